@@ -187,7 +187,7 @@ var catalog = [...]KindInfo{
 
 	{Kind: KindAgentReasoned, Role: RoleCloses, Subject: "reasoning", ByAgent: true, traits: reasons | endsBlocks, does: &behaviour{apply: (*machine).wholeBlock, show: (*view).agentReasoned}},
 	{Kind: KindAgentReasoningDelta, Role: RoleDelta, Subject: "reasoning", Droppable: true, ByAgent: true, traits: reasons | endsBlocks, does: &behaviour{check: (*machine).checkDelta, apply: (*machine).delta}},
-	{Kind: KindAgentDecided, Role: RolePoint, Subject: "decision", ByAgent: true, traits: reasons},
+	{Kind: KindAgentDecided, Role: RolePoint, Subject: "decision", ByAgent: true, traits: reasons, does: &behaviour{show: (*view).agentDecided}},
 	{Kind: KindOrchestratorDecided, Role: RolePoint, Subject: "decision", does: &behaviour{show: (*view).orchestratorDecided}},
 	{Kind: KindIntentClassified, Role: RolePoint, Subject: "intent", ByAgent: true, traits: reasons, does: &behaviour{show: (*view).intentClassified}},
 	{Kind: KindPlanProposed, Role: RolePoint, Subject: "plan", ByAgent: true, does: &behaviour{show: (*view).planProposed}},

@@ -157,6 +157,9 @@ func (m *machine) index(s *RunSnapshot) {
 			m.open++
 		}
 	}
+	for _, ref := range s.Resume.expected {
+		m.expected.Add(ref.AgentID, Some(ref))
+	}
 	for _, c := range s.OpenCalls {
 		call := openCall{callKey: callKey{c.AgentID, c.CallID}, event: c.EventID, step: c.Step.V}
 		if m.view != nil {
@@ -317,6 +320,10 @@ func (f *Fold) add(ev *Event, hash uint64, sound bool) {
 	f.v.showKind(ev, &sub)
 }
 
+// works reports whether a droppable event may change something: its agent has not ended. Some
+// documents have no starts of agents.
+func (m *machine) works(sub *subject) bool { return sub.key != "" && !m.atRest(sub.agent) }
+
 // remember keeps the fingerprint of an event. Droppable events have a list of
 // their own, which is emptied when no agent works any more: so the snapshot of a
 // finished run is the same without them.
@@ -324,7 +331,7 @@ func (f *Fold) remember(sub *subject, fp fingerprint) {
 	r := &f.m.Resume
 	if !sub.kind.Droppable {
 		r.recent = addRecent(r.recent, fp)
-	} else if f.m.TerminalKind == "" && sub.agent != nil && sub.agent.Open {
+	} else if f.m.works(sub) {
 		r.recentDeltas = addRecent(r.recentDeltas, fp)
 	}
 }
@@ -374,7 +381,7 @@ func (f *Fold) repeated(ev *Event, sub *subject, fp fingerprint) bool {
 	case f.astray(ev, sub, recent, deltas):
 		f.violation(m.refuse(ev, RuleSequence, "", "", "the sequence goes back from "+utoa(m.Resume.strays[len(m.Resume.strays)-1].sequence)+", which is false: all others before it are lower; the event counts"))
 		return false
-	case sub.kind.Droppable && (sub.key == "" || m.atRest(sub.agent)):
+	case sub.kind.Droppable && !m.works(sub):
 		// It would change nothing.
 	case sub.kind.Droppable || len(recent)+len(m.Resume.strays) >= recentEvents && ev.Sequence < recent[0].sequence:
 		f.cover.Unproven = plus(f.cover.Unproven, 1)
@@ -389,8 +396,7 @@ func (f *Fold) repeated(ev *Event, sub *subject, fp fingerprint) bool {
 // and above all others. Then it remembers the last event apart, so that it may come again.
 func (f *Fold) astray(ev *Event, sub *subject, recent, deltas []fingerprint) bool {
 	r := &f.m.Resume
-	works := sub.agent != nil && sub.agent.Open && f.m.TerminalKind == ""
-	if len(r.strays) == recentEvents || sub.kind.Droppable && !works {
+	if len(r.strays) == recentEvents || sub.kind.Droppable && !f.m.works(sub) {
 		return false // see remember: such a delta may have come before
 	}
 	var last *[]fingerprint

@@ -2,6 +2,7 @@ package agentevents
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -102,6 +103,18 @@ func TestDeltaWithAFalseSequence(t *testing.T) {
 	require.Equal(t, 1, s.ViolationCount)
 	require.Equal(t, uint64(7), s.NextSequence)
 	requireSplitFolds(t, events, s)
+}
+
+// Deltas that are delivered again change nothing, also those of an agent without a start.
+func TestRepeatedDeltas(t *testing.T) {
+	for _, first := range []Payload{started(), &TextCompleted{Text: "x"}, &TextDelta{Delta: "x"}} {
+		events := foldLog(t, ev("a", first), ev("a", &TextDelta{BlockID: "b", Delta: "a"}), ev("a", &TextDelta{BlockID: "b", Delta: "b"}))
+		var told []*RuleError
+		s := foldEvents(FoldOptions{OnViolation: func(err *RuleError) { told = append(told, err) }}, slices.Concat(events, events))
+		require.Empty(t, told)
+		require.Equal(t, "ab", s.Agents["a"].Text)
+		requireSplitFolds(t, slices.Concat(events, events), s)
+	}
 }
 
 // An event that is older than what a fold remembers may be a repeated one, or of another

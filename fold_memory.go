@@ -80,6 +80,9 @@ func (v *view) intern(s string) string {
 
 // keepRef interns a reference to an agent: a log has few different ones.
 func (v *view) keepRef(r AgentRef) AgentRef {
+	if v == nil {
+		return r
+	}
 	refs := v.words.refs
 	if i := slices.Index(refs, r); i >= 0 {
 		return refs[i]
@@ -146,7 +149,6 @@ func (f *Fold) reset(all bool) {
 	clear(v.closed)
 	v.s, v.tools, v.closed, v.oldest = nil, reuse.Map(v.tools), v.closed[:0], 0
 	v.state, v.messages, v.inbox = jsonwire.Object{}, roster.Roster[string, ConversationMessage]{}, roster.Roster[string, InboxItem]{}
-	v.expected = roster.Roster[string, Opt[AgentRef]]{}
 	v.turns, v.steps = roster.Opens[turnKey]{}, roster.Opens[stepKey]{}
 	v.lastTurn, v.active = nil, nil
 	f.begun, f.line, f.cover = false, reuse.Small(f.line), coverage{}

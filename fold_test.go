@@ -194,6 +194,10 @@ var kindEffects = []struct {
 		require.Equal(t, "Done! I've", s.Agents["a"].Text, "some documents write deltas alone")
 		require.False(t, s.Agents["a"].Resume.textOpen)
 	}},
+	{KindAgentDecided, []Event{ev("a", &AgentDecided{Decision: `1`}, scoped(Scope{NodeID: "n1"})), ev("a", &AgentDecided{Decision: `2`}, scoped(Scope{NodeID: "n2"}))}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, 2, s.Agents["a"].Decisions)
+		require.Equal(t, "n1", s.Agents["a"].NodeID, "of its first event, as it has no start")
+	}},
 	{KindOrchestratorDecided, []Event{ev("", &OrchestratorDecided{Decision: `{"kind":"terminate"}`})}, func(t *testing.T, s *RunSnapshot) {
 		require.Equal(t, JSON(`{"kind":"terminate"}`), s.RunOrchestrator)
 	}},
@@ -346,6 +350,13 @@ var kindEffects = []struct {
 		require.Equal(t, ModelCoding, s.Agents["a"].Ref.V.ModelClass)
 		require.Equal(t, Some(ref("b")), s.Agents["b"].Ref)
 		require.Equal(t, ModelCoding, s.Agents["c"].Ref.V.ModelClass, "its start says more")
+	}},
+	{KindNodeStarted, []Event{
+		ev("", &NodeStarted{Agent: Some(AgentRef{AgentID: "b", ModelClass: ModelCoding})}, node("n1")), ev("", &NodeStarted{Agent: Some(AgentRef{AgentID: "b", MemoryRef: "m"})}, node("n2")),
+		ev("", &NodeCompleted{Agent: Some(ref("b"))}, node("n1")), ev("", &NodeCompleted{Agent: Some(ref("c"))}, node("n2")), ev("b", &AgentDecided{Decision: `1`}),
+	}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, map[string]AgentRef{"n1": {AgentID: "b", ModelClass: ModelCoding}, "n2": {AgentID: "c"}}, s.Facts.V.NodeAgents)
+		require.Equal(t, Some(AgentRef{AgentID: "b", ModelClass: ModelCoding, MemoryRef: "m"}), s.Agents["b"].Ref, "all that the references say")
 	}},
 	{KindNodeStarted, []Event{ev("", &NodeStarted{}, node("n1"))}, func(t *testing.T, s *RunSnapshot) {
 		require.Equal(t, NodeStatusRunning, s.NodeStatus["n1"])
@@ -515,7 +526,7 @@ var kindEffects = []struct {
 
 // These kinds change nothing in a snapshot.
 var kindsWithoutEffect = []Kind{
-	KindContextCompacted, KindAgentDecided, KindToolArgumentsDelta, KindLoopRoundCompleted,
+	KindContextCompacted, KindToolArgumentsDelta, KindLoopRoundCompleted,
 }
 
 func TestFoldKinds(t *testing.T) {

@@ -37,7 +37,6 @@ type view struct {
 	messages roster.Roster[string, ConversationMessage] // by event id
 	inbox    roster.Roster[string, InboxItem]           // by event id
 	commands map[string][]string                        // event ids in the inbox, by execution; some were consumed
-	expected roster.Roster[string, Opt[AgentRef]]       // references of agents without an event, by agent id
 
 	turns    roster.Opens[turnKey]
 	lastTurn map[string]int // index of the agent's last turn, open or not
@@ -86,9 +85,6 @@ func (v *view) index() {
 	}
 	for _, item := range s.Inbox {
 		v.queue(item)
-	}
-	for _, ref := range s.Resume.expected {
-		v.expected.Add(ref.AgentID, Some(ref))
 	}
 	for i := range s.Turns {
 		v.noteTurn(i)
@@ -151,7 +147,7 @@ func (v *view) sync(m *machine) *RunSnapshot {
 		s.Suspended = nil
 	}
 	r := &s.Resume
-	_, expected := v.expected.All()
+	_, expected := m.expected.All()
 	r.expected = nil
 	for _, ref := range expected {
 		r.expected = append(r.expected, ref.V)
@@ -337,10 +333,9 @@ func (v *view) runCancelled(ev *Event, _ *subject) {
 // Agents.
 
 // newAgent returns the state of a new agent, as a part of its snapshot.
-func (v *view) newAgent(id string) *AgentState {
+func (v *view) newAgent() *AgentState {
 	rec := v.agents.Get()
 	rec.shown = rec
-	rec.Ref, _ = v.expected.Take(id)
 	rec.Resume.blocks = v.words.blocks.Get()
 	return &rec.AgentState
 }
@@ -381,22 +376,34 @@ func (v *view) agentStarted(ev *Event, sub *subject) {
 	}
 }
 
-// refer sets *to to a reference, unless it has one that says more than the agent's id:
-// the agent's start says most.
+// refer adds to *to what it lacks and a reference says. The reference of the agent's start
+// comes first, as it says most; one that shares by group says more than another.
 func (v *view) refer(to *Opt[AgentRef], ref *AgentRef) {
 	if !to.OK || to.V == (AgentRef{AgentID: to.V.AgentID}) {
 		*to = Some(v.keepRef(*ref))
+		return
+	}
+	both := to.V
+	_, was := both.AgentSharing.Group()
+	if _, group := ref.AgentSharing.Group(); both.AgentSharing == "" || group && !was {
+		both.AgentSharing = ref.AgentSharing
+	}
+	both.MemoryRef = cmp.Or(both.MemoryRef, ref.MemoryRef)
+	both.ModelClass = cmp.Or(both.ModelClass, ref.ModelClass)
+	if both != to.V {
+		to.V = v.keepRef(both)
 	}
 }
 
-// expect keeps the reference of an agent that has no event yet.
-func (v *view) expect(ref *AgentRef) {
-	if known := v.expected.Find(ref.AgentID); known != nil {
-		v.refer(known, ref)
-	} else {
-		kept := v.keepRef(*ref)
-		v.expected.Add(kept.AgentID, Some(kept))
+// nodeNames notes the agent that a node names. The latest one counts.
+func (v *view) nodeNames(node string, ref *AgentRef) {
+	if v == nil || node == "" || ref.AgentID == "" {
+		return
 	}
+	all := Opt[AgentRef]{V: v.s.Facts.V.NodeAgents[node]}
+	all.OK = all.V.AgentID == ref.AgentID
+	v.refer(&all, ref)
+	put(&v.facts().NodeAgents, v.intern(node), all.V)
 }
 
 func (v *view) agentTransition(_ *Event, sub *subject) {
@@ -437,6 +444,13 @@ func (v *view) agentErrored(ev *Event, sub *subject) {
 	replace(&last.Code, p.ErrorType)
 	replace(&last.Message, p.Message)
 	rec.LastError = Some(ErrorInfo{Code: last.Code, Message: last.Message})
+}
+
+func (v *view) agentDecided(_ *Event, sub *subject) {
+	if sub.agent != nil {
+		rec := sub.agent.shown
+		rec.Decisions = plus(rec.Decisions, 1)
+	}
 }
 
 func (v *view) agentSessionChanged(ev *Event, sub *subject) {

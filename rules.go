@@ -64,6 +64,7 @@ type machine struct {
 	calls      roster.Roster[callKey, openCall]           // open calls, in call order
 	modelCalls *roster.Roster[callKey, ModelCallSnapshot] // open model calls, in call order; nil until there is one
 	messages   map[string]uint64                          // hashes by messageId
+	expected   roster.Roster[string, Opt[AgentRef]]       // references of agents without an event, by agent id
 	work       *workflows                                 // nil until the run has any
 	questions  questions
 	spans      map[spanKey][]*openSpan
@@ -201,12 +202,18 @@ func (m *machine) find(key string) *AgentState {
 func (m *machine) newAgent(key string) *AgentState {
 	var a *AgentState
 	if m.view != nil {
-		a = m.view.newAgent(key)
+		a = m.view.newAgent()
 		key = m.view.intern(key)
 	} else {
 		a = &AgentState{}
 	}
 	a.AgentID, a.Status, a.Resume.order = key, StatusThinking, -1
+	if ref, named := m.expected.Take(key); named {
+		a.named(&ref.V)
+		if m.view != nil {
+			a.shown.Ref = ref
+		}
+	}
 	if m.agents == nil {
 		m.agents = map[string]*AgentState{}
 	}
@@ -280,6 +287,9 @@ func (m *machine) apply(ev *Event, sub *subject) {
 		if !kind.Droppable && !a.firm() {
 			a.Resume.order = int(m.ordered)
 			m.ordered++
+			if m.view != nil {
+				a.shown.NodeID = m.view.intern(ev.NodeID)
+			}
 		}
 		if ev.Step.OK && !(kind.Droppable && m.atRest(a)) {
 			a.reach(ev.Step.V, kind.Droppable)
@@ -1116,16 +1126,15 @@ func (m *machine) handoffAccepted(ev *Event, _ *subject) {
 }
 
 // nameAgents gives the agents that an event of a node or a handoff names their
-// references, which no rule asks about.
+// references.
 func (m *machine) nameAgents(ev *Event, _ *subject) {
-	if m.view == nil {
-		return
-	}
 	switch p := ev.Payload.(type) {
 	case *NodeStarted:
 		m.nameAgent(&p.Agent.V)
+		m.view.nodeNames(ev.NodeID, &p.Agent.V)
 	case *NodeCompleted:
 		m.nameAgent(&p.Agent.V)
+		m.view.nodeNames(ev.NodeID, &p.Agent.V)
 	case *AgentHandoff:
 		m.nameAgent(&p.From)
 		m.nameAgent(&p.To)
@@ -1142,11 +1151,32 @@ func (m *machine) nameAgent(ref *AgentRef) {
 	if ref.AgentID == "" {
 		return
 	}
-	if a := m.agents[ref.AgentID]; a != nil {
-		m.view.refer(&a.shown.Ref, ref)
-	} else {
-		m.view.expect(ref)
+	a := m.agents[ref.AgentID]
+	if a == nil {
+		m.expect(ref)
+		return
 	}
+	a.named(ref)
+	if m.view != nil {
+		m.view.refer(&a.shown.Ref, ref)
+	}
+}
+
+// named takes over from a reference what a rule asks about. An agent that a reference
+// says shares its context by group does so until its start says otherwise.
+func (a *AgentState) named(ref *AgentRef) {
+	_, group := ref.AgentSharing.Group()
+	a.SharesByGroup = a.SharesByGroup || group
+}
+
+// expect keeps the reference of an agent that has no event yet.
+func (m *machine) expect(ref *AgentRef) {
+	if known := m.expected.Find(ref.AgentID); known != nil {
+		m.view.refer(known, ref)
+		return
+	}
+	kept := m.view.keepRef(*ref)
+	m.expected.Add(kept.AgentID, Some(kept))
 }
 
 // RuleMessageID: messages with the same id have the same content, whatever their
@@ -1172,6 +1202,10 @@ func (m *machine) sharesByGroup(ev *Event, a *AgentState, msg *ConversationMessa
 	}
 	if sender := m.agents[msg.From]; sender != nil {
 		return sender.SharesByGroup
+	}
+	if sender := m.expected.Find(msg.From); sender != nil {
+		_, group := sender.V.AgentSharing.Group()
+		return group
 	}
 	return a != nil && a.SharesByGroup && msg.From == ev.AgentID
 }

@@ -90,7 +90,8 @@ func says(id, group string) *MessageCreated {
 func ref(id string) AgentRef { return AgentRef{AgentID: id} }
 
 var (
-	groupStart = &AgentStarted{Agent: Some(AgentRef{AgentID: "a", AgentSharing: SharingGroup("review")})}
+	inGroup    = AgentRef{AgentID: "a", AgentSharing: SharingGroup("review")}
+	groupStart = &AgentStarted{Agent: Some(inGroup)}
 	inWorkflow = scoped(Scope{WorkflowID: "w"})
 	inScout    = scoped(Scope{WorkflowID: "w", Phase: "scout"})
 	inBuild    = scoped(Scope{WorkflowID: "w", Phase: "build"})
@@ -347,6 +348,18 @@ var ruleCases = []ruleCase{
 	{name: "the agent that speaks shares by group", rule: RuleMessageGroup, last: ev("a", &MessageCreated{Message: ConversationMessage{
 		MessageID: "m1", From: "a", Content: "1", TS: 1, Agent: Some(AgentRef{AgentID: "a", AgentSharing: SharingGroup("review")}),
 	}}), refused: true},
+	{name: "a node names an agent that shares by group, before its first event", rule: RuleMessageGroup,
+		log: []Event{ev("", &NodeStarted{Agent: Some(inGroup)})}, last: ev("", says("m1", "")), refused: true},
+	{name: "a node names an agent that shares by group", rule: RuleMessageGroup,
+		log: []Event{ev("a", &TextCompleted{}), ev("", &NodeCompleted{Agent: Some(inGroup)})}, last: ev("b", says("m1", "")), refused: true},
+	{name: "an agent of a group takes over", rule: RuleMessageGroup,
+		log: []Event{ev("b", &AgentHandoff{From: AgentRef{AgentID: "b"}, To: inGroup}), ev("a", &TextCompleted{})}, last: ev("a", says("m1", "")), refused: true},
+	{name: "a later reference leaves the group out", rule: RuleMessageGroup,
+		log: []Event{ev("", &NodeStarted{Agent: Some(inGroup)}), ev("", &NodeCompleted{Agent: Some(AgentRef{AgentID: "a"})})}, last: ev("a", says("m1", "")), refused: true},
+	{name: "a start says that the agent is isolated", rule: RuleMessageGroup,
+		log: []Event{ev("", &NodeStarted{Agent: Some(inGroup)}), ev("a", &AgentStarted{Agent: Some(AgentRef{AgentID: "a"})})}, last: ev("a", says("m1", ""))},
+	{name: "a node names an agent that shares with all", rule: RuleMessageGroup,
+		log: []Event{ev("", &NodeStarted{Agent: Some(AgentRef{AgentID: "a", AgentSharing: SharingShared})})}, last: ev("a", says("m1", ""))},
 	{name: "a message in the name of the group's agent", rule: RuleMessageGroup, log: []Event{ev("a", groupStart)}, last: ev("b", says("m1", "")), refused: true},
 
 	// sequence: an emitter numbers events itself, so only a fold can see it broken.

@@ -80,7 +80,7 @@ type runResume struct {
 	begun   bool `wire:"begun,omitzero"`   // an event other than session.* was seen
 	resumes int  `wire:"resumes,omitzero"` // number of run.resumed seen
 
-	// Only a fold uses these; an emitter leaves them empty.
+	// Only a fold writes these; an emitter leaves them empty.
 	expected      []AgentRef    `wire:"expected,omitzero"`      // agents that a node or a handoff has named and that have no event yet
 	lastEdge      string        `wire:"lastEdge,omitzero"`      // the edge fired last
 	messageEvents []string      `wire:"messageEvents,omitzero"` // event id of each message
@@ -163,7 +163,7 @@ type RunSnapshot struct {
 	Claims            []ClaimSnapshot           `json:"claims"`                // verdicts on findings
 	Issues            []IssueSnapshot           `json:"issues"`                // issues found
 	Citations         int                       `json:"citations"`             // number of citations found
-	Facts             Opt[FactsSnapshot]        `json:"facts,omitzero"`        // what agents say of their work besides; absent when they say nothing
+	Facts             Opt[FactsSnapshot]        `json:"facts,omitzero"`        // what is said of the work besides; absent when nothing is
 	Budgets           []BudgetSnapshot          `json:"budgets"`               // budgets exceeded and caps breached
 	Blackboard        map[string]BlackboardItem `json:"blackboard"`            // by item id
 	Usage             RunUsage                  `json:"usage"`                 // what the whole run used, counted once
@@ -263,7 +263,7 @@ type AgentSnapshot struct {
 	Ref               Opt[AgentRef]      `json:"ref,omitzero"`               // AgentStarted.Agent, else as a node or a handoff names it
 	ParentAgentID     string             `json:"parentAgentId,omitzero"`     // agent that spawned it
 	ParentCallID      string             `json:"parentCallId,omitzero"`      // call that spawned it
-	NodeID            string             `json:"nodeId,omitzero"`            // node of its start
+	NodeID            string             `json:"nodeId,omitzero"`            // node of its start; without a start, of its first event
 	Phase             string             `json:"phase,omitzero"`             // phase of its start
 	Task              string             `json:"task,omitzero"`              // AgentStarted.Task
 	Model             string             `json:"model,omitzero"`             // AgentStarted.Model
@@ -279,6 +279,7 @@ type AgentSnapshot struct {
 	ModelFailures     int                `json:"modelFailures,omitzero"`     // number of model calls that returned an error, in all attempts
 	ModelDuration     time.Duration      `json:"modelDurationMs,omitzero"`   // sum of the durations of all returned model calls, in all attempts
 	Errors            int                `json:"errors,omitzero"`            // number of agent.error, without warnings
+	Decisions         int                `json:"decisions,omitzero"`         // number of agent.decided, in all attempts
 	LastError         Opt[ErrorInfo]     `json:"lastError,omitzero"`         // the latest agent.error, without warnings
 	Outcome           AgentOutcome       `json:"outcome,omitzero"`           // AgentEnded.Outcome; empty while open, like all from the end
 	Error             Opt[ErrorInfo]     `json:"error,omitzero"`             // AgentEnded.Error
@@ -476,14 +477,15 @@ type IssueSnapshot struct {
 	Severity string `json:"severity,omitzero"` // a word of the verifier's own scale
 }
 
-// FactsSnapshot is what agents say of their work besides its boundaries.
+// FactsSnapshot is what is said of the work besides its boundaries.
 type FactsSnapshot struct {
-	Intents         []IntentSnapshot        `json:"intents"`         // what they took users to want
-	Plans           []PlanSnapshot          `json:"plans"`           // plans proposed
-	Citations       []CitationSnapshot      `json:"citations"`       // citations found
-	Insufficiencies []InsufficiencySnapshot `json:"insufficiencies"` // where evidence did not suffice
-	Memory          map[string]int          `json:"memory"`          // number of memory.changed, by change
-	Spans           map[string]int          `json:"spans"`           // number of span.recorded, by subject and phase, such as "judge complete"
+	Intents         []IntentSnapshot        `json:"intents"`             // what they took users to want
+	Plans           []PlanSnapshot          `json:"plans"`               // plans proposed
+	Citations       []CitationSnapshot      `json:"citations"`           // citations found
+	Insufficiencies []InsufficiencySnapshot `json:"insufficiencies"`     // where evidence did not suffice
+	Memory          map[string]int          `json:"memory"`              // number of memory.changed, by change
+	NodeAgents      map[string]AgentRef     `json:"nodeAgents,omitzero"` // the agent that NodeStarted.Agent or NodeCompleted.Agent names last, by node id
+	Spans           map[string]int          `json:"spans"`               // number of span.recorded, by subject and phase, such as "judge complete"
 }
 
 // IntentSnapshot is what an agent took its user to want.

@@ -3029,6 +3029,10 @@ func (v *AgentSnapshot) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"errors":`...)
 		dst = jsonwire.AppendInt(dst, int64(v.Errors))
 	}
+	if v.Decisions != 0 {
+		dst = append(dst, `,"decisions":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.Decisions))
+	}
 	if v.LastError.OK {
 		dst = append(dst, `,"lastError":`...)
 		dst = v.LastError.V.appendJSON(dst)
@@ -3557,6 +3561,10 @@ func (v *FactsSnapshot) appendJSON(dst []byte) []byte {
 	dst = appendListOfInsufficiencySnapshot(dst, v.Insufficiencies)
 	dst = append(dst, `,"memory":`...)
 	dst = appendMapOfInt(dst, v.Memory)
+	if v.NodeAgents != nil {
+		dst = append(dst, `,"nodeAgents":`...)
+		dst = appendMapOfAgentRef(dst, v.NodeAgents)
+	}
 	dst = append(dst, `,"spans":`...)
 	dst = appendMapOfInt(dst, v.Spans)
 	return append(dst, '}')
@@ -4221,6 +4229,19 @@ func appendListOfInsufficiencySnapshot(dst []byte, v []InsufficiencySnapshot) []
 		dst = v[i].appendJSON(dst)
 	}
 	return append(dst, ']')
+}
+
+func appendMapOfAgentRef(dst []byte, v map[string]AgentRef) []byte {
+	dst = append(dst, '{')
+	for i, key := range sortedKeys(make([]string, 0, 8), v) {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(jsonwire.AppendString(dst, key), ':')
+		elem := v[key]
+		dst = elem.appendJSON(dst)
+	}
+	return append(dst, '}')
 }
 
 func appendListOfReportedUsage(dst []byte, v []ReportedUsage) []byte {

@@ -571,6 +571,7 @@ func (w *FactsSnapshot) deepen() {
 	w.Citations = cloneListOfCitationSnapshot(w.Citations)
 	w.Insufficiencies = cloneListOfInsufficiencySnapshot(w.Insufficiencies)
 	w.Memory = cloneMapOfInt(w.Memory)
+	w.NodeAgents = cloneMapOfAgentRef(w.NodeAgents)
 	w.Spans = cloneMapOfInt(w.Spans)
 }
 
@@ -1119,6 +1120,18 @@ func cloneListOfInsufficiencySnapshot(v []InsufficiencySnapshot) []Insufficiency
 	copy(w, v)
 	for i := range w {
 		w[i].deepen()
+	}
+	return w
+}
+
+func cloneMapOfAgentRef(v map[string]AgentRef) map[string]AgentRef {
+	if len(v) == 0 {
+		return nil
+	}
+	w := make(map[string]AgentRef, len(v))
+	for key, elem := range v {
+		elem.deepen()
+		w[cloneText(key)] = elem
 	}
 	return w
 }

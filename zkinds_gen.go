@@ -553,6 +553,8 @@ func (v *view) showKind(ev *Event, sub *subject) {
 		v.taskAssigned(ev, sub)
 	case 16:
 		v.agentReasoned(ev, sub)
+	case 18:
+		v.agentDecided(ev, sub)
 	case 19:
 		v.orchestratorDecided(ev, sub)
 	case 20:

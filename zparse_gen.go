@@ -5684,69 +5684,76 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `0`)
 				}
 			}
-		case 30: // lastError
+		case 30: // decisions
+			if !m.null(s, name) {
+				v.Decisions, err = s.SmallInt()
+				if v.Decisions == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 31: // lastError
 			if !m.null(s, name) {
 				err = v.LastError.V.parseJSON(s)
 				v.LastError.OK = err == nil
 			}
-		case 31: // outcome
+		case 32: // outcome
 			if !m.null(s, name) {
 				v.Outcome, err = parseText[AgentOutcome](s)
 				if v.Outcome == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 32: // error
+		case 33: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
-		case 33: // result
+		case 34: // result
 			if !m.null(s, name) {
 				v.Result, err = s.String()
 				if v.Result == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 34: // refused
+		case 35: // refused
 			if !m.null(s, name) {
 				v.Refused, err = s.SmallInt()
 				if v.Refused == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 35: // structuredOutput
+		case 36: // structuredOutput
 			v.StructuredOutput, err = parseAny(s)
-		case 36: // totals
+		case 37: // totals
 			if !m.null(s, name) {
 				err = v.Totals.V.parseJSON(s)
 				v.Totals.OK = err == nil
 			}
-		case 37: // numTurns
+		case 38: // numTurns
 			if !m.null(s, name) {
 				v.NumTurns.V, err = s.SmallInt()
 				v.NumTurns.OK = err == nil
 			}
-		case 38: // convergenceScore
+		case 39: // convergenceScore
 			if !m.null(s, name) {
 				v.ConvergenceScore.V, err = s.Float()
 				v.ConvergenceScore.OK = err == nil
 			}
-		case 39: // text
+		case 40: // text
 			if !m.null(s, name) {
 				v.Text, err = s.String()
 				if v.Text == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 40: // reasoning
+		case 41: // reasoning
 			if !m.null(s, name) {
 				v.Reasoning, err = s.String()
 				if v.Reasoning == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 41: // usage
+		case 42: // usage
 			err = v.Usage.parseJSON(s)
 		default:
 			err = s.Skip()
@@ -5788,6 +5795,7 @@ var namesOfAgentSnapshot = jsonwire.Names(
 	"modelFailures",
 	"modelDurationMs",
 	"errors",
+	"decisions",
 	"lastError",
 	"outcome",
 	"error",
@@ -7037,7 +7045,14 @@ func (v *FactsSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			if len(v.Memory) == 0 {
 				v.Memory = nil
 			}
-		case 6: // spans
+		case 6: // nodeAgents
+			if !m.null(s, name) {
+				v.NodeAgents, err = parseMapOfAgentRef(s)
+			}
+			if len(v.NodeAgents) == 0 {
+				v.NodeAgents = nil
+			}
+		case 7: // spans
 			v.Spans, err = parseMapOfInt(s)
 			if len(v.Spans) == 0 {
 				v.Spans = nil
@@ -7058,6 +7073,7 @@ var namesOfFactsSnapshot = jsonwire.Names(
 	"citations",
 	"insufficiencies",
 	"memory",
+	"nodeAgents",
 	"spans",
 )
 
@@ -8552,6 +8568,34 @@ func parseListOfInsufficiencySnapshot(s *jsonwire.Scanner) ([]InsufficiencySnaps
 		if err := list[len(list)-1].parseJSON(s); err != nil {
 			return nil, err
 		}
+	}
+}
+
+func parseMapOfAgentRef(s *jsonwire.Scanner) (map[string]AgentRef, error) {
+	if err := s.Object(); err != nil {
+		return nil, err
+	}
+	dict, last := map[string]AgentRef{}, ""
+	for {
+		key, ok, err := s.Member()
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return dict, nil
+		}
+		if _, again := dict[key]; again {
+			return nil, s.Duplicate(key)
+		}
+		if key < last { // keys are written in order
+			s.Odd = true
+		}
+		last = key
+		var elem AgentRef
+		if err := elem.parseJSON(s); err != nil {
+			return nil, err
+		}
+		dict[key] = elem
 	}
 }
 

@@ -24,6 +24,7 @@ type builder struct {
 	agents map[string]*agentNode
 	asking map[string]int                       // number of open model calls, by agent id
 	turns  map[string]*agentevents.TurnSnapshot // the latest one, by agent id
+	nodeOf map[string]string                    // the first node that names the agent, by agent id
 	order  []*agentNode                         // in the order in which the agents appeared
 	calls  map[callKey]*node
 	named  map[callKey]bool // calls that other lines refer to
@@ -178,6 +179,12 @@ func (b *builder) makeAgents() {
 	for i := range b.s.OpenModelCalls {
 		b.asking[b.s.OpenModelCalls[i].AgentID]++
 	}
+	b.nodeOf = map[string]string{}
+	for node, ref := range b.s.Facts.V.NodeAgents {
+		if was, named := b.nodeOf[ref.AgentID]; !named || node < was {
+			b.nodeOf[ref.AgentID] = node
+		}
+	}
 	ids := make(map[*agentevents.AgentSnapshot]string, len(b.s.Agents))
 	for id, a := range b.s.Agents {
 		ids[a] = id
@@ -222,7 +229,7 @@ func (b *builder) agentLine(n *agentNode) line {
 		b.ended(&l, b.turns[n.id].EndedAt.IsZero(), b.turns[n.id].Error.OK, string(a.Status))
 	case !a.Started && a.Transitions == 0:
 		l.word = "not started"
-		if a.ToolCalls > 0 || a.Text != "" || a.Reasoning != "" || a.Step.OK {
+		if a.ToolCalls > 0 || a.Text != "" || a.Reasoning != "" || a.Step.OK || a.Decisions > 0 || a.Ref.OK {
 			l.word = "without a start" // its document may have none
 		}
 	default:
@@ -245,8 +252,8 @@ func (b *builder) agentLine(n *agentNode) line {
 	if b.details != nil {
 		l.fact(a.Model)
 	}
-	if a.NodeID != "" {
-		l.fact("node " + a.NodeID)
+	if node := cmp.Or(a.NodeID, b.nodeOf[n.id]); node != "" {
+		l.fact("node " + node)
 	}
 	steps := a.Totals.Or(a.Counted).Steps
 	if a.Attempts > 1 && a.Step.OK { // the counts are of the last attempt, and the calls beside them of all
@@ -765,6 +772,9 @@ func (b *builder) nodes(root *node) {
 				l.mark = warn
 				l.word += " (interrupted)"
 			}
+		}
+		if agent := b.s.Facts.V.NodeAgents[id].AgentID; agent != "" {
+			l.fact("agent " + agent)
 		}
 		root.add(&node{line: l})
 	}

@@ -100,10 +100,25 @@ func TestRunStatus(t *testing.T) {
 func TestAgentWithoutAStart(t *testing.T) {
 	for word, a := range map[string]agentevents.AgentSnapshot{
 		"a not started\n": {}, "a without a start\n": {Text: "hello"}, "a without a start · 1 tool call\n": {ToolCalls: 1},
+		"a without a start · node n1\n": {Decisions: 1, NodeID: "n1"},
 	} {
 		s := &agentevents.RunSnapshot{Agents: map[string]*agentevents.AgentSnapshot{"a": &a}}
 		require.Contains(t, draw(t, s, tree.Options{}), "─ "+word)
 	}
+}
+
+// A node says which agent it delegated to, and an agent which node named it.
+func TestAgentsOfNodes(t *testing.T) {
+	ref := agentevents.AgentRef{AgentID: "a"}
+	s := &agentevents.RunSnapshot{
+		Agents:     map[string]*agentevents.AgentSnapshot{"a": {Ref: agentevents.Some(ref)}},
+		NodeStatus: map[string]agentevents.NodeStatus{"n1": agentevents.NodeStatusDone, "n2": agentevents.NodeStatusDone},
+		Facts: agentevents.Some(agentevents.FactsSnapshot{NodeAgents: map[string]agentevents.AgentRef{"n1": ref, "n2": ref}}),
+	}
+	text := draw(t, s, tree.Options{})
+	require.Contains(t, text, "─ a without a start · node n1\n")
+	require.Contains(t, text, "─ node n1 ✓ done · agent a\n")
+	require.Contains(t, text, "─ node n2 ✓ done · agent a\n")
 }
 
 // The counts on an agent's line are all of the same attempts: all.

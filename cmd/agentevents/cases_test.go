@@ -79,10 +79,6 @@ var notYet = map[string]string{
 	"oh-success-is-converged 0":     "agents of nodes, null members",
 	"oh-null-optional 0":            "agents of nodes, null members",
 	"oh-null-optional 1":            "agents of nodes, null members",
-	"wop-node-agent 1":              "agents of nodes, profiles, redelivery",
-	"wop-profile-to-profile 0":      "agents of nodes, profiles, redelivery",
-	"wop-redelivered 0":             "agents of nodes, profiles, redelivery",
-	"wop-error-envelope 0":          "agents of nodes, profiles, redelivery",
 }
 
 // TestCases runs the cases that come with the source documents.

@@ -57,7 +57,7 @@ func wires() []wire {
 
 func openwopDecoder(p openwop.Profile) func(bool) agentevents.Decoder {
 	return func(strict bool) agentevents.Decoder {
-		return openwop.NewDecoder(openwop.Options{Strict: strict, Profile: p})
+		return openwop.NewDecoder(openwop.Options{Strict: strict, Profile: p, Folded: true})
 	}
 }
 

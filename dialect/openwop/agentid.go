@@ -39,7 +39,7 @@ func (n Namespace) String() string {
 }
 
 // Manifest reports whether an agent with this id may come from a manifest.
-// Hosts refuse manifests that claim a host-local id.
+// Hosts refuse manifests that claim a host-local id: see [ParseManifest].
 func (n Namespace) Manifest() bool { return n.Tier != TierHost }
 
 // ParseAgentID splits an agent id by the forms of OpenWOP RFC 0002, section A1.

@@ -25,6 +25,10 @@ type Options struct {
 	// the threshold, and it may be the run's or the agent's own. Nil means
 	// [DefaultThreshold] for all. See [Host.ThresholdOf].
 	ThresholdOf func(runID, agentID string) float64
+	// Folded says that the caller folds the events, too. Strict then leaves to the fold
+	// the rules of the document that a fold has: tool-call-open, delta-index and
+	// message-group. Otherwise Strict folds the runs, and takes the memory of that.
+	Folded bool
 }
 
 // A Decoder turns run event documents into events. It implements
@@ -36,17 +40,21 @@ type Decoder struct {
 	open []openInterrupt // clarifications without an answer
 	runs map[string]*runState
 
+	alone   bool // the rules over several lines are left out
+	scratch []byte
+
 	// The line that is read.
-	row       *row                   // nil for a type that the vocabulary does not have
-	foreign   bool                   // it is not in the profile's spelling
-	node      string                 // of the payload
-	version   string                 // schemaVersion, a JSON number
-	reducer   string                 // of a message
-	writtenAt string                 // of a message
-	details   dialect.Unknowns       // of a suspension
-	odd       *agentevents.RuleError // what is wrong with the first extra member that the profile does not allow
-	spelled   []string               // pointers of members that could be left out
-	absent    []string               // pointers of required and usual members that the line lacks, in the RFC's names
+	row          *row                   // nil for a type that the vocabulary does not have
+	foreign      bool                   // it is not in the profile's spelling
+	node         string                 // of the payload
+	version      string                 // schemaVersion, a JSON number
+	reducer      string                 // of a message
+	conversation string                 // of an exchanged message
+	writtenAt    string                 // of a message
+	details      dialect.Unknowns       // of a suspension
+	odd          *agentevents.RuleError // what is wrong with the first extra member that the profile does not allow
+	spelled      []string               // pointers of members that could be left out
+	absent       []string               // pointers of required and usual members that the line lacks, in the RFC's names
 }
 
 var _ dialect.Decoder = (*Decoder)(nil)
@@ -82,7 +90,7 @@ func (d *Decoder) Losses() []dialect.Loss { return d.r.Losses.List() }
 
 func (d *Decoder) read(line string, ev *agentevents.Event) error {
 	r := &d.r
-	d.row, d.foreign, d.node, d.version, d.reducer, d.writtenAt, d.odd = nil, false, "", "", "", "", nil
+	d.row, d.foreign, d.node, d.version, d.reducer, d.writtenAt, d.conversation, d.odd = nil, false, "", "", "", "", "", nil
 	d.details.Reset()
 	d.spelled, d.absent = d.spelled[:0], d.absent[:0]
 	if err := r.Read(line, ev); err != nil {
@@ -97,7 +105,7 @@ func (d *Decoder) read(line string, ev *agentevents.Event) error {
 	}
 	d.form()
 	if d.o.Strict {
-		if err := d.check(); err != nil {
+		if err := d.check(line); err != nil {
 			return err
 		}
 	}
@@ -252,6 +260,8 @@ func (d *Decoder) form() {
 	switch {
 	case d.row.legacy:
 		d.foreign = d.foreign || p == SchemaV2
+	case d.row.of == ofTurn:
+		r.Kept.Add(keptType, jsonwire.Quote(r.Type))
 	case d.row.of != "" && (r.Type != d.row.typ || p != SchemaV2 && !v2()):
 		r.Kept.Add(keptType, jsonwire.Quote(r.Type))
 	case d.row.of != "":
@@ -276,7 +286,7 @@ func pick(r *wire.Reader) *wire.Row {
 	d := decoderOf(r)
 	name := r.Type
 	switch r.Type {
-	case "channel.written", "interrupt.requested", "interrupt.resolved", "clarification.requested", "clarification.resolved",
+	case "channel.written", exchanged, "interrupt.requested", "interrupt.resolved", "clarification.requested", "clarification.resolved",
 		"approval.requested", "approval.granted", "approval.rejected":
 		name = look(member(r.S.Text(), "payload"), r.Type)
 	}

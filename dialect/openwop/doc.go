@@ -21,6 +21,7 @@
 //	  toolId, arguments   toolName, inputs            toolName, inputs
 //	agent.toolReturned  agent.toolReturned          agent.tool-returned
 //	  toolId, result      toolName, outcome           toolName, outcome
+//	  error: error        error: code                 error: code
 //	agent.handoff       agent.handoff               agent.handoff
 //	  from, to, context   fromAgentId, toAgentId      fromAgentId, toAgentId
 //	agent.reasoning.delta                           agent.reasoning-delta
@@ -55,7 +56,8 @@
 //
 // The vocabulary has the types agent.*, node.*, run.*, cap.breached,
 // runOrchestrator.decided, clarification.* and approval.*. A message is a
-// channel.written with the channel [MessageChannel] and the reducer applyMessage.
+// channel.written with the channel [MessageChannel] and the reducer applyMessage, or the
+// turn of a conversation.exchanged, whose other members are extra members.
 // The schemas do not have that reducer: under them the encoder makes up append.
 //
 // All other published types are read as [agentevents.Unknown] and written back.
@@ -87,7 +89,8 @@
 // except members in another form than the schema declares: it lists those. An
 // event that was read under the same profile loses neither. The encoder always
 // writes the members that a published schema requires, even if the line lacked
-// them.
+// them. Under a schema it writes a line that the reader kept (Verbatim) as it was
+// only if the line keeps the rules of that profile.
 //
 // An AgentRef and a message keep their extra members themselves. The details of a
 // node.suspended are all members of its payload except nodeId, reason and

@@ -153,7 +153,9 @@ func (l *lines) Reread(w *wire.Writer, line string) error {
 	if len(l.shift) > 0 {
 		return dialect.ErrNoCounterpart
 	}
-	d := NewDecoder(Options{Profile: l.p})
+	// A line may keep the rules of another profile only, unless it was read under this one.
+	d := NewDecoder(Options{Profile: l.p, Strict: l.p != RFC0002 && !(*Encoder)(l).same()})
+	d.alone = true
 	err := d.read(line, &w.Read)
 	if err == nil && d.foreign {
 		err = dialect.ErrNoCounterpart
@@ -167,7 +169,7 @@ func (e *Encoder) line(w *wire.Writer, dst []byte) ([]byte, error) {
 	e.k.read(ev)
 	at := e.doc.Row(ev.Kind())
 	if e.k.typ != "" {
-		at = cmp.Or(e.doc.interrupts[ev.Kind()], at)
+		at = cmp.Or(e.doc.others[ev.Kind()], at)
 	}
 	typ, body := "", ""
 	if e.row = nil; at == nil {

@@ -151,9 +151,10 @@ func (r *row) add(list []wire.Member, c column) []wire.Member {
 // A document is the table of a profile.
 type document struct {
 	*wire.Format
-	p          Profile
-	rows       map[string]*wire.Row           // by type, in the names of all profiles, or by name
-	interrupts map[agentevents.Kind]*wire.Row // the forms that version 2 has for them, by kind
+	p        Profile
+	toolName string                         // how the profile calls toolId
+	rows     map[string]*wire.Row           // by type, in the names of all profiles, or by name
+	others   map[agentevents.Kind]*wire.Row // the other forms of a kind, which a line keeps: interrupts and turns
 }
 
 var tables = [...]document{RFC0002: newDocument(RFC0002), SchemaV1: newDocument(SchemaV1), SchemaV2: newDocument(SchemaV2)}
@@ -195,13 +196,16 @@ func newDocument(p Profile) document {
 		}
 		f.Rows = append(f.Rows, line)
 	}
-	d := document{wire.New(f), p, map[string]*wire.Row{}, map[agentevents.Kind]*wire.Row{}}
+	d := document{Format: wire.New(f), p: p, toolName: "toolName", rows: map[string]*wire.Row{}, others: map[agentevents.Kind]*wire.Row{}}
+	if p == RFC0002 {
+		d.toolName = "toolId"
+	}
 	for i := range d.Rows {
 		at := &d.Rows[i]
 		r := at.More.(*row)
 		d.rows[cmp.Or(r.of, r.typ)] = at
 		if r.of != "" {
-			d.interrupts[r.kind] = at
+			d.others[r.kind] = at
 		}
 		if r.v2 != "" {
 			d.rows[r.v2] = at
@@ -225,12 +229,13 @@ func rows(p Profile) []row {
 		resolves = id(InterruptID).says(shortKey)
 		agent    = m("agentId", "/agentId", id(AgentID)).must(all).or(made(CoreSystem))
 		artifact = func(name string) column { return m(name, "", artifactForm{p, name}) } // the vocabulary has no field for it
-		anyAgent = m("agentId", "/agentId", id(AgentID)).on(none)
+		anyAgent = m("agentId", "/agentId", unruled(p, id(AgentID))).on(none)
 		node     = m("nodeId", "", nodeForm).must(schemas).written()
 		reason   = m("reason", "reason", text)
 		block    = m("blockId", "blockId", text).on(none)
 		verbose  = m("verbosity", "verbosity", wordForm(p, verbosities))
-		failure  = m("error", "error", errorObject(p))
+		failure  = m("error", "error", errorObject(p, false))
+		toolErr  = m("error", "error", errorObject(p, p == RFC0002))
 		tool     = m("toolId", "toolId", id(PlainID)).schemas("toolName").must(all).or(made("unknown"))
 		callID   = m("callId", "callId", id(PlainID)).must(all).or(madeOf(ofEvent))
 		duration = m("durationMs", "durationMs", millis)
@@ -243,7 +248,7 @@ func rows(p Profile) []row {
 	title, breach, amount, decision := textForm{}, wire.Form(textForm{rule: aCap}), wire.Form(json), wire.Form(json)
 	if p != RFC0002 {
 		decision = ruled{decisionForm{}, aDecision}
-		title.rule, breach, amount = aName, wire.OneOf(RuleEnum, wire.Full{}, capKinds...), wire.AtLeast(RuleRange, json, 0)
+		title.rule, breach, amount = aName, capForm{wire.OneOf(RuleEnum, wire.Full{}, capKinds...)}, wire.AtLeast(RuleRange, json, 0)
 	}
 	readAgent := anyAgent
 	readAgent.Reads = true
@@ -259,7 +264,7 @@ func rows(p Profile) []row {
 			m("argsHash", "argsHash", text), m("principal", "principal", text), m("transport", "transport", wordForm(p, transports)),
 		}},
 		{typ: "agent.toolReturned", v2: "agent.tool-returned", kind: agentevents.KindToolReturned, also: host, members: []column{
-			agent, tool, callID, m("result", "result", json).schemas("outcome").unless(failed), failure,
+			agent, tool, callID, m("result", "result", json).schemas("outcome").unless(failed), toolErr,
 			m("status", "status", statusForm{textForm{rule: oneOf(toolStatuses...)}, p}), duration.unless(neverBegan),
 		}},
 		{typ: "agent.handoff", kind: agentevents.KindAgentHandoff, also: host, says: "/agentId", members: []column{
@@ -314,6 +319,10 @@ func rows(p Profile) []row {
 		{typ: "channel.written", kind: agentevents.KindMessageCreated, closed1: true, sealed: true, also: written, members: []column{
 			m("channel", "", wordOf(MessageChannel)).must(all), m("value", "message", messageForm{}).must(all),
 			m("reducer", "", reducerForm).must(schemas).written(), m("writtenAt", "", writtenAt).must(schemas).written(),
+		}},
+		{typ: exchanged, of: ofTurn, kind: agentevents.KindMessageCreated, reads: true, also: []part{may("outcome", nil)}, members: []column{
+			m("conversationId", "", keptForm{perSchema(shortText(aName, 256), shortText(aName, 256))}).must(all).or(made("unknown")), m("turnIndex", "", keptForm{perSchema(wholeFrom(0), wholeFrom(0))}).must(all).or(madeJSON("0")),
+			m("turn", "message", turnForm{}).must(all),
 		}},
 
 		// A node that waits for a person. The RFC and SchemaV1 have a type for each

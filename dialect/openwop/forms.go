@@ -65,6 +65,14 @@ func idForm(p Profile, form IDForm) textForm {
 	return f
 }
 
+// unruled returns the form of a member that the schemas do not declare: they do not check it.
+func unruled(p Profile, f textForm) textForm {
+	if p != RFC0002 {
+		f.rule = nil
+	}
+	return f
+}
+
 func normalizing(form IDForm) func(w *wire.Writer, m *wire.Member, id string) string {
 	return func(w *wire.Writer, m *wire.Member, id string) string { return normalized(w, form, w.Pointer(m), id) }
 }
@@ -246,6 +254,17 @@ func shortForm(p Profile) wire.Form {
 	}}
 }
 
+// A capForm is the kind of a cap under the schemas.
+type capForm struct{ wire.Form }
+
+func (f capForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	if *at.(*string) == CapConfidenceEscalationSuppressed {
+		w.Break(RuleEnum, w.Pointer(m), "the schemas do not know "+CapConfidenceEscalationSuppressed+
+			": under them a host does not opt out of escalation, and a strict reader finds the decision not escalated")
+	}
+	return f.Form.Append(w, dst, m, at)
+}
+
 // A wordOf is a text that all lines of the row have.
 type wordOf string
 
@@ -402,31 +421,44 @@ func madeWorkflow(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 	return jsonwire.AppendString(dst, normalized(w, WorkflowID, w.Pointer(m), cmp.Or(w.Ev.Payload.(*agentevents.RunStarted).Name, "unknown")))
 }
 
-// errorObject is an error. The ErrorEnvelope of HTTP answers has error in place of
-// code, and a line of the RFC keeps that.
-func errorObject(p Profile) wire.Form {
+// errorObject is an error. Its code has two names: code, and in the ErrorEnvelope, which
+// the RFC has for the error of a tool, error. Readers take both. A line of the RFC keeps
+// the name that it has.
+func errorObject(p Profile, envelope bool) wire.Form {
 	text := textForm{}
 	if p != RFC0002 {
 		text.rule = aName
 	}
-	envelope := func(w *wire.Writer) bool {
-		return p == RFC0002 && slices.Contains(encoderOf(w).k.spelled, "/payload/error/error")
+	name, other := "code", "error"
+	if envelope {
+		name, other = other, name
 	}
-	code := wire.Need("code", "code", errorText{text.spelled()}).Or(made(unknownError)).Unless(envelope)
-	word := wire.Member{Name: "error", Says: "code", Form: errorWord{text}, For: "code", Loose: p != RFC0002}
-	code.Loose = p == RFC0002
-	return wire.Object(code, word.Unless(func(w *wire.Writer) bool { return !envelope(w) }),
-		wire.Need("message", "message", errorText{text}).Or(madeMessage), wire.May("details", "details", jsonObject(p)),
+	otherwise := func(w *wire.Writer) bool {
+		return p == RFC0002 && slices.Contains(encoderOf(w).k.spelled, "/payload/error/"+other)
+	}
+	code := wire.May(name, "code", errorText{text.spelled(), other})
+	code.Need, code.Loose = p != RFC0002, p == RFC0002 // under the RFC either name will do: see Missed
+	twin := wire.Member{Name: other, Says: "code", Form: errorWord{text}, For: name, Loose: p != RFC0002 || envelope}
+	return wire.Object(code.Or(made(unknownError)).Unless(otherwise), twin.Unless(func(w *wire.Writer) bool { return !otherwise(w) }),
+		wire.Need("message", "message", errorText{text, ""}).Or(madeMessage), wire.May("details", "details", jsonObject(p)),
 		wire.Member{Name: "retryable", Says: "retryable", Loose: p == RFC0002})
 }
 
 // An errorText is the code or the message of an error.
-type errorText struct{ textForm }
+type errorText struct {
+	textForm
+	other string // its other name, or ""
+}
 
-// Missed notes that the error lacks it, or that it has its other name.
-func (errorText) Missed(r *wire.Reader, _ any) {
-	if d := decoderOf(r); r.Name() != "code" || !slices.Contains(d.spelled, r.PointerTo("error")) {
-		d.absent = append(d.absent, r.Pointer())
+// Missed notes that the error lacks it, by any name.
+func (f errorText) Missed(r *wire.Reader, _ any) {
+	d := decoderOf(r)
+	if f.other != "" && slices.Contains(d.spelled, r.PointerTo(f.other)) {
+		return
+	}
+	d.absent = append(d.absent, r.Pointer())
+	if f.other != "" && d.o.Profile == RFC0002 {
+		r.Break(RuleRequired, "is required")
 	}
 }
 
@@ -640,8 +672,28 @@ func (timeForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]by
 }
 
 func (timeForm) Parse(r *wire.Reader, at any) (err error) {
-	*at.(*time.Time), err = r.Times.Time(&r.S)
+	start := r.S
+	if *at.(*time.Time), err = r.Times.Time(&r.S); err == nil {
+		return nil
+	}
+	if s, ok := upperTime(start); ok {
+		if t, upper := s.Time(); upper == nil {
+			*at.(*time.Time), r.S = t, start
+			return r.S.Skip()
+		}
+	}
 	return err
+}
+
+// upperTime returns a scanner of the text that s reads next, with the letters of a time in
+// upper case: RFC 3339 allows both cases. It reports false for another value.
+func upperTime(s jsonwire.Scanner) (upper jsonwire.Scanner, ok bool) {
+	text, err := s.String()
+	if err != nil || !strings.ContainsAny(text, "tz") {
+		return s, false
+	}
+	upper.Reset(jsonwire.Quote(strings.ToUpper(text)))
+	return upper, true
 }
 
 // A sequenceForm is the number of the event. A call that is one event takes two

@@ -15,7 +15,7 @@ const goodSubject = `{"issuer":"https://id.example","subjectId":"u1","tenant":"a
 func strictTo(t *testing.T, p Profile, events []agentevents.Event) []agentevents.Event {
 	t.Helper()
 	text, _ := encodeAll(t, p, events)
-	return decodeAll(t, Options{Profile: p, Strict: true}, text)
+	return decodeAll(t, Options{Profile: p, Strict: true, Folded: true}, text)
 }
 
 // An extra member is written only in the form that the profile declares for it.

@@ -42,7 +42,8 @@ type Host struct {
 	// Capabilities are the capabilities that the host declares (section D). Guard
 	// refuses events of a capability that is not declared. Nil allows all events.
 	Capabilities *Capabilities
-	// Agents are the manifests by agent id.
+	// Agents are the manifests by agent id, and what the host decides for agents of its
+	// own ([TierHost]). See [ParseManifest].
 	Agents map[string]Manifest
 	// FilterTools returns the tools that an agent with the harness role may use
 	// (section A14), and false if the role is not limited. The manifest's allowlist
@@ -65,17 +66,8 @@ type Host struct {
 	Profile Profile
 }
 
-// A Manifest holds what a host knows of an agent.
-type Manifest struct {
-	HarnessRole string // defined by the host
-	// Tools is the toolAllowlist. Nil declares no list and allows every tool. An
-	// empty list allows none.
-	Tools []string
-	// Threshold is confidence.defaultThreshold. Absent means [DefaultThreshold].
-	Threshold agentevents.Opt[float64]
-}
-
-// Guard refuses events that the host's declarations exclude. It is an
+// Guard refuses events that the host's declarations exclude, and returns that have both a
+// result, or the status ok, and an error. It is an
 // [agentevents.EmitterOptions] Guard.
 func (h *Host) Guard(ev agentevents.Event) *agentevents.RuleError {
 	if c := h.Capabilities; c != nil {
@@ -83,6 +75,11 @@ func (h *Host) Guard(ev agentevents.Event) *agentevents.RuleError {
 			return &agentevents.RuleError{
 				Rule: RuleCapability, Subject: "capability " + name, State: "not declared", Detail: "a host must not emit events of a capability that it does not declare",
 			}
+		}
+	}
+	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok && p.Error.OK && (p.Result != "" || p.Status == agentevents.ToolStatusOK) {
+		return &agentevents.RuleError{
+			Rule: RuleResult, Subject: "call " + jsonwire.Brief(p.CallID), Detail: "it has an error beside a result or the status ok; legal: a result on success, an error on failure",
 		}
 	}
 	for _, call := range toolCalls(&ev) {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"math"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -63,6 +64,29 @@ func ValidID(p Profile, form IDForm, id string) bool {
 		return ok && opaque(tenant, 1, 128, false) && opaque(rest, g.low2, g.high2, false)
 	}
 	return opaque(id, g.low2, g.high2, g.colon)
+}
+
+// legal says what ids of the form are legal.
+func (form IDForm) legal(p Profile) string {
+	g := &grammars[form]
+	low, high := g.low1, g.high1
+	if p == SchemaV2 {
+		low, high = g.low2, g.high2
+	}
+	length := strconv.Itoa(low) + " to " + strconv.Itoa(high)
+	switch {
+	case p == RFC0002 || form == PlainID || p == SchemaV1 && high == math.MaxInt:
+		return "any text that is not empty"
+	case p == SchemaV1:
+		return length + " characters"
+	case form == TypeID:
+		return "a dotted name such as core.llm"
+	case g.tenant:
+		return "a tenant, a slash and " + length + " letters, digits and . _ ~ -"
+	case g.colon:
+		return length + " letters, digits and . _ ~ - :"
+	}
+	return length + " letters, digits and . _ ~ -"
 }
 
 // opaque reports whether id has a legal length and only characters of SchemaV2's

@@ -26,6 +26,12 @@ func look(raw, typ string) string {
 	has := func(name string) bool { return jsonwire.HasMember(raw, name) }
 	kind, decision := memberText(raw, "kind"), memberText(raw, "decision")
 	switch typ {
+	case exchanged:
+		turn := member(raw, "turn")
+		if _, err := ParseMessage([]byte(turn)); err == nil && isText(member(turn, "messageId")) {
+			return ofTurn
+		}
+		return ""
 	case "channel.written":
 		if memberText(raw, "channel") == MessageChannel && isText(member(member(raw, "value"), "messageId")) {
 			return typ

@@ -106,7 +106,7 @@ func TestCountsAreRead(t *testing.T) {
 		ev.NodeID = "n1"
 		for _, p := range []Profile{RFC0002, SchemaV1, SchemaV2} {
 			text, _ := encodeAll(t, p, []agentevents.Event{ev})
-			back := decodeAll(t, Options{Profile: p, Strict: true}, text)
+			back := decodeAll(t, Options{Profile: p, Strict: true, Folded: true}, text)
 			require.Equal(t, payload, back[0].Payload)
 		}
 	}

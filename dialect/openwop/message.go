@@ -45,6 +45,38 @@ const (
 	reducerSchema = "append"
 )
 
+// exchanged is the type of a line with a turn of a conversation, which is a message with
+// more members. ofTurn is the name of its row.
+const (
+	exchanged = "conversation.exchanged"
+	ofTurn    = "turn"
+)
+
+// A keptForm is a member that the vocabulary has no field for, and that has a place among
+// the others.
+type keptForm struct{ rule form }
+
+func (f keptForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+	raw, e := w.Use(m.Name), encoderOf(w)
+	if raw != "" && !e.same() && !f.rule.fits(e.p, raw) {
+		w.Lose(dialect.Dropped, "/openwop/~1payload~1"+m.Name, "the profile has another form for it")
+		raw = ""
+	}
+	return append(dst, raw...), raw != ""
+}
+
+func (f keptForm) Parse(r *wire.Reader, _ any) error {
+	s := r.S
+	raw, err := r.S.Raw()
+	if err == nil {
+		r.KeepAs(raw)
+		if r.Name() == "conversationId" {
+			decoderOf(r).conversation = jsonwire.Text(raw)
+		}
+	}
+	return checked(r, &s, f.rule, err)
+}
+
 // A messageForm is a message. The schemas change the ids of its agents.
 type messageForm struct{}
 
@@ -77,6 +109,67 @@ func (messageForm) Parse(r *wire.Reader, at any) error {
 	return err
 }
 
+// A turnForm is a message that is the turn of a conversation.
+type turnForm struct{ messageForm }
+
+func (f turnForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	mark := len(dst)
+	dst, said := f.messageForm.Append(w, dst, m, at)
+	e := encoderOf(w)
+	if e.p != SchemaV2 || e.same() {
+		return dst, said
+	}
+	if turn := string(dst[mark:]); e.msg.Role == roleAgent && jsonwire.IsObject(turn) && !jsonwire.HasMember(turn, speaker) {
+		w.Lose(dialect.Made, "/payload/message/"+speaker, jsonwire.BriefName(e.msg.From))
+		dst = append(jsonwire.AppendString(append(dst[:len(dst)-1], `,"`+speaker+`":`...), e.msg.From), '}')
+	}
+	if rule, detail := aTurn(e.p, string(dst[mark:])); detail != "" {
+		w.Break(rule, w.Pointer(m), detail)
+	}
+	return dst, said
+}
+
+func (f turnForm) Parse(r *wire.Reader, at any) error {
+	s, d := r.S, decoderOf(r)
+	err := f.messageForm.Parse(r, at)
+	if err == nil && d.odd == nil {
+		raw, _ := s.Raw() // never fails
+		if rule, detail := aTurn(d.o.Profile, raw); detail != "" {
+			d.odd = breaks(rule, r.Pointer(), detail)
+		}
+	}
+	return err
+}
+
+// The turn of an agent says who speaks, under SchemaV2.
+const (
+	roleAgent = "agent"
+	speaker   = "speakerId"
+)
+
+// turn are the members of a turn under SchemaV2.
+var turn = []part{
+	must("messageId", shortText(aName, 256)), must("from", shortText(aName, 256)), may("to", shortText(aText, 256)), may("groupId", shortText(aText, 256)),
+	must("content", nil), must("ts", wholeFrom(0)), must("role", oneOf("user", roleAgent, "system")), may("agent", turnAgent), must("turnIndex", wholeFrom(0)),
+	may(speaker, shortText(aName, 256)), may("parts", nil),
+}
+
+var turnAgent = closedObject(
+	may("agentId", anIDOf(AgentID)), may("agentSharing", oneOf(string(agentevents.SharingIsolated), string(agentevents.SharingShared))), may("memoryRef", aText), may("model", anObject),
+)
+
+// aTurn requires a turn of SchemaV2. The other profiles have no form for it.
+func aTurn(p Profile, raw string) (agentevents.Rule, string) {
+	if p != SchemaV2 {
+		return "", ""
+	}
+	rule, detail := closedObject(turn...)(p, raw)
+	if detail == "" && memberText(raw, "role") == roleAgent && !jsonwire.HasMember(raw, speaker) {
+		return RuleRequired, "has no " + speaker + ", which the turn of an agent must have"
+	}
+	return rule, detail
+}
+
 // reducerForm is how the message is applied.
 var reducerForm = apart{aReducer, func(d *Decoder) *string { return &d.reducer }, func(w *wire.Writer, dst []byte, kept string) []byte {
 	if encoderOf(w).p == RFC0002 {
@@ -107,6 +200,9 @@ func aReducer(p Profile, raw string) (agentevents.Rule, string) {
 func aTime(_ Profile, raw string) (agentevents.Rule, string) {
 	var s jsonwire.Scanner
 	s.Reset(raw)
+	if upper, ok := upperTime(s); ok {
+		s = upper
+	}
 	if _, err := s.Time(); err != nil {
 		return RuleForm, "is not a time"
 	}

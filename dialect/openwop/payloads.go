@@ -2,8 +2,10 @@ package openwop
 
 import (
 	"cmp"
+	"math"
 	"strings"
 
+	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
 	"github.com/agentevents/agentevents/internal/jsonwire"
@@ -29,9 +31,12 @@ type shape struct {
 var payloads = []shape{
 	{typ: "agent.invocation.started", need: " invocationId agentId source ",
 		may2: " modelClass resolvedModel resolvedProvider resolvedAgentVersion resolvedChannel toolSurfaceCount memoryBound "},
-	{typ: "agent.invocation.completed", need: " invocationId agentId outcome ", may2: " schemaValidated confidence enqueuedRunId "},
-	{typ: "agent.memory.consolidated", need: " memoryRef inputCount outputCount ", may2: " mergedIds trigger "},
-	{typ: "agent.promptResolved", need: " nodeId kind chain resolved ", may: " agentId causationHostId ", sealed: true},
+	{typ: "agent.invocation.completed", need: " invocationId agentId outcome ", may2: " schemaValidated confidence enqueuedRunId ",
+		forms: []part{may("outcome", oneOf("completed", "handed-off", "escalated", "refused", "failed"))}},
+	{typ: "agent.memory.consolidated", need: " memoryRef inputCount outputCount ", may2: " mergedIds trigger ",
+		forms: []part{may("trigger", oneOf("host-managed", "scheduled", "on-demand"))}},
+	{typ: "agent.promptResolved", need: " nodeId kind chain resolved ", may: " agentId causationHostId ", sealed: true,
+		forms: []part{may("kind", oneOf("system", "user", "few-shot", "schema-hint"))}},
 	{typ: "agent.verified", need: " agentId target verdict ", may: " criteria confidence causationHostId ", sealed: true, only: SchemaV2},
 	{typ: "approval.overridden", need: " gateId principal reason ", sealed: true, only: SchemaV1},
 	{typ: "approval.overridden", need: " nodeId interruptId ", only: SchemaV2, forms: resolved},
@@ -45,7 +50,8 @@ var payloads = []shape{
 	{typ: "interrupt.requested", need: " kind key data ", may: " resumeSchema timeoutMs ", sealed: true},
 	{typ: "interrupt.resolved", need: " nodeId interruptId ", forms: resolved},
 	{typ: "log.appended", need: " level message ", may2: " nodeId fields "},
-	{typ: "memory.compacted", need: " memoryRef outputId sourceCount trigger byteSize ", only: SchemaV1},
+	{typ: "memory.compacted", need: " memoryRef outputId sourceCount trigger byteSize ", only: SchemaV1,
+		forms: []part{may("trigger", oneOf("host-managed", "client-requested", "both"))}},
 	{typ: "memory.written", need: " memoryRef memoryId ", may2: " nodeId agentId tags "},
 	{typ: "node.cancelled", need: " nodeId ", may2: " reason "},
 	{typ: "node.dispatched", need: " childRunId childWorkflowId ", may: " childStatus ", sealed: true},
@@ -62,6 +68,22 @@ var payloads = []shape{
 	{typ: "tool.session.opened", need: " sessionId toolId ", only: SchemaV1},
 	{typ: "tool.session.closed", need: " sessionId toolId outcome ", only: SchemaV1},
 	{typ: "variable.changed", need: " name ", may2: " previous next nodeId "},
+}
+
+// values are the forms of members that have the same one in all shapes with them. Only a
+// strict decoder asks for it.
+var values = map[string]form{
+	"invocationId": aName, "memoryRef": aName, "memoryId": aName, "outputId": aName, "provider": aName, "model": aName, "target": aName, "name": aName, "gateId": aName,
+	"principal": aName, "causationHostId": aName, "conversationId": shortText(aName, 256), "message": aText, "chunk": aText, "openedBy": aText, "modelClass": aText, "reason": aText, "fromStatus": aText, "childStatus": aText,
+	"toolSurfaceCount": wholeFrom(0), "inputCount": wholeFrom(0), "outputCount": wholeFrom(0), "inputTokens": wholeFrom(0), "outputTokens": wholeFrom(0),
+	"totalTokens": wholeFrom(0), "cacheReadTokens": wholeFrom(0), "cacheWriteTokens": wholeFrom(0), "delayMs": wholeFrom(0), "atSequence": wholeFrom(0),
+	"turnCount": wholeFrom(0), "turnIndex": wholeFrom(0), "byteSize": wholeFrom(0), "attempt": wholeFrom(1), "attempts": wholeFrom(1), "sourceCount": wholeFrom(1),
+	"memoryBound": aBool, "schemaValidated": aBool, "cacheHit": aBool, "isLast": aBool,
+	"confidence": numberIn(0, 1, "in [0, 1]"), "costEstimateUsd": numberIn(0, math.Inf(1), "a number from 0 on"),
+	"source": oneOf("workflow-node", "run-api", "chat-mention"), "verdict": oneOf("pass", "fail", "revise"), "level": oneOf("debug", "info", "warn", "error"),
+	"divergenceKind": oneOf("output", "missing", "extra", "type-mismatch"),
+	"mergedIds":      listOf(aName, 0, false), "tags": listOf(aText, 0, false), "criteria": listOf(aName, 0, true), "fields": anObject, "turn": aTurn,
+	"reducer": aReducer, "writtenAt": aTime,
 }
 
 var resolved = append(answered, may("kind", anInterruptKind))
@@ -96,6 +118,38 @@ func (s *shape) odd(p Profile, name, value string) string {
 		return "is not an id"
 	}
 	return ""
+}
+
+// check returns the rule that a payload breaks, or nil.
+func (s *shape) check(p Profile, raw string) *agentevents.RuleError {
+	if !jsonwire.IsObject(raw) {
+		return breaks(RuleForm, "/payload", "is not an object")
+	}
+	for name := range strings.FieldsSeq(s.need) {
+		if !jsonwire.HasMember(raw, name) {
+			return breaks(RuleRequired, "/payload/"+name, "is required")
+		}
+	}
+	for name, value := range jsonwire.Members(raw) {
+		at := "/payload/" + jsonwire.Token(name)
+		of, has := formOf(s.forms, p, name)
+		known := strings.Contains(s.need+s.may+s.may2, " "+name+" ")
+		if of == nil && known {
+			of = values[name]
+		}
+		if rule, detail := of.check(p, value); detail != "" {
+			return breaks(rule, at, detail)
+		}
+		if !has && !s.needs(name) && !strings.Contains(s.may, " "+name+" ") && (s.sealed || p == SchemaV2 && !hatch(name)) {
+			return breaks(RuleClosed, at, extraMember)
+		}
+		if form, isID := payloadIDs[name]; isID && known {
+			if rule, detail := anID(form, aText).check(p, value); detail != "" {
+				return breaks(rule, at, detail)
+			}
+		}
+	}
+	return nil
 }
 
 // complete reports whether a payload is an object with all required members.

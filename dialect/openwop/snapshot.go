@@ -42,7 +42,8 @@ type Snapshot struct {
 	CurrentNodeID string           // the node that runs or holds the interrupt
 	StartedAt     time.Time        // zero: absent
 	CompletedAt   time.Time        // zero: absent
-	// Agent is the run's primary agent, if a single agent owns the run.
+	// Agent is the run's primary agent: RunStarted.Agent, else the only agent that acts in
+	// the run or that a node or a handoff names.
 	Agent agentevents.Opt[agentevents.AgentRef]
 	// RunOrchestrator is the supervisor. A fold keeps its decisions but not its
 	// name, so the host sets it.
@@ -74,14 +75,8 @@ func SnapshotOf(r *agentevents.RunSnapshot) (Snapshot, error) {
 		for s.CurrentNodeID = range r.Suspended { // the fold has none if a node that started later has ended
 		}
 	}
-	if !s.Agent.OK && len(r.Agents) == 1 {
-		for id, a := range r.Agents {
-			if a.Ref.OK {
-				s.Agent = a.Ref
-			} else if id != "" {
-				s.Agent = agentevents.Some(agentevents.AgentRef{AgentID: id})
-			}
-		}
+	if !s.Agent.OK {
+		s.Agent = ownerOf(r)
 	}
 	s.NodeStates = object(r.NodeStatus, func(v agentevents.NodeStatus) string { return `{"status":` + jsonwire.Quote(string(v)) + "}" })
 	s.Variables = object(r.State, func(v agentevents.JSON) string { return string(v) })
@@ -97,6 +92,34 @@ func SnapshotOf(r *agentevents.RunSnapshot) (Snapshot, error) {
 	}
 	s.Metrics = metrics(r)
 	return s, nil
+}
+
+// ownerOf returns the only agent that acts in the run or that a node or a handoff names.
+// It is absent if there are several. CoreSystem stands for calls that no agent made.
+func ownerOf(r *agentevents.RunSnapshot) (owner agentevents.Opt[agentevents.AgentRef]) {
+	refs := map[string]agentevents.AgentRef{}
+	for _, h := range r.Handoffs {
+		refs[h.From], refs[h.To] = agentevents.AgentRef{AgentID: h.From}, agentevents.AgentRef{AgentID: h.To}
+	}
+	for _, ref := range r.Facts.V.NodeAgents {
+		refs[ref.AgentID] = ref
+	}
+	for id, a := range r.Agents {
+		if a.Ref.OK {
+			refs[id] = a.Ref.V
+		} else if refs[id].AgentID == "" {
+			refs[id] = agentevents.AgentRef{AgentID: id}
+		}
+	}
+	delete(refs, "")
+	delete(refs, CoreSystem)
+	if len(refs) != 1 {
+		return owner
+	}
+	for _, ref := range refs {
+		owner = agentevents.Some(ref)
+	}
+	return owner
 }
 
 func statusOf(r *agentevents.RunSnapshot) Status {
@@ -200,8 +223,10 @@ func ParseSnapshot(text []byte) (Snapshot, error) {
 			more.Add(name, string(other))
 		}
 	}
-	if !jsonwire.HasMember(string(text), "runId") || !jsonwire.HasMember(string(text), "status") {
-		return Snapshot{}, &jsonwire.SyntaxError{Offset: len(text) - 1, Msg: "runId or status is missing"}
+	for _, name := range [...]string{"runId", "status"} {
+		if !jsonwire.HasMember(string(text), name) {
+			return Snapshot{}, &jsonwire.SyntaxError{Offset: len(text) - 1, Msg: name + " is missing"}
+		}
 	}
 	s.More = more.Object()
 	return s, nil

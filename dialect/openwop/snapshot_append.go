@@ -202,7 +202,7 @@ func (w *snapshotWriter) ref(pointer string, ref *agentevents.AgentRef) string {
 		w.valid(pointer, text)
 	}
 	if !ValidID(w.p, AgentID, ref.AgentID) {
-		w.fail(RuleID, pointer+"/agentId", badID(ref.AgentID))
+		w.fail(RuleID, pointer+"/agentId", badID(w.p, AgentID, ref.AgentID))
 	}
 	raw, _ := ref.MarshalJSON() // never fails
 	object := w.declared(pointer, string(raw), refParts)

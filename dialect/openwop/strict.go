@@ -14,22 +14,28 @@ import (
 
 // The rules that a strict decoder checks. SchemaV1 and SchemaV2 have the rules of
 // the published schemas, RFC0002 those of its text. The payloads of types that
-// the vocabulary does not have are not checked. Four rules concern several lines
-// of a run: causation, escalation, sequence and terminal.
+// the vocabulary does not have are checked as far as their schemas are known here. Those
+// from RuleCausation on concern several lines of a run. Strict also has three rules of
+// package agentevents that the document has: see Options.Folded. A line that was read
+// before, with its sequence and what it says, breaks no rule: it is read again.
 const (
-	RuleRequired  agentevents.Rule = "openwop-required"     // a required member is missing
-	RuleID        agentevents.Rule = "openwop-id"           // an id that does not have the length or the grammar of the profile
-	RuleType      agentevents.Rule = "openwop-type"         // a type that is neither registered nor a vendor's
-	RuleEnum      agentevents.Rule = "openwop-enum"         // a word outside a closed list
-	RuleRange     agentevents.Rule = "openwop-range"        // a number outside its range or with a fraction, a text that is too short or too long
-	RuleForm      agentevents.Rule = "openwop-form"         // a value of another type or form: not an object, text or time, or a decision or question of another form
-	RuleClosed    agentevents.Rule = "openwop-closed"       // an extra member of a closed object
-	RuleResult    agentevents.Rule = "openwop-result-error" // a tool result beside an error
-	RuleDuration  agentevents.Rule = "openwop-duration"     // a duration of a call that never began (schemas)
-	RuleCausation agentevents.Rule = "openwop-causation"    // agent.toolReturned whose causationId is not the eventId of the call
-	RuleEscalate  agentevents.Rule = "openwop-escalation"   // the end of a node or run after a decision below the threshold that was not escalated
-	RuleSequence  agentevents.Rule = "openwop-sequence"     // a sequence that does not rise within the run
-	RuleTerminal  agentevents.Rule = "openwop-terminal"     // an event after the run's terminal event
+	RuleRequired     agentevents.Rule = "openwop-required"     // a required member is missing
+	RuleID           agentevents.Rule = "openwop-id"           // an id that does not have the length or the grammar of the profile
+	RuleType         agentevents.Rule = "openwop-type"         // a type that is neither registered nor a vendor's
+	RuleEnum         agentevents.Rule = "openwop-enum"         // a word outside a closed list
+	RuleRange        agentevents.Rule = "openwop-range"        // a number outside its range or with a fraction, a text that is too short or too long
+	RuleForm         agentevents.Rule = "openwop-form"         // a value of another type or form: not an object, text or time, or a decision or question of another form
+	RuleClosed       agentevents.Rule = "openwop-closed"       // an extra member of a closed object
+	RuleResult       agentevents.Rule = "openwop-result-error" // a tool result, or the status ok, beside an error
+	RuleDuration     agentevents.Rule = "openwop-duration"     // a duration of a call that never began (schemas)
+	RuleNode         agentevents.Rule = "openwop-node"         // the events of a node are not in order, or name two nodes
+	RuleCausation    agentevents.Rule = "openwop-causation"    // agent.toolReturned whose causationId is not the eventId of the call
+	RuleTool         agentevents.Rule = "openwop-tool"         // agent.toolReturned of another tool than its call
+	RuleBlock        agentevents.Rule = "openwop-block"        // agent.reasoned that closes a block of another agent
+	RuleOrchestrator agentevents.Rule = "openwop-orchestrator" // a decision of another orchestrator than the run's
+	RuleEscalate     agentevents.Rule = "openwop-escalation"   // not exactly one action after a decision below the threshold, before its node or the run ends
+	RuleSequence     agentevents.Rule = "openwop-sequence"     // a sequence that does not rise within the run
+	RuleTerminal     agentevents.Rule = "openwop-terminal"     // an event after the end of the run or of its conversation
 )
 
 func breaks(rule agentevents.Rule, pointer, detail string) *agentevents.RuleError {
@@ -37,7 +43,7 @@ func breaks(rule agentevents.Rule, pointer, detail string) *agentevents.RuleErro
 }
 
 // check returns the first rule that a line breaks.
-func (d *Decoder) check() error {
+func (d *Decoder) check(line string) error {
 	r, p := &d.r, d.o.Profile
 	err := r.Check()
 	broken, _ := err.(*agentevents.RuleError)
@@ -51,11 +57,16 @@ func (d *Decoder) check() error {
 	case p == SchemaV2 && d.row != nil && d.row.legacy:
 		broken = breaks(RuleRequired, "/payload/kind", "is required: SchemaV2 has an interrupt's payload here")
 	case broken != nil:
+	case d.row == nil:
+		broken = cmp.Or(d.checkOther(), d.odd)
 	default:
 		broken = cmp.Or(d.checkValues(), d.odd)
+		if broken == nil && d.row != nil && d.row.node && d.node != "" && d.node != r.Ev.NodeID {
+			broken = breaks(RuleNode, "/payload/nodeId", "is not the nodeId of the envelope")
+		}
 	}
-	if broken == nil {
-		broken = d.checkRun()
+	if broken == nil && !d.alone {
+		broken = d.checkRun(line)
 	}
 	if broken == nil {
 		return nil
@@ -63,6 +74,19 @@ func (d *Decoder) check() error {
 	_ = r.Refused(broken)
 	broken.EventID, broken.Sequence = r.Ev.ID, r.Ev.Sequence
 	return broken
+}
+
+// checkOther checks the payload of a type that the vocabulary does not have, as far as it is
+// known. Under the RFC it is a message that lacks its id.
+func (d *Decoder) checkOther() *agentevents.RuleError {
+	r, p := &d.r, d.o.Profile
+	if s := shapes[p][r.Type]; s != nil {
+		return s.check(p, r.Body)
+	}
+	if reducer := memberText(r.Body, "reducer"); p == RFC0002 && r.Type == "channel.written" && memberText(r.Body, "channel") == MessageChannel && (reducer == "" || reducer == reducerRFC) {
+		return breaks(RuleRequired, "/payload/value/messageId", "is required of a message, as a text")
+	}
+	return nil
 }
 
 // checkValues checks what one member says of another.
@@ -77,6 +101,8 @@ func (d *Decoder) checkValues() *agentevents.RuleError {
 		switch {
 		case r.Has("error") && (r.Has("result") || r.Has("outcome")):
 			return breaks(RuleResult, "/payload/error", "must not stand beside a result")
+		case r.Has("error") && v.Status == agentevents.ToolStatusOK:
+			return breaks(RuleResult, "/payload/status", "must not be ok beside an error")
 		case r.Has("durationMs") && p != RFC0002 && refused(string(v.Status)):
 			return breaks(RuleDuration, "/payload/durationMs", "a refused call must not have a duration")
 		}
@@ -93,12 +119,13 @@ func (d *Decoder) checkValues() *agentevents.RuleError {
 	return nil
 }
 
-// badID returns what is wrong with an id that ValidID rejects.
-func badID(id string) string {
+// badID returns what is wrong with an id that ValidID rejects, and what would be legal.
+func badID(p Profile, form IDForm, id string) string {
+	want := "; legal: " + form.legal(p)
 	if id == "" {
-		return "is empty"
+		return "is empty" + want
 	}
-	return jsonwire.Brief(id) + " does not have the profile's form for this id"
+	return jsonwire.Brief(id) + " does not have the form of " + p.String() + want
 }
 
 // hatch reports whether a name is an extension. SchemaV2 allows extensions in

@@ -13,88 +13,307 @@ import (
 // runState is what a strict decoder remembers of a run. It keeps one for every
 // run of the log.
 type runState struct {
-	last  uint64
-	ended bool
-	calls []call
-	low   []string // the nodes of decisions below the threshold that are not escalated yet
+	last   uint64
+	recent []delivered // the latest events: one that comes again changes nothing
+	begun  bool        // the log has the run from its start on
+	ended  bool
+
+	calls        []call
+	blocks       []openBlock
+	low          []decision // those below the threshold that are not escalated yet
+	escalated    []decision // the others
+	just         bool       // nothing has come after the action of the last of them
+	orchestrator string
+	closed       []string // conversations
+	nodes        map[string]nodeState
+
+	fold  *agentevents.Fold // nil if the caller has one
+	found *agentevents.RuleError
 }
 
+// A delivered is an event that was read: its sequence and a hash of its content.
+type delivered struct{ sequence, hash uint64 }
+
 // A call is a tool call without a return. Call ids are unique to an agent.
-type call struct{ agentID, callID, eventID string }
+type call struct{ agentID, callID, toolID, eventID string }
+
+// An openBlock is a block of reasoning of which only deltas were read.
+type openBlock struct{ agentID, blockID string }
+
+// A decision is one with a confidence below the threshold.
+type decision struct{ node, eventID string }
+
+// A nodeState is how far a node is.
+type nodeState struct {
+	stage   nodeStage
+	attempt int
+}
+
+type nodeStage uint8
+
+const (
+	nodeUnseen nodeStage = iota
+	nodeActed            // agents have acted in it, and it has not started
+	nodeRuns             // it has started
+	nodeWaits            // it may start again
+	nodeEnded            // it has failed or was skipped
+	nodeDone             // it has completed
+)
+
+// The rules of package agentevents that the document has, too, and only a fold knows.
+var folded = []agentevents.Rule{agentevents.RuleToolCallOpen, agentevents.RuleDeltaIndex, agentevents.RuleMessageGroup}
 
 // checkRun checks a line against the earlier lines of its run. It copies what it
 // remembers, because a text of a line keeps the whole line in memory.
-func (d *Decoder) checkRun() *agentevents.RuleError {
+func (d *Decoder) checkRun(line string) *agentevents.RuleError {
 	ev := d.r.Ev
-	r := d.runs[ev.RunID]
+	r, known := d.runs[ev.RunID]
+	if !known {
+		r = d.newRun()
+		d.runs[strings.Clone(ev.RunID)] = r
+	}
+	this := delivered{ev.Sequence, d.hash(line)}
+	switch {
+	case known && slices.Contains(r.recent, this):
+		return nil
+	case known && ev.Sequence <= r.last:
+		return breaks(RuleSequence, "/sequence", strconv.FormatUint(ev.Sequence, 10)+" is not above "+strconv.FormatUint(r.last, 10)+", the latest sequence of the run")
+	case r.ended:
+		return breaks(RuleTerminal, "/type", "comes after the end of the run")
+	}
+	r.last = ev.Sequence
+	broken := cmp.Or(d.checkNodes(r), d.checkAgents(r), d.checkEscalation(r))
+	if r.fold != nil {
+		r.found = nil
+		r.fold.Apply(*ev)
+		broken = cmp.Or(broken, r.found)
+	}
+	switch ev.Payload.(type) {
+	case *agentevents.RunStarted:
+		r.begun = true
+	case *agentevents.RunCompleted, *agentevents.RunFailed, *agentevents.RunCancelled:
+		if broken == nil {
+			*r = runState{last: r.last, recent: r.recent, ended: true}
+		}
+	}
+	if broken == nil {
+		r.recent = limited(r.recent, this)
+	}
+	return broken
+}
+
+func (d *Decoder) newRun() *runState {
 	if d.runs == nil {
 		d.runs = map[string]*runState{}
 	}
-	if r == nil {
-		r = &runState{}
-		d.runs[strings.Clone(ev.RunID)] = r
-	} else if ev.Sequence <= r.last {
-		return breaks(RuleSequence, "/sequence", strconv.FormatUint(ev.Sequence, 10)+" is not above "+strconv.FormatUint(r.last, 10)+", the latest sequence of the run")
+	r := &runState{}
+	if !d.o.Folded {
+		r.fold = agentevents.NewFold(agentevents.FoldOptions{KeepCalls: -1, MaxViolations: -1, OnViolation: func(broken *agentevents.RuleError) {
+			if r.found == nil && slices.Contains(folded, broken.Rule) {
+				r.found = broken
+			}
+		}})
 	}
-	if r.ended {
-		return breaks(RuleTerminal, "/type", "comes after the end of the run")
+	return r
+}
+
+// hash returns a hash of what the event says, in whatever order the line says it.
+func (d *Decoder) hash(line string) uint64 {
+	text, err := d.r.Ev.AppendJSON(d.scratch[:0])
+	if err != nil {
+		return jsonwire.Hash(line)
 	}
-	node := cmp.Or(ev.NodeID, d.node)
+	d.scratch = text
+	return jsonwire.Hash(text)
+}
+
+// checkNodes checks the order of a node's events. What a log does not have from its
+// start on, and what is restored or resumed, may lack some of them.
+func (d *Decoder) checkNodes(r *runState) (broken *agentevents.RuleError) {
+	ev := d.r.Ev
+	id := cmp.Or(ev.NodeID, d.node)
+	was := r.nodes[id]
+	now := was
+	switch p := ev.Payload.(type) {
+	case *agentevents.NodeStarted:
+		now = nodeState{nodeRuns, p.Attempt.Or(was.attempt)}
+		switch {
+		case !r.begun:
+		case was.stage == nodeActed:
+			broken = breaks(RuleNode, "/type", "comes after an event of an agent in the node")
+		case was.stage == nodeRuns && now.attempt <= was.attempt:
+			broken = breaks(RuleNode, "/type", "starts a node that runs, and it is not a further attempt")
+		}
+	case *agentevents.NodeCompleted:
+		if now.stage = nodeDone; r.begun && (was.stage == nodeUnseen || was.stage == nodeActed || was.stage == nodeDone) {
+			broken = breaks(RuleNode, "/type", "completes a node that has not started")
+		}
+	case *agentevents.NodeFailed, *agentevents.NodeSkipped:
+		now.stage = nodeEnded
+	case *agentevents.NodeSuspended:
+		now.stage = nodeWaits
+	case *agentevents.RunResumed:
+		r.begun, r.nodes = false, nil
+	case *agentevents.Unknown:
+		switch {
+		case strings.HasPrefix(d.r.Type, "run."):
+			r.begun, r.nodes = false, nil
+		case strings.HasPrefix(d.r.Type, "node."):
+			now.stage = nodeWaits // it goes on or is tried again
+		}
+	default:
+		if ev.AgentID == "" || !strings.HasPrefix(d.r.Type, "agent.") {
+			break
+		}
+		if was.stage == nodeUnseen {
+			now.stage = nodeActed
+		} else if was.stage == nodeDone {
+			broken = breaks(RuleNode, "/type", "is of an agent in a node that has completed")
+		}
+	}
+	if id != "" && now != was {
+		if r.nodes == nil {
+			r.nodes = map[string]nodeState{}
+		}
+		r.nodes[strings.Clone(id)] = now
+	}
+	return broken
+}
+
+// checkAgents checks what agents do against what they did before.
+func (d *Decoder) checkAgents(r *runState) *agentevents.RuleError {
+	ev := d.r.Ev
 	switch p := ev.Payload.(type) {
 	case *agentevents.ToolCalled:
-		r.calls = limited(r.calls, call{strings.Clone(ev.AgentID), strings.Clone(p.CallID), strings.Clone(ev.ID)})
+		r.calls = limited(r.calls, call{strings.Clone(ev.AgentID), strings.Clone(p.CallID), strings.Clone(p.ToolID), strings.Clone(ev.ID)})
 	case *agentevents.ToolReturned:
-		i := slices.IndexFunc(r.calls, func(c call) bool { return c.callID == p.CallID && c.agentID == ev.AgentID })
-		switch {
-		case i >= 0 && (ev.CausationID == r.calls[i].eventID || ev.CausationID == "" && refused(string(p.Status))):
-			r.calls = slices.Delete(r.calls, i, i+1)
-		case i >= 0:
-			return breaks(RuleCausation, "/causationId", "is not "+jsonwire.Brief(r.calls[i].eventID)+", the event of the call")
-		case ev.CausationID == "" && !refused(string(p.Status)):
+		return d.checkReturn(r, p)
+	case *agentevents.AgentReasoningDelta:
+		if b := (openBlock{ev.AgentID, p.BlockID}); p.BlockID != "" && !slices.Contains(r.blocks, b) {
+			r.blocks = limited(r.blocks, openBlock{strings.Clone(b.agentID), strings.Clone(b.blockID)})
+		}
+	case *agentevents.AgentReasoned:
+		i := slices.Index(r.blocks, openBlock{ev.AgentID, p.BlockID})
+		if i < 0 {
+			i = slices.IndexFunc(r.blocks, func(b openBlock) bool { return b.blockID == p.BlockID })
+		}
+		if i < 0 {
+			break
+		}
+		of := r.blocks[i].agentID
+		if r.blocks = slices.Delete(r.blocks, i, i+1); of != ev.AgentID {
+			return breaks(RuleBlock, "/payload/agentId", "closes a block of "+jsonwire.Brief(of))
+		}
+	case *agentevents.OrchestratorDecided:
+		if r.orchestrator == "" {
+			r.orchestrator = strings.Clone(ev.AgentID)
+		} else if r.orchestrator != ev.AgentID {
+			return breaks(RuleOrchestrator, "/payload/agentId", "is not "+jsonwire.Brief(r.orchestrator)+", the orchestrator of the run")
+		}
+	case *agentevents.MessageCreated, *agentevents.Unknown:
+		switch id := cmp.Or(d.conversation, memberText(d.r.Body, "conversationId")); {
+		case id == "":
+		case d.r.Type == "conversation.closed":
+			r.closed = limited(r.closed, strings.Clone(id))
+		case d.r.Type == exchanged && slices.Contains(r.closed, id):
+			return breaks(RuleTerminal, "/payload/conversationId", "comes after the end of the conversation")
+		}
+	}
+	return nil
+}
+
+// checkReturn checks a return against its call. That there is one is a rule of the fold.
+func (d *Decoder) checkReturn(r *runState, p *agentevents.ToolReturned) *agentevents.RuleError {
+	ev := d.r.Ev
+	i := slices.IndexFunc(r.calls, func(c call) bool { return c.callID == p.CallID && c.agentID == ev.AgentID })
+	if i < 0 {
+		if ev.CausationID == "" && !refused(string(p.Status)) {
 			return breaks(RuleCausation, "/causationId", "is required: it names the event of the call")
 		}
+		return nil
+	}
+	c := r.calls[i]
+	r.calls = slices.Delete(r.calls, i, i+1)
+	switch {
+	case ev.CausationID != c.eventID && !(ev.CausationID == "" && refused(string(p.Status))):
+		return breaks(RuleCausation, "/causationId", "is not "+jsonwire.Brief(c.eventID)+", the event of the call")
+	case c.toolID != p.ToolID:
+		return breaks(RuleTool, "/payload/"+d.doc.toolName, "is not "+jsonwire.Brief(c.toolID)+", the tool of the call")
+	}
+	return nil
+}
+
+// checkEscalation checks that exactly one action follows a decision below the threshold,
+// before its node or the run ends.
+func (d *Decoder) checkEscalation(r *runState) *agentevents.RuleError {
+	ev := d.r.Ev
+	node := cmp.Or(ev.NodeID, d.node)
+	just := r.just
+	r.just = false
+	switch p := ev.Payload.(type) {
 	case *agentevents.AgentDecided:
+		r.escalated = slices.DeleteFunc(r.escalated, func(d decision) bool { return d.node == node })
 		threshold := DefaultThreshold
 		if d.o.ThresholdOf != nil {
 			threshold = d.o.ThresholdOf(ev.RunID, ev.AgentID)
 		}
 		if p.Confidence.OK && p.Confidence.V < threshold && len(r.low) < maxOpen {
-			r.low = append(r.low, strings.Clone(node))
+			r.low = append(r.low, decision{strings.Clone(node), strings.Clone(ev.ID)})
 		}
 	case *agentevents.NodeSuspended, *agentevents.CapBreached, *agentevents.OrchestratorDecided, *agentevents.ClarificationRequested:
-		if len(r.low) == 0 || !d.escalates(p) {
+		if !d.escalates(p) {
 			break
 		}
 		// One action belongs to one decision: that of the same node. An orchestrator
 		// has a node of its own, and an action may have none: then the latest
 		// decision counts. Otherwise it is a decision without a node.
-		i := slices.Index(r.low, node)
+		at := func(node string) int {
+			return slices.IndexFunc(r.low, func(d decision) bool { return d.node == node })
+		}
+		i := at(node)
 		if _, orchestrated := p.(*agentevents.OrchestratorDecided); i < 0 && (orchestrated || node == "") {
 			i = len(r.low) - 1
 		}
 		if i < 0 {
-			i = slices.Index(r.low, "")
+			i = at("")
 		}
 		if i >= 0 {
+			r.escalated = limited(r.escalated, r.low[i])
 			r.low = slices.Delete(r.low, i, i+1)
+			r.just = true
+			break
 		}
+		if _, waits := p.(*agentevents.NodeSuspended); !waits && d.again(r, node, just) {
+			r.just = just
+			return breaks(RuleEscalate, "/type", "is a second action after a decision with a confidence below the threshold; legal: one")
+		}
+		r.just = just
 	case *agentevents.NodeCompleted:
-		if node != "" && slices.Contains(r.low, node) {
+		if node != "" && slices.ContainsFunc(r.low, func(d decision) bool { return d.node == node }) {
 			return breaks(RuleEscalate, "/type", "the node decided with a confidence below the threshold, and the decision was not escalated")
 		}
 	case *agentevents.RunCompleted:
 		if len(r.low) > 0 {
 			return breaks(RuleEscalate, "/type", "a decision with a confidence below the threshold was not escalated")
 		}
-		r.ended = true
-	case *agentevents.RunFailed, *agentevents.RunCancelled:
-		r.ended = true
 	}
-	if r.ended {
-		r.calls, r.low = nil, nil
-	}
-	r.last = ev.Sequence
 	return nil
+}
+
+// again reports whether an action is the second one after a decision: it names the
+// decision as its cause, or comes directly after the first action, or can only be about a
+// decision. Questions and decisions of the orchestrator may be about something else.
+func (d *Decoder) again(r *runState, node string, just bool) bool {
+	ev := d.r.Ev
+	for i, made := range r.escalated {
+		_, suppressed := ev.Payload.(*agentevents.CapBreached)
+		_, orchestrated := ev.Payload.(*agentevents.OrchestratorDecided)
+		latest := just && i == len(r.escalated)-1 && (orchestrated || node == "" || made.node == "" || made.node == node)
+		if made.eventID == ev.CausationID || latest || suppressed && made.node == node {
+			return true
+		}
+	}
+	return false
 }
 
 // escalates reports whether an event is the action that must follow a decision

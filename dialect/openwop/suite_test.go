@@ -38,6 +38,7 @@ var golden = map[Profile]string{
 {"eventId":"e23","runId":"r1","type":"run.paused","payload":{"reason":"night"},"timestamp":"2026-05-19T10:00:22.000Z","sequence":22}
 {"eventId":"e24","runId":"r1","type":"run.resumed","payload":{},"timestamp":"2026-05-19T10:00:23.000Z","sequence":23}
 {"eventId":"e25","runId":"r1","type":"channel.written","payload":{"channel":"messages","value":{"messageId":"m1","from":"host:planner","to":"user","content":"done","ts":1747648824000},"reducer":"applyMessage","writtenAt":"2026-05-19T10:00:24.000Z"},"timestamp":"2026-05-19T10:00:24.000Z","sequence":24}
+{"eventId":"e25b","runId":"r5","nodeId":"n1","type":"conversation.exchanged","payload":{"conversationId":"c1","turnIndex":1,"turn":{"messageId":"m2","from":"host:planner","content":[1],"ts":1747648824000,"role":"agent","turnIndex":1},"outcome":{"a":1}},"timestamp":"2026-05-19T10:00:24.000Z","sequence":0}
 {"eventId":"e26","runId":"r1","type":"run.completed","payload":{"outputs":{"ok":true}},"timestamp":"2026-05-19T10:00:25.000Z","sequence":25}
 {"eventId":"f1","runId":"r2","type":"run.failed","payload":{"error":{"code":"x","message":"y"}},"timestamp":"2026-05-19T10:00:26.000Z","sequence":0}
 {"eventId":"g1","runId":"r3","type":"run.cancelled","payload":{"reason":"stop"},"timestamp":"2026-05-19T10:00:27.000Z","sequence":0}
@@ -58,6 +59,7 @@ var golden = map[Profile]string{
 {"eventId":"e17","runId":"r1","nodeId":"n1","type":"approval.requested","payload":{"nodeId":"n1","interruptId":"i2","artifactId":"a1","artifactType":"doc","title":"Publish","actions":["accept","reject"]},"timestamp":"2026-05-19T10:00:16.000Z","sequence":16}
 {"eventId":"e18","runId":"r1","nodeId":"n1","type":"clarification.requested","payload":{"nodeId":"n1","questions":[{"id":"q1","question":"Which one?"}]},"timestamp":"2026-05-19T10:00:13.000Z","sequence":17}
 {"eventId":"e19","runId":"r1","nodeId":"n1","type":"clarification.resolved","payload":{"nodeId":"n1","answers":{"q1":"both"}},"timestamp":"2026-05-19T10:00:14.000Z","sequence":18}
+{"eventId":"e20","runId":"r1","nodeId":"n1","type":"conversation.exchanged","payload":{"conversationId":"c1","turnIndex":1,"turn":{"messageId":"m2","from":"user","content":"?","ts":1747648824000,"role":"user","turnIndex":1}},"timestamp":"2026-05-19T10:00:15.000Z","sequence":19}
 {"eventId":"h2","runId":"r4","type":"agent.invocation.started","payload":{"invocationId":"inv-1","agentId":"a1","source":"run-api"},"timestamp":"2026-05-19T10:00:28.000Z","sequence":1}
 `,
 	SchemaV2: `{"eventId":"evt-0000000000-0001","runId":"acme/run-000000000001","nodeId":"n1","type":"node.started","payload":{"nodeId":"n1","typeId":"core.llm","attempt":0},"timestamp":"2026-05-19T10:00:01.000Z","sequence":1,"schemaVersion":1}
@@ -71,7 +73,8 @@ var golden = map[Profile]string{
 {"eventId":"evt-0000000000-0013","runId":"acme/run-000000000001","nodeId":"n1","type":"interrupt.requested","payload":{"kind":"approval","key":"acme/int-000000000002","data":{"artifactId":"a1","artifactType":"doc","title":"Publish","actions":["accept"]},"timeoutMs":5},"timestamp":"2026-05-19T10:00:13.000Z","sequence":13,"schemaVersion":1}
 {"eventId":"evt-0000000000-0014","runId":"acme/run-000000000001","nodeId":"n1","type":"interrupt.resolved","payload":{"nodeId":"n1","interruptId":"acme/int-000000000002","kind":"approval","reason":"fine","decision":"granted"},"timestamp":"2026-05-19T10:00:14.000Z","sequence":14,"schemaVersion":1}
 {"eventId":"evt-0000000000-0015","runId":"acme/run-000000000001","type":"node.suspended","payload":{"nodeId":"n1","interruptId":"acme/int-000000000001","kind":"low-confidence","reason":"low-confidence"},"timestamp":"2026-05-19T10:00:15.000Z","sequence":15,"schemaVersion":1}
-{"eventId":"evt-0000000000-0016","runId":"acme/run-000000000001","type":"run.completed","payload":{"outputs":{}},"timestamp":"2026-05-19T10:00:16.000Z","sequence":16,"schemaVersion":1}
+{"eventId":"evt-0000000000-0015b","runId":"acme/run-000000000001","type":"conversation.exchanged","payload":{"conversationId":"c1","turnIndex":1,"turn":{"messageId":"m2","from":"host:planner","content":"x","ts":1,"role":"agent","turnIndex":1,"speakerId":"host:planner"},"x-a":1},"timestamp":"2026-05-19T10:00:15.000Z","sequence":16,"schemaVersion":1}
+{"eventId":"evt-0000000000-0016","runId":"acme/run-000000000001","type":"run.completed","payload":{"outputs":{}},"timestamp":"2026-05-19T10:00:16.000Z","sequence":17,"schemaVersion":1}
 `,
 }
 
@@ -144,7 +147,7 @@ func TestWrittenIsStrict(t *testing.T) {
 					t.Errorf("%s: %s: %v", p, info.Kind, err)
 					continue
 				}
-				d := NewDecoder(Options{Strict: true, Profile: p})
+				d := NewDecoder(Options{Strict: true, Profile: p, Folded: true})
 				for line := range strings.Lines(string(out)) {
 					if _, err := d.Decode(nil, []byte(strings.TrimSuffix(line, "\n"))); err != nil {
 						t.Errorf("%s: %v\n%s", p, err, line)

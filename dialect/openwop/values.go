@@ -163,12 +163,12 @@ func perSchema(v1, v2 form) form {
 	}
 }
 
-// idThat requires a text of the form that is a legal id.
-func idThat(text form, legal func(p Profile, id string) bool) form {
+// idThat requires a text of the form that is a legal id. want says what is legal.
+func idThat(text form, legal func(p Profile, id string) bool, want string) form {
 	return func(p Profile, raw string) (agentevents.Rule, string) {
 		rule, detail := text(p, raw)
 		if id := jsonwire.Text(raw); detail == "" && !legal(p, id) {
-			return RuleID, badID(id)
+			return RuleID, jsonwire.Brief(id) + " is not legal; legal: " + want
 		}
 		return rule, detail
 	}
@@ -178,7 +178,13 @@ func idThat(text form, legal func(p Profile, id string) bool) form {
 func anID(of IDForm, v1 form) form { return perSchema(v1, anIDOf(of)) }
 
 func anIDOf(of IDForm) form {
-	return idThat(aText, func(p Profile, id string) bool { return ValidID(p, of, id) })
+	return func(p Profile, raw string) (agentevents.Rule, string) {
+		rule, detail := aText(p, raw)
+		if id := jsonwire.Text(raw); detail == "" && !ValidID(p, of, id) {
+			return RuleID, badID(p, of, id)
+		}
+		return rule, detail
+	}
 }
 
 // numberIn requires a number from low to high: want says so.
@@ -331,14 +337,14 @@ func subjectOf(actors int) form {
 }
 
 var (
-	anOpaque = idThat(aName, func(_ Profile, id string) bool { return opaque(id, 1, 128, false) })
-	aTenant  = idThat(aName, func(_ Profile, id string) bool { return opaque(strings.TrimPrefix(id, "anon:"), 1, 128, false) })
+	anOpaque = idThat(aName, func(_ Profile, id string) bool { return opaque(id, 1, 128, false) }, opaqueText)
+	aTenant  = idThat(aName, func(_ Profile, id string) bool { return opaque(strings.TrimPrefix(id, "anon:"), 1, 128, false) }, opaqueText+", perhaps after anon:")
 
 	// aTrace is any text under SchemaV1, and under SchemaV2 in the form of W3C Trace
 	// Context.
 	aTrace = perSchema(aText, idThat(aText, func(_ Profile, id string) bool {
 		return len(id) == 32 && strings.Trim(id, "0123456789abcdef") == ""
-	}))
+	}, "32 hexadecimal digits in lower case"))
 
 	anInterruptKind = perSchema(oneOf(interruptKinds...), oneOf(append(interruptKinds, "conversation.start", "conversation.exchange", "conversation.close",
 		"low-confidence", "credential")...))
@@ -353,10 +359,20 @@ var (
 	aQuorum = closedObject(may("granted", wholeFrom(0)), may("required", wholeFrom(1)))
 )
 
+// opaqueText says what opaque allows.
+const opaqueText = "1 to 128 letters, digits and . _ ~ -"
+
+func without(characters string) string {
+	if characters == "" {
+		return ""
+	}
+	return " and without " + characters
+}
+
 // spaceless requires a text of 1 to high characters without blanks and without
 // the characters of others.
 func spaceless(high int, others string) form {
 	return idThat(aName, func(_ Profile, id string) bool {
 		return utf8.RuneCountInString(id) <= high && !strings.ContainsFunc(id, unicode.IsSpace) && !strings.ContainsAny(id, others+"\ufeff")
-	})
+	}, "1 to "+strconv.Itoa(high)+" characters without blanks"+without(others))
 }

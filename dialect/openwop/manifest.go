@@ -1,0 +1,63 @@
+package openwop
+
+import (
+	"strconv"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// A Manifest holds what a host knows of an agent: see [ParseManifest]. For an agent
+// without a manifest, one with an id of [TierHost], it holds what the host decides.
+type Manifest struct {
+	HarnessRole string // defined by the host
+	// Tools is the toolAllowlist. Nil declares no list and allows every tool. An
+	// empty list allows none.
+	Tools []string
+	// Threshold is confidence.defaultThreshold. Absent means [DefaultThreshold].
+	Threshold agentevents.Opt[float64]
+}
+
+// manifest are the members of a manifest that a host uses. The schema has more.
+var manifest = []part{
+	must("agentId", allOf(aText, aManifestID)), may("modelClass", oneOf(modelWords...)), may("harnessRole", aText), may("toolAllowlist", listOf(aName, 0, false)),
+	may("confidence", openObject(may("defaultThreshold", numberIn(0, 1, "a number in [0, 1]")))),
+}
+
+func aManifestID(_ Profile, raw string) (agentevents.Rule, string) {
+	id := jsonwire.Text(raw)
+	if of, ok := ParseAgentID(id); !ok || !of.Manifest() || !ValidID(SchemaV1, AgentID, id) {
+		return RuleID, jsonwire.Brief(id) + " is not the id of an agent with a manifest; legal: core.<name>, or <tier>.<org>.<pack>.<agent> with the tier vendor, community, private or local"
+	}
+	return "", ""
+}
+
+// ParseManifest reads the manifest of an agent as a pack has it (agent-manifest.schema.json).
+// It returns what a [Host] needs, and a reference with the agent's id and model class for
+// the events of its nodes. toolAllowlist, confidence.defaultThreshold, modelClass and
+// harnessRole, which the schema leaves to the host, may be missing. Other members are
+// not looked at.
+//
+// Its error is a [*agentevents.RuleError] for a member of another form and for an id that a
+// manifest must not have: hosts do not accept those of [TierHost] (section A1).
+func ParseManifest(text []byte) (agentevents.AgentRef, Manifest, error) {
+	raw := string(text)
+	if err := jsonwire.Valid(raw); err != nil { // this finds duplicates too
+		return agentevents.AgentRef{}, Manifest{}, err
+	}
+	if !jsonwire.IsObject(raw) {
+		return agentevents.AgentRef{}, Manifest{}, breaks(RuleForm, "", "is not an object")
+	}
+	if name, rule, detail := brokenPart(manifest, true, RFC0002, raw); detail != "" {
+		return agentevents.AgentRef{}, Manifest{}, breaks(rule, "/"+name, detail)
+	}
+	ref := agentevents.AgentRef{AgentID: memberText(raw, "agentId"), ModelClass: agentevents.ModelClass(memberText(raw, "modelClass"))}
+	m := Manifest{HarnessRole: memberText(raw, "harnessRole")}
+	if list := member(raw, "toolAllowlist"); list != "" {
+		m.Tools = append([]string{}, texts(list)...)
+	}
+	if n, err := strconv.ParseFloat(member(member(raw, "confidence"), "defaultThreshold"), 64); err == nil {
+		m.Threshold = agentevents.Some(n)
+	}
+	return ref, m, nil
+}

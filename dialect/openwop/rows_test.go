@@ -1,0 +1,379 @@
+package openwop
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents"
+)
+
+// The requirements of the document that a log keeps or breaks as a whole. Each breaks, or
+// does not, in its last line.
+func TestRequirementsOfLogs(t *testing.T) {
+	const (
+		run       = `{"type":"run.started","payload":{"workflowId":"wf"}}`
+		done      = `{"type":"run.completed","payload":{"outputs":{}}}`
+		started   = `{"nodeId":"n1","type":"node.started","payload":{"nodeId":"n1","typeId":"core.llm"}}`
+		second    = `{"nodeId":"n1","type":"node.started","payload":{"nodeId":"n1","typeId":"core.llm","attempt":1}}`
+		completed = `{"nodeId":"n1","type":"node.completed","payload":{"nodeId":"n1"}}`
+		failed    = `{"nodeId":"n1","type":"node.failed","payload":{"nodeId":"n1","error":{"error":"x","message":"y"}}}`
+		skipped   = `{"nodeId":"n1","type":"node.skipped","payload":{"nodeId":"n1"}}`
+		retried   = `{"nodeId":"n1","type":"node.retried","payload":{"nodeId":"n1","attempt":2}}`
+		waits     = `{"nodeId":"n1","type":"node.suspended","payload":{"nodeId":"n1","interruptId":"i1","reason":"webhook"}}`
+		restored  = `{"type":"run.restored-from-snapshot","payload":{}}`
+		reasoned  = `{"nodeId":"n1","type":"agent.reasoned","payload":{"agentId":"host:a","reasoning":"x"}}`
+		low       = `{"nodeId":"n1","type":"agent.decided","payload":{"agentId":"host:a","decision":1,"confidence":0.1}}`
+		clarify   = `{"nodeId":"n1","type":"clarification.requested","payload":{"nodeId":"n1","questions":[{"id":"q","question":"?"}]}}`
+		silent    = `{"nodeId":"n1","type":"cap.breached","payload":{"kind":"confidence-escalation-suppressed","limit":0.7,"observed":0.1}}`
+		suspended = `{"nodeId":"n1","type":"node.suspended","payload":{"nodeId":"n1","interruptId":"i1","reason":"low-confidence"}}`
+		closed    = `{"type":"conversation.closed","payload":{"conversationId":"c1","turnCount":1}}`
+	)
+	delta := func(agent, block string, n int) string {
+		return fmt.Sprintf(`{"type":"agent.reasoning.delta","payload":{"agentId":"%s","delta":"x","sequence":%d%s}}`, agent, n, block)
+	}
+	closes := func(agent, block string) string {
+		return `{"type":"agent.reasoned","payload":{"agentId":"` + agent + `","reasoning":"x"` + block + `}}`
+	}
+	const b1 = `,"blockId":"b1"`
+	called := func(call string) string {
+		return `{"type":"agent.toolCalled","payload":{"agentId":"host:a","toolId":"x:y","callId":"` + call + `","arguments":1}}`
+	}
+	returned := func(call, tool, cause string) string {
+		return `{"type":"agent.toolReturned","causationId":"evt-000000000-000` + cause + `","payload":{"agentId":"host:a","toolId":"` + tool + `","callId":"` + call + `","result":1}}`
+	}
+	refusedAtLoad := `{"type":"agent.toolReturned","payload":{"agentId":"host:a","toolId":"x:y","callId":"c","status":"forbidden"}}`
+	ask := func(boss, cause string) string {
+		return `{"nodeId":"boss","causationId":"` + cause + `","type":"runOrchestrator.decided","payload":{"agentId":"` + boss + `","decision":{"kind":"ask-user","prompt":"?"}}}`
+	}
+	message := func(group string) string {
+		return `{"type":"channel.written","payload":{"channel":"messages","reducer":"applyMessage","value":{"messageId":"m1","from":"host:a","content":"x","ts":1` + group + `}}}`
+	}
+	names := func(typ string) string {
+		return `{"nodeId":"n1","type":"` + typ + `","payload":{"nodeId":"n1","agent":{"agentId":"host:a","agentSharing":"shared:team"}}}`
+	}
+	handoff := `{"type":"agent.handoff","payload":{"from":{"agentId":"host:b"},"to":{"agentId":"host:a","agentSharing":"shared:team"}}}`
+	for _, c := range []struct {
+		requirement string
+		rule        agentevents.Rule // "" if it is kept
+		lines       []string
+	}{
+		{"the deltas of a block count 0, 1, 2", "", []string{delta("host:a", "", 0), delta("host:a", "", 1), delta("host:a", "", 2)}},
+		{"the deltas of a block leave no gap", agentevents.RuleDeltaIndex, []string{delta("host:a", "", 0), delta("host:a", "", 2)}},
+		{"the first delta of a block is 0", agentevents.RuleDeltaIndex, []string{delta("host:a", "", 1)}},
+		{"the next block counts from 0 again", "", []string{delta("host:a", "", 0), closes("host:a", ""), delta("host:a", "", 0)}},
+		{"the agent of a block closes it", "", []string{delta("host:a", b1, 0), delta("host:b", b1, 0), closes("host:b", b1), closes("host:a", b1)}},
+		{"no other agent closes a block", RuleBlock, []string{delta("host:a", b1, 0), closes("host:b", b1)}},
+		{"an agent may reason while another one does", "", []string{delta("host:a", "", 0), closes("host:b", ""), closes("host:a", "")}},
+
+		{"a return has a call", agentevents.RuleToolCallOpen, []string{returned("c", "x:y", "0")}},
+		{"a call returns once", agentevents.RuleToolCallOpen, []string{called("c"), returned("c", "x:y", "0"), returned("c", "x:y", "0")}},
+		{"a call id is not used while its call is open", agentevents.RuleToolCallOpen, []string{called("c"), called("c")}},
+		{"a call id may be used after its return", "", []string{called("c"), returned("c", "x:y", "0"), called("c"), returned("c", "x:y", "2")}},
+		{"a return is of the tool of its call", RuleTool, []string{called("c"), returned("c", "x:z", "0")}},
+		{"a return names the event of its call", RuleCausation, []string{called("c"), called("d"), returned("c", "x:y", "1")}},
+		{"a call that is refused at load has only a return", "", []string{refusedAtLoad}},
+
+		{"a run has one orchestrator", "", []string{ask("sup", "e"), ask("sup", "e")}},
+		{"another orchestrator does not decide", RuleOrchestrator, []string{ask("sup", "e"), ask("other", "e")}},
+
+		{"one action follows a low decision", "", []string{low, clarify, completed}},
+		{"a suspension belongs to its action", "", []string{low, clarify, suspended, completed}},
+		{"a second action does not follow: suppressed", RuleEscalate, []string{low, clarify, silent}},
+		{"a second action does not follow: asked", RuleEscalate, []string{low, clarify, ask("sup", "e")}},
+		{"a second action does not follow later: suppressed", RuleEscalate, []string{low, clarify, reasoned, silent}},
+		{"a second action does not follow later: by its cause", RuleEscalate, []string{low, clarify, reasoned, ask("sup", "evt-000000000-0000")}},
+		{"a question later is another one", "", []string{low, clarify, reasoned, clarify}},
+		{"two low decisions have two actions", "", []string{low, low, clarify, clarify}},
+		{"three actions are too many for two decisions", RuleEscalate, []string{low, low, clarify, clarify, clarify}},
+
+		{"an agent reasons in its node", "", []string{run, started, reasoned, completed, done}},
+		{"an agent does not reason before its node starts", RuleNode, []string{run, reasoned, started}},
+		{"an agent does not reason after its node", RuleNode, []string{run, started, completed, reasoned}},
+		{"a node that completes has started", RuleNode, []string{run, completed}},
+		{"a node completes once", RuleNode, []string{run, started, completed, completed}},
+		{"a node starts once", RuleNode, []string{run, started, started}},
+		{"a node starts again with a further attempt", "", []string{run, started, second, completed}},
+		{"a node starts again after a failure", "", []string{run, started, failed, started, completed}},
+		{"a node starts again when it is tried again", "", []string{run, started, retried, started}},
+		{"a node starts again after it has waited", "", []string{run, started, waits, started, completed}},
+		{"a node starts again in a loop", "", []string{run, started, completed, started, reasoned, completed}},
+		{"a skipped node has not started", "", []string{run, skipped, done}},
+		{"a part of a log says nothing of the nodes before it", "", []string{reasoned, completed}},
+		{"a restored run says nothing of the nodes before it", "", []string{run, started, restored, started, completed}},
+		{"payload and envelope name one node", RuleNode, []string{`{"nodeId":"n1","type":"node.skipped","payload":{"nodeId":"n2"}}`}},
+
+		{"a shared context by node.started needs a group", agentevents.RuleMessageGroup, []string{names("node.started"), message("")}},
+		{"a shared context by node.completed needs a group", agentevents.RuleMessageGroup, []string{names("node.completed"), message("")}},
+		{"a shared context by a handoff needs a group", agentevents.RuleMessageGroup, []string{handoff, message("")}},
+		{"a message with its group", "", []string{names("node.started"), message(`,"groupId":"team"`)}},
+
+		{"nothing follows the end of the run", RuleTerminal, []string{run, done, run}},
+		{"no message follows the end of the conversation", RuleTerminal, []string{closed, `{"type":"conversation.exchanged","payload":{"conversationId":"c1","turnIndex":2}}`}},
+		{"another conversation goes on", "", []string{closed, `{"type":"conversation.exchanged","payload":{"conversationId":"c2","turnIndex":2}}`}},
+	} {
+		t.Run(c.requirement, func(t *testing.T) {
+			rule, _ := strictly(t, RFC0002, c.lines...)
+			require.Equal(t, c.rule, rule)
+		})
+	}
+}
+
+// A line that is delivered again changes nothing, in whatever order its members are. A line
+// that was refused is not accepted when it comes again.
+func TestDeliveredAgain(t *testing.T) {
+	line := func(n int, typ, payload string) string {
+		return fmt.Sprintf(`{"eventId":"e%d","runId":"r","type":"%s","payload":%s,"timestamp":"2026-05-19T10:00:00.000Z","sequence":%d}`, n, typ, payload, n)
+	}
+	lines := []string{
+		line(0, "run.started", `{"workflowId":"wf"}`), line(1, "agent.toolCalled", `{"agentId":"host:a","toolId":"x:y","callId":"c","arguments":1}`),
+		strings.Replace(line(2, "agent.toolReturned", `{"agentId":"host:a","toolId":"x:y","callId":"c","result":1}`), `,"seq`, `,"causationId":"e1","seq`, 1),
+		line(3, "acme.done", `{"a":1}`), line(4, "run.completed", `{}`),
+	}
+	d := NewDecoder(Options{Strict: true})
+	for i := range lines {
+		for j := range i + 1 { // all lines so far come again
+			events, err := d.Decode(nil, []byte(lines[j]))
+			require.NoError(t, err, lines[j])
+			require.Len(t, events, 1)
+		}
+	}
+	head, tail, _ := strings.Cut(lines[0][1:len(lines[0])-1], `,"timestamp"`)
+	_, err := d.Decode(nil, []byte(`{"timestamp"`+tail+","+head+"}"))
+	require.NoError(t, err)
+
+	for _, other := range []string{
+		strings.Replace(lines[1], `"callId":"c"`, `"callId":"d"`, 1), strings.Replace(lines[1], `"eventId":"e1"`, `"eventId":"e9"`, 1), strings.Replace(lines[3], `{"a":1}`, `{"a":2}`, 1),
+	} {
+		_, err := d.Decode(nil, []byte(other))
+		var broken *agentevents.RuleError
+		require.ErrorAs(t, err, &broken)
+		require.Equal(t, RuleSequence, broken.Rule)
+	}
+
+	for range 2 {
+		_, err := d.Decode(nil, []byte(line(5, "run.paused", `{}`)))
+		require.Error(t, err)
+	}
+}
+
+// The error of a tool is an ErrorEnvelope in the RFC's text, and has a code under the
+// schemas. Readers take both, and a line of the RFC keeps the name that it has.
+func TestErrorsOfTools(t *testing.T) {
+	envelope := documents("agent.toolReturned", `{"agentId":"host:a","toolId":"x:y","callId":"c","error":{"error":"timeout","message":"slow","details":{"after":5}}}`)
+	envelope = strings.Replace(envelope, `,"schemaVersion":2`, `,"causationId":"evt-0000000000009"`, 1)
+	code := strings.Replace(envelope, `{"error":"timeout"`, `{"code":"timeout"`, 1)
+	for _, line := range []string{envelope, code} {
+		ev := decodeAll(t, Options{Strict: true, Folded: true}, line)[0]
+		require.Equal(t, "timeout", ev.Payload.(*agentevents.ToolReturned).Error.V.Code)
+		out, losses := encodeAll(t, RFC0002, []agentevents.Event{ev})
+		require.Equal(t, line, out)
+		require.Empty(t, losses)
+		out, _ = encodeAll(t, SchemaV1, []agentevents.Event{ev})
+		require.Contains(t, out, `"error":{"code":"timeout","message":"slow","details":{"after":5}}`)
+	}
+	schema := strings.Replace(code, "toolId", "toolName", 1)
+	out, losses := encodeAll(t, RFC0002, decodeAll(t, Options{Strict: true, Folded: true, Profile: SchemaV1}, schema))
+	require.Equal(t, envelope, out, "a line of the schema becomes one of the RFC")
+	require.Empty(t, losses)
+
+	neither := strings.Replace(code, `"code":"timeout",`, "", 1)
+	_, err := NewDecoder(Options{Strict: true, Folded: true}).Decode(nil, []byte(strings.TrimSuffix(neither, "\n")))
+	var broken *agentevents.RuleError
+	require.ErrorAs(t, err, &broken)
+	require.Equal(t, [2]string{string(RuleRequired), "/payload/error/error"}, [2]string{string(broken.Rule), broken.Pointer})
+}
+
+// The primary agent is the only one that acts in the run or is named in it.
+func TestOwnerOfARun(t *testing.T) {
+	const (
+		ref    = `{"agentId":"host:a","agentSharing":"shared:team","modelClass":"coding"}`
+		nodeA  = `{"nodeId":"n1","agent":` + ref + `}`
+		acts   = `{"agentId":"host:a","reasoning":"x"}`
+		system = `{"agentId":"core.system","toolId":"x:y","callId":"c","arguments":1}`
+	)
+	full := agentevents.Some(agentevents.AgentRef{AgentID: "host:a", AgentSharing: "shared:team", ModelClass: agentevents.ModelCoding})
+	for name, c := range map[string]struct {
+		want  agentevents.Opt[agentevents.AgentRef]
+		lines string
+	}{
+		"it acts":                      {agentevents.Some(agentevents.AgentRef{AgentID: "host:a"}), documents("agent.reasoned", acts)},
+		"a node names it":              {full, documents("node.started", nodeA)},
+		"a node names it, and it acts": {full, documents("node.started", nodeA, "agent.reasoned", acts, "agent.toolCalled", system)},
+		"nobody":                       {agentevents.Opt[agentevents.AgentRef]{}, documents("run.paused", `{}`)},
+		"another node has another":     {agentevents.Opt[agentevents.AgentRef]{}, documents("node.started", nodeA, "agent.reasoned", acts, "node.started", `{"nodeId":"n1","agent":{"agentId":"host:b"}}`, "agent.reasoned", acts)},
+		"it hands over":                {agentevents.Opt[agentevents.AgentRef]{}, documents("agent.handoff", `{"from":`+ref+`,"to":{"agentId":"host:b"}}`)},
+	} {
+		f := agentevents.NewFold(agentevents.FoldOptions{})
+		for _, ev := range decodeAll(t, Options{}, c.lines) {
+			f.Apply(ev)
+		}
+		s, err := SnapshotOf(f.Snapshot())
+		require.NoError(t, err)
+		require.Equal(t, c.want, s.Agent, name)
+	}
+}
+
+// A host that opts out of escalation is not one of the published contract. Its lines are
+// not written under a schema, and the error says what follows.
+func TestOptingOutHasNoPublishedForm(t *testing.T) {
+	ev := agentevents.Event{Payload: &agentevents.CapBreached{Cap: CapConfidenceEscalationSuppressed, Limit: agentevents.Some(0.7), Observed: agentevents.Some(0.2)}}
+	for _, p := range []Profile{SchemaV1, SchemaV2} {
+		_, err := NewEncoder(EncoderOptions{Profile: p}).Append(nil, ev)
+		require.ErrorContains(t, err, "a strict reader finds the decision not escalated")
+	}
+}
+
+// The turns of a conversation are messages: a fold has them, once each. A turn without an
+// id, or with a member of another type, is an event of an unknown kind.
+func TestTurnsAreMessages(t *testing.T) {
+	turn := func(id, content string) string {
+		return `{"conversationId":"c1","turnIndex":1,"turn":{"messageId":` + id + `,"from":"user","content":` + content + `,"ts":1,"role":"user","turnIndex":1}}`
+	}
+	log := documents("conversation.exchanged", turn(`"m1"`, `"a"`), "conversation.exchanged", turn(`"m1"`, `"a"`), "conversation.exchanged", turn(`"m2"`, `"b"`),
+		"conversation.exchanged", turn(`5`, `"b"`), "conversation.exchanged", strings.Replace(turn(`"m3"`, `1`), `"ts":1`, `"ts":"now"`, 1), "conversation.exchanged", `{"conversationId":"c1","turnIndex":1}`)
+	f := agentevents.NewFold(agentevents.FoldOptions{})
+	events := decodeAll(t, Options{}, log)
+	for _, ev := range events {
+		f.Apply(ev)
+	}
+	s := f.Snapshot()
+	require.Empty(t, s.Violations)
+	require.Len(t, s.Messages, 2)
+	require.Equal(t, "user", s.Messages[1].Role)
+	require.Equal(t, map[string]int{"conversation.exchanged": 3}, s.Unknown)
+	for _, p := range []Profile{RFC0002, SchemaV1} {
+		out, losses := encodeAll(t, p, events)
+		require.Equal(t, log, out)
+		require.Empty(t, losses)
+	}
+	const role = `"role":"user"`
+	good := `{"conversationId":"c","turnIndex":1,"turn":{"messageId":"m","from":"a","content":1,"ts":1,"turnIndex":1,` + role + `}}`
+	for edit, want := range map[[2]string]agentevents.Rule{
+		{"", ""}:                      "",
+		{`"conversationId":"c",`, ""}: RuleRequired,
+		{`"conversationId":"c"`, `"conversationId":""`}: RuleRange,
+		{`:1,"turn":`, `:-1,"turn":`}:                   RuleRange,
+		{`"turn":`, `"turns":0,"turn":`}:                RuleClosed,
+		{role, `"role":"agent"`}:                        RuleRequired,
+		{role, `"role":"agent","speakerId":"a"`}:        "",
+		{`"content":1,`, ""}:                            RuleRequired,
+		{role, role + `,"x":1`}:                         RuleClosed,
+	} {
+		rule, _ := strictly(t, SchemaV2, `{"type":"conversation.exchanged","payload":`+strings.Replace(good, edit[0], edit[1], 1)+`}`)
+		require.Equal(t, want, rule, edit)
+	}
+}
+
+// A strict decoder knows the payloads of registered types that the vocabulary does not have,
+// and a message without an id.
+func TestStrictPayloadsOfOtherTypes(t *testing.T) {
+	for _, c := range []struct {
+		p             Profile
+		typ, payload  string
+		rule, pointer string
+	}{
+		{SchemaV1, "agent.invocation.started", `{"invocationId":"i","agentId":"a1","source":"run-api"}`, "", ""},
+		{SchemaV1, "agent.invocation.started", `{"invocationId":"i","agentId":"a1","source":"cron"}`, "openwop-enum", "/payload/source"},
+		{SchemaV1, "agent.invocation.started", `{"invocationId":"i","agentId":"a1"}`, "openwop-required", "/payload/source"},
+		{SchemaV2, "agent.invocation-completed", `{"invocationId":"i","agentId":"a 1","outcome":"failed"}`, "openwop-id", "/payload/agentId"},
+		{SchemaV2, "agent.invocation-completed", `{"invocationId":"i","agentId":"a1","outcome":"failed","note":"x"}`, "openwop-closed", "/payload/note"},
+		{SchemaV2, "agent.invocation-completed", `{"invocationId":"i","agentId":"a1","outcome":"failed","x-note":"x"}`, "", ""},
+		{SchemaV1, "agent.promptResolved", `{"nodeId":"n1","kind":"system","chain":[],"resolved":null,"body":"x"}`, "openwop-closed", "/payload/body"},
+		{SchemaV1, "provider.usage", `{"provider":"p","model":"m","inputTokens":-1,"outputTokens":2}`, "openwop-range", "/payload/inputTokens"},
+		{SchemaV1, "memory.written", `{"memoryRef":"","memoryId":"i"}`, "openwop-range", "/payload/memoryRef"},
+		{SchemaV1, "memory.written", `[]`, "openwop-form", "/payload"},
+		{SchemaV1, "acme.memory.written", `{"memoryRef":1}`, "", ""},
+		{RFC0002, "memory.written", `{"memoryRef":1}`, "", ""},
+		{RFC0002, "channel.written", `{"channel":"messages","reducer":"applyMessage","value":{"from":"user","content":"x","ts":1}}`, "openwop-required", "/payload/value/messageId"},
+		{RFC0002, "channel.written", `{"channel":"messages","value":{"messageId":5,"from":"user","content":"x","ts":1}}`, "openwop-required", "/payload/value/messageId"},
+		{RFC0002, "channel.written", `{"channel":"messages","reducer":"counter","value":1}`, "", ""},
+		{RFC0002, "channel.written", `{"channel":"votes","value":1}`, "", ""},
+	} {
+		rule, pointer := strictly(t, c.p, `{"type":"`+c.typ+`","payload":`+c.payload+`}`)
+		require.Equal(t, c.rule, string(rule), c.payload)
+		require.Equal(t, c.pointer, pointer, c.payload)
+	}
+}
+
+// Times may have small letters, as RFC 3339 has it.
+func TestTimesInSmallLetters(t *testing.T) {
+	line := documents("run.paused", `{}`)
+	small := strings.Replace(line, "2026-05-19T10:00:01.000Z", "2026-05-19t10:00:01.000z", 1)
+	require.Equal(t, decodeAll(t, Options{Strict: true}, line), decodeAll(t, Options{Strict: true}, small))
+	_, err := NewDecoder(Options{}).Decode(nil, []byte(strings.Replace(strings.TrimSuffix(line, "\n"), "2026-05-19T10", "2026-05-19z10", 1)))
+	require.ErrorContains(t, err, "time")
+}
+
+// The error for an id says which form is legal.
+func TestLegalIDs(t *testing.T) {
+	for want, of := range map[string]struct {
+		p    Profile
+		form IDForm
+	}{
+		"any text that is not empty":                                  {RFC0002, RunID},
+		"1 to 128 characters":                                         {SchemaV1, EventID},
+		"3 to 256 characters":                                         {SchemaV1, HandoffID},
+		"16 to 128 letters, digits and . _ ~ -":                       {SchemaV2, EventID},
+		"3 to 128 letters, digits and . _ ~ - :":                      {SchemaV2, HandoffID},
+		"a tenant, a slash and 16 to 128 letters, digits and . _ ~ -": {SchemaV2, RunID},
+		"a dotted name such as core.llm":                              {SchemaV2, TypeID},
+	} {
+		_, detail := anIDOf(of.form)(of.p, `""`)
+		require.Equal(t, "is empty; legal: "+want, detail)
+		if of.p == SchemaV2 {
+			_, detail = anIDOf(of.form)(of.p, `"a b"`)
+			require.Equal(t, `"a b" does not have the form of SchemaV2; legal: `+want, detail)
+		}
+	}
+}
+
+// A call that returns has a result on success and an error on failure, for a host as for a
+// reader.
+func TestResultOrError(t *testing.T) {
+	failed := agentevents.Some(agentevents.ErrorInfo{Code: "x", Message: "y"})
+	for _, c := range []struct {
+		returned agentevents.ToolReturned
+		payload  string
+		legal    bool
+	}{
+		{agentevents.ToolReturned{Status: "ok", Result: "1"}, `"result":1,"status":"ok"`, true},
+		{agentevents.ToolReturned{Status: "error", Error: failed}, `"error":{"error":"x","message":"y"},"status":"error"`, true},
+		{agentevents.ToolReturned{Status: "error", Error: failed, Result: "1"}, `"error":{"error":"x","message":"y"},"status":"error","result":1`, false},
+		{agentevents.ToolReturned{Status: "ok", Error: failed}, `"error":{"error":"x","message":"y"},"status":"ok"`, false},
+	} {
+		err := (&Host{}).Guard(agentevents.Event{Payload: &c.returned})
+		rule, _ := strictly(t, RFC0002, `{"type":"agent.toolCalled","payload":{"agentId":"host:a","toolId":"x:y","callId":"c","arguments":1}}`,
+			`{"type":"agent.toolReturned","causationId":"evt-000000000-0000","payload":{"agentId":"host:a","toolId":"x:y","callId":"c",`+c.payload+`}}`)
+		if c.legal {
+			require.Nil(t, err)
+			require.Empty(t, rule)
+			continue
+		}
+		require.Equal(t, RuleResult, err.Rule)
+		require.Equal(t, RuleResult, rule)
+	}
+}
+
+// A fold says which agent a node delegated to, with its reference, also of an agent that has
+// emitted nothing, and where the agents of the log work.
+func TestAgentsOfNodes(t *testing.T) {
+	log := documents("node.started", `{"nodeId":"n1","agent":{"agentId":"host:a","agentSharing":"shared:team","modelClass":"reasoning"}}`,
+		"agent.handoff", `{"from":{"agentId":"host:a"},"to":{"agentId":"host:b","modelClass":"writing"}}`, "agent.decided", `{"agentId":"host:b","decision":1}`,
+		"node.completed", `{"nodeId":"n1","agent":{"agentId":"host:a"}}`)
+	for _, p := range []Profile{RFC0002, SchemaV1} {
+		f := agentevents.NewFold(agentevents.FoldOptions{})
+		for _, ev := range decodeAll(t, Options{Profile: p}, log) {
+			f.Apply(ev)
+		}
+		s := f.Snapshot()
+		a := agentevents.AgentRef{AgentID: "host:a", AgentSharing: "shared:team", ModelClass: agentevents.ModelReasoning}
+		require.Equal(t, map[string]agentevents.AgentRef{"n1": a}, s.Facts.V.NodeAgents)
+		require.Equal(t, agentevents.Some(a), s.Agents["host:a"].Ref)
+		require.Equal(t, agentevents.Some(agentevents.AgentRef{AgentID: "host:b", ModelClass: agentevents.ModelWriting}), s.Agents["host:b"].Ref)
+		require.Equal(t, "n1", s.Agents["host:b"].NodeID)
+		require.Equal(t, 1, s.Agents["host:b"].Decisions)
+	}
+}

@@ -879,6 +879,15 @@ func (v *view) nodeSkipped(ev *Event, _ *subject) {
 	v.setOutput(ev.NodeID, `{"skipped":true,"reason":`+JSONString(ev.Payload.(*NodeSkipped).Reason)+`}`)
 }
 
+// agentOfNodeEnded shows the end of an agent with its node, which failed if p is not nil.
+func (v *view) agentOfNodeEnded(ev *Event, sub *subject, p *NodeFailed) {
+	rec := sub.agent.shown
+	rec.EndedAt, rec.Duration = ev.Time, elapsed(rec.Duration, rec.StartedAt, ev.Time)
+	if p != nil {
+		rec.Error = v.errorInfo(sub, Some(p.Error))
+	}
+}
+
 func (v *view) setOutput(node string, output JSON) { put(&v.s.Outputs, v.intern(node), output) }
 
 func (v *view) nodeSuspended(ev *Event, _ *subject) {
@@ -1068,7 +1077,11 @@ func (v *view) commandReceived(ev *Event, _ *subject) {
 	if p.Rejected != "" {
 		return
 	}
-	if kind := p.Command.Type; (kind == CommandSend || kind == CommandReply) && p.Command.RunID != "" { // without one the resume spec rejects it
+	switch p.Command.Type {
+	case CommandAbort, CommandResume: // they have their effect at once
+		return
+	}
+	if p.Command.misrouted() == "" {
 		v.queue(InboxItem{EventID: v.keep(ev.ID), Command: *p.Command.clone()})
 	}
 }

@@ -74,7 +74,6 @@ var notYet = map[string]string{
 	"kahn-steps-from-one 0":         "null members, counts and ids as the document has them",
 	"kahn-run-id-form 0":            "null members, counts and ids as the document has them",
 	"kahn-audit-empty-agent 0":      "null members, counts and ids as the document has them",
-	"oh-failed-agent 0":             "agents of nodes, null members",
 	"wop-node-agent 1":              "agents of nodes, profiles, redelivery",
 	"wop-profile-to-profile 0":      "agents of nodes, profiles, redelivery",
 	"wop-redelivered 0":             "agents of nodes, profiles, redelivery",

@@ -137,7 +137,7 @@ func TestVerbatim(t *testing.T) {
 func TestBadLines(t *testing.T) {
 	const base = `{"ts":"2026-05-05T09:00:00.000Z","run_id":"r","event":`
 	for _, c := range []struct{ name, line, pointer, want string }{
-		{"not an object", `[]`, "", "expected an object"},
+		{"not an object", `7`, "", "expected an object"},
 		{"torn", base + `"agent_run_`, "/event", "the end of a string"},
 		{"no event", `{"ts":"2026-05-05T09:00:00.000Z","run_id":"r","task":"x"}`, "", `"event" is missing`},
 		{"empty event", base + `""}`, "", `"event" is missing`},

@@ -158,7 +158,7 @@ func TestRunIDs(t *testing.T) {
 func TestBadLines(t *testing.T) {
 	for _, c := range []struct{ name, line, pointer, want string }{
 		{"empty", ` x`, "", "expected an object"},
-		{"not an object", `[]`, "", "expected an object"},
+		{"not an object", `7`, "", "expected an object"},
 		{"torn", `{"type":"agent:te`, "/type", "the end of a string"},
 		{"no type", `{"timestamp":1}`, "", `"type" is missing`},
 		{"empty type", `{"type":"","timestamp":1}`, "", `"type" is missing`},

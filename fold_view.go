@@ -248,8 +248,11 @@ func elapsed(stated Opt[time.Duration], from, to time.Time) Opt[time.Duration] {
 
 // envelope takes the fields of the snapshot that come from envelopes. Droppable
 // events must leave no trace, so they do not come here.
-func (v *view) envelope(ev *Event) {
+func (v *view) envelope(ev *Event, sub *subject) {
 	s := v.s
+	if a := sub.agent; a != nil && !a.Started && ev.NodeID != "" && sub.kind.ByAgent && a.shown.NodeID == "" {
+		a.shown.NodeID = v.intern(ev.NodeID) // its document may have no starts
+	}
 	if s.StartedAt.IsZero() {
 		s.StartedAt = ev.Time
 	}

@@ -261,7 +261,7 @@ type AgentSnapshot struct {
 	Ref               Opt[AgentRef]      `json:"ref,omitzero"`               // AgentStarted.Agent, else as a node or a handoff names it
 	ParentAgentID     string             `json:"parentAgentId,omitzero"`     // agent that spawned it
 	ParentCallID      string             `json:"parentCallId,omitzero"`      // call that spawned it
-	NodeID            string             `json:"nodeId,omitzero"`            // node of its start
+	NodeID            string             `json:"nodeId,omitzero"`            // node of its start, or else of its first act
 	Phase             string             `json:"phase,omitzero"`             // phase of its start
 	Task              string             `json:"task,omitzero"`              // AgentStarted.Task
 	Model             string             `json:"model,omitzero"`             // AgentStarted.Model

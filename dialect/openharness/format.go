@@ -69,6 +69,12 @@ var format = func() *wire.Format {
 		tokens  = func(name, in string) wire.Member { return need(name, name, alwaysForm{number, "/payload/" + in}) }
 	)
 	nodeID.Rule, runID.Rule = RuleNode, RuleNode
+	// part is a member of a command.
+	part := func(name string) wire.Member {
+		m := may(name, name, partForm{}).Or(madeIfNeeded)
+		m.Loose = true
+		return m
+	}
 	row := func(typ string, kind agentevents.Kind, says string, members ...wire.Member) wire.Row {
 		return wire.Row{Type: typ, Kind: kind, Says: says, Members: members}
 	}
@@ -134,9 +140,7 @@ var format = func() *wire.Format {
 			row("command:received", agentevents.KindCommandReceived, "rejected", at, need("command", "command", wire.Object(
 				need("type", "type", alwaysForm{oneOf(string(agentevents.CommandSend), string(agentevents.CommandReply),
 					string(agentevents.CommandAbort), string(agentevents.CommandResume)), "/payload/command/type"}),
-				may("message", "message", partForm{}).Or(madeIfNeeded), may("promptId", "promptId", partForm{}).Or(madeIfNeeded),
-				may("content", "content", partForm{}).Or(madeIfNeeded), may("runId", "runId", partForm{}),
-				may("resumable", "resumable", partForm{}), may("reason", "reason", partForm{})))),
+				part("message"), part("promptId"), part("content"), part("runId"), part("resumable"), part("reason")))),
 		},
 		Any: []wire.Member{may("nodeId", "/nodeId", nodeOfOther{}), may("runId", "/nodeRunId", runOfOther{}), may("timestamp", "/timestamp", timeOfOther{})},
 	})

@@ -251,7 +251,7 @@ func elapsed(stated Opt[time.Duration], from, to time.Time) Opt[time.Duration] {
 func (v *view) envelope(ev *Event, sub *subject) {
 	s := v.s
 	if a := sub.agent; a != nil && !a.Started && ev.NodeID != "" && sub.kind.ByAgent && a.shown.NodeID == "" {
-		a.shown.NodeID = v.intern(ev.NodeID) // its document may have no starts
+		a.shown.NodeID, a.shown.NodeRunID = v.intern(ev.NodeID), v.intern(ev.NodeRunID) // its document may have no starts
 	}
 	if s.StartedAt.IsZero() {
 		s.StartedAt = ev.Time
@@ -361,7 +361,7 @@ func (v *view) agentStarted(ev *Event, sub *subject) {
 		to   *string
 		from string
 	}{
-		{&rec.ParentAgentID, ev.ParentAgentID}, {&rec.ParentCallID, ev.ParentCallID}, {&rec.NodeID, ev.NodeID}, {&rec.Phase, ev.Phase},
+		{&rec.ParentAgentID, ev.ParentAgentID}, {&rec.ParentCallID, ev.ParentCallID}, {&rec.NodeID, ev.NodeID}, {&rec.NodeRunID, ev.NodeRunID}, {&rec.Phase, ev.Phase},
 		{&rec.Task, p.Task}, {&rec.Model, p.Model},
 	} {
 		if t.from != "" && *t.to != t.from {

@@ -141,6 +141,7 @@ func TestSnapshotsAgree(t *testing.T) {
 			"/closedCalls/./eventId no line of a joined call has the id of the event",
 			"/(closedCalls/.|agents/[^/]*)/step no line has a step",
 			"/name run.started has no name",
+			"/agents/[^/]*/nodeRunId nor have nodes executions",
 			"/(state|loopCounters|edgeStatus|resume/lastEdge).* there are no patches, loops and edges",
 			"/inbox nor commands",
 			"/agentSessions/.* nor sessions of providers",

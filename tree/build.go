@@ -19,12 +19,13 @@ type builder struct {
 	s *agentevents.RunSnapshot
 	o Options
 
-	agents map[string]*agentNode
-	asking map[string]int // number of open model calls, by agent id
-	order  []*agentNode   // in the order in which the agents appeared
-	calls  map[callKey]*node
-	named  map[callKey]bool // calls that other lines refer to
-	phases map[string]*phaseNodes
+	agents     map[string]*agentNode
+	asking     map[string]int // number of open model calls, by agent id
+	executions map[string]int // number of agents that only executions identify, by node
+	order      []*agentNode   // in the order in which the agents appeared
+	calls      map[callKey]*node
+	named      map[callKey]bool // calls that other lines refer to
+	phases     map[string]*phaseNodes
 }
 
 type callKey struct{ agent, call string }
@@ -130,8 +131,12 @@ func (b *builder) makeAgents() {
 		b.asking[b.s.OpenModelCalls[i].AgentID]++
 	}
 	ids := make(map[*agentevents.AgentSnapshot]string, len(b.s.Agents))
+	b.executions = map[string]int{}
 	for id, a := range b.s.Agents {
 		ids[a] = id
+		if executes(id, a) {
+			b.executions[a.NodeID]++
+		}
 	}
 	for _, a := range b.s.AgentsInOrder() {
 		n := &agentNode{id: ids[a], parent: a.ParentAgentID, a: a}
@@ -142,9 +147,17 @@ func (b *builder) makeAgents() {
 	}
 }
 
+// executes reports whether nothing but the execution of a node identifies the agent.
+func executes(id string, a *agentevents.AgentSnapshot) bool {
+	return a != nil && a.NodeID != "" && id == a.NodeRunID
+}
+
 func (b *builder) agentLine(n *agentNode) line {
 	a := n.a
 	l := line{head: n.id, bold: true}
+	if executes(n.id, a) { // its node is what people know
+		l.head = a.NodeID
+	}
 	if a.Attempts > 1 {
 		l.head += " (attempt " + strconv.Itoa(a.Attempts) + ")"
 	}
@@ -187,8 +200,13 @@ func (b *builder) agentLine(n *agentNode) line {
 	if a.Duration.OK {
 		l.fact(duration(a.Duration.V))
 	}
-	if a.NodeID != "" {
-		l.fact("node " + a.NodeID)
+	switch {
+	case !executes(n.id, a):
+		if a.NodeID != "" {
+			l.fact("node " + a.NodeID)
+		}
+	case b.executions[a.NodeID] > 1:
+		l.fact("execution " + n.id)
 	}
 	steps := a.Totals.Or(a.Counted).Steps
 	if a.Attempts > 1 && a.Step.OK { // the counts are of the last attempt, and the calls beside them of all

@@ -422,3 +422,16 @@ func TestPassages(t *testing.T) {
 7 agents · 0 tool calls
 `, draw(t, s, tree.Options{}))
 }
+
+// An agent that only the execution of its node identifies has the name of the node.
+func TestAgentsOfExecutions(t *testing.T) {
+	f := agentevents.NewFold(agentevents.FoldOptions{})
+	for i, scope := range []agentevents.Scope{{NodeID: "plan", NodeRunID: "f608"}, {NodeID: "build", NodeRunID: "aa-1"}, {NodeID: "build", NodeRunID: "aa-2"}} {
+		f.Apply(agentevents.Event{RunID: "r", Sequence: uint64(i), Scope: scope, Payload: &agentevents.AgentStarted{}})
+	}
+	text := draw(t, f.Snapshot(), tree.Options{})
+	require.Contains(t, text, "─ plan thinking\n")
+	require.Contains(t, text, "─ build thinking · execution aa-1\n")
+	require.Contains(t, text, "─ build thinking · execution aa-2\n")
+	require.NotContains(t, text, "f608")
+}

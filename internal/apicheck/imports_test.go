@@ -92,7 +92,7 @@ var layers = []layer{
 }
 
 // testOnly are packages that the tests of every package may import.
-var testOnly = []string{"github.com/stretchr/testify/...", ".", "dialect/...", "capture/...", "eventtest", "logfile", "resume", "runstore/runstoretest", "internal/canary", "internal/scale", "internal/secret/corpus", "internal/txtar"}
+var testOnly = []string{"github.com/stretchr/testify/...", ".", "dialect/...", "capture/...", "eventtest", "inbox", "logfile", "playback", "resume", "runstore/runstoretest", "internal/canary", "internal/scale", "internal/secret/corpus", "internal/txtar"}
 
 type listed struct {
 	ImportPath                         string

@@ -81,7 +81,7 @@ func madeAgent(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 	if agent == "" {
 		return madeID(w, dst, m)
 	}
-	w.Lose(dialect.Made, "/agentId", "the node's execution, or the node")
+	w.Lose(dialect.Made, "/agentId", "the name of the node")
 	return append(agentPattern.append(append(dst, '"'), agent), '"')
 }
 

@@ -1257,7 +1257,7 @@ func join(a, b error) error {
 
 // fill completes what the emitter knows better than its caller: the step, the
 // causation of a return, the status a transition starts from, the totals of an
-// end, the ids of a message. A payload is copied before it is changed.
+// end, why a command cannot be routed, the ids of a message. A payload is copied before it is changed.
 func (s *runState) fill(ev *Event, sub *subject) {
 	a := sub.agent
 	switch p := ev.Payload.(type) {
@@ -1326,6 +1326,12 @@ func (s *runState) fill(ev *Event, sub *subject) {
 			if call := s.m.modelCalls.Find(callKey{sub.key, p.ModelCallID}); call != nil {
 				ev.CausationID = call.EventID
 			}
+		}
+	case *CommandReceived:
+		if reason := p.Command.misrouted(); reason != "" && p.Rejected == "" {
+			out := *p
+			out.Rejected = reason
+			ev.Payload, sub.payload = &out, &out
 		}
 	case *MessageCreated:
 		if m := &p.Message; m.MessageID == "" || m.From == "" || m.TS == 0 {

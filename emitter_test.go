@@ -811,3 +811,25 @@ func TestEventsOfAgentsShareNothingMutable(t *testing.T) {
 
 // errOf returns the error of two results.
 func errOf[T any](_ T, err error) error { return err }
+
+// A send or reply that nobody can get is recorded as rejected, whoever records it.
+func TestMisroutedCommandsAreRejected(t *testing.T) {
+	for _, c := range []struct {
+		given    CommandReceived
+		rejected string
+	}{
+		{CommandReceived{Command: Command{Type: CommandSend, Message: "hi"}}, "runId is missing"},
+		{CommandReceived{Command: Command{Type: CommandReply, PromptID: "p", Content: "yes"}}, "runId is missing"},
+		{CommandReceived{Command: Command{Type: CommandSend}, Rejected: "not now"}, "not now"},
+		{CommandReceived{Command: Command{Type: CommandSend, RunID: "x", Message: "hi"}}, ""},
+		{CommandReceived{Command: Command{Type: CommandResume}}, ""},
+		{CommandReceived{Command: Command{Type: "pause"}}, ""},
+	} {
+		given := c.given
+		ev, _ := emitted(t, nil, &given)
+		want := c.given
+		want.Rejected = c.rejected
+		require.Equal(t, &want, ev.Payload)
+		require.Equal(t, c.given, given, "the caller's payload stays")
+	}
+}

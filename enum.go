@@ -104,22 +104,17 @@ func (o PatchOp) known() bool { return slices.Contains(patchOps, o) }
 
 func (PatchOp) words() []PatchOp { return patchOps }
 
-// CommandType is the kind of a [Command].
+// CommandType is the kind of a [Command]. Runtimes have others than these, such as pause:
+// they are data, which waits in the inbox of the snapshot.
 type CommandType string
 
-// The commands of the resume spec.
+// The commands of the resume spec, which leaves the list open.
 const (
 	CommandSend   CommandType = "send"   // queue a message for a node run
 	CommandReply  CommandType = "reply"  // answer a prompt of a node run
 	CommandAbort  CommandType = "abort"  // stop, or pause when resumable
 	CommandResume CommandType = "resume" // go on
 )
-
-var commandTypes = []CommandType{CommandSend, CommandReply, CommandAbort, CommandResume}
-
-func (c CommandType) known() bool { return slices.Contains(commandTypes, c) }
-
-func (CommandType) words() []CommandType { return commandTypes }
 
 // MemoryChange is what happened to a memory.
 type MemoryChange string

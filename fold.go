@@ -315,7 +315,7 @@ func (f *Fold) add(ev *Event, hash uint64, sound bool) {
 	}
 	m.apply(ev, &sub)
 	if !sub.kind.Droppable {
-		f.v.envelope(ev)
+		f.v.envelope(ev, &sub)
 	}
 	f.v.showKind(ev, &sub)
 }

@@ -373,6 +373,22 @@ var kindEffects = []struct {
 		require.Equal(t, NodeStatusFailed, s.NodeStatus["n1"])
 		require.Equal(t, JSON(`{"error":"it \"broke\""}`), s.Outputs["n1"])
 	}},
+	{KindNodeFailed, []Event{
+		ev("", started(), scoped(Scope{NodeID: "n1", NodeRunID: "x1"})), ev("b", started(), scoped(Scope{NodeID: "n1", NodeRunID: "x1"})),
+		ev("", &NodeFailed{Error: ErrorInfo{Message: "broken"}}, scoped(Scope{NodeID: "n1", NodeRunID: "x1"})),
+	}, func(t *testing.T, s *RunSnapshot) {
+		a := s.Agents["x1"]
+		require.True(t, a.Ended && !a.Open && !a.EndedAt.IsZero(), "it ends with its node")
+		require.Equal(t, Some(ErrorInfo{Message: "broken"}), a.Error)
+		require.True(t, s.Agents["b"].Open, "an agent with an id may go on")
+	}},
+	{KindNodeCompleted, []Event{
+		ev("", started(), scoped(Scope{NodeID: "n1", NodeRunID: "x1"})), ev("", &AgentEnded{Result: "done"}, scoped(Scope{NodeID: "n1", NodeRunID: "x1"})),
+		ev("", &NodeCompleted{}, scoped(Scope{NodeID: "n1", NodeRunID: "x1"})),
+	}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, "done", s.Agents["x1"].Result)
+		require.False(t, s.Agents["x1"].Error.OK)
+	}},
 	{KindNodeSkipped, []Event{ev("", &NodeSkipped{Reason: "when"}, node("n1"))}, func(t *testing.T, s *RunSnapshot) {
 		require.Equal(t, NodeStatusDone, s.NodeStatus["n1"], "a skipped node is done")
 		require.Equal(t, JSON(`{"skipped":true,"reason":"when"}`), s.Outputs["n1"])
@@ -464,9 +480,12 @@ var kindEffects = []struct {
 		ev("", &CommandReceived{Command: Command{Type: CommandReply, RunID: "n#1", PromptID: "p", Content: "8080"}}),
 		ev("", &CommandReceived{Command: Command{Type: CommandSend, RunID: "n#1"}, Rejected: "no such run"}),
 		ev("", &CommandReceived{Command: Command{Type: CommandSend, Message: "to nobody"}}),
+		ev("", &CommandReceived{Command: Command{Type: "pause", Reason: "lunch"}}),
+		ev("", &CommandReceived{Command: Command{Type: CommandResume}}),
 	}, func(t *testing.T, s *RunSnapshot) {
-		require.Len(t, s.Inbox, 2, "rejected commands, and those to nobody, do not wait")
+		require.Len(t, s.Inbox, 3, "rejected commands, and those to nobody, do not wait")
 		require.Equal(t, InboxItem{EventID: "e0", Command: Command{Type: CommandSend, RunID: "n#1", Message: "hi"}}, s.Inbox[0])
+		require.Equal(t, Command{Type: "pause", Reason: "lunch"}, s.Inbox[2].Command, "a type of the runtime's own")
 	}},
 	{KindCommandConsumed, []Event{
 		ev("", &CommandReceived{Command: Command{Type: CommandSend, RunID: "n#1", Message: "1"}}),

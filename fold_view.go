@@ -244,8 +244,11 @@ func elapsed(stated Opt[time.Duration], from, to time.Time) Opt[time.Duration] {
 
 // envelope takes the fields of the snapshot that come from envelopes. Droppable
 // events must leave no trace, so they do not come here.
-func (v *view) envelope(ev *Event) {
+func (v *view) envelope(ev *Event, sub *subject) {
 	s := v.s
+	if a := sub.agent; a != nil && !a.Started && ev.NodeID != "" && sub.kind.ByAgent && a.shown.NodeID == "" {
+		a.shown.NodeID, a.shown.NodeRunID = v.intern(ev.NodeID), v.intern(ev.NodeRunID) // its document may have no starts
+	}
 	if s.StartedAt.IsZero() {
 		s.StartedAt = ev.Time
 	}
@@ -353,7 +356,7 @@ func (v *view) agentStarted(ev *Event, sub *subject) {
 		to   *string
 		from string
 	}{
-		{&rec.ParentAgentID, ev.ParentAgentID}, {&rec.ParentCallID, ev.ParentCallID}, {&rec.NodeID, ev.NodeID}, {&rec.Phase, ev.Phase},
+		{&rec.ParentAgentID, ev.ParentAgentID}, {&rec.ParentCallID, ev.ParentCallID}, {&rec.NodeID, ev.NodeID}, {&rec.NodeRunID, ev.NodeRunID}, {&rec.Phase, ev.Phase},
 		{&rec.Task, p.Task}, {&rec.Model, p.Model},
 	} {
 		if t.from != "" && *t.to != t.from {
@@ -916,6 +919,15 @@ func (v *view) nodeSkipped(ev *Event, _ *subject) {
 	v.setOutput(ev.NodeID, `{"skipped":true,"reason":`+JSONString(ev.Payload.(*NodeSkipped).Reason)+`}`)
 }
 
+// agentOfNodeEnded shows the end of an agent with its node, which failed if p is not nil.
+func (v *view) agentOfNodeEnded(ev *Event, sub *subject, p *NodeFailed) {
+	rec := sub.agent.shown
+	rec.EndedAt, rec.Duration = ev.Time, elapsed(rec.Duration, rec.StartedAt, ev.Time)
+	if p != nil {
+		rec.Error = v.errorInfo(sub, Some(p.Error))
+	}
+}
+
 func (v *view) setOutput(node string, output JSON) { put(&v.s.Outputs, v.intern(node), output) }
 
 func (v *view) nodeSuspended(ev *Event, _ *subject) {
@@ -1105,7 +1117,11 @@ func (v *view) commandReceived(ev *Event, _ *subject) {
 	if p.Rejected != "" {
 		return
 	}
-	if kind := p.Command.Type; (kind == CommandSend || kind == CommandReply) && p.Command.RunID != "" { // without one the resume spec rejects it
+	switch p.Command.Type {
+	case CommandAbort, CommandResume: // they have their effect at once
+		return
+	}
+	if p.Command.misrouted() == "" {
 		v.queue(InboxItem{EventID: v.keep(ev.ID), Command: *p.Command.clone()})
 	}
 }

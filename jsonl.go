@@ -299,7 +299,7 @@ func (r *Reader) next() ([]byte, error) {
 // fail keeps the errors of a line, to be yielded.
 func (r *Reader) fail(err error, line []byte) {
 	parts := splitJoined(err)
-	if lines.Foreign(line) != nil {
+	if lines.Foreign(line, false, false) != nil {
 		parts = parts[:1] // all say the same
 	}
 	for i, err := range parts {
@@ -393,16 +393,28 @@ func placed(err error, pos lines.Pos) *LineError {
 // lineErrorAt says where the error of a line is. last means that the line has no
 // newline.
 func lineErrorAt(pos lines.Pos, err error, line []byte, last bool) error {
+	badStart := false
 	if syntax, ok := err.(*jsonwire.SyntaxError); ok {
+		badStart = syntax.Offset == 0
 		err = lineError(string(line), syntax) // of a decoder that leaves the placing to the reader
 	}
 	le := placed(err, pos)
-	if foreign := lines.Foreign(line); foreign != nil {
+	torn := last && isTorn(line)
+	if foreign := lines.Foreign(line, pos.Line == 1 && !torn, badStart); foreign != nil {
 		le.Column, le.Pointer, le.Err = 0, "", foreign
-	} else if last && isTorn(line) {
+	} else if torn {
 		le.Err = fmt.Errorf("the last line is torn (cut the file at byte %d): %w: %w", pos.Offset, io.ErrUnexpectedEOF, le.Err)
+	} else if isCut(line) {
+		le.Err = fmt.Errorf("the line is cut off: %w", le.Err)
 	}
 	return le
+}
+
+// isCut reports whether a line ends in the middle of its object.
+func isCut(line []byte) bool {
+	line = bytes.TrimRight(line, " \t\r")
+	var syntax *jsonwire.SyntaxError
+	return bytes.HasPrefix(line, []byte("{")) && errors.As(jsonwire.Valid(string(line)), &syntax) && syntax.Offset >= len(line)
 }
 
 // isTorn reports whether a line may be the beginning of a longer one. A complete
@@ -427,6 +439,9 @@ func (d *nativeDecoder) Decode(dst []Event, line []byte) ([]Event, error) {
 	text := chain.Text(line)
 	dst = append(dst, Event{}) // an event is large: read it in place
 	if err := parseEvent(text, &dst[len(dst)-1], &d.pool); err != nil {
+		if foreign := lines.Foreign(line, false, true); foreign != nil {
+			err = foreign
+		}
 		return dst[:len(dst)-1], lineError(text, err)
 	}
 	return dst, nil

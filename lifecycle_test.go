@@ -45,11 +45,8 @@ func TestClosedWords(t *testing.T) {
 	for _, m := range []MemoryChange{MemoryAdded, MemoryEvicted, MemorySummarized, MemoryHydrated, MemoryPersisted, MemorySearched} {
 		require.True(t, m.known())
 	}
-	for _, c := range []CommandType{CommandSend, CommandReply, CommandAbort, CommandResume} {
-		require.True(t, c.known())
-	}
 	for _, known := range []bool{
-		AgentOutcome("").known(), AuditResult("PASS").known(), ToolStatus("").known(), MemoryChange("lost").known(), CommandType("stop").known(),
+		AgentOutcome("").known(), AuditResult("PASS").known(), ToolStatus("").known(), MemoryChange("lost").known(),
 		Severity("fatal").known(), Transport("grpc").known(), PatchOp("delete").known(), Verbosity("loud").known(),
 	} {
 		require.False(t, known)

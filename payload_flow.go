@@ -115,7 +115,8 @@ type NodeStarted struct {
 	extra extras
 }
 
-// NodeCompleted closes a successful execution of a node.
+// NodeCompleted closes a successful execution of a node, and ends the agent that only the
+// execution identifies.
 //
 // Mirrors: OpenWOP node.completed; resume spec node:complete.
 type NodeCompleted struct {
@@ -126,7 +127,8 @@ type NodeCompleted struct {
 	extra extras
 }
 
-// NodeFailed closes a failed execution of a node.
+// NodeFailed closes a failed execution of a node, and ends the agent that only the
+// execution identifies.
 //
 // Mirrors: resume spec node:error; OpenWOP node.failed.
 type NodeFailed struct {

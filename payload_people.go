@@ -85,7 +85,8 @@ type ClarificationResolved struct {
 }
 
 // CommandReceived records a command that a person or program gives to the run. A
-// rejected command has its reason in Rejected; the fold does nothing with it.
+// rejected command has its reason in Rejected; the fold does nothing with it. The emitter
+// rejects a send or reply without RunID, if the caller does not: nobody can get it.
 //
 // Mirrors: resume spec command:received.
 type CommandReceived struct {
@@ -98,10 +99,10 @@ type CommandReceived struct {
 // Command is the resume spec's RuntimeCommand. Type says which of the other
 // fields are in use.
 type Command struct {
-	Type CommandType `json:"type" class:"meta"` // required: send, reply, abort or resume
+	Type CommandType `json:"type" class:"meta" check:"required"` // what to do: send, reply, abort, resume, or a word of the runtime
 	// RunID says where a send or reply goes: to one execution of a node
 	// ([Scope].NodeRunID), not to a run. The fold puts a send or reply into the
-	// inbox only if it is set.
+	// inbox only if it is set, and a command of another type always.
 	RunID     string    `json:"runId,omitzero" class:"id"`
 	Message   string    `json:"message,omitzero" class:"content"` // send: the message; resume: what the agents are told, "continue" when empty
 	PromptID  string    `json:"promptId,omitzero" class:"id"`     // reply: id of the prompt
@@ -110,6 +111,14 @@ type Command struct {
 	Reason    string    `json:"reason,omitzero" class:"content"`  // abort: why
 
 	extra extras
+}
+
+// misrouted says why nobody can get the command, or "".
+func (c *Command) misrouted() string {
+	if c.RunID == "" && (c.Type == CommandSend || c.Type == CommandReply) {
+		return "runId is missing"
+	}
+	return ""
 }
 
 // CommandConsumed takes a command out of the inbox, so that the inbox can be

@@ -496,7 +496,7 @@ func (m *machine) agentStarted(ev *Event, sub *subject) {
 
 // RuleAgentEndedFinal: an agent at a terminal status only ends or makes a legal
 // transition, and an agent that has ended only starts again; exempt are audits and
-// late events.
+// late events. The end of a node's execution ends the agent that has no other id.
 const RuleAgentEndedFinal Rule = "agent-ended-final"
 
 // checkAct checks an event in which the agent itself acts.
@@ -620,15 +620,35 @@ func (m *machine) agentEnded(ev *Event, sub *subject) {
 	if p := ev.Payload.(*AgentEnded); m.view == nil {
 		a.failed = p.Outcome == OutcomeAborted || p.Error.OK
 	}
+	m.endAgent(a, KindAgentEnded)
+}
+
+// endAgent puts an agent to rest, by an event of that kind.
+func (m *machine) endAgent(a *AgentState, by Kind) {
 	if a.Open {
 		m.open--
 	}
 	a.Open, a.Ended = false, true
 	m.rest(a)
-	m.closeQuestionsOf(a.AgentID, KindAgentEnded)
+	m.closeQuestionsOf(a.AgentID, by)
 	if m.open == 0 {
 		m.Resume.recentDeltas = m.Resume.recentDeltas[:0]
 	}
+}
+
+// nodeEnded ends the open agent that the execution of the node identifies: it is no other's.
+func (m *machine) nodeEnded(ev *Event, sub *subject) {
+	m.nameAgents(ev, sub)
+	a := sub.agent
+	if a == nil || !a.Open || ev.AgentID != "" || ev.NodeRunID == "" {
+		return
+	}
+	if p, failed := ev.Payload.(*NodeFailed); m.view == nil {
+		a.failed = failed
+	} else {
+		m.view.agentOfNodeEnded(ev, sub, p)
+	}
+	m.endAgent(a, sub.kind.Kind)
 }
 
 // rest drops the state that only a working agent needs.

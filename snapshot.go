@@ -264,6 +264,7 @@ type AgentSnapshot struct {
 	ParentAgentID     string             `json:"parentAgentId,omitzero"`     // agent that spawned it
 	ParentCallID      string             `json:"parentCallId,omitzero"`      // call that spawned it
 	NodeID            string             `json:"nodeId,omitzero"`            // node of its start; without a start, of its first event
+	NodeRunID         string             `json:"nodeRunId,omitzero"`         // execution of that node; AgentID is the same if nothing else identifies the agent
 	Phase             string             `json:"phase,omitzero"`             // phase of its start
 	Task              string             `json:"task,omitzero"`              // AgentStarted.Task
 	Model             string             `json:"model,omitzero"`             // AgentStarted.Model

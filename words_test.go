@@ -50,7 +50,7 @@ func TestClosedLists(t *testing.T) {
 	}
 	lists := map[string]func(*testing.T) ([]string, *fieldError){
 		"AgentOutcome": listOf[AgentOutcome], "AgentSharing": listOf[AgentSharing], "AgentStatus": listOf[AgentStatus],
-		"AuditResult": listOf[AuditResult], "CommandType": listOf[CommandType], "Lifecycle": listOf[Lifecycle], "MemoryChange": listOf[MemoryChange],
+		"AuditResult": listOf[AuditResult], "Lifecycle": listOf[Lifecycle], "MemoryChange": listOf[MemoryChange],
 		"ModelClass": listOf[ModelClass], "PatchOp": listOf[PatchOp], "Severity": listOf[Severity],
 		"ToolStatus": listOf[ToolStatus], "Transport": listOf[Transport], "Verbosity": listOf[Verbosity],
 	}

@@ -2975,6 +2975,10 @@ func (v *AgentSnapshot) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"nodeId":`...)
 		dst = jsonwire.AppendString(dst, v.NodeID)
 	}
+	if v.NodeRunID != "" {
+		dst = append(dst, `,"nodeRunId":`...)
+		dst = jsonwire.AppendString(dst, v.NodeRunID)
+	}
 	if v.Phase != "" {
 		dst = append(dst, `,"phase":`...)
 		dst = jsonwire.AppendString(dst, v.Phase)

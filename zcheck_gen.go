@@ -1059,8 +1059,8 @@ func (v *Command) check() *fieldError {
 	if err := checkRequired("type", v.Type != ""); err != nil {
 		return err
 	}
-	if !v.Type.known() {
-		return otherWord("type", v.Type)
+	if err := checkText("type", string(v.Type)); err != nil {
+		return err
 	}
 	if err := checkText("runId", v.RunID); err != nil {
 		return err

@@ -1753,13 +1753,11 @@ func (v *CommandReceived) clean(c *cleaner) *CommandReceived {
 
 func (v *Command) clean(c *cleaner) *Command {
 	w := v // or the copy, once there is one
-	c.size += 243 + mostEscaped*(len(v.Type)+len(v.RunID)+len(v.PromptID))
+	c.size += 281 + mostEscaped*(len(v.RunID)+len(v.PromptID))
 	if v.Type != "" {
-		if c.words && !v.Type.known() {
-			if s, changed := c.text("type", ClassMeta, string(v.Type)); changed {
-				w = copyOnce(v, w)
-				w.Type = CommandType(s)
-			}
+		if s, changed := c.text("type", ClassMeta, string(v.Type)); changed {
+			w = copyOnce(v, w)
+			w.Type = CommandType(s)
 		}
 	}
 	if v.Message != "" {

@@ -318,6 +318,7 @@ func (w *AgentSnapshot) deepen() {
 	w.ParentAgentID = cloneText(w.ParentAgentID)
 	w.ParentCallID = cloneText(w.ParentCallID)
 	w.NodeID = cloneText(w.NodeID)
+	w.NodeRunID = cloneText(w.NodeRunID)
 	w.Phase = cloneText(w.Phase)
 	w.Task = cloneText(w.Task)
 	w.Model = cloneText(w.Model)

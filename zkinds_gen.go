@@ -28,7 +28,7 @@ var ruleTable = [...]struct {
 	{RuleTerminalLast, "only session events, audits, usage and late events follow run.completed, run.failed or run.cancelled"},
 	{RuleStepMonotonic, "the step never decreases within (run, agent); agent starts, agent ends and audits have no step"},
 	{RuleAgentStartedOnce, "a running agent does not start again, except after run.resumed or with resumed set"},
-	{RuleAgentEndedFinal, "an agent at a terminal status only ends or makes a legal transition, and an agent that has ended only starts again; exempt are audits and late events"},
+	{RuleAgentEndedFinal, "an agent at a terminal status only ends or makes a legal transition, and an agent that has ended only starts again; exempt are audits and late events. The end of a node's execution ends the agent that has no other id"},
 	{RuleTransitionFromCurrent, "from is the agent's current status; the first status is thinking"},
 	{RuleTransitionLegal, "the lifecycle table allows the move from from to to"},
 	{RuleEndedTotals, "the totals of an end are not below what the log has"},
@@ -489,7 +489,7 @@ func (m *machine) applyKind(ev *Event, sub *subject) {
 		m.toolCalled(ev, sub)
 	case 29:
 		m.toolReturned(ev, sub)
-	case 30, 39, 40:
+	case 30, 39:
 		m.nameAgents(ev, sub)
 	case 31:
 		m.handoffRequested(ev, sub)
@@ -501,6 +501,8 @@ func (m *machine) applyKind(ev *Event, sub *subject) {
 		m.spanEnded(ev, sub)
 	case 36:
 		m.spanStarted(ev, sub)
+	case 40, 41:
+		m.nodeEnded(ev, sub)
 	case 51:
 		m.phaseStarted(ev, sub)
 	case 52:

@@ -5596,164 +5596,171 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `""`)
 				}
 			}
-		case 15: // phase
+		case 15: // nodeRunId
+			if !m.null(s, name) {
+				v.NodeRunID, err = s.String()
+				if v.NodeRunID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 16: // phase
 			if !m.null(s, name) {
 				v.Phase, err = s.String()
 				if v.Phase == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 16: // task
+		case 17: // task
 			if !m.null(s, name) {
 				v.Task, err = s.String()
 				if v.Task == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 17: // model
+		case 18: // model
 			if !m.null(s, name) {
 				v.Model, err = s.String()
 				if v.Model == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 18: // providerSessionId
+		case 19: // providerSessionId
 			if !m.null(s, name) {
 				v.ProviderSessionID, err = s.String()
 				if v.ProviderSessionID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 19: // sequence
+		case 20: // sequence
 			if !m.null(s, name) {
 				v.Sequence, err = s.Uint()
 				if v.Sequence == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 20: // startedAt
+		case 21: // startedAt
 			if !m.null(s, name) {
 				v.StartedAt, err = s.Time()
 				if v.StartedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 21: // endedAt
+		case 22: // endedAt
 			if !m.null(s, name) {
 				v.EndedAt, err = s.Time()
 				if v.EndedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 22: // durationMs
+		case 23: // durationMs
 			if !m.null(s, name) {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
 			}
-		case 23: // transitions
+		case 24: // transitions
 			v.Transitions, err = s.SmallInt()
-		case 24: // toolCalls
+		case 25: // toolCalls
 			v.ToolCalls, err = s.SmallInt()
-		case 25: // toolFailures
+		case 26: // toolFailures
 			v.ToolFailures, err = s.SmallInt()
-		case 26: // modelCalls
+		case 27: // modelCalls
 			if !m.null(s, name) {
 				v.ModelCalls, err = s.SmallInt()
 				if v.ModelCalls == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 27: // modelFailures
+		case 28: // modelFailures
 			if !m.null(s, name) {
 				v.ModelFailures, err = s.SmallInt()
 				if v.ModelFailures == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 28: // modelDurationMs
+		case 29: // modelDurationMs
 			if !m.null(s, name) {
 				v.ModelDuration, err = s.Millis()
 				if v.ModelDuration == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 29: // errors
+		case 30: // errors
 			if !m.null(s, name) {
 				v.Errors, err = s.SmallInt()
 				if v.Errors == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 30: // decisions
+		case 31: // decisions
 			if !m.null(s, name) {
 				v.Decisions, err = s.SmallInt()
 				if v.Decisions == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 31: // lastError
+		case 32: // lastError
 			if !m.null(s, name) {
 				err = v.LastError.V.parseJSON(s)
 				v.LastError.OK = err == nil
 			}
-		case 32: // outcome
+		case 33: // outcome
 			if !m.null(s, name) {
 				v.Outcome, err = parseText[AgentOutcome](s)
 				if v.Outcome == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 33: // error
+		case 34: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
-		case 34: // result
+		case 35: // result
 			if !m.null(s, name) {
 				v.Result, err = s.String()
 				if v.Result == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 35: // refused
+		case 36: // refused
 			if !m.null(s, name) {
 				v.Refused, err = s.SmallInt()
 				if v.Refused == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 36: // structuredOutput
+		case 37: // structuredOutput
 			v.StructuredOutput, err = parseAny(s)
-		case 37: // totals
+		case 38: // totals
 			if !m.null(s, name) {
 				err = v.Totals.V.parseJSON(s)
 				v.Totals.OK = err == nil
 			}
-		case 38: // numTurns
+		case 39: // numTurns
 			if !m.null(s, name) {
 				v.NumTurns.V, err = s.SmallInt()
 				v.NumTurns.OK = err == nil
 			}
-		case 39: // convergenceScore
+		case 40: // convergenceScore
 			if !m.null(s, name) {
 				v.ConvergenceScore.V, err = s.Float()
 				v.ConvergenceScore.OK = err == nil
 			}
-		case 40: // text
+		case 41: // text
 			if !m.null(s, name) {
 				v.Text, err = s.String()
 				if v.Text == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 41: // reasoning
+		case 42: // reasoning
 			if !m.null(s, name) {
 				v.Reasoning, err = s.String()
 				if v.Reasoning == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 42: // usage
+		case 43: // usage
 			err = v.Usage.parseJSON(s)
 		default:
 			err = s.Skip()
@@ -5780,6 +5787,7 @@ var namesOfAgentSnapshot = jsonwire.Names(
 	"parentAgentId",
 	"parentCallId",
 	"nodeId",
+	"nodeRunId",
 	"phase",
 	"task",
 	"model",

@@ -78,12 +78,25 @@ func (a *Auto) detect(line []byte) (Name, error) {
 		detect = Detect
 	}
 	name := detect(text)
+	if name == KAOS && frame {
+		// Only KAOS is read in Server-Sent Events: the decoder of another line says so.
+		if field, data, _ := strings.Cut(text, ":"); field == "data" {
+			if inner := Detect(strings.TrimSpace(data)); inner != "" {
+				name = inner
+			}
+		}
+	}
 	if name == KAOS && frame && !a.framed && a.last != "" && !beginsFrame(text) {
 		frame = false
 		return a.last, &agentevents.LineError{Err: errStray}
 	}
 	if name == "" {
-		if l, ok := look(text); ok && !l.mayBe(a.last) && jsonwire.Valid(text) == nil {
+		l, ok := look(text)
+		var syntax *jsonwire.SyntaxError
+		if !ok && strings.HasPrefix(text, "{") && errors.As(jsonwire.Valid(text), &syntax) { // no decoder knows better what is wrong
+			return a.last, &agentevents.LineError{Column: syntax.Offset, Pointer: jsonwire.Pointer(text, syntax.Offset), Err: errors.New(syntax.Msg)}
+		}
+		if ok && !l.mayBe(a.last) && jsonwire.Valid(text) == nil {
 			if !l.mayBe(Native) {
 				return a.last, &agentevents.LineError{Err: errForeign}
 			}

@@ -28,6 +28,9 @@
 // the encoders of other dialects list them as dropped. A line of an unknown type
 // becomes [agentevents.Unknown] and is written back as it was.
 //
+// Null in a member that a line may leave out says nothing either, unless the field is
+// raw JSON: the member is kept as an extra one. A strict decoder refuses it.
+//
 // A line may also say something by its spelling: the order of members, blanks,
 // 1.50. It is written back byte for byte when the reader keeps it: see
 // [agentevents.ReaderOptions], Verbatim.

@@ -75,18 +75,25 @@ func (b *Inbox) Open(nodeRunID string) *Box {
 }
 
 // Deliver records a command, and has it wait for its execution if it is a send or a
-// reply. The other commands are for the whole run: they are recorded, and what they ask
-// for is up to the caller.
+// reply, or of a type of the runtime's own and names one. The other commands are for the
+// whole run: they are recorded, and what they ask for is up to the caller.
 //
-// A send or reply is rejected when it names no execution ([ErrNoExecution]), one that is
-// not open ([ErrUnknown]) or one for which too many wait ([ErrFull]): it is recorded as it
-// came, with the reason, waits for nobody, and the error comes back. Other errors are
+// A command for an execution is rejected when it names none ([ErrNoExecution]), one that
+// is not open ([ErrUnknown]) or one for which too many wait ([ErrFull]): it is recorded as
+// it came, with the reason, waits for nobody, and the error comes back. Other errors are
 // those of the run; a [*agentevents.SinkError] means that the command is recorded and
 // waits.
 func (b *Inbox) Deliver(ctx context.Context, c agentevents.Command) error {
 	b.mu.Lock()
 	defer b.mu.Unlock() // the order of the log is that of the box
-	if c.Type != agentevents.CommandSend && c.Type != agentevents.CommandReply {
+	waits := c.RunID != ""
+	switch c.Type {
+	case agentevents.CommandSend, agentevents.CommandReply:
+		waits = true
+	case agentevents.CommandAbort, agentevents.CommandResume:
+		waits = false
+	}
+	if !waits {
 		return b.run.Emit(ctx, &agentevents.CommandReceived{Command: c})
 	}
 	box := b.boxes[c.RunID]

@@ -48,9 +48,10 @@ func TestCommandsReachTheirExecution(t *testing.T) {
 	require.NoError(t, in.Deliver(t.Context(), send("a-1", "one")))
 	require.NoError(t, in.Deliver(t.Context(), send("b-1", "other")))
 	require.NoError(t, in.Deliver(t.Context(), ae.Command{Type: ae.CommandReply, RunID: "a-1", PromptID: "p", Content: "two"}))
-	require.Len(t, snapshot().Inbox, 3)
-	require.Equal(t, 2, a.Waiting())
-	for _, want := range []string{"one", "two"} {
+	require.NoError(t, in.Deliver(t.Context(), ae.Command{Type: "pause", RunID: "a-1", Message: "three"}), "a type of the runtime's own")
+	require.Len(t, snapshot().Inbox, 4)
+	require.Equal(t, 3, a.Waiting())
+	for _, want := range []string{"one", "two", "three"} {
 		c, err := a.Receive(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, want, c.Message+c.Content)

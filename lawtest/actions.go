@@ -118,6 +118,12 @@ func (g *generator) scope(k agentevents.Kind) agentevents.Scope {
 
 // by returns an event of the agent, or of the run if a is nil.
 func (g *generator) by(a *agent, p agentevents.Payload) agentevents.Event {
+	switch p.(type) {
+	case *agentevents.NodeCompleted, *agentevents.NodeFailed:
+		if a != nil && a.identity == byNodeRun && a.open {
+			g.settle(a) // it ends with its node
+		}
+	}
 	ev := agentevents.Event{Payload: p}
 	if a != nil {
 		ev = a.envelope(p)

@@ -54,6 +54,7 @@ func verdict(l ae.Lifecycle, log []entry, ev entry) []ae.Rule {
 type entry struct {
 	ae.Event
 	agent string
+	ends  bool // it ends the agent
 }
 
 func entryOf(log []entry, ev ae.Event) entry {
@@ -71,7 +72,15 @@ func entryOf(log []entry, ev ae.Event) entry {
 			}
 		}
 	}
-	return entry{ev, agent}
+	e := entry{ev, agent, false}
+	switch ev.Payload.(type) {
+	case *ae.AgentEnded:
+		e.ends = true
+	case *ae.NodeCompleted, *ae.NodeFailed: // the end of the agent that only the execution identifies
+		own := of(log, agent)
+		e.ends = ev.AgentID == "" && ev.NodeRunID != "" && has[*ae.AgentStarted](own) && !ended(own)
+	}
+	return e
 }
 
 // lasting reports whether an event must not be dropped from a log.
@@ -131,7 +140,7 @@ func status(own []entry) ae.AgentStatus {
 }
 
 func ended(own []entry) bool {
-	return last[*ae.AgentEnded](own) > last[*ae.AgentStarted](own)
+	return slices.ContainsFunc(own[last[*ae.AgentStarted](own)+1:], func(ev entry) bool { return ev.ends })
 }
 
 // attempt returns the agent's events since its last start.
@@ -226,7 +235,7 @@ func breaksStepMonotonic(_ ae.Lifecycle, log []entry, ev entry) bool {
 		case isA[*ae.RunCompleted](old) || isA[*ae.RunFailed](old) || isA[*ae.RunCancelled](old):
 			deltas, resting = -1, true
 		case old.agent != ev.agent:
-		case isA[*ae.AgentEnded](old):
+		case old.ends:
 			deltas, resting = -1, true
 		case isA[*ae.AgentStarted](old):
 			deltas, resting = -1, runEnded(log)
@@ -418,9 +427,10 @@ func breaksDeltaIndex(_ ae.Lifecycle, log []entry, ev entry) bool {
 	}
 	want, over := 0, false // over: an act has ended the blocks without an id
 	for _, old := range attempt(of(log, ev.agent)) {
-		switch p := old.Payload.(type) {
-		case *ae.AgentEnded:
+		if old.ends {
 			return false // nor do they after the end of the agent
+		}
+		switch p := old.Payload.(type) {
 		case *ae.ToolCalled, *ae.ModelCalled, *ae.AgentTransition:
 			over = id == "" && subject != "arguments"
 		case *ae.ToolReturned:
@@ -487,7 +497,7 @@ func outdated(log []entry, i int, call string) bool {
 		if agent == "" || ev.agent != agent {
 			continue
 		}
-		if isA[*ae.AgentEnded](ev) || isA[*ae.AgentStarted](ev) && has[*ae.AgentStarted](of(log[:at], agent)) {
+		if ev.ends || isA[*ae.AgentStarted](ev) && has[*ae.AgentStarted](of(log[:at], agent)) {
 			return true
 		}
 	}

@@ -50,6 +50,14 @@ type block struct {
 	text     string
 }
 
+// end notes the agent's end.
+func (a *agent) end() {
+	a.open, a.ended, a.restart, a.blocks = false, true, false, nil
+	for _, c := range a.calls {
+		c.next = 0
+	}
+}
+
 // acts reports whether the agent may act.
 func (a *agent) acts() bool { return !a.ended && !a.status.Terminal() }
 
@@ -115,7 +123,7 @@ func (g *generator) agentOf(ev *agentevents.Event) *agent {
 // note updates the model by an accepted event.
 func (g *generator) note(ev *agentevents.Event) {
 	a := g.agentOf(ev)
-	again := a != nil && a.started
+	again, open := a != nil && a.started, a != nil && a.open
 	if a != nil {
 		a.note(ev)
 	}
@@ -149,6 +157,8 @@ func (g *generator) note(ev *agentevents.Event) {
 		g.closeApprovals(func(old approval) bool { return old.call == p.CallID })
 	case *agentevents.AgentEnded:
 		g.closeApprovals(func(old approval) bool { return a != nil && old.agent == a.id })
+	case *agentevents.NodeCompleted, *agentevents.NodeFailed:
+		g.closeApprovals(func(old approval) bool { return open && !a.open && old.agent == a.id })
 	case *agentevents.AgentStarted:
 		g.closeApprovals(func(old approval) bool { return again && old.agent == a.id })
 	case *agentevents.ApprovalGranted:
@@ -208,9 +218,10 @@ func (a *agent) note(ev *agentevents.Event) {
 	case *agentevents.AgentTransition:
 		a.status = p.To
 	case *agentevents.AgentEnded:
-		a.open, a.ended, a.restart, a.blocks = false, true, false, nil
-		for _, c := range a.calls {
-			c.next = 0
+		a.end()
+	case *agentevents.NodeCompleted, *agentevents.NodeFailed:
+		if a.open && ev.AgentID == "" && ev.NodeRunID != "" {
+			a.end()
 		}
 	case *agentevents.ToolCalled:
 		a.calls = append(a.calls, &call{id: p.CallID, tool: p.ToolID})

@@ -21,14 +21,15 @@ type builder struct {
 	o       Options
 	details *runDetails
 
-	agents map[string]*agentNode
-	asking map[string]int                       // number of open model calls, by agent id
-	turns  map[string]*agentevents.TurnSnapshot // the latest one, by agent id
-	nodeOf map[string]string                    // the first node that names the agent, by agent id
-	order  []*agentNode                         // in the order in which the agents appeared
-	calls  map[callKey]*node
-	named  map[callKey]bool // calls that other lines refer to
-	phases map[string]*phaseNodes
+	agents     map[string]*agentNode
+	asking     map[string]int                       // number of open model calls, by agent id
+	turns      map[string]*agentevents.TurnSnapshot // the latest one, by agent id
+	nodeOf     map[string]string                    // the first node that names the agent, by agent id
+	executions map[string]int                       // number of agents that only executions identify, by node
+	order      []*agentNode                         // in the order in which the agents appeared
+	calls      map[callKey]*node
+	named      map[callKey]bool // calls that other lines refer to
+	phases     map[string]*phaseNodes
 }
 
 type callKey struct{ agent, call string }
@@ -186,8 +187,12 @@ func (b *builder) makeAgents() {
 		}
 	}
 	ids := make(map[*agentevents.AgentSnapshot]string, len(b.s.Agents))
+	b.executions = map[string]int{}
 	for id, a := range b.s.Agents {
 		ids[a] = id
+		if executes(id, a) {
+			b.executions[a.NodeID]++
+		}
 	}
 	for _, a := range b.s.AgentsInOrder() {
 		n := &agentNode{id: ids[a], parent: a.ParentAgentID, a: a}
@@ -198,9 +203,17 @@ func (b *builder) makeAgents() {
 	}
 }
 
+// executes reports whether nothing but the execution of a node identifies the agent.
+func executes(id string, a *agentevents.AgentSnapshot) bool {
+	return a != nil && a.NodeID != "" && id == a.NodeRunID
+}
+
 func (b *builder) agentLine(n *agentNode) line {
 	a := n.a
 	l := line{head: n.id, bold: true}
+	if executes(n.id, a) { // its node is what people know
+		l.head = a.NodeID
+	}
 	if a.Attempts > 1 {
 		l.head += " (attempt " + strconv.Itoa(a.Attempts) + ")"
 	}
@@ -252,8 +265,13 @@ func (b *builder) agentLine(n *agentNode) line {
 	if b.details != nil {
 		l.fact(a.Model)
 	}
-	if node := cmp.Or(a.NodeID, b.nodeOf[n.id]); node != "" {
-		l.fact("node " + node)
+	switch node := cmp.Or(a.NodeID, b.nodeOf[n.id]); {
+	case !executes(n.id, a):
+		if node != "" {
+			l.fact("node " + node)
+		}
+	case b.executions[a.NodeID] > 1:
+		l.fact("execution " + n.id)
 	}
 	steps := a.Totals.Or(a.Counted).Steps
 	if a.Attempts > 1 && a.Step.OK { // the counts are of the last attempt, and the calls beside them of all

@@ -113,7 +113,7 @@ func TestAgentsOfNodes(t *testing.T) {
 	s := &agentevents.RunSnapshot{
 		Agents:     map[string]*agentevents.AgentSnapshot{"a": {Ref: agentevents.Some(ref)}},
 		NodeStatus: map[string]agentevents.NodeStatus{"n1": agentevents.NodeStatusDone, "n2": agentevents.NodeStatusDone},
-		Facts: agentevents.Some(agentevents.FactsSnapshot{NodeAgents: map[string]agentevents.AgentRef{"n1": ref, "n2": ref}}),
+		Facts:      agentevents.Some(agentevents.FactsSnapshot{NodeAgents: map[string]agentevents.AgentRef{"n1": ref, "n2": ref}}),
 	}
 	text := draw(t, s, tree.Options{})
 	require.Contains(t, text, "─ a without a start · node n1\n")
@@ -505,4 +505,17 @@ func TestPassages(t *testing.T) {
 └─ other ✓ ended
 7 agents · 0 tool calls
 `, draw(t, s, tree.Options{}))
+}
+
+// An agent that only the execution of its node identifies has the name of the node.
+func TestAgentsOfExecutions(t *testing.T) {
+	f := agentevents.NewFold(agentevents.FoldOptions{})
+	for i, scope := range []agentevents.Scope{{NodeID: "plan", NodeRunID: "f608"}, {NodeID: "build", NodeRunID: "aa-1"}, {NodeID: "build", NodeRunID: "aa-2"}} {
+		f.Apply(agentevents.Event{RunID: "r", Sequence: uint64(i), Scope: scope, Payload: &agentevents.AgentStarted{}})
+	}
+	text := draw(t, f.Snapshot(), tree.Options{})
+	require.Contains(t, text, "─ plan thinking\n")
+	require.Contains(t, text, "─ build thinking · execution aa-1\n")
+	require.Contains(t, text, "─ build thinking · execution aa-2\n")
+	require.NotContains(t, text, "f608")
 }

@@ -65,20 +65,11 @@ var notYet = map[string]string{
 	"wiki-tool-runner 1":            "agents by span, null members, and repeated lines of the wiki",
 	"wiki-nested-spans 0":           "agents by span, null members, and repeated lines of the wiki",
 	"wiki-duplicate-lines 0":        "agents by span, null members, and repeated lines of the wiki",
-	"wiki-null-optional 0":          "agents by span, null members, and repeated lines of the wiki",
 	"wiki-big-number 0":             "agents by span, null members, and repeated lines of the wiki",
 	"wrong-from 0":                  "a wrong --from is an error",
 	"kahn-steps-from-one 0":         "null members, counts and ids as the document has them",
 	"kahn-run-id-form 0":            "null members, counts and ids as the document has them",
-	"kahn-null-reason 0":            "null members, counts and ids as the document has them",
 	"kahn-audit-empty-agent 0":      "null members, counts and ids as the document has them",
-	"oh-failed-agent 0":             "agents of nodes, null members",
-	"oh-abort 0":                    "agents of nodes, null members",
-	"oh-document-listing 0":         "agents of nodes, null members",
-	"oh-document-listing 1":         "agents of nodes, null members",
-	"oh-success-is-converged 0":     "agents of nodes, null members",
-	"oh-null-optional 0":            "agents of nodes, null members",
-	"oh-null-optional 1":            "agents of nodes, null members",
 }
 
 // TestCases runs the cases that come with the source documents.

@@ -52,16 +52,18 @@ ones; 'agentevents convert' writes the other formats.`,
 type filter struct {
 	run, agent string
 	kinds      list
+	from       uint64 // the lowest sequence
 }
 
 func (f *filter) flags(fs *flag.FlagSet) {
 	fs.Var(&f.kinds, "kind", "only events of this `KIND`; may be given several times")
 	fs.StringVar(&f.run, "run", "", "only events of the run `ID`")
 	fs.StringVar(&f.agent, "agent", "", "only events of the agent `ID`")
+	fs.Uint64Var(&f.from, "from", 0, "only events from the sequence `SEQ` on")
 }
 
 func (f *filter) has(ev *agentevents.Event) bool {
-	return (f.run == "" || ev.RunID == f.run) && (f.agent == "" || ev.AgentID == f.agent) &&
+	return (f.run == "" || ev.RunID == f.run) && (f.agent == "" || ev.AgentID == f.agent) && ev.Sequence >= f.from &&
 		(len(f.kinds) == 0 || slices.Contains(f.kinds, string(ev.Kind())))
 }
 

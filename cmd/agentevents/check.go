@@ -77,7 +77,7 @@ format, and the rules of its document are checked too: kahn has the strict table
 				}
 				l.report = func(at position, what string) { report(at, ruleUnreadable, what) }
 				if format.wire != nil {
-					l.decoder = format.newDecoder(true)
+					l.decoder = format.newDecoder(reading{strict: true, run: l.run})
 					if format.dialect() == dialect.KAHN {
 						f.options.Lifecycle = agentevents.LifecycleStrict
 					}

@@ -68,7 +68,7 @@ Lines do not keep their bytes then.`,
 				if to.wire == nil {
 					return usageError("--to is needed: one of " + strings.Join(wireNames(), ", "))
 				}
-				l.decoder, l.verb = from.newDecoder(false), !*redact
+				l.decoder, l.verb = from.newDecoder(reading{run: l.run}), !*redact
 				events, err := l.events(in)
 				if err != nil {
 					return err
@@ -173,7 +173,7 @@ func readBack(in *invocation, w *wire, t *readback.Trip) (n int) {
 		}
 	}
 	t.Brief = true
-	dec := w.decoder(false)
+	dec := w.decoder(reading{})
 	for _, err := range t.Read(agentevents.ReaderOptions{Decoder: dec}) {
 		report("the output cannot be read back: " + err.Error())
 	}

@@ -18,33 +18,39 @@ import (
 type wire struct {
 	name    string // of the dialect, with a profile after a colon
 	about   string
-	decoder func(strict bool) agentevents.Decoder
+	decoder func(reading) agentevents.Decoder
 	encoder func() dialect.Encoder
+}
+
+// A reading is how lines are read.
+type reading struct {
+	strict bool   // the rules of the document are enforced
+	run    string // the run of lines that name none; may be empty
 }
 
 // wires returns the table of formats.
 func wires() []wire {
 	return []wire{
 		{"native", "this library's own",
-			func(bool) agentevents.Decoder { return agentevents.NewDecoder() },
+			func(reading) agentevents.Decoder { return agentevents.NewDecoder() },
 			func() dialect.Encoder { return dialect.NativeEncoder{} }},
 		{"kahn", "agent transition events of KAHN",
-			func(strict bool) agentevents.Decoder { return kahn.NewDecoder(kahn.Options{Strict: strict}) },
+			func(o reading) agentevents.Decoder { return kahn.NewDecoder(kahn.Options{Strict: o.strict}) },
 			func() dialect.Encoder { return kahn.NewEncoder() }},
 		{"multiagent", "the AgentEvent envelope of the Multi-Agent Wiki",
-			func(strict bool) agentevents.Decoder {
-				return multiagent.NewDecoder(multiagent.Options{Strict: strict})
+			func(o reading) agentevents.Decoder {
+				return multiagent.NewDecoder(multiagent.Options{Strict: o.strict})
 			},
 			func() dialect.Encoder { return multiagent.NewEncoder() }},
 		{"kaos", "events and spans of KAOS, one per line",
-			func(strict bool) agentevents.Decoder { return kaos.NewDecoder(kaos.Options{Strict: strict}) },
+			func(o reading) agentevents.Decoder { return kaos.NewDecoder(kaos.Options{Strict: o.strict}) },
 			func() dialect.Encoder { return kaos.NewEncoder(kaos.EncoderOptions{}) }},
 		{"kaos:sse", "the same as Server-Sent Events",
-			func(strict bool) agentevents.Decoder { return kaos.NewDecoder(kaos.Options{Strict: strict}) },
+			func(o reading) agentevents.Decoder { return kaos.NewDecoder(kaos.Options{Strict: o.strict}) },
 			func() dialect.Encoder { return kaos.NewEncoder(kaos.EncoderOptions{SSE: true}) }},
 		{"openharness", "the Agent Observability & Resume Specification",
-			func(strict bool) agentevents.Decoder {
-				return openharness.NewDecoder(openharness.Options{Strict: strict})
+			func(o reading) agentevents.Decoder {
+				return openharness.NewDecoder(openharness.Options{Strict: o.strict, RunID: o.run})
 			},
 			func() dialect.Encoder { return openharness.NewEncoder() }},
 		{"openwop", "OpenWOP RFC 0002, in the names of its text",
@@ -55,9 +61,9 @@ func wires() []wire {
 	}
 }
 
-func openwopDecoder(p openwop.Profile) func(bool) agentevents.Decoder {
-	return func(strict bool) agentevents.Decoder {
-		return openwop.NewDecoder(openwop.Options{Strict: strict, Profile: p, Folded: true})
+func openwopDecoder(p openwop.Profile) func(reading) agentevents.Decoder {
+	return func(o reading) agentevents.Decoder {
+		return openwop.NewDecoder(openwop.Options{Strict: o.strict, Profile: p, Folded: true})
 	}
 }
 
@@ -119,23 +125,23 @@ func (w *wire) madeUp(d agentevents.Decoder, from *wireFlag) []dialect.Loss {
 	return nil
 }
 
-// newDecoder returns a decoder of the format, or of any format when f is not
-// given. A strict decoder enforces the rules of the document.
-func (f *wireFlag) newDecoder(strict bool) agentevents.Decoder {
+// newDecoder returns a decoder of the format, or of any format when f is not given.
+func (f *wireFlag) newDecoder(o reading) agentevents.Decoder {
 	if f.wire != nil {
-		return f.decoder(strict)
+		return f.decoder(o)
 	}
-	return anyDecoder()
+	return anyDecoder(o.run)
 }
 
-// anyDecoder returns a decoder that detects the format of every line.
-func anyDecoder() *dialect.Auto {
+// anyDecoder returns a decoder that detects the format of every line. run is the run of
+// lines that name none.
+func anyDecoder(run string) *dialect.Auto {
 	auto := &dialect.Auto{Decoders: map[dialect.Name]agentevents.Decoder{}}
 	for _, w := range wires() {
 		// The decoder of openwop reads the lines of all profiles. What a profile
 		// implies only the decoder of that profile knows.
 		if !strings.Contains(w.name, ":") {
-			auto.Decoders[dialect.Name(w.name)] = w.decoder(false)
+			auto.Decoders[dialect.Name(w.name)] = w.decoder(reading{run: run})
 		}
 	}
 	return auto

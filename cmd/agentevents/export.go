@@ -80,7 +80,7 @@ reached makes it 2.`,
 				if err := x.check(in, form, fs); err != nil {
 					return err
 				}
-				l.decoder = from.newDecoder(false)
+				l.decoder = from.newDecoder(reading{run: l.run})
 				events, err := l.events(in)
 				if err != nil {
 					return err

@@ -38,7 +38,7 @@ unless --no-redact is given.`,
 		flags: func(fs *flag.FlagSet) action {
 			var l logReader
 			var r redactor
-			l.flags(fs)
+			l.limit(fs)
 			r.flags(fs)
 			raw := fs.Bool("no-redact", false, "do not mask secrets")
 			runID := fs.String("run", "", "`ID` of the run; default: the uuid of the capture's first init line")

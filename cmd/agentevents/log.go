@@ -15,6 +15,7 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/internal/jsonwire"
+	"github.com/agentevents/agentevents/internal/lines"
 	"github.com/agentevents/agentevents/logfile"
 )
 
@@ -34,6 +35,7 @@ const maxBadLines = 1000
 type logReader struct {
 	open    func(name string) iter.Seq2[input, error] // nil is invocation.inputs
 	maxLine int
+	run     string                         // the run of lines that name none
 	verb    bool                           // keep the spelling of lines
 	judged  bool                           // the agents of a KAHN log say that they keep the strict table
 	decoder agentevents.Decoder            // nil detects the format of every line
@@ -50,6 +52,12 @@ type logReader struct {
 }
 
 func (l *logReader) flags(fs *flag.FlagSet) {
+	l.limit(fs)
+	fs.StringVar(&l.run, "run-id", "", "`ID` of the run of Open-Harness lines; default: one made from the first")
+}
+
+// limit adds the flag for the size of lines, for a command that reads no log.
+func (l *logReader) limit(fs *flag.FlagSet) {
 	fs.IntVar(&l.maxLine, "max-line", agentevents.DefaultMaxLine, fmt.Sprintf("skip lines longer than `BYTES`; default %d (%d MiB)", agentevents.DefaultMaxLine, agentevents.DefaultMaxLine>>20))
 }
 
@@ -78,7 +86,7 @@ func (l *logReader) events(in *invocation) (iter.Seq2[position, agentevents.Even
 		l.open = in.inputs
 	}
 	if l.decoder == nil {
-		auto := anyDecoder()
+		auto := anyDecoder(l.run)
 		if l.judged {
 			auto.Decoders[dialect.KAHN] = strictStarts{auto.Decoders[dialect.KAHN]}
 		}
@@ -140,10 +148,12 @@ func (l *logReader) read(in *invocation, file int, from input, yield func(positi
 		src.r = l.raw(file, src.r)
 	}
 	r := agentevents.NewReader(src, agentevents.ReaderOptions{Decoder: l.decoder, MaxLine: l.maxLine, Verbatim: l.verb})
-	bad := 0
+	bad, good := 0, false
+	var form lines.FormError // of the first line that cannot be read
 	for ev, err := range r.All() {
 		at := position{file, r.Line()}
 		if err == nil {
+			good = true
 			if !yield(at, ev) {
 				return false
 			}
@@ -163,9 +173,15 @@ func (l *logReader) read(in *invocation, file int, from input, yield func(positi
 			l.broken(at, rule, events)
 			continue
 		}
+		if !good && form != (lines.FormError{}) {
+			continue // the report of the form says it all
+		}
 		bad++
 		if bad <= maxBadLines {
 			l.report(at, what(err))
+		}
+		if !good && errors.As(err, &form) && form.Rest {
+			break
 		}
 	}
 	if bad > maxBadLines {

@@ -93,3 +93,56 @@ func TestImportReadsCompressedCaptures(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte(packed), 0o600))
 	require.Equal(t, want, exec("", "import", "claude", "--time", "2026-01-02T00:00:00Z", path))
 }
+
+// Input that is no lines of JSON gets one report, which says what to do.
+func TestOtherFormsThanLines(t *testing.T) {
+	const event = `{"type":"flow:start","timestamp":1767517322000,"flowName":"f","more":{"a":[{"b":{}}]}}`
+	const openwop = `{"eventId":"e1","runId":"r","type":"run.paused","payload":{},"timestamp":"2026-05-19T10:00:07.000Z","sequence":0}`
+	pretty := strings.NewReplacer("{", "{\n", ",", ",\n", "}", "\n}").Replace(event)
+	for _, c := range []struct{ name, input, want string }{
+		{"an array", "[" + event + "," + event + "]\n", "jq -c '.[]'"},
+		{"an array over several lines", "[\n" + pretty + ",\n" + pretty + "\n]\n", "jq -c '.[]'"},
+		{"an array of lines", "[\n" + event + ",\n" + event + "\n]\n", "jq -c '.[]'"},
+		{"an object over several lines", pretty + "\n" + pretty + "\n", "jq -c ."},
+		{"a cut line", event[:40] + "\n", "is cut off"},
+		{"a torn line", event[:40], "is torn"},
+		{"Server-Sent Events", "event: x\ndata: " + openwop + "\n\nevent: x\ndata: " + openwop + "\n\n", "Server-Sent Events"},
+		{"native Server-Sent Events", "data: " + line("r", 0) + "\n", "Server-Sent Events"},
+	} {
+		for _, format := range []string{"", "openharness", "openwop", "native", "kahn", "multiagent"} {
+			args := []string{"check", "--dialect", format, "-"}
+			if format == "" {
+				args = []string{"check", "-"}
+			}
+			if format != "" && c.name == "a cut line" {
+				continue // the decoder says what is wrong with the members before
+			}
+			got := exec(c.input, args...)
+			require.Equal(t, exitProblems, got.code, c.name)
+			require.Equal(t, 1, strings.Count(got.out, "\n"), "%s as %s: %s", c.name, format, got.out)
+			require.Contains(t, got.out, c.want, "%s as %s", c.name, format)
+		}
+	}
+	got := exec("{\n"+event+"\n", "check", "-")
+	require.Equal(t, 1, strings.Count(got.out, "\n"), "the log behind it is read: %s", got.out)
+}
+
+// Who knows the run of a log that names none gives it to the command.
+func TestRunID(t *testing.T) {
+	const first = `{"type":"flow:start","timestamp":1767517322000,"flowName":"f"}` + "\n"
+	const second = `{"type":"flow:paused","timestamp":1767517322001}` + "\n"
+	for _, half := range []string{first, second} {
+		for _, args := range [][]string{{"fold"}, {"cat"}, {"tree"}, {"convert", "--to", "native"}, {"convert", "--from", "openharness", "--to", "native"}} {
+			got := exec(half, append(args, "--run-id", "order-7", "-")...)
+			require.Equal(t, exitOK, got.code, "%v: %s", args, got.err)
+			require.Contains(t, got.out, "order-7", "%v", args)
+		}
+		require.Equal(t, exitOK, exec(half, "check", "--dialect", "openharness", "--run-id", "order-7", "-").code)
+	}
+}
+
+func TestCatFromASequence(t *testing.T) {
+	log := line("r", 0) + line("r", 1) + line("r", 5)
+	require.Equal(t, line("r", 1)+line("r", 5), exec(log, "cat", "--from", "1", "-").out)
+	require.Equal(t, log, exec(log, "cat", "-").out)
+}

@@ -48,7 +48,7 @@ be read, and 2 when nothing could be recorded.`,
 		flags: func(fs *flag.FlagSet) action {
 			var l logReader
 			var r redactor
-			l.flags(fs)
+			l.limit(fs)
 			r.flags(fs)
 			dir := fs.String("output", "", "the `DIR` of the files, which is made if it is not there")
 			node := fs.String("node", "", "the `NAME` of the node that is asked; default: COMMAND without its folder")

@@ -52,7 +52,7 @@ only its meaning makes a secret: read the result before you give it away.`,
 			r.flags(fs)
 			fs.Var(&from, "from", "the `FORMAT` of the files; default: detected line by line")
 			return func(in *invocation) error {
-				l.decoder = from.newDecoder(false)
+				l.decoder = from.newDecoder(reading{run: l.run})
 				events, err := l.events(in)
 				if err != nil {
 					return err

@@ -42,6 +42,8 @@ var documentRules = []documentRule{
 	{openharness.Name, openharness.RuleRequired, "required members are there"},
 	{openharness.Name, openharness.RuleEnum, "words are among those that the document lists"},
 	{openharness.Name, openharness.RuleRange, "numbers are in their range"},
+	{openharness.Name, openharness.RuleForm, "a prompt is a string or a list of messages; members of commands have their types"},
+	{openharness.Name, openharness.RuleOrder, "agents act between agent:start and the end of their node, if the log has its start"},
 	{openwop.Name, openwop.RuleRequired, "required members are there"},
 	{openwop.Name, openwop.RuleID, "an id has the length and the grammar of the profile"},
 	{openwop.Name, openwop.RuleType, "a type is registered or a vendor's"},

@@ -154,7 +154,7 @@ func (t *tail) first(log string) int {
 		if err != nil {
 			continue
 		}
-		for ev, err := range agentevents.NewReader(f, agentevents.ReaderOptions{Decoder: anyDecoder(), MaxLine: t.l.maxLine}).All() {
+		for ev, err := range agentevents.NewReader(f, agentevents.ReaderOptions{Decoder: anyDecoder(t.l.run), MaxLine: t.l.maxLine}).All() {
 			if err == nil && t.only.has(&ev) {
 				found++
 			}

@@ -21,12 +21,13 @@ import (
 // A ToolCalled writes nothing: its ToolReturned writes the line for both. A call
 // that never returns is dropped and listed. Where an event lacks a required
 // member, the encoder makes it up from the log so far and lists it: the agent's
-// current step, its totals, the time since its start. It tells agents without an
-// id apart by their node. It keeps a few numbers for every agent of every run.
+// current step, its totals, the time since its start. Agents without an id are named
+// after their nodes ([dialect.Names]). It keeps a few numbers for every agent of every run.
 type Encoder struct {
 	w       wire.Writer
 	agents  map[agentKey]*agentState
 	a       *agentState     // the agent of the current event
+	names   dialect.Names   // of agents without an id
 	numbers dialect.Numbers // that readers give the lines
 	calls   dialect.Calls   // the calls that have not returned
 	check   Decoder         // reads origin lines
@@ -93,19 +94,13 @@ func (e *Encoder) End(dst []byte) ([]byte, error) {
 // Losses returns what the lines so far do not say. See [dialect.Encoder].
 func (e *Encoder) Losses() []dialect.Loss { return e.w.Losses.List() }
 
-// agentOf returns the agent's id, or the id of the node's execution, or of the
-// node: agents without an id stay apart.
-func agentOf(ev *agentevents.Event) string {
-	return cmp.Or(ev.AgentID, ev.NodeRunID, ev.NodeID)
-}
-
 // callerOf returns the agent whose call ids the event's is one of, as the rules of
 // the library see it: the node does not count.
 func callerOf(ev *agentevents.Event) string { return cmp.Or(ev.AgentID, ev.NodeRunID) }
 
 // agent returns the state of the event's agent.
 func (e *Encoder) agent(ev *agentevents.Event) *agentState {
-	key := agentKey{ev.RunID, agentOf(ev)}
+	key := agentKey{ev.RunID, e.names.Of(ev)}
 	if e.a != nil && e.a.key == key {
 		return e.a
 	}

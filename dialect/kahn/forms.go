@@ -77,11 +77,11 @@ func madeID(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 
 // madeAgent is madeID that takes the node of the event for its agent.
 func madeAgent(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	agent := agentOf(w.Ev)
+	agent := encoderOf(w).names.Of(w.Ev)
 	if agent == "" {
 		return madeID(w, dst, m)
 	}
-	w.Lose(dialect.Made, "/agentId", "the node's execution, or the node")
+	w.Lose(dialect.Made, "/agentId", "the name of the node")
 	return append(agentPattern.append(append(dst, '"'), agent), '"')
 }
 

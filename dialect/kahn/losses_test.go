@@ -280,7 +280,7 @@ func TestAgentsOfNodes(t *testing.T) {
 	for _, ev := range decode(t, Options{Strict: true}, log) {
 		agents = append(agents, ev.AgentID)
 	}
-	require.Equal(t, []string{"n-1", "n-2", "m", "n-1"}, agents)
+	require.Equal(t, []string{"n", "n-2", "m", "n"}, agents)
 	require.Contains(t, pointers(e), "made up /agentId")
 }
 

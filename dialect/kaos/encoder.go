@@ -49,7 +49,8 @@ type Encoder struct {
 	scopes  map[scope][]spanID // the open spans of agents, turns and steps that others begin in, the innermost last
 	check   *Decoder           // reads lines, and knows which spans readers of the log know to be open
 
-	ofNode        bool   // the agent of the event is its node
+	ofNode        bool // the agent of the event is its node
+	names         dialect.Names
 	line          []byte // in a frame
 	*boundary            // of the line that is written: own, or compared
 	own, compared boundary
@@ -79,7 +80,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		ev.SchemaVersion = agentevents.SchemaVersion // readers give it
 	}
 	if e.ofNode = ev.AgentID == "" && len(ev.NodeRunID)|len(ev.NodeID) != 0; e.ofNode {
-		ev.AgentID = cmp.Or(ev.NodeRunID, ev.NodeID) // keeps agents without an id apart
+		ev.AgentID = e.names.Of(&ev) // keeps agents without an id apart
 	}
 	out := dst
 	if e.sse {

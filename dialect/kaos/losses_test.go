@@ -250,7 +250,7 @@ func TestAgentsOfNodes(t *testing.T) {
 	for _, ev := range decodeAll(t, string(log)) {
 		agents = append(agents, ev.AgentID)
 	}
-	require.Equal(t, []string{"n-1", "n-2", "m", "n-1", "n-1"}, agents)
+	require.Equal(t, []string{"n", "n-2", "m", "n", "n"}, agents)
 	require.Contains(t, losses(e), "made up /agentId")
 }
 

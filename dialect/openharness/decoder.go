@@ -2,6 +2,8 @@ package openharness
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
@@ -26,8 +28,9 @@ type Options struct {
 }
 
 // Rejected is the text of [agentevents.CommandReceived].Rejected for a send or reply
-// without runId. The document says that a runtime records such a command and refuses it
-// (section 5.4). The decoder makes the text up.
+// without runId. The document says that a runtime records such a command as it came and
+// refuses it (section 5.4). The decoder makes the text up, and another one if a member of
+// such a command is of another type.
 const Rejected = "runId is missing"
 
 // A Decoder turns lines into events. It implements [agentevents.Decoder]. A Decoder is
@@ -40,6 +43,9 @@ type Decoder struct {
 	o      Options
 	run    string // the current run
 	blocks blocks
+	order  order
+
+	aborted bool // the flow was
 }
 
 var _ dialect.Decoder = (*Decoder)(nil)
@@ -102,9 +108,27 @@ func (d *Decoder) read(line string, ev *agentevents.Event) error {
 	if !r.Has("timestamp") {
 		r.NoTime()
 	}
+	if ev.NodeRunID == "" && r.Row != nil && r.Type != "node:skipped" {
+		switch {
+		case ev.NodeID != "":
+			ev.NodeRunID = ev.NodeID
+			r.Made("/nodeRunId", "the node, as the line names no execution")
+		case isAgent(r.Type):
+			ev.NodeRunID = ev.RunID
+			r.Made("/nodeRunId", "the run, as the line names no node")
+		}
+	}
+	late := false
+	if d.aborted, late = afterAbort(d.aborted, r.Type); late {
+		ev.Marks |= agentevents.MarkLate
+		r.Made("/marks", afterwards)
+	}
 	switch p := ev.Payload.(type) {
 	case nil:
 		ev.Payload = r.Unknown()
+	case *agentevents.AgentEnded:
+		p.Outcome = agentevents.OutcomeConverged
+		r.Made("/payload/outcome", success)
 	case *agentevents.ToolReturned:
 		p.CallID, p.OneEvent, p.Status = dialect.DerivedID(line, r.Lines, partCall), true, agentevents.ToolStatusOK
 		r.Made("/payload/callId", "derived from the line")
@@ -112,17 +136,52 @@ func (d *Decoder) read(line string, ev *agentevents.Event) error {
 			p.Status = agentevents.ToolStatusError
 		}
 	case *agentevents.CommandReceived:
-		if misrouted(&p.Command) {
-			p.Rejected = Rejected
-			r.Made("/payload/rejected", "a runtime refuses a command without runId")
+		if p.Rejected = rejection(&p.Command, string(r.Kept.Object())); p.Rejected != "" {
+			r.Made("/payload/rejected", refused)
 		}
 	}
 	return nil
 }
 
-// misrouted reports whether a runtime rejects the command (section 5.4).
-func misrouted(c *agentevents.Command) bool {
-	return c.RunID == "" && (c.Type == agentevents.CommandSend || c.Type == agentevents.CommandReply)
+const (
+	success = "agent:complete means success"
+	refused = "a runtime refuses a command that it cannot route"
+	aborted = "flow:aborted"
+
+	afterwards = "the flow was aborted before"
+)
+
+func isAgent(typ string) bool { return strings.HasPrefix(typ, "agent:") }
+
+// afterAbort reports whether a line of a type is the abort of its flow or stands behind it;
+// before is what it reports for the line before. A line is late if it tells how what was
+// at work stops, and schedules nothing.
+func afterAbort(before bool, typ string) (after, late bool) {
+	switch {
+	case strings.HasPrefix(typ, "flow:"):
+		return typ == aborted, false
+	case typ == "node:start", typ == "edge:fire", typ == "loop:iterate":
+		return before, false
+	}
+	return before, before
+}
+
+// rejection says why a runtime rejects a command (section 5.4), or "". kept are the
+// extra members of the line.
+func rejection(c *agentevents.Command, kept string) string {
+	needs := commandNeeds[c.Type]
+	if needs == nil {
+		return ""
+	}
+	for name, raw := range jsonwire.Members(kept) {
+		if member, ok := strings.CutPrefix(name, "/command/"); ok && raw != "null" && (member == "runId" || slices.Contains(needs, member)) {
+			return member + " is of another type"
+		}
+	}
+	if c.RunID == "" {
+		return Rejected
+	}
+	return ""
 }
 
 // check checks a line against the rules of the document.
@@ -151,6 +210,9 @@ func (d *Decoder) check(line string, ev *agentevents.Event) error {
 		return refuse(RuleEnum, "/status", fmt.Sprintf("%s is not one of %s, %s", jsonwire.Word(caseOf(d.r.Type, line)), statusComplete, statusFailed))
 	case !d.r.Has("timestamp"):
 		return refuse(RuleRequired, "/timestamp", "is missing, or is not a time in milliseconds")
+	}
+	if detail := d.order.line(d.r.Type, ev.NodeRunID); detail != "" && d.r.Row != nil && !d.aborted {
+		return refuse(RuleOrder, "", detail)
 	}
 	return nil
 }

@@ -5,9 +5,10 @@
 //	{"type":"agent:tool","nodeId":"task-agent","runId":"9f2c…","timestamp":1767517322500,"toolName":"read_file","toolInput":{"path":"a.go"},"toolOutput":"package a","durationMs":12}
 //
 // The runId of a line is one execution of one node. It becomes the NodeRunID of the
-// event's scope, and identifies the agent of events without agentId. No line names
-// its run; see [Options]. Timestamps are milliseconds since the epoch, and may have
-// fractions. A line without one gets that of the line before.
+// event's scope, and identifies the agent of events without agentId. In the place of one
+// that is missing stands the node, as in the document's own listings, and the run for an
+// agent without a node. No line names its run; see [Options]. Timestamps are milliseconds
+// since the epoch, and may have fractions. A line without one gets that of the line before.
 //
 // The variants and their kinds:
 //
@@ -18,7 +19,7 @@
 //	agent:text                   agent.text
 //	agent:tool                   agent.toolReturned with oneEvent; a call and its return become one line
 //	agent:error                  agent.error; an agent.ended without success
-//	agent:complete               agent.ended
+//	agent:complete               agent.ended with the outcome converged
 //	flow:start                   run.started
 //	flow:complete                run.completed, or run.failed by its status
 //	flow:paused, :resumed        run.paused, run.resumed
@@ -36,6 +37,12 @@
 // Unknown, too, if its status is neither complete nor failed, because it does not
 // say how the flow ended. A patch cannot remove: a removal is written as a set with
 // null.
+//
+// What a runtime sends behind flow:aborted, as its agents stop, is marked as late
+// ([agentevents.MarkLate]). A send or reply without runId, or with a member of another
+// type, is a rejected command; its members are kept as they came. A command of another
+// type than the four of the document is an event like these. What a line lacks although
+// every event has it is empty, and listed as made up.
 //
 // # Deltas and whole blocks
 //

@@ -36,6 +36,8 @@ type Encoder struct {
 	begun bool   // a line has been written
 
 	number uint64 // that readers give the next line: they count those of their run
+
+	aborted bool // the flow was
 }
 
 var _ dialect.Encoder = (*Encoder)(nil)
@@ -47,9 +49,17 @@ func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
 
 // Append appends the event's line; see [dialect.Encoder].
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
+	typ, marks := typeOf(&ev), ev.Marks
+	after, late := afterAbort(e.aborted, typ)
+	if late {
+		ev.Marks &^= agentevents.MarkLate // readers set it
+	}
 	dst, verbatim, err := e.w.Append(dst, &ev, (*document)(e))
 	if err != nil {
 		return dst, err
+	}
+	if e.aborted = after; late && !marks.Has(agentevents.MarkLate) {
+		e.w.Losses.Add(&ev, dialect.Made, "/marks", afterwards)
 	}
 	if call, ok := ev.Payload.(*agentevents.ToolCalled); ok {
 		e.called(&ev, call)
@@ -74,6 +84,17 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	return dst, nil
 }
 
+// typeOf returns the type of the line of an event.
+func typeOf(ev *agentevents.Event) string {
+	if p, ok := ev.Payload.(*agentevents.Unknown); ok {
+		return strings.TrimPrefix(string(p.Type), string(Name)+":")
+	}
+	if row := format.Row(ev.Kind()); row != nil {
+		return row.Type
+	}
+	return ""
+}
+
 // A document is the part of an Encoder that its Writer asks.
 type document Encoder
 
@@ -89,20 +110,27 @@ func (e *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	case *agentevents.AgentEnded:
 		if failed(p) {
 			row = ended
-			w.Lose(dialect.Altered, "", "written as agent:error, because agent:complete means success")
+			w.Lose(dialect.Altered, "", "written as agent:error, because "+success)
+			break
 		}
+		readAs(w, "/payload/outcome", string(p.Outcome), string(agentevents.OutcomeConverged), success)
 	case *agentevents.CommandReceived:
-		const detail = "readers reject a command without runId"
-		switch {
-		case !misrouted(&p.Command):
-			w.Pend.Drop("/payload/rejected", p.Rejected != "")
-		case p.Rejected == "":
-			w.Lose(dialect.Made, "/payload/rejected", detail)
-		case p.Rejected != Rejected:
-			w.Lose(dialect.Altered, "/payload/rejected", detail)
-		}
+		readAs(w, "/payload/rejected", p.Rejected, rejection(&p.Command, string(w.Ev.Extra(string(Name)))), refused)
 	}
 	return w.Line(dst, row)
+}
+
+// readAs notes that readers make up a field: read, which may be empty.
+func readAs(w *wire.Writer, pointer, said, read, detail string) {
+	switch {
+	case said == read:
+	case read == "":
+		w.Lose(dialect.Dropped, pointer, "")
+	case said == "":
+		w.Lose(dialect.Made, pointer, detail)
+	default:
+		w.Lose(dialect.Altered, pointer, detail)
+	}
 }
 
 // other appends a line of an unknown type. It refuses the event if readers do not read
@@ -128,10 +156,13 @@ func other(w *wire.Writer, dst []byte, p *agentevents.Unknown) ([]byte, error) {
 func (e *document) Joined(w *wire.Writer) *agentevents.Event { return e.calls.Joined(w.Ev) }
 
 func (e *document) Reread(w *wire.Writer, line string) error {
-	e.check.o.RunID, e.check.run = w.Ev.RunID, w.Ev.RunID
+	e.check.o.RunID, e.check.run, e.check.aborted = w.Ev.RunID, w.Ev.RunID, e.aborted
 	e.check.r.Continue(w)
 	if err := e.check.read(line, &w.Read); err != nil {
 		return err
+	}
+	if _, late := afterAbort(e.aborted, e.check.r.Type); late {
+		w.Read.Marks &^= agentevents.MarkLate // as Append does
 	}
 	return e.check.r.Finish()
 }

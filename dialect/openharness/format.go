@@ -16,6 +16,14 @@ const (
 	RuleEnum agentevents.Rule = "openharness-enum"
 	// RuleRange: a number is in its range.
 	RuleRange agentevents.Rule = "openharness-range"
+	// RuleForm: a prompt is a string or a list of messages, and the members of a
+	// command have their types.
+	RuleForm agentevents.Rule = "openharness-form"
+	// RuleOrder: the events of an execution are in order (section 1.1). What its agent
+	// does stands between agent:start and the end of the node. An error may come before
+	// agent:start, which waits for the session, and a log that does not have the node's
+	// start may begin anywhere.
+	RuleOrder agentevents.Rule = "openharness-order"
 )
 
 // The error types that the document lists for agent:error, as values of
@@ -42,22 +50,31 @@ var format = func() *wire.Format {
 	atLeast := func(n int, f wire.Form) wire.Form { return wire.AtLeast(RuleRange, f, n) }
 	oneOf := func(words ...string) wire.Form { return openForm{wire.OneOf(RuleEnum, wire.Full{}, words...)} }
 	var (
-		text   = wire.Full{}
+		text   = func(place string) wire.Form { return alwaysForm{wire.Full{}, "/payload/" + place} }
 		number = atLeast(0, wire.Whole{})
-		named  = wire.Check(RuleNode, wire.Value{}, func(at any) string {
-			if *at.(*string) == "" {
-				return "is empty: the line must name its node and the node's execution"
-			}
-			return ""
-		})
-		nodeID = need("nodeId", "/nodeId", named).Or(madeNode)
-		runID  = need("runId", "/nodeRunId /agentId", executionForm{named})
-		at     = need("timestamp", "/timestamp", timeForm{})
-		name   = need("flowName", "", nameForm{}).Or(madeName)
-		input  = need("inputTokens", "inputTokens", number)
-		output = need("outputTokens", "outputTokens", number)
+		full   = func(rule agentevents.Rule, detail string) wire.Form {
+			return wire.Check(rule, wire.Value{}, func(at any) string {
+				if *at.(*string) == "" {
+					return detail
+				}
+				return ""
+			})
+		}
+		named   = full(RuleNode, "is empty: the line must name its node and the node's execution")
+		session = full(RuleRequired, "is empty: nothing can be resumed without the id of the session")
+		nodeID  = need("nodeId", "/nodeId", named).Or(madeNode)
+		runID   = need("runId", "/nodeRunId /agentId", executionForm{named})
+		at      = need("timestamp", "/timestamp", timeForm{})
+		name    = need("flowName", "", nameForm{}).Or(madeName)
+		tokens  = func(name, in string) wire.Member { return need(name, name, alwaysForm{number, "/payload/" + in}) }
 	)
 	nodeID.Rule, runID.Rule = RuleNode, RuleNode
+	// part is a member of a command.
+	part := func(name string) wire.Member {
+		m := may(name, name, partForm{}).Or(madeIfNeeded)
+		m.Loose = true
+		return m
+	}
 	row := func(typ string, kind agentevents.Kind, says string, members ...wire.Member) wire.Row {
 		return wire.Row{Type: typ, Kind: kind, Says: says, Members: members}
 	}
@@ -87,23 +104,23 @@ var format = func() *wire.Format {
 		Head: []wire.Member{need("type", "", wire.Type)},
 		Rows: []wire.Row{
 			node("agent:start", agentevents.KindAgentStarted, "",
-				need("sessionId", "providerSessionId"), may("model", "model"), need("prompt", "prompt", promptForm{}).Or(taskAsPrompt), may("lifecycle", "lifecycle")),
-			node("agent:thinking:delta", agentevents.KindAgentReasoningDelta, "blockId", need("content", "delta", text), may("tokenCount", "tokenCount", number)),
-			node("agent:thinking", agentevents.KindAgentReasoned, "blockId", need("content", "reasoning", text), may("tokenCount", "tokenCount", number)),
-			node("agent:text:delta", agentevents.KindTextDelta, "blockId", need("content", "delta", text)),
-			node("agent:text", agentevents.KindTextCompleted, "blockId", need("content", "text", text)),
+				need("sessionId", "providerSessionId", session).Or(executionAsSession), may("model", "model"), need("prompt", "prompt", promptForm{}).Or(taskAsPrompt), may("lifecycle", "lifecycle")),
+			node("agent:thinking:delta", agentevents.KindAgentReasoningDelta, "blockId", need("content", "delta", text("delta")), may("tokenCount", "tokenCount", number)),
+			node("agent:thinking", agentevents.KindAgentReasoned, "blockId", need("content", "reasoning", text("reasoning")), may("tokenCount", "tokenCount", number)),
+			node("agent:text:delta", agentevents.KindTextDelta, "blockId", need("content", "delta", text("delta"))),
+			node("agent:text", agentevents.KindTextCompleted, "blockId", need("content", "text", text("text"))),
 			node("agent:tool", agentevents.KindToolReturned, "callId oneEvent status",
-				need("toolName", "toolId", text), may("toolInput", "arguments").Or(summary), may("toolOutput", "result").Or(summary),
-				may("durationMs", "durationMs", atLeast(0, wire.Value{})), may("error", "error/message", text).Or(statusAsError)),
-			node("agent:error", agentevents.KindAgentErrored, "", need("errorType", "errorType", text), need("message", "message", text), may("details", "details")),
+				need("toolName", "toolId", text("toolId")), may("toolInput", "arguments").Or(summary), may("toolOutput", "result").Or(summary),
+				may("durationMs", "durationMs", atLeast(0, wire.Value{})), may("error", "error/message", wire.Full{}).Or(statusAsError)),
+			node("agent:error", agentevents.KindAgentErrored, "", need("errorType", "errorType", text("errorType")), need("message", "message", text("message")), may("details", "details")),
 			// agent:complete means success: an end without success is written as this row.
 			when("ended", node("agent:error", agentevents.KindAgentEnded, "", need("errorType", "error/code").Or(outcomeAsType),
 				need("message", "error/message").Or(resultAsMessage), may("details", "error/details"))),
-			node("agent:complete", agentevents.KindAgentEnded, "",
+			node("agent:complete", agentevents.KindAgentEnded, "outcome",
 				need("result", "result"), may("structuredOutput", "structuredOutput"),
-				need("usage", "usage", wire.Object(input, output, may("cacheCreationInputTokens", "cacheCreationInputTokens", number),
+				need("usage", "usage", wire.Object(tokens("inputTokens", "usage/inputTokens"), tokens("outputTokens", "usage/outputTokens"), may("cacheCreationInputTokens", "cacheCreationInputTokens", number),
 					may("cacheReadInputTokens", "cacheReadInputTokens", number))).Or(wire.Made(`{"inputTokens":0,"outputTokens":0}`)),
-				may("modelUsage", "modelUsage", wire.Dict[agentevents.Usage](input, output)), may("totalCostUsd", "totalCostUsd", atLeast(0, wire.Value{})),
+				may("modelUsage", "modelUsage", wire.Dict[agentevents.Usage](tokens("inputTokens", "modelUsage"), tokens("outputTokens", "modelUsage"))), may("totalCostUsd", "totalCostUsd", atLeast(0, wire.Value{})),
 				need("durationMs", "durationMs", atLeast(0, wire.Value{})).Or(sinceStart), need("numTurns", "numTurns", number).Or(wire.Made("0"))),
 			flow("flow:start", agentevents.KindRunStarted, need("flowName", "name"), may("lifecycle", "lifecycle")),
 			when(statusComplete, flow("flow:complete", agentevents.KindRunCompleted, name, need("status", "", wire.Const(`"complete"`)))),
@@ -113,18 +130,17 @@ var format = func() *wire.Format {
 			flow("flow:aborted", agentevents.KindRunCancelled),
 			node("node:start", agentevents.KindNodeStarted, ""),
 			node("node:complete", agentevents.KindNodeCompleted, "", may("output", "outputs")),
-			node("node:error", agentevents.KindNodeFailed, "", need("error", "error/message", text)),
-			row("node:skipped", agentevents.KindNodeSkipped, "", nodeID, may("runId", "/nodeRunId"), at, need("reason", "reason")),
-			flow("edge:fire", agentevents.KindEdgeFired, may("edgeId", "edgeId"), need("from", "from", text), need("to", "to", text)),
-			flow("loop:iterate", agentevents.KindLoopIterated, may("edgeId", "edgeId"), need("iteration", "iteration", atLeast(1, wire.Whole{}))),
+			node("node:error", agentevents.KindNodeFailed, "", need("error", "error/message", text("error/message"))),
+			row("node:skipped", agentevents.KindNodeSkipped, "", nodeID, may("runId", "/nodeRunId"), at, need("reason", "reason", alwaysForm{wire.Value{}, "/payload/reason"})),
+			flow("edge:fire", agentevents.KindEdgeFired, may("edgeId", "edgeId"), need("from", "from", text("from")), need("to", "to", text("to"))),
+			flow("loop:iterate", agentevents.KindLoopIterated, may("edgeId", "edgeId"), need("iteration", "iteration", alwaysForm{atLeast(1, wire.Whole{}), "/payload/iteration"})),
 			flow("state:patch", agentevents.KindStatePatched, need("patch", "", wire.Object(
-				need("op", "op", opForm{oneOf(string(agentevents.PatchSet), string(agentevents.PatchMerge))}),
-				need("path", "path", text), may("value", "value", patchForm{}).Or(nullIfRemoved)))),
+				need("op", "op", alwaysForm{opForm{oneOf(string(agentevents.PatchSet), string(agentevents.PatchMerge))}, "/payload/op"}),
+				need("path", "path", text("path")), may("value", "value", alwaysForm{patchForm{}, "/payload/value"}).Or(nullIfRemoved)))),
 			row("command:received", agentevents.KindCommandReceived, "rejected", at, need("command", "command", wire.Object(
-				need("type", "type", oneOf(string(agentevents.CommandSend), string(agentevents.CommandReply),
-					string(agentevents.CommandAbort), string(agentevents.CommandResume))),
-				may("message", "message").Or(madeIfNeeded), may("promptId", "promptId").Or(madeIfNeeded), may("content", "content").Or(madeIfNeeded),
-				may("runId", "runId"), may("resumable", "resumable"), may("reason", "reason")))),
+				need("type", "type", alwaysForm{oneOf(string(agentevents.CommandSend), string(agentevents.CommandReply),
+					string(agentevents.CommandAbort), string(agentevents.CommandResume)), "/payload/command/type"}),
+				part("message"), part("promptId"), part("content"), part("runId"), part("resumable"), part("reason")))),
 		},
 		Any: []wire.Member{may("nodeId", "/nodeId", nodeOfOther{}), may("runId", "/nodeRunId", runOfOther{}), may("timestamp", "/timestamp", timeOfOther{})},
 	})

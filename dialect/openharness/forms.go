@@ -2,6 +2,7 @@ package openharness
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -192,10 +193,36 @@ func (f promptForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) (
 }
 
 func (f promptForm) Parse(r *wire.Reader, at any) error {
-	if k := r.S.Kind(); k != '"' && k != '[' {
-		return &jsonwire.SyntaxError{Offset: r.S.Offset(), Msg: "found a prompt that is not a string or a list of messages"}
+	err := f.Value.Parse(r, at)
+	if err == nil {
+		if detail := notAPrompt(string(*at.(*agentevents.JSON))); detail != "" {
+			r.Break(RuleForm, detail)
+		}
 	}
-	return f.Value.Parse(r, at)
+	return err
+}
+
+// notAPrompt says why a value is not a prompt. A message is an object, or its text.
+func notAPrompt(prompt string) string {
+	switch prompt[0] {
+	case '"':
+		return ""
+	case '[':
+		n := 0
+		for message := range jsonwire.Elements(prompt) {
+			if n++; message[0] != '{' && message[0] != '"' {
+				return fmt.Sprintf("element %d of the list is not a message", n)
+			}
+		}
+		return ""
+	}
+	return "is not a string or a list of messages"
+}
+
+// executionAsSession stands for a session that the event does not have.
+func executionAsSession(w *wire.Writer, dst []byte, m *wire.Member) []byte {
+	w.Lose(dialect.Made, w.Pointer(m), "the execution of the node")
+	return jsonwire.AppendString(dst, execution(w.Ev))
 }
 
 func taskAsPrompt(w *wire.Writer, dst []byte, m *wire.Member) []byte {
@@ -261,6 +288,17 @@ func statusAsError(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 	return jsonwire.AppendString(dst, string(status))
 }
 
+// An alwaysForm is the form of a field that every event of its kind has: an event whose
+// line lacks it has an empty one, at the pointer of the native line.
+type alwaysForm struct {
+	wire.Form
+	pointer string
+}
+
+func (f alwaysForm) Missed(r *wire.Reader, _ any) {
+	r.Made(f.pointer, "empty, because the line lacks it")
+}
+
 // Flows and commands.
 
 // caseOf returns the status of a flow that ends.
@@ -316,6 +354,18 @@ func madeName(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 var commandNeeds = map[agentevents.CommandType][]string{
 	agentevents.CommandSend:  {"message"},
 	agentevents.CommandReply: {"promptId", "content"},
+}
+
+// A partForm is a member of a command. A value of another type is kept: the document has
+// commands recorded as they came.
+type partForm struct{ wire.Value }
+
+func (f partForm) Parse(r *wire.Reader, at any) error {
+	if err := f.Value.Parse(r, at); err != nil {
+		r.Break(RuleForm, "is of another type")
+		return wire.ErrMisfit
+	}
+	return nil
 }
 
 func madeIfNeeded(w *wire.Writer, dst []byte, m *wire.Member) []byte {

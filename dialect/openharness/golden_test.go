@@ -76,13 +76,13 @@ var golden = []goldenLine{
 	{"R8", of("agent:complete", `,"result":"Done!","structuredOutput":{"n":1},"usage":{"inputTokens":150,"outputTokens":200,"cacheCreationInputTokens":0,`+
 		`"cacheReadInputTokens":12},"modelUsage":{"a":{"inputTokens":100,"outputTokens":150},"b":{"inputTokens":50,"outputTokens":50}},`+
 		`"totalCostUsd":0.0125,"durationMs":4523,"numTurns":3`),
-		&agentevents.AgentEnded{Result: "Done!", StructuredOutput: `{"n":1}`,
+		&agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged, Result: "Done!", StructuredOutput: `{"n":1}`,
 			Usage: agentevents.Some(agentevents.Usage{InputTokens: 150, OutputTokens: 200,
 				CacheCreationInputTokens: agentevents.Some(int64(0)), CacheReadInputTokens: agentevents.Some(int64(12))}),
 			ModelUsage:   map[string]agentevents.Usage{"a": {InputTokens: 100, OutputTokens: 150}, "b": {InputTokens: 50, OutputTokens: 50}},
 			TotalCostUSD: agentevents.Some(0.0125), Duration: agentevents.Some(4523 * time.Millisecond), NumTurns: agentevents.Some(3)}, ""},
 	{"R8 least", of("agent:complete", `,"result":"Done!","usage":{"inputTokens":0,"outputTokens":0},"durationMs":0,"numTurns":0`),
-		&agentevents.AgentEnded{Result: "Done!", Usage: agentevents.Some(agentevents.Usage{}),
+		&agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged, Result: "Done!", Usage: agentevents.Some(agentevents.Usage{}),
 			Duration: agentevents.Some(time.Duration(0)), NumTurns: agentevents.Some(0)}, ""},
 	{"R9", at("flow:start", `,"flowName":"my-workflow"`), &agentevents.RunStarted{Name: "my-workflow"}, ""},
 	{"R10", at("flow:complete", `,"flowName":"my-workflow","status":"complete"`), &agentevents.RunCompleted{}, `{"flowName":"my-workflow"}`},

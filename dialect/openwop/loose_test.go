@@ -73,8 +73,8 @@ func TestUndeclaredMembersMayBeAnything(t *testing.T) {
 
 	// A declared member must have its type.
 	for p, line := range map[Profile]string{
-		SchemaV1: documents("run.paused", `{"reason":5}`), SchemaV2: documents("node.suspended", `{"nodeId":"n1",`+id+`,"reason":null}`),
-		RFC0002: documents("node.completed", `{"nodeId":"n1","agent":null}`),
+		SchemaV1: documents("run.paused", `{"reason":5}`), SchemaV2: documents("node.suspended", `{"nodeId":"n1",`+id+`,"reason":5}`),
+		RFC0002: documents("node.completed", `{"nodeId":"n1","agent":7}`),
 	} {
 		_, err := NewDecoder(Options{Profile: p}).Decode(nil, []byte(line))
 		require.Error(t, err, line)

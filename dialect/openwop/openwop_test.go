@@ -419,7 +419,6 @@ func TestBadLines(t *testing.T) {
 		"torn":              {`,"sequence":10}`, ``},
 		"run as number":     {`"runId":"r1"`, `"runId":1`},
 		"null agent":        {`"agentId":"host:planner"`, `"agentId":null`},
-		"null confidence":   {`"confidence":0.42`, `"confidence":null`},
 		"text confidence":   {`"confidence":0.42`, `"confidence":"0.42"`},
 		"huge confidence":   {`"confidence":0.42`, `"confidence":1e999`},
 		"null type":         {`"type":"agent.decided"`, `"type":null`},

@@ -6,7 +6,7 @@ package lines
 import (
 	"bufio"
 	"bytes"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"io"
 
@@ -111,13 +111,41 @@ func (r *Reader) read() ([]byte, error) {
 	return line, nil
 }
 
-// Foreign names the format of a line that is not UTF-8, if it knows it.
-func Foreign(line []byte) error {
+// A FormError says that the input is of another form than lines of JSON, and how to make
+// lines of it.
+type FormError struct {
+	text string
+	// Rest says that all lines behind it are of that form. Otherwise those up to the next
+	// event may be.
+	Rest bool
+}
+
+func (e FormError) Error() string { return e.text }
+
+// Foreign names the form of input that a line which cannot be read is part of, if it
+// knows it. first says that it is the first line, and badStart that the fault is at the
+// start of the line.
+func Foreign(line []byte, first, badStart bool) error {
+	trimmed := bytes.TrimSpace(line)
+	list, isList := bytes.CutPrefix(trimmed, []byte("["))
+	list = bytes.TrimLeft(list, " \t")
 	switch {
 	case bytes.HasPrefix(line, []byte("\x1f\x8b")):
-		return errors.New("this is gzip data, not lines of JSON: decompress it first")
+		return FormError{"this is gzip data, not lines of JSON: decompress it first", true}
 	case bytes.HasPrefix(line, []byte("\xff\xfe")) || bytes.HasPrefix(line, []byte("\xfe\xff")):
-		return errors.New("this is UTF-16, not UTF-8: convert it first")
+		return FormError{"this is UTF-16, not UTF-8: convert it first", true}
+	case first && isList && (len(list) == 0 || list[0] == '{' || list[0] == ']'):
+		return FormError{"this is a JSON array, and an event is an object on a line of its own: write the elements as lines, as jq -c '.[]' does", !json.Valid(trimmed)}
+	case first && string(trimmed) == "{":
+		return FormError{"this is JSON over several lines, and an event is an object on a line of its own: write it so, as jq -c . does", false}
+	case badStart && isFrame(line):
+		return FormError{"these are Server-Sent Events, in which only KAOS is read: take the lines of data, as sed -n 's/^data: *//p' does", true}
 	}
 	return nil
+}
+
+// isFrame reports whether a line is a field of a Server-Sent Event.
+func isFrame(line []byte) bool {
+	field, _, found := bytes.Cut(line, []byte(":"))
+	return found && (string(field) == "data" || string(field) == "event" || string(field) == "id")
 }

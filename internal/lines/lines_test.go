@@ -91,9 +91,33 @@ func TestNextReportsTheInputsError(t *testing.T) {
 }
 
 func TestForeign(t *testing.T) {
-	require.ErrorContains(t, Foreign([]byte("\x1f\x8b\x08")), "gzip")
-	require.ErrorContains(t, Foreign([]byte("\xff\xfe{\x00")), "UTF-16")
-	require.ErrorContains(t, Foreign([]byte("\xfe\xff\x00{")), "UTF-16")
-	require.NoError(t, Foreign([]byte(`{"a":1}`)))
-	require.NoError(t, Foreign(nil))
+	for _, c := range []struct {
+		line     string
+		badStart bool
+		want     string
+	}{
+		{"\x1f\x8b\x08", false, "gzip"},
+		{"\xff\xfe{\x00", false, "UTF-16"},
+		{"\xfe\xff\x00{", false, "UTF-16"},
+		{`[`, false, "jq -c '.[]'"},
+		{` [ {"a":1},`, false, "jq -c '.[]'"},
+		{`[]`, false, "jq -c '.[]'"},
+		{`{`, false, "jq -c ."},
+		{`data: {"a":1}`, true, "sed"},
+		{`event: x`, true, "sed"},
+		{`data: {"a":1`, false, ""},
+		{`[INFO] starting`, true, ""},
+		{`{"a":1}`, true, ""},
+		{`{"a":1`, false, ""},
+		{`error: no such file`, true, ""},
+		{``, true, ""},
+	} {
+		err := Foreign([]byte(c.line), true, c.badStart)
+		if c.want == "" {
+			require.NoError(t, err, c.line)
+			continue
+		}
+		require.ErrorContains(t, err, c.want, c.line)
+	}
+	require.NoError(t, Foreign([]byte("["), false, true), "a line within a log")
 }

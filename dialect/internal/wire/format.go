@@ -117,7 +117,9 @@ type Member struct {
 	// blanks. The first one is the field of Form.
 	Says string
 	Form Form // nil: [Value]
-	Need bool // every line has it
+	// Need says that every line has the member. Of others null is kept as an extra member,
+	// unless the form reads it or the reader is strict.
+	Need bool
 	// Rule is the rule that a line without it breaks; empty: Required of the format.
 	Rule agentevents.Rule
 	// Loose says that a value that does not fit is kept as an extra member, and written

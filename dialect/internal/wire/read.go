@@ -273,7 +273,8 @@ func (r *Reader) member(m *Member, name string, v any) (fits bool, err error) {
 	err = m.Form.Parse(r, m.in(r.Ev, v))
 	r.m, r.name = outerM, outerName
 	if err != nil {
-		if err == ErrMisfit || r.F.misfits(r.at) || m.Loose {
+		null := s.Kind() == 'n' && !m.Need && !r.Strict // an absent value
+		if err == ErrMisfit || null || r.F.misfits(r.at) || m.Loose {
 			r.S = s
 			return false, nil
 		}

@@ -541,7 +541,7 @@ func (w *Writer) spells(m *Member, v, at any, raw string) bool {
 // event does not say: readers do not take it for one.
 func (w *Writer) odd(m *Member, v any, raw string) bool {
 	if !w.F.misfits(w.at) && (!m.Loose || w.row == nil) {
-		return raw == `""` || raw == "null" && w.F.Nulls
+		return raw == `""` || raw == "null" && (!m.Need || w.F.Nulls)
 	}
 	_, _, something := w.reads(m, v, raw)
 	return !something

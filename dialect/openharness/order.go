@@ -1,0 +1,54 @@
+package openharness
+
+// order finds lines of an execution that are out of order (section 1.1): see [RuleOrder].
+type order struct{ nodes map[string]place }
+
+// A place is how far an execution has come.
+type place uint8
+
+const (
+	nodeStarted  place = iota + 1 // its agent has not
+	agentStarted                  // also after the agent's end
+	nodeEnded
+)
+
+// line notes a line of an execution. It says what is wrong with its place, or "".
+func (o *order) line(typ, run string) string {
+	switch typ {
+	case "flow:start":
+		o.nodes = nil // another run
+		return ""
+	case "node:start":
+		o.set(run, nodeStarted)
+		return ""
+	case "node:complete", "node:error":
+		o.set(run, nodeEnded)
+		return ""
+	case "agent:error":
+		if o.nodes[run] == nodeStarted {
+			return ""
+		}
+	case "agent:start":
+		if o.nodes[run] == nodeStarted {
+			o.set(run, agentStarted)
+			return ""
+		}
+	}
+	switch at := o.nodes[run]; {
+	case !isAgent(typ):
+	case at == nodeStarted:
+		return "stands before the agent:start of its execution; legal: agent:start or agent:error"
+	case at == nodeEnded:
+		return "stands behind the end of its node; legal: node:start first"
+	}
+	return ""
+}
+
+// set notes how far an execution has come. Everything is forgotten when too many never
+// end.
+func (o *order) set(run string, at place) {
+	if o.nodes == nil || len(o.nodes) >= maxRuns {
+		o.nodes = map[string]place{}
+	}
+	o.nodes[run] = at
+}

@@ -38,6 +38,7 @@ type view struct {
 	inbox    roster.Roster[string, InboxItem]           // by event id
 	commands map[string][]string                        // event ids in the inbox, by execution; some were consumed
 	expected roster.Roster[string, Opt[AgentRef]]       // references of agents without an event, by agent id
+	renamed  map[string]string                          // ids of agents that were known by a span, by that span; records may still have the span
 
 	turns    roster.Opens[turnKey]
 	lastTurn map[string]int // index of the agent's last turn, open or not
@@ -114,6 +115,7 @@ func (v *view) sync(m *machine) *RunSnapshot {
 	}
 	for id, a := range m.agents {
 		rec := a.shown
+		v.rename(&rec.ParentAgentID)
 		s.Agents[id] = rec
 		text, reasoning := rec.text, rec.reasoning
 		if a.Resume.textOpen {
@@ -129,6 +131,20 @@ func (v *view) sync(m *machine) *RunSnapshot {
 	_, calls := m.calls.All()
 	for i := range calls {
 		s.OpenCalls = append(s.OpenCalls, calls[i].shown)
+	}
+	if len(v.renamed) > 0 {
+		for _, list := range [...][]*ToolCallSnapshot{s.OpenCalls, v.closed} {
+			for _, c := range list {
+				v.rename(&c.AgentID)
+			}
+		}
+		for i := range s.Approvals {
+			v.rename(&s.Approvals[i].AgentID)
+		}
+		for i := range s.Clarifications {
+			v.rename(&s.Clarifications[i].AgentID)
+		}
+		v.renamed = nil
 	}
 	_, models := m.modelCalls.All()
 	s.OpenModelCalls = orNil(models)
@@ -378,6 +394,39 @@ func (v *view) agentStarted(ev *Event, sub *subject) {
 	rec.Totals, rec.NumTurns, rec.ConvergenceScore = Opt[Totals]{}, Opt[int]{}, Opt[float64]{}
 	if p.ProviderSessionID != "" {
 		v.session(ev, rec, p.ProviderSessionID)
+	}
+}
+
+// within notes the span that an agent starts in, and the agent that started in that span.
+func (v *view) within(span string, around, a *AgentState) {
+	if v == nil || span == "" {
+		return
+	}
+	v.set(&a.shown.ParentSpanID, span)
+	if around != nil && around != a {
+		a.shown.ParentAgentID = around.AgentID
+	}
+}
+
+// named notes that an agent has got its id: its records have the span until sync.
+func (v *view) named(span string, a *AgentState) {
+	if v == nil {
+		return
+	}
+	put(&v.renamed, span, a.AgentID)
+	if ref, ok := v.expected.Take(a.AgentID); ok && !a.shown.Ref.OK {
+		a.shown.Ref = ref
+	}
+	if id, ok := v.s.AgentSessions[span]; ok {
+		delete(v.s.AgentSessions, span)
+		v.s.AgentSessions[a.AgentID] = id
+	}
+}
+
+// rename replaces the span that an agent was known by.
+func (v *view) rename(id *string) {
+	if name, ok := v.renamed[*id]; ok {
+		*id = name
 	}
 }
 

@@ -759,15 +759,16 @@ func requireSplitFolds(t *testing.T, events []Event, want *RunSnapshot) {
 	}
 }
 
-// Steps that go back do not lower the total: it is the highest step and one.
-func TestTotalsCountTheHighestStep(t *testing.T) {
+// The total counts the steps that there were, whatever their numbers. One that goes back
+// does not count.
+func TestTotalsCountTheSteps(t *testing.T) {
 	run, log := ruleRun(t, LifecycleStrict, ModeObserve)
 	a := run.Agent("a")
-	for _, e := range []Event{ev("a", started()), ev("a", &TextCompleted{}, atStep(5)), ev("a", &TextCompleted{}, atStep(2))} {
+	for _, e := range []Event{ev("a", started()), ev("a", &TextCompleted{}, atStep(5)), ev("a", &TextCompleted{}, atStep(5)), ev("a", &TextCompleted{}, atStep(9)), ev("a", &TextCompleted{}, atStep(2))} {
 		require.NoError(t, errOf(a.Record(context.Background(), e)))
 	}
 	require.NoError(t, a.Emit(context.Background(), &AgentEnded{}))
-	require.Equal(t, 6, log.events[3].Payload.(*AgentEnded).Totals.V.Steps)
+	require.Equal(t, 2, log.events[5].Payload.(*AgentEnded).Totals.V.Steps)
 	require.Len(t, log.violations, 1)
 }
 

@@ -211,7 +211,8 @@ type InboxItem struct {
 // AgentState is the state of an agent that the rules need. An [Emitter] keeps it
 // for every agent of an open run, and an [AgentSnapshot] has it.
 type AgentState struct {
-	AgentID       string      `json:"agentId"`                // the agent; without an id the nodeRunId, or the spanId of its start
+	AgentID       string      `json:"agentId"`                // the agent; without an id the nodeRunId, or the spanId of its start until an event names it
+	SpanID        string      `json:"spanId,omitzero"`        // span of its latest start; empty once another agent starts in it
 	Status        AgentStatus `json:"status"`                 // the latest status
 	Step          Opt[int]    `json:"step,omitzero"`          // the highest step
 	Attempts      int         `json:"attempts"`               // number of the current attempt
@@ -237,6 +238,7 @@ type agentResume struct {
 	first   int      `wire:"first,omitzero"`   // first step of the current attempt
 	renew   bool     `wire:"renew,omitzero"`   // the emitter stamps a new step next
 	resumes int      `wire:"resumes,omitzero"` // runResume.resumes when the agent started
+	unnamed bool     `wire:"unnamed,omitzero"` // its start has no id: the span of the start stands for it
 	act     int      `wire:"act,omitzero"`     // the status that the last act tells, as an index of statuses
 	blocks  []block  `wire:"blocks,omitzero"`  // blocks whose deltas were seen
 
@@ -259,7 +261,8 @@ type block struct {
 type AgentSnapshot struct {
 	AgentState
 	Ref               Opt[AgentRef]      `json:"ref,omitzero"`               // AgentStarted.Agent, else as a node or a handoff names it
-	ParentAgentID     string             `json:"parentAgentId,omitzero"`     // agent that spawned it
+	ParentAgentID     string             `json:"parentAgentId,omitzero"`     // agent that spawned it, else the one that started in the span around its start
+	ParentSpanID      string             `json:"parentSpanId,omitzero"`      // the span around its latest start
 	ParentCallID      string             `json:"parentCallId,omitzero"`      // call that spawned it
 	NodeID            string             `json:"nodeId,omitzero"`            // node of its start
 	Phase             string             `json:"phase,omitzero"`             // phase of its start

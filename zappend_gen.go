@@ -2829,6 +2829,10 @@ func (v *InboxItem) appendJSON(dst []byte) []byte {
 func (v *AgentState) appendJSON(dst []byte) []byte {
 	dst = append(dst, `{"agentId":`...)
 	dst = jsonwire.AppendString(dst, v.AgentID)
+	if v.SpanID != "" {
+		dst = append(dst, `,"spanId":`...)
+		dst = jsonwire.AppendString(dst, v.SpanID)
+	}
 	dst = append(dst, `,"status":`...)
 	dst = jsonwire.AppendString(dst, string(v.Status))
 	if v.Step.OK {
@@ -2883,6 +2887,10 @@ func (v *agentResume) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"resumes":`...)
 		dst = jsonwire.AppendInt(dst, int64(v.resumes))
 	}
+	if v.unnamed {
+		dst = append(dst, `,"unnamed":`...)
+		dst = strconv.AppendBool(dst, v.unnamed)
+	}
 	if v.act != 0 {
 		dst = append(dst, `,"act":`...)
 		dst = jsonwire.AppendInt(dst, int64(v.act))
@@ -2927,6 +2935,10 @@ func (v *block) appendJSON(dst []byte) []byte {
 func (v *AgentSnapshot) appendJSON(dst []byte) []byte {
 	dst = append(dst, `{"agentId":`...)
 	dst = jsonwire.AppendString(dst, v.AgentID)
+	if v.SpanID != "" {
+		dst = append(dst, `,"spanId":`...)
+		dst = jsonwire.AppendString(dst, v.SpanID)
+	}
 	dst = append(dst, `,"status":`...)
 	dst = jsonwire.AppendString(dst, string(v.Status))
 	if v.Step.OK {
@@ -2962,6 +2974,10 @@ func (v *AgentSnapshot) appendJSON(dst []byte) []byte {
 	if v.ParentAgentID != "" {
 		dst = append(dst, `,"parentAgentId":`...)
 		dst = jsonwire.AppendString(dst, v.ParentAgentID)
+	}
+	if v.ParentSpanID != "" {
+		dst = append(dst, `,"parentSpanId":`...)
+		dst = jsonwire.AppendString(dst, v.ParentSpanID)
 	}
 	if v.ParentCallID != "" {
 		dst = append(dst, `,"parentCallId":`...)

@@ -254,6 +254,7 @@ func (v *AgentState) clone() *AgentState {
 // deepen makes a shallow copy a deep one.
 func (w *AgentState) deepen() {
 	w.AgentID = cloneText(w.AgentID)
+	w.SpanID = cloneText(w.SpanID)
 	w.Status = cloneText(w.Status)
 	w.Counted.deepen()
 	w.Resume.deepen()
@@ -299,6 +300,7 @@ func (w *AgentSnapshot) deepen() {
 		w.Ref.V.deepen()
 	}
 	w.ParentAgentID = cloneText(w.ParentAgentID)
+	w.ParentSpanID = cloneText(w.ParentSpanID)
 	w.ParentCallID = cloneText(w.ParentCallID)
 	w.NodeID = cloneText(w.NodeID)
 	w.Phase = cloneText(w.Phase)

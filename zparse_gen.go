@@ -5276,46 +5276,53 @@ func (v *AgentState) parseJSON(s *jsonwire.Scanner) error {
 		switch n {
 		case 1: // agentId
 			v.AgentID, err = s.String()
-		case 2: // status
+		case 2: // spanId
+			if !m.null(s, name) {
+				v.SpanID, err = s.String()
+				if v.SpanID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 3: // status
 			v.Status, err = parseText[AgentStatus](s)
-		case 3: // step
+		case 4: // step
 			if !m.null(s, name) {
 				v.Step.V, err = s.SmallInt()
 				v.Step.OK = err == nil
 			}
-		case 4: // attempts
+		case 5: // attempts
 			v.Attempts, err = s.SmallInt()
-		case 5: // started
+		case 6: // started
 			if !m.null(s, name) {
 				v.Started, err = s.Bool()
 				if !v.Started {
 					m.spelled(name, `false`)
 				}
 			}
-		case 6: // open
+		case 7: // open
 			if !m.null(s, name) {
 				v.Open, err = s.Bool()
 				if !v.Open {
 					m.spelled(name, `false`)
 				}
 			}
-		case 7: // ended
+		case 8: // ended
 			if !m.null(s, name) {
 				v.Ended, err = s.Bool()
 				if !v.Ended {
 					m.spelled(name, `false`)
 				}
 			}
-		case 8: // sharesByGroup
+		case 9: // sharesByGroup
 			if !m.null(s, name) {
 				v.SharesByGroup, err = s.Bool()
 				if !v.SharesByGroup {
 					m.spelled(name, `false`)
 				}
 			}
-		case 9: // counted
+		case 10: // counted
 			err = v.Counted.parseJSON(s)
-		case 10: // resume
+		case 11: // resume
 			err = v.Resume.parseJSON(s)
 		default:
 			err = s.Skip()
@@ -5329,6 +5336,7 @@ func (v *AgentState) parseJSON(s *jsonwire.Scanner) error {
 
 var namesOfAgentState = jsonwire.Names(
 	"agentId",
+	"spanId",
 	"status",
 	"step",
 	"attempts",
@@ -5390,28 +5398,35 @@ func (v *agentResume) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `0`)
 				}
 			}
-		case 7: // act
+		case 7: // unnamed
+			if !m.null(s, name) {
+				v.unnamed, err = s.Bool()
+				if !v.unnamed {
+					m.spelled(name, `false`)
+				}
+			}
+		case 8: // act
 			if !m.null(s, name) {
 				v.act, err = s.SmallInt()
 				if v.act == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 8: // blocks
+		case 9: // blocks
 			if !m.null(s, name) {
 				v.blocks, err = parseListOfBlock(s)
 			}
 			if len(v.blocks) == 0 {
 				v.blocks = nil
 			}
-		case 9: // textOpen
+		case 10: // textOpen
 			if !m.null(s, name) {
 				v.textOpen, err = s.Bool()
 				if !v.textOpen {
 					m.spelled(name, `false`)
 				}
 			}
-		case 10: // reasoningOpen
+		case 11: // reasoningOpen
 			if !m.null(s, name) {
 				v.reasoningOpen, err = s.Bool()
 				if !v.reasoningOpen {
@@ -5435,6 +5450,7 @@ var namesOfagentResume = jsonwire.Names(
 	"first",
 	"renew",
 	"resumes",
+	"unnamed",
 	"act",
 	"blocks",
 	"textOpen",
@@ -5523,224 +5539,238 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 		switch n {
 		case 1: // agentId
 			v.AgentID, err = s.String()
-		case 2: // status
+		case 2: // spanId
+			if !m.null(s, name) {
+				v.SpanID, err = s.String()
+				if v.SpanID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 3: // status
 			v.Status, err = parseText[AgentStatus](s)
-		case 3: // step
+		case 4: // step
 			if !m.null(s, name) {
 				v.Step.V, err = s.SmallInt()
 				v.Step.OK = err == nil
 			}
-		case 4: // attempts
+		case 5: // attempts
 			v.Attempts, err = s.SmallInt()
-		case 5: // started
+		case 6: // started
 			if !m.null(s, name) {
 				v.Started, err = s.Bool()
 				if !v.Started {
 					m.spelled(name, `false`)
 				}
 			}
-		case 6: // open
+		case 7: // open
 			if !m.null(s, name) {
 				v.Open, err = s.Bool()
 				if !v.Open {
 					m.spelled(name, `false`)
 				}
 			}
-		case 7: // ended
+		case 8: // ended
 			if !m.null(s, name) {
 				v.Ended, err = s.Bool()
 				if !v.Ended {
 					m.spelled(name, `false`)
 				}
 			}
-		case 8: // sharesByGroup
+		case 9: // sharesByGroup
 			if !m.null(s, name) {
 				v.SharesByGroup, err = s.Bool()
 				if !v.SharesByGroup {
 					m.spelled(name, `false`)
 				}
 			}
-		case 9: // counted
+		case 10: // counted
 			err = v.Counted.parseJSON(s)
-		case 10: // resume
+		case 11: // resume
 			err = v.Resume.parseJSON(s)
-		case 11: // ref
+		case 12: // ref
 			if !m.null(s, name) {
 				err = v.Ref.V.parseJSON(s)
 				v.Ref.OK = err == nil
 			}
-		case 12: // parentAgentId
+		case 13: // parentAgentId
 			if !m.null(s, name) {
 				v.ParentAgentID, err = s.String()
 				if v.ParentAgentID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 13: // parentCallId
+		case 14: // parentSpanId
+			if !m.null(s, name) {
+				v.ParentSpanID, err = s.String()
+				if v.ParentSpanID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 15: // parentCallId
 			if !m.null(s, name) {
 				v.ParentCallID, err = s.String()
 				if v.ParentCallID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 14: // nodeId
+		case 16: // nodeId
 			if !m.null(s, name) {
 				v.NodeID, err = s.String()
 				if v.NodeID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 15: // phase
+		case 17: // phase
 			if !m.null(s, name) {
 				v.Phase, err = s.String()
 				if v.Phase == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 16: // task
+		case 18: // task
 			if !m.null(s, name) {
 				v.Task, err = s.String()
 				if v.Task == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 17: // model
+		case 19: // model
 			if !m.null(s, name) {
 				v.Model, err = s.String()
 				if v.Model == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 18: // providerSessionId
+		case 20: // providerSessionId
 			if !m.null(s, name) {
 				v.ProviderSessionID, err = s.String()
 				if v.ProviderSessionID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 19: // sequence
+		case 21: // sequence
 			if !m.null(s, name) {
 				v.Sequence, err = s.Uint()
 				if v.Sequence == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 20: // startedAt
+		case 22: // startedAt
 			if !m.null(s, name) {
 				v.StartedAt, err = s.Time()
 				if v.StartedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 21: // endedAt
+		case 23: // endedAt
 			if !m.null(s, name) {
 				v.EndedAt, err = s.Time()
 				if v.EndedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 22: // durationMs
+		case 24: // durationMs
 			if !m.null(s, name) {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
 			}
-		case 23: // transitions
+		case 25: // transitions
 			v.Transitions, err = s.SmallInt()
-		case 24: // toolCalls
+		case 26: // toolCalls
 			v.ToolCalls, err = s.SmallInt()
-		case 25: // toolFailures
+		case 27: // toolFailures
 			v.ToolFailures, err = s.SmallInt()
-		case 26: // modelCalls
+		case 28: // modelCalls
 			if !m.null(s, name) {
 				v.ModelCalls, err = s.SmallInt()
 				if v.ModelCalls == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 27: // modelFailures
+		case 29: // modelFailures
 			if !m.null(s, name) {
 				v.ModelFailures, err = s.SmallInt()
 				if v.ModelFailures == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 28: // modelDurationMs
+		case 30: // modelDurationMs
 			if !m.null(s, name) {
 				v.ModelDuration, err = s.Millis()
 				if v.ModelDuration == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 29: // errors
+		case 31: // errors
 			if !m.null(s, name) {
 				v.Errors, err = s.SmallInt()
 				if v.Errors == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 30: // lastError
+		case 32: // lastError
 			if !m.null(s, name) {
 				err = v.LastError.V.parseJSON(s)
 				v.LastError.OK = err == nil
 			}
-		case 31: // outcome
+		case 33: // outcome
 			if !m.null(s, name) {
 				v.Outcome, err = parseText[AgentOutcome](s)
 				if v.Outcome == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 32: // error
+		case 34: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
-		case 33: // result
+		case 35: // result
 			if !m.null(s, name) {
 				v.Result, err = s.String()
 				if v.Result == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 34: // refused
+		case 36: // refused
 			if !m.null(s, name) {
 				v.Refused, err = s.SmallInt()
 				if v.Refused == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 35: // structuredOutput
+		case 37: // structuredOutput
 			v.StructuredOutput, err = parseAny(s)
-		case 36: // totals
+		case 38: // totals
 			if !m.null(s, name) {
 				err = v.Totals.V.parseJSON(s)
 				v.Totals.OK = err == nil
 			}
-		case 37: // numTurns
+		case 39: // numTurns
 			if !m.null(s, name) {
 				v.NumTurns.V, err = s.SmallInt()
 				v.NumTurns.OK = err == nil
 			}
-		case 38: // convergenceScore
+		case 40: // convergenceScore
 			if !m.null(s, name) {
 				v.ConvergenceScore.V, err = s.Float()
 				v.ConvergenceScore.OK = err == nil
 			}
-		case 39: // text
+		case 41: // text
 			if !m.null(s, name) {
 				v.Text, err = s.String()
 				if v.Text == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 40: // reasoning
+		case 42: // reasoning
 			if !m.null(s, name) {
 				v.Reasoning, err = s.String()
 				if v.Reasoning == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 41: // usage
+		case 43: // usage
 			err = v.Usage.parseJSON(s)
 		default:
 			err = s.Skip()
@@ -5754,6 +5784,7 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 
 var namesOfAgentSnapshot = jsonwire.Names(
 	"agentId",
+	"spanId",
 	"status",
 	"step",
 	"attempts",
@@ -5765,6 +5796,7 @@ var namesOfAgentSnapshot = jsonwire.Names(
 	"resume",
 	"ref",
 	"parentAgentId",
+	"parentSpanId",
 	"parentCallId",
 	"nodeId",
 	"phase",

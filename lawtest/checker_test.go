@@ -275,12 +275,17 @@ func breaksEndedTotals(_ ae.Lifecycle, log []entry, ev entry) bool {
 	}
 	own := of(log, ev.agent)
 	before := own[:len(own)-len(attempt(own))]
-	base, top := 0, highest(own)
-	if has[*ae.AgentStarted](before) { // events before the first start belong to the first attempt
-		base = highest(own[:len(before)+1]) + 1
+	top, steps := -1, own // events before the first start belong to the first attempt
+	if has[*ae.AgentStarted](before) {
+		top, steps = highest(own[:len(before)+1]), attempt(own)
 	}
 	var counted ae.Totals
-	counted.Steps = max(0, top+1-base)
+	for _, old := range steps {
+		if old.Step.OK && lasting(old) && old.Step.V > top {
+			top = old.Step.V
+			counted.Steps++
+		}
+	}
 	for _, old := range attempt(own) {
 		switch p := old.Payload.(type) {
 		case *ae.ToolCalled:

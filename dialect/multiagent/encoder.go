@@ -171,7 +171,7 @@ func (e *Encoder) actor(unknown bool) {
 	e.agentInPayload = false
 	switch {
 	case ev.AgentID == "":
-		if ev.Actor != "" && !nonAgent(ev.Actor) {
+		if ev.Actor != "" && !nonAgent(ev.Actor) && !e.open.hasSpan(ev) && !e.returns() {
 			lose(dialect.Dropped, "/actor", "read as the agent")
 			lose(dialect.Made, "/agentId", "readers take the actor for the agent")
 		}
@@ -185,15 +185,32 @@ func (e *Encoder) actor(unknown bool) {
 				lose(dialect.Altered, "/agentId", "readers take the actor for the agent")
 			}
 		}
-	case ev.Kind() == agentevents.KindAgentEnded:
-		e.agentInPayload = ev.Actor != "" || nonAgent(ev.AgentID) || !e.lacked("agentId")
+	case ofAgents(ev.Kind()):
+		e.agentInPayload = ev.Kind() == agentevents.KindAgentStarted || ev.Actor != "" || nonAgent(ev.AgentID) || !e.lacked("agentId") ||
+			ev.SpanID == "" || e.open.hasSpan(ev)
 		drop("/actor", ev.Actor == ev.AgentID)
+	case e.returns() && e.lacked("agentId"):
 	case ev.Actor != "":
 		e.agentInPayload = true
 	case nonAgent(ev.AgentID):
 		e.agentInPayload = true
 		lose(dialect.Made, "/actor", "the agent's id")
 	}
+}
+
+// returns reports whether readers know from the open call whose return the event is, and
+// that the actor is somebody else.
+func (e *Encoder) returns() bool {
+	p, ok := e.ev.Payload.(*agentevents.ToolReturned)
+	if !ok || e.ev.Actor == "" {
+		return false
+	}
+	actor := e.ev.Actor
+	if nonAgent(actor) {
+		actor = ""
+	}
+	caller, open := e.open.caller(e.ev, p, actor)
+	return open && caller == e.ev.AgentID && caller != actor
 }
 
 // hide finds the fields that the payload leaves out, and notes those that readers
@@ -228,7 +245,7 @@ func (e *Encoder) unmake(f *madeUp, text string) {
 	if !inside && !e.lacked(f.name) {
 		return
 	}
-	value, alone := made(f.from, ev, &e.open, e.lacked("toolId"))
+	value, alone := made(f.from, ev, &e.open, e.lacked("toolId"), string(ev.Extra(string(Name))))
 	switch {
 	case value != text:
 	case inside:
@@ -247,6 +264,9 @@ func (e *Encoder) unmake(f *madeUp, text string) {
 func (e *Encoder) madeByReaders(f *madeUp) {
 	if f.name == "nodeId" {
 		return // the line says it
+	}
+	if f.from == ofHandoff && e.open.handoff(e.ev) == nil {
+		return
 	}
 	if p, ok := e.ev.Payload.(*agentevents.ToolReturned); ok && f.from == ofCall && !p.OneEvent {
 		e.w.Lose(dialect.Made, "/payload/oneEvent", "made up by readers, unless a call of the span is open")

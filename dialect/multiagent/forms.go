@@ -22,6 +22,44 @@ type valueForm struct{ wire.EmptyKept }
 // Sparse makes the form a [wire.Sparse].
 func (valueForm) Sparse() {}
 
+func (f valueForm) Parse(r *wire.Reader, at any) error {
+	from := r.S.Offset()
+	err := f.EmptyKept.Parse(r, at)
+	if err == nil {
+		keepDigits(r, at, r.S.Text()[from:r.S.Offset()])
+	}
+	return err
+}
+
+// keepDigits keeps a number that its field rounds.
+func keepDigits(r *wire.Reader, at any, raw string) {
+	if len(raw) <= len("0.123456") && !strings.ContainsAny(raw, "eE") {
+		return // any field has it
+	}
+	has := ""
+	switch v := at.(type) {
+	case *float64:
+		has = strconv.FormatFloat(*v, 'e', -1, 64)
+	case *agentevents.Opt[float64]:
+		has = strconv.FormatFloat(v.V, 'e', -1, 64)
+	case *time.Duration:
+		has = string(jsonwire.AppendMillis(nil, *v))
+	case *agentevents.Opt[time.Duration]:
+		has = string(jsonwire.AppendMillis(nil, v.V))
+	default:
+		return
+	}
+	if digits(raw) != digits(has) {
+		r.KeepAs(raw)
+	}
+}
+
+// digits returns the significant digits of a JSON number.
+func digits(number string) string {
+	number, _, _ = strings.Cut(strings.ToLower(number), "e")
+	return strings.Trim(strings.NewReplacer("-", "", ".", "").Replace(number), "0")
+}
+
 // asRead appends what was kept of a member, if anything was.
 func asRead(w *wire.Writer, dst []byte, m *wire.Member) ([]byte, bool) {
 	raw := w.Use(m.Name)
@@ -166,6 +204,15 @@ func (f countForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([
 		return append(dst, "[]"...), true
 	}
 	return f.Value.Append(w, dst, m, at)
+}
+
+func (f countForm) Parse(r *wire.Reader, at any) error {
+	from := r.S.Offset()
+	err := f.Value.Parse(r, at)
+	if err == nil {
+		keepDigits(r, at, r.S.Text()[from:r.S.Offset()])
+	}
+	return err
 }
 
 func (countForm) Missed(r *wire.Reader, at any) {

@@ -57,11 +57,9 @@ func (h *hasText) UnmarshalJSON(text []byte) error {
 // One that holds is an error: take it out.
 var notYet = map[string]string{
 	"wiki-null-optional 0":          "agents by span, null members, and repeated lines of the wiki",
-	"wrong-from 0":                  "a wrong --from is an error",
 	"kaos-root-agent 0":             "the root agent, one report a fault",
 	"kaos-root-agent 1":             "the root agent, one report a fault",
 	"kaos-root-agent 2":             "the root agent, one report a fault",
-	"kaos-one-fault-one-report 0":   "the root agent, one report a fault",
 	"kahn-run-id-form 0":            "null members, counts and ids as the document has them",
 	"kahn-null-reason 0":            "null members, counts and ids as the document has them",
 	"kahn-audit-empty-agent 0":      "null members, counts and ids as the document has them",

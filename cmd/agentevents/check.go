@@ -76,15 +76,22 @@ format, and the rules of its document are checked too: kahn has the strict table
 					show(at, rule, what)
 				}
 				l.report = func(at position, what string) { report(at, ruleUnreadable, what) }
+				refused := func() bool { return false }
 				if format.wire != nil {
-					l.decoder = format.newDecoder(true)
+					lines := &judge{strict: format.newDecoder(true), lenient: format.newDecoder(false)}
+					l.decoder = lines
+					refused = func() bool { return lines.refused }
 					if format.dialect() == dialect.KAHN {
 						f.options.Lifecycle = agentevents.LifecycleStrict
 					}
 					l.broken = func(at position, v *agentevents.RuleError) { report(at, v.Rule, violation(v)) }
 				}
 				var at position
-				f.options.OnViolation = func(v *agentevents.RuleError) { report(at, v.Rule, violation(v)) }
+				f.options.OnViolation = func(v *agentevents.RuleError) {
+					if !refused() { // one report of a line is enough
+						report(at, v.Rule, violation(v))
+					}
+				}
 				events, err := l.events(in)
 				if err != nil {
 					return err

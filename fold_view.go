@@ -390,7 +390,7 @@ func (v *view) agentStarted(ev *Event, sub *subject) {
 	}
 	rec.StartedAt, rec.EndedAt = ev.Time, time.Time{}
 	rec.Duration = Opt[time.Duration]{}
-	rec.Outcome, rec.Error, rec.Result, rec.StructuredOutput = "", Opt[ErrorInfo]{}, "", ""
+	rec.Outcome, rec.Error, rec.Result, rec.StructuredOutput, rec.ResultSchema = "", Opt[ErrorInfo]{}, "", "", ""
 	rec.Totals, rec.NumTurns, rec.ConvergenceScore = Opt[Totals]{}, Opt[int]{}, Opt[float64]{}
 	if p.ProviderSessionID != "" {
 		v.session(ev, rec, p.ProviderSessionID)
@@ -467,6 +467,7 @@ func (v *view) agentEnded(ev *Event, sub *subject) {
 	rec.Outcome = AgentOutcome(v.intern(string(p.Outcome)))
 	v.set(&rec.Result, p.Result)
 	v.replaceJSON(sub, &rec.StructuredOutput, p.StructuredOutput)
+	v.replaceJSON(sub, &rec.ResultSchema, p.ResultSchema)
 	rec.Error = v.errorInfo(sub, p.Error)
 	rec.Totals = p.Totals
 	rec.Totals.V.deepen()
@@ -519,10 +520,13 @@ func (v *view) eventRetracted(ev *Event, _ *subject) {
 	}
 }
 
-func (v *view) taskAssigned(ev *Event, _ *subject) {
+func (v *view) taskAssigned(ev *Event, sub *subject) {
 	p := ev.Payload.(*TaskAssigned)
 	agent := cmp.Or(p.AssignedAgent, ev.AgentID)
-	v.s.Tasks = append(v.s.Tasks, TaskSnapshot{Sequence: ev.Sequence, TaskID: v.keep(ev.TaskID), AgentID: v.intern(agent), Goal: v.keep(p.Goal)})
+	v.s.Tasks = append(v.s.Tasks, TaskSnapshot{
+		Sequence: ev.Sequence, TaskID: v.keep(ev.TaskID), AgentID: v.intern(agent), Goal: v.keep(p.Goal),
+		Context: v.keep(p.Context), Constraints: v.json(sub, p.Constraints), ExpectedOutput: v.keep(p.ExpectedOutput),
+	})
 }
 
 // Reasoning, text and messages.
@@ -729,7 +733,7 @@ func (v *view) handoffRequested(ev *Event, p *HandoffRequested, key handoffKey) 
 	}
 	h := HandoffSnapshot{
 		Sequence: ev.Sequence, HandoffID: v.keep(p.HandoffID), From: v.intern(p.From.AgentID), To: v.intern(p.To.AgentID),
-		Reason: v.keep(p.Reason), Open: true,
+		Reason: v.keep(p.Reason), ContextDigest: v.keep(p.ContextDigest), Open: true,
 	}
 	v.s.Handoffs = append(v.s.Handoffs, h)
 	return newHandoffKey(h.HandoffID, h.From, h.To), len(v.s.Handoffs) - 1
@@ -984,7 +988,7 @@ func (v *view) workflow(ev *Event) *WorkflowSnapshot {
 
 func (v *view) workflowCreated(ev *Event, _ *subject) {
 	p := ev.Payload.(*WorkflowCreated)
-	w := WorkflowSnapshot{WorkflowID: v.intern(ev.WorkflowID), EstimatedTokens: p.EstimatedTokens}
+	w := WorkflowSnapshot{WorkflowID: v.intern(ev.WorkflowID), Script: strings.Clone(p.Script), EstimatedTokens: p.EstimatedTokens}
 	for _, phase := range p.Phases {
 		w.Phases = append(w.Phases, v.intern(phase))
 	}
@@ -1157,16 +1161,20 @@ func (v *view) auditChecked(ev *Event, _ *subject) {
 	})
 }
 
-func (v *view) claimVerified(ev *Event, _ *subject) {
+func (v *view) claimVerified(ev *Event, sub *subject) {
 	p := ev.Payload.(*ClaimVerified)
 	v.s.Claims = append(v.s.Claims, ClaimSnapshot{
 		Sequence: ev.Sequence, FindingID: v.keep(p.FindingID), VerifierAgentID: v.intern(p.VerifierAgentID), Verdict: v.intern(p.Verdict),
+		Evidence: v.json(sub, p.Evidence),
 	})
 }
 
-func (v *view) issueFound(ev *Event, _ *subject) {
+func (v *view) issueFound(ev *Event, sub *subject) {
 	p := ev.Payload.(*IssueFound)
-	v.s.Issues = append(v.s.Issues, IssueSnapshot{Sequence: ev.Sequence, AgentID: v.intern(ev.AgentID), Issue: v.keep(p.Issue), Severity: v.intern(p.Severity)})
+	v.s.Issues = append(v.s.Issues, IssueSnapshot{
+		Sequence: ev.Sequence, AgentID: v.intern(ev.AgentID), Issue: v.keep(p.Issue), Severity: v.intern(p.Severity),
+		Evidence: v.json(sub, p.Evidence), SuggestedFix: v.keep(p.SuggestedFix),
+	})
 }
 
 func (v *view) citationFound(*Event, *subject) { v.s.Citations = plus(v.s.Citations, 1) }

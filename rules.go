@@ -58,9 +58,9 @@ type machine struct {
 
 	agents  map[string]*AgentState
 	bySpan  map[string]*AgentState // by AgentState.SpanID
-	last    *AgentState // the agent that find returned last
-	ordered int32       // number of agents that have an order
-	open    int32       // number of open agents
+	last    *AgentState            // the agent that find returned last
+	ordered int32                  // number of agents that have an order
+	open    int32                  // number of open agents
 
 	calls      roster.Roster[callKey, openCall]           // open calls, in call order
 	modelCalls *roster.Roster[callKey, ModelCallSnapshot] // open model calls, in call order; nil until there is one
@@ -490,14 +490,17 @@ func (a *AgentState) reach(step int, droppable bool) {
 	r.renew = false
 }
 
-// RuleAgentStartedOnce: a running agent does not start again, except after
-// run.resumed or with resumed set.
+// RuleAgentStartedOnce: a running agent does not start again, except after run.resumed or
+// with resumed set; with the strict table an agent that has moved without a start is running.
 const RuleAgentStartedOnce Rule = "agent-started-once"
 
 func (m *machine) checkAgentStarted(ev *Event, sub *subject) *RuleError {
 	a := sub.agent
-	if a == nil || !a.Open || a.Resume.resumes < m.Resume.resumes || ev.Payload.(*AgentStarted).Resumed {
+	if a == nil || a.Resume.resumes < m.Resume.resumes || ev.Payload.(*AgentStarted).Resumed {
 		return nil
+	}
+	if moved := !a.Started && !a.Ended && a.Status != StatusThinking; !a.Open && !(moved && m.table() == LifecycleStrict) {
+		return nil // the start of the strict table is the way to thinking: it would move the agent
 	}
 	return m.refuse(ev, RuleAgentStartedOnce, named("agent", sub.key), "running ("+a.Status.shown()+")",
 		"a running agent does not start again; legal: after agent.ended, after run.resumed, or with resumed set")
@@ -1134,7 +1137,7 @@ func (m *machine) phaseCompleted(ev *Event, _ *subject) {
 }
 
 // RuleWorkflowContext: workflow events carry workflowId; phase events, checkpoint
-// events and agent events inside a phase also carry phase.
+// events and, inside a phase, agent events other than tool calls also carry phase.
 const RuleWorkflowContext Rule = "workflow-context"
 
 // checkWorkflow checks an event of a workflow kind, and any event with a
@@ -1144,7 +1147,7 @@ func (m *machine) checkWorkflow(ev *Event, kind traits) *RuleError {
 		if ev.Phase != "" && ev.WorkflowID == "" {
 			return m.refuse(ev, RuleWorkflowContext, named("phase", ev.Phase), "without workflowId", "events of a workflow carry workflowId")
 		}
-		if ev.WorkflowID != "" && ev.Phase == "" && m.inPhase(ev.WorkflowID) && strings.HasPrefix(string(ev.Kind()), "agent.") {
+		if ev.WorkflowID != "" && ev.Phase == "" && m.inPhase(ev.WorkflowID) && ofAgents(ev.Kind()) {
 			return m.refuse(ev, RuleWorkflowContext, named("workflow", ev.WorkflowID), "inside a phase", "agent events inside a phase carry phase")
 		}
 		return nil
@@ -1156,6 +1159,11 @@ func (m *machine) checkWorkflow(ev *Event, kind traits) *RuleError {
 		return m.refuse(ev, RuleWorkflowContext, named("workflow", ev.WorkflowID), "", "phase and checkpoint events carry phase")
 	}
 	return nil
+}
+
+// ofAgents reports whether events of a kind are about agents, and not about their calls.
+func ofAgents(k Kind) bool {
+	return strings.HasPrefix(string(k), "agent.") && !strings.HasPrefix(string(k), "agent.tool")
 }
 
 // RuleHandoffOpen: only an open handoff is accepted.

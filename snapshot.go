@@ -286,6 +286,7 @@ type AgentSnapshot struct {
 	Result            string             `json:"result,omitzero"`            // AgentEnded.Result
 	Refused           int                `json:"refused,omitzero"`           // AgentEnded.Refused, in all attempts
 	StructuredOutput  JSON               `json:"structuredOutput,omitzero"`  // AgentEnded.StructuredOutput
+	ResultSchema      JSON               `json:"resultSchema,omitzero"`      // AgentEnded.ResultSchema
 	Totals            Opt[Totals]        `json:"totals,omitzero"`            // AgentEnded.Totals
 	NumTurns          Opt[int]           `json:"numTurns,omitzero"`          // AgentEnded.NumTurns
 	ConvergenceScore  Opt[float64]       `json:"convergenceScore,omitzero"`  // AgentEnded.ConvergenceScore
@@ -366,6 +367,7 @@ type StepSnapshot struct {
 // WorkflowSnapshot is the run's workflow.
 type WorkflowSnapshot struct {
 	WorkflowID      string             `json:"workflowId"`               // the workflow
+	Script          string             `json:"script,omitzero"`          // WorkflowCreated.Script
 	Phases          []string           `json:"phases"`                   // planned phases, in order
 	EstimatedTokens Opt[int64]         `json:"estimatedTokens,omitzero"` // estimate before the workflow ran
 	ApprovedBy      string             `json:"approvedBy,omitzero"`      // the person who allowed it to run
@@ -432,20 +434,24 @@ type ClarificationSnapshot struct {
 
 // HandoffSnapshot is a handoff or the request for one.
 type HandoffSnapshot struct {
-	Sequence  uint64 `json:"sequence"`           // sequence of its first event
-	HandoffID string `json:"handoffId,omitzero"` // id of the request; empty for an agent.handoff
-	From      string `json:"from"`               // id of the agent that hands over
-	To        string `json:"to"`                 // id of the agent that takes over
-	Reason    string `json:"reason,omitzero"`    // why; free text
-	Open      bool   `json:"open,omitzero"`      // it is requested and not accepted yet
+	Sequence      uint64 `json:"sequence"`               // sequence of its first event
+	HandoffID     string `json:"handoffId,omitzero"`     // id of the request; empty for an agent.handoff
+	From          string `json:"from"`                   // id of the agent that hands over
+	To            string `json:"to"`                     // id of the agent that takes over
+	Reason        string `json:"reason,omitzero"`        // why; free text
+	ContextDigest string `json:"contextDigest,omitzero"` // HandoffRequested.ContextDigest
+	Open          bool   `json:"open,omitzero"`          // it is requested and not accepted yet
 }
 
 // TaskSnapshot is an assigned task.
 type TaskSnapshot struct {
-	Sequence uint64 `json:"sequence"`         // sequence of its first event
-	TaskID   string `json:"taskId,omitzero"`  // the task
-	AgentID  string `json:"agentId,omitzero"` // its agent; empty when the envelope names none
-	Goal     string `json:"goal"`             // what the agent should reach
+	Sequence       uint64 `json:"sequence"`                // sequence of its first event
+	TaskID         string `json:"taskId,omitzero"`         // the task
+	AgentID        string `json:"agentId,omitzero"`        // its agent; empty when the envelope names none
+	Goal           string `json:"goal"`                    // what the agent should reach
+	Context        string `json:"context,omitzero"`        // TaskAssigned.Context
+	Constraints    JSON   `json:"constraints,omitzero"`    // TaskAssigned.Constraints
+	ExpectedOutput string `json:"expectedOutput,omitzero"` // TaskAssigned.ExpectedOutput
 }
 
 // AuditSnapshot is one audit.
@@ -459,18 +465,21 @@ type AuditSnapshot struct {
 
 // ClaimSnapshot is a verdict on a finding.
 type ClaimSnapshot struct {
-	Sequence        uint64 `json:"sequence"`        // sequence of its first event
-	FindingID       string `json:"findingId"`       // id of the finding
-	VerifierAgentID string `json:"verifierAgentId"` // agent that checked it
-	Verdict         string `json:"verdict"`         // the verdict
+	Sequence        uint64 `json:"sequence"`          // sequence of its first event
+	FindingID       string `json:"findingId"`         // id of the finding
+	VerifierAgentID string `json:"verifierAgentId"`   // agent that checked it
+	Verdict         string `json:"verdict"`           // the verdict
+	Evidence        JSON   `json:"evidence,omitzero"` // ClaimVerified.Evidence
 }
 
 // IssueSnapshot is an issue that a verifier found.
 type IssueSnapshot struct {
-	Sequence uint64 `json:"sequence"`          // sequence of its first event
-	AgentID  string `json:"agentId,omitzero"`  // its agent; empty when the envelope names none
-	Issue    string `json:"issue"`             // what is wrong
-	Severity string `json:"severity,omitzero"` // a word of the verifier's own scale
+	Sequence     uint64 `json:"sequence"`              // sequence of its first event
+	AgentID      string `json:"agentId,omitzero"`      // its agent; empty when the envelope names none
+	Issue        string `json:"issue"`                 // what is wrong
+	Severity     string `json:"severity,omitzero"`     // a word of the verifier's own scale
+	Evidence     JSON   `json:"evidence,omitzero"`     // IssueFound.Evidence
+	SuggestedFix string `json:"suggestedFix,omitzero"` // IssueFound.SuggestedFix
 }
 
 // BudgetSnapshot is a budget that ran out or a cap that was reached.

@@ -3065,6 +3065,10 @@ func (v *AgentSnapshot) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"structuredOutput":`...)
 		dst = append(dst, v.StructuredOutput...)
 	}
+	if v.ResultSchema != "" {
+		dst = append(dst, `,"resultSchema":`...)
+		dst = append(dst, v.ResultSchema...)
+	}
 	if v.Totals.OK {
 		dst = append(dst, `,"totals":`...)
 		dst = v.Totals.V.appendJSON(dst)
@@ -3286,6 +3290,10 @@ func (v *StepSnapshot) appendJSON(dst []byte) []byte {
 func (v *WorkflowSnapshot) appendJSON(dst []byte) []byte {
 	dst = append(dst, `{"workflowId":`...)
 	dst = jsonwire.AppendString(dst, v.WorkflowID)
+	if v.Script != "" {
+		dst = append(dst, `,"script":`...)
+		dst = jsonwire.AppendString(dst, v.Script)
+	}
 	dst = append(dst, `,"phases":`...)
 	dst = appendListOfString(dst, v.Phases)
 	if v.EstimatedTokens.OK {
@@ -3484,6 +3492,10 @@ func (v *HandoffSnapshot) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"reason":`...)
 		dst = jsonwire.AppendString(dst, v.Reason)
 	}
+	if v.ContextDigest != "" {
+		dst = append(dst, `,"contextDigest":`...)
+		dst = jsonwire.AppendString(dst, v.ContextDigest)
+	}
 	if v.Open {
 		dst = append(dst, `,"open":`...)
 		dst = strconv.AppendBool(dst, v.Open)
@@ -3504,6 +3516,18 @@ func (v *TaskSnapshot) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, `,"goal":`...)
 	dst = jsonwire.AppendString(dst, v.Goal)
+	if v.Context != "" {
+		dst = append(dst, `,"context":`...)
+		dst = jsonwire.AppendString(dst, v.Context)
+	}
+	if v.Constraints != "" {
+		dst = append(dst, `,"constraints":`...)
+		dst = append(dst, v.Constraints...)
+	}
+	if v.ExpectedOutput != "" {
+		dst = append(dst, `,"expectedOutput":`...)
+		dst = jsonwire.AppendString(dst, v.ExpectedOutput)
+	}
 	return append(dst, '}')
 }
 
@@ -3532,6 +3556,10 @@ func (v *ClaimSnapshot) appendJSON(dst []byte) []byte {
 	dst = jsonwire.AppendString(dst, v.VerifierAgentID)
 	dst = append(dst, `,"verdict":`...)
 	dst = jsonwire.AppendString(dst, v.Verdict)
+	if v.Evidence != "" {
+		dst = append(dst, `,"evidence":`...)
+		dst = append(dst, v.Evidence...)
+	}
 	return append(dst, '}')
 }
 
@@ -3547,6 +3575,14 @@ func (v *IssueSnapshot) appendJSON(dst []byte) []byte {
 	if v.Severity != "" {
 		dst = append(dst, `,"severity":`...)
 		dst = jsonwire.AppendString(dst, v.Severity)
+	}
+	if v.Evidence != "" {
+		dst = append(dst, `,"evidence":`...)
+		dst = append(dst, v.Evidence...)
+	}
+	if v.SuggestedFix != "" {
+		dst = append(dst, `,"suggestedFix":`...)
+		dst = jsonwire.AppendString(dst, v.SuggestedFix)
 	}
 	return append(dst, '}')
 }

@@ -316,6 +316,7 @@ func (w *AgentSnapshot) deepen() {
 	}
 	w.Result = cloneText(w.Result)
 	w.StructuredOutput = cloneText(w.StructuredOutput)
+	w.ResultSchema = cloneText(w.ResultSchema)
 	if w.Totals.OK {
 		w.Totals.V.deepen()
 	}
@@ -415,6 +416,7 @@ func (v *WorkflowSnapshot) clone() *WorkflowSnapshot {
 // deepen makes a shallow copy a deep one.
 func (w *WorkflowSnapshot) deepen() {
 	w.WorkflowID = cloneText(w.WorkflowID)
+	w.Script = cloneText(w.Script)
 	w.Phases = cloneListOfString(w.Phases)
 	w.ApprovedBy = cloneText(w.ApprovedBy)
 }
@@ -489,6 +491,7 @@ func (w *HandoffSnapshot) deepen() {
 	w.From = cloneText(w.From)
 	w.To = cloneText(w.To)
 	w.Reason = cloneText(w.Reason)
+	w.ContextDigest = cloneText(w.ContextDigest)
 }
 
 func (v *TaskSnapshot) clone() *TaskSnapshot {
@@ -502,6 +505,9 @@ func (w *TaskSnapshot) deepen() {
 	w.TaskID = cloneText(w.TaskID)
 	w.AgentID = cloneText(w.AgentID)
 	w.Goal = cloneText(w.Goal)
+	w.Context = cloneText(w.Context)
+	w.Constraints = cloneText(w.Constraints)
+	w.ExpectedOutput = cloneText(w.ExpectedOutput)
 }
 
 func (v *AuditSnapshot) clone() *AuditSnapshot {
@@ -528,6 +534,7 @@ func (w *ClaimSnapshot) deepen() {
 	w.FindingID = cloneText(w.FindingID)
 	w.VerifierAgentID = cloneText(w.VerifierAgentID)
 	w.Verdict = cloneText(w.Verdict)
+	w.Evidence = cloneText(w.Evidence)
 }
 
 func (v *IssueSnapshot) clone() *IssueSnapshot {
@@ -541,6 +548,8 @@ func (w *IssueSnapshot) deepen() {
 	w.AgentID = cloneText(w.AgentID)
 	w.Issue = cloneText(w.Issue)
 	w.Severity = cloneText(w.Severity)
+	w.Evidence = cloneText(w.Evidence)
+	w.SuggestedFix = cloneText(w.SuggestedFix)
 }
 
 func (v *BudgetSnapshot) clone() *BudgetSnapshot {

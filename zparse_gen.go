@@ -5741,36 +5741,38 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			}
 		case 37: // structuredOutput
 			v.StructuredOutput, err = parseAny(s)
-		case 38: // totals
+		case 38: // resultSchema
+			v.ResultSchema, err = parseAny(s)
+		case 39: // totals
 			if !m.null(s, name) {
 				err = v.Totals.V.parseJSON(s)
 				v.Totals.OK = err == nil
 			}
-		case 39: // numTurns
+		case 40: // numTurns
 			if !m.null(s, name) {
 				v.NumTurns.V, err = s.SmallInt()
 				v.NumTurns.OK = err == nil
 			}
-		case 40: // convergenceScore
+		case 41: // convergenceScore
 			if !m.null(s, name) {
 				v.ConvergenceScore.V, err = s.Float()
 				v.ConvergenceScore.OK = err == nil
 			}
-		case 41: // text
+		case 42: // text
 			if !m.null(s, name) {
 				v.Text, err = s.String()
 				if v.Text == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 42: // reasoning
+		case 43: // reasoning
 			if !m.null(s, name) {
 				v.Reasoning, err = s.String()
 				if v.Reasoning == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 43: // usage
+		case 44: // usage
 			err = v.Usage.parseJSON(s)
 		default:
 			err = s.Skip()
@@ -5820,6 +5822,7 @@ var namesOfAgentSnapshot = jsonwire.Names(
 	"result",
 	"refused",
 	"structuredOutput",
+	"resultSchema",
 	"totals",
 	"numTurns",
 	"convergenceScore",
@@ -6303,48 +6306,55 @@ func (v *WorkflowSnapshot) parseJSON(s *jsonwire.Scanner) error {
 		switch n {
 		case 1: // workflowId
 			v.WorkflowID, err = s.String()
-		case 2: // phases
+		case 2: // script
+			if !m.null(s, name) {
+				v.Script, err = s.String()
+				if v.Script == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 3: // phases
 			v.Phases, err = parseListOfString(s)
 			if len(v.Phases) == 0 {
 				v.Phases = nil
 			}
-		case 3: // estimatedTokens
+		case 4: // estimatedTokens
 			if !m.null(s, name) {
 				v.EstimatedTokens.V, err = s.Int()
 				v.EstimatedTokens.OK = err == nil
 			}
-		case 4: // approvedBy
+		case 5: // approvedBy
 			if !m.null(s, name) {
 				v.ApprovedBy, err = s.String()
 				if v.ApprovedBy == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 5: // approvedAt
+		case 6: // approvedAt
 			if !m.null(s, name) {
 				v.ApprovedAt, err = s.Time()
 				if v.ApprovedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 6: // finalized
+		case 7: // finalized
 			if !m.null(s, name) {
 				v.Finalized, err = s.Bool()
 				if !v.Finalized {
 					m.spelled(name, `false`)
 				}
 			}
-		case 7: // totalTokens
+		case 8: // totalTokens
 			if !m.null(s, name) {
 				v.TotalTokens.V, err = s.Int()
 				v.TotalTokens.OK = err == nil
 			}
-		case 8: // totalAgents
+		case 9: // totalAgents
 			if !m.null(s, name) {
 				v.TotalAgents.V, err = s.SmallInt()
 				v.TotalAgents.OK = err == nil
 			}
-		case 9: // durationMs
+		case 10: // durationMs
 			if !m.null(s, name) {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
@@ -6361,6 +6371,7 @@ func (v *WorkflowSnapshot) parseJSON(s *jsonwire.Scanner) error {
 
 var namesOfWorkflowSnapshot = jsonwire.Names(
 	"workflowId",
+	"script",
 	"phases",
 	"estimatedTokens",
 	"approvedBy",
@@ -6777,7 +6788,14 @@ func (v *HandoffSnapshot) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `""`)
 				}
 			}
-		case 6: // open
+		case 6: // contextDigest
+			if !m.null(s, name) {
+				v.ContextDigest, err = s.String()
+				if v.ContextDigest == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 7: // open
 			if !m.null(s, name) {
 				v.Open, err = s.Bool()
 				if !v.Open {
@@ -6800,6 +6818,7 @@ var namesOfHandoffSnapshot = jsonwire.Names(
 	"from",
 	"to",
 	"reason",
+	"contextDigest",
 	"open",
 )
 
@@ -6838,6 +6857,22 @@ func (v *TaskSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			}
 		case 4: // goal
 			v.Goal, err = s.String()
+		case 5: // context
+			if !m.null(s, name) {
+				v.Context, err = s.String()
+				if v.Context == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 6: // constraints
+			v.Constraints, err = parseAny(s)
+		case 7: // expectedOutput
+			if !m.null(s, name) {
+				v.ExpectedOutput, err = s.String()
+				if v.ExpectedOutput == "" {
+					m.spelled(name, `""`)
+				}
+			}
 		default:
 			err = s.Skip()
 		}
@@ -6853,6 +6888,9 @@ var namesOfTaskSnapshot = jsonwire.Names(
 	"taskId",
 	"agentId",
 	"goal",
+	"context",
+	"constraints",
+	"expectedOutput",
 )
 
 func (v *AuditSnapshot) parseJSON(s *jsonwire.Scanner) error {
@@ -6930,6 +6968,8 @@ func (v *ClaimSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			v.VerifierAgentID, err = s.String()
 		case 4: // verdict
 			v.Verdict, err = s.String()
+		case 5: // evidence
+			v.Evidence, err = parseAny(s)
 		default:
 			err = s.Skip()
 		}
@@ -6945,6 +6985,7 @@ var namesOfClaimSnapshot = jsonwire.Names(
 	"findingId",
 	"verifierAgentId",
 	"verdict",
+	"evidence",
 )
 
 func (v *IssueSnapshot) parseJSON(s *jsonwire.Scanner) error {
@@ -6982,6 +7023,15 @@ func (v *IssueSnapshot) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `""`)
 				}
 			}
+		case 5: // evidence
+			v.Evidence, err = parseAny(s)
+		case 6: // suggestedFix
+			if !m.null(s, name) {
+				v.SuggestedFix, err = s.String()
+				if v.SuggestedFix == "" {
+					m.spelled(name, `""`)
+				}
+			}
 		default:
 			err = s.Skip()
 		}
@@ -6997,6 +7047,8 @@ var namesOfIssueSnapshot = jsonwire.Names(
 	"agentId",
 	"issue",
 	"severity",
+	"evidence",
+	"suggestedFix",
 )
 
 func (v *BudgetSnapshot) parseJSON(s *jsonwire.Scanner) error {

@@ -169,7 +169,7 @@ func breaksWorkflowContext(_ ae.Lifecycle, log []entry, ev entry) bool {
 	if ev.Phase != "" {
 		return ev.WorkflowID == ""
 	}
-	if ev.WorkflowID == "" || len(ev.Kind()) < 6 || ev.Kind()[:6] != "agent." {
+	if ev.WorkflowID == "" || len(ev.Kind()) < 6 || ev.Kind()[:6] != "agent." || isA[*ae.ToolCalled](ev) || isA[*ae.ToolReturned](ev) {
 		return false
 	}
 	for _, old := range log {
@@ -199,11 +199,12 @@ func breaksPhaseOpen(_ ae.Lifecycle, log []entry, ev entry) bool {
 	return isA[*ae.PhaseCompleted](ev) && openPhases(log, ev.WorkflowID, ev.Phase) == 0
 }
 
-func breaksStartedOnce(_ ae.Lifecycle, log []entry, ev entry) bool {
+func breaksStartedOnce(l ae.Lifecycle, log []entry, ev entry) bool {
 	p, ok := ev.Payload.(*ae.AgentStarted)
 	own := of(log, ev.agent)
 	start := last[*ae.AgentStarted](own)
-	if !ok || p.Resumed || start < 0 || ended(own) {
+	moved := l == ae.LifecycleStrict && status(own) != ae.StatusThinking
+	if !ok || p.Resumed || start < 0 && !moved || ended(own) {
 		return false
 	}
 	resumed := last[*ae.RunResumed](log)

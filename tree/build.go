@@ -171,7 +171,7 @@ func (b *builder) agentLine(n *agentNode) line {
 		l.mark, l.word = good, string(a.Status)
 	case !a.Started && a.Transitions == 0:
 		l.word = "not started"
-		if a.ToolCalls > 0 || a.Text != "" || a.Reasoning != "" || a.Step.OK {
+		if a.ToolCalls > 0 || a.Text != "" || a.Reasoning != "" || a.Step.OK || b.acted(n.id) {
 			l.word = "without a start" // its document may have none
 		}
 	default:
@@ -219,6 +219,16 @@ func (b *builder) agentLine(n *agentNode) line {
 		l.detail = a.Task
 	}
 	return l
+}
+
+// acted reports whether a record of the run is an agent's.
+func (b *builder) acted(agent string) bool {
+	s := b.s
+	return slices.ContainsFunc(s.Messages, func(m agentevents.ConversationMessage) bool { return m.From == agent }) ||
+		slices.ContainsFunc(s.Issues, func(i agentevents.IssueSnapshot) bool { return i.AgentID == agent }) ||
+		slices.ContainsFunc(s.Approvals, func(a agentevents.ApprovalSnapshot) bool { return a.AgentID == agent }) ||
+		slices.ContainsFunc(s.Handoffs, func(h agentevents.HandoffSnapshot) bool { return h.From == agent || h.To == agent && !h.Open }) ||
+		slices.ContainsFunc(s.Claims, func(c agentevents.ClaimSnapshot) bool { return c.VerifierAgentID == agent })
 }
 
 func withFailed(text string, failed int) string {
@@ -597,7 +607,10 @@ func (b *builder) nodes(root *node) {
 		case agentevents.NodeStatusFailed:
 			l.mark = bad
 		case agentevents.NodeStatusRunning, agentevents.NodeStatusSuspended:
-			if b.o.Ended {
+			switch {
+			case b.s.Status == agentevents.RunStatusCompleted:
+				l.word = "without an end" // its document may have none
+			case b.o.Ended:
 				l.mark = warn
 				l.word += " (interrupted)"
 			}

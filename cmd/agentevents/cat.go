@@ -50,18 +50,21 @@ ones; 'agentevents convert' writes the other formats.`,
 
 // A filter says which events are wanted.
 type filter struct {
-	run, agent string
-	kinds      list
+	run, agent, workflow, phase string
+	kinds                       list
 }
 
 func (f *filter) flags(fs *flag.FlagSet) {
 	fs.Var(&f.kinds, "kind", "only events of this `KIND`; may be given several times")
 	fs.StringVar(&f.run, "run", "", "only events of the run `ID`")
 	fs.StringVar(&f.agent, "agent", "", "only events of the agent `ID`")
+	fs.StringVar(&f.workflow, "workflow", "", "only events of the workflow `ID`")
+	fs.StringVar(&f.phase, "phase", "", "only events of the phase `NAME`")
 }
 
 func (f *filter) has(ev *agentevents.Event) bool {
 	return (f.run == "" || ev.RunID == f.run) && (f.agent == "" || ev.AgentID == f.agent) &&
+		(f.workflow == "" || ev.WorkflowID == f.workflow) && (f.phase == "" || ev.Phase == f.phase) &&
 		(len(f.kinds) == 0 || slices.Contains(f.kinds, string(ev.Kind())))
 }
 

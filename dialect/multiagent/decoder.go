@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
@@ -146,7 +147,7 @@ func (d *Decoder) scope(ev *agentevents.Event, open *openThings) {
 	d.named = ev.AgentID != ""
 	switch {
 	case d.named:
-		if ofAgents(ev.Kind()) && ev.Actor == ev.AgentID {
+		if kind := ev.Kind(); (ofAgents(kind) || kind == agentevents.KindToolReturned) && ev.Actor == ev.AgentID {
 			ev.Actor = ""
 		}
 	case open.hasSpan(ev): // the actor is who spawns the agent, or reports its end
@@ -161,7 +162,7 @@ func (d *Decoder) scope(ev *agentevents.Event, open *openThings) {
 
 // nonAgent reports whether readers do not take an actor of that name for an agent.
 func nonAgent(actor string) bool {
-	return slices.Contains([]string{"user", "human", "orchestrator", "system"}, actor)
+	return slices.ContainsFunc([]string{"user", "human", "orchestrator", "system"}, func(word string) bool { return strings.EqualFold(word, actor) })
 }
 
 // lacks notes that the line lacks a field.

@@ -81,7 +81,7 @@
 // # Agent and actor
 //
 // The agent is payload.agentId. Without that it is the actor, unless the actor is
-// user, human, orchestrator or system. Event.Actor is empty if the actor is the
+// user, human, orchestrator or system, in upper or lower case. Event.Actor is empty if the actor is the
 // agent, and set if the line names both. The encoder writes the actor, or else the
 // agent, or else "system". It adds agentId if readers would not take the actor for
 // the agent.

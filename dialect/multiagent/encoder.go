@@ -171,9 +171,9 @@ func (e *Encoder) actor(unknown bool) {
 	e.agentInPayload = false
 	switch {
 	case ev.AgentID == "":
-		if ev.Actor != "" && !nonAgent(ev.Actor) && !e.open.hasSpan(ev) && !e.returns() {
-			lose(dialect.Dropped, "/actor", "read as the agent")
-			lose(dialect.Made, "/agentId", "readers take the actor for the agent")
+		if agent := e.assumed(); agent != "" {
+			lose(dialect.Made, "/agentId", "readers take the actor, or who called, for the agent")
+			drop("/actor", ev.Actor == agent)
 		}
 	case unknown:
 		drop("/agentId", ev.Actor != "" && ev.Actor != ev.AgentID || nonAgent(ev.AgentID))
@@ -189,7 +189,9 @@ func (e *Encoder) actor(unknown bool) {
 		e.agentInPayload = ev.Kind() == agentevents.KindAgentStarted || ev.Actor != "" || nonAgent(ev.AgentID) || !e.lacked("agentId") ||
 			ev.SpanID == "" || e.open.hasSpan(ev)
 		drop("/actor", ev.Actor == ev.AgentID)
-	case e.returns() && e.lacked("agentId"):
+	case ev.Kind() == agentevents.KindToolReturned:
+		e.agentInPayload = e.assumed() != ev.AgentID || ev.Actor != "" && !e.lacked("agentId")
+		drop("/actor", ev.Actor == ev.AgentID)
 	case ev.Actor != "":
 		e.agentInPayload = true
 	case nonAgent(ev.AgentID):
@@ -198,19 +200,18 @@ func (e *Encoder) actor(unknown bool) {
 	}
 }
 
-// returns reports whether readers know from the open call whose return the event is, and
-// that the actor is somebody else.
-func (e *Encoder) returns() bool {
-	p, ok := e.ev.Payload.(*agentevents.ToolReturned)
-	if !ok || e.ev.Actor == "" {
-		return false
+// assumed returns the agent that readers give the event if the payload names none.
+func (e *Encoder) assumed() string {
+	agent := cmp.Or(e.ev.Actor, e.ev.AgentID)
+	if nonAgent(agent) || e.open.hasSpan(e.ev) {
+		agent = ""
 	}
-	actor := e.ev.Actor
-	if nonAgent(actor) {
-		actor = ""
+	if p, ok := e.ev.Payload.(*agentevents.ToolReturned); ok {
+		if caller, ok := e.open.caller(e.ev, p, agent); ok {
+			return caller
+		}
 	}
-	caller, open := e.open.caller(e.ev, p, actor)
-	return open && caller == e.ev.AgentID && caller != actor
+	return agent
 }
 
 // hide finds the fields that the payload leaves out, and notes those that readers
@@ -265,8 +266,10 @@ func (e *Encoder) madeByReaders(f *madeUp) {
 	if f.name == "nodeId" {
 		return // the line says it
 	}
-	if f.from == ofHandoff && e.open.handoff(e.ev) == nil {
-		return
+	if f.from == ofHandoff {
+		if t := e.open.handoff(e.ev); t == nil || t.id == "" {
+			return
+		}
 	}
 	if p, ok := e.ev.Payload.(*agentevents.ToolReturned); ok && f.from == ofCall && !p.OneEvent {
 		e.w.Lose(dialect.Made, "/payload/oneEvent", "made up by readers, unless a call of the span is open")

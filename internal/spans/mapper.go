@@ -45,8 +45,8 @@ type Mapper struct {
 	order  []*Span // the open ones, parents first; ended ones are dropped now and then
 	agents map[string]*agent
 	named  map[string]string // the spans that stand for agents, by the ids that events give them
-	scopes []*Span          // open turns and steps of no agent, the innermost last
-	own    map[*Span]*agent // who works for an open node and for nothing else
+	scopes []*Span           // open turns and steps of no agent, the innermost last
+	own    map[*Span]*agent  // who works for an open node and for nothing else
 
 	early    []Point           // came before the root
 	waits    map[key]wait      // what people are asked

@@ -147,10 +147,10 @@ func (d *Decoder) scope(ev *agentevents.Event, open *openThings) {
 	d.named = ev.AgentID != ""
 	switch {
 	case d.named:
-		if kind := ev.Kind(); (ofAgents(kind) || kind == agentevents.KindToolReturned) && ev.Actor == ev.AgentID {
+		if actsForOthers(ev.Kind()) && ev.Actor == ev.AgentID {
 			ev.Actor = ""
 		}
-	case open.hasSpan(ev): // the actor is who spawns the agent, or reports its end
+	case open.hasSpan(ev), ofWorkflow(ev.Kind()): // the actor is who spawns, or reports; or the script
 	case !nonAgent(ev.Actor):
 		ev.AgentID, ev.Actor = ev.Actor, ""
 	}

@@ -43,9 +43,9 @@
 //	agentTask    task, in agent.spawned
 //
 // The fields of a message are members of the payload or, as in the native format,
-// of its member message. An AgentRef may be a string, which is its agentId. An
-// error may be a string, which is its message. A tool status may be success,
-// completed, failed or failure. Everything else is an extra member: a member that
+// of its member message. An AgentRef may be a string, which is its agentId. A time may be a
+// whole number of milliseconds since 1970. An error may be a string, which is its message.
+// A tool status may be success, completed, failed or failure. Everything else is an extra member: a member that
 // no field has, a member whose value does not fit its field, and a payload that is
 // not an object.
 //
@@ -86,12 +86,13 @@
 // agent, or else "system". It adds agentId if readers would not take the actor for
 // the agent.
 //
-// In two cases another actor is no agent. The actor of agent.spawned is who spawns: without
-// payload.agentId the event has no agent, and the spanId stands for it until an event names
-// it (see [agentevents.AgentState]). So it is with the agent.completed of such a span; there
-// the actor is who reports. (Without a spanId the actor is the agent.) And the actor of
-// tool.call.completed may be what runs the tools: if its call is open, the agent is that of
-// the call.
+// In three cases another actor is no agent. The actor of a workflow's own events
+// (workflow.*, except workflow.node.enter) is its script, or who approves it. The actor of
+// agent.spawned is who spawns: without payload.agentId the event has no agent, and the
+// spanId stands for it until an event names it (see [agentevents.AgentState]). So it is with
+// the agent.completed of such a span, where the actor is who reports. (Without a spanId the
+// actor is the agent.) And the actor of tool.call.completed may be what runs the tools: if
+// its call is open, the agent is that of the call.
 //
 // # Lines that are delivered again
 //

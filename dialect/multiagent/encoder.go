@@ -189,7 +189,7 @@ func (e *Encoder) actor(unknown bool) {
 		e.agentInPayload = ev.Kind() == agentevents.KindAgentStarted || ev.Actor != "" || nonAgent(ev.AgentID) || !e.lacked("agentId") ||
 			ev.SpanID == "" || e.open.hasSpan(ev)
 		drop("/actor", ev.Actor == ev.AgentID)
-	case ev.Kind() == agentevents.KindToolReturned:
+	case actsForOthers(ev.Kind()):
 		e.agentInPayload = e.assumed() != ev.AgentID || ev.Actor != "" && !e.lacked("agentId")
 		drop("/actor", ev.Actor == ev.AgentID)
 	case ev.Actor != "":
@@ -203,7 +203,7 @@ func (e *Encoder) actor(unknown bool) {
 // assumed returns the agent that readers give the event if the payload names none.
 func (e *Encoder) assumed() string {
 	agent := cmp.Or(e.ev.Actor, e.ev.AgentID)
-	if nonAgent(agent) || e.open.hasSpan(e.ev) {
+	if nonAgent(agent) || e.open.hasSpan(e.ev) || ofWorkflow(e.ev.Kind()) {
 		agent = ""
 	}
 	if p, ok := e.ev.Payload.(*agentevents.ToolReturned); ok {

@@ -24,6 +24,14 @@ func (valueForm) Sparse() {}
 
 func (f valueForm) Parse(r *wire.Reader, at any) error {
 	from := r.S.Offset()
+	if t, ok := at.(*time.Time); ok && r.S.Kind() != '"' { // the document does not say how times are written
+		ms, err := r.S.Int()
+		if err == nil {
+			*t = time.UnixMilli(ms).UTC()
+			r.KeepAs(r.S.Text()[from:r.S.Offset()])
+		}
+		return err
+	}
 	err := f.EmptyKept.Parse(r, at)
 	if err == nil {
 		keepDigits(r, at, r.S.Text()[from:r.S.Offset()])
@@ -93,8 +101,11 @@ func (timestampForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) (
 		var s jsonwire.Scanner
 		s.Reset(raw)
 		t, err := s.Time()
-		if err != nil {
-			t = w.NoTime() // as readers
+		if err != nil { // as readers
+			s.Reset(raw)
+			if t, err = cutTime(&s); err != nil {
+				t = w.NoTime()
+			}
 		}
 		if w.Ev.Time.Equal(t) {
 			return asRead(w, dst, m)
@@ -109,16 +120,36 @@ func (timestampForm) Parse(r *wire.Reader, at any) error {
 	if *t, err = r.Times.Time(&r.S); err == nil && !t.IsZero() {
 		return nil
 	}
+	wrong := err
+	if err != nil {
+		r.S = before
+		*t, err = cutTime(&r.S)
+	}
 	if err != nil {
 		r.S = before
 		if _, again := r.S.String(); again != nil {
-			return err
+			return wrong
 		}
 		r.NoTime()
 		r.Break(RuleTimestamp, "is not an RFC 3339 time")
 	}
 	r.KeepAs(r.S.Text()[before.Offset():r.S.Offset()])
 	return nil
+}
+
+// cutTime reads a time with more fraction digits than nanoseconds have, which RFC 3339
+// allows. The others are cut off.
+func cutTime(s *jsonwire.Scanner) (time.Time, error) {
+	text, err := s.String()
+	if err != nil {
+		return time.Time{}, err
+	}
+	seconds, fraction, _ := strings.Cut(text, ".")
+	zone := strings.TrimLeft(fraction, "0123456789")
+	digits := fraction[:len(fraction)-len(zone)]
+	var cut jsonwire.Scanner
+	cut.Reset(jsonwire.Quote(seconds + "." + digits[:min(9, len(digits))] + zone))
+	return cut.Time()
 }
 
 // A versionForm is the document's schemaVersion, which is always kept.

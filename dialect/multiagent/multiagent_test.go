@@ -43,8 +43,19 @@ func event(p agentevents.Payload, change ...func(*agentevents.Event)) agentevent
 	return ev
 }
 
-func inPhase(ev *agentevents.Event) { ev.WorkflowID, ev.Phase = "w1", "audit" }
-func inFlow(ev *agentevents.Event)  { ev.WorkflowID = "w1" }
+func inPhase(ev *agentevents.Event) {
+	inFlow(ev)
+	ev.Phase = "audit"
+}
+
+// inFlow puts an event into the workflow. The actor of the workflow's own events is its
+// script and no agent.
+func inFlow(ev *agentevents.Event) {
+	ev.WorkflowID = "w1"
+	if ofWorkflow(ev.Kind()) && ev.AgentID != "" {
+		ev.AgentID, ev.Actor = "", ev.AgentID
+	}
+}
 
 func byUser(ev *agentevents.Event) { ev.AgentID, ev.Actor = "", "user" }
 

@@ -170,10 +170,13 @@ func (m *machine) identify(sub *subject, ev *Event) {
 	if sub.key != "" {
 		sub.agent = m.find(sub.key)
 	}
-	if ev.AgentID != "" && len(m.bySpan) > 0 && (sub.agent == nil || !sub.agent.firm()) {
-		if a := m.nameless(ev); a != nil {
-			sub.agent, sub.key = a, a.AgentID
-		}
+	if ev.AgentID == "" || len(m.bySpan) == 0 {
+		return
+	}
+	_, end := ev.Payload.(*AgentEnded)
+	unknown := sub.agent == nil || !sub.agent.firm() || sub.agent.Ended // several agents may have one id, each in a span of its own
+	if a := m.nameless(ev); a != nil && a != sub.agent && (unknown || end && a.SpanID == ev.SpanID) {
+		sub.agent, sub.key = a, a.AgentID
 	}
 }
 
@@ -199,8 +202,8 @@ func (m *machine) agentKey(ev *Event) string {
 	return ""
 }
 
-// nameless returns the agent that an event with the id of no known agent names: one that
-// started without an id in the event's span, or in the span around it.
+// nameless returns the agent that an event with an id may name: one that started without an
+// id in the event's span, or in the span around it.
 func (m *machine) nameless(ev *Event) *AgentState {
 	switch ev.Payload.(type) {
 	case *AgentStarted, *HandoffAccepted: // another agent comes
@@ -348,8 +351,10 @@ func (m *machine) apply(ev *Event, sub *subject) {
 	m.NextSequence = max(ev.Sequence, ev.Sequence+1) // a log may claim the highest number there is
 	kind, a := sub.kind, sub.agent
 	if a != nil && ev.AgentID != "" && sub.key != ev.AgentID && !kind.Droppable {
-		m.name(a, ev.AgentID)
-		sub.key = a.AgentID
+		if other := m.agents[ev.AgentID]; other == nil || !other.firm() {
+			m.name(a, ev.AgentID)
+			sub.key = a.AgentID
+		}
 	}
 	if kind.traits&ofSession == 0 {
 		m.Resume.begun = true

@@ -81,6 +81,24 @@ func TestRows(t *testing.T) {
 	}{
 		{"agents that an orchestrator spawns", fanout("orchestrator"), fannedOut},
 		{"agents that a script of another name spawns", fanout("workflow-script"), fannedOut},
+		{"several agents may have one id, as that of a role", []said{
+			{"script", "s1", "", "agent.spawned", `{"agentTask":"one"}`},
+			{"script", "s2", "", "agent.spawned", `{"agentTask":"two"}`},
+			{"auditor", "c1", "s1", "tool.call.started", `{"callId":"1"}`},
+			{"auditor", "c1", "s1", "tool.call.completed", `{"callId":"1"}`},
+			{"script", "s2", "", "agent.completed", `{"agentId":"auditor"}`},
+			{"script", "s1", "", "agent.completed", `{"agentId":"auditor"}`},
+			{"script", "s3", "", "agent.spawned", `{"agentTask":"again"}`},
+			{"auditor", "c2", "s3", "tool.call.started", `{"callId":"2"}`},
+			{"auditor", "c2", "s3", "tool.call.completed", `{"callId":"2"}`},
+			{"script", "s3", "", "agent.completed", `{"agentId":"auditor"}`},
+		}, func(t *testing.T, s *agentevents.RunSnapshot) {
+			require.Equal(t, []string{"auditor", "s2", "s3"}, agentsOf(s))
+			for _, a := range s.Agents {
+				require.True(t, a.Ended)
+			}
+			require.Equal(t, 1, s.Agents["s3"].ToolCalls)
+		}},
 		{"an end without an id is of the agent of its span", []said{
 			{"script", "s1", "", "agent.spawned", `{"agentTask":"x"}`},
 			{"worker", "c", "s1", "tool.call.started", `{"callId":"c1"}`},

@@ -174,6 +174,9 @@ func (e *Encoder) actor(unknown bool) {
 		if agent := e.assumed(); agent != "" {
 			lose(dialect.Made, "/agentId", "readers take the actor, or who called, for the agent")
 			drop("/actor", ev.Actor == agent)
+			if ev.Kind() == agentevents.KindToolReturned {
+				lose(dialect.Made, "/"+string(Name)+"/~1made", "readers note that")
+			}
 		}
 	case unknown:
 		drop("/agentId", ev.Actor != "" && ev.Actor != ev.AgentID || nonAgent(ev.AgentID))
@@ -190,7 +193,7 @@ func (e *Encoder) actor(unknown bool) {
 			ev.SpanID == "" || e.open.hasSpan(ev)
 		drop("/actor", ev.Actor == ev.AgentID)
 	case actsForOthers(ev.Kind()):
-		e.agentInPayload = e.assumed() != ev.AgentID || ev.Actor != "" && !e.lacked("agentId")
+		e.agentInPayload = e.assumed() != ev.AgentID || ev.Actor != "" && !e.lacked("agentId") || ev.Actor == "" && nonAgent(ev.AgentID)
 		drop("/actor", ev.Actor == ev.AgentID)
 	case ev.Actor != "":
 		e.agentInPayload = true

@@ -42,7 +42,7 @@ type logReader struct {
 	report  func(at position, what string) // nil prints on standard error
 	// broken receives the violations of a document's rules, with what the decoder could
 	// read of the line; nil reports them like lines that cannot be read.
-	broken func(at position, v *agentevents.RuleError, events []agentevents.Event)
+	broken func(at position, v *agentevents.RuleError)
 	// raw wraps every file, to see its bytes; nil does not.
 	raw   func(file int, r io.Reader) io.Reader
 	files []string // names of those that were opened, for messages
@@ -165,12 +165,7 @@ func (l *logReader) read(in *invocation, file int, from input, yield func(positi
 		}
 		var rule *agentevents.RuleError
 		if l.broken != nil && errors.As(err, &rule) {
-			var refused *dialect.RefusedError
-			var events []agentevents.Event
-			if errors.As(err, &refused) {
-				events = refused.Events
-			}
-			l.broken(at, rule, events)
+			l.broken(at, rule)
 			continue
 		}
 		if !good && form != (lines.FormError{}) {

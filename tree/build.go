@@ -141,7 +141,7 @@ func (b *builder) runLine() line {
 			l.word += " (interrupted)"
 		}
 	}
-	if b.details != nil && !s.StartedAt.IsZero() {
+	if b.details != nil && s.StartedAt.Year() > 1970 { // a log without times may begin at the epoch
 		l.fact(s.StartedAt.UTC().Format("2006-01-02 15:04:05Z"))
 	}
 	l.fact(duration(b.length()))

@@ -616,3 +616,8 @@ type countedCall struct {
 	usage bool   `wire:"usage,omitzero"`
 	cost  bool   `wire:"cost,omitzero"`
 }
+
+// begun reports whether the run has an event.
+func (r *RunSnapshot) begun() bool {
+	return r.Status != "" && r.Status != RunStatusPending || len(r.NodeStatus) > 0 || len(r.Agents) > 0
+}

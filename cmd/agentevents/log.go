@@ -141,6 +141,16 @@ func (d strictStarts) Decode(dst []agentevents.Event, line []byte) ([]agentevent
 	return dst, err
 }
 
+// repeated counts lines in a row that have the same fault.
+type repeated struct {
+	text string
+	last int // the latest line
+	n    int
+}
+
+// sameLines is how many of them are reported one by one.
+const sameLines = 3
+
 // read reads one file. It returns false when the caller stops.
 func (l *logReader) read(in *invocation, file int, from input, yield func(position, agentevents.Event) bool) bool {
 	src := &source{r: from, out: in.stdout}
@@ -150,10 +160,18 @@ func (l *logReader) read(in *invocation, file int, from input, yield func(positi
 	r := agentevents.NewReader(src, agentevents.ReaderOptions{Decoder: l.decoder, MaxLine: l.maxLine, Verbatim: l.verb})
 	bad, good := 0, false
 	var form lines.FormError // of the first line that cannot be read
+	var same repeated        // of lines with one fault
+	tell := func() {
+		if n := same.n - sameLines; n > 0 {
+			l.report(position{file, same.last}, fmt.Sprintf("the same in %s, from %d on", plural(n, "more line"), same.last-n+1))
+		}
+		same = repeated{}
+	}
 	for ev, err := range r.All() {
 		at := position{file, r.Line()}
 		if err == nil {
 			good = true
+			tell()
 			if !yield(at, ev) {
 				return false
 			}
@@ -172,13 +190,19 @@ func (l *logReader) read(in *invocation, file int, from input, yield func(positi
 			continue // the report of the form says it all
 		}
 		bad++
-		if bad <= maxBadLines {
-			l.report(at, what(err))
+		text := what(err)
+		if text != same.text || at.line != same.last+1 {
+			tell()
+		}
+		same = repeated{text, at.line, same.n + 1}
+		if bad <= maxBadLines && same.n <= sameLines {
+			l.report(at, text)
 		}
 		if !good && errors.As(err, &form) && form.Rest {
 			break
 		}
 	}
+	tell()
 	if bad > maxBadLines {
 		l.report(position{file, r.Line()}, fmt.Sprintf("%d more lines cannot be read; is this a log?", bad-maxBadLines))
 	}

@@ -40,8 +40,8 @@ type logReader struct {
 	judged  bool                           // the agents of a KAHN log say that they keep the strict table
 	decoder agentevents.Decoder            // nil detects the format of every line
 	report  func(at position, what string) // nil prints on standard error
-	// broken receives the violations of a document's rules, with what the decoder could
-	// read of the line; nil reports them like lines that cannot be read.
+	// broken receives the violations of a document's rules; nil reports them like
+	// lines that cannot be read.
 	broken func(at position, v *agentevents.RuleError)
 	// raw wraps every file, to see its bytes; nil does not.
 	raw   func(file int, r io.Reader) io.Reader

@@ -7,6 +7,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/agui"
 	"github.com/agentevents/agentevents/dialect/kahn"
 	"github.com/agentevents/agentevents/dialect/kaos"
 	"github.com/agentevents/agentevents/dialect/multiagent"
@@ -52,6 +53,12 @@ func wires() []wire {
 		{"openwop:rfc0002", "another name for openwop", openwopDecoder(openwop.RFC0002), openwopEncoder(openwop.RFC0002)},
 		{"openwop:v1", "its published schema, version 1", openwopDecoder(openwop.SchemaV1), openwopEncoder(openwop.SchemaV1)},
 		{"openwop:v2", "its published schema, version 2", openwopDecoder(openwop.SchemaV2), openwopEncoder(openwop.SchemaV2)},
+		{"agui", "events of AG-UI 1.0, the Agent-User Interaction protocol",
+			func(strict bool) agentevents.Decoder { return agui.NewDecoder(agui.Options{Strict: strict}) },
+			func() dialect.Encoder { return agui.NewEncoder(agui.EncoderOptions{}) }},
+		{"agui:sse", "the same as Server-Sent Events",
+			func(strict bool) agentevents.Decoder { return agui.NewDecoder(agui.Options{Strict: strict}) },
+			func() dialect.Encoder { return agui.NewEncoder(agui.EncoderOptions{SSE: true}) }},
 	}
 }
 

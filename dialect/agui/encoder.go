@@ -1,0 +1,559 @@
+package agui
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// EncoderOptions configure an [Encoder]. The zero EncoderOptions write JSON Lines.
+type EncoderOptions struct {
+	// SSE writes each line as a Server-Sent Event: its data, and a blank line.
+	SSE bool
+}
+
+// An Encoder writes events as AG-UI lines. It implements [dialect.Encoder]. It must not be
+// used concurrently. Its memory grows with the number of runs, and with the blocks and
+// calls of one.
+//
+// It writes the lines that the protocol needs around those of the events: see the
+// documentation of the package. Deltas of arguments wait for the call, because a call
+// begins with the name of its tool.
+type Encoder struct {
+	o       EncoderOptions
+	w       wire.Writer
+	s       streamOut
+	runs    map[string]bool // that had a line
+	numbers dialect.Numbers
+	block   *block  // of the event that is written
+	begins  bool    // that event begins a run of the stream
+	check   Decoder // reads origins
+	own     []byte
+}
+
+// A streamOut is what an encoder knows of the run under way.
+type streamOut struct {
+	stream
+	blocks map[blockKey]*block // open ones, and calls that have not returned
+	used   map[string]bool     // ids of messages and calls
+}
+
+// A blockKey names a block among events.
+type blockKey struct {
+	typ       blockType
+	agent, id string
+}
+
+var _ dialect.Encoder = (*Encoder)(nil)
+
+// NewEncoder returns an encoder.
+func NewEncoder(o EncoderOptions) *Encoder {
+	e := &Encoder{o: o, w: wire.Writer{F: format}, runs: map[string]bool{}}
+	e.begin(&agentevents.Event{})
+	e.check.runs, e.check.r.F, e.check.r.Doc = map[string]bool{}, format, &e.check
+	return e
+}
+
+func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
+
+// Losses returns the losses so far. See [dialect.Encoder].
+func (e *Encoder) Losses() []dialect.Loss { return e.w.Losses.List() }
+
+// begin begins the run of an event.
+func (e *Encoder) begin(ev *agentevents.Event) {
+	run := strings.Clone(ev.RunID)
+	e.s = streamOut{newStream(run, cmp.Or(strings.Clone(ev.SessionID), run)), map[blockKey]*block{}, map[string]bool{}}
+}
+
+const afterEnd = "the run is over on the stream"
+
+// Append appends the lines of an event; see [dialect.Encoder].
+func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
+	before, was := "", e.s
+	e.begins = false
+	_, resumes := ev.Payload.(*agentevents.RunResumed)
+	_, starts := ev.Payload.(*agentevents.RunStarted)
+	other := e.s.run != ev.RunID || e.s.run == ""
+	switch known := e.runs[ev.RunID]; {
+	case ev.Payload != nil && known && (other || e.s.over) && !(resumes && (e.s.over || !other)):
+		e.w.Losses.Add(&ev, dialect.Dropped, "", afterEnd)
+		if other {
+			e.w.Losses.Every(&ev, dialect.Dropped, "/runId", afterEnd)
+		}
+		return dst, nil
+	case other && plainType(ev.Payload) && e.s.run == "": // it begins nothing
+	case other || e.s.over && resumes:
+		e.begins = starts || resumes && known
+		if e.s.run != "" && !e.s.over {
+			before = e.close() + lineOf("RUN_ERROR", "", "", `,"message":"the log goes on with another run"`, true) + "\n"
+		}
+		if e.begin(&ev); !e.begins {
+			before += e.runStarted() + "\n"
+		}
+	}
+	key, fresh := e.enter(&ev)
+	line, verbatim, err := e.w.Append(e.own[:0], &ev, (*document)(e))
+	e.own = line
+	if err != nil {
+		if e.s = was; fresh {
+			delete(e.s.blocks, key)
+		}
+		return dst, err
+	}
+	if len(line) == 0 {
+		return e.frame(dst, before), nil
+	}
+	e.runs[e.s.run] = e.s.run != ""
+	before += e.prepare(&ev, key, string(line))
+	if b := e.block; b != nil && !b.begun { // its tool has no name yet
+		if b.waits == nil {
+			e.w.Losses.Add(&ev, dialect.Made, "/"+string(Name), "the line that begins the call")
+		}
+		b.held, b.waits = append(b.held, line...), append(b.waits, ev)
+		b.text = append(b.text, ev.Payload.(*agentevents.ToolArgumentsDelta).Delta...)
+		return e.frame(dst, before), nil
+	}
+	e.everywhere(&ev, verbatim)
+	e.after(&ev, key, string(line))
+	return e.frame(dst, before+string(line)), nil
+}
+
+// runStarted returns the line that begins a run whose start is no event.
+func (e *Encoder) runStarted() string {
+	return lineOf("RUN_STARTED", "", "", `,"threadId":`+jsonwire.Quote(e.s.thread)+`,"runId":`+jsonwire.Quote(e.s.run), true)
+}
+
+// plainType reports whether an event is a line of a type that the protocol does not have.
+func plainType(p agentevents.Payload) bool {
+	u, ok := p.(*agentevents.Unknown)
+	typ := ""
+	if ok {
+		typ = strings.TrimPrefix(string(u.Type), string(Name)+":")
+	}
+	return ok && !types[typ] && isType(typ)
+}
+
+// isType reports whether a word looks like a type of the protocol.
+func isType(word string) bool {
+	return word != "" && strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == ""
+}
+
+// enter finds the block of an event, or makes it. fresh says that it is new.
+func (e *Encoder) enter(ev *agentevents.Event) (key blockKey, fresh bool) {
+	e.block = nil
+	typ, id, delta := blockOf(ev.Payload)
+	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok {
+		typ, id = call, &p.CallID
+	}
+	start := string(dialect.Unknown(ev, Name, remarkStart))
+	if m, ok := ev.Payload.(*agentevents.MessageCreated); id == nil || delta != nil && *delta == "" ||
+		ok && (start == "" || m.Message.From == "" || m.Message.From == assistant || !isRole(m.Message.From)) {
+		return key, false
+	}
+	key = blockKey{typ, ev.AgentID, *id}
+	b := e.s.blocks[key]
+	if _, again := ev.Payload.(*agentevents.ToolCalled); b != nil && again && b.begun && b.held == nil && b.waits == nil && b.role == "called" {
+		b = nil // the id names another call now
+	}
+	if b == nil {
+		b, fresh = &block{typ: typ, role: assistant, id: e.unique(typ, *id), start: start}, true
+		if typ == reasoning {
+			b.role = "reasoning"
+		}
+		e.s.blocks[key] = b
+	}
+	if p, ok := ev.Payload.(*agentevents.ToolCalled); ok && !b.begun {
+		b.tool = p.ToolID
+	}
+	if b.tool == "" && typ == call {
+		b.tool = jsonwire.Text(member(b.start, "toolCallName"))
+	}
+	if p, ok := ev.Payload.(*agentevents.MessageCreated); ok {
+		b.role = p.Message.From
+	}
+	e.block = b
+	return key, fresh
+}
+
+func isRole(word string) bool { return slices.Contains([]string{"developer", "system", "user"}, word) }
+
+// unique returns an id for a message or a call that no other one of the run has.
+func (e *Encoder) unique(typ blockType, id string) string {
+	kind := "message "
+	if typ == call {
+		kind = "call "
+	}
+	own := id
+	if own == "" {
+		own = "block"
+	}
+	for n := 2; e.s.used[kind+own] || own == "block" && n == 2; n++ {
+		own = cmp.Or(id, "block") + "~" + strconv.Itoa(n)
+	}
+	e.s.used[kind+own] = true
+	return own
+}
+
+// prepare returns the lines that the protocol needs before the line of an event.
+func (e *Encoder) prepare(ev *agentevents.Event, key blockKey, line string) (before string) {
+	at, agent, typ := member(line, "timestamp"), member(line, "subagentRunId"), jsonwire.Text(member(line, "type"))
+	switch typ {
+	case "STEP_STARTED", "STEP_FINISHED":
+		step := member(line, "stepName")
+		if open := e.s.going["step "+jsonwire.Text(agent)+"\x00"+jsonwire.Text(step)]; open && typ == "STEP_STARTED" {
+			before = lineOf("STEP_FINISHED", at, agent, `,"stepName":`+step, true) + "\n"
+		} else if !open && typ == "STEP_FINISHED" {
+			before = lineOf("STEP_STARTED", at, agent, `,"stepName":`+step, true) + "\n"
+		}
+	case "RUN_FINISHED", "RUN_ERROR":
+		before = e.close()
+	}
+	b := e.block
+	if b == nil {
+		return before
+	}
+	one, returned := ev.Payload.(*agentevents.ToolReturned)
+	if returned && (!one.OneEvent || b.begun) {
+		b.begun = true
+		return before
+	}
+	if returned {
+		b.tool = one.ToolID
+	}
+	if !b.begun && (b.typ != call || b.tool != "" || !isDelta(ev.Kind())) {
+		b.begun, b.agent = true, agent
+		start := b.line("START", at, "", false)
+		if member(b.start, "type") == member(start, "type") && member(b.start, "subagentRunId") == agent && jsonwire.Text(member(b.start, idName(b.typ))) == b.id {
+			start = b.start
+		}
+		before += start + "\n" + string(b.held)
+		for i := range b.waits {
+			e.everywhere(&b.waits[i], false)
+		}
+		b.held, b.waits = nil, nil
+	}
+	if rest := string(e.read(ev.Payload).text[len(b.text):]); rest != "" && !isDelta(ev.Kind()) {
+		before += b.line("", at, rest, true) + "\n"
+	}
+	if returned {
+		before += b.line("END", at, "", true) + "\n"
+	}
+	return before
+}
+
+func idName(t blockType) string {
+	_, name, _ := t.words()
+	return name
+}
+
+// whole returns the text of the block that an event ends.
+func (e *Encoder) whole(p agentevents.Payload) string {
+	switch p := p.(type) {
+	case *agentevents.TextCompleted:
+		return p.Text
+	case *agentevents.AgentReasoned:
+		return p.Reasoning
+	case *agentevents.MessageCreated:
+		return jsonwire.Text(string(p.Message.Content))
+	case *agentevents.ToolCalled:
+		compact, _ := jsonwire.Compact(string(p.Arguments))
+		return compact
+	case *agentevents.ToolReturned:
+		compact, _ := jsonwire.Compact(string(p.Arguments))
+		return compact
+	}
+	return ""
+}
+
+// after notes the line of an event.
+func (e *Encoder) after(ev *agentevents.Event, key blockKey, line string) {
+	e.s.settle(jsonwire.Text(member(line, "type")), jsonwire.Text(member(line, "stepName")), ev)
+	b := e.block
+	if b == nil {
+		return
+	}
+	_, _, delta := blockOf(ev.Payload)
+	switch _, called := ev.Payload.(*agentevents.ToolCalled); {
+	case delta != nil:
+		b.text = append(b.text, *delta...)
+	case called:
+		b.role, b.text = "called", nil
+	default:
+		delete(e.s.blocks, key)
+	}
+}
+
+// everywhere counts what no line says. Readers of a verbatim line read the same again.
+func (e *Encoder) everywhere(ev *agentevents.Event, verbatim bool) {
+	l := &e.w.Losses
+	number := e.numbers.Next(e.s.run)
+	if verbatim {
+		return
+	}
+	if ev.ID != "" {
+		l.Every(ev, dialect.Dropped, "/id", "the protocol has no ids of events")
+	}
+	if ev.Sequence != number {
+		l.Every(ev, dialect.Dropped, "/sequence", "readers count the events of a run")
+	}
+	if e.s.run == "" && ev.RunID != "" {
+		l.Every(ev, dialect.Dropped, "/runId", "no line names the run")
+	}
+	switch session := e.s.session(); {
+	case session == ev.SessionID:
+	case ev.SessionID == "":
+		l.Every(ev, dialect.Made, "/sessionId", "the thread of the run")
+	case session == "":
+		l.Every(ev, dialect.Dropped, "/sessionId", "the thread of the run has the run's id")
+	default:
+		l.Every(ev, dialect.Altered, "/sessionId", "the thread of the run")
+	}
+}
+
+// close returns the lines that end what is open in the run.
+func (e *Encoder) close() (lines string) {
+	for _, key := range slices.SortedFunc(maps.Keys(e.s.blocks), func(a, b blockKey) int {
+		return cmp.Or(cmp.Compare(a.typ, b.typ), cmp.Compare(a.agent, b.agent), cmp.Compare(a.id, b.id))
+	}) {
+		b := e.s.blocks[key]
+		for i := range b.waits {
+			e.w.Losses.Add(&b.waits[i], dialect.Dropped, "", "the call did not come")
+		}
+		if b.begun && b.role != "called" {
+			lines += b.line("END", "", "", true) + "\n"
+		}
+		delete(e.s.blocks, key)
+	}
+	for _, key := range slices.Sorted(maps.Keys(e.s.going)) {
+		step, isStep := strings.CutPrefix(key, "step ")
+		agent, name, _ := strings.Cut(step, "\x00")
+		switch quoted := jsonwire.Quote(agent); {
+		case !e.s.going[key]:
+			continue
+		case !isStep:
+			lines += lineOf("SUBAGENT_FINISHED", "", quoted, "", true) + "\n"
+		default:
+			if agent == "" {
+				quoted = ""
+			}
+			lines += lineOf("STEP_FINISHED", "", quoted, `,"stepName":`+jsonwire.Quote(name), true) + "\n"
+		}
+		e.s.going[key] = false
+	}
+	return lines
+}
+
+// End ends what is open. It does not end the run.
+func (e *Encoder) End(dst []byte) ([]byte, error) { return e.frame(dst, e.close()), nil }
+
+// frame appends lines, as frames if they are to be Server-Sent Events.
+func (e *Encoder) frame(dst []byte, lines string) []byte {
+	if !e.o.SSE {
+		return append(dst, lines...)
+	}
+	for line := range strings.Lines(lines) {
+		dst = append(append(append(dst, "data: "...), line...), '\n')
+	}
+	return dst
+}
+
+// A document is the part of an Encoder that its Writer asks.
+type document Encoder
+
+func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
+	e, p := (*Encoder)(d), w.Ev.Payload
+	if u, ok := p.(*agentevents.Unknown); ok && !isType(strings.TrimPrefix(string(u.Type), string(Name)+":")) {
+		other := *w.Ev
+		other.Payload = &agentevents.Unknown{Type: "CUSTOM", Raw: agentevents.JSON(`{"name":` + jsonwire.Quote(custom+string(u.Type)) + `,"value":` + cmp.Or(string(u.Raw), "null") + `}`)}
+		w.Say(&other)
+	}
+	if _, _, delta := blockOf(p); delta != nil && *delta == "" {
+		w.Lose(dialect.Dropped, "", "a delta without text")
+		return dst, nil
+	} else if delta != nil && e.block != nil && e.block.role == "called" {
+		w.Lose(dialect.Dropped, "", "the arguments of the call are complete")
+		return dst, nil
+	}
+	if row := e.row(w.Ev); row != nil {
+		return w.Line(dst, row)
+	}
+	return w.Line(dst, nil)
+}
+
+// row returns the row that an event is written as, or nil.
+func (e *Encoder) row(ev *agentevents.Event) *wire.Row {
+	typ, name := "", ""
+	switch p := ev.Payload.(type) {
+	case *agentevents.Unknown:
+		return nil
+	case *agentevents.RunStarted:
+		if e.begins {
+			typ = "RUN_STARTED"
+		}
+	case *agentevents.RunResumed:
+		if e.begins {
+			typ, name = "RUN_STARTED", caseResumed
+		}
+	case *agentevents.RunPaused:
+		if dialect.Unknown(ev, Name, "outcome") != "" {
+			typ, name = "RUN_FINISHED", outcomeInterrupt
+		}
+	case *agentevents.RunCancelled:
+		typ, name = "RUN_FINISHED", outcomeCancelled
+	case *agentevents.MessageCreated:
+		if e.block != nil {
+			typ, name = "TEXT_MESSAGE_END", caseMessage
+		}
+	case *agentevents.StatePatched:
+		if typ, name = "STATE_DELTA", "patch"; p.Op == agentevents.PatchSet && p.Path == "" && p.Value != "" {
+			typ, name = "STATE_SNAPSHOT", ""
+		}
+	case *agentevents.AgentStarted:
+		_, known := e.s.going[ev.AgentID]
+		_, parent := e.s.going[ev.ParentAgentID]
+		if !known && ev.AgentID != "" && ev.AgentID != e.s.main && ev.ParentAgentID != "" && (parent || ev.ParentAgentID == e.s.main) {
+			typ = "SUBAGENT_STARTED"
+		}
+	case *agentevents.AgentEnded:
+		if e.s.going[ev.AgentID] {
+			if typ = "SUBAGENT_FINISHED"; p.Error.OK {
+				typ = "SUBAGENT_ERROR"
+			}
+		}
+	default:
+		return format.Row(ev.Kind())
+	}
+	if row := format.CaseRow(typ, name); row != nil {
+		return row
+	}
+	return format.CaseRow("CUSTOM", string(ev.Kind()))
+}
+
+func (d *document) Reread(w *wire.Writer, line string) error {
+	e := (*Encoder)(d)
+	line = strings.TrimPrefix(strings.TrimPrefix(line, "data:"), " ")
+	typ := jsonwire.Text(member(line, "type"))
+	if w.Origin = line; strings.ContainsAny(line, "\r\n") || strings.HasSuffix(typ, "_CHUNK") {
+		return errContext
+	}
+	e.check.s = e.s.stream
+	e.check.s.open, e.check.s.tools, e.check.s.going = map[string]*block{}, map[string]string{}, map[string]bool{}
+	if b := e.block; b != nil {
+		read := e.read(w.Ev.Payload)
+		e.check.s.open[string(b.typ)+b.id], e.check.s.tools[b.id] = &read, b.tool
+	}
+	e.check.r.Continue(w)
+	list, err := e.check.line(nil, line)
+	if err == nil && len(list) != 1 {
+		err = errContext
+	}
+	if err == nil {
+		w.Read = list[0]
+	}
+	return err
+}
+
+// errContext is the error of a line that says something only after the lines before it.
+var errContext = errors.New("the line is part of several")
+
+// unsaid returns what the other members of the line do not say of the payload of the
+// event that is written, as an object, or "".
+func (e *Encoder) unsaid(w *wire.Writer) string {
+	row := w.Row()
+	if row == nil || isDelta(row.Kind) || row.Type == "CUSTOM" {
+		return ""
+	}
+	own := payloadOf(w)
+	plain := agentevents.Event{ID: "-", RunID: "-", Payload: e.plain(w.Ev, row)}
+	line, err := plain.AppendJSON(nil)
+	if err != nil {
+		w.Fail(agentevents.RuleFieldJSON, "/payload", err.Error())
+		return ""
+	}
+	said, rest := member(string(line), "payload"), ""
+	for name := range jsonwire.Members(said) {
+		if !jsonwire.HasMember(own, name) {
+			rest += "," + jsonwire.Quote(name) + ":null"
+		}
+	}
+	for name, raw := range jsonwire.Members(own) {
+		if member(said, name) != raw {
+			rest += "," + jsonwire.Quote(name) + ":" + raw
+		}
+	}
+	if rest == "" {
+		return ""
+	}
+	return "{" + rest[1:] + "}"
+}
+
+// read returns the block as readers know it before the line of an event that ends it.
+func (e *Encoder) read(p agentevents.Payload) block {
+	b := *e.block
+	if whole := e.whole(p); len(b.text) == 0 || b.typ != call && strings.HasPrefix(whole, string(b.text)) {
+		b.text = []byte(whole)
+	}
+	return b
+}
+
+// plain returns the payload that the members of the line say.
+func (e *Encoder) plain(ev *agentevents.Event, row *wire.Row) agentevents.Payload {
+	said := agentevents.NewPayload(row.Kind)
+	if _, id, _ := blockOf(said); id != nil {
+		*id = e.block.id
+		b := e.read(ev.Payload)
+		b.end(said, ev.Time)
+		return said
+	}
+	fails := func(of agentevents.Opt[agentevents.ErrorInfo]) agentevents.Opt[agentevents.ErrorInfo] {
+		if !of.OK {
+			return agentevents.Some(agentevents.ErrorInfo{Message: "no reason given"})
+		}
+		return agentevents.Some(agentevents.ErrorInfo{Code: of.V.Code, Message: of.V.Message})
+	}
+	switch p := ev.Payload.(type) {
+	case *agentevents.RunStarted:
+		if isInput(p.Inputs) {
+			said.(*agentevents.RunStarted).Inputs = p.Inputs
+		}
+	case *agentevents.RunCompleted:
+		said.(*agentevents.RunCompleted).Outputs = p.Outputs
+	case *agentevents.RunFailed:
+		said.(*agentevents.RunFailed).Error = fails(p.Error)
+	case *agentevents.StepStarted:
+		said.(*agentevents.StepStarted).StepID = p.StepID
+	case *agentevents.StepEnded:
+		said.(*agentevents.StepEnded).StepID = p.StepID
+	case *agentevents.AgentStarted:
+		said.(*agentevents.AgentStarted).Task = p.Task
+	case *agentevents.AgentEnded:
+		said := said.(*agentevents.AgentEnded)
+		if said.Outcome = agentevents.OutcomeConverged; p.Error.OK {
+			said.Outcome, said.Error = agentevents.OutcomeAborted, fails(p.Error)
+		} else {
+			said.StructuredOutput = p.StructuredOutput
+		}
+	case *agentevents.StatePatched:
+		said := said.(*agentevents.StatePatched)
+		if row.Type == "STATE_SNAPSHOT" {
+			said.Op, said.Value = agentevents.PatchSet, p.Value
+		} else if list := patches(patchOf(p)); len(list) == 1 {
+			*said = list[0]
+		}
+	case *agentevents.ToolReturned:
+		said := said.(*agentevents.ToolReturned)
+		said.CallID, said.Status, said.Result = e.block.id, agentevents.ToolStatusOK, resultOf(contentOf(p))
+		if said.ToolID = e.block.tool; p.OneEvent {
+			said.ToolID = p.ToolID
+		}
+	}
+	return said
+}

@@ -1,0 +1,435 @@
+package agui
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// The remarks in the event's extra member: see the documentation of the package.
+const (
+	remarkStart = "/start"
+	remarkTime  = "/timestamp"
+)
+
+// made is what the member agentevents of a line says that stands for no event.
+const made = `"made"`
+
+// keep keeps a value that the encoder would not write like that.
+func keep(r *wire.Reader, raw, canonical string) {
+	if raw != canonical {
+		r.KeepAs(raw)
+	}
+}
+
+// A timeForm is a time in whole milliseconds since the epoch.
+type timeForm struct{}
+
+func (timeForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
+	if w.Key(remarkTime, false) != "" && w.Ev.Time.Equal(w.NoTime()) {
+		return dst, false
+	}
+	t := w.Time()
+	if t.Nanosecond()%1e6 != 0 {
+		if w.Whole { // compare exactly
+			return t.AppendFormat(dst, time.RFC3339Nano), true
+		}
+		w.Lose(dialect.Altered, "/timestamp", "written in whole milliseconds")
+	}
+	return jsonwire.AppendInt(dst, t.UnixMilli()), true
+}
+
+func (timeForm) Parse(r *wire.Reader, at any) error {
+	from := r.S.Offset()
+	var ms int64
+	if err := (wire.Whole{}).Parse(r, &ms); err != nil {
+		since, ferr := r.S.Millis()
+		if ferr != nil {
+			return err
+		}
+		if ms = since.Milliseconds(); r.Strict {
+			r.Break(RuleValue, "is not a whole number of milliseconds")
+		}
+		keep(r, r.S.Text()[from:r.S.Offset()], "")
+	}
+	if ms < -62167219200000 || ms > 253402300799999 {
+		return &jsonwire.SyntaxError{Offset: from, Msg: "found a time outside the years 0 to 9999"}
+	}
+	*at.(*time.Time) = time.UnixMilli(ms).UTC()
+	return nil
+}
+
+// A tagForm names the agent, if it is not the run's.
+type tagForm struct{ wire.Value }
+
+func (f tagForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	if id := *at.(*string); byAgent(w.Ev.Kind()) && (id == "" || id == encoderOf(w).s.main) {
+		if id == "" {
+			w.Lose(dialect.Made, "/agentId", "readers take the run's agent")
+		}
+		return dst, false
+	}
+	return f.Value.Append(w, dst, m, at)
+}
+
+// An idForm is the id of a message or a call, which is unique in the run.
+type idForm struct{ wire.Full }
+
+func (idForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	id, own := encoderOf(w).block.id, *at.(*string)
+	if isDelta(w.Ev.Kind()) && own != id {
+		what, detail := dialect.Altered, "the id is unique in the run"
+		if own == "" {
+			what, detail = dialect.Made, ""
+		}
+		w.Lose(what, w.Pointer(m), detail)
+	}
+	return jsonwire.AppendString(dst, id), true
+}
+
+// A roleForm is the role of a message.
+type roleForm struct{ words []string }
+
+func (roleForm) Append(_ *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
+	return dst, false
+}
+
+func (f roleForm) Parse(r *wire.Reader, _ any) (err error) {
+	role, err := r.S.String()
+	if decoderOf(r).role = role; err == nil && r.Strict && !slices.Contains(f.words, role) {
+		r.Break(RuleValue, jsonwire.Word(role)+" is not one of "+strings.Join(f.words, ", "))
+	}
+	return err
+}
+
+// A toolForm is the name of a tool.
+type toolForm struct{ roleForm }
+
+func (toolForm) Parse(r *wire.Reader, _ any) (err error) {
+	decoderOf(r).tool, err = r.S.String()
+	return err
+}
+
+// A threadForm is the thread of a run.
+type threadForm struct{}
+
+func (threadForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
+	return jsonwire.AppendString(dst, encoderOf(w).s.thread), true
+}
+
+func (threadForm) Parse(r *wire.Reader, _ any) (err error) {
+	decoderOf(r).thread, err = r.S.String()
+	return err
+}
+
+// An inputForm is what the protocol calls the input of a run. Other inputs of a run are
+// in the metadata.
+type inputForm struct{}
+
+func isInput(raw agentevents.JSON) bool {
+	return jsonwire.HasMember(string(raw), "threadId") && jsonwire.HasMember(string(raw), "runId") && jsonwire.HasMember(string(raw), "messages")
+}
+
+func (inputForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+	inputs := w.Ev.Payload.(*agentevents.RunStarted).Inputs
+	if !isInput(inputs) {
+		return dst, false
+	}
+	return wire.Value{}.Append(w, dst, m, &inputs)
+}
+
+func (inputForm) Parse(r *wire.Reader, _ any) error {
+	raw, err := r.S.Raw()
+	if err == nil && !isInput(agentevents.JSON(raw)) {
+		return wire.ErrMisfit
+	}
+	r.Ev.Payload.(*agentevents.RunStarted).Inputs = agentevents.JSON(raw)
+	return err
+}
+
+// An outcomeForm is the outcome of a run that is no success. What else it says is kept.
+type outcomeForm string
+
+func (f outcomeForm) canonical() string { return `{"type":` + jsonwire.Quote(string(f)) + `}` }
+
+func (f outcomeForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+	if raw := w.Use(m.Name); raw != "" {
+		return append(dst, raw...), true
+	}
+	return append(dst, f.canonical()...), true
+}
+
+func (f outcomeForm) Parse(r *wire.Reader, _ any) error {
+	raw, err := r.S.Raw()
+	keep(r, raw, f.canonical())
+	return err
+}
+
+// A nameForm is the name of a sub-agent: its id, if there is no other.
+type nameForm struct{}
+
+func (nameForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+	if raw := w.Use(m.Name); raw != "" {
+		return append(dst, raw...), true
+	}
+	return jsonwire.AppendString(dst, w.Ev.AgentID), true
+}
+
+func (nameForm) Parse(r *wire.Reader, _ any) error {
+	from := r.S.Offset()
+	name, err := r.S.String()
+	if err == nil && name != r.Ev.AgentID {
+		r.KeepAs(r.S.Text()[from:r.S.Offset()])
+	}
+	return err
+}
+
+// A parentForm is the parent of a sub-agent, if that is not the run's agent.
+type parentForm struct{ wire.Value }
+
+func (f parentForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	if *at.(*string) == encoderOf(w).s.main {
+		return dst, false
+	}
+	return f.Value.Append(w, dst, m, at)
+}
+
+// A callForm is the call that spawned a sub-agent.
+type callForm struct{ wire.Value }
+
+func (f callForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	id := *at.(*string)
+	if b := encoderOf(w).s.blocks[blockKey{call, w.Ev.ParentAgentID, id}]; b != nil && b.id != id {
+		w.Lose(dialect.Altered, "/parentCallId", "the id is unique in the run")
+		id = b.id
+	}
+	return f.Value.Append(w, dst, m, &id)
+}
+
+// A resultIDForm is the id of the message that a result is: the call's with a suffix.
+type resultIDForm struct{}
+
+const resultSuffix = "-result"
+
+func (resultIDForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+	if raw := w.Use(m.Name); raw != "" {
+		return append(dst, raw...), true
+	}
+	return jsonwire.AppendString(dst, encoderOf(w).block.id+resultSuffix), true
+}
+
+func (resultIDForm) Parse(r *wire.Reader, _ any) error {
+	from := r.S.Offset()
+	id, err := r.S.String()
+	if err == nil && id != r.Ev.Payload.(*agentevents.ToolReturned).CallID+resultSuffix {
+		r.KeepAs(r.S.Text()[from:r.S.Offset()])
+	}
+	return err
+}
+
+// A contentForm is the result of a call as a text: its JSON, or the text that it is.
+type contentForm struct{}
+
+// contentOf returns the content of a return.
+func contentOf(p *agentevents.ToolReturned) string {
+	switch {
+	case p.Result == "" && p.Error.OK:
+		return p.Error.V.Message
+	case strings.HasPrefix(string(p.Result), `"`):
+		return jsonwire.Text(string(p.Result))
+	}
+	compact, _ := jsonwire.Compact(string(p.Result))
+	return compact
+}
+
+// resultOf returns the result that a content says.
+func resultOf(content string) agentevents.JSON {
+	if compact, err := jsonwire.Compact(content); err == nil && compact == content && content[0] != '"' {
+		return agentevents.JSON(content)
+	}
+	return agentevents.JSONString(content)
+}
+
+func (contentForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	if raw := w.Kept(m.Name); raw != "" && raw == string(*at.(*agentevents.JSON)) { // it is a list of parts
+		return append(dst, w.Use(m.Name)...), true
+	}
+	return jsonwire.AppendString(dst, contentOf(w.Ev.Payload.(*agentevents.ToolReturned))), true
+}
+
+func (contentForm) Parse(r *wire.Reader, at any) error {
+	from := r.S.Offset()
+	if r.S.Kind() == '[' {
+		raw, err := r.S.Raw()
+		*at.(*agentevents.JSON) = agentevents.JSON(raw)
+		keep(r, raw, "")
+		return err
+	}
+	content, err := r.S.String()
+	if err == nil {
+		*at.(*agentevents.JSON) = resultOf(content)
+		keep(r, r.S.Text()[from:r.S.Offset()], r.S.Text()[from:r.S.Offset()])
+	}
+	return err
+}
+
+// A customForm is the name of a CUSTOM line of ours.
+type customForm struct{ roleForm }
+
+func (customForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
+	return jsonwire.AppendString(dst, custom+string(w.Ev.Kind())), true
+}
+
+func (customForm) Parse(r *wire.Reader, _ any) error { return r.S.Skip() }
+
+// A valueForm is the whole payload.
+type valueForm struct{}
+
+func (valueForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
+	return append(dst, payloadOf(w)...), true
+}
+
+func (valueForm) Parse(r *wire.Reader, _ any) (err error) {
+	decoderOf(r).rest, err = r.S.Raw()
+	return err
+}
+
+// payloadOf returns the payload of the event that is written, as its native line has it.
+func payloadOf(w *wire.Writer) string {
+	line, err := w.Ev.AppendJSON(nil)
+	if err != nil {
+		w.Fail(agentevents.RuleFieldJSON, "/payload", err.Error())
+		return "{}"
+	}
+	return member(string(line), "payload")
+}
+
+// A restForm is the metadata: what the other members do not say of the payload, beside
+// what is kept of others.
+type restForm struct{}
+
+func (restForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+	rest, others := encoderOf(w).unsaid(w), w.Kept(m.Name)
+	if rest != "" && (others == "" || jsonwire.IsObject(others)) {
+		dst = append(append(dst, `{"agentevents":`...), rest...)
+		for name, raw := range jsonwire.Members(w.Use(m.Name)) {
+			dst = append(append(jsonwire.AppendString(append(dst, ','), name), ':'), raw...)
+		}
+		return append(dst, '}'), true
+	}
+	return append(dst, w.Use(m.Name)...), others != ""
+}
+
+func (restForm) Parse(r *wire.Reader, _ any) error {
+	raw, err := r.S.Raw()
+	if err != nil {
+		return err
+	}
+	if !jsonwire.IsObject(raw) && r.Strict {
+		r.Break(RuleValue, "is not an object")
+	}
+	own, others := "", ""
+	for name, value := range jsonwire.Members(raw) {
+		if name == "agentevents" && (value == made || jsonwire.IsObject(value)) {
+			own = value
+			continue
+		}
+		others += "," + jsonwire.Quote(name) + ":" + value
+	}
+	switch d := decoderOf(r); {
+	case own == "" || d.rest != "": // of a CUSTOM line, the value is the payload
+		r.KeepAs(raw)
+	default:
+		if d.rest = own; others != "" {
+			r.KeepAs("{" + others[1:] + "}")
+		}
+	}
+	return nil
+}
+
+// A patchForm is a JSON Patch.
+type patchForm struct{}
+
+func (patchForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+	p := w.Ev.Payload.(*agentevents.StatePatched)
+	if list := patches(w.Kept(m.Name)); len(list) == 1 && list[0] == *p {
+		return append(dst, w.Use(m.Name)...), true
+	}
+	return append(dst, patchOf(p)...), true
+}
+
+func (patchForm) Parse(r *wire.Reader, _ any) error {
+	raw, err := r.S.Raw()
+	d := decoderOf(r)
+	if d.patches = patches(raw); len(d.patches) == 1 {
+		keep(r, raw, patchOf(&d.patches[0]))
+	}
+	return err
+}
+
+// patchOf returns the JSON Patch of a state.patched. An add also replaces a member; an
+// element of a list it would not.
+func patchOf(p *agentevents.StatePatched) string {
+	op := func(path string, value string) string {
+		if p.Op == agentevents.PatchRemove {
+			return `{"op":"remove","path":` + jsonwire.Quote(path) + `}`
+		}
+		word, last := "add", path[strings.LastIndexByte(path, '/')+1:]
+		if _, err := strconv.Atoi(last); err == nil || path == "" {
+			word = "replace"
+		}
+		return `{"op":"` + word + `","path":` + jsonwire.Quote(path) + `,"value":` + value + `}`
+	}
+	path := ""
+	if p.Path != "" {
+		for name := range strings.SplitSeq(p.Path, ".") {
+			path += "/" + jsonwire.Token(name)
+		}
+	}
+	value, _ := jsonwire.Compact(string(p.Value))
+	if p.Op != agentevents.PatchMerge {
+		if value == "" {
+			value = "null"
+		}
+		return "[" + op(path, value) + "]"
+	}
+	var ops []string
+	for name, raw := range jsonwire.Members(value) {
+		ops = append(ops, op(path+"/"+jsonwire.Token(name), raw))
+	}
+	return "[" + strings.Join(ops, ",") + "]"
+}
+
+// patches returns the patches that a JSON Patch is, or nil if one of its operations is
+// none.
+func patches(delta string) []agentevents.StatePatched {
+	var list []agentevents.StatePatched
+	for raw := range jsonwire.Elements(delta) {
+		op, path := jsonwire.Text(member(raw, "op")), jsonwire.Text(member(raw, "path"))
+		p := agentevents.StatePatched{Op: agentevents.PatchSet, Value: agentevents.JSON(member(raw, "value"))}
+		names := strings.Split(path, "/")[1:]
+		for i, token := range names {
+			if names[i] = jsonwire.Untoken(token); names[i] == "" || strings.Contains(names[i], ".") {
+				return nil
+			}
+		}
+		p.Path = strings.Join(names, ".")
+		last := names[max(0, len(names)-1):]
+		_, err := strconv.Atoi(strings.Join(last, "x"))
+		inList := err == nil || slices.Contains(last, "-")
+		switch {
+		case op == "remove" && !inList && path != "":
+			p.Op, p.Value = agentevents.PatchRemove, ""
+		case op != "replace" && (op != "add" || inList), p.Value == "", path != "" && path[0] != '/':
+			return nil
+		}
+		list = append(list, p)
+	}
+	return list
+}

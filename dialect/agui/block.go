@@ -28,6 +28,11 @@ func (t blockType) words() (prefix, id, piece string) {
 	return "TEXT_MESSAGE", "messageId", "CONTENT"
 }
 
+func (b *block) idName() string {
+	_, name, _ := b.typ.words()
+	return name
+}
+
 // A block is a message or a tool call that lines open, continue and end.
 type block struct {
 	typ   blockType
@@ -63,6 +68,25 @@ func blockOf(p agentevents.Payload) (typ blockType, id, delta *string) {
 		return call, &p.CallID, nil
 	}
 	return 0, nil, nil
+}
+
+// wholeOf returns the text of the block that an event ends.
+func wholeOf(p agentevents.Payload) string {
+	var arguments agentevents.JSON
+	switch p := p.(type) {
+	case *agentevents.TextCompleted:
+		return p.Text
+	case *agentevents.AgentReasoned:
+		return p.Reasoning
+	case *agentevents.MessageCreated:
+		return jsonwire.Text(string(p.Message.Content))
+	case *agentevents.ToolCalled:
+		arguments = p.Arguments
+	case *agentevents.ToolReturned:
+		arguments = p.Arguments
+	}
+	compact, _ := jsonwire.Compact(string(arguments))
+	return compact
 }
 
 // end gives the payload of the line that ends the block what the block says. at is the

@@ -36,6 +36,7 @@ type Encoder struct {
 	block   *block  // of the event that is written
 	begins  bool    // that event begins a run of the stream
 	check   Decoder // reads origins
+	rest    string  // what the line lacks of the payload
 	own     []byte
 }
 
@@ -231,7 +232,7 @@ func (e *Encoder) prepare(ev *agentevents.Event, key blockKey, line string) (bef
 	if !b.begun && (b.typ != call || b.tool != "" || !isDelta(ev.Kind())) {
 		b.begun, b.agent = true, agent
 		start := b.line("START", at, "", false)
-		if member(b.start, "type") == member(start, "type") && member(b.start, "subagentRunId") == agent && jsonwire.Text(member(b.start, idName(b.typ))) == b.id {
+		if member(b.start, "type") == member(start, "type") && member(b.start, "subagentRunId") == agent && jsonwire.Text(member(b.start, b.idName())) == b.id {
 			start = b.start
 		}
 		before += start + "\n" + string(b.held)
@@ -240,37 +241,13 @@ func (e *Encoder) prepare(ev *agentevents.Event, key blockKey, line string) (bef
 		}
 		b.held, b.waits = nil, nil
 	}
-	if rest := string(e.read(ev.Payload).text[len(b.text):]); rest != "" && !isDelta(ev.Kind()) {
+	if rest := e.fill(ev.Payload); rest != "" && !isDelta(ev.Kind()) {
 		before += b.line("", at, rest, true) + "\n"
 	}
 	if returned {
 		before += b.line("END", at, "", true) + "\n"
 	}
 	return before
-}
-
-func idName(t blockType) string {
-	_, name, _ := t.words()
-	return name
-}
-
-// whole returns the text of the block that an event ends.
-func (e *Encoder) whole(p agentevents.Payload) string {
-	switch p := p.(type) {
-	case *agentevents.TextCompleted:
-		return p.Text
-	case *agentevents.AgentReasoned:
-		return p.Reasoning
-	case *agentevents.MessageCreated:
-		return jsonwire.Text(string(p.Message.Content))
-	case *agentevents.ToolCalled:
-		compact, _ := jsonwire.Compact(string(p.Arguments))
-		return compact
-	case *agentevents.ToolReturned:
-		compact, _ := jsonwire.Compact(string(p.Arguments))
-		return compact
-	}
-	return ""
 }
 
 // after notes the line of an event.
@@ -382,10 +359,18 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 		w.Lose(dialect.Dropped, "", "the arguments of the call are complete")
 		return dst, nil
 	}
-	if row := e.row(w.Ev); row != nil {
-		return w.Line(dst, row)
+	row, mark, losses := e.row(w.Ev), len(dst), w.Pend.Len()
+	e.rest = ""
+	dst, err := w.Line(dst, row)
+	if err != nil || row == nil || row.Type == "CUSTOM" || isDelta(row.Kind) {
+		return dst, err
 	}
-	return w.Line(dst, nil)
+	if e.rest = e.unsaid(w, string(dst[mark:])); e.rest == "" {
+		return dst, nil
+	}
+	w.Pend.Cut(losses)
+	w.Say(w.Ev)
+	return w.Line(dst[:mark], row)
 }
 
 // row returns the row that an event is written as, or nil.
@@ -437,23 +422,15 @@ func (e *Encoder) row(ev *agentevents.Event) *wire.Row {
 	return format.CaseRow("CUSTOM", string(ev.Kind()))
 }
 
-func (d *document) Reread(w *wire.Writer, line string) error {
-	e := (*Encoder)(d)
+func (d *document) Reread(w *wire.Writer, line string) (err error) {
 	line = strings.TrimPrefix(strings.TrimPrefix(line, "data:"), " ")
-	typ := jsonwire.Text(member(line, "type"))
-	if w.Origin = line; strings.ContainsAny(line, "\r\n") || strings.HasSuffix(typ, "_CHUNK") {
+	if w.Origin = line; strings.ContainsAny(line, "\r\n") || strings.HasSuffix(jsonwire.Text(member(line, "type")), "_CHUNK") {
 		return errContext
 	}
-	e.check.s = e.s.stream
-	e.check.s.open, e.check.s.tools, e.check.s.going = map[string]*block{}, map[string]string{}, map[string]bool{}
-	if b := e.block; b != nil {
-		read := e.read(w.Ev.Payload)
-		e.check.s.open[string(b.typ)+b.id], e.check.s.tools[b.id] = &read, b.tool
-	}
-	e.check.r.Continue(w)
-	list, err := e.check.line(nil, line)
+	(*Encoder)(d).check.r.Continue(w)
+	list, err := (*Encoder)(d).reread(w.Ev.Payload, line)
 	if err == nil && len(list) != 1 {
-		err = errContext
+		return errContext
 	}
 	if err == nil {
 		w.Read = list[0]
@@ -461,24 +438,46 @@ func (d *document) Reread(w *wire.Writer, line string) error {
 	return err
 }
 
-// errContext is the error of a line that says something only after the lines before it.
+// errContext is the error of a line that says something only beside others.
 var errContext = errors.New("the line is part of several")
 
-// unsaid returns what the other members of the line do not say of the payload of the
-// event that is written, as an object, or "".
-func (e *Encoder) unsaid(w *wire.Writer) string {
-	row := w.Row()
-	if row == nil || isDelta(row.Kind) || row.Type == "CUSTOM" {
-		return ""
+// reread returns what readers of the lines so far make of a line for an event with the
+// payload.
+func (e *Encoder) reread(p agentevents.Payload, line string) ([]agentevents.Event, error) {
+	e.check.s = e.s.stream
+	clear(e.check.runs)
+	e.check.runs[e.s.run] = e.runs[e.s.run]
+	e.check.s.open, e.check.s.tools, e.check.s.going = map[string]*block{}, map[string]string{}, map[string]bool{}
+	if b := e.block; b != nil {
+		read := *b
+		read.text = append(read.text[:len(read.text):len(read.text)], e.fill(p)...)
+		e.check.s.open[string(b.typ)+b.id], e.check.s.tools[b.id] = &read, b.tool
 	}
-	own := payloadOf(w)
-	plain := agentevents.Event{ID: "-", RunID: "-", Payload: e.plain(w.Ev, row)}
-	line, err := plain.AppendJSON(nil)
+	return e.check.line(nil, line)
+}
+
+// fill returns the text that readers lack of the block that an event ends: all of it, if
+// there were no deltas.
+func (e *Encoder) fill(p agentevents.Payload) string {
+	whole, b := wholeOf(p), e.block
+	if rest, ok := strings.CutPrefix(whole, string(b.text)); ok && (len(b.text) == 0 || b.typ != call) {
+		return rest
+	}
+	return ""
+}
+
+// unsaid returns the members of the payload that readers of a line lack, and null for
+// those that they make up.
+func (e *Encoder) unsaid(w *wire.Writer, line string) (rest string) {
+	list, err := e.reread(w.Ev.Payload, line)
 	if err != nil {
-		w.Fail(agentevents.RuleFieldJSON, "/payload", err.Error())
+		w.Fail(agentevents.RulePayload, "/payload", "readers refuse the line: "+err.Error())
 		return ""
 	}
-	said, rest := member(string(line), "payload"), ""
+	own, said := payloadOf(w, w.Ev), ""
+	if len(list) == 1 {
+		said = payloadOf(w, &list[0])
+	}
 	for name := range jsonwire.Members(said) {
 		if !jsonwire.HasMember(own, name) {
 			rest += "," + jsonwire.Quote(name) + ":null"
@@ -489,71 +488,5 @@ func (e *Encoder) unsaid(w *wire.Writer) string {
 			rest += "," + jsonwire.Quote(name) + ":" + raw
 		}
 	}
-	if rest == "" {
-		return ""
-	}
-	return "{" + rest[1:] + "}"
-}
-
-// read returns the block as readers know it before the line of an event that ends it.
-func (e *Encoder) read(p agentevents.Payload) block {
-	b := *e.block
-	if whole := e.whole(p); len(b.text) == 0 || b.typ != call && strings.HasPrefix(whole, string(b.text)) {
-		b.text = []byte(whole)
-	}
-	return b
-}
-
-// plain returns the payload that the members of the line say.
-func (e *Encoder) plain(ev *agentevents.Event, row *wire.Row) agentevents.Payload {
-	said := agentevents.NewPayload(row.Kind)
-	if _, id, _ := blockOf(said); id != nil {
-		*id = e.block.id
-		b := e.read(ev.Payload)
-		b.end(said, ev.Time)
-		return said
-	}
-	fails := func(of agentevents.Opt[agentevents.ErrorInfo]) agentevents.Opt[agentevents.ErrorInfo] {
-		if !of.OK {
-			return agentevents.Some(agentevents.ErrorInfo{Message: "no reason given"})
-		}
-		return agentevents.Some(agentevents.ErrorInfo{Code: of.V.Code, Message: of.V.Message})
-	}
-	switch p := ev.Payload.(type) {
-	case *agentevents.RunStarted:
-		if isInput(p.Inputs) {
-			said.(*agentevents.RunStarted).Inputs = p.Inputs
-		}
-	case *agentevents.RunCompleted:
-		said.(*agentevents.RunCompleted).Outputs = p.Outputs
-	case *agentevents.RunFailed:
-		said.(*agentevents.RunFailed).Error = fails(p.Error)
-	case *agentevents.StepStarted:
-		said.(*agentevents.StepStarted).StepID = p.StepID
-	case *agentevents.StepEnded:
-		said.(*agentevents.StepEnded).StepID = p.StepID
-	case *agentevents.AgentStarted:
-		said.(*agentevents.AgentStarted).Task = p.Task
-	case *agentevents.AgentEnded:
-		said := said.(*agentevents.AgentEnded)
-		if said.Outcome = agentevents.OutcomeConverged; p.Error.OK {
-			said.Outcome, said.Error = agentevents.OutcomeAborted, fails(p.Error)
-		} else {
-			said.StructuredOutput = p.StructuredOutput
-		}
-	case *agentevents.StatePatched:
-		said := said.(*agentevents.StatePatched)
-		if row.Type == "STATE_SNAPSHOT" {
-			said.Op, said.Value = agentevents.PatchSet, p.Value
-		} else if list := patches(patchOf(p)); len(list) == 1 {
-			*said = list[0]
-		}
-	case *agentevents.ToolReturned:
-		said := said.(*agentevents.ToolReturned)
-		said.CallID, said.Status, said.Result = e.block.id, agentevents.ToolStatusOK, resultOf(contentOf(p))
-		if said.ToolID = e.block.tool; p.OneEvent {
-			said.ToolID = p.ToolID
-		}
-	}
-	return said
+	return strings.TrimPrefix(rest, ",")
 }

@@ -83,29 +83,39 @@ var format = func() *wire.Format {
 	var (
 		message = func(says string) wire.Member { return need("messageId", says, idForm{}) }
 		callID  = need("toolCallId", "callId", idForm{})
-		thread  = need("threadId", "", threadForm{})
+		thread  = need("threadId", "", sideForm{func(d *Decoder) *string { return &d.thread }, func(e *Encoder) string { return e.s.thread }, nil})
 		runID   = need("runId", "/runId")
-		role    = func(words ...string) wire.Form { return roleForm{words} }
-		roles   = role("assistant", "developer", "system", "user")
-		outcome = func(word string) wire.Member { return may("outcome", "", outcomeForm(word)) }
-		fails   = need("message", "error/message", wire.Full{}).Or(func(_ *wire.Writer, dst []byte, _ *wire.Member) []byte {
-			return append(dst, `"no reason given"`...) // unsaid lists that the event has no error
+		role    = func(words ...string) wire.Form {
+			return sideForm{func(d *Decoder) *string { return &d.role }, nil, words}
+		}
+		roles = role(assistant, "developer", "system", "user")
+		tool  = sideForm{func(d *Decoder) *string { return &d.tool }, nil, nil}
+		usual = func(name string, value func(ev *agentevents.Event) string) wire.Member {
+			return need(name, "", keptForm{value})
+		}
+		cancel = usual("outcome", func(*agentevents.Event) string { return `{"type":"cancelled"}` })
+		name   = usual("name", func(ev *agentevents.Event) string { return jsonwire.Quote(ev.AgentID) })
+		result = usual("messageId", func(ev *agentevents.Event) string {
+			return jsonwire.Quote(ev.Payload.(*agentevents.ToolReturned).CallID + "-result")
+		})
+		fails = need("message", "error/message", wire.Full{}).Or(func(_ *wire.Writer, dst []byte, _ *wire.Member) []byte {
+			return append(dst, `"no reason given"`...) // the metadata say that the event has no error
 		})
 		code = may("code", "error/code")
 	)
 	const deltaKind, thinkKind, argsKind = agentevents.KindTextDelta, agentevents.KindAgentReasoningDelta, agentevents.KindToolArgumentsDelta
 	rows := []wire.Row{
-		row("RUN_STARTED", agentevents.KindRunStarted, thread, runID, may("input", "", inputForm{})),
+		row("RUN_STARTED", agentevents.KindRunStarted, thread, runID, may("input", "inputs", inputForm{})),
 		when(caseResumed, row("RUN_STARTED", agentevents.KindRunResumed, thread, runID)),
 		row("RUN_FINISHED", agentevents.KindRunCompleted, thread, runID, may("result", "outputs")),
 		when(outcomeInterrupt, row("RUN_FINISHED", agentevents.KindRunPaused, thread, runID)),
-		when(outcomeCancelled, row("RUN_FINISHED", agentevents.KindRunCancelled, thread, runID, outcome(outcomeCancelled))),
+		when(outcomeCancelled, row("RUN_FINISHED", agentevents.KindRunCancelled, thread, runID, cancel)),
 		row("RUN_ERROR", agentevents.KindRunFailed, fails, code),
 		row("STEP_STARTED", agentevents.KindStepStarted, need("stepName", "stepId", wire.Full{})),
 		row("STEP_FINISHED", agentevents.KindStepEnded, need("stepName", "stepId", wire.Full{})),
 		row("STATE_SNAPSHOT", agentevents.KindStatePatched, need("snapshot", "value")),
 		when("patch", row("STATE_DELTA", agentevents.KindStatePatched, need("delta", "", patchForm{}))),
-		row("SUBAGENT_STARTED", agentevents.KindAgentStarted, need("name", "", nameForm{}), may("description", "task"),
+		row("SUBAGENT_STARTED", agentevents.KindAgentStarted, name, may("description", "task"),
 			may("parentSubagentRunId", "/parentAgentId", parentForm{}), may("parentToolCallId", "/parentCallId", callForm{})),
 		row("SUBAGENT_FINISHED", agentevents.KindAgentEnded, may("result", "structuredOutput")),
 		row("SUBAGENT_ERROR", agentevents.KindAgentEnded, fails, code),
@@ -121,15 +131,15 @@ var format = func() *wire.Format {
 		read("THINKING_TEXT_MESSAGE_START", thinkKind),
 		read("THINKING_TEXT_MESSAGE_CONTENT", thinkKind, word("delta")),
 		read("THINKING_TEXT_MESSAGE_END", agentevents.KindAgentReasoned),
-		read("TOOL_CALL_START", argsKind, callID, need("toolCallName", "", toolForm{})),
+		read("TOOL_CALL_START", argsKind, callID, need("toolCallName", "", tool)),
 		delta("TOOL_CALL_ARGS", argsKind, callID, word("delta")),
-		read("TOOL_CALL_CHUNK", argsKind, may("toolCallId", "callId"), may("toolCallName", "", toolForm{}), may("delta", "delta")),
+		read("TOOL_CALL_CHUNK", argsKind, may("toolCallId", "callId"), may("toolCallName", "", tool), may("delta", "delta")),
 		row("TOOL_CALL_END", agentevents.KindToolCalled, callID),
-		row("TOOL_CALL_RESULT", agentevents.KindToolReturned, callID, need("messageId", "", resultIDForm{}), need("content", "result", contentForm{})),
+		row("TOOL_CALL_RESULT", agentevents.KindToolReturned, callID, result, need("content", "result", contentForm{})),
 	}
 	own := len(rows)
 	for info := range agentevents.Kinds() {
-		r := when(string(info.Kind), row("CUSTOM", info.Kind, need("name", "", customForm{}), need("value", "", valueForm{})))
+		r := when(string(info.Kind), row("CUSTOM", info.Kind, usual("name", func(ev *agentevents.Event) string { return jsonwire.Quote(custom + string(ev.Kind())) }), need("value", "", valueForm{})))
 		for i := range rows[:own] {
 			r.Reads = r.Reads || rows[i].Kind == info.Kind
 		}

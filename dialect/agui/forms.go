@@ -93,100 +93,56 @@ func (idForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte
 	return jsonwire.AppendString(dst, id), true
 }
 
-// A roleForm is the role of a message.
-type roleForm struct{ words []string }
-
-func (roleForm) Append(_ *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
-	return dst, false
+// A sideForm is a text that no field has: the decoder notes it.
+type sideForm struct {
+	to    func(d *Decoder) *string
+	write func(e *Encoder) string // nil writes nothing
+	words []string                // the allowed ones; none allows all
 }
 
-func (f roleForm) Parse(r *wire.Reader, _ any) (err error) {
-	role, err := r.S.String()
-	if decoderOf(r).role = role; err == nil && r.Strict && !slices.Contains(f.words, role) {
-		r.Break(RuleValue, jsonwire.Word(role)+" is not one of "+strings.Join(f.words, ", "))
+func (f sideForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
+	if f.write == nil {
+		return dst, false
 	}
-	return err
+	return jsonwire.AppendString(dst, f.write(encoderOf(w))), true
 }
 
-// A toolForm is the name of a tool.
-type toolForm struct{ roleForm }
-
-func (toolForm) Parse(r *wire.Reader, _ any) (err error) {
-	decoderOf(r).tool, err = r.S.String()
-	return err
-}
-
-// A threadForm is the thread of a run.
-type threadForm struct{}
-
-func (threadForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
-	return jsonwire.AppendString(dst, encoderOf(w).s.thread), true
-}
-
-func (threadForm) Parse(r *wire.Reader, _ any) (err error) {
-	decoderOf(r).thread, err = r.S.String()
+func (f sideForm) Parse(r *wire.Reader, _ any) error {
+	text, err := r.S.String()
+	if *f.to(decoderOf(r)) = text; err == nil && r.Strict && f.words != nil && !slices.Contains(f.words, text) {
+		r.Break(RuleValue, jsonwire.Word(text)+" is not one of "+strings.Join(f.words, ", "))
+	}
 	return err
 }
 
 // An inputForm is what the protocol calls the input of a run. Other inputs of a run are
 // in the metadata.
-type inputForm struct{}
+type inputForm struct{ wire.Value }
 
-func isInput(raw agentevents.JSON) bool {
-	return jsonwire.HasMember(string(raw), "threadId") && jsonwire.HasMember(string(raw), "runId") && jsonwire.HasMember(string(raw), "messages")
-}
-
-func (inputForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
-	inputs := w.Ev.Payload.(*agentevents.RunStarted).Inputs
-	if !isInput(inputs) {
-		return dst, false
+func (f inputForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	for _, name := range [...]string{"threadId", "runId", "messages"} {
+		if !jsonwire.HasMember(string(*at.(*agentevents.JSON)), name) {
+			return dst, false
+		}
 	}
-	return wire.Value{}.Append(w, dst, m, &inputs)
+	return f.Value.Append(w, dst, m, at)
 }
 
-func (inputForm) Parse(r *wire.Reader, _ any) error {
-	raw, err := r.S.Raw()
-	if err == nil && !isInput(agentevents.JSON(raw)) {
-		return wire.ErrMisfit
-	}
-	r.Ev.Payload.(*agentevents.RunStarted).Inputs = agentevents.JSON(raw)
-	return err
+// A keptForm is a value that no field has: another one than the usual is kept.
+type keptForm struct {
+	usual func(ev *agentevents.Event) string
 }
 
-// An outcomeForm is the outcome of a run that is no success. What else it says is kept.
-type outcomeForm string
-
-func (f outcomeForm) canonical() string { return `{"type":` + jsonwire.Quote(string(f)) + `}` }
-
-func (f outcomeForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+func (f keptForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
 	if raw := w.Use(m.Name); raw != "" {
 		return append(dst, raw...), true
 	}
-	return append(dst, f.canonical()...), true
+	return append(dst, f.usual(w.Ev)...), true
 }
 
-func (f outcomeForm) Parse(r *wire.Reader, _ any) error {
+func (f keptForm) Parse(r *wire.Reader, _ any) error {
 	raw, err := r.S.Raw()
-	keep(r, raw, f.canonical())
-	return err
-}
-
-// A nameForm is the name of a sub-agent: its id, if there is no other.
-type nameForm struct{}
-
-func (nameForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
-	if raw := w.Use(m.Name); raw != "" {
-		return append(dst, raw...), true
-	}
-	return jsonwire.AppendString(dst, w.Ev.AgentID), true
-}
-
-func (nameForm) Parse(r *wire.Reader, _ any) error {
-	from := r.S.Offset()
-	name, err := r.S.String()
-	if err == nil && name != r.Ev.AgentID {
-		r.KeepAs(r.S.Text()[from:r.S.Offset()])
-	}
+	keep(r, raw, f.usual(r.Ev))
 	return err
 }
 
@@ -210,27 +166,6 @@ func (f callForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]
 		id = b.id
 	}
 	return f.Value.Append(w, dst, m, &id)
-}
-
-// A resultIDForm is the id of the message that a result is: the call's with a suffix.
-type resultIDForm struct{}
-
-const resultSuffix = "-result"
-
-func (resultIDForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
-	if raw := w.Use(m.Name); raw != "" {
-		return append(dst, raw...), true
-	}
-	return jsonwire.AppendString(dst, encoderOf(w).block.id+resultSuffix), true
-}
-
-func (resultIDForm) Parse(r *wire.Reader, _ any) error {
-	from := r.S.Offset()
-	id, err := r.S.String()
-	if err == nil && id != r.Ev.Payload.(*agentevents.ToolReturned).CallID+resultSuffix {
-		r.KeepAs(r.S.Text()[from:r.S.Offset()])
-	}
-	return err
 }
 
 // A contentForm is the result of a call as a text: its JSON, or the text that it is.
@@ -264,7 +199,6 @@ func (contentForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([
 }
 
 func (contentForm) Parse(r *wire.Reader, at any) error {
-	from := r.S.Offset()
 	if r.S.Kind() == '[' {
 		raw, err := r.S.Raw()
 		*at.(*agentevents.JSON) = agentevents.JSON(raw)
@@ -274,25 +208,15 @@ func (contentForm) Parse(r *wire.Reader, at any) error {
 	content, err := r.S.String()
 	if err == nil {
 		*at.(*agentevents.JSON) = resultOf(content)
-		keep(r, r.S.Text()[from:r.S.Offset()], r.S.Text()[from:r.S.Offset()])
 	}
 	return err
 }
-
-// A customForm is the name of a CUSTOM line of ours.
-type customForm struct{ roleForm }
-
-func (customForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
-	return jsonwire.AppendString(dst, custom+string(w.Ev.Kind())), true
-}
-
-func (customForm) Parse(r *wire.Reader, _ any) error { return r.S.Skip() }
 
 // A valueForm is the whole payload.
 type valueForm struct{}
 
 func (valueForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
-	return append(dst, payloadOf(w)...), true
+	return append(dst, payloadOf(w, w.Ev)...), true
 }
 
 func (valueForm) Parse(r *wire.Reader, _ any) (err error) {
@@ -300,9 +224,10 @@ func (valueForm) Parse(r *wire.Reader, _ any) (err error) {
 	return err
 }
 
-// payloadOf returns the payload of the event that is written, as its native line has it.
-func payloadOf(w *wire.Writer) string {
-	line, err := w.Ev.AppendJSON(nil)
+// payloadOf returns the payload of an event, as its native line has it.
+func payloadOf(w *wire.Writer, ev *agentevents.Event) string {
+	whole := agentevents.Event{ID: "-", RunID: "-", Payload: ev.Payload}
+	line, err := whole.AppendJSON(nil)
 	if err != nil {
 		w.Fail(agentevents.RuleFieldJSON, "/payload", err.Error())
 		return "{}"
@@ -310,20 +235,20 @@ func payloadOf(w *wire.Writer) string {
 	return member(string(line), "payload")
 }
 
-// A restForm is the metadata: what the other members do not say of the payload, beside
-// what is kept of others.
+// A restForm is the metadata of others. Its member agentevents has what the other members
+// do not say of the payload.
 type restForm struct{}
 
 func (restForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
-	rest, others := encoderOf(w).unsaid(w), w.Kept(m.Name)
-	if rest != "" && (others == "" || jsonwire.IsObject(others)) {
-		dst = append(append(dst, `{"agentevents":`...), rest...)
-		for name, raw := range jsonwire.Members(w.Use(m.Name)) {
-			dst = append(append(jsonwire.AppendString(append(dst, ','), name), ':'), raw...)
-		}
-		return append(dst, '}'), true
+	rest, others := encoderOf(w).rest, w.Use(m.Name)
+	if rest == "" || others != "" && !jsonwire.IsObject(others) {
+		return append(dst, others...), others != ""
 	}
-	return append(dst, w.Use(m.Name)...), others != ""
+	dst = append(append(append(dst, `{"agentevents":{`...), rest...), '}')
+	if len(others) > len("{}") {
+		return append(append(dst, ','), others[1:]...), true
+	}
+	return append(dst, '}'), true
 }
 
 func (restForm) Parse(r *wire.Reader, _ any) error {

@@ -74,7 +74,7 @@ var golden = []dialecttest.Golden{
 	{Name: "result of a failed call", Lines: head +
 		`{"type":"TOOL_CALL_START","timestamp":1777971600500,"toolCallId":"c-1","toolCallName":"Bash"}` + "\n" +
 		`{"type":"TOOL_CALL_END","timestamp":1777971600500,"toolCallId":"c-1"}` + "\n" +
-		`{"type":"TOOL_CALL_RESULT","timestamp":1777971600750,"toolCallId":"c-1","messageId":"m-2","content":"exit status 1","metadata":{"agentevents":{"result":null,"status":"error","error":{"message":"exit status 1"}}},"role":"tool"}` + tail},
+		`{"type":"TOOL_CALL_RESULT","timestamp":1777971600750,"toolCallId":"c-1","messageId":"m-2","content":"exit status 1","metadata":{"agentevents":{"absent":["result"],"status":"error","error":{"message":"exit status 1"}}},"role":"tool"}` + tail},
 	{Name: "state", Lines: head +
 		`{"type":"STATE_SNAPSHOT","timestamp":1777971600250,"snapshot":{"tasks":{}}}` + "\n" +
 		`{"type":"STATE_DELTA","timestamp":1777971600500,"delta":[{"op":"add","path":"/tasks/open","value":[1.50]}]}` + "\n" +

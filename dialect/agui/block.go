@@ -44,8 +44,7 @@ type block struct {
 	start string // the line that opened it; for a decoder, until an event keeps it
 	begun bool   // of an encoder: START is written
 
-	held  []byte              // lines of arguments that wait for the name of the tool
-	waits []agentevents.Event // their events
+	waits []agentevents.Event // deltas of arguments that wait for the name of the tool
 }
 
 // blockOf returns what an event says of a block: its type, its id, and the piece if it is

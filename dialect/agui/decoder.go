@@ -2,6 +2,7 @@ package agui
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/agentevents/agentevents"
@@ -319,13 +320,14 @@ func merged(ev *agentevents.Event, plain bool, rest string) (agentevents.Payload
 			return nil, err
 		}
 		all = ""
+		gone := slices.Collect(jsonwire.Elements(member(rest, absent)))
 		for name, raw := range jsonwire.Members(member(string(line), "payload")) {
-			if !jsonwire.HasMember(rest, name) {
+			if !jsonwire.HasMember(rest, name) && !slices.Contains(gone, jsonwire.Quote(name)) {
 				all += "," + jsonwire.Quote(name) + ":" + raw
 			}
 		}
 		for name, raw := range jsonwire.Members(rest) {
-			if raw != "null" {
+			if name != absent {
 				all += "," + jsonwire.Quote(name) + ":" + raw
 			}
 		}

@@ -74,11 +74,14 @@ func (e *Encoder) begin(ev *agentevents.Event) {
 	e.s = streamOut{newStream(run, cmp.Or(strings.Clone(ev.SessionID), run)), map[blockKey]*block{}, map[string]bool{}}
 }
 
+// called is the role of a block of a call that has not returned.
+const called = "called"
+
 const afterEnd = "the run is over on the stream"
 
 // Append appends the lines of an event; see [dialect.Encoder].
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
-	before, was := "", e.s
+	before, was, left := "", e.s, streamOut{}
 	e.begins = false
 	_, resumes := ev.Payload.(*agentevents.RunResumed)
 	_, starts := ev.Payload.(*agentevents.RunStarted)
@@ -94,13 +97,28 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	case other || e.s.over && resumes:
 		e.begins = starts || resumes && known
 		if e.s.run != "" && !e.s.over {
-			before = e.close() + lineOf("RUN_ERROR", "", "", `,"message":"the log goes on with another run"`, true) + "\n"
+			left = e.s
+			before = lineOf("RUN_ERROR", "", "", `,"message":"the log goes on with another run"`, true) + "\n"
 		}
 		if e.begin(&ev); !e.begins {
 			before += e.runStarted() + "\n"
 		}
 	}
+	settle := func() { // the event has lines: the run of those before is over
+		if left.run != "" {
+			e.s, left = left, e.s
+			before = e.close("", true) + before
+			e.s = left
+		}
+		e.runs[e.s.run] = e.s.run != ""
+	}
 	key, fresh := e.enter(&ev)
+	if b := e.block; b != nil && b.typ == call && !b.begun && b.tool == "" && isDelta(ev.Kind()) { // it waits for the name
+		settle()
+		b.waits = append(b.waits, ev)
+		b.text = append(b.text, ev.Payload.(*agentevents.ToolArgumentsDelta).Delta...)
+		return e.frame(dst, before), nil
+	}
 	line, verbatim, err := e.w.Append(e.own[:0], &ev, (*document)(e))
 	e.own = line
 	if err != nil {
@@ -109,19 +127,12 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		}
 		return dst, err
 	}
-	if len(line) == 0 {
-		return e.frame(dst, before), nil
+	if len(line) == 0 { // it begins nothing
+		e.s = was
+		return dst, nil
 	}
-	e.runs[e.s.run] = e.s.run != ""
+	settle()
 	before += e.prepare(&ev, key, string(line))
-	if b := e.block; b != nil && !b.begun { // its tool has no name yet
-		if b.waits == nil {
-			e.w.Losses.Add(&ev, dialect.Made, "/"+string(Name), "the line that begins the call")
-		}
-		b.held, b.waits = append(b.held, line...), append(b.waits, ev)
-		b.text = append(b.text, ev.Payload.(*agentevents.ToolArgumentsDelta).Delta...)
-		return e.frame(dst, before), nil
-	}
 	e.everywhere(&ev, verbatim)
 	e.after(&ev, key, string(line))
 	return e.frame(dst, before+string(line)), nil
@@ -161,7 +172,7 @@ func (e *Encoder) enter(ev *agentevents.Event) (key blockKey, fresh bool) {
 	}
 	key = blockKey{typ, ev.AgentID, *id}
 	b := e.s.blocks[key]
-	if _, again := ev.Payload.(*agentevents.ToolCalled); b != nil && again && b.begun && b.held == nil && b.waits == nil && b.role == "called" {
+	if _, again := ev.Payload.(*agentevents.ToolCalled); b != nil && again && b.begun && b.role == called {
 		b = nil // the id names another call now
 	}
 	if b == nil {
@@ -214,8 +225,10 @@ func (e *Encoder) prepare(ev *agentevents.Event, key blockKey, line string) (bef
 		} else if !open && typ == "STEP_FINISHED" {
 			before = lineOf("STEP_STARTED", at, agent, `,"stepName":`+step, true) + "\n"
 		}
+	case "SUBAGENT_FINISHED", "SUBAGENT_ERROR":
+		before = e.close(agent, false)
 	case "RUN_FINISHED", "RUN_ERROR":
-		before = e.close()
+		before = e.close("", true)
 	}
 	b := e.block
 	if b == nil {
@@ -229,17 +242,25 @@ func (e *Encoder) prepare(ev *agentevents.Event, key blockKey, line string) (bef
 	if returned {
 		b.tool = one.ToolID
 	}
-	if !b.begun && (b.typ != call || b.tool != "" || !isDelta(ev.Kind())) {
+	if !b.begun {
 		b.begun, b.agent = true, agent
 		start := b.line("START", at, "", false)
 		if member(b.start, "type") == member(start, "type") && member(b.start, "subagentRunId") == agent && jsonwire.Text(member(b.start, b.idName())) == b.id {
 			start = b.start
 		}
-		before += start + "\n" + string(b.held)
+		before += start + "\n"
 		for i := range b.waits {
-			e.everywhere(&b.waits[i], false)
+			piece, verbatim, err := e.w.Append(nil, &b.waits[i], (*document)(e))
+			if err != nil {
+				e.w.Losses.Add(&b.waits[i], dialect.Dropped, "", "no line can carry it")
+				continue
+			}
+			before += string(piece)
+			if e.everywhere(&b.waits[i], verbatim); i == 0 {
+				e.w.Losses.Add(&b.waits[i], dialect.Made, "/"+string(Name), "the line that begins the call")
+			}
 		}
-		b.held, b.waits = nil, nil
+		b.waits = nil
 	}
 	if rest := e.fill(ev.Payload); rest != "" && !isDelta(ev.Kind()) {
 		before += b.line("", at, rest, true) + "\n"
@@ -258,11 +279,11 @@ func (e *Encoder) after(ev *agentevents.Event, key blockKey, line string) {
 		return
 	}
 	_, _, delta := blockOf(ev.Payload)
-	switch _, called := ev.Payload.(*agentevents.ToolCalled); {
+	switch _, calls := ev.Payload.(*agentevents.ToolCalled); {
 	case delta != nil:
 		b.text = append(b.text, *delta...)
-	case called:
-		b.role, b.text = "called", nil
+	case calls:
+		b.role, b.text = called, nil
 	default:
 		delete(e.s.blocks, key)
 	}
@@ -295,33 +316,38 @@ func (e *Encoder) everywhere(ev *agentevents.Event, verbatim bool) {
 	}
 }
 
-// close returns the lines that end what is open in the run.
-func (e *Encoder) close() (lines string) {
+// close returns the lines that end what is open, of the agent that its lines name so, or
+// of all.
+func (e *Encoder) close(agent string, all bool) (lines string) {
 	for _, key := range slices.SortedFunc(maps.Keys(e.s.blocks), func(a, b blockKey) int {
 		return cmp.Or(cmp.Compare(a.typ, b.typ), cmp.Compare(a.agent, b.agent), cmp.Compare(a.id, b.id))
 	}) {
 		b := e.s.blocks[key]
+		if !all && b.agent != agent {
+			continue
+		}
 		for i := range b.waits {
 			e.w.Losses.Add(&b.waits[i], dialect.Dropped, "", "the call did not come")
 		}
-		if b.begun && b.role != "called" {
+		if b.waits = nil; b.begun && b.role != called {
 			lines += b.line("END", "", "", true) + "\n"
+			delete(e.s.blocks, key)
 		}
-		delete(e.s.blocks, key)
 	}
 	for _, key := range slices.Sorted(maps.Keys(e.s.going)) {
 		step, isStep := strings.CutPrefix(key, "step ")
-		agent, name, _ := strings.Cut(step, "\x00")
-		switch quoted := jsonwire.Quote(agent); {
-		case !e.s.going[key]:
+		id, name, _ := strings.Cut(step, "\x00")
+		quoted := jsonwire.Quote(id)
+		if id == "" {
+			quoted = ""
+		}
+		switch {
+		case !e.s.going[key] || !all && (!isStep || quoted != agent):
 			continue
-		case !isStep:
-			lines += lineOf("SUBAGENT_FINISHED", "", quoted, "", true) + "\n"
-		default:
-			if agent == "" {
-				quoted = ""
-			}
+		case isStep:
 			lines += lineOf("STEP_FINISHED", "", quoted, `,"stepName":`+jsonwire.Quote(name), true) + "\n"
+		default:
+			lines += lineOf("SUBAGENT_FINISHED", "", quoted, "", true) + "\n"
 		}
 		e.s.going[key] = false
 	}
@@ -329,7 +355,7 @@ func (e *Encoder) close() (lines string) {
 }
 
 // End ends what is open. It does not end the run.
-func (e *Encoder) End(dst []byte) ([]byte, error) { return e.frame(dst, e.close()), nil }
+func (e *Encoder) End(dst []byte) ([]byte, error) { return e.frame(dst, e.close("", true)), nil }
 
 // frame appends lines, as frames if they are to be Server-Sent Events.
 func (e *Encoder) frame(dst []byte, lines string) []byte {
@@ -348,6 +374,9 @@ type document Encoder
 func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	e, p := (*Encoder)(d), w.Ev.Payload
 	if u, ok := p.(*agentevents.Unknown); ok && !isType(strings.TrimPrefix(string(u.Type), string(Name)+":")) {
+		if u.Raw == "" {
+			w.Lose(dialect.Made, "/payload", "null")
+		}
 		other := *w.Ev
 		other.Payload = &agentevents.Unknown{Type: "CUSTOM", Raw: agentevents.JSON(`{"name":` + jsonwire.Quote(custom+string(u.Type)) + `,"value":` + cmp.Or(string(u.Raw), "null") + `}`)}
 		w.Say(&other)
@@ -355,7 +384,7 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	if _, _, delta := blockOf(p); delta != nil && *delta == "" {
 		w.Lose(dialect.Dropped, "", "a delta without text")
 		return dst, nil
-	} else if delta != nil && e.block != nil && e.block.role == "called" {
+	} else if delta != nil && e.block != nil && e.block.role == called {
 		w.Lose(dialect.Dropped, "", "the arguments of the call are complete")
 		return dst, nil
 	}
@@ -466,22 +495,25 @@ func (e *Encoder) fill(p agentevents.Payload) string {
 	return ""
 }
 
-// unsaid returns the members of the payload that readers of a line lack, and null for
-// those that they make up.
+// unsaid returns the members of the payload that readers of a line lack. Those that they
+// make up are listed under absent.
 func (e *Encoder) unsaid(w *wire.Writer, line string) (rest string) {
 	list, err := e.reread(w.Ev.Payload, line)
 	if err != nil {
 		w.Fail(agentevents.RulePayload, "/payload", "readers refuse the line: "+err.Error())
 		return ""
 	}
-	own, said := payloadOf(w, w.Ev), ""
+	own, said, gone := payloadOf(w, w.Ev), "", ""
 	if len(list) == 1 {
 		said = payloadOf(w, &list[0])
 	}
 	for name := range jsonwire.Members(said) {
 		if !jsonwire.HasMember(own, name) {
-			rest += "," + jsonwire.Quote(name) + ":null"
+			gone += "," + jsonwire.Quote(name)
 		}
+	}
+	if gone != "" {
+		rest = `,"` + absent + `":[` + gone[1:] + "]"
 	}
 	for name, raw := range jsonwire.Members(own) {
 		if member(said, name) != raw {
@@ -490,3 +522,6 @@ func (e *Encoder) unsaid(w *wire.Writer, line string) (rest string) {
 	}
 	return strings.TrimPrefix(rest, ",")
 }
+
+// absent is the name, beside those of fields, of a list of fields that the payload lacks.
+const absent = "absent"

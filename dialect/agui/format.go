@@ -90,15 +90,13 @@ var format = func() *wire.Format {
 		}
 		roles = role(assistant, "developer", "system", "user")
 		tool  = sideForm{func(d *Decoder) *string { return &d.tool }, nil, nil}
-		usual = func(name string, value func(ev *agentevents.Event) string) wire.Member {
+		usual = func(name string, value func(ev *agentevents.Event, call string) string) wire.Member {
 			return need(name, "", keptForm{value})
 		}
-		cancel = usual("outcome", func(*agentevents.Event) string { return `{"type":"cancelled"}` })
-		name   = usual("name", func(ev *agentevents.Event) string { return jsonwire.Quote(ev.AgentID) })
-		result = usual("messageId", func(ev *agentevents.Event) string {
-			return jsonwire.Quote(ev.Payload.(*agentevents.ToolReturned).CallID + "-result")
-		})
-		fails = need("message", "error/message", wire.Full{}).Or(func(_ *wire.Writer, dst []byte, _ *wire.Member) []byte {
+		cancel = usual("outcome", func(*agentevents.Event, string) string { return `{"type":"cancelled"}` })
+		name   = usual("name", func(ev *agentevents.Event, _ string) string { return jsonwire.Quote(ev.AgentID) })
+		result = usual("messageId", func(_ *agentevents.Event, call string) string { return jsonwire.Quote(call + "-result") })
+		fails  = need("message", "error/message", wire.Full{}).Or(func(_ *wire.Writer, dst []byte, _ *wire.Member) []byte {
 			return append(dst, `"no reason given"`...) // the metadata say that the event has no error
 		})
 		code = may("code", "error/code")
@@ -139,7 +137,7 @@ var format = func() *wire.Format {
 	}
 	own := len(rows)
 	for info := range agentevents.Kinds() {
-		r := when(string(info.Kind), row("CUSTOM", info.Kind, usual("name", func(ev *agentevents.Event) string { return jsonwire.Quote(custom + string(ev.Kind())) }), need("value", "", valueForm{})))
+		r := when(string(info.Kind), row("CUSTOM", info.Kind, usual("name", func(ev *agentevents.Event, _ string) string { return jsonwire.Quote(custom + string(ev.Kind())) }), need("value", "", valueForm{})))
 		for i := range rows[:own] {
 			r.Reads = r.Reads || rows[i].Kind == info.Kind
 		}

@@ -1,6 +1,7 @@
 package agui
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -128,21 +129,27 @@ func (f inputForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([
 	return f.Value.Append(w, dst, m, at)
 }
 
-// A keptForm is a value that no field has: another one than the usual is kept.
+// A keptForm is a value that no field has: another one than the usual is kept. call is
+// the id of the call that a line returns.
 type keptForm struct {
-	usual func(ev *agentevents.Event) string
+	usual func(ev *agentevents.Event, call string) string
 }
 
 func (f keptForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
-	if raw := w.Use(m.Name); raw != "" {
-		return append(dst, raw...), true
+	raw, call := w.Use(m.Name), ""
+	if b := encoderOf(w).block; b != nil {
+		call = b.id
 	}
-	return append(dst, f.usual(w.Ev)...), true
+	return append(dst, cmp.Or(raw, f.usual(w.Ev, call))...), true
 }
 
 func (f keptForm) Parse(r *wire.Reader, _ any) error {
 	raw, err := r.S.Raw()
-	keep(r, raw, f.usual(r.Ev))
+	call := ""
+	if p, ok := r.Ev.Payload.(*agentevents.ToolReturned); ok {
+		call = p.CallID
+	}
+	keep(r, raw, f.usual(r.Ev, call))
 	return err
 }
 

@@ -182,14 +182,20 @@ func (e *Encoder) enter(ev *agentevents.Event) (key blockKey, fresh bool) {
 		}
 		e.s.blocks[key] = b
 	}
-	if p, ok := ev.Payload.(*agentevents.ToolCalled); ok && !b.begun {
-		b.tool = p.ToolID
+	switch p := ev.Payload.(type) {
+	case *agentevents.ToolCalled:
+		if !b.begun {
+			b.tool = p.ToolID
+		}
+	case *agentevents.ToolReturned:
+		if b.tool == "" && (p.OneEvent || b.waits != nil) {
+			b.tool = p.ToolID
+		}
+	case *agentevents.MessageCreated:
+		b.role = p.Message.From
 	}
 	if b.tool == "" && typ == call {
 		b.tool = jsonwire.Text(member(b.start, "toolCallName"))
-	}
-	if p, ok := ev.Payload.(*agentevents.MessageCreated); ok {
-		b.role = p.Message.From
 	}
 	e.block = b
 	return key, fresh
@@ -235,12 +241,9 @@ func (e *Encoder) prepare(ev *agentevents.Event, key blockKey, line string) (bef
 		return before
 	}
 	one, returned := ev.Payload.(*agentevents.ToolReturned)
-	if returned && (!one.OneEvent || b.begun) {
+	if returned && (b.role == called || !one.OneEvent && !b.begun && b.waits == nil) {
 		b.begun = true
 		return before
-	}
-	if returned {
-		b.tool = one.ToolID
 	}
 	if !b.begun {
 		b.begun, b.agent = true, agent

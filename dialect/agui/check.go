@@ -1,11 +1,32 @@
 package agui
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
+
+// texts are the members that are texts on each line that has one.
+var texts = strings.Fields(`name source code description protocolVersion threadId runId parentRunId parentMessageId subagentRunId parentSubagentRunId
+	parentToolCallId messageId toolCallId toolCallName activityType subtype entityId encryptedValue role message delta stepName`)
+
+// shape says how the value of a member begins: with " { or [, as all but null (!), or in
+// any way (0).
+func shape(typ, name string) byte {
+	switch {
+	case name == "messages", name == "patch", name == "usage", name == "delta" && typ == "STATE_DELTA":
+		return '['
+	case slices.Contains(texts, name):
+		return '"'
+	case name == "metadata", name == "input", name == "outcome", name == "content" && typ == "ACTIVITY_SNAPSHOT":
+		return '{'
+	case name == "result":
+		return '!'
+	}
+	return 0
+}
 
 // check checks a line against the rules of the protocol.
 func (d *Decoder) check(ev *agentevents.Event, line string) error {
@@ -24,12 +45,30 @@ func (d *Decoder) check(ev *agentevents.Event, line string) error {
 		needs = "subagentRunId"
 	}
 	for name := range strings.FieldsSeq(needs) {
-		name, list := strings.CutSuffix(name, "[")
-		switch raw := member(line, name); {
-		case raw == "":
+		if !jsonwire.HasMember(line, name) {
 			return refuse(RuleRequired, "/"+name, "is required")
-		case list && raw[0] != '[', !list && r.Type != "CUSTOM" && r.Type != "RAW" && name != "content" && raw[0] != '"':
+		}
+	}
+	for name, raw := range jsonwire.Members(line) {
+		if want := shape(r.Type, name); want == '!' && raw == "null" || want != 0 && want != '!' && raw[0] != want {
 			return refuse(RuleValue, "/"+name, "is "+jsonwire.Describe(raw))
+		}
+		if name == "role" && r.Type == "TOOL_CALL_RESULT" && raw != `"tool"` {
+			return refuse(RuleValue, "/role", jsonwire.Word(jsonwire.Text(raw))+" is not tool")
+		}
+		for _, need := range [...]string{"threadId", "runId", "messages"} {
+			if name == "input" && !jsonwire.HasMember(raw, need) {
+				return refuse(RuleRequired, "/input/"+need, "is required")
+			}
+		}
+	}
+	if raw := member(line, "outcome"); raw != "" && strings.HasPrefix(r.Type, "RUN") {
+		word := jsonwire.Text(member(raw, "type"))
+		if !slices.Contains([]string{"success", outcomeInterrupt, outcomeCancelled}, word) {
+			return refuse(RuleValue, "/outcome/type", jsonwire.Word(word)+" is not one of success, interrupt, cancelled")
+		}
+		if word == outcomeInterrupt && !strings.HasPrefix(member(raw, "interrupts"), "[{") {
+			return refuse(RuleRequired, "/outcome/interrupts", "has none")
 		}
 	}
 	if detail := d.order(ev, line); detail != "" {

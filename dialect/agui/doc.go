@@ -37,7 +37,8 @@
 // # The member agentevents of metadata
 //
 // The protocol's metadata are free. A line that does not say all of its event's payload
-// has the rest there: {"metadata":{"agentevents":{"status":"error"}}}. A line that
+// has the rest there: {"metadata":{"agentevents":{"status":"error"}}}. Fields that readers
+// of the line make up, and the payload lacks, are listed under "absent". A line that
 // stands for no event, because only the protocol needs it, says "made" in its place: the
 // text of a block that had no deltas, the end of what is open when its run ends. The
 // decoder makes no event of it.

@@ -43,11 +43,10 @@ var opens = map[string]blockType{
 	"TEXT_MESSAGE_START": text, "REASONING_MESSAGE_START": reasoning, "TOOL_CALL_START": call, "THINKING_TEXT_MESSAGE_START": reasoning,
 }
 
-// others are the types without a row, with the members that they need. One with a
-// bracket is a list.
+// others are the types without a row, with the members that they need.
 var others = map[string]string{
-	"MESSAGES_SNAPSHOT": "messages[", "ACTIVITY_SNAPSHOT": "messageId activityType content", "ACTIVITY_DELTA": "messageId activityType patch[",
-	"RAW": "event", "CUSTOM": "name value", "STATE_DELTA": "delta[", "REASONING_START": "messageId", "REASONING_END": "messageId",
+	"MESSAGES_SNAPSHOT": "messages", "ACTIVITY_SNAPSHOT": "messageId activityType content", "ACTIVITY_DELTA": "messageId activityType patch",
+	"RAW": "event", "CUSTOM": "name value", "STATE_DELTA": "delta", "REASONING_START": "messageId", "REASONING_END": "messageId",
 	"REASONING_ENCRYPTED_VALUE": "subtype entityId encryptedValue", "THINKING_START": "", "THINKING_END": "",
 }
 
@@ -105,7 +104,7 @@ var format = func() *wire.Format {
 	rows := []wire.Row{
 		row("RUN_STARTED", agentevents.KindRunStarted, thread, runID, may("input", "inputs", inputForm{})),
 		when(caseResumed, row("RUN_STARTED", agentevents.KindRunResumed, thread, runID)),
-		row("RUN_FINISHED", agentevents.KindRunCompleted, thread, runID, may("result", "outputs")),
+		row("RUN_FINISHED", agentevents.KindRunCompleted, thread, runID, may("result", "outputs", resultForm{})),
 		when(outcomeInterrupt, row("RUN_FINISHED", agentevents.KindRunPaused, thread, runID)),
 		when(outcomeCancelled, row("RUN_FINISHED", agentevents.KindRunCancelled, thread, runID, cancel)),
 		row("RUN_ERROR", agentevents.KindRunFailed, fails, code),
@@ -115,7 +114,7 @@ var format = func() *wire.Format {
 		when("patch", row("STATE_DELTA", agentevents.KindStatePatched, need("delta", "", patchForm{}))),
 		row("SUBAGENT_STARTED", agentevents.KindAgentStarted, name, may("description", "task"),
 			may("parentSubagentRunId", "/parentAgentId", parentForm{}), may("parentToolCallId", "/parentCallId", callForm{})),
-		row("SUBAGENT_FINISHED", agentevents.KindAgentEnded, may("result", "structuredOutput")),
+		row("SUBAGENT_FINISHED", agentevents.KindAgentEnded, may("result", "structuredOutput", resultForm{})),
 		row("SUBAGENT_ERROR", agentevents.KindAgentEnded, fails, code),
 		read("TEXT_MESSAGE_START", deltaKind, message("blockId"), may("role", "", roles)),
 		delta("TEXT_MESSAGE_CONTENT", deltaKind, message("blockId"), word("delta")),

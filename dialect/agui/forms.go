@@ -129,6 +129,16 @@ func (f inputForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([
 	return f.Value.Append(w, dst, m, at)
 }
 
+// A resultForm is a result, which is not null: the metadata can say it.
+type resultForm struct{ wire.Value }
+
+func (f resultForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	if *at.(*agentevents.JSON) == "null" {
+		return dst, false
+	}
+	return f.Value.Append(w, dst, m, at)
+}
+
 // A keptForm is a value that no field has: another one than the usual is kept. call is
 // the id of the call that a line returns.
 type keptForm struct {
@@ -262,9 +272,6 @@ func (restForm) Parse(r *wire.Reader, _ any) error {
 	raw, err := r.S.Raw()
 	if err != nil {
 		return err
-	}
-	if !jsonwire.IsObject(raw) && r.Strict {
-		r.Break(RuleValue, "is not an object")
 	}
 	own, others := "", ""
 	for name, value := range jsonwire.Members(raw) {

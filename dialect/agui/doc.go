@@ -24,7 +24,7 @@
 //	CUSTOM "agentevents.KIND"   the kind; its value is the payload
 //
 // The lines that only open a message or a call, TEXT_MESSAGE_START and the like, are no
-// events. Chunks are read as what they stand for, and so are the THINKING types of
+// events, nor are pieces without text. Chunks are read as what they stand for, and so are the THINKING types of
 // earlier versions, whose blocks get ids. All other types (ACTIVITY, MESSAGES_SNAPSHOT,
 // RAW, foreign CUSTOM, REASONING_START and _END, later types) become an
 // [agentevents.Unknown]. So does a STATE_DELTA with an operation that no patch says:

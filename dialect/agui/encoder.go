@@ -81,6 +81,9 @@ const afterEnd = "the run is over on the stream"
 
 // Append appends the lines of an event; see [dialect.Encoder].
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
+	if ev.RunID == "" && ev.Payload != nil {
+		return dst, &agentevents.RuleError{Rule: RuleRequired, Kind: ev.Kind(), EventID: ev.ID, Sequence: ev.Sequence, Pointer: "/runId", Detail: "is required"}
+	}
 	before, was, left := "", e.s, streamOut{}
 	e.begins = false
 	_, resumes := ev.Payload.(*agentevents.RunResumed)

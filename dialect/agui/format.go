@@ -113,7 +113,7 @@ var format = func() *wire.Format {
 		row("STATE_SNAPSHOT", agentevents.KindStatePatched, need("snapshot", "value")),
 		when("patch", row("STATE_DELTA", agentevents.KindStatePatched, need("delta", "", patchForm{}))),
 		row("SUBAGENT_STARTED", agentevents.KindAgentStarted, name, may("description", "task"),
-			may("parentSubagentRunId", "/parentAgentId", parentForm{}), may("parentToolCallId", "/parentCallId", callForm{})),
+			may("parentSubagentRunId", "/parentAgentId", parentForm{}), may("parentToolCallId", "/parentCallId")),
 		row("SUBAGENT_FINISHED", agentevents.KindAgentEnded, may("result", "structuredOutput", resultForm{})),
 		row("SUBAGENT_ERROR", agentevents.KindAgentEnded, fails, code),
 		read("TEXT_MESSAGE_START", deltaKind, message("blockId"), may("role", "", roles)),

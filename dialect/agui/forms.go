@@ -173,18 +173,6 @@ func (f parentForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) (
 	return f.Value.Append(w, dst, m, at)
 }
 
-// A callForm is the call that spawned a sub-agent.
-type callForm struct{ wire.Value }
-
-func (f callForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	id := *at.(*string)
-	if b := encoderOf(w).s.blocks[blockKey{call, w.Ev.ParentAgentID, id}]; b != nil && b.id != id {
-		w.Lose(dialect.Altered, "/parentCallId", "the id is unique in the run")
-		id = b.id
-	}
-	return f.Value.Append(w, dst, m, &id)
-}
-
 // A contentForm is the result of a call as a text: its JSON, or the text that it is.
 type contentForm struct{}
 

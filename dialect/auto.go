@@ -78,6 +78,9 @@ func (a *Auto) detect(line []byte) (Name, error) {
 		detect = Detect
 	}
 	name := detect(text)
+	if name == KAOS && a.framed && a.last == AGUI { // a field beside the data
+		name = AGUI
+	}
 	if name == KAOS && frame && !a.framed && a.last != "" && !beginsFrame(text) {
 		frame = false
 		return a.last, &agentevents.LineError{Err: errStray}

@@ -106,7 +106,7 @@ func (d *Decoder) order(ev *agentevents.Event, line string) string {
 		}
 	case strings.HasPrefix(r.Type, "STEP_"):
 		name := jsonwire.Text(member(line, "stepName"))
-		if open, _ := going("step " + ev.AgentID + "\x00" + name); open == (r.Type == "STEP_STARTED") {
+		if open, _ := going(stepKey(ev.AgentID, line)); open == (r.Type == "STEP_STARTED") {
 			return "the step " + jsonwire.BriefName(name) + is(open)
 		}
 	case r.Type == "REASONING_START", r.Type == "REASONING_END":

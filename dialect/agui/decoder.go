@@ -86,20 +86,23 @@ func (d *Decoder) Decode(dst []agentevents.Event, text []byte) ([]agentevents.Ev
 			return dst, nil
 		}
 	}
-	typ, id := jsonwire.Text(member(line, "type")), ""
+	if d.chunk == nil && d.s.run != "" { // as mostly
+		return d.line(dst, line)
+	}
+	typ, before := jsonwire.Text(member(line, "type")), ""
 	if b := d.chunk; b != nil {
 		prefix, name, _ := b.typ.words()
-		if id = jsonwire.Text(member(line, name)); typ != prefix+"_CHUNK" || id != "" && id != b.id {
-			var err error
-			if dst, err = d.End(dst); err != nil {
-				return dst, err
-			}
+		if id := jsonwire.Text(member(line, name)); typ != prefix+"_CHUNK" || id != "" && id != b.id {
+			d.chunk, before = nil, b.line("END", "", "", false)
 		}
 	}
 	if _, opens := opens[typ]; d.s.run == "" && types[typ] && typ != "RUN_STARTED" && !opens && !d.r.Strict {
 		run := dialect.DerivedID(line, 0, 1)
+		before = lineOf("RUN_STARTED", "", "", `,"threadId":"`+run+`","runId":"`+run+`"`, false)
+	}
+	if before != "" {
 		var err error
-		if dst, err = d.line(dst, lineOf("RUN_STARTED", "", "", `,"threadId":"`+run+`","runId":"`+run+`"`, false)); err != nil {
+		if dst, err = d.line(dst, before); err != nil {
 			return dst, err
 		}
 	}
@@ -204,7 +207,7 @@ func (d *Decoder) apply(ev *agentevents.Event, line string) (said bool, err erro
 		}
 		return true, nil
 	}
-	s.settle(r.Type, jsonwire.Text(member(line, "stepName")), ev)
+	s.settle(r.Type, line, ev)
 	kind := r.Row.Kind
 	if byAgent(kind) && ev.AgentID == "" {
 		if ev.AgentID = s.main; !s.named {
@@ -292,12 +295,16 @@ func (d *Decoder) block(typ blockType, id, delta *string, ev *agentevents.Event,
 	return said
 }
 
+// stepKey names the step of a line among what is going on.
+func stepKey(agent, line string) string {
+	return "step " + agent + "\x00" + jsonwire.Text(member(line, "stepName"))
+}
+
 // settle notes what begins and ends with a line.
-func (s *stream) settle(typ, step string, ev *agentevents.Event) {
-	key := "step " + ev.AgentID + "\x00" + step
+func (s *stream) settle(typ, line string, ev *agentevents.Event) {
 	switch typ {
 	case "STEP_STARTED", "STEP_FINISHED":
-		s.going[key] = typ == "STEP_STARTED"
+		s.going[stepKey(ev.AgentID, line)] = typ == "STEP_STARTED"
 	case "SUBAGENT_STARTED", "SUBAGENT_FINISHED", "SUBAGENT_ERROR":
 		s.going[ev.AgentID] = typ == "SUBAGENT_STARTED"
 	case "RUN_FINISHED", "RUN_ERROR":

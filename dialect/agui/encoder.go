@@ -77,83 +77,84 @@ func (e *Encoder) begin(ev *agentevents.Event) {
 // called is the role of a block of a call that has not returned.
 const called = "called"
 
-const afterEnd = "the run is over on the stream"
-
 // Append appends the lines of an event; see [dialect.Encoder].
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if ev.RunID == "" && ev.Payload != nil {
 		return dst, &agentevents.RuleError{Rule: RuleRequired, Kind: ev.Kind(), EventID: ev.ID, Sequence: ev.Sequence, Pointer: "/runId", Detail: "is required"}
 	}
-	before, was, left := "", e.s, streamOut{}
-	e.begins = false
-	_, resumes := ev.Payload.(*agentevents.RunResumed)
-	_, starts := ev.Payload.(*agentevents.RunStarted)
-	other := e.s.run != ev.RunID || e.s.run == ""
-	switch known := e.runs[ev.RunID]; {
-	case ev.Payload != nil && known && (other || e.s.over) && !(resumes && (e.s.over || !other)):
-		e.w.Losses.Add(&ev, dialect.Dropped, "", afterEnd)
-		if other {
-			e.w.Losses.Every(&ev, dialect.Dropped, "/runId", afterEnd)
-		}
+	was := e.s
+	before, begins, dropped := e.turn(&ev)
+	if dropped {
 		return dst, nil
-	case other && plainType(ev.Payload) && e.s.run == "": // it begins nothing
-	case other || e.s.over && resumes:
-		e.begins = starts || resumes && known
-		if e.s.run != "" && !e.s.over {
-			left = e.s
-			before = lineOf("RUN_ERROR", "", "", `,"message":"the log goes on with another run"`, true) + "\n"
-		}
-		if e.begin(&ev); !e.begins {
-			before += e.runStarted() + "\n"
-		}
-	}
-	settle := func() { // the event has lines: the run of those before is over
-		if left.run != "" {
-			e.s, left = left, e.s
-			before = e.close("", true) + before
-			e.s = left
-		}
-		e.runs[e.s.run] = e.s.run != ""
 	}
 	key, fresh := e.enter(&ev)
-	if b := e.block; b != nil && b.typ == call && !b.begun && b.tool == "" && isDelta(ev.Kind()) { // it waits for the name
-		settle()
-		b.waits = append(b.waits, ev)
-		b.text = append(b.text, ev.Payload.(*agentevents.ToolArgumentsDelta).Delta...)
+	waits := e.block != nil && e.block.typ == call && !e.block.begun && e.block.tool == "" && isDelta(ev.Kind())
+	var line []byte
+	var verbatim bool
+	if !waits {
+		var err error
+		line, verbatim, err = e.w.Append(e.own[:0], &ev, (*document)(e))
+		if e.own = line; err != nil || len(line) == 0 {
+			if e.s = was; fresh {
+				delete(e.s.blocks, key)
+			}
+			return dst, err
+		}
+	}
+	if begins && was.run != "" && !was.over {
+		now := e.s
+		e.s = was
+		before = e.close("", true) + lineOf("RUN_ERROR", "", "", `,"message":"the log goes on with another run"`, true) + "\n" + before
+		e.s = now
+	}
+	e.runs[e.s.run] = e.s.run != ""
+	if waits {
+		e.block.waits = append(e.block.waits, ev)
+		e.block.text = append(e.block.text, ev.Payload.(*agentevents.ToolArgumentsDelta).Delta...)
 		return e.frame(dst, before), nil
 	}
-	line, verbatim, err := e.w.Append(e.own[:0], &ev, (*document)(e))
-	e.own = line
-	if err != nil {
-		if e.s = was; fresh {
-			delete(e.s.blocks, key)
-		}
-		return dst, err
-	}
-	if len(line) == 0 { // it begins nothing
-		e.s = was
-		return dst, nil
-	}
-	settle()
-	before += e.prepare(&ev, key, string(line))
+	before += e.prepare(&ev, string(line))
 	e.everywhere(&ev, verbatim)
 	e.after(&ev, key, string(line))
 	return e.frame(dst, before+string(line)), nil
 }
 
-// runStarted returns the line that begins a run whose start is no event.
-func (e *Encoder) runStarted() string {
-	return lineOf("RUN_STARTED", "", "", `,"threadId":`+jsonwire.Quote(e.s.thread)+`,"runId":`+jsonwire.Quote(e.s.run), true)
+// turn begins the run of an event, if the stream is not in it, and returns the line for
+// it, if that is not the event's. An event of a run that is over is dropped.
+func (e *Encoder) turn(ev *agentevents.Event) (before string, begins, dropped bool) {
+	_, resumes := ev.Payload.(*agentevents.RunResumed)
+	_, starts := ev.Payload.(*agentevents.RunStarted)
+	known, other := e.runs[ev.RunID], e.s.run != ev.RunID
+	e.begins = false
+	switch {
+	case ev.Payload == nil, !other && !e.s.over:
+	case known && (other && !e.s.over || !resumes):
+		e.w.Losses.Add(ev, dialect.Dropped, "", afterEnd)
+		if other {
+			e.w.Losses.Every(ev, dialect.Dropped, "/runId", afterEnd)
+		}
+		dropped = true
+	case e.s.run == "" && isOther(ev.Payload): // a line of a type of nobody begins nothing
+	default:
+		e.begin(ev)
+		if begins, e.begins = true, starts || resumes && known; !e.begins {
+			before = lineOf("RUN_STARTED", "", "", `,"threadId":`+jsonwire.Quote(e.s.thread)+`,"runId":`+jsonwire.Quote(e.s.run), true) + "\n"
+		}
+	}
+	return before, begins, dropped
 }
 
-// plainType reports whether an event is a line of a type that the protocol does not have.
-func plainType(p agentevents.Payload) bool {
+const afterEnd = "the run is over on the stream"
+
+// isOther reports whether an event is a line of a type that the protocol does not have.
+func isOther(p agentevents.Payload) bool {
 	u, ok := p.(*agentevents.Unknown)
-	typ := ""
-	if ok {
-		typ = strings.TrimPrefix(string(u.Type), string(Name)+":")
-	}
-	return ok && !types[typ] && isType(typ)
+	return ok && isType(typeOf(u)) && !types[typeOf(u)]
+}
+
+// typeOf returns the type of the line of an unknown kind.
+func typeOf(u *agentevents.Unknown) string {
+	return strings.TrimPrefix(string(u.Type), string(Name)+":")
 }
 
 // isType reports whether a word looks like a type of the protocol.
@@ -224,12 +225,16 @@ func (e *Encoder) unique(typ blockType, id string) string {
 }
 
 // prepare returns the lines that the protocol needs before the line of an event.
-func (e *Encoder) prepare(ev *agentevents.Event, key blockKey, line string) (before string) {
-	at, agent, typ := member(line, "timestamp"), member(line, "subagentRunId"), jsonwire.Text(member(line, "type"))
+func (e *Encoder) prepare(ev *agentevents.Event, line string) (before string) {
+	b, typ := e.block, e.w.Type()
+	if b != nil && b.begun && isDelta(ev.Kind()) || b == nil && !strings.HasPrefix(typ, "RUN_") && !strings.HasPrefix(typ, "S") { // as mostly
+		return ""
+	}
+	at, agent := member(line, "timestamp"), member(line, "subagentRunId")
 	switch typ {
 	case "STEP_STARTED", "STEP_FINISHED":
 		step := member(line, "stepName")
-		if open := e.s.going["step "+jsonwire.Text(agent)+"\x00"+jsonwire.Text(step)]; open && typ == "STEP_STARTED" {
+		if open := e.s.going[stepKey(jsonwire.Text(agent), line)]; open && typ == "STEP_STARTED" {
 			before = lineOf("STEP_FINISHED", at, agent, `,"stepName":`+step, true) + "\n"
 		} else if !open && typ == "STEP_FINISHED" {
 			before = lineOf("STEP_STARTED", at, agent, `,"stepName":`+step, true) + "\n"
@@ -239,7 +244,6 @@ func (e *Encoder) prepare(ev *agentevents.Event, key blockKey, line string) (bef
 	case "RUN_FINISHED", "RUN_ERROR":
 		before = e.close("", true)
 	}
-	b := e.block
 	if b == nil {
 		return before
 	}
@@ -279,7 +283,7 @@ func (e *Encoder) prepare(ev *agentevents.Event, key blockKey, line string) (bef
 
 // after notes the line of an event.
 func (e *Encoder) after(ev *agentevents.Event, key blockKey, line string) {
-	e.s.settle(jsonwire.Text(member(line, "type")), jsonwire.Text(member(line, "stepName")), ev)
+	e.s.settle(e.w.Type(), line, ev)
 	b := e.block
 	if b == nil {
 		return
@@ -379,7 +383,7 @@ type document Encoder
 
 func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	e, p := (*Encoder)(d), w.Ev.Payload
-	if u, ok := p.(*agentevents.Unknown); ok && !isType(strings.TrimPrefix(string(u.Type), string(Name)+":")) {
+	if u, ok := p.(*agentevents.Unknown); ok && !isType(typeOf(u)) {
 		if u.Raw == "" {
 			w.Lose(dialect.Made, "/payload", "null")
 		}

@@ -250,8 +250,12 @@ func (restForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byt
 		return append(dst, others...), others != ""
 	}
 	dst = append(append(append(dst, `{"agentevents":{`...), rest...), '}')
-	if len(others) > len("{}") {
-		return append(append(dst, ','), others[1:]...), true
+	for name, raw := range jsonwire.Members(others) {
+		if name == "agentevents" {
+			w.Lose(dialect.Dropped, "/"+string(Name)+"/metadata/agentevents", "the rest of the payload takes its place")
+			continue
+		}
+		dst = append(append(jsonwire.AppendString(append(dst, ','), name), ':'), raw...)
 	}
 	return append(dst, '}'), true
 }

@@ -35,9 +35,9 @@ type Encoder struct {
 	numbers dialect.Numbers
 	block   *block  // of the event that is written
 	begins  bool    // that event begins a run of the stream
-	check   Decoder // reads origins
+	check   Decoder // reads lines as readers of those before do
 	rest    string  // what the line lacks of the payload
-	own     []byte
+	own     []byte  // the line of the event; its memory is used again
 }
 
 // A streamOut is what an encoder knows of the run under way.
@@ -214,10 +214,7 @@ func (e *Encoder) unique(typ blockType, id string) string {
 		kind = "call "
 	}
 	own := id
-	if own == "" {
-		own = "block"
-	}
-	for n := 2; e.s.used[kind+own] || own == "block" && n == 2; n++ {
+	for n := 1; own == "" || e.s.used[kind+own]; n++ {
 		own = cmp.Or(id, "block") + "~" + strconv.Itoa(n)
 	}
 	e.s.used[kind+own] = true

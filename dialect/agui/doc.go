@@ -52,10 +52,11 @@
 //
 // # One run at a time
 //
-// A stream has one run at a time, and nothing after its end. The encoder drops later
-// events of a run, and ends a run with RUN_ERROR when another one begins: write
-// interleaved runs with an encoder for each. A run without a session has its own id for
-// the thread.
+// A stream has one run at a time, and nothing after its end. The encoder writes runs that
+// a log interleaves one after the other: lines wait until the runs before have ended. It
+// drops the events of a run that has ended; a run.resumed begins it again. A run that
+// never ends gets a RUN_ERROR, which is no event, when others wait. A run without a
+// session has its own id for the thread.
 //
 // # Extra members
 //

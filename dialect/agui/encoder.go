@@ -22,16 +22,19 @@ type EncoderOptions struct {
 
 // An Encoder writes events as AG-UI lines. It implements [dialect.Encoder]. It must not be
 // used concurrently. Its memory grows with the number of runs, and with the blocks and
-// calls of one.
+// calls of those that have not ended.
 //
 // It writes the lines that the protocol needs around those of the events: see the
 // documentation of the package. Deltas of arguments wait for the call, because a call
-// begins with the name of its tool.
+// begins with the name of its tool. The lines of a run wait for the end of the runs that
+// began before it: up to 64 MiB, then the one under way ends with an error.
 type Encoder struct {
 	o       EncoderOptions
 	w       wire.Writer
-	s       streamOut
-	runs    map[string]bool // that had a line
+	s       *streamOut            // of the event that is written
+	streams map[string]*streamOut // by run
+	queue   []*streamOut          // runs that have not ended, or wait; the first one is under way
+	waiting int                   // length of the lines that wait
 	numbers dialect.Numbers
 	block   *block  // of the event that is written
 	begins  bool    // that event begins a run of the stream
@@ -45,7 +48,12 @@ type streamOut struct {
 	stream
 	blocks map[blockKey]*block // open ones, and calls that have not returned
 	used   map[string]bool     // ids of messages and calls
+	lines  string              // that wait for the end of the runs before
 }
+
+// maxWaiting is the highest number of bytes that wait for the end of a run. It is given up
+// when there are more.
+const maxWaiting = 64 << 20
 
 // A blockKey names a block among events.
 type blockKey struct {
@@ -57,8 +65,7 @@ var _ dialect.Encoder = (*Encoder)(nil)
 
 // NewEncoder returns an encoder.
 func NewEncoder(o EncoderOptions) *Encoder {
-	e := &Encoder{o: o, w: wire.Writer{F: format}, runs: map[string]bool{}}
-	e.begin(&agentevents.Event{})
+	e := &Encoder{o: o, w: wire.Writer{F: format}, streams: map[string]*streamOut{}}
 	e.check.runs, e.check.r.F, e.check.r.Doc = map[string]bool{}, format, &e.check
 	return e
 }
@@ -68,83 +75,108 @@ func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
 // Losses returns the losses so far. See [dialect.Encoder].
 func (e *Encoder) Losses() []dialect.Loss { return e.w.Losses.List() }
 
-// begin begins the run of an event.
-func (e *Encoder) begin(ev *agentevents.Event) {
-	run := strings.Clone(ev.RunID)
-	e.s = streamOut{newStream(run, cmp.Or(strings.Clone(ev.SessionID), run)), map[blockKey]*block{}, map[string]bool{}}
-}
-
 // called is the role of a block of a call that has not returned.
 const called = "called"
+
+// newStreamOut returns the stream of a run.
+func newStreamOut(run, session string) *streamOut {
+	return &streamOut{stream: newStream(run, cmp.Or(session, run)), blocks: map[blockKey]*block{}, used: map[string]bool{}}
+}
 
 // Append appends the lines of an event; see [dialect.Encoder].
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if ev.RunID == "" && ev.Payload != nil {
 		return dst, &agentevents.RuleError{Rule: RuleRequired, Kind: ev.Kind(), EventID: ev.ID, Sequence: ev.Sequence, Pointer: "/runId", Detail: "is required"}
 	}
-	was := e.s
-	before, begins, dropped := e.turn(&ev)
-	if dropped {
+	before, begins := e.turn(&ev)
+	if e.s.over {
+		e.w.Losses.Add(&ev, dialect.Dropped, "", "the run is over")
 		return dst, nil
 	}
 	key, fresh := e.enter(&ev)
-	waits := e.block != nil && e.block.typ == call && !e.block.begun && e.block.tool == "" && isDelta(ev.Kind())
-	var line []byte
-	var verbatim bool
-	if !waits {
-		var err error
-		line, verbatim, err = e.w.Append(e.own[:0], &ev, (*document)(e))
-		if e.own = line; err != nil || len(line) == 0 {
-			if e.s = was; fresh {
-				delete(e.s.blocks, key)
-			}
-			return dst, err
+	if b := e.block; b != nil && b.typ == call && !b.begun && b.tool == "" && isDelta(ev.Kind()) { // it waits for the name
+		b.waits = append(b.waits, ev)
+		b.text = append(b.text, ev.Payload.(*agentevents.ToolArgumentsDelta).Delta...)
+		return e.emit(dst, before, begins), nil
+	}
+	line, verbatim, err := e.w.Append(e.own[:0], &ev, (*document)(e))
+	if e.own = line; err != nil || len(line) == 0 {
+		if fresh {
+			delete(e.s.blocks, key)
 		}
-	}
-	if begins && was.run != "" && !was.over {
-		now := e.s
-		e.s = was
-		before = e.close("", true) + lineOf("RUN_ERROR", "", "", `,"message":"the log goes on with another run"`, true) + "\n" + before
-		e.s = now
-	}
-	e.runs[e.s.run] = e.s.run != ""
-	if waits {
-		e.block.waits = append(e.block.waits, ev)
-		e.block.text = append(e.block.text, ev.Payload.(*agentevents.ToolArgumentsDelta).Delta...)
-		return e.frame(dst, before), nil
+		return dst, err
 	}
 	before += e.prepare(&ev, string(line))
 	e.everywhere(&ev, verbatim)
 	e.after(&ev, key, string(line))
-	return e.frame(dst, before+string(line)), nil
+	return e.emit(dst, before+string(line), begins), nil
 }
 
-// turn begins the run of an event, if the stream is not in it, and returns the line for
-// it, if that is not the event's. An event of a run that is over is dropped.
-func (e *Encoder) turn(ev *agentevents.Event) (before string, begins, dropped bool) {
+// turn makes the stream of the event's run the one that is written. It returns the line
+// that begins it, if that is not the event's.
+func (e *Encoder) turn(ev *agentevents.Event) (before string, begins bool) {
 	_, resumes := ev.Payload.(*agentevents.RunResumed)
 	_, starts := ev.Payload.(*agentevents.RunStarted)
-	known, other := e.runs[ev.RunID], e.s.run != ev.RunID
-	e.begins = false
-	switch {
-	case ev.Payload == nil, !other && !e.s.over:
-	case known && (other && !e.s.over || !resumes):
-		e.w.Losses.Add(ev, dialect.Dropped, "", afterEnd)
-		if other {
-			e.w.Losses.Every(ev, dialect.Dropped, "/runId", afterEnd)
-		}
-		dropped = true
-	case e.s.run == "" && isOther(ev.Payload): // a line of a type of nobody begins nothing
+	e.s, e.begins = e.streams[ev.RunID], false
+	switch known := e.s != nil; {
+	case known && !(e.s.over && resumes):
+	case ev.Payload == nil, len(e.streams) == 0 && isOther(ev.Payload): // it begins nothing
+		e.s = newStreamOut("", "")
 	default:
-		e.begin(ev)
-		if begins, e.begins = true, starts || resumes && known; !e.begins {
+		e.s = newStreamOut(strings.Clone(ev.RunID), strings.Clone(ev.SessionID))
+		if begins, e.begins = true, starts || known; !e.begins {
 			before = lineOf("RUN_STARTED", "", "", `,"threadId":`+jsonwire.Quote(e.s.thread)+`,"runId":`+jsonwire.Quote(e.s.run), true) + "\n"
 		}
 	}
-	return before, begins, dropped
+	return before, begins
 }
 
-const afterEnd = "the run is over on the stream"
+// emit appends lines of the run that is written, or lets them wait until the runs before
+// have ended. begins says that they are the first ones.
+func (e *Encoder) emit(dst []byte, lines string, begins bool) []byte {
+	if begins {
+		e.streams[e.s.run] = e.s
+		e.queue = append(e.queue, e.s)
+	}
+	if e.s.run == "" || e.s == e.queue[0] {
+		dst = e.frame(dst, lines)
+	} else if e.s.lines += lines; e.waiting+len(lines) > maxWaiting {
+		dst = e.giveUp(dst)
+	} else {
+		e.waiting += len(lines)
+	}
+	for len(e.queue) > 0 && e.queue[0].over {
+		e.queue[0].blocks, e.queue[0].used = nil, nil
+		if e.queue = e.queue[1:]; len(e.queue) > 0 {
+			next := e.queue[0]
+			dst = e.frame(dst, next.lines)
+			e.waiting, next.lines = max(0, e.waiting-len(next.lines)), ""
+		}
+	}
+	return dst
+}
+
+// giveUp appends the lines that end the run under way, which has not ended.
+func (e *Encoder) giveUp(dst []byte) []byte {
+	e.s = e.queue[0]
+	lines := e.close("", true) + lineOf("RUN_ERROR", "", "", `,"message":"the log goes on with another run"`, true) + "\n"
+	e.s.over = true
+	return e.frame(dst, lines)
+}
+
+// End ends what is open. It does not end the last run.
+func (e *Encoder) End(dst []byte) ([]byte, error) {
+	for len(e.queue) > 1 {
+		dst = e.giveUp(dst)
+		e.s = newStreamOut("", "")
+		dst = e.emit(dst, "", false)
+	}
+	if len(e.queue) == 1 {
+		e.s = e.queue[0]
+		dst = e.frame(dst, e.close("", true))
+	}
+	return dst, nil
+}
 
 // isOther reports whether an event is a line of a type that the protocol does not have.
 func isOther(p agentevents.Payload) bool {
@@ -361,9 +393,6 @@ func (e *Encoder) close(agent string, all bool) (lines string) {
 	return lines
 }
 
-// End ends what is open. It does not end the run.
-func (e *Encoder) End(dst []byte) ([]byte, error) { return e.frame(dst, e.close("", true)), nil }
-
 // frame appends lines, as frames if they are to be Server-Sent Events.
 func (e *Encoder) frame(dst []byte, lines string) []byte {
 	if !e.o.SSE {
@@ -482,7 +511,7 @@ var errContext = errors.New("the line is part of several")
 func (e *Encoder) reread(p agentevents.Payload, line string) ([]agentevents.Event, error) {
 	e.check.s = e.s.stream
 	clear(e.check.runs)
-	e.check.runs[e.s.run] = e.runs[e.s.run]
+	e.check.runs[e.s.run] = e.streams[e.s.run] != nil
 	e.check.s.open, e.check.s.tools, e.check.s.going = map[string]*block{}, map[string]string{}, map[string]bool{}
 	if b := e.block; b != nil {
 		read := *b

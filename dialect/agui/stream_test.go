@@ -131,9 +131,22 @@ func TestLosses(t *testing.T) {
 		_, losses := encode(t, agui.EncoderOptions{}, hard[name])
 		require.Equal(t, want, texts(losses), name)
 	}
-	both := together(dialecttest.StandardRun("run-1"), dialecttest.StandardRun("run-2"))
-	_, losses := encode(t, agui.EncoderOptions{}, both)
-	require.Contains(t, texts(losses), "dropped  /runId", "events of the run that another one ended")
+}
+
+// Runs that a log interleaves are written one after the other, whole, also if one does not
+// end.
+func TestInterleavedRuns(t *testing.T) {
+	first, second := dialecttest.StandardRun("run-1"), dialecttest.StandardRun("run-2")
+	for n, both := range [][]agentevents.Event{together(first, second), together(first[:len(first)-1], second)} {
+		alone, _ := encode(t, agui.EncoderOptions{}, first[:len(first)-n])
+		if n == 1 {
+			alone += `{"type":"RUN_ERROR","message":"the log goes on with another run","metadata":{"agentevents":"made"}}` + "\n"
+		}
+		other, _ := encode(t, agui.EncoderOptions{}, second[:len(first)-n])
+		lines, _ := encode(t, agui.EncoderOptions{}, both)
+		require.Equal(t, alone+other, lines)
+		require.Len(t, decode(t, agui.Options{Strict: true}, lines), len(both))
+	}
 }
 
 // Real streams of another implementation are read as what happened, keep the rules, and

@@ -22,7 +22,7 @@ import (
 // that never returns is dropped and listed. Where an event lacks a required
 // member, the encoder makes it up from the log so far and lists it: the agent's
 // current step, its totals, the time since its start. Agents without an id are named
-// after their nodes ([dialect.Names]). It keeps a few numbers for every agent of every run.
+// after their nodes ([dialect.Names]), and end when these fail. It keeps a few numbers for every agent of every run.
 type Encoder struct {
 	w       wire.Writer
 	agents  map[agentKey]*agentState
@@ -44,6 +44,7 @@ type agentState struct {
 	totals  agentevents.Totals
 	refused int // refusals without a call in totals.ToolCalls: their lines look like calls
 	started time.Time
+	open    bool // it has started and not ended
 }
 
 // NewEncoder returns an encoder.
@@ -70,8 +71,18 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 type document Encoder
 
 func (*document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
-	if _, ok := w.Ev.Payload.(*agentevents.ToolCalled); ok {
+	switch p := w.Ev.Payload.(type) {
+	case *agentevents.ToolCalled:
 		return dst, nil
+	case *agentevents.NodeFailed:
+		if !encoderOf(w).a.open || w.Ev.AgentID != "" {
+			break
+		}
+		w.Lose(dialect.Altered, "", "written as the end of the node's agent")
+		w.Lose(dialect.Made, "/payload/outcome", "a failed node aborts its agent")
+		end := *w.Ev
+		end.Payload = &agentevents.AgentEnded{Outcome: agentevents.OutcomeAborted, Error: agentevents.Some(p.Error)}
+		w.Say(&end)
 	}
 	return w.Line(dst, format.Row(w.Ev.Kind()))
 }
@@ -134,10 +145,12 @@ func (e *Encoder) remember(ev *agentevents.Event, a *agentState) {
 	}
 	switch p := ev.Payload.(type) {
 	case *agentevents.AgentStarted:
-		a.totals, a.refused, a.started = agentevents.Totals{}, 0, ev.Time
+		a.totals, a.refused, a.started, a.open = agentevents.Totals{}, 0, ev.Time, true
 		if a.stepped {
 			a.from = a.step + 1
 		}
+	case *agentevents.AgentEnded, *agentevents.NodeFailed:
+		a.open = false
 	case *agentevents.AgentTransition:
 		a.steppedAt(ev)
 	case *agentevents.ToolReturned:

@@ -96,6 +96,9 @@
 // events anew ([dialect.Numbers]) and keeps a number that differs as an extra
 // member.
 //
+// A line behind the end of its agent or run that is marked late has the member late, which
+// KAOS does not have.
+//
 // # What the vocabulary has no place for
 //
 // The event's extra member "kaos" is an object with everything of the line that

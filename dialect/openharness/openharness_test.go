@@ -461,9 +461,9 @@ func TestFailedAgents(t *testing.T) {
 		end  agentevents.AgentEnded
 		want string
 	}{
-		{agentevents.AgentEnded{Outcome: agentevents.OutcomeAborted, Result: "half"}, `"agent:error","nodeId":"coder","runId":"coder","timestamp":1767517322500,"errorType":"aborted","message":"half"`},
+		{agentevents.AgentEnded{Outcome: agentevents.OutcomeAborted, Result: "half"}, `"agent:error","nodeId":"coder","runId":"coder","timestamp":1767517322500,"errorType":"aborted","message":"half","outcome":"aborted","result":"half"`},
 		{agentevents.AgentEnded{Error: agentevents.Some(agentevents.ErrorInfo{Code: "rate_limit", Message: "slow down", Details: `{"n":1}`})},
-			`"agent:error","nodeId":"coder","runId":"coder","timestamp":1767517322500,"errorType":"rate_limit","message":"slow down","details":{"n":1}`},
+			`"agent:error","nodeId":"coder","runId":"coder","timestamp":1767517322500,"errorType":"rate_limit","message":"slow down","details":{"n":1},"outcome":"aborted"`},
 		{agentevents.AgentEnded{Outcome: agentevents.OutcomePartial, Result: "half"},
 			`"agent:complete","nodeId":"coder","runId":"coder","timestamp":1767517322500,"result":"half","usage":{"inputTokens":0,"outputTokens":0},"durationMs":0,"numTurns":0`},
 	} {

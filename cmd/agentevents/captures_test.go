@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents"
+)
+
+// testdata/turns.stream.jsonl is a capture of two turns, of which the first fails. In it a
+// sub-agent works; its last words come when it has ended.
+
+// imported returns the native log of a capture: of the first turn, or of both.
+func imported(t *testing.T, turns int) string {
+	t.Helper()
+	const capture = "testdata/turns.stream.jsonl"
+	text, err := os.ReadFile(capture)
+	require.NoError(t, err)
+	lines := bytes.SplitAfter(text, []byte("\n"))
+	if turns == 1 {
+		end := slices.IndexFunc(lines, func(line []byte) bool { return bytes.Contains(line, []byte(`{"type":"result"`)) })
+		lines = lines[:end+1]
+	}
+	file := filepath.Join(t.TempDir(), "capture.jsonl")
+	require.NoError(t, os.WriteFile(file, bytes.Join(lines, nil), 0o666))
+	got := exec("", "import", "claude", file)
+	require.Equal(t, result{out: got.out}, got)
+	return got.out
+}
+
+// converted returns a log in another format, and what the command lists.
+func converted(t *testing.T, to, log string) (out, losses string) {
+	t.Helper()
+	got := exec(log, "convert", "--to", to, "-")
+	require.Equal(t, exitOK, got.code, got.err)
+	return got.out, got.err
+}
+
+// folded returns the snapshot of a log with one run.
+func folded(t *testing.T, log string) *agentevents.RunSnapshot {
+	t.Helper()
+	got := exec(log, "fold", "-")
+	require.Equal(t, exitOK, got.code, got.err)
+	s := new(agentevents.RunSnapshot)
+	require.NoError(t, json.Unmarshal([]byte(got.out), s))
+	return s
+}
+
+// What is clean stays clean in each format, and after the way back.
+func TestCapturesStayClean(t *testing.T) {
+	log := imported(t, 2)
+	require.Equal(t, result{}, exec(log, "check", "-"))
+	for _, to := range []string{"kahn", "multiagent", "kaos", "kaos:sse", "openharness", "openwop", "openwop:v1", "openwop:v2"} {
+		out, _ := converted(t, to, log)
+		require.Equal(t, exitOK, exec(out, "check", "-").code, to)
+		back, _ := converted(t, "native", out)
+		require.Equal(t, exitOK, exec(back, "check", "-").code, to)
+		again, _ := converted(t, to, back)
+		require.Equal(t, out, again, to)
+	}
+}
+
+// An agent that ended with an error has ended in an Open-Harness log too, with one error
+// and what it used. A sub-agent's part is not added to that of its parent.
+func TestCapturesOfFailedAgents(t *testing.T) {
+	for turns := range 2 {
+		log := imported(t, turns+1)
+		out, losses := converted(t, "openharness", log)
+		require.Contains(t, losses, "altered: agent.ended the event: written as agent:error with an outcome")
+		want, got := folded(t, log), folded(t, out)
+		require.Equal(t, want.Status, got.Status)
+		require.Equal(t, want.Usage.CostUSD, got.Usage.CostUSD)
+		require.Equal(t, want.Usage.Usage, got.Usage.Usage)
+		a, b := want.Agents["claude"], got.Agents["claude"]
+		require.True(t, b.Ended)
+		require.Equal(t, turns+1, b.Attempts)
+		require.Equal(t, a.Outcome, b.Outcome)
+		require.Equal(t, a.Error, b.Error)
+		require.Equal(t, a.NumTurns, b.NumTurns)
+		require.Equal(t, 1, b.Errors)
+		require.True(t, b.Duration.OK)
+		require.Len(t, got.Agents, 2)
+		for id, agent := range got.Agents {
+			require.Equal(t, want.Agents[id].ParentAgentID, agent.ParentAgentID)
+		}
+	}
+}

@@ -91,3 +91,38 @@ func TestCapturesOfFailedAgents(t *testing.T) {
 		}
 	}
 }
+
+// What the agents of a capture wrote, thought and used is in a KAOS log.
+func TestCapturesInKAOS(t *testing.T) {
+	for turns := range 2 {
+		log := imported(t, turns+1)
+		out, losses := converted(t, "kaos", log)
+		require.Contains(t, out, `"content":"Someone must look.","type":"thinking_delta"}`)
+		for _, text := range []string{"I send someone.", "It is in parse.go."} {
+			require.Contains(t, out, `"content":"`+text+`","type":"text_delta"}`)
+		}
+		require.NotContains(t, losses, "agent.text the event: no counterpart")
+		want, got := folded(t, log), folded(t, out)
+		require.Equal(t, want.Usage.Usage.InputTokens, got.Usage.Usage.InputTokens)
+		require.Equal(t, want.Usage.Usage.OutputTokens, got.Usage.Usage.OutputTokens)
+		require.Equal(t, want.Usage.CostUSD, got.Usage.CostUSD)
+	}
+}
+
+// What a document requires and no event says is 0, and listed.
+func TestCapturesListMadeUpZeros(t *testing.T) {
+	out, losses := converted(t, "openharness", imported(t, 2))
+	require.Contains(t, out, `"numTurns":0`)
+	require.Contains(t, losses, "made up: agent.ended /payload/numTurns (once,")
+	out, losses = converted(t, "kahn", `{"id":"1","sequence":0,"timestamp":"2026-02-01T10:00:00Z","type":"agent.toolReturned","runId":"r","agentId":"a","schemaVersion":"1.0","payload":{"callId":"c","toolId":"t","status":"ok"}}`+"\n")
+	require.Contains(t, out, `"duration_s":0.0`)
+	require.Contains(t, losses, "made up: agent.toolReturned /payload/durationMs: 0: no call came before")
+}
+
+// A tree says of no agent that it did not start if its document has no starts.
+func TestCapturesInOpenWOP(t *testing.T) {
+	out, _ := converted(t, "openwop", imported(t, 2))
+	tree := exec(out, "tree", "-").out
+	require.NotContains(t, tree, "not started")
+	require.Contains(t, tree, "claude")
+}

@@ -78,11 +78,8 @@ func (*document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 		if !encoderOf(w).a.open || w.Ev.AgentID != "" {
 			break
 		}
-		w.Lose(dialect.Altered, "", "written as the end of the node's agent")
 		w.Lose(dialect.Made, "/payload/outcome", "a failed node aborts its agent")
-		end := *w.Ev
-		end.Payload = &agentevents.AgentEnded{Outcome: agentevents.OutcomeAborted, Error: agentevents.Some(p.Error)}
-		w.Say(&end)
+		w.SayAs(&agentevents.AgentEnded{Outcome: agentevents.OutcomeAborted, Error: agentevents.Some(p.Error)}, "written as the end of the node's agent")
 	}
 	return w.Line(dst, format.Row(w.Ev.Kind()))
 }

@@ -57,7 +57,8 @@ func TestCapturesStayClean(t *testing.T) {
 	log := imported(t, 2)
 	require.Equal(t, result{}, exec(log, "check", "-"))
 	for _, to := range []string{"kahn", "multiagent", "kaos", "kaos:sse", "openharness", "openwop", "openwop:v1", "openwop:v2"} {
-		out, _ := converted(t, to, log)
+		out, losses := converted(t, to, log)
+		require.NotContains(t, losses, "normalised", "all documents allow the ids")
 		require.Equal(t, exitOK, exec(out, "check", "-").code, to)
 		back, _ := converted(t, "native", out)
 		require.Equal(t, exitOK, exec(back, "check", "-").code, to)

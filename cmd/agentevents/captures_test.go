@@ -127,3 +127,35 @@ func TestCapturesInOpenWOP(t *testing.T) {
 	require.NotContains(t, tree, "not started")
 	require.Contains(t, tree, "claude")
 }
+
+// Two executions of a node: the first one's agent fails, the second one's does not.
+const openHarnessLog = `{"type":"flow:start","timestamp":1767517322000,"flowName":"f"}
+{"type":"node:start","nodeId":"build","runId":"x1","timestamp":1767517322100}
+{"type":"agent:start","nodeId":"build","runId":"x1","timestamp":1767517322200,"sessionId":"s1","prompt":"Build it"}
+{"type":"agent:tool","nodeId":"build","runId":"x1","timestamp":1767517322300,"toolName":"Bash","toolInput":{"c":"make"},"toolOutput":"no","durationMs":50,"error":"exit 2"}
+{"type":"agent:error","nodeId":"build","runId":"x1","timestamp":1767517322400,"errorType":"error_max_turns","message":"too many"}
+{"type":"node:error","nodeId":"build","runId":"x1","timestamp":1767517322500,"error":"too many"}
+{"type":"node:start","nodeId":"build","runId":"x2","timestamp":1767517323100}
+{"type":"agent:start","nodeId":"build","runId":"x2","timestamp":1767517323200,"sessionId":"s2","prompt":"Build it"}
+{"type":"agent:tool","nodeId":"build","runId":"x2","timestamp":1767517323300,"toolName":"Bash","toolInput":{"c":"make"},"toolOutput":"ok","durationMs":50}
+{"type":"agent:complete","nodeId":"build","runId":"x2","timestamp":1767517323400,"result":"Built","usage":{"inputTokens":3,"outputTokens":4},"durationMs":200,"numTurns":1}
+{"type":"node:complete","nodeId":"build","runId":"x2","timestamp":1767517323500,"output":"Built"}
+{"type":"flow:complete","timestamp":1767517324000,"flowName":"f","status":"complete"}
+`
+
+// Agents that only an execution identifies have the name of their node in other formats.
+func TestAgentsOfNodesInOtherFormats(t *testing.T) {
+	for _, to := range []string{"kahn", "kaos", "openwop", "openwop:v1", "openwop:v2"} {
+		out, _ := converted(t, to, openHarnessLog)
+		require.Equal(t, exitOK, exec(out, "check", "-").code, to)
+		s := folded(t, out)
+		require.Len(t, s.Agents, 2, to)
+		for id, agent := range map[string]*agentevents.AgentSnapshot{"build": s.Agents["build"], "build-2": s.Agents["build-2"]} {
+			require.NotNil(t, agent, "%s: %s", to, id)
+			require.Equal(t, 1, agent.ToolCalls, "%s: %s", to, id)
+			if agent.Started {
+				require.True(t, agent.Ended, "%s: %s", to, id)
+			}
+		}
+	}
+}

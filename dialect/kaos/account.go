@@ -12,6 +12,7 @@ import (
 // An account is what the lines so far say of an agent's texts and of what it used.
 type account struct {
 	parent string
+	open   bool              // it has started and not ended
 	blocks []block           // of which there are deltas
 	told   bool              // by usage_observed lines of this attempt
 	before agentevents.Usage // by the ends of earlier attempts
@@ -61,7 +62,7 @@ func (e *Encoder) note(ev *agentevents.Event) *agentevents.UsageObserved {
 		e.above(ev.RunID, a, costing(p.Usage, p.CostUSD))
 	case *agentevents.AgentStarted:
 		a := e.account(ev.RunID, ev.AgentID)
-		a.parent, a.told, a.blocks = strings.Clone(ev.ParentAgentID), false, nil
+		a.parent, a.open, a.told, a.blocks = strings.Clone(ev.ParentAgentID), true, false, nil
 	case *agentevents.AgentEnded:
 		a := e.account(ev.RunID, ev.AgentID)
 		all, models := p.Usage.V, len(p.ModelUsage) > 0
@@ -89,7 +90,7 @@ func (e *Encoder) note(ev *agentevents.Event) *agentevents.UsageObserved {
 			a.below = plus(a.below, used, 1)
 		}
 		e.above(ev.RunID, a, a.below)
-		a.below, a.blocks = agentevents.Usage{}, nil
+		a.below, a.blocks, a.open = agentevents.Usage{}, nil, false
 		if untold {
 			cost := used.CostUSD
 			used.CostUSD = agentevents.Opt[float64]{}

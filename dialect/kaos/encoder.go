@@ -37,7 +37,7 @@ type EncoderOptions struct {
 // about, the same for its start and its end, and as its parent the span in which it
 // begins: that of the call that spawns the agent, or of the agent's latest open step or
 // turn, or of the agent. The end of a span gets the time since its start; an event without
-// SessionID its run's id; an agent without an id that of its node.
+// SessionID its run's id; an agent without an id that of its node, with which it ends if that fails.
 //
 // The memory of an Encoder grows with the number of runs, of open spans and of
 // different losses. It forgets the oldest open spans, but never one of the
@@ -105,6 +105,9 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	}
 	if out, err = e.append(out, &ev); err != nil {
 		return dst, err
+	}
+	if _, failed := ev.Payload.(*agentevents.NodeFailed); failed {
+		e.account(ev.RunID, ev.AgentID).open = false
 	}
 	return out, nil
 }
@@ -192,6 +195,10 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	case *agentevents.AgentReasoned:
 		if p.Reasoning != "" {
 			w.SayAs(&agentevents.AgentReasoningDelta{BlockID: p.BlockID, Delta: p.Reasoning, Verbosity: p.Verbosity, TokenCount: p.TokenCount}, "written as one delta")
+		}
+	case *agentevents.NodeFailed:
+		if e.ofNode && w.Ev.NodeRunID != "" && e.account(w.Ev.RunID, w.Ev.AgentID).open {
+			w.SayAs(&agentevents.AgentEnded{Error: agentevents.Some(p.Error)}, "written as the end of the node's agent")
 		}
 	}
 	row := format.Row(w.Ev.Kind())

@@ -138,6 +138,9 @@ func (s *runState) derive(ctx *reentry.Call, ev *Event, sub *subject, head strin
 		t.AgentID, t.NodeID, t.NodeRunID, t.SpanID, t.ParentSpanID, t.Step = key, "", "", "", "", Opt[int]{}
 	case ev.AgentID == "" && ev.NodeRunID == "": // the span of its start names the agent
 		t.SpanID, t.ParentSpanID = "", key
+		if a := sub.agent; a != nil && a.SpanID != "" {
+			t.ParentSpanID = a.SpanID // it may have a name by now
+		}
 	}
 	if t.Phase == "" && s.m.inPhase(t.WorkflowID) {
 		t.WorkflowID = "" // agent events inside a phase carry it; answers and model calls need not
@@ -194,7 +197,7 @@ func (s *runState) derive(ctx *reentry.Call, ev *Event, sub *subject, head strin
 		return true, refused, err
 	}
 	err = join(err, s.deliver(ctx, &t, &tsub, "", &cleaner{}, done))
-	sub.agent = s.m.find(sub.key) // the transition may be the agent's first event
+	s.m.identify(sub, ev) // the transition may be the agent's first event, or name it
 	err = join(err, s.deliver(ctx, ev, sub, head, &c, done))
 	done.recorded = true
 	return true, nil, err

@@ -339,6 +339,9 @@ func (e *Emitter) openRuns() []*runState {
 // delivered. A run that has ended takes no more than what may follow its end (rule
 // terminal-last), not even run.resumed.
 //
+// The snapshot of a run that has begun needs a NextSequence. Snapshots in the form of the
+// resume specification have none.
+//
 // Each sink that is a [Resumer] gets a copy of the snapshot before any event. When
 // a required one fails, the run is closed again and Resume returns a [*SinkError].
 func (e *Emitter) Resume(snapshot *RunSnapshot) (*Run, error) {
@@ -350,6 +353,9 @@ func (e *Emitter) Resume(snapshot *RunSnapshot) (*Run, error) {
 	}
 	if snapshot.RunID == "" {
 		return nil, errors.New("agentevents: Resume needs a snapshot with a run id")
+	}
+	if snapshot.NextSequence == 0 && snapshot.begun() {
+		return nil, fmt.Errorf("agentevents: Resume: the snapshot of run %s does not say where its log goes on (NextSequence): new events would be lost as repeated ones; package resume takes the position from its caller", jsonwire.Brief(snapshot.RunID))
 	}
 	m := snapshot.machine(e.opts.Lifecycle) // takes its time when the snapshot is large
 	s, err := e.reopen(m, snapshot.SessionID)

@@ -833,3 +833,17 @@ func TestMisroutedCommandsAreRejected(t *testing.T) {
 		require.Equal(t, c.given, given, "the caller's payload stays")
 	}
 }
+
+// A snapshot in the form of the resume specification has no position in the log.
+func TestResumeWithoutAPosition(t *testing.T) {
+	em, err := NewEmitter(EmitterOptions{})
+	require.NoError(t, err)
+	s := &RunSnapshot{RunState: RunState{RunID: "r"}, Status: RunStatusPaused, NodeStatus: map[string]NodeStatus{"n": NodeStatusRunning}}
+	_, err = em.Resume(s)
+	require.ErrorContains(t, err, `the snapshot of run "r" does not say where its log goes on (NextSequence)`)
+	s.NextSequence = 7
+	_, err = em.Resume(s)
+	require.NoError(t, err)
+	_, err = em.Resume(&RunSnapshot{RunState: RunState{RunID: "new"}})
+	require.NoError(t, err)
+}

@@ -150,6 +150,9 @@ func (f *Fold) wake(s *RunSnapshot) {
 func (m *machine) index(s *RunSnapshot) {
 	m.paused, m.cancelling, m.sessionOver, m.sessionStatus = s.Paused, s.Cancelling, !s.SessionEndedAt.IsZero(), s.SessionStatus
 	for _, a := range m.agents {
+		if a.SpanID != "" {
+			put(&m.bySpan, a.SpanID, a)
+		}
 		if a.firm() {
 			m.ordered++
 		}

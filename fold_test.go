@@ -499,11 +499,11 @@ var kindEffects = []struct {
 		require.Equal(t, []AuditSnapshot{{AgentID: "a", CheckpointID: "audit:tests", Result: AuditFail}, {Sequence: 1, CheckpointID: "audit:tests", Result: AuditWarn}}, s.Audits)
 		require.Equal(t, Totals{AuditCheckpoints: 1, AuditsFailed: 1}, s.Agents["a"].Counted)
 	}},
-	{KindClaimVerified, []Event{ev("", &ClaimVerified{FindingID: "f", VerifierAgentID: "v", Verdict: "accepted"})}, func(t *testing.T, s *RunSnapshot) {
-		require.Equal(t, []ClaimSnapshot{{FindingID: "f", VerifierAgentID: "v", Verdict: "accepted"}}, s.Claims)
+	{KindClaimVerified, []Event{ev("", &ClaimVerified{FindingID: "f", VerifierAgentID: "v", Verdict: "accepted", Evidence: "[1]"})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, []ClaimSnapshot{{FindingID: "f", VerifierAgentID: "v", Verdict: "accepted", Evidence: "[1]"}}, s.Claims)
 	}},
-	{KindIssueFound, []Event{ev("v", &IssueFound{Issue: "i", Severity: "minor"})}, func(t *testing.T, s *RunSnapshot) {
-		require.Equal(t, []IssueSnapshot{{AgentID: "v", Issue: "i", Severity: "minor"}}, s.Issues)
+	{KindIssueFound, []Event{ev("v", &IssueFound{Issue: "i", Severity: "minor", Evidence: "{}", SuggestedFix: "x"})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, []IssueSnapshot{{AgentID: "v", Issue: "i", Severity: "minor", Evidence: "{}", SuggestedFix: "x"}}, s.Issues)
 	}},
 	{KindCitationFound, []Event{ev("a", &CitationFound{Claim: "c", SourceURI: "u"}), ev("", &CitationFound{Claim: "c", SourceURI: "v", Confidence: Some(0.5), Verified: Some(true)})}, func(t *testing.T, s *RunSnapshot) {
 		require.Equal(t, 2, s.Citations)

@@ -37,6 +37,7 @@ type view struct {
 	messages roster.Roster[string, ConversationMessage] // by event id
 	inbox    roster.Roster[string, InboxItem]           // by event id
 	commands map[string][]string                        // event ids in the inbox, by execution; some were consumed
+	renamed  map[string]string                          // ids of agents that were known by a span, by that span; records may still have the span
 
 	turns    roster.Opens[turnKey]
 	lastTurn map[string]int // index of the agent's last turn, open or not
@@ -110,6 +111,7 @@ func (v *view) sync(m *machine) *RunSnapshot {
 	}
 	for id, a := range m.agents {
 		rec := a.shown
+		v.rename(&rec.ParentAgentID)
 		s.Agents[id] = rec
 		text, reasoning := rec.text, rec.reasoning
 		if a.Resume.textOpen {
@@ -125,6 +127,20 @@ func (v *view) sync(m *machine) *RunSnapshot {
 	_, calls := m.calls.All()
 	for i := range calls {
 		s.OpenCalls = append(s.OpenCalls, calls[i].shown)
+	}
+	if len(v.renamed) > 0 {
+		for _, list := range [...][]*ToolCallSnapshot{s.OpenCalls, v.closed} {
+			for _, c := range list {
+				v.rename(&c.AgentID)
+			}
+		}
+		for i := range s.Approvals {
+			v.rename(&s.Approvals[i].AgentID)
+		}
+		for i := range s.Clarifications {
+			v.rename(&s.Clarifications[i].AgentID)
+		}
+		v.renamed = nil
 	}
 	_, models := m.modelCalls.All()
 	s.OpenModelCalls = orNil(models)
@@ -372,10 +388,40 @@ func (v *view) agentStarted(ev *Event, sub *subject) {
 	}
 	rec.StartedAt, rec.EndedAt = ev.Time, time.Time{}
 	rec.Duration = Opt[time.Duration]{}
-	rec.Outcome, rec.Error, rec.Result, rec.StructuredOutput = "", Opt[ErrorInfo]{}, "", ""
+	rec.Outcome, rec.Error, rec.Result, rec.StructuredOutput, rec.ResultSchema = "", Opt[ErrorInfo]{}, "", "", ""
 	rec.Totals, rec.NumTurns, rec.ConvergenceScore = Opt[Totals]{}, Opt[int]{}, Opt[float64]{}
 	if p.ProviderSessionID != "" {
 		v.session(ev, rec, p.ProviderSessionID)
+	}
+}
+
+// within notes the span that an agent starts in, and the agent that started in that span.
+func (v *view) within(span string, around, a *AgentState) {
+	if v == nil || span == "" {
+		return
+	}
+	v.set(&a.shown.ParentSpanID, span)
+	if around != nil && around != a {
+		a.shown.ParentAgentID = around.AgentID
+	}
+}
+
+// named notes that an agent has got its id: its records have the span until sync.
+func (v *view) named(span string, a *AgentState) {
+	if v == nil {
+		return
+	}
+	put(&v.renamed, span, a.AgentID)
+	if id, ok := v.s.AgentSessions[span]; ok {
+		delete(v.s.AgentSessions, span)
+		v.s.AgentSessions[a.AgentID] = id
+	}
+}
+
+// rename replaces the span that an agent was known by.
+func (v *view) rename(id *string) {
+	if name, ok := v.renamed[*id]; ok {
+		*id = name
 	}
 }
 
@@ -428,6 +474,7 @@ func (v *view) agentEnded(ev *Event, sub *subject) {
 	rec.Outcome = AgentOutcome(v.intern(string(p.Outcome)))
 	v.set(&rec.Result, p.Result)
 	v.replaceJSON(sub, &rec.StructuredOutput, p.StructuredOutput)
+	v.replaceJSON(sub, &rec.ResultSchema, p.ResultSchema)
 	rec.Error = v.errorInfo(sub, p.Error)
 	rec.Totals = p.Totals
 	rec.Totals.V.deepen()
@@ -487,10 +534,13 @@ func (v *view) eventRetracted(ev *Event, _ *subject) {
 	}
 }
 
-func (v *view) taskAssigned(ev *Event, _ *subject) {
+func (v *view) taskAssigned(ev *Event, sub *subject) {
 	p := ev.Payload.(*TaskAssigned)
 	agent := cmp.Or(p.AssignedAgent, ev.AgentID)
-	v.s.Tasks = append(v.s.Tasks, TaskSnapshot{Sequence: ev.Sequence, TaskID: v.keep(ev.TaskID), AgentID: v.intern(agent), Goal: v.keep(p.Goal)})
+	v.s.Tasks = append(v.s.Tasks, TaskSnapshot{
+		Sequence: ev.Sequence, TaskID: v.keep(ev.TaskID), AgentID: v.intern(agent), Goal: v.keep(p.Goal),
+		Context: v.keep(p.Context), Constraints: v.json(sub, p.Constraints), ExpectedOutput: v.keep(p.ExpectedOutput),
+	})
 }
 
 // Reasoning, text and messages.
@@ -697,7 +747,7 @@ func (v *view) handoffRequested(ev *Event, p *HandoffRequested, key handoffKey) 
 	}
 	h := HandoffSnapshot{
 		Sequence: ev.Sequence, HandoffID: v.keep(p.HandoffID), From: v.intern(p.From.AgentID), To: v.intern(p.To.AgentID),
-		Reason: v.keep(p.Reason), Open: true,
+		Reason: v.keep(p.Reason), ContextDigest: v.keep(p.ContextDigest), Open: true,
 	}
 	v.s.Handoffs = append(v.s.Handoffs, h)
 	return newHandoffKey(h.HandoffID, h.From, h.To), len(v.s.Handoffs) - 1
@@ -984,7 +1034,7 @@ func (v *view) workflow(ev *Event) *WorkflowSnapshot {
 
 func (v *view) workflowCreated(ev *Event, _ *subject) {
 	p := ev.Payload.(*WorkflowCreated)
-	w := WorkflowSnapshot{WorkflowID: v.intern(ev.WorkflowID), EstimatedTokens: p.EstimatedTokens}
+	w := WorkflowSnapshot{WorkflowID: v.intern(ev.WorkflowID), Script: strings.Clone(p.Script), EstimatedTokens: p.EstimatedTokens}
 	for _, phase := range p.Phases {
 		w.Phases = append(w.Phases, v.intern(phase))
 	}
@@ -1161,16 +1211,20 @@ func (v *view) auditChecked(ev *Event, _ *subject) {
 	})
 }
 
-func (v *view) claimVerified(ev *Event, _ *subject) {
+func (v *view) claimVerified(ev *Event, sub *subject) {
 	p := ev.Payload.(*ClaimVerified)
 	v.s.Claims = append(v.s.Claims, ClaimSnapshot{
 		Sequence: ev.Sequence, FindingID: v.keep(p.FindingID), VerifierAgentID: v.intern(p.VerifierAgentID), Verdict: v.intern(p.Verdict),
+		Evidence: v.json(sub, p.Evidence),
 	})
 }
 
-func (v *view) issueFound(ev *Event, _ *subject) {
+func (v *view) issueFound(ev *Event, sub *subject) {
 	p := ev.Payload.(*IssueFound)
-	v.s.Issues = append(v.s.Issues, IssueSnapshot{Sequence: ev.Sequence, AgentID: v.intern(ev.AgentID), Issue: v.keep(p.Issue), Severity: v.intern(p.Severity)})
+	v.s.Issues = append(v.s.Issues, IssueSnapshot{
+		Sequence: ev.Sequence, AgentID: v.intern(ev.AgentID), Issue: v.keep(p.Issue), Severity: v.intern(p.Severity),
+		Evidence: v.json(sub, p.Evidence), SuggestedFix: v.keep(p.SuggestedFix),
+	})
 }
 
 func (v *view) citationFound(ev *Event, _ *subject) {

@@ -65,7 +65,13 @@ func TestAgentOfAnEvent(t *testing.T) {
 		want string
 		e    Event
 	}{
-		{"a", ev("a", call("c"), scoped(Scope{NodeRunID: "n#1"}), spanned("s1", "s1"))},
+		{"a", ev("a", call("c"), scoped(Scope{NodeRunID: "n#1"}), spanned("s2", "s9"))},
+		{"s1", ev("a", call("c"), scoped(Scope{NodeRunID: "n#1"}), spanned("s1", "s9"))}, // names it
+		{"s1", ev("a", &AgentEnded{}, spanned("s1", ""))},
+		{"s1", ev("a", call("c"), spanned("s2", "s1"))},
+		{"a", ev("a", started(), spanned("s1", ""))},
+		{"a", ev("a", &HandoffAccepted{}, spanned("s1", ""))},
+		{"a", ev("a", &ApprovalGranted{ApprovalID: "x"}, spanned("s1", ""))},
 		{"n#1", ev("", call("c"), scoped(Scope{NodeID: "n", NodeRunID: "n#1"}), spanned("s1", "s1"))},
 		{"s1", ev("", started(), spanned("s1", ""))},
 		{"s1", ev("", &AgentEnded{}, spanned("s1", "other"))},
@@ -73,8 +79,47 @@ func TestAgentOfAnEvent(t *testing.T) {
 		{"", ev("", call("c"), spanned("s2", "s9"))},
 		{"", ev("", call("c"), scoped(Scope{NodeID: "n"}))},
 	} {
-		require.Equal(t, c.want, m.agentKey(&c.e))
+		var sub subject
+		m.resolve(&sub, &c.e, ops(c.e.Payload))
+		require.Equal(t, c.want, sub.key)
 	}
+}
+
+// The first event with an id in the span of a nameless agent, or in a span below, names the
+// agent. What the agent has open stays its own, and so does the agent below it.
+func TestSpanIsNamed(t *testing.T) {
+	events := []Event{
+		ev("", started(), spanned("s1", "root")),
+		ev("", call("c1"), spanned("s2", "s1")),
+		ev("", &ModelCalled{ModelCallID: "m1"}, spanned("s2", "s1")),
+		ev("", &ApprovalRequested{ApprovalID: "q", CallID: "c1"}, spanned("s2", "s1")),
+		ev("", started(), spanned("s3", "s1")),
+		ev("a", &TextDelta{Delta: "x"}, spanned("s2", "s1")), // a delta may be dropped: it names nobody
+		ev("a", &TextCompleted{Text: "x"}, spanned("s2", "s1")),
+		ev("", returned("c1", ToolStatusOK), spanned("s2", "s1")),
+		ev("a", &ModelReturned{ModelCallID: "m1"}, spanned("s9", "s8")),
+		ev("b", &AgentEnded{}, spanned("s3", "")),
+		ev("", &TextCompleted{Text: "y"}, spanned("s2", "s1")),
+		ev("", &AgentEnded{}, spanned("s1", "")),
+		ev("", started(), spanned("s1", "root")),
+		ev("a", &AgentStarted{Resumed: true}, spanned("s4", "root")),
+		ev("c", started(), spanned("s5", "s4")),
+	}
+	run, log := ruleRun(t, LifecycleRelaxed, ModeEnforce)
+	for i, e := range events {
+		require.NoError(t, errOf(run.Record(context.Background(), e)), "event %d", i)
+	}
+	s := fold(t, log.events...)
+	ids := []string{}
+	for _, a := range s.AgentsInOrder() {
+		ids = append(ids, a.AgentID+" in "+a.SpanID+" below "+a.ParentAgentID)
+	}
+	require.Equal(t, []string{"a in s4 below ", "b in s3 below a", "c in s5 below a"}, ids)
+	require.Equal(t, 3, s.Agents["a"].Attempts)
+	require.Equal(t, "y", s.Agents["a"].Text)
+	require.Equal(t, "a", s.ClosedCalls[0].AgentID)
+	require.Equal(t, "a", s.Approvals[0].AgentID)
+	require.False(t, s.Approvals[0].Open, "the return closes it")
 }
 
 // An agent that is known by its span has a life like any other.

@@ -103,7 +103,7 @@ type AgentEnded struct {
 // AuditsFailed <= AuditCheckpoints (rule field-range); the other audits are
 // warnings.
 type Totals struct {
-	Steps            int `json:"steps" class:"meta" check:"min=0"`            // highest step + 1
+	Steps            int `json:"steps" class:"meta" check:"min=0"`            // number of different steps
 	ToolCalls        int `json:"toolCalls" class:"meta" check:"min=0"`        // tool calls that began
 	AuditCheckpoints int `json:"auditCheckpoints" class:"meta" check:"min=0"` // audits of any result
 	AuditsPassed     int `json:"auditsPassed" class:"meta" check:"min=0"`     // audits with result pass

@@ -1,5 +1,7 @@
 package agentevents
 
+import "slices"
+
 // A question is an open approval or clarification. It closes with its answer, with
 // the return of the call that it is about, with its agent's end or new attempt, or
 // with the run's end.
@@ -93,6 +95,18 @@ func cut[K comparable](x *question, list int, first map[K]*question, key K) {
 		first[key] = l.next
 	default:
 		delete(first, key)
+	}
+}
+
+// rename gives the questions of an agent to another one.
+func (q *questions) rename(agent, to string) {
+	var list []question
+	for x := q.byAgent[agent]; x != nil; x = x.links[ofAgent].next {
+		list = append(list, *x)
+	}
+	for _, x := range slices.Backward(list) {
+		q.take(x.questionKey)
+		q.add(x.questionKey, callKey{to, x.call.call}, x.at)
 	}
 }
 

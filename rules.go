@@ -57,9 +57,10 @@ type machine struct {
 	sessionStatus                   string // SessionCompleted.Status
 
 	agents  map[string]*AgentState
-	last    *AgentState // the agent that find returned last
-	ordered int32       // number of agents that have an order
-	open    int32       // number of open agents
+	bySpan  map[string]*AgentState // by AgentState.SpanID
+	last    *AgentState            // the agent that find returned last
+	ordered int32                  // number of agents that have an order
+	open    int32                  // number of open agents
 
 	calls      roster.Roster[callKey, openCall]           // open calls, in call order
 	modelCalls *roster.Roster[callKey, ModelCallSnapshot] // open model calls, in call order; nil until there is one
@@ -153,35 +154,123 @@ var noKind KindInfo
 
 // resolve sets sub to the subject of an event with payload p.
 func (m *machine) resolve(sub *subject, ev *Event, p payloadOps) {
-	sub.payload, sub.index, sub.kind, sub.agent = p, p.index(), &noKind, nil
+	sub.payload, sub.index, sub.kind = p, p.index(), &noKind
 	if sub.index >= 0 {
 		sub.kind = &catalog[sub.index]
 	}
+	m.identify(sub, ev)
+}
+
+// identify sets the agent of an event. The key of an agent that the event names is still
+// the span of its start: see apply.
+func (m *machine) identify(sub *subject, ev *Event) {
+	sub.agent = nil
 	if sub.key = ev.AgentID; sub.key == "" {
 		sub.key = m.agentKey(ev)
 	}
 	if sub.key != "" {
 		sub.agent = m.find(sub.key)
 	}
+	if ev.AgentID == "" || len(m.bySpan) == 0 {
+		return
+	}
+	_, end := ev.Payload.(*AgentEnded)
+	unknown := sub.agent == nil || !sub.agent.firm() || sub.agent.Ended // several agents may have one id, each in a span of its own
+	if a := m.nameless(ev); a != nil && a != sub.agent && (unknown || end && a.SpanID == ev.SpanID) {
+		sub.agent, sub.key = a, a.AgentID
+	}
 }
 
-// agentKey returns the key of the event's agent: agentId, else nodeRunId, else
-// the spanId of the event that started the agent.
+// agentKey returns the key of the agent of an event without an agentId: nodeRunId, else
+// the agent that started in its span.
 func (m *machine) agentKey(ev *Event) string {
-	if ev.AgentID != "" {
-		return ev.AgentID
-	}
 	if ev.NodeRunID != "" {
 		return ev.NodeRunID
 	}
 	switch ev.Payload.(type) {
 	case *AgentStarted, *AgentEnded:
+		if a := m.bySpan[ev.SpanID]; a != nil {
+			return a.AgentID
+		}
 		return ev.SpanID
+	}
+	if a := m.bySpan[ev.ParentSpanID]; a != nil && a.Resume.unnamed {
+		return a.AgentID
 	}
 	if _, ok := m.agents[ev.ParentSpanID]; ok {
 		return ev.ParentSpanID
 	}
 	return ""
+}
+
+// nameless returns the agent that an event with an id may name: one that started without an
+// id in the event's span, or in the span around it.
+func (m *machine) nameless(ev *Event) *AgentState {
+	switch ev.Payload.(type) {
+	case *AgentStarted, *HandoffAccepted: // another agent comes
+		return nil
+	}
+	if answerOf(ev).kind != "" { // of a person
+		return nil
+	}
+	a := m.bySpan[ev.SpanID]
+	if a == nil {
+		a = m.bySpan[ev.ParentSpanID]
+	}
+	if a == nil || !a.Resume.unnamed || a.AgentID != a.SpanID {
+		return nil
+	}
+	return a
+}
+
+// name gives an agent that is known by the span of its start its id.
+func (m *machine) name(a *AgentState, id string) {
+	was := a.AgentID
+	delete(m.agents, was)
+	a.AgentID = m.view.intern(id)
+	m.agents[a.AgentID] = a
+	m.last = a
+	rekey := func(key callKey) callKey {
+		if key.agent == was {
+			key.agent = a.AgentID
+		}
+		return key
+	}
+	if a.Counted.ToolCalls > 0 || a.Attempts > 1 {
+		m.calls.Rekey(func(key callKey, c *openCall) callKey {
+			c.callKey = rekey(key)
+			return c.callKey
+		})
+	}
+	m.modelCalls.Rekey(func(key callKey, c *ModelCallSnapshot) callKey {
+		key = rekey(key)
+		c.AgentID = key.agent
+		return key
+	})
+	m.questions.rename(was, a.AgentID)
+	m.view.named(was, a)
+	if ref, ok := m.expected.Take(a.AgentID); ok {
+		m.nameAgent(&ref.V)
+	}
+}
+
+// begins notes the span that an agent starts in. It is that of the agent that started in
+// it last.
+func (m *machine) begins(a *AgentState, ev *Event) {
+	if ev.AgentID == "" && ev.NodeRunID == "" {
+		a.Resume.unnamed = true
+	}
+	if ev.SpanID == "" || ev.SpanID == a.SpanID {
+		return
+	}
+	if other := m.bySpan[ev.SpanID]; other != nil {
+		other.SpanID = ""
+	}
+	if a.SpanID != "" {
+		delete(m.bySpan, a.SpanID)
+	}
+	a.SpanID = m.view.keep(ev.SpanID)
+	put(&m.bySpan, a.SpanID, a)
 }
 
 // find returns the state of an agent, or nil. It tries the agent that it found
@@ -271,6 +360,12 @@ func (m *machine) check(ev *Event, sub *subject) *RuleError {
 func (m *machine) apply(ev *Event, sub *subject) {
 	m.NextSequence = max(ev.Sequence, ev.Sequence+1) // a log may claim the highest number there is
 	kind, a := sub.kind, sub.agent
+	if a != nil && ev.AgentID != "" && sub.key != ev.AgentID && !kind.Droppable {
+		if other := m.agents[ev.AgentID]; other == nil || !other.firm() {
+			m.name(a, ev.AgentID)
+			sub.key = a.AgentID
+		}
+	}
 	if kind.traits&ofSession == 0 {
 		m.Resume.begun = true
 	}
@@ -403,24 +498,27 @@ func (a *AgentState) reach(step int, droppable bool) {
 	}
 	r.ahead, r.back = Opt[int]{}, Opt[int]{}
 	if !a.Step.OK || step >= a.Step.V {
-		a.Step = Some(step)
-		if step >= r.first {
-			a.Counted.Steps = plus(step-r.first, 1)
+		if !a.Step.OK || step > a.Step.V {
+			a.Counted.Steps = plus(a.Counted.Steps, 1)
 		}
+		a.Step = Some(step)
 	} else {
 		r.back = Some(step)
 	}
 	r.renew = false
 }
 
-// RuleAgentStartedOnce: a running agent does not start again, except after
-// run.resumed or with resumed set.
+// RuleAgentStartedOnce: a running agent does not start again, except after run.resumed or
+// with resumed set; with the strict table an agent that has moved without a start is running.
 const RuleAgentStartedOnce Rule = "agent-started-once"
 
 func (m *machine) checkAgentStarted(ev *Event, sub *subject) *RuleError {
 	a := sub.agent
-	if a == nil || !a.Open || a.Resume.resumes < m.Resume.resumes || ev.Payload.(*AgentStarted).Resumed {
+	if a == nil || a.Resume.resumes < m.Resume.resumes || ev.Payload.(*AgentStarted).Resumed {
 		return nil
+	}
+	if moved := !a.Started && !a.Ended && a.Status != StatusThinking; !a.Open && !(moved && m.table() == LifecycleStrict) {
+		return nil // the start of the strict table is the way to thinking: it would move the agent
 	}
 	return m.refuse(ev, RuleAgentStartedOnce, named("agent", sub.key), "running ("+a.Status.shown()+")",
 		"a running agent does not start again; legal: after agent.ended, after run.resumed, or with resumed set")
@@ -469,6 +567,8 @@ func (m *machine) agentStarted(ev *Event, sub *subject) {
 	}
 	m.sessionOver = false
 	m.rest(a)
+	m.begins(a, ev)
+	m.view.within(ev.ParentSpanID, m.bySpan[ev.ParentSpanID], a)
 	r := &a.Resume
 	r.first, r.act = 0, actThinking
 	if a.Started {
@@ -485,9 +585,10 @@ func (m *machine) agentStarted(ev *Event, sub *subject) {
 	r.resumes = m.Resume.resumes
 	a.Status = StatusThinking
 	a.Attempts = p.Attempt.Or(plus(a.Attempts, 1))
+	steps := a.Counted.Steps
 	a.Counted = Totals{}
-	if r.first == 0 && a.Step.OK { // events came before the first start
-		a.Counted.Steps = plus(a.Step.V, 1)
+	if r.first == 0 { // the steps before the first start are its own
+		a.Counted.Steps = steps
 	}
 	if p.Agent.OK {
 		_, a.SharesByGroup = p.Agent.V.AgentSharing.Group()
@@ -1074,7 +1175,7 @@ func (m *machine) phaseCompleted(ev *Event, _ *subject) {
 }
 
 // RuleWorkflowContext: workflow events carry workflowId; phase events, checkpoint
-// events and agent events inside a phase also carry phase.
+// events and, inside a phase, agent events other than tool calls also carry phase.
 const RuleWorkflowContext Rule = "workflow-context"
 
 // checkWorkflow checks an event of a workflow kind, and any event with a
@@ -1084,7 +1185,7 @@ func (m *machine) checkWorkflow(ev *Event, kind traits) *RuleError {
 		if ev.Phase != "" && ev.WorkflowID == "" {
 			return m.refuse(ev, RuleWorkflowContext, named("phase", ev.Phase), "without workflowId", "events of a workflow carry workflowId")
 		}
-		if ev.WorkflowID != "" && ev.Phase == "" && m.inPhase(ev.WorkflowID) && strings.HasPrefix(string(ev.Kind()), "agent.") {
+		if ev.WorkflowID != "" && ev.Phase == "" && m.inPhase(ev.WorkflowID) && ofAgents(ev.Kind()) {
 			return m.refuse(ev, RuleWorkflowContext, named("workflow", ev.WorkflowID), "inside a phase", "agent events inside a phase carry phase")
 		}
 		return nil
@@ -1096,6 +1197,11 @@ func (m *machine) checkWorkflow(ev *Event, kind traits) *RuleError {
 		return m.refuse(ev, RuleWorkflowContext, named("workflow", ev.WorkflowID), "", "phase and checkpoint events carry phase")
 	}
 	return nil
+}
+
+// ofAgents reports whether events of a kind are about agents, and not about their calls.
+func ofAgents(k Kind) bool {
+	return strings.HasPrefix(string(k), "agent.") && !strings.HasPrefix(string(k), "agent.tool")
 }
 
 // RuleHandoffOpen: only an open handoff is accepted.

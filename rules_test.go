@@ -163,6 +163,8 @@ var ruleCases = []ruleCase{
 	{name: "twice, known by its node run", rule: RuleAgentStartedOnce,
 		log:  []Event{ev("", started(), scoped(Scope{NodeRunID: "n#1"}))},
 		last: ev("", started(), scoped(Scope{NodeRunID: "n#1"})), refused: true},
+	{name: "after it has moved", rule: RuleAgentStartedOnce, log: []Event{ev("a", &AgentTransition{From: StatusThinking, To: StatusFailed})}, last: ev("a", started()), refused: true},
+	{name: "after it has moved and ended", rule: RuleAgentStartedOnce, log: []Event{ev("a", &AgentTransition{From: StatusThinking, To: StatusFailed}), ev("a", &AgentEnded{})}, last: ev("a", started())},
 	{name: "twice, known by its span", rule: RuleAgentStartedOnce, log: []Event{ev("", started(), spanned("s1", ""))}, last: ev("", started(), spanned("s1", "")), refused: true},
 
 	// step-monotonic.
@@ -379,6 +381,7 @@ var ruleCases = []ruleCase{
 	{name: "an agent inside a phase names it", rule: RuleWorkflowContext, log: []Event{ev("", &PhaseStarted{}, inScout)}, last: ev("a", started(), inScout)},
 	{name: "an agent between phases", rule: RuleWorkflowContext, log: []Event{ev("", &PhaseStarted{}, inScout), ev("", &PhaseCompleted{}, inScout)}, last: ev("a", started(), inWorkflow)},
 	{name: "an agent outside the workflow", rule: RuleWorkflowContext, log: []Event{ev("", &PhaseStarted{}, inScout)}, last: ev("a", started())},
+	{name: "a tool call inside a phase", rule: RuleWorkflowContext, log: []Event{ev("", &PhaseStarted{}, inScout)}, last: ev("a", call("c"), inWorkflow)},
 	{name: "what is no agent event", rule: RuleWorkflowContext, log: []Event{ev("", &PhaseStarted{}, inScout)}, last: ev("a", &UsageObserved{}, inWorkflow)},
 	{name: "a workflow event without a workflow", rule: RuleWorkflowContext, last: ev("", &WorkflowCreated{}), refused: true},
 	{name: "a phase event without a phase", rule: RuleWorkflowContext, last: ev("", &PhaseStarted{}, inWorkflow), refused: true},
@@ -776,15 +779,16 @@ func requireSplitFolds(t *testing.T, events []Event, want *RunSnapshot) {
 	}
 }
 
-// Steps that go back do not lower the total: it is the highest step and one.
-func TestTotalsCountTheHighestStep(t *testing.T) {
+// The total counts the steps that there were, whatever their numbers. One that goes back
+// does not count.
+func TestTotalsCountTheSteps(t *testing.T) {
 	run, log := ruleRun(t, LifecycleStrict, ModeObserve)
 	a := run.Agent("a")
-	for _, e := range []Event{ev("a", started()), ev("a", &TextCompleted{}, atStep(5)), ev("a", &TextCompleted{}, atStep(2))} {
+	for _, e := range []Event{ev("a", started()), ev("a", &TextCompleted{}, atStep(5)), ev("a", &TextCompleted{}, atStep(5)), ev("a", &TextCompleted{}, atStep(9)), ev("a", &TextCompleted{}, atStep(2))} {
 		require.NoError(t, errOf(a.Record(context.Background(), e)))
 	}
 	require.NoError(t, a.Emit(context.Background(), &AgentEnded{}))
-	require.Equal(t, 6, log.events[3].Payload.(*AgentEnded).Totals.V.Steps)
+	require.Equal(t, 2, log.events[5].Payload.(*AgentEnded).Totals.V.Steps)
 	require.Len(t, log.violations, 1)
 }
 

@@ -213,7 +213,8 @@ type InboxItem struct {
 // AgentState is the state of an agent that the rules need. An [Emitter] keeps it
 // for every agent of an open run, and an [AgentSnapshot] has it.
 type AgentState struct {
-	AgentID       string      `json:"agentId"`                // the agent; without an id the nodeRunId, or the spanId of its start
+	AgentID       string      `json:"agentId"`                // the agent; without an id the nodeRunId, or the spanId of its start until an event names it
+	SpanID        string      `json:"spanId,omitzero"`        // span of its latest start; empty once another agent starts in it
 	Status        AgentStatus `json:"status"`                 // the latest status
 	Step          Opt[int]    `json:"step,omitzero"`          // the highest step
 	Attempts      int         `json:"attempts"`               // number of the current attempt
@@ -239,6 +240,7 @@ type agentResume struct {
 	first   int      `wire:"first,omitzero"`   // first step of the current attempt
 	renew   bool     `wire:"renew,omitzero"`   // the emitter stamps a new step next
 	resumes int      `wire:"resumes,omitzero"` // runResume.resumes when the agent started
+	unnamed bool     `wire:"unnamed,omitzero"` // its start has no id: the span of the start stands for it
 	act     int      `wire:"act,omitzero"`     // the status that the last act tells, as an index of statuses
 	blocks  []block  `wire:"blocks,omitzero"`  // blocks whose deltas were seen
 
@@ -261,7 +263,8 @@ type block struct {
 type AgentSnapshot struct {
 	AgentState
 	Ref               Opt[AgentRef]      `json:"ref,omitzero"`               // AgentStarted.Agent, else as a node or a handoff names it
-	ParentAgentID     string             `json:"parentAgentId,omitzero"`     // agent that spawned it
+	ParentAgentID     string             `json:"parentAgentId,omitzero"`     // agent that spawned it, else the one that started in the span around its start
+	ParentSpanID      string             `json:"parentSpanId,omitzero"`      // the span around its latest start
 	ParentCallID      string             `json:"parentCallId,omitzero"`      // call that spawned it
 	NodeID            string             `json:"nodeId,omitzero"`            // node of its start; without a start, of its first event
 	NodeRunID         string             `json:"nodeRunId,omitzero"`         // execution of that node; AgentID is the same if nothing else identifies the agent
@@ -287,6 +290,7 @@ type AgentSnapshot struct {
 	Result            string             `json:"result,omitzero"`            // AgentEnded.Result
 	Refused           int                `json:"refused,omitzero"`           // AgentEnded.Refused, in all attempts
 	StructuredOutput  JSON               `json:"structuredOutput,omitzero"`  // AgentEnded.StructuredOutput
+	ResultSchema      JSON               `json:"resultSchema,omitzero"`      // AgentEnded.ResultSchema
 	Totals            Opt[Totals]        `json:"totals,omitzero"`            // AgentEnded.Totals
 	NumTurns          Opt[int]           `json:"numTurns,omitzero"`          // AgentEnded.NumTurns
 	ConvergenceScore  Opt[float64]       `json:"convergenceScore,omitzero"`  // AgentEnded.ConvergenceScore
@@ -371,6 +375,7 @@ type StepSnapshot struct {
 // WorkflowSnapshot is the run's workflow.
 type WorkflowSnapshot struct {
 	WorkflowID      string             `json:"workflowId"`               // the workflow
+	Script          string             `json:"script,omitzero"`          // WorkflowCreated.Script
 	Phases          []string           `json:"phases"`                   // planned phases, in order
 	EstimatedTokens Opt[int64]         `json:"estimatedTokens,omitzero"` // estimate before the workflow ran
 	ApprovedBy      string             `json:"approvedBy,omitzero"`      // the person who allowed it to run
@@ -437,20 +442,24 @@ type ClarificationSnapshot struct {
 
 // HandoffSnapshot is a handoff or the request for one.
 type HandoffSnapshot struct {
-	Sequence  uint64 `json:"sequence"`           // sequence of its first event
-	HandoffID string `json:"handoffId,omitzero"` // id of the request; empty for an agent.handoff
-	From      string `json:"from"`               // id of the agent that hands over
-	To        string `json:"to"`                 // id of the agent that takes over
-	Reason    string `json:"reason,omitzero"`    // why; free text
-	Open      bool   `json:"open,omitzero"`      // it is requested and not accepted yet
+	Sequence      uint64 `json:"sequence"`               // sequence of its first event
+	HandoffID     string `json:"handoffId,omitzero"`     // id of the request; empty for an agent.handoff
+	From          string `json:"from"`                   // id of the agent that hands over
+	To            string `json:"to"`                     // id of the agent that takes over
+	Reason        string `json:"reason,omitzero"`        // why; free text
+	ContextDigest string `json:"contextDigest,omitzero"` // HandoffRequested.ContextDigest
+	Open          bool   `json:"open,omitzero"`          // it is requested and not accepted yet
 }
 
 // TaskSnapshot is an assigned task.
 type TaskSnapshot struct {
-	Sequence uint64 `json:"sequence"`         // sequence of its first event
-	TaskID   string `json:"taskId,omitzero"`  // the task
-	AgentID  string `json:"agentId,omitzero"` // its agent; empty when the envelope names none
-	Goal     string `json:"goal"`             // what the agent should reach
+	Sequence       uint64 `json:"sequence"`                // sequence of its first event
+	TaskID         string `json:"taskId,omitzero"`         // the task
+	AgentID        string `json:"agentId,omitzero"`        // its agent; empty when the envelope names none
+	Goal           string `json:"goal"`                    // what the agent should reach
+	Context        string `json:"context,omitzero"`        // TaskAssigned.Context
+	Constraints    JSON   `json:"constraints,omitzero"`    // TaskAssigned.Constraints
+	ExpectedOutput string `json:"expectedOutput,omitzero"` // TaskAssigned.ExpectedOutput
 }
 
 // AuditSnapshot is one audit.
@@ -464,18 +473,21 @@ type AuditSnapshot struct {
 
 // ClaimSnapshot is a verdict on a finding.
 type ClaimSnapshot struct {
-	Sequence        uint64 `json:"sequence"`        // sequence of its first event
-	FindingID       string `json:"findingId"`       // id of the finding
-	VerifierAgentID string `json:"verifierAgentId"` // agent that checked it
-	Verdict         string `json:"verdict"`         // the verdict
+	Sequence        uint64 `json:"sequence"`          // sequence of its first event
+	FindingID       string `json:"findingId"`         // id of the finding
+	VerifierAgentID string `json:"verifierAgentId"`   // agent that checked it
+	Verdict         string `json:"verdict"`           // the verdict
+	Evidence        JSON   `json:"evidence,omitzero"` // ClaimVerified.Evidence
 }
 
 // IssueSnapshot is an issue that a verifier found.
 type IssueSnapshot struct {
-	Sequence uint64 `json:"sequence"`          // sequence of its first event
-	AgentID  string `json:"agentId,omitzero"`  // its agent; empty when the envelope names none
-	Issue    string `json:"issue"`             // what is wrong
-	Severity string `json:"severity,omitzero"` // a word of the verifier's own scale
+	Sequence     uint64 `json:"sequence"`              // sequence of its first event
+	AgentID      string `json:"agentId,omitzero"`      // its agent; empty when the envelope names none
+	Issue        string `json:"issue"`                 // what is wrong
+	Severity     string `json:"severity,omitzero"`     // a word of the verifier's own scale
+	Evidence     JSON   `json:"evidence,omitzero"`     // IssueFound.Evidence
+	SuggestedFix string `json:"suggestedFix,omitzero"` // IssueFound.SuggestedFix
 }
 
 // FactsSnapshot is what is said of the work besides its boundaries.
@@ -603,4 +615,9 @@ type countedCall struct {
 	id    string `wire:"id"`
 	usage bool   `wire:"usage,omitzero"`
 	cost  bool   `wire:"cost,omitzero"`
+}
+
+// begun reports whether the run has an event.
+func (r *RunSnapshot) begun() bool {
+	return r.Status != "" && r.Status != RunStatusPending || len(r.NodeStatus) > 0 || len(r.Agents) > 0
 }

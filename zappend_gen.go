@@ -2833,6 +2833,10 @@ func (v *InboxItem) appendJSON(dst []byte) []byte {
 func (v *AgentState) appendJSON(dst []byte) []byte {
 	dst = append(dst, `{"agentId":`...)
 	dst = jsonwire.AppendString(dst, v.AgentID)
+	if v.SpanID != "" {
+		dst = append(dst, `,"spanId":`...)
+		dst = jsonwire.AppendString(dst, v.SpanID)
+	}
 	dst = append(dst, `,"status":`...)
 	dst = jsonwire.AppendString(dst, string(v.Status))
 	if v.Step.OK {
@@ -2887,6 +2891,10 @@ func (v *agentResume) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"resumes":`...)
 		dst = jsonwire.AppendInt(dst, int64(v.resumes))
 	}
+	if v.unnamed {
+		dst = append(dst, `,"unnamed":`...)
+		dst = strconv.AppendBool(dst, v.unnamed)
+	}
 	if v.act != 0 {
 		dst = append(dst, `,"act":`...)
 		dst = jsonwire.AppendInt(dst, int64(v.act))
@@ -2931,6 +2939,10 @@ func (v *block) appendJSON(dst []byte) []byte {
 func (v *AgentSnapshot) appendJSON(dst []byte) []byte {
 	dst = append(dst, `{"agentId":`...)
 	dst = jsonwire.AppendString(dst, v.AgentID)
+	if v.SpanID != "" {
+		dst = append(dst, `,"spanId":`...)
+		dst = jsonwire.AppendString(dst, v.SpanID)
+	}
 	dst = append(dst, `,"status":`...)
 	dst = jsonwire.AppendString(dst, string(v.Status))
 	if v.Step.OK {
@@ -2966,6 +2978,10 @@ func (v *AgentSnapshot) appendJSON(dst []byte) []byte {
 	if v.ParentAgentID != "" {
 		dst = append(dst, `,"parentAgentId":`...)
 		dst = jsonwire.AppendString(dst, v.ParentAgentID)
+	}
+	if v.ParentSpanID != "" {
+		dst = append(dst, `,"parentSpanId":`...)
+		dst = jsonwire.AppendString(dst, v.ParentSpanID)
 	}
 	if v.ParentCallID != "" {
 		dst = append(dst, `,"parentCallId":`...)
@@ -3060,6 +3076,10 @@ func (v *AgentSnapshot) appendJSON(dst []byte) []byte {
 	if v.StructuredOutput != "" {
 		dst = append(dst, `,"structuredOutput":`...)
 		dst = append(dst, v.StructuredOutput...)
+	}
+	if v.ResultSchema != "" {
+		dst = append(dst, `,"resultSchema":`...)
+		dst = append(dst, v.ResultSchema...)
 	}
 	if v.Totals.OK {
 		dst = append(dst, `,"totals":`...)
@@ -3289,6 +3309,10 @@ func (v *StepSnapshot) appendJSON(dst []byte) []byte {
 func (v *WorkflowSnapshot) appendJSON(dst []byte) []byte {
 	dst = append(dst, `{"workflowId":`...)
 	dst = jsonwire.AppendString(dst, v.WorkflowID)
+	if v.Script != "" {
+		dst = append(dst, `,"script":`...)
+		dst = jsonwire.AppendString(dst, v.Script)
+	}
 	dst = append(dst, `,"phases":`...)
 	dst = appendListOfString(dst, v.Phases)
 	if v.EstimatedTokens.OK {
@@ -3487,6 +3511,10 @@ func (v *HandoffSnapshot) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"reason":`...)
 		dst = jsonwire.AppendString(dst, v.Reason)
 	}
+	if v.ContextDigest != "" {
+		dst = append(dst, `,"contextDigest":`...)
+		dst = jsonwire.AppendString(dst, v.ContextDigest)
+	}
 	if v.Open {
 		dst = append(dst, `,"open":`...)
 		dst = strconv.AppendBool(dst, v.Open)
@@ -3507,6 +3535,18 @@ func (v *TaskSnapshot) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, `,"goal":`...)
 	dst = jsonwire.AppendString(dst, v.Goal)
+	if v.Context != "" {
+		dst = append(dst, `,"context":`...)
+		dst = jsonwire.AppendString(dst, v.Context)
+	}
+	if v.Constraints != "" {
+		dst = append(dst, `,"constraints":`...)
+		dst = append(dst, v.Constraints...)
+	}
+	if v.ExpectedOutput != "" {
+		dst = append(dst, `,"expectedOutput":`...)
+		dst = jsonwire.AppendString(dst, v.ExpectedOutput)
+	}
 	return append(dst, '}')
 }
 
@@ -3535,6 +3575,10 @@ func (v *ClaimSnapshot) appendJSON(dst []byte) []byte {
 	dst = jsonwire.AppendString(dst, v.VerifierAgentID)
 	dst = append(dst, `,"verdict":`...)
 	dst = jsonwire.AppendString(dst, v.Verdict)
+	if v.Evidence != "" {
+		dst = append(dst, `,"evidence":`...)
+		dst = append(dst, v.Evidence...)
+	}
 	return append(dst, '}')
 }
 
@@ -3550,6 +3594,14 @@ func (v *IssueSnapshot) appendJSON(dst []byte) []byte {
 	if v.Severity != "" {
 		dst = append(dst, `,"severity":`...)
 		dst = jsonwire.AppendString(dst, v.Severity)
+	}
+	if v.Evidence != "" {
+		dst = append(dst, `,"evidence":`...)
+		dst = append(dst, v.Evidence...)
+	}
+	if v.SuggestedFix != "" {
+		dst = append(dst, `,"suggestedFix":`...)
+		dst = jsonwire.AppendString(dst, v.SuggestedFix)
 	}
 	return append(dst, '}')
 }

@@ -271,6 +271,7 @@ func (v *AgentState) clone() *AgentState {
 // deepen makes a shallow copy a deep one.
 func (w *AgentState) deepen() {
 	w.AgentID = cloneText(w.AgentID)
+	w.SpanID = cloneText(w.SpanID)
 	w.Status = cloneText(w.Status)
 	w.Counted.deepen()
 	w.Resume.deepen()
@@ -316,6 +317,7 @@ func (w *AgentSnapshot) deepen() {
 		w.Ref.V.deepen()
 	}
 	w.ParentAgentID = cloneText(w.ParentAgentID)
+	w.ParentSpanID = cloneText(w.ParentSpanID)
 	w.ParentCallID = cloneText(w.ParentCallID)
 	w.NodeID = cloneText(w.NodeID)
 	w.NodeRunID = cloneText(w.NodeRunID)
@@ -332,6 +334,7 @@ func (w *AgentSnapshot) deepen() {
 	}
 	w.Result = cloneText(w.Result)
 	w.StructuredOutput = cloneText(w.StructuredOutput)
+	w.ResultSchema = cloneText(w.ResultSchema)
 	if w.Totals.OK {
 		w.Totals.V.deepen()
 	}
@@ -431,6 +434,7 @@ func (v *WorkflowSnapshot) clone() *WorkflowSnapshot {
 // deepen makes a shallow copy a deep one.
 func (w *WorkflowSnapshot) deepen() {
 	w.WorkflowID = cloneText(w.WorkflowID)
+	w.Script = cloneText(w.Script)
 	w.Phases = cloneListOfString(w.Phases)
 	w.ApprovedBy = cloneText(w.ApprovedBy)
 }
@@ -505,6 +509,7 @@ func (w *HandoffSnapshot) deepen() {
 	w.From = cloneText(w.From)
 	w.To = cloneText(w.To)
 	w.Reason = cloneText(w.Reason)
+	w.ContextDigest = cloneText(w.ContextDigest)
 }
 
 func (v *TaskSnapshot) clone() *TaskSnapshot {
@@ -518,6 +523,9 @@ func (w *TaskSnapshot) deepen() {
 	w.TaskID = cloneText(w.TaskID)
 	w.AgentID = cloneText(w.AgentID)
 	w.Goal = cloneText(w.Goal)
+	w.Context = cloneText(w.Context)
+	w.Constraints = cloneText(w.Constraints)
+	w.ExpectedOutput = cloneText(w.ExpectedOutput)
 }
 
 func (v *AuditSnapshot) clone() *AuditSnapshot {
@@ -544,6 +552,7 @@ func (w *ClaimSnapshot) deepen() {
 	w.FindingID = cloneText(w.FindingID)
 	w.VerifierAgentID = cloneText(w.VerifierAgentID)
 	w.Verdict = cloneText(w.Verdict)
+	w.Evidence = cloneText(w.Evidence)
 }
 
 func (v *IssueSnapshot) clone() *IssueSnapshot {
@@ -557,6 +566,8 @@ func (w *IssueSnapshot) deepen() {
 	w.AgentID = cloneText(w.AgentID)
 	w.Issue = cloneText(w.Issue)
 	w.Severity = cloneText(w.Severity)
+	w.Evidence = cloneText(w.Evidence)
+	w.SuggestedFix = cloneText(w.SuggestedFix)
 }
 
 func (v *FactsSnapshot) clone() *FactsSnapshot {

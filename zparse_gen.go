@@ -5282,46 +5282,53 @@ func (v *AgentState) parseJSON(s *jsonwire.Scanner) error {
 		switch n {
 		case 1: // agentId
 			v.AgentID, err = s.String()
-		case 2: // status
+		case 2: // spanId
+			if !m.null(s, name) {
+				v.SpanID, err = s.String()
+				if v.SpanID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 3: // status
 			v.Status, err = parseText[AgentStatus](s)
-		case 3: // step
+		case 4: // step
 			if !m.null(s, name) {
 				v.Step.V, err = s.SmallInt()
 				v.Step.OK = err == nil
 			}
-		case 4: // attempts
+		case 5: // attempts
 			v.Attempts, err = s.SmallInt()
-		case 5: // started
+		case 6: // started
 			if !m.null(s, name) {
 				v.Started, err = s.Bool()
 				if !v.Started {
 					m.spelled(name, `false`)
 				}
 			}
-		case 6: // open
+		case 7: // open
 			if !m.null(s, name) {
 				v.Open, err = s.Bool()
 				if !v.Open {
 					m.spelled(name, `false`)
 				}
 			}
-		case 7: // ended
+		case 8: // ended
 			if !m.null(s, name) {
 				v.Ended, err = s.Bool()
 				if !v.Ended {
 					m.spelled(name, `false`)
 				}
 			}
-		case 8: // sharesByGroup
+		case 9: // sharesByGroup
 			if !m.null(s, name) {
 				v.SharesByGroup, err = s.Bool()
 				if !v.SharesByGroup {
 					m.spelled(name, `false`)
 				}
 			}
-		case 9: // counted
+		case 10: // counted
 			err = v.Counted.parseJSON(s)
-		case 10: // resume
+		case 11: // resume
 			err = v.Resume.parseJSON(s)
 		default:
 			err = s.Skip()
@@ -5335,6 +5342,7 @@ func (v *AgentState) parseJSON(s *jsonwire.Scanner) error {
 
 var namesOfAgentState = jsonwire.Names(
 	"agentId",
+	"spanId",
 	"status",
 	"step",
 	"attempts",
@@ -5396,28 +5404,35 @@ func (v *agentResume) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `0`)
 				}
 			}
-		case 7: // act
+		case 7: // unnamed
+			if !m.null(s, name) {
+				v.unnamed, err = s.Bool()
+				if !v.unnamed {
+					m.spelled(name, `false`)
+				}
+			}
+		case 8: // act
 			if !m.null(s, name) {
 				v.act, err = s.SmallInt()
 				if v.act == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 8: // blocks
+		case 9: // blocks
 			if !m.null(s, name) {
 				v.blocks, err = parseListOfBlock(s)
 			}
 			if len(v.blocks) == 0 {
 				v.blocks = nil
 			}
-		case 9: // textOpen
+		case 10: // textOpen
 			if !m.null(s, name) {
 				v.textOpen, err = s.Bool()
 				if !v.textOpen {
 					m.spelled(name, `false`)
 				}
 			}
-		case 10: // reasoningOpen
+		case 11: // reasoningOpen
 			if !m.null(s, name) {
 				v.reasoningOpen, err = s.Bool()
 				if !v.reasoningOpen {
@@ -5441,6 +5456,7 @@ var namesOfagentResume = jsonwire.Names(
 	"first",
 	"renew",
 	"resumes",
+	"unnamed",
 	"act",
 	"blocks",
 	"textOpen",
@@ -5529,238 +5545,254 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 		switch n {
 		case 1: // agentId
 			v.AgentID, err = s.String()
-		case 2: // status
+		case 2: // spanId
+			if !m.null(s, name) {
+				v.SpanID, err = s.String()
+				if v.SpanID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 3: // status
 			v.Status, err = parseText[AgentStatus](s)
-		case 3: // step
+		case 4: // step
 			if !m.null(s, name) {
 				v.Step.V, err = s.SmallInt()
 				v.Step.OK = err == nil
 			}
-		case 4: // attempts
+		case 5: // attempts
 			v.Attempts, err = s.SmallInt()
-		case 5: // started
+		case 6: // started
 			if !m.null(s, name) {
 				v.Started, err = s.Bool()
 				if !v.Started {
 					m.spelled(name, `false`)
 				}
 			}
-		case 6: // open
+		case 7: // open
 			if !m.null(s, name) {
 				v.Open, err = s.Bool()
 				if !v.Open {
 					m.spelled(name, `false`)
 				}
 			}
-		case 7: // ended
+		case 8: // ended
 			if !m.null(s, name) {
 				v.Ended, err = s.Bool()
 				if !v.Ended {
 					m.spelled(name, `false`)
 				}
 			}
-		case 8: // sharesByGroup
+		case 9: // sharesByGroup
 			if !m.null(s, name) {
 				v.SharesByGroup, err = s.Bool()
 				if !v.SharesByGroup {
 					m.spelled(name, `false`)
 				}
 			}
-		case 9: // counted
+		case 10: // counted
 			err = v.Counted.parseJSON(s)
-		case 10: // resume
+		case 11: // resume
 			err = v.Resume.parseJSON(s)
-		case 11: // ref
+		case 12: // ref
 			if !m.null(s, name) {
 				err = v.Ref.V.parseJSON(s)
 				v.Ref.OK = err == nil
 			}
-		case 12: // parentAgentId
+		case 13: // parentAgentId
 			if !m.null(s, name) {
 				v.ParentAgentID, err = s.String()
 				if v.ParentAgentID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 13: // parentCallId
+		case 14: // parentSpanId
+			if !m.null(s, name) {
+				v.ParentSpanID, err = s.String()
+				if v.ParentSpanID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 15: // parentCallId
 			if !m.null(s, name) {
 				v.ParentCallID, err = s.String()
 				if v.ParentCallID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 14: // nodeId
+		case 16: // nodeId
 			if !m.null(s, name) {
 				v.NodeID, err = s.String()
 				if v.NodeID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 15: // nodeRunId
+		case 17: // nodeRunId
 			if !m.null(s, name) {
 				v.NodeRunID, err = s.String()
 				if v.NodeRunID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 16: // phase
+		case 18: // phase
 			if !m.null(s, name) {
 				v.Phase, err = s.String()
 				if v.Phase == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 17: // task
+		case 19: // task
 			if !m.null(s, name) {
 				v.Task, err = s.String()
 				if v.Task == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 18: // model
+		case 20: // model
 			if !m.null(s, name) {
 				v.Model, err = s.String()
 				if v.Model == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 19: // providerSessionId
+		case 21: // providerSessionId
 			if !m.null(s, name) {
 				v.ProviderSessionID, err = s.String()
 				if v.ProviderSessionID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 20: // sequence
+		case 22: // sequence
 			if !m.null(s, name) {
 				v.Sequence, err = s.Uint()
 				if v.Sequence == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 21: // startedAt
+		case 23: // startedAt
 			if !m.null(s, name) {
 				v.StartedAt, err = s.Time()
 				if v.StartedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 22: // endedAt
+		case 24: // endedAt
 			if !m.null(s, name) {
 				v.EndedAt, err = s.Time()
 				if v.EndedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 23: // durationMs
+		case 25: // durationMs
 			if !m.null(s, name) {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
 			}
-		case 24: // transitions
+		case 26: // transitions
 			v.Transitions, err = s.SmallInt()
-		case 25: // toolCalls
+		case 27: // toolCalls
 			v.ToolCalls, err = s.SmallInt()
-		case 26: // toolFailures
+		case 28: // toolFailures
 			v.ToolFailures, err = s.SmallInt()
-		case 27: // modelCalls
+		case 29: // modelCalls
 			if !m.null(s, name) {
 				v.ModelCalls, err = s.SmallInt()
 				if v.ModelCalls == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 28: // modelFailures
+		case 30: // modelFailures
 			if !m.null(s, name) {
 				v.ModelFailures, err = s.SmallInt()
 				if v.ModelFailures == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 29: // modelDurationMs
+		case 31: // modelDurationMs
 			if !m.null(s, name) {
 				v.ModelDuration, err = s.Millis()
 				if v.ModelDuration == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 30: // errors
+		case 32: // errors
 			if !m.null(s, name) {
 				v.Errors, err = s.SmallInt()
 				if v.Errors == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 31: // decisions
+		case 33: // decisions
 			if !m.null(s, name) {
 				v.Decisions, err = s.SmallInt()
 				if v.Decisions == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 32: // lastError
+		case 34: // lastError
 			if !m.null(s, name) {
 				err = v.LastError.V.parseJSON(s)
 				v.LastError.OK = err == nil
 			}
-		case 33: // outcome
+		case 35: // outcome
 			if !m.null(s, name) {
 				v.Outcome, err = parseText[AgentOutcome](s)
 				if v.Outcome == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 34: // error
+		case 36: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
-		case 35: // result
+		case 37: // result
 			if !m.null(s, name) {
 				v.Result, err = s.String()
 				if v.Result == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 36: // refused
+		case 38: // refused
 			if !m.null(s, name) {
 				v.Refused, err = s.SmallInt()
 				if v.Refused == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 37: // structuredOutput
+		case 39: // structuredOutput
 			v.StructuredOutput, err = parseAny(s)
-		case 38: // totals
+		case 40: // resultSchema
+			v.ResultSchema, err = parseAny(s)
+		case 41: // totals
 			if !m.null(s, name) {
 				err = v.Totals.V.parseJSON(s)
 				v.Totals.OK = err == nil
 			}
-		case 39: // numTurns
+		case 42: // numTurns
 			if !m.null(s, name) {
 				v.NumTurns.V, err = s.SmallInt()
 				v.NumTurns.OK = err == nil
 			}
-		case 40: // convergenceScore
+		case 43: // convergenceScore
 			if !m.null(s, name) {
 				v.ConvergenceScore.V, err = s.Float()
 				v.ConvergenceScore.OK = err == nil
 			}
-		case 41: // text
+		case 44: // text
 			if !m.null(s, name) {
 				v.Text, err = s.String()
 				if v.Text == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 42: // reasoning
+		case 45: // reasoning
 			if !m.null(s, name) {
 				v.Reasoning, err = s.String()
 				if v.Reasoning == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 43: // usage
+		case 46: // usage
 			err = v.Usage.parseJSON(s)
 		default:
 			err = s.Skip()
@@ -5774,6 +5806,7 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 
 var namesOfAgentSnapshot = jsonwire.Names(
 	"agentId",
+	"spanId",
 	"status",
 	"step",
 	"attempts",
@@ -5785,6 +5818,7 @@ var namesOfAgentSnapshot = jsonwire.Names(
 	"resume",
 	"ref",
 	"parentAgentId",
+	"parentSpanId",
 	"parentCallId",
 	"nodeId",
 	"nodeRunId",
@@ -5810,6 +5844,7 @@ var namesOfAgentSnapshot = jsonwire.Names(
 	"result",
 	"refused",
 	"structuredOutput",
+	"resultSchema",
 	"totals",
 	"numTurns",
 	"convergenceScore",
@@ -6315,48 +6350,55 @@ func (v *WorkflowSnapshot) parseJSON(s *jsonwire.Scanner) error {
 		switch n {
 		case 1: // workflowId
 			v.WorkflowID, err = s.String()
-		case 2: // phases
+		case 2: // script
+			if !m.null(s, name) {
+				v.Script, err = s.String()
+				if v.Script == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 3: // phases
 			v.Phases, err = parseListOfString(s)
 			if len(v.Phases) == 0 {
 				v.Phases = nil
 			}
-		case 3: // estimatedTokens
+		case 4: // estimatedTokens
 			if !m.null(s, name) {
 				v.EstimatedTokens.V, err = s.Int()
 				v.EstimatedTokens.OK = err == nil
 			}
-		case 4: // approvedBy
+		case 5: // approvedBy
 			if !m.null(s, name) {
 				v.ApprovedBy, err = s.String()
 				if v.ApprovedBy == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 5: // approvedAt
+		case 6: // approvedAt
 			if !m.null(s, name) {
 				v.ApprovedAt, err = s.Time()
 				if v.ApprovedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 6: // finalized
+		case 7: // finalized
 			if !m.null(s, name) {
 				v.Finalized, err = s.Bool()
 				if !v.Finalized {
 					m.spelled(name, `false`)
 				}
 			}
-		case 7: // totalTokens
+		case 8: // totalTokens
 			if !m.null(s, name) {
 				v.TotalTokens.V, err = s.Int()
 				v.TotalTokens.OK = err == nil
 			}
-		case 8: // totalAgents
+		case 9: // totalAgents
 			if !m.null(s, name) {
 				v.TotalAgents.V, err = s.SmallInt()
 				v.TotalAgents.OK = err == nil
 			}
-		case 9: // durationMs
+		case 10: // durationMs
 			if !m.null(s, name) {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
@@ -6373,6 +6415,7 @@ func (v *WorkflowSnapshot) parseJSON(s *jsonwire.Scanner) error {
 
 var namesOfWorkflowSnapshot = jsonwire.Names(
 	"workflowId",
+	"script",
 	"phases",
 	"estimatedTokens",
 	"approvedBy",
@@ -6789,7 +6832,14 @@ func (v *HandoffSnapshot) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `""`)
 				}
 			}
-		case 6: // open
+		case 6: // contextDigest
+			if !m.null(s, name) {
+				v.ContextDigest, err = s.String()
+				if v.ContextDigest == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 7: // open
 			if !m.null(s, name) {
 				v.Open, err = s.Bool()
 				if !v.Open {
@@ -6812,6 +6862,7 @@ var namesOfHandoffSnapshot = jsonwire.Names(
 	"from",
 	"to",
 	"reason",
+	"contextDigest",
 	"open",
 )
 
@@ -6850,6 +6901,22 @@ func (v *TaskSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			}
 		case 4: // goal
 			v.Goal, err = s.String()
+		case 5: // context
+			if !m.null(s, name) {
+				v.Context, err = s.String()
+				if v.Context == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 6: // constraints
+			v.Constraints, err = parseAny(s)
+		case 7: // expectedOutput
+			if !m.null(s, name) {
+				v.ExpectedOutput, err = s.String()
+				if v.ExpectedOutput == "" {
+					m.spelled(name, `""`)
+				}
+			}
 		default:
 			err = s.Skip()
 		}
@@ -6865,6 +6932,9 @@ var namesOfTaskSnapshot = jsonwire.Names(
 	"taskId",
 	"agentId",
 	"goal",
+	"context",
+	"constraints",
+	"expectedOutput",
 )
 
 func (v *AuditSnapshot) parseJSON(s *jsonwire.Scanner) error {
@@ -6942,6 +7012,8 @@ func (v *ClaimSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			v.VerifierAgentID, err = s.String()
 		case 4: // verdict
 			v.Verdict, err = s.String()
+		case 5: // evidence
+			v.Evidence, err = parseAny(s)
 		default:
 			err = s.Skip()
 		}
@@ -6957,6 +7029,7 @@ var namesOfClaimSnapshot = jsonwire.Names(
 	"findingId",
 	"verifierAgentId",
 	"verdict",
+	"evidence",
 )
 
 func (v *IssueSnapshot) parseJSON(s *jsonwire.Scanner) error {
@@ -6994,6 +7067,15 @@ func (v *IssueSnapshot) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `""`)
 				}
 			}
+		case 5: // evidence
+			v.Evidence, err = parseAny(s)
+		case 6: // suggestedFix
+			if !m.null(s, name) {
+				v.SuggestedFix, err = s.String()
+				if v.SuggestedFix == "" {
+					m.spelled(name, `""`)
+				}
+			}
 		default:
 			err = s.Skip()
 		}
@@ -7009,6 +7091,8 @@ var namesOfIssueSnapshot = jsonwire.Names(
 	"agentId",
 	"issue",
 	"severity",
+	"evidence",
+	"suggestedFix",
 )
 
 func (v *FactsSnapshot) parseJSON(s *jsonwire.Scanner) error {

@@ -194,3 +194,23 @@ func TestAutoFrames(t *testing.T) {
 		require.Equal(t, c.bad, bad, c.lines)
 	}
 }
+
+func TestFits(t *testing.T) {
+	for _, c := range []struct {
+		line        string
+		name, looks dialect.Name
+		fits        bool
+	}{
+		{`{"id":"1","sequence":1,"runId":"r","type":"x","actor":"a","traceId":"t","spanId":"s"}`, dialect.MultiAgent, dialect.Native, true},
+		{`{"id":"1","sequence":1,"runId":"r","type":"x","actor":"a"}`, dialect.MultiAgent, dialect.Native, false},
+		{`{"id":"1","type":"x","payload":{}}`, dialect.MultiAgent, "", true},
+		{`{"type":"x"}`, dialect.MultiAgent, "", false},
+		{`{"type":"node:start","timestamp":1,"session_id":"s","run_id":"r"}`, dialect.OpenHarness, dialect.KAOS, true},
+		{`data: {"type":`, dialect.KAHN, "", true},
+		{`{"type":`, dialect.KAHN, "", true},
+	} {
+		looks, fits := dialect.Fits(c.line, c.name)
+		require.Equal(t, c.looks, looks, c.line)
+		require.Equal(t, c.fits, fits, c.line)
+	}
+}

@@ -138,6 +138,32 @@ func (l *looks) dialect() Name {
 	return ""
 }
 
+// Fits reports whether a line may be of a dialect. It may not if it is detected as one of
+// another dialect and lacks what is typical of this one, or if it has no member of the
+// dialect besides a type. looks is the dialect that is detected, or "". Text that is not an
+// object fits every dialect: the decoder says what is wrong with it.
+func Fits(line string, name Name) (looks Name, ok bool) {
+	l, object := look(line)
+	if !object {
+		return "", true
+	}
+	switch looks = l.dialect(); looks {
+	case name:
+		return looks, true
+	case "":
+		return looks, l.mayBe(name)
+	}
+	switch name {
+	case Native:
+		ok = l.all(hasID | hasSequence | hasRun)
+	case MultiAgent:
+		ok = l.all(hasActor | hasTraceID | hasSpanID)
+	case OpenHarness:
+		ok = isHarness(l.kind)
+	}
+	return looks, ok
+}
+
 // isHarness reports whether a type begins like a type of the resume
 // specification. No other dialect has colons in its types.
 func isHarness(kind string) bool {

@@ -43,10 +43,9 @@
 //
 // # Lines that a document does not allow
 //
-// A strict decoder refuses a line that breaks a rule of its document. If it can read the
-// line all the same, its error is a [RefusedError] with the events, and it goes on as behind
-// any other line: who checks a log reports the line once, and not again what follows from
-// it.
+// A strict decoder refuses a line that breaks a rule of its document, and gives no events of
+// it. Who checks a log reads it with a lenient decoder too, and folds what that says: or else
+// what follows from the line seems to be wrong as well.
 //
 // # Dialects of other modules
 //

@@ -198,7 +198,8 @@ func (g *generator) start() bool {
 		return false
 	}
 	a := pick(g, g.agents)
-	free := !a.open || a.restart
+	moved := !a.started && !a.ended && a.status != agentevents.StatusThinking // strictly it is running
+	free := !a.open && !moved || a.restart
 	if !free && !g.chance(20) {
 		return false
 	}

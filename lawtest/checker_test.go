@@ -178,7 +178,7 @@ func breaksWorkflowContext(_ ae.Lifecycle, log []entry, ev entry) bool {
 	if ev.Phase != "" {
 		return ev.WorkflowID == ""
 	}
-	if ev.WorkflowID == "" || len(ev.Kind()) < 6 || ev.Kind()[:6] != "agent." {
+	if ev.WorkflowID == "" || len(ev.Kind()) < 6 || ev.Kind()[:6] != "agent." || isA[*ae.ToolCalled](ev) || isA[*ae.ToolReturned](ev) {
 		return false
 	}
 	for _, old := range log {
@@ -208,11 +208,12 @@ func breaksPhaseOpen(_ ae.Lifecycle, log []entry, ev entry) bool {
 	return isA[*ae.PhaseCompleted](ev) && openPhases(log, ev.WorkflowID, ev.Phase) == 0
 }
 
-func breaksStartedOnce(_ ae.Lifecycle, log []entry, ev entry) bool {
+func breaksStartedOnce(l ae.Lifecycle, log []entry, ev entry) bool {
 	p, ok := ev.Payload.(*ae.AgentStarted)
 	own := of(log, ev.agent)
 	start := last[*ae.AgentStarted](own)
-	if !ok || p.Resumed || start < 0 || ended(own) {
+	moved := l == ae.LifecycleStrict && status(own) != ae.StatusThinking
+	if !ok || p.Resumed || start < 0 && !moved || ended(own) {
 		return false
 	}
 	resumed := last[*ae.RunResumed](log)
@@ -284,12 +285,17 @@ func breaksEndedTotals(_ ae.Lifecycle, log []entry, ev entry) bool {
 	}
 	own := of(log, ev.agent)
 	before := own[:len(own)-len(attempt(own))]
-	base, top := 0, highest(own)
-	if has[*ae.AgentStarted](before) { // events before the first start belong to the first attempt
-		base = highest(own[:len(before)+1]) + 1
+	top, steps := -1, own // events before the first start belong to the first attempt
+	if has[*ae.AgentStarted](before) {
+		top, steps = highest(own[:len(before)+1]), attempt(own)
 	}
 	var counted ae.Totals
-	counted.Steps = max(0, top+1-base)
+	for _, old := range steps {
+		if old.Step.OK && lasting(old) && old.Step.V > top {
+			top = old.Step.V
+			counted.Steps++
+		}
+	}
 	for _, old := range attempt(own) {
 		switch p := old.Payload.(type) {
 		case *ae.ToolCalled:

@@ -26,6 +26,7 @@ type builder struct {
 	turns      map[string]*agentevents.TurnSnapshot // the latest one, by agent id
 	nodeOf     map[string]string                    // the first node that names the agent, by agent id
 	executions map[string]int                       // number of agents that only executions identify, by node
+	acted      map[string]bool                      // agents that a record of the run is of
 	order      []*agentNode                         // in the order in which the agents appeared
 	calls      map[callKey]*node
 	named      map[callKey]bool // calls that other lines refer to
@@ -140,7 +141,7 @@ func (b *builder) runLine() line {
 			l.word += " (interrupted)"
 		}
 	}
-	if b.details != nil && !s.StartedAt.IsZero() {
+	if b.details != nil && s.StartedAt.Year() > 1970 { // a log without times may begin at the epoch
 		l.fact(s.StartedAt.UTC().Format("2006-01-02 15:04:05Z"))
 	}
 	l.fact(duration(b.length()))
@@ -188,6 +189,7 @@ func (b *builder) makeAgents() {
 	}
 	ids := make(map[*agentevents.AgentSnapshot]string, len(b.s.Agents))
 	b.executions = map[string]int{}
+	b.act()
 	for id, a := range b.s.Agents {
 		ids[a] = id
 		if executes(id, a) {
@@ -242,7 +244,7 @@ func (b *builder) agentLine(n *agentNode) line {
 		b.ended(&l, b.turns[n.id].EndedAt.IsZero(), b.turns[n.id].Error.OK, string(a.Status))
 	case !a.Started && a.Transitions == 0:
 		l.word = "not started"
-		if a.ToolCalls > 0 || a.Text != "" || a.Reasoning != "" || a.Step.OK || a.Decisions > 0 || a.Ref.OK {
+		if a.ToolCalls > 0 || a.Text != "" || a.Reasoning != "" || a.Step.OK || a.Decisions > 0 || a.Ref.OK || b.acted[n.id] {
 			l.word = "without a start" // its document may have none
 		}
 	default:
@@ -306,6 +308,29 @@ func (b *builder) agentLine(n *agentNode) line {
 		l.detail = a.Task
 	}
 	return l
+}
+
+// act notes the agents that a record of the run is of: they need no start.
+func (b *builder) act() {
+	b.acted = map[string]bool{}
+	s := b.s
+	for i := range s.Messages {
+		b.acted[s.Messages[i].From] = true
+	}
+	for i := range s.Issues {
+		b.acted[s.Issues[i].AgentID] = true
+	}
+	for i := range s.Approvals {
+		b.acted[s.Approvals[i].AgentID] = true
+	}
+	for i := range s.Handoffs {
+		h := &s.Handoffs[i]
+		b.acted[h.From] = true
+		b.acted[h.To] = b.acted[h.To] || !h.Open
+	}
+	for i := range s.Claims {
+		b.acted[s.Claims[i].VerifierAgentID] = true
+	}
 }
 
 func withFailed(text string, failed int) string {
@@ -786,7 +811,10 @@ func (b *builder) nodes(root *node) {
 		case agentevents.NodeStatusFailed:
 			l.mark = bad
 		case agentevents.NodeStatusRunning, agentevents.NodeStatusSuspended:
-			if b.o.Ended {
+			switch {
+			case b.s.Status == agentevents.RunStatusCompleted:
+				l.word = "without an end" // its document may have none
+			case b.o.Ended:
 				l.mark = warn
 				l.word += " (interrupted)"
 			}

@@ -53,25 +53,6 @@ func (h *hasText) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*[]string)(h))
 }
 
-// notYet are the expectations that do not hold, by case and number, with what is missing.
-// One that holds is an error: take it out.
-var notYet = map[string]string{
-	"wiki-fanout-by-orchestrator 1": "agents by span, null members, and repeated lines of the wiki",
-	"wiki-fanout-by-orchestrator 2": "agents by span, null members, and repeated lines of the wiki",
-	"wiki-fanout-by-orchestrator 4": "agents by span, null members, and repeated lines of the wiki",
-	"wiki-fanout-by-orchestrator 5": "agents by span, null members, and repeated lines of the wiki",
-	"wiki-tool-success-false 0":     "agents by span, null members, and repeated lines of the wiki",
-	"wiki-tool-runner 0":            "agents by span, null members, and repeated lines of the wiki",
-	"wiki-tool-runner 1":            "agents by span, null members, and repeated lines of the wiki",
-	"wiki-nested-spans 0":           "agents by span, null members, and repeated lines of the wiki",
-	"wiki-duplicate-lines 0":        "agents by span, null members, and repeated lines of the wiki",
-	"wiki-big-number 0":             "agents by span, null members, and repeated lines of the wiki",
-	"wrong-from 0":                  "a wrong --from is an error",
-	"kahn-steps-from-one 0":         "null members, counts and ids as the document has them",
-	"kahn-run-id-form 0":            "null members, counts and ids as the document has them",
-	"kahn-audit-empty-agent 0":      "null members, counts and ids as the document has them",
-}
-
 // TestCases runs the cases that come with the source documents.
 func TestCases(t *testing.T) {
 	text, err := os.ReadFile("../../../shared/cases/cases.jsonl")
@@ -89,13 +70,8 @@ func TestCases(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, e := range c.Expect {
-				key := fmt.Sprintf("%s %d", c.Name, i)
-				err := e.holds(log)
-				switch missing := notYet[key]; {
-				case missing == "" && err != nil:
-					t.Errorf("%s: %s: %v", key, e.Do, err)
-				case missing != "" && err == nil:
-					t.Errorf("%s: %s: holds, although notYet says %s", key, e.Do, missing)
+				if err := e.holds(log); err != nil {
+					t.Errorf("%d: %s: %v", i, e.Do, err)
 				}
 			}
 		})

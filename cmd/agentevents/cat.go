@@ -50,9 +50,9 @@ ones; 'agentevents convert' writes the other formats.`,
 
 // A filter says which events are wanted.
 type filter struct {
-	run, agent string
-	kinds      list
-	from       uint64 // the lowest sequence
+	run, agent, workflow, phase string
+	kinds                       list
+	from                        uint64 // the lowest sequence
 }
 
 func (f *filter) flags(fs *flag.FlagSet) {
@@ -60,10 +60,13 @@ func (f *filter) flags(fs *flag.FlagSet) {
 	fs.StringVar(&f.run, "run", "", "only events of the run `ID`")
 	fs.StringVar(&f.agent, "agent", "", "only events of the agent `ID`")
 	fs.Uint64Var(&f.from, "from", 0, "only events from the sequence `SEQ` on")
+	fs.StringVar(&f.workflow, "workflow", "", "only events of the workflow `ID`")
+	fs.StringVar(&f.phase, "phase", "", "only events of the phase `NAME`")
 }
 
 func (f *filter) has(ev *agentevents.Event) bool {
 	return (f.run == "" || ev.RunID == f.run) && (f.agent == "" || ev.AgentID == f.agent) && ev.Sequence >= f.from &&
+		(f.workflow == "" || ev.WorkflowID == f.workflow) && (f.phase == "" || ev.Phase == f.phase) &&
 		(len(f.kinds) == 0 || slices.Contains(f.kinds, string(ev.Kind())))
 }
 

@@ -59,7 +59,7 @@ format, and the rules of its document are checked too: kahn has the strict table
 			complete := fs.Bool("complete", false, "exit with 1 if a sequence number is missing, too")
 			fs.Var(&format, "dialect", "check the rules of this `FORMAT` too; 'agentevents help convert' lists them")
 			return func(in *invocation) error {
-				problems, reported := 0, false
+				problems := 0
 				c := chainCheck{l: &l}
 				show := func(at position, rule agentevents.Rule, what string) {
 					problems++
@@ -76,24 +76,19 @@ format, and the rules of its document are checked too: kahn has the strict table
 					show(at, rule, what)
 				}
 				l.report = func(at position, what string) { report(at, ruleUnreadable, what) }
+				refused := func() bool { return false }
 				if format.wire != nil {
-					l.decoder = format.newDecoder(reading{strict: true, run: l.run})
+					lines := &judge{strict: format.newDecoder(reading{strict: true, run: l.run}), lenient: format.newDecoder(reading{run: l.run})}
+					l.decoder = lines
+					refused = func() bool { return lines.refused }
 					if format.dialect() == dialect.KAHN {
 						f.options.Lifecycle = agentevents.LifecycleStrict
 					}
-					// The fold gets what the line says, so that one fault is one report.
-					l.broken = func(at position, v *agentevents.RuleError, events []agentevents.Event) {
-						report(at, v.Rule, violation(v))
-						reported = true
-						for _, ev := range events {
-							f.apply(ev)
-						}
-						reported = false
-					}
+					l.broken = func(at position, v *agentevents.RuleError) { report(at, v.Rule, violation(v)) }
 				}
 				var at position
 				f.options.OnViolation = func(v *agentevents.RuleError) {
-					if !reported {
+					if !refused() { // one report of a line is enough
 						report(at, v.Rule, violation(v))
 					}
 				}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -121,6 +123,8 @@ func (w *wire) madeUp(d agentevents.Decoder, from *wireFlag) []dialect.Loss {
 		if from.dialect() != w.dialect() {
 			return d.Losses()
 		}
+	case named:
+		return w.madeUp(d.Decoder, from)
 	}
 	return nil
 }
@@ -128,9 +132,52 @@ func (w *wire) madeUp(d agentevents.Decoder, from *wireFlag) []dialect.Loss {
 // newDecoder returns a decoder of the format, or of any format when f is not given.
 func (f *wireFlag) newDecoder(o reading) agentevents.Decoder {
 	if f.wire != nil {
-		return f.decoder(o)
+		return named{f.decoder(o), f.wire}
 	}
 	return anyDecoder(o.run)
+}
+
+// named is the decoder of a format that the command line names. Lines of other formats
+// are errors: read as this one they would be events that say nothing.
+type named struct {
+	agentevents.Decoder
+	wire *wire
+}
+
+func (d named) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
+	if other, ok := dialect.Fits(string(line), d.wire.dialect()); !ok {
+		what := "like none of the known formats"
+		if other != "" {
+			what = "like one of " + string(other)
+		}
+		return dst, &agentevents.LineError{Err: fmt.Errorf("this is no line of %s; it looks %s", d.wire.name, what)}
+	}
+	return d.Decoder.Decode(dst, line)
+}
+
+// A judge is a decoder that reads every line by the rules of its document, and again as far
+// as it can: a line that breaks a rule is reported, and its events count all the same. So
+// the events that follow from it are not reported too.
+type judge struct {
+	strict, lenient agentevents.Decoder
+	refused         bool // the current line is
+}
+
+func (d *judge) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
+	_, broken := d.strict.Decode(nil, line)
+	dst, err := d.lenient.Decode(dst, line)
+	var rule *agentevents.RuleError
+	if d.refused = broken != nil; d.refused && (err == nil || errors.As(broken, &rule)) {
+		return dst, broken
+	}
+	return dst, err
+}
+
+func (d *judge) End(dst []agentevents.Event) ([]agentevents.Event, error) {
+	_, broken := d.strict.End(nil)
+	d.refused = broken != nil
+	dst, err := d.lenient.End(dst)
+	return dst, cmp.Or(broken, err)
 }
 
 // anyDecoder returns a decoder that detects the format of every line. run is the run of

@@ -40,9 +40,9 @@ type logReader struct {
 	judged  bool                           // the agents of a KAHN log say that they keep the strict table
 	decoder agentevents.Decoder            // nil detects the format of every line
 	report  func(at position, what string) // nil prints on standard error
-	// broken receives the violations of a document's rules, with what the decoder could
-	// read of the line; nil reports them like lines that cannot be read.
-	broken func(at position, v *agentevents.RuleError, events []agentevents.Event)
+	// broken receives the violations of a document's rules; nil reports them like
+	// lines that cannot be read.
+	broken func(at position, v *agentevents.RuleError)
 	// raw wraps every file, to see its bytes; nil does not.
 	raw   func(file int, r io.Reader) io.Reader
 	files []string // names of those that were opened, for messages
@@ -141,6 +141,16 @@ func (d strictStarts) Decode(dst []agentevents.Event, line []byte) ([]agentevent
 	return dst, err
 }
 
+// repeated counts lines in a row that have the same fault.
+type repeated struct {
+	text string
+	last int // the latest line
+	n    int
+}
+
+// sameLines is how many of them are reported one by one.
+const sameLines = 3
+
 // read reads one file. It returns false when the caller stops.
 func (l *logReader) read(in *invocation, file int, from input, yield func(position, agentevents.Event) bool) bool {
 	src := &source{r: from, out: in.stdout}
@@ -150,10 +160,18 @@ func (l *logReader) read(in *invocation, file int, from input, yield func(positi
 	r := agentevents.NewReader(src, agentevents.ReaderOptions{Decoder: l.decoder, MaxLine: l.maxLine, Verbatim: l.verb})
 	bad, good := 0, false
 	var form lines.FormError // of the first line that cannot be read
+	var same repeated        // of lines with one fault
+	tell := func() {
+		if n := same.n - sameLines; n > 0 {
+			l.report(position{file, same.last}, fmt.Sprintf("the same in %s, from %d on", plural(n, "more line"), same.last-n+1))
+		}
+		same = repeated{}
+	}
 	for ev, err := range r.All() {
 		at := position{file, r.Line()}
 		if err == nil {
 			good = true
+			tell()
 			if !yield(at, ev) {
 				return false
 			}
@@ -165,25 +183,26 @@ func (l *logReader) read(in *invocation, file int, from input, yield func(positi
 		}
 		var rule *agentevents.RuleError
 		if l.broken != nil && errors.As(err, &rule) {
-			var refused *dialect.RefusedError
-			var events []agentevents.Event
-			if errors.As(err, &refused) {
-				events = refused.Events
-			}
-			l.broken(at, rule, events)
+			l.broken(at, rule)
 			continue
 		}
 		if !good && form != (lines.FormError{}) {
 			continue // the report of the form says it all
 		}
 		bad++
-		if bad <= maxBadLines {
-			l.report(at, what(err))
+		text := what(err)
+		if text != same.text || at.line != same.last+1 {
+			tell()
+		}
+		same = repeated{text, at.line, same.n + 1}
+		if bad <= maxBadLines && same.n <= sameLines {
+			l.report(at, text)
 		}
 		if !good && errors.As(err, &form) && form.Rest {
 			break
 		}
 	}
+	tell()
 	if bad > maxBadLines {
 		l.report(position{file, r.Line()}, fmt.Sprintf("%d more lines cannot be read; is this a log?", bad-maxBadLines))
 	}

@@ -101,10 +101,7 @@ var runColumns = []column[*agentevents.RunSnapshot]{
 	{"NAME", false, func(s *agentevents.RunSnapshot) string { return clip(visible(s.Name)) }},
 	{"STATUS", false, func(s *agentevents.RunSnapshot) string { return visible(string(s.Status)) }},
 	{"BEGAN", false, func(s *agentevents.RunSnapshot) string {
-		if s.StartedAt.IsZero() {
-			return ""
-		}
-		return s.StartedAt.UTC().Format("2006-01-02 15:04:05Z")
+		return began(s)
 	}},
 	{"TOOK", true, func(s *agentevents.RunSnapshot) string {
 		if s.StartedAt.IsZero() || s.CompletedAt.Before(s.StartedAt) {
@@ -132,6 +129,14 @@ var runColumns = []column[*agentevents.RunSnapshot]{
 		}
 		return clip(visible(s.SessionID))
 	}},
+}
+
+// began returns when a run began. A log without times may begin at the epoch.
+func began(s *agentevents.RunSnapshot) string {
+	if s.StartedAt.Year() <= 1970 {
+		return ""
+	}
+	return s.StartedAt.UTC().Format("2006-01-02 15:04:05Z")
 }
 
 // some returns a number, or nothing for 0.

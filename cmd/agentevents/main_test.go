@@ -546,11 +546,18 @@ func TestBadInput(t *testing.T) {
 		require.Equal(t, result{exitOK, first + last, ""}, exec(log, "cat", "-"))
 		require.Equal(t, result{exitOK, "", ""}, exec(log, "check", "-"))
 	})
+	t.Run("the same fault again and again", func(t *testing.T) {
+		r := exec("x\nx\nx\nx\n"+first+"x\nx\nx\nx\nx\n", "cat", "-")
+		said := "found a bare word of 1 byte, expected an object\n"
+		require.Equal(t, "stdin:1: "+said+"stdin:2: "+said+"stdin:3: "+said+"stdin:4: the same in 1 more line, from 4 on\n"+
+			"stdin:6: "+said+"stdin:7: "+said+"stdin:8: "+said+"stdin:10: the same in 2 more lines, from 9 on\n", r.err)
+		require.Equal(t, first, r.out)
+	})
 	t.Run("no log at all", func(t *testing.T) {
-		r := exec(strings.Repeat("x\n", maxBadLines+25), "cat", "-")
+		r := exec(strings.Repeat("x\nxx\n", (maxBadLines+26)/2), "cat", "-")
 		require.Equal(t, exitProblems, r.code)
 		require.Equal(t, maxBadLines+1, strings.Count(r.err, "\n"))
-		require.Contains(t, r.err, ": 25 more lines cannot be read; is this a log?\n")
+		require.Contains(t, r.err, ": 26 more lines cannot be read; is this a log?\n")
 	})
 }
 
@@ -562,7 +569,7 @@ func TestTornFrames(t *testing.T) {
 
 	torn := exec("data: {\"type\":\n"+line("r", 0), "check", "--dialect", "kaos", "-")
 	require.Equal(t, exitProblems, torn.code)
-	require.Regexp(t, `^stdin:2: line-unreadable: the frame before is torn: .*\nstdin:2: line-unreadable: .*\n$`, torn.out)
+	require.Regexp(t, `^stdin:2: line-unreadable: this is no line of kaos; it looks like one of native\nstdin:2: line-unreadable: the frame before is torn: .*\n$`, torn.out)
 	require.NotContains(t, torn.out, "line 0")
 	require.NotContains(t, torn.out, "\\n")
 }

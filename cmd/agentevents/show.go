@@ -87,9 +87,7 @@ func writeRun(w io.Writer, s *agentevents.RunSnapshot, d *tree.Details) {
 		status += ": " + s.CancelReason
 	}
 	field("status", clip(visible(status)))
-	if !s.StartedAt.IsZero() {
-		field("began", s.StartedAt.UTC().Format("2006-01-02 15:04:05Z"))
-	}
+	field("began", began(s))
 	if s.CompletedAt.After(s.StartedAt) && !s.StartedAt.IsZero() {
 		field("took", milliseconds(float64(s.CompletedAt.Sub(s.StartedAt).Milliseconds())))
 	}

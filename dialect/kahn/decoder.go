@@ -13,7 +13,7 @@ import (
 type Options struct {
 	// Strict refuses a line that breaks a rule of the document: a missing required
 	// member, an id that does not match its pattern, a word that its enum does not
-	// list, a number outside its range, a summary over [MaxSummary] characters, a
+	// list, a number outside its range, an output_summary over [MaxSummary] characters, a
 	// time in another form than the document's. The error is a
 	// [*agentevents.RuleError] whose Rule is one of this package's. Without Strict
 	// the decoder reads such lines as far as it can.

@@ -12,9 +12,9 @@
 //	agent_run_end      agent.ended
 //
 // KAHN has no event ids and no sequence numbers: the decoder derives them. KAHN
-// has patterns for its ids and a limit for summaries. The encoder normalises ids
-// that do not match ([NormalizeAgentID] and its siblings), cuts long summaries,
-// and lists both among its losses. It refuses an event with a number or a word
+// has patterns for the ids of agents and checkpoints, and a limit for output_summary.
+// The encoder normalises ids that do not match ([NormalizeAgentID],
+// [NormalizeCheckpointID]), cuts long output summaries, and lists both among its losses. It refuses an event with a number or a word
 // outside the document's ranges and enums.
 //
 // A line behind the end of its agent that is marked late has the member late, which the

@@ -2,12 +2,14 @@ package kahn
 
 import (
 	"cmp"
+	"errors"
 	"strings"
 	"time"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // An Encoder writes events as KAHN lines. It implements [dialect.Encoder]. It is
@@ -26,11 +28,12 @@ import (
 type Encoder struct {
 	w       wire.Writer
 	agents  map[agentKey]*agentState
-	a       *agentState     // the agent of the current event
-	names   dialect.Names   // of agents without an id
-	numbers dialect.Numbers // that readers give the lines
-	calls   dialect.Calls   // the calls that have not returned
-	check   Decoder         // reads origin lines
+	named   map[agentKey]string // the spans that agents were known by when they started
+	a       *agentState         // the agent of the current event
+	names   dialect.Names       // of agents without an id
+	numbers dialect.Numbers     // that readers give the lines
+	calls   dialect.Calls       // the calls that have not returned
+	check   Decoder             // reads origin lines
 }
 
 type agentKey struct{ run, agent string }
@@ -41,6 +44,7 @@ type agentState struct {
 	step    int
 	stepped bool // a line of the agent had a step
 	from    int  // the first step of this attempt
+	spanned bool // the span of its start stands for it, until an event names it
 	totals  agentevents.Totals
 	refused int // refusals without a call in totals.ToolCalls: their lines look like calls
 	started time.Time
@@ -54,6 +58,7 @@ func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
 
 // Append appends the line of an event. See [dialect.Encoder].
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
+	e.identify(&ev)
 	e.a = e.agent(&ev)
 	mark := len(dst)
 	dst, verbatim, err := e.w.Append(dst, &ev, (*document)(e))
@@ -70,16 +75,22 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 // A document is the part of an Encoder that its Writer asks.
 type document Encoder
 
-func (*document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
+func (e *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	switch p := w.Ev.Payload.(type) {
 	case *agentevents.ToolCalled:
 		return dst, nil
 	case *agentevents.NodeFailed:
-		if !encoderOf(w).a.open || w.Ev.AgentID != "" {
+		if !e.a.open || w.Ev.AgentID != "" {
 			break
 		}
 		w.Lose(dialect.Made, "/payload/outcome", "a failed node aborts its agent")
 		w.SayAs(&agentevents.AgentEnded{Outcome: agentevents.OutcomeAborted, Error: agentevents.Some(p.Error)}, "written as the end of the node's agent")
+	}
+	if span := e.named[agentKey{w.Ev.RunID, w.Ev.AgentID}]; span != "" {
+		ev := *w.Ev
+		ev.AgentID = span
+		w.Say(&ev)
+		w.Lose(dialect.Altered, "/agentId", "the span that its start has in the place of an id")
 	}
 	return w.Line(dst, format.Row(w.Ev.Kind()))
 }
@@ -88,8 +99,17 @@ func (e *document) Joined(w *wire.Writer) *agentevents.Event { return e.calls.Jo
 
 func (e *document) Reread(w *wire.Writer, line string) error {
 	e.check.r.Continue(w)
-	return e.check.read(line, &w.Read)
+	if err := e.check.read(line, &w.Read); err != nil {
+		return err
+	}
+	if w.Read.Kind() == agentevents.KindAuditChecked && jsonwire.HasMember(string(w.Read.Extra(string(Name))), "agent_id") {
+		return errEmptyAgent
+	}
+	return nil
 }
+
+// errEmptyAgent keeps a line from being copied.
+var errEmptyAgent = errors.New("kahn: null stands for the run")
 
 // End lists the calls that never returned.
 func (e *Encoder) End(dst []byte) ([]byte, error) {
@@ -102,13 +122,53 @@ func (e *Encoder) End(dst []byte) ([]byte, error) {
 // Losses returns what the lines so far do not say. See [dialect.Encoder].
 func (e *Encoder) Losses() []dialect.Loss { return e.w.Losses.List() }
 
+// agentOf returns the agent's id, or the name of its node, or the span of its start: agents without an id stay apart.
+func (e *Encoder) agentOf(ev *agentevents.Event) string {
+	if id := e.names.Of(ev); id != "" {
+		return cmp.Or(e.named[agentKey{ev.RunID, ev.AgentID}], id)
+	}
+	switch ev.Payload.(type) {
+	case *agentevents.AgentStarted, *agentevents.AgentEnded:
+		return ev.SpanID
+	}
+	if a := e.agents[agentKey{ev.RunID, ev.ParentSpanID}]; a != nil && a.spanned {
+		return ev.ParentSpanID
+	}
+	return ""
+}
+
+// identify notes that an event names an agent that has only the span of its start, as the
+// rules of the library see it. The lines go on with the span.
+func (e *Encoder) identify(ev *agentevents.Event) {
+	if info, _ := ev.Kind().Info(); ev.AgentID == "" || info.Droppable || e.agents[agentKey{ev.RunID, e.agentOf(ev)}] != nil {
+		return
+	}
+	switch ev.Payload.(type) {
+	case *agentevents.AgentStarted, *agentevents.HandoffAccepted,
+		*agentevents.ApprovalGranted, *agentevents.ApprovalRejected, *agentevents.ClarificationResolved:
+		return
+	}
+	for _, span := range [...]string{ev.SpanID, ev.ParentSpanID} {
+		if a := e.agents[agentKey{ev.RunID, span}]; a != nil {
+			if a.spanned {
+				a.spanned = false
+				if e.named == nil {
+					e.named = map[agentKey]string{}
+				}
+				e.named[agentKey{a.key.run, strings.Clone(ev.AgentID)}] = a.key.agent
+			}
+			return
+		}
+	}
+}
+
 // callerOf returns the agent whose call ids the event's is one of, as the rules of
 // the library see it: the node does not count.
 func callerOf(ev *agentevents.Event) string { return cmp.Or(ev.AgentID, ev.NodeRunID) }
 
 // agent returns the state of the event's agent.
 func (e *Encoder) agent(ev *agentevents.Event) *agentState {
-	key := agentKey{ev.RunID, e.names.Of(ev)}
+	key := agentKey{ev.RunID, e.agentOf(ev)}
 	if e.a != nil && e.a.key == key {
 		return e.a
 	}
@@ -137,15 +197,21 @@ func (e *Encoder) remember(ev *agentevents.Event, a *agentState) {
 			e.returned(ev, p, call)
 		}
 	}
-	if ev.Step.OK && ev.Step.V >= 0 && (!a.stepped || ev.Step.V > a.step) {
-		a.step, a.stepped = ev.Step.V, true
+	if ev.Step.OK && ev.Step.V >= 0 {
+		a.reach(ev.Step.V)
 	}
 	switch p := ev.Payload.(type) {
 	case *agentevents.AgentStarted:
-		a.totals, a.refused, a.started, a.open = agentevents.Totals{}, 0, ev.Time, true
-		if a.stepped {
+		steps := a.totals.Steps
+		a.totals, a.refused = agentevents.Totals{}, 0
+		switch {
+		case a.started.IsZero():
+			a.totals.Steps = steps // those before the first start
+		case a.stepped:
 			a.from = a.step + 1
 		}
+		a.started, a.open = ev.Time, true
+		a.spanned = ev.AgentID == "" && a.key.agent == ev.SpanID
 	case *agentevents.AgentEnded, *agentevents.NodeFailed:
 		a.open = false
 	case *agentevents.AgentTransition:
@@ -173,17 +239,16 @@ func (a *agentState) at() int { return max(a.step, a.from) }
 // steppedAt notes a step that the line made up.
 func (a *agentState) steppedAt(ev *agentevents.Event) {
 	if !ev.Step.OK {
-		a.step, a.stepped = a.at(), true
+		a.reach(a.at())
 	}
 }
 
-// counted returns the totals so far.
-func (a *agentState) counted() agentevents.Totals {
-	t := a.totals
-	if a.stepped {
-		t.Steps = a.step + 1 - a.from
+// reach notes a step.
+func (a *agentState) reach(step int) {
+	if !a.stepped || step > a.step {
+		a.step, a.stepped = step, true
+		a.totals.Steps++
 	}
-	return t
 }
 
 // everywhere counts the members that no line has: event ids, call ids, sequence

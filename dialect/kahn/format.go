@@ -1,12 +1,14 @@
 package kahn
 
 import (
+	"math"
+
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
 )
 
-// MaxSummary is the maximum length of input_summary and output_summary, in
-// characters.
+// MaxSummary is the maximum length of output_summary, in characters. The document gives
+// input_summary none.
 const MaxSummary = 2048
 
 // The rules of the document, which a strict decoder checks.
@@ -43,7 +45,7 @@ var format = func() *wire.Format {
 	f := wire.Format{
 		Name:     Name,
 		Required: RuleRequired,
-		Head:     []wire.Member{need("ts", "/timestamp", timeForm{}), need("run_id", "/runId", id{&runPattern}).Or(madeID), need("event", "", wire.Type)},
+		Head:     []wire.Member{need("ts", "/timestamp", timeForm{}), need("run_id", "/runId", text), need("event", "", wire.Type)},
 		Rows: []wire.Row{
 			{Type: "agent_run_start", Kind: agentevents.KindAgentStarted, Members: []wire.Member{
 				agent, need("task", "task", text), may("model", "model", text), may("lifecycle", "lifecycle", wire.Value{}),
@@ -54,8 +56,8 @@ var format = func() *wire.Format {
 			{Type: "tool_invocation", Kind: agentevents.KindToolReturned, Says: "callId", Members: []wire.Member{
 				agent, step, need("tool_name", "toolId", text), need("duration_s", "durationMs", seconds).Or(sinceCall),
 				need("ok", "status oneEvent", okForm{}),
-				may("input_summary", "argumentsSummary arguments", summaryForm{value: inputOf}),
-				may("output_summary", "resultSummary result", summaryForm{value: outputOf}),
+				may("input_summary", "argumentsSummary arguments", summaryForm{value: inputOf, max: math.MaxInt}),
+				may("output_summary", "resultSummary result", summaryForm{value: outputOf, max: MaxSummary}),
 				may("error", "error/message", wire.Full{}),
 			}},
 			{Type: "audit_checkpoint", Kind: agentevents.KindAuditChecked, Members: []wire.Member{

@@ -77,11 +77,11 @@ func madeID(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 
 // madeAgent is madeID that takes the node of the event for its agent.
 func madeAgent(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	agent := encoderOf(w).names.Of(w.Ev)
+	agent := encoderOf(w).agentOf(w.Ev)
 	if agent == "" {
 		return madeID(w, dst, m)
 	}
-	w.Lose(dialect.Made, "/agentId", "the name of the node")
+	w.Lose(dialect.Made, "/agentId", "the name of the node, or the span of the start")
 	return append(agentPattern.append(append(dst, '"'), agent), '"')
 }
 
@@ -235,11 +235,12 @@ func (okForm) Parse(r *wire.Reader, at any) error {
 
 func (okForm) Schema() map[string]any { return map[string]any{"type": "boolean"} }
 
-// A summaryForm is a text of at most MaxSummary characters. An event that has only
+// A summaryForm is a text of at most max characters. An event that has only
 // the whole value has its JSON text as the summary.
 type summaryForm struct {
 	wire.EmptyKept
 	value func(w *wire.Writer) (text string, value agentevents.JSON)
+	max   int
 }
 
 func (f summaryForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
@@ -255,8 +256,8 @@ func (f summaryForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) (
 			w.Lose(dialect.Dropped, whole, "the line has its summary")
 		}
 	}
-	if len(text) > MaxSummary && !w.Whole {
-		if n := jsonwire.FirstCharacters(text, MaxSummary); n < len(text) {
+	if len(text) > f.max && !w.Whole {
+		if n := jsonwire.FirstCharacters(text, f.max); n < len(text) {
 			text = text[:n]
 			w.Lose(dialect.Altered, at, cut)
 		}
@@ -269,16 +270,20 @@ var cut = "cut to " + strconv.Itoa(MaxSummary) + " characters"
 
 func (f summaryForm) Parse(r *wire.Reader, at any) error {
 	err := f.EmptyKept.Parse(r, at)
-	if text := *at.(*string); err == nil && r.Strict && len(text) > MaxSummary {
-		if n := utf8.RuneCountInString(text); n > MaxSummary {
+	if text := *at.(*string); err == nil && r.Strict && len(text) > f.max {
+		if n := utf8.RuneCountInString(text); n > f.max {
 			r.Break(RuleSummary, "has "+strconv.Itoa(n)+" characters, the limit is "+strconv.Itoa(MaxSummary))
 		}
 	}
 	return err
 }
 
-func (summaryForm) Schema() map[string]any {
-	return map[string]any{"type": "string", "maxLength": MaxSummary}
+func (f summaryForm) Schema() map[string]any {
+	schema := map[string]any{"type": "string"}
+	if f.max == MaxSummary {
+		schema["maxLength"] = f.max
+	}
+	return schema
 }
 
 // inputOf returns the arguments of a return: those of its call, if there is one.
@@ -362,7 +367,7 @@ func madeTotal(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 			return append(dst, raw...)
 		}
 	}
-	t := encoderOf(w).a.counted()
+	t := encoderOf(w).a.totals
 	return jsonwire.AppendInt(dst, int64(totalIn(&t, m.Name)))
 }
 

@@ -7,12 +7,10 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// The document's patterns. PatternRunID is taken from its sibling schema for CI:
-// both schemas share the base members.
+// The document's patterns. It has no pattern for run_id.
 const (
 	PatternAgentID      = `^[a-z0-9][a-z0-9:-]{0,63}$`
 	PatternCheckpointID = `^[a-z0-9][a-z0-9:.-]{0,127}$`
-	PatternRunID        = `^[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}$`
 	PatternTime         = `\.[0-9]{3}Z$` // the end of an RFC 3339 time
 )
 
@@ -27,15 +25,14 @@ type pattern struct {
 }
 
 var (
-	agentPattern      = newPattern(64, ":-", false, PatternAgentID)
-	checkpointPattern = newPattern(128, ":.-", false, PatternCheckpointID)
-	runPattern        = newPattern(64, "_-", true, PatternRunID)
+	agentPattern      = newPattern(64, ":-", PatternAgentID)
+	checkpointPattern = newPattern(128, ":.-", PatternCheckpointID)
 )
 
-func newPattern(max int, extra string, upper bool, syntax string) pattern {
+func newPattern(max int, extra, syntax string) pattern {
 	p := pattern{max: max, syntax: syntax, altered: "normalised: it does not match " + syntax}
 	for c := range p.first {
-		p.first[c] = '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || upper && 'A' <= c && c <= 'Z'
+		p.first[c] = '0' <= c && c <= '9' || 'a' <= c && c <= 'z'
 		p.rest[c] = p.first[c] || strings.IndexByte(extra, byte(c)) >= 0
 	}
 	return p
@@ -65,10 +62,6 @@ func NormalizeAgentID(id string) string { return string(agentPattern.append(nil,
 // [PatternCheckpointID].
 func NormalizeCheckpointID(id string) string { return string(checkpointPattern.append(nil, id)) }
 
-// NormalizeRunID does what [NormalizeAgentID] does, for [PatternRunID], which
-// allows capital letters.
-func NormalizeRunID(id string) string { return string(runPattern.append(nil, id)) }
-
 // append appends the id, normalised.
 func (p *pattern) append(dst []byte, id string) []byte {
 	if p.matches(id) {
@@ -80,7 +73,7 @@ func (p *pattern) append(dst []byte, id string) []byte {
 		c := id[i]
 		_, size := utf8.DecodeRuneInString(id[i:])
 		i += size
-		if 'A' <= c && c <= 'Z' && !p.first[c] {
+		if 'A' <= c && c <= 'Z' {
 			c += 'a' - 'A'
 		}
 		switch {

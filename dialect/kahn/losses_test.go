@@ -215,7 +215,7 @@ func TestStepsAreMadeUp(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, []string{"5", "5", "6", "6", "6", "1"}, steps)
+	require.Equal(t, []string{"5", "5", "1", "6", "6", "1"}, steps)
 
 	// Without any step in the log, the totals count the one step that the lines say.
 	log = encode(t, NewEncoder(), native(&agentevents.AgentStarted{Task: "t"}), native(tool()), native(&agentevents.AgentEnded{Outcome: agentevents.OutcomePartial}))

@@ -11,7 +11,6 @@ import "encoding/json"
 func Schema() []byte {
 	type object = map[string]any
 	defs := object{
-		"run_id":        object{"type": "string", "pattern": PatternRunID},
 		"agent_id":      object{"type": "string", "pattern": PatternAgentID},
 		"checkpoint_id": object{"type": "string", "pattern": PatternCheckpointID},
 		"agent_status":  object{"enum": statuses},
@@ -19,7 +18,7 @@ func Schema() []byte {
 		"audit_result":  object{"enum": results},
 	}
 	names := map[string]string{
-		"run_id": "run_id", "agent_id": "agent_id", "checkpoint_id": "checkpoint_id",
+		"agent_id": "agent_id", "checkpoint_id": "checkpoint_id",
 		"from": "agent_status", "to": "agent_status", "outcome": "agent_outcome", "result": "audit_result",
 	}
 	ref := func(name string) object { return object{"$ref": "#/$defs/" + name} }

@@ -16,7 +16,7 @@ import (
 // Options configure a [Decoder]. The zero Options are usable.
 type Options struct {
 	// Strict refuses lines that break a rule of the document, with a
-	// [*dialect.RefusedError]; see the Rule constants. Without Strict the decoder
+	// [*agentevents.RuleError]; see the Rule constants. Without Strict the decoder
 	// reads as much of such a line as it can.
 	Strict bool
 	// Anchor is a moment of the wall clock, and AnchorSeconds is what the
@@ -101,7 +101,7 @@ func (d *Decoder) document(dst []agentevents.Event, text []byte) ([]agentevents.
 		d.seen.add(hash, d.said.sequence)
 	}
 	if d.refused != nil {
-		return dst[:n], &dialect.RefusedError{Rule: d.refused, Events: slices.Clone(dst[n:])}
+		return dst[:n], d.refused
 	}
 	return dst, nil
 }

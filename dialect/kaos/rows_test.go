@@ -53,7 +53,6 @@ func TestDocument(t *testing.T) {
 		"a span may end whose start was kept out":                          unbegun,
 		"a repeated line counts once":                                      repeated,
 		"overlapping turns and steps are told apart":                       overlapping,
-		"one fault is one report":                                          oneReport,
 	} {
 		t.Run(name, test)
 	}
@@ -465,29 +464,4 @@ func overlapping(t *testing.T) {
 	require.Equal(t, "x failed", s.Steps[0].Error.V.Message)
 	require.False(t, s.Steps[1].Error.OK)
 	require.False(t, s.Steps[1].EndedAt.IsZero())
-}
-
-func oneReport(t *testing.T) {
-	l := &wireLog{}
-	l.span("handoff", "start", "h", "", "0.0", "null", `{"from_agent":"a","to_agent":"b"}`) // a start has no duration
-	l.span("handoff", "complete", "h", "", "1.0", "null", `{}`)                             // its agents are those of the start
-	f := agentevents.NewFold(agentevents.FoldOptions{})
-	var reports []agentevents.Rule
-	for ev, err := range agentevents.NewReader(strings.NewReader(l.String()), agentevents.ReaderOptions{Decoder: kaos.NewDecoder(kaos.Options{Strict: true})}).All() {
-		var refused *dialect.RefusedError
-		switch {
-		case err == nil:
-			f.Apply(ev)
-		case errors.As(err, &refused):
-			reports = append(reports, refused.Rule.Rule)
-			for _, ev := range refused.Events {
-				f.Apply(ev)
-			}
-		default:
-			require.NoError(t, err)
-		}
-	}
-	require.Equal(t, []agentevents.Rule{kaos.RulePhase}, reports)
-	require.Empty(t, f.Snapshot().Violations)
-	require.False(t, f.Snapshot().Handoffs[0].Open)
 }

@@ -1,8 +1,10 @@
 package multiagent
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
@@ -21,15 +23,17 @@ type Options struct {
 // A Decoder turns each line of the document into one event. It implements
 // [dialect.Decoder]. A Decoder is for one log, and must not be used concurrently.
 //
-// It remembers a bounded list of open calls and approvals, and a counter for each
-// run.
+// It remembers a bounded list of open calls, approvals and handoffs, the latest [Window]
+// lines, and a counter for each run.
 type Decoder struct {
 	r    wire.Reader
 	open openThings
+	past repeats
 
 	// The state of the current line.
 	lacking []byte                 // fields that it lacks: those of /made, each after a comma
 	named   bool                   // the payload names the agent
+	noID    bool                   // it has no id
 	parent  string                 // parentSpanId of the payload
 	tokens  agentevents.Opt[int64] // of agent.completed
 }
@@ -47,13 +51,21 @@ func decoderOf(r *wire.Reader) *Decoder {
 	return new(Decoder)
 }
 
-// Decode appends the event of a line.
+// Decode appends the event of a line. A line with an id whose bytes are those of one of
+// the latest [Window] lines was delivered again, and has no event.
 func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
+	hash, again := d.past.has(line)
+	if again {
+		return dst, nil
+	}
 	return wire.Decode(dst, line, func(line string, ev *agentevents.Event) error {
 		if err := d.read(line, ev, &d.open); err != nil {
 			return err
 		}
 		d.open.note(ev, len(line) > longLine)
+		if !d.noID {
+			d.past.add(hash)
+		}
 		return nil
 	})
 }
@@ -78,14 +90,14 @@ func (d *Decoder) read(line string, ev *agentevents.Event, open *openThings) err
 	if ev.Payload == nil {
 		ev.Payload = &agentevents.Unknown{Type: dialect.UnknownKind(Name, r.Type), Raw: agentevents.JSON(r.Body)}
 	}
-	if ev.ID == "" {
+	if d.noID = ev.ID == ""; d.noID {
 		ev.ID = r.IDs.Derived(line, r.Lines, 0)
 		r.Made("/id", "derived from the line")
 	}
 	if !r.Has("timestamp") {
 		r.NoTime()
 	}
-	d.scope(ev)
+	d.scope(ev, open)
 	if r.Strict {
 		if err := d.check(ev); err != nil {
 			return err
@@ -131,13 +143,14 @@ func contextRule(row *wire.Row, ev *agentevents.Event) *agentevents.RuleError {
 }
 
 // scope decides which of actor and agent a line names, and whose its phase is.
-func (d *Decoder) scope(ev *agentevents.Event) {
+func (d *Decoder) scope(ev *agentevents.Event, open *openThings) {
 	d.named = ev.AgentID != ""
 	switch {
 	case d.named:
-		if ev.Kind() == agentevents.KindAgentEnded && ev.Actor == ev.AgentID {
+		if actsForOthers(ev.Kind()) && ev.Actor == ev.AgentID {
 			ev.Actor = ""
 		}
+	case open.hasSpan(ev), ofWorkflow(ev.Kind()): // the actor is who spawns, or reports; or the script
 	case !nonAgent(ev.Actor):
 		ev.AgentID, ev.Actor = ev.Actor, ""
 	}
@@ -149,7 +162,7 @@ func (d *Decoder) scope(ev *agentevents.Event) {
 
 // nonAgent reports whether readers do not take an actor of that name for an agent.
 func nonAgent(actor string) bool {
-	return slices.Contains([]string{"user", "human", "orchestrator", "system"}, actor)
+	return slices.ContainsFunc([]string{"user", "human", "orchestrator", "system"}, func(word string) bool { return strings.EqualFold(word, actor) })
 }
 
 // lacks notes that the line lacks a field.
@@ -193,19 +206,34 @@ func (d *Decoder) complete(ev *agentevents.Event, open *openThings) {
 			d.makeUp(ev, f, text, open)
 		}
 	}
-	if p, ok := ev.Payload.(*agentevents.MessageCreated); ok && !r.Has("ts") {
-		p.Message.TS = ev.Time.UnixMilli()
-		r.Made("/payload/message/ts", "the line lacks it")
-		d.lacks("ts")
+	switch p := ev.Payload.(type) {
+	case *agentevents.MessageCreated:
+		if !r.Has("ts") {
+			p.Message.TS = ev.Time.UnixMilli()
+			r.Made("/payload/message/ts", "the line lacks it")
+			d.lacks("ts")
+		}
+	case *agentevents.ToolReturned:
+		if caller, ok := open.caller(ev, p, ev.AgentID); ok && !d.named && caller != ev.AgentID {
+			ev.AgentID, ev.Actor = caller, cmp.Or(ev.Actor, ev.AgentID)
+			if caller != "" {
+				d.lacks("agentId")
+			}
+		}
 	}
 }
 
 // makeUp makes up the text of a field.
 func (d *Decoder) makeUp(ev *agentevents.Event, f *madeUp, text *string, open *openThings) {
 	r := &d.r
-	value, alone := made(f.from, ev, open, false)
+	value, alone := made(f.from, ev, open, false, string(r.Kept.Object()))
+	if value == "" {
+		return
+	}
 	*text = value
-	r.Made(f.pointer, "the line lacks it")
+	if f.from != ofError || succeeded(string(r.Kept.Object())) == "" {
+		r.Made(f.pointer, "the line lacks it")
+	}
 	if f.agent && r.Has(f.name) && !jsonwire.HasMember(string(r.Kept.Object()), "/payload/"+d.spelled(f.name)) {
 		d.lacks(f.inside) // the line has the agent as an object without this member
 	} else {

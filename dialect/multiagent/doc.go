@@ -43,9 +43,9 @@
 //	agentTask    task, in agent.spawned
 //
 // The fields of a message are members of the payload or, as in the native format,
-// of its member message. An AgentRef may be a string, which is its agentId. An
-// error may be a string, which is its message. A tool status may be success,
-// completed, failed or failure. Everything else is an extra member: a member that
+// of its member message. An AgentRef may be a string, which is its agentId. A time may be a
+// whole number of milliseconds since 1970. An error may be a string, which is its message.
+// A tool status may be success, completed, failed or failure. Everything else is an extra member: a member that
 // no field has, a member whose value does not fit its field, and a payload that is
 // not an object.
 //
@@ -62,12 +62,12 @@
 // whose payload is written as it is, workflowId, phase, nodeId, nodeRunId, step, marks,
 // causationId, parentAgentId, parentCallId, and an agent beside an actor.
 //
-// Three things of a line change silently, unless it is written verbatim. A number with
-// more digits than a float64 is rounded. A duration is rounded to the nanosecond. The
-// fields of a message that stand partly in the payload and partly in its member
-// message all move to message. A line without an id is written verbatim only where
-// readers derive the event's id from it again; elsewhere, as in a part of the log, it
-// gets the id.
+// A number with more digits than its field, a float64 or nanoseconds, is rounded there, and
+// kept as an extra member: the line gets it back exactly. One thing of a line changes
+// silently, unless it is written verbatim: the fields of a message that stand partly in the
+// payload and partly in its member message all move to message. A line without an id is
+// written verbatim only where readers derive the event's id from it again; elsewhere, as in
+// a part of the log, it gets the id.
 //
 // # Workflows
 //
@@ -81,10 +81,24 @@
 // # Agent and actor
 //
 // The agent is payload.agentId. Without that it is the actor, unless the actor is
-// user, human, orchestrator or system. Event.Actor is empty if the actor is the
+// user, human, orchestrator or system, in upper or lower case. Event.Actor is empty if the actor is the
 // agent, and set if the line names both. The encoder writes the actor, or else the
 // agent, or else "system". It adds agentId if readers would not take the actor for
 // the agent.
+//
+// In three cases another actor is no agent. The actor of a workflow's own events
+// (workflow.*, except workflow.node.enter) is its script, or who approves it. The actor of
+// agent.spawned is who spawns: without payload.agentId the event has no agent, and the
+// spanId stands for it until an event names it (see [agentevents.AgentState]). So it is with
+// the agent.completed of such a span, where the actor is who reports. (Without a spanId the
+// actor is the agent.) And the actor of tool.call.completed may be what runs the tools: if
+// its call is open, the agent is that of the call.
+//
+// # Lines that are delivered again
+//
+// A line with an id whose bytes are those of one of the latest [Window] lines has no event,
+// also for a strict decoder. A line with the id of another line and other bytes is an event:
+// the document does not say that ids are unique.
 //
 // # What is made up when a line lacks it
 //
@@ -97,10 +111,12 @@
 //     and of its tool if it names one. Without such a call it is a call of its own
 //     (OneEvent).
 //   - An approval.granted without approvalId answers the latest open request of its
-//     span.
+//     span, or of the span around it, or else the only open one of the run.
+//   - A handoff.accepted takes what it lacks from the latest open request to the agent.
 //   - toolId, itemType, budget and the other side of a handoff are "unknown".
 //   - The sender of a message and the near side of a handoff are the agent.
-//   - A tool status follows from error; content is null.
+//   - A tool status follows from the members success, ok, isError or is_error of the
+//     payload, if one is true or false, else from error; content is null.
 //   - A line without a time has that of the line before, and 1970 if it is the first.
 //
 // The encoder leaves out again what was made up, as long as it is unchanged and

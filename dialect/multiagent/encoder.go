@@ -171,9 +171,12 @@ func (e *Encoder) actor(unknown bool) {
 	e.agentInPayload = false
 	switch {
 	case ev.AgentID == "":
-		if ev.Actor != "" && !nonAgent(ev.Actor) {
-			lose(dialect.Dropped, "/actor", "read as the agent")
-			lose(dialect.Made, "/agentId", "readers take the actor for the agent")
+		if agent := e.assumed(); agent != "" {
+			lose(dialect.Made, "/agentId", "readers take the actor, or who called, for the agent")
+			drop("/actor", ev.Actor == agent)
+			if ev.Kind() == agentevents.KindToolReturned {
+				lose(dialect.Made, "/"+string(Name)+"/~1made", "readers note that")
+			}
 		}
 	case unknown:
 		drop("/agentId", ev.Actor != "" && ev.Actor != ev.AgentID || nonAgent(ev.AgentID))
@@ -185,8 +188,12 @@ func (e *Encoder) actor(unknown bool) {
 				lose(dialect.Altered, "/agentId", "readers take the actor for the agent")
 			}
 		}
-	case ev.Kind() == agentevents.KindAgentEnded:
-		e.agentInPayload = ev.Actor != "" || nonAgent(ev.AgentID) || !e.lacked("agentId")
+	case ofAgents(ev.Kind()):
+		e.agentInPayload = ev.Kind() == agentevents.KindAgentStarted || ev.Actor != "" || nonAgent(ev.AgentID) || !e.lacked("agentId") ||
+			ev.SpanID == "" || e.open.hasSpan(ev)
+		drop("/actor", ev.Actor == ev.AgentID)
+	case actsForOthers(ev.Kind()):
+		e.agentInPayload = e.assumed() != ev.AgentID || ev.Actor != "" && !e.lacked("agentId") || ev.Actor == "" && nonAgent(ev.AgentID)
 		drop("/actor", ev.Actor == ev.AgentID)
 	case ev.Actor != "":
 		e.agentInPayload = true
@@ -194,6 +201,20 @@ func (e *Encoder) actor(unknown bool) {
 		e.agentInPayload = true
 		lose(dialect.Made, "/actor", "the agent's id")
 	}
+}
+
+// assumed returns the agent that readers give the event if the payload names none.
+func (e *Encoder) assumed() string {
+	agent := cmp.Or(e.ev.Actor, e.ev.AgentID)
+	if nonAgent(agent) || e.open.hasSpan(e.ev) || ofWorkflow(e.ev.Kind()) {
+		agent = ""
+	}
+	if p, ok := e.ev.Payload.(*agentevents.ToolReturned); ok {
+		if caller, ok := e.open.caller(e.ev, p, agent); ok {
+			return caller
+		}
+	}
+	return agent
 }
 
 // hide finds the fields that the payload leaves out, and notes those that readers
@@ -228,7 +249,7 @@ func (e *Encoder) unmake(f *madeUp, text string) {
 	if !inside && !e.lacked(f.name) {
 		return
 	}
-	value, alone := made(f.from, ev, &e.open, e.lacked("toolId"))
+	value, alone := made(f.from, ev, &e.open, e.lacked("toolId"), string(ev.Extra(string(Name))))
 	switch {
 	case value != text:
 	case inside:
@@ -247,6 +268,11 @@ func (e *Encoder) unmake(f *madeUp, text string) {
 func (e *Encoder) madeByReaders(f *madeUp) {
 	if f.name == "nodeId" {
 		return // the line says it
+	}
+	if f.from == ofHandoff {
+		if t := e.open.handoff(e.ev); t == nil || t.id == "" {
+			return
+		}
 	}
 	if p, ok := e.ev.Payload.(*agentevents.ToolReturned); ok && f.from == ofCall && !p.OneEvent {
 		e.w.Lose(dialect.Made, "/payload/oneEvent", "made up by readers, unless a call of the span is open")

@@ -142,6 +142,16 @@ func factsOf(row *wire.Row) *facts {
 	return row.More.(*facts)
 }
 
+// ofWorkflow reports whether events of this kind are those of the script of a workflow.
+func ofWorkflow(kind agentevents.Kind) bool {
+	return factsOf(format.Row(kind)).workflow && !ofAgents(kind)
+}
+
+// actsForOthers reports whether the actor of an event of this kind need not be its agent.
+func actsForOthers(kind agentevents.Kind) bool {
+	return ofAgents(kind) || ofWorkflow(kind) || kind == agentevents.KindToolReturned
+}
+
 // ofAgents reports whether events of this kind are those of agents: they may occur
 // outside of workflows, and are outside of steps.
 func ofAgents(kind agentevents.Kind) bool {

@@ -22,6 +22,52 @@ type valueForm struct{ wire.EmptyKept }
 // Sparse makes the form a [wire.Sparse].
 func (valueForm) Sparse() {}
 
+func (f valueForm) Parse(r *wire.Reader, at any) error {
+	from := r.S.Offset()
+	if t, ok := at.(*time.Time); ok && r.S.Kind() != '"' { // the document does not say how times are written
+		ms, err := r.S.Int()
+		if err == nil {
+			*t = time.UnixMilli(ms).UTC()
+			r.KeepAs(r.S.Text()[from:r.S.Offset()])
+		}
+		return err
+	}
+	err := f.EmptyKept.Parse(r, at)
+	if err == nil {
+		keepDigits(r, at, r.S.Text()[from:r.S.Offset()])
+	}
+	return err
+}
+
+// keepDigits keeps a number that its field rounds.
+func keepDigits(r *wire.Reader, at any, raw string) {
+	if len(raw) <= len("0.123456") && !strings.ContainsAny(raw, "eE") {
+		return // any field has it
+	}
+	has := ""
+	switch v := at.(type) {
+	case *float64:
+		has = strconv.FormatFloat(*v, 'e', -1, 64)
+	case *agentevents.Opt[float64]:
+		has = strconv.FormatFloat(v.V, 'e', -1, 64)
+	case *time.Duration:
+		has = string(jsonwire.AppendMillis(nil, *v))
+	case *agentevents.Opt[time.Duration]:
+		has = string(jsonwire.AppendMillis(nil, v.V))
+	default:
+		return
+	}
+	if digits(raw) != digits(has) {
+		r.KeepAs(raw)
+	}
+}
+
+// digits returns the significant digits of a JSON number.
+func digits(number string) string {
+	number, _, _ = strings.Cut(strings.ToLower(number), "e")
+	return strings.Trim(strings.NewReplacer("-", "", ".", "").Replace(number), "0")
+}
+
 // asRead appends what was kept of a member, if anything was.
 func asRead(w *wire.Writer, dst []byte, m *wire.Member) ([]byte, bool) {
 	raw := w.Use(m.Name)
@@ -55,8 +101,11 @@ func (timestampForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) (
 		var s jsonwire.Scanner
 		s.Reset(raw)
 		t, err := s.Time()
-		if err != nil {
-			t = w.NoTime() // as readers
+		if err != nil { // as readers
+			s.Reset(raw)
+			if t, err = cutTime(&s); err != nil {
+				t = w.NoTime()
+			}
 		}
 		if w.Ev.Time.Equal(t) {
 			return asRead(w, dst, m)
@@ -71,16 +120,36 @@ func (timestampForm) Parse(r *wire.Reader, at any) error {
 	if *t, err = r.Times.Time(&r.S); err == nil && !t.IsZero() {
 		return nil
 	}
+	wrong := err
+	if err != nil {
+		r.S = before
+		*t, err = cutTime(&r.S)
+	}
 	if err != nil {
 		r.S = before
 		if _, again := r.S.String(); again != nil {
-			return err
+			return wrong
 		}
 		r.NoTime()
 		r.Break(RuleTimestamp, "is not an RFC 3339 time")
 	}
 	r.KeepAs(r.S.Text()[before.Offset():r.S.Offset()])
 	return nil
+}
+
+// cutTime reads a time with more fraction digits than nanoseconds have, which RFC 3339
+// allows. The others are cut off.
+func cutTime(s *jsonwire.Scanner) (time.Time, error) {
+	text, err := s.String()
+	if err != nil {
+		return time.Time{}, err
+	}
+	seconds, fraction, _ := strings.Cut(text, ".")
+	zone := strings.TrimLeft(fraction, "0123456789")
+	digits := fraction[:len(fraction)-len(zone)]
+	var cut jsonwire.Scanner
+	cut.Reset(jsonwire.Quote(seconds + "." + digits[:min(9, len(digits))] + zone))
+	return cut.Time()
 }
 
 // A versionForm is the document's schemaVersion, which is always kept.
@@ -166,6 +235,15 @@ func (f countForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([
 		return append(dst, "[]"...), true
 	}
 	return f.Value.Append(w, dst, m, at)
+}
+
+func (f countForm) Parse(r *wire.Reader, at any) error {
+	from := r.S.Offset()
+	err := f.Value.Parse(r, at)
+	if err == nil {
+		keepDigits(r, at, r.S.Text()[from:r.S.Offset()])
+	}
+	return err
 }
 
 func (countForm) Missed(r *wire.Reader, at any) {

@@ -6,6 +6,7 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // A madeUp is a member that the decoder makes up if a line lacks it, because its field,
@@ -26,9 +27,11 @@ const (
 	ofEvent    source = iota // derived from the event's id
 	ofCall                   // the open call of the span; else derived from the event's id
 	ofTool                   // the tool of the open call; else the word unknown
-	ofApproval               // the open approval of the span; else derived from the event's id
+	ofApproval               // the open approval; else derived from the event's id
+	ofHandoff                // the id of the open handoff; else nothing
+	ofSender                 // who hands over in the open handoff; else the word unknown
 	ofAgent                  // the agent, or the actor; else the word unknown
-	ofError                  // error if the payload has an error; else ok
+	ofError                  // as the payload says by success, ok or isError; else error if it has an error; else ok
 	nobody                   // the word unknown
 )
 
@@ -42,7 +45,7 @@ var madeUps = map[agentevents.Kind][]madeUp{
 	agentevents.KindToolCalled:            {{name: "callId", from: ofEvent}, {name: "toolId", from: nobody}},
 	agentevents.KindToolReturned:          {{name: "callId", from: ofCall}, {name: "toolId", from: ofTool}, {name: "status", from: ofError}},
 	agentevents.KindHandoffRequested:      {{name: "from", from: ofAgent}, {name: "to", from: nobody}},
-	agentevents.KindHandoffAccepted:       {{name: "from", from: nobody}, {name: "to", from: ofAgent}},
+	agentevents.KindHandoffAccepted:       {{name: "handoffId", from: ofHandoff}, {name: "from", from: ofSender}, {name: "to", from: ofAgent}},
 	agentevents.KindBlackboardItemCreated: {{name: "itemId", from: ofEvent}, {name: "itemType", from: nobody}},
 	agentevents.KindApprovalRequested:     {{name: "approvalId", from: ofEvent}},
 	agentevents.KindApprovalGranted:       {{name: "approvalId", from: ofApproval}},
@@ -73,24 +76,39 @@ func (f *madeUp) text(ev *agentevents.Event) *string {
 }
 
 // made returns the value of a field that the line of ev lacks. alone reports that no
-// open call matches. With anyTool the line lacks the tool, too.
-func made(from source, ev *agentevents.Event, open *openThings, anyTool bool) (value string, alone bool) {
+// open call matches. With anyTool the line lacks the tool, too. extra are the members of
+// the line that no field has, as they are kept.
+func made(from source, ev *agentevents.Event, open *openThings, anyTool bool, extra string) (value string, alone bool) {
 	p, _ := ev.Payload.(*agentevents.ToolReturned)
 	switch from {
-	case ofCall, ofApproval:
+	case ofCall:
 		tool := ""
-		if p != nil && !anyTool {
+		if !anyTool {
 			tool = p.ToolID
 		}
-		if t := open.latest(ev, from == ofApproval, tool); t != nil {
+		if t := open.call(ev, tool); t != nil {
 			return t.id, false
 		}
-		return dialect.DerivedID(ev.ID, 0, 0), from == ofCall
+		return dialect.DerivedID(ev.ID, 0, 0), true
+	case ofApproval:
+		if t := open.approval(ev); t != nil {
+			return t.id, false
+		}
+		return dialect.DerivedID(ev.ID, 0, 0), false
 	case ofEvent:
 		return dialect.DerivedID(ev.ID, 0, 0), false
+	case ofHandoff:
+		if t := open.handoff(ev); t != nil {
+			value = t.id
+		}
+		return value, false
+	case ofSender:
+		if t := open.handoff(ev); t != nil {
+			value = t.agent
+		}
 	case ofTool:
-		if i := open.find(ev.RunID, p.CallID, false); i >= 0 {
-			value = open.list[i].tool
+		if t := open.find(aCall, ev.RunID, p.CallID, ev.AgentID); t != nil {
+			value = t.other
 		}
 	case ofAgent:
 		value = cmp.Or(ev.AgentID, ev.Actor)
@@ -99,6 +117,25 @@ func made(from source, ev *agentevents.Event, open *openThings, anyTool bool) (v
 		if p.Error.OK {
 			value = string(agentevents.ToolStatusError)
 		}
+		value = cmp.Or(succeeded(extra), value)
 	}
 	return cmp.Or(value, unknownWord), false
+}
+
+// succeeded returns the tool status that members of a payload without a field say, or "".
+func succeeded(extra string) string {
+	for name, raw := range jsonwire.Members(extra) {
+		for _, m := range [...]struct{ name, ok, failed string }{
+			{"/payload/success", "true", "false"}, {"/payload/ok", "true", "false"}, {"/payload/isError", "false", "true"}, {"/payload/is_error", "false", "true"},
+		} {
+			switch {
+			case name != m.name:
+			case raw == m.failed:
+				return string(agentevents.ToolStatusError)
+			case raw == m.ok:
+				return string(agentevents.ToolStatusOK)
+			}
+		}
+	}
+	return ""
 }

@@ -43,8 +43,19 @@ func event(p agentevents.Payload, change ...func(*agentevents.Event)) agentevent
 	return ev
 }
 
-func inPhase(ev *agentevents.Event) { ev.WorkflowID, ev.Phase = "w1", "audit" }
-func inFlow(ev *agentevents.Event)  { ev.WorkflowID = "w1" }
+func inPhase(ev *agentevents.Event) {
+	inFlow(ev)
+	ev.Phase = "audit"
+}
+
+// inFlow puts an event into the workflow. The actor of the workflow's own events is its
+// script and no agent.
+func inFlow(ev *agentevents.Event) {
+	ev.WorkflowID = "w1"
+	if ofWorkflow(ev.Kind()) && ev.AgentID != "" {
+		ev.AgentID, ev.Actor = "", ev.AgentID
+	}
+}
 
 func byUser(ev *agentevents.Event) { ev.AgentID, ev.Actor = "", "user" }
 
@@ -101,9 +112,9 @@ func goldens() []golden {
 		{"workflow.phase.started", docLine("workflow.phase.started", `{"workflowId":"w1","phase":"audit","inputCount":12}`), event(&agentevents.PhaseStarted{InputCount: agentevents.Some(12)}, inPhase)},
 		{"workflow.phase.completed", docLine("workflow.phase.completed", `{"workflowId":"w1","phase":"audit","outputCount":0,"tokens":4000}`),
 			event(&agentevents.PhaseCompleted{OutputCount: agentevents.Some(0), Tokens: agentevents.Some[int64](4000)}, inPhase)},
-		{"agent.spawned", strings.Replace(docLineBy("auditor-1", "agent.spawned", `{"workflowId":"w1","phase":"audit","agentTask":"audit-file","parentSpanId":"`+up+`","model":"m"}`),
+		{"agent.spawned", strings.Replace(docLineBy("orchestrator", "agent.spawned", `{"workflowId":"w1","phase":"audit","agentTask":"audit-file","parentSpanId":"`+up+`","model":"m","agentId":"auditor-1"}`),
 			`"sessionId"`, `"parentSpanId":"`+up+`","sessionId"`, 1),
-			event(&agentevents.AgentStarted{Task: "audit-file", Model: "m"}, forAgent("auditor-1", ""), inPhase, func(ev *agentevents.Event) { ev.ParentSpanID = up })},
+			event(&agentevents.AgentStarted{Task: "audit-file", Model: "m"}, forAgent("auditor-1", "orchestrator"), inPhase, func(ev *agentevents.Event) { ev.ParentSpanID = up })},
 		{"agent.completed", docLineBy("auditor-1", "agent.completed", `{"agentId":"auditor-1","tokens":512,"durationMs":3000,"resultSchema":{"type":"object"},"workflowId":"w1","phase":"audit"}`),
 			event(&agentevents.AgentEnded{Usage: agentevents.Some(agentevents.Usage{TotalTokens: agentevents.Some[int64](512)}), Duration: agentevents.Some(3 * time.Second), ResultSchema: `{"type":"object"}`},
 				forAgent("auditor-1", ""), inPhase)},

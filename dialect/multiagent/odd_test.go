@@ -517,7 +517,8 @@ func TestRefusedLinesHaveANumber(t *testing.T) {
 			require.Equal(t, "r1", broken.RunID)
 			require.Equal(t, "e1", broken.EventID)
 		}
-		events, err := d.Decode(nil, []byte(docLine("session.started", `{}`)))
+		good := strings.Replace(docLine("session.started", `{}`), `"e1"`, fmt.Sprintf(`"e%d"`, want+2), 1)
+		events, err := d.Decode(nil, []byte(good))
 		require.NoError(t, err)
 		require.Equal(t, want, events[0].Sequence)
 	}

@@ -7,38 +7,74 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// openThings are the calls and the approval requests that wait for an answer, the
-// latest last. An answer may not name what it answers.
-type openThings struct{ list []openThing }
-
-type openThing struct {
-	approval            bool
-	run, span, id, tool string
+// openThings are the calls, the approval requests and the handoffs that wait for an
+// answer, the latest last. An answer may not name what it answers.
+type openThings struct {
+	list    []openThing
+	spawned map[agentSpan]struct{} // the spans of agents that have not ended
 }
 
-// maxOpen bounds the list. The oldest entries are forgotten first.
-const maxOpen = 256
+type openThing struct {
+	what          question
+	run, span, id string
+	agent         string // who calls or asks
+	other         string // the tool, or who shall take over
+}
+
+// A question is what is open.
+type question uint8
+
+const (
+	aCall question = iota
+	anApproval
+	aHandoff
+)
+
+type agentSpan struct{ run, span string }
+
+// The bounds of what is remembered. The oldest entries of the list are forgotten first,
+// and all spans at once.
+const (
+	maxOpen    = 256
+	maxSpawned = 4096
+)
 
 // note records what an event opens and closes. With long it copies texts, which
 // otherwise keep a long line alive.
 func (o *openThings) note(ev *agentevents.Event, long bool) {
 	switch p := ev.Payload.(type) {
 	case *agentevents.ToolCalled:
-		o.add(openThing{false, ev.RunID, ev.SpanID, p.CallID, p.ToolID}, long)
+		o.add(openThing{aCall, ev.RunID, ev.SpanID, p.CallID, ev.AgentID, p.ToolID}, long)
 	case *agentevents.ApprovalRequested:
-		o.add(openThing{true, ev.RunID, ev.SpanID, p.ApprovalID, ""}, long)
+		o.add(openThing{anApproval, ev.RunID, ev.SpanID, p.ApprovalID, ev.AgentID, ""}, long)
+	case *agentevents.HandoffRequested:
+		o.add(openThing{aHandoff, ev.RunID, ev.SpanID, p.HandoffID, p.From.AgentID, p.To.AgentID}, long)
 	case *agentevents.ToolReturned:
 		if !p.OneEvent {
-			o.remove(ev.RunID, p.CallID, false)
+			o.remove(o.find(aCall, ev.RunID, p.CallID, ev.AgentID))
 		}
 	case *agentevents.ApprovalGranted:
-		o.remove(ev.RunID, p.ApprovalID, true)
+		o.remove(o.find(anApproval, ev.RunID, p.ApprovalID, ""))
+	case *agentevents.HandoffAccepted:
+		o.remove(o.handoff(ev))
+	case *agentevents.AgentStarted:
+		if len(o.spawned) == maxSpawned {
+			clear(o.spawned)
+		}
+		if o.spawned == nil {
+			o.spawned = map[agentSpan]struct{}{}
+		}
+		o.spawned[agentSpan{strings.Clone(ev.RunID), strings.Clone(ev.SpanID)}] = struct{}{}
+	case *agentevents.AgentEnded:
+		delete(o.spawned, agentSpan{ev.RunID, ev.SpanID})
 	}
 }
 
 func (o *openThings) add(t openThing, long bool) {
 	if long {
-		t.run, t.span, t.id, t.tool = strings.Clone(t.run), strings.Clone(t.span), strings.Clone(t.id), strings.Clone(t.tool)
+		for _, text := range [...]*string{&t.run, &t.span, &t.id, &t.agent, &t.other} {
+			*text = strings.Clone(*text)
+		}
 	}
 	if len(o.list) == maxOpen {
 		o.list = append(o.list[:0], o.list[maxOpen/2:]...)
@@ -46,29 +82,102 @@ func (o *openThings) add(t openThing, long bool) {
 	o.list = append(o.list, t)
 }
 
-func (o *openThings) remove(run, id string, approval bool) {
-	if i := o.find(run, id, approval); i >= 0 {
-		o.list = slices.Delete(o.list, i, i+1)
+func (o *openThings) remove(t *openThing) {
+	if t != nil {
+		*t = openThing{}
+		o.list = slices.DeleteFunc(o.list, func(t openThing) bool { return t == openThing{} })
 	}
 }
 
-// find returns the index of the latest entry with that id, or -1.
-func (o *openThings) find(run, id string, approval bool) int {
+// last returns the latest entry for which is is true, or nil.
+func (o *openThings) last(is func(t *openThing) bool) *openThing {
 	for i := len(o.list) - 1; i >= 0; i-- {
-		if t := &o.list[i]; t.id == id && t.approval == approval && t.run == run {
-			return i
-		}
-	}
-	return -1
-}
-
-// latest returns the latest open entry of the event's span, and of the tool unless
-// that is empty. It returns nil if there is none.
-func (o *openThings) latest(ev *agentevents.Event, approval bool, tool string) *openThing {
-	for i := len(o.list) - 1; i >= 0 && ev.SpanID != ""; i-- {
-		if t := &o.list[i]; t.approval == approval && t.span == ev.SpanID && t.run == ev.RunID && (tool == "" || t.tool == tool) {
-			return t
+		if is(&o.list[i]) {
+			return &o.list[i]
 		}
 	}
 	return nil
+}
+
+// find returns the latest entry with that id, if there is one of that agent, or nil.
+func (o *openThings) find(what question, run, id, agent string) *openThing {
+	is := func(t *openThing) bool { return t.id == id && t.what == what && t.run == run }
+	if own := o.last(func(t *openThing) bool { return t.agent == agent && is(t) }); own != nil {
+		return own
+	}
+	return o.last(is)
+}
+
+// call returns the latest open call of the event's span, and of the tool unless that is
+// empty, or nil.
+func (o *openThings) call(ev *agentevents.Event, tool string) *openThing {
+	if ev.SpanID == "" {
+		return nil
+	}
+	return o.last(func(t *openThing) bool {
+		return t.what == aCall && t.span == ev.SpanID && t.run == ev.RunID && (tool == "" || t.other == tool)
+	})
+}
+
+// approval returns the approval request that an answer without an id is for: the latest
+// one of its span, or of the span around it, or else the only one of the run.
+func (o *openThings) approval(ev *agentevents.Event) *openThing {
+	for _, span := range [...]string{ev.SpanID, ev.ParentSpanID} {
+		if span == "" {
+			continue
+		}
+		if t := o.last(func(t *openThing) bool { return t.what == anApproval && t.run == ev.RunID && t.span == span }); t != nil {
+			return t
+		}
+	}
+	var only *openThing
+	for i := range o.list {
+		if t := &o.list[i]; t.what == anApproval && t.run == ev.RunID {
+			if only != nil {
+				return nil
+			}
+			only = t
+		}
+	}
+	return only
+}
+
+// handoff returns the latest handoff that an event accepts, as far as it says which one,
+// or nil.
+func (o *openThings) handoff(ev *agentevents.Event) *openThing {
+	p := ev.Payload.(*agentevents.HandoffAccepted)
+	to := p.To.AgentID
+	if to == "" {
+		to = ev.AgentID
+	}
+	same := func(said, is string) bool { return said == "" || said == is }
+	return o.last(func(t *openThing) bool {
+		return t.what == aHandoff && t.run == ev.RunID && same(p.HandoffID, t.id) && same(p.From.AgentID, t.agent) && t.other == to
+	})
+}
+
+// caller returns the agent whose call a return closes, if the call is open. agent is who
+// returns it.
+func (o *openThings) caller(ev *agentevents.Event, p *agentevents.ToolReturned, agent string) (caller string, ok bool) {
+	if p.OneEvent {
+		return "", false
+	}
+	t := o.find(aCall, ev.RunID, p.CallID, agent)
+	if t == nil {
+		return "", false
+	}
+	return t.agent, true
+}
+
+// hasSpan reports whether the span of an agent's start or end stands for the agent: it is
+// that of the start.
+func (o *openThings) hasSpan(ev *agentevents.Event) bool {
+	switch ev.Payload.(type) {
+	case *agentevents.AgentStarted:
+		return ev.SpanID != ""
+	case *agentevents.AgentEnded:
+		_, spawned := o.spawned[agentSpan{ev.RunID, ev.SpanID}]
+		return spawned && ev.SpanID != ""
+	}
+	return false
 }

@@ -115,6 +115,18 @@ func (r *Roster[K, V]) All() ([]K, []V) {
 	return r.keys, r.list
 }
 
+// Rekey gives every member the key that of returns.
+func (r *Roster[K, V]) Rekey(of func(K, *V) K) {
+	if r == nil {
+		return
+	}
+	keys, list := r.All()
+	for i := range keys {
+		keys[i] = of(keys[i], &list[i])
+	}
+	r.index = nil
+}
+
 // Each yields the keys and the members in order. It changes nothing: a Find may go on at
 // the same time.
 func (r *Roster[K, V]) Each() iter.Seq2[K, *V] {

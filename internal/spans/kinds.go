@@ -158,7 +158,10 @@ func (m *Mapper) agentStarted(ev *agentevents.Event, p *agentevents.AgentStarted
 			a.ended = true // the root, which may be its span, goes on
 		}
 		parent := m.place(ev)
-		if up := m.agents[ev.ParentAgentID]; up != nil && ev.ParentAgentID != "" && ev.ParentAgentID != id {
+		if up := m.agents[ev.ParentSpanID]; up != nil && up.id == ev.ParentSpanID && ev.ParentAgentID == "" && up != a {
+			parent = up.span
+		}
+		if up := m.agents[cmp.Or(m.named[ev.ParentAgentID], ev.ParentAgentID)]; up != nil && ev.ParentAgentID != "" && ev.ParentAgentID != id {
 			parent = up.span
 		}
 		if s := m.open[key{"tool", ev.ParentAgentID, ev.ParentCallID}]; s != nil {
@@ -175,6 +178,7 @@ func (m *Mapper) agentStarted(ev *agentevents.Event, p *agentevents.AgentStarted
 	}
 	delete(m.handoffs, id)
 	a.started = true
+	a.spanned = ev.AgentID == "" && ev.NodeRunID == "" && id != ""
 	if p.Attempt.OK {
 		a.span.set("agentevents.agent.attempt", int64(p.Attempt.V))
 	}
@@ -232,6 +236,7 @@ func (m *Mapper) forgetAgents() {
 			delete(m.agents, id)
 		}
 	}
+	maps.DeleteFunc(m.named, func(_, span string) bool { return m.agents[span] == nil })
 }
 
 // beginLinked is begin with links.

@@ -45,8 +45,9 @@ type Mapper struct {
 	open   map[key]*Span
 	order  []*Span // the open ones, parents first; ended ones are dropped now and then
 	agents map[string]*agent
-	scopes []*Span          // open turns and steps of no agent, the innermost last
-	own    map[*Span]*agent // who works for an open node and for nothing else
+	named  map[string]string // the spans that stand for agents, by the ids that events give them
+	scopes []*Span           // open turns and steps of no agent, the innermost last
+	own    map[*Span]*agent  // who works for an open node and for nothing else
 
 	early    []Point           // came before the root
 	waits    map[key]wait      // what people are asked
@@ -62,6 +63,7 @@ type Mapper struct {
 type agent struct {
 	id      string
 	name    string // in few words, or ""
+	spanned bool   // the span of its start stands for it: an event may name it
 	span    *Span
 	scopes  []*Span // open turns and steps, the innermost last
 	started bool    // an agent.started was seen
@@ -119,6 +121,7 @@ func (m *Mapper) Root() *Span { return m.root }
 // At returns the span of an agent's call, which may be "", or what is around it: the
 // agent's, or the root. It is nil if there is no root.
 func (m *Mapper) At(agentID, callID string) *Span {
+	agentID = cmp.Or(m.named[agentID], agentID)
 	if s := m.open[key{"tool", agentID, callID}]; s != nil {
 		return s
 	}
@@ -135,7 +138,7 @@ func (m *Mapper) At(agentID, callID string) *Span {
 // who is the key of the event's agent, or "": see [Mapper].
 func (m *Mapper) who(ev *agentevents.Event) string {
 	if ev.AgentID != "" {
-		return ev.AgentID
+		return cmp.Or(m.named[ev.AgentID], ev.AgentID)
 	}
 	if ev.NodeRunID != "" {
 		return ev.NodeRunID
@@ -148,6 +151,32 @@ func (m *Mapper) who(ev *agentevents.Event) string {
 		return ev.ParentSpanID
 	}
 	return ""
+}
+
+// identify notes that the event names an agent that has only a span, as a fold does it.
+func (m *Mapper) identify(ev *agentevents.Event) {
+	if info, _ := ev.Kind().Info(); ev.AgentID == "" || info.Droppable || m.agents[m.who(ev)] != nil {
+		return
+	}
+	switch ev.Payload.(type) {
+	case *agentevents.AgentStarted, *agentevents.HandoffAccepted,
+		*agentevents.ApprovalGranted, *agentevents.ApprovalRejected, *agentevents.ClarificationResolved:
+		return
+	}
+	a := m.agents[ev.SpanID]
+	if a == nil {
+		a = m.agents[ev.ParentSpanID]
+	}
+	if a == nil || !a.spanned {
+		return
+	}
+	a.spanned, a.name = false, word(ev.AgentID)
+	a.span.set(AttrAgent, a.name)
+	a.span.set(m.o.Semconv.agentID(), cut(ev.AgentID, maxText))
+	if m.named == nil {
+		m.named = map[string]string{}
+	}
+	m.named[ev.AgentID] = a.id
 }
 
 // agent returns the event's agent, or nil. One that several nodes have at a time is that of
@@ -208,6 +237,7 @@ func (m *Mapper) Feed(ev *agentevents.Event) *Span {
 		}
 		ev = &as
 	}
+	m.identify(ev)
 	at := m.feed(ev)
 	at.touch(ev)
 	return at

@@ -87,6 +87,19 @@ func TestAgentsWithoutAnIDAreToldApartByTheirSpans(t *testing.T) {
 	r.want(t, lines("invoke_workflow n 0-6", "  invoke_agent reader 1-4", "    execute_tool Read 2-3", "  invoke_agent reader 2-5"))
 }
 
+// An event names such an agent. An agent that starts within its span is below it.
+func TestAnAgentIsNamedByItsSpan(t *testing.T) {
+	r := record(spans.Options{})
+	r.feed("", &ae.RunStarted{Name: "n"})
+	r.event(ae.Event{SpanID: "0a", Payload: &ae.AgentStarted{}})
+	r.event(ae.Event{SpanID: "0b", ParentSpanID: "0a", Payload: &ae.AgentStarted{}})
+	r.event(ae.Event{AgentID: "inner", SpanID: "0c", ParentSpanID: "0b", Payload: tool("c")})
+	r.event(ae.Event{AgentID: "inner", Payload: &ae.AgentEnded{}})
+	r.event(ae.Event{AgentID: "outer", SpanID: "0a", Payload: &ae.AgentEnded{}})
+	r.feed("", &ae.RunCompleted{})
+	r.want(t, lines("invoke_workflow n 0-6", "  invoke_agent 1-5", "    invoke_agent 2-4", "      execute_tool Read 2-3"))
+}
+
 func TestAnAgentThatANodeNames(t *testing.T) {
 	node := &ae.NodeStarted{Agent: ae.Some(ae.AgentRef{AgentID: "host:planner"})}
 	by := func(r *recording, node string, payloads ...ae.Payload) {

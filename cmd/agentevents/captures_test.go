@@ -159,3 +159,15 @@ func TestAgentsOfNodesInOtherFormats(t *testing.T) {
 		}
 	}
 }
+
+// In the wiki they have their executions, and end with them.
+func TestAgentsOfNodesInTheWiki(t *testing.T) {
+	out, _ := converted(t, "multiagent", openHarnessLog)
+	require.Equal(t, exitOK, exec(out, "check", "-").code)
+	s := folded(t, out)
+	require.Len(t, s.Agents, 2)
+	for _, id := range []string{"x1", "x2"} {
+		require.True(t, s.Agents[id].Ended, id)
+		require.Equal(t, "build", s.Agents[id].NodeID)
+	}
+}

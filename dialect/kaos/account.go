@@ -11,6 +11,7 @@ import (
 
 // An account is what the lines so far say of an agent's texts and of what it used.
 type account struct {
+	of     scope
 	parent string
 	open   bool              // it has started and not ended
 	blocks []block           // of which there are deltas
@@ -26,15 +27,19 @@ type block struct {
 }
 
 func (e *Encoder) account(run, agent string) *account {
-	a := e.accounts[scope{run, agent}]
-	if a == nil {
+	of := scope{run, agent}
+	if e.latest != nil && e.latest.of == of { // as mostly
+		return e.latest
+	}
+	e.latest = e.accounts[of]
+	if e.latest == nil {
 		if e.accounts == nil || len(e.accounts) == maxOpen {
 			e.accounts = map[scope]*account{} // many never end
 		}
-		a = new(account)
-		e.accounts[scope{strings.Clone(run), strings.Clone(agent)}] = a // clones do not keep the line alive
+		e.latest = &account{of: scope{strings.Clone(run), strings.Clone(agent)}} // clones do not keep the line alive
+		e.accounts[e.latest.of] = e.latest
 	}
-	return a
+	return e.latest
 }
 
 // told reports whether an event is a whole block of which there are deltas.

@@ -52,6 +52,7 @@ type Encoder struct {
 	check   *Decoder           // reads lines, and knows which spans readers of the log know to be open
 
 	accounts map[scope]*account
+	latest   *account // of the latest event
 	untold   bool // the event has a usage_observed before its line
 
 	ofNode        bool // the agent of the event is its node

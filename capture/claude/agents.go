@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // An agent is the main agent or a sub-agent.
@@ -106,15 +107,7 @@ func (d *Decoder) subAgent(key string, l *line) *agent {
 	if kind == "" {
 		kind = l.str("subagent_type")
 	}
-	if kind == "" {
-		kind = "agent"
-	}
-	// The end of the call's id is short and readable. The complete id replaces it if it
-	// is not unique.
-	id := parent.id + ":" + kind + ":" + key[max(0, len(key)-8):]
-	if !validTail(key) || d.agentIDs[id] {
-		id = parent.id + ":" + kind + ":" + key
-	}
+	id := d.subAgentID(kind, key)
 	d.agentIDs[id] = true
 	a := newAgent(id, parent, key)
 	a.first, a.order = l, len(d.agents)
@@ -130,9 +123,26 @@ func (d *Decoder) subAgent(key string, l *line) *agent {
 	return a
 }
 
-// validTail reports whether the last 8 bytes of an id do not begin inside a character.
-func validTail(id string) bool {
-	return len(id) <= 8 || id[len(id)-8]&0xC0 != 0x80
+// subAgentID returns the id of the sub-agent of a type that a call spawned. It has the
+// form that all formats allow: lower-case letters, digits, hyphens and colons, at most 64.
+func (d *Decoder) subAgentID(kind, call string) string {
+	const most, digits = 32, 8
+	lower := func(r rune) rune {
+		switch {
+		case 'A' <= r && r <= 'Z':
+			return r + 'a' - 'A'
+		case 'a' <= r && r <= 'z', '0' <= r && r <= '9', r == ':':
+			return r
+		}
+		return '-'
+	}
+	kind = strings.Map(lower, firstOf(kind, "agent"))
+	id := d.main.id + ":" + kind[:min(most, len(kind))] + ":"
+	hash := string(jsonwire.AppendHex(nil, jsonwire.Hash(call)))
+	if short := id + hash[:digits]; !d.agentIDs[short] {
+		return short
+	}
+	return id + hash
 }
 
 func firstOf(texts ...string) string {

@@ -64,7 +64,7 @@ func TestRealCapture(t *testing.T) {
 	main := s.AgentsInOrder()[0]
 	child := s.AgentsInOrder()[1]
 	require.Equal(t, "claude", main.AgentID)
-	require.Equal(t, "claude:"+task.str("subagent_type")+":"+call[len(call)-8:], child.AgentID)
+	require.Equal(t, idOf(task.str("subagent_type"), call), child.AgentID)
 	require.Equal(t, main.AgentID, child.ParentAgentID)
 	require.Equal(t, call, child.ParentCallID)
 	require.Equal(t, childMessage.str("model"), child.Model)

@@ -515,7 +515,7 @@ func TestSubAgents(t *testing.T) {
 		`{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"`+inner+`","content":"lost","is_error":true}]}`+parent(outer)+`}`,
 		resultLine(outer, `[{"type":"text","text":"Found."}]`, `,"tool_use_result":{"status":"completed","content":[{"type":"text","text":"Found."}],"totalDurationMs":1200,"usage":{"input_tokens":5,"output_tokens":6}}`),
 		success)
-	child := s.Agents["claude:Explore:outer001"]
+	child := s.Agents[idOf("Explore", outer)]
 	require.NotNil(t, child)
 	require.Equal(t, "claude", child.ParentAgentID)
 	require.Equal(t, outer, child.ParentCallID)
@@ -525,23 +525,38 @@ func TestSubAgents(t *testing.T) {
 	require.Equal(t, agentevents.OutcomeConverged, child.Outcome)
 	require.Equal(t, agentevents.Some(1200*time.Millisecond), child.Duration)
 	require.False(t, child.Usage.Ended.OK, "the usage beside the result is that of the last message")
-	grandchild := s.Agents["claude:Explore:outer001:agent:inner001"]
+	grandchild := s.Agents[idOf("", inner)]
 	require.NotNil(t, grandchild)
 	require.Equal(t, child.AgentID, grandchild.ParentAgentID)
 	require.Equal(t, "Deeper.", grandchild.Task)
 	require.Equal(t, agentevents.OutcomeAborted, grandchild.Outcome)
 	require.Equal(t, "lost", grandchild.Error.V.Message)
-	require.Equal(t, []string{"claude: Look.", "claude:Explore:outer001: Looking."}, texts(s))
+	require.Equal(t, []string{"claude: Look.", idOf("Explore", outer) + ": Looking."}, texts(s))
 	require.Empty(t, marked(events, agentevents.MarkSynthetic))
 }
 
-func TestSubAgentIDsDiffer(t *testing.T) {
+// idOf returns the id of the sub-agent of a type that a call spawned.
+func idOf(kind, call string) string { return NewDecoder(Options{}).subAgentID(kind, call) }
+
+// The ids of sub-agents have the form that all formats allow.
+func TestSubAgentIDs(t *testing.T) {
 	_, s := run(t, Options{}, initLine("s1"),
 		block("a1", `{"type":"text","text":"x"}`, parent("1-same-end")),
 		block("a2", `{"type":"text","text":"y"}`, parent("2-same-end")), success)
 	require.Len(t, s.Agents, 3)
-	require.Contains(t, s.Agents, "claude:agent:same-end")
-	require.Contains(t, s.Agents, "claude:agent:2-same-end")
+	require.Contains(t, s.Agents, "claude:agent:d2c36f1c")
+	require.Contains(t, s.Agents, idOf("", "1-same-end"))
+	require.Contains(t, s.Agents, idOf("", "2-same-end"))
+	for kind, want := range map[string]string{
+		"Explore": "claude:explore:", "general-purpose": "claude:general-purpose:", "my_Plugin:É x": "claude:my-plugin:--x:",
+		strings.Repeat("x", 90): "claude:" + strings.Repeat("x", 32) + ":",
+	} {
+		require.Regexp(t, "^"+want+"[0-9a-f]{8}$", idOf(kind, "toolu_1"))
+	}
+	d := NewDecoder(Options{})
+	short := d.subAgentID("a", "toolu_1")
+	d.agentIDs[short] = true
+	require.Regexp(t, "^"+short+"[0-9a-f]{8}$", d.subAgentID("a", "toolu_1"), "another call of that hash")
 }
 
 // An agent is in tool_call while one of its calls is open, be it that of a sub-agent.
@@ -575,7 +590,7 @@ func TestStatuses(t *testing.T) {
 		"→tool_result/0 return c1 →thinking/1 agent.reasoned →response/1 agent.text agent.message.created →converged/1 agent.ended",
 		strings.Join(got["claude"], " "))
 	require.Equal(t, "agent.started →response/0 agent.text agent.message.created →tool_call/0 call c3 →tool_result/0 return c3 →converged/0 agent.ended",
-		strings.Join(got["claude:Explore:c1"], " "))
+		strings.Join(got[idOf("Explore", "c1")], " "))
 }
 
 func TestBackgroundTask(t *testing.T) {
@@ -592,7 +607,7 @@ func TestBackgroundTask(t *testing.T) {
 	notified := `{"type":"system","subtype":"task_notification","task_id":"t1","status":"completed","summary":"dug","usage":{"total_tokens":9,"tool_uses":1,"duration_ms":77}}`
 	t.Run("notified after the result", func(t *testing.T) {
 		events, s := run(t, Options{}, append(lines, block("k2", `{"type":"text","text":"more"}`, parent(id)), notified)...)
-		child := s.Agents["claude:Explore:back0001"]
+		child := s.Agents[idOf("Explore", id)]
 		require.Equal(t, "dug", child.Result)
 		require.Equal(t, agentevents.OutcomeConverged, child.Outcome)
 		require.Equal(t, agentevents.Some(77*time.Millisecond), child.Duration)
@@ -604,19 +619,19 @@ func TestBackgroundTask(t *testing.T) {
 	t.Run("never notified", func(t *testing.T) {
 		events, s := run(t, Options{}, lines...)
 		require.Equal(t, agentevents.RunStatusCompleted, s.Status)
-		require.Equal(t, agentevents.OutcomeAborted, s.Agents["claude:Explore:back0001"].Outcome)
+		require.Equal(t, agentevents.OutcomeAborted, s.Agents[idOf("Explore", id)].Outcome)
 		require.Equal(t, []agentevents.Kind{agentevents.KindAgentEnded}, marked(events, agentevents.MarkSynthetic))
 	})
 	t.Run("failed", func(t *testing.T) {
 		_, s := run(t, Options{}, append(lines, strings.Replace(notified, "completed", "failed", 1))...)
-		require.Equal(t, "failed", s.Agents["claude:Explore:back0001"].Error.V.Code)
+		require.Equal(t, "failed", s.Agents[idOf("Explore", id)].Error.V.Code)
 	})
 	t.Run("foreground sub-agents end with their call", func(t *testing.T) {
 		events, s := run(t, Options{}, initLine("s1"),
 			block("m1", callBlock(id, "Task", `{"subagent_type":"Explore"}`)),
 			strings.Replace(started, "true", "false", 1), notified,
 			resultLine(id, `"found"`), success)
-		require.Equal(t, "found", s.Agents["claude:Explore:back0001"].Result)
+		require.Equal(t, "found", s.Agents[idOf("Explore", id)].Result)
 		require.Empty(t, marked(events, agentevents.MarkLate))
 	})
 	t.Run("commands are no agents", func(t *testing.T) {

@@ -82,9 +82,9 @@
 //
 // # Agents
 //
-// A sub-agent's id is its parent's id, its type and the end of the spawning call's id,
-// such as "claude:Explore:x1Yz23Ab". It is the same in every reading, and different for
-// every call. A sub-agent starts at its first line, but the event waits for its first
+// A sub-agent's id is the main agent's id, its type in lower case and eight digits of a
+// hash of the spawning call's id, such as "claude:explore:5f0c93ab": the formats that logs
+// are converted to allow it. It is the same in every reading, and different for every call. A sub-agent starts at its first line, but the event waits for its first
 // message, which names the model. Its status and messages follow from its lines. If
 // only the result of the call has its last words, they are in AgentEnded.Result.
 //

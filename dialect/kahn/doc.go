@@ -17,6 +17,9 @@
 // [NormalizeCheckpointID]), cuts long output summaries, and lists both among its losses. It refuses an event with a number or a word
 // outside the document's ranges and enums.
 //
+// A line behind the end of its agent that is marked late has the member late, which the
+// document does not have.
+//
 // # Lines that lack members
 //
 // A missing member is not an empty one. Without strict decoding, a tool

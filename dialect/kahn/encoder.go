@@ -24,7 +24,7 @@ import (
 // that never returns is dropped and listed. Where an event lacks a required
 // member, the encoder makes it up from the log so far and lists it: the agent's
 // current step, its totals, the time since its start. Agents without an id are named
-// after their nodes ([dialect.Names]). It keeps a few numbers for every agent of every run.
+// after their nodes ([dialect.Names]), and end when these fail. It keeps a few numbers for every agent of every run.
 type Encoder struct {
 	w       wire.Writer
 	agents  map[agentKey]*agentState
@@ -48,6 +48,7 @@ type agentState struct {
 	totals  agentevents.Totals
 	refused int // refusals without a call in totals.ToolCalls: their lines look like calls
 	started time.Time
+	open    bool // it has started and not ended
 }
 
 // NewEncoder returns an encoder.
@@ -75,8 +76,15 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 type document Encoder
 
 func (e *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
-	if _, ok := w.Ev.Payload.(*agentevents.ToolCalled); ok {
+	switch p := w.Ev.Payload.(type) {
+	case *agentevents.ToolCalled:
 		return dst, nil
+	case *agentevents.NodeFailed:
+		if !e.a.open || w.Ev.AgentID != "" {
+			break
+		}
+		w.Lose(dialect.Made, "/payload/outcome", "a failed node aborts its agent")
+		w.SayAs(&agentevents.AgentEnded{Outcome: agentevents.OutcomeAborted, Error: agentevents.Some(p.Error)}, "written as the end of the node's agent")
 	}
 	if span := e.named[agentKey{w.Ev.RunID, w.Ev.AgentID}]; span != "" {
 		ev := *w.Ev
@@ -202,8 +210,10 @@ func (e *Encoder) remember(ev *agentevents.Event, a *agentState) {
 		case a.stepped:
 			a.from = a.step + 1
 		}
-		a.started = ev.Time
+		a.started, a.open = ev.Time, true
 		a.spanned = ev.AgentID == "" && a.key.agent == ev.SpanID
+	case *agentevents.AgentEnded, *agentevents.NodeFailed:
+		a.open = false
 	case *agentevents.AgentTransition:
 		a.steppedAt(ev)
 	case *agentevents.ToolReturned:

@@ -42,7 +42,7 @@ var format = func() *wire.Format {
 		status  = wire.OneOf(RuleEnum, wire.Full{}, statuses...)
 		seconds = atLeast0(secondsForm{})
 	)
-	return wire.New(wire.Format{
+	f := wire.Format{
 		Name:     Name,
 		Required: RuleRequired,
 		Head:     []wire.Member{need("ts", "/timestamp", timeForm{}), need("run_id", "/runId", text), need("event", "", wire.Type)},
@@ -73,5 +73,7 @@ var format = func() *wire.Format {
 			}},
 		},
 		Any: []wire.Member{may("agent_id", "/agentId", idOfOther{id{&agentPattern}}), may("step", "/step", atLeast0(stepOfOther{}))},
-	})
+	}
+	wire.AddLate(f.Rows)
+	return wire.New(f)
 }()

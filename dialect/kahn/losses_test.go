@@ -45,7 +45,7 @@ func TestVerbatimHidesNothing(t *testing.T) {
 	require.Equal(t, start+"\n", encode(t, e, ev))
 	require.Empty(t, e.Losses())
 
-	ev.SessionID, ev.TraceID, ev.Marks = "s", "t", agentevents.MarkLate
+	ev.SessionID, ev.TraceID, ev.Marks = "s", "t", agentevents.MarkSynthetic
 	require.NoError(t, ev.SetExtra("vendor", `1`))
 	e = NewEncoder()
 	require.Equal(t, start+"\n", encode(t, e, ev))
@@ -282,6 +282,28 @@ func TestAgentsOfNodes(t *testing.T) {
 	}
 	require.Equal(t, []string{"n", "n-2", "m", "n"}, agents)
 	require.Contains(t, pointers(e), "made up /agentId")
+}
+
+// The end of a node that failed is that of the agent that only the execution identifies.
+func TestAgentsOfFailedNodes(t *testing.T) {
+	at := func(agent, execution string, p agentevents.Payload) agentevents.Event {
+		ev := native(p)
+		ev.AgentID, ev.NodeID, ev.NodeRunID = agent, "n", execution
+		return ev
+	}
+	failed := &agentevents.NodeFailed{Error: agentevents.ErrorInfo{Message: "m"}}
+	e := NewEncoder()
+	log := encode(t, e, at("", "n-1", &agentevents.AgentStarted{Task: "t"}), at("", "n-1", failed))
+	events := decode(t, Options{Strict: true}, log)
+	require.Len(t, events, 2)
+	require.Equal(t, agentevents.OutcomeAborted, events[1].Payload.(*agentevents.AgentEnded).Outcome)
+	require.Equal(t, "n", events[1].AgentID)
+	require.Subset(t, pointers(e), []string{"altered ", "made up /payload/outcome", "dropped /payload/error"})
+	// It has ended, did not start, or is another one's.
+	for _, ev := range []agentevents.Event{at("", "n-1", failed), at("", "n-2", failed), at("a", "n-1", failed)} {
+		_, err := e.Append(nil, ev)
+		require.ErrorIs(t, err, dialect.ErrNoCounterpart)
+	}
 }
 
 // Calls of the same id belong to the agents that made them, also if these differ

@@ -34,5 +34,5 @@ func TestSchema(t *testing.T) {
 	require.NoError(t, json.Unmarshal(Schema(), &schema))
 	require.Len(t, schema.OneOf, 5)
 	require.Equal(t, []string{"ts", "run_id", "event", "agent_id", "step", "tool_name", "duration_s", "ok"}, schema.Defs["tool_invocation"].Required)
-	require.Len(t, schema.Defs["agent_run_end"].Properties, 12)
+	require.Len(t, schema.Defs["agent_run_end"].Properties, 13)
 }

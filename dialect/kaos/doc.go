@@ -22,14 +22,14 @@
 //	intent_classified             intent.classified
 //	plan_proposed                 plan.proposed
 //	citation_found                citation.found
-//	usage_observed                usage.observed
+//	usage_observed                usage.observed; the usage of an agent.ended
 //	evidence_insufficient         evidence.insufficient
 //	turn_summary                  turn.summarized, before or after the end of the turn
 //	memory_event                  memory.changed; context.compacted, see below
 //	run_error                     agent.error
 //	budget_exceeded               budget.exceeded
-//	text_delta                    agent.text.delta
-//	thinking_delta                agent.reasoning.delta
+//	text_delta                    agent.text.delta; a whole agent.text without deltas
+//	thinking_delta                agent.reasoning.delta; a whole agent.reasoned without deltas
 //	tool_call_args_delta          tool.arguments.delta
 //	tool_call_approval_required   approval.requested
 //	escalation_required           of kind clarification_needed: clarification.requested
@@ -95,6 +95,9 @@
 // the same event. The decoder numbers
 // events anew ([dialect.Numbers]) and keeps a number that differs as an extra
 // member.
+//
+// A line behind the end of its agent or run that is marked late has the member late, which
+// KAOS does not have.
 //
 // # What the vocabulary has no place for
 //

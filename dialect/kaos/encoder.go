@@ -30,12 +30,14 @@ type EncoderOptions struct {
 // An Encoder writes events as KAOS lines. It implements [dialect.Encoder]. It
 // must not be used concurrently.
 //
-// Every event is one line. The encoder makes up what a line requires and lists
+// An event is one line, but the end of an agent has a usage_observed before it if it says
+// what the agent used and no line does. A whole block of text or reasoning is one delta,
+// unless its deltas are there. The encoder makes up what a line requires and lists
 // it as a loss: a span without SpanID gets an id derived from what the span is
 // about, the same for its start and its end, and as its parent the span in which it
 // begins: that of the call that spawns the agent, or of the agent's latest open step or
 // turn, or of the agent. The end of a span gets the time since its start; an event without
-// SessionID its run's id; an agent without an id that of its node.
+// SessionID its run's id; an agent without an id that of its node, with which it ends if that fails.
 //
 // The memory of an Encoder grows with the number of runs, of open spans and of
 // different losses. It forgets the oldest open spans, but never one of the
@@ -48,6 +50,10 @@ type Encoder struct {
 	open    opens              // as events name them
 	scopes  map[scope][]spanID // the open spans of agents, turns and steps that others begin in, the innermost last
 	check   *Decoder           // reads lines, and knows which spans readers of the log know to be open
+
+	accounts map[scope]*account
+	latest   *account // of the latest event
+	untold   bool // the event has a usage_observed before its line
 
 	ofNode        bool // the agent of the event is its node
 	names         dialect.Names
@@ -82,23 +88,50 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if e.ofNode = ev.AgentID == "" && len(ev.NodeRunID)|len(ev.NodeID) != 0; e.ofNode {
 		ev.AgentID = e.names.Of(&ev) // keeps agents without an id apart
 	}
+	if e.told(&ev) {
+		e.w.Losses.Add(&ev, dialect.Dropped, "", "its deltas are there")
+		return dst, nil
+	}
+	out, err := dst, error(nil)
+	used := e.note(&ev)
+	if e.untold = used != nil; e.untold {
+		losses := e.w.Losses // those of the event say what is lost of its usage
+		e.w.Losses = dialect.Losses{}
+		out, err = e.append(out, &agentevents.Event{Scope: agentevents.Scope{SessionID: ev.SessionID}, RunID: ev.RunID, AgentID: ev.AgentID,
+			Sequence: ev.Sequence, Time: ev.Time, Marks: ev.Marks & agentevents.MarkLate, SchemaVersion: ev.SchemaVersion, Payload: used})
+		if e.w.Losses = losses; err != nil {
+			return dst, err
+		}
+		e.w.Losses.Add(&ev, dialect.Made, "", "a usage_observed in front of it says what the agent used")
+	}
+	if out, err = e.append(out, &ev); err != nil {
+		return dst, err
+	}
+	if _, failed := ev.Payload.(*agentevents.NodeFailed); failed {
+		e.account(ev.RunID, ev.AgentID).open = false
+	}
+	return out, nil
+}
+
+// append appends one line.
+func (e *Encoder) append(dst []byte, ev *agentevents.Event) ([]byte, error) {
 	out := dst
 	if e.sse {
 		out = e.line[:0]
 	}
 	mark := len(out)
-	out, verbatim, err := e.w.Append(out, &ev, (*document)(e))
+	out, verbatim, err := e.w.Append(out, ev, (*document)(e))
 	if err != nil {
 		return dst, err
 	}
 	if e.own.subject != "" {
 		e.settle(ev.SpanID != "", verbatim, ev.Time)
 	}
-	e.everywhere(&ev, verbatim)
-	e.check.roots.note(&ev)
+	e.everywhere(ev, verbatim)
+	e.check.roots.note(ev)
 	if hash := jsonwire.Hash(bytes.TrimSuffix(out[mark:], newline)); !verbatim || e.check.identifies() {
 		if _, again := e.check.seen.find(hash); again {
-			e.w.Losses.Add(&ev, dialect.Dropped, "", repeatedLine)
+			e.w.Losses.Add(ev, dialect.Dropped, "", repeatedLine)
 		}
 		e.check.seen.add(hash, e.number)
 	}
@@ -155,6 +188,20 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 		w.Break(RuleRequired, "/runId", "is required")
 	}
 	lose(w, e.fromNode(w), dialect.Made, "/agentId", "the id of the node's execution, or of the node")
+	switch p := w.Ev.Payload.(type) {
+	case *agentevents.TextCompleted:
+		if p.Text != "" {
+			w.SayAs(&agentevents.TextDelta{BlockID: p.BlockID, Delta: p.Text}, "written as one delta")
+		}
+	case *agentevents.AgentReasoned:
+		if p.Reasoning != "" {
+			w.SayAs(&agentevents.AgentReasoningDelta{BlockID: p.BlockID, Delta: p.Reasoning, Verbosity: p.Verbosity, TokenCount: p.TokenCount}, "written as one delta")
+		}
+	case *agentevents.NodeFailed:
+		if e.ofNode && w.Ev.NodeRunID != "" && e.account(w.Ev.RunID, w.Ev.AgentID).open {
+			w.SayAs(&agentevents.AgentEnded{Error: agentevents.Some(p.Error)}, "written as the end of the node's agent")
+		}
+	}
 	row := format.Row(w.Ev.Kind())
 	if row == nil {
 		w.After, _ = strconv.Atoi(string(dialect.Unknown(w.Ev, Name, afterType)))
@@ -200,6 +247,9 @@ func (e *Encoder) otherwise(w *wire.Writer, row *wire.Row, line []byte) {
 // Reread reads a line again, as readers of the lines so far do.
 func (d *document) Reread(w *wire.Writer, line string) error {
 	e, r := (*Encoder)(d), &d.check.r
+	if e.untold {
+		return errUntold
+	}
 	if strings.IndexByte(line, '\r') >= 0 {
 		return errFields
 	}
@@ -216,6 +266,9 @@ func (d *document) Reread(w *wire.Writer, line string) error {
 	}
 	return nil
 }
+
+// errUntold is the error of an event whose line alone does not say what the event says.
+var errUntold = errors.New("its usage has a line of its own")
 
 // errFields is the error of a line that may be several fields of a frame.
 var errFields = errors.New("a CR may separate fields")

@@ -218,6 +218,7 @@ var format = func() *wire.Format {
 		span("subagent", phase, agentevents.KindAgentEnded, "/parentAgentId"+outcome, "", named("subagent."),
 			agent, known("result_summary", "result"), may("tokens_used", "", spent{}))
 	}
+	wire.AddLate(f.Rows)
 	return wire.New(f)
 }()
 

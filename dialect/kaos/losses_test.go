@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/eventtest"
 )
 
@@ -453,4 +454,92 @@ func TestDecoderLosses(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(line), `{"timestamp":0.0,`)
 	require.Contains(t, losses(e), "made up /timestamp")
+}
+
+// A whole block is one delta, unless its deltas are there.
+func TestWholeBlocks(t *testing.T) {
+	text := func(id, text string) agentevents.Payload { return &agentevents.TextCompleted{BlockID: id, Text: text} }
+	delta := func(id, text string) agentevents.Payload { return &agentevents.TextDelta{BlockID: id, Delta: text} }
+	reasoned := func(id, text string) agentevents.Payload {
+		return &agentevents.AgentReasoned{BlockID: id, Reasoning: text}
+	}
+	for _, c := range []struct {
+		name   string
+		events []agentevents.Payload
+		want   string // the deltas
+	}{
+		{"whole", []agentevents.Payload{text("1", "a"), reasoned("2", "b")}, "agent.text.delta a agent.reasoning.delta b"},
+		{"without ids", []agentevents.Payload{text("", "a"), text("", "b"), delta("", "c"), text("", "c"), text("", "d")}, "agent.text.delta a agent.text.delta b agent.text.delta c agent.text.delta d"},
+		{"deltas", []agentevents.Payload{delta("1", "a"), delta("1", "b"), text("1", "ab"), reasoned("1", "c"), text("1", "d")},
+			"agent.text.delta a agent.text.delta b agent.reasoning.delta c agent.text.delta d"},
+		{"deltas of reasoning", []agentevents.Payload{&agentevents.AgentReasoningDelta{BlockID: "1", Delta: "a"}, reasoned("1", "a")}, "agent.reasoning.delta a"},
+		{"another attempt", []agentevents.Payload{delta("1", "a"), &agentevents.AgentEnded{}, text("1", "b")}, "agent.text.delta a agent.text.delta b"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e, out := NewEncoder(encoderOptions), []byte(nil)
+			for i, p := range c.events {
+				var err error
+				out, err = e.Append(out, agentevents.Event{RunID: "r", AgentID: "a", Sequence: uint64(i), Time: anchor, Payload: p})
+				require.NoError(t, err)
+			}
+			var got []string
+			for _, ev := range decodeAll(t, string(out)) {
+				switch p := ev.Payload.(type) {
+				case *agentevents.TextDelta:
+					got = append(got, string(ev.Kind()), p.Delta)
+				case *agentevents.AgentReasoningDelta:
+					got = append(got, string(ev.Kind()), p.Delta)
+				}
+			}
+			require.Equal(t, c.want, strings.Join(got, " "))
+		})
+	}
+	_, err := NewEncoder(encoderOptions).Append(nil, agentevents.Event{RunID: "r", Payload: text("1", "")})
+	require.ErrorIs(t, err, dialect.ErrNoCounterpart)
+}
+
+// What the ends of agents say that they used has lines of its own, each figure once.
+func TestUsageOfEnds(t *testing.T) {
+	used := func(in, out int64) agentevents.Usage { return agentevents.Usage{InputTokens: in, OutputTokens: out} }
+	end := func(in, out int64, cost float64) *agentevents.AgentEnded {
+		return &agentevents.AgentEnded{Usage: agentevents.Some(used(in, out)), TotalCostUSD: agentevents.Some(cost)}
+	}
+	total := func(in, out int64, cost float64) *agentevents.AgentEnded { // with sub-agents and earlier attempts
+		return &agentevents.AgentEnded{Usage: agentevents.Some(used(1, 1)), ModelUsage: map[string]agentevents.Usage{"m": used(in, out)}, TotalCostUSD: agentevents.Some(cost), Cumulative: true}
+	}
+	type step struct {
+		agent string
+		p     agentevents.Payload
+	}
+	start := func(agent string) step { return step{agent, &agentevents.AgentStarted{}} }
+	for name, steps := range map[string][]step{
+		"one agent":           {start("a"), {"a", end(10, 5, 0.5)}},
+		"attempts":            {start("a"), {"a", end(10, 5, 0.5)}, start("a"), {"a", end(7, 3, 0.25)}},
+		"running totals":      {start("a"), {"a", total(10, 5, 0.03)}, start("a"), {"a", total(14, 8, 0.05)}},
+		"sub-agents":          {start("a"), start("b"), {"b", end(4, 2, 0.01)}, {"a", total(10, 5, 0.03)}, start("a"), start("b"), {"b", end(1, 1, 0.01)}, {"a", total(14, 8, 0.05)}},
+		"sub-agents of those": {start("a"), start("b"), start("c"), {"c", end(1, 1, 0.01)}, {"b", &agentevents.AgentEnded{}}, {"a", total(10, 5, 0.03)}},
+		"reported":            {start("a"), {"a", &agentevents.UsageObserved{Usage: used(10, 5)}}, {"a", end(10, 5, 0)}},
+		"nothing":             {start("a"), {"a", &agentevents.AgentEnded{}}, start("b"), {"b", end(0, 0, 0)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			parents := map[string]string{"b": "a", "c": "b"}
+			e, out := NewEncoder(encoderOptions), []byte(nil)
+			want, got := agentevents.NewLogFold(agentevents.FoldOptions{}), agentevents.NewLogFold(agentevents.FoldOptions{})
+			for i, s := range append([]step{{"", &agentevents.RunStarted{}}}, steps...) {
+				ev := agentevents.Event{RunID: "r", AgentID: s.agent, ParentAgentID: parents[s.agent], Sequence: uint64(i), Time: anchor, SchemaVersion: agentevents.SchemaVersion, Payload: s.p}
+				want.Apply(ev)
+				text, err := e.Append(out, ev)
+				if i > 0 {
+					require.NoError(t, err)
+				}
+				out = text
+			}
+			for _, ev := range decodeAll(t, string(out)) {
+				got.Apply(ev)
+			}
+			a, b := slices.Collect(want.Drain())[0], slices.Collect(got.Drain())[0]
+			require.Equal(t, a.Usage.Usage, b.Usage.Usage)
+			require.Equal(t, a.Usage.CostUSD.V, b.Usage.CostUSD.V)
+		})
+	}
 }

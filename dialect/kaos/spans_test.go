@@ -157,12 +157,13 @@ func TestSpanIDsAreMadeUp(t *testing.T) {
 	require.Equal(t, back[1].SpanID, back[2].SpanID)
 	require.Equal(t, back[3].SpanID, back[4].SpanID)
 	require.NotEqual(t, back[1].SpanID, back[3].SpanID)
-	require.Equal(t, back[0].SpanID, back[5].SpanID)
+	require.Equal(t, back[0].SpanID, back[6].SpanID)
+	require.Equal(t, agentevents.Usage{InputTokens: 3, OutputTokens: 4}, back[5].Payload.(*agentevents.UsageObserved).Usage)
 	require.Equal(t, agentevents.JSON(`"text"`), back[2].Payload.(*agentevents.ToolReturned).Result)
 	require.Empty(t, back[2].Payload.(*agentevents.ToolReturned).ResultSummary, "what stands for it is not taken for one")
 	require.False(t, back[2].Payload.(*agentevents.ToolReturned).OneEvent)
 	require.Equal(t, "forbidden", back[4].Payload.(*agentevents.ToolReturned).Error.V.Code)
-	require.Equal(t, agentevents.JSON("7"), dialect.Unknown(&back[5], Name, "/attributes/tokens_used"))
+	require.Equal(t, agentevents.JSON("7"), dialect.Unknown(&back[6], Name, "/attributes/tokens_used"))
 	made := map[string]bool{}
 	for _, l := range e.Losses() {
 		if l.What == dialect.Made {

@@ -107,12 +107,16 @@ func TestFramesSayWhatLinesSay(t *testing.T) {
 			continue
 		}
 		text := strings.TrimSuffix(string(line), "\n")
-		require.Equal(t, sse(text), string(frame))
+		lines := strings.Split(text, "\n") // the end of an agent has two
+		require.Equal(t, sse(lines...), string(frame))
 		want, _ := read(text)
 		got, failed := read(string(frame))
 		require.Equal(t, want, got)
 		require.False(t, failed)
 
+		if len(lines) > 1 {
+			continue
+		}
 		data := strings.Index(string(frame), "data: ")
 		for n := 1; n < len(frame); n += 5 {
 			list, failed := read(string(frame[:n]))

@@ -59,13 +59,7 @@ func (b *blocks) line(p agentevents.Payload, run string) (id *string, block stri
 		return &p.BlockID, b.whole(run, thinkingBlock, p.Reasoning)
 	case *agentevents.AgentStarted, *agentevents.ToolReturned, *agentevents.AgentErrored:
 		b.act(run)
-	case *agentevents.AgentEnded:
-		if failed(p) {
-			b.act(run)
-		} else {
-			delete(b.runs, run)
-		}
-	case *agentevents.NodeCompleted, *agentevents.NodeFailed:
+	case *agentevents.AgentEnded, *agentevents.NodeCompleted, *agentevents.NodeFailed:
 		delete(b.runs, run)
 	case *agentevents.RunStarted, *agentevents.RunCompleted, *agentevents.RunFailed, *agentevents.RunCancelled:
 		b.runs = nil // the flow's open nodes never end

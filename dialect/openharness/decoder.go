@@ -127,8 +127,10 @@ func (d *Decoder) read(line string, ev *agentevents.Event) error {
 	case nil:
 		ev.Payload = r.Unknown()
 	case *agentevents.AgentEnded:
-		p.Outcome = agentevents.OutcomeConverged
-		r.Made("/payload/outcome", success)
+		if r.Row != ended {
+			p.Outcome = agentevents.OutcomeConverged
+			r.Made("/payload/outcome", success)
+		}
 	case *agentevents.ToolReturned:
 		p.CallID, p.OneEvent, p.Status = dialect.DerivedID(line, r.Lines, partCall), true, agentevents.ToolStatusOK
 		r.Made("/payload/callId", "derived from the line")

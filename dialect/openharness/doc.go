@@ -18,7 +18,7 @@
 //	agent:text:delta             agent.text.delta
 //	agent:text                   agent.text
 //	agent:tool                   agent.toolReturned with oneEvent; a call and its return become one line
-//	agent:error                  agent.error; an agent.ended without success
+//	agent:error                  agent.error; with an outcome agent.ended, without success
 //	agent:complete               agent.ended with the outcome converged
 //	flow:start                   run.started
 //	flow:complete                run.completed, or run.failed by its status
@@ -50,6 +50,15 @@
 // blocks as a fallback, and its implementation repeats the deltas in them. The
 // decoder gives a block and its deltas the same block id, so a fold has each text
 // once.
+//
+// # Members that the document does not have
+//
+// The encoder writes some facts that the document has no member for, because without
+// them a reader counts wrongly or finds broken rules: outcome of an agent:error that is
+// an end, with the members of agent:complete; cumulative of ends whose figures include
+// earlier attempts; parentRunId of an agent:start, the execution of the agent that
+// delegates, whose modelUsage includes this one's; late of a line behind the end of its
+// agent; lifecycle of starts. Other readers pass over them.
 //
 // # Extra members
 //

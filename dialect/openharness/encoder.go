@@ -16,7 +16,7 @@ import (
 //
 // A tool call is written with its return. Node and agent events without a node or
 // its execution get the agent's id for both, or else the run's id. An agent that
-// ended with an error or was aborted is written as agent:error, because
+// ended with an error or was aborted is written as agent:error with an outcome, because
 // agent:complete means success. The encoder refuses numbers that break [RuleRange],
 // unless it writes a line verbatim. It writes words that the document does not list,
 // because later versions may list them.
@@ -110,7 +110,7 @@ func (e *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	case *agentevents.AgentEnded:
 		if failed(p) {
 			row = ended
-			w.Lose(dialect.Altered, "", "written as agent:error, because "+success)
+			w.Lose(dialect.Altered, "", "written as agent:error with an outcome, because "+success)
 			break
 		}
 		readAs(w, "/payload/outcome", string(p.Outcome), string(agentevents.OutcomeConverged), success)

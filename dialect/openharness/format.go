@@ -66,9 +66,24 @@ var format = func() *wire.Format {
 		runID   = need("runId", "/nodeRunId /agentId", executionForm{named})
 		at      = need("timestamp", "/timestamp", timeForm{})
 		name    = need("flowName", "", nameForm{}).Or(madeName)
+		parent  = may("parentRunId", "/parentAgentId", parentForm{})
 		tokens  = func(name, in string) wire.Member { return need(name, name, alwaysForm{number, "/payload/" + in}) }
+
+		// Of an end.
+		structured = may("structuredOutput", "structuredOutput")
+		usage      = may("usage", "usage", wire.Object(tokens("inputTokens", "usage/inputTokens"), tokens("outputTokens", "usage/outputTokens"),
+			may("cacheCreationInputTokens", "cacheCreationInputTokens", number), may("cacheReadInputTokens", "cacheReadInputTokens", number)))
+		models     = may("modelUsage", "modelUsage", wire.Dict[agentevents.Usage](tokens("inputTokens", "modelUsage"), tokens("outputTokens", "modelUsage")))
+		cost       = may("totalCostUsd", "totalCostUsd", atLeast(0, wire.Value{}))
+		duration   = may("durationMs", "durationMs", atLeast(0, wire.Value{}))
+		turns      = may("numTurns", "numTurns", number)
+		cumulative = may("cumulative", "cumulative")
 	)
 	nodeID.Rule, runID.Rule = RuleNode, RuleNode
+	required := func(m wire.Member) wire.Member {
+		m.Need = true
+		return m
+	}
 	// part is a member of a command.
 	part := func(name string) wire.Member {
 		m := may(name, name, partForm{}).Or(madeIfNeeded)
@@ -89,13 +104,12 @@ var format = func() *wire.Format {
 		row.Case = word
 		return row
 	}
-	return wire.New(wire.Format{
+	f := wire.Format{
 		Name:     Name,
 		Required: RuleRequired,
 		Every:    "/sessionId /step",
 		Absent:   wire.Made(`""`),
 		Details: map[string]string{
-			"/payload/result":           "on the line only in place of a missing message",
 			"/payload/task":             "on the line only in place of a missing prompt",
 			"/payload/argumentsSummary": "on the line only in place of a missing value",
 			"/payload/resultSummary":    "on the line only in place of a missing value",
@@ -104,7 +118,7 @@ var format = func() *wire.Format {
 		Head: []wire.Member{need("type", "", wire.Type)},
 		Rows: []wire.Row{
 			node("agent:start", agentevents.KindAgentStarted, "",
-				need("sessionId", "providerSessionId", session).Or(executionAsSession), may("model", "model"), need("prompt", "prompt", promptForm{}).Or(taskAsPrompt), may("lifecycle", "lifecycle")),
+				need("sessionId", "providerSessionId", session).Or(executionAsSession), may("model", "model"), need("prompt", "prompt", promptForm{}).Or(taskAsPrompt), may("lifecycle", "lifecycle"), parent),
 			node("agent:thinking:delta", agentevents.KindAgentReasoningDelta, "blockId", need("content", "delta", text("delta")), may("tokenCount", "tokenCount", number)),
 			node("agent:thinking", agentevents.KindAgentReasoned, "blockId", need("content", "reasoning", text("reasoning")), may("tokenCount", "tokenCount", number)),
 			node("agent:text:delta", agentevents.KindTextDelta, "blockId", need("content", "delta", text("delta"))),
@@ -113,15 +127,14 @@ var format = func() *wire.Format {
 				need("toolName", "toolId", text("toolId")), may("toolInput", "arguments").Or(summary), may("toolOutput", "result").Or(summary),
 				may("durationMs", "durationMs", atLeast(0, wire.Value{})), may("error", "error/message", wire.Full{}).Or(statusAsError)),
 			node("agent:error", agentevents.KindAgentErrored, "", need("errorType", "errorType", text("errorType")), need("message", "message", text("message")), may("details", "details")),
-			// agent:complete means success: an end without success is written as this row.
-			when("ended", node("agent:error", agentevents.KindAgentEnded, "", need("errorType", "error/code").Or(outcomeAsType),
-				need("message", "error/message").Or(resultAsMessage), may("details", "error/details"))),
+			// agent:complete means success: an end without success is written as this row. It
+			// has what agent:complete has, and its outcome, which tells it from an error.
+			when(caseEnded, node("agent:error", agentevents.KindAgentEnded, "", need("errorType", "error/code").Or(outcomeAsType),
+				need("message", "error/message").Or(resultAsMessage), may("details", "error/details"), need("outcome", "outcome").Or(wire.Made(`"aborted"`)), may("result", "result"),
+				structured, usage, models, cost, duration, turns, cumulative)),
 			node("agent:complete", agentevents.KindAgentEnded, "outcome",
-				need("result", "result"), may("structuredOutput", "structuredOutput"),
-				need("usage", "usage", wire.Object(tokens("inputTokens", "usage/inputTokens"), tokens("outputTokens", "usage/outputTokens"), may("cacheCreationInputTokens", "cacheCreationInputTokens", number),
-					may("cacheReadInputTokens", "cacheReadInputTokens", number))).Or(wire.Made(`{"inputTokens":0,"outputTokens":0}`)),
-				may("modelUsage", "modelUsage", wire.Dict[agentevents.Usage](tokens("inputTokens", "modelUsage"), tokens("outputTokens", "modelUsage"))), may("totalCostUsd", "totalCostUsd", atLeast(0, wire.Value{})),
-				need("durationMs", "durationMs", atLeast(0, wire.Value{})).Or(sinceStart), need("numTurns", "numTurns", number).Or(wire.Made("0"))),
+				need("result", "result"), structured, required(usage).Or(wire.Made(`{"inputTokens":0,"outputTokens":0}`)), models, cost,
+				required(duration).Or(sinceStart), required(turns).Or(wire.Made("0")), cumulative),
 			flow("flow:start", agentevents.KindRunStarted, need("flowName", "name"), may("lifecycle", "lifecycle")),
 			when(statusComplete, flow("flow:complete", agentevents.KindRunCompleted, name, need("status", "", wire.Const(`"complete"`)))),
 			when(statusFailed, flow("flow:complete", agentevents.KindRunFailed, name, need("status", "", wire.Const(`"failed"`)))),
@@ -143,8 +156,12 @@ var format = func() *wire.Format {
 				part("message"), part("promptId"), part("content"), part("runId"), part("resumable"), part("reason")))),
 		},
 		Any: []wire.Member{may("nodeId", "/nodeId", nodeOfOther{}), may("runId", "/nodeRunId", runOfOther{}), may("timestamp", "/timestamp", timeOfOther{})},
-	})
+	}
+	wire.AddLate(f.Rows)
+	return wire.New(f)
 }()
 
 // ended is the row of an end without success.
-var ended = format.CaseRow("agent:error", "ended")
+var ended = format.CaseRow("agent:error", caseEnded)
+
+const caseEnded = "ended"

@@ -230,12 +230,24 @@ func taskAsPrompt(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 	return jsonwire.AppendString(dst, w.Ev.Payload.(*agentevents.AgentStarted).Task)
 }
 
+// A parentForm is the execution of the agent that an agent works for.
+type parentForm struct{ wire.Value }
+
+func (f parentForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	id := *at.(*string)
+	if run := encoderOf(w).open.runs[w.Ev.RunID].started[id].run; run != "" && run != id {
+		w.Lose(dialect.Altered, w.Pointer(m), "written as the execution of its node")
+		id = run
+	}
+	return jsonwire.AppendString(dst, id), id != ""
+}
+
 // sinceStart stands for a duration that the event does not say.
 func sinceStart(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 	var d time.Duration
 	detail := ""
-	if at, ok := encoderOf(w).open.runs[w.Ev.RunID].started[agentOf(w.Ev)]; ok && !w.Ev.Time.Before(at) {
-		d, detail = w.Ev.Time.Sub(at), "measured from the start"
+	if start, ok := encoderOf(w).open.runs[w.Ev.RunID].started[agentOf(w.Ev)]; ok && !w.Ev.Time.Before(start.at) {
+		d, detail = w.Ev.Time.Sub(start.at), "measured from the start"
 	}
 	w.Lose(dialect.Made, w.Pointer(m), detail)
 	return jsonwire.AppendMillis(dst, d)
@@ -247,20 +259,13 @@ func failed(p *agentevents.AgentEnded) bool {
 }
 
 func outcomeAsType(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
-	outcome := string(w.Ev.Payload.(*agentevents.AgentEnded).Outcome)
-	if outcome == "" {
-		w.Lose(dialect.Made, "/payload/errorType", "")
-		outcome = "error"
-	}
-	return jsonwire.AppendString(dst, outcome)
+	w.Lose(dialect.Made, "/payload/error/code", "the outcome")
+	return jsonwire.AppendString(dst, cmp.Or(string(w.Ev.Payload.(*agentevents.AgentEnded).Outcome), "error"))
 }
 
 func resultAsMessage(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
-	result := w.Ev.Payload.(*agentevents.AgentEnded).Result
-	if result == "" {
-		w.Lose(dialect.Made, "/payload/message", "")
-	}
-	return jsonwire.AppendString(dst, result)
+	w.Lose(dialect.Made, "/payload/error/message", "the result")
+	return jsonwire.AppendString(dst, w.Ev.Payload.(*agentevents.AgentEnded).Result)
 }
 
 // summary stands for a value of a call that the event does not have.
@@ -301,12 +306,18 @@ func (f alwaysForm) Missed(r *wire.Reader, _ any) {
 
 // Flows and commands.
 
-// caseOf returns the status of a flow that ends.
+// caseOf tells apart the lines of one type: by the status of a flow that ends, and by
+// the outcome of an agent that has ended.
 func caseOf(typ, line string) string {
-	if typ != "flow:complete" {
-		return ""
+	switch typ {
+	case "flow:complete":
+		return textIn(line, "status")
+	case "agent:error":
+		if textIn(line, "outcome") != "" {
+			return caseEnded
+		}
 	}
-	return textIn(line, "status")
+	return ""
 }
 
 // textIn returns the text of a member of an object, or "".

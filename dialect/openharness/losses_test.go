@@ -111,7 +111,7 @@ func TestBlockLosses(t *testing.T) {
 		{"the whole of something else", []agentevents.Payload{delta("block-1", "a"), tool, text("b9", "other")}, "block-1 -",
 			[]dialect.Loss{{Kind: kind, Pointer: "/payload/blockId", What: dialect.Dropped, Count: 1}}},
 		{"an end that is written as an error", []agentevents.Payload{delta("block-1", "a"), &agentevents.AgentEnded{Outcome: agentevents.OutcomeAborted}, text("", "a")},
-			"block-1 block-1", []dialect.Loss{{Kind: kind, Pointer: "/payload/blockId", What: dialect.Made, Count: 1}}},
+			"block-1 -", nil},
 		{"an end", []agentevents.Payload{delta("block-1", "a"), &agentevents.AgentEnded{}, text("", "a")}, "block-1 -", nil},
 		{"as the decoder has it", []agentevents.Payload{delta("block-1", "a"), delta("block-1", "b"), text("block-1", "ab")}, "block-1 block-1 block-1", nil},
 		{"other ids", []agentevents.Payload{delta("x", "a"), delta("", "b"), text("x", "ab")}, "block-1 block-1 block-1", []dialect.Loss{
@@ -315,9 +315,11 @@ func TestMadeUpErrors(t *testing.T) {
 		}
 		return pointers
 	}
-	require.Equal(t, []string{"/payload/errorType", "/payload/message"}, made(agentevents.AgentEnded{Error: agentevents.Some(agentevents.ErrorInfo{Details: `1`})}))
-	require.Equal(t, []string{"/payload/message"}, made(agentevents.AgentEnded{Outcome: agentevents.OutcomeAborted}))
-	require.Empty(t, made(agentevents.AgentEnded{Error: agentevents.Some(agentevents.ErrorInfo{Code: "c", Message: "m"})}))
+	const code, message = "/payload/error/code", "/payload/error/message"
+	require.Equal(t, []string{code, message, "/payload/outcome"}, made(agentevents.AgentEnded{Error: agentevents.Some(agentevents.ErrorInfo{Details: `1`})}))
+	require.Equal(t, []string{code, message}, made(agentevents.AgentEnded{Outcome: agentevents.OutcomeAborted}))
+	require.Equal(t, []string{"/payload/outcome"}, made(agentevents.AgentEnded{Error: agentevents.Some(agentevents.ErrorInfo{Code: "c", Message: "m"})}))
+	require.Empty(t, made(agentevents.AgentEnded{Outcome: agentevents.OutcomePartial, Error: agentevents.Some(agentevents.ErrorInfo{Code: "c", Message: "m"})}))
 }
 
 // Readers take mixed runs for one. That is a loss of its own, beside the dropped run id.
@@ -382,9 +384,8 @@ func TestOutOfRange(t *testing.T) {
 		require.Equal(t, "x", string(out))
 		require.Empty(t, e.Losses())
 	}
-	// agent:error has none of these numbers.
 	_, err := NewEncoder().Append(nil, in("r", "a", 0, &agentevents.AgentEnded{Outcome: agentevents.OutcomeAborted, Duration: duration}))
-	require.NoError(t, err)
+	require.Error(t, err, "an end without success has these numbers too")
 	for _, line := range []string{at("loop:iterate", `,"iteration":0`), at("loop:iterate", ``), of("agent:tool", `,"toolName":"x","durationMs":-1`)} {
 		out, _ := encode(t, read(t, agentevents.ReaderOptions{Verbatim: true}, line)...)
 		require.Equal(t, line+"\n", out)

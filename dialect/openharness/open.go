@@ -18,7 +18,13 @@ type open struct {
 type openRun struct {
 	flow    string // its name
 	begun   bool   // the run has a start
-	started map[string]time.Time
+	started map[string]start
+}
+
+// A start is that of an agent.
+type start struct {
+	at  time.Time
+	run string // the execution that its lines name
 }
 
 // line notes the line of an event. Everything is forgotten when too many runs and
@@ -36,9 +42,9 @@ func (o *open) line(ev *agentevents.Event) {
 		r = openRun{}
 	case *agentevents.AgentStarted:
 		if r.started == nil {
-			r.started = map[string]time.Time{}
+			r.started = map[string]start{}
 		}
-		r.started[strings.Clone(agentOf(ev))] = ev.Time
+		r.started[strings.Clone(agentOf(ev))] = start{ev.Time, strings.Clone(execution(ev))}
 	case *agentevents.AgentEnded, *agentevents.NodeCompleted, *agentevents.NodeFailed:
 		delete(r.started, agentOf(ev))
 	default:

@@ -461,9 +461,9 @@ func TestFailedAgents(t *testing.T) {
 		end  agentevents.AgentEnded
 		want string
 	}{
-		{agentevents.AgentEnded{Outcome: agentevents.OutcomeAborted, Result: "half"}, `"agent:error","nodeId":"coder","runId":"coder","timestamp":1767517322500,"errorType":"aborted","message":"half"`},
+		{agentevents.AgentEnded{Outcome: agentevents.OutcomeAborted, Result: "half"}, `"agent:error","nodeId":"coder","runId":"coder","timestamp":1767517322500,"errorType":"aborted","message":"half","outcome":"aborted","result":"half"`},
 		{agentevents.AgentEnded{Error: agentevents.Some(agentevents.ErrorInfo{Code: "rate_limit", Message: "slow down", Details: `{"n":1}`})},
-			`"agent:error","nodeId":"coder","runId":"coder","timestamp":1767517322500,"errorType":"rate_limit","message":"slow down","details":{"n":1}`},
+			`"agent:error","nodeId":"coder","runId":"coder","timestamp":1767517322500,"errorType":"rate_limit","message":"slow down","details":{"n":1},"outcome":"aborted"`},
 		{agentevents.AgentEnded{Outcome: agentevents.OutcomePartial, Result: "half"},
 			`"agent:complete","nodeId":"coder","runId":"coder","timestamp":1767517322500,"result":"half","usage":{"inputTokens":0,"outputTokens":0},"durationMs":0,"numTurns":0`},
 	} {
@@ -531,4 +531,42 @@ func FuzzDecode(f *testing.F) {
 			require.Equal(t, string(text), string(text2))
 		}
 	})
+}
+
+// A line names the execution of the agent that delegates, as its own lines do.
+func TestParents(t *testing.T) {
+	of := func(agent, execution, parent string, p agentevents.Payload) agentevents.Event {
+		ev := in("r", agent, 0, p)
+		ev.NodeRunID, ev.ParentAgentID = execution, parent
+		return ev
+	}
+	start := &agentevents.AgentStarted{}
+	lines, losses := encode(t, of("a", "", "", start), of("b", "x1", "a", start), of("c", "", "b", start), of("d", "", "gone", start))
+	var got []string
+	for _, ev := range decodeLines(t, Options{Strict: true}, strings.Split(strings.TrimSpace(lines), "\n")...) {
+		got = append(got, ev.NodeRunID+"<"+ev.ParentAgentID)
+	}
+	require.Equal(t, []string{"a<", "x1<a", "c<x1", "d<gone"}, got)
+	altered := find(losses, agentevents.KindAgentStarted, "/parentAgentId")
+	require.Len(t, altered, 1)
+	require.Equal(t, dialect.Altered, altered[0].What)
+	require.Equal(t, 1, altered[0].Count)
+}
+
+// What stands behind the end of its agent says so. Behind flow:aborted readers know it.
+func TestLate(t *testing.T) {
+	late := in("r", "a", 0, &agentevents.TextCompleted{Text: "x"})
+	late.Marks = agentevents.MarkLate | agentevents.MarkSynthetic
+	lines, losses := encode(t, in("r", "a", 0, &agentevents.AgentStarted{}), in("r", "a", 0, &agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged}), late,
+		in("r", "", 0, &agentevents.RunCancelled{}), late)
+	require.Equal(t, 1, strings.Count(lines, `"late":true`))
+	events := decodeLines(t, Options{Strict: true}, strings.Split(strings.TrimSpace(lines), "\n")...)
+	require.Equal(t, agentevents.MarkLate, events[2].Marks)
+	require.Equal(t, agentevents.MarkLate, events[4].Marks)
+	require.Len(t, find(losses, agentevents.KindTextCompleted, "/marks"), 1, "the other mark")
+	// Another value is an extra member.
+	ev := decodeLines(t, Options{}, strings.Replace(strings.Split(lines, "\n")[2], `"late":true`, `"late":"x"`, 1))[0]
+	require.Zero(t, ev.Marks)
+	again, _ := encode(t, ev)
+	require.Contains(t, again, `"late":"x"`)
 }

@@ -22,6 +22,9 @@ type EncoderOptions struct {
 // [dialect.Encoder]. It takes the events of one log in order and is not for
 // concurrent use.
 //
+// An agent that only the execution of a node identifies gets the name of the node
+// ([dialect.Names]).
+//
 // It refuses kinds that the document does not have. It refuses with an
 // [*agentevents.RuleError] what no line can say: damaged ids or JSON, a
 // confidence outside [0, 1], and under the schemas a cap that is not on their
@@ -34,6 +37,7 @@ type Encoder struct {
 	calls  memory[string]    // the events of open calls; an id may be made up
 	deltas memory[int]       // the next index of deltas without one, by block
 	shift  map[string]uint64 // by run: the number of lines added by events that became two
+	names  dialect.Names     // of agents without an id
 
 	// The line that is written.
 	k        remarks

@@ -227,7 +227,7 @@ func rows(p Profile) []row {
 		id       = func(f IDForm) textForm { return idForm(p, f) }
 		handed   = id(HandoffID).says(refID)
 		resolves = id(InterruptID).says(shortKey)
-		agent    = m("agentId", "/agentId", id(AgentID)).must(all).or(made(CoreSystem))
+		agent    = m("agentId", "/agentId", id(AgentID)).must(all).or(madeAgent)
 		artifact = func(name string) column { return m(name, "", artifactForm{p, name}) } // the vocabulary has no field for it
 		anyAgent = m("agentId", "/agentId", unruled(p, id(AgentID))).on(none)
 		node     = m("nodeId", "", nodeForm).must(schemas).written()

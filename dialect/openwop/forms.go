@@ -23,11 +23,25 @@ func madeOf(text func(e *Encoder) string) absent {
 	return func(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 		s := text(encoderOf(w))
 		w.Lose(dialect.Made, w.Pointer(m), s)
-		if f, ok := m.Form.(mender); ok {
-			s = f.mended(w, m, s)
-		}
-		return jsonwire.AppendString(dst, s)
+		return appendMended(w, dst, m, s)
 	}
+}
+
+func appendMended(w *wire.Writer, dst []byte, m *wire.Member, s string) []byte {
+	if f, ok := m.Form.(mender); ok {
+		s = f.mended(w, m, s)
+	}
+	return jsonwire.AppendString(dst, s)
+}
+
+// madeAgent stands for an agent without an id: the name of its node, if an execution of
+// that identifies it.
+func madeAgent(w *wire.Writer, dst []byte, m *wire.Member) []byte {
+	if w.Ev.NodeRunID == "" {
+		return made(CoreSystem)(w, dst, m)
+	}
+	w.Lose(dialect.Made, w.Pointer(m), "the name of the node")
+	return appendMended(w, dst, m, encoderOf(w).names.Of(w.Ev))
 }
 
 // madeJSON returns a function that makes up a value.

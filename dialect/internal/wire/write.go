@@ -152,6 +152,18 @@ func (w *Writer) Say(ev *agentevents.Event) {
 	w.kept.load(w.F, string(ev.Extra(string(w.F.Name))))
 }
 
+// SayAs makes the event one with another payload, in whose place it is written. The
+// detail says so.
+func (w *Writer) SayAs(p agentevents.Payload, detail string) {
+	w.Lose(dialect.Altered, "", detail)
+	if w.Ev.PayloadExtra() {
+		w.Lose(dialect.Dropped, "/payload", "members that no field has")
+	}
+	ev := *w.Ev
+	ev.Payload = p
+	w.Say(&ev)
+}
+
 // writable reports whether a time is in the years 0 to 9999.
 func writable(t time.Time) bool {
 	sec := t.Unix()

@@ -1,0 +1,37 @@
+package wire
+
+import (
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+)
+
+// AddLate adds a member to each row that says that the fact arrived after the end of its
+// agent or run, for a document that has no marks: without it such a line breaks a rule.
+func AddLate(rows []Row) {
+	m := May("late", "/marks", late{})
+	m.Loose = true
+	for i := range rows {
+		rows[i].Members = append(rows[i].Members[:len(rows[i].Members):len(rows[i].Members)], m)
+	}
+}
+
+// late is whether an event has the mark.
+type late struct{ Value }
+
+func (late) Append(w *Writer, dst []byte, _ *Member, at any) ([]byte, bool) {
+	marks := *at.(*agentevents.Marks)
+	if marks&^agentevents.MarkLate != 0 {
+		w.Lose(dialect.Dropped, "/marks", "the line has only the mark late")
+	}
+	return append(dst, "true"...), marks.Has(agentevents.MarkLate)
+}
+
+func (late) Parse(r *Reader, at any) error {
+	if is, err := r.S.Bool(); err != nil || !is {
+		return ErrMisfit
+	}
+	*at.(*agentevents.Marks) |= agentevents.MarkLate
+	return nil
+}
+
+func (late) Schema() map[string]any { return map[string]any{} } // another value is an extra member

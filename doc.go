@@ -86,7 +86,7 @@
 // many runs, on several cores if asked. Snapshots are JSON documents; [ResumeFold]
 // and [Emitter.Resume] go on from one.
 //
-// Logs of the five source documents are read by decoders of the packages below
+// Logs of the five source documents, and of AG-UI, are read by decoders of the packages below
 // dialect, which a Reader is given, and written by their encoders.
 //
 // # Guarantees

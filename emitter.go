@@ -1178,8 +1178,10 @@ func (s *runState) apply(ev *Event, sub *subject) {
 	if s.session == "" && !sub.kind.Droppable {
 		s.session = ev.SessionID // as in a snapshot
 	}
+	key := sub.key
 	s.m.apply(ev, sub)
 	s.state.Unlock()
+	s.streams.rename(key, sub.key)
 }
 
 // now returns the time of an event that has none.

@@ -101,7 +101,9 @@ func (l *logRedaction) add(ev Event) {
 	if l.e.redact.CountTokens != nil {
 		s.countReasoning(&ev, &sub)
 	}
+	key := sub.key
 	s.m.apply(&ev, &sub)
+	s.streams.rename(key, sub.key)
 	if s.m.TerminalKind != "" && !s.streams.any() {
 		delete(l.runs, ev.RunID)
 	}

@@ -101,6 +101,19 @@ func (all *streams) take(m *machine, ev *Event, sub *subject) (held []*stream) {
 	return held
 }
 
+// rename gives the streams of an agent that was known by a span to the id that an event has
+// given it.
+func (all *streams) rename(was, is string) {
+	if !all.any() || was == is {
+		return
+	}
+	all.last = nil
+	if of := all.of[was]; of != nil {
+		delete(all.of, was)
+		all.of[is] = append(all.of[is], of...)
+	}
+}
+
 // takeAll removes all streams, and returns those that hold something back.
 func (all *streams) takeAll() (held []*stream) {
 	if !all.any() {

@@ -288,3 +288,56 @@ func TestErrorsOfTheEmitterAreMasked(t *testing.T) {
 		require.NotContains(t, err.Error(), canaryValue)
 	}
 }
+
+// A secret stays one although the agent that streams it gets its id in the middle.
+func TestSecretOfAnAgentThatIsNamed(t *testing.T) {
+	secrets := &Secrets{}
+	require.NoError(t, secrets.Add("supersecret123"))
+	events := []Event{
+		{Scope: Scope{SessionID: "s"}, SpanID: "span-1", Payload: &AgentStarted{Task: "t"}},
+		{ParentSpanID: "span-1", Payload: &TextDelta{BlockID: "b", Index: Some(0), Delta: "It is supers"}},
+		{ParentSpanID: "span-1", AgentID: "x", Payload: &ToolCalled{CallID: "c1", ToolID: "t"}},
+		{ParentSpanID: "span-1", AgentID: "x", Payload: &TextDelta{BlockID: "b", Index: Some(1), Delta: "ecret123."}},
+		{ParentSpanID: "span-1", AgentID: "x", Payload: &TextCompleted{BlockID: "b", Text: "It is supersecret123."}},
+		{SpanID: "span-1", AgentID: "x", Payload: &AgentEnded{}},
+	}
+	text := func(t *testing.T, recorded []Event) {
+		var deltas strings.Builder
+		for _, ev := range recorded {
+			if p, ok := ev.Payload.(*TextDelta); ok {
+				deltas.WriteString(p.Delta)
+			}
+		}
+		require.Equal(t, "It is [REDACTED:secret].", deltas.String())
+		require.Equal(t, "It is [REDACTED:secret].", foldEvents(FoldOptions{}, recorded).Agents["x"].Text)
+	}
+	t.Run("emitter", func(t *testing.T) {
+		var recorded []Event
+		em, err := NewEmitter(EmitterOptions{
+			Lifecycle: LifecycleDerived, Redaction: &Policy{Secrets: secrets},
+			Sinks: []Sink{SinkFunc(func(_ context.Context, ev Event) error { recorded = append(recorded, ev); return nil })},
+		})
+		require.NoError(t, err)
+		run, err := em.Run("r")
+		require.NoError(t, err)
+		for _, ev := range events {
+			require.NoError(t, errOf(run.Record(t.Context(), ev)))
+		}
+		text(t, recorded)
+	})
+	t.Run("log", func(t *testing.T) {
+		var recorded []Event
+		for ev, err := range (&Policy{Secrets: secrets}).Redact(func(yield func(Event, error) bool) {
+			for i, ev := range events {
+				ev.ID, ev.RunID, ev.Sequence = fmt.Sprint(i), "r", uint64(i)
+				if !yield(ev, nil) {
+					return
+				}
+			}
+		}) {
+			require.NoError(t, err)
+			recorded = append(recorded, ev)
+		}
+		text(t, recorded)
+	})
+}

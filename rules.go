@@ -640,6 +640,9 @@ func (m *machine) checkAgentTransition(ev *Event, sub *subject) *RuleError {
 		status = a.Status
 	}
 	table := m.table()
+	if m.derives && table.Allows(p.From, p.To) {
+		table = LifecycleDerived // also before a start names it: readers may go by either
+	}
 	if status.Terminal() && len(table.Next(status)) == 0 && !late {
 		return m.refuse(ev, RuleAgentEndedFinal, named("agent", sub.key), status.shown(), "only audits and agent.ended may follow")
 	}
@@ -1090,6 +1093,8 @@ func (m *machine) endsBlock(ev *Event, sub *subject, subject, id string) bool {
 	switch p := ev.Payload.(type) {
 	case *AgentStarted, *AgentEnded:
 		return true
+	case *NodeCompleted, *NodeFailed:
+		return ev.AgentID == "" && ev.NodeRunID != "" // see nodeEnded
 	case *AgentTransition:
 		return p.To.Terminal() || id == "" && subject != "tool_call" // an agent at rest says nothing more
 	case *ToolCalled, *ModelCalled:

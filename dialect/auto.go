@@ -78,8 +78,11 @@ func (a *Auto) detect(line []byte) (Name, error) {
 		detect = Detect
 	}
 	name := detect(text)
+	if name == KAOS && a.framed && a.last == AGUI { // a field beside the data
+		name = AGUI
+	}
 	if name == KAOS && frame {
-		// Only KAOS is read in Server-Sent Events: the decoder of another line says so.
+		// Only KAOS and AG-UI are read in Server-Sent Events: the decoder of another line says so.
 		if field, data, _ := strings.Cut(text, ":"); field == "data" {
 			if inner := Detect(strings.TrimSpace(data)); inner != "" {
 				name = inner

@@ -8,6 +8,8 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/agui"
+	"github.com/agentevents/agentevents/dialect/kaos"
 )
 
 // pieces makes one event of every line, and one at the end.
@@ -213,4 +215,23 @@ func TestFits(t *testing.T) {
 		require.Equal(t, c.looks, looks, c.line)
 		require.Equal(t, c.fits, fits, c.line)
 	}
+}
+
+// Frames of AG-UI are told by their data. The fields beside it belong to them.
+func TestAutoFramesOfAGUI(t *testing.T) {
+	const log = ":\n\nid: 0\ndata: {\"type\":\"RUN_STARTED\",\"threadId\":\"t\",\"runId\":\"r\"}\n\nevent: message\nid: 1\ndata:{\"type\":\"CUSTOM\",\"name\":\"x\",\"value\":1}\n"
+	var seen []dialect.Name
+	auto := &dialect.Auto{
+		Decoders: map[dialect.Name]agentevents.Decoder{
+			dialect.AGUI: agui.NewDecoder(agui.Options{}), dialect.KAOS: kaos.NewDecoder(kaos.Options{}),
+		},
+		OnLine: func(n dialect.Name) { seen = append(seen, n) },
+	}
+	var kinds []string
+	for ev, err := range agentevents.NewReader(strings.NewReader(log), agentevents.ReaderOptions{Decoder: auto}).All() {
+		require.NoError(t, err)
+		kinds = append(kinds, string(ev.Kind()))
+	}
+	require.Equal(t, []string{"run.started", "CUSTOM"}, kinds)
+	require.Equal(t, []dialect.Name{dialect.AGUI, dialect.AGUI, dialect.AGUI}, seen[3:])
 }

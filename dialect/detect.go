@@ -17,16 +17,21 @@ const (
 	KAOS        Name = "kaos"
 	OpenHarness Name = "openharness"
 	OpenWOP     Name = "openwop"
+	AGUI        Name = "agui"
 )
 
 // Detect returns the dialect of a line, judged by its members. It returns "" when
-// they fit no dialect or do not decide. A line of a Server-Sent Event is KAOS.
+// they fit no dialect or do not decide. A line of a Server-Sent Event is KAOS, if its
+// data are not of AG-UI.
 //
 // A line that lacks a member of its dialect, or has an extra one, is still
 // detected when its other members fit that dialect alone. The decoder then says
 // what is wrong.
 func Detect(line string) Name {
 	if isFrame(line) {
+		if data, ok := strings.CutPrefix(line, "data:"); ok && strings.HasPrefix(strings.TrimLeft(data, " "), "{") && Detect(strings.TrimLeft(data, " ")) == AGUI {
+			return AGUI
+		}
 		return KAOS
 	}
 	l, ok := look(line)
@@ -117,6 +122,8 @@ func (l *looks) dialect() Name {
 	case l.all(hasTS | hasRunID | hasEvent):
 		return KAHN
 	case !l.any(hasType):
+	case isAGUI(l.kind) && !l.any(hasID|hasSequence|hasPayload|hasEventID|hasActor):
+		return AGUI
 	case l.any(hasEventID) && !(l.any(hasID) && l.text): // only OpenWOP writes versions as numbers
 		return OpenWOP
 	case l.all(hasActor|hasTraceID) && !l.any(hasSequence):
@@ -174,6 +181,16 @@ func isHarness(kind string) bool {
 	return false
 }
 
+// isAGUI reports whether a type begins like a type of AG-UI. No other dialect's types are
+// in upper case.
+func isAGUI(kind string) bool {
+	switch head, _, _ := strings.Cut(kind, "_"); head {
+	case "RUN", "STEP", "TEXT", "THINKING", "REASONING", "TOOL", "STATE", "MESSAGES", "ACTIVITY", "SUBAGENT":
+		return len(head) < len(kind)
+	}
+	return kind == "RAW" || kind == "CUSTOM"
+}
+
 // mayBe reports whether a line that does not tell may be of the dialect name,
 // which is that of the line before. It needs a member of that dialect besides a
 // type.
@@ -189,6 +206,8 @@ func (l *looks) mayBe(name Name) bool {
 		return l.numeric || l.any(hasRun|hasNodeID)
 	case OpenWOP:
 		return l.any(hasEventID) || l.any(hasRun) && l.any(hasSequence|hasPayload)
+	case AGUI:
+		return l.kind != "" && strings.ToUpper(l.kind) == l.kind
 	case "", Native:
 		return l.any(hasID | hasSequence | hasRun)
 	}

@@ -38,6 +38,12 @@ func TestDetect(t *testing.T) {
 		{`{"type":"agent:text","nodeId":"n","runId":"r","timestamp":1777971600000,"content":"x"}`, OpenHarness},
 		{`{"type":"flow:start","flowName":"f","timestamp":1777971600000}`, OpenHarness},
 		{`{"eventId":"e","runId":"r","type":"agent.reasoned","payload":{},"timestamp":"2026-05-05T09:00:00Z","sequence":0}`, OpenWOP},
+		{`{"type":"RUN_STARTED","threadId":"t","runId":"r","timestamp":1777971600000}`, AGUI},
+		{`{"type":"TOOL_CALL_RESULT","messageId":"m","toolCallId":"c","content":"x"}`, AGUI},
+		{`data: {"type":"CUSTOM","name":"x","value":1}`, AGUI},
+		{`data:{"type":"RAW","event":{}}`, AGUI},
+		{`{"type":"RAWER"}`, ""},
+		{`{"type":"RUN"}`, ""},
 		// Lines that lack a member, or have an extra one.
 		{`{"id":"1","timestamp":"2026-05-05T09:00:00.000Z","type":"run.paused","runId":"r","payload":{}}`, Native},
 		{`{"id":"1","timestamp":"2026-05-05T09:00:00.000Z","type":"agent.text","runId":"r","agentId":"a","traceId":"t","spanId":"s","payload":{}}`, Native},

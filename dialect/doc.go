@@ -1,5 +1,5 @@
 // Package dialect holds what the packages below it share. Each of them reads and
-// writes the wire format of one source document, and maps it to the events of
+// writes the wire format of one document, and maps it to the events of
 // package agentevents.
 //
 //	kahn         seed 000, flat JSON Lines: ts, run_id, event
@@ -7,6 +7,7 @@
 //	kaos         seed 002, spans and value events, also as Server-Sent Events
 //	openharness  seed 003, the Agent Observability & Resume Specification
 //	openwop      seed 004, OpenWOP RFC 0002 and the published schemas
+//	agui         AG-UI 1.0, the Agent-User Interaction protocol, also as Server-Sent Events
 //
 // A decoder is an [agentevents.Decoder]: give it to an [agentevents.Reader]. An
 // [Encoder] writes events as lines. Both are stateful, because a document may

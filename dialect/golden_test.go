@@ -53,7 +53,7 @@ func TestGolden(t *testing.T) {
 			require.NoError(t, os.WriteFile(goldenFile(name), []byte(a.String()), 0o644))
 		}
 	}
-	for _, name := range []string{"quickstart", "variants-kahn", "variants-kaos", "variants-multiagent", "variants-openharness", "variants-openwop"} {
+	for _, name := range []string{"quickstart", "variants-agui", "variants-kahn", "variants-kaos", "variants-multiagent", "variants-openharness", "variants-openwop"} {
 		files[goldenFile(name)] = true
 	}
 	found, err := filepath.Glob(goldenFile("*"))

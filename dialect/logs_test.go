@@ -14,6 +14,7 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/capture/claude"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/agui"
 	"github.com/agentevents/agentevents/dialect/dialecttest"
 	"github.com/agentevents/agentevents/dialect/kaos"
 	"github.com/agentevents/agentevents/dialect/openwop"
@@ -50,6 +51,8 @@ func formats() []format {
 			}
 		}
 	}
+	add("agui", dialecttest.Dialect{Name: dialect.AGUI}, func() agentevents.Decoder { return agui.NewDecoder(agui.Options{}) },
+		func() dialect.Encoder { return agui.NewEncoder(agui.EncoderOptions{}) })
 	slices.SortFunc(list, func(a, b format) int { return cmp.Compare(a.name, b.name) })
 	return list
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/capture/claude"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/agui"
 	"github.com/agentevents/agentevents/dialect/dialecttest"
 	"github.com/agentevents/agentevents/dialect/kahn"
 	"github.com/agentevents/agentevents/dialect/kaos"
@@ -25,6 +26,7 @@ import (
 
 // strict are the strict decoders by the names of the formats.
 var strict = map[string]func() agentevents.Decoder{
+	"agui":        func() agentevents.Decoder { return agui.NewDecoder(agui.Options{Strict: true}) },
 	"kahn":        func() agentevents.Decoder { return kahn.NewDecoder(kahn.Options{Strict: true}) },
 	"kaos":        func() agentevents.Decoder { return kaos.NewDecoder(kaos.Options{Strict: true}) },
 	"kaos:sse":    func() agentevents.Decoder { return kaos.NewDecoder(kaos.Options{Strict: true}) },

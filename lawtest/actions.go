@@ -221,7 +221,9 @@ func (g *generator) transition() bool {
 		return false
 	}
 	a := pick(g, g.agents)
-	next := inForce(g.c.Lifecycle, slices.Values(g.out.Events)).Next(a.status)
+	next := slices.DeleteFunc(slices.Clone(inForce(g.c.Lifecycle, slices.Values(g.out.Events)).Next(a.status)), func(to agentevents.AgentStatus) bool {
+		return !alsoAllows(g.c.Lifecycle, a.status, to)
+	})
 	if a.ended || len(next) == 0 {
 		return false
 	}

@@ -617,7 +617,11 @@ func TestObserveAgreesWithSlowChecker(t *testing.T) {
 				for i := 0; i < n && yield(log[i].Event); i++ {
 				}
 			})
-			requireVerdict(t, verdict(table, log[:n], log[n]), found, log[n].Event)
+			broken := verdict(table, log[:n], log[n])
+			if p, ok := log[n].Event.Payload.(*ae.AgentTransition); ok && !alsoAllows(r.Lifecycle, p.From, p.To) {
+				broken = append(broken, ae.RuleTransitionLegal)
+			}
+			requireVerdict(t, broken, found, log[n].Event)
 		}
 	})
 }

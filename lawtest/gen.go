@@ -55,6 +55,12 @@ func inForce(l agentevents.Lifecycle, events iter.Seq[agentevents.Event]) agente
 	return agentevents.LifecycleRelaxed
 }
 
+// alsoAllows reports whether an emitter's own table allows a move that the table in force
+// allows: the derived one binds it before a start has named it, too.
+func alsoAllows(l agentevents.Lifecycle, from, to agentevents.AgentStatus) bool {
+	return l != agentevents.LifecycleDerived || l.Allows(from, to)
+}
+
 // Lifecycles draws a lifecycle.
 func Lifecycles() *rapid.Generator[agentevents.Lifecycle] {
 	return rapid.SampledFrom([]agentevents.Lifecycle{agentevents.LifecycleStrict, agentevents.LifecycleRelaxed, agentevents.LifecycleDerived})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/agui"
 	"github.com/agentevents/agentevents/dialect/kahn"
 	"github.com/agentevents/agentevents/dialect/kaos"
 	"github.com/agentevents/agentevents/dialect/multiagent"
@@ -44,6 +45,11 @@ func formats() map[string]format {
 		}
 	}
 	return map[string]format{
+		// A strict decoder: what is written keeps the order of the protocol.
+		"agui": {
+			dialect.AGUI, func() agentevents.Decoder { return agui.NewDecoder(agui.Options{Strict: true}) },
+			func() dialect.Encoder { return agui.NewEncoder(agui.EncoderOptions{}) }, nil, nil,
+		},
 		"kaos": kaosAs(false), "kaos:sse": kaosAs(true),
 		"kahn": {dialect.KAHN, func() agentevents.Decoder { return kahn.NewDecoder(kahn.Options{}) }, func() dialect.Encoder { return kahn.NewEncoder() }, nil, nil},
 		"multiagent": {

@@ -56,9 +56,43 @@ func (l *Log) serveSnapshot(w http.ResponseWriter, req *http.Request) {
 //
 // An id alone, or a comment, is a heartbeat. Answers are 400 for a cursor that is no
 // number, and 404 for a run that the log does not have.
-func (l *Log) EventsHandler() http.Handler { return http.HandlerFunc(l.serveEvents) }
+func (l *Log) EventsHandler() http.Handler { return http.HandlerFunc(l.serveEvents(nil)) }
 
-func (l *Log) serveEvents(w http.ResponseWriter, req *http.Request) {
+// An Encoder writes the events of one run, in order, as lines of another format. Every
+// encoder of a dialect is one.
+type Encoder interface {
+	// Append appends the lines of an event, each with its newline; there may be none.
+	Append(dst []byte, ev agentevents.Event) ([]byte, error)
+	// End appends the lines that are left when the run is over.
+	End(dst []byte) ([]byte, error)
+}
+
+// EncodedHandler returns a handler that answers like EventsHandler, but each line is one
+// that an encoder writes, and the events about the stream are left out: what a client of
+// that format reads. For AG-UI:
+//
+//	mux.Handle("/runs/{run}/agui", page.EncodedHandler(func() live.Encoder { return agui.NewEncoder(agui.EncoderOptions{}) }))
+//
+// Every stream has an encoder of its own, from newEncoder. It gets all events that the run
+// keeps, also those before the cursor, whose lines are not sent. Events that it refuses
+// are left out. A reader that falls behind what is kept loses the connection. The handler
+// answers POST like GET, and reads no body.
+func (l *Log) EncodedHandler(newEncoder func() Encoder) http.Handler {
+	return http.HandlerFunc(l.serveEvents(newEncoder))
+}
+
+func (l *Log) serveEvents(newEncoder func() Encoder) http.HandlerFunc {
+	return func(w http.ResponseWriter, req *http.Request) {
+		if newEncoder != nil && req.Method == http.MethodPost {
+			get := *req
+			get.Method = http.MethodGet
+			req = &get
+		}
+		l.serveStream(w, req, newEncoder)
+	}
+}
+
+func (l *Log) serveStream(w http.ResponseWriter, req *http.Request, newEncoder func() Encoder) {
 	if !l.open(w, req) {
 		return
 	}
@@ -80,6 +114,9 @@ func (l *Log) serveEvents(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no") // of nginx
 	s.buf.WriteString(":\n\n")                // the reader learns that it is connected
+	if newEncoder != nil {
+		s.encoder, s.skip, s.from = newEncoder(), s.from, 0
+	}
 	if req.Method == http.MethodGet {
 		s.serve(req.Context())
 	}
@@ -140,6 +177,11 @@ type stream struct {
 	buf   bytes.Buffer
 	wrote time.Time
 	told  uint64 // what the reader would ask for next: behind the last id it got
+
+	encoder Encoder // nil writes native lines
+	skip    uint64  // the lines of events below are not sent
+	lines   []byte  // of the encoder
+	fed     bool    // the encoder has got an event
 }
 
 // serve writes until the run is over or the reader is gone.
@@ -148,6 +190,10 @@ func (s *stream) serve(ctx context.Context) {
 		batch, err := s.read(ctx, s.log.opts.Heartbeat)
 		var gap *GapError
 		switch {
+		case errors.As(err, &gap) && s.encoder != nil && !s.fed && gap.Oldest > s.from:
+			s.from = gap.Oldest
+		case errors.As(err, &gap) && s.encoder != nil:
+			return
 		case errors.As(err, &gap):
 			s.from = gap.Next
 			s.event("resync", fmt.Sprintf(`{"from":%d,"oldest":%d,"next":%d}`, gap.From, gap.Oldest, gap.Next))
@@ -156,7 +202,11 @@ func (s *stream) serve(ctx context.Context) {
 		case err != nil:
 			return
 		case len(batch) == 0:
-			if s.run.finished() {
+			if s.run.finished() && s.encoder != nil {
+				s.lines, _ = s.encoder.End(s.lines[:0])
+				s.encoded(s.from)
+				s.flush()
+			} else if s.run.finished() {
 				s.event("end", fmt.Sprintf(`{"next":%d}`, s.from))
 				s.flush()
 			}
@@ -176,10 +226,35 @@ func (s *stream) line(l *line) {
 	if !wants(s.query["agent"], l.agent) || !wants(s.query["kind"], string(l.kind)) {
 		return
 	}
+	if s.encoder != nil {
+		var ev agentevents.Event
+		if err := ev.UnmarshalJSON([]byte(l.text)); err != nil {
+			return // the log itself wrote the line
+		}
+		s.fed = true
+		if s.lines, _ = s.encoder.Append(s.lines[:0], ev); l.sequence >= s.skip {
+			s.encoded(l.sequence + 1)
+		}
+		return
+	}
 	s.id(l.sequence + 1)
 	s.buf.WriteString("data: ")
 	s.buf.WriteString(l.text)
 	s.buf.WriteString("\n\n")
+}
+
+// encoded writes the lines of the encoder. The last one has the id of the event before
+// next.
+func (s *stream) encoded(next uint64) {
+	for len(s.lines) > 0 {
+		line, rest, _ := bytes.Cut(s.lines, []byte("\n"))
+		if s.lines = rest; len(rest) == 0 {
+			s.id(next)
+		}
+		s.buf.WriteString("data: ")
+		s.buf.Write(line)
+		s.buf.WriteString("\n\n")
+	}
 }
 
 func wants(list []string, word string) bool { return len(list) == 0 || slices.Contains(list, word) }

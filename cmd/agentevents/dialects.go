@@ -9,6 +9,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/agui"
 	"github.com/agentevents/agentevents/dialect/kahn"
 	"github.com/agentevents/agentevents/dialect/kaos"
 	"github.com/agentevents/agentevents/dialect/multiagent"
@@ -60,6 +61,12 @@ func wires() []wire {
 		{"openwop:rfc0002", "another name for openwop", openwopDecoder(openwop.RFC0002), openwopEncoder(openwop.RFC0002)},
 		{"openwop:v1", "its published schema, version 1", openwopDecoder(openwop.SchemaV1), openwopEncoder(openwop.SchemaV1)},
 		{"openwop:v2", "its published schema, version 2", openwopDecoder(openwop.SchemaV2), openwopEncoder(openwop.SchemaV2)},
+		{"agui", "events of AG-UI 1.0, the Agent-User Interaction protocol",
+			func(o reading) agentevents.Decoder { return agui.NewDecoder(agui.Options{Strict: o.strict}) },
+			func() dialect.Encoder { return agui.NewEncoder(agui.EncoderOptions{}) }},
+		{"agui:sse", "the same as Server-Sent Events",
+			func(o reading) agentevents.Decoder { return agui.NewDecoder(agui.Options{Strict: o.strict}) },
+			func() dialect.Encoder { return agui.NewEncoder(agui.EncoderOptions{SSE: true}) }},
 	}
 }
 
@@ -123,7 +130,7 @@ func (w *wire) madeUp(d agentevents.Decoder, from *wireFlag) []dialect.Loss {
 		if from.dialect() != w.dialect() {
 			return d.Losses()
 		}
-	case named:
+	case *named:
 		return w.madeUp(d.Decoder, from)
 	}
 	return nil
@@ -132,20 +139,24 @@ func (w *wire) madeUp(d agentevents.Decoder, from *wireFlag) []dialect.Loss {
 // newDecoder returns a decoder of the format, or of any format when f is not given.
 func (f *wireFlag) newDecoder(o reading) agentevents.Decoder {
 	if f.wire != nil {
-		return named{f.decoder(o), f.wire}
+		return &named{Decoder: f.decoder(o), wire: f.wire}
 	}
 	return anyDecoder(o.run)
 }
 
 // named is the decoder of a format that the command line names. Lines of other formats
-// are errors: read as this one they would be events that say nothing.
+// are errors: read as this one they would be events that say nothing. Behind a line that is
+// of the format without doubt, they are lines of types that it does not know.
 type named struct {
 	agentevents.Decoder
-	wire *wire
+	wire  *wire
+	known bool // such a line has come
 }
 
-func (d named) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
-	if other, ok := dialect.Fits(string(line), d.wire.dialect()); !ok {
+func (d *named) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
+	other, ok := dialect.Fits(string(line), d.wire.dialect())
+	d.known = d.known || ok && other == d.wire.dialect()
+	if !ok && !d.known {
 		what := "like none of the known formats"
 		if other != "" {
 			what = "like one of " + string(other)

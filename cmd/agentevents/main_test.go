@@ -283,7 +283,7 @@ func TestCheckGoesByTheLogsTable(t *testing.T) {
 	move := event(1, "transition", `,"step":0`, `"from":"thinking","to":"reflect"`) +
 		event(2, "ended", "", `"totals":{"steps":1,"toolCalls":0,"auditCheckpoints":0,"auditsPassed":0,"auditsFailed":0}`)
 	derived, unnamed := event(0, "started", "", `"lifecycle":"derived"`)+move, event(0, "started", "", "")+move
-	for _, format := range []string{"kahn", "multiagent", "kaos", "openharness"} {
+	for _, format := range []string{"kahn", "multiagent", "kaos", "openharness", "agui", "agui:sse"} {
 		derived := exec(derived, "convert", "--to", format, "-").out
 		require.Contains(t, derived, `"lifecycle":"derived"`, format)
 		require.Equal(t, result{exitOK, "", ""}, exec(derived, "check", "-"), format)

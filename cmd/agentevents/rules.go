@@ -7,6 +7,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/agui"
 	"github.com/agentevents/agentevents/dialect/kahn"
 	"github.com/agentevents/agentevents/dialect/kaos"
 	"github.com/agentevents/agentevents/dialect/multiagent"
@@ -63,6 +64,10 @@ var documentRules = []documentRule{
 	{openwop.Name, openwop.RuleTerminal, "nothing follows the end of the run, and no message the end of its conversation"},
 	{openwop.Name, openwop.RuleCapability, "a host emits no event of a capability that it does not declare (refused by openwop.Host, not by check)"},
 	{openwop.Name, openwop.RuleToolAllowed, "an agent calls the tools of its allowlist (refused by openwop.Host, not by check)"},
+	{agui.Name, agui.RuleRequired, "required members are there"},
+	{agui.Name, agui.RuleType, "a type is one of the protocol"},
+	{agui.Name, agui.RuleValue, "members have the JSON type that the protocol says, roles are in their list, times are whole milliseconds"},
+	{agui.Name, agui.RuleOrder, "RUN_STARTED comes first; messages, calls, steps and sub-agents begin before they go on, and end before their run; nothing follows its end"},
 }
 
 func rulesCommand() command {

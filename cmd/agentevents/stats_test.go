@@ -106,7 +106,7 @@ func TestStatsOfCaptures(t *testing.T) {
 
 // TestStatsOfDialects has the same log in other formats.
 func TestStatsOfDialects(t *testing.T) {
-	for _, format := range []string{"kahn", "multiagent", "kaos", "openharness", "openwop"} {
+	for _, format := range []string{"kahn", "multiagent", "kaos", "openharness", "openwop", "agui", "agui:sse"} {
 		log := exec("", "convert", "--quiet", "--to", format, clean)
 		require.Equal(t, exitOK, log.code, log.err)
 		r := exec(log.out, "stats", "--json", "-")

@@ -63,7 +63,7 @@ func (d *Dialect) checkGolden(r *report, g Golden) {
 
 // detected are the dialects that dialect.Detect recognises. Native is not among
 // them: a suite uses that name for a dialect with any name.
-var detected = []dialect.Name{dialect.KAHN, dialect.MultiAgent, dialect.KAOS, dialect.OpenHarness, dialect.OpenWOP}
+var detected = []dialect.Name{dialect.KAHN, dialect.MultiAgent, dialect.KAOS, dialect.OpenHarness, dialect.OpenWOP, dialect.AGUI}
 
 // checkDetect checks that a line is not taken for one of another dialect.
 // dialect.Detect need not recognise a dialect of another module.

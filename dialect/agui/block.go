@@ -1,0 +1,140 @@
+package agui
+
+import (
+	"time"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// The types of blocks.
+type blockType byte
+
+const (
+	text      blockType = 't'
+	reasoning blockType = 'r'
+	call      blockType = 'c'
+)
+
+// words are what the lines of a type of block say: the first word of their types, the
+// member with the id, and the type of the pieces.
+func (t blockType) words() (prefix, id, piece string) {
+	switch t {
+	case reasoning:
+		return "REASONING_MESSAGE", "messageId", "CONTENT"
+	case call:
+		return "TOOL_CALL", "toolCallId", "ARGS"
+	}
+	return "TEXT_MESSAGE", "messageId", "CONTENT"
+}
+
+func (b *block) idName() string {
+	_, name, _ := b.typ.words()
+	return name
+}
+
+// A block is a message or a tool call that lines open, continue and end.
+type block struct {
+	typ   blockType
+	id    string // on lines
+	agent string // raw, that its lines name
+	role  string // of a message
+	tool  string // of a call
+	text  []byte // so far
+	start string // the line that opened it; for a decoder, until an event keeps it
+	begun bool   // of an encoder: START is written
+
+	waits []agentevents.Event // deltas of arguments that wait for the name of the tool
+}
+
+// blockOf returns what an event says of a block: its type, its id, and the piece if it is
+// a delta. The id is nil for other events.
+func blockOf(p agentevents.Payload) (typ blockType, id, delta *string) {
+	switch p := p.(type) {
+	case *agentevents.TextDelta:
+		return text, &p.BlockID, &p.Delta
+	case *agentevents.TextCompleted:
+		return text, &p.BlockID, nil
+	case *agentevents.MessageCreated:
+		return text, &p.Message.MessageID, nil
+	case *agentevents.AgentReasoningDelta:
+		return reasoning, &p.BlockID, &p.Delta
+	case *agentevents.AgentReasoned:
+		return reasoning, &p.BlockID, nil
+	case *agentevents.ToolArgumentsDelta:
+		return call, &p.CallID, &p.Delta
+	case *agentevents.ToolCalled:
+		return call, &p.CallID, nil
+	}
+	return 0, nil, nil
+}
+
+// wholeOf returns the text of the block that an event ends.
+func wholeOf(p agentevents.Payload) string {
+	var arguments agentevents.JSON
+	switch p := p.(type) {
+	case *agentevents.TextCompleted:
+		return p.Text
+	case *agentevents.AgentReasoned:
+		return p.Reasoning
+	case *agentevents.MessageCreated:
+		return jsonwire.Text(string(p.Message.Content))
+	case *agentevents.ToolCalled:
+		arguments = p.Arguments
+	case *agentevents.ToolReturned:
+		arguments = p.Arguments
+	}
+	compact, _ := jsonwire.Compact(string(arguments))
+	return compact
+}
+
+// end gives the payload of the line that ends the block what the block says. at is the
+// time of the line.
+func (b *block) end(p agentevents.Payload, at time.Time) {
+	switch p := p.(type) {
+	case *agentevents.TextCompleted:
+		p.Text = string(b.text)
+	case *agentevents.AgentReasoned:
+		p.Reasoning = string(b.text)
+	case *agentevents.MessageCreated:
+		p.Message.From, p.Message.Role, p.Message.TS = b.role, b.role, at.UnixMilli()
+		p.Message.Content = agentevents.JSONString(string(b.text))
+	case *agentevents.ToolCalled:
+		p.ToolID, p.Arguments = b.tool, ""
+		if len(b.text) > 0 {
+			p.Arguments = agentevents.JSONOrString(string(b.text))
+		}
+	}
+}
+
+// line returns a line of the block: one of type START, END, or a piece of text.
+func (b *block) line(word, at, piece string, made bool) string {
+	prefix, name, content := b.typ.words()
+	members := `,"` + name + `":` + jsonwire.Quote(b.id)
+	switch {
+	case word == "":
+		word, members = content, members+`,"delta":`+jsonwire.Quote(piece)
+	case word == "START" && b.typ == call:
+		members += `,"toolCallName":` + jsonwire.Quote(b.tool)
+	case word == "START":
+		members += `,"role":` + jsonwire.Quote(b.role)
+	}
+	return lineOf(prefix+"_"+word, at, b.agent, members, made)
+}
+
+// lineOf returns a line that is not written for an event of its own. The time and the
+// agent are raw JSON, and may be empty.
+func lineOf(typ, at, agent, members string, made bool) string {
+	line := `{"type":"` + typ + `"`
+	if at != "" {
+		line += `,"timestamp":` + at
+	}
+	if agent != "" {
+		line += `,"subagentRunId":` + agent
+	}
+	line += members
+	if made {
+		line += `,"metadata":{"agentevents":"made"}`
+	}
+	return line + "}"
+}

@@ -1,0 +1,365 @@
+package agui
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// Options configure a [Decoder]. The zero Options are usable.
+type Options struct {
+	// Strict refuses lines that break a rule of the protocol, with a
+	// [*agentevents.RuleError]; see the Rule constants. Without Strict the decoder reads
+	// as much of such a line as it can.
+	Strict bool
+}
+
+// A Decoder turns AG-UI lines into events. It implements [dialect.Decoder]. It reads JSON
+// Lines and Server-Sent Events, and is for one log. It must not be used concurrently. Its
+// memory grows with the number of runs, and with the open messages, calls, steps and
+// sub-agents of one.
+//
+// A log that begins inside a run gets a run.started with an id derived from its first
+// line.
+type Decoder struct {
+	r     wire.Reader
+	s     stream
+	chunk *block // that chunks are under way of
+	runs  map[string]bool
+
+	// Of the line that is read:
+	thread, role, tool, rest string
+	patches                  []agentevents.StatePatched
+}
+
+// A stream is what a reader knows of the run under way.
+type stream struct {
+	run, thread string
+	main        string // the run's agent
+	named       bool   // a line has named it
+	open        map[string]*block
+	tools       map[string]string // names, by the calls that have not returned
+	going       map[string]bool   // open steps and sub-agents; false for those that ended
+	over        bool
+}
+
+func newStream(run, thread string) stream {
+	return stream{run: run, thread: thread, main: Agent, open: map[string]*block{}, tools: map[string]string{}, going: map[string]bool{}}
+}
+
+// session returns the session of the run's events.
+func (s *stream) session() string {
+	if s.thread == s.run {
+		return ""
+	}
+	return s.thread
+}
+
+var _ dialect.Decoder = (*Decoder)(nil)
+
+// NewDecoder returns a decoder.
+func NewDecoder(o Options) *Decoder {
+	d := &Decoder{r: wire.Reader{F: format, Strict: o.Strict}, s: newStream("", ""), runs: map[string]bool{}}
+	d.r.Doc = d
+	return d
+}
+
+func decoderOf(r *wire.Reader) *Decoder { return r.Doc.(*Decoder) }
+
+// Losses returns what the events so far say that their lines do not. See
+// [dialect.Decoder].
+func (d *Decoder) Losses() []dialect.Loss { return d.r.Losses.List() }
+
+// Decode appends the events of a line.
+func (d *Decoder) Decode(dst []agentevents.Event, text []byte) ([]agentevents.Event, error) {
+	line := strings.TrimSuffix(string(text), "\r")
+	if field, value, ok := strings.Cut(line, ":"); ok && !strings.HasPrefix(line, "{") {
+		switch field {
+		case "data":
+			line = strings.TrimPrefix(value, " ")
+		case "", "event", "id", "retry":
+			return dst, nil
+		}
+	}
+	if d.chunk == nil && d.s.run != "" { // as mostly
+		return d.line(dst, line)
+	}
+	typ, before := jsonwire.Text(member(line, "type")), ""
+	if b := d.chunk; b != nil {
+		prefix, name, _ := b.typ.words()
+		if id := jsonwire.Text(member(line, name)); typ != prefix+"_CHUNK" || id != "" && id != b.id {
+			d.chunk, before = nil, b.line("END", "", "", false)
+		}
+	}
+	if _, opens := opens[typ]; d.s.run == "" && types[typ] && typ != "RUN_STARTED" && !opens && !d.r.Strict {
+		run := dialect.DerivedID(line, 0, 1)
+		before = lineOf("RUN_STARTED", "", "", `,"threadId":"`+run+`","runId":"`+run+`"`, false)
+	}
+	if before != "" {
+		var err error
+		if dst, err = d.line(dst, before); err != nil {
+			return dst, err
+		}
+	}
+	return d.line(dst, line)
+}
+
+// End ends the message that chunks are under way of.
+func (d *Decoder) End(dst []agentevents.Event) ([]agentevents.Event, error) {
+	b := d.chunk
+	if d.chunk = nil; b == nil {
+		return dst, nil
+	}
+	return d.line(dst, b.line("END", "", "", false))
+}
+
+// pick returns the row of the line that is read.
+func (d *Decoder) pick() *wire.Row {
+	typ, line := d.r.Type, d.r.S.Text()
+	name := caseOf(typ, line)
+	switch typ {
+	case "RUN_STARTED":
+		if d.runs[jsonwire.Text(member(line, "runId"))] {
+			name = caseResumed
+		}
+	case "TEXT_MESSAGE_END":
+		if b := d.s.open[string(text)+jsonwire.Text(member(line, "messageId"))]; b != nil && b.role != assistant {
+			name = caseMessage
+		}
+	}
+	if row := d.r.F.CaseRow(typ, name); row != nil || typ == "CUSTOM" || typ == "STATE_DELTA" {
+		return row
+	}
+	return d.r.F.CaseRow(typ, "")
+}
+
+// line appends the events of an object.
+func (d *Decoder) line(dst []agentevents.Event, line string) ([]agentevents.Event, error) {
+	r := &d.r
+	dst = append(dst, agentevents.Event{})
+	mark := len(dst) - 1
+	ev := &dst[mark]
+	d.thread, d.role, d.tool, d.rest, d.patches = "", assistant, "", "", nil
+	if err := r.Read(line, ev); err != nil {
+		return dst[:mark], err
+	}
+	if r.Strict {
+		if err := d.check(ev, line); err != nil {
+			return dst[:mark], err
+		}
+	}
+	said, err := d.apply(ev, line)
+	if err != nil || !said || d.rest == made {
+		return dst[:mark], err
+	}
+	ev.SchemaVersion = agentevents.SchemaVersion
+	ev.ID, ev.Sequence = r.IDs.Derived(line, r.Lines, 0), r.Numbers.Next(ev.RunID)
+	r.Made("/id", "derived from the line")
+	r.Made("/sequence", "the number of the event in its run")
+	if !r.LineHas("timestamp") {
+		r.NoTime()
+		r.Kept.Add(remarkTime, "null")
+	}
+	plain := *ev
+	if err := r.Finish(); err != nil {
+		return dst[:mark], err
+	}
+	for i := 1; i < len(d.patches); i++ {
+		plain.ID, plain.Sequence, plain.Payload = r.IDs.Derived(line, r.Lines, i), r.Numbers.Next(ev.RunID), &d.patches[i]
+		dst = append(dst, plain)
+	}
+	return dst, nil
+}
+
+// apply completes the event of a line with what the lines before say. It reports false
+// for a line that is no event.
+func (d *Decoder) apply(ev *agentevents.Event, line string) (said bool, err error) {
+	r, s := &d.r, &d.s
+	if r.Type == "RUN_STARTED" {
+		open := s.open
+		if *s = newStream(ev.RunID, d.thread); len(d.runs) == 0 {
+			s.open = open
+		}
+		d.runs[s.run] = true
+	} else if ev.RunID == "" {
+		if ev.RunID = s.run; s.run == "" {
+			ev.RunID = dialect.DerivedID(line, 0, 1)
+			r.Made("/runId", "derived from the line")
+		}
+	}
+	ev.SessionID = s.session()
+	if r.Row == nil {
+		p := r.Unknown()
+		ev.Payload = p
+		kind, ours := strings.CutPrefix(jsonwire.Text(member(line, "name")), custom)
+		if ours && kind != "" && r.Type == "CUSTOM" { // of an unknown kind: known ones have a row
+			for name, raw := range jsonwire.Members(string(p.Raw)) {
+				if name != "name" && name != "value" {
+					r.Kept.Add(name, raw)
+				}
+			}
+			*p = agentevents.Unknown{Type: agentevents.Kind(kind), Raw: agentevents.JSON(member(line, "value"))}
+		}
+		return true, nil
+	}
+	s.settle(r.Type, line, ev)
+	kind := r.Row.Kind
+	if byAgent(kind) && ev.AgentID == "" {
+		if ev.AgentID = s.main; !s.named {
+			r.Made("/agentId", "no line names the run's agent")
+		}
+	}
+	switch p := ev.Payload.(type) {
+	case *agentevents.RunStarted, *agentevents.RunResumed:
+	case *agentevents.AgentStarted:
+		if r.Type == "SUBAGENT_STARTED" && ev.ParentAgentID == "" {
+			ev.ParentAgentID = s.main
+		}
+	case *agentevents.AgentEnded:
+		if p.Outcome = agentevents.OutcomeConverged; p.Error.OK {
+			p.Outcome = agentevents.OutcomeAborted
+		}
+	case *agentevents.StatePatched:
+		if d.rest != "" && len(d.patches) != 1 { // the rest is the payload
+			d.patches = nil
+		}
+		if p.Op = agentevents.PatchSet; len(d.patches) > 0 {
+			*p = d.patches[0]
+		}
+	case *agentevents.ToolReturned:
+		if r.Type != "CUSTOM" {
+			p.Status, p.ToolID = agentevents.ToolStatusOK, s.tools[p.CallID]
+			delete(s.tools, p.CallID)
+		}
+	}
+	if typ, id, delta := blockOf(ev.Payload); id != nil && r.Type != "CUSTOM" {
+		if !d.block(typ, id, delta, ev, line) {
+			return false, nil
+		}
+	}
+	if jsonwire.IsObject(d.rest) {
+		ev.Payload, err = merged(ev, r.Type != "CUSTOM", d.rest)
+	}
+	return true, err
+}
+
+// block applies a line of a message or a call. It reports whether the line is an event.
+func (d *Decoder) block(typ blockType, id, delta *string, ev *agentevents.Event, line string) bool {
+	r, s := &d.r, &d.s
+	key := string(typ) + *id
+	b := s.open[key]
+	isChunk := strings.HasSuffix(r.Type, "_CHUNK")
+	if isChunk && d.chunk != nil {
+		b, key = d.chunk, string(typ)+d.chunk.id
+	}
+	_, opens := opens[r.Type]
+	if opens || b == nil {
+		b = &block{typ: typ, id: *id, agent: member(line, "subagentRunId"), role: d.role, tool: d.tool}
+		if b.id == "" && typ != call {
+			b.id = dialect.DerivedID(line, r.Lines, 1)
+		}
+		if typ == reasoning {
+			b.role = "reasoning"
+		}
+		if opens && *id != "" {
+			b.start, _ = jsonwire.Compact(line)
+		}
+		if isChunk {
+			d.chunk, key = b, string(typ)+b.id
+		}
+		s.open[key] = b
+	}
+	*id = b.id
+	said := d.rest != made
+	if delta != nil {
+		b.text = append(b.text, *delta...)
+		said = said && !opens && *delta != "" && (b.role == assistant || typ != text)
+	} else {
+		b.end(ev.Payload, ev.Time)
+		if delete(s.open, key); typ == call {
+			s.tools[b.id] = b.tool
+		}
+	}
+	if said && b.start != "" {
+		at, tool := member(line, "timestamp"), b.tool
+		if b.start != b.line("START", at, "", false) || delta != nil && tool != "" {
+			r.Kept.Add(remarkStart, b.start)
+		}
+		b.start = ""
+	}
+	return said
+}
+
+// stepKey names the step of a line among what is going on.
+func stepKey(agent, line string) string {
+	return "step " + agent + "\x00" + jsonwire.Text(member(line, "stepName"))
+}
+
+// settle notes what begins and ends with a line.
+func (s *stream) settle(typ, line string, ev *agentevents.Event) {
+	switch typ {
+	case "STEP_STARTED", "STEP_FINISHED":
+		s.going[stepKey(ev.AgentID, line)] = typ == "STEP_STARTED"
+	case "SUBAGENT_STARTED", "SUBAGENT_FINISHED", "SUBAGENT_ERROR":
+		s.going[ev.AgentID] = typ == "SUBAGENT_STARTED"
+	case "RUN_FINISHED", "RUN_ERROR":
+		s.over = true
+	case "CUSTOM":
+		if _, starts := ev.Payload.(*agentevents.AgentStarted); starts && ev.AgentID != "" && !s.named {
+			s.main, s.named = ev.AgentID, true
+		}
+	}
+}
+
+// merged returns the payload of an event with the members of rest in it. plain says
+// that its own are to stay.
+func merged(ev *agentevents.Event, plain bool, rest string) (agentevents.Payload, error) {
+	all := rest
+	if plain {
+		own := agentevents.Event{ID: "-", RunID: "-", Payload: ev.Payload}
+		line, err := own.AppendJSON(nil)
+		if err != nil {
+			return nil, err
+		}
+		all = ""
+		gone := slices.Collect(jsonwire.Elements(member(rest, absent)))
+		for name, raw := range jsonwire.Members(member(string(line), "payload")) {
+			if !jsonwire.HasMember(rest, name) && !slices.Contains(gone, jsonwire.Quote(name)) {
+				all += "," + jsonwire.Quote(name) + ":" + raw
+			}
+		}
+		for name, raw := range jsonwire.Members(rest) {
+			if name != absent {
+				all += "," + jsonwire.Quote(name) + ":" + raw
+			}
+		}
+		all = "{" + strings.TrimPrefix(all, ",") + "}"
+	}
+	var whole agentevents.Event
+	err := whole.UnmarshalJSON([]byte(`{"id":"-","sequence":0,"timestamp":"1970-01-01T00:00:00Z","runId":"-","type":` +
+		jsonwire.Quote(string(ev.Kind())) + `,"payload":` + all + `}`))
+	if err != nil {
+		return nil, &agentevents.LineError{Err: errors.New("the payload in the line: " + err.Error())}
+	}
+	return whole.Payload, nil
+}
+
+// assistant is the role of an agent's messages.
+const assistant = "assistant"
+
+// types are the types of the protocol.
+var types = func() map[string]bool {
+	all := map[string]bool{"CUSTOM": true, "STATE_DELTA": true}
+	for typ := range others {
+		all[typ] = true
+	}
+	for i := range format.Rows {
+		all[format.Rows[i].Type] = true
+	}
+	return all
+}()

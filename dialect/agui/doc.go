@@ -1,0 +1,82 @@
+// Package agui reads and writes the events of AG-UI 1.0, the Agent-User Interaction
+// protocol, by which agents talk to user interfaces: one JSON object per line, or the
+// same objects as Server-Sent Events.
+//
+//	{"type":"TEXT_MESSAGE_CONTENT","timestamp":1767517322500,"messageId":"b1","delta":"The endpoint "}
+//
+// # What becomes what
+//
+//	RUN_STARTED                 run.started; of a run that the log had before, run.resumed
+//	RUN_FINISHED                run.completed; by its outcome run.paused (interrupt) or run.cancelled
+//	RUN_ERROR                   run.failed
+//	STEP_STARTED, _FINISHED     step.started, step.ended
+//	TEXT_MESSAGE_CONTENT        agent.text.delta
+//	TEXT_MESSAGE_END            agent.text; message.created for another role than assistant
+//	REASONING_MESSAGE_CONTENT   agent.reasoning.delta
+//	REASONING_MESSAGE_END       agent.reasoned
+//	TOOL_CALL_ARGS              tool.arguments.delta
+//	TOOL_CALL_END               agent.toolCalled: the arguments are complete
+//	TOOL_CALL_RESULT            agent.toolReturned
+//	STATE_SNAPSHOT              state.patched, a set of the whole state
+//	STATE_DELTA                 state.patched, one for each add, replace and remove
+//	SUBAGENT_STARTED            agent.started
+//	SUBAGENT_FINISHED, _ERROR   agent.ended
+//	CUSTOM "agentevents.KIND"   the kind; its value is the payload
+//
+// The lines that only open a message or a call, TEXT_MESSAGE_START and the like, are no
+// events, nor are pieces without text. Chunks are read as what they stand for, and so are the THINKING types of
+// earlier versions, whose blocks get ids. All other types (ACTIVITY, MESSAGES_SNAPSHOT,
+// RAW, foreign CUSTOM, REASONING_START and _END, later types) become an
+// [agentevents.Unknown]. So does a STATE_DELTA with an operation that no patch says:
+// test, move, copy, an insertion into a list, the removal of an element.
+//
+// The encoder writes kinds without a type of their own as CUSTOM. Every kind can be
+// written and comes back; what no line says of an event is the rest of the envelope, and
+// of deltas the index and the counts.
+//
+// # The member agentevents of metadata
+//
+// The protocol's metadata are free. A line that does not say all of its event's payload
+// has the rest there: {"metadata":{"agentevents":{"status":"error"}}}. Fields that readers
+// of the line make up, and the payload lacks, are listed under "absent". A line that
+// stands for no event, because only the protocol needs it, says "made" in its place: the
+// text of a block that had no deltas, the end of what is open when its run ends. The
+// decoder makes no event of it.
+//
+// # Agents
+//
+// The protocol has one agent without an id, and sub-agents. The first agent.started that
+// is no SUBAGENT_STARTED is a CUSTOM line that names the run's agent in subagentRunId;
+// the lines of that agent do not name it. Without that line its id is [Agent]. The
+// events of all other agents name theirs.
+//
+// # One run at a time
+//
+// A stream has one run at a time, and nothing after its end. The encoder writes runs that
+// a log interleaves one after the other: lines wait until the runs before have ended. It
+// drops the events of a run that has ended; a run.resumed begins it again. A run that
+// never ends gets a RUN_ERROR, which is no event, when others wait. A run without a
+// session has its own id for the thread.
+//
+// # Extra members
+//
+// The event's extra member "agui" is an object with everything of the line that no field
+// has, by its name or its JSON pointer. Two entries are remarks: "/start" is the line
+// that opened the message or call, if the encoder would not write it like that, and
+// "/timestamp" says that the line has no time. The event then has the time of the line
+// before.
+//
+// # Server-Sent Events
+//
+// The decoder reads the data of frames, one object per data line, and passes over the
+// other fields and comments.
+package agui
+
+import "github.com/agentevents/agentevents/dialect"
+
+// Name is the name of the dialect. The event's extra member of that name holds what the
+// line says and no field has.
+const Name = dialect.AGUI
+
+// Agent is the id of the run's agent when no line names it.
+const Agent = "agent"

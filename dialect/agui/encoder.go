@@ -1,0 +1,563 @@
+package agui
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// EncoderOptions configure an [Encoder]. The zero EncoderOptions write JSON Lines.
+type EncoderOptions struct {
+	// SSE writes each line as a Server-Sent Event: its data, and a blank line.
+	SSE bool
+}
+
+// An Encoder writes events as AG-UI lines. It implements [dialect.Encoder]. It must not be
+// used concurrently. Its memory grows with the number of runs, and with the blocks and
+// calls of those that have not ended.
+//
+// It writes the lines that the protocol needs around those of the events: see the
+// documentation of the package. Deltas of arguments wait for the call, because a call
+// begins with the name of its tool. The lines of a run wait for the end of the runs that
+// began before it: up to 64 MiB, then the one under way ends with an error.
+type Encoder struct {
+	o       EncoderOptions
+	w       wire.Writer
+	s       *streamOut            // of the event that is written
+	streams map[string]*streamOut // by run
+	queue   []*streamOut          // runs that have not ended, or wait; the first one is under way
+	waiting int                   // length of the lines that wait
+	numbers dialect.Numbers
+	block   *block  // of the event that is written
+	begins  bool    // that event begins a run of the stream
+	check   Decoder // reads lines as readers of those before do
+	rest    string  // what the line lacks of the payload
+	own     []byte  // the line of the event; its memory is used again
+}
+
+// A streamOut is what an encoder knows of the run under way.
+type streamOut struct {
+	stream
+	blocks map[blockKey]*block // open ones, and calls that have not returned
+	used   map[string]bool     // ids of messages and calls
+	lines  string              // that wait for the end of the runs before
+}
+
+// maxWaiting is the highest number of bytes that wait for the end of a run. It is given up
+// when there are more.
+const maxWaiting = 64 << 20
+
+// A blockKey names a block among events.
+type blockKey struct {
+	typ       blockType
+	agent, id string
+}
+
+var _ dialect.Encoder = (*Encoder)(nil)
+
+// NewEncoder returns an encoder.
+func NewEncoder(o EncoderOptions) *Encoder {
+	e := &Encoder{o: o, w: wire.Writer{F: format}, streams: map[string]*streamOut{}}
+	e.check.runs, e.check.r.F, e.check.r.Doc = map[string]bool{}, format, &e.check
+	return e
+}
+
+func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
+
+// Losses returns the losses so far. See [dialect.Encoder].
+func (e *Encoder) Losses() []dialect.Loss { return e.w.Losses.List() }
+
+// called is the role of a block of a call that has not returned.
+const called = "called"
+
+// newStreamOut returns the stream of a run.
+func newStreamOut(run, session string) *streamOut {
+	return &streamOut{stream: newStream(run, cmp.Or(session, run)), blocks: map[blockKey]*block{}, used: map[string]bool{}}
+}
+
+// Append appends the lines of an event; see [dialect.Encoder].
+func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
+	if ev.RunID == "" && ev.Payload != nil {
+		return dst, &agentevents.RuleError{Rule: RuleRequired, Kind: ev.Kind(), EventID: ev.ID, Sequence: ev.Sequence, Pointer: "/runId", Detail: "is required"}
+	}
+	before, begins := e.turn(&ev)
+	if e.s.over {
+		e.w.Losses.Add(&ev, dialect.Dropped, "", "the run is over")
+		return dst, nil
+	}
+	key, fresh := e.enter(&ev)
+	if b := e.block; b != nil && b.typ == call && !b.begun && b.tool == "" && isDelta(ev.Kind()) { // it waits for the name
+		b.waits = append(b.waits, ev)
+		b.text = append(b.text, ev.Payload.(*agentevents.ToolArgumentsDelta).Delta...)
+		return e.emit(dst, before, begins), nil
+	}
+	line, verbatim, err := e.w.Append(e.own[:0], &ev, (*document)(e))
+	if e.own = line; err != nil || len(line) == 0 {
+		if fresh {
+			delete(e.s.blocks, key)
+		}
+		return dst, err
+	}
+	before += e.prepare(&ev, string(line))
+	e.everywhere(&ev, verbatim)
+	e.after(&ev, key, string(line))
+	return e.emit(dst, before+string(line), begins), nil
+}
+
+// turn makes the stream of the event's run the one that is written. It returns the line
+// that begins it, if that is not the event's.
+func (e *Encoder) turn(ev *agentevents.Event) (before string, begins bool) {
+	_, resumes := ev.Payload.(*agentevents.RunResumed)
+	_, starts := ev.Payload.(*agentevents.RunStarted)
+	e.s, e.begins = e.streams[ev.RunID], false
+	switch known := e.s != nil; {
+	case known && !(e.s.over && resumes):
+	case ev.Payload == nil, len(e.streams) == 0 && isOther(ev.Payload): // it begins nothing
+		e.s = newStreamOut("", "")
+	default:
+		e.s = newStreamOut(strings.Clone(ev.RunID), strings.Clone(ev.SessionID))
+		if begins, e.begins = true, starts || known; !e.begins {
+			before = lineOf("RUN_STARTED", "", "", `,"threadId":`+jsonwire.Quote(e.s.thread)+`,"runId":`+jsonwire.Quote(e.s.run), true) + "\n"
+		}
+	}
+	return before, begins
+}
+
+// emit appends lines of the run that is written, or lets them wait until the runs before
+// have ended. begins says that they are the first ones.
+func (e *Encoder) emit(dst []byte, lines string, begins bool) []byte {
+	if begins {
+		e.streams[e.s.run] = e.s
+		e.queue = append(e.queue, e.s)
+	}
+	if e.s.run == "" || e.s == e.queue[0] {
+		dst = e.frame(dst, lines)
+	} else if e.s.lines += lines; e.waiting+len(lines) > maxWaiting {
+		dst = e.giveUp(dst)
+	} else {
+		e.waiting += len(lines)
+	}
+	for len(e.queue) > 0 && e.queue[0].over {
+		e.queue[0].blocks, e.queue[0].used = nil, nil
+		if e.queue = e.queue[1:]; len(e.queue) > 0 {
+			next := e.queue[0]
+			dst = e.frame(dst, next.lines)
+			e.waiting, next.lines = max(0, e.waiting-len(next.lines)), ""
+		}
+	}
+	return dst
+}
+
+// giveUp appends the lines that end the run under way, which has not ended.
+func (e *Encoder) giveUp(dst []byte) []byte {
+	e.s = e.queue[0]
+	lines := e.close("", true) + lineOf("RUN_ERROR", "", "", `,"message":"the log goes on with another run"`, true) + "\n"
+	e.s.over = true
+	return e.frame(dst, lines)
+}
+
+// End ends what is open. It does not end the last run.
+func (e *Encoder) End(dst []byte) ([]byte, error) {
+	for len(e.queue) > 1 {
+		dst = e.giveUp(dst)
+		e.s = newStreamOut("", "")
+		dst = e.emit(dst, "", false)
+	}
+	if len(e.queue) == 1 {
+		e.s = e.queue[0]
+		dst = e.frame(dst, e.close("", true))
+	}
+	return dst, nil
+}
+
+// isOther reports whether an event is a line of a type that the protocol does not have.
+func isOther(p agentevents.Payload) bool {
+	u, ok := p.(*agentevents.Unknown)
+	return ok && isType(typeOf(u)) && !types[typeOf(u)]
+}
+
+// typeOf returns the type of the line of an unknown kind.
+func typeOf(u *agentevents.Unknown) string {
+	return strings.TrimPrefix(string(u.Type), string(Name)+":")
+}
+
+// isType reports whether a word looks like a type of the protocol.
+func isType(word string) bool {
+	return word != "" && strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == ""
+}
+
+// enter finds the block of an event, or makes it. fresh says that it is new.
+func (e *Encoder) enter(ev *agentevents.Event) (key blockKey, fresh bool) {
+	e.block = nil
+	typ, id, delta := blockOf(ev.Payload)
+	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok {
+		typ, id = call, &p.CallID
+	}
+	start := string(dialect.Unknown(ev, Name, remarkStart))
+	if m, ok := ev.Payload.(*agentevents.MessageCreated); id == nil || delta != nil && *delta == "" ||
+		ok && (start == "" || m.Message.From == "" || m.Message.From == assistant || !isRole(m.Message.From)) {
+		return key, false
+	}
+	key = blockKey{typ, ev.AgentID, *id}
+	b := e.s.blocks[key]
+	if _, again := ev.Payload.(*agentevents.ToolCalled); b != nil && again && b.begun && b.role == called {
+		b = nil // the id names another call now
+	}
+	if b == nil {
+		b, fresh = &block{typ: typ, role: assistant, id: e.unique(typ, *id), start: start}, true
+		if typ == reasoning {
+			b.role = "reasoning"
+		}
+		e.s.blocks[key] = b
+	}
+	switch p := ev.Payload.(type) {
+	case *agentevents.ToolCalled:
+		if !b.begun {
+			b.tool = p.ToolID
+		}
+	case *agentevents.ToolReturned:
+		if b.tool == "" && (p.OneEvent || b.waits != nil) {
+			b.tool = p.ToolID
+		}
+	case *agentevents.MessageCreated:
+		b.role = p.Message.From
+	}
+	if b.tool == "" && typ == call {
+		b.tool = jsonwire.Text(member(b.start, "toolCallName"))
+	}
+	e.block = b
+	return key, fresh
+}
+
+func isRole(word string) bool { return slices.Contains([]string{"developer", "system", "user"}, word) }
+
+// unique returns an id for a message or a call that no other one of the run has.
+func (e *Encoder) unique(typ blockType, id string) string {
+	kind := "message "
+	if typ == call {
+		kind = "call "
+	}
+	own := id
+	for n := 1; own == "" || e.s.used[kind+own]; n++ {
+		own = cmp.Or(id, "block") + "~" + strconv.Itoa(n)
+	}
+	e.s.used[kind+own] = true
+	return own
+}
+
+// prepare returns the lines that the protocol needs before the line of an event.
+func (e *Encoder) prepare(ev *agentevents.Event, line string) (before string) {
+	b, typ := e.block, e.w.Type()
+	if b != nil && b.begun && isDelta(ev.Kind()) || b == nil && !strings.HasPrefix(typ, "RUN_") && !strings.HasPrefix(typ, "S") { // as mostly
+		return ""
+	}
+	at, agent := member(line, "timestamp"), member(line, "subagentRunId")
+	switch typ {
+	case "STEP_STARTED", "STEP_FINISHED":
+		step := member(line, "stepName")
+		if open := e.s.going[stepKey(jsonwire.Text(agent), line)]; open && typ == "STEP_STARTED" {
+			before = lineOf("STEP_FINISHED", at, agent, `,"stepName":`+step, true) + "\n"
+		} else if !open && typ == "STEP_FINISHED" {
+			before = lineOf("STEP_STARTED", at, agent, `,"stepName":`+step, true) + "\n"
+		}
+	case "SUBAGENT_FINISHED", "SUBAGENT_ERROR":
+		before = e.close(agent, false)
+	case "RUN_FINISHED", "RUN_ERROR":
+		before = e.close("", true)
+	}
+	if b == nil {
+		return before
+	}
+	one, returned := ev.Payload.(*agentevents.ToolReturned)
+	if returned && (b.role == called || !one.OneEvent && !b.begun && b.waits == nil) {
+		b.begun = true
+		return before
+	}
+	if !b.begun {
+		b.begun, b.agent = true, agent
+		start := b.line("START", at, "", false)
+		if member(b.start, "type") == member(start, "type") && member(b.start, "subagentRunId") == agent && jsonwire.Text(member(b.start, b.idName())) == b.id {
+			start = b.start
+		}
+		before += start + "\n"
+		for i := range b.waits {
+			piece, verbatim, err := e.w.Append(nil, &b.waits[i], (*document)(e))
+			if err != nil {
+				e.w.Losses.Add(&b.waits[i], dialect.Dropped, "", "no line can carry it")
+				continue
+			}
+			before += string(piece)
+			if e.everywhere(&b.waits[i], verbatim); i == 0 {
+				e.w.Losses.Add(&b.waits[i], dialect.Made, "/"+string(Name), "the line that begins the call")
+			}
+		}
+		b.waits = nil
+	}
+	if rest := e.fill(ev.Payload); rest != "" && !isDelta(ev.Kind()) {
+		before += b.line("", at, rest, true) + "\n"
+	}
+	if returned {
+		before += b.line("END", at, "", true) + "\n"
+	}
+	return before
+}
+
+// after notes the line of an event.
+func (e *Encoder) after(ev *agentevents.Event, key blockKey, line string) {
+	e.s.settle(e.w.Type(), line, ev)
+	b := e.block
+	if b == nil {
+		return
+	}
+	_, _, delta := blockOf(ev.Payload)
+	switch _, calls := ev.Payload.(*agentevents.ToolCalled); {
+	case delta != nil:
+		b.text = append(b.text, *delta...)
+	case calls:
+		b.role, b.text = called, nil
+	default:
+		delete(e.s.blocks, key)
+	}
+}
+
+// everywhere counts what no line says. Readers of a verbatim line read the same again.
+func (e *Encoder) everywhere(ev *agentevents.Event, verbatim bool) {
+	l := &e.w.Losses
+	number := e.numbers.Next(e.s.run)
+	if verbatim {
+		return
+	}
+	if ev.ID != "" {
+		l.Every(ev, dialect.Dropped, "/id", "the protocol has no ids of events")
+	}
+	if ev.Sequence != number {
+		l.Every(ev, dialect.Dropped, "/sequence", "readers count the events of a run")
+	}
+	if e.s.run == "" && ev.RunID != "" {
+		l.Every(ev, dialect.Dropped, "/runId", "no line names the run")
+	}
+	switch session := e.s.session(); {
+	case session == ev.SessionID:
+	case ev.SessionID == "":
+		l.Every(ev, dialect.Made, "/sessionId", "the thread of the run")
+	case session == "":
+		l.Every(ev, dialect.Dropped, "/sessionId", "the thread of the run has the run's id")
+	default:
+		l.Every(ev, dialect.Altered, "/sessionId", "the thread of the run")
+	}
+}
+
+// close returns the lines that end what is open, of the agent that its lines name so, or
+// of all.
+func (e *Encoder) close(agent string, all bool) (lines string) {
+	for _, key := range slices.SortedFunc(maps.Keys(e.s.blocks), func(a, b blockKey) int {
+		return cmp.Or(cmp.Compare(a.typ, b.typ), cmp.Compare(a.agent, b.agent), cmp.Compare(a.id, b.id))
+	}) {
+		b := e.s.blocks[key]
+		if !all && b.agent != agent {
+			continue
+		}
+		for i := range b.waits {
+			e.w.Losses.Add(&b.waits[i], dialect.Dropped, "", "the call did not come")
+		}
+		if b.waits = nil; b.begun && b.role != called {
+			lines += b.line("END", "", "", true) + "\n"
+			delete(e.s.blocks, key)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(e.s.going)) {
+		step, isStep := strings.CutPrefix(key, "step ")
+		id, name, _ := strings.Cut(step, "\x00")
+		quoted := jsonwire.Quote(id)
+		if id == "" {
+			quoted = ""
+		}
+		switch {
+		case !e.s.going[key] || !all && (!isStep || quoted != agent):
+			continue
+		case isStep:
+			lines += lineOf("STEP_FINISHED", "", quoted, `,"stepName":`+jsonwire.Quote(name), true) + "\n"
+		default:
+			lines += lineOf("SUBAGENT_FINISHED", "", quoted, "", true) + "\n"
+		}
+		e.s.going[key] = false
+	}
+	return lines
+}
+
+// frame appends lines, as frames if they are to be Server-Sent Events.
+func (e *Encoder) frame(dst []byte, lines string) []byte {
+	if !e.o.SSE {
+		return append(dst, lines...)
+	}
+	for line := range strings.Lines(lines) {
+		dst = append(append(append(dst, "data: "...), line...), '\n')
+	}
+	return dst
+}
+
+// A document is the part of an Encoder that its Writer asks.
+type document Encoder
+
+func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
+	e, p := (*Encoder)(d), w.Ev.Payload
+	if u, ok := p.(*agentevents.Unknown); ok && !isType(typeOf(u)) {
+		if u.Raw == "" {
+			w.Lose(dialect.Made, "/payload", "null")
+		}
+		other := *w.Ev
+		other.Payload = &agentevents.Unknown{Type: "CUSTOM", Raw: agentevents.JSON(`{"name":` + jsonwire.Quote(custom+string(u.Type)) + `,"value":` + cmp.Or(string(u.Raw), "null") + `}`)}
+		w.Say(&other)
+	}
+	if _, _, delta := blockOf(p); delta != nil && *delta == "" {
+		w.Lose(dialect.Dropped, "", "a delta without text")
+		return dst, nil
+	} else if delta != nil && e.block != nil && e.block.role == called {
+		w.Lose(dialect.Dropped, "", "the arguments of the call are complete")
+		return dst, nil
+	}
+	row, mark, losses := e.row(w.Ev), len(dst), w.Pend.Len()
+	e.rest = ""
+	dst, err := w.Line(dst, row)
+	if err != nil || row == nil || row.Type == "CUSTOM" || isDelta(row.Kind) {
+		return dst, err
+	}
+	if e.rest = e.unsaid(w, string(dst[mark:])); e.rest == "" {
+		return dst, nil
+	}
+	w.Pend.Cut(losses)
+	w.Say(w.Ev)
+	return w.Line(dst[:mark], row)
+}
+
+// row returns the row that an event is written as, or nil.
+func (e *Encoder) row(ev *agentevents.Event) *wire.Row {
+	typ, name := "", ""
+	switch p := ev.Payload.(type) {
+	case *agentevents.Unknown:
+		return nil
+	case *agentevents.RunStarted:
+		if e.begins {
+			typ = "RUN_STARTED"
+		}
+	case *agentevents.RunResumed:
+		if e.begins {
+			typ, name = "RUN_STARTED", caseResumed
+		}
+	case *agentevents.RunPaused:
+		if dialect.Unknown(ev, Name, "outcome") != "" {
+			typ, name = "RUN_FINISHED", outcomeInterrupt
+		}
+	case *agentevents.RunCancelled:
+		typ, name = "RUN_FINISHED", outcomeCancelled
+	case *agentevents.MessageCreated:
+		if e.block != nil {
+			typ, name = "TEXT_MESSAGE_END", caseMessage
+		}
+	case *agentevents.StatePatched:
+		if typ, name = "STATE_DELTA", "patch"; p.Op == agentevents.PatchSet && p.Path == "" && p.Value != "" {
+			typ, name = "STATE_SNAPSHOT", ""
+		}
+	case *agentevents.AgentStarted:
+		_, known := e.s.going[ev.AgentID]
+		_, parent := e.s.going[ev.ParentAgentID]
+		if !known && ev.AgentID != "" && ev.AgentID != e.s.main && ev.ParentAgentID != "" && (parent || ev.ParentAgentID == e.s.main) {
+			typ = "SUBAGENT_STARTED"
+		}
+	case *agentevents.AgentEnded:
+		if e.s.going[ev.AgentID] {
+			if typ = "SUBAGENT_FINISHED"; p.Error.OK {
+				typ = "SUBAGENT_ERROR"
+			}
+		}
+	default:
+		return format.Row(ev.Kind())
+	}
+	if row := format.CaseRow(typ, name); row != nil {
+		return row
+	}
+	return format.CaseRow("CUSTOM", string(ev.Kind()))
+}
+
+func (d *document) Reread(w *wire.Writer, line string) (err error) {
+	line = strings.TrimPrefix(strings.TrimPrefix(line, "data:"), " ")
+	if w.Origin = line; strings.ContainsAny(line, "\r\n") || strings.HasSuffix(jsonwire.Text(member(line, "type")), "_CHUNK") {
+		return errContext
+	}
+	(*Encoder)(d).check.r.Continue(w)
+	list, err := (*Encoder)(d).reread(w.Ev.Payload, line)
+	if err == nil && len(list) != 1 {
+		return errContext
+	}
+	if err == nil {
+		w.Read = list[0]
+	}
+	return err
+}
+
+// errContext is the error of a line that says something only beside others.
+var errContext = errors.New("the line is part of several")
+
+// reread returns what readers of the lines so far make of a line for an event with the
+// payload.
+func (e *Encoder) reread(p agentevents.Payload, line string) ([]agentevents.Event, error) {
+	e.check.s = e.s.stream
+	clear(e.check.runs)
+	e.check.runs[e.s.run] = e.streams[e.s.run] != nil
+	e.check.s.open, e.check.s.tools, e.check.s.going = map[string]*block{}, map[string]string{}, map[string]bool{}
+	if b := e.block; b != nil {
+		read := *b
+		read.text = append(read.text[:len(read.text):len(read.text)], e.fill(p)...)
+		e.check.s.open[string(b.typ)+b.id], e.check.s.tools[b.id] = &read, b.tool
+	}
+	return e.check.line(nil, line)
+}
+
+// fill returns the text that readers lack of the block that an event ends: all of it, if
+// there were no deltas.
+func (e *Encoder) fill(p agentevents.Payload) string {
+	whole, b := wholeOf(p), e.block
+	if rest, ok := strings.CutPrefix(whole, string(b.text)); ok && (len(b.text) == 0 || b.typ != call) {
+		return rest
+	}
+	return ""
+}
+
+// unsaid returns the members of the payload that readers of a line lack. Those that they
+// make up are listed under absent.
+func (e *Encoder) unsaid(w *wire.Writer, line string) (rest string) {
+	list, err := e.reread(w.Ev.Payload, line)
+	if err != nil {
+		w.Fail(agentevents.RulePayload, "/payload", "readers refuse the line: "+err.Error())
+		return ""
+	}
+	own, said, gone := payloadOf(w, w.Ev), "", ""
+	if len(list) == 1 {
+		said = payloadOf(w, &list[0])
+	}
+	for name := range jsonwire.Members(said) {
+		if !jsonwire.HasMember(own, name) {
+			gone += "," + jsonwire.Quote(name)
+		}
+	}
+	if gone != "" {
+		rest = `,"` + absent + `":[` + gone[1:] + "]"
+	}
+	for name, raw := range jsonwire.Members(own) {
+		if member(said, name) != raw {
+			rest += "," + jsonwire.Quote(name) + ":" + raw
+		}
+	}
+	return strings.TrimPrefix(rest, ",")
+}
+
+// absent is the name, beside those of fields, of a list of fields that the payload lacks.
+const absent = "absent"

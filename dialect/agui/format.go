@@ -1,0 +1,209 @@
+package agui
+
+import (
+	"reflect"
+	"strings"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// The rules of the protocol that a strict decoder checks.
+const (
+	// RuleRequired: the members that the protocol requires are there.
+	RuleRequired agentevents.Rule = "agui-required"
+	// RuleType: the protocol has the type of the line.
+	RuleType agentevents.Rule = "agui-type"
+	// RuleValue: a member has the JSON type, or is one of the words, that the protocol
+	// says.
+	RuleValue agentevents.Rule = "agui-value"
+	// RuleOrder: a run begins with RUN_STARTED, has each thing started before it goes on,
+	// ends it once, and nothing follows its end.
+	RuleOrder agentevents.Rule = "agui-order"
+)
+
+// custom is in front of the kind in the name of a CUSTOM line.
+const custom = "agentevents."
+
+// The outcomes of RUN_FINISHED that are no success.
+const (
+	outcomeInterrupt = "interrupt"
+	outcomeCancelled = "cancelled"
+)
+
+// The cases of rows that only a decoder's state tells apart.
+const (
+	caseResumed = "resumed" // RUN_STARTED of a run that the log had before
+	caseMessage = "message" // TEXT_MESSAGE_END of another role than assistant
+)
+
+// opens is the type of a message or call by the type of the line that opens it.
+var opens = map[string]blockType{
+	"TEXT_MESSAGE_START": text, "REASONING_MESSAGE_START": reasoning, "TOOL_CALL_START": call, "THINKING_TEXT_MESSAGE_START": reasoning,
+}
+
+// others are the types without a row, with the members that they need.
+var others = map[string]string{
+	"MESSAGES_SNAPSHOT": "messages", "ACTIVITY_SNAPSHOT": "messageId activityType content", "ACTIVITY_DELTA": "messageId activityType patch",
+	"RAW": "event", "CUSTOM": "name value", "STATE_DELTA": "delta", "REASONING_START": "messageId", "REASONING_END": "messageId",
+	"REASONING_ENCRYPTED_VALUE": "subtype entityId encryptedValue", "THINKING_START": "", "THINKING_END": "",
+}
+
+// format is the protocol.
+var format = func() *wire.Format {
+	need := wire.Need
+	// A member that may be absent is kept if it has another type: some writers put null.
+	may := func(name, says string, form ...wire.Form) wire.Member {
+		m := wire.May(name, says, form...)
+		m.Loose = true
+		return m
+	}
+	word := func(says string) wire.Member { return need("delta", says, wire.Full{}) }
+	rest := wire.May("metadata", "", restForm{})
+	row := func(typ string, kind agentevents.Kind, members ...wire.Member) wire.Row {
+		return wire.Row{Type: typ, Kind: kind, Says: fields(kind), Members: append(members, rest)}
+	}
+	delta := func(typ string, kind agentevents.Kind, members ...wire.Member) wire.Row {
+		r := row(typ, kind, members...)
+		r.Says = ""
+		return r
+	}
+	// read is a row of a line that is written as another one, or as none.
+	read := func(typ string, kind agentevents.Kind, members ...wire.Member) wire.Row {
+		r := row(typ, kind, members...)
+		r.Reads = true
+		return r
+	}
+	when := func(name string, r wire.Row) wire.Row {
+		r.Case = name
+		return r
+	}
+	var (
+		message = func(says string) wire.Member { return need("messageId", says, idForm{}) }
+		callID  = need("toolCallId", "callId", idForm{})
+		thread  = need("threadId", "", sideForm{func(d *Decoder) *string { return &d.thread }, func(e *Encoder) string { return e.s.thread }, nil})
+		runID   = need("runId", "/runId")
+		role    = func(words ...string) wire.Form {
+			return sideForm{func(d *Decoder) *string { return &d.role }, nil, words}
+		}
+		roles = role(assistant, "developer", "system", "user")
+		tool  = sideForm{func(d *Decoder) *string { return &d.tool }, nil, nil}
+		usual = func(name string, value func(ev *agentevents.Event, call string) string) wire.Member {
+			return need(name, "", keptForm{value})
+		}
+		cancel = usual("outcome", func(*agentevents.Event, string) string { return `{"type":"cancelled"}` })
+		name   = usual("name", func(ev *agentevents.Event, _ string) string { return jsonwire.Quote(ev.AgentID) })
+		result = usual("messageId", func(_ *agentevents.Event, call string) string { return jsonwire.Quote(call + "-result") })
+		fails  = need("message", "error/message", wire.Full{}).Or(func(_ *wire.Writer, dst []byte, _ *wire.Member) []byte {
+			return append(dst, `"no reason given"`...) // the metadata say that the event has no error
+		})
+		code = may("code", "error/code")
+	)
+	const deltaKind, thinkKind, argsKind = agentevents.KindTextDelta, agentevents.KindAgentReasoningDelta, agentevents.KindToolArgumentsDelta
+	rows := []wire.Row{
+		row("RUN_STARTED", agentevents.KindRunStarted, thread, runID, may("input", "inputs", inputForm{})),
+		when(caseResumed, row("RUN_STARTED", agentevents.KindRunResumed, thread, runID)),
+		row("RUN_FINISHED", agentevents.KindRunCompleted, thread, runID, may("result", "outputs", resultForm{})),
+		when(outcomeInterrupt, row("RUN_FINISHED", agentevents.KindRunPaused, thread, runID)),
+		when(outcomeCancelled, row("RUN_FINISHED", agentevents.KindRunCancelled, thread, runID, cancel)),
+		row("RUN_ERROR", agentevents.KindRunFailed, fails, code),
+		row("STEP_STARTED", agentevents.KindStepStarted, need("stepName", "stepId", wire.Full{})),
+		row("STEP_FINISHED", agentevents.KindStepEnded, need("stepName", "stepId", wire.Full{})),
+		row("STATE_SNAPSHOT", agentevents.KindStatePatched, need("snapshot", "value")),
+		when("patch", row("STATE_DELTA", agentevents.KindStatePatched, need("delta", "", patchForm{}))),
+		row("SUBAGENT_STARTED", agentevents.KindAgentStarted, name, may("description", "task"),
+			may("parentSubagentRunId", "/parentAgentId", parentForm{}), may("parentToolCallId", "/parentCallId")),
+		row("SUBAGENT_FINISHED", agentevents.KindAgentEnded, may("result", "structuredOutput", resultForm{})),
+		row("SUBAGENT_ERROR", agentevents.KindAgentEnded, fails, code),
+		read("TEXT_MESSAGE_START", deltaKind, message("blockId"), may("role", "", roles)),
+		delta("TEXT_MESSAGE_CONTENT", deltaKind, message("blockId"), word("delta")),
+		read("TEXT_MESSAGE_CHUNK", deltaKind, may("messageId", "blockId"), may("role", "", roles), may("delta", "delta")),
+		row("TEXT_MESSAGE_END", agentevents.KindTextCompleted, message("blockId")),
+		when(caseMessage, row("TEXT_MESSAGE_END", agentevents.KindMessageCreated, message("message/messageId"))),
+		read("REASONING_MESSAGE_START", thinkKind, message("blockId"), need("role", "", role("reasoning"))),
+		delta("REASONING_MESSAGE_CONTENT", thinkKind, message("blockId"), word("delta")),
+		read("REASONING_MESSAGE_CHUNK", thinkKind, may("messageId", "blockId"), may("delta", "delta")),
+		row("REASONING_MESSAGE_END", agentevents.KindAgentReasoned, message("blockId")),
+		read("THINKING_TEXT_MESSAGE_START", thinkKind),
+		read("THINKING_TEXT_MESSAGE_CONTENT", thinkKind, word("delta")),
+		read("THINKING_TEXT_MESSAGE_END", agentevents.KindAgentReasoned),
+		read("TOOL_CALL_START", argsKind, callID, need("toolCallName", "", tool)),
+		delta("TOOL_CALL_ARGS", argsKind, callID, word("delta")),
+		read("TOOL_CALL_CHUNK", argsKind, may("toolCallId", "callId"), may("toolCallName", "", tool), may("delta", "delta")),
+		row("TOOL_CALL_END", agentevents.KindToolCalled, callID),
+		row("TOOL_CALL_RESULT", agentevents.KindToolReturned, callID, result, need("content", "result", contentForm{})),
+	}
+	own := len(rows)
+	for info := range agentevents.Kinds() {
+		r := when(string(info.Kind), row("CUSTOM", info.Kind, usual("name", func(ev *agentevents.Event, _ string) string { return jsonwire.Quote(custom + string(ev.Kind())) }), need("value", "", valueForm{})))
+		for i := range rows[:own] {
+			r.Reads = r.Reads || rows[i].Kind == info.Kind
+		}
+		rows = append(rows, r)
+	}
+	return wire.New(wire.Format{
+		Name:       Name,
+		Required:   RuleRequired,
+		Every:      "/step /traceId /spanId /parentSpanId /causationId",
+		Remarks:    []string{remarkStart, remarkTime},
+		OtherExtra: true,
+		Case:       caseOf,
+		Pick:       func(r *wire.Reader) *wire.Row { return decoderOf(r).pick() },
+		Extra:      func(ev *agentevents.Event) bool { return isDelta(ev.Kind()) },
+		Head:       []wire.Member{need("type", "", wire.Type), wire.May("timestamp", "/timestamp", timeForm{}), may("subagentRunId", "/agentId /sessionId", tagForm{})},
+		Rows:       rows,
+	})
+}()
+
+// fields are the names of the fields of a kind's payload, separated by blanks.
+func fields(kind agentevents.Kind) string {
+	var names []string
+	t := reflect.TypeOf(agentevents.NewPayload(kind)).Elem()
+	for i := range t.NumField() {
+		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name != "" {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, " ")
+}
+
+// caseOf tells the rows of a type apart by the line.
+func caseOf(typ, line string) string {
+	switch typ {
+	case "CUSTOM":
+		kind, ours := strings.CutPrefix(jsonwire.Text(member(line, "name")), custom)
+		if _, known := agentevents.Kind(kind).Info(); ours && known {
+			return kind
+		}
+	case "RUN_FINISHED":
+		return jsonwire.Text(member(member(line, "outcome"), "type"))
+	case "STATE_DELTA":
+		if len(patches(member(line, "delta"))) > 0 || jsonwire.IsObject(member(member(line, "metadata"), "agentevents")) {
+			return "patch"
+		}
+	}
+	return ""
+}
+
+// member returns a member of an object as raw JSON, or "".
+func member(object, name string) string {
+	for n, raw := range jsonwire.Members(object) {
+		if n == name {
+			return raw
+		}
+	}
+	return ""
+}
+
+// isDelta reports whether lines of the kind say pieces of a block.
+func isDelta(kind agentevents.Kind) bool {
+	info, _ := kind.Info()
+	return info.Role == agentevents.RoleDelta
+}
+
+// byAgent reports whether an event of the kind always has an agent.
+func byAgent(kind agentevents.Kind) bool {
+	info, _ := kind.Info()
+	return info.ByAgent
+}

@@ -1,0 +1,366 @@
+package agui
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// The remarks in the event's extra member: see the documentation of the package.
+const (
+	remarkStart = "/start"
+	remarkTime  = "/timestamp"
+)
+
+// made is what the member agentevents of a line says that stands for no event.
+const made = `"made"`
+
+// keep keeps a value that the encoder would not write like that.
+func keep(r *wire.Reader, raw, canonical string) {
+	if raw != canonical {
+		r.KeepAs(raw)
+	}
+}
+
+// A timeForm is a time in whole milliseconds since the epoch.
+type timeForm struct{}
+
+func (timeForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
+	if w.Key(remarkTime, false) != "" && w.Ev.Time.Equal(w.NoTime()) {
+		return dst, false
+	}
+	t := w.Time()
+	if t.Nanosecond()%1e6 != 0 {
+		if w.Whole { // compare exactly
+			return t.AppendFormat(dst, time.RFC3339Nano), true
+		}
+		w.Lose(dialect.Altered, "/timestamp", "written in whole milliseconds")
+	}
+	return jsonwire.AppendInt(dst, t.UnixMilli()), true
+}
+
+func (timeForm) Parse(r *wire.Reader, at any) error {
+	from := r.S.Offset()
+	var ms int64
+	if err := (wire.Whole{}).Parse(r, &ms); err != nil {
+		since, ferr := r.S.Millis()
+		if ferr != nil {
+			return err
+		}
+		if ms = since.Milliseconds(); r.Strict {
+			r.Break(RuleValue, "is not a whole number of milliseconds")
+		}
+		keep(r, r.S.Text()[from:r.S.Offset()], "")
+	}
+	if ms < -62167219200000 || ms > 253402300799999 {
+		return &jsonwire.SyntaxError{Offset: from, Msg: "found a time outside the years 0 to 9999"}
+	}
+	*at.(*time.Time) = time.UnixMilli(ms).UTC()
+	return nil
+}
+
+// A tagForm names the agent, if it is not the run's.
+type tagForm struct{ wire.Value }
+
+func (f tagForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	if id := *at.(*string); byAgent(w.Ev.Kind()) && (id == "" || id == encoderOf(w).s.main) {
+		if id == "" {
+			w.Lose(dialect.Made, "/agentId", "readers take the run's agent")
+		}
+		return dst, false
+	}
+	return f.Value.Append(w, dst, m, at)
+}
+
+// An idForm is the id of a message or a call, which is unique in the run.
+type idForm struct{ wire.Full }
+
+func (idForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	id, own := encoderOf(w).block.id, *at.(*string)
+	if isDelta(w.Ev.Kind()) && own != id {
+		what, detail := dialect.Altered, "the id is unique in the run"
+		if own == "" {
+			what, detail = dialect.Made, ""
+		}
+		w.Lose(what, w.Pointer(m), detail)
+	}
+	return jsonwire.AppendString(dst, id), true
+}
+
+// A sideForm is a text that no field has: the decoder notes it.
+type sideForm struct {
+	to    func(d *Decoder) *string
+	write func(e *Encoder) string // nil writes nothing
+	words []string                // the allowed ones; none allows all
+}
+
+func (f sideForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
+	if f.write == nil {
+		return dst, false
+	}
+	return jsonwire.AppendString(dst, f.write(encoderOf(w))), true
+}
+
+func (f sideForm) Parse(r *wire.Reader, _ any) error {
+	text, err := r.S.String()
+	if *f.to(decoderOf(r)) = text; err == nil && r.Strict && f.words != nil && !slices.Contains(f.words, text) {
+		r.Break(RuleValue, jsonwire.Word(text)+" is not one of "+strings.Join(f.words, ", "))
+	}
+	return err
+}
+
+// An inputForm is what the protocol calls the input of a run. Other inputs of a run are
+// in the metadata.
+type inputForm struct{ wire.Value }
+
+func (f inputForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	for _, name := range [...]string{"threadId", "runId", "messages"} {
+		if !jsonwire.HasMember(string(*at.(*agentevents.JSON)), name) {
+			return dst, false
+		}
+	}
+	return f.Value.Append(w, dst, m, at)
+}
+
+// A resultForm is a result, which is not null: the metadata can say it.
+type resultForm struct{ wire.Value }
+
+func (f resultForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	if *at.(*agentevents.JSON) == "null" {
+		return dst, false
+	}
+	return f.Value.Append(w, dst, m, at)
+}
+
+// A keptForm is a value that no field has: another one than the usual is kept. call is
+// the id of the call that a line returns.
+type keptForm struct {
+	usual func(ev *agentevents.Event, call string) string
+}
+
+func (f keptForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+	raw, call := w.Use(m.Name), ""
+	if b := encoderOf(w).block; b != nil {
+		call = b.id
+	}
+	return append(dst, cmp.Or(raw, f.usual(w.Ev, call))...), true
+}
+
+func (f keptForm) Parse(r *wire.Reader, _ any) error {
+	raw, err := r.S.Raw()
+	call := ""
+	if p, ok := r.Ev.Payload.(*agentevents.ToolReturned); ok {
+		call = p.CallID
+	}
+	keep(r, raw, f.usual(r.Ev, call))
+	return err
+}
+
+// A parentForm is the parent of a sub-agent, if that is not the run's agent.
+type parentForm struct{ wire.Value }
+
+func (f parentForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	if *at.(*string) == encoderOf(w).s.main {
+		return dst, false
+	}
+	return f.Value.Append(w, dst, m, at)
+}
+
+// A contentForm is the result of a call as a text: its JSON, or the text that it is.
+type contentForm struct{}
+
+// contentOf returns the content of a return.
+func contentOf(p *agentevents.ToolReturned) string {
+	switch {
+	case p.Result == "" && p.Error.OK:
+		return p.Error.V.Message
+	case strings.HasPrefix(string(p.Result), `"`):
+		return jsonwire.Text(string(p.Result))
+	}
+	compact, _ := jsonwire.Compact(string(p.Result))
+	return compact
+}
+
+// resultOf returns the result that a content says.
+func resultOf(content string) agentevents.JSON {
+	if compact, err := jsonwire.Compact(content); err == nil && compact == content && content[0] != '"' {
+		return agentevents.JSON(content)
+	}
+	return agentevents.JSONString(content)
+}
+
+func (contentForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	if raw := w.Kept(m.Name); raw != "" && raw == string(*at.(*agentevents.JSON)) { // it is a list of parts
+		return append(dst, w.Use(m.Name)...), true
+	}
+	return jsonwire.AppendString(dst, contentOf(w.Ev.Payload.(*agentevents.ToolReturned))), true
+}
+
+func (contentForm) Parse(r *wire.Reader, at any) error {
+	if r.S.Kind() == '[' {
+		raw, err := r.S.Raw()
+		*at.(*agentevents.JSON) = agentevents.JSON(raw)
+		keep(r, raw, "")
+		return err
+	}
+	content, err := r.S.String()
+	if err == nil {
+		*at.(*agentevents.JSON) = resultOf(content)
+	}
+	return err
+}
+
+// A valueForm is the whole payload.
+type valueForm struct{}
+
+func (valueForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
+	return append(dst, payloadOf(w, w.Ev)...), true
+}
+
+func (valueForm) Parse(r *wire.Reader, _ any) (err error) {
+	decoderOf(r).rest, err = r.S.Raw()
+	return err
+}
+
+// payloadOf returns the payload of an event, as its native line has it.
+func payloadOf(w *wire.Writer, ev *agentevents.Event) string {
+	whole := agentevents.Event{ID: "-", RunID: "-", Payload: ev.Payload}
+	line, err := whole.AppendJSON(nil)
+	if err != nil {
+		w.Fail(agentevents.RuleFieldJSON, "/payload", err.Error())
+		return "{}"
+	}
+	return member(string(line), "payload")
+}
+
+// A restForm is the metadata of others. Its member agentevents has what the other members
+// do not say of the payload.
+type restForm struct{}
+
+func (restForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+	rest, others := encoderOf(w).rest, w.Use(m.Name)
+	if rest == "" || others != "" && !jsonwire.IsObject(others) {
+		return append(dst, others...), others != ""
+	}
+	dst = append(append(append(dst, `{"agentevents":{`...), rest...), '}')
+	for name, raw := range jsonwire.Members(others) {
+		if name == "agentevents" {
+			w.Lose(dialect.Dropped, "/"+string(Name)+"/metadata/agentevents", "the rest of the payload takes its place")
+			continue
+		}
+		dst = append(append(jsonwire.AppendString(append(dst, ','), name), ':'), raw...)
+	}
+	return append(dst, '}'), true
+}
+
+func (restForm) Parse(r *wire.Reader, _ any) error {
+	raw, err := r.S.Raw()
+	if err != nil {
+		return err
+	}
+	own, others := "", ""
+	for name, value := range jsonwire.Members(raw) {
+		if name == "agentevents" && (value == made || jsonwire.IsObject(value)) {
+			own = value
+			continue
+		}
+		others += "," + jsonwire.Quote(name) + ":" + value
+	}
+	switch d := decoderOf(r); {
+	case own == "" || d.rest != "": // of a CUSTOM line, the value is the payload
+		r.KeepAs(raw)
+	default:
+		if d.rest = own; others != "" {
+			r.KeepAs("{" + others[1:] + "}")
+		}
+	}
+	return nil
+}
+
+// A patchForm is a JSON Patch.
+type patchForm struct{}
+
+func (patchForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+	p := w.Ev.Payload.(*agentevents.StatePatched)
+	if list := patches(w.Kept(m.Name)); len(list) == 1 && list[0] == *p {
+		return append(dst, w.Use(m.Name)...), true
+	}
+	return append(dst, patchOf(p)...), true
+}
+
+func (patchForm) Parse(r *wire.Reader, _ any) error {
+	raw, err := r.S.Raw()
+	d := decoderOf(r)
+	if d.patches = patches(raw); len(d.patches) == 1 {
+		keep(r, raw, patchOf(&d.patches[0]))
+	}
+	return err
+}
+
+// patchOf returns the JSON Patch of a state.patched. An add also replaces a member; an
+// element of a list it would not.
+func patchOf(p *agentevents.StatePatched) string {
+	op := func(path string, value string) string {
+		if p.Op == agentevents.PatchRemove {
+			return `{"op":"remove","path":` + jsonwire.Quote(path) + `}`
+		}
+		word, last := "add", path[strings.LastIndexByte(path, '/')+1:]
+		if _, err := strconv.Atoi(last); err == nil || path == "" {
+			word = "replace"
+		}
+		return `{"op":"` + word + `","path":` + jsonwire.Quote(path) + `,"value":` + value + `}`
+	}
+	path := ""
+	if p.Path != "" {
+		for name := range strings.SplitSeq(p.Path, ".") {
+			path += "/" + jsonwire.Token(name)
+		}
+	}
+	value, _ := jsonwire.Compact(string(p.Value))
+	if p.Op != agentevents.PatchMerge {
+		if value == "" {
+			value = "null"
+		}
+		return "[" + op(path, value) + "]"
+	}
+	var ops []string
+	for name, raw := range jsonwire.Members(value) {
+		ops = append(ops, op(path+"/"+jsonwire.Token(name), raw))
+	}
+	return "[" + strings.Join(ops, ",") + "]"
+}
+
+// patches returns the patches that a JSON Patch is, or nil if one of its operations is
+// none.
+func patches(delta string) []agentevents.StatePatched {
+	var list []agentevents.StatePatched
+	for raw := range jsonwire.Elements(delta) {
+		op, path := jsonwire.Text(member(raw, "op")), jsonwire.Text(member(raw, "path"))
+		p := agentevents.StatePatched{Op: agentevents.PatchSet, Value: agentevents.JSON(member(raw, "value"))}
+		names := strings.Split(path, "/")[1:]
+		for i, token := range names {
+			if names[i] = jsonwire.Untoken(token); names[i] == "" || strings.Contains(names[i], ".") {
+				return nil
+			}
+		}
+		p.Path = strings.Join(names, ".")
+		last := names[max(0, len(names)-1):]
+		_, err := strconv.Atoi(strings.Join(last, "x"))
+		inList := err == nil || slices.Contains(last, "-")
+		switch {
+		case op == "remove" && !inList && path != "":
+			p.Op, p.Value = agentevents.PatchRemove, ""
+		case op != "replace" && (op != "add" || inList), p.Value == "", path != "" && path[0] != '/':
+			return nil
+		}
+		list = append(list, p)
+	}
+	return list
+}

@@ -1,0 +1,77 @@
+package agui_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect/agui"
+)
+
+// run returns the events of a run, by agents whose names stand before the payloads.
+func run(list ...any) (events []agentevents.Event) {
+	agent := ""
+	for _, v := range list {
+		p, ok := v.(agentevents.Payload)
+		if !ok {
+			agent = v.(string)
+			continue
+		}
+		ev := agentevents.Event{ID: "e", RunID: "run-1", AgentID: agent, Time: time.UnixMilli(1777971600000 + int64(len(events))), Sequence: uint64(len(events)), Payload: p, SchemaVersion: "1.0"}
+		if _, starts := p.(*agentevents.AgentStarted); starts && agent == "coder" {
+			ev.ParentAgentID = "planner"
+		}
+		events = append(events, ev)
+	}
+	return events
+}
+
+func text(block, delta string) agentevents.Payload {
+	return &agentevents.TextDelta{BlockID: block, Delta: delta}
+}
+
+// hard are runs that do not keep the order of the protocol by themselves.
+var hard = map[string][]agentevents.Event{
+	"several agents": run("", &agentevents.RunStarted{}, "planner", &agentevents.AgentStarted{}, text("b", "I "), "coder", &agentevents.AgentStarted{}, text("b", "We "),
+		"planner", text("b", "am"), &agentevents.TextCompleted{BlockID: "b", Text: "I am"}, &agentevents.ToolCalled{CallID: "c", ToolID: "Read"},
+		"coder", &agentevents.ToolCalled{CallID: "c", ToolID: "Bash", Arguments: `{"a":1}`}, &agentevents.ToolReturned{CallID: "c", ToolID: "Bash", Status: "ok"},
+		&agentevents.StepStarted{StepID: "s"}, &agentevents.StepStarted{StepID: "s"}, "", &agentevents.RunCompleted{}),
+	"blocks in turn": run("planner", text("a", "1"), text("b", "2"), text("a", "3"), &agentevents.AgentReasoningDelta{BlockID: "a", Delta: "4"}, "", &agentevents.RunFailed{}),
+	"null": run("", &agentevents.RunStarted{Inputs: "null"}, "planner", &agentevents.AgentStarted{}, "coder", &agentevents.AgentStarted{},
+		&agentevents.AgentEnded{Outcome: "converged", StructuredOutput: "null"}, "", &agentevents.StatePatched{Op: "set", Value: "null"}, &agentevents.RunCompleted{Outputs: "null"}),
+	"no end":                 run("planner", text("a", "1"), &agentevents.StepStarted{StepID: "s"}),
+	"after the end":          run("", &agentevents.RunStarted{}, &agentevents.RunCancelled{}, &agentevents.SessionCompleted{}, &agentevents.RunResumed{}, &agentevents.RunCompleted{}),
+	"no names":               run("planner", text("", "1"), &agentevents.TextCompleted{Text: "1"}, text("", "2"), &agentevents.TextCompleted{Text: "3"}),
+	"arguments first":        run("planner", &agentevents.ToolArgumentsDelta{CallID: "c", Delta: "{"}, &agentevents.ToolArgumentsDelta{CallID: "c", Delta: "}"}, &agentevents.ToolCalled{CallID: "c", ToolID: "Read", Arguments: "{}"}),
+	"arguments only":         run("planner", &agentevents.ToolArgumentsDelta{CallID: "c", Delta: "{"}, "", &agentevents.RunCompleted{}),
+	"arguments and a return": run("planner", &agentevents.ToolArgumentsDelta{CallID: "c", Delta: "{"}, &agentevents.ToolReturned{CallID: "c", ToolID: "A", Status: "ok"}, "", &agentevents.RunCompleted{}),
+	"a call id again":        run("planner", &agentevents.ToolCalled{CallID: "c", ToolID: "A"}, &agentevents.ToolReturned{CallID: "c", ToolID: "A", Status: "ok"}, &agentevents.ToolCalled{CallID: "c", ToolID: "A"}, &agentevents.ToolReturned{CallID: "c", ToolID: "A", Status: "ok"}),
+	"a call that is open":    run("planner", &agentevents.ToolCalled{CallID: "c", ToolID: "A"}, &agentevents.ToolCalled{CallID: "c", ToolID: "B"}),
+	"an end without a start": run("planner", &agentevents.ToolReturned{CallID: "c", ToolID: "A", Status: "ok"}, &agentevents.StepEnded{StepID: "s"}, &agentevents.AgentEnded{Outcome: "converged"},
+		&agentevents.ToolReturned{CallID: "d", ToolID: "A", Status: "ok", OneEvent: true, Arguments: "[1]"}),
+	"a sub-agent twice": run("", &agentevents.RunStarted{}, "planner", &agentevents.AgentStarted{}, "coder", &agentevents.AgentStarted{}, &agentevents.AgentEnded{Outcome: "partial"}, &agentevents.AgentStarted{}, &agentevents.AgentEnded{Outcome: "partial"}),
+}
+
+// What the encoder writes is read by a strict decoder, as the runs that it was.
+func TestOrder(t *testing.T) {
+	for name, events := range hard {
+		t.Run(name, func(t *testing.T) {
+			enc := agui.NewEncoder(agui.EncoderOptions{})
+			var out []byte
+			var err error
+			for _, ev := range events {
+				out, err = enc.Append(out, ev)
+				require.NoError(t, err)
+			}
+			out, err = enc.End(out)
+			require.NoError(t, err)
+			r := agentevents.NewReader(strings.NewReader(string(out)), agentevents.ReaderOptions{Decoder: agui.NewDecoder(agui.Options{Strict: true})})
+			for _, err := range r.All() {
+				require.NoError(t, err, string(out))
+			}
+		})
+	}
+}

@@ -1,0 +1,228 @@
+package agui_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/agui"
+	"github.com/agentevents/agentevents/dialect/dialecttest"
+	"github.com/agentevents/agentevents/eventtest"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+func encode(t testing.TB, o agui.EncoderOptions, events []agentevents.Event) (lines string, losses []dialect.Loss) {
+	t.Helper()
+	enc := agui.NewEncoder(o)
+	var out []byte
+	for _, ev := range events {
+		var err error
+		out, err = enc.Append(out, ev)
+		require.NoError(t, err)
+	}
+	out, err := enc.End(out)
+	require.NoError(t, err)
+	return string(out), enc.Losses()
+}
+
+func decode(t testing.TB, o agui.Options, log string) []agentevents.Event {
+	t.Helper()
+	return eventtest.ReadLog(t, strings.NewReader(log), agentevents.ReaderOptions{Decoder: agui.NewDecoder(o)}).Events()
+}
+
+// Frames have the lines, and are read as the same events, also with what servers put
+// around them.
+func TestServerSentEvents(t *testing.T) {
+	events := dialecttest.StandardRun("run-1")
+	lines, _ := encode(t, agui.EncoderOptions{}, events)
+	frames, _ := encode(t, agui.EncoderOptions{SSE: true}, events)
+	require.Equal(t, "data: "+strings.ReplaceAll(strings.TrimSuffix(lines, "\n"), "\n", "\n\ndata: ")+"\n\n", frames)
+	want := decode(t, agui.Options{Strict: true}, lines)
+	require.Equal(t, want, decode(t, agui.Options{Strict: true}, frames))
+	odd := ":\n\nretry: 100\n" + strings.ReplaceAll(frames, "data: ", "id: 7\nevent: message\ndata:")
+	require.Equal(t, want, decode(t, agui.Options{Strict: true}, strings.ReplaceAll(odd, "\n", "\r\n")))
+	for line := range strings.Lines(frames) {
+		if line != "\n" {
+			require.Equal(t, dialect.AGUI, dialect.Detect(line), line)
+		}
+	}
+}
+
+// A strict decoder refuses what the protocol forbids. Another one reads it.
+func TestStrict(t *testing.T) {
+	run := strings.TrimSuffix(head, "\n") + "\n"
+	start := `{"type":"TEXT_MESSAGE_START","messageId":"m","role":"assistant"}` + "\n"
+	for name, c := range map[string]struct {
+		log  string
+		rule agentevents.Rule
+		at   string
+	}{
+		"no run":                {start, agui.RuleOrder, "/type"},
+		"two runs at a time":    {run + run, agui.RuleOrder, "/type"},
+		"after the end":         {run + tail[1:] + "\n" + start, agui.RuleOrder, "/type"},
+		"the end of another":    {run + strings.Replace(tail[1:], "run-1", "run-2", 1), agui.RuleOrder, "/type"},
+		"an open message":       {run + start + tail[1:], agui.RuleOrder, "/type"},
+		"a message twice":       {run + start + start, agui.RuleOrder, "/type"},
+		"no message":            {run + `{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"x"}`, agui.RuleOrder, "/type"},
+		"another's message":     {run + start + `{"type":"TEXT_MESSAGE_END","messageId":"m","subagentRunId":"s"}`, agui.RuleOrder, "/type"},
+		"no call":               {run + `{"type":"TOOL_CALL_END","toolCallId":"c"}`, agui.RuleOrder, "/type"},
+		"no step":               {run + `{"type":"STEP_FINISHED","stepName":"s"}`, agui.RuleOrder, "/type"},
+		"an open step":          {run + `{"type":"STEP_STARTED","stepName":"s"}` + tail, agui.RuleOrder, "/type"},
+		"no sub-agent":          {run + `{"type":"SUBAGENT_FINISHED","subagentRunId":"s"}`, agui.RuleOrder, "/type"},
+		"an open sub-agent":     {run + `{"type":"SUBAGENT_STARTED","subagentRunId":"s","name":"s"}` + tail, agui.RuleOrder, "/type"},
+		"no parent":             {run + `{"type":"SUBAGENT_STARTED","subagentRunId":"s","name":"s","parentSubagentRunId":"p"}`, agui.RuleOrder, "/type"},
+		"a chunk of nothing":    {run + `{"type":"TEXT_MESSAGE_CHUNK","delta":"x"}`, agui.RuleOrder, "/type"},
+		"no id":                 {run + `{"type":"TEXT_MESSAGE_START","role":"assistant"}`, agui.RuleRequired, "/messageId"},
+		"no thread":             {`{"type":"RUN_STARTED","runId":"r"}`, agui.RuleRequired, "/threadId"},
+		"no value":              {run + `{"type":"CUSTOM","name":"x"}`, agui.RuleRequired, "/value"},
+		"no sub-agent's id":     {run + `{"type":"SUBAGENT_STARTED","name":"s"}`, agui.RuleRequired, "/subagentRunId"},
+		"a role":                {run + `{"type":"TEXT_MESSAGE_START","messageId":"m","role":"robot"}`, agui.RuleValue, "/role"},
+		"a list":                {run + `{"type":"MESSAGES_SNAPSHOT","messages":{}}`, agui.RuleValue, "/messages"},
+		"half a millisecond":    {`{"type":"RUN_STARTED","threadId":"t","runId":"r","timestamp":0.5}`, agui.RuleValue, "/timestamp"},
+		"null":                  {run + `{"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"Read","parentMessageId":null}`, agui.RuleValue, "/parentMessageId"},
+		"an outcome":            {run + strings.Replace(tail[1:], `"}`, `","outcome":{"type":"fine"}}`, 1), agui.RuleValue, "/outcome/type"},
+		"no interrupts":         {run + strings.Replace(tail[1:], `"}`, `","outcome":{"type":"interrupt"}}`, 1), agui.RuleRequired, "/outcome/interrupts"},
+		"metadata":              {`{"type":"RUN_STARTED","threadId":"t","runId":"r","metadata":3}`, agui.RuleValue, "/metadata"},
+		"an unknown type":       {run + `{"type":"NEW_THING"}`, agui.RuleType, "/type"},
+		"an open reasoning run": {run + `{"type":"REASONING_START","messageId":"r"}` + tail, agui.RuleOrder, "/type"},
+		"no reasoning run":      {run + `{"type":"REASONING_END","messageId":"r"}`, agui.RuleOrder, "/type"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var broken *agentevents.RuleError
+			for _, err := range agentevents.NewReader(strings.NewReader(c.log), agentevents.ReaderOptions{Decoder: agui.NewDecoder(agui.Options{Strict: true})}).All() {
+				if err != nil {
+					require.ErrorAs(t, err, &broken)
+				}
+			}
+			require.NotNil(t, broken)
+			require.Equal(t, [2]string{string(c.rule), c.at}, [2]string{string(broken.Rule), broken.Pointer}, broken)
+			if !strings.Contains(name, "no id") && !strings.Contains(name, "no thread") {
+				decode(t, agui.Options{}, c.log)
+			}
+		})
+	}
+}
+
+// What the protocol cannot say is listed.
+func TestLosses(t *testing.T) {
+	texts := func(losses []dialect.Loss) (list []string) {
+		for _, l := range losses {
+			if l.Pointer != "/id" && l.Pointer != "/sequence" {
+				list = append(list, l.What.String()+" "+string(l.Kind)+" "+l.Pointer)
+			}
+		}
+		return list
+	}
+	for name, want := range map[string][]string{
+		"several agents":  {"altered agent.text.delta /payload/blockId"},
+		"after the end":   {"dropped session.completed "},
+		"no names":        {"made up agent.text.delta /payload/blockId"},
+		"arguments only":  {"dropped tool.arguments.delta "},
+		"a call id again": nil,
+	} {
+		_, losses := encode(t, agui.EncoderOptions{}, hard[name])
+		require.Equal(t, want, texts(losses), name)
+	}
+}
+
+// Runs that a log interleaves are written one after the other, whole, also if one does not
+// end.
+func TestInterleavedRuns(t *testing.T) {
+	first, second := dialecttest.StandardRun("run-1"), dialecttest.StandardRun("run-2")
+	for n, both := range [][]agentevents.Event{together(first, second), together(first[:len(first)-1], second)} {
+		alone, _ := encode(t, agui.EncoderOptions{}, first[:len(first)-n])
+		if n == 1 {
+			alone += `{"type":"RUN_ERROR","message":"the log goes on with another run","metadata":{"agentevents":"made"}}` + "\n"
+		}
+		other, _ := encode(t, agui.EncoderOptions{}, second[:len(first)-n])
+		lines, _ := encode(t, agui.EncoderOptions{}, both)
+		require.Equal(t, alone+other, lines)
+		require.Len(t, decode(t, agui.Options{Strict: true}, lines), len(both))
+	}
+}
+
+// Real streams of another implementation are read as what happened, keep the rules, and
+// are written back byte for byte.
+func TestCaptures(t *testing.T) {
+	for name, want := range map[string][]string{
+		"step02-backend-tool":   {"SearchRestaurants"},
+		"step12-parallel-tools": {"get_weather", "get_current_time"},
+	} {
+		file, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "real", "ag-ui", name+".json"))
+		if errors.Is(err, fs.ErrNotExist) {
+			t.Skip("the real captures are not here; they are not part of the project")
+		}
+		require.NoError(t, err)
+		var list []json.RawMessage
+		require.NoError(t, json.Unmarshal([]byte(strings.TrimPrefix(string(file), "\ufeff")), &list))
+		var log strings.Builder
+		for _, raw := range list {
+			line, err := jsonwire.Compact(string(raw))
+			require.NoError(t, err)
+			log.WriteString(line + "\n")
+		}
+		events := decode(t, agui.Options{Strict: true}, log.String())
+		back, losses := encode(t, agui.EncoderOptions{}, events)
+		require.Equal(t, strings.Count(log.String(), "\n"), strings.Count(back, "\n"))
+		verbatim := eventtest.ReadLog(t, strings.NewReader(log.String()), agentevents.ReaderOptions{Decoder: agui.NewDecoder(agui.Options{}), Verbatim: true})
+		back, _ = encode(t, agui.EncoderOptions{}, verbatim.Events())
+		require.Equal(t, log.String(), back)
+		for _, l := range losses {
+			require.Equal(t, "/id", l.Pointer, l)
+		}
+		f := agentevents.NewLogFold(agentevents.FoldOptions{})
+		for _, ev := range events {
+			f.Apply(ev)
+		}
+		for s := range f.Drain() {
+			require.Equal(t, agentevents.RunStatus("completed"), s.Status)
+			require.Empty(t, s.Violations)
+			require.Len(t, s.Agents, 1)
+			require.NotEmpty(t, s.Agents[agui.Agent].Text)
+			require.Len(t, s.Tools, len(want))
+			for _, tool := range want {
+				require.Equal(t, 1, s.Tools[tool].OK, tool)
+			}
+		}
+	}
+}
+
+// No input makes a decoder or an encoder panic, and what a decoder reads is written in the
+// order of the protocol.
+func FuzzDecode(f *testing.F) {
+	for _, g := range golden {
+		f.Add(g.Lines)
+	}
+	for _, events := range hard {
+		lines, _ := encode(f, agui.EncoderOptions{}, events)
+		f.Add(lines)
+	}
+	f.Fuzz(func(t *testing.T, log string) {
+		enc := agui.NewEncoder(agui.EncoderOptions{})
+		var out []byte
+		for ev, err := range agentevents.NewReader(strings.NewReader(log), agentevents.ReaderOptions{Decoder: agui.NewDecoder(agui.Options{})}).All() {
+			if err == nil {
+				if _, unknown := ev.Payload.(*agentevents.Unknown); !unknown {
+					out, _ = enc.Append(out, ev)
+				}
+			}
+		}
+		out, err := enc.End(out)
+		require.NoError(t, err)
+		for _, err := range agentevents.NewReader(strings.NewReader(string(out)), agentevents.ReaderOptions{Decoder: agui.NewDecoder(agui.Options{Strict: true})}).All() {
+			var broken *agentevents.RuleError
+			if errors.As(err, &broken) && broken.Rule != agui.RuleOrder {
+				return // a value that is written back as it was; the lines behind it miss it
+			}
+			require.NoError(t, err, string(out))
+		}
+	})
+}

@@ -126,7 +126,16 @@ func (t *Trip) pair() {
 	}
 	match(func(ev *agentevents.Event) string { return string(ev.Kind()) }, any)
 	match(func(ev *agentevents.Event) string { return ev.ID }, any)
+	written := map[*agentevents.Event]bool{}
+	for _, i := range t.wrote {
+		if i >= 0 {
+			written[&t.Events[i]] = true
+		}
+	}
 	match(func(*agentevents.Event) string { return "" }, func(ev *agentevents.Event) bool {
+		if !written[ev] && t.Lost(ev.Kind(), "", dialect.Dropped) {
+			return false // it did not come back
+		}
 		return t.Lost(ev.Kind(), "/type", dialect.Altered) || t.Lost(ev.Kind(), "", dialect.Altered)
 	})
 	for _, back := range free {

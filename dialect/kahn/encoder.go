@@ -34,6 +34,7 @@ type Encoder struct {
 	numbers dialect.Numbers     // that readers give the lines
 	calls   dialect.Calls       // the calls that have not returned
 	check   Decoder             // reads origin lines
+	asRead  bool                // a line is written as it was read, whatever it says
 }
 
 type agentKey struct{ run, agent string }
@@ -62,6 +63,11 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	e.a = e.agent(&ev)
 	mark := len(dst)
 	dst, verbatim, err := e.w.Append(dst, &ev, (*document)(e))
+	if err != nil && ev.Kind() == agentevents.KindAuditChecked && ev.Origin() != "" {
+		e.asRead = true // it cannot be said better
+		dst, verbatim, err = e.w.Append(dst, &ev, (*document)(e))
+		e.asRead = false
+	}
 	if err != nil {
 		return dst, err
 	}
@@ -102,7 +108,7 @@ func (e *document) Reread(w *wire.Writer, line string) error {
 	if err := e.check.read(line, &w.Read); err != nil {
 		return err
 	}
-	if w.Read.Kind() == agentevents.KindAuditChecked && jsonwire.HasMember(string(w.Read.Extra(string(Name))), "agent_id") {
+	if !e.asRead && w.Read.Kind() == agentevents.KindAuditChecked && jsonwire.HasMember(string(w.Read.Extra(string(Name))), "agent_id") {
 		return errEmptyAgent
 	}
 	return nil

@@ -178,6 +178,14 @@ func (a *Agent) ID() string {
 	return a.id
 }
 
+// Run returns the handle to the agent's run, with the agent's scope.
+func (a *Agent) Run() *Run {
+	if !a.ok() {
+		return nil
+	}
+	return a.run
+}
+
 // key returns the key of the agent in machine.agents.
 func (a *Agent) key() string { return cmp.Or(a.id, a.run.scope.NodeRunID) }
 

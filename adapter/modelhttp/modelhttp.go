@@ -56,8 +56,8 @@ const (
 // once.
 //
 // The call ends with the last event of a stream, or with the body. A body that the client
-// closes before that has failed with code "cancelled"; one that it neither reads to its end
-// nor closes leaves the call open. Of an error of the provider are recorded the status as
+// closes before that has failed with code "cancelled", and its usage is what had been reported;
+// one that it neither reads to its end nor closes leaves the call open. Of an error of the provider are recorded the status as
 // code ("429") and its message, which [agentevents.Policy] redacts. Of the headers only the
 // provider's id of the request is recorded, and of the URL the provider.
 //

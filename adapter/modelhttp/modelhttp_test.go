@@ -592,3 +592,59 @@ func TestConcurrent(t *testing.T) {
 	require.Len(t, called, 16)
 	require.Len(t, returned, 16)
 }
+
+// Neither headers nor the URL, where clients put keys, are on the log.
+func TestKeys(t *testing.T) {
+	ctx, _, rec := atWork(t)
+	url, _ := serve(t, 429, "application/json", `{"error":{"type":"rate_limit_error"}}`, 10)
+	rt := new(modelhttp.Recorder).Transport(nil)
+	for _, url := range []string{url, "http://127.0.0.1:1"} {
+		m := new(modelhttp.Recorder)
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/v1/messages?key=k-secret", strings.NewReader(question))
+		require.NoError(t, err)
+		r.Header.Set("X-Api-Key", "sk-secret")
+		resp, err := m.Middleware(r, (&http.Client{Transport: rt}).Do) // an error of Do names the URL
+		if err == nil {
+			_, err = io.Copy(io.Discard, resp.Body)
+			require.NoError(t, err)
+			require.NoError(t, resp.Body.Close())
+		} else {
+			require.ErrorContains(t, err, "k-secret")
+		}
+	}
+	called, returned := modelCalls(rec)
+	require.Len(t, called, 2)
+	require.Len(t, returned, 2)
+	for _, ev := range rec.Events() {
+		line, err := ev.AppendJSON(nil)
+		require.NoError(t, err)
+		require.NotContains(t, string(line), "secret")
+	}
+}
+
+func BenchmarkStream(b *testing.B) {
+	stream := anthropicStream
+	delta := stream[strings.Index(stream, "event: content_block_delta"):strings.Index(stream, "event: content_block_stop")]
+	stream = strings.Replace(stream, delta, strings.Repeat(delta, 500), 1)
+	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleDerived})
+	require.NoError(b, err)
+	run, err := em.Run("r1")
+	require.NoError(b, err)
+	a := run.Agent("guide")
+	require.NoError(b, a.Emit(b.Context(), &agentevents.AgentStarted{}))
+	m := new(modelhttp.Recorder)
+	for name, ctx := range map[string]context.Context{"off": b.Context(), "500 deltas": agentevents.ContextWithAgent(b.Context(), a)} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(stream)))
+			b.ReportAllocs()
+			for b.Loop() {
+				resp, err := m.Middleware(request(ctx), func(*http.Request) (*http.Response, error) {
+					return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {sse}}, Body: io.NopCloser(strings.NewReader(stream)), ContentLength: -1}, nil
+				})
+				require.NoError(b, err)
+				_, err = io.CopyBuffer(struct{ io.Writer }{io.Discard}, resp.Body, make([]byte, 512))
+				require.NoError(b, err)
+			}
+		})
+	}
+}

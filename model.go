@@ -170,7 +170,7 @@ func (c *ModelCall) Piece(ctx context.Context) error {
 // Note keeps what somebody else than the caller of Return knows of the answer, such as a
 // recorder in the client: Return and Fail fill in from it what their own payload lacks of
 // provider, model, finish reasons, times, usage, cost and ids of the answer. The last word on
-// each counts. Note records nothing.
+// each counts. Note records nothing. Its payload must not be changed afterwards.
 func (c *ModelCall) Note(ctx context.Context, p *ModelReturned) error {
 	if !c.ok() || p == nil {
 		return nil

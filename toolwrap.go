@@ -8,7 +8,8 @@ import (
 // WrapTool returns a function that does what fn does, and whose calls are recorded as calls
 // of the tool by the agent of their context ([AgentFromContext]): the arguments and the result
 // as JSON, an error as [Call.Fail] records it, a panic and the end of the goroutine as
-// [Agent.Do] does. It is for runtimes whose tools are plain functions.
+// [Agent.Do] does, which also says what becomes of the agent's status. It is for runtimes
+// whose tools are plain functions.
 //
 // The result and the error are those of fn, untouched: what fails in recording is told to
 // EmitterOptions.OnViolation and OnError alone. Only a call that EmitterOptions.Guard forbids

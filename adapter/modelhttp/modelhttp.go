@@ -56,13 +56,15 @@ const (
 // once.
 //
 // The call ends with the last event of a stream, or with the body. A body that the client
-// closes before that has failed with code "cancelled", and its usage is what had been reported;
-// one that it neither reads to its end nor closes leaves the call open. Of an error of the provider are recorded the status as
-// code ("429") and its message, which [agentevents.Policy] redacts. Of the headers only the
-// provider's id of the request is recorded, and of the URL the provider.
+// closes before that has failed with code "cancelled", and its usage is what had been
+// reported; one that it neither reads to its end nor closes leaves the call open. Of an error
+// of the provider are recorded the status as code ("429") and its message, which
+// [agentevents.Policy] redacts. Of the headers only the provider's id of the request is
+// recorded, and of the URL the provider.
 //
 // The SDKs send every attempt through the middleware, with its number in the header
-// X-Stainless-Retry-Count: an attempt names the one before it, which had the same body.
+// X-Stainless-Retry-Count: an attempt names the one before it, which had the same body. The
+// attempts of clients without that header are calls of their own.
 type Recorder struct {
 	mu     sync.Mutex
 	failed []attempt // newest last

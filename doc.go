@@ -45,7 +45,7 @@
 // serial tool use). Under [LifecycleDerived], which fits most agents, the emitter puts
 // the transitions that follow in front, and none is written by hand.
 // [Agent.Model] gives a handle to a model call, which makes blocks of what the model
-// streams.
+// streams. [WrapTool] makes tools of plain functions that record themselves.
 //
 //	log, err := agentevents.OpenFile("run.jsonl", agentevents.WriterOptions{})
 //	…

@@ -180,3 +180,34 @@ func ExampleCallFromContext() {
 	// lead: tool_call → tool_result
 	// research: ok "two sources"
 }
+
+// A runtime whose tools are plain functions wraps each once.
+func ExampleWrapTool() {
+	type place struct {
+		City string `json:"city"`
+	}
+	forecast := agentevents.WrapTool("weather", func(_ context.Context, p place) (string, error) {
+		if p.City == "" {
+			return "", errors.New("no city")
+		}
+		return "7 degrees", nil
+	})
+
+	agent := derivedRun(agentevents.EmitterOptions{}).Agent("guide")
+	ctx := agentevents.ContextWithAgent(context.Background(), agent)
+	agent.Emit(ctx, &agentevents.AgentStarted{})
+	fmt.Println(forecast(ctx, place{"Oslo"}))
+	fmt.Println(forecast(ctx, place{}))
+	// Output:
+	// guide: agent.started
+	// guide: thinking → tool_call
+	// guide calls weather {"city":"Oslo"}
+	// guide: tool_call → tool_result
+	// weather: ok "7 degrees"
+	// 7 degrees <nil>
+	// guide: tool_result → tool_call
+	// guide calls weather {"city":""}
+	// guide: tool_call → tool_result
+	// weather: error no city
+	//  no city
+}

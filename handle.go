@@ -178,6 +178,14 @@ func (a *Agent) ID() string {
 	return a.id
 }
 
+// Run returns the handle to the agent's run, with the agent's scope.
+func (a *Agent) Run() *Run {
+	if !a.ok() {
+		return nil
+	}
+	return a.run
+}
+
 // key returns the key of the agent in machine.agents.
 func (a *Agent) key() string { return cmp.Or(a.id, a.run.scope.NodeRunID) }
 
@@ -453,26 +461,30 @@ func (e *Emitter) forbids(err error) bool {
 // working is what a context carries.
 type working struct {
 	agent *Agent
-	call  *Call // of the agent; may be nil
+	call  *Call      // of the agent; may be nil
+	model *ModelCall // of the agent; may be nil
+	taken bool       // a function of WrapTool is what the call runs
 }
 
 type workingKey struct{}
 
+func workingOf(ctx context.Context) working {
+	w, _ := orBackground(ctx).Value(workingKey{}).(working)
+	return w
+}
+
 // ContextWithAgent returns a context that carries the agent that is at work, for tools,
-// wrappers and hooks that the agent calls. It carries no call.
+// wrappers and hooks that the agent calls. It carries no call and no model call.
 func ContextWithAgent(ctx context.Context, a *Agent) context.Context {
 	return context.WithValue(orBackground(ctx), workingKey{}, working{agent: a})
 }
 
 // AgentFromContext returns the agent that is at work, or nil. The methods of a nil agent
 // return [ErrZeroValue].
-func AgentFromContext(ctx context.Context) *Agent {
-	w, _ := orBackground(ctx).Value(workingKey{}).(working)
-	return w.agent
-}
+func AgentFromContext(ctx context.Context) *Agent { return workingOf(ctx).agent }
 
-// ContextWithCall returns a context that carries a call and its agent. [Agent.Do] gives the
-// tool such a context.
+// ContextWithCall returns a context that carries a call and its agent, and no model call.
+// [Agent.Do] gives the tool such a context.
 func ContextWithCall(ctx context.Context, c *Call) context.Context {
 	w := working{call: c}
 	if c != nil {
@@ -483,7 +495,26 @@ func ContextWithCall(ctx context.Context, c *Call) context.Context {
 
 // CallFromContext returns the call that the agent of [AgentFromContext] is making, or nil.
 // A nil call is safe to use and records nothing.
-func CallFromContext(ctx context.Context) *Call {
-	w, _ := orBackground(ctx).Value(workingKey{}).(working)
-	return w.call
+func CallFromContext(ctx context.Context) *Call { return workingOf(ctx).call }
+
+// ContextWithModelCall returns a context that carries a model call and its agent, for the
+// client that asks the model: a recorder in the client then adds what it knows to that call
+// (see [ModelCall.Note]) and does not record another. The context keeps the tool call that it
+// carries if that is of the same agent.
+func ContextWithModelCall(ctx context.Context, c *ModelCall) context.Context {
+	w := workingOf(ctx)
+	if c != nil && !w.agent.same(c.agent) {
+		w = working{agent: c.agent}
+	}
+	w.model = c
+	return context.WithValue(orBackground(ctx), workingKey{}, w)
+}
+
+// ModelCallFromContext returns the model call of [ContextWithModelCall], or nil. It may have
+// returned since: [ModelCall.Open] tells. A nil model call is safe to use and records nothing.
+func ModelCallFromContext(ctx context.Context) *ModelCall { return workingOf(ctx).model }
+
+// same reports whether two handles are to the same agent.
+func (a *Agent) same(b *Agent) bool {
+	return a == b || a.ok() && b.ok() && a.run.s == b.run.s && a.key() == b.key()
 }

@@ -46,6 +46,7 @@ type ModelCall struct {
 	form   *blockForm // of the last delta; nil when no delta came since the last block ended
 	block  string     // id of the open block of text or reasoning
 	text   strings.Builder
+	noted  ModelReturned
 }
 
 // A blockForm makes the events of one sort of block.
@@ -118,6 +119,9 @@ func (c *ModelCall) ok() bool { return c != nil && !c.dead && c.agent.ok() }
 // only then.
 func (c *ModelCall) Recorded() bool { return c.ok() }
 
+// Open reports whether the model call is on the log and has not returned. A sink may ask.
+func (c *ModelCall) Open() bool { return c.ok() && c.agent.OpenModelCall(c.ID).ok() }
+
 // Retry records that the agent calls the model again with the same request: a new call
 // that names this one and counts the attempts. The request of a handle from
 // [Agent.OpenModelCall] is not known.
@@ -149,10 +153,63 @@ func (c *ModelCall) Arguments(ctx context.Context, callID, delta string) error {
 	return c.stream(ctx, &argumentsForm, callID, delta)
 }
 
+// Piece tells that a piece of the answer has come, for a caller that records none: the time
+// to the first one is that of the first token. It records nothing.
+func (c *ModelCall) Piece(ctx context.Context) error {
+	if !c.ok() {
+		return nil
+	}
+	act, err := c.begin(ctx)
+	if err == nil {
+		c.heard()
+		act.end(&err)
+	}
+	return err
+}
+
+// Note keeps what somebody else than the caller of Return knows of the answer, such as a
+// recorder in the client: Return and Fail fill in from it what their own payload lacks of
+// provider, model, finish reasons, times, usage, cost and ids of the answer. The last word on
+// each counts. Note records nothing. Its payload must not be changed afterwards.
+func (c *ModelCall) Note(ctx context.Context, p *ModelReturned) error {
+	if !c.ok() || p == nil {
+		return nil
+	}
+	act, err := c.begin(ctx)
+	if err == nil {
+		out := *p
+		out.fill(&c.noted)
+		c.noted = out
+		act.end(&err)
+	}
+	return err
+}
+
+// fill fills in what p lacks of the facts that Note names.
+func (p *ModelReturned) fill(from *ModelReturned) {
+	fillText(&p.Provider, from.Provider)
+	fillText(&p.Model, from.Model)
+	fillText(&p.RequestID, from.RequestID)
+	fillText(&p.ResponseID, from.ResponseID)
+	if len(p.FinishReasons) == 0 {
+		p.FinishReasons = from.FinishReasons
+	}
+	fillOpt(&p.TimeToFirstToken, from.TimeToFirstToken)
+	fillOpt(&p.Duration, from.Duration)
+	fillOpt(&p.Usage, from.Usage)
+	fillOpt(&p.CostUSD, from.CostUSD)
+}
+
+func fillOpt[T any](to *Opt[T], from Opt[T]) {
+	if !to.OK {
+		*to = from
+	}
+}
+
 // Return records that the model returned, and the whole of the block that is open. p says
-// what is known of the answer: finish reasons, usage, ids. The model call id and, counted
-// from Model, the duration and the time to the first piece are filled in where they are
-// missing. Return does not change p, which belongs to the log from then on. When the return
+// what is known of the answer: finish reasons, usage, ids. What Note was told, the model call
+// id and, counted from Model, the duration and the time to the first piece are filled in where
+// they are missing. Return does not change p, which belongs to the log from then on. When the return
 // is refused the call stays open.
 func (c *ModelCall) Return(ctx context.Context, p *ModelReturned) (err error) {
 	if !c.ok() {
@@ -168,10 +225,9 @@ func (c *ModelCall) Return(ctx context.Context, p *ModelReturned) (err error) {
 	if p != nil {
 		out = *p
 	}
+	out.fill(&c.noted)
 	fillText(&out.ModelCallID, c.ID)
-	if !out.TimeToFirstToken.OK {
-		out.TimeToFirstToken = c.first
-	}
+	fillOpt(&out.TimeToFirstToken, c.first)
 	if !out.Duration.OK {
 		out.Duration = c.age()
 	}
@@ -193,6 +249,13 @@ func (c *ModelCall) Fail(ctx context.Context, err error) error {
 	return c.Return(ctx, &ModelReturned{Error: p.Error, Response: p.Result})
 }
 
+// heard keeps the time of the first piece. The caller has the handle for itself.
+func (c *ModelCall) heard() {
+	if !c.first.OK {
+		c.first = c.age()
+	}
+}
+
 // age returns the time since the call began.
 func (c *ModelCall) age() Opt[time.Duration] {
 	if c.start.IsZero() {
@@ -211,9 +274,7 @@ func (c *ModelCall) stream(ctx context.Context, form *blockForm, id, delta strin
 		return err
 	}
 	defer act.end(&err)
-	if !c.first.OK {
-		c.first = c.age()
-	}
+	c.heard()
 	if c.form != form {
 		act.endBlock()
 		c.form = form

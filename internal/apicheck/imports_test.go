@@ -52,6 +52,8 @@ var layers = []layer{
 	{".", []string{"internal/chain", "internal/secret", "internal/deal", "internal/extra", "internal/firsterrs", "internal/jsonwire", "internal/lines", "internal/reentry",
 		"internal/reuse", "internal/roster", "internal/turns", "internal/uuid7", "internal/wallclock", "github.com/google/uuid"},
 		"every program imports the root, so it needs only google/uuid at run time"},
+	{"adapter/modelhttp", []string{"."},
+		"model calls are recorded in every program that makes them, with the standard library alone"},
 	{"capture/...", []string{".", "internal/jsonwire", "github.com/google/uuid"},
 		"readers of foreign streams need the vocabulary and the wire primitives, never each other or a command"},
 	{"dialect", []string{".", "internal/jsonwire"},

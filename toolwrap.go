@@ -1,0 +1,66 @@
+package agentevents
+
+import (
+	"context"
+	"fmt"
+)
+
+// WrapTool returns a function that does what fn does, and whose calls are recorded as calls
+// of the tool by the agent of their context ([AgentFromContext]): the arguments and the result
+// as JSON, an error as [Call.Fail] records it, a panic and the end of the goroutine as
+// [Agent.Do] does, which also says what becomes of the agent's status. It is for runtimes
+// whose tools are plain functions.
+//
+// The result and the error are those of fn, untouched: what fails in recording is told to
+// EmitterOptions.OnViolation and OnError alone. Only a call that EmitterOptions.Guard forbids
+// does not run (see [Agent.Do]), and has that error. Without an agent in the context fn just
+// runs. It also just runs for a call of this tool that the context carries already
+// ([ContextWithCall]), which somebody else records.
+//
+// Arguments and results that encoding/json cannot write are recorded as the object
+// {"unwritable":"their Go type"}. The functions may be called concurrently if fn may be.
+func WrapTool[In, Out any](toolID string, fn func(context.Context, In) (Out, error)) func(context.Context, In) (Out, error) {
+	return func(ctx context.Context, in In) (out Out, err error) {
+		ctx = orBackground(ctx)
+		w := workingOf(ctx)
+		if !w.taken && w.call.ok() && w.call.ToolID == toolID && w.agent.OpenCall(w.call.ID).ok() {
+			w.taken = true
+			return fn(context.WithValue(ctx, workingKey{}, w), in)
+		}
+		if !w.agent.ok() {
+			return fn(ctx, in)
+		}
+		ran := false
+		_, recordErr := w.agent.Do(ctx, &ToolCalled{ToolID: toolID, Arguments: wrapped(in)}, func(ctx context.Context) (JSON, error) {
+			ran = true
+			w := workingOf(ctx)
+			w.taken = true
+			if out, err = fn(context.WithValue(ctx, workingKey{}, w), in); err != nil {
+				return "", err
+			}
+			return wrapped(out), nil
+		})
+		if !ran {
+			err = recordErr
+		}
+		return out, err
+	}
+}
+
+// wrapped returns the JSON text of a tool's arguments or result. A method MarshalJSON that
+// panics must not break the tool.
+func wrapped(v any) (j JSON) {
+	if j, ok := v.(JSON); ok {
+		return j // the emitter mends what is not JSON
+	}
+	failed := true
+	defer func() {
+		if failed {
+			_ = recover()
+			j = JSON(`{"unwritable":` + string(JSONString(fmt.Sprintf("%T", v))) + `}`)
+		}
+	}()
+	j, err := ToJSON(v)
+	failed = err != nil
+	return j
+}

@@ -53,7 +53,7 @@ type Encoder struct {
 
 	accounts map[scope]*account
 	latest   *account // of the latest event
-	untold   bool // the event has a usage_observed before its line
+	untold   bool     // the event has a usage_observed before its line
 
 	ofNode        bool // the agent of the event is its node
 	names         dialect.Names

@@ -16,7 +16,7 @@ import (
 //
 // rapid.seed=0 means a random seed. rapid.steps is the average length of a run.
 var defaults = map[string]string{
-	"rapid.checks":     "1000",
+	"rapid.checks":     "1500",
 	"rapid.steps":      "40",
 	"rapid.seed":       "1",
 	"rapid.nofailfile": "true",

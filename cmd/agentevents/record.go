@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/agentevents/agentevents"
@@ -118,6 +119,9 @@ func (rec *recording) run(in *invocation, l *logReader, r *redactor, argv []stri
 		return err
 	}
 	cmd := osexec.Command(argv[0], argv[1:]...)
+	if _, file := in.stderr.(*os.File); !file { // the program writes there while record does
+		in.stderr = &locked{w: in.stderr}
+	}
 	cmd.Stdin, cmd.Stderr = in.stdin, in.stderr
 	if err := os.MkdirAll(rec.dir, 0o755); err != nil {
 		return err
@@ -266,6 +270,18 @@ func exitStatus(err error) int {
 		return 128 + int(w.Signal())
 	}
 	return exit.ExitCode()
+}
+
+// locked is a writer for several goroutines.
+type locked struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *locked) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(p)
 }
 
 // careless writes what it can: the program whose output it is does not end because nobody

@@ -39,7 +39,7 @@ var (
 			return openharness.NewDecoder(openharness.Options{RunID: "r"})
 		},
 		fill: func(_ int, execution string, members map[string]json.RawMessage) {
-			add(members, "timestamp", 1767366245000)
+			add(members, "timestamp", int64(1767366245000))
 			add(members, "nodeId", "n")
 			add(members, "runId", execution)
 		},

@@ -8,9 +8,9 @@ import (
 	"iter"
 	"sync"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/textdiff"
 	"github.com/agentevents/agentevents/query"
 )
 
@@ -206,7 +206,7 @@ func (m *Mock) missing(id CallID, prompt agentevents.JSON) error {
 	for _, node := range m.fixtures.Nodes() {
 		for i := range m.fixtures[node].Calls {
 			want := m.fixtures[node].Calls[i].Input.asked()
-			score := alike(string(prompt), string(want))
+			score := textdiff.Alike(string(prompt), string(want))
 			if same(prompt, want) {
 				score = 1
 			}
@@ -240,28 +240,6 @@ func compact(j agentevents.JSON) string {
 	return string(text)
 }
 
-// alike returns how much of two texts is the same at their beginnings and ends, from 0 to 1.
-func alike(a, b string) float64 {
-	n := max(len(a), len(b))
-	if n == 0 {
-		return 1
-	}
-	head, tail := common(a, b)
-	return float64(head+tail) / float64(n)
-}
-
-// common returns the lengths of what two texts have in common at their beginnings and ends.
-func common(a, b string) (head, tail int) {
-	n := min(len(a), len(b))
-	for head < n && a[head] == b[head] {
-		head++
-	}
-	for tail < n-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
-		tail++
-	}
-	return head, tail
-}
-
 // differs says where two prompts differ.
 func differs(got, want agentevents.JSON) string {
 	g, w := plain(got), plain(want)
@@ -271,12 +249,8 @@ func differs(got, want agentevents.JSON) string {
 	case g == "":
 		return "is missing"
 	}
-	head, tail := common(g, w)
-	for head > 0 && (head < len(g) && !utf8.RuneStart(g[head]) || head < len(w) && !utf8.RuneStart(w[head])) {
-		head--
-	}
-	return fmt.Sprintf("differs at character %d: %s, recorded as %s",
-		utf8.RuneCountInString(g[:head])+1, excerpt(g, head, tail), excerpt(w, head, tail))
+	character, inGot, inWant := textdiff.Excerpts(g, w)
+	return fmt.Sprintf("differs at character %d: %s, recorded as %s", character, inGot, inWant)
 }
 
 // plain returns the text of a prompt, or the JSON of messages.
@@ -286,24 +260,4 @@ func plain(j agentevents.JSON) string {
 		return text
 	}
 	return compact(j)
-}
-
-// excerpt quotes what of a text differs, cut to some characters, and a few in front of it.
-func excerpt(text string, head, tail int) string {
-	const before, most = 12, 40
-	runes := []rune(text[:head])
-	from := max(0, len(runes)-before)
-	middle := []rune(text[head:max(head, len(text)-tail)])
-	out := string(runes[from:])
-	if from > 0 {
-		out = "…" + out
-	}
-	if len(middle) > most {
-		return fmt.Sprintf("%q", out+string(middle[:most])+"…")
-	}
-	rest := []rune(text[head:])[len(middle):]
-	if len(rest) > before {
-		return fmt.Sprintf("%q", out+string(middle)+string(rest[:before])+"…")
-	}
-	return fmt.Sprintf("%q", out+string(middle)+string(rest))
 }

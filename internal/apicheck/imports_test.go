@@ -54,6 +54,8 @@ var layers = []layer{
 		"every program imports the root, so it needs only google/uuid at run time"},
 	{"adapter/modelhttp", []string{"."},
 		"model calls are recorded in every program that makes them, with the standard library alone"},
+	{"adapter/modelhttp/cassette", []string{".", "internal/jsonwire", "internal/textdiff"},
+		"what is recorded and played is HTTP; only tests need it"},
 	{"capture/...", []string{".", "internal/jsonwire", "github.com/google/uuid"},
 		"readers of foreign streams need the vocabulary and the wire primitives, never each other or a command"},
 	{"dialect", []string{".", "internal/jsonwire"},
@@ -86,7 +88,7 @@ var layers = []layer{
 		"the suite knows only the contract: the test passes the store in"},
 	{"query", []string{"."},
 		"production programs ask agents through it, and need no more than the events"},
-	{"querytest", []string{".", "capture/claude", "dialect/openharness", "internal/jsonwire", "query"},
+	{"querytest", []string{".", "capture/claude", "dialect/openharness", "internal/jsonwire", "internal/textdiff", "query"},
 		"fixtures are of three forms, and only tests need them"},
 	{"tree", []string{"."},
 		"a view of snapshots needs only the root"},
@@ -98,7 +100,7 @@ var layers = []layer{
 }
 
 // testOnly are packages that the tests of every package may import.
-var testOnly = []string{"github.com/stretchr/testify/...", ".", "dialect/...", "capture/...", "eventtest", "hooks", "live", "logfile", "otlpjson", "inbox", "playback", "query", "querytest", "resume", "runstore", "runstore/runstoretest", "tree", "internal/canary", "internal/scale", "internal/secret/corpus", "internal/txtar"}
+var testOnly = []string{"github.com/stretchr/testify/...", ".", "dialect/...", "adapter/...", "capture/...", "eventtest", "hooks", "live", "logfile", "otlpjson", "inbox", "playback", "query", "querytest", "resume", "runstore", "runstore/runstoretest", "tree", "internal/canary", "internal/scale", "internal/secret/corpus", "internal/txtar"}
 
 type listed struct {
 	ImportPath                         string

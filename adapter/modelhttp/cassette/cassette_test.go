@@ -1,0 +1,468 @@
+package cassette_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/require"
+
+	ae "github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/adapter/modelhttp"
+	"github.com/agentevents/agentevents/adapter/modelhttp/cassette"
+	"github.com/agentevents/agentevents/eventtest"
+)
+
+const key = "sk-ant-api03-0123456789abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-AA"
+
+const stream = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\"model\":\"m-1\",\"usage\":{\"input_tokens\":9,\"output_tokens\":1}}}\n\n" +
+	"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"Hi <b>\"}}\n\n" +
+	"event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":4}}\n\n" +
+	"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
+
+// provider answers as its table says, by what the request contains.
+func provider(t *testing.T, answers map[string]http.HandlerFunc) *httptest.Server {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		for part, answer := range answers {
+			if strings.Contains(r.URL.Path+string(text), part) {
+				answer(w, r)
+				return
+			}
+		}
+		http.Error(w, "who are you?", http.StatusNotFound)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func says(contentType, text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", contentType)
+		w.Header().Set("Request-Id", "req_1")
+		w.Header().Set("Retry-After", "60")
+		w.Header().Set("Set-Cookie", "session="+key)
+		fmt.Fprint(w, text)
+	}
+}
+
+// An outcome is what a client sees of an answer.
+type outcome struct {
+	status          int
+	contentType, id string
+	text            string
+	err             string
+}
+
+func ask(ctx context.Context, c http.RoundTripper, url, body string) outcome {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		return outcome{err: err.Error()}
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Authorization", "Bearer "+key)
+	resp, err := (&http.Client{Transport: c}).Do(r)
+	if err != nil {
+		return outcome{err: strings.TrimPrefix(err.Error(), fmt.Sprintf("Post %q: ", url))}
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	o := outcome{status: resp.StatusCode, contentType: resp.Header.Get("Content-Type"), id: resp.Header.Get("Request-Id"), text: string(text)}
+	if err != nil {
+		o.err = err.Error()
+	}
+	return o
+}
+
+// A client sees the same when a cassette is recorded and when it is played.
+func TestPlaysWhatWasRecorded(t *testing.T) {
+	tries := 0
+	server := provider(t, map[string]http.HandlerFunc{
+		"stream": says("text/event-stream; charset=utf-8", stream),
+		"crlf":   says("text/event-stream", strings.ReplaceAll(stream, "\n", "\r\n")),
+		"lines":  says("application/x-ndjson", "{\"a\":1}\n{\"a\":2}"),
+		"plain":  says("application/json", `{"id":"msg_1","text":"5 < 6"}`),
+		"binary": says("audio/mpeg", "\xff\xfb\x90"),
+		"empty":  func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) },
+		"retry": func(w http.ResponseWriter, r *http.Request) {
+			if tries++; tries == 1 {
+				w.WriteHeader(http.StatusTooManyRequests)
+				return
+			}
+			says("application/json", `{"tries":2}`)(w, r)
+		},
+		"broken": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprint(w, stream[:40])
+			w.(http.Flusher).Flush()
+			panic(http.ErrAbortHandler)
+		},
+		"zipped": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip") // the client's transport unpacks it
+			z := gzip.NewWriter(w)
+			fmt.Fprint(z, `{"zipped":true}`)
+			z.Close()
+		},
+	})
+	file := filepath.Join(t.TempDir(), "new", "tape.json")
+	asked := []string{`{"q":"stream"}`, `{"q":"crlf"}`, `{"q":"lines"}`, `{"q":"plain"}`, `{"q":"binary"}`, `{"q":"empty"}`, `{"q":"retry"}`, `{"q":"retry"}`, `{"q":"broken"}`, `{"q":"zipped"}`, `unknown`, ``}
+	tape := cassette.New(cassette.Options{})
+	var live []outcome
+	for _, body := range asked {
+		live = append(live, ask(t.Context(), tape.Transport(nil), server.URL+"/v1/x?b=1", body))
+	}
+	require.Equal(t, outcome{200, "text/event-stream; charset=utf-8", "req_1", stream, ""}, live[0])
+	require.Equal(t, 429, live[6].status)
+	require.Equal(t, `{"tries":2}`, live[7].text)
+	require.Equal(t, "unexpected EOF", live[8].err)
+	require.NoError(t, tape.Save(file))
+	server.Close()
+
+	tape, err := cassette.Load(file, cassette.Options{})
+	require.NoError(t, err)
+	require.Len(t, tape.Unused(), len(asked))
+	for i, body := range asked {
+		spaced := strings.ReplaceAll(body, ":", " : ")
+		require.Equal(t, live[i], ask(t.Context(), tape.Transport(nil), "http://elsewhere.invalid/v1/x?b=1", spaced), body)
+	}
+	require.Empty(t, tape.Unused())
+	require.Empty(t, tape.Misses())
+
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NotContains(t, string(text), key, "headers are not kept")
+	require.NotContains(t, string(text), "Retry-After")
+	require.Contains(t, string(text), `"text": "5 < 6"`, "the file can be read")
+}
+
+// Credentials in what is asked and answered are masked in the file, and match nevertheless.
+func TestMasks(t *testing.T) {
+	server := provider(t, map[string]http.HandlerFunc{
+		"deploy": says("application/json", `{"answer":"your key is `+key+`","max_tokens":5}`),
+		"tell":   says("text/event-stream", "data: {\"text\":\"token "+key+"\"}\n\ndata: {\"more\":\"hunter22\"}\n\n"),
+		"gone":   says("text/event-stream", "data: {}\n\n"),
+	})
+	secrets := new(ae.Secrets)
+	require.NoError(t, secrets.Add("hunter22"))
+	o := cassette.Options{Policy: &ae.Policy{Secrets: secrets}, Edit: func(r *cassette.Request) {
+		r.JSON = bytes.ReplaceAll(r.JSON, []byte("Monday"), []byte("DAY"))
+		r.JSON = bytes.ReplaceAll(r.JSON, []byte("Friday"), []byte("DAY"))
+	}}
+	file := filepath.Join(t.TempDir(), "tape.json")
+	tape := cassette.New(o)
+	first := `{"day":"Monday","prompt":"deploy with ` + key + `","max_tokens":64,"password":"hunter22"}`
+	url := "/v1/x?key=" + key + "&alt=sse"
+	ask(t.Context(), tape.Transport(nil), server.URL+url, first)
+	ask(t.Context(), tape.Transport(nil), server.URL+url, `{"prompt":"tell"}`)
+	require.NoError(t, tape.Save(file))
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	for _, secret := range []string{key, key[:20], "hunter22", "Monday"} {
+		require.NotContains(t, string(text), secret)
+	}
+	require.Contains(t, string(text), `"max_tokens": 64`)
+
+	tape, err = cassette.Load(file, o)
+	require.NoError(t, err)
+	got := ask(t.Context(), tape.Transport(nil), "http://elsewhere.invalid"+url, strings.ReplaceAll(first, "Monday", "Friday"))
+	require.Equal(t, 200, got.status, got.err)
+	require.Contains(t, got.text, "REDACTED")
+	require.NotContains(t, ask(t.Context(), tape.Transport(nil), "http://x"+url, `{"prompt":"hunter22"}`).err, "hunter22", "an error is printed")
+}
+
+// A packed answer that nobody can look into is not recorded: its credentials could not be masked.
+func TestPacked(t *testing.T) {
+	packed := func(encoding, text string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", encoding)
+			_, _ = io.WriteString(w, text)
+		}
+	}
+	var zipped bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	fmt.Fprint(z, `{"text":"`+key+`"}`)
+	require.NoError(t, z.Close())
+	server := provider(t, map[string]http.HandlerFunc{"gzip": packed("gzip", zipped.String()), "br": packed("br", "\x0b\x02")})
+	for name, want := range map[string]string{"gzip": "", "br": `cassette: FILE: call 1, POST /br: the answer is encoded as "br", which cannot be masked`} {
+		file := filepath.Join(t.TempDir(), "tape.json")
+		tape := cassette.New(cassette.Options{})
+		got := ask(t.Context(), tape.Transport(&http.Transport{DisableCompression: true}), server.URL+"/"+name, "")
+		require.Empty(t, got.err)
+		err := tape.Save(file)
+		if want != "" {
+			require.EqualError(t, err, strings.ReplaceAll(want, "FILE", file))
+			continue
+		}
+		require.NoError(t, err)
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Contains(t, string(text), "REDACTED")
+	}
+}
+
+func TestMiss(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "tape.json")
+	require.NoError(t, os.WriteFile(file, []byte(`{"calls":[
+		{"request":{"method":"POST","url":"/v1/messages","json":{"model":"m","temperature":0.2,"messages":[{"role":"user","content":"What is the weather in Paris?"}]}},"answer":{"status":200}},
+		{"request":{"method":"POST","url":"/v1/messages","json":{"model":"m","messages":[{"role":"user","content":"Good night"}],"n":9007199254740993}},"answer":{"status":200}},
+		{"request":{"method":"POST","url":"/v1/embeddings","text":["plain\n","text"]},"answer":{"status":200}}]}`), 0o666))
+	for _, c := range []struct {
+		name, url, body string
+		after           []string
+		want            string
+	}{
+		{"values", "/v1/messages", `{"model":"m2","messages":[{"role":"user","content":"What is the weather in Rome?"},{"role":"user"}]}`, nil,
+			`cassette: FILE has no answer for POST /v1/messages; the nearest is call 1: ` +
+				`/messages/0/content differs at character 24: asked "… weather in Rome?", recorded "… weather in Paris?"; ` +
+				`/messages/1 is not recorded: {"role":"user"}; ` +
+				`/model differs at character 2: asked "m2", recorded "m"; ` +
+				`/temperature is not asked, recorded 0.2`},
+		{"a big number", "/v1/messages", `{"model":"m","messages":[{"role":"user","content":"Good night"}],"n":9007199254740992}`, nil,
+			`cassette: FILE has no answer for POST /v1/messages; the nearest is call 2: /n differs: asked 9007199254740992, recorded 9007199254740993`},
+		{"again", "/v1/messages", `{"model":"m","messages":[{"role":"user","content":"Good night"}],"n":9007199254740993}`,
+			[]string{`{"model":"m","messages":[{"role":"user","content":"Good night"}],"n":9007199254740993}`},
+			`cassette: FILE has no answer for POST /v1/messages: call 2 is the same, and was played before`},
+		{"another path", "/v2/embeddings", `plain` + "\n" + `text`, nil,
+			`cassette: FILE has no answer for POST /v2/embeddings; the nearest is call 3: url differs at character 3: asked "/v2/embeddings", recorded "/v1/embeddings"`},
+		{"another form", "/v1/embeddings", `[1]`, nil,
+			`cassette: FILE has no answer for POST /v1/embeddings; the nearest is call 3: body differs: asked [1], recorded "plain\ntext"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tape, err := cassette.Load(file, cassette.Options{})
+			require.NoError(t, err)
+			for _, body := range c.after {
+				require.Equal(t, 200, ask(t.Context(), tape.Transport(nil), "http://x"+c.url, body).status)
+			}
+			for range 3 { // as an SDK does
+				r := httptest.NewRequest(http.MethodPost, c.url, strings.NewReader(c.body))
+				resp, err := tape.Middleware(r, nil)
+				require.Nil(t, resp)
+				var miss *cassette.MissError
+				require.ErrorAs(t, err, &miss)
+				require.Equal(t, strings.ReplaceAll(c.want, "FILE", file), err.Error())
+			}
+			require.Len(t, tape.Misses(), 1)
+		})
+	}
+	require.NoError(t, os.WriteFile(file, []byte(`{"calls":[]}`), 0o666))
+	tape, err := cassette.Load(file, cassette.Options{})
+	require.NoError(t, err)
+	_, err = tape.Middleware(httptest.NewRequest(http.MethodGet, "/v1/models", nil), nil)
+	require.EqualError(t, err, "cassette: "+file+" has no answer for GET /v1/models: there are no calls at all")
+}
+
+// What the client cuts off is cut off when it is played.
+func TestCut(t *testing.T) {
+	release := make(chan struct{})
+	server := provider(t, map[string]http.HandlerFunc{
+		"hang": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, "data: 1\n\n")
+			w.(http.Flusher).Flush()
+			select {
+			case <-release:
+			case <-r.Context().Done():
+			}
+		},
+		"never": func(_ http.ResponseWriter, r *http.Request) {
+			select {
+			case <-release:
+			case <-r.Context().Done():
+			}
+		},
+	})
+	defer close(release)
+	// client reads a piece, cancels or closes, and returns how its next read fails.
+	client := func(tape *cassette.Cassette, path string, cancels bool) error {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+path, nil)
+		require.NoError(t, err)
+		if path == "/never" {
+			go cancel()
+		}
+		resp, err := tape.Transport(nil).RoundTrip(r)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		piece := make([]byte, 100)
+		n, err := resp.Body.Read(piece)
+		require.NoError(t, err)
+		require.Equal(t, "data: 1\n\n", string(piece[:n]))
+		if !cancels {
+			return nil
+		}
+		go cancel()
+		_, err = resp.Body.Read(piece)
+		return err
+	}
+	file := filepath.Join(t.TempDir(), "tape.json")
+	tape := cassette.New(cassette.Options{})
+	require.ErrorIs(t, client(tape, "/hang", true), context.Canceled)
+	require.ErrorIs(t, client(tape, "/never", true), context.Canceled)
+	require.NoError(t, client(tape, "/hang", false))
+	require.NoError(t, tape.Save(file))
+
+	tape, err := cassette.Load(file, cassette.Options{})
+	require.NoError(t, err)
+	require.ErrorIs(t, client(tape, "/hang", true), context.Canceled)
+	require.ErrorIs(t, client(tape, "/never", true), context.Canceled)
+	got := ask(t.Context(), tape.Transport(nil), server.URL+"/hang", "")
+	require.Equal(t, "data: 1\n\n", got.text)
+	require.Equal(t, "cassette: the recorded answer ends here, where its client closed it", got.err)
+}
+
+// The model calls of a played cassette are recorded as those of the provider were.
+func TestModelCalls(t *testing.T) {
+	server := provider(t, map[string]http.HandlerFunc{"stream": says("text/event-stream", stream)})
+	record := func(t *testing.T, tape *cassette.Cassette) []string {
+		em, rec := eventtest.RecordWith(t, ae.EmitterOptions{Lifecycle: ae.LifecycleDerived})
+		run, err := em.Run("r")
+		require.NoError(t, err)
+		a := run.Agent("a")
+		require.NoError(t, a.Emit(t.Context(), &ae.AgentStarted{}))
+		ctx := ae.ContextWithAgent(t.Context(), a)
+		got := ask(ctx, new(modelhttp.Recorder).Transport(tape.Transport(nil)), server.URL+"/v1/messages", `{"model":"m","q":"stream"}`)
+		require.Equal(t, stream, got.text)
+		var lines []string
+		for _, ev := range rec.Events() {
+			text, err := ev.MarshalJSON()
+			require.NoError(t, err)
+			lines = append(lines, string(text))
+		}
+		return lines
+	}
+	file := filepath.Join(t.TempDir(), "tape.json")
+	var live []string
+	t.Run("record", func(t *testing.T) {
+		live = record(t, cassette.Open(t, file, cassette.Options{Record: true}))
+	})
+	server.CloseClientConnections()
+	t.Run("play", func(t *testing.T) {
+		require.Equal(t, live, record(t, cassette.Open(t, file, cassette.Options{})))
+	})
+	require.Len(t, live, 3)
+	require.Contains(t, live[2], `"inputTokens":9,"outputTokens":4`)
+}
+
+func TestConcurrent(t *testing.T) {
+	server := provider(t, map[string]http.HandlerFunc{"q": func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, r.URL.Query().Get("n"))
+	}})
+	file := filepath.Join(t.TempDir(), "tape.json")
+	all := func(tape *cassette.Cassette) {
+		var wg sync.WaitGroup
+		for i := range 32 {
+			wg.Go(func() {
+				got := ask(t.Context(), tape.Transport(nil), fmt.Sprintf("%s/q?n=%d", server.URL, i), "same")
+				if got.text != fmt.Sprint(i) {
+					t.Errorf("%d: %+v", i, got)
+				}
+			})
+		}
+		wg.Wait()
+	}
+	tape := cassette.New(cassette.Options{})
+	all(tape)
+	require.NoError(t, tape.Save(file))
+	tape, err := cassette.Load(file, cassette.Options{})
+	require.NoError(t, err)
+	all(tape)
+}
+
+// A request whose body cannot be read is not sent.
+func TestBrokenRequest(t *testing.T) {
+	broken := errors.New("the disk is gone")
+	tape := cassette.New(cassette.Options{})
+	r := httptest.NewRequest(http.MethodPost, "/", iotest.ErrReader(broken))
+	_, err := tape.Middleware(r, func(*http.Request) (*http.Response, error) {
+		t.Error("it is sent")
+		return nil, nil
+	})
+	require.ErrorIs(t, err, broken)
+}
+
+func TestLoad(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"no JSON":   {`calls`, "cassette: FILE: invalid character 'c' looking for beginning of value"},
+		"unknown":   {`{"calls":[],"tape":1}`, `cassette: FILE: json: unknown field "tape"`},
+		"no method": {`{"calls":[{"request":{},"answer":{"status":200}}]}`, "cassette: FILE: call 1 has no method, or neither status, error nor cut"},
+		"no answer": {`{"calls":[{"request":{"method":"GET","url":"/"},"answer":{}}]}`, "cassette: FILE: call 1 has no method, or neither status, error nor cut"},
+		"null":      {`{"calls":[null]}`, "cassette: FILE: call 1 has no method, or neither status, error nor cut"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "tape.json")
+			require.NoError(t, os.WriteFile(file, []byte(c.text), 0o666))
+			_, err := cassette.Load(file, cassette.Options{})
+			require.EqualError(t, err, strings.ReplaceAll(c.want, "FILE", file))
+		})
+	}
+	_, err := cassette.Load("none.json", cassette.Options{})
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// A test is a testing.TB that keeps what it is told.
+type test struct {
+	testing.TB
+	failed  bool
+	said    []string
+	cleanup []func()
+}
+
+func (t *test) Helper()          {}
+func (t *test) Cleanup(f func()) { t.cleanup = append(t.cleanup, f) }
+func (t *test) Failed() bool     { return t.failed }
+func (t *test) Error(args ...any) {
+	t.failed, t.said = true, append(t.said, fmt.Sprint(args...))
+}
+func (t *test) Errorf(format string, args ...any) { t.Error(fmt.Sprintf(format, args...)) }
+func (t *test) Logf(format string, args ...any) {
+	t.said = append(t.said, fmt.Sprintf(format, args...))
+}
+func (t *test) end() []string {
+	for _, f := range t.cleanup {
+		f()
+	}
+	return t.said
+}
+
+func TestOpen(t *testing.T) {
+	server := provider(t, map[string]http.HandlerFunc{"q": says("text/plain", "yes")})
+	file := filepath.Join(t.TempDir(), "tape.json")
+
+	failing := &test{failed: true}
+	cassette.Open(failing, file, cassette.Options{Record: true})
+	require.Equal(t, []string{"cassette: " + file + " is not written, as the test failed"}, failing.end())
+	require.NoFileExists(t, file)
+
+	recording := &test{}
+	tape := cassette.Open(recording, file, cassette.Options{Record: true})
+	ask(t.Context(), tape.Transport(nil), server.URL+"/q", "1")
+	ask(t.Context(), tape.Transport(nil), server.URL+"/q", "2")
+	require.Empty(t, recording.end())
+
+	playing := &test{}
+	tape = cassette.Open(playing, file, cassette.Options{})
+	require.Equal(t, "yes", ask(t.Context(), tape.Transport(nil), server.URL+"/q", "2").text)
+	require.Equal(t, []string{"cassette: " + file + ": call 1 was not made: POST /q"}, playing.end())
+
+	missing := &test{}
+	tape = cassette.Open(missing, file, cassette.Options{})
+	ask(t.Context(), tape.Transport(nil), server.URL+"/q", "3")
+	require.Equal(t, []string{"cassette: " + file + ` has no answer for POST /q; the nearest is call 1: body differs: asked 3, recorded 1`}, missing.end())
+}

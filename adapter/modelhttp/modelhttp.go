@@ -57,10 +57,11 @@ const (
 //
 // The call ends with the last event of a stream, or with the body. A body that the client
 // closes before that has failed with code "cancelled", and its usage is what had been
-// reported; one that it neither reads to its end nor closes leaves the call open. Of an error
-// of the provider are recorded the status as code ("429") and its message, which
-// [agentevents.Policy] redacts. Of the headers only the provider's id of the request is
-// recorded, and of the URL the provider.
+// reported. An answer that comes after the end of its context is given up by the client, and
+// has failed so, too. A body that the client neither reads to its end nor closes leaves the
+// call open. Of an error of the provider are recorded the status as code ("429") and its
+// message, which [agentevents.Policy] redacts. Of the headers only the provider's id of the
+// request is recorded, and of the URL the provider.
 //
 // The SDKs send every attempt through the middleware, with its number in the header
 // X-Stainless-Retry-Count: an attempt names the one before it, which had the same body. The
@@ -269,6 +270,9 @@ func (x *exchange) answered(resp *http.Response, err error) {
 		return
 	}
 	resp.Body = &body{resp.Body, x}
+	if err := x.ctx.Err(); err != nil { // the SDKs give up the answer, and do not close it
+		x.end(err)
+	}
 }
 
 // A body hands on the bytes of the answer, and what they say to the exchange.

@@ -184,6 +184,10 @@ func post(ctx context.Context, rt http.RoundTripper, url string) (*http.Response
 	return (&http.Client{Transport: rt}).Do(r)
 }
 
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
 func TestFormats(t *testing.T) {
 	for _, f := range formats {
 		for _, n := range []int{1, 7, 64, 1 << 20} {
@@ -356,8 +360,18 @@ func TestClientCloses(t *testing.T) {
 	_, err = post(ctx, m.Transport(nil), s.URL+"/v1/chat/completions")
 	require.ErrorIs(t, err, context.Canceled)
 
+	// A client that is cancelled as the answer comes does not look at it.
+	ctx, cancel = context.WithCancel(context.WithoutCancel(ctx))
+	resp, err = post(ctx, m.Transport(roundTripper(func(r *http.Request) (*http.Response, error) {
+		resp, err := http.DefaultTransport.RoundTrip(r)
+		cancel()
+		return resp, err
+	})), s.URL+"/v1/chat/completions")
+	require.NoError(t, err)
+	defer resp.Body.Close()
+
 	_, returned := modelCalls(rec)
-	require.Len(t, returned, 3)
+	require.Len(t, returned, 4)
 	for _, p := range returned {
 		require.Equal(t, "cancelled", p.Error.V.Code)
 	}

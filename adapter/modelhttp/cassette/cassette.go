@@ -25,8 +25,8 @@
 // A file is JSON, to be read and changed by people. Credentials are masked in URLs, bodies and
 // errors as [agentevents.Policy] says; one that a stream cuts in pieces is not found. Of
 // the headers only the answer's type, the provider's id of the request and X-Should-Retry are
-// kept: no client waits because a recorded answer said Retry-After. A stream is kept, and
-// played, event by event, and other text line by line.
+// kept. A stream is kept, and played, event by event, and other text line by line. Nothing
+// waits: what is played comes at once, and an error says Retry-After-Ms: 0.
 package cassette
 
 import (
@@ -282,7 +282,19 @@ func (c *Cassette) Middleware(r *http.Request, next func(*http.Request) (*http.R
 	if resp.Request == sent {
 		resp.Request = r
 	}
-	resp.Body = &recording{from: resp.Body, c: c, call: call, ctx: r.Context(), status: resp.StatusCode, header: resp.Header.Clone()}
+	whole := &recording{from: resp.Body, c: c, call: call, ctx: r.Context(), answer: Answer{Status: resp.StatusCode}, encoding: resp.Header.Get("Content-Encoding")}
+	for _, name := range kept {
+		if value := resp.Header.Get(name); value != "" {
+			if whole.answer.Header == nil {
+				whole.answer.Header = map[string]string{}
+			}
+			whole.answer.Header[name] = value
+		}
+	}
+	begun := whole.answer
+	begun.Cut = cutClosed // unless more is read
+	c.answered(call, begun, nil)
+	resp.Body = whole
 	return resp, nil
 }
 
@@ -305,12 +317,12 @@ func (c *Cassette) answered(call *call, a Answer, failed error) {
 
 // A recording hands on the bytes of an answer, and keeps them.
 type recording struct {
-	from   io.ReadCloser
-	c      *Cassette
-	call   *call
-	ctx    context.Context
-	status int
-	header http.Header
+	from     io.ReadCloser
+	c        *Cassette
+	call     *call
+	ctx      context.Context
+	answer   Answer // as far as it is known
+	encoding string
 
 	mu    sync.Mutex // a client may close while it reads
 	text  []byte
@@ -325,16 +337,16 @@ func (r *recording) Read(p []byte) (int, error) {
 	switch err {
 	case nil:
 	case io.EOF:
-		r.end(Answer{})
+		r.end("", nil)
 	default:
-		r.end(Answer{}.failed(r.ctx, err))
+		r.end("", err)
 	}
 	return n, err
 }
 
 func (r *recording) Close() error {
 	err := r.from.Close()
-	r.end(Answer{Cut: cutClosed}.failed(r.ctx, nil))
+	r.end(cutClosed, nil)
 	return err
 }
 
@@ -342,24 +354,20 @@ func (r *recording) Close() error {
 var kept = []string{"Content-Type", "Request-Id", "X-Request-Id", "X-Should-Retry"}
 
 // end records the answer, once.
-func (r *recording) end(a Answer) {
+func (r *recording) end(cut string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {
 		return
 	}
 	r.ended = true
-	a.Status = r.status
-	for _, name := range kept {
-		if value := r.header.Get(name); value != "" {
-			if a.Header == nil {
-				a.Header = map[string]string{}
-			}
-			a.Header[name] = value
-		}
+	a := r.answer
+	a.Cut = cut
+	if cut != "" || err != nil {
+		a = a.failed(r.ctx, err)
 	}
-	text, err := unpacked(r.text, r.header.Get("Content-Encoding"))
-	a.Body = bodyOf(text, r.header.Get("Content-Type"))
+	text, err := unpacked(r.text, r.encoding)
+	a.Body = bodyOf(text, a.Header["Content-Type"])
 	r.c.answered(r.call, a, err)
 }
 

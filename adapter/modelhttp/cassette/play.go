@@ -77,6 +77,9 @@ func (c *Cassette) play(r *http.Request, asked Request) (*http.Response, error) 
 	for name, value := range a.Header {
 		resp.Header.Set(name, value)
 	}
+	if a.Status >= http.StatusBadRequest {
+		resp.Header.Set("Retry-After-Ms", "0") // the SDKs know it
+	}
 	return resp, nil
 }
 

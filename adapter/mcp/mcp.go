@@ -1,13 +1,14 @@
-// Package mcp records what clients and servers of the Go SDK of MCP do, as acts of the agent
-// that the context carries ([agentevents.ContextWithAgent]). A client:
+// Package mcp records what clients and servers of the Go SDK of the Model Context Protocol do,
+// as acts of the agent that the context carries ([agentevents.ContextWithAgent]). A client:
 //
 //	client := mcp.NewClient(info, aemcp.Handlers(mcp.ClientOptions{ElicitationHandler: ask}))
 //	client.AddSendingMiddleware(aemcp.Record)
+//	client.AddReceivingMiddleware(aemcp.Record)
 //	…
 //	result, err := session.CallTool(agentevents.ContextWithAgent(ctx, agent), params)
 //
-// A server, with an agent in a run of its own for the process (for a session or a user over
-// HTTP, where the contexts are those of the HTTP requests):
+// A server has a run of its own, with an agent for the process, as here, or one for each user
+// or session: what HTTP brings is handled in the context of the HTTP request.
 //
 //	server.AddReceivingMiddleware(aemcp.Record)
 //	server.AddSendingMiddleware(aemcp.Record)
@@ -20,14 +21,33 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/agentevents/agentevents"
 )
 
-// Record is a middleware of clients and servers, for sending and receiving. Recorded are
-// tools/call, elicitation/create, sampling/createMessage and notifications/progress.
+//lint:file-ignore SA1019 sampling is deprecated, and used
+
+// Record is a middleware, for sending and receiving, of clients and servers. It changes nothing
+// of what is asked and answered. What fails in recording is told to EmitterOptions.OnViolation
+// and OnError alone; only a call that EmitterOptions.Guard forbids is not made, and has that
+// error. Without an agent in the context nothing is recorded. It may be called concurrently.
+//
+//   - tools/call is a tool call: it fails with its error, or with what a result says that is
+//     one. If the context carries an open call of the tool, whoever made that records it.
+//   - elicitation/create is a clarification. Its answer is the content, or else the action.
+//   - sampling/createMessage is a model call, unless the context carries one. Handlers have it
+//     in their context, so that package modelhttp adds the usage.
+//   - notifications/progress is an [agentevents.SpanRecorded] with the progress token as name,
+//     which the call has in its attributes.
+//
+// Under protocol 2026-07-28 a server asks with the result of a call, and is called again with
+// the answers. The client does so behind its middleware: [Handlers] records what it is asked.
+// For the server these are two calls. Under older protocols the server's question has the
+// values of the context of Connect, which therefore must carry the agent, and names no call.
 func Record(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		h := func(ctx context.Context, req mcp.Request) (mcp.Result, error) { return next(ctx, method, req) }
@@ -35,7 +55,7 @@ func Record(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// Handlers returns the options with handlers that record what the server asks the client.
+// Handlers returns the options with handlers that record, as [Record] does, what the server asks.
 func Handlers(o mcp.ClientOptions) *mcp.ClientOptions {
 	o.ElicitationHandler = handler(elicited, o.ElicitationHandler)
 	o.CreateMessageHandler = handler(sampled, o.CreateMessageHandler)
@@ -44,7 +64,7 @@ func Handlers(o mcp.ClientOptions) *mcp.ClientOptions {
 }
 
 // A recorder calls next, and records that. It returns an error if next must not be called.
-type recorder func(ctx context.Context, a *agentevents.Agent, params mcp.Params, next next) error
+type recorder func(ctx context.Context, a *agentevents.Agent, req mcp.Request, next next) error
 
 type next func(context.Context) (mcp.Result, error)
 
@@ -65,7 +85,7 @@ func handler[Q mcp.Request, R mcp.Result](record recorder, h func(context.Contex
 		if a.Run() == nil {
 			return h(ctx, req)
 		}
-		refused := record(ctx, a, req.GetParams(), func(ctx context.Context) (mcp.Result, error) {
+		refused := record(ctx, a, req, func(ctx context.Context) (mcp.Result, error) {
 			res, err = h(ctx, req)
 			return res, err
 		})
@@ -73,20 +93,23 @@ func handler[Q mcp.Request, R mcp.Result](record recorder, h func(context.Contex
 	}
 }
 
-func called(ctx context.Context, a *agentevents.Agent, params mcp.Params, next next) error {
+func called(ctx context.Context, a *agentevents.Agent, req mcp.Request, next next) error {
 	p := &agentevents.ToolCalled{Transport: agentevents.TransportMCP}
-	switch params := params.(type) {
+	switch params := req.GetParams().(type) {
 	case *mcp.CallToolParams:
 		p.ToolID, p.Arguments = params.Name, toJSON(params.Arguments)
 	case *mcp.CallToolParamsRaw:
 		p.ToolID, p.Arguments = params.Name, agentevents.JSON(params.Arguments)
 	}
-	if meta := params.GetMeta(); len(meta) > 0 {
-		p.Attributes = toJSON(meta)
+	if r, ok := req.GetParams().(mcp.RequestParams); ok && r.GetProgressToken() != nil {
+		p.Attributes = toJSON(map[string]string{"progress": fmt.Sprint(r.GetProgressToken())})
+	}
+	if r, ok := req.(*mcp.CallToolRequest); ok && r.ClientInfo() != nil {
+		p.Principal = r.ClientInfo().Name
 	}
 	outer := agentevents.CallFromContext(ctx)
 	if p.ToolID == "" || outer.Recorded() && outer.ToolID == p.ToolID && a.OpenCall(outer.ID).Recorded() {
-		_, _ = next(ctx) // without a name, or recorded by who has made the call
+		_, _ = next(ctx) // a call without a name cannot be recorded; the outer one is
 		return nil
 	}
 	ran := false
@@ -94,7 +117,7 @@ func called(ctx context.Context, a *agentevents.Agent, params mcp.Params, next n
 		ran = true
 		res, err := next(ctx)
 		if r, _ := res.(*mcp.CallToolResult); err == nil && r != nil && r.IsError {
-			err = &agentevents.ToolError{Result: toJSON(r), Err: errorOf(r)}
+			err = failure(r)
 		}
 		return toJSON(res), err
 	})
@@ -104,23 +127,24 @@ func called(ctx context.Context, a *agentevents.Agent, params mcp.Params, next n
 	return err
 }
 
-// errorOf returns what the tool says of its failure.
-func errorOf(r *mcp.CallToolResult) error {
+// failure returns what a tool says of its failure: on the server it is the handler's error.
+func failure(r *mcp.CallToolResult) error {
+	err := r.GetError()
 	for _, c := range r.Content {
-		if c, ok := c.(*mcp.TextContent); ok {
-			return errors.New(c.Text)
+		if text, ok := c.(*mcp.TextContent); ok && err == nil {
+			err = errors.New(text.Text)
 		}
 	}
-	return r.GetError()
+	return &agentevents.ToolError{Result: toJSON(r), Err: err}
 }
 
-func elicited(ctx context.Context, a *agentevents.Agent, params mcp.Params, next next) error {
-	p, _ := params.(*mcp.ElicitParams)
+func elicited(ctx context.Context, a *agentevents.Agent, req mcp.Request, next next) error {
+	p, _ := req.GetParams().(*mcp.ElicitParams)
 	if p == nil || ctx.Value(p) != nil {
 		_, _ = next(ctx)
 		return nil
 	}
-	q := agentevents.Question{ID: cmp.Or(p.Mode, "form"), Question: p.Message, Schema: toJSON(p.RequestedSchema)}
+	q := agentevents.Question{ID: cmp.Or(p.Mode, "form"), Question: strings.TrimSpace(p.Message + " " + p.URL), Schema: toJSON(p.RequestedSchema)}
 	asked := &agentevents.ClarificationRequested{InterruptID: cmp.Or(p.ElicitationID, rand.Text()[:8]), Questions: []agentevents.Question{q}}
 	if call := agentevents.CallFromContext(ctx); call.Recorded() {
 		asked.CallID = call.ID
@@ -129,18 +153,25 @@ func elicited(ctx context.Context, a *agentevents.Agent, params mcp.Params, next
 	answered := &agentevents.ClarificationResolved{InterruptID: asked.InterruptID}
 	defer func() { _ = a.Emit(ctx, answered) }()
 	res, err := next(context.WithValue(ctx, p, true))
-	if err == nil {
-		answered.Answers = toJSON(map[string]any{q.ID: res})
+	var answer any
+	switch r, _ := res.(*mcp.ElicitResult); {
+	case err != nil:
+		answer = map[string]string{"error": err.Error()}
+	case r != nil && r.Content != nil:
+		answer = r.Content
+	case r != nil:
+		answer = r.Action
 	}
+	answered.Answers = toJSON(map[string]any{q.ID: answer})
 	return nil
 }
 
-func sampled(ctx context.Context, a *agentevents.Agent, params mcp.Params, next next) error {
+func sampled(ctx context.Context, a *agentevents.Agent, req mcp.Request, next next) error {
 	if agentevents.ModelCallFromContext(ctx).Open() {
 		_, _ = next(ctx)
 		return nil
 	}
-	call, _ := a.Model(ctx, &agentevents.ModelCalled{Request: toJSON(params)})
+	call, _ := a.Model(ctx, &agentevents.ModelCalled{Request: toJSON(req.GetParams())})
 	err := errors.New("the handler panicked or ended its goroutine")
 	p := &agentevents.ModelReturned{}
 	defer func() {
@@ -162,8 +193,11 @@ func sampled(ctx context.Context, a *agentevents.Agent, params mcp.Params, next 
 	return nil
 }
 
-func progressed(ctx context.Context, a *agentevents.Agent, params mcp.Params, next next) error {
-	_ = a.Emit(ctx, &agentevents.SpanRecorded{Subject: "tool_call", Phase: "progress", Attributes: toJSON(params)})
+func progressed(ctx context.Context, a *agentevents.Agent, req mcp.Request, next next) error {
+	if p, _ := req.GetParams().(*mcp.ProgressNotificationParams); p != nil {
+		said := toJSON(map[string]any{"progress": p.Progress, "total": p.Total, "message": p.Message})
+		_ = a.Emit(ctx, &agentevents.SpanRecorded{Subject: "tool_call", Phase: "progress", Name: fmt.Sprint(p.ProgressToken), Attributes: said})
+	}
 	_, _ = next(ctx)
 	return nil
 }

@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 sampling is deprecated, and used
+
 package mcp_test
 
 import (
@@ -5,11 +7,16 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -86,38 +93,33 @@ type place struct {
 	City string `json:"city"`
 }
 
-// A meeting is where parallel calls wait for each other: all have begun before any returns,
-// and they return in the order of their cities.
-type meeting struct {
-	all    sync.WaitGroup
-	cities []string
-	turns  map[string]chan struct{}
+// A gate is where parallel calls of a tool wait, so that they begin and return in order.
+type gate struct {
+	began chan string // cities
+	goOn  map[string]chan struct{}
 }
 
-func meet(cities ...string) *meeting {
-	m := &meeting{cities: cities, turns: map[string]chan struct{}{}}
-	m.all.Add(len(cities))
+func newGate(cities ...string) *gate {
+	g := &gate{began: make(chan string), goOn: map[string]chan struct{}{}}
 	for _, c := range cities {
-		m.turns[c] = make(chan struct{})
+		g.goOn[c] = make(chan struct{})
 	}
-	return m
+	return g
 }
 
-// A world is what the scripted server knows.
-type world struct {
-	began chan string   // cities whose weather is asked for
-	go_   chan struct{} // one token for each answer
-}
-
-func newServer(w *world) *mcp.Server {
+func newServer(g *gate) *mcp.Server {
 	s := mcp.NewServer(info, &mcp.ServerOptions{Logger: slog.New(slog.DiscardHandler)})
 	mcp.AddTool(s, &mcp.Tool{Name: "weather"}, func(ctx context.Context, req *mcp.CallToolRequest, in place) (*mcp.CallToolResult, place, error) {
 		if in.City == "Atlantis" {
 			return nil, place{}, errors.New("no such city: Atlantis")
 		}
-		if w != nil {
-			w.began <- in.City
-			<-w.go_
+		if g != nil && g.goOn[in.City] != nil {
+			g.began <- in.City
+			select {
+			case <-g.goOn[in.City]:
+			case <-ctx.Done():
+				return nil, place{}, ctx.Err()
+			}
 		}
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "sunny in " + in.City}}}, in, nil
 	})
@@ -221,23 +223,28 @@ func TestTree(t *testing.T) {
 	for _, protocol := range protocols {
 		t.Run(protocol, func(t *testing.T) {
 			server, client := record(t, "server", agentevents.EmitterOptions{}), record(t, "planner", agentevents.EmitterOptions{})
-			w := &world{began: make(chan string), go_: make(chan struct{})}
-			cs := connect(t, protocol, newServer(w), server, client, answers(), nil)
+			cities := []string{"Paris", "Rome", "Oslo"}
+			g := newGate(cities...)
+			cs := connect(t, protocol, newServer(g), server, client, answers(), nil)
 			ctx := client.context(t)
 
-			var calls sync.WaitGroup
-			for _, city := range []string{"Paris", "Rome", "Oslo"} { // all have begun before the first returns
-				calls.Go(func() {
+			var done []chan struct{}
+			for _, city := range cities { // all have begun before the first returns
+				d := make(chan struct{})
+				done = append(done, d)
+				go func() {
+					defer close(d)
 					res, err := call(ctx, cs, "weather", city)
-					require.NoError(t, err)
-					require.False(t, res.IsError)
-				})
-				require.Equal(t, city, <-w.began)
+					if err != nil || res.IsError {
+						t.Errorf("weather in %s: %v", city, err)
+					}
+				}()
+				require.Equal(t, city, <-g.began)
 			}
-			for range 3 {
-				w.go_ <- struct{}{}
+			for i, city := range cities {
+				close(g.goOn[city])
+				<-done[i]
 			}
-			calls.Wait()
 
 			res, err := call(ctx, cs, "weather", "Atlantis")
 			require.NoError(t, err)
@@ -261,8 +268,441 @@ func TestTree(t *testing.T) {
 			server.end(t)
 			golden(t, "client-"+protocol+".txt", client.tree(t))
 			golden(t, "server-"+protocol+".txt", server.tree(t))
-			client.rec.Golden(t, filepath.Join("testdata", "client-"+protocol+".jsonl"))
 		})
 	}
-	_ = time.Second
+}
+
+// What is in the log of a client and of its server.
+func TestEvents(t *testing.T) {
+	for _, protocol := range protocols {
+		t.Run(protocol, func(t *testing.T) {
+			server, client := record(t, "server", agentevents.EmitterOptions{}), record(t, "planner", agentevents.EmitterOptions{})
+			cs := connect(t, protocol, newServer(nil), server, client, answers(), nil)
+			_, err := call(client.context(t), cs, "weather", "Rome")
+			require.NoError(t, err)
+			_, err = call(client.context(t), cs, "weather", "Atlantis")
+			require.NoError(t, err)
+			_, err = call(client.context(t), cs, "wether", "Rome")
+			require.Error(t, err)
+			_, err = call(client.context(t), cs, "book", "Rome")
+			require.NoError(t, err)
+			_, err = call(client.context(t), cs, "poem", "Rome")
+			require.NoError(t, err)
+			client.end(t)
+			server.end(t)
+
+			for _, l := range []*log{client, server} {
+				calls := eventtest.Payloads[*agentevents.ToolCalled](l.rec.Events())
+				require.Equal(t, agentevents.TransportMCP, calls[0].Transport)
+				require.Equal(t, "weather", calls[0].ToolID)
+				require.JSONEq(t, `{"city":"Rome"}`, string(calls[0].Arguments))
+				returns := eventtest.Payloads[*agentevents.ToolReturned](l.rec.Events())
+				require.Len(t, returns, len(calls))
+				require.Equal(t, agentevents.ToolStatusOK, returns[0].Status)
+				require.Contains(t, returns[0].Result, `"structuredContent":{"city":"Rome"}`)
+				require.Equal(t, agentevents.ToolStatusError, returns[1].Status)
+				require.Equal(t, "no such city: Atlantis", returns[1].Error.V.Message)
+				require.Contains(t, returns[1].Result, `"isError":true`)
+				require.Equal(t, agentevents.ToolStatusError, returns[2].Status)
+				require.Contains(t, returns[2].Error.V.Message, `unknown tool "wether"`)
+				require.Empty(t, returns[2].Result)
+
+				last := calls[len(calls)-1]
+				require.Equal(t, "poem", last.ToolID)
+				require.JSONEq(t, `{"progress":"p1"}`, string(last.Attributes))
+				span := eventtest.Payloads[*agentevents.SpanRecorded](l.rec.Events())[0]
+				require.Equal(t, "tool_call progress p1", span.Subject+" "+span.Phase+" "+span.Name)
+				require.JSONEq(t, `{"progress":1,"total":2,"message":"asking"}`, string(span.Attributes))
+			}
+			require.Empty(t, eventtest.Payloads[*agentevents.ToolCalled](client.rec.Events())[0].Principal)
+			require.Equal(t, "test", eventtest.Payloads[*agentevents.ToolCalled](server.rec.Events())[0].Principal)
+
+			asked := eventtest.Payloads[*agentevents.ClarificationRequested](client.rec.Events())
+			require.Len(t, asked, 1) // once, also where the question passes middleware and handler
+			require.Equal(t, "Which seat to Rome?", asked[0].Questions[0].Question)
+			require.JSONEq(t, `{"type":"object","properties":{"seat":{"type":"string"}}}`, string(asked[0].Questions[0].Schema))
+			resolved := eventtest.Payloads[*agentevents.ClarificationResolved](client.rec.Events())
+			require.Len(t, resolved, 1)
+			require.Equal(t, asked[0].InterruptID, resolved[0].InterruptID)
+			require.JSONEq(t, `{"form":{"seat":"14C"}}`, string(resolved[0].Answers))
+			models := eventtest.Payloads[*agentevents.ModelReturned](client.rec.Events())
+			require.Len(t, models, 1)
+			require.Equal(t, "small-1", models[0].Model)
+			require.Equal(t, []string{"endTurn"}, models[0].FinishReasons)
+			require.EqualValues(t, 9, models[0].Usage.V.InputTokens)
+			require.Contains(t, models[0].Response, "O city")
+			require.Contains(t, eventtest.Payloads[*agentevents.ModelCalled](client.rec.Events())[0].Request, "a poem on Rome")
+			require.EqualValues(t, 9, client.rec.Snapshot("").Usage.Usage.InputTokens)
+
+			// Only the default protocol says for which call the server asks, and only the older
+			// one asks apart from the call.
+			inCall, onServer := protocol == protocols[0], len(eventtest.Payloads[*agentevents.ClarificationRequested](server.rec.Events()))
+			require.Equal(t, inCall, asked[0].CallID != "")
+			require.Equal(t, inCall, onServer == 0)
+			require.Equal(t, inCall, len(eventtest.Payloads[*agentevents.ModelCalled](server.rec.Events())) == 0)
+		})
+	}
+}
+
+// Somebody else records the call: a runtime around the client, and a wrapped tool in the server.
+func TestRecordedOnce(t *testing.T) {
+	server, client := record(t, "server", agentevents.EmitterOptions{}), record(t, "planner", agentevents.EmitterOptions{})
+	s := mcp.NewServer(info, nil)
+	add := agentevents.WrapTool("add", func(_ context.Context, in [2]int) (int, error) { return in[0] + in[1], nil })
+	s.AddTool(&mcp.Tool{Name: "add", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		_, err := add(ctx, [2]int{1, 2})
+		return &mcp.CallToolResult{}, err
+	})
+	cs := connect(t, protocols[0], s, server, client, mcp.ClientOptions{}, nil)
+	use := func(ctx context.Context) (agentevents.JSON, error) {
+		_, err := cs.CallTool(ctx, &mcp.CallToolParams{Name: "add"})
+		return "", err
+	}
+	var closed context.Context
+	_, err := client.agent.Do(client.context(t), &agentevents.ToolCalled{ToolID: "add"}, func(ctx context.Context) (agentevents.JSON, error) {
+		closed = ctx
+		return use(ctx)
+	})
+	require.NoError(t, err)
+	_, err = use(closed) // that call has returned
+	require.NoError(t, err)
+	_, err = client.agent.Do(client.context(t), &agentevents.ToolCalled{ToolID: "sum"}, use) // another tool
+	require.NoError(t, err)
+	client.end(t)
+	server.end(t)
+	calls := func(l *log) (ids []string) {
+		for _, c := range eventtest.Payloads[*agentevents.ToolCalled](l.rec.Events()) {
+			ids = append(ids, c.ToolID+" "+string(c.Transport))
+		}
+		return ids
+	}
+	require.Equal(t, []string{"add ", "add mcp", "sum ", "add mcp"}, calls(client))
+	require.Equal(t, []string{"add mcp", "add mcp", "add mcp"}, calls(server))
+}
+
+func TestCancelledCall(t *testing.T) {
+	for _, protocol := range protocols {
+		t.Run(protocol, func(t *testing.T) {
+			server, client := record(t, "server", agentevents.EmitterOptions{}), record(t, "planner", agentevents.EmitterOptions{})
+			g := newGate("Rome")
+			cs := connect(t, protocol, newServer(g), server, client, answers(), nil)
+			ctx, cancel := context.WithCancel(client.context(t))
+			go func() {
+				<-g.began
+				cancel()
+			}()
+			_, err := call(ctx, cs, "weather", "Rome")
+			require.ErrorIs(t, err, context.Canceled)
+			client.end(t)
+			require.Eventually(t, func() bool {
+				return len(eventtest.Payloads[*agentevents.ToolReturned](server.rec.Events())) == 1
+			}, 10*time.Second, time.Millisecond)
+			server.end(t)
+			for _, l := range []*log{client, server} {
+				returned := eventtest.Payloads[*agentevents.ToolReturned](l.rec.Events())
+				require.Len(t, returned, 1)
+				require.Equal(t, agentevents.ToolStatusCancelled, returned[0].Status)
+			}
+		})
+	}
+}
+
+// The server is a process that dies in the middle of a call.
+func TestCrash(t *testing.T) {
+	for _, protocol := range protocols {
+		t.Run(protocol, func(t *testing.T) {
+			client := record(t, "planner", agentevents.EmitterOptions{})
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = append(os.Environ(), "MCP_TEST_SERVER=1")
+			c := mcp.NewClient(info, nil)
+			c.AddSendingMiddleware(aemcp.Record)
+			cs, err := c.Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, &mcp.ClientSessionOptions{ProtocolVersion: protocol})
+			require.NoError(t, err)
+			res, err := call(client.context(t), cs, "weather", "Rome")
+			require.NoError(t, err)
+			require.False(t, res.IsError)
+			_, err = call(client.context(t), cs, "die", "Rome")
+			require.Error(t, err)
+			_, err = call(client.context(t), cs, "weather", "Oslo") // nobody is there any more
+			require.Error(t, err)
+			_ = cs.Close()
+			client.end(t)
+			golden(t, "crash.txt", client.tree(t))
+		})
+	}
+}
+
+func TestMain(m *testing.M) {
+	if os.Getenv("MCP_TEST_SERVER") == "" {
+		os.Exit(m.Run())
+	}
+	s := newServer(nil)
+	mcp.AddTool(s, &mcp.Tool{Name: "die"}, func(context.Context, *mcp.CallToolRequest, place) (*mcp.CallToolResult, any, error) {
+		if p, err := os.FindProcess(os.Getpid()); err == nil {
+			_ = p.Kill()
+		}
+		select {}
+	})
+	if err := s.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
+		os.Exit(1)
+	}
+}
+
+// What recording does not change: the bytes that the client sends and gets, and what it is told.
+func TestRecordingChangesNothing(t *testing.T) {
+	talk := func(t *testing.T, protocol string, server, client *log) string {
+		var wire safeBuilder
+		cs := connect(t, protocol, newServer(nil), server, client, answers(), &wire)
+		ctx := t.Context()
+		if client != nil {
+			ctx = client.context(t)
+		}
+		var told strings.Builder
+		for _, c := range [][2]string{{"weather", "Rome"}, {"weather", "Atlantis"}, {"wether", "Rome"}, {"book", "Rome"}, {"book", "Oslo"}, {"book", "Bern"}, {"poem", "Rome"}, {"", "Rome"}} {
+			res, err := call(ctx, cs, c[0], c[1])
+			text, _ := json.Marshal(res)
+			fmt.Fprintln(&told, string(text), err)
+		}
+		lines := strings.SplitAfter(wire.String(), "\n")
+		slices.SortStableFunc(lines, func(a, b string) int { return strings.Compare(a[:min(4, len(a))], b[:min(4, len(b))]) })
+		return told.String() + strings.Join(lines, "") // what was read, and what was written
+	}
+	broken := func(t *testing.T, sink agentevents.Sink) *log {
+		em, err := agentevents.NewEmitter(agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleDerived, Sinks: []agentevents.Sink{sink}})
+		require.NoError(t, err)
+		run, err := em.Run("r")
+		require.NoError(t, err)
+		l := &log{run: run, agent: run.Agent("a")}
+		_ = l.agent.Emit(t.Context(), &agentevents.AgentStarted{})
+		return l
+	}
+	for _, protocol := range protocols {
+		t.Run(protocol, func(t *testing.T) {
+			want := talk(t, protocol, nil, nil)
+			require.Contains(t, want, "booked 14C")
+			for name, make := range map[string]func(t *testing.T) *log{
+				"recorded":       func(t *testing.T) *log { return record(t, "r", agentevents.EmitterOptions{}) },
+				"failing sink":   func(t *testing.T) *log { return broken(t, sink(func() error { return errors.New("full") })) },
+				"panicking sink": func(t *testing.T) *log { return broken(t, sink(func() error { panic("no") })) },
+				"closed emitter": func(t *testing.T) *log {
+					l := broken(t, sink(func() error { return nil }))
+					require.NoError(t, l.run.Close())
+					return l
+				},
+				"nil emitter": func(t *testing.T) *log {
+					var em *agentevents.Emitter
+					run, err := em.Run("r")
+					require.Error(t, err)
+					return &log{run: run, agent: run.Agent("a")}
+				},
+				"zero agent": func(t *testing.T) *log { return &log{agent: new(agentevents.Agent)} },
+				"agent that never started": func(t *testing.T) *log {
+					l := broken(t, sink(func() error { return nil }))
+					l.agent = l.run.Agent("b")
+					return l
+				},
+			} {
+				t.Run(name, func(t *testing.T) { require.True(t, want == talk(t, protocol, make(t), make(t))) })
+			}
+		})
+	}
+}
+
+type sink func() error
+
+func (s sink) WriteEvent(context.Context, agentevents.Event) error { return s() }
+
+// A safeBuilder may be written to concurrently.
+type safeBuilder struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (b *safeBuilder) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *safeBuilder) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// A guard that forbids a tool stops it on both sides.
+func TestGuard(t *testing.T) {
+	forbidden := &agentevents.RuleError{Rule: "tool-allowed", Detail: "no weather"}
+	guard := agentevents.EmitterOptions{
+		OnViolation: func(*agentevents.RuleError) {},
+		Guard: func(ev agentevents.Event) *agentevents.RuleError {
+			if p, ok := ev.Payload.(*agentevents.ToolCalled); ok && p.ToolID == "weather" {
+				return forbidden
+			}
+			return nil
+		},
+	}
+	g := newGate("Rome") // the tool would wait
+	client := record(t, "planner", guard)
+	cs := connect(t, protocols[0], newServer(g), nil, client, answers(), nil)
+	_, err := call(client.context(t), cs, "weather", "Rome")
+	require.ErrorAs(t, err, new(*agentevents.RuleError))
+	server := record(t, "server", guard)
+	cs = connect(t, protocols[0], newServer(g), server, nil, answers(), nil)
+	_, err = call(t.Context(), cs, "weather", "Rome")
+	require.ErrorContains(t, err, "tool-allowed")
+}
+
+// What panics goes on, and what was open is closed.
+func TestPanics(t *testing.T) {
+	l := record(t, "planner", agentevents.EmitterOptions{})
+	for method, req := range map[string]mcp.Request{
+		"tools/call":             &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "add"}},
+		"elicitation/create":     &mcp.ElicitRequest{Params: &mcp.ElicitParams{Message: "Which?"}},
+		"sampling/createMessage": &mcp.CreateMessageRequest{Params: &mcp.CreateMessageParams{}},
+		"notifications/progress": &mcp.ProgressNotificationClientRequest{Params: &mcp.ProgressNotificationParams{}},
+	} {
+		h := aemcp.Record(func(context.Context, string, mcp.Request) (mcp.Result, error) { panic(method) })
+		require.PanicsWithValue(t, method, func() { _, _ = h(l.context(t), method, req) })
+	}
+	l.end(t)
+	require.Equal(t, "panic", eventtest.Payloads[*agentevents.ToolReturned](l.rec.Events())[0].Error.V.Code)
+	require.True(t, eventtest.Payloads[*agentevents.ModelReturned](l.rec.Events())[0].Error.OK)
+	require.Len(t, eventtest.Payloads[*agentevents.ClarificationResolved](l.rec.Events()), 1)
+}
+
+// A handler that a client does not have stays away: the server is told what it has.
+func TestHandlers(t *testing.T) {
+	o := aemcp.Handlers(mcp.ClientOptions{})
+	require.Nil(t, o.ElicitationHandler)
+	require.Nil(t, o.CreateMessageHandler)
+	require.Nil(t, o.CreateMessageWithToolsHandler)
+	o = aemcp.Handlers(mcp.ClientOptions{CreateMessageWithToolsHandler: func(context.Context, *mcp.CreateMessageWithToolsRequest) (*mcp.CreateMessageWithToolsResult, error) {
+		return nil, errors.New("overloaded")
+	}})
+	l := record(t, "planner", agentevents.EmitterOptions{})
+	res, err := o.CreateMessageWithToolsHandler(l.context(t), &mcp.CreateMessageWithToolsRequest{Params: &mcp.CreateMessageWithToolsParams{}})
+	require.Nil(t, res)
+	require.EqualError(t, err, "overloaded")
+	l.end(t)
+	require.Equal(t, "overloaded", eventtest.Payloads[*agentevents.ModelReturned](l.rec.Events())[0].Error.V.Message)
+}
+
+// Over HTTP each request has a context of its own, in which a handler in front says whose
+// call it is.
+func TestAgentsOfUsers(t *testing.T) {
+	for _, stateless := range []bool{false, true} {
+		t.Run(fmt.Sprint("stateless ", stateless), func(t *testing.T) {
+			l := record(t, "server", agentevents.EmitterOptions{})
+			s := newServer(nil)
+			s.AddReceivingMiddleware(aemcp.Record)
+			h := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: stateless})
+			web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				agent := l.run.Agent(r.URL.Query().Get("user"))
+				h.ServeHTTP(w, r.WithContext(agentevents.ContextWithAgent(r.Context(), agent)))
+			}))
+			defer web.Close()
+			var users sync.WaitGroup
+			for _, user := range []string{"ada", "kim"} {
+				agent := l.run.Agent(user)
+				require.NoError(t, agent.Emit(t.Context(), &agentevents.AgentStarted{}))
+				users.Go(func() {
+					cs, err := mcp.NewClient(info, nil).Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: web.URL + "?user=" + user}, nil)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					for range 20 {
+						if _, err := call(t.Context(), cs, "weather", user); err != nil {
+							t.Error(err)
+						}
+					}
+					if err := cs.Close(); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			users.Wait()
+			for _, user := range []string{"ada", "kim"} {
+				require.NoError(t, l.run.Agent(user).Emit(t.Context(), &agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged}))
+			}
+			l.end(t)
+			n := map[string]int{}
+			for _, ev := range l.rec.Events() {
+				if p, ok := ev.Payload.(*agentevents.ToolCalled); ok {
+					require.JSONEq(t, `{"city":"`+ev.AgentID+`"}`, string(p.Arguments))
+					n[ev.AgentID]++
+				}
+			}
+			require.Equal(t, map[string]int{"ada": 20, "kim": 20}, n)
+		})
+	}
+}
+
+// Many calls at once, of many agents, on one client and one server.
+func TestConcurrent(t *testing.T) {
+	server, client := record(t, "server", agentevents.EmitterOptions{}), record(t, "planner", agentevents.EmitterOptions{})
+	cs := connect(t, protocols[0], newServer(nil), server, client, answers(), nil)
+	var calls sync.WaitGroup
+	for i := range 60 {
+		agent := client.agent.Agent(fmt.Sprint("worker ", i%6))
+		if i < 6 {
+			require.NoError(t, agent.Emit(t.Context(), &agentevents.AgentStarted{}))
+		}
+		calls.Go(func() {
+			tool := []string{"weather", "book", "poem"}[i%3]
+			if _, err := call(agentevents.ContextWithAgent(t.Context(), agent), cs, tool, "Rome"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	calls.Wait()
+	for i := range 6 {
+		require.NoError(t, client.run.Agent(fmt.Sprint("worker ", i)).Emit(t.Context(), &agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged}))
+	}
+	client.end(t)
+	server.end(t)
+	require.Len(t, eventtest.Payloads[*agentevents.ToolCalled](client.rec.Events()), 60)
+	require.Len(t, eventtest.Payloads[*agentevents.ClarificationResolved](client.rec.Events()), 20)
+	require.Len(t, eventtest.Payloads[*agentevents.ModelReturned](client.rec.Events()), 20)
+}
+
+// All content goes through the emitter's policy.
+func TestRedaction(t *testing.T) {
+	const secret = "hunter2-hunter2"
+	secrets := new(agentevents.Secrets)
+	secrets.Add(secret)
+	l := record(t, "planner", agentevents.EmitterOptions{Redaction: &agentevents.Policy{Secrets: secrets}})
+	text := []mcp.Content{&mcp.TextContent{Text: secret}}
+	for _, c := range []struct {
+		method string
+		params mcp.Params
+		res    mcp.Result
+		err    error
+	}{
+		{"tools/call", &mcp.CallToolParams{Name: "a", Arguments: map[string]string{"a": secret}}, &mcp.CallToolResult{Content: text, StructuredContent: secret}, nil},
+		{"tools/call", &mcp.CallToolParamsRaw{Name: "b", Arguments: json.RawMessage(`{"a":"` + secret + `"}`)}, &mcp.CallToolResult{Content: text, IsError: true}, nil},
+		{"tools/call", &mcp.CallToolParams{Name: "c"}, nil, errors.New(secret)},
+		{"elicitation/create", &mcp.ElicitParams{Message: secret, URL: secret, RequestedSchema: secret}, &mcp.ElicitResult{Content: map[string]any{"a": secret}}, nil},
+		{"elicitation/create", &mcp.ElicitParams{}, nil, errors.New(secret)},
+		{"sampling/createMessage", &mcp.CreateMessageParams{SystemPrompt: secret}, &mcp.CreateMessageResult{Content: text[0]}, nil},
+		{"sampling/createMessage", &mcp.CreateMessageParams{}, nil, errors.New(secret)},
+		{"notifications/progress", &mcp.ProgressNotificationParams{ProgressToken: 1, Message: secret}, nil, nil},
+	} {
+		h := aemcp.Record(func(context.Context, string, mcp.Request) (mcp.Result, error) { return c.res, c.err })
+		res, err := h(l.context(t), c.method, &mcp.ClientRequest[mcp.Params]{Params: c.params})
+		require.Equal(t, c.res, res)
+		require.Equal(t, c.err, err)
+	}
+	l.end(t)
+	redacted := 0
+	for _, ev := range l.rec.Events() {
+		line, err := ev.AppendJSON(nil)
+		require.NoError(t, err)
+		require.NotContains(t, string(line), secret)
+		if ev.Marks.Has(agentevents.MarkRedacted) {
+			redacted++
+		}
+	}
+	require.Equal(t, 12, redacted)
 }

@@ -3,7 +3,6 @@
 //
 //	client := mcp.NewClient(info, aemcp.Handlers(mcp.ClientOptions{ElicitationHandler: ask}))
 //	client.AddSendingMiddleware(aemcp.Record)
-//	client.AddReceivingMiddleware(aemcp.Record)
 //	…
 //	result, err := session.CallTool(agentevents.ContextWithAgent(ctx, agent), params)
 //
@@ -21,7 +20,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -41,8 +39,9 @@ import (
 //   - elicitation/create is a clarification. Its answer is the content, or else the action.
 //   - sampling/createMessage is a model call, unless the context carries one. Handlers have it
 //     in their context, so that package modelhttp adds the usage.
-//   - notifications/progress is an [agentevents.SpanRecorded] with the progress token as name,
-//     which the call has in its attributes.
+//   - notifications/progress is an [agentevents.SpanRecorded] if the context carries the call,
+//     which it does in the server's handler. To a client it comes apart from the call, also
+//     after its return, and is not recorded.
 //
 // Under protocol 2026-07-28 a server asks with the result of a call, and is called again with
 // the answers. The client does so behind its middleware: [Handlers] records what it is asked.
@@ -63,10 +62,10 @@ func Handlers(o mcp.ClientOptions) *mcp.ClientOptions {
 	return &o
 }
 
-// A recorder calls next, and records that. It returns an error if next must not be called.
-type recorder func(ctx context.Context, a *agentevents.Agent, req mcp.Request, next next) error
+// A recorder does what next does, and records it.
+type recorder func(ctx context.Context, a *agentevents.Agent, req mcp.Request, next handle) (mcp.Result, error)
 
-type next func(context.Context) (mcp.Result, error)
+type handle func(context.Context) (mcp.Result, error)
 
 var recorders = map[string]recorder{
 	"tools/call":             called,
@@ -80,20 +79,18 @@ func handler[Q mcp.Request, R mcp.Result](record recorder, h func(context.Contex
 	if record == nil || h == nil {
 		return h
 	}
-	return func(ctx context.Context, req Q) (res R, err error) {
+	return func(ctx context.Context, req Q) (R, error) {
 		a := agentevents.AgentFromContext(ctx)
 		if a.Run() == nil {
 			return h(ctx, req)
 		}
-		refused := record(ctx, a, req, func(ctx context.Context) (mcp.Result, error) {
-			res, err = h(ctx, req)
-			return res, err
-		})
-		return res, cmp.Or(refused, err)
+		res, err := record(ctx, a, req, func(ctx context.Context) (mcp.Result, error) { return h(ctx, req) })
+		out, _ := res.(R)
+		return out, err
 	}
 }
 
-func called(ctx context.Context, a *agentevents.Agent, req mcp.Request, next next) error {
+func called(ctx context.Context, a *agentevents.Agent, req mcp.Request, next handle) (res mcp.Result, err error) {
 	p := &agentevents.ToolCalled{Transport: agentevents.TransportMCP}
 	switch params := req.GetParams().(type) {
 	case *mcp.CallToolParams:
@@ -101,30 +98,26 @@ func called(ctx context.Context, a *agentevents.Agent, req mcp.Request, next nex
 	case *mcp.CallToolParamsRaw:
 		p.ToolID, p.Arguments = params.Name, agentevents.JSON(params.Arguments)
 	}
-	if r, ok := req.GetParams().(mcp.RequestParams); ok && r.GetProgressToken() != nil {
-		p.Attributes = toJSON(map[string]string{"progress": fmt.Sprint(r.GetProgressToken())})
-	}
 	if r, ok := req.(*mcp.CallToolRequest); ok && r.ClientInfo() != nil {
 		p.Principal = r.ClientInfo().Name
 	}
 	outer := agentevents.CallFromContext(ctx)
 	if p.ToolID == "" || outer.Recorded() && outer.ToolID == p.ToolID && a.OpenCall(outer.ID).Recorded() {
-		_, _ = next(ctx) // a call without a name cannot be recorded; the outer one is
-		return nil
+		return next(ctx) // a call without a name cannot be recorded, and the outer one is
 	}
 	ran := false
-	_, err := a.Do(ctx, p, func(ctx context.Context) (agentevents.JSON, error) {
+	_, refused := a.Do(ctx, p, func(ctx context.Context) (agentevents.JSON, error) {
 		ran = true
-		res, err := next(ctx)
+		res, err = next(ctx)
 		if r, _ := res.(*mcp.CallToolResult); err == nil && r != nil && r.IsError {
-			err = failure(r)
+			return "", failure(r)
 		}
 		return toJSON(res), err
 	})
-	if ran {
-		return nil
+	if !ran {
+		return nil, refused
 	}
-	return err
+	return res, err
 }
 
 // failure returns what a tool says of its failure: on the server it is the handler's error.
@@ -138,11 +131,10 @@ func failure(r *mcp.CallToolResult) error {
 	return &agentevents.ToolError{Result: toJSON(r), Err: err}
 }
 
-func elicited(ctx context.Context, a *agentevents.Agent, req mcp.Request, next next) error {
+func elicited(ctx context.Context, a *agentevents.Agent, req mcp.Request, next handle) (res mcp.Result, err error) {
 	p, _ := req.GetParams().(*mcp.ElicitParams)
-	if p == nil || ctx.Value(p) != nil {
-		_, _ = next(ctx)
-		return nil
+	if p == nil || ctx.Value(p) != nil { // middleware and handler get the same
+		return next(ctx)
 	}
 	q := agentevents.Question{ID: cmp.Or(p.Mode, "form"), Question: strings.TrimSpace(p.Message + " " + p.URL), Schema: toJSON(p.RequestedSchema)}
 	asked := &agentevents.ClarificationRequested{InterruptID: cmp.Or(p.ElicitationID, rand.Text()[:8]), Questions: []agentevents.Question{q}}
@@ -150,56 +142,51 @@ func elicited(ctx context.Context, a *agentevents.Agent, req mcp.Request, next n
 		asked.CallID = call.ID
 	}
 	_ = a.Emit(ctx, asked)
-	answered := &agentevents.ClarificationResolved{InterruptID: asked.InterruptID}
-	defer func() { _ = a.Emit(ctx, answered) }()
-	res, err := next(context.WithValue(ctx, p, true))
-	var answer any
-	switch r, _ := res.(*mcp.ElicitResult); {
-	case err != nil:
-		answer = map[string]string{"error": err.Error()}
-	case r != nil && r.Content != nil:
-		answer = r.Content
-	case r != nil:
-		answer = r.Action
-	}
-	answered.Answers = toJSON(map[string]any{q.ID: answer})
-	return nil
+	defer func() {
+		var answer any
+		switch r, _ := res.(*mcp.ElicitResult); {
+		case err != nil:
+			answer = map[string]string{"error": err.Error()}
+		case r != nil && r.Content != nil:
+			answer = r.Content
+		case r != nil:
+			answer = r.Action
+		}
+		_ = a.Emit(ctx, &agentevents.ClarificationResolved{InterruptID: asked.InterruptID, Answers: toJSON(map[string]any{q.ID: answer})})
+	}()
+	return next(context.WithValue(ctx, p, true))
 }
 
-func sampled(ctx context.Context, a *agentevents.Agent, req mcp.Request, next next) error {
+func sampled(ctx context.Context, a *agentevents.Agent, req mcp.Request, next handle) (res mcp.Result, err error) {
 	if agentevents.ModelCallFromContext(ctx).Open() {
-		_, _ = next(ctx)
-		return nil
+		return next(ctx)
 	}
 	call, _ := a.Model(ctx, &agentevents.ModelCalled{Request: toJSON(req.GetParams())})
-	err := errors.New("the handler panicked or ended its goroutine")
-	p := &agentevents.ModelReturned{}
+	err = errors.New("the handler panicked or ended its goroutine")
 	defer func() {
 		if err != nil {
 			_ = call.Fail(ctx, err)
-		} else {
-			_ = call.Return(ctx, p)
+			return
 		}
+		var said struct{ Model, StopReason string }
+		p := &agentevents.ModelReturned{Response: toJSON(res)}
+		_ = json.Unmarshal([]byte(p.Response), &said)
+		p.Model = said.Model
+		if said.StopReason != "" {
+			p.FinishReasons = []string{said.StopReason}
+		}
+		_ = call.Return(ctx, p)
 	}()
-	var res mcp.Result
-	res, err = next(agentevents.ContextWithModelCall(ctx, call))
-	p.Response = toJSON(res)
-	var said struct{ Model, StopReason string }
-	_ = json.Unmarshal([]byte(p.Response), &said)
-	p.Model = said.Model
-	if said.StopReason != "" {
-		p.FinishReasons = []string{said.StopReason}
-	}
-	return nil
+	return next(agentevents.ContextWithModelCall(ctx, call))
 }
 
-func progressed(ctx context.Context, a *agentevents.Agent, req mcp.Request, next next) error {
-	if p, _ := req.GetParams().(*mcp.ProgressNotificationParams); p != nil {
-		said := toJSON(map[string]any{"progress": p.Progress, "total": p.Total, "message": p.Message})
-		_ = a.Emit(ctx, &agentevents.SpanRecorded{Subject: "tool_call", Phase: "progress", Name: fmt.Sprint(p.ProgressToken), Attributes: said})
+func progressed(ctx context.Context, a *agentevents.Agent, req mcp.Request, next handle) (mcp.Result, error) {
+	p, _ := req.GetParams().(*mcp.ProgressNotificationParams)
+	if call := agentevents.CallFromContext(ctx); p != nil && call.Recorded() && a.OpenCall(call.ID).Recorded() {
+		said := toJSON(map[string]any{"callId": call.ID, "progress": p.Progress, "total": p.Total, "message": p.Message})
+		_ = a.Emit(ctx, &agentevents.SpanRecorded{Subject: "tool_call", Phase: "progress", Name: call.ToolID, Attributes: said})
 	}
-	_, _ = next(ctx)
-	return nil
+	return next(ctx)
 }
 
 // toJSON leaves out what cannot be written: the SDK cannot send it either.

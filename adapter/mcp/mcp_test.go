@@ -306,14 +306,13 @@ func TestEvents(t *testing.T) {
 				require.Equal(t, agentevents.ToolStatusError, returns[2].Status)
 				require.Contains(t, returns[2].Error.V.Message, `unknown tool "wether"`)
 				require.Empty(t, returns[2].Result)
-
-				last := calls[len(calls)-1]
-				require.Equal(t, "poem", last.ToolID)
-				require.JSONEq(t, `{"progress":"p1"}`, string(last.Attributes))
-				span := eventtest.Payloads[*agentevents.SpanRecorded](l.rec.Events())[0]
-				require.Equal(t, "tool_call progress p1", span.Subject+" "+span.Phase+" "+span.Name)
-				require.JSONEq(t, `{"progress":1,"total":2,"message":"asking"}`, string(span.Attributes))
 			}
+			require.Empty(t, eventtest.Payloads[*agentevents.SpanRecorded](client.rec.Events()))
+			span := eventtest.Payloads[*agentevents.SpanRecorded](server.rec.Events())[0]
+			require.Equal(t, "tool_call progress poem", span.Subject+" "+span.Phase+" "+span.Name)
+			calls := eventtest.Payloads[*agentevents.ToolCalled](server.rec.Events())
+			poem := slices.IndexFunc(calls, func(p *agentevents.ToolCalled) bool { return p.ToolID == "poem" })
+			require.JSONEq(t, `{"callId":"`+calls[poem].CallID+`","progress":1,"total":2,"message":"asking"}`, string(span.Attributes))
 			require.Empty(t, eventtest.Payloads[*agentevents.ToolCalled](client.rec.Events())[0].Principal)
 			require.Equal(t, "test", eventtest.Payloads[*agentevents.ToolCalled](server.rec.Events())[0].Principal)
 
@@ -690,7 +689,10 @@ func TestRedaction(t *testing.T) {
 		{"notifications/progress", &mcp.ProgressNotificationParams{ProgressToken: 1, Message: secret}, nil, nil},
 	} {
 		h := aemcp.Record(func(context.Context, string, mcp.Request) (mcp.Result, error) { return c.res, c.err })
-		res, err := h(l.context(t), c.method, &mcp.ClientRequest[mcp.Params]{Params: c.params})
+		open, openErr := l.agent.Call(t.Context(), &agentevents.ToolCalled{ToolID: "outer"})
+		require.NoError(t, openErr)
+		res, err := h(agentevents.ContextWithCall(t.Context(), open), c.method, &mcp.ClientRequest[mcp.Params]{Params: c.params})
+		require.NoError(t, open.Return(t.Context(), ""))
 		require.Equal(t, c.res, res)
 		require.Equal(t, c.err, err)
 	}

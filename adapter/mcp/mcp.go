@@ -103,7 +103,7 @@ func called(ctx context.Context, a *agentevents.Agent, req mcp.Request, next han
 	}
 	outer := agentevents.CallFromContext(ctx)
 	if p.ToolID == "" || outer.Recorded() && outer.ToolID == p.ToolID && a.OpenCall(outer.ID).Recorded() {
-		return next(ctx) // a call without a name cannot be recorded, and the outer one is
+		return next(ctx) // it has no name to record, or is the outer call
 	}
 	ran := false
 	_, refused := a.Do(ctx, p, func(ctx context.Context) (agentevents.JSON, error) {

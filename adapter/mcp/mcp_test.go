@@ -27,6 +27,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	aemcp "github.com/agentevents/agentevents/adapter/mcp"
+	"github.com/agentevents/agentevents/adapter/modelhttp"
 	"github.com/agentevents/agentevents/eventtest"
 	"github.com/agentevents/agentevents/tree"
 )
@@ -664,6 +665,43 @@ func TestConcurrent(t *testing.T) {
 	require.Len(t, eventtest.Payloads[*agentevents.ToolCalled](client.rec.Events()), 60)
 	require.Len(t, eventtest.Payloads[*agentevents.ClarificationResolved](client.rec.Events()), 20)
 	require.Len(t, eventtest.Payloads[*agentevents.ModelReturned](client.rec.Events()), 20)
+}
+
+// A handler that asks a model by HTTP makes no second model call, and its usage counts once.
+func TestSamplingByHTTP(t *testing.T) {
+	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"id":"msg_1","model":"small-1-2026","stop_reason":"end_turn","usage":{"input_tokens":9,"output_tokens":4}}`)
+	}))
+	defer model.Close()
+	client := record(t, "planner", agentevents.EmitterOptions{})
+	o := answers()
+	plain := o.CreateMessageHandler
+	o.CreateMessageHandler = func(ctx context.Context, req *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
+		ask, err := http.NewRequestWithContext(ctx, http.MethodPost, model.URL+"/v1/messages", strings.NewReader(`{"model":"small"}`))
+		if err != nil {
+			return nil, err
+		}
+		ask.Header.Set("Content-Type", "application/json")
+		res, err := (&http.Client{Transport: new(modelhttp.Recorder).Transport(nil)}).Do(ask)
+		if err != nil {
+			return nil, err
+		}
+		defer res.Body.Close()
+		if _, err := io.Copy(io.Discard, res.Body); err != nil {
+			return nil, err
+		}
+		return plain(context.Background(), req)
+	}
+	cs := connect(t, protocols[0], newServer(nil), nil, client, o, nil)
+	_, err := call(client.context(t), cs, "poem", "Rome")
+	require.NoError(t, err)
+	client.end(t)
+	require.Len(t, eventtest.Payloads[*agentevents.ModelCalled](client.rec.Events()), 1)
+	returned := eventtest.Payloads[*agentevents.ModelReturned](client.rec.Events())
+	require.Len(t, returned, 1)
+	require.Equal(t, "msg_1", returned[0].ResponseID)
+	require.EqualValues(t, 13, client.rec.Snapshot("").Usage.Usage.InputTokens+client.rec.Snapshot("").Usage.Usage.OutputTokens)
 }
 
 // All content goes through the emitter's policy.

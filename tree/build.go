@@ -2,6 +2,7 @@ package tree
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"math"
 	"slices"
@@ -731,8 +732,24 @@ func (b *builder) clarificationLine(c *agentevents.ClarificationSnapshot) line {
 	}
 	if len(c.Questions) > 0 {
 		l.detail = c.Questions[0].Question
+		if said := answerTo(c.Questions[0].ID, c.Answers); said != "" {
+			l.detail = strings.TrimPrefix(l.detail+" — "+said, " — ")
+		}
 	}
 	return l
+}
+
+// answerTo returns the answer to a question, a text as it is and other JSON on one line.
+func answerTo(id string, answers agentevents.JSON) string {
+	var all map[string]json.RawMessage
+	if json.Unmarshal([]byte(answers), &all) != nil || all[id] == nil {
+		return ""
+	}
+	var text string
+	if json.Unmarshal(all[id], &text) != nil {
+		text = string(all[id])
+	}
+	return short(text, maxNote)
 }
 
 // workflow hangs the workflow and its phases under the run. Agents join their

@@ -162,6 +162,26 @@ func TestQuestionsWithoutAnAnswer(t *testing.T) {
 	}
 }
 
+func TestAnswers(t *testing.T) {
+	for _, test := range []struct {
+		answers agentevents.JSON
+		want    string
+	}{
+		{`{"q":"14C","r":"no"}`, "clarification i ✓ answered: Which seat? — 14C\n"},
+		{`{"q":{ "seat": "14C" }}`, "clarification i ✓ answered: Which seat? — { \"seat\": \"14C\" }\n"},
+		{agentevents.JSON(`{"q":"a\nb` + strings.Repeat("c", 500) + `"}`), "clarification i ✓ answered: Which seat? — a bccc"},
+		{`{"q":null}`, "clarification i ✓ answered: Which seat?\n"},
+		{`{"r":"no"}`, "clarification i ✓ answered: Which seat?\n"},
+		{"", "clarification i ✓ answered: Which seat?\n"},
+	} {
+		s := &agentevents.RunSnapshot{Clarifications: []agentevents.ClarificationSnapshot{{
+			InterruptID: "i", Questions: []agentevents.Question{{ID: "q", Question: "Which seat?"}},
+			ClosedBy: agentevents.KindClarificationResolved, Answers: test.answers,
+		}}}
+		require.Contains(t, draw(t, s, tree.Options{}), test.want)
+	}
+}
+
 func TestDuration(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0:                               "",

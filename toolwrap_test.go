@@ -199,3 +199,15 @@ func TestModelCallInContext(t *testing.T) {
 	require.NoError(t, none.Piece(ctx))
 	require.False(t, none.Open())
 }
+
+func TestJSONOfWritesWhatItCan(t *testing.T) {
+	for _, tc := range []struct {
+		v    any
+		want agentevents.JSON
+	}{
+		{map[string]any{"a": "<"}, `{"a":"<"}`}, {nil, "null"}, {agentevents.JSON("as it is"), "as it is"},
+		{make(chan int), `{"unwritable":"chan int"}`}, {badJSON{}, `{"unwritable":"agentevents_test.badJSON"}`},
+	} {
+		require.Equal(t, tc.want, agentevents.JSONOf(tc.v))
+	}
+}

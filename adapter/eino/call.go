@@ -1,0 +1,155 @@
+package eino
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"github.com/cloudwego/eino/callbacks"
+	"github.com/cloudwego/eino/components/model"
+	"github.com/cloudwego/eino/components/tool"
+	"github.com/cloudwego/eino/compose"
+	"github.com/cloudwego/eino/schema"
+
+	"github.com/agentevents/agentevents"
+)
+
+// model begins a call of a chat model. A recorder further out may have recorded it: then it is told.
+func (r *Recorder) model(ctx context.Context, _ *callbacks.RunInfo, in any, s *scope) context.Context {
+	agent := agentevents.AgentFromContext(ctx)
+	s.key = s.by.addr + within + "model:" + s.addr
+	r.await(s.by.addr + within + "tool:") // what tools stream comes before
+	r.await(s.key)                        // and so does an attempt that failed
+	var said agentevents.ModelReturned
+	if outer := agentevents.ModelCallFromContext(ctx); outer.Open() {
+		s.take = func(out any, _ bool) { tell(&said, out) }
+		s.end = func(error) { _ = outer.Note(ctx, &said) }
+		return ctx
+	}
+	var call *agentevents.ModelCall
+	s.by.asked.Store(true)
+	if failed := s.by.failed.Swap(nil); failed != nil {
+		call, _ = failed.Retry(ctx)
+	} else {
+		asked := &agentevents.ModelCalled{}
+		if in := model.ConvCallbackInput(in); in != nil && in.Config != nil {
+			asked.Model = in.Config.Model
+		}
+		call, _ = agent.Model(ctx, asked)
+	}
+	ids := map[int]string{} // of the tool calls that the model streams
+	s.take = func(out any, whole bool) {
+		m := tell(&said, out)
+		if m == nil || !call.Open() {
+			return
+		}
+		if whole {
+			if m.ReasoningContent != "" {
+				_ = agent.Emit(ctx, &agentevents.AgentReasoned{Reasoning: m.ReasoningContent})
+			}
+			if m.Content != "" {
+				_ = agent.Emit(ctx, &agentevents.TextCompleted{Text: m.Content})
+			}
+			return
+		}
+		_ = call.Reason(ctx, m.ReasoningContent)
+		_ = call.Text(ctx, m.Content)
+		for i, c := range m.ToolCalls {
+			if c.Index != nil {
+				i = *c.Index
+			}
+			if ids[i] = cmp.Or(c.ID, ids[i]); ids[i] != "" {
+				_ = call.Arguments(ctx, ids[i], c.Function.Arguments)
+			}
+		}
+	}
+	s.end = func(err error) {
+		switch {
+		case !call.Open(): // it was closed with its agent: eino waits for nobody when it is cancelled
+		case err == nil:
+			_ = call.Return(ctx, &said)
+		default:
+			_ = call.Note(ctx, &said)
+			_ = call.Fail(ctx, err)
+			s.by.failed.Store(call)
+		}
+	}
+	return agentevents.ContextWithModelCall(ctx, call)
+}
+
+// tell takes what an answer, or a piece of it, says of the call, and returns its message.
+func tell(said *agentevents.ModelReturned, out any) *schema.Message {
+	o := model.ConvCallbackOutput(out)
+	if o == nil {
+		return nil
+	}
+	if o.Config != nil {
+		said.Model = cmp.Or(o.Config.Model, said.Model)
+	}
+	if m := o.Message; m != nil && m.ResponseMeta != nil {
+		if m.ResponseMeta.FinishReason != "" {
+			said.FinishReasons = []string{m.ResponseMeta.FinishReason}
+		}
+		if u := m.ResponseMeta.Usage; u != nil {
+			said.Usage = usage(u.PromptTokens, u.PromptTokenDetails.CachedTokens, u.CompletionTokens, u.CompletionTokensDetails.ReasoningTokens, u.TotalTokens)
+		}
+	}
+	if u := o.TokenUsage; u != nil {
+		said.Usage = usage(u.PromptTokens, u.PromptTokenDetails.CachedTokens, u.CompletionTokens, u.CompletionTokensDetails.ReasoningTokens, u.TotalTokens)
+	}
+	return o.Message
+}
+
+// usage returns figures of eino, where the input includes what was cached.
+func usage(in, cached, out, reasoning, total int) agentevents.Opt[agentevents.Usage] {
+	some := func(n int) agentevents.Opt[int64] {
+		return agentevents.Opt[int64]{V: int64(n), OK: n > 0}
+	}
+	return agentevents.Some(agentevents.Usage{
+		InputTokens: int64(max(in-cached, 0)), CacheReadInputTokens: some(cached),
+		OutputTokens: int64(max(out, 0)), ReasoningOutputTokens: some(reasoning), TotalTokens: some(total),
+	})
+}
+
+// tool begins a call of a tool, or goes on with one that an interrupt left open.
+func (r *Recorder) tool(ctx context.Context, info *callbacks.RunInfo, in any, s *scope) context.Context {
+	agent, id := agentevents.AgentFromContext(ctx), compose.GetToolCallID(ctx)
+	s.key = s.by.addr + within + "tool:" + s.addr
+	r.await(s.by.addr + within + "model:") // what the model streams comes before
+	if outer := agentevents.CallFromContext(ctx); outer != nil && outer.ID == id {
+		if outer.ToolID == info.Name {
+			return ctx // somebody else records the call
+		}
+		id = "" // a tool within a tool has no id of its own
+	}
+	call := agent.OpenCall(id)
+	if call.Recorded() {
+		answer(ctx, agent.Run(), id)
+	} else {
+		asked := &agentevents.ToolCalled{CallID: id, ToolID: info.Name}
+		if in := tool.ConvCallbackInput(in); in != nil {
+			asked.Arguments = agentevents.JSONOrString(in.ArgumentsInJSON)
+		}
+		call, _ = agent.Call(ctx, asked)
+	}
+	var text strings.Builder
+	s.take = func(out any, _ bool) {
+		if o := tool.ConvCallbackOutput(out); o != nil && o.ToolOutput != nil {
+			text.WriteString(string(agentevents.JSONOf(o.ToolOutput)))
+		} else if o != nil {
+			text.WriteString(o.Response)
+		}
+	}
+	s.end = func(err error) {
+		r.await(s.addr + within)
+		_, waits := compose.IsInterruptRerunError(err)
+		switch {
+		case waits, !agent.OpenCall(call.ID).Recorded(): // see model
+		case err == nil:
+			_ = call.Return(ctx, agentevents.JSONOrString(text.String()))
+		default:
+			_ = call.Fail(ctx, err)
+		}
+	}
+	return agentevents.ContextWithCall(ctx, call)
+}

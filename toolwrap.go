@@ -17,8 +17,8 @@ import (
 // runs. It also just runs for a call of this tool that the context carries already
 // ([ContextWithCall]), which somebody else records.
 //
-// Arguments and results that encoding/json cannot write are recorded as the object
-// {"unwritable":"their Go type"}. The functions may be called concurrently if fn may be.
+// Arguments and results are recorded as [JSONOf] writes them. The functions may be called
+// concurrently if fn may be.
 func WrapTool[In, Out any](toolID string, fn func(context.Context, In) (Out, error)) func(context.Context, In) (Out, error) {
 	return func(ctx context.Context, in In) (out Out, err error) {
 		ctx = orBackground(ctx)
@@ -31,14 +31,14 @@ func WrapTool[In, Out any](toolID string, fn func(context.Context, In) (Out, err
 			return fn(ctx, in)
 		}
 		ran := false
-		_, recordErr := w.agent.Do(ctx, &ToolCalled{ToolID: toolID, Arguments: wrapped(in)}, func(ctx context.Context) (JSON, error) {
+		_, recordErr := w.agent.Do(ctx, &ToolCalled{ToolID: toolID, Arguments: JSONOf(in)}, func(ctx context.Context) (JSON, error) {
 			ran = true
 			w := workingOf(ctx)
 			w.taken = true
 			if out, err = fn(context.WithValue(ctx, workingKey{}, w), in); err != nil {
 				return "", err
 			}
-			return wrapped(out), nil
+			return JSONOf(out), nil
 		})
 		if !ran {
 			err = recordErr
@@ -47,9 +47,10 @@ func WrapTool[In, Out any](toolID string, fn func(context.Context, In) (Out, err
 	}
 }
 
-// wrapped returns the JSON text of a tool's arguments or result. A method MarshalJSON that
-// panics must not break the tool.
-func wrapped(v any) (j JSON) {
+// JSONOf returns v as JSON text, as [ToJSON] does, and the object {"unwritable":"its Go type"} for
+// a value that encoding/json cannot write, or whose methods panic. It is for adapters, which
+// must not fail because of what a program hands to its tools.
+func JSONOf(v any) (j JSON) {
 	if j, ok := v.(JSON); ok {
 		return j // the emitter mends what is not JSON
 	}

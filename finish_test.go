@@ -1,0 +1,105 @@
+package agentevents
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestFinishClosesWhatAnAgentLeftOpen(t *testing.T) {
+	down := errors.New("down")
+	for _, tc := range []struct {
+		name    string
+		err     error
+		p       *AgentEnded
+		status  ToolStatus // of the call that is open
+		outcome AgentOutcome
+		message string // of the end
+		agent   AgentStatus
+	}{
+		{"good", nil, nil, ToolStatusError, OutcomeConverged, "", StatusConverged},
+		{"error", down, nil, ToolStatusError, "", "down", StatusFailed},
+		{"cancelled", context.Canceled, nil, ToolStatusCancelled, OutcomeAborted, "context canceled", StatusFailed},
+		{"deadline", context.DeadlineExceeded, nil, ToolStatusError, OutcomeAborted, "context deadline exceeded", StatusFailed},
+		{"tool error", &ToolError{Status: ToolStatusCancelled, Err: down}, nil, ToolStatusCancelled, OutcomeAborted, "down", StatusFailed},
+		{"outcome", down, &AgentEnded{Outcome: OutcomePartial, Result: "half"}, ToolStatusError, OutcomePartial, "", StatusToolResult},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleDerived})
+			a := beginAgent(t, r, "a")
+			other := beginAgent(t, r, "b")
+			_, err := other.Call(t.Context(), &ToolCalled{CallID: "theirs", ToolID: "t"})
+			require.NoError(t, err)
+			_, err = a.Model(t.Context(), &ModelCalled{ModelCallID: "m"})
+			require.NoError(t, err)
+			_, err = a.Call(t.Context(), &ToolCalled{CallID: "c", ToolID: "t"})
+			require.NoError(t, err)
+			require.NoError(t, a.Finish(t.Context(), tc.err, tc.p))
+
+			end := log.last(t).Payload.(*AgentEnded)
+			require.Equal(t, tc.outcome, end.Outcome)
+			require.Equal(t, tc.message, end.Error.V.Message)
+			require.Equal(t, tc.message != "", end.Error.OK)
+			status, _ := a.Status()
+			require.Equal(t, tc.agent, status)
+			var returned *ToolReturned
+			var answered *ModelReturned
+			for _, ev := range log.events {
+				switch p := ev.Payload.(type) {
+				case *ToolReturned:
+					returned = p
+				case *ModelReturned:
+					answered = p
+				}
+			}
+			require.Equal(t, "c", returned.CallID)
+			require.Equal(t, tc.status, returned.Status)
+			require.Equal(t, "m", answered.ModelCallID)
+			require.True(t, answered.Error.OK)
+			require.Equal(t, []string{"theirs"}, other.OpenCalls())
+
+			n := len(log.events)
+			require.NoError(t, a.Finish(t.Context(), down, nil), "it has ended")
+			require.NoError(t, r.Agent("nobody").Finish(t.Context(), nil, nil))
+			require.Len(t, log.events, n)
+		})
+	}
+	p := &AgentEnded{}
+	r, _ := startRun(t, EmitterOptions{Lifecycle: LifecycleDerived})
+	require.NoError(t, beginAgent(t, r, "a").Finish(t.Context(), nil, p))
+	require.Zero(t, *p, "it is not changed")
+	require.ErrorIs(t, (*Agent)(nil).Finish(t.Context(), nil, nil), ErrZeroValue)
+	require.ErrorIs(t, (*Run)(nil).Finish(t.Context(), nil), ErrZeroValue)
+}
+
+func TestFinishEndsTheRunAsItWent(t *testing.T) {
+	for _, tc := range []struct {
+		err  error
+		want Payload
+	}{
+		{nil, &RunCompleted{}},
+		{errors.New("down"), &RunFailed{Error: Some(ErrorInfo{Message: "down"})}},
+		{context.Canceled, &RunCancelled{Reason: "context canceled"}},
+	} {
+		r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleDerived})
+		a := beginAgent(t, r, "a")
+		c, err := a.Call(t.Context(), &ToolCalled{ToolID: "t"})
+		require.NoError(t, err)
+		sub := c.Agent("sub")
+		require.NoError(t, sub.Emit(t.Context(), &AgentStarted{}))
+		require.NoError(t, r.Finish(t.Context(), tc.err))
+		require.Equal(t, tc.want, log.last(t).Payload)
+		var ended []string
+		for _, ev := range log.events {
+			if ev.Kind() == KindAgentEnded {
+				ended = append(ended, ev.AgentID)
+			}
+		}
+		require.Equal(t, []string{"sub", "a"}, ended)
+		n := len(log.events)
+		require.NoError(t, r.Finish(t.Context(), tc.err), "it has ended")
+		require.Len(t, log.events, n)
+	}
+}

@@ -104,6 +104,24 @@ func (a *Agent) OpenCalls() (ids []string) {
 	return ids
 }
 
+// OpenModelCalls returns the ids of the agent's open model calls, in call order. With
+// [Agent.OpenModelCall] a hook that gets no handle from the one that opened the call, such as
+// a callback of a framework, finds it.
+func (a *Agent) OpenModelCalls() (ids []string) {
+	if !a.ok() {
+		return nil
+	}
+	s := a.run.s
+	s.state.Lock()
+	defer s.state.Unlock()
+	for key := range s.m.modelCalls.Each() {
+		if key.agent == a.key() {
+			ids = append(ids, key.call)
+		}
+	}
+	return ids
+}
+
 // openQuestions returns the open questions in the order of their kinds and ids.
 func (m *machine) openQuestions() (open []OpenQuestion) {
 	for key := range m.questions.open {

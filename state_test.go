@@ -88,6 +88,14 @@ func TestStateFollowsTheRun(t *testing.T) {
 	require.Equal(t, []string{"c2", "c3"}, a.OpenCalls())
 	require.Empty(t, r.Agent("b").OpenCalls())
 
+	require.Empty(t, a.OpenModelCalls())
+	for _, id := range []string{"m2", "m1", "m3"} {
+		require.NoError(t, a.Emit(ctx, &ModelCalled{ModelCallID: id}))
+	}
+	require.NoError(t, a.OpenModelCall("m1").Return(ctx, nil))
+	require.Equal(t, []string{"m2", "m3"}, a.OpenModelCalls())
+	require.Empty(t, r.Agent("b").OpenModelCalls())
+
 	require.NoError(t, r.Emit(ctx, &ApprovalGranted{ApprovalID: "p1"}))
 	require.Equal(t, []OpenQuestion{{KindApprovalRequested, "p2"}}, r.State().Questions)
 	require.NoError(t, r.Emit(ctx, &RunPaused{}))
@@ -110,6 +118,7 @@ func TestStateFollowsTheRun(t *testing.T) {
 	_, known = (*Agent)(nil).Status()
 	require.False(t, known)
 	require.Empty(t, (&Agent{}).OpenCalls())
+	require.Empty(t, (&Agent{}).OpenModelCalls())
 }
 
 // The status of runs without run events follows their agents, also after a resume.

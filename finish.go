@@ -22,18 +22,17 @@ func (a *Agent) Finish(ctx context.Context, err error, p *AgentEnded) (errs erro
 	if !a.ok() {
 		return ErrZeroValue
 	}
-	open, calls, models := a.left()
-	if !open {
+	if !a.Open() {
 		return nil
 	}
 	cause := err
 	if cause == nil {
 		cause = errLeftOpen
 	}
-	for _, id := range calls {
+	for _, id := range a.OpenCalls() {
 		errs = join(errs, a.OpenCall(id).Fail(ctx, cause))
 	}
-	for _, id := range models {
+	for _, id := range a.OpenModelCalls() {
 		errs = join(errs, a.OpenModelCall(id).Fail(ctx, cause))
 	}
 	var out AgentEnded
@@ -57,28 +56,6 @@ func (a *Agent) Finish(ctx context.Context, err error, p *AgentEnded) (errs erro
 // stopped reports whether the end came from outside.
 func (p *ToolReturned) stopped() bool {
 	return p.Status == ToolStatusCancelled || p.Error.V.Code == "deadline_exceeded"
-}
-
-// left returns whether the agent is open, and the ids of its open calls and model calls.
-func (a *Agent) left() (open bool, calls, models []string) {
-	s := a.run.s
-	s.state.Lock()
-	defer s.state.Unlock()
-	known := s.m.agents[a.key()]
-	if known == nil || !known.Open {
-		return false, nil, nil
-	}
-	for key := range s.m.calls.Each() {
-		if key.agent == a.key() {
-			calls = append(calls, key.call)
-		}
-	}
-	for key := range s.m.modelCalls.Each() {
-		if key.agent == a.key() {
-			models = append(models, key.call)
-		}
-	}
-	return true, calls, models
 }
 
 // Finish ends the run as its work ended: agents that are open are finished first, those that

@@ -37,6 +37,7 @@ func TestFinishClosesWhatAnAgentLeftOpen(t *testing.T) {
 			_, err = a.Call(t.Context(), &ToolCalled{CallID: "c", ToolID: "t"})
 			require.NoError(t, err)
 			require.NoError(t, a.Finish(t.Context(), tc.err, tc.p))
+			require.False(t, a.Open())
 
 			end := log.last(t).Payload.(*AgentEnded)
 			require.Equal(t, tc.outcome, end.Outcome)

@@ -178,9 +178,11 @@ func (m *machine) index(s *RunSnapshot) {
 		}
 	}
 	for i := range s.OpenModelCalls {
-		c := &s.OpenModelCalls[i]
-		key := callKey{c.AgentID, c.ModelCallID}
-		m.addModelCall(key, *c)
+		c := s.OpenModelCalls[i]
+		if m.view == nil {
+			c.StartedAt = time.Time{} // a handle does not know how long it took: its process has died
+		}
+		m.addModelCall(callKey{c.AgentID, c.ModelCallID}, c)
 	}
 	for _, list := range [...][]ConversationMessage{s.Messages, s.RetractedMessages} {
 		for i := range list {

@@ -299,7 +299,7 @@ func (a *Agent) OpenCall(id string) *Call {
 	if call == nil {
 		return &Call{ID: id, agent: a, dead: true}
 	}
-	return &Call{ID: id, ToolID: call.tool, agent: a, attempt: 1}
+	return &Call{ID: id, ToolID: call.tool, agent: a, attempt: 1, start: call.start}
 }
 
 func (c *Call) ok() bool { return c != nil && !c.dead && c.agent.ok() }

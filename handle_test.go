@@ -151,6 +151,19 @@ func TestFailTells(t *testing.T) {
 	}
 }
 
+// A handle that is found by its id knows when the call began.
+func TestOpenCallKnowsItsStart(t *testing.T) {
+	now := time.Now()
+	r, log := startRun(t, EmitterOptions{Clock: func() time.Time { now = now.Add(time.Second); return now }})
+	a := beginAgent(t, r, "a", StatusToolCall)
+	recordOf(t, a, call("c1"))
+	require.NoError(t, a.OpenCall("c1").Return(t.Context(), `1`))
+	require.Positive(t, log.last(t).Payload.(*ToolReturned).Duration.V)
+	require.NoError(t, a.Emit(t.Context(), &ModelCalled{ModelCallID: "m1"}))
+	require.NoError(t, a.OpenModelCall("m1").Return(t.Context(), nil))
+	require.Positive(t, log.last(t).Payload.(*ModelReturned).Duration.V)
+}
+
 // TestOpenCallAfterAResume: whoever resumes a run gets the handles of what was open.
 func TestOpenCallAfterAResume(t *testing.T) {
 	r, log := startRun(t, EmitterOptions{})

@@ -110,7 +110,7 @@ func (a *Agent) OpenModelCall(id string) *ModelCall {
 		return &ModelCall{ID: id, agent: a, dead: true}
 	}
 	asked := &ModelCalled{ModelCallID: id, Provider: call.Provider, Model: call.Model, Operation: call.Operation, Attempt: call.Attempt, RetryOf: call.RetryOf}
-	return &ModelCall{ID: id, agent: a, asked: asked}
+	return &ModelCall{ID: id, agent: a, asked: asked, start: call.StartedAt}
 }
 
 func (c *ModelCall) ok() bool { return c != nil && !c.dead && c.agent.ok() }

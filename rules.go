@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/agentevents/agentevents/internal/jsonwire"
@@ -804,7 +805,7 @@ func (m *machine) checkToolCalled(ev *Event, sub *subject) *RuleError {
 
 func (m *machine) toolCalled(ev *Event, sub *subject) {
 	p := ev.Payload.(*ToolCalled)
-	call := openCall{callKey: callKey{sub.key, p.CallID}, tool: p.ToolID, event: ev.ID, step: ev.Step.V}
+	call := openCall{callKey: callKey{sub.key, p.CallID}, tool: p.ToolID, event: ev.ID, step: ev.Step.V, start: ev.Time}
 	// A second call with the id of an open one replaces it: a return names the
 	// later call.
 	earlier, again := m.takeCall(sub.agent, call.callKey)
@@ -880,6 +881,7 @@ type openCall struct {
 	tool  string            // empty in a fold
 	event string            // id of the event that opened it
 	step  int               // its agent's
+	start time.Time         // of the event that opened it; zero in a fold and after a resume
 	shown *ToolCallSnapshot // nil in an emitter
 }
 

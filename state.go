@@ -88,6 +88,18 @@ func (a *Agent) Status() (AgentStatus, bool) {
 	return "", false
 }
 
+// Open reports whether the agent has started, and not ended since.
+func (a *Agent) Open() bool {
+	if !a.ok() {
+		return false
+	}
+	s := a.run.s
+	s.state.Lock()
+	defer s.state.Unlock()
+	known := s.m.agents[a.key()]
+	return known != nil && known.Open
+}
+
 // OpenCalls returns the ids of the agent's open calls, in call order.
 func (a *Agent) OpenCalls() (ids []string) {
 	if !a.ok() {

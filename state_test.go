@@ -87,6 +87,8 @@ func TestStateFollowsTheRun(t *testing.T) {
 	require.Equal(t, StatusToolCall, got)
 	require.Equal(t, []string{"c2", "c3"}, a.OpenCalls())
 	require.Empty(t, r.Agent("b").OpenCalls())
+	require.True(t, a.Open())
+	require.False(t, r.Agent("nobody").Open())
 
 	require.Empty(t, a.OpenModelCalls())
 	for _, id := range []string{"m2", "m1", "m3"} {
@@ -119,6 +121,7 @@ func TestStateFollowsTheRun(t *testing.T) {
 	require.False(t, known)
 	require.Empty(t, (&Agent{}).OpenCalls())
 	require.Empty(t, (&Agent{}).OpenModelCalls())
+	require.False(t, (*Agent)(nil).Open())
 }
 
 // The status of runs without run events follows their agents, also after a resume.

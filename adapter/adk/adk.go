@@ -52,7 +52,7 @@ func (r *Recorder) Plugin() *plugin.Plugin {
 //	…
 //	tools := []tool.Tool{agenttool.New(inner, nil)}
 //
-// In a run of [Recorder.Run] the agent is a child of the call, and its id is its name, "#" and
+// In a run of [Recorder.Run] the agent is a child of the call, and its id is its name, "/" and
 // the call's id. Where the plugin reaches the agent the callbacks do nothing.
 func (r *Recorder) Config(cfg llmagent.Config) llmagent.Config {
 	if r == nil || r.Emitter == nil {

@@ -817,7 +817,7 @@ func TestContexts(t *testing.T) {
 	require.NoError(t, err)
 	g.ctx = ae.ContextWithAgent(g.ctx, outer.Agent("somebody"))
 	require.NoError(t, g.run(root, user("Look.")))
-	require.Equal(t, []string{"outer c1 1", "inner#c2 c3 1"}, seen)
+	require.Equal(t, []string{"outer c1 1", "inner/c2 c3 1"}, seen)
 	g.rec.WantLaws(t, eventtest.LawOptions{})
 	require.Empty(t, outer.State().Agents)
 }

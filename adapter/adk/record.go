@@ -54,7 +54,7 @@ func (r recording) agent(ctx context.Context, invocation, name, branch string) *
 	case plugged && !r.inner:
 		return run.Agent(name)
 	case !plugged && r.inner && call != nil:
-		return call.Agent(name + "#" + call.ID)
+		return call.Agent(name + "/" + call.ID)
 	}
 	return nil
 }
@@ -109,11 +109,6 @@ func waits(a *agentevents.Agent) bool {
 	return status == agentevents.StatusBlockedOnClarification || len(a.OpenCalls()) > 0
 }
 
-func isOpen(a *agentevents.Agent) bool {
-	status, known := a.Status()
-	return known && !status.Terminal()
-}
-
 func (r recording) afterRun(ctx agent.InvocationContext) {
 	defer quietly()
 	run, _ := r.em.Lookup(ctx.InvocationID())
@@ -141,7 +136,7 @@ func (r recording) afterRun(ctx agent.InvocationContext) {
 func (r recording) beforeAgent(ctx agent.Context) (*genai.Content, error) {
 	defer quietly()
 	a := r.at(ctx)
-	if a == nil || isOpen(a) { // an agent that gets back what it has handed over works on
+	if a == nil || a.Open() { // an agent that gets back what it has handed over works on
 		return nil, nil
 	}
 	start := &agentevents.AgentStarted{Task: textOf(ctx.UserContent(), false)}
@@ -238,7 +233,7 @@ func returned(ctx context.Context, a *agentevents.Agent, resp *model.LLMResponse
 func (r recording) onEvent(ctx agent.InvocationContext, ev *session.Event) (*session.Event, error) {
 	defer quietly()
 	a := r.agent(ctx, ctx.InvocationID(), ev.Author, ev.Branch)
-	if ev.Partial || !isOpen(a) {
+	if ev.Partial || !a.Open() {
 		return nil, nil
 	}
 	returned(ctx, a, nil, nil)
@@ -315,7 +310,7 @@ func (r recording) afterTool(ctx agent.Context, t tool.Tool, args, result map[st
 		_ = c.Fail(ctx, &agentevents.ToolError{Status: agentevents.ToolStatusForbidden, Err: err})
 	case err != nil:
 		for _, inner := range a.Run().State().Agents {
-			if strings.HasSuffix(inner.AgentID, "#"+c.ID) {
+			if strings.HasSuffix(inner.AgentID, "/"+c.ID) {
 				_ = a.Run().Agent(inner.AgentID).Finish(ctx, err, nil)
 			}
 		}

@@ -132,10 +132,6 @@ func heard(m *adk.MessageVariant) string {
 	}
 }
 
-func isOpen(run *agentevents.Run, agent string) bool {
-	return slices.ContainsFunc(run.State().Agents, func(a agentevents.AgentView) bool { return a.AgentID == agent && a.Open })
-}
-
 // graph begins a graph. The agent of the context makes its calls, or the graph is an agent.
 func (r *Recorder) graph(ctx context.Context, info *callbacks.RunInfo, in any, s *scope) context.Context {
 	if agentevents.AgentFromContext(ctx) != nil {
@@ -174,7 +170,7 @@ func (r *Recorder) start(ctx context.Context, s *scope, agent *agentevents.Agent
 	if run.State().Status == agentevents.RunStatusPaused {
 		_ = run.Emit(ctx, &agentevents.RunResumed{})
 	}
-	if isOpen(run, agent.ID()) {
+	if agent.Open() {
 		answer(ctx, run, agent.ID())
 	} else {
 		_ = agent.Emit(ctx, &agentevents.AgentStarted{Task: task})

@@ -94,7 +94,7 @@ func called(ctx context.Context, a *agentevents.Agent, req mcp.Request, next han
 	p := &agentevents.ToolCalled{Transport: agentevents.TransportMCP}
 	switch params := req.GetParams().(type) {
 	case *mcp.CallToolParams:
-		p.ToolID, p.Arguments = params.Name, toJSON(params.Arguments)
+		p.ToolID, p.Arguments = params.Name, agentevents.JSONOf(params.Arguments)
 	case *mcp.CallToolParamsRaw:
 		p.ToolID, p.Arguments = params.Name, agentevents.JSON(params.Arguments)
 	}
@@ -112,7 +112,7 @@ func called(ctx context.Context, a *agentevents.Agent, req mcp.Request, next han
 		if r, _ := res.(*mcp.CallToolResult); err == nil && r != nil && r.IsError {
 			return "", failure(r)
 		}
-		return toJSON(res), err
+		return agentevents.JSONOf(res), err
 	})
 	if !ran {
 		return nil, refused
@@ -128,7 +128,7 @@ func failure(r *mcp.CallToolResult) error {
 			err = errors.New(text.Text)
 		}
 	}
-	return &agentevents.ToolError{Result: toJSON(r), Err: err}
+	return &agentevents.ToolError{Result: agentevents.JSONOf(r), Err: err}
 }
 
 func elicited(ctx context.Context, a *agentevents.Agent, req mcp.Request, next handle) (res mcp.Result, err error) {
@@ -136,7 +136,7 @@ func elicited(ctx context.Context, a *agentevents.Agent, req mcp.Request, next h
 	if p == nil || ctx.Value(p) != nil { // middleware and handler get the same
 		return next(ctx)
 	}
-	q := agentevents.Question{ID: cmp.Or(p.Mode, "form"), Question: strings.TrimSpace(p.Message + " " + p.URL), Schema: toJSON(p.RequestedSchema)}
+	q := agentevents.Question{ID: cmp.Or(p.Mode, "form"), Question: strings.TrimSpace(p.Message + " " + p.URL), Schema: agentevents.JSONOf(p.RequestedSchema)}
 	asked := &agentevents.ClarificationRequested{InterruptID: cmp.Or(p.ElicitationID, rand.Text()[:8]), Questions: []agentevents.Question{q}}
 	if call := agentevents.CallFromContext(ctx); call.Recorded() {
 		asked.CallID = call.ID
@@ -152,7 +152,7 @@ func elicited(ctx context.Context, a *agentevents.Agent, req mcp.Request, next h
 		case r != nil:
 			answer = r.Action
 		}
-		_ = a.Emit(ctx, &agentevents.ClarificationResolved{InterruptID: asked.InterruptID, Answers: toJSON(map[string]any{q.ID: answer})})
+		_ = a.Emit(ctx, &agentevents.ClarificationResolved{InterruptID: asked.InterruptID, Answers: agentevents.JSONOf(map[string]any{q.ID: answer})})
 	}()
 	return next(context.WithValue(ctx, p, true))
 }
@@ -161,7 +161,7 @@ func sampled(ctx context.Context, a *agentevents.Agent, req mcp.Request, next ha
 	if agentevents.ModelCallFromContext(ctx).Open() {
 		return next(ctx)
 	}
-	call, _ := a.Model(ctx, &agentevents.ModelCalled{Request: toJSON(req.GetParams())})
+	call, _ := a.Model(ctx, &agentevents.ModelCalled{Request: agentevents.JSONOf(req.GetParams())})
 	err = errors.New("the handler panicked or ended its goroutine")
 	defer func() {
 		if err != nil {
@@ -169,7 +169,7 @@ func sampled(ctx context.Context, a *agentevents.Agent, req mcp.Request, next ha
 			return
 		}
 		var said struct{ Model, StopReason string }
-		p := &agentevents.ModelReturned{Response: toJSON(res)}
+		p := &agentevents.ModelReturned{Response: agentevents.JSONOf(res)}
 		_ = json.Unmarshal([]byte(p.Response), &said)
 		p.Model = said.Model
 		if said.StopReason != "" {
@@ -183,14 +183,8 @@ func sampled(ctx context.Context, a *agentevents.Agent, req mcp.Request, next ha
 func progressed(ctx context.Context, a *agentevents.Agent, req mcp.Request, next handle) (mcp.Result, error) {
 	p, _ := req.GetParams().(*mcp.ProgressNotificationParams)
 	if call := agentevents.CallFromContext(ctx); p != nil && call.Recorded() && a.OpenCall(call.ID).Recorded() {
-		said := toJSON(map[string]any{"callId": call.ID, "progress": p.Progress, "total": p.Total, "message": p.Message})
+		said := agentevents.JSONOf(map[string]any{"callId": call.ID, "progress": p.Progress, "total": p.Total, "message": p.Message})
 		_ = a.Emit(ctx, &agentevents.SpanRecorded{Subject: "tool_call", Phase: "progress", Name: call.ToolID, Attributes: said})
 	}
 	return next(ctx)
-}
-
-// toJSON leaves out what cannot be written: the SDK cannot send it either.
-func toJSON(v any) agentevents.JSON {
-	j, _ := agentevents.ToJSON(v)
-	return j
 }

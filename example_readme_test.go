@@ -89,6 +89,9 @@ func TestReadme(t *testing.T) {
 			}
 		}
 	}
+	drawn, err := os.ReadFile("adapter/eino/testdata/agenttool-whole.txt")
+	require.NoError(t, err)
+	require.Contains(t, string(text), "```\n"+string(drawn)+"```\n")
 	slices.Sort(shown)
 	slices.Sort(run)
 	require.Equal(t, run, shown, "the README's code is not the examples'")

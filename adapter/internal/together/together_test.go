@@ -1,0 +1,213 @@
+// Package together runs several recorders in one program. What one records the others must
+// not record again.
+package together
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	einoadk "github.com/cloudwego/eino/adk"
+	einomodel "github.com/cloudwego/eino/components/model"
+	einotool "github.com/cloudwego/eino/components/tool"
+	"github.com/cloudwego/eino/components/tool/utils"
+	"github.com/cloudwego/eino/schema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/adk/v2/agent"
+	"google.golang.org/adk/v2/agent/llmagent"
+	"google.golang.org/adk/v2/model"
+	"google.golang.org/adk/v2/plugin"
+	"google.golang.org/adk/v2/runner"
+	"google.golang.org/adk/v2/session"
+	"google.golang.org/adk/v2/tool"
+	"google.golang.org/adk/v2/tool/mcptoolset"
+	"google.golang.org/genai"
+
+	ae "github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/adapter/adk"
+	"github.com/agentevents/agentevents/adapter/eino"
+	aemcp "github.com/agentevents/agentevents/adapter/mcp"
+	"github.com/agentevents/agentevents/adapter/modelhttp"
+	"github.com/agentevents/agentevents/eventtest"
+)
+
+// An httpModel is a model of eino that is asked by HTTP.
+type httpModel struct {
+	client *http.Client
+	url    string
+}
+
+func (m *httpModel) WithTools([]*schema.ToolInfo) (einomodel.ToolCallingChatModel, error) {
+	return m, nil
+}
+
+func (m *httpModel) Stream(ctx context.Context, in []*schema.Message, _ ...einomodel.Option) (*schema.StreamReader[*schema.Message], error) {
+	whole, err := m.Generate(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	return schema.StreamReaderFromArray([]*schema.Message{whole}), nil
+}
+
+func (m *httpModel) Generate(ctx context.Context, in []*schema.Message, _ ...einomodel.Option) (*schema.Message, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, m.url+"/v1/chat/completions", strings.NewReader(fmt.Sprintf(`{"model":"m","n":%d}`, len(in))))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	resp, err := m.client.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	var said struct {
+		Choices []struct {
+			Message *schema.Message
+		}
+		Usage struct {
+			PromptTokens     int `json:"prompt_tokens"`
+			CompletionTokens int `json:"completion_tokens"`
+		}
+	}
+	if err := json.Unmarshal(text, &said); err != nil {
+		return nil, err
+	}
+	out := said.Choices[0].Message
+	out.ResponseMeta = &schema.ResponseMeta{Usage: &schema.TokenUsage{PromptTokens: said.Usage.PromptTokens, CompletionTokens: said.Usage.CompletionTokens}}
+	return out, nil
+}
+
+// A model that eino asks by HTTP makes one model call, with what both recorders know. A tool
+// that WrapTool wraps makes one tool call.
+func TestEinoWithModelHTTP(t *testing.T) {
+	for _, stream := range []bool{false, true} {
+		asked := 0
+		provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("X-Request-Id", fmt.Sprint("req_", asked))
+			message := `{"role":"assistant","content":"It rains."}`
+			if asked++; asked == 1 {
+				message = `{"role":"assistant","content":"","tool_calls":[{"id":"c1","type":"function","function":{"name":"weather","arguments":"{\"city\":\"Oslo\"}"}}]}`
+			}
+			fmt.Fprintf(w, `{"id":"cmpl","model":"m-1","choices":[{"message":%s,"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":4}}`, message)
+		}))
+		defer provider.Close()
+		type city struct {
+			City string `json:"city"`
+		}
+		weather, err := utils.InferTool("weather", "tells the weather", ae.WrapTool("weather", func(_ context.Context, in city) (string, error) {
+			return "rain in " + in.City, nil
+		}))
+		require.NoError(t, err)
+		config := &einoadk.ChatModelAgentConfig{Name: "guide", Description: "knows", Model: &httpModel{&http.Client{Transport: new(modelhttp.Recorder).Transport(nil)}, provider.URL}}
+		config.ToolsConfig.Tools = []einotool.BaseTool{weather}
+		guide, err := einoadk.NewChatModelAgent(t.Context(), config)
+		require.NoError(t, err)
+		em, rec := eventtest.RecordWith(t, ae.EmitterOptions{Lifecycle: ae.LifecycleDerived})
+		run, err := em.Run("r1")
+		require.NoError(t, err)
+		recorder := &eino.Recorder{Run: run}
+		events := einoadk.NewRunner(t.Context(), einoadk.RunnerConfig{Agent: guide, EnableStreaming: stream}).Query(t.Context(), "Does it rain?", einoadk.WithCallbacks(recorder))
+		for event, ok := events.Next(); ok; event, ok = events.Next() {
+			require.NoError(t, event.Err)
+			if o := event.Output; o != nil && o.MessageOutput.IsStreaming {
+				_, err := schema.ConcatMessageStream(o.MessageOutput.MessageStream)
+				require.NoError(t, err)
+			}
+		}
+		require.NoError(t, recorder.End(t.Context()))
+		rec.WantLaws(t, eventtest.LawOptions{})
+		s := rec.Snapshot("r1")
+		require.Len(t, s.Agents, 1)
+		require.Equal(t, 2, s.Agents["guide"].ModelCalls)
+		require.EqualValues(t, 18, s.Usage.Usage.InputTokens)
+		require.EqualValues(t, 8, s.Usage.Usage.OutputTokens)
+		require.Len(t, s.ClosedCalls, 1)
+		var requests []string
+		for _, ev := range rec.Events() {
+			if p, ok := ev.Payload.(*ae.ModelReturned); ok {
+				requests = append(requests, p.RequestID+" "+p.Model)
+			}
+		}
+		require.Equal(t, []string{"req_0 m-1", "req_1 m-1"}, requests, "which only the client knows")
+	}
+}
+
+// A script is a model of the ADK.
+type script []*genai.Part
+
+func (*script) Name() string { return "scripted" }
+
+func (s *script) GenerateContent(context.Context, *model.LLMRequest, bool) iter.Seq2[*model.LLMResponse, error] {
+	return func(yield func(*model.LLMResponse, error) bool) {
+		next := (*s)[0]
+		*s = (*s)[1:]
+		yield(&model.LLMResponse{Content: genai.NewContentFromParts([]*genai.Part{next}, genai.RoleModel), TurnComplete: true}, nil)
+	}
+}
+
+// A tool of an MCP server that an agent of the ADK calls is one tool call for the client, and
+// one in the server's own run.
+func TestADKWithMCP(t *testing.T) {
+	serverEm, serverRec := eventtest.RecordWith(t, ae.EmitterOptions{Lifecycle: ae.LifecycleDerived})
+	serverRun, err := serverEm.Run("server")
+	require.NoError(t, err)
+	serving := serverRun.Agent("weather-server")
+	require.NoError(t, serving.Emit(t.Context(), &ae.AgentStarted{}))
+	server := mcp.NewServer(&mcp.Implementation{Name: "weather"}, nil)
+	server.AddReceivingMiddleware(aemcp.Record)
+	type city struct {
+		City string `json:"city"`
+	}
+	mcp.AddTool(server, &mcp.Tool{Name: "weather", Description: "tells the weather"}, func(_ context.Context, _ *mcp.CallToolRequest, in city) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "rain in " + in.City}}}, nil, nil
+	})
+	here, there := mcp.NewInMemoryTransports()
+	_, err = server.Connect(ae.ContextWithAgent(t.Context(), serving), there, nil)
+	require.NoError(t, err)
+
+	client := mcp.NewClient(&mcp.Implementation{Name: "guide"}, nil)
+	client.AddSendingMiddleware(aemcp.Record)
+	tools, err := mcptoolset.New(mcptoolset.Config{Client: client, Transport: here})
+	require.NoError(t, err)
+	em, rec := eventtest.RecordWith(t, ae.EmitterOptions{Lifecycle: ae.LifecycleDerived})
+	recorder := &adk.Recorder{Emitter: em}
+	guide, err := llmagent.New(llmagent.Config{Name: "guide", Toolsets: []tool.Toolset{tools}, Model: &script{
+		{FunctionCall: &genai.FunctionCall{ID: "c1", Name: "weather", Args: map[string]any{"city": "Oslo"}}},
+		genai.NewPartFromText("It rains."),
+	}})
+	require.NoError(t, err)
+	r, err := runner.New(runner.Config{
+		AppName: "app", Agent: guide, SessionService: session.InMemoryService(), AutoCreateSession: true,
+		PluginConfig: runner.PluginConfig{Plugins: []*plugin.Plugin{recorder.Plugin()}},
+	})
+	require.NoError(t, err)
+	for _, err := range recorder.Run(t.Context(), r, "ann", "s1", genai.NewContentFromText("Does it rain?", genai.RoleUser), agent.RunConfig{}) {
+		require.NoError(t, err)
+	}
+	rec.WantLaws(t, eventtest.LawOptions{})
+	serverRec.Want(t,
+		"weather-server agent.started",
+		"weather-server agent.toolCalled weather",
+		"weather-server agent.toolReturned ok",
+	)
+	calls := rec.Snapshot("").ClosedCalls
+	require.Len(t, calls, 1)
+	require.Equal(t, "c1", calls[0].CallID)
+	returned := rec.Events()
+	returned = slices.DeleteFunc(returned, func(ev ae.Event) bool { return ev.Kind() != ae.KindToolReturned })
+	require.Len(t, returned, 1)
+	require.Contains(t, string(returned[0].Payload.(*ae.ToolReturned).Result), "rain in Oslo")
+}

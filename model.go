@@ -92,12 +92,18 @@ func (a *Agent) Model(ctx context.Context, p *ModelCalled) (*ModelCall, error) {
 	c := &ModelCall{ID: p.ModelCallID, agent: a, asked: p, start: e.now()}
 	err := a.Emit(ctx, p)
 	c.dead = err != nil && !onlySinks(err)
+	s := a.run.s
+	s.state.Lock()
+	defer s.state.Unlock()
+	if call := s.m.modelCalls.Find(callKey{a.key(), p.ModelCallID}); call != nil && !c.dead {
+		call.handle = c
+	}
 	return c, err
 }
 
-// OpenModelCall returns a handle to a model call that is open, as after [Emitter.Resume].
-// When the agent has no open model call with that id, the handle records nothing. What the
-// handle before it streamed of a block stays as it is: deltas without the whole block.
+// OpenModelCall returns the handle to a model call that is open. After [Emitter.Resume] it is
+// a new one: what the handle before it streamed of a block stays as it is, deltas without the
+// whole block. When the agent has no open model call with that id, the handle records nothing.
 func (a *Agent) OpenModelCall(id string) *ModelCall {
 	if !a.ok() {
 		return &ModelCall{dead: true}
@@ -108,6 +114,9 @@ func (a *Agent) OpenModelCall(id string) *ModelCall {
 	call := s.m.modelCalls.Find(callKey{a.key(), id})
 	if call == nil {
 		return &ModelCall{ID: id, agent: a, dead: true}
+	}
+	if call.handle != nil {
+		return call.handle
 	}
 	asked := &ModelCalled{ModelCallID: id, Provider: call.Provider, Model: call.Model, Operation: call.Operation, Attempt: call.Attempt, RetryOf: call.RetryOf}
 	return &ModelCall{ID: id, agent: a, asked: asked, start: call.StartedAt}

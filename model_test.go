@@ -223,6 +223,31 @@ func TestModelCallThatHasReturnedIsClosed(t *testing.T) {
 	require.Len(t, rec.Find(t, "agent.text"), 1)
 }
 
+// Whoever finds a model call by its id has the handle that opened it, with all that it knows.
+func TestOpenModelCallIsTheHandle(t *testing.T) {
+	ctx := t.Context()
+	a, rec := modelAgent(t, ae.EmitterOptions{Lifecycle: ae.LifecycleDerived})
+	c, err := a.Model(ctx, &ae.ModelCalled{ModelCallID: "m1", Request: `{"n":1}`})
+	require.NoError(t, err)
+	require.NoError(t, c.Text(ctx, "Hel"))
+	require.Same(t, c, a.OpenModelCall("m1"))
+	require.NoError(t, a.OpenModelCall("m1").Text(ctx, "lo"))
+	require.NoError(t, a.OpenModelCall("m1").Return(ctx, nil))
+	requireDeadModelCall(t, a.OpenModelCall("m1"))
+	require.NoError(t, a.Emit(ctx, &ae.ModelCalled{ModelCallID: "m1"}))
+	require.NotSame(t, c, a.OpenModelCall("m1"), "which nobody opened by a handle")
+	require.True(t, a.OpenModelCall("m1").Recorded())
+	rec.Filter(eventtest.NotSynthetic).WantExactly(t,
+		"agent.started",
+		"model.called m1",
+		"agent.text.delta Hel index=0",
+		"agent.text.delta lo index=1",
+		"agent.text Hello",
+		"model.returned m1",
+		"model.called m1",
+	)
+}
+
 func TestOpenModelCallAfterAResume(t *testing.T) {
 	ctx := t.Context()
 	a, rec := modelAgent(t, ae.EmitterOptions{Lifecycle: ae.LifecycleDerived})

@@ -330,6 +330,8 @@ type ModelCallSnapshot struct {
 	Attempt     Opt[int]  `json:"attempt,omitzero"`   // number of the attempt, from 1
 	RetryOf     string    `json:"retryOf,omitzero"`   // model call id of the previous attempt
 	StartedAt   time.Time `json:"startedAt,omitzero"` // time of its model.called
+
+	handle *ModelCall // that opened it; nil in a fold and after a resume
 }
 
 // ToolStats counts the calls of one tool.

@@ -377,6 +377,7 @@ func (w *ModelCallSnapshot) deepen() {
 	w.Model = cloneText(w.Model)
 	w.Operation = cloneText(w.Operation)
 	w.RetryOf = cloneText(w.RetryOf)
+	clearField(&w.handle)
 }
 
 func (v *ToolStats) clone() *ToolStats {

@@ -289,6 +289,11 @@ var scenarios = map[string]func(g *rig){
 		)
 		root := llm(g, llmagent.Config{Name: "guide", Model: model, Tools: []tool.Tool{forecast(g)}})
 		require.NoError(g, g.run(root, user("Is it cold in Oslo?")))
+		for _, ev := range g.rec.Events() {
+			if p, ok := ev.Payload.(*ae.ModelReturned); ok && !p.TimeToFirstToken.OK {
+				g.Error("nobody knows when the first token came")
+			}
+		}
 	},
 	"parallel-tools": func(g *rig) {
 		o := g.overlap()

@@ -192,6 +192,9 @@ func (r recording) afterModel(ctx agent.Context, resp *model.LLMResponse, _ erro
 		}
 		return nil, nil
 	}
+	for _, id := range a.OpenModelCalls() {
+		_ = a.OpenModelCall(id).Piece(ctx)
+	}
 	if text := textOf(resp.Content, true); text != "" {
 		_ = a.Emit(ctx, &agentevents.AgentReasoningDelta{Delta: text})
 	}

@@ -6,9 +6,10 @@
 //	for event, err := range rec.Run(ctx, r, userID, sessionID, message, agent.RunConfig{}) {
 //
 // An invocation is a run, with the invocation's id: its agents, model calls with usage, texts,
-// tool calls, transfers, confirmations and questions. A run that waits for a person is paused.
+// tool calls, transfers, state, confirmations and questions. A run that waits for a person is paused.
 // The invocation that answers goes on with it; in another process [agentevents.Emitter.Resume]
-// comes first. Live runs are not recorded. An agent's id is its name, or the end of its branch,
+// comes first. Not recorded are live runs, artifacts and nodes of workflows; what a model
+// streams as reasoning is recorded as deltas alone. An agent's id is its name, or the end of its branch,
 // name@1, where the framework may run it several times at once.
 package adk
 

@@ -281,6 +281,16 @@ var scenarios = map[string]func(g *rig){
 		root := llm(g, llmagent.Config{Name: "guide", Model: says(answer(thought("easy"), text("Oslo is in Norway.")))})
 		require.NoError(g, g.run(root, user("Where is Oslo?")))
 	},
+	"state": func(g *rig) {
+		remember := function(g, functiontool.Config{Name: "remember", Description: "remembers"}, func(ctx agent.Context, in city) (weather, error) {
+			ctx.Actions().StateDelta["seen"] = map[string]any{"last": in.City}
+			return weather{4}, nil
+		})
+		root := llm(g, llmagent.Config{Name: "guide", OutputKey: "answer", Tools: []tool.Tool{remember}, Model: says(
+			answer(call("c1", "remember", map[string]any{"city": "Oslo"})), answer(text("Noted.")),
+		)})
+		require.NoError(g, g.run(root, user("Where is Oslo?")))
+	},
 	"streaming": func(g *rig) {
 		g.mode = agent.StreamingModeSSE
 		model := says(
@@ -289,11 +299,6 @@ var scenarios = map[string]func(g *rig){
 		)
 		root := llm(g, llmagent.Config{Name: "guide", Model: model, Tools: []tool.Tool{forecast(g)}})
 		require.NoError(g, g.run(root, user("Is it cold in Oslo?")))
-		for _, ev := range g.rec.Events() {
-			if p, ok := ev.Payload.(*ae.ModelReturned); ok && !p.TimeToFirstToken.OK {
-				g.Error("nobody knows when the first token came")
-			}
-		}
 	},
 	"parallel-tools": func(g *rig) {
 		o := g.overlap()
@@ -640,6 +645,25 @@ func TestTrees(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What trees do not show.
+func TestFirstTokenAndState(t *testing.T) {
+	g := newRig(t)
+	scenarios["streaming"](g)
+	returns := 0
+	for _, ev := range g.rec.Events() {
+		if p, ok := ev.Payload.(*ae.ModelReturned); ok {
+			returns++
+			require.True(t, p.TimeToFirstToken.OK)
+			require.True(t, p.Duration.OK)
+		}
+	}
+	require.Equal(t, 2, returns)
+
+	g = newRig(t)
+	scenarios["state"](g)
+	require.Equal(t, map[string]ae.JSON{"seen": `{"last":"Oslo"}`, "answer": `"Noted."`}, g.rec.Snapshot(g.runID()).State)
 }
 
 // What the framework sees is the same, byte for byte, whatever the recorder does.

@@ -232,9 +232,13 @@ func returned(ctx context.Context, a *agentevents.Agent, resp *model.LLMResponse
 	}
 }
 
-// onEvent records whole texts: events have also those of callbacks, and of agents without a model.
+// onEvent records changes of the state, and whole texts: events have also those of callbacks, and
+// of agents without a model.
 func (r recording) onEvent(ctx agent.InvocationContext, ev *session.Event) (*session.Event, error) {
 	defer quietly()
+	if run, ok := r.em.Lookup(ctx.InvocationID()); ok && !ev.Partial && len(ev.Actions.StateDelta) > 0 {
+		_ = run.Emit(ctx, &agentevents.StatePatched{Op: agentevents.PatchMerge, Value: agentevents.JSONOf(ev.Actions.StateDelta)})
+	}
 	a := r.agent(ctx, ctx.InvocationID(), ev.Author, ev.Branch)
 	if ev.Partial || !a.Open() {
 		return nil, nil

@@ -1,6 +1,10 @@
 // Package eino records what github.com/cloudwego/eino does: agents of its ADK, graphs, chat models
 // and tools. The example of [Recorder] shows its use.
 //
+// An agent that is a tool has its name, "/" and the id of the call as its id. Not recorded are
+// agentic agents and models, and chat models that are called with neither an agent nor a graph.
+// A call of a model that follows a failed one of the same agent counts as its retry.
+//
 // A copy of a stream, or of the events of an agent, is read by a goroutine that ends when eino has
 // made the last of it. What follows in eino waits until that is recorded, so the order of events
 // is that of the work. [Recorder.End] waits for all.
@@ -25,7 +29,7 @@ import (
 // A Recorder is a handler for adk.WithCallbacks and compose.WithCallbacks. Each call of a runner or
 // of a graph gets its own, which its goroutines share. What fails in recording is told to the hooks
 // of the emitter, and not to eino. Nothing is recorded by a nil Recorder, nor by one with neither a
-// Run nor an agent in the context of the call.
+// Run nor an agent in the context of the call; eino still asks it at every step, so pass none there.
 type Recorder struct {
 	// Run is the run of agents that have no agent in their context.
 	Run *agentevents.Run

@@ -62,6 +62,8 @@
 //	err = coder.Emit(ctx, &agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged})
 //	err = run.Emit(ctx, &agentevents.RunCompleted{})
 //
+// [Run.Finish] and [Agent.Finish] end with an error, or without, what is open on the way out.
+//
 // Most programs begin with these payloads, and [TextCompleted], [ModelReturned],
 // [ApprovalRequested] and their like. [Payload] lists all; the kinds of workflows, nodes,
 // spans and plans are for runtimes that have these.

@@ -211,3 +211,27 @@ func ExampleWrapTool() {
 	// weather: error no city
 	//  no city
 }
+
+// An agent that fails has left a call open. Finish ends the run on every way out, with what
+// is open in it.
+func ExampleRun_Finish() {
+	ctx := context.Background()
+	work := func(run *agentevents.Run) (err error) {
+		defer func() { err = errors.Join(err, run.Finish(ctx, err)) }()
+		agent := run.Agent("guide")
+		agent.Emit(ctx, &agentevents.AgentStarted{})
+		agent.Call(ctx, &agentevents.ToolCalled{CallID: "toolu_1", ToolID: "weather"})
+		return errors.New("the model is down")
+	}
+	fmt.Println(work(derivedRun(agentevents.EmitterOptions{})))
+	// Output:
+	// guide: agent.started
+	// guide: thinking → tool_call
+	// guide calls weather
+	// guide: tool_call → tool_result
+	// weather: error the model is down
+	// guide: tool_result → failed
+	// guide: agent.ended
+	// r1: run.failed
+	// the model is down
+}

@@ -879,10 +879,16 @@ func (b *builder) length() time.Duration {
 }
 
 func tokensText(u agentevents.Usage) string {
-	if u.InputTokens == 0 && u.OutputTokens == 0 {
+	read := u.CacheReadInputTokens.V
+	cached := read + min(u.CacheCreationInputTokens.V, math.MaxInt64-read) // no part of the input
+	if u.InputTokens == 0 && u.OutputTokens == 0 && cached == 0 {
 		return ""
 	}
-	return strconv.FormatInt(u.InputTokens, 10) + " tokens in, " + strconv.FormatInt(u.OutputTokens, 10) + " out"
+	text := strconv.FormatInt(u.InputTokens, 10) + " tokens in, " + strconv.FormatInt(u.OutputTokens, 10) + " out"
+	if cached > 0 {
+		text += ", " + strconv.FormatInt(cached, 10) + " cached"
+	}
+	return text
 }
 
 // totals sums up the run.

@@ -121,6 +121,26 @@ func TestAgentsOfNodes(t *testing.T) {
 	require.Contains(t, text, "─ node n2 ✓ done · agent a\n")
 }
 
+// What a provider has cached is most of the input of many runs, and no part of InputTokens.
+func TestCachedTokens(t *testing.T) {
+	for _, test := range []struct {
+		usage agentevents.Usage
+		want  string
+	}{
+		{agentevents.Usage{InputTokens: 3, OutputTokens: 5}, "· 3 tokens in, 5 out\n"},
+		{agentevents.Usage{InputTokens: 3, OutputTokens: 5, CacheReadInputTokens: agentevents.Some[int64](900), CacheCreationInputTokens: agentevents.Some[int64](40)}, "· 3 tokens in, 5 out, 940 cached\n"},
+		{agentevents.Usage{CacheReadInputTokens: agentevents.Some[int64](900)}, "· 0 tokens in, 0 out, 900 cached\n"},
+		{agentevents.Usage{CacheReadInputTokens: agentevents.Some[int64](math.MaxInt64), CacheCreationInputTokens: agentevents.Some[int64](1)}, "out, 9223372036854775807 cached\n"},
+	} {
+		em, rec := eventtest.RecordWith(t, agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleDerived})
+		run, err := em.Run("r")
+		require.NoError(t, err)
+		require.NoError(t, run.Agent("a").Emit(t.Context(), &agentevents.AgentStarted{}))
+		require.NoError(t, run.Agent("a").Emit(t.Context(), &agentevents.ModelReturned{ModelCallID: "m", OneEvent: true, Usage: agentevents.Some(test.usage)}))
+		require.Contains(t, draw(t, rec.Snapshot(""), tree.Options{}), test.want)
+	}
+}
+
 // The counts on an agent's line are all of the same attempts: all.
 func TestCountsAreOfAllAttempts(t *testing.T) {
 	em, rec := eventtest.RecordWith(t, agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleDerived})

@@ -62,7 +62,7 @@ func Example() {
 	//    └─ tool.researcher ✓ 16s
 	//       └─ researcher/c1 ✓ converged · 12s · 2 steps · 1 tool call · 2 model calls: Weather in Oslo
 	//          └─ tool.weather ✓ 2s
-	// 2 agents · 2 tool calls · 40 tokens in, 24 out
+	// 2 agents · 2 tool calls · 40 tokens in, 24 out, 8 cached
 }
 
 // program returns an emitter and what draws the run that it records. Ids and times repeat.

@@ -50,7 +50,7 @@ func ExampleRecorder() {
 	// run r1 ✓ completed · 19s
 	// └─ traveller ✓ converged · 17s · 2 steps · 1 tool call · 2 model calls: How is the weather in Oslo?
 	//    └─ tool.weather ✓ 2s
-	// 1 agent · 1 tool call · 120 tokens in, 20 out
+	// 1 agent · 1 tool call · 120 tokens in, 20 out, 80 cached
 }
 
 // traveller returns an agent with a scripted model in place of one that costs money.

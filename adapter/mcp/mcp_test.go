@@ -464,8 +464,8 @@ func TestRecordingChangesNothing(t *testing.T) {
 			fmt.Fprintln(&told, string(text), err)
 		}
 		lines := strings.SplitAfter(wire.String(), "\n")
-		slices.SortStableFunc(lines, func(a, b string) int { return strings.Compare(a[:min(4, len(a))], b[:min(4, len(b))]) })
-		return told.String() + strings.Join(lines, "") // what was read, and what was written
+		slices.Sort(lines) // the SDK logs a line after it is sent, when another may have been
+		return told.String() + strings.Join(lines, "")
 	}
 	broken := func(t *testing.T, sink agentevents.Sink) *log {
 		em, err := agentevents.NewEmitter(agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleDerived, Sinks: []agentevents.Sink{sink}})
@@ -502,7 +502,7 @@ func TestRecordingChangesNothing(t *testing.T) {
 					return l
 				},
 			} {
-				t.Run(name, func(t *testing.T) { require.True(t, want == talk(t, protocol, make(t), make(t))) })
+				t.Run(name, func(t *testing.T) { require.Equal(t, want, talk(t, protocol, make(t), make(t))) })
 			}
 		})
 	}

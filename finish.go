@@ -15,9 +15,9 @@ var errLeftOpen = errors.New("the agent ended before the return")
 // if [Call.Fail] says that somebody stopped the agent or that its time was up. Finish does not
 // change p, which belongs to the log from then on.
 //
-// Statuses follow under [LifecycleDerived]; under another table the agent goes to the status
-// that agrees with its outcome first. An agent that is not open is left as it is: Finish records
-// nothing and returns nil.
+// Statuses follow under [LifecycleDerived]. Under another table Finish records no transition: the
+// caller sends the agent [Agent.To] a status that agrees with its outcome first. An agent that is
+// not open is left as it is: Finish records nothing and returns nil.
 func (a *Agent) Finish(ctx context.Context, err error, p *AgentEnded) (errs error) {
 	if !a.ok() {
 		return ErrZeroValue

@@ -85,14 +85,32 @@ reached makes it 2.`,
 				if err != nil {
 					return err
 				}
-				w, done, err := x.open(in)
-				if err != nil {
+				// What the output file held stays if nothing can be read.
+				var to exporter
+				var done func() error
+				start := func() error {
+					w, end, err := x.open(in)
+					if err == nil {
+						to, done = begin(&x, w), end
+					}
 					return err
 				}
-				to := begin(&x, w)
 				for _, ev := range events {
+					if to == nil {
+						if err := start(); err != nil {
+							return err
+						}
+					}
 					if err = to.Export(context.Background(), &ev); err != nil {
 						break
+					}
+				}
+				if to == nil {
+					if err := l.result(); err != nil {
+						return err
+					}
+					if err := start(); err != nil {
+						return err
 					}
 				}
 				if cerr := to.Close(context.Background()); err == nil {
@@ -175,6 +193,13 @@ func (x *export) check(in *invocation, form string, fs *flag.FlagSet) error {
 	if x.endpoint != "" && x.out != "" {
 		return usageError("--endpoint and --out do not go together")
 	}
+	if is, err := os.Stat(x.out); err == nil {
+		for _, name := range in.args {
+			if log, err := os.Stat(name); err == nil && name != "-" && os.SameFile(is, log) {
+				return usageError("--out is a file that is read")
+			}
+		}
+	}
 	if x.retries < 0 {
 		return usageError("--retries must not be negative")
 	}
@@ -196,13 +221,6 @@ func (x *export) check(in *invocation, form string, fs *flag.FlagSet) error {
 func (x *export) open(in *invocation) (*output, func() error, error) {
 	if x.out == "" || x.out == "-" {
 		return in.stdout, func() error { return nil }, nil
-	}
-	if is, err := os.Stat(x.out); err == nil {
-		for _, name := range in.args {
-			if log, err := os.Stat(name); err == nil && name != "-" && os.SameFile(is, log) {
-				return nil, nil, usageError("--out is a file that is read")
-			}
-		}
 	}
 	f, err := os.Create(x.out)
 	if err != nil {

@@ -114,6 +114,9 @@ func TestExportOTLP(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out.jsonl")
 	require.Equal(t, result{exitOK, "", r.err}, exec("", "export", "otlp", "--out", out, clean))
 	require.Equal(t, r.out, read(t, out))
+	require.Equal(t, exitUsage, exec("", "export", "otlp", "--out", out, filepath.Join(t.TempDir(), "no.jsonl")).code)
+	require.Equal(t, exitProblems, exec("no event\n", "export", "chrome", "--out", out, "-").code)
+	require.Equal(t, r.out, read(t, out), "stays if nothing can be read")
 
 	more := exec("", "export", "otlp", "--content", "--service", "s", "--resource", "a.b=c=d", "--semconv", "1.41.0", clean)
 	require.Equal(t, exitOK, more.code, more.err)

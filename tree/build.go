@@ -255,6 +255,14 @@ func (b *builder) agentLine(n *agentNode) line {
 			l.word += " (interrupted)"
 		}
 	}
+	switch {
+	case a.Error.OK && errorText(a.Error.V) != "":
+		l.detail = errorText(a.Error.V)
+	case l.mark != good && a.LastError.OK && errorText(a.LastError.V) != "":
+		l.detail = errorText(a.LastError.V)
+	default:
+		l.detail = a.Task
+	}
 	if a.ConvergenceScore.OK {
 		l.fact("convergence " + strconv.FormatFloat(a.ConvergenceScore.V, 'g', 4, 64))
 	}
@@ -288,6 +296,9 @@ func (b *builder) agentLine(n *agentNode) line {
 	}
 	if a.ModelCalls > 0 {
 		text := withFailed(count(a.ModelCalls, "model call"), a.ModelFailures)
+		if why := b.details.of(n.id).failure; why != "" && a.ModelFailures > 0 && !strings.Contains(l.detail, strings.TrimSuffix(why, "…")) {
+			text = strings.TrimSuffix(text, ")") + ": " + why + ")"
+		}
 		if open := b.asking[n.id]; open > 0 {
 			text += ", " + strconv.Itoa(open) + " open"
 		}
@@ -299,14 +310,6 @@ func (b *builder) agentLine(n *agentNode) line {
 	}
 	if cost.OK {
 		l.fact(dollars(cost.V))
-	}
-	switch {
-	case a.Error.OK && errorText(a.Error.V) != "":
-		l.detail = errorText(a.Error.V)
-	case l.mark != good && a.LastError.OK && errorText(a.LastError.V) != "":
-		l.detail = errorText(a.LastError.V)
-	default:
-		l.detail = a.Task
 	}
 	return l
 }

@@ -11,8 +11,9 @@ import (
 )
 
 // Details are what people look for in a run and what its snapshot does not keep: what each
-// call did, prompts, and how long agents were at work. The zero Details are empty. They keep
-// a short text for each call. They are not for concurrent use.
+// call did, prompts, why the last model call of an agent failed, and how long agents were at
+// work. The zero Details are empty. They keep a short text for each call. They are not for
+// concurrent use.
 type Details struct {
 	runs map[string]*runDetails
 }
@@ -24,6 +25,7 @@ type runDetails struct {
 
 type agentDetails struct {
 	prompt   string        // of the first start
+	failure  string        // of the last model call that failed
 	first    time.Time     // start of the first attempt
 	began    time.Time     // of the attempt that is at work; zero between attempts
 	worked   time.Duration // in all attempts that ended
@@ -33,6 +35,7 @@ type agentDetails struct {
 const (
 	maxNote   = 160 // characters of what a call did
 	maxPrompt = 400 // characters of a prompt
+	maxWhy    = 60  // characters of why a model call failed
 )
 
 // Add adds an event of a log.
@@ -43,6 +46,10 @@ func (d *Details) Add(ev *agentevents.Event) {
 	case *agentevents.ToolReturned:
 		if p.OneEvent {
 			d.call(ev, p.CallID, p.ArgumentsSummary, p.Arguments)
+		}
+	case *agentevents.ModelReturned:
+		if p.Error.OK {
+			d.agent(ev).failure = short(errorText(p.Error.V), maxWhy)
 		}
 	case *agentevents.AgentStarted:
 		a := d.agent(ev)

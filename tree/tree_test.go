@@ -377,13 +377,20 @@ func TestDeepParents(t *testing.T) {
 
 func TestModelCalls(t *testing.T) {
 	f := agentevents.NewFold(agentevents.FoldOptions{})
+	var details tree.Details
 	for i, p := range []agentevents.Payload{
 		&agentevents.AgentStarted{}, &agentevents.ModelCalled{ModelCallID: "m1"}, &agentevents.ModelReturned{ModelCallID: "m1", Error: agentevents.Some(agentevents.ErrorInfo{Message: "overloaded"})},
 		&agentevents.ModelCalled{ModelCallID: "m2"}, &agentevents.AgentEnded{Outcome: agentevents.OutcomePartial},
 	} {
-		f.Apply(agentevents.Event{ID: fmt.Sprint("e", i), RunID: "r", AgentID: "a", Sequence: uint64(i), Time: time.Unix(int64(i), 0).UTC(), Payload: p})
+		ev := agentevents.Event{ID: fmt.Sprint("e", i), RunID: "r", AgentID: "a", Sequence: uint64(i), Time: time.Unix(int64(i), 0).UTC(), Payload: p}
+		f.Apply(ev)
+		details.Add(&ev)
 	}
-	require.Contains(t, draw(t, f.Snapshot(), tree.Options{}), "2 model calls (1 failed), 1 open")
+	s := f.Snapshot()
+	require.Contains(t, draw(t, s, tree.Options{}), "2 model calls (1 failed), 1 open")
+	require.Contains(t, draw(t, s, tree.Options{Details: &details}), "2 model calls (1 failed: overloaded), 1 open")
+	s.Agents["a"].Error = agentevents.Some(agentevents.ErrorInfo{Message: "the model is overloaded"})
+	require.Contains(t, draw(t, s, tree.Options{Details: &details}), "2 model calls (1 failed), 1 open: the model is overloaded", "said once")
 }
 
 func TestSpawnedByCall(t *testing.T) {

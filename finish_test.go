@@ -104,3 +104,21 @@ func TestFinishEndsTheRunAsItWent(t *testing.T) {
 		require.Len(t, log.events, n)
 	}
 }
+
+// Agents that a log knows by their node or span alone are finished under that name.
+func TestFinishEndsAgentsWithoutAnID(t *testing.T) {
+	r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleDerived})
+	require.NoError(t, r.With(Scope{NodeID: "n", NodeRunID: "n#1"}).Emit(t.Context(), &AgentStarted{}))
+	_, err := r.Record(t.Context(), Event{SpanID: "s1", Payload: &AgentStarted{}})
+	require.NoError(t, err)
+	require.NoError(t, r.Finish(t.Context(), nil))
+	f := NewFold(FoldOptions{})
+	for _, ev := range log.events {
+		f.Apply(ev)
+	}
+	s := f.Snapshot()
+	require.Empty(t, s.Violations)
+	require.Len(t, s.Agents, 2)
+	require.True(t, s.Agents["n#1"].Ended)
+	require.True(t, s.Agents["s1"].Ended)
+}

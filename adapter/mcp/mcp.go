@@ -20,8 +20,10 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/agentevents/agentevents"
@@ -111,6 +113,9 @@ func called(ctx context.Context, a *agentevents.Agent, req mcp.Request, next han
 		res, err = next(ctx)
 		if r, _ := res.(*mcp.CallToolResult); err == nil && r != nil && r.IsError {
 			return "", failure(r)
+		}
+		if said := new(jsonrpc.Error); errors.As(err, &said) {
+			return "", &agentevents.ToolError{Code: strconv.FormatInt(said.Code, 10), Err: err}
 		}
 		return agentevents.JSONOf(res), err
 	})

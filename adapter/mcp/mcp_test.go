@@ -306,6 +306,7 @@ func TestEvents(t *testing.T) {
 				require.Contains(t, returns[1].Result, `"isError":true`)
 				require.Equal(t, agentevents.ToolStatusError, returns[2].Status)
 				require.Contains(t, returns[2].Error.V.Message, `unknown tool "wether"`)
+				require.Equal(t, "-32602", returns[2].Error.V.Code)
 				require.Empty(t, returns[2].Result)
 			}
 			require.Empty(t, eventtest.Payloads[*agentevents.SpanRecorded](client.rec.Events()))

@@ -249,6 +249,13 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.c.Middleware(r, t.next.RoundTrip)
 }
 
+// CloseIdleConnections is what http.Client looks for.
+func (t transport) CloseIdleConnections() {
+	if c, ok := t.next.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
 // Middleware answers a request as recorded, or sends it on to next and records the answer. Its
 // type is that of option.Middleware of the Go SDKs of OpenAI and Anthropic.
 func (c *Cassette) Middleware(r *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {

@@ -388,7 +388,7 @@ func bare(s *Scanner, of strength, name, text string, i, from, start int, final 
 	switch {
 	case n < 4 || placeholder(value) || value[0] == '$' || value[0] == '*', of.number() && digits(value), of == weak && ident(value):
 		return r, no
-	case strings.EqualFold(value, name) || isOne(value, words) || s.names.strength(strings.TrimRight(value, ".:!?")) != none: // a name, no value
+	case strings.EqualFold(value, name) || isOne(value, words) || s.isName(strings.TrimRight(value, ".:!?"), name, text[i], next, spaced):
 		return r, no
 	case next == '(' || next == '[' || next == '{' && !spaced: // code
 		return r, no
@@ -403,6 +403,37 @@ func bare(s *Scanner, of strength, name, text string, i, from, start int, final 
 		return r, yesIf(text[i] == ':' && n >= 6 && strings.IndexByte("\n\r\\\"", next) >= 0 && lineStart(text, from))
 	}
 	return r, yes
+}
+
+// isName reports whether a value behind a name and a separator is itself the name of a
+// variable, as programs have it: password=db_password. In an assignment of a shell
+// (DB_PASSWORD=mysecret) it is not, and in others a plain word (password=mysecret) is only
+// if code follows.
+func (s *Scanner) isName(value, name string, separator, next byte, spaced bool) bool {
+	letters := strings.TrimRight(value, "0123456789")
+	if s.names.strength(value) == none || len(value)-len(letters) > 1 || !identifier(value) {
+		return false
+	}
+	upper := strings.ToUpper(value) == value
+	switch {
+	case strings.ToUpper(name) == name && (separator == ':' || !spaced):
+		return upper
+	case strings.IndexByte(letters, '_') > 0 || strings.IndexByte(letters, '.') > 0 || !upper && strings.ToLower(letters[1:]) != letters[1:]: // several words
+		return true
+	case separator == '=' && !spaced:
+		return strings.IndexByte(",)]};", next) >= 0
+	}
+	return separator == '=' || s.names.strength(value[1:]) == none // token, but not mytoken
+}
+
+// identifier reports whether a value has letters, digits, '_' and '.' alone.
+func identifier(value string) bool {
+	for i := range len(value) {
+		if !alnum[value[i]] && value[i] != '_' && value[i] != '.' {
+			return false
+		}
+	}
+	return true
 }
 
 // words are words of programs and of forms that stand for a value.

@@ -782,6 +782,9 @@ func TestUsageIsCountedOnce(t *testing.T) {
 			map[string]Usage{"m-1": in(5)}},
 		{"an end's usage of several models", []Event{ev("a", started()), ev("a", &UsageObserved{Model: "m", Usage: in(2)}), ev("a", &UsageObserved{Model: "n", Usage: in(1)}), ev("a", &AgentEnded{Usage: Some(in(5))})},
 			map[string]Usage{"m": in(2), "n": in(1)}},
+		{"caches that modelUsage does not state", []Event{ev("a", started()), ev("a", &AgentEnded{
+			Usage: Some(Usage{InputTokens: 9, CacheReadInputTokens: Some[int64](4)}), ModelUsage: map[string]Usage{"m": in(9)}})},
+			map[string]Usage{"m": {InputTokens: 9, CacheReadInputTokens: Some[int64](4)}}},
 		{"nobody says", []Event{ev("a", started()), ev("a", &UsageObserved{Usage: in(2)})}, nil},
 	} {
 		t.Run("models/"+c.name, func(t *testing.T) { require.Equal(t, c.want, fold(t, c.log...).Usage.Models) })

@@ -233,6 +233,7 @@ func (u *AttemptUsage) Total() (tokens Usage, cost Opt[float64]) {
 		for _, model := range slices.Sorted(maps.Keys(u.Models)) {
 			tokens.add(u.Models[model])
 		}
+		u.stated(&tokens)
 	case u.Ended.OK:
 		tokens = u.Ended.V
 	default:
@@ -247,10 +248,30 @@ func (u *AttemptUsage) Total() (tokens Usage, cost Opt[float64]) {
 	return tokens, cost
 }
 
+// stated completes figures of modelUsage, which states none of caches and reasoning in some
+// formats, with those that the usage of the end states.
+func (u *AttemptUsage) stated(tokens *Usage) {
+	for _, f := range [...]struct {
+		to   *Opt[int64]
+		from Opt[int64]
+	}{
+		{&tokens.CacheCreationInputTokens, u.Ended.V.CacheCreationInputTokens},
+		{&tokens.CacheReadInputTokens, u.Ended.V.CacheReadInputTokens},
+		{&tokens.ReasoningOutputTokens, u.Ended.V.ReasoningOutputTokens},
+	} {
+		if !f.to.OK {
+			*f.to = f.from
+		}
+	}
+}
+
 // byModel calls add with what the attempt used of each model; see RunUsage.Models.
 func (u *AttemptUsage) byModel(add func(model string, v Usage)) {
 	if len(u.Models) > 0 {
 		for model, v := range u.Models {
+			if len(u.Models) == 1 {
+				u.stated(&v)
+			}
 			add(model, v)
 		}
 		return

@@ -559,7 +559,8 @@ type BlackboardItem struct {
 //
 //   - An attempt counts with the modelUsage of its end, else with the usage of its
 //     end, else with the sum of its model.returned and of the usage.observed about
-//     other things: see [AttemptUsage].
+//     other things: see [AttemptUsage]. The tokens of caches and of reasoning that the
+//     modelUsage does not state are those of the usage.
 //   - modelUsage includes sub-agents: an attempt of an agent that began below an
 //     attempt with modelUsage does not count.
 //   - The figures of turn.summarized, workflow.phase.completed and

@@ -2,6 +2,7 @@ package secret
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -57,6 +58,31 @@ func TestBackslashesBeginValues(t *testing.T) {
 	for _, text := range []string{`token\":\"\8Jsp4XgJhSxBexample.co""n":1}`, `token\":\"\" x`, `{"password":"\u0041bc"}`, `password: """\abc"""`} {
 		same(t, scanner(), text, 1)
 		same(t, scanner(), text, 11, 21, 5)
+	}
+}
+
+// Texts end at, before and behind each limit that a form has.
+func TestTextsThatEndAtALimit(t *testing.T) {
+	s := scanner()
+	beginnings := []string{
+		"password=", "password: ", `password="`, `{"password":"`, `{"password":`, `"value":"`, "password ", "Authorization: Basic ", "https://", "https://u:", "https://u:p@", "--password ", "-----BEGIN ",
+		"-----BEGIN PRIVATE KEY-----", `{"key":"`, `{"name":"password","value":"`, "Bearer ", "$", "<", `\`, `"`, "4", "",
+	}
+	for _, token := range tokens {
+		beginnings = append(beginnings, token.prefix)
+	}
+	for _, begin := range beginnings {
+		for _, filler := range []string{"a", "7", "aB7", "-", ".", " ", `\`, `"`, "=", ":", "/", "@", "é", "a."} {
+			for _, limit := range []int{4, 8, 16, 32, 64, 128, 256, maxHeader} {
+				for n := limit - 2; n <= limit+2; n++ {
+					whole := begin + strings.Repeat(filler, n)[:n]
+					_ = s.Mask(whole)
+					if limit == maxHeader && filler == "a" || limit == enough {
+						same(t, s, whole, 4)
+					}
+				}
+			}
+		}
 	}
 }
 

@@ -260,10 +260,12 @@ func webToken(text string, i int, final bool) (region, verdict) {
 	for k < len(text) && k-i <= maxHeader && urlSafe[text[k]] {
 		k++
 	}
-	if k == len(text) && k-i <= maxHeader {
+	switch {
+	case k-i > maxHeader:
+		return r, no
+	case k == len(text):
 		return r, verdictOf(!final)
-	}
-	if text[k] != '.' || k-i < 8 || k-i > maxHeader {
+	case text[k] != '.' || k-i < 8:
 		return r, no
 	}
 	claims := k + 1

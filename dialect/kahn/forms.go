@@ -85,6 +85,17 @@ func madeAgent(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 	return append(agentPattern.append(append(dst, '"'), agent), '"')
 }
 
+// promptAsTask stands for the task of an agent: its prompt, if that is a text.
+func promptAsTask(w *wire.Writer, dst []byte, m *wire.Member) []byte {
+	prompt := jsonwire.Text(string(w.Ev.Payload.(*agentevents.AgentStarted).Prompt))
+	if prompt == "" {
+		w.Lose(dialect.Made, "/"+string(Name)+"/"+m.Name, "written as an empty text")
+	} else {
+		w.Lose(dialect.Made, w.Pointer(m), "the prompt")
+	}
+	return jsonwire.AppendString(dst, prompt)
+}
+
 // An auditedForm is an agent, or null when the run is audited.
 type auditedForm struct{ id }
 

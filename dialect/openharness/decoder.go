@@ -127,7 +127,7 @@ func (d *Decoder) read(line string, ev *agentevents.Event) error {
 	case nil:
 		ev.Payload = r.Unknown()
 	case *agentevents.AgentEnded:
-		if r.Row != ended {
+		if p.Outcome == "" {
 			p.Outcome = agentevents.OutcomeConverged
 			r.Made("/payload/outcome", success)
 		}

@@ -19,7 +19,7 @@
 //	agent:text                   agent.text
 //	agent:tool                   agent.toolReturned with oneEvent; a call and its return become one line
 //	agent:error                  agent.error; with an outcome agent.ended, without success
-//	agent:complete               agent.ended with the outcome converged
+//	agent:complete               agent.ended, with the outcome converged unless it has one
 //	flow:start                   run.started
 //	flow:complete                run.completed, or run.failed by its status
 //	flow:paused, :resumed        run.paused, run.resumed
@@ -55,7 +55,8 @@
 //
 // The encoder writes some facts that the document has no member for, because without
 // them a reader counts wrongly or finds broken rules: outcome of an agent:error that is
-// an end, with the members of agent:complete; cumulative of ends whose figures include
+// an end, with the members of agent:complete; outcome of an agent:complete that is partial or
+// escaped; cumulative of ends whose figures include
 // earlier attempts; parentRunId of an agent:start, the execution of the agent that
 // delegates, whose modelUsage includes this one's; late of a line behind the end of its
 // agent; lifecycle of starts. Other readers pass over them.

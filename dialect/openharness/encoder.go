@@ -113,7 +113,9 @@ func (e *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 			w.Lose(dialect.Altered, "", "written as agent:error with an outcome, because "+success)
 			break
 		}
-		readAs(w, "/payload/outcome", string(p.Outcome), string(agentevents.OutcomeConverged), success)
+		if p.Outcome == "" {
+			w.Lose(dialect.Made, "/payload/outcome", success)
+		}
 	case *agentevents.CommandReceived:
 		readAs(w, "/payload/rejected", p.Rejected, rejection(&p.Command, string(w.Ev.Extra(string(Name)))), refused)
 	}

@@ -127,13 +127,12 @@ var format = func() *wire.Format {
 				need("toolName", "toolId", text("toolId")), may("toolInput", "arguments").Or(summary), may("toolOutput", "result").Or(summary),
 				may("durationMs", "durationMs", atLeast(0, wire.Value{})), may("error", "error/message", wire.Full{}).Or(statusAsError)),
 			node("agent:error", agentevents.KindAgentErrored, "", need("errorType", "errorType", text("errorType")), need("message", "message", text("message")), may("details", "details")),
-			// agent:complete means success: an end without success is written as this row. It
-			// has what agent:complete has, and its outcome, which tells it from an error.
+			// agent:complete means success: a failure is written as this row. It has what agent:complete has, and its outcome, which tells it from an error.
 			when(caseEnded, node("agent:error", agentevents.KindAgentEnded, "", need("errorType", "error/code").Or(outcomeAsType),
 				need("message", "error/message").Or(resultAsMessage), may("details", "error/details"), need("outcome", "outcome").Or(wire.Made(`"aborted"`)), may("result", "result"),
 				structured, usage, models, cost, duration, turns, cumulative)),
 			node("agent:complete", agentevents.KindAgentEnded, "outcome",
-				need("result", "result"), structured, required(usage).Or(wire.Made(`{"inputTokens":0,"outputTokens":0}`)), models, cost,
+				need("result", "result"), may("outcome", "outcome", unsuccessful{}), structured, required(usage).Or(wire.Made(`{"inputTokens":0,"outputTokens":0}`)), models, cost,
 				required(duration).Or(sinceStart), required(turns).Or(wire.Made("0")), cumulative),
 			flow("flow:start", agentevents.KindRunStarted, need("flowName", "name"), may("lifecycle", "lifecycle")),
 			when(statusComplete, flow("flow:complete", agentevents.KindRunCompleted, name, need("status", "", wire.Const(`"complete"`)))),

@@ -320,6 +320,15 @@ func caseOf(typ, line string) string {
 	return ""
 }
 
+// unsuccessful is the outcome of an end whose type says success. The line says it where it is
+// another one.
+type unsuccessful struct{ wire.Value }
+
+func (unsuccessful) Append(_ *wire.Writer, dst []byte, _ *wire.Member, at any) ([]byte, bool) {
+	outcome := *at.(*string)
+	return jsonwire.AppendString(dst, outcome), outcome != "" && outcome != string(agentevents.OutcomeConverged)
+}
+
 // textIn returns the text of a member of an object, or "".
 func textIn(object, name string) string {
 	for member, raw := range jsonwire.Members(object) {

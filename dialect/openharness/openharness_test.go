@@ -465,7 +465,7 @@ func TestFailedAgents(t *testing.T) {
 		{agentevents.AgentEnded{Error: agentevents.Some(agentevents.ErrorInfo{Code: "rate_limit", Message: "slow down", Details: `{"n":1}`})},
 			`"agent:error","nodeId":"coder","runId":"coder","timestamp":1767517322500,"errorType":"rate_limit","message":"slow down","details":{"n":1},"outcome":"aborted"`},
 		{agentevents.AgentEnded{Outcome: agentevents.OutcomePartial, Result: "half"},
-			`"agent:complete","nodeId":"coder","runId":"coder","timestamp":1767517322500,"result":"half","usage":{"inputTokens":0,"outputTokens":0},"durationMs":0,"numTurns":0`},
+			`"agent:complete","nodeId":"coder","runId":"coder","timestamp":1767517322500,"result":"half","outcome":"partial","usage":{"inputTokens":0,"outputTokens":0},"durationMs":0,"numTurns":0`},
 	} {
 		line, _ := encode(t, native(&c.end, 0))
 		require.Equal(t, `{"type":`+c.want+"}\n", line)

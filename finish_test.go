@@ -122,3 +122,26 @@ func TestFinishEndsAgentsWithoutAnID(t *testing.T) {
 	require.True(t, s.Agents["n#1"].Ended)
 	require.True(t, s.Agents["s1"].Ended)
 }
+
+// A deadError is an error whose methods panic with a nil pointer.
+type deadError struct{ text string }
+
+func (e *deadError) Error() string { return e.text }
+func (e *deadError) Unwrap() error { return errors.New(e.text) }
+
+// An error whose methods panic is recorded by its type: a log must not stop the tool.
+func TestErrorsWhoseMethodsPanic(t *testing.T) {
+	var bad *deadError
+	r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleDerived})
+	a := beginAgent(t, r, "a")
+	_, err := a.Do(t.Context(), &ToolCalled{ToolID: "t"}, func(context.Context) (JSON, error) { return "", bad })
+	require.Same(t, bad, err)
+	require.Equal(t, "*agentevents.deadError", log.last(t).Payload.(*ToolReturned).Error.V.Message)
+	_, err = WrapTool("u", func(context.Context, string) (int, error) { return 1, bad })(ContextWithAgent(t.Context(), a), "x")
+	require.Same(t, bad, err)
+	m, err := a.Model(t.Context(), nil)
+	require.NoError(t, err)
+	require.NoError(t, m.Fail(t.Context(), bad))
+	require.NoError(t, r.Finish(t.Context(), bad))
+	require.Equal(t, "*agentevents.deadError", log.last(t).Payload.(*RunFailed).Error.V.Message)
+}

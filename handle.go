@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -382,8 +383,15 @@ func (e *ToolError) Error() string {
 func (e *ToolError) Unwrap() error { return e.Err }
 
 // failed returns the return of a call that failed with err.
-func failed(ctx context.Context, err error) *ToolReturned {
-	p := &ToolReturned{Status: ToolStatusError}
+func failed(ctx context.Context, err error) (p *ToolReturned) {
+	told := false
+	defer func() { // methods of err may panic, as those of a nil pointer do
+		if !told {
+			_ = recover()
+			p = &ToolReturned{Status: ToolStatusError, Error: Some(ErrorInfo{Message: fmt.Sprintf("%T", err)})}
+		}
+	}()
+	p = &ToolReturned{Status: ToolStatusError}
 	info := ErrorInfo{Message: "failed"}
 	if err != nil {
 		info.Message = cmp.Or(err.Error(), info.Message)
@@ -403,7 +411,7 @@ func failed(ctx context.Context, err error) *ToolReturned {
 		p.Result = tool.Result
 		info.Code, info.Retryable = cmp.Or(tool.Code, info.Code), tool.Retryable
 	}
-	p.Error = Some(info)
+	p.Error, told = Some(info), true
 	return p
 }
 
@@ -439,7 +447,7 @@ func (a *Agent) Do(ctx context.Context, p *ToolCalled, fn func(context.Context) 
 	result, err = fn(ContextWithCall(orBackground(ctx), c))
 	returned = true
 	if err != nil {
-		return result, errors.Join(err, recordErr, c.Fail(ctx, err))
+		return result, join(err, join(recordErr, c.Fail(ctx, err)))
 	}
 	returnErr := c.Return(ctx, result)
 	if returnErr != nil && !onlySinks(returnErr) { // the call must not stay open

@@ -198,7 +198,7 @@ func (d *answer) finish(err error) error {
 	if !d.started {
 		d.errs = appendError(d.errs, d.start(&agentevents.AgentStarted{}))
 	}
-	end := &agentevents.AgentEnded{Error: agentevents.Some(agentevents.ErrorInfo{Message: err.Error()})}
+	end := &agentevents.AgentEnded{Error: agentevents.Some(agentevents.ErrorInfo{Message: fmt.Sprint(err)})} // its method may panic
 	if d.ctx.Err() != nil || errors.Is(err, context.Canceled) {
 		end.Outcome = agentevents.OutcomeAborted
 	}

@@ -20,6 +20,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -151,7 +152,7 @@ func elicited(ctx context.Context, a *agentevents.Agent, req mcp.Request, next h
 		var answer any
 		switch r, _ := res.(*mcp.ElicitResult); {
 		case err != nil:
-			answer = map[string]string{"error": err.Error()}
+			answer = map[string]string{"error": fmt.Sprint(err)} // its method may panic
 		case r != nil && r.Content != nil:
 			answer = r.Content
 		case r != nil:

@@ -27,6 +27,7 @@ var hard = []struct {
 	{"headers", func(n int) string { return strings.Repeat("Authorization: ", n/15) }},
 	{"open strings", func(n int) string { return strings.Repeat(`password:"a`, n/11) }},
 	{"open lists", func(n int) string { return strings.Repeat(`"passwords":["`, n/14) }},
+	{"open objects", func(n int) string { return strings.Repeat(`"password":{"`, n/13) }},
 	{"keys", func(n int) string { return strings.Repeat("-----BEGIN PRIVATE"+" KEY-----\n", n/27) }},
 	{"web tokens", func(n int) string { return strings.Repeat("eyJabcdefghij", n/13) }},
 	{"web tokens apart", func(n int) string { return strings.Repeat("eyJabcdefghij ", n/14) }},

@@ -90,6 +90,8 @@ func named(s *Scanner, text string, i int, final bool) (region, verdict) {
 		return quotedValue(of, quoted, text, k, c, slashes, final)
 	case c == '[' && of == strong && (quoted || text[i] == '='):
 		return list(text, k+1, final)
+	case c == '{' && of == strong && member:
+		return object(text, k+1, final)
 	case slashes > 0:
 		return region{}, no
 	case member: // of JSON, but no text
@@ -346,15 +348,52 @@ func placeholder(value string) bool {
 
 // list finds a list of values behind its bracket.
 func list(text string, from int, final bool) (region, verdict) {
-	r := region{from: from, rule: Key, until: untilClose}
-	k := from
-	for k < len(text) && k-from < maxBlank && strings.IndexByte(" \n\r\t\\", text[k]) >= 0 {
-		k++
+	r := region{from: from, at: from, rule: Key, until: untilClose}
+	return r, r.firstString(text, final)
+}
+
+// firstString finds the first string of a list or an object, and notes how it is quoted.
+func (r *region) firstString(text string, final bool) verdict {
+	k := r.from
+	for k < len(text) && k-r.from < maxBlank {
+		slash := skipSlashes(text, k)
+		switch {
+		case slash == len(text):
+			return verdictOf(!final)
+		case text[slash] == '"' || text[slash] == '\'':
+			r.quote, r.slashes = text[slash], slash-k
+			return yes
+		case strings.IndexByte(" \n\r\t[{", text[slash]) < 0 && (slash == k || strings.IndexByte("nrt", text[slash]) < 0):
+			return no
+		}
+		k = slash + 1
 	}
-	if k == len(text) {
-		return r, verdictOf(!final)
+	return verdictOf(k == len(text) && !final)
+}
+
+// object finds the members of an object behind its brace, unless it describes a value.
+func object(text string, from int, final bool) (region, verdict) {
+	r := region{from: from, at: from, rule: Key, until: untilClose}
+	if v := r.firstString(text, final); v != yes {
+		return r, v
 	}
-	return r, yesIf(text[k] == '"' || text[k] == '\'')
+	seen := r
+	seen.end(text[:min(len(text), from+maxValue)])
+	if !seen.closed && !final && len(text)-from < maxValue {
+		return r, maybe
+	}
+	members := strings.NewReplacer(`\`, "", " ", "", "'", `"`).Replace(text[from:seen.at])
+	if !strings.Contains(members, `"value":`) {
+		for _, t := range types {
+			if strings.Contains(members, `"type":"`+t+`"`) {
+				return r, no
+			}
+		}
+		if strings.Contains(members, `"type":[`) || strings.Contains(members, `"$ref":`) {
+			return r, no
+		}
+	}
+	return r, yes
 }
 
 // bare finds a value without quotes that begins at start. The separator is at i, the

@@ -15,9 +15,10 @@ type region struct {
 	rule    string
 	until   until
 	chars   *[256]bool // of untilChar
-	quote   byte       // of untilQuote
-	slashes int        // of untilQuote: backslashes in front of the quote
+	quote   byte       // of untilQuote, and of the strings in untilClose
+	slashes int        // backslashes in front of the quote
 	depth   int        // of untilClose: brackets that were opened in it
+	inside  bool       // of untilClose: in a string
 }
 
 // An until says where a region ends.
@@ -29,7 +30,7 @@ const (
 	untilQuote              // at the quote that opened it
 	untilLine               // at the end of the line, or of the string that holds it
 	untilEnd                // at the last line of a key in PEM form, or at what is not of a key
-	untilClose              // at the bracket that closes a list
+	untilClose              // at the bracket that closes a list or an object
 )
 
 const pemEnd = "-----END"
@@ -54,15 +55,26 @@ func (r *region) end(text string) {
 		}
 		r.closed = i < len(text) && (text[i] != '-' || len(text)-i >= len(pemEnd))
 	case r.until == untilClose:
-		for ; i < len(text) && !r.closed; i++ {
-			switch text[i] {
-			case '[', '{':
+		for i < len(text) && !r.closed {
+			n := i
+			for n < len(text) && text[n] == '\\' {
+				n++
+			}
+			if n == len(text) {
+				break
+			}
+			switch c := text[n]; {
+			case c == r.quote && (n-i)%(2*(r.slashes+1)) == r.slashes:
+				r.inside = !r.inside
+			case r.inside:
+			case c == '[' || c == '{':
 				r.depth++
-			case ']', '}':
-				if r.depth--; r.depth < 0 {
-					r.closed = true
-					i--
-				}
+			case c == ']' || c == '}':
+				r.depth--
+				r.closed = r.depth < 0
+			}
+			if i = n; !r.closed {
+				i++
 			}
 		}
 	default:

@@ -333,7 +333,10 @@ func (h *Hook) begin(id string, now int64) *run {
 	r := &run{h: h, id: id}
 	r.active.Store(now)
 	o := h.spans
-	o.Started, o.Ended, o.Noted = r.started, r.ended, r.noted
+	o.Started, o.Ended = r.started, r.ended
+	if h.meters != nil || h.logger != nil {
+		o.Noted = r.noted
+	}
 	r.m = spans.New(id, o)
 	h.runs[id] = r
 	h.last.Store(r)
@@ -373,6 +376,12 @@ func (r *run) trace(ctx context.Context, ev agentevents.Event) agentevents.Trace
 	return d.at
 }
 
+// kinds are options, made once.
+var kinds = [...]trace.SpanStartOption{
+	spans.KindInternal: trace.WithSpanKind(trace.SpanKindInternal),
+	spans.KindClient:   trace.WithSpanKind(trace.SpanKindClient),
+}
+
 // data is what the hook knows of a span.
 type data struct {
 	context   trace.SpanContext
@@ -393,10 +402,7 @@ func (r *run) started(s *spans.Span) {
 	if f := r.h.o.Attributes; f != nil {
 		attrs = append(attrs, f(s.Name, attrs)...)
 	}
-	options := []trace.SpanStartOption{trace.WithTimestamp(s.Start), trace.WithSpanKind(trace.SpanKindInternal), trace.WithAttributes(attrs...)}
-	if s.Kind == spans.KindClient {
-		options[1] = trace.WithSpanKind(trace.SpanKindClient)
-	}
+	options := []trace.SpanStartOption{trace.WithTimestamp(s.Start), kinds[s.Kind], trace.WithAttributes(attrs...)}
 	var links []trace.Link
 	for _, l := range s.Links {
 		links = append(links, trace.Link{SpanContext: spanContext(l.TraceID, l.SpanID), Attributes: values(l.Attributes)})
@@ -407,7 +413,11 @@ func (r *run) started(s *spans.Span) {
 	case s.Parent != nil:
 		above := s.Parent.Data.(*data)
 		parent, up = above.context, above.at
-		ctx = trace.ContextWithSpanContext(ctx, parent)
+		if above.span != nil {
+			ctx = trace.ContextWithSpan(ctx, above.span)
+		} else {
+			ctx = trace.ContextWithSpanContext(ctx, parent)
+		}
 	case r.h.o.NewRoot && host.IsValid():
 		options = append(options, trace.WithNewRoot())
 		links = append(links, trace.Link{SpanContext: host, Attributes: []attribute.KeyValue{attribute.String(spans.AttrLinkType, "host")}})
@@ -452,7 +462,7 @@ func (r *run) begun(s *spans.Span, d *data) {
 
 // noted counts a point and logs it. r.mu is held.
 func (r *run) noted(s *spans.Span, p *spans.Point) {
-	if r.replayed || r.h.meters == nil && r.h.logger == nil {
+	if r.replayed {
 		return
 	}
 	ctx := context.Background()

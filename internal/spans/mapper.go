@@ -731,7 +731,8 @@ func (m *Mapper) add(s *Span, p *Point) {
 		}
 	}
 	if m.o.Noted != nil {
-		m.o.Noted(s, p)
+		noted := *p // only this one is on the heap
+		m.o.Noted(s, &noted)
 	}
 }
 

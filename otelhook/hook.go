@@ -554,7 +554,7 @@ func (r *run) values(attrs []spans.Attr) []attribute.KeyValue {
 
 func appendValues(list []attribute.KeyValue, attrs []spans.Attr) []attribute.KeyValue {
 	for _, a := range attrs {
-		list = append(list, attribute.KeyValue{Key: attribute.Key(a.Key), Value: value(a.Value)})
+		list = append(list, attribute.KeyValue{Key: attribute.Key(a.Key), Value: value(a.Any())})
 	}
 	return list
 }

@@ -26,12 +26,12 @@ func (r *run) log(ctx context.Context, p *spans.Point) {
 	rec.SetTimestamp(p.Time)
 	rec.SetSeverity(severity)
 	rec.SetSeverityText(severity.String())
-	more := []spans.Attr{{Key: spans.AttrRun, Value: r.id}, {Key: spans.AttrSequence, Value: int64(p.Sequence)}}
+	more := []spans.Attr{{Key: spans.AttrRun, Text: r.id}, {Key: spans.AttrSequence, Value: int64(p.Sequence)}}
 	if session := r.m.Session(); session != "" {
-		more = append(more, spans.Attr{Key: spans.AttrConversation, Value: session})
+		more = append(more, spans.Attr{Key: spans.AttrConversation, Text: session})
 	}
 	if p.AgentID != "" {
-		more = append(more, spans.Attr{Key: spans.AttrAgentID, Value: p.AgentID})
+		more = append(more, spans.Attr{Key: spans.AttrAgentID, Text: p.AgentID})
 	}
 	for _, a := range p.Attributes {
 		if !slices.ContainsFunc(more, func(b spans.Attr) bool { return a.Key == b.Key }) {

@@ -130,7 +130,7 @@ func (x *meters) noted(ctx context.Context, p *spans.Point) {
 // ended records a span that has ended.
 func (x *meters) ended(d *data, s *spans.Span) {
 	ctx := trace.ContextWithSpanContext(context.Background(), d.context)
-	operation, _ := s.Attr(spans.AttrOperation).(string)
+	operation := s.Attr(spans.AttrOperation).Text
 	keys := map[string][]string{
 		spans.OpWorkflow: {spans.AttrWorkflow, spans.AttrErrorType},
 		spans.OpAgent:    {spans.AttrAgent, spans.AttrErrorType},
@@ -145,10 +145,10 @@ func (x *meters) ended(d *data, s *spans.Span) {
 	case d.foreign: // who makes the span makes the metrics of the conventions
 	case operation == spans.OpAgent:
 		set := labels(s.Attributes, spans.AttrAgent)
-		if n, ok := s.Attr(spans.AttrModelCalls).(int64); ok {
+		if n, ok := s.Attr(spans.AttrModelCalls).Value.(int64); ok {
 			x.modelCalls.Record(ctx, n, set)
 		}
-		if n, ok := s.Attr(spans.AttrToolCalls).(int64); ok {
+		if n, ok := s.Attr(spans.AttrToolCalls).Value.(int64); ok {
 			x.toolCalls.Record(ctx, n, set)
 		}
 	case operation == "agentevents.approval":
@@ -157,11 +157,11 @@ func (x *meters) ended(d *data, s *spans.Span) {
 	if s.Kind == spans.KindClient && !d.foreign {
 		x.model(ctx, s)
 	}
-	if usd, ok := s.Attr(spans.AttrCost).(float64); ok {
+	if usd, ok := s.Attr(spans.AttrCost).Value.(float64); ok {
 		x.cost.Add(ctx, usd, labels(s.Attributes, spans.AttrRequestModel))
 	}
 	if s.Parent == nil {
-		outcome, _ := s.Attr(spans.AttrOutcome).(string)
+		outcome := s.Attr(spans.AttrOutcome).Text
 		if outcome == "" {
 			outcome = "ended"
 			if s.ClosedReason != "" {
@@ -182,7 +182,7 @@ func (x *meters) model(ctx context.Context, s *spans.Span) {
 		key, kind string
 		counter   metric.Int64Counter
 	}{{spans.AttrInputTokens, "input", x.input}, {spans.AttrOutputTokens, "output", x.output}} {
-		n, ok := s.Attr(c.key).(int64)
+		n, ok := s.Attr(c.key).Value.(int64)
 		switch {
 		case !ok:
 		case x.tokens != nil:

@@ -171,8 +171,8 @@ func (m *Mapper) identify(ev *agentevents.Event) {
 		return
 	}
 	a.spanned, a.name = false, word(ev.AgentID)
-	a.span.set(AttrAgent, a.name)
-	a.span.set(m.o.Semconv.agentID(), cut(ev.AgentID, maxText))
+	a.span.set(str(AttrAgent, a.name))
+	a.span.set(str(m.o.Semconv.agentID(), cut(ev.AgentID, maxText)))
 	if m.named == nil {
 		m.named = map[string]string{}
 	}
@@ -382,18 +382,18 @@ type shape struct {
 // at come first.
 func (m *Mapper) common(ev *agentevents.Event, operation string, more ...Attr) []Attr {
 	attrs := make([]Attr, 0, 10+len(more))
-	attrs = append(attrs, Attr{AttrOperation, operation})
+	attrs = append(attrs, str(AttrOperation, operation))
 	for _, a := range more {
-		if a.Key != "" && a.Value != "" && a.Value != nil {
+		if !a.none() {
 			attrs = append(attrs, a)
 		}
 	}
 	if session := cmp.Or(ev.SessionID, m.session); session != "" {
-		attrs = append(attrs, Attr{AttrConversation, cut(session, maxText)})
+		attrs = append(attrs, str(AttrConversation, cut(session, maxText)))
 	}
-	attrs = append(attrs, Attr{AttrRun, cut(m.runID, maxText)}, Attr{AttrSchema, agentevents.SchemaVersion}, Attr{AttrFirst, int64(ev.Sequence)})
+	attrs = append(attrs, str(AttrRun, cut(m.runID, maxText)), str(AttrSchema, agentevents.SchemaVersion), val(AttrFirst, int64(ev.Sequence)))
 	if id := m.known(ev); id != "" {
-		attrs = append(attrs, Attr{AttrAgentID, cut(id, maxText)})
+		attrs = append(attrs, str(AttrAgentID, cut(id, maxText)))
 	}
 	return attrs
 }
@@ -413,7 +413,7 @@ func (m *Mapper) ensureRoot(ev *agentevents.Event) {
 func (m *Mapper) workflowRoot(ev *agentevents.Event, more ...Attr) {
 	as := *ev
 	as.AgentID = "" // it is no agent's
-	m.makeRoot(ev, shape{name: title(OpWorkflow, m.name), attrs: m.common(&as, OpWorkflow, append(more, Attr{AttrWorkflow, m.name})...)})
+	m.makeRoot(ev, shape{name: title(OpWorkflow, m.name), attrs: m.common(&as, OpWorkflow, append(more, str(AttrWorkflow, m.name))...)})
 }
 
 // is reports whether the open root is the span of this as well.
@@ -439,7 +439,7 @@ func (m *Mapper) makeRoot(ev *agentevents.Event, h shape) {
 		_, opens := ev.Payload.(*agentevents.RunStarted)
 		_, resumes := ev.Payload.(*agentevents.RunResumed)
 		_, starts := ev.Payload.(*agentevents.AgentStarted)
-		if opens || resumes || starts && h.attrs[0].Value == OpAgent || m.of.kind != "" {
+		if opens || resumes || starts && h.attrs[0].Text == OpAgent || m.of.kind != "" {
 			m.record(s, ev.SpanID)
 			s.ParentID, s.Remote = parent(ev)
 		} else {
@@ -447,7 +447,7 @@ func (m *Mapper) makeRoot(ev *agentevents.Event, h shape) {
 		}
 	}
 	if m.resumed != nil {
-		s.Links = append(s.Links, Link{m.resumed.TraceID, m.resumed.SpanID, []Attr{{AttrLinkType, "resumed"}}})
+		s.Links = append(s.Links, Link{m.resumed.TraceID, m.resumed.SpanID, []Attr{str(AttrLinkType, "resumed")}})
 		m.resumed = nil
 	}
 	m.root = s
@@ -526,7 +526,7 @@ func (m *Mapper) mark(ev *agentevents.Event, of *Span) {
 	if !m.o.Markers {
 		return
 	}
-	s := m.make(ev, of, key{"started", ev.AgentID, ev.RunID}, shape{name: OpStarted, attrs: m.common(ev, OpStarted, Attr{AttrStarted, of.Name})})
+	s := m.make(ev, of, key{"started", ev.AgentID, ev.RunID}, shape{name: OpStarted, attrs: m.common(ev, OpStarted, str(AttrStarted, of.Name))})
 	m.tell(s)
 	m.finish(s, ev.Time)
 }
@@ -579,7 +579,7 @@ func (m *Mapper) finish(s *Span, at time.Time) {
 	s.End = at
 	if at.Before(s.Start) {
 		s.End = s.Start
-		s.set(AttrAdjusted, true)
+		s.set(val(AttrAdjusted, true))
 	}
 	if up := s.Parent; up != nil && !up.ended {
 		if until := s.Until(); until.After(up.below) {
@@ -587,11 +587,11 @@ func (m *Mapper) finish(s *Span, at time.Time) {
 		}
 	}
 	m.spend(s)
-	s.set(AttrLast, int64(s.Last))
+	s.set(val(AttrLast, int64(s.Last)))
 	if s.deltas > 0 {
-		s.set(AttrDeltas, int64(s.deltas))
-		if s.Attr(AttrFirstChunk) == nil {
-			s.set(AttrFirstChunk, max(0, s.delta.Sub(s.Start)).Seconds())
+		s.set(val(AttrDeltas, int64(s.deltas)))
+		if s.Attr(AttrFirstChunk).none() {
+			s.set(val(AttrFirstChunk, max(0, s.delta.Sub(s.Start)).Seconds()))
 		}
 	}
 	if len(s.content) > 0 {
@@ -619,7 +619,7 @@ func (m *Mapper) close(s *Span, reason string, failed bool) {
 		return
 	}
 	s.ClosedReason = reason
-	s.set(AttrClosedReason, reason)
+	s.set(str(AttrClosedReason, reason))
 	if failed {
 		m.fail(s, ErrorIncomplete, "")
 	}
@@ -674,7 +674,7 @@ func (m *Mapper) Close(reason string) {
 		m.finish(m.root, m.root.last)
 	default:
 		if reason == ReasonPaused {
-			m.root.set(AttrOutcome, "paused")
+			m.root.set(str(AttrOutcome, "paused"))
 		}
 		m.close(m.root, reason, failed)
 	}
@@ -690,23 +690,21 @@ func (m *Mapper) Release() {
 }
 
 // set adds an attribute; one that Started was told is changed.
-func (s *Span) set(k string, v any) {
-	if v == nil || v == "" {
+func (s *Span) set(a Attr) {
+	if a.none() {
 		return
 	}
-	if text, ok := v.(string); ok {
-		v = cut(text, maxText)
-	}
+	a.Text = cut(a.Text, maxText)
 	for i := range s.Attributes {
-		if s.Attributes[i].Key == k {
-			if i < s.told && s.Attributes[i].Value != v {
+		if s.Attributes[i].Key == a.Key {
+			if i < s.told && s.Attributes[i] != a {
 				s.told = 0
 			}
-			s.Attributes[i].Value = v
+			s.Attributes[i] = a
 			return
 		}
 	}
-	s.Attributes = append(s.Attributes, Attr{k, v})
+	s.Attributes = append(s.Attributes, a)
 }
 
 // fail gives a span the status of an error. The text of one is content.
@@ -715,7 +713,7 @@ func (m *Mapper) fail(s *Span, errType, text string) {
 		return
 	}
 	s.Status = StatusError
-	s.set(AttrErrorType, errType)
+	s.set(str(AttrErrorType, errType))
 	if m.o.Content&OnSpans != 0 && text != "" {
 		s.Description = cut(m.o.redact("status", text), maxText)
 	}

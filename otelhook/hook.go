@@ -384,6 +384,8 @@ var kinds = [...]trace.SpanStartOption{
 
 // data is what the hook knows of a span.
 type data struct {
+	run       *run // with of, for a Generator
+	of        *spans.Span
 	context   trace.SpanContext
 	at        agentevents.TraceContext
 	recording bool
@@ -427,10 +429,10 @@ func (r *run) started(s *spans.Span) {
 	if len(links) > 0 {
 		options = append(options, trace.WithLinks(links...))
 	}
-	ctx = context.WithValue(ctx, idsKey{}, ids{trace.TraceID(s.TraceID), trace.SpanID(s.ID)})
-	_, span := r.h.tracer.Start(ctx, s.Name, options...)
+	d := &data{run: r, of: s}
+	_, span := r.h.tracer.Start(context.WithValue(ctx, dataKey{}, d), s.Name, options...)
 	sc := span.SpanContext()
-	d := &data{context: sc, recording: span.IsRecording(), span: span}
+	d.context, d.recording, d.span = sc, span.IsRecording(), span
 	d.at.ParentSpanID = up.SpanID
 	if sc.TraceID() == parent.TraceID() {
 		d.at.TraceID = up.TraceID

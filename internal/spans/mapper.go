@@ -431,7 +431,6 @@ func (m *Mapper) agentRoot(ev *agentevents.Event, id string) *agent {
 
 func (m *Mapper) makeRoot(ev *agentevents.Event, h shape) {
 	s := m.span(ev, nil, h)
-	s.TraceID, s.ID = m.TraceID(), DeriveSpanID(m.runID, "run", m.runID, ev.Sequence)
 	if m.o.Recorded {
 		if id, ok := ParseTraceID(ev.TraceID); ok {
 			s.TraceID = id
@@ -483,6 +482,20 @@ func (m *Mapper) record(s *Span, text string) {
 	s.ID = id
 }
 
+// Derive gives a span the ids that it lacks. [Options].Started may call it.
+func (m *Mapper) Derive(s *Span) {
+	if s.TraceID == (TraceID{}) {
+		s.TraceID = m.TraceID()
+	}
+	switch {
+	case s.ID != (SpanID{}):
+	case s == m.root:
+		s.ID = DeriveSpanID(m.runID, "run", m.runID, s.First)
+	default:
+		s.ID = DeriveSpanID(m.runID, s.key.kind, s.key.agent+"\x00"+s.key.id, s.First)
+	}
+}
+
 func (m *Mapper) span(ev *agentevents.Event, parent *Span, h shape) *Span {
 	if h.start.IsZero() {
 		h.start = ev.Time
@@ -497,7 +510,6 @@ func (m *Mapper) span(ev *agentevents.Event, parent *Span, h shape) *Span {
 func (m *Mapper) make(ev *agentevents.Event, parent *Span, k key, h shape) *Span {
 	s := m.span(ev, parent, h)
 	s.TraceID, s.key = m.root.TraceID, k
-	s.ID = DeriveSpanID(m.runID, k.kind, k.agent+"\x00"+k.id, ev.Sequence)
 	if m.o.Recorded {
 		m.record(s, ev.SpanID)
 	}
@@ -535,6 +547,7 @@ func (m *Mapper) tell(s *Span) {
 	if m.o.Started != nil {
 		m.o.Started(s)
 	}
+	m.Derive(s)
 	s.told = len(s.Attributes)
 }
 

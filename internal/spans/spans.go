@@ -281,7 +281,8 @@ func InTrace(content bool) Capture {
 // Options configure a [Mapper]. The zero Options are usable.
 type Options struct {
 	// Started is told of a span that begins. It may set TraceID and ID, and ParentID of a
-	// span without Parent, to those that the span has in truth. nil means nothing.
+	// span without Parent, to those that the span has in truth. Ids that are zero then are
+	// derived: see [Mapper.Derive]. nil means nothing.
 	Started func(*Span)
 	// Ended is told of a span that has ended. A span that is known only with its end
 	// is told to Started just before. nil means nothing.

@@ -166,13 +166,17 @@ type run struct {
 	active atomic.Int64 // when the last event came, in Unix nanoseconds
 
 	mu       sync.Mutex
-	ctx      context.Context      // of the event that is mapped
-	replayed bool                 // so is the event
-	room     []attribute.KeyValue // of values
-	m        *spans.Mapper
-	off      atomic.Bool              // the root is not recorded, and so is nothing
-	at       agentevents.TraceContext // of a run that is off; set before
-	next     atomic.Uint64            // sequence of the next event; others were mapped
+	ctx      context.Context // of the event that is mapped
+	replayed bool            // so is the event
+	// Lists that calls of the provider share: what it keeps of them it copies.
+	room    []attribute.KeyValue
+	starts  []trace.SpanStartOption
+	ends    []trace.SpanEndOption
+	happens []trace.EventOption
+	m       *spans.Mapper
+	off     atomic.Bool              // the root is not recorded, and so is nothing
+	at      agentevents.TraceContext // of a run that is off; set before
+	next    atomic.Uint64            // sequence of the next event; others were mapped
 
 	opened atomic.Int64 // spans that are open; 1 while the run is off and not released
 }
@@ -404,7 +408,7 @@ func (r *run) started(s *spans.Span) {
 	if f := r.h.o.Attributes; f != nil {
 		attrs = append(attrs, f(s.Name, attrs)...)
 	}
-	options := []trace.SpanStartOption{trace.WithTimestamp(s.Start), kinds[s.Kind], trace.WithAttributes(attrs...)}
+	r.starts = append(r.starts[:0], trace.WithTimestamp(s.Start), kinds[s.Kind], trace.WithAttributes(attrs...))
 	var links []trace.Link
 	for _, l := range s.Links {
 		links = append(links, trace.Link{SpanContext: spanContext(l.TraceID, l.SpanID), Attributes: values(l.Attributes)})
@@ -421,16 +425,16 @@ func (r *run) started(s *spans.Span) {
 			ctx = trace.ContextWithSpanContext(ctx, parent)
 		}
 	case r.h.o.NewRoot && host.IsValid():
-		options = append(options, trace.WithNewRoot())
+		r.starts = append(r.starts, trace.WithNewRoot())
 		links = append(links, trace.Link{SpanContext: host, Attributes: []attribute.KeyValue{attribute.String(spans.AttrLinkType, "host")}})
 	default:
 		parent = host
 	}
 	if len(links) > 0 {
-		options = append(options, trace.WithLinks(links...))
+		r.starts = append(r.starts, trace.WithLinks(links...))
 	}
 	d := &data{run: r, of: s}
-	_, span := r.h.tracer.Start(context.WithValue(ctx, dataKey{}, d), s.Name, options...)
+	_, span := r.h.tracer.Start(context.WithValue(ctx, dataKey{}, d), s.Name, r.starts...)
 	sc := span.SpanContext()
 	d.context, d.recording, d.span = sc, span.IsRecording(), span
 	d.at.ParentSpanID = up.SpanID
@@ -519,21 +523,23 @@ func (r *run) ended(s *spans.Span) {
 			late = ours(late)
 		}
 		if len(late) > 0 {
-			span.SetAttributes(values(late)...)
+			span.SetAttributes(r.values(late)...)
 		}
 		if s.DroppedPoints > 0 {
 			span.SetAttributes(attribute.Int("agentevents.events.dropped", s.DroppedPoints))
 		}
 		for i := range s.Points {
 			p := &s.Points[i]
-			span.AddEvent(p.Name, trace.WithTimestamp(p.Time), trace.WithAttributes(r.values(p.Attributes)...))
+			r.happens = append(r.happens[:0], trace.WithTimestamp(p.Time), trace.WithAttributes(r.values(p.Attributes)...))
+			span.AddEvent(p.Name, r.happens...)
 		}
 		if s.Status == spans.StatusError && !d.foreign {
 			span.SetStatus(codes.Error, s.Description)
 		}
 	}
 	if !d.foreign {
-		span.End(trace.WithTimestamp(s.Until()))
+		r.ends = append(r.ends[:0], trace.WithTimestamp(s.Until()))
+		span.End(r.ends...)
 	}
 	s.Points, s.Attributes, s.Links = nil, nil, nil // the run may keep the span for its ids
 }
@@ -547,8 +553,7 @@ func values(attrs []spans.Attr) []attribute.KeyValue {
 	return appendValues(make([]attribute.KeyValue, 0, len(attrs)), attrs)
 }
 
-// values are good until the next call: for options of spans and events. The API's
-// NewSpanStartConfig and NewEventConfig copy them before a provider sees them.
+// values are good until the next call.
 func (r *run) values(attrs []spans.Attr) []attribute.KeyValue {
 	r.room = appendValues(r.room[:0], attrs)
 	return r.room

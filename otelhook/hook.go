@@ -168,17 +168,21 @@ type run struct {
 	mu       sync.Mutex
 	ctx      context.Context // of the event that is mapped
 	replayed bool            // so is the event
-	// Lists that calls of the provider share: what it keeps of them it copies.
-	room    []attribute.KeyValue
-	starts  []trace.SpanStartOption
-	ends    []trace.SpanEndOption
-	happens []trace.EventOption
-	m       *spans.Mapper
-	off     atomic.Bool              // the root is not recorded, and so is nothing
-	at      agentevents.TraceContext // of a run that is off; set before
-	next    atomic.Uint64            // sequence of the next event; others were mapped
+	room     room
+	m        *spans.Mapper
+	off      atomic.Bool              // the root is not recorded, and so is nothing
+	at       agentevents.TraceContext // of a run that is off; set before
+	next     atomic.Uint64            // sequence of the next event; others were mapped
 
 	opened atomic.Int64 // spans that are open; 1 while the run is off and not released
+}
+
+// A room has lists that calls of the provider share: what it keeps of them it copies.
+type room struct {
+	attrs []attribute.KeyValue
+	start []trace.SpanStartOption
+	end   []trace.SpanEndOption
+	event []trace.EventOption
 }
 
 // New returns a hook.
@@ -408,7 +412,7 @@ func (r *run) started(s *spans.Span) {
 	if f := r.h.o.Attributes; f != nil {
 		attrs = append(attrs, f(s.Name, attrs)...)
 	}
-	r.starts = append(r.starts[:0], trace.WithTimestamp(s.Start), kinds[s.Kind], trace.WithAttributes(attrs...))
+	options := append(r.room.start[:0], trace.WithTimestamp(s.Start), kinds[s.Kind], trace.WithAttributes(attrs...))
 	var links []trace.Link
 	for _, l := range s.Links {
 		links = append(links, trace.Link{SpanContext: spanContext(l.TraceID, l.SpanID), Attributes: values(l.Attributes)})
@@ -425,16 +429,17 @@ func (r *run) started(s *spans.Span) {
 			ctx = trace.ContextWithSpanContext(ctx, parent)
 		}
 	case r.h.o.NewRoot && host.IsValid():
-		r.starts = append(r.starts, trace.WithNewRoot())
+		options = append(options, trace.WithNewRoot())
 		links = append(links, trace.Link{SpanContext: host, Attributes: []attribute.KeyValue{attribute.String(spans.AttrLinkType, "host")}})
 	default:
 		parent = host
 	}
 	if len(links) > 0 {
-		r.starts = append(r.starts, trace.WithLinks(links...))
+		options = append(options, trace.WithLinks(links...))
 	}
+	r.room.start = options
 	d := &data{run: r, of: s}
-	_, span := r.h.tracer.Start(context.WithValue(ctx, dataKey{}, d), s.Name, r.starts...)
+	_, span := r.h.tracer.Start(context.WithValue(ctx, dataKey{}, d), s.Name, options...)
 	sc := span.SpanContext()
 	d.context, d.recording, d.span = sc, span.IsRecording(), span
 	d.at.ParentSpanID = up.SpanID
@@ -530,18 +535,21 @@ func (r *run) ended(s *spans.Span) {
 		}
 		for i := range s.Points {
 			p := &s.Points[i]
-			r.happens = append(r.happens[:0], trace.WithTimestamp(p.Time), trace.WithAttributes(r.values(p.Attributes)...))
-			span.AddEvent(p.Name, r.happens...)
+			r.room.event = append(r.room.event[:0], trace.WithTimestamp(p.Time), trace.WithAttributes(r.values(p.Attributes)...))
+			span.AddEvent(p.Name, r.room.event...)
 		}
 		if s.Status == spans.StatusError && !d.foreign {
 			span.SetStatus(codes.Error, s.Description)
 		}
 	}
 	if !d.foreign {
-		r.ends = append(r.ends[:0], trace.WithTimestamp(s.Until()))
-		span.End(r.ends...)
+		r.room.end = append(r.room.end[:0], trace.WithTimestamp(s.Until()))
+		span.End(r.room.end...)
 	}
 	s.Points, s.Attributes, s.Links = nil, nil, nil // the run may keep the span for its ids
+	if r.opened.Load() == 0 {
+		r.room = room{} // a run that has ended is kept for long
+	}
 }
 
 func spanContext(t spans.TraceID, s spans.SpanID) trace.SpanContext {
@@ -555,8 +563,8 @@ func values(attrs []spans.Attr) []attribute.KeyValue {
 
 // values are good until the next call.
 func (r *run) values(attrs []spans.Attr) []attribute.KeyValue {
-	r.room = appendValues(r.room[:0], attrs)
-	return r.room
+	r.room.attrs = appendValues(r.room.attrs[:0], attrs)
+	return r.room.attrs
 }
 
 func appendValues(list []attribute.KeyValue, attrs []spans.Attr) []attribute.KeyValue {

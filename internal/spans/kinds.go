@@ -103,7 +103,7 @@ func (m *Mapper) runEnded(ev *agentevents.Event, outcome, incomplete string) *Sp
 	for _, s := range slices.Backward(m.order) {
 		m.close(s, ReasonRunEnded, incomplete != "")
 	}
-	m.order = nil
+	m.order, m.open = nil, map[key]*Span{}
 	clear(m.waits)
 	clear(m.handoffs)
 	root.set(str(AttrOutcome, outcome))
@@ -252,7 +252,7 @@ func (m *Mapper) agentEnded(ev *agentevents.Event, p *agentevents.AgentEnded) *S
 	if a == nil || a.ended || a.span.ended {
 		return m.late(ev)
 	}
-	a.ended = true
+	a.ended, a.model = true, nil
 	s := a.span
 	m.closeOf(a)
 	if p.Outcome != "" {

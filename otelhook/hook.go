@@ -296,7 +296,7 @@ func (h *Hook) Trace(ctx context.Context, ev agentevents.Event) agentevents.Trac
 		r.next.Store(ev.Sequence + 1)
 		return r.at
 	}
-	at := r.trace(ctx, ev)
+	at := r.trace(ctx, &ev)
 	h.tidy(r, now)
 	return at
 }
@@ -354,7 +354,7 @@ func (h *Hook) begin(id string, now int64) *run {
 // trace maps an event that was not mapped before.
 //
 //go:noinline
-func (r *run) trace(ctx context.Context, ev agentevents.Event) agentevents.TraceContext {
+func (r *run) trace(ctx context.Context, ev *agentevents.Event) agentevents.TraceContext {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if ev.Sequence < r.next.Load() || r.off.Load() {
@@ -362,7 +362,7 @@ func (r *run) trace(ctx context.Context, ev agentevents.Event) agentevents.Trace
 	}
 	r.ctx, r.replayed = ctx, ev.Marks.Has(agentevents.MarkReplayed)
 	unmatched := r.m.Unmatched
-	s := r.m.Feed(&ev)
+	s := r.m.Feed(ev)
 	r.ctx = nil
 	r.next.Store(ev.Sequence + 1)
 	if n := r.m.Unmatched - unmatched; n > 0 {
@@ -417,6 +417,8 @@ func (r *run) started(s *spans.Span) {
 	for _, l := range s.Links {
 		links = append(links, trace.Link{SpanContext: spanContext(l.TraceID, l.SpanID), Attributes: values(l.Attributes)})
 	}
+	d := &data{run: r, of: s}
+	ctx = context.WithValue(ctx, dataKey{}, d) // the span goes on top, as it is looked for more often
 	var parent trace.SpanContext
 	var up agentevents.TraceContext // the parent's, as text
 	switch host := trace.SpanContextFromContext(ctx); {
@@ -438,8 +440,7 @@ func (r *run) started(s *spans.Span) {
 		options = append(options, trace.WithLinks(links...))
 	}
 	r.room.start = options
-	d := &data{run: r, of: s}
-	_, span := r.h.tracer.Start(context.WithValue(ctx, dataKey{}, d), s.Name, options...)
+	_, span := r.h.tracer.Start(ctx, s.Name, options...)
 	sc := span.SpanContext()
 	d.context, d.recording, d.span = sc, span.IsRecording(), span
 	d.at.ParentSpanID = up.SpanID
@@ -569,15 +570,17 @@ func (r *run) values(attrs []spans.Attr) []attribute.KeyValue {
 
 func appendValues(list []attribute.KeyValue, attrs []spans.Attr) []attribute.KeyValue {
 	for _, a := range attrs {
-		list = append(list, attribute.KeyValue{Key: attribute.Key(a.Key), Value: value(a.Any())})
+		v := text(a.Text)
+		if a.Value != nil {
+			v = value(a.Value)
+		}
+		list = append(list, attribute.KeyValue{Key: attribute.Key(a.Key), Value: v})
 	}
 	return list
 }
 
 func value(v any) attribute.Value {
 	switch v := v.(type) {
-	case string:
-		return text(v)
 	case bool:
 		return attribute.BoolValue(v)
 	case int64:

@@ -155,7 +155,10 @@ func (m *Mapper) who(ev *agentevents.Event) string {
 
 // identify notes that the event names an agent that has only a span, as a fold does it.
 func (m *Mapper) identify(ev *agentevents.Event) {
-	if info, _ := ev.Kind().Info(); ev.AgentID == "" || info.Droppable || m.agents[m.who(ev)] != nil {
+	if ev.AgentID == "" || m.agents[m.who(ev)] != nil {
+		return
+	}
+	if info, _ := ev.Kind().Info(); info.Droppable {
 		return
 	}
 	switch ev.Payload.(type) {
@@ -308,8 +311,8 @@ func (m *Mapper) feed(ev *agentevents.Event) *Span {
 	case *agentevents.AgentEnded:
 		return m.agentEnded(ev, p)
 	case *agentevents.AgentTransition:
-		if a := m.agent(ev); a != nil && p.To == agentevents.StatusFailed {
-			a.failed = true
+		if p.To == agentevents.StatusFailed {
+			m.counted(ev).failed = true
 		}
 	case *agentevents.SessionCompleted:
 		return m.sessionEnded(ev, p)
@@ -600,7 +603,7 @@ func (m *Mapper) finish(s *Span, at time.Time) {
 		}
 	}
 	m.spend(s)
-	s.set(val(AttrLast, int64(s.Last)))
+	s.Attributes = append(s.Attributes, val(AttrLast, int64(s.Last)))
 	if s.deltas > 0 {
 		s.set(val(AttrDeltas, int64(s.deltas)))
 		if s.Attr(AttrFirstChunk).none() {

@@ -143,6 +143,7 @@ type Hook struct {
 	tracer   trace.Tracer
 	open     atomic.Int64
 	openRuns atomic.Int64
+	known    atomic.Int64 // how many runs there are
 	swept    atomic.Int64 // when runs that are idle were looked for, in Unix nanoseconds
 
 	mu     sync.Mutex
@@ -347,6 +348,7 @@ func (h *Hook) begin(id string, now int64) *run {
 	}
 	r.m = spans.New(id, o)
 	h.runs[id] = r
+	h.known.Store(int64(len(h.runs)))
 	h.last.Store(r)
 	return r
 }
@@ -612,18 +614,16 @@ func (h *Hook) tidy(current *run, now int64) {
 		}
 		oldest.close(spans.ReasonEvicted)
 	}
-	h.forget(current)
+	if h.known.Load()-h.openRuns.Load() > int64(h.o.KeepRuns) {
+		h.forget(current)
+	}
 }
 
-// forget drops the runs without an open span that were active the longest ago, if there
-// are too many: a quarter of them at once. The current run stays: the event that it has
-// traced is yet to be written.
+// forget drops a quarter of the runs without an open span, those that were active the longest
+// ago. The current run stays: the event that it has traced is yet to be written.
 func (h *Hook) forget(current *run) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.runs)-int(h.openRuns.Load()) <= h.o.KeepRuns {
-		return
-	}
 	var quiet []*run
 	for _, r := range h.runs {
 		if r.opened.Load() == 0 {
@@ -636,6 +636,7 @@ func (h *Hook) forget(current *run) {
 			delete(h.runs, r.id)
 		}
 	}
+	h.known.Store(int64(len(h.runs)))
 	h.last.Store(nil)
 }
 

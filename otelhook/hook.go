@@ -549,7 +549,7 @@ func (r *run) ended(s *spans.Span) {
 		r.room.end = append(r.room.end[:0], trace.WithTimestamp(s.Until()))
 		span.End(r.room.end...)
 	}
-	s.Points, s.Attributes, s.Links = nil, nil, nil // the run may keep the span for its ids
+	r.m.Reuse(s) // the run may keep the span for its ids
 	if r.opened.Load() == 0 {
 		r.room = room{} // a run that has ended is kept for long
 	}

@@ -54,6 +54,7 @@ type Mapper struct {
 	handoffs map[string][]Link // to an agent that did not start yet
 	used     map[SpanID]struct{}
 	next     []Link // of the span that begins next
+	spare    []Attr // for the span that begins next
 
 	// Unmatched counts ends without an open span.
 	Unmatched int
@@ -384,7 +385,8 @@ type shape struct {
 // common are the attributes that every span begins with; those that a sampler may look
 // at come first.
 func (m *Mapper) common(ev *agentevents.Event, operation string, more ...Attr) []Attr {
-	attrs := make([]Attr, 0, 10+len(more))
+	attrs := slices.Grow(m.spare, 10+len(more))
+	m.spare = nil
 	attrs = append(attrs, str(AttrOperation, operation))
 	for _, a := range more {
 		if !a.none() {
@@ -544,6 +546,15 @@ func (m *Mapper) mark(ev *agentevents.Event, of *Span) {
 	s := m.make(ev, of, key{"started", ev.AgentID, ev.RunID}, shape{name: OpStarted, attrs: m.common(ev, OpStarted, str(AttrStarted, of.Name))})
 	m.tell(s)
 	m.finish(s, ev.Time)
+}
+
+// Reuse takes the lists of a span that has ended. The next span has its attributes in them, so
+// nobody may have kept them.
+func (m *Mapper) Reuse(s *Span) {
+	if len(m.open) > 0 {
+		m.spare = s.Attributes[:0]
+	}
+	s.Attributes, s.Points, s.Links = nil, nil, nil
 }
 
 func (m *Mapper) tell(s *Span) {

@@ -211,7 +211,8 @@ func New(o Options) (*Hook, error) {
 	o.MaxOpen = cmp.Or(o.MaxOpen, 10_000)
 	o.KeepRuns = cmp.Or(o.KeepRuns, 1024)
 	if o.Clock == nil {
-		o.Clock = time.Now
+		began := time.Now()
+		o.Clock = func() time.Time { return began.Add(time.Since(began)) } // reads one clock, Now reads two
 	}
 	h := &Hook{o: o, runs: map[string]*run{}}
 	h.stats.closed = map[string]uint64{}
@@ -561,24 +562,29 @@ func spanContext(t spans.TraceID, s spans.SpanID) trace.SpanContext {
 
 // values are attributes as OpenTelemetry has them.
 func values(attrs []spans.Attr) []attribute.KeyValue {
-	return appendValues(make([]attribute.KeyValue, 0, len(attrs)), attrs)
+	list := make([]attribute.KeyValue, len(attrs))
+	convert(list, attrs)
+	return list
 }
 
 // values are good until the next call.
 func (r *run) values(attrs []spans.Attr) []attribute.KeyValue {
-	r.room.attrs = appendValues(r.room.attrs[:0], attrs)
+	r.room.attrs = slices.Grow(r.room.attrs[:0], len(attrs))[:len(attrs)]
+	convert(r.room.attrs, attrs)
 	return r.room.attrs
 }
 
-func appendValues(list []attribute.KeyValue, attrs []spans.Attr) []attribute.KeyValue {
-	for _, a := range attrs {
-		v := text(a.Text)
-		if a.Value != nil {
-			v = value(a.Value)
+// convert sets the elements where they are: to copy one costs more than to make it.
+func convert(list []attribute.KeyValue, attrs []spans.Attr) {
+	for i := range attrs {
+		to, a := &list[i], &attrs[i]
+		to.Key = attribute.Key(a.Key)
+		if a.Value == nil {
+			to.Value = text(a.Text)
+		} else {
+			to.Value = value(a.Value)
 		}
-		list = append(list, attribute.KeyValue{Key: attribute.Key(a.Key), Value: v})
 	}
-	return list
 }
 
 func value(v any) attribute.Value {

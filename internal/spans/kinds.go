@@ -103,9 +103,7 @@ func (m *Mapper) runEnded(ev *agentevents.Event, outcome, incomplete string) *Sp
 	for _, s := range slices.Backward(m.order) {
 		m.close(s, ReasonRunEnded, incomplete != "")
 	}
-	m.order, m.open = nil, map[key]*Span{}
-	clear(m.waits)
-	clear(m.handoffs)
+	m.order, m.open, m.waits, m.handoffs, m.spare = nil, nil, nil, nil, nil
 	root.set(str(AttrOutcome, outcome))
 	root.set(val("agentevents.run.tool_calls", m.total.tools))
 	root.set(val("agentevents.run.model_calls", m.total.models))
@@ -649,18 +647,25 @@ func (m *Mapper) asked(ev *agentevents.Event, kind, id, callID string, stands ag
 }
 
 func (m *Mapper) wait(ev *agentevents.Event, k key, w wait) {
-	if len(m.waits) < maxWaits {
-		w.at, w.first = ev.Time, ev.Sequence
-		m.waits[k] = w
-	}
+	w.at, w.first = ev.Time, ev.Sequence
+	m.await(k, w)
 }
 
 // Await tells of a question that is open where the run is resumed: of the kind "approval" or
 // "clarification", with its id, and the time and sequence of its event. It is called after
 // Resume.
 func (m *Mapper) Await(kind, id string, at time.Time, sequence uint64) {
-	if len(m.waits) < maxWaits && !at.IsZero() {
-		m.waits[key{kind, "", id}] = wait{at: at, first: sequence}
+	if !at.IsZero() {
+		m.await(key{kind, "", id}, wait{at: at, first: sequence})
+	}
+}
+
+func (m *Mapper) await(k key, w wait) {
+	if m.waits == nil {
+		m.waits = map[key]wait{}
+	}
+	if len(m.waits) < maxWaits {
+		m.waits[k] = w
 	}
 }
 
@@ -713,6 +718,9 @@ func handoffKey(id string, from, to agentevents.AgentRef) key {
 // handoff remembers that the agent's next start is linked to this event's span.
 func (m *Mapper) handoff(ev *agentevents.Event, to agentevents.AgentRef) {
 	if s := m.scope(ev); s != nil && len(m.handoffs) < maxWaits && len(m.handoffs[to.AgentID]) < maxEarly {
+		if m.handoffs == nil {
+			m.handoffs = map[string][]Link{}
+		}
 		m.handoffs[to.AgentID] = append(m.handoffs[to.AgentID], Link{s.TraceID, s.ID, []Attr{str(AttrLinkType, "handoff")}})
 	}
 }

@@ -100,7 +100,7 @@ const (
 func New(runID string, o Options) *Mapper {
 	o.ContentBytes = cmp.Or(o.ContentBytes, 8192)
 	o.MaxOpen = cmp.Or(o.MaxOpen, 1024)
-	return &Mapper{o: o, runID: runID, open: map[key]*Span{}, agents: map[string]*agent{}, waits: map[key]wait{}, handoffs: map[string][]Link{}}
+	return &Mapper{o: o, runID: runID, agents: map[string]*agent{}}
 }
 
 // Resume makes the mapper one for the rest of a run that began elsewhere. The rest has a
@@ -532,6 +532,9 @@ func (m *Mapper) begin(ev *agentevents.Event, parent *Span, k key, h shape) *Spa
 	}
 	m.makeRoom()
 	s := m.make(ev, parent, k, h)
+	if m.open == nil {
+		m.open = map[key]*Span{}
+	}
 	m.open[k] = s
 	m.order = append(m.order, s)
 	m.tell(s)

@@ -101,10 +101,10 @@ func (m *Mapper) modelSpent(ev *agentevents.Event, s *Span, stated agentevents.O
 // spend gives the span of an agent or a run its usage.
 func (m *Mapper) spend(s *Span) {
 	t := s.usage
+	s.usage = nil
 	if t == nil || !t.reported && !t.stated {
 		return // model calls say all
 	}
-	s.usage = nil
 	u := &t.usage
 	if input := inputTokens(u); input > 0 || u.OutputTokens > 0 {
 		s.set(val("agentevents.usage.total.input_tokens", input))

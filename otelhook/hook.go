@@ -184,6 +184,7 @@ type room struct {
 	start []trace.SpanStartOption
 	end   []trace.SpanEndOption
 	event []trace.EventOption
+	log   []spans.Attr
 }
 
 // New returns a hook.
@@ -404,6 +405,14 @@ type data struct {
 	span      trace.Span // nil once it has ended
 }
 
+// in returns ctx with the span. An open one needs no wrapper.
+func (d *data) in(ctx context.Context) context.Context {
+	if d.span != nil {
+		return trace.ContextWithSpan(ctx, d.span)
+	}
+	return trace.ContextWithSpanContext(ctx, d.context)
+}
+
 // started begins a span of the provider's, and takes its ids. r.mu is held.
 func (r *run) started(s *spans.Span) {
 	ctx := r.ctx
@@ -428,11 +437,7 @@ func (r *run) started(s *spans.Span) {
 	case s.Parent != nil:
 		above := s.Parent.Data.(*data)
 		parent, up = above.context, above.at
-		if above.span != nil {
-			ctx = trace.ContextWithSpan(ctx, above.span)
-		} else {
-			ctx = trace.ContextWithSpanContext(ctx, parent)
-		}
+		ctx = above.in(ctx)
 	case r.h.o.NewRoot && host.IsValid():
 		options = append(options, trace.WithNewRoot())
 		links = append(links, trace.Link{SpanContext: host, Attributes: []attribute.KeyValue{attribute.String(spans.AttrLinkType, "host")}})
@@ -476,19 +481,19 @@ func (r *run) begun(s *spans.Span, d *data) {
 }
 
 // noted counts a point and logs it. r.mu is held.
-func (r *run) noted(s *spans.Span, p *spans.Point) {
+func (r *run) noted(s *spans.Span, p spans.Point) {
 	if r.replayed {
 		return
 	}
 	ctx := context.Background()
 	if s != nil {
-		ctx = trace.ContextWithSpanContext(ctx, s.Data.(*data).context)
+		ctx = s.Data.(*data).in(ctx)
 	}
 	if x := r.h.meters; x != nil {
-		x.noted(ctx, p)
+		x.noted(ctx, &p)
 	}
 	if r.h.logger != nil {
-		r.log(ctx, p)
+		r.log(ctx, &p)
 	}
 }
 
@@ -506,7 +511,6 @@ func (r *run) opens(n int64) {
 func (r *run) ended(s *spans.Span) {
 	d := s.Data.(*data)
 	span := d.span
-	d.span = nil
 	h := r.h
 	h.open.Add(-1)
 	r.opens(-1)
@@ -550,6 +554,7 @@ func (r *run) ended(s *spans.Span) {
 		r.room.end = append(r.room.end[:0], trace.WithTimestamp(s.Until()))
 		span.End(r.room.end...)
 	}
+	d.span = nil
 	r.m.Reuse(s) // the run may keep the span for its ids
 	if r.opened.Load() == 0 {
 		r.room = room{} // a run that has ended is kept for long
@@ -561,30 +566,33 @@ func spanContext(t spans.TraceID, s spans.SpanID) trace.SpanContext {
 }
 
 // values are attributes as OpenTelemetry has them.
-func values(attrs []spans.Attr) []attribute.KeyValue {
-	list := make([]attribute.KeyValue, len(attrs))
-	convert(list, attrs)
-	return list
-}
+func values(attrs []spans.Attr) []attribute.KeyValue { return appendValues(nil, attrs) }
 
 // values are good until the next call.
 func (r *run) values(attrs []spans.Attr) []attribute.KeyValue {
-	r.room.attrs = slices.Grow(r.room.attrs[:0], len(attrs))[:len(attrs)]
-	convert(r.room.attrs, attrs)
+	r.room.attrs = appendValues(r.room.attrs[:0], attrs)
 	return r.room.attrs
 }
 
-// convert sets the elements where they are: to copy one costs more than to make it.
-func convert(list []attribute.KeyValue, attrs []spans.Attr) {
+func appendValues(list []attribute.KeyValue, attrs []spans.Attr) []attribute.KeyValue {
+	list = slices.Grow(list, len(attrs))
 	for i := range attrs {
-		to, a := &list[i], &attrs[i]
-		to.Key = attribute.Key(a.Key)
-		if a.Value == nil {
-			to.Value = text(a.Text)
-		} else {
-			to.Value = value(a.Value)
-		}
+		list = appendValue(list, &attrs[i])
 	}
+	return list
+}
+
+// appendValue sets the new element where it stands: to copy one costs more than to make it.
+func appendValue(list []attribute.KeyValue, a *spans.Attr) []attribute.KeyValue {
+	list = append(list, attribute.KeyValue{})
+	to := &list[len(list)-1]
+	to.Key = attribute.Key(a.Key)
+	if a.Value == nil {
+		to.Value = text(a.Text)
+	} else {
+		to.Value = value(a.Value)
+	}
+	return list
 }
 
 func value(v any) attribute.Value {

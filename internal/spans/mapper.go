@@ -759,8 +759,7 @@ func (m *Mapper) add(s *Span, p *Point) {
 		}
 	}
 	if m.o.Noted != nil {
-		noted := *p // only this one is on the heap
-		m.o.Noted(s, &noted)
+		m.o.Noted(s, *p)
 	}
 }
 

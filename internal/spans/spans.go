@@ -289,7 +289,7 @@ type Options struct {
 	Ended func(*Span)
 	// Noted is told of a point, which is in Points too unless the span has ended; the
 	// span is nil if there is none. nil means nothing.
-	Noted func(*Span, *Point)
+	Noted func(*Span, Point)
 	// NoPoints leaves Points empty: only Noted is told.
 	NoPoints bool
 

@@ -367,7 +367,7 @@ func (m *Mapper) modelReturned(ev *agentevents.Event, p *agentevents.ModelReturn
 	s.set(str(AttrResponseModel, p.Model))
 	s.set(str(AttrResponseID, p.ResponseID))
 	if len(p.FinishReasons) > 0 {
-		s.set(val(AttrFinishReasons, slices.Clone(p.FinishReasons)))
+		s.set(val(AttrFinishReasons, p.FinishReasons))
 	}
 	if p.TimeToFirstToken.OK {
 		s.set(val(AttrFirstChunk, p.TimeToFirstToken.V.Seconds()))

@@ -64,13 +64,8 @@ func ContextFromEnviron(ctx context.Context, environ []string) context.Context {
 	return propagation.TraceContext{}.Extract(ctx, carrier)
 }
 
-// idsKey is the key of the ids that a span should have, for a [Generator].
-type idsKey struct{}
-
-type ids struct {
-	trace trace.TraceID
-	span  trace.SpanID
-}
+// dataKey is the key of the *data of a span that begins, for a [Generator].
+type dataKey struct{}
 
 // A Generator makes the ids of spans. It is an IDGenerator of OpenTelemetry's SDK.
 type Generator struct{}
@@ -82,23 +77,26 @@ func IDGenerator() Generator { return Generator{} }
 
 // NewIDs returns the ids of the first span of a trace.
 func (Generator) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
-	if want, ok := ctx.Value(idsKey{}).(ids); ok {
-		return want.trace, want.span
+	if d, ok := ctx.Value(dataKey{}).(*data); ok {
+		d.run.m.Derive(d.of)
+		return trace.TraceID(d.of.TraceID), trace.SpanID(d.of.ID)
 	}
-	var id ids
-	fill(id.trace[:])
-	fill(id.span[:])
-	return id.trace, id.span
+	var t trace.TraceID
+	var s trace.SpanID
+	fill(t[:])
+	fill(s[:])
+	return t, s
 }
 
 // NewSpanID returns the id of another span of the trace.
 func (Generator) NewSpanID(ctx context.Context, _ trace.TraceID) trace.SpanID {
-	if want, ok := ctx.Value(idsKey{}).(ids); ok {
-		return want.span
+	if d, ok := ctx.Value(dataKey{}).(*data); ok {
+		d.run.m.Derive(d.of)
+		return trace.SpanID(d.of.ID)
 	}
-	var id trace.SpanID
-	fill(id[:])
-	return id
+	var s trace.SpanID
+	fill(s[:])
+	return s
 }
 
 // fill fills b with random bytes, which are not all zero.

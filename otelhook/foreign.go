@@ -22,20 +22,21 @@ func foreign(ctx context.Context, s *spans.Span) *data {
 	if !ok || !span.IsRecording() {
 		return nil
 	}
-	subject := map[string]string{spans.OpAgent: spans.AttrAgent, spans.OpTool: spans.AttrTool}[operation(s.Attr(spans.AttrOperation))]
+	subject := map[string]string{spans.OpAgent: spans.AttrAgent, spans.OpTool: spans.AttrTool}[operation(s.Attr(spans.AttrOperation).Text)]
 	if s.Kind == spans.KindClient {
 		subject = spans.AttrRequestModel
 	}
-	if subject == "" {
+	about := s.Attr(subject).Text
+	if about == "" {
 		return nil
 	}
 	var sameOperation, sameSubject bool
 	for _, a := range known.Attributes() {
 		switch string(a.Key) {
 		case spans.AttrOperation:
-			sameOperation = operation(a.Value.AsString()) == operation(s.Attr(spans.AttrOperation))
+			sameOperation = operation(a.Value.AsString()) == operation(s.Attr(spans.AttrOperation).Text)
 		case subject:
-			sameSubject = a.Value.AsString() == s.Attr(subject)
+			sameSubject = a.Value.AsString() == about
 		case spans.AttrRun:
 			return nil
 		}
@@ -52,12 +53,12 @@ func foreign(ctx context.Context, s *spans.Span) *data {
 }
 
 // operation is the name of an operation, where those of model calls are one.
-func operation(name any) string {
-	switch text, _ := name.(string); text {
+func operation(name string) string {
+	switch name {
 	case "generate_content", "text_completion":
 		return spans.OpChat
 	default:
-		return text
+		return name
 	}
 }
 

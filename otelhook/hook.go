@@ -143,6 +143,7 @@ type Hook struct {
 	tracer   trace.Tracer
 	open     atomic.Int64
 	openRuns atomic.Int64
+	known    atomic.Int64 // how many runs there are
 	swept    atomic.Int64 // when runs that are idle were looked for, in Unix nanoseconds
 
 	mu     sync.Mutex
@@ -166,15 +167,24 @@ type run struct {
 	active atomic.Int64 // when the last event came, in Unix nanoseconds
 
 	mu       sync.Mutex
-	ctx      context.Context      // of the event that is mapped
-	replayed bool                 // so is the event
-	room     []attribute.KeyValue // of values
+	ctx      context.Context // of the event that is mapped
+	replayed bool            // so is the event
+	room     room
 	m        *spans.Mapper
 	off      atomic.Bool              // the root is not recorded, and so is nothing
 	at       agentevents.TraceContext // of a run that is off; set before
 	next     atomic.Uint64            // sequence of the next event; others were mapped
 
 	opened atomic.Int64 // spans that are open; 1 while the run is off and not released
+}
+
+// A room has lists that calls of the provider share: what it keeps of them it copies.
+type room struct {
+	attrs []attribute.KeyValue
+	start []trace.SpanStartOption
+	end   []trace.SpanEndOption
+	event []trace.EventOption
+	log   []spans.Attr
 }
 
 // New returns a hook.
@@ -202,7 +212,8 @@ func New(o Options) (*Hook, error) {
 	o.MaxOpen = cmp.Or(o.MaxOpen, 10_000)
 	o.KeepRuns = cmp.Or(o.KeepRuns, 1024)
 	if o.Clock == nil {
-		o.Clock = time.Now
+		began := time.Now()
+		o.Clock = func() time.Time { return began.Add(time.Since(began)) } // reads one clock, Now reads two
 	}
 	h := &Hook{o: o, runs: map[string]*run{}}
 	h.stats.closed = map[string]uint64{}
@@ -288,7 +299,7 @@ func (h *Hook) Trace(ctx context.Context, ev agentevents.Event) agentevents.Trac
 		r.next.Store(ev.Sequence + 1)
 		return r.at
 	}
-	at := r.trace(ctx, ev)
+	at := r.trace(ctx, &ev)
 	h.tidy(r, now)
 	return at
 }
@@ -333,9 +344,13 @@ func (h *Hook) begin(id string, now int64) *run {
 	r := &run{h: h, id: id}
 	r.active.Store(now)
 	o := h.spans
-	o.Started, o.Ended, o.Noted = r.started, r.ended, r.noted
+	o.Started, o.Ended = r.started, r.ended
+	if h.meters != nil || h.logger != nil {
+		o.Noted = r.noted
+	}
 	r.m = spans.New(id, o)
 	h.runs[id] = r
+	h.known.Store(int64(len(h.runs)))
 	h.last.Store(r)
 	return r
 }
@@ -343,7 +358,7 @@ func (h *Hook) begin(id string, now int64) *run {
 // trace maps an event that was not mapped before.
 //
 //go:noinline
-func (r *run) trace(ctx context.Context, ev agentevents.Event) agentevents.TraceContext {
+func (r *run) trace(ctx context.Context, ev *agentevents.Event) agentevents.TraceContext {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if ev.Sequence < r.next.Load() || r.off.Load() {
@@ -351,7 +366,7 @@ func (r *run) trace(ctx context.Context, ev agentevents.Event) agentevents.Trace
 	}
 	r.ctx, r.replayed = ctx, ev.Marks.Has(agentevents.MarkReplayed)
 	unmatched := r.m.Unmatched
-	s := r.m.Feed(&ev)
+	s := r.m.Feed(ev)
 	r.ctx = nil
 	r.next.Store(ev.Sequence + 1)
 	if n := r.m.Unmatched - unmatched; n > 0 {
@@ -373,13 +388,29 @@ func (r *run) trace(ctx context.Context, ev agentevents.Event) agentevents.Trace
 	return d.at
 }
 
+// kinds are options, made once.
+var kinds = [...]trace.SpanStartOption{
+	spans.KindInternal: trace.WithSpanKind(trace.SpanKindInternal),
+	spans.KindClient:   trace.WithSpanKind(trace.SpanKindClient),
+}
+
 // data is what the hook knows of a span.
 type data struct {
+	run       *run // with of, for a Generator
+	of        *spans.Span
 	context   trace.SpanContext
 	at        agentevents.TraceContext
 	recording bool
 	foreign   bool       // somebody else has made the span and ends it
 	span      trace.Span // nil once it has ended
+}
+
+// in returns ctx with the span. An open one needs no wrapper.
+func (d *data) in(ctx context.Context) context.Context {
+	if d.span != nil {
+		return trace.ContextWithSpan(ctx, d.span)
+	}
+	return trace.ContextWithSpanContext(ctx, d.context)
 }
 
 // started begins a span of the provider's, and takes its ids. r.mu is held.
@@ -393,21 +424,20 @@ func (r *run) started(s *spans.Span) {
 	if f := r.h.o.Attributes; f != nil {
 		attrs = append(attrs, f(s.Name, attrs)...)
 	}
-	options := []trace.SpanStartOption{trace.WithTimestamp(s.Start), trace.WithSpanKind(trace.SpanKindInternal), trace.WithAttributes(attrs...)}
-	if s.Kind == spans.KindClient {
-		options[1] = trace.WithSpanKind(trace.SpanKindClient)
-	}
+	options := append(r.room.start[:0], trace.WithTimestamp(s.Start), kinds[s.Kind], trace.WithAttributes(attrs...))
 	var links []trace.Link
 	for _, l := range s.Links {
 		links = append(links, trace.Link{SpanContext: spanContext(l.TraceID, l.SpanID), Attributes: values(l.Attributes)})
 	}
+	d := &data{run: r, of: s}
+	ctx = context.WithValue(ctx, dataKey{}, d) // the span goes on top, as it is looked for more often
 	var parent trace.SpanContext
 	var up agentevents.TraceContext // the parent's, as text
 	switch host := trace.SpanContextFromContext(ctx); {
 	case s.Parent != nil:
 		above := s.Parent.Data.(*data)
 		parent, up = above.context, above.at
-		ctx = trace.ContextWithSpanContext(ctx, parent)
+		ctx = above.in(ctx)
 	case r.h.o.NewRoot && host.IsValid():
 		options = append(options, trace.WithNewRoot())
 		links = append(links, trace.Link{SpanContext: host, Attributes: []attribute.KeyValue{attribute.String(spans.AttrLinkType, "host")}})
@@ -417,10 +447,10 @@ func (r *run) started(s *spans.Span) {
 	if len(links) > 0 {
 		options = append(options, trace.WithLinks(links...))
 	}
-	ctx = context.WithValue(ctx, idsKey{}, ids{trace.TraceID(s.TraceID), trace.SpanID(s.ID)})
+	r.room.start = options
 	_, span := r.h.tracer.Start(ctx, s.Name, options...)
 	sc := span.SpanContext()
-	d := &data{context: sc, recording: span.IsRecording(), span: span}
+	d.context, d.recording, d.span = sc, span.IsRecording(), span
 	d.at.ParentSpanID = up.SpanID
 	if sc.TraceID() == parent.TraceID() {
 		d.at.TraceID = up.TraceID
@@ -451,19 +481,19 @@ func (r *run) begun(s *spans.Span, d *data) {
 }
 
 // noted counts a point and logs it. r.mu is held.
-func (r *run) noted(s *spans.Span, p *spans.Point) {
-	if r.replayed || r.h.meters == nil && r.h.logger == nil {
+func (r *run) noted(s *spans.Span, p spans.Point) {
+	if r.replayed {
 		return
 	}
 	ctx := context.Background()
 	if s != nil {
-		ctx = trace.ContextWithSpanContext(ctx, s.Data.(*data).context)
+		ctx = s.Data.(*data).in(ctx)
 	}
 	if x := r.h.meters; x != nil {
-		x.noted(ctx, p)
+		x.noted(ctx, &p)
 	}
 	if r.h.logger != nil {
-		r.log(ctx, p)
+		r.log(ctx, &p)
 	}
 }
 
@@ -481,7 +511,6 @@ func (r *run) opens(n int64) {
 func (r *run) ended(s *spans.Span) {
 	d := s.Data.(*data)
 	span := d.span
-	d.span = nil
 	h := r.h
 	h.open.Add(-1)
 	r.opens(-1)
@@ -507,23 +536,29 @@ func (r *run) ended(s *spans.Span) {
 			late = ours(late)
 		}
 		if len(late) > 0 {
-			span.SetAttributes(values(late)...)
+			span.SetAttributes(r.values(late)...)
 		}
 		if s.DroppedPoints > 0 {
 			span.SetAttributes(attribute.Int("agentevents.events.dropped", s.DroppedPoints))
 		}
 		for i := range s.Points {
 			p := &s.Points[i]
-			span.AddEvent(p.Name, trace.WithTimestamp(p.Time), trace.WithAttributes(r.values(p.Attributes)...))
+			r.room.event = append(r.room.event[:0], trace.WithTimestamp(p.Time), trace.WithAttributes(r.values(p.Attributes)...))
+			span.AddEvent(p.Name, r.room.event...)
 		}
 		if s.Status == spans.StatusError && !d.foreign {
 			span.SetStatus(codes.Error, s.Description)
 		}
 	}
 	if !d.foreign {
-		span.End(trace.WithTimestamp(s.Until()))
+		r.room.end = append(r.room.end[:0], trace.WithTimestamp(s.Until()))
+		span.End(r.room.end...)
 	}
-	s.Points, s.Attributes, s.Links = nil, nil, nil // the run may keep the span for its ids
+	d.span = nil
+	r.m.Reuse(s) // the run may keep the span for its ids
+	if r.opened.Load() == 0 {
+		r.room = room{} // a run that has ended is kept for long
+	}
 }
 
 func spanContext(t spans.TraceID, s spans.SpanID) trace.SpanContext {
@@ -531,28 +566,37 @@ func spanContext(t spans.TraceID, s spans.SpanID) trace.SpanContext {
 }
 
 // values are attributes as OpenTelemetry has them.
-func values(attrs []spans.Attr) []attribute.KeyValue {
-	return appendValues(make([]attribute.KeyValue, 0, len(attrs)), attrs)
-}
+func values(attrs []spans.Attr) []attribute.KeyValue { return appendValues(nil, attrs) }
 
-// values are good until the next call: for options of spans and events. The API's
-// NewSpanStartConfig and NewEventConfig copy them before a provider sees them.
+// values are good until the next call.
 func (r *run) values(attrs []spans.Attr) []attribute.KeyValue {
-	r.room = appendValues(r.room[:0], attrs)
-	return r.room
+	r.room.attrs = appendValues(r.room.attrs[:0], attrs)
+	return r.room.attrs
 }
 
 func appendValues(list []attribute.KeyValue, attrs []spans.Attr) []attribute.KeyValue {
-	for _, a := range attrs {
-		list = append(list, attribute.KeyValue{Key: attribute.Key(a.Key), Value: value(a.Value)})
+	list = slices.Grow(list, len(attrs))
+	for i := range attrs {
+		list = appendValue(list, &attrs[i])
+	}
+	return list
+}
+
+// appendValue sets the new element where it stands: to copy one costs more than to make it.
+func appendValue(list []attribute.KeyValue, a *spans.Attr) []attribute.KeyValue {
+	list = append(list, attribute.KeyValue{})
+	to := &list[len(list)-1]
+	to.Key = attribute.Key(a.Key)
+	if a.Value == nil {
+		to.Value = text(a.Text)
+	} else {
+		to.Value = value(a.Value)
 	}
 	return list
 }
 
 func value(v any) attribute.Value {
 	switch v := v.(type) {
-	case string:
-		return text(v)
 	case bool:
 		return attribute.BoolValue(v)
 	case int64:
@@ -584,18 +628,16 @@ func (h *Hook) tidy(current *run, now int64) {
 		}
 		oldest.close(spans.ReasonEvicted)
 	}
-	h.forget(current)
+	if h.known.Load()-h.openRuns.Load() > int64(h.o.KeepRuns) {
+		h.forget(current)
+	}
 }
 
-// forget drops the runs without an open span that were active the longest ago, if there
-// are too many: a quarter of them at once. The current run stays: the event that it has
-// traced is yet to be written.
+// forget drops a quarter of the runs without an open span, those that were active the longest
+// ago. The current run stays: the event that it has traced is yet to be written.
 func (h *Hook) forget(current *run) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.runs)-int(h.openRuns.Load()) <= h.o.KeepRuns {
-		return
-	}
 	var quiet []*run
 	for _, r := range h.runs {
 		if r.opened.Load() == 0 {
@@ -608,6 +650,7 @@ func (h *Hook) forget(current *run) {
 			delete(h.runs, r.id)
 		}
 	}
+	h.known.Store(int64(len(h.runs)))
 	h.last.Store(nil)
 }
 

@@ -26,19 +26,20 @@ func (r *run) log(ctx context.Context, p *spans.Point) {
 	rec.SetTimestamp(p.Time)
 	rec.SetSeverity(severity)
 	rec.SetSeverityText(severity.String())
-	more := []spans.Attr{{Key: spans.AttrRun, Value: r.id}, {Key: spans.AttrSequence, Value: int64(p.Sequence)}}
+	more := append(r.room.log[:0], spans.Attr{Key: spans.AttrRun, Text: r.id}, spans.Attr{Key: spans.AttrSequence, Value: int64(p.Sequence)})
 	if session := r.m.Session(); session != "" {
-		more = append(more, spans.Attr{Key: spans.AttrConversation, Value: session})
+		more = append(more, spans.Attr{Key: spans.AttrConversation, Text: session})
 	}
 	if p.AgentID != "" {
-		more = append(more, spans.Attr{Key: spans.AttrAgentID, Value: p.AgentID})
+		more = append(more, spans.Attr{Key: spans.AttrAgentID, Text: p.AgentID})
 	}
 	for _, a := range p.Attributes {
 		if !slices.ContainsFunc(more, func(b spans.Attr) bool { return a.Key == b.Key }) {
 			more = append(more, a)
 		}
 	}
-	list := values(more)
+	r.room.log = more
+	list := r.values(more)
 	for i, a := range more {
 		if c, ok := a.Value.(spans.Content); ok && c.JSON {
 			list[i].Value = structured(c.Text)

@@ -7,7 +7,6 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/agentevents/agentevents/internal/spans"
 )
@@ -102,21 +101,37 @@ func newMeters(p metric.MeterProvider, v spans.Semconv) (*meters, error) {
 	return x, errors.Join(errs, err)
 }
 
-// labels are the attributes with these keys.
-func labels(attrs []spans.Attr, keys ...string) metric.MeasurementOption {
-	var list []spans.Attr
-	for _, a := range attrs {
-		if slices.Contains(keys, a.Key) {
-			list = append(list, a)
+// labels are the attributes with these keys, and more.
+func labels(attrs []spans.Attr, keys []string, more ...attribute.KeyValue) metric.MeasurementOption {
+	list := append(make([]attribute.KeyValue, 0, 8), more...)
+	for i := range attrs {
+		if slices.Contains(keys, attrs[i].Key) {
+			list = appendValue(list, &attrs[i])
 		}
 	}
-	return metric.WithAttributes(values(list)...)
+	return metric.WithAttributes(list...)
 }
+
+// The attributes of durations, by operation.
+var durationKeys = map[string][]string{
+	spans.OpWorkflow: {spans.AttrWorkflow, spans.AttrErrorType},
+	spans.OpAgent:    {spans.AttrAgent, spans.AttrErrorType},
+	spans.OpTool:     {spans.AttrTool, spans.AttrAgent, spans.AttrErrorType},
+	spans.OpChat:     {spans.AttrOperation, spans.AttrProvider, spans.AttrRequestModel, spans.AttrErrorType},
+}
+
+// The attributes of other metrics.
+var (
+	agentKeys = []string{spans.AttrAgent}
+	waitKeys  = []string{"agentevents.approval.decision"}
+	costKeys  = []string{spans.AttrRequestModel}
+	tokenKeys = []string{spans.AttrOperation, spans.AttrProvider, spans.AttrRequestModel}
+)
 
 // noted counts a point. The context is of the span, for exemplars.
 func (x *meters) noted(ctx context.Context, p *spans.Point) {
 	if c, ok := x.points[p.Name]; ok {
-		c.Add(ctx, 1, labels(p.Attributes, c.keys...))
+		c.Add(ctx, 1, labels(p.Attributes, c.keys))
 	}
 	if p.Name == "agentevents.handoff.accepted" {
 		for _, a := range p.Attributes {
@@ -129,39 +144,32 @@ func (x *meters) noted(ctx context.Context, p *spans.Point) {
 
 // ended records a span that has ended.
 func (x *meters) ended(d *data, s *spans.Span) {
-	ctx := trace.ContextWithSpanContext(context.Background(), d.context)
-	operation, _ := s.Attr(spans.AttrOperation).(string)
-	keys := map[string][]string{
-		spans.OpWorkflow: {spans.AttrWorkflow, spans.AttrErrorType},
-		spans.OpAgent:    {spans.AttrAgent, spans.AttrErrorType},
-		spans.OpTool:     {spans.AttrTool, spans.AttrAgent, spans.AttrErrorType},
-		spans.OpChat:     {spans.AttrOperation, spans.AttrProvider, spans.AttrRequestModel, spans.AttrErrorType},
-	}[operation]
-	set := labels(s.Attributes, keys...)
+	ctx := d.in(context.Background())
+	operation := s.Attr(spans.AttrOperation).Text
 	if h := x.durations[operation]; h != nil && !d.foreign {
-		h.Record(ctx, s.End.Sub(s.Start).Seconds(), set)
+		h.Record(ctx, s.End.Sub(s.Start).Seconds(), labels(s.Attributes, durationKeys[operation]))
 	}
 	switch {
 	case d.foreign: // who makes the span makes the metrics of the conventions
 	case operation == spans.OpAgent:
-		set := labels(s.Attributes, spans.AttrAgent)
-		if n, ok := s.Attr(spans.AttrModelCalls).(int64); ok {
+		set := labels(s.Attributes, agentKeys)
+		if n, ok := s.Attr(spans.AttrModelCalls).Value.(int64); ok {
 			x.modelCalls.Record(ctx, n, set)
 		}
-		if n, ok := s.Attr(spans.AttrToolCalls).(int64); ok {
+		if n, ok := s.Attr(spans.AttrToolCalls).Value.(int64); ok {
 			x.toolCalls.Record(ctx, n, set)
 		}
 	case operation == "agentevents.approval":
-		x.wait.Record(ctx, s.End.Sub(s.Start).Seconds(), labels(s.Attributes, "agentevents.approval.decision"))
+		x.wait.Record(ctx, s.End.Sub(s.Start).Seconds(), labels(s.Attributes, waitKeys))
 	}
 	if s.Kind == spans.KindClient && !d.foreign {
 		x.model(ctx, s)
 	}
-	if usd, ok := s.Attr(spans.AttrCost).(float64); ok {
-		x.cost.Add(ctx, usd, labels(s.Attributes, spans.AttrRequestModel))
+	if usd, ok := s.Attr(spans.AttrCost).Value.(float64); ok {
+		x.cost.Add(ctx, usd, labels(s.Attributes, costKeys))
 	}
 	if s.Parent == nil {
-		outcome, _ := s.Attr(spans.AttrOutcome).(string)
+		outcome := s.Attr(spans.AttrOutcome).Text
 		if outcome == "" {
 			outcome = "ended"
 			if s.ClosedReason != "" {
@@ -177,18 +185,17 @@ func (x *meters) ended(d *data, s *spans.Span) {
 
 // model records the tokens of a model call.
 func (x *meters) model(ctx context.Context, s *spans.Span) {
-	set := labels(s.Attributes, spans.AttrOperation, spans.AttrProvider, spans.AttrRequestModel)
 	for _, c := range []struct {
 		key, kind string
 		counter   metric.Int64Counter
 	}{{spans.AttrInputTokens, "input", x.input}, {spans.AttrOutputTokens, "output", x.output}} {
-		n, ok := s.Attr(c.key).(int64)
+		n, ok := s.Attr(c.key).Value.(int64)
 		switch {
 		case !ok:
 		case x.tokens != nil:
-			x.tokens.Record(ctx, n, set, metric.WithAttributes(attribute.String("gen_ai.token.type", c.kind)))
+			x.tokens.Record(ctx, n, labels(s.Attributes, tokenKeys, attribute.String("gen_ai.token.type", c.kind)))
 		case c.counter != nil:
-			c.counter.Add(ctx, n, set, metric.WithAttributes(attribute.String("gen_ai.token.modality", "unknown")))
+			c.counter.Add(ctx, n, labels(s.Attributes, tokenKeys, attribute.String("gen_ai.token.modality", "unknown")))
 		}
 	}
 }

@@ -93,10 +93,12 @@ func TestKeysOfTheVersions(t *testing.T) {
 // TestReplayHasTheIDsOfTheLiveSpans maps the log once more, without a provider.
 func TestReplayHasTheIDsOfTheLiveSpans(t *testing.T) {
 	replay := func(log []ae.Event, o spans.Options) (ids []string) {
+		var m *spans.Mapper
 		o.Started = func(s *spans.Span) {
+			m.Derive(s)
 			ids = append(ids, fmt.Sprint(s.Name, s.TraceID, s.ID, s.ParentSpanID()))
 		}
-		m := spans.New(log[0].RunID, o)
+		m = spans.New(log[0].RunID, o)
 		for i := range log {
 			m.Feed(&log[i])
 		}

@@ -30,7 +30,7 @@ func frame(o *Options) (head, tail []byte) {
 		if i > 0 {
 			head = append(head, ',')
 		}
-		head = appendAttr(head, spans.Attr{Key: name, Value: resource[name]})
+		head = appendAttr(head, spans.Attr{Key: name, Text: resource[name]})
 	}
 	head = append(head, `]},"scopeSpans":[{"scope":{"name":"`+scope+`"},"spans":[`...)
 	tail = append(tail, ']')
@@ -130,7 +130,7 @@ func appendAttr(dst []byte, a spans.Attr) []byte {
 	dst = append(dst, `{"key":`...)
 	dst = jsonwire.AppendString(dst, a.Key)
 	dst = append(dst, `,"value":`...)
-	return append(appendValue(dst, a.Value), '}')
+	return append(appendValue(dst, a.Any()), '}')
 }
 
 // appendValue appends an AnyValue. One without a member is a value that is not set.

@@ -20,13 +20,13 @@ func sampleSpan() *spans.Span {
 		TraceID: spans.TraceID{0: 0xab, 15: 1}, ID: spans.SpanID{7: 2}, Parent: &spans.Span{ID: spans.SpanID{7: 9}},
 		Name: `execute_tool "x"`, Kind: spans.KindClient, Start: at, End: at.Add(time.Millisecond),
 		Attributes: []spans.Attr{
-			{Key: "s", Value: "a\nb"}, {Key: "b", Value: true}, {Key: "i", Value: int64(math.MinInt64)}, {Key: "f", Value: 0.5},
+			{Key: "s", Text: "a\nb"}, {Key: "b", Value: true}, {Key: "i", Value: int64(math.MinInt64)}, {Key: "f", Value: 0.5},
 			{Key: "nan", Value: math.NaN()}, {Key: "inf", Value: math.Inf(1)}, {Key: "ninf", Value: math.Inf(-1)},
 			{Key: "l", Value: []string{"x", "y"}}, {Key: "none", Value: []string(nil)}, {Key: "odd", Value: struct{}{}},
 		},
-		Points:        []spans.Point{{Name: "p", Time: at, Attributes: []spans.Attr{{Key: "k", Value: "v"}}}, {Name: "q", Time: at}},
+		Points:        []spans.Point{{Name: "p", Time: at, Attributes: []spans.Attr{{Key: "k", Text: "v"}}}, {Name: "q", Time: at}},
 		DroppedPoints: 3,
-		Links:         []spans.Link{{TraceID: spans.TraceID{15: 5}, SpanID: spans.SpanID{7: 6}, Attributes: []spans.Attr{{Key: "k", Value: "v"}}}},
+		Links:         []spans.Link{{TraceID: spans.TraceID{15: 5}, SpanID: spans.SpanID{7: 6}, Attributes: []spans.Attr{{Key: "k", Text: "v"}}}},
 		Status:        spans.StatusError, Description: "it failed",
 	}
 }

@@ -111,8 +111,8 @@ func depth(s *spans.Span) (n int) {
 func inherited(s *spans.Span, key string) string {
 	for ; s != nil; s = s.Parent {
 		for _, a := range s.Attributes {
-			if text, ok := a.Value.(string); ok && a.Key == key {
-				return text
+			if a.Key == key && a.Value == nil {
+				return a.Text
 			}
 		}
 	}
@@ -193,7 +193,7 @@ func appendSlice(dst []byte, s *spans.Span, pid, tid int, first time.Time) []byt
 // appendArgs appends attributes as members of an object.
 func appendArgs(dst []byte, attrs []spans.Attr) []byte {
 	for _, a := range attrs {
-		if value, err := json.Marshal(a.Value); err == nil { // else no number of JSON
+		if value, err := json.Marshal(a.Any()); err == nil { // else no number of JSON
 			dst = append(appendKey(dst, a.Key), value...)
 		}
 	}

@@ -80,10 +80,10 @@ func (m *Mapper) exchange(s *Span, k, role, kind, value, finish string) {
 
 func (m *Mapper) keep(s *Span, k string, v Content) {
 	if m.o.Content&OnSpans != 0 {
-		s.set(k, v)
+		s.set(val(k, v))
 	}
 	if m.o.Content&Details != 0 {
-		s.content = append(s.content, Attr{k, v})
+		s.content = append(s.content, val(k, v))
 	}
 }
 
@@ -125,7 +125,7 @@ func (m *Mapper) value(k, value string, isJSON bool) Attr {
 	if value == "" || m.o.Content&OnPoints == 0 {
 		return Attr{}
 	}
-	return Attr{k, m.o.fit(m.o.redact(k, value), isJSON)}
+	return val(k, m.o.fit(m.o.redact(k, value), isJSON))
 }
 
 func (o *Options) redact(k, value string) string {

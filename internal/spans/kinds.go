@@ -103,12 +103,10 @@ func (m *Mapper) runEnded(ev *agentevents.Event, outcome, incomplete string) *Sp
 	for _, s := range slices.Backward(m.order) {
 		m.close(s, ReasonRunEnded, incomplete != "")
 	}
-	m.order = nil
-	clear(m.waits)
-	clear(m.handoffs)
-	root.set(AttrOutcome, outcome)
-	root.set("agentevents.run.tool_calls", m.total.tools)
-	root.set("agentevents.run.model_calls", m.total.models)
+	m.order, m.open, m.waits, m.handoffs, m.spare = nil, nil, nil, nil, nil
+	root.set(str(AttrOutcome, outcome))
+	root.set(val("agentevents.run.tool_calls", m.total.tools))
+	root.set(val("agentevents.run.model_calls", m.total.models))
 	if m.joined != nil {
 		m.totals(m.joined)
 	}
@@ -180,9 +178,9 @@ func (m *Mapper) agentStarted(ev *agentevents.Event, p *agentevents.AgentStarted
 	a.started = true
 	a.spanned = ev.AgentID == "" && ev.NodeRunID == "" && id != ""
 	if p.Attempt.OK {
-		a.span.set("agentevents.agent.attempt", int64(p.Attempt.V))
+		a.span.set(val("agentevents.agent.attempt", int64(p.Attempt.V)))
 	}
-	a.span.set(AttrRequestModel, p.Model)
+	a.span.set(str(AttrRequestModel, p.Model))
 	m.prompt(a.span, p)
 	return a.span
 }
@@ -192,7 +190,7 @@ func (m *Mapper) newAgent(ev *agentevents.Event, id, in string, parent *Span, h 
 	a := &agent{id: id}
 	for _, h := range h.attrs {
 		if h.Key == AttrAgent {
-			a.name, _ = h.Value.(string)
+			a.name = h.Text
 		}
 	}
 	m.forgetAgents()
@@ -222,7 +220,7 @@ func (m *Mapper) invoke(ev *agentevents.Event) shape {
 	}
 	as := *ev
 	as.AgentID = m.who(ev)
-	return shape{name: title(OpAgent, about), attrs: m.common(&as, OpAgent, Attr{AttrAgent, about}, Attr{AttrRequestModel, model}, Attr{m.o.Semconv.agentID(), cut(as.AgentID, maxText)})}
+	return shape{name: title(OpAgent, about), attrs: m.common(&as, OpAgent, str(AttrAgent, about), str(AttrRequestModel, model), str(m.o.Semconv.agentID(), cut(as.AgentID, maxText)))}
 }
 
 // forgetAgents drops the agents that have ended, if there are very many. Their late
@@ -252,11 +250,11 @@ func (m *Mapper) agentEnded(ev *agentevents.Event, p *agentevents.AgentEnded) *S
 	if a == nil || a.ended || a.span.ended {
 		return m.late(ev)
 	}
-	a.ended = true
+	a.ended, a.model = true, nil
 	s := a.span
 	m.closeOf(a)
 	if p.Outcome != "" {
-		s.set("agentevents.agent.outcome", string(p.Outcome))
+		s.set(str("agentevents.agent.outcome", string(p.Outcome)))
 	}
 	switch {
 	case p.Error.OK:
@@ -267,10 +265,10 @@ func (m *Mapper) agentEnded(ev *agentevents.Event, p *agentevents.AgentEnded) *S
 		m.fail(s, cmp.Or(a.errType, ErrorOther), "")
 	}
 	if p.ConvergenceScore.OK {
-		s.set("agentevents.agent.convergence_score", p.ConvergenceScore.V)
+		s.set(val("agentevents.agent.convergence_score", p.ConvergenceScore.V))
 	}
 	if p.NumTurns.OK {
-		s.set("agentevents.agent.turn_count", int64(p.NumTurns.V))
+		s.set(val("agentevents.agent.turn_count", int64(p.NumTurns.V)))
 	}
 	if p.Usage.OK {
 		t := s.tally()
@@ -304,8 +302,8 @@ func (m *Mapper) abandon(a *agent, reason string) {
 }
 
 func (m *Mapper) totals(a *agent) {
-	a.span.set(AttrToolCalls, a.tools)
-	a.span.set(AttrModelCalls, a.models)
+	a.span.set(val(AttrToolCalls, a.tools))
+	a.span.set(val(AttrModelCalls, a.models))
 }
 
 // closeOf closes the calls, turns and steps of an agent, which has ended. Agents that it
@@ -331,13 +329,13 @@ func (m *Mapper) modelCalled(ev *agentevents.Event, start time.Time, p *agenteve
 	m.ensureRoot(ev)
 	op := cmp.Or(word(p.Operation), OpChat)
 	h := shape{name: title(op, word(p.Model)), kind: KindClient, start: start}
-	h.attrs = m.common(ev, op, Attr{AttrProvider, cut(p.Provider, maxText)}, Attr{AttrRequestModel, cut(p.Model, maxText)}, Attr{AttrAgent, m.called(ev)})
+	h.attrs = m.common(ev, op, str(AttrProvider, cut(p.Provider, maxText)), str(AttrRequestModel, cut(p.Model, maxText)), str(AttrAgent, m.called(ev)))
 	a := m.counted(ev)
 	a.models++
 	m.total.models++
 	a.model = m.begin(ev, m.scope(ev), key{"model", m.who(ev), p.ModelCallID}, h)
-	if a.span != nil && m.o.Semconv == SemconvV1_41 && a.span.Attr(AttrProvider) == nil {
-		a.span.set(AttrProvider, p.Provider)
+	if a.span != nil && m.o.Semconv == SemconvV1_41 && a.span.Attr(AttrProvider).none() {
+		a.span.set(str(AttrProvider, p.Provider))
 	}
 	m.exchange(a.model, AttrInput, "user", "request", string(p.Request), "")
 	return a.model
@@ -365,14 +363,14 @@ func (m *Mapper) modelReturned(ev *agentevents.Event, p *agentevents.ModelReturn
 	case s == nil:
 		return m.late(ev)
 	}
-	s.set(AttrProvider, p.Provider)
-	s.set(AttrResponseModel, p.Model)
-	s.set(AttrResponseID, p.ResponseID)
+	s.set(str(AttrProvider, p.Provider))
+	s.set(str(AttrResponseModel, p.Model))
+	s.set(str(AttrResponseID, p.ResponseID))
 	if len(p.FinishReasons) > 0 {
-		s.set(AttrFinishReasons, slices.Clone(p.FinishReasons))
+		s.set(val(AttrFinishReasons, p.FinishReasons))
 	}
 	if p.TimeToFirstToken.OK {
-		s.set(AttrFirstChunk, p.TimeToFirstToken.V.Seconds())
+		s.set(val(AttrFirstChunk, p.TimeToFirstToken.V.Seconds()))
 	}
 	m.modelSpent(ev, s, p.Usage, p.CostUSD)
 	finish := ""
@@ -390,12 +388,12 @@ func (m *Mapper) modelReturned(ev *agentevents.Event, p *agentevents.ModelReturn
 func (m *Mapper) toolCalled(ev *agentevents.Event, start time.Time, p *agentevents.ToolCalled) *Span {
 	m.ensureRoot(ev)
 	h := shape{name: title(OpTool, label(p.ToolID)), start: start}
-	h.attrs = m.common(ev, OpTool, Attr{AttrTool, cut(p.ToolID, maxText)}, Attr{AttrAgent, m.called(ev)}, Attr{AttrToolCallID, cut(p.CallID, maxText)})
+	h.attrs = m.common(ev, OpTool, str(AttrTool, cut(p.ToolID, maxText)), str(AttrAgent, m.called(ev)), str(AttrToolCallID, cut(p.CallID, maxText)))
 	if p.Transport == agentevents.TransportMCP {
-		h.attrs = append(h.attrs, Attr{"mcp.method.name", "tools/call"})
+		h.attrs = append(h.attrs, str("mcp.method.name", "tools/call"))
 	}
 	if ev.Step.OK {
-		h.attrs = append(h.attrs, Attr{AttrStepIndex, int64(ev.Step.V)})
+		h.attrs = append(h.attrs, val(AttrStepIndex, int64(ev.Step.V)))
 	}
 	m.counted(ev).tools++
 	m.total.tools++
@@ -476,7 +474,7 @@ func (m *Mapper) step(ev *agentevents.Event) (*Span, bool) {
 		if ev.Extra(multiagent) != "" {
 			return nil, false
 		}
-		s := m.stepBegins(ev, m.phase(ev), nodeKey(ev), cmp.Or(ev.NodeID, p.TypeID), Attr{"agentevents.node.id", ev.NodeID})
+		s := m.stepBegins(ev, m.phase(ev), nodeKey(ev), cmp.Or(ev.NodeID, p.TypeID), str("agentevents.node.id", ev.NodeID))
 		if p.Agent.OK {
 			m.delegate(ev, s, p.Agent.V.AgentID)
 		}
@@ -563,7 +561,7 @@ func count(name string, n agentevents.Opt[int]) Attr {
 	if !n.OK {
 		return Attr{}
 	}
-	return Attr{name, int64(n.V)}
+	return val(name, int64(n.V))
 }
 
 func (m *Mapper) turnKey(ev *agentevents.Event, turn agentevents.Opt[int]) key {
@@ -599,9 +597,9 @@ func (m *Mapper) stepBegins(ev *agentevents.Event, parent *Span, k key, name str
 	if parent == nil {
 		parent = m.scope(ev)
 	}
-	attrs := m.common(ev, OpStep, append(more, Attr{AttrStepName, name}, Attr{"agentevents.step.kind", k.kind})...)
+	attrs := m.common(ev, OpStep, append(more, str(AttrStepName, name), str("agentevents.step.kind", k.kind))...)
 	if ev.AgentID != "" {
-		attrs = append(attrs, Attr{AttrAgent, word(ev.AgentID)})
+		attrs = append(attrs, str(AttrAgent, word(ev.AgentID)))
 	}
 	s := m.begin(ev, parent, k, shape{name: title(OpStep, name), attrs: attrs})
 	if k.kind != "phase" && k.kind != "node" {
@@ -627,9 +625,7 @@ func (m *Mapper) stepEnds(ev *agentevents.Event, k key, s *Span, info agentevent
 		return m.turnEnded(ev, "completed", "")
 	}
 	for _, a := range more {
-		if a.Key != "" {
-			s.set(a.Key, a.Value)
-		}
+		s.set(a)
 	}
 	if info.OK {
 		m.fail(s, errorType(info, ErrorOther), info.V.Message)
@@ -651,18 +647,25 @@ func (m *Mapper) asked(ev *agentevents.Event, kind, id, callID string, stands ag
 }
 
 func (m *Mapper) wait(ev *agentevents.Event, k key, w wait) {
-	if len(m.waits) < maxWaits {
-		w.at, w.first = ev.Time, ev.Sequence
-		m.waits[k] = w
-	}
+	w.at, w.first = ev.Time, ev.Sequence
+	m.await(k, w)
 }
 
 // Await tells of a question that is open where the run is resumed: of the kind "approval" or
 // "clarification", with its id, and the time and sequence of its event. It is called after
 // Resume.
 func (m *Mapper) Await(kind, id string, at time.Time, sequence uint64) {
-	if len(m.waits) < maxWaits && !at.IsZero() {
-		m.waits[key{kind, "", id}] = wait{at: at, first: sequence}
+	if !at.IsZero() {
+		m.await(key{kind, "", id}, wait{at: at, first: sequence})
+	}
+}
+
+func (m *Mapper) await(k key, w wait) {
+	if m.waits == nil {
+		m.waits = map[key]wait{}
+	}
+	if len(m.waits) < maxWaits {
+		m.waits[k] = w
 	}
 }
 
@@ -697,12 +700,12 @@ func (m *Mapper) waited(ev *agentevents.Event, k key, w wait, decision, said str
 	var asked []Link
 	if parent == nil || parent.TraceID != m.root.TraceID { // the run has gone on in another trace
 		if parent != nil {
-			asked = []Link{{parent.TraceID, parent.ID, []Attr{{AttrLinkType, "requested"}}}}
+			asked = []Link{{parent.TraceID, parent.ID, []Attr{str(AttrLinkType, "requested")}}}
 		}
 		parent = m.root
 	}
 	operation := "agentevents." + k.kind
-	attrs := m.common(ev, operation, Attr{operation + ".id", cut(k.id, maxText)}, Attr{operation + ".decision", decision}, Attr{AttrWait, ev.Time.Sub(w.at).Seconds()})
+	attrs := m.common(ev, operation, str(operation+".id", cut(k.id, maxText)), str(operation+".decision", decision), val(AttrWait, ev.Time.Sub(w.at).Seconds()))
 	s := m.beginLinked(ev, parent, k, shape{name: operation, start: w.at, attrs: attrs}, asked)
 	m.tells(s, operation+".answer", said)
 	return m.end(s, ev)
@@ -715,7 +718,10 @@ func handoffKey(id string, from, to agentevents.AgentRef) key {
 // handoff remembers that the agent's next start is linked to this event's span.
 func (m *Mapper) handoff(ev *agentevents.Event, to agentevents.AgentRef) {
 	if s := m.scope(ev); s != nil && len(m.handoffs) < maxWaits && len(m.handoffs[to.AgentID]) < maxEarly {
-		m.handoffs[to.AgentID] = append(m.handoffs[to.AgentID], Link{s.TraceID, s.ID, []Attr{{AttrLinkType, "handoff"}}})
+		if m.handoffs == nil {
+			m.handoffs = map[string][]Link{}
+		}
+		m.handoffs[to.AgentID] = append(m.handoffs[to.AgentID], Link{s.TraceID, s.ID, []Attr{str(AttrLinkType, "handoff")}})
 	}
 }
 
@@ -733,7 +739,7 @@ func (m *Mapper) took(ev *agentevents.Event, k key) any {
 func (m *Mapper) late(ev *agentevents.Event) *Span {
 	m.Unmatched++
 	s := m.scope(ev)
-	m.note(s, ev, "agentevents.late_end", SeverityWarn, Attr{"agentevents.event.type", string(ev.Kind())})
+	m.note(s, ev, "agentevents.late_end", SeverityWarn, str("agentevents.event.type", string(ev.Kind())))
 	return s
 }
 

@@ -54,6 +54,7 @@ type Mapper struct {
 	handoffs map[string][]Link // to an agent that did not start yet
 	used     map[SpanID]struct{}
 	next     []Link // of the span that begins next
+	spare    []Attr // for the span that begins next
 
 	// Unmatched counts ends without an open span.
 	Unmatched int
@@ -99,7 +100,7 @@ const (
 func New(runID string, o Options) *Mapper {
 	o.ContentBytes = cmp.Or(o.ContentBytes, 8192)
 	o.MaxOpen = cmp.Or(o.MaxOpen, 1024)
-	return &Mapper{o: o, runID: runID, open: map[key]*Span{}, agents: map[string]*agent{}, waits: map[key]wait{}, handoffs: map[string][]Link{}}
+	return &Mapper{o: o, runID: runID, agents: map[string]*agent{}}
 }
 
 // Resume makes the mapper one for the rest of a run that began elsewhere. The rest has a
@@ -155,7 +156,10 @@ func (m *Mapper) who(ev *agentevents.Event) string {
 
 // identify notes that the event names an agent that has only a span, as a fold does it.
 func (m *Mapper) identify(ev *agentevents.Event) {
-	if info, _ := ev.Kind().Info(); ev.AgentID == "" || info.Droppable || m.agents[m.who(ev)] != nil {
+	if ev.AgentID == "" || m.agents[m.who(ev)] != nil {
+		return
+	}
+	if info, _ := ev.Kind().Info(); info.Droppable {
 		return
 	}
 	switch ev.Payload.(type) {
@@ -171,8 +175,8 @@ func (m *Mapper) identify(ev *agentevents.Event) {
 		return
 	}
 	a.spanned, a.name = false, word(ev.AgentID)
-	a.span.set(AttrAgent, a.name)
-	a.span.set(m.o.Semconv.agentID(), cut(ev.AgentID, maxText))
+	a.span.set(str(AttrAgent, a.name))
+	a.span.set(str(m.o.Semconv.agentID(), cut(ev.AgentID, maxText)))
 	if m.named == nil {
 		m.named = map[string]string{}
 	}
@@ -308,8 +312,8 @@ func (m *Mapper) feed(ev *agentevents.Event) *Span {
 	case *agentevents.AgentEnded:
 		return m.agentEnded(ev, p)
 	case *agentevents.AgentTransition:
-		if a := m.agent(ev); a != nil && p.To == agentevents.StatusFailed {
-			a.failed = true
+		if p.To == agentevents.StatusFailed {
+			m.counted(ev).failed = true
 		}
 	case *agentevents.SessionCompleted:
 		return m.sessionEnded(ev, p)
@@ -381,19 +385,20 @@ type shape struct {
 // common are the attributes that every span begins with; those that a sampler may look
 // at come first.
 func (m *Mapper) common(ev *agentevents.Event, operation string, more ...Attr) []Attr {
-	attrs := make([]Attr, 0, 10+len(more))
-	attrs = append(attrs, Attr{AttrOperation, operation})
+	attrs := slices.Grow(m.spare, 10+len(more))
+	m.spare = nil
+	attrs = append(attrs, str(AttrOperation, operation))
 	for _, a := range more {
-		if a.Key != "" && a.Value != "" && a.Value != nil {
+		if !a.none() {
 			attrs = append(attrs, a)
 		}
 	}
 	if session := cmp.Or(ev.SessionID, m.session); session != "" {
-		attrs = append(attrs, Attr{AttrConversation, cut(session, maxText)})
+		attrs = append(attrs, str(AttrConversation, cut(session, maxText)))
 	}
-	attrs = append(attrs, Attr{AttrRun, cut(m.runID, maxText)}, Attr{AttrSchema, agentevents.SchemaVersion}, Attr{AttrFirst, int64(ev.Sequence)})
+	attrs = append(attrs, str(AttrRun, cut(m.runID, maxText)), str(AttrSchema, agentevents.SchemaVersion), val(AttrFirst, int64(ev.Sequence)))
 	if id := m.known(ev); id != "" {
-		attrs = append(attrs, Attr{AttrAgentID, cut(id, maxText)})
+		attrs = append(attrs, str(AttrAgentID, cut(id, maxText)))
 	}
 	return attrs
 }
@@ -413,7 +418,7 @@ func (m *Mapper) ensureRoot(ev *agentevents.Event) {
 func (m *Mapper) workflowRoot(ev *agentevents.Event, more ...Attr) {
 	as := *ev
 	as.AgentID = "" // it is no agent's
-	m.makeRoot(ev, shape{name: title(OpWorkflow, m.name), attrs: m.common(&as, OpWorkflow, append(more, Attr{AttrWorkflow, m.name})...)})
+	m.makeRoot(ev, shape{name: title(OpWorkflow, m.name), attrs: m.common(&as, OpWorkflow, append(more, str(AttrWorkflow, m.name))...)})
 }
 
 // is reports whether the open root is the span of this as well.
@@ -431,7 +436,6 @@ func (m *Mapper) agentRoot(ev *agentevents.Event, id string) *agent {
 
 func (m *Mapper) makeRoot(ev *agentevents.Event, h shape) {
 	s := m.span(ev, nil, h)
-	s.TraceID, s.ID = m.TraceID(), DeriveSpanID(m.runID, "run", m.runID, ev.Sequence)
 	if m.o.Recorded {
 		if id, ok := ParseTraceID(ev.TraceID); ok {
 			s.TraceID = id
@@ -439,7 +443,7 @@ func (m *Mapper) makeRoot(ev *agentevents.Event, h shape) {
 		_, opens := ev.Payload.(*agentevents.RunStarted)
 		_, resumes := ev.Payload.(*agentevents.RunResumed)
 		_, starts := ev.Payload.(*agentevents.AgentStarted)
-		if opens || resumes || starts && h.attrs[0].Value == OpAgent || m.of.kind != "" {
+		if opens || resumes || starts && h.attrs[0].Text == OpAgent || m.of.kind != "" {
 			m.record(s, ev.SpanID)
 			s.ParentID, s.Remote = parent(ev)
 		} else {
@@ -447,7 +451,7 @@ func (m *Mapper) makeRoot(ev *agentevents.Event, h shape) {
 		}
 	}
 	if m.resumed != nil {
-		s.Links = append(s.Links, Link{m.resumed.TraceID, m.resumed.SpanID, []Attr{{AttrLinkType, "resumed"}}})
+		s.Links = append(s.Links, Link{m.resumed.TraceID, m.resumed.SpanID, []Attr{str(AttrLinkType, "resumed")}})
 		m.resumed = nil
 	}
 	m.root = s
@@ -483,6 +487,20 @@ func (m *Mapper) record(s *Span, text string) {
 	s.ID = id
 }
 
+// Derive gives a span the ids that it lacks. [Options].Started may call it.
+func (m *Mapper) Derive(s *Span) {
+	if s.TraceID == (TraceID{}) {
+		s.TraceID = m.TraceID()
+	}
+	switch {
+	case s.ID != (SpanID{}):
+	case s == m.root:
+		s.ID = DeriveSpanID(m.runID, "run", m.runID, s.First)
+	default:
+		s.ID = DeriveSpanID(m.runID, s.key.kind, s.key.agent+"\x00"+s.key.id, s.First)
+	}
+}
+
 func (m *Mapper) span(ev *agentevents.Event, parent *Span, h shape) *Span {
 	if h.start.IsZero() {
 		h.start = ev.Time
@@ -497,7 +515,6 @@ func (m *Mapper) span(ev *agentevents.Event, parent *Span, h shape) *Span {
 func (m *Mapper) make(ev *agentevents.Event, parent *Span, k key, h shape) *Span {
 	s := m.span(ev, parent, h)
 	s.TraceID, s.key = m.root.TraceID, k
-	s.ID = DeriveSpanID(m.runID, k.kind, k.agent+"\x00"+k.id, ev.Sequence)
 	if m.o.Recorded {
 		m.record(s, ev.SpanID)
 	}
@@ -515,6 +532,9 @@ func (m *Mapper) begin(ev *agentevents.Event, parent *Span, k key, h shape) *Spa
 	}
 	m.makeRoom()
 	s := m.make(ev, parent, k, h)
+	if m.open == nil {
+		m.open = map[key]*Span{}
+	}
 	m.open[k] = s
 	m.order = append(m.order, s)
 	m.tell(s)
@@ -526,15 +546,25 @@ func (m *Mapper) mark(ev *agentevents.Event, of *Span) {
 	if !m.o.Markers {
 		return
 	}
-	s := m.make(ev, of, key{"started", ev.AgentID, ev.RunID}, shape{name: OpStarted, attrs: m.common(ev, OpStarted, Attr{AttrStarted, of.Name})})
+	s := m.make(ev, of, key{"started", ev.AgentID, ev.RunID}, shape{name: OpStarted, attrs: m.common(ev, OpStarted, str(AttrStarted, of.Name))})
 	m.tell(s)
 	m.finish(s, ev.Time)
+}
+
+// Reuse takes the lists of a span that has ended. The next span has its attributes in them, so
+// nobody may have kept them.
+func (m *Mapper) Reuse(s *Span) {
+	if len(m.open) > 0 {
+		m.spare = s.Attributes[:0]
+	}
+	s.Attributes, s.Points, s.Links = nil, nil, nil
 }
 
 func (m *Mapper) tell(s *Span) {
 	if m.o.Started != nil {
 		m.o.Started(s)
 	}
+	m.Derive(s)
 	s.told = len(s.Attributes)
 }
 
@@ -579,7 +609,7 @@ func (m *Mapper) finish(s *Span, at time.Time) {
 	s.End = at
 	if at.Before(s.Start) {
 		s.End = s.Start
-		s.set(AttrAdjusted, true)
+		s.set(val(AttrAdjusted, true))
 	}
 	if up := s.Parent; up != nil && !up.ended {
 		if until := s.Until(); until.After(up.below) {
@@ -587,11 +617,11 @@ func (m *Mapper) finish(s *Span, at time.Time) {
 		}
 	}
 	m.spend(s)
-	s.set(AttrLast, int64(s.Last))
+	s.Attributes = append(s.Attributes, val(AttrLast, int64(s.Last)))
 	if s.deltas > 0 {
-		s.set(AttrDeltas, int64(s.deltas))
-		if s.Attr(AttrFirstChunk) == nil {
-			s.set(AttrFirstChunk, max(0, s.delta.Sub(s.Start)).Seconds())
+		s.set(val(AttrDeltas, int64(s.deltas)))
+		if s.Attr(AttrFirstChunk).none() {
+			s.set(val(AttrFirstChunk, max(0, s.delta.Sub(s.Start)).Seconds()))
 		}
 	}
 	if len(s.content) > 0 {
@@ -619,7 +649,7 @@ func (m *Mapper) close(s *Span, reason string, failed bool) {
 		return
 	}
 	s.ClosedReason = reason
-	s.set(AttrClosedReason, reason)
+	s.set(str(AttrClosedReason, reason))
 	if failed {
 		m.fail(s, ErrorIncomplete, "")
 	}
@@ -674,7 +704,7 @@ func (m *Mapper) Close(reason string) {
 		m.finish(m.root, m.root.last)
 	default:
 		if reason == ReasonPaused {
-			m.root.set(AttrOutcome, "paused")
+			m.root.set(str(AttrOutcome, "paused"))
 		}
 		m.close(m.root, reason, failed)
 	}
@@ -690,23 +720,21 @@ func (m *Mapper) Release() {
 }
 
 // set adds an attribute; one that Started was told is changed.
-func (s *Span) set(k string, v any) {
-	if v == nil || v == "" {
+func (s *Span) set(a Attr) {
+	if a.none() {
 		return
 	}
-	if text, ok := v.(string); ok {
-		v = cut(text, maxText)
-	}
+	a.Text = cut(a.Text, maxText)
 	for i := range s.Attributes {
-		if s.Attributes[i].Key == k {
-			if i < s.told && s.Attributes[i].Value != v {
+		if s.Attributes[i].Key == a.Key {
+			if i < s.told && s.Attributes[i] != a {
 				s.told = 0
 			}
-			s.Attributes[i].Value = v
+			s.Attributes[i] = a
 			return
 		}
 	}
-	s.Attributes = append(s.Attributes, Attr{k, v})
+	s.Attributes = append(s.Attributes, a)
 }
 
 // fail gives a span the status of an error. The text of one is content.
@@ -715,7 +743,7 @@ func (m *Mapper) fail(s *Span, errType, text string) {
 		return
 	}
 	s.Status = StatusError
-	s.set(AttrErrorType, errType)
+	s.set(str(AttrErrorType, errType))
 	if m.o.Content&OnSpans != 0 && text != "" {
 		s.Description = cut(m.o.redact("status", text), maxText)
 	}
@@ -731,7 +759,7 @@ func (m *Mapper) add(s *Span, p *Point) {
 		}
 	}
 	if m.o.Noted != nil {
-		m.o.Noted(s, p)
+		m.o.Noted(s, *p)
 	}
 }
 

@@ -19,20 +19,12 @@ func (m *Mapper) pointAt(s *Span, ev *agentevents.Event) *Span {
 func (m *Mapper) note(s *Span, ev *agentevents.Event, name string, severity Severity, attrs ...Attr) {
 	p := Point{Name: name, Time: ev.Time, Severity: severity, Sequence: ev.Sequence, AgentID: m.known(ev), Attributes: attrs[:0]}
 	for _, a := range attrs {
-		switch v := a.Value.(type) {
-		case nil:
+		if a.none() {
 			continue
-		case string:
-			if v == "" {
-				continue
-			}
-			if len(v) > maxText {
-				a.Value = cut(v, maxText)
-			}
-		case Content:
-			if severity == SeverityInfo {
-				p.Severity = SeverityDebug
-			}
+		}
+		a.Text = cut(a.Text, maxText)
+		if _, is := a.Value.(Content); is && severity == SeverityInfo {
+			p.Severity = SeverityDebug
 		}
 		p.Attributes = append(p.Attributes, a)
 	}
@@ -68,7 +60,7 @@ func (m *Mapper) describe(ev *agentevents.Event) (name string, severity Severity
 	case *agentevents.SessionStarted:
 		return info(own+"session.started", m.text(text, p.Goal))
 	case *agentevents.SessionCompleted:
-		return info(own+"session.completed", Attr{own + "session.status", word(p.Status)}, m.json(text, p.Result))
+		return info(own+"session.completed", str(own+"session.status", word(p.Status)), m.json(text, p.Result))
 	case *agentevents.RunStarted:
 		return info(own + "run.started")
 	case *agentevents.RunPaused:
@@ -77,106 +69,106 @@ func (m *Mapper) describe(ev *agentevents.Event) (name string, severity Severity
 		return info(own+"run.resumed", m.text(text, p.Message))
 
 	case *agentevents.AgentTransition:
-		return info(own+"agent.transition", Attr{own + "agent.from", string(p.From)}, Attr{own + "agent.to", string(p.To)}, Attr{AttrStepIndex, opt(ev.Step)}, m.text(text, p.Reason))
+		return info(own+"agent.transition", str(own+"agent.from", string(p.From)), str(own+"agent.to", string(p.To)), val(AttrStepIndex, opt(ev.Step)), m.text(text, p.Reason))
 	case *agentevents.AgentErrored:
 		severity := SeverityError
 		if p.Severity == agentevents.SeverityWarning {
 			severity = SeverityWarn
 		}
-		return own + "error", severity, []Attr{{"exception.type", word(p.ErrorType)}, m.text("exception.message", p.Message)}
+		return own + "error", severity, []Attr{str("exception.type", word(p.ErrorType)), m.text("exception.message", p.Message)}
 	case *agentevents.ContextCompacted:
-		return info(own+"context.compacted", Attr{own + "context.tokens_before", opt(p.TokensBefore)}, Attr{own + "context.tokens_after", opt(p.TokensAfter)}, Attr{own + "context.trigger", word(p.Trigger)})
+		return info(own+"context.compacted", val(own+"context.tokens_before", opt(p.TokensBefore)), val(own+"context.tokens_after", opt(p.TokensAfter)), str(own+"context.trigger", word(p.Trigger)))
 	case *agentevents.TaskAssigned:
-		return info(own+"task.assigned", Attr{own + "task.id", ev.TaskID}, Attr{AttrAgent, word(p.AssignedAgent)}, m.text(text, p.Goal))
+		return info(own+"task.assigned", str(own+"task.id", ev.TaskID), str(AttrAgent, word(p.AssignedAgent)), m.text(text, p.Goal))
 
 	case *agentevents.AgentReasoned:
 		var said Attr
 		if m.o.Content&Reasoning != 0 {
 			said = m.text(text, p.Reasoning)
 		}
-		return info(own+"reasoning", said, Attr{own + "reasoning.verbosity", string(p.Verbosity)}, Attr{own + "reasoning.bytes", int64(len(p.Reasoning))}, Attr{own + "reasoning.tokens", opt(p.TokenCount)})
+		return info(own+"reasoning", said, str(own+"reasoning.verbosity", string(p.Verbosity)), val(own+"reasoning.bytes", int64(len(p.Reasoning))), val(own+"reasoning.tokens", opt(p.TokenCount)))
 	case *agentevents.TextCompleted:
-		return info(own+"text", Attr{own + "text.bytes", int64(len(p.Text))}, m.text(text, p.Text))
+		return info(own+"text", val(own+"text.bytes", int64(len(p.Text))), m.text(text, p.Text))
 	case *agentevents.MessageCreated:
-		return info(own+"message", Attr{own + "message.role", word(p.Message.Role)}, Attr{own + "message.bytes", int64(len(p.Message.Content))}, m.json(text, p.Message.Content))
+		return info(own+"message", str(own+"message.role", word(p.Message.Role)), val(own+"message.bytes", int64(len(p.Message.Content))), m.json(text, p.Message.Content))
 	case *agentevents.AgentDecided:
-		return info(own+"decision", Attr{own + "decision.kind", "agent"}, Attr{own + "decision.confidence", opt(p.Confidence)}, m.json(text, p.Decision))
+		return info(own+"decision", str(own+"decision.kind", "agent"), val(own+"decision.confidence", opt(p.Confidence)), m.json(text, p.Decision))
 	case *agentevents.OrchestratorDecided:
-		return info(own+"decision", Attr{own + "decision.kind", "orchestrator"}, Attr{own + "decision.iteration", opt(p.Iteration)}, m.json(text, p.Decision))
+		return info(own+"decision", str(own+"decision.kind", "orchestrator"), val(own+"decision.iteration", opt(p.Iteration)), m.json(text, p.Decision))
 	case *agentevents.IntentClassified:
-		return info(own+"decision", Attr{own + "decision.kind", "intent"}, Attr{own + "decision.intent", word(p.Intent)}, Attr{own + "decision.confidence", opt(p.Confidence)})
+		return info(own+"decision", str(own+"decision.kind", "intent"), str(own+"decision.intent", word(p.Intent)), val(own+"decision.confidence", opt(p.Confidence)))
 	case *agentevents.PlanProposed:
-		return info(own+"plan.proposed", Attr{own + "plan.steps", int64(len(p.Steps))}, list(m, text, p.Steps))
+		return info(own+"plan.proposed", val(own+"plan.steps", int64(len(p.Steps))), list(m, text, p.Steps))
 
 	case *agentevents.AgentHandoff:
-		return info(own+"handoff", Attr{own + "handoff.from", word(p.From.AgentID)}, Attr{own + "handoff.to", word(p.To.AgentID)})
+		return info(own+"handoff", str(own+"handoff.from", word(p.From.AgentID)), str(own+"handoff.to", word(p.To.AgentID)))
 	case *agentevents.HandoffRequested:
-		return info(own+"handoff.requested", Attr{own + "handoff.from", word(p.From.AgentID)}, Attr{own + "handoff.to", word(p.To.AgentID)})
+		return info(own+"handoff.requested", str(own+"handoff.from", word(p.From.AgentID)), str(own+"handoff.to", word(p.To.AgentID)))
 	case *agentevents.HandoffAccepted:
-		return info(own+"handoff.accepted", Attr{own + "handoff.from", word(p.From.AgentID)}, Attr{own + "handoff.to", word(p.To.AgentID)}, Attr{AttrWait, m.took(ev, handoffKey(p.HandoffID, p.From, p.To))})
+		return info(own+"handoff.accepted", str(own+"handoff.from", word(p.From.AgentID)), str(own+"handoff.to", word(p.To.AgentID)), val(AttrWait, m.took(ev, handoffKey(p.HandoffID, p.From, p.To))))
 
 	case *agentevents.TurnSummarized:
-		return info(own+"turn.summarized", Attr{own + "turn.tool_calls", int64(len(p.ToolCalls))}, m.text(text, p.Text))
+		return info(own+"turn.summarized", val(own+"turn.tool_calls", int64(len(p.ToolCalls))), m.text(text, p.Text))
 	case *agentevents.NodeStarted:
-		return info(own+"node.started", Attr{own + "node.id", ev.NodeID})
+		return info(own+"node.started", str(own+"node.id", ev.NodeID))
 	case *agentevents.NodeSkipped:
-		return info(own+"node.skipped", Attr{own + "node.id", ev.NodeID}, Attr{own + "node.reason", word(p.Reason)})
+		return info(own+"node.skipped", str(own+"node.id", ev.NodeID), str(own+"node.reason", word(p.Reason)))
 	case *agentevents.NodeSuspended:
-		return info(own+"node.suspended", Attr{own + "node.id", ev.NodeID}, Attr{own + "node.reason", word(p.Reason)})
+		return info(own+"node.suspended", str(own+"node.id", ev.NodeID), str(own+"node.reason", word(p.Reason)))
 	case *agentevents.EdgeFired:
-		return info(own+"edge.fired", Attr{own + "edge.from", p.From}, Attr{own + "edge.to", p.To})
+		return info(own+"edge.fired", str(own+"edge.from", p.From), str(own+"edge.to", p.To))
 	case *agentevents.EdgeSkipped:
-		return info(own+"edge.skipped", Attr{own + "edge.from", p.From}, Attr{own + "edge.to", p.To})
+		return info(own+"edge.skipped", str(own+"edge.from", p.From), str(own+"edge.to", p.To))
 	case *agentevents.LoopIterated:
-		return info(own+"loop.round", Attr{own + "loop.round", int64(p.Iteration)})
+		return info(own+"loop.round", val(own+"loop.round", int64(p.Iteration)))
 	case *agentevents.LoopRoundCompleted:
-		return info(own+"loop.round", Attr{own + "loop.round", int64(p.Round)}, Attr{own + "loop.score", opt(p.Score)})
+		return info(own+"loop.round", val(own+"loop.round", int64(p.Round)), val(own+"loop.score", opt(p.Score)))
 	case *agentevents.StatePatched:
-		return info(own+"state.patched", Attr{own + "state.op", string(p.Op)})
+		return info(own+"state.patched", str(own+"state.op", string(p.Op)))
 
 	case *agentevents.WorkflowCreated:
-		return info(own+"plan.proposed", Attr{own + "plan.steps", int64(len(p.Phases))})
+		return info(own+"plan.proposed", val(own+"plan.steps", int64(len(p.Phases))))
 	case *agentevents.CheckpointSaved:
-		return info(own+"checkpoint.saved", Attr{own + "checkpoint.bytes", p.StateBytes})
+		return info(own+"checkpoint.saved", val(own+"checkpoint.bytes", p.StateBytes))
 	case *agentevents.WorkflowFinalized:
-		return info(own+"workflow.finalized", Attr{own + "workflow.agents", int64(p.TotalAgents)}, Attr{own + "workflow.tokens", p.TotalTokens})
+		return info(own+"workflow.finalized", val(own+"workflow.agents", int64(p.TotalAgents)), val(own+"workflow.tokens", p.TotalTokens))
 
 	case *agentevents.ApprovalRequested:
-		return info(own+"approval.requested", Attr{own + "approval.id", p.ApprovalID}, Attr{own + "approval.tool", label(p.ToolID)}, Attr{own + "approval.timeout", seconds(p.Timeout)}, m.text(text, p.Action))
+		return info(own+"approval.requested", str(own+"approval.id", p.ApprovalID), str(own+"approval.tool", label(p.ToolID)), val(own+"approval.timeout", seconds(p.Timeout)), m.text(text, p.Action))
 	case *agentevents.ClarificationRequested:
-		return info(own+"clarification.requested", Attr{own + "clarification.id", p.InterruptID}, Attr{own + "clarification.questions", int64(len(p.Questions))}, list(m, text, p.Questions))
+		return info(own+"clarification.requested", str(own+"clarification.id", p.InterruptID), val(own+"clarification.questions", int64(len(p.Questions))), list(m, text, p.Questions))
 	case *agentevents.CommandReceived:
-		return info(own+"command", Attr{own + "command.type", string(p.Command.Type)})
+		return info(own+"command", str(own+"command.type", string(p.Command.Type)))
 
 	case *agentevents.AuditChecked:
 		severity := SeverityInfo
 		if p.Result != agentevents.AuditPass {
 			severity = SeverityWarn
 		}
-		return EventEvaluation, severity, []Attr{{AttrEvaluation, p.CheckpointID}, {AttrScoreLabel, string(p.Result)}, m.json(AttrExplanation, p.Evidence)}
+		return EventEvaluation, severity, []Attr{str(AttrEvaluation, p.CheckpointID), str(AttrScoreLabel, string(p.Result)), m.json(AttrExplanation, p.Evidence)}
 	case *agentevents.ClaimVerified:
-		return info(EventEvaluation, Attr{AttrEvaluation, "claim"}, Attr{AttrScoreLabel, word(p.Verdict)}, Attr{own + "verifier", word(p.VerifierAgentID)}, m.json(AttrExplanation, p.Evidence))
+		return info(EventEvaluation, str(AttrEvaluation, "claim"), str(AttrScoreLabel, word(p.Verdict)), str(own+"verifier", word(p.VerifierAgentID)), m.json(AttrExplanation, p.Evidence))
 	case *agentevents.IssueFound:
-		return EventEvaluation, SeverityWarn, []Attr{{AttrEvaluation, "issue"}, {AttrScoreLabel, "fail"}, {own + "issue.severity", word(p.Severity)}, m.text(AttrExplanation, p.Issue)}
+		return EventEvaluation, SeverityWarn, []Attr{str(AttrEvaluation, "issue"), str(AttrScoreLabel, "fail"), str(own+"issue.severity", word(p.Severity)), m.text(AttrExplanation, p.Issue)}
 	case *agentevents.CitationFound:
-		label := any(nil)
+		label := ""
 		if p.Verified.OK {
 			label = map[bool]string{true: "pass", false: "fail"}[p.Verified.V]
 		}
-		return info(EventEvaluation, Attr{AttrEvaluation, "citation"}, Attr{AttrScoreLabel, label}, Attr{AttrScoreValue, opt(p.Confidence)}, m.text(AttrExplanation, p.Claim))
+		return info(EventEvaluation, str(AttrEvaluation, "citation"), str(AttrScoreLabel, label), val(AttrScoreValue, opt(p.Confidence)), m.text(AttrExplanation, p.Claim))
 	case *agentevents.EvidenceInsufficient:
 		return warn(own+"refusal", m.text(text, p.Reason))
 
 	case *agentevents.UsageObserved:
 		return "", 0, nil // tokens are on the spans of model calls, agents and runs
 	case *agentevents.BudgetExceeded:
-		return warn(own+"budget.exceeded", Attr{own + "budget.kind", word(p.Budget)}, Attr{own + "budget.limit", p.Limit}, Attr{own + "budget.observed", p.Actual})
+		return warn(own+"budget.exceeded", str(own+"budget.kind", word(p.Budget)), val(own+"budget.limit", p.Limit), val(own+"budget.observed", p.Actual))
 	case *agentevents.CapBreached:
-		return warn(own+"budget.exceeded", Attr{own + "budget.kind", word(p.Cap)}, Attr{own + "budget.limit", opt(p.Limit)}, Attr{own + "budget.observed", opt(p.Observed)})
+		return warn(own+"budget.exceeded", str(own+"budget.kind", word(p.Cap)), val(own+"budget.limit", opt(p.Limit)), val(own+"budget.observed", opt(p.Observed)))
 	case *agentevents.BlackboardItemCreated:
-		return info(own+"state.written", Attr{own + "state.kind", word(p.ItemType)})
+		return info(own+"state.written", str(own+"state.kind", word(p.ItemType)))
 	case *agentevents.MemoryChanged:
-		return info(own+"memory", Attr{own + "memory.change", string(p.Change)}, Attr{own + "memory.section", word(p.Section)}, Attr{own + "memory.items", opt(p.ItemCount)})
+		return info(own+"memory", str(own+"memory.change", string(p.Change)), str(own+"memory.section", word(p.Section)), val(own+"memory.items", opt(p.ItemCount)))
 	}
-	return info(own+"event", Attr{own + "event.type", string(ev.Kind())})
+	return info(own+"event", str(own+"event.type", string(ev.Kind())))
 }

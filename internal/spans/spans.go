@@ -111,11 +111,27 @@ const (
 	StatusError Code = 2
 )
 
-// An Attr is an attribute. Value is a string, bool, int64, float64, []string or [Content].
+// An Attr is an attribute. Its value is Text unless Value is a bool, int64, float64, []string
+// or [Content]. An interface with a text in it would be one more allocation.
 type Attr struct {
-	Key   string
-	Value any
+	Key, Text string
+	Value     any
 }
+
+func str(k, text string) Attr { return Attr{Key: k, Text: text} }
+
+func val(k string, v any) Attr { return Attr{Key: k, Value: v} }
+
+// Any returns the value, which is a string if it is Text.
+func (a Attr) Any() any {
+	if a.Value == nil {
+		return a.Text
+	}
+	return a.Value
+}
+
+// none reports whether the attribute says nothing.
+func (a Attr) none() bool { return a.Key == "" || a.Text == "" && a.Value == nil }
 
 // A Content is a value of users, within the budget: text, or JSON.
 type Content struct {
@@ -198,14 +214,14 @@ type Span struct {
 // that it was told has changed.
 func (s *Span) Late() []Attr { return s.Attributes[s.told:] }
 
-// Attr returns the value of an attribute, or nil.
-func (s *Span) Attr(key string) any {
+// Attr returns the attribute with the key, or the zero one.
+func (s *Span) Attr(key string) Attr {
 	for _, a := range s.Attributes {
 		if a.Key == key {
-			return a.Value
+			return a
 		}
 	}
-	return nil
+	return Attr{}
 }
 
 // Until is what End is to be exported as: it comes after Start, by a nanosecond if need be,
@@ -265,14 +281,15 @@ func InTrace(content bool) Capture {
 // Options configure a [Mapper]. The zero Options are usable.
 type Options struct {
 	// Started is told of a span that begins. It may set TraceID and ID, and ParentID of a
-	// span without Parent, to those that the span has in truth. nil means nothing.
+	// span without Parent, to those that the span has in truth. Ids that are zero then are
+	// derived: see [Mapper.Derive]. nil means nothing.
 	Started func(*Span)
 	// Ended is told of a span that has ended. A span that is known only with its end
 	// is told to Started just before. nil means nothing.
 	Ended func(*Span)
 	// Noted is told of a point, which is in Points too unless the span has ended; the
 	// span is nil if there is none. nil means nothing.
-	Noted func(*Span, *Point)
+	Noted func(*Span, Point)
 	// NoPoints leaves Points empty: only Noted is told.
 	NoPoints bool
 

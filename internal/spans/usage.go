@@ -84,8 +84,8 @@ func (m *Mapper) modelSpent(ev *agentevents.Event, s *Span, stated agentevents.O
 		s.usage = nil
 	}
 	if costUSD.OK {
-		s.set(AttrCost, costUSD.V)
-		s.set("agentevents.usage.currency", "USD")
+		s.set(val(AttrCost, costUSD.V))
+		s.set(str("agentevents.usage.currency", "USD"))
 	}
 	if stated.OK {
 		m.usage(s, &stated.V)
@@ -101,37 +101,37 @@ func (m *Mapper) modelSpent(ev *agentevents.Event, s *Span, stated agentevents.O
 // spend gives the span of an agent or a run its usage.
 func (m *Mapper) spend(s *Span) {
 	t := s.usage
+	s.usage = nil
 	if t == nil || !t.reported && !t.stated {
 		return // model calls say all
 	}
-	s.usage = nil
 	u := &t.usage
 	if input := inputTokens(u); input > 0 || u.OutputTokens > 0 {
-		s.set("agentevents.usage.total.input_tokens", input)
-		s.set("agentevents.usage.total.output_tokens", u.OutputTokens)
+		s.set(val("agentevents.usage.total.input_tokens", input))
+		s.set(val("agentevents.usage.total.output_tokens", u.OutputTokens))
 		if !s.spent {
 			m.usage(s, u)
 		}
 	} else if u.TotalTokens.V > 0 {
-		s.set("agentevents.usage.total.tokens", u.TotalTokens.V)
+		s.set(val("agentevents.usage.total.tokens", u.TotalTokens.V))
 	}
 	if t.costUSD.OK {
-		s.set("agentevents.usage.total.cost_usd", t.costUSD.V)
+		s.set(val("agentevents.usage.total.cost_usd", t.costUSD.V))
 	}
 }
 
 // usage sets the attributes of the conventions.
 func (m *Mapper) usage(s *Span, u *agentevents.Usage) {
-	s.set(AttrInputTokens, inputTokens(u))
-	s.set(AttrOutputTokens, u.OutputTokens)
+	s.set(val(AttrInputTokens, inputTokens(u)))
+	s.set(val(AttrOutputTokens, u.OutputTokens))
 	if u.CacheReadInputTokens.OK {
-		s.set(AttrCacheRead, u.CacheReadInputTokens.V)
+		s.set(val(AttrCacheRead, u.CacheReadInputTokens.V))
 	}
 	if k := m.o.Semconv.cacheWrite(); k != "" && u.CacheCreationInputTokens.OK {
-		s.set(k, u.CacheCreationInputTokens.V)
+		s.set(val(k, u.CacheCreationInputTokens.V))
 	}
 	if u.ReasoningOutputTokens.OK {
-		s.set(AttrReasoningTokens, u.ReasoningOutputTokens.V)
+		s.set(val(AttrReasoningTokens, u.ReasoningOutputTokens.V))
 	}
 }
 

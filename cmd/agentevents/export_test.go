@@ -207,13 +207,13 @@ func TestExportEndpoint(t *testing.T) {
 	url, _, _ = collector(t, func(_ int, w http.ResponseWriter) { http.Error(w, "no", http.StatusUnauthorized) })
 	r = exec("", "export", "otlp", "--endpoint", url, clean)
 	require.Equal(t, exitUsage, r.code)
-	require.Equal(t, "exported: spans 0, runs 1, events 12\nagentevents: the endpoint answered 401 Unauthorized\n", r.err)
+	require.Equal(t, "exported: spans 0, runs 1, events 12\nagentevents export: the endpoint answered 401 Unauthorized\n", r.err)
 
 	server := httptest.NewServer(nil)
 	server.Close()
 	r = exec("", "export", "otlp", "--endpoint", server.URL, "--retries", "0", clean)
 	require.Equal(t, exitUsage, r.code)
-	require.Contains(t, r.err, "agentevents: otlpjson: no answer from 127.0.0.1:")
+	require.Contains(t, r.err, "agentevents export: otlpjson: no answer from 127.0.0.1:")
 }
 
 // What has ended in a log that goes on is sent before the log ends.
@@ -271,7 +271,7 @@ func TestExportUsage(t *testing.T) {
 		{"otlp --retries -1 -", "--retries must not be negative"},
 		{"otlp --flush-every -1s -", "--flush-every must not be negative"},
 		{"chrome --flush-every 1s -", "--flush-every is a flag of otlp"},
-		{"otlp --semconv 1.0 -", `invalid value "1.0" for flag -semconv: want 1.41.0, latest`},
+		{"otlp --semconv 1.0 -", `invalid value "1.0" for flag --semconv: want 1.41.0, latest`},
 		{"otlp --out " + own + " " + own, "--out is a file that is read"},
 		{"otlp --out " + own + " --resource secret -", "--resource: want NAME=VALUE"},
 		{"otlp --out " + own, "a FILE is needed; - is standard input"},
@@ -399,7 +399,7 @@ func TestExportOutputFails(t *testing.T) {
 		var errs strings.Builder
 		code := run([]string{"export", "--quiet", form, clean}, nil, pipeEnd{errors.New("disk full")}, &errs, noEnv)
 		require.Equal(t, exitUsage, code, form)
-		require.Equal(t, "agentevents: writing the output: disk full\n", errs.String())
+		require.Equal(t, "agentevents export: writing the output: disk full\n", errs.String())
 	}
 }
 

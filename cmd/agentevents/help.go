@@ -67,7 +67,7 @@ func (c *command) writeHelp(w io.Writer) {
 	tw := tabwriter.NewWriter(&flags, 0, 0, 2, ' ', 0)
 	fs.VisitAll(func(f *flag.Flag) {
 		value, usage := flag.UnquoteUsage(f)
-		fmt.Fprintf(tw, "  --%s\t%s\n", strings.TrimSpace(f.Name+" "+value), usage)
+		fmt.Fprintf(tw, "  %s\t%s\n", strings.TrimSpace(dashed(f.Name)+" "+value), usage)
 	})
 	tw.Flush()
 	if flags.Len() > 0 {

@@ -31,7 +31,11 @@ ended by the end of the log is running.`,
 			f := folder{options: agentevents.FoldOptions{KeepCalls: -1, MaxViolations: -1}}
 			l.flags(fs)
 			f.flags(fs, &l)
-			status := fs.String("status", "", "list the runs with the `STATUS` only: completed, failed, running …")
+			var status choice
+			for _, s := range runStatuses {
+				status.values = append(status.values, string(s))
+			}
+			fs.Var(&status, "status", "list the runs with the `STATUS` only: completed, failed, running …")
 			return func(in *invocation) error {
 				events, err := l.events(in)
 				if err != nil {
@@ -42,7 +46,7 @@ ended by the end of the log is running.`,
 				}
 				var runs []*agentevents.RunSnapshot
 				for s := range f.runs().Drain() {
-					if *status == "" || string(s.Status) == *status {
+					if status.value == "" || string(s.Status) == status.value {
 						runs = append(runs, s)
 					}
 				}

@@ -9,6 +9,8 @@ import (
 	"io"
 	"iter"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -46,6 +48,7 @@ type logReader struct {
 	// raw wraps every file, to see its bytes; nil does not.
 	raw   func(file int, r io.Reader) io.Reader
 	files []string // names of those that were opened, for messages
+	notes []string // what a reader should know that is no problem
 
 	bad    int // lines that cannot be read
 	failed bool
@@ -61,6 +64,10 @@ func (l *logReader) limit(fs *flag.FlagSet) {
 	fs.IntVar(&l.maxLine, "max-line", agentevents.DefaultMaxLine, fmt.Sprintf("skip lines longer than `BYTES`; default %d (%d MiB)", agentevents.DefaultMaxLine, agentevents.DefaultMaxLine>>20))
 }
 
+// logPart finds what the name of a file beside a log has more than the log's. A log is read
+// with its segments, and a shell expands run.jsonl* to all of them.
+var logPart = regexp.MustCompile(`\.(\d{6,}(\.gz)?(\.tmp)?|head|lock|torn\.\d{6,})$`)
+
 // events yields the events of the files with their positions. Lines that
 // cannot be read are reported and left out.
 func (l *logReader) events(in *invocation) (iter.Seq2[position, agentevents.Event], error) {
@@ -70,6 +77,10 @@ func (l *logReader) events(in *invocation) (iter.Seq2[position, agentevents.Even
 	if len(in.args) == 0 {
 		return nil, usageError("a FILE is needed; - is standard input")
 	}
+	in.args = slices.DeleteFunc(slices.Clone(in.args), func(name string) bool {
+		log := logPart.ReplaceAllString(name, "")
+		return log != name && slices.Contains(in.args, log)
+	})
 	stdins := 0
 	for _, name := range in.args {
 		if name == "-" {
@@ -94,9 +105,14 @@ func (l *logReader) events(in *invocation) (iter.Seq2[position, agentevents.Even
 	}
 	return func(yield func(position, agentevents.Event) bool) {
 		for _, name := range in.args {
+			begun := false
 			for from, err := range l.open(name) {
 				l.files = append(l.files, visible(from.name))
 				file := len(l.files) - 1
+				if !begun && from.number > 1 {
+					l.notes = append(l.notes, fmt.Sprintf("%s: the log begins here, with segment %d: those before it were removed", l.files[file], from.number))
+				}
+				begun = true
 				var missing *logfile.MissingError
 				switch {
 				case errors.As(err, &missing):

@@ -58,6 +58,11 @@ func TestCommandsReadSegments(t *testing.T) {
 	}
 	require.Equal(t, result{exitProblems, linesOf(0, 7), report("")}, exec("", "cat", path))
 	require.Equal(t, result{exitProblems, report("line-unreadable: "), ""}, exec("", "check", path))
+	all, err := filepath.Glob(path + "*")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path+".head", nil, 0o600))
+	require.Equal(t, exec("", "check", path), exec("", append([]string{"check", path + ".head"}, all...)...), "what a shell makes of run.jsonl*")
+	require.NoError(t, os.Remove(path+".head"))
 	for _, name := range []string{"fold", "tree", "stats", "redact", "convert --to native", "export otlp --quiet", "export chrome --quiet"} {
 		r := exec("", append(strings.Fields(name), path)...)
 		require.Equal(t, exitProblems, r.code, name)
@@ -81,6 +86,8 @@ func TestCommandsReadSegments(t *testing.T) {
 	require.Equal(t, exitUsage, r.code)
 	require.Equal(t, linesOf(2, 7), r.out)
 	require.True(t, strings.HasPrefix(r.err, "agentevents cat: "+path+".000001.gz: gzip: invalid header\n"), r.err)
+	require.NoError(t, os.Remove(path+".000001.gz"))
+	require.Contains(t, exec("", "check", path).out, "warning: "+path+".000002: the log begins here, with segment 2: those before it were removed\n")
 }
 
 func TestImportReadsCompressedCaptures(t *testing.T) {

@@ -19,9 +19,10 @@ func lsCommand() command {
 		purpose: "list the runs of a log, a line each",
 		about: `
 A line has the run, its status, when it began and how long it took, its agents, turns,
-calls and failed calls, tokens, cost, the models and the session. The runs are in the order
-in which they began. A column that no run has anything for is left out. A run that has not
-ended by the end of the log is running.`,
+calls and failed calls, errors, violations of rules (as of two runs with one id), tokens,
+cost, the models and the session. The runs are in the order in which they began. A column
+that no run has anything for is left out. A run that has not ended by the end of the log is
+running.`,
 		examples: []string{
 			"agentevents ls logs/*.jsonl",
 			"agentevents ls --status failed run.jsonl",
@@ -124,6 +125,7 @@ var runColumns = []column[*agentevents.RunSnapshot]{
 		}
 		return some(n)
 	}},
+	{"VIOLATIONS", true, func(s *agentevents.RunSnapshot) string { return some(s.ViolationCount) }},
 	{"TOKENS", true, func(s *agentevents.RunSnapshot) string { return someTokens(s.Usage.Usage) }},
 	{"COST", true, func(s *agentevents.RunSnapshot) string { return someDollars(s.Usage.CostUSD) }},
 	{"MODEL", false, func(s *agentevents.RunSnapshot) string { return clip(visible(strings.Join(models(s), ", "))) }},

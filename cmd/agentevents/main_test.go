@@ -676,7 +676,7 @@ func TestImportPipeline(t *testing.T) {
 		raw := exec("", append(strings.Fields(args), capture)...)
 		require.Equal(t, exitProblems, raw.code, args)
 		require.Contains(t, raw.out+raw.err, "no known format: ", args)
-		require.Contains(t, raw.out+raw.err, "'agentevents import'", args)
+		require.Contains(t, raw.out+raw.err, "'agentevents import claude' reads what claude -p", args)
 	}
 
 	named := exec("", "import", "claude", "--run", "my-run", "--agent", "my-agent", capture)

@@ -81,6 +81,9 @@ Percentiles are values that occur: the least one that so many percent do not exc
 					c.Event(ev)
 				}
 				r := c.Report()
+				if r.Events == 0 && l.failed {
+					return l.result() // no figures of a log that nobody has read
+				}
 				if *asJSON {
 					enc := json.NewEncoder(in.stdout)
 					enc.SetEscapeHTML(false)
@@ -264,7 +267,7 @@ func writeGroups(w io.Writer, r *stats.Report) {
 
 func callsText(c *stats.Calls) (value, of string) {
 	if c == nil {
-		return "0", ""
+		return noData, ""
 	}
 	of = strings.TrimPrefix(also(c.Failed, "failed")+also(c.Open, "open")+also(c.Refused, "refused"), "; ")
 	if c.MeanMS.OK {

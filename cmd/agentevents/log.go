@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"compress/flate"
 	"compress/gzip"
 	"errors"
 	"flag"
@@ -193,8 +194,13 @@ func (l *logReader) read(in *invocation, file int, from input, yield func(positi
 			}
 			continue
 		}
-		if src.err != nil && errors.Is(err, src.err) {
-			l.fail(in, file, src.err) // the last error, except those of events that the decoder held back
+		if src.err != nil && errors.Is(err, src.err) { // the last error, except those of events that the decoder held back
+			if isDamaged(src.err) {
+				l.bad++
+				l.report(position{file: file}, "the gzip data is damaged, cut off or followed by other data: "+visible(lost(src.err)))
+			} else {
+				l.fail(in, file, src.err)
+			}
 			continue
 		}
 		var rule *agentevents.RuleError
@@ -313,6 +319,12 @@ func lost(err error) string {
 		err = pe.Err
 	}
 	return err.Error()
+}
+
+// isDamaged reports whether an error is of compressed data and not of their file.
+func isDamaged(err error) bool {
+	var corrupt flate.CorruptInputError
+	return errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &corrupt)
 }
 
 // A decompressed reader decompresses gzip data. It finds out by the first bytes whether its

@@ -534,10 +534,12 @@ func TestBadInput(t *testing.T) {
 		r := exec(first+gz.String(), "cat", "-")
 		require.Equal(t, exitProblems, r.code)
 		require.Contains(t, r.err, "this is gzip data, not lines of JSON: decompress it first\n")
-		for _, n := range []int{2, 9, gz.Len() - 1} {
-			r = exec(gz.String()[:n], "cat", "-")
-			require.Equal(t, exitUsage, r.code)
-			require.Contains(t, r.err, "agentevents cat: stdin: unexpected EOF\n")
+		for _, bad := range []string{gz.String()[:2], gz.String()[:9], gz.String()[:gz.Len()-1], gz.String() + "trailing", gz.String() + "a trailing line\n"} {
+			r = exec(bad, "cat", "-")
+			require.Equal(t, exitProblems, r.code)
+			require.Contains(t, r.err, "stdin: the gzip data is damaged, cut off or followed by other data: ")
+			require.Equal(t, 1, strings.Count(r.err, "\n"), r.err)
+			require.Contains(t, exec(bad, "check", "-").out, "stdin: line-unreadable: the gzip data is damaged")
 		}
 	})
 	t.Run("torn", func(t *testing.T) {
@@ -553,6 +555,7 @@ func TestBadInput(t *testing.T) {
 		log := "\ufeff" + strings.ReplaceAll(first+"\n  \n"+last, "\n", "\r\n")
 		require.Equal(t, result{exitOK, first + last, ""}, exec(log, "cat", "-"))
 		require.Equal(t, result{exitOK, "", ""}, exec(log, "check", "-"))
+		require.Equal(t, result{exitOK, first + last, ""}, exec(first+"\ufeff"+last, "cat", "-"), "files that were joined")
 	})
 	t.Run("the same fault again and again", func(t *testing.T) {
 		r := exec("x\nx\nx\nx\n"+first+"x\nx\nx\nx\nx\n", "cat", "-")

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/agentevents/agentevents"
 )
@@ -76,16 +77,16 @@ func writeTable[T any](w io.Writer, rows []T, columns []column[T]) {
 	})
 	widths := make([]int, len(columns))
 	for i, c := range columns {
-		widths[i] = len(c.name)
+		widths[i] = columnsOf(c.name)
 		for _, row := range rows {
-			widths[i] = max(widths[i], len([]rune(c.cell(row))))
+			widths[i] = max(widths[i], columnsOf(c.cell(row)))
 		}
 	}
 	line := func(cell func(i int) string) {
 		var b strings.Builder
 		for i, c := range columns {
 			text := cell(i)
-			room := strings.Repeat(" ", widths[i]-len([]rune(text)))
+			room := strings.Repeat(" ", widths[i]-columnsOf(text))
 			if c.right {
 				text = room + text
 			} else {
@@ -99,6 +100,23 @@ func writeTable[T any](w io.Writer, rows []T, columns []column[T]) {
 	for _, row := range rows {
 		line(func(i int) string { return cmp.Or(columns[i].cell(row), "-") })
 	}
+}
+
+// columnsOf returns how many columns of a terminal a text takes: two for each wide character.
+func columnsOf(text string) (n int) {
+	for _, r := range text {
+		switch {
+		case unicode.Is(unicode.Mn, r): // is drawn over the one before
+		case r >= 0xff61 && r <= 0xffdc: // half wide
+			n++
+		case unicode.In(r, unicode.Han, unicode.Hangul, unicode.Hiragana, unicode.Katakana),
+			r >= 0x3000 && r <= 0x303e, r >= 0xff01 && r <= 0xff60, r >= 0x1f300 && r <= 0x1faff:
+			n += 2
+		default:
+			n++
+		}
+	}
+	return n
 }
 
 var runColumns = []column[*agentevents.RunSnapshot]{

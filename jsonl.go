@@ -189,7 +189,7 @@ type ReaderOptions struct {
 	Verbatim bool
 }
 
-// A Reader reads events from lines. It accepts a byte order mark, CRLF, blank
+// A Reader reads events from lines. It accepts byte order marks, CRLF, blank
 // lines and a missing final newline. A bad line is an error that says where;
 // nothing before or after it is lost. What links the lines of a tamper-evident
 // file belongs to the file: it is no part of the events.

@@ -114,7 +114,7 @@ func (a *Auto) detect(line []byte) (Name, error) {
 }
 
 var (
-	errForeign = errors.New(`no known format: a native line has "id", "sequence", "runId" and "type"; if this is a dialect's line without its usual members, name the format; for the output of an agent program, use 'agentevents import'`)
+	errForeign = errors.New(`no known format: a native line has "id", "sequence", "runId" and "type"; if this is a dialect's line without its usual members, name the format; 'agentevents import claude' reads what claude -p --output-format stream-json prints`)
 	errStray   = errors.New("looks like a Server-Sent Events field, but the log is not an event stream")
 )
 

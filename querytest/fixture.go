@@ -171,7 +171,7 @@ func (f Fixtures) Nodes() []string {
 }
 
 // Save writes the fixture of a node to a folder, which it makes if there is none. A file
-// that is there is replaced at once.
+// that is there is replaced at once. Only its owner may read it (0600).
 func Save(dir, node string, f *Fixture) error {
 	if node == "" {
 		return errors.New("querytest: a fixture needs a node")
@@ -192,7 +192,7 @@ func Save(dir, node string, f *Fixture) error {
 	}
 	defer os.Remove(temp.Name())
 	_, err = temp.Write(text.Bytes())
-	if err := errors.Join(err, temp.Chmod(0o644), temp.Close()); err != nil {
+	if err := errors.Join(err, temp.Close()); err != nil {
 		return fmt.Errorf("querytest: %w", err)
 	}
 	if err := os.Rename(temp.Name(), filepath.Join(dir, url.PathEscape(node)+".json")); err != nil {

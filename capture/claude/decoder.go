@@ -72,6 +72,7 @@ type Decoder struct {
 	began   time.Time // of the turn
 	started bool      // run.started has been emitted
 	refuse  bool      // the stream is of another format
+	shown   bool      // a line of the CLI has come
 
 	held      []*line // lines that wait for the start of a turn
 	heldBytes int
@@ -96,6 +97,7 @@ type Decoder struct {
 	spent   spending // the totals of the latest result
 	carried spending // the totals before they began anew
 	anew    bool     // the totals may begin anew
+	moved   bool     // since the latest result the session is another one
 }
 
 // A line is one line of the stream.
@@ -173,9 +175,18 @@ func (d *Decoder) Decode(dst []agentevents.Event, text []byte) ([]agentevents.Ev
 			return dst, &agentevents.LineError{Err: fmt.Errorf("claude: this is %s, not what claude -p --output-format stream-json prints; the rest is skipped", format)}
 		}
 	}
+	d.shown = d.shown || l.inConversation() || l.kind == "system" || l.kind == "stream_event"
 	d.dst, d.reading = dst, l
 	d.accept(l)
 	return d.done()
+}
+
+// unlike refuses a stream that no line shows to be one of the CLI. Its unknown lines would
+// make a run that failed and says nothing.
+func (d *Decoder) unlike() *agentevents.LineError {
+	d.refuse = true
+	return &agentevents.LineError{Err: fmt.Errorf("claude: this is not what claude -p --output-format stream-json prints: there is no line of the type system, user, assistant, stream_event or result; the first has %s",
+		jsonwire.Brief(d.held[0].kind))}
 }
 
 // done returns the events of the current line and its first fault.
@@ -328,7 +339,10 @@ func (d *Decoder) opens(l *line) bool {
 func (d *Decoder) hold(l *line) {
 	d.held = append(d.held, l)
 	d.heldBytes += len(l.text)
-	if len(d.held) >= maxHeldLines || d.heldBytes >= maxHeldBytes {
+	switch full := len(d.held) >= maxHeldLines || d.heldBytes >= maxHeldBytes; {
+	case full && !d.shown:
+		l.faults.first = d.unlike()
+	case full:
 		d.begin(l)
 	}
 }
@@ -432,7 +446,7 @@ func processID(from *line, held []*line) string {
 // sessionChanged emits an event if the session id differs from before.
 func (d *Decoder) sessionChanged(before string) {
 	if before != "" && before != d.session {
-		d.anew = true
+		d.anew, d.moved = true, true
 		d.emit(d.main, &agentevents.AgentSessionChanged{ProviderSessionID: d.session}, 0)
 	}
 }
@@ -574,6 +588,9 @@ func (d *Decoder) record(a *agent, ev agentevents.Event) {
 func (d *Decoder) End(dst []agentevents.Event) ([]agentevents.Event, error) {
 	if d.refuse || d.init == nil && len(d.held) == 0 && !d.started {
 		return dst, nil // there were no lines
+	}
+	if !d.shown {
+		return dst, d.unlike()
 	}
 	end := &line{no: d.lines + 1, at: d.last}
 	d.dst, d.reading = dst, end

@@ -308,7 +308,7 @@ func TestBeforeInit(t *testing.T) {
 		require.Equal(t, "interrupted", s.Error.V.Code)
 	})
 	t.Run("no session", func(t *testing.T) {
-		_, s := run(t, Options{}, `{"type":"keep_alive"}`)
+		_, s := run(t, Options{}, `{"type":"keep_alive"}`, `{"type":"system","subtype":"status"}`)
 		require.NotEmpty(t, s.RunID)
 	})
 	t.Run("held lines are bounded", func(t *testing.T) {
@@ -696,6 +696,11 @@ func TestTurns(t *testing.T) {
 		require.Equal(t, int64(160), s.Usage.Usage.InputTokens)
 		_, s = run(t, Options{}, initLine("s1"), `{"type":"result","subtype":"success","total_cost_usd":0.5}`, initLine("s1"), `{"type":"result","subtype":"success","total_cost_usd":0.25}`)
 		require.Equal(t, 0.75, s.Usage.CostUSD.V, "without totals per model")
+		_, s = run(t, Options{}, initLine("s1"), hello, total("0.5", "100"), initLine("s2"), total("0.5", "100"), initLine("s3"), total("0.5", "100"))
+		require.Equal(t, 1.5, s.Usage.CostUSD.V, "equal totals of other sessions, which would have risen")
+		require.Equal(t, int64(300), s.Usage.Usage.InputTokens)
+		_, s = run(t, Options{}, initLine("s1"), total("0.5", "100"), initLine("s2"), total("0.75", "150"))
+		require.Equal(t, 0.75, s.Usage.CostUSD.V, "another session of the same process: the totals run on")
 	})
 	t.Run("no init between", func(t *testing.T) {
 		events, s := run(t, Options{}, initLine("s1"), hello, success, user, block("m2", `{"type":"text","text":"more"}`), total("1", "1"), total("2", "2"))
@@ -1024,6 +1029,7 @@ func TestForeignFormats(t *testing.T) {
 		"Codex":       {`{"type":"session_meta","payload":{}}`},
 		"gemini":      {`{"type":"init","session_id":"s","model":"m"}`, `{"type":"message","role":"user","content":"x"}`},
 		"agentevents": {`{"id":"1","sequence":0,"timestamp":"2026-05-05T09:00:00.000Z","type":"run.started","runId":"r","payload":{}}`},
+		"RUN_STARTED": slices.Repeat([]string{`{"type":"RUN_STARTED","threadId":"t","runId":"r"}`}, maxHeldLines),
 	} {
 		t.Run(name, func(t *testing.T) {
 			events, errs := decode(t, Options{}, strings.Join(append(lines, transcript, success), "\n"))
@@ -1032,6 +1038,11 @@ func TestForeignFormats(t *testing.T) {
 			require.ErrorContains(t, errs[0], name)
 		})
 	}
+	// Nothing shows what a short one is before its end.
+	events, errs := decode(t, Options{}, `{"type":"foo"}`+"\n"+`{"type":"keep_alive"}`)
+	require.Empty(t, events)
+	require.Len(t, errs, 1)
+	require.ErrorContains(t, errs[0], `no line of the type system, user, assistant, stream_event or result; the first has "foo"`)
 	// What the Agent SDK prints has the links of both, and inside a run nothing is refused.
 	_, s := run(t, Options{}, strings.Replace(transcript, `"type"`, `"parent_tool_use_id":null,"type"`, 1), initLine("s1"), transcript, success)
 	require.Equal(t, []string{"user: x"}, texts(s))

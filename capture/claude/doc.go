@@ -101,7 +101,8 @@
 // TotalCostUSD are the CLI's running totals, which include sub-agents and what a
 // resumed session spent before. After a reset of the session, and in another process,
 // the CLI's totals may begin again. The decoder sees it when one of them is lower than
-// before, and adds what was spent until then. AgentEnded of a sub-agent has no usage: the
+// before, or lower in another session than those before and the turn together, and adds
+// what was spent until then. AgentEnded of a sub-agent has no usage: the
 // one beside the result of its call is that of its last message alone.
 //
 // # Errors
@@ -109,6 +110,6 @@
 // Text that is not JSON and lines that are not messages are errors, and reading goes
 // on. A member of the wrong type is an error that names the member, and the decoder
 // reads the rest of the line. Damaged characters are replaced, and their events marked
-// sanitized. A stream of another format that the decoder knows is one error, which names
-// the format, and no events.
+// sanitized. A stream of another format is one error, which names the format if the decoder
+// knows it, and no events.
 package claude

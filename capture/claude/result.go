@@ -45,7 +45,7 @@ func (d *Decoder) result(l *line) {
 		u := l.object.object("usage")
 		end.Usage = agentevents.Some(usage(&u))
 	}
-	end.ModelUsage, end.TotalCostUSD = d.account(l)
+	end.ModelUsage, end.TotalCostUSD = d.account(l, end.Usage.V)
 	end.Cumulative = len(end.ModelUsage) > 0
 	if end.Error.OK {
 		e := end.Error.V
@@ -162,8 +162,8 @@ type spending struct {
 // account returns the running totals of a result. The line's totals begin again after a
 // reset of the session, and if another process was appended to the stream: then account
 // adds what was spent before. Without totals per model it returns the cost of this turn
-// alone, because a fold then adds up the costs of the turns.
-func (d *Decoder) account(l *line) (map[string]agentevents.Usage, agentevents.Opt[float64]) {
+// alone, because a fold then adds up the costs of the turns. own is what the turn used.
+func (d *Decoder) account(l *line, own agentevents.Usage) (map[string]agentevents.Usage, agentevents.Opt[float64]) {
 	now := spending{cost: l.number("total_cost_usd")}
 	perModel := l.object.object("modelUsage")
 	for _, m := range perModel.members {
@@ -183,11 +183,11 @@ func (d *Decoder) account(l *line) (map[string]agentevents.Usage, agentevents.Op
 			CostUSD:                  o.number("costUSD"),
 		}
 	}
-	if d.anew && now.below(d.spent) {
+	if d.anew && now.below(d.spent) || d.moved && now.lacks(d.spent, own) {
 		d.carried = d.carried.plus(d.spent)
 		d.spent = spending{}
 	}
-	d.anew = false
+	d.anew, d.moved = false, false
 	before := d.spent
 	if now.cost.OK {
 		d.spent.cost = now.cost
@@ -218,6 +218,26 @@ func (s spending) below(t spending) bool {
 		}
 	}
 	return false
+}
+
+// lacks reports whether s is less than t and what a turn used since, so that s does not go
+// on from t. It adds up the models, as the usage of a turn does not name them.
+func (s spending) lacks(t spending, own agentevents.Usage) bool {
+	used := tokens(own)
+	if len(s.models) == 0 {
+		return used > 0 && s.cost.OK && s.cost.V <= t.cost.V
+	}
+	for _, u := range t.models {
+		used += tokens(u)
+	}
+	for _, u := range s.models {
+		used -= tokens(u)
+	}
+	return used > 0
+}
+
+func tokens(u agentevents.Usage) int64 {
+	return u.InputTokens + u.OutputTokens + u.CacheCreationInputTokens.V + u.CacheReadInputTokens.V
 }
 
 func (s spending) plus(t spending) spending {

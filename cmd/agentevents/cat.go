@@ -1,8 +1,11 @@
 package main
 
 import (
+	"errors"
 	"flag"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/internal/chain"
@@ -51,23 +54,42 @@ ones; 'agentevents convert' writes the other formats.`,
 // A filter says which events are wanted.
 type filter struct {
 	run, agent, workflow, phase string
-	kinds                       list
-	from                        uint64 // the lowest sequence
+	kinds                       kinds
+	from                        sequence // the lowest
 }
 
 func (f *filter) flags(fs *flag.FlagSet) {
 	fs.Var(&f.kinds, "kind", "only events of this `KIND`; may be given several times")
 	fs.StringVar(&f.run, "run", "", "only events of the run `ID`")
 	fs.StringVar(&f.agent, "agent", "", "only events of the agent `ID`")
-	fs.Uint64Var(&f.from, "from", 0, "only events from the sequence `SEQ` on")
+	fs.Var(&f.from, "from", "only events from the sequence `SEQ` on")
 	fs.StringVar(&f.workflow, "workflow", "", "only events of the workflow `ID`")
 	fs.StringVar(&f.phase, "phase", "", "only events of the phase `NAME`")
 }
 
 func (f *filter) has(ev *agentevents.Event) bool {
-	return (f.run == "" || ev.RunID == f.run) && (f.agent == "" || ev.AgentID == f.agent) && ev.Sequence >= f.from &&
+	return (f.run == "" || ev.RunID == f.run) && (f.agent == "" || ev.AgentID == f.agent) && ev.Sequence >= uint64(f.from) &&
 		(f.workflow == "" || ev.WorkflowID == f.workflow) && (f.phase == "" || ev.Phase == f.phase) &&
 		(len(f.kinds) == 0 || slices.Contains(f.kinds, string(ev.Kind())))
+}
+
+// A kinds is a flag for kinds of events. A kind that this version does not know is none that
+// it knows in other case.
+type kinds []string
+
+func (k *kinds) String() string { return strings.Join(*k, ",") }
+
+func (k *kinds) Set(s string) error {
+	for known := range agentevents.Kinds() {
+		if is := string(known.Kind); is != s && strings.EqualFold(is, s) {
+			return fmt.Errorf("want %s", is)
+		}
+	}
+	if strings.Contains(s, ",") {
+		return errors.New("want one kind; give the flag again for each")
+	}
+	*k = append(*k, s)
+	return nil
 }
 
 // A printer prints events as lines.

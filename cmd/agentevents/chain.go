@@ -150,9 +150,8 @@ func missingHead(name string) string {
 func (r *chainReader) line() {
 	c := r.c
 	text := bytes.TrimSuffix(r.part, []byte("\r"))
-	if r.at.line++; r.at.line == 1 {
-		text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
-	}
+	r.at.line++
+	text = bytes.TrimPrefix(text, []byte(lines.ByteOrderMark))
 	r.part = r.part[:0]
 	if len(bytes.TrimSpace(text)) == 0 {
 		return

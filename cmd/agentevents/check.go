@@ -33,7 +33,8 @@ relaxed one.
 Sequence numbers that no event of a run has are named at the end, in one line for
 every run, which begins with "warning:". They do not change the exit status, as a log
 may leave out deltas; with --complete they are problems. Nothing is known to be missing
-from logs in formats whose numbers are not unique (KAOS) or that have none.
+from logs in formats whose numbers are not unique (KAOS) or that have none. A log whose
+first segments are not there is named likewise.
 
 With --chain the lines must be chained, too: each has the hash of the one before it and
 its own. The files are one log in the order in which they are given. The first line of
@@ -106,7 +107,7 @@ format, and the rules of its document are checked too: kahn has the strict table
 				}
 				c.end()
 				showChain(position{file: len(l.files)})
-				for _, note := range c.notes {
+				for _, note := range append(l.notes, c.notes...) {
 					fmt.Fprintf(in.stdout, "warning: %s\n", note)
 				}
 				missing := false

@@ -8,7 +8,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -112,6 +114,10 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer, env func(stri
 	}
 	var err error
 	switch name {
+	case "-version", "--version":
+		name = "version"
+	}
+	switch name {
 	case "":
 		err = usageError("a command is needed")
 	case "-h", "-help", "--help":
@@ -139,9 +145,20 @@ func (c *command) run(in *invocation, args []string) error {
 			c.writeHelp(in.stdout)
 			return errHelp
 		}
-		return usageError(err.Error())
+		return usageError(oneDash.ReplaceAllString(err.Error(), "$1--$2"))
 	}
 	return act(in)
+}
+
+// oneDash finds the long flags that package flag names with one dash.
+var oneDash = regexp.MustCompile(`((?:flag|defined:|argument:) )-([\w-]{2,})`)
+
+// dashed returns a flag as help and errors name it.
+func dashed(name string) string {
+	if len(name) == 1 {
+		return "-" + name
+	}
+	return "--" + name
 }
 
 // parseFlags parses the flags before, between and after the other arguments, and
@@ -168,6 +185,10 @@ func (in *invocation) finish(name string, err error) int {
 	if ferr := in.stdout.Flush(); ferr != nil {
 		err = ferr // a failed write matters more
 	}
+	prefix := "agentevents"
+	if name != "" {
+		prefix += " " + name
+	}
 	var usage usageError
 	var exit exitError
 	switch {
@@ -181,17 +202,13 @@ func (in *invocation) finish(name string, err error) int {
 		return exitUsage
 	case errors.As(err, &usage):
 		help := "agentevents help"
-		prefix := "agentevents"
-		if name != "" {
-			prefix += " " + name
-		}
 		if name != "" && name != "help" { // which lists the commands
 			help += " " + name
 		}
 		fmt.Fprintf(in.stderr, "%s: %s\nRun '%s' for usage.\n", prefix, visible(err.Error()), help)
 		return exitUsage
 	}
-	fmt.Fprintf(in.stderr, "agentevents: %s\n", visible(err.Error()))
+	fmt.Fprintf(in.stderr, "%s: %s\n", prefix, visible(strings.TrimPrefix(err.Error(), "agentevents: ")))
 	return exitUsage
 }
 
@@ -269,6 +286,20 @@ func (c *choice) Set(s string) error {
 		return fmt.Errorf("want %s", strings.Join(c.values, ", "))
 	}
 	c.value = s
+	return nil
+}
+
+// A sequence is a flag for the sequence of an event.
+type sequence uint64
+
+func (n *sequence) String() string { return strconv.FormatUint(uint64(*n), 10) }
+
+func (n *sequence) Set(s string) error {
+	v, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		return errors.New("want a sequence: 0 or more")
+	}
+	*n = sequence(v)
 	return nil
 }
 

@@ -116,8 +116,8 @@ reached makes it 2.`,
 				if cerr := to.Close(context.Background()); err == nil {
 					err = cerr
 				}
-				if derr := done(); err == nil {
-					err = derr
+				if werr := cmp.Or(in.stdout.Flush(), done()); werr != nil {
+					return werr // nobody knows what was written
 				}
 				if !x.quiet {
 					x.report(in, to.Counts())
@@ -179,16 +179,17 @@ func (x *export) flags(fs *flag.FlagSet) {
 
 // check reports flags that say nothing or do not go together, before anything is written.
 func (x *export) check(in *invocation, form string, fs *flag.FlagSet) error {
-	if form != "otlp" {
-		var err error
-		fs.Visit(func(f *flag.Flag) {
-			if strings.HasPrefix(f.Usage, "otlp: ") {
-				err = usageError("--" + f.Name + " is a flag of otlp")
-			}
-		})
-		if err != nil {
-			return err
+	var err error
+	fs.Visit(func(f *flag.Flag) {
+		switch {
+		case form != "otlp" && strings.HasPrefix(f.Usage, "otlp: "):
+			err = usageError("--" + f.Name + " is a flag of otlp")
+		case x.endpoint == "" && slices.Contains([]string{"header", "gzip", "retries"}, f.Name):
+			err = usageError("--" + f.Name + " needs --endpoint")
 		}
+	})
+	if err != nil {
+		return err
 	}
 	if x.endpoint != "" && x.out != "" {
 		return usageError("--endpoint and --out do not go together")
@@ -210,7 +211,6 @@ func (x *export) check(in *invocation, form string, fs *flag.FlagSet) error {
 		x.flushEvery = 5 * time.Second
 	}
 	x.options.Semconv = x.semconv.value
-	var err error
 	if x.options.Resource, err = pairs("--resource", x.resource); err != nil || x.endpoint == "" {
 		return err
 	}
@@ -329,7 +329,7 @@ func pairs(of string, list list) (map[string]string, error) {
 // report says what became of the log.
 func (x *export) report(in *invocation, c otlpjson.Counts) {
 	in.stdout.Flush() // keep both outputs in order
-	fmt.Fprintf(in.stderr, "exported: spans %d, runs %d, events %d\n", c.Spans, c.Runs, c.Events)
+	fmt.Fprintf(in.stderr, "exported: spans %d, runs %d, events %d\n", int64(c.Spans)-c.Rejected, c.Runs, c.Events)
 	closed, text := 0, ""
 	for _, reason := range slices.Sorted(maps.Keys(c.Closed)) {
 		closed += c.Closed[reason]

@@ -201,19 +201,19 @@ func TestExportEndpoint(t *testing.T) {
 	})
 	r = exec("", "export", "otlp", "--endpoint", url, clean)
 	require.Equal(t, exitProblems, r.code)
-	require.Equal(t, file.err+"agentevents export: the endpoint refused 2 spans: too \\x1b[2Jold\n", r.err)
+	require.Equal(t, "exported: spans 1, runs 1, events 12\nagentevents export: the endpoint refused 2 spans: too \\x1b[2Jold\n", r.err)
 	require.Len(t, *bodies, 1)
 
 	url, _, _ = collector(t, func(_ int, w http.ResponseWriter) { http.Error(w, "no", http.StatusUnauthorized) })
 	r = exec("", "export", "otlp", "--endpoint", url, clean)
 	require.Equal(t, exitUsage, r.code)
-	require.Equal(t, "exported: spans 0, runs 1, events 12\nagentevents: the endpoint answered 401 Unauthorized\n", r.err)
+	require.Equal(t, "exported: spans 0, runs 1, events 12\nagentevents export: the endpoint answered 401 Unauthorized\n", r.err)
 
 	server := httptest.NewServer(nil)
 	server.Close()
 	r = exec("", "export", "otlp", "--endpoint", server.URL, "--retries", "0", clean)
 	require.Equal(t, exitUsage, r.code)
-	require.Contains(t, r.err, "agentevents: otlpjson: no answer from 127.0.0.1:")
+	require.Contains(t, r.err, "agentevents export: otlpjson: no answer from 127.0.0.1:")
 }
 
 // What has ended in a log that goes on is sent before the log ends.
@@ -268,15 +268,17 @@ func TestExportUsage(t *testing.T) {
 		{"otlp --endpoint localhost:4318?key=secret -", "--endpoint is no URL like http://localhost:4318"},
 		{"otlp --endpoint http://x --header secret -", "--header: want NAME=VALUE"},
 		{"otlp --resource =secret -", "--resource: want NAME=VALUE"},
-		{"otlp --retries -1 -", "--retries must not be negative"},
+		{"otlp --endpoint http://x --retries -1 -", "--retries must not be negative"},
 		{"otlp --flush-every -1s -", "--flush-every must not be negative"},
 		{"chrome --flush-every 1s -", "--flush-every is a flag of otlp"},
-		{"otlp --semconv 1.0 -", `invalid value "1.0" for flag -semconv: want 1.41.0, latest`},
+		{"otlp --semconv 1.0 -", `invalid value "1.0" for flag --semconv: want 1.41.0, latest`},
 		{"otlp --out " + own + " " + own, "--out is a file that is read"},
 		{"otlp --out " + own + " --resource secret -", "--resource: want NAME=VALUE"},
 		{"otlp --out " + own, "a FILE is needed; - is standard input"},
 		{"chrome --endpoint http://x -", "--endpoint is a flag of otlp"},
 		{"chrome --new-ids -", "--new-ids is a flag of otlp"},
+		{"otlp --header a=b -", "--header needs --endpoint"},
+		{"otlp --gzip -", "--gzip needs --endpoint"},
 	} {
 		r := exec("", strings.Fields("export "+test.args)...)
 		require.Equal(t, result{exitUsage, "", "agentevents export: " + test.want + "\nRun 'agentevents help export' for usage.\n"}, r)
@@ -397,9 +399,9 @@ func TestExportOutputFails(t *testing.T) {
 	noEnv := func(string) string { return "" }
 	for _, form := range []string{"otlp", "chrome"} {
 		var errs strings.Builder
-		code := run([]string{"export", "--quiet", form, clean}, nil, pipeEnd{errors.New("disk full")}, &errs, noEnv)
+		code := run([]string{"export", form, clean}, nil, pipeEnd{errors.New("disk full")}, &errs, noEnv)
 		require.Equal(t, exitUsage, code, form)
-		require.Equal(t, "agentevents: writing the output: disk full\n", errs.String())
+		require.Equal(t, "agentevents export: writing the output: disk full\n", errs.String())
 	}
 }
 
@@ -582,7 +584,7 @@ func TestExportWithoutTimes(t *testing.T) {
 	log = strings.ReplaceAll(log, at, "")
 	for _, form := range []string{"otlp", "chrome"} {
 		r := exec(log, "export", form, "-")
-		require.Equal(t, "exported: spans 0, runs 1, events 3\nevents left out: 3: they have no time, and no event before them in their run has one\n", r.err)
+		require.Equal(t, "exported: spans 0, runs 0, events 3\nevents left out: 3: they have no time, and no event before them in their run has one\n", r.err)
 	}
 
 	const kaos = `{"timestamp":1001.25,"sequence":0,"session_id":"s","run_id":"run_1","agent_id":null,"content":"x","type":"text_delta"}

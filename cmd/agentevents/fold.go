@@ -4,9 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"flag"
-	"strconv"
+	"math"
 
 	"github.com/agentevents/agentevents"
 )
@@ -54,24 +53,20 @@ are counted in the snapshot; they do not change the exit status.`,
 			var f folder
 			l.flags(fs)
 			f.flags(fs, &l)
-			var until *uint64
-			fs.Func("at", "fold only the events up to and including sequence `SEQ`", func(s string) error {
-				n, err := strconv.ParseUint(s, 10, 64)
-				if err != nil {
-					return errors.New("want a sequence: 0 or more")
-				}
-				until = &n
-				return nil
-			})
-			fs.IntVar(&f.options.KeepCalls, "keep-calls", 0, "keep the latest `N` calls that returned; default 64, -1 keeps none")
+			until := sequence(math.MaxUint64)
+			fs.Var(&until, "at", "fold only the events up to and including sequence `SEQ`")
+			fs.IntVar(&f.options.KeepCalls, "keep-calls", 64, "keep the latest `N` calls that returned; default 64")
 			indent := fs.Bool("indent", false, "indent the JSON over several lines")
 			return func(in *invocation) error {
 				events, err := l.events(in)
 				if err != nil {
 					return err
 				}
+				if f.options.KeepCalls == 0 {
+					f.options.KeepCalls = -1 // 0 is the default of a fold
+				}
 				for _, ev := range events {
-					if until == nil || ev.Sequence <= *until {
+					if ev.Sequence <= uint64(until) {
 						f.apply(ev)
 					}
 				}

@@ -51,7 +51,7 @@ func writeOverview(w io.Writer) {
 		fmt.Fprintf(tw, "  %s\t%s\n", c.name, c.purpose)
 	}
 	tw.Flush()
-	fmt.Fprint(w, "\nThe FILE - is standard input. Several FILEs are read one after another as one\nlog, in the order given. The closed segments of a log, FILE.000001 or FILE.000001.gz\nand so on, are read with FILE, oldest first; name one to read it alone. Gzip data is\ndecompressed. Flags may stand before or after FILEs.\n\n"+
+	fmt.Fprint(w, "\nThe FILE - is standard input. Several FILEs are read one after another as one\nlog, in the order given. The closed segments of a log, FILE.000001 or FILE.000001.gz\nand so on, are read with FILE, oldest first; name one to read it alone. FILE* is the\nsame as FILE. Gzip data is decompressed. Flags may stand before or after FILEs.\n\n"+
 		exitHelp+"\nRun 'agentevents help COMMAND' for more.\n")
 }
 
@@ -67,7 +67,7 @@ func (c *command) writeHelp(w io.Writer) {
 	tw := tabwriter.NewWriter(&flags, 0, 0, 2, ' ', 0)
 	fs.VisitAll(func(f *flag.Flag) {
 		value, usage := flag.UnquoteUsage(f)
-		fmt.Fprintf(tw, "  --%s\t%s\n", strings.TrimSpace(f.Name+" "+value), usage)
+		fmt.Fprintf(tw, "  %s\t%s\n", strings.TrimSpace(dashed(f.Name)+" "+value), usage)
 	})
 	tw.Flush()
 	if flags.Len() > 0 {

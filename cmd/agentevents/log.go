@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"compress/flate"
 	"compress/gzip"
 	"errors"
 	"flag"
@@ -9,6 +10,8 @@ import (
 	"io"
 	"iter"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -46,6 +49,7 @@ type logReader struct {
 	// raw wraps every file, to see its bytes; nil does not.
 	raw   func(file int, r io.Reader) io.Reader
 	files []string // names of those that were opened, for messages
+	notes []string // what a reader should know that is no problem
 
 	bad    int // lines that cannot be read
 	failed bool
@@ -61,6 +65,10 @@ func (l *logReader) limit(fs *flag.FlagSet) {
 	fs.IntVar(&l.maxLine, "max-line", agentevents.DefaultMaxLine, fmt.Sprintf("skip lines longer than `BYTES`; default %d (%d MiB)", agentevents.DefaultMaxLine, agentevents.DefaultMaxLine>>20))
 }
 
+// logPart finds what the name of a file beside a log has more than the log's. A log is read
+// with its segments, and a shell expands run.jsonl* to all of them.
+var logPart = regexp.MustCompile(`\.(\d{6,}(\.gz)?(\.tmp)?|head|lock|torn\.\d{6,})$`)
+
 // events yields the events of the files with their positions. Lines that
 // cannot be read are reported and left out.
 func (l *logReader) events(in *invocation) (iter.Seq2[position, agentevents.Event], error) {
@@ -70,6 +78,10 @@ func (l *logReader) events(in *invocation) (iter.Seq2[position, agentevents.Even
 	if len(in.args) == 0 {
 		return nil, usageError("a FILE is needed; - is standard input")
 	}
+	in.args = slices.DeleteFunc(slices.Clone(in.args), func(name string) bool {
+		log := logPart.ReplaceAllString(name, "")
+		return log != name && slices.Contains(in.args, log)
+	})
 	stdins := 0
 	for _, name := range in.args {
 		if name == "-" {
@@ -94,9 +106,14 @@ func (l *logReader) events(in *invocation) (iter.Seq2[position, agentevents.Even
 	}
 	return func(yield func(position, agentevents.Event) bool) {
 		for _, name := range in.args {
+			begun := false
 			for from, err := range l.open(name) {
 				l.files = append(l.files, visible(from.name))
 				file := len(l.files) - 1
+				if !begun && from.number > 1 {
+					l.notes = append(l.notes, fmt.Sprintf("%s: the log begins here, with segment %d: those before it were removed", l.files[file], from.number))
+				}
+				begun = true
 				var missing *logfile.MissingError
 				switch {
 				case errors.As(err, &missing):
@@ -177,8 +194,13 @@ func (l *logReader) read(in *invocation, file int, from input, yield func(positi
 			}
 			continue
 		}
-		if src.err != nil && errors.Is(err, src.err) {
-			l.fail(in, file, src.err) // the last error, except those of events that the decoder held back
+		if src.err != nil && errors.Is(err, src.err) { // the last error, except those of events that the decoder held back
+			if isDamaged(src.err) {
+				l.bad++
+				l.report(position{file: file}, "the gzip data is damaged, cut off or followed by other data: "+visible(lost(src.err)))
+			} else {
+				l.fail(in, file, src.err)
+			}
 			continue
 		}
 		var rule *agentevents.RuleError
@@ -297,6 +319,12 @@ func lost(err error) string {
 		err = pe.Err
 	}
 	return err.Error()
+}
+
+// isDamaged reports whether an error is of compressed data and not of their file.
+func isDamaged(err error) bool {
+	var corrupt flate.CorruptInputError
+	return errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &corrupt)
 }
 
 // A decompressed reader decompresses gzip data. It finds out by the first bytes whether its

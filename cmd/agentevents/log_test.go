@@ -58,6 +58,11 @@ func TestCommandsReadSegments(t *testing.T) {
 	}
 	require.Equal(t, result{exitProblems, linesOf(0, 7), report("")}, exec("", "cat", path))
 	require.Equal(t, result{exitProblems, report("line-unreadable: "), ""}, exec("", "check", path))
+	all, err := filepath.Glob(path + "*")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path+".head", nil, 0o600))
+	require.Equal(t, exec("", "check", path), exec("", append([]string{"check", path + ".head"}, all...)...), "what a shell makes of run.jsonl*")
+	require.NoError(t, os.Remove(path+".head"))
 	for _, name := range []string{"fold", "tree", "stats", "redact", "convert --to native", "export otlp --quiet", "export chrome --quiet"} {
 		r := exec("", append(strings.Fields(name), path)...)
 		require.Equal(t, exitProblems, r.code, name)
@@ -75,12 +80,14 @@ func TestCommandsReadSegments(t *testing.T) {
 	require.NoError(t, os.Rename(path+".000001.gz", path+".gzip-data"))
 	require.Equal(t, one, exec("", "cat", path+".gzip-data").out, "whatever its name")
 
-	// A closed segment that cannot be read is a file that cannot be read; the next ones are read.
+	// Behind a closed segment that is damaged the next ones are read.
 	require.NoError(t, os.WriteFile(path+".000001.gz", []byte("no gzip data"), 0o600))
 	r := exec("", "cat", path)
-	require.Equal(t, exitUsage, r.code)
+	require.Equal(t, exitProblems, r.code)
 	require.Equal(t, linesOf(2, 7), r.out)
-	require.True(t, strings.HasPrefix(r.err, "agentevents cat: "+path+".000001.gz: gzip: invalid header\n"), r.err)
+	require.True(t, strings.HasPrefix(r.err, path+".000001.gz: the gzip data is damaged, cut off or followed by other data: gzip: invalid header\n"), r.err)
+	require.NoError(t, os.Remove(path+".000001.gz"))
+	require.Contains(t, exec("", "check", path).out, "warning: "+path+".000002: the log begins here, with segment 2: those before it were removed\n")
 }
 
 func TestImportReadsCompressedCaptures(t *testing.T) {
@@ -106,6 +113,7 @@ func TestOtherFormsThanLines(t *testing.T) {
 		{"an object over several lines", pretty + "\n" + pretty + "\n", "jq -c ."},
 		{"a cut line", event[:40] + "\n", "is cut off"},
 		{"a torn line", event[:40], "is torn"},
+		{"compressed lines", "\x28\xb5\x2f\xfd\x04\xb5\n\xd6\n", "this is zstd data, not lines of JSON: decompress it first"},
 		{"Server-Sent Events", "event: x\ndata: " + openwop + "\n\nevent: x\ndata: " + openwop + "\n\n", "Server-Sent Events"},
 		{"native Server-Sent Events", "data: " + line("r", 0) + "\n", "Server-Sent Events"},
 	} {

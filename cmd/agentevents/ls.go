@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/agentevents/agentevents"
 )
@@ -19,9 +20,10 @@ func lsCommand() command {
 		purpose: "list the runs of a log, a line each",
 		about: `
 A line has the run, its status, when it began and how long it took, its agents, turns,
-calls and failed calls, tokens, cost, the models and the session. The runs are in the order
-in which they began. A column that no run has anything for is left out. A run that has not
-ended by the end of the log is running.`,
+calls and failed calls, errors, violations of rules (as of two runs with one id), tokens,
+cost, the models and the session. The runs are in the order in which they began. A column
+that no run has anything for is left out. A run that has not ended by the end of the log is
+running.`,
 		examples: []string{
 			"agentevents ls logs/*.jsonl",
 			"agentevents ls --status failed run.jsonl",
@@ -31,7 +33,11 @@ ended by the end of the log is running.`,
 			f := folder{options: agentevents.FoldOptions{KeepCalls: -1, MaxViolations: -1}}
 			l.flags(fs)
 			f.flags(fs, &l)
-			status := fs.String("status", "", "list the runs with the `STATUS` only: completed, failed, running …")
+			var status choice
+			for _, s := range runStatuses {
+				status.values = append(status.values, string(s))
+			}
+			fs.Var(&status, "status", "list the runs with the `STATUS` only: completed, failed, running …")
 			return func(in *invocation) error {
 				events, err := l.events(in)
 				if err != nil {
@@ -42,7 +48,7 @@ ended by the end of the log is running.`,
 				}
 				var runs []*agentevents.RunSnapshot
 				for s := range f.runs().Drain() {
-					if *status == "" || string(s.Status) == *status {
+					if status.value == "" || string(s.Status) == status.value {
 						runs = append(runs, s)
 					}
 				}
@@ -71,16 +77,16 @@ func writeTable[T any](w io.Writer, rows []T, columns []column[T]) {
 	})
 	widths := make([]int, len(columns))
 	for i, c := range columns {
-		widths[i] = len(c.name)
+		widths[i] = columnsOf(c.name)
 		for _, row := range rows {
-			widths[i] = max(widths[i], len([]rune(c.cell(row))))
+			widths[i] = max(widths[i], columnsOf(c.cell(row)))
 		}
 	}
 	line := func(cell func(i int) string) {
 		var b strings.Builder
 		for i, c := range columns {
 			text := cell(i)
-			room := strings.Repeat(" ", widths[i]-len([]rune(text)))
+			room := strings.Repeat(" ", widths[i]-columnsOf(text))
 			if c.right {
 				text = room + text
 			} else {
@@ -94,6 +100,23 @@ func writeTable[T any](w io.Writer, rows []T, columns []column[T]) {
 	for _, row := range rows {
 		line(func(i int) string { return cmp.Or(columns[i].cell(row), "-") })
 	}
+}
+
+// columnsOf returns how many columns of a terminal a text takes: two for each wide character.
+func columnsOf(text string) (n int) {
+	for _, r := range text {
+		switch {
+		case unicode.Is(unicode.Mn, r): // is drawn over the one before
+		case r >= 0xff61 && r <= 0xffdc: // half wide
+			n++
+		case unicode.In(r, unicode.Han, unicode.Hangul, unicode.Hiragana, unicode.Katakana),
+			r >= 0x3000 && r <= 0x303e, r >= 0xff01 && r <= 0xff60, r >= 0x1f300 && r <= 0x1faff:
+			n += 2
+		default:
+			n++
+		}
+	}
+	return n
 }
 
 var runColumns = []column[*agentevents.RunSnapshot]{
@@ -120,6 +143,7 @@ var runColumns = []column[*agentevents.RunSnapshot]{
 		}
 		return some(n)
 	}},
+	{"VIOLATIONS", true, func(s *agentevents.RunSnapshot) string { return some(s.ViolationCount) }},
 	{"TOKENS", true, func(s *agentevents.RunSnapshot) string { return someTokens(s.Usage.Usage) }},
 	{"COST", true, func(s *agentevents.RunSnapshot) string { return someDollars(s.Usage.CostUSD) }},
 	{"MODEL", false, func(s *agentevents.RunSnapshot) string { return clip(visible(strings.Join(models(s), ", "))) }},

@@ -83,12 +83,18 @@ func TestUsageErrors(t *testing.T) {
 		{"tail -f -", "agentevents tail: standard input cannot be followed; 'agentevents cat -' prints it as it comes\nRun 'agentevents help tail' for usage.\n"},
 		{"tree", "agentevents tree: a FILE is needed; - is standard input\nRun 'agentevents help tree' for usage.\n"},
 		{"cat - -", "agentevents cat: standard input (-) can be read only once\nRun 'agentevents help cat' for usage.\n"},
-		{"cat --frob -", "agentevents cat: flag provided but not defined: -frob\nRun 'agentevents help cat' for usage.\n"},
+		{"cat --frob -", "agentevents cat: flag provided but not defined: --frob\nRun 'agentevents help cat' for usage.\n"},
 		{"cat --max-line 0 -", "agentevents cat: --max-line must be above 0\nRun 'agentevents help cat' for usage.\n"},
-		{"cat - --kind", "agentevents cat: flag needs an argument: -kind\nRun 'agentevents help cat' for usage.\n"},
-		{"check --lifecycle lax -", "agentevents check: invalid value \"lax\" for flag -lifecycle: want strict, relaxed, derived\nRun 'agentevents help check' for usage.\n"},
-		{"fold --at -1 -", "agentevents fold: invalid value \"-1\" for flag -at: want a sequence: 0 or more\nRun 'agentevents help fold' for usage.\n"},
-		{"tree --color red -", "agentevents tree: invalid value \"red\" for flag -color: want auto, always, never\nRun 'agentevents help tree' for usage.\n"},
+		{"cat - --kind", "agentevents cat: flag needs an argument: --kind\nRun 'agentevents help cat' for usage.\n"},
+		{"check --lifecycle lax -", "agentevents check: invalid value \"lax\" for flag --lifecycle: want strict, relaxed, derived\nRun 'agentevents help check' for usage.\n"},
+		{"fold --at -1 -", "agentevents fold: invalid value \"-1\" for flag --at: want a sequence: 0 or more\nRun 'agentevents help fold' for usage.\n"},
+		{"cat --from -1 -", "agentevents cat: invalid value \"-1\" for flag --from: want a sequence: 0 or more\nRun 'agentevents help cat' for usage.\n"},
+		{"replay --from x -", "agentevents replay: invalid value \"x\" for flag --from: want a sequence: 0 or more\nRun 'agentevents help replay' for usage.\n"},
+		{"cat --kind agent.toolcalled -", "agentevents cat: invalid value \"agent.toolcalled\" for flag --kind: want agent.toolCalled\nRun 'agentevents help cat' for usage.\n"},
+		{"tail --kind agent.text,x.custom -", "agentevents tail: invalid value \"agent.text,x.custom\" for flag --kind: want one kind; give the flag again for each\nRun 'agentevents help tail' for usage.\n"},
+		{"tail -n x -", "agentevents tail: invalid value \"x\" for flag -n: parse error\nRun 'agentevents help tail' for usage.\n"},
+		{"ls --status Completed -", "agentevents ls: invalid value \"Completed\" for flag --status: want completed, failed, cancelled, running, waiting, paused, cancelling, pending\nRun 'agentevents help ls' for usage.\n"},
+		{"tree --color red -", "agentevents tree: invalid value \"red\" for flag --color: want auto, always, never\nRun 'agentevents help tree' for usage.\n"},
 		{"kinds x", "agentevents kinds: unexpected argument \"x\"\nRun 'agentevents help kinds' for usage.\n"},
 		{"rules x", "agentevents rules: unexpected argument \"x\"\nRun 'agentevents help rules' for usage.\n"},
 		{"version x", "agentevents version: unexpected argument \"x\"\nRun 'agentevents help version' for usage.\n"},
@@ -150,6 +156,7 @@ func TestKindsRulesVersion(t *testing.T) {
 	version := exec("", "version")
 	require.Equal(t, exitOK, version.code)
 	require.Regexp(t, `^agentevents \S.*\nlog format 1\.0\n$`, version.out)
+	require.Equal(t, version, exec("", "--version"))
 }
 
 // Every Rule constant of a dialect's package is in the list.
@@ -407,9 +414,10 @@ func TestFold(t *testing.T) {
 	require.Len(t, s.OpenCalls, 1)
 
 	var none agentevents.RunSnapshot
-	require.NoError(t, json.Unmarshal([]byte(exec("", "fold", "--keep-calls", "-1", clean).out), &none))
+	require.NoError(t, json.Unmarshal([]byte(exec("", "fold", "--keep-calls", "0", clean).out), &none))
 	require.Empty(t, none.ClosedCalls)
 	require.NotEmpty(t, none.Tools)
+	require.Equal(t, r, exec("", "fold", "--keep-calls", "64", clean))
 
 	two := exec("", "fold", broken)
 	require.Equal(t, exitProblems, two.code, "for the bad line")
@@ -526,10 +534,12 @@ func TestBadInput(t *testing.T) {
 		r := exec(first+gz.String(), "cat", "-")
 		require.Equal(t, exitProblems, r.code)
 		require.Contains(t, r.err, "this is gzip data, not lines of JSON: decompress it first\n")
-		for _, n := range []int{2, 9, gz.Len() - 1} {
-			r = exec(gz.String()[:n], "cat", "-")
-			require.Equal(t, exitUsage, r.code)
-			require.Contains(t, r.err, "agentevents cat: stdin: unexpected EOF\n")
+		for _, bad := range []string{gz.String()[:2], gz.String()[:9], gz.String()[:gz.Len()-1], gz.String() + "trailing", gz.String() + "a trailing line\n"} {
+			r = exec(bad, "cat", "-")
+			require.Equal(t, exitProblems, r.code)
+			require.Contains(t, r.err, "stdin: the gzip data is damaged, cut off or followed by other data: ")
+			require.Equal(t, 1, strings.Count(r.err, "\n"), r.err)
+			require.Contains(t, exec(bad, "check", "-").out, "stdin: line-unreadable: the gzip data is damaged")
 		}
 	})
 	t.Run("torn", func(t *testing.T) {
@@ -545,6 +555,7 @@ func TestBadInput(t *testing.T) {
 		log := "\ufeff" + strings.ReplaceAll(first+"\n  \n"+last, "\n", "\r\n")
 		require.Equal(t, result{exitOK, first + last, ""}, exec(log, "cat", "-"))
 		require.Equal(t, result{exitOK, "", ""}, exec(log, "check", "-"))
+		require.Equal(t, result{exitOK, first + last, ""}, exec(first+"\ufeff"+last, "cat", "-"), "files that were joined")
 	})
 	t.Run("the same fault again and again", func(t *testing.T) {
 		r := exec("x\nx\nx\nx\n"+first+"x\nx\nx\nx\nx\n", "cat", "-")
@@ -609,7 +620,7 @@ func TestOutputFails(t *testing.T) {
 
 		code := run(args, strings.NewReader(many), pipeEnd{errors.New("disk full")}, &errs, noEnv)
 		require.Equal(t, exitUsage, code, args)
-		require.Equal(t, "agentevents: writing the output: disk full\n", errs.String())
+		require.Equal(t, "agentevents "+args[0]+": writing the output: disk full\n", errs.String())
 	}
 }
 
@@ -668,7 +679,7 @@ func TestImportPipeline(t *testing.T) {
 		raw := exec("", append(strings.Fields(args), capture)...)
 		require.Equal(t, exitProblems, raw.code, args)
 		require.Contains(t, raw.out+raw.err, "no known format: ", args)
-		require.Contains(t, raw.out+raw.err, "'agentevents import'", args)
+		require.Contains(t, raw.out+raw.err, "'agentevents import claude' reads what claude -p", args)
 	}
 
 	named := exec("", "import", "claude", "--run", "my-run", "--agent", "my-agent", capture)

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"crypto/rand"
 	"errors"
 	"flag"
 	"fmt"
@@ -32,7 +33,7 @@ func recordCommand() command {
 		about: `
 COMMAND is run as it is: its input, output and errors are those of record. What it
 prints must be the output of the Claude CLI with --output-format stream-json --verbose.
-When it has ended, DIR has two files, without secrets:
+When it has ended, DIR has two files, without secrets, which only their owner may read:
 
   NODE.json   the fixture, from which package querytest answers in tests
   NODE.jsonl  the log, for all other commands
@@ -163,7 +164,11 @@ func (rec *recording) run(in *invocation, l *logReader, r *redactor, argv []stri
 		}
 	}()
 
-	l.decoder = claude.NewDecoder(claude.Options{AgentID: rec.node, Prompt: rec.asked()})
+	o := claude.Options{AgentID: rec.node, Prompt: rec.asked()}
+	if rec.more { // a program that always prints the same always names the same run
+		o.RunID = strings.ToLower(rand.Text())
+	}
+	l.decoder = claude.NewDecoder(o)
 	l.open = func(name string) iter.Seq2[input, error] {
 		return func(yield func(input, error) bool) {
 			yield(input{Reader: io.TeeReader(stdout, careless{in.stdout}), name: name}, nil)
@@ -190,16 +195,19 @@ func (rec *recording) run(in *invocation, l *logReader, r *redactor, argv []stri
 		}
 	}
 	status := exitStatus(cmd.Wait())
-	failed = errors.Join(failed, p.out.Flush(), log.Close(), rec.save(fixture, events, r, argv, status))
+	failed = cmp.Or(failed, p.out.Flush(), log.Close(), rec.save(fixture, events, r, argv, status))
 	switch {
 	case rec.more:
 	case len(events) == 0:
-		failed = errors.Join(failed, os.Remove(path))
+		failed = cmp.Or(failed, os.Remove(path))
 	case failed == nil:
 		failed = os.Rename(path, rec.path(".jsonl"))
 	}
+	if failed == nil && len(events) == 0 {
+		failed = fmt.Errorf("%s printed nothing that can be recorded; the Claude CLI needs --output-format stream-json --verbose", argv[0])
+	}
 	r.report(in)
-	if failed == nil && len(events) > 0 {
+	if failed == nil {
 		in.stdout.Flush()
 		fmt.Fprintf(in.stderr, "recorded %d events: %s, %s\n", len(events), rec.path(".json"), rec.path(".jsonl"))
 	}
@@ -211,8 +219,6 @@ func (rec *recording) run(in *invocation, l *logReader, r *redactor, argv []stri
 		return exitError(status)
 	case failed != nil:
 		return failed
-	case len(events) == 0:
-		return fmt.Errorf("%s printed nothing that can be recorded; the Claude CLI needs --output-format stream-json --verbose", argv[0])
 	}
 	return l.result()
 }

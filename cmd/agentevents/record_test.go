@@ -46,6 +46,9 @@ func TestRecordCommand(t *testing.T) {
 	require.Zero(t, exec("", "check", log).code)
 	for _, file := range []string{log, filepath.Join(dir, "n.json")} {
 		require.NotContains(t, read(t, file), "sk-ant-api03")
+		info, err := os.Stat(file)
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), file)
 	}
 	fixtures, err := querytest.Load(dir)
 	require.NoError(t, err)
@@ -72,8 +75,15 @@ func TestRecordCommand(t *testing.T) {
 	require.EqualError(t, last, "the command ended with status 7")
 	require.Equal(t, 137, record([]string{"--append"}, "cat "+capture+"; kill -9 $$").code)
 
+	// Each is a run of its own, though all print the same id.
+	require.Equal(t, result{}, exec("", "check", log))
+	require.Equal(t, 4, strings.Count(exec("", "ls", log).out, "\n"), "the heading and three runs")
+
 	// What cannot be recorded replaces nothing.
 	before := read(t, log)
+	got = record(nil, "exit 7")
+	require.Equal(t, 7, got.code)
+	require.Contains(t, got.err, "printed nothing that can be recorded")
 	got = record(nil, "echo hello")
 	require.Equal(t, exitUsage, got.code)
 	require.Contains(t, got.err, "printed nothing that can be recorded")

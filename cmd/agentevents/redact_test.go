@@ -111,11 +111,11 @@ func TestRedactUsage(t *testing.T) {
 		{"redact", "agentevents redact: a FILE is needed; - is standard input\n"},
 		{"redact --secrets - -", "agentevents redact: standard input (-) can be read only once\n"},
 		{"redact --secrets - --secrets - " + clean, "agentevents redact: standard input (-) can be read only once\n"},
-		{"redact --reasoning none -", "agentevents redact: invalid value \"none\" for flag -reasoning: want full, summary, off\n"},
-		{"redact --from klingon -", "agentevents redact: invalid value \"klingon\" for flag -from: want native"},
-		{"redact --secrets " + short + " " + clean, "agentevents: --secrets: " + short + ":3: a secret has at least 4 bytes\n"},
-		{"redact --secrets testdata/missing.txt " + clean, "agentevents: --secrets: open testdata/missing.txt: "},
-		{"redact --secrets testdata " + clean, "agentevents: --secrets: read testdata: "},
+		{"redact --reasoning none -", "agentevents redact: invalid value \"none\" for flag --reasoning: want full, summary, off\n"},
+		{"redact --from klingon -", "agentevents redact: invalid value \"klingon\" for flag --from: want native"},
+		{"redact --secrets " + short + " " + clean, "agentevents redact: --secrets: " + short + ":3: a secret has at least 4 bytes\n"},
+		{"redact --secrets testdata/missing.txt " + clean, "agentevents redact: --secrets: open testdata/missing.txt: "},
+		{"redact --secrets testdata " + clean, "agentevents redact: --secrets: read testdata: "},
 	} {
 		r := exec("", strings.Fields(test.args)...)
 		require.Equal(t, exitUsage, r.code, test.args)

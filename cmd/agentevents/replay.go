@@ -43,7 +43,8 @@ A log of several runs needs --run.`,
 			l.flags(fs)
 			fs.Float64Var(&p.timing.Speed, "speed", 1, "play `N` times as fast; default 1, 0 does not wait")
 			fs.DurationVar(&p.timing.MaxWait, "max-wait", 3*time.Second, "wait `DURATION` at most between two events; default 3s, 0 is no bound")
-			from := fs.Uint64("from", 0, "begin with the event of sequence `SEQ`")
+			var from sequence
+			fs.Var(&from, "from", "begin with the event of sequence `SEQ`")
 			run := fs.String("run", "", "play the run `ID`")
 			fs.Var(&color, "color", "`WHEN` to use colours: auto (default), always, never")
 			width := fs.Int("width", 0, "cut long details to fit lines of `COLUMNS`; default 100, -1 cuts nothing")
@@ -75,7 +76,7 @@ A log of several runs needs --run.`,
 				p.tree = tree.Options{Color: in.color(color.value), Width: *width, Details: new(tree.Details)}
 				ctx, stop := in.interrupted()
 				defer stop()
-				if err := p.play(ctx, all, *from); err != nil && !errors.Is(err, context.Canceled) {
+				if err := p.play(ctx, all, uint64(from)); err != nil && !errors.Is(err, context.Canceled) {
 					return err
 				}
 				return l.result()
@@ -95,6 +96,7 @@ type player struct {
 	at    *playback.Player
 	began time.Time // the run
 	last  time.Time // it was drawn
+	shown bool      // an event
 }
 
 func (p *player) play(ctx context.Context, events []agentevents.Event, from uint64) error {
@@ -119,8 +121,10 @@ func (p *player) play(ctx context.Context, events []agentevents.Event, from uint
 		return nil
 	}
 	p.tree.Ended = true
-	if _, err := p.in.stdout.Write([]byte("\n")); err != nil {
-		return err
+	if p.shown {
+		if _, err := p.in.stdout.Write([]byte("\n")); err != nil {
+			return err
+		}
 	}
 	return tree.Write(p.in.stdout, p.at.Snapshot(), p.tree)
 }
@@ -136,6 +140,7 @@ const (
 )
 
 func (p *player) show(ev agentevents.Event) error {
+	p.shown = true
 	p.tree.Details.Add(&ev)
 	line := fmt.Sprintf("%+9.3fs  %5d  %-24s %s", ev.Time.Sub(p.began).Seconds(), ev.Sequence, visible(string(ev.Kind())), visible(about(&ev)))
 	line = strings.TrimRight(line, " ") + "\n"

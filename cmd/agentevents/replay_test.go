@@ -61,6 +61,7 @@ run r ✓ completed · 2026-05-05 09:00:00Z · 2s
 1 agent · 1 tool call
 `, ""}, r)
 	require.True(t, strings.HasPrefix(exec("", "replay", "--speed", "0", "--from", "6", path).out, "   +2.000s      6  agent.ended "))
+	require.True(t, strings.HasPrefix(exec("", "replay", "--speed", "0", "--from", "100", path).out, "run r "), "nothing to play")
 	require.Equal(t, exitUsage, exec("", "replay", "--speed", "-1", path).code)
 	require.Equal(t, exitUsage, exec("", "replay", "--run", "other", path).code)
 	require.Equal(t, result{}, exec("", "replay", "-"))

@@ -21,3 +21,19 @@ func TestShow(t *testing.T) {
 	require.Equal(t, result{}, exec("", "ls", "-"))
 	require.Equal(t, result{}, exec("", "show", "-"))
 }
+
+// Columns stand below each other on a terminal, also behind wide characters.
+func TestTablesOfWideNames(t *testing.T) {
+	log := line("運行", 0) + line("r", 0)
+	require.Contains(t, exec(log, "ls", "-").out, "r     running  ")
+	require.Contains(t, exec(log, "ls", "-").out, "運行  running  ")
+	for text, want := range map[string]int{"run": 3, "運行": 4, "실행": 4, "カタ": 4, "ｶﾀ": 2, "（）": 4, "e\u0301": 1, "🚀": 2, "ы": 1} {
+		require.Equal(t, want, columnsOf(text), text)
+	}
+}
+
+func TestDurations(t *testing.T) {
+	for ms, want := range map[float64]string{0: "0s", 12.5: "12.5ms", 59_949: "59.9s", 59_950: "1m00s", 65_400: "1m05s", 3_599_500: "1h00m", 3_900_000: "1h05m"} {
+		require.Equal(t, want, milliseconds(ms))
+	}
+}

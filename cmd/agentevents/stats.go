@@ -5,10 +5,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/agentevents/agentevents"
@@ -81,6 +79,9 @@ Percentiles are values that occur: the least one that so many percent do not exc
 					c.Event(ev)
 				}
 				r := c.Report()
+				if r.Events == 0 && l.failed {
+					return l.result() // no figures of a log that nobody has read
+				}
 				if *asJSON {
 					enc := json.NewEncoder(in.stdout)
 					enc.SetEscapeHTML(false)
@@ -236,35 +237,18 @@ func statsColumns() []statsColumn {
 	}
 }
 
-// writeGroups prints the table of groups. It has the columns for which a group has data.
+// writeGroups prints the table of groups.
 func writeGroups(w io.Writer, r *stats.Report) {
-	columns := slices.DeleteFunc(statsColumns(), func(c statsColumn) bool {
-		return !slices.ContainsFunc(r.Groups, func(g stats.Group) bool { return c.cell(&g.Figures) != "" })
-	})
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprint(tw, r.By)
-	for _, c := range columns {
-		fmt.Fprint(tw, "\t", c.name)
+	columns := []column[stats.Group]{{string(r.By), false, func(g stats.Group) string { return clip(visible(g.Name)) }}}
+	for _, c := range statsColumns() {
+		columns = append(columns, column[stats.Group]{c.name, false, func(g stats.Group) string { return c.cell(&g.Figures) }})
 	}
-	fmt.Fprintln(tw)
-	for i := range r.Groups {
-		g := &r.Groups[i]
-		fmt.Fprint(tw, clip(visible(g.Name)))
-		for _, c := range columns {
-			cell := c.cell(&g.Figures)
-			if cell == "" {
-				cell = "-"
-			}
-			fmt.Fprint(tw, "\t", cell)
-		}
-		fmt.Fprintln(tw)
-	}
-	tw.Flush()
+	writeTable(w, r.Groups, columns)
 }
 
 func callsText(c *stats.Calls) (value, of string) {
 	if c == nil {
-		return "0", ""
+		return noData, ""
 	}
 	of = strings.TrimPrefix(also(c.Failed, "failed")+also(c.Open, "open")+also(c.Refused, "refused"), "; ")
 	if c.MeanMS.OK {
@@ -327,10 +311,16 @@ func number(m stats.Metric, places int) string {
 
 func dollars(v float64) string { return "$" + strconv.FormatFloat(v, 'f', 4, 64) }
 
-// milliseconds returns a duration as text: to a tenth of a second above one.
+// milliseconds returns a duration as text: to a tenth of a second above one, and from a
+// minute on as a tree shows it.
 func milliseconds(ms float64) string {
 	d := time.Duration(ms * float64(time.Millisecond))
-	if d >= time.Second {
+	switch seconds, minutes := int64(d.Round(time.Second).Seconds()), int64(d.Round(time.Minute).Minutes()); {
+	case seconds >= 3600:
+		return fmt.Sprintf("%dh%02dm", minutes/60, minutes%60)
+	case d.Round(100*time.Millisecond) >= time.Minute:
+		return fmt.Sprintf("%dm%02ds", seconds/60, seconds%60)
+	case d >= time.Second:
 		return d.Round(100 * time.Millisecond).String()
 	}
 	return d.Round(10 * time.Microsecond).String()

@@ -55,9 +55,12 @@ func TestStatsInput(t *testing.T) {
 	empty := exec("", "stats", "-")
 	require.Equal(t, exitOK, empty.code)
 	require.Empty(t, empty.err)
-	require.Equal(t, 8+2, strings.Count(empty.out, "no data"), "the metrics, tokens and cost\n%s", empty.out)
+	require.Equal(t, 8+3, strings.Count(empty.out, "no data"), "the metrics, model calls, tokens and cost\n%s", empty.out)
+	require.Contains(t, empty.out, "tool calls                 0\n")
+	require.Empty(t, exec("", "stats", "nowhere.jsonl").out)
 	var got stats.Report
 	require.NoError(t, json.Unmarshal([]byte(exec("", "stats", "--json", "-").out), &got))
+	require.NotNil(t, got.ToolCalls)
 	require.False(t, got.Metrics.TaskSuccessRate.Value.OK)
 
 	log := read(t, twoRuns)

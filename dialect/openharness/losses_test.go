@@ -208,6 +208,7 @@ func TestMissingTimestamp(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, time.Unix(0, 0).UTC(), events[0].Time, "no line came before")
 	require.Len(t, find(d.Losses(), "", "/timestamp"), 1)
+	require.Equal(t, "1970: no line before it has a time", find(d.Losses(), "", "/timestamp")[0].Detail)
 	out, losses := encode(t, events...)
 	require.Contains(t, out, `"timestamp":0,`)
 	require.Empty(t, find(losses, agentevents.KindTextCompleted, "/timestamp"))

@@ -1,4 +1,4 @@
-// Package lines reads and writes lines. A [Reader] accepts a byte order mark, CRLF,
+// Package lines reads and writes lines. A [Reader] accepts byte order marks, CRLF,
 // blank lines and a missing final newline, and steps over lines that are too long. A
 // [Writer] writes lines whole.
 package lines
@@ -13,6 +13,9 @@ import (
 	"github.com/agentevents/agentevents/internal/chain"
 )
 
+// ByteOrderMark begins text files of some programs. It says nothing in UTF-8.
+const ByteOrderMark = "\xef\xbb\xbf"
+
 // A Pos is the place of a line.
 type Pos struct {
 	Line   int   // its number, from 1
@@ -21,13 +24,12 @@ type Pos struct {
 
 // A Reader reads lines. It is not for concurrent use.
 type Reader struct {
-	in      *bufio.Reader
-	max     int
-	pos     Pos
-	next    int64 // offset of the next line
-	long    []byte
-	started bool
-	ended   bool
+	in    *bufio.Reader
+	max   int
+	pos   Pos
+	next  int64 // offset of the next line
+	long  []byte
+	ended bool
 }
 
 // NewReader returns a reader of lines up to max bytes. What a chain has added to a line
@@ -96,12 +98,9 @@ func (r *Reader) read() ([]byte, error) {
 	if err != nil && err != io.EOF {
 		return nil, err
 	}
-	if !r.started {
-		r.started = true
-		if rest, ok := bytes.CutPrefix(line, []byte("\xef\xbb\xbf")); ok {
-			line = rest
-			r.pos.Offset += 3
-		}
+	if rest, ok := bytes.CutPrefix(line, []byte(ByteOrderMark)); ok { // on any line: files may be joined
+		line = rest
+		r.pos.Offset += int64(len(ByteOrderMark))
 	}
 	line = bytes.TrimSuffix(line, []byte("\n"))
 	line = bytes.TrimSuffix(line, []byte("\r"))
@@ -122,6 +121,9 @@ type FormError struct {
 
 func (e FormError) Error() string { return e.text }
 
+// compressions has what compressed files begin with, and what they are.
+var compressions = [...][2]string{{"\x1f\x8b", "gzip"}, {"\x28\xb5\x2f\xfd", "zstd"}, {"\xfd7zXZ\x00", "xz"}, {"BZh", "bzip2"}}
+
 // Foreign names the form of input that a line which cannot be read is part of, if it
 // knows it. first says that it is the first line, and badStart that the fault is at the
 // start of the line.
@@ -129,9 +131,12 @@ func Foreign(line []byte, first, badStart bool) error {
 	trimmed := bytes.TrimSpace(line)
 	list, isList := bytes.CutPrefix(trimmed, []byte("["))
 	list = bytes.TrimLeft(list, " \t")
+	for _, c := range compressions {
+		if bytes.HasPrefix(line, []byte(c[0])) {
+			return FormError{"this is " + c[1] + " data, not lines of JSON: decompress it first", true}
+		}
+	}
 	switch {
-	case bytes.HasPrefix(line, []byte("\x1f\x8b")):
-		return FormError{"this is gzip data, not lines of JSON: decompress it first", true}
 	case bytes.HasPrefix(line, []byte("\xff\xfe")) || bytes.HasPrefix(line, []byte("\xfe\xff")):
 		return FormError{"this is UTF-16, not UTF-8: convert it first", true}
 	case first && isList && (len(list) == 0 || list[0] == '{' || list[0] == ']'):

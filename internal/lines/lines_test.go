@@ -56,7 +56,7 @@ func TestNext(t *testing.T) {
 		"a\nb\n":             {{"a", Pos{1, 0}, false, ""}, {"b", Pos{2, 2}, false, ""}},
 		"a\r\n\r\n b \r\nc":  {{"a", Pos{1, 0}, false, ""}, {" b ", Pos{3, 5}, false, ""}, {"c", Pos{4, 10}, true, ""}},
 		"\xef\xbb\xbfa\nb":   {{"a", Pos{1, 3}, false, ""}, {"b", Pos{2, 5}, true, ""}},
-		"a\n\xef\xbb\xbfb":   {{"a", Pos{1, 0}, false, ""}, {"\xef\xbb\xbfb", Pos{2, 2}, true, ""}},
+		"a\n\xef\xbb\xbfb":   {{"a", Pos{1, 0}, false, ""}, {"b", Pos{2, 5}, true, ""}},
 		"\xef\xbb\xbf\n":     nil,
 		long + "\r\nb\n":     {{"", Pos{1, 0}, false, tooLong}, {"b", Pos{2, 102}, false, ""}},
 		"a\n" + long:         {{"a", Pos{1, 0}, false, ""}, {"", Pos{2, 2}, true, tooLong}},
@@ -97,6 +97,9 @@ func TestForeign(t *testing.T) {
 		want     string
 	}{
 		{"\x1f\x8b\x08", false, "gzip"},
+		{"\x28\xb5\x2f\xfd\x64", false, "zstd"},
+		{"\xfd7zXZ\x00\x00", false, "xz"},
+		{"BZh91AY&SY", true, "bzip2"},
 		{"\xff\xfe{\x00", false, "UTF-16"},
 		{"\xfe\xff\x00{", false, "UTF-16"},
 		{`[`, false, "jq -c '.[]'"},

@@ -28,7 +28,7 @@ type Log struct {
 
 // Counts say what a log became.
 type Counts struct {
-	Runs     int
+	Runs     int            // those without any time only until they are left out
 	Spans    int            // that have ended
 	Closed   map[string]int // of them, without an event of their end: see spans.ReasonShutdown and its like
 	Repeated int            // events left out: their sequence does not come after those of their run
@@ -171,6 +171,9 @@ func (l *Log) Close() {
 
 func (l *Log) release(r *run) {
 	l.Counts.Timeless += len(r.held)
+	if r.time.IsZero() {
+		l.Counts.Runs--
+	}
 	r.held = nil
 	r.m.Release()
 	l.Counts.Unopened += r.m.Unmatched

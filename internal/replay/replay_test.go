@@ -108,7 +108,7 @@ func TestUntimed(t *testing.T) {
 	require.Equal(t, start.Add(time.Minute), ended[2].End)
 	c := &l.Counts
 	require.Equal(t, [...]int{3 + maxHeld, 2 + 5, 1}, [...]int{c.Untimed, c.Timeless, c.NoDate})
-	require.Equal(t, 4, c.Runs)
+	require.Equal(t, 3, c.Runs, "without the one that is left out")
 }
 
 // next returns the sequence after that of the run's last event.

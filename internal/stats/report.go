@@ -40,7 +40,7 @@ type Group struct {
 }
 
 // Figures are what a log says of many runs, or of one thing in them. Costs are in US
-// dollars. What no event tells is null.
+// dollars. What no event tells is null, but a log without tool calls has 0.
 type Figures struct {
 	Runs       int     `json:"runs"`       // in a group: runs in which it appears
 	ToolCalls  *Calls  `json:"toolCalls"`  // tool calls
@@ -130,6 +130,7 @@ func (c *Collector) Report() *Report {
 		Undecided: t.tasks[undecided], Unanswered: t.unanswered, Handoffs: t.handoffs, Issues: c.issues, Compactions: t.compactions,
 		Events: c.events, Repeated: c.repeated, By: c.by,
 	}
+	r.ToolCalls = cmp.Or(r.ToolCalls, &Calls{})
 	if c.by != "" {
 		r.Groups = make([]Group, 0, len(c.groups))
 	}

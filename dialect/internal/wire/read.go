@@ -367,10 +367,16 @@ func (r *Reader) Made(pointer, detail string) {
 // and 1970 for the first one.
 func (r *Reader) NoTime() {
 	r.Ev.Time = orEpoch(r.now)
-	r.Made("/timestamp", madeTime)
+	r.Made("/timestamp", madeTime(r.now))
 }
 
-const madeTime = "the time of the line before"
+// madeTime says which time stands for none.
+func madeTime(before time.Time) string {
+	if before.IsZero() {
+		return "1970: no line before it has a time"
+	}
+	return "the time of the line before"
+}
 
 func orEpoch(t time.Time) time.Time {
 	if t.IsZero() {

@@ -577,7 +577,7 @@ func (w *Writer) reads(m *Member, v any, raw string) (at any, fits, something bo
 // stands for it, and 1970 on the first one.
 func (w *Writer) Time() time.Time {
 	if w.Ev.Time.IsZero() {
-		w.Lose(dialect.Made, "/timestamp", madeTime)
+		w.Lose(dialect.Made, "/timestamp", madeTime(w.now))
 	}
 	return w.EventTime()
 }

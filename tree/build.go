@@ -582,7 +582,7 @@ func (b *builder) closed(l *line, open bool, m mark, word string) {
 }
 
 func (b *builder) callLine(c *agentevents.ToolCallSnapshot) line {
-	l := line{head: "tool." + c.ToolID, detail: b.details.note(callKey{c.AgentID, c.CallID})}
+	l := line{head: "tool." + c.ToolID, detail: b.details.of(c.AgentID).calls[c.CallID]}
 	if c.Error != "" {
 		l.detail = strings.TrimPrefix(l.detail+" — "+c.Error, " — ")
 	}

@@ -19,17 +19,18 @@ type Details struct {
 }
 
 type runDetails struct {
-	calls  map[callKey]string
-	agents map[string]*agentDetails
+	agents map[string]*agentDetails // by agent id; what no agent did is under ""
+	spans  map[string]*agentDetails // by the span of a start without an id
 }
 
 type agentDetails struct {
-	prompt   string        // of the first start
-	failure  string        // of the last model call that failed
-	first    time.Time     // start of the first attempt
-	began    time.Time     // of the attempt that is at work; zero between attempts
-	worked   time.Duration // in all attempts that ended
-	attempts int           // that ended
+	calls    map[string]string // what calls did, by call id
+	prompt   string            // of the first start
+	failure  string            // of the last model call that failed
+	first    time.Time         // start of the first attempt
+	began    time.Time         // of the attempt that is at work; zero between attempts
+	worked   time.Duration     // in all attempts that ended
+	attempts int               // that ended
 }
 
 const (
@@ -56,28 +57,37 @@ func (d *Details) Add(ev *agentevents.Event) {
 		if a.attempts == 0 && a.prompt == "" {
 			a.prompt = short(promptText(p.Prompt), maxPrompt)
 		}
+		a.stop(ev.Time, agentevents.Opt[time.Duration]{}) // a start may come without an end before it
 		a.began = ev.Time
 		if a.first.IsZero() {
 			a.first = ev.Time
 		}
 	case *agentevents.AgentEnded:
 		a := d.agent(ev)
-		switch {
-		case p.Duration.OK:
-			a.worked += p.Duration.V
-		case !a.began.IsZero() && !ev.Time.IsZero():
-			a.worked += max(0, ev.Time.Sub(a.began))
-		}
-		a.began = time.Time{}
+		a.stop(ev.Time, p.Duration)
 		a.attempts++
 	}
+}
+
+// stop ends an attempt, which took so long if that is known.
+func (a *agentDetails) stop(at time.Time, took agentevents.Opt[time.Duration]) {
+	switch {
+	case took.OK:
+		a.worked += took.V
+	case !a.began.IsZero() && !at.IsZero():
+		a.worked += max(0, at.Sub(a.began))
+	}
+	a.began = time.Time{}
 }
 
 func (d *Details) run(id string) *runDetails {
 	if d == nil {
 		return nil
 	}
-	return d.runs[id]
+	if r := d.runs[id]; r != nil {
+		return r
+	}
+	return &runDetails{}
 }
 
 func (d *Details) add(id string) *runDetails {
@@ -86,18 +96,50 @@ func (d *Details) add(id string) *runDetails {
 		if d.runs == nil {
 			d.runs = map[string]*runDetails{}
 		}
-		r = &runDetails{calls: map[callKey]string{}, agents: map[string]*agentDetails{}}
-		d.runs[id] = r
+		r = &runDetails{agents: map[string]*agentDetails{}, spans: map[string]*agentDetails{}}
+		d.runs[strings.Clone(id)] = r
 	}
 	return r
 }
 
+// agent returns the details of the agent of an event. It is the one that a fold finds: an
+// execution of a node stands for an agent without an id, else the span of its start does,
+// until an event there has an id.
 func (d *Details) agent(ev *agentevents.Event) *agentDetails {
 	r := d.add(ev.RunID)
-	a := r.agents[ev.AgentID]
+	id := cmp.Or(ev.AgentID, ev.NodeRunID)
+	spans := []string{ev.SpanID, ev.ParentSpanID}
+	switch ev.Payload.(type) {
+	case *agentevents.AgentStarted:
+		delete(r.spans, ev.SpanID)
+		if id == "" && ev.SpanID != "" {
+			r.spans[strings.Clone(ev.SpanID)] = r.agent(ev.SpanID)
+		}
+		return r.agent(cmp.Or(id, ev.SpanID))
+	case *agentevents.AgentEnded:
+	default:
+		if id == "" {
+			spans = spans[1:]
+		}
+	}
+	for _, span := range spans {
+		switch a := r.spans[span]; {
+		case a == nil:
+		case id == "":
+			return a
+		case r.agents[id] == nil && r.agents[span] == a:
+			delete(r.agents, span)
+			r.agents[strings.Clone(id)] = a
+		}
+	}
+	return r.agent(id)
+}
+
+func (r *runDetails) agent(id string) *agentDetails {
+	a := r.agents[id]
 	if a == nil {
-		a = &agentDetails{}
-		r.agents[ev.AgentID] = a
+		a = &agentDetails{calls: map[string]string{}}
+		r.agents[strings.Clone(id)] = a
 	}
 	return a
 }
@@ -107,7 +149,7 @@ func (d *Details) call(ev *agentevents.Event, id, summary string, arguments agen
 		summary = argument(arguments)
 	}
 	if summary = short(summary, maxNote); summary != "" {
-		d.add(ev.RunID).calls[callKey{ev.AgentID, strings.Clone(id)}] = summary
+		d.agent(ev).calls[strings.Clone(id)] = summary
 	}
 }
 
@@ -171,12 +213,18 @@ func promptText(prompt agentevents.JSON) string {
 	if json.Unmarshal([]byte(prompt), &text) == nil {
 		return text
 	}
-	var messages []struct{ Content json.RawMessage }
+	var messages []struct {
+		Content json.RawMessage
+		Message struct{ Content json.RawMessage } // of the messages of Claude's SDK
+	}
 	if json.Unmarshal([]byte(prompt), &messages) != nil {
 		return ""
 	}
 	for _, m := range slices.Backward(messages) {
 		var parts []struct{ Text string }
+		if m.Content == nil {
+			m.Content = m.Message.Content
+		}
 		switch {
 		case json.Unmarshal(m.Content, &text) == nil && text != "":
 			return text
@@ -204,14 +252,6 @@ func short(text string, limit int) string {
 		}
 	}
 	return strings.Clone(text)
-}
-
-// note returns what a call did, or "".
-func (r *runDetails) note(key callKey) string {
-	if r == nil {
-		return ""
-	}
-	return r.calls[key]
 }
 
 // of returns the details of an agent; they are empty if there are none.
@@ -245,12 +285,15 @@ func (b *builder) said(n *agentNode) {
 	}
 }
 
-// working returns how long the agents that nobody spawned were at work, if that is much
-// less than the run took.
+// working returns how long the agents that nobody spawned were at work, if that is known
+// and much less than the run took.
 func (b *builder) working() time.Duration {
 	var work time.Duration
 	for _, n := range b.order {
 		if n.a.ParentAgentID == "" && n.a.ParentCallID == "" {
+			if !n.a.Started {
+				return 0
+			}
 			work += b.details.of(n.id).worked
 		}
 	}

@@ -82,6 +82,18 @@ func TestDetails(t *testing.T) {
 `, got)
 }
 
+// A prompt may be a list of messages, with the role and content of each in a member.
+func TestPrompt(t *testing.T) {
+	for prompt, want := range map[ae.JSON]string{
+		`"do it"`:               "do it",
+		`[{"content":"do it"}]`: "do it",
+		`[{"type":"user","message":{"role":"user","content":[{"type":"text","text":"do it"}]}}]`: "do it",
+		`[{"content":5}]`: "",
+	} {
+		require.Equal(t, want, promptText(prompt), string(prompt))
+	}
+}
+
 func TestArgument(t *testing.T) {
 	for arguments, want := range map[ae.JSON]string{
 		``:                                     "",

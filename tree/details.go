@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/view"
 )
 
 // Details are what people look for in a run and what its snapshot does not keep: what each
@@ -297,7 +298,7 @@ func (b *builder) working() time.Duration {
 			work += b.details.of(n.id).worked
 		}
 	}
-	return rested(b.length(), work)
+	return rested(view.Length(b.s), work)
 }
 
 // rested returns the time at work, if what is left of the time that it took matters, else 0.

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/view"
 )
 
 // Options configure [Write]. The zero Options are usable.
@@ -78,14 +79,11 @@ const (
 
 func (n *node) add(child *node) { n.children = append(n.children, child) }
 
-// mark says whether something went well.
-type mark uint8
-
 const (
-	none mark = iota
-	good
-	bad
-	warn
+	none = view.None
+	good = view.Good
+	bad  = view.Bad
+	warn = view.Warn
 )
 
 var marks = [...]struct{ text, color string }{
@@ -104,7 +102,7 @@ const (
 type line struct {
 	head   string
 	bold   bool
-	mark   mark
+	mark   view.Mark
 	word   string
 	facts  []string
 	detail string

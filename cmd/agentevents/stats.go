@@ -288,7 +288,7 @@ func tokensText(t *stats.Tokens) (value, of string) {
 	for _, part := range [...]struct {
 		n    int64
 		what string
-	}{{t.CacheRead, "read from the cache"}, {t.CacheWrite, "written to it"}, {t.Reasoning, "of the output reasoning"}} {
+	}{{t.CacheRead, "read from the cache"}, {t.CacheWrite, "written to it"}, {t.Rest, "of totals alone"}, {t.Reasoning, "of the output reasoning"}} {
 		if part.n > 0 {
 			of += fmt.Sprintf(", %d %s", part.n, part.what)
 		}

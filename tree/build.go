@@ -70,6 +70,7 @@ func (b *builder) run() *node {
 		add(agent, n)
 	})
 	b.spans(add)
+	b.notes(add)
 	b.workflow(root)
 	b.placeAgents(root)
 	for _, a := range b.order {
@@ -214,6 +215,8 @@ func (b *builder) agentLine(n *agentNode, agents *view.Agents) line {
 		l.detail = errorText(a.Error.V)
 	case l.mark != good && a.LastError.OK && errorText(a.LastError.V) != "":
 		l.detail = errorText(a.LastError.V)
+	case l.mark == bad && b.details.of(n.id).why != "":
+		l.detail = b.details.of(n.id).why
 	default:
 		l.detail = a.Task
 	}

@@ -23,8 +23,9 @@ type Options struct {
 	// Ended says that nothing will be added to the log. A run that is not over, and
 	// the agents at work in it, are then shown as interrupted.
 	Ended bool
-	// Details are those of the run's events: what calls did, prompts, answers, times of the
-	// day, and how long agents were at work beside how long they took. Nil means none.
+	// Details are those of the run's events: what calls did, prompts, answers, decisions,
+	// reasons, commands of people, times of the day, and how long agents were at work beside
+	// how long they took. Nil means none.
 	Details *Details
 }
 

@@ -138,7 +138,7 @@ func writeRun(w io.Writer, s *agentevents.RunSnapshot, d *tree.Details) {
 		slices.SortStableFunc(rows, func(a, b toolRow) int { return b.Calls - a.Calls })
 		table("tools", func() { writeTable(w, rows, toolColumns) })
 	}
-	if lines := attention(s, agents); len(lines) > 0 {
+	if lines := attention(s, agents, d); len(lines) > 0 {
 		table("attention", func() {
 			for _, line := range lines {
 				fmt.Fprintln(w, clip(visible(line)))
@@ -231,7 +231,7 @@ func because(what, why string) string {
 }
 
 // attention returns what somebody may have to look at.
-func attention(s *agentevents.RunSnapshot, agents []agentRow) (lines []string) {
+func attention(s *agentevents.RunSnapshot, agents []agentRow, d *tree.Details) (lines []string) {
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	names := map[string]string{}
 	for _, a := range agents {
@@ -251,10 +251,12 @@ func attention(s *agentevents.RunSnapshot, agents []agentRow) (lines []string) {
 		}
 	}
 	for _, a := range agents {
-		failure := cmp.Or(a.Error.V.Message, a.Error.V.Code, a.LastError.V.Message, a.LastError.V.Code)
+		failure := cmp.Or(a.Error.V.Message, a.Error.V.Code, a.LastError.V.Message, a.LastError.V.Code, d.Why(s.RunID, a.AgentID))
 		switch {
 		case a.how == view.Bad || a.how == view.Warn:
 			say("agent %s %s", a.name, because(a.status, failure))
+		case a.Status == agentevents.StatusBlockedOnClarification && d.Why(s.RunID, a.AgentID) != "":
+			say("agent %s waits: %s", a.name, d.Why(s.RunID, a.AgentID))
 		case a.LastError.OK:
 			say("agent %s: %s, the last one: %s", a.name, plural(a.Errors, "error"), failure)
 		}

@@ -17,8 +17,8 @@ type Options struct {
 	// Color marks outcomes with ANSI colours.
 	Color bool
 	// Width is how many characters a line may have. Details that do not fit, such
-	// as error messages, are cut, but not below 24 characters. 0 means 100, negative
-	// cuts nothing.
+	// as error messages, are cut, but not below 24 characters, and on the line of a failure
+	// not below half a line. 0 means 100, negative cuts nothing.
 	Width int
 	// Ended says that nothing will be added to the log. A run that is not over, and
 	// the agents at work in it, are then shown as interrupted.
@@ -185,6 +185,9 @@ func (p *printer) line(prefix string, l *line) {
 		room := -1
 		if p.o.Width > 0 {
 			room = max(p.o.Width-size, minDetail)
+			if l.mark == bad {
+				room = max(room, p.o.Width/2)
+			}
 		}
 		put(visible(l.detail, room), "")
 	}

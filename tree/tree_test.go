@@ -296,6 +296,12 @@ func TestWidth(t *testing.T) {
 		require.Equal(t, want, utf8.RuneCountInString(first), first)
 		require.True(t, strings.HasSuffix(first, "é…"))
 	}
+	s.Name = strings.Repeat("n", 300)
+	first, _, _ := strings.Cut(draw(t, s, tree.Options{}), "\n")
+	require.Equal(t, 50, strings.Count(first, "é")+1, "what failed gets half a line on any line")
+	s.Status = agentevents.RunStatusRunning
+	first, _, _ = strings.Cut(draw(t, s, tree.Options{}), "\n")
+	require.Equal(t, 24, strings.Count(first, "é")+1)
 }
 
 // TestOddSnapshots draws what no fold makes but a file may hold.

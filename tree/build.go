@@ -251,6 +251,13 @@ func (b *builder) agentLine(n *agentNode, agents *view.Agents) line {
 	if a.ToolCalls > 0 || a.ToolFailures > 0 {
 		l.fact(withFailed(count(a.ToolCalls, "tool call"), a.ToolFailures))
 	}
+	// A document may be an excerpt, of which only the totals of its agents tell.
+	if t := a.Totals.V; t.ToolCalls > a.Counted.ToolCalls {
+		l.fact(count(t.ToolCalls, "tool call") + " stated")
+	}
+	if t := a.Totals.V; t.AuditCheckpoints > a.Counted.AuditCheckpoints {
+		l.fact(withFailed(count(t.AuditCheckpoints, "audit")+" stated", t.AuditsFailed))
+	}
 	if a.ModelCalls > 0 {
 		text := withFailed(count(a.ModelCalls, "model call"), a.ModelFailures)
 		if why := b.details.of(n.id).failure; why != "" && a.ModelFailures > 0 && !strings.Contains(l.detail, strings.TrimSuffix(why, "…")) {

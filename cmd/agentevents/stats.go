@@ -120,6 +120,8 @@ func writeStats(w io.Writer, r *stats.Report) {
 	}
 	if d := r.RunDuration; d != nil {
 		line("run duration", milliseconds(d.P50), spread(d))
+	} else {
+		line("run duration", noData, "")
 	}
 	line("agents", strconv.Itoa(r.Agents), "in "+plural(r.Sessions, "session"))
 	for _, c := range [...]struct {

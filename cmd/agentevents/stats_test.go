@@ -55,7 +55,7 @@ func TestStatsInput(t *testing.T) {
 	empty := exec("", "stats", "-")
 	require.Equal(t, exitOK, empty.code)
 	require.Empty(t, empty.err)
-	require.Equal(t, 8+2, strings.Count(empty.out, "no data"), "the metrics, tokens and cost\n%s", empty.out)
+	require.Equal(t, 8+3, strings.Count(empty.out, "no data"), "the metrics, tokens, cost and duration\n%s", empty.out)
 	var got stats.Report
 	require.NoError(t, json.Unmarshal([]byte(exec("", "stats", "--json", "-").out), &got))
 	require.False(t, got.Metrics.TaskSuccessRate.Value.OK)

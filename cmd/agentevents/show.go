@@ -268,7 +268,7 @@ func attention(s *agentevents.RunSnapshot, agents []agentRow, d *tree.Details) (
 	}
 	for i := range s.Audits {
 		if a := &s.Audits[i]; a.Result == agentevents.AuditFail {
-			say("audit %s%s failed", a.CheckpointID, names[a.AgentID])
+			say("audit %s%s failed", strings.TrimPrefix(a.CheckpointID, "audit:"), names[a.AgentID])
 		}
 	}
 	for i := range s.Claims {

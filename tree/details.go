@@ -14,8 +14,8 @@ import (
 
 // Details are what people look for in a run and what its snapshot does not keep: what each
 // call did, prompts, why agents failed or wait, decisions, commands of people, and how long
-// agents were at work. The zero Details are empty. They keep a short text for each call. They are not for
-// concurrent use.
+// agents were at work. The zero Details are empty. They keep a short text for each of these.
+// They are not for concurrent use.
 type Details struct {
 	runs map[string]*runDetails
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/view"
 )
 
 // A builder makes the nodes of one run. Snapshots may have been read from
@@ -23,12 +24,10 @@ type builder struct {
 	details *runDetails
 
 	agents     map[string]*agentNode
-	asking     map[string]int                       // number of open model calls, by agent id
-	turns      map[string]*agentevents.TurnSnapshot // the latest one, by agent id
-	nodeOf     map[string]string                    // the first node that names the agent, by agent id
-	executions map[string]int                       // number of agents that only executions identify, by node
-	acted      map[string]bool                      // agents that a record of the run is of
-	order      []*agentNode                         // in the order in which the agents appeared
+	asking     map[string]int    // number of open model calls, by agent id
+	nodeOf     map[string]string // the first node that names the agent, by agent id
+	executions map[string]int    // number of agents that only executions identify, by node
+	order      []*agentNode      // in the order in which the agents appeared
 	calls      map[callKey]*node
 	named      map[callKey]bool // calls that other lines refer to
 	phases     map[string]*phaseNodes
@@ -71,6 +70,7 @@ func (b *builder) run() *node {
 		add(agent, n)
 	})
 	b.spans(add)
+	b.notes(add)
 	b.workflow(root)
 	b.placeAgents(root)
 	for _, a := range b.order {
@@ -145,7 +145,7 @@ func (b *builder) runLine() line {
 	if b.details != nil && s.StartedAt.Year() > 1970 { // a log without times may begin at the epoch
 		l.fact(s.StartedAt.UTC().Format("2006-01-02 15:04:05Z"))
 	}
-	l.fact(duration(b.length()))
+	l.fact(duration(view.Length(b.s)))
 	if work := b.working(); work > 0 {
 		l.fact("at work " + duration(work))
 	}
@@ -175,10 +175,6 @@ func (b *builder) makeAgents() {
 	b.agents = map[string]*agentNode{}
 	b.calls = map[callKey]*node{}
 	b.asking = map[string]int{}
-	b.turns = map[string]*agentevents.TurnSnapshot{}
-	for i := range b.s.Turns {
-		b.turns[b.s.Turns[i].AgentID] = &b.s.Turns[i]
-	}
 	for i := range b.s.OpenModelCalls {
 		b.asking[b.s.OpenModelCalls[i].AgentID]++
 	}
@@ -190,76 +186,37 @@ func (b *builder) makeAgents() {
 	}
 	ids := make(map[*agentevents.AgentSnapshot]string, len(b.s.Agents))
 	b.executions = map[string]int{}
-	b.act()
+	agents := view.Of(b.s)
 	for id, a := range b.s.Agents {
 		ids[a] = id
-		if executes(id, a) {
+		if view.Executes(id, a) {
 			b.executions[a.NodeID]++
 		}
 	}
 	for _, a := range b.s.AgentsInOrder() {
 		n := &agentNode{id: ids[a], parent: a.ParentAgentID, a: a}
 		n.seq = a.Sequence
-		n.line = b.agentLine(n)
+		n.line = b.agentLine(n, agents)
 		b.agents[n.id] = n
 		b.order = append(b.order, n)
 	}
 }
 
-// executes reports whether nothing but the execution of a node identifies the agent.
-func executes(id string, a *agentevents.AgentSnapshot) bool {
-	return a != nil && a.NodeID != "" && id == a.NodeRunID
-}
-
-func (b *builder) agentLine(n *agentNode) line {
+func (b *builder) agentLine(n *agentNode, agents *view.Agents) line {
 	a := n.a
-	l := line{head: n.id, bold: true}
-	if executes(n.id, a) { // its node is what people know
-		l.head = a.NodeID
-	}
+	l := line{head: view.Name(n.id, a), bold: true}
 	if a.Attempts > 1 {
 		l.head += " (attempt " + strconv.Itoa(a.Attempts) + ")"
 	}
-	switch {
-	case a.Ended:
-		l.word = string(a.Outcome)
-		switch {
-		case a.Error.OK || a.Status == agentevents.StatusFailed || a.Outcome == agentevents.OutcomeAborted:
-			l.mark = bad
-			if l.word == "" {
-				l.word = "failed"
-			}
-		case a.Outcome == agentevents.OutcomePartial || a.Outcome == agentevents.OutcomeEscaped:
-			l.mark = warn
-		default:
-			l.mark = good
-			if l.word == "" {
-				l.word = "ended"
-			}
-		}
-	case a.Status == agentevents.StatusFailed:
-		l.mark, l.word = bad, string(a.Status)
-	case a.Status == agentevents.StatusConverged:
-		l.mark, l.word = good, string(a.Status)
-	case !a.Started && b.turns[n.id] != nil: // its document has turns in place of a start
-		b.ended(&l, b.turns[n.id].EndedAt.IsZero(), b.turns[n.id].Error.OK, string(a.Status))
-	case !a.Started && a.Transitions == 0:
-		l.word = "not started"
-		if a.ToolCalls > 0 || a.Text != "" || a.Reasoning != "" || a.Step.OK || a.Decisions > 0 || a.Ref.OK || b.acted[n.id] {
-			l.word = "without a start" // its document may have none
-		}
-	default:
-		l.word = string(a.Status)
-		if b.o.Ended {
-			l.mark = warn
-			l.word += " (interrupted)"
-		}
-	}
+	l.word, l.mark = agents.Status(n.id, a)
+	b.open(&l)
 	switch {
 	case a.Error.OK && errorText(a.Error.V) != "":
 		l.detail = errorText(a.Error.V)
 	case l.mark != good && a.LastError.OK && errorText(a.LastError.V) != "":
 		l.detail = errorText(a.LastError.V)
+	case l.mark == bad && b.details.of(n.id).why != "":
+		l.detail = b.details.of(n.id).why
 	default:
 		l.detail = a.Task
 	}
@@ -277,7 +234,7 @@ func (b *builder) agentLine(n *agentNode) line {
 		l.fact(a.Model)
 	}
 	switch node := cmp.Or(a.NodeID, b.nodeOf[n.id]); {
-	case !executes(n.id, a):
+	case !view.Executes(n.id, a):
 		if node != "" {
 			l.fact("node " + node)
 		}
@@ -293,6 +250,13 @@ func (b *builder) agentLine(n *agentNode) line {
 	}
 	if a.ToolCalls > 0 || a.ToolFailures > 0 {
 		l.fact(withFailed(count(a.ToolCalls, "tool call"), a.ToolFailures))
+	}
+	// A document may be an excerpt, of which only the totals of its agents tell.
+	if t := a.Totals.V; t.ToolCalls > a.Counted.ToolCalls {
+		l.fact(count(t.ToolCalls, "tool call") + " stated")
+	}
+	if t := a.Totals.V; t.AuditCheckpoints > a.Counted.AuditCheckpoints {
+		l.fact(withFailed(count(t.AuditCheckpoints, "audit")+" stated", t.AuditsFailed))
 	}
 	if a.ModelCalls > 0 {
 		text := withFailed(count(a.ModelCalls, "model call"), a.ModelFailures)
@@ -312,29 +276,6 @@ func (b *builder) agentLine(n *agentNode) line {
 		l.fact(dollars(cost.V))
 	}
 	return l
-}
-
-// act notes the agents that a record of the run is of: they need no start.
-func (b *builder) act() {
-	b.acted = map[string]bool{}
-	s := b.s
-	for i := range s.Messages {
-		b.acted[s.Messages[i].From] = true
-	}
-	for i := range s.Issues {
-		b.acted[s.Issues[i].AgentID] = true
-	}
-	for i := range s.Approvals {
-		b.acted[s.Approvals[i].AgentID] = true
-	}
-	for i := range s.Handoffs {
-		h := &s.Handoffs[i]
-		b.acted[h.From] = true
-		b.acted[h.To] = b.acted[h.To] || !h.Open
-	}
-	for i := range s.Claims {
-		b.acted[s.Claims[i].VerifierAgentID] = true
-	}
 }
 
 func withFailed(text string, failed int) string {
@@ -570,7 +511,7 @@ func words(head, id string) string {
 
 // closed gives a line the mark and word of something that is done, or says
 // that it is open.
-func (b *builder) closed(l *line, open bool, m mark, word string) {
+func (b *builder) closed(l *line, open bool, m view.Mark, word string) {
 	switch {
 	case !open:
 		l.mark, l.word = m, word
@@ -582,7 +523,7 @@ func (b *builder) closed(l *line, open bool, m mark, word string) {
 }
 
 func (b *builder) callLine(c *agentevents.ToolCallSnapshot) line {
-	l := line{head: "tool." + c.ToolID, detail: b.details.note(callKey{c.AgentID, c.CallID})}
+	l := line{head: "tool." + c.ToolID, detail: b.details.of(c.AgentID).calls[c.CallID]}
 	if c.Error != "" {
 		l.detail = strings.TrimPrefix(l.detail+" — "+c.Error, " — ")
 	}
@@ -665,6 +606,17 @@ func (b *builder) span(l *line, open bool, failure agentevents.Opt[agentevents.E
 	}
 	if text := errorText(failure.V); text != "" {
 		l.detail = text
+	}
+}
+
+// open says of something that goes on whether it was interrupted.
+func (b *builder) open(l *line) {
+	if l.mark != view.Open {
+		return
+	}
+	if l.mark = none; b.o.Ended {
+		l.mark = warn
+		l.word += " (interrupted)"
 	}
 }
 
@@ -824,10 +776,13 @@ func (b *builder) workflow(root *node) {
 func (b *builder) nodes(root *node) {
 	for _, id := range slices.Sorted(maps.Keys(b.s.NodeStatus)) {
 		st := b.s.NodeStatus[id]
-		l := line{head: "node " + id, word: string(st)}
+		l := line{head: "node " + id}
+		l.word, l.detail = view.Node(b.s, id)
 		switch st {
 		case agentevents.NodeStatusDone:
-			l.mark = good
+			if l.word == string(st) { // else it is skipped
+				l.mark = good
+			}
 		case agentevents.NodeStatusFailed:
 			l.mark = bad
 		case agentevents.NodeStatusRunning, agentevents.NodeStatusSuspended:
@@ -865,27 +820,13 @@ func (b *builder) budgets(root *node) {
 
 func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// length is how long the run took: at least as long as any of its agents. In a log
-// that was captured without a clock, the agents' own durations say more than the
-// times of the events.
-func (b *builder) length() time.Duration {
-	var d time.Duration
-	if !b.s.StartedAt.IsZero() && !b.s.CompletedAt.IsZero() {
-		d = b.s.CompletedAt.Sub(b.s.StartedAt)
-	}
-	for _, a := range b.s.Agents {
-		if a != nil {
-			d = max(d, a.Duration.V)
-		}
-	}
-	return d
-}
-
 func tokensText(u agentevents.Usage) string {
-	read := u.CacheReadInputTokens.V
-	cached := read + min(u.CacheCreationInputTokens.V, math.MaxInt64-read) // no part of the input
+	cached := view.Cached(u)
 	if u.InputTokens == 0 && u.OutputTokens == 0 && cached == 0 {
-		return ""
+		if u.TotalTokens.V == 0 {
+			return ""
+		}
+		return strconv.FormatInt(u.TotalTokens.V, 10) + " tokens"
 	}
 	text := strconv.FormatInt(u.InputTokens, 10) + " tokens in, " + strconv.FormatInt(u.OutputTokens, 10) + " out"
 	if cached > 0 {

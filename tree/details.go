@@ -4,32 +4,46 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/view"
 )
 
 // Details are what people look for in a run and what its snapshot does not keep: what each
-// call did, prompts, why the last model call of an agent failed, and how long agents were at
-// work. The zero Details are empty. They keep a short text for each call. They are not for
-// concurrent use.
+// call did, prompts, why agents failed or wait, decisions, commands of people, and how long
+// agents were at work. The zero Details are empty. They keep a short text for each of these.
+// They are not for concurrent use.
 type Details struct {
 	runs map[string]*runDetails
 }
 
 type runDetails struct {
-	calls  map[callKey]string
-	agents map[string]*agentDetails
+	agents map[string]*agentDetails // by agent id; what no agent did is under ""
+	spans  map[string]*agentDetails // by the span of a start without an id
+	open   map[string]*noted        // by the span that it covers
+}
+
+// A noted is a line about an event.
+type noted struct {
+	line line
+	at   time.Time
+	open bool // it goes on
 }
 
 type agentDetails struct {
-	prompt   string        // of the first start
-	failure  string        // of the last model call that failed
-	first    time.Time     // start of the first attempt
-	began    time.Time     // of the attempt that is at work; zero between attempts
-	worked   time.Duration // in all attempts that ended
-	attempts int           // that ended
+	calls    map[string]string // what calls did, by call id
+	prompt   string            // of the first start
+	notes    map[uint64]*noted // by sequence, as events may come again
+	blocked  *noted            // while it waits
+	why      string            // why it has failed or waits
+	failure  string            // of the last model call that failed
+	first    time.Time         // start of the first attempt
+	began    time.Time         // of the attempt that is at work; zero between attempts
+	worked   time.Duration     // in all attempts that ended
+	attempts int               // that ended
 }
 
 const (
@@ -51,33 +65,151 @@ func (d *Details) Add(ev *agentevents.Event) {
 		if p.Error.OK {
 			d.agent(ev).failure = short(errorText(p.Error.V), maxWhy)
 		}
+	case *agentevents.AgentTransition:
+		a := d.agent(ev)
+		a.unblock(ev.Time)
+		a.why = ""
+		if p.To == agentevents.StatusFailed || p.To == agentevents.StatusBlockedOnClarification {
+			a.why = short(p.Reason, maxNote)
+		}
+		if p.To == agentevents.StatusBlockedOnClarification && a.why != "" {
+			a.blocked = d.note(ev, line{head: "blocked", detail: a.why})
+			a.blocked.open = true
+		}
+	case *agentevents.AgentDecided:
+		l := line{head: "decided", detail: dashed(valueText(p.Decision), short(p.Reasoning, maxNote))}
+		confidence(&l, p.Confidence)
+		d.note(ev, l)
+	case *agentevents.OrchestratorDecided:
+		d.note(ev, line{head: "orchestrator decided", detail: valueText(p.Decision)})
+	case *agentevents.LoopRoundCompleted:
+		l := line{head: "round " + strconv.Itoa(p.Round), detail: short(p.Feedback, maxNote)}
+		if p.Score.OK {
+			l.fact("score " + number(p.Score.V))
+		}
+		if p.CostUSD.OK {
+			l.fact(dollars(p.CostUSD.V))
+		}
+		d.note(ev, l)
+	case *agentevents.CommandReceived:
+		c := &p.Command
+		l := line{head: "command " + short(string(c.Type), maxWhy), detail: short(cmp.Or(c.Message, c.Content, c.Reason), maxNote)}
+		if p.Rejected != "" {
+			l.mark, l.word, l.detail = bad, "rejected", dashed(l.detail, short(p.Rejected, maxNote))
+		}
+		to := *ev // a command for an execution of a node is for its agent
+		to.NodeRunID = cmp.Or(ev.NodeRunID, c.RunID)
+		d.note(&to, l)
+	case *agentevents.SpanRecorded:
+		d.span(ev, p)
 	case *agentevents.AgentStarted:
 		a := d.agent(ev)
+		a.unblock(ev.Time)
+		a.why = ""
 		if a.attempts == 0 && a.prompt == "" {
 			a.prompt = short(promptText(p.Prompt), maxPrompt)
 		}
+		a.stop(ev.Time, agentevents.Opt[time.Duration]{}) // a start may come without an end before it
 		a.began = ev.Time
 		if a.first.IsZero() {
 			a.first = ev.Time
 		}
 	case *agentevents.AgentEnded:
 		a := d.agent(ev)
-		switch {
-		case p.Duration.OK:
-			a.worked += p.Duration.V
-		case !a.began.IsZero() && !ev.Time.IsZero():
-			a.worked += max(0, ev.Time.Sub(a.began))
-		}
-		a.began = time.Time{}
+		a.unblock(ev.Time)
+		a.stop(ev.Time, p.Duration)
 		a.attempts++
 	}
+}
+
+// note adds a line about an event to what its agent did.
+func (d *Details) note(ev *agentevents.Event, l line) *noted {
+	a := d.agent(ev)
+	if a.notes == nil {
+		a.notes = map[uint64]*noted{}
+	}
+	n := a.notes[ev.Sequence]
+	if n == nil {
+		n = &noted{line: l, at: ev.Time}
+		a.notes[ev.Sequence] = n
+	}
+	return n
+}
+
+// spanMarks says how a span has ended, by its phase.
+var spanMarks = map[string]view.Mark{"complete": good, "error": bad, "cancelled": warn}
+
+// span notes a span that no other line is about. Its start and its end are one line.
+func (d *Details) span(ev *agentevents.Event, p *agentevents.SpanRecorded) {
+	mark := spanMarks[p.Phase]
+	if p.Subject == "run" || p.Phase != "start" && mark == none {
+		return
+	}
+	r := d.add(ev.RunID)
+	n := r.open[ev.SpanID]
+	if n == nil || mark == none {
+		n = d.note(ev, line{head: short(p.Subject, maxWhy)})
+	}
+	if n.line.mark != none {
+		return // it comes again
+	}
+	if delete(r.open, ev.SpanID); mark == none && ev.SpanID != "" {
+		r.open[strings.Clone(ev.SpanID)] = n
+	}
+	n.line.mark = mark
+	n.line.fact(duration(p.Duration.V))
+	n.line.detail = cmp.Or(short(cmp.Or(p.ErrorMessage, p.ErrorType), maxNote), valueText(p.Attributes), n.line.detail)
+}
+
+// valueText returns a JSON value as a short text, and "" for nothing.
+func valueText(value agentevents.JSON) string {
+	var text string
+	switch {
+	case value == "{}" || value == "null":
+		return ""
+	case json.Unmarshal([]byte(value), &text) != nil:
+		text = string(value)
+	}
+	return short(text, maxNote)
+}
+
+// dashed joins two texts.
+func dashed(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + " — " + b
+}
+
+// unblock notes that an agent waits no more.
+func (a *agentDetails) unblock(at time.Time) {
+	if a.blocked != nil {
+		a.blocked.open = false
+		a.blocked.line.facts = nil
+		a.blocked.line.fact(between(a.blocked.at, at))
+	}
+	a.blocked = nil
+}
+
+// stop ends an attempt, which took so long if that is known.
+func (a *agentDetails) stop(at time.Time, took agentevents.Opt[time.Duration]) {
+	switch {
+	case took.OK:
+		a.worked += took.V
+	case !a.began.IsZero() && !at.IsZero():
+		a.worked += max(0, at.Sub(a.began))
+	}
+	a.began = time.Time{}
 }
 
 func (d *Details) run(id string) *runDetails {
 	if d == nil {
 		return nil
 	}
-	return d.runs[id]
+	if r := d.runs[id]; r != nil {
+		return r
+	}
+	return &runDetails{}
 }
 
 func (d *Details) add(id string) *runDetails {
@@ -86,18 +218,50 @@ func (d *Details) add(id string) *runDetails {
 		if d.runs == nil {
 			d.runs = map[string]*runDetails{}
 		}
-		r = &runDetails{calls: map[callKey]string{}, agents: map[string]*agentDetails{}}
-		d.runs[id] = r
+		r = &runDetails{agents: map[string]*agentDetails{}, spans: map[string]*agentDetails{}, open: map[string]*noted{}}
+		d.runs[strings.Clone(id)] = r
 	}
 	return r
 }
 
+// agent returns the details of the agent of an event. It is the one that a fold finds: an
+// execution of a node stands for an agent without an id, else the span of its start does,
+// until an event there has an id.
 func (d *Details) agent(ev *agentevents.Event) *agentDetails {
 	r := d.add(ev.RunID)
-	a := r.agents[ev.AgentID]
+	id := cmp.Or(ev.AgentID, ev.NodeRunID)
+	spans := []string{ev.SpanID, ev.ParentSpanID}
+	switch ev.Payload.(type) {
+	case *agentevents.AgentStarted:
+		delete(r.spans, ev.SpanID)
+		if id == "" && ev.SpanID != "" {
+			r.spans[strings.Clone(ev.SpanID)] = r.agent(ev.SpanID)
+		}
+		return r.agent(cmp.Or(id, ev.SpanID))
+	case *agentevents.AgentEnded:
+	default:
+		if id == "" {
+			spans = spans[1:]
+		}
+	}
+	for _, span := range spans {
+		switch a := r.spans[span]; {
+		case a == nil:
+		case id == "":
+			return a
+		case r.agents[id] == nil && r.agents[span] == a:
+			delete(r.agents, span)
+			r.agents[strings.Clone(id)] = a
+		}
+	}
+	return r.agent(id)
+}
+
+func (r *runDetails) agent(id string) *agentDetails {
+	a := r.agents[id]
 	if a == nil {
-		a = &agentDetails{}
-		r.agents[ev.AgentID] = a
+		a = &agentDetails{calls: map[string]string{}}
+		r.agents[strings.Clone(id)] = a
 	}
 	return a
 }
@@ -105,9 +269,11 @@ func (d *Details) agent(ev *agentevents.Event) *agentDetails {
 func (d *Details) call(ev *agentevents.Event, id, summary string, arguments agentevents.JSON) {
 	if summary == "" {
 		summary = argument(arguments)
+	} else if strings.HasPrefix(summary, "{") { // some recorders take the arguments as their summary
+		summary = cmp.Or(argument(agentevents.JSON(summary)), summary)
 	}
 	if summary = short(summary, maxNote); summary != "" {
-		d.add(ev.RunID).calls[callKey{ev.AgentID, strings.Clone(id)}] = summary
+		d.agent(ev).calls[strings.Clone(id)] = summary
 	}
 }
 
@@ -117,9 +283,11 @@ var telling = []string{
 	"description", "prompt", "question", "message", "text", "name", "id",
 }
 
-// argument returns the argument that says what a call did: by its name, else the first text.
-func argument(arguments agentevents.JSON) string {
-	text := string(arguments)
+// argument returns the argument that says what a call did: by its name, else the first text,
+// which may be one of an object among the arguments.
+func argument(arguments agentevents.JSON) string { return argumentOf(string(arguments), true) }
+
+func argumentOf(text string, deep bool) string {
 	var said string
 	if json.Unmarshal([]byte(text), &said) == nil {
 		return said
@@ -128,7 +296,7 @@ func argument(arguments agentevents.JSON) string {
 	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
 		return ""
 	}
-	best := len(telling) + 1
+	best := len(telling) + 2
 	for best > 0 && dec.More() {
 		name, err := dec.Token()
 		if err != nil {
@@ -143,7 +311,10 @@ func argument(arguments agentevents.JSON) string {
 			rank = len(telling)
 		}
 		var value string
-		if rank < best && json.Unmarshal(raw, &value) == nil && value != "" {
+		if json.Unmarshal(raw, &value) != nil && deep && raw[0] == '{' {
+			value, rank = argumentOf(string(raw), false), len(telling)+1
+		}
+		if rank < best && value != "" {
 			best, said = rank, value
 			if strings.HasSuffix(strings.ToLower(name.(string)), "path") {
 				said = end(value)
@@ -171,12 +342,18 @@ func promptText(prompt agentevents.JSON) string {
 	if json.Unmarshal([]byte(prompt), &text) == nil {
 		return text
 	}
-	var messages []struct{ Content json.RawMessage }
+	var messages []struct {
+		Content json.RawMessage
+		Message struct{ Content json.RawMessage } // of the messages of Claude's SDK
+	}
 	if json.Unmarshal([]byte(prompt), &messages) != nil {
 		return ""
 	}
 	for _, m := range slices.Backward(messages) {
 		var parts []struct{ Text string }
+		if m.Content == nil {
+			m.Content = m.Message.Content
+		}
 		switch {
 		case json.Unmarshal(m.Content, &text) == nil && text != "":
 			return text
@@ -204,14 +381,6 @@ func short(text string, limit int) string {
 		}
 	}
 	return strings.Clone(text)
-}
-
-// note returns what a call did, or "".
-func (r *runDetails) note(key callKey) string {
-	if r == nil {
-		return ""
-	}
-	return r.calls[key]
 }
 
 // of returns the details of an agent; they are empty if there are none.
@@ -245,16 +414,36 @@ func (b *builder) said(n *agentNode) {
 	}
 }
 
-// working returns how long the agents that nobody spawned were at work, if that is much
-// less than the run took.
+// notes adds what is noted of events.
+func (b *builder) notes(add func(agent string, n *node)) {
+	if b.details == nil {
+		return
+	}
+	for agent, a := range b.details.agents {
+		for seq, n := range a.notes {
+			l := n.line
+			l.facts = slices.Clone(l.facts)
+			if n.open {
+				b.closed(&l, true, none, "")
+			}
+			add(agent, &node{line: l, seq: seq})
+		}
+	}
+}
+
+// working returns how long the agents that nobody spawned were at work, if that is known
+// and much less than the run took.
 func (b *builder) working() time.Duration {
 	var work time.Duration
 	for _, n := range b.order {
 		if n.a.ParentAgentID == "" && n.a.ParentCallID == "" {
+			if !n.a.Started {
+				return 0
+			}
 			work += b.details.of(n.id).worked
 		}
 	}
-	return rested(b.length(), work)
+	return rested(view.Length(b.s), work)
 }
 
 // rested returns the time at work, if what is left of the time that it took matters, else 0.
@@ -271,8 +460,12 @@ func why(s *agentevents.RunSnapshot) string {
 		return ""
 	}
 	codes := []string{s.Error.V.Code, s.CancelReason}
+	agents := view.Of(s)
 	for _, a := range s.AgentsInOrder() {
-		codes = append(codes, a.Error.V.Code, a.LastError.V.Code)
+		codes = append(codes, a.Error.V.Code)
+		if _, how := agents.Status(a.AgentID, a); how != good { // else the agent got over it
+			codes = append(codes, a.LastError.V.Code)
+		}
 	}
 	for _, code := range codes {
 		for _, r := range reasons {
@@ -340,6 +533,10 @@ func joined(calls []*node) *node {
 	l.detail = strings.Join(notes, ", ")
 	return &node{line: l, seq: calls[0].seq}
 }
+
+// Why returns why an agent has failed or waits, on one line, or "". It is the reason of the
+// transition to that status.
+func (d *Details) Why(runID, agentID string) string { return d.run(runID).of(agentID).why }
 
 // Prompt returns the beginning of what an agent was told when it started first, on one
 // line, or "".

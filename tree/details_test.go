@@ -64,11 +64,11 @@ func TestDetails(t *testing.T) {
 		_ = a.Emit(ctx, &ae.AgentStarted{Resumed: true})
 		wait(time.Second)
 		_ = a.Emit(ctx, &ae.AgentErrored{ErrorType: "error_max_turns", Message: "too many"})
-		_ = a.Emit(ctx, &ae.AgentEnded{Outcome: ae.OutcomeConverged, Result: "Done."})
+		_ = a.Emit(ctx, &ae.AgentEnded{Outcome: ae.OutcomePartial, Result: "Done."})
 		_ = run.Emit(ctx, &ae.RunFailed{Error: ae.Some(ae.ErrorInfo{Message: "no more turns"})})
 	})
 	require.Equal(t, `run r ✗ failed · 2026-05-05 09:00:00Z · 48h00m · at work 1.9s · turn limit: no more turns
-└─ main (attempt 2) ✓ converged · 48h00m · at work 1.9s · opus · 2 steps · 10 tool calls (1 failed) · 5 tokens in, 7 out
+└─ main (attempt 2) ! partial · 48h00m · at work 1.9s · opus · 2 steps · 10 tool calls (1 failed) · 5 tokens in, 7 out: too many
    ├─ prompt: Fix the build
    ├─ tool.Read ×4 ✓ 400ms: a.go, b.go, …/agentevents/agentevents/internal/c.go
    ├─ tool.Bash ✗ cancelled · 100ms: go test ./... — context canceled
@@ -82,13 +82,27 @@ func TestDetails(t *testing.T) {
 `, got)
 }
 
+// A prompt may be a list of messages, with the role and content of each in a member.
+func TestPrompt(t *testing.T) {
+	for prompt, want := range map[ae.JSON]string{
+		`"do it"`:               "do it",
+		`[{"content":"do it"}]`: "do it",
+		`[{"type":"user","message":{"role":"user","content":[{"type":"text","text":"do it"}]}}]`: "do it",
+		`[{"content":5}]`: "",
+	} {
+		require.Equal(t, want, promptText(prompt), string(prompt))
+	}
+}
+
 func TestArgument(t *testing.T) {
 	for arguments, want := range map[ae.JSON]string{
 		``:                                     "",
 		`{}`:                                   "",
 		`5`:                                    "",
 		`"whole"`:                              "whole",
-		`{"a":1,"b":{"command":"x"}}`:          "",
+		`{"a":1,"b":{"command":"x"}}`:          "x",
+		`{"b":{"command":"x"},"c":"flat"}`:     "flat",
+		`{"b":{"c":{"command":"x"}}}`:          "",
 		`{"zeta":"first text","alpha":"next"}`: "first text",
 		`{"note":"n","QUERY":"q","path":""}`:   "q",
 		`{"command":["a"],"cmd":"c"}`:          "c",

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/view"
 )
 
 // Options configure [Write]. The zero Options are usable.
@@ -16,14 +17,15 @@ type Options struct {
 	// Color marks outcomes with ANSI colours.
 	Color bool
 	// Width is how many characters a line may have. Details that do not fit, such
-	// as error messages, are cut, but not below 24 characters. 0 means 100, negative
-	// cuts nothing.
+	// as error messages, are cut, but not below 24 characters, and on the line of a failure
+	// not below half a line. 0 means 100, negative cuts nothing.
 	Width int
 	// Ended says that nothing will be added to the log. A run that is not over, and
 	// the agents at work in it, are then shown as interrupted.
 	Ended bool
-	// Details are those of the run's events: what calls did, prompts, answers, times of the
-	// day, and how long agents were at work beside how long they took. Nil means none.
+	// Details are those of the run's events: what calls did, prompts, answers, decisions,
+	// reasons, commands of people, times of the day, and how long agents were at work beside
+	// how long they took. Nil means none.
 	Details *Details
 }
 
@@ -78,14 +80,11 @@ const (
 
 func (n *node) add(child *node) { n.children = append(n.children, child) }
 
-// mark says whether something went well.
-type mark uint8
-
 const (
-	none mark = iota
-	good
-	bad
-	warn
+	none = view.None
+	good = view.Good
+	bad  = view.Bad
+	warn = view.Warn
 )
 
 var marks = [...]struct{ text, color string }{
@@ -104,7 +103,7 @@ const (
 type line struct {
 	head   string
 	bold   bool
-	mark   mark
+	mark   view.Mark
 	word   string
 	facts  []string
 	detail string
@@ -186,6 +185,9 @@ func (p *printer) line(prefix string, l *line) {
 		room := -1
 		if p.o.Width > 0 {
 			room = max(p.o.Width-size, minDetail)
+			if l.mark == bad {
+				room = max(room, p.o.Width/2)
+			}
 		}
 		put(visible(l.detail, room), "")
 	}

@@ -129,6 +129,7 @@ func TestCachedTokens(t *testing.T) {
 	}{
 		{agentevents.Usage{InputTokens: 3, OutputTokens: 5}, "· 3 tokens in, 5 out\n"},
 		{agentevents.Usage{InputTokens: 3, OutputTokens: 5, CacheReadInputTokens: agentevents.Some[int64](900), CacheCreationInputTokens: agentevents.Some[int64](40)}, "· 3 tokens in, 5 out, 940 cached\n"},
+		{agentevents.Usage{TotalTokens: agentevents.Some[int64](512)}, "· 512 tokens\n"},
 		{agentevents.Usage{CacheReadInputTokens: agentevents.Some[int64](900)}, "· 0 tokens in, 0 out, 900 cached\n"},
 		{agentevents.Usage{CacheReadInputTokens: agentevents.Some[int64](math.MaxInt64), CacheCreationInputTokens: agentevents.Some[int64](1)}, "out, 9223372036854775807 cached\n"},
 	} {
@@ -295,6 +296,12 @@ func TestWidth(t *testing.T) {
 		require.Equal(t, want, utf8.RuneCountInString(first), first)
 		require.True(t, strings.HasSuffix(first, "é…"))
 	}
+	s.Name = strings.Repeat("n", 300)
+	first, _, _ := strings.Cut(draw(t, s, tree.Options{}), "\n")
+	require.Equal(t, 50, strings.Count(first, "é")+1, "what failed gets half a line on any line")
+	s.Status = agentevents.RunStatusRunning
+	first, _, _ = strings.Cut(draw(t, s, tree.Options{}), "\n")
+	require.Equal(t, 24, strings.Count(first, "é")+1)
 }
 
 // TestOddSnapshots draws what no fold makes but a file may hold.

@@ -45,6 +45,7 @@ type Options struct {
 	// timestamps. After a line with a timestamp, lines without one have its time, and a
 	// result that states the duration of its turn has the end of that, if that is later.
 	// Time is for the lines before: the first timestamp of the stream fits; see [Times].
+	// A stream that begins with a timestamp of more than an hour ago is taken as saved.
 	Saved bool
 	// NoTransitions leaves out the status changes of agents, which the stream does not
 	// have, and the name of the lifecycle. A step is then one API message.
@@ -236,6 +237,9 @@ func (d *Decoder) read(raw string) (*line, error) {
 // time returns the time of a line, and whether the line has it.
 func (d *Decoder) time(l *line) (time.Time, bool) {
 	at, stamped := timestamp(&l.object)
+	if stamped && d.lines == 1 && d.o.Time().Sub(at) > time.Hour {
+		d.o.Saved = true // a stream that is printed right now begins with a line without a time
+	}
 	if !stamped && l.str("timestamp") != "" {
 		l.faults.add("/timestamp", "member %q: found a string that is not an RFC 3339 time of the years 0 to 9999", "timestamp")
 	}

@@ -1019,6 +1019,10 @@ func TestSavedTimes(t *testing.T) {
 	require.Equal(t, ten.Add(time.Minute), s.CompletedAt)
 	_, s = run(t, o, append(lines[:3:3], at(resultLine("c1", `"x"`), "2026-01-01T10:01:00Z"), success)...)
 	require.Equal(t, ten.Add(time.Minute), s.CompletedAt)
+
+	// Who pipes a saved stream cannot look for its times first.
+	_, s = run(t, Options{}, append([]string{at(lines[0], "2026-01-01T09:59:59Z")}, lines[1:]...)...)
+	require.Equal(t, ten.Add(time.Second), s.CompletedAt)
 }
 
 func TestForeignFormats(t *testing.T) {

@@ -61,14 +61,14 @@ type filter struct {
 func (f *filter) flags(fs *flag.FlagSet) {
 	fs.Var(&f.kinds, "kind", "only events of this `KIND`; may be given several times")
 	fs.StringVar(&f.run, "run", "", "only events of the run `ID`")
-	fs.StringVar(&f.agent, "agent", "", "only events of the agent `ID`")
+	fs.StringVar(&f.agent, "agent", "", "only events of the agent `ID`; without ids, of the node, execution or span")
 	fs.Var(&f.from, "from", "only events from the sequence `SEQ` on")
 	fs.StringVar(&f.workflow, "workflow", "", "only events of the workflow `ID`")
 	fs.StringVar(&f.phase, "phase", "", "only events of the phase `NAME`")
 }
 
 func (f *filter) has(ev *agentevents.Event) bool {
-	return (f.run == "" || ev.RunID == f.run) && (f.agent == "" || ev.AgentID == f.agent) && ev.Sequence >= uint64(f.from) &&
+	return (f.run == "" || ev.RunID == f.run) && (f.agent == "" || f.by(ev)) && ev.Sequence >= uint64(f.from) &&
 		(f.workflow == "" || ev.WorkflowID == f.workflow) && (f.phase == "" || ev.Phase == f.phase) &&
 		(len(f.kinds) == 0 || slices.Contains(f.kinds, string(ev.Kind())))
 }
@@ -90,6 +90,12 @@ func (k *kinds) Set(s string) error {
 	}
 	*k = append(*k, s)
 	return nil
+}
+
+// by reports whether an event is of the agent. What stands for an agent without an id may be
+// the id of one.
+func (f *filter) by(ev *agentevents.Event) bool {
+	return ev.AgentID == f.agent || ev.AgentID == "" && slices.Contains([]string{ev.NodeID, ev.NodeRunID, ev.SpanID, ev.ParentSpanID}, f.agent)
 }
 
 // A printer prints events as lines.

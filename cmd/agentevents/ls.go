@@ -8,9 +8,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/view"
 )
 
 func lsCommand() command {
@@ -127,10 +129,7 @@ var runColumns = []column[*agentevents.RunSnapshot]{
 		return began(s)
 	}},
 	{"TOOK", true, func(s *agentevents.RunSnapshot) string {
-		if s.StartedAt.IsZero() || s.CompletedAt.Before(s.StartedAt) {
-			return ""
-		}
-		return milliseconds(float64(s.CompletedAt.Sub(s.StartedAt).Milliseconds()))
+		return took(view.Length(s))
 	}},
 	{"AGENTS", true, func(s *agentevents.RunSnapshot) string { return some(len(s.Agents)) }},
 	{"TURNS", true, func(s *agentevents.RunSnapshot) string { return some(turns(s)) }},
@@ -146,7 +145,7 @@ var runColumns = []column[*agentevents.RunSnapshot]{
 	{"VIOLATIONS", true, func(s *agentevents.RunSnapshot) string { return some(s.ViolationCount) }},
 	{"TOKENS", true, func(s *agentevents.RunSnapshot) string { return someTokens(s.Usage.Usage) }},
 	{"COST", true, func(s *agentevents.RunSnapshot) string { return someDollars(s.Usage.CostUSD) }},
-	{"MODEL", false, func(s *agentevents.RunSnapshot) string { return clip(visible(strings.Join(models(s), ", "))) }},
+	{"MODEL", false, func(s *agentevents.RunSnapshot) string { return clip(visible(strings.Join(view.Models(s), ", "))) }},
 	{"SESSION", false, func(s *agentevents.RunSnapshot) string {
 		if s.SessionID == s.RunID {
 			return ""
@@ -163,6 +162,14 @@ func began(s *agentevents.RunSnapshot) string {
 	return s.StartedAt.UTC().Format("2006-01-02 15:04:05Z")
 }
 
+// took returns a duration, or nothing for 0: a log without times has none.
+func took(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return milliseconds(float64(d) / float64(time.Millisecond))
+}
+
 // some returns a number, or nothing for 0.
 func some(n int) string {
 	if n == 0 {
@@ -173,7 +180,7 @@ func some(n int) string {
 
 // someTokens returns all tokens, those of caches included.
 func someTokens(u agentevents.Usage) string {
-	n := u.InputTokens + u.OutputTokens + u.CacheCreationInputTokens.V + u.CacheReadInputTokens.V
+	n := view.Tokens(u)
 	if n == 0 {
 		return ""
 	}
@@ -210,15 +217,4 @@ func toolCalls(s *agentevents.RunSnapshot) (calls, failed int) {
 		calls, failed = calls+t.Calls, failed+t.Failed
 	}
 	return calls, failed
-}
-
-// models returns the models of a run, those of the agents that came first in front.
-func models(s *agentevents.RunSnapshot) []string {
-	var names []string
-	for _, a := range s.AgentsInOrder() {
-		if a.Model != "" && !slices.Contains(names, a.Model) {
-			names = append(names, a.Model)
-		}
-	}
-	return names
 }

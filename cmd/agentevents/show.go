@@ -9,9 +9,9 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/view"
 	"github.com/agentevents/agentevents/tree"
 )
 
@@ -22,8 +22,8 @@ func showCommand() command {
 		purpose: "tell about one run: what was asked and answered, who worked, what went wrong",
 		about: `
 Shows what a person wants to know of a run that somebody else has recorded: when it began,
-how it ended and why, what it was asked and answered, its agents and tools, and what is
-open or has failed. 'agentevents tree' draws what happened in its order.
+how it ended and why, what it was asked and answered, its agents, nodes and tools, and
+what is open or has failed. 'agentevents tree' draws what happened in its order.
 
 A log of several runs needs --run, or all of them with --all.`,
 		examples: []string{
@@ -88,36 +88,45 @@ func writeRun(w io.Writer, s *agentevents.RunSnapshot, d *tree.Details) {
 	}
 	field("status", clip(visible(status)))
 	field("began", began(s))
-	if s.CompletedAt.After(s.StartedAt) && !s.StartedAt.IsZero() {
-		field("took", milliseconds(float64(s.CompletedAt.Sub(s.StartedAt).Milliseconds())))
-	}
-	field("models", visible(strings.Join(models(s), ", ")))
-	if u := s.Usage.Usage; someTokens(u) != "" {
+	field("took", took(view.Length(s)))
+	field("models", visible(strings.Join(view.Models(s), ", ")))
+	if u := s.Usage.Usage; u.InputTokens+u.OutputTokens > 0 || view.Cached(u) > 0 {
 		text := fmt.Sprintf("%d in, %d out", u.InputTokens, u.OutputTokens)
-		if cached := u.CacheReadInputTokens.V + u.CacheCreationInputTokens.V; cached > 0 {
+		if cached := view.Cached(u); cached > 0 {
 			text += fmt.Sprintf(", %d cached", cached)
 		}
 		field("tokens", text)
+	} else {
+		field("tokens", someTokens(u))
 	}
 	field("cost", someDollars(s.Usage.CostUSD))
 	field("turns", some(turns(s)))
 	field("goal", visible(s.SessionGoal))
-	for _, a := range s.AgentsInOrder() {
-		if a.ParentAgentID != "" || a.ParentCallID != "" {
-			continue
+	agents := agentRows(s)
+	tops := slices.DeleteFunc(slices.Clone(agents), func(a agentRow) bool { return a.ParentAgentID != "" || a.ParentCallID != "" })
+	for _, a := range tops {
+		whose := ""
+		if len(tops) > 1 {
+			whose = a.name + ": "
 		}
-		if prompt := cmp.Or(d.Prompt(s.RunID, a.AgentID), a.Task); prompt != "" {
-			field("asked", visible(prompt))
+		said := func(name, text string) {
+			if text != "" {
+				field(name, visible(whose+text))
+			}
 		}
-		field("answered", visible(oneLine(cmp.Or(a.Result, a.Text))))
+		said("asked", cmp.Or(d.Prompt(s.RunID, a.AgentID), a.Task))
+		said("answered", oneLine(cmp.Or(a.Result, a.Text)))
 	}
 
 	table := func(name string, write func()) {
 		fmt.Fprintf(w, "\n%s\n", name)
 		write()
 	}
-	if agents := s.AgentsInOrder(); len(agents) > 0 {
+	if len(agents) > 0 {
 		table("agents", func() { writeTable(w, agents, agentColumns) })
+	}
+	if nodes := slices.Sorted(maps.Keys(s.NodeStatus)); len(nodes) > 0 {
+		table("nodes", func() { writeTable(w, nodes, nodeColumns(s)) })
 	}
 	var rows []toolRow
 	for _, name := range slices.Sorted(maps.Keys(s.Tools)) {
@@ -129,7 +138,7 @@ func writeRun(w io.Writer, s *agentevents.RunSnapshot, d *tree.Details) {
 		slices.SortStableFunc(rows, func(a, b toolRow) int { return b.Calls - a.Calls })
 		table("tools", func() { writeTable(w, rows, toolColumns) })
 	}
-	if lines := attention(s); len(lines) > 0 {
+	if lines := attention(s, agents, d); len(lines) > 0 {
 		table("attention", func() {
 			for _, line := range lines {
 				fmt.Fprintln(w, clip(visible(line)))
@@ -148,30 +157,54 @@ func oneLine(text string) string {
 	return text
 }
 
-var agentColumns = []column[*agentevents.AgentSnapshot]{
-	{"AGENT", false, func(a *agentevents.AgentSnapshot) string { return clip(visible(a.AgentID)) }},
-	{"STATUS", false, func(a *agentevents.AgentSnapshot) string {
-		switch {
-		case a.Error.OK:
-			return "failed"
-		case a.Ended:
-			return cmp.Or(visible(string(a.Outcome)), "ended")
+// An agentRow is an agent as people see it.
+type agentRow struct {
+	name, status string
+	how          view.Mark
+	*agentevents.AgentSnapshot
+}
+
+func agentRows(s *agentevents.RunSnapshot) (rows []agentRow) {
+	all := view.Of(s)
+	executions := map[string]int{} // of a node, as agents
+	for _, a := range s.AgentsInOrder() {
+		row := agentRow{name: view.Name(a.AgentID, a), AgentSnapshot: a}
+		row.status, row.how = all.Status(a.AgentID, a)
+		rows = append(rows, row)
+		executions[row.name]++
+	}
+	for i := range rows {
+		if a := &rows[i]; a.name != a.AgentID && executions[a.name] > 1 {
+			a.name += " (" + a.AgentID + ")"
 		}
-		return visible(string(a.Status))
+	}
+	return rows
+}
+
+var agentColumns = []column[agentRow]{
+	{"AGENT", false, func(a agentRow) string { return clip(visible(a.name)) }},
+	{"STATUS", false, func(a agentRow) string { return visible(a.status) }},
+	{"MODEL", false, func(a agentRow) string { return clip(visible(view.Model(a.AgentSnapshot))) }},
+	{"STEPS", true, func(a agentRow) string { return some(a.Totals.Or(a.Counted).Steps) }},
+	{"CALLS", true, func(a agentRow) string { return some(a.ToolCalls) }},
+	{"FAILED", true, func(a agentRow) string { return some(a.ToolFailures) }},
+	{"TOKENS", true, func(a agentRow) string { u, _ := a.Usage.Total(); return someTokens(u) }},
+	{"COST", true, func(a agentRow) string { _, c := a.Usage.Total(); return someDollars(c) }},
+	{"TOOK", true, func(a agentRow) string {
+		return took(a.Duration.V)
 	}},
-	{"MODEL", false, func(a *agentevents.AgentSnapshot) string { return clip(visible(a.Model)) }},
-	{"STEPS", true, func(a *agentevents.AgentSnapshot) string { return some(a.Totals.Or(a.Counted).Steps) }},
-	{"CALLS", true, func(a *agentevents.AgentSnapshot) string { return some(a.ToolCalls) }},
-	{"FAILED", true, func(a *agentevents.AgentSnapshot) string { return some(a.ToolFailures) }},
-	{"TOKENS", true, func(a *agentevents.AgentSnapshot) string { u, _ := a.Usage.Total(); return someTokens(u) }},
-	{"COST", true, func(a *agentevents.AgentSnapshot) string { _, c := a.Usage.Total(); return someDollars(c) }},
-	{"TOOK", true, func(a *agentevents.AgentSnapshot) string {
-		if !a.Duration.OK {
-			return ""
-		}
-		return milliseconds(float64(a.Duration.V) / float64(time.Millisecond))
-	}},
-	{"TASK", false, func(a *agentevents.AgentSnapshot) string { return clip(visible(oneLine(a.Task))) }},
+	{"TASK", false, func(a agentRow) string { return clip(visible(oneLine(a.Task))) }},
+}
+
+func nodeColumns(s *agentevents.RunSnapshot) []column[string] {
+	word := func(id string) string { word, _ := view.Node(s, id); return visible(word) }
+	why := func(id string) string { _, why := view.Node(s, id); return clip(visible(oneLine(why))) }
+	return []column[string]{
+		{"NODE", false, func(id string) string { return clip(visible(id)) }},
+		{"STATUS", false, word},
+		{"AGENT", false, func(id string) string { return clip(visible(s.Facts.V.NodeAgents[id].AgentID)) }},
+		{"WHY", false, why},
+	}
 }
 
 type toolRow struct {
@@ -185,35 +218,62 @@ var toolColumns = []column[toolRow]{
 	{"FAILED", true, func(t toolRow) string { return some(t.Failed) }},
 	{"REFUSED", true, func(t toolRow) string { return some(t.Refused) }},
 	{"TOOK", true, func(t toolRow) string {
-		if t.Duration == 0 {
-			return ""
-		}
-		return milliseconds(float64(t.Duration) / float64(time.Millisecond))
+		return took(t.Duration)
 	}},
 }
 
+// because returns what happened, and why if that is known.
+func because(what, why string) string {
+	if why == "" {
+		return what
+	}
+	return what + ": " + why
+}
+
 // attention returns what somebody may have to look at.
-func attention(s *agentevents.RunSnapshot) (lines []string) {
+func attention(s *agentevents.RunSnapshot, agents []agentRow, d *tree.Details) (lines []string) {
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	names := map[string]string{}
+	for _, a := range agents {
+		names[a.AgentID] = " of " + a.name
+	}
 	for _, c := range s.OpenCalls {
-		say("call %s of %s (%s) has not returned", c.CallID, c.AgentID, c.ToolID)
+		say("call %s%s (%s) has not returned", c.CallID, names[c.AgentID], c.ToolID)
 	}
 	for i := range s.Approvals {
 		if a := &s.Approvals[i]; a.Open {
-			say("approval %s of %s is waiting: %s", a.ApprovalID, a.AgentID, a.Action)
+			say("approval %s%s is waiting: %s", a.ApprovalID, names[a.AgentID], a.Action)
 		}
 	}
 	for i := range s.Clarifications {
 		if c := &s.Clarifications[i]; c.Open {
-			say("question %s of %s is waiting", c.InterruptID, c.AgentID)
+			say("question %s%s is waiting", c.InterruptID, names[c.AgentID])
 		}
 	}
-	for _, a := range s.AgentsInOrder() {
+	for _, a := range agents {
+		failure := cmp.Or(a.Error.V.Message, a.Error.V.Code, a.LastError.V.Message, a.LastError.V.Code, d.Why(s.RunID, a.AgentID))
 		switch {
-		case a.Error.OK:
-			say("agent %s failed: %s", a.AgentID, cmp.Or(a.Error.V.Message, a.Error.V.Code))
+		case a.how == view.Bad || a.how == view.Warn:
+			say("agent %s %s", a.name, because(a.status, failure))
+		case a.Status == agentevents.StatusBlockedOnClarification && d.Why(s.RunID, a.AgentID) != "":
+			say("agent %s waits: %s", a.name, d.Why(s.RunID, a.AgentID))
 		case a.LastError.OK:
-			say("agent %s: %s, the last one: %s", a.AgentID, plural(a.Errors, "error"), cmp.Or(a.LastError.V.Message, a.LastError.V.Code))
+			say("agent %s: %s, the last one: %s", a.name, plural(a.Errors, "error"), failure)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.NodeStatus)) {
+		if word, why := view.Node(s, id); s.NodeStatus[id] == agentevents.NodeStatusFailed {
+			say("node %s %s", id, because(word, why))
+		}
+	}
+	for i := range s.Audits {
+		if a := &s.Audits[i]; a.Result == agentevents.AuditFail {
+			say("audit %s%s failed", strings.TrimPrefix(a.CheckpointID, "audit:"), names[a.AgentID])
+		}
+	}
+	for i := range s.Claims {
+		if c := &s.Claims[i]; c.Verdict == "rejected" {
+			say("claim %s rejected by %s", c.FindingID, c.VerifierAgentID)
 		}
 	}
 	const most = 5
@@ -223,7 +283,7 @@ func attention(s *agentevents.RunSnapshot) (lines []string) {
 			continue
 		}
 		if failed++; failed <= most {
-			say("call %s of %s (%s) %s: %s", c.CallID, c.AgentID, c.ToolID, c.Status, cmp.Or(c.Error, "no reason given"))
+			say("call %s%s (%s) %s: %s", c.CallID, names[c.AgentID], c.ToolID, c.Status, cmp.Or(c.Error, "no reason given"))
 		}
 	}
 	if failed > most {

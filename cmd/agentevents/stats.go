@@ -121,6 +121,8 @@ func writeStats(w io.Writer, r *stats.Report) {
 	}
 	if d := r.RunDuration; d != nil {
 		line("run duration", milliseconds(d.P50), spread(d))
+	} else {
+		line("run duration", noData, "")
 	}
 	line("agents", strconv.Itoa(r.Agents), "in "+plural(r.Sessions, "session"))
 	for _, c := range [...]struct {
@@ -272,7 +274,7 @@ func tokensText(t *stats.Tokens) (value, of string) {
 	for _, part := range [...]struct {
 		n    int64
 		what string
-	}{{t.CacheRead, "read from the cache"}, {t.CacheWrite, "written to it"}, {t.Reasoning, "of the output reasoning"}} {
+	}{{t.CacheRead, "read from the cache"}, {t.CacheWrite, "written to it"}, {t.Rest, "of totals alone"}, {t.Reasoning, "of the output reasoning"}} {
 		if part.n > 0 {
 			of += fmt.Sprintf(", %d %s", part.n, part.what)
 		}

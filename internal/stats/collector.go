@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/view"
 )
 
 // By says what the groups of a report are about.
@@ -176,8 +177,8 @@ func (c *Collector) Event(ev agentevents.Event) {
 	switch p := ev.Payload.(type) {
 	case *agentevents.ContextCompacted:
 		c.total.compacted(p)
-		if c.by == ByAgent && ev.AgentID != "" {
-			c.group(ev.AgentID).compacted(p)
+		if agent := agentOf(&ev); c.by == ByAgent && agent != "" {
+			c.group(agent).compacted(p)
 		}
 	case *agentevents.ToolCalled:
 		r.opened(call{false, ev.AgentID, p.CallID}, opened{p.ToolID, ev.Time})
@@ -190,7 +191,7 @@ func (c *Collector) Event(ev agentevents.Event) {
 			var one calls
 			one.took(p.Duration, began.at, ev.Time)
 			c.total.tools.add(one)
-			c.grouped(ByTool, began.of, ev.AgentID, func(t *tally) { t.tools.add(one) })
+			c.grouped(ByTool, began.of, agentOf(&ev), func(t *tally) { t.tools.add(one) })
 		}
 	case *agentevents.ModelCalled:
 		r.opened(call{true, ev.AgentID, p.ModelCallID}, opened{p.Model, ev.Time})
@@ -202,8 +203,19 @@ func (c *Collector) Event(ev agentevents.Event) {
 		}
 		one.took(p.Duration, began.at, ev.Time)
 		c.total.models.add(one)
-		c.grouped(ByModel, cmp.Or(p.Model, began.of), ev.AgentID, func(t *tally) { t.models.add(one) })
+		c.grouped(ByModel, cmp.Or(p.Model, began.of), agentOf(&ev), func(t *tally) { t.models.add(one) })
 	}
+}
+
+// name returns what people know an agent by.
+func name(s *agentevents.RunSnapshot, id string) string { return view.Name(id, s.Agents[id]) }
+
+// agentOf returns the name of the agent of an event.
+func agentOf(ev *agentevents.Event) string {
+	if ev.AgentID == "" && ev.NodeRunID != "" {
+		return cmp.Or(ev.NodeID, ev.NodeRunID)
+	}
+	return ev.AgentID
 }
 
 // grouped adds to the group of an agent, or to that of a tool or model.
@@ -294,8 +306,8 @@ func (c *Collector) snapshot(r *run, s *agentevents.RunSnapshot) {
 	t := &c.total
 	t.runs++
 	c.statuses[s.Status]++
-	if s.Status.Terminal() {
-		c.lasted = append(c.lasted, length(s))
+	if d := view.Length(s); s.Status.Terminal() && d > 0 {
+		c.lasted = append(c.lasted, d)
 	}
 	t.models.open += len(s.OpenModelCalls)
 	c.issues += len(s.Issues)
@@ -305,13 +317,13 @@ func (c *Collector) snapshot(r *run, s *agentevents.RunSnapshot) {
 	c.tools(s)
 	for i := range s.Audits {
 		a := &s.Audits[i]
-		c.judged(a.AgentID, a.Result == agentevents.AuditFail)
+		c.judged(name(s, a.AgentID), a.Result == agentevents.AuditFail)
 	}
 	for i := range s.Claims {
 		c.judged("", rejections[strings.ToLower(s.Claims[i].Verdict)])
 	}
 	for i := range s.Approvals {
-		c.approval(&s.Approvals[i])
+		c.approval(&s.Approvals[i], name(s, s.Approvals[i].AgentID))
 	}
 	if c.by == ByModel {
 		for _, name := range slices.Sorted(maps.Keys(s.Usage.Models)) {
@@ -325,19 +337,6 @@ func (c *Collector) snapshot(r *run, s *agentevents.RunSnapshot) {
 			}
 		}
 	}
-}
-
-// length is how long a run took: at least as long as any of its agents, as the times of a
-// log that was captured without a clock say nothing.
-func length(s *agentevents.RunSnapshot) time.Duration {
-	d := time.Duration(0)
-	if !s.StartedAt.IsZero() && !s.CompletedAt.IsZero() {
-		d = max(d, s.CompletedAt.Sub(s.StartedAt))
-	}
-	for _, a := range s.Agents {
-		d = max(d, a.Duration.V)
-	}
-	return d
 }
 
 func (t *tally) use(u agentevents.Usage, cost number) {
@@ -364,7 +363,7 @@ func (c *Collector) judged(agent string, rejected bool) {
 	}
 }
 
-func (c *Collector) approval(a *agentevents.ApprovalSnapshot) {
+func (c *Collector) approval(a *agentevents.ApprovalSnapshot, agent string) {
 	if a.RequestedAt.IsZero() {
 		return // an answer without a request
 	}
@@ -378,8 +377,8 @@ func (c *Collector) approval(a *agentevents.ApprovalSnapshot) {
 		}
 	}
 	add(&c.total)
-	if c.by == ByAgent && a.AgentID != "" {
-		add(c.group(a.AgentID))
+	if c.by == ByAgent && agent != "" {
+		add(c.group(agent))
 	}
 }
 
@@ -415,7 +414,7 @@ func (c *Collector) agents(s *agentevents.RunSnapshot) {
 		if c.by != ByAgent {
 			continue
 		}
-		g := c.group(a.AgentID)
+		g := c.group(name(s, a.AgentID))
 		g.runs++
 		g.agents++
 		g.parents += d
@@ -430,7 +429,7 @@ func (c *Collector) agents(s *agentevents.RunSnapshot) {
 	if c.by == ByAgent {
 		for i := range s.OpenModelCalls {
 			if m := &s.OpenModelCalls[i]; m.AgentID != "" {
-				c.group(m.AgentID).models.open++
+				c.group(name(s, m.AgentID)).models.open++
 			}
 		}
 	}

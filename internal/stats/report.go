@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/view"
 )
 
 // A Report has the figures of all runs, and those of groups.
@@ -102,17 +103,21 @@ type Tokens struct {
 	CacheWrite int64 `json:"cacheWrite"`
 	CacheRead  int64 `json:"cacheRead"`
 	Reasoning  int64 `json:"reasoning"`
+	Rest       int64 `json:"rest"` // of stated totals, what is none of these
 }
 
 // All returns the number of all tokens.
 func (t Tokens) All() int64 {
-	return plus(plus(t.Input, t.Output), plus(t.CacheWrite, t.CacheRead))
+	return plus(plus(plus(t.Input, t.Output), plus(t.CacheWrite, t.CacheRead)), t.Rest)
 }
 
 func (t *Tokens) add(u agentevents.Usage) {
 	t.Input, t.Output = plus(t.Input, u.InputTokens), plus(t.Output, u.OutputTokens)
 	t.CacheWrite, t.CacheRead = plus(t.CacheWrite, u.CacheCreationInputTokens.V), plus(t.CacheRead, u.CacheReadInputTokens.V)
 	t.Reasoning = plus(t.Reasoning, u.ReasoningOutputTokens.V)
+	all := view.Tokens(u)
+	u.TotalTokens.V = 0
+	t.Rest = plus(t.Rest, all-view.Tokens(u))
 }
 
 // Report returns the figures of all events. It empties the collector.

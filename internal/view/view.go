@@ -1,0 +1,176 @@
+// Package view says what the views of a run say alike: the tree, the list of runs, the
+// report on one, and the figures of many.
+package view
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agentevents/agentevents"
+)
+
+// Executes reports whether nothing but the execution of a node identifies the agent.
+func Executes(id string, a *agentevents.AgentSnapshot) bool {
+	return a != nil && a.NodeID != "" && id == a.NodeRunID
+}
+
+// Name returns what people know an agent by: its id, or its node if only an execution of that
+// identifies it.
+func Name(id string, a *agentevents.AgentSnapshot) string {
+	if Executes(id, a) {
+		return a.NodeID
+	}
+	return id
+}
+
+// Length is how long a run took: at least as long as any of its agents, as the times of a log
+// that was captured without a clock say nothing. 0 means that nobody knows.
+func Length(s *agentevents.RunSnapshot) time.Duration {
+	d := time.Duration(0)
+	if !s.StartedAt.IsZero() && !s.CompletedAt.IsZero() {
+		d = max(d, s.CompletedAt.Sub(s.StartedAt))
+	}
+	for _, a := range s.Agents {
+		if a != nil {
+			d = max(d, a.Duration.V)
+		}
+	}
+	return d
+}
+
+// Models returns the models of a run, those of the agents that came first in front.
+func Models(s *agentevents.RunSnapshot) (names []string) {
+	add := func(name string) {
+		if name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, a := range s.AgentsInOrder() {
+		add(Model(a))
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Usage.Models)) {
+		add(name)
+	}
+	for i := range s.OpenModelCalls {
+		add(s.OpenModelCalls[i].Model)
+	}
+	return names
+}
+
+// Model returns the model of an agent: that of its start, else the one that answered it first
+// in its attempt.
+func Model(a *agentevents.AgentSnapshot) string {
+	model := a.Model
+	for i := range a.Usage.Reported {
+		model = cmp.Or(model, a.Usage.Reported[i].Model)
+	}
+	return model
+}
+
+// Cached returns the tokens that a provider read from its cache or wrote to it. They are no part
+// of the input.
+func Cached(u agentevents.Usage) int64 {
+	return plus(u.CacheReadInputTokens.V, u.CacheCreationInputTokens.V)
+}
+
+// Tokens returns all tokens: the sum of their kinds, or the total that is stated, which may be
+// all that is.
+func Tokens(u agentevents.Usage) int64 {
+	return max(u.TotalTokens.V, plus(plus(u.InputTokens, u.OutputTokens), Cached(u)))
+}
+
+// plus adds numbers that are not negative. The sum stops at the highest number.
+func plus(a, b int64) int64 { return a + min(b, math.MaxInt64-a) }
+
+// Node returns the word for the status of a node, and why it failed or was skipped. A fold
+// keeps both of these in the node's outputs.
+func Node(s *agentevents.RunSnapshot, id string) (word, why string) {
+	var out struct{ Reason, Error string }
+	status, output := s.NodeStatus[id], string(s.Outputs[id])
+	failed := status == agentevents.NodeStatusFailed
+	skipped := status == agentevents.NodeStatusDone && strings.HasPrefix(output, `{"skipped":true,"reason":"`)
+	if (failed || skipped) && json.Unmarshal([]byte(output), &out) != nil {
+		return string(status), ""
+	}
+	if skipped {
+		return "skipped", out.Reason
+	}
+	return string(status), cmp.Or(out.Error, s.Suspended[id])
+}
+
+// A Mark says how something went.
+type Mark uint8
+
+// How something went. The zero Mark says nothing.
+const (
+	None Mark = iota
+	Good
+	Bad
+	Warn
+	Open // it goes on
+)
+
+// Agents are the agents of a run.
+type Agents struct {
+	turns map[string]*agentevents.TurnSnapshot // the latest one, by agent id
+	acted map[string]bool                      // agents that a record of the run is of: they need no start
+}
+
+// Of returns the agents of a run.
+func Of(s *agentevents.RunSnapshot) *Agents {
+	v := &Agents{map[string]*agentevents.TurnSnapshot{}, map[string]bool{}}
+	for i := range s.Turns {
+		v.turns[s.Turns[i].AgentID] = &s.Turns[i]
+	}
+	for i := range s.Messages {
+		v.acted[s.Messages[i].From] = true
+	}
+	for i := range s.Issues {
+		v.acted[s.Issues[i].AgentID] = true
+	}
+	for i := range s.Approvals {
+		v.acted[s.Approvals[i].AgentID] = true
+	}
+	for i := range s.Handoffs {
+		h := &s.Handoffs[i]
+		v.acted[h.From] = true
+		v.acted[h.To] = v.acted[h.To] || !h.Open
+	}
+	for i := range s.Claims {
+		v.acted[s.Claims[i].VerifierAgentID] = true
+	}
+	return v
+}
+
+// Status returns the word for the status of an agent, and how it went.
+func (v *Agents) Status(id string, a *agentevents.AgentSnapshot) (word string, how Mark) {
+	outcome := string(a.Outcome)
+	switch turn := v.turns[id]; {
+	case a.Ended && (a.Error.OK || a.Status == agentevents.StatusFailed || a.Outcome == agentevents.OutcomeAborted):
+		return cmp.Or(outcome, "failed"), Bad
+	case a.Ended && (a.Outcome == agentevents.OutcomePartial || a.Outcome == agentevents.OutcomeEscaped):
+		return outcome, Warn
+	case a.Ended:
+		return cmp.Or(outcome, "ended"), Good
+	case a.Status == agentevents.StatusFailed:
+		return string(a.Status), Bad
+	case a.Status == agentevents.StatusConverged:
+		return string(a.Status), Good
+	case !a.Started && turn != nil && !turn.EndedAt.IsZero(): // its document has turns in place of a start
+		if turn.Error.OK {
+			return "failed", Bad
+		}
+		return "completed", Good
+	case !a.Started && turn == nil && a.Transitions == 0:
+		if a.ToolCalls > 0 || a.Text != "" || a.Reasoning != "" || a.Step.OK || a.Decisions > 0 || a.Ref.OK || v.acted[id] {
+			return "without a start", None // its document may have none
+		}
+		return "not started", None
+	}
+	return string(a.Status), Open
+}

@@ -321,14 +321,13 @@ func (s *stream) settle(typ, line string, ev *agentevents.Event) {
 func merged(ev *agentevents.Event, plain bool, rest string) (agentevents.Payload, error) {
 	all := rest
 	if plain {
-		own := agentevents.Event{ID: "-", RunID: "-", Payload: ev.Payload}
-		line, err := own.AppendJSON(nil)
+		own, err := payload(ev.Payload)
 		if err != nil {
 			return nil, err
 		}
 		all = ""
 		gone := slices.Collect(jsonwire.Elements(member(rest, absent)))
-		for name, raw := range jsonwire.Members(member(string(line), "payload")) {
+		for name, raw := range jsonwire.Members(own) {
 			if !jsonwire.HasMember(rest, name) && !slices.Contains(gone, jsonwire.Quote(name)) {
 				all += "," + jsonwire.Quote(name) + ":" + raw
 			}

@@ -541,7 +541,9 @@ func (e *Encoder) unsaid(w *wire.Writer, line string) (rest string) {
 	}
 	own, said, gone := payloadOf(w, w.Ev), "", ""
 	if len(list) == 1 {
-		said = payloadOf(w, &list[0])
+		if said = payloadOf(w, &list[0]); said == own { // as mostly
+			return ""
+		}
 	}
 	for name := range jsonwire.Members(said) {
 		if !jsonwire.HasMember(own, name) {

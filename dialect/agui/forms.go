@@ -231,13 +231,19 @@ func (valueForm) Parse(r *wire.Reader, _ any) (err error) {
 
 // payloadOf returns the payload of an event, as its native line has it.
 func payloadOf(w *wire.Writer, ev *agentevents.Event) string {
-	whole := agentevents.Event{ID: "-", RunID: "-", Payload: ev.Payload}
-	line, err := whole.AppendJSON(nil)
+	raw, err := payload(ev.Payload)
 	if err != nil {
 		w.Fail(agentevents.RuleFieldJSON, "/payload", err.Error())
 		return "{}"
 	}
-	return member(string(line), "payload")
+	return raw
+}
+
+func payload(p agentevents.Payload) (string, error) {
+	ev := agentevents.Event{ID: "-", RunID: "-", Payload: p}
+	line, err := ev.AppendJSON(nil)
+	_, raw, _ := strings.Cut(string(line), `,"payload":`) // it is the last member
+	return strings.TrimSuffix(raw, "}"), err
 }
 
 // A restForm is the metadata of others. Its member agentevents has what the other members

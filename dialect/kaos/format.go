@@ -55,7 +55,7 @@ var format = func() *wire.Format {
 	var (
 		null   = instead("null")
 		text   = wire.Full{}
-		orNull = nullable{wire.Value{}}
+		orNull = wire.Nullable(wire.Value{})
 		id     = filled(text)
 		count  = atLeast0(wire.Whole{})
 		least0 = atLeast0(number{}) // of a cost, or a duration
@@ -167,7 +167,7 @@ var format = func() *wire.Format {
 			{Type: "span", Kind: agentevents.KindSpanRecorded, Members: []wire.Member{
 				need("subject", "subject", wire.OneOf(RuleEnum, id, subjects...)), need("phase", "phase", wire.OneOf(RuleEnum, id, phases...)),
 				spanID, parentSpan, title,
-				may("duration_ms", "durationMs", nullable{least0}).Or(null), may("error_type", "errorType", orNull).Or(null),
+				may("duration_ms", "durationMs", wire.Nullable(least0)).Or(null), may("error_type", "errorType", orNull).Or(null),
 				may("error_message", "errorMessage", orNull).Or(null), may("attributes", "attributes", object).Or(instead("{}")),
 			}},
 		},
@@ -181,7 +181,7 @@ var format = func() *wire.Format {
 		}
 		errorType, errorMessage := beside[string]("error_type", wire.Value{}, "null"), beside[string]("error_message", wire.Value{}, "null")
 		if word != "start" && subject != "handoff" {
-			duration = may("duration_ms", "durationMs", nullable{least0}).Or(sinceStart)
+			duration = may("duration_ms", "durationMs", wire.Nullable(least0)).Or(sinceStart)
 		}
 		if phase == "error" {
 			errorType, errorMessage = may("error_type", "error/code", orNull).Or(errorCode), may("error_message", "error/message", orNull).Or(null)

@@ -231,7 +231,7 @@ func (e *Encoder) enter(ev *agentevents.Event) (key blockKey, fresh bool) {
 		b.role = p.Message.From
 	}
 	if b.tool == "" && typ == call {
-		b.tool = jsonwire.Text(member(b.start, "toolCallName"))
+		b.tool = jsonwire.Text(jsonwire.Member(b.start, "toolCallName"))
 	}
 	e.block = b
 	return key, fresh
@@ -259,10 +259,10 @@ func (e *Encoder) prepare(ev *agentevents.Event, line string) (before string) {
 	if b != nil && b.begun && isDelta(ev.Kind()) || b == nil && !strings.HasPrefix(typ, "RUN_") && !strings.HasPrefix(typ, "S") { // as mostly
 		return ""
 	}
-	at, agent := member(line, "timestamp"), member(line, "subagentRunId")
+	at, agent := jsonwire.Member(line, "timestamp"), jsonwire.Member(line, "subagentRunId")
 	switch typ {
 	case "STEP_STARTED", "STEP_FINISHED":
-		step := member(line, "stepName")
+		step := jsonwire.Member(line, "stepName")
 		if open := e.s.going[stepKey(jsonwire.Text(agent), line)]; open && typ == "STEP_STARTED" {
 			before = lineOf("STEP_FINISHED", at, agent, `,"stepName":`+step, true) + "\n"
 		} else if !open && typ == "STEP_FINISHED" {
@@ -284,7 +284,7 @@ func (e *Encoder) prepare(ev *agentevents.Event, line string) (before string) {
 	if !b.begun {
 		b.begun, b.agent = true, agent
 		start := b.line("START", at, "", false)
-		if member(b.start, "type") == member(start, "type") && member(b.start, "subagentRunId") == agent && jsonwire.Text(member(b.start, b.idName())) == b.id {
+		if jsonwire.Member(b.start, "type") == jsonwire.Member(start, "type") && jsonwire.Member(b.start, "subagentRunId") == agent && jsonwire.Text(jsonwire.Member(b.start, b.idName())) == b.id {
 			start = b.start
 		}
 		before += start + "\n"
@@ -489,7 +489,7 @@ func (e *Encoder) row(ev *agentevents.Event) *wire.Row {
 
 func (d *document) Reread(w *wire.Writer, line string) (err error) {
 	line = strings.TrimPrefix(strings.TrimPrefix(line, "data:"), " ")
-	if w.Origin = line; strings.ContainsAny(line, "\r\n") || strings.HasSuffix(jsonwire.Text(member(line, "type")), "_CHUNK") {
+	if w.Origin = line; strings.ContainsAny(line, "\r\n") || strings.HasSuffix(jsonwire.Text(jsonwire.Member(line, "type")), "_CHUNK") {
 		return errContext
 	}
 	(*Encoder)(d).check.r.Continue(w)
@@ -554,7 +554,7 @@ func (e *Encoder) unsaid(w *wire.Writer, line string) (rest string) {
 		rest = `,"` + absent + `":[` + gone[1:] + "]"
 	}
 	for name, raw := range jsonwire.Members(own) {
-		if member(said, name) != raw {
+		if jsonwire.Member(said, name) != raw {
 			rest += "," + jsonwire.Quote(name) + ":" + raw
 		}
 	}

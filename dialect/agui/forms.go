@@ -348,8 +348,8 @@ func patchOf(p *agentevents.StatePatched) string {
 func patches(delta string) []agentevents.StatePatched {
 	var list []agentevents.StatePatched
 	for raw := range jsonwire.Elements(delta) {
-		op, path := jsonwire.Text(member(raw, "op")), jsonwire.Text(member(raw, "path"))
-		p := agentevents.StatePatched{Op: agentevents.PatchSet, Value: agentevents.JSON(member(raw, "value"))}
+		op, path := jsonwire.Text(jsonwire.Member(raw, "op")), jsonwire.Text(jsonwire.Member(raw, "path"))
+		p := agentevents.StatePatched{Op: agentevents.PatchSet, Value: agentevents.JSON(jsonwire.Member(raw, "value"))}
 		names := strings.Split(path, "/")[1:]
 		for i, token := range names {
 			if names[i] = jsonwire.Untoken(token); names[i] == "" || strings.Contains(names[i], ".") {

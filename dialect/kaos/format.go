@@ -239,37 +239,19 @@ func caseOf(typ, line string) string {
 			}
 		}
 	case "escalation_required":
-		if kind, details := member(line, "kind"), member(line, "details"); strings.TrimLeft(kind, `"`) == kind && kind != "" || details != "" && details[0] != '{' {
+		if kind, details := jsonwire.Member(line, "kind"), jsonwire.Member(line, "details"); strings.TrimLeft(kind, `"`) == kind && kind != "" || details != "" && details[0] != '{' {
 			return clarification // its row refuses the line
 		}
-		return memberText(line, "kind")
+		return jsonwire.Text(jsonwire.Member(line, "kind"))
 	case "memory_event":
-		if memberText(line, "kind") != "summarized" {
+		if jsonwire.Text(jsonwire.Member(line, "kind")) != "summarized" {
 			break
 		}
-		for name, raw := range jsonwire.Members(member(line, "attributes")) {
+		for name, raw := range jsonwire.Members(jsonwire.Member(line, "attributes")) {
 			if _, err := strconv.ParseUint(raw, 10, 63); err == nil && (name == "tokens_before" || name == "tokens_after") {
 				return "tokens"
 			}
 		}
-	}
-	return ""
-}
-
-// member returns a member of an object, or "".
-func member(object, name string) string {
-	for n, raw := range jsonwire.Members(object) {
-		if n == name {
-			return raw
-		}
-	}
-	return ""
-}
-
-// memberText returns a member of an object that is a text, or "".
-func memberText(object, name string) string {
-	if raw := member(object, name); strings.HasPrefix(raw, `"`) {
-		return jsonwire.Text(raw)
 	}
 	return ""
 }

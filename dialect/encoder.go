@@ -121,8 +121,9 @@ func (c Change) String() string {
 // Losses collects losses and counts equal ones together. The zero Losses is
 // empty.
 type Losses struct {
-	every kindLosses // losses counted over all kinds
-	kinds map[agentevents.Kind]*kindLosses
+	every  kindLosses // losses counted over all kinds
+	kinds  map[agentevents.Kind]*kindLosses
+	recent [64]*kindLosses // of kinds, by their hash
 }
 
 // kindLosses are the losses of one kind of event.
@@ -130,7 +131,8 @@ type kindLosses struct {
 	kind  agentevents.Kind
 	list  []Loss
 	index map[lossKey]int // into list
-	next  int             // behind the latest one
+	last  int             // behind the latest one of the event
+	after []int           // what came after each the last time; the first one is that of an event
 }
 
 type lossKey struct {
@@ -139,6 +141,10 @@ type lossKey struct {
 }
 
 func (l *Losses) of(kind agentevents.Kind) *kindLosses {
+	recent := &l.recent[jsonwire.Hash(string(kind))%uint64(len(l.recent))]
+	if k := *recent; k != nil && k.kind == kind { // as mostly
+		return k
+	}
 	k := l.kinds[kind]
 	if k == nil {
 		if l.kinds == nil {
@@ -147,28 +153,48 @@ func (l *Losses) of(kind agentevents.Kind) *kindLosses {
 		k = &kindLosses{kind: kind}
 		l.kinds[kind] = k
 	}
+	*recent = k
 	return k
 }
 
 // add counts a loss, of which ev is the first event if it is new.
 func (k *kindLosses) add(ev *agentevents.Event, what Change, pointer, detail string) {
-	// Events of one kind mostly have the same losses in the same order.
-	i := k.next
-	if i == len(k.list) {
-		i = 0
+	i := len(k.list)
+	if i > 0 {
+		i = k.after[k.last] // events mostly have the same losses in the same order
 	}
-	if len(k.list) == 0 || k.list[i].Pointer != pointer || k.list[i].What != what || k.list[i].Detail != detail {
-		key, ok := lossKey{what, pointer, detail}, false
-		if i, ok = k.index[key]; !ok {
-			if i = len(k.list); i == 0 {
-				k.index = map[lossKey]int{}
-			}
-			k.index[key] = i
-			k.list = append(k.list, Loss{Kind: k.kind, Pointer: pointer, What: what, Detail: detail, RunID: strings.Clone(ev.RunID), Sequence: ev.Sequence})
-		}
+	if i == len(k.list) || !k.list[i].is(what, pointer, detail) {
+		i = k.find(ev, what, pointer, detail)
+		k.after[k.last] = i
 	}
 	k.list[i].Count++
-	k.next = i + 1
+	k.last = i + 1
+}
+
+// find returns the index of a loss.
+func (k *kindLosses) find(ev *agentevents.Event, what Change, pointer, detail string) int {
+	if len(k.list) <= 8 { // quicker than a map
+		for i := range k.list {
+			if k.list[i].is(what, pointer, detail) {
+				return i
+			}
+		}
+	}
+	key := lossKey{what, pointer, detail}
+	i, ok := k.index[key]
+	if !ok {
+		if i = len(k.list); i == 0 {
+			k.index, k.after = map[lossKey]int{}, []int{0}
+		}
+		k.index[key] = i
+		k.list = append(k.list, Loss{Kind: k.kind, Pointer: pointer, What: what, Detail: detail, RunID: strings.Clone(ev.RunID), Sequence: ev.Sequence})
+		k.after = append(k.after, 0)
+	}
+	return i
+}
+
+func (l *Loss) is(what Change, pointer, detail string) bool {
+	return l.What == what && l.Pointer == pointer && l.Detail == detail
 }
 
 // Add counts one loss of ev.
@@ -228,19 +254,20 @@ func undropped(list []pendingLoss) []pendingLoss {
 }
 
 // Add adds a loss.
-func (p *Pending) Add(what Change, pointer, detail string) {
+func (p *Pending) Add(what Change, pointer, detail string) { p.add(what, false, pointer, detail) }
+
+func (p *Pending) add(what Change, every bool, pointer, detail string) {
 	// The fields are set in place: a composite literal is built on the stack and
 	// copied, and the copy waits for the stores.
 	n := len(p.list)
 	p.list = slices.Grow(p.list, 1)[:n+1]
 	l := &p.list[n]
-	l.what, l.every, l.pointer, l.detail = what, false, pointer, detail
+	l.what, l.every, l.pointer, l.detail = what, every, pointer, detail
 }
 
 // Every adds a loss that is counted over all kinds: see [Losses.Every].
 func (p *Pending) Every(what Change, pointer, detail string) {
-	p.Add(what, pointer, detail)
-	p.list[len(p.list)-1].every = true
+	p.add(what, true, pointer, detail)
 }
 
 // Drop adds a dropped member if present is set.
@@ -282,7 +309,7 @@ func (p *Pending) Count(l *Losses, ev *agentevents.Event, verbatim bool) {
 		return
 	}
 	of := l.of(ev.Kind())
-	of.next = 0
+	of.last = 0
 	for i := range p.list {
 		loss := &p.list[i]
 		if verbatim && loss.what != Dropped {

@@ -62,12 +62,12 @@ func (d *Decoder) check(ev *agentevents.Event, line string) error {
 			}
 		}
 	}
-	if raw := member(line, "outcome"); raw != "" && strings.HasPrefix(r.Type, "RUN") {
-		word := jsonwire.Text(member(raw, "type"))
+	if raw := jsonwire.Member(line, "outcome"); raw != "" && strings.HasPrefix(r.Type, "RUN") {
+		word := jsonwire.Text(jsonwire.Member(raw, "type"))
 		if !slices.Contains([]string{"success", outcomeInterrupt, outcomeCancelled}, word) {
 			return refuse(RuleValue, "/outcome/type", jsonwire.Word(word)+" is not one of success, interrupt, cancelled")
 		}
-		if word == outcomeInterrupt && !strings.HasPrefix(member(raw, "interrupts"), "[{") {
+		if word == outcomeInterrupt && !strings.HasPrefix(jsonwire.Member(raw, "interrupts"), "[{") {
 			return refuse(RuleRequired, "/outcome/interrupts", "has none")
 		}
 	}
@@ -105,12 +105,12 @@ func (d *Decoder) order(ev *agentevents.Event, line string) string {
 			}
 		}
 	case strings.HasPrefix(r.Type, "STEP_"):
-		name := jsonwire.Text(member(line, "stepName"))
+		name := jsonwire.Text(jsonwire.Member(line, "stepName"))
 		if open, _ := going(stepKey(ev.AgentID, line)); open == (r.Type == "STEP_STARTED") {
 			return "the step " + jsonwire.BriefName(name) + is(open)
 		}
 	case r.Type == "REASONING_START", r.Type == "REASONING_END":
-		name := jsonwire.Text(member(line, "messageId"))
+		name := jsonwire.Text(jsonwire.Member(line, "messageId"))
 		if open, _ := going("span \x00" + name); open == (r.Type == "REASONING_START") {
 			return "the reasoning " + jsonwire.BriefName(name) + is(open)
 		}
@@ -133,7 +133,7 @@ func (d *Decoder) order(ev *agentevents.Event, line string) string {
 		}
 		_, starts := opens[r.Type]
 		b := s.open[string(typ)+*id]
-		tag := member(line, "subagentRunId")
+		tag := jsonwire.Member(line, "subagentRunId")
 		switch {
 		case starts == (b != nil):
 			return "the block " + jsonwire.BriefName(*id) + is(b != nil)

@@ -89,10 +89,10 @@ func (d *Decoder) Decode(dst []agentevents.Event, text []byte) ([]agentevents.Ev
 	if d.chunk == nil && d.s.run != "" { // as mostly
 		return d.line(dst, line)
 	}
-	typ, before := jsonwire.Text(member(line, "type")), ""
+	typ, before := jsonwire.Text(jsonwire.Member(line, "type")), ""
 	if b := d.chunk; b != nil {
 		prefix, name, _ := b.typ.words()
-		if id := jsonwire.Text(member(line, name)); typ != prefix+"_CHUNK" || id != "" && id != b.id {
+		if id := jsonwire.Text(jsonwire.Member(line, name)); typ != prefix+"_CHUNK" || id != "" && id != b.id {
 			d.chunk, before = nil, b.line("END", "", "", false)
 		}
 	}
@@ -124,11 +124,11 @@ func (d *Decoder) pick() *wire.Row {
 	name := caseOf(typ, line)
 	switch typ {
 	case "RUN_STARTED":
-		if d.runs[jsonwire.Text(member(line, "runId"))] {
+		if d.runs[jsonwire.Text(jsonwire.Member(line, "runId"))] {
 			name = caseResumed
 		}
 	case "TEXT_MESSAGE_END":
-		if b := d.s.open[string(text)+jsonwire.Text(member(line, "messageId"))]; b != nil && b.role != assistant {
+		if b := d.s.open[string(text)+jsonwire.Text(jsonwire.Member(line, "messageId"))]; b != nil && b.role != assistant {
 			name = caseMessage
 		}
 	}
@@ -196,14 +196,14 @@ func (d *Decoder) apply(ev *agentevents.Event, line string) (said bool, err erro
 	if r.Row == nil {
 		p := r.Unknown()
 		ev.Payload = p
-		kind, ours := strings.CutPrefix(jsonwire.Text(member(line, "name")), custom)
+		kind, ours := strings.CutPrefix(jsonwire.Text(jsonwire.Member(line, "name")), custom)
 		if ours && kind != "" && r.Type == "CUSTOM" { // of an unknown kind: known ones have a row
 			for name, raw := range jsonwire.Members(string(p.Raw)) {
 				if name != "name" && name != "value" {
 					r.Kept.Add(name, raw)
 				}
 			}
-			*p = agentevents.Unknown{Type: agentevents.Kind(kind), Raw: agentevents.JSON(member(line, "value"))}
+			*p = agentevents.Unknown{Type: agentevents.Kind(kind), Raw: agentevents.JSON(jsonwire.Member(line, "value"))}
 		}
 		return true, nil
 	}
@@ -259,7 +259,7 @@ func (d *Decoder) block(typ blockType, id, delta *string, ev *agentevents.Event,
 	}
 	_, opens := opens[r.Type]
 	if opens || b == nil {
-		b = &block{typ: typ, id: *id, agent: member(line, "subagentRunId"), role: d.role, tool: d.tool}
+		b = &block{typ: typ, id: *id, agent: jsonwire.Member(line, "subagentRunId"), role: d.role, tool: d.tool}
 		if b.id == "" && typ != call {
 			b.id = dialect.DerivedID(line, r.Lines, 1)
 		}
@@ -286,7 +286,7 @@ func (d *Decoder) block(typ blockType, id, delta *string, ev *agentevents.Event,
 		}
 	}
 	if said && b.start != "" {
-		at, tool := member(line, "timestamp"), b.tool
+		at, tool := jsonwire.Member(line, "timestamp"), b.tool
 		if b.start != b.line("START", at, "", false) || delta != nil && tool != "" {
 			r.Kept.Add(remarkStart, b.start)
 		}
@@ -297,7 +297,7 @@ func (d *Decoder) block(typ blockType, id, delta *string, ev *agentevents.Event,
 
 // stepKey names the step of a line among what is going on.
 func stepKey(agent, line string) string {
-	return "step " + agent + "\x00" + jsonwire.Text(member(line, "stepName"))
+	return "step " + agent + "\x00" + jsonwire.Text(jsonwire.Member(line, "stepName"))
 }
 
 // settle notes what begins and ends with a line.
@@ -321,14 +321,13 @@ func (s *stream) settle(typ, line string, ev *agentevents.Event) {
 func merged(ev *agentevents.Event, plain bool, rest string) (agentevents.Payload, error) {
 	all := rest
 	if plain {
-		own := agentevents.Event{ID: "-", RunID: "-", Payload: ev.Payload}
-		line, err := own.AppendJSON(nil)
+		own, err := payload(ev.Payload)
 		if err != nil {
 			return nil, err
 		}
 		all = ""
-		gone := slices.Collect(jsonwire.Elements(member(rest, absent)))
-		for name, raw := range jsonwire.Members(member(string(line), "payload")) {
+		gone := slices.Collect(jsonwire.Elements(jsonwire.Member(rest, absent)))
+		for name, raw := range jsonwire.Members(own) {
 			if !jsonwire.HasMember(rest, name) && !slices.Contains(gone, jsonwire.Quote(name)) {
 				all += "," + jsonwire.Quote(name) + ":" + raw
 			}

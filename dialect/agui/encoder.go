@@ -66,7 +66,7 @@ var _ dialect.Encoder = (*Encoder)(nil)
 // NewEncoder returns an encoder.
 func NewEncoder(o EncoderOptions) *Encoder {
 	e := &Encoder{o: o, w: wire.Writer{F: format}, streams: map[string]*streamOut{}}
-	e.check.runs, e.check.r.F, e.check.r.Doc = map[string]bool{}, format, &e.check
+	e.check.runs, e.check.r.F, e.check.r.Doc, e.check.s = map[string]bool{}, format, &e.check, newStream("", "")
 	return e
 }
 
@@ -106,10 +106,11 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		}
 		return dst, err
 	}
-	before += e.prepare(&ev, string(line))
+	own := string(line)
+	before += e.prepare(&ev, own)
 	e.everywhere(&ev, verbatim)
-	e.after(&ev, key, string(line))
-	return e.emit(dst, before+string(line), begins), nil
+	e.after(&ev, key, own)
+	return e.emit(dst, before+own, begins), nil
 }
 
 // turn makes the stream of the event's run the one that is written. It returns the line
@@ -231,7 +232,7 @@ func (e *Encoder) enter(ev *agentevents.Event) (key blockKey, fresh bool) {
 		b.role = p.Message.From
 	}
 	if b.tool == "" && typ == call {
-		b.tool = jsonwire.Text(member(b.start, "toolCallName"))
+		b.tool = jsonwire.Text(jsonwire.Member(b.start, "toolCallName"))
 	}
 	e.block = b
 	return key, fresh
@@ -259,10 +260,10 @@ func (e *Encoder) prepare(ev *agentevents.Event, line string) (before string) {
 	if b != nil && b.begun && isDelta(ev.Kind()) || b == nil && !strings.HasPrefix(typ, "RUN_") && !strings.HasPrefix(typ, "S") { // as mostly
 		return ""
 	}
-	at, agent := member(line, "timestamp"), member(line, "subagentRunId")
+	at, agent := jsonwire.Member(line, "timestamp"), jsonwire.Member(line, "subagentRunId")
 	switch typ {
 	case "STEP_STARTED", "STEP_FINISHED":
-		step := member(line, "stepName")
+		step := jsonwire.Member(line, "stepName")
 		if open := e.s.going[stepKey(jsonwire.Text(agent), line)]; open && typ == "STEP_STARTED" {
 			before = lineOf("STEP_FINISHED", at, agent, `,"stepName":`+step, true) + "\n"
 		} else if !open && typ == "STEP_FINISHED" {
@@ -284,7 +285,7 @@ func (e *Encoder) prepare(ev *agentevents.Event, line string) (before string) {
 	if !b.begun {
 		b.begun, b.agent = true, agent
 		start := b.line("START", at, "", false)
-		if member(b.start, "type") == member(start, "type") && member(b.start, "subagentRunId") == agent && jsonwire.Text(member(b.start, b.idName())) == b.id {
+		if jsonwire.Member(b.start, "type") == jsonwire.Member(start, "type") && jsonwire.Member(b.start, "subagentRunId") == agent && jsonwire.Text(jsonwire.Member(b.start, b.idName())) == b.id {
 			start = b.start
 		}
 		before += start + "\n"
@@ -489,7 +490,7 @@ func (e *Encoder) row(ev *agentevents.Event) *wire.Row {
 
 func (d *document) Reread(w *wire.Writer, line string) (err error) {
 	line = strings.TrimPrefix(strings.TrimPrefix(line, "data:"), " ")
-	if w.Origin = line; strings.ContainsAny(line, "\r\n") || strings.HasSuffix(jsonwire.Text(member(line, "type")), "_CHUNK") {
+	if w.Origin = line; strings.ContainsAny(line, "\r\n") || strings.HasSuffix(jsonwire.Text(jsonwire.Member(line, "type")), "_CHUNK") {
 		return errContext
 	}
 	(*Encoder)(d).check.r.Continue(w)
@@ -509,10 +510,14 @@ var errContext = errors.New("the line is part of several")
 // reread returns what readers of the lines so far make of a line for an event with the
 // payload.
 func (e *Encoder) reread(p agentevents.Payload, line string) ([]agentevents.Event, error) {
-	e.check.s = e.s.stream
+	open, tools, going := e.check.s.open, e.check.s.tools, e.check.s.going
+	clear(open)
+	clear(tools)
+	clear(going)
 	clear(e.check.runs)
 	e.check.runs[e.s.run] = e.streams[e.s.run] != nil
-	e.check.s.open, e.check.s.tools, e.check.s.going = map[string]*block{}, map[string]string{}, map[string]bool{}
+	e.check.s = e.s.stream
+	e.check.s.open, e.check.s.tools, e.check.s.going = open, tools, going
 	if b := e.block; b != nil {
 		read := *b
 		read.text = append(read.text[:len(read.text):len(read.text)], e.fill(p)...)
@@ -541,7 +546,9 @@ func (e *Encoder) unsaid(w *wire.Writer, line string) (rest string) {
 	}
 	own, said, gone := payloadOf(w, w.Ev), "", ""
 	if len(list) == 1 {
-		said = payloadOf(w, &list[0])
+		if said = payloadOf(w, &list[0]); said == own { // as mostly
+			return ""
+		}
 	}
 	for name := range jsonwire.Members(said) {
 		if !jsonwire.HasMember(own, name) {
@@ -552,7 +559,7 @@ func (e *Encoder) unsaid(w *wire.Writer, line string) (rest string) {
 		rest = `,"` + absent + `":[` + gone[1:] + "]"
 	}
 	for name, raw := range jsonwire.Members(own) {
-		if member(said, name) != raw {
+		if jsonwire.Member(said, name) != raw {
 			rest += "," + jsonwire.Quote(name) + ":" + raw
 		}
 	}

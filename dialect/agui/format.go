@@ -172,25 +172,15 @@ func fields(kind agentevents.Kind) string {
 func caseOf(typ, line string) string {
 	switch typ {
 	case "CUSTOM":
-		kind, ours := strings.CutPrefix(jsonwire.Text(member(line, "name")), custom)
+		kind, ours := strings.CutPrefix(jsonwire.Text(jsonwire.Member(line, "name")), custom)
 		if _, known := agentevents.Kind(kind).Info(); ours && known {
 			return kind
 		}
 	case "RUN_FINISHED":
-		return jsonwire.Text(member(member(line, "outcome"), "type"))
+		return jsonwire.Text(jsonwire.Member(jsonwire.Member(line, "outcome"), "type"))
 	case "STATE_DELTA":
-		if len(patches(member(line, "delta"))) > 0 || jsonwire.IsObject(member(member(line, "metadata"), "agentevents")) {
+		if len(patches(jsonwire.Member(line, "delta"))) > 0 || jsonwire.IsObject(jsonwire.Member(jsonwire.Member(line, "metadata"), "agentevents")) {
 			return "patch"
-		}
-	}
-	return ""
-}
-
-// member returns a member of an object as raw JSON, or "".
-func member(object, name string) string {
-	for n, raw := range jsonwire.Members(object) {
-		if n == name {
-			return raw
 		}
 	}
 	return ""

@@ -231,13 +231,19 @@ func (valueForm) Parse(r *wire.Reader, _ any) (err error) {
 
 // payloadOf returns the payload of an event, as its native line has it.
 func payloadOf(w *wire.Writer, ev *agentevents.Event) string {
-	whole := agentevents.Event{ID: "-", RunID: "-", Payload: ev.Payload}
-	line, err := whole.AppendJSON(nil)
+	raw, err := payload(ev.Payload)
 	if err != nil {
 		w.Fail(agentevents.RuleFieldJSON, "/payload", err.Error())
 		return "{}"
 	}
-	return member(string(line), "payload")
+	return raw
+}
+
+func payload(p agentevents.Payload) (string, error) {
+	ev := agentevents.Event{ID: "-", RunID: "-", Payload: p}
+	line, err := ev.AppendJSON(make([]byte, 0, 1<<9))     // room for most
+	_, raw, _ := strings.Cut(string(line), `,"payload":`) // it is the last member
+	return strings.TrimSuffix(raw, "}"), err
 }
 
 // A restForm is the metadata of others. Its member agentevents has what the other members
@@ -342,8 +348,8 @@ func patchOf(p *agentevents.StatePatched) string {
 func patches(delta string) []agentevents.StatePatched {
 	var list []agentevents.StatePatched
 	for raw := range jsonwire.Elements(delta) {
-		op, path := jsonwire.Text(member(raw, "op")), jsonwire.Text(member(raw, "path"))
-		p := agentevents.StatePatched{Op: agentevents.PatchSet, Value: agentevents.JSON(member(raw, "value"))}
+		op, path := jsonwire.Text(jsonwire.Member(raw, "op")), jsonwire.Text(jsonwire.Member(raw, "path"))
+		p := agentevents.StatePatched{Op: agentevents.PatchSet, Value: agentevents.JSON(jsonwire.Member(raw, "value"))}
 		names := strings.Split(path, "/")[1:]
 		for i, token := range names {
 			if names[i] = jsonwire.Untoken(token); names[i] == "" || strings.Contains(names[i], ".") {

@@ -222,7 +222,7 @@ func (d *Decoder) check(line string) error {
 	if r.Type != "span" {
 		return nil
 	}
-	phase := memberText(line, "phase")
+	phase := jsonwire.Text(jsonwire.Member(line, "phase"))
 	for name, raw := range jsonwire.Members(line) {
 		switch {
 		case raw == "null":
@@ -258,7 +258,7 @@ func (d *Decoder) after(line string) {
 // clarification makes the ids of a question.
 func (d *Decoder) clarification(p *agentevents.ClarificationRequested) {
 	r := &d.r
-	token := member(string(d.said.asides.Object()), "resume_token")
+	token := jsonwire.Member(string(d.said.asides.Object()), "resume_token")
 	if token != "" {
 		r.Kept.Add("resume_token", token)
 	}

@@ -55,7 +55,7 @@ var format = func() *wire.Format {
 	var (
 		null   = instead("null")
 		text   = wire.Full{}
-		orNull = nullable{wire.Value{}}
+		orNull = wire.Nullable(wire.Value{})
 		id     = filled(text)
 		count  = atLeast0(wire.Whole{})
 		least0 = atLeast0(number{}) // of a cost, or a duration
@@ -167,7 +167,7 @@ var format = func() *wire.Format {
 			{Type: "span", Kind: agentevents.KindSpanRecorded, Members: []wire.Member{
 				need("subject", "subject", wire.OneOf(RuleEnum, id, subjects...)), need("phase", "phase", wire.OneOf(RuleEnum, id, phases...)),
 				spanID, parentSpan, title,
-				may("duration_ms", "durationMs", nullable{least0}).Or(null), may("error_type", "errorType", orNull).Or(null),
+				may("duration_ms", "durationMs", wire.Nullable(least0)).Or(null), may("error_type", "errorType", orNull).Or(null),
 				may("error_message", "errorMessage", orNull).Or(null), may("attributes", "attributes", object).Or(instead("{}")),
 			}},
 		},
@@ -181,7 +181,7 @@ var format = func() *wire.Format {
 		}
 		errorType, errorMessage := beside[string]("error_type", wire.Value{}, "null"), beside[string]("error_message", wire.Value{}, "null")
 		if word != "start" && subject != "handoff" {
-			duration = may("duration_ms", "durationMs", nullable{least0}).Or(sinceStart)
+			duration = may("duration_ms", "durationMs", wire.Nullable(least0)).Or(sinceStart)
 		}
 		if phase == "error" {
 			errorType, errorMessage = may("error_type", "error/code", orNull).Or(errorCode), may("error_message", "error/message", orNull).Or(null)
@@ -239,37 +239,19 @@ func caseOf(typ, line string) string {
 			}
 		}
 	case "escalation_required":
-		if kind, details := member(line, "kind"), member(line, "details"); strings.TrimLeft(kind, `"`) == kind && kind != "" || details != "" && details[0] != '{' {
+		if kind, details := jsonwire.Member(line, "kind"), jsonwire.Member(line, "details"); strings.TrimLeft(kind, `"`) == kind && kind != "" || details != "" && details[0] != '{' {
 			return clarification // its row refuses the line
 		}
-		return memberText(line, "kind")
+		return jsonwire.Text(jsonwire.Member(line, "kind"))
 	case "memory_event":
-		if memberText(line, "kind") != "summarized" {
+		if jsonwire.Text(jsonwire.Member(line, "kind")) != "summarized" {
 			break
 		}
-		for name, raw := range jsonwire.Members(member(line, "attributes")) {
+		for name, raw := range jsonwire.Members(jsonwire.Member(line, "attributes")) {
 			if _, err := strconv.ParseUint(raw, 10, 63); err == nil && (name == "tokens_before" || name == "tokens_after") {
 				return "tokens"
 			}
 		}
-	}
-	return ""
-}
-
-// member returns a member of an object, or "".
-func member(object, name string) string {
-	for n, raw := range jsonwire.Members(object) {
-		if n == name {
-			return raw
-		}
-	}
-	return ""
-}
-
-// memberText returns a member of an object that is a text, or "".
-func memberText(object, name string) string {
-	if raw := member(object, name); strings.HasPrefix(raw, `"`) {
-		return jsonwire.Text(raw)
 	}
 	return ""
 }

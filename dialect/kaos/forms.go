@@ -86,7 +86,7 @@ func instead(value string) func(*wire.Writer, []byte, *wire.Member) []byte {
 
 // A lineAgent is the agent that the line is of: for a sub-agent the one that
 // delegates to it.
-type lineAgent struct{ nullable }
+type lineAgent struct{ wire.Form }
 
 func (lineAgent) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	agent, parent, of := w.Ev.AgentID, w.Ev.ParentAgentID, "/agentId"
@@ -125,16 +125,6 @@ func unnamed(agent string) string {
 		return said
 	}
 	return agent
-}
-
-// A nullable is a value that may be null.
-type nullable struct{ wire.Form }
-
-func (f nullable) Parse(r *wire.Reader, at any) error {
-	if r.S.Null() {
-		return nil
-	}
-	return f.Form.Parse(r, at)
 }
 
 // A number is a number in Python's form of floats, with an exponent below 1e-4 and from
@@ -250,14 +240,14 @@ type aside[T any] struct {
 }
 
 func beside[T any](name string, form wire.Form, empty string) wire.Member {
-	return wire.May(name, "", aside[T]{form, empty}).Or(instead(empty))
+	return wire.May(name, "", &aside[T]{form, empty}).Or(instead(empty))
 }
 
-func (aside[T]) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+func (*aside[T]) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
 	return keptMember(w, dst, m)
 }
 
-func (f aside[T]) Parse(r *wire.Reader, _ any) error {
+func (f *aside[T]) Parse(r *wire.Reader, _ any) error {
 	if f.empty == "null" && r.S.Null() {
 		return nil // as mostly
 	}

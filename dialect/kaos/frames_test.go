@@ -10,13 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // sse writes lines as the frames of the KAOS server.
 func sse(lines ...string) string {
 	var b strings.Builder
 	for _, line := range lines {
-		typ := memberText(line, "type")
+		typ := jsonwire.Text(jsonwire.Member(line, "type"))
 		n := line[strings.Index(line, `"sequence":`)+len(`"sequence":`):]
 		b.WriteString("event: " + typ + "\ndata: " + line + "\nid: " + n[:strings.IndexByte(n, ',')] + "\n\n")
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/eventtest"
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 var _ dialect.Encoder = (*Encoder)(nil)
@@ -222,7 +223,7 @@ func TestGolden(t *testing.T) {
 		t.Run(g.name, func(t *testing.T) {
 			ev := decodeOne(t, testOptions, g.line)
 			require.NotEmpty(t, ev.ID)
-			typ := memberText(g.line, "type")
+			typ := jsonwire.Text(jsonwire.Member(g.line, "type"))
 			seen[typ+" "+caseOf(typ, g.line)] = true
 			want := g.event()
 			want.ID = ev.ID

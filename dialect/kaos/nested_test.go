@@ -9,6 +9,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // TestSpansBeginInOthers writes the spans of events that name none.
@@ -59,15 +60,15 @@ func TestSpansBeginInOthers(t *testing.T) {
 			}
 			line, err := e.Append(nil, ev)
 			require.NoError(t, err)
-			name := memberText(string(line), "name")
+			name := jsonwire.Text(jsonwire.Member(string(line), "name"))
 			if strings.Contains(string(line), `"phase":"start"`) {
-				names[memberText(string(line), "span_id")] = name
+				names[jsonwire.Text(jsonwire.Member(string(line), "span_id"))] = name
 			}
 			if traced { // who has given it an id has given it a parent
 				require.Contains(t, string(line), `"parent_span_id":null,`)
 				continue
 			}
-			require.Equal(t, a.in, names[memberText(string(line), "parent_span_id")], "%d %s", i, line)
+			require.Equal(t, a.in, names[jsonwire.Text(jsonwire.Member(string(line), "parent_span_id"))], "%d %s", i, line)
 			require.Contains(t, string(line), `"duration_ms":`+a.took+`,`, i)
 		}
 		made := map[string]int{}

@@ -159,12 +159,7 @@ func (d *document) NameOf(m *wire.Member) string {
 
 // spelled returns the name that a field had on the line.
 func (e *Encoder) spelled(field string) string {
-	for member, name := range jsonwire.Members(e.as) {
-		if member == field {
-			return cmp.Or(jsonwire.Text(name), field)
-		}
-	}
-	return field
+	return cmp.Or(jsonwire.Text(jsonwire.Member(e.as, field)), field)
 }
 
 // Hides reports whether a member is left out, because the line lacked it and readers

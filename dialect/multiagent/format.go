@@ -54,6 +54,9 @@ var format = func() *wire.Format {
 				r.Members = append(r.Members, c)
 			}
 		}
+		for i := range r.Members {
+			_, r.Members[i].Plain = r.Members[i].Form.(valueForm)
+		}
 		return r
 	}
 	// flow is a row of a workflow. Its first n members are the key fields of the

@@ -197,11 +197,9 @@ func (d *Decoder) check(line string, ev *agentevents.Event) error {
 	p, isCommand := ev.Payload.(*agentevents.CommandReceived)
 	switch {
 	case isCommand:
-		for name, raw := range jsonwire.Members(line) {
-			for _, need := range commandNeeds[p.Command.Type] {
-				if name == "command" && !jsonwire.HasMember(raw, need) {
-					return refuse(RuleRequired, "/command/"+need, "is required")
-				}
+		for _, need := range commandNeeds[p.Command.Type] {
+			if command := jsonwire.Member(line, "command"); command != "" && !jsonwire.HasMember(command, need) {
+				return refuse(RuleRequired, "/command/"+need, "is required")
 			}
 		}
 	case d.r.Row != nil:

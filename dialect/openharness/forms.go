@@ -158,7 +158,7 @@ func (f runOfOther) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) (
 
 func (f runOfOther) Parse(r *wire.Reader, at any) error {
 	err := f.nodeOfOther.Parse(r, at)
-	if err == nil && textIn(r.S.Text(), "nodeId") == "" {
+	if err == nil && jsonwire.Text(jsonwire.Member(r.S.Text(), "nodeId")) == "" {
 		*at.(*string) = ""
 		err = wire.ErrMisfit
 	}
@@ -311,9 +311,9 @@ func (f alwaysForm) Missed(r *wire.Reader, _ any) {
 func caseOf(typ, line string) string {
 	switch typ {
 	case "flow:complete":
-		return textIn(line, "status")
+		return jsonwire.Text(jsonwire.Member(line, "status"))
 	case "agent:error":
-		if textIn(line, "outcome") != "" {
+		if jsonwire.Text(jsonwire.Member(line, "outcome")) != "" {
 			return caseEnded
 		}
 	}
@@ -327,16 +327,6 @@ type unsuccessful struct{ wire.Value }
 func (unsuccessful) Append(_ *wire.Writer, dst []byte, _ *wire.Member, at any) ([]byte, bool) {
 	outcome := *at.(*string)
 	return jsonwire.AppendString(dst, outcome), outcome != "" && outcome != string(agentevents.OutcomeConverged)
-}
-
-// textIn returns the text of a member of an object, or "".
-func textIn(object, name string) string {
-	for member, raw := range jsonwire.Members(object) {
-		if member == name {
-			return jsonwire.Text(raw)
-		}
-	}
-	return ""
 }
 
 // A nameForm is the name of a flow that ends. No field has it: it is kept.

@@ -11,6 +11,7 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/eventtest"
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // The document names five conformance scenarios. The tests check their intent on
@@ -231,7 +232,7 @@ func TestConformanceAgentConfidenceEscalation(t *testing.T) {
 				// After the decision is ratified the node goes on, and names the
 				// interrupt.
 				waiting := events[len(events)-1]
-				id := memberText(string(waiting.Payload.(*agentevents.NodeSuspended).Details), "interruptId")
+				id := jsonwire.Text(jsonwire.Member(string(waiting.Payload.(*agentevents.NodeSuspended).Details), "interruptId"))
 				resumed := agentevents.JSON(`{"nodeId":"` + waiting.NodeID + `","interruptId":"` + id + `"}`)
 				require.NoError(t, run.With(agentevents.Scope{NodeID: waiting.NodeID}).Emit(t.Context(), &agentevents.Unknown{Type: "node.resumed", Raw: resumed}))
 				back.Apply(log.read()[len(events)])

@@ -185,7 +185,7 @@ func (d *Decoder) other() {
 	r.Ev.AgentID = agentOf(r.Body)
 	if r.Type == nodeResumed && !r.Has("nodeId") {
 		// The fold needs the node, but only the payload must have it.
-		if r.Ev.NodeID = memberText(r.Body, "nodeId"); r.Ev.NodeID != "" {
+		if r.Ev.NodeID = jsonwire.Text(jsonwire.Member(r.Body, "nodeId")); r.Ev.NodeID != "" {
 			d.absent = append(d.absent, "/nodeId")
 		}
 	}
@@ -288,7 +288,7 @@ func pick(r *wire.Reader) *wire.Row {
 	switch r.Type {
 	case "channel.written", exchanged, "interrupt.requested", "interrupt.resolved", "clarification.requested", "clarification.resolved",
 		"approval.requested", "approval.granted", "approval.rejected":
-		name = look(member(r.S.Text(), "payload"), r.Type)
+		name = look(jsonwire.Member(r.S.Text(), "payload"), r.Type)
 	}
 	line := d.doc.rows[name]
 	if line != nil {
@@ -347,7 +347,7 @@ func agentOf(raw string) string {
 	if !strings.Contains(raw, `"agentId"`) {
 		return ""
 	}
-	return memberText(raw, "agentId")
+	return jsonwire.Text(jsonwire.Member(raw, "agentId"))
 }
 
 // rfcNames are the RFC's names of members that a line may lack.

@@ -316,7 +316,7 @@ func (e *Encoder) bound() bool { return e.p != RFC0002 && e.row.of != "" }
 // payloadNode reports whether the payload of the line names the node.
 func (e *Encoder) payloadNode() bool {
 	if u, ok := e.w.Ev.Payload.(*agentevents.Unknown); ok {
-		return memberText(string(u.Raw), "nodeId") == e.nodeID
+		return jsonwire.Text(jsonwire.Member(string(u.Raw), "nodeId")) == e.nodeID
 	}
 	return e.row.node
 }

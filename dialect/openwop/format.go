@@ -194,6 +194,11 @@ func newDocument(p Profile) document {
 		for _, c := range r.members {
 			line.Members = r.add(line.Members, c)
 		}
+		for i := range line.Members {
+			m := &line.Members[i]
+			of, ok := m.Form.(textForm)
+			m.Plain = ok && of.say == nil && of.mend == nil
+		}
 		f.Rows = append(f.Rows, line)
 	}
 	d := document{Format: wire.New(f), p: p, toolName: "toolName", rows: map[string]*wire.Row{}, others: map[agentevents.Kind]*wire.Row{}}

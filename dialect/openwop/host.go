@@ -107,15 +107,15 @@ func toolCalls(ev *agentevents.Event) []toolCall {
 		}
 	case *agentevents.Unknown:
 		v, raw := gated(p), string(p.Raw)
-		if v != agentevents.KindToolCalled && (v != agentevents.KindToolReturned || refused(memberText(raw, "status"))) {
+		if v != agentevents.KindToolCalled && (v != agentevents.KindToolReturned || refused(jsonwire.Text(jsonwire.Member(raw, "status")))) {
 			break
 		}
 		// Its line names agent and tool in the payload, and the tool by either name.
 		// It does not show whether a return has a call.
 		var calls []toolCall
-		for _, agentID := range [...]string{ev.AgentID, memberText(raw, "agentId")} {
+		for _, agentID := range [...]string{ev.AgentID, jsonwire.Text(jsonwire.Member(raw, "agentId"))} {
 			for _, name := range [...]string{"toolName", "toolId"} {
-				if toolID := memberText(raw, name); toolID != "" {
+				if toolID := jsonwire.Text(jsonwire.Member(raw, name)); toolID != "" {
 					calls = append(calls, toolCall{agentID, toolID})
 				}
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/eventtest"
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // emitting returns a run of an emitter with the host's rules, and the events that
@@ -214,7 +215,7 @@ func TestEscalationUnderSchemaV2(t *testing.T) {
 		require.Len(t, events, 2)
 		asked := events[0].Payload.(*agentevents.Unknown)
 		require.Equal(t, agentevents.Kind("interrupt.requested"), asked.Type)
-		id := memberText(string(asked.Raw), "key")
+		id := jsonwire.Text(jsonwire.Member(string(asked.Raw), "key"))
 		require.True(t, ValidID(SchemaV2, InterruptID, id), id)
 		require.True(t, strings.HasPrefix(id, tenant+"/"), id)
 		require.JSONEq(t, `{"kind":"low-confidence","key":"`+id+`","data":{"agentId":"host:a","threshold":0.7,"observed":0.25,"decision":[1]}}`, string(asked.Raw))

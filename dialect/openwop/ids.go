@@ -2,8 +2,6 @@ package openwop
 
 import (
 	"cmp"
-	"encoding/binary"
-	"encoding/hex"
 	"math"
 	"strconv"
 	"strings"
@@ -54,6 +52,8 @@ func ValidID(p Profile, form IDForm, id string) bool {
 	switch {
 	case p == RFC0002 || form == PlainID:
 		return id != ""
+	case p == SchemaV1 && len(id) >= utf8.UTFMax*g.low1 && len(id) <= g.high1: // as mostly
+		return true
 	case p == SchemaV1:
 		n := utf8.RuneCountInString(id)
 		return n >= g.low1 && n <= g.high1
@@ -103,9 +103,14 @@ func opaque(id string, low, high int, colon bool) bool {
 	return true
 }
 
-func idLetter(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '~' || c == '-'
-}
+func idLetter(c byte) bool { return idLetters[c] }
+
+var idLetters = func() (set [256]bool) {
+	for _, c := range []byte(letters + capitals + "._~") {
+		set[c] = true
+	}
+	return set
+}()
 
 // validTypeID reports whether id is a dotted name of at least two parts. Each
 // part begins with a small letter, and the first has no capital letters.
@@ -127,9 +132,13 @@ func NormalizeID(p Profile, form IDForm, id string) string {
 	if id == "" || ValidID(p, form, id) {
 		return id
 	}
-	const keep = 60
-	g := &grammars[form]
-	var b []byte
+	g, keep := &grammars[form], 60
+	var buf [96]byte
+	b := buf[:0]
+	if p == SchemaV2 && g.tenant {
+		b = append(b, "local/"...)
+		keep += len(b)
+	}
 	if form == TypeID {
 		b = append(b, "core.t"...)
 	}
@@ -144,11 +153,7 @@ func NormalizeID(p Profile, form IDForm, id string) string {
 	if form == TypeID {
 		sep = '-'
 	}
-	b = hex.AppendEncode(append(b, sep), binary.BigEndian.AppendUint64(nil, jsonwire.Hash(id)))
-	if p == SchemaV2 && g.tenant {
-		return "local/" + string(b)
-	}
-	return string(b)
+	return string(jsonwire.AppendHex(append(b, sep), jsonwire.Hash(id)))
 }
 
 // vendorType reports whether an unregistered type is legal for a vendor under the

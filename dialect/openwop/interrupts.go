@@ -24,16 +24,16 @@ const (
 // look returns the row of a payload, for a type with several forms, or "".
 func look(raw, typ string) string {
 	has := func(name string) bool { return jsonwire.HasMember(raw, name) }
-	kind, decision := memberText(raw, "kind"), memberText(raw, "decision")
+	kind, decision := jsonwire.Text(jsonwire.Member(raw, "kind")), jsonwire.Text(jsonwire.Member(raw, "decision"))
 	switch typ {
 	case exchanged:
-		turn := member(raw, "turn")
-		if _, err := ParseMessage([]byte(turn)); err == nil && isText(member(turn, "messageId")) {
+		turn := jsonwire.Member(raw, "turn")
+		if _, err := ParseMessage([]byte(turn)); err == nil && isText(jsonwire.Member(turn, "messageId")) {
 			return ofTurn
 		}
 		return ""
 	case "channel.written":
-		if memberText(raw, "channel") == MessageChannel && isText(member(member(raw, "value"), "messageId")) {
+		if jsonwire.Text(jsonwire.Member(raw, "channel")) == MessageChannel && isText(jsonwire.Member(jsonwire.Member(raw, "value"), "messageId")) {
 			return typ
 		}
 		return ""

@@ -51,12 +51,12 @@ func ParseManifest(text []byte) (agentevents.AgentRef, Manifest, error) {
 	if name, rule, detail := brokenPart(manifest, true, RFC0002, raw); detail != "" {
 		return agentevents.AgentRef{}, Manifest{}, breaks(rule, "/"+name, detail)
 	}
-	ref := agentevents.AgentRef{AgentID: memberText(raw, "agentId"), ModelClass: agentevents.ModelClass(memberText(raw, "modelClass"))}
-	m := Manifest{HarnessRole: memberText(raw, "harnessRole")}
-	if list := member(raw, "toolAllowlist"); list != "" {
+	ref := agentevents.AgentRef{AgentID: jsonwire.Text(jsonwire.Member(raw, "agentId")), ModelClass: agentevents.ModelClass(jsonwire.Text(jsonwire.Member(raw, "modelClass")))}
+	m := Manifest{HarnessRole: jsonwire.Text(jsonwire.Member(raw, "harnessRole"))}
+	if list := jsonwire.Member(raw, "toolAllowlist"); list != "" {
 		m.Tools = append([]string{}, texts(list)...)
 	}
-	if n, err := strconv.ParseFloat(member(member(raw, "confidence"), "defaultThreshold"), 64); err == nil {
+	if n, err := strconv.ParseFloat(jsonwire.Member(jsonwire.Member(raw, "confidence"), "defaultThreshold"), 64); err == nil {
 		m.Threshold = agentevents.Some(n)
 	}
 	return ref, m, nil

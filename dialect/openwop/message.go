@@ -164,7 +164,7 @@ func aTurn(p Profile, raw string) (agentevents.Rule, string) {
 		return "", ""
 	}
 	rule, detail := closedObject(turn...)(p, raw)
-	if detail == "" && memberText(raw, "role") == roleAgent && !jsonwire.HasMember(raw, speaker) {
+	if detail == "" && jsonwire.Text(jsonwire.Member(raw, "role")) == roleAgent && !jsonwire.HasMember(raw, speaker) {
 		return RuleRequired, "has no " + speaker + ", which the turn of an agent must have"
 	}
 	return rule, detail

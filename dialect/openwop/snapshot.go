@@ -261,7 +261,7 @@ func snapshotError(raw string, at int) (info agentevents.Opt[agentevents.ErrorIn
 		switch {
 		case name == "message":
 			info.V.Message = jsonwire.Text(value)
-		case name == "code" && isText(value), name == "error" && isText(value) && !isText(member(raw, "code")):
+		case name == "code" && isText(value), name == "error" && isText(value) && !isText(jsonwire.Member(raw, "code")):
 			info.V.Code = jsonwire.Text(value)
 		case name == "details":
 			info.V.Details = agentevents.JSON(value)

@@ -83,7 +83,7 @@ func (d *Decoder) checkOther() *agentevents.RuleError {
 	if s := shapes[p][r.Type]; s != nil {
 		return s.check(p, r.Body)
 	}
-	if reducer := memberText(r.Body, "reducer"); p == RFC0002 && r.Type == "channel.written" && memberText(r.Body, "channel") == MessageChannel && (reducer == "" || reducer == reducerRFC) {
+	if reducer := jsonwire.Text(jsonwire.Member(r.Body, "reducer")); p == RFC0002 && r.Type == "channel.written" && jsonwire.Text(jsonwire.Member(r.Body, "channel")) == MessageChannel && (reducer == "" || reducer == reducerRFC) {
 		return breaks(RuleRequired, "/payload/value/messageId", "is required of a message, as a text")
 	}
 	return nil
@@ -153,12 +153,12 @@ var criterion = []part{must("key", aName), must("met", aBool)}
 // aDecision requires one of the three decisions of an orchestrator that the schemas
 // have.
 func aDecision(p Profile, raw string) (agentevents.Rule, string) {
-	parts, known := decisions[memberText(raw, "kind")]
+	parts, known := decisions[jsonwire.Text(jsonwire.Member(raw, "kind"))]
 	if jsonwire.IsObject(raw) && !known {
 		return RuleForm, "has a kind that is not next-worker, ask-user or terminate"
 	}
 	_, detail := closedObject(parts...)(p, raw)
-	ids, inputs := member(raw, "nextWorkerIds"), member(raw, "nextWorkerInputs")
+	ids, inputs := jsonwire.Member(raw, "nextWorkerIds"), jsonwire.Member(raw, "nextWorkerInputs")
 	if detail == "" && inputs != "" && len(slices.Collect(jsonwire.Elements(ids))) != len(slices.Collect(jsonwire.Elements(inputs))) {
 		detail = "has nextWorkerInputs that are not one object for each worker"
 	}
@@ -192,7 +192,7 @@ func (f decisionForm) closed(w *wire.Writer, decision string) string {
 	only := func(at, object string, parts []part) string {
 		return declared(object, parts, encoderOf(w).p, func(name string) { w.Lose(dialect.Dropped, at+jsonwire.Token(name), "") })
 	}
-	return edited(only(at, decision, decisions[memberText(decision, "kind")]), func(name, raw string) (string, bool) {
+	return edited(only(at, decision, decisions[jsonwire.Text(jsonwire.Member(decision, "kind"))]), func(name, raw string) (string, bool) {
 		return editedList(raw, func(i int, raw string) string {
 			at := at + name + "/" + strconv.Itoa(i)
 			id := jsonwire.Text(raw)

@@ -211,7 +211,7 @@ func (d *Decoder) checkAgents(r *runState) *agentevents.RuleError {
 			return breaks(RuleOrchestrator, "/payload/agentId", "is not "+jsonwire.Brief(r.orchestrator)+", the orchestrator of the run")
 		}
 	case *agentevents.MessageCreated, *agentevents.Unknown:
-		switch id := cmp.Or(d.conversation, memberText(d.r.Body, "conversationId")); {
+		switch id := cmp.Or(d.conversation, jsonwire.Text(jsonwire.Member(d.r.Body, "conversationId"))); {
 		case id == "":
 		case d.r.Type == "conversation.closed":
 			r.closed = limited(r.closed, strings.Clone(id))
@@ -322,11 +322,11 @@ func (d *Decoder) again(r *runState, node string, just bool) bool {
 func (d *Decoder) escalates(p agentevents.Payload) bool {
 	switch p := p.(type) {
 	case *agentevents.NodeSuspended:
-		return p.Reason == ReasonLowConfidence || memberText(string(p.Details), "kind") == ReasonLowConfidence
+		return p.Reason == ReasonLowConfidence || jsonwire.Text(jsonwire.Member(string(p.Details), "kind")) == ReasonLowConfidence
 	case *agentevents.CapBreached:
 		return d.o.Profile == RFC0002 && p.Cap == CapConfidenceEscalationSuppressed
 	case *agentevents.OrchestratorDecided:
-		return d.o.Profile == RFC0002 && memberText(string(p.Decision), "kind") == "ask-user"
+		return d.o.Profile == RFC0002 && jsonwire.Text(jsonwire.Member(string(p.Decision), "kind")) == "ask-user"
 	case *agentevents.ClarificationRequested:
 		return d.o.Profile == RFC0002
 	}

@@ -56,19 +56,6 @@ func unlisted(word string, words []string) string {
 
 func isText(raw string) bool { return strings.HasPrefix(raw, `"`) }
 
-// member returns the value of a member of an object, or "".
-func member(object, name string) string {
-	for n, raw := range jsonwire.Members(object) {
-		if n == name {
-			return raw
-		}
-	}
-	return ""
-}
-
-// memberText returns the text of a member of an object, or "".
-func memberText(object, name string) string { return jsonwire.Text(member(object, name)) }
-
 // declared returns an object without the members that the parts do not have. It
 // hands their names to drop.
 func declared(object string, parts []part, p Profile, drop func(name string)) string {
@@ -327,10 +314,10 @@ func subjectOf(actors int) form {
 		parts = append(parts, may("actor", subjectOf(actors-1)))
 	}
 	anonymous := valueThat(func(raw string) bool {
-		return (memberText(raw, "lane") == "anonymous") == (memberText(raw, "kind") == "anonymous")
+		return (jsonwire.Text(jsonwire.Member(raw, "lane")) == "anonymous") == (jsonwire.Text(jsonwire.Member(raw, "kind")) == "anonymous")
 	}, RuleForm, "must have both an anonymous lane and an anonymous kind, or neither")
 	keyed := valueThat(func(raw string) bool {
-		lane := memberText(raw, "lane")
+		lane := jsonwire.Text(jsonwire.Member(raw, "lane"))
 		return (lane == "saml" || lane == "scim") == jsonwire.HasMember(raw, "keyClass")
 	}, RuleForm, "must have a keyClass if its lane is saml or scim, and only then")
 	return allOf(closedObject(parts...), anonymous, keyed)

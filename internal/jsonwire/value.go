@@ -113,16 +113,19 @@ func Elements(array string) iter.Seq[string] {
 	}
 }
 
-// HasMember reports whether an object has a member of that name before anything
-// in it that is not valid.
-func HasMember(object, name string) bool {
-	for n := range Members(object) {
+// Member returns a member of an object, or "".
+func Member(object, name string) string {
+	for n, raw := range Members(object) {
 		if n == name {
-			return true
+			return raw
 		}
 	}
-	return false
+	return ""
 }
+
+// HasMember reports whether an object has a member of that name before anything
+// in it that is not valid.
+func HasMember(object, name string) bool { return Member(object, name) != "" }
 
 // Text returns the text of a JSON string, and none of anything else.
 func Text(raw string) string {

@@ -3,7 +3,6 @@ package wire
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"math/bits"
 	"slices"
 	"strings"
@@ -79,8 +78,11 @@ type Format struct {
 	line  *table  // of lines whose type has no row
 	other *Row    // the same, for writing
 	rows  map[rowKey]*Row
-	kinds map[agentevents.Kind]*Row
+	kinds [2 * maxRows]*Row // by the hash of their kind, or behind it
 }
+
+// maxRows is more than a document has kinds.
+const maxRows = 64
 
 // A Row is a type of line and the kind that it becomes.
 type Row struct {
@@ -107,7 +109,7 @@ type Row struct {
 	rest    *field
 	bodyAt  string // pointer of the body
 	carried uint64 // leaves that the line says
-	leaves  []string
+	lost    []lostLeaf
 }
 
 // A Member is one member of an object.
@@ -127,21 +129,31 @@ type Member struct {
 	Loose bool
 	// Reads means that the member is only read. Another one says its fields.
 	Reads bool
+	// Plain says that the form writes a field as [Value] does.
+	Plain bool
 	// For is the member that this one is another spelling of. If a line has both, this
 	// one is kept as an extra member.
 	For  string
 	Also []string // other names that readers accept
 
-	or      func(w *Writer, dst []byte, m *Member) []byte
-	unless  func(w *Writer) bool
-	instead int             // the number of the member that For names
-	spread  Spread          // the form, if it is one
-	number  int             // in its table, from 1
+	// What every line needs stands together: the rows of a log are more than the
+	// nearest cache has room for.
+	sparse  uint64          // leaves of which the event says one if the form says something, or noLeaf
+	silent  bool            // nothing stands for the member if the form says nothing
+	special bool            // unless or spread is there
+	plain   bool            // the form writes a field as Value does
+	full    bool            // and an empty text, too
 	lit     string          // `,"name":`
-	field   *field          // nil if the member says none
 	get     func(v any) any // that of field
-	pointer string          // native, of the first field in a payload or the envelope
-	sparse  uint64          // leaves of which the event says one if the form says something; 0 for other forms
+	field   *field          // nil if the member says none
+	write   Form            // the form, or what it writes by
+	or      func(w *Writer, dst []byte, m *Member) []byte
+
+	unless  func(w *Writer) bool
+	instead int    // the number of the member that For names
+	spread  Spread // the form, if it is one
+	number  int    // in its table, from 1
+	pointer string // native, of the first field in a payload or the envelope
 }
 
 // Need returns a member that every line has. says is the first of its places and
@@ -193,27 +205,27 @@ func (m Member) As(names ...string) Member {
 type Set uint64
 
 // Has reports whether the member of that number is in the set.
-func (s Set) Has(n int) bool { return s&(1<<n) != 0 }
+func (s Set) Has(n int) bool { return s>>(n&63)&1 != 0 }
 
 // A table is a compiled list of members: those of one object.
 type table struct {
 	in       string // the struct that the members are fields of
-	members  []Member
+	members  []*Member
 	names    []jsonwire.Name
 	of       []*Member // by number; a name of Also has a number of its own
+	named    map[string]*Member
 	required Set
-	skips    []uint64 // by member: leaves of which the event says one if the member is written
-	rest     bool     // of a row's Body
-	missers  Set      // members whose form is a Misser
-	foreign  Set      // members with For
-	carried  uint64   // leaves of the struct that the members say
-	leaves   []string // places to list for the others
+	rest     bool       // of a row's Body
+	missers  Set        // members whose form is a Misser
+	foreign  Set        // members with For
+	carried  uint64     // leaves of the struct that the members say
+	lost     []lostLeaf // those of the others
 }
 
 // New compiles a table. It panics if the table names a field that does not exist:
 // a table is a constant of its package.
 func New(f Format) *Format {
-	f.rows, f.kinds = map[rowKey]*Row{}, map[agentevents.Kind]*Row{}
+	f.rows = map[rowKey]*Row{}
 	if f.Absent == nil {
 		f.Absent = emptyText
 	}
@@ -223,7 +235,7 @@ func New(f Format) *Format {
 	f.every = covered(nil, f.Every)
 	f.line = f.table("", f.Head, f.Any, f.Tail)
 	f.typ = f.line.of[1+slices.IndexFunc(f.line.of[1:], func(m *Member) bool { return m.Form == Type })]
-	f.other = &Row{f: &f, line: f.line, carried: f.line.carried}
+	f.other = &Row{f: &f, line: f.line, carried: f.line.carried, lost: f.line.lost}
 	for i := range f.Rows {
 		r := &f.Rows[i]
 		r.f, f.at = &f, strings.TrimSpace(r.Type+" "+r.Case)
@@ -233,29 +245,29 @@ func New(f Format) *Format {
 			if r.Body != nil {
 				r.body = f.table(name, r.Body)
 				r.body.rest = true
-				r.bodyAt = "/" + r.line.members[slices.IndexFunc(r.line.members, func(m Member) bool { return m.Form == Body })].Name
+				r.bodyAt = "/" + r.line.members[slices.IndexFunc(r.line.members, func(m *Member) bool { return m.Form == Body })].Name
 			}
 		} else {
 			r.line = f.table(name, f.Head, f.Tail)
 			r.body = f.table(name, r.Members)
 		}
-		r.leaves = leaves[name]
-		r.line.sparse()
-		r.body.sparse()
+		empty := agentevents.Event{Payload: agentevents.NewPayload(r.Kind)}
+		r.line.sparse(&empty)
+		r.body.sparse(&empty)
 		for place := range strings.FieldsSeq(r.Says) {
 			f.field("Says", name, place)
 		}
-		r.carried = r.line.carried | covered(r.leaves, r.Says+" "+r.Rest)
+		r.carried = r.line.carried | covered(leaves[name], r.Says+" "+r.Rest)
 		if r.Rest != "" {
 			r.rest = f.field("Rest", name, r.Rest)
 		}
 		if r.body != nil {
 			r.carried |= r.body.carried
 		}
-		r.leaves = lost(r.leaves, r.carried)
+		r.lost = f.lost(name, r.carried)
 		f.rows[rowKey{r.Type, r.Case}] = r
 		if !r.Reads {
-			f.kinds[r.Kind] = r
+			*f.kind(r.Kind) = r
 		}
 	}
 	return &f
@@ -269,15 +281,17 @@ func payloadName(k agentevents.Kind) string {
 
 // table compiles members whose fields are of the struct of that name.
 func (f *Format) table(in string, lists ...[]Member) *table {
-	t := &table{in: in, members: slices.Concat(lists...)}
-	t.of = make([]*Member, 1, len(t.members)+1)
+	t := &table{in: in, of: make([]*Member, 1), named: map[string]*Member{}}
 	var names []string
-	for i := range t.members {
-		m := &t.members[i]
-		if t.skips = append(t.skips, math.MaxUint64); m.Reads {
-			t.skips[i] = 0
+	for _, member := range slices.Concat(lists...) {
+		m := &member
+		t.members = append(t.members, m)
+		m.special = m.unless != nil
+		if m.sparse = noLeaf; m.Reads {
+			m.sparse, m.silent = 0, true
 		}
 		if m.spread, _ = m.Form.(Spread); m.spread != nil {
+			m.special = true
 			m.compile(f, in)
 			continue
 		}
@@ -285,6 +299,7 @@ func (f *Format) table(in string, lists ...[]Member) *table {
 		for _, name := range append([]string{m.Name}, m.Also...) {
 			names = append(names, name)
 			t.of = append(t.of, m)
+			t.named[name] = cmp.Or(t.named[name], m)
 		}
 		if m.Need {
 			t.required |= 1 << m.number
@@ -297,8 +312,8 @@ func (f *Format) table(in string, lists ...[]Member) *table {
 			t.missers |= 1 << m.number
 		}
 	}
-	for i := range t.members {
-		if m := &t.members[i]; m.For != "" {
+	for _, m := range t.members {
+		if m.For != "" {
 			m.instead = t.number(m.For)
 			t.foreign |= 1 << m.number
 		}
@@ -308,7 +323,7 @@ func (f *Format) table(in string, lists ...[]Member) *table {
 	}
 	t.names = jsonwire.Names(names...)
 	t.carried = t.carries(leaves[in])
-	t.leaves = lost(leaves[in], t.carried)
+	t.lost = f.lost(in, t.carried)
 	return t
 }
 
@@ -341,13 +356,37 @@ func (m *Member) compile(f *Format, in string) {
 		}
 		m.Form = n.compile(f, m)
 	}
+	m.write = f.writes(m.Form)
+	_, m.full = m.write.(Full)
+	m.plain = m.Plain || m.full || plain(m.write)
+}
+
+// writes returns the form that writes what a form says.
+func (f *Format) writes(form Form) Form {
+	switch in := form.(type) {
+	case nullable:
+		return f.writes(in.Form)
+	case *checked:
+		if f.Lax {
+			return f.writes(in.Form)
+		}
+	}
+	return form
+}
+
+// plain reports whether a form writes as Value does.
+func plain(form Form) bool {
+	switch form.(type) {
+	case Value, EmptyKept, Whole:
+		return true
+	}
+	return false
 }
 
 // carries returns the leaves, of the envelope and of the table's struct, that the
 // members say.
 func (t *table) carries(leaves []string) (set uint64) {
-	for i := range t.members {
-		m := &t.members[i]
+	for _, m := range t.members {
 		inner, ok := m.Form.(interface{ table() *table })
 		switch {
 		case m.Reads:
@@ -363,8 +402,8 @@ func (t *table) carries(leaves []string) (set uint64) {
 		first, rest, _ := strings.Cut(m.Says, " ")
 		set |= covered(leaves, rest)
 		for j, leaf := range leaves {
-			at, below := strings.CutPrefix(strings.TrimPrefix(leaf, "/payload")+"/", "/"+first+"/")
-			if at = strings.TrimSuffix(at, "/"); below && (at == "" || inner.table().says(at)) {
+			at := strings.TrimPrefix(leaf, "/payload")[1:]
+			if within(at, first) && (at == first || inner.table().says(at[len(first)+1:])) {
 				set |= 1 << (envelopeLeaves + j)
 			}
 		}
@@ -372,30 +411,39 @@ func (t *table) carries(leaves []string) (set uint64) {
 	return set
 }
 
-// sparse notes which members of a row's table need not be looked at.
-func (t *table) sparse() {
-	for i := 0; t != nil && i < len(t.members); i++ {
-		m := &t.members[i]
+// sparse notes which members of a row's table need not be looked at: those that say
+// nothing of the empty event.
+func (t *table) sparse(empty *agentevents.Event) {
+	if t == nil {
+		return
+	}
+	for _, m := range t.members {
 		if o, ok := m.Form.(*object); ok && o.always && m.Need {
 			continue // an empty object is a value
 		}
-		form := m.Form
-		if c, ok := form.(checked); ok {
+		form := m.write
+		if c, ok := form.(*checked); ok {
 			form = c.Form
 		}
-		if _, ok := form.(Sparse); !ok || m.field == nil {
+		_, sparse := form.(Sparse)
+		if m.field == nil || m.Reads || !sparse && (m.full || !m.plain && !plain(form)) {
 			continue
 		}
-		if m.sparse = covered(leaves[t.in], m.Says); m.sparse != 0 && !m.Need && m.or == nil && !m.Reads {
-			t.skips[i] = m.sparse
+		if !sparse {
+			if _, said := (Value{}).Append(nil, nil, m, m.Field(empty)); said {
+				continue // zero is a value
+			}
+		}
+		if says := covered(leaves[t.in], m.Says); says != 0 {
+			m.sparse, m.silent = says, !m.Need && m.or == nil
 		}
 	}
 }
 
 // says reports whether a member says the field at the place in the table's struct.
 func (t *table) says(at string) bool {
-	return slices.ContainsFunc(t.members, func(m Member) bool {
-		return slices.ContainsFunc(strings.Fields(m.Says), func(p string) bool { return p == at || strings.HasPrefix(at, p+"/") })
+	return slices.ContainsFunc(t.members, func(m *Member) bool {
+		return slices.ContainsFunc(strings.Fields(m.Says), func(p string) bool { return within(at, p) })
 	})
 }
 
@@ -408,7 +456,7 @@ func covered(leaves []string, says string) (set uint64) {
 		}
 		for i, leaf := range leaves {
 			// What says a field says that the value around it is there.
-			if at := strings.TrimPrefix(leaf, "/payload") + "/"; strings.HasPrefix(at, "/"+p+"/") || strings.HasPrefix("/"+p+"/", at) {
+			if at := strings.TrimPrefix(leaf, "/payload")[1:]; within(at, p) || within(p, at) {
 				set |= 1 << (envelopeLeaves + i)
 			}
 		}
@@ -416,8 +464,23 @@ func covered(leaves []string, says string) (set uint64) {
 	return set
 }
 
+// within reports whether a place is the outer one or inside it.
+func within(at, outer string) bool {
+	return strings.HasPrefix(at, outer) && (len(at) == len(outer) || at[len(outer)] == '/')
+}
+
 // Row returns the row of a kind, or nil.
-func (f *Format) Row(kind agentevents.Kind) *Row { return f.kinds[kind] }
+func (f *Format) Row(kind agentevents.Kind) *Row { return *f.kind(kind) }
+
+// kind returns the place of the row of a kind.
+func (f *Format) kind(kind agentevents.Kind) **Row {
+	i := jsonwire.Hash(string(kind))
+	for ; ; i++ {
+		if at := &f.kinds[i%uint64(len(f.kinds))]; *at == nil || (*at).Kind == kind {
+			return at
+		}
+	}
+}
 
 // CaseRow returns the row of a type for a case, which may be empty, or nil.
 func (f *Format) CaseRow(typ, name string) *Row { return f.rows[rowKey{typ, name}] }
@@ -441,12 +504,7 @@ func (t *table) member(name string) *Member {
 	if t == nil {
 		return nil
 	}
-	for _, m := range t.of[1:] {
-		if m.Name == name || slices.Contains(m.Also, name) {
-			return m
-		}
-	}
-	return nil
+	return t.named[name]
 }
 
 // inside reports whether the member says a field of the payload.
@@ -466,6 +524,9 @@ var envelope = [...]string{
 }
 
 const envelopeLeaves = len(envelope)
+
+// noLeaf is a bit of no leaf.
+const noLeaf = 1 << 63
 
 // presentIn returns the set of leaves that the event says.
 func presentIn(e *agentevents.Event) uint64 {
@@ -497,49 +558,53 @@ func bit(s string, n int) uint64 {
 // Joined returns a row for events that have no line of their own: says are the
 // fields that the lines of others say of them.
 func (f *Format) Joined(kind agentevents.Kind, says string) *Row {
-	r := &Row{Kind: kind, f: f, leaves: leaves[payloadName(kind)]}
-	r.carried = covered(r.leaves, says)
-	r.leaves = lost(r.leaves, r.carried)
-	return r
+	name := payloadName(kind)
+	carried := covered(leaves[name], says)
+	return &Row{Kind: kind, f: f, carried: carried, lost: f.lost(name, carried)}
 }
 
 // Drop lists what the row does not say of an event of its kind.
 func (r *Row) Drop(w *Writer, ev *agentevents.Event) {
-	w.drop(presentIn(ev), r.carried, r.leaves)
+	w.drop(presentIn(ev), r)
 	w.others(ev)
 }
 
-// drop lists the leaves of an event that are not carried.
-func (w *Writer) drop(present, carried uint64, leaves []string) {
+// drop lists the leaves of an event that the row does not carry.
+func (w *Writer) drop(present uint64, row *Row) {
 	last := ""
-	for rest := present &^ carried; rest != 0; rest &= rest - 1 {
-		at := ""
-		if i := bits.TrailingZeros64(rest); i < envelopeLeaves {
-			at = envelope[i]
-			if w.F.every>>i&1 != 0 {
-				w.Every(dialect.Dropped, at, w.F.Details[at])
-				continue
-			}
-		} else if at = leaves[i-envelopeLeaves]; at == last {
-			continue // of the same value
+	for rest := present &^ row.carried; rest != 0; rest &= rest - 1 {
+		switch l := &row.lost[bits.TrailingZeros64(rest)]; {
+		case l.every:
+			w.Every(dialect.Dropped, l.pointer, l.detail)
+		case l.pointer != last: // else it is of the same value
+			w.Lose(dialect.Dropped, l.pointer, l.detail)
+			last = l.pointer
 		}
-		w.Lose(dialect.Dropped, at, w.F.Details[at])
-		last = at
 	}
 }
 
-// lost returns for each leaf the place to list when it is lost: the leaf, or the
-// value around it of which nothing is carried.
-func lost(leaves []string, carried uint64) []string {
-	list := slices.Clone(leaves)
-	for i, leaf := range leaves {
-		in := strings.TrimPrefix(strings.TrimPrefix(leaf, "/payload"), "/")
+// A lostLeaf is what to list when a leaf is lost.
+type lostLeaf struct {
+	pointer, detail string
+	every           bool // it is counted over all kinds
+}
+
+// lost returns for each leaf of the envelope and of a struct what to list when it is lost:
+// the leaf, or the value around it of which nothing is carried.
+func (f *Format) lost(name string, carried uint64) []lostLeaf {
+	var list []lostLeaf
+	for i, at := range envelope {
+		list = append(list, lostLeaf{at, f.Details[at], f.every>>i&1 != 0})
+	}
+	for _, leaf := range leaves[name] {
+		at, in := leaf, strings.TrimPrefix(strings.TrimPrefix(leaf, "/payload"), "/")
 		for n := range in {
-			if in[n] == '/' && covered(leaves, in[:n])&carried == 0 {
-				list[i] = leaf[:len(leaf)-len(in)+n]
+			if in[n] == '/' && covered(leaves[name], in[:n])&carried == 0 {
+				at = leaf[:len(leaf)-len(in)+n]
 				break
 			}
 		}
+		list = append(list, lostLeaf{at, f.Details[at], false})
 	}
 	return list
 }
@@ -547,7 +612,7 @@ func lost(leaves []string, carried uint64) []string {
 // dropIn notes the leaves of a struct in a list or map that the table does not say.
 func (w *Writer) dropIn(t *table, v any) {
 	for rest := present(v) &^ (t.carried >> envelopeLeaves); rest != 0; rest &= rest - 1 {
-		w.Lose(dialect.Dropped, string(w.place)+t.leaves[bits.TrailingZeros64(rest)], "")
+		w.Lose(dialect.Dropped, string(w.place)+t.lost[envelopeLeaves+bits.TrailingZeros64(rest)].pointer, "")
 	}
 }
 

@@ -97,9 +97,9 @@ func (Inside) Append(w *Writer, dst []byte, m *Member, _ any) ([]byte, bool) {
 	w.here = w.kept.of(w.at)
 	t := w.row.body
 	mark := len(dst)
-	for i := range t.members {
-		if t.members[i].inside() {
-			dst = w.member(dst, &t.members[i], w.Ev.Payload)
+	for _, m := range t.members {
+		if m.inside() {
+			dst = w.special(dst, m, w.Ev.Payload, w.present|noLeaf)
 		}
 	}
 	if w.here != nil {
@@ -353,7 +353,7 @@ func whole(s *jsonwire.Scanner) (int64, error) {
 // wrong with the value at the pointer, or "". A strict reader reports it, and a
 // writer refuses it, unless it writes the line as it was read.
 func Check(rule agentevents.Rule, form Form, check func(at any) (detail string)) Form {
-	return checked{form, rule, nil, check}
+	return &checked{form, rule, nil, check}
 }
 
 type checked struct {
@@ -363,7 +363,7 @@ type checked struct {
 	check  func(at any) string
 }
 
-func (c checked) Append(w *Writer, dst []byte, m *Member, at any) ([]byte, bool) {
+func (c *checked) Append(w *Writer, dst []byte, m *Member, at any) ([]byte, bool) {
 	dst, said := c.Form.Append(w, dst, m, at)
 	if said && !w.F.Lax {
 		if detail := c.check(at); detail != "" {
@@ -373,7 +373,7 @@ func (c checked) Append(w *Writer, dst []byte, m *Member, at any) ([]byte, bool)
 	return dst, said
 }
 
-func (c checked) Parse(r *Reader, at any) error {
+func (c *checked) Parse(r *Reader, at any) error {
 	err := c.Form.Parse(r, at)
 	if err == nil && r.Strict {
 		if detail := c.check(at); detail != "" {
@@ -386,7 +386,7 @@ func (c checked) Parse(r *Reader, at any) error {
 // OneOf is a text that must be one of the words.
 func OneOf(rule agentevents.Rule, form Form, words ...string) Form {
 	list := strings.Join(words, ", ")
-	return checked{form, rule, map[string]any{"enum": words}, func(at any) string {
+	return &checked{form, rule, map[string]any{"enum": words}, func(at any) string {
 		if v := *at.(*string); !slices.Contains(words, v) {
 			return jsonwire.Word(v) + " is not one of " + list
 		}
@@ -396,7 +396,7 @@ func OneOf(rule agentevents.Rule, form Form, words ...string) Form {
 
 // AtLeast is a number or a duration that must not be below least.
 func AtLeast(rule agentevents.Rule, form Form, least int) Form {
-	return checked{form, rule, map[string]any{"minimum": least}, func(at any) string {
+	return &checked{form, rule, map[string]any{"minimum": least}, func(at any) string {
 		below := false
 		switch v := at.(type) {
 		case *int:
@@ -425,13 +425,25 @@ func AtLeast(rule agentevents.Rule, form Form, least int) Form {
 
 // Unit is a number that must be in [0, 1].
 func Unit(rule agentevents.Rule, form Form) Form {
-	return checked{form, rule, map[string]any{"minimum": 0, "maximum": 1}, func(at any) string {
+	return &checked{form, rule, map[string]any{"minimum": 0, "maximum": 1}, func(at any) string {
 		v, ok := at.(*agentevents.Opt[float64])
 		if ok && v.OK && !(v.V >= 0 && v.V <= 1) {
 			return strconv.FormatFloat(v.V, 'g', -1, 64) + " is not in [0, 1]"
 		}
 		return ""
 	}}
+}
+
+// Nullable is a form whose value may be null, which says nothing.
+func Nullable(form Form) Form { return nullable{form} }
+
+type nullable struct{ Form }
+
+func (n nullable) Parse(r *Reader, at any) error {
+	if r.S.Null() {
+		return nil
+	}
+	return n.Form.Parse(r, at)
 }
 
 // Object is an object whose members say the fields of a struct. Of a member that says

@@ -144,7 +144,7 @@ func (r *Reader) typeOf() (string, error) {
 // valid JSON nothing else looks like it.
 func (f *Format) lastType(line string) string {
 	const end = `"}`
-	m := &f.line.members[len(f.line.members)-1]
+	m := f.line.members[len(f.line.members)-1]
 	if m.Form != Type || !strings.HasSuffix(line, end) {
 		return ""
 	}
@@ -201,7 +201,7 @@ func (r *Reader) members(inside bool) error {
 			if names.Has(n) {
 				return s.Duplicate(name)
 			}
-			names |= 1 << n
+			names |= 1 << (n & 63)
 			last = n
 			if m := r.t.of[n]; !inside || m.inside() {
 				if fits, err = r.take(m, name); err != nil {
@@ -226,7 +226,7 @@ func (r *Reader) take(m *Member, name string) (fits bool, err error) {
 		return false, nil
 	}
 	if fits, err = r.member(m, name, r.v); fits {
-		r.seen |= 1 << m.number
+		r.seen |= 1 << (m.number & 63)
 		if name != m.Name {
 			r.Spelled = append(r.Spelled, Spelling{m, name})
 		}

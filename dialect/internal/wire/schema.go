@@ -19,8 +19,7 @@ func (r *Row) Schema() (properties map[string]any, required []string) {
 	if r.body != nil {
 		t = r.body
 	}
-	for i := range t.members {
-		m := &t.members[i]
+	for _, m := range t.members {
 		properties[m.Name] = m.schema(r)
 		if m.Need {
 			required = append(required, m.Name)
@@ -35,7 +34,7 @@ func (m *Member) schema(r *Row) map[string]any {
 		return f.Schema()
 	case typeForm:
 		return map[string]any{"const": r.Type}
-	case checked:
+	case *checked:
 		schema := m.typeSchema(r)
 		if f.schema["enum"] != nil {
 			schema = map[string]any{}

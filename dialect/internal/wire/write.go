@@ -97,7 +97,7 @@ func (w *Writer) Append(dst []byte, ev *agentevents.Event, d Document) (out []by
 	w.Pend.Reset()
 	mark := len(dst)
 	dst, err = w.line(dst, &w.own, d)
-	if errors.Is(err, dialect.ErrNoCounterpart) {
+	if err != nil && errors.Is(err, dialect.ErrNoCounterpart) {
 		refused := w.Losses.Refuse(&w.own)
 		if err == dialect.ErrNoCounterpart {
 			err = refused // it names the kind
@@ -253,7 +253,7 @@ func (w *Writer) LineAs(dst []byte, row *Row, typ, body string) []byte {
 	}
 	w.at, w.place = w.at[:0], append(w.place[:0], "/payload"...)
 	dst = w.object(dst, row.line, w.Ev.Payload)
-	w.drop(w.present, row.carried, row.leaves)
+	w.drop(w.present, row)
 	w.others(w.Ev)
 	w.left = w.Pend.Len()
 	w.kept.left(w)
@@ -313,11 +313,11 @@ func (w *Writer) other(dst []byte, typ, raw string) []byte {
 	mark, own, t := len(dst), w.Ev, w.F.line
 	tail := len(t.members) - len(w.F.Tail)
 	var has Set
-	write := func(members []Member) {
-		for i := range members {
+	write := func(members []*Member) {
+		for _, m := range members {
 			n := len(dst)
-			if dst = w.member(dst, &members[i], nil); len(dst) > n {
-				has |= 1 << members[i].number
+			if dst = w.special(dst, m, nil, noLeaf); len(dst) > n {
+				has |= 1 << m.number
 			}
 		}
 	}
@@ -345,7 +345,7 @@ func (w *Writer) other(dst []byte, typ, raw string) []byte {
 		default:
 			w.Lose(dialect.Dropped, pointer, "read as "+m.Pointer())
 			w.Lose(dialect.Made, m.Pointer(), "a member of the payload is read as it")
-			dst = w.member(dst, m, nil)
+			dst = w.special(dst, m, nil, noLeaf)
 		}
 		w.Ev = own
 	}
@@ -361,7 +361,7 @@ func (w *Writer) other(dst []byte, typ, raw string) []byte {
 	}
 	dst = braces(w.rest(dst, mark, t, nil, false), mark)
 	w.kept.left(w)
-	w.drop(w.present, t.carried, nil)
+	w.drop(w.present, w.F.other)
 	w.others(w.Ev)
 	return dst
 }
@@ -409,24 +409,21 @@ func (row *Row) Append(dst []byte, name string, p agentevents.Payload) []byte {
 
 // object appends the members of an object that v and the event say.
 func (w *Writer) object(dst []byte, t *table, v any) []byte {
-	said, inside, here := w.said, w.inside, w.here
+	said, inside, here, mark := w.said, w.inside, w.here, len(dst)
 	w.said, w.inside, w.here = 0, false, w.kept.of(w.at)
-	mark := len(dst)
-	present := w.present | 1<<63 // a bit of no leaf
+	odd, present := w.here != nil || w.Spell != nil, w.present|noLeaf
 	if w.here != nil || w.F.Lack != nil && w.kept.text != "" {
 		present = math.MaxUint64
 	}
-	for i, skip := range t.skips {
-		if present&skip == 0 {
-			continue
-		}
-		m := &t.members[i]
-		switch {
-		case w.inside && m.inside() || m.unless != nil && m.unless(w):
-		case m.spread != nil:
-			dst = m.spread.AppendMembers(w, dst)
-		default:
+	for _, m := range t.members {
+		switch says := present&m.sparse != 0; {
+		case !says && m.silent:
+		case odd || m.special || w.inside:
+			dst = w.special(dst, m, v, present)
+		case says:
 			dst = w.member(dst, m, v)
+		default:
+			dst = w.absent(append(dst, m.lit...), len(dst), m)
 		}
 	}
 	if w.here != nil || w.F.Elsewhere != nil && len(w.kept.members) > 0 {
@@ -434,11 +431,6 @@ func (w *Writer) object(dst []byte, t *table, v any) []byte {
 	}
 	w.said, w.inside, w.here = said, inside, here
 	return braces(dst, mark)
-}
-
-// lacks reports that the event does not say a member, and that nothing was kept of it.
-func (w *Writer) lacks(m *Member) bool {
-	return w.present&m.sparse == 0 && m.sparse != 0 && w.here == nil && (w.F.Lack == nil || w.kept.text == "")
 }
 
 // braces ends an object whose members begin at mark, each after a comma.
@@ -450,26 +442,46 @@ func braces(dst []byte, mark int) []byte {
 	return append(dst, '}')
 }
 
+// special appends a member that may have another place or another spelling, or stand for
+// several.
+func (w *Writer) special(dst []byte, m *Member, v any, present uint64) []byte {
+	switch {
+	case w.inside && m.inside() || m.unless != nil && m.unless(w):
+		return dst
+	case m.spread != nil:
+		return m.spread.AppendMembers(w, dst)
+	case w.here != nil || w.Spell != nil:
+		return w.oddMember(dst, m, v)
+	case present&m.sparse == 0:
+		return w.absent(append(dst, m.lit...), len(dst), m)
+	}
+	return w.member(dst, m, v)
+}
+
 // member appends a member, if there is a value.
 func (w *Writer) member(dst []byte, m *Member, v any) []byte {
-	if w.here != nil || w.Spell != nil {
-		return w.oddMember(dst, m, v)
-	}
 	mark := len(dst)
 	dst = append(dst, m.lit...)
-	at, said := any(nil), !w.lacks(m)
+	at, said := any(nil), true
 	switch {
-	case !said:
 	case m.get != nil:
 		at = m.get(v)
 	case m.field != nil:
 		at, said = m.field.at(w.Ev, v)
 	}
-	if said {
-		if dst, said = m.Form.Append(w, dst, m, at); said {
-			w.said |= 1 << m.number
-			return dst
+	switch text, ok := at.(*string); {
+	case !said:
+	case !m.plain:
+		dst, said = m.write.Append(w, dst, m, at)
+	case !ok:
+		dst, said = Value{}.Append(w, dst, m, at)
+	default: // as mostly
+		if said = *text != "" || m.full; said {
+			dst = jsonwire.AppendString(dst, *text)
 		}
+	}
+	if said {
+		return dst
 	}
 	return w.absent(dst[:mark+len(m.lit)], mark, m)
 }
@@ -716,7 +728,12 @@ func find(list []keptMember, name string) *keptMember {
 }
 
 // Kept returns what was kept of a member of the object that is written, or "".
-func (w *Writer) Kept(name string) (raw string) { return find(w.kept.of(w.at), name).value(false) }
+func (w *Writer) Kept(name string) (raw string) {
+	if len(w.kept.members) == 0 { // as mostly
+		return ""
+	}
+	return find(w.kept.of(w.at), name).value(false)
+}
 
 // Use returns what Kept returns, and marks it as used.
 func (w *Writer) Use(name string) (raw string) { return find(w.kept.of(w.at), name).value(true) }

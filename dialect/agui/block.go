@@ -43,8 +43,6 @@ type block struct {
 	text  []byte // so far
 	start string // the line that opened it; for a decoder, until an event keeps it
 	begun bool   // of an encoder: START is written
-
-	waits []agentevents.Event // deltas of arguments that wait for the name of the tool
 }
 
 // blockOf returns what an event says of a block: its type, its id, and the piece if it is

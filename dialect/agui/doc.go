@@ -30,9 +30,10 @@
 // [agentevents.Unknown]. So does a STATE_DELTA with an operation that no patch says:
 // test, move, copy, an insertion into a list, the removal of an element.
 //
-// The encoder writes kinds without a type of their own as CUSTOM. Every kind can be
-// written and comes back; what no line says of an event is the rest of the envelope, and
-// of deltas the index and the counts.
+// The encoder writes kinds without a type of their own as CUSTOM. So it does with a delta of
+// arguments before the call, which can only begin with the name of its tool, and with a
+// delta without text. Every kind can be written and comes back; what no line says of an
+// event is the rest of the envelope, and of other deltas the index and the counts.
 //
 // # The member agentevents of metadata
 //

@@ -25,8 +25,7 @@ type EncoderOptions struct {
 // calls of those that have not ended.
 //
 // It writes the lines that the protocol needs around those of the events: see the
-// documentation of the package. Deltas of arguments wait for the call, because a call
-// begins with the name of its tool. The lines of a run wait for the end of the runs that
+// documentation of the package. The lines of a run wait for the end of the runs that
 // began before it: up to 64 MiB, then the one under way ends with an error.
 type Encoder struct {
 	o       EncoderOptions
@@ -94,11 +93,6 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		return dst, nil
 	}
 	key, fresh := e.enter(&ev)
-	if b := e.block; b != nil && b.typ == call && !b.begun && b.tool == "" && isDelta(ev.Kind()) { // it waits for the name
-		b.waits = append(b.waits, ev)
-		b.text = append(b.text, ev.Payload.(*agentevents.ToolArgumentsDelta).Delta...)
-		return e.emit(dst, before, begins), nil
-	}
 	line, verbatim, err := e.w.Append(e.own[:0], &ev, (*document)(e))
 	if e.own = line; err != nil || len(line) == 0 {
 		if fresh {
@@ -208,6 +202,10 @@ func (e *Encoder) enter(ev *agentevents.Event) (key blockKey, fresh bool) {
 	}
 	key = blockKey{typ, ev.AgentID, *id}
 	b := e.s.blocks[key]
+	tool := jsonwire.Text(member(start, "toolCallName"))
+	if typ == call && delta != nil && (b == nil && tool == "" || b != nil && b.role == called) {
+		return key, false // no line can begin the call, or its arguments are complete
+	}
 	if _, again := ev.Payload.(*agentevents.ToolCalled); b != nil && again && b.begun && b.role == called {
 		b = nil // the id names another call now
 	}
@@ -224,15 +222,13 @@ func (e *Encoder) enter(ev *agentevents.Event) (key blockKey, fresh bool) {
 			b.tool = p.ToolID
 		}
 	case *agentevents.ToolReturned:
-		if b.tool == "" && (p.OneEvent || b.waits != nil) {
+		if b.tool == "" && p.OneEvent {
 			b.tool = p.ToolID
 		}
 	case *agentevents.MessageCreated:
 		b.role = p.Message.From
 	}
-	if b.tool == "" && typ == call {
-		b.tool = jsonwire.Text(member(b.start, "toolCallName"))
-	}
+	b.tool = cmp.Or(b.tool, tool)
 	e.block = b
 	return key, fresh
 }
@@ -277,7 +273,7 @@ func (e *Encoder) prepare(ev *agentevents.Event, line string) (before string) {
 		return before
 	}
 	one, returned := ev.Payload.(*agentevents.ToolReturned)
-	if returned && (b.role == called || !one.OneEvent && !b.begun && b.waits == nil) {
+	if returned && (b.role == called || !one.OneEvent && !b.begun) {
 		b.begun = true
 		return before
 	}
@@ -288,18 +284,6 @@ func (e *Encoder) prepare(ev *agentevents.Event, line string) (before string) {
 			start = b.start
 		}
 		before += start + "\n"
-		for i := range b.waits {
-			piece, verbatim, err := e.w.Append(nil, &b.waits[i], (*document)(e))
-			if err != nil {
-				e.w.Losses.Add(&b.waits[i], dialect.Dropped, "", "no line can carry it")
-				continue
-			}
-			before += string(piece)
-			if e.everywhere(&b.waits[i], verbatim); i == 0 {
-				e.w.Losses.Add(&b.waits[i], dialect.Made, "/"+string(Name), "the line that begins the call")
-			}
-		}
-		b.waits = nil
 	}
 	if rest := e.fill(ev.Payload); rest != "" && !isDelta(ev.Kind()) {
 		before += b.line("", at, rest, true) + "\n"
@@ -365,10 +349,7 @@ func (e *Encoder) close(agent string, all bool) (lines string) {
 		if !all && b.agent != agent {
 			continue
 		}
-		for i := range b.waits {
-			e.w.Losses.Add(&b.waits[i], dialect.Dropped, "", "the call did not come")
-		}
-		if b.waits = nil; b.begun && b.role != called {
+		if b.begun && b.role != called {
 			lines += b.line("END", "", "", true) + "\n"
 			delete(e.s.blocks, key)
 		}
@@ -416,13 +397,6 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 		other := *w.Ev
 		other.Payload = &agentevents.Unknown{Type: "CUSTOM", Raw: agentevents.JSON(`{"name":` + jsonwire.Quote(custom+string(u.Type)) + `,"value":` + cmp.Or(string(u.Raw), "null") + `}`)}
 		w.Say(&other)
-	}
-	if _, _, delta := blockOf(p); delta != nil && *delta == "" {
-		w.Lose(dialect.Dropped, "", "a delta without text")
-		return dst, nil
-	} else if delta != nil && e.block != nil && e.block.role == called {
-		w.Lose(dialect.Dropped, "", "the arguments of the call are complete")
-		return dst, nil
 	}
 	row, mark, losses := e.row(w.Ev), len(dst), w.Pend.Len()
 	e.rest = ""
@@ -479,7 +453,9 @@ func (e *Encoder) row(ev *agentevents.Event) *wire.Row {
 			}
 		}
 	default:
-		return format.Row(ev.Kind())
+		if !isDelta(ev.Kind()) || e.block != nil {
+			return format.Row(ev.Kind())
+		}
 	}
 	if row := format.CaseRow(typ, name); row != nil {
 		return row

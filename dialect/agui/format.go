@@ -150,7 +150,7 @@ var format = func() *wire.Format {
 		OtherExtra: true,
 		Case:       caseOf,
 		Pick:       func(r *wire.Reader) *wire.Row { return decoderOf(r).pick() },
-		Extra:      func(ev *agentevents.Event) bool { return isDelta(ev.Kind()) },
+		Extra:      func(*agentevents.Event) bool { return false },
 		Head:       []wire.Member{need("type", "", wire.Type), wire.May("timestamp", "/timestamp", timeForm{}), may("subagentRunId", "/agentId /sessionId", tagForm{})},
 		Rows:       rows,
 	})

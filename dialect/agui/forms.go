@@ -84,12 +84,15 @@ type idForm struct{ wire.Full }
 
 func (idForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	id, own := encoderOf(w).block.id, *at.(*string)
-	if isDelta(w.Ev.Kind()) && own != id {
-		what, detail := dialect.Altered, "the id is unique in the run"
+	if isDelta(w.Ev.Kind()) {
 		if own == "" {
-			what, detail = dialect.Made, ""
+			w.Lose(dialect.Made, w.Pointer(m), "")
+		} else if own != id {
+			w.Lose(dialect.Altered, w.Pointer(m), "the id is unique in the run")
 		}
-		w.Lose(what, w.Pointer(m), detail)
+		if w.Ev.PayloadExtra() {
+			w.Lose(dialect.Dropped, "/payload", "members that no field has")
+		}
 	}
 	return jsonwire.AppendString(dst, id), true
 }

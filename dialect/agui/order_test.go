@@ -42,10 +42,12 @@ var hard = map[string][]agentevents.Event{
 	"blocks in turn": run("planner", text("a", "1"), text("b", "2"), text("a", "3"), &agentevents.AgentReasoningDelta{BlockID: "a", Delta: "4"}, "", &agentevents.RunFailed{}),
 	"null": run("", &agentevents.RunStarted{Inputs: "null"}, "planner", &agentevents.AgentStarted{}, "coder", &agentevents.AgentStarted{},
 		&agentevents.AgentEnded{Outcome: "converged", StructuredOutput: "null"}, "", &agentevents.StatePatched{Op: "set", Value: "null"}, &agentevents.RunCompleted{Outputs: "null"}),
-	"no end":                 run("planner", text("a", "1"), &agentevents.StepStarted{StepID: "s"}),
-	"after the end":          run("", &agentevents.RunStarted{}, &agentevents.RunCancelled{}, &agentevents.SessionCompleted{}, &agentevents.RunResumed{}, &agentevents.RunCompleted{}),
-	"no names":               run("planner", text("", "1"), &agentevents.TextCompleted{Text: "1"}, text("", "2"), &agentevents.TextCompleted{Text: "3"}),
-	"arguments first":        run("planner", &agentevents.ToolArgumentsDelta{CallID: "c", Delta: "{"}, &agentevents.ToolArgumentsDelta{CallID: "c", Delta: "}"}, &agentevents.ToolCalled{CallID: "c", ToolID: "Read", Arguments: "{}"}),
+	"no end":          run("planner", text("a", "1"), &agentevents.StepStarted{StepID: "s"}),
+	"after the end":   run("", &agentevents.RunStarted{}, &agentevents.RunCancelled{}, &agentevents.SessionCompleted{}, &agentevents.RunResumed{}, &agentevents.RunCompleted{}),
+	"no names":        run("planner", text("", "1"), &agentevents.TextCompleted{Text: "1"}, text("", "2"), &agentevents.TextCompleted{Text: "3"}),
+	"arguments first": run("planner", &agentevents.ToolArgumentsDelta{CallID: "c", Delta: "{"}, &agentevents.ToolArgumentsDelta{CallID: "c", Delta: "}"}, &agentevents.ToolCalled{CallID: "c", ToolID: "Read", Arguments: "{}"}),
+	"arguments before others": run("planner", &agentevents.ToolArgumentsDelta{CallID: "c", Delta: "{}"}, &agentevents.ModelReturned{ModelCallID: "m"}, &agentevents.ToolCalled{CallID: "c", ToolID: "A", Arguments: "{}"},
+		&agentevents.ToolArgumentsDelta{CallID: "c", Delta: "late"}, text("b", "")),
 	"arguments only":         run("planner", &agentevents.ToolArgumentsDelta{CallID: "c", Delta: "{"}, "", &agentevents.RunCompleted{}),
 	"arguments and a return": run("planner", &agentevents.ToolArgumentsDelta{CallID: "c", Delta: "{"}, &agentevents.ToolReturned{CallID: "c", ToolID: "A", Status: "ok"}, "", &agentevents.RunCompleted{}),
 	"a call id again":        run("planner", &agentevents.ToolCalled{CallID: "c", ToolID: "A"}, &agentevents.ToolReturned{CallID: "c", ToolID: "A", Status: "ok"}, &agentevents.ToolCalled{CallID: "c", ToolID: "A"}, &agentevents.ToolReturned{CallID: "c", ToolID: "A", Status: "ok"}),
@@ -69,9 +71,17 @@ func TestOrder(t *testing.T) {
 			out, err = enc.End(out)
 			require.NoError(t, err)
 			r := agentevents.NewReader(strings.NewReader(string(out)), agentevents.ReaderOptions{Decoder: agui.NewDecoder(agui.Options{Strict: true})})
-			for _, err := range r.All() {
-				require.NoError(t, err, string(out))
+			var kinds, back []agentevents.Kind
+			for _, ev := range events {
+				if ev.Kind() != agentevents.KindSessionCompleted { // it is after the end
+					kinds = append(kinds, ev.Kind())
+				}
 			}
+			for ev, err := range r.All() {
+				require.NoError(t, err, string(out))
+				back = append(back, ev.Kind())
+			}
+			require.Equal(t, kinds, back, string(out))
 		})
 	}
 }

@@ -208,8 +208,7 @@ func (d *Decoder) apply(ev *agentevents.Event, line string) (said bool, err erro
 		return true, nil
 	}
 	s.settle(r.Type, line, ev)
-	kind := r.Row.Kind
-	if byAgent(kind) && ev.AgentID == "" {
+	if ev.AgentID == "" && ofMain(ev, true) {
 		if ev.AgentID = s.main; !s.named {
 			r.Made("/agentId", "no line names the run's agent")
 		}

@@ -35,6 +35,11 @@
 // delta without text. Every kind can be written and comes back; what no line says of an
 // event is the rest of the envelope, and of other deltas the index and the counts.
 //
+// Of the envelope a line has, beside the protocol's members and under their native names,
+// what the rules ask for: workflowId and phase, nodeId and nodeRunId, and late for that
+// mark. It has spanId and parentSpanId in a run with an agent that only the span of its
+// start names.
+//
 // # The member agentevents of metadata
 //
 // The protocol's metadata are free. A line that does not say all of its event's payload
@@ -49,7 +54,7 @@
 // The protocol has one agent without an id, and sub-agents. The first agent.started that
 // is no SUBAGENT_STARTED is a CUSTOM line that names the run's agent in subagentRunId;
 // the lines of that agent do not name it. Without that line its id is [Agent]. The
-// events of all other agents name theirs.
+// events of all other agents name theirs, or have the node or the span that does.
 //
 // # One run at a time
 //

@@ -47,6 +47,7 @@ type streamOut struct {
 	stream
 	blocks map[blockKey]*block // open ones, and calls that have not returned
 	used   map[string]bool     // ids of messages and calls
+	spans  bool                // the span of its start is all that names an agent
 	lines  string              // that wait for the end of the runs before
 }
 
@@ -91,6 +92,9 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if e.s.over {
 		e.w.Losses.Add(&ev, dialect.Dropped, "", "the run is over")
 		return dst, nil
+	}
+	if _, starts := ev.Payload.(*agentevents.AgentStarted); starts && ev.AgentID == "" && ev.NodeRunID == "" {
+		e.s.spans = true
 	}
 	key, fresh := e.enter(&ev)
 	line, verbatim, err := e.w.Append(e.own[:0], &ev, (*document)(e))

@@ -134,6 +134,9 @@ var format = func() *wire.Format {
 		row("TOOL_CALL_END", agentevents.KindToolCalled, callID),
 		row("TOOL_CALL_RESULT", agentevents.KindToolReturned, callID, result, need("content", "result", contentForm{})),
 	}
+	head := []wire.Member{need("type", "", wire.Type), wire.May("timestamp", "/timestamp", timeForm{}), may("subagentRunId", "/agentId /sessionId", tagForm{}),
+		may("workflowId", "/workflowId"), may("phase", "/phase"), may("nodeId", "/nodeId"), may("nodeRunId", "/nodeRunId"),
+		may("spanId", "/spanId", spanForm{}), may("parentSpanId", "/parentSpanId", spanForm{})}
 	own := len(rows)
 	for info := range agentevents.Kinds() {
 		r := when(string(info.Kind), row("CUSTOM", info.Kind, usual("name", func(ev *agentevents.Event, _ string) string { return jsonwire.Quote(custom + string(ev.Kind())) }), need("value", "", valueForm{})))
@@ -142,16 +145,17 @@ var format = func() *wire.Format {
 		}
 		rows = append(rows, r)
 	}
+	wire.AddLate(rows)
 	return wire.New(wire.Format{
 		Name:       Name,
 		Required:   RuleRequired,
-		Every:      "/step /traceId /spanId /parentSpanId /causationId",
+		Every:      "/step /traceId /causationId",
 		Remarks:    []string{remarkStart, remarkTime},
 		OtherExtra: true,
 		Case:       caseOf,
 		Pick:       func(r *wire.Reader) *wire.Row { return decoderOf(r).pick() },
 		Extra:      func(*agentevents.Event) bool { return false },
-		Head:       []wire.Member{need("type", "", wire.Type), wire.May("timestamp", "/timestamp", timeForm{}), may("subagentRunId", "/agentId /sessionId", tagForm{})},
+		Head:       head,
 		Rows:       rows,
 	})
 }()
@@ -200,10 +204,4 @@ func member(object, name string) string {
 func isDelta(kind agentevents.Kind) bool {
 	info, _ := kind.Info()
 	return info.Role == agentevents.RoleDelta
-}
-
-// byAgent reports whether an event of the kind always has an agent.
-func byAgent(kind agentevents.Kind) bool {
-	info, _ := kind.Info()
-	return info.ByAgent
 }

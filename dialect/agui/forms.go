@@ -70,13 +70,31 @@ func (timeForm) Parse(r *wire.Reader, at any) error {
 type tagForm struct{ wire.Value }
 
 func (f tagForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	if id := *at.(*string); byAgent(w.Ev.Kind()) && (id == "" || id == encoderOf(w).s.main) {
+	if id := *at.(*string); ofMain(w.Ev, encoderOf(w).s.spans) && (id == "" || id == encoderOf(w).s.main) {
 		if id == "" {
 			w.Lose(dialect.Made, "/agentId", "readers take the run's agent")
 		}
 		return dst, false
 	}
 	return f.Value.Append(w, dst, m, at)
+}
+
+// ofMain reports whether an event is one of the run's agent if the line names no agent.
+// spans says that the line has the span around it.
+func ofMain(ev *agentevents.Event, spans bool) bool {
+	info, _ := ev.Kind().Info()
+	return info.ByAgent && ev.NodeRunID == "" && !(spans && ev.ParentSpanID != "")
+}
+
+// A spanForm is a span in a run whose agents are known by spans.
+type spanForm struct{ wire.Value }
+
+func (f spanForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	if *at.(*string) == "" || encoderOf(w).s.spans {
+		return f.Value.Append(w, dst, m, at)
+	}
+	w.Every(dialect.Dropped, m.Says, "")
+	return dst, false
 }
 
 // An idForm is the id of a message or a call, which is unique in the run.

@@ -20,7 +20,7 @@ func run(list ...any) (events []agentevents.Event) {
 			agent = v.(string)
 			continue
 		}
-		ev := agentevents.Event{ID: "e", RunID: "run-1", AgentID: agent, Time: time.UnixMilli(1777971600000 + int64(len(events))), Sequence: uint64(len(events)), Payload: p, SchemaVersion: "1.0"}
+		ev := agentevents.Event{ID: "e", RunID: "run-1", AgentID: agent, Time: time.UnixMilli(1777971600000 + int64(len(events))).UTC(), Sequence: uint64(len(events)), Payload: p, SchemaVersion: "1.0"}
 		if _, starts := p.(*agentevents.AgentStarted); starts && agent == "coder" {
 			ev.ParentAgentID = "planner"
 		}

@@ -134,6 +134,43 @@ func TestLosses(t *testing.T) {
 	}
 }
 
+// Lines say of the envelope what rules ask for: agents that only a node or a span names,
+// workflows, what is late.
+func TestEnvelope(t *testing.T) {
+	node := func(ev *agentevents.Event) { ev.AgentID, ev.NodeID, ev.NodeRunID = "", "build", "x-1" }
+	span := func(ev *agentevents.Event) { ev.AgentID, ev.SpanID = "", "s-1" }
+	inner := func(ev *agentevents.Event) { ev.AgentID, ev.SpanID, ev.ParentSpanID = "", "s-2", "s-1" }
+	late := func(ev *agentevents.Event) { ev.Marks = agentevents.MarkLate }
+	flow := func(ev *agentevents.Event) { ev.AgentID, ev.WorkflowID, ev.Phase = "", "w", "p" }
+	start, end, text := &agentevents.AgentStarted{}, &agentevents.AgentEnded{Outcome: "converged"}, &agentevents.TextCompleted{Text: "x"}
+	for name, c := range map[string]struct {
+		list []any
+		say  []func(ev *agentevents.Event)
+	}{
+		"node":     {[]any{"", &agentevents.NodeStarted{}, start, text, end, &agentevents.NodeCompleted{}}, []func(*agentevents.Event){node, node, node, node, node}},
+		"span":     {[]any{"", start, &agentevents.ToolCalled{CallID: "c", ToolID: "A"}, end}, []func(*agentevents.Event){span, inner, span}},
+		"late":     {[]any{"planner", start, end, text}, []func(*agentevents.Event){2: late}},
+		"workflow": {[]any{"", &agentevents.PhaseStarted{}}, []func(*agentevents.Event){flow}},
+	} {
+		events := run(c.list...)
+		for i, say := range c.say {
+			if say != nil {
+				say(&events[i])
+			}
+		}
+		lines, _ := encode(t, agui.EncoderOptions{}, events)
+		f := agentevents.NewLogFold(agentevents.FoldOptions{})
+		for i, ev := range decode(t, agui.Options{Strict: true}, lines) {
+			events[i].ID = ev.ID
+			require.Equal(t, events[i], ev, name)
+			f.Apply(ev)
+		}
+		for s := range f.Drain() {
+			require.Empty(t, s.Violations, name)
+		}
+	}
+}
+
 // Runs that a log interleaves are written one after the other, whole, also if one does not
 // end.
 func TestInterleavedRuns(t *testing.T) {

@@ -42,7 +42,7 @@ type block struct {
 	tool  string // of a call
 	text  []byte // so far
 	start string // the line that opened it; for a decoder, until an event keeps it
-	begun bool   // of an encoder: START is written
+	begun bool   // an encoder has written START; a decoder has read a delta
 }
 
 // blockOf returns what an event says of a block: its type, its id, and the piece if it is

@@ -35,6 +35,7 @@ type Decoder struct {
 	// Of the line that is read:
 	thread, role, tool, rest string
 	patches                  []agentevents.StatePatched
+	begun                    bool // deltas have the id of its block
 }
 
 // A stream is what a reader knows of the run under way.
@@ -145,6 +146,7 @@ func (d *Decoder) line(dst []agentevents.Event, line string) ([]agentevents.Even
 	mark := len(dst) - 1
 	ev := &dst[mark]
 	d.thread, d.role, d.tool, d.rest, d.patches = "", assistant, "", "", nil
+	d.begun = false
 	if err := r.Read(line, ev); err != nil {
 		return dst[:mark], err
 	}
@@ -242,7 +244,7 @@ func (d *Decoder) apply(ev *agentevents.Event, line string) (said bool, err erro
 		}
 	}
 	if jsonwire.IsObject(d.rest) {
-		ev.Payload, err = merged(ev, r.Type != "CUSTOM", d.rest)
+		ev.Payload, err = d.merged(ev)
 	}
 	return true, err
 }
@@ -273,11 +275,12 @@ func (d *Decoder) block(typ blockType, id, delta *string, ev *agentevents.Event,
 		}
 		s.open[key] = b
 	}
-	*id = b.id
+	*id, d.begun = b.id, b.begun
 	said := d.rest != made
 	if delta != nil {
 		b.text = append(b.text, *delta...)
 		said = said && !opens && *delta != "" && (b.role == assistant || typ != text)
+		b.begun = b.begun || said
 	} else {
 		b.end(ev.Payload, ev.Time)
 		if delete(s.open, key); typ == call {
@@ -315,11 +318,11 @@ func (s *stream) settle(typ, line string, ev *agentevents.Event) {
 	}
 }
 
-// merged returns the payload of an event with the members of rest in it. plain says
-// that its own are to stay.
-func merged(ev *agentevents.Event, plain bool, rest string) (agentevents.Payload, error) {
-	all := rest
-	if plain {
+// merged returns the payload of an event with the members in it that its own are not to
+// say. The value of a CUSTOM line is all of it.
+func (d *Decoder) merged(ev *agentevents.Event) (agentevents.Payload, error) {
+	all, rest := d.rest, d.rest
+	if d.r.Type != "CUSTOM" {
 		own := agentevents.Event{ID: "-", RunID: "-", Payload: ev.Payload}
 		line, err := own.AppendJSON(nil)
 		if err != nil {
@@ -328,7 +331,7 @@ func merged(ev *agentevents.Event, plain bool, rest string) (agentevents.Payload
 		all = ""
 		gone := slices.Collect(jsonwire.Elements(member(rest, absent)))
 		for name, raw := range jsonwire.Members(member(string(line), "payload")) {
-			if !jsonwire.HasMember(rest, name) && !slices.Contains(gone, jsonwire.Quote(name)) {
+			if !jsonwire.HasMember(rest, name) && (!slices.Contains(gone, jsonwire.Quote(name)) || name == "blockId" && d.begun) {
 				all += "," + jsonwire.Quote(name) + ":" + raw
 			}
 		}

@@ -469,7 +469,9 @@ func (e *Encoder) row(ev *agentevents.Event) *wire.Row {
 
 func (d *document) Reread(w *wire.Writer, line string) (err error) {
 	line = strings.TrimPrefix(strings.TrimPrefix(line, "data:"), " ")
-	if w.Origin = line; strings.ContainsAny(line, "\r\n") || strings.HasSuffix(jsonwire.Text(member(line, "type")), "_CHUNK") {
+	b := d.block
+	if w.Origin = line; strings.ContainsAny(line, "\r\n") || strings.HasSuffix(jsonwire.Text(member(line, "type")), "_CHUNK") ||
+		b != nil && jsonwire.Text(member(line, b.idName())) != b.id {
 		return errContext
 	}
 	(*Encoder)(d).check.r.Continue(w)
@@ -524,7 +526,7 @@ func (e *Encoder) unsaid(w *wire.Writer, line string) (rest string) {
 		said = payloadOf(w, &list[0])
 	}
 	for name := range jsonwire.Members(said) {
-		if !jsonwire.HasMember(own, name) {
+		if !jsonwire.HasMember(own, name) && !(name == "blockId" && e.block.begun) { // its deltas got the id, too
 			gone += "," + jsonwire.Quote(name)
 		}
 	}

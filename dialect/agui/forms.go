@@ -33,8 +33,11 @@ func keep(r *wire.Reader, raw, canonical string) {
 type timeForm struct{}
 
 func (timeForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
-	if w.Key(remarkTime, false) != "" && w.Ev.Time.Equal(w.NoTime()) {
-		return dst, false
+	if w.Key(remarkTime, false) != "" {
+		if w.Ev.Time.Equal(w.NoTime()) {
+			return dst, false
+		}
+		w.Lose(dialect.Dropped, "/"+string(Name)+"/"+jsonwire.Token(remarkTime), "the line before has another time")
 	}
 	t := w.Time()
 	if t.Nanosecond()%1e6 != 0 {
@@ -101,18 +104,17 @@ func (f spanForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]
 type idForm struct{ wire.Full }
 
 func (idForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	id, own := encoderOf(w).block.id, *at.(*string)
-	if isDelta(w.Ev.Kind()) {
-		if own == "" {
-			w.Lose(dialect.Made, w.Pointer(m), "")
-		} else if own != id {
-			w.Lose(dialect.Altered, w.Pointer(m), "the id is unique in the run")
-		}
-		if w.Ev.PayloadExtra() {
-			w.Lose(dialect.Dropped, "/payload", "members that no field has")
-		}
+	b, own, delta := encoderOf(w).block, *at.(*string), isDelta(w.Ev.Kind())
+	switch {
+	case own == "" && (delta || b.begun):
+		w.Lose(dialect.Made, w.Pointer(m), "")
+	case delta && own != b.id:
+		w.Lose(dialect.Altered, w.Pointer(m), "the id is unique in the run")
 	}
-	return jsonwire.AppendString(dst, id), true
+	if delta && w.Ev.PayloadExtra() {
+		w.Lose(dialect.Dropped, "/payload", "members that no field has")
+	}
+	return jsonwire.AppendString(dst, b.id), true
 }
 
 // A sideForm is a text that no field has: the decoder notes it.

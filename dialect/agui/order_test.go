@@ -57,7 +57,8 @@ var hard = map[string][]agentevents.Event{
 	"a sub-agent twice": run("", &agentevents.RunStarted{}, "planner", &agentevents.AgentStarted{}, "coder", &agentevents.AgentStarted{}, &agentevents.AgentEnded{Outcome: "partial"}, &agentevents.AgentStarted{}, &agentevents.AgentEnded{Outcome: "partial"}),
 }
 
-// What the encoder writes is read by a strict decoder, as the runs that it was.
+// What the encoder writes is read by a strict decoder, as the runs that it was, and written
+// again.
 func TestOrder(t *testing.T) {
 	for name, events := range hard {
 		t.Run(name, func(t *testing.T) {
@@ -70,18 +71,21 @@ func TestOrder(t *testing.T) {
 			}
 			out, err = enc.End(out)
 			require.NoError(t, err)
-			r := agentevents.NewReader(strings.NewReader(string(out)), agentevents.ReaderOptions{Decoder: agui.NewDecoder(agui.Options{Strict: true})})
+			r := agentevents.NewReader(strings.NewReader(string(out)), agentevents.ReaderOptions{Decoder: agui.NewDecoder(agui.Options{Strict: true}), Verbatim: true})
 			var kinds, back []agentevents.Kind
 			for _, ev := range events {
 				if ev.Kind() != agentevents.KindSessionCompleted { // it is after the end
 					kinds = append(kinds, ev.Kind())
 				}
 			}
+			var again []agentevents.Event
 			for ev, err := range r.All() {
 				require.NoError(t, err, string(out))
-				back = append(back, ev.Kind())
+				back, again = append(back, ev.Kind()), append(again, ev)
 			}
 			require.Equal(t, kinds, back, string(out))
+			lines, _ := encode(t, agui.EncoderOptions{}, again)
+			require.Equal(t, string(out), lines)
 		})
 	}
 }

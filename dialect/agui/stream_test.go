@@ -124,7 +124,7 @@ func TestLosses(t *testing.T) {
 	for name, want := range map[string][]string{
 		"several agents":  {"altered agent.text.delta /payload/blockId"},
 		"after the end":   {"dropped session.completed "},
-		"no names":        {"made up agent.text.delta /payload/blockId"},
+		"no names":        {"made up agent.text /payload/blockId", "made up agent.text.delta /payload/blockId"},
 		"arguments only":  nil,
 		"arguments first": nil,
 		"a call id again": nil,
@@ -132,6 +132,18 @@ func TestLosses(t *testing.T) {
 		_, losses := encode(t, agui.EncoderOptions{}, hard[name])
 		require.Equal(t, want, texts(losses), name)
 	}
+}
+
+// An end that says that its event has no blockId ends the block of its deltas all the same.
+func TestAbsentBlock(t *testing.T) {
+	log := head + `{"type":"REASONING_MESSAGE_START","timestamp":1777971600250,"messageId":"block~1","role":"reasoning"}` + "\n" +
+		`{"type":"REASONING_MESSAGE_CONTENT","timestamp":1777971600250,"messageId":"block~1","delta":"Read "}` + "\n" +
+		`{"type":"REASONING_MESSAGE_CONTENT","timestamp":1777971600500,"messageId":"block~1","delta":"first.","metadata":{"agentevents":"made"}}` + "\n" +
+		`{"type":"REASONING_MESSAGE_END","timestamp":1777971600500,"messageId":"block~1","metadata":{"agentevents":{"absent":["blockId"],"verbosity":"full"}}}` + tail + "\n"
+	events := eventtest.ReadLog(t, strings.NewReader(log), agentevents.ReaderOptions{Decoder: agui.NewDecoder(agui.Options{}), Verbatim: true}).Events()
+	require.Equal(t, &agentevents.AgentReasoned{BlockID: "block~1", Reasoning: "Read first.", Verbosity: "full"}, events[2].Payload)
+	lines, _ := encode(t, agui.EncoderOptions{}, events)
+	require.Equal(t, log, lines)
 }
 
 // Lines say of the envelope what rules ask for: agents that only a node or a span names,

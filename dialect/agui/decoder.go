@@ -35,7 +35,8 @@ type Decoder struct {
 	// Of the line that is read:
 	thread, role, tool, rest string
 	patches                  []agentevents.StatePatched
-	begun                    bool // deltas have the id of its block
+	usage                    []string // of a run that ends
+	begun                    bool     // deltas have the id of its block
 }
 
 // A stream is what a reader knows of the run under way.
@@ -146,7 +147,7 @@ func (d *Decoder) line(dst []agentevents.Event, line string) ([]agentevents.Even
 	mark := len(dst) - 1
 	ev := &dst[mark]
 	d.thread, d.role, d.tool, d.rest, d.patches = "", assistant, "", "", nil
-	d.begun = false
+	d.usage, d.begun = nil, false
 	if err := r.Read(line, ev); err != nil {
 		return dst[:mark], err
 	}
@@ -174,6 +175,17 @@ func (d *Decoder) line(dst []agentevents.Event, line string) ([]agentevents.Even
 	for i := 1; i < len(d.patches); i++ {
 		plain.ID, plain.Sequence, plain.Payload = r.IDs.Derived(line, r.Lines, i), r.Numbers.Next(ev.RunID), &d.patches[i]
 		dst = append(dst, plain)
+	}
+	for i, raw := range d.usage {
+		other, kept := plain, dialect.Unknowns{}
+		other.ID, other.Payload = r.IDs.Derived(line, r.Lines, i+1), reportOf(raw)
+		kept.Add("usage", raw)
+		if err := kept.Keep(&other, Name); err != nil {
+			return dst[:mark], err
+		}
+		dst = slices.Insert(dst, mark+i, other)
+		plain.Sequence = r.Numbers.Next(plain.RunID)
+		dst[mark+i+1].Sequence = plain.Sequence
 	}
 	return dst, nil
 }

@@ -9,6 +9,7 @@
 //	RUN_STARTED                 run.started; of a run that the log had before, run.resumed
 //	RUN_FINISHED                run.completed; by its outcome run.paused (interrupt) or run.cancelled
 //	RUN_ERROR                   run.failed
+//	usage of these              usage.observed before them, one for each report
 //	STEP_STARTED, _FINISHED     step.started, step.ended
 //	TEXT_MESSAGE_CONTENT        agent.text.delta
 //	TEXT_MESSAGE_END            agent.text; message.created for another role than assistant

@@ -49,6 +49,8 @@ type streamOut struct {
 	used   map[string]bool     // ids of messages and calls
 	spans  bool                // the span of its start is all that names an agent
 	lines  string              // that wait for the end of the runs before
+	usage  string              // reports of it that the line of its end says
+	told   string              // lines of their own for these, if the end does not come next
 }
 
 // maxWaiting is the highest number of bytes that wait for the end of a run. It is given up
@@ -104,8 +106,20 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		}
 		return dst, err
 	}
-	before += e.prepare(&ev, string(line))
 	e.everywhere(&ev, verbatim)
+	if u, ok := ev.Payload.(*agentevents.UsageObserved); ok && !begins {
+		raw := string(dialect.Unknown(&ev, Name, "usage"))
+		if p := reportOf(raw); p != nil && *p == *u {
+			e.s.usage += "," + raw
+			e.s.told += string(line)
+			return dst, nil
+		}
+	}
+	if typ := e.w.Type(); typ != "RUN_FINISHED" && typ != "RUN_ERROR" {
+		before += e.s.told
+	}
+	e.s.usage, e.s.told = "", ""
+	before += e.prepare(&ev, string(line))
 	e.after(&ev, key, string(line))
 	return e.emit(dst, before+string(line), begins), nil
 }
@@ -346,6 +360,9 @@ func (e *Encoder) everywhere(ev *agentevents.Event, verbatim bool) {
 // close returns the lines that end what is open, of the agent that its lines name so, or
 // of all.
 func (e *Encoder) close(agent string, all bool) (lines string) {
+	if all {
+		lines, e.s.told = e.s.told, ""
+	}
 	for _, key := range slices.SortedFunc(maps.Keys(e.s.blocks), func(a, b blockKey) int {
 		return cmp.Or(cmp.Compare(a.typ, b.typ), cmp.Compare(a.agent, b.agent), cmp.Compare(a.id, b.id))
 	}) {
@@ -522,8 +539,8 @@ func (e *Encoder) unsaid(w *wire.Writer, line string) (rest string) {
 		return ""
 	}
 	own, said, gone := payloadOf(w, w.Ev), "", ""
-	if len(list) == 1 {
-		said = payloadOf(w, &list[0])
+	if n := len(list); n > 0 { // reports of usage come before the end of a run
+		said = payloadOf(w, &list[n-1])
 	}
 	for name := range jsonwire.Members(said) {
 		if !jsonwire.HasMember(own, name) && !(name == "blockId" && e.block.begun) { // its deltas got the id, too

@@ -92,10 +92,12 @@ var format = func() *wire.Format {
 		usual = func(name string, value func(ev *agentevents.Event, call string) string) wire.Member {
 			return need(name, "", keptForm{value})
 		}
-		cancel = usual("outcome", func(*agentevents.Event, string) string { return `{"type":"cancelled"}` })
-		name   = usual("name", func(ev *agentevents.Event, _ string) string { return jsonwire.Quote(ev.AgentID) })
-		result = usual("messageId", func(_ *agentevents.Event, call string) string { return jsonwire.Quote(call + "-result") })
-		fails  = need("message", "error/message", wire.Full{}).Or(func(_ *wire.Writer, dst []byte, _ *wire.Member) []byte {
+		outcome = may("outcome", "", keptForm{func(*agentevents.Event, string) string { return "" }})
+		usage   = may("usage", "", usageForm{})
+		cancel  = usual("outcome", func(*agentevents.Event, string) string { return `{"type":"cancelled"}` })
+		name    = usual("name", func(ev *agentevents.Event, _ string) string { return jsonwire.Quote(ev.AgentID) })
+		result  = usual("messageId", func(_ *agentevents.Event, call string) string { return jsonwire.Quote(call + "-result") })
+		fails   = need("message", "error/message", wire.Full{}).Or(func(_ *wire.Writer, dst []byte, _ *wire.Member) []byte {
 			return append(dst, `"no reason given"`...) // the metadata say that the event has no error
 		})
 		code = may("code", "error/code")
@@ -104,10 +106,10 @@ var format = func() *wire.Format {
 	rows := []wire.Row{
 		row("RUN_STARTED", agentevents.KindRunStarted, thread, runID, may("input", "inputs", inputForm{})),
 		when(caseResumed, row("RUN_STARTED", agentevents.KindRunResumed, thread, runID)),
-		row("RUN_FINISHED", agentevents.KindRunCompleted, thread, runID, may("result", "outputs", resultForm{})),
-		when(outcomeInterrupt, row("RUN_FINISHED", agentevents.KindRunPaused, thread, runID)),
-		when(outcomeCancelled, row("RUN_FINISHED", agentevents.KindRunCancelled, thread, runID, cancel)),
-		row("RUN_ERROR", agentevents.KindRunFailed, fails, code),
+		row("RUN_FINISHED", agentevents.KindRunCompleted, thread, runID, may("result", "outputs", resultForm{}), outcome, usage),
+		when(outcomeInterrupt, row("RUN_FINISHED", agentevents.KindRunPaused, thread, runID, outcome, usage)),
+		when(outcomeCancelled, row("RUN_FINISHED", agentevents.KindRunCancelled, thread, runID, cancel, usage)),
+		row("RUN_ERROR", agentevents.KindRunFailed, fails, code, usage),
 		row("STEP_STARTED", agentevents.KindStepStarted, need("stepName", "stepId", wire.Full{})),
 		row("STEP_FINISHED", agentevents.KindStepEnded, need("stepName", "stepId", wire.Full{})),
 		row("STATE_SNAPSHOT", agentevents.KindStatePatched, need("snapshot", "value")),

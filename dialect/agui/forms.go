@@ -173,7 +173,8 @@ func (f keptForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]b
 	if b := encoderOf(w).block; b != nil {
 		call = b.id
 	}
-	return append(dst, cmp.Or(raw, f.usual(w.Ev, call))...), true
+	value := cmp.Or(raw, f.usual(w.Ev, call))
+	return append(dst, value...), value != ""
 }
 
 func (f keptForm) Parse(r *wire.Reader, _ any) error {
@@ -184,6 +185,50 @@ func (f keptForm) Parse(r *wire.Reader, _ any) error {
 	}
 	keep(r, raw, f.usual(r.Ev, call))
 	return err
+}
+
+// A usageForm is a list of what a run used. Each is a usage.observed before the end of the
+// run, with the JSON as its extra member.
+type usageForm struct{}
+
+func (usageForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
+	list := encoderOf(w).s.usage
+	return append(append(append(dst, '['), strings.TrimPrefix(list, ",")...), ']'), list != ""
+}
+
+func (usageForm) Parse(r *wire.Reader, _ any) error {
+	raw, err := r.S.Raw()
+	list := slices.Collect(jsonwire.Elements(raw))
+	if len(list) == 0 || slices.ContainsFunc(list, func(raw string) bool { return reportOf(raw) == nil }) {
+		return cmp.Or(err, wire.ErrMisfit)
+	}
+	if d, ok := r.Doc.(*Decoder); ok { // it is a line
+		d.usage = list
+	}
+	return err
+}
+
+// reportOf returns what a report says, or nil. The protocol counts what a cache was used
+// for among the input.
+func reportOf(raw string) *agentevents.UsageObserved {
+	tokens := map[string]agentevents.Opt[int64]{}
+	for name, value := range jsonwire.Members(raw) {
+		if n, err := strconv.ParseInt(value, 10, 64); err == nil && n >= 0 {
+			tokens[name] = agentevents.Some(n)
+		}
+	}
+	if len(tokens) == 0 {
+		return nil
+	}
+	cached, stored := tokens["cachedInputTokens"], tokens["cacheWriteInputTokens"]
+	return &agentevents.UsageObserved{Model: jsonwire.Text(member(raw, "model")), Usage: agentevents.Usage{
+		InputTokens:              max(0, tokens["inputTokens"].V-cached.V-stored.V),
+		OutputTokens:             tokens["outputTokens"].V,
+		TotalTokens:              tokens["totalTokens"],
+		CacheCreationInputTokens: stored,
+		CacheReadInputTokens:     cached,
+		ReasoningOutputTokens:    tokens["reasoningTokens"],
+	}}
 }
 
 // A parentForm is the parent of a sub-agent, if that is not the run's agent.

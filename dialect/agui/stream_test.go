@@ -134,6 +134,31 @@ func TestLosses(t *testing.T) {
 	}
 }
 
+// What the end of a run says of its usage is reported before it, and written there again: in
+// a line of its own if another one comes next, or none.
+func TestUsage(t *testing.T) {
+	end := `{"type":"RUN_FINISHED","timestamp":1777971601000,"threadId":"t-1","runId":"run-1","usage":[{"provider":"p","model":"m-1","inputTokens":9,"outputTokens":4,"cachedInputTokens":2}]}` + "\n"
+	events := decode(t, agui.Options{Strict: true}, head+end)
+	require.Len(t, events, 3)
+	used := &agentevents.UsageObserved{Model: "m-1", Usage: agentevents.Usage{InputTokens: 7, OutputTokens: 4, CacheReadInputTokens: agentevents.Some[int64](2)}}
+	require.Equal(t, used, events[1].Payload)
+	lines, losses := encode(t, agui.EncoderOptions{}, events)
+	require.Equal(t, head+end, lines)
+	require.Len(t, losses, 1)
+
+	custom := `{"type":"CUSTOM","timestamp":1777971601000,"name":"agentevents.usage.observed","value":{"model":"m-1","usage":{"inputTokens":7,"outputTokens":4,"cacheReadInputTokens":2}},"usage":{"provider":"p","model":"m-1","inputTokens":9,"outputTokens":4,"cachedInputTokens":2}}` + "\n"
+	lines, _ = encode(t, agui.EncoderOptions{}, events[:2])
+	require.Equal(t, head+custom, lines)
+	step := events[2]
+	step.Payload = &agentevents.StepStarted{StepID: "s"}
+	lines, _ = encode(t, agui.EncoderOptions{}, append(events[:2:2], step))
+	require.True(t, strings.HasPrefix(lines, head+custom), lines)
+	changed := events[1]
+	changed.Payload = &agentevents.UsageObserved{Model: "m-2"}
+	lines, _ = encode(t, agui.EncoderOptions{}, []agentevents.Event{events[0], changed, events[2]})
+	require.NotContains(t, lines, `"usage":[`)
+}
+
 // An end that says that its event has no blockId ends the block of its deltas all the same.
 func TestAbsentBlock(t *testing.T) {
 	log := head + `{"type":"REASONING_MESSAGE_START","timestamp":1777971600250,"messageId":"block~1","role":"reasoning"}` + "\n" +
@@ -235,6 +260,7 @@ func TestCaptures(t *testing.T) {
 		for s := range f.Drain() {
 			require.Equal(t, agentevents.RunStatus("completed"), s.Status)
 			require.Empty(t, s.Violations)
+			require.Equal(t, map[string]int64{"step02-backend-tool": 885, "step12-parallel-tools": 983}[name], s.Usage.Usage.TotalTokens.V)
 			require.Len(t, s.Agents, 1)
 			require.NotEmpty(t, s.Agents[agui.Agent].Text)
 			require.Len(t, s.Tools, len(want))

@@ -114,6 +114,8 @@ func (b *block) line(word, at, piece string, made bool) string {
 		word, members = content, members+`,"delta":`+jsonwire.Quote(piece)
 	case word == "START" && b.typ == call:
 		members += `,"toolCallName":` + jsonwire.Quote(b.tool)
+	case word == "START" && b.typ == reasoning:
+		members += `,"role":"reasoning"`
 	case word == "START":
 		members += `,"role":` + jsonwire.Quote(b.role)
 	}

@@ -228,7 +228,6 @@ func (d *Decoder) apply(ev *agentevents.Event, line string) (said bool, err erro
 		}
 	}
 	switch p := ev.Payload.(type) {
-	case *agentevents.RunStarted, *agentevents.RunResumed:
 	case *agentevents.AgentStarted:
 		if r.Type == "SUBAGENT_STARTED" && ev.ParentAgentID == "" {
 			ev.ParentAgentID = s.main
@@ -275,9 +274,6 @@ func (d *Decoder) block(typ blockType, id, delta *string, ev *agentevents.Event,
 		b = &block{typ: typ, id: *id, agent: member(line, "subagentRunId"), role: d.role, tool: d.tool}
 		if b.id == "" && typ != call {
 			b.id = dialect.DerivedID(line, r.Lines, 1)
-		}
-		if typ == reasoning {
-			b.role = "reasoning"
 		}
 		if opens && *id != "" {
 			b.start, _ = jsonwire.Compact(line)
@@ -335,14 +331,13 @@ func (s *stream) settle(typ, line string, ev *agentevents.Event) {
 func (d *Decoder) merged(ev *agentevents.Event) (agentevents.Payload, error) {
 	all, rest := d.rest, d.rest
 	if d.r.Type != "CUSTOM" {
-		own := agentevents.Event{ID: "-", RunID: "-", Payload: ev.Payload}
-		line, err := own.AppendJSON(nil)
+		own, err := payloadOf(ev.Payload)
 		if err != nil {
 			return nil, err
 		}
 		all = ""
 		gone := slices.Collect(jsonwire.Elements(member(rest, absent)))
-		for name, raw := range jsonwire.Members(member(string(line), "payload")) {
+		for name, raw := range jsonwire.Members(own) {
 			if !jsonwire.HasMember(rest, name) && (!slices.Contains(gone, jsonwire.Quote(name)) || name == "blockId" && d.begun) {
 				all += "," + jsonwire.Quote(name) + ":" + raw
 			}
@@ -366,9 +361,12 @@ func (d *Decoder) merged(ev *agentevents.Event) (agentevents.Payload, error) {
 // assistant is the role of an agent's messages.
 const assistant = "assistant"
 
+// people are the other roles of messages.
+var people = []string{"developer", "system", "user"}
+
 // types are the types of the protocol.
 var types = func() map[string]bool {
-	all := map[string]bool{"CUSTOM": true, "STATE_DELTA": true}
+	all := map[string]bool{}
 	for typ := range others {
 		all[typ] = true
 	}

@@ -2,7 +2,6 @@ package agui
 
 import (
 	"cmp"
-	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -215,7 +214,7 @@ func (e *Encoder) enter(ev *agentevents.Event) (key blockKey, fresh bool) {
 	}
 	start := string(dialect.Unknown(ev, Name, remarkStart))
 	if m, ok := ev.Payload.(*agentevents.MessageCreated); id == nil || delta != nil && *delta == "" ||
-		ok && (start == "" || m.Message.From == "" || m.Message.From == assistant || !isRole(m.Message.From)) {
+		ok && (start == "" || !slices.Contains(people, m.Message.From)) {
 		return key, false
 	}
 	key = blockKey{typ, ev.AgentID, *id}
@@ -229,9 +228,6 @@ func (e *Encoder) enter(ev *agentevents.Event) (key blockKey, fresh bool) {
 	}
 	if b == nil {
 		b, fresh = &block{typ: typ, role: assistant, id: e.unique(typ, *id), start: start}, true
-		if typ == reasoning {
-			b.role = "reasoning"
-		}
 		e.s.blocks[key] = b
 	}
 	switch p := ev.Payload.(type) {
@@ -250,8 +246,6 @@ func (e *Encoder) enter(ev *agentevents.Event) (key blockKey, fresh bool) {
 	e.block = b
 	return key, fresh
 }
-
-func isRole(word string) bool { return slices.Contains([]string{"developer", "system", "user"}, word) }
 
 // unique returns an id for a message or a call that no other one of the run has.
 func (e *Encoder) unique(typ blockType, id string) string {
@@ -276,11 +270,12 @@ func (e *Encoder) prepare(ev *agentevents.Event, line string) (before string) {
 	at, agent := member(line, "timestamp"), member(line, "subagentRunId")
 	switch typ {
 	case "STEP_STARTED", "STEP_FINISHED":
-		step := member(line, "stepName")
-		if open := e.s.going[stepKey(jsonwire.Text(agent), line)]; open && typ == "STEP_STARTED" {
-			before = lineOf("STEP_FINISHED", at, agent, `,"stepName":`+step, true) + "\n"
-		} else if !open && typ == "STEP_FINISHED" {
-			before = lineOf("STEP_STARTED", at, agent, `,"stepName":`+step, true) + "\n"
+		other := "STEP_STARTED"
+		if typ == other {
+			other = "STEP_FINISHED"
+		}
+		if e.s.going[stepKey(jsonwire.Text(agent), line)] == (typ == "STEP_STARTED") {
+			before = lineOf(other, at, agent, `,"stepName":`+member(line, "stepName"), true) + "\n"
 		}
 	case "SUBAGENT_FINISHED", "SUBAGENT_ERROR":
 		before = e.close(agent, false)
@@ -484,26 +479,21 @@ func (e *Encoder) row(ev *agentevents.Event) *wire.Row {
 	return format.CaseRow("CUSTOM", string(ev.Kind()))
 }
 
-func (d *document) Reread(w *wire.Writer, line string) (err error) {
+func (d *document) Reread(w *wire.Writer, line string) error {
 	line = strings.TrimPrefix(strings.TrimPrefix(line, "data:"), " ")
 	b := d.block
 	if w.Origin = line; strings.ContainsAny(line, "\r\n") || strings.HasSuffix(jsonwire.Text(member(line, "type")), "_CHUNK") ||
 		b != nil && jsonwire.Text(member(line, b.idName())) != b.id {
-		return errContext
+		return wire.ErrMisfit // it says something only beside others
 	}
-	(*Encoder)(d).check.r.Continue(w)
+	d.check.r.Continue(w)
 	list, err := (*Encoder)(d).reread(w.Ev.Payload, line)
-	if err == nil && len(list) != 1 {
-		return errContext
+	if err != nil || len(list) != 1 {
+		return cmp.Or(err, wire.ErrMisfit)
 	}
-	if err == nil {
-		w.Read = list[0]
-	}
-	return err
+	w.Read = list[0]
+	return nil
 }
-
-// errContext is the error of a line that says something only beside others.
-var errContext = errors.New("the line is part of several")
 
 // reread returns what readers of the lines so far make of a line for an event with the
 // payload.
@@ -533,14 +523,19 @@ func (e *Encoder) fill(p agentevents.Payload) string {
 // unsaid returns the members of the payload that readers of a line lack. Those that they
 // make up are listed under absent.
 func (e *Encoder) unsaid(w *wire.Writer, line string) (rest string) {
+	own, err := payloadOf(w.Ev.Payload)
+	if err != nil {
+		w.Fail(agentevents.RuleFieldJSON, "/payload", err.Error())
+		return ""
+	}
 	list, err := e.reread(w.Ev.Payload, line)
 	if err != nil {
 		w.Fail(agentevents.RulePayload, "/payload", "readers refuse the line: "+err.Error())
 		return ""
 	}
-	own, said, gone := payloadOf(w, w.Ev), "", ""
+	said, gone := "", ""
 	if n := len(list); n > 0 { // reports of usage come before the end of a run
-		said = payloadOf(w, &list[n-1])
+		said, _ = payloadOf(list[n-1].Payload)
 	}
 	for name := range jsonwire.Members(said) {
 		if !jsonwire.HasMember(own, name) && !(name == "blockId" && e.block.begun) { // its deltas got the id, too

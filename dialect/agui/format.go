@@ -2,6 +2,7 @@ package agui
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/agentevents/agentevents"
@@ -50,6 +51,9 @@ var others = map[string]string{
 	"REASONING_ENCRYPTED_VALUE": "subtype entityId encryptedValue", "THINKING_START": "", "THINKING_END": "",
 }
 
+// inputNeeds are the members that the input of a run needs.
+var inputNeeds = [...]string{"threadId", "runId", "messages"}
+
 // format is the protocol.
 var format = func() *wire.Format {
 	need := wire.Need
@@ -87,7 +91,7 @@ var format = func() *wire.Format {
 		role    = func(words ...string) wire.Form {
 			return sideForm{func(d *Decoder) *string { return &d.role }, nil, words}
 		}
-		roles = role(assistant, "developer", "system", "user")
+		roles = role(append([]string{assistant}, people...)...)
 		tool  = sideForm{func(d *Decoder) *string { return &d.tool }, nil, nil}
 		usual = func(name string, value func(ev *agentevents.Event, call string) string) wire.Member {
 			return need(name, "", keptForm{value})
@@ -102,9 +106,15 @@ var format = func() *wire.Format {
 		})
 		code = may("code", "error/code")
 	)
+	// Other inputs than the protocol's are in the metadata.
+	otherInput := func(w *wire.Writer) bool {
+		inputs := string(w.Ev.Payload.(*agentevents.RunStarted).Inputs)
+		return slices.ContainsFunc(inputNeeds[:], func(name string) bool { return !jsonwire.HasMember(inputs, name) })
+	}
+	ofMain := func(w *wire.Writer) bool { return w.Ev.ParentAgentID == encoderOf(w).s.main }
 	const deltaKind, thinkKind, argsKind = agentevents.KindTextDelta, agentevents.KindAgentReasoningDelta, agentevents.KindToolArgumentsDelta
 	rows := []wire.Row{
-		row("RUN_STARTED", agentevents.KindRunStarted, thread, runID, may("input", "inputs", inputForm{})),
+		row("RUN_STARTED", agentevents.KindRunStarted, thread, runID, may("input", "inputs").Unless(otherInput)),
 		when(caseResumed, row("RUN_STARTED", agentevents.KindRunResumed, thread, runID)),
 		row("RUN_FINISHED", agentevents.KindRunCompleted, thread, runID, may("result", "outputs", resultForm{}), outcome, usage),
 		when(outcomeInterrupt, row("RUN_FINISHED", agentevents.KindRunPaused, thread, runID, outcome, usage)),
@@ -115,7 +125,7 @@ var format = func() *wire.Format {
 		row("STATE_SNAPSHOT", agentevents.KindStatePatched, need("snapshot", "value")),
 		when("patch", row("STATE_DELTA", agentevents.KindStatePatched, need("delta", "", patchForm{}))),
 		row("SUBAGENT_STARTED", agentevents.KindAgentStarted, name, may("description", "task"),
-			may("parentSubagentRunId", "/parentAgentId", parentForm{}), may("parentToolCallId", "/parentCallId")),
+			may("parentSubagentRunId", "/parentAgentId").Unless(ofMain), may("parentToolCallId", "/parentCallId")),
 		row("SUBAGENT_FINISHED", agentevents.KindAgentEnded, may("result", "structuredOutput", resultForm{})),
 		row("SUBAGENT_ERROR", agentevents.KindAgentEnded, fails, code),
 		read("TEXT_MESSAGE_START", deltaKind, message("blockId"), may("role", "", roles)),

@@ -139,19 +139,6 @@ func (f sideForm) Parse(r *wire.Reader, _ any) error {
 	return err
 }
 
-// An inputForm is what the protocol calls the input of a run. Other inputs of a run are
-// in the metadata.
-type inputForm struct{ wire.Value }
-
-func (f inputForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	for _, name := range [...]string{"threadId", "runId", "messages"} {
-		if !jsonwire.HasMember(string(*at.(*agentevents.JSON)), name) {
-			return dst, false
-		}
-	}
-	return f.Value.Append(w, dst, m, at)
-}
-
 // A resultForm is a result, which is not null: the metadata can say it.
 type resultForm struct{ wire.Value }
 
@@ -231,16 +218,6 @@ func reportOf(raw string) *agentevents.UsageObserved {
 	}}
 }
 
-// A parentForm is the parent of a sub-agent, if that is not the run's agent.
-type parentForm struct{ wire.Value }
-
-func (f parentForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	if *at.(*string) == encoderOf(w).s.main {
-		return dst, false
-	}
-	return f.Value.Append(w, dst, m, at)
-}
-
 // A contentForm is the result of a call as a text: its JSON, or the text that it is.
 type contentForm struct{}
 
@@ -289,7 +266,11 @@ func (contentForm) Parse(r *wire.Reader, at any) error {
 type valueForm struct{}
 
 func (valueForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
-	return append(dst, payloadOf(w, w.Ev)...), true
+	value, err := payloadOf(w.Ev.Payload)
+	if err != nil {
+		w.Fail(agentevents.RuleFieldJSON, "/payload", err.Error())
+	}
+	return append(dst, cmp.Or(value, "{}")...), true
 }
 
 func (valueForm) Parse(r *wire.Reader, _ any) (err error) {
@@ -297,15 +278,11 @@ func (valueForm) Parse(r *wire.Reader, _ any) (err error) {
 	return err
 }
 
-// payloadOf returns the payload of an event, as its native line has it.
-func payloadOf(w *wire.Writer, ev *agentevents.Event) string {
-	whole := agentevents.Event{ID: "-", RunID: "-", Payload: ev.Payload}
+// payloadOf returns a payload as its native line has it.
+func payloadOf(p agentevents.Payload) (string, error) {
+	whole := agentevents.Event{ID: "-", RunID: "-", Payload: p}
 	line, err := whole.AppendJSON(nil)
-	if err != nil {
-		w.Fail(agentevents.RuleFieldJSON, "/payload", err.Error())
-		return "{}"
-	}
-	return member(string(line), "payload")
+	return member(string(line), "payload"), err
 }
 
 // A restForm is the metadata of others. Its member agentevents has what the other members

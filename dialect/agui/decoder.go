@@ -177,10 +177,9 @@ func (d *Decoder) line(dst []agentevents.Event, line string) ([]agentevents.Even
 		dst = append(dst, plain)
 	}
 	for i, raw := range d.usage {
-		other, kept := plain, dialect.Unknowns{}
+		other := plain
 		other.ID, other.Payload = r.IDs.Derived(line, r.Lines, i+1), reportOf(raw)
-		kept.Add("usage", raw)
-		if err := kept.Keep(&other, Name); err != nil {
+		if err := other.SetExtra(string(Name), agentevents.JSON(`{"usage":`+raw+"}")); err != nil {
 			return dst[:mark], err
 		}
 		dst = slices.Insert(dst, mark+i, other)

@@ -97,12 +97,9 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if _, starts := ev.Payload.(*agentevents.AgentStarted); starts && ev.AgentID == "" && ev.NodeRunID == "" {
 		e.s.spans = true
 	}
-	key, fresh := e.enter(&ev)
+	key := e.enter(&ev)
 	line, verbatim, err := e.w.Append(e.own[:0], &ev, (*document)(e))
-	if e.own = line; err != nil || len(line) == 0 {
-		if fresh {
-			delete(e.s.blocks, key)
-		}
+	if e.own = line; err != nil {
 		return dst, err
 	}
 	e.everywhere(&ev, verbatim)
@@ -205,8 +202,8 @@ func isType(word string) bool {
 	return word != "" && strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == ""
 }
 
-// enter finds the block of an event, or makes it. fresh says that it is new.
-func (e *Encoder) enter(ev *agentevents.Event) (key blockKey, fresh bool) {
+// enter finds the block of an event, or makes it.
+func (e *Encoder) enter(ev *agentevents.Event) (key blockKey) {
 	e.block = nil
 	typ, id, delta := blockOf(ev.Payload)
 	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok {
@@ -215,19 +212,19 @@ func (e *Encoder) enter(ev *agentevents.Event) (key blockKey, fresh bool) {
 	start := string(dialect.Unknown(ev, Name, remarkStart))
 	if m, ok := ev.Payload.(*agentevents.MessageCreated); id == nil || delta != nil && *delta == "" ||
 		ok && (start == "" || !slices.Contains(people, m.Message.From)) {
-		return key, false
+		return key
 	}
 	key = blockKey{typ, ev.AgentID, *id}
 	b := e.s.blocks[key]
 	tool := jsonwire.Text(member(start, "toolCallName"))
 	if typ == call && delta != nil && (b == nil && tool == "" || b != nil && b.role == called) {
-		return key, false // no line can begin the call, or its arguments are complete
+		return key // no line can begin the call, or its arguments are complete
 	}
 	if _, again := ev.Payload.(*agentevents.ToolCalled); b != nil && again && b.begun && b.role == called {
 		b = nil // the id names another call now
 	}
 	if b == nil {
-		b, fresh = &block{typ: typ, role: assistant, id: e.unique(typ, *id), start: start}, true
+		b = &block{typ: typ, role: assistant, id: e.unique(typ, *id), start: start}
 		e.s.blocks[key] = b
 	}
 	switch p := ev.Payload.(type) {
@@ -244,7 +241,7 @@ func (e *Encoder) enter(ev *agentevents.Event) (key blockKey, fresh bool) {
 	}
 	b.tool = cmp.Or(b.tool, tool)
 	e.block = b
-	return key, fresh
+	return key
 }
 
 // unique returns an id for a message or a call that no other one of the run has.

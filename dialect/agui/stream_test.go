@@ -132,6 +132,15 @@ func TestLosses(t *testing.T) {
 		_, losses := encode(t, agui.EncoderOptions{}, hard[name])
 		require.Equal(t, want, texts(losses), name)
 	}
+	for sessions, want := range map[[2]string]string{{"s", "s"}: "", {"s", ""}: "made up  /sessionId", {"s", "t"}: "altered  /sessionId", {"", "run-1"}: "dropped  /sessionId"} {
+		events := run("", &agentevents.RunStarted{}, &agentevents.RunCompleted{})
+		events[0].SessionID, events[1].SessionID = sessions[0], sessions[1]
+		_, losses := encode(t, agui.EncoderOptions{}, events)
+		require.Equal(t, want, strings.Join(texts(losses), ""), sessions)
+	}
+	untimed := decode(t, agui.Options{}, `{"type":"RUN_STARTED","threadId":"t-1","runId":"run-1"}`+"\n"+`{"type":"RUN_FINISHED","threadId":"t-1","runId":"run-1"}`)
+	_, losses := encode(t, agui.EncoderOptions{}, append(run("", &agentevents.RunStarted{}), untimed[1]))
+	require.Contains(t, texts(losses), "dropped run.completed /agui/~1timestamp")
 }
 
 // What the end of a run says of its usage is reported before it, and written there again: in

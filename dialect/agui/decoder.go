@@ -336,13 +336,14 @@ func (d *Decoder) merged(ev *agentevents.Event) (agentevents.Payload, error) {
 		}
 		all = ""
 		gone := slices.Collect(jsonwire.Elements(member(rest, absent)))
+		same := func(name string) bool { return name == "blockId" && d.begun } // as in its deltas
 		for name, raw := range jsonwire.Members(own) {
-			if !jsonwire.HasMember(rest, name) && (!slices.Contains(gone, jsonwire.Quote(name)) || name == "blockId" && d.begun) {
+			if same(name) || !jsonwire.HasMember(rest, name) && !slices.Contains(gone, jsonwire.Quote(name)) {
 				all += "," + jsonwire.Quote(name) + ":" + raw
 			}
 		}
 		for name, raw := range jsonwire.Members(rest) {
-			if name != absent {
+			if name != absent && !same(name) {
 				all += "," + jsonwire.Quote(name) + ":" + raw
 			}
 		}

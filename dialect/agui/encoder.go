@@ -214,7 +214,7 @@ func (e *Encoder) enter(ev *agentevents.Event) (key blockKey) {
 		ok && (start == "" || !slices.Contains(people, m.Message.From)) {
 		return key
 	}
-	key = blockKey{typ, ev.AgentID, *id}
+	key = blockKey{typ, cmp.Or(ev.AgentID, ev.NodeRunID), *id}
 	b := e.s.blocks[key]
 	tool := jsonwire.Text(member(start, "toolCallName"))
 	if typ == call && delta != nil && (b == nil && tool == "" || b != nil && b.role == called) {
@@ -534,8 +534,9 @@ func (e *Encoder) unsaid(w *wire.Writer, line string) (rest string) {
 	if n := len(list); n > 0 { // reports of usage come before the end of a run
 		said, _ = payloadOf(list[n-1].Payload)
 	}
+	same := func(name string) bool { return name == "blockId" && e.block.begun } // as in its deltas
 	for name := range jsonwire.Members(said) {
-		if !jsonwire.HasMember(own, name) && !(name == "blockId" && e.block.begun) { // its deltas got the id, too
+		if !jsonwire.HasMember(own, name) && !same(name) {
 			gone += "," + jsonwire.Quote(name)
 		}
 	}
@@ -543,7 +544,7 @@ func (e *Encoder) unsaid(w *wire.Writer, line string) (rest string) {
 		rest = `,"` + absent + `":[` + gone[1:] + "]"
 	}
 	for name, raw := range jsonwire.Members(own) {
-		if member(said, name) != raw {
+		if member(said, name) != raw && !same(name) {
 			rest += "," + jsonwire.Quote(name) + ":" + raw
 		}
 	}

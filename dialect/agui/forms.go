@@ -106,9 +106,10 @@ type idForm struct{ wire.Full }
 func (idForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	b, own, delta := encoderOf(w).block, *at.(*string), isDelta(w.Ev.Kind())
 	switch {
-	case own == "" && (delta || b.begun):
+	case own == b.id || !delta && !(b.begun && m.Says == "blockId"):
+	case own == "":
 		w.Lose(dialect.Made, w.Pointer(m), "")
-	case delta && own != b.id:
+	default:
 		w.Lose(dialect.Altered, w.Pointer(m), "the id is unique in the run")
 	}
 	if delta && w.Ev.PayloadExtra() {

@@ -29,6 +29,14 @@ func run(list ...any) (events []agentevents.Event) {
 	return events
 }
 
+// nodes makes the events those of two executions of nodes, in turn.
+func nodes(events []agentevents.Event) []agentevents.Event {
+	for i := range events {
+		events[i].NodeRunID = []string{"x-1", "x-2"}[i%2]
+	}
+	return events
+}
+
 func text(block, delta string) agentevents.Payload {
 	return &agentevents.TextDelta{BlockID: block, Delta: delta}
 }
@@ -39,6 +47,7 @@ var hard = map[string][]agentevents.Event{
 		"planner", text("b", "am"), &agentevents.TextCompleted{BlockID: "b", Text: "I am"}, &agentevents.ToolCalled{CallID: "c", ToolID: "Read"},
 		"coder", &agentevents.ToolCalled{CallID: "c", ToolID: "Bash", Arguments: `{"a":1}`}, &agentevents.ToolReturned{CallID: "c", ToolID: "Bash", Status: "ok"},
 		&agentevents.StepStarted{StepID: "s"}, &agentevents.StepStarted{StepID: "s"}, "", &agentevents.RunCompleted{}),
+	"two nodes":      nodes(run("", text("b", "1"), text("b", "2"), &agentevents.TextCompleted{BlockID: "b", Text: "1"}, &agentevents.TextCompleted{BlockID: "b", Text: "2"})),
 	"blocks in turn": run("planner", text("a", "1"), text("b", "2"), text("a", "3"), &agentevents.AgentReasoningDelta{BlockID: "a", Delta: "4"}, "", &agentevents.RunFailed{}),
 	"null": run("", &agentevents.RunStarted{Inputs: "null"}, "planner", &agentevents.AgentStarted{}, "coder", &agentevents.AgentStarted{},
 		&agentevents.AgentEnded{Outcome: "converged", StructuredOutput: "null"}, "", &agentevents.StatePatched{Op: "set", Value: "null"}, &agentevents.RunCompleted{Outputs: "null"}),

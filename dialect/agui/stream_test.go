@@ -123,6 +123,7 @@ func TestLosses(t *testing.T) {
 	}
 	for name, want := range map[string][]string{
 		"several agents":  {"altered agent.text.delta /payload/blockId"},
+		"two nodes":       {"altered agent.text /payload/blockId", "altered agent.text.delta /payload/blockId"},
 		"after the end":   {"dropped session.completed "},
 		"no names":        {"made up agent.text /payload/blockId", "made up agent.text.delta /payload/blockId"},
 		"arguments only":  nil,

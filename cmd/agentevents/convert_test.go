@@ -143,11 +143,17 @@ func TestImportedLogInEveryFormat(t *testing.T) {
 // --verify reads the output back: what the list of losses names is no problem, and
 // what it does not name is one.
 func TestConvertVerify(t *testing.T) {
+	runs := "" // three at a time
+	for line := range strings.Lines(exec("", "convert", "--to", "native", "--quiet", clean).out) {
+		runs += line + strings.ReplaceAll(line, `"r1`, `"r2`) + strings.ReplaceAll(line, `"r1`, `"r3`)
+	}
 	for _, w := range wires() {
 		got := exec("", "convert", "--to", w.name, "--verify", "--quiet", clean)
 		require.Equal(t, exitOK, got.code, w.name)
 		require.Empty(t, got.err, w.name)
 		require.Equal(t, exec("", "convert", "--to", w.name, "--quiet", clean).out, got.out, w.name)
+		got = exec(runs, "convert", "--to", w.name, "--verify", "--quiet", "-")
+		require.Equal(t, result{exitOK, got.out, ""}, got, w.name)
 	}
 
 	ev := agentevents.Event{ID: "1", RunID: "r", Payload: &agentevents.RunPaused{Reason: "why"}}

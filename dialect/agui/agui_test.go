@@ -38,7 +38,7 @@ var golden = []dialecttest.Golden{
 		`{"type":"RUN_FINISHED","timestamp":1777971600250,"threadId":"t-1","runId":"run-1","outcome":{"type":"interrupt","interrupts":[{"id":"i-1","reason":"ask"}]}}` + "\n" +
 		`{"type":"RUN_STARTED","timestamp":1777971600500,"threadId":"t-1","runId":"run-1"}` + tail},
 	{Name: "error", Lines: head +
-		`{"type":"RUN_ERROR","timestamp":1777971600250,"message":"no disk","code":"io"}`},
+		`{"type":"RUN_ERROR","timestamp":1777971600250,"message":"no disk","code":"io","usage":[{"provider":"p","model":"m-1","inputTokens":9,"outputTokens":4,"cachedInputTokens":2},{"model":"m-2","outputTokens":1}]}`},
 	{Name: "step", Lines: head +
 		`{"type":"STEP_STARTED","timestamp":1777971600250,"stepName":"plan"}` + "\n" +
 		`{"type":"STEP_FINISHED","timestamp":1777971600500,"stepName":"plan"}` + tail},

@@ -42,9 +42,7 @@ type block struct {
 	tool  string // of a call
 	text  []byte // so far
 	start string // the line that opened it; for a decoder, until an event keeps it
-	begun bool   // of an encoder: START is written
-
-	waits []agentevents.Event // deltas of arguments that wait for the name of the tool
+	begun bool   // an encoder has written START; a decoder has read a delta
 }
 
 // blockOf returns what an event says of a block: its type, its id, and the piece if it is
@@ -116,6 +114,8 @@ func (b *block) line(word, at, piece string, made bool) string {
 		word, members = content, members+`,"delta":`+jsonwire.Quote(piece)
 	case word == "START" && b.typ == call:
 		members += `,"toolCallName":` + jsonwire.Quote(b.tool)
+	case word == "START" && b.typ == reasoning:
+		members += `,"role":"reasoning"`
 	case word == "START":
 		members += `,"role":` + jsonwire.Quote(b.role)
 	}

@@ -56,7 +56,7 @@ func (d *Decoder) check(ev *agentevents.Event, line string) error {
 		if name == "role" && r.Type == "TOOL_CALL_RESULT" && raw != `"tool"` {
 			return refuse(RuleValue, "/role", jsonwire.Word(jsonwire.Text(raw))+" is not tool")
 		}
-		for _, need := range [...]string{"threadId", "runId", "messages"} {
+		for _, need := range inputNeeds {
 			if name == "input" && !jsonwire.HasMember(raw, need) {
 				return refuse(RuleRequired, "/input/"+need, "is required")
 			}

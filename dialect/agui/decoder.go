@@ -35,6 +35,8 @@ type Decoder struct {
 	// Of the line that is read:
 	thread, role, tool, rest string
 	patches                  []agentevents.StatePatched
+	usage                    []string // of a run that ends
+	begun                    bool     // deltas have the id of its block
 }
 
 // A stream is what a reader knows of the run under way.
@@ -145,6 +147,7 @@ func (d *Decoder) line(dst []agentevents.Event, line string) ([]agentevents.Even
 	mark := len(dst) - 1
 	ev := &dst[mark]
 	d.thread, d.role, d.tool, d.rest, d.patches = "", assistant, "", "", nil
+	d.usage, d.begun = nil, false
 	if err := r.Read(line, ev); err != nil {
 		return dst[:mark], err
 	}
@@ -172,6 +175,16 @@ func (d *Decoder) line(dst []agentevents.Event, line string) ([]agentevents.Even
 	for i := 1; i < len(d.patches); i++ {
 		plain.ID, plain.Sequence, plain.Payload = r.IDs.Derived(line, r.Lines, i), r.Numbers.Next(ev.RunID), &d.patches[i]
 		dst = append(dst, plain)
+	}
+	for i, raw := range d.usage {
+		other := plain
+		other.ID, other.Payload = r.IDs.Derived(line, r.Lines, i+1), reportOf(raw)
+		if err := other.SetExtra(string(Name), agentevents.JSON(`{"usage":`+raw+"}")); err != nil {
+			return dst[:mark], err
+		}
+		dst = slices.Insert(dst, mark+i, other)
+		plain.Sequence = r.Numbers.Next(plain.RunID)
+		dst[mark+i+1].Sequence = plain.Sequence
 	}
 	return dst, nil
 }
@@ -208,14 +221,12 @@ func (d *Decoder) apply(ev *agentevents.Event, line string) (said bool, err erro
 		return true, nil
 	}
 	s.settle(r.Type, line, ev)
-	kind := r.Row.Kind
-	if byAgent(kind) && ev.AgentID == "" {
+	if ev.AgentID == "" && ofMain(ev, true) {
 		if ev.AgentID = s.main; !s.named {
 			r.Made("/agentId", "no line names the run's agent")
 		}
 	}
 	switch p := ev.Payload.(type) {
-	case *agentevents.RunStarted, *agentevents.RunResumed:
 	case *agentevents.AgentStarted:
 		if r.Type == "SUBAGENT_STARTED" && ev.ParentAgentID == "" {
 			ev.ParentAgentID = s.main
@@ -243,7 +254,7 @@ func (d *Decoder) apply(ev *agentevents.Event, line string) (said bool, err erro
 		}
 	}
 	if jsonwire.IsObject(d.rest) {
-		ev.Payload, err = merged(ev, r.Type != "CUSTOM", d.rest)
+		ev.Payload, err = d.merged(ev)
 	}
 	return true, err
 }
@@ -263,9 +274,6 @@ func (d *Decoder) block(typ blockType, id, delta *string, ev *agentevents.Event,
 		if b.id == "" && typ != call {
 			b.id = dialect.DerivedID(line, r.Lines, 1)
 		}
-		if typ == reasoning {
-			b.role = "reasoning"
-		}
 		if opens && *id != "" {
 			b.start, _ = jsonwire.Compact(line)
 		}
@@ -274,11 +282,12 @@ func (d *Decoder) block(typ blockType, id, delta *string, ev *agentevents.Event,
 		}
 		s.open[key] = b
 	}
-	*id = b.id
+	*id, d.begun = b.id, b.begun
 	said := d.rest != made
 	if delta != nil {
 		b.text = append(b.text, *delta...)
 		said = said && !opens && *delta != "" && (b.role == assistant || typ != text)
+		b.begun = b.begun || said
 	} else {
 		b.end(ev.Payload, ev.Time)
 		if delete(s.open, key); typ == call {
@@ -316,24 +325,25 @@ func (s *stream) settle(typ, line string, ev *agentevents.Event) {
 	}
 }
 
-// merged returns the payload of an event with the members of rest in it. plain says
-// that its own are to stay.
-func merged(ev *agentevents.Event, plain bool, rest string) (agentevents.Payload, error) {
-	all := rest
-	if plain {
-		own, err := payload(ev.Payload)
+// merged returns the payload of an event with the members in it that its own are not to
+// say. The value of a CUSTOM line is all of it.
+func (d *Decoder) merged(ev *agentevents.Event) (agentevents.Payload, error) {
+	all, rest := d.rest, d.rest
+	if d.r.Type != "CUSTOM" {
+		own, err := payloadOf(ev.Payload)
 		if err != nil {
 			return nil, err
 		}
 		all = ""
 		gone := slices.Collect(jsonwire.Elements(jsonwire.Member(rest, absent)))
+		same := func(name string) bool { return name == "blockId" && d.begun } // as in its deltas
 		for name, raw := range jsonwire.Members(own) {
-			if !jsonwire.HasMember(rest, name) && !slices.Contains(gone, jsonwire.Quote(name)) {
+			if same(name) || !jsonwire.HasMember(rest, name) && !slices.Contains(gone, jsonwire.Quote(name)) {
 				all += "," + jsonwire.Quote(name) + ":" + raw
 			}
 		}
 		for name, raw := range jsonwire.Members(rest) {
-			if name != absent {
+			if name != absent && !same(name) {
 				all += "," + jsonwire.Quote(name) + ":" + raw
 			}
 		}
@@ -351,9 +361,12 @@ func merged(ev *agentevents.Event, plain bool, rest string) (agentevents.Payload
 // assistant is the role of an agent's messages.
 const assistant = "assistant"
 
+// people are the other roles of messages.
+var people = []string{"developer", "system", "user"}
+
 // types are the types of the protocol.
 var types = func() map[string]bool {
-	all := map[string]bool{"CUSTOM": true, "STATE_DELTA": true}
+	all := map[string]bool{}
 	for typ := range others {
 		all[typ] = true
 	}

@@ -9,6 +9,7 @@
 //	RUN_STARTED                 run.started; of a run that the log had before, run.resumed
 //	RUN_FINISHED                run.completed; by its outcome run.paused (interrupt) or run.cancelled
 //	RUN_ERROR                   run.failed
+//	usage of these              usage.observed before them, one for each report
 //	STEP_STARTED, _FINISHED     step.started, step.ended
 //	TEXT_MESSAGE_CONTENT        agent.text.delta
 //	TEXT_MESSAGE_END            agent.text; message.created for another role than assistant
@@ -30,9 +31,15 @@
 // [agentevents.Unknown]. So does a STATE_DELTA with an operation that no patch says:
 // test, move, copy, an insertion into a list, the removal of an element.
 //
-// The encoder writes kinds without a type of their own as CUSTOM. Every kind can be
-// written and comes back; what no line says of an event is the rest of the envelope, and
-// of deltas the index and the counts.
+// The encoder writes kinds without a type of their own as CUSTOM. So it does with a delta of
+// arguments before the call, which can only begin with the name of its tool, and with a
+// delta without text. Every kind can be written and comes back; what no line says of an
+// event is the rest of the envelope, and of other deltas the index and the counts.
+//
+// Of the envelope a line has, beside the protocol's members and under their native names,
+// what the rules ask for: workflowId and phase, nodeId and nodeRunId, and late for that
+// mark. It has spanId and parentSpanId in a run with an agent that only the span of its
+// start names.
 //
 // # The member agentevents of metadata
 //
@@ -48,7 +55,7 @@
 // The protocol has one agent without an id, and sub-agents. The first agent.started that
 // is no SUBAGENT_STARTED is a CUSTOM line that names the run's agent in subagentRunId;
 // the lines of that agent do not name it. Without that line its id is [Agent]. The
-// events of all other agents name theirs.
+// events of all other agents name theirs, or have the node or the span that does.
 //
 // # One run at a time
 //

@@ -2,7 +2,6 @@ package agui
 
 import (
 	"cmp"
-	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -25,8 +24,7 @@ type EncoderOptions struct {
 // calls of those that have not ended.
 //
 // It writes the lines that the protocol needs around those of the events: see the
-// documentation of the package. Deltas of arguments wait for the call, because a call
-// begins with the name of its tool. The lines of a run wait for the end of the runs that
+// documentation of the package. The lines of a run wait for the end of the runs that
 // began before it: up to 64 MiB, then the one under way ends with an error.
 type Encoder struct {
 	o       EncoderOptions
@@ -48,7 +46,10 @@ type streamOut struct {
 	stream
 	blocks map[blockKey]*block // open ones, and calls that have not returned
 	used   map[string]bool     // ids of messages and calls
+	spans  bool                // the span of its start is all that names an agent
 	lines  string              // that wait for the end of the runs before
+	usage  string              // reports of it that the line of its end says
+	told   string              // lines of their own for these, if the end does not come next
 }
 
 // maxWaiting is the highest number of bytes that wait for the end of a run. It is given up
@@ -93,22 +94,29 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		e.w.Losses.Add(&ev, dialect.Dropped, "", "the run is over")
 		return dst, nil
 	}
-	key, fresh := e.enter(&ev)
-	if b := e.block; b != nil && b.typ == call && !b.begun && b.tool == "" && isDelta(ev.Kind()) { // it waits for the name
-		b.waits = append(b.waits, ev)
-		b.text = append(b.text, ev.Payload.(*agentevents.ToolArgumentsDelta).Delta...)
-		return e.emit(dst, before, begins), nil
+	if _, starts := ev.Payload.(*agentevents.AgentStarted); starts && ev.AgentID == "" && ev.NodeRunID == "" {
+		e.s.spans = true
 	}
+	key := e.enter(&ev)
 	line, verbatim, err := e.w.Append(e.own[:0], &ev, (*document)(e))
-	if e.own = line; err != nil || len(line) == 0 {
-		if fresh {
-			delete(e.s.blocks, key)
-		}
+	if e.own = line; err != nil {
 		return dst, err
 	}
+	e.everywhere(&ev, verbatim)
+	if u, ok := ev.Payload.(*agentevents.UsageObserved); ok && !begins {
+		raw := string(dialect.Unknown(&ev, Name, "usage"))
+		if p := reportOf(raw); p != nil && *p == *u {
+			e.s.usage += "," + raw
+			e.s.told += string(line)
+			return dst, nil
+		}
+	}
+	if typ := e.w.Type(); typ != "RUN_FINISHED" && typ != "RUN_ERROR" {
+		before += e.s.told
+	}
+	e.s.usage, e.s.told = "", ""
 	own := string(line)
 	before += e.prepare(&ev, own)
-	e.everywhere(&ev, verbatim)
 	e.after(&ev, key, own)
 	return e.emit(dst, before+own, begins), nil
 }
@@ -195,8 +203,8 @@ func isType(word string) bool {
 	return word != "" && strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == ""
 }
 
-// enter finds the block of an event, or makes it. fresh says that it is new.
-func (e *Encoder) enter(ev *agentevents.Event) (key blockKey, fresh bool) {
+// enter finds the block of an event, or makes it.
+func (e *Encoder) enter(ev *agentevents.Event) (key blockKey) {
 	e.block = nil
 	typ, id, delta := blockOf(ev.Payload)
 	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok {
@@ -204,19 +212,20 @@ func (e *Encoder) enter(ev *agentevents.Event) (key blockKey, fresh bool) {
 	}
 	start := string(dialect.Unknown(ev, Name, remarkStart))
 	if m, ok := ev.Payload.(*agentevents.MessageCreated); id == nil || delta != nil && *delta == "" ||
-		ok && (start == "" || m.Message.From == "" || m.Message.From == assistant || !isRole(m.Message.From)) {
-		return key, false
+		ok && (start == "" || !slices.Contains(people, m.Message.From)) {
+		return key
 	}
-	key = blockKey{typ, ev.AgentID, *id}
+	key = blockKey{typ, cmp.Or(ev.AgentID, ev.NodeRunID), *id}
 	b := e.s.blocks[key]
+	tool := jsonwire.Text(jsonwire.Member(start, "toolCallName"))
+	if typ == call && delta != nil && (b == nil && tool == "" || b != nil && b.role == called) {
+		return key // no line can begin the call, or its arguments are complete
+	}
 	if _, again := ev.Payload.(*agentevents.ToolCalled); b != nil && again && b.begun && b.role == called {
 		b = nil // the id names another call now
 	}
 	if b == nil {
-		b, fresh = &block{typ: typ, role: assistant, id: e.unique(typ, *id), start: start}, true
-		if typ == reasoning {
-			b.role = "reasoning"
-		}
+		b = &block{typ: typ, role: assistant, id: e.unique(typ, *id), start: start}
 		e.s.blocks[key] = b
 	}
 	switch p := ev.Payload.(type) {
@@ -225,20 +234,16 @@ func (e *Encoder) enter(ev *agentevents.Event) (key blockKey, fresh bool) {
 			b.tool = p.ToolID
 		}
 	case *agentevents.ToolReturned:
-		if b.tool == "" && (p.OneEvent || b.waits != nil) {
+		if b.tool == "" && p.OneEvent {
 			b.tool = p.ToolID
 		}
 	case *agentevents.MessageCreated:
 		b.role = p.Message.From
 	}
-	if b.tool == "" && typ == call {
-		b.tool = jsonwire.Text(jsonwire.Member(b.start, "toolCallName"))
-	}
+	b.tool = cmp.Or(b.tool, tool)
 	e.block = b
-	return key, fresh
+	return key
 }
-
-func isRole(word string) bool { return slices.Contains([]string{"developer", "system", "user"}, word) }
 
 // unique returns an id for a message or a call that no other one of the run has.
 func (e *Encoder) unique(typ blockType, id string) string {
@@ -263,11 +268,12 @@ func (e *Encoder) prepare(ev *agentevents.Event, line string) (before string) {
 	at, agent := jsonwire.Member(line, "timestamp"), jsonwire.Member(line, "subagentRunId")
 	switch typ {
 	case "STEP_STARTED", "STEP_FINISHED":
-		step := jsonwire.Member(line, "stepName")
-		if open := e.s.going[stepKey(jsonwire.Text(agent), line)]; open && typ == "STEP_STARTED" {
-			before = lineOf("STEP_FINISHED", at, agent, `,"stepName":`+step, true) + "\n"
-		} else if !open && typ == "STEP_FINISHED" {
-			before = lineOf("STEP_STARTED", at, agent, `,"stepName":`+step, true) + "\n"
+		other := "STEP_STARTED"
+		if typ == other {
+			other = "STEP_FINISHED"
+		}
+		if e.s.going[stepKey(jsonwire.Text(agent), line)] == (typ == "STEP_STARTED") {
+			before = lineOf(other, at, agent, `,"stepName":`+jsonwire.Member(line, "stepName"), true) + "\n"
 		}
 	case "SUBAGENT_FINISHED", "SUBAGENT_ERROR":
 		before = e.close(agent, false)
@@ -278,7 +284,7 @@ func (e *Encoder) prepare(ev *agentevents.Event, line string) (before string) {
 		return before
 	}
 	one, returned := ev.Payload.(*agentevents.ToolReturned)
-	if returned && (b.role == called || !one.OneEvent && !b.begun && b.waits == nil) {
+	if returned && (b.role == called || !one.OneEvent && !b.begun) {
 		b.begun = true
 		return before
 	}
@@ -289,18 +295,6 @@ func (e *Encoder) prepare(ev *agentevents.Event, line string) (before string) {
 			start = b.start
 		}
 		before += start + "\n"
-		for i := range b.waits {
-			piece, verbatim, err := e.w.Append(nil, &b.waits[i], (*document)(e))
-			if err != nil {
-				e.w.Losses.Add(&b.waits[i], dialect.Dropped, "", "no line can carry it")
-				continue
-			}
-			before += string(piece)
-			if e.everywhere(&b.waits[i], verbatim); i == 0 {
-				e.w.Losses.Add(&b.waits[i], dialect.Made, "/"+string(Name), "the line that begins the call")
-			}
-		}
-		b.waits = nil
 	}
 	if rest := e.fill(ev.Payload); rest != "" && !isDelta(ev.Kind()) {
 		before += b.line("", at, rest, true) + "\n"
@@ -359,6 +353,9 @@ func (e *Encoder) everywhere(ev *agentevents.Event, verbatim bool) {
 // close returns the lines that end what is open, of the agent that its lines name so, or
 // of all.
 func (e *Encoder) close(agent string, all bool) (lines string) {
+	if all {
+		lines, e.s.told = e.s.told, ""
+	}
 	for _, key := range slices.SortedFunc(maps.Keys(e.s.blocks), func(a, b blockKey) int {
 		return cmp.Or(cmp.Compare(a.typ, b.typ), cmp.Compare(a.agent, b.agent), cmp.Compare(a.id, b.id))
 	}) {
@@ -366,10 +363,7 @@ func (e *Encoder) close(agent string, all bool) (lines string) {
 		if !all && b.agent != agent {
 			continue
 		}
-		for i := range b.waits {
-			e.w.Losses.Add(&b.waits[i], dialect.Dropped, "", "the call did not come")
-		}
-		if b.waits = nil; b.begun && b.role != called {
+		if b.begun && b.role != called {
 			lines += b.line("END", "", "", true) + "\n"
 			delete(e.s.blocks, key)
 		}
@@ -417,13 +411,6 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 		other := *w.Ev
 		other.Payload = &agentevents.Unknown{Type: "CUSTOM", Raw: agentevents.JSON(`{"name":` + jsonwire.Quote(custom+string(u.Type)) + `,"value":` + cmp.Or(string(u.Raw), "null") + `}`)}
 		w.Say(&other)
-	}
-	if _, _, delta := blockOf(p); delta != nil && *delta == "" {
-		w.Lose(dialect.Dropped, "", "a delta without text")
-		return dst, nil
-	} else if delta != nil && e.block != nil && e.block.role == called {
-		w.Lose(dialect.Dropped, "", "the arguments of the call are complete")
-		return dst, nil
 	}
 	row, mark, losses := e.row(w.Ev), len(dst), w.Pend.Len()
 	e.rest = ""
@@ -480,7 +467,9 @@ func (e *Encoder) row(ev *agentevents.Event) *wire.Row {
 			}
 		}
 	default:
-		return format.Row(ev.Kind())
+		if !isDelta(ev.Kind()) || e.block != nil {
+			return format.Row(ev.Kind())
+		}
 	}
 	if row := format.CaseRow(typ, name); row != nil {
 		return row
@@ -488,24 +477,21 @@ func (e *Encoder) row(ev *agentevents.Event) *wire.Row {
 	return format.CaseRow("CUSTOM", string(ev.Kind()))
 }
 
-func (d *document) Reread(w *wire.Writer, line string) (err error) {
+func (d *document) Reread(w *wire.Writer, line string) error {
 	line = strings.TrimPrefix(strings.TrimPrefix(line, "data:"), " ")
-	if w.Origin = line; strings.ContainsAny(line, "\r\n") || strings.HasSuffix(jsonwire.Text(jsonwire.Member(line, "type")), "_CHUNK") {
-		return errContext
+	b := d.block
+	if w.Origin = line; strings.ContainsAny(line, "\r\n") || strings.HasSuffix(jsonwire.Text(jsonwire.Member(line, "type")), "_CHUNK") ||
+		b != nil && jsonwire.Text(jsonwire.Member(line, b.idName())) != b.id {
+		return wire.ErrMisfit // it says something only beside others
 	}
-	(*Encoder)(d).check.r.Continue(w)
+	d.check.r.Continue(w)
 	list, err := (*Encoder)(d).reread(w.Ev.Payload, line)
-	if err == nil && len(list) != 1 {
-		return errContext
+	if err != nil || len(list) != 1 {
+		return cmp.Or(err, wire.ErrMisfit)
 	}
-	if err == nil {
-		w.Read = list[0]
-	}
-	return err
+	w.Read = list[0]
+	return nil
 }
-
-// errContext is the error of a line that says something only beside others.
-var errContext = errors.New("the line is part of several")
 
 // reread returns what readers of the lines so far make of a line for an event with the
 // payload.
@@ -539,19 +525,25 @@ func (e *Encoder) fill(p agentevents.Payload) string {
 // unsaid returns the members of the payload that readers of a line lack. Those that they
 // make up are listed under absent.
 func (e *Encoder) unsaid(w *wire.Writer, line string) (rest string) {
+	own, err := payloadOf(w.Ev.Payload)
+	if err != nil {
+		w.Fail(agentevents.RuleFieldJSON, "/payload", err.Error())
+		return ""
+	}
 	list, err := e.reread(w.Ev.Payload, line)
 	if err != nil {
 		w.Fail(agentevents.RulePayload, "/payload", "readers refuse the line: "+err.Error())
 		return ""
 	}
-	own, said, gone := payloadOf(w, w.Ev), "", ""
-	if len(list) == 1 {
-		if said = payloadOf(w, &list[0]); said == own { // as mostly
+	said, gone := "", ""
+	if n := len(list); n > 0 { // reports of usage come before the end of a run
+		if said, _ = payloadOf(list[n-1].Payload); said == own { // as mostly
 			return ""
 		}
 	}
+	same := func(name string) bool { return name == "blockId" && e.block.begun } // as in its deltas
 	for name := range jsonwire.Members(said) {
-		if !jsonwire.HasMember(own, name) {
+		if !jsonwire.HasMember(own, name) && !same(name) {
 			gone += "," + jsonwire.Quote(name)
 		}
 	}
@@ -559,7 +551,7 @@ func (e *Encoder) unsaid(w *wire.Writer, line string) (rest string) {
 		rest = `,"` + absent + `":[` + gone[1:] + "]"
 	}
 	for name, raw := range jsonwire.Members(own) {
-		if jsonwire.Member(said, name) != raw {
+		if jsonwire.Member(said, name) != raw && !same(name) {
 			rest += "," + jsonwire.Quote(name) + ":" + raw
 		}
 	}

@@ -2,6 +2,7 @@ package agui
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/agentevents/agentevents"
@@ -50,6 +51,9 @@ var others = map[string]string{
 	"REASONING_ENCRYPTED_VALUE": "subtype entityId encryptedValue", "THINKING_START": "", "THINKING_END": "",
 }
 
+// inputNeeds are the members that the input of a run needs.
+var inputNeeds = [...]string{"threadId", "runId", "messages"}
+
 // format is the protocol.
 var format = func() *wire.Format {
 	need := wire.Need
@@ -87,33 +91,41 @@ var format = func() *wire.Format {
 		role    = func(words ...string) wire.Form {
 			return sideForm{func(d *Decoder) *string { return &d.role }, nil, words}
 		}
-		roles = role(assistant, "developer", "system", "user")
+		roles = role(append([]string{assistant}, people...)...)
 		tool  = sideForm{func(d *Decoder) *string { return &d.tool }, nil, nil}
 		usual = func(name string, value func(ev *agentevents.Event, call string) string) wire.Member {
 			return need(name, "", keptForm{value})
 		}
-		cancel = usual("outcome", func(*agentevents.Event, string) string { return `{"type":"cancelled"}` })
-		name   = usual("name", func(ev *agentevents.Event, _ string) string { return jsonwire.Quote(ev.AgentID) })
-		result = usual("messageId", func(_ *agentevents.Event, call string) string { return jsonwire.Quote(call + "-result") })
-		fails  = need("message", "error/message", wire.Full{}).Or(func(_ *wire.Writer, dst []byte, _ *wire.Member) []byte {
+		outcome = may("outcome", "", keptForm{func(*agentevents.Event, string) string { return "" }})
+		usage   = may("usage", "", usageForm{})
+		cancel  = usual("outcome", func(*agentevents.Event, string) string { return `{"type":"cancelled"}` })
+		name    = usual("name", func(ev *agentevents.Event, _ string) string { return jsonwire.Quote(ev.AgentID) })
+		result  = usual("messageId", func(_ *agentevents.Event, call string) string { return jsonwire.Quote(call + "-result") })
+		fails   = need("message", "error/message", wire.Full{}).Or(func(_ *wire.Writer, dst []byte, _ *wire.Member) []byte {
 			return append(dst, `"no reason given"`...) // the metadata say that the event has no error
 		})
 		code = may("code", "error/code")
 	)
+	// Other inputs than the protocol's are in the metadata.
+	otherInput := func(w *wire.Writer) bool {
+		inputs := string(w.Ev.Payload.(*agentevents.RunStarted).Inputs)
+		return slices.ContainsFunc(inputNeeds[:], func(name string) bool { return !jsonwire.HasMember(inputs, name) })
+	}
+	ofMain := func(w *wire.Writer) bool { return w.Ev.ParentAgentID == encoderOf(w).s.main }
 	const deltaKind, thinkKind, argsKind = agentevents.KindTextDelta, agentevents.KindAgentReasoningDelta, agentevents.KindToolArgumentsDelta
 	rows := []wire.Row{
-		row("RUN_STARTED", agentevents.KindRunStarted, thread, runID, may("input", "inputs", inputForm{})),
+		row("RUN_STARTED", agentevents.KindRunStarted, thread, runID, may("input", "inputs").Unless(otherInput)),
 		when(caseResumed, row("RUN_STARTED", agentevents.KindRunResumed, thread, runID)),
-		row("RUN_FINISHED", agentevents.KindRunCompleted, thread, runID, may("result", "outputs", resultForm{})),
-		when(outcomeInterrupt, row("RUN_FINISHED", agentevents.KindRunPaused, thread, runID)),
-		when(outcomeCancelled, row("RUN_FINISHED", agentevents.KindRunCancelled, thread, runID, cancel)),
-		row("RUN_ERROR", agentevents.KindRunFailed, fails, code),
+		row("RUN_FINISHED", agentevents.KindRunCompleted, thread, runID, may("result", "outputs", resultForm{}), outcome, usage),
+		when(outcomeInterrupt, row("RUN_FINISHED", agentevents.KindRunPaused, thread, runID, outcome, usage)),
+		when(outcomeCancelled, row("RUN_FINISHED", agentevents.KindRunCancelled, thread, runID, cancel, usage)),
+		row("RUN_ERROR", agentevents.KindRunFailed, fails, code, usage),
 		row("STEP_STARTED", agentevents.KindStepStarted, need("stepName", "stepId", wire.Full{})),
 		row("STEP_FINISHED", agentevents.KindStepEnded, need("stepName", "stepId", wire.Full{})),
 		row("STATE_SNAPSHOT", agentevents.KindStatePatched, need("snapshot", "value")),
 		when("patch", row("STATE_DELTA", agentevents.KindStatePatched, need("delta", "", patchForm{}))),
 		row("SUBAGENT_STARTED", agentevents.KindAgentStarted, name, may("description", "task"),
-			may("parentSubagentRunId", "/parentAgentId", parentForm{}), may("parentToolCallId", "/parentCallId")),
+			may("parentSubagentRunId", "/parentAgentId").Unless(ofMain), may("parentToolCallId", "/parentCallId")),
 		row("SUBAGENT_FINISHED", agentevents.KindAgentEnded, may("result", "structuredOutput", resultForm{})),
 		row("SUBAGENT_ERROR", agentevents.KindAgentEnded, fails, code),
 		read("TEXT_MESSAGE_START", deltaKind, message("blockId"), may("role", "", roles)),
@@ -134,6 +146,9 @@ var format = func() *wire.Format {
 		row("TOOL_CALL_END", agentevents.KindToolCalled, callID),
 		row("TOOL_CALL_RESULT", agentevents.KindToolReturned, callID, result, need("content", "result", contentForm{})),
 	}
+	head := []wire.Member{need("type", "", wire.Type), wire.May("timestamp", "/timestamp", timeForm{}), may("subagentRunId", "/agentId /sessionId", tagForm{}),
+		may("workflowId", "/workflowId"), may("phase", "/phase"), may("nodeId", "/nodeId"), may("nodeRunId", "/nodeRunId"),
+		may("spanId", "/spanId", spanForm{}), may("parentSpanId", "/parentSpanId", spanForm{})}
 	own := len(rows)
 	for info := range agentevents.Kinds() {
 		r := when(string(info.Kind), row("CUSTOM", info.Kind, usual("name", func(ev *agentevents.Event, _ string) string { return jsonwire.Quote(custom + string(ev.Kind())) }), need("value", "", valueForm{})))
@@ -142,16 +157,17 @@ var format = func() *wire.Format {
 		}
 		rows = append(rows, r)
 	}
+	wire.AddLate(rows)
 	return wire.New(wire.Format{
 		Name:       Name,
 		Required:   RuleRequired,
-		Every:      "/step /traceId /spanId /parentSpanId /causationId",
+		Every:      "/step /traceId /causationId",
 		Remarks:    []string{remarkStart, remarkTime},
 		OtherExtra: true,
 		Case:       caseOf,
 		Pick:       func(r *wire.Reader) *wire.Row { return decoderOf(r).pick() },
-		Extra:      func(ev *agentevents.Event) bool { return isDelta(ev.Kind()) },
-		Head:       []wire.Member{need("type", "", wire.Type), wire.May("timestamp", "/timestamp", timeForm{}), may("subagentRunId", "/agentId /sessionId", tagForm{})},
+		Extra:      func(*agentevents.Event) bool { return false },
+		Head:       head,
 		Rows:       rows,
 	})
 }()
@@ -190,10 +206,4 @@ func caseOf(typ, line string) string {
 func isDelta(kind agentevents.Kind) bool {
 	info, _ := kind.Info()
 	return info.Role == agentevents.RoleDelta
-}
-
-// byAgent reports whether an event of the kind always has an agent.
-func byAgent(kind agentevents.Kind) bool {
-	info, _ := kind.Info()
-	return info.ByAgent
 }

@@ -33,8 +33,11 @@ func keep(r *wire.Reader, raw, canonical string) {
 type timeForm struct{}
 
 func (timeForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
-	if w.Key(remarkTime, false) != "" && w.Ev.Time.Equal(w.NoTime()) {
-		return dst, false
+	if w.Key(remarkTime, false) != "" {
+		if w.Ev.Time.Equal(w.NoTime()) {
+			return dst, false
+		}
+		w.Lose(dialect.Dropped, "/"+string(Name)+"/"+jsonwire.Token(remarkTime), "the line before has another time")
 	}
 	t := w.Time()
 	if t.Nanosecond()%1e6 != 0 {
@@ -70,7 +73,7 @@ func (timeForm) Parse(r *wire.Reader, at any) error {
 type tagForm struct{ wire.Value }
 
 func (f tagForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	if id := *at.(*string); byAgent(w.Ev.Kind()) && (id == "" || id == encoderOf(w).s.main) {
+	if id := *at.(*string); ofMain(w.Ev, encoderOf(w).s.spans) && (id == "" || id == encoderOf(w).s.main) {
 		if id == "" {
 			w.Lose(dialect.Made, "/agentId", "readers take the run's agent")
 		}
@@ -79,19 +82,40 @@ func (f tagForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]b
 	return f.Value.Append(w, dst, m, at)
 }
 
+// ofMain reports whether an event is one of the run's agent if the line names no agent.
+// spans says that the line has the span around it.
+func ofMain(ev *agentevents.Event, spans bool) bool {
+	info, _ := ev.Kind().Info()
+	return info.ByAgent && ev.NodeRunID == "" && !(spans && ev.ParentSpanID != "")
+}
+
+// A spanForm is a span in a run whose agents are known by spans.
+type spanForm struct{ wire.Value }
+
+func (f spanForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	if *at.(*string) == "" || encoderOf(w).s.spans {
+		return f.Value.Append(w, dst, m, at)
+	}
+	w.Every(dialect.Dropped, m.Says, "")
+	return dst, false
+}
+
 // An idForm is the id of a message or a call, which is unique in the run.
 type idForm struct{ wire.Full }
 
 func (idForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	id, own := encoderOf(w).block.id, *at.(*string)
-	if isDelta(w.Ev.Kind()) && own != id {
-		what, detail := dialect.Altered, "the id is unique in the run"
-		if own == "" {
-			what, detail = dialect.Made, ""
-		}
-		w.Lose(what, w.Pointer(m), detail)
+	b, own, delta := encoderOf(w).block, *at.(*string), isDelta(w.Ev.Kind())
+	switch {
+	case own == b.id || !delta && !(b.begun && m.Says == "blockId"):
+	case own == "":
+		w.Lose(dialect.Made, w.Pointer(m), "")
+	default:
+		w.Lose(dialect.Altered, w.Pointer(m), "the id is unique in the run")
 	}
-	return jsonwire.AppendString(dst, id), true
+	if delta && w.Ev.PayloadExtra() {
+		w.Lose(dialect.Dropped, "/payload", "members that no field has")
+	}
+	return jsonwire.AppendString(dst, b.id), true
 }
 
 // A sideForm is a text that no field has: the decoder notes it.
@@ -116,19 +140,6 @@ func (f sideForm) Parse(r *wire.Reader, _ any) error {
 	return err
 }
 
-// An inputForm is what the protocol calls the input of a run. Other inputs of a run are
-// in the metadata.
-type inputForm struct{ wire.Value }
-
-func (f inputForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	for _, name := range [...]string{"threadId", "runId", "messages"} {
-		if !jsonwire.HasMember(string(*at.(*agentevents.JSON)), name) {
-			return dst, false
-		}
-	}
-	return f.Value.Append(w, dst, m, at)
-}
-
 // A resultForm is a result, which is not null: the metadata can say it.
 type resultForm struct{ wire.Value }
 
@@ -150,7 +161,8 @@ func (f keptForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]b
 	if b := encoderOf(w).block; b != nil {
 		call = b.id
 	}
-	return append(dst, cmp.Or(raw, f.usual(w.Ev, call))...), true
+	value := cmp.Or(raw, f.usual(w.Ev, call))
+	return append(dst, value...), value != ""
 }
 
 func (f keptForm) Parse(r *wire.Reader, _ any) error {
@@ -163,14 +175,48 @@ func (f keptForm) Parse(r *wire.Reader, _ any) error {
 	return err
 }
 
-// A parentForm is the parent of a sub-agent, if that is not the run's agent.
-type parentForm struct{ wire.Value }
+// A usageForm is a list of what a run used. Each is a usage.observed before the end of the
+// run, with the JSON as its extra member.
+type usageForm struct{}
 
-func (f parentForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	if *at.(*string) == encoderOf(w).s.main {
-		return dst, false
+func (usageForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
+	list := encoderOf(w).s.usage
+	return append(append(append(dst, '['), strings.TrimPrefix(list, ",")...), ']'), list != ""
+}
+
+func (usageForm) Parse(r *wire.Reader, _ any) error {
+	raw, err := r.S.Raw()
+	list := slices.Collect(jsonwire.Elements(raw))
+	if len(list) == 0 || slices.ContainsFunc(list, func(raw string) bool { return reportOf(raw) == nil }) {
+		return cmp.Or(err, wire.ErrMisfit)
 	}
-	return f.Value.Append(w, dst, m, at)
+	if d, ok := r.Doc.(*Decoder); ok { // it is a line
+		d.usage = list
+	}
+	return err
+}
+
+// reportOf returns what a report says, or nil. The protocol counts what a cache was used
+// for among the input.
+func reportOf(raw string) *agentevents.UsageObserved {
+	tokens := map[string]agentevents.Opt[int64]{}
+	for name, value := range jsonwire.Members(raw) {
+		if n, err := strconv.ParseInt(value, 10, 64); err == nil && n >= 0 {
+			tokens[name] = agentevents.Some(n)
+		}
+	}
+	if len(tokens) == 0 {
+		return nil
+	}
+	cached, stored := tokens["cachedInputTokens"], tokens["cacheWriteInputTokens"]
+	return &agentevents.UsageObserved{Model: jsonwire.Text(jsonwire.Member(raw, "model")), Usage: agentevents.Usage{
+		InputTokens:              max(0, tokens["inputTokens"].V-cached.V-stored.V),
+		OutputTokens:             tokens["outputTokens"].V,
+		TotalTokens:              tokens["totalTokens"],
+		CacheCreationInputTokens: stored,
+		CacheReadInputTokens:     cached,
+		ReasoningOutputTokens:    tokens["reasoningTokens"],
+	}}
 }
 
 // A contentForm is the result of a call as a text: its JSON, or the text that it is.
@@ -221,7 +267,11 @@ func (contentForm) Parse(r *wire.Reader, at any) error {
 type valueForm struct{}
 
 func (valueForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
-	return append(dst, payloadOf(w, w.Ev)...), true
+	value, err := payloadOf(w.Ev.Payload)
+	if err != nil {
+		w.Fail(agentevents.RuleFieldJSON, "/payload", err.Error())
+	}
+	return append(dst, cmp.Or(value, "{}")...), true
 }
 
 func (valueForm) Parse(r *wire.Reader, _ any) (err error) {
@@ -229,19 +279,10 @@ func (valueForm) Parse(r *wire.Reader, _ any) (err error) {
 	return err
 }
 
-// payloadOf returns the payload of an event, as its native line has it.
-func payloadOf(w *wire.Writer, ev *agentevents.Event) string {
-	raw, err := payload(ev.Payload)
-	if err != nil {
-		w.Fail(agentevents.RuleFieldJSON, "/payload", err.Error())
-		return "{}"
-	}
-	return raw
-}
-
-func payload(p agentevents.Payload) (string, error) {
-	ev := agentevents.Event{ID: "-", RunID: "-", Payload: p}
-	line, err := ev.AppendJSON(make([]byte, 0, 1<<9))     // room for most
+// payloadOf returns a payload as its native line has it.
+func payloadOf(p agentevents.Payload) (string, error) {
+	whole := agentevents.Event{ID: "-", RunID: "-", Payload: p}
+	line, err := whole.AppendJSON(make([]byte, 0, 1<<9))  // room for most
 	_, raw, _ := strings.Cut(string(line), `,"payload":`) // it is the last member
 	return strings.TrimSuffix(raw, "}"), err
 }

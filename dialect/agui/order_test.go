@@ -20,11 +20,19 @@ func run(list ...any) (events []agentevents.Event) {
 			agent = v.(string)
 			continue
 		}
-		ev := agentevents.Event{ID: "e", RunID: "run-1", AgentID: agent, Time: time.UnixMilli(1777971600000 + int64(len(events))), Sequence: uint64(len(events)), Payload: p, SchemaVersion: "1.0"}
+		ev := agentevents.Event{ID: "e", RunID: "run-1", AgentID: agent, Time: time.UnixMilli(1777971600000 + int64(len(events))).UTC(), Sequence: uint64(len(events)), Payload: p, SchemaVersion: "1.0"}
 		if _, starts := p.(*agentevents.AgentStarted); starts && agent == "coder" {
 			ev.ParentAgentID = "planner"
 		}
 		events = append(events, ev)
+	}
+	return events
+}
+
+// nodes makes the events those of two executions of nodes, in turn.
+func nodes(events []agentevents.Event) []agentevents.Event {
+	for i := range events {
+		events[i].NodeRunID = []string{"x-1", "x-2"}[i%2]
 	}
 	return events
 }
@@ -39,13 +47,16 @@ var hard = map[string][]agentevents.Event{
 		"planner", text("b", "am"), &agentevents.TextCompleted{BlockID: "b", Text: "I am"}, &agentevents.ToolCalled{CallID: "c", ToolID: "Read"},
 		"coder", &agentevents.ToolCalled{CallID: "c", ToolID: "Bash", Arguments: `{"a":1}`}, &agentevents.ToolReturned{CallID: "c", ToolID: "Bash", Status: "ok"},
 		&agentevents.StepStarted{StepID: "s"}, &agentevents.StepStarted{StepID: "s"}, "", &agentevents.RunCompleted{}),
+	"two nodes":      nodes(run("", text("b", "1"), text("b", "2"), &agentevents.TextCompleted{BlockID: "b", Text: "1"}, &agentevents.TextCompleted{BlockID: "b", Text: "2"})),
 	"blocks in turn": run("planner", text("a", "1"), text("b", "2"), text("a", "3"), &agentevents.AgentReasoningDelta{BlockID: "a", Delta: "4"}, "", &agentevents.RunFailed{}),
 	"null": run("", &agentevents.RunStarted{Inputs: "null"}, "planner", &agentevents.AgentStarted{}, "coder", &agentevents.AgentStarted{},
 		&agentevents.AgentEnded{Outcome: "converged", StructuredOutput: "null"}, "", &agentevents.StatePatched{Op: "set", Value: "null"}, &agentevents.RunCompleted{Outputs: "null"}),
-	"no end":                 run("planner", text("a", "1"), &agentevents.StepStarted{StepID: "s"}),
-	"after the end":          run("", &agentevents.RunStarted{}, &agentevents.RunCancelled{}, &agentevents.SessionCompleted{}, &agentevents.RunResumed{}, &agentevents.RunCompleted{}),
-	"no names":               run("planner", text("", "1"), &agentevents.TextCompleted{Text: "1"}, text("", "2"), &agentevents.TextCompleted{Text: "3"}),
-	"arguments first":        run("planner", &agentevents.ToolArgumentsDelta{CallID: "c", Delta: "{"}, &agentevents.ToolArgumentsDelta{CallID: "c", Delta: "}"}, &agentevents.ToolCalled{CallID: "c", ToolID: "Read", Arguments: "{}"}),
+	"no end":          run("planner", text("a", "1"), &agentevents.StepStarted{StepID: "s"}),
+	"after the end":   run("", &agentevents.RunStarted{}, &agentevents.RunCancelled{}, &agentevents.SessionCompleted{}, &agentevents.RunResumed{}, &agentevents.RunCompleted{}),
+	"no names":        run("planner", text("", "1"), &agentevents.TextCompleted{Text: "1"}, text("", "2"), &agentevents.TextCompleted{Text: "3"}),
+	"arguments first": run("planner", &agentevents.ToolArgumentsDelta{CallID: "c", Delta: "{"}, &agentevents.ToolArgumentsDelta{CallID: "c", Delta: "}"}, &agentevents.ToolCalled{CallID: "c", ToolID: "Read", Arguments: "{}"}),
+	"arguments before others": run("planner", &agentevents.ToolArgumentsDelta{CallID: "c", Delta: "{}"}, &agentevents.ModelReturned{ModelCallID: "m"}, &agentevents.ToolCalled{CallID: "c", ToolID: "A", Arguments: "{}"},
+		&agentevents.ToolArgumentsDelta{CallID: "c", Delta: "late"}, text("b", "")),
 	"arguments only":         run("planner", &agentevents.ToolArgumentsDelta{CallID: "c", Delta: "{"}, "", &agentevents.RunCompleted{}),
 	"arguments and a return": run("planner", &agentevents.ToolArgumentsDelta{CallID: "c", Delta: "{"}, &agentevents.ToolReturned{CallID: "c", ToolID: "A", Status: "ok"}, "", &agentevents.RunCompleted{}),
 	"a call id again":        run("planner", &agentevents.ToolCalled{CallID: "c", ToolID: "A"}, &agentevents.ToolReturned{CallID: "c", ToolID: "A", Status: "ok"}, &agentevents.ToolCalled{CallID: "c", ToolID: "A"}, &agentevents.ToolReturned{CallID: "c", ToolID: "A", Status: "ok"}),
@@ -55,7 +66,8 @@ var hard = map[string][]agentevents.Event{
 	"a sub-agent twice": run("", &agentevents.RunStarted{}, "planner", &agentevents.AgentStarted{}, "coder", &agentevents.AgentStarted{}, &agentevents.AgentEnded{Outcome: "partial"}, &agentevents.AgentStarted{}, &agentevents.AgentEnded{Outcome: "partial"}),
 }
 
-// What the encoder writes is read by a strict decoder, as the runs that it was.
+// What the encoder writes is read by a strict decoder, as the runs that it was, and written
+// again.
 func TestOrder(t *testing.T) {
 	for name, events := range hard {
 		t.Run(name, func(t *testing.T) {
@@ -68,10 +80,21 @@ func TestOrder(t *testing.T) {
 			}
 			out, err = enc.End(out)
 			require.NoError(t, err)
-			r := agentevents.NewReader(strings.NewReader(string(out)), agentevents.ReaderOptions{Decoder: agui.NewDecoder(agui.Options{Strict: true})})
-			for _, err := range r.All() {
-				require.NoError(t, err, string(out))
+			r := agentevents.NewReader(strings.NewReader(string(out)), agentevents.ReaderOptions{Decoder: agui.NewDecoder(agui.Options{Strict: true}), Verbatim: true})
+			var kinds, back []agentevents.Kind
+			for _, ev := range events {
+				if ev.Kind() != agentevents.KindSessionCompleted { // it is after the end
+					kinds = append(kinds, ev.Kind())
+				}
 			}
+			var again []agentevents.Event
+			for ev, err := range r.All() {
+				require.NoError(t, err, string(out))
+				back, again = append(back, ev.Kind()), append(again, ev)
+			}
+			require.Equal(t, kinds, back, string(out))
+			lines, _ := encode(t, agui.EncoderOptions{}, again)
+			require.Equal(t, string(out), lines)
 		})
 	}
 }

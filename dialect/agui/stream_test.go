@@ -123,13 +123,98 @@ func TestLosses(t *testing.T) {
 	}
 	for name, want := range map[string][]string{
 		"several agents":  {"altered agent.text.delta /payload/blockId"},
+		"two nodes":       {"altered agent.text /payload/blockId", "altered agent.text.delta /payload/blockId"},
 		"after the end":   {"dropped session.completed "},
-		"no names":        {"made up agent.text.delta /payload/blockId"},
-		"arguments only":  {"dropped tool.arguments.delta "},
+		"no names":        {"made up agent.text /payload/blockId", "made up agent.text.delta /payload/blockId"},
+		"arguments only":  nil,
+		"arguments first": nil,
 		"a call id again": nil,
 	} {
 		_, losses := encode(t, agui.EncoderOptions{}, hard[name])
 		require.Equal(t, want, texts(losses), name)
+	}
+	for sessions, want := range map[[2]string]string{{"s", "s"}: "", {"s", ""}: "made up  /sessionId", {"s", "t"}: "altered  /sessionId", {"", "run-1"}: "dropped  /sessionId"} {
+		events := run("", &agentevents.RunStarted{}, &agentevents.RunCompleted{})
+		events[0].SessionID, events[1].SessionID = sessions[0], sessions[1]
+		_, losses := encode(t, agui.EncoderOptions{}, events)
+		require.Equal(t, want, strings.Join(texts(losses), ""), sessions)
+	}
+	untimed := decode(t, agui.Options{}, `{"type":"RUN_STARTED","threadId":"t-1","runId":"run-1"}`+"\n"+`{"type":"RUN_FINISHED","threadId":"t-1","runId":"run-1"}`)
+	_, losses := encode(t, agui.EncoderOptions{}, append(run("", &agentevents.RunStarted{}), untimed[1]))
+	require.Contains(t, texts(losses), "dropped run.completed /agui/~1timestamp")
+}
+
+// What the end of a run says of its usage is reported before it, and written there again: in
+// a line of its own if another one comes next, or none.
+func TestUsage(t *testing.T) {
+	end := `{"type":"RUN_FINISHED","timestamp":1777971601000,"threadId":"t-1","runId":"run-1","usage":[{"provider":"p","model":"m-1","inputTokens":9,"outputTokens":4,"cachedInputTokens":2}]}` + "\n"
+	events := decode(t, agui.Options{Strict: true}, head+end)
+	require.Len(t, events, 3)
+	used := &agentevents.UsageObserved{Model: "m-1", Usage: agentevents.Usage{InputTokens: 7, OutputTokens: 4, CacheReadInputTokens: agentevents.Some[int64](2)}}
+	require.Equal(t, used, events[1].Payload)
+	lines, losses := encode(t, agui.EncoderOptions{}, events)
+	require.Equal(t, head+end, lines)
+	require.Len(t, losses, 1)
+
+	custom := `{"type":"CUSTOM","timestamp":1777971601000,"name":"agentevents.usage.observed","value":{"model":"m-1","usage":{"inputTokens":7,"outputTokens":4,"cacheReadInputTokens":2}},"usage":{"provider":"p","model":"m-1","inputTokens":9,"outputTokens":4,"cachedInputTokens":2}}` + "\n"
+	lines, _ = encode(t, agui.EncoderOptions{}, events[:2])
+	require.Equal(t, head+custom, lines)
+	step := events[2]
+	step.Payload = &agentevents.StepStarted{StepID: "s"}
+	lines, _ = encode(t, agui.EncoderOptions{}, append(events[:2:2], step))
+	require.True(t, strings.HasPrefix(lines, head+custom), lines)
+	changed := events[1]
+	changed.Payload = &agentevents.UsageObserved{Model: "m-2"}
+	lines, _ = encode(t, agui.EncoderOptions{}, []agentevents.Event{events[0], changed, events[2]})
+	require.NotContains(t, lines, `"usage":[`)
+}
+
+// An end that says that its event has no blockId ends the block of its deltas all the same.
+func TestAbsentBlock(t *testing.T) {
+	log := head + `{"type":"REASONING_MESSAGE_START","timestamp":1777971600250,"messageId":"block~1","role":"reasoning"}` + "\n" +
+		`{"type":"REASONING_MESSAGE_CONTENT","timestamp":1777971600250,"messageId":"block~1","delta":"Read "}` + "\n" +
+		`{"type":"REASONING_MESSAGE_CONTENT","timestamp":1777971600500,"messageId":"block~1","delta":"first.","metadata":{"agentevents":"made"}}` + "\n" +
+		`{"type":"REASONING_MESSAGE_END","timestamp":1777971600500,"messageId":"block~1","metadata":{"agentevents":{"absent":["blockId"],"verbosity":"full"}}}` + tail + "\n"
+	events := eventtest.ReadLog(t, strings.NewReader(log), agentevents.ReaderOptions{Decoder: agui.NewDecoder(agui.Options{}), Verbatim: true}).Events()
+	require.Equal(t, &agentevents.AgentReasoned{BlockID: "block~1", Reasoning: "Read first.", Verbosity: "full"}, events[2].Payload)
+	lines, _ := encode(t, agui.EncoderOptions{}, events)
+	require.Equal(t, log, lines)
+}
+
+// Lines say of the envelope what rules ask for: agents that only a node or a span names,
+// workflows, what is late.
+func TestEnvelope(t *testing.T) {
+	node := func(ev *agentevents.Event) { ev.AgentID, ev.NodeID, ev.NodeRunID = "", "build", "x-1" }
+	span := func(ev *agentevents.Event) { ev.AgentID, ev.SpanID = "", "s-1" }
+	inner := func(ev *agentevents.Event) { ev.AgentID, ev.SpanID, ev.ParentSpanID = "", "s-2", "s-1" }
+	late := func(ev *agentevents.Event) { ev.Marks = agentevents.MarkLate }
+	flow := func(ev *agentevents.Event) { ev.AgentID, ev.WorkflowID, ev.Phase = "", "w", "p" }
+	start, end, text := &agentevents.AgentStarted{}, &agentevents.AgentEnded{Outcome: "converged"}, &agentevents.TextCompleted{Text: "x"}
+	for name, c := range map[string]struct {
+		list []any
+		say  []func(ev *agentevents.Event)
+	}{
+		"node":     {[]any{"", &agentevents.NodeStarted{}, start, text, end, &agentevents.NodeCompleted{}}, []func(*agentevents.Event){node, node, node, node, node}},
+		"span":     {[]any{"", start, &agentevents.ToolCalled{CallID: "c", ToolID: "A"}, end}, []func(*agentevents.Event){span, inner, span}},
+		"late":     {[]any{"planner", start, end, text}, []func(*agentevents.Event){2: late}},
+		"workflow": {[]any{"", &agentevents.PhaseStarted{}}, []func(*agentevents.Event){flow}},
+	} {
+		events := run(c.list...)
+		for i, say := range c.say {
+			if say != nil {
+				say(&events[i])
+			}
+		}
+		lines, _ := encode(t, agui.EncoderOptions{}, events)
+		f := agentevents.NewLogFold(agentevents.FoldOptions{})
+		for i, ev := range decode(t, agui.Options{Strict: true}, lines) {
+			events[i].ID = ev.ID
+			require.Equal(t, events[i], ev, name)
+			f.Apply(ev)
+		}
+		for s := range f.Drain() {
+			require.Empty(t, s.Violations, name)
+		}
 	}
 }
 
@@ -185,6 +270,7 @@ func TestCaptures(t *testing.T) {
 		for s := range f.Drain() {
 			require.Equal(t, agentevents.RunStatus("completed"), s.Status)
 			require.Empty(t, s.Violations)
+			require.Equal(t, map[string]int64{"step02-backend-tool": 885, "step12-parallel-tools": 983}[name], s.Usage.Usage.TotalTokens.V)
 			require.Len(t, s.Agents, 1)
 			require.NotEmpty(t, s.Agents[agui.Agent].Text)
 			require.Len(t, s.Tools, len(want))

@@ -87,7 +87,8 @@ func (t *Trip) Derives(pointer string) bool {
 }
 
 // pair finds the event that came back for each event: by id and kind, else on its own
-// line, else by kind in order, else by id, else one that the losses say it became.
+// line, else by kind in order, of its run if there is one, else by id, else one that the
+// losses say it became.
 func (t *Trip) pair() {
 	free := make([]*agentevents.Event, len(t.Back))
 	for i := range t.Back {
@@ -124,6 +125,7 @@ func (t *Trip) pair() {
 			}
 		}
 	}
+	match(func(ev *agentevents.Event) string { return string(ev.Kind()) + " " + ev.RunID }, any)
 	match(func(ev *agentevents.Event) string { return string(ev.Kind()) }, any)
 	match(func(ev *agentevents.Event) string { return ev.ID }, any)
 	written := map[*agentevents.Event]bool{}

@@ -66,7 +66,7 @@ var _ dialect.Encoder = (*Encoder)(nil)
 // NewEncoder returns an encoder.
 func NewEncoder(o EncoderOptions) *Encoder {
 	e := &Encoder{o: o, w: wire.Writer{F: format}, streams: map[string]*streamOut{}}
-	e.check.runs, e.check.r.F, e.check.r.Doc = map[string]bool{}, format, &e.check
+	e.check.runs, e.check.r.F, e.check.r.Doc, e.check.s = map[string]bool{}, format, &e.check, newStream("", "")
 	return e
 }
 
@@ -106,10 +106,11 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		}
 		return dst, err
 	}
-	before += e.prepare(&ev, string(line))
+	own := string(line)
+	before += e.prepare(&ev, own)
 	e.everywhere(&ev, verbatim)
-	e.after(&ev, key, string(line))
-	return e.emit(dst, before+string(line), begins), nil
+	e.after(&ev, key, own)
+	return e.emit(dst, before+own, begins), nil
 }
 
 // turn makes the stream of the event's run the one that is written. It returns the line
@@ -509,10 +510,14 @@ var errContext = errors.New("the line is part of several")
 // reread returns what readers of the lines so far make of a line for an event with the
 // payload.
 func (e *Encoder) reread(p agentevents.Payload, line string) ([]agentevents.Event, error) {
-	e.check.s = e.s.stream
+	open, tools, going := e.check.s.open, e.check.s.tools, e.check.s.going
+	clear(open)
+	clear(tools)
+	clear(going)
 	clear(e.check.runs)
 	e.check.runs[e.s.run] = e.streams[e.s.run] != nil
-	e.check.s.open, e.check.s.tools, e.check.s.going = map[string]*block{}, map[string]string{}, map[string]bool{}
+	e.check.s = e.s.stream
+	e.check.s.open, e.check.s.tools, e.check.s.going = open, tools, going
 	if b := e.block; b != nil {
 		read := *b
 		read.text = append(read.text[:len(read.text):len(read.text)], e.fill(p)...)

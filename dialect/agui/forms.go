@@ -241,7 +241,7 @@ func payloadOf(w *wire.Writer, ev *agentevents.Event) string {
 
 func payload(p agentevents.Payload) (string, error) {
 	ev := agentevents.Event{ID: "-", RunID: "-", Payload: p}
-	line, err := ev.AppendJSON(nil)
+	line, err := ev.AppendJSON(make([]byte, 0, 1<<9))     // room for most
 	_, raw, _ := strings.Cut(string(line), `,"payload":`) // it is the last member
 	return strings.TrimSuffix(raw, "}"), err
 }

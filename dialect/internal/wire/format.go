@@ -136,20 +136,24 @@ type Member struct {
 	For  string
 	Also []string // other names that readers accept
 
-	or      func(w *Writer, dst []byte, m *Member) []byte
-	unless  func(w *Writer) bool
-	instead int             // the number of the member that For names
-	spread  Spread          // the form, if it is one
-	number  int             // in its table, from 1
-	lit     string          // `,"name":`
-	field   *field          // nil if the member says none
-	get     func(v any) any // that of field
-	pointer string          // native, of the first field in a payload or the envelope
+	// What every line needs stands together: the rows of a log are more than the
+	// nearest cache has room for.
 	sparse  uint64          // leaves of which the event says one if the form says something, or noLeaf
 	silent  bool            // nothing stands for the member if the form says nothing
 	special bool            // unless or spread is there
+	plain   bool            // the form writes a field as Value does
+	full    bool            // and an empty text, too
+	lit     string          // `,"name":`
+	get     func(v any) any // that of field
+	field   *field          // nil if the member says none
 	write   Form            // the form, or what it writes by
-	full    bool            // an empty text is written, too
+	or      func(w *Writer, dst []byte, m *Member) []byte
+
+	unless  func(w *Writer) bool
+	instead int    // the number of the member that For names
+	spread  Spread // the form, if it is one
+	number  int    // in its table, from 1
+	pointer string // native, of the first field in a payload or the envelope
 }
 
 // Need returns a member that every line has. says is the first of its places and
@@ -354,7 +358,7 @@ func (m *Member) compile(f *Format, in string) {
 	}
 	m.write = f.writes(m.Form)
 	_, m.full = m.write.(Full)
-	m.Plain = m.Plain || m.full || plain(m.write)
+	m.plain = m.Plain || m.full || plain(m.write)
 }
 
 // writes returns the form that writes what a form says.
@@ -422,7 +426,7 @@ func (t *table) sparse(empty *agentevents.Event) {
 			form = c.Form
 		}
 		_, sparse := form.(Sparse)
-		if m.field == nil || m.Reads || !sparse && (m.full || !m.Plain && !plain(form)) {
+		if m.field == nil || m.Reads || !sparse && (m.full || !m.plain && !plain(form)) {
 			continue
 		}
 		if !sparse {

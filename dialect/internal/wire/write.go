@@ -471,7 +471,7 @@ func (w *Writer) member(dst []byte, m *Member, v any) []byte {
 	}
 	switch text, ok := at.(*string); {
 	case !said:
-	case !m.Plain:
+	case !m.plain:
 		dst, said = m.write.Append(w, dst, m, at)
 	case !ok:
 		dst, said = Value{}.Append(w, dst, m, at)

@@ -52,6 +52,8 @@ func ValidID(p Profile, form IDForm, id string) bool {
 	switch {
 	case p == RFC0002 || form == PlainID:
 		return id != ""
+	case p == SchemaV1 && len(id) >= utf8.UTFMax*g.low1 && len(id) <= g.high1: // as mostly
+		return true
 	case p == SchemaV1:
 		n := utf8.RuneCountInString(id)
 		return n >= g.low1 && n <= g.high1

@@ -89,7 +89,7 @@ Lines do not keep their bytes then.`,
 				for at, ev := range events {
 					lines, err = enc.Append(lines[:0], ev)
 					if *verify {
-						trip.Wrote(ev, lines, err)
+						trip.Wrote(respelled(ev), lines, err)
 					}
 					if err != nil && !errors.Is(err, dialect.ErrNoCounterpart) {
 						l.bad++
@@ -137,6 +137,16 @@ Lines do not keep their bytes then.`,
 			}
 		},
 	}
+}
+
+// respelled returns an event that is not written as its line was: the order of members of a
+// type means nothing.
+func respelled(ev agentevents.Event) agentevents.Event {
+	var again agentevents.Event
+	if line, err := ev.AppendJSON(nil); err != nil || again.UnmarshalJSON(line) != nil {
+		return ev
+	}
+	return again
 }
 
 // addChanges adds the places where redaction changes an event: members of the event and

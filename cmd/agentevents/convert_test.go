@@ -155,6 +155,8 @@ func TestConvertVerify(t *testing.T) {
 		got = exec(runs, "convert", "--to", w.name, "--verify", "--quiet", "-")
 		require.Equal(t, result{exitOK, got.out, ""}, got, w.name)
 	}
+	byHand := `{"id":"e","runId":"r","sequence":0,"timestamp":"2026-05-05T09:00:00.000Z","type":"run.failed","schemaVersion":"1.0","payload":{"error":{"message":"m","code":"c"}}}` + "\n"
+	require.Equal(t, result{exitOK, byHand, ""}, exec(byHand, "convert", "--to", "native", "--verify", "--quiet", "-"), "members in another order")
 
 	ev := agentevents.Event{ID: "1", RunID: "r", Payload: &agentevents.RunPaused{Reason: "why"}}
 	line, err := ev.AppendJSON(nil)

@@ -651,11 +651,16 @@ type runState struct {
 // record is the write path. head is of the handle when the event's envelope is
 // what the handle says and no more; then its texts were checked with it.
 func (s *runState) record(ctx context.Context, ev *Event, head string) error {
-	c := s.callFor(orBackground(ctx))
 	var done outcome
-	err := s.emit(c, ev, head, &done)
+	return s.recordAs(ctx, ev, head, &done)
+}
+
+// recordAs is record with what is said before.
+func (s *runState) recordAs(ctx context.Context, ev *Event, head string, done *outcome) error {
+	c := s.callFor(orBackground(ctx))
+	err := s.emit(c, ev, head, done)
 	if len(done.violations) > 0 || len(done.reports) > 0 || len(s.e.buffers) > 0 {
-		s.tell(c.Outer(), &done)
+		s.tell(c.Outer(), done)
 	}
 	return err
 }
@@ -759,6 +764,7 @@ func (s *runState) report(done *outcome) {
 // outcome is what is left to do after a run's lock is released.
 type outcome struct {
 	number     bool         // said before: a delta gets the index that the rules expect
+	returns    bool         // said before: the event is of the return of a call, and late if its agent is at rest
 	recorded   bool         // the event itself was
 	delivered  bool         // something was: the event, or what streams held back
 	lasting    bool         // something that is not droppable was
@@ -920,6 +926,12 @@ func (s *runState) try(ctx *reentry.Call, ev *Event, head string, done *outcome)
 	s.m.resolve(&sub, ev, p)
 	if done.number {
 		sub.number(ev)
+	}
+	if done.returns {
+		sub.bound = false // the agent acted when it called
+		if a := sub.agent; s.m.atRest(a) || a != nil && a.Status.Terminal() {
+			ev.Marks |= MarkLate
+		}
 	}
 	if s.derives {
 		if moved, refused, err := s.derive(ctx, ev, &sub, head, done); moved {

@@ -125,10 +125,12 @@ func (m *machine) bindEnd(ev *Event, sub *subject) *RuleError {
 		return m.refuse(ev, RuleEndedConverged, named("agent", sub.key), a.Status.shown(), "outcome converged agrees with status converged; legal: a transition to converged first, or another outcome")
 	}
 	what, id := "call", ""
-	for key, call := range m.calls.Each() {
-		if key.agent == sub.key && call.step >= a.Resume.first {
-			id = key.call
-			break
+	if a.calls > 0 { // or who ends many agents would look at all calls for each
+		for key, call := range m.calls.Each() {
+			if key.agent == sub.key && call.step >= a.Resume.first {
+				id = key.call
+				break
+			}
 		}
 	}
 	if id == "" {

@@ -629,6 +629,7 @@ type runState struct {
 	resumes resumes                      // guarded by mu
 	fenced  bool                         // a sink has said ErrFenced; guarded by mu
 	closed  *atomic.Bool                 // refuses events; the emitter has it too when the run is released
+	ending  atomic.Bool                  // Run.Finish is at work: refuses what opens something
 
 	mu     sync.Mutex // guards the rest
 	m      *machine
@@ -775,14 +776,22 @@ type outcome struct {
 	reports    []error      // for OnError
 }
 
-// write is the part of the write path under the run's lock.
-func (s *runState) write(c *reentry.Call, ev *Event, head string, done *outcome) error {
-	if !c.Outer().Await(&s.holder) {
+// lock takes the run's lock, unless the caller has it.
+func (s *runState) lock(outer *reentry.Call) error {
+	if !outer.Await(&s.holder) {
 		return fmt.Errorf("%w (run %s)", ErrReentrant, jsonwire.Brief(s.m.RunID))
 	}
 	s.mu.Lock()
+	outer.Waited()
+	return nil
+}
+
+// write is the part of the write path under the run's lock.
+func (s *runState) write(c *reentry.Call, ev *Event, head string, done *outcome) error {
+	if err := s.lock(c.Outer()); err != nil {
+		return err
+	}
 	defer s.mu.Unlock()
-	c.Outer().Waited()
 	if s.closed.Load() {
 		return s.closedError("the run", ev)
 	}
@@ -956,6 +965,9 @@ func (s *runState) try(ctx *reentry.Call, ev *Event, head string, done *outcome)
 func (s *runState) admit(ev *Event, sub *subject) error {
 	e := s.e
 	violation := s.m.check(ev, sub)
+	if violation == nil && sub.kind.Role == RoleOpens && s.ending.Load() {
+		violation = s.m.checkTerminal(ev, sub)
+	}
 	if violation == nil && sub.mayBind() {
 		violation = s.bind(ev, sub)
 	}

@@ -122,3 +122,77 @@ func TestFinishEndsAgentsWithoutAnID(t *testing.T) {
 	require.True(t, s.Agents["n#1"].Ended)
 	require.True(t, s.Agents["s1"].Ended)
 }
+
+// What is open of agents that are not is closed, too.
+func TestFinishClosesCallsOfAgentsThatAreNotOpen(t *testing.T) {
+	r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleDerived})
+	ended := beginAgent(t, r, "ended")
+	node := r.With(Scope{NodeID: "n", NodeRunID: "n#1"})
+	for _, emit := range []func(context.Context, Payload) error{ended.Emit, node.Agent("inNode").Emit, node.Emit, r.Emit} {
+		require.NoError(t, emit(t.Context(), &ToolCalled{CallID: "c", ToolID: "t"}))
+		require.NoError(t, emit(t.Context(), &ModelCalled{ModelCallID: "m"}))
+	}
+	require.NoError(t, ended.Emit(t.Context(), &AgentEnded{Outcome: OutcomePartial}))
+	view := r.State().Agents[0]
+	require.Equal(t, []string{"c"}, view.OpenCalls)
+	require.Equal(t, []string{"m"}, view.OpenModelCalls)
+	require.NoError(t, node.Finish(t.Context(), nil))
+	f := NewFold(FoldOptions{})
+	for _, ev := range log.events {
+		f.Apply(ev)
+	}
+	s := f.Snapshot()
+	require.Empty(t, s.Violations)
+	require.Empty(t, s.OpenCalls)
+	require.Empty(t, s.OpenModelCalls)
+	require.Equal(t, RunStatusCompleted, s.Status)
+}
+
+// Finish, which is several events, lets nothing begin between them.
+func TestNothingBeginsWhileARunFinishes(t *testing.T) {
+	var refused []*RuleError
+	guarded := true
+	r, log := startRun(t, EmitterOptions{
+		Lifecycle: LifecycleDerived,
+		Follow: func(ev Event) []Event {
+			if ev.Kind() == KindAgentEnded {
+				return []Event{{AgentID: "next", Payload: &AgentStarted{}}, {Payload: &NodeStarted{}, Scope: Scope{NodeID: "n"}}, {Payload: &TextCompleted{Text: "bye"}}}
+			}
+			return nil
+		},
+		Guard: func(ev Event) *RuleError {
+			if guarded && ev.Kind() == KindRunCompleted {
+				return &RuleError{Rule: "not-yet"}
+			}
+			return nil
+		},
+		OnViolation: func(v *RuleError) { refused = append(refused, v) },
+	})
+	beginAgent(t, r, "a")
+	require.ErrorContains(t, r.Finish(t.Context(), nil), "not-yet")
+	require.Len(t, refused, 3)
+	for _, v := range refused[:2] {
+		require.Equal(t, RuleTerminalLast, v.Rule)
+		require.Equal(t, "ending", v.State)
+	}
+	require.IsType(t, &TextCompleted{}, log.last(t).Payload)
+	require.False(t, r.Agent("next").Open())
+
+	beginAgent(t, r, "b") // the run has not ended
+	guarded = false
+	require.NoError(t, r.Finish(t.Context(), nil))
+	require.IsType(t, &RunCompleted{}, log.last(t).Payload)
+}
+
+func TestASinkCannotFinishItsRun(t *testing.T) {
+	var r *Run
+	var err error
+	em, _ := NewEmitter(EmitterOptions{Lifecycle: LifecycleDerived, Sinks: []Sink{SinkFunc(func(ctx context.Context, _ Event) error {
+		err = r.Finish(ctx, nil)
+		return nil
+	})}})
+	r, _ = em.Run("r")
+	beginAgent(t, r, "a")
+	require.ErrorIs(t, err, ErrReentrant)
+	beginAgent(t, r, "b")
+}

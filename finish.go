@@ -18,9 +18,10 @@ var errLeftOpen = errors.New("the agent ended before the return")
 // if [Call.Fail] says that somebody stopped the agent or that its time was up. Finish does not
 // change p, which belongs to the log from then on.
 //
-// Statuses follow under [LifecycleDerived]. Under another table Finish records no transition: the
-// caller sends the agent [Agent.To] a status that agrees with its outcome first. An agent that is
-// not open is left as it is: Finish records nothing and returns nil.
+// Pass the context that was cancelled: as [Call.Fail] says, it tells why. Statuses follow under
+// [LifecycleDerived]. Under another table Finish records no transition: the caller sends the agent
+// [Agent.To] a status that agrees with its outcome first. An agent that is not open is left as it
+// is: Finish records nothing and returns nil.
 func (a *Agent) Finish(ctx context.Context, err error, p *AgentEnded) error {
 	if !a.ok() {
 		return ErrZeroValue
@@ -73,7 +74,8 @@ func (p *ToolReturned) stopped() bool {
 // Finish ends the run as its work ended: agents that are open are finished first, those that
 // started last before the others, each with err (see [Agent.Finish]). Calls and model calls of
 // agents that are not open fail as well. Then the run has completed without err, was cancelled
-// if err says that somebody stopped it (see [Call.Fail]), and has failed with any other.
+// if err says that somebody stopped it (see [Call.Fail]), and has failed with any other. Pass the
+// context that was cancelled.
 //
 // What other goroutines would open meanwhile, such as agents and calls, is refused as after the
 // end (rule terminal-last). A run that has ended is left as it is: Finish records nothing and

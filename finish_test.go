@@ -22,6 +22,7 @@ func TestFinishClosesWhatAnAgentLeftOpen(t *testing.T) {
 		{"good", nil, nil, ToolStatusError, OutcomeConverged, "", StatusConverged},
 		{"error", down, nil, ToolStatusError, "", "down", StatusFailed},
 		{"cancelled", context.Canceled, nil, ToolStatusCancelled, OutcomeAborted, "context canceled", StatusFailed},
+		{"joined", errors.Join(down, context.Canceled), nil, ToolStatusCancelled, OutcomeAborted, "down\ncontext canceled", StatusFailed},
 		{"deadline", context.DeadlineExceeded, nil, ToolStatusError, OutcomeAborted, "context deadline exceeded", StatusFailed},
 		{"tool error", &ToolError{Status: ToolStatusCancelled, Err: down}, nil, ToolStatusCancelled, OutcomeAborted, "down", StatusFailed},
 		{"outcome", down, &AgentEnded{Outcome: OutcomePartial, Result: "half"}, ToolStatusError, OutcomePartial, "", StatusToolResult},
@@ -76,13 +77,18 @@ func TestFinishClosesWhatAnAgentLeftOpen(t *testing.T) {
 }
 
 func TestFinishEndsTheRunAsItWent(t *testing.T) {
+	stopped, stop := context.WithCancelCause(t.Context())
+	stop(errors.New("stop pressed"))
 	for _, tc := range []struct {
+		ctx  context.Context
 		err  error
 		want Payload
 	}{
-		{nil, &RunCompleted{}},
-		{errors.New("down"), &RunFailed{Error: Some(ErrorInfo{Message: "down"})}},
-		{context.Canceled, &RunCancelled{Reason: "context canceled"}},
+		{t.Context(), nil, &RunCompleted{}},
+		{t.Context(), errors.New("down"), &RunFailed{Error: Some(ErrorInfo{Message: "down"})}},
+		{t.Context(), context.Canceled, &RunCancelled{Reason: "context canceled"}},
+		{stopped, context.Cause(stopped), &RunCancelled{Reason: "stop pressed"}},
+		{context.WithoutCancel(stopped), context.Cause(stopped), &RunFailed{Error: Some(ErrorInfo{Message: "stop pressed"})}},
 	} {
 		r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleDerived})
 		a := beginAgent(t, r, "a")
@@ -90,7 +96,7 @@ func TestFinishEndsTheRunAsItWent(t *testing.T) {
 		require.NoError(t, err)
 		sub := c.Agent("sub")
 		require.NoError(t, sub.Emit(t.Context(), &AgentStarted{}))
-		require.NoError(t, r.Finish(t.Context(), tc.err))
+		require.NoError(t, r.Finish(tc.ctx, tc.err))
 		require.Equal(t, tc.want, log.last(t).Payload)
 		var ended []string
 		for _, ev := range log.events {

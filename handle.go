@@ -338,6 +338,10 @@ func (c *Call) Return(ctx context.Context, result JSON) error {
 // is recorded; else the status is cancelled when err is context.Canceled or the cause of
 // the cancellation of ctx, and error otherwise. The code of a deadline is
 // "deadline_exceeded", that of a [*PanicError] "panic".
+//
+// An error that joins context.Canceled with others is a cancellation, too: pass the one that
+// counts. To know the cause Fail needs the context that was cancelled, not one of
+// context.WithoutCancel, and a cancelled context loses no event.
 func (c *Call) Fail(ctx context.Context, err error) error {
 	return c.End(ctx, failed(orBackground(ctx), err))
 }

@@ -15,6 +15,10 @@
 //		go query(ctx, a.SessionID, a.Prompt)
 //	}
 //
+// Log and snapshot have texts and arguments redacted, and cut where they were too long for a
+// line. So another process cannot run a call that waits for its approval from
+// ApprovalRequested.Arguments: a runtime that has to keeps the arguments apart.
+//
 // Mirrors: the resume specification, "Resume Semantics".
 package resume
 

@@ -7,7 +7,7 @@ import (
 // The rules that bind Emit and the methods of handles, and nobody else. A log may be a
 // part of a run, and a capture or a bridge records what others did, so neither the fold
 // nor Record asks for them. They are exempt for agent core.system, which is the runtime
-// itself, and for the first event after [Emitter.Resume].
+// itself, for the first event after [Emitter.Resume], and for the returns of call handles.
 
 // RuleAgentOpen: an agent acts only after its agent.started; exempt are returns with
 // oneEvent, and agents that act in a node, whose start is the node's. Binds Emit and
@@ -125,10 +125,12 @@ func (m *machine) bindEnd(ev *Event, sub *subject) *RuleError {
 		return m.refuse(ev, RuleEndedConverged, named("agent", sub.key), a.Status.shown(), "outcome converged agrees with status converged; legal: a transition to converged first, or another outcome")
 	}
 	what, id := "call", ""
-	for key, call := range m.calls.Each() {
-		if key.agent == sub.key && call.step >= a.Resume.first {
-			id = key.call
-			break
+	if a.calls > 0 { // or who ends many agents would look at all calls for each
+		for key, call := range m.calls.Each() {
+			if key.agent == sub.key && call.step >= a.Resume.first {
+				id = key.call
+				break
+			}
 		}
 	}
 	if id == "" {

@@ -629,6 +629,7 @@ type runState struct {
 	resumes resumes                      // guarded by mu
 	fenced  bool                         // a sink has said ErrFenced; guarded by mu
 	closed  *atomic.Bool                 // refuses events; the emitter has it too when the run is released
+	ending  atomic.Bool                  // Run.Finish is at work: refuses what opens something
 
 	mu     sync.Mutex // guards the rest
 	m      *machine
@@ -651,11 +652,16 @@ type runState struct {
 // record is the write path. head is of the handle when the event's envelope is
 // what the handle says and no more; then its texts were checked with it.
 func (s *runState) record(ctx context.Context, ev *Event, head string) error {
-	c := s.callFor(orBackground(ctx))
 	var done outcome
-	err := s.emit(c, ev, head, &done)
+	return s.recordAs(ctx, ev, head, &done)
+}
+
+// recordAs is record with what is said before.
+func (s *runState) recordAs(ctx context.Context, ev *Event, head string, done *outcome) error {
+	c := s.callFor(orBackground(ctx))
+	err := s.emit(c, ev, head, done)
 	if len(done.violations) > 0 || len(done.reports) > 0 || len(s.e.buffers) > 0 {
-		s.tell(c.Outer(), &done)
+		s.tell(c.Outer(), done)
 	}
 	return err
 }
@@ -759,6 +765,7 @@ func (s *runState) report(done *outcome) {
 // outcome is what is left to do after a run's lock is released.
 type outcome struct {
 	number     bool         // said before: a delta gets the index that the rules expect
+	returns    bool         // said before: the event is of the return of a call, and late if its agent is at rest
 	recorded   bool         // the event itself was
 	delivered  bool         // something was: the event, or what streams held back
 	lasting    bool         // something that is not droppable was
@@ -769,14 +776,22 @@ type outcome struct {
 	reports    []error      // for OnError
 }
 
-// write is the part of the write path under the run's lock.
-func (s *runState) write(c *reentry.Call, ev *Event, head string, done *outcome) error {
-	if !c.Outer().Await(&s.holder) {
+// lock takes the run's lock, unless the caller has it.
+func (s *runState) lock(outer *reentry.Call) error {
+	if !outer.Await(&s.holder) {
 		return fmt.Errorf("%w (run %s)", ErrReentrant, jsonwire.Brief(s.m.RunID))
 	}
 	s.mu.Lock()
+	outer.Waited()
+	return nil
+}
+
+// write is the part of the write path under the run's lock.
+func (s *runState) write(c *reentry.Call, ev *Event, head string, done *outcome) error {
+	if err := s.lock(c.Outer()); err != nil {
+		return err
+	}
 	defer s.mu.Unlock()
-	c.Outer().Waited()
 	if s.closed.Load() {
 		return s.closedError("the run", ev)
 	}
@@ -921,6 +936,12 @@ func (s *runState) try(ctx *reentry.Call, ev *Event, head string, done *outcome)
 	if done.number {
 		sub.number(ev)
 	}
+	if done.returns {
+		sub.bound = false // the agent acted when it called
+		if a := sub.agent; s.m.atRest(a) || a != nil && a.Status.Terminal() {
+			ev.Marks |= MarkLate
+		}
+	}
 	if s.derives {
 		if moved, refused, err := s.derive(ctx, ev, &sub, head, done); moved {
 			return refused, err
@@ -944,6 +965,9 @@ func (s *runState) try(ctx *reentry.Call, ev *Event, head string, done *outcome)
 func (s *runState) admit(ev *Event, sub *subject) error {
 	e := s.e
 	violation := s.m.check(ev, sub)
+	if violation == nil && sub.kind.Role == RoleOpens && s.ending.Load() {
+		violation = s.m.checkTerminal(ev, sub)
+	}
 	if violation == nil && sub.mayBind() {
 		violation = s.bind(ev, sub)
 	}

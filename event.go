@@ -93,7 +93,7 @@ type Marks uint8
 
 // The marks.
 const (
-	MarkLate      Marks = 1 << iota // the fact arrived after the terminal event of its agent or run
+	MarkLate      Marks = 1 << iota // the fact arrived after its agent or run had come to an end
 	MarkSynthetic                   // a decoder, a bridge or the emitter made the event; its producer did not write it
 	MarkReplayed                    // the event is emitted again from a log
 	MarkRedacted                    // the redaction step changed the text

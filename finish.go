@@ -3,6 +3,9 @@ package agentevents
 import (
 	"context"
 	"errors"
+	"slices"
+
+	"github.com/agentevents/agentevents/internal/reentry"
 )
 
 // errLeftOpen is the failure of a call that its agent left open without an error.
@@ -15,26 +18,36 @@ var errLeftOpen = errors.New("the agent ended before the return")
 // if [Call.Fail] says that somebody stopped the agent or that its time was up. Finish does not
 // change p, which belongs to the log from then on.
 //
-// Statuses follow under [LifecycleDerived]. Under another table Finish records no transition: the
-// caller sends the agent [Agent.To] a status that agrees with its outcome first. An agent that is
-// not open is left as it is: Finish records nothing and returns nil.
-func (a *Agent) Finish(ctx context.Context, err error, p *AgentEnded) (errs error) {
+// Pass the context that was cancelled: as [Call.Fail] says, it tells why. Statuses follow under
+// [LifecycleDerived]. Under another table Finish records no transition: the caller sends the agent
+// [Agent.To] a status that agrees with its outcome first. An agent that is not open is left as it
+// is: Finish records nothing and returns nil.
+func (a *Agent) Finish(ctx context.Context, err error, p *AgentEnded) error {
 	if !a.ok() {
 		return ErrZeroValue
 	}
 	if !a.Open() {
 		return nil
 	}
-	cause := err
-	if cause == nil {
-		cause = errLeftOpen
+	return join(a.failCalls(ctx, err, a.OpenCalls(), a.OpenModelCalls()), a.end(ctx, err, p))
+}
+
+// failCalls closes open calls and model calls as work that ended with err leaves them.
+func (a *Agent) failCalls(ctx context.Context, err error, calls, models []string) (errs error) {
+	if err == nil {
+		err = errLeftOpen
 	}
-	for _, id := range a.OpenCalls() {
-		errs = join(errs, a.OpenCall(id).Fail(ctx, cause))
+	for _, id := range calls {
+		errs = join(errs, a.OpenCall(id).Fail(ctx, err))
 	}
-	for _, id := range a.OpenModelCalls() {
-		errs = join(errs, a.OpenModelCall(id).Fail(ctx, cause))
+	for _, id := range models {
+		errs = join(errs, a.OpenModelCall(id).Fail(ctx, err))
 	}
+	return errs
+}
+
+// end records the end of the agent.
+func (a *Agent) end(ctx context.Context, err error, p *AgentEnded) error {
 	var out AgentEnded
 	if p != nil {
 		out = *p
@@ -50,7 +63,7 @@ func (a *Agent) Finish(ctx context.Context, err error, p *AgentEnded) (errs erro
 			}
 		}
 	}
-	return join(errs, a.Emit(ctx, &out))
+	return a.Emit(ctx, &out)
 }
 
 // stopped reports whether the end came from outside.
@@ -59,11 +72,14 @@ func (p *ToolReturned) stopped() bool {
 }
 
 // Finish ends the run as its work ended: agents that are open are finished first, those that
-// started last before the others, each with err (see [Agent.Finish]). Then the run has
-// completed without err, was cancelled if err says that somebody stopped it (see [Call.Fail]),
-// and has failed with any other.
+// started last before the others, each with err (see [Agent.Finish]). Calls and model calls of
+// agents that are not open fail as well. Then the run has completed without err, was cancelled
+// if err says that somebody stopped it (see [Call.Fail]), and has failed with any other. Pass the
+// context that was cancelled.
 //
-// A run that has ended is left as it is: Finish records nothing and returns nil.
+// What other goroutines would open meanwhile, such as agents and calls, is refused as after the
+// end (rule terminal-last). A run that has ended is left as it is: Finish records nothing and
+// returns nil.
 func (r *Run) Finish(ctx context.Context, err error) (errs error) {
 	if !r.ok() {
 		return ErrZeroValue
@@ -71,12 +87,19 @@ func (r *Run) Finish(ctx context.Context, err error) (errs error) {
 	if r.over() {
 		return nil
 	}
-	state := r.State()
-	for i := len(state.Agents) - 1; i >= 0; i-- {
-		if id := state.Agents[i].AgentID; state.Agents[i].Open {
-			errs = join(errs, r.Agent(id).Finish(ctx, err, nil))
+	if err := r.s.beginEnd(ctx); err != nil {
+		return err
+	}
+	defer r.s.ending.Store(false)
+	for _, v := range slices.Backward(r.State().Agents) {
+		a := r.Agent(v.AgentID)
+		errs = join(errs, a.failCalls(ctx, err, v.OpenCalls, v.OpenModelCalls))
+		if v.Open {
+			errs = join(errs, a.end(ctx, err, nil))
 		}
 	}
+	nobody := newRun(r.s, Scope{}).Agent("")
+	errs = join(errs, nobody.failCalls(ctx, err, nobody.OpenCalls(), nobody.OpenModelCalls()))
 	var p Payload = &RunCompleted{}
 	if err != nil {
 		how := failed(orBackground(ctx), err)
@@ -86,6 +109,19 @@ func (r *Run) Finish(ctx context.Context, err error) (errs error) {
 		}
 	}
 	return join(errs, r.Emit(ctx, p))
+}
+
+// beginEnd refuses from now on what opens something. When it returns, what was opened before is
+// in the state of the run.
+func (s *runState) beginEnd(ctx context.Context) error {
+	s.ending.Store(true)
+	err := s.lock(reentry.Of(orBackground(ctx)))
+	if err != nil {
+		s.ending.Store(false)
+		return err
+	}
+	s.mu.Unlock()
+	return nil
 }
 
 // over reports whether the run has its terminal event.

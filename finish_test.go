@@ -22,6 +22,7 @@ func TestFinishClosesWhatAnAgentLeftOpen(t *testing.T) {
 		{"good", nil, nil, ToolStatusError, OutcomeConverged, "", StatusConverged},
 		{"error", down, nil, ToolStatusError, "", "down", StatusFailed},
 		{"cancelled", context.Canceled, nil, ToolStatusCancelled, OutcomeAborted, "context canceled", StatusFailed},
+		{"joined", errors.Join(down, context.Canceled), nil, ToolStatusCancelled, OutcomeAborted, "down\ncontext canceled", StatusFailed},
 		{"deadline", context.DeadlineExceeded, nil, ToolStatusError, OutcomeAborted, "context deadline exceeded", StatusFailed},
 		{"tool error", &ToolError{Status: ToolStatusCancelled, Err: down}, nil, ToolStatusCancelled, OutcomeAborted, "down", StatusFailed},
 		{"outcome", down, &AgentEnded{Outcome: OutcomePartial, Result: "half"}, ToolStatusError, OutcomePartial, "", StatusToolResult},
@@ -76,13 +77,18 @@ func TestFinishClosesWhatAnAgentLeftOpen(t *testing.T) {
 }
 
 func TestFinishEndsTheRunAsItWent(t *testing.T) {
+	stopped, stop := context.WithCancelCause(t.Context())
+	stop(errors.New("stop pressed"))
 	for _, tc := range []struct {
+		ctx  context.Context
 		err  error
 		want Payload
 	}{
-		{nil, &RunCompleted{}},
-		{errors.New("down"), &RunFailed{Error: Some(ErrorInfo{Message: "down"})}},
-		{context.Canceled, &RunCancelled{Reason: "context canceled"}},
+		{t.Context(), nil, &RunCompleted{}},
+		{t.Context(), errors.New("down"), &RunFailed{Error: Some(ErrorInfo{Message: "down"})}},
+		{t.Context(), context.Canceled, &RunCancelled{Reason: "context canceled"}},
+		{stopped, context.Cause(stopped), &RunCancelled{Reason: "stop pressed"}},
+		{context.WithoutCancel(stopped), context.Cause(stopped), &RunFailed{Error: Some(ErrorInfo{Message: "stop pressed"})}},
 	} {
 		r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleDerived})
 		a := beginAgent(t, r, "a")
@@ -90,7 +96,7 @@ func TestFinishEndsTheRunAsItWent(t *testing.T) {
 		require.NoError(t, err)
 		sub := c.Agent("sub")
 		require.NoError(t, sub.Emit(t.Context(), &AgentStarted{}))
-		require.NoError(t, r.Finish(t.Context(), tc.err))
+		require.NoError(t, r.Finish(tc.ctx, tc.err))
 		require.Equal(t, tc.want, log.last(t).Payload)
 		var ended []string
 		for _, ev := range log.events {
@@ -121,6 +127,80 @@ func TestFinishEndsAgentsWithoutAnID(t *testing.T) {
 	require.Len(t, s.Agents, 2)
 	require.True(t, s.Agents["n#1"].Ended)
 	require.True(t, s.Agents["s1"].Ended)
+}
+
+// What is open of agents that are not is closed, too.
+func TestFinishClosesCallsOfAgentsThatAreNotOpen(t *testing.T) {
+	r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleDerived})
+	ended := beginAgent(t, r, "ended")
+	node := r.With(Scope{NodeID: "n", NodeRunID: "n#1"})
+	for _, emit := range []func(context.Context, Payload) error{ended.Emit, node.Agent("inNode").Emit, node.Emit, r.Emit} {
+		require.NoError(t, emit(t.Context(), &ToolCalled{CallID: "c", ToolID: "t"}))
+		require.NoError(t, emit(t.Context(), &ModelCalled{ModelCallID: "m"}))
+	}
+	require.NoError(t, ended.Emit(t.Context(), &AgentEnded{Outcome: OutcomePartial}))
+	view := r.State().Agents[0]
+	require.Equal(t, []string{"c"}, view.OpenCalls)
+	require.Equal(t, []string{"m"}, view.OpenModelCalls)
+	require.NoError(t, node.Finish(t.Context(), nil))
+	f := NewFold(FoldOptions{})
+	for _, ev := range log.events {
+		f.Apply(ev)
+	}
+	s := f.Snapshot()
+	require.Empty(t, s.Violations)
+	require.Empty(t, s.OpenCalls)
+	require.Empty(t, s.OpenModelCalls)
+	require.Equal(t, RunStatusCompleted, s.Status)
+}
+
+// Finish, which is several events, lets nothing begin between them.
+func TestNothingBeginsWhileARunFinishes(t *testing.T) {
+	var refused []*RuleError
+	guarded := true
+	r, log := startRun(t, EmitterOptions{
+		Lifecycle: LifecycleDerived,
+		Follow: func(ev Event) []Event {
+			if ev.Kind() == KindAgentEnded {
+				return []Event{{AgentID: "next", Payload: &AgentStarted{}}, {Payload: &NodeStarted{}, Scope: Scope{NodeID: "n"}}, {Payload: &TextCompleted{Text: "bye"}}}
+			}
+			return nil
+		},
+		Guard: func(ev Event) *RuleError {
+			if guarded && ev.Kind() == KindRunCompleted {
+				return &RuleError{Rule: "not-yet"}
+			}
+			return nil
+		},
+		OnViolation: func(v *RuleError) { refused = append(refused, v) },
+	})
+	beginAgent(t, r, "a")
+	require.ErrorContains(t, r.Finish(t.Context(), nil), "not-yet")
+	require.Len(t, refused, 3)
+	for _, v := range refused[:2] {
+		require.Equal(t, RuleTerminalLast, v.Rule)
+		require.Equal(t, "ending", v.State)
+	}
+	require.IsType(t, &TextCompleted{}, log.last(t).Payload)
+	require.False(t, r.Agent("next").Open())
+
+	beginAgent(t, r, "b") // the run has not ended
+	guarded = false
+	require.NoError(t, r.Finish(t.Context(), nil))
+	require.IsType(t, &RunCompleted{}, log.last(t).Payload)
+}
+
+func TestASinkCannotFinishItsRun(t *testing.T) {
+	var r *Run
+	var err error
+	em, _ := NewEmitter(EmitterOptions{Lifecycle: LifecycleDerived, Sinks: []Sink{SinkFunc(func(ctx context.Context, _ Event) error {
+		err = r.Finish(ctx, nil)
+		return nil
+	})}})
+	r, _ = em.Run("r")
+	beginAgent(t, r, "a")
+	require.ErrorIs(t, err, ErrReentrant)
+	beginAgent(t, r, "b")
 }
 
 // A deadError is an error whose methods panic with a nil pointer.

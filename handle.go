@@ -339,6 +339,10 @@ func (c *Call) Return(ctx context.Context, result JSON) error {
 // is recorded; else the status is cancelled when err is context.Canceled or the cause of
 // the cancellation of ctx, and error otherwise. The code of a deadline is
 // "deadline_exceeded", that of a [*PanicError] "panic".
+//
+// An error that joins context.Canceled with others is a cancellation, too: pass the one that
+// counts. To know the cause Fail needs the context that was cancelled, not one of
+// context.WithoutCancel, and a cancelled context loses no event.
 func (c *Call) Fail(ctx context.Context, err error) error {
 	return c.End(ctx, failed(orBackground(ctx), err))
 }
@@ -346,6 +350,9 @@ func (c *Call) Fail(ctx context.Context, err error) error {
 // End records how the call ended. p says its status, result and error; the call id, the
 // tool and, counted from Call, the duration are filled in where they are missing. End does
 // not change p, which belongs to the log from then on.
+//
+// A call may outlive its agent: the return of a call that is open is marked [MarkLate] when
+// the agent or the run has ended, or the agent has moved to a terminal status.
 func (c *Call) End(ctx context.Context, p *ToolReturned) error {
 	if !c.ok() {
 		return nil
@@ -359,7 +366,8 @@ func (c *Call) End(ctx context.Context, p *ToolReturned) error {
 	if !out.Duration.OK && !c.start.IsZero() {
 		out.Duration = Some(max(0, c.agent.run.s.e.now().Sub(c.start)))
 	}
-	return c.agent.Emit(ctx, &out)
+	ev := Event{Scope: c.agent.run.scope, AgentID: c.agent.id, Payload: &out}
+	return c.agent.run.s.recordAs(ctx, &ev, c.agent.head, &outcome{returns: true})
 }
 
 // A ToolError is an error with what the return of a failed call says of it: see [Call.Fail].

@@ -579,3 +579,57 @@ func TestDoWithoutAFunctionRecordsNothing(t *testing.T) {
 	require.ErrorContains(t, err, "the function is nil")
 	require.Empty(t, log.events)
 }
+
+// A call is closed by its handle whatever has become of its agent and its run.
+func TestReturnsOfAnAgentAtRestAreLate(t *testing.T) {
+	node := Scope{NodeID: "n", NodeRunID: "n#1"}
+	for name, tc := range map[string]struct {
+		start func(t *testing.T, r *Run) *Agent
+		rest  func(ctx context.Context, r *Run, a *Agent) error
+		late  bool
+	}{
+		"working": {func(t *testing.T, r *Run) *Agent { return beginAgent(t, r, "a") }, func(context.Context, *Run, *Agent) error { return nil }, false},
+		"ended": {func(t *testing.T, r *Run) *Agent { return beginAgent(t, r, "a") }, func(ctx context.Context, _ *Run, a *Agent) error {
+			return a.Emit(ctx, &AgentEnded{Outcome: OutcomePartial})
+		}, true},
+		"failed": {func(t *testing.T, r *Run) *Agent { return beginAgent(t, r, "a") }, func(ctx context.Context, _ *Run, a *Agent) error {
+			return a.To(ctx, StatusFailed)
+		}, true},
+		"run over": {func(t *testing.T, r *Run) *Agent { return beginAgent(t, r, "a") }, func(ctx context.Context, r *Run, _ *Agent) error {
+			return r.Emit(ctx, &RunCompleted{})
+		}, true},
+		"no start": {func(_ *testing.T, r *Run) *Agent { return r.With(node).Agent("a") }, func(context.Context, *Run, *Agent) error { return nil }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleDerived})
+			a := tc.start(t, r)
+			m, err := a.Model(t.Context(), &ModelCalled{ModelCallID: "m"})
+			require.NoError(t, err)
+			require.NoError(t, m.Text(t.Context(), "half a"))
+			c, err := a.Call(t.Context(), &ToolCalled{CallID: "c", ToolID: "t"})
+			require.NoError(t, err)
+			require.NoError(t, tc.rest(t.Context(), r, a))
+			n := len(log.events)
+			require.NoError(t, r.Agent("a").OpenCall("c").Return(t.Context(), `1`))
+			require.NoError(t, r.Agent("a").OpenModelCall("m").Fail(t.Context(), errors.New("down")))
+			kinds := map[Kind]bool{}
+			for _, ev := range log.events[n:] {
+				kinds[ev.Kind()] = true
+				require.Equal(t, tc.late, ev.Marks.Has(MarkLate), ev.Kind())
+			}
+			require.True(t, kinds[KindToolReturned] && kinds[KindTextCompleted] && kinds[KindModelReturned], kinds)
+
+			var broken *RuleError
+			require.ErrorAs(t, c.Return(t.Context(), `2`), &broken, "a second return closes nothing")
+			require.Equal(t, RuleToolCallOpen, broken.Rule)
+			f := NewFold(FoldOptions{})
+			for _, ev := range log.events {
+				f.Apply(ev)
+			}
+			s := f.Snapshot()
+			require.Empty(t, s.Violations)
+			require.Empty(t, s.OpenCalls)
+			require.Empty(t, s.OpenModelCalls)
+		})
+	}
+}

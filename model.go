@@ -219,7 +219,7 @@ func fillOpt[T any](to *Opt[T], from Opt[T]) {
 // what is known of the answer: finish reasons, usage, ids. What Note was told, the model call
 // id and, counted from Model, the duration and the time to the first piece are filled in where
 // they are missing. Return does not change p, which belongs to the log from then on. When the return
-// is refused the call stays open.
+// is refused the call stays open. The return is marked as [Call.End] says.
 func (c *ModelCall) Return(ctx context.Context, p *ModelReturned) (err error) {
 	if !c.ok() {
 		return nil
@@ -229,6 +229,7 @@ func (c *ModelCall) Return(ctx context.Context, p *ModelReturned) (err error) {
 		return err
 	}
 	defer act.end(&err)
+	act.returns = true
 	act.endBlock()
 	var out ModelReturned
 	if p != nil {
@@ -326,11 +327,12 @@ func (sub *subject) number(ev *Event) {
 // A modelAct is what a method does while it has the handle for itself: it records at most
 // the whole block that ends, and an event of its own.
 type modelAct struct {
-	c     *ModelCall
-	outer *reentry.Call // the call of the caller, or nil
-	done  [2]outcome
-	n     int // of done
-	err   error
+	c       *ModelCall
+	outer   *reentry.Call // the call of the caller, or nil
+	returns bool          // as in outcome
+	done    [2]outcome
+	n       int // of done
+	err     error
 }
 
 // begin waits until the handle is free. A sink that is told of an event of the handle must
@@ -357,7 +359,7 @@ func (c *ModelCall) begin(ctx context.Context) (modelAct, error) {
 func (act *modelAct) emit(p Payload) (recorded bool) {
 	a, done := act.c.agent, &act.done[act.n]
 	act.n++
-	done.number = true
+	done.number, done.returns = true, act.returns
 	ev := Event{Scope: a.run.scope, AgentID: a.id, Payload: p}
 	act.err = join(act.err, a.run.s.emit(a.run.s.callFor(act.c.within), &ev, a.head, done))
 	return done.recorded

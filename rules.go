@@ -431,7 +431,11 @@ func (m *machine) checkTerminal(ev *Event, sub *subject) *RuleError {
 	if ev.Marks.Has(MarkLate) || sub.kind.traits&afterEnd != 0 {
 		return nil
 	}
-	return m.refuse(ev, RuleTerminalLast, named("run", ev.RunID), "ended by "+jsonwire.BriefName(string(m.TerminalKind)),
+	state := "ended by " + jsonwire.BriefName(string(m.TerminalKind))
+	if m.TerminalKind == "" {
+		state = "ending" // see Run.Finish
+	}
+	return m.refuse(ev, RuleTerminalLast, named("run", ev.RunID), state,
 		"only session events, audits, usage and late events may follow")
 }
 

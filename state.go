@@ -33,6 +33,8 @@ type AgentView struct {
 	Open      bool        // the agent has started and not ended since
 	Ended     bool        // the agent has ended and not started since
 	OpenCalls []string    // ids of its open calls, in call order
+
+	OpenModelCalls []string // ids of its open model calls, in call order
 }
 
 // OpenQuestion is an approval or a clarification that waits for its answer.
@@ -68,6 +70,11 @@ func (r *Run) State() RunView {
 	for key := range m.calls.Each() {
 		if i, ok := at[key.agent]; ok {
 			v.Agents[i].OpenCalls = append(v.Agents[i].OpenCalls, key.call)
+		}
+	}
+	for key := range m.modelCalls.Each() {
+		if i, ok := at[key.agent]; ok {
+			v.Agents[i].OpenModelCalls = append(v.Agents[i].OpenModelCalls, key.call)
 		}
 	}
 	return v

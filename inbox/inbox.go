@@ -5,6 +5,9 @@
 // rejected, and again when the execution takes it ([agentevents.CommandConsumed]). So a
 // fold of the log knows what is waiting, and an inbox goes on from its snapshot.
 //
+// The execution gets a command as it was delivered. The log has it redacted, and cut where it
+// is too long for a line; after a resume the execution gets what the log has.
+//
 // Mirrors: the resume specification, "Command Routing & Prompt Injection".
 package inbox
 
@@ -32,7 +35,7 @@ type Options struct {
 	// Size is how many commands may wait for one execution. 0 means 256.
 	Size int
 	// Snapshot is that of a run that was resumed: its commands that nobody has consumed
-	// wait for their executions. Nil means none.
+	// wait for their executions, with the texts of the log. Nil means none.
 	Snapshot *agentevents.RunSnapshot
 }
 
@@ -114,7 +117,7 @@ func (b *Inbox) Deliver(ctx context.Context, c agentevents.Command) error {
 	if ev.ID == "" {
 		return err // it is not recorded
 	}
-	box.waiting = append(box.waiting, agentevents.InboxItem{EventID: ev.ID, Command: ev.Payload.(*agentevents.CommandReceived).Command})
+	box.waiting = append(box.waiting, agentevents.InboxItem{EventID: ev.ID, Command: c})
 	box.wake()
 	return err
 }

@@ -186,3 +186,22 @@ func TestManySenders(t *testing.T) {
 	all.Wait()
 	require.Empty(t, snapshot().Inbox)
 }
+
+// What the log may not have the execution gets all the same, until the process ends.
+func TestCommandsAreDeliveredAsTheyCame(t *testing.T) {
+	run, snapshot := begin(t)
+	in := inbox.New(run, inbox.Options{})
+	box := in.Open("a-1")
+	sent := send("a-1", "Deploy with password=kX9vB2mQ7wLr4TzN")
+	require.NoError(t, in.Deliver(t.Context(), sent))
+	require.NoError(t, in.Deliver(t.Context(), sent))
+	got, err := box.Receive(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, sent, got)
+
+	s := snapshot()
+	require.Len(t, s.Inbox, 1)
+	got, err = inbox.New(run, inbox.Options{Snapshot: s}).Open("a-1").Receive(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "Deploy with password=[REDACTED:key]", got.Message)
+}

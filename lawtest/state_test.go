@@ -57,17 +57,22 @@ func requireState(t *rapid.T, s *agentevents.RunSnapshot, run *agentevents.Run) 
 	for _, c := range s.OpenCalls {
 		calls[c.AgentID] = append(calls[c.AgentID], c.CallID)
 	}
+	models := map[string][]string{}
+	for _, c := range s.OpenModelCalls {
+		models[c.AgentID] = append(models[c.AgentID], c.ModelCallID)
+	}
 	require.Len(t, v.Agents, len(s.Agents))
 	for _, a := range v.Agents {
 		want := s.Agents[a.AgentID]
 		require.NotNil(t, want, a.AgentID)
 		require.Equal(t, agentevents.AgentView{
-			AgentID: a.AgentID, Status: want.Status, Step: want.Step, Attempt: want.Attempts, Open: want.Open, Ended: want.Ended, OpenCalls: calls[a.AgentID],
+			AgentID: a.AgentID, Status: want.Status, Step: want.Step, Attempt: want.Attempts, Open: want.Open, Ended: want.Ended, OpenCalls: calls[a.AgentID], OpenModelCalls: models[a.AgentID],
 		}, a)
 		handle := run.Agent(a.AgentID)
 		status, known := handle.Status()
 		require.True(t, known)
 		require.Equal(t, want.Status, status)
 		require.Equal(t, calls[a.AgentID], handle.OpenCalls())
+		require.Equal(t, models[a.AgentID], handle.OpenModelCalls())
 	}
 }

@@ -34,6 +34,7 @@ type Player struct {
 	fold   *agentevents.Fold
 	o      Options
 	marks  []mark // places to begin from, in order
+	every  int    // number of events between two marks
 }
 
 // A mark is the state before an event.
@@ -42,15 +43,20 @@ type mark struct {
 	snapshot *agentevents.RunSnapshot
 }
 
-// markEvery is how many events lie between two marks. Going back costs as much as
-// folding half of them.
-const markEvery = 4096
+// Marks lie markEvery events apart, and twice as far whenever there would be more than
+// maxMarks: each has as much as the run had by then, so that more would take memory and time
+// with the square of the run's length. Going back folds at most a fourth of the events, or
+// markEvery.
+const (
+	markEvery = 4096
+	maxMarks  = 8
+)
 
 // New returns a player of the events of one run, which stands before the first. They are
 // put into the order of their sequences; of two with the same id the first counts. The
 // events are kept, and must not be changed.
 func New(events iter.Seq[agentevents.Event], o Options) (*Player, error) {
-	p := &Player{o: o, fold: agentevents.NewFold(o.Fold)}
+	p := &Player{o: o, every: markEvery, fold: agentevents.NewFold(o.Fold)}
 	seen := map[string]bool{}
 	for ev := range events {
 		if len(p.events) > 0 && ev.RunID != p.events[0].RunID {
@@ -95,13 +101,26 @@ func (p *Player) Peek() (agentevents.Event, bool) {
 func (p *Player) Step() (agentevents.Event, bool) {
 	ev, ok := p.Peek()
 	if ok {
-		if p.next%markEvery == 0 && p.next > 0 && (len(p.marks) == 0 || p.marks[len(p.marks)-1].next < p.next) {
-			p.marks = append(p.marks, mark{p.next, p.fold.Snapshot()})
-		}
+		p.mark()
 		p.fold.Apply(p.events[p.next])
 		p.next++
 	}
 	return ev, ok
+}
+
+// mark keeps this place to begin from, if it is far enough behind the last one.
+func (p *Player) mark() {
+	if n := len(p.marks); p.next == 0 || p.next%p.every != 0 || n > 0 && p.marks[n-1].next >= p.next {
+		return
+	}
+	if len(p.marks) == maxMarks {
+		p.every *= 2
+		p.marks = slices.DeleteFunc(p.marks, func(m mark) bool { return m.next%p.every != 0 })
+		if p.next%p.every != 0 {
+			return
+		}
+	}
+	p.marks = append(p.marks, mark{p.next, p.fold.Snapshot()})
 }
 
 // Seek goes to the place before the first event with this sequence or a higher one, which

@@ -15,6 +15,10 @@
 //		go query(ctx, a.SessionID, a.Prompt)
 //	}
 //
+// Log and snapshot have texts and arguments redacted, and cut where they were too long for a
+// line. So another process cannot run a call that waits for its approval from
+// ApprovalRequested.Arguments: a runtime that has to keeps the arguments apart.
+//
 // Mirrors: the resume specification, "Resume Semantics".
 package resume
 
@@ -82,7 +86,7 @@ type Plan struct {
 	// Waiting are those that wait for an answer or a call, in the same order. They go on
 	// when it comes.
 	Waiting []Agent
-	// Nodes are the ids of nodes that were running without an agent, in order. Their work
+	// Nodes are the ids of nodes that were running without an open agent, in order. Their work
 	// is lost unless the runtime does it again.
 	Nodes []string
 	// Inbox are the commands that were received and not consumed.
@@ -104,7 +108,7 @@ type question[T any] struct {
 
 // An Agent is one that was running.
 type Agent struct {
-	AgentID   string // its id
+	AgentID   string // its id; that of its node in a snapshot without agents
 	NodeID    string // its node, or ""
 	SessionID string // its session at the provider, or "" if none was recorded: the conversation is lost
 	Prompt    string // what it is told
@@ -171,12 +175,12 @@ func New(s *agentevents.RunSnapshot, o Options) (*Plan, error) {
 		waits[c.AgentID] = true
 	}
 
-	withAgent := map[string]bool{} // nodes
+	withAgent := map[string]bool{} // nodes of agents, and whether one is open
 	for _, a := range s.AgentsInOrder() {
+		withAgent[a.NodeID] = withAgent[a.NodeID] || a.Open
 		if !a.Open {
 			continue
 		}
-		withAgent[a.NodeID] = true
 		agent := Agent{
 			AgentID: a.AgentID, NodeID: a.NodeID, Prompt: p.Prompt, Task: a.Task, Model: a.Model,
 			SessionID: cmp.Or(a.ProviderSessionID, s.AgentSessions[cmp.Or(a.NodeID, a.AgentID)]),
@@ -188,11 +192,12 @@ func New(s *agentevents.RunSnapshot, o Options) (*Plan, error) {
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.NodeStatus)) {
-		if s.NodeStatus[id] != agentevents.NodeStatusRunning || withAgent[id] {
+		open, known := withAgent[id]
+		if s.NodeStatus[id] != agentevents.NodeStatusRunning || open {
 			continue
 		}
-		if session := s.AgentSessions[id]; session != "" { // a snapshot of the specification knows agents by nodes only
-			p.Agents = append(p.Agents, Agent{NodeID: id, SessionID: session, Prompt: p.Prompt})
+		if session := s.AgentSessions[id]; session != "" && !known { // a snapshot of the specification knows agents by nodes only
+			p.Agents = append(p.Agents, Agent{AgentID: id, NodeID: id, SessionID: session, Prompt: p.Prompt})
 		} else {
 			p.Nodes = append(p.Nodes, id)
 		}
@@ -222,7 +227,7 @@ func decide[T any](what, id string, ask func(T) Action, of T, may ...Action) (Ac
 type Receipt struct {
 	Resumed    []Agent  // start again
 	Waiting    []Agent  // wait
-	Nodes      []string // ran without an agent, and do so no more
+	Nodes      []string // ran without an open agent, and do so no more
 	ModelCalls []string // ids of model calls that were closed
 	Calls      []string // ids of calls that were closed as interrupted
 	Rejected   []string // ids of approvals that were closed
@@ -254,8 +259,8 @@ func (p *Plan) Apply(ctx context.Context, run *agentevents.Run) (*Receipt, error
 	}
 	r.Nodes = p.Nodes
 	for _, c := range p.modelCalls {
-		lost := &agentevents.ModelReturned{ModelCallID: c.ModelCallID, Model: c.Model, Error: agentevents.Some(agentevents.ErrorInfo{Code: "interrupted"})}
-		if err := run.Agent(c.AgentID).Emit(ctx, lost); err != nil {
+		lost := &agentevents.ModelReturned{Model: c.Model, Error: agentevents.Some(agentevents.ErrorInfo{Code: "interrupted"})}
+		if err := run.Agent(c.AgentID).OpenModelCall(c.ModelCallID).Return(ctx, lost); err != nil {
 			return r, fmt.Errorf("resume: closing model call %q: %w", c.ModelCallID, err)
 		}
 		r.ModelCalls = append(r.ModelCalls, c.ModelCallID)

@@ -173,8 +173,13 @@ func TestASnapshotWithoutAPosition(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 40, p.Snapshot.NextSequence)
 	require.Zero(t, s.NextSequence)
-	require.Equal(t, []resume.Agent{{NodeID: "plan", SessionID: "s-9", Prompt: "go on"}}, p.Agents)
+	require.Equal(t, []resume.Agent{{AgentID: "plan", NodeID: "plan", SessionID: "s-9", Prompt: "go on"}}, p.Agents)
 	require.Equal(t, []string{"fetch"}, p.Nodes)
+	run, err := newHost(t, new([]ae.Event)).em.Resume(p.Snapshot)
+	require.NoError(t, err)
+	_, err = p.Apply(t.Context(), run)
+	require.NoError(t, err)
+	require.NoError(t, run.Agent(p.Agents[0].AgentID).Emit(t.Context(), &ae.AgentStarted{Resumed: true}))
 }
 
 // Wherever a run was cut off, it goes on and ends without a violation.
@@ -207,4 +212,61 @@ func TestEveryBoundary(t *testing.T) {
 			require.False(t, a.Open, a.AgentID)
 		}
 	}
+}
+
+// Calls that their agent left open when it ended, moved to a terminal status, or that it made
+// in a node without a start of its own are closed like all others.
+func TestApplyClosesCallsOfAgentsThatDoNotWork(t *testing.T) {
+	node := ae.Scope{NodeID: "draft", NodeRunID: "draft#1"}
+	for name, test := range map[string]struct {
+		in   ae.Scope
+		acts []ae.Payload // behind the start, if there is one, and the calls
+	}{
+		"ended":    {ae.Scope{}, []ae.Payload{&ae.AgentEnded{Outcome: ae.OutcomePartial}}},
+		"failed":   {ae.Scope{}, []ae.Payload{&ae.AgentTransition{To: ae.StatusFailed}}},
+		"no start": {node, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log []ae.Event
+			run, err := newHost(t, &log).em.Run("r")
+			require.NoError(t, err)
+			require.NoError(t, run.Emit(t.Context(), &ae.RunStarted{}))
+			sub := run.With(test.in).Agent("sub")
+			if test.in == node {
+				require.NoError(t, run.With(node).Emit(t.Context(), &ae.NodeStarted{}))
+			} else {
+				require.NoError(t, sub.Emit(t.Context(), &ae.AgentStarted{}))
+			}
+			for _, p := range append([]ae.Payload{&ae.ToolCalled{CallID: "c", ToolID: "slow"}, &ae.ModelCalled{ModelCallID: "m"}}, test.acts...) {
+				require.NoError(t, sub.Emit(t.Context(), p))
+			}
+			p, err := resume.New(snapshot(t, log), resume.Options{})
+			require.NoError(t, err)
+			again, err := newHost(t, &log).em.Resume(p.Snapshot)
+			require.NoError(t, err)
+			receipt, err := p.Apply(t.Context(), again)
+			require.NoError(t, err)
+			require.Equal(t, []string{"c"}, receipt.Calls)
+			require.Equal(t, []string{"m"}, receipt.ModelCalls)
+			s := snapshot(t, log)
+			require.Empty(t, s.OpenCalls)
+			require.Empty(t, s.OpenModelCalls)
+		})
+	}
+}
+
+// An agent that has ended in a node that still runs is not started again.
+func TestANodeWhoseAgentHasEnded(t *testing.T) {
+	var log []ae.Event
+	run, err := newHost(t, &log).em.Run("r")
+	require.NoError(t, err)
+	require.NoError(t, run.Emit(t.Context(), &ae.RunStarted{}))
+	node := run.With(ae.Scope{NodeID: "draft", NodeRunID: "draft#1"})
+	require.NoError(t, node.Emit(t.Context(), &ae.NodeStarted{}))
+	require.NoError(t, node.Agent("writer").Emit(t.Context(), &ae.AgentStarted{ProviderSessionID: "s1"}))
+	require.NoError(t, node.Agent("writer").Emit(t.Context(), &ae.AgentEnded{Outcome: ae.OutcomeConverged}))
+	p, err := resume.New(snapshot(t, log), resume.Options{})
+	require.NoError(t, err)
+	require.Empty(t, p.Agents)
+	require.Equal(t, []string{"draft"}, p.Nodes)
 }

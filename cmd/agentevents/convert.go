@@ -187,7 +187,8 @@ func readBack(in *invocation, w *wire, t *readback.Trip) (n int) {
 	for _, err := range t.Read(agentevents.ReaderOptions{Decoder: dec}) {
 		report("the output cannot be read back: " + err.Error())
 	}
-	t.Derived = []string{"/" + string(w.dialect())} // what a reader keeps of the line
+	// What a reader keeps of the line, and what it gives every event.
+	t.Derived = []string{"/" + string(w.dialect()), "/schemaVersion"}
 	if d, ok := dec.(dialect.Decoder); ok {
 		for _, l := range d.Losses() {
 			t.Derived = append(t.Derived, l.Pointer)

@@ -157,6 +157,10 @@ func TestConvertVerify(t *testing.T) {
 	}
 	byHand := `{"id":"e","runId":"r","sequence":0,"timestamp":"2026-05-05T09:00:00.000Z","type":"run.failed","schemaVersion":"1.0","payload":{"error":{"message":"m","code":"c"}}}` + "\n"
 	require.Equal(t, result{exitOK, byHand, ""}, exec(byHand, "convert", "--to", "native", "--verify", "--quiet", "-"), "members in another order")
+	bare := strings.Replace(byHand, `"schemaVersion":"1.0",`, "", 1)
+	for _, w := range wires() {
+		require.Equal(t, exitOK, exec(bare, "convert", "--to", w.name, "--verify", "--quiet", "-").code, w.name)
+	}
 
 	ev := agentevents.Event{ID: "1", RunID: "r", Payload: &agentevents.RunPaused{Reason: "why"}}
 	line, err := ev.AppendJSON(nil)

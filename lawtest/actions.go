@@ -229,7 +229,10 @@ func (g *generator) transition() bool {
 	}
 	to := pick(g, next)
 	if to.Terminal() {
-		g.settle(a)
+		was := a.status
+		if g.settle(a); a.status != was { // a whole block may derive a transition
+			return true
+		}
 	}
 	p := &agentevents.AgentTransition{To: to, Reason: pick(g, texts)}
 	if g.chance(50) {

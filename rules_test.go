@@ -490,6 +490,7 @@ func TestRules(t *testing.T) {
 				require.Equal(t, c.rule, broken.Rule, err)
 				require.Equal(t, uint64(len(c.log)), broken.Sequence)
 				require.Contains(t, err.Error(), string(c.rule))
+				requireSentence(t, broken)
 				require.Len(t, log.events, len(c.log), "a refused event reaches no sink")
 
 				// The next legal event gets the sequence: accepted logs have no gaps.

@@ -150,6 +150,7 @@ type Emitter struct {
 	sinks        []*sinkEntry
 	lines        bool       // some sink wants the encoded line
 	lastingLines bool       // only of events that are not droppable
+	logs         bool       // some sink is required and says at once what it could not take
 	tracer       *sinkEntry // or nil
 	commit       []*sinkEntry
 	buffers      []*BufferedSink
@@ -183,11 +184,16 @@ const lanes = 16
 // order to refuse them. One takes about 150 bytes, a UUID's text included.
 const maxReleased = 65_536
 
-// A release is what is remembered of a released run: the number of the release,
-// and what closes the handles that are left.
+// A release is what is remembered of a released run.
 type release struct {
-	number int
-	closed *atomic.Bool
+	number int // of the release
+	end    *ending
+}
+
+// An ending is what a run and its release share.
+type ending struct {
+	closed atomic.Bool   // refuses the events of handles that are left
+	next   atomic.Uint64 // runState.kept of a released run
 }
 
 // NewEmitter returns an emitter. It fails when a sink cannot be used, and when
@@ -217,6 +223,7 @@ func NewEmitter(o EmitterOptions) (*Emitter, error) {
 	e.lastingLines = true
 	for _, k := range e.sinks {
 		e.lines = e.lines || k.line != nil
+		e.logs = e.logs || k.required && k.buffer == nil
 		e.lastingLines = e.lastingLines && (k.line == nil || k.lasting)
 		if k.committer != nil {
 			e.commit = append(e.commit, k)
@@ -340,7 +347,8 @@ func (e *Emitter) openRuns() []*runState {
 // terminal-last), not even run.resumed.
 //
 // The snapshot of a run that has begun needs a NextSequence. Snapshots in the form of the
-// resume specification have none.
+// resume specification have none. A snapshot from before what this emitter has recorded of
+// the run since is refused: its sequences would be used twice.
 //
 // Each sink that is a [Resumer] gets a copy of the snapshot before any event. When
 // a required one fails, the run is closed again and Resume returns a [*SinkError].
@@ -378,6 +386,11 @@ func (e *Emitter) reopen(m *machine, session string) (*runState, error) {
 	if e.runs[m.RunID] != nil {
 		return nil, fmt.Errorf("agentevents: run %s is open", jsonwire.Brief(m.RunID))
 	}
+	old, again := e.released[m.RunID]
+	if again && m.NextSequence < old.end.next.Load() {
+		return nil, fmt.Errorf("agentevents: Resume: the snapshot of run %s is stale: it goes on with sequence %d, and the log has the events before %d: new events would be lost as repeated ones",
+			jsonwire.Brief(m.RunID), m.NextSequence, old.end.next.Load())
+	}
 	s, err := e.open(m)
 	if err != nil {
 		return nil, err
@@ -385,8 +398,9 @@ func (e *Emitter) reopen(m *machine, session string) (*runState, error) {
 	s.mu.Lock() // nobody else has it yet
 	s.resumes = resumes{true, true}
 	s.session = session
-	if old, ok := e.released[m.RunID]; ok {
-		old.closed.Store(true) // or its handles would count the sequences a second time
+	if again {
+		s.kept = old.end.next.Load()
+		old.end.closed.Store(true) // or its handles would count the sequences a second time
 	}
 	return s, nil
 }
@@ -418,6 +432,7 @@ func (s *runState) resumed(snapshot *RunSnapshot) error {
 
 // released tells the sinks, once, that the run is released. s.mu is held.
 func (s *runState) released(c *reentry.Call, done *outcome) (err error) {
+	s.end.next.Store(s.kept)
 	if s.told || s.e.resumedAgain(s) {
 		return nil
 	}
@@ -446,7 +461,7 @@ func (e *Emitter) open(m *machine) (*runState, error) {
 	if e.opts.MaxRuns > 0 && len(e.runs) >= e.opts.MaxRuns {
 		return nil, fmt.Errorf("%w (limit %d)", ErrTooManyRuns, e.opts.MaxRuns)
 	}
-	s := &runState{e: e, m: m, closed: new(atomic.Bool), lane: uint8(e.opened % lanes), derives: m.named() == LifecycleDerived}
+	s := &runState{e: e, m: m, end: new(ending), lane: uint8(e.opened % lanes), derives: m.named() == LifecycleDerived}
 	e.opened++
 	e.runs[m.RunID] = s
 	return s, nil
@@ -470,7 +485,7 @@ func (e *Emitter) release(s *runState) {
 		}
 		*oldest = id
 	}
-	e.released[id] = release{e.releases, s.closed}
+	e.released[id] = release{e.releases, s.end}
 	e.releases++
 }
 
@@ -628,7 +643,8 @@ type runState struct {
 	told    bool                         // the sinks were told that the run is released; guarded by mu
 	resumes resumes                      // guarded by mu
 	fenced  bool                         // a sink has said ErrFenced; guarded by mu
-	closed  *atomic.Bool                 // refuses events; the emitter has it too when the run is released
+	kept    uint64                       // sequence after the last event that a log surely has; guarded by mu
+	end     *ending                      // the emitter has it too when the run is released
 
 	mu     sync.Mutex // guards the rest
 	m      *machine
@@ -696,7 +712,7 @@ func (s *runState) emit(c *reentry.Call, ev *Event, head string, done *outcome) 
 		return s.closedError("the emitter", ev)
 	}
 	err := s.write(c, ev, head, done)
-	if s.closed.Load() { // perhaps by Run.Close, which did not wait
+	if s.end.closed.Load() { // perhaps by Run.Close, which did not wait
 		err = join(err, s.settle(c, done))
 	}
 	return s.finish(c, ev, err, done)
@@ -777,7 +793,7 @@ func (s *runState) write(c *reentry.Call, ev *Event, head string, done *outcome)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.Outer().Waited()
-	if s.closed.Load() {
+	if s.end.closed.Load() {
 		return s.closedError("the run", ev)
 	}
 	err := s.add(c, ev, head, done)
@@ -1108,7 +1124,10 @@ func (s *runState) deliver(ctx *reentry.Call, ev *Event, sub *subject, head stri
 		delete(s.refused.agents, ev.AgentID)
 	}
 	done.delivered, done.ended, done.lasting = true, s.m.TerminalKind != "" || s.fenced, done.lasting || !sub.kind.Droppable
-	return s.hand(ctx, ev, sub, head, done, theTracer)
+	if err = s.hand(ctx, ev, sub, head, done, theTracer); err == nil && e.logs && !sub.kind.Droppable {
+		s.kept = s.m.NextSequence
+	}
+	return err
 }
 
 // theTracer is the number of the tracer, which is asked before the first sink.
@@ -1163,7 +1182,7 @@ func (s *runState) hand(ctx *reentry.Call, ev *Event, sub *subject, head string,
 		}
 		if werr != nil && k.required && errors.Is(werr, ErrFenced) {
 			s.fenced, done.ended = true, true
-			s.closed.Store(true)
+			s.end.closed.Store(true)
 			return err
 		}
 	}

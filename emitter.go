@@ -55,6 +55,12 @@ func (m Mode) String() string {
 
 // EmitterOptions configure an [Emitter]. The zero EmitterOptions are usable:
 // strict, enforcing, redacting by the default policy, without sinks.
+//
+// A panic of a function that is given here, or of a sink, does not reach the agent, but
+// for those of Policy.CountTokens and Policy.RunReasoning. Guard's refuses the event. For
+// the others it goes on: with the time of time.Now, an id that is a UUIDv7, a text that is
+// masked. OnError is told of the panic; of its own, and those of Clock and NewID, Flush
+// and Close return a [*PanicError].
 type EmitterOptions struct {
 	// Sinks get every accepted event, in this order: the log first, mirrors
 	// after. They are required unless wrapped in [BestEffort]. One of them may be a
@@ -244,10 +250,27 @@ func NewEmitter(o EmitterOptions) (*Emitter, error) {
 func (e *Emitter) ok() bool { return e != nil && e.runs != nil }
 
 func (e *Emitter) now() time.Time {
-	if e.opts.Clock != nil {
-		return e.opts.Clock()
+	if e.opts.Clock == nil {
+		return time.Now()
 	}
-	return time.Now()
+	t, err := ask(e.opts.Clock)
+	if err != nil {
+		e.keepErrors([]error{fmt.Errorf("agentevents: EmitterOptions.Clock: %w", err)})
+		return time.Now()
+	}
+	return t
+}
+
+// ask and notify call a function of the options, and contain panics.
+func ask[T any](f func() T) (v T, err error) {
+	defer contain(&err)
+	return f(), nil
+}
+
+func notify[T any](f func(T), v T) (err error) {
+	defer contain(&err)
+	f(v)
+	return nil
 }
 
 // newID mints an id for a run, call or message.
@@ -260,12 +283,17 @@ func (e *Emitter) newID() string {
 
 // givenID returns an id of EmitterOptions.NewID, or "" when there is none that a line can carry.
 func (e *Emitter) givenID() string {
-	if e.opts.NewID != nil {
-		if id := e.opts.NewID(); utf8.ValidString(id) {
-			return id
-		}
+	if e.opts.NewID == nil {
+		return ""
 	}
-	return ""
+	id, err := ask(e.opts.NewID)
+	if err != nil {
+		e.keepErrors([]error{fmt.Errorf("agentevents: EmitterOptions.NewID: %w", err)})
+	}
+	if !utf8.ValidString(id) {
+		return ""
+	}
+	return id
 }
 
 // Run returns the run of that id, a new one if none is open; the empty id
@@ -682,7 +710,9 @@ func (s *runState) tell(outer *reentry.Call, done *outcome) {
 	for _, violation := range done.violations {
 		s.e.redact.hide(violation)
 		if s.e.opts.OnViolation != nil {
-			s.e.opts.OnViolation(violation)
+			if err := notify(s.e.opts.OnViolation, violation); err != nil {
+				done.reports = append(done.reports, fmt.Errorf("agentevents: EmitterOptions.OnViolation, run %s: %w", jsonwire.Brief(s.m.RunID), err))
+			}
 		}
 	}
 	s.report(done)
@@ -768,7 +798,9 @@ func (s *runState) report(done *outcome) {
 		done.reports = nil
 	}
 	for _, err := range done.reports {
-		s.e.opts.OnError(err)
+		if perr := notify(s.e.opts.OnError, err); perr != nil {
+			s.e.keepErrors([]error{fmt.Errorf("agentevents: EmitterOptions.OnError, run %s: %w", jsonwire.Brief(s.m.RunID), perr)})
+		}
 	}
 }
 
@@ -1206,7 +1238,7 @@ func (s *runState) apply(ev *Event, sub *subject) {
 // now returns the time of an event that has none.
 func (s *runState) now() time.Time {
 	if s.e.opts.Clock != nil {
-		return s.e.opts.Clock().UTC().Truncate(time.Millisecond)
+		return s.e.now().UTC().Truncate(time.Millisecond)
 	}
 	return s.clock.Now()
 }

@@ -517,8 +517,9 @@ func TestRecordWith(t *testing.T) {
 			em.Close(context.Background())
 		}
 	}
-	require.Contains(t, failure(t, illegal(agentevents.EmitterOptions{Mode: agentevents.ModeObserve})), "eventtest: an event was recorded in spite of a rule: agentevents: agent.toolReturned")
-	require.Contains(t, failure(t, illegal(agentevents.EmitterOptions{})), "eventtest: an event was refused: agentevents: agent.toolReturned")
+	place := func(text string) string { return sourceLine.ReplaceAllString(text, ".go:LINE") }
+	require.Contains(t, place(failure(t, illegal(agentevents.EmitterOptions{Mode: agentevents.ModeObserve}))), "eventtest: an event was recorded in spite of a rule at eventtest_test.go:LINE: agentevents: agent.toolReturned")
+	require.Contains(t, place(failure(t, illegal(agentevents.EmitterOptions{}))), "eventtest: an event was refused at eventtest_test.go:LINE: agentevents: agent.toolReturned")
 	var told []*agentevents.RuleError
 	require.Empty(t, failures(illegal(agentevents.EmitterOptions{Mode: agentevents.ModeObserve, OnViolation: func(err *agentevents.RuleError) { told = append(told, err) }})))
 	require.Len(t, told, 1)

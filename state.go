@@ -33,12 +33,16 @@ type AgentView struct {
 	Open      bool        // the agent has started and not ended since
 	Ended     bool        // the agent has ended and not started since
 	OpenCalls []string    // ids of its open calls, in call order
+
+	OpenModelCalls []string // ids of its open model calls, in call order
 }
 
 // OpenQuestion is an approval or a clarification that waits for its answer.
 type OpenQuestion struct {
 	Kind Kind   // KindApprovalRequested or KindClarificationRequested
 	ID   string // the approval id or interrupt id
+
+	AgentID string // who asks; empty when the envelope of the request names no agent
 }
 
 // State returns the state of the run. It takes time in proportion to the agents, open
@@ -68,6 +72,11 @@ func (r *Run) State() RunView {
 	for key := range m.calls.Each() {
 		if i, ok := at[key.agent]; ok {
 			v.Agents[i].OpenCalls = append(v.Agents[i].OpenCalls, key.call)
+		}
+	}
+	for key := range m.modelCalls.Each() {
+		if i, ok := at[key.agent]; ok {
+			v.Agents[i].OpenModelCalls = append(v.Agents[i].OpenModelCalls, key.call)
 		}
 	}
 	return v
@@ -136,8 +145,8 @@ func (a *Agent) OpenModelCalls() (ids []string) {
 
 // openQuestions returns the open questions in the order of their kinds and ids.
 func (m *machine) openQuestions() (open []OpenQuestion) {
-	for key := range m.questions.open {
-		open = append(open, OpenQuestion{key.kind, key.id})
+	for key, q := range m.questions.open {
+		open = append(open, OpenQuestion{Kind: key.kind, ID: key.id, AgentID: q.call.agent})
 	}
 	slices.SortFunc(open, func(a, b OpenQuestion) int {
 		return cmp.Or(strings.Compare(string(a.Kind), string(b.Kind)), strings.Compare(a.ID, b.ID))

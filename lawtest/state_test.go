@@ -38,12 +38,12 @@ func requireState(t *rapid.T, s *agentevents.RunSnapshot, run *agentevents.Run) 
 	questions := map[agentevents.OpenQuestion]bool{}
 	for _, a := range s.Approvals {
 		if a.Open {
-			questions[agentevents.OpenQuestion{Kind: agentevents.KindApprovalRequested, ID: a.ApprovalID}] = true
+			questions[agentevents.OpenQuestion{Kind: agentevents.KindApprovalRequested, ID: a.ApprovalID, AgentID: a.AgentID}] = true
 		}
 	}
 	for _, c := range s.Clarifications {
 		if c.Open {
-			questions[agentevents.OpenQuestion{Kind: agentevents.KindClarificationRequested, ID: c.InterruptID}] = true
+			questions[agentevents.OpenQuestion{Kind: agentevents.KindClarificationRequested, ID: c.InterruptID, AgentID: c.AgentID}] = true
 		}
 	}
 	require.Len(t, v.Questions, len(questions))
@@ -57,12 +57,16 @@ func requireState(t *rapid.T, s *agentevents.RunSnapshot, run *agentevents.Run) 
 	for _, c := range s.OpenCalls {
 		calls[c.AgentID] = append(calls[c.AgentID], c.CallID)
 	}
+	modelCalls := map[string][]string{}
+	for _, c := range s.OpenModelCalls {
+		modelCalls[c.AgentID] = append(modelCalls[c.AgentID], c.ModelCallID)
+	}
 	require.Len(t, v.Agents, len(s.Agents))
 	for _, a := range v.Agents {
 		want := s.Agents[a.AgentID]
 		require.NotNil(t, want, a.AgentID)
 		require.Equal(t, agentevents.AgentView{
-			AgentID: a.AgentID, Status: want.Status, Step: want.Step, Attempt: want.Attempts, Open: want.Open, Ended: want.Ended, OpenCalls: calls[a.AgentID],
+			AgentID: a.AgentID, Status: want.Status, Step: want.Step, Attempt: want.Attempts, Open: want.Open, Ended: want.Ended, OpenCalls: calls[a.AgentID], OpenModelCalls: modelCalls[a.AgentID],
 		}, a)
 		handle := run.Agent(a.AgentID)
 		status, known := handle.Status()

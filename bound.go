@@ -145,7 +145,7 @@ func (m *machine) bindEnd(ev *Event, sub *subject) *RuleError {
 	if id == "" {
 		return nil
 	}
-	return m.refuse(ev, RuleEndedConverged, named("agent", sub.key), named(what, id)+" is open", "outcome converged leaves no call open; legal: its return first, or another outcome")
+	return m.refuse(ev, RuleEndedConverged, named(what, id), "open", "outcome converged leaves no call open; legal: its return first, or another outcome")
 }
 
 // An openSpan is a turn, or a step of a plan, that has not ended. Only an emitter keeps

@@ -103,6 +103,13 @@ func emitOf(r *Run, ev Event) error {
 	return r.Agent(ev.AgentID).Emit(context.Background(), ev.Payload)
 }
 
+// requireSentence requires that the error says "subject is state", with one verb.
+func requireSentence(t *testing.T, e *RuleError) {
+	t.Helper()
+	require.NotContains(t, e.State, " is ", e)
+	require.True(t, e.State == "" || e.Subject != "", "a state of nothing: %v", e)
+}
+
 func TestRulesThatBindEmit(t *testing.T) {
 	for _, c := range boundCases {
 		verdict := "accepts"
@@ -121,6 +128,7 @@ func TestRulesThatBindEmit(t *testing.T) {
 			require.ErrorAs(t, err, &broken)
 			require.Equal(t, c.rule, broken.Rule, err)
 			require.Contains(t, err.Error(), "legal: ")
+			requireSentence(t, broken)
 			require.Len(t, log.events, n)
 			require.Equal(t, state, r.State(), "nothing has changed")
 

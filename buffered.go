@@ -139,14 +139,15 @@ var ErrDropped = errors.New("agentevents: events were dropped")
 // A [Resumer] or [Releaser] behind the buffer is told in order; that is never dropped.
 // A [Tracer] behind the buffer is asked at once, while it may be receiving
 // earlier events. With a [Committer] behind it, Emit returns when the event is durable,
-// unless the policy drops such events: see [BufferedSink.Commit]. A nil sink and an unknown
+// unless the policy drops such events: see [BufferedSink.Commit]. A sink that cannot be used and an unknown
 // policy are refused by [NewEmitter], and WriteEvent returns an error.
 func Buffered(s Sink, size int, policy Overflow) *BufferedSink {
 	b := &BufferedSink{entry: newSinkEntry(s), policy: policy, size: max(size, 1), done: make(chan struct{}), stop: make(chan struct{})}
 	b.changed = sync.NewCond(&b.mu)
+	err := b.entry.check()
 	switch {
-	case b.entry.sink == nil:
-		b.bad = errors.New("Buffered: the sink is nil")
+	case err != nil:
+		b.bad = fmt.Errorf("Buffered: %w", err)
 	case policy >= overflows:
 		b.bad = fmt.Errorf("Buffered: no overflow policy %d", policy)
 	default:

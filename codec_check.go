@@ -54,7 +54,7 @@ func otherWord[T interface {
 
 // RuleFieldRange: confidence and convergence score are in [0, 1]; durations, totals
 // and counters are not negative; numbers are finite; passed + failed <= audits;
-// evidence is an object.
+// evidence and a patch of the whole state are objects.
 const RuleFieldRange Rule = "field-range"
 
 func checkMin[T ~int | ~int64](name string, v, min T) *fieldError {
@@ -126,12 +126,18 @@ func (p *StatePatched) checkMore() *fieldError {
 	if p.Value == "" && p.Op != PatchRemove {
 		return checkRequired("value", false)
 	}
+	if p.Path == "" && p.Op != PatchRemove && !(p.Op == PatchSet && strings.TrimSpace(string(p.Value)) == "null") {
+		return checkObject("value", p.Value) // or the state would be lost
+	}
 	return p.checkPath()
 }
 
-func (a *AuditChecked) checkMore() *fieldError {
-	if a.Evidence == "" || strings.HasPrefix(strings.TrimLeft(string(a.Evidence), " \t\r\n"), "{") || jsonwire.Valid(string(a.Evidence)) != nil {
-		return nil // text that is not JSON is recorded as an object
+func (a *AuditChecked) checkMore() *fieldError { return checkObject("evidence", a.Evidence) }
+
+// checkObject refuses JSON that is no object. Text that is not JSON is recorded as one.
+func checkObject(name string, v JSON) *fieldError {
+	if v == "" || strings.HasPrefix(strings.TrimLeft(string(v), " \t\r\n"), "{") || jsonwire.Valid(string(v)) != nil {
+		return nil
 	}
-	return &fieldError{RuleFieldRange, "/evidence", "is not an object"}
+	return &fieldError{RuleFieldRange, "/" + name, "is not an object"}
 }

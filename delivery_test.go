@@ -469,26 +469,51 @@ type panickyCloser struct{ SinkFunc }
 func (panickyCloser) Flush(context.Context) error { panic("flush") }
 func (panickyCloser) Close() error                { panic("close") }
 
-func TestAPanicOfTheCallersOwnFunctionsLeavesTheRunUsable(t *testing.T) {
+func TestAPanicOfTheCallersOwnFunctionsDoesNotReachTheAgent(t *testing.T) {
+	var told []error
+	report := func(err error) { told = append(told, err) }
+	for name, o := range map[string]EmitterOptions{
+		"Clock":                            {Clock: func() time.Time { panic("caller") }},
+		"NewID":                            {NewID: func() string { panic("caller") }, OnError: report},
+		"OnError":                          {OnError: func(error) { panic("caller") }},
+		"OnViolation":                      {OnViolation: func(*RuleError) { panic("caller") }},
+		"OnViolation, and OnError is told": {OnViolation: func(*RuleError) { panic("caller") }, OnError: report},
+	} {
+		told = nil
+		o.Lifecycle, o.Sinks = LifecycleDerived, []Sink{BestEffort(SinkFunc(func(context.Context, Event) error { return errors.New("down") }))}
+		r, log := startRun(t, o)
+		a, ran := r.Agent("a"), false
+		require.NoError(t, a.Emit(t.Context(), &AgentStarted{}), name)
+		_, err := a.Do(t.Context(), &ToolCalled{ToolID: "t"}, func(context.Context) (JSON, error) { ran = true; return "1", nil })
+		require.NoError(t, err, name)
+		require.True(t, ran, name)
+		var refused *RuleError
+		require.ErrorAs(t, a.Emit(t.Context(), &ToolReturned{CallID: "none", ToolID: "t", Status: ToolStatusOK}), &refused, name)
+		require.Len(t, log.events, 5, name)
+		require.NotEmpty(t, log.last(t).ID, name)
+		require.WithinDuration(t, time.Now(), log.last(t).Time, time.Minute, name)
+
+		told = append(told, r.s.e.Close(t.Context()))
+		var p *PanicError
+		require.ErrorAs(t, errors.Join(told...), &p, name)
+		field, _, _ := strings.Cut(name, ",")
+		require.ErrorContains(t, errors.Join(told...), "agentevents: EmitterOptions."+field, name)
+	}
+}
+
+func TestAPanicOfCountTokensLeavesTheRunUsable(t *testing.T) {
 	broken := true
-	trip := func() {
+	r, log := startRun(t, EmitterOptions{Redaction: &Policy{Reasoning: VerbositySummary, CountTokens: func(string) int {
 		if broken {
 			panic("caller")
 		}
-	}
-	for name, o := range map[string]EmitterOptions{
-		"clock":  {Clock: func() time.Time { trip(); return noon() }},
-		"ids":    {NewID: func() string { trip(); return "id" }},
-		"tokens": {Redaction: &Policy{Reasoning: VerbositySummary, CountTokens: func(string) int { trip(); return 1 }}},
-	} {
-		broken = true
-		r, log := startRun(t, o)
-		require.Panics(t, func() { _ = r.Emit(t.Context(), &AgentReasoned{Reasoning: "x"}) }, name)
-		broken = false
-		require.NoError(t, r.Emit(t.Context(), &AgentReasoned{Reasoning: "x"}), name)
-		require.Zero(t, log.last(t).Sequence, name)
-		require.NoError(t, r.s.e.Close(t.Context()), name)
-	}
+		return 1
+	}}})
+	require.Panics(t, func() { _ = r.Emit(t.Context(), &AgentReasoned{Reasoning: "x"}) })
+	broken = false
+	require.NoError(t, r.Emit(t.Context(), &AgentReasoned{Reasoning: "x"}))
+	require.Zero(t, log.last(t).Sequence)
+	require.NoError(t, r.s.e.Close(t.Context()))
 }
 
 func TestACommitterMayEmitIntoTheSameRun(t *testing.T) {

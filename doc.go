@@ -141,6 +141,6 @@
 // # Reading the source
 //
 // event.go, catalog.go, lifecycle.go, rules.go, emitter.go, jsonl.go, fold.go, in
-// this order. From an error to its code: the rule's constant stands in rules.go,
+// this order. From an error to its code: the rule's constant stands
 // beside the function that refuses.
 package agentevents

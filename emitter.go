@@ -55,6 +55,12 @@ func (m Mode) String() string {
 
 // EmitterOptions configure an [Emitter]. The zero EmitterOptions are usable:
 // strict, enforcing, redacting by the default policy, without sinks.
+//
+// A panic of a function that is given here, or of a sink, does not reach the agent, but
+// for those of Policy.CountTokens and Policy.RunReasoning. Guard's refuses the event. For
+// the others it goes on: with the time of time.Now, an id that is a UUIDv7, a text that is
+// masked. OnError is told of the panic; of its own, and those of Clock and NewID, Flush
+// and Close return a [*PanicError].
 type EmitterOptions struct {
 	// Sinks get every accepted event, in this order: the log first, mirrors
 	// after. They are required unless wrapped in [BestEffort]. One of them may be a
@@ -150,6 +156,7 @@ type Emitter struct {
 	sinks        []*sinkEntry
 	lines        bool       // some sink wants the encoded line
 	lastingLines bool       // only of events that are not droppable
+	logs         bool       // some sink is required and says at once what it could not take
 	tracer       *sinkEntry // or nil
 	commit       []*sinkEntry
 	buffers      []*BufferedSink
@@ -183,11 +190,16 @@ const lanes = 16
 // order to refuse them. One takes about 150 bytes, a UUID's text included.
 const maxReleased = 65_536
 
-// A release is what is remembered of a released run: the number of the release,
-// and what closes the handles that are left.
+// A release is what is remembered of a released run.
 type release struct {
-	number int
-	closed *atomic.Bool
+	number int // of the release
+	end    *ending
+}
+
+// An ending is what a run and its release share.
+type ending struct {
+	closed atomic.Bool   // refuses the events of handles that are left
+	next   atomic.Uint64 // runState.kept of a released run
 }
 
 // NewEmitter returns an emitter. It fails when a sink cannot be used, and when
@@ -217,6 +229,7 @@ func NewEmitter(o EmitterOptions) (*Emitter, error) {
 	e.lastingLines = true
 	for _, k := range e.sinks {
 		e.lines = e.lines || k.line != nil
+		e.logs = e.logs || k.required && k.buffer == nil
 		e.lastingLines = e.lastingLines && (k.line == nil || k.lasting)
 		if k.committer != nil {
 			e.commit = append(e.commit, k)
@@ -237,10 +250,27 @@ func NewEmitter(o EmitterOptions) (*Emitter, error) {
 func (e *Emitter) ok() bool { return e != nil && e.runs != nil }
 
 func (e *Emitter) now() time.Time {
-	if e.opts.Clock != nil {
-		return e.opts.Clock()
+	if e.opts.Clock == nil {
+		return time.Now()
 	}
-	return time.Now()
+	t, err := ask(e.opts.Clock)
+	if err != nil {
+		e.keepErrors([]error{fmt.Errorf("agentevents: EmitterOptions.Clock: %w", err)})
+		return time.Now()
+	}
+	return t
+}
+
+// ask and notify call a function of the options, and contain panics.
+func ask[T any](f func() T) (v T, err error) {
+	defer contain(&err)
+	return f(), nil
+}
+
+func notify[T any](f func(T), v T) (err error) {
+	defer contain(&err)
+	f(v)
+	return nil
 }
 
 // newID mints an id for a run, call or message.
@@ -253,12 +283,17 @@ func (e *Emitter) newID() string {
 
 // givenID returns an id of EmitterOptions.NewID, or "" when there is none that a line can carry.
 func (e *Emitter) givenID() string {
-	if e.opts.NewID != nil {
-		if id := e.opts.NewID(); utf8.ValidString(id) {
-			return id
-		}
+	if e.opts.NewID == nil {
+		return ""
 	}
-	return ""
+	id, err := ask(e.opts.NewID)
+	if err != nil {
+		e.keepErrors([]error{fmt.Errorf("agentevents: EmitterOptions.NewID: %w", err)})
+	}
+	if !utf8.ValidString(id) {
+		return ""
+	}
+	return id
 }
 
 // Run returns the run of that id, a new one if none is open; the empty id
@@ -340,7 +375,8 @@ func (e *Emitter) openRuns() []*runState {
 // terminal-last), not even run.resumed.
 //
 // The snapshot of a run that has begun needs a NextSequence. Snapshots in the form of the
-// resume specification have none.
+// resume specification have none. A snapshot from before what this emitter has recorded of
+// the run since is refused: its sequences would be used twice.
 //
 // Each sink that is a [Resumer] gets a copy of the snapshot before any event. When
 // a required one fails, the run is closed again and Resume returns a [*SinkError].
@@ -378,6 +414,11 @@ func (e *Emitter) reopen(m *machine, session string) (*runState, error) {
 	if e.runs[m.RunID] != nil {
 		return nil, fmt.Errorf("agentevents: run %s is open", jsonwire.Brief(m.RunID))
 	}
+	old, again := e.released[m.RunID]
+	if again && m.NextSequence < old.end.next.Load() {
+		return nil, fmt.Errorf("agentevents: Resume: the snapshot of run %s is stale: it goes on with sequence %d, and the log has the events before %d: new events would be lost as repeated ones",
+			jsonwire.Brief(m.RunID), m.NextSequence, old.end.next.Load())
+	}
 	s, err := e.open(m)
 	if err != nil {
 		return nil, err
@@ -385,8 +426,9 @@ func (e *Emitter) reopen(m *machine, session string) (*runState, error) {
 	s.mu.Lock() // nobody else has it yet
 	s.resumes = resumes{true, true}
 	s.session = session
-	if old, ok := e.released[m.RunID]; ok {
-		old.closed.Store(true) // or its handles would count the sequences a second time
+	if again {
+		s.kept = old.end.next.Load()
+		old.end.closed.Store(true) // or its handles would count the sequences a second time
 	}
 	return s, nil
 }
@@ -418,6 +460,7 @@ func (s *runState) resumed(snapshot *RunSnapshot) error {
 
 // released tells the sinks, once, that the run is released. s.mu is held.
 func (s *runState) released(c *reentry.Call, done *outcome) (err error) {
+	s.end.next.Store(s.kept)
 	if s.told || s.e.resumedAgain(s) {
 		return nil
 	}
@@ -446,7 +489,7 @@ func (e *Emitter) open(m *machine) (*runState, error) {
 	if e.opts.MaxRuns > 0 && len(e.runs) >= e.opts.MaxRuns {
 		return nil, fmt.Errorf("%w (limit %d)", ErrTooManyRuns, e.opts.MaxRuns)
 	}
-	s := &runState{e: e, m: m, closed: new(atomic.Bool), lane: uint8(e.opened % lanes), derives: m.named() == LifecycleDerived}
+	s := &runState{e: e, m: m, end: new(ending), lane: uint8(e.opened % lanes), derives: m.named() == LifecycleDerived}
 	e.opened++
 	e.runs[m.RunID] = s
 	return s, nil
@@ -470,7 +513,7 @@ func (e *Emitter) release(s *runState) {
 		}
 		*oldest = id
 	}
-	e.released[id] = release{e.releases, s.closed}
+	e.released[id] = release{e.releases, s.end}
 	e.releases++
 }
 
@@ -620,16 +663,17 @@ func (e *Emitter) takeErrors() []error {
 
 // A runState is a run of an emitter; handles share it.
 type runState struct {
-	e       *Emitter
-	holder  reentry.Holder               // of mu
-	call    atomic.Pointer[reentry.Call] // the last one, made when the context of events changes
-	lane    uint8                        // of the emitter
-	derives bool                         // the transitions: see derive.go
-	told    bool                         // the sinks were told that the run is released; guarded by mu
-	resumes resumes                      // guarded by mu
-	fenced  bool                         // a sink has said ErrFenced; guarded by mu
-	closed  *atomic.Bool                 // refuses events; the emitter has it too when the run is released
-	ending  atomic.Bool                  // Run.Finish is at work: refuses what opens something
+	e         *Emitter
+	holder    reentry.Holder               // of mu
+	call      atomic.Pointer[reentry.Call] // the last one, made when the context of events changes
+	lane      uint8                        // of the emitter
+	derives   bool                         // the transitions: see derive.go
+	told      bool                         // the sinks were told that the run is released; guarded by mu
+	resumes   resumes                      // guarded by mu
+	fenced    bool                         // a sink has said ErrFenced; guarded by mu
+	finishing atomic.Bool                  // Run.Finish is at work: refuses what opens something
+	kept      uint64                       // sequence after the last event that a log surely has; guarded by mu
+	end       *ending                      // the emitter has it too when the run is released
 
 	mu     sync.Mutex // guards the rest
 	m      *machine
@@ -672,7 +716,9 @@ func (s *runState) tell(outer *reentry.Call, done *outcome) {
 	for _, violation := range done.violations {
 		s.e.redact.hide(violation)
 		if s.e.opts.OnViolation != nil {
-			s.e.opts.OnViolation(violation)
+			if err := notify(s.e.opts.OnViolation, violation); err != nil {
+				done.reports = append(done.reports, fmt.Errorf("agentevents: EmitterOptions.OnViolation, run %s: %w", jsonwire.Brief(s.m.RunID), err))
+			}
 		}
 	}
 	s.report(done)
@@ -702,7 +748,7 @@ func (s *runState) emit(c *reentry.Call, ev *Event, head string, done *outcome) 
 		return s.closedError("the emitter", ev)
 	}
 	err := s.write(c, ev, head, done)
-	if s.closed.Load() { // perhaps by Run.Close, which did not wait
+	if s.end.closed.Load() { // perhaps by Run.Close, which did not wait
 		err = join(err, s.settle(c, done))
 	}
 	return s.finish(c, ev, err, done)
@@ -758,7 +804,9 @@ func (s *runState) report(done *outcome) {
 		done.reports = nil
 	}
 	for _, err := range done.reports {
-		s.e.opts.OnError(err)
+		if perr := notify(s.e.opts.OnError, err); perr != nil {
+			s.e.keepErrors([]error{fmt.Errorf("agentevents: EmitterOptions.OnError, run %s: %w", jsonwire.Brief(s.m.RunID), perr)})
+		}
 	}
 }
 
@@ -792,7 +840,7 @@ func (s *runState) write(c *reentry.Call, ev *Event, head string, done *outcome)
 		return err
 	}
 	defer s.mu.Unlock()
-	if s.closed.Load() {
+	if s.end.closed.Load() {
 		return s.closedError("the run", ev)
 	}
 	err := s.add(c, ev, head, done)
@@ -965,7 +1013,7 @@ func (s *runState) try(ctx *reentry.Call, ev *Event, head string, done *outcome)
 func (s *runState) admit(ev *Event, sub *subject) error {
 	e := s.e
 	violation := s.m.check(ev, sub)
-	if violation == nil && sub.kind.Role == RoleOpens && s.ending.Load() {
+	if violation == nil && sub.kind.Role == RoleOpens && s.finishing.Load() {
 		violation = s.m.checkTerminal(ev, sub)
 	}
 	if violation == nil && sub.mayBind() {
@@ -1132,7 +1180,10 @@ func (s *runState) deliver(ctx *reentry.Call, ev *Event, sub *subject, head stri
 		delete(s.refused.agents, ev.AgentID)
 	}
 	done.delivered, done.ended, done.lasting = true, s.m.TerminalKind != "" || s.fenced, done.lasting || !sub.kind.Droppable
-	return s.hand(ctx, ev, sub, head, done, theTracer)
+	if err = s.hand(ctx, ev, sub, head, done, theTracer); err == nil && e.logs && !sub.kind.Droppable {
+		s.kept = s.m.NextSequence
+	}
+	return err
 }
 
 // theTracer is the number of the tracer, which is asked before the first sink.
@@ -1187,7 +1238,7 @@ func (s *runState) hand(ctx *reentry.Call, ev *Event, sub *subject, head string,
 		}
 		if werr != nil && k.required && errors.Is(werr, ErrFenced) {
 			s.fenced, done.ended = true, true
-			s.closed.Store(true)
+			s.end.closed.Store(true)
 			return err
 		}
 	}
@@ -1211,7 +1262,7 @@ func (s *runState) apply(ev *Event, sub *subject) {
 // now returns the time of an event that has none.
 func (s *runState) now() time.Time {
 	if s.e.opts.Clock != nil {
-		return s.e.opts.Clock().UTC().Truncate(time.Millisecond)
+		return s.e.now().UTC().Truncate(time.Millisecond)
 	}
 	return s.clock.Now()
 }

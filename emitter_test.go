@@ -629,7 +629,7 @@ func TestConcurrentSafeCloseRunAndEmit(t *testing.T) {
 		wg.Wait()
 		require.NoError(t, e.Close(t.Context()))
 		n := len(log.events)
-		r := &Run{s: &runState{e: e, m: newMachine(&RunState{RunID: "x"}), closed: new(atomic.Bool)}}
+		r := &Run{s: &runState{e: e, m: newMachine(&RunState{RunID: "x"}), end: new(ending)}}
 		require.ErrorIs(t, r.Emit(t.Context(), &TextDelta{}), ErrClosed)
 		require.Len(t, log.events, n)
 	}
@@ -846,4 +846,53 @@ func TestResumeWithoutAPosition(t *testing.T) {
 	require.NoError(t, err)
 	_, err = em.Resume(&RunSnapshot{RunState: RunState{RunID: "new"}})
 	require.NoError(t, err)
+}
+
+func TestResumeFromAStaleSnapshot(t *testing.T) {
+	failing := false
+	r, log := startRun(t, EmitterOptions{Sinks: []Sink{SinkFunc(func(context.Context, Event) error {
+		if failing {
+			return errors.New("full")
+		}
+		return nil
+	})}})
+	e := r.s.e
+	emit := func(r *Run, p Payload) *RunSnapshot {
+		failed := r.Emit(t.Context(), p) != nil
+		require.Equal(t, failing, failed)
+		return log.snapshot(t)
+	}
+	resumed := func(s *RunSnapshot) *Run {
+		t.Helper()
+		r, err := e.Resume(s)
+		require.NoError(t, err)
+		return r
+	}
+	refused := func(s *RunSnapshot) {
+		t.Helper()
+		_, err := e.Resume(s)
+		require.ErrorContains(t, err, "is stale: it goes on with sequence 1, and the log has the events before 2")
+	}
+	first := emit(r, &RunStarted{})
+	require.NoError(t, r.Close())
+	r = resumed(first)
+	second := emit(r, &RunPaused{})
+	require.NoError(t, r.Close())
+	refused(first)
+	require.NoError(t, resumed(second).Close())
+	refused(first)
+
+	r = resumed(second)
+	require.NoError(t, r.Agent("a").Emit(t.Context(), &TextDelta{Delta: "a log without deltas does not have it"}))
+	require.NoError(t, r.Close())
+	r = resumed(second)
+	failing = true
+	emit(r, &UsageObserved{}) // which a log may not have
+	failing = false
+	require.NoError(t, r.Close())
+	r = resumed(second)
+	third := emit(r, &RunCompleted{})
+	emit(r, &SessionCompleted{}) // the handle that is left
+	_, err := e.Resume(third)
+	require.ErrorContains(t, err, "goes on with sequence 3, and the log has the events before 4")
 }

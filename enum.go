@@ -94,7 +94,7 @@ type PatchOp string
 // The patch operations. The resume spec has the first two.
 const (
 	PatchSet    PatchOp = "set"    // replace the value
-	PatchMerge  PatchOp = "merge"  // merge the members of an object into it
+	PatchMerge  PatchOp = "merge"  // set the members of an object in it, not those of objects inside; if one of both is no object, replace the value
 	PatchRemove PatchOp = "remove" // take the value away
 )
 

@@ -90,7 +90,7 @@ func (r *Run) Finish(ctx context.Context, err error) (errs error) {
 	if err := r.s.beginEnd(ctx); err != nil {
 		return err
 	}
-	defer r.s.ending.Store(false)
+	defer r.s.finishing.Store(false)
 	for _, v := range slices.Backward(r.State().Agents) {
 		a := r.Agent(v.AgentID)
 		errs = join(errs, a.failCalls(ctx, err, v.OpenCalls, v.OpenModelCalls))
@@ -114,10 +114,10 @@ func (r *Run) Finish(ctx context.Context, err error) (errs error) {
 // beginEnd refuses from now on what opens something. When it returns, what was opened before is
 // in the state of the run.
 func (s *runState) beginEnd(ctx context.Context) error {
-	s.ending.Store(true)
+	s.finishing.Store(true)
 	err := s.lock(reentry.Of(orBackground(ctx)))
 	if err != nil {
-		s.ending.Store(false)
+		s.finishing.Store(false)
 		return err
 	}
 	s.mu.Unlock()

@@ -851,6 +851,10 @@ func TestStatePatches(t *testing.T) {
 		{"a number in an object is a name", []patch{{PatchSet, "0", "1"}, {PatchSet, "a.0", "1"}}, `{"0":1,"a":{"0":1}}`},
 		{"the whole state", []patch{{PatchSet, "a", "1"}, {PatchSet, "", `{"b":2,"c":3}`}}, `{"b":2,"c":3}`},
 		{"merge into the whole state", []patch{{PatchSet, "a", "1"}, {PatchMerge, "", `{"b":2}`}}, `{"a":1,"b":2}`},
+		{"a merge is shallow", []patch{{PatchSet, "a", `{"x":{"y":1}}`}, {PatchMerge, "a", `{"x":{"z":2}}`}}, `{"a":{"x":{"z":2}}}`},
+		{"a merge of no object replaces", []patch{{PatchSet, "a", `{"x":1}`}, {PatchMerge, "a", "7"}}, `{"a":7}`},
+		{"beyond the end of a list", []patch{{PatchSet, "a", "[1,2,3]"}, {PatchSet, "a.4", "3"}}, `{"a":{"4":3}}`},
+		{"null empties the whole state", []patch{{PatchSet, "a", "1"}, {PatchSet, "", "null"}, {PatchSet, "b", "2"}}, `{"b":2}`},
 		{"null is a value", []patch{{PatchSet, "a", "null"}, {PatchSet, "b.c", "null"}}, `{"a":null,"b":{"c":null}}`},
 		{"numbers and text keep their bytes", []patch{{PatchSet, "a", `{"n":9007199254740993,"f":1.0,"t":"<\u00e9"}`}, {PatchSet, "a.m", `-0`}}, `{"a":{"n":9007199254740993,"f":1.0,"t":"<\u00e9","m":-0}}`},
 		{"names that need escapes", []patch{{PatchSet, `a"\`, `{"b\n":1}`}, {PatchSet, `a"\.b` + "\n", "2"}}, `{"a\"\\":{"b\n":2}}`},
@@ -888,6 +892,15 @@ func TestDeepPatchIsLeftOut(t *testing.T) {
 	require.Len(t, s.Violations, 1)
 	require.Equal(t, RuleFieldRange, s.Violations[0].Rule)
 	require.Equal(t, "/payload/path", s.Violations[0].Pointer)
+}
+
+// A line of others whose whole state is no object is reported, and the state stays.
+func TestStateThatIsNoObjectIsLeftOut(t *testing.T) {
+	events := foldLog(t, ev("", &StatePatched{Op: PatchSet, Path: "a", Value: "1"}), ev("", &StatePatched{Op: PatchSet, Value: "[1,2]"}), ev("", &StatePatched{Op: PatchMerge, Value: "7"}))
+	s := foldEvents(FoldOptions{}, events)
+	require.Equal(t, `{"a":1}`, stateOf(s))
+	require.Equal(t, 2, s.ViolationCount)
+	require.Equal(t, "/payload/value", s.Violations[0].Pointer)
 }
 
 // A patch without a value has nothing to write: reported, and the state stays.

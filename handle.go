@@ -140,7 +140,7 @@ func (r *Run) Close() (err error) {
 		return ErrZeroValue
 	}
 	s := r.s
-	s.closed.Store(true)
+	s.end.closed.Store(true)
 	defer s.leave()
 	if s.enter() { // else the emitter's Close does it
 		err = s.close(context.Background())

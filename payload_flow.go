@@ -210,10 +210,12 @@ type LoopRoundCompleted struct {
 // Mirrors: resume spec state:patch.
 type StatePatched struct {
 	Op PatchOp `json:"op" class:"meta"` // required: set, merge or remove
-	// Path is names joined by dots, at most 100, such as "tasks.open". Empty
-	// means the whole state. In a list a name is the number of an element, from 0;
-	// the list's length adds one. Any other value on the way that has no members
-	// gives place to an object.
+	// Path is names joined by dots, at most 100, such as "tasks.open". A name with a dot
+	// in it cannot be said: patch the object around it. Empty means the whole state, which
+	// is an object: others are refused for it, but null empties it. In a list a name is
+	// the number of an element, from 0; the list's length adds one. Any other value on
+	// the way that has no such member gives place to an object: set of "a.4" makes
+	// {"4":3} of the list [1,2,3].
 	Path string `json:"path" class:"meta"`
 	// Value is the new value, or the object to merge. It is required, but not for
 	// remove, which ignores it.

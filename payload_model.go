@@ -52,7 +52,7 @@ type ModelReturned struct {
 	RequestID        string             `json:"requestId,omitzero" class:"id"`                  // the provider's id of the request, which its support asks for
 	ResponseID       string             `json:"responseId,omitzero" class:"id"`                 // the provider's id of the answer
 	Response         JSON               `json:"response,omitzero" class:"content"`              // what was answered; any JSON value
-	OneEvent         bool               `json:"oneEvent,omitzero" class:"meta"`                 // the call has no ModelCalled: see above
+	OneEvent         bool               `json:"oneEvent,omitzero" class:"meta"`                 // the event is the whole call, which has no ModelCalled
 	Request          JSON               `json:"request,omitzero" class:"content"`               // with OneEvent only
 
 	extra extras

@@ -64,7 +64,7 @@ type ToolReturned struct {
 	ResultSummary string             `json:"resultSummary,omitzero" class:"content" fold:"-"` // the result as a short text; KAHN's output_summary
 	Error         Opt[ErrorInfo]     `json:"error,omitzero" class:"content"`                  // what went wrong
 	Duration      Opt[time.Duration] `json:"durationMs,omitzero" class:"meta" check:"min=0"`  // milliseconds on the wire
-	OneEvent      bool               `json:"oneEvent,omitzero" class:"meta"`                  // the call has no ToolCalled: see above
+	OneEvent      bool               `json:"oneEvent,omitzero" class:"meta"`                  // the event is the whole call, which has no ToolCalled
 
 	Arguments        JSON   `json:"arguments,omitzero" class:"content"`                 // with OneEvent only
 	ArgumentsSummary string `json:"argumentsSummary,omitzero" class:"content" fold:"-"` // with OneEvent only

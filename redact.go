@@ -19,7 +19,7 @@ import (
 // has an action for each class.
 type Class uint8
 
-// The classes. A field without one counts as [ClassSecret]; a test refuses it.
+// The classes. A field without one would count as [ClassSecret]: no field has it.
 const (
 	ClassSecret  Class = iota // always masked
 	ClassContent              // text and JSON by people, models or tools
@@ -67,7 +67,6 @@ const (
 //   - Raw JSON is scanned at any depth, and JSON in its strings three deep. The value
 //     of [StatePatched] is masked when its path names a credential.
 //   - Reasoning is kept as the verbosity of its event says.
-//   - Fields of class secret are masked.
 //
 // A masked text becomes "[REDACTED:rule]", where rule is key, secret, token, card,
 // class or error, and the event gets [MarkRedacted]. Identifiers, closed words,

@@ -14,11 +14,9 @@ import (
 	"github.com/agentevents/agentevents/internal/roster"
 )
 
-// A Rule is the name of a rule of the log. The names are stable. Each constant
-// stands beside the code that enforces the rule, and its comment is the statement
-// that [Rules] yields. The rules about one field are in codec_check.go,
-// those that bind Emit and handles alone in bound.go, the rule sequence is in fold.go,
-// approval-open in questions.go, and the others are in rules.go.
+// A Rule is the name of a rule of the log. The names are stable. The comment of each
+// constant is the statement that [Rules] yields, and the code that enforces the rule
+// stands beside it.
 type Rule string
 
 // Rules yields every rule and its statement.

@@ -131,6 +131,13 @@ var ruleCases = []ruleCase{
 	{name: "evidence is a list", rule: RuleFieldRange, last: ev("a", &AuditChecked{CheckpointID: "c", Result: AuditPass, Evidence: `[1]`}), refused: true},
 	{name: "a loop counts from 1", rule: RuleFieldRange, last: ev("", &LoopIterated{Iteration: 0}), refused: true},
 	{name: "a path that only a bomb has", rule: RuleFieldRange, last: ev("", &StatePatched{Op: PatchSet, Path: deepPath(101), Value: "1"}), refused: true},
+	{name: "the whole state is a number", rule: RuleFieldRange, last: ev("", &StatePatched{Op: PatchSet, Value: "7"}), refused: true},
+	{name: "the whole state is a list", rule: RuleFieldRange, last: ev("", &StatePatched{Op: PatchSet, Value: " [1,2]"}), refused: true},
+	{name: "a number is merged into the whole state", rule: RuleFieldRange, last: ev("", &StatePatched{Op: PatchMerge, Value: "7"}), refused: true},
+	{name: "null is merged into the whole state", rule: RuleFieldRange, last: ev("", &StatePatched{Op: PatchMerge, Value: "null"}), refused: true},
+	{name: "the whole state is an object", rule: RuleFieldRange, last: ev("", &StatePatched{Op: PatchSet, Value: ` {"a":1}`})},
+	{name: "the whole state is null", rule: RuleFieldRange, last: ev("", &StatePatched{Op: PatchSet, Value: "null"})},
+	{name: "the whole state is text", rule: RuleFieldRange, last: ev("", &StatePatched{Op: PatchSet, Value: "no JSON"})},
 	{name: "a patch without a value", rule: RuleFieldRequired, last: ev("", &StatePatched{Op: PatchSet, Path: "a"}), refused: true},
 	{name: "a removal without a value", rule: RuleFieldRequired, last: ev("", &StatePatched{Op: PatchRemove, Path: "a"})},
 	{name: "a removal with too deep a path", rule: RuleFieldRange, last: ev("", &StatePatched{Op: PatchRemove, Path: deepPath(101)}), refused: true},
@@ -490,6 +497,7 @@ func TestRules(t *testing.T) {
 				require.Equal(t, c.rule, broken.Rule, err)
 				require.Equal(t, uint64(len(c.log)), broken.Sequence)
 				require.Contains(t, err.Error(), string(c.rule))
+				requireSentence(t, broken)
 				require.Len(t, log.events, len(c.log), "a refused event reaches no sink")
 
 				// The next legal event gets the sequence: accepted logs have no gaps.

@@ -139,7 +139,7 @@ func TestAnAgentIsBlockedUntilAllItsQuestionsAreAnswered(t *testing.T) {
 	status(ae.StatusBlockedOnClarification)
 	handler, ok := em.Lookup("r")
 	require.True(t, ok)
-	require.Equal(t, []ae.OpenQuestion{{Kind: ae.KindApprovalRequested, ID: "p"}, {Kind: ae.KindClarificationRequested, ID: "q"}}, handler.State().Questions)
+	require.Equal(t, []ae.OpenQuestion{{Kind: ae.KindApprovalRequested, ID: "p", AgentID: "main"}, {Kind: ae.KindClarificationRequested, ID: "q", AgentID: "main"}}, handler.State().Questions)
 	require.NoError(t, handler.Emit(ctx, &ae.ApprovalGranted{ApprovalID: "p", ApprovedBy: "ada"}))
 	status(ae.StatusBlockedOnClarification)
 	close(answers["p"])

@@ -36,7 +36,7 @@ import (
 // on then and emits into the run needs another one.
 //
 // A sink may also implement [LineSink], [Flusher], [io.Closer], [Committer],
-// [Tracer], [Resumer] or [Releaser]. They are found once, when the emitter is made.
+// [Tracer], [Resumer], [Releaser] or [Checker]. They are found once, when the emitter is made.
 //
 // SinkTest of package eventtest tests what a sink owes.
 type Sink interface {
@@ -99,6 +99,13 @@ type Resumer interface {
 // An error is a [*SinkError] without a run.
 type Releaser interface {
 	ReleaseRun(ctx context.Context, runID string) error
+}
+
+// A Checker says whether it can take events. [NewEmitter] and [Buffered] refuse one whose
+// CheckSink returns an error: a sink that is nil, or that a program forgot to open, is
+// found before the first event.
+type Checker interface {
+	CheckSink() error
 }
 
 // ErrReentrant means that a sink, with the context it was given, called
@@ -233,19 +240,21 @@ unwrap:
 // check returns why the sink cannot be one of an emitter's.
 func (k *sinkEntry) check() error {
 	if f, ok := k.sink.(SinkFunc); k.sink == nil || ok && f == nil {
-		return errors.New("it is nil")
+		return errors.New("the sink is nil")
 	}
 	if w, ok := k.sink.(*Writer); ok && !w.ok() {
 		return ErrZeroValue
 	}
-	b, buffered := k.sink.(*BufferedSink)
-	switch {
-	case !buffered:
-		return nil
-	case !b.ok():
-		return ErrZeroValue
+	if b, ok := k.sink.(*BufferedSink); ok {
+		if !b.ok() {
+			return ErrZeroValue
+		}
+		return b.bad
 	}
-	return b.bad
+	if c, ok := k.sink.(Checker); ok {
+		return c.CheckSink()
+	}
+	return nil
 }
 
 // skips reports whether the sink does not get an event.

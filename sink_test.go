@@ -318,9 +318,15 @@ func (s exiting) WriteEvent(context.Context, Event) error {
 	return nil
 }
 
+// An unopened sink says that it cannot be used.
+type unopened struct{ Sink }
+
+func (unopened) CheckSink() error { return errors.New("not open") }
+
 func TestBufferedThatCannotDeliverSaysSo(t *testing.T) {
 	for want, b := range map[string]*BufferedSink{
 		"the sink is nil":      Buffered(nil, 1, OverflowBlock),
+		"not open":             Buffered(unopened{SinkFunc(discard)}, 1, OverflowBlock),
 		"no overflow policy 4": Buffered(&sinkLog{}, 1, overflows),
 	} {
 		_, err := NewEmitter(EmitterOptions{Sinks: []Sink{&sinkLog{}, BestEffort(b)}})
@@ -332,6 +338,11 @@ func TestBufferedThatCannotDeliverSaysSo(t *testing.T) {
 		require.NoError(t, b.Flush(t.Context()))
 		require.NoError(t, b.Close())
 	}
+}
+
+func TestNewEmitterAsksTheSinks(t *testing.T) {
+	_, err := NewEmitter(EmitterOptions{Sinks: []Sink{SinkFunc(discard), BestEffort(Live(unopened{SinkFunc(discard)}))}})
+	require.EqualError(t, err, "agentevents: EmitterOptions.Sinks[1]: not open")
 }
 
 func TestATracerBehindABufferIsAskedAtOnce(t *testing.T) {

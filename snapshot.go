@@ -69,8 +69,8 @@ type RunState struct {
 	// Lifecycle is the table that the starts of the run and its agents name: the
 	// latest. Empty means that the log names none.
 	Lifecycle Lifecycle `json:"lifecycle,omitzero"`
-	// Resume is state that only resuming needs. Its JSON may change between
-	// versions.
+	// Resume is state that only resuming needs. It has no exported fields and is copied
+	// as a whole. Its JSON may change between versions.
 	Resume runResume `json:"resume"`
 }
 
@@ -223,8 +223,8 @@ type AgentState struct {
 	Ended         bool        `json:"ended,omitzero"`         // the agent has ended and not started since
 	SharesByGroup bool        `json:"sharesByGroup,omitzero"` // the agent's messages must carry a group id
 	Counted       Totals      `json:"counted"`                // counts of the current attempt
-	// Resume is state that only resuming needs. Its JSON may change between
-	// versions.
+	// Resume is state that only resuming needs. It has no exported fields and is copied
+	// as a whole. Its JSON may change between versions.
 	Resume agentResume `json:"resume"`
 
 	calls  int            // open calls of the current attempt

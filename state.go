@@ -41,6 +41,8 @@ type AgentView struct {
 type OpenQuestion struct {
 	Kind Kind   // KindApprovalRequested or KindClarificationRequested
 	ID   string // the approval id or interrupt id
+
+	AgentID string // who asks; empty when the envelope of the request names no agent
 }
 
 // State returns the state of the run. It takes time in proportion to the agents, open
@@ -143,8 +145,8 @@ func (a *Agent) OpenModelCalls() (ids []string) {
 
 // openQuestions returns the open questions in the order of their kinds and ids.
 func (m *machine) openQuestions() (open []OpenQuestion) {
-	for key := range m.questions.open {
-		open = append(open, OpenQuestion{key.kind, key.id})
+	for key, q := range m.questions.open {
+		open = append(open, OpenQuestion{Kind: key.kind, ID: key.id, AgentID: q.call.agent})
 	}
 	slices.SortFunc(open, func(a, b OpenQuestion) int {
 		return cmp.Or(strings.Compare(string(a.Kind), string(b.Kind)), strings.Compare(a.ID, b.ID))

@@ -80,7 +80,7 @@ func TestStateFollowsTheRun(t *testing.T) {
 			{AgentID: "b", Status: StatusThinking, Attempt: 1, Open: true},
 			{AgentID: "a", Status: StatusToolCall, Step: Some(0), Attempt: 1, Open: true, OpenCalls: []string{"c2", "c3"}},
 		},
-		Questions: []OpenQuestion{{KindApprovalRequested, "p1"}, {KindApprovalRequested, "p2"}},
+		Questions: []OpenQuestion{{KindApprovalRequested, "p1", "a"}, {KindApprovalRequested, "p2", "a"}},
 	}, r.State())
 	got, known := a.Status()
 	require.True(t, known)
@@ -96,10 +96,11 @@ func TestStateFollowsTheRun(t *testing.T) {
 	}
 	require.NoError(t, a.OpenModelCall("m1").Return(ctx, nil))
 	require.Equal(t, []string{"m2", "m3"}, a.OpenModelCalls())
+	require.Equal(t, []string{"m2", "m3"}, r.State().Agents[1].OpenModelCalls)
 	require.Empty(t, r.Agent("b").OpenModelCalls())
 
 	require.NoError(t, r.Emit(ctx, &ApprovalGranted{ApprovalID: "p1"}))
-	require.Equal(t, []OpenQuestion{{KindApprovalRequested, "p2"}}, r.State().Questions)
+	require.Equal(t, []OpenQuestion{{KindApprovalRequested, "p2", "a"}}, r.State().Questions)
 	require.NoError(t, r.Emit(ctx, &RunPaused{}))
 	status(RunStatusPaused)
 	require.NoError(t, r.Emit(ctx, &RunResumed{}))

@@ -7,884 +7,688 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v AgentRef) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *AgentRef) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand in a snapshot.
 func (v RuleError) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
-// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and skips extra members; the error is a [*LineError].
 func (v *RuleError) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v AgentStarted) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *AgentStarted) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v AgentTransition) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *AgentTransition) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v AgentEnded) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *AgentEnded) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v Totals) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *Totals) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v AgentErrored) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *AgentErrored) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v AgentSessionChanged) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *AgentSessionChanged) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v EventRetracted) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *EventRetracted) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v ContextCompacted) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *ContextCompacted) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v TaskAssigned) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *TaskAssigned) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v AuditChecked) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *AuditChecked) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v ClaimVerified) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *ClaimVerified) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v IssueFound) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *IssueFound) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v CitationFound) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *CitationFound) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v EvidenceInsufficient) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *EvidenceInsufficient) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v TurnStarted) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *TurnStarted) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v TurnEnded) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *TurnEnded) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v TurnSummarized) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *TurnSummarized) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v ToolCallSummary) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *ToolCallSummary) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v StepStarted) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *StepStarted) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v StepEnded) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *StepEnded) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v SpanRecorded) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *SpanRecorded) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v NodeStarted) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *NodeStarted) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v NodeCompleted) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *NodeCompleted) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v NodeFailed) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *NodeFailed) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v NodeSkipped) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *NodeSkipped) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v NodeSuspended) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *NodeSuspended) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v EdgeFired) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *EdgeFired) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v EdgeSkipped) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *EdgeSkipped) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v LoopIterated) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *LoopIterated) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v LoopRoundCompleted) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *LoopRoundCompleted) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v StatePatched) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *StatePatched) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v AgentReasoned) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *AgentReasoned) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v AgentReasoningDelta) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *AgentReasoningDelta) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v AgentDecided) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *AgentDecided) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v OrchestratorDecided) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *OrchestratorDecided) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v IntentClassified) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *IntentClassified) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v PlanProposed) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *PlanProposed) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v PlanStep) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *PlanStep) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v TextDelta) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *TextDelta) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v TextCompleted) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *TextCompleted) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v MessageCreated) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *MessageCreated) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v ConversationMessage) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *ConversationMessage) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v ModelCalled) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *ModelCalled) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v ModelReturned) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *ModelReturned) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v ApprovalRequested) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *ApprovalRequested) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v ApprovalGranted) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *ApprovalGranted) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v ApprovalRejected) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *ApprovalRejected) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v ClarificationRequested) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *ClarificationRequested) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v Question) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *Question) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v ClarificationResolved) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *ClarificationResolved) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v CommandReceived) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *CommandReceived) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v Command) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *Command) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v CommandConsumed) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *CommandConsumed) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v UsageObserved) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *UsageObserved) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v BudgetExceeded) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *BudgetExceeded) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v CapBreached) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *CapBreached) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v BlackboardItemCreated) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *BlackboardItemCreated) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v MemoryChanged) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *MemoryChanged) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v SessionStarted) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *SessionStarted) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v SessionCompleted) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *SessionCompleted) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v RunStarted) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *RunStarted) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v RunPaused) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *RunPaused) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v RunResumed) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *RunResumed) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v RunCompleted) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *RunCompleted) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v RunFailed) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *RunFailed) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v RunCancelled) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *RunCancelled) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v ToolCalled) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *ToolCalled) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v ToolArgumentsDelta) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *ToolArgumentsDelta) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v ToolReturned) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *ToolReturned) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v AgentHandoff) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *AgentHandoff) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v HandoffRequested) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *HandoffRequested) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v HandoffAccepted) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *HandoffAccepted) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v Usage) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *Usage) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v ErrorInfo) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *ErrorInfo) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v WorkflowCreated) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *WorkflowCreated) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v WorkflowApproved) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *WorkflowApproved) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v PhaseStarted) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *PhaseStarted) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v PhaseCompleted) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *PhaseCompleted) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v CheckpointSaved) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *CheckpointSaved) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v CheckpointResumed) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *CheckpointResumed) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v WorkflowFinalized) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *WorkflowFinalized) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand in a snapshot.
 func (v RunState) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
-// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and skips extra members; the error is a [*LineError].
 func (v *RunState) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand in a snapshot.
 func (v RunSnapshot) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
-// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and skips extra members; the error is a [*LineError].
 func (v *RunSnapshot) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand in a snapshot.
 func (v InboxItem) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
-// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and skips extra members; the error is a [*LineError].
 func (v *InboxItem) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand in a snapshot.
 func (v AgentState) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
-// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and skips extra members; the error is a [*LineError].
 func (v *AgentState) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand in a snapshot.
 func (v AgentSnapshot) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
-// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and skips extra members; the error is a [*LineError].
 func (v *AgentSnapshot) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand in a snapshot.
 func (v ToolCallSnapshot) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
-// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and skips extra members; the error is a [*LineError].
 func (v *ToolCallSnapshot) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand in a snapshot.
 func (v ModelCallSnapshot) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
-// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and skips extra members; the error is a [*LineError].
 func (v *ModelCallSnapshot) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand in a snapshot.
 func (v ToolStats) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
-// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and skips extra members; the error is a [*LineError].
 func (v *ToolStats) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand in a snapshot.
 func (v TurnSnapshot) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
-// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and skips extra members; the error is a [*LineError].
 func (v *TurnSnapshot) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand in a snapshot.
 func (v StepSnapshot) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
-// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and skips extra members; the error is a [*LineError].
 func (v *StepSnapshot) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand in a snapshot.
 func (v WorkflowSnapshot) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
-// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and skips extra members; the error is a [*LineError].
 func (v *WorkflowSnapshot) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand in a snapshot.
 func (v PhaseSnapshot) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
-// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and skips extra members; the error is a [*LineError].
 func (v *PhaseSnapshot) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand in a snapshot.
 func (v CheckpointSnapshot) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
-// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and skips extra members; the error is a [*LineError].
 func (v *CheckpointSnapshot) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand in a snapshot.
 func (v ApprovalSnapshot) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
-// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and skips extra members; the error is a [*LineError].
 func (v *ApprovalSnapshot) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand in a snapshot.
 func (v ClarificationSnapshot) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
-// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and skips extra members; the error is a [*LineError].
 func (v *ClarificationSnapshot) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand in a snapshot.
 func (v HandoffSnapshot) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
-// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and skips extra members; the error is a [*LineError].
 func (v *HandoffSnapshot) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand in a snapshot.
 func (v TaskSnapshot) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
-// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and skips extra members; the error is a [*LineError].
 func (v *TaskSnapshot) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand in a snapshot.
 func (v AuditSnapshot) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
-// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and skips extra members; the error is a [*LineError].
 func (v *AuditSnapshot) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand in a snapshot.
 func (v ClaimSnapshot) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
-// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and skips extra members; the error is a [*LineError].
 func (v *ClaimSnapshot) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand in a snapshot.
 func (v IssueSnapshot) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
-// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and skips extra members; the error is a [*LineError].
 func (v *IssueSnapshot) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand in a snapshot.
 func (v FactsSnapshot) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
-// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and skips extra members; the error is a [*LineError].
 func (v *FactsSnapshot) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand in a snapshot.
 func (v IntentSnapshot) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
-// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and skips extra members; the error is a [*LineError].
 func (v *IntentSnapshot) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand in a snapshot.
 func (v PlanSnapshot) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
-// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and skips extra members; the error is a [*LineError].
 func (v *PlanSnapshot) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand in a snapshot.
 func (v CitationSnapshot) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
-// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and skips extra members; the error is a [*LineError].
 func (v *CitationSnapshot) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand in a snapshot.
 func (v InsufficiencySnapshot) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
-// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and skips extra members; the error is a [*LineError].
 func (v *InsufficiencySnapshot) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand in a snapshot.
 func (v BudgetSnapshot) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
-// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and skips extra members; the error is a [*LineError].
 func (v *BudgetSnapshot) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand in a snapshot.
 func (v BlackboardItem) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
-// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and skips extra members; the error is a [*LineError].
 func (v *BlackboardItem) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand in a snapshot.
 func (v RunUsage) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
-// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and skips extra members; the error is a [*LineError].
 func (v *RunUsage) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand in a snapshot.
 func (v AgentUsage) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
-// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and skips extra members; the error is a [*LineError].
 func (v *AgentUsage) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand in a snapshot.
 func (v AttemptUsage) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
-// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and skips extra members; the error is a [*LineError].
 func (v *AttemptUsage) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand in a snapshot.
 func (v ReportedUsage) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
-// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
-// error is a [*LineError].
+// UnmarshalJSON reads that and skips extra members; the error is a [*LineError].
 func (v *ReportedUsage) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // members keeps the books of one object while it is parsed: the fields that

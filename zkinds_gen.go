@@ -19,7 +19,7 @@ var ruleTable = [...]struct {
 	{RuleFieldUTF8, "ids and names are valid UTF-8"},
 	{RuleFieldJSON, "raw JSON is valid JSON without duplicate names; an emitter records other text as a JSON string"},
 	{RuleFieldEnum, "words of closed lists are in their list"},
-	{RuleFieldRange, "confidence and convergence score are in [0, 1]; durations, totals and counters are not negative; numbers are finite; passed + failed <= audits; evidence is an object"},
+	{RuleFieldRange, "confidence and convergence score are in [0, 1]; durations, totals and counters are not negative; numbers are finite; passed + failed <= audits; evidence and a patch of the whole state are objects"},
 	{RuleLineLength, "a line has at most EmitterOptions.MaxLine bytes; content is cut to that, ids, names and numbers are not"},
 	{RuleSequence, "the sequence increases within the run; of two events with the same sequence the first one counts, and a sequence that is above that of the next event, while all others are below, is false"},
 	{RuleApprovalOpen, "only an open approval is granted or rejected"},

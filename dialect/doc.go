@@ -2,11 +2,11 @@
 // writes the wire format of one document, and maps it to the events of
 // package agentevents.
 //
-//	kahn         seed 000, flat JSON Lines: ts, run_id, event
-//	multiagent   seed 001, the AgentEvent envelope of the multi-agent wiki
-//	kaos         seed 002, spans and value events, also as Server-Sent Events
-//	openharness  seed 003, the Agent Observability & Resume Specification
-//	openwop      seed 004, OpenWOP RFC 0002 and the published schemas
+//	kahn         the events of KAHN, flat JSON Lines: ts, run_id, event
+//	multiagent   the AgentEvent envelope of the multi-agent wiki
+//	kaos         spans and value events of KAOS, also as Server-Sent Events
+//	openharness  the Agent Observability & Resume Specification
+//	openwop      OpenWOP RFC 0002 and the published schemas
 //	agui         AG-UI 1.0, the Agent-User Interaction protocol, also as Server-Sent Events
 //
 // A decoder is an [agentevents.Decoder]: give it to an [agentevents.Reader]. An

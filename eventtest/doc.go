@@ -40,6 +40,11 @@
 //     asked first, then the envelope. Such words may stand anywhere. Without a value
 //     (error=) the member must be absent or empty.
 //
+// A member that no event of the line's kind has fails the test: it would always be absent.
+// [Recorder.WantNone] fails as well for a line without a kind but with a word that was not
+// recorded and begins as a kind does, or differs in one letter from one. In quotes the word
+// is taken as it is: "run.tests".
+//
 // Under [agentevents.LifecycleDerived] the emitter writes transitions of its own.
 // [Recorder.Filter] leaves them out:
 //

@@ -2,6 +2,7 @@ package eventtest_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -222,13 +223,13 @@ recorded (= wanted, ~ near):
     8  run.completed`},
 		"a member has another value": {func(t testing.TB) {
 			rec.Filter(func(ev agentevents.Event) bool { return ev.Kind() == agentevents.KindToolReturned }).
-				Want(t, `agent.toolReturned step=1 result={"n":2} status=ok model=m`)
+				Want(t, `agent.toolReturned step=1 result={"n":2} status=ok arguments=1`)
 		}, `
-eventtest: wanted line 1 of 1 is missing: agent.toolReturned step=1 result={"n":2} status=ok model=m
+eventtest: wanted line 1 of 1 is missing: agent.toolReturned step=1 result={"n":2} status=ok arguments=1
 recorded (= wanted, ~ near):
-  →    agent.toolReturned step=1 result={"n":2} status=ok model=m
-  ~ 4  main agent.toolReturned read c1 ok                           <- step is 0, result is {"n":1}, no model
-  ~ 6  main agent.toolReturned read c2 error timeout                <- step is 0, no result, status is error, no model`},
+  →    agent.toolReturned step=1 result={"n":2} status=ok arguments=1
+  ~ 4  main agent.toolReturned read c1 ok                               <- step is 0, result is {"n":1}, no arguments
+  ~ 6  main agent.toolReturned read c2 error timeout                    <- step is 0, no result, status is error, no arguments`},
 		"a kind is misspelt": {func(t testing.TB) {
 			rec.Filter(func(ev agentevents.Event) bool { return ev.Kind() == agentevents.KindToolCalled }).Want(t, "main agent.toolcalled c1")
 		}, `
@@ -296,7 +297,7 @@ eventtest: 2 events recorded, 2 wanted (+ not wanted, - not recorded):
 → -    func(*RunFailed) at eventtest_test.go:LINE
   + 8  run.completed`},
 		"forbidden and misspelt": {func(t testing.TB) { rec.WantNone(t, "agent.toolcalled bash") },
-			"\neventtest: a line that must not be recorded never is: agent.toolcalled bash (agent.toolcalled is no kind; agent.toolCalled is)"},
+			"\neventtest: a line that must not be recorded never is: agent.toolcalled bash (agent.toolcalled is no kind; agent.toolCalled is); put the word in quotes if it is right"},
 		"no function": {func(t testing.TB) { rec.WantNone(t, eventtest.Match[*agentevents.ToolCalled]("c1", nil)) },
 			"\neventtest: wanted line 1, c1 func(*ToolCalled) at nil: it has no function"},
 		"neither":      {func(t testing.TB) { rec.Want(t, lines, 7) }, "\neventtest: wanted line 9, a int: it is neither a line nor a Matcher"},
@@ -309,6 +310,68 @@ eventtest: 2 events recorded, 2 wanted (+ not wanted, - not recorded):
 			t.Parallel()
 			require.Equal(t, tt.want, sourceLine.ReplaceAllString("\n"+failure(t, tt.fails), ".go:LINE"))
 		})
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	t.Parallel()
+	rec := recorded(t)
+	host := agentevents.Event{ID: "h", RunID: "r1", Payload: &agentevents.Unknown{Type: "run.checked", Raw: `{"score":1}`}}
+	require.NoError(t, rec.WriteEvent(t.Context(), host))
+	for line, want := range map[string]string{
+		"agent.toolCalled toolID=read":           "no event of this kind has a member toolID; there is toolId",
+		"agent.toolReturned c2 eror=":            "no event of this kind has a member eror; there is error",
+		"agent.toolReturned error.cod=":          "no event of this kind has a member error.cod; there is error.code",
+		"agent.toolReturned error.code.x=":       "no event of this kind has a member error.code.x; there is error.code",
+		"agent.toolReturned model=m":             "no event of this kind has a member model",
+		"toolID=read":                            "no event of this kind has a member toolID; there is toolId",
+		"agent.toolCaled read":                   "agent.toolCaled is no kind; agent.toolCalled is",
+		"agnt.started":                           "agnt.started is no kind; agent.started is",
+		"main agent.toolCall":                    "agent.toolCall is no kind; agent.toolCalled is",
+		"run.tests":                              "run.tests is no kind; run.paused is",
+		`"run.tests"`:                            "",
+		"agent.toolCalled run.tests":             "",
+		"main.go":                                "",
+		"tool.error.code=":                       "no event of this kind has a member tool.error.code",
+		"agent.toolCalled arguments.any.thing=1": "",
+		"agent.ended modelUsage.m.inputTokens=1": "",
+		"run.checked score=2":                    "",
+		"vendor.kind score.of=1":                 "",
+		"agent.toolCalled sequence=99 phase=x":   "",
+	} {
+		all := failures(func(t testing.TB) { rec.WantNone(t, line) })
+		require.Equal(t, want != "", len(all) == 1, "%s: %v", line, all)
+		require.Contains(t, strings.Join(all, ""), want)
+	}
+	matched := eventtest.Match("toolID=read", func(*agentevents.ToolCalled) bool { return true })
+	require.Contains(t, failure(t, func(t testing.TB) { rec.Want(t, matched) }), "has a member toolID; there is toolId")
+	require.Contains(t, failure(t, func(t testing.TB) { rec.Find(t, "run.completed eror=") }), "has a member eror")
+}
+
+// Every member of the golden lines can be wanted of its kind, by path.
+func TestEveryMemberIsKnown(t *testing.T) {
+	log, err := os.ReadFile("../testdata/kinds.jsonl")
+	require.NoError(t, err)
+	var walk func(kind, path string, value any)
+	walk = func(kind, path string, value any) {
+		new(eventtest.Recorder).WantNone(t, kind+" "+path+"=1")
+		if object, ok := value.(map[string]any); ok {
+			for name, value := range object {
+				walk(kind, path+"."+name, value)
+			}
+		}
+	}
+	for line := range strings.Lines(string(log)) {
+		var ev map[string]any
+		require.NoError(t, json.Unmarshal([]byte(line), &ev))
+		kind := ev["type"].(string)
+		for name, value := range ev {
+			walk(kind, name, value)
+		}
+		payload, _ := ev["payload"].(map[string]any)
+		for name, value := range payload {
+			walk(kind, name, value)
+		}
 	}
 }
 
@@ -454,8 +517,9 @@ func TestRecordWith(t *testing.T) {
 			em.Close(context.Background())
 		}
 	}
-	require.Contains(t, failure(t, illegal(agentevents.EmitterOptions{Mode: agentevents.ModeObserve})), "eventtest: an event was recorded in spite of a rule: agentevents: agent.toolReturned")
-	require.Contains(t, failure(t, illegal(agentevents.EmitterOptions{})), "eventtest: an event was refused: agentevents: agent.toolReturned")
+	place := func(text string) string { return sourceLine.ReplaceAllString(text, ".go:LINE") }
+	require.Contains(t, place(failure(t, illegal(agentevents.EmitterOptions{Mode: agentevents.ModeObserve}))), "eventtest: an event was recorded in spite of a rule at eventtest_test.go:LINE: agentevents: agent.toolReturned")
+	require.Contains(t, place(failure(t, illegal(agentevents.EmitterOptions{}))), "eventtest: an event was refused at eventtest_test.go:LINE: agentevents: agent.toolReturned")
 	var told []*agentevents.RuleError
 	require.Empty(t, failures(illegal(agentevents.EmitterOptions{Mode: agentevents.ModeObserve, OnViolation: func(err *agentevents.RuleError) { told = append(told, err) }})))
 	require.Len(t, told, 1)

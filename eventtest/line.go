@@ -141,6 +141,7 @@ type want struct {
 	text  string
 	words []word
 	more  *Matcher // or nil
+	hint  string   // which kind is misspelt, or ""
 }
 
 // size is the score of an event that matches.
@@ -225,13 +226,18 @@ func (w *word) matches(text string) bool {
 	return text == w.value || cut && strings.HasPrefix(text, begin)
 }
 
+// member returns the JSON text of a member of the payload, else of the envelope, or "".
+func (l *line) member(path string) string {
+	if raw := member(l.body, path); raw != "" {
+		return raw
+	}
+	return member(l.text, path)
+}
+
 // holds reports whether the member that the word names has its value. Otherwise it says
 // what the member is.
 func (w *word) holds(l *line) (bool, string) {
-	raw := member(l.body, w.name)
-	if raw == "" {
-		raw = member(l.text, w.name)
-	}
+	raw := l.member(w.name)
 	text, isString := unquote(raw)
 	switch {
 	case raw == "" && w.value == "", isString && w.matches(text):
@@ -289,27 +295,17 @@ func (w *want) match(l *line) (score int, why string) {
 	return score, strings.Join(misses, ", ")
 }
 
-// kinds returns the words that are kinds of the catalog, and a hint if one is misspelt.
-func (w *want) kinds() (kinds []agentevents.KindInfo, hint string) {
+// kinds returns the kinds of the catalog that the line names.
+func (w *want) kinds() (kinds []agentevents.KindInfo) {
 	if w.more != nil {
 		if info, ok := w.more.kind.Info(); ok {
 			kinds = append(kinds, info)
 		}
 	}
 	for _, word := range w.words {
-		info, ok := agentevents.Kind(word.value).Info()
-		if ok {
+		if info, ok := agentevents.Kind(word.value).Info(); ok {
 			kinds = append(kinds, info)
-			continue
-		}
-		if !strings.Contains(word.value, ".") { // all kinds have a dot
-			continue
-		}
-		for known := range agentevents.Kinds() {
-			if strings.EqualFold(string(known.Kind), word.value) {
-				hint = fmt.Sprintf("%s is no kind; %s is", word.value, known.Kind)
-			}
 		}
 	}
-	return kinds, hint
+	return kinds
 }

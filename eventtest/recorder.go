@@ -2,10 +2,14 @@ package eventtest
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -54,9 +58,9 @@ func RecordWith(t testing.TB, o agentevents.EmitterOptions) (*agentevents.Emitte
 	if o.OnViolation == nil {
 		o.OnViolation = func(err *agentevents.RuleError) {
 			if err.Refused {
-				t.Errorf("eventtest: an event was refused: %v", err)
+				t.Errorf("eventtest: an event was refused%s: %v", emittedAt(), err)
 			} else {
-				t.Errorf("eventtest: an event was recorded in spite of a rule: %v", err)
+				t.Errorf("eventtest: an event was recorded in spite of a rule%s: %v", emittedAt(), err)
 			}
 		}
 	}
@@ -73,6 +77,24 @@ func RecordWith(t testing.TB, o agentevents.EmitterOptions) (*agentevents.Emitte
 	})
 	return em, r
 }
+
+// emittedAt returns where the program has called the library, as " at agent.go:17". The
+// test itself would name the line of this package.
+func emittedAt() string {
+	callers := make([]uintptr, 64)
+	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
+	for more := true; more; {
+		var f runtime.Frame
+		f, more = frames.Next()
+		own := strings.HasPrefix(f.Function, "runtime.") || strings.HasPrefix(f.Function, module+".") || strings.HasPrefix(f.Function, module+"/eventtest.")
+		if !own {
+			return fmt.Sprintf(" at %s:%d", filepath.Base(f.File), f.Line)
+		}
+	}
+	return ""
+}
+
+const module = "github.com/agentevents/agentevents"
 
 // ReadLog returns a recorder with the events that a [agentevents.Reader] reads. A line that
 // cannot be read stops the test.

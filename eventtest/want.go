@@ -19,7 +19,7 @@ import (
 // Deltas are shown only if a line has a kind of delta.
 func (r *Recorder) Want(t testing.TB, wanted ...any) {
 	t.Helper()
-	wants, ok := parse(t, wanted)
+	wants, ok := r.parse(t, wanted)
 	if !ok {
 		return
 	}
@@ -46,7 +46,7 @@ func (r *Recorder) Want(t testing.TB, wanted ...any) {
 // the lines of all events as Go source.
 func (r *Recorder) WantExactly(t testing.TB, wanted ...any) {
 	t.Helper()
-	wants, ok := parse(t, wanted)
+	wants, ok := r.parse(t, wanted)
 	if !ok {
 		return
 	}
@@ -65,17 +65,17 @@ func (r *Recorder) WantExactly(t testing.TB, wanted ...any) {
 }
 
 // WantNone fails the test for each line or [Matcher] that matches an event, and for one
-// that names a kind in wrong case, as it would never match.
+// that seems to misspell a kind, as it would never match: see the package documentation.
 func (r *Recorder) WantNone(t testing.TB, unwanted ...any) {
 	t.Helper()
-	wants, ok := parse(t, unwanted)
+	wants, ok := r.parse(t, unwanted)
 	if !ok {
 		return
 	}
 	rows := r.rows(wants)
 	for _, w := range wants {
-		if note := w.note(); note != "" {
-			t.Errorf("eventtest: a line that must not be recorded never is: %s%s", w.text, note)
+		if w.hint != "" {
+			t.Errorf("eventtest: a line that must not be recorded never is: %s%s; put the word in quotes if it is right", w.text, w.note())
 		}
 		first := -1
 		for i := range rows {
@@ -96,7 +96,7 @@ func (r *Recorder) WantNone(t testing.TB, unwanted ...any) {
 // it is neither.
 func (r *Recorder) Find(t testing.TB, wanted any) []agentevents.Event {
 	t.Helper()
-	w, err := wantOf(wanted)
+	w, err := r.wantOf(wanted)
 	if err != nil {
 		t.Fatalf("eventtest: wanted line %s: %v", shownAs(wanted), err)
 		return nil
@@ -110,8 +110,17 @@ func (r *Recorder) Find(t testing.TB, wanted any) []agentevents.Event {
 	return found
 }
 
+// wantOf returns what a wanted value says, or the mistake in it.
+func (r *Recorder) wantOf(wanted any) (*want, error) {
+	w, err := wantOf(wanted)
+	if err == nil {
+		err = r.mistake(w)
+	}
+	return w, err
+}
+
 // parse parses what is wanted, and fails the test if it cannot be.
-func parse(t testing.TB, wanted []any) ([]*want, bool) {
+func (r *Recorder) parse(t testing.TB, wanted []any) ([]*want, bool) {
 	t.Helper()
 	var flat []any
 	for _, one := range wanted {
@@ -125,7 +134,7 @@ func parse(t testing.TB, wanted []any) ([]*want, bool) {
 	}
 	var wants []*want
 	for i, one := range flat {
-		w, err := wantOf(one)
+		w, err := r.wantOf(one)
 		if err != nil {
 			t.Errorf("eventtest: wanted line %d, %s: %v", i+1, shownAs(one), err)
 			return nil, false
@@ -148,8 +157,8 @@ func shownAs(wanted any) string {
 
 // note returns what is wrong with the line itself, for a failure.
 func (w *want) note() string {
-	if _, hint := w.kinds(); hint != "" {
-		return " (" + hint + ")"
+	if w.hint != "" {
+		return " (" + w.hint + ")"
 	}
 	return ""
 }
@@ -170,8 +179,7 @@ func (r *row) is(w *want) bool {
 // rows returns the events, without deltas unless one is wanted.
 func (r *Recorder) rows(wants []*want) []row {
 	deltas := slices.ContainsFunc(wants, func(w *want) bool {
-		kinds, _ := w.kinds()
-		return slices.ContainsFunc(kinds, func(k agentevents.KindInfo) bool { return k.Droppable })
+		return slices.ContainsFunc(w.kinds(), func(k agentevents.KindInfo) bool { return k.Droppable })
 	})
 	all := r.Events()
 	runs := map[string]bool{}
@@ -200,7 +208,7 @@ const maxNear = 3
 func missing(rows []row, at int, w *want) []row {
 	type near struct{ at, score int }
 	var nearest []near
-	kinds, _ := w.kinds()
+	kinds := w.kinds()
 	for i := range rows {
 		score, why := w.match(rows[i].line)
 		if why == "" {
@@ -268,8 +276,7 @@ func align(rows []row, wants []*want) ([]row, int) {
 			out = append(out, events[i])
 			i, j = i+1, j+1
 		case j < len(lines) && (i == len(events) || best[i][j+1] >= best[i+1][j]):
-			_, hint := lines[j].kinds()
-			out = append(out, row{sign: "-", text: lines[j].text, note: hint, want: lines[j]})
+			out = append(out, row{sign: "-", text: lines[j].text, note: lines[j].hint, want: lines[j]})
 			j++
 		default:
 			e := events[i]

@@ -65,8 +65,10 @@ func (g *generator) fit(p agentevents.Payload) {
 		switch {
 		case g.chance(60):
 			p.Value = agentevents.JSON(g.object(2))
-		case p.Value == "" && p.Op != agentevents.PatchRemove:
-			p.Value = "null" // required
+		case p.Path == "" && p.Op == agentevents.PatchMerge:
+			p.Value = "{}" // must be an object
+		case (p.Value == "" || p.Path == "") && p.Op != agentevents.PatchRemove:
+			p.Value = "null" // required; of the whole state, else an object
 		}
 	case *agentevents.CommandConsumed:
 		if len(g.commands) > 0 {

@@ -38,12 +38,12 @@ func requireState(t *rapid.T, s *agentevents.RunSnapshot, run *agentevents.Run) 
 	questions := map[agentevents.OpenQuestion]bool{}
 	for _, a := range s.Approvals {
 		if a.Open {
-			questions[agentevents.OpenQuestion{Kind: agentevents.KindApprovalRequested, ID: a.ApprovalID}] = true
+			questions[agentevents.OpenQuestion{Kind: agentevents.KindApprovalRequested, ID: a.ApprovalID, AgentID: a.AgentID}] = true
 		}
 	}
 	for _, c := range s.Clarifications {
 		if c.Open {
-			questions[agentevents.OpenQuestion{Kind: agentevents.KindClarificationRequested, ID: c.InterruptID}] = true
+			questions[agentevents.OpenQuestion{Kind: agentevents.KindClarificationRequested, ID: c.InterruptID, AgentID: c.AgentID}] = true
 		}
 	}
 	require.Len(t, v.Questions, len(questions))

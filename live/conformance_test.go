@@ -25,3 +25,10 @@ func TestConforms(t *testing.T) {
 		},
 	}.Run(t)
 }
+
+func TestALogThatNewDidNotMake(t *testing.T) {
+	for _, l := range []*live.Log{nil, {}} {
+		_, err := ae.NewEmitter(ae.EmitterOptions{Sinks: []ae.Sink{l}})
+		require.ErrorContains(t, err, "it comes from live.New")
+	}
+}

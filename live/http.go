@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/agentevents/agentevents"
@@ -55,7 +56,10 @@ func (l *Log) serveSnapshot(w http.ResponseWriter, req *http.Request) {
 // just ends: a browser connects again, and the next process may go on with the run.
 //
 // An id alone, or a comment, is a heartbeat. Answers are 400 for a cursor that is no
-// number, and 404 for a run that the log does not have.
+// number and for a kind that is misspelt: it has no dot, or is one of the catalog in
+// another case. For a run that the log does not have the answer is 404, after which a
+// browser does not ask again: a page that may be there before the run's first event makes
+// its EventSource anew when that fails.
 func (l *Log) EventsHandler() http.Handler { return http.HandlerFunc(l.serveEvents(nil)) }
 
 // An Encoder writes the events of one run, in order, as lines of another format. Every
@@ -101,12 +105,17 @@ func (l *Log) serveStream(w http.ResponseWriter, req *http.Request, newEncoder f
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
+	query := req.URL.Query()
+	if slices.ContainsFunc(query["kind"], misspelt) {
+		http.Error(w, "kind is no kind: events have none without a dot, and case matters", http.StatusBadRequest)
+		return
+	}
 	r := l.find(runOf(req))
 	if r == nil {
 		http.Error(w, ErrUnknownRun.Error(), http.StatusNotFound)
 		return
 	}
-	s := stream{cursor: cursor{run: r, from: from}, log: l, w: w, conn: http.NewResponseController(w), query: req.URL.Query(), told: from}
+	s := stream{cursor: cursor{run: r, from: from}, log: l, w: w, conn: http.NewResponseController(w), query: query, told: from}
 	if s.ended() && r.finished() {
 		w.WriteHeader(http.StatusNoContent)
 		return
@@ -255,6 +264,16 @@ func (s *stream) encoded(next uint64) {
 		s.buf.Write(line)
 		s.buf.WriteString("\n\n")
 	}
+}
+
+// misspelt reports whether a kind is none: hosts have kinds of their own, with a dot.
+func misspelt(kind string) bool {
+	for info := range agentevents.Kinds() {
+		if strings.EqualFold(string(info.Kind), kind) {
+			return string(info.Kind) != kind
+		}
+	}
+	return !strings.Contains(kind, ".")
 }
 
 func wants(list []string, word string) bool { return len(list) == 0 || slices.Contains(list, word) }

@@ -114,7 +114,7 @@ func TestEventsAreFiltered(t *testing.T) {
 		"?kind=agent.started":            {1, 3, 5},
 		"?agent=b&kind=agent.text.delta": {4},
 		"?kind=run.started&kind=run.completed&from=1": {7},
-		"?kind=x": nil,
+		"?kind=vendor.x": nil,
 	} {
 		text := ":\n\n"
 		for _, i := range want {
@@ -122,6 +122,14 @@ func TestEventsAreFiltered(t *testing.T) {
 		}
 		text += "id: 7\nevent: end\ndata: {\"next\":8}\n\n"
 		require.Equal(t, text, get(page, "GET", "/runs/r/events"+query, "").Body.String(), query)
+	}
+}
+
+func TestAMisspeltKindIsABadRequest(t *testing.T) {
+	page, run, _, _ := start(t, live.Options{})
+	emit(t, run, &ae.RunStarted{})
+	for _, kind := range []string{"toolCalled", "agent.toolcalled", "", "agent.toolCalled&kind=x"} {
+		require.Equal(t, http.StatusBadRequest, get(page, "GET", "/runs/r/events?kind="+kind, "").Code, kind)
 	}
 }
 

@@ -21,6 +21,7 @@ package live
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -130,6 +131,14 @@ type pending struct {
 // maxPending is how many events of a run wait for their fold, mostly. They wait so that
 // a reader who takes a snapshot does not hold up the emitter.
 const maxPending = 16
+
+// CheckSink returns an error unless the log comes from [New]; see [agentevents.Checker].
+func (l *Log) CheckSink() error {
+	if l == nil || l.runs == nil {
+		return errors.New("a nil or zero log cannot be used: it comes from live.New")
+	}
+	return nil
+}
 
 // WriteEvent is WriteLine for a caller that has no line.
 func (l *Log) WriteEvent(ctx context.Context, ev agentevents.Event) error {

@@ -52,3 +52,12 @@ func TestConforms(t *testing.T) {
 		})
 	}
 }
+
+func TestALogThatWasNotOpened(t *testing.T) {
+	t.Parallel()
+	for _, l := range []*Log{nil, {}} {
+		_, err := ae.NewEmitter(ae.EmitterOptions{Sinks: []ae.Sink{l}})
+		require.ErrorContains(t, err, "it comes from logfile.Open")
+		require.ErrorContains(t, l.WriteEvent(t.Context(), ae.Event{Payload: &ae.RunStarted{}}), "logfile.Open")
+	}
+}

@@ -69,6 +69,6 @@
 // order or changed: by cat of a run, convert and redact. A redacted copy begins a new one
 // with the last hash of the old (Options.ChainFrom), so that it names what it was made of.
 //
-// Seeds 001 (the log is append-only and written first) and 002 (audit, hooks that are
-// isolated) ask for what is here.
+// The wiki (the log is append-only and written first) and KAOS (audit, hooks that are
+// isolated) ask for what is here; [agentevents] names these documents under Sources.
 package logfile

@@ -239,8 +239,19 @@ func (l *Log) WriteEvent(ctx context.Context, ev agentevents.Event) error {
 	return l.WriteLine(ctx, ev, line)
 }
 
+// CheckSink returns an error unless the log comes from [Open]; see [agentevents.Checker].
+func (l *Log) CheckSink() error {
+	if l == nil || l.fs == nil {
+		return errors.New("the log was not opened: it comes from logfile.Open")
+	}
+	return nil
+}
+
 // WriteLine appends the event, whose line is already encoded.
 func (l *Log) WriteLine(_ context.Context, ev agentevents.Event, line []byte) error {
+	if err := l.CheckSink(); err != nil {
+		return err // or the timer would end the process
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {

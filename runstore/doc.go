@@ -44,5 +44,6 @@
 //	two processes open the store                     the second one's Open fails with logfile.ErrLocked
 //	two writers go on with the same run              the second one's append is a *ConflictError
 //
-// Seed 003 (storage and resume) asks for what is here.
+// The resume spec (storage and resume) asks for what is here; [agentevents] names it under
+// Sources.
 package runstore

@@ -155,3 +155,10 @@ func TestBroken(t *testing.T) {
 		})
 	}
 }
+
+func TestASinkWithoutAStore(t *testing.T) {
+	for _, s := range []*runstore.Sink{nil, {}, runstore.NewSink(nil)} {
+		_, err := ae.NewEmitter(ae.EmitterOptions{Sinks: []ae.Sink{s}})
+		require.ErrorContains(t, err, "it comes from runstore.NewSink")
+	}
+}

@@ -46,6 +46,15 @@ type sinkRun struct {
 // NewSink returns a sink that appends to the store.
 func NewSink(s Store) *Sink { return &Sink{store: s, runs: map[string]*sinkRun{}} }
 
+// CheckSink returns an error unless the sink comes from [NewSink] and has a store; see
+// [agentevents.Checker].
+func (s *Sink) CheckSink() error {
+	if s == nil || s.store == nil {
+		return errors.New("the sink has no store: it comes from runstore.NewSink")
+	}
+	return nil
+}
+
 // WriteEvent appends the event.
 func (s *Sink) WriteEvent(ctx context.Context, ev agentevents.Event) error {
 	e, err := NewEntry(ev)

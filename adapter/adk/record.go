@@ -97,7 +97,9 @@ func answer(ctx context.Context, run *agentevents.Run, content *genai.Content) {
 		for _, a := range state.Agents {
 			_ = run.Agent(a.AgentID).OpenCall(fr.ID).Return(ctx, agentevents.JSONOf(fr.Response))
 		}
-		if slices.Contains(state.Questions, agentevents.OpenQuestion{Kind: agentevents.KindClarificationRequested, ID: fr.ID}) {
+		if slices.ContainsFunc(state.Questions, func(q agentevents.OpenQuestion) bool {
+			return q.Kind == agentevents.KindClarificationRequested && q.ID == fr.ID
+		}) {
 			_ = run.Emit(ctx, &agentevents.ClarificationResolved{InterruptID: fr.ID, Answers: agentevents.JSONOf(map[string]any{fr.ID: fr.Response})})
 		}
 	}

@@ -148,7 +148,7 @@ func (m *Recorder) start(r *http.Request) (x *exchange, sent *http.Request) {
 			return
 		}
 		var body []byte
-		body, sent = peek(r)
+		body, sent = peek(r, op)
 		var asked struct {
 			Model  string `json:"model"`
 			Stream bool   `json:"stream"`
@@ -207,9 +207,11 @@ func (m *Recorder) remember(f attempt) {
 }
 
 // peek returns the JSON that is sent, and a request with a body that has it still. It returns
-// no JSON and the request itself when there is none, or too much.
-func peek(r *http.Request) ([]byte, *http.Request) {
-	if r.Body == nil || r.ContentLength <= 0 || r.ContentLength > maxRequest || !isJSON(r.Header) {
+// no JSON and the request itself when there is none, or too much. A known path without a
+// type in the header takes JSON.
+func peek(r *http.Request, op operation) ([]byte, *http.Request) {
+	json := isJSON(r.Header) || op.known && mediaType(r.Header) == ""
+	if r.Body == nil || r.ContentLength <= 0 || r.ContentLength > maxRequest || !json {
 		return nil, r
 	}
 	text, err := io.ReadAll(io.LimitReader(r.Body, r.ContentLength))

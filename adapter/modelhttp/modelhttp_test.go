@@ -284,6 +284,22 @@ func TestErrorStatus(t *testing.T) {
 	}
 }
 
+func TestARequestWithoutAType(t *testing.T) {
+	ctx, _, rec := atWork(t)
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "https://api.openai.com/v1/responses", strings.NewReader(`{"model":"m"}`))
+	resp, err := new(modelhttp.Recorder).Middleware(r, func(r *http.Request) (*http.Response, error) {
+		sent, err := io.ReadAll(r.Body)
+		require.NoError(t, err)
+		require.Equal(t, `{"model":"m"}`, string(sent))
+		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("{}")), ContentLength: 2}, nil
+	})
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	called, _ := modelCalls(rec)
+	require.Len(t, called, 1)
+	require.Equal(t, "m", called[0].Model)
+}
+
 // Both SDKs number their attempts. Two requests with different bodies are tried again at the
 // same time.
 func TestAttempts(t *testing.T) {

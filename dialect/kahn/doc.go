@@ -1,4 +1,4 @@
-// Package kahn reads and writes the agent transition events of KAHN (seed 000):
+// Package kahn reads and writes the agent transition events of KAHN:
 // flat JSON Lines with the members ts, run_id and event.
 //
 //	{"ts":"2026-05-05T09:00:01.200Z","run_id":"agent-coder-1","event":"agent_transition","agent_id":"coder","step":0,"from":"thinking","to":"tool_call","reason":"tool_call:Read"}

@@ -1,9 +1,9 @@
-// Package kaos reads and writes the events and spans of KAOS agents (seed 002):
+// Package kaos reads and writes the events and spans of KAOS agents:
 // one JSON object per line, or the same objects as Server-Sent Events.
 //
 //	{"timestamp":1001.25,"sequence":0,"session_id":"s-1","run_id":"run_0123456789ab","agent_id":null,"content":"and then","type":"text_delta"}
 //
-// Seed 002 names the classes. Their members, types and order are those of the
+// The document names the classes. Their members, types and order are those of the
 // public code of KAOS. Writers put every member of a class on the line, null for
 // an absent value, and the type last. The decoder takes members in any order,
 // and members with a default may be absent. An object without timestamp,

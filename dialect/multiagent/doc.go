@@ -1,5 +1,5 @@
 // Package multiagent reads and writes the AgentEvent envelope of the
-// multi-agent wiki (seed 001, Observability and Event Model).
+// multi-agent wiki (Observability and Event Model).
 //
 //	{"id":"e7","traceId":"4bf9…","spanId":"00f0…","parentSpanId":"…","sessionId":"s1","runId":"r1","taskId":"t1","actor":"planner",
 //	 │                                                               taskId and parentSpanId are optional ┘         │

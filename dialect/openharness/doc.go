@@ -1,5 +1,5 @@
 // Package openharness reads and writes the Agent Observability & Resume
-// Specification (seed 003): flat JSON Lines of a flow, its nodes and the agents
+// Specification: flat JSON Lines of a flow, its nodes and the agents
 // in them, and the document's RunSnapshot.
 //
 //	{"type":"agent:tool","nodeId":"task-agent","runId":"9f2c…","timestamp":1767517322500,"toolName":"read_file","toolInput":{"path":"a.go"},"toolOutput":"package a","durationMs":12}

@@ -1,5 +1,5 @@
-// Package openwop reads and writes the run event documents of OpenWOP (seed 004,
-// RFC 0002 "Agent Identity and Reasoning Events"), one on each line.
+// Package openwop reads and writes the run event documents of OpenWOP (RFC 0002
+// "Agent Identity and Reasoning Events"), one on each line.
 //
 //	{"eventId":"evt-7","runId":"run-1","nodeId":"n1","type":"agent.toolCalled",
 //	 "payload":{"agentId":"host:planner","toolId":"orders:lookup","callId":"c1","arguments":{"id":7}},

@@ -10,13 +10,13 @@ func writeJSON(w *writer, m *model) {
 			continue
 		}
 		if st.open() {
-			w.p("\n// MarshalJSON returns the members as they stand on a line. It returns a\n// [*RuleError] when a line cannot carry one of them.")
+			w.p("\n// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].")
 			w.p("func (v %s) MarshalJSON() ([]byte, error) { return marshal(&v) }", st.name)
-			w.p("\n// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The\n// error is a [*LineError].")
+			w.p("\n// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].")
 		} else {
 			w.p("\n// MarshalJSON returns the members as they stand in a snapshot.")
 			w.p("func (v %s) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }", st.name)
-			w.p("\n// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The\n// error is a [*LineError].")
+			w.p("\n// UnmarshalJSON reads that and skips extra members; the error is a [*LineError].")
 		}
 		w.p("func (v *%s) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }", st.name)
 	}

@@ -26,22 +26,20 @@ type RunView struct {
 
 // AgentView is what an emitter knows of an agent at one moment.
 type AgentView struct {
-	AgentID   string      // the agent; see AgentState.AgentID
-	Status    AgentStatus // the latest status
-	Step      Opt[int]    // the highest step
-	Attempt   int         // number of the current attempt
-	Open      bool        // the agent has started and not ended since
-	Ended     bool        // the agent has ended and not started since
-	OpenCalls []string    // ids of its open calls, in call order
-
-	OpenModelCalls []string // ids of its open model calls, in call order
+	AgentID        string      // the agent; see AgentState.AgentID
+	Status         AgentStatus // the latest status
+	Step           Opt[int]    // the highest step
+	Attempt        int         // number of the current attempt
+	Open           bool        // the agent has started and not ended since
+	Ended          bool        // the agent has ended and not started since
+	OpenCalls      []string    // ids of its open calls, in call order
+	OpenModelCalls []string    // ids of its open model calls, in call order
 }
 
 // OpenQuestion is an approval or a clarification that waits for its answer.
 type OpenQuestion struct {
-	Kind Kind   // KindApprovalRequested or KindClarificationRequested
-	ID   string // the approval id or interrupt id
-
+	Kind    Kind   // KindApprovalRequested or KindClarificationRequested
+	ID      string // the approval id or interrupt id
 	AgentID string // who asks; empty when the envelope of the request names no agent
 }
 

@@ -826,9 +826,9 @@ func tokensText(u agentevents.Usage) string {
 		if u.TotalTokens.V == 0 {
 			return ""
 		}
-		return strconv.FormatInt(u.TotalTokens.V, 10) + " tokens"
+		return count(u.TotalTokens.V, "token")
 	}
-	text := strconv.FormatInt(u.InputTokens, 10) + " tokens in, " + strconv.FormatInt(u.OutputTokens, 10) + " out"
+	text := count(u.InputTokens, "token") + " in, " + strconv.FormatInt(u.OutputTokens, 10) + " out"
 	if cached > 0 {
 		text += ", " + strconv.FormatInt(cached, 10) + " cached"
 	}

@@ -109,9 +109,9 @@ func dollars(v float64) string {
 }
 
 // count returns "1 thing" or "2 things".
-func count(n int, thing string) string {
+func count[T int | int64](n T, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}
-	return strconv.Itoa(n) + " " + thing + "s"
+	return strconv.FormatInt(int64(n), 10) + " " + thing + "s"
 }

@@ -97,7 +97,7 @@ func (lineAgent) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]b
 		} else {
 			agent, of = parent, "/parentAgentId"
 		}
-		if start := encoderOf(w).ends; agent == "" && of != "/agentId" && start != nil && start.other != "" {
+		if start := encoderOf(w).ends; agent == "" && of != "/agentId" && start != nil && start.other != "" && start.other != encoderOf(w).name {
 			agent = start.other
 			w.Lose(dialect.Made, of, "that of its start")
 		}

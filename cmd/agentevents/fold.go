@@ -14,6 +14,8 @@ import (
 type folder struct {
 	lifecycle choice
 	options   agentevents.FoldOptions
+	run       string // the only one that is wanted; empty for all
+	found     bool   // an event of it
 	log       *agentevents.LogFold
 }
 
@@ -25,7 +27,26 @@ func (f *folder) flags(fs *flag.FlagSet, l *logReader) {
 	l.judged = true
 }
 
-func (f *folder) apply(ev agentevents.Event) { f.runs().Apply(ev) }
+// one adds the flag for a run.
+func (f *folder) one(fs *flag.FlagSet) { fs.StringVar(&f.run, "run", "", "only the run `ID`") }
+
+// apply reports whether the event is of a run that is wanted.
+func (f *folder) apply(ev agentevents.Event) bool {
+	if f.run != "" && ev.RunID != f.run {
+		return false
+	}
+	f.runs().Apply(ev)
+	f.found = true
+	return true
+}
+
+// missing returns an error if the log that was read has no event of the run that is wanted.
+func (f *folder) missing(l *logReader) error {
+	if f.run != "" && !f.found && !l.failed {
+		return usageError("the log has no event of this run")
+	}
+	return nil
+}
 
 // runs returns the fold of the runs seen so far.
 func (f *folder) runs() *agentevents.LogFold {
@@ -53,6 +74,7 @@ are counted in the snapshot; they do not change the exit status.`,
 			var f folder
 			l.flags(fs)
 			f.flags(fs, &l)
+			f.one(fs)
 			until := sequence(math.MaxUint64)
 			fs.Var(&until, "at", "fold only the events up to and including sequence `SEQ`")
 			fs.IntVar(&f.options.KeepCalls, "keep-calls", 64, "keep the latest `N` calls that returned; default 64")
@@ -69,6 +91,9 @@ are counted in the snapshot; they do not change the exit status.`,
 					if ev.Sequence <= uint64(until) {
 						f.apply(ev)
 					}
+				}
+				if err := f.missing(&l); err != nil {
+					return err
 				}
 				var text []byte
 				for s := range f.runs().Drain() {

@@ -35,7 +35,7 @@ A log of several runs needs --run, or all of them with --all.`,
 			f := folder{options: agentevents.FoldOptions{KeepCalls: math.MaxInt, MaxViolations: 5}}
 			l.flags(fs)
 			f.flags(fs, &l)
-			run := fs.String("run", "", "the run `ID`")
+			f.one(fs)
 			all := fs.Bool("all", false, "every run of the log")
 			return func(in *invocation) error {
 				events, err := l.events(in)
@@ -44,17 +44,16 @@ A log of several runs needs --run, or all of them with --all.`,
 				}
 				var details tree.Details
 				for _, ev := range events {
-					if *run == "" || ev.RunID == *run {
+					if f.apply(ev) {
 						details.Add(&ev)
-						f.apply(ev)
 					}
 				}
+				if err := f.missing(&l); err != nil {
+					return err
+				}
 				runs := slices.Collect(f.runs().Drain())
-				switch {
-				case len(runs) > 1 && !*all:
+				if len(runs) > 1 && !*all {
 					return usageError(fmt.Sprintf("the log has %d runs: choose one with --run, or --all; 'agentevents ls' lists them", len(runs)))
-				case len(runs) == 0 && *run != "":
-					return usageError("the log has no event of this run")
 				}
 				for i, s := range runs {
 					if i > 0 {

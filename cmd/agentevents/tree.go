@@ -32,6 +32,7 @@ or --color says otherwise.`,
 			color := choice{"auto", []string{"auto", "always", "never"}}
 			l.flags(fs)
 			f.flags(fs, &l)
+			f.one(fs)
 			fs.Var(&color, "color", "`WHEN` to use colours: auto (default), always, never")
 			width := fs.Int("width", 0, "cut long details to fit lines of `COLUMNS`; default 100, -1 cuts nothing")
 			live := fs.Bool("live", false, "the log is still being written")
@@ -42,8 +43,12 @@ or --color says otherwise.`,
 				}
 				var details tree.Details
 				for _, ev := range events {
-					details.Add(&ev)
-					f.apply(ev)
+					if f.apply(ev) {
+						details.Add(&ev)
+					}
+				}
+				if err := f.missing(&l); err != nil {
+					return err
 				}
 				o := tree.Options{Color: in.color(color.value), Width: *width, Ended: !*live, Details: &details}
 				first := true

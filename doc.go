@@ -140,7 +140,7 @@
 //
 // # Reading the source
 //
-// event.go, catalog.go, lifecycle.go, rules.go, emitter.go, jsonl.go, fold.go, in
-// this order. From an error to its code: the rule's constant stands
+// event.go, catalog.go, lifecycle.go, rules.go, emitter.go, emit.go, jsonl.go,
+// fold.go, in this order. From an error to its code: the rule's constant stands
 // beside the function that refuses.
 package agentevents

@@ -1,0 +1,817 @@
+package agentevents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/agentevents/agentevents/internal/jsonwire"
+	"github.com/agentevents/agentevents/internal/reentry"
+	"github.com/agentevents/agentevents/internal/turns"
+	"github.com/agentevents/agentevents/internal/uuid7"
+	"github.com/agentevents/agentevents/internal/wallclock"
+)
+
+// This file is the way of an event: from Emit, through the rules and the redaction, to the
+// sinks.
+
+// A runState is a run of an emitter; handles share it.
+type runState struct {
+	e         *Emitter
+	holder    reentry.Holder               // of mu
+	call      atomic.Pointer[reentry.Call] // the last one, made when the context of events changes
+	lane      uint8                        // of the emitter
+	derives   bool                         // the transitions: see derive.go
+	told      bool                         // the sinks were told that the run is released; guarded by mu
+	resumes   resumes                      // guarded by mu
+	fenced    bool                         // a sink has said ErrFenced; guarded by mu
+	finishing atomic.Bool                  // Run.Finish is at work: refuses what opens something
+	kept      uint64                       // sequence after the last event that a log surely has; guarded by mu
+	end       *ending                      // the emitter has it too when the run is released
+
+	mu     sync.Mutex // guards the rest
+	m      *machine
+	clock  wallclock.Clock
+	ids    uuid7.Source
+	line   []byte
+	times  jsonwire.TimeWriter
+	tokens map[callKey]int // of reasoning blocks in the making, with CountTokens
+	// refused counts the events that were refused: of the run, and by agent id.
+	refused *refusals // nil until there is one
+	// streams are the blocks whose deltas are scanned. They belong to no snapshot.
+	streams *streams // nil until there is one
+
+	// state guards, in addition, what questions are about: m where apply changes it, and
+	// session. It is held for no longer, so that a question never waits for a sink.
+	state   sync.Mutex
+	session string // the first one that an event carries which is not droppable
+}
+
+// record is the write path. head is of the handle when the event's envelope is
+// what the handle says and no more; then its texts were checked with it.
+func (s *runState) record(ctx context.Context, ev *Event, head string) error {
+	var done outcome
+	return s.recordAs(ctx, ev, head, &done)
+}
+
+// recordAs is record with what is said before.
+func (s *runState) recordAs(ctx context.Context, ev *Event, head string, done *outcome) error {
+	c := s.callFor(orBackground(ctx))
+	err := s.emit(c, ev, head, done)
+	if len(done.violations) > 0 || len(done.reports) > 0 || len(s.e.buffers) > 0 {
+		s.tell(c.Outer(), done)
+	}
+	return err
+}
+
+// tell is the part of the write path without a lock. Close does not wait for it, so that it
+// may be called from there.
+func (s *runState) tell(outer *reentry.Call, done *outcome) {
+	for _, violation := range done.violations {
+		s.e.redact.hide(violation)
+		if s.e.opts.OnViolation != nil {
+			if err := notify(s.e.opts.OnViolation, violation); err != nil {
+				done.reports = append(done.reports, fmt.Errorf("agentevents: EmitterOptions.OnViolation, run %s: %w", jsonwire.Brief(s.m.RunID), err))
+			}
+		}
+	}
+	s.report(done)
+	for _, b := range s.e.buffers {
+		b.room(outer, done.lasting)
+	}
+}
+
+// callFor returns the context for what is called with the run's lock held.
+func (s *runState) callFor(ctx context.Context) *reentry.Call {
+	c := s.call.Load()
+	if c.MadeOf(ctx) {
+		return c
+	}
+	c = reentry.New(ctx, s.e, &s.holder, reentry.Of(ctx))
+	if len(s.e.commit) > 0 {
+		c.Unheld = reentry.New(ctx, s.e, nil, c.Outer())
+	}
+	s.call.Store(c)
+	return c
+}
+
+// emit is the part of the write path that Close waits for.
+func (s *runState) emit(c *reentry.Call, ev *Event, head string, done *outcome) error {
+	defer s.left(c, ev, done)
+	if !s.enter() {
+		return s.closedError("the emitter", ev)
+	}
+	err := s.write(c, ev, head, done)
+	if s.end.closed.Load() { // perhaps by Run.Close, which did not wait
+		err = join(err, s.settle(c, done))
+	}
+	return s.finish(c, ev, err, done)
+}
+
+// left ends what enter began.
+func (s *runState) left(c *reentry.Call, ev *Event, done *outcome) {
+	if done.exited {
+		s.abandon(c, ev, done)
+		return
+	}
+	s.leave()
+}
+
+// abandon does what is left to do for an event when a sink ended the goroutine, so that
+// Emit does not return.
+func (s *runState) abandon(c *reentry.Call, ev *Event, done *outcome) {
+	defer s.tell(c.Outer(), done)
+	defer s.leave()
+	err := done.lost
+	if done.ended {
+		err = join(err, s.settle(c, done))
+	}
+	if err = s.finish(c, ev, err, done); err != nil && s.e.opts.OnError == nil {
+		s.e.keepErrors([]error{err})
+	}
+}
+
+// finish is what is left of the write path once the run's lock is released.
+func (s *runState) finish(c *reentry.Call, ev *Event, err error, done *outcome) error {
+	e := s.e
+	if done.ended {
+		e.release(s)
+	}
+	for _, k := range e.commit {
+		if !done.delivered || k.commitsLasting && !done.lasting {
+			continue
+		}
+		if cerr := k.commit(c.Unheld, ev.ID); cerr != nil {
+			err = e.failed(err, k, ev, done, cerr)
+		}
+	}
+	if len(done.reports) > 0 && e.opts.OnError == nil { // here, or Close would not wait for it
+		s.report(done)
+	}
+	return err
+}
+
+// report tells OnError what does not come back to the caller.
+func (s *runState) report(done *outcome) {
+	if s.e.opts.OnError == nil {
+		s.e.keepErrors(done.reports)
+		done.reports = nil
+	}
+	for _, err := range done.reports {
+		if perr := notify(s.e.opts.OnError, err); perr != nil {
+			s.e.keepErrors([]error{fmt.Errorf("agentevents: EmitterOptions.OnError, run %s: %w", jsonwire.Brief(s.m.RunID), perr)})
+		}
+	}
+}
+
+// outcome is what is left to do after a run's lock is released.
+type outcome struct {
+	number     bool         // said before: a delta gets the index that the rules expect
+	returns    bool         // said before: the event is of the return of a call, and late if its agent is at rest
+	recorded   bool         // the event itself was
+	delivered  bool         // something was: the event, or what streams held back
+	lasting    bool         // something that is not droppable was
+	ended      bool         // the run's terminal event was
+	exited     bool         // a sink ended the goroutine
+	lost       error        // of sinks: what Emit would have returned, then
+	violations []*RuleError // for OnViolation
+	reports    []error      // for OnError
+}
+
+// lock takes the run's lock, unless the caller has it.
+func (s *runState) lock(outer *reentry.Call) error {
+	if !outer.Await(&s.holder) {
+		return fmt.Errorf("%w (run %s)", ErrReentrant, jsonwire.Brief(s.m.RunID))
+	}
+	s.mu.Lock()
+	outer.Waited()
+	return nil
+}
+
+// write is the part of the write path under the run's lock.
+func (s *runState) write(c *reentry.Call, ev *Event, head string, done *outcome) error {
+	if err := s.lock(c.Outer()); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	if s.end.closed.Load() {
+		return s.closedError("the run", ev)
+	}
+	err := s.add(c, ev, head, done)
+	if s.e.opts.Follow != nil && done.recorded && !s.fenced && !ev.Marks.Has(MarkReplayed) {
+		err = s.follow(c, ev, done, err)
+	}
+	if done.ended {
+		err = join(err, s.released(c, done))
+	}
+	if cap(s.line) > maxKeptLine {
+		s.line = nil // one huge event should not be paid for ever after
+	}
+	return err
+}
+
+// closedError returns the error of an event that comes too late.
+func (s *runState) closedError(what string, ev *Event) error {
+	return fmt.Errorf("%w: %s of run %s was not recorded, %s is closed", ErrClosed, jsonwire.BriefName(string(ev.Kind())), jsonwire.Brief(s.m.RunID), what)
+}
+
+// refusals are the numbers of events that were refused.
+type refusals struct {
+	all    int
+	agents map[string]int // by agent id
+}
+
+func (r *refusals) of(agent string) int {
+	if r == nil {
+		return 0
+	}
+	return r.agents[agent]
+}
+
+// countRefused counts an event that was refused. An agent's count begins again when it
+// has ended.
+func (s *runState) countRefused(agent string) {
+	if s.refused == nil {
+		s.refused = &refusals{}
+	}
+	s.refused.all++
+	if agent == "" {
+		return
+	}
+	put(&s.refused.agents, agent, s.refused.agents[agent]+1)
+}
+
+// follow records what EmitterOptions.Follow wants to be recorded after ev. What is
+// refused of it is reported, as ev itself was recorded.
+func (s *runState) follow(ctx *reentry.Call, ev *Event, done *outcome, err error) error {
+	events, perr := following(s.e.opts.Follow, *ev)
+	if perr != nil {
+		done.reports = append(done.reports, fmt.Errorf("agentevents: EmitterOptions.Follow, run %s, sequence %d: %w", jsonwire.Brief(ev.RunID), ev.Sequence, perr))
+	}
+	for i := range events {
+		next, sub := events[i], outcome{}
+		fillText(&next.CausationID, ev.ID)
+		serr := s.add(ctx, &next, "", &sub)
+		done.ended, done.lasting = sub.ended || done.ended, sub.lasting || done.lasting
+		done.violations = append(done.violations, sub.violations...)
+		done.reports = append(done.reports, sub.reports...)
+		switch {
+		case serr == nil:
+		case sub.recorded: // a sink failed
+			err = errors.Join(err, serr)
+		default:
+			done.reports = append(done.reports, fmt.Errorf("agentevents: EmitterOptions.Follow, run %s, after sequence %d: %w", jsonwire.Brief(ev.RunID), ev.Sequence, serr))
+		}
+	}
+	return err
+}
+
+func following(f func(Event) []Event, ev Event) (events []Event, err error) {
+	defer contain(&err)
+	return f(ev), nil
+}
+
+// guarded asks EmitterOptions.Guard.
+func guarded(f func(Event) *RuleError, ev *Event) (violation *RuleError, err error) {
+	defer contain(&err)
+	if violation = f(*ev); violation == nil {
+		return nil, nil
+	}
+	out := *violation
+	out.Kind = ev.Kind()
+	fillText(&out.RunID, ev.RunID)
+	fillText(&out.AgentID, ev.AgentID)
+	fillText(&out.EventID, ev.ID)
+	out.Sequence = ev.Sequence
+	return &out, nil
+}
+
+// add records one event, and notes when it is refused. s.mu is held; ev is the caller's
+// own and is filled in on the way.
+func (s *runState) add(ctx *reentry.Call, ev *Event, head string, done *outcome) error {
+	refused, err := s.try(ctx, ev, head, done)
+	if refused == nil {
+		return err
+	}
+	if rule, ok := refused.(*RuleError); ok {
+		rule.Refused = true
+		done.violations = append(done.violations, rule)
+		s.countRefused(ev.AgentID)
+	}
+	return join(err, refused)
+}
+
+// try checks, stamps, redacts, applies and delivers one event. It returns why the event is
+// refused, and the errors of sinks.
+func (s *runState) try(ctx *reentry.Call, ev *Event, head string, done *outcome) (refused, err error) {
+	bound := head != ""
+	ev.Sequence = s.m.NextSequence
+	ev.SchemaVersion = SchemaVersion
+	ev.origin = ""
+	if ev.RunID == "" {
+		ev.RunID = s.m.RunID
+	}
+	if ev.SessionID == "" && s.session != "" {
+		ev.SessionID, head = s.session, "" // the handle is older than the session
+	}
+	if ev.Sequence == math.MaxUint64 {
+		return fmt.Errorf("agentevents: run %s has used up its sequence numbers", jsonwire.Brief(s.m.RunID)), nil
+	}
+	p := ops(ev.Payload)
+	if p == nil {
+		err := sealError(ev.Payload)
+		err.RunID, err.AgentID, err.Sequence = ev.RunID, ev.AgentID, ev.Sequence
+		return err, nil
+	}
+	if err := s.m.checkRun(ev); err != nil {
+		err.RunID = s.m.RunID
+		return err, nil
+	}
+
+	if ev.Time.IsZero() {
+		ev.Time = s.now()
+	} else {
+		ev.Time = ev.Time.UTC().Round(0)
+	}
+	sub := subject{sound: head != "", bound: bound}
+	s.m.resolve(&sub, ev, p)
+	if done.number {
+		sub.number(ev)
+	}
+	if done.returns {
+		sub.bound = false // the agent acted when it called
+		if a := sub.agent; s.m.atRest(a) || a != nil && a.Status.Terminal() {
+			ev.Marks |= MarkLate
+		}
+	}
+	if s.derives {
+		if moved, refused, err := s.derive(ctx, ev, &sub, head, done); moved {
+			return refused, err
+		}
+	}
+	s.fill(ev, &sub)
+	if refused := s.admit(ev, &sub); refused != nil {
+		return refused, nil
+	}
+	var c cleaner
+	if refused, err = s.clean(ctx, ev, &sub, head, &c, done); refused != nil {
+		return refused, err
+	}
+	err = join(err, s.deliver(ctx, ev, &sub, head, &c, done))
+	done.recorded = true
+	return nil, err
+}
+
+// admit checks an event and asks Guard. It returns why the event is refused; what it is
+// recorded in spite of is in sub.
+func (s *runState) admit(ev *Event, sub *subject) error {
+	e := s.e
+	violation := s.m.check(ev, sub)
+	if violation == nil && sub.kind.Role == RoleOpens && s.finishing.Load() {
+		violation = s.m.checkTerminal(ev, sub)
+	}
+	if violation == nil && sub.mayBind() {
+		violation = s.bind(ev, sub)
+	}
+	if e.opts.Guard != nil && (violation == nil || sub.kind.Kind == KindToolCalled) { // for Agent.Do
+		forbidden, perr := guarded(e.opts.Guard, ev)
+		if perr != nil {
+			return fmt.Errorf("agentevents: EmitterOptions.Guard, run %s: %w", jsonwire.Brief(s.m.RunID), perr)
+		}
+		if forbidden != nil {
+			violation = forbidden
+		}
+	}
+	if violation == nil {
+		return nil
+	}
+	if e.opts.Mode == ModeEnforce || violation.Rule == RulePayload || ev.writable() != nil {
+		return violation
+	}
+	sub.violation = violation
+	return nil
+}
+
+// clean redacts an event. Text that should be JSON becomes JSON on the way. The event
+// may still be refused: a message, and one that is too long. err is of what streams held
+// back, which is recorded first.
+func (s *runState) clean(ctx *reentry.Call, ev *Event, sub *subject, head string, c *cleaner, done *outcome) (refused, err error) {
+	e := s.e
+	c.policy, c.kind = e.redact, sub.payload.kind()
+	c.words = sub.violation != nil
+	var st *stream
+	var held []*stream
+	if sub.kind.Role == RoleDelta && e.redact.actions[ClassContent] == ActionScan {
+		if long := s.fitDelta(ev, sub, head); long != nil {
+			return long, nil
+		}
+		if st, held = s.blocks().get(s.m, ev, sub, e.redact.scanner); held != nil {
+			err = s.flush(ctx, held, ev.Time, done)
+		}
+		c.stream = st
+	}
+	clean, changed := c.payload(ev.Payload)
+	if ev.extra != "" {
+		ev.extra, _ = c.extras(ev.extra)
+	}
+	if changed {
+		ev.Payload, sub.payload = clean, ops(clean)
+	}
+	if st != nil {
+		st.note(ev, sub)
+	}
+	s.mark(ev, sub, c) // reasoning is cut last, and what is too long for a line, or half a secret could remain
+	if long := s.fit(ev, sub, head, c.size); long != nil {
+		return long, err
+	}
+	if violation := s.m.checkMessageID(ev); violation != nil {
+		if e.opts.Mode == ModeEnforce {
+			return violation, err
+		}
+		sub.violation = violation
+	}
+	if sub.kind.traits&endsBlocks != 0 && st == nil {
+		if held := s.streams.take(s.m, ev, sub); held != nil {
+			err = join(err, s.flush(ctx, held, ev.Time, done))
+		}
+	}
+	return nil, err
+}
+
+// mark cuts the event's reasoning to what the policy allows, and marks what the
+// redaction step has changed.
+func (s *runState) mark(ev *Event, sub *subject, c *cleaner) {
+	if sub.kind.traits&reasons != 0 {
+		c.redacted = s.limitReasoning(ev, sub) || c.redacted
+	}
+	if c.redacted {
+		ev.Marks |= MarkRedacted
+	}
+	if c.sanitized {
+		ev.Marks |= MarkSanitized
+	}
+}
+
+// flush records what streams hold back, each in a delta of its own with the given time;
+// the zero time is now. Their blocks end.
+func (s *runState) flush(ctx *reentry.Call, held []*stream, at time.Time, done *outcome) (err error) {
+	for _, st := range held {
+		c := s.e.redact.cleaner(st.last.Kind())
+		ev := st.rest(&c, at)
+		var sub subject
+		s.m.resolve(&sub, &ev, ops(ev.Payload))
+		if sub.agent != nil && ev.Step.OK {
+			ev.Step = sub.agent.current() // it may have gone on
+		}
+		if err := s.m.check(&ev, &sub); err != nil && err.Rule == RuleWorkflowContext {
+			ev.WorkflowID, ev.Phase = "", "" // a phase of the workflow began after the last delta
+		}
+		s.mark(&ev, &sub, &c)
+		if pieceOf(&ev, &sub).text == "" || s.m.NextSequence >= math.MaxUint64-1 {
+			continue
+		}
+		if at.IsZero() {
+			ev.Time = s.now()
+		}
+		if long := s.cut(&ev, &sub); long != nil {
+			done.reports = append(done.reports, long)
+			continue
+		}
+		err = join(err, s.deliver(ctx, &ev, &sub, "", &c, done))
+	}
+	return err
+}
+
+// settle records what the streams of a closed run hold back, and tells the sinks that
+// it is released. It does not wait for the run's lock: who has it settles the run when
+// it lets go.
+func (s *runState) settle(c *reentry.Call, done *outcome) error {
+	if !s.mu.TryLock() {
+		return nil
+	}
+	defer s.mu.Unlock()
+	err := s.flush(c, s.streams.takeAll(), time.Time{}, done)
+	return join(err, s.released(c, done))
+}
+
+// close records what the streams of a run hold back that emits no more.
+func (s *runState) close(ctx context.Context) error {
+	c := s.callFor(ctx)
+	var done outcome
+	err := s.settle(c, &done)
+	err = s.finish(c, &Event{RunID: s.m.RunID}, err, &done)
+	s.report(&done)
+	return err
+}
+
+// deliver stamps, applies and delivers an event that the redaction step has seen.
+func (s *runState) deliver(ctx *reentry.Call, ev *Event, sub *subject, head string, c *cleaner, done *outcome) (err error) {
+	e := s.e
+	// Stamp what only an accepted event gets, and apply.
+	ev.Sequence = s.m.NextSequence // streams may have been flushed
+	if ev.ID == "" && e.opts.NewID != nil {
+		ev.ID = e.givenID()
+	}
+	if ev.ID == "" {
+		ev.ID = s.ids.Next(ev.Time)
+	}
+	if c.failed != nil {
+		done.reports = append(done.reports, fmt.Errorf("agentevents: redactor, run %s, sequence %d: %w", jsonwire.Brief(ev.RunID), ev.Sequence, c.failed))
+	}
+	if sub.violation != nil {
+		sub.violation.EventID, sub.violation.Sequence = ev.ID, ev.Sequence
+		done.violations = append(done.violations, sub.violation)
+		ev.Marks |= MarkIllegal
+	}
+	if e.redact.CountTokens != nil {
+		s.countReasoning(ev, sub)
+	}
+	s.apply(ev, sub)
+	if s.resumes.run {
+		s.resumes = resumes{run: sub.kind.Kind != KindRunResumed}
+	}
+	if s.refused != nil && sub.kind.Kind == KindAgentEnded {
+		delete(s.refused.agents, ev.AgentID)
+	}
+	done.delivered, done.ended, done.lasting = true, s.m.TerminalKind != "" || s.fenced, done.lasting || !sub.kind.Droppable
+	if err = s.hand(ctx, ev, sub, head, done, theTracer); err == nil && e.logs && !sub.kind.Droppable {
+		s.kept = s.m.NextSequence
+	}
+	return err
+}
+
+// theTracer is the number of the tracer, which is asked before the first sink.
+const theTracer = -1
+
+// hand asks the tracer, encodes an event once and gives it to the sinks, from the n-th on.
+// When one of them ends the goroutine, the others get the event on its way out. What a
+// fenced run still holds back goes nowhere.
+func (s *runState) hand(ctx *reentry.Call, ev *Event, sub *subject, head string, done *outcome, n int) (err error) {
+	e := s.e
+	if s.fenced {
+		return nil
+	}
+	var called *sinkEntry // panics are contained: who is called and does not return ended the goroutine
+	defer func() {
+		if called == nil {
+			return
+		}
+		err = e.failed(err, called, ev, done, turns.ErrGoexit)
+		done.exited, done.lost = true, join(done.lost, err)
+		err = s.hand(ctx, ev, sub, head, done, n+1)
+		done.lost = join(done.lost, err)
+	}()
+	replayed, droppable := ev.Marks.Has(MarkReplayed), sub.kind.Droppable
+	if n == theTracer {
+		if e.tracer != nil && !e.tracer.skips(replayed, droppable) {
+			called = e.tracer
+			tc, terr := e.tracer.trace(ctx, ev)
+			called = nil
+			if terr != nil {
+				err = e.failed(err, e.tracer, ev, done, terr)
+			}
+			fillText(&ev.TraceID, tc.TraceID)
+			fillText(&ev.SpanID, tc.SpanID)
+			fillText(&ev.ParentSpanID, tc.ParentSpanID)
+		}
+		n = 0
+	}
+	if n == 0 && e.lines && !(droppable && e.lastingLines) {
+		s.line = ev.appendWith(s.line[:0], sub.payload, &s.times, head)
+	}
+	for ; n < len(e.sinks); n++ {
+		k := e.sinks[n]
+		if k.skips(replayed, droppable) {
+			continue
+		}
+		called = k
+		werr := k.write(ctx, ev, s.line)
+		called = nil
+		if werr != nil {
+			err = e.failed(err, k, ev, done, werr)
+		}
+		if werr != nil && k.required && errors.Is(werr, ErrFenced) {
+			s.fenced, done.ended = true, true
+			s.end.closed.Store(true)
+			return err
+		}
+	}
+	return err
+}
+
+const maxKeptLine = 1 << 20
+
+// apply brings the run to the state that the event describes.
+func (s *runState) apply(ev *Event, sub *subject) {
+	s.state.Lock()
+	if s.session == "" && !sub.kind.Droppable {
+		s.session = ev.SessionID // as in a snapshot
+	}
+	key := sub.key
+	s.m.apply(ev, sub)
+	s.state.Unlock()
+	s.streams.rename(key, sub.key)
+}
+
+// now returns the time of an event that has none.
+func (s *runState) now() time.Time {
+	if s.e.opts.Clock != nil {
+		return s.e.now().UTC().Truncate(time.Millisecond)
+	}
+	return s.clock.Now()
+}
+
+// limitReasoning cuts the event's reasoning to what the policy allows, and
+// reports whether it did.
+func (s *runState) limitReasoning(ev *Event, sub *subject) (cut bool) {
+	ev.Payload, cut = s.e.redact.reasoning(ev.Payload, s.e.redact.verbosity(s.m.RunID), s.reasoningUsed(ev, sub))
+	sub.payload = ops(ev.Payload)
+	return cut
+}
+
+// reasoningUsed returns how much reasoning the event's block had before: in
+// tokens with Policy.CountTokens, else in characters.
+func (s *runState) reasoningUsed(ev *Event, sub *subject) int {
+	p, ok := ev.Payload.(*AgentReasoningDelta)
+	if !ok {
+		return 0
+	}
+	if p.BlockID == "" && sub.moved {
+		return 0
+	}
+	used := sub.agent.blockSize(p.BlockID)
+	if used == 0 || s.e.redact.CountTokens == nil {
+		return used
+	}
+	if tokens, ok := s.tokens[callKey{sub.key, p.BlockID}]; ok {
+		return tokens
+	}
+	return used / 4 // of a resumed run
+}
+
+// countReasoning adds a delta to the tokens of its block, with CountTokens.
+func (s *runState) countReasoning(ev *Event, sub *subject) {
+	p, ok := ev.Payload.(*AgentReasoningDelta)
+	if !ok || p.Verbosity != VerbositySummary {
+		return
+	}
+	used := s.reasoningUsed(ev, sub)
+	if s.tokens == nil || len(s.tokens) >= maxBlocks {
+		s.tokens = map[callKey]int{}
+	}
+	s.tokens[callKey{sub.key, p.BlockID}] = used + s.e.redact.CountTokens(p.Delta)
+}
+
+func fillText(to *string, from string) {
+	if *to == "" {
+		*to = from
+	}
+}
+
+// failed files an error of a sink: those of required ones are joined to err, and all wait
+// for OnError.
+func (e *Emitter) failed(err error, k *sinkEntry, ev *Event, done *outcome, cause error) error {
+	se := &SinkError{Sink: k.name, RunID: ev.RunID, Sequence: ev.Sequence, Err: cause}
+	if !k.required || e.opts.OnError != nil {
+		done.reports = append(done.reports, se)
+	}
+	if k.required {
+		return join(err, se)
+	}
+	return err
+}
+
+// join returns both errors as one, and one of them as it is.
+func join(a, b error) error {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	return errors.Join(a, b)
+}
+
+// fill completes what the emitter knows better than its caller: the step, the
+// causation of a return, the status a transition starts from, the totals of an
+// end, why a command cannot be routed, the ids of a message. A payload is copied before it is changed.
+func (s *runState) fill(ev *Event, sub *subject) {
+	a := sub.agent
+	switch p := ev.Payload.(type) {
+	case *RunStarted:
+		if l := s.m.named(); p.Lifecycle != l {
+			out := *p
+			out.Lifecycle = l
+			ev.Payload, sub.payload = &out, &out
+		}
+	case *AgentStarted:
+		if l := s.m.named(); p.Lifecycle != l {
+			out := *p
+			out.Lifecycle = l
+			ev.Payload, sub.payload = &out, &out
+		}
+	case *AgentTransition:
+		if p.From == "" {
+			out := *p
+			out.From = StatusThinking
+			if a != nil {
+				out.From = a.Status
+			}
+			ev.Payload, sub.payload = &out, &out
+		}
+	case *AgentEnded:
+		refused := s.refused.of(ev.AgentID)
+		if !p.Totals.OK || p.Refused == 0 && refused > 0 {
+			out := *p
+			if !p.Totals.OK {
+				out.Totals = Some(Totals{})
+				if a != nil {
+					out.Totals.V = a.Counted
+				}
+			}
+			if p.Refused == 0 {
+				out.Refused = refused
+			}
+			ev.Payload, sub.payload = &out, &out
+		}
+	case *RunCompleted:
+		if p.Refused == 0 && s.refused != nil {
+			out := *p
+			out.Refused = s.refused.all
+			ev.Payload, sub.payload = &out, &out
+		}
+	case *RunFailed:
+		if p.Refused == 0 && s.refused != nil {
+			out := *p
+			out.Refused = s.refused.all
+			ev.Payload, sub.payload = &out, &out
+		}
+	case *RunCancelled:
+		if p.Refused == 0 && s.refused != nil {
+			out := *p
+			out.Refused = s.refused.all
+			ev.Payload, sub.payload = &out, &out
+		}
+	case *ToolReturned:
+		if ev.CausationID == "" && !p.OneEvent {
+			if call := s.m.calls.Find(callKey{sub.key, p.CallID}); call != nil {
+				ev.CausationID = call.event
+			}
+		}
+	case *ModelReturned:
+		if ev.CausationID == "" && !p.OneEvent {
+			if call := s.m.modelCalls.Find(callKey{sub.key, p.ModelCallID}); call != nil {
+				ev.CausationID = call.EventID
+			}
+		}
+	case *CommandReceived:
+		if reason := p.Command.misrouted(); reason != "" && p.Rejected == "" {
+			out := *p
+			out.Rejected = reason
+			ev.Payload, sub.payload = &out, &out
+		}
+	case *MessageCreated:
+		if m := &p.Message; m.MessageID == "" || m.From == "" || m.TS == 0 {
+			out := *p
+			if m.MessageID == "" {
+				out.Message.MessageID = s.e.newID()
+			}
+			fillText(&out.Message.From, ev.AgentID)
+			if m.TS == 0 {
+				out.Message.TS = ev.Time.UnixMilli()
+			}
+			ev.Payload, sub.payload = &out, &out
+		}
+	}
+	if ev.AgentID != "" && !ev.Step.OK && !ev.Marks.Has(MarkLate) {
+		s.fillStep(ev, sub)
+	}
+}
+
+// fillStep gives an event of an agent its current step: starts, ends and
+// audits have none, and what comes before the start is in no step.
+func (s *runState) fillStep(ev *Event, sub *subject) {
+	a := sub.agent
+	if sub.kind.traits&stepless != 0 {
+		return
+	}
+	step := 0
+	if p, ok := ev.Payload.(*AgentTransition); ok {
+		if p.To == StatusThinking && a != nil && a.Step.OK {
+			step = 1 // a new step begins when the agent re-enters thinking
+		}
+	} else if !sub.kind.ByAgent && (a == nil || !a.Started) {
+		return
+	}
+	if a != nil {
+		if a.Resume.renew {
+			step = 1
+		}
+		step = max(plus(a.Step.V, step), a.Resume.ahead.V)
+	}
+	ev.Step = Some(step)
+}

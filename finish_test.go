@@ -118,12 +118,7 @@ func TestFinishEndsAgentsWithoutAnID(t *testing.T) {
 	_, err := r.Record(t.Context(), Event{SpanID: "s1", Payload: &AgentStarted{}})
 	require.NoError(t, err)
 	require.NoError(t, r.Finish(t.Context(), nil))
-	f := NewFold(FoldOptions{})
-	for _, ev := range log.events {
-		f.Apply(ev)
-	}
-	s := f.Snapshot()
-	require.Empty(t, s.Violations)
+	s := fold(t, log.events...)
 	require.Len(t, s.Agents, 2)
 	require.True(t, s.Agents["n#1"].Ended)
 	require.True(t, s.Agents["s1"].Ended)
@@ -143,12 +138,7 @@ func TestFinishClosesCallsOfAgentsThatAreNotOpen(t *testing.T) {
 	require.Equal(t, []string{"c"}, view.OpenCalls)
 	require.Equal(t, []string{"m"}, view.OpenModelCalls)
 	require.NoError(t, node.Finish(t.Context(), nil))
-	f := NewFold(FoldOptions{})
-	for _, ev := range log.events {
-		f.Apply(ev)
-	}
-	s := f.Snapshot()
-	require.Empty(t, s.Violations)
+	s := fold(t, log.events...)
 	require.Empty(t, s.OpenCalls)
 	require.Empty(t, s.OpenModelCalls)
 	require.Equal(t, RunStatusCompleted, s.Status)

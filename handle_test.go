@@ -622,12 +622,7 @@ func TestReturnsOfAnAgentAtRestAreLate(t *testing.T) {
 			var broken *RuleError
 			require.ErrorAs(t, c.Return(t.Context(), `2`), &broken, "a second return closes nothing")
 			require.Equal(t, RuleToolCallOpen, broken.Rule)
-			f := NewFold(FoldOptions{})
-			for _, ev := range log.events {
-				f.Apply(ev)
-			}
-			s := f.Snapshot()
-			require.Empty(t, s.Violations)
+			s := fold(t, log.events...)
 			require.Empty(t, s.OpenCalls)
 			require.Empty(t, s.OpenModelCalls)
 		})

@@ -68,7 +68,8 @@ const (
 
 // Options configure a [Hook].
 type Options struct {
-	// TracerProvider is the host's. It is required.
+	// TracerProvider is the host's. It is required. It copies what it keeps of the attributes and
+	// options that it is given, as the SDK's does: the hook uses their memory again.
 	TracerProvider trace.TracerProvider
 	// MeterProvider is the host's, for metrics. They are recorded of runs that are not
 	// sampled, too, but not of events that are marked replayed. nil means no metrics.

@@ -1,0 +1,52 @@
+package view_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/view"
+)
+
+func TestTokens(t *testing.T) {
+	require.Equal(t, int64(512), view.Tokens(agentevents.Usage{TotalTokens: agentevents.Some[int64](512)}), "all that is stated")
+	require.Equal(t, int64(10), view.Tokens(agentevents.Usage{InputTokens: 1, OutputTokens: 2, CacheReadInputTokens: agentevents.Some[int64](3), CacheCreationInputTokens: agentevents.Some[int64](4)}))
+	require.Equal(t, int64(math.MaxInt64), view.Tokens(agentevents.Usage{InputTokens: math.MaxInt64, OutputTokens: 1}))
+}
+
+func TestNode(t *testing.T) {
+	s := &agentevents.RunSnapshot{NodeStatus: map[string]agentevents.NodeStatus{}, Outputs: map[string]agentevents.JSON{}}
+	for _, c := range []struct {
+		status    agentevents.NodeStatus
+		output    agentevents.JSON
+		word, why string
+	}{
+		{agentevents.NodeStatusDone, `{"skipped":true,"reason":"n1 failed"}`, "skipped", "n1 failed"},
+		{agentevents.NodeStatusDone, `{"reason":"n1 failed"}`, "done", ""},
+		{agentevents.NodeStatusFailed, `{"error":"out of memory"}`, "failed", "out of memory"},
+		{agentevents.NodeStatusFailed, `"text"`, "failed", ""},
+		{agentevents.NodeStatusRunning, "", "running", ""},
+	} {
+		s.NodeStatus["n"], s.Outputs["n"] = c.status, c.output
+		word, why := view.Node(s, "n")
+		require.Equal(t, []string{c.word, c.why}, []string{word, why}, c.output)
+	}
+}
+
+func TestAgentsAndTheirRun(t *testing.T) {
+	began := time.Unix(1_700_000_000, 0)
+	a := &agentevents.AgentSnapshot{}
+	a.AgentID, a.NodeID, a.NodeRunID, a.Ended, a.Duration = "exec-1", "writer", "exec-1", true, agentevents.Some(9*time.Second)
+	s := &agentevents.RunSnapshot{Agents: map[string]*agentevents.AgentSnapshot{"exec-1": a}}
+	s.StartedAt, s.CompletedAt = began, began.Add(time.Second)
+	require.Equal(t, "writer", view.Name("exec-1", a), "its execution is no name")
+	require.Equal(t, 9*time.Second, view.Length(s), "no run is shorter than its agents")
+	for outcome, how := range map[agentevents.AgentOutcome]view.Mark{"": view.Good, agentevents.OutcomePartial: view.Warn, agentevents.OutcomeAborted: view.Bad} {
+		a.Outcome = outcome
+		word, mark := view.Of(s).Status("exec-1", a)
+		require.Equal(t, how, mark, word)
+	}
+}

@@ -1120,8 +1120,8 @@ func (m *machine) endsBlock(ev *Event, sub *subject, subject, id string) bool {
 	}
 	// The oldest block makes room for a new one.
 	a := sub.agent
-	return a != nil && len(a.Resume.blocks) == maxBlocks && !m.atRest(a) && a.block(sub.kind.Subject, own) == nil &&
-		a.Resume.blocks[0].id == id && a.Resume.blocks[0].subject == subject
+	return a != nil && len(a.Resume.blocks) == maxBlocks && a.Resume.blocks[0].id == id && a.Resume.blocks[0].subject == subject &&
+		!m.atRest(a) && a.block(sub.kind.Subject, own) == nil
 }
 
 func (m *machine) forget(a *AgentState, subject, id string) {

@@ -37,6 +37,7 @@ type Decoder struct {
 	patches                  []agentevents.StatePatched
 	usage                    []string // of a run that ends
 	begun                    bool     // deltas have the id of its block
+	buf                      []byte   // of a payload; its memory is used again
 }
 
 // A stream is what a reader knows of the run under way.
@@ -330,7 +331,7 @@ func (s *stream) settle(typ, line string, ev *agentevents.Event) {
 func (d *Decoder) merged(ev *agentevents.Event) (agentevents.Payload, error) {
 	all, rest := d.rest, d.rest
 	if d.r.Type != "CUSTOM" {
-		own, err := payloadOf(ev.Payload)
+		own, err := payloadOf(&d.buf, ev.Payload)
 		if err != nil {
 			return nil, err
 		}

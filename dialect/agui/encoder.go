@@ -38,7 +38,8 @@ type Encoder struct {
 	begins  bool    // that event begins a run of the stream
 	check   Decoder // reads lines as readers of those before do
 	rest    string  // what the line lacks of the payload
-	own     []byte  // the line of the event; its memory is used again
+	own     []byte  // the line of the event; its memory is used again, as that of buf
+	buf     []byte
 }
 
 // A streamOut is what an encoder knows of the run under way.
@@ -115,10 +116,9 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		before += e.s.told
 	}
 	e.s.usage, e.s.told = "", ""
-	own := string(line)
-	before += e.prepare(&ev, own)
-	e.after(&ev, key, own)
-	return e.emit(dst, before+own, begins), nil
+	before += e.prepare(&ev)
+	e.after(&ev, key)
+	return e.emit(dst, before, line, begins), nil
 }
 
 // turn makes the stream of the event's run the one that is written. It returns the line
@@ -141,25 +141,27 @@ func (e *Encoder) turn(ev *agentevents.Event) (before string, begins bool) {
 }
 
 // emit appends lines of the run that is written, or lets them wait until the runs before
-// have ended. begins says that they are the first ones.
-func (e *Encoder) emit(dst []byte, lines string, begins bool) []byte {
+// have ended: those before the line of an event, and that line. begins says that they are
+// the first ones.
+func (e *Encoder) emit(dst []byte, before string, line []byte, begins bool) []byte {
 	if begins {
 		e.streams[e.s.run] = e.s
 		e.queue = append(e.queue, e.s)
 	}
 	if e.s.run == "" || e.s == e.queue[0] {
-		dst = e.frame(dst, lines)
-	} else if e.s.lines += lines; e.waiting+len(lines) > maxWaiting {
-		dst = e.giveUp(dst)
+		dst = frame(e, frame(e, dst, before), line)
 	} else {
-		e.waiting += len(lines)
+		e.s.lines += before + string(line)
+		if e.waiting += len(before) + len(line); e.waiting > maxWaiting {
+			dst = e.giveUp(dst)
+		}
 	}
 	for len(e.queue) > 0 && e.queue[0].over {
 		e.queue[0].blocks, e.queue[0].used = nil, nil
 		if e.queue = e.queue[1:]; len(e.queue) > 0 {
 			next := e.queue[0]
-			dst = e.frame(dst, next.lines)
-			e.waiting, next.lines = max(0, e.waiting-len(next.lines)), ""
+			dst = frame(e, dst, next.lines)
+			e.waiting, next.lines = e.waiting-len(next.lines), ""
 		}
 	}
 	return dst
@@ -170,7 +172,7 @@ func (e *Encoder) giveUp(dst []byte) []byte {
 	e.s = e.queue[0]
 	lines := e.close("", true) + lineOf("RUN_ERROR", "", "", `,"message":"the log goes on with another run"`, true) + "\n"
 	e.s.over = true
-	return e.frame(dst, lines)
+	return frame(e, dst, lines)
 }
 
 // End ends what is open. It does not end the last run.
@@ -178,11 +180,11 @@ func (e *Encoder) End(dst []byte) ([]byte, error) {
 	for len(e.queue) > 1 {
 		dst = e.giveUp(dst)
 		e.s = newStreamOut("", "")
-		dst = e.emit(dst, "", false)
+		dst = e.emit(dst, "", nil, false)
 	}
 	if len(e.queue) == 1 {
 		e.s = e.queue[0]
-		dst = e.frame(dst, e.close("", true))
+		dst = frame(e, dst, e.close("", true))
 	}
 	return dst, nil
 }
@@ -260,11 +262,12 @@ func (e *Encoder) unique(typ blockType, id string) string {
 }
 
 // prepare returns the lines that the protocol needs before the line of an event.
-func (e *Encoder) prepare(ev *agentevents.Event, line string) (before string) {
+func (e *Encoder) prepare(ev *agentevents.Event) (before string) {
 	b, typ := e.block, e.w.Type()
 	if b != nil && b.begun && isDelta(ev.Kind()) || b == nil && !strings.HasPrefix(typ, "RUN_") && !strings.HasPrefix(typ, "S") { // as mostly
 		return ""
 	}
+	line := string(e.own)
 	at, agent := jsonwire.Member(line, "timestamp"), jsonwire.Member(line, "subagentRunId")
 	switch typ {
 	case "STEP_STARTED", "STEP_FINISHED":
@@ -306,8 +309,12 @@ func (e *Encoder) prepare(ev *agentevents.Event, line string) (before string) {
 }
 
 // after notes the line of an event.
-func (e *Encoder) after(ev *agentevents.Event, key blockKey, line string) {
-	e.s.settle(e.w.Type(), line, ev)
+func (e *Encoder) after(ev *agentevents.Event, key blockKey) {
+	typ, line := e.w.Type(), ""
+	if strings.HasPrefix(typ, "STEP_") { // else it says no more than the event
+		line = string(e.own)
+	}
+	e.s.settle(typ, line, ev)
 	b := e.block
 	if b == nil {
 		return
@@ -389,11 +396,11 @@ func (e *Encoder) close(agent string, all bool) (lines string) {
 }
 
 // frame appends lines, as frames if they are to be Server-Sent Events.
-func (e *Encoder) frame(dst []byte, lines string) []byte {
+func frame[T string | []byte](e *Encoder, dst []byte, lines T) []byte {
 	if !e.o.SSE {
 		return append(dst, lines...)
 	}
-	for line := range strings.Lines(lines) {
+	for line := range strings.Lines(string(lines)) {
 		dst = append(append(append(dst, "data: "...), line...), '\n')
 	}
 	return dst
@@ -525,7 +532,7 @@ func (e *Encoder) fill(p agentevents.Payload) string {
 // unsaid returns the members of the payload that readers of a line lack. Those that they
 // make up are listed under absent.
 func (e *Encoder) unsaid(w *wire.Writer, line string) (rest string) {
-	own, err := payloadOf(w.Ev.Payload)
+	own, err := payloadOf(&e.buf, w.Ev.Payload)
 	if err != nil {
 		w.Fail(agentevents.RuleFieldJSON, "/payload", err.Error())
 		return ""
@@ -537,7 +544,7 @@ func (e *Encoder) unsaid(w *wire.Writer, line string) (rest string) {
 	}
 	said, gone := "", ""
 	if n := len(list); n > 0 { // reports of usage come before the end of a run
-		if said, _ = payloadOf(list[n-1].Payload); said == own { // as mostly
+		if said, _ = payloadOf(&e.buf, list[n-1].Payload); said == own { // as mostly
 			return ""
 		}
 	}

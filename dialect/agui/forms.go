@@ -1,6 +1,7 @@
 package agui
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"strconv"
@@ -267,11 +268,14 @@ func (contentForm) Parse(r *wire.Reader, at any) error {
 type valueForm struct{}
 
 func (valueForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
-	value, err := payloadOf(w.Ev.Payload)
+	value, err := appendPayload(dst, w.Ev.Payload)
 	if err != nil {
 		w.Fail(agentevents.RuleFieldJSON, "/payload", err.Error())
 	}
-	return append(dst, cmp.Or(value, "{}")...), true
+	if len(value) == len(dst) {
+		return append(dst, "{}"...), true
+	}
+	return value, true
 }
 
 func (valueForm) Parse(r *wire.Reader, _ any) (err error) {
@@ -279,12 +283,19 @@ func (valueForm) Parse(r *wire.Reader, _ any) (err error) {
 	return err
 }
 
-// payloadOf returns a payload as its native line has it.
-func payloadOf(p agentevents.Payload) (string, error) {
+// appendPayload appends a payload as its native line has it.
+func appendPayload(dst []byte, p agentevents.Payload) ([]byte, error) {
 	whole := agentevents.Event{ID: "-", RunID: "-", Payload: p}
-	line, err := whole.AppendJSON(make([]byte, 0, 1<<9))  // room for most
-	_, raw, _ := strings.Cut(string(line), `,"payload":`) // it is the last member
-	return strings.TrimSuffix(raw, "}"), err
+	line, err := whole.AppendJSON(dst)
+	_, raw, _ := bytes.Cut(line[len(dst):], []byte(`,"payload":`)) // it is the last member
+	return append(dst, bytes.TrimSuffix(raw, []byte("}"))...), err
+}
+
+// payloadOf returns a payload as its native line has it. It uses the memory of buf.
+func payloadOf(buf *[]byte, p agentevents.Payload) (string, error) {
+	raw, err := appendPayload((*buf)[:0], p)
+	*buf = raw
+	return string(raw), err
 }
 
 // A restForm is the metadata of others. Its member agentevents has what the other members

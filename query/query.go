@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/agentevents/agentevents"
 )
@@ -64,7 +65,9 @@ type Request struct {
 var ErrNoEnd = errors.New("query: the answer has no end")
 
 // Do asks an agent and records its answer in the agent's run. It returns the agent's end.
-// On every way out, a panic of ask included, the agent has ended exactly once.
+// On every way out, a panic of ask included, the agent has ended exactly once, and with it the
+// sub-agents of the answer. Where the answer does not say so itself, Do finishes them with its
+// error, as [agentevents.Agent.Finish] does, with the calls that are open.
 //
 // If the request has a SessionID, the agent's start is recorded before the agent is asked:
 // the session is in the log, and in a store, before there is anything to lose. An agent
@@ -114,7 +117,8 @@ type answer struct {
 	session string // that the log has
 	started bool
 	end     *agentevents.AgentEnded
-	errs    []error // of recording
+	subs    []string // sub-agents that have started and not ended
+	errs    []error  // of recording
 }
 
 // ask records what the agent does, and returns the error that its answer ends with.
@@ -151,6 +155,7 @@ func (d *answer) event(ev agentevents.Event) error {
 			d.errs = append(d.errs, err)
 		}
 	}
+	id := cmp.Or(ev.AgentID, d.agent.ID())
 	out := agentevents.Event{Actor: ev.Actor, AgentID: ev.AgentID, ParentCallID: ev.ParentCallID, Marks: ev.Marks, Payload: ev.Payload}
 	switch p := ev.Payload.(type) {
 	case *agentevents.AgentStarted:
@@ -159,15 +164,17 @@ func (d *answer) event(ev agentevents.Event) error {
 			d.end = nil // another turn
 		} else {
 			out.ParentAgentID = cmp.Or(ev.ParentAgentID, d.agent.ID())
+			d.subs = append(d.subs, id)
 		}
 	case *agentevents.AgentSessionChanged:
 		if own {
 			d.session = p.ProviderSessionID
 		}
 	case *agentevents.AgentEnded:
-		if own {
+		if own && d.end == nil {
 			d.end = p
 		}
+		d.subs = slices.DeleteFunc(d.subs, func(sub string) bool { return sub == id })
 	}
 	_, err := d.agent.Record(d.ctx, out)
 	return err
@@ -187,24 +194,23 @@ func (d *answer) start(said *agentevents.AgentStarted) error {
 	return err
 }
 
-// finish ends an agent that has not ended, and returns why it has not.
+// finish ends agents that have not ended, and returns why the agent has not.
 func (d *answer) finish(err error) error {
-	if d.end != nil {
+	for _, id := range slices.Backward(d.subs) {
+		d.errs = appendError(d.errs, d.agent.Run().Agent(id).Finish(d.ctx, cmp.Or(err, ErrNoEnd), nil))
+	}
+	if d.subs = nil; d.end != nil {
 		return err
 	}
-	if err == nil {
-		err = ErrNoEnd
-	}
+	err = cmp.Or(err, ErrNoEnd)
 	if !d.started {
 		d.errs = appendError(d.errs, d.start(&agentevents.AgentStarted{}))
 	}
-	end := &agentevents.AgentEnded{Error: agentevents.Some(agentevents.ErrorInfo{Message: fmt.Sprint(err)})} // its method may panic
+	d.end = &agentevents.AgentEnded{Error: agentevents.Some(agentevents.ErrorInfo{Message: fmt.Sprint(err)})} // its method may panic
 	if d.ctx.Err() != nil || errors.Is(err, context.Canceled) {
-		end.Outcome = agentevents.OutcomeAborted
+		d.end.Outcome = agentevents.OutcomeAborted
 	}
-	// The end is recorded also when the context is over.
-	d.errs = appendError(d.errs, d.agent.Emit(context.WithoutCancel(d.ctx), end))
-	d.end = end
+	d.errs = appendError(d.errs, d.agent.Finish(d.ctx, err, d.end))
 	return fmt.Errorf("query: %s: %w", d.request.NodeID, err)
 }
 

@@ -119,6 +119,49 @@ func TestSubAgents(t *testing.T) {
 	require.Equal(t, []string{"a", "c1"}, []string{helper.ParentAgentID, helper.ParentCallID})
 }
 
+// What an answer leaves open ends with it: the agent can be asked again.
+func TestLeftOpen(t *testing.T) {
+	boom := errors.New("boom")
+	for _, test := range []struct {
+		name string
+		err  error
+		ends []agentevents.Payload // of the answer
+		want []any
+	}{
+		{"an error", boom, nil, []any{
+			"helper agent.toolReturned Read error error.message=boom", "helper agent.ended error.message=boom",
+			"a agent.toolReturned Task error error.message=boom", "a agent.ended error.message=boom"}},
+		{"somebody stops it", context.Canceled, nil, []any{
+			"helper agent.toolReturned Read cancelled", "helper agent.ended aborted",
+			"a agent.toolReturned Task cancelled", "a agent.ended aborted"}},
+		{"no end of the helper", nil, []agentevents.Payload{
+			&agentevents.ToolReturned{CallID: "c1", ToolID: "Task", Status: agentevents.ToolStatusOK}, &agentevents.AgentEnded{Result: "1"}, &agentevents.AgentEnded{Result: "2"},
+		}, []any{"a agent.toolReturned Task ok", "a agent.ended result=1", "helper agent.toolReturned Read error", `helper agent.ended error.message="query: the answer has no end"`}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			em, rec := eventtest.RecordWith(t, agentevents.EmitterOptions{
+				Lifecycle: agentevents.LifecycleDerived, OnViolation: func(*agentevents.RuleError) {}, // of the second end
+			})
+			run, err := em.Run("r")
+			require.NoError(t, err)
+			ask := func(ctx context.Context, r query.Request) iter.Seq2[agentevents.Event, error] {
+				return func(yield func(agentevents.Event, error) bool) {
+					_ = yield(agentevents.Event{Payload: &agentevents.ToolCalled{CallID: "c1", ToolID: "Task"}}, nil) &&
+						yield(agentevents.Event{AgentID: "helper", ParentCallID: "c1", Payload: &agentevents.AgentStarted{}}, nil) &&
+						yield(agentevents.Event{AgentID: "helper", Payload: &agentevents.ToolCalled{CallID: "c2", ToolID: "Read"}}, nil)
+					says(test.err, test.ends...)(ctx, r)(yield)
+				}
+			}
+			for range 2 {
+				end, _ := query.Do(t.Context(), run.Agent("a"), ask, query.Request{})
+				require.NotEqual(t, "2", end.Result)
+			}
+			want := append([]any{"a agent.started", "a agent.toolCalled Task", "helper agent.started", "helper agent.toolCalled Read"}, test.want...)
+			rec.Filter(eventtest.NotSynthetic).WantExactly(t, append(want, want...)...)
+		})
+	}
+}
+
 // The start with the session is on the log before the agent is asked.
 func TestSessionFirst(t *testing.T) {
 	run, rec := open(t)

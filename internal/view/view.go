@@ -29,10 +29,14 @@ func Name(id string, a *agentevents.AgentSnapshot) string {
 }
 
 // Length is how long a run took: at least as long as any of its agents, as the times of a log
-// that was captured without a clock say nothing. 0 means that nobody knows.
+// that was captured without a clock say nothing. 0 means that nobody knows, or that the run is
+// not over.
 func Length(s *agentevents.RunSnapshot) time.Duration {
 	d := time.Duration(0)
-	if !s.StartedAt.IsZero() && !s.CompletedAt.IsZero() {
+	switch {
+	case s.CompletedAt.IsZero():
+		return 0
+	case !s.StartedAt.IsZero():
 		d = max(d, s.CompletedAt.Sub(s.StartedAt))
 	}
 	for _, a := range s.Agents {

@@ -95,6 +95,7 @@ type Decoder struct {
 	messages []eventRef        // messages since the conversation began
 
 	outcome turnResult
+	stopped string   // what ends this turn from outside
 	spent   spending // the totals of the latest result
 	carried spending // the totals before they began anew
 	anew    bool     // the totals may begin anew

@@ -343,8 +343,8 @@ func TestResults(t *testing.T) {
 		{"structured output", `{"subtype":"error_max_structured_output_retries","is_error":true,"errors":[]}`, "failed", "partial", "error_max_structured_output_retries", "error_max_structured_output_retries"},
 		{"execution", `{"subtype":"error_during_execution","is_error":true,"errors":[],"terminal_reason":"model_error"}`, "failed", "aborted", "error_during_execution", "model_error"},
 		{"execution with result", `{"subtype":"error_during_execution","is_error":true,"result":"half"}`, "failed", "aborted", "error_during_execution", "half"},
-		{"interrupt", `{"subtype":"error_during_execution","is_error":false,"terminal_reason":"aborted_tools"}`, "failed", "aborted", "error_during_execution", "aborted_tools"},
-		{"interrupt, success", `{"subtype":"success","is_error":false,"result":"","terminal_reason":"aborted_streaming"}`, "completed", "aborted", "", ""},
+		{"interrupt", `{"subtype":"error_during_execution","is_error":false,"terminal_reason":"aborted_tools"}`, "cancelled", "aborted", "error_during_execution", "aborted_tools"},
+		{"interrupt, success", `{"subtype":"success","is_error":false,"result":"","terminal_reason":"aborted_streaming"}`, "cancelled", "aborted", "", ""},
 		{"hook", `{"subtype":"success","is_error":false,"result":"x","terminal_reason":"hook_stopped"}`, "completed", "escaped", "", ""},
 		{"refusal", `{"subtype":"success","is_error":false,"result":"x","stop_reason":"refusal"}`, "completed", "escaped", "", ""},
 		{"no subtype", `{"is_error":false,"result":"x"}`, "failed", "aborted", "api_error", "x"},
@@ -355,9 +355,13 @@ func TestResults(t *testing.T) {
 			a := s.Agents["claude"]
 			require.Equal(t, tt.status, s.Status)
 			require.Equal(t, tt.outcome, a.Outcome)
-			require.Equal(t, tt.code, s.Error.V.Code)
-			require.Equal(t, tt.text, s.Error.V.Message)
-			require.Equal(t, s.Error, a.Error)
+			require.Equal(t, tt.code, a.Error.V.Code)
+			require.Equal(t, tt.text, a.Error.V.Message)
+			if tt.status == agentevents.RunStatusCancelled {
+				require.NotEmpty(t, s.CancelReason)
+			} else {
+				require.Equal(t, s.Error, a.Error)
+			}
 			require.Len(t, eventtest.Payloads[*agentevents.AgentErrored](events), a.Errors)
 			require.Equal(t, tt.code != "", a.Errors == 1)
 			switch {
@@ -368,6 +372,25 @@ func TestResults(t *testing.T) {
 			default:
 				require.Equal(t, agentevents.StatusResponse, a.Status)
 			}
+		})
+	}
+}
+
+// A run that the user stopped was cancelled, also if the CLI says no more; a later turn counts.
+func TestUserInterrupts(t *testing.T) {
+	stop := `{"type":"user","message":{"role":"user","content":[{"type":"text","text":"[Request interrupted by user for tool use]"}]}}`
+	for _, tt := range []struct {
+		name  string
+		lines []string
+		want  agentevents.RunStatus
+	}{
+		{"a result", []string{stop, `{"type":"result","subtype":"error_during_execution","is_error":true}`}, "cancelled"},
+		{"no result", []string{stop}, "cancelled"},
+		{"another turn", []string{stop, `{"type":"result","subtype":"error_during_execution","is_error":true}`, initLine("s1"), hello, success}, "completed"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, s := run(t, Options{}, append([]string{initLine("s1"), hello}, tt.lines...)...)
+			require.Equal(t, tt.want, s.Status)
 		})
 	}
 }
@@ -430,11 +453,20 @@ func TestServerTools(t *testing.T) {
 		block("m1", `{"type":"web_search_tool_result","tool_use_id":"c1","content":{"type":"web_search_tool_result_error","error_code":"unavailable"}}`),
 		block("m1", `{"type":"mcp_tool_use","id":"c2","name":"look","input":{}}`),
 		block("m1", `{"type":"mcp_tool_result","tool_use_id":"c2","content":[]}`),
+		block("m1", `{"type":"server_tool_use","id":"c3","name":"code_execution","input":{}}`),
+		block("m1", `{"type":"code_execution_tool_result","tool_use_id":"c3","content":{"type":"code_execution_result","stdout":"","stderr":"boom","return_code":1}}`),
+		block("m1", `{"type":"server_tool_use","id":"c4","name":"code_execution","input":{}}`),
+		block("m1", `{"type":"code_execution_tool_result","tool_use_id":"c4","content":{"type":"code_execution_result","stdout":"2","stderr":"","return_code":0}}`),
 		block("m1", `{"type":"image","source":{}}`),
 		block("m2", `{"type":"redacted_thinking","data":"xyz"}`),
 		success)
 	require.Equal(t, 1, s.Tools["web_search"].Failed)
 	require.Equal(t, 1, s.Tools["look"].OK)
+	require.Equal(t, 1, s.Tools["code_execution"].Failed)
+	require.Equal(t, 1, s.Tools["code_execution"].OK)
+	returned := eventtest.Payloads[*agentevents.ToolReturned](events)
+	require.Equal(t, "unavailable", returned[0].Error.V.Message)
+	require.Equal(t, "boom", returned[2].Error.V.Message)
 	require.Equal(t, 1, s.Unknown["claude.block.image"])
 	reasoned := eventtest.Payloads[*agentevents.AgentReasoned](events)
 	require.Equal(t, "m2:0", reasoned[0].BlockID)

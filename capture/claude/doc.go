@@ -61,11 +61,12 @@
 // same session id: see [Options].RunID. A result ends a turn, and with it the main agent. An init
 // after that begins the next turn. The end of the stream ends the run, with the
 // outcome of the latest result: the run is complete if and only if the subtype is
-// success and is_error is false.
+// success and is_error is false. It was cancelled if the user interrupted that turn, or its
+// terminal_reason begins with "aborted".
 //
 // A turn without a result was interrupted. The decoder then closes open calls and
-// sub-agents, and ends the agent as aborted and the run as failed. It marks all these
-// events synthetic. A result also closes what is still open, except background work.
+// sub-agents, and ends the agent as aborted and the run as failed, or as cancelled if the
+// user interrupted it. It marks all these events synthetic. A result also closes what is still open, except background work.
 // A call in its permission_denials is closed as forbidden. The CLI returns an error for
 // most of these calls before the result: it is recorded as forbidden too, if a line said
 // that the call was denied or if the text is one that the CLI has for it. Otherwise, and

@@ -140,10 +140,14 @@ func (d *Decoder) toolResult(a *agent, block *object, alone bool) {
 	content := block.raw("content")
 	p := &agentevents.ToolReturned{CallID: id, Status: agentevents.ToolStatusOK, Result: agentevents.JSON(content)}
 	failed := block.flag("is_error")
+	message := contentText(content)
 	if strings.HasPrefix(content, "{") { // server tools
 		var ignored faults
 		o := parseObject(content, "", &ignored)
-		failed = failed || strings.HasSuffix(o.str("type"), "_error")
+		exit := o.raw("return_code")
+		if failed = failed || strings.HasSuffix(o.str("type"), "_error") || exit != "" && exit != "0"; failed {
+			message = firstOf(o.str("error_code"), o.str("stderr"))
+		}
 	}
 	var output object
 	if raw := d.cur.raw("tool_use_result"); alone && raw != "" {
@@ -152,15 +156,12 @@ func (d *Decoder) toolResult(a *agent, block *object, alone bool) {
 		}
 		if !failed && (raw[0] == '{' || raw[0] == '[' || content == "") {
 			p.Result = agentevents.JSON(raw)
-			p.ResultSummary = summary(contentText(content))
+			p.ResultSummary = summary(message)
 		}
 	}
 	if failed {
 		p.Status = agentevents.ToolStatusError
-		message := contentText(content)
-		if message == "" {
-			message = content
-		}
+		message = firstOf(message, content)
 		p.Error = agentevents.Some(agentevents.ErrorInfo{Code: errorToolUse, Message: message})
 		if c := d.calls[id]; c != nil && (c.denied || denialText(message)) {
 			p.Status, p.Error.V.Code = agentevents.ToolStatusForbidden, codeDenied
@@ -267,6 +268,9 @@ func (d *Decoder) user(l *line) {
 	content, ok := messageContent(&message)
 	if !ok {
 		return
+	}
+	if a == d.main && strings.HasPrefix(contentText(string(content)), "[Request interrupted by user") {
+		d.stopped = "interrupted by the user"
 	}
 	m := agentevents.ConversationMessage{MessageID: l.uuid, From: "user", To: a.id, Content: content, Role: "user"}
 	actor := "user"

@@ -18,6 +18,7 @@ import (
 type turnResult struct {
 	seen    bool
 	at      time.Time
+	stopped string                                 // what ended the turn from outside, or ""
 	err     agentevents.Opt[agentevents.ErrorInfo] // absent if the run is complete
 	outputs agentevents.JSON
 }
@@ -51,7 +52,11 @@ func (d *Decoder) result(l *line) {
 		e := end.Error.V
 		d.emit(a, &agentevents.AgentErrored{ErrorType: e.Code, Message: e.Message, Details: e.Details}, 0)
 	}
-	d.outcome = turnResult{seen: true, at: l.at, err: end.Error, outputs: end.StructuredOutput}
+	if reason := l.str("terminal_reason"); strings.HasPrefix(reason, "aborted") {
+		d.stopped = firstOf(d.stopped, reason)
+	}
+	d.outcome = turnResult{seen: true, at: l.at, stopped: d.stopped, err: end.Error, outputs: end.StructuredOutput}
+	d.stopped = ""
 	if d.outcome.outputs == "" && l.raw("result") != "" {
 		d.outcome.outputs = agentevents.JSONString(end.Result)
 	}
@@ -278,15 +283,22 @@ func (d *Decoder) finish() {
 	if d.main.open {
 		end := interrupted("the stream ended without a result")
 		d.close(d.main, &end, agentevents.MarkSynthetic)
+		if d.stopped != "" {
+			d.emit(nil, &agentevents.RunCancelled{Reason: d.stopped}, agentevents.MarkSynthetic)
+			return
+		}
 		d.emit(nil, &agentevents.RunFailed{Error: end.Error}, agentevents.MarkSynthetic)
 		return
 	}
 	d.cur.at = d.outcome.at
-	if d.outcome.err.OK {
+	switch {
+	case d.outcome.stopped != "":
+		d.emit(nil, &agentevents.RunCancelled{Reason: d.outcome.stopped}, 0)
+	case d.outcome.err.OK:
 		d.emit(nil, &agentevents.RunFailed{Error: d.outcome.err}, 0)
-		return
+	default:
+		d.emit(nil, &agentevents.RunCompleted{Outputs: d.outcome.outputs}, 0)
 	}
-	d.emit(nil, &agentevents.RunCompleted{Outputs: d.outcome.outputs}, 0)
 }
 
 // Times returns the first timestamp of a saved stream, or the zero time, and how long its

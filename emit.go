@@ -757,12 +757,22 @@ func (s *runState) fill(ev *Event, sub *subject) {
 			ev.Payload, sub.payload = &out, &out
 		}
 	case *ToolReturned:
+		if p.OneEvent && p.CallID == "" {
+			out := *p
+			out.CallID = s.e.newID()
+			ev.Payload, sub.payload = &out, &out
+		}
 		if ev.CausationID == "" && !p.OneEvent {
 			if call := s.m.calls.Find(callKey{sub.key, p.CallID}); call != nil {
 				ev.CausationID = call.event
 			}
 		}
 	case *ModelReturned:
+		if p.OneEvent && p.ModelCallID == "" {
+			out := *p
+			out.ModelCallID = s.e.newID()
+			ev.Payload, sub.payload = &out, &out
+		}
 		if ev.CausationID == "" && !p.OneEvent {
 			if call := s.m.modelCalls.Find(callKey{sub.key, p.ModelCallID}); call != nil {
 				ev.CausationID = call.EventID

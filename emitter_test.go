@@ -393,6 +393,7 @@ func TestEmitFillsInFromTotalsCausationAndMessage(t *testing.T) {
 	call := emit(&ToolCalled{CallID: "c", ToolID: "t"})
 	require.Equal(t, call.ID, emit(&ToolReturned{CallID: "c", ToolID: "t", Status: ToolStatusOK}).CausationID)
 	require.Empty(t, emit(&ToolReturned{CallID: "once", ToolID: "t", Status: ToolStatusOK, OneEvent: true}).CausationID)
+	require.NotEmpty(t, emit(&ToolReturned{ToolID: "t", Status: ToolStatusOK, OneEvent: true}).Payload.(*ToolReturned).CallID)
 	emit(&ToolCalled{CallID: "c", ToolID: "t"})
 	_, err := a.Record(t.Context(), Event{CausationID: "wrong", Payload: &ToolReturned{CallID: "c", ToolID: "t", Status: ToolStatusOK}})
 	var broken *RuleError
@@ -403,6 +404,7 @@ func TestEmitFillsInFromTotalsCausationAndMessage(t *testing.T) {
 	asked := emit(&ModelCalled{ModelCallID: "m"})
 	require.Equal(t, asked.ID, emit(&ModelReturned{ModelCallID: "m"}).CausationID)
 	require.Empty(t, emit(&ModelReturned{ModelCallID: "once", OneEvent: true}).CausationID)
+	require.NotEmpty(t, emit(&ModelReturned{OneEvent: true}).Payload.(*ModelReturned).ModelCallID)
 
 	message := &MessageCreated{Message: ConversationMessage{Content: `"x"`}}
 	got := emit(message).Payload.(*MessageCreated).Message
@@ -417,7 +419,7 @@ func TestEmitFillsInFromTotalsCausationAndMessage(t *testing.T) {
 	emit(&AuditChecked{CheckpointID: "c", Result: AuditFail})
 	emit(&AuditChecked{CheckpointID: "c", Result: AuditWarn})
 	end := &AgentEnded{Outcome: OutcomePartial}
-	require.Equal(t, Some(Totals{Steps: 1, ToolCalls: 3, AuditCheckpoints: 3, AuditsPassed: 1, AuditsFailed: 1}), emit(end).Payload.(*AgentEnded).Totals)
+	require.Equal(t, Some(Totals{Steps: 1, ToolCalls: 4, AuditCheckpoints: 3, AuditsPassed: 1, AuditsFailed: 1}), emit(end).Payload.(*AgentEnded).Totals)
 	require.False(t, end.Totals.OK)
 
 	// An agent without events gets zero totals; stated totals are kept.

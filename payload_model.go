@@ -37,7 +37,7 @@ type ModelCalled struct {
 //
 // Mirrors: KAOS span llm_call/complete, llm_call/error, llm_call/cancelled.
 type ModelReturned struct {
-	ModelCallID   string   `json:"modelCallId" class:"id" check:"required"` // id of the call
+	ModelCallID   string   `json:"modelCallId" class:"id" check:"required"` // id of the call; with OneEvent the emitter mints an empty one
 	Provider      string   `json:"provider,omitzero" class:"meta"`          // who has answered; empty means as in the call
 	Model         string   `json:"model,omitzero" class:"meta"`             // name of the model that has answered; empty means as in the call
 	Operation     string   `json:"operation,omitzero" class:"meta"`         // as in the call

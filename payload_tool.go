@@ -57,7 +57,7 @@ type ToolArgumentsDelta struct {
 // tool_call/complete, tool_call/error, tool_call/cancelled; KAHN
 // tool_invocation; resume spec agent:tool.
 type ToolReturned struct {
-	CallID        string             `json:"callId" class:"id" check:"required"`              // id of the call
+	CallID        string             `json:"callId" class:"id" check:"required"`              // id of the call; with OneEvent the emitter mints an empty one
 	ToolID        string             `json:"toolId" class:"id" check:"required"`              // as in the call
 	Status        ToolStatus         `json:"status" class:"meta"`                             // required: how the call went
 	Result        JSON               `json:"result,omitzero" class:"content"`                 // any JSON value

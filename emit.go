@@ -26,14 +26,13 @@ type runState struct {
 	call      atomic.Pointer[reentry.Call] // the last one, made when the context of events changes
 	lane      uint8                        // of the emitter
 	derives   bool                         // the transitions: see derive.go
-	told      bool                         // the sinks were told that the run is released; guarded by mu
-	resumes   resumes                      // guarded by mu
-	fenced    bool                         // a sink has said ErrFenced; guarded by mu
+	told      bool                         // the sinks were told that the run is released; guarded by end.mu
+	resumes   resumes                      // guarded by end.mu
+	fenced    bool                         // a sink has said ErrFenced; guarded by end.mu
 	finishing atomic.Bool                  // Run.Finish is at work: refuses what opens something
-	kept      uint64                       // sequence after the last event that a log surely has; guarded by mu
 	end       *ending                      // the emitter has it too when the run is released
 
-	mu     sync.Mutex // guards the rest
+	// The rest is guarded by end.mu.
 	m      *machine
 	clock  wallclock.Clock
 	ids    uuid7.Source
@@ -187,7 +186,7 @@ func (s *runState) lock(outer *reentry.Call) error {
 	if !outer.Await(&s.holder) {
 		return fmt.Errorf("%w (run %s)", ErrReentrant, jsonwire.Brief(s.m.RunID))
 	}
-	s.mu.Lock()
+	s.end.mu.Lock()
 	outer.Waited()
 	return nil
 }
@@ -197,7 +196,7 @@ func (s *runState) write(c *reentry.Call, ev *Event, head string, done *outcome)
 	if err := s.lock(c.Outer()); err != nil {
 		return err
 	}
-	defer s.mu.Unlock()
+	defer s.end.mu.Unlock()
 	if s.end.closed.Load() {
 		return s.closedError("the run", ev)
 	}
@@ -490,10 +489,13 @@ func (s *runState) flush(ctx *reentry.Call, held []*stream, at time.Time, done *
 // it is released. It does not wait for the run's lock: who has it settles the run when
 // it lets go.
 func (s *runState) settle(c *reentry.Call, done *outcome) error {
-	if !s.mu.TryLock() {
+	if !s.end.mu.TryLock() {
 		return nil
 	}
-	defer s.mu.Unlock()
+	defer s.end.mu.Unlock()
+	if s.e.resumedAgain(s) {
+		return nil // its numbers are taken
+	}
 	err := s.flush(c, s.streams.takeAll(), time.Time{}, done)
 	return join(err, s.released(c, done))
 }
@@ -538,8 +540,8 @@ func (s *runState) deliver(ctx *reentry.Call, ev *Event, sub *subject, head stri
 		delete(s.refused.agents, ev.AgentID)
 	}
 	done.delivered, done.ended, done.lasting = true, s.m.TerminalKind != "" || s.fenced, done.lasting || !sub.kind.Droppable
-	if err = s.hand(ctx, ev, sub, head, done, theTracer); err == nil && e.logs && !sub.kind.Droppable {
-		s.kept = s.m.NextSequence
+	if err = s.hand(ctx, ev, sub, head, done, theTracer); err == nil && (e.deltas || !sub.kind.Droppable) {
+		s.end.kept = s.m.NextSequence
 	}
 	return err
 }

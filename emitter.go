@@ -153,7 +153,7 @@ type Emitter struct {
 	sinks        []*sinkEntry
 	lines        bool       // some sink wants the encoded line
 	lastingLines bool       // only of events that are not droppable
-	logs         bool       // some sink is required and says at once what it could not take
+	deltas       bool       // a required log gets events that are droppable
 	tracer       *sinkEntry // or nil
 	commit       []*sinkEntry
 	buffers      []*BufferedSink
@@ -195,8 +195,10 @@ type release struct {
 
 // An ending is what a run and its release share.
 type ending struct {
-	closed atomic.Bool   // refuses the events of handles that are left
-	next   atomic.Uint64 // runState.kept of a released run
+	closed  atomic.Bool // refuses the events of handles that are left
+	mu      sync.Mutex  // held while an event is recorded; guards the rest
+	settled bool        // what the run held back is recorded, and the sinks know of its release
+	kept    uint64      // sequence after the last event that a log has
 }
 
 // NewEmitter returns an emitter. It fails when a sink cannot be used, and when
@@ -226,7 +228,7 @@ func NewEmitter(o EmitterOptions) (*Emitter, error) {
 	e.lastingLines = true
 	for _, k := range e.sinks {
 		e.lines = e.lines || k.line != nil
-		e.logs = e.logs || k.required && k.buffer == nil
+		e.deltas = e.deltas || k.required && !k.lasting && (k.line != nil || k.buffer != nil)
 		e.lastingLines = e.lastingLines && (k.line == nil || k.lasting)
 		if k.committer != nil {
 			e.commit = append(e.commit, k)
@@ -367,13 +369,14 @@ func (e *Emitter) openRuns() []*runState {
 // Resume continues a run where a snapshot of it ends: sequences, steps, open
 // calls, the session and everything else the rules are about go on. The run must
 // not be open here; handles of it from before return [ErrClosed] from then on.
-// Resume waits for no run: an event that such a handle is emitting is still
-// delivered. A run that has ended takes no more than what may follow its end (rule
+// Resume waits for no run: while such a handle is emitting an event it returns an
+// error. A run that has ended takes no more than what may follow its end (rule
 // terminal-last), not even run.resumed.
 //
 // The snapshot of a run that has begun needs a NextSequence. Snapshots in the form of the
 // resume specification have none. A snapshot from before what this emitter has recorded of
-// the run since is refused: its sequences would be used twice.
+// the run since is refused: its sequences would be used twice. Events that a required sink
+// failed to take do not count, nor deltas at the end that no required log gets.
 //
 // Each sink that is a [Resumer] gets a copy of the snapshot before any event. When
 // a required one fails, the run is closed again and Resume returns a [*SinkError].
@@ -412,22 +415,36 @@ func (e *Emitter) reopen(m *machine, session string) (*runState, error) {
 		return nil, fmt.Errorf("agentevents: run %s is open", jsonwire.Brief(m.RunID))
 	}
 	old, again := e.released[m.RunID]
-	if again && m.NextSequence < old.end.next.Load() {
-		return nil, fmt.Errorf("agentevents: Resume: the snapshot of run %s is stale: it goes on with sequence %d, and the log has the events before %d: new events would be lost as repeated ones",
-			jsonwire.Brief(m.RunID), m.NextSequence, old.end.next.Load())
+	if again {
+		if !old.end.mu.TryLock() {
+			return nil, errRecording(m.RunID)
+		}
+		defer old.end.mu.Unlock()
+		if old.end.closed.Load() && !old.end.settled {
+			return nil, errRecording(m.RunID)
+		}
+		if m.NextSequence < old.end.kept {
+			return nil, fmt.Errorf("agentevents: Resume: the snapshot of run %s is stale: it goes on with sequence %d, and the log has the events before %d: new events would be lost as repeated ones",
+				jsonwire.Brief(m.RunID), m.NextSequence, old.end.kept)
+		}
 	}
 	s, err := e.open(m)
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock() // nobody else has it yet
+	s.end.mu.Lock() // nobody else has it yet
 	s.resumes = resumes{true, true}
 	s.session = session
 	if again {
-		s.kept = old.end.next.Load()
+		s.end.kept = old.end.kept
 		old.end.closed.Store(true) // or its handles would count the sequences a second time
 	}
 	return s, nil
+}
+
+// errRecording is the error of a run that may still get an event.
+func errRecording(run string) error {
+	return fmt.Errorf("agentevents: Resume: an event of run %s is still being recorded: the snapshot does not have it", jsonwire.Brief(run))
 }
 
 // resumed tells the sinks that the run goes on, and lets go of its lock.
@@ -435,7 +452,7 @@ func (s *runState) resumed(snapshot *RunSnapshot) error {
 	e := s.e
 	var done outcome
 	err := func() (err error) {
-		defer s.mu.Unlock()
+		defer s.end.mu.Unlock()
 		defer s.leave()
 		if !s.enter() {
 			return ErrClosed
@@ -451,13 +468,16 @@ func (s *runState) resumed(snapshot *RunSnapshot) error {
 		}
 		return err
 	}()
+	if s.end.closed.Load() { // by Run.Close, which did not wait
+		err = join(err, s.close(context.Background()))
+	}
 	s.report(&done)
 	return err
 }
 
-// released tells the sinks, once, that the run is released. s.mu is held.
+// released tells the sinks, once, that the run is released. end.mu is held.
 func (s *runState) released(c *reentry.Call, done *outcome) (err error) {
-	s.end.next.Store(s.kept)
+	s.end.settled = true
 	if s.told || s.e.resumedAgain(s) {
 		return nil
 	}

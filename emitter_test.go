@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"reflect"
 	"regexp"
@@ -885,9 +886,6 @@ func TestResumeFromAStaleSnapshot(t *testing.T) {
 	refused(first)
 
 	r = resumed(second)
-	require.NoError(t, r.Agent("a").Emit(t.Context(), &TextDelta{Delta: "a log without deltas does not have it"}))
-	require.NoError(t, r.Close())
-	r = resumed(second)
 	failing = true
 	emit(r, &UsageObserved{}) // which a log may not have
 	failing = false
@@ -897,4 +895,40 @@ func TestResumeFromAStaleSnapshot(t *testing.T) {
 	emit(r, &SessionCompleted{}) // the handle that is left
 	_, err := e.Resume(third)
 	require.ErrorContains(t, err, "goes on with sequence 3, and the log has the events before 4")
+}
+
+// A log behind other sinks has the events, too, and their deltas if it gets them.
+func TestResumeFromAStaleSnapshotOfALogBehind(t *testing.T) {
+	writer := func() Sink { return NewWriter(io.Discard, WriterOptions{}) }
+	for name, test := range map[string]struct {
+		sink   Sink
+		deltas bool
+	}{
+		"nothing":        {SinkFunc(discard), false},
+		"writer":         {writer(), true},
+		"without deltas": {WithoutDeltas(writer()), false},
+		"buffered":       {Buffered(writer(), 16, OverflowBlock), true},
+		"best effort":    {BestEffort(writer()), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, err := NewEmitter(EmitterOptions{Sinks: []Sink{test.sink}})
+			require.NoError(t, err)
+			r, err := e.Run("r")
+			require.NoError(t, err)
+			require.NoError(t, r.Emit(t.Context(), &RunStarted{}))
+			require.NoError(t, r.Emit(t.Context(), &RunPaused{}))
+			require.NoError(t, r.Agent("").Emit(t.Context(), &TextDelta{Delta: "x"}))
+			require.NoError(t, r.Close())
+			for next, refused := range []bool{true, true, test.deltas, false} {
+				_, err := e.Resume(&RunSnapshot{RunState: RunState{RunID: "r", NextSequence: uint64(next)}, StartedAt: noon()})
+				if refused {
+					require.ErrorContains(t, err, "stale", next)
+				} else {
+					require.NoError(t, err, next)
+					break
+				}
+			}
+			require.NoError(t, e.Close(t.Context()))
+		})
+	}
 }

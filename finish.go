@@ -120,7 +120,10 @@ func (s *runState) beginEnd(ctx context.Context) error {
 		s.finishing.Store(false)
 		return err
 	}
-	s.mu.Unlock()
+	s.end.mu.Unlock()
+	if s.end.closed.Load() { // by Run.Close, which did not wait
+		return s.close(orBackground(ctx))
+	}
 	return nil
 }
 

@@ -144,8 +144,8 @@ func TestReleaseIsToldByTheGoroutineThatEmits(t *testing.T) {
 	})
 }
 
-// A run that goes on elsewhere is not released because its old handle was slow.
-func TestAnOldHandleDoesNotReleaseTheRunThatGoesOn(t *testing.T) {
+// A run goes on when its old handle is done, so that no sink has two events of it at a time.
+func TestARunGoesOnWhenItsOldHandleIsDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hold := make(chan struct{})
 		told := &toldSink{}
@@ -153,11 +153,14 @@ func TestAnOldHandleDoesNotReleaseTheRunThatGoesOn(t *testing.T) {
 		go func() { _ = r.Emit(context.Background(), &RunPaused{}) }()
 		synctest.Wait()
 		require.NoError(t, r.Close())
-		_, err := r.s.e.Resume(&RunSnapshot{RunState: RunState{RunID: "r", NextSequence: 1}})
-		require.NoError(t, err)
+		s := &RunSnapshot{RunState: RunState{RunID: "r", NextSequence: 1}}
+		_, err := r.s.e.Resume(s)
+		require.ErrorContains(t, err, "is still being recorded")
 		close(hold)
 		synctest.Wait()
-		require.Equal(t, "run.paused 0, resume r 1", told.String())
+		_, err = r.s.e.Resume(s)
+		require.NoError(t, err)
+		require.Equal(t, "run.paused 0, release r, resume r 1", told.String())
 	})
 }
 

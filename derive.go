@@ -9,23 +9,15 @@ import (
 // The transitions of LifecycleDerived: which status follows from what an agent does, and
 // how the emitter records the transition with the event that causes it.
 
-// Statuses as indexes of statuses, for agentResume.act.
-const (
-	actThinking   = 0
-	actToolResult = 2
-	actResponse   = 3
-	actReflect    = 4
-)
-
 // untold is the set of statuses that no act tells: open calls and questions do.
-const untold = 1<<1 | 1<<5
+const untold = 1<<atToolCall | 1<<atBlocked
 
 // afterText returns the status that a text tells.
 func (a *AgentState) afterText() int {
-	if a != nil && a.Resume.act == actReflect {
-		return actReflect
+	if a != nil && a.Resume.act == atReflect {
+		return atReflect
 	}
-	return actResponse
+	return atResponse
 }
 
 // derived returns the agent that an event moves, and the statuses that it moves from
@@ -49,24 +41,24 @@ func (m *machine) derived(ev *Event, sub *subject) (key string, from, to AgentSt
 		return "", "", ""
 	}
 	from = StatusThinking
-	act, calls, questions := actThinking, 0, m.questions.of(key)
+	act, calls, questions := atThinking, 0, m.questions.of(key)
 	if a != nil {
 		from, act, calls = a.Status, a.Resume.act, a.calls
 	}
 	switch p := ev.Payload.(type) {
 	case *AgentReasoned, *AgentReasoningDelta, *ModelCalled:
-		act = actThinking
+		act = atThinking
 	case *ModelReturned:
 		if !p.OneEvent {
 			return "", "", ""
 		}
-		act = actThinking
+		act = atThinking
 	case *TextDelta, *TextCompleted:
 		act = a.afterText()
 	case *ToolCalled:
 		calls++
 	case *ToolReturned:
-		act = actToolResult
+		act = atToolResult
 		closes := callKey{sub.key, p.CallID}
 		if call := m.calls.Find(closes); call != nil && !p.OneEvent && a != nil && call.step >= a.Resume.first {
 			calls--

@@ -573,7 +573,7 @@ func (m *machine) agentStarted(ev *Event, sub *subject) {
 	m.begins(a, ev)
 	m.view.within(ev.ParentSpanID, m.bySpan[ev.ParentSpanID], a)
 	r := &a.Resume
-	r.first, r.act = 0, actThinking
+	r.first, r.act = 0, atThinking
 	if a.Started {
 		m.closeQuestionsOf(a.AgentID, KindAgentStarted)
 	}
@@ -860,7 +860,7 @@ func (m *machine) toolReturned(ev *Event, sub *subject) {
 		}
 	}
 	if a != nil {
-		a.Resume.act = actToolResult
+		a.Resume.act = atToolResult
 	}
 	m.closeQuestionsAbout(callKey{sub.key, p.CallID}, KindToolReturned)
 	m.closeQuestionsAbout(callKey{"", p.CallID}, KindToolReturned) // those of no agent
@@ -916,7 +916,7 @@ func (m *machine) modelCalled(ev *Event, sub *subject) {
 	}
 	if a := sub.agent; a != nil {
 		c.AgentID = a.AgentID
-		a.Resume.act = actThinking
+		a.Resume.act = atThinking
 		a.endUnnamed()
 		if v != nil {
 			a.shown.ModelCalls = plus(a.shown.ModelCalls, 1)
@@ -1048,7 +1048,7 @@ func (m *machine) wholeBlock(ev *Event, sub *subject) {
 		a.Resume.act = a.afterText()
 	case *AgentReasoned:
 		id = p.BlockID
-		a.Resume.act = actThinking
+		a.Resume.act = atThinking
 	}
 	m.forget(a, sub.kind.Subject, id)
 	if id != "" {

@@ -818,9 +818,9 @@ func sealError(p Payload) *RuleError {
 // payloadTypeKnown reports whether p has one of this package's types; p may
 // be a nil pointer.
 func payloadTypeKnown(p Payload) bool {
-	name := fmt.Sprintf("%T", p)
+	t := reflect.TypeOf(p)
 	for k := range Kinds() {
-		if fmt.Sprintf("%T", emptyPayload(k.Kind)) == name {
+		if reflect.TypeOf(emptyPayload(k.Kind)) == t {
 			return true
 		}
 	}

@@ -2,6 +2,7 @@ package agentevents
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strings"
 )
@@ -108,33 +109,33 @@ func (a *Agent) Open() bool {
 }
 
 // OpenCalls returns the ids of the agent's open calls, in call order.
-func (a *Agent) OpenCalls() (ids []string) {
+func (a *Agent) OpenCalls() []string {
 	if !a.ok() {
 		return nil
 	}
 	s := a.run.s
 	s.state.Lock()
 	defer s.state.Unlock()
-	for key := range s.m.calls.Each() {
-		if key.agent == a.key() {
-			ids = append(ids, key.call)
-		}
-	}
-	return ids
+	return idsOf(s.m.calls.Each(), a.key())
 }
 
 // OpenModelCalls returns the ids of the agent's open model calls, in call order. With
 // [Agent.OpenModelCall] a hook that gets no handle from the one that opened the call, such as
 // a callback of a framework, finds it.
-func (a *Agent) OpenModelCalls() (ids []string) {
+func (a *Agent) OpenModelCalls() []string {
 	if !a.ok() {
 		return nil
 	}
 	s := a.run.s
 	s.state.Lock()
 	defer s.state.Unlock()
-	for key := range s.m.modelCalls.Each() {
-		if key.agent == a.key() {
+	return idsOf(s.m.modelCalls.Each(), a.key())
+}
+
+// idsOf returns the ids of the calls of an agent.
+func idsOf[V any](calls iter.Seq2[callKey, V], agent string) (ids []string) {
+	for key := range calls {
+		if key.agent == agent {
 			ids = append(ids, key.call)
 		}
 	}

@@ -16,7 +16,6 @@ import (
 
 // A turnResult is what the latest result line says about the run.
 type turnResult struct {
-	seen    bool
 	at      time.Time
 	err     agentevents.Opt[agentevents.ErrorInfo] // absent if the run is complete
 	outputs agentevents.JSON
@@ -51,7 +50,7 @@ func (d *Decoder) result(l *line) {
 		e := end.Error.V
 		d.emit(a, &agentevents.AgentErrored{ErrorType: e.Code, Message: e.Message, Details: e.Details}, 0)
 	}
-	d.outcome = turnResult{seen: true, at: l.at, err: end.Error, outputs: end.StructuredOutput}
+	d.outcome = turnResult{at: l.at, err: end.Error, outputs: end.StructuredOutput}
 	if d.outcome.outputs == "" && l.raw("result") != "" {
 		d.outcome.outputs = agentevents.JSONString(end.Result)
 	}

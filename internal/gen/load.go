@@ -94,7 +94,6 @@ type checks struct {
 	required bool
 	min      *int64
 	unit     bool
-	finite   bool
 }
 
 // load reads the package in dir.
@@ -533,10 +532,8 @@ func (c *checks) add(rule string, t *typ) error {
 		return fmt.Errorf("is for signed numbers and durations, not %s", t.name)
 	case "unit":
 		c.unit = true
-	case "finite":
-		c.finite = true
 	default:
-		return errors.New("want required, min=N, unit or finite")
+		return errors.New("want required, min=N or unit")
 	}
 	if inner.shape != floatShape {
 		return fmt.Errorf("is for float64, not %s", t.name)

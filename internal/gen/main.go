@@ -27,7 +27,7 @@
 //	class:"id"            sensitivity: id, meta, content or secret
 //	fold:"-"              text that no fold reads: a reader for folds need not unescape it
 //	broken:"object"       JSON that an emitter records as an object when it is broken
-//	check:"required"      rules, separated by commas: required, min=N, unit, finite
+//	check:"required"      rules, separated by commas: required, min=N, unit; floats are finite in any case
 //
 // Payloads and values need a class on every field. An unexported field without
 // a tag is not on the wire. The copy of a record has it at zero, like all fields

@@ -2,6 +2,7 @@ package claude
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"io"
 	"maps"
@@ -81,7 +82,7 @@ func (d *Decoder) denial(denial *object) {
 	}
 	agent := d.main
 	p.CallID, p.OneEvent = id, true
-	p.ToolID = firstOf(denial.str("tool_name"), "unknown")
+	p.ToolID = cmp.Or(denial.str("tool_name"), "unknown")
 	if c := d.failed[id]; c != nil {
 		agent, p.ToolID = c.agent, c.tool
 	}
@@ -113,7 +114,7 @@ func resultError(l *line) agentevents.Opt[agentevents.ErrorInfo] {
 	}
 	code := subtype
 	if subtype == "success" || subtype == "" {
-		code = firstOf(l.str("terminal_reason"), "api_error")
+		code = cmp.Or(l.str("terminal_reason"), "api_error")
 		if code == "completed" {
 			code = "api_error"
 		}
@@ -123,7 +124,7 @@ func resultError(l *line) agentevents.Opt[agentevents.ErrorInfo] {
 		message = l.str("result")
 	}
 	return agentevents.Some(agentevents.ErrorInfo{
-		Code: code, Message: firstOf(message, l.str("terminal_reason"), code),
+		Code: code, Message: cmp.Or(message, l.str("terminal_reason"), code),
 		Details: l.pick("subtype", "is_error", "terminal_reason", "stop_reason", "api_error_status", "startup_failure_reason", "errors"),
 	})
 }

@@ -81,55 +81,50 @@ func (r *Run) State() RunView {
 	return v
 }
 
-// Status returns the agent's status, and false when the run has no event of the agent
-// yet. [Run.State] says more about it.
-func (a *Agent) Status() (AgentStatus, bool) {
+// ask calls f with the state of the agent's run, which f must not keep. A handle that is
+// none has nobody to ask.
+func (a *Agent) ask(f func(m *machine)) {
 	if !a.ok() {
-		return "", false
+		return
 	}
 	s := a.run.s
 	s.state.Lock()
 	defer s.state.Unlock()
-	if known := s.m.agents[a.key()]; known != nil {
-		return known.Status, true
-	}
-	return "", false
+	f(s.m)
+}
+
+// Status returns the agent's status, and false when the run has no event of the agent
+// yet. [Run.State] says more about it.
+func (a *Agent) Status() (status AgentStatus, ok bool) {
+	a.ask(func(m *machine) {
+		if known := m.agents[a.key()]; known != nil {
+			status, ok = known.Status, true
+		}
+	})
+	return status, ok
 }
 
 // Open reports whether the agent has started, and not ended since.
-func (a *Agent) Open() bool {
-	if !a.ok() {
-		return false
-	}
-	s := a.run.s
-	s.state.Lock()
-	defer s.state.Unlock()
-	known := s.m.agents[a.key()]
-	return known != nil && known.Open
+func (a *Agent) Open() (open bool) {
+	a.ask(func(m *machine) {
+		known := m.agents[a.key()]
+		open = known != nil && known.Open
+	})
+	return open
 }
 
 // OpenCalls returns the ids of the agent's open calls, in call order.
-func (a *Agent) OpenCalls() []string {
-	if !a.ok() {
-		return nil
-	}
-	s := a.run.s
-	s.state.Lock()
-	defer s.state.Unlock()
-	return idsOf(s.m.calls.Each(), a.key())
+func (a *Agent) OpenCalls() (ids []string) {
+	a.ask(func(m *machine) { ids = idsOf(m.calls.Each(), a.key()) })
+	return ids
 }
 
 // OpenModelCalls returns the ids of the agent's open model calls, in call order. With
 // [Agent.OpenModelCall] a hook that gets no handle from the one that opened the call, such as
 // a callback of a framework, finds it.
-func (a *Agent) OpenModelCalls() []string {
-	if !a.ok() {
-		return nil
-	}
-	s := a.run.s
-	s.state.Lock()
-	defer s.state.Unlock()
-	return idsOf(s.m.modelCalls.Each(), a.key())
+func (a *Agent) OpenModelCalls() (ids []string) {
+	a.ask(func(m *machine) { ids = idsOf(m.modelCalls.Each(), a.key()) })
+	return ids
 }
 
 // idsOf returns the ids of the calls of an agent.

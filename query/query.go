@@ -114,7 +114,7 @@ type answer struct {
 	session string // that the log has
 	started bool
 	end     *agentevents.AgentEnded
-	errs    []error // of recording
+	errs    []error // of recording; some are nil
 }
 
 // ask records what the agent does, and returns the error that its answer ends with.
@@ -196,21 +196,14 @@ func (d *answer) finish(err error) error {
 		err = ErrNoEnd
 	}
 	if !d.started {
-		d.errs = appendError(d.errs, d.start(&agentevents.AgentStarted{}))
+		d.errs = append(d.errs, d.start(&agentevents.AgentStarted{}))
 	}
 	end := &agentevents.AgentEnded{Error: agentevents.Some(agentevents.ErrorInfo{Message: fmt.Sprint(err)})} // its method may panic
 	if d.ctx.Err() != nil || errors.Is(err, context.Canceled) {
 		end.Outcome = agentevents.OutcomeAborted
 	}
 	// The end is recorded also when the context is over.
-	d.errs = appendError(d.errs, d.agent.Emit(context.WithoutCancel(d.ctx), end))
+	d.errs = append(d.errs, d.agent.Emit(context.WithoutCancel(d.ctx), end))
 	d.end = end
 	return fmt.Errorf("query: %s: %w", d.request.NodeID, err)
-}
-
-func appendError(errs []error, err error) []error {
-	if err != nil {
-		errs = append(errs, err)
-	}
-	return errs
 }

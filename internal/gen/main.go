@@ -42,7 +42,7 @@
 // load (load.go) turns the source into a [model]; types.go knows the field
 // types; append.go, parse.go, check.go, clean.go, clone.go, extra.go, json.go and
 // kinds.go write one file each. The JSON text of a single value is the row of a table, [scalars], so a
-// new scalar type is a new row and a case in [model.typeOf]. Slices, maps and
+// new scalar type is a new row and a name in [plainShapes]. Slices, maps and
 // pointers have one function per type, which the [writer] adds on demand.
 // Functions that do not depend on the structs are in helpers.go, as text; a
 // file gets those that it calls.

@@ -234,9 +234,6 @@ func (s *Span) Until() time.Time {
 	return s.End
 }
 
-// Ended reports whether the span has ended.
-func (s *Span) Ended() bool { return s.ended }
-
 // ParentSpanID returns the id of the parent, or zero for a root.
 func (s *Span) ParentSpanID() SpanID {
 	if s.Parent != nil {

@@ -487,8 +487,8 @@ func (s *runState) flush(ctx *reentry.Call, held []*stream, at time.Time, done *
 }
 
 // settle records what the streams of a closed run hold back, and tells the sinks that
-// it is released. It does not wait for the run's lock: who has it settles the run when
-// it lets go.
+// it is released. It does not wait for the run's lock: whoever has it settles the run
+// before letting go.
 func (s *runState) settle(c *reentry.Call, done *outcome) error {
 	if !s.mu.TryLock() {
 		return nil

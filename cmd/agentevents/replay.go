@@ -172,7 +172,7 @@ func (p *player) show(ev agentevents.Event) error {
 }
 
 // fit leaves out the middle of a drawing that is higher than the terminal, which would
-// scroll. What goes on is mostly at the end.
+// scroll. Most of what goes on is at the end.
 func (p *player) fit(drawing string) string {
 	rows, err := strconv.Atoi(p.in.env("LINES"))
 	if err != nil || rows < 4 {

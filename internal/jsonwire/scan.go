@@ -833,7 +833,7 @@ func (set *nameSet) add(name string) bool {
 	return true
 }
 
-// nameBit returns one of 64 bits, mostly not the same one for different names.
+// nameBit returns one of 64 bits, in most cases another one for another name.
 func nameBit(name string) uint64 {
 	if name == "" {
 		return 1

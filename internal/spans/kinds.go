@@ -454,7 +454,7 @@ func (m *Mapper) spanKey(ev *agentevents.Event, p *agentevents.SpanRecorded) key
 }
 
 // step maps the events of phases, nodes, turns and steps, and boundaries that have no
-// kind. It returns false for events that are no such.
+// kind. It returns false for all other events.
 func (m *Mapper) step(ev *agentevents.Event) (*Span, bool) {
 	switch p := ev.Payload.(type) {
 	case *agentevents.PhaseStarted:

@@ -81,8 +81,8 @@ func (r *Run) State() RunView {
 	return v
 }
 
-// ask calls f with the state of the agent's run, which f must not keep. A handle that is
-// none has nobody to ask.
+// ask calls f with the state of the agent's run, which f must not keep. A nil or zero
+// handle has no run: f is not called.
 func (a *Agent) ask(f func(m *machine)) {
 	if !a.ok() {
 		return

@@ -37,12 +37,11 @@ type callKey struct{ agent, call string }
 
 type agentNode struct {
 	node
-	id     string
-	parent string
-	a      *agentevents.AgentSnapshot
-	at     *node // what it hangs from
-	depth  int
-	placed bool
+	id    string
+	a     *agentevents.AgentSnapshot
+	below []*agentNode
+	at    *node // what it hangs from; nil until it is placed
+	depth int
 }
 
 // run builds the whole tree.
@@ -183,7 +182,7 @@ func (b *builder) makeAgents() {
 		}
 	}
 	for _, a := range b.s.AgentsInOrder() {
-		n := &agentNode{id: ids[a], parent: a.ParentAgentID, a: a}
+		n := &agentNode{id: ids[a], a: a}
 		n.seq = a.Sequence
 		n.line = b.agentLine(n, agents)
 		b.agents[n.id] = n
@@ -288,60 +287,60 @@ func (b *builder) placeAgents(root *node) {
 		}
 		spawners[key.call] = spawner
 	}
-	children := map[string][]*agentNode{}
 	var roots []*agentNode
 	for _, n := range b.order {
-		if n.a.ParentAgentID == "" && n.a.ParentCallID != "" {
-			if key := spawners[n.a.ParentCallID]; key.agent != n.id {
-				n.parent = key.agent
-			}
+		parent := n.a.ParentAgentID
+		if key := spawners[n.a.ParentCallID]; parent == "" && n.a.ParentCallID != "" && key.agent != n.id {
+			parent = key.agent
 		}
-		if b.agents[n.parent] != nil && n.parent != n.id {
-			children[n.parent] = append(children[n.parent], n)
+		if p := b.agents[parent]; p != nil && parent != n.id {
+			p.below = append(p.below, n)
 		} else {
 			roots = append(roots, n)
-		}
-	}
-	hang := func(n *agentNode, at *node, depth int) {
-		at.add(&n.node)
-		n.at, n.depth, n.placed = at, depth, true
-	}
-	// place hangs an agent and everything below it. It does not recurse, as a
-	// snapshot may nest without limit.
-	place := func(top *agentNode) {
-		hang(top, b.top(top, root), 1)
-		for todo := []*agentNode{top}; len(todo) > 0; {
-			parent := todo[len(todo)-1]
-			todo = todo[:len(todo)-1]
-			for _, n := range children[parent.id] {
-				if n.placed {
-					continue // the circle closes here
-				}
-				at, depth := &parent.node, parent.depth+1
-				if call := b.calls[callKey{parent.id, n.a.ParentCallID}]; call != nil {
-					at, depth = call, depth+1
-				}
-				if depth > maxDepth {
-					n.line.head += " (below " + parent.id + ")"
-					at, depth = parent.at, parent.depth
-				}
-				hang(n, at, depth)
-				todo = append(todo, n)
-			}
 		}
 	}
 	for _, n := range roots {
 		if id := n.a.ParentAgentID; id != "" && id != n.id {
 			n.line.head += " (below " + id + ", which is not in the log)"
 		}
-		place(n)
+		b.place(n, root)
 	}
 	for _, n := range b.order {
-		if !n.placed {
+		if n.at == nil {
 			n.line.head += " (its parents form a circle)"
-			place(n)
+			b.place(n, root)
 		}
 	}
+}
+
+// place hangs an agent and everything below it. It does not recurse, as a
+// snapshot may nest without limit.
+func (b *builder) place(top *agentNode, root *node) {
+	top.hang(b.top(top, root), 1)
+	for todo := []*agentNode{top}; len(todo) > 0; {
+		parent := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, n := range parent.below {
+			if n.at != nil {
+				continue // the circle closes here
+			}
+			at, depth := &parent.node, parent.depth+1
+			if call := b.calls[callKey{parent.id, n.a.ParentCallID}]; call != nil {
+				at, depth = call, depth+1
+			}
+			if depth > maxDepth {
+				n.line.head += " (below " + parent.id + ")"
+				at, depth = parent.at, parent.depth
+			}
+			n.hang(at, depth)
+			todo = append(todo, n)
+		}
+	}
+}
+
+func (n *agentNode) hang(at *node, depth int) {
+	at.add(&n.node)
+	n.at, n.depth = at, depth
 }
 
 // top returns what an agent without a parent hangs from: a call that no agent

@@ -120,35 +120,9 @@ func (s *runState) derive(ctx *reentry.Call, ev *Event, sub *subject, head strin
 	if key == "" || ev.Sequence >= math.MaxUint64-1 {
 		return false, nil, nil
 	}
-	p := &AgentTransition{From: from, To: to}
-	t := Event{
-		RunID: ev.RunID, Sequence: ev.Sequence, SchemaVersion: ev.SchemaVersion, Time: ev.Time, Scope: ev.Scope, AgentID: ev.AgentID, Step: ev.Step,
-		TraceID: ev.TraceID, SpanID: ev.SpanID, ParentSpanID: ev.ParentSpanID, Marks: ev.Marks&MarkReplayed | MarkSynthetic, Payload: p,
-	}
-	switch {
-	case key != sub.key: // the answer moves who asked
-		t.AgentID, t.NodeID, t.NodeRunID, t.SpanID, t.ParentSpanID, t.Step = key, "", "", "", "", Opt[int]{}
-	case ev.AgentID == "" && ev.NodeRunID == "": // the span of its start names the agent
-		t.SpanID, t.ParentSpanID = "", key
-		if a := sub.agent; a != nil && a.SpanID != "" {
-			t.ParentSpanID = a.SpanID // it may have a name by now
-		}
-	}
-	if t.Phase == "" && s.m.inPhase(t.WorkflowID) {
-		t.WorkflowID = "" // agent events inside a phase carry it; answers and model calls need not
-	}
+	var t Event
 	var tsub subject
-	s.m.resolve(&tsub, &t, p)
-	if a := tsub.agent; a != nil {
-		at := a.current()
-		switch {
-		case t.Step.OK && t.Step.V < at.V: // the event breaks the rule, not its transition
-			t.Step = at
-		case !t.Step.OK && !a.Resume.renew && sameStep(ev):
-			t.Step = at
-		}
-	}
-	s.fill(&t, &tsub)
+	s.transition(&t, &tsub, ev, sub, key, &AgentTransition{From: from, To: to})
 
 	// The event is checked as if the agent had moved.
 	ev.Sequence++
@@ -193,4 +167,36 @@ func (s *runState) derive(ctx *reentry.Call, ev *Event, sub *subject, head strin
 	err = join(err, s.deliver(ctx, ev, sub, head, &c, done))
 	done.recorded = true
 	return true, nil, err
+}
+
+// transition makes t, the transition p of the agent key that stands in front of ev, and its
+// subject.
+func (s *runState) transition(t *Event, tsub *subject, ev *Event, sub *subject, key string, p *AgentTransition) {
+	*t = Event{
+		RunID: ev.RunID, Sequence: ev.Sequence, SchemaVersion: ev.SchemaVersion, Time: ev.Time, Scope: ev.Scope, AgentID: ev.AgentID, Step: ev.Step,
+		TraceID: ev.TraceID, SpanID: ev.SpanID, ParentSpanID: ev.ParentSpanID, Marks: ev.Marks&MarkReplayed | MarkSynthetic, Payload: p,
+	}
+	switch {
+	case key != sub.key: // the answer moves who asked
+		t.AgentID, t.NodeID, t.NodeRunID, t.SpanID, t.ParentSpanID, t.Step = key, "", "", "", "", Opt[int]{}
+	case ev.AgentID == "" && ev.NodeRunID == "": // the span of its start names the agent
+		t.SpanID, t.ParentSpanID = "", key
+		if a := sub.agent; a != nil && a.SpanID != "" {
+			t.ParentSpanID = a.SpanID // it may have a name by now
+		}
+	}
+	if t.Phase == "" && s.m.inPhase(t.WorkflowID) {
+		t.WorkflowID = "" // agent events inside a phase carry it; answers and model calls need not
+	}
+	s.m.resolve(tsub, t, p)
+	if a := tsub.agent; a != nil {
+		at := a.current()
+		switch {
+		case t.Step.OK && t.Step.V < at.V: // the event breaks the rule, not its transition
+			t.Step = at
+		case !t.Step.OK && !a.Resume.renew && sameStep(ev):
+			t.Step = at
+		}
+	}
+	s.fill(t, tsub)
 }

@@ -44,7 +44,7 @@ type resumes struct {
 	run   bool // the first run.resumed is to come
 }
 
-// mayBind reports whether bind has something to look at: mostly not.
+// mayBind reports whether bind has something to look at. It has nothing in most events.
 func (sub *subject) mayBind() bool {
 	return sub.bound && (sub.kind.traits&binds != 0 || sub.kind.ByAgent && (sub.agent == nil || !sub.agent.Started))
 }

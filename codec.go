@@ -589,8 +589,8 @@ func (e *Event) parseUsual(s *jsonwire.Scanner, pool *payloadPool) (last int, se
 }
 
 // canonical returns the text of the event that was just read from line, as
-// [Fold.Apply] compares it with others: line itself if that is how the event is
-// written, as mostly.
+// [Fold.Apply] compares it with others. That is line itself unless the event is written in
+// another way.
 func (pool *payloadPool) canonical(line string) string {
 	if !pool.odd {
 		return line
@@ -818,9 +818,9 @@ func sealError(p Payload) *RuleError {
 // payloadTypeKnown reports whether p has one of this package's types; p may
 // be a nil pointer.
 func payloadTypeKnown(p Payload) bool {
-	name := fmt.Sprintf("%T", p)
+	t := reflect.TypeOf(p)
 	for k := range Kinds() {
-		if fmt.Sprintf("%T", emptyPayload(k.Kind)) == name {
+		if reflect.TypeOf(emptyPayload(k.Kind)) == t {
 			return true
 		}
 	}

@@ -9,23 +9,15 @@ import (
 // The transitions of LifecycleDerived: which status follows from what an agent does, and
 // how the emitter records the transition with the event that causes it.
 
-// Statuses as indexes of statuses, for agentResume.act.
-const (
-	actThinking   = 0
-	actToolResult = 2
-	actResponse   = 3
-	actReflect    = 4
-)
-
 // untold is the set of statuses that no act tells: open calls and questions do.
-const untold = 1<<1 | 1<<5
+const untold = 1<<atToolCall | 1<<atBlocked
 
 // afterText returns the status that a text tells.
 func (a *AgentState) afterText() int {
-	if a != nil && a.Resume.act == actReflect {
-		return actReflect
+	if a != nil && a.Resume.act == atReflect {
+		return atReflect
 	}
-	return actResponse
+	return atResponse
 }
 
 // derived returns the agent that an event moves, and the statuses that it moves from
@@ -49,24 +41,24 @@ func (m *machine) derived(ev *Event, sub *subject) (key string, from, to AgentSt
 		return "", "", ""
 	}
 	from = StatusThinking
-	act, calls, questions := actThinking, 0, m.questions.of(key)
+	act, calls, questions := atThinking, 0, m.questions.of(key)
 	if a != nil {
 		from, act, calls = a.Status, a.Resume.act, a.calls
 	}
 	switch p := ev.Payload.(type) {
 	case *AgentReasoned, *AgentReasoningDelta, *ModelCalled:
-		act = actThinking
+		act = atThinking
 	case *ModelReturned:
 		if !p.OneEvent {
 			return "", "", ""
 		}
-		act = actThinking
+		act = atThinking
 	case *TextDelta, *TextCompleted:
 		act = a.afterText()
 	case *ToolCalled:
 		calls++
 	case *ToolReturned:
-		act = actToolResult
+		act = atToolResult
 		closes := callKey{sub.key, p.CallID}
 		if call := m.calls.Find(closes); call != nil && !p.OneEvent && a != nil && call.step >= a.Resume.first {
 			calls--
@@ -128,35 +120,9 @@ func (s *runState) derive(ctx *reentry.Call, ev *Event, sub *subject, head strin
 	if key == "" || ev.Sequence >= math.MaxUint64-1 {
 		return false, nil, nil
 	}
-	p := &AgentTransition{From: from, To: to}
-	t := Event{
-		RunID: ev.RunID, Sequence: ev.Sequence, SchemaVersion: ev.SchemaVersion, Time: ev.Time, Scope: ev.Scope, AgentID: ev.AgentID, Step: ev.Step,
-		TraceID: ev.TraceID, SpanID: ev.SpanID, ParentSpanID: ev.ParentSpanID, Marks: ev.Marks&MarkReplayed | MarkSynthetic, Payload: p,
-	}
-	switch {
-	case key != sub.key: // the answer moves who asked
-		t.AgentID, t.NodeID, t.NodeRunID, t.SpanID, t.ParentSpanID, t.Step = key, "", "", "", "", Opt[int]{}
-	case ev.AgentID == "" && ev.NodeRunID == "": // the span of its start names the agent
-		t.SpanID, t.ParentSpanID = "", key
-		if a := sub.agent; a != nil && a.SpanID != "" {
-			t.ParentSpanID = a.SpanID // it may have a name by now
-		}
-	}
-	if t.Phase == "" && s.m.inPhase(t.WorkflowID) {
-		t.WorkflowID = "" // agent events inside a phase carry it; answers and model calls need not
-	}
+	var t Event
 	var tsub subject
-	s.m.resolve(&tsub, &t, p)
-	if a := tsub.agent; a != nil {
-		at := a.current()
-		switch {
-		case t.Step.OK && t.Step.V < at.V: // the event breaks the rule, not its transition
-			t.Step = at
-		case !t.Step.OK && !a.Resume.renew && sameStep(ev):
-			t.Step = at
-		}
-	}
-	s.fill(&t, &tsub)
+	s.transition(&t, &tsub, ev, sub, key, &AgentTransition{From: from, To: to})
 
 	// The event is checked as if the agent had moved.
 	ev.Sequence++
@@ -201,4 +167,36 @@ func (s *runState) derive(ctx *reentry.Call, ev *Event, sub *subject, head strin
 	err = join(err, s.deliver(ctx, ev, sub, head, &c, done))
 	done.recorded = true
 	return true, nil, err
+}
+
+// transition makes t, the transition p of the agent key that stands in front of ev, and its
+// subject.
+func (s *runState) transition(t *Event, tsub *subject, ev *Event, sub *subject, key string, p *AgentTransition) {
+	*t = Event{
+		RunID: ev.RunID, Sequence: ev.Sequence, SchemaVersion: ev.SchemaVersion, Time: ev.Time, Scope: ev.Scope, AgentID: ev.AgentID, Step: ev.Step,
+		TraceID: ev.TraceID, SpanID: ev.SpanID, ParentSpanID: ev.ParentSpanID, Marks: ev.Marks&MarkReplayed | MarkSynthetic, Payload: p,
+	}
+	switch {
+	case key != sub.key: // the answer moves who asked
+		t.AgentID, t.NodeID, t.NodeRunID, t.SpanID, t.ParentSpanID, t.Step = key, "", "", "", "", Opt[int]{}
+	case ev.AgentID == "" && ev.NodeRunID == "": // the span of its start names the agent
+		t.SpanID, t.ParentSpanID = "", key
+		if a := sub.agent; a != nil && a.SpanID != "" {
+			t.ParentSpanID = a.SpanID // it may have a name by now
+		}
+	}
+	if t.Phase == "" && s.m.inPhase(t.WorkflowID) {
+		t.WorkflowID = "" // agent events inside a phase carry it; answers and model calls need not
+	}
+	s.m.resolve(tsub, t, p)
+	if a := tsub.agent; a != nil {
+		at := a.current()
+		switch {
+		case t.Step.OK && t.Step.V < at.V: // the event breaks the rule, not its transition
+			t.Step = at
+		case !t.Step.OK && !a.Resume.renew && sameStep(ev):
+			t.Step = at
+		}
+	}
+	s.fill(t, tsub)
 }

@@ -486,8 +486,8 @@ func (s *runState) flush(ctx *reentry.Call, held []*stream, at time.Time, done *
 }
 
 // settle records what the streams of a closed run hold back, and tells the sinks that
-// it is released. It does not wait for the run's lock: who has it settles the run when
-// it lets go.
+// it is released. It does not wait for the run's lock: whoever has it settles the run
+// before letting go.
 func (s *runState) settle(c *reentry.Call, done *outcome) error {
 	if !s.end.mu.TryLock() {
 		return nil
@@ -706,57 +706,42 @@ func (s *runState) fill(ev *Event, sub *subject) {
 	switch p := ev.Payload.(type) {
 	case *RunStarted:
 		if l := s.m.named(); p.Lifecycle != l {
-			out := *p
-			out.Lifecycle = l
-			ev.Payload, sub.payload = &out, &out
+			own(ev, sub, p).Lifecycle = l
 		}
 	case *AgentStarted:
 		if l := s.m.named(); p.Lifecycle != l {
-			out := *p
-			out.Lifecycle = l
-			ev.Payload, sub.payload = &out, &out
+			own(ev, sub, p).Lifecycle = l
 		}
 	case *AgentTransition:
 		if p.From == "" {
-			out := *p
-			out.From = StatusThinking
+			from := StatusThinking
 			if a != nil {
-				out.From = a.Status
+				from = a.Status
 			}
-			ev.Payload, sub.payload = &out, &out
+			own(ev, sub, p).From = from
 		}
 	case *AgentEnded:
-		refused := s.refused.of(ev.AgentID)
-		if !p.Totals.OK || p.Refused == 0 && refused > 0 {
-			out := *p
-			if !p.Totals.OK {
-				out.Totals = Some(Totals{})
-				if a != nil {
-					out.Totals.V = a.Counted
-				}
+		if !p.Totals.OK {
+			p = own(ev, sub, p)
+			p.Totals = Some(Totals{})
+			if a != nil {
+				p.Totals.V = a.Counted
 			}
-			if p.Refused == 0 {
-				out.Refused = refused
-			}
-			ev.Payload, sub.payload = &out, &out
+		}
+		if refused := s.refused.of(ev.AgentID); p.Refused == 0 && refused > 0 {
+			own(ev, sub, p).Refused = refused
 		}
 	case *RunCompleted:
 		if p.Refused == 0 && s.refused != nil {
-			out := *p
-			out.Refused = s.refused.all
-			ev.Payload, sub.payload = &out, &out
+			own(ev, sub, p).Refused = s.refused.all
 		}
 	case *RunFailed:
 		if p.Refused == 0 && s.refused != nil {
-			out := *p
-			out.Refused = s.refused.all
-			ev.Payload, sub.payload = &out, &out
+			own(ev, sub, p).Refused = s.refused.all
 		}
 	case *RunCancelled:
 		if p.Refused == 0 && s.refused != nil {
-			out := *p
-			out.Refused = s.refused.all
-			ev.Payload, sub.payload = &out, &out
+			own(ev, sub, p).Refused = s.refused.all
 		}
 	case *ToolReturned:
 		if p.OneEvent && p.CallID == "" {
@@ -782,26 +767,34 @@ func (s *runState) fill(ev *Event, sub *subject) {
 		}
 	case *CommandReceived:
 		if reason := p.Command.misrouted(); reason != "" && p.Rejected == "" {
-			out := *p
-			out.Rejected = reason
-			ev.Payload, sub.payload = &out, &out
+			own(ev, sub, p).Rejected = reason
 		}
 	case *MessageCreated:
 		if m := &p.Message; m.MessageID == "" || m.From == "" || m.TS == 0 {
-			out := *p
+			m = &own(ev, sub, p).Message
 			if m.MessageID == "" {
-				out.Message.MessageID = s.e.newID()
+				m.MessageID = s.e.newID()
 			}
-			fillText(&out.Message.From, ev.AgentID)
+			fillText(&m.From, ev.AgentID)
 			if m.TS == 0 {
-				out.Message.TS = ev.Time.UnixMilli()
+				m.TS = ev.Time.UnixMilli()
 			}
-			ev.Payload, sub.payload = &out, &out
 		}
 	}
 	if ev.AgentID != "" && !ev.Step.OK && !ev.Marks.Has(MarkLate) {
 		s.fillStep(ev, sub)
 	}
+}
+
+// own gives an event a copy of its payload, which is not the caller's and may be changed.
+func own[T any, P interface {
+	*T
+	payloadOps
+}](ev *Event, sub *subject, p P) P {
+	out := P(new(T))
+	*out = *p
+	ev.Payload, sub.payload = out, out
+	return out
 }
 
 // fillStep gives an event of an agent its current step: starts, ends and

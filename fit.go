@@ -30,7 +30,7 @@ const mostEnvelope = 1024
 // less than that of the payload and the extra members on the line.
 func (s *runState) fit(ev *Event, sub *subject, head string, size int) *RuleError {
 	if s.fits(ev, head, size) {
-		return nil // as mostly
+		return nil // the usual case
 	}
 	return s.cut(ev, sub)
 }

@@ -182,7 +182,7 @@ func (m *machine) index(s *RunSnapshot) {
 		if m.view == nil {
 			c.StartedAt = time.Time{} // a handle does not know how long it took: its process has died
 		}
-		m.addModelCall(callKey{c.AgentID, c.ModelCallID}, c)
+		m.addModelCall(c)
 	}
 	for _, list := range [...][]ConversationMessage{s.Messages, s.RetractedMessages} {
 		for i := range list {

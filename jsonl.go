@@ -109,7 +109,7 @@ func (w *Writer) writeLine(line []byte) error {
 		return ErrZeroValue
 	}
 	w.mu.Lock()
-	if !w.closed && w.out.Put(line) { // as mostly: nothing is called that may not return
+	if !w.closed && w.out.Put(line) { // the usual case: nothing is called that may not return
 		w.mu.Unlock()
 		return nil
 	}

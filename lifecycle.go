@@ -25,25 +25,37 @@ const (
 
 var statuses = [...]AgentStatus{StatusThinking, StatusToolCall, StatusToolResult, StatusResponse, StatusReflect, StatusBlockedOnClarification, StatusConverged, StatusFailed}
 
+// Indexes of statuses.
+const (
+	atThinking = iota
+	atToolCall
+	atToolResult
+	atResponse
+	atReflect
+	atBlocked
+	atConverged
+	atFailed
+)
+
 // index returns the index of s in statuses, or -1.
 func (s AgentStatus) index() int {
 	switch s {
 	case StatusThinking:
-		return 0
+		return atThinking
 	case StatusToolCall:
-		return 1
+		return atToolCall
 	case StatusToolResult:
-		return 2
+		return atToolResult
 	case StatusResponse:
-		return 3
+		return atResponse
 	case StatusReflect:
-		return 4
+		return atReflect
 	case StatusBlockedOnClarification:
-		return 5
+		return atBlocked
 	case StatusConverged:
-		return 6
+		return atConverged
 	case StatusFailed:
-		return 7
+		return atFailed
 	}
 	return -1
 }
@@ -169,39 +181,37 @@ func (Lifecycle) words() []Lifecycle { return lifecycles }
 
 func (l Lifecycle) constant() Lifecycle { return constantOf(lifecycles, l) }
 
-const (
-	lasting  = 1<<6 - 1    // the statuses that are not terminal
-	terminal = 1<<6 | 1<<7 // converged and failed
-)
+// anyStatus is the set of all statuses.
+const anyStatus = 1<<len(statuses) - 1
 
 // transitions[l][i] is the set of statuses that may follow statuses[i] under
 // lifecycles[l].
 var transitions = [...][len(statuses)]uint8{
-	0: {
-		0: to(StatusToolCall, StatusBlockedOnClarification, StatusFailed),
-		1: to(StatusToolResult),
-		2: to(StatusResponse),
-		3: to(StatusReflect),
-		4: to(StatusThinking, StatusConverged),
-		5: to(StatusThinking),
+	{ // strict
+		atThinking:   to(StatusToolCall, StatusBlockedOnClarification, StatusFailed),
+		atToolCall:   to(StatusToolResult),
+		atToolResult: to(StatusResponse),
+		atResponse:   to(StatusReflect),
+		atReflect:    to(StatusThinking, StatusConverged),
+		atBlocked:    to(StatusThinking),
 	},
-	1: {
-		0: to(StatusToolCall, StatusResponse, StatusBlockedOnClarification, StatusFailed),
-		1: to(StatusToolCall, StatusToolResult, StatusBlockedOnClarification, StatusFailed),
-		2: to(StatusThinking, StatusToolCall, StatusToolResult, StatusResponse, StatusFailed),
-		3: to(StatusThinking, StatusToolCall, StatusReflect, StatusConverged, StatusFailed),
-		4: to(StatusThinking, StatusConverged, StatusFailed),
-		5: to(StatusThinking, StatusToolCall, StatusFailed),
-		6: to(StatusThinking),
+	{ // relaxed
+		atThinking:   to(StatusToolCall, StatusResponse, StatusBlockedOnClarification, StatusFailed),
+		atToolCall:   to(StatusToolCall, StatusToolResult, StatusBlockedOnClarification, StatusFailed),
+		atToolResult: to(StatusThinking, StatusToolCall, StatusToolResult, StatusResponse, StatusFailed),
+		atResponse:   to(StatusThinking, StatusToolCall, StatusReflect, StatusConverged, StatusFailed),
+		atReflect:    to(StatusThinking, StatusConverged, StatusFailed),
+		atBlocked:    to(StatusThinking, StatusToolCall, StatusFailed),
+		atConverged:  to(StatusThinking),
 	},
-	2: {
-		0: lasting&^(1<<0) | terminal,
-		1: lasting&^(1<<1) | terminal,
-		2: lasting&^(1<<2) | terminal,
-		3: lasting&^(1<<3) | terminal,
-		4: lasting&^(1<<4) | terminal,
-		5: lasting&^(1<<5) | terminal,
-		6: to(StatusThinking),
+	{ // derived
+		atThinking:   anyStatus &^ (1 << atThinking),
+		atToolCall:   anyStatus &^ (1 << atToolCall),
+		atToolResult: anyStatus &^ (1 << atToolResult),
+		atResponse:   anyStatus &^ (1 << atResponse),
+		atReflect:    anyStatus &^ (1 << atReflect),
+		atBlocked:    anyStatus &^ (1 << atBlocked),
+		atConverged:  to(StatusThinking),
 	},
 }
 

@@ -30,7 +30,7 @@ func filledPayload(t testing.TB, k Kind) payloadOps {
 	t.Helper()
 	p := ops(NewPayload(k))
 	require.NotNil(t, p)
-	fillValue(reflect.ValueOf(p).Elem(), rand.New(rand.NewPCG(1, uint64(kindIndex(k)))))
+	fillValue(reflect.ValueOf(p).Elem(), rand.New(rand.NewPCG(1, uint64(kindIndex(k)))), false)
 	if ended, ok := p.(*AgentEnded); ok {
 		ended.Totals.V.AuditCheckpoints = 99 // at least the two others together
 	}
@@ -43,7 +43,9 @@ var closedWords = []string{
 	"thinking", "converged", "pass", "derived",
 }
 
-func fillValue(v reflect.Value, r *rand.Rand) {
+// fillValue sets v to a value without zero fields; with wire also the unexported fields of
+// records that are on the wire.
+func fillValue(v reflect.Value, r *rand.Rand, wire bool) {
 	switch v.Interface().(type) {
 	case JSON:
 		v.SetString(`{"big":9007199254740993,"a":["<",1.0,null],"r":` + fmt.Sprint(r.IntN(100)) + `}`)
@@ -53,6 +55,9 @@ func fillValue(v reflect.Value, r *rand.Rand) {
 		return
 	case time.Duration:
 		v.SetInt(1 + r.Int64N(int64(time.Hour)))
+		return
+	case []byte:
+		v.SetBytes([]byte("text \"\\<\x01 é"))
 		return
 	case interface{ known() bool }:
 		for _, word := range closedWords {
@@ -76,24 +81,29 @@ func fillValue(v reflect.Value, r *rand.Rand) {
 		v.SetFloat(1 - r.Float64()) // (0, 1]
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
-		fillValue(v.Elem(), r)
+		fillValue(v.Elem(), r, wire)
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
 		for i := range v.Len() {
-			fillValue(v.Index(i), r)
+			fillValue(v.Index(i), r, wire)
 		}
 	case reflect.Map:
 		v.Set(reflect.MakeMap(v.Type()))
 		for _, key := range []string{"b/2", "a~1", "c"} {
 			elem := reflect.New(v.Type().Elem()).Elem()
-			fillValue(elem, r)
+			fillValue(elem, r, wire)
 			v.SetMapIndex(reflect.ValueOf(key), elem)
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
-				fillValue(v.Field(i), r)
+			f, field := v.Type().Field(i), v.Field(i)
+			if !f.IsExported() {
+				if !wire || !f.Anonymous && f.Tag.Get("wire") == "" {
+					continue
+				}
+				field = reflect.NewAt(f.Type, field.Addr().UnsafePointer()).Elem()
 			}
+			fillValue(field, r, wire)
 		}
 	default:
 		panic("no filler for " + v.Type().String())

@@ -196,7 +196,7 @@ type LoopIterated struct {
 // Mirrors: wiki loop.round.completed.
 type LoopRoundCompleted struct {
 	Round    int          `json:"round" class:"meta" check:"min=0"`            // number of the round
-	Score    Opt[float64] `json:"score,omitzero" class:"meta" check:"finite"`  // on the producer's own scale
+	Score    Opt[float64] `json:"score,omitzero" class:"meta"`                 // on the producer's own scale
 	Feedback string       `json:"feedback,omitzero" class:"content"`           // what the critic says
 	Diff     string       `json:"diff,omitzero" class:"content"`               // what changed
 	CostUSD  Opt[float64] `json:"costUsd,omitzero" class:"meta" check:"min=0"` // cost of the round in US dollars

@@ -33,8 +33,8 @@ type UsageObserved struct {
 // Mirrors: wiki budget.exceeded; KAOS budget_exceeded.
 type BudgetExceeded struct {
 	Budget string  `json:"budget" class:"meta" check:"required"` // open word: cost, tokens, steps, replans, wall_clock, …
-	Limit  float64 `json:"limit" class:"meta" check:"finite"`    // the budget, in its own unit
-	Actual float64 `json:"actual" class:"meta" check:"finite"`   // what was used of it, in the same unit
+	Limit  float64 `json:"limit" class:"meta"`                   // the budget, in its own unit
+	Actual float64 `json:"actual" class:"meta"`                  // what was used of it, in the same unit
 	Reason string  `json:"reason,omitzero" class:"content"`      // why; free text
 
 	extra extras
@@ -45,9 +45,9 @@ type BudgetExceeded struct {
 //
 // Mirrors: OpenWOP cap.breached.
 type CapBreached struct {
-	Cap      string       `json:"cap" class:"meta" check:"required"`             // open word: name of the cap; OpenWOP's kind
-	Limit    Opt[float64] `json:"limit,omitzero" class:"meta" check:"finite"`    // the cap, in its own unit
-	Observed Opt[float64] `json:"observed,omitzero" class:"meta" check:"finite"` // what was measured, in the same unit
+	Cap      string       `json:"cap" class:"meta" check:"required"` // open word: name of the cap; OpenWOP's kind
+	Limit    Opt[float64] `json:"limit,omitzero" class:"meta"`       // the cap, in its own unit
+	Observed Opt[float64] `json:"observed,omitzero" class:"meta"`    // what was measured, in the same unit
 
 	extra extras
 }

@@ -573,7 +573,7 @@ func (m *machine) agentStarted(ev *Event, sub *subject) {
 	m.begins(a, ev)
 	m.view.within(ev.ParentSpanID, m.bySpan[ev.ParentSpanID], a)
 	r := &a.Resume
-	r.first, r.act = 0, actThinking
+	r.first, r.act = 0, atThinking
 	if a.Started {
 		m.closeQuestionsOf(a.AgentID, KindAgentStarted)
 	}
@@ -840,10 +840,15 @@ func (m *machine) checkToolReturned(ev *Event, sub *subject) *RuleError {
 		}
 		return m.refuse(ev, RuleToolCallOpen, named("call", p.CallID), "not open", named("agent", sub.key)+" has no open call with this id; legal: agent.toolCalled first, or oneEvent")
 	}
-	if ev.CausationID != "" && call.event != "" && ev.CausationID != call.event {
-		return m.refuse(ev, RuleToolCausation, named("call", p.CallID), "opened by event "+jsonwire.Brief(call.event), "causationId is "+jsonwire.Brief(ev.CausationID)+"; legal: "+jsonwire.Brief(call.event))
+	return m.checkCause(ev, RuleToolCausation, "call", p.CallID, call.event)
+}
+
+// checkCause checks that a return names the event that opened its call, where both say it.
+func (m *machine) checkCause(ev *Event, rule Rule, what, id, opened string) *RuleError {
+	if ev.CausationID == "" || opened == "" || ev.CausationID == opened {
+		return nil
 	}
-	return nil
+	return m.refuse(ev, rule, named(what, id), "opened by event "+jsonwire.Brief(opened), "causationId is "+jsonwire.Brief(ev.CausationID)+"; legal: "+jsonwire.Brief(opened))
 }
 
 func (m *machine) toolReturned(ev *Event, sub *subject) {
@@ -860,7 +865,7 @@ func (m *machine) toolReturned(ev *Event, sub *subject) {
 		}
 	}
 	if a != nil {
-		a.Resume.act = actToolResult
+		a.Resume.act = atToolResult
 	}
 	m.closeQuestionsAbout(callKey{sub.key, p.CallID}, KindToolReturned)
 	m.closeQuestionsAbout(callKey{"", p.CallID}, KindToolReturned) // those of no agent
@@ -916,7 +921,7 @@ func (m *machine) modelCalled(ev *Event, sub *subject) {
 	}
 	if a := sub.agent; a != nil {
 		c.AgentID = a.AgentID
-		a.Resume.act = actThinking
+		a.Resume.act = atThinking
 		a.endUnnamed()
 		if v != nil {
 			a.shown.ModelCalls = plus(a.shown.ModelCalls, 1)
@@ -924,12 +929,12 @@ func (m *machine) modelCalled(ev *Event, sub *subject) {
 	} else {
 		c.AgentID = v.intern(sub.key)
 	}
-	key := callKey{c.AgentID, c.ModelCallID}
-	m.addModelCall(key, c)
+	m.addModelCall(c)
 }
 
 // addModelCall adds an open model call. It replaces one of the same key.
-func (m *machine) addModelCall(key callKey, c ModelCallSnapshot) {
+func (m *machine) addModelCall(c ModelCallSnapshot) {
+	key := callKey{c.AgentID, c.ModelCallID}
 	if m.modelCalls == nil {
 		m.modelCalls = &roster.Roster[callKey, ModelCallSnapshot]{}
 	}
@@ -946,10 +951,7 @@ func (m *machine) checkModelReturned(ev *Event, sub *subject) *RuleError {
 	if call == nil {
 		return m.refuse(ev, RuleModelCallOpen, named("model call", p.ModelCallID), "not open", named("agent", sub.key)+" has no open model call with this id; legal: model.called first, or oneEvent")
 	}
-	if ev.CausationID != "" && call.EventID != "" && ev.CausationID != call.EventID {
-		return m.refuse(ev, RuleModelCausation, named("model call", p.ModelCallID), "opened by event "+jsonwire.Brief(call.EventID), "causationId is "+jsonwire.Brief(ev.CausationID)+"; legal: "+jsonwire.Brief(call.EventID))
-	}
-	return nil
+	return m.checkCause(ev, RuleModelCausation, "model call", p.ModelCallID, call.EventID)
 }
 
 func (m *machine) modelReturned(ev *Event, sub *subject) {
@@ -1048,7 +1050,7 @@ func (m *machine) wholeBlock(ev *Event, sub *subject) {
 		a.Resume.act = a.afterText()
 	case *AgentReasoned:
 		id = p.BlockID
-		a.Resume.act = actThinking
+		a.Resume.act = atThinking
 	}
 	m.forget(a, sub.kind.Subject, id)
 	if id != "" {

@@ -64,9 +64,9 @@ type Committer interface {
 }
 
 // A Tracer gives an event its place in a trace. It is one of EmitterOptions.Sinks; its
-// WriteEvent may do nothing. It is called with the accepted,
-// redacted event before the sinks are; fields of the result that the event
-// does not have yet are filled in. An emitter has at most one.
+// WriteEvent may do nothing. Its trace method is called with the accepted, redacted event
+// before the sinks are. Fields of the result that the event does not have yet are filled in.
+// An emitter has at most one.
 type Tracer interface {
 	Trace(ctx context.Context, ev Event) TraceContext
 }

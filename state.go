@@ -2,6 +2,7 @@ package agentevents
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strings"
 )
@@ -80,46 +81,41 @@ func (r *Run) State() RunView {
 	return v
 }
 
-// Status returns the agent's status, and false when the run has no event of the agent
-// yet. [Run.State] says more about it.
-func (a *Agent) Status() (AgentStatus, bool) {
+// ask calls f with the state of the agent's run, which f must not keep. A nil or zero
+// handle has no run: f is not called.
+func (a *Agent) ask(f func(m *machine)) {
 	if !a.ok() {
-		return "", false
+		return
 	}
 	s := a.run.s
 	s.state.Lock()
 	defer s.state.Unlock()
-	if known := s.m.agents[a.key()]; known != nil {
-		return known.Status, true
-	}
-	return "", false
+	f(s.m)
+}
+
+// Status returns the agent's status, and false when the run has no event of the agent
+// yet. [Run.State] says more about it.
+func (a *Agent) Status() (status AgentStatus, ok bool) {
+	a.ask(func(m *machine) {
+		if known := m.agents[a.key()]; known != nil {
+			status, ok = known.Status, true
+		}
+	})
+	return status, ok
 }
 
 // Open reports whether the agent has started, and not ended since.
-func (a *Agent) Open() bool {
-	if !a.ok() {
-		return false
-	}
-	s := a.run.s
-	s.state.Lock()
-	defer s.state.Unlock()
-	known := s.m.agents[a.key()]
-	return known != nil && known.Open
+func (a *Agent) Open() (open bool) {
+	a.ask(func(m *machine) {
+		known := m.agents[a.key()]
+		open = known != nil && known.Open
+	})
+	return open
 }
 
 // OpenCalls returns the ids of the agent's open calls, in call order.
 func (a *Agent) OpenCalls() (ids []string) {
-	if !a.ok() {
-		return nil
-	}
-	s := a.run.s
-	s.state.Lock()
-	defer s.state.Unlock()
-	for key := range s.m.calls.Each() {
-		if key.agent == a.key() {
-			ids = append(ids, key.call)
-		}
-	}
+	a.ask(func(m *machine) { ids = idsOf(m.calls.Each(), a.key()) })
 	return ids
 }
 
@@ -127,14 +123,14 @@ func (a *Agent) OpenCalls() (ids []string) {
 // [Agent.OpenModelCall] a hook that gets no handle from the one that opened the call, such as
 // a callback of a framework, finds it.
 func (a *Agent) OpenModelCalls() (ids []string) {
-	if !a.ok() {
-		return nil
-	}
-	s := a.run.s
-	s.state.Lock()
-	defer s.state.Unlock()
-	for key := range s.m.modelCalls.Each() {
-		if key.agent == a.key() {
+	a.ask(func(m *machine) { ids = idsOf(m.modelCalls.Each(), a.key()) })
+	return ids
+}
+
+// idsOf returns the ids of the calls of an agent.
+func idsOf[V any](calls iter.Seq2[callKey, V], agent string) (ids []string) {
+	for key := range calls {
+		if key.agent == agent {
 			ids = append(ids, key.call)
 		}
 	}

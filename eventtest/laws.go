@@ -135,11 +135,13 @@ func (l *laws) check() {
 	l.rules(whole)
 	text := whole.AppendJSON(nil)
 	if read := l.throughLines(); len(read) == len(l.events) {
-		l.same(last, text, read, "of the lines")
+		s, err := l.fold(l.from, read)
+		l.same(text, s, err, "of the lines")
 	}
 	for i := range maxCuts {
 		at := len(l.events) * (i + 1) / (maxCuts + 1)
-		l.inPieces(last, text, at)
+		s, err := l.inPieces(at)
+		l.same(text, s, err, "in two pieces, cut after "+events(at)+",")
 	}
 	if l.live != nil && !bytes.Equal(text, l.live) {
 		l.fail(last, "folds", "the fold that went on while the events were recorded is another one%s", firstDifference(text, l.live))
@@ -207,9 +209,9 @@ func (l *laws) throughLines() (read []agentevents.Event) {
 	return read
 }
 
-// same checks that a fold of the events gives the snapshot.
-func (l *laws) same(last agentevents.Event, want []byte, events []agentevents.Event, which string) {
-	s, err := l.fold(l.from, events)
+// same checks that another fold gives the snapshot.
+func (l *laws) same(want []byte, s *agentevents.RunSnapshot, err error, which string) {
+	last := l.events[len(l.events)-1]
 	if err != nil {
 		l.fail(last, "folds", "%v", err)
 		return
@@ -219,23 +221,17 @@ func (l *laws) same(last agentevents.Event, want []byte, events []agentevents.Ev
 	}
 }
 
-// inPieces checks that a fold that goes on from the snapshot at an event gives the same.
-func (l *laws) inPieces(last agentevents.Event, want []byte, at int) {
+// inPieces returns the snapshot of a fold that goes on from the snapshot at an event.
+func (l *laws) inPieces(at int) (*agentevents.RunSnapshot, error) {
 	s, err := l.fold(l.from, l.events[:at])
-	var read agentevents.RunSnapshot
-	if err == nil {
-		err = json.Unmarshal(s.AppendJSON(nil), &read)
-	}
-	if err == nil {
-		s, err = l.fold(&read, l.events[at:])
-	}
 	if err != nil {
-		l.fail(last, "folds", "%v", err)
-		return
+		return nil, err
 	}
-	if got := s.AppendJSON(nil); !bytes.Equal(got, want) {
-		l.fail(last, "folds", "the fold in two pieces, cut after %s, is another one%s", events(at), firstDifference(want, got))
+	var read agentevents.RunSnapshot
+	if err := json.Unmarshal(s.AppendJSON(nil), &read); err != nil {
+		return nil, err
 	}
+	return l.fold(&read, l.events[at:])
 }
 
 // ends checks that nothing is open.

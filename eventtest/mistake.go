@@ -11,8 +11,8 @@ import (
 )
 
 // Kinds and members are closed lists, and a misspelt one is a mistake of the test: no
-// event has it, so that "none" and "absent" hold of it. What an event has is none: hosts
-// have kinds and members of their own.
+// event has it, so that "none" and "absent" hold of it. What an event has is no
+// mistake: hosts have kinds and members of their own.
 
 // envelope are the members of a line.
 var envelope = strings.Fields(`id sequence timestamp type runId sessionId taskId workflowId phase nodeId nodeRunId agentId

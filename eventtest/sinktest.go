@@ -394,12 +394,7 @@ func (r *sinkRig) odd(ctx context.Context, id string) {
 // resume emits a run that goes on from a snapshot of its first part, which the sink did
 // not see.
 func (r *sinkRig) resume(id string) {
-	var first Recorder
-	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleDerived, Sinks: []agentevents.Sink{&first}})
-	r.note(err)
-	other := &sinkRig{em: em, runs: map[string]*agentevents.Run{}}
-	other.begin(r.ctx, id)
-	r.note(errors.Join(other.errs...))
+	first := r.apart(func(other *sinkRig) { other.begin(r.ctx, id) })
 	run, err := r.em.Resume(first.Snapshot(id))
 	r.note(err)
 	if err != nil {
@@ -411,13 +406,18 @@ func (r *sinkRig) resume(id string) {
 
 // example returns the events of a run that the sink has not seen.
 func (r *sinkRig) example(id string) []agentevents.Event {
-	var events Recorder
-	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleDerived, Sinks: []agentevents.Sink{&events}})
+	return r.apart(func(other *sinkRig) { other.story(r.ctx, id) }).Events()
+}
+
+// apart returns what f emits with a rig that does not have the sink.
+func (r *sinkRig) apart(f func(*sinkRig)) *Recorder {
+	events := new(Recorder)
+	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleDerived, Sinks: []agentevents.Sink{events}})
 	r.note(err)
 	other := &sinkRig{em: em, runs: map[string]*agentevents.Run{}}
-	other.story(r.ctx, id)
+	f(other)
 	r.note(errors.Join(other.errs...))
-	return events.Events()
+	return events
 }
 
 // direct gives events to the sink as an emitter does, with a line that it uses again.

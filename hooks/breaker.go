@@ -25,7 +25,7 @@ const (
 	BudgetFailures  = "failures"   // Limits.Failures
 )
 
-// Limits are what a run may use. A limit of 0, or below, is none. A limit is exceeded
+// Limits are what a run may use. A limit of 0 or below means no limit. A limit is exceeded
 // when more was used than it says; the wall clock, when that time has passed.
 type Limits struct {
 	// Tokens is the number of tokens of all agents: sent, written to and read from
@@ -121,8 +121,8 @@ type breaker struct {
 	timers sync.WaitGroup // that are calling Stop
 }
 
-// A run is what a breaker knows of a run. What mu does not guard belongs to who has the
-// emitter's lock of the run.
+// A run is what a breaker knows of a run. The emitter's lock of the run guards what
+// mu does not guard.
 type run struct {
 	id       string
 	limits   Limits

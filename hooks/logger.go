@@ -158,11 +158,10 @@ func (f *facts) failure(e agentevents.Opt[agentevents.ErrorInfo]) {
 	}
 }
 
-func (f *facts) used(u agentevents.Usage, cost agentevents.Opt[float64]) {
+func (f *facts) used(u agentevents.Usage) {
 	*f = append(*f, slog.Int64("input_tokens", u.InputTokens), slog.Int64("output_tokens", u.OutputTokens))
 	optional(f, "cache_creation_input_tokens", u.CacheCreationInputTokens)
 	optional(f, "cache_read_input_tokens", u.CacheReadInputTokens)
-	optional(f, "cost_usd", cost)
 }
 
 // add adds the facts of the event's kind. They are of the classes meta and id; a test
@@ -198,7 +197,7 @@ func (f *facts) add(ev *agentevents.Event) {
 			f.number("tool_calls", p.Totals.V.ToolCalls)
 		}
 		if p.Usage.OK {
-			f.used(p.Usage.V, agentevents.Opt[float64]{})
+			f.used(p.Usage.V)
 		}
 		optional(f, "cost_usd", p.TotalCostUSD)
 		f.refused(p.Refused)
@@ -237,7 +236,7 @@ func (f *facts) add(ev *agentevents.Event) {
 		optional(f, "duration", p.Duration)
 		optional(f, "time_to_first_token", p.TimeToFirstToken)
 		if p.Usage.OK {
-			f.used(p.Usage.V, agentevents.Opt[float64]{})
+			f.used(p.Usage.V)
 		}
 		optional(f, "cost_usd", p.CostUSD)
 		if len(p.FinishReasons) > 0 {
@@ -273,7 +272,8 @@ func (f *facts) add(ev *agentevents.Event) {
 		f.failure(p.Error)
 	case *agentevents.TurnSummarized:
 		f.number("tool_calls", len(p.ToolCalls))
-		f.used(p.Usage, p.CostUSD)
+		f.used(p.Usage)
+		optional(f, "cost_usd", p.CostUSD)
 	case *agentevents.StepStarted:
 		f.text("plan_step", p.StepID)
 	case *agentevents.StepEnded:
@@ -313,9 +313,7 @@ func (f *facts) add(ev *agentevents.Event) {
 	case *agentevents.StatePatched:
 		f.text("op", string(p.Op))
 
-	case *agentevents.WorkflowCreated:
-		f.workflow(ev)
-	case *agentevents.WorkflowApproved:
+	case *agentevents.WorkflowCreated, *agentevents.WorkflowApproved, *agentevents.CheckpointResumed:
 		f.workflow(ev)
 	case *agentevents.PhaseStarted:
 		f.workflow(ev)
@@ -327,8 +325,6 @@ func (f *facts) add(ev *agentevents.Event) {
 	case *agentevents.CheckpointSaved:
 		f.workflow(ev)
 		*f = append(*f, slog.Int64("bytes", p.StateBytes))
-	case *agentevents.CheckpointResumed:
-		f.workflow(ev)
 	case *agentevents.WorkflowFinalized:
 		f.workflow(ev)
 		f.number("agents", p.TotalAgents)
@@ -365,7 +361,8 @@ func (f *facts) add(ev *agentevents.Event) {
 
 	case *agentevents.UsageObserved:
 		f.text("model", p.Model)
-		f.used(p.Usage, p.CostUSD)
+		f.used(p.Usage)
+		optional(f, "cost_usd", p.CostUSD)
 	case *agentevents.BudgetExceeded:
 		f.text("budget", p.Budget)
 		*f = append(*f, slog.Float64("limit", p.Limit), slog.Float64("actual", p.Actual))

@@ -25,7 +25,6 @@ type agent struct {
 	open     bool
 	ended    bool
 	restart  bool // run.resumed lets it start again
-	group    bool // its agentSharing is by group
 	status   agentevents.AgentStatus
 	step     int // the highest step in the log
 	calls    []*call
@@ -209,9 +208,6 @@ func (a *agent) note(ev *agentevents.Event) {
 	switch p := ev.Payload.(type) {
 	case *agentevents.AgentStarted:
 		a.started, a.open, a.ended, a.restart, a.status, a.blocks = true, true, false, false, agentevents.StatusThinking, nil
-		if p.Agent.OK {
-			_, a.group = p.Agent.V.AgentSharing.Group()
-		}
 		for _, c := range a.calls {
 			c.next = 0 // the deltas of a new attempt count from 0
 		}

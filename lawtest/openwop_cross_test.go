@@ -178,18 +178,15 @@ func TestOpenWOPProfilesKeepThePublishedSchemasOfEachOther(t *testing.T) {
 			line = strange(r, line)
 		}
 		for _, from := range profiles {
-			described := false
-			if s := schemas[from]; s != nil {
-				_, checked, err := s.check(line)
-				described = checked && err == nil
-			}
 			verbatim := i%2 == 0 // the event has its line, which another profile may not take as it is
 			read := agentevents.NewReader(strings.NewReader(line), agentevents.ReaderOptions{Decoder: openwop.NewDecoder(openwop.Options{Profile: from}), Verbatim: verbatim})
 			next, stop := iter.Pull2(read.All())
 			ev, err, _ := next()
 			stop()
+			described := false
 			if s := schemas[from]; s != nil {
 				typ, checked, broken := s.check(line)
+				described = checked && broken == nil
 				_, strict := openwop.NewDecoder(openwop.Options{Profile: from, Strict: true, Folded: true}).Decode(nil, []byte(line))
 				var rule *agentevents.RuleError
 				if described && errors.As(strict, &rule) {

@@ -104,7 +104,7 @@ func readField(f reflect.StructField) field {
 			out.required = true
 		case check == "unit":
 			out.unit = true
-		case check != "" && check != "finite":
+		case check != "":
 			panic(fmt.Sprintf("lawtest: the check %q of field %s is new: teach it to readField", check, f.Name))
 		}
 	}

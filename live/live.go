@@ -128,8 +128,8 @@ type pending struct {
 	line string
 }
 
-// maxPending is how many events of a run wait for their fold, mostly. They wait so that
-// a reader who takes a snapshot does not hold up the emitter.
+// maxPending is how many events of a run wait for their fold unless somebody is at the
+// fold. They wait so that a reader who takes a snapshot does not hold up the emitter.
 const maxPending = 16
 
 // CheckSink returns an error unless the log comes from [New]; see [agentevents.Checker].

@@ -242,7 +242,7 @@ func (l *Log) lastClosedLine() ([]byte, error) {
 	s := list[len(list)-1]
 	path := closedPath(l.path, s.number)
 	if !s.plain {
-		path += ".gz"
+		path += compressedSuffix
 	}
 	f, err := l.fs.OpenFile(path, os.O_RDONLY, 0)
 	if err != nil {

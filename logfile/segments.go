@@ -9,12 +9,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 )
 
 // This file closes segments, and keeps house among the closed ones.
+
+// temporarySuffix is behind the name of a segment that is being compressed.
+const temporarySuffix = ".tmp"
 
 // A closedSegment is one of the log's.
 type closedSegment struct {
@@ -31,17 +33,10 @@ func (l *Log) closedSegments() (list []closedSegment, leftOver []string, err err
 	}
 	byNumber := map[int]*closedSegment{}
 	for _, e := range entries {
-		rest, ok := strings.CutPrefix(e.Name(), filepath.Base(l.path)+".")
-		if !ok {
-			continue
-		}
-		digits, packed := strings.CutSuffix(rest, ".gz")
-		left := false
-		if !packed {
-			digits, left = strings.CutSuffix(rest, ".gz.tmp")
-		}
-		n, err := strconv.Atoi(digits)
-		if err != nil || n <= 0 || closedPath("", n) != "."+digits {
+		name, left := strings.CutSuffix(e.Name(), temporarySuffix)
+		packed := strings.HasSuffix(name, compressedSuffix)
+		base, n, ok := cutNumber(name)
+		if !ok || base != filepath.Base(l.path) || left && !packed {
 			continue
 		}
 		if left {
@@ -217,14 +212,14 @@ func (l *Log) removeSegment(path string, s closedSegment) error {
 		errs = append(errs, l.fs.Remove(path))
 	}
 	if s.packed {
-		errs = append(errs, l.fs.Remove(path+".gz"))
+		errs = append(errs, l.fs.Remove(path+compressedSuffix))
 	}
 	return errors.Join(errs...)
 }
 
 func (l *Log) expired(path string, s closedSegment) bool {
 	if !s.plain {
-		path += ".gz"
+		path += compressedSuffix
 	}
 	info, err := l.fs.Stat(path)
 	return err == nil && l.o.Clock().Sub(info.ModTime()) >= l.o.KeepFor
@@ -250,7 +245,7 @@ func (l *Log) compress(ctx context.Context, path string) (err error) {
 	if err != nil {
 		return err
 	}
-	temp := path + ".gz.tmp"
+	temp := path + compressedSuffix + temporarySuffix
 	out, err := l.fs.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
@@ -267,7 +262,7 @@ func (l *Log) compress(ctx context.Context, path string) (err error) {
 	if err = errors.Join(err, out.Close()); err != nil {
 		return errors.Join(err, l.fs.Remove(temp))
 	}
-	if err := l.fs.Rename(temp, path+".gz"); err != nil {
+	if err := l.fs.Rename(temp, path+compressedSuffix); err != nil {
 		return err
 	}
 	return l.fs.SyncDir(l.dir())

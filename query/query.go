@@ -118,7 +118,7 @@ type answer struct {
 	started bool
 	end     *agentevents.AgentEnded
 	subs    []string // sub-agents that have started and not ended
-	errs    []error  // of recording
+	errs    []error  // of recording; some are nil
 }
 
 // ask records what the agent does, and returns the error that its answer ends with.
@@ -197,26 +197,19 @@ func (d *answer) start(said *agentevents.AgentStarted) error {
 // finish ends agents that have not ended, and returns why the agent has not.
 func (d *answer) finish(err error) error {
 	for _, id := range slices.Backward(d.subs) {
-		d.errs = appendError(d.errs, d.agent.Run().Agent(id).Finish(d.ctx, cmp.Or(err, ErrNoEnd), nil))
+		d.errs = append(d.errs, d.agent.Run().Agent(id).Finish(d.ctx, cmp.Or(err, ErrNoEnd), nil))
 	}
 	if d.subs = nil; d.end != nil {
 		return err
 	}
 	err = cmp.Or(err, ErrNoEnd)
 	if !d.started {
-		d.errs = appendError(d.errs, d.start(&agentevents.AgentStarted{}))
+		d.errs = append(d.errs, d.start(&agentevents.AgentStarted{}))
 	}
 	d.end = &agentevents.AgentEnded{Error: agentevents.Some(agentevents.ErrorInfo{Message: fmt.Sprint(err)})} // its method may panic
 	if d.ctx.Err() != nil || errors.Is(err, context.Canceled) {
 		d.end.Outcome = agentevents.OutcomeAborted
 	}
-	d.errs = appendError(d.errs, d.agent.Finish(d.ctx, err, d.end))
+	d.errs = append(d.errs, d.agent.Finish(d.ctx, err, d.end))
 	return fmt.Errorf("query: %s: %w", d.request.NodeID, err)
-}
-
-func appendError(errs []error, err error) []error {
-	if err != nil {
-		errs = append(errs, err)
-	}
-	return errs
 }

@@ -1,6 +1,7 @@
 package querytest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -116,10 +117,7 @@ func (e *MissingError) Error() string {
 func (m *Mock) Query(ctx context.Context, r query.Request) iter.Seq2[agentevents.Event, error] {
 	return func(yield func(agentevents.Event, error) bool) {
 		fail := func(err error) { yield(agentevents.Event{}, err) }
-		node := r.NodeID
-		if node == "" {
-			node = r.AgentID
-		}
+		node := cmp.Or(r.NodeID, r.AgentID)
 		m.mu.Lock()
 		index := m.made[node]
 		m.made[node]++

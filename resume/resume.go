@@ -139,8 +139,17 @@ func New(s *agentevents.RunSnapshot, o Options) (*Plan, error) {
 	at := *s
 	at.NextSequence = cmp.Or(s.NextSequence, o.NextSequence)
 	p := &Plan{Snapshot: &at, Prompt: cmp.Or(o.Message, DefaultPrompt), Inbox: slices.Clone(s.Inbox), message: o.Message, modelCalls: slices.Clone(s.OpenModelCalls)}
+	waits, err := p.settle(s, o)
+	if err != nil {
+		return nil, err
+	}
+	p.place(s, waits)
+	return p, nil
+}
 
-	waits := map[string]bool{} // agents
+// settle says what is done about what is open. It returns the agents that wait.
+func (p *Plan) settle(s *agentevents.RunSnapshot, o Options) (waits map[string]bool, err error) {
+	waits = map[string]bool{}
 	for _, c := range s.OpenCalls {
 		action, err := decide("call", c.CallID, o.Call, c, Close, Wait)
 		if err != nil {
@@ -174,7 +183,11 @@ func New(s *agentevents.RunSnapshot, o Options) (*Plan, error) {
 		p.clarifications = append(p.clarifications, question[agentevents.ClarificationSnapshot]{c, action})
 		waits[c.AgentID] = true
 	}
+	return waits, nil
+}
 
+// place finds the agents that start again or wait, and the nodes whose work is lost.
+func (p *Plan) place(s *agentevents.RunSnapshot, waits map[string]bool) {
 	withAgent := map[string]bool{} // nodes of agents, and whether one is open
 	for _, a := range s.AgentsInOrder() {
 		withAgent[a.NodeID] = withAgent[a.NodeID] || a.Open
@@ -202,7 +215,6 @@ func New(s *agentevents.RunSnapshot, o Options) (*Plan, error) {
 			p.Nodes = append(p.Nodes, id)
 		}
 	}
-	return p, nil
 }
 
 // decide returns the action for something that is open. The first that may be is the

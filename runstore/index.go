@@ -203,29 +203,32 @@ func (x *index) load(ctx context.Context, runID string, from uint64, yield func(
 		section := io.LimitedReader{R: f, N: p.end - p.begin}
 		in.Reset(&section)
 		for err == nil {
-			var line []byte
-			if line, err = readLine(in); err == io.EOF && len(line) == 0 && section.N == 0 {
-				break
-			}
-			if err != nil {
-				break
-			}
-			if len(bytes.TrimSpace(line)) == 0 {
-				continue
-			}
 			var e Entry
-			if e, err = parseLine(line); err == nil && e.Event.RunID != runID {
-				err = errors.New("it is of another run")
-			}
-			if err == nil && e.Event.Sequence >= from && !yield(e, nil) {
+			if e, err = readEntry(in, runID); err == nil && e.Event.Sequence >= from && !yield(e, nil) {
 				return
 			}
 		}
-		if err != nil && err != io.EOF || section.N > 0 {
+		if err != io.EOF || section.N > 0 {
 			yield(Entry{}, fmt.Errorf("runstore: the log has changed since it was opened: segment %d, bytes %d to %d, run %s: %w", p.segment, p.begin, p.end, jsonwire.Brief(runID), err))
 			return
 		}
 	}
+}
+
+// readEntry returns the next entry, which is of that run.
+func readEntry(in *bufio.Reader, runID string) (Entry, error) {
+	line, err := readLine(in)
+	for err == nil && len(bytes.TrimSpace(line)) == 0 {
+		line, err = readLine(in)
+	}
+	if err != nil {
+		return Entry{}, err
+	}
+	e, err := parseLine(line)
+	if err == nil && e.Event.RunID != runID {
+		err = errors.New("it is of another run")
+	}
+	return e, err
 }
 
 // open opens a segment, wherever it is by now.

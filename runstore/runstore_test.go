@@ -28,6 +28,7 @@ func TestFile(t *testing.T) {
 		"ends":         {Sync: logfile.SyncEnds, MaxBytes: 5000},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			open := func(t testing.TB, dir string) runstore.Store {
 				o := runstore.Options{Log: o, OnError: func(err error) { t.Error(err) }}
 				if name != "default" {

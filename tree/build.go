@@ -37,12 +37,11 @@ type callKey struct{ agent, call string }
 
 type agentNode struct {
 	node
-	id     string
-	parent string
-	a      *agentevents.AgentSnapshot
-	at     *node // what it hangs from
-	depth  int
-	placed bool
+	id    string
+	a     *agentevents.AgentSnapshot
+	below []*agentNode
+	at    *node // what it hangs from; nil until it is placed
+	depth int
 }
 
 // run builds the whole tree.
@@ -60,15 +59,7 @@ func (b *builder) run() *node {
 		}
 		rest = append(rest, n)
 	}
-	b.items(func(agent string, n *node, call callKey) {
-		if call.call != "" {
-			// The latest call of an id is the one that spawned agents.
-			if old := b.calls[call]; old == nil || old.seq <= n.seq {
-				b.calls[call] = n
-			}
-		}
-		add(agent, n)
-	})
+	b.items(add)
 	b.spans(add)
 	b.notes(add)
 	b.workflow(root)
@@ -137,10 +128,7 @@ func (b *builder) runLine() line {
 		l.mark = bad
 	case agentevents.RunStatusPaused: // it means to go on
 	default:
-		if b.o.Ended {
-			l.mark = warn
-			l.word += " (interrupted)"
-		}
+		b.goesOn(&l)
 	}
 	if b.details != nil && s.StartedAt.Year() > 1970 { // a log without times may begin at the epoch
 		l.fact(s.StartedAt.UTC().Format("2006-01-02 15:04:05Z"))
@@ -194,7 +182,7 @@ func (b *builder) makeAgents() {
 		}
 	}
 	for _, a := range b.s.AgentsInOrder() {
-		n := &agentNode{id: ids[a], parent: a.ParentAgentID, a: a}
+		n := &agentNode{id: ids[a], a: a}
 		n.seq = a.Sequence
 		n.line = b.agentLine(n, agents)
 		b.agents[n.id] = n
@@ -209,7 +197,10 @@ func (b *builder) agentLine(n *agentNode, agents *view.Agents) line {
 		l.head += " (attempt " + strconv.Itoa(a.Attempts) + ")"
 	}
 	l.word, l.mark = agents.Status(n.id, a)
-	b.open(&l)
+	if l.mark == view.Open {
+		l.mark = none
+		b.goesOn(&l)
+	}
 	switch {
 	case a.Error.OK && errorText(a.Error.V) != "":
 		l.detail = errorText(a.Error.V)
@@ -296,60 +287,60 @@ func (b *builder) placeAgents(root *node) {
 		}
 		spawners[key.call] = spawner
 	}
-	children := map[string][]*agentNode{}
 	var roots []*agentNode
 	for _, n := range b.order {
-		if n.a.ParentAgentID == "" && n.a.ParentCallID != "" {
-			if key := spawners[n.a.ParentCallID]; key.agent != n.id {
-				n.parent = key.agent
-			}
+		parent := n.a.ParentAgentID
+		if key := spawners[n.a.ParentCallID]; parent == "" && n.a.ParentCallID != "" && key.agent != n.id {
+			parent = key.agent
 		}
-		if b.agents[n.parent] != nil && n.parent != n.id {
-			children[n.parent] = append(children[n.parent], n)
+		if p := b.agents[parent]; p != nil && parent != n.id {
+			p.below = append(p.below, n)
 		} else {
 			roots = append(roots, n)
-		}
-	}
-	hang := func(n *agentNode, at *node, depth int) {
-		at.add(&n.node)
-		n.at, n.depth, n.placed = at, depth, true
-	}
-	// place hangs an agent and everything below it. It does not recurse, as a
-	// snapshot may nest without limit.
-	place := func(top *agentNode) {
-		hang(top, b.top(top, root), 1)
-		for todo := []*agentNode{top}; len(todo) > 0; {
-			parent := todo[len(todo)-1]
-			todo = todo[:len(todo)-1]
-			for _, n := range children[parent.id] {
-				if n.placed {
-					continue // the circle closes here
-				}
-				at, depth := &parent.node, parent.depth+1
-				if call := b.calls[callKey{parent.id, n.a.ParentCallID}]; call != nil {
-					at, depth = call, depth+1
-				}
-				if depth > maxDepth {
-					n.line.head += " (below " + parent.id + ")"
-					at, depth = parent.at, parent.depth
-				}
-				hang(n, at, depth)
-				todo = append(todo, n)
-			}
 		}
 	}
 	for _, n := range roots {
 		if id := n.a.ParentAgentID; id != "" && id != n.id {
 			n.line.head += " (below " + id + ", which is not in the log)"
 		}
-		place(n)
+		b.place(n, root)
 	}
 	for _, n := range b.order {
-		if !n.placed {
+		if n.at == nil {
 			n.line.head += " (its parents form a circle)"
-			place(n)
+			b.place(n, root)
 		}
 	}
+}
+
+// place hangs an agent and everything below it. It does not recurse, as a
+// snapshot may nest without limit.
+func (b *builder) place(top *agentNode, root *node) {
+	top.hang(b.top(top, root), 1)
+	for todo := []*agentNode{top}; len(todo) > 0; {
+		parent := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, n := range parent.below {
+			if n.at != nil {
+				continue // the circle closes here
+			}
+			at, depth := &parent.node, parent.depth+1
+			if call := b.calls[callKey{parent.id, n.a.ParentCallID}]; call != nil {
+				at, depth = call, depth+1
+			}
+			if depth > maxDepth {
+				n.line.head += " (below " + parent.id + ")"
+				at, depth = parent.at, parent.depth
+			}
+			n.hang(at, depth)
+			todo = append(todo, n)
+		}
+	}
+}
+
+func (n *agentNode) hang(at *node, depth int) {
+	at.add(&n.node)
+	n.at, n.depth = at, depth
 }
 
 // top returns what an agent without a parent hangs from: a call that no agent
@@ -402,10 +393,9 @@ func (p *phaseNodes) at(t time.Time) *node {
 	return p.later[n-1].node
 }
 
-// items calls add for everything an agent did: its line, its place and, for
-// tool calls, which call it is.
-func (b *builder) items(place func(agent string, n *node, call callKey)) {
-	add := func(agent string, seq uint64, l line, call callKey) { place(agent, &node{line: l, seq: seq}, call) }
+// items calls place for everything an agent did.
+func (b *builder) items(place func(agent string, n *node)) {
+	add := func(agent string, seq uint64, l line) { place(agent, &node{line: l, seq: seq}) }
 	s := b.s
 	b.named = map[callKey]bool{}
 	all := slices.Concat(s.ClosedCalls, s.OpenCalls)
@@ -428,37 +418,40 @@ func (b *builder) items(place func(agent string, n *node, call callKey)) {
 		if c.Status == agentevents.ToolStatusOK && !b.named[key] && c.RetryOf == "" && c.Attempt.V < 2 {
 			n.tool, n.took = c.ToolID, c.Duration.V
 		}
-		place(c.AgentID, n, key)
+		if old := b.calls[key]; c.CallID != "" && (old == nil || old.seq <= n.seq) {
+			b.calls[key] = n // the latest call of an id is the one that spawned agents
+		}
+		place(c.AgentID, n)
 	}
 	for i := range s.Audits {
 		a := &s.Audits[i]
-		add(a.AgentID, a.Sequence, auditLine(a), callKey{})
+		add(a.AgentID, a.Sequence, auditLine(a))
 	}
 	for i := range s.Handoffs {
 		h := &s.Handoffs[i]
 		l := line{head: "handoff " + h.From + " → " + h.To, detail: h.Reason}
 		b.closed(&l, h.Open, good, "")
-		add(h.From, h.Sequence, l, callKey{})
+		add(h.From, h.Sequence, l)
 	}
 	for i := range s.Approvals {
-		add(s.Approvals[i].AgentID, s.Approvals[i].Sequence, b.approvalLine(&s.Approvals[i]), callKey{})
+		add(s.Approvals[i].AgentID, s.Approvals[i].Sequence, b.approvalLine(&s.Approvals[i]))
 	}
 	for i := range s.Clarifications {
-		add(s.Clarifications[i].AgentID, s.Clarifications[i].Sequence, b.clarificationLine(&s.Clarifications[i]), callKey{})
+		add(s.Clarifications[i].AgentID, s.Clarifications[i].Sequence, b.clarificationLine(&s.Clarifications[i]))
 	}
 	for i := range s.Tasks {
 		t := &s.Tasks[i]
-		add(t.AgentID, t.Sequence, line{head: words("task", t.TaskID), detail: t.Goal}, callKey{})
+		add(t.AgentID, t.Sequence, line{head: words("task", t.TaskID), detail: t.Goal})
 	}
 	for i := range s.Issues {
 		is := &s.Issues[i]
-		add(is.AgentID, is.Sequence, line{head: "issue", mark: warn, word: is.Severity, detail: is.Issue}, callKey{})
+		add(is.AgentID, is.Sequence, line{head: "issue", mark: warn, word: is.Severity, detail: is.Issue})
 	}
 	for i := range s.Facts.V.Intents {
 		in := &s.Facts.V.Intents[i]
 		l := line{head: "intent", word: in.Intent}
 		confidence(&l, in.Confidence)
-		add(in.AgentID, in.Sequence, l, callKey{})
+		add(in.AgentID, in.Sequence, l)
 	}
 	for i := range s.Facts.V.Plans {
 		p := &s.Facts.V.Plans[i]
@@ -468,7 +461,7 @@ func (b *builder) items(place func(agent string, n *node, call callKey)) {
 			l.detail += "; " + p.Steps[i].Description
 		}
 		l.detail = strings.TrimPrefix(l.detail, "; ")
-		add(p.AgentID, p.Sequence, l, callKey{})
+		add(p.AgentID, p.Sequence, l)
 	}
 	for i := range s.Facts.V.Citations {
 		c := &s.Facts.V.Citations[i]
@@ -477,11 +470,11 @@ func (b *builder) items(place func(agent string, n *node, call callKey)) {
 			l.mark, l.word = good, "verified"
 		}
 		confidence(&l, c.Confidence)
-		add(c.AgentID, c.Sequence, l, callKey{})
+		add(c.AgentID, c.Sequence, l)
 	}
 	for i := range s.Facts.V.Insufficiencies {
 		in := &s.Facts.V.Insufficiencies[i]
-		add(in.AgentID, in.Sequence, line{head: "evidence", mark: warn, word: "insufficient", detail: in.Reason}, callKey{})
+		add(in.AgentID, in.Sequence, line{head: "evidence", mark: warn, word: "insufficient", detail: in.Reason})
 	}
 	for i := range s.Claims {
 		c := &s.Claims[i]
@@ -492,7 +485,7 @@ func (b *builder) items(place func(agent string, n *node, call callKey)) {
 		case "rejected":
 			l.mark = bad
 		}
-		add(c.VerifierAgentID, c.Sequence, l, callKey{})
+		add(c.VerifierAgentID, c.Sequence, l)
 	}
 }
 
@@ -512,21 +505,24 @@ func words(head, id string) string {
 // closed gives a line the mark and word of something that is done, or says
 // that it is open.
 func (b *builder) closed(l *line, open bool, m view.Mark, word string) {
-	switch {
-	case !open:
+	if !open {
 		l.mark, l.word = m, word
-	case b.o.Ended:
-		l.mark, l.word = warn, "open (interrupted)"
-	default:
-		l.word = "open"
+		return
+	}
+	l.word = "open"
+	b.goesOn(l)
+}
+
+// goesOn says of something that has not ended whether it was interrupted.
+func (b *builder) goesOn(l *line) {
+	if b.o.Ended {
+		l.mark = warn
+		l.word += " (interrupted)"
 	}
 }
 
 func (b *builder) callLine(c *agentevents.ToolCallSnapshot) line {
-	l := line{head: "tool." + c.ToolID, detail: b.details.of(c.AgentID).calls[c.CallID]}
-	if c.Error != "" {
-		l.detail = strings.TrimPrefix(l.detail+" — "+c.Error, " — ")
-	}
+	l := line{head: "tool." + c.ToolID, detail: dashed(b.details.of(c.AgentID).calls[c.CallID], c.Error)}
 	if b.named[callKey{c.AgentID, c.CallID}] {
 		l.head += " [" + c.CallID + "]"
 	}
@@ -600,38 +596,16 @@ func (b *builder) spans(add func(agent string, n *node)) {
 
 // span says on the line of a turn or a step how it went.
 func (b *builder) span(l *line, open bool, failure agentevents.Opt[agentevents.ErrorInfo], took agentevents.Opt[time.Duration]) {
-	b.ended(l, open, failure.OK, "open")
+	m, word := good, "completed"
+	if failure.OK {
+		m, word = bad, "failed"
+	}
+	b.closed(l, open, m, word)
 	if took.OK {
 		l.fact(duration(took.V))
 	}
 	if text := errorText(failure.V); text != "" {
 		l.detail = text
-	}
-}
-
-// open says of something that goes on whether it was interrupted.
-func (b *builder) open(l *line) {
-	if l.mark != view.Open {
-		return
-	}
-	if l.mark = none; b.o.Ended {
-		l.mark = warn
-		l.word += " (interrupted)"
-	}
-}
-
-// ended gives a line the mark and word of something that has ended, or is at work with
-// the given word.
-func (b *builder) ended(l *line, open, failed bool, works string) {
-	switch {
-	case !open && failed:
-		l.mark, l.word = bad, "failed"
-	case !open:
-		l.mark, l.word = good, "completed"
-	case b.o.Ended:
-		l.mark, l.word = warn, works+" (interrupted)"
-	default:
-		l.word = works
 	}
 }
 
@@ -664,10 +638,7 @@ func (b *builder) approvalLine(ap *agentevents.ApprovalSnapshot) line {
 	}
 	b.closed(&l, ap.Open, m, word)
 	l.fact(between(ap.RequestedAt, ap.AnsweredAt))
-	l.detail = ap.Action
-	if ap.Feedback != "" {
-		l.detail = strings.TrimPrefix(ap.Action+" — "+ap.Feedback, " — ")
-	}
+	l.detail = dashed(ap.Action, ap.Feedback)
 	return l
 }
 
@@ -686,10 +657,7 @@ func (b *builder) clarificationLine(c *agentevents.ClarificationSnapshot) line {
 		l.fact(count(n, "question"))
 	}
 	if len(c.Questions) > 0 {
-		l.detail = c.Questions[0].Question
-		if said := answerTo(c.Questions[0].ID, c.Answers); said != "" {
-			l.detail = strings.TrimPrefix(l.detail+" — "+said, " — ")
-		}
+		l.detail = dashed(c.Questions[0].Question, answerTo(c.Questions[0].ID, c.Answers))
 	}
 	return l
 }
@@ -786,12 +754,10 @@ func (b *builder) nodes(root *node) {
 		case agentevents.NodeStatusFailed:
 			l.mark = bad
 		case agentevents.NodeStatusRunning, agentevents.NodeStatusSuspended:
-			switch {
-			case b.s.Status == agentevents.RunStatusCompleted:
+			if b.s.Status == agentevents.RunStatusCompleted {
 				l.word = "without an end" // its document may have none
-			case b.o.Ended:
-				l.mark = warn
-				l.word += " (interrupted)"
+			} else {
+				b.goesOn(&l)
 			}
 		}
 		if agent := b.s.Facts.V.NodeAgents[id].AgentID; agent != "" {

@@ -8,8 +8,8 @@
 //	ctx = agentevents.ContextWithAgent(ctx, agent)
 //	answer, err := client.Chat.Completions.New(ctx, params)
 //
-// The agent of the request's context makes the call; a request without one is none of the
-// recorder's business. Recorded are the model, usage, finish reasons, ids, the time to the
+// The agent of the request's context makes the call. A request without an agent is not
+// recorded. Recorded are the model, usage, finish reasons, ids, the time to the
 // first token of a stream, attempts, and how the call failed. The formats are Anthropic's
 // messages and OpenAI's chat completions and responses, streamed or not. In another format it
 // is a call without usage. What is asked and answered is not recorded: the program, which has

@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -111,8 +112,8 @@ func (d *Decoder) subAgent(key string, l *line) *agent {
 	d.agentIDs[id] = true
 	a := newAgent(id, parent, key)
 	a.first, a.order = l, len(d.agents)
-	a.task = strings.Clone(firstOf(args.str("description"), l.str("task_description"), l.str("description")))
-	a.prompt = strings.Clone(firstOf(args.raw("prompt"), l.raw("prompt")))
+	a.task = strings.Clone(cmp.Or(args.str("description"), l.str("task_description"), l.str("description")))
+	a.prompt = strings.Clone(cmp.Or(args.raw("prompt"), l.raw("prompt")))
 	a.model = strings.Clone(args.str("model"))
 	if a.task == "" && strings.HasPrefix(a.prompt, `"`) {
 		a.task = unquote(a.prompt)
@@ -136,22 +137,13 @@ func (d *Decoder) subAgentID(kind, call string) string {
 		}
 		return '-'
 	}
-	kind = strings.Map(lower, firstOf(kind, "agent"))
+	kind = strings.Map(lower, cmp.Or(kind, "agent"))
 	id := d.main.id + ":" + kind[:min(most, len(kind))] + ":"
 	hash := string(jsonwire.AppendHex(nil, jsonwire.Hash(call)))
 	if short := id + hash[:digits]; !d.agentIDs[short] {
 		return short
 	}
 	return id + hash
-}
-
-func firstOf(texts ...string) string {
-	for _, t := range texts {
-		if t != "" {
-			return t
-		}
-	}
-	return ""
 }
 
 // start opens a sub-agent, at the line that first mentions it, and then processes its
@@ -168,7 +160,7 @@ func (d *Decoder) start(a *agent, model string) {
 	a.begin()
 	d.record(a, agentevents.Event{ParentAgentID: a.parent.id, ParentCallID: a.call, Payload: &agentevents.AgentStarted{
 		Agent: agentevents.Some(agentevents.AgentRef{AgentID: a.id}),
-		Task:  a.task, Prompt: agentevents.JSON(a.prompt), Model: firstOf(model, a.model),
+		Task:  a.task, Prompt: agentevents.JSON(a.prompt), Model: cmp.Or(model, a.model),
 	}})
 	d.cur = saved
 	held := a.held

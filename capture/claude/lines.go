@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -25,7 +26,7 @@ func (d *Decoder) assistant(l *line) {
 	id := message.str("id")
 	a.enter(id)
 	if kind := l.str("error"); kind != "" {
-		d.emit(a, &agentevents.AgentErrored{ErrorType: kind, Message: firstOf(contentText(message.raw("content")), kind)}, 0)
+		d.emit(a, &agentevents.AgentErrored{ErrorType: kind, Message: cmp.Or(contentText(message.raw("content")), kind)}, 0)
 	}
 	if raw := message.raw("content"); strings.HasPrefix(raw, `"`) {
 		d.text(a, d.blockID(a, id), unquote(raw))
@@ -146,7 +147,7 @@ func (d *Decoder) toolResult(a *agent, block *object, alone bool) {
 		o := parseObject(content, "", &ignored)
 		exit := o.raw("return_code")
 		if failed = failed || strings.HasSuffix(o.str("type"), "_error") || exit != "" && exit != "0"; failed {
-			message = firstOf(o.str("error_code"), o.str("stderr"))
+			message = cmp.Or(o.str("error_code"), o.str("stderr"))
 		}
 	}
 	var output object
@@ -161,7 +162,7 @@ func (d *Decoder) toolResult(a *agent, block *object, alone bool) {
 	}
 	if failed {
 		p.Status = agentevents.ToolStatusError
-		message = firstOf(message, content)
+		message = cmp.Or(message, content)
 		p.Error = agentevents.Some(agentevents.ErrorInfo{Code: errorToolUse, Message: message})
 		if c := d.calls[id]; c != nil && (c.denied || denialText(message)) {
 			p.Status, p.Error.V.Code = agentevents.ToolStatusForbidden, codeDenied
@@ -349,7 +350,7 @@ func (d *Decoder) system(l *line) {
 		return
 	case "api_retry":
 		d.emit(a, &agentevents.AgentErrored{
-			ErrorType: firstOf(plain(l.raw("error")), "api_retry"), Message: "the request to the API is tried again",
+			ErrorType: cmp.Or(plain(l.raw("error")), "api_retry"), Message: "the request to the API is tried again",
 			Severity: agentevents.SeverityWarning, Details: agentevents.JSON(l.text),
 		}, 0)
 		return
@@ -422,7 +423,7 @@ func (d *Decoder) taskNotified(l *line) {
 	end := agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged, Result: l.str("summary"), Duration: u.millis("duration_ms")}
 	if status := l.str("status"); status != "completed" {
 		end.Outcome = agentevents.OutcomeAborted
-		end.Error = agentevents.Some(agentevents.ErrorInfo{Code: firstOf(status, "unknown"), Message: firstOf(end.Result, "the task did not complete")})
+		end.Error = agentevents.Some(agentevents.ErrorInfo{Code: cmp.Or(status, "unknown"), Message: cmp.Or(end.Result, "the task did not complete")})
 		end.Result = ""
 	}
 	d.endSubAgent(b, end, 0)
@@ -441,7 +442,7 @@ func (d *Decoder) other(l *line) {
 		info := l.object.object("rate_limit_info")
 		if status := info.str("status"); status != "allowed" {
 			d.emit(d.main, &agentevents.AgentErrored{
-				ErrorType: errorRateLimit, Message: firstOf(status, "the API limits the rate"),
+				ErrorType: errorRateLimit, Message: cmp.Or(status, "the API limits the rate"),
 				Severity: agentevents.SeverityWarning, Details: agentevents.JSON(l.text),
 			}, 0)
 			return

@@ -2,6 +2,7 @@ package claude
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"io"
 	"maps"
@@ -16,7 +17,6 @@ import (
 
 // A turnResult is what the latest result line says about the run.
 type turnResult struct {
-	seen    bool
 	at      time.Time
 	stopped string                                 // what ended the turn from outside, or ""
 	err     agentevents.Opt[agentevents.ErrorInfo] // absent if the run is complete
@@ -53,9 +53,9 @@ func (d *Decoder) result(l *line) {
 		d.emit(a, &agentevents.AgentErrored{ErrorType: e.Code, Message: e.Message, Details: e.Details}, 0)
 	}
 	if reason := l.str("terminal_reason"); strings.HasPrefix(reason, "aborted") {
-		d.stopped = firstOf(d.stopped, reason)
+		d.stopped = cmp.Or(d.stopped, reason)
 	}
-	d.outcome = turnResult{seen: true, at: l.at, stopped: d.stopped, err: end.Error, outputs: end.StructuredOutput}
+	d.outcome = turnResult{at: l.at, stopped: d.stopped, err: end.Error, outputs: end.StructuredOutput}
 	d.stopped = ""
 	if d.outcome.outputs == "" && l.raw("result") != "" {
 		d.outcome.outputs = agentevents.JSONString(end.Result)
@@ -87,7 +87,7 @@ func (d *Decoder) denial(denial *object) {
 	}
 	agent := d.main
 	p.CallID, p.OneEvent = id, true
-	p.ToolID = firstOf(denial.str("tool_name"), "unknown")
+	p.ToolID = cmp.Or(denial.str("tool_name"), "unknown")
 	if c := d.failed[id]; c != nil {
 		agent, p.ToolID = c.agent, c.tool
 	}
@@ -119,7 +119,7 @@ func resultError(l *line) agentevents.Opt[agentevents.ErrorInfo] {
 	}
 	code := subtype
 	if subtype == "success" || subtype == "" {
-		code = firstOf(l.str("terminal_reason"), "api_error")
+		code = cmp.Or(l.str("terminal_reason"), "api_error")
 		if code == "completed" {
 			code = "api_error"
 		}
@@ -129,7 +129,7 @@ func resultError(l *line) agentevents.Opt[agentevents.ErrorInfo] {
 		message = l.str("result")
 	}
 	return agentevents.Some(agentevents.ErrorInfo{
-		Code: code, Message: firstOf(message, l.str("terminal_reason"), code),
+		Code: code, Message: cmp.Or(message, l.str("terminal_reason"), code),
 		Details: l.pick("subtype", "is_error", "terminal_reason", "stop_reason", "api_error_status", "startup_failure_reason", "errors"),
 	})
 }

@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/agentevents/agentevents"
@@ -51,7 +52,7 @@ func (d *Decoder) streamEvent(l *line) {
 		a.stream = stream{}
 	case "message_delta", "ping":
 	default:
-		d.emit(d.main, &agentevents.Unknown{Type: agentevents.Kind("claude.stream_event." + firstOf(kind, "unknown")), Raw: agentevents.JSON(l.text)}, 0)
+		d.emit(d.main, &agentevents.Unknown{Type: agentevents.Kind("claude.stream_event." + cmp.Or(kind, "unknown")), Raw: agentevents.JSON(l.text)}, 0)
 	}
 }
 

@@ -73,8 +73,8 @@ func (f *filter) has(ev *agentevents.Event) bool {
 		(len(f.kinds) == 0 || slices.Contains(f.kinds, string(ev.Kind())))
 }
 
-// A kinds is a flag for kinds of events. A kind that this version does not know is none that
-// it knows in other case.
+// A kinds is a flag for kinds of events. It takes kinds that this version does not know, but
+// none that differs from a known one in case only.
 type kinds []string
 
 func (k *kinds) String() string { return strings.Join(*k, ",") }

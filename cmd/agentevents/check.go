@@ -50,64 +50,42 @@ format, and the rules of its document are checked too: kahn has the strict table
 			"agentevents check --lifecycle strict *.jsonl",
 		},
 		flags: func(fs *flag.FlagSet) action {
-			var l logReader
+			var c checker
 			// All violations are printed and nothing else is shown.
 			f := folder{options: agentevents.FoldOptions{KeepCalls: -1, MaxViolations: -1}}
 			var format wireFlag
-			l.flags(fs)
-			f.flags(fs, &l)
+			c.l.flags(fs)
+			f.flags(fs, &c.l)
 			chained := fs.Bool("chain", false, "check the chain of a log that was recorded with one")
 			complete := fs.Bool("complete", false, "exit with 1 if a sequence number is missing, too")
 			fs.Var(&format, "dialect", "check the rules of this `FORMAT` too; 'agentevents help convert' lists them")
 			return func(in *invocation) error {
-				problems := 0
-				c := chainCheck{l: &l}
-				show := func(at position, rule agentevents.Rule, what string) {
-					problems++
-					// A failing standard output shows when it is flushed.
-					fmt.Fprintf(in.stdout, "%s: %s: %s\n", l.place(at), visible(string(rule)), what)
-				}
-				showChain := func(to position) {
-					for _, f := range c.take(to) {
-						show(f.at, ruleChain, f.what)
-					}
-				}
-				report := func(at position, rule agentevents.Rule, what string) {
-					showChain(at)
-					show(at, rule, what)
-				}
-				l.report = func(at position, what string) { report(at, ruleUnreadable, what) }
-				refused := func() bool { return false }
+				c.out, c.chain.l = in.stdout, &c.l
+				c.l.report = func(at position, what string) { c.report(at, ruleUnreadable, what) }
 				if format.wire != nil {
-					lines := &judge{strict: format.newDecoder(reading{strict: true, run: l.run}), lenient: format.newDecoder(reading{run: l.run})}
-					l.decoder = lines
-					refused = func() bool { return lines.refused }
+					c.lines = &judge{strict: format.newDecoder(reading{strict: true, run: c.l.run}), lenient: format.newDecoder(reading{run: c.l.run})}
+					c.l.decoder = c.lines
 					if format.dialect() == dialect.KAHN {
 						f.options.Lifecycle = agentevents.LifecycleStrict
 					}
-					l.broken = func(at position, v *agentevents.RuleError) { report(at, v.Rule, violation(v)) }
+					c.l.broken = func(at position, v *agentevents.RuleError) { c.report(at, v.Rule, violation(v)) }
 				}
-				var at position
-				f.options.OnViolation = func(v *agentevents.RuleError) {
-					if !refused() { // one report of a line is enough
-						report(at, v.Rule, violation(v))
-					}
-				}
-				events, err := l.events(in)
+				f.options.OnViolation = c.violated
+				events, err := c.l.events(in)
 				if err != nil {
 					return err
 				}
 				if *chained {
-					l.raw = c.reader
-					c.openHeads(in)
+					c.l.raw = c.chain.reader
+					c.chain.openHeads(in)
 				}
 				var ev agentevents.Event
-				for at, ev = range events {
+				for c.at, ev = range events {
 					f.apply(ev)
 				}
-				c.end()
-				showChain(position{file: len(l.files)})
-				for _, note := range append(l.notes, c.notes...) {
+				c.chain.end()
+				c.showChain(position{file: len(c.l.files)})
+				for _, note := range append(c.l.notes, c.chain.notes...) {
 					fmt.Fprintf(in.stdout, "warning: %s\n", note)
 				}
 				missing := false
@@ -117,15 +95,51 @@ format, and the rules of its document are checked too: kahn has the strict table
 						fmt.Fprintf(in.stdout, "warning: run %s: %s\n", visible(jsonwire.Brief(run)), missingNumbers(c))
 					}
 				}
-				if err := l.result(); err != nil {
+				if err := c.l.result(); err != nil {
 					return err
 				}
-				if problems > 0 || missing && *complete {
+				if c.problems > 0 || missing && *complete {
 					return errProblems
 				}
 				return nil
 			}
 		},
+	}
+}
+
+// A checker prints problems in the order of the log.
+type checker struct {
+	out      *output
+	l        logReader
+	chain    chainCheck
+	lines    *judge   // nil without the rules of a document
+	at       position // of the event that is folded
+	problems int
+}
+
+// report prints a problem, and before it those of the chain up to there.
+func (c *checker) report(at position, rule agentevents.Rule, what string) {
+	c.showChain(at)
+	c.show(at, rule, what)
+}
+
+func (c *checker) showChain(to position) {
+	for _, f := range c.chain.take(to) {
+		c.show(f.at, ruleChain, f.what)
+	}
+}
+
+func (c *checker) show(at position, rule agentevents.Rule, what string) {
+	c.problems++
+	// A failing standard output shows when it is flushed.
+	fmt.Fprintf(c.out, "%s: %s: %s\n", c.l.place(at), visible(string(rule)), what)
+}
+
+// violated reports what the fold says of an event, unless its line was reported: one report
+// is enough.
+func (c *checker) violated(v *agentevents.RuleError) {
+	if c.lines == nil || !c.lines.refused {
+		c.report(c.at, v.Rule, violation(v))
 	}
 }
 

@@ -26,7 +26,7 @@ const (
 // A command is one word of the command line.
 type command struct {
 	name     string
-	args     string // what follows the name, for the usage line
+	args     string // what follows the name, for the usage line; empty takes no arguments
 	purpose  string // one line
 	about    string // more, for its help; may be empty
 	examples []string
@@ -147,6 +147,9 @@ func (c *command) run(in *invocation, args []string) error {
 		}
 		return usageError(oneDash.ReplaceAllString(err.Error(), "$1--$2"))
 	}
+	if c.args == "" && len(in.args) > 0 {
+		return usageError(fmt.Sprintf("unexpected argument %q", in.args[0]))
+	}
 	return act(in)
 }
 
@@ -263,14 +266,6 @@ func (o *output) flush() error {
 		o.err = fmt.Errorf("writing the output: %w", err)
 	}
 	return o.err
-}
-
-// noArgs returns an error when there is an argument that is not a flag.
-func (in *invocation) noArgs() error {
-	if len(in.args) > 0 {
-		return usageError(fmt.Sprintf("unexpected argument %q", in.args[0]))
-	}
-	return nil
 }
 
 // A choice is a flag with a fixed list of values.

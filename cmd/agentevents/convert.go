@@ -108,15 +108,9 @@ Lines do not keep their bytes then.`,
 				losses, made, changes := enc.Losses(), to.madeUp(l.decoder, &from), redacted.List()
 				if !*quiet {
 					r.report(in)
-					for _, loss := range made {
-						fmt.Fprintln(in.stderr, "reading: "+lossText(loss))
-					}
-					for _, loss := range changes {
-						fmt.Fprintln(in.stderr, "redacting: "+lossText(loss))
-					}
-					for _, loss := range losses {
-						fmt.Fprintln(in.stderr, lossText(loss))
-					}
+					in.list("reading: ", made)
+					in.list("redacting: ", changes)
+					in.list("", losses)
 				}
 				unlisted := 0
 				if *verify {
@@ -209,7 +203,9 @@ func readBack(in *invocation, w *wire, t *readback.Trip) (n int) {
 	return n
 }
 
-// lossText says in one line what was lost, how often and where first.
-func lossText(l dialect.Loss) string {
-	return visible(l.String())
+// list prints a line for each loss: what was lost, how often and where first.
+func (in *invocation) list(prefix string, losses []dialect.Loss) {
+	for _, loss := range losses {
+		fmt.Fprintln(in.stderr, prefix+visible(loss.String()))
+	}
 }

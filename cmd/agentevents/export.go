@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"iter"
 	"maps"
 	"net/http"
 	"net/url"
@@ -85,54 +86,60 @@ reached makes it 2.`,
 				if err != nil {
 					return err
 				}
-				// What the output file held stays if nothing can be read.
-				var to exporter
-				var done func() error
-				start := func() error {
-					w, end, err := x.open(in)
-					if err == nil {
-						to, done = begin(&x, w), end
-					}
-					return err
-				}
-				for _, ev := range events {
-					if to == nil {
-						if err := start(); err != nil {
-							return err
-						}
-					}
-					if err = to.Export(context.Background(), &ev); err != nil {
-						break
-					}
-				}
-				if to == nil {
-					if err := l.result(); err != nil {
-						return err
-					}
-					if err := start(); err != nil {
-						return err
-					}
-				}
-				if cerr := to.Close(context.Background()); err == nil {
-					err = cerr
-				}
-				if werr := cmp.Or(in.stdout.Flush(), done()); werr != nil {
-					return werr // nobody knows what was written
-				}
-				if !x.quiet {
-					x.report(in, to.Counts())
-				}
-				var refused *otlpjson.PartialError
-				if errors.As(err, &refused) {
-					fmt.Fprintf(in.stderr, "agentevents export: %s\n", clip(visible(err.Error())))
-					if err = nil; refused.Rejected > 0 {
-						err = errProblems
-					}
-				}
-				return cmp.Or(err, l.result())
+				return x.run(in, begin, events, &l)
 			}
 		},
 	}
+}
+
+// run exports the events of a log.
+func (x *export) run(in *invocation, begin func(*export, *output) exporter, events iter.Seq2[position, agentevents.Event], log *logReader) error {
+	// What the output file held stays if nothing can be read.
+	var to exporter
+	var done func() error
+	start := func() error {
+		w, end, err := x.open(in)
+		if err == nil {
+			to, done = begin(x, w), end
+		}
+		return err
+	}
+	var err error
+	for _, ev := range events {
+		if to == nil {
+			if err := start(); err != nil {
+				return err
+			}
+		}
+		if err = to.Export(context.Background(), &ev); err != nil {
+			break
+		}
+	}
+	if to == nil {
+		if err := log.result(); err != nil {
+			return err
+		}
+		if err := start(); err != nil {
+			return err
+		}
+	}
+	if cerr := to.Close(context.Background()); err == nil {
+		err = cerr
+	}
+	if werr := cmp.Or(in.stdout.Flush(), done()); werr != nil {
+		return werr // nobody knows what was written
+	}
+	if !x.quiet {
+		x.report(in, to.Counts())
+	}
+	var refused *otlpjson.PartialError
+	if errors.As(err, &refused) {
+		fmt.Fprintf(in.stderr, "agentevents export: %s\n", clip(visible(err.Error())))
+		if err = nil; refused.Rejected > 0 {
+			err = errProblems
+		}
+	}
+	return cmp.Or(err, log.result())
 }
 
 // An exporter takes the events of a log. [otlpjson.Exporter] is one.

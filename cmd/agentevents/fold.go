@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/tree"
 )
 
 // A folder folds a log of any number of runs.
@@ -38,6 +39,21 @@ func (f *folder) apply(ev agentevents.Event) bool {
 	f.runs().Apply(ev)
 	f.found = true
 	return true
+}
+
+// read folds a log, and returns what people look for in its runs.
+func (f *folder) read(in *invocation, l *logReader) (*tree.Details, error) {
+	events, err := l.events(in)
+	if err != nil {
+		return nil, err
+	}
+	details := new(tree.Details)
+	for _, ev := range events {
+		if f.apply(ev) {
+			details.Add(&ev)
+		}
+	}
+	return details, f.missing(l)
 }
 
 // missing returns an error if the log that was read has no event of the run that is wanted.

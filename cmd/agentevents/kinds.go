@@ -21,9 +21,6 @@ point), the subject, and droppable if the log of a finished run may leave it out
 		},
 		flags: func(*flag.FlagSet) action {
 			return func(in *invocation) error {
-				if err := in.noArgs(); err != nil {
-					return err
-				}
 				tw := tabwriter.NewWriter(in.stdout, 0, 0, 2, ' ', 0)
 				for info := range agentevents.Kinds() {
 					fmt.Fprintf(tw, "%s\t%s\t%s", info.Kind, info.Role, info.Subject)

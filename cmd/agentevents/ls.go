@@ -125,12 +125,8 @@ var runColumns = []column[*agentevents.RunSnapshot]{
 	{"RUN", false, func(s *agentevents.RunSnapshot) string { return clip(visible(s.RunID)) }},
 	{"NAME", false, func(s *agentevents.RunSnapshot) string { return clip(visible(s.Name)) }},
 	{"STATUS", false, func(s *agentevents.RunSnapshot) string { return visible(string(s.Status)) }},
-	{"BEGAN", false, func(s *agentevents.RunSnapshot) string {
-		return began(s)
-	}},
-	{"TOOK", true, func(s *agentevents.RunSnapshot) string {
-		return took(view.Length(s))
-	}},
+	{"BEGAN", false, began},
+	{"TOOK", true, func(s *agentevents.RunSnapshot) string { return took(view.Length(s)) }},
 	{"AGENTS", true, func(s *agentevents.RunSnapshot) string { return some(len(s.Agents)) }},
 	{"TURNS", true, func(s *agentevents.RunSnapshot) string { return some(turns(s)) }},
 	{"CALLS", true, func(s *agentevents.RunSnapshot) string { calls, _ := toolCalls(s); return some(calls) }},

@@ -106,15 +106,9 @@ type exitError int
 func (e exitError) Error() string { return fmt.Sprintf("the command ended with status %d", int(e)) }
 
 func (rec *recording) run(in *invocation, l *logReader, r *redactor, argv []string) error {
-	fixture := &querytest.Fixture{}
-	if rec.more {
-		text, err := os.ReadFile(rec.path(".json"))
-		if err == nil {
-			fixture, err = querytest.Parse(text)
-		}
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err // before anything is run
-		}
+	fixture, err := rec.fixture()
+	if err != nil {
+		return err // before anything is run
 	}
 	if _, err := osexec.LookPath(argv[0]); err != nil {
 		return err
@@ -151,18 +145,7 @@ func (rec *recording) run(in *invocation, l *logReader, r *redactor, argv []stri
 	}
 	ended := make(chan struct{})
 	defer close(ended)
-	go func() { // until the program has ended
-		for {
-			select {
-			case s := <-signals:
-				if s == syscall.SIGTERM {
-					_ = cmd.Process.Signal(s)
-				}
-			case <-ended:
-				return
-			}
-		}
-	}()
+	go passOn(cmd.Process, signals, ended)
 
 	o := claude.Options{AgentID: rec.node, Prompt: rec.asked()}
 	if rec.more { // a program that always prints the same always names the same run
@@ -221,6 +204,35 @@ func (rec *recording) run(in *invocation, l *logReader, r *redactor, argv []stri
 		return failed
 	}
 	return l.result()
+}
+
+// fixture returns the fixture that the call is added to: a new one unless more is set.
+func (rec *recording) fixture() (*querytest.Fixture, error) {
+	if !rec.more {
+		return &querytest.Fixture{}, nil
+	}
+	text, err := os.ReadFile(rec.path(".json"))
+	if errors.Is(err, os.ErrNotExist) {
+		return &querytest.Fixture{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return querytest.Parse(text)
+}
+
+// passOn passes SIGTERM on to a program until it has ended.
+func passOn(to *os.Process, signals <-chan os.Signal, ended <-chan struct{}) {
+	for {
+		select {
+		case s := <-signals:
+			if s == syscall.SIGTERM {
+				_ = to.Signal(s)
+			}
+		case <-ended:
+			return
+		}
+	}
 }
 
 // save writes the fixture.

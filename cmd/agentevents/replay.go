@@ -39,15 +39,14 @@ A log of several runs needs --run.`,
 		flags: func(fs *flag.FlagSet) action {
 			var l logReader
 			p := player{options: playback.Options{Fold: agentevents.FoldOptions{KeepCalls: math.MaxInt, MaxViolations: -1}}}
-			color := choice{"auto", []string{"auto", "always", "never"}}
+			var d drawing
 			l.flags(fs)
 			fs.Float64Var(&p.timing.Speed, "speed", 1, "play `N` times as fast; default 1, 0 does not wait")
 			fs.DurationVar(&p.timing.MaxWait, "max-wait", 3*time.Second, "wait `DURATION` at most between two events; default 3s, 0 is no bound")
 			var from sequence
 			fs.Var(&from, "from", "begin with the event of sequence `SEQ`")
 			run := fs.String("run", "", "play the run `ID`")
-			fs.Var(&color, "color", "`WHEN` to use colours: auto (default), always, never")
-			width := fs.Int("width", 0, "cut long details to fit lines of `COLUMNS`; default 100, -1 cuts nothing")
+			d.flags(fs)
 			return func(in *invocation) error {
 				if p.timing.Speed < 0 || math.IsNaN(p.timing.Speed) || p.timing.MaxWait < 0 {
 					return usageError("--speed and --max-wait must not be below 0")
@@ -73,7 +72,7 @@ A log of several runs needs --run.`,
 					return l.result()
 				}
 				p.in, p.drawn = in, in.terminal()
-				p.tree = tree.Options{Color: in.color(color.value), Width: *width, Details: new(tree.Details)}
+				p.tree = d.options(in, new(tree.Details))
 				ctx, stop := in.interrupted()
 				defer stop()
 				if err := p.play(ctx, all, uint64(from)); err != nil && !errors.Is(err, context.Canceled) {
@@ -173,7 +172,7 @@ func (p *player) show(ev agentevents.Event) error {
 }
 
 // fit leaves out the middle of a drawing that is higher than the terminal, which would
-// scroll. What goes on is mostly at the end.
+// scroll. Most of what goes on is at the end.
 func (p *player) fit(drawing string) string {
 	rows, err := strconv.Atoi(p.in.env("LINES"))
 	if err != nil || rows < 4 {

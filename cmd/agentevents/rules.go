@@ -83,9 +83,6 @@ documents follow: check applies them with --dialect FORMAT.`,
 		},
 		flags: func(*flag.FlagSet) action {
 			return func(in *invocation) error {
-				if err := in.noArgs(); err != nil {
-					return err
-				}
 				tw := tabwriter.NewWriter(in.stdout, 0, 0, 2, ' ', 0)
 				for rule, statement := range agentevents.Rules() {
 					fmt.Fprintf(tw, "%s\t%s\n", rule, statement)

@@ -38,17 +38,8 @@ A log of several runs needs --run, or all of them with --all.`,
 			f.one(fs)
 			all := fs.Bool("all", false, "every run of the log")
 			return func(in *invocation) error {
-				events, err := l.events(in)
+				details, err := f.read(in, &l)
 				if err != nil {
-					return err
-				}
-				var details tree.Details
-				for _, ev := range events {
-					if f.apply(ev) {
-						details.Add(&ev)
-					}
-				}
-				if err := f.missing(&l); err != nil {
 					return err
 				}
 				runs := slices.Collect(f.runs().Drain())
@@ -59,7 +50,7 @@ A log of several runs needs --run, or all of them with --all.`,
 					if i > 0 {
 						fmt.Fprintln(in.stdout)
 					}
-					writeRun(in.stdout, s, &details)
+					writeRun(in.stdout, s, details)
 				}
 				return l.result()
 			}
@@ -189,9 +180,7 @@ var agentColumns = []column[agentRow]{
 	{"FAILED", true, func(a agentRow) string { return some(a.ToolFailures) }},
 	{"TOKENS", true, func(a agentRow) string { u, _ := a.Usage.Total(); return someTokens(u) }},
 	{"COST", true, func(a agentRow) string { _, c := a.Usage.Total(); return someDollars(c) }},
-	{"TOOK", true, func(a agentRow) string {
-		return took(a.Duration.V)
-	}},
+	{"TOOK", true, func(a agentRow) string { return took(a.Duration.V) }},
 	{"TASK", false, func(a agentRow) string { return clip(visible(oneLine(a.Task))) }},
 }
 
@@ -216,9 +205,7 @@ var toolColumns = []column[toolRow]{
 	{"CALLS", true, func(t toolRow) string { return some(t.Calls) }},
 	{"FAILED", true, func(t toolRow) string { return some(t.Failed) }},
 	{"REFUSED", true, func(t toolRow) string { return some(t.Refused) }},
-	{"TOOK", true, func(t toolRow) string {
-		return took(t.Duration)
-	}},
+	{"TOOK", true, func(t toolRow) string { return took(t.Duration) }},
 }
 
 // because returns what happened, and why if that is known.

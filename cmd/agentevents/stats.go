@@ -170,7 +170,7 @@ func writeStats(w io.Writer, r *stats.Report) {
 	line("context compression ratio", number(m.ContextCompression, 2), of)
 	if r.By != "" {
 		fmt.Fprintln(w)
-		writeGroups(w, r)
+		writeTable(w, r.Groups, groupColumns(r.By))
 	}
 }
 
@@ -180,13 +180,8 @@ var runStatuses = []agentevents.RunStatus{
 	agentevents.RunStatusPaused, agentevents.RunStatusCancelling, agentevents.RunStatusPending,
 }
 
-// A statsColumn is a column of the table of groups. cell returns "" without data.
-type statsColumn struct {
-	name string
-	cell func(*stats.Figures) string
-}
-
-func statsColumns() []statsColumn {
+// groupColumns are the columns of the table of groups.
+func groupColumns(by stats.By) []column[stats.Group] {
 	share := func(m stats.Metric) string {
 		if !m.Value.OK {
 			return ""
@@ -206,46 +201,38 @@ func statsColumns() []statsColumn {
 		return text(m.Value.V)
 	}
 	twoPlaces := func(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
-	return []statsColumn{
-		{"runs", func(f *stats.Figures) string { return strconv.Itoa(f.Runs) }},
-		{"success", func(f *stats.Figures) string { return share(f.Metrics.TaskSuccessRate) }},
-		{"depth", func(f *stats.Figures) string { return value(f.Metrics.AverageAgentDepth, twoPlaces) }},
-		{"tool failures", func(f *stats.Figures) string { return share(f.Metrics.ToolFailureRate) }},
-		{"tool mean", func(f *stats.Figures) string { return mean(f.ToolCalls) }},
-		{"model calls", func(f *stats.Figures) string {
-			if f.ModelCalls == nil {
+	return []column[stats.Group]{
+		{string(by), false, func(g stats.Group) string { return clip(visible(g.Name)) }},
+		{"runs", false, func(g stats.Group) string { return strconv.Itoa(g.Runs) }},
+		{"success", false, func(g stats.Group) string { return share(g.Metrics.TaskSuccessRate) }},
+		{"depth", false, func(g stats.Group) string { return value(g.Metrics.AverageAgentDepth, twoPlaces) }},
+		{"tool failures", false, func(g stats.Group) string { return share(g.Metrics.ToolFailureRate) }},
+		{"tool mean", false, func(g stats.Group) string { return mean(g.ToolCalls) }},
+		{"model calls", false, func(g stats.Group) string {
+			if g.ModelCalls == nil {
 				return ""
 			}
-			return strconv.Itoa(f.ModelCalls.Returned) + failedOf(f.ModelCalls)
+			return strconv.Itoa(g.ModelCalls.Returned) + failedOf(g.ModelCalls)
 		}},
-		{"model mean", func(f *stats.Figures) string { return mean(f.ModelCalls) }},
-		{"tokens in", func(f *stats.Figures) string {
-			if f.Tokens == nil {
+		{"model mean", false, func(g stats.Group) string { return mean(g.ModelCalls) }},
+		{"tokens in", false, func(g stats.Group) string {
+			if g.Tokens == nil {
 				return ""
 			}
-			return strconv.FormatInt(f.Tokens.Input, 10)
+			return strconv.FormatInt(g.Tokens.Input, 10)
 		}},
-		{"tokens out", func(f *stats.Figures) string {
-			if f.Tokens == nil {
+		{"tokens out", false, func(g stats.Group) string {
+			if g.Tokens == nil {
 				return ""
 			}
-			return strconv.FormatInt(f.Tokens.Output, 10)
+			return strconv.FormatInt(g.Tokens.Output, 10)
 		}},
-		{"cost", func(f *stats.Figures) string { return value(stats.Metric{Value: f.CostUSD}, dollars) }},
-		{"per success", func(f *stats.Figures) string { return value(f.Metrics.CostPerSuccessfulTask, dollars) }},
-		{"rejected", func(f *stats.Figures) string { return share(f.Metrics.VerifierRejectionRate) }},
-		{"approval", func(f *stats.Figures) string { return value(f.Metrics.HumanApprovalLatency.Metric, milliseconds) }},
-		{"compression", func(f *stats.Figures) string { return value(f.Metrics.ContextCompression, twoPlaces) }},
+		{"cost", false, func(g stats.Group) string { return value(stats.Metric{Value: g.CostUSD}, dollars) }},
+		{"per success", false, func(g stats.Group) string { return value(g.Metrics.CostPerSuccessfulTask, dollars) }},
+		{"rejected", false, func(g stats.Group) string { return share(g.Metrics.VerifierRejectionRate) }},
+		{"approval", false, func(g stats.Group) string { return value(g.Metrics.HumanApprovalLatency.Metric, milliseconds) }},
+		{"compression", false, func(g stats.Group) string { return value(g.Metrics.ContextCompression, twoPlaces) }},
 	}
-}
-
-// writeGroups prints the table of groups.
-func writeGroups(w io.Writer, r *stats.Report) {
-	columns := []column[stats.Group]{{string(r.By), false, func(g stats.Group) string { return clip(visible(g.Name)) }}}
-	for _, c := range statsColumns() {
-		columns = append(columns, column[stats.Group]{c.name, false, func(g stats.Group) string { return c.cell(&g.Figures) }})
-	}
-	writeTable(w, r.Groups, columns)
 }
 
 func callsText(c *stats.Calls) (value, of string) {

@@ -29,28 +29,19 @@ or --color says otherwise.`,
 			var l logReader
 			// All calls are drawn; of the violations only their number.
 			f := folder{options: agentevents.FoldOptions{KeepCalls: math.MaxInt, MaxViolations: -1}}
-			color := choice{"auto", []string{"auto", "always", "never"}}
+			var d drawing
 			l.flags(fs)
 			f.flags(fs, &l)
 			f.one(fs)
-			fs.Var(&color, "color", "`WHEN` to use colours: auto (default), always, never")
-			width := fs.Int("width", 0, "cut long details to fit lines of `COLUMNS`; default 100, -1 cuts nothing")
+			d.flags(fs)
 			live := fs.Bool("live", false, "the log is still being written")
 			return func(in *invocation) error {
-				events, err := l.events(in)
+				details, err := f.read(in, &l)
 				if err != nil {
 					return err
 				}
-				var details tree.Details
-				for _, ev := range events {
-					if f.apply(ev) {
-						details.Add(&ev)
-					}
-				}
-				if err := f.missing(&l); err != nil {
-					return err
-				}
-				o := tree.Options{Color: in.color(color.value), Width: *width, Ended: !*live, Details: &details}
+				o := d.options(in, details)
+				o.Ended = !*live
 				first := true
 				for s := range f.runs().Drain() {
 					if !first {
@@ -67,6 +58,22 @@ or --color says otherwise.`,
 			}
 		},
 	}
+}
+
+// A drawing has the flags of how a tree looks.
+type drawing struct {
+	color choice
+	width int
+}
+
+func (d *drawing) flags(fs *flag.FlagSet) {
+	d.color = choice{"auto", []string{"auto", "always", "never"}}
+	fs.Var(&d.color, "color", "`WHEN` to use colours: auto (default), always, never")
+	fs.IntVar(&d.width, "width", 0, "cut long details to fit lines of `COLUMNS`; default 100, -1 cuts nothing")
+}
+
+func (d *drawing) options(in *invocation, details *tree.Details) tree.Options {
+	return tree.Options{Color: in.color(d.color.value), Width: d.width, Details: details}
 }
 
 // color reports whether to use colours.

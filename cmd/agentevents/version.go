@@ -18,9 +18,6 @@ func versionCommand() command {
 		},
 		flags: func(*flag.FlagSet) action {
 			return func(in *invocation) error {
-				if err := in.noArgs(); err != nil {
-					return err
-				}
 				version, toolchain := "(unknown)", ""
 				if info, ok := debug.ReadBuildInfo(); ok {
 					if info.Main.Version != "" {

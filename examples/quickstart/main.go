@@ -76,7 +76,7 @@ func work(ctx context.Context, run *ae.Run, files fs.FS) error {
 	surveyor := &worker{agent: run.Agent("surveyor"), tools: tools, files: files}
 	reviewer := &worker{agent: run.Agent("reviewer"), tools: tools, files: files}
 	findings := make(chan total, 1)
-	operator := make(chan inquiry)
+	operator := make(chan chan string) // who asks waits for the answer there
 
 	var wg sync.WaitGroup
 	var surveyErr, reviewErr error
@@ -86,8 +86,8 @@ func work(ctx context.Context, run *ae.Run, files fs.FS) error {
 	go func() { wg.Wait(); close(done) }()
 	for {
 		select {
-		case in := <-operator: // a real runtime asks a person
-			in.answer <- "no"
+		case reply := <-operator: // a real runtime asks a person
+			reply <- "no"
 		case <-done:
 			return errors.Join(surveyErr, reviewErr)
 		}
@@ -95,7 +95,7 @@ func work(ctx context.Context, run *ae.Run, files fs.FS) error {
 }
 
 // survey counts files and lines, and hands its figures to the reviewer.
-func survey(ctx context.Context, w, to *worker, findings chan<- total, operator chan<- inquiry) error {
+func survey(ctx context.Context, w, to *worker, findings chan<- total, operator chan<- chan string) error {
 	ref := ae.AgentRef{AgentID: w.agent.ID(), ModelClass: ae.ModelResearch}
 	if err := w.start(ctx, ref, "Count the Go code"); err != nil {
 		return err

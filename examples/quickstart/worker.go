@@ -101,7 +101,7 @@ func (w *worker) conclude(ctx context.Context, text string) error {
 }
 
 // ask blocks the agent until a person has answered.
-func (w *worker) ask(ctx context.Context, question string, operator chan<- inquiry) (string, error) {
+func (w *worker) ask(ctx context.Context, question string, operator chan<- chan string) (string, error) {
 	if err := w.think(ctx); err != nil {
 		return "", err
 	}
@@ -113,20 +113,14 @@ func (w *worker) ask(ctx context.Context, question string, operator chan<- inqui
 	if err := w.agent.To(ctx, ae.StatusBlockedOnClarification); err != nil {
 		return "", err
 	}
-	in := inquiry{question: question, answer: make(chan string, 1)}
-	operator <- in
-	answer := <-in.answer
+	reply := make(chan string, 1)
+	operator <- reply
+	answer := <-reply
 	err = w.agent.Emit(ctx, &ae.ClarificationResolved{InterruptID: id, Answers: `{"q1":` + ae.JSONString(answer) + `}`, AnsweredBy: "operator"})
 	if err != nil {
 		return "", err
 	}
 	return answer, w.agent.Emit(ctx, &ae.AgentTransition{To: ae.StatusThinking, Reason: "operator response"})
-}
-
-// An inquiry is a question to the person who runs the program.
-type inquiry struct {
-	question string
-	answer   chan string
 }
 
 // say sends a message to another agent.

@@ -62,7 +62,7 @@ func (b *Builder) Missing(field int, name string) { b.add(field, Missing, name, 
 // Members returns what was collected.
 func (b *Builder) Members() Members {
 	if len(b.buf) == 0 {
-		return "" // as mostly, without a call
+		return "" // the usual case, without a call
 	}
 	return Members(b.buf)
 }

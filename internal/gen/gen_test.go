@@ -77,7 +77,7 @@ func TestErrors(t *testing.T) {
 		{"optional struct", field("Text Part `json:\"text,omitzero\" class:\"id\"`") + "\ntype Part struct{ A int `json:\"a\" class:\"id\"`\nextra extras }\n", `Ping.Text: an optional struct is written Opt[Part]`},
 		{"record inside", field("Text []Part `json:\"text\" class:\"id\"`") + "\ntype Part struct{ A int `json:\"a\"` }\n", `Ping.Text: Part stands inside a payload and has no field extra`},
 		{"no class in a value", after("type Part struct{ A int `json:\"a\"`\nextra extras }"), `Part.A: no class tag`},
-		{"check word", field("Text string `json:\"text\" class:\"id\" check:\"positive\"`"), `Ping.Text: check "positive": want required, min=N, unit or finite`},
+		{"check word", field("Text string `json:\"text\" class:\"id\" check:\"positive\"`"), `Ping.Text: check "positive": want required, min=N or unit`},
 		{"check min", field("Text int `json:\"text\" class:\"id\" check:\"min=x\"`"), `Ping.Text: check "min=x": want a whole number`},
 		{"check type", field("Text int `json:\"text\" class:\"id\" check:\"unit\"`"), `Ping.Text: check "unit": is for float64, not int`},
 		{"check required", field("Text bool `json:\"text\" class:\"id\" check:\"required\"`"), `Ping.Text: check "required": is for strings, slices and maps, not bool`},

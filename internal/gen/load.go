@@ -94,7 +94,6 @@ type checks struct {
 	required bool
 	min      *int64
 	unit     bool
-	finite   bool
 }
 
 // load reads the package in dir.
@@ -533,15 +532,19 @@ func (c *checks) add(rule string, t *typ) error {
 		return fmt.Errorf("is for signed numbers and durations, not %s", t.name)
 	case "unit":
 		c.unit = true
-	case "finite":
-		c.finite = true
 	default:
-		return errors.New("want required, min=N, unit or finite")
+		return errors.New("want required, min=N or unit")
 	}
 	if inner.shape != floatShape {
 		return fmt.Errorf("is for float64, not %s", t.name)
 	}
 	return nil
+}
+
+// plainShapes are the shapes of the types that have no declaration to look at.
+var plainShapes = map[string]shape{
+	"string": textShape, "bool": boolShape, "int": intShape, "int64": int64Shape, "uint64": uint64Shape, "float64": floatShape,
+	"JSON": jsonShape, "time.Time": timeShape, "time.Duration": millisShape,
 }
 
 // typeOf reads a field's type.
@@ -551,48 +554,31 @@ func (m *model) typeOf(e ast.Expr) (*typ, error) {
 	var inside ast.Expr
 	switch e := e.(type) {
 	case *ast.Ident, *ast.SelectorExpr:
-		switch t.name {
-		case "string":
-			t.shape = textShape
-		case "bool":
-			t.shape = boolShape
-		case "int":
-			t.shape = intShape
-		case "int64":
-			t.shape = int64Shape
-		case "uint64":
-			t.shape = uint64Shape
-		case "float64":
-			t.shape = floatShape
-		case "JSON":
-			t.shape = jsonShape
-		case "time.Time":
-			t.shape = timeShape
-		case "time.Duration":
-			t.shape = millisShape
+		if shape, ok := plainShapes[t.name]; ok {
+			t.shape = shape
+			return t, nil
+		}
+		if st := m.built[t.name]; st != nil {
+			t.shape, t.object = structShape, st
+			return t, nil
+		}
+		spec := m.named[t.name]
+		if spec == nil {
+			return nil, unsupported
+		}
+		switch under := spec.Type.(type) {
+		case *ast.StructType:
+			return nil, fmt.Errorf("type %s: none of its fields has a json or wire tag", t.name)
+		case *ast.Ident:
+			if under.Name != "string" {
+				return nil, unsupported
+			}
 		default:
-			if st := m.built[t.name]; st != nil {
-				t.shape, t.object = structShape, st
-				return t, nil
-			}
-			spec := m.named[t.name]
-			if spec == nil {
-				return nil, unsupported
-			}
-			switch under := spec.Type.(type) {
-			case *ast.StructType:
-				return nil, fmt.Errorf("type %s: none of its fields has a json or wire tag", t.name)
-			case *ast.Ident:
-				if under.Name != "string" {
-					return nil, unsupported
-				}
-			default:
-				return nil, unsupported
-			}
-			t.shape = textShape
-			if m.known[t.name] {
-				t.shape = wordShape
-			}
+			return nil, unsupported
+		}
+		t.shape = textShape
+		if m.known[t.name] {
+			t.shape = wordShape
 		}
 		return t, nil
 	case *ast.StarExpr:

@@ -27,7 +27,7 @@
 //	class:"id"            sensitivity: id, meta, content or secret
 //	fold:"-"              text that no fold reads: a reader for folds need not unescape it
 //	broken:"object"       JSON that an emitter records as an object when it is broken
-//	check:"required"      rules, separated by commas: required, min=N, unit, finite
+//	check:"required"      rules, separated by commas: required, min=N, unit; floats are finite in any case
 //
 // Payloads and values need a class on every field. An unexported field without
 // a tag is not on the wire. The copy of a record has it at zero, like all fields
@@ -42,7 +42,7 @@
 // load (load.go) turns the source into a [model]; types.go knows the field
 // types; append.go, parse.go, check.go, clean.go, clone.go, extra.go, json.go and
 // kinds.go write one file each. The JSON text of a single value is the row of a table, [scalars], so a
-// new scalar type is a new row and a case in [model.typeOf]. Slices, maps and
+// new scalar type is a new row and a name in [plainShapes]. Slices, maps and
 // pointers have one function per type, which the [writer] adds on demand.
 // Functions that do not depend on the structs are in helpers.go, as text; a
 // file gets those that it calls.

@@ -312,7 +312,7 @@ func outOfRange(text string, i int, typ string) error {
 // parseMillis converts num, a valid JSON number of milliseconds. It reports false
 // if the result does not fit.
 func parseMillis(num string) (d time.Duration, ok bool) {
-	if len(num) <= 12 { // mostly so, and with nothing that could overflow
+	if len(num) <= 12 { // the usual case, in which nothing can overflow
 		u, frac := time.Duration(0), -1 // digits after the point
 		neg := num[0] == '-'
 		i := 0

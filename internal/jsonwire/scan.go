@@ -82,11 +82,6 @@ func (s *Scanner) Text() string { return s.text }
 // Rest returns the text from what s reads next on.
 func (s *Scanner) Rest() string { return s.text[s.pos:] }
 
-// Pass consumes n bytes of Rest that the caller has read: a value, or members
-// after one, each with its comma and its value. The last may lack its value, which
-// is then next.
-func (s *Scanner) Pass(n int) { s.pos, s.fresh = s.pos+n, false }
-
 // CheckUTF8 returns a [*SyntaxError] at the first byte of text that is not part
 // of valid UTF-8, or nil if there is none.
 func CheckUTF8(text string) error {
@@ -838,7 +833,7 @@ func (set *nameSet) add(name string) bool {
 	return true
 }
 
-// nameBit returns one of 64 bits, mostly not the same one for different names.
+// nameBit returns one of 64 bits, in most cases another one for another name.
 func nameBit(name string) uint64 {
 	if name == "" {
 		return 1

@@ -72,7 +72,7 @@ func CompactWatched(raw string, watch Watch) (compact string, found bool, err er
 func Members(object string) iter.Seq2[string, string] {
 	return func(yield func(name, raw string) bool) {
 		if object == "" {
-			return // as mostly; the error of Object would cost more
+			return // the usual case; the error of Object would cost more
 		}
 		var s Scanner
 		s.Reset(object)

@@ -118,9 +118,7 @@ func (v *Value) Member(name string) *Value {
 }
 
 // Token returns a name as a token of a JSON pointer.
-func Token(s string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(s, "~", "~0"), "/", "~1")
-}
+func Token(s string) string { return jsonwire.Token(s) }
 
 // Facts are the content of a line: the text of every value that holds no other,
 // and the member names of every object in order, by JSON pointer. An array counts

@@ -145,7 +145,10 @@ func (t *Trip) pair() {
 			t.Extra = append(t.Extra, back)
 		}
 	}
-	// Look for a call without a partner in its return.
+}
+
+// join finds the calls that came back as a part of their return.
+func (t *Trip) join() {
 	type key struct{ run, agent, call string }
 	calls := map[key][]int{}
 	t.Joined, t.called = make([]int, len(t.Events)), map[int]int{}
@@ -177,6 +180,7 @@ func (t *Trip) pair() {
 // written in the native format.
 func (t *Trip) Compare() (errs []error) {
 	t.pair()
+	t.join()
 	t.Diffs = make([][]Difference, len(t.Events))
 	facts := func(ev *agentevents.Event) Facts { // not kept: a long log has many
 		f, err := FactsOf(ev)

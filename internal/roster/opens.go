@@ -1,10 +1,5 @@
 package roster
 
-import (
-	"iter"
-	"maps"
-)
-
 // Opens is an index of open items. It keeps the places of the items in a list of
 // the caller, by key, in the order in which they were opened. The zero Opens is
 // empty.
@@ -29,9 +24,6 @@ const NoPlace = -1
 
 // Len returns the number of keys.
 func (o *Opens[K]) Len() int { return len(o.first) }
-
-// Keys yields the keys of the open items, in no order.
-func (o *Opens[K]) Keys() iter.Seq[K] { return maps.Keys(o.first) }
 
 // Add adds an item that was opened at the place at.
 func (o *Opens[K]) Add(key K, at int) {

@@ -133,8 +133,9 @@ func (st *Stream) join(piece string) {
 	st.text = st.buf.String()[st.start:]
 }
 
-// Pass adds a short piece at which no rule looks, as mostly, and is passed on as it is: it
-// costs less than Write. It reports whether the piece is one. Then it is ASCII.
+// Pass adds a short piece at which no rule looks and which is passed on as it is. Most
+// pieces are such ones, and Pass costs less than Write. It reports whether the piece is one.
+// Then it is ASCII.
 func (st *Stream) Pass(piece string) bool {
 	from := len(st.text)
 	if st.rules != from || st.out != from || st.open != nil || len(piece) < 8 || len(piece) > short || !calm(piece) ||

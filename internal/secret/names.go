@@ -41,7 +41,7 @@ var names = []name{
 	{"signature", weak, false}, {"sig", weak, true}, {"sessionid", weak, false}, {"sid", weak, true}, {"session", weak, true},
 }
 
-// harmless are ends of names that are like those of credentials and are none.
+// harmless are ends of names that look like those of credentials and are not.
 var harmless = []string{"pagetoken", "nexttoken", "continuationtoken", "synctoken", "canceltoken", "cancellationtoken"}
 
 // neighbors are the names of members that hold a value, and typed are the words between

@@ -7,8 +7,8 @@ import (
 )
 
 // Compact is [jsonwire.Compact]. It reports whether [Scanner.JSON] finds nothing in the
-// value, as mostly: that costs far less than to ask JSON. When it returns false, as
-// always with registered values, JSON may find something, or not.
+// value, which is the usual case and costs far less than to ask JSON. When it returns false,
+// as it always does with registered values, JSON may find something or not.
 func (s *Scanner) Compact(raw string) (compact string, quiet bool, err error) {
 	if v := s.values(); v != nil && len(v.forms) > 0 {
 		compact, err = jsonwire.Compact(raw)

@@ -19,7 +19,7 @@ func TestRegisteredValues(t *testing.T) {
 			if strings.HasPrefix(w.Name, "base64") && len(value) < 6 {
 				continue // too few characters of it are fixed
 			}
-			for _, around := range [][2]string{{"", ""}, {"key ", " ok"}, {`{"a":"`, `"}`}, {"x=", "&y=1"}, {"sk-" + strings.Repeat("a1", 3), strings.Repeat("b2", 20)}} {
+			for i, around := range [][2]string{{"", ""}, {"key ", " ok"}, {`{"a":"`, `"}`}, {"x=", "&y=1"}, {"sk-" + strings.Repeat("a1", 3), strings.Repeat("b2", 20)}} {
 				text := around[0] + in + around[1]
 				n++
 				masked := s.Mask(text)
@@ -27,7 +27,11 @@ func TestRegisteredValues(t *testing.T) {
 				// At most a few characters of the ends of base64 stay.
 				kept := strings.Count(masked, "") - strings.Count(Marker(Value), "")
 				require.LessOrEqual(t, kept, len(around[0])+len(around[1])+10, "%s: %q in %q", w.Name, masked, text)
-				for size := 1; size <= 17; size += 1 + len(text)/25 {
+				size := 1
+				if i > 0 && len(text) > 400 {
+					size = 7 // byte by byte takes the square of the length: once is enough
+				}
+				for ; size <= 17; size += 1 + len(text)/25 {
 					require.Equal(t, masked, streamed(s, text, size), "%s: %q by %d", w.Name, text, size)
 				}
 			}

@@ -177,9 +177,7 @@ func (m *Mapper) agentStarted(ev *agentevents.Event, p *agentevents.AgentStarted
 	delete(m.handoffs, id)
 	a.started = true
 	a.spanned = ev.AgentID == "" && ev.NodeRunID == "" && id != ""
-	if p.Attempt.OK {
-		a.span.set(val("agentevents.agent.attempt", int64(p.Attempt.V)))
-	}
+	a.span.set(val("agentevents.agent.attempt", opt(p.Attempt)))
 	a.span.set(str(AttrRequestModel, p.Model))
 	m.prompt(a.span, p)
 	return a.span
@@ -253,9 +251,7 @@ func (m *Mapper) agentEnded(ev *agentevents.Event, p *agentevents.AgentEnded) *S
 	a.ended, a.model = true, nil
 	s := a.span
 	m.closeOf(a)
-	if p.Outcome != "" {
-		s.set(str("agentevents.agent.outcome", string(p.Outcome)))
-	}
+	s.set(str("agentevents.agent.outcome", string(p.Outcome)))
 	switch {
 	case p.Error.OK:
 		m.fail(s, errorType(p.Error, cmp.Or(a.errType, ErrorOther)), p.Error.V.Message)
@@ -264,12 +260,8 @@ func (m *Mapper) agentEnded(ev *agentevents.Event, p *agentevents.AgentEnded) *S
 	case a.failed:
 		m.fail(s, cmp.Or(a.errType, ErrorOther), "")
 	}
-	if p.ConvergenceScore.OK {
-		s.set(val("agentevents.agent.convergence_score", p.ConvergenceScore.V))
-	}
-	if p.NumTurns.OK {
-		s.set(val("agentevents.agent.turn_count", int64(p.NumTurns.V)))
-	}
+	s.set(val("agentevents.agent.convergence_score", opt(p.ConvergenceScore)))
+	s.set(val("agentevents.agent.turn_count", opt(p.NumTurns)))
 	if p.Usage.OK {
 		t := s.tally()
 		t.stated, t.usage = true, p.Usage.V
@@ -462,13 +454,13 @@ func (m *Mapper) spanKey(ev *agentevents.Event, p *agentevents.SpanRecorded) key
 }
 
 // step maps the events of phases, nodes, turns and steps, and boundaries that have no
-// kind. It returns false for events that are no such.
+// kind. It returns false for all other events.
 func (m *Mapper) step(ev *agentevents.Event) (*Span, bool) {
 	switch p := ev.Payload.(type) {
 	case *agentevents.PhaseStarted:
-		return m.stepBegins(ev, m.root, phaseKey(ev), ev.Phase, count("agentevents.step.input_count", p.InputCount)), true
+		return m.stepBegins(ev, m.root, phaseKey(ev), ev.Phase, val("agentevents.step.input_count", opt(p.InputCount))), true
 	case *agentevents.PhaseCompleted:
-		return m.stepEnds(ev, phaseKey(ev), m.open[phaseKey(ev)], agentevents.Opt[agentevents.ErrorInfo]{}, count("agentevents.step.output_count", p.OutputCount)), true
+		return m.stepEnds(ev, phaseKey(ev), m.open[phaseKey(ev)], agentevents.Opt[agentevents.ErrorInfo]{}, val("agentevents.step.output_count", opt(p.OutputCount))), true
 
 	case *agentevents.NodeStarted:
 		if ev.Extra(multiagent) != "" {
@@ -485,7 +477,7 @@ func (m *Mapper) step(ev *agentevents.Event) (*Span, bool) {
 		return m.nodeEnds(ev, agentevents.Some(p.Error)), true
 
 	case *agentevents.TurnStarted:
-		return m.stepBegins(ev, nil, m.turnKey(ev, p.Turn), "turn", count("agentevents.turn.index", p.Turn)), true
+		return m.stepBegins(ev, nil, m.turnKey(ev, p.Turn), "turn", val("agentevents.turn.index", opt(p.Turn))), true
 	case *agentevents.TurnEnded:
 		s := m.open[m.turnKey(ev, p.Turn)]
 		if s == nil {
@@ -555,13 +547,6 @@ func (m *Mapper) nodeEnds(ev *agentevents.Event, info agentevents.Opt[agentevent
 		m.end(a.span, ev)
 	}
 	return m.stepEnds(ev, nodeKey(ev), node, info)
-}
-
-func count(name string, n agentevents.Opt[int]) Attr {
-	if !n.OK {
-		return Attr{}
-	}
-	return val(name, int64(n.V))
 }
 
 func (m *Mapper) turnKey(ev *agentevents.Event, turn agentevents.Opt[int]) key {
@@ -741,12 +726,4 @@ func (m *Mapper) late(ev *agentevents.Event) *Span {
 	s := m.scope(ev)
 	m.note(s, ev, "agentevents.late_end", SeverityWarn, str("agentevents.event.type", string(ev.Kind())))
 	return s
-}
-
-// seconds are the seconds of a duration, if there is one.
-func seconds(d agentevents.Opt[time.Duration]) any {
-	if !d.OK {
-		return nil
-	}
-	return d.V.Seconds()
 }

@@ -217,15 +217,6 @@ func (m *Mapper) called(ev *agentevents.Event) string {
 	return ""
 }
 
-// Open returns the number of open spans.
-func (m *Mapper) Open() int {
-	n := len(m.open)
-	if m.root != nil && !m.root.ended {
-		n++
-	}
-	return n
-}
-
 // Feed maps one event. It returns the span that the event belongs to, which may have
 // ended, or nil: its ids are the event's place in the trace.
 func (m *Mapper) Feed(ev *agentevents.Event) *Span {
@@ -425,13 +416,12 @@ func (m *Mapper) workflowRoot(ev *agentevents.Event, more ...Attr) {
 func (m *Mapper) is(k key) bool { return m.of == k && m.root != nil && !m.root.ended }
 
 // agentRoot makes a root that is the agent's span.
-func (m *Mapper) agentRoot(ev *agentevents.Event, id string) *agent {
+func (m *Mapper) agentRoot(ev *agentevents.Event, id string) {
 	as := *ev
 	as.AgentID = id
 	m.makeRoot(ev, m.invoke(&as))
 	m.joined = &agent{id: id, name: word(id), span: m.root}
 	m.agents[id] = m.joined
-	return m.joined
 }
 
 func (m *Mapper) makeRoot(ev *agentevents.Event, h shape) {

@@ -1,6 +1,8 @@
 package spans
 
 import (
+	"time"
+
 	"github.com/agentevents/agentevents"
 )
 
@@ -35,7 +37,7 @@ func (m *Mapper) note(s *Span, ev *agentevents.Event, name string, severity Seve
 	m.add(s, &p)
 }
 
-// opt is the value of an optional one, or nil.
+// opt is the value of an optional one, or nil. Durations are in seconds.
 func opt[T any](o agentevents.Opt[T]) any {
 	if !o.OK {
 		return nil
@@ -43,6 +45,8 @@ func opt[T any](o agentevents.Opt[T]) any {
 	switch v := any(o.V).(type) {
 	case int:
 		return int64(v)
+	case time.Duration:
+		return v.Seconds()
 	default:
 		return v
 	}
@@ -134,7 +138,7 @@ func (m *Mapper) describe(ev *agentevents.Event) (name string, severity Severity
 		return info(own+"workflow.finalized", val(own+"workflow.agents", int64(p.TotalAgents)), val(own+"workflow.tokens", p.TotalTokens))
 
 	case *agentevents.ApprovalRequested:
-		return info(own+"approval.requested", str(own+"approval.id", p.ApprovalID), str(own+"approval.tool", label(p.ToolID)), val(own+"approval.timeout", seconds(p.Timeout)), m.text(text, p.Action))
+		return info(own+"approval.requested", str(own+"approval.id", p.ApprovalID), str(own+"approval.tool", label(p.ToolID)), val(own+"approval.timeout", opt(p.Timeout)), m.text(text, p.Action))
 	case *agentevents.ClarificationRequested:
 		return info(own+"clarification.requested", str(own+"clarification.id", p.InterruptID), val(own+"clarification.questions", int64(len(p.Questions))), list(m, text, p.Questions))
 	case *agentevents.CommandReceived:

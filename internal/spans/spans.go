@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// A TraceID identifies a trace. The zero one is none.
+// A TraceID identifies a trace. The zero TraceID means no trace.
 type TraceID [16]byte
 
 // String returns the id as 32 hex digits, or "" for none.
@@ -24,7 +24,7 @@ func (t TraceID) String() string {
 	return hex.EncodeToString(t[:])
 }
 
-// A SpanID identifies a span in its trace. The zero one is none.
+// A SpanID identifies a span in its trace. The zero SpanID means no span.
 type SpanID [8]byte
 
 // String returns the id as 16 hex digits, or "" for none.
@@ -196,7 +196,7 @@ type Span struct {
 	First, Last  uint64 // sequences of the first and the last event
 	ClosedReason string // why it ended without its event: see the Reason constants
 
-	Data any // for whom Started tells
+	Data any // what Options.Started keeps with the span
 
 	ended   bool
 	spent   bool      // a model call, this or one below, has usage
@@ -233,9 +233,6 @@ func (s *Span) Until() time.Time {
 	}
 	return s.End
 }
-
-// Ended reports whether the span has ended.
-func (s *Span) Ended() bool { return s.ended }
 
 // ParentSpanID returns the id of the parent, or zero for a root.
 func (s *Span) ParentSpanID() SpanID {

@@ -26,11 +26,6 @@ func (v Semconv) SchemaURL() string {
 	return ""
 }
 
-// Known reports whether v is one of the constants.
-func (v Semconv) Known() bool {
-	return v == SemconvShared || v == SemconvV1_41 || v == SemconvLatest
-}
-
 // cacheWrite is the key of the tokens written to the cache, or "": the versions differ.
 func (v Semconv) cacheWrite() string {
 	switch v {

@@ -176,10 +176,7 @@ func (c *Collector) Event(ev agentevents.Event) {
 	}
 	switch p := ev.Payload.(type) {
 	case *agentevents.ContextCompacted:
-		c.total.compacted(p)
-		if agent := agentOf(&ev); c.by == ByAgent && agent != "" {
-			c.group(agent).compacted(p)
-		}
+		c.count(ByAgent, agentOf(&ev), "", func(t *tally) { t.compacted(p) })
 	case *agentevents.ToolCalled:
 		r.opened(call{false, ev.AgentID, p.CallID}, opened{p.ToolID, ev.Time})
 	case *agentevents.ToolReturned:
@@ -190,8 +187,7 @@ func (c *Collector) Event(ev agentevents.Event) {
 		if open || p.OneEvent {
 			var one calls
 			one.took(p.Duration, began.at, ev.Time)
-			c.total.tools.add(one)
-			c.grouped(ByTool, began.of, agentOf(&ev), func(t *tally) { t.tools.add(one) })
+			c.count(ByTool, began.of, agentOf(&ev), func(t *tally) { t.tools.add(one) })
 		}
 	case *agentevents.ModelCalled:
 		r.opened(call{true, ev.AgentID, p.ModelCallID}, opened{p.Model, ev.Time})
@@ -202,8 +198,7 @@ func (c *Collector) Event(ev agentevents.Event) {
 			one.failed = 1
 		}
 		one.took(p.Duration, began.at, ev.Time)
-		c.total.models.add(one)
-		c.grouped(ByModel, cmp.Or(p.Model, began.of), agentOf(&ev), func(t *tally) { t.models.add(one) })
+		c.count(ByModel, cmp.Or(p.Model, began.of), agentOf(&ev), func(t *tally) { t.models.add(one) })
 	}
 }
 
@@ -218,8 +213,9 @@ func agentOf(ev *agentevents.Event) string {
 	return ev.AgentID
 }
 
-// grouped adds to the group of an agent, or to that of a tool or model.
-func (c *Collector) grouped(by By, of, agent string, add func(*tally)) {
+// count adds to the total, and to the group of an agent, or to that of what by says.
+func (c *Collector) count(by By, of, agent string, add func(*tally)) {
+	add(&c.total)
 	switch {
 	case c.by == by && of != "":
 		add(c.group(of))
@@ -262,7 +258,7 @@ func (r *run) task(id, agent string) {
 
 func (t *tally) compacted(p *agentevents.ContextCompacted) {
 	if t.compactions++; p.TokensBefore.OK && p.TokensAfter.OK {
-		t.before, t.after = plus(t.before, p.TokensBefore.V), plus(t.after, p.TokensAfter.V)
+		t.before, t.after = view.Plus(t.before, p.TokensBefore.V), view.Plus(t.after, p.TokensAfter.V)
 	}
 }
 
@@ -298,7 +294,7 @@ func (c *calls) took(stated agentevents.Opt[time.Duration], from, to time.Time) 
 func (c *calls) add(v calls) {
 	c.returned, c.failed = c.returned+v.returned, c.failed+v.failed
 	c.open, c.refused = c.open+v.open, c.refused+v.refused
-	c.timed, c.last = c.timed+v.timed, plus(c.last, v.last)
+	c.timed, c.last = c.timed+v.timed, view.Plus(c.last, v.last)
 }
 
 // snapshot adds the state of a run after its last event.
@@ -352,15 +348,11 @@ var rejections = map[string]bool{"rejected": true, "reject": true, "refuted": tr
 
 // judged adds a verdict on the work of an agent, or of a run.
 func (c *Collector) judged(agent string, rejected bool) {
-	add := func(t *tally) {
+	c.count(ByAgent, agent, "", func(t *tally) {
 		if t.verdicts++; rejected {
 			t.rejections++
 		}
-	}
-	add(&c.total)
-	if c.by == ByAgent && agent != "" {
-		add(c.group(agent))
-	}
+	})
 }
 
 func (c *Collector) approval(a *agentevents.ApprovalSnapshot, agent string) {
@@ -368,18 +360,14 @@ func (c *Collector) approval(a *agentevents.ApprovalSnapshot, agent string) {
 		return // an answer without a request
 	}
 	wait := a.AnsweredAt.Sub(a.RequestedAt)
-	add := func(t *tally) {
+	c.count(ByAgent, agent, "", func(t *tally) {
 		switch {
 		case a.ClosedBy != agentevents.KindApprovalGranted && a.ClosedBy != agentevents.KindApprovalRejected:
 			t.unanswered++
 		case wait >= 0: // else the clocks do not agree
 			t.waits = append(t.waits, wait)
 		}
-	}
-	add(&c.total)
-	if c.by == ByAgent && agent != "" {
-		add(c.group(agent))
-	}
+	})
 }
 
 // tools adds the tool calls of a run.
@@ -569,12 +557,4 @@ func (t *tally) session(one *session) {
 	for _, v := range one.tasks {
 		t.tasks[v]++
 	}
-}
-
-// plus adds numbers that are not negative. The sum stops at the highest number.
-func plus[T ~int64](a, b T) T {
-	if sum := a + b; sum >= a {
-		return sum
-	}
-	return math.MaxInt64
 }

@@ -108,16 +108,16 @@ type Tokens struct {
 
 // All returns the number of all tokens.
 func (t Tokens) All() int64 {
-	return plus(plus(plus(t.Input, t.Output), plus(t.CacheWrite, t.CacheRead)), t.Rest)
+	return view.Plus(view.Plus(view.Plus(t.Input, t.Output), view.Plus(t.CacheWrite, t.CacheRead)), t.Rest)
 }
 
 func (t *Tokens) add(u agentevents.Usage) {
-	t.Input, t.Output = plus(t.Input, u.InputTokens), plus(t.Output, u.OutputTokens)
-	t.CacheWrite, t.CacheRead = plus(t.CacheWrite, u.CacheCreationInputTokens.V), plus(t.CacheRead, u.CacheReadInputTokens.V)
-	t.Reasoning = plus(t.Reasoning, u.ReasoningOutputTokens.V)
+	t.Input, t.Output = view.Plus(t.Input, u.InputTokens), view.Plus(t.Output, u.OutputTokens)
+	t.CacheWrite, t.CacheRead = view.Plus(t.CacheWrite, u.CacheCreationInputTokens.V), view.Plus(t.CacheRead, u.CacheReadInputTokens.V)
+	t.Reasoning = view.Plus(t.Reasoning, u.ReasoningOutputTokens.V)
 	all := view.Tokens(u)
 	u.TotalTokens.V = 0
-	t.Rest = plus(t.Rest, all-view.Tokens(u))
+	t.Rest = view.Plus(t.Rest, all-view.Tokens(u))
 }
 
 // Report returns the figures of all events. It empties the collector.
@@ -185,7 +185,7 @@ func (t *tally) figures() Figures {
 	}
 	sum := time.Duration(0)
 	for _, d := range t.waits {
-		sum = plus(sum, d)
+		sum = view.Plus(sum, d)
 	}
 	m.HumanApprovalLatency = Latency{quotient(milliseconds(sum), float64(len(t.waits))), spread(t.waits)}
 	m.ContextCompression = quotient(float64(t.before), float64(t.after))

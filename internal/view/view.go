@@ -79,17 +79,22 @@ func Model(a *agentevents.AgentSnapshot) string {
 // Cached returns the tokens that a provider read from its cache or wrote to it. They are no part
 // of the input.
 func Cached(u agentevents.Usage) int64 {
-	return plus(u.CacheReadInputTokens.V, u.CacheCreationInputTokens.V)
+	return Plus(u.CacheReadInputTokens.V, u.CacheCreationInputTokens.V)
 }
 
 // Tokens returns all tokens: the sum of their kinds, or the total that is stated, which may be
 // all that is.
 func Tokens(u agentevents.Usage) int64 {
-	return max(u.TotalTokens.V, plus(plus(u.InputTokens, u.OutputTokens), Cached(u)))
+	return max(u.TotalTokens.V, Plus(Plus(u.InputTokens, u.OutputTokens), Cached(u)))
 }
 
-// plus adds numbers that are not negative. The sum stops at the highest number.
-func plus(a, b int64) int64 { return a + min(b, math.MaxInt64-a) }
+// Plus adds two numbers. The sum stops at the highest number.
+func Plus[T ~int64](a, b T) T {
+	if sum := a + b; b <= 0 || sum > a {
+		return sum
+	}
+	return math.MaxInt64
+}
 
 // Node returns the word for the status of a node, and why it failed or was skipped. A fold
 // keeps both of these in the node's outputs.

@@ -777,8 +777,10 @@ func writable(v reflect.Value, content bool) bool {
 // check applies the field rules to envelope and payload; sound says that the
 // envelope's texts were checked already.
 func (e *Event) check(p payloadOps, sound bool) *fieldError {
-	if err := checkLacks(e.extra); err != nil {
-		return err
+	if e.extra != "" {
+		if err := checkLacks(e.extra, func(dst []byte) []byte { return e.append(dst, p) }); err != nil {
+			return err
+		}
 	}
 	if e.Step.OK && e.Step.V < 0 {
 		return &fieldError{RuleFieldRange, "/step", strconv.Itoa(e.Step.V) + " is below 0"}

@@ -91,13 +91,17 @@ func checkUnit(name string, v float64) *fieldError {
 
 func formatFloat(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// checkLacks reports a required member that the line did not have.
-func checkLacks(x extras) *fieldError {
-	if x == "" {
-		return nil
-	}
-	if name := x.Lacks(); name != "" {
-		return &fieldError{RuleFieldRequired, "/" + name, "is required"}
+// checkLacks reports a required member that the line did not have, and that the struct
+// still lacks: what it writes has none.
+func checkLacks(x extras, write func([]byte) []byte) *fieldError {
+	object := ""
+	for name := range x.Lacks() {
+		if object == "" {
+			object = string(write(nil))
+		}
+		if !jsonwire.HasMember(object, name) {
+			return &fieldError{RuleFieldRequired, "/" + name, "is required"}
+		}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package agentevents
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -430,6 +431,30 @@ func TestEmitFillsInFromTotalsCausationAndMessage(t *testing.T) {
 	require.Equal(t, Some(Totals{Steps: 9}), log.last(t).Payload.(*AgentEnded).Totals)
 }
 
+// What a payload's JSON lacked is there when a field says it, or the emitter does.
+func TestEmitOfDecodedPayloads(t *testing.T) {
+	r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleRelaxed, Clock: noon})
+	a := beginAgent(t, r, "a")
+	var move AgentTransition
+	require.NoError(t, json.Unmarshal([]byte(`{"to":"tool_call"}`), &move))
+	require.NoError(t, a.Emit(t.Context(), &move))
+	require.Equal(t, StatusThinking, log.last(t).Payload.(*AgentTransition).From)
+
+	var message MessageCreated
+	require.NoError(t, json.Unmarshal([]byte(`{"message":{"content":"hi"}}`), &message))
+	require.NoError(t, a.Emit(t.Context(), &message), "the emitter fills in all that it lacks")
+
+	var audit AuditChecked
+	require.NoError(t, json.Unmarshal([]byte(`{"auditId":"x"}`), &audit))
+	require.ErrorContains(t, a.Emit(t.Context(), &audit), "/payload/checkpointId: is required")
+	audit.CheckpointID, audit.Result, audit.Duration = "c", AuditPass, time.Second
+	require.NoError(t, a.Emit(t.Context(), &audit))
+
+	var loop LoopRoundCompleted
+	require.NoError(t, json.Unmarshal([]byte(`{}`), &loop))
+	require.ErrorContains(t, a.Emit(t.Context(), &loop), "is required")
+}
+
 func TestCallersPayloadIsNeverWrittenTo(t *testing.T) {
 	secrets := &Secrets{}
 	require.NoError(t, secrets.Add("9007199254740993", "xxxx"))
@@ -849,6 +874,17 @@ func TestResumeWithoutAPosition(t *testing.T) {
 	require.NoError(t, err)
 	_, err = em.Resume(&RunSnapshot{RunState: RunState{RunID: "new"}})
 	require.NoError(t, err)
+}
+
+// The summary of a turn that never started opens none, also for a run that goes on.
+func TestResumeAfterASummary(t *testing.T) {
+	r, log := startRun(t, EmitterOptions{})
+	require.NoError(t, r.Emit(t.Context(), &TurnSummarized{Text: "x"}))
+	require.NoError(t, r.Close())
+	r, err := r.s.e.Resume(log.snapshot(t))
+	require.NoError(t, err)
+	require.NoError(t, r.Emit(t.Context(), &RunPaused{}))
+	require.ErrorContains(t, r.Emit(t.Context(), &TurnEnded{}), string(RuleTurnOpen))
 }
 
 func TestResumeFromAStaleSnapshot(t *testing.T) {

@@ -156,8 +156,8 @@ func (m *machine) index(s *RunSnapshot) {
 		if a.firm() {
 			m.ordered++
 		}
-		if a.Open {
-			m.open++
+		if a.Ended {
+			m.resting++
 		}
 	}
 	for _, ref := range s.Resume.expected {

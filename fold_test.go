@@ -9,6 +9,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -1370,6 +1371,47 @@ func TestResumeOfAStatus(t *testing.T) {
 
 // A message without a time gets another one each time that it is told. It is still the same
 // message, which stays as it was told first.
+// The end of a log that comes again changes nothing, also after a delta of an agent that has
+// not started, while all others are at rest.
+func TestEndToldTwice(t *testing.T) {
+	log := []Event{
+		{RunID: "r", AgentID: "a", ID: "0", Payload: &AgentStarted{}},
+		{RunID: "r", AgentID: "b", ID: "1", Sequence: 1, Payload: &TextDelta{BlockID: "1", Delta: "hello "}},
+		{RunID: "r", AgentID: "a", ID: "2", Sequence: 2, Payload: &AgentEnded{Outcome: OutcomeConverged}},
+	}
+	once, twice := NewFold(FoldOptions{}), NewFold(FoldOptions{})
+	for _, ev := range log {
+		once.Apply(ev)
+		twice.Apply(ev)
+	}
+	for _, ev := range log[1:] {
+		twice.Apply(ev)
+	}
+	require.Equal(t, 0, twice.Snapshot().ViolationCount)
+	require.Equal(t, uint64(3), twice.Snapshot().NextSequence)
+	require.Equal(t, once.Snapshot().Agents, twice.Snapshot().Agents)
+}
+
+// An agent whose id is the span that another one was known by keeps what it did.
+func TestAgentWithTheSpanOfAnother(t *testing.T) {
+	f := NewFold(FoldOptions{})
+	for i, ev := range []Event{
+		{SpanID: "a", Payload: &AgentStarted{}},
+		{SpanID: "a", Payload: &ApprovalRequested{ApprovalID: "1"}, ParentSpanID: "a"},
+		{SpanID: "a", AgentID: "lead", Payload: &AgentSessionChanged{ProviderSessionID: "s"}},
+		{AgentID: "a", Payload: &AgentStarted{}},
+		{AgentID: "a", Payload: &ToolCalled{CallID: "c", ToolID: "T"}},
+		{AgentID: "a", Payload: &ApprovalRequested{ApprovalID: "2"}},
+	} {
+		ev.RunID, ev.ID, ev.Sequence = "r", strconv.Itoa(i), uint64(i)
+		f.Apply(ev)
+	}
+	s := f.Snapshot()
+	require.Zero(t, s.Violations)
+	require.Equal(t, "a", s.OpenCalls[0].AgentID)
+	require.Equal(t, []string{"lead", "a"}, []string{s.Approvals[0].AgentID, s.Approvals[1].AgentID})
+}
+
 func TestMessageToldTwice(t *testing.T) {
 	run, log := ruleRun(t, LifecycleStrict, ModeEnforce)
 	a := beginAgent(t, run, "a")

@@ -37,7 +37,7 @@ type view struct {
 	messages roster.Roster[string, ConversationMessage] // by event id
 	inbox    roster.Roster[string, InboxItem]           // by event id
 	commands map[string][]string                        // event ids in the inbox, by execution; some were consumed
-	renamed  map[string]string                          // ids of agents that were known by a span, by that span; records may still have the span
+	renamed  map[string]renaming                        // ids of agents that were known by a span, by that span; records may still have the span
 
 	turns    roster.Opens[turnKey]
 	lastTurn map[string]int // index of the agent's last turn, open or not
@@ -111,7 +111,7 @@ func (v *view) sync(m *machine) *RunSnapshot {
 	}
 	for id, a := range m.agents {
 		rec := a.shown
-		v.rename(&rec.ParentAgentID)
+		v.rename(&rec.ParentAgentID, rec.Sequence)
 		s.Agents[id] = rec
 		text, reasoning := rec.text, rec.reasoning
 		if a.Resume.textOpen {
@@ -131,14 +131,14 @@ func (v *view) sync(m *machine) *RunSnapshot {
 	if len(v.renamed) > 0 {
 		for _, list := range [...][]*ToolCallSnapshot{s.OpenCalls, v.closed} {
 			for _, c := range list {
-				v.rename(&c.AgentID)
+				v.rename(&c.AgentID, c.Sequence)
 			}
 		}
 		for i := range s.Approvals {
-			v.rename(&s.Approvals[i].AgentID)
+			v.rename(&s.Approvals[i].AgentID, s.Approvals[i].Sequence)
 		}
 		for i := range s.Clarifications {
-			v.rename(&s.Clarifications[i].AgentID)
+			v.rename(&s.Clarifications[i].AgentID, s.Clarifications[i].Sequence)
 		}
 		v.renamed = nil
 	}
@@ -406,22 +406,30 @@ func (v *view) within(span string, around, a *AgentState) {
 	}
 }
 
-// named notes that an agent has got its id: its records have the span until sync.
-func (v *view) named(span string, a *AgentState) {
+// A renaming is the id of an agent that was known by a span, in the records before a
+// sequence: another agent may have the span's name for its id from then on.
+type renaming struct {
+	id     string
+	before uint64
+}
+
+// named notes that an agent has got its id: its records before a sequence have the span
+// until sync.
+func (v *view) named(span string, a *AgentState, before uint64) {
 	if v == nil {
 		return
 	}
-	put(&v.renamed, span, a.AgentID)
+	put(&v.renamed, span, renaming{a.AgentID, before})
 	if id, ok := v.s.AgentSessions[span]; ok {
 		delete(v.s.AgentSessions, span)
 		v.s.AgentSessions[a.AgentID] = id
 	}
 }
 
-// rename replaces the span that an agent was known by.
-func (v *view) rename(id *string) {
-	if name, ok := v.renamed[*id]; ok {
-		*id = name
+// rename replaces the span that an agent was known by, in the record of a sequence.
+func (v *view) rename(id *string, sequence uint64) {
+	if name, ok := v.renamed[*id]; ok && sequence < name.before {
+		*id = name.id
 	}
 }
 
@@ -839,7 +847,8 @@ func (v *view) turnSummarized(ev *Event, _ *subject) {
 	if i, ok := v.lastTurn[ev.AgentID]; ok {
 		t = &v.s.Turns[i]
 	} else {
-		t = v.newTurn(TurnSnapshot{Sequence: ev.Sequence, AgentID: v.intern(ev.AgentID)})
+		// The rules know of no open turn.
+		t = v.newTurn(TurnSnapshot{Sequence: ev.Sequence, AgentID: v.intern(ev.AgentID), EndSequence: ev.Sequence, EndedAt: ev.Time})
 	}
 	t.Text, t.Intent = v.keep(p.Text), v.keep(p.Intent)
 }

@@ -59,7 +59,7 @@ type machine struct {
 	bySpan  map[string]*AgentState // by AgentState.SpanID
 	last    *AgentState            // the agent that find returned last
 	ordered int32                  // number of agents that have an order
-	open    int32                  // number of open agents
+	resting int32                  // number of agents that have ended
 
 	calls      roster.Roster[callKey, openCall]           // open calls, in call order
 	modelCalls *roster.Roster[callKey, ModelCallSnapshot] // open model calls, in call order; nil until there is one
@@ -247,7 +247,7 @@ func (m *machine) name(a *AgentState, id string) {
 		return key
 	})
 	m.questions.rename(was, a.AgentID)
-	m.view.named(was, a)
+	m.view.named(was, a, m.NextSequence)
 	if ref, ok := m.expected.Take(a.AgentID); ok {
 		m.nameAgent(&ref.V)
 	}
@@ -581,8 +581,8 @@ func (m *machine) agentStarted(ev *Event, sub *subject) {
 		r.first, r.renew = plus(a.Step.V, 1), true
 		a.calls = 0 // those of earlier attempts
 	}
-	if !a.Open {
-		m.open++
+	if a.Ended {
+		m.resting--
 	}
 	a.Started, a.Open, a.Ended = true, true, false
 	r.resumes = m.Resume.resumes
@@ -732,13 +732,13 @@ func (m *machine) agentEnded(ev *Event, sub *subject) {
 
 // endAgent puts an agent to rest, by an event of that kind.
 func (m *machine) endAgent(a *AgentState, by Kind) {
-	if a.Open {
-		m.open--
+	if !a.Ended {
+		m.resting++
 	}
 	a.Open, a.Ended = false, true
 	m.rest(a)
 	m.closeQuestionsOf(a.AgentID, by)
-	if m.open == 0 {
+	if int(m.resting) == len(m.agents) {
 		m.Resume.recentDeltas = m.Resume.recentDeltas[:0]
 	}
 }

@@ -11,8 +11,10 @@ import (
 )
 
 func (v *AgentRef) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkRequired("agentId", v.AgentID != ""); err != nil {
 		return err
@@ -37,8 +39,10 @@ func (v *AgentRef) check() *fieldError {
 }
 
 func (v *AgentStarted) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if v.Agent.OK {
 		if err := v.Agent.V.check(); err != nil {
@@ -65,8 +69,10 @@ func (v *AgentStarted) check() *fieldError {
 }
 
 func (v *AgentTransition) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkRequired("from", v.From != ""); err != nil {
 		return err
@@ -84,8 +90,10 @@ func (v *AgentTransition) check() *fieldError {
 }
 
 func (v *AgentEnded) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if v.Outcome != "" {
 		if !v.Outcome.known() {
@@ -145,8 +153,10 @@ func (v *AgentEnded) check() *fieldError {
 }
 
 func (v *Totals) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkMin("steps", v.Steps, 0); err != nil {
 		return err
@@ -167,8 +177,10 @@ func (v *Totals) check() *fieldError {
 }
 
 func (v *AgentErrored) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkRequired("errorType", v.ErrorType != ""); err != nil {
 		return err
@@ -185,8 +197,10 @@ func (v *AgentErrored) check() *fieldError {
 }
 
 func (v *AgentSessionChanged) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkRequired("providerSessionId", v.ProviderSessionID != ""); err != nil {
 		return err
@@ -201,8 +215,10 @@ func (v *AgentSessionChanged) check() *fieldError {
 }
 
 func (v *EventRetracted) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkRequired("eventIds", len(v.EventIDs) > 0); err != nil {
 		return err
@@ -214,8 +230,10 @@ func (v *EventRetracted) check() *fieldError {
 }
 
 func (v *ContextCompacted) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if v.TokensBefore.OK {
 		if err := checkMin("tokensBefore", v.TokensBefore.V, 0); err != nil {
@@ -234,8 +252,10 @@ func (v *ContextCompacted) check() *fieldError {
 }
 
 func (v *TaskAssigned) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkText("assignedAgent", v.AssignedAgent); err != nil {
 		return err
@@ -244,8 +264,10 @@ func (v *TaskAssigned) check() *fieldError {
 }
 
 func (v *AuditChecked) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkRequired("checkpointId", v.CheckpointID != ""); err != nil {
 		return err
@@ -266,8 +288,10 @@ func (v *AuditChecked) check() *fieldError {
 }
 
 func (v *ClaimVerified) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkRequired("findingId", v.FindingID != ""); err != nil {
 		return err
@@ -291,8 +315,10 @@ func (v *ClaimVerified) check() *fieldError {
 }
 
 func (v *IssueFound) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkText("severity", v.Severity); err != nil {
 		return err
@@ -301,8 +327,10 @@ func (v *IssueFound) check() *fieldError {
 }
 
 func (v *CitationFound) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if v.Confidence.OK {
 		if err := checkUnit("confidence", v.Confidence.V); err != nil {
@@ -313,15 +341,19 @@ func (v *CitationFound) check() *fieldError {
 }
 
 func (v *EvidenceInsufficient) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
 func (v *TurnStarted) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if v.Turn.OK {
 		if err := checkMin("turn", v.Turn.V, 0); err != nil {
@@ -335,8 +367,10 @@ func (v *TurnStarted) check() *fieldError {
 }
 
 func (v *TurnEnded) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if v.Turn.OK {
 		if err := checkMin("turn", v.Turn.V, 0); err != nil {
@@ -360,8 +394,10 @@ func (v *TurnEnded) check() *fieldError {
 }
 
 func (v *TurnSummarized) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkText("intent", v.Intent); err != nil {
 		return err
@@ -383,8 +419,10 @@ func (v *TurnSummarized) check() *fieldError {
 }
 
 func (v *ToolCallSummary) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkRequired("toolName", v.ToolName != ""); err != nil {
 		return err
@@ -422,8 +460,10 @@ func (v *ToolCallSummary) check() *fieldError {
 }
 
 func (v *StepStarted) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkRequired("stepId", v.StepID != ""); err != nil {
 		return err
@@ -438,8 +478,10 @@ func (v *StepStarted) check() *fieldError {
 }
 
 func (v *StepEnded) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkRequired("stepId", v.StepID != ""); err != nil {
 		return err
@@ -464,8 +506,10 @@ func (v *StepEnded) check() *fieldError {
 }
 
 func (v *SpanRecorded) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkRequired("subject", v.Subject != ""); err != nil {
 		return err
@@ -494,8 +538,10 @@ func (v *SpanRecorded) check() *fieldError {
 }
 
 func (v *NodeStarted) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if v.Agent.OK {
 		if err := v.Agent.V.check(); err != nil {
@@ -514,8 +560,10 @@ func (v *NodeStarted) check() *fieldError {
 }
 
 func (v *NodeCompleted) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if v.Agent.OK {
 		if err := v.Agent.V.check(); err != nil {
@@ -531,8 +579,10 @@ func (v *NodeCompleted) check() *fieldError {
 }
 
 func (v *NodeFailed) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := v.Error.check(); err != nil {
 		return err.in("error")
@@ -541,8 +591,10 @@ func (v *NodeFailed) check() *fieldError {
 }
 
 func (v *NodeSkipped) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkText("reason", v.Reason); err != nil {
 		return err
@@ -551,8 +603,10 @@ func (v *NodeSkipped) check() *fieldError {
 }
 
 func (v *NodeSuspended) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkText("reason", v.Reason); err != nil {
 		return err
@@ -561,8 +615,10 @@ func (v *NodeSuspended) check() *fieldError {
 }
 
 func (v *EdgeFired) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkText("edgeId", v.EdgeID); err != nil {
 		return err
@@ -583,8 +639,10 @@ func (v *EdgeFired) check() *fieldError {
 }
 
 func (v *EdgeSkipped) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkText("edgeId", v.EdgeID); err != nil {
 		return err
@@ -605,8 +663,10 @@ func (v *EdgeSkipped) check() *fieldError {
 }
 
 func (v *LoopIterated) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkText("edgeId", v.EdgeID); err != nil {
 		return err
@@ -618,8 +678,10 @@ func (v *LoopIterated) check() *fieldError {
 }
 
 func (v *LoopRoundCompleted) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkMin("round", v.Round, 0); err != nil {
 		return err
@@ -638,8 +700,10 @@ func (v *LoopRoundCompleted) check() *fieldError {
 }
 
 func (v *StatePatched) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkRequired("op", v.Op != ""); err != nil {
 		return err
@@ -654,8 +718,10 @@ func (v *StatePatched) check() *fieldError {
 }
 
 func (v *AgentReasoned) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkText("blockId", v.BlockID); err != nil {
 		return err
@@ -674,8 +740,10 @@ func (v *AgentReasoned) check() *fieldError {
 }
 
 func (v *AgentReasoningDelta) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkText("blockId", v.BlockID); err != nil {
 		return err
@@ -699,8 +767,10 @@ func (v *AgentReasoningDelta) check() *fieldError {
 }
 
 func (v *AgentDecided) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkRequired("decision", v.Decision != ""); err != nil {
 		return err
@@ -714,8 +784,10 @@ func (v *AgentDecided) check() *fieldError {
 }
 
 func (v *OrchestratorDecided) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkRequired("decision", v.Decision != ""); err != nil {
 		return err
@@ -729,8 +801,10 @@ func (v *OrchestratorDecided) check() *fieldError {
 }
 
 func (v *IntentClassified) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkRequired("intent", v.Intent != ""); err != nil {
 		return err
@@ -747,8 +821,10 @@ func (v *IntentClassified) check() *fieldError {
 }
 
 func (v *PlanProposed) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	for i := range v.Steps {
 		if err := v.Steps[i].check(); err != nil {
@@ -759,8 +835,10 @@ func (v *PlanProposed) check() *fieldError {
 }
 
 func (v *PlanStep) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkRequired("stepId", v.StepID != ""); err != nil {
 		return err
@@ -775,8 +853,10 @@ func (v *PlanStep) check() *fieldError {
 }
 
 func (v *TextDelta) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkText("blockId", v.BlockID); err != nil {
 		return err
@@ -790,8 +870,10 @@ func (v *TextDelta) check() *fieldError {
 }
 
 func (v *TextCompleted) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkText("blockId", v.BlockID); err != nil {
 		return err
@@ -800,8 +882,10 @@ func (v *TextCompleted) check() *fieldError {
 }
 
 func (v *MessageCreated) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := v.Message.check(); err != nil {
 		return err.in("message")
@@ -810,8 +894,10 @@ func (v *MessageCreated) check() *fieldError {
 }
 
 func (v *ConversationMessage) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkRequired("messageId", v.MessageID != ""); err != nil {
 		return err
@@ -851,8 +937,10 @@ func (v *ConversationMessage) check() *fieldError {
 }
 
 func (v *ModelCalled) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkRequired("modelCallId", v.ModelCallID != ""); err != nil {
 		return err
@@ -881,8 +969,10 @@ func (v *ModelCalled) check() *fieldError {
 }
 
 func (v *ModelReturned) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkRequired("modelCallId", v.ModelCallID != ""); err != nil {
 		return err
@@ -937,8 +1027,10 @@ func (v *ModelReturned) check() *fieldError {
 }
 
 func (v *ApprovalRequested) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkRequired("approvalId", v.ApprovalID != ""); err != nil {
 		return err
@@ -961,8 +1053,10 @@ func (v *ApprovalRequested) check() *fieldError {
 }
 
 func (v *ApprovalGranted) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkRequired("approvalId", v.ApprovalID != ""); err != nil {
 		return err
@@ -977,8 +1071,10 @@ func (v *ApprovalGranted) check() *fieldError {
 }
 
 func (v *ApprovalRejected) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkRequired("approvalId", v.ApprovalID != ""); err != nil {
 		return err
@@ -993,8 +1089,10 @@ func (v *ApprovalRejected) check() *fieldError {
 }
 
 func (v *ClarificationRequested) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkRequired("interruptId", v.InterruptID != ""); err != nil {
 		return err
@@ -1014,8 +1112,10 @@ func (v *ClarificationRequested) check() *fieldError {
 }
 
 func (v *Question) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkRequired("id", v.ID != ""); err != nil {
 		return err
@@ -1027,8 +1127,10 @@ func (v *Question) check() *fieldError {
 }
 
 func (v *ClarificationResolved) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkRequired("interruptId", v.InterruptID != ""); err != nil {
 		return err
@@ -1043,8 +1145,10 @@ func (v *ClarificationResolved) check() *fieldError {
 }
 
 func (v *CommandReceived) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := v.Command.check(); err != nil {
 		return err.in("command")
@@ -1053,8 +1157,10 @@ func (v *CommandReceived) check() *fieldError {
 }
 
 func (v *Command) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkRequired("type", v.Type != ""); err != nil {
 		return err
@@ -1072,8 +1178,10 @@ func (v *Command) check() *fieldError {
 }
 
 func (v *CommandConsumed) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkRequired("eventId", v.EventID != ""); err != nil {
 		return err
@@ -1085,8 +1193,10 @@ func (v *CommandConsumed) check() *fieldError {
 }
 
 func (v *UsageObserved) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkText("modelCallId", v.ModelCallID); err != nil {
 		return err
@@ -1109,8 +1219,10 @@ func (v *UsageObserved) check() *fieldError {
 }
 
 func (v *BudgetExceeded) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkRequired("budget", v.Budget != ""); err != nil {
 		return err
@@ -1128,8 +1240,10 @@ func (v *BudgetExceeded) check() *fieldError {
 }
 
 func (v *CapBreached) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkRequired("cap", v.Cap != ""); err != nil {
 		return err
@@ -1151,8 +1265,10 @@ func (v *CapBreached) check() *fieldError {
 }
 
 func (v *BlackboardItemCreated) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkRequired("itemId", v.ItemID != ""); err != nil {
 		return err
@@ -1186,8 +1302,10 @@ func (v *BlackboardItemCreated) check() *fieldError {
 }
 
 func (v *MemoryChanged) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkRequired("change", v.Change != ""); err != nil {
 		return err
@@ -1207,15 +1325,19 @@ func (v *MemoryChanged) check() *fieldError {
 }
 
 func (v *SessionStarted) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
 func (v *SessionCompleted) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkText("status", v.Status); err != nil {
 		return err
@@ -1224,8 +1346,10 @@ func (v *SessionCompleted) check() *fieldError {
 }
 
 func (v *RunStarted) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkText("name", v.Name); err != nil {
 		return err
@@ -1244,22 +1368,28 @@ func (v *RunStarted) check() *fieldError {
 }
 
 func (v *RunPaused) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
 func (v *RunResumed) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
 func (v *RunCompleted) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if v.Refused != 0 {
 		if err := checkMin("refused", v.Refused, 0); err != nil {
@@ -1270,8 +1400,10 @@ func (v *RunCompleted) check() *fieldError {
 }
 
 func (v *RunFailed) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if v.Error.OK {
 		if err := v.Error.V.check(); err != nil {
@@ -1287,8 +1419,10 @@ func (v *RunFailed) check() *fieldError {
 }
 
 func (v *RunCancelled) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if v.Refused != 0 {
 		if err := checkMin("refused", v.Refused, 0); err != nil {
@@ -1299,8 +1433,10 @@ func (v *RunCancelled) check() *fieldError {
 }
 
 func (v *ToolCalled) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkRequired("callId", v.CallID != ""); err != nil {
 		return err
@@ -1337,8 +1473,10 @@ func (v *ToolCalled) check() *fieldError {
 }
 
 func (v *ToolArgumentsDelta) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkRequired("callId", v.CallID != ""); err != nil {
 		return err
@@ -1355,8 +1493,10 @@ func (v *ToolArgumentsDelta) check() *fieldError {
 }
 
 func (v *ToolReturned) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkRequired("callId", v.CallID != ""); err != nil {
 		return err
@@ -1390,8 +1530,10 @@ func (v *ToolReturned) check() *fieldError {
 }
 
 func (v *AgentHandoff) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := v.From.check(); err != nil {
 		return err.in("from")
@@ -1403,8 +1545,10 @@ func (v *AgentHandoff) check() *fieldError {
 }
 
 func (v *HandoffRequested) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkText("handoffId", v.HandoffID); err != nil {
 		return err
@@ -1422,8 +1566,10 @@ func (v *HandoffRequested) check() *fieldError {
 }
 
 func (v *HandoffAccepted) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkText("handoffId", v.HandoffID); err != nil {
 		return err
@@ -1441,8 +1587,10 @@ func (v *HandoffAccepted) check() *fieldError {
 }
 
 func (v *Usage) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkMin("inputTokens", v.InputTokens, 0); err != nil {
 		return err
@@ -1479,8 +1627,10 @@ func (v *Usage) check() *fieldError {
 }
 
 func (v *ErrorInfo) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkText("code", v.Code); err != nil {
 		return err
@@ -1489,8 +1639,10 @@ func (v *ErrorInfo) check() *fieldError {
 }
 
 func (v *WorkflowCreated) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkTexts("phases", v.Phases); err != nil {
 		return err
@@ -1504,8 +1656,10 @@ func (v *WorkflowCreated) check() *fieldError {
 }
 
 func (v *WorkflowApproved) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkRequired("approvedAt", !v.ApprovedAt.IsZero()); err != nil {
 		return err
@@ -1523,8 +1677,10 @@ func (v *WorkflowApproved) check() *fieldError {
 }
 
 func (v *PhaseStarted) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if v.InputCount.OK {
 		if err := checkMin("inputCount", v.InputCount.V, 0); err != nil {
@@ -1535,8 +1691,10 @@ func (v *PhaseStarted) check() *fieldError {
 }
 
 func (v *PhaseCompleted) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if v.OutputCount.OK {
 		if err := checkMin("outputCount", v.OutputCount.V, 0); err != nil {
@@ -1552,8 +1710,10 @@ func (v *PhaseCompleted) check() *fieldError {
 }
 
 func (v *CheckpointSaved) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkMin("stateBytes", v.StateBytes, 0); err != nil {
 		return err
@@ -1562,8 +1722,10 @@ func (v *CheckpointSaved) check() *fieldError {
 }
 
 func (v *CheckpointResumed) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkRequired("resumedAt", !v.ResumedAt.IsZero()); err != nil {
 		return err
@@ -1575,8 +1737,10 @@ func (v *CheckpointResumed) check() *fieldError {
 }
 
 func (v *WorkflowFinalized) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
 	}
 	if err := checkMin("totalTokens", v.TotalTokens, 0); err != nil {
 		return err

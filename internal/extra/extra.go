@@ -130,15 +130,16 @@ func (m Members) Names() iter.Seq[string] {
 	}
 }
 
-// Lacks returns the name of a required field that was not in the object, or "".
-func (m Members) Lacks() string {
-	for m != "" {
-		var e Entry
-		if e, m = m.next(); e.What == Missing {
-			return e.fieldName()
+// Lacks yields the names of the required fields that were not in the object.
+func (m Members) Lacks() iter.Seq[string] {
+	return func(yield func(name string) bool) {
+		for m := m; m != ""; {
+			var e Entry
+			if e, m = m.next(); e.What == Missing && !yield(e.fieldName()) {
+				return
+			}
 		}
 	}
-	return ""
 }
 
 // Spelling returns the text of a field's value that is spelled out, or "".

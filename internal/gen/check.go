@@ -12,7 +12,9 @@ func writeCheck(w *writer, m *model) {
 			continue
 		}
 		w.p("\nfunc (v *%s) check() *fieldError {", st.name)
-		w.fail("checkLacks(v.extra)", "")
+		w.p(`if v.extra != "" {`)
+		w.fail("checkLacks(v.extra, v.appendJSON)", "")
+		w.p("}")
 		for _, f := range st.fields {
 			w.checkField(f)
 		}

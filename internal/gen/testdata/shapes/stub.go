@@ -197,11 +197,8 @@ func checkUnit(name string, v float64) *fieldError {
 func formatFloat(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 // checkLacks reports a required member that the line did not have.
-func checkLacks(x extras) *fieldError {
-	if x == "" {
-		return nil
-	}
-	if name := x.Lacks(); name != "" {
+func checkLacks(x extras, _ func([]byte) []byte) *fieldError {
+	for name := range x.Lacks() {
 		return &fieldError{RuleFieldRequired, "/" + name, "is required"}
 	}
 	return nil

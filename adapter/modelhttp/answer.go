@@ -32,7 +32,9 @@ type answer struct {
 	packed    string // the encoding of the content
 	opaque    bool   // too long, or of an unknown encoding: the end cannot be told
 	full      bool   // all bytes are here
+	json      bool   // as the header says
 	whole     bool   // what is no stream is JSON, up to its end
+	broken    bool   // what should be JSON is none, or only its beginning
 
 	kept  []byte // of a body that is no stream, or packed
 	lines events
@@ -47,6 +49,7 @@ func answerOf(resp *http.Response) answer {
 		length:    resp.ContentLength,
 		stream:    mediaType(h) == "text/event-stream",
 		packed:    h.Get("Content-Encoding"),
+		json:      isJSON(h),
 	}
 	if a.requestID == "" {
 		a.requestID = h.Get("x-request-id") // of OpenAI
@@ -89,9 +92,11 @@ func (a *answer) finish() {
 	}
 	if a.stream {
 		a.lines.write([]byte("\n\n"), a.facts.read)
-	} else if len(a.kept) > 0 {
+	} else {
 		a.whole = json.Valid(a.kept)
 		a.facts.read(a.kept)
+		first := json.NewDecoder(bytes.NewReader(a.kept)) // lines of JSON have more than one
+		a.broken = a.json && first.Decode(new(json.RawMessage)) != nil
 	}
 	a.kept, a.lines = nil, events{}
 }
@@ -124,6 +129,8 @@ func (a *answer) failure(reason error) error {
 		return &agentevents.ToolError{Status: agentevents.ToolStatusCancelled, Err: reason}
 	case a.stream && a.known:
 		return &agentevents.ToolError{Code: "incomplete", Err: errors.New("the stream ended before the answer did")}
+	case a.broken:
+		return &agentevents.ToolError{Code: "incomplete", Err: errors.New("the answer is no JSON, or ends within it")}
 	}
 	return nil
 }

@@ -81,6 +81,8 @@ func usage(total bool) agentevents.Opt[agentevents.Usage] {
 	return opt(u)
 }
 
+var incomplete = agentevents.ModelReturned{Error: opt(agentevents.ErrorInfo{Code: "incomplete", Message: "the answer is no JSON, or ends within it"})}
+
 var formats = []struct {
 	name, path, media, answer string
 	want                      agentevents.ModelReturned
@@ -118,9 +120,10 @@ var formats = []struct {
 	{"unknown stream", "/v1/songs", sse, "data: {\"la\":1}\n\ndata: la\n\n", agentevents.ModelReturned{}},
 	{"unknown", "/v1/songs", "application/json", `{"tokens":"many","usage":{"input_tokens":"12","output_tokens":true},"choices":7,"error":null}`, agentevents.ModelReturned{}},
 	{"negative", "/v1/messages", "application/json", `{"usage":{"input_tokens":-1,"output_tokens":3}}`, agentevents.ModelReturned{}},
-	{"broken", "/v1/messages", "application/json", `{"id":"msg_1","usage":{"inp`, agentevents.ModelReturned{}},
+	{"broken", "/v1/messages", "application/json", `{"id":"msg_1","usage":{"inp`, incomplete},
 	{"no JSON", "/v1/messages", "text/html", `<html>`, agentevents.ModelReturned{}},
-	{"nothing", "/v1/messages", "application/json", ``, agentevents.ModelReturned{}},
+	{"nothing", "/v1/messages", "application/json", ``, incomplete},
+	{"lines", "/v1/songs", "application/stream+json", "{}\n{}\n", agentevents.ModelReturned{}},
 }
 
 // atWork returns a context with an agent that has started, and what records it.

@@ -176,10 +176,14 @@ type document struct {
 	Delta      struct {
 		StopReason string `json:"stop_reason"`
 	} `json:"delta"` // a text in responses
+	Groq struct {
+		Usage *usage `json:"usage"`
+	} `json:"x_groq"`
 	Choices []struct {
-		Index        int    `json:"index"`
-		FinishReason string `json:"finish_reason"`
-		Text         string `json:"text"`
+		Index        int             `json:"index"`
+		FinishReason string          `json:"finish_reason"`
+		Text         string          `json:"text"`
+		Error        json.RawMessage `json:"error"` // of OpenRouter
 		Delta        struct {
 			Content          string            `json:"content"`
 			Reasoning        string            `json:"reasoning"`
@@ -210,7 +214,8 @@ func (f *facts) read(text []byte) {
 
 func (f *facts) document(text []byte, outer bool) {
 	d := document{Usage: &f.usage} // so that later figures replace earlier ones, each by itself
-	_ = json.Unmarshal(text, &d)   // a member of another type is left out
+	d.Groq.Usage = &f.usage
+	_ = json.Unmarshal(text, &d) // a member of another type is left out
 	if d.Model != "" {
 		f.model = d.Model
 	}
@@ -228,6 +233,9 @@ func (f *facts) document(text []byte, outer bool) {
 	}
 	for _, c := range d.Choices {
 		f.stop(c.Index, c.FinishReason)
+		if text := string(c.Error); text != "" && text != "null" {
+			d.Error = c.Error
+		}
 		t := c.Delta
 		f.piece = f.piece || c.Text+t.Content+t.Reasoning+t.ReasoningContent+t.Refusal != "" || len(t.ToolCalls) > 0
 	}
@@ -327,6 +335,7 @@ type usage struct {
 	Total      figure `json:"total_tokens"`
 	CacheWrite figure `json:"cache_creation_input_tokens"` // messages
 	CacheRead  figure `json:"cache_read_input_tokens"`     // messages
+	CacheHit   figure `json:"prompt_cache_hit_tokens"`     // DeepSeek
 	In         detail `json:"input_tokens_details"`        // responses
 	Out        detail `json:"output_tokens_details"`       // messages, responses
 	PromptPart detail `json:"prompt_tokens_details"`       // chat completions
@@ -346,7 +355,7 @@ func (u *usage) count() (out agentevents.Opt[agentevents.Usage]) {
 	n := agentevents.Usage{
 		TotalTokens:              first(u.Total),
 		CacheCreationInputTokens: first(u.CacheWrite, u.In.Written, u.PromptPart.Written),
-		CacheReadInputTokens:     first(u.CacheRead, u.In.Cached, u.PromptPart.Cached),
+		CacheReadInputTokens:     first(u.CacheRead, u.In.Cached, u.PromptPart.Cached, u.CacheHit),
 		ReasoningOutputTokens:    first(u.Out.Reasoning, u.Out.Thinking, u.OutPart.Reasoning),
 	}
 	in, output, total := first(u.Input, u.Prompt), first(u.Output, u.Completion), n.TotalTokens

@@ -27,6 +27,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -156,6 +157,9 @@ func (m *Recorder) start(r *http.Request) (x *exchange, sent *http.Request) {
 		_ = json.Unmarshal(body, &asked)
 		if asked.Model == "" && !op.sure && (body != nil || !op.known) {
 			return
+		}
+		if name, _, ok := strings.Cut(path.Base(r.URL.Path), ":"); ok && op.sure && asked.Model == "" {
+			asked.Model = name // of Gemini and Vertex
 		}
 		call := &exchange{m: m, ctx: r.Context(), call: agentevents.ModelCallFromContext(r.Context())}
 		if !call.call.Open() {

@@ -509,6 +509,23 @@ func TestOpenModelCall(t *testing.T) {
 	require.Equal(t, "said by the adapter", returned[1].Model)
 }
 
+// An adapter learns from the client who has failed, and how.
+func TestOpenModelCallFails(t *testing.T) {
+	ctx, a, rec := atWork(t)
+	call, err := a.Model(ctx, &agentevents.ModelCalled{})
+	require.NoError(t, err)
+	ctx = agentevents.ContextWithModelCall(ctx, call)
+	resp, err := new(modelhttp.Recorder).Middleware(request(ctx), func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 503, Body: io.NopCloser(strings.NewReader(`{"error":{"message":"busy"}}`))}, nil
+	})
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.NoError(t, call.Fail(ctx, errors.New("no answer")))
+	_, returned := modelCalls(rec)
+	require.Equal(t, "gcp.vertex_ai", returned[0].Provider)
+	require.Equal(t, opt(agentevents.ErrorInfo{Code: "503", Message: "no answer", Retryable: opt(true)}), returned[0].Error)
+}
+
 // What is not a model call is not recorded, and without an agent nothing is.
 func TestNotRecorded(t *testing.T) {
 	ctx, _, rec := atWork(t)

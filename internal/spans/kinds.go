@@ -32,6 +32,7 @@ func (m *Mapper) runStarted(ev *agentevents.Event, p *agentevents.RunStarted) *S
 func (m *Mapper) runResumed(ev *agentevents.Event) *Span {
 	if m.root != nil && m.o.Recorded && !m.root.ended {
 		if id, ok := ParseTraceID(ev.TraceID); ok && id != m.root.TraceID {
+			m.leave()
 			m.Close(ReasonPaused)
 		}
 	}
@@ -144,13 +145,14 @@ func (m *Mapper) settle() {
 
 func (m *Mapper) agentStarted(ev *agentevents.Event, p *agentevents.AgentStarted) *Span {
 	id := m.who(ev)
-	a := m.agent(ev)
 	first := m.root == nil
 	m.ensureRoot(ev)
+	a := m.agent(ev)
 	switch {
 	case first && m.joined != nil:
 		a = m.joined // the root is the agent
-	case a != nil && !a.started && !a.span.ended: // the run or the node has named it
+	case a != nil && !a.started && !a.span.ended: // the run or the node has named it, or it goes on
+		m.adopt(a.span, ev.SpanID)
 	default:
 		if a != nil {
 			a.ended = true // the root, which may be its span, goes on
@@ -175,7 +177,7 @@ func (m *Mapper) agentStarted(ev *agentevents.Event, p *agentevents.AgentStarted
 		m.mark(ev, a.span)
 	}
 	delete(m.handoffs, id)
-	a.started = true
+	a.started, a.under = true, ev.ParentAgentID
 	a.spanned = ev.AgentID == "" && ev.NodeRunID == "" && id != ""
 	if p.Attempt.OK {
 		a.span.set(val("agentevents.agent.attempt", int64(p.Attempt.V)))

@@ -199,6 +199,7 @@ type Span struct {
 	Data any // for whom Started tells
 
 	ended   bool
+	carried bool      // from the trace before, and the id is known only by a later event
 	spent   bool      // a model call, this or one below, has usage
 	last    time.Time // of the last event of the span and of those below
 	key     key

@@ -380,6 +380,7 @@ func (m *Mapper) modelReturned(ev *agentevents.Event, p *agentevents.ModelReturn
 		finish = p.FinishReasons[0]
 	}
 	m.exchange(s, AttrOutput, "assistant", "response", string(p.Response), finish)
+	s.Took = p.Duration.V
 	if p.Error.OK {
 		m.fail(s, errorType(p.Error, ErrorOther), p.Error.V.Message)
 	}
@@ -407,12 +408,12 @@ func (m *Mapper) toolCalled(ev *agentevents.Event, start time.Time, p *agenteven
 func (m *Mapper) toolReturned(ev *agentevents.Event, p *agentevents.ToolReturned) *Span {
 	s := m.open[key{"tool", m.who(ev), p.CallID}]
 	refused := p.Status == agentevents.ToolStatusForbidden || p.Status == agentevents.ToolStatusRateLimited
+	took := p.Duration.V
+	if refused {
+		took = 0
+	}
 	switch {
 	case p.OneEvent || s == nil && refused:
-		took := p.Duration.V
-		if refused {
-			took = 0
-		}
 		s = m.toolCalled(ev, ev.Time.Add(-took), &agentevents.ToolCalled{CallID: p.CallID, ToolID: p.ToolID, Arguments: p.Arguments, ArgumentsSummary: p.ArgumentsSummary})
 		if refused { // it did not run
 			m.counted(ev).tools--
@@ -421,6 +422,7 @@ func (m *Mapper) toolReturned(ev *agentevents.Event, p *agentevents.ToolReturned
 	case s == nil:
 		return m.late(ev)
 	}
+	s.Took = took
 	m.either(s, AttrToolResult, p.Result, p.ResultSummary)
 	if p.Status != agentevents.ToolStatusOK {
 		otherwise := ErrorOther

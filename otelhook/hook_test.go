@@ -287,24 +287,26 @@ func TestSpansOfAToolAreBelowIt(t *testing.T) {
 	a := run.Agent("a")
 	emit(t, a, &ae.AgentStarted{})
 	_, err := a.Do(context.Background(), &ae.ToolCalled{ToolID: "Fetch"}, func(ctx context.Context) (ae.JSON, error) {
-		ctx = r.hook.Context(ctx, "r")
+		model, err := a.Model(ctx, &ae.ModelCalled{Model: "x"})
+		require.NoError(t, err)
+		_, span := r.tp.Tracer("http").Start(r.hook.Context(ae.ContextWithModelCall(ctx, model), "r"), "POST")
+		span.End()
+		require.NoError(t, model.Return(ctx, nil))
+		ctx = r.hook.Context(ae.ContextWithModelCall(ctx, model), "r") // which has returned
 		env = otelhook.Environ(ctx)
-		_, span := r.tp.Tracer("http").Start(ctx, "GET")
+		_, span = r.tp.Tracer("http").Start(ctx, "GET")
 		span.End()
 		return "1", nil
 	})
 	require.NoError(t, err)
 	emit(t, a, &ae.AgentEnded{Outcome: ae.OutcomeConverged})
 	emit(t, run, &ae.RunCompleted{})
-	var get, tool tracetest.SpanStub
+	named := map[string]tracetest.SpanStub{}
 	for _, s := range r.spans() {
-		switch s.Name {
-		case "GET":
-			get = s
-		case "execute_tool Fetch":
-			tool = s
-		}
+		named[s.Name] = s
 	}
+	get, tool := named["GET"], named["execute_tool Fetch"]
+	require.Equal(t, named["chat x"].SpanContext.SpanID(), named["POST"].Parent.SpanID())
 	require.Equal(t, tool.SpanContext.SpanID(), get.Parent.SpanID())
 	require.Equal(t, []string{"TRACEPARENT=00-" + tool.SpanContext.TraceID().String() + "-" + tool.SpanContext.SpanID().String() + "-01"}, env)
 	require.Empty(t, otelhook.Environ(context.Background()))

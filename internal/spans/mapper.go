@@ -182,10 +182,13 @@ func (m *Mapper) Session() string { return m.session }
 // Root returns the root span, which may have ended, or nil.
 func (m *Mapper) Root() *Span { return m.root }
 
-// At returns the span of an agent's call, which may be "", or what is around it: the
-// agent's, or the root. It is nil if there is no root.
-func (m *Mapper) At(agentID, callID string) *Span {
+// At returns the span of an agent's model call or tool call, which may be "", or what is around
+// it: the agent's, or the root. It is nil if there is no root.
+func (m *Mapper) At(agentID, callID, modelCallID string) *Span {
 	agentID = cmp.Or(m.named[agentID], agentID)
+	if s := m.open[key{"model", agentID, modelCallID}]; s != nil {
+		return s
+	}
 	if s := m.open[key{"tool", agentID, callID}]; s != nil {
 		return s
 	}

@@ -156,7 +156,7 @@ func (r *Recorder) tool(ctx context.Context, info *callbacks.RunInfo, in any, s 
 		case err == nil:
 			_ = call.Return(ctx, agentevents.JSONOrString(text.String()))
 		default:
-			_ = call.Fail(ctx, err)
+			_ = call.Fail(ctx, withoutStack(err))
 		}
 	}
 	return agentevents.ContextWithCall(ctx, call)

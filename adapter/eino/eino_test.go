@@ -337,7 +337,12 @@ func TestPanics(t *testing.T) {
 			require.Len(t, errs, 1)
 			require.NoError(t, r.End(t.Context()))
 			rec.WantLaws(t, eventtest.LawOptions{})
-			rec.Want(t, "a agent.ended error.message=\"panic error…\"", "run.failed")
+			rec.Want(t, "a agent.ended error.code=panic error.message=\"panic error…\"", "run.failed")
+			for _, ev := range rec.Events() {
+				line, err := ev.AppendJSON(nil)
+				require.NoError(t, err)
+				require.NotContains(t, string(line), "goroutine")
+			}
 		}
 	})
 }

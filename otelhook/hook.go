@@ -114,8 +114,8 @@ type Options struct {
 	// be called concurrently for different runs, and must not call the hook.
 	Attributes func(name string, attrs []attribute.KeyValue) []attribute.KeyValue
 	// Previous returns the root span of a run that is resumed and that this hook does not
-	// know, so that the new trace is linked to it; nil means that it is not known. It is
-	// called with the id of the run.
+	// know, so that the new trace is linked to it: the run's first event in the log has its ids.
+	// nil means that it is not known. It is called with the id of the run.
 	Previous func(runID string) trace.SpanContext
 	// IdleTTL is how long a run may have no event before its spans are closed. It is looked
 	// at when events come, and by [Hook.Expire]. 0 means an hour, negative means for ever.

@@ -179,7 +179,9 @@ func (c *ModelCall) Piece(ctx context.Context) error {
 // Note keeps what somebody else than the caller of Return knows of the answer, such as a
 // recorder in the client: Return and Fail fill in from it what their own payload lacks of
 // provider, model, finish reasons, times, usage, cost and ids of the answer. The last word on
-// each counts. Note records nothing. Its payload must not be changed afterwards.
+// each counts. A failure that has no code gets that of the error, and whether trying again may
+// help; an answer with finish reasons takes back the error of an attempt before it. Note records
+// nothing. Its payload must not be changed afterwards.
 func (c *ModelCall) Note(ctx context.Context, p *ModelReturned) error {
 	if !c.ok() || p == nil {
 		return nil
@@ -188,6 +190,9 @@ func (c *ModelCall) Note(ctx context.Context, p *ModelReturned) error {
 	if err == nil {
 		out := *p
 		out.fill(&c.noted)
+		if len(p.FinishReasons) == 0 {
+			fillOpt(&out.Error, c.noted.Error)
+		}
 		c.noted = out
 		act.end(&err)
 	}
@@ -207,6 +212,10 @@ func (p *ModelReturned) fill(from *ModelReturned) {
 	fillOpt(&p.Duration, from.Duration)
 	fillOpt(&p.Usage, from.Usage)
 	fillOpt(&p.CostUSD, from.CostUSD)
+	if p.Error.OK && p.Error.V.Code == "" {
+		p.Error.V.Code = from.Error.V.Code
+		fillOpt(&p.Error.V.Retryable, from.Error.V.Retryable)
+	}
 }
 
 func fillOpt[T any](to *Opt[T], from Opt[T]) {

@@ -2,6 +2,7 @@ package agentevents_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"runtime"
 	"testing"
@@ -198,6 +199,37 @@ func TestModelCallInContext(t *testing.T) {
 	require.NoError(t, none.Note(ctx, got))
 	require.NoError(t, none.Piece(ctx))
 	require.False(t, none.Open())
+}
+
+// A failure that is told without a code has that of the client, unless a later attempt was answered.
+func TestNoteOfAnError(t *testing.T) {
+	ctx, a, rec := atWork(t)
+	busy := &agentevents.ModelReturned{Error: agentevents.Some(agentevents.ErrorInfo{Code: "503", Message: "busy", Retryable: agentevents.Some(true)})}
+	for _, tc := range []struct {
+		notes []*agentevents.ModelReturned
+		err   error
+		want  agentevents.ErrorInfo
+	}{
+		{[]*agentevents.ModelReturned{busy, {Provider: "p"}}, errors.New("no answer"), agentevents.ErrorInfo{Code: "503", Message: "no answer", Retryable: agentevents.Some(true)}},
+		{[]*agentevents.ModelReturned{busy}, &agentevents.ToolError{Code: "own"}, agentevents.ErrorInfo{Code: "own", Message: "own"}},
+		{[]*agentevents.ModelReturned{busy}, context.Canceled, agentevents.ErrorInfo{Code: "cancelled", Message: "context canceled"}},
+		{[]*agentevents.ModelReturned{busy, {FinishReasons: []string{"stop"}}}, errors.New("bad answer"), agentevents.ErrorInfo{Message: "bad answer"}},
+	} {
+		call, err := a.Model(ctx, &agentevents.ModelCalled{})
+		require.NoError(t, err)
+		for _, p := range tc.notes {
+			require.NoError(t, call.Note(ctx, p))
+		}
+		require.NoError(t, call.Fail(ctx, tc.err))
+		events := rec.Events()
+		require.Equal(t, agentevents.Some(tc.want), events[len(events)-1].Payload.(*agentevents.ModelReturned).Error)
+	}
+	call, err := a.Model(ctx, &agentevents.ModelCalled{})
+	require.NoError(t, err)
+	require.NoError(t, call.Note(ctx, busy))
+	require.NoError(t, call.Return(ctx, nil))
+	events := rec.Events()
+	require.False(t, events[len(events)-1].Payload.(*agentevents.ModelReturned).Error.OK, "it was tried again")
 }
 
 func TestJSONOfWritesWhatItCan(t *testing.T) {

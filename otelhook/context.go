@@ -12,9 +12,9 @@ import (
 )
 
 // Context returns ctx with the span of what is at work in the run, so that the spans of
-// instrumented clients are put below it: the tool call or the agent that ctx carries
-// ([agentevents.CallFromContext]), or the run. It returns ctx if the hook does not know the
-// run.
+// instrumented clients are put below it: the model call, the tool call or the agent that ctx
+// carries ([agentevents.ModelCallFromContext], [agentevents.CallFromContext]), or the run. It
+// returns ctx if the hook does not know the run.
 func (h *Hook) Context(ctx context.Context, runID string) context.Context {
 	h.mu.Lock()
 	r := h.runs[runID]
@@ -22,16 +22,19 @@ func (h *Hook) Context(ctx context.Context, runID string) context.Context {
 	if r == nil {
 		return ctx
 	}
-	var agentID, callID string
+	var agentID, callID, modelCallID string
 	if a := agentevents.AgentFromContext(ctx); a != nil {
 		agentID = a.ID()
 	}
 	if c := agentevents.CallFromContext(ctx); c != nil {
 		callID = c.ID
 	}
+	if c := agentevents.ModelCallFromContext(ctx); c != nil {
+		modelCallID = c.ID
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := r.m.At(agentID, callID)
+	s := r.m.At(agentID, callID, modelCallID)
 	if s == nil {
 		return ctx
 	}

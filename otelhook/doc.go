@@ -62,7 +62,8 @@
 // people or to go on. A return that comes after that is an event, not a second span.
 //
 // A span may begin when its parent has ended, as that of an agent which works on in the
-// background, or before, as a wait that is older than the resumed run's root. Jaeger's pages
+// background, or before, as a wait, an agent or a call that is older than the resumed run's root:
+// what is open when the run is resumed has a span in both traces. Jaeger's pages
 // take that for clock skew, and say so, unless the resource has the attribute ip: spans of one
 // address are of one clock.
 //

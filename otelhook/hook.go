@@ -114,8 +114,8 @@ type Options struct {
 	// be called concurrently for different runs, and must not call the hook.
 	Attributes func(name string, attrs []attribute.KeyValue) []attribute.KeyValue
 	// Previous returns the root span of a run that is resumed and that this hook does not
-	// know, so that the new trace is linked to it; nil means that it is not known. It is
-	// called with the id of the run.
+	// know, so that the new trace is linked to it: the run's first event in the log has its ids.
+	// nil means that it is not known. It is called with the id of the run.
 	Previous func(runID string) trace.SpanContext
 	// IdleTTL is how long a run may have no event before its spans are closed. It is looked
 	// at when events come, and by [Hook.Expire]. 0 means an hour, negative means for ever.
@@ -704,9 +704,9 @@ func (h *Hook) all() []*run {
 	return slices.Collect(maps.Values(h.runs))
 }
 
-// ResumeRun begins a trace for the rest of the run, which is linked to the one before. The
-// answer to a question that is open still makes the span of the wait. It is called by the
-// emitter.
+// ResumeRun begins a trace for the rest of the run, which is linked to the one before. Agents and
+// calls that are open have spans in it, from when they began, and the answer to a question that
+// is open makes the span of the wait. It is called by the emitter.
 func (h *Hook) ResumeRun(_ context.Context, snapshot *agentevents.RunSnapshot) error {
 	var previous *spans.Link
 	if old := h.find(snapshot.RunID); old != nil {
@@ -736,6 +736,24 @@ func (h *Hook) ResumeRun(_ context.Context, snapshot *agentevents.RunSnapshot) e
 			if c.Open {
 				r.m.Await("clarification", c.InterruptID, c.RequestedAt, c.Sequence)
 			}
+		}
+		left := func(agentID string, at time.Time, sequence uint64, p agentevents.Payload) {
+			ev := agentevents.Event{RunID: r.id, AgentID: agentID, Time: at, Sequence: sequence, Payload: p}
+			if a := snapshot.Agents[agentID]; a != nil {
+				ev.ParentAgentID, ev.ParentCallID = a.ParentAgentID, a.ParentCallID
+			}
+			r.m.Left(ev)
+		}
+		for id, a := range snapshot.Agents {
+			if a.Open {
+				left(id, a.StartedAt, a.Sequence, &agentevents.AgentStarted{Model: a.Model})
+			}
+		}
+		for _, c := range snapshot.OpenCalls {
+			left(c.AgentID, c.StartedAt, c.Sequence, &agentevents.ToolCalled{CallID: c.CallID, ToolID: c.ToolID})
+		}
+		for _, c := range snapshot.OpenModelCalls {
+			left(c.AgentID, c.StartedAt, c.Sequence, &agentevents.ModelCalled{ModelCallID: c.ModelCallID, Provider: c.Provider, Model: c.Model, Operation: c.Operation})
 		}
 		r.next.Store(snapshot.NextSequence)
 	}

@@ -22,6 +22,7 @@ import (
 
 	ae "github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/eventtest"
+	"github.com/agentevents/agentevents/internal/spans"
 	"github.com/agentevents/agentevents/otelhook"
 )
 
@@ -286,24 +287,26 @@ func TestSpansOfAToolAreBelowIt(t *testing.T) {
 	a := run.Agent("a")
 	emit(t, a, &ae.AgentStarted{})
 	_, err := a.Do(context.Background(), &ae.ToolCalled{ToolID: "Fetch"}, func(ctx context.Context) (ae.JSON, error) {
-		ctx = r.hook.Context(ctx, "r")
+		model, err := a.Model(ctx, &ae.ModelCalled{Model: "x"})
+		require.NoError(t, err)
+		_, span := r.tp.Tracer("http").Start(r.hook.Context(ae.ContextWithModelCall(ctx, model), "r"), "POST")
+		span.End()
+		require.NoError(t, model.Return(ctx, nil))
+		ctx = r.hook.Context(ae.ContextWithModelCall(ctx, model), "r") // which has returned
 		env = otelhook.Environ(ctx)
-		_, span := r.tp.Tracer("http").Start(ctx, "GET")
+		_, span = r.tp.Tracer("http").Start(ctx, "GET")
 		span.End()
 		return "1", nil
 	})
 	require.NoError(t, err)
 	emit(t, a, &ae.AgentEnded{Outcome: ae.OutcomeConverged})
 	emit(t, run, &ae.RunCompleted{})
-	var get, tool tracetest.SpanStub
+	named := map[string]tracetest.SpanStub{}
 	for _, s := range r.spans() {
-		switch s.Name {
-		case "GET":
-			get = s
-		case "execute_tool Fetch":
-			tool = s
-		}
+		named[s.Name] = s
 	}
+	get, tool := named["GET"], named["execute_tool Fetch"]
+	require.Equal(t, named["chat x"].SpanContext.SpanID(), named["POST"].Parent.SpanID())
 	require.Equal(t, tool.SpanContext.SpanID(), get.Parent.SpanID())
 	require.Equal(t, []string{"TRACEPARENT=00-" + tool.SpanContext.TraceID().String() + "-" + tool.SpanContext.SpanID().String() + "-01"}, env)
 	require.Empty(t, otelhook.Environ(context.Background()))
@@ -535,6 +538,75 @@ func TestARunThatIsResumedIsLinked(t *testing.T) {
 			require.NotEqual(t, old.SpanContext.TraceID(), list[0].SpanContext.TraceID())
 			require.Equal(t, old.SpanContext.SpanID(), list[0].Links[0].SpanContext.SpanID())
 			require.Equal(t, "r", value(list[0], "agentevents.run.id").AsString())
+		})
+	}
+}
+
+// TestWhatIsOpenGoesOnAfterAResume: the process is killed, and another one goes on with what is open.
+// An export of the log has the same spans.
+func TestWhatIsOpenGoesOnAfterAResume(t *testing.T) {
+	first := newRig(t, otelhook.Options{})
+	run := first.run(t, "r")
+	emit(t, run, &ae.RunStarted{Name: "n"})
+	lead := run.Agent("lead")
+	emit(t, lead, &ae.AgentStarted{})
+	call, err := lead.Call(t.Context(), &ae.ToolCalled{CallID: "c", ToolID: "Task"})
+	require.NoError(t, err)
+	emit(t, call.Agent("sub"), &ae.AgentStarted{}, &ae.ModelCalled{ModelCallID: "m", Model: "x"})
+	fold := ae.NewFold(ae.FoldOptions{Lifecycle: ae.LifecycleDerived})
+	for _, ev := range first.log.Events() {
+		fold.Apply(ev)
+	}
+	for name, begin := range map[string]func(*ae.Run){
+		"the run":  func(run *ae.Run) { emit(t, run, &ae.RunResumed{}) },
+		"an agent": func(run *ae.Run) { emit(t, run.Agent("sub"), &ae.AgentStarted{Resumed: true}) },
+		"a return": func(*ae.Run) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			second := newRig(t, otelhook.Options{})
+			second.pass(time.Hour)
+			run, err := second.em.Resume(fold.Snapshot())
+			require.NoError(t, err)
+			begin(run)
+			sub, lead := run.Agent("sub"), run.Agent("lead")
+			require.NoError(t, sub.OpenModelCall("m").Return(t.Context(), nil))
+			emit(t, sub, &ae.ToolCalled{CallID: "d", ToolID: "Read"})
+			at := trace.SpanContextFromContext(second.hook.Context(ae.ContextWithCall(t.Context(), lead.OpenCall("c")), "r"))
+			require.NoError(t, sub.OpenCall("d").Return(t.Context(), ""))
+			emit(t, sub, &ae.AgentEnded{})
+			second.pass(time.Second)
+			require.NoError(t, lead.OpenCall("c").Return(t.Context(), ""))
+			emit(t, lead, &ae.AgentEnded{})
+			emit(t, run, &ae.RunCompleted{})
+			list := second.spans()
+			for i := range list {
+				list[i].Events = nil
+			}
+			require.Equal(t, `invoke_workflow n 3600-3601
+  invoke_agent lead 0-3601
+    execute_tool Task 0-3601
+      invoke_agent sub 0-3600
+        chat x 0-3600
+        execute_tool Read 3600-3600
+`, tree(t, list, time.Date(2026, 5, 5, 9, 0, 0, 0, time.UTC)))
+			require.Zero(t, second.hook.Stats().Unmatched)
+			require.Equal(t, at.SpanID(), list[1].SpanContext.SpanID(), "what clients do for the call is below it")
+
+			if name != "the run" {
+				return // the log does not say that another trace begins
+			}
+			var replayed, live []string
+			m := spans.New("r", spans.Options{Recorded: true, Ended: func(s *spans.Span) {
+				replayed = append(replayed, fmt.Sprint(s.Name, s.TraceID, s.ID, s.ParentSpanID()))
+			}})
+			for _, ev := range slices.Concat(first.log.Events(), second.log.Events()) {
+				m.Feed(&ev)
+			}
+			for _, s := range second.out.GetSpans() {
+				live = append(live, fmt.Sprint(s.Name, spans.TraceID(s.SpanContext.TraceID()), spans.SpanID(s.SpanContext.SpanID()), spans.SpanID(s.Parent.SpanID())))
+			}
+			require.Equal(t, live, replayed[len(replayed)-len(live):])
+			require.Zero(t, m.Unmatched)
 		})
 	}
 }

@@ -147,7 +147,7 @@ func (x *meters) ended(d *data, s *spans.Span) {
 	ctx := d.in(context.Background())
 	operation := s.Attr(spans.AttrOperation).Text
 	if h := x.durations[operation]; h != nil && !d.foreign {
-		h.Record(ctx, s.End.Sub(s.Start).Seconds(), labels(s.Attributes, durationKeys[operation]))
+		h.Record(ctx, s.Lasted().Seconds(), labels(s.Attributes, durationKeys[operation]))
 	}
 	switch {
 	case d.foreign: // who makes the span makes the metrics of the conventions

@@ -95,6 +95,24 @@ func TestMetricsOfARun(t *testing.T) {
 	}
 }
 
+// TestCallsWithinAMillisecond: the times of events have milliseconds, the durations of calls more.
+func TestCallsWithinAMillisecond(t *testing.T) {
+	r, reader := metered(t, otelhook.Options{Semconv: otelhook.SemconvLatest})
+	a := r.run(t, "r").Agent("a")
+	took := ae.Some(125 * time.Microsecond)
+	emit(t, a, &ae.AgentStarted{},
+		&ae.ModelCalled{ModelCallID: "m", Model: "x"}, &ae.ModelReturned{ModelCallID: "m", Duration: took},
+		&ae.ToolCalled{CallID: "c", ToolID: "Read"}, &ae.ToolReturned{CallID: "c", ToolID: "Read", Status: ae.ToolStatusOK, Duration: took},
+		&ae.AgentEnded{})
+	require.NoError(t, r.hook.Close())
+	for _, s := range r.spans() {
+		require.Equal(t, took.V, s.EndTime.Sub(s.StartTime), s.Name)
+	}
+	got := strings.Join(measured(t, reader), "\n")
+	require.Contains(t, got, "gen_ai.execute_tool.duration [s] {gen_ai.agent.name=a,gen_ai.tool.name=Read} 0.000125")
+	require.Contains(t, got, "gen_ai.client.inference.duration [s] {gen_ai.operation.name=chat,gen_ai.request.model=x} 0.000125")
+}
+
 func TestMetricsOfEvents(t *testing.T) {
 	r, reader := metered(t, otelhook.Options{})
 	run := r.run(t, "r")

@@ -18,8 +18,9 @@
 //
 // A run that another process went on with was two traces, if an OpenTelemetry hook sent it
 // while it ran. It is so again if the log recorded the ids: the second trace begins with the
-// run.resumed of another trace id, and links to the first. Without ids a log does not say that a
-// process let a run go, and the run is one trace.
+// run.resumed of another trace id, and links to the first; agents and calls that are open then
+// are in both. Without ids a log does not say that a process let a run go, and the run is one
+// trace.
 //
 // Prompts, texts, arguments and results stay out of the spans unless [Options] say otherwise.
 package otlpjson

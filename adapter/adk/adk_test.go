@@ -110,7 +110,7 @@ func whole(parts ...*genai.Part) *model.LLMResponse {
 }
 
 func piece(p *genai.Part) *model.LLMResponse {
-	return &model.LLMResponse{Content: genai.NewContentFromParts([]*genai.Part{p}, genai.RoleModel), Partial: true}
+	return &model.LLMResponse{Content: genai.NewContentFromParts([]*genai.Part{p}, genai.RoleModel), ModelVersion: "scripted-1-001", Partial: true}
 }
 
 func text(t string) *genai.Part    { return genai.NewPartFromText(t) }
@@ -293,9 +293,11 @@ var scenarios = map[string]func(g *rig){
 	},
 	"streaming": func(g *rig) {
 		g.mode = agent.StreamingModeSSE
+		aggregate := whole(thought("cold"), text("It is 4 degrees."))
+		aggregate.ModelVersion = "" // as the framework makes it
 		model := says(
 			[]any{piece(thought("I ask ")), piece(thought("the tool.")), whole(thought("I ask the tool."), call("c1", "weather", map[string]any{"city": "Oslo"}))},
-			[]any{piece(thought("cold")), piece(text("It is ")), piece(text("4 degrees.")), whole(thought("cold"), text("It is 4 degrees."))},
+			[]any{piece(thought("cold")), piece(text("It is ")), piece(text("4 degrees.")), aggregate},
 		)
 		root := llm(g, llmagent.Config{Name: "guide", Model: model, Tools: []tool.Tool{forecast(g)}})
 		require.NoError(g, g.run(root, user("Is it cold in Oslo?")))
@@ -335,7 +337,7 @@ var scenarios = map[string]func(g *rig){
 		require.NoError(g, g.run(root, user("Is it cold?")))
 	},
 	"model-error": func(g *rig) {
-		model := says(answer(call("c1", "weather", map[string]any{"city": "Oslo"})), []any{errors.New("the model is overloaded")})
+		model := says(answer(call("c1", "weather", map[string]any{"city": "Oslo"})), []any{genai.APIError{Code: 503, Message: "the model is overloaded"}})
 		root := llm(g, llmagent.Config{Name: "guide", Model: model, Tools: []tool.Tool{forecast(g)}})
 		require.ErrorContains(g, g.run(root, user("Is it cold?")), "overloaded")
 	},
@@ -657,9 +659,14 @@ func TestFirstTokenAndState(t *testing.T) {
 			returns++
 			require.True(t, p.TimeToFirstToken.OK)
 			require.True(t, p.Duration.OK)
+			require.Equal(t, "scripted-1-001", p.Model)
 		}
 	}
 	require.Equal(t, 2, returns)
+
+	g = newRig(t)
+	scenarios["model-error"](g)
+	g.rec.Want(t, "guide model.returned error.code=503 error.retryable=true")
 
 	g = newRig(t)
 	scenarios["state"](g)
@@ -737,7 +744,7 @@ func TestPluginAlone(t *testing.T) {
 	g = newRig(t)
 	g.alone = true
 	scenarios["model-error"](g)
-	g.rec.Want(t, "model.returned error.message=the…", "guide agent.ended error.message=an…", "run.failed")
+	g.rec.Want(t, "model.returned error.code=503", "guide agent.ended error.message=an…", "run.failed")
 	g.rec.WantLaws(t, eventtest.LawOptions{})
 }
 

@@ -3,7 +3,9 @@ package adk
 import (
 	"context"
 	"errors"
+	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"google.golang.org/adk/v2/agent"
@@ -195,7 +197,9 @@ func (r recording) afterModel(ctx agent.Context, resp *model.LLMResponse, _ erro
 		return nil, nil
 	}
 	for _, id := range a.OpenModelCalls() {
-		_ = a.OpenModelCall(id).Piece(ctx)
+		c := a.OpenModelCall(id)
+		_ = c.Piece(ctx)
+		_ = c.Note(ctx, &agentevents.ModelReturned{Model: resp.ModelVersion}) // the whole answer lacks it
 	}
 	if text := textOf(resp.Content, true); text != "" {
 		_ = a.Emit(ctx, &agentevents.AgentReasoningDelta{Delta: text})
@@ -224,6 +228,10 @@ func returned(ctx context.Context, a *agentevents.Agent, resp *model.LLMResponse
 		if resp.ErrorCode != "" {
 			p.Error = agentevents.Some(agentevents.ErrorInfo{Code: resp.ErrorCode, Message: resp.ErrorMessage})
 		}
+	}
+	if said := (genai.APIError{}); errors.As(err, &said) {
+		again := said.Code == http.StatusTooManyRequests || said.Code >= http.StatusInternalServerError
+		err = &agentevents.ToolError{Code: strconv.Itoa(said.Code), Retryable: agentevents.Some(again), Err: err}
 	}
 	for _, id := range a.OpenModelCalls() {
 		if c := a.OpenModelCall(id); err != nil {

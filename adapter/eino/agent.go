@@ -189,6 +189,7 @@ func (r *Recorder) stop(ctx context.Context, s *scope, agent *agentevents.Agent,
 	if cause := errors.Unwrap(err); cause != nil && strings.Contains(err.Error(), "RunError] ") {
 		err = cause // without the path to the node of a graph
 	}
+	err = withoutStack(err)
 	if cancelled := (*adk.CancelError)(nil); errors.As(err, &cancelled) {
 		err = &agentevents.ToolError{Status: agentevents.ToolStatusCancelled, Err: err}
 	}
@@ -198,6 +199,16 @@ func (r *Recorder) stop(ctx context.Context, s *scope, agent *agentevents.Agent,
 		r.mu.Unlock()
 	}
 	_ = agent.Finish(ctx, err, &agentevents.AgentEnded{Result: result})
+}
+
+// withoutStack returns the error without what eino adds to a panic: kilobytes of paths.
+func withoutStack(err error) error {
+	if err != nil {
+		if text, _, panicked := strings.Cut(err.Error(), ", \nstack: "); panicked {
+			return &agentevents.ToolError{Code: "panic", Err: errors.New(text)}
+		}
+	}
+	return err
 }
 
 // ask records what the agent asks by an interrupt. The id is that of the tool call, or the agent's.

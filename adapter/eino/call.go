@@ -21,8 +21,12 @@ func (r *Recorder) model(ctx context.Context, _ *callbacks.RunInfo, in any, s *s
 	r.await(s.by.addr + within + "tool:") // what tools stream comes before
 	r.await(s.key)                        // and so does an attempt that failed
 	var said agentevents.ModelReturned
+	asked := &agentevents.ModelCalled{}
+	if in := model.ConvCallbackInput(in); in != nil && in.Config != nil {
+		asked.Model = in.Config.Model
+	}
 	if outer := agentevents.ModelCallFromContext(ctx); outer.Open() {
-		s.take = func(out any, _ bool) { tell(&said, out) }
+		s.take = func(out any, _ bool) { tell(&said, out, asked.Model) }
 		s.end = func(error) { _ = outer.Note(ctx, &said) }
 		return ctx
 	}
@@ -31,15 +35,11 @@ func (r *Recorder) model(ctx context.Context, _ *callbacks.RunInfo, in any, s *s
 	if failed := s.by.failed.Swap(nil); failed != nil {
 		call, _ = failed.Retry(ctx)
 	} else {
-		asked := &agentevents.ModelCalled{}
-		if in := model.ConvCallbackInput(in); in != nil && in.Config != nil {
-			asked.Model = in.Config.Model
-		}
 		call, _ = agent.Model(ctx, asked)
 	}
 	ids := map[int]string{} // of the tool calls that the model streams
 	s.take = func(out any, whole bool) {
-		m := tell(&said, out)
+		m := tell(&said, out, asked.Model)
 		if m == nil || !call.Open() {
 			return
 		}
@@ -77,38 +77,46 @@ func (r *Recorder) model(ctx context.Context, _ *callbacks.RunInfo, in any, s *s
 	return agentevents.ContextWithModelCall(ctx, call)
 }
 
-// tell takes what an answer, or a piece of it, says of the call, and returns its message.
-func tell(said *agentevents.ModelReturned, out any) *schema.Message {
+// tell takes what an answer, or a piece of it, says of the call, and returns its message. A model
+// that repeats the name it was asked by does not say which one has answered; its client may know.
+func tell(said *agentevents.ModelReturned, out any, asked string) *schema.Message {
 	o := model.ConvCallbackOutput(out)
 	if o == nil {
 		return nil
 	}
-	if o.Config != nil {
+	if o.Config != nil && o.Config.Model != asked {
 		said.Model = cmp.Or(o.Config.Model, said.Model)
 	}
 	if m := o.Message; m != nil && m.ResponseMeta != nil {
 		if m.ResponseMeta.FinishReason != "" {
 			said.FinishReasons = []string{m.ResponseMeta.FinishReason}
 		}
-		if u := m.ResponseMeta.Usage; u != nil {
-			said.Usage = usage(u.PromptTokens, u.PromptTokenDetails.CachedTokens, u.CompletionTokens, u.CompletionTokensDetails.ReasoningTokens, u.TotalTokens)
+		if u := m.ResponseMeta.Usage; u != nil && o.TokenUsage == nil {
+			count(said, u.PromptTokens, u.PromptTokenDetails.CachedTokens, u.CompletionTokens, u.CompletionTokensDetails.ReasoningTokens, u.TotalTokens)
 		}
 	}
 	if u := o.TokenUsage; u != nil {
-		said.Usage = usage(u.PromptTokens, u.PromptTokenDetails.CachedTokens, u.CompletionTokens, u.CompletionTokensDetails.ReasoningTokens, u.TotalTokens)
+		count(said, u.PromptTokens, u.PromptTokenDetails.CachedTokens, u.CompletionTokens, u.CompletionTokensDetails.ReasoningTokens, u.TotalTokens)
 	}
 	return o.Message
 }
 
-// usage returns figures of eino, where the input includes what was cached.
-func usage(in, cached, out, reasoning, total int) agentevents.Opt[agentevents.Usage] {
-	some := func(n int) agentevents.Opt[int64] {
-		return agentevents.Opt[int64]{V: int64(n), OK: n > 0}
+// count takes figures of eino, where the input includes what was cached. Of each the highest of
+// all pieces counts, as in schema.ConcatMessages.
+func count(said *agentevents.ModelReturned, in, cached, out, reasoning, total int) {
+	u := said.Usage.V
+	highest := func(was agentevents.Opt[int64], n int) agentevents.Opt[int64] {
+		was.V = max(was.V, int64(n))
+		was.OK = was.V > 0
+		return was
 	}
-	return agentevents.Some(agentevents.Usage{
-		InputTokens: int64(max(in-cached, 0)), CacheReadInputTokens: some(cached),
-		OutputTokens: int64(max(out, 0)), ReasoningOutputTokens: some(reasoning), TotalTokens: some(total),
-	})
+	whole := max(u.InputTokens+u.CacheReadInputTokens.V, int64(in))
+	u.CacheReadInputTokens = highest(u.CacheReadInputTokens, cached)
+	u.InputTokens = max(0, whole-u.CacheReadInputTokens.V)
+	u.OutputTokens = max(u.OutputTokens, int64(out))
+	u.ReasoningOutputTokens = highest(u.ReasoningOutputTokens, reasoning)
+	u.TotalTokens = highest(u.TotalTokens, total)
+	said.Usage = agentevents.Some(u)
 }
 
 // tool begins a call of a tool, or goes on with one that an interrupt left open.
@@ -148,7 +156,7 @@ func (r *Recorder) tool(ctx context.Context, info *callbacks.RunInfo, in any, s 
 		case err == nil:
 			_ = call.Return(ctx, agentevents.JSONOrString(text.String()))
 		default:
-			_ = call.Fail(ctx, err)
+			_ = call.Fail(ctx, withoutStack(err))
 		}
 	}
 	return agentevents.ContextWithCall(ctx, call)

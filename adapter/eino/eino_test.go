@@ -99,13 +99,16 @@ func (m *script) WithTools([]*schema.ToolInfo) (model.ToolCallingChatModel, erro
 // models returns a model with a script.
 func models(lines ...line) *script { return &script{lines: lines} }
 
-// says is an answer in words, which come in two pieces.
+// says is an answer in words, which come in two pieces. The first piece counts what was read, the
+// last what was written.
 func says(text string) line {
-	half := len(text) / 2
+	half, read, written := len(text)/2, meta(""), meta("stop")
+	read.Usage.CompletionTokens, read.Usage.TotalTokens = 1, 0
+	written.Usage.PromptTokens, written.Usage.PromptTokenDetails.CachedTokens = 0, 0
 	return line{pieces: []*schema.Message{
-		{Role: schema.Assistant, ReasoningContent: "hm"},
+		{Role: schema.Assistant, ReasoningContent: "hm", ResponseMeta: read},
 		{Role: schema.Assistant, Content: text[:half]},
-		{Role: schema.Assistant, Content: text[half:], ResponseMeta: meta("stop")},
+		{Role: schema.Assistant, Content: text[half:], ResponseMeta: written},
 	}}
 }
 
@@ -334,7 +337,12 @@ func TestPanics(t *testing.T) {
 			require.Len(t, errs, 1)
 			require.NoError(t, r.End(t.Context()))
 			rec.WantLaws(t, eventtest.LawOptions{})
-			rec.Want(t, "a agent.ended error.message=\"panic error…\"", "run.failed")
+			rec.Want(t, "a agent.ended error.code=panic error.message=\"panic error…\"", "run.failed")
+			for _, ev := range rec.Events() {
+				line, err := ev.AppendJSON(nil)
+				require.NoError(t, err)
+				require.NotContains(t, string(line), "goroutine")
+			}
 		}
 	})
 }

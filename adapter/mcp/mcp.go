@@ -142,7 +142,10 @@ func elicited(ctx context.Context, a *agentevents.Agent, req mcp.Request, next h
 	if p == nil || ctx.Value(p) != nil { // middleware and handler get the same
 		return next(ctx)
 	}
-	q := agentevents.Question{ID: cmp.Or(p.Mode, "form"), Question: strings.TrimSpace(p.Message + " " + p.URL), Schema: agentevents.JSONOf(p.RequestedSchema)}
+	q := agentevents.Question{ID: cmp.Or(p.Mode, "form"), Question: strings.TrimSpace(p.Message + " " + p.URL)}
+	if p.RequestedSchema != nil {
+		q.Schema = agentevents.JSONOf(p.RequestedSchema)
+	}
 	asked := &agentevents.ClarificationRequested{InterruptID: cmp.Or(p.ElicitationID, rand.Text()[:8]), Questions: []agentevents.Question{q}}
 	if call := agentevents.CallFromContext(ctx); call.Recorded() {
 		asked.CallID = call.ID
@@ -153,7 +156,7 @@ func elicited(ctx context.Context, a *agentevents.Agent, req mcp.Request, next h
 		switch r, _ := res.(*mcp.ElicitResult); {
 		case err != nil:
 			answer = map[string]string{"error": fmt.Sprint(err)} // its method may panic
-		case r != nil && r.Content != nil:
+		case r != nil && len(r.Content) > 0:
 			answer = r.Content
 		case r != nil:
 			answer = r.Action

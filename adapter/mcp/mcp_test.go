@@ -572,6 +572,19 @@ func TestPanics(t *testing.T) {
 	require.Len(t, eventtest.Payloads[*agentevents.ClarificationResolved](l.rec.Events()), 1)
 }
 
+// A question to confirm has no schema, and its answer is only an action.
+func TestConfirmation(t *testing.T) {
+	l := record(t, "planner", agentevents.EmitterOptions{})
+	h := aemcp.Record(func(context.Context, string, mcp.Request) (mcp.Result, error) {
+		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{}}, nil
+	})
+	_, err := h(l.context(t), "elicitation/create", &mcp.ElicitRequest{Params: &mcp.ElicitParams{Message: "Sure?"}})
+	require.NoError(t, err)
+	l.end(t)
+	require.Empty(t, eventtest.Payloads[*agentevents.ClarificationRequested](l.rec.Events())[0].Questions[0].Schema)
+	require.Equal(t, agentevents.JSON(`{"form":"accept"}`), eventtest.Payloads[*agentevents.ClarificationResolved](l.rec.Events())[0].Answers)
+}
+
 // A handler that a client does not have stays away: the server is told what it has.
 func TestHandlers(t *testing.T) {
 	o := aemcp.Handlers(mcp.ClientOptions{})

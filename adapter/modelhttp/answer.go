@@ -32,7 +32,9 @@ type answer struct {
 	packed    string // the encoding of the content
 	opaque    bool   // too long, or of an unknown encoding: the end cannot be told
 	full      bool   // all bytes are here
+	json      bool   // as the header says
 	whole     bool   // what is no stream is JSON, up to its end
+	broken    bool   // what should be JSON is none, or only its beginning
 
 	kept  []byte // of a body that is no stream, or packed
 	lines events
@@ -47,6 +49,7 @@ func answerOf(resp *http.Response) answer {
 		length:    resp.ContentLength,
 		stream:    mediaType(h) == "text/event-stream",
 		packed:    h.Get("Content-Encoding"),
+		json:      isJSON(h),
 	}
 	if a.requestID == "" {
 		a.requestID = h.Get("x-request-id") // of OpenAI
@@ -89,9 +92,11 @@ func (a *answer) finish() {
 	}
 	if a.stream {
 		a.lines.write([]byte("\n\n"), a.facts.read)
-	} else if len(a.kept) > 0 {
+	} else {
 		a.whole = json.Valid(a.kept)
 		a.facts.read(a.kept)
+		first := json.NewDecoder(bytes.NewReader(a.kept)) // lines of JSON have more than one
+		a.broken = a.json && first.Decode(new(json.RawMessage)) != nil
 	}
 	a.kept, a.lines = nil, events{}
 }
@@ -124,6 +129,8 @@ func (a *answer) failure(reason error) error {
 		return &agentevents.ToolError{Status: agentevents.ToolStatusCancelled, Err: reason}
 	case a.stream && a.known:
 		return &agentevents.ToolError{Code: "incomplete", Err: errors.New("the stream ended before the answer did")}
+	case a.broken:
+		return &agentevents.ToolError{Code: "incomplete", Err: errors.New("the answer is no JSON, or ends within it")}
 	}
 	return nil
 }
@@ -169,10 +176,14 @@ type document struct {
 	Delta      struct {
 		StopReason string `json:"stop_reason"`
 	} `json:"delta"` // a text in responses
+	Groq struct {
+		Usage *usage `json:"usage"`
+	} `json:"x_groq"`
 	Choices []struct {
-		Index        int    `json:"index"`
-		FinishReason string `json:"finish_reason"`
-		Text         string `json:"text"`
+		Index        int             `json:"index"`
+		FinishReason string          `json:"finish_reason"`
+		Text         string          `json:"text"`
+		Error        json.RawMessage `json:"error"` // of OpenRouter
 		Delta        struct {
 			Content          string            `json:"content"`
 			Reasoning        string            `json:"reasoning"`
@@ -203,7 +214,8 @@ func (f *facts) read(text []byte) {
 
 func (f *facts) document(text []byte, outer bool) {
 	d := document{Usage: &f.usage} // so that later figures replace earlier ones, each by itself
-	_ = json.Unmarshal(text, &d)   // a member of another type is left out
+	d.Groq.Usage = &f.usage
+	_ = json.Unmarshal(text, &d) // a member of another type is left out
 	if d.Model != "" {
 		f.model = d.Model
 	}
@@ -221,6 +233,9 @@ func (f *facts) document(text []byte, outer bool) {
 	}
 	for _, c := range d.Choices {
 		f.stop(c.Index, c.FinishReason)
+		if text := string(c.Error); text != "" && text != "null" {
+			d.Error = c.Error
+		}
 		t := c.Delta
 		f.piece = f.piece || c.Text+t.Content+t.Reasoning+t.ReasoningContent+t.Refusal != "" || len(t.ToolCalls) > 0
 	}
@@ -320,6 +335,7 @@ type usage struct {
 	Total      figure `json:"total_tokens"`
 	CacheWrite figure `json:"cache_creation_input_tokens"` // messages
 	CacheRead  figure `json:"cache_read_input_tokens"`     // messages
+	CacheHit   figure `json:"prompt_cache_hit_tokens"`     // DeepSeek
 	In         detail `json:"input_tokens_details"`        // responses
 	Out        detail `json:"output_tokens_details"`       // messages, responses
 	PromptPart detail `json:"prompt_tokens_details"`       // chat completions
@@ -339,7 +355,7 @@ func (u *usage) count() (out agentevents.Opt[agentevents.Usage]) {
 	n := agentevents.Usage{
 		TotalTokens:              first(u.Total),
 		CacheCreationInputTokens: first(u.CacheWrite, u.In.Written, u.PromptPart.Written),
-		CacheReadInputTokens:     first(u.CacheRead, u.In.Cached, u.PromptPart.Cached),
+		CacheReadInputTokens:     first(u.CacheRead, u.In.Cached, u.PromptPart.Cached, u.CacheHit),
 		ReasoningOutputTokens:    first(u.Out.Reasoning, u.Out.Thinking, u.OutPart.Reasoning),
 	}
 	in, output, total := first(u.Input, u.Prompt), first(u.Output, u.Completion), n.TotalTokens

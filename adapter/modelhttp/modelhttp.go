@@ -27,6 +27,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -157,6 +158,9 @@ func (m *Recorder) start(r *http.Request) (x *exchange, sent *http.Request) {
 		if asked.Model == "" && !op.sure && (body != nil || !op.known) {
 			return
 		}
+		if name, _, ok := strings.Cut(path.Base(r.URL.Path), ":"); ok && op.sure && asked.Model == "" {
+			asked.Model = name // of Gemini and Vertex
+		}
 		call := &exchange{m: m, ctx: r.Context(), call: agentevents.ModelCallFromContext(r.Context())}
 		if !call.call.Open() {
 			call.own = true
@@ -167,6 +171,8 @@ func (m *Recorder) start(r *http.Request) (x *exchange, sent *http.Request) {
 				p.Attributes = `{"stream":true}`
 			}
 			call.call = m.called(call.ctx, agent, p, call.request)
+		} else {
+			call.provider = providerOf(r.URL.Hostname())
 		}
 		if call.call.Recorded() {
 			x, sent = call, sent.WithContext(agentevents.ContextWithModelCall(call.ctx, call.call))
@@ -244,11 +250,12 @@ func mediaType(h http.Header) string {
 
 // An exchange is one request and its answer.
 type exchange struct {
-	m       *Recorder
-	ctx     context.Context // of the request
-	call    *agentevents.ModelCall
-	own     bool // the recorder has opened the call, and returns it
-	request request
+	m        *Recorder
+	ctx      context.Context // of the request
+	call     *agentevents.ModelCall
+	own      bool // the recorder has opened the call, and returns it
+	request  request
+	provider string // for who has opened the call
 
 	mu     sync.Mutex // a client may close while it reads
 	ended  bool
@@ -339,7 +346,12 @@ func (x *exchange) end(reason error) {
 		quietly(func() { // an answer that cannot be read is one of which nothing is known
 			x.answer.finish()
 			failure = x.answer.failure(reason)
-			_ = x.call.Note(x.ctx, x.answer.returned())
+			said := x.answer.returned()
+			said.Provider = x.provider
+			if told := (*agentevents.ToolError)(nil); errors.As(failure, &told) && !x.own {
+				said.Error = agentevents.Some(agentevents.ErrorInfo{Code: told.Code, Message: told.Error(), Retryable: told.Retryable})
+			}
+			_ = x.call.Note(x.ctx, said)
 		})
 		switch {
 		case !x.own:

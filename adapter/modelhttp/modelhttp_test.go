@@ -81,6 +81,8 @@ func usage(total bool) agentevents.Opt[agentevents.Usage] {
 	return opt(u)
 }
 
+var incomplete = agentevents.ModelReturned{Error: opt(agentevents.ErrorInfo{Code: "incomplete", Message: "the answer is no JSON, or ends within it"})}
+
 var formats = []struct {
 	name, path, media, answer string
 	want                      agentevents.ModelReturned
@@ -111,6 +113,12 @@ var formats = []struct {
 		agentevents.ModelReturned{Error: opt(agentevents.ErrorInfo{Code: "overloaded_error", Message: "overloaded_error: no luck"})}},
 	{"error in chat", "/v1/chat/completions", sse, `data: {"error":{"message":"no luck","code":502}}` + "\n\n",
 		agentevents.ModelReturned{Error: opt(agentevents.ErrorInfo{Code: "502", Message: "502: no luck"})}},
+	{"error of a choice", "/v1/chat/completions", "application/json", `{"choices":[{"index":0,"finish_reason":"error","error":{"message":"no luck","code":502}}]}`,
+		agentevents.ModelReturned{FinishReasons: []string{"error"}, Error: opt(agentevents.ErrorInfo{Code: "502", Message: "502: no luck"})}},
+	{"usage of DeepSeek", "/v1/chat/completions", "application/json", `{"choices":[],"usage":{"prompt_tokens":55,"completion_tokens":9,"prompt_cache_hit_tokens":40,"prompt_cache_miss_tokens":15}}`,
+		agentevents.ModelReturned{Usage: opt(agentevents.Usage{InputTokens: 15, OutputTokens: 9, CacheReadInputTokens: opt[int64](40)})}},
+	{"usage of Groq", "/v1/chat/completions", sse, `data: {"choices":[{"index":0,"finish_reason":"stop"}],"x_groq":{"id":"req_2","usage":{"prompt_tokens":5,"completion_tokens":9}}}` + "\n\ndata: [DONE]\n\n",
+		agentevents.ModelReturned{FinishReasons: []string{"stop"}, Usage: opt(agentevents.Usage{InputTokens: 5, OutputTokens: 9})}},
 	{"cut off", "/v1/chat/completions", sse, chatStream[:300],
 		agentevents.ModelReturned{Model: "gpt-x-1", ResponseID: "chatcmpl-1", Error: opt(agentevents.ErrorInfo{Code: "incomplete", Message: "the stream ended before the answer did"})}},
 	{"no DONE", "/v1/chat/completions", sse, strings.ReplaceAll(chatStream, "data: [DONE]\n\n", ""),
@@ -118,9 +126,10 @@ var formats = []struct {
 	{"unknown stream", "/v1/songs", sse, "data: {\"la\":1}\n\ndata: la\n\n", agentevents.ModelReturned{}},
 	{"unknown", "/v1/songs", "application/json", `{"tokens":"many","usage":{"input_tokens":"12","output_tokens":true},"choices":7,"error":null}`, agentevents.ModelReturned{}},
 	{"negative", "/v1/messages", "application/json", `{"usage":{"input_tokens":-1,"output_tokens":3}}`, agentevents.ModelReturned{}},
-	{"broken", "/v1/messages", "application/json", `{"id":"msg_1","usage":{"inp`, agentevents.ModelReturned{}},
+	{"broken", "/v1/messages", "application/json", `{"id":"msg_1","usage":{"inp`, incomplete},
 	{"no JSON", "/v1/messages", "text/html", `<html>`, agentevents.ModelReturned{}},
-	{"nothing", "/v1/messages", "application/json", ``, agentevents.ModelReturned{}},
+	{"nothing", "/v1/messages", "application/json", ``, incomplete},
+	{"lines", "/v1/songs", "application/stream+json", "{}\n{}\n", agentevents.ModelReturned{}},
 }
 
 // atWork returns a context with an agent that has started, and what records it.
@@ -285,19 +294,24 @@ func TestErrorStatus(t *testing.T) {
 }
 
 func TestARequestWithoutAType(t *testing.T) {
-	ctx, _, rec := atWork(t)
-	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "https://api.openai.com/v1/responses", strings.NewReader(`{"model":"m"}`))
-	resp, err := new(modelhttp.Recorder).Middleware(r, func(r *http.Request) (*http.Response, error) {
-		sent, err := io.ReadAll(r.Body)
+	for url, body := range map[string]string{
+		"https://api.openai.com/v1/responses":                                       `{"model":"m"}`,
+		"https://generativelanguage.googleapis.com/v1beta/models/m:generateContent": `{"contents":[]}`,
+	} {
+		ctx, _, rec := atWork(t)
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
+		resp, err := new(modelhttp.Recorder).Middleware(r, func(r *http.Request) (*http.Response, error) {
+			sent, err := io.ReadAll(r.Body)
+			require.NoError(t, err)
+			require.Equal(t, body, string(sent))
+			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("{}")), ContentLength: 2}, nil
+		})
 		require.NoError(t, err)
-		require.Equal(t, `{"model":"m"}`, string(sent))
-		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("{}")), ContentLength: 2}, nil
-	})
-	require.NoError(t, err)
-	require.NoError(t, resp.Body.Close())
-	called, _ := modelCalls(rec)
-	require.Len(t, called, 1)
-	require.Equal(t, "m", called[0].Model)
+		require.NoError(t, resp.Body.Close())
+		called, _ := modelCalls(rec)
+		require.Len(t, called, 1)
+		require.Equal(t, "m", called[0].Model)
+	}
 }
 
 // Both SDKs number their attempts. Two requests with different bodies are tried again at the
@@ -493,6 +507,23 @@ func TestOpenModelCall(t *testing.T) {
 		require.True(t, p.TimeToFirstToken.OK)
 	}
 	require.Equal(t, "said by the adapter", returned[1].Model)
+}
+
+// An adapter learns from the client who has failed, and how.
+func TestOpenModelCallFails(t *testing.T) {
+	ctx, a, rec := atWork(t)
+	call, err := a.Model(ctx, &agentevents.ModelCalled{})
+	require.NoError(t, err)
+	ctx = agentevents.ContextWithModelCall(ctx, call)
+	resp, err := new(modelhttp.Recorder).Middleware(request(ctx), func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 503, Body: io.NopCloser(strings.NewReader(`{"error":{"message":"busy"}}`))}, nil
+	})
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.NoError(t, call.Fail(ctx, errors.New("no answer")))
+	_, returned := modelCalls(rec)
+	require.Equal(t, "gcp.vertex_ai", returned[0].Provider)
+	require.Equal(t, opt(agentevents.ErrorInfo{Code: "503", Message: "no answer", Retryable: opt(true)}), returned[0].Error)
 }
 
 // What is not a model call is not recorded, and without an agent nothing is.

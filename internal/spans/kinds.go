@@ -32,6 +32,7 @@ func (m *Mapper) runStarted(ev *agentevents.Event, p *agentevents.RunStarted) *S
 func (m *Mapper) runResumed(ev *agentevents.Event) *Span {
 	if m.root != nil && m.o.Recorded && !m.root.ended {
 		if id, ok := ParseTraceID(ev.TraceID); ok && id != m.root.TraceID {
+			m.leave()
 			m.Close(ReasonPaused)
 		}
 	}
@@ -144,13 +145,14 @@ func (m *Mapper) settle() {
 
 func (m *Mapper) agentStarted(ev *agentevents.Event, p *agentevents.AgentStarted) *Span {
 	id := m.who(ev)
-	a := m.agent(ev)
 	first := m.root == nil
 	m.ensureRoot(ev)
+	a := m.agent(ev)
 	switch {
 	case first && m.joined != nil:
 		a = m.joined // the root is the agent
-	case a != nil && !a.started && !a.span.ended: // the run or the node has named it
+	case a != nil && !a.started && !a.span.ended: // the run or the node has named it, or it goes on
+		m.adopt(a.span, ev.SpanID)
 	default:
 		if a != nil {
 			a.ended = true // the root, which may be its span, goes on
@@ -175,7 +177,7 @@ func (m *Mapper) agentStarted(ev *agentevents.Event, p *agentevents.AgentStarted
 		m.mark(ev, a.span)
 	}
 	delete(m.handoffs, id)
-	a.started = true
+	a.started, a.under = true, ev.ParentAgentID
 	a.spanned = ev.AgentID == "" && ev.NodeRunID == "" && id != ""
 	a.span.set(val("agentevents.agent.attempt", opt(p.Attempt)))
 	a.span.set(str(AttrRequestModel, p.Model))
@@ -370,6 +372,7 @@ func (m *Mapper) modelReturned(ev *agentevents.Event, p *agentevents.ModelReturn
 		finish = p.FinishReasons[0]
 	}
 	m.exchange(s, AttrOutput, "assistant", "response", string(p.Response), finish)
+	s.Took = p.Duration.V
 	if p.Error.OK {
 		m.fail(s, errorType(p.Error, ErrorOther), p.Error.V.Message)
 	}
@@ -397,12 +400,12 @@ func (m *Mapper) toolCalled(ev *agentevents.Event, start time.Time, p *agenteven
 func (m *Mapper) toolReturned(ev *agentevents.Event, p *agentevents.ToolReturned) *Span {
 	s := m.open[key{"tool", m.who(ev), p.CallID}]
 	refused := p.Status == agentevents.ToolStatusForbidden || p.Status == agentevents.ToolStatusRateLimited
+	took := p.Duration.V
+	if refused {
+		took = 0
+	}
 	switch {
 	case p.OneEvent || s == nil && refused:
-		took := p.Duration.V
-		if refused {
-			took = 0
-		}
 		s = m.toolCalled(ev, ev.Time.Add(-took), &agentevents.ToolCalled{CallID: p.CallID, ToolID: p.ToolID, Arguments: p.Arguments, ArgumentsSummary: p.ArgumentsSummary})
 		if refused { // it did not run
 			m.counted(ev).tools--
@@ -411,6 +414,7 @@ func (m *Mapper) toolReturned(ev *agentevents.Event, p *agentevents.ToolReturned
 	case s == nil:
 		return m.late(ev)
 	}
+	s.Took = took
 	m.either(s, AttrToolResult, p.Result, p.ResultSummary)
 	if p.Status != agentevents.ToolStatusOK {
 		otherwise := ErrorOther

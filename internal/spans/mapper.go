@@ -49,9 +49,11 @@ type Mapper struct {
 	scopes []*Span           // open turns and steps of no agent, the innermost last
 	own    map[*Span]*agent  // who works for an open node and for nothing else
 
-	early    []Point           // came before the root
-	waits    map[key]wait      // what people are asked
-	handoffs map[string][]Link // to an agent that did not start yet
+	early    []Point             // came before the root
+	left     []agentevents.Event // began what goes on with the next root: see Left
+	carrying bool                // what begins is of left, and the log may have its id
+	waits    map[key]wait        // what people are asked
+	handoffs map[string][]Link   // to an agent that did not start yet
 	used     map[SpanID]struct{}
 	next     []Link // of the span that begins next
 	spare    []Attr // for the span that begins next
@@ -64,6 +66,7 @@ type Mapper struct {
 type agent struct {
 	id      string
 	name    string // in few words, or ""
+	under   string // the agent that it says it works for
 	spanned bool   // the span of its start stands for it: an event may name it
 	span    *Span
 	scopes  []*Span // open turns and steps, the innermost last
@@ -110,6 +113,66 @@ func (m *Mapper) Resume(sequence uint64, session, name string, previous *Link) {
 	m.segment, m.session, m.name, m.resumed, m.stated = sequence, session, label(name), previous, true
 }
 
+// Left tells of an agent or a call that is open where the run is resumed, by an event as the
+// one that began it. Its span begins anew with the trace, at the old time. It is called after
+// Resume.
+func (m *Mapper) Left(ev agentevents.Event) {
+	if !ev.Time.IsZero() {
+		m.left = append(m.left, ev)
+	}
+}
+
+// leave is Left for all that is open in a trace that ends.
+func (m *Mapper) leave() {
+	for _, s := range append([]*Span{m.root}, m.order...) {
+		ev := agentevents.Event{RunID: m.runID, AgentID: s.key.agent, Time: s.Start, Sequence: s.First}
+		if a := m.agents[s.key.agent]; a != nil {
+			ev.ParentAgentID = a.under
+		}
+		if up := s.Parent; up != nil && up.key.kind == "tool" {
+			ev.ParentCallID = up.key.id
+		}
+		switch {
+		case s.ended:
+			continue
+		case s == m.root && m.joined != nil && !m.joined.ended:
+			ev.AgentID, ev.Payload = m.joined.id, &agentevents.AgentStarted{}
+		case s.key.kind == "agent":
+			ev.Payload = &agentevents.AgentStarted{Model: s.Attr(AttrRequestModel).Text}
+		case s.key.kind == "tool":
+			ev.Payload = &agentevents.ToolCalled{CallID: s.key.id, ToolID: s.Attr(AttrTool).Text}
+		case s.key.kind == "model":
+			ev.Payload = &agentevents.ModelCalled{ModelCallID: s.key.id, Provider: s.Attr(AttrProvider).Text, Model: s.Attr(AttrRequestModel).Text, Operation: s.Attr(AttrOperation).Text}
+		default:
+			continue
+		}
+		m.Left(ev)
+	}
+}
+
+// goOn begins the spans of what was left, and is still at work now. An agent that is resumed by a
+// start has that span.
+func (m *Mapper) goOn(now time.Time) {
+	left := m.left
+	m.left, m.carrying = nil, m.o.Recorded
+	slices.SortFunc(left, func(a, b agentevents.Event) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	for i := range left {
+		ev := &left[i]
+		m.feed(ev).last = now
+		if _, starts := ev.Payload.(*agentevents.AgentStarted); starts {
+			m.counted(ev).started = false
+		}
+	}
+	m.carrying = false
+}
+
+// adopt gives a span that goes on the id that the log has of it.
+func (m *Mapper) adopt(s *Span, id string) {
+	if s != nil && s.carried && s.ID == (SpanID{}) {
+		m.record(s, id)
+	}
+}
+
 // TraceID is the one that is derived for the run as it is now.
 func (m *Mapper) TraceID() TraceID { return DeriveTraceID(m.runID, m.segment) }
 
@@ -119,10 +182,13 @@ func (m *Mapper) Session() string { return m.session }
 // Root returns the root span, which may have ended, or nil.
 func (m *Mapper) Root() *Span { return m.root }
 
-// At returns the span of an agent's call, which may be "", or what is around it: the
-// agent's, or the root. It is nil if there is no root.
-func (m *Mapper) At(agentID, callID string) *Span {
+// At returns the span of an agent's model call or tool call, which may be "", or what is around
+// it: the agent's, or the root. It is nil if there is no root.
+func (m *Mapper) At(agentID, callID, modelCallID string) *Span {
 	agentID = cmp.Or(m.named[agentID], agentID)
+	if s := m.open[key{"model", agentID, modelCallID}]; s != nil {
+		return s
+	}
 	if s := m.open[key{"tool", agentID, callID}]; s != nil {
 		return s
 	}
@@ -233,6 +299,9 @@ func (m *Mapper) Feed(ev *agentevents.Event) *Span {
 		ev = &as
 	}
 	m.identify(ev)
+	if len(m.left) > 0 {
+		m.ensureRoot(ev)
+	}
 	at := m.feed(ev)
 	at.touch(ev)
 	return at
@@ -451,6 +520,9 @@ func (m *Mapper) makeRoot(ev *agentevents.Event, h shape) {
 	}
 	m.early = nil
 	m.mark(ev, s)
+	if len(m.left) > 0 {
+		m.goOn(ev.Time)
+	}
 }
 
 // parent is the one that the log has recorded for a root.
@@ -504,8 +576,9 @@ func (m *Mapper) span(ev *agentevents.Event, parent *Span, h shape) *Span {
 // make makes a span below another one.
 func (m *Mapper) make(ev *agentevents.Event, parent *Span, k key, h shape) *Span {
 	s := m.span(ev, parent, h)
-	s.TraceID, s.key = m.root.TraceID, k
+	s.TraceID, s.key, s.carried = m.root.TraceID, k, m.carrying
 	if m.o.Recorded {
+		m.adopt(parent, ev.ParentSpanID)
 		m.record(s, ev.SpanID)
 	}
 	return s
@@ -554,7 +627,9 @@ func (m *Mapper) tell(s *Span) {
 	if m.o.Started != nil {
 		m.o.Started(s)
 	}
-	m.Derive(s)
+	if !s.carried {
+		m.Derive(s)
+	}
 	s.told = len(s.Attributes)
 }
 
@@ -591,6 +666,8 @@ func (m *Mapper) end(s *Span, ev *agentevents.Event) *Span {
 		return s
 	}
 	s.touch(ev)
+	m.adopt(s, ev.SpanID)
+	m.adopt(s.Parent, ev.ParentSpanID)
 	m.finish(s, ev.Time)
 	return s
 }
@@ -605,6 +682,10 @@ func (m *Mapper) finish(s *Span, at time.Time) {
 		if until := s.Until(); until.After(up.below) {
 			up.below = until
 		}
+	}
+	m.Derive(s) // unless the log has told them, also of what goes on
+	if s.Parent != nil {
+		m.Derive(s.Parent)
 	}
 	m.spend(s)
 	s.Attributes = append(s.Attributes, val(AttrLast, int64(s.Last)))

@@ -7,6 +7,7 @@
 package spans
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -185,6 +186,8 @@ type Span struct {
 	Name       string // what [Options].Started was told may change until the end
 	Kind       Kind
 	Start, End time.Time // End is zero while the span is open, and not before Start
+	// Took is how long a call took, if its end says so: the times of events have milliseconds.
+	Took time.Duration
 	// Attributes have those for a sampler in front: at Started all are there that are known.
 	Attributes    []Attr
 	Points        []Point // the newest 128
@@ -199,6 +202,7 @@ type Span struct {
 	Data any // what Options.Started keeps with the span
 
 	ended   bool
+	carried bool      // from the trace before, and the id is known only by a later event
 	spent   bool      // a model call, this or one below, has usage
 	last    time.Time // of the last event of the span and of those below
 	key     key
@@ -224,15 +228,22 @@ func (s *Span) Attr(key string) Attr {
 	return Attr{}
 }
 
-// Until is what End is to be exported as: it comes after Start, by a nanosecond if need be,
-// as Jaeger warns of spans without a duration that they end before they start. It is not
-// before that of a span below that had need of it.
+// Until is what End is to be exported as. A span that ends in the millisecond in which it starts
+// lasts as long as it took, or a nanosecond: Jaeger warns of spans without a duration that they
+// end before they start. It is not before that of a span below that had need of it.
 func (s *Span) Until() time.Time {
-	if !s.End.After(s.Start) || s.below.Sub(s.End) == 1 {
-		return s.End.Add(1)
+	until := s.End
+	if !until.After(s.Start) {
+		until = until.Add(max(1, min(s.Took, time.Millisecond-1)))
 	}
-	return s.End
+	if over := s.below.Sub(until); over > 0 && over < time.Millisecond {
+		return s.below
+	}
+	return until
 }
+
+// Lasted is how long the span has lasted.
+func (s *Span) Lasted() time.Duration { return cmp.Or(s.Took, s.End.Sub(s.Start)) }
 
 // ParentSpanID returns the id of the parent, or zero for a root.
 func (s *Span) ParentSpanID() SpanID {

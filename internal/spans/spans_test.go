@@ -325,6 +325,33 @@ func TestARunThatGoesOnAfterItsEndHasAnotherTrace(t *testing.T) {
 	require.Equal(t, second.TraceID, r.begun[2].TraceID)
 }
 
+// TestWhatIsOpenIsInBothTraces: a root that is an agent's span ends with its trace, the agent goes on.
+func TestWhatIsOpenIsInBothTraces(t *testing.T) {
+	r := record(spans.Options{Recorded: true})
+	r.feed("a", &ae.AgentStarted{}, &ae.ToolCalled{CallID: "c", ToolID: "Task"})
+	r.event(ae.Event{AgentID: "b", ParentAgentID: "a", Payload: &ae.AgentStarted{}})
+	r.event(ae.Event{AgentID: "d", ParentAgentID: "a", ParentCallID: "c", Payload: &ae.AgentStarted{}})
+	r.feed("d", &ae.ModelCalled{ModelCallID: "m", Model: "x"})
+	r.feed("", &ae.RunPaused{})
+	r.event(ae.Event{TraceID: "0af7651916cd43dd8448eb211c80319c", Payload: &ae.RunResumed{}})
+	r.feed("d", &ae.ModelReturned{ModelCallID: "m"})
+	r.feed("a", &ae.ToolReturned{CallID: "c", ToolID: "Task", Status: ae.ToolStatusOK}, &ae.AgentEnded{})
+	r.feed("", &ae.RunCompleted{})
+	r.want(t, lines(
+		"invoke_agent a 0-5 closed=paused +run.paused",
+		"  execute_tool Task 1-4 closed=paused",
+		"    invoke_agent d 3-4 closed=paused",
+		"      chat x 4-4 closed=paused",
+		"  invoke_agent b 2-2 closed=paused",
+		"invoke_workflow 6-10 +run.resumed ->",
+		"  invoke_agent a 0-9",
+		"    execute_tool Task 1-8",
+		"      invoke_agent d 3-7 closed=run_ended",
+		"        chat x 4-7",
+		"    invoke_agent b 2-6 closed=run_ended"))
+	require.Zero(t, r.m.Unmatched)
+}
+
 func TestOpenSpansAreBounded(t *testing.T) {
 	r := record(spans.Options{MaxOpen: 10})
 	r.feed("a", &ae.AgentStarted{})

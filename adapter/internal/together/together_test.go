@@ -10,6 +10,7 @@ import (
 	"iter"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -210,4 +211,11 @@ func TestADKWithMCP(t *testing.T) {
 	returned = slices.DeleteFunc(returned, func(ev ae.Event) bool { return ev.Kind() != ae.KindToolReturned })
 	require.Len(t, returned, 1)
 	require.Contains(t, string(returned[0].Payload.(*ae.ToolReturned).Result), "rain in Oslo")
+}
+
+// The ADK compiles with no later logs of OpenTelemetry, and otelhook needs later ones.
+func TestADKHasNoHook(t *testing.T) {
+	mod, err := os.ReadFile("go.mod")
+	require.NoError(t, err)
+	require.Contains(t, string(mod), "go.opentelemetry.io/otel/log v0.20.0 ", "require otelhook here; if both compile, README.md and COMPATIBILITY.md are wrong")
 }

@@ -173,10 +173,10 @@ func TestLongWait(t *testing.T) {
 	before.Check(t, "")
 	rest := r.events(t)
 	require.NotEqual(t, first.TraceID, traceOf(t, rest))
-	after := jaeger.Trace(t, traceOf(t, rest), 2)
+	after := jaeger.Trace(t, traceOf(t, rest), 3)
 	after.Check(t, "")
 	require.Equal(t, []string{"invoke_workflow n follows invoke_workflow n"}, follows(t, jaeger, after))
-	require.Equal(t, "\ninvoke_workflow n  200ms\n└─ agentevents.approval  3h0m0s\n", "\n"+after.Tree())
+	require.Equal(t, "\ninvoke_workflow n  200ms\n├─ invoke_agent a  3h0m0.1s\n└─ agentevents.approval  3h0m0s\n", "\n"+after.Tree())
 	for _, s := range after.Spans {
 		require.Equal(t, before.Spans[0].Tags["agentevents.run.id"], s.Tags["agentevents.run.id"])
 	}

@@ -21,8 +21,8 @@ type Options struct {
 
 // A Decoder turns AG-UI lines into events. It implements [dialect.Decoder]. It reads JSON
 // Lines and Server-Sent Events, and is for one log. It must not be used concurrently. Its
-// memory grows with the number of runs, and with the open messages, calls, steps and
-// sub-agents of one.
+// memory grows with the number of runs and of the calls that have not returned, and with
+// the open messages, steps and sub-agents of one run.
 //
 // A log that begins inside a run gets a run.started with an id derived from its first
 // line.
@@ -46,14 +46,21 @@ type stream struct {
 	main        string // the run's agent
 	named       bool   // a line has named it
 	open        map[string]*block
-	tools       map[string]string // names, by the calls that have not returned
-	going       map[string]bool   // open steps and sub-agents; false for those that ended
+	calls       map[string]toolCall // that have not returned, also of other runs: see call
+	going       map[string]bool     // open steps and sub-agents; false for those that ended
 	over        bool
 }
 
-func newStream(run, thread string) stream {
-	return stream{run: run, thread: thread, main: Agent, open: map[string]*block{}, tools: map[string]string{}, going: map[string]bool{}}
+// A toolCall is one that a later run of the thread may return: after an interrupt, or when
+// the user interface runs the tool.
+type toolCall struct{ run, tool string }
+
+func newStream(run, thread string, calls map[string]toolCall) stream {
+	return stream{run: run, thread: thread, main: Agent, open: map[string]*block{}, calls: calls, going: map[string]bool{}}
 }
+
+// call names a call of the thread.
+func (s *stream) call(id string) string { return s.thread + "\x00" + id }
 
 // session returns the session of the run's events.
 func (s *stream) session() string {
@@ -67,7 +74,7 @@ var _ dialect.Decoder = (*Decoder)(nil)
 
 // NewDecoder returns a decoder.
 func NewDecoder(o Options) *Decoder {
-	d := &Decoder{r: wire.Reader{F: format, Strict: o.Strict}, s: newStream("", ""), runs: map[string]bool{}}
+	d := &Decoder{r: wire.Reader{F: format, Strict: o.Strict}, s: newStream("", "", map[string]toolCall{}), runs: map[string]bool{}}
 	d.r.Doc = d
 	return d
 }
@@ -196,7 +203,7 @@ func (d *Decoder) apply(ev *agentevents.Event, line string) (said bool, err erro
 	r, s := &d.r, &d.s
 	if r.Type == "RUN_STARTED" {
 		open := s.open
-		if *s = newStream(ev.RunID, d.thread); len(d.runs) == 0 {
+		if *s = newStream(ev.RunID, d.thread, s.calls); len(d.runs) == 0 {
 			s.open = open
 		}
 		d.runs[s.run] = true
@@ -245,8 +252,14 @@ func (d *Decoder) apply(ev *agentevents.Event, line string) (said bool, err erro
 		}
 	case *agentevents.ToolReturned:
 		if r.Type != "CUSTOM" {
-			p.Status, p.ToolID = agentevents.ToolStatusOK, s.tools[p.CallID]
-			delete(s.tools, p.CallID)
+			c := s.calls[s.call(p.CallID)]
+			delete(s.calls, s.call(p.CallID))
+			p.Status, p.ToolID, p.OneEvent = agentevents.ToolStatusOK, c.tool, c.tool == "" || c.run != s.run
+			if c.tool == "" {
+				if p.ToolID = unknown; !jsonwire.HasMember(d.rest, "toolId") {
+					r.Made("/payload/toolId", "no line names the tool")
+				}
+			}
 		}
 	}
 	if typ, id, delta := blockOf(ev.Payload); id != nil && r.Type != "CUSTOM" {
@@ -292,7 +305,7 @@ func (d *Decoder) block(typ blockType, id, delta *string, ev *agentevents.Event,
 	} else {
 		b.end(ev.Payload, ev.Time)
 		if delete(s.open, key); typ == call {
-			s.tools[b.id] = b.tool
+			s.calls[s.call(b.id)] = toolCall{s.run, strings.Clone(b.tool)}
 		}
 	}
 	if said && b.start != "" {
@@ -313,6 +326,15 @@ func stepKey(agent, line string) string {
 // settle notes what begins and ends with a line.
 func (s *stream) settle(typ, line string, ev *agentevents.Event) {
 	switch typ {
+	case "RUN_STARTED":
+		for message := range jsonwire.Elements(jsonwire.Member(jsonwire.Member(line, "input"), "messages")) {
+			for c := range jsonwire.Elements(jsonwire.Member(message, "toolCalls")) {
+				key := s.call(jsonwire.Text(jsonwire.Member(c, "id")))
+				if _, known := s.calls[key]; !known {
+					s.calls[key] = toolCall{"", strings.Clone(jsonwire.Text(jsonwire.Member(jsonwire.Member(c, "function"), "name")))}
+				}
+			}
+		}
 	case "STEP_STARTED", "STEP_FINISHED":
 		s.going[stepKey(ev.AgentID, line)] = typ == "STEP_STARTED"
 	case "SUBAGENT_STARTED", "SUBAGENT_FINISHED", "SUBAGENT_ERROR":
@@ -358,6 +380,9 @@ func (d *Decoder) merged(ev *agentevents.Event) (agentevents.Payload, error) {
 	}
 	return whole.Payload, nil
 }
+
+// unknown is the tool of a result whose call no line has.
+const unknown = "unknown"
 
 // assistant is the role of an agent's messages.
 const assistant = "assistant"

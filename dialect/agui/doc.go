@@ -17,7 +17,7 @@
 //	REASONING_MESSAGE_END       agent.reasoned
 //	TOOL_CALL_ARGS              tool.arguments.delta
 //	TOOL_CALL_END               agent.toolCalled: the arguments are complete
-//	TOOL_CALL_RESULT            agent.toolReturned
+//	TOOL_CALL_RESULT            agent.toolReturned, with oneEvent if this run has no such call
 //	STATE_SNAPSHOT              state.patched, a set of the whole state
 //	STATE_DELTA                 state.patched, one for each add, replace and remove
 //	SUBAGENT_STARTED            agent.started
@@ -30,6 +30,10 @@
 // RAW, foreign CUSTOM, REASONING_START and _END, later types) become an
 // [agentevents.Unknown]. So does a STATE_DELTA with an operation that no patch says:
 // test, move, copy, an insertion into a list, the removal of an element.
+//
+// The result of a call may come in a later run of its thread: after an interrupt, or when
+// the user interface runs the tool. The name of the tool is that of the call, else that in
+// the messages of the run's input, else "unknown".
 //
 // The encoder writes kinds without a type of their own as CUSTOM. So it does with a delta of
 // arguments before the call, which can only begin with the name of its tool, and with a

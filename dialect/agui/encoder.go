@@ -31,6 +31,7 @@ type Encoder struct {
 	w       wire.Writer
 	s       *streamOut            // of the event that is written
 	streams map[string]*streamOut // by run
+	calls   map[string]toolCall   // that have not returned
 	queue   []*streamOut          // runs that have not ended, or wait; the first one is under way
 	waiting int                   // length of the lines that wait
 	numbers dialect.Numbers
@@ -67,8 +68,8 @@ var _ dialect.Encoder = (*Encoder)(nil)
 
 // NewEncoder returns an encoder.
 func NewEncoder(o EncoderOptions) *Encoder {
-	e := &Encoder{o: o, w: wire.Writer{F: format}, streams: map[string]*streamOut{}}
-	e.check.runs, e.check.r.F, e.check.r.Doc, e.check.s = map[string]bool{}, format, &e.check, newStream("", "")
+	e := &Encoder{o: o, w: wire.Writer{F: format}, streams: map[string]*streamOut{}, calls: map[string]toolCall{}}
+	e.check.runs, e.check.r.F, e.check.r.Doc, e.check.s = map[string]bool{}, format, &e.check, newStream("", "", map[string]toolCall{})
 	return e
 }
 
@@ -81,8 +82,8 @@ func (e *Encoder) Losses() []dialect.Loss { return e.w.Losses.List() }
 const called = "called"
 
 // newStreamOut returns the stream of a run.
-func newStreamOut(run, session string) *streamOut {
-	return &streamOut{stream: newStream(run, cmp.Or(session, run)), blocks: map[blockKey]*block{}, used: map[string]bool{}}
+func (e *Encoder) newStreamOut(run, session string) *streamOut {
+	return &streamOut{stream: newStream(run, cmp.Or(session, run), e.calls), blocks: map[blockKey]*block{}, used: map[string]bool{}}
 }
 
 // Append appends the lines of an event; see [dialect.Encoder].
@@ -130,9 +131,9 @@ func (e *Encoder) turn(ev *agentevents.Event) (before string, begins bool) {
 	switch known := e.s != nil; {
 	case known && !(e.s.over && resumes):
 	case ev.Payload == nil, len(e.streams) == 0 && isOther(ev.Payload): // it begins nothing
-		e.s = newStreamOut("", "")
+		e.s = e.newStreamOut("", "")
 	default:
-		e.s = newStreamOut(strings.Clone(ev.RunID), strings.Clone(ev.SessionID))
+		e.s = e.newStreamOut(strings.Clone(ev.RunID), strings.Clone(ev.SessionID))
 		if begins, e.begins = true, starts || known; !e.begins {
 			before = lineOf("RUN_STARTED", "", "", `,"threadId":`+jsonwire.Quote(e.s.thread)+`,"runId":`+jsonwire.Quote(e.s.run), true) + "\n"
 		}
@@ -179,7 +180,7 @@ func (e *Encoder) giveUp(dst []byte) []byte {
 func (e *Encoder) End(dst []byte) ([]byte, error) {
 	for len(e.queue) > 1 {
 		dst = e.giveUp(dst)
-		e.s = newStreamOut("", "")
+		e.s = e.newStreamOut("", "")
 		dst = e.emit(dst, "", nil, false)
 	}
 	if len(e.queue) == 1 {
@@ -209,8 +210,9 @@ func isType(word string) bool {
 func (e *Encoder) enter(ev *agentevents.Event) (key blockKey) {
 	e.block = nil
 	typ, id, delta := blockOf(ev.Payload)
-	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok {
-		typ, id = call, &p.CallID
+	returned, isReturn := ev.Payload.(*agentevents.ToolReturned)
+	if isReturn {
+		typ, id = call, &returned.CallID
 	}
 	start := string(dialect.Unknown(ev, Name, remarkStart))
 	if m, ok := ev.Payload.(*agentevents.MessageCreated); id == nil || delta != nil && *delta == "" ||
@@ -227,7 +229,10 @@ func (e *Encoder) enter(ev *agentevents.Event) (key blockKey) {
 		b = nil // the id names another call now
 	}
 	if b == nil {
-		b = &block{typ: typ, role: assistant, id: e.unique(typ, *id), start: start}
+		b = &block{typ: typ, role: assistant, id: e.unique(typ, *id), start: start, run: e.s.run}
+		if c, open := e.s.calls[e.s.call(b.id)]; open && isReturn {
+			b.role, b.tool, b.run = called, c.tool, c.run
+		}
 		e.s.blocks[key] = b
 	}
 	switch p := ev.Payload.(type) {
@@ -236,7 +241,7 @@ func (e *Encoder) enter(ev *agentevents.Event) (key blockKey) {
 			b.tool = p.ToolID
 		}
 	case *agentevents.ToolReturned:
-		if b.tool == "" && p.OneEvent {
+		if b.tool == "" && p.OneEvent && p.ToolID != unknown {
 			b.tool = p.ToolID
 		}
 	case *agentevents.MessageCreated:
@@ -286,8 +291,8 @@ func (e *Encoder) prepare(ev *agentevents.Event) (before string) {
 	if b == nil {
 		return before
 	}
-	one, returned := ev.Payload.(*agentevents.ToolReturned)
-	if returned && (b.role == called || !one.OneEvent && !b.begun) {
+	_, returned := ev.Payload.(*agentevents.ToolReturned)
+	if returned && (b.role == called || b.tool == "" && !b.begun) {
 		b.begun = true
 		return before
 	}
@@ -311,7 +316,7 @@ func (e *Encoder) prepare(ev *agentevents.Event) (before string) {
 // after notes the line of an event.
 func (e *Encoder) after(ev *agentevents.Event, key blockKey) {
 	typ, line := e.w.Type(), ""
-	if strings.HasPrefix(typ, "STEP_") { // else it says no more than the event
+	if strings.HasPrefix(typ, "STEP_") || typ == "RUN_STARTED" { // else it says no more than the event
 		line = string(e.own)
 	}
 	e.s.settle(typ, line, ev)
@@ -325,8 +330,12 @@ func (e *Encoder) after(ev *agentevents.Event, key blockKey) {
 		b.text = append(b.text, *delta...)
 	case calls:
 		b.role, b.text = called, nil
+		e.calls[e.s.call(b.id)] = toolCall{e.s.run, strings.Clone(b.tool)}
 	default:
 		delete(e.s.blocks, key)
+		if b.typ == call {
+			delete(e.calls, e.s.call(b.id))
+		}
 	}
 }
 
@@ -503,18 +512,20 @@ func (d *document) Reread(w *wire.Writer, line string) error {
 // reread returns what readers of the lines so far make of a line for an event with the
 // payload.
 func (e *Encoder) reread(p agentevents.Payload, line string) ([]agentevents.Event, error) {
-	open, tools, going := e.check.s.open, e.check.s.tools, e.check.s.going
+	open, calls, going := e.check.s.open, e.check.s.calls, e.check.s.going
 	clear(open)
-	clear(tools)
+	clear(calls)
 	clear(going)
 	clear(e.check.runs)
 	e.check.runs[e.s.run] = e.streams[e.s.run] != nil
 	e.check.s = e.s.stream
-	e.check.s.open, e.check.s.tools, e.check.s.going = open, tools, going
+	e.check.s.open, e.check.s.calls, e.check.s.going = open, calls, going
 	if b := e.block; b != nil {
 		read := *b
 		read.text = append(read.text[:len(read.text):len(read.text)], e.fill(p)...)
-		e.check.s.open[string(b.typ)+b.id], e.check.s.tools[b.id] = &read, b.tool
+		if open[string(b.typ)+b.id] = &read; b.tool != "" {
+			calls[e.s.call(b.id)] = toolCall{b.run, b.tool}
+		}
 	}
 	return e.check.line(nil, line)
 }

@@ -111,6 +111,31 @@ func TestStrict(t *testing.T) {
 	}
 }
 
+// Valid lines are valid events. The result of a call that an earlier run made, or none, is one
+// event, with the name of the tool that the thread or the input has.
+func TestValid(t *testing.T) {
+	tools := map[string]agentevents.ToolReturned{
+		"result in a later run":                 {ToolID: "Deploy", OneEvent: true},
+		"result of a call that the input names": {ToolID: "Deploy", OneEvent: true},
+		"result of a call that nothing names":   {ToolID: "unknown", OneEvent: true},
+		"result after an interrupt":             {ToolID: "Deploy"},
+	}
+	for _, g := range golden {
+		f := agentevents.NewLogFold(agentevents.FoldOptions{})
+		for _, ev := range decode(t, agui.Options{Strict: true}, g.Lines) {
+			f.Apply(ev)
+			if p, ok := ev.Payload.(*agentevents.ToolReturned); ok && tools[g.Name].ToolID != "" {
+				require.Equal(t, tools[g.Name], agentevents.ToolReturned{ToolID: p.ToolID, OneEvent: p.OneEvent}, g.Name)
+				delete(tools, g.Name)
+			}
+		}
+		for s := range f.Drain() {
+			require.Empty(t, s.Violations, g.Name)
+		}
+	}
+	require.Empty(t, tools)
+}
+
 // What the protocol cannot say is listed.
 func TestLosses(t *testing.T) {
 	texts := func(losses []dialect.Loss) (list []string) {

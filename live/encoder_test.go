@@ -77,6 +77,23 @@ func TestEncodedStream(t *testing.T) {
 	require.Empty(t, next(), "nothing about the stream follows")
 }
 
+// The stream of a run that waits for a person ends, and another one goes on where the run
+// is resumed.
+func TestEncodedStreamOfAQuestion(t *testing.T) {
+	page, run, _, em := start(t, live.Options{Linger: -1})
+	emit(t, run, &ae.RunStarted{}, &ae.ApprovalRequested{ApprovalID: "a"}, &ae.RunPaused{})
+	get := func(query string) []string {
+		w := httptest.NewRecorder()
+		aguiHandler(page).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/runs/r/agui"+query, nil))
+		return types(t, data(w.Body.String()))
+	}
+	require.Equal(t, []string{"run.started", "approval.requested", "run.paused"}, get(""))
+	from := run.State().NextSequence
+	emit(t, run, &ae.RunResumed{}, &ae.ApprovalGranted{ApprovalID: "a"}, &ae.RunCompleted{})
+	require.NoError(t, em.Close(t.Context()))
+	require.Equal(t, []string{"run.started", "approval.granted", "run.completed"}, get(fmt.Sprint("?from=", from)))
+}
+
 // A client that comes when the beginning is not kept any more learns who works, and which
 // calls are open. It gets no piece of a text, but all of it.
 func TestEncodedStreamLate(t *testing.T) {

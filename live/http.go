@@ -63,7 +63,8 @@ func (l *Log) serveSnapshot(w http.ResponseWriter, req *http.Request) {
 func (l *Log) EventsHandler() http.Handler { return http.HandlerFunc(l.serveEvents(nil)) }
 
 // An Encoder writes the events of one run, in order, as lines of another format. Every
-// encoder of a dialect is one.
+// encoder of a dialect is one. One that also has a method Over() bool says with it that
+// readers expect nothing more until the run goes on: then the answer ends.
 type Encoder interface {
 	// Append appends the lines of an event, each with its newline; there may be none.
 	Append(dst []byte, ev agentevents.Event) ([]byte, error)
@@ -87,6 +88,10 @@ type Encoder interface {
 // other agents and the calls that are open, as the snapshot tells them. Of a block whose
 // beginning is missing come no deltas, but its whole text. A reader that falls behind what
 // is kept loses the connection.
+//
+// A front end of AG-UI that answers a question sends a POST. A handler in front of this one
+// reads its body, records [agentevents.RunResumed] and the answers, and passes the request
+// on with the query's from set to the sequence of the first of these.
 func (l *Log) EncodedHandler(newEncoder func() Encoder) http.Handler {
 	return http.HandlerFunc(l.serveEvents(newEncoder))
 }
@@ -234,10 +239,20 @@ func (s *stream) serve(ctx context.Context) {
 		for i := range batch {
 			s.line(&batch[i])
 		}
+		if s.buf.Len() > 0 && s.over() {
+			s.flush()
+			return
+		}
 		if beat := s.log.opts.Heartbeat; beat > 0 && s.buf.Len() == 0 && time.Since(s.wrote) >= beat {
 			s.heartbeat() // all was left out, for long
 		}
 	}
+}
+
+// over reports whether the encoder expects no more, and there is no more.
+func (s *stream) over() bool {
+	e, ok := s.encoder.(interface{ Over() bool })
+	return ok && e.Over() && s.from == s.run.end()
 }
 
 // begin tells the encoder what it misses of the run: the agents and calls that began before

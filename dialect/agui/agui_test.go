@@ -81,8 +81,6 @@ var golden = []dialecttest.Golden{
 		`{"type":"RUN_STARTED","timestamp":1777971602000,"threadId":"t-1","runId":"run-2"}` + "\n" +
 		`{"type":"TOOL_CALL_RESULT","timestamp":1777971602250,"toolCallId":"c-1","messageId":"c-1-result","content":"done"}` + "\n" +
 		`{"type":"RUN_FINISHED","timestamp":1777971602250,"threadId":"t-1","runId":"run-2"}`},
-	{Name: "result of a call that the input names", Lines: `{"type":"RUN_STARTED","timestamp":1777971600000,"threadId":"t-1","runId":"run-1","input":{"threadId":"t-1","runId":"run-1","messages":[{"id":"m-1","role":"assistant","toolCalls":[{"id":"c-1","type":"function","function":{"name":"Deploy","arguments":"{}"}}]}]}}` + "\n" +
-		`{"type":"TOOL_CALL_RESULT","timestamp":1777971600250,"toolCallId":"c-1","messageId":"c-1-result","content":"done"}` + tail},
 	{Name: "result of a call that nothing names", Lines: head +
 		`{"type":"TOOL_CALL_RESULT","timestamp":1777971600250,"toolCallId":"c-1","messageId":"c-1-result","content":"done"}` + tail},
 	{Name: "result after an interrupt", Lines: head +

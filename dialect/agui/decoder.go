@@ -1,6 +1,7 @@
 package agui
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -30,7 +31,7 @@ type Decoder struct {
 	r     wire.Reader
 	s     stream
 	chunk *block // that chunks are under way of
-	runs  map[string]bool
+	runs  map[string]*kept
 
 	// Of the line that is read:
 	thread, role, tool, rest string
@@ -43,20 +44,30 @@ type Decoder struct {
 // A stream is what a reader knows of the run under way.
 type stream struct {
 	run, thread string
-	main        string // the run's agent
-	named       bool   // a line has named it
-	open        map[string]*block
-	calls       map[string]toolCall // that have not returned, also of other runs: see call
-	going       map[string]bool     // open steps and sub-agents; false for those that ended
-	over        bool
+	*kept
+	open   map[string]*block
+	calls  map[string]toolCall // that have not returned, also of other runs: see call
+	going  map[string]bool     // open steps and sub-agents; false for those that ended
+	over   bool
+	paused bool // it is over, and may go on
 }
 
-// A toolCall is one that a later run of the thread may return: after an interrupt, or when
-// the user interface runs the tool.
+// What is kept of a run for when it goes on.
+type kept struct {
+	main      string // the run's agent
+	named     bool   // a line has named it
+	questions []question
+}
+
+// A toolCall is one that a later run of the thread may return.
 type toolCall struct{ run, tool string }
 
-func newStream(run, thread string, calls map[string]toolCall) stream {
-	return stream{run: run, thread: thread, main: Agent, open: map[string]*block{}, calls: calls, going: map[string]bool{}}
+// newStream returns a stream of a run. Of a run that goes on, k is what is kept of it.
+func newStream(run, thread string, k *kept, calls map[string]toolCall) stream {
+	if k == nil {
+		k = &kept{main: Agent}
+	}
+	return stream{run: run, thread: thread, kept: k, open: map[string]*block{}, calls: calls, going: map[string]bool{}}
 }
 
 // call names a call of the thread.
@@ -74,7 +85,7 @@ var _ dialect.Decoder = (*Decoder)(nil)
 
 // NewDecoder returns a decoder.
 func NewDecoder(o Options) *Decoder {
-	d := &Decoder{r: wire.Reader{F: format, Strict: o.Strict}, s: newStream("", "", map[string]toolCall{}), runs: map[string]bool{}}
+	d := &Decoder{r: wire.Reader{F: format, Strict: o.Strict}, s: newStream("", "", nil, map[string]toolCall{}), runs: map[string]*kept{}}
 	d.r.Doc = d
 	return d
 }
@@ -134,7 +145,7 @@ func (d *Decoder) pick() *wire.Row {
 	name := caseOf(typ, line)
 	switch typ {
 	case "RUN_STARTED":
-		if d.runs[jsonwire.Text(jsonwire.Member(line, "runId"))] {
+		if d.runs[jsonwire.Text(jsonwire.Member(line, "runId"))] != nil {
 			name = caseResumed
 		}
 	case "TEXT_MESSAGE_END":
@@ -203,10 +214,10 @@ func (d *Decoder) apply(ev *agentevents.Event, line string) (said bool, err erro
 	r, s := &d.r, &d.s
 	if r.Type == "RUN_STARTED" {
 		open := s.open
-		if *s = newStream(ev.RunID, d.thread, s.calls); len(d.runs) == 0 {
+		if *s = newStream(ev.RunID, d.thread, d.runs[ev.RunID], s.calls); len(d.runs) == 0 {
 			s.open = open
 		}
-		d.runs[s.run] = true
+		d.runs[s.run] = s.kept
 	} else if ev.RunID == "" {
 		if ev.RunID = s.run; s.run == "" {
 			ev.RunID = dialect.DerivedID(line, 0, 1)
@@ -254,11 +265,9 @@ func (d *Decoder) apply(ev *agentevents.Event, line string) (said bool, err erro
 		if r.Type != "CUSTOM" {
 			c := s.calls[s.call(p.CallID)]
 			delete(s.calls, s.call(p.CallID))
-			p.Status, p.ToolID, p.OneEvent = agentevents.ToolStatusOK, c.tool, c.tool == "" || c.run != s.run
-			if c.tool == "" {
-				if p.ToolID = unknown; !jsonwire.HasMember(d.rest, "toolId") {
-					r.Made("/payload/toolId", "no line names the tool")
-				}
+			p.Status, p.ToolID, p.OneEvent = agentevents.ToolStatusOK, cmp.Or(c.tool, unknown), c.run != s.run
+			if c.tool == "" && !jsonwire.HasMember(d.rest, "toolId") {
+				r.Made("/payload/toolId", "no line names the tool")
 			}
 		}
 	}
@@ -269,6 +278,9 @@ func (d *Decoder) apply(ev *agentevents.Event, line string) (said bool, err erro
 	}
 	if jsonwire.IsObject(d.rest) {
 		ev.Payload, err = d.merged(ev)
+	}
+	if d.rest != made {
+		s.ask(ev)
 	}
 	return true, err
 }
@@ -326,20 +338,12 @@ func stepKey(agent, line string) string {
 // settle notes what begins and ends with a line.
 func (s *stream) settle(typ, line string, ev *agentevents.Event) {
 	switch typ {
-	case "RUN_STARTED":
-		for message := range jsonwire.Elements(jsonwire.Member(jsonwire.Member(line, "input"), "messages")) {
-			for c := range jsonwire.Elements(jsonwire.Member(message, "toolCalls")) {
-				key := s.call(jsonwire.Text(jsonwire.Member(c, "id")))
-				if _, known := s.calls[key]; !known {
-					s.calls[key] = toolCall{"", strings.Clone(jsonwire.Text(jsonwire.Member(jsonwire.Member(c, "function"), "name")))}
-				}
-			}
-		}
 	case "STEP_STARTED", "STEP_FINISHED":
 		s.going[stepKey(ev.AgentID, line)] = typ == "STEP_STARTED"
 	case "SUBAGENT_STARTED", "SUBAGENT_FINISHED", "SUBAGENT_ERROR":
 		s.going[ev.AgentID] = typ == "SUBAGENT_STARTED"
 	case "RUN_FINISHED", "RUN_ERROR":
+		_, s.paused = ev.Payload.(*agentevents.RunPaused)
 		s.over = true
 	case "CUSTOM":
 		if _, starts := ev.Payload.(*agentevents.AgentStarted); starts && ev.AgentID != "" && !s.named {

@@ -38,6 +38,7 @@ type Encoder struct {
 	block   *block  // of the event that is written
 	begins  bool    // that event begins a run of the stream
 	check   Decoder // reads lines as readers of those before do
+	seen    kept    // by it
 	rest    string  // what the line lacks of the payload
 	own     []byte  // the line of the event; its memory is used again, as that of buf
 	buf     []byte
@@ -69,7 +70,7 @@ var _ dialect.Encoder = (*Encoder)(nil)
 // NewEncoder returns an encoder.
 func NewEncoder(o EncoderOptions) *Encoder {
 	e := &Encoder{o: o, w: wire.Writer{F: format}, streams: map[string]*streamOut{}, calls: map[string]toolCall{}}
-	e.check.runs, e.check.r.F, e.check.r.Doc, e.check.s = map[string]bool{}, format, &e.check, newStream("", "", map[string]toolCall{})
+	e.check.runs, e.check.r.F, e.check.r.Doc, e.check.s = map[string]*kept{}, format, &e.check, newStream("", "", nil, map[string]toolCall{})
 	return e
 }
 
@@ -81,9 +82,12 @@ func (e *Encoder) Losses() []dialect.Loss { return e.w.Losses.List() }
 // called is the role of a block of a call that has not returned.
 const called = "called"
 
-// newStreamOut returns the stream of a run.
-func (e *Encoder) newStreamOut(run, session string) *streamOut {
-	return &streamOut{stream: newStream(run, cmp.Or(session, run), e.calls), blocks: map[blockKey]*block{}, used: map[string]bool{}}
+// newStreamOut returns the stream of a run. Of one that goes on, before is the one so far.
+func (e *Encoder) newStreamOut(run, session string, before *streamOut) *streamOut {
+	if before == nil {
+		before = &streamOut{}
+	}
+	return &streamOut{stream: newStream(run, cmp.Or(session, run), before.kept, e.calls), spans: before.spans, blocks: map[blockKey]*block{}, used: map[string]bool{}}
 }
 
 // Append appends the lines of an event; see [dialect.Encoder].
@@ -129,12 +133,12 @@ func (e *Encoder) turn(ev *agentevents.Event) (before string, begins bool) {
 	_, starts := ev.Payload.(*agentevents.RunStarted)
 	e.s, e.begins = e.streams[ev.RunID], false
 	switch known := e.s != nil; {
-	case known && !(e.s.over && resumes):
+	case known && !(e.s.over && (resumes || e.s.paused)):
 	case ev.Payload == nil, len(e.streams) == 0 && isOther(ev.Payload): // it begins nothing
-		e.s = e.newStreamOut("", "")
+		e.s = e.newStreamOut("", "", nil)
 	default:
-		e.s = e.newStreamOut(strings.Clone(ev.RunID), strings.Clone(ev.SessionID))
-		if begins, e.begins = true, starts || known; !e.begins {
+		e.s = e.newStreamOut(strings.Clone(ev.RunID), strings.Clone(ev.SessionID), e.s)
+		if begins, e.begins = true, starts || known && resumes; !e.begins {
 			before = lineOf("RUN_STARTED", "", "", `,"threadId":`+jsonwire.Quote(e.s.thread)+`,"runId":`+jsonwire.Quote(e.s.run), true) + "\n"
 		}
 	}
@@ -176,11 +180,14 @@ func (e *Encoder) giveUp(dst []byte) []byte {
 	return frame(e, dst, lines)
 }
 
+// Over reports whether the last event has ended or paused its run for the readers.
+func (e *Encoder) Over() bool { return e.s != nil && e.s.over }
+
 // End ends what is open. It does not end the last run.
 func (e *Encoder) End(dst []byte) ([]byte, error) {
 	for len(e.queue) > 1 {
 		dst = e.giveUp(dst)
-		e.s = e.newStreamOut("", "")
+		e.s = e.newStreamOut("", "", nil)
 		dst = e.emit(dst, "", nil, false)
 	}
 	if len(e.queue) == 1 {
@@ -316,10 +323,11 @@ func (e *Encoder) prepare(ev *agentevents.Event) (before string) {
 // after notes the line of an event.
 func (e *Encoder) after(ev *agentevents.Event, key blockKey) {
 	typ, line := e.w.Type(), ""
-	if strings.HasPrefix(typ, "STEP_") || typ == "RUN_STARTED" { // else it says no more than the event
+	if strings.HasPrefix(typ, "STEP_") { // else it says no more than the event
 		line = string(e.own)
 	}
 	e.s.settle(typ, line, ev)
+	e.s.ask(ev)
 	b := e.block
 	if b == nil {
 		return
@@ -372,6 +380,10 @@ func (e *Encoder) close(agent string, all bool) (lines string) {
 	if all {
 		lines, e.s.told = e.s.told, ""
 	}
+	suspended := ""
+	if _, pauses := e.w.Ev.Payload.(*agentevents.RunPaused); pauses {
+		suspended = `,"outcome":{"type":"suspended"}`
+	}
 	for _, key := range slices.SortedFunc(maps.Keys(e.s.blocks), func(a, b blockKey) int {
 		return cmp.Or(cmp.Compare(a.typ, b.typ), cmp.Compare(a.agent, b.agent), cmp.Compare(a.id, b.id))
 	}) {
@@ -397,7 +409,7 @@ func (e *Encoder) close(agent string, all bool) (lines string) {
 		case isStep:
 			lines += lineOf("STEP_FINISHED", "", quoted, `,"stepName":`+jsonwire.Quote(name), true) + "\n"
 		default:
-			lines += lineOf("SUBAGENT_FINISHED", "", quoted, "", true) + "\n"
+			lines += lineOf("SUBAGENT_FINISHED", "", quoted, suspended, true) + "\n"
 		}
 		e.s.going[key] = false
 	}
@@ -457,7 +469,7 @@ func (e *Encoder) row(ev *agentevents.Event) *wire.Row {
 			typ, name = "RUN_STARTED", caseResumed
 		}
 	case *agentevents.RunPaused:
-		if dialect.Unknown(ev, Name, "outcome") != "" {
+		if dialect.Unknown(ev, Name, "outcome") != "" || len(e.s.questions) > 0 {
 			typ, name = "RUN_FINISHED", outcomeInterrupt
 		}
 	case *agentevents.RunCancelled:
@@ -517,8 +529,11 @@ func (e *Encoder) reread(p agentevents.Payload, line string) ([]agentevents.Even
 	clear(calls)
 	clear(going)
 	clear(e.check.runs)
-	e.check.runs[e.s.run] = e.streams[e.s.run] != nil
-	e.check.s = e.s.stream
+	e.check.s, e.seen = e.s.stream, *e.s.kept
+	e.check.s.kept = &e.seen
+	if e.streams[e.s.run] != nil {
+		e.check.runs[e.s.run] = &e.seen
+	}
 	e.check.s.open, e.check.s.calls, e.check.s.going = open, calls, going
 	if b := e.block; b != nil {
 		read := *b

@@ -112,13 +112,12 @@ func TestStrict(t *testing.T) {
 }
 
 // Valid lines are valid events. The result of a call that an earlier run made, or none, is one
-// event, with the name of the tool that the thread or the input has.
+// event, with the name of the tool that the thread has.
 func TestValid(t *testing.T) {
 	tools := map[string]agentevents.ToolReturned{
-		"result in a later run":                 {ToolID: "Deploy", OneEvent: true},
-		"result of a call that the input names": {ToolID: "Deploy", OneEvent: true},
-		"result of a call that nothing names":   {ToolID: "unknown", OneEvent: true},
-		"result after an interrupt":             {ToolID: "Deploy"},
+		"result in a later run":               {ToolID: "Deploy", OneEvent: true},
+		"result of a call that nothing names": {ToolID: "unknown", OneEvent: true},
+		"result after an interrupt":           {ToolID: "Deploy"},
 	}
 	for _, g := range golden {
 		f := agentevents.NewLogFold(agentevents.FoldOptions{})
@@ -151,6 +150,7 @@ func TestLosses(t *testing.T) {
 		"two nodes":       {"altered agent.text /payload/blockId", "altered agent.text.delta /payload/blockId"},
 		"after the end":   {"dropped session.completed "},
 		"no names":        {"made up agent.text /payload/blockId", "made up agent.text.delta /payload/blockId"},
+		"questions":       nil,
 		"arguments only":  nil,
 		"arguments first": nil,
 		"a call id again": nil,
@@ -192,6 +192,28 @@ func TestUsage(t *testing.T) {
 	changed.Payload = &agentevents.UsageObserved{Model: "m-2"}
 	lines, _ = encode(t, agui.EncoderOptions{}, []agentevents.Event{events[0], changed, events[2]})
 	require.NotContains(t, lines, `"usage":[`)
+}
+
+// A run that pauses with open questions ends with an interrupt for each; what an answer
+// closes, or the return of its call, is asked no more.
+func TestQuestions(t *testing.T) {
+	lines, _ := encode(t, agui.EncoderOptions{}, hard["questions"])
+	var got []string
+	for line := range strings.Lines(lines) {
+		if outcome := jsonwire.Member(line, "outcome"); outcome != "" {
+			got = append(got, outcome)
+		}
+	}
+	where := `{"id":"q","reason":"input_required","message":"Where?\nWhen?"}`
+	require.Equal(t, []string{
+		`{"type":"suspended"}`,
+		`{"type":"interrupt","interrupts":[{"id":"a","reason":"tool_call","message":"Deploy: it is late","toolCallId":"c","responseSchema":{"type":"object","properties":{"approved":{"type":"boolean"}}}},` + where + `]}`,
+		`{"type":"interrupt","interrupts":[` + where + `]}`,
+	}, got)
+	for i, ev := range decode(t, agui.Options{Strict: true}, lines) {
+		require.Equal(t, hard["questions"][i].Payload, ev.Payload)
+		require.Empty(t, ev.Extra("agui"), ev.Kind())
+	}
 }
 
 // An end that says that its event has no blockId ends the block of its deltas all the same.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/agentevents/agentevents/internal/jsonwire"
@@ -37,6 +38,8 @@ type ModelCall struct {
 	asked *ModelCalled
 	start time.Time // zero when it is not known
 	dead  bool
+
+	streamed atomic.Bool // a block of text or reasoning has begun
 
 	holder reentry.Holder // of mu
 	mu     sync.Mutex     // guards the rest
@@ -130,6 +133,10 @@ func (c *ModelCall) Recorded() bool { return c.ok() }
 
 // Open reports whether the model call is on the log and has not returned. A sink may ask.
 func (c *ModelCall) Open() bool { return c.ok() && c.agent.OpenModelCall(c.ID).ok() }
+
+// Streamed reports whether Text or Reason has recorded a piece: then the handle records the
+// whole of what the model says, too. A sink may ask.
+func (c *ModelCall) Streamed() bool { return c != nil && c.streamed.Load() }
 
 // Retry records that the agent calls the model again with the same request: a new call
 // that names this one and counts the attempts. The request of a handle from
@@ -299,6 +306,7 @@ func (c *ModelCall) stream(ctx context.Context, form *blockForm, id, delta strin
 		c.form = form
 		if form.whole != nil {
 			c.block = c.agent.run.s.e.newID()
+			c.streamed.Store(true)
 		}
 	}
 	if form.whole != nil {

@@ -38,13 +38,15 @@ func TestModelCallWritesBlocks(t *testing.T) {
 			require.True(t, c.Recorded())
 			require.NotEmpty(t, c.ID)
 			require.Empty(t, asked.ModelCallID, "the caller's payload is not changed")
+			require.NoError(t, errors.Join(c.Text(ctx, ""), c.Piece(ctx)))
+			require.False(t, c.Streamed())
 			require.NoError(t, errors.Join(
-				c.Text(ctx, ""),
 				c.Reason(ctx, "Look"), c.Reason(ctx, ""), c.Reason(ctx, " first."),
 				c.Text(ctx, "I "), c.Text(ctx, "read."),
 				c.Arguments(ctx, "c1", `{"p":`), c.Arguments(ctx, "c2", `{}`), c.Arguments(ctx, "c1", `1}`),
 				c.Text(ctx, "Done."),
 			))
+			require.True(t, c.Streamed())
 			answer := &ae.ModelReturned{FinishReasons: []string{"stop"}}
 			require.NoError(t, c.Return(ctx, answer))
 			require.Empty(t, answer.ModelCallID, "the caller's payload is not changed")

@@ -2,6 +2,7 @@ package live_test
 
 import (
 	"bufio"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	ae "github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect/agui"
+	"github.com/agentevents/agentevents/internal/jsonwire"
 	"github.com/agentevents/agentevents/live"
 )
 
@@ -75,6 +77,74 @@ func TestEncodedStream(t *testing.T) {
 	require.Empty(t, next(), "nothing about the stream follows")
 }
 
+// The stream of a run that waits for a person ends, and another one goes on where the run
+// is resumed.
+func TestEncodedStreamOfAQuestion(t *testing.T) {
+	page, run, _, em := start(t, live.Options{Linger: -1})
+	emit(t, run, &ae.RunStarted{}, &ae.ApprovalRequested{ApprovalID: "a"}, &ae.RunPaused{})
+	get := func(query string) []string {
+		w := httptest.NewRecorder()
+		aguiHandler(page).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/runs/r/agui"+query, nil))
+		return types(t, data(w.Body.String()))
+	}
+	require.Equal(t, []string{"run.started", "approval.requested", "run.paused"}, get(""))
+	from := run.State().NextSequence
+	emit(t, run, &ae.RunResumed{}, &ae.ApprovalGranted{ApprovalID: "a"}, &ae.RunCompleted{})
+	require.NoError(t, em.Close(t.Context()))
+	require.Equal(t, []string{"run.started", "approval.granted", "run.completed"}, get(fmt.Sprint("?from=", from)))
+}
+
+// A client that comes when the beginning is not kept any more learns who works, and which
+// calls are open. It gets no piece of a text, but all of it.
+func TestEncodedStreamLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page := live.New(live.Options{Linger: -1, KeepBytes: 4000})
+		em, err := ae.NewEmitter(ae.EmitterOptions{Lifecycle: ae.LifecycleDerived, Sinks: []ae.Sink{page}})
+		require.NoError(t, err)
+		run, err := em.Run("r")
+		require.NoError(t, err)
+		lead, helper := run.Agent("lead"), run.Agent("lead").Agent("helper")
+		require.NoError(t, lead.Emit(t.Context(), &ae.AgentStarted{Task: "Count"}))
+		require.NoError(t, helper.Emit(t.Context(), &ae.AgentStarted{}))
+		_, err = lead.Call(t.Context(), &ae.ToolCalled{CallID: "c", ToolID: "Count"})
+		require.NoError(t, err)
+		words := ""
+		for i := range 20 {
+			words += fmt.Sprint(i, " ")
+			require.NoError(t, lead.Emit(t.Context(), &ae.TextDelta{BlockID: "b", Delta: fmt.Sprint(i, " ")}))
+		}
+		require.NoError(t, lead.Emit(t.Context(), &ae.TextCompleted{BlockID: "b", Text: words}))
+		require.NoError(t, lead.Emit(t.Context(), &ae.TextDelta{BlockID: "b2", Delta: "Done"}))
+		require.NoError(t, page.Close()) // the streams end, and not the run
+		whole := []string{"RUN_STARTED", "CUSTOM lead Count", "SUBAGENT_STARTED helper", "TOOL_CALL_START c", "TOOL_CALL_END c",
+			"TEXT_MESSAGE_START b", "TEXT_MESSAGE_CONTENT b " + words, "TEXT_MESSAGE_END b", "TEXT_MESSAGE_START b2", "TEXT_MESSAGE_CONTENT b2 Done"}
+		for cursor, want := range map[string][]string{
+			"":   whole,
+			"99": whole, // of another log
+			"22": {"TEXT_MESSAGE_CONTENT b 19 ", "TEXT_MESSAGE_END b", "TEXT_MESSAGE_START b2", "TEXT_MESSAGE_CONTENT b2 Done"},
+		} {
+			req := httptest.NewRequest(http.MethodGet, "/runs/r/agui?agent=nobody&kind=run.started", nil)
+			req.Header.Set("Last-Event-ID", cursor)
+			w := httptest.NewRecorder()
+			aguiHandler(page).ServeHTTP(w, req)
+			var got []string
+			for _, line := range data(w.Body.String()) {
+				said := jsonwire.Text(jsonwire.Member(line, "type"))
+				for _, name := range []string{"subagentRunId", "messageId", "toolCallId", "delta"} {
+					if raw := jsonwire.Member(line, name); raw != "" {
+						said += " " + jsonwire.Text(raw)
+					}
+				}
+				if task := jsonwire.Text(jsonwire.Member(jsonwire.Member(line, "value"), "task")); task != "" {
+					said += " " + task
+				}
+				got = append(got, said)
+			}
+			require.Equal(t, want, got, cursor)
+		}
+	})
+}
+
 // A client that comes again gets the lines behind the event that it names, and one that
 // comes late for what is kept a stream that is whole.
 func TestEncodedStreamAgain(t *testing.T) {
@@ -93,7 +163,10 @@ func TestEncodedStreamAgain(t *testing.T) {
 			req.Header.Set("Last-Event-ID", "10")
 			w = httptest.NewRecorder()
 			aguiHandler(page).ServeHTTP(w, req)
-			require.Equal(t, whole[len(whole)-2:], data(w.Body.String()))
+			rest := data(w.Body.String())
+			require.Len(t, rest, 2)
+			require.Contains(t, rest[0], `"type":"TEXT_MESSAGE_END"`)
+			require.Equal(t, whole[len(whole)-1], rest[1])
 		}
 	})
 }

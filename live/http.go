@@ -63,7 +63,8 @@ func (l *Log) serveSnapshot(w http.ResponseWriter, req *http.Request) {
 func (l *Log) EventsHandler() http.Handler { return http.HandlerFunc(l.serveEvents(nil)) }
 
 // An Encoder writes the events of one run, in order, as lines of another format. Every
-// encoder of a dialect is one.
+// encoder of a dialect is one. One that also has a method Over() bool says with it that
+// readers expect nothing more until the run goes on: then the answer ends.
 type Encoder interface {
 	// Append appends the lines of an event, each with its newline; there may be none.
 	Append(dst []byte, ev agentevents.Event) ([]byte, error)
@@ -78,9 +79,19 @@ type Encoder interface {
 //	mux.Handle("/runs/{run}/agui", page.EncodedHandler(func() live.Encoder { return agui.NewEncoder(agui.EncoderOptions{}) }))
 //
 // Every stream has an encoder of its own, from newEncoder. It gets all events that the run
-// keeps, also those before the cursor, whose lines are not sent. Events that it refuses
-// are left out. A reader that falls behind what is kept loses the connection. The handler
-// answers POST like GET, and reads no body.
+// keeps, also those before the cursor, whose lines are not sent; the query's agent and kind
+// leave out none. Events that it refuses are left out. The handler answers POST like GET,
+// and reads no body.
+//
+// A cursor of another log is none: the stream begins with the run. For a reader that comes
+// when the first events are not kept any more it begins with the run's agent, and with the
+// other agents and the calls that are open, as the snapshot tells them. Of a block whose
+// beginning is missing come no deltas, but its whole text. A reader that falls behind what
+// is kept loses the connection.
+//
+// A front end of AG-UI that answers a question sends a POST. A handler in front of this one
+// reads its body, records [agentevents.RunResumed] and the answers, and passes the request
+// on with the query's from set to the sequence of the first of these.
 func (l *Log) EncodedHandler(newEncoder func() Encoder) http.Handler {
 	return http.HandlerFunc(l.serveEvents(newEncoder))
 }
@@ -124,7 +135,10 @@ func (l *Log) serveStream(w http.ResponseWriter, req *http.Request, newEncoder f
 	w.Header().Set("X-Accel-Buffering", "no") // of nginx
 	s.buf.WriteString(":\n\n")                // the reader learns that it is connected
 	if newEncoder != nil {
-		s.encoder, s.skip, s.from = newEncoder(), s.from, 0
+		s.encoder, s.from = newEncoder(), 0
+		if from <= r.end() {
+			s.skip = from
+		}
 	}
 	if req.Method == http.MethodGet {
 		s.serve(req.Context())
@@ -187,10 +201,11 @@ type stream struct {
 	wrote time.Time
 	told  uint64 // what the reader would ask for next: behind the last id it got
 
-	encoder Encoder // nil writes native lines
-	skip    uint64  // the lines of events below are not sent
-	lines   []byte  // of the encoder
-	fed     bool    // the encoder has got an event
+	encoder Encoder         // nil writes native lines
+	skip    uint64          // the lines of events below are not sent
+	lines   []byte          // of the encoder
+	fed     bool            // the encoder has got an event
+	joined  map[string]bool // agents whose next delta may begin a block; nil when no delta is missing
 }
 
 // serve writes until the run is over or the reader is gone.
@@ -224,26 +239,73 @@ func (s *stream) serve(ctx context.Context) {
 		for i := range batch {
 			s.line(&batch[i])
 		}
+		if s.buf.Len() > 0 && s.over() {
+			s.flush()
+			return
+		}
 		if beat := s.log.opts.Heartbeat; beat > 0 && s.buf.Len() == 0 && time.Since(s.wrote) >= beat {
 			s.heartbeat() // all was left out, for long
 		}
 	}
 }
 
+// over reports whether the encoder expects no more, and there is no more.
+func (s *stream) over() bool {
+	e, ok := s.encoder.(interface{ Over() bool })
+	return ok && e.Over() && s.from == s.run.end()
+}
+
+// begin tells the encoder what it misses of the run: the agents and calls that began before
+// the oldest event.
+func (s *stream) begin(oldest uint64) {
+	snapshot := s.run.snapshot()
+	if s.skip < oldest {
+		s.joined = map[string]bool{}
+	}
+	tell := func(agent, parent string, at time.Time, p agentevents.Payload) {
+		s.lines, _ = s.encoder.Append(s.lines[:0], agentevents.Event{
+			RunID: snapshot.RunID, Scope: agentevents.Scope{SessionID: snapshot.SessionID}, AgentID: agent, ParentAgentID: parent,
+			Time: at, SchemaVersion: agentevents.SchemaVersion, Payload: p,
+		})
+		if s.joined != nil {
+			s.encoded(0)
+		}
+	}
+	for i, a := range snapshot.AgentsInOrder() {
+		if a.Started && a.Sequence < oldest && (i == 0 || a.Open) {
+			tell(a.AgentID, a.ParentAgentID, a.StartedAt, &agentevents.AgentStarted{Task: a.Task})
+		}
+	}
+	for _, c := range snapshot.OpenCalls {
+		if c.Sequence < oldest {
+			tell(c.AgentID, "", c.StartedAt, &agentevents.ToolCalled{CallID: c.CallID, ToolID: c.ToolID})
+		}
+	}
+}
+
 // line writes an event, unless the query leaves it out.
 func (s *stream) line(l *line) {
-	if !wants(s.query["agent"], l.agent) || !wants(s.query["kind"], string(l.kind)) {
-		return
-	}
 	if s.encoder != nil {
+		if !s.fed && l.sequence > 0 {
+			s.begin(l.sequence)
+		}
+		s.fed = true
+		info, _ := l.kind.Info()
+		if delta := info.Role == agentevents.RoleDelta; s.joined != nil && !s.joined[l.agent] {
+			if s.joined[l.agent] = !delta; delta {
+				return
+			}
+		}
 		var ev agentevents.Event
 		if err := ev.UnmarshalJSON([]byte(l.text)); err != nil {
 			return // the log itself wrote the line
 		}
-		s.fed = true
 		if s.lines, _ = s.encoder.Append(s.lines[:0], ev); l.sequence >= s.skip {
 			s.encoded(l.sequence + 1)
 		}
+		return
+	}
+	if !wants(s.query["agent"], l.agent) || !wants(s.query["kind"], string(l.kind)) {
 		return
 	}
 	s.id(l.sequence + 1)
@@ -253,7 +315,7 @@ func (s *stream) line(l *line) {
 }
 
 // encoded writes the lines of the encoder. The last one has the id of the event before
-// next.
+// next, if that is not 0.
 func (s *stream) encoded(next uint64) {
 	for len(s.lines) > 0 {
 		line, rest, _ := bytes.Cut(s.lines, []byte("\n"))

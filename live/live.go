@@ -271,6 +271,10 @@ func (l *Log) Snapshot(runID string) *agentevents.RunSnapshot {
 	if r == nil {
 		return nil
 	}
+	return r.snapshot()
+}
+
+func (r *run) snapshot() *agentevents.RunSnapshot {
 	r.folding.Lock()
 	defer r.folding.Unlock()
 	r.foldPending()

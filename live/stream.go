@@ -165,6 +165,13 @@ func (c *cursor) take() (changed <-chan struct{}, left time.Duration, err error)
 // left returns how long a released run may still have events. r.mu is held.
 func (r *run) left() time.Duration { return r.log.opts.Linger - time.Since(r.last) }
 
+// end returns the sequence of the next event.
+func (r *run) end() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.next
+}
+
 // ended reports whether the reader has seen the last event of a run that is over.
 func (c *cursor) ended() bool {
 	r := c.run

@@ -49,7 +49,7 @@ func (b *builder) run() *node {
 	b.makeAgents()
 	root := &node{line: b.runLine()}
 	if n := b.s.DroppedCalls; n > 0 {
-		root.add(&node{line: line{head: count(n, "tool call") + " not kept in the snapshot, the oldest ones"}})
+		root.add(&node{line: line{head: count(n, "tool call") + " not kept in the snapshot"}})
 	}
 	var rest []*node // of the run itself
 	add := func(agent string, n *node) {

@@ -421,7 +421,7 @@ func TestSpawnedByCall(t *testing.T) {
 		DroppedCalls: 1,
 	}
 	require.Equal(t, `run r
-├─ 1 tool call not kept in the snapshot, the oldest ones
+├─ 1 tool call not kept in the snapshot
 ├─ main ✓ ended
 │  ├─ tool.Task ✓
 │  │  └─ named ✓ ended

@@ -8,9 +8,8 @@
 // An invocation is a run, with the invocation's id: its agents, model calls with usage, texts,
 // tool calls, transfers, state, confirmations and questions. A run that waits for a person is paused.
 // The invocation that answers goes on with it; in another process [agentevents.Emitter.Resume]
-// comes first. Not recorded are live runs, artifacts and nodes of workflows; what a model
-// streams as reasoning is recorded as deltas alone. An agent's id is its name, or the end of its branch,
-// name@1, where the framework may run it several times at once.
+// comes first. Not recorded are live runs, artifacts and nodes of workflows. An agent's id is
+// its name, or the end of its branch, name@1, where the framework may run it several times at once.
 package adk
 
 import (

@@ -653,16 +653,22 @@ func TestTrees(t *testing.T) {
 func TestFirstTokenAndState(t *testing.T) {
 	g := newRig(t)
 	scenarios["streaming"](g)
-	returns := 0
+	returns, said := 0, []string{}
 	for _, ev := range g.rec.Events() {
-		if p, ok := ev.Payload.(*ae.ModelReturned); ok {
+		switch p := ev.Payload.(type) {
+		case *ae.ModelReturned:
 			returns++
 			require.True(t, p.TimeToFirstToken.OK)
 			require.True(t, p.Duration.OK)
 			require.Equal(t, "scripted-1-001", p.Model)
+		case *ae.AgentReasoned:
+			said = append(said, "thought: "+p.Reasoning)
+		case *ae.TextCompleted:
+			said = append(said, p.Text)
 		}
 	}
 	require.Equal(t, 2, returns)
+	require.Equal(t, []string{"thought: I ask the tool.", "thought: cold", "It is 4 degrees."}, said, "each whole, and once")
 
 	g = newRig(t)
 	scenarios["model-error"](g)

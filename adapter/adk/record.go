@@ -172,7 +172,7 @@ func parentOf(root agent.Agent, name string) string {
 func (r recording) afterAgent(ctx agent.Context) (*genai.Content, error) {
 	defer quietly()
 	if a := r.at(ctx); !waits(a) {
-		returned(ctx, a, nil, nil)
+		returned(ctx, a, nil)
 		_ = a.Finish(ctx, nil, nil)
 	}
 	return nil, nil
@@ -181,7 +181,7 @@ func (r recording) afterAgent(ctx agent.Context) (*genai.Content, error) {
 func (r recording) beforeModel(ctx agent.Context, req *model.LLMRequest) (*model.LLMResponse, error) {
 	defer quietly()
 	a := r.at(ctx)
-	returned(ctx, a, nil, nil)
+	returned(ctx, a, nil)
 	_, _ = a.Model(ctx, &agentevents.ModelCalled{Model: req.Model})
 	return nil, nil
 }
@@ -189,57 +189,59 @@ func (r recording) beforeModel(ctx agent.Context, req *model.LLMRequest) (*model
 func (r recording) afterModel(ctx agent.Context, resp *model.LLMResponse, _ error) (*model.LLMResponse, error) {
 	defer quietly()
 	a := r.at(ctx)
-	if !resp.Partial {
-		returned(ctx, a, resp, nil)
-		if r.inner {
-			said(ctx, a, resp.Content)
-		}
-		return nil, nil
-	}
 	for _, id := range a.OpenModelCalls() {
-		c := a.OpenModelCall(id)
-		_ = c.Piece(ctx)
-		_ = c.Note(ctx, &agentevents.ModelReturned{Model: resp.ModelVersion}) // the whole answer lacks it
+		c, p := a.OpenModelCall(id), answerOf(resp)
+		if p.Error.OK {
+			_ = c.Return(ctx, p)
+			continue
+		}
+		_ = c.Note(ctx, p) // it returns with its event: see said
+		if resp.Partial {
+			_ = c.Piece(ctx)
+			_ = c.Reason(ctx, textOf(resp.Content, true))
+			_ = c.Text(ctx, textOf(resp.Content, false))
+		}
 	}
-	if text := textOf(resp.Content, true); text != "" {
-		_ = a.Emit(ctx, &agentevents.AgentReasoningDelta{Delta: text})
-	}
-	if text := textOf(resp.Content, false); text != "" {
-		_ = a.Emit(ctx, &agentevents.TextDelta{Delta: text})
+	if r.inner && !resp.Partial {
+		said(ctx, a, resp.Content)
 	}
 	return nil, nil
 }
 
 func (r recording) onModelError(ctx agent.Context, _ *model.LLMRequest, err error) (*model.LLMResponse, error) {
 	defer quietly()
-	returned(ctx, r.at(ctx), nil, err)
+	returned(ctx, r.at(ctx), err)
 	return nil, nil
 }
 
-// returned closes the open model call, if there is one. There is neither response nor error when
-// a callback has answered in the model's place.
-func returned(ctx context.Context, a *agentevents.Agent, resp *model.LLMResponse, err error) {
-	p := &agentevents.ModelReturned{}
-	if resp != nil {
-		p.Model, p.Usage = resp.ModelVersion, usageOf(resp.UsageMetadata)
-		if resp.FinishReason != "" {
-			p.FinishReasons = []string{strings.ToLower(string(resp.FinishReason))}
-		}
-		if resp.ErrorCode != "" {
-			p.Error = agentevents.Some(agentevents.ErrorInfo{Code: resp.ErrorCode, Message: resp.ErrorMessage})
-		}
+// answerOf returns what a response says of its model call.
+func answerOf(resp *model.LLMResponse) *agentevents.ModelReturned {
+	p := &agentevents.ModelReturned{Model: resp.ModelVersion, Usage: usageOf(resp.UsageMetadata)}
+	if resp.FinishReason != "" {
+		p.FinishReasons = []string{strings.ToLower(string(resp.FinishReason))}
 	}
+	if resp.ErrorCode != "" {
+		p.Error = agentevents.Some(agentevents.ErrorInfo{Code: resp.ErrorCode, Message: resp.ErrorMessage})
+	}
+	return p
+}
+
+// returned closes the open model call, if there is one. It reports whether the call has
+// recorded what the model said.
+func returned(ctx context.Context, a *agentevents.Agent, err error) (streamed bool) {
 	if said := (genai.APIError{}); errors.As(err, &said) {
 		again := said.Code == http.StatusTooManyRequests || said.Code >= http.StatusInternalServerError
 		err = &agentevents.ToolError{Code: strconv.Itoa(said.Code), Retryable: agentevents.Some(again), Err: err}
 	}
 	for _, id := range a.OpenModelCalls() {
-		if c := a.OpenModelCall(id); err != nil {
+		c := a.OpenModelCall(id)
+		if streamed = streamed || c.Streamed(); err != nil {
 			_ = c.Fail(ctx, err)
 		} else {
-			_ = c.Return(ctx, p)
+			_ = c.Return(ctx, nil)
 		}
 	}
+	return streamed
 }
 
 // onEvent records changes of the state, and whole texts: events have also those of callbacks, and
@@ -253,7 +255,6 @@ func (r recording) onEvent(ctx agent.InvocationContext, ev *session.Event) (*ses
 	if ev.Partial || !a.Open() {
 		return nil, nil
 	}
-	returned(ctx, a, nil, nil)
 	said(ctx, a, ev.Content)
 	if ask := ev.RequestedInput; ask != nil {
 		question := agentevents.Question{ID: ask.InterruptID, Question: ask.Message}
@@ -262,11 +263,12 @@ func (r recording) onEvent(ctx agent.InvocationContext, ev *session.Event) (*ses
 	return nil, nil
 }
 
-// said records what an agent says. Reasoning is not recorded behind the deltas of a text: it
-// came in front of them, as deltas.
+// said closes the model call, and records what the agent says unless the call has.
 func said(ctx context.Context, a *agentevents.Agent, content *genai.Content) {
-	status, _ := a.Status()
-	if text := textOf(content, true); text != "" && status != agentevents.StatusResponse {
+	if returned(ctx, a, nil) {
+		return
+	}
+	if text := textOf(content, true); text != "" {
 		_ = a.Emit(ctx, &agentevents.AgentReasoned{Reasoning: text})
 	}
 	if text := textOf(content, false); text != "" {

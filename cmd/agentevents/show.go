@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/jsonwire"
 	"github.com/agentevents/agentevents/internal/view"
 	"github.com/agentevents/agentevents/tree"
 )
@@ -104,7 +105,7 @@ func writeRun(w io.Writer, s *agentevents.RunSnapshot, d *tree.Details) {
 				field(name, visible(whose+text))
 			}
 		}
-		said("asked", cmp.Or(d.Prompt(s.RunID, a.AgentID), a.Task))
+		said("asked", cmp.Or(d.Prompt(s.RunID, a.AgentID), a.Task, request(s)))
 		said("answered", oneLine(cmp.Or(a.Result, a.Text)))
 	}
 
@@ -135,6 +136,22 @@ func writeRun(w io.Writer, s *agentevents.RunSnapshot, d *tree.Details) {
 			}
 		})
 	}
+}
+
+// request returns the last message of a user that the run has, or began with: a log of AG-UI
+// tells no agent what to do.
+func request(s *agentevents.RunSnapshot) (text string) {
+	for raw := range jsonwire.Elements(jsonwire.Member(string(s.Inputs), "messages")) {
+		if jsonwire.Text(jsonwire.Member(raw, "role")) == "user" {
+			text = cmp.Or(jsonwire.Text(jsonwire.Member(raw, "content")), text)
+		}
+	}
+	for _, m := range s.Messages {
+		if m.Role == "user" {
+			text = cmp.Or(jsonwire.Text(string(m.Content)), text)
+		}
+	}
+	return oneLine(text)
 }
 
 // oneLine returns the beginning of a text on one line.

@@ -25,6 +25,19 @@ func TestShow(t *testing.T) {
 	require.Equal(t, result{}, exec("", "show", "-"))
 }
 
+// A run that tells no agent what to do is asked what its user says last.
+func TestShowOfMessages(t *testing.T) {
+	log := func(messages, more string) string {
+		return `{"type":"RUN_STARTED","threadId":"t","runId":"r","input":{"threadId":"t","runId":"r","messages":[` + messages + "]}}\n" + more +
+			`{"type":"TEXT_MESSAGE_CHUNK","messageId":"m","delta":"Hello"}` + "\n"
+	}
+	asked := `{"id":"1","role":"user","content":"Hi"},{"id":"2","role":"assistant","content":"What?"},{"id":"3","role":"user","content":"Who are\nyou?"}`
+	require.Contains(t, exec(log(asked, ""), "show", "-").out, "\nasked      Who are you?\nanswered   Hello\n")
+	said := `{"type":"TEXT_MESSAGE_CHUNK","role":"user","messageId":"4","delta":"You there"}` + "\n"
+	require.Contains(t, exec(log(asked, said), "show", "-").out, "\nasked      You there\n")
+	require.NotContains(t, exec(log("", ""), "show", "-").out, "asked")
+}
+
 // Columns stand below each other on a terminal, also behind wide characters.
 func TestTablesOfWideNames(t *testing.T) {
 	log := line("運行", 0) + line("r", 0)

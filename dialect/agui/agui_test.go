@@ -75,6 +75,20 @@ var golden = []dialecttest.Golden{
 		`{"type":"TOOL_CALL_START","timestamp":1777971600500,"toolCallId":"c-1","toolCallName":"Bash"}` + "\n" +
 		`{"type":"TOOL_CALL_END","timestamp":1777971600500,"toolCallId":"c-1"}` + "\n" +
 		`{"type":"TOOL_CALL_RESULT","timestamp":1777971600750,"toolCallId":"c-1","messageId":"m-2","content":"exit status 1","metadata":{"agentevents":{"absent":["result"],"status":"error","error":{"message":"exit status 1"}}},"role":"tool"}` + tail},
+	{Name: "result in a later run", Lines: head +
+		`{"type":"TOOL_CALL_START","timestamp":1777971600500,"toolCallId":"c-1","toolCallName":"Deploy"}` + "\n" +
+		`{"type":"TOOL_CALL_END","timestamp":1777971600500,"toolCallId":"c-1"}` + tail + "\n" +
+		`{"type":"RUN_STARTED","timestamp":1777971602000,"threadId":"t-1","runId":"run-2"}` + "\n" +
+		`{"type":"TOOL_CALL_RESULT","timestamp":1777971602250,"toolCallId":"c-1","messageId":"c-1-result","content":"done"}` + "\n" +
+		`{"type":"RUN_FINISHED","timestamp":1777971602250,"threadId":"t-1","runId":"run-2"}`},
+	{Name: "result of a call that nothing names", Lines: head +
+		`{"type":"TOOL_CALL_RESULT","timestamp":1777971600250,"toolCallId":"c-1","messageId":"c-1-result","content":"done"}` + tail},
+	{Name: "result after an interrupt", Lines: head +
+		`{"type":"TOOL_CALL_START","timestamp":1777971600500,"toolCallId":"c-1","toolCallName":"Deploy"}` + "\n" +
+		`{"type":"TOOL_CALL_END","timestamp":1777971600500,"toolCallId":"c-1"}` + "\n" +
+		`{"type":"RUN_FINISHED","timestamp":1777971600500,"threadId":"t-1","runId":"run-1","outcome":{"type":"interrupt","interrupts":[{"id":"i-1","reason":"ask"}]}}` + "\n" +
+		`{"type":"RUN_STARTED","timestamp":1777971600750,"threadId":"t-1","runId":"run-1"}` + "\n" +
+		`{"type":"TOOL_CALL_RESULT","timestamp":1777971600750,"toolCallId":"c-1","messageId":"c-1-result","content":"done"}` + tail},
 	{Name: "state", Lines: head +
 		`{"type":"STATE_SNAPSHOT","timestamp":1777971600250,"snapshot":{"tasks":{}}}` + "\n" +
 		`{"type":"STATE_DELTA","timestamp":1777971600500,"delta":[{"op":"add","path":"/tasks/open","value":[1.50]}]}` + "\n" +

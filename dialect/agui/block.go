@@ -39,7 +39,8 @@ type block struct {
 	id    string // on lines
 	agent string // raw, that its lines name
 	role  string // of a message
-	tool  string // of a call
+	tool  string // of a call; empty if no line names it
+	run   string // of a call, for an encoder: that it began in
 	text  []byte // so far
 	start string // the line that opened it; for a decoder, until an event keeps it
 	begun bool   // an encoder has written START; a decoder has read a delta

@@ -1,6 +1,7 @@
 package agui
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -21,8 +22,8 @@ type Options struct {
 
 // A Decoder turns AG-UI lines into events. It implements [dialect.Decoder]. It reads JSON
 // Lines and Server-Sent Events, and is for one log. It must not be used concurrently. Its
-// memory grows with the number of runs, and with the open messages, calls, steps and
-// sub-agents of one.
+// memory grows with the number of runs and of the calls that have not returned, and with
+// the open messages, steps and sub-agents of one run.
 //
 // A log that begins inside a run gets a run.started with an id derived from its first
 // line.
@@ -30,7 +31,7 @@ type Decoder struct {
 	r     wire.Reader
 	s     stream
 	chunk *block // that chunks are under way of
-	runs  map[string]bool
+	runs  map[string]*kept
 
 	// Of the line that is read:
 	thread, role, tool, rest string
@@ -43,17 +44,34 @@ type Decoder struct {
 // A stream is what a reader knows of the run under way.
 type stream struct {
 	run, thread string
-	main        string // the run's agent
-	named       bool   // a line has named it
-	open        map[string]*block
-	tools       map[string]string // names, by the calls that have not returned
-	going       map[string]bool   // open steps and sub-agents; false for those that ended
-	over        bool
+	*kept
+	open   map[string]*block
+	calls  map[string]toolCall // that have not returned, also of other runs: see call
+	going  map[string]bool     // open steps and sub-agents; false for those that ended
+	over   bool
+	paused bool // it is over, and may go on
 }
 
-func newStream(run, thread string) stream {
-	return stream{run: run, thread: thread, main: Agent, open: map[string]*block{}, tools: map[string]string{}, going: map[string]bool{}}
+// What is kept of a run for when it goes on.
+type kept struct {
+	main      string // the run's agent
+	named     bool   // a line has named it
+	questions []question
 }
+
+// A toolCall is one that a later run of the thread may return.
+type toolCall struct{ run, tool string }
+
+// newStream returns a stream of a run. Of a run that goes on, k is what is kept of it.
+func newStream(run, thread string, k *kept, calls map[string]toolCall) stream {
+	if k == nil {
+		k = &kept{main: Agent}
+	}
+	return stream{run: run, thread: thread, kept: k, open: map[string]*block{}, calls: calls, going: map[string]bool{}}
+}
+
+// call names a call of the thread.
+func (s *stream) call(id string) string { return s.thread + "\x00" + id }
 
 // session returns the session of the run's events.
 func (s *stream) session() string {
@@ -67,7 +85,7 @@ var _ dialect.Decoder = (*Decoder)(nil)
 
 // NewDecoder returns a decoder.
 func NewDecoder(o Options) *Decoder {
-	d := &Decoder{r: wire.Reader{F: format, Strict: o.Strict}, s: newStream("", ""), runs: map[string]bool{}}
+	d := &Decoder{r: wire.Reader{F: format, Strict: o.Strict}, s: newStream("", "", nil, map[string]toolCall{}), runs: map[string]*kept{}}
 	d.r.Doc = d
 	return d
 }
@@ -127,7 +145,7 @@ func (d *Decoder) pick() *wire.Row {
 	name := caseOf(typ, line)
 	switch typ {
 	case "RUN_STARTED":
-		if d.runs[jsonwire.Text(jsonwire.Member(line, "runId"))] {
+		if d.runs[jsonwire.Text(jsonwire.Member(line, "runId"))] != nil {
 			name = caseResumed
 		}
 	case "TEXT_MESSAGE_END":
@@ -196,10 +214,10 @@ func (d *Decoder) apply(ev *agentevents.Event, line string) (said bool, err erro
 	r, s := &d.r, &d.s
 	if r.Type == "RUN_STARTED" {
 		open := s.open
-		if *s = newStream(ev.RunID, d.thread); len(d.runs) == 0 {
+		if *s = newStream(ev.RunID, d.thread, d.runs[ev.RunID], s.calls); len(d.runs) == 0 {
 			s.open = open
 		}
-		d.runs[s.run] = true
+		d.runs[s.run] = s.kept
 	} else if ev.RunID == "" {
 		if ev.RunID = s.run; s.run == "" {
 			ev.RunID = dialect.DerivedID(line, 0, 1)
@@ -245,8 +263,12 @@ func (d *Decoder) apply(ev *agentevents.Event, line string) (said bool, err erro
 		}
 	case *agentevents.ToolReturned:
 		if r.Type != "CUSTOM" {
-			p.Status, p.ToolID = agentevents.ToolStatusOK, s.tools[p.CallID]
-			delete(s.tools, p.CallID)
+			c := s.calls[s.call(p.CallID)]
+			delete(s.calls, s.call(p.CallID))
+			p.Status, p.ToolID, p.OneEvent = agentevents.ToolStatusOK, cmp.Or(c.tool, unknown), c.run != s.run
+			if c.tool == "" && !jsonwire.HasMember(d.rest, "toolId") {
+				r.Made("/payload/toolId", "no line names the tool")
+			}
 		}
 	}
 	if typ, id, delta := blockOf(ev.Payload); id != nil && r.Type != "CUSTOM" {
@@ -256,6 +278,9 @@ func (d *Decoder) apply(ev *agentevents.Event, line string) (said bool, err erro
 	}
 	if jsonwire.IsObject(d.rest) {
 		ev.Payload, err = d.merged(ev)
+	}
+	if d.rest != made {
+		s.ask(ev)
 	}
 	return true, err
 }
@@ -292,7 +317,7 @@ func (d *Decoder) block(typ blockType, id, delta *string, ev *agentevents.Event,
 	} else {
 		b.end(ev.Payload, ev.Time)
 		if delete(s.open, key); typ == call {
-			s.tools[b.id] = b.tool
+			s.calls[s.call(b.id)] = toolCall{s.run, strings.Clone(b.tool)}
 		}
 	}
 	if said && b.start != "" {
@@ -318,6 +343,7 @@ func (s *stream) settle(typ, line string, ev *agentevents.Event) {
 	case "SUBAGENT_STARTED", "SUBAGENT_FINISHED", "SUBAGENT_ERROR":
 		s.going[ev.AgentID] = typ == "SUBAGENT_STARTED"
 	case "RUN_FINISHED", "RUN_ERROR":
+		_, s.paused = ev.Payload.(*agentevents.RunPaused)
 		s.over = true
 	case "CUSTOM":
 		if _, starts := ev.Payload.(*agentevents.AgentStarted); starts && ev.AgentID != "" && !s.named {
@@ -358,6 +384,9 @@ func (d *Decoder) merged(ev *agentevents.Event) (agentevents.Payload, error) {
 	}
 	return whole.Payload, nil
 }
+
+// unknown is the tool of a result whose call no line has.
+const unknown = "unknown"
 
 // assistant is the role of an agent's messages.
 const assistant = "assistant"

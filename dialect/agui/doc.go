@@ -17,7 +17,7 @@
 //	REASONING_MESSAGE_END       agent.reasoned
 //	TOOL_CALL_ARGS              tool.arguments.delta
 //	TOOL_CALL_END               agent.toolCalled: the arguments are complete
-//	TOOL_CALL_RESULT            agent.toolReturned
+//	TOOL_CALL_RESULT            agent.toolReturned, with oneEvent if this run has no such call
 //	STATE_SNAPSHOT              state.patched, a set of the whole state
 //	STATE_DELTA                 state.patched, one for each add, replace and remove
 //	SUBAGENT_STARTED            agent.started
@@ -30,6 +30,9 @@
 // RAW, foreign CUSTOM, REASONING_START and _END, later types) become an
 // [agentevents.Unknown]. So does a STATE_DELTA with an operation that no patch says:
 // test, move, copy, an insertion into a list, the removal of an element.
+//
+// The result of a call may come in a later run of its thread, as after an interrupt. The
+// tool of one whose call no line has is "unknown".
 //
 // The encoder writes kinds without a type of their own as CUSTOM. So it does with a delta of
 // arguments before the call, which can only begin with the name of its tool, and with a
@@ -64,6 +67,15 @@
 // drops the events of a run that has ended; a run.resumed begins it again. A run that
 // never ends gets a RUN_ERROR, which is no event, when others wait. A run without a
 // session has its own id for the thread.
+//
+// # Questions
+//
+// A run.paused ends its run with an interrupt for each approval and clarification that is
+// open, and is a CUSTOM line without one. What comes next begins the run again, under its
+// id. The answer of a front end is the host's to read: see EncodedHandler in package live.
+//
+// Interrupts of others stay in the extra member of run.paused, and the answers in the inputs
+// of the next run. They are no approvals: one run would ask, and another one answer.
 //
 // # Extra members
 //

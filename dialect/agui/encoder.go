@@ -31,12 +31,14 @@ type Encoder struct {
 	w       wire.Writer
 	s       *streamOut            // of the event that is written
 	streams map[string]*streamOut // by run
+	calls   map[string]toolCall   // that have not returned
 	queue   []*streamOut          // runs that have not ended, or wait; the first one is under way
 	waiting int                   // length of the lines that wait
 	numbers dialect.Numbers
 	block   *block  // of the event that is written
 	begins  bool    // that event begins a run of the stream
 	check   Decoder // reads lines as readers of those before do
+	seen    kept    // by it
 	rest    string  // what the line lacks of the payload
 	own     []byte  // the line of the event; its memory is used again, as that of buf
 	buf     []byte
@@ -67,8 +69,8 @@ var _ dialect.Encoder = (*Encoder)(nil)
 
 // NewEncoder returns an encoder.
 func NewEncoder(o EncoderOptions) *Encoder {
-	e := &Encoder{o: o, w: wire.Writer{F: format}, streams: map[string]*streamOut{}}
-	e.check.runs, e.check.r.F, e.check.r.Doc, e.check.s = map[string]bool{}, format, &e.check, newStream("", "")
+	e := &Encoder{o: o, w: wire.Writer{F: format}, streams: map[string]*streamOut{}, calls: map[string]toolCall{}}
+	e.check.runs, e.check.r.F, e.check.r.Doc, e.check.s = map[string]*kept{}, format, &e.check, newStream("", "", nil, map[string]toolCall{})
 	return e
 }
 
@@ -80,9 +82,12 @@ func (e *Encoder) Losses() []dialect.Loss { return e.w.Losses.List() }
 // called is the role of a block of a call that has not returned.
 const called = "called"
 
-// newStreamOut returns the stream of a run.
-func newStreamOut(run, session string) *streamOut {
-	return &streamOut{stream: newStream(run, cmp.Or(session, run)), blocks: map[blockKey]*block{}, used: map[string]bool{}}
+// newStreamOut returns the stream of a run. Of one that goes on, before is the one so far.
+func (e *Encoder) newStreamOut(run, session string, before *streamOut) *streamOut {
+	if before == nil {
+		before = &streamOut{}
+	}
+	return &streamOut{stream: newStream(run, cmp.Or(session, run), before.kept, e.calls), spans: before.spans, blocks: map[blockKey]*block{}, used: map[string]bool{}}
 }
 
 // Append appends the lines of an event; see [dialect.Encoder].
@@ -128,12 +133,12 @@ func (e *Encoder) turn(ev *agentevents.Event) (before string, begins bool) {
 	_, starts := ev.Payload.(*agentevents.RunStarted)
 	e.s, e.begins = e.streams[ev.RunID], false
 	switch known := e.s != nil; {
-	case known && !(e.s.over && resumes):
+	case known && !(e.s.over && (resumes || e.s.paused)):
 	case ev.Payload == nil, len(e.streams) == 0 && isOther(ev.Payload): // it begins nothing
-		e.s = newStreamOut("", "")
+		e.s = e.newStreamOut("", "", nil)
 	default:
-		e.s = newStreamOut(strings.Clone(ev.RunID), strings.Clone(ev.SessionID))
-		if begins, e.begins = true, starts || known; !e.begins {
+		e.s = e.newStreamOut(strings.Clone(ev.RunID), strings.Clone(ev.SessionID), e.s)
+		if begins, e.begins = true, starts || known && resumes; !e.begins {
 			before = lineOf("RUN_STARTED", "", "", `,"threadId":`+jsonwire.Quote(e.s.thread)+`,"runId":`+jsonwire.Quote(e.s.run), true) + "\n"
 		}
 	}
@@ -175,11 +180,14 @@ func (e *Encoder) giveUp(dst []byte) []byte {
 	return frame(e, dst, lines)
 }
 
+// Over reports whether the last event has ended or paused its run for the readers.
+func (e *Encoder) Over() bool { return e.s != nil && e.s.over }
+
 // End ends what is open. It does not end the last run.
 func (e *Encoder) End(dst []byte) ([]byte, error) {
 	for len(e.queue) > 1 {
 		dst = e.giveUp(dst)
-		e.s = newStreamOut("", "")
+		e.s = e.newStreamOut("", "", nil)
 		dst = e.emit(dst, "", nil, false)
 	}
 	if len(e.queue) == 1 {
@@ -209,8 +217,9 @@ func isType(word string) bool {
 func (e *Encoder) enter(ev *agentevents.Event) (key blockKey) {
 	e.block = nil
 	typ, id, delta := blockOf(ev.Payload)
-	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok {
-		typ, id = call, &p.CallID
+	returned, isReturn := ev.Payload.(*agentevents.ToolReturned)
+	if isReturn {
+		typ, id = call, &returned.CallID
 	}
 	start := string(dialect.Unknown(ev, Name, remarkStart))
 	if m, ok := ev.Payload.(*agentevents.MessageCreated); id == nil || delta != nil && *delta == "" ||
@@ -227,7 +236,10 @@ func (e *Encoder) enter(ev *agentevents.Event) (key blockKey) {
 		b = nil // the id names another call now
 	}
 	if b == nil {
-		b = &block{typ: typ, role: assistant, id: e.unique(typ, *id), start: start}
+		b = &block{typ: typ, role: assistant, id: e.unique(typ, *id), start: start, run: e.s.run}
+		if c, open := e.s.calls[e.s.call(b.id)]; open && isReturn {
+			b.role, b.tool, b.run = called, c.tool, c.run
+		}
 		e.s.blocks[key] = b
 	}
 	switch p := ev.Payload.(type) {
@@ -236,7 +248,7 @@ func (e *Encoder) enter(ev *agentevents.Event) (key blockKey) {
 			b.tool = p.ToolID
 		}
 	case *agentevents.ToolReturned:
-		if b.tool == "" && p.OneEvent {
+		if b.tool == "" && p.OneEvent && p.ToolID != unknown {
 			b.tool = p.ToolID
 		}
 	case *agentevents.MessageCreated:
@@ -286,8 +298,8 @@ func (e *Encoder) prepare(ev *agentevents.Event) (before string) {
 	if b == nil {
 		return before
 	}
-	one, returned := ev.Payload.(*agentevents.ToolReturned)
-	if returned && (b.role == called || !one.OneEvent && !b.begun) {
+	_, returned := ev.Payload.(*agentevents.ToolReturned)
+	if returned && (b.role == called || b.tool == "" && !b.begun) {
 		b.begun = true
 		return before
 	}
@@ -315,6 +327,7 @@ func (e *Encoder) after(ev *agentevents.Event, key blockKey) {
 		line = string(e.own)
 	}
 	e.s.settle(typ, line, ev)
+	e.s.ask(ev)
 	b := e.block
 	if b == nil {
 		return
@@ -325,8 +338,12 @@ func (e *Encoder) after(ev *agentevents.Event, key blockKey) {
 		b.text = append(b.text, *delta...)
 	case calls:
 		b.role, b.text = called, nil
+		e.calls[e.s.call(b.id)] = toolCall{e.s.run, strings.Clone(b.tool)}
 	default:
 		delete(e.s.blocks, key)
+		if b.typ == call {
+			delete(e.calls, e.s.call(b.id))
+		}
 	}
 }
 
@@ -363,6 +380,10 @@ func (e *Encoder) close(agent string, all bool) (lines string) {
 	if all {
 		lines, e.s.told = e.s.told, ""
 	}
+	suspended := ""
+	if _, pauses := e.w.Ev.Payload.(*agentevents.RunPaused); pauses {
+		suspended = `,"outcome":{"type":"suspended"}`
+	}
 	for _, key := range slices.SortedFunc(maps.Keys(e.s.blocks), func(a, b blockKey) int {
 		return cmp.Or(cmp.Compare(a.typ, b.typ), cmp.Compare(a.agent, b.agent), cmp.Compare(a.id, b.id))
 	}) {
@@ -388,7 +409,7 @@ func (e *Encoder) close(agent string, all bool) (lines string) {
 		case isStep:
 			lines += lineOf("STEP_FINISHED", "", quoted, `,"stepName":`+jsonwire.Quote(name), true) + "\n"
 		default:
-			lines += lineOf("SUBAGENT_FINISHED", "", quoted, "", true) + "\n"
+			lines += lineOf("SUBAGENT_FINISHED", "", quoted, suspended, true) + "\n"
 		}
 		e.s.going[key] = false
 	}
@@ -448,7 +469,7 @@ func (e *Encoder) row(ev *agentevents.Event) *wire.Row {
 			typ, name = "RUN_STARTED", caseResumed
 		}
 	case *agentevents.RunPaused:
-		if dialect.Unknown(ev, Name, "outcome") != "" {
+		if dialect.Unknown(ev, Name, "outcome") != "" || len(e.s.questions) > 0 {
 			typ, name = "RUN_FINISHED", outcomeInterrupt
 		}
 	case *agentevents.RunCancelled:
@@ -503,18 +524,23 @@ func (d *document) Reread(w *wire.Writer, line string) error {
 // reread returns what readers of the lines so far make of a line for an event with the
 // payload.
 func (e *Encoder) reread(p agentevents.Payload, line string) ([]agentevents.Event, error) {
-	open, tools, going := e.check.s.open, e.check.s.tools, e.check.s.going
+	open, calls, going := e.check.s.open, e.check.s.calls, e.check.s.going
 	clear(open)
-	clear(tools)
+	clear(calls)
 	clear(going)
 	clear(e.check.runs)
-	e.check.runs[e.s.run] = e.streams[e.s.run] != nil
-	e.check.s = e.s.stream
-	e.check.s.open, e.check.s.tools, e.check.s.going = open, tools, going
+	e.check.s, e.seen = e.s.stream, *e.s.kept
+	e.check.s.kept = &e.seen
+	if e.streams[e.s.run] != nil {
+		e.check.runs[e.s.run] = &e.seen
+	}
+	e.check.s.open, e.check.s.calls, e.check.s.going = open, calls, going
 	if b := e.block; b != nil {
 		read := *b
 		read.text = append(read.text[:len(read.text):len(read.text)], e.fill(p)...)
-		e.check.s.open[string(b.typ)+b.id], e.check.s.tools[b.id] = &read, b.tool
+		if open[string(b.typ)+b.id] = &read; b.tool != "" {
+			calls[e.s.call(b.id)] = toolCall{b.run, b.tool}
+		}
 	}
 	return e.check.line(nil, line)
 }

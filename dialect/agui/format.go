@@ -93,14 +93,15 @@ var format = func() *wire.Format {
 		}
 		roles = role(append([]string{assistant}, people...)...)
 		tool  = sideForm{func(d *Decoder) *string { return &d.tool }, nil, nil}
-		usual = func(name string, value func(ev *agentevents.Event, call string) string) wire.Member {
+		usual = func(name string, value func(s *stream, ev *agentevents.Event, call string) string) wire.Member {
 			return need(name, "", keptForm{value})
 		}
-		outcome = may("outcome", "", keptForm{func(*agentevents.Event, string) string { return "" }})
+		outcome = may("outcome", "", keptForm{func(*stream, *agentevents.Event, string) string { return "" }})
 		usage   = may("usage", "", usageForm{})
-		cancel  = usual("outcome", func(*agentevents.Event, string) string { return `{"type":"cancelled"}` })
-		name    = usual("name", func(ev *agentevents.Event, _ string) string { return jsonwire.Quote(ev.AgentID) })
-		result  = usual("messageId", func(_ *agentevents.Event, call string) string { return jsonwire.Quote(call + "-result") })
+		cancel  = usual("outcome", func(*stream, *agentevents.Event, string) string { return `{"type":"cancelled"}` })
+		waits   = usual("outcome", func(s *stream, _ *agentevents.Event, _ string) string { return s.outcome() })
+		name    = usual("name", func(_ *stream, ev *agentevents.Event, _ string) string { return jsonwire.Quote(ev.AgentID) })
+		result  = usual("messageId", func(_ *stream, _ *agentevents.Event, call string) string { return jsonwire.Quote(call + "-result") })
 		fails   = need("message", "error/message", wire.Full{}).Or(func(_ *wire.Writer, dst []byte, _ *wire.Member) []byte {
 			return append(dst, `"no reason given"`...) // the metadata say that the event has no error
 		})
@@ -117,7 +118,7 @@ var format = func() *wire.Format {
 		row("RUN_STARTED", agentevents.KindRunStarted, thread, runID, may("input", "inputs").Unless(otherInput)),
 		when(caseResumed, row("RUN_STARTED", agentevents.KindRunResumed, thread, runID)),
 		row("RUN_FINISHED", agentevents.KindRunCompleted, thread, runID, may("result", "outputs", resultForm{}), outcome, usage),
-		when(outcomeInterrupt, row("RUN_FINISHED", agentevents.KindRunPaused, thread, runID, outcome, usage)),
+		when(outcomeInterrupt, row("RUN_FINISHED", agentevents.KindRunPaused, thread, runID, waits, usage)),
 		when(outcomeCancelled, row("RUN_FINISHED", agentevents.KindRunCancelled, thread, runID, cancel, usage)),
 		row("RUN_ERROR", agentevents.KindRunFailed, fails, code, usage),
 		row("STEP_STARTED", agentevents.KindStepStarted, need("stepName", "stepId", wire.Full{})),
@@ -151,7 +152,9 @@ var format = func() *wire.Format {
 		may("spanId", "/spanId", spanForm{}), may("parentSpanId", "/parentSpanId", spanForm{})}
 	own := len(rows)
 	for info := range agentevents.Kinds() {
-		r := when(string(info.Kind), row("CUSTOM", info.Kind, usual("name", func(ev *agentevents.Event, _ string) string { return jsonwire.Quote(custom + string(ev.Kind())) }), need("value", "", valueForm{})))
+		r := when(string(info.Kind), row("CUSTOM", info.Kind, usual("name", func(_ *stream, ev *agentevents.Event, _ string) string {
+			return jsonwire.Quote(custom + string(ev.Kind()))
+		}), need("value", "", valueForm{})))
 		for i := range rows[:own] {
 			r.Reads = r.Reads || rows[i].Kind == info.Kind
 		}

@@ -154,7 +154,7 @@ func (f resultForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) (
 // A keptForm is a value that no field has: another one than the usual is kept. call is
 // the id of the call that a line returns.
 type keptForm struct {
-	usual func(ev *agentevents.Event, call string) string
+	usual func(s *stream, ev *agentevents.Event, call string) string
 }
 
 func (f keptForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
@@ -162,7 +162,7 @@ func (f keptForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]b
 	if b := encoderOf(w).block; b != nil {
 		call = b.id
 	}
-	value := cmp.Or(raw, f.usual(w.Ev, call))
+	value := cmp.Or(raw, f.usual(&encoderOf(w).s.stream, w.Ev, call))
 	return append(dst, value...), value != ""
 }
 
@@ -172,7 +172,7 @@ func (f keptForm) Parse(r *wire.Reader, _ any) error {
 	if p, ok := r.Ev.Payload.(*agentevents.ToolReturned); ok {
 		call = p.CallID
 	}
-	keep(r, raw, f.usual(r.Ev, call))
+	keep(r, raw, f.usual(&decoderOf(r).s, r.Ev, call))
 	return err
 }
 

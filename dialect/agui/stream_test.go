@@ -111,6 +111,30 @@ func TestStrict(t *testing.T) {
 	}
 }
 
+// Valid lines are valid events. The result of a call that an earlier run made, or none, is one
+// event, with the name of the tool that the thread has.
+func TestValid(t *testing.T) {
+	tools := map[string]agentevents.ToolReturned{
+		"result in a later run":               {ToolID: "Deploy", OneEvent: true},
+		"result of a call that nothing names": {ToolID: "unknown", OneEvent: true},
+		"result after an interrupt":           {ToolID: "Deploy"},
+	}
+	for _, g := range golden {
+		f := agentevents.NewLogFold(agentevents.FoldOptions{})
+		for _, ev := range decode(t, agui.Options{Strict: true}, g.Lines) {
+			f.Apply(ev)
+			if p, ok := ev.Payload.(*agentevents.ToolReturned); ok && tools[g.Name].ToolID != "" {
+				require.Equal(t, tools[g.Name], agentevents.ToolReturned{ToolID: p.ToolID, OneEvent: p.OneEvent}, g.Name)
+				delete(tools, g.Name)
+			}
+		}
+		for s := range f.Drain() {
+			require.Empty(t, s.Violations, g.Name)
+		}
+	}
+	require.Empty(t, tools)
+}
+
 // What the protocol cannot say is listed.
 func TestLosses(t *testing.T) {
 	texts := func(losses []dialect.Loss) (list []string) {
@@ -126,6 +150,7 @@ func TestLosses(t *testing.T) {
 		"two nodes":       {"altered agent.text /payload/blockId", "altered agent.text.delta /payload/blockId"},
 		"after the end":   {"dropped session.completed "},
 		"no names":        {"made up agent.text /payload/blockId", "made up agent.text.delta /payload/blockId"},
+		"questions":       nil,
 		"arguments only":  nil,
 		"arguments first": nil,
 		"a call id again": nil,
@@ -167,6 +192,28 @@ func TestUsage(t *testing.T) {
 	changed.Payload = &agentevents.UsageObserved{Model: "m-2"}
 	lines, _ = encode(t, agui.EncoderOptions{}, []agentevents.Event{events[0], changed, events[2]})
 	require.NotContains(t, lines, `"usage":[`)
+}
+
+// A run that pauses with open questions ends with an interrupt for each; what an answer
+// closes, or the return of its call, is asked no more.
+func TestQuestions(t *testing.T) {
+	lines, _ := encode(t, agui.EncoderOptions{}, hard["questions"])
+	var got []string
+	for line := range strings.Lines(lines) {
+		if outcome := jsonwire.Member(line, "outcome"); outcome != "" {
+			got = append(got, outcome)
+		}
+	}
+	where := `{"id":"q","reason":"input_required","message":"Where?\nWhen?"}`
+	require.Equal(t, []string{
+		`{"type":"suspended"}`,
+		`{"type":"interrupt","interrupts":[{"id":"a","reason":"tool_call","message":"Deploy: it is late","toolCallId":"c","responseSchema":{"type":"object","properties":{"approved":{"type":"boolean"}}}},` + where + `]}`,
+		`{"type":"interrupt","interrupts":[` + where + `]}`,
+	}, got)
+	for i, ev := range decode(t, agui.Options{Strict: true}, lines) {
+		require.Equal(t, hard["questions"][i].Payload, ev.Payload)
+		require.Empty(t, ev.Extra("agui"), ev.Kind())
+	}
 }
 
 // An end that says that its event has no blockId ends the block of its deltas all the same.

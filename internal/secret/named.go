@@ -1,6 +1,9 @@
 package secret
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 const (
 	maxName  = 64  // how far a name is looked for in front of its value
@@ -280,7 +283,7 @@ func quotedValue(of strength, member bool, text string, from int, quote byte, sl
 	if strings.Trim(text[from:seen.at], " \t\r\n,:;()[]{}\\") == "" { // what is between two strings
 		return r, verdictOf(more)
 	}
-	if of == strong && strings.IndexByte("$<{%*", text[from]) < 0 && !saysNothing(text[from:seen.at], more) {
+	if seen := text[from:seen.at]; of == strong && strings.IndexByte("$<{%*", text[from]) < 0 && !saysNothing(seen, more) && !version(seen, more) {
 		return r, yes
 	}
 	if more {
@@ -318,13 +321,14 @@ func saysNothing(text string, more bool) bool {
 	return false
 }
 
-// modes are what fetch may do with credentials.
-var modes = []string{"include", "omit", "same-origin"}
+// modes are what fetch may do with credentials, a protocol, and what stands for the version
+// of a package that is named like one.
+var modes = []string{"include", "omit", "same-origin", "oauth2", "latest", "workspace:*", "workspace:^", "catalog:"}
 
 // placeholder reports whether a text only stands for a secret: $NAME, ${NAME}, <name>,
-// {{name}}, %s, ****.
+// {{name}}, %s, ****. The version of a package is none either.
 func placeholder(value string) bool {
-	if value == "" {
+	if value == "" || version(value, false) {
 		return true
 	}
 	last := value[len(value)-1]
@@ -345,6 +349,35 @@ func placeholder(value string) bool {
 	}
 	return false
 }
+
+// version reports whether a text is the version of a package, or a range of versions: 1.2.3,
+// ^1.2, >=1.2.x <2, 1.2.3-rc.1. more says that the text may go on. A number in it has four
+// digits at most.
+func version(text string, more bool) bool {
+	numbers, tag, tagged := strings.Cut(strings.TrimPrefix(text, "v"), "-")
+	var dots, digits, n int
+	for i := range len(numbers) {
+		switch c := numbers[i]; {
+		case c-'0' <= 9 && n < 4:
+			digits++
+			n++
+		case c == '.':
+			dots, n = dots+1, 0
+		case c != 'x' && strings.IndexByte("^~<>=*| ", c) < 0:
+			return false
+		default:
+			n = 0
+		}
+	}
+	if tagged {
+		tag = strings.TrimRight(tag, "0123456789.")
+		return slices.ContainsFunc(tags, func(t string) bool { return t == tag || more && strings.HasPrefix(t, tag) })
+	}
+	return more || digits > 0 && (dots > 0 || numbers[0] == '^' || numbers[0] == '~' || numbers[0] == '>')
+}
+
+// tags are the words behind the numbers of a version.
+var tags = []string{"alpha", "beta", "rc", "pre", "dev", "next", "canary"}
 
 // list finds a list of values behind its bracket.
 func list(text string, from int, final bool) (region, verdict) {
@@ -384,6 +417,9 @@ func object(text string, from int, final bool) (region, verdict) {
 	}
 	members := strings.NewReplacer(`\`, "", " ", "", "'", `"`).Replace(text[from:seen.at])
 	if !strings.Contains(members, `"value":`) {
+		if _, v, ok := strings.Cut(members, `"version":"`); ok && version(v[:max(0, strings.IndexByte(v, '"'))], false) {
+			return r, no
+		}
 		for _, t := range types {
 			if strings.Contains(members, `"type":"`+t+`"`) {
 				return r, no
@@ -425,7 +461,7 @@ func bare(s *Scanner, of strength, name, text string, i, from, start int, final 
 	}
 	spaced := start > i+1 || i > 0 && (text[i-1] == ' ' || text[i-1] == '\t')
 	switch {
-	case n < 4 || placeholder(value) || value[0] == '$' || value[0] == '*', of.number() && digits(value), of == weak && ident(value):
+	case n < 4 || placeholder(value) || saysNothing(value, false) || value[0] == '$' || value[0] == '*', of.number() && digits(value), of == weak && ident(value):
 		return r, no
 	case strings.EqualFold(value, name) || isOne(value, words) || s.isName(strings.TrimRight(value, ".:!?"), name, text[i], next, spaced):
 		return r, no
@@ -434,7 +470,7 @@ func bare(s *Scanner, of strength, name, text string, i, from, start int, final 
 	case strings.IndexByte(value, '.') > 0 && path(value): // a member of a variable
 		return r, no
 	case random(value):
-		return r, yes
+		return r, yesIf(of != weak || !camel(value))
 	case of != strong:
 		return r, no
 	case text[i] == ':' || spaced:
@@ -463,6 +499,21 @@ func (s *Scanner) isName(value, name string, separator, next byte, spaced bool) 
 		return strings.IndexByte(",)]};", next) >= 0
 	}
 	return separator == '=' || s.names.strength(value[1:]) == none // token, but not mytoken
+}
+
+// camel reports whether a value is words without blanks, RequireAnyClientCert: letters alone, at
+// most a quarter of them capitals.
+func camel(value string) bool {
+	capitals := 0
+	for i := range len(value) {
+		switch c := value[i]; {
+		case c-'A' <= 'Z'-'A':
+			capitals++
+		case c-'a' > 'z'-'a':
+			return false
+		}
+	}
+	return capitals*4 <= len(value)
 }
 
 // identifier reports whether a value has letters, digits, '_' and '.' alone.

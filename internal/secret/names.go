@@ -344,7 +344,7 @@ func like(text, form string) bool {
 	return true
 }
 
-// schema reports whether an object describes a value, and does not hold it.
+// schema reports whether an object describes a value or a package, and does not hold a value.
 func schema(object string) bool {
 	is := false
 	for name, value := range jsonwire.Members(object) {
@@ -352,7 +352,9 @@ func schema(object string) bool {
 		case "value":
 			return false
 		case "type":
-			is = isOne(jsonwire.Text(value), types) || value[0] == '['
+			is = is || isOne(jsonwire.Text(value), types) || value[0] == '['
+		case "version":
+			is = is || value[0] == '"' && version(jsonwire.Text(value), false)
 		case "$ref":
 			is = true
 		}

@@ -470,7 +470,7 @@ func bare(s *Scanner, of strength, name, text string, i, from, start int, final 
 	case strings.IndexByte(value, '.') > 0 && path(value): // a member of a variable
 		return r, no
 	case random(value):
-		return r, yesIf(of != weak || !camel(value))
+		return r, yesIf(of != weak || !spelt(value))
 	case of != strong:
 		return r, no
 	case text[i] == ':' || spaced:
@@ -501,19 +501,21 @@ func (s *Scanner) isName(value, name string, separator, next byte, spaced bool) 
 	return separator == '=' || s.names.strength(value[1:]) == none // token, but not mytoken
 }
 
-// camel reports whether a value is words without blanks, RequireAnyClientCert: letters alone, at
-// most a quarter of them capitals.
-func camel(value string) bool {
-	capitals := 0
+// spelt reports whether a value is words without blanks, as RequireAnyClientCert: letters alone,
+// at most a quarter of them capitals, or some that are not ASCII.
+func spelt(value string) bool {
+	capitals, others := 0, 0
 	for i := range len(value) {
 		switch c := value[i]; {
+		case c >= 0x80:
+			return true
 		case c-'A' <= 'Z'-'A':
 			capitals++
 		case c-'a' > 'z'-'a':
-			return false
+			others++
 		}
 	}
-	return capitals*4 <= len(value)
+	return others == 0 && capitals*4 <= len(value)
 }
 
 // identifier reports whether a value has letters, digits, '_' and '.' alone.

@@ -34,11 +34,18 @@ var names = []name{
 	{"apikey", strong, false}, {"apikeys", strong, false}, {"apikeyid", strong, false}, {"accesskey", strong, false}, {"accesskeyid", strong, false}, {"accountkey", strong, false},
 	{"privatekey", strong, false}, {"privatekeypem", strong, false}, {"sshkey", strong, false}, {"signingkey", strong, false}, {"encryptionkey", strong, false}, {"masterkey", strong, false},
 	{"sharedaccesskey", strong, false}, {"subscriptionkey", strong, false}, {"licensekey", strong, false}, {"pem", weak, true},
+	{"openaikey", strong, false}, {"anthropickey", strong, false}, {"geminikey", strong, false}, {"groqkey", strong, false}, {"mistralkey", strong, false}, {"openrouterkey", strong, false}, {"deepseekkey", strong, false},
+	{"stripekey", strong, false}, {"sendgridkey", strong, false}, {"twiliokey", strong, false}, {"mailgunkey", strong, false}, {"datadogkey", strong, false}, {"sentrykey", strong, false}, {"supabasekey", strong, false}, {"rolekey", strong, false},
+	{"awskey", strong, false}, {"azurekey", strong, false}, {"gcpkey", strong, false}, {"githubkey", strong, false}, {"authkey", strong, false},
 	{"token", count, false}, {"tokens", counts, false}, {"tokenvalue", strong, false}, {"jwt", weak, true}, {"bearer", weak, true}, {"auth", weak, true},
 	{"authorization", strong, false}, {"cookie", strong, false}, {"cookies", strong, false}, {"setcookie", strong, false},
 	{"credential", strong, false}, {"credentials", strong, false}, {"creds", strong, true},
 	{"connectionstring", strong, false}, {"dsn", weak, true}, {"databaseurl", weak, false}, {"webhookurl", weak, false},
 	{"signature", weak, false}, {"sig", weak, true}, {"sessionid", weak, false}, {"sid", weak, true}, {"session", weak, true},
+	// other languages; where a capital is no ASCII the first letter is left out
+	{"passwort", weak, false}, {"kennwort", weak, false}, {"depasse", weak, false}, {"contraseña", weak, false}, {"contrasena", weak, false}, {"senha", weak, true},
+	{"wachtwoord", weak, false}, {"lösenord", weak, false}, {"hasło", weak, false}, {"haslo", weak, true}, {"ароль", weak, false},
+	{"密码", weak, false}, {"密碼", weak, false}, {"パスワード", weak, false}, {"비밀번호", weak, false},
 }
 
 // harmless are ends of names that are like those of credentials and are none.

@@ -36,7 +36,7 @@ var names = []name{
 	{"sharedaccesskey", strong, false}, {"subscriptionkey", strong, false}, {"licensekey", strong, false}, {"pem", weak, true},
 	{"openaikey", strong, false}, {"anthropickey", strong, false}, {"geminikey", strong, false}, {"groqkey", strong, false}, {"mistralkey", strong, false}, {"openrouterkey", strong, false}, {"deepseekkey", strong, false},
 	{"stripekey", strong, false}, {"sendgridkey", strong, false}, {"twiliokey", strong, false}, {"mailgunkey", strong, false}, {"datadogkey", strong, false}, {"sentrykey", strong, false}, {"supabasekey", strong, false}, {"rolekey", strong, false},
-	{"awskey", strong, false}, {"azurekey", strong, false}, {"gcpkey", strong, false}, {"githubkey", strong, false}, {"authkey", strong, false},
+	{"awskey", strong, false}, {"azurekey", strong, false}, {"gcpkey", strong, false}, {"githubkey", strong, false},
 	{"token", count, false}, {"tokens", counts, false}, {"tokenvalue", strong, false}, {"jwt", weak, true}, {"bearer", weak, true}, {"auth", weak, true},
 	{"authorization", strong, false}, {"cookie", strong, false}, {"cookies", strong, false}, {"setcookie", strong, false},
 	{"credential", strong, false}, {"credentials", strong, false}, {"creds", strong, true},
@@ -57,6 +57,7 @@ var harmless = []string{"pagetoken", "nexttoken", "continuationtoken", "synctoke
 var (
 	neighbors = []string{"value", "val"}
 	typed     = []string{"str", "string", "bytes"}
+	others    = []string{"key", digest} // names that tell something at some places
 )
 
 // Names are the names whose values are masked. They are for concurrent use.
@@ -88,7 +89,7 @@ func NewNames(more, keep []string) *Names {
 	for _, k := range names {
 		n.add(k)
 	}
-	for _, list := range [...][]string{neighbors, typed} {
+	for _, list := range [...][]string{neighbors, typed, others} {
 		for _, k := range list {
 			n.mayEnd(k)
 		}
@@ -167,6 +168,9 @@ func (n *Names) dull(w uint32) bool {
 
 // near reports whether a name may end in front of i.
 func (n *Names) near(text string, i int) bool {
+	if entityBefore(text, i) > 0 {
+		return true
+	}
 	k := i - 1
 	for ; k >= 0 && !letters[text[k]]; k-- {
 		if k < i-maxNear || n.any {
@@ -206,7 +210,7 @@ var letters, breaks = func() (letters, breaks [256]bool) {
 	for c := range 256 {
 		letters[c] = c|0x20 >= 'a' && c|0x20 <= 'z' || c >= 0x80
 	}
-	for _, c := range []byte("\n,;{}()/<>&|=!") {
+	for _, c := range []byte("\n,;{}()/<>&|=") {
 		breaks[c] = true
 	}
 	return letters, breaks

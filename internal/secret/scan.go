@@ -135,7 +135,7 @@ type rule func(s *Scanner, text string, i int, final bool) (region, verdict)
 var rules = [256][]rule{
 	':': {named, location, botToken},
 	'=': {named},
-	'-': {flag, command, pem, paired},
+	'-': {flag, command, pem, paired, arrow},
 	'z': {paired},
 }
 
@@ -248,7 +248,7 @@ func (s *Scanner) look(f *found, text string, i int, final bool) {
 		switch {
 		case after == 0:
 		case before <= ' ':
-			if !isFlag[after] {
+			if !isFlag[after] && after != '>' && (after < 'A' || after > 'Z') {
 				return
 			}
 		case before == '-': // a flag, or behind KEY----- or BLOCK-----

@@ -91,6 +91,64 @@ func proseFollows(text string, i int, final bool) (prose bool, v verdict) {
 	return n > 0 && n < 16 && !random(text[i+1:i+1+n]) && text[i+1+n] == ' ', no
 }
 
+// cell finds a value in a table of Markdown, behind the cell with its name: | password | x |.
+func cell(s *Scanner, text string, i int, final bool) (region, verdict) {
+	from := max(0, i-maxName)
+	open := strings.LastIndexByte(text[from:i], '|')
+	if open < 0 || text[i-1] != ' ' {
+		return region{}, no
+	}
+	of := s.names.strength(strings.Trim(text[from+open+1:i], " *`"))
+	k := skipBlanks(text, i+1)
+	if rest := text[k:]; strings.HasPrefix(rest, "**") {
+		k += 2
+	} else if rest == "*" && !final && of >= counts {
+		return region{from: k}, maybe
+	}
+	return made(of, text, k, final)
+}
+
+// percent finds a value in what is written with percent signs, as parameters of a URL in a
+// parameter are: password%3Dx, %22password%22%3A%22x%22.
+func percent(s *Scanner, text string, i int, final bool) (region, verdict) {
+	rest := text[i+1:]
+	if len(rest) < 2 {
+		return region{from: len(text)}, verdictOf(!final)
+	}
+	if rest[0] != '3' || strings.IndexByte("ADad", rest[1]) < 0 {
+		return region{}, no
+	}
+	name, _, _ := nameBefore(text, i)
+	of := s.names.strength(name)
+	if of == none {
+		return region{}, no
+	}
+	k := i + 3
+	for n := 0; k < len(text) && n < maxBlank; n++ {
+		switch rest := text[k:]; {
+		case rest[0] == '+':
+			k++
+		case strings.HasPrefix(rest, "%20") || strings.HasPrefix(rest, "%22") || strings.HasPrefix(rest, "%27"):
+			k += 3
+		case !final && (rest == "%" || rest == "%2"):
+			return region{from: k}, maybe
+		default:
+			n = maxBlank
+		}
+	}
+	r := region{from: k, rule: Key, until: untilChar, chars: percentChars}
+	n := span(text, k, dotted)
+	if k+n == len(text) && n < enough && !final {
+		return r, maybe
+	}
+	value := text[k : k+n]
+	return r, yesIf(n >= 4 && !isOne(value, words) && of.says(value) && (of == strong || random(value)))
+}
+
+// percentChars are those of a value with percent signs, and what follows it up to the next
+// parameter.
+var percentChars = chars("-_.%+~*!")
+
 // nextQuoted returns the number of backslashes of the quote at k and the place behind
 // the quote that opens the next string, which only a comma separates. slashes is
 // negative if there is none, and next is the length of the text if that ends before.

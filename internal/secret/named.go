@@ -208,6 +208,9 @@ func invented(text string) bool {
 // entities stand for quotes in HTML.
 var entities = []string{"&quot;", "&#34;", "&#39;", "&#x27;", "&apos;"}
 
+// percents stand for quotes in URLs.
+var percents = []string{"%22", "%27"}
+
 // entityChars are what a value between them has.
 var entityChars = func() *[256]bool {
 	set := new([256]bool)
@@ -219,8 +222,15 @@ var entityChars = func() *[256]bool {
 
 // entityBefore returns the length of the entity that ends in front of end, or 0.
 func entityBefore(text string, end int) int {
-	if end > 0 && text[end-1] == ';' {
-		for _, e := range entities {
+	if end == 0 {
+		return 0
+	}
+	switch list := entities; text[end-1] {
+	case '2', '7':
+		list = percents
+		fallthrough
+	case ';':
+		for _, e := range list {
 			if strings.HasSuffix(text[:end], e) {
 				return len(e)
 			}

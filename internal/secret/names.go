@@ -168,10 +168,10 @@ func (n *Names) dull(w uint32) bool {
 
 // near reports whether a name may end in front of i.
 func (n *Names) near(text string, i int) bool {
-	if entityBefore(text, i) > 0 {
+	k := i - 1
+	if k >= 0 && text[k] == ';' && entityBefore(text, i) > 0 {
 		return true
 	}
-	k := i - 1
 	for ; k >= 0 && !letters[text[k]]; k-- {
 		if k < i-maxNear || n.any {
 			return true

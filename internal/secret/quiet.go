@@ -100,6 +100,8 @@ func (s *Scanner) quietMark(raw string, i int) bool {
 		}
 		return len(name) < maxName && s.names.strength(name) == none && s.names.strength(raw[first:from]+name) == none &&
 			!isOne(name, neighbors) && !isOne(name, typed) && (raw[i] == ':' || !isOne(name, others)) && strings.IndexByte(`\:!?*;`, before) < 0
+	case '|', '%':
+		return raw[i] == '|' && before != ' ' || raw[i] == '%' && after != '3' || !s.names.near(raw, i)
 	case 'z':
 		return before != 'i' || after != 'a' || s.quietName(raw, i)
 	case '-':

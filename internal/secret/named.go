@@ -617,7 +617,7 @@ func bare(s *Scanner, of strength, name, text string, i, from, start int, final 
 		}
 		return r, yesIf(random(text[r.from : r.from+rest]))
 	}
-	if name == "PASS" && text[i] == ':' { // of a test
+	if name == "PASS" && strings.HasSuffix(text[:from], "--- ") { // of a test of Go
 		return r, no
 	}
 	spaced := start > i+1 || i > 0 && (text[i-1] == ' ' || text[i-1] == '\t')

@@ -154,7 +154,7 @@ func (s *runState) derive(ctx *reentry.Call, ev *Event, sub *subject, head strin
 	if long != nil {
 		return true, long, nil
 	}
-	if held := s.streams.take(s.m, &t, &tsub); held != nil {
+	if held := s.streams.take(&t, &tsub); held != nil {
 		err = s.flush(ctx, held, t.Time, done)
 	}
 	var c cleaner

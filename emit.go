@@ -408,7 +408,7 @@ func (s *runState) clean(ctx *reentry.Call, ev *Event, sub *subject, head string
 		if long := s.fitDelta(ev, sub, head); long != nil {
 			return long, nil
 		}
-		if st, held = s.blocks().get(s.m, ev, sub, e.redact.scanner); held != nil {
+		if st, held = s.blocks().get(ev, sub, e.redact.scanner); held != nil {
 			err = s.flush(ctx, held, ev.Time, done)
 		}
 		c.stream = st
@@ -434,7 +434,7 @@ func (s *runState) clean(ctx *reentry.Call, ev *Event, sub *subject, head string
 		sub.violation = violation
 	}
 	if sub.kind.traits&endsBlocks != 0 && st == nil {
-		if held := s.streams.take(s.m, ev, sub); held != nil {
+		if held := s.streams.take(ev, sub); held != nil {
 			err = join(err, s.flush(ctx, held, ev.Time, done))
 		}
 	}
@@ -466,8 +466,14 @@ func (s *runState) flush(ctx *reentry.Call, held []*stream, at time.Time, done *
 		if sub.agent != nil && ev.Step.OK {
 			ev.Step = sub.agent.current() // it may have gone on
 		}
-		if err := s.m.check(&ev, &sub); err != nil && err.Rule == RuleWorkflowContext {
-			ev.WorkflowID, ev.Phase = "", "" // a phase of the workflow began after the last delta
+		if err := s.m.check(&ev, &sub); err != nil {
+			switch err.Rule {
+			case RuleWorkflowContext:
+				ev.WorkflowID, ev.Phase = "", "" // a phase of the workflow began after the last delta
+			case RuleDeltaIndex: // the machine has forgotten the block
+				ev.Payload = withDelta(nextDelta(ev.Payload, false), pieceOf(&ev, &sub).text)
+				sub.payload = ops(ev.Payload)
+			}
 		}
 		s.mark(&ev, &sub, &c)
 		if pieceOf(&ev, &sub).text == "" || s.m.NextSequence >= math.MaxUint64-1 {

@@ -78,9 +78,10 @@ const (
 // 4 KiB. What is held back comes with the next delta of the block. When the block ends
 // before that, it comes as one more delta, marked [MarkSynthetic], in front of what
 // ends the block: the whole block, an act that ends blocks without an id, the end of
-// the agent or the run, [Run.Close], [Emitter.Close]. What is held back is in no
-// snapshot: a process that dies loses it, and so does a late delta of a run that
-// was released.
+// the agent or the run, [Run.Close], [Emitter.Close]. Of an agent with more than 256
+// blocks that do not end, the oldest is no longer scanned: each delta with which it goes on
+// is masked whole. What is held back is in no snapshot: a process that dies loses it, and
+// so does a late delta of a run that was released.
 //
 // A Policy must not be changed once it is in use. Secrets may be added.
 type Policy struct {

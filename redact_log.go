@@ -85,7 +85,7 @@ func (l *logRedaction) add(ev Event) {
 	var st *stream
 	if sub.kind.Role == RoleDelta && l.e.redact.actions[ClassContent] == ActionScan {
 		var held []*stream
-		st, held = s.blocks().get(s.m, &ev, &sub, l.e.redact.scanner)
+		st, held = s.blocks().get(&ev, &sub, l.e.redact.scanner)
 		l.end(s, held)
 		c.stream = st
 	}
@@ -96,7 +96,7 @@ func (l *logRedaction) add(ev Event) {
 	ev.Payload, sub.payload = clean, ops(clean)
 	s.mark(&ev, &sub, &c)
 	if sub.kind.traits&endsBlocks != 0 && st == nil {
-		l.end(s, s.streams.take(s.m, &ev, &sub))
+		l.end(s, s.streams.take(&ev, &sub))
 	}
 	if l.e.redact.CountTokens != nil {
 		s.countReasoning(&ev, &sub)

@@ -1,6 +1,8 @@
 package agentevents
 
 import (
+	"hash/fnv"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -16,14 +18,24 @@ type stream struct {
 	text        *secret.Stream
 	part        string // the beginning of a character that a delta ended in
 	last        Event  // the last delta, without its text, while some of the block is held back
+	lost        bool   // what was said before is not known: what follows is masked whole
 }
+
+// maxStreams is how many streams an agent may have at a time. They outlive the blocks of the
+// machine: a secret may go on in a block that is forgotten.
+const maxStreams = 4 * maxBlocks
 
 // streams are those of a run by the key of their agent, oldest first.
 type streams struct {
 	of   map[string][]*stream
 	last *stream // the one asked for last, while no stream is removed: mostly the next, too
 	key  string  // of its agent
+
+	lost map[string]map[lostBlock]struct{} // blocks that do not end, and whose streams made room for others
 }
+
+// A lostBlock is the hash of the subject and the id of a block.
+type lostBlock uint64
 
 // blocks returns the streams of the run, for a delta.
 func (s *runState) blocks() *streams {
@@ -33,21 +45,21 @@ func (s *runState) blocks() *streams {
 	return s.streams
 }
 
-// any reports whether there is a stream.
-func (all *streams) any() bool { return all != nil && len(all.of) > 0 }
+// any reports whether there is a stream, or was one whose block may go on.
+func (all *streams) any() bool { return all != nil && len(all.of)+len(all.lost) > 0 }
 
 // get returns the stream of a delta. The streams that the delta ends are removed; it
 // returns those that hold something back. The machine has not applied the delta yet.
-func (all *streams) get(m *machine, ev *Event, sub *subject, scanner *secret.Scanner) (st *stream, held []*stream) {
+func (all *streams) get(ev *Event, sub *subject, scanner *secret.Scanner) (st *stream, held []*stream) {
 	p := pieceOf(ev, sub)
 	if all.last != nil && all.key == sub.key && all.last.goesOn(&p) {
 		return all.last, nil
 	}
-	return all.find(m, ev, sub, scanner, p)
+	return all.find(ev, sub, scanner, p)
 }
 
 // find is get for a delta that does not go on with the last stream.
-func (all *streams) find(m *machine, ev *Event, sub *subject, scanner *secret.Scanner, p piece) (st *stream, held []*stream) {
+func (all *streams) find(ev *Event, sub *subject, scanner *secret.Scanner, p piece) (st *stream, held []*stream) {
 	list := all.of[sub.key]
 	for i := len(list) - 1; i >= 0; i-- {
 		if st := list[i]; st.goesOn(&p) {
@@ -55,20 +67,42 @@ func (all *streams) find(m *machine, ev *Event, sub *subject, scanner *secret.Sc
 			return st, nil
 		}
 	}
-	held = all.take(m, ev, sub)
-	if list = all.of[sub.key]; len(list) == maxBlocks { // of deltas that change nothing, which have no blocks
-		if list[0].held() {
-			held = append(held, list[0])
-		}
-		list = slices.Delete(list, 0, 1)
-	}
-	if all.of == nil {
-		all.of = map[string][]*stream{}
-	}
+	held = all.take(ev, sub)
 	st = &stream{subject: p.subject, id: p.id, text: scanner.Stream()}
-	all.of[sub.key] = append(list, st)
+	if _, st.lost = all.lost[sub.key][st.block()]; !st.lost {
+		if list = all.of[sub.key]; len(list) >= maxStreams {
+			i := slices.IndexFunc(list, func(st *stream) bool { return st.id != "" }) // the others end soon
+			if list[i].held() {
+				held = append(held, list[i])
+			}
+			all.lose(sub.key, list[i].block())
+			list = slices.Delete(list, i, i+1)
+		}
+		if all.of == nil {
+			all.of = map[string][]*stream{}
+		}
+		all.of[sub.key] = append(list, st)
+	}
 	all.last, all.key = st, sub.key
 	return st, held
+}
+
+// block returns the hash of the stream's block.
+func (st *stream) block() lostBlock {
+	h := fnv.New64a()
+	io.WriteString(h, st.subject+" "+st.id)
+	return lostBlock(h.Sum64())
+}
+
+// lose notes that the stream of a block is removed while the block may go on.
+func (all *streams) lose(key string, block lostBlock) {
+	if all.lost == nil {
+		all.lost = map[string]map[lostBlock]struct{}{}
+	}
+	if all.lost[key] == nil {
+		all.lost[key] = map[lostBlock]struct{}{}
+	}
+	all.lost[key][block] = struct{}{}
 }
 
 // goesOn reports whether a delta belongs to the stream.
@@ -78,7 +112,7 @@ func (st *stream) goesOn(p *piece) bool {
 
 // take removes the streams that an event ends, and returns those that hold something
 // back. The machine has not applied the event yet.
-func (all *streams) take(m *machine, ev *Event, sub *subject) (held []*stream) {
+func (all *streams) take(ev *Event, sub *subject) (held []*stream) {
 	if !all.any() {
 		return nil
 	}
@@ -87,7 +121,7 @@ func (all *streams) take(m *machine, ev *Event, sub *subject) (held []*stream) {
 	}
 	all.last = nil
 	left := slices.DeleteFunc(all.of[sub.key], func(st *stream) bool {
-		ends := m.endsBlock(ev, sub, st.subject, st.id)
+		ends := saysEnd(ev, sub, st.subject, st.id)
 		if ends && st.held() {
 			held = append(held, st)
 		}
@@ -97,6 +131,9 @@ func (all *streams) take(m *machine, ev *Event, sub *subject) (held []*stream) {
 		all.of[sub.key] = left
 	} else {
 		delete(all.of, sub.key)
+	}
+	if all.lost != nil && saysEnd(ev, sub, "", " ") { // of all blocks
+		delete(all.lost, sub.key)
 	}
 	return held
 }
@@ -112,6 +149,10 @@ func (all *streams) rename(was, is string) {
 		delete(all.of, was)
 		all.of[is] = append(all.of[is], of...)
 	}
+	for block := range all.lost[was] {
+		all.lose(is, block)
+	}
+	delete(all.lost, was)
 }
 
 // takeAll removes all streams, and returns those that hold something back.
@@ -135,6 +176,10 @@ func (st *stream) held() bool { return st.part != "" || st.text.Held() }
 
 // write returns what can be said of the next piece of the block.
 func (st *stream) write(c *cleaner, piece string) string {
+	if st.lost && piece != "" {
+		c.redacted = true
+		return secret.Marker(secret.Value)
+	}
 	if st.part != "" {
 		piece = st.part + piece
 	} else if st.text.Pass(piece) {

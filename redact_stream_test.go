@@ -145,23 +145,63 @@ func requireSound(t testing.TB, log *sinkLog) {
 	}
 }
 
-// The oldest of too many blocks ends, also where the machine has no blocks.
-func TestOldestOfTooManyBlocksEnds(t *testing.T) {
+// The machine forgets the oldest of too many blocks. The redaction step does not, until there
+// are many more: then the stream of the oldest ends, without a number.
+func TestOldestOfTooManyStreamsEnds(t *testing.T) {
 	for _, agent := range []string{"a", ""} {
 		r, log := startRun(t, EmitterOptions{Redaction: canaryPolicy(t)})
 		a := r.Agent(agent)
-		for i := range maxBlocks {
+		for i := range maxStreams {
 			recordOf(t, a, &TextDelta{BlockID: fmt.Sprint(i), Delta: "C4N4", Index: Some(0)})
 		}
-		require.Len(t, log.events, maxBlocks)
+		require.Len(t, log.events, maxStreams)
 		recordOf(t, a, &TextDelta{BlockID: "new", Delta: "x", Index: Some(0)})
-		want := []string{"text0/1 C4N4 [synthetic]", "textnew/0 x"}
-		if agent == "" {
-			want[0] = "text0 C4N4 [synthetic]" // no block of the rules numbers it
-		}
-		require.Equal(t, want, said(log.events[maxBlocks:]))
+		require.Equal(t, []string{"text0 C4N4 [synthetic]", "textnew/0 x"}, said(log.events[maxStreams:]))
 		requireSound(t, log)
 	}
+}
+
+// However many blocks are open at a time, a secret in small deltas passes in none.
+func TestSecretInManyOpenBlocks(t *testing.T) {
+	for _, blocks := range []int{maxBlocks + 1, maxStreams, maxStreams + 1} {
+		r, log := startRun(t, EmitterOptions{Redaction: canaryPolicy(t), Mode: ModeObserve})
+		a := r.Agent("a")
+		recordOf(t, a, &AgentStarted{})
+		for _, c := range canaryValue {
+			for i := range blocks {
+				recordOf(t, a, &TextDelta{BlockID: fmt.Sprint(i), Delta: string(c)})
+			}
+		}
+		require.NoError(t, r.Close())
+		texts := map[string]string{}
+		for _, ev := range log.events {
+			if p, ok := ev.Payload.(*TextDelta); ok {
+				texts[p.BlockID] += p.Delta
+			}
+		}
+		require.Len(t, texts, blocks)
+		for id, text := range texts {
+			require.NotContains(t, text, canaryValue[1:], id)
+			require.Contains(t, text, "[REDACTED:secret]", id)
+		}
+	}
+}
+
+// A block that goes on without its stream is masked until its agent starts again.
+func TestLostStreams(t *testing.T) {
+	r, log := startRun(t, EmitterOptions{Redaction: canaryPolicy(t), Mode: ModeObserve})
+	a := r.Agent("a")
+	for i := range maxStreams + 1 {
+		recordOf(t, a, &TextDelta{BlockID: fmt.Sprint(i), Delta: "x"})
+	}
+	from := len(log.events)
+	for _, p := range []Payload{
+		&TextDelta{BlockID: "0", Delta: "y"}, &TextDelta{BlockID: "0"}, &TextDelta{BlockID: "1", Delta: "y"}, &TextCompleted{BlockID: "0", Text: "xy"},
+		&AgentStarted{}, &TextDelta{BlockID: "0", Delta: "y"},
+	} {
+		recordOf(t, a, p)
+	}
+	require.Equal(t, []string{"text0 [REDACTED:secret] [redacted]", "text0 ", "text1 y", "agent.text", "agent.started", "text0 y"}, said(log.events[from:]))
 }
 
 // Close of a run and of the emitter record what is held back, once.

@@ -1093,8 +1093,14 @@ func (a *AgentState) endUnnamed() {
 }
 
 // endsBlock reports whether an event, which the machine has not applied yet, ends the
-// given block of its agent: no delta of the event or after it belongs to the block.
+// given block of its agent for the machine: it says the end, or the machine forgets the block.
 func (m *machine) endsBlock(ev *Event, sub *subject, subject, id string) bool {
+	return saysEnd(ev, sub, subject, id) || m.makesRoom(ev, sub, subject, id)
+}
+
+// saysEnd reports whether an event ends the given block of its agent: no delta of the event
+// or after it belongs to the block.
+func saysEnd(ev *Event, sub *subject, subject, id string) bool {
 	own := ""
 	switch p := ev.Payload.(type) {
 	case *AgentStarted, *AgentEnded:
@@ -1113,14 +1119,26 @@ func (m *machine) endsBlock(ev *Event, sub *subject, subject, id string) bool {
 		own = p.BlockID
 	default:
 		piece := pieceOf(ev, sub)
-		if own = piece.id; subject == piece.subject && id == own {
-			return piece.begins()
+		return subject == piece.subject && id == piece.id && piece.begins()
+	}
+	return subject == sub.kind.Subject && id == own
+}
+
+// makesRoom reports whether the machine forgets the given block, the oldest one, for the new
+// block of an event.
+func (m *machine) makesRoom(ev *Event, sub *subject, subject, id string) bool {
+	own := ""
+	switch p := ev.Payload.(type) {
+	case *TextCompleted:
+		own = p.BlockID
+	case *AgentReasoned:
+		own = p.BlockID
+	default:
+		if sub.kind.Role != RoleDelta {
+			return false
 		}
+		own = pieceOf(ev, sub).id
 	}
-	if subject == sub.kind.Subject && id == own {
-		return true
-	}
-	// The oldest block makes room for a new one.
 	a := sub.agent
 	return a != nil && len(a.Resume.blocks) == maxBlocks && a.Resume.blocks[0].id == id && a.Resume.blocks[0].subject == subject &&
 		!m.atRest(a) && a.block(sub.kind.Subject, own) == nil

@@ -456,7 +456,7 @@ func payloadMember(t testing.TB, ev *agentevents.Event, name string) string {
 func TestNoSecretGetsOut(t *testing.T) {
 	t.Parallel()
 	list := planted(t)
-	require.GreaterOrEqual(t, len(list), 400)
+	require.GreaterOrEqual(t, len(list), 700)
 	f := newFinder(t, list)
 	out := emitter(t, agentevents.EmitterOptions{Mode: agentevents.ModeObserve, Redaction: policy()})
 	plant(t, out, list, func(where string, c crop, got string, marks agentevents.Marks) {

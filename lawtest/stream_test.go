@@ -183,8 +183,8 @@ var endings = []struct {
 	{"a new block", func(v *voice) bool { return v.unnamed() && v.numbered }, func(t testing.TB, run *agentevents.Run, v *voice) error {
 		return v.act(t, run, deltaOfKind(v.kind, "", agentevents.Some(0)))
 	}},
-	{"64 new blocks", func(*voice) bool { return true }, func(t testing.TB, run *agentevents.Run, v *voice) (err error) {
-		for i := range 64 {
+	{"256 new blocks", func(v *voice) bool { return !v.unnamed() }, func(t testing.TB, run *agentevents.Run, v *voice) (err error) {
+		for i := range 256 {
 			err = errors.Join(err, v.act(t, run, deltaOfKind(v.kind, fmt.Sprint("other-", i), agentevents.Opt[int]{})))
 		}
 		return err

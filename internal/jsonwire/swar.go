@@ -41,10 +41,10 @@ func nonPlainBits(w uint64) uint64 {
 // endings is nonPlain for quotes and control characters, and perhaps bytes that Busy knows.
 func endings(w uint64) uint64 { return ((w ^ lo*2) - lo*0x21) & hi }
 
-// Busy returns a word with a top bit if w has a byte that is '-', from '0' to '\\', from 'z' on
-// or not ASCII. What is added has no carry, unless a byte is not ASCII.
+// Busy returns a word with a top bit if w has a byte that is '%', '-', from '0' to '\\', from 'z'
+// on or not ASCII. '%' and '-' differ in one bit. What is added has no carry, unless a byte is not ASCII.
 func Busy(w uint64) uint64 {
-	return (w+lo*(0x80-'0'))&^(w+lo*(0x80-'\\'-1)) | (hi - (w ^ lo*'-')) | (w + lo*(0x80-'z')) | w
+	return (w+lo*(0x80-'0'))&^(w+lo*(0x80-'\\'-1)) | (hi - (w&(lo*0xF7) ^ lo*'%')) | (w + lo*(0x80-'z')) | w
 }
 
 // plainLen returns the number of bytes at the start of s that stand for

@@ -2,16 +2,20 @@ package secret
 
 import "strings"
 
-// flag finds the value of a flag of a command: --password x. The rule named finds
-// --password=x.
+// flag finds the value of a flag of a command: --password x, and -Password x of PowerShell. The
+// rule named finds --password=x.
 func flag(s *Scanner, text string, i int, final bool) (region, verdict) {
-	if i == 0 || text[i-1] != '-' || i > 1 && text[i-2] > ' ' && strings.IndexByte("\"'`([,", text[i-2]) < 0 && !escaped(text, i-1) {
+	capital := i > 0 && text[i-1] == ' ' && i+1 < len(text) && text[i+1]-'A' <= 'Z'-'A'
+	if !capital && (i == 0 || text[i-1] != '-' || i > 1 && text[i-2] > ' ' && strings.IndexByte("\"'`([,", text[i-2]) < 0 && !escaped(text, i-1)) {
 		return region{}, no
 	}
 	n := span(text, i+1, nameChars)
 	k := i + 1 + n
 	if k == len(text) {
 		return region{from: k}, verdictOf(!final && n < enough)
+	}
+	if isOne(text[i+1:k], userFlags) && (text[k] == ' ' || text[k] == '=') && called(line(text, i), "curl") {
+		return userValue(text, k+1, final)
 	}
 	of := s.names.strength(text[i+1 : k])
 	if n == 0 || n == enough || of == none || of == weak && !isOne(text[i+1:k], []string{"pass", "pw", "otp", "pin", "auth", "bearer", "jwt"}) {
@@ -86,6 +90,64 @@ func proseFollows(text string, i int, final bool) (prose bool, v verdict) {
 	}
 	return n > 0 && n < 16 && !random(text[i+1:i+1+n]) && text[i+1+n] == ' ', no
 }
+
+// cell finds a value in a table of Markdown, behind the cell with its name: | password | x |.
+func cell(s *Scanner, text string, i int, final bool) (region, verdict) {
+	from := max(0, i-maxName)
+	open := strings.LastIndexByte(text[from:i], '|')
+	if open < 0 || text[i-1] != ' ' {
+		return region{}, no
+	}
+	of := s.names.strength(strings.Trim(text[from+open+1:i], " *`"))
+	k := skipBlanks(text, i+1)
+	if rest := text[k:]; strings.HasPrefix(rest, "**") {
+		k += 2
+	} else if rest == "*" && !final && of >= counts {
+		return region{from: k}, maybe
+	}
+	return made(of, text, k, final)
+}
+
+// percent finds a value in what is written with percent signs, as parameters of a URL in a
+// parameter are: password%3Dx, %22password%22%3A%22x%22.
+func percent(s *Scanner, text string, i int, final bool) (region, verdict) {
+	rest := text[i+1:]
+	if len(rest) < 2 {
+		return region{from: len(text)}, verdictOf(!final)
+	}
+	if rest[0] != '3' || strings.IndexByte("ADad", rest[1]) < 0 {
+		return region{}, no
+	}
+	name, _, _ := nameBefore(text, i)
+	of := s.names.strength(name)
+	if of == none {
+		return region{}, no
+	}
+	k := i + 3
+	for n := 0; k < len(text) && n < maxBlank; n++ {
+		switch rest := text[k:]; {
+		case rest[0] == '+':
+			k++
+		case strings.HasPrefix(rest, "%20") || strings.HasPrefix(rest, "%22") || strings.HasPrefix(rest, "%27"):
+			k += 3
+		case !final && (rest == "%" || rest == "%2"):
+			return region{from: k}, maybe
+		default:
+			n = maxBlank
+		}
+	}
+	r := region{from: k, rule: Key, until: untilChar, chars: percentChars}
+	n := span(text, k, dotted)
+	if k+n == len(text) && n < enough && !final {
+		return r, maybe
+	}
+	value := text[k : k+n]
+	return r, yesIf(n >= 4 && !isOne(value, words) && of.says(value) && (of == strong || random(value)))
+}
+
+// percentChars are those of a value with percent signs, and what follows it up to the next
+// parameter.
+var percentChars = chars("-_.%+~*!")
 
 // nextQuoted returns the number of backslashes of the quote at k and the place behind
 // the quote that opens the next string, which only a comma separates. slashes is
@@ -187,6 +249,9 @@ var isFlag = func() (is [256]bool) {
 	return is
 }()
 
+// userFlags are those of curl with a name, ':' and a password.
+var userFlags = []string{"user", "proxy-user"}
+
 // maxCommand is how far a command is looked for in front of its flag.
 const maxCommand = 160
 
@@ -199,18 +264,16 @@ func command(_ *Scanner, text string, i int, final bool) (region, verdict) {
 		return region{from: len(text)}, verdictOf(!final)
 	}
 	tied := text[i+2] != ' '
-	line := ""
+	before := ""
 	for k := range commands {
 		c := &commands[k]
 		if c.flag != text[i+1] || c.tied != tied {
 			continue
 		}
-		if line == "" {
-			line = text[max(0, i-maxCommand):i]
-			line = line[strings.LastIndexAny(line, "\n;|")+1:]
+		if before == "" {
+			before = line(text, i)
 		}
-		at := strings.LastIndex(line, c.name)
-		if at < 0 || !word(line, at) || at > 0 && line[at-1] == '-' || line[at+len(c.name)] != ' ' {
+		if !called(before, c.name) {
 			continue
 		}
 		start := i + 3
@@ -220,28 +283,57 @@ func command(_ *Scanner, text string, i int, final bool) (region, verdict) {
 		if !c.user {
 			return argument(strong, text, start, final)
 		}
-		slashes := start
-		start = skipSlashes(text, start)
-		quoted := start < len(text) && (text[start] == '"' || text[start] == '\'')
-		if quoted {
-			start++
-		}
-		n := span(text, start, userChars)
-		if start+n == len(text) {
-			return region{from: start + n}, verdictOf(!final && n < enough)
-		}
-		if text[start+n] != ':' {
-			return region{}, no
-		}
-		if k := start + n + 1; !quoted {
-			return argument(strong, text, k, final)
-		} else if k < len(text) && text[k] != '$' {
-			return region{from: k, rule: Key, until: untilQuote, quote: text[start-1], slashes: start - 1 - slashes}, yes
-		} else {
-			return region{from: k}, verdictOf(!final && k == len(text))
-		}
+		return userValue(text, start, final)
 	}
 	return region{}, no
+}
+
+// line returns what is in front of i in its line and command.
+func line(text string, i int) string {
+	before := text[max(0, i-maxCommand):i]
+	return before[strings.LastIndexAny(before, "\n;|")+1:]
+}
+
+// called reports whether a command is called in front of a flag.
+func called(before, name string) bool {
+	at := strings.LastIndex(before, name)
+	return at >= 0 && word(before, at) && (at == 0 || before[at-1] != '-') && at+len(name) < len(before) && before[at+len(name)] == ' '
+}
+
+// userValue finds the password behind a name and ':' in an argument that begins at start.
+func userValue(text string, start int, final bool) (region, verdict) {
+	slashes := start
+	start = skipSlashes(text, start)
+	quoted := start < len(text) && (text[start] == '"' || text[start] == '\'')
+	if quoted {
+		start++
+	}
+	n := span(text, start, userChars)
+	if start+n == len(text) {
+		return region{from: start + n}, verdictOf(!final && n < enough)
+	}
+	if text[start+n] != ':' {
+		return region{}, no
+	}
+	if k := start + n + 1; !quoted {
+		return argument(strong, text, k, final)
+	} else if k < len(text) && text[k] != '$' {
+		return region{from: k, rule: Key, until: untilQuote, quote: text[start-1], slashes: start - 1 - slashes}, yes
+	} else {
+		return region{from: k}, verdictOf(!final && k == len(text))
+	}
+}
+
+// arrow finds a value behind a name and an arrow: password -> x.
+func arrow(s *Scanner, text string, i int, final bool) (region, verdict) {
+	if i == 0 || text[i-1] != ' ' {
+		return region{}, no
+	}
+	if i+1 == len(text) || text[i+1] != '>' {
+		return region{from: len(text)}, verdictOf(i+1 == len(text) && !final)
+	}
+	name, _, _ := nameBefore(text, i)
+	return made(s.names.strength(name), text, i+2, final)
 }
 
 var userChars = chars("_-.@+%\\")
@@ -287,12 +379,17 @@ func location(_ *Scanner, text string, i int, final bool) (region, verdict) {
 		case !ended:
 			continue
 		case k == len(text) && !final && k-start <= maxValue:
+			if to := start + span(text, start, urlSafe); colon < 0 && (to == k || to == at && at > start+maxUser) {
+				return region{from: start, rule: Key}, maybe // a token in front of '@'
+			}
 			if colon < 0 {
 				return region{from: k}, maybe
 			}
 			return region{from: colon + 1, rule: Key}, maybe
 		case k-start > maxValue && colon >= 0 && at < 0:
 			return region{from: colon + 1, rule: Key, until: untilChar, chars: valueChars}, yes
+		case colon < 0 && at > start+maxUser && at <= start+enough && span(text, start, urlSafe) == at-start:
+			return region{from: start, at: at, rule: Key}, yesIf(invented(text[start:at]))
 		case colon < 0 || at <= colon+1:
 			return region{}, no
 		}
@@ -300,5 +397,9 @@ func location(_ *Scanner, text string, i int, final bool) (region, verdict) {
 		return r, yesIf(!placeholder(text[colon+1:at]) && text[colon+1] != '$' && text[colon+1] != '{')
 	}
 }
+
+// maxUser is the length of a name in front of a host, at most: what is longer, and invented, is
+// a token.
+const maxUser = 15
 
 var hookChars = chars("/-_:")

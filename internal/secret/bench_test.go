@@ -20,8 +20,8 @@ var ordinary = []struct{ name, text string }{
 
 func fill(text string) string { return strings.Repeat(text, 700/len(text)+1)[:700] }
 
-// Looking for ':', '=', '-' and 'z' in words of eight bytes costs 0.3 ns a byte more than
-// four searches with IndexByte in texts of 700 bytes, and less in texts of up to 64.
+// Looking for all marks in words of eight bytes costs 0.3 ns a byte more than a search with
+// IndexByte for each in texts of 700 bytes, and less in texts of up to 64.
 func BenchmarkMask(b *testing.B) {
 	s := scanner()
 	for _, o := range ordinary {

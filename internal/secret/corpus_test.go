@@ -44,7 +44,7 @@ func TestPlanted(t *testing.T) {
 		}
 	}
 	t.Logf("%d texts, %d bad", n, bad)
-	require.GreaterOrEqual(t, n, 4*420)
+	require.GreaterOrEqual(t, n, 4*500)
 }
 
 func TestHarmless(t *testing.T) {
@@ -70,5 +70,5 @@ func TestHarmless(t *testing.T) {
 			}
 		}
 	}
-	require.GreaterOrEqual(t, n, 2*420)
+	require.GreaterOrEqual(t, n, 2*500)
 }

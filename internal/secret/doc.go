@@ -11,7 +11,7 @@
 //
 // Most texts have no secrets, and are passed over at little cost:
 //
-//   - Names end in front of a mark, ':' or '='. The last three letters there rule out
+//   - Names end in front of a mark, ':', '=', '|' or '%'. The last three letters there rule out
 //     nearly all, before a rule is asked.
 //   - Tokens are long runs of few characters. Eight of these are looked for at every
 //     twelfth place; a run that is found is asked for prefixes where words begin.
@@ -23,9 +23,9 @@
 //     [Scanner.Compact].
 //
 // Not found are words that only their meaning makes a secret ("my password is
-// hunter") and values in elements of XML, in lines of .netrc and behind words of SQL,
-// unless a name or a registered value tells. A name tells nothing in front of a number
-// of tokens, prose, a placeholder ($NAME, <name>) or a name of a variable. A stream
+// hunter") and values in elements of XML or that a blank parts from their name, as in .netrc, SQL
+// and the ENV of a Dockerfile: no mark is there. A name tells nothing in front of a number
+// of tokens, prose, a placeholder ($NAME, <name>), a version or a name of a variable. A stream
 // holds back at most 4 KiB; most rules decide after 64 bytes.
 package secret
 

@@ -66,7 +66,7 @@ func TestTextsThatEndAtALimit(t *testing.T) {
 	s := scanner()
 	beginnings := []string{
 		"password=", "password: ", `password="`, `{"password":"`, `{"password":`, `"value":"`, "password ", "Authorization: Basic ", "https://", "https://u:", "https://u:p@", "--password ", "-----BEGIN ",
-		"-----BEGIN PRIVATE KEY-----", `{"key":"`, `{"name":"password","value":"`, "Bearer ", "$", "<", `\`, `"`, "4", "",
+		"-----BEGIN PRIVATE KEY-----", `{"key":"`, `{"name":"password","value":"`, "Bearer ", "password == ", "password=(", "| password | ", "password -> ", "password=&quot;", "password%3A", "**password:** ", "x -Password ", "?key=", "$", "<", `\`, `"`, "4", "",
 	}
 	for _, token := range tokens {
 		beginnings = append(beginnings, token.prefix)

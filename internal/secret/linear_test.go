@@ -36,6 +36,11 @@ var hard = []struct {
 	{"values", func(n int) string { return strings.Repeat(`{"value":"x",`, n/13) }},
 	{"assignments", func(n int) string { return strings.Repeat("password=hunter2 ", n/17) }},
 	{"flags", func(n int) string { return strings.Repeat("curl -u ", n/8) }},
+	{"cells", func(n int) string { return strings.Repeat("| password ", n/11) }},
+	{"entities", func(n int) string { return strings.Repeat("&quot;password&quot;:", n/21) }},
+	{"percents", func(n int) string { return strings.Repeat("password%3A", n/11) }},
+	{"comparisons", func(n int) string { return strings.Repeat("password==(", n/11) }},
+	{"hosts", func(n int) string { return strings.Repeat("://a1b2c3d4e5f6g7h8", n/19) }},
 	{"escapes", func(n int) string { return strings.Repeat(`\\\\u0041%41`, n/11) }},
 	{"nested quotes", func(n int) string {
 		text := ""

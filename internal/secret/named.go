@@ -1,6 +1,9 @@
 package secret
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 const (
 	maxName  = 64  // how far a name is looked for in front of its value
@@ -17,25 +20,41 @@ var nameChars = chars("_-.")
 // parameters.
 func named(s *Scanner, text string, i int, final bool) (region, verdict) {
 	end, k := i, i+1
-	if text[i] == '=' {
-		if i > 0 && text[i-1] == ':' {
+	compared := false
+	if text[i] == '=' && i > 0 {
+		switch before := text[i-1]; {
+		case before == ':':
 			end--
-		} else if i > 0 && strings.IndexByte("=!<>+-*/%|&^~", text[i-1]) >= 0 {
+		case before == '!':
+			end, compared = end-1, true
+		case strings.IndexByte("=<>+-*/%|&^~", before) >= 0:
 			return region{}, no // an operator
 		}
 	}
 	if k < len(text) {
 		switch text[i : k+1] {
+		case "==":
+			compared = true
+			if k+1 < len(text) && text[k+1] == '=' {
+				k++
+			}
+			fallthrough
 		case "=>":
 			if k++; k == len(text) {
 				return region{from: k}, verdictOf(!final)
 			}
-		case "==", "=~", "::", ":=":
+		case "=~", "::", ":=":
 			return region{}, no
 		}
 	}
+	if text[i] == ':' && i > 1 && text[i-1] == '?' && alnum[text[i-2]] { // password?: 'x'
+		end--
+	}
 	name, from, quoted := nameBefore(text, end)
 	of := s.names.strength(name)
+	if compared {
+		return made(of, text, k, final)
+	}
 	if of == none && !quoted && from > 1 && text[from-1] == ' ' && alnum[text[from-2]] { // API key
 		first := from - 1
 		for first > 0 && from-first < maxName && alnum[text[first-1]] {
@@ -45,6 +64,10 @@ func named(s *Scanner, text string, i int, final bool) (region, verdict) {
 	}
 	if of == none {
 		switch {
+		case text[i] == '=' && from > 0 && (text[from-1] == '?' || text[from-1] == '&') && strings.EqualFold(name, "key"):
+			return made(strong, text, k, final)
+		case text[i] == '=' && name == digest && strings.Contains(text[max(0, i-known):i], "Digest "):
+			of = strong
 		case isOne(name, neighbors):
 			if of = s.names.strength(neighbor(text, from)); of == none {
 				return s.ahead(text, k, final)
@@ -64,6 +87,11 @@ func named(s *Scanner, text string, i int, final bool) (region, verdict) {
 			return region{}, no
 		}
 	}
+	if rest := text[k:]; strings.HasPrefix(rest, "**") { // the name or the value is bold
+		k = skipBlanks(text, k+2)
+	} else if rest == "*" && !final {
+		return region{from: k}, maybe
+	}
 	start := k
 	if k+1 < len(text) && strings.IndexByte("fbruFBRU", text[k]) >= 0 && strings.IndexByte("\"'\\", text[k+1]) >= 0 {
 		k++ // a string of a program
@@ -75,7 +103,14 @@ func named(s *Scanner, text string, i int, final bool) (region, verdict) {
 		return region{from: start, rule: Key}, verdictOf(!final)
 	}
 	member := quoted && text[i] == ':'
+	if strings.IndexByte("([{<", text[k]) >= 0 && slashes == 0 {
+		if r, v := made(of, text, k, final); v != no {
+			return r, v
+		}
+	}
 	switch c := text[k]; {
+	case c == '&':
+		return entityValue(of, text, k, final)
 	case c == '"' || c == '\'' || c == '`':
 		k++
 		two := strings.Repeat(text[open:k], 2)
@@ -110,16 +145,142 @@ func named(s *Scanner, text string, i int, final bool) (region, verdict) {
 	return bare(s, of, name, text, i, from, start, final)
 }
 
-// nameBefore returns the name that ends in front of end, without blanks, quotes and
-// brackets.
+// digest is the name of what a password becomes in a header of authorization.
+const digest = "response"
+
+// made finds a value that somebody made up, in quotes or brackets or without, where others are
+// more likely: behind a comparison or an arrow, in a cell of a table.
+func made(of strength, text string, k int, final bool) (region, verdict) {
+	if of < counts {
+		return region{}, no
+	}
+	k = skipBlanks(text, k)
+	open, closing := k, byte(0)
+	k = skipSlashes(text, k)
+	slashes := k > open
+	if k < len(text) {
+		if o := strings.IndexByte("([{<\"'`", text[k]); o >= 0 {
+			closing = ")]}>\"'`"[o]
+			k++
+		}
+	}
+	n := span(text, k, base64s)
+	r := region{from: k, rule: Key, until: untilChar, chars: base64s}
+	switch {
+	case k+n == len(text) && n < enough && !final:
+		return r, maybe
+	case closing == 0 && slashes: // an escape
+		return r, no
+	case closing != 0 && n < enough && (k+n == len(text) || text[k+n] != closing && (!slashes || text[k+n] != '\\')):
+		return r, no
+	}
+	return r, yesIf(invented(text[k : k+n]))
+}
+
+// invented reports whether a text has no words: of its characters every fourth, at least, is of
+// another kind than the one before, where a capital begins a word, and one is a digit.
+func invented(text string) bool {
+	kind := func(c byte) int {
+		switch {
+		case c-'0' <= 9:
+			return 1
+		case c-'a' <= 'z'-'a':
+			return 2
+		case c-'A' <= 'Z'-'A':
+			return 3
+		}
+		return 0
+	}
+	changes, digit := 0, false
+	for i := range len(text) {
+		is := kind(text[i])
+		digit = digit || is == 1
+		if i == 0 || is == 0 {
+			continue
+		}
+		if was := kind(text[i-1]); was != 0 && was != is && (was != 3 || is != 2) {
+			changes++
+		}
+	}
+	return digit && len(text) >= 8 && changes*4 >= len(text)
+}
+
+// entities stand for quotes in HTML.
+var entities = []string{"&quot;", "&#34;", "&#39;", "&#x27;", "&apos;"}
+
+// percents stand for quotes in URLs.
+var percents = []string{"%22", "%27"}
+
+// entityChars are what a value between them has.
+var entityChars = func() *[256]bool {
+	set := new([256]bool)
+	for c := 0x20; c < 256; c++ {
+		set[c] = strings.IndexByte("&<>", byte(c)) < 0
+	}
+	return set
+}()
+
+// entityBefore returns the length of the entity that ends in front of end, or 0.
+func entityBefore(text string, end int) int {
+	if end == 0 {
+		return 0
+	}
+	switch list := entities; text[end-1] {
+	case '2', '7':
+		list = percents
+		fallthrough
+	case ';':
+		for _, e := range list {
+			if strings.HasSuffix(text[:end], e) {
+				return len(e)
+			}
+		}
+	}
+	return 0
+}
+
+// entityValue finds a value in quotes of HTML.
+func entityValue(of strength, text string, k int, final bool) (region, verdict) {
+	for _, e := range entities {
+		rest := text[k:]
+		if !strings.HasPrefix(rest, e) {
+			if !final && strings.HasPrefix(e, rest) {
+				return region{from: k}, maybe
+			}
+			continue
+		}
+		r := region{from: k + len(e), rule: Key, until: untilChar, chars: entityChars}
+		n := span(text, r.from, entityChars)
+		if r.from+n == len(text) && n < enough && !final {
+			return r, maybe
+		}
+		value := text[r.from : r.from+n]
+		return r, yesIf(of.says(value) && (of == strong || random(value)))
+	}
+	return region{}, no
+}
+
+// skipBlanks returns where blanks from k on end.
+func skipBlanks(text string, k int) int {
+	for n := 0; k < len(text) && n < maxBlank && text[k] == ' '; n++ {
+		k++
+	}
+	return k
+}
+
+// nameBefore returns the name that ends in front of end, without blanks, quotes, stars
+// and brackets.
 func nameBefore(text string, end int) (name string, from int, quoted bool) {
-	end = skipBack(text, end, " \t")
+	end = skipBack(text, end, " \t*")
 	if end > 0 && text[end-1] == ']' && end > 1 && (text[end-2] == '"' || text[end-2] == '\'') {
 		end--
 	}
 	if end > 0 && strings.IndexByte("\"'`", text[end-1]) >= 0 {
 		quoted = true
 		end = skipBack(text, end-1, `\`)
+	} else if n := entityBefore(text, end); n > 0 {
+		quoted = true
+		end -= n
 	}
 	from = end
 	for from > 0 && end-from < maxName {
@@ -280,7 +441,7 @@ func quotedValue(of strength, member bool, text string, from int, quote byte, sl
 	if strings.Trim(text[from:seen.at], " \t\r\n,:;()[]{}\\") == "" { // what is between two strings
 		return r, verdictOf(more)
 	}
-	if of == strong && strings.IndexByte("$<{%*", text[from]) < 0 && !saysNothing(text[from:seen.at], more) {
+	if seen := text[from:seen.at]; of == strong && strings.IndexByte("$<{%*", text[from]) < 0 && !saysNothing(seen, more) && !version(seen, more) {
 		return r, yes
 	}
 	if more {
@@ -318,13 +479,14 @@ func saysNothing(text string, more bool) bool {
 	return false
 }
 
-// modes are what fetch may do with credentials.
-var modes = []string{"include", "omit", "same-origin"}
+// modes are what fetch may do with credentials, a protocol, and what stands for the version
+// of a package that is named like one.
+var modes = []string{"include", "omit", "same-origin", "oauth2", "latest", "workspace:*", "workspace:^", "catalog:"}
 
 // placeholder reports whether a text only stands for a secret: $NAME, ${NAME}, <name>,
-// {{name}}, %s, ****.
+// {{name}}, %s, ****. The version of a package is none either.
 func placeholder(value string) bool {
-	if value == "" {
+	if value == "" || version(value, false) {
 		return true
 	}
 	last := value[len(value)-1]
@@ -345,6 +507,35 @@ func placeholder(value string) bool {
 	}
 	return false
 }
+
+// version reports whether a text is the version of a package, or a range of versions: 1.2.3,
+// ^1.2, >=1.2.x <2, 1.2.3-rc.1. more says that the text may go on. A number in it has four
+// digits at most.
+func version(text string, more bool) bool {
+	numbers, tag, tagged := strings.Cut(strings.TrimPrefix(text, "v"), "-")
+	var dots, digits, n int
+	for i := range len(numbers) {
+		switch c := numbers[i]; {
+		case c-'0' <= 9 && n < 4:
+			digits++
+			n++
+		case c == '.':
+			dots, n = dots+1, 0
+		case c != 'x' && strings.IndexByte("^~<>=*| ", c) < 0:
+			return false
+		default:
+			n = 0
+		}
+	}
+	if tagged {
+		tag = strings.TrimRight(tag, "0123456789.")
+		return slices.ContainsFunc(tags, func(t string) bool { return t == tag || more && strings.HasPrefix(t, tag) })
+	}
+	return more || digits > 0 && (dots > 0 || numbers[0] == '^' || numbers[0] == '~' || numbers[0] == '>')
+}
+
+// tags are the words behind the numbers of a version.
+var tags = []string{"alpha", "beta", "rc", "pre", "dev", "next", "canary"}
 
 // list finds a list of values behind its bracket.
 func list(text string, from int, final bool) (region, verdict) {
@@ -384,6 +575,9 @@ func object(text string, from int, final bool) (region, verdict) {
 	}
 	members := strings.NewReplacer(`\`, "", " ", "", "'", `"`).Replace(text[from:seen.at])
 	if !strings.Contains(members, `"value":`) {
+		if _, v, ok := strings.Cut(members, `"version":"`); ok && version(v[:max(0, strings.IndexByte(v, '"'))], false) {
+			return r, no
+		}
 		for _, t := range types {
 			if strings.Contains(members, `"type":"`+t+`"`) {
 				return r, no
@@ -404,7 +598,7 @@ func bare(s *Scanner, of strength, name, text string, i, from, start int, final 
 	}
 	r := region{from: start, rule: Key, until: untilChar, chars: valueChars}
 	n := span(text, start, valueChars)
-	value, ended := text[start:start+n], start+n < len(text) || final
+	value, ended := strings.TrimRight(text[start:start+n], "*"), start+n < len(text) || final
 	if !ended && n < enough {
 		return r, maybe
 	}
@@ -423,9 +617,12 @@ func bare(s *Scanner, of strength, name, text string, i, from, start int, final 
 		}
 		return r, yesIf(random(text[r.from : r.from+rest]))
 	}
+	if name == "PASS" && strings.HasSuffix(text[:from], "--- ") { // of a test of Go
+		return r, no
+	}
 	spaced := start > i+1 || i > 0 && (text[i-1] == ' ' || text[i-1] == '\t')
 	switch {
-	case n < 4 || placeholder(value) || value[0] == '$' || value[0] == '*', of.number() && digits(value), of == weak && ident(value):
+	case n < 4 || placeholder(value) || saysNothing(value, false) || value[0] == '$' || value[0] == '*', of.number() && digits(value), of == weak && ident(value):
 		return r, no
 	case strings.EqualFold(value, name) || isOne(value, words) || s.isName(strings.TrimRight(value, ".:!?"), name, text[i], next, spaced):
 		return r, no
@@ -434,7 +631,7 @@ func bare(s *Scanner, of strength, name, text string, i, from, start int, final 
 	case strings.IndexByte(value, '.') > 0 && path(value): // a member of a variable
 		return r, no
 	case random(value):
-		return r, yes
+		return r, yesIf(of != weak || !spelt(value))
 	case of != strong:
 		return r, no
 	case text[i] == ':' || spaced:
@@ -465,6 +662,23 @@ func (s *Scanner) isName(value, name string, separator, next byte, spaced bool) 
 	return separator == '=' || s.names.strength(value[1:]) == none // token, but not mytoken
 }
 
+// spelt reports whether a value is words without blanks, as RequireAnyClientCert: letters alone,
+// at most a quarter of them capitals, or some that are not ASCII.
+func spelt(value string) bool {
+	capitals, others := 0, 0
+	for i := range len(value) {
+		switch c := value[i]; {
+		case c >= 0x80:
+			return true
+		case c-'A' <= 'Z'-'A':
+			capitals++
+		case c-'a' > 'z'-'a':
+			others++
+		}
+	}
+	return others == 0 && capitals*4 <= len(value)
+}
+
 // identifier reports whether a value has letters, digits, '_' and '.' alone.
 func identifier(value string) bool {
 	for i := range len(value) {
@@ -493,7 +707,7 @@ func path(value string) bool {
 // lineStart reports whether only blanks are in front of from on its line, or in its
 // string.
 func lineStart(text string, from int) bool {
-	k := skipBack(text, from, " \t-+")
+	k := skipBack(text, from, " \t-+*")
 	return k == 0 || text[k-1] == '\n' || text[k-1] == '"' || k > 1 && text[k-1] == 'n' && text[k-2] == '\\'
 }
 

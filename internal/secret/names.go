@@ -34,11 +34,18 @@ var names = []name{
 	{"apikey", strong, false}, {"apikeys", strong, false}, {"apikeyid", strong, false}, {"accesskey", strong, false}, {"accesskeyid", strong, false}, {"accountkey", strong, false},
 	{"privatekey", strong, false}, {"privatekeypem", strong, false}, {"sshkey", strong, false}, {"signingkey", strong, false}, {"encryptionkey", strong, false}, {"masterkey", strong, false},
 	{"sharedaccesskey", strong, false}, {"subscriptionkey", strong, false}, {"licensekey", strong, false}, {"pem", weak, true},
+	{"openaikey", strong, false}, {"anthropickey", strong, false}, {"geminikey", strong, false}, {"groqkey", strong, false}, {"mistralkey", strong, false}, {"openrouterkey", strong, false}, {"deepseekkey", strong, false},
+	{"stripekey", strong, false}, {"sendgridkey", strong, false}, {"twiliokey", strong, false}, {"mailgunkey", strong, false}, {"datadogkey", strong, false}, {"sentrykey", strong, false}, {"supabasekey", strong, false}, {"rolekey", strong, false},
+	{"awskey", strong, false}, {"azurekey", strong, false}, {"gcpkey", strong, false}, {"githubkey", strong, false},
 	{"token", count, false}, {"tokens", counts, false}, {"tokenvalue", strong, false}, {"jwt", weak, true}, {"bearer", weak, true}, {"auth", weak, true},
 	{"authorization", strong, false}, {"cookie", strong, false}, {"cookies", strong, false}, {"setcookie", strong, false},
 	{"credential", strong, false}, {"credentials", strong, false}, {"creds", strong, true},
 	{"connectionstring", strong, false}, {"dsn", weak, true}, {"databaseurl", weak, false}, {"webhookurl", weak, false},
 	{"signature", weak, false}, {"sig", weak, true}, {"sessionid", weak, false}, {"sid", weak, true}, {"session", weak, true},
+	// other languages; where a capital is no ASCII the first letter is left out
+	{"passwort", weak, false}, {"kennwort", weak, false}, {"depasse", weak, false}, {"contraseña", weak, false}, {"contrasena", weak, false}, {"senha", weak, true},
+	{"wachtwoord", weak, false}, {"lösenord", weak, false}, {"hasło", weak, false}, {"haslo", weak, true}, {"ароль", weak, false},
+	{"密码", weak, false}, {"密碼", weak, false}, {"パスワード", weak, false}, {"비밀번호", weak, false},
 }
 
 // harmless are ends of names that look like those of credentials and are not.
@@ -50,6 +57,7 @@ var harmless = []string{"pagetoken", "nexttoken", "continuationtoken", "synctoke
 var (
 	neighbors = []string{"value", "val"}
 	typed     = []string{"str", "string", "bytes"}
+	others    = []string{"key", digest} // names that tell something at some places
 )
 
 // Names are the names whose values are masked. They are for concurrent use.
@@ -81,7 +89,7 @@ func NewNames(more, keep []string) *Names {
 	for _, k := range names {
 		n.add(k)
 	}
-	for _, list := range [...][]string{neighbors, typed} {
+	for _, list := range [...][]string{neighbors, typed, others} {
 		for _, k := range list {
 			n.mayEnd(k)
 		}
@@ -161,6 +169,9 @@ func (n *Names) dull(w uint32) bool {
 // near reports whether a name may end in front of i.
 func (n *Names) near(text string, i int) bool {
 	k := i - 1
+	if k >= 0 && text[k] == ';' && entityBefore(text, i) > 0 {
+		return true
+	}
 	for ; k >= 0 && !letters[text[k]]; k-- {
 		if k < i-maxNear || n.any {
 			return true
@@ -199,7 +210,7 @@ var letters, breaks = func() (letters, breaks [256]bool) {
 	for c := range 256 {
 		letters[c] = c|0x20 >= 'a' && c|0x20 <= 'z' || c >= 0x80
 	}
-	for _, c := range []byte("\n,;{}()/<>&|=!") {
+	for _, c := range []byte("\n,;{}()/<>&|=") {
 		breaks[c] = true
 	}
 	return letters, breaks
@@ -344,7 +355,7 @@ func like(text, form string) bool {
 	return true
 }
 
-// schema reports whether an object describes a value, and does not hold it.
+// schema reports whether an object describes a value or a package, and does not hold a value.
 func schema(object string) bool {
 	is := false
 	for name, value := range jsonwire.Members(object) {
@@ -352,7 +363,9 @@ func schema(object string) bool {
 		case "value":
 			return false
 		case "type":
-			is = isOne(jsonwire.Text(value), types) || value[0] == '['
+			is = is || isOne(jsonwire.Text(value), types) || value[0] == '['
+		case "version":
+			is = is || value[0] == '"' && version(jsonwire.Text(value), false)
 		case "$ref":
 			is = true
 		}

@@ -99,16 +99,20 @@ func (s *Scanner) quietMark(raw string, i int) bool {
 		for ; first > 0 && from-first < maxName && (alnum[raw[first-1]] || raw[first-1] == ' '); first-- {
 		}
 		return len(name) < maxName && s.names.strength(name) == none && s.names.strength(raw[first:from]+name) == none &&
-			!isOne(name, neighbors) && !isOne(name, typed) && before != '\\' && before != ':'
+			!isOne(name, neighbors) && !isOne(name, typed) && (raw[i] == ':' || !isOne(name, others)) && strings.IndexByte(`\:!?*;`, before) < 0
+	case '|', '%':
+		return raw[i] == '|' && before != ' ' || raw[i] == '%' && after != '3' || !s.names.near(raw, i)
 	case 'z':
 		return before != 'i' || after != 'a' || s.quietName(raw, i)
 	case '-':
 		switch {
-		case before == ' ':
-			return !isFlag[after]
-		case before == '-':
+		case before == ' ' && after == '>':
+			name, _, _ := nameBefore(raw, i)
+			return s.names.strength(name) == none
+		case before == ' ' || before == '-':
 			n := span(raw, i+1, nameChars)
-			return n == 0 || n < enough && (i == 1 || raw[i-2] != 'Y' && raw[i-2] != 'K') && s.names.strength(raw[i+1:i+1+n]) == none
+			word := raw[i+1 : i+1+n]
+			return (before == '-' || !isFlag[after]) && (n == 0 || n < enough && (i < 2 || raw[i-2] != 'Y' && raw[i-2] != 'K') && s.names.strength(word) == none && !isOne(word, userFlags))
 		}
 		return !letters[after] || s.quietName(raw, i)
 	}

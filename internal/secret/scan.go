@@ -135,8 +135,10 @@ type rule func(s *Scanner, text string, i int, final bool) (region, verdict)
 var rules = [256][]rule{
 	':': {named, location, botToken},
 	'=': {named},
-	'-': {flag, command, pem, paired},
+	'-': {flag, command, pem, paired, arrow},
 	'z': {paired},
+	'|': {cell},
+	'%': {percent},
 }
 
 // found are the regions in a text.
@@ -188,7 +190,7 @@ func (f *found) close(text string, r region) {
 }
 
 // marks are the bytes that have rules.
-const marks = ":=-z"
+const marks = ":=-z|%"
 
 // find adds the regions of rules that look at bytes from at on.
 func (s *Scanner) find(f *found, text string, from int, final bool) {
@@ -240,6 +242,10 @@ func (s *Scanner) look(f *found, text string, i int, final bool) {
 		if !s.names.near(text, i) && after != 0 && (c == '=' || after != '/' && (after != 'A' || before-'0' > 9)) {
 			return
 		}
+	case '|', '%':
+		if after != 0 && (c == '|' && (before != ' ' || after != ' ') || c == '%' && after != '3' || !s.names.near(text, i)) {
+			return
+		}
 	case 'z': // authorization: see paired
 		if before != 'i' || after != 'a' && after != 0 {
 			return
@@ -248,7 +254,7 @@ func (s *Scanner) look(f *found, text string, i int, final bool) {
 		switch {
 		case after == 0:
 		case before <= ' ':
-			if !isFlag[after] {
+			if !isFlag[after] && after != '>' && (after < 'A' || after > 'Z') {
 				return
 			}
 		case before == '-': // a flag, or behind KEY----- or BLOCK-----

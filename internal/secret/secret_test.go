@@ -126,7 +126,7 @@ func TestEachPlace(t *testing.T) {
 func TestWords(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	names := NewNames(nil, nil)
-	const some = "abcxyz,. \n-:=zAZ059_/`{~@"
+	const some = "abcxyz,. \n-:=zAZ069_/`{|%~@"
 	for range 20_000 {
 		b := make([]byte, rng.IntN(short+1))
 		for i := range b {

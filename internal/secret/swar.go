@@ -23,7 +23,7 @@ func load32(s string, i int) uint32 {
 const short = 64
 
 // marked returns a word with a bit for each mark in a text from i on, where at most short
-// bytes are: see place. A byte that is not ASCII may have one, too. It reports whether
+// bytes are: see place. A '5' has one, and a byte that is not ASCII may. It reports whether
 // there is a digit or a capital letter: all tokens and cards have one.
 func marked(text string, i int) (m uint64, odd bool) {
 	o, j := uint64(0), uint(0)
@@ -73,11 +73,11 @@ func rest(text string, i int) (w uint64) {
 	return 0
 }
 
-// marksOf returns a word with the top bit of each byte of w that is a mark. '-' and '='
-// differ in one bit, and so do ':' and 'z'. What is subtracted has no byte of more than
-// 0x80: nothing is borrowed.
+// marksOf returns a word with the top bit of each byte of w that is a mark or '5'. That, '%',
+// '-' and '=' differ in two bits, ':' and 'z' in one. What is subtracted has no byte of more
+// than 0x80: nothing is borrowed.
 func marksOf(w uint64) uint64 {
-	return ((hi - (w&(lo*0x6F) ^ lo*'-')) | (hi - (w&(lo*0x3F) ^ lo*':'))) & hi
+	return ((hi - (w&(lo*0x67) ^ lo*'%')) | (hi - (w&(lo*0x3F) ^ lo*':')) | (hi - (w&(lo*0x7F) ^ lo*'|'))) & hi
 }
 
 // place returns where the byte of the lowest bit of m is: byte k of word j has bit

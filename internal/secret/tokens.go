@@ -18,6 +18,13 @@ var (
 	urlSafe = chars("-_")
 	dotted  = chars("-_.")
 	base64s = chars("+/=-_")
+	hexes   = func() *[256]bool {
+		set := new([256]bool)
+		for _, c := range []byte("0123456789abcdef") {
+			set[c] = true
+		}
+		return set
+	}()
 )
 
 func chars(more string) *[256]bool {
@@ -35,17 +42,18 @@ func chars(more string) *[256]bool {
 // follows the prefix.
 var tokens = []token{
 	// clouds
-	{"AKIA", 16, alnum}, {"ASIA", 16, alnum}, {"AIza", 30, urlSafe}, {"GOCSPX-", 20, urlSafe},
+	{"AKIA", 16, alnum}, {"ASIA", 16, alnum}, {"ABIA", 16, alnum}, {"amzn.mws.", 30, urlSafe}, {"AIza", 30, urlSafe}, {"GOCSPX-", 20, urlSafe}, {"1//0", 30, urlSafe}, {"fm2_", 30, base64s}, {"atlasv1.", 40, urlSafe},
 	{"dop_v1_", 32, alnum}, {"doo_v1_", 32, alnum}, {"dor_v1_", 32, alnum}, {"NRAK-", 20, alnum}, {"pscale_tkn_", 20, dotted}, {"pscale_pw_", 20, dotted},
 	{"sbp_", 32, alnum}, {"sb_secret_", 20, urlSafe}, {"nfp_", 30, alnum}, {"tskey-", 20, urlSafe}, {"PMAK-", 30, urlSafe}, {"glsa_", 30, urlSafe}, {"glc_", 30, base64s},
 	{"ya29.", 20, dotted}, {"hvs.", 20, urlSafe}, {"hvb.", 20, urlSafe}, {"dp.pt.", 30, alnum}, {"dp.st.", 30, dotted}, {"HRKU-", 30, urlSafe}, {"CFPAT-", 30, urlSafe}, {"AGE-SECRET-KEY-1", 40, alnum}, {"dapi", 32, alnum},
 	// hosts of sources and packages
 	{"ghp_", 30, alnum}, {"gho_", 30, alnum}, {"ghu_", 30, alnum}, {"ghs_", 30, alnum}, {"ghr_", 30, alnum}, {"github_pat_", 22, urlSafe},
 	{"glpat-", 20, dotted}, {"gldt-", 20, urlSafe}, {"glrt-", 20, dotted}, {"glptt-", 20, urlSafe}, {"npm_", 30, alnum}, {"pypi-", 40, urlSafe},
-	{"rubygems_", 40, alnum}, {"dckr_pat_", 20, urlSafe},
+	{"rubygems_", 40, alnum}, {"dckr_pat_", 20, urlSafe}, {"sgp_", 40, urlSafe},
 	// chats and trackers
 	{"xoxb-", 16, urlSafe}, {"xoxp-", 16, urlSafe}, {"xoxa-", 16, urlSafe}, {"xoxr-", 16, urlSafe}, {"xoxs-", 16, urlSafe}, {"xoxe-", 16, dotted}, {"xoxc-", 16, urlSafe}, {"xoxd-", 16, urlSafe},
-	{"xapp-", 16, urlSafe}, {"ntn_", 30, alnum}, {"secret_", 40, alnum}, {"lin_api_", 30, alnum}, {"ATATT3", 60, base64s}, {"figd_", 30, urlSafe}, {"sntrys_", 30, base64s}, {"phx_", 30, alnum},
+	{"xapp-", 16, urlSafe}, {"ntn_", 30, alnum}, {"secret_", 40, alnum}, {"lin_api_", 30, alnum}, {"lin_oauth_", 30, alnum}, {"ATATT3", 60, base64s}, {"ATCTT3", 60, base64s}, {"figd_", 30, urlSafe}, {"sntrys_", 30, base64s}, {"sntryu_", 30, alnum},
+	{"pat-na1-", 30, urlSafe}, {"pat-eu1-", 30, urlSafe}, {"SK", 32, hexes}, {"AC", 32, hexes}, {"phx_", 30, alnum},
 	// models
 	{"sk-", 20, urlSafe}, {"hf_", 30, alnum}, {"gsk_", 40, alnum}, {"xai-", 40, urlSafe}, {"pplx-", 40, alnum}, {"r8_", 30, alnum}, {"tgp_v1_", 30, urlSafe},
 	{"nvapi-", 40, urlSafe}, {"csk-", 30, alnum}, {"tvly-", 20, urlSafe}, {"ls__", 30, alnum}, {"lsv2_pt_", 30, urlSafe}, {"lsv2_sk_", 30, urlSafe}, {"jina_", 30, urlSafe},
@@ -346,7 +354,7 @@ var cardChars = func() (is [256]bool) {
 }()
 
 func (f *found) card(text string, i int, final bool) {
-	if c := text[i]; c < '3' || c > '6' {
+	if c := text[i]; c < '2' || c > '6' {
 		return
 	}
 	if r, v := card(text, i, final); v != no {
@@ -378,6 +386,9 @@ func card(text string, i int, final bool) (region, verdict) {
 			digits[n] = c - '0'
 			n++
 			r.at = k + 1
+			if four := text[i:r.at]; n == 4 && digits[0] == 2 && (four < "2221" || four > "2720") {
+				return r, no // of Mastercard's
+			}
 			continue
 		}
 		if c != ' ' && c != '-' || n >= leastDigits && luhn(digits[:n]) {
@@ -390,7 +401,7 @@ func card(text string, i int, final bool) (region, verdict) {
 	switch {
 	case !final && (k == len(text) || k+1 == len(text) && text[k] == '.'):
 		return r, maybe
-	case n < leastDigits || !luhn(digits[:n]):
+	case n < leastDigits || !luhn(digits[:n]) || digits[0] == 2 && n != 16:
 		return r, no
 	case k < len(text) && (alnum[text[k]] || text[k] == '_' || text[k] == '.' && k+1 < len(text) && alnum[text[k+1]]):
 		return r, no

@@ -40,6 +40,11 @@ func expand(line string, rng *rand.Rand) string {
 		if !ok {
 			return b.String()
 		}
+		if after[0] == '~' {
+			b.WriteByte('~')
+			line = after[1:]
+			continue
+		}
 		n := 1
 		for n < len(after) && after[n]-'0' <= 9 {
 			n++

@@ -442,6 +442,7 @@ var kindEffects = []struct {
 	}},
 	{KindWorkflowFinalized, []Event{ev("", &WorkflowFinalized{TotalTokens: 9, TotalAgents: 2, Duration: time.Second}, inWorkflow)}, func(t *testing.T, s *RunSnapshot) {
 		require.True(t, s.Workflow.V.Finalized)
+		require.Equal(t, second(0), s.Workflow.V.FinalizedAt)
 		require.Equal(t, Some[int64](9), s.Workflow.V.TotalTokens)
 		require.Zero(t, s.Usage.Usage, "a cross-check")
 	}},
@@ -585,6 +586,7 @@ func TestRunStatusIsDerived(t *testing.T) {
 	abort := func(resumable Opt[bool]) Event {
 		return ev("", &CommandReceived{Command: Command{Type: CommandAbort, Resumable: resumable}})
 	}
+	created, finalized := ev("", &WorkflowCreated{}, inWorkflow), ev("", &WorkflowFinalized{}, inWorkflow)
 	for _, c := range []struct {
 		name string
 		want RunStatus
@@ -613,7 +615,10 @@ func TestRunStatusIsDerived(t *testing.T) {
 		{"the session was cancelled", RunStatusCancelled, []Event{ev("a", started()), sessionEnd("cancelled")}},
 		{"the session ended after an abort", RunStatusCancelled, []Event{ev("a", started()), abort(Opt[bool]{}), sessionEnd("")}},
 		{"the session ended while the run is paused", RunStatusPaused, []Event{ev("a", started()), ev("", &RunPaused{}), sessionEnd("")}},
-		{"a session that never began a run", RunStatusPending, []Event{ev("", &SessionStarted{}), sessionEnd("completed")}},
+		{"a session that never began a run", RunStatusPending, []Event{ev("", &SessionStarted{}), sessionEnd("")}},
+		{"a session without other events that says how it ended", RunStatusFailed, []Event{ev("", &SessionStarted{}), sessionEnd("failed")}},
+		{"a session that was done without other events", RunStatusCompleted, []Event{ev("", &SessionStarted{}), sessionEnd("done")}},
+		{"a session without other events that goes on", RunStatusPending, []Event{sessionEnd("failed"), ev("", &SessionStarted{})}},
 		{"the session of a run with run.started", RunStatusRunning, []Event{ev("", &RunStarted{}), sessionEnd("completed")}},
 		{"the session goes on", RunStatusRunning, []Event{ev("a", &TextCompleted{}), sessionEnd(""), ev("", &SessionStarted{})}},
 		{"the session goes on with an agent", RunStatusRunning, []Event{ev("a", &TextCompleted{}), sessionEnd(""), ev("a", started())}},
@@ -628,6 +633,19 @@ func TestRunStatusIsDerived(t *testing.T) {
 		{"another turn began", RunStatusRunning, []Event{ev("", &TurnStarted{}), ev("", &TurnEnded{}), ev("", &TurnStarted{})}},
 		{"one of two turns ended", RunStatusRunning, []Event{ev("", &TurnStarted{}), ev("", &TurnStarted{}), ev("", &TurnEnded{})}},
 		{"the turn of a run with run.started", RunStatusRunning, []Event{ev("", &RunStarted{}), ev("", &TurnStarted{}), ev("", &TurnEnded{})}},
+		{"a workflow", RunStatusRunning, []Event{created, ev("a", started()), end(&AgentEnded{})}},
+		{"a workflow of a session", RunStatusCompleted, []Event{ev("", &SessionStarted{}), created, finalized}},
+		{"a workflow is finalized, whatever is open", RunStatusCompleted, []Event{created, ev("a", started()), ask, finalized}},
+		{"a workflow is finalized, an agent had failed", RunStatusCompleted, []Event{created, ev("a", started()), end(&AgentEnded{Outcome: OutcomeAborted}), finalized}},
+		{"a workflow is finalized, its session failed", RunStatusFailed, []Event{created, finalized, sessionEnd("failed")}},
+		{"a workflow is finalized after an abort", RunStatusCancelled, []Event{created, abort(Opt[bool]{}), finalized}},
+		{"another workflow is finalized", RunStatusRunning, []Event{created, ev("", &WorkflowCreated{}, scoped(Scope{WorkflowID: "w2"})), ev("", &WorkflowFinalized{}, scoped(Scope{WorkflowID: "w2"}))}},
+		{"another workflow follows", RunStatusRunning, []Event{created, finalized, ev("", &WorkflowCreated{}, scoped(Scope{WorkflowID: "w2"}))}},
+		{"an agent goes on after its workflow", RunStatusCompleted, []Event{created, finalized, ev("a", started()), end(&AgentEnded{})}},
+		{"an agent begins after the workflow", RunStatusRunning, []Event{created, finalized, ev("a", started())}},
+		{"the workflow of an agent", RunStatusRunning, []Event{ev("a", started()), created, finalized}},
+		{"the workflow of a run with run.started", RunStatusRunning, []Event{ev("", &RunStarted{}), created, finalized}},
+		{"run.failed after the workflow", RunStatusFailed, []Event{created, finalized, ev("", &RunFailed{})}},
 		{"run.completed", RunStatusCompleted, []Event{ev("", &RunStarted{}), done}},
 		{"run.completed with a failed agent", RunStatusCompleted, append(moves(StatusFailed), done)},
 		{"run.failed", RunStatusFailed, []Event{ev("", &RunFailed{})}},
@@ -652,6 +670,22 @@ func TestRunStatusIsDerived(t *testing.T) {
 			require.Equal(t, c.want, s.Status)
 			require.Equal(t, c.want == RunStatusCompleted || c.want == RunStatusFailed || c.want == RunStatusCancelled, s.Status.Terminal())
 			require.Equal(t, s.Status.Terminal(), !s.CompletedAt.IsZero())
+
+			// A fold and an emitter that go on from the snapshot know the same.
+			f, err := ResumeFold(s, FoldOptions{})
+			require.NoError(t, err)
+			require.Equal(t, c.want, f.Snapshot().Status)
+			e, err := NewEmitter(EmitterOptions{})
+			require.NoError(t, err)
+			run, err := e.Resume(s)
+			if len(c.log) == 0 {
+				require.Error(t, err, "no run")
+				return
+			}
+			require.NoError(t, err)
+			if len(s.Turns) == 0 {
+				require.Equal(t, c.want, run.State().Status)
+			}
 		})
 	}
 }

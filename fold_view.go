@@ -1089,7 +1089,7 @@ func (v *view) checkpointResumed(ev *Event, _ *subject) {
 func (v *view) workflowFinalized(ev *Event, _ *subject) {
 	p := ev.Payload.(*WorkflowFinalized)
 	w := v.workflow(ev)
-	w.Finalized, w.TotalTokens, w.TotalAgents, w.Duration = true, Some(p.TotalTokens), Some(p.TotalAgents), Some(p.Duration)
+	w.Finalized, w.FinalizedAt, w.TotalTokens, w.TotalAgents, w.Duration = true, ev.Time, Some(p.TotalTokens), Some(p.TotalAgents), Some(p.Duration)
 }
 
 // People.

@@ -365,9 +365,6 @@ func (m *machine) apply(ev *Event, sub *subject) {
 			sub.key = a.AgentID
 		}
 	}
-	if kind.traits&ofSession == 0 {
-		m.Resume.begun = true
-	}
 	switch {
 	case sub.key == "":
 	case ev.Step.OK || ev.AgentID != "" || kind.ByAgent || kind.traits&ofLifecycle != 0:
@@ -391,6 +388,9 @@ func (m *machine) apply(ev *Event, sub *subject) {
 	}
 	sub.agent = a
 	m.applyKind(ev, sub)
+	if kind.traits&ofSession == 0 {
+		m.Resume.begun = true
+	}
 }
 
 // RuleRun: an event carries the id of its run.
@@ -527,7 +527,10 @@ func (m *machine) checkAgentStarted(ev *Event, sub *subject) *RuleError {
 		"a running agent does not start again; legal: after agent.ended, after run.resumed, or with resumed set")
 }
 
-func (m *machine) sessionStarted(*Event, *subject) { m.sessionOver = false }
+func (m *machine) sessionStarted(*Event, *subject) { m.goesOn() }
+
+// goesOn notes that what ended the run without a terminal event was not its end.
+func (m *machine) goesOn() { m.sessionOver, m.Resume.finalized = false, false }
 
 func (m *machine) sessionCompleted(ev *Event, _ *subject) {
 	m.sessionOver = true
@@ -537,7 +540,7 @@ func (m *machine) sessionCompleted(ev *Event, _ *subject) {
 }
 
 func (m *machine) turnStarted(ev *Event, sub *subject) {
-	m.sessionOver = false
+	m.goesOn()
 	m.spanStarted(ev, sub)
 }
 
@@ -568,7 +571,7 @@ func (m *machine) agentStarted(ev *Event, sub *subject) {
 	if a == nil {
 		return
 	}
-	m.sessionOver = false
+	m.goesOn()
 	m.rest(a)
 	m.begins(a, ev)
 	m.view.within(ev.ParentSpanID, m.bySpan[ev.ParentSpanID], a)
@@ -1151,6 +1154,20 @@ func (a *AgentState) blockSize(id string) int {
 const RulePhaseOpen Rule = "phase-open"
 
 type phaseKey struct{ workflow, phase string }
+
+// workflowCreated notes the workflow that the run is: the first event but those of the
+// session creates it, or one that follows another.
+func (m *machine) workflowCreated(ev *Event, _ *subject) {
+	if r := &m.Resume; !r.begun || r.finalized {
+		r.workflow, r.finalized = m.view.intern(ev.WorkflowID), false
+	}
+}
+
+func (m *machine) workflowFinalized(ev *Event, _ *subject) {
+	if r := &m.Resume; r.workflow != "" && r.workflow == ev.WorkflowID {
+		r.workflow, r.finalized = "", true
+	}
+}
 
 func (m *machine) checkPhaseCompleted(ev *Event, _ *subject) *RuleError {
 	if _, open := m.workflows().phases.First(phaseKey{ev.WorkflowID, ev.Phase}); open {

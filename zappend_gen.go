@@ -2603,6 +2603,14 @@ func (v *runResume) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"resumes":`...)
 		dst = jsonwire.AppendInt(dst, int64(v.resumes))
 	}
+	if v.workflow != "" {
+		dst = append(dst, `,"workflow":`...)
+		dst = jsonwire.AppendString(dst, v.workflow)
+	}
+	if v.finalized {
+		dst = append(dst, `,"finalized":`...)
+		dst = strconv.AppendBool(dst, v.finalized)
+	}
 	if v.expected != nil {
 		dst = append(dst, `,"expected":`...)
 		dst = appendListOfAgentRef(dst, v.expected)
@@ -3330,6 +3338,10 @@ func (v *WorkflowSnapshot) appendJSON(dst []byte) []byte {
 	if v.Finalized {
 		dst = append(dst, `,"finalized":`...)
 		dst = strconv.AppendBool(dst, v.Finalized)
+	}
+	if !v.FinalizedAt.IsZero() {
+		dst = append(dst, `,"finalizedAt":`...)
+		dst = jsonwire.AppendTime(dst, v.FinalizedAt)
 	}
 	if v.TotalTokens.OK {
 		dst = append(dst, `,"totalTokens":`...)

@@ -163,6 +163,7 @@ func (v *runResume) clone() *runResume {
 
 // deepen makes a shallow copy a deep one.
 func (w *runResume) deepen() {
+	w.workflow = cloneText(w.workflow)
 	w.expected = cloneListOfAgentRef(w.expected)
 	w.lastEdge = cloneText(w.lastEdge)
 	w.messageEvents = cloneListOfString(w.messageEvents)

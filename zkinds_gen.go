@@ -503,10 +503,14 @@ func (m *machine) applyKind(ev *Event, sub *subject) {
 		m.spanStarted(ev, sub)
 	case 40, 41:
 		m.nodeEnded(ev, sub)
+	case 49:
+		m.workflowCreated(ev, sub)
 	case 51:
 		m.phaseStarted(ev, sub)
 	case 52:
 		m.phaseCompleted(ev, sub)
+	case 55:
+		m.workflowFinalized(ev, sub)
 	case 56:
 		m.approvalRequested(ev, sub)
 	case 57, 58:

@@ -628,10 +628,20 @@ func (b *builder) ended(l *line, open, failed bool, works string) {
 		l.mark, l.word = bad, "failed"
 	case !open:
 		l.mark, l.word = good, "completed"
-	case b.o.Ended:
-		l.mark, l.word = warn, works+" (interrupted)"
 	default:
-		l.word = works
+		b.goesOn(l, works)
+	}
+}
+
+// goesOn gives a line the given word of something that is at work, or says that nobody
+// ended it.
+func (b *builder) goesOn(l *line, works string) {
+	switch l.word = works; {
+	case b.s.Status == agentevents.RunStatusCompleted:
+		l.word = view.NoEnd
+	case b.o.Ended:
+		l.mark = warn
+		l.word += " (interrupted)"
 	}
 }
 
@@ -737,7 +747,7 @@ func (b *builder) workflow(root *node) {
 	for i := range s.Phases {
 		ph := &s.Phases[i]
 		n := &node{line: line{head: "phase " + ph.Phase}}
-		b.closed(&n.line, ph.Open, good, "completed")
+		b.ended(&n.line, ph.Open, false, "open")
 		n.line.fact(between(ph.StartedAt, ph.EndedAt))
 		if ph.InputCount.OK {
 			n.line.fact(strconv.Itoa(ph.InputCount.V) + " in")
@@ -786,13 +796,7 @@ func (b *builder) nodes(root *node) {
 		case agentevents.NodeStatusFailed:
 			l.mark = bad
 		case agentevents.NodeStatusRunning, agentevents.NodeStatusSuspended:
-			switch {
-			case b.s.Status == agentevents.RunStatusCompleted:
-				l.word = "without an end" // its document may have none
-			case b.o.Ended:
-				l.mark = warn
-				l.word += " (interrupted)"
-			}
+			b.goesOn(&l, l.word)
 		}
 		if agent := b.s.Facts.V.NodeAgents[id].AgentID; agent != "" {
 			l.fact("agent " + agent)

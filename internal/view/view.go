@@ -107,6 +107,10 @@ func Node(s *agentevents.RunSnapshot, id string) (word, why string) {
 	return string(status), cmp.Or(out.Error, s.Suspended[id])
 }
 
+// NoEnd is the word for what is open in a run that has succeeded: its document may have no
+// ends, and nothing was interrupted.
+const NoEnd = "without an end"
+
 // A Mark says how something went.
 type Mark uint8
 
@@ -121,13 +125,14 @@ const (
 
 // Agents are the agents of a run.
 type Agents struct {
-	turns map[string]*agentevents.TurnSnapshot // the latest one, by agent id
-	acted map[string]bool                      // agents that a record of the run is of: they need no start
+	completed bool                                 // the run has succeeded
+	turns     map[string]*agentevents.TurnSnapshot // the latest one, by agent id
+	acted     map[string]bool                      // agents that a record of the run is of: they need no start
 }
 
 // Of returns the agents of a run.
 func Of(s *agentevents.RunSnapshot) *Agents {
-	v := &Agents{map[string]*agentevents.TurnSnapshot{}, map[string]bool{}}
+	v := &Agents{s.Status == agentevents.RunStatusCompleted, map[string]*agentevents.TurnSnapshot{}, map[string]bool{}}
 	for i := range s.Turns {
 		v.turns[s.Turns[i].AgentID] = &s.Turns[i]
 	}
@@ -175,6 +180,8 @@ func (v *Agents) Status(id string, a *agentevents.AgentSnapshot) (word string, h
 			return "without a start", None // its document may have none
 		}
 		return "not started", None
+	case v.completed:
+		return NoEnd, None
 	}
 	return string(a.Status), Open
 }

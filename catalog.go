@@ -228,7 +228,7 @@ var catalog = [...]KindInfo{
 	{Kind: KindPhaseStarted, Role: RoleOpens, Subject: "phase", traits: ofWorkflow | ofPhase, does: &behaviour{apply: (*machine).phaseStarted}},
 	{Kind: KindPhaseCompleted, Role: RoleCloses, Subject: "phase", traits: ofWorkflow | ofPhase, does: &behaviour{check: (*machine).checkPhaseCompleted, apply: (*machine).phaseCompleted}},
 	{Kind: KindCheckpointSaved, Role: RolePoint, Subject: "checkpoint", traits: ofWorkflow | ofPhase, does: &behaviour{show: (*view).checkpointSaved}},
-	{Kind: KindCheckpointResumed, Role: RolePoint, Subject: "checkpoint", traits: ofWorkflow | ofPhase, does: &behaviour{show: (*view).checkpointResumed}},
+	{Kind: KindCheckpointResumed, Role: RolePoint, Subject: "checkpoint", traits: ofWorkflow | ofPhase, does: &behaviour{apply: (*machine).checkpointResumed, show: (*view).checkpointResumed}},
 	{Kind: KindWorkflowFinalized, Role: RoleCloses, Subject: "workflow", traits: ofWorkflow, does: &behaviour{apply: (*machine).workflowFinalized, show: (*view).workflowFinalized}},
 
 	{Kind: KindApprovalRequested, Role: RoleOpens, Subject: "approval", does: &behaviour{apply: (*machine).approvalRequested}},

@@ -197,9 +197,23 @@ func (m *machine) index(s *RunSnapshot) {
 		}
 		return i
 	}
+	for i := range s.Checkpoints {
+		if c := &s.Checkpoints[i]; c.Resumed {
+			m.workflows().resumes[c.WorkflowID]++
+		}
+	}
 	for i := range s.Phases {
 		if ph := &s.Phases[i]; ph.Open {
-			m.openPhase(phaseKey{ph.WorkflowID, ph.Phase}, at(i))
+			m.workflows().openPhase(phaseKey{ph.WorkflowID, ph.Phase})
+		}
+	}
+	for i := range s.Phases {
+		ph := &s.Phases[i]
+		if m.work == nil {
+			break
+		}
+		if p := m.work.phases[phaseKey{ph.WorkflowID, ph.Phase}]; p != nil {
+			p.resumes = max(p.resumes, ph.resumes)
 		}
 	}
 	for i := range s.Approvals {

@@ -434,6 +434,22 @@ var kindEffects = []struct {
 		require.True(t, s.Phases[1].Open)
 		require.Zero(t, s.Usage.Usage, "a cross-check")
 	}},
+	{KindPhaseCompleted, []Event{ // of the span, else the latest
+		ev("", &PhaseStarted{InputCount: Some(1)}, inScout, inSpan("p")), ev("", &PhaseStarted{InputCount: Some(2)}, inScout, inSpan("q")), ev("", &PhaseStarted{InputCount: Some(3)}, inScout),
+		ev("", &PhaseCompleted{}, inScout, inSpan("p")), ev("", &PhaseCompleted{}, inScout, inSpan("o")),
+	}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, [3]bool{false, true, false}, [3]bool{s.Phases[0].Open, s.Phases[1].Open, s.Phases[2].Open})
+		require.Equal(t, [3]string{"p", "q", ""}, [3]string{s.Phases[0].SpanID, s.Phases[1].SpanID, s.Phases[2].SpanID})
+		require.Equal(t, second(3), s.Phases[0].EndedAt)
+	}},
+	{KindPhaseStarted, []Event{ // again, after a restart
+		ev("", &PhaseStarted{InputCount: Some(1)}, inScout, inSpan("p")), ev("", &CheckpointResumed{ResumedAt: second(9)}, inScout), ev("", &PhaseStarted{InputCount: Some(9)}, inScout, inSpan("q")),
+		ev("", &PhaseStarted{}, inBuild), ev("", &PhaseStarted{}, inBuild), ev("", &PhaseCompleted{}, inScout, inSpan("p")),
+	}, func(t *testing.T, s *RunSnapshot) {
+		require.Len(t, s.Phases, 3)
+		require.Equal(t, PhaseSnapshot{WorkflowID: "w", Phase: "scout", SpanID: "q", StartedAt: second(0), EndedAt: second(5), InputCount: Some(9), resumes: 1}, s.Phases[0])
+		require.True(t, s.Phases[1].Open && s.Phases[2].Open, "a restart counts once")
+	}},
 	{KindCheckpointSaved, []Event{ev("", &CheckpointSaved{StateBytes: 12}, inScout)}, func(t *testing.T, s *RunSnapshot) {
 		require.Equal(t, []CheckpointSnapshot{{WorkflowID: "w", Phase: "scout", At: second(0), StateBytes: Some[int64](12)}}, s.Checkpoints)
 	}},

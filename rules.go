@@ -75,15 +75,16 @@ type machine struct {
 
 // workflows are what few runs have.
 type workflows struct {
-	phases   roster.Opens[phaseKey]
-	inPhase  map[string]int // number of open phases by workflow
+	phases   map[phaseKey]*passages // open ones
+	inPhase  map[string]int         // number of open phases by workflow
+	resumes  map[string]int         // number of checkpoints resumed from by workflow
 	handoffs roster.Opens[handoffKey]
 }
 
 // workflows returns those of the run, for an event that is about them.
 func (m *machine) workflows() *workflows {
 	if m.work == nil {
-		m.work = &workflows{inPhase: map[string]int{}}
+		m.work = &workflows{phases: map[phaseKey]*passages{}, inPhase: map[string]int{}, resumes: map[string]int{}}
 	}
 	return m.work
 }
@@ -1150,7 +1151,8 @@ func (a *AgentState) blockSize(id string) int {
 	return 0
 }
 
-// RulePhaseOpen: only an open phase is completed.
+// RulePhaseOpen: only an open phase is completed; one that starts again after
+// workflow.checkpoint.resumed is the same.
 const RulePhaseOpen Rule = "phase-open"
 
 type phaseKey struct{ workflow, phase string }
@@ -1170,34 +1172,57 @@ func (m *machine) workflowFinalized(ev *Event, _ *subject) {
 }
 
 func (m *machine) checkPhaseCompleted(ev *Event, _ *subject) *RuleError {
-	if _, open := m.workflows().phases.First(phaseKey{ev.WorkflowID, ev.Phase}); open {
+	if m.workflows().phases[phaseKey{ev.WorkflowID, ev.Phase}] != nil {
 		return nil
 	}
 	return m.refuse(ev, RulePhaseOpen, named("phase", ev.Phase), "not open", "only an open phase is completed; legal: workflow.phase.started first")
 }
 
-func (m *machine) phaseStarted(ev *Event, _ *subject) {
-	key := phaseKey{m.view.intern(ev.WorkflowID), m.view.intern(ev.Phase)}
-	m.openPhase(key, m.view.phaseStarted(ev, key))
+// passages are the open passages through a phase.
+type passages struct {
+	open    int // how many there are
+	resumes int // workflows.resumes when the latest one started
 }
 
-func (m *machine) openPhase(key phaseKey, at int) {
-	w := m.workflows()
-	w.phases.Add(key, at)
+func (m *machine) phaseStarted(ev *Event, _ *subject) {
+	w, key := m.workflows(), phaseKey{m.view.intern(ev.WorkflowID), m.view.intern(ev.Phase)}
+	p, resumes := w.phases[key], w.resumes[ev.WorkflowID]
+	again := p != nil && p.resumes < resumes
+	if !again {
+		p = w.openPhase(key)
+	}
+	p.resumes = resumes
+	m.view.phaseStarted(ev, key, again, resumes)
+}
+
+func (w *workflows) openPhase(key phaseKey) *passages {
+	p := w.phases[key]
+	if p == nil {
+		p = &passages{}
+		w.phases[key] = p
+	}
+	p.open++
 	w.inPhase[key.workflow]++
+	return p
 }
 
 func (m *machine) phaseCompleted(ev *Event, _ *subject) {
-	w := m.workflows()
-	at, open := w.phases.Take(phaseKey{ev.WorkflowID, ev.Phase})
-	if open {
+	w, key := m.workflows(), phaseKey{ev.WorkflowID, ev.Phase}
+	if p := w.phases[key]; p != nil {
+		if p.open--; p.open == 0 {
+			delete(w.phases, key)
+		}
 		if n := w.inPhase[ev.WorkflowID] - 1; n > 0 {
 			w.inPhase[m.view.intern(ev.WorkflowID)] = n
 		} else {
 			delete(w.inPhase, ev.WorkflowID)
 		}
 	}
-	m.view.phaseCompleted(ev, at, open)
+	m.view.phaseCompleted(ev, key)
+}
+
+func (m *machine) checkpointResumed(ev *Event, _ *subject) {
+	m.workflows().resumes[m.view.intern(ev.WorkflowID)]++
 }
 
 // RuleWorkflowContext: workflow events carry workflowId; phase events, checkpoint

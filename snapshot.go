@@ -393,17 +393,21 @@ type WorkflowSnapshot struct {
 	Duration        Opt[time.Duration] `json:"durationMs,omitzero"`      // WorkflowFinalized.Duration
 }
 
-// PhaseSnapshot is one passage through a phase of a workflow.
+// PhaseSnapshot is one passage through a phase of a workflow. A phase that is open when the
+// workflow resumes from a checkpoint, and then starts again, is the same passage.
 type PhaseSnapshot struct {
 	Sequence    uint64     `json:"sequence"`             // sequence of its first event
 	WorkflowID  string     `json:"workflowId"`           // the workflow
 	Phase       string     `json:"phase"`                // name of the phase
+	SpanID      string     `json:"spanId,omitzero"`      // span of its latest start
 	Open        bool       `json:"open,omitzero"`        // it is not closed yet
 	StartedAt   time.Time  `json:"startedAt,omitzero"`   // time of its first event
 	EndedAt     time.Time  `json:"endedAt,omitzero"`     // time of its closing event; zero while open
-	InputCount  Opt[int]   `json:"inputCount,omitzero"`  // number of items that went in
+	InputCount  Opt[int]   `json:"inputCount,omitzero"`  // number of items that went in, of its latest start that says it
 	OutputCount Opt[int]   `json:"outputCount,omitzero"` // number of items that came out
 	Tokens      Opt[int64] `json:"tokens,omitzero"`      // PhaseCompleted.Tokens; not in the run's usage
+
+	resumes int `wire:"resumes,omitzero"` // number of checkpoints that the workflow had resumed from at its latest start
 }
 
 // CheckpointSnapshot is a checkpoint that was saved or resumed from.

@@ -3365,6 +3365,10 @@ func (v *PhaseSnapshot) appendJSON(dst []byte) []byte {
 	dst = jsonwire.AppendString(dst, v.WorkflowID)
 	dst = append(dst, `,"phase":`...)
 	dst = jsonwire.AppendString(dst, v.Phase)
+	if v.SpanID != "" {
+		dst = append(dst, `,"spanId":`...)
+		dst = jsonwire.AppendString(dst, v.SpanID)
+	}
 	if v.Open {
 		dst = append(dst, `,"open":`...)
 		dst = strconv.AppendBool(dst, v.Open)
@@ -3388,6 +3392,10 @@ func (v *PhaseSnapshot) appendJSON(dst []byte) []byte {
 	if v.Tokens.OK {
 		dst = append(dst, `,"tokens":`...)
 		dst = jsonwire.AppendInt(dst, v.Tokens.V)
+	}
+	if v.resumes != 0 {
+		dst = append(dst, `,"resumes":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.resumes))
 	}
 	return append(dst, '}')
 }

@@ -451,6 +451,7 @@ func (v *PhaseSnapshot) clone() *PhaseSnapshot {
 func (w *PhaseSnapshot) deepen() {
 	w.WorkflowID = cloneText(w.WorkflowID)
 	w.Phase = cloneText(w.Phase)
+	w.SpanID = cloneText(w.SpanID)
 }
 
 func (v *CheckpointSnapshot) clone() *CheckpointSnapshot {

@@ -6473,41 +6473,55 @@ func (v *PhaseSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			v.WorkflowID, err = s.String()
 		case 3: // phase
 			v.Phase, err = s.String()
-		case 4: // open
+		case 4: // spanId
+			if !m.null(s, name) {
+				v.SpanID, err = s.String()
+				if v.SpanID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 5: // open
 			if !m.null(s, name) {
 				v.Open, err = s.Bool()
 				if !v.Open {
 					m.spelled(name, `false`)
 				}
 			}
-		case 5: // startedAt
+		case 6: // startedAt
 			if !m.null(s, name) {
 				v.StartedAt, err = s.Time()
 				if v.StartedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 6: // endedAt
+		case 7: // endedAt
 			if !m.null(s, name) {
 				v.EndedAt, err = s.Time()
 				if v.EndedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 7: // inputCount
+		case 8: // inputCount
 			if !m.null(s, name) {
 				v.InputCount.V, err = s.SmallInt()
 				v.InputCount.OK = err == nil
 			}
-		case 8: // outputCount
+		case 9: // outputCount
 			if !m.null(s, name) {
 				v.OutputCount.V, err = s.SmallInt()
 				v.OutputCount.OK = err == nil
 			}
-		case 9: // tokens
+		case 10: // tokens
 			if !m.null(s, name) {
 				v.Tokens.V, err = s.Int()
 				v.Tokens.OK = err == nil
+			}
+		case 11: // resumes
+			if !m.null(s, name) {
+				v.resumes, err = s.SmallInt()
+				if v.resumes == 0 {
+					m.spelled(name, `0`)
+				}
 			}
 		default:
 			err = s.Skip()
@@ -6523,12 +6537,14 @@ var namesOfPhaseSnapshot = jsonwire.Names(
 	"sequence",
 	"workflowId",
 	"phase",
+	"spanId",
 	"open",
 	"startedAt",
 	"endedAt",
 	"inputCount",
 	"outputCount",
 	"tokens",
+	"resumes",
 )
 
 func (v *CheckpointSnapshot) parseJSON(s *jsonwire.Scanner) error {

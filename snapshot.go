@@ -432,7 +432,7 @@ type ApprovalSnapshot struct {
 	Open        bool      `json:"open,omitzero"`        // it is not closed yet
 	ClosedBy    Kind      `json:"closedBy,omitzero"`    // kind of the event that closed it; see ApprovalRequested
 	Granted     bool      `json:"granted,omitzero"`     // the answer; false without one
-	By          string    `json:"by,omitzero"`          // the person who answered
+	By          string    `json:"by,omitzero"`          // the person who answered, else the actor of the answer
 	Feedback    string    `json:"feedback,omitzero"`    // what that person says
 }
 

@@ -54,7 +54,7 @@ func TestWikiTree(t *testing.T) {
 │  └─ tool.edit_file ✗ error · 1s
 ├─ Reviewer without a start
 │  ├─ issue ! high: bug
-│  └─ approval ID ✓ granted · 1s: merge
+│  └─ approval ID ✓ granted by user · 1s: merge
 └─ node plan without an end
 5 agents · 2 tool calls (1 failed) · 1 message
 `, strings.Replace(got.out, approvalID(got.out), "ID", 1))

@@ -86,8 +86,9 @@
 // agent, or else "system". It adds agentId if readers would not take the actor for
 // the agent.
 //
-// In three cases another actor is no agent. The actor of a workflow's own events
-// (workflow.*, except workflow.node.enter) is its script, or who approves it. The actor of
+// In four cases another actor is no agent. The actor of a workflow's own events
+// (workflow.*, except workflow.node.enter) is its script, or who approves it. That of
+// session.*, approval.granted and budget.exceeded is a person or a service. The actor of
 // agent.spawned is who spawns: without payload.agentId the event has no agent, and the
 // spanId stands for it until an event names it (see [agentevents.AgentState]). So it is with
 // the agent.completed of such a span, where the actor is who reports. (Without a spanId the

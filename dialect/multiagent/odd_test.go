@@ -49,7 +49,7 @@ func TestAnyPayload(t *testing.T) {
 		{"session.started", `{"goal":{"text":"a"},"x":1}`, nil},
 		{"session.started", `{"goal":"a","agentId":"planner","z":[1.50]}`, func(t *testing.T, ev agentevents.Event) {
 			require.Equal(t, "planner", ev.AgentID)
-			require.Equal(t, "planner", ev.Actor, "the line names both")
+			require.Empty(t, ev.Actor, "the agent starts the session itself")
 		}},
 		{"session.started", `{"agentId":null,"a/b":{"~":1}}`, nil},
 		{"session.started", `{"phase":"planning","step":-1}`, func(t *testing.T, ev agentevents.Event) {

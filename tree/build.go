@@ -736,11 +736,11 @@ func (b *builder) workflow(root *node) {
 	if w.ApprovedBy != "" {
 		top.line.fact("approved by " + w.ApprovedBy)
 	}
-	if w.TotalAgents.OK {
+	if w.TotalAgents.V > 0 { // else the log may not say it
 		top.line.fact(count(w.TotalAgents.V, "agent"))
 	}
-	if w.TotalTokens.OK {
-		top.line.fact(strconv.FormatInt(w.TotalTokens.V, 10) + " tokens")
+	if w.TotalTokens.V > 0 {
+		top.line.fact(count(w.TotalTokens.V, "token"))
 	}
 	root.add(top)
 	b.phases = map[string]*phaseNodes{}
@@ -756,7 +756,7 @@ func (b *builder) workflow(root *node) {
 			n.line.fact(strconv.Itoa(ph.OutputCount.V) + " out")
 		}
 		if ph.Tokens.OK {
-			n.line.fact(strconv.FormatInt(ph.Tokens.V, 10) + " tokens")
+			n.line.fact(count(ph.Tokens.V, "token"))
 		}
 		if b.phases[ph.Phase] == nil {
 			b.phases[ph.Phase] = &phaseNodes{}
@@ -775,8 +775,8 @@ func (b *builder) workflow(root *node) {
 		if c.Resumed {
 			l.word = "resumed"
 		}
-		if c.StateBytes.OK {
-			l.fact(strconv.FormatInt(c.StateBytes.V, 10) + " bytes")
+		if c.StateBytes.V > 0 {
+			l.fact(count(c.StateBytes.V, "byte"))
 		}
 		top.add(&node{line: l})
 	}
@@ -812,11 +812,13 @@ func (b *builder) budgets(root *node) {
 		if bu.Cap {
 			l.head, l.word = "cap "+bu.Budget, "reached"
 		}
-		if bu.Actual.OK {
-			l.fact(number(bu.Actual.V))
-		}
-		if bu.Limit.OK {
-			l.fact("limit " + number(bu.Limit.V))
+		if bu.Actual.V != 0 || bu.Limit.V != 0 { // else the log may not say them
+			if bu.Actual.OK {
+				l.fact(number(bu.Actual.V))
+			}
+			if bu.Limit.OK {
+				l.fact("limit " + number(bu.Limit.V))
+			}
 		}
 		root.add(&node{line: l})
 	}

@@ -121,6 +121,17 @@ func TestAgentsOfNodes(t *testing.T) {
 	require.Contains(t, text, "─ node n2 ✓ done · agent a\n")
 }
 
+// Some figures are 0 because their lines do not say them.
+func TestFiguresThatNobodyStates(t *testing.T) {
+	zero := agentevents.Some(0.0)
+	s := &agentevents.RunSnapshot{
+		Workflow:    agentevents.Some(agentevents.WorkflowSnapshot{WorkflowID: "w", Finalized: true, TotalTokens: agentevents.Some[int64](0), TotalAgents: agentevents.Some(0)}),
+		Checkpoints: []agentevents.CheckpointSnapshot{{Phase: "audit", StateBytes: agentevents.Some[int64](0)}},
+		Budgets:     []agentevents.BudgetSnapshot{{Budget: "usd", Limit: zero, Actual: zero}, {Budget: "tokens", Limit: zero, Actual: agentevents.Some(1.0)}},
+	}
+	require.Contains(t, draw(t, s, tree.Options{}), "workflow w ✓ finalized\n│  └─ checkpoint audit saved\n├─ budget usd ! exceeded\n└─ budget tokens ! exceeded · 1 · limit 0\n")
+}
+
 // What a provider has cached is most of the input of many runs, and no part of InputTokens.
 func TestCachedTokens(t *testing.T) {
 	for _, test := range []struct {

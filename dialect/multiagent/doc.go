@@ -117,7 +117,8 @@
 //   - toolId, itemType, budget and the other side of a handoff are "unknown".
 //   - The sender of a message and the near side of a handoff are the agent.
 //   - A tool status follows from the members success, ok, isError or is_error of the
-//     payload, if one is true or false, else from error; content is null.
+//     payload, if one is true or false, else from error; content is null, phases are none,
+//     and other figures are 0.
 //   - A line without a time has that of the line before, and 1970 if it is the first.
 //
 // The encoder leaves out again what was made up, as long as it is unchanged and

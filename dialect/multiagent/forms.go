@@ -246,11 +246,16 @@ func (f countForm) Parse(r *wire.Reader, at any) error {
 	return err
 }
 
-func (countForm) Missed(r *wire.Reader, at any) {
-	if content, ok := at.(*agentevents.JSON); ok {
+func (countForm) Missed(r *wire.Reader, field any) {
+	if content, ok := field.(*agentevents.JSON); ok {
 		*content = "null"
 	}
-	decoderOf(r).lacks(r.Pointer()[len("/payload/"):])
+	at := r.Pointer()
+	decoderOf(r).lacks(at[len("/payload/"):])
+	if r.Row.Kind == agentevents.KindMessageCreated {
+		at = "/payload/message/content"
+	}
+	r.Made(at, "the line lacks it")
 }
 
 // zero reports whether the value of a countForm may stand for an absent one.

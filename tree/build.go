@@ -452,7 +452,7 @@ func (b *builder) items(place func(agent string, n *node, call callKey)) {
 	}
 	for i := range s.Issues {
 		is := &s.Issues[i]
-		add(is.AgentID, is.Sequence, line{head: "issue", mark: warn, word: is.Severity, detail: is.Issue}, callKey{})
+		add(is.AgentID, is.Sequence, line{head: "issue", mark: warn, word: cmp.Or(is.Severity, "found"), detail: is.Issue}, callKey{})
 	}
 	for i := range s.Facts.V.Intents {
 		in := &s.Facts.V.Intents[i]
@@ -502,8 +502,9 @@ func confidence(l *line, c agentevents.Opt[float64]) {
 	}
 }
 
+// words returns a head and an id. One that a reader has derived from the log says nothing.
 func words(head, id string) string {
-	if id == "" {
+	if derived := len(id) == 36 && id[14] == '8'; id == "" || derived { // a UUID of version 8
 		return head
 	}
 	return head + " " + id

@@ -108,7 +108,7 @@ func TestDetailsOfTheWiki(t *testing.T) {
 	var b strings.Builder
 	require.NoError(t, Write(&b, fold.Snapshot(), Options{Details: &details}))
 	require.Equal(t, `run r running
-├─ coder not started: 529
+├─ coder: 529
 │  ├─ patch.created ×2
 │  ├─ blackboard b1 artifact · confidence 0.5: diff
 │  ├─ test.failed: TestA

@@ -173,7 +173,7 @@ func (p *printer) line(prefix string, l *line) {
 	for i, fact := range l.facts {
 		switch {
 		case i == 0 && l.head == "":
-		case i == 0 && l.word == "":
+		case i == 0 && l.word == "" && (outcome != "" || !l.bold): // a bold head may be a name
 			put(" ", "")
 		default:
 			put(" · ", "")

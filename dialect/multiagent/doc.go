@@ -78,6 +78,11 @@
 // workflows, and it does not list workflowId among the key fields of agent.completed
 // and claim.verified.
 //
+// A key field that is there has the type of its native field. Of those that are missing
+// only approvedAt, approvedBy, resumedAt, findingId, verifierAgentId and verdict break a rule
+// (field-required, which binds the events of every document): the vocabulary has no value
+// that stands for an absent one.
+//
 // # Agent and actor
 //
 // The agent is payload.agentId. Without that it is the actor, unless the actor is

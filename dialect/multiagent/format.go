@@ -13,7 +13,7 @@ const (
 	RuleTimestamp agentevents.Rule = "multiagent-timestamp" // timestamp is an RFC 3339 time
 	RuleWorkflow  agentevents.Rule = "multiagent-workflow"  // an event of a workflow has workflowId
 	RulePhase     agentevents.Rule = "multiagent-phase"     // a phase, a checkpoint, or an agent of a workflow has phase
-	RuleField     agentevents.Rule = "multiagent-field"     // a key field of a workflow type has the type that the document gives it
+	RuleField     agentevents.Rule = "multiagent-field"     // a key field of a workflow type fits its native field; the document gives no types
 )
 
 // format is the document. The members of a type are those of its payload.

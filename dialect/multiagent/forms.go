@@ -271,14 +271,18 @@ func zero(at any) bool {
 	return false
 }
 
-// A keyForm is a key field of the document: a strict reader reports a value of
-// another type.
+// A keyForm is a key field of the document: a strict reader reports a value that its
+// field cannot have.
 type keyForm struct{ wire.Form }
 
 func (f keyForm) Parse(r *wire.Reader, at any) error {
 	err := f.Form.Parse(r, at)
 	if err != nil {
-		r.Break(RuleField, "does not have the type that the document gives this field")
+		detail := err.Error()
+		if syntax, ok := err.(*jsonwire.SyntaxError); ok {
+			detail = syntax.Msg // without its place in the line
+		}
+		r.Break(RuleField, detail)
 	}
 	return err
 }

@@ -489,6 +489,9 @@ func TestStrict(t *testing.T) {
 			require.ErrorAs(t, err, &broken, c.bad)
 			require.Equal(t, c.rule, broken.Rule)
 			require.Equal(t, c.pointer, broken.Pointer)
+			if c.rule == RuleField {
+				require.Equal(t, "found a string of 1 byte, expected an integer", broken.Detail)
+			}
 			require.Empty(t, events)
 
 			events, err = NewDecoder(Options{}).Decode(nil, []byte(c.bad))

@@ -223,13 +223,13 @@ var catalog = [...]KindInfo{
 	{Kind: KindLoopRoundCompleted, Role: RolePoint, Subject: "loop"},
 	{Kind: KindStatePatched, Role: RolePoint, Subject: "state", does: &behaviour{show: (*view).statePatched}},
 
-	{Kind: KindWorkflowCreated, Role: RoleOpens, Subject: "workflow", traits: ofWorkflow, does: &behaviour{show: (*view).workflowCreated}},
+	{Kind: KindWorkflowCreated, Role: RoleOpens, Subject: "workflow", traits: ofWorkflow, does: &behaviour{apply: (*machine).workflowCreated, show: (*view).workflowCreated}},
 	{Kind: KindWorkflowApproved, Role: RolePoint, Subject: "workflow", traits: ofWorkflow, does: &behaviour{show: (*view).workflowApproved}},
 	{Kind: KindPhaseStarted, Role: RoleOpens, Subject: "phase", traits: ofWorkflow | ofPhase, does: &behaviour{apply: (*machine).phaseStarted}},
 	{Kind: KindPhaseCompleted, Role: RoleCloses, Subject: "phase", traits: ofWorkflow | ofPhase, does: &behaviour{check: (*machine).checkPhaseCompleted, apply: (*machine).phaseCompleted}},
 	{Kind: KindCheckpointSaved, Role: RolePoint, Subject: "checkpoint", traits: ofWorkflow | ofPhase, does: &behaviour{show: (*view).checkpointSaved}},
-	{Kind: KindCheckpointResumed, Role: RolePoint, Subject: "checkpoint", traits: ofWorkflow | ofPhase, does: &behaviour{show: (*view).checkpointResumed}},
-	{Kind: KindWorkflowFinalized, Role: RoleCloses, Subject: "workflow", traits: ofWorkflow, does: &behaviour{show: (*view).workflowFinalized}},
+	{Kind: KindCheckpointResumed, Role: RolePoint, Subject: "checkpoint", traits: ofWorkflow | ofPhase, does: &behaviour{apply: (*machine).checkpointResumed, show: (*view).checkpointResumed}},
+	{Kind: KindWorkflowFinalized, Role: RoleCloses, Subject: "workflow", traits: ofWorkflow, does: &behaviour{apply: (*machine).workflowFinalized, show: (*view).workflowFinalized}},
 
 	{Kind: KindApprovalRequested, Role: RoleOpens, Subject: "approval", does: &behaviour{apply: (*machine).approvalRequested}},
 	{Kind: KindApprovalGranted, Role: RoleCloses, Subject: "approval", does: &behaviour{check: (*machine).checkApprovalAnswered, apply: (*machine).approvalAnswered}},

@@ -197,9 +197,23 @@ func (m *machine) index(s *RunSnapshot) {
 		}
 		return i
 	}
+	for i := range s.Checkpoints {
+		if c := &s.Checkpoints[i]; c.Resumed {
+			m.workflows().resumes[c.WorkflowID]++
+		}
+	}
 	for i := range s.Phases {
 		if ph := &s.Phases[i]; ph.Open {
-			m.openPhase(phaseKey{ph.WorkflowID, ph.Phase}, at(i))
+			m.workflows().openPhase(phaseKey{ph.WorkflowID, ph.Phase})
+		}
+	}
+	for i := range s.Phases {
+		ph := &s.Phases[i]
+		if m.work == nil {
+			break
+		}
+		if p := m.work.phases[phaseKey{ph.WorkflowID, ph.Phase}]; p != nil {
+			p.resumes = max(p.resumes, ph.resumes)
 		}
 	}
 	for i := range s.Approvals {
@@ -239,7 +253,7 @@ func (r *RunSnapshot) machine(l Lifecycle) *machine {
 	was := &run.Resume
 	m := newMachine(&RunState{
 		RunID: run.RunID, NextSequence: run.NextSequence, TerminalKind: run.TerminalKind, Lifecycle: run.Lifecycle,
-		Resume: runResume{opened: was.opened, begun: was.begun, resumes: was.resumes},
+		Resume: runResume{opened: was.opened, begun: was.begun, resumes: was.resumes, workflow: was.workflow, finalized: was.finalized},
 	})
 	if m.Lifecycle == "" {
 		m.goBy(l)
@@ -475,6 +489,8 @@ func (o *FoldOptions) finish(s *RunSnapshot) *RunSnapshot {
 	if s.CompletedAt.IsZero() && s.Status.Terminal() {
 		if s.sessionEnded() {
 			s.CompletedAt = s.SessionEndedAt
+		} else if s.Resume.finalized {
+			s.CompletedAt = s.Workflow.V.FinalizedAt
 		} else if len(s.Turns) == 1 {
 			s.CompletedAt = s.Turns[0].EndedAt
 		}
@@ -519,10 +535,8 @@ func (r *RunSnapshot) status() RunStatus {
 			waiting[r.Clarifications[i].AgentID] = true
 		}
 	}
-	st := standing{
-		terminal: r.TerminalKind, paused: r.Paused, cancelling: r.Cancelling, begun: r.Resume.begun, opened: r.Resume.opened, waiting: len(waiting),
-		over: r.sessionEnded(), session: r.SessionStatus,
-	}
+	st := r.RunState.standing(!r.SessionEndedAt.IsZero(), r.SessionStatus)
+	st.paused, st.cancelling, st.waiting = r.Paused, r.Cancelling, len(waiting)
 	for _, a := range r.Agents {
 		st.add(&a.AgentState, waiting[a.AgentID], a.endedBadly())
 	}
@@ -555,7 +569,7 @@ func (a *AgentSnapshot) endedBadly() bool { return a.Outcome == OutcomeAborted |
 // adopt completes a snapshot that another system made: it has a status, but not
 // the state for resuming that the status follows from.
 func (r *RunSnapshot) adopt() {
-	if r.Resume.begun || r.Status == "" || r.Status == RunStatusPending {
+	if r.Resume.begun || len(r.Resume.recent) > 0 || r.Status == "" || r.Status == RunStatusPending {
 		return
 	}
 	r.Resume.begun, r.Resume.opened = true, true

@@ -435,6 +435,22 @@ var kindEffects = []struct {
 		require.True(t, s.Phases[1].Open)
 		require.Zero(t, s.Usage.Usage, "a cross-check")
 	}},
+	{KindPhaseCompleted, []Event{ // of the span, else the latest
+		ev("", &PhaseStarted{InputCount: Some(1)}, inScout, inSpan("p")), ev("", &PhaseStarted{InputCount: Some(2)}, inScout, inSpan("q")), ev("", &PhaseStarted{InputCount: Some(3)}, inScout),
+		ev("", &PhaseCompleted{}, inScout, inSpan("p")), ev("", &PhaseCompleted{}, inScout, inSpan("o")),
+	}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, [3]bool{false, true, false}, [3]bool{s.Phases[0].Open, s.Phases[1].Open, s.Phases[2].Open})
+		require.Equal(t, [3]string{"p", "q", ""}, [3]string{s.Phases[0].SpanID, s.Phases[1].SpanID, s.Phases[2].SpanID})
+		require.Equal(t, second(3), s.Phases[0].EndedAt)
+	}},
+	{KindPhaseStarted, []Event{ // again, after a restart
+		ev("", &PhaseStarted{InputCount: Some(1)}, inScout, inSpan("p")), ev("", &CheckpointResumed{ResumedAt: second(9)}, inScout), ev("", &PhaseStarted{InputCount: Some(9)}, inScout, inSpan("q")),
+		ev("", &PhaseStarted{}, inBuild), ev("", &PhaseStarted{}, inBuild), ev("", &PhaseCompleted{}, inScout, inSpan("p")),
+	}, func(t *testing.T, s *RunSnapshot) {
+		require.Len(t, s.Phases, 3)
+		require.Equal(t, PhaseSnapshot{WorkflowID: "w", Phase: "scout", SpanID: "q", StartedAt: second(0), EndedAt: second(5), InputCount: Some(9), resumes: 1}, s.Phases[0])
+		require.True(t, s.Phases[1].Open && s.Phases[2].Open, "a restart counts once")
+	}},
 	{KindCheckpointSaved, []Event{ev("", &CheckpointSaved{StateBytes: 12}, inScout)}, func(t *testing.T, s *RunSnapshot) {
 		require.Equal(t, []CheckpointSnapshot{{WorkflowID: "w", Phase: "scout", At: second(0), StateBytes: Some[int64](12)}}, s.Checkpoints)
 	}},
@@ -443,6 +459,7 @@ var kindEffects = []struct {
 	}},
 	{KindWorkflowFinalized, []Event{ev("", &WorkflowFinalized{TotalTokens: 9, TotalAgents: 2, Duration: time.Second}, inWorkflow)}, func(t *testing.T, s *RunSnapshot) {
 		require.True(t, s.Workflow.V.Finalized)
+		require.Equal(t, second(0), s.Workflow.V.FinalizedAt)
 		require.Equal(t, Some[int64](9), s.Workflow.V.TotalTokens)
 		require.Zero(t, s.Usage.Usage, "a cross-check")
 	}},
@@ -586,6 +603,7 @@ func TestRunStatusIsDerived(t *testing.T) {
 	abort := func(resumable Opt[bool]) Event {
 		return ev("", &CommandReceived{Command: Command{Type: CommandAbort, Resumable: resumable}})
 	}
+	created, finalized := ev("", &WorkflowCreated{}, inWorkflow), ev("", &WorkflowFinalized{}, inWorkflow)
 	for _, c := range []struct {
 		name string
 		want RunStatus
@@ -614,7 +632,10 @@ func TestRunStatusIsDerived(t *testing.T) {
 		{"the session was cancelled", RunStatusCancelled, []Event{ev("a", started()), sessionEnd("cancelled")}},
 		{"the session ended after an abort", RunStatusCancelled, []Event{ev("a", started()), abort(Opt[bool]{}), sessionEnd("")}},
 		{"the session ended while the run is paused", RunStatusPaused, []Event{ev("a", started()), ev("", &RunPaused{}), sessionEnd("")}},
-		{"a session that never began a run", RunStatusPending, []Event{ev("", &SessionStarted{}), sessionEnd("completed")}},
+		{"a session that never began a run", RunStatusPending, []Event{ev("", &SessionStarted{}), sessionEnd("")}},
+		{"a session without other events that says how it ended", RunStatusFailed, []Event{ev("", &SessionStarted{}), sessionEnd("failed")}},
+		{"a session that was done without other events", RunStatusCompleted, []Event{ev("", &SessionStarted{}), sessionEnd("done")}},
+		{"a session without other events that goes on", RunStatusPending, []Event{sessionEnd("failed"), ev("", &SessionStarted{})}},
 		{"the session of a run with run.started", RunStatusRunning, []Event{ev("", &RunStarted{}), sessionEnd("completed")}},
 		{"the session goes on", RunStatusRunning, []Event{ev("a", &TextCompleted{}), sessionEnd(""), ev("", &SessionStarted{})}},
 		{"the session goes on with an agent", RunStatusRunning, []Event{ev("a", &TextCompleted{}), sessionEnd(""), ev("a", started())}},
@@ -629,6 +650,19 @@ func TestRunStatusIsDerived(t *testing.T) {
 		{"another turn began", RunStatusRunning, []Event{ev("", &TurnStarted{}), ev("", &TurnEnded{}), ev("", &TurnStarted{})}},
 		{"one of two turns ended", RunStatusRunning, []Event{ev("", &TurnStarted{}), ev("", &TurnStarted{}), ev("", &TurnEnded{})}},
 		{"the turn of a run with run.started", RunStatusRunning, []Event{ev("", &RunStarted{}), ev("", &TurnStarted{}), ev("", &TurnEnded{})}},
+		{"a workflow", RunStatusRunning, []Event{created, ev("a", started()), end(&AgentEnded{})}},
+		{"a workflow of a session", RunStatusCompleted, []Event{ev("", &SessionStarted{}), created, finalized}},
+		{"a workflow is finalized, whatever is open", RunStatusCompleted, []Event{created, ev("a", started()), ask, finalized}},
+		{"a workflow is finalized, an agent had failed", RunStatusCompleted, []Event{created, ev("a", started()), end(&AgentEnded{Outcome: OutcomeAborted}), finalized}},
+		{"a workflow is finalized, its session failed", RunStatusFailed, []Event{created, finalized, sessionEnd("failed")}},
+		{"a workflow is finalized after an abort", RunStatusCancelled, []Event{created, abort(Opt[bool]{}), finalized}},
+		{"another workflow is finalized", RunStatusRunning, []Event{created, ev("", &WorkflowCreated{}, scoped(Scope{WorkflowID: "w2"})), ev("", &WorkflowFinalized{}, scoped(Scope{WorkflowID: "w2"}))}},
+		{"another workflow follows", RunStatusRunning, []Event{created, finalized, ev("", &WorkflowCreated{}, scoped(Scope{WorkflowID: "w2"}))}},
+		{"an agent goes on after its workflow", RunStatusCompleted, []Event{created, finalized, ev("a", started()), end(&AgentEnded{})}},
+		{"an agent begins after the workflow", RunStatusRunning, []Event{created, finalized, ev("a", started())}},
+		{"the workflow of an agent", RunStatusRunning, []Event{ev("a", started()), created, finalized}},
+		{"the workflow of a run with run.started", RunStatusRunning, []Event{ev("", &RunStarted{}), created, finalized}},
+		{"run.failed after the workflow", RunStatusFailed, []Event{created, finalized, ev("", &RunFailed{})}},
 		{"run.completed", RunStatusCompleted, []Event{ev("", &RunStarted{}), done}},
 		{"run.completed with a failed agent", RunStatusCompleted, append(moves(StatusFailed), done)},
 		{"run.failed", RunStatusFailed, []Event{ev("", &RunFailed{})}},
@@ -653,6 +687,22 @@ func TestRunStatusIsDerived(t *testing.T) {
 			require.Equal(t, c.want, s.Status)
 			require.Equal(t, c.want == RunStatusCompleted || c.want == RunStatusFailed || c.want == RunStatusCancelled, s.Status.Terminal())
 			require.Equal(t, s.Status.Terminal(), !s.CompletedAt.IsZero())
+
+			// A fold and an emitter that go on from the snapshot know the same.
+			f, err := ResumeFold(s, FoldOptions{})
+			require.NoError(t, err)
+			require.Equal(t, c.want, f.Snapshot().Status)
+			e, err := NewEmitter(EmitterOptions{})
+			require.NoError(t, err)
+			run, err := e.Resume(s)
+			if len(c.log) == 0 {
+				require.Error(t, err, "no run")
+				return
+			}
+			require.NoError(t, err)
+			if len(s.Turns) == 0 {
+				require.Equal(t, c.want, run.State().Status)
+			}
 		})
 	}
 }

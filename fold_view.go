@@ -42,6 +42,7 @@ type view struct {
 	turns    roster.Opens[turnKey]
 	lastTurn map[string]int // index of the agent's last turn, open or not
 	steps    roster.Opens[stepKey]
+	phases   roster.Opens[passageKey]
 	active   map[string]struct{} // nodes that run or are suspended
 }
 
@@ -51,6 +52,13 @@ type turnKey struct {
 	agent  string
 	number Opt[int]
 	span   string // instead of both
+}
+
+// A passageKey is the key of the passages through a phase: of all, or of those that started in
+// a span.
+type passageKey struct {
+	phaseKey
+	span string
 }
 
 type stepKey struct {
@@ -92,6 +100,9 @@ func (v *view) index() {
 	}
 	for i := range s.Steps {
 		v.noteStep(i)
+	}
+	for i := range s.Phases {
+		v.notePhase(i, true)
 	}
 	for id, st := range s.NodeStatus {
 		if st == NodeStatusRunning || st == NodeStatusSuspended {
@@ -1056,24 +1067,57 @@ func (v *view) workflowApproved(ev *Event, _ *subject) {
 	w.ApprovedBy, w.ApprovedAt = v.intern(p.ApprovedBy), p.ApprovedAt
 }
 
-// phaseStarted adds a phase and returns the index of its record. The texts of key
-// are copies that the fold keeps.
-func (v *view) phaseStarted(ev *Event, key phaseKey) int {
-	if v == nil {
-		return roster.NoPlace
-	}
-	v.workflow(ev)
-	v.s.Phases = append(v.s.Phases, PhaseSnapshot{
-		Sequence: ev.Sequence, WorkflowID: key.workflow, Phase: key.phase, Open: true, StartedAt: ev.Time, InputCount: ev.Payload.(*PhaseStarted).InputCount,
-	})
-	return len(v.s.Phases) - 1
-}
-
-// phaseCompleted closes the record at the index at, or a new record when no phase
-// was open.
-func (v *view) phaseCompleted(ev *Event, at int, open bool) {
+// phaseStarted adds a phase, or starts the latest open one again. The texts of key are
+// copies that the fold keeps.
+func (v *view) phaseStarted(ev *Event, key phaseKey, again bool, resumes int) {
 	if v == nil {
 		return
+	}
+	v.workflow(ev)
+	at, ok := len(v.s.Phases), false
+	if again {
+		at, ok = v.openPhase(key, "")
+	}
+	if !ok {
+		v.s.Phases = append(v.s.Phases, PhaseSnapshot{Sequence: ev.Sequence, WorkflowID: key.workflow, Phase: key.phase, Open: true, StartedAt: ev.Time})
+	}
+	ph, p := &v.s.Phases[at], ev.Payload.(*PhaseStarted)
+	ph.SpanID, ph.resumes = v.keep(ev.SpanID), resumes
+	if p.InputCount.OK {
+		ph.InputCount = p.InputCount
+	}
+	v.notePhase(at, !ok)
+}
+
+// notePhase adds a passage through a phase to the indexes, under its span alone if it is not new.
+func (v *view) notePhase(i int, isNew bool) {
+	ph := &v.s.Phases[i]
+	key := passageKey{phaseKey: phaseKey{ph.WorkflowID, ph.Phase}}
+	if isNew {
+		v.phases.Add(key, i)
+	}
+	if key.span = ph.SpanID; key.span != "" {
+		v.phases.Add(key, i)
+	}
+}
+
+// openPhase returns the index of the latest open passage through a phase, of those that started
+// in a span unless that is empty.
+func (v *view) openPhase(key phaseKey, span string) (int, bool) {
+	return v.phases.LastOpen(passageKey{key, span}, func(i int) bool {
+		return v.s.Phases[i].Open && (span == "" || v.s.Phases[i].SpanID == span)
+	})
+}
+
+// phaseCompleted closes the latest open passage of its span, else the latest one of all, or adds
+// one when none is open.
+func (v *view) phaseCompleted(ev *Event, key phaseKey) {
+	if v == nil {
+		return
+	}
+	at, open := v.openPhase(key, ev.SpanID)
+	if !open {
+		at, open = v.openPhase(key, "")
 	}
 	if !open {
 		v.s.Phases = append(v.s.Phases, PhaseSnapshot{WorkflowID: v.intern(ev.WorkflowID), Phase: v.intern(ev.Phase)})
@@ -1098,7 +1142,7 @@ func (v *view) checkpointResumed(ev *Event, _ *subject) {
 func (v *view) workflowFinalized(ev *Event, _ *subject) {
 	p := ev.Payload.(*WorkflowFinalized)
 	w := v.workflow(ev)
-	w.Finalized, w.TotalTokens, w.TotalAgents, w.Duration = true, Some(p.TotalTokens), Some(p.TotalAgents), Some(p.Duration)
+	w.Finalized, w.FinalizedAt, w.TotalTokens, w.TotalAgents, w.Duration = true, ev.Time, Some(p.TotalTokens), Some(p.TotalAgents), Some(p.Duration)
 }
 
 // People.
@@ -1130,9 +1174,9 @@ func (v *view) approvalAnswered(ev *Event, sub *subject, at int, open bool) {
 	a.AnsweredAt = ev.Time
 	switch p := ev.Payload.(type) {
 	case *ApprovalGranted:
-		a.Granted, a.By, a.Feedback = true, v.intern(p.ApprovedBy), v.keep(p.Feedback)
+		a.Granted, a.By, a.Feedback = true, v.intern(cmp.Or(p.ApprovedBy, ev.Actor)), v.keep(p.Feedback)
 	case *ApprovalRejected:
-		a.Granted, a.By, a.Feedback = false, v.intern(p.RejectedBy), v.keep(p.Feedback)
+		a.Granted, a.By, a.Feedback = false, v.intern(cmp.Or(p.RejectedBy, ev.Actor)), v.keep(p.Feedback)
 	}
 	delete(s.Suspended, ev.NodeID)
 }

@@ -170,7 +170,7 @@ func TestMachineForgets(t *testing.T) {
 	require.Zero(t, m.calls.Len())
 	require.Equal(t, [3]int{}, [3]int{len(m.questions.open), len(m.questions.byAgent), len(m.questions.byCall)})
 	require.Zero(t, m.workflows().handoffs.Len())
-	require.Zero(t, m.workflows().phases.Len())
+	require.Empty(t, m.workflows().phases)
 	require.Empty(t, m.workflows().inPhase)
 	require.Len(t, m.agents["a"].Resume.blocks, maxBlocks)
 	require.NoError(t, a.Emit(ctx, &AgentEnded{}))

@@ -75,15 +75,16 @@ type machine struct {
 
 // workflows are what few runs have.
 type workflows struct {
-	phases   roster.Opens[phaseKey]
-	inPhase  map[string]int // number of open phases by workflow
+	phases   map[phaseKey]*passages // open ones
+	inPhase  map[string]int         // number of open phases by workflow
+	resumes  map[string]int         // number of checkpoints resumed from by workflow
 	handoffs roster.Opens[handoffKey]
 }
 
 // workflows returns those of the run, for an event that is about them.
 func (m *machine) workflows() *workflows {
 	if m.work == nil {
-		m.work = &workflows{inPhase: map[string]int{}}
+		m.work = &workflows{phases: map[phaseKey]*passages{}, inPhase: map[string]int{}, resumes: map[string]int{}}
 	}
 	return m.work
 }
@@ -365,9 +366,6 @@ func (m *machine) apply(ev *Event, sub *subject) {
 			sub.key = a.AgentID
 		}
 	}
-	if kind.traits&ofSession == 0 {
-		m.Resume.begun = true
-	}
 	switch {
 	case sub.key == "":
 	case ev.Step.OK || ev.AgentID != "" || kind.ByAgent || kind.traits&ofLifecycle != 0:
@@ -391,6 +389,9 @@ func (m *machine) apply(ev *Event, sub *subject) {
 	}
 	sub.agent = a
 	m.applyKind(ev, sub)
+	if kind.traits&ofSession == 0 {
+		m.Resume.begun = true
+	}
 }
 
 // RuleRun: an event carries the id of its run.
@@ -527,7 +528,10 @@ func (m *machine) checkAgentStarted(ev *Event, sub *subject) *RuleError {
 		"a running agent does not start again; legal: after agent.ended, after run.resumed, or with resumed set")
 }
 
-func (m *machine) sessionStarted(*Event, *subject) { m.sessionOver = false }
+func (m *machine) sessionStarted(*Event, *subject) { m.goesOn() }
+
+// goesOn notes that what ended the run without a terminal event was not its end.
+func (m *machine) goesOn() { m.sessionOver, m.Resume.finalized = false, false }
 
 func (m *machine) sessionCompleted(ev *Event, _ *subject) {
 	m.sessionOver = true
@@ -537,7 +541,7 @@ func (m *machine) sessionCompleted(ev *Event, _ *subject) {
 }
 
 func (m *machine) turnStarted(ev *Event, sub *subject) {
-	m.sessionOver = false
+	m.goesOn()
 	m.spanStarted(ev, sub)
 }
 
@@ -568,7 +572,7 @@ func (m *machine) agentStarted(ev *Event, sub *subject) {
 	if a == nil {
 		return
 	}
-	m.sessionOver = false
+	m.goesOn()
 	m.rest(a)
 	m.begins(a, ev)
 	m.view.within(ev.ParentSpanID, m.bySpan[ev.ParentSpanID], a)
@@ -1167,40 +1171,78 @@ func (a *AgentState) blockSize(id string) int {
 	return 0
 }
 
-// RulePhaseOpen: only an open phase is completed.
+// RulePhaseOpen: only an open phase is completed; one that starts again after
+// workflow.checkpoint.resumed is the same.
 const RulePhaseOpen Rule = "phase-open"
 
 type phaseKey struct{ workflow, phase string }
 
+// workflowCreated notes the workflow that the run is: the first event but those of the
+// session creates it, or one that follows another.
+func (m *machine) workflowCreated(ev *Event, _ *subject) {
+	if r := &m.Resume; !r.begun || r.finalized {
+		r.workflow, r.finalized = m.view.intern(ev.WorkflowID), false
+	}
+}
+
+func (m *machine) workflowFinalized(ev *Event, _ *subject) {
+	if r := &m.Resume; r.workflow != "" && r.workflow == ev.WorkflowID {
+		r.workflow, r.finalized = "", true
+	}
+}
+
 func (m *machine) checkPhaseCompleted(ev *Event, _ *subject) *RuleError {
-	if _, open := m.workflows().phases.First(phaseKey{ev.WorkflowID, ev.Phase}); open {
+	if m.workflows().phases[phaseKey{ev.WorkflowID, ev.Phase}] != nil {
 		return nil
 	}
 	return m.refuse(ev, RulePhaseOpen, named("phase", ev.Phase), "not open", "only an open phase is completed; legal: workflow.phase.started first")
 }
 
-func (m *machine) phaseStarted(ev *Event, _ *subject) {
-	key := phaseKey{m.view.intern(ev.WorkflowID), m.view.intern(ev.Phase)}
-	m.openPhase(key, m.view.phaseStarted(ev, key))
+// passages are the open passages through a phase.
+type passages struct {
+	open    int // how many there are
+	resumes int // workflows.resumes when the latest one started
 }
 
-func (m *machine) openPhase(key phaseKey, at int) {
-	w := m.workflows()
-	w.phases.Add(key, at)
+func (m *machine) phaseStarted(ev *Event, _ *subject) {
+	w, key := m.workflows(), phaseKey{m.view.intern(ev.WorkflowID), m.view.intern(ev.Phase)}
+	p, resumes := w.phases[key], w.resumes[ev.WorkflowID]
+	again := p != nil && p.resumes < resumes
+	if !again {
+		p = w.openPhase(key)
+	}
+	p.resumes = resumes
+	m.view.phaseStarted(ev, key, again, resumes)
+}
+
+func (w *workflows) openPhase(key phaseKey) *passages {
+	p := w.phases[key]
+	if p == nil {
+		p = &passages{}
+		w.phases[key] = p
+	}
+	p.open++
 	w.inPhase[key.workflow]++
+	return p
 }
 
 func (m *machine) phaseCompleted(ev *Event, _ *subject) {
-	w := m.workflows()
-	at, open := w.phases.Take(phaseKey{ev.WorkflowID, ev.Phase})
-	if open {
+	w, key := m.workflows(), phaseKey{ev.WorkflowID, ev.Phase}
+	if p := w.phases[key]; p != nil {
+		if p.open--; p.open == 0 {
+			delete(w.phases, key)
+		}
 		if n := w.inPhase[ev.WorkflowID] - 1; n > 0 {
 			w.inPhase[m.view.intern(ev.WorkflowID)] = n
 		} else {
 			delete(w.inPhase, ev.WorkflowID)
 		}
 	}
-	m.view.phaseCompleted(ev, at, open)
+	m.view.phaseCompleted(ev, key)
+}
+
+func (m *machine) checkpointResumed(ev *Event, _ *subject) {
+	m.workflows().resumes[m.view.intern(ev.WorkflowID)]++
 }
 
 // RuleWorkflowContext: workflow events carry workflowId; phase events, checkpoint

@@ -12,17 +12,18 @@ import (
 // started agents have ended it is failed if one of them failed or was aborted,
 // else completed. A run with one turn, the agent of which has not started, follows that
 // turn and not the agents that work for it: the turn's end ends it, failed if the turn
-// failed, else completed.
+// failed, else completed. A run that begins with workflow.created follows that workflow
+// in the same way: workflow.finalized completes it, whatever is open.
 //
-// The end of the session ends such a run too, whatever is open, until the session, a
-// turn or an agent starts. It is cancelled if it was cancelling; else completed, failed or
-// cancelled as SessionCompleted.Status says, failed if that is "error", else as its
-// agents and its turn say.
+// The end of the session ends such a run too, whatever is open. Neither end holds when the
+// session, a turn or an agent starts. The run is cancelled if it was cancelling; else
+// completed, failed or cancelled as SessionCompleted.Status says, failed if that is
+// "error", else as its workflow, its turn and its agents say.
 type RunStatus string
 
 // The run statuses. Dialects map them to their own.
 const (
-	RunStatusPending    RunStatus = "pending"    // there are no events but session events
+	RunStatusPending    RunStatus = "pending"    // there are no events but session events, and none says how the session ended
 	RunStatusRunning    RunStatus = "running"    // the run is under way
 	RunStatusPaused     RunStatus = "paused"     // run.paused or a resumable abort was seen, and no run.resumed since
 	RunStatusWaiting    RunStatus = "waiting"    // an approval or a clarification is open, and no agent works
@@ -80,6 +81,9 @@ type runResume struct {
 	begun   bool `wire:"begun,omitzero"`   // an event other than session.* was seen
 	resumes int  `wire:"resumes,omitzero"` // number of run.resumed seen
 
+	workflow  string `wire:"workflow,omitzero"`  // the workflow that the run is, until it is finalized
+	finalized bool   `wire:"finalized,omitzero"` // that was finalized, and nothing has started since
+
 	// Only a fold writes these; an emitter leaves them empty.
 	expected      []AgentRef    `wire:"expected,omitzero"`      // agents that a node or a handoff has named and that have no event yet
 	lastEdge      string        `wire:"lastEdge,omitzero"`      // the edge fired last
@@ -116,7 +120,7 @@ type RunSnapshot struct {
 	Name           string    `json:"name,omitzero"`           // RunStarted.Name
 	Status         RunStatus `json:"status"`                  // see RunStatus
 	StartedAt      time.Time `json:"startedAt,omitzero"`      // time of run.started, else of the first event that is not a delta
-	CompletedAt    time.Time `json:"completedAt,omitzero"`    // time of the terminal event, else of the session's end, else of the last agent's or the only turn's; zero until the run is over
+	CompletedAt    time.Time `json:"completedAt,omitzero"`    // time of the terminal event, else of the session's end, else of the last of the workflow's, the agents' and the only turn's; zero until the run is over
 	CurrentNodeID  string    `json:"currentNodeId,omitzero"`  // the node started or resumed last; empty once it has ended
 	Paused         bool      `json:"paused,omitzero"`         // see RunStatusPaused
 	Cancelling     bool      `json:"cancelling,omitzero"`     // see RunStatusCancelling
@@ -383,22 +387,27 @@ type WorkflowSnapshot struct {
 	ApprovedBy      string             `json:"approvedBy,omitzero"`      // the person who allowed it to run
 	ApprovedAt      time.Time          `json:"approvedAt,omitzero"`      // time of the approval
 	Finalized       bool               `json:"finalized,omitzero"`       // workflow.finalized was seen
+	FinalizedAt     time.Time          `json:"finalizedAt,omitzero"`     // time of workflow.finalized
 	TotalTokens     Opt[int64]         `json:"totalTokens,omitzero"`     // WorkflowFinalized.TotalTokens
 	TotalAgents     Opt[int]           `json:"totalAgents,omitzero"`     // WorkflowFinalized.TotalAgents
 	Duration        Opt[time.Duration] `json:"durationMs,omitzero"`      // WorkflowFinalized.Duration
 }
 
-// PhaseSnapshot is one passage through a phase of a workflow.
+// PhaseSnapshot is one passage through a phase of a workflow. A phase that is open when the
+// workflow resumes from a checkpoint, and then starts again, is the same passage.
 type PhaseSnapshot struct {
 	Sequence    uint64     `json:"sequence"`             // sequence of its first event
 	WorkflowID  string     `json:"workflowId"`           // the workflow
 	Phase       string     `json:"phase"`                // name of the phase
+	SpanID      string     `json:"spanId,omitzero"`      // span of its latest start
 	Open        bool       `json:"open,omitzero"`        // it is not closed yet
 	StartedAt   time.Time  `json:"startedAt,omitzero"`   // time of its first event
 	EndedAt     time.Time  `json:"endedAt,omitzero"`     // time of its closing event; zero while open
-	InputCount  Opt[int]   `json:"inputCount,omitzero"`  // number of items that went in
+	InputCount  Opt[int]   `json:"inputCount,omitzero"`  // number of items that went in, of its latest start that says it
 	OutputCount Opt[int]   `json:"outputCount,omitzero"` // number of items that came out
 	Tokens      Opt[int64] `json:"tokens,omitzero"`      // PhaseCompleted.Tokens; not in the run's usage
+
+	resumes int `wire:"resumes,omitzero"` // number of checkpoints that the workflow had resumed from at its latest start
 }
 
 // CheckpointSnapshot is a checkpoint that was saved or resumed from.
@@ -423,7 +432,7 @@ type ApprovalSnapshot struct {
 	Open        bool      `json:"open,omitzero"`        // it is not closed yet
 	ClosedBy    Kind      `json:"closedBy,omitzero"`    // kind of the event that closed it; see ApprovalRequested
 	Granted     bool      `json:"granted,omitzero"`     // the answer; false without one
-	By          string    `json:"by,omitzero"`          // the person who answered
+	By          string    `json:"by,omitzero"`          // the person who answered, else the actor of the answer
 	Feedback    string    `json:"feedback,omitzero"`    // what that person says
 }
 

@@ -153,8 +153,10 @@ type standing struct {
 	terminal           Kind
 	paused, cancelling bool
 	begun, opened      bool   // as in runResume
-	over               bool   // the session's end is that of the run
-	session            string // its status
+	over               bool   // the end of the session, or of the workflow that the run is, is that of the run
+	session            string // status of the session that has ended
+	workflow           bool   // the run is a workflow that goes on
+	finalized          bool   // the run is a workflow that was finalized
 	// A run that has one turn ends with it, and is that turn if its agent has not started;
 	// the state of an emitter does not know turns.
 	turnOver, turnFailed, isTurn bool
@@ -166,12 +168,21 @@ type standing struct {
 
 // standing returns the standing of an emitter's run.
 func (m *machine) standing(questions []OpenQuestion) standing {
-	st := standing{
-		terminal: m.TerminalKind, paused: m.paused, cancelling: m.cancelling, begun: m.Resume.begun, opened: m.Resume.opened, waiting: len(questions),
-		over: m.sessionOver && !m.Resume.opened, session: m.sessionStatus,
-	}
+	st := m.RunState.standing(m.sessionOver, m.sessionStatus)
+	st.paused, st.cancelling, st.waiting = m.paused, m.cancelling, len(questions)
 	for _, a := range m.agents {
 		st.add(a, m.questions.of(a.AgentID) > 0, a.failed)
+	}
+	return st
+}
+
+// standing returns what the state of the run alone says. ended says that the session has
+// ended, with that status.
+func (r *RunState) standing(ended bool, status string) standing {
+	was := &r.Resume
+	st := standing{terminal: r.TerminalKind, begun: was.begun, opened: was.opened, workflow: was.workflow != "", finalized: was.finalized && !was.opened}
+	if st.over = st.finalized; ended && !was.opened {
+		st.over, st.session = true, status
 	}
 	return st
 }
@@ -209,7 +220,7 @@ func (st standing) status() RunStatus {
 		return RunStatusPaused
 	case st.cancelling && !st.over:
 		return RunStatusCancelling
-	case !st.begun:
+	case !st.begun && st.session == "":
 		return RunStatusPending
 	case st.cancelling:
 		return RunStatusCancelled
@@ -220,10 +231,10 @@ func (st standing) status() RunStatus {
 	case st.over:
 	case st.waiting > 0 && st.working == 0:
 		return RunStatusWaiting
-	case st.opened || st.open > 0 || (st.started == 0 || st.isTurn) && !st.turnOver:
+	case st.opened || st.open > 0 || st.workflow || (st.started == 0 || st.isTurn) && !st.turnOver:
 		return RunStatusRunning
 	}
-	if st.failed > 0 && !st.isTurn || st.turnFailed {
+	if !st.finalized && (st.failed > 0 && !st.isTurn || st.turnFailed) {
 		return RunStatusFailed
 	}
 	return RunStatusCompleted

@@ -2603,6 +2603,14 @@ func (v *runResume) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"resumes":`...)
 		dst = jsonwire.AppendInt(dst, int64(v.resumes))
 	}
+	if v.workflow != "" {
+		dst = append(dst, `,"workflow":`...)
+		dst = jsonwire.AppendString(dst, v.workflow)
+	}
+	if v.finalized {
+		dst = append(dst, `,"finalized":`...)
+		dst = strconv.AppendBool(dst, v.finalized)
+	}
 	if v.expected != nil {
 		dst = append(dst, `,"expected":`...)
 		dst = appendListOfAgentRef(dst, v.expected)
@@ -3331,6 +3339,10 @@ func (v *WorkflowSnapshot) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"finalized":`...)
 		dst = strconv.AppendBool(dst, v.Finalized)
 	}
+	if !v.FinalizedAt.IsZero() {
+		dst = append(dst, `,"finalizedAt":`...)
+		dst = jsonwire.AppendTime(dst, v.FinalizedAt)
+	}
 	if v.TotalTokens.OK {
 		dst = append(dst, `,"totalTokens":`...)
 		dst = jsonwire.AppendInt(dst, v.TotalTokens.V)
@@ -3353,6 +3365,10 @@ func (v *PhaseSnapshot) appendJSON(dst []byte) []byte {
 	dst = jsonwire.AppendString(dst, v.WorkflowID)
 	dst = append(dst, `,"phase":`...)
 	dst = jsonwire.AppendString(dst, v.Phase)
+	if v.SpanID != "" {
+		dst = append(dst, `,"spanId":`...)
+		dst = jsonwire.AppendString(dst, v.SpanID)
+	}
 	if v.Open {
 		dst = append(dst, `,"open":`...)
 		dst = strconv.AppendBool(dst, v.Open)
@@ -3376,6 +3392,10 @@ func (v *PhaseSnapshot) appendJSON(dst []byte) []byte {
 	if v.Tokens.OK {
 		dst = append(dst, `,"tokens":`...)
 		dst = jsonwire.AppendInt(dst, v.Tokens.V)
+	}
+	if v.resumes != 0 {
+		dst = append(dst, `,"resumes":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.resumes))
 	}
 	return append(dst, '}')
 }

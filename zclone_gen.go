@@ -163,6 +163,7 @@ func (v *runResume) clone() *runResume {
 
 // deepen makes a shallow copy a deep one.
 func (w *runResume) deepen() {
+	w.workflow = cloneText(w.workflow)
 	w.expected = cloneListOfAgentRef(w.expected)
 	w.lastEdge = cloneText(w.lastEdge)
 	w.messageEvents = cloneListOfString(w.messageEvents)
@@ -450,6 +451,7 @@ func (v *PhaseSnapshot) clone() *PhaseSnapshot {
 func (w *PhaseSnapshot) deepen() {
 	w.WorkflowID = cloneText(w.WorkflowID)
 	w.Phase = cloneText(w.Phase)
+	w.SpanID = cloneText(w.SpanID)
 }
 
 func (v *CheckpointSnapshot) clone() *CheckpointSnapshot {

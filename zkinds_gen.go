@@ -37,7 +37,7 @@ var ruleTable = [...]struct {
 	{RuleModelCallOpen, "a model.returned names an open model call of its agent, and a model call id is not used again while its call is open; exempt are returns with oneEvent"},
 	{RuleModelCausation, "the causationId of a model.returned is the id of the event that opened its call"},
 	{RuleDeltaIndex, "the numbered deltas of a block have the indexes 0, 1, 2, …"},
-	{RulePhaseOpen, "only an open phase is completed"},
+	{RulePhaseOpen, "only an open phase is completed; one that starts again after workflow.checkpoint.resumed is the same"},
 	{RuleWorkflowContext, "workflow events carry workflowId; phase events, checkpoint events and, inside a phase, agent events other than tool calls also carry phase"},
 	{RuleHandoffOpen, "only an open handoff is accepted"},
 	{RuleMessageID, "messages with the same id have the same content, whatever their times; the first one stays"},
@@ -503,10 +503,16 @@ func (m *machine) applyKind(ev *Event, sub *subject) {
 		m.spanStarted(ev, sub)
 	case 40, 41:
 		m.nodeEnded(ev, sub)
+	case 49:
+		m.workflowCreated(ev, sub)
 	case 51:
 		m.phaseStarted(ev, sub)
 	case 52:
 		m.phaseCompleted(ev, sub)
+	case 54:
+		m.checkpointResumed(ev, sub)
+	case 55:
+		m.workflowFinalized(ev, sub)
 	case 56:
 		m.approvalRequested(ev, sub)
 	case 57, 58:

@@ -4717,42 +4717,56 @@ func (v *runResume) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `0`)
 				}
 			}
-		case 4: // expected
+		case 4: // workflow
+			if !m.null(s, name) {
+				v.workflow, err = s.String()
+				if v.workflow == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 5: // finalized
+			if !m.null(s, name) {
+				v.finalized, err = s.Bool()
+				if !v.finalized {
+					m.spelled(name, `false`)
+				}
+			}
+		case 6: // expected
 			if !m.null(s, name) {
 				v.expected, err = parseListOfAgentRef(s)
 			}
 			if len(v.expected) == 0 {
 				v.expected = nil
 			}
-		case 5: // lastEdge
+		case 7: // lastEdge
 			if !m.null(s, name) {
 				v.lastEdge, err = s.String()
 				if v.lastEdge == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 6: // messageEvents
+		case 8: // messageEvents
 			if !m.null(s, name) {
 				v.messageEvents, err = parseListOfString(s)
 			}
 			if len(v.messageEvents) == 0 {
 				v.messageEvents = nil
 			}
-		case 7: // recent
+		case 9: // recent
 			if !m.null(s, name) {
 				v.recent, err = parseListOfFingerprint(s)
 			}
 			if len(v.recent) == 0 {
 				v.recent = nil
 			}
-		case 8: // recentDeltas
+		case 10: // recentDeltas
 			if !m.null(s, name) {
 				v.recentDeltas, err = parseListOfFingerprint(s)
 			}
 			if len(v.recentDeltas) == 0 {
 				v.recentDeltas = nil
 			}
-		case 9: // strays
+		case 11: // strays
 			if !m.null(s, name) {
 				v.strays, err = parseListOfFingerprint(s)
 			}
@@ -4773,6 +4787,8 @@ var namesOfrunResume = jsonwire.Names(
 	"opened",
 	"begun",
 	"resumes",
+	"workflow",
+	"finalized",
 	"expected",
 	"lastEdge",
 	"messageEvents",
@@ -6388,17 +6404,24 @@ func (v *WorkflowSnapshot) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `false`)
 				}
 			}
-		case 8: // totalTokens
+		case 8: // finalizedAt
+			if !m.null(s, name) {
+				v.FinalizedAt, err = s.Time()
+				if v.FinalizedAt.IsZero() {
+					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
+				}
+			}
+		case 9: // totalTokens
 			if !m.null(s, name) {
 				v.TotalTokens.V, err = s.Int()
 				v.TotalTokens.OK = err == nil
 			}
-		case 9: // totalAgents
+		case 10: // totalAgents
 			if !m.null(s, name) {
 				v.TotalAgents.V, err = s.SmallInt()
 				v.TotalAgents.OK = err == nil
 			}
-		case 10: // durationMs
+		case 11: // durationMs
 			if !m.null(s, name) {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
@@ -6421,6 +6444,7 @@ var namesOfWorkflowSnapshot = jsonwire.Names(
 	"approvedBy",
 	"approvedAt",
 	"finalized",
+	"finalizedAt",
 	"totalTokens",
 	"totalAgents",
 	"durationMs",
@@ -6449,41 +6473,55 @@ func (v *PhaseSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			v.WorkflowID, err = s.String()
 		case 3: // phase
 			v.Phase, err = s.String()
-		case 4: // open
+		case 4: // spanId
+			if !m.null(s, name) {
+				v.SpanID, err = s.String()
+				if v.SpanID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 5: // open
 			if !m.null(s, name) {
 				v.Open, err = s.Bool()
 				if !v.Open {
 					m.spelled(name, `false`)
 				}
 			}
-		case 5: // startedAt
+		case 6: // startedAt
 			if !m.null(s, name) {
 				v.StartedAt, err = s.Time()
 				if v.StartedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 6: // endedAt
+		case 7: // endedAt
 			if !m.null(s, name) {
 				v.EndedAt, err = s.Time()
 				if v.EndedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 7: // inputCount
+		case 8: // inputCount
 			if !m.null(s, name) {
 				v.InputCount.V, err = s.SmallInt()
 				v.InputCount.OK = err == nil
 			}
-		case 8: // outputCount
+		case 9: // outputCount
 			if !m.null(s, name) {
 				v.OutputCount.V, err = s.SmallInt()
 				v.OutputCount.OK = err == nil
 			}
-		case 9: // tokens
+		case 10: // tokens
 			if !m.null(s, name) {
 				v.Tokens.V, err = s.Int()
 				v.Tokens.OK = err == nil
+			}
+		case 11: // resumes
+			if !m.null(s, name) {
+				v.resumes, err = s.SmallInt()
+				if v.resumes == 0 {
+					m.spelled(name, `0`)
+				}
 			}
 		default:
 			err = s.Skip()
@@ -6499,12 +6537,14 @@ var namesOfPhaseSnapshot = jsonwire.Names(
 	"sequence",
 	"workflowId",
 	"phase",
+	"spanId",
 	"open",
 	"startedAt",
 	"endedAt",
 	"inputCount",
 	"outputCount",
 	"tokens",
+	"resumes",
 )
 
 func (v *CheckpointSnapshot) parseJSON(s *jsonwire.Scanner) error {

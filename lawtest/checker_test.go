@@ -190,14 +190,19 @@ func breaksWorkflowContext(_ ae.Lifecycle, log []entry, ev entry) bool {
 }
 
 func openPhases(log []entry, workflow, phase string) int {
-	n := 0
+	n, resumed := 0, false
 	for _, ev := range log {
-		if ev.WorkflowID != workflow || ev.Phase != phase {
-			continue
-		}
-		if isA[*ae.PhaseStarted](ev) {
-			n++
-		} else if isA[*ae.PhaseCompleted](ev) && n > 0 {
+		switch {
+		case ev.WorkflowID != workflow:
+		case isA[*ae.CheckpointResumed](ev):
+			resumed = true
+		case ev.Phase != phase:
+		case isA[*ae.PhaseStarted](ev):
+			if !resumed || n == 0 {
+				n++
+			}
+			resumed = false
+		case isA[*ae.PhaseCompleted](ev) && n > 0:
 			n--
 		}
 	}

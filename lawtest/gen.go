@@ -127,8 +127,9 @@ type generator struct {
 
 	opened, ended bool
 	agents        []*agent
-	phases        []agentevents.Scope // open phases, with workflow and phase
-	approvals     []approval          // open approvals
+	phases        []agentevents.Scope        // open phases, with workflow and phase
+	resumed       map[agentevents.Scope]bool // those of them whose workflow has resumed from a checkpoint since
+	approvals     []approval                 // open approvals
 	handoffs      []*agentevents.HandoffRequested
 	messages      []agentevents.ConversationMessage
 	messageEvents []string // event ids of the messages
@@ -137,7 +138,7 @@ type generator struct {
 }
 
 func newGenerator(t *rapid.T, c Config) *generator {
-	g := &generator{t: t, c: c, pcg: rand.NewPCG(0, 0), out: &Run{ID: "run", Lifecycle: c.Lifecycle, Redaction: c.Redaction}}
+	g := &generator{t: t, c: c, pcg: rand.NewPCG(0, 0), resumed: map[agentevents.Scope]bool{}, out: &Run{ID: "run", Lifecycle: c.Lifecycle, Redaction: c.Redaction}}
 	if g.c.Texts == nil {
 		g.c.Texts = texts
 	}

@@ -140,7 +140,17 @@ func (g *generator) note(ev *agentevents.Event) {
 			a.blocks = nil
 		}
 	case *agentevents.PhaseStarted:
-		g.phases = append(g.phases, agentevents.Scope{WorkflowID: ev.WorkflowID, Phase: ev.Phase})
+		at := agentevents.Scope{WorkflowID: ev.WorkflowID, Phase: ev.Phase}
+		if !g.resumed[at] || !slices.Contains(g.phases, at) {
+			g.phases = append(g.phases, at)
+		}
+		delete(g.resumed, at)
+	case *agentevents.CheckpointResumed:
+		for _, at := range g.phases {
+			if at.WorkflowID == ev.WorkflowID {
+				g.resumed[at] = true
+			}
+		}
 	case *agentevents.PhaseCompleted:
 		g.phases = remove(g.phases, agentevents.Scope{WorkflowID: ev.WorkflowID, Phase: ev.Phase})
 	case *agentevents.ApprovalRequested:

@@ -445,7 +445,7 @@ func (b *builder) items(place func(agent string, n *node)) {
 	}
 	for i := range s.Issues {
 		is := &s.Issues[i]
-		add(is.AgentID, is.Sequence, line{head: "issue", mark: warn, word: is.Severity, detail: is.Issue})
+		add(is.AgentID, is.Sequence, line{head: "issue", mark: warn, word: cmp.Or(is.Severity, "found"), detail: is.Issue})
 	}
 	for i := range s.Facts.V.Intents {
 		in := &s.Facts.V.Intents[i]
@@ -495,8 +495,9 @@ func confidence(l *line, c agentevents.Opt[float64]) {
 	}
 }
 
+// words returns a head and an id. One that a reader has derived from the log says nothing.
 func words(head, id string) string {
-	if id == "" {
+	if derived := len(id) == 36 && id[14] == '8'; id == "" || derived { // a UUID of version 8
 		return head
 	}
 	return head + " " + id
@@ -511,6 +512,14 @@ func (b *builder) closed(l *line, open bool, m view.Mark, word string) {
 	}
 	l.word = "open"
 	b.goesOn(l)
+}
+
+// ended is closed for what a completed run may lack the end of.
+func (b *builder) ended(l *line, open bool, m view.Mark, word string) {
+	if open && b.s.Status == agentevents.RunStatusCompleted {
+		m, word, open = none, view.NoEnd, false
+	}
+	b.closed(l, open, m, word)
 }
 
 // goesOn says of something that has not ended whether it was interrupted.
@@ -600,7 +609,7 @@ func (b *builder) span(l *line, open bool, failure agentevents.Opt[agentevents.E
 	if failure.OK {
 		m, word = bad, "failed"
 	}
-	b.closed(l, open, m, word)
+	b.ended(l, open, m, word)
 	if took.OK {
 		l.fact(duration(took.V))
 	}
@@ -694,18 +703,18 @@ func (b *builder) workflow(root *node) {
 	if w.ApprovedBy != "" {
 		top.line.fact("approved by " + w.ApprovedBy)
 	}
-	if w.TotalAgents.OK {
+	if w.TotalAgents.V > 0 { // else the log may not say it
 		top.line.fact(count(w.TotalAgents.V, "agent"))
 	}
-	if w.TotalTokens.OK {
-		top.line.fact(strconv.FormatInt(w.TotalTokens.V, 10) + " tokens")
+	if w.TotalTokens.V > 0 {
+		top.line.fact(count(w.TotalTokens.V, "token"))
 	}
 	root.add(top)
 	b.phases = map[string]*phaseNodes{}
 	for i := range s.Phases {
 		ph := &s.Phases[i]
 		n := &node{line: line{head: "phase " + ph.Phase}}
-		b.closed(&n.line, ph.Open, good, "completed")
+		b.ended(&n.line, ph.Open, good, "completed")
 		n.line.fact(between(ph.StartedAt, ph.EndedAt))
 		if ph.InputCount.OK {
 			n.line.fact(strconv.Itoa(ph.InputCount.V) + " in")
@@ -714,7 +723,7 @@ func (b *builder) workflow(root *node) {
 			n.line.fact(strconv.Itoa(ph.OutputCount.V) + " out")
 		}
 		if ph.Tokens.OK {
-			n.line.fact(strconv.FormatInt(ph.Tokens.V, 10) + " tokens")
+			n.line.fact(count(ph.Tokens.V, "token"))
 		}
 		if b.phases[ph.Phase] == nil {
 			b.phases[ph.Phase] = &phaseNodes{}
@@ -733,8 +742,8 @@ func (b *builder) workflow(root *node) {
 		if c.Resumed {
 			l.word = "resumed"
 		}
-		if c.StateBytes.OK {
-			l.fact(strconv.FormatInt(c.StateBytes.V, 10) + " bytes")
+		if c.StateBytes.V > 0 {
+			l.fact(count(c.StateBytes.V, "byte"))
 		}
 		top.add(&node{line: l})
 	}
@@ -755,7 +764,7 @@ func (b *builder) nodes(root *node) {
 			l.mark = bad
 		case agentevents.NodeStatusRunning, agentevents.NodeStatusSuspended:
 			if b.s.Status == agentevents.RunStatusCompleted {
-				l.word = "without an end" // its document may have none
+				l.word = view.NoEnd
 			} else {
 				b.goesOn(&l)
 			}
@@ -774,11 +783,13 @@ func (b *builder) budgets(root *node) {
 		if bu.Cap {
 			l.head, l.word = "cap "+bu.Budget, "reached"
 		}
-		if bu.Actual.OK {
-			l.fact(number(bu.Actual.V))
-		}
-		if bu.Limit.OK {
-			l.fact("limit " + number(bu.Limit.V))
+		if bu.Actual.V != 0 || bu.Limit.V != 0 { // else the log may not say them
+			if bu.Actual.OK {
+				l.fact(number(bu.Actual.V))
+			}
+			if bu.Limit.OK {
+				l.fact("limit " + number(bu.Limit.V))
+			}
 		}
 		root.add(&node{line: l})
 	}

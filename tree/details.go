@@ -13,9 +13,9 @@ import (
 )
 
 // Details are what people look for in a run and what its snapshot does not keep: what each
-// call did, prompts, why agents failed or wait, decisions, commands of people, and how long
-// agents were at work. The zero Details are empty. They keep a short text for each of these.
-// They are not for concurrent use.
+// call did, prompts, why agents failed or wait, errors, decisions, commands of people, items of
+// the blackboard, events of unknown kinds, and how long agents were at work. The zero Details
+// are empty. They keep a short text for each of these. They are not for concurrent use.
 type Details struct {
 	runs map[string]*runDetails
 }
@@ -31,19 +31,24 @@ type noted struct {
 	line line
 	at   time.Time
 	open bool // it goes on
+
+	// Of events of an unknown kind:
+	times int
+	last  uint64 // sequence of the last one
 }
 
 type agentDetails struct {
 	calls    map[string]string // what calls did, by call id
 	prompt   string            // of the first start
 	notes    map[uint64]*noted // by sequence, as events may come again
-	blocked  *noted            // while it waits
-	why      string            // why it has failed or waits
-	failure  string            // of the last model call that failed
-	first    time.Time         // start of the first attempt
-	began    time.Time         // of the attempt that is at work; zero between attempts
-	worked   time.Duration     // in all attempts that ended
-	attempts int               // that ended
+	unknown  map[agentevents.Kind]*noted
+	blocked  *noted        // while it waits
+	why      string        // why it has failed or waits
+	failure  string        // of the last model call that failed
+	first    time.Time     // start of the first attempt
+	began    time.Time     // of the attempt that is at work; zero between attempts
+	worked   time.Duration // in all attempts that ended
+	attempts int           // that ended
 }
 
 const (
@@ -91,6 +96,18 @@ func (d *Details) Add(ev *agentevents.Event) {
 			l.fact(dollars(p.CostUSD.V))
 		}
 		d.note(ev, l)
+	case *agentevents.AgentErrored:
+		l := line{head: "error", mark: bad, word: short(p.ErrorType, maxWhy), detail: short(p.Message, maxNote)}
+		if p.Severity == agentevents.SeverityWarning {
+			l.head, l.mark = "warning", warn
+		}
+		d.note(ev, l)
+	case *agentevents.BlackboardItemCreated:
+		l := line{head: words("blackboard", short(p.ItemID, maxWhy)), word: short(p.ItemType, maxWhy), detail: valueText(p.Content)}
+		confidence(&l, p.Confidence)
+		d.note(ev, l)
+	case *agentevents.Unknown:
+		d.unknown(ev, p)
 	case *agentevents.CommandReceived:
 		c := &p.Command
 		l := line{head: "command " + short(string(c.Type), maxWhy), detail: short(cmp.Or(c.Message, c.Content, c.Reason), maxNote)}
@@ -134,6 +151,25 @@ func (d *Details) note(ev *agentevents.Event, l line) *noted {
 		a.notes[ev.Sequence] = n
 	}
 	return n
+}
+
+// unknown notes an event of an unknown kind. Those of an agent and a kind are one line.
+func (d *Details) unknown(ev *agentevents.Event, p *agentevents.Unknown) {
+	a := d.agent(ev)
+	n := a.unknown[p.Type]
+	switch {
+	case n == nil:
+		n = d.note(ev, line{head: short(string(p.Type), maxWhy), detail: short(argument(p.Raw), maxNote)})
+		if a.unknown == nil {
+			a.unknown = map[agentevents.Kind]*noted{}
+		}
+		a.unknown[agentevents.Kind(strings.Clone(string(p.Type)))] = n
+	case ev.Sequence <= n.last:
+		return // it comes again
+	default:
+		n.line.detail = ""
+	}
+	n.times, n.last = n.times+1, ev.Sequence
 }
 
 // spanMarks says how a span has ended, by its phase.
@@ -423,10 +459,17 @@ func (b *builder) notes(add func(agent string, n *node)) {
 		for seq, n := range a.notes {
 			l := n.line
 			l.facts = slices.Clone(l.facts)
+			if n.times > 1 {
+				l.head += times(n.times)
+			}
 			if n.open {
 				b.closed(&l, true, none, "")
 			}
-			add(agent, &node{line: l, seq: seq})
+			same := ""
+			if l.mark == bad {
+				same = l.head + " " + l.word
+			}
+			add(agent, &node{line: l, seq: seq, tool: same})
 		}
 	}
 }
@@ -516,10 +559,12 @@ func join(nodes []*node) []*node {
 	return out
 }
 
+func times(n int) string { return " ×" + strconv.Itoa(n) }
+
 // joined returns the line of several calls of one tool.
 func joined(calls []*node) *node {
 	l := calls[0].line
-	l.head += " ×" + number(float64(len(calls)))
+	l.head += times(len(calls))
 	l.facts = nil
 	var took time.Duration
 	var notes []string

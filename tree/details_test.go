@@ -77,9 +77,47 @@ func TestDetails(t *testing.T) {
    ├─ tool.List ×2 ✓ 200ms
    ├─ tool.Task ✓: look
    │  └─ helper ✓ converged · 1 step
+   ├─ error ✗ error_max_turns: too many
    └─ answer: Done.
 2 agents · 10 tool calls (1 failed) · 5 tokens in, 7 out
 `, got)
+}
+
+// Errors and items of the blackboard have a line each, and so has each unknown kind of an agent,
+// however many events it has and how often they come.
+func TestDetailsOfTheWiki(t *testing.T) {
+	var details Details
+	fold := ae.NewFold(ae.FoldOptions{})
+	for i, ev := range []ae.Event{
+		{AgentID: "coder", Payload: &ae.Unknown{Type: "patch.created", Raw: `{"patch":"a.go"}`}},
+		{AgentID: "coder", Payload: &ae.BlackboardItemCreated{ItemID: "b1", ItemType: "artifact", Content: `"diff"`, Confidence: ae.Some(0.5)}},
+		{AgentID: "coder", Payload: &ae.Unknown{Type: "test.failed", Raw: `{"test":"TestA"}`}},
+		{AgentID: "coder", Payload: &ae.AgentErrored{ErrorType: "rate_limit", Message: "429"}},
+		{AgentID: "coder", Payload: &ae.AgentErrored{ErrorType: "rate_limit", Message: "429"}},
+		{AgentID: "coder", Payload: &ae.AgentErrored{ErrorType: "overloaded", Message: "529"}},
+		{AgentID: "coder", Payload: &ae.AgentErrored{ErrorType: "slow", Severity: ae.SeverityWarning}},
+		{AgentID: "coder", Payload: &ae.Unknown{Type: "patch.created", Raw: `{"patch":"b.go"}`}},
+		{Payload: &ae.Unknown{Type: "approved"}},
+	} {
+		ev.RunID, ev.Sequence = "r", uint64(i)
+		for range 2 { // it is delivered again
+			details.Add(&ev)
+		}
+		fold.Apply(ev)
+	}
+	var b strings.Builder
+	require.NoError(t, Write(&b, fold.Snapshot(), Options{Details: &details}))
+	require.Equal(t, `run r running
+├─ coder: 529
+│  ├─ patch.created ×2
+│  ├─ blackboard b1 artifact · confidence 0.5: diff
+│  ├─ test.failed: TestA
+│  ├─ error ×2 ✗ rate_limit: 429
+│  ├─ error ✗ overloaded: 529
+│  └─ warning ! slow
+└─ approved
+1 agent · 0 tool calls
+`, b.String())
 }
 
 // A prompt may be a list of messages, with the role and content of each in a member.

@@ -24,7 +24,7 @@ type Options struct {
 	// the agents at work in it, are then shown as interrupted.
 	Ended bool
 	// Details are those of the run's events: what calls did, prompts, answers, decisions,
-	// reasons, commands of people, times of the day, and how long agents were at work beside
+	// reasons, errors, commands of people, items of the blackboard, events of unknown kinds, times of the day, and how long agents were at work beside
 	// how long they took. Nil means none.
 	Details *Details
 }
@@ -173,7 +173,7 @@ func (p *printer) line(prefix string, l *line) {
 	for i, fact := range l.facts {
 		switch {
 		case i == 0 && l.head == "":
-		case i == 0 && l.word == "":
+		case i == 0 && l.word == "" && (outcome != "" || !l.bold): // a bold head may be a name
 			put(" ", "")
 		default:
 			put(" · ", "")

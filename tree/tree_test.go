@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/eventtest"
 	"github.com/agentevents/agentevents/internal/scale"
 	"github.com/agentevents/agentevents/tree"
@@ -96,15 +97,25 @@ func TestRunStatus(t *testing.T) {
 	}
 }
 
-// An agent of a document that has no starts has acted, so it is not one that has not started.
+// Nothing is said of the start of an agent that acts without one, or of a document without starts.
 func TestAgentWithoutAStart(t *testing.T) {
 	for word, a := range map[string]agentevents.AgentSnapshot{
-		"a not started\n": {}, "a without a start\n": {Text: "hello"}, "a without a start · 1 tool call\n": {ToolCalls: 1},
-		"a without a start · node n1\n": {Decisions: 1, NodeID: "n1"},
+		"a not started\n": {}, "a\n": {Text: "hello"}, "a · 1 tool call\n": {ToolCalls: 1}, "a · node n1\n": {NodeID: "n1"},
 	} {
 		s := &agentevents.RunSnapshot{Agents: map[string]*agentevents.AgentSnapshot{"a": &a}}
+		require.NotContains(t, draw(t, s, tree.Options{}), "not started")
+		s.Agents["b"] = &agentevents.AgentSnapshot{AgentState: agentevents.AgentState{AgentID: "b", Started: true}}
 		require.Contains(t, draw(t, s, tree.Options{}), "─ "+word)
 	}
+}
+
+// An id that a reader has derived is none that people know.
+func TestDerivedIDs(t *testing.T) {
+	s := &agentevents.RunSnapshot{
+		Approvals: []agentevents.ApprovalSnapshot{{ApprovalID: dialect.DerivedID("e1", 0, 0), Granted: true}, {ApprovalID: "a1", Granted: true}},
+		Issues:    []agentevents.IssueSnapshot{{Issue: "x"}},
+	}
+	require.Contains(t, draw(t, s, tree.Options{}), "├─ approval ✓ granted\n├─ approval a1 ✓ granted\n└─ issue ! found: x\n")
 }
 
 // A node says which agent it delegated to, and an agent which node named it.
@@ -116,9 +127,20 @@ func TestAgentsOfNodes(t *testing.T) {
 		Facts:      agentevents.Some(agentevents.FactsSnapshot{NodeAgents: map[string]agentevents.AgentRef{"n1": ref, "n2": ref}}),
 	}
 	text := draw(t, s, tree.Options{})
-	require.Contains(t, text, "─ a without a start · node n1\n")
+	require.Contains(t, text, "─ a · node n1\n")
 	require.Contains(t, text, "─ node n1 ✓ done · agent a\n")
 	require.Contains(t, text, "─ node n2 ✓ done · agent a\n")
+}
+
+// Some figures are 0 because their lines do not say them.
+func TestFiguresThatNobodyStates(t *testing.T) {
+	zero := agentevents.Some(0.0)
+	s := &agentevents.RunSnapshot{
+		Workflow:    agentevents.Some(agentevents.WorkflowSnapshot{WorkflowID: "w", Finalized: true, TotalTokens: agentevents.Some[int64](0), TotalAgents: agentevents.Some(0)}),
+		Checkpoints: []agentevents.CheckpointSnapshot{{Phase: "audit", StateBytes: agentevents.Some[int64](0)}},
+		Budgets:     []agentevents.BudgetSnapshot{{Budget: "usd", Limit: zero, Actual: zero}, {Budget: "tokens", Limit: zero, Actual: agentevents.Some(1.0)}},
+	}
+	require.Contains(t, draw(t, s, tree.Options{}), "workflow w ✓ finalized\n│  └─ checkpoint audit saved\n├─ budget usd ! exceeded\n└─ budget tokens ! exceeded · 1 · limit 0\n")
 }
 
 // What a provider has cached is most of the input of many runs, and no part of InputTokens.

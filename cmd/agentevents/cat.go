@@ -38,11 +38,10 @@ ones; 'agentevents convert' writes the other formats.`,
 				}
 				p := printer{out: in.stdout}
 				for at, ev := range events {
-					if !only.has(&ev) {
-						continue
-					}
-					if err := p.print(&l, at, &ev); err != nil {
-						return err
+					for _, ev := range only.pick(ev) {
+						if err := p.print(&l, at, &ev); err != nil {
+							return err
+						}
 					}
 				}
 				return l.result()
@@ -56,7 +55,14 @@ type filter struct {
 	run, agent, workflow, phase string
 	kinds                       kinds
 	from                        sequence // the lowest
+
+	inside map[place]bool              // spans of open agents that started in the phase or the workflow
+	starts map[place]agentevents.Event // starts without an id, by span, until an event names the agent
+	list   []agentevents.Event
 }
+
+// A place is a span of a run.
+type place struct{ run, span string }
 
 func (f *filter) flags(fs *flag.FlagSet) {
 	fs.Var(&f.kinds, "kind", "only events of this `KIND`; may be given several times")
@@ -67,10 +73,80 @@ func (f *filter) flags(fs *flag.FlagSet) {
 	fs.StringVar(&f.phase, "phase", "", "only events of the phase `NAME`")
 }
 
-func (f *filter) has(ev *agentevents.Event) bool {
-	return (f.run == "" || ev.RunID == f.run) && (f.agent == "" || f.by(ev)) && ev.Sequence >= uint64(f.from) &&
-		(f.workflow == "" || ev.WorkflowID == f.workflow) && (f.phase == "" || ev.Phase == f.phase) &&
-		(len(f.kinds) == 0 || slices.Contains(f.kinds, string(ev.Kind())))
+// pick returns what an event shows: itself if it is wanted, and in front of it the start of its
+// agent if it is the first to name that.
+// The list is good until the next call.
+func (f *filter) pick(ev agentevents.Event) []agentevents.Event {
+	f.list = f.list[:0]
+	own, in := f.agent == "" || f.by(&ev), f.within(&ev)
+	if start, ok := f.started(&ev, own, in); ok {
+		f.list = append(f.list, start)
+	}
+	if own && in && f.rest(&ev) {
+		f.list = append(f.list, ev)
+	}
+	return f.list
+}
+
+// rest reports whether an event has what may be asked of it alone.
+func (f *filter) rest(ev *agentevents.Event) bool {
+	return (f.run == "" || ev.RunID == f.run) && ev.Sequence >= uint64(f.from) && (len(f.kinds) == 0 || slices.Contains(f.kinds, string(ev.Kind())))
+}
+
+// within reports whether an event is of the workflow and the phase. One that does not say it is
+// where the agent started whose span it is in, or the span around it.
+func (f *filter) within(ev *agentevents.Event) bool {
+	if f.workflow == "" && f.phase == "" {
+		return true
+	}
+	in := (f.workflow == "" || ev.WorkflowID == f.workflow) && (f.phase == "" || ev.Phase == f.phase)
+	at, around := place{ev.RunID, ev.SpanID}, place{ev.RunID, ev.ParentSpanID}
+	_, starts := ev.Payload.(*agentevents.AgentStarted)
+	if ev.WorkflowID == "" && ev.Phase == "" {
+		in = !starts && f.inside[at] || f.inside[around]
+	}
+	if _, ends := ev.Payload.(*agentevents.AgentEnded); starts || ends {
+		delete(f.inside, at)
+	}
+	if starts && in && ev.SpanID != "" {
+		f.inside = set(f.inside, at, true)
+	}
+	return in
+}
+
+// started returns the start of the agent that an event is the first to name, if that is the agent
+// that is wanted: own says that the event is. in says that it is within what is wanted.
+func (f *filter) started(ev *agentevents.Event, own, in bool) (start agentevents.Event, ok bool) {
+	if f.agent == "" {
+		return start, false
+	}
+	at := place{ev.RunID, ev.SpanID}
+	switch ev.Payload.(type) {
+	case *agentevents.AgentStarted:
+		if delete(f.starts, at); ev.AgentID == "" && ev.SpanID != "" && !own && in && f.rest(ev) {
+			f.starts = set(f.starts, at, *ev)
+		}
+		return start, false
+	case *agentevents.AgentEnded:
+	default:
+		if _, ok = f.starts[at]; !ok {
+			at.span = ev.ParentSpanID
+		}
+		if ev.AgentID == "" {
+			return start, false
+		}
+	}
+	start, ok = f.starts[at]
+	delete(f.starts, at)
+	return start, ok && own
+}
+
+func set[V any](m map[place]V, at place, v V) map[place]V {
+	if m == nil {
+		m = map[place]V{}
+	}
+	m[at] = v
+	return m
 }
 
 // A kinds is a flag for kinds of events. It takes kinds that this version does not know, but

@@ -432,8 +432,9 @@ func TestFold(t *testing.T) {
 func TestTree(t *testing.T) {
 	r := exec("", "tree", clean)
 	require.Equal(t, result{exitOK, `session s1 · run r1 (notes) ✓ completed · 2026-01-02 10:00:00Z · 27ms
-└─ writer ✓ converged · 20ms · 1 step · 1 tool call: write the notes
-   └─ tool.read_file ✓ 12ms
+├─ writer ✓ converged · 20ms · 1 step · 1 tool call: write the notes
+│  └─ tool.read_file ✓ 12ms
+└─ x.custom
 1 agent · 1 tool call
 `, ""}, r)
 	require.Equal(t, r, exec("", "tree", "--color", "never", clean))

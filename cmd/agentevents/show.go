@@ -190,7 +190,7 @@ func agentRows(s *agentevents.RunSnapshot) (rows []agentRow) {
 
 var agentColumns = []column[agentRow]{
 	{"AGENT", false, func(a agentRow) string { return clip(visible(a.name)) }},
-	{"STATUS", false, func(a agentRow) string { return visible(a.status) }},
+	{"STATUS", false, func(a agentRow) string { return cmp.Or(visible(a.status), "-") }},
 	{"MODEL", false, func(a agentRow) string { return clip(visible(view.Model(a.AgentSnapshot))) }},
 	{"STEPS", true, func(a agentRow) string { return some(a.Totals.Or(a.Counted).Steps) }},
 	{"CALLS", true, func(a agentRow) string { return some(a.ToolCalls) }},

@@ -68,11 +68,10 @@ that are printed. They do not change the exit status of -f.`,
 					if *follow && ctx.Err() != nil {
 						return nil
 					}
-					if !t.only.has(&ev) {
-						continue
-					}
-					if err := t.add(true, func() error { return t.print.print(&t.l, at, &ev) }); err != nil {
-						return err
+					for _, ev := range t.only.pick(ev) {
+						if err := t.add(true, func() error { return t.print.print(&t.l, at, &ev) }); err != nil {
+							return err
+						}
 					}
 				}
 				if err := t.live(); err != nil {
@@ -155,8 +154,8 @@ func (t *tail) first(log string) int {
 			continue
 		}
 		for ev, err := range agentevents.NewReader(f, agentevents.ReaderOptions{Decoder: anyDecoder(t.l.run), MaxLine: t.l.maxLine}).All() {
-			if err == nil && t.only.has(&ev) {
-				found++
+			if err == nil {
+				found += len(t.only.pick(ev))
 			}
 		}
 		f.Close()

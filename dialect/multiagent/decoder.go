@@ -150,7 +150,7 @@ func (d *Decoder) scope(ev *agentevents.Event, open *openThings) {
 		if actsForOthers(ev.Kind()) && ev.Actor == ev.AgentID {
 			ev.Actor = ""
 		}
-	case open.hasSpan(ev), ofWorkflow(ev.Kind()): // the actor is who spawns, or reports; or the script
+	case open.hasSpan(ev), byOthers(ev.Kind()): // the actor is who spawns, or reports
 	case !nonAgent(ev.Actor):
 		ev.AgentID, ev.Actor = ev.Actor, ""
 	}

@@ -78,6 +78,11 @@
 // workflows, and it does not list workflowId among the key fields of agent.completed
 // and claim.verified.
 //
+// A key field that is there has the type of its native field. Of those that are missing
+// only approvedAt, approvedBy, resumedAt, findingId, verifierAgentId and verdict break a rule
+// (field-required, which binds the events of every document): the vocabulary has no value
+// that stands for an absent one.
+//
 // # Agent and actor
 //
 // The agent is payload.agentId. Without that it is the actor, unless the actor is
@@ -86,8 +91,9 @@
 // agent, or else "system". It adds agentId if readers would not take the actor for
 // the agent.
 //
-// In three cases another actor is no agent. The actor of a workflow's own events
-// (workflow.*, except workflow.node.enter) is its script, or who approves it. The actor of
+// In four cases another actor is no agent. The actor of a workflow's own events
+// (workflow.*, except workflow.node.enter) is its script, or who approves it. That of
+// session.*, approval.granted and budget.exceeded is a person or a service. The actor of
 // agent.spawned is who spawns: without payload.agentId the event has no agent, and the
 // spanId stands for it until an event names it (see [agentevents.AgentState]). So it is with
 // the agent.completed of such a span, where the actor is who reports. (Without a spanId the
@@ -116,7 +122,8 @@
 //   - toolId, itemType, budget and the other side of a handoff are "unknown".
 //   - The sender of a message and the near side of a handoff are the agent.
 //   - A tool status follows from the members success, ok, isError or is_error of the
-//     payload, if one is true or false, else from error; content is null.
+//     payload, if one is true or false, else from error; content is null, phases are none,
+//     and other figures are 0.
 //   - A line without a time has that of the line before, and 1970 if it is the first.
 //
 // The encoder leaves out again what was made up, as long as it is unchanged and

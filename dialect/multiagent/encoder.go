@@ -230,7 +230,7 @@ func (e *Encoder) actor(unknown bool) {
 // assumed returns the agent that readers give the event if the payload names none.
 func (e *Encoder) assumed() string {
 	agent := cmp.Or(e.ev.Actor, e.ev.AgentID)
-	if nonAgent(agent) || e.open.hasSpan(e.ev) || ofWorkflow(e.ev.Kind()) {
+	if nonAgent(agent) || e.open.hasSpan(e.ev) || byOthers(e.ev.Kind()) {
 		agent = ""
 	}
 	if p, ok := e.ev.Payload.(*agentevents.ToolReturned); ok {

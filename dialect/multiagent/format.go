@@ -13,7 +13,7 @@ const (
 	RuleTimestamp agentevents.Rule = "multiagent-timestamp" // timestamp is an RFC 3339 time
 	RuleWorkflow  agentevents.Rule = "multiagent-workflow"  // an event of a workflow has workflowId
 	RulePhase     agentevents.Rule = "multiagent-phase"     // a phase, a checkpoint, or an agent of a workflow has phase
-	RuleField     agentevents.Rule = "multiagent-field"     // a key field of a workflow type has the type that the document gives it
+	RuleField     agentevents.Rule = "multiagent-field"     // a key field of a workflow type fits its native field; the document gives no types
 )
 
 // format is the document. The members of a type are those of its payload.
@@ -48,7 +48,8 @@ var format = func() *wire.Format {
 		return slices.ContainsFunc(members, func(m wire.Member) bool { return m.Name == name })
 	}
 	row := func(typ string, kind agentevents.Kind, members ...wire.Member) wire.Row {
-		r := wire.Row{Type: typ, Kind: kind, Members: members, More: &facts{workflow: has(members, "workflowId"), phase: has(members, "phase")}}
+		flow := has(members, "workflowId")
+		r := wire.Row{Type: typ, Kind: kind, Members: members, More: &facts{workflow: flow, phase: has(members, "phase"), byOthers: flow && !ofAgents(kind) || slices.Contains(byPeople, kind)}}
 		for _, c := range common {
 			if !has(members, c.Name) {
 				r.Members = append(r.Members, c)
@@ -134,6 +135,7 @@ var format = func() *wire.Format {
 // facts are what the dialect knows of a row besides its members.
 type facts struct {
 	workflow, phase bool // the document names the workflow and the phase in the payload
+	byOthers        bool // the actor is no agent
 	made            []madeUp
 }
 
@@ -145,14 +147,16 @@ func factsOf(row *wire.Row) *facts {
 	return row.More.(*facts)
 }
 
-// ofWorkflow reports whether events of this kind are those of the script of a workflow.
-func ofWorkflow(kind agentevents.Kind) bool {
-	return factsOf(format.Row(kind)).workflow && !ofAgents(kind)
-}
+// byPeople are the kinds of what people and services do: the actor is one of them.
+var byPeople = []agentevents.Kind{agentevents.KindSessionStarted, agentevents.KindSessionCompleted, agentevents.KindApprovalGranted, agentevents.KindBudgetExceeded}
+
+// byOthers reports whether the actor of events of this kind is no agent, but a person, a
+// service or the script of a workflow.
+func byOthers(kind agentevents.Kind) bool { return factsOf(format.Row(kind)).byOthers }
 
 // actsForOthers reports whether the actor of an event of this kind need not be its agent.
 func actsForOthers(kind agentevents.Kind) bool {
-	return ofAgents(kind) || ofWorkflow(kind) || kind == agentevents.KindToolReturned
+	return ofAgents(kind) || byOthers(kind) || kind == agentevents.KindToolReturned
 }
 
 // ofAgents reports whether events of this kind are those of agents: they may occur

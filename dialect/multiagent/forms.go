@@ -246,11 +246,16 @@ func (f countForm) Parse(r *wire.Reader, at any) error {
 	return err
 }
 
-func (countForm) Missed(r *wire.Reader, at any) {
-	if content, ok := at.(*agentevents.JSON); ok {
+func (countForm) Missed(r *wire.Reader, field any) {
+	if content, ok := field.(*agentevents.JSON); ok {
 		*content = "null"
 	}
-	decoderOf(r).lacks(r.Pointer()[len("/payload/"):])
+	at := r.Pointer()
+	decoderOf(r).lacks(at[len("/payload/"):])
+	if r.Row.Kind == agentevents.KindMessageCreated {
+		at = "/payload/message/content"
+	}
+	r.Made(at, "the line lacks it")
 }
 
 // zero reports whether the value of a countForm may stand for an absent one.
@@ -266,14 +271,18 @@ func zero(at any) bool {
 	return false
 }
 
-// A keyForm is a key field of the document: a strict reader reports a value of
-// another type.
+// A keyForm is a key field of the document: a strict reader reports a value that its
+// field cannot have.
 type keyForm struct{ wire.Form }
 
 func (f keyForm) Parse(r *wire.Reader, at any) error {
 	err := f.Form.Parse(r, at)
 	if err != nil {
-		r.Break(RuleField, "does not have the type that the document gives this field")
+		detail := err.Error()
+		if syntax, ok := err.(*jsonwire.SyntaxError); ok {
+			detail = syntax.Msg // without its place in the line
+		}
+		r.Break(RuleField, detail)
 	}
 	return err
 }

@@ -184,7 +184,10 @@ func TestLossesOfReading(t *testing.T) {
 		{docLine("tool.call.started", `{"tool":""}`), []string{"made up /payload/callId", "made up /payload/toolId"}},
 		{docLine("tool.call.completed", `{"toolId":"x"}`), []string{"made up /payload/callId", "made up /payload/oneEvent", "made up /payload/status"}},
 		{docLine("handoff.requested", `{"to":{"memoryRef":"m"}}`), []string{"made up /payload/from/agentId", "made up /payload/to/agentId"}},
-		{docLine("agent.message.created", `{"message":{"from":"a"}}`), []string{"made up /payload/message/messageId", "made up /payload/message/ts"}},
+		{docLine("agent.message.created", `{"message":{"from":"a"}}`), []string{"made up /payload/message/messageId", "made up /payload/message/content", "made up /payload/message/ts"}},
+		{docLine("budget.exceeded", `{"kind":"usd"}`), []string{"made up /payload/limit", "made up /payload/actual"}},
+		{docLine("workflow.finalized", `{"workflowId":"w","totalAgents":0}`), []string{"made up /payload/totalTokens", "made up /payload/durationMs"}},
+		{docLine("blackboard.item.created", `{"id":"i","type":"t"}`), []string{"made up /payload/content"}},
 	} {
 		d := NewDecoder(Options{})
 		_, err := d.Decode(nil, []byte(c.line))

@@ -52,7 +52,7 @@ func inPhase(ev *agentevents.Event) {
 // script and no agent.
 func inFlow(ev *agentevents.Event) {
 	ev.WorkflowID = "w1"
-	if ofWorkflow(ev.Kind()) && ev.AgentID != "" {
+	if byOthers(ev.Kind()) && ev.AgentID != "" {
 		ev.AgentID, ev.Actor = "", ev.AgentID
 	}
 }
@@ -102,7 +102,7 @@ func goldens() []golden {
 		{"loop.round.completed", docLine("loop.round.completed", `{"round":0,"score":0.25,"feedback":"more","costUsd":0.01}`),
 			event(&agentevents.LoopRoundCompleted{Round: 0, Score: agentevents.Some(0.25), Feedback: "more", CostUSD: agentevents.Some(0.01)})},
 		{"budget.exceeded", docLine("budget.exceeded", `{"budget":"tokens","limit":1000,"actual":1200.5,"reason":"loop"}`),
-			event(&agentevents.BudgetExceeded{Budget: "tokens", Limit: 1000, Actual: 1200.5, Reason: "loop"})},
+			event(&agentevents.BudgetExceeded{Budget: "tokens", Limit: 1000, Actual: 1200.5, Reason: "loop"}, forAgent("", "planner"))},
 		{"session.completed", docLineBy("system", "session.completed", `{"status":"done","result":null}`), event(&agentevents.SessionCompleted{Status: "done", Result: "null"}, forAgent("", "system"))},
 
 		{"workflow.created", docLine("workflow.created", `{"workflowId":"w1","script":"phase(\"audit\")","phases":["discover","audit"],"estimatedTokens":9000}`),

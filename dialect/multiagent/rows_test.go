@@ -120,9 +120,16 @@ func TestRows(t *testing.T) {
 
 		{"people are no agents, however they are spelled", []said{{"User", "s", "", "session.started", `{}`}, {"HUMAN", "s", "", "agent.message.created", `{"text":"hi"}`}},
 			func(t *testing.T, s *agentevents.RunSnapshot) { require.Empty(t, s.Agents) }},
-		{"another actor of an approval counts as an agent", []said{{"a", "s", "", "approval.requested", `{"id":"q"}`}, {"alice@corp", "s", "", "approval.granted", `{"id":"q"}`}},
+		{"people and services are no agents", []said{{"alice@corp", "s", "", "session.started", `{}`}, {"a", "s", "", "approval.requested", `{"id":"q"}`}, {"alice@corp", "s", "", "approval.granted", `{"id":"q"}`},
+			{"billing", "s", "", "budget.exceeded", `{}`}, {"alice@corp", "s", "", "session.completed", `{}`}},
 			func(t *testing.T, s *agentevents.RunSnapshot) {
-				require.Equal(t, []string{"a", "alice@corp"}, agentsOf(s), "the document does not say who is a person")
+				require.Equal(t, []string{"a"}, agentsOf(s))
+				require.Equal(t, "alice@corp", s.Approvals[0].By, "who acts has answered")
+			}},
+		{"an agent may answer", []said{{"a", "s", "", "approval.requested", `{"id":"q"}`}, {"b", "s", "", "approval.granted", `{"id":"q","approvedBy":"ann","agentId":"b"}`}},
+			func(t *testing.T, s *agentevents.RunSnapshot) {
+				require.Equal(t, []string{"a", "b"}, agentsOf(s))
+				require.Equal(t, "ann", s.Approvals[0].By)
 			}},
 
 		{"the end of the session ends the run", []said{{"user", "s", "", "session.started", `{"goal":"g"}`}, {"a", "s", "", "tool.call.started", `{}`}, {"orchestrator", "s", "", "session.completed", `{"status":"success"}`}},

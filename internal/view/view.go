@@ -112,6 +112,10 @@ func Node(s *agentevents.RunSnapshot, id string) (word, why string) {
 	return string(status), cmp.Or(out.Error, s.Suspended[id])
 }
 
+// NoEnd is the word for what is open in a run that has succeeded: its document may have no
+// ends, and nothing was interrupted.
+const NoEnd = "without an end"
+
 // A Mark says how something went.
 type Mark uint8
 
@@ -126,13 +130,18 @@ const (
 
 // Agents are the agents of a run.
 type Agents struct {
-	turns map[string]*agentevents.TurnSnapshot // the latest one, by agent id
-	acted map[string]bool                      // agents that a record of the run is of: they need no start
+	completed bool                                 // the run has succeeded
+	starts    bool                                 // an agent has started: its document has starts
+	turns     map[string]*agentevents.TurnSnapshot // the latest one, by agent id
+	acted     map[string]bool                      // agents that a record of the run is of: they need no start
 }
 
 // Of returns the agents of a run.
 func Of(s *agentevents.RunSnapshot) *Agents {
-	v := &Agents{map[string]*agentevents.TurnSnapshot{}, map[string]bool{}}
+	v := &Agents{completed: s.Status == agentevents.RunStatusCompleted, turns: map[string]*agentevents.TurnSnapshot{}, acted: map[string]bool{}}
+	for _, a := range s.Agents {
+		v.starts = v.starts || a != nil && a.Started
+	}
 	for i := range s.Turns {
 		v.turns[s.Turns[i].AgentID] = &s.Turns[i]
 	}
@@ -156,10 +165,13 @@ func Of(s *agentevents.RunSnapshot) *Agents {
 	return v
 }
 
-// Status returns the word for the status of an agent, and how it went.
+// Status returns the word for the status of an agent, and how it went. There is none for
+// an agent that acts without a start, as in documents that have no starts.
 func (v *Agents) Status(id string, a *agentevents.AgentSnapshot) (word string, how Mark) {
 	outcome := string(a.Outcome)
 	switch turn := v.turns[id]; {
+	case a.Ended && a.Outcome == agentevents.OutcomeConverged && (a.Error.OK || a.Status == agentevents.StatusFailed):
+		return "failed", Bad // its end does not know, or does not say
 	case a.Ended && (a.Error.OK || a.Status == agentevents.StatusFailed || a.Outcome == agentevents.OutcomeAborted):
 		return cmp.Or(outcome, "failed"), Bad
 	case a.Ended && (a.Outcome == agentevents.OutcomePartial || a.Outcome == agentevents.OutcomeEscaped):
@@ -176,10 +188,13 @@ func (v *Agents) Status(id string, a *agentevents.AgentSnapshot) (word string, h
 		}
 		return "completed", Good
 	case !a.Started && turn == nil && a.Transitions == 0:
-		if a.ToolCalls > 0 || a.Text != "" || a.Reasoning != "" || a.Step.OK || a.Decisions > 0 || a.Ref.OK || v.acted[id] {
-			return "without a start", None // its document may have none
+		if !v.starts || a.ToolCalls > 0 || a.ModelCalls > 0 || a.Errors > 0 || a.NodeID != "" ||
+			a.Text != "" || a.Reasoning != "" || a.Step.OK || a.Decisions > 0 || a.Ref.OK || v.acted[id] {
+			return "", None
 		}
 		return "not started", None
+	case v.completed:
+		return NoEnd, None
 	}
 	return string(a.Status), Open
 }

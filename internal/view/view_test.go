@@ -49,4 +49,8 @@ func TestAgentsAndTheirRun(t *testing.T) {
 		word, mark := view.Of(s).Status("exec-1", a)
 		require.Equal(t, how, mark, word)
 	}
+	a.Status, a.Outcome = agentevents.StatusFailed, agentevents.OutcomeConverged
+	word, mark := view.Of(s).Status("exec-1", a)
+	require.Equal(t, "failed", word, "whatever its end says")
+	require.Equal(t, view.Bad, mark)
 }

@@ -751,9 +751,7 @@ func (s *runState) fill(ev *Event, sub *subject) {
 		}
 	case *ToolReturned:
 		if p.OneEvent && p.CallID == "" {
-			out := *p
-			out.CallID = s.e.newID()
-			ev.Payload, sub.payload = &out, &out
+			own(ev, sub, p).CallID = s.e.newID()
 		}
 		if ev.CausationID == "" && !p.OneEvent {
 			if call := s.m.calls.Find(callKey{sub.key, p.CallID}); call != nil {
@@ -762,9 +760,7 @@ func (s *runState) fill(ev *Event, sub *subject) {
 		}
 	case *ModelReturned:
 		if p.OneEvent && p.ModelCallID == "" {
-			out := *p
-			out.ModelCallID = s.e.newID()
-			ev.Payload, sub.payload = &out, &out
+			own(ev, sub, p).ModelCallID = s.e.newID()
 		}
 		if ev.CausationID == "" && !p.OneEvent {
 			if call := s.m.modelCalls.Find(callKey{sub.key, p.ModelCallID}); call != nil {

@@ -77,7 +77,7 @@ func madeID(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 
 // madeAgent is madeID that takes the node of the event for its agent.
 func madeAgent(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	agent := encoderOf(w).agentOf(w.Ev)
+	agent := encoderOf(w).names.Of(w.Ev)
 	if agent == "" {
 		return madeID(w, dst, m)
 	}

@@ -27,9 +27,9 @@ type start struct {
 	run string // the execution that its lines name
 }
 
-// line notes the line of an event. Everything is forgotten when too many runs and
+// line notes the line of an event of an agent on an execution. Everything is forgotten when too many runs and
 // agents never end.
-func (o *open) line(ev *agentevents.Event) {
+func (o *open) line(ev *agentevents.Event, agent, run string) {
 	if o.runs == nil || len(o.runs)+o.agents >= dialect.MaxCalls {
 		*o = open{runs: map[string]openRun{}}
 	}
@@ -44,9 +44,9 @@ func (o *open) line(ev *agentevents.Event) {
 		if r.started == nil {
 			r.started = map[string]start{}
 		}
-		r.started[strings.Clone(agentOf(ev))] = start{ev.Time, strings.Clone(execution(ev))}
+		r.started[strings.Clone(agent)] = start{ev.Time, strings.Clone(run)}
 	case *agentevents.AgentEnded, *agentevents.NodeCompleted, *agentevents.NodeFailed:
-		delete(r.started, agentOf(ev))
+		delete(r.started, agent)
 	default:
 		return
 	}

@@ -48,7 +48,7 @@ var format = func() *wire.Format {
 		Head:     []wire.Member{need("ts", "/timestamp", timeForm{}), need("run_id", "/runId", text), need("event", "", wire.Type)},
 		Rows: []wire.Row{
 			{Type: "agent_run_start", Kind: agentevents.KindAgentStarted, Members: []wire.Member{
-				agent, need("task", "task", text).Or(promptAsTask), may("model", "model", text), may("lifecycle", "lifecycle", wire.Value{}),
+				agent, need("task", "task", text).Or(promptAsTask), may("model", "model", text), may("lifecycle", "lifecycle", wire.Value{}), wire.Resumed(),
 			}},
 			{Type: "agent_transition", Kind: agentevents.KindAgentTransition, Members: []wire.Member{
 				agent, step, need("from", "from", status), need("to", "to", status), may("reason", "reason", text),

@@ -194,8 +194,8 @@ var format = func() *wire.Format {
 	span("step", "start", agentevents.KindStepStarted, "", "attributes", title, step, known("description", "description"))
 	span("tool_call", "start", agentevents.KindToolCalled, "", "attributes", named("tool."), tool, call, may("arguments", "arguments"))
 	span("llm_call", "start", agentevents.KindModelCalled, "", "attributes", named("llm_call."), does, may("inputs", "request"), ask, by, model)
-	span("subagent", "start by span", agentevents.KindAgentStarted, "/parentAgentId agent/agentId", "", named("subagent."), agent, known("task", "task"), may("lifecycle", "lifecycle")) // no line has it
-	span("subagent", "start", agentevents.KindAgentStarted, "/parentAgentId", "", named("subagent."), agent, known("task", "task"), may("lifecycle", "lifecycle"))
+	span("subagent", "start by span", agentevents.KindAgentStarted, "/parentAgentId agent/agentId", "", named("subagent."), agent, known("task", "task"), may("lifecycle", "lifecycle"), wire.Resumed()) // no line has it
+	span("subagent", "start", agentevents.KindAgentStarted, "/parentAgentId", "", named("subagent."), agent, known("task", "task"), may("lifecycle", "lifecycle"), wire.Resumed())
 	span("handoff", "start", agentevents.KindHandoffRequested, "", "", named("handoff."), from, to, known("reason", "reason"))
 	span("handoff", "complete", agentevents.KindHandoffAccepted, "", "", named("handoff."), from, to, known("reason", "reason"))
 	for _, phase := range []string{"error", "cancelled", "complete"} { // the last one is what writers take

@@ -118,7 +118,7 @@ var format = func() *wire.Format {
 		Head: []wire.Member{need("type", "", wire.Type)},
 		Rows: []wire.Row{
 			node("agent:start", agentevents.KindAgentStarted, "",
-				need("sessionId", "providerSessionId", session).Or(executionAsSession), may("model", "model"), need("prompt", "prompt", promptForm{}).Or(taskAsPrompt), may("lifecycle", "lifecycle"), parent),
+				need("sessionId", "providerSessionId", session).Or(executionAsSession), may("model", "model"), need("prompt", "prompt", promptForm{}).Or(taskAsPrompt), may("lifecycle", "lifecycle"), wire.Resumed(), parent),
 			node("agent:thinking:delta", agentevents.KindAgentReasoningDelta, "blockId", need("content", "delta", text("delta")), may("tokenCount", "tokenCount", number)),
 			node("agent:thinking", agentevents.KindAgentReasoned, "blockId", need("content", "reasoning", text("reasoning")), may("tokenCount", "tokenCount", number)),
 			node("agent:text:delta", agentevents.KindTextDelta, "blockId", need("content", "delta", text("delta"))),

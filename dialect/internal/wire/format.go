@@ -72,6 +72,8 @@ type Format struct {
 	// its event breaks a rule, or writing it anew loses or alters something.
 	Exact bool
 
+	restarts bool // starts say that their run was resumed, because no line does
+
 	at    string  // the row that New compiles
 	every uint64  // the leaves of Every
 	typ   *Member // that names the type
@@ -269,6 +271,9 @@ func New(f Format) *Format {
 		if !r.Reads {
 			*f.kind(r.Kind) = r
 		}
+	}
+	if start := f.Row(agentevents.KindAgentStarted); start != nil && f.Row(agentevents.KindRunResumed) == nil {
+		f.restarts = start.carried&covered(leaves["AgentStarted"], "resumed") != 0
 	}
 	return &f
 }

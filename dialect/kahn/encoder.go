@@ -48,6 +48,7 @@ type agentState struct {
 	refused int // refusals without a call in totals.ToolCalls: their lines look like calls
 	started time.Time
 	open    bool // it has started and not ended
+	failed  bool // it is at the status failed
 }
 
 // NewEncoder returns an encoder.
@@ -173,11 +174,12 @@ func (e *Encoder) remember(ev *agentevents.Event, a *agentState) {
 		case a.stepped:
 			a.from = a.step + 1
 		}
-		a.started, a.open = ev.Time, true
+		a.started, a.open, a.failed = ev.Time, true, false
 	case *agentevents.AgentEnded, *agentevents.NodeFailed:
 		a.open = false
 	case *agentevents.AgentTransition:
 		a.steppedAt(ev)
+		a.failed = p.To == agentevents.StatusFailed
 	case *agentevents.ToolReturned:
 		a.steppedAt(ev)
 		a.totals.ToolCalls++

@@ -7,6 +7,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/openwop"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -59,6 +60,7 @@ format, and the rules of its document are checked too: kahn has the strict table
 			chained := fs.Bool("chain", false, "check the chain of a log that was recorded with one")
 			complete := fs.Bool("complete", false, "exit with 1 if a sequence number is missing, too")
 			fs.Var(&format, "dialect", "check the rules of this `FORMAT` too; 'agentevents help convert' lists them")
+			threshold := fs.Float64("threshold", openwop.DefaultThreshold, "openwop: escalate decisions below `N`, if the log says no other; default 0.7")
 			return func(in *invocation) error {
 				problems := 0
 				c := chainCheck{l: &l}
@@ -79,7 +81,7 @@ format, and the rules of its document are checked too: kahn has the strict table
 				l.report = func(at position, what string) { report(at, ruleUnreadable, what) }
 				refused := func() bool { return false }
 				if format.wire != nil {
-					lines := &judge{strict: format.newDecoder(reading{strict: true, run: l.run}), lenient: format.newDecoder(reading{run: l.run})}
+					lines := &judge{strict: format.newDecoder(reading{strict: true, run: l.run, threshold: *threshold}), lenient: format.newDecoder(reading{run: l.run})}
 					l.decoder = lines
 					refused = func() bool { return lines.refused }
 					if format.dialect() == dialect.KAHN {

@@ -144,6 +144,35 @@ func harness(typ, members string) string {
 	return `{"type":"` + typ + `","nodeId":"n","runId":"x","timestamp":1,` + members + "}\n"
 }
 
+// A strict decoder refuses a type that looks like one of its document and is none. It takes
+// those of others, and a lenient decoder takes all.
+func TestUnlistedTypes(t *testing.T) {
+	for name, c := range map[string]struct{ line, refused, taken string }{
+		"kahn":        {`{"ts":"2026-05-05T09:00:00.000Z","run_id":"r","event":"%s"}`, "agent_trasition foo", "agent.trasition x-vendor.thing REASONING_START"},
+		"kaos":        {`{"timestamp":1,"sequence":1,"session_id":"s","run_id":"r","agent_id":null,"type":"%s"}`, "foo text_dleta", "loop_terminated escalation_required vendor.foo agent:paused"},
+		"openharness": {`{"type":"%s","timestamp":1,"nodeId":"n","runId":"x"}`, "agent:foo flow:pausedX", "agent:paused agent:aborted recording:linked foo"},
+	} {
+		for _, typ := range strings.Fields(c.refused + " " + c.taken) {
+			line := []byte(strings.Replace(c.line, "%s", typ, 1))
+			_, err := strict[name]().Decode(nil, line)
+			if strings.Contains(" "+c.refused+" ", " "+typ+" ") {
+				var rule *agentevents.RuleError
+				require.ErrorAs(t, err, &rule, typ)
+				require.Equal(t, agentevents.Rule(name+"-type"), rule.Rule)
+				require.Contains(t, rule.Detail, typ)
+			} else {
+				require.NoError(t, err, "%s: %s", name, typ)
+			}
+			for _, f := range formats() {
+				if f.name == name {
+					_, err := f.suite.Decoder().Decode(nil, line)
+					require.NoError(t, err, "%s: %s", name, typ)
+				}
+			}
+		}
+	}
+}
+
 // It measures converting whole logs in every dialect beside the native format.
 // Each dialect's package measures its cheapest and its dearest lines.
 func BenchmarkQuickstart(b *testing.B) { benchmarkLog(b, quickstart(b)) }

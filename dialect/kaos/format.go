@@ -13,6 +13,7 @@ import (
 
 // The rules of the document that a strict decoder checks.
 const (
+	RuleType     agentevents.Rule = "kaos-type"     // a type in small letters and underscores that KAOS does not have: others are a vendor's
 	RuleRequired agentevents.Rule = "kaos-required" // required members are present, and ids are not empty
 	RuleEnum     agentevents.Rule = "kaos-enum"     // the document lists the subject, the phase, or the kind of a memory_event
 	RuleRange    agentevents.Rule = "kaos-range"    // no number is below zero, and confidences are in [0, 1]
@@ -25,6 +26,7 @@ var (
 	subjects = []string{"run", "turn", "step", "tool_call", "subagent", "handoff", "llm_call", "judge", "route"}
 	phases   = []string{"start", "progress", "complete", "error", "cancelled"}
 	closing  = phases[2:]
+	others   = []string{"citation_verified", "grounding_refusal_triggered", "pattern_mismatch", "tool_policy_elevated", "capability_requested", "goal_checked", "loop_terminated"} // types that the vocabulary does not have
 	memories = []string{"added", "evicted", "summarized", "hydrated", "persisted", "searched"}
 )
 
@@ -95,7 +97,11 @@ var format = func() *wire.Format {
 	f := wire.Format{
 		Name:     Name,
 		Required: RuleRequired,
-		Lax:      true, OtherExtra: true, Nulls: true,
+		Type:     RuleType,
+		Own: func(typ string) bool {
+			return strings.Trim(typ, "abcdefghijklmnopqrstuvwxyz_") == "" && !slices.Contains(others, typ)
+		},
+		Lax: true, OtherExtra: true, Nulls: true,
 		Remarks: []string{monotonic, afterType},
 		Every:   "/step /causationId",
 		Details: map[string]string{

@@ -1,12 +1,18 @@
 package openharness
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
 )
 
 // The rules of the document that a strict decoder checks.
 const (
+	// RuleType: the document lists the types that begin with agent:, flow: and so on. Later
+	// versions have agent:paused and agent:aborted, too.
+	RuleType agentevents.Rule = "openharness-type"
 	// RuleNode: node and agent events name their node and its execution (sections
 	// 1.1 and 3). node:skipped has no execution.
 	RuleNode agentevents.Rule = "openharness-node"
@@ -36,6 +42,9 @@ const (
 	ErrorTypeRateLimit = "rate_limit"      // the API refused the rate of requests
 	ErrorTypeException = "exception"       // the stream broke
 )
+
+// The words with which the types of the document begin.
+var domains = []string{"agent", "flow", "node", "edge", "loop", "state", "command"}
 
 // The statuses of flow:complete.
 const (
@@ -107,8 +116,13 @@ var format = func() *wire.Format {
 	f := wire.Format{
 		Name:     Name,
 		Required: RuleRequired,
-		Every:    "/sessionId /step",
-		Absent:   wire.Made(`""`),
+		Type:     RuleType,
+		Own: func(typ string) bool {
+			domain, _, ok := strings.Cut(typ, ":")
+			return ok && slices.Contains(domains, domain) && typ != "agent:paused" && typ != "agent:aborted"
+		},
+		Every:  "/sessionId /step",
+		Absent: wire.Made(`""`),
 		Details: map[string]string{
 			"/payload/task":             "on the line only in place of a missing prompt",
 			"/payload/argumentsSummary": "on the line only in place of a missing value",

@@ -28,6 +28,10 @@ type Format struct {
 	Any []Member
 	// Required is the rule that needed members are there.
 	Required agentevents.Rule
+	// Own reports whether a type without a row looks like one of the document, and not like
+	// one of other producers: a strict reader refuses it with the rule Type. Nil takes all.
+	Own  func(typ string) bool
+	Type agentevents.Rule
 	// Loose says that all lines are read. A value of another type than its field has is
 	// kept as an extra member: in the body, if there is one. A line without a type is
 	// one whose type has no row. Without Loose such lines are refused.
@@ -80,6 +84,7 @@ type Format struct {
 	line  *table  // of lines whose type has no row
 	other *Row    // the same, for writing
 	rows  map[rowKey]*Row
+	types map[string]bool
 	kinds [2 * maxRows]*Row // by the hash of their kind, or behind it
 }
 
@@ -227,7 +232,7 @@ type table struct {
 // New compiles a table. It panics if the table names a field that does not exist:
 // a table is a constant of its package.
 func New(f Format) *Format {
-	f.rows = map[rowKey]*Row{}
+	f.rows, f.types = map[rowKey]*Row{}, map[string]bool{}
 	if f.Absent == nil {
 		f.Absent = emptyText
 	}
@@ -267,7 +272,7 @@ func New(f Format) *Format {
 			r.carried |= r.body.carried
 		}
 		r.lost = f.lost(name, r.carried)
-		f.rows[rowKey{r.Type, r.Case}] = r
+		f.rows[rowKey{r.Type, r.Case}], f.types[r.Type] = r, true
 		if !r.Reads {
 			*f.kind(r.Kind) = r
 		}

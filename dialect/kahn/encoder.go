@@ -83,6 +83,10 @@ func (e *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	switch p := w.Ev.Payload.(type) {
 	case *agentevents.ToolCalled:
 		return dst, nil
+	case *agentevents.AgentTransition:
+		if !agentevents.LifecycleStrict.Allows(p.From, p.To) {
+			w.Lose(dialect.Altered, "", "the document's diagram does not have the move: agent_run_start names its table in lifecycle")
+		}
 	case *agentevents.NodeFailed:
 		if !e.a.open || w.Ev.AgentID != "" {
 			break

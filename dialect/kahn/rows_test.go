@@ -149,6 +149,20 @@ func TestMadeUpOutcomesAndSummaries(t *testing.T) {
 	}
 }
 
+// A move that the document's diagram does not have is listed, unless its own line has it.
+func TestMovesOutsideTheDiagram(t *testing.T) {
+	answer := native(&agentevents.AgentTransition{From: agentevents.StatusResponse, To: agentevents.StatusConverged})
+	e := NewEncoder()
+	line := encode(t, e, answer)
+	require.Contains(t, pointers(e), "altered ")
+	e = NewEncoder()
+	require.Equal(t, line, encode(t, e, verbatim(t, line)))
+	require.Empty(t, e.Losses())
+	e = NewEncoder()
+	encode(t, e, native(&agentevents.AgentTransition{From: agentevents.StatusResponse, To: agentevents.StatusReflect}))
+	require.NotContains(t, pointers(e), "altered ")
+}
+
 // An audit that was read with an empty agent is written with null, also when its line is
 // kept.
 func TestAuditWithAnEmptyAgent(t *testing.T) {

@@ -146,7 +146,7 @@ var format = func() *wire.Format {
 				need("message", "error/message").Or(resultAsMessage), may("details", "error/details"), need("outcome", "outcome").Or(wire.Made(`"aborted"`)), may("result", "result"),
 				structured, usage, models, cost, duration, turns, cumulative)),
 			node("agent:complete", agentevents.KindAgentEnded, "outcome",
-				need("result", "result"), may("outcome", "outcome", unsuccessful{}), structured, required(usage).Or(wire.Made(`{"inputTokens":0,"outputTokens":0}`)), models, cost,
+				need("result", "result").Or(lastText), may("outcome", "outcome", unsuccessful{}), structured, required(usage).Or(wire.Made(`{"inputTokens":0,"outputTokens":0}`)), models, cost,
 				required(duration).Or(sinceStart), required(turns).Or(wire.Made("0")), cumulative),
 			flow("flow:start", agentevents.KindRunStarted, need("flowName", "name"), may("lifecycle", "lifecycle")),
 			when(statusComplete, flow("flow:complete", agentevents.KindRunCompleted, name, need("status", "", wire.Const(`"complete"`)))),

@@ -254,6 +254,17 @@ func sinceStart(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 	return jsonwire.AppendMillis(dst, d)
 }
 
+// lastText stands for the result of an agent that ended: its final text.
+func lastText(w *wire.Writer, dst []byte, m *wire.Member) []byte {
+	e := encoderOf(w)
+	text, detail := e.open.runs[w.Ev.RunID].started[e.agentOf(w.Ev)].text, ""
+	if text != "" {
+		detail = "the agent's last text"
+	}
+	w.Lose(dialect.Made, w.Pointer(m), detail)
+	return jsonwire.AppendString(dst, text)
+}
+
 // failed reports whether an agent ended without success.
 func failed(p *agentevents.AgentEnded) bool {
 	return p.Error.OK || p.Outcome == agentevents.OutcomeAborted

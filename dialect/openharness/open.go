@@ -23,8 +23,9 @@ type openRun struct {
 
 // A start is that of an agent.
 type start struct {
-	at  time.Time
-	run string // the execution that its lines name
+	at   time.Time
+	run  string // the execution that its lines name
+	text string // the latest whole one
 }
 
 // line notes the line of an event of an agent on an execution. Everything is forgotten when too many runs and
@@ -40,11 +41,17 @@ func (o *open) line(ev *agentevents.Event, agent, run string) {
 		r.flow, r.begun = strings.Clone(p.Name), true // clones do not keep the line alive
 	case *agentevents.RunCompleted, *agentevents.RunFailed, *agentevents.RunCancelled:
 		r = openRun{}
+	case *agentevents.TextCompleted:
+		if s, ok := r.started[agent]; ok {
+			s.text = strings.Clone(p.Text)
+			r.started[strings.Clone(agent)] = s
+		}
+		return
 	case *agentevents.AgentStarted:
 		if r.started == nil {
 			r.started = map[string]start{}
 		}
-		r.started[strings.Clone(agent)] = start{ev.Time, strings.Clone(run)}
+		r.started[strings.Clone(agent)] = start{at: ev.Time, run: strings.Clone(run)}
 	case *agentevents.AgentEnded, *agentevents.NodeCompleted, *agentevents.NodeFailed:
 		delete(r.started, agent)
 	default:

@@ -182,7 +182,7 @@ var format = func() *wire.Format {
 	span := func(subject, phase string, kind agentevents.Kind, says, rest string, name wire.Member, attributes ...wire.Member) {
 		word, _, _ := strings.Cut(phase, " ")
 		duration, parent := beside[time.Duration]("duration_ms", wire.Value{}, "null"), parentSpan
-		if word == "start" {
+		if word == "start" || subject == "tool_call" || subject == "llm_call" { // a record of a whole call begins, too
 			parent = enclosed
 		}
 		errorType, errorMessage := beside[string]("error_type", wire.Value{}, "null"), beside[string]("error_message", wire.Value{}, "null")

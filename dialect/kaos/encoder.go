@@ -37,7 +37,8 @@ type EncoderOptions struct {
 // about, the same for its start and its end, and as its parent the span in which it
 // begins: that of the call that spawns the agent, or of the agent's latest open step or
 // turn, or of the agent. The end of a span gets the time since its start; an event without
-// SessionID its run's id; an agent without an id that of its node, with which it ends if that fails.
+// SessionID its run's id; an agent without an id that of its node, with which it ends if that
+// fails, or the span of its start ([dialect.Names]).
 //
 // The memory of an Encoder grows with the number of runs, of open spans and of
 // different losses. It forgets the oldest open spans, but never one of the

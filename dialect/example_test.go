@@ -41,7 +41,7 @@ func Example() {
 		fmt.Println(loss)
 	}
 	// Output:
-	// {"ts":"2026-05-19T10:00:04.012Z","run_id":"run-2","event":"tool_invocation","agent_id":"coder","step":0,"tool_name":"Read","duration_s":0.012,"ok":true,"input_summary":"{\"path\":\"main.go\"}","output_summary":"\"package main\""}
+	// {"ts":"2026-05-19T10:00:04.012Z","run_id":"run-2","event":"tool_invocation","agent_id":"coder","step":0,"tool_name":"Read","duration_s":0.012,"ok":true,"input_summary":"{\"path\":\"main.go\"}","output_summary":"package main"}
 	// <nil>
 	// dropped: every kind /id: the document has no event ids (2 times, first in run run-2 at sequence 5)
 	// dropped: every kind /sequence: readers count lines (once, in run run-2 at sequence 5)

@@ -1,11 +1,13 @@
 package dialect_test
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,6 +19,8 @@ import (
 	"github.com/agentevents/agentevents/dialect/agui"
 	"github.com/agentevents/agentevents/dialect/dialecttest"
 	"github.com/agentevents/agentevents/dialect/kaos"
+	"github.com/agentevents/agentevents/dialect/multiagent"
+	"github.com/agentevents/agentevents/dialect/openharness"
 	"github.com/agentevents/agentevents/dialect/openwop"
 )
 
@@ -88,6 +92,85 @@ func readAll(t testing.TB, log string, d agentevents.Decoder) []agentevents.Even
 	events := readLog(t, log, d)
 	require.Greater(t, len(events), 40)
 	return events
+}
+
+// A converted log tells of the same agents, and keeps the rules that the log kept.
+func TestConvertedLogsFold(t *testing.T) {
+	for name, c := range map[string]struct {
+		from   agentevents.Decoder
+		log    string
+		agents int
+	}{
+		"agents that the span of their start identifies": {
+			multiagent.NewDecoder(multiagent.Options{}), wiki("agent.spawned", "s1", "p", "script", `"agentTask":"a"`) + wiki("agent.spawned", "s2", "p", "script", `"agentTask":"a"`) +
+				wiki("tool.call.started", "t1", "s2", "x2", `"callId":"c","toolId":"t"`) + wiki("agent.spawned", "s3", "s2", "x2", `"agentTask":"b"`) +
+				wiki("tool.call.completed", "t1", "s2", "x2", `"callId":"c","toolId":"t","status":"ok"`) + wiki("agent.completed", "s3", "s2", "x2", `"agentId":"same","tokens":1`) +
+				wiki("agent.completed", "s1", "p", "same", `"agentId":"same","tokens":10`) + wiki("agent.completed", "s2", "p", "x2", `"agentId":"x2","tokens":100`), 3},
+		"starts after run.resumed": {
+			openharness.NewDecoder(openharness.Options{}), `{"type":"flow:start","timestamp":1,"flowName":"f"}` + "\n" + harness("agent:start", `"sessionId":"s","prompt":"p"`) +
+				`{"type":"flow:paused","timestamp":2}` + "\n" + `{"type":"flow:resumed","timestamp":2}` + "\n" + harness("agent:start", `"sessionId":"s","prompt":"p"`) +
+				harness("agent:complete", `"result":"","usage":{"inputTokens":3,"outputTokens":4},"durationMs":1,"numTurns":1`), 1},
+	} {
+		events := readLog(t, c.log, c.from)
+		for _, f := range formats() {
+			if strings.HasPrefix(f.name, "openwop") || f.name == "agui" {
+				continue // they have no start of an agent, or sub-agents of a run
+			}
+			t.Run(name+" "+f.name, func(t *testing.T) {
+				e, log := f.suite.Encoder(), []byte(nil)
+				for i := range events {
+					log, _ = e.Append(log, events[i]) // without the kinds that the document does not have
+				}
+				folded, err := agentevents.FoldLog(agentevents.NewReader(bytes.NewReader(log), agentevents.ReaderOptions{Decoder: f.suite.Decoder()}), agentevents.FoldOptions{})
+				require.NoError(t, err)
+				for s := range folded.Drain() {
+					require.Empty(t, s.Violations, "%s", log)
+					require.Len(t, s.Agents, c.agents, "%s", log)
+					for id, a := range s.Agents {
+						require.True(t, a.Started && a.Ended, "%s: %s", id, log)
+					}
+				}
+			})
+		}
+	}
+}
+
+func wiki(typ, span, parent, actor, payload string) string {
+	return `{"id":"` + typ + span + `","traceId":"t","spanId":"` + span + `","parentSpanId":"` + parent + `","sessionId":"s","runId":"r","actor":"` + actor +
+		`","type":"` + typ + `","payload":{"workflowId":"w","phase":"p",` + payload + `},"timestamp":"2026-05-05T09:00:00.000Z","schemaVersion":"1.0"}` + "\n"
+}
+
+func harness(typ, members string) string {
+	return `{"type":"` + typ + `","nodeId":"n","runId":"x","timestamp":1,` + members + "}\n"
+}
+
+// A strict decoder refuses a type that looks like one of its document and is none. It takes
+// those of others, and a lenient decoder takes all.
+func TestUnlistedTypes(t *testing.T) {
+	for name, c := range map[string]struct{ line, refused, taken string }{
+		"kahn":        {`{"ts":"2026-05-05T09:00:00.000Z","run_id":"r","event":"%s"}`, "agent_trasition foo", "agent.trasition x-vendor.thing REASONING_START"},
+		"kaos":        {`{"timestamp":1,"sequence":1,"session_id":"s","run_id":"r","agent_id":null,"type":"%s"}`, "foo text_dleta", "loop_terminated escalation_required vendor.foo agent:paused"},
+		"openharness": {`{"type":"%s","timestamp":1,"nodeId":"n","runId":"x"}`, "agent:foo flow:pausedX", "agent:paused agent:aborted recording:linked foo"},
+	} {
+		for _, typ := range strings.Fields(c.refused + " " + c.taken) {
+			line := []byte(strings.Replace(c.line, "%s", typ, 1))
+			_, err := strict[name]().Decode(nil, line)
+			if strings.Contains(" "+c.refused+" ", " "+typ+" ") {
+				var rule *agentevents.RuleError
+				require.ErrorAs(t, err, &rule, typ)
+				require.Equal(t, agentevents.Rule(name+"-type"), rule.Rule)
+				require.Contains(t, rule.Detail, typ)
+			} else {
+				require.NoError(t, err, "%s: %s", name, typ)
+			}
+			for _, f := range formats() {
+				if f.name == name {
+					_, err := f.suite.Decoder().Decode(nil, line)
+					require.NoError(t, err, "%s: %s", name, typ)
+				}
+			}
+		}
+	}
 }
 
 // It measures converting whole logs in every dialect beside the native format.

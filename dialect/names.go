@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -9,11 +10,14 @@ import (
 
 // Names names agents for documents that have ids of agents and no executions of nodes. An
 // agent that only an execution identifies gets the name of the node, and from the node's
-// second execution in its run on a number: build, build-2. The zero Names is empty. It
-// keeps a name for every such execution.
+// second execution in its run on a number: build, build-2. An agent that starts without an
+// id has the span of its start for a name, also when later events name it. The zero Names is
+// empty. It keeps a name for every such execution, and for every agent.
 type Names struct {
 	names map[nodeKey]string // by execution
 	taken map[nodeKey]int    // how many executions wanted a name
+	ids   map[nodeKey]string // names by the ids of agents
+	spans map[nodeKey]string // of agents that started without an id: the id that the first event has, or ""
 }
 
 type nodeKey struct{ run, id string }
@@ -23,7 +27,9 @@ type nodeKey struct{ run, id string }
 func (n *Names) Of(ev *agentevents.Event) string {
 	switch {
 	case ev.AgentID != "":
-		return ev.AgentID
+		return n.named(ev)
+	case ev.NodeRunID == "" && ev.NodeID == "":
+		return n.spanned(ev)
 	case ev.NodeRunID == "":
 		return ev.NodeID
 	}
@@ -45,4 +51,74 @@ func (n *Names) Of(ev *agentevents.Event) string {
 	n.taken[name]++
 	n.names[nodeKey{name.run, strings.Clone(ev.NodeRunID)}] = name.id
 	return name.id
+}
+
+// Named returns the name of the agent of that id.
+func (n *Names) Named(run, id string) string { return cmp.Or(n.ids[nodeKey{run, id}], id) }
+
+// spanned returns the name of the agent of an event that only a span may identify.
+func (n *Names) spanned(ev *agentevents.Event) string {
+	switch ev.Payload.(type) {
+	case *agentevents.AgentStarted:
+		if ev.SpanID != "" {
+			if n.spans == nil {
+				n.spans = map[nodeKey]string{}
+			}
+			n.spans[nodeKey{strings.Clone(ev.RunID), strings.Clone(ev.SpanID)}] = ""
+		}
+		return ev.SpanID
+	case *agentevents.AgentEnded:
+		return ev.SpanID
+	}
+	if _, ok := n.spans[nodeKey{ev.RunID, ev.ParentSpanID}]; ok {
+		return ev.ParentSpanID
+	}
+	return ""
+}
+
+// named returns the name of the agent of an event with an id. The first one in the span of
+// a start without an id names that agent, as the rules of the library see it. An end in such
+// a span ends that agent, also if another one has the id.
+func (n *Names) named(ev *agentevents.Event) string {
+	known, name := n.ids[nodeKey{ev.RunID, ev.AgentID}], ""
+	switch ev.Payload.(type) {
+	case *agentevents.AgentStarted, *agentevents.HandoffAccepted,
+		*agentevents.ApprovalGranted, *agentevents.ApprovalRejected, *agentevents.ClarificationResolved: // of another agent, or of a person
+	case *agentevents.AgentEnded:
+		name = n.nameless(ev, ev.SpanID)
+	default:
+		if known != "" { // as mostly
+			return known
+		}
+		if info, _ := ev.Kind().Info(); info.Droppable {
+			return ev.AgentID
+		}
+		name = n.nameless(ev, ev.SpanID, ev.ParentSpanID)
+	}
+	if known == "" {
+		if n.ids == nil {
+			n.ids = map[nodeKey]string{}
+		}
+		known = strings.Clone(cmp.Or(name, ev.AgentID))
+		n.ids[nodeKey{strings.Clone(ev.RunID), strings.Clone(ev.AgentID)}] = known
+	}
+	return cmp.Or(name, known)
+}
+
+// nameless returns the first of the spans in which an agent started without an id, if the
+// event is the first one that names the agent, or "".
+func (n *Names) nameless(ev *agentevents.Event, spans ...string) string {
+	for _, span := range spans {
+		id, ok := n.spans[nodeKey{ev.RunID, span}]
+		switch {
+		case !ok:
+			continue
+		case id == "":
+			n.spans[nodeKey{strings.Clone(ev.RunID), strings.Clone(span)}] = strings.Clone(ev.AgentID)
+		case id != ev.AgentID:
+			return ""
+		}
+		return span
+	}
+	return ""
 }

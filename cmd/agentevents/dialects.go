@@ -27,8 +27,9 @@ type wire struct {
 
 // A reading is how lines are read.
 type reading struct {
-	strict bool   // the rules of the document are enforced
-	run    string // the run of lines that name none; may be empty
+	strict    bool    // the rules of the document are enforced
+	run       string  // the run of lines that name none; may be empty
+	threshold float64 // below which decisions are escalated, unless their run says another
 }
 
 // wires returns the table of formats.
@@ -72,7 +73,8 @@ func wires() []wire {
 
 func openwopDecoder(p openwop.Profile) func(reading) agentevents.Decoder {
 	return func(o reading) agentevents.Decoder {
-		return openwop.NewDecoder(openwop.Options{Strict: o.strict, Profile: p, Folded: true})
+		return openwop.NewDecoder(openwop.Options{Strict: o.strict, Profile: p, Folded: true,
+			ThresholdOf: func(string, string) float64 { return o.threshold }})
 	}
 }
 

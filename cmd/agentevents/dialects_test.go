@@ -70,3 +70,14 @@ func TestOneFaultIsReportedOnce(t *testing.T) {
 		}
 	}
 }
+
+// The threshold of a host is not in its log, unless its runs have their own.
+func TestCheckWithAThreshold(t *testing.T) {
+	const log = `{"eventId":"1","runId":"r","type":"agent.decided","payload":{"agentId":"a","decision":1,"confidence":0.5},"timestamp":"2026-05-05T09:00:00.000Z","sequence":1}
+{"eventId":"2","runId":"r","type":"run.completed","payload":{},"timestamp":"2026-05-05T09:00:00.000Z","sequence":2}
+`
+	got := exec(log, "check", "--dialect", "openwop", "-")
+	require.Equal(t, exitProblems, got.code)
+	require.Contains(t, got.out, "stdin:2: openwop-escalation:")
+	require.Equal(t, exitOK, exec(log, "check", "--dialect", "openwop", "--threshold", "0.3", "-").code)
+}

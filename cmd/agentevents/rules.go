@@ -23,6 +23,7 @@ type documentRule struct {
 }
 
 var documentRules = []documentRule{
+	{kahn.Name, kahn.RuleType, "an event is one of the five, or has other characters than small letters and underscores"},
 	{kahn.Name, kahn.RuleRequired, "required members are there"},
 	{kahn.Name, kahn.RuleID, "ids match the pattern of their member"},
 	{kahn.Name, kahn.RuleEnum, "statuses, outcomes and results are words that the document lists"},
@@ -34,11 +35,13 @@ var documentRules = []documentRule{
 	{multiagent.Name, multiagent.RuleWorkflow, "a workflow event has a workflowId"},
 	{multiagent.Name, multiagent.RulePhase, "agent events of a workflow, phases and checkpoints name their phase"},
 	{multiagent.Name, multiagent.RuleField, "a key field of a workflow type has the type that its name says"},
+	{kaos.Name, kaos.RuleType, "a type is one of KAOS, or has other characters than small letters and underscores"},
 	{kaos.Name, kaos.RuleRequired, "required members are there, ids are not empty"},
 	{kaos.Name, kaos.RuleEnum, "subjects, phases and kinds of memory_event are words that the document lists"},
 	{kaos.Name, kaos.RuleRange, "numbers are not negative, a confidence is in [0, 1]"},
 	{kaos.Name, kaos.RulePhase, "start and progress have no duration, only error has an error"},
 	{kaos.Name, kaos.RuleFrame, "event and id of a frame are type and sequence of its data"},
+	{openharness.Name, openharness.RuleType, "a type that begins with agent:, flow:, node:, edge:, loop:, state: or command: is one of the document or of its later versions"},
 	{openharness.Name, openharness.RuleNode, "node and agent events name their node and its execution; node:skipped names no execution"},
 	{openharness.Name, openharness.RuleRequired, "required members are there"},
 	{openharness.Name, openharness.RuleEnum, "words are among those that the document lists"},

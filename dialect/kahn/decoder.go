@@ -11,7 +11,8 @@ import (
 
 // Options configure a [Decoder]. The zero Options are usable.
 type Options struct {
-	// Strict refuses a line that breaks a rule of the document: a missing required
+	// Strict refuses a line that breaks a rule of the document: an event that looks like one
+	// of the document's five and is none of them, a missing required
 	// member, an id that does not match its pattern, a word that its enum does not
 	// list, a number outside its range, an output_summary over [MaxSummary] characters, a
 	// time in another form than the document's. The error is a

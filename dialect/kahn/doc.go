@@ -17,8 +17,10 @@
 // [NormalizeCheckpointID]), cuts long output summaries, and lists both among its losses. It refuses an event with a number or a word
 // outside the document's ranges and enums.
 //
-// A line behind the end of its agent that is marked late has the member late, which the
-// document does not have.
+// Three members are not the document's, because without them a reader finds broken rules:
+// lifecycle of a start, the table that its agent's transitions keep; resumed of a start that
+// goes on with an earlier one, after a run.resumed, too; late of a line behind the end of
+// its agent.
 //
 // # Lines that lack members
 //

@@ -28,13 +28,12 @@ import (
 type Encoder struct {
 	w       wire.Writer
 	agents  map[agentKey]*agentState
-	named   map[agentKey]string // the spans that agents were known by when they started
-	a       *agentState         // the agent of the current event
-	names   dialect.Names       // of agents without an id
-	numbers dialect.Numbers     // that readers give the lines
-	calls   dialect.Calls       // the calls that have not returned
-	check   Decoder             // reads origin lines
-	asRead  bool                // a line is written as it was read, whatever it says
+	a       *agentState // the agent of the current event
+	names   dialect.Names
+	numbers dialect.Numbers // that readers give the lines
+	calls   dialect.Calls   // the calls that have not returned
+	check   Decoder         // reads origin lines
+	asRead  bool            // a line is written as it was read, whatever it says
 }
 
 type agentKey struct{ run, agent string }
@@ -45,11 +44,11 @@ type agentState struct {
 	step    int
 	stepped bool // a line of the agent had a step
 	from    int  // the first step of this attempt
-	spanned bool // the span of its start stands for it, until an event names it
 	totals  agentevents.Totals
 	refused int // refusals without a call in totals.ToolCalls: their lines look like calls
 	started time.Time
 	open    bool // it has started and not ended
+	failed  bool // it is at the status failed
 }
 
 // NewEncoder returns an encoder.
@@ -59,7 +58,6 @@ func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
 
 // Append appends the line of an event. See [dialect.Encoder].
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
-	e.identify(&ev)
 	e.a = e.agent(&ev)
 	mark := len(dst)
 	dst, verbatim, err := e.w.Append(dst, &ev, (*document)(e))
@@ -85,6 +83,10 @@ func (e *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	switch p := w.Ev.Payload.(type) {
 	case *agentevents.ToolCalled:
 		return dst, nil
+	case *agentevents.AgentTransition:
+		if !agentevents.LifecycleStrict.Allows(p.From, p.To) {
+			w.Lose(dialect.Altered, "", "the document's diagram does not have the move: agent_run_start names its table in lifecycle")
+		}
 	case *agentevents.NodeFailed:
 		if !e.a.open || w.Ev.AgentID != "" {
 			break
@@ -92,9 +94,9 @@ func (e *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 		w.Lose(dialect.Made, "/payload/outcome", "a failed node aborts its agent")
 		w.SayAs(&agentevents.AgentEnded{Outcome: agentevents.OutcomeAborted, Error: agentevents.Some(p.Error)}, "written as the end of the node's agent")
 	}
-	if span := e.named[agentKey{w.Ev.RunID, w.Ev.AgentID}]; span != "" {
+	if name := e.a.key.agent; w.Ev.AgentID != "" && w.Ev.AgentID != name && w.Ev != &w.Read {
 		ev := *w.Ev
-		ev.AgentID = span
+		ev.AgentID = name
 		w.Say(&ev)
 		w.Lose(dialect.Altered, "/agentId", "the span that its start has in the place of an id")
 	}
@@ -128,53 +130,13 @@ func (e *Encoder) End(dst []byte) ([]byte, error) {
 // Losses returns what the lines so far do not say. See [dialect.Encoder].
 func (e *Encoder) Losses() []dialect.Loss { return e.w.Losses.List() }
 
-// agentOf returns the agent's id, or the name of its node, or the span of its start: agents without an id stay apart.
-func (e *Encoder) agentOf(ev *agentevents.Event) string {
-	if id := e.names.Of(ev); id != "" {
-		return cmp.Or(e.named[agentKey{ev.RunID, ev.AgentID}], id)
-	}
-	switch ev.Payload.(type) {
-	case *agentevents.AgentStarted, *agentevents.AgentEnded:
-		return ev.SpanID
-	}
-	if a := e.agents[agentKey{ev.RunID, ev.ParentSpanID}]; a != nil && a.spanned {
-		return ev.ParentSpanID
-	}
-	return ""
-}
-
-// identify notes that an event names an agent that has only the span of its start, as the
-// rules of the library see it. The lines go on with the span.
-func (e *Encoder) identify(ev *agentevents.Event) {
-	if info, _ := ev.Kind().Info(); ev.AgentID == "" || info.Droppable || e.agents[agentKey{ev.RunID, e.agentOf(ev)}] != nil {
-		return
-	}
-	switch ev.Payload.(type) {
-	case *agentevents.AgentStarted, *agentevents.HandoffAccepted,
-		*agentevents.ApprovalGranted, *agentevents.ApprovalRejected, *agentevents.ClarificationResolved:
-		return
-	}
-	for _, span := range [...]string{ev.SpanID, ev.ParentSpanID} {
-		if a := e.agents[agentKey{ev.RunID, span}]; a != nil {
-			if a.spanned {
-				a.spanned = false
-				if e.named == nil {
-					e.named = map[agentKey]string{}
-				}
-				e.named[agentKey{a.key.run, strings.Clone(ev.AgentID)}] = a.key.agent
-			}
-			return
-		}
-	}
-}
-
 // callerOf returns the agent whose call ids the event's is one of, as the rules of
 // the library see it: the node does not count.
 func callerOf(ev *agentevents.Event) string { return cmp.Or(ev.AgentID, ev.NodeRunID) }
 
 // agent returns the state of the event's agent.
 func (e *Encoder) agent(ev *agentevents.Event) *agentState {
-	key := agentKey{ev.RunID, e.agentOf(ev)}
+	key := agentKey{ev.RunID, e.names.Of(ev)}
 	if e.a != nil && e.a.key == key {
 		return e.a
 	}
@@ -216,12 +178,12 @@ func (e *Encoder) remember(ev *agentevents.Event, a *agentState) {
 		case a.stepped:
 			a.from = a.step + 1
 		}
-		a.started, a.open = ev.Time, true
-		a.spanned = ev.AgentID == "" && a.key.agent == ev.SpanID
+		a.started, a.open, a.failed = ev.Time, true, false
 	case *agentevents.AgentEnded, *agentevents.NodeFailed:
 		a.open = false
 	case *agentevents.AgentTransition:
 		a.steppedAt(ev)
+		a.failed = p.To == agentevents.StatusFailed
 	case *agentevents.ToolReturned:
 		a.steppedAt(ev)
 		a.totals.ToolCalls++

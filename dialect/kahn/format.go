@@ -2,6 +2,7 @@ package kahn
 
 import (
 	"math"
+	"strings"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
@@ -13,6 +14,7 @@ const MaxSummary = 2048
 
 // The rules of the document, which a strict decoder checks.
 const (
+	RuleType     agentevents.Rule = "kahn-type"     // an event in small letters and underscores that is none of the five: others are a vendor's
 	RuleRequired agentevents.Rule = "kahn-required" // a required member is missing
 	RuleID       agentevents.Rule = "kahn-id"       // an id does not match its pattern
 	RuleEnum     agentevents.Rule = "kahn-enum"     // a status, outcome or result the document does not list
@@ -45,10 +47,12 @@ var format = func() *wire.Format {
 	f := wire.Format{
 		Name:     Name,
 		Required: RuleRequired,
+		Type:     RuleType,
+		Own:      func(typ string) bool { return strings.Trim(typ, "abcdefghijklmnopqrstuvwxyz_") == "" },
 		Head:     []wire.Member{need("ts", "/timestamp", timeForm{}), need("run_id", "/runId", text), need("event", "", wire.Type)},
 		Rows: []wire.Row{
 			{Type: "agent_run_start", Kind: agentevents.KindAgentStarted, Members: []wire.Member{
-				agent, need("task", "task", text).Or(promptAsTask), may("model", "model", text), may("lifecycle", "lifecycle", wire.Value{}),
+				agent, need("task", "task", text).Or(promptAsTask), may("model", "model", text), may("lifecycle", "lifecycle", wire.Value{}), wire.Resumed(),
 			}},
 			{Type: "agent_transition", Kind: agentevents.KindAgentTransition, Members: []wire.Member{
 				agent, step, need("from", "from", status), need("to", "to", status), may("reason", "reason", text),

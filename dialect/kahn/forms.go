@@ -77,7 +77,7 @@ func madeID(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 
 // madeAgent is madeID that takes the node of the event for its agent.
 func madeAgent(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	agent := encoderOf(w).agentOf(w.Ev)
+	agent := encoderOf(w).names.Of(w.Ev)
 	if agent == "" {
 		return madeID(w, dst, m)
 	}
@@ -246,8 +246,8 @@ func (okForm) Parse(r *wire.Reader, at any) error {
 
 func (okForm) Schema() map[string]any { return map[string]any{"type": "boolean"} }
 
-// A summaryForm is a text of at most max characters. An event that has only
-// the whole value has its JSON text as the summary.
+// A summaryForm is a text of at most max characters. An event that has only the whole
+// value has it as the summary: a text as it is, any other value as JSON, and null not at all.
 type summaryForm struct {
 	wire.EmptyKept
 	value func(w *wire.Writer) (text string, value agentevents.JSON)
@@ -259,12 +259,15 @@ func (f summaryForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) (
 	at := m.Pointer()
 	if value != "" {
 		whole := at[:len(at)-len("Summary")]
-		if text == "" {
-			text = string(value)
+		switch made := asText(value); {
+		case text != "":
+			w.Lose(dialect.Dropped, whole, "the line has its summary")
+		case made == "":
+			w.Pend.Drop(whole, true)
+		default:
+			text = made
 			w.Lose(dialect.Altered, whole, "written as a summary")
 			w.Lose(dialect.Made, at, "the value's text")
-		} else {
-			w.Lose(dialect.Dropped, whole, "the line has its summary")
 		}
 	}
 	if len(text) > f.max && !w.Whole {
@@ -274,6 +277,14 @@ func (f summaryForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) (
 		}
 	}
 	return jsonwire.AppendString(dst, text), text != ""
+}
+
+// asText returns a value as a person reads it.
+func asText(value agentevents.JSON) string {
+	if value[0] == '"' || value == "null" {
+		return jsonwire.Text(string(value))
+	}
+	return string(value)
 }
 
 // cut is the detail of a summary that was too long.
@@ -339,9 +350,9 @@ func (objectForm) Schema() map[string]any { return map[string]any{"type": "objec
 
 // madeOutcome stands for an outcome that the event does not say.
 func madeOutcome(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	w.Lose(dialect.Made, w.Pointer(m), "aborted with an error, partial otherwise")
-	outcome := agentevents.OutcomePartial
-	if w.Ev.Payload.(*agentevents.AgentEnded).Error.OK {
+	w.Lose(dialect.Made, w.Pointer(m), "aborted with an error or a status of failed, converged otherwise")
+	outcome := agentevents.OutcomeConverged
+	if w.Ev.Payload.(*agentevents.AgentEnded).Error.OK || encoderOf(w).a.failed {
 		outcome = agentevents.OutcomeAborted
 	}
 	return jsonwire.AppendString(dst, string(outcome))

@@ -388,7 +388,7 @@ func TestWhatNoLineSays(t *testing.T) {
 
 // Members of a foreign payload that a reader takes for members of the envelope.
 func TestUnknownEventsFromElsewhere(t *testing.T) {
-	ev := native(&agentevents.Unknown{Type: "foo", Raw: `{"agent_id":"Z","step":4,"ts":1,"x":1}`})
+	ev := native(&agentevents.Unknown{Type: "x.foo", Raw: `{"agent_id":"Z","step":4,"ts":1,"x":1}`})
 	e := NewEncoder()
 	back := decode(t, Options{Strict: true}, encode(t, e, ev))[0]
 	require.Equal(t, agentevents.JSON(`{"x":1}`), back.Payload.(*agentevents.Unknown).Raw)

@@ -126,6 +126,43 @@ func TestAgentsOfSpans(t *testing.T) {
 	require.Contains(t, pointers(e), "altered /agentId")
 }
 
+// What an event leaves out does not turn into the opposite of what it says.
+func TestMadeUpOutcomesAndSummaries(t *testing.T) {
+	failed := &agentevents.AgentTransition{From: agentevents.StatusThinking, To: agentevents.StatusFailed}
+	for _, c := range []struct {
+		log  []agentevents.Payload
+		want string // on the last line
+	}{
+		{[]agentevents.Payload{&agentevents.AgentEnded{}}, `"outcome":"converged"`},
+		{[]agentevents.Payload{&agentevents.AgentEnded{Error: agentevents.Some(agentevents.ErrorInfo{Message: "x"})}}, `"outcome":"aborted"`},
+		{[]agentevents.Payload{failed, &agentevents.AgentEnded{}}, `"outcome":"aborted"`},
+		{[]agentevents.Payload{failed, &agentevents.AgentStarted{}, &agentevents.AgentEnded{}}, `"outcome":"converged"`},
+		{[]agentevents.Payload{&agentevents.ToolReturned{Result: `"package \"main\""`, Arguments: `"ls"`}}, `"ok":false,"input_summary":"ls","output_summary":"package \"main\""}`},
+		{[]agentevents.Payload{&agentevents.ToolReturned{Result: `{"a":"b"}`}}, `"output_summary":"{\"a\":\"b\"}"}`},
+		{[]agentevents.Payload{&agentevents.ToolReturned{Result: `null`}}, `"ok":false}`},
+	} {
+		e, line := NewEncoder(), ""
+		for _, p := range c.log {
+			line = encode(t, e, native(p))
+		}
+		require.Contains(t, line, c.want)
+	}
+}
+
+// A move that the document's diagram does not have is listed, unless its own line has it.
+func TestMovesOutsideTheDiagram(t *testing.T) {
+	answer := native(&agentevents.AgentTransition{From: agentevents.StatusResponse, To: agentevents.StatusConverged})
+	e := NewEncoder()
+	line := encode(t, e, answer)
+	require.Contains(t, pointers(e), "altered ")
+	e = NewEncoder()
+	require.Equal(t, line, encode(t, e, verbatim(t, line)))
+	require.Empty(t, e.Losses())
+	e = NewEncoder()
+	encode(t, e, native(&agentevents.AgentTransition{From: agentevents.StatusResponse, To: agentevents.StatusReflect}))
+	require.NotContains(t, pointers(e), "altered ")
+}
+
 // An audit that was read with an empty agent is written with null, also when its line is
 // kept.
 func TestAuditWithAnEmptyAgent(t *testing.T) {

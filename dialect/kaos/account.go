@@ -42,34 +42,34 @@ func (e *Encoder) account(run, agent string) *account {
 	return e.latest
 }
 
-// told reports whether an event is a whole block of which there are deltas.
-func (e *Encoder) told(ev *agentevents.Event) bool {
+// told reports whether an event of an agent is a whole block of which there are deltas.
+func (e *Encoder) told(ev *agentevents.Event, agent string) bool {
 	switch p := ev.Payload.(type) {
 	case *agentevents.TextCompleted:
-		return e.account(ev.RunID, ev.AgentID).whole(block{agentevents.KindTextDelta, p.BlockID})
+		return e.account(ev.RunID, agent).whole(block{agentevents.KindTextDelta, p.BlockID})
 	case *agentevents.AgentReasoned:
-		return e.account(ev.RunID, ev.AgentID).whole(block{agentevents.KindAgentReasoningDelta, p.BlockID})
+		return e.account(ev.RunID, agent).whole(block{agentevents.KindAgentReasoningDelta, p.BlockID})
 	}
 	return false
 }
 
 // note notes what an event says of its agent. For the end of one it returns what the agent
 // used, or nil if a line says it: readers count only usage_observed.
-func (e *Encoder) note(ev *agentevents.Event) *agentevents.UsageObserved {
+func (e *Encoder) note(ev *agentevents.Event, agent string) *agentevents.UsageObserved {
 	switch p := ev.Payload.(type) {
 	case *agentevents.TextDelta:
-		e.account(ev.RunID, ev.AgentID).begin(block{ev.Kind(), p.BlockID})
+		e.account(ev.RunID, agent).begin(block{ev.Kind(), p.BlockID})
 	case *agentevents.AgentReasoningDelta:
-		e.account(ev.RunID, ev.AgentID).begin(block{ev.Kind(), p.BlockID})
+		e.account(ev.RunID, agent).begin(block{ev.Kind(), p.BlockID})
 	case *agentevents.UsageObserved:
-		a := e.account(ev.RunID, ev.AgentID)
+		a := e.account(ev.RunID, agent)
 		a.told = true
 		e.above(ev.RunID, a, costing(p.Usage, p.CostUSD))
 	case *agentevents.AgentStarted:
-		a := e.account(ev.RunID, ev.AgentID)
+		a := e.account(ev.RunID, agent)
 		a.parent, a.open, a.told, a.blocks = strings.Clone(ev.ParentAgentID), true, false, nil
 	case *agentevents.AgentEnded:
-		a := e.account(ev.RunID, ev.AgentID)
+		a := e.account(ev.RunID, agent)
 		all, models := p.Usage.V, len(p.ModelUsage) > 0
 		if models {
 			all = agentevents.Usage{}
@@ -108,7 +108,7 @@ func (e *Encoder) note(ev *agentevents.Event) *agentevents.UsageObserved {
 // above adds to what the sub-agents of an agent's parent used.
 func (e *Encoder) above(run string, a *account, used agentevents.Usage) {
 	if a.parent != "" {
-		parent := e.account(run, a.parent)
+		parent := e.account(run, e.names.Named(run, a.parent))
 		parent.below = plus(parent.below, used, 1)
 	}
 }

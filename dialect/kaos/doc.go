@@ -97,7 +97,8 @@
 // member.
 //
 // A line behind the end of its agent or run that is marked late has the member late, which
-// KAOS does not have.
+// KAOS does not have. The start of a sub-agent that goes on with an earlier one, after a
+// run.resumed, too, has the free attribute resumed.
 //
 // # What the vocabulary has no place for
 //

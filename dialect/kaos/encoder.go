@@ -37,7 +37,8 @@ type EncoderOptions struct {
 // about, the same for its start and its end, and as its parent the span in which it
 // begins: that of the call that spawns the agent, or of the agent's latest open step or
 // turn, or of the agent. The end of a span gets the time since its start; an event without
-// SessionID its run's id; an agent without an id that of its node, with which it ends if that fails.
+// SessionID its run's id; an agent without an id that of its node, with which it ends if that
+// fails, or the span of its start ([dialect.Names]).
 //
 // The memory of an Encoder grows with the number of runs, of open spans and of
 // different losses. It forgets the oldest open spans, but never one of the
@@ -56,9 +57,12 @@ type Encoder struct {
 	untold   bool     // the event has a usage_observed before its line
 
 	ofNode        bool // the agent of the event is its node
+	spanned       bool // the event gets the agent that is known by a span,
+	named         bool // and has named it itself
 	names         dialect.Names
-	line          []byte // in a frame
-	*boundary            // of the line that is written: own, or compared
+	called        map[scope]string // the ids by which span lines call agents that are known by their spans
+	line          []byte           // in a frame
+	*boundary                      // of the line that is written: own, or compared
 	own, compared boundary
 	// Of the line of the event itself, not of one that it is compared with:
 	typ    string
@@ -85,19 +89,18 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if ev.SchemaVersion == "" {
 		ev.SchemaVersion = agentevents.SchemaVersion // readers give it
 	}
-	if e.ofNode = ev.AgentID == "" && len(ev.NodeRunID)|len(ev.NodeID) != 0; e.ofNode {
-		ev.AgentID = e.names.Of(&ev) // keeps agents without an id apart
-	}
-	if e.told(&ev) {
+	agent := e.names.Of(&ev) // keeps agents without an id apart
+	id := e.idOf(&ev, agent)
+	if e.told(&ev, agent) {
 		e.w.Losses.Add(&ev, dialect.Dropped, "", "its deltas are there")
 		return dst, nil
 	}
 	out, err := dst, error(nil)
-	used := e.note(&ev)
+	used := e.note(&ev, agent)
 	if e.untold = used != nil; e.untold {
 		losses := e.w.Losses // those of the event say what is lost of its usage
 		e.w.Losses = dialect.Losses{}
-		out, err = e.append(out, &agentevents.Event{Scope: agentevents.Scope{SessionID: ev.SessionID}, RunID: ev.RunID, AgentID: ev.AgentID,
+		out, err = e.append(out, &agentevents.Event{Scope: agentevents.Scope{SessionID: ev.SessionID}, RunID: ev.RunID, AgentID: id,
 			Sequence: ev.Sequence, Time: ev.Time, Marks: ev.Marks & agentevents.MarkLate, SchemaVersion: ev.SchemaVersion, Payload: used})
 		if e.w.Losses = losses; err != nil {
 			return dst, err
@@ -108,9 +111,37 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		return dst, err
 	}
 	if _, failed := ev.Payload.(*agentevents.NodeFailed); failed {
-		e.account(ev.RunID, ev.AgentID).open = false
+		e.account(ev.RunID, agent).open = false
 	}
 	return out, nil
+}
+
+// idOf returns the id of the event's agent on the lines, and gives it to the event. That of
+// an agent that starts without an id is the span of its start, until the line of a span there
+// has another one; its own start and end say their span.
+func (e *Encoder) idOf(ev *agentevents.Event, agent string) string {
+	e.ofNode, e.spanned = ev.AgentID == "" && len(ev.NodeRunID)|len(ev.NodeID) != 0, false
+	if agent == ev.AgentID || e.ofNode {
+		ev.AgentID = agent
+		return agent
+	}
+	key := scope{ev.RunID, agent}
+	switch row := format.Row(ev.Kind()); ev.Payload.(type) {
+	case *agentevents.AgentStarted, *agentevents.AgentEnded:
+		return cmp.Or(e.called[key], agent)
+	default:
+		if ev.AgentID != "" && row != nil && row.Type == "span" && (ev.SpanID == agent || ev.ParentSpanID == agent) {
+			if e.called == nil {
+				e.called = map[scope]string{}
+			}
+			e.called[scope{strings.Clone(ev.RunID), strings.Clone(agent)}] = strings.Clone(ev.AgentID)
+		}
+	}
+	id := cmp.Or(e.called[key], agent)
+	if e.spanned = id != ev.AgentID; e.spanned {
+		e.named, ev.AgentID = ev.AgentID != "", id
+	}
+	return id
 }
 
 // append appends one line.
@@ -188,6 +219,11 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 		w.Break(RuleRequired, "/runId", "is required")
 	}
 	lose(w, e.fromNode(w), dialect.Made, "/agentId", "the id of the node's execution, or of the node")
+	if e.spanned && w.Ev != &w.Read {
+		const detail = "the span that its start has in the place of an id"
+		lose(w, e.named, dialect.Altered, "/agentId", detail)
+		lose(w, !e.named, dialect.Made, "/agentId", detail)
+	}
 	switch p := w.Ev.Payload.(type) {
 	case *agentevents.TextCompleted:
 		if p.Text != "" {

@@ -13,6 +13,7 @@ import (
 
 // The rules of the document that a strict decoder checks.
 const (
+	RuleType     agentevents.Rule = "kaos-type"     // a type in small letters and underscores that KAOS does not have: others are a vendor's
 	RuleRequired agentevents.Rule = "kaos-required" // required members are present, and ids are not empty
 	RuleEnum     agentevents.Rule = "kaos-enum"     // the document lists the subject, the phase, or the kind of a memory_event
 	RuleRange    agentevents.Rule = "kaos-range"    // no number is below zero, and confidences are in [0, 1]
@@ -25,6 +26,7 @@ var (
 	subjects = []string{"run", "turn", "step", "tool_call", "subagent", "handoff", "llm_call", "judge", "route"}
 	phases   = []string{"start", "progress", "complete", "error", "cancelled"}
 	closing  = phases[2:]
+	others   = []string{"citation_verified", "grounding_refusal_triggered", "pattern_mismatch", "tool_policy_elevated", "capability_requested", "goal_checked", "loop_terminated"} // types that the vocabulary does not have
 	memories = []string{"added", "evicted", "summarized", "hydrated", "persisted", "searched"}
 )
 
@@ -95,7 +97,11 @@ var format = func() *wire.Format {
 	f := wire.Format{
 		Name:     Name,
 		Required: RuleRequired,
-		Lax:      true, OtherExtra: true, Nulls: true,
+		Type:     RuleType,
+		Own: func(typ string) bool {
+			return strings.Trim(typ, "abcdefghijklmnopqrstuvwxyz_") == "" && !slices.Contains(others, typ)
+		},
+		Lax: true, OtherExtra: true, Nulls: true,
 		Remarks: []string{monotonic, afterType},
 		Every:   "/step /causationId",
 		Details: map[string]string{
@@ -176,7 +182,7 @@ var format = func() *wire.Format {
 	span := func(subject, phase string, kind agentevents.Kind, says, rest string, name wire.Member, attributes ...wire.Member) {
 		word, _, _ := strings.Cut(phase, " ")
 		duration, parent := beside[time.Duration]("duration_ms", wire.Value{}, "null"), parentSpan
-		if word == "start" {
+		if word == "start" || subject == "tool_call" || subject == "llm_call" { // a record of a whole call begins, too
 			parent = enclosed
 		}
 		errorType, errorMessage := beside[string]("error_type", wire.Value{}, "null"), beside[string]("error_message", wire.Value{}, "null")
@@ -194,8 +200,8 @@ var format = func() *wire.Format {
 	span("step", "start", agentevents.KindStepStarted, "", "attributes", title, step, known("description", "description"))
 	span("tool_call", "start", agentevents.KindToolCalled, "", "attributes", named("tool."), tool, call, may("arguments", "arguments"))
 	span("llm_call", "start", agentevents.KindModelCalled, "", "attributes", named("llm_call."), does, may("inputs", "request"), ask, by, model)
-	span("subagent", "start by span", agentevents.KindAgentStarted, "/parentAgentId agent/agentId", "", named("subagent."), agent, known("task", "task"), may("lifecycle", "lifecycle")) // no line has it
-	span("subagent", "start", agentevents.KindAgentStarted, "/parentAgentId", "", named("subagent."), agent, known("task", "task"), may("lifecycle", "lifecycle"))
+	span("subagent", "start by span", agentevents.KindAgentStarted, "/parentAgentId agent/agentId", "", named("subagent."), agent, known("task", "task"), may("lifecycle", "lifecycle"), wire.Resumed()) // no line has it
+	span("subagent", "start", agentevents.KindAgentStarted, "/parentAgentId", "", named("subagent."), agent, known("task", "task"), may("lifecycle", "lifecycle"), wire.Resumed())
 	span("handoff", "start", agentevents.KindHandoffRequested, "", "", named("handoff."), from, to, known("reason", "reason"))
 	span("handoff", "complete", agentevents.KindHandoffAccepted, "", "", named("handoff."), from, to, known("reason", "reason"))
 	for _, phase := range []string{"error", "cancelled", "complete"} { // the last one is what writers take

@@ -325,7 +325,7 @@ func (e *Encoder) bound(ev *agentevents.Event, whole bool) {
 		h := jsonwire.Mix(uint64(max(0, slices.Index(subjects, b.subject))), ev.Sequence)
 		b.span.made = jsonwire.Mix(h, jsonwire.Mix(agent, jsonwire.Hash(b.id)))
 	}
-	if b.begins {
+	if b.begins || whole {
 		b.within = e.enclosing(ev)
 	}
 	b.read.ends = e.check.open.ended(b.run, b.span, b.subject, b.begins)

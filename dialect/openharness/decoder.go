@@ -21,9 +21,9 @@ type Options struct {
 	RunID string
 	// Strict refuses lines that break a rule of the document, with a
 	// [*agentevents.RuleError]; see the Rule constants. Without Strict the decoder
-	// reads as much of such a line as it can. Extra members and unknown types break
-	// no rule. A line of an unknown type still needs a timestamp, and its nodeId and
-	// runId must be strings.
+	// reads as much of such a line as it can. Extra members break no rule, and
+	// neither do types of other producers. A line of an unknown type still needs a
+	// timestamp, and its nodeId and runId must be strings.
 	Strict bool
 }
 

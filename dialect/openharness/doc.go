@@ -59,7 +59,7 @@
 // escaped; cumulative of ends whose figures include
 // earlier attempts; parentRunId of an agent:start, the execution of the agent that
 // delegates, whose modelUsage includes this one's; late of a line behind the end of its
-// agent; lifecycle of starts. Other readers pass over them.
+// agent; lifecycle of starts; resumed of an agent:start that goes on with an earlier one. Other readers pass over them.
 //
 // # Extra members
 //

@@ -15,7 +15,7 @@ import (
 // concurrently.
 //
 // A tool call is written with its return. Node and agent events without a node or
-// its execution get the agent's id for both, or else the run's id. An agent that
+// its execution get the agent's name for both ([dialect.Names]), or else the run's id. An agent that
 // ended with an error or was aborted is written as agent:error with an outcome, because
 // agent:complete means success. The encoder refuses numbers that break [RuleRange],
 // unless it writes a line verbatim. It writes words that the document does not list,
@@ -23,6 +23,7 @@ import (
 type Encoder struct {
 	w      wire.Writer
 	calls  dialect.Calls // open calls
+	names  dialect.Names // of agents without an execution
 	open   open          // runs and agents
 	blocks blocks        // the blocks that readers see
 	check  Decoder       // reads origins
@@ -68,7 +69,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if _, starts := ev.Payload.(*agentevents.RunStarted); starts {
 		e.number = 0
 	}
-	run := execution(&ev)
+	run := e.execution(&ev)
 	if verbatim {
 		run = e.w.Read.NodeRunID // the line may lack it
 	} else { // readers of a verbatim line read the same again
@@ -80,7 +81,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok {
 		e.closed(&ev, p)
 	}
-	e.open.line(&ev)
+	e.open.line(&ev, e.agentOf(&ev), e.execution(&ev))
 	return dst, nil
 }
 
@@ -246,18 +247,37 @@ func (e *Encoder) block(ev *agentevents.Event, run string) {
 	e.w.Losses.Add(ev, what, "/payload/blockId", detail)
 }
 
-// agentOf returns the id that identifies the agent of an event.
-func agentOf(ev *agentevents.Event) string { return cmp.Or(ev.AgentID, ev.NodeRunID) }
+// agentOf returns the name of the agent of an event. An execution of a node needs no other.
+func (e *Encoder) agentOf(ev *agentevents.Event) string {
+	if ev.AgentID == "" && ev.NodeRunID != "" {
+		return ev.NodeRunID
+	}
+	return e.names.Of(ev)
+}
+
+// execution returns the execution of a node that the line of an event names.
+func (e *Encoder) execution(ev *agentevents.Event) string {
+	return cmp.Or(ev.NodeRunID, e.agentOf(ev), ev.RunID)
+}
+
+// nodeOf returns the node that the line of an event names.
+func (e *Encoder) nodeOf(ev *agentevents.Event) string {
+	return cmp.Or(ev.NodeID, e.agentOf(ev), ev.RunID)
+}
+
+// callerOf returns the agent whose call ids the event's is one of, as the rules of the
+// library see it.
+func callerOf(ev *agentevents.Event) string { return cmp.Or(ev.AgentID, ev.NodeRunID) }
 
 // called keeps a call until it returns.
 func (e *Encoder) called(ev *agentevents.Event, p *agentevents.ToolCalled) {
-	old, ok := e.calls.Put(ev, agentOf(ev), p.CallID)
+	old, ok := e.calls.Put(ev, callerOf(ev), p.CallID)
 	if old != nil {
 		e.w.Losses.Add(old, dialect.Dropped, "", unreturned)
 	}
 	if !ok {
 		e.forget()
-		e.calls.Put(ev, agentOf(ev), p.CallID)
+		e.calls.Put(ev, callerOf(ev), p.CallID)
 	}
 }
 
@@ -304,11 +324,11 @@ func (e *Encoder) closed(ev *agentevents.Event, p *agentevents.ToolReturned) {
 	w.Lose(dialect.Altered, "", "joined with its return")
 	calledRow.Drop(w, call)
 	w.Pend.Drop("/"+string(Name), call.Extra(string(Name)) != "")
-	w.Pend.Drop("/nodeId", call.NodeID != "" && call.NodeID != nodeOf(ev))
-	w.Pend.Drop("/nodeRunId", call.NodeRunID != "" && call.NodeRunID != execution(ev))
+	w.Pend.Drop("/nodeId", call.NodeID != "" && call.NodeID != e.nodeOf(ev))
+	w.Pend.Drop("/nodeRunId", call.NodeRunID != "" && call.NodeRunID != e.execution(ev))
 	toolID := call.Payload.(*agentevents.ToolCalled).ToolID
 	w.Pend.Drop("/payload/toolId", toolID != "" && toolID != p.ToolID)
 	w.Pend.Count(&w.Losses, call, false)
 	e.everywhere(call)
-	e.calls.Remove(ev.RunID, agentOf(ev), p.CallID)
+	e.calls.Remove(ev.RunID, callerOf(ev), p.CallID)
 }

@@ -1,12 +1,18 @@
 package openharness
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
 )
 
 // The rules of the document that a strict decoder checks.
 const (
+	// RuleType: the document lists the types that begin with agent:, flow: and so on. Later
+	// versions have agent:paused and agent:aborted, too.
+	RuleType agentevents.Rule = "openharness-type"
 	// RuleNode: node and agent events name their node and its execution (sections
 	// 1.1 and 3). node:skipped has no execution.
 	RuleNode agentevents.Rule = "openharness-node"
@@ -36,6 +42,9 @@ const (
 	ErrorTypeRateLimit = "rate_limit"      // the API refused the rate of requests
 	ErrorTypeException = "exception"       // the stream broke
 )
+
+// The words with which the types of the document begin.
+var domains = []string{"agent", "flow", "node", "edge", "loop", "state", "command"}
 
 // The statuses of flow:complete.
 const (
@@ -107,8 +116,13 @@ var format = func() *wire.Format {
 	f := wire.Format{
 		Name:     Name,
 		Required: RuleRequired,
-		Every:    "/sessionId /step",
-		Absent:   wire.Made(`""`),
+		Type:     RuleType,
+		Own: func(typ string) bool {
+			domain, _, ok := strings.Cut(typ, ":")
+			return ok && slices.Contains(domains, domain) && typ != "agent:paused" && typ != "agent:aborted"
+		},
+		Every:  "/sessionId /step",
+		Absent: wire.Made(`""`),
 		Details: map[string]string{
 			"/payload/task":             "on the line only in place of a missing prompt",
 			"/payload/argumentsSummary": "on the line only in place of a missing value",
@@ -118,7 +132,7 @@ var format = func() *wire.Format {
 		Head: []wire.Member{need("type", "", wire.Type)},
 		Rows: []wire.Row{
 			node("agent:start", agentevents.KindAgentStarted, "",
-				need("sessionId", "providerSessionId", session).Or(executionAsSession), may("model", "model"), need("prompt", "prompt", promptForm{}).Or(taskAsPrompt), may("lifecycle", "lifecycle"), parent),
+				need("sessionId", "providerSessionId", session).Or(executionAsSession), may("model", "model"), need("prompt", "prompt", promptForm{}).Or(taskAsPrompt), may("lifecycle", "lifecycle"), wire.Resumed(), parent),
 			node("agent:thinking:delta", agentevents.KindAgentReasoningDelta, "blockId", need("content", "delta", text("delta")), may("tokenCount", "tokenCount", number)),
 			node("agent:thinking", agentevents.KindAgentReasoned, "blockId", need("content", "reasoning", text("reasoning")), may("tokenCount", "tokenCount", number)),
 			node("agent:text:delta", agentevents.KindTextDelta, "blockId", need("content", "delta", text("delta"))),
@@ -132,7 +146,7 @@ var format = func() *wire.Format {
 				need("message", "error/message").Or(resultAsMessage), may("details", "error/details"), need("outcome", "outcome").Or(wire.Made(`"aborted"`)), may("result", "result"),
 				structured, usage, models, cost, duration, turns, cumulative)),
 			node("agent:complete", agentevents.KindAgentEnded, "outcome",
-				need("result", "result"), may("outcome", "outcome", unsuccessful{}), structured, required(usage).Or(wire.Made(`{"inputTokens":0,"outputTokens":0}`)), models, cost,
+				need("result", "result").Or(lastText), may("outcome", "outcome", unsuccessful{}), structured, required(usage).Or(wire.Made(`{"inputTokens":0,"outputTokens":0}`)), models, cost,
 				required(duration).Or(sinceStart), required(turns).Or(wire.Made("0")), cumulative),
 			flow("flow:start", agentevents.KindRunStarted, need("flowName", "name"), may("lifecycle", "lifecycle")),
 			when(statusComplete, flow("flow:complete", agentevents.KindRunCompleted, name, need("status", "", wire.Const(`"complete"`)))),

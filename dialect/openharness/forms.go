@@ -100,33 +100,30 @@ func nullIfRemoved(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 
 // Nodes and their executions.
 
-// execution returns the execution of a node that the line of an event names.
-func execution(ev *agentevents.Event) string { return cmp.Or(ev.NodeRunID, ev.AgentID, ev.RunID) }
-
-// nodeOf returns the node that the line of an event names.
-func nodeOf(ev *agentevents.Event) string {
-	return cmp.Or(ev.NodeID, ev.AgentID, ev.NodeRunID, ev.RunID)
-}
-
 // madeNode stands for a node that the event does not have.
 func madeNode(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 	w.Every(dialect.Made, "/nodeId", "")
-	return jsonwire.AppendString(dst, nodeOf(w.Ev))
+	return jsonwire.AppendString(dst, encoderOf(w).nodeOf(w.Ev))
 }
 
 // An executionForm is the execution of a node. It stands for the agent, too.
 type executionForm struct{ wire.Form }
 
 func (executionForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
+	run := encoderOf(w).execution(w.Ev)
 	if w.Ev.NodeRunID != "" {
 		w.Pend.Drop("/agentId", w.Ev.AgentID != "")
-	} else {
-		w.Every(dialect.Made, "/nodeRunId", "")
-		if w.Ev.AgentID != "" {
-			w.Every(dialect.Dropped, "/agentId", "written as the execution of a node")
-		}
+		return jsonwire.AppendString(dst, run), true
 	}
-	return jsonwire.AppendString(dst, execution(w.Ev)), true
+	w.Every(dialect.Made, "/nodeRunId", "")
+	switch w.Ev.AgentID {
+	case "":
+	case run:
+		w.Every(dialect.Dropped, "/agentId", "written as the execution of a node")
+	default:
+		w.Every(dialect.Dropped, "/agentId", "the execution is the span that its start has in the place of an id")
+	}
+	return jsonwire.AppendString(dst, run), true
 }
 
 // Members of lines of other types, if that is what they are there.
@@ -222,7 +219,7 @@ func notAPrompt(prompt string) string {
 // executionAsSession stands for a session that the event does not have.
 func executionAsSession(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 	w.Lose(dialect.Made, w.Pointer(m), "the execution of the node")
-	return jsonwire.AppendString(dst, execution(w.Ev))
+	return jsonwire.AppendString(dst, encoderOf(w).execution(w.Ev))
 }
 
 func taskAsPrompt(w *wire.Writer, dst []byte, m *wire.Member) []byte {
@@ -234,23 +231,38 @@ func taskAsPrompt(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 type parentForm struct{ wire.Value }
 
 func (f parentForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	id := *at.(*string)
-	if run := encoderOf(w).open.runs[w.Ev.RunID].started[id].run; run != "" && run != id {
+	e, id := encoderOf(w), *at.(*string)
+	if id == "" {
+		return dst, false
+	}
+	if run := e.open.runs[w.Ev.RunID].started[e.names.Named(w.Ev.RunID, id)].run; run != "" && run != id {
 		w.Lose(dialect.Altered, w.Pointer(m), "written as the execution of its node")
 		id = run
 	}
-	return jsonwire.AppendString(dst, id), id != ""
+	return jsonwire.AppendString(dst, id), true
 }
 
 // sinceStart stands for a duration that the event does not say.
 func sinceStart(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 	var d time.Duration
 	detail := ""
-	if start, ok := encoderOf(w).open.runs[w.Ev.RunID].started[agentOf(w.Ev)]; ok && !w.Ev.Time.Before(start.at) {
+	e := encoderOf(w)
+	if start, ok := e.open.runs[w.Ev.RunID].started[e.agentOf(w.Ev)]; ok && !w.Ev.Time.Before(start.at) {
 		d, detail = w.Ev.Time.Sub(start.at), "measured from the start"
 	}
 	w.Lose(dialect.Made, w.Pointer(m), detail)
 	return jsonwire.AppendMillis(dst, d)
+}
+
+// lastText stands for the result of an agent that ended: its final text.
+func lastText(w *wire.Writer, dst []byte, m *wire.Member) []byte {
+	e := encoderOf(w)
+	text, detail := e.open.runs[w.Ev.RunID].started[e.agentOf(w.Ev)].text, ""
+	if text != "" {
+		detail = "the agent's last text"
+	}
+	w.Lose(dialect.Made, w.Pointer(m), detail)
+	return jsonwire.AppendString(dst, text)
 }
 
 // failed reports whether an agent ended without success.

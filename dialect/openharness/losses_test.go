@@ -42,6 +42,22 @@ func TestStartsAreOfARun(t *testing.T) {
 	require.Contains(t, line, `"durationMs":2000,`)
 }
 
+// The result of an end that says none is the agent's own last text.
+func TestResultIsTheLastText(t *testing.T) {
+	for _, c := range []struct{ said, want string }{{"", "b"}, {"said", "said"}} {
+		line, losses := encode(t,
+			in("r1", "coder", 0, &agentevents.AgentStarted{}),
+			in("r1", "other", 0, &agentevents.AgentStarted{}),
+			in("r1", "coder", 0, &agentevents.TextCompleted{Text: "a"}),
+			in("r1", "coder", 0, &agentevents.TextCompleted{Text: "b"}),
+			in("r1", "other", 0, &agentevents.TextCompleted{Text: "c"}),
+			in("r1", "coder", 0, &agentevents.AgentEnded{Result: c.said}),
+		)
+		require.Contains(t, line, `"result":"`+c.want+`"`)
+		require.Equal(t, c.said == "", len(find(losses, agentevents.KindAgentEnded, "/payload/result")) == 1)
+	}
+}
+
 // Agents that never end are forgotten with their node or run, or when there are too many.
 func TestStartsAreBounded(t *testing.T) {
 	agents := func(e *Encoder) (n int) {

@@ -23,13 +23,14 @@ type openRun struct {
 
 // A start is that of an agent.
 type start struct {
-	at  time.Time
-	run string // the execution that its lines name
+	at   time.Time
+	run  string // the execution that its lines name
+	text string // the latest whole one
 }
 
-// line notes the line of an event. Everything is forgotten when too many runs and
+// line notes the line of an event of an agent on an execution. Everything is forgotten when too many runs and
 // agents never end.
-func (o *open) line(ev *agentevents.Event) {
+func (o *open) line(ev *agentevents.Event, agent, run string) {
 	if o.runs == nil || len(o.runs)+o.agents >= dialect.MaxCalls {
 		*o = open{runs: map[string]openRun{}}
 	}
@@ -40,13 +41,19 @@ func (o *open) line(ev *agentevents.Event) {
 		r.flow, r.begun = strings.Clone(p.Name), true // clones do not keep the line alive
 	case *agentevents.RunCompleted, *agentevents.RunFailed, *agentevents.RunCancelled:
 		r = openRun{}
+	case *agentevents.TextCompleted:
+		if s, ok := r.started[agent]; ok {
+			s.text = strings.Clone(p.Text)
+			r.started[strings.Clone(agent)] = s
+		}
+		return
 	case *agentevents.AgentStarted:
 		if r.started == nil {
 			r.started = map[string]start{}
 		}
-		r.started[strings.Clone(agentOf(ev))] = start{ev.Time, strings.Clone(execution(ev))}
+		r.started[strings.Clone(agent)] = start{at: ev.Time, run: strings.Clone(run)}
 	case *agentevents.AgentEnded, *agentevents.NodeCompleted, *agentevents.NodeFailed:
-		delete(r.started, agentOf(ev))
+		delete(r.started, agent)
 	default:
 		return
 	}

@@ -21,9 +21,9 @@ type Options struct {
 	// profiles. If a payload has two spellings of a member, it reads the profile's.
 	Profile Profile
 	// ThresholdOf returns the confidence threshold of the agent in the run. A
-	// decision below it must be escalated before its node completes. No line states
-	// the threshold, and it may be the run's or the agent's own. Nil means
-	// [DefaultThreshold] for all. See [Host.ThresholdOf].
+	// decision below it must be escalated before its node completes. The start of a run
+	// may state the run's own (configurable.escalationThreshold), which goes first; no line
+	// states an agent's. Nil means [DefaultThreshold]. See [Host.ThresholdOf].
 	ThresholdOf func(runID, agentID string) float64
 	// Folded says that the caller folds the events, too. Strict then leaves to the fold
 	// the rules of the document that a fold has: tool-call-open, delta-index and

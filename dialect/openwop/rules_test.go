@@ -138,6 +138,8 @@ func TestStrictThresholds(t *testing.T) {
 		require.NoError(t, err)
 		_, err = d.Decode(nil, []byte(line(1, "node.completed", `{"nodeId":"n1"}`)))
 		require.Equal(t, c.escalated, err != nil, "%+v: %v", c, err)
+		_, err = d.Decode(nil, []byte(line(2, "run.completed", `{}`)))
+		require.NoError(t, err, "it is told once")
 	}
 }
 
@@ -187,6 +189,7 @@ func TestEscalationIsTheNodes(t *testing.T) {
 		doneN1 = `{"type":"node.completed","payload":{"nodeId":"n1"}}`
 		doneN9 = `{"type":"node.completed","payload":{"nodeId":"n9"}}`
 		done   = `{"type":"run.completed","payload":{"outputs":{}}}`
+		starts = `{"type":"node.started","payload":{"nodeId":"n1"}}`
 		ask    = `{"nodeId":"boss","type":"runOrchestrator.decided","payload":{"agentId":"sup","decision":{"kind":"ask-user","prompt":"?"}}}`
 		next   = `{"nodeId":"n1","type":"runOrchestrator.decided","payload":{"agentId":"sup","decision":{"kind":"next-worker","nextWorkerIds":["w"]}}}`
 		loops  = `{"nodeId":"n1","type":"cap.breached","payload":{"kind":"loop-iterations","limit":1,"observed":2}}`
@@ -194,6 +197,10 @@ func TestEscalationIsTheNodes(t *testing.T) {
 		clarN1 = `{"type":"clarification.requested","payload":{"nodeId":"n1","questions":[{"id":"q","question":"?"}]}}`
 		clarN9 = `{"type":"clarification.requested","payload":{"nodeId":"n9","questions":[{"id":"q","question":"?"}]}}`
 	)
+	half := strings.Replace(lowN1, "0.1", "0.5", 1)
+	begins := func(threshold string) string {
+		return `{"type":"run.started","payload":{"configurable":{"escalationThreshold":` + threshold + `}}}`
+	}
 	suspended := func(node, reason string) string {
 		return `{"type":"node.suspended","payload":{"nodeId":"` + node + `","interruptId":"acme/int-000000000001","reason":"` + reason + `"}}`
 	}
@@ -220,6 +227,11 @@ func TestEscalationIsTheNodes(t *testing.T) {
 		{SchemaV1, []string{lowN1, suspended("n9", "low-confidence"), doneN1}, RuleEscalate},
 		{SchemaV1, []string{lowN1, suspended("n1", "low-confidence"), doneN1, done}, ""},
 		{SchemaV2, []string{low, suspended("n1", "low-confidence"), doneN1, done}, ""},
+		{RFC0002, []string{next, lowN1, clarN1, doneN1}, RuleEscalate}, // the orchestrator asks
+		{RFC0002, []string{begins("0.05"), starts, lowN1, doneN1, done}, ""},
+		{RFC0002, []string{begins("0.9"), starts, half, doneN1}, RuleEscalate},
+		{RFC0002, []string{begins("0.4"), starts, half, doneN1, done}, ""},
+		{RFC0002, []string{begins("40"), starts, half, doneN1}, RuleEscalate}, // not a confidence
 	} {
 		rule, _ := strictly(t, c.p, c.lines...)
 		require.Equal(t, c.want, rule, "%s: %s", c.p, strings.Join(c.lines, "\n"))

@@ -23,6 +23,7 @@ type runState struct {
 	low          []decision // those below the threshold that are not escalated yet
 	escalated    []decision // the others
 	just         bool       // nothing has come after the action of the last of them
+	threshold    agentevents.Opt[float64]
 	orchestrator string
 	closed       []string // conversations
 	nodes        map[string]nodeState
@@ -90,7 +91,7 @@ func (d *Decoder) checkRun(line string) *agentevents.RuleError {
 	}
 	switch ev.Payload.(type) {
 	case *agentevents.RunStarted:
-		r.begun = true
+		r.begun, r.threshold = true, thresholdOf(line)
 	case *agentevents.RunCompleted, *agentevents.RunFailed, *agentevents.RunCancelled:
 		if broken == nil {
 			*r = runState{last: r.last, recent: r.recent, ended: true}
@@ -100,6 +101,14 @@ func (d *Decoder) checkRun(line string) *agentevents.RuleError {
 		r.recent = limited(r.recent, this)
 	}
 	return broken
+}
+
+// thresholdOf returns the threshold that the line of a run's start has among the options of
+// the run (configurable).
+func thresholdOf(line string) (t agentevents.Opt[float64]) {
+	raw := jsonwire.Member(jsonwire.Member(jsonwire.Member(line, "payload"), "configurable"), "escalationThreshold")
+	v, err := strconv.ParseFloat(raw, 64)
+	return agentevents.Opt[float64]{V: v, OK: err == nil && isConfidence(v)}
 }
 
 func (d *Decoder) newRun() *runState {
@@ -253,15 +262,15 @@ func (d *Decoder) checkEscalation(r *runState) *agentevents.RuleError {
 	switch p := ev.Payload.(type) {
 	case *agentevents.AgentDecided:
 		r.escalated = slices.DeleteFunc(r.escalated, func(d decision) bool { return d.node == node })
-		threshold := DefaultThreshold
-		if d.o.ThresholdOf != nil {
+		threshold := r.threshold.Or(DefaultThreshold)
+		if d.o.ThresholdOf != nil && !r.threshold.OK {
 			threshold = d.o.ThresholdOf(ev.RunID, ev.AgentID)
 		}
 		if p.Confidence.OK && p.Confidence.V < threshold && len(r.low) < maxOpen {
 			r.low = append(r.low, decision{strings.Clone(node), strings.Clone(ev.ID)})
 		}
 	case *agentevents.NodeSuspended, *agentevents.CapBreached, *agentevents.OrchestratorDecided, *agentevents.ClarificationRequested:
-		if !d.escalates(p) {
+		if !d.escalates(r, p) {
 			break
 		}
 		// One action belongs to one decision: that of the same node. An orchestrator
@@ -289,7 +298,8 @@ func (d *Decoder) checkEscalation(r *runState) *agentevents.RuleError {
 		}
 		r.just = just
 	case *agentevents.NodeCompleted:
-		if node != "" && slices.ContainsFunc(r.low, func(d decision) bool { return d.node == node }) {
+		low := len(r.low)
+		if r.low = slices.DeleteFunc(r.low, func(d decision) bool { return node != "" && d.node == node }); len(r.low) < low { // told once
 			return breaks(RuleEscalate, "/type", "the node decided with a confidence below the threshold, and the decision was not escalated")
 		}
 	case *agentevents.RunCompleted:
@@ -319,7 +329,8 @@ func (d *Decoder) again(r *runState, node string, just bool) bool {
 // escalates reports whether an event is the action that must follow a decision
 // below the threshold. That is the published one, a suspension for low
 // confidence, or under RFC0002 also one of the three of its section F.
-func (d *Decoder) escalates(p agentevents.Payload) bool {
+// A clarification is that only in a run without an orchestrator, which would have to ask.
+func (d *Decoder) escalates(r *runState, p agentevents.Payload) bool {
 	switch p := p.(type) {
 	case *agentevents.NodeSuspended:
 		return p.Reason == ReasonLowConfidence || jsonwire.Text(jsonwire.Member(string(p.Details), "kind")) == ReasonLowConfidence
@@ -328,7 +339,7 @@ func (d *Decoder) escalates(p agentevents.Payload) bool {
 	case *agentevents.OrchestratorDecided:
 		return d.o.Profile == RFC0002 && jsonwire.Text(jsonwire.Member(string(p.Decision), "kind")) == "ask-user"
 	case *agentevents.ClarificationRequested:
-		return d.o.Profile == RFC0002
+		return d.o.Profile == RFC0002 && r.orchestrator == ""
 	}
 	return false
 }

@@ -28,6 +28,10 @@ type Format struct {
 	Any []Member
 	// Required is the rule that needed members are there.
 	Required agentevents.Rule
+	// Own reports whether a type without a row looks like one of the document, and not like
+	// one of other producers: a strict reader refuses it with the rule Type. Nil takes all.
+	Own  func(typ string) bool
+	Type agentevents.Rule
 	// Loose says that all lines are read. A value of another type than its field has is
 	// kept as an extra member: in the body, if there is one. A line without a type is
 	// one whose type has no row. Without Loose such lines are refused.
@@ -72,12 +76,15 @@ type Format struct {
 	// its event breaks a rule, or writing it anew loses or alters something.
 	Exact bool
 
+	restarts bool // starts say that their run was resumed, because no line does
+
 	at    string  // the row that New compiles
 	every uint64  // the leaves of Every
 	typ   *Member // that names the type
 	line  *table  // of lines whose type has no row
 	other *Row    // the same, for writing
 	rows  map[rowKey]*Row
+	types map[string]bool
 	kinds [2 * maxRows]*Row // by the hash of their kind, or behind it
 }
 
@@ -225,7 +232,7 @@ type table struct {
 // New compiles a table. It panics if the table names a field that does not exist:
 // a table is a constant of its package.
 func New(f Format) *Format {
-	f.rows = map[rowKey]*Row{}
+	f.rows, f.types = map[rowKey]*Row{}, map[string]bool{}
 	if f.Absent == nil {
 		f.Absent = emptyText
 	}
@@ -265,10 +272,13 @@ func New(f Format) *Format {
 			r.carried |= r.body.carried
 		}
 		r.lost = f.lost(name, r.carried)
-		f.rows[rowKey{r.Type, r.Case}] = r
+		f.rows[rowKey{r.Type, r.Case}], f.types[r.Type] = r, true
 		if !r.Reads {
 			*f.kind(r.Kind) = r
 		}
+	}
+	if start := f.Row(agentevents.KindAgentStarted); start != nil && f.Row(agentevents.KindRunResumed) == nil {
+		f.restarts = start.carried&covered(leaves["AgentStarted"], "resumed") != 0
 	}
 	return &f
 }

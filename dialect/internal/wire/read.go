@@ -450,9 +450,12 @@ func (r *Reader) BreakAt(pointer string, rule agentevents.Rule, detail string) {
 }
 
 // Check returns the rule that the line breaks, or nil: that needed members are
-// there, then the rules of the forms.
+// there, then the rules of the forms, then that the document lists the type.
 func (r *Reader) Check() error {
 	broken := r.broken
+	if broken == nil && r.F.Own != nil && !r.F.types[r.Type] && r.F.Own(r.Type) {
+		broken = &agentevents.RuleError{Rule: r.F.Type, Pointer: "/" + r.F.typ.Name, Detail: jsonwire.Word(r.Type) + " is not a type of the document"}
+	}
 	if r.lacks != "" {
 		broken = &agentevents.RuleError{Rule: cmp.Or(r.lacked.Rule, r.F.Required), Pointer: r.lacks, Detail: "is required"}
 	}

@@ -58,6 +58,7 @@ type Writer struct {
 	place   []byte       // the same on the native line
 	now     time.Time    // of the line before
 	scratch [2][]byte
+	restarts
 }
 
 // A Document is what a Writer asks its dialect.
@@ -95,6 +96,9 @@ func (w *Writer) Append(dst []byte, ev *agentevents.Event, d Document) (out []by
 		return dst, false, err
 	}
 	w.Pend.Reset()
+	if w.F.restarts {
+		w.resume(&w.own)
+	}
 	mark := len(dst)
 	dst, err = w.line(dst, &w.own, d)
 	if err != nil && errors.Is(err, dialect.ErrNoCounterpart) {

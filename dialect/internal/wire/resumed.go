@@ -1,0 +1,69 @@
+package wire
+
+import (
+	"cmp"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// Resumed is the member of the row of a start that says that it continues an earlier one,
+// for a document that does not have it: without it a second start breaks a rule.
+func Resumed() Member {
+	m := May("resumed", "resumed", resumed{})
+	m.Loose, m.Plain = true, true
+	return m
+}
+
+type resumed struct{ Value }
+
+func (resumed) Parse(r *Reader, at any) error {
+	if is, err := r.S.Bool(); err != nil || !is {
+		return ErrMisfit
+	}
+	*at.(*bool) = true
+	return nil
+}
+
+func (resumed) Schema() map[string]any { return map[string]any{} } // another value is an extra member
+
+// restarts tell which starts are legal only because their run was resumed, for a document
+// that has no resume of a run: their lines say so. Runs and agents are known by hashes.
+type restarts struct {
+	resumes map[uint64]int // of runs
+	open    map[uint64]int // agents that have not ended: the resumes of their run before the start
+}
+
+// resume notes an event. It sets Resumed in a start that is legal only because its run was
+// resumed.
+func (w *Writer) resume(ev *agentevents.Event) {
+	r := &w.restarts
+	run := func() uint64 { return jsonwire.Hash(ev.RunID) }
+	key := func(agent string) uint64 { return jsonwire.Mix(run(), jsonwire.Hash(agent)) }
+	switch p := ev.Payload.(type) {
+	case *agentevents.RunResumed:
+		r.room()
+		r.resumes[run()]++
+	case *agentevents.AgentEnded, *agentevents.NodeCompleted, *agentevents.NodeFailed:
+		delete(r.open, key(ev.SpanID))
+		delete(r.open, key(cmp.Or(ev.AgentID, ev.NodeRunID)))
+	case *agentevents.AgentStarted:
+		r.room()
+		agent, resumes := key(cmp.Or(ev.AgentID, ev.NodeRunID, ev.SpanID)), r.resumes[run()]
+		if before, open := r.open[agent]; open && before < resumes && !p.Resumed {
+			again := *p
+			again.Resumed = true
+			ev.Payload = &again
+			w.Pend.Add(dialect.Made, "/payload/resumed", "the run was resumed")
+		}
+		r.open[agent] = resumes
+	}
+}
+
+// room makes room for another run or agent: many never end.
+func (r *restarts) room() {
+	if r.open == nil || max(len(r.open), len(r.resumes)) == dialect.MaxCalls {
+		*r = restarts{map[uint64]int{}, map[uint64]int{}}
+	}
+}

@@ -99,14 +99,19 @@ func (d *Decoder) order(ev *agentevents.Event, line string) string {
 		for _, b := range s.open {
 			return "the block " + jsonwire.BriefName(b.id) + " is open"
 		}
+		for _, open := range s.steps {
+			for name := range open {
+				return "the step " + jsonwire.BriefName(name) + " is open"
+			}
+		}
 		for key, open := range s.going {
-			if name, _, _ := strings.Cut(strings.TrimPrefix(key, "step "), "\x00"); open {
-				return "a step or sub-agent of " + jsonwire.BriefName(name) + " is open"
+			if open {
+				return "the sub-agent or reasoning " + jsonwire.BriefName(strings.TrimPrefix(key, "span \x00")) + " is open"
 			}
 		}
 	case strings.HasPrefix(r.Type, "STEP_"):
-		name := jsonwire.Text(jsonwire.Member(line, "stepName"))
-		if open, _ := going(stepKey(ev.AgentID, line)); open == (r.Type == "STEP_STARTED") {
+		name := stepOf(line)
+		if open := s.steps[ev.AgentID][name]; open == (r.Type == "STEP_STARTED") {
 			return "the step " + jsonwire.BriefName(name) + is(open)
 		}
 	case r.Type == "REASONING_START", r.Type == "REASONING_END":

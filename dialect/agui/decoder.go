@@ -47,7 +47,8 @@ type stream struct {
 	*kept
 	open   map[string]*block
 	calls  map[string]toolCall // that have not returned, also of other runs: see call
-	going  map[string]bool     // open steps and sub-agents; false for those that ended
+	going  map[string]bool     // open sub-agents and reasoning; false for those that ended
+	steps  steps               // open ones
 	over   bool
 	paused bool // it is over, and may go on
 }
@@ -67,7 +68,7 @@ func newStream(run, thread string, k *kept, calls map[string]toolCall) stream {
 	if k == nil {
 		k = &kept{main: Agent}
 	}
-	return stream{run: run, thread: thread, kept: k, open: map[string]*block{}, calls: calls, going: map[string]bool{}}
+	return stream{run: run, thread: thread, kept: k, open: map[string]*block{}, calls: calls, going: map[string]bool{}, steps: steps{}}
 }
 
 // call names a call of the thread.
@@ -330,16 +331,22 @@ func (d *Decoder) block(typ blockType, id, delta *string, ev *agentevents.Event,
 	return said
 }
 
-// stepKey names the step of a line among what is going on.
-func stepKey(agent, line string) string {
-	return "step " + agent + "\x00" + jsonwire.Text(jsonwire.Member(line, "stepName"))
-}
+// steps are the names of steps by agent.
+type steps map[string]map[string]bool
+
+// stepOf returns the name of the step of a line.
+func stepOf(line string) string { return jsonwire.Text(jsonwire.Member(line, "stepName")) }
 
 // settle notes what begins and ends with a line.
 func (s *stream) settle(typ, line string, ev *agentevents.Event) {
 	switch typ {
-	case "STEP_STARTED", "STEP_FINISHED":
-		s.going[stepKey(ev.AgentID, line)] = typ == "STEP_STARTED"
+	case "STEP_STARTED":
+		if s.steps[ev.AgentID] == nil {
+			s.steps[ev.AgentID] = map[string]bool{}
+		}
+		s.steps[ev.AgentID][stepOf(line)] = true
+	case "STEP_FINISHED":
+		delete(s.steps[ev.AgentID], stepOf(line))
 	case "SUBAGENT_STARTED", "SUBAGENT_FINISHED", "SUBAGENT_ERROR":
 		s.going[ev.AgentID] = typ == "SUBAGENT_STARTED"
 	case "RUN_FINISHED", "RUN_ERROR":

@@ -47,23 +47,25 @@ type Encoder struct {
 // A streamOut is what an encoder knows of the run under way.
 type streamOut struct {
 	stream
-	blocks map[blockKey]*block // open ones, and calls that have not returned
-	used   map[string]bool     // ids of messages and calls
-	spans  bool                // the span of its start is all that names an agent
-	lines  string              // that wait for the end of the runs before
-	usage  string              // reports of it that the line of its end says
-	told   string              // lines of their own for these, if the end does not come next
+	blocks map[string]blocks // open ones, and calls that have not returned, by agent
+	used   map[string]int    // ids of messages and calls: how many were made of one
+	spans  bool              // the span of its start is all that names an agent
+	lines  []byte            // that wait for the end of the runs before
+	usage  string            // reports of it that the line of its end says
+	told   string            // lines of their own for these, if the end does not come next
 }
 
 // maxWaiting is the highest number of bytes that wait for the end of a run. It is given up
 // when there are more.
 const maxWaiting = 64 << 20
 
-// A blockKey names a block among events.
+// A blockKey names a block among the events of an agent.
 type blockKey struct {
-	typ       blockType
-	agent, id string
+	typ blockType
+	id  string
 }
+
+type blocks map[blockKey]*block
 
 var _ dialect.Encoder = (*Encoder)(nil)
 
@@ -87,7 +89,7 @@ func (e *Encoder) newStreamOut(run, session string, before *streamOut) *streamOu
 	if before == nil {
 		before = &streamOut{}
 	}
-	return &streamOut{stream: newStream(run, cmp.Or(session, run), before.kept, e.calls), spans: before.spans, blocks: map[blockKey]*block{}, used: map[string]bool{}}
+	return &streamOut{stream: newStream(run, cmp.Or(session, run), before.kept, e.calls), spans: before.spans, blocks: map[string]blocks{}, used: map[string]int{}}
 }
 
 // Append appends the lines of an event; see [dialect.Encoder].
@@ -156,7 +158,7 @@ func (e *Encoder) emit(dst []byte, before string, line []byte, begins bool) []by
 	if e.s.run == "" || e.s == e.queue[0] {
 		dst = frame(e, frame(e, dst, before), line)
 	} else {
-		e.s.lines += before + string(line)
+		e.s.lines = append(append(e.s.lines, before...), line...)
 		if e.waiting += len(before) + len(line); e.waiting > maxWaiting {
 			dst = e.giveUp(dst)
 		}
@@ -166,7 +168,7 @@ func (e *Encoder) emit(dst []byte, before string, line []byte, begins bool) []by
 		if e.queue = e.queue[1:]; len(e.queue) > 0 {
 			next := e.queue[0]
 			dst = frame(e, dst, next.lines)
-			e.waiting, next.lines = e.waiting-len(next.lines), ""
+			e.waiting, next.lines = e.waiting-len(next.lines), nil
 		}
 	}
 	return dst
@@ -226,8 +228,8 @@ func (e *Encoder) enter(ev *agentevents.Event) (key blockKey) {
 		ok && (start == "" || !slices.Contains(people, m.Message.From)) {
 		return key
 	}
-	key = blockKey{typ, cmp.Or(ev.AgentID, ev.NodeRunID), *id}
-	b := e.s.blocks[key]
+	key, agent := blockKey{typ, *id}, cmp.Or(ev.AgentID, ev.NodeRunID)
+	b := e.s.blocks[agent][key]
 	tool := jsonwire.Text(jsonwire.Member(start, "toolCallName"))
 	if typ == call && delta != nil && (b == nil && tool == "" || b != nil && b.role == called) {
 		return key // no line can begin the call, or its arguments are complete
@@ -240,7 +242,10 @@ func (e *Encoder) enter(ev *agentevents.Event) (key blockKey) {
 		if c, open := e.s.calls[e.s.call(b.id)]; open && isReturn {
 			b.role, b.tool, b.run = called, c.tool, c.run
 		}
-		e.s.blocks[key] = b
+		if e.s.blocks[agent] == nil {
+			e.s.blocks[agent] = blocks{}
+		}
+		e.s.blocks[agent][key] = b
 	}
 	switch p := ev.Payload.(type) {
 	case *agentevents.ToolCalled:
@@ -266,10 +271,12 @@ func (e *Encoder) unique(typ blockType, id string) string {
 		kind = "call "
 	}
 	own := id
-	for n := 1; own == "" || e.s.used[kind+own]; n++ {
+	for own == "" || e.s.used[kind+own] > 0 {
+		n := max(1, e.s.used[kind+id])
+		e.s.used[kind+id] = n + 1
 		own = cmp.Or(id, "block") + "~" + strconv.Itoa(n)
 	}
-	e.s.used[kind+own] = true
+	e.s.used[kind+own] = 1
 	return own
 }
 
@@ -287,7 +294,7 @@ func (e *Encoder) prepare(ev *agentevents.Event) (before string) {
 		if typ == other {
 			other = "STEP_FINISHED"
 		}
-		if e.s.going[stepKey(jsonwire.Text(agent), line)] == (typ == "STEP_STARTED") {
+		if e.s.steps[jsonwire.Text(agent)][stepOf(line)] == (typ == "STEP_STARTED") {
 			before = lineOf(other, at, agent, `,"stepName":`+jsonwire.Member(line, "stepName"), true) + "\n"
 		}
 	case "SUBAGENT_FINISHED", "SUBAGENT_ERROR":
@@ -340,7 +347,10 @@ func (e *Encoder) after(ev *agentevents.Event, key blockKey) {
 		b.role, b.text = called, nil
 		e.calls[e.s.call(b.id)] = toolCall{e.s.run, strings.Clone(b.tool)}
 	default:
-		delete(e.s.blocks, key)
+		agent := cmp.Or(ev.AgentID, ev.NodeRunID)
+		if delete(e.s.blocks[agent], key); len(e.s.blocks[agent]) == 0 {
+			delete(e.s.blocks, agent)
+		}
 		if b.typ == call {
 			delete(e.calls, e.s.call(b.id))
 		}
@@ -376,44 +386,56 @@ func (e *Encoder) everywhere(ev *agentevents.Event, verbatim bool) {
 
 // close returns the lines that end what is open, of the agent that its lines name so, or
 // of all.
-func (e *Encoder) close(agent string, all bool) (lines string) {
+func (e *Encoder) close(tag string, all bool) string {
+	var lines strings.Builder
+	agent, suspended := jsonwire.Text(tag), ""
+	agents := []string{agent}
 	if all {
-		lines, e.s.told = e.s.told, ""
+		lines.WriteString(e.s.told)
+		e.s.told = ""
+		agents = slices.Sorted(maps.Keys(e.s.blocks))
 	}
-	suspended := ""
 	if _, pauses := e.w.Ev.Payload.(*agentevents.RunPaused); pauses {
 		suspended = `,"outcome":{"type":"suspended"}`
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(e.s.blocks), func(a, b blockKey) int {
-		return cmp.Or(cmp.Compare(a.typ, b.typ), cmp.Compare(a.agent, b.agent), cmp.Compare(a.id, b.id))
-	}) {
-		b := e.s.blocks[key]
-		if !all && b.agent != agent {
-			continue
-		}
-		if b.begun && b.role != called {
-			lines += b.line("END", "", "", true) + "\n"
-			delete(e.s.blocks, key)
+	for _, typ := range []blockType{call, reasoning, text} {
+		for _, agent := range agents {
+			open := e.s.blocks[agent]
+			for _, key := range slices.SortedFunc(maps.Keys(open), func(a, b blockKey) int { return cmp.Compare(a.id, b.id) }) {
+				if b := open[key]; key.typ == typ && (all || b.agent == tag) && b.begun && b.role != called {
+					lines.WriteString(b.line("END", "", "", true) + "\n")
+					delete(open, key)
+				}
+			}
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(e.s.going)) {
-		step, isStep := strings.CutPrefix(key, "step ")
-		id, name, _ := strings.Cut(step, "\x00")
-		quoted := jsonwire.Quote(id)
-		if id == "" {
-			quoted = ""
-		}
-		switch {
-		case !e.s.going[key] || !all && (!isStep || quoted != agent):
-			continue
-		case isStep:
-			lines += lineOf("STEP_FINISHED", "", quoted, `,"stepName":`+jsonwire.Quote(name), true) + "\n"
-		default:
-			lines += lineOf("SUBAGENT_FINISHED", "", quoted, suspended, true) + "\n"
-		}
-		e.s.going[key] = false
+	if all {
+		agents = slices.Sorted(maps.Keys(e.s.steps))
 	}
-	return lines
+	for _, agent := range agents {
+		for _, name := range slices.Sorted(maps.Keys(e.s.steps[agent])) {
+			lines.WriteString(lineOf("STEP_FINISHED", "", quoted(agent), `,"stepName":`+jsonwire.Quote(name), true) + "\n")
+		}
+		delete(e.s.steps, agent)
+	}
+	if !all {
+		return lines.String()
+	}
+	for _, id := range slices.Sorted(maps.Keys(e.s.going)) {
+		if e.s.going[id] {
+			lines.WriteString(lineOf("SUBAGENT_FINISHED", "", quoted(id), suspended, true) + "\n")
+			e.s.going[id] = false
+		}
+	}
+	return lines.String()
+}
+
+// quoted returns the tag of an agent: none for the run's.
+func quoted(agent string) string {
+	if agent == "" {
+		return ""
+	}
+	return jsonwire.Quote(agent)
 }
 
 // frame appends lines, as frames if they are to be Server-Sent Events.
@@ -524,17 +546,18 @@ func (d *document) Reread(w *wire.Writer, line string) error {
 // reread returns what readers of the lines so far make of a line for an event with the
 // payload.
 func (e *Encoder) reread(p agentevents.Payload, line string) ([]agentevents.Event, error) {
-	open, calls, going := e.check.s.open, e.check.s.calls, e.check.s.going
+	open, calls, going, steps := e.check.s.open, e.check.s.calls, e.check.s.going, e.check.s.steps
 	clear(open)
 	clear(calls)
 	clear(going)
+	clear(steps)
 	clear(e.check.runs)
 	e.check.s, e.seen = e.s.stream, *e.s.kept
 	e.check.s.kept = &e.seen
 	if e.streams[e.s.run] != nil {
 		e.check.runs[e.s.run] = &e.seen
 	}
-	e.check.s.open, e.check.s.calls, e.check.s.going = open, calls, going
+	e.check.s.open, e.check.s.calls, e.check.s.going, e.check.s.steps = open, calls, going, steps
 	if b := e.block; b != nil {
 		read := *b
 		read.text = append(read.text[:len(read.text):len(read.text)], e.fill(p)...)

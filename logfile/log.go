@@ -79,7 +79,7 @@ type Options struct {
 }
 
 // ErrLocked means that another process writes the log, or that this one has it open
-// already. It may be tried again.
+// already, by this name or another. It may be tried again.
 var ErrLocked = disk.ErrLocked
 
 // ErrChanged means that another program has removed, replaced, cut or extended the file
@@ -146,7 +146,8 @@ type Log struct {
 }
 
 // Open opens a log, or makes one, and takes the lock PATH.lock. The error is [ErrLocked]
-// if somebody else has it.
+// if somebody else has it. A symbolic link stands for the file that it leads to, and the
+// log's other files lie beside that.
 //
 // If a crash has torn the last line, its beginning is set aside in PATH.torn.NNNNNN, and
 // the log ends with the line before; see [Log.Torn].
@@ -161,7 +162,8 @@ func Open(path string, o Options) (*Log, error) {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	lock, err := disk.NewLock(path + ".lock")
+	path = resolve(path)
+	lock, err := disk.NewLock(path + lockSuffix)
 	if err != nil {
 		return nil, fmt.Errorf("logfile: opening %s: %w", path, err)
 	}
@@ -190,6 +192,26 @@ func (o *Options) check() error {
 		}
 	}
 	return nil
+}
+
+// resolve follows symbolic links, so that a log has one name, and rotation renames its file
+// and not a link. The file need not be there.
+func resolve(path string) string {
+	for range 40 { // as Linux does
+		to, err := os.Readlink(path)
+		if err != nil {
+			return path // it is no link
+		}
+		if !filepath.IsAbs(to) {
+			dir, err := filepath.EvalSymlinks(filepath.Dir(path))
+			if err != nil {
+				return path
+			}
+			to = filepath.Join(dir, to)
+		}
+		path = to
+	}
+	return path // opening it says that there are too many
 }
 
 func (l *Log) open() error {

@@ -44,8 +44,12 @@ func (l *Log) openFile() error {
 	return nil
 }
 
-// mend makes the file one that ends with a whole line, and returns its length.
+// mend locks the file, which may have another name and another lock of that, makes it one
+// that ends with a whole line, and returns its length.
 func (l *Log) mend(f disk.File) (info os.FileInfo, end int64, torn *TornError, err error) {
+	if err := f.Lock(); err != nil {
+		return nil, 0, nil, err
+	}
 	if info, err = f.Stat(); err != nil {
 		return nil, 0, nil, err
 	}

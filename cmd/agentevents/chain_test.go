@@ -218,6 +218,18 @@ func TestRedactedCopyIsChained(t *testing.T) {
 	require.Contains(t, got.err, "agentevents redact: the log is chained and its copy is not")
 }
 
+// A link to a log is checked with the log's head.
+func TestCheckChainFollowsALink(t *testing.T) {
+	whole, last := linked(someLines(1, 2), chain.Hash{})
+	path := saved(t, map[string]string{
+		"log": strings.SplitAfter(whole, "\n")[0], "log.head": string(chain.AppendHead(nil, last)), "log.lock": "",
+	})
+	if err := os.Symlink(path("log"), path("link")); err != nil {
+		t.Skip(err)
+	}
+	require.Contains(t, exec("", "check", "--chain", path("link")).out, missingHead(path("log")))
+}
+
 func TestCheckChainNeedsToReadTheHead(t *testing.T) {
 	whole, _ := linked(someLines(1, 2), chain.Hash{})
 	path := saved(t, map[string]string{"log": whole})

@@ -129,6 +129,7 @@ type Log struct {
 	info   os.FileInfo // of file
 	offset int64       // of written in the file
 	unsure bool        // a write or sync failed: the file may be longer than offset
+	doubt  int64       // offset before which the disk may not have what the file shows
 	begun  time.Time
 	wrote  span  // what this process has written to the file
 	holds  span  // what is accepted since
@@ -466,10 +467,13 @@ func (l *Log) write() error {
 	l.holds = span{}
 	l.mu.Unlock()
 	n, err := l.file.WriteAt(chunk, l.offset)
-	l.mu.Lock()
 	if n < 0 || n > len(chunk) {
 		n = 0
 	}
+	if err != nil && l.offset >= l.doubt {
+		n = max(n, l.taken(chunk))
+	}
+	l.mu.Lock()
 	if err == nil && n < len(chunk) {
 		err = fmt.Errorf("write %s: %d bytes of %d were taken", l.path, n, len(chunk))
 	}
@@ -487,6 +491,23 @@ func (l *Log) write() error {
 		l.drop(l.whole())
 	}
 	return err
+}
+
+// taken returns how much of the chunk the file has after a write that failed: on a full disk
+// [os.File.WriteAt] writes a part and says 0. busy is set.
+func (l *Log) taken(chunk []byte) (n int) {
+	info, err := l.file.Stat()
+	if err != nil || info.Size() <= l.offset {
+		return 0
+	}
+	text := make([]byte, min(info.Size()-l.offset, int64(len(chunk))))
+	if _, err := l.file.ReadAt(text, l.offset); err != nil {
+		return 0
+	}
+	for n < len(text) && text[n] == chunk[n] {
+		n++
+	}
+	return n
 }
 
 // whole is where the last line ends that is written whole. l.mu is held.
@@ -649,6 +670,7 @@ func (l *Log) undone() bool {
 	if !l.undo {
 		return false
 	}
+	l.doubt = max(l.doubt, l.offset)
 	l.offset -= l.written - l.durable
 	l.written, l.unsure, l.undo = l.durable, true, false
 	return true

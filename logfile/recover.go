@@ -39,7 +39,7 @@ func (l *Log) openFile() error {
 			l.o.OnError(torn)
 		}
 	}
-	l.file, l.info, l.offset, l.unsure = f, info, end, false
+	l.file, l.info, l.offset, l.unsure, l.doubt = f, info, end, false, 0
 	l.begun, l.wrote, l.retry = l.birth(f, info), span{}, 0
 	return nil
 }

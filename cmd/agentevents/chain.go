@@ -63,7 +63,7 @@ func (c *chainCheck) openHeads(in *invocation) {
 			log = list[len(list)-1].Path // name may be a link
 		}
 		text, err := os.ReadFile(log + ".head")
-		if errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, fs.ErrNotExist) || err == nil && len(text) == 0 { // nothing was synced yet
 			continue
 		}
 		head, ok := chain.ParseHead(text)

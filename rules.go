@@ -1377,7 +1377,8 @@ func (m *machine) expect(ref *AgentRef) {
 }
 
 // RuleMessageID: messages with the same id have the same content, whatever their
-// times; the first one stays.
+// times and the escapes in strings; the first one stays. Members in another order and
+// numbers in another form are other content.
 const RuleMessageID Rule = "message-id"
 
 // RuleMessageGroup: a message of an agent that shares its context by group carries
@@ -1441,15 +1442,16 @@ func (m *machine) knowMessage(msg *ConversationMessage) {
 }
 
 // hash returns a hash of the message as JSON, without its time: the emitter and readers
-// make one up when there is none, another one each time.
+// make one up when there is none, another one each time. Every writer escapes its own way.
 func (m *machine) hash(msg *ConversationMessage) uint64 {
 	timeless := *msg
 	timeless.TS = 0
 	if m.buf == nil {
 		m.buf = new([]byte)
 	}
-	*m.buf = timeless.appendJSON((*m.buf)[:0])
-	return jsonwire.Hash(*m.buf)
+	text := timeless.appendJSON((*m.buf)[:0])
+	*m.buf = jsonwire.AppendRespelled(text, text)
+	return jsonwire.Hash((*m.buf)[len(text):])
 }
 
 // plus returns a + b, or the highest T when the sum overflows.

@@ -352,6 +352,8 @@ var ruleCases = []ruleCase{
 	{name: "the same message again", rule: RuleMessageID, log: []Event{ev("a", says("m1", ""))}, last: ev("a", says("m1", ""))},
 	{name: "the same id with other content", rule: RuleMessageID, refused: true, log: []Event{ev("a", says("m1", ""))},
 		last: ev("a", &MessageCreated{Message: ConversationMessage{MessageID: "m1", From: "a", Content: `"other"`, TS: 1}})},
+	{name: "the same content with other escapes", rule: RuleMessageID, log: []Event{ev("a", says("m1", ""))},
+		last: ev("a", &MessageCreated{Message: ConversationMessage{MessageID: "m1", From: "a", Content: `"h\u0065llo"`, TS: 1}})},
 	{name: "the same content by another sender", rule: RuleMessageID, refused: true, log: []Event{ev("a", says("m1", ""))},
 		last: ev("b", &MessageCreated{Message: ConversationMessage{MessageID: "m1", From: "b", Content: `"hello"`, TS: 1}})},
 

@@ -40,7 +40,7 @@ var ruleTable = [...]struct {
 	{RulePhaseOpen, "only an open phase is completed; one that starts again after workflow.checkpoint.resumed is the same"},
 	{RuleWorkflowContext, "workflow events carry workflowId; phase events, checkpoint events and, inside a phase, agent events other than tool calls also carry phase"},
 	{RuleHandoffOpen, "only an open handoff is accepted"},
-	{RuleMessageID, "messages with the same id have the same content, whatever their times; the first one stays"},
+	{RuleMessageID, "messages with the same id have the same content, whatever their times and the escapes in strings; the first one stays. Members in another order and numbers in another form are other content"},
 	{RuleMessageGroup, "a message of an agent that shares its context by group carries a group id"},
 }
 

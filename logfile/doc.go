@@ -49,7 +49,8 @@
 // All have the mode 0600, because a log is confidential. The active segment keeps its
 // name, and gets a number when it is closed. Numbers never begin again. A lock ends with
 // its process; on systems that have none (Solaris, AIX, Plan 9, WebAssembly) nothing
-// keeps a second process out.
+// keeps a second process out. A log is the file that a symbolic link leads to, and Unix
+// locks that file too, which may have hard links or be mounted twice.
 //
 // A log is read and followed across its segments with [NewReader], [Files] and [Follow],
 // and "agentevents" reads them as one when it is given the active one.

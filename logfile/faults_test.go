@@ -164,6 +164,36 @@ func (f *faulty) Close() error {
 	return err
 }
 
+// A smallDisk has room for so many bytes of a file. Of a write that does not fit it takes a
+// part, and says 0 as [os.File.WriteAt] does.
+type smallDisk struct {
+	disk.OS
+	room int64
+	sync error
+}
+
+func (d *smallDisk) OpenFile(path string, flag int, perm os.FileMode) (disk.File, error) {
+	f, err := d.OS.OpenFile(path, flag, perm)
+	return &smallFile{f, d}, err
+}
+
+func (d *smallDisk) SyncDir(string) error { return nil }
+
+type smallFile struct {
+	disk.File
+	d *smallDisk
+}
+
+func (f *smallFile) WriteAt(p []byte, at int64) (int, error) {
+	if fit := max(f.d.room-at, 0); fit < int64(len(p)) {
+		_, _ = f.File.WriteAt(p[:fit], at)
+		return 0, syscall.ENOSPC
+	}
+	return f.File.WriteAt(p, at)
+}
+
+func (f *smallFile) Sync() error { return f.d.sync }
+
 var someErrors = []error{syscall.EIO, syscall.ENOSPC, syscall.EROFS}
 
 // work emits events into the log, and returns the sequences of those that were

@@ -106,6 +106,7 @@ func Follow(ctx context.Context, path string, o FollowOptions) (*Follower, error
 	if o.Poll <= 0 {
 		o.Poll = DefaultPoll
 	}
+	path = written(path)
 	f := &Follower{ctx: ctx, path: path, o: o}
 	segments, err := Segments(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

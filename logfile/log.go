@@ -79,7 +79,7 @@ type Options struct {
 }
 
 // ErrLocked means that another process writes the log, or that this one has it open
-// already. It may be tried again.
+// already, by this name or another. It may be tried again.
 var ErrLocked = disk.ErrLocked
 
 // ErrChanged means that another program has removed, replaced, cut or extended the file
@@ -129,6 +129,7 @@ type Log struct {
 	info   os.FileInfo // of file
 	offset int64       // of written in the file
 	unsure bool        // a write or sync failed: the file may be longer than offset
+	doubt  int64       // offset before which the disk may not have what the file shows
 	begun  time.Time
 	wrote  span  // what this process has written to the file
 	holds  span  // what is accepted since
@@ -146,7 +147,8 @@ type Log struct {
 }
 
 // Open opens a log, or makes one, and takes the lock PATH.lock. The error is [ErrLocked]
-// if somebody else has it.
+// if somebody else has it. A symbolic link stands for the file that it leads to, and the
+// log's other files lie beside that.
 //
 // If a crash has torn the last line, its beginning is set aside in PATH.torn.NNNNNN, and
 // the log ends with the line before; see [Log.Torn].
@@ -161,7 +163,8 @@ func Open(path string, o Options) (*Log, error) {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	lock, err := disk.NewLock(path + ".lock")
+	path = resolve(path)
+	lock, err := disk.NewLock(path + lockSuffix)
 	if err != nil {
 		return nil, fmt.Errorf("logfile: opening %s: %w", path, err)
 	}
@@ -190,6 +193,26 @@ func (o *Options) check() error {
 		}
 	}
 	return nil
+}
+
+// resolve follows symbolic links, so that a log has one name, and rotation renames its file
+// and not a link. The file need not be there.
+func resolve(path string) string {
+	for range 40 { // as Linux does
+		to, err := os.Readlink(path)
+		if err != nil {
+			return path // it is no link
+		}
+		if !filepath.IsAbs(to) {
+			dir, err := filepath.EvalSymlinks(filepath.Dir(path))
+			if err != nil {
+				return path
+			}
+			to = filepath.Join(dir, to)
+		}
+		path = to
+	}
+	return path // opening it says that there are too many
 }
 
 func (l *Log) open() error {
@@ -444,10 +467,13 @@ func (l *Log) write() error {
 	l.holds = span{}
 	l.mu.Unlock()
 	n, err := l.file.WriteAt(chunk, l.offset)
-	l.mu.Lock()
 	if n < 0 || n > len(chunk) {
 		n = 0
 	}
+	if err != nil && l.offset >= l.doubt {
+		n = max(n, l.taken(chunk))
+	}
+	l.mu.Lock()
 	if err == nil && n < len(chunk) {
 		err = fmt.Errorf("write %s: %d bytes of %d were taken", l.path, n, len(chunk))
 	}
@@ -465,6 +491,23 @@ func (l *Log) write() error {
 		l.drop(l.whole())
 	}
 	return err
+}
+
+// taken returns how much of the chunk the file has after a write that failed: on a full disk
+// [os.File.WriteAt] writes a part and says 0. busy is set.
+func (l *Log) taken(chunk []byte) (n int) {
+	info, err := l.file.Stat()
+	if err != nil || info.Size() <= l.offset {
+		return 0
+	}
+	text := make([]byte, min(info.Size()-l.offset, int64(len(chunk))))
+	if _, err := l.file.ReadAt(text, l.offset); err != nil {
+		return 0
+	}
+	for n < len(text) && text[n] == chunk[n] {
+		n++
+	}
+	return n
 }
 
 // whole is where the last line ends that is written whole. l.mu is held.
@@ -627,6 +670,7 @@ func (l *Log) undone() bool {
 	if !l.undo {
 		return false
 	}
+	l.doubt = max(l.doubt, l.offset)
 	l.offset -= l.written - l.durable
 	l.written, l.unsure, l.undo = l.durable, true, false
 	return true

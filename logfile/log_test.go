@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -134,6 +135,84 @@ func TestOneProcessWritesALog(t *testing.T) {
 	require.ErrorIs(t, l.WriteEvent(t.Context(), event("r", 0)), ae.ErrClosed)
 	again := opened(t, path, Options{})
 	require.NoError(t, again.Close())
+}
+
+// linked makes a symbolic link in a folder of its own, or skips the test.
+func linked(t *testing.T, to string) (link string) {
+	link = filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(to, link); err != nil {
+		t.Skip(err)
+	}
+	return link
+}
+
+// A file has one Log, whatever names it has.
+func TestAFileOfTwoNamesIsLocked(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	link := linked(t, linked(t, path)) // the file is not there yet
+	l := opened(t, link, Options{})
+	write(t, l, 0, 1)
+	hard := path + ".hard"
+	names := []string{path, link, linked(t, path)}
+	if runtime.GOOS == "linux" || runtime.GOOS == "darwin" {
+		require.NoError(t, os.Link(path, hard))
+		names = append(names, hard)
+	}
+	for _, name := range names {
+		_, err := Open(name, Options{})
+		require.ErrorIs(t, err, ErrLocked, name)
+	}
+	write(t, l, 1, 2)
+	require.NoError(t, l.Close())
+	require.Len(t, readAll(t, path), 2)
+	for _, name := range names {
+		require.NoError(t, opened(t, name, Options{}).Close())
+	}
+}
+
+// A log that is opened by a link rotates the file, and readers find all of it by either name.
+func TestALinkStandsForTheFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "log")
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "links"), 0o700))
+	link := filepath.Join(dir, "links", "log")
+	if err := os.Symlink(filepath.Join("..", "log"), link); err != nil {
+		t.Skip(err)
+	}
+	l := opened(t, link, Options{MaxBytes: 1500, Compress: true, Keep: 1000, Chain: true})
+	f, err := Follow(t.Context(), link, FollowOptions{Poll: time.Millisecond})
+	require.NoError(t, err)
+	write(t, l, 0, 20)
+	require.NoError(t, l.Close())
+	entries, err := os.ReadDir(filepath.Dir(link))
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
+	require.Equal(t, os.ModeSymlink, entries[0].Type())
+	require.Len(t, readAll(t, path), 20)
+
+	r, err := NewReader(link, ReaderOptions{})
+	require.NoError(t, err)
+	defer r.Close()
+	whole, err := io.ReadAll(r)
+	require.NoError(t, err)
+	require.Equal(t, 20, bytes.Count(whole, []byte("\n")))
+	followed := make([]byte, len(whole))
+	_, err = io.ReadFull(f, followed)
+	require.NoError(t, err)
+	require.Equal(t, string(whole), string(followed))
+	require.NoError(t, f.Close())
+	files := 0
+	for _, err := range Files(link) {
+		require.NoError(t, err)
+		files++
+	}
+	require.Greater(t, files, 5)
+
+	// Without a lock nobody knows that the link is not a name of its own.
+	require.NoError(t, os.Remove(path+".lock"))
+	list, err := Segments(link)
+	require.NoError(t, err)
+	require.Equal(t, []Segment{{Path: link, Number: 1, Active: true}}, list)
 }
 
 func TestEmittersShareASync(t *testing.T) {

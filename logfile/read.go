@@ -20,7 +20,21 @@ import (
 
 // This file says which files are a log, and reads them in their order.
 
-const compressedSuffix = ".gz"
+const (
+	compressedSuffix = ".gz"
+	lockSuffix       = ".lock"
+)
+
+// written returns the path that a log is written by: a link to a file that a [Log] writes,
+// which has a lock beside it, stands for that file. Other links are kept, because closed
+// segments may lie beside them, as in stores that name files by their hash.
+func written(path string) string {
+	to := resolve(path)
+	if _, err := os.Stat(to + lockSuffix); err != nil {
+		return path
+	}
+	return to
+}
 
 // A Segment is one file of a log.
 type Segment struct {
@@ -70,8 +84,10 @@ func (e *MissingError) Error() string {
 // last. Of a segment that is there both plain and compressed the plain file is listed. A
 // gap in the numbers is no error here: retention and people remove segments. Without any
 // file the error is [fs.ErrNotExist]. A log of one file, by whatever writer, is one active
-// segment. Path may be that of a closed segment: it is the only one of its own log then.
+// segment. Path may be that of a closed segment: it is the only one of its own log then. It
+// may be a symbolic link to the file of a [Log].
 func Segments(path string) ([]Segment, error) {
+	path = written(path)
 	for {
 		numbers, err := closedNumbers(path)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -281,7 +297,7 @@ func (g *gunzip) Read(p []byte) (n int, err error) {
 // stands.
 func Files(path string) iter.Seq2[*File, error] {
 	return func(yield func(*File, error) bool) {
-		w := walk{path: path}
+		w := walk{path: written(path)}
 		if err := w.begin(); err != nil {
 			yield(nil, err)
 			return
@@ -359,7 +375,7 @@ type Reader struct {
 // NewReader returns a reader of the log at path. The error is [fs.ErrNotExist] when there is
 // neither an active segment nor a closed one.
 func NewReader(path string, o ReaderOptions) (*Reader, error) {
-	r := &Reader{walk: walk{path: path}, o: o}
+	r := &Reader{walk: walk{path: written(path)}, o: o}
 	if err := r.walk.begin(); err != nil {
 		return nil, err
 	}

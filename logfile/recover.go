@@ -39,13 +39,17 @@ func (l *Log) openFile() error {
 			l.o.OnError(torn)
 		}
 	}
-	l.file, l.info, l.offset, l.unsure = f, info, end, false
+	l.file, l.info, l.offset, l.unsure, l.doubt = f, info, end, false, 0
 	l.begun, l.wrote, l.retry = l.birth(f, info), span{}, 0
 	return nil
 }
 
-// mend makes the file one that ends with a whole line, and returns its length.
+// mend locks the file, which may have another name and another lock of that, makes it one
+// that ends with a whole line, and returns its length.
 func (l *Log) mend(f disk.File) (info os.FileInfo, end int64, torn *TornError, err error) {
+	if err := f.Lock(); err != nil {
+		return nil, 0, nil, err
+	}
 	if info, err = f.Stat(); err != nil {
 		return nil, 0, nil, err
 	}

@@ -239,6 +239,47 @@ func TestAFullDisk(t *testing.T) {
 	}
 }
 
+// Wherever a full disk cuts a write, the log ends with a whole line, and what is called lost
+// is what it does not have.
+func TestAFullDiskTakesAPart(t *testing.T) {
+	const events = 6
+	_, text := closed(t, events, Options{Chain: true})
+	for room := 0; room < len(text); room += 37 { // lines have all lengths
+		for _, o := range []Options{{Chain: true}, {Chain: true, Sync: SyncNone}, {Chain: true, Buffer: 1500}, {Chain: true, Sync: SyncEvery}} {
+			d := &smallDisk{room: int64(room)}
+			o.fs = d
+			path := filepath.Join(t.TempDir(), "log")
+			l := opened(t, path, o)
+			for i := range events {
+				_ = firstError(l.WriteEvent(t.Context(), event("r", i)), l.Commit(t.Context()))
+			}
+			var lost *LostError
+			require.ErrorAs(t, l.Close(), &lost)
+			whole := strings.Count(text[:room], "\n")
+			require.Equal(t, []Range{{"r", uint64(whole), events - 1}}, lost.Events)
+			require.Equal(t, text[:strings.LastIndexByte(text[:room], '\n')+1], read(t, path))
+		}
+	}
+}
+
+// What a sync that failed may have lost is written again, although the file still shows it.
+func TestWhatIsInDoubtIsWrittenAgain(t *testing.T) {
+	d := &smallDisk{room: 1 << 20}
+	path := filepath.Join(t.TempDir(), "log")
+	l := opened(t, path, Options{Interval: time.Hour, fs: d})
+	write(t, l, 0, 3)
+	text := read(t, path)
+	d.sync = syscall.EIO
+	require.ErrorIs(t, l.Flush(t.Context()), syscall.EIO)
+	d.room, d.sync = 0, nil
+	require.ErrorIs(t, l.Flush(t.Context()), syscall.ENOSPC)
+	require.NoError(t, os.WriteFile(path, make([]byte, len(text)), 0)) // the system forgets it
+	d.room = 1 << 20
+	require.NoError(t, l.Flush(t.Context()))
+	require.Equal(t, text, read(t, path))
+	require.NoError(t, l.Close())
+}
+
 func firstError(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/agentevents/agentevents/internal/chain"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 	"github.com/agentevents/agentevents/internal/lines"
+	"github.com/agentevents/agentevents/logfile"
 )
 
 // ruleChain is the rule that a line breaks when it does not continue the chain.
@@ -57,21 +58,25 @@ func (c *chainCheck) openHeads(in *invocation) {
 		if name == "-" {
 			continue
 		}
-		text, err := os.ReadFile(name + ".head")
-		if errors.Is(err, fs.ErrNotExist) {
+		log := name
+		if list, err := logfile.Segments(name); err == nil && list[len(list)-1].Active {
+			log = list[len(list)-1].Path // name may be a link
+		}
+		text, err := os.ReadFile(log + ".head")
+		if errors.Is(err, fs.ErrNotExist) || err == nil && len(text) == 0 { // nothing was synced yet
 			continue
 		}
 		head, ok := chain.ParseHead(text)
 		file := len(c.l.files)
 		switch {
 		case err != nil:
-			c.l.files = append(c.l.files, visible(name+".head"))
+			c.l.files = append(c.l.files, visible(log+".head"))
 			c.l.fail(in, file, err)
 		case !ok:
-			c.l.files = append(c.l.files, visible(name+".head"))
+			c.l.files = append(c.l.files, visible(log+".head"))
 			c.add(position{file, 1}, "the head is damaged: it does not name a line")
 		case head != chain.Hash{}: // something was synced
-			c.heads[head] = visible(name)
+			c.heads[head] = visible(log)
 		}
 	}
 }

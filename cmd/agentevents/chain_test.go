@@ -109,6 +109,7 @@ func TestCheckChain(t *testing.T) {
 		"cut":                            {log: first, head: head(last), want: []string{lost("3")}, code: 1},
 		"cut to nothing":                 {log: "", head: head(last), want: []string{lost("1")}, code: 1},
 		"a damaged head":                 {log: whole, head: "x", want: []string{"log.head:1: chain-broken: the head is damaged: it does not name a line"}, code: 1},
+		"an empty head":                  {log: whole},
 		"not chained":                    {log: someLines(1, 2), want: []string{"log:1: " + saysNone}, code: 1},
 		"mid-way":                        {log: second, want: []string{"warning: log:1: the chain goes on from a line that is not here; its hash is " + mid.String()}},
 		"mid-way, after the head":        {log: second, head: head(mid), want: []string{"warning: log:1: the chain goes on from a line that is not here; its hash is " + mid.String()}},
@@ -127,7 +128,7 @@ func TestCheckChain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			files := map[string]string{"log": test.log}
 			names := []string{"log"}
-			if test.head != "" {
+			if test.head != "" || strings.HasPrefix(name, "an empty head") {
 				files["log.head"] = test.head
 			}
 			if test.more != "" || strings.HasPrefix(name, "an empty file") {
@@ -216,6 +217,18 @@ func TestRedactedCopyIsChained(t *testing.T) {
 	got = exec(first, "redact", "-")
 	require.NotContains(t, got.out, `"hash"`)
 	require.Contains(t, got.err, "agentevents redact: the log is chained and its copy is not")
+}
+
+// A link to a log is checked with the log's head.
+func TestCheckChainFollowsALink(t *testing.T) {
+	whole, last := linked(someLines(1, 2), chain.Hash{})
+	path := saved(t, map[string]string{
+		"log": strings.SplitAfter(whole, "\n")[0], "log.head": string(chain.AppendHead(nil, last)), "log.lock": "",
+	})
+	if err := os.Symlink(path("log"), path("link")); err != nil {
+		t.Skip(err)
+	}
+	require.Contains(t, exec("", "check", "--chain", path("link")).out, missingHead(path("log")))
 }
 
 func TestCheckChainNeedsToReadTheHead(t *testing.T) {

@@ -69,8 +69,9 @@ type chromeProcess struct {
 // Close writes the trace.
 func (c *chromeTrace) Close(context.Context) error {
 	c.log.Close()
+	hs := heritages{}
 	slices.SortStableFunc(c.spans, func(a, b *spans.Span) int {
-		return cmp.Or(a.Start.Compare(b.Start), b.End.Compare(a.End), cmp.Compare(depth(a), depth(b)))
+		return cmp.Or(a.Start.Compare(b.Start), b.End.Compare(a.End), cmp.Compare(hs.of(a).depth, hs.of(b).depth))
 	})
 	text := []byte(`{"displayTimeUnit":"ms","traceEvents":[`)
 	processes := map[spans.TraceID]*chromeProcess{}
@@ -78,18 +79,19 @@ func (c *chromeTrace) Close(context.Context) error {
 		if i > 0 {
 			text = append(text, ',')
 		}
+		inherited := hs.of(s).texts
 		p := processes[s.TraceID]
 		if p == nil {
 			p = &chromeProcess{pid: len(processes) + 1, tracks: map[string]*track{}}
 			processes[s.TraceID] = p
-			text = appendChromeName(text, "process_name", p.pid, 0, "run "+inherited(s, "agentevents.run.id"))
+			text = appendChromeName(text, "process_name", p.pid, 0, "run "+inherited[inheritRun])
 		}
-		agent := cmp.Or(inherited(s, "agentevents.agent.id"), inherited(s, "gen_ai.agent.name"), "run")
+		agent := cmp.Or(inherited[inheritAgent], inherited[inheritName], "run")
 		tid, isNew := p.place(agent, s)
 		if isNew {
 			text = appendChromeName(text, "thread_name", p.pid, tid, agent)
 		}
-		text = appendSlice(text, s, p.pid, tid, c.spans[0].Start)
+		text = appendSlice(text, s, cmp.Or(inherited[inheritOperation], "agentevents"), p.pid, tid, c.spans[0].Start)
 		if _, err := c.w.Write(text); err != nil {
 			return err
 		}
@@ -99,24 +101,43 @@ func (c *chromeTrace) Close(context.Context) error {
 	return err
 }
 
-// depth returns how many spans are above s.
-func depth(s *spans.Span) (n int) {
-	for s = s.Parent; s != nil; s = s.Parent {
-		n++
-	}
-	return n
+// inheritable are the attributes that what is below a span has, too.
+var inheritable = [...]string{inheritRun: "agentevents.run.id", inheritAgent: "agentevents.agent.id", inheritName: "gen_ai.agent.name", inheritOperation: "gen_ai.operation.name"}
+
+const (
+	inheritRun = iota
+	inheritAgent
+	inheritName
+	inheritOperation
+)
+
+// A heritage is what a span has from above or itself.
+type heritage struct {
+	depth int
+	texts [len(inheritable)]string // "" without one
 }
 
-// inherited returns the text of an attribute of s or, if it has none, of what is above it.
-func inherited(s *spans.Span, key string) string {
-	for ; s != nil; s = s.Parent {
-		for _, a := range s.Attributes {
-			if a.Key == key && a.Value == nil {
-				return a.Text
-			}
+// heritages are those of the spans. Each is made once of its parent's: spans that nothing
+// ends are deep.
+type heritages map[*spans.Span]heritage
+
+func (hs heritages) of(s *spans.Span) heritage {
+	if s == nil {
+		return heritage{}
+	}
+	h, known := hs[s]
+	if known {
+		return h
+	}
+	h = hs.of(s.Parent)
+	h.depth++
+	for _, a := range s.Attributes {
+		if i := slices.Index(inheritable[:], a.Key); i >= 0 && a.Value == nil {
+			h.texts[i] = a.Text
 		}
 	}
-	return ""
+	hs[s] = h
+	return h
 }
 
 // place returns the thread of an agent's span, and whether no span was placed there before.
@@ -160,11 +181,11 @@ func appendThread(dst []byte, pid, tid int) []byte {
 
 // appendSlice appends a complete event. Its time is in microseconds since the first span
 // began: viewers show no others, and a float64 holds it to the nanosecond.
-func appendSlice(dst []byte, s *spans.Span, pid, tid int, first time.Time) []byte {
+func appendSlice(dst []byte, s *spans.Span, category string, pid, tid int, first time.Time) []byte {
 	dst = append(dst, "\n{\"ph\":\"X\",\"name\":"...)
 	dst = jsonwire.AppendString(dst, s.Name)
 	dst = append(dst, `,"cat":`...)
-	dst = jsonwire.AppendString(dst, cmp.Or(inherited(s, "gen_ai.operation.name"), "agentevents"))
+	dst = jsonwire.AppendString(dst, category)
 	dst = appendThread(dst, pid, tid)
 	dst = append(dst, `,"ts":`...)
 	dst = appendMicros(dst, s.Start.Sub(first))

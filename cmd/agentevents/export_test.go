@@ -19,6 +19,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/replay"
+	"github.com/agentevents/agentevents/internal/scale"
+	"github.com/agentevents/agentevents/internal/spans"
 	"github.com/agentevents/agentevents/internal/txtar"
 )
 
@@ -393,6 +396,24 @@ func TestExportChrome(t *testing.T) {
 	}
 	require.NotEqual(t, tid["execute_tool a"], tid["execute_tool b"])
 	require.Equal(t, tid["execute_tool a"], tid["execute_tool c"])
+}
+
+// Spans that nothing ends are deep, and all may begin and end at the same time.
+func TestExportChromeIsLinear(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it compares times")
+	}
+	scale.Linear(t, 2000, func(n int) func() {
+		deep := []*spans.Span{{}}
+		for range n {
+			deep = append(deep, &spans.Span{Parent: deep[len(deep)-1]})
+		}
+		slices.Reverse(deep) // inner ones end first
+		return func() {
+			c := &chromeTrace{w: io.Discard, log: replay.New(spans.Options{}), spans: slices.Clone(deep)}
+			require.NoError(t, c.Close(t.Context()))
+		}
+	})
 }
 
 func TestExportOutputFails(t *testing.T) {

@@ -12,6 +12,9 @@ import (
 
 // A File is one that is open.
 type File interface {
+	// Lock keeps others who call it off the file, whatever name they opened it by: the error
+	// is [ErrLocked]. It ends when the file is closed. Systems without such a lock say nothing.
+	Lock() error
 	io.ReaderAt
 	io.WriterAt
 	io.Closer
@@ -39,8 +42,12 @@ func (OS) OpenFile(path string, flag int, perm os.FileMode) (File, error) {
 	if err != nil {
 		return nil, err // not a File that holds a nil pointer
 	}
-	return f, nil
+	return file{f}, nil
 }
+
+type file struct{ *os.File }
+
+func (f file) Lock() error { return lock(f.File) }
 
 // Stat is [os.Stat].
 func (OS) Stat(path string) (os.FileInfo, error) { return os.Stat(path) }

@@ -12,3 +12,5 @@ func NewLock(path string) (*Lock, error) {
 	}
 	return &Lock{f}, nil
 }
+
+func lock(*os.File) error { return nil }

@@ -25,3 +25,6 @@ func NewLock(path string) (*Lock, error) {
 	}
 	return &Lock{os.NewFile(uintptr(h), path)}, nil
 }
+
+// lock does nothing: what os opens is shared.
+func lock(*os.File) error { return nil }

@@ -1,6 +1,7 @@
 package jsonwire
 
 import (
+	"bytes"
 	"iter"
 	"strings"
 	"unicode/utf16"
@@ -184,6 +185,40 @@ func Valid(raw string) error {
 		return err
 	}
 	return s.End()
+}
+
+// AppendRespelled appends valid JSON with the escapes in its strings as [AppendString] writes
+// them. dst may be text.
+func AppendRespelled(dst, text []byte) []byte {
+	if !bytes.Contains(text, []byte(`\u`)) && !bytes.Contains(text, []byte(`\/`)) {
+		return append(dst, text...)
+	}
+	for {
+		i := bytes.IndexByte(text, '\\')
+		if i < 0 || i+1 == len(text) {
+			return append(dst, text...)
+		}
+		dst = append(dst, text[:i]...)
+		text = text[i:]
+		size := 2
+		switch text[1] {
+		case '/':
+			dst = append(dst, '/')
+		case 'u':
+			escape := string(text[:min(12, len(text))]) // on the stack
+			r, _ := hexEscape(escape, 0)
+			size = min(6, len(text))
+			if r2, _ := hexEscape(escape, 6); utf16.DecodeRune(r, r2) != utf8.RuneError {
+				r, size = utf16.DecodeRune(r, r2), 12
+			}
+			start := len(dst)
+			dst = AppendString(dst, string(r))
+			dst = append(dst[:start], dst[start+1:len(dst)-1]...) // without its quotes
+		default:
+			dst = append(dst, text[:2]...)
+		}
+		text = text[size:]
+	}
 }
 
 // Quote returns s as a quoted JSON string, in the form of [AppendString].

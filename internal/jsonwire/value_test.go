@@ -17,6 +17,26 @@ var validTexts = []string{
 	"{\n  \"a\": 1.0,\n  \"b\": [\n    true,\n    \"x\\\\\"\n  ]\n}\n", `{"z":1,"a":2}`, `[1e1000, 1.000]`, `{"":{"":{"":0}}}`,
 }
 
+func TestAppendRespelled(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"a":[1,"x"]}`:                `{"a":[1,"x"]}`,
+		`{"a\"":"\n\\u0041\\/","b":1}`: `{"a\"":"\n\\u0041\\/","b":1}`,
+		`{"\u0061":"\u00e9\ud83d\ude00\/","\/":"\u000A\u001F\u0022\u005C"}`: `{"a":"é😀/","/":"\n\u001f\"\\"}`,
+		`["\u0001","\"\u0041\"","\u4e2d\u6587"]`:                            `["\u0001","\"A\"","中文"]`,
+	} {
+		text := append(make([]byte, 0, 200), in...)
+		require.Equal(t, in+want, string(AppendRespelled(text, text)))
+		require.Equal(t, want, string(AppendRespelled(nil, []byte(want))))
+		require.Zero(t, testing.AllocsPerRun(10, func() { AppendRespelled(text, text) }))
+	}
+	for _, in := range validTexts {
+		for _, tail := range []int{0, 1, 2, 5} { // of text that is not valid
+			AppendRespelled(nil, []byte(in[:len(in)-min(tail, len(in))]))
+		}
+		require.JSONEq(t, strings.ReplaceAll(in, "1e1000", "1"), strings.ReplaceAll(string(AppendRespelled(nil, []byte(in))), "1e1000", "1"))
+	}
+}
+
 func TestCompact(t *testing.T) {
 	for _, in := range validTexts {
 		var b bytes.Buffer

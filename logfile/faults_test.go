@@ -169,6 +169,7 @@ func (f *faulty) Close() error {
 type smallDisk struct {
 	disk.OS
 	room int64
+	says bool // how much it takes
 	sync error
 }
 
@@ -186,8 +187,11 @@ type smallFile struct {
 
 func (f *smallFile) WriteAt(p []byte, at int64) (int, error) {
 	if fit := max(f.d.room-at, 0); fit < int64(len(p)) {
-		_, _ = f.File.WriteAt(p[:fit], at)
-		return 0, syscall.ENOSPC
+		n, _ := f.File.WriteAt(p[:fit], at)
+		if !f.d.says {
+			n = 0
+		}
+		return n, syscall.ENOSPC
 	}
 	return f.File.WriteAt(p, at)
 }

@@ -387,7 +387,8 @@ func (l *Log) Close() error {
 		lost := lostIn(l.buf[l.whole()-l.durable:], err)
 		l.lost += uint64(lost.Lines)
 		err = lost
-		if part := l.written - l.whole(); part > 0 && l.file != nil { // or the log would end with a torn line
+		// Or the log would end with a torn line. What is in doubt is whole, and may yet be on disk.
+		if part := l.written - l.whole(); part > 0 && l.file != nil && l.offset >= l.doubt {
 			err = errors.Join(err, l.file.Truncate(l.offset-part))
 		}
 	}

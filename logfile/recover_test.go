@@ -280,6 +280,21 @@ func TestWhatIsInDoubtIsWrittenAgain(t *testing.T) {
 	require.NoError(t, l.Close())
 }
 
+// Close does not cut off what a sync that failed may have lost: it may be on disk.
+func TestWhatIsInDoubtIsNotCutOff(t *testing.T) {
+	d := &smallDisk{room: 1 << 20, says: true}
+	path := filepath.Join(t.TempDir(), "log")
+	l := opened(t, path, Options{Interval: time.Hour, fs: d})
+	write(t, l, 0, 3)
+	text := read(t, path)
+	d.sync = syscall.EIO
+	require.ErrorIs(t, l.Flush(t.Context()), syscall.EIO)
+	d.room, d.sync = int64(len(text)-10), nil
+	var lost *LostError
+	require.ErrorAs(t, l.Close(), &lost)
+	require.Equal(t, text, read(t, path))
+}
+
 func firstError(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {

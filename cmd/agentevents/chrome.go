@@ -122,21 +122,23 @@ type heritage struct {
 type heritages map[*spans.Span]heritage
 
 func (hs heritages) of(s *spans.Span) heritage {
-	if s == nil {
-		return heritage{}
-	}
-	h, known := hs[s]
-	if known {
-		return h
-	}
-	h = hs.of(s.Parent)
-	h.depth++
-	for _, a := range s.Attributes {
-		if i := slices.Index(inheritable[:], a.Key); i >= 0 && a.Value == nil {
-			h.texts[i] = a.Text
+	var anew []*spans.Span
+	for ; s != nil; s = s.Parent {
+		if _, known := hs[s]; known {
+			break
 		}
+		anew = append(anew, s)
 	}
-	hs[s] = h
+	h := hs[s] // none above a root
+	for _, s := range slices.Backward(anew) {
+		h.depth++
+		for _, a := range s.Attributes {
+			if i := slices.Index(inheritable[:], a.Key); i >= 0 && a.Value == nil {
+				h.texts[i] = a.Text
+			}
+		}
+		hs[s] = h
+	}
 	return h
 }
 

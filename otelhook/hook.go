@@ -20,6 +20,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/jsonwire"
 	"github.com/agentevents/agentevents/internal/spans"
 )
 
@@ -482,7 +483,7 @@ func (r *run) begun(s *spans.Span, d *data) {
 }
 
 // noted counts a point and logs it. r.mu is held.
-func (r *run) noted(s *spans.Span, p spans.Point) {
+func (r *run) noted(s *spans.Span, p *spans.Point) {
 	if r.replayed {
 		return
 	}
@@ -491,10 +492,10 @@ func (r *run) noted(s *spans.Span, p spans.Point) {
 		ctx = s.Data.(*data).in(ctx)
 	}
 	if x := r.h.meters; x != nil {
-		x.noted(ctx, &p)
+		x.noted(ctx, p)
 	}
 	if r.h.logger != nil {
-		r.log(ctx, &p)
+		r.log(ctx, p)
 	}
 }
 
@@ -613,7 +614,12 @@ func value(v any) attribute.Value {
 }
 
 // text is a string without broken characters, which would not be exported.
-func text(s string) attribute.Value { return attribute.StringValue(strings.ToValidUTF8(s, "\uFFFD")) }
+func text(s string) attribute.Value {
+	if !jsonwire.ValidUTF8(s) { // which is asked much faster than it is mended
+		s = strings.ToValidUTF8(s, "\uFFFD")
+	}
+	return attribute.StringValue(s)
+}
 
 // tidy keeps the bounds, after an event of this run. No lock is held.
 func (h *Hook) tidy(current *run, now int64) {

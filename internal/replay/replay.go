@@ -73,7 +73,7 @@ func New(o spans.Options) *Log {
 			ended(s)
 		}
 	}
-	o.Noted = func(s *spans.Span, p spans.Point) {
+	o.Noted = func(s *spans.Span, p *spans.Point) {
 		if s == nil || !s.End.IsZero() {
 			l.Counts.Unplaced++
 		}

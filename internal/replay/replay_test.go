@@ -24,7 +24,7 @@ func TestLog(t *testing.T) {
 	points := 0
 	l := New(spans.Options{
 		Ended: func(s *spans.Span) { ended = append(ended, s) },
-		Noted: func(*spans.Span, spans.Point) { points++ },
+		Noted: func(*spans.Span, *spans.Point) { points++ },
 	})
 	for _, ev := range []*agentevents.Event{
 		event("a", 0, &agentevents.RunStarted{}),

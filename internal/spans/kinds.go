@@ -54,6 +54,7 @@ func (m *Mapper) again(ev *agentevents.Event) {
 	m.root, m.joined, m.segment, m.over, m.summed, m.of = nil, nil, ev.Sequence, false, false, key{}
 	m.resumed = &Link{TraceID: old.TraceID, SpanID: old.ID}
 	clear(m.agents)
+	m.recent = nil
 }
 
 // sessionStatuses are the outcomes of a run that ends with its session, by the words for
@@ -104,7 +105,7 @@ func (m *Mapper) runEnded(ev *agentevents.Event, outcome, incomplete string) *Sp
 	for _, s := range slices.Backward(m.order) {
 		m.close(s, ReasonRunEnded, incomplete != "")
 	}
-	m.order, m.open, m.waits, m.handoffs, m.spare = nil, nil, nil, nil, nil
+	m.order, m.open, m.waits, m.handoffs, m.spare, m.store = nil, nil, nil, nil, nil, nil
 	root.set(str(AttrOutcome, outcome))
 	root.set(val("agentevents.run.tool_calls", m.total.tools))
 	root.set(val("agentevents.run.model_calls", m.total.models))
@@ -194,7 +195,7 @@ func (m *Mapper) newAgent(ev *agentevents.Event, id, in string, parent *Span, h 
 		}
 	}
 	m.forgetAgents()
-	m.agents[id] = a
+	m.agents[id], m.recent = a, a
 	a.span = m.beginLinked(ev, parent, key{"agent", id, in}, h, m.handoffs[id])
 	return a
 }
@@ -234,6 +235,7 @@ func (m *Mapper) forgetAgents() {
 			delete(m.agents, id)
 		}
 	}
+	m.recent = nil
 	maps.DeleteFunc(m.named, func(_, span string) bool { return m.agents[span] == nil })
 }
 
@@ -275,6 +277,7 @@ func (m *Mapper) agentEnded(ev *agentevents.Event, p *agentevents.AgentEnded) *S
 	m.say(s, AttrOutput, "assistant", p.Result)
 	if a.id == "" { // or else it would have the events of no agent
 		delete(m.agents, "")
+		m.recent = nil
 	}
 	if a == m.joined {
 		return s // which ends with the run
@@ -345,7 +348,7 @@ func (m *Mapper) delta(ev *agentevents.Event) {
 			s.delta = ev.Time
 		}
 		s.deltas++
-		s.touch(ev)
+		s.touch(ev.Time, ev.Sequence)
 	}
 }
 

@@ -45,6 +45,7 @@ type Mapper struct {
 	open   map[key]*Span
 	order  []*Span // the open ones, parents first; ended ones are dropped now and then
 	agents map[string]*agent
+	recent *agent            // one of agents, or nil
 	named  map[string]string // the spans that stand for agents, by the ids that events give them
 	scopes []*Span           // open turns and steps of no agent, the innermost last
 	own    map[*Span]*agent  // who works for an open node and for nothing else
@@ -57,6 +58,9 @@ type Mapper struct {
 	used     map[SpanID]struct{}
 	next     []Link // of the span that begins next
 	spare    []Attr // for the span that begins next
+	noting   Point  // the one that is told of
+	saying   []Attr // its attributes
+	store    []Attr // of points that are kept
 
 	// Unmatched counts ends without an open span.
 	Unmatched int
@@ -202,6 +206,15 @@ func (m *Mapper) At(agentID, callID, modelCallID string) *Span {
 	return m.scope(&agentevents.Event{AgentID: agentID})
 }
 
+// find is the agent with the key, or nil. Most events are of the agent of the event before.
+func (m *Mapper) find(key string) *agent {
+	if a := m.recent; a != nil && a.id == key {
+		return a
+	}
+	m.recent = m.agents[key]
+	return m.recent
+}
+
 // who is the key of the event's agent, or "": see [Mapper].
 func (m *Mapper) who(ev *agentevents.Event) string {
 	if ev.AgentID != "" {
@@ -222,7 +235,7 @@ func (m *Mapper) who(ev *agentevents.Event) string {
 
 // identify notes that the event names an agent that has only a span, as a fold does it.
 func (m *Mapper) identify(ev *agentevents.Event) {
-	if ev.AgentID == "" || m.agents[m.who(ev)] != nil {
+	if ev.AgentID == "" || m.find(m.who(ev)) != nil {
 		return
 	}
 	if info, _ := ev.Kind().Info(); info.Droppable {
@@ -258,7 +271,7 @@ func (m *Mapper) agent(ev *agentevents.Event) *agent {
 			return a
 		}
 	}
-	return m.agents[id]
+	return m.find(id)
 }
 
 // known is the id of the event's agent, if it has one or is known, else "".
@@ -303,7 +316,7 @@ func (m *Mapper) Feed(ev *agentevents.Event) *Span {
 		m.ensureRoot(ev)
 	}
 	at := m.feed(ev)
-	at.touch(ev)
+	at.touch(ev.Time, ev.Sequence)
 	return at
 }
 
@@ -327,16 +340,19 @@ func (m *Mapper) isTurn(ev *agentevents.Event) bool {
 	return m.turn
 }
 
-func (s *Span) touch(ev *agentevents.Event) {
-	for ; s != nil; s = s.Parent {
-		if s.ended {
-			continue
-		}
-		if ev.Time.After(s.last) {
-			s.last = ev.Time
-		}
-		s.Last = max(s.Last, ev.Sequence)
+// touch notes an event of the span, or of the first one around it that is open. Those around
+// that one are told when it ends.
+func (s *Span) touch(at time.Time, sequence uint64) {
+	for s != nil && s.ended {
+		s = s.Parent
 	}
+	if s == nil {
+		return
+	}
+	if at.After(s.last) {
+		s.last = at
+	}
+	s.Last = max(s.Last, sequence)
 }
 
 func (m *Mapper) feed(ev *agentevents.Event) *Span {
@@ -490,7 +506,7 @@ func (m *Mapper) agentRoot(ev *agentevents.Event, id string) {
 	as.AgentID = id
 	m.makeRoot(ev, m.invoke(&as))
 	m.joined = &agent{id: id, name: word(id), span: m.root}
-	m.agents[id] = m.joined
+	m.agents[id], m.recent = m.joined, nil
 }
 
 func (m *Mapper) makeRoot(ev *agentevents.Event, h shape) {
@@ -665,7 +681,7 @@ func (m *Mapper) end(s *Span, ev *agentevents.Event) *Span {
 	if s == nil || s.ended {
 		return s
 	}
-	s.touch(ev)
+	s.touch(ev.Time, ev.Sequence)
 	m.adopt(s, ev.SpanID)
 	m.adopt(s.Parent, ev.ParentSpanID)
 	m.finish(s, ev.Time)
@@ -699,6 +715,7 @@ func (m *Mapper) finish(s *Span, at time.Time) {
 		m.details(s)
 	}
 	s.ended = true
+	s.Parent.touch(s.last, s.Last)
 	if len(m.own) > 0 {
 		delete(m.own, s)
 	}
@@ -823,14 +840,14 @@ func (m *Mapper) fail(s *Span, errType, text string) {
 // add adds a point to a span.
 func (m *Mapper) add(s *Span, p *Point) {
 	if s != nil && !s.ended && !m.o.NoPoints {
-		s.Points = append(s.Points, *p)
+		s.Points = append(s.Points, m.kept(p))
 		if len(s.Points) >= 2*maxPoints {
 			s.DroppedPoints += len(s.Points) - maxPoints
 			s.Points = append(s.Points[:0], s.Points[len(s.Points)-maxPoints:]...)
 		}
 	}
 	if m.o.Noted != nil {
-		m.o.Noted(s, *p)
+		m.o.Noted(s, p)
 	}
 }
 
@@ -856,7 +873,7 @@ func (m *Mapper) place(ev *agentevents.Event) *Span {
 	if around == nil {
 		around = m.phase(ev)
 	}
-	if step := innermost(m.scopes, ""); step.under(around) {
+	if step := innermost(m.scopes, ""); step != nil && (around == m.root || step.under(around)) { // all are below the root
 		return step
 	}
 	return around

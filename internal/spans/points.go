@@ -17,9 +17,10 @@ func (m *Mapper) pointAt(s *Span, ev *agentevents.Event) *Span {
 	return s
 }
 
-// note adds a point to a span. What comes before the root waits for it.
+// note adds a point to a span. What comes before the root waits for it. attrs are changed.
 func (m *Mapper) note(s *Span, ev *agentevents.Event, name string, severity Severity, attrs ...Attr) {
-	p := Point{Name: name, Time: ev.Time, Severity: severity, Sequence: ev.Sequence, AgentID: m.known(ev), Attributes: attrs[:0]}
+	p := &m.noting
+	*p = Point{Name: name, Time: ev.Time, Severity: severity, Sequence: ev.Sequence, AgentID: m.known(ev), Attributes: attrs[:0]}
 	for _, a := range attrs {
 		if a.none() {
 			continue
@@ -31,10 +32,28 @@ func (m *Mapper) note(s *Span, ev *agentevents.Event, name string, severity Seve
 		p.Attributes = append(p.Attributes, a)
 	}
 	if s == nil && m.root == nil && len(m.early) < maxEarly {
-		m.early = append(m.early, p)
+		m.early = append(m.early, m.kept(p))
 		return
 	}
-	m.add(s, &p)
+	m.add(s, p)
+}
+
+// said is a copy of what a point says, which is good until the next one. So a point that nobody
+// keeps costs no allocation.
+func (m *Mapper) said(attrs []Attr) []Attr {
+	m.saying = append(m.saying[:0], attrs...)
+	return m.saying
+}
+
+// kept is a point that outlives the next one. Many share an allocation.
+func (m *Mapper) kept(p *Point) Point {
+	if cap(m.store)-len(m.store) < len(p.Attributes) {
+		m.store = make([]Attr, 0, max(64, len(p.Attributes)))
+	}
+	kept, n := *p, len(m.store)
+	m.store = append(m.store, p.Attributes...)
+	kept.Attributes = m.store[n:len(m.store):len(m.store)]
+	return kept
 }
 
 // opt is the value of an optional one, or nil. Durations are in seconds.
@@ -58,8 +77,8 @@ func opt[T any](o agentevents.Opt[T]) any {
 func (m *Mapper) describe(ev *agentevents.Event) (name string, severity Severity, attrs []Attr) {
 	const own = "agentevents."
 	const text = AttrContent
-	info := func(name string, attrs ...Attr) (string, Severity, []Attr) { return name, SeverityInfo, attrs }
-	warn := func(name string, attrs ...Attr) (string, Severity, []Attr) { return name, SeverityWarn, attrs }
+	info := func(name string, attrs ...Attr) (string, Severity, []Attr) { return name, SeverityInfo, m.said(attrs) }
+	warn := func(name string, attrs ...Attr) (string, Severity, []Attr) { return name, SeverityWarn, m.said(attrs) }
 	switch p := ev.Payload.(type) {
 	case *agentevents.SessionStarted:
 		return info(own+"session.started", m.text(text, p.Goal))
@@ -79,7 +98,7 @@ func (m *Mapper) describe(ev *agentevents.Event) (name string, severity Severity
 		if p.Severity == agentevents.SeverityWarning {
 			severity = SeverityWarn
 		}
-		return own + "error", severity, []Attr{str("exception.type", word(p.ErrorType)), m.text("exception.message", p.Message)}
+		return own + "error", severity, m.said([]Attr{str("exception.type", word(p.ErrorType)), m.text("exception.message", p.Message)})
 	case *agentevents.ContextCompacted:
 		return info(own+"context.compacted", val(own+"context.tokens_before", opt(p.TokensBefore)), val(own+"context.tokens_after", opt(p.TokensAfter)), str(own+"context.trigger", word(p.Trigger)))
 	case *agentevents.TaskAssigned:
@@ -149,11 +168,11 @@ func (m *Mapper) describe(ev *agentevents.Event) (name string, severity Severity
 		if p.Result != agentevents.AuditPass {
 			severity = SeverityWarn
 		}
-		return EventEvaluation, severity, []Attr{str(AttrEvaluation, p.CheckpointID), str(AttrScoreLabel, string(p.Result)), m.json(AttrExplanation, p.Evidence)}
+		return EventEvaluation, severity, m.said([]Attr{str(AttrEvaluation, p.CheckpointID), str(AttrScoreLabel, string(p.Result)), m.json(AttrExplanation, p.Evidence)})
 	case *agentevents.ClaimVerified:
 		return info(EventEvaluation, str(AttrEvaluation, "claim"), str(AttrScoreLabel, word(p.Verdict)), str(own+"verifier", word(p.VerifierAgentID)), m.json(AttrExplanation, p.Evidence))
 	case *agentevents.IssueFound:
-		return EventEvaluation, SeverityWarn, []Attr{str(AttrEvaluation, "issue"), str(AttrScoreLabel, "fail"), str(own+"issue.severity", word(p.Severity)), m.text(AttrExplanation, p.Issue)}
+		return EventEvaluation, SeverityWarn, m.said([]Attr{str(AttrEvaluation, "issue"), str(AttrScoreLabel, "fail"), str(own+"issue.severity", word(p.Severity)), m.text(AttrExplanation, p.Issue)})
 	case *agentevents.CitationFound:
 		label := ""
 		if p.Verified.OK {

@@ -296,8 +296,9 @@ type Options struct {
 	// is told to Started just before. nil means nothing.
 	Ended func(*Span)
 	// Noted is told of a point, which is in Points too unless the span has ended; the
-	// span is nil if there is none. nil means nothing.
-	Noted func(*Span, Point)
+	// span is nil if there is none. The point is the mapper's again when it returns. nil means
+	// nothing.
+	Noted func(*Span, *Point)
 	// NoPoints leaves Points empty: only Noted is told.
 	NoPoints bool
 

@@ -30,7 +30,7 @@ func record(o spans.Options) *recording {
 	r := &recording{}
 	o.Started = func(s *spans.Span) { r.begun = append(r.begun, s) }
 	o.Ended = func(*spans.Span) { r.ended++ }
-	o.Noted = func(_ *spans.Span, p spans.Point) { r.noted = append(r.noted, p.Name) }
+	o.Noted = func(_ *spans.Span, p *spans.Point) { r.noted = append(r.noted, p.Name) }
 	r.m = spans.New("r", o)
 	return r
 }

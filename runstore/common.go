@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // This file has what both stores do.
@@ -78,21 +77,6 @@ func listRuns(ctx context.Context, ids []string, after string, known func(id str
 			return
 		}
 	}
-}
-
-// fits returns why a snapshot is none of a run with that next sequence.
-func fits(s *agentevents.RunSnapshot, next uint64) error {
-	switch {
-	case s == nil || s.RunID == "":
-		return errors.New("runstore: the snapshot has no run")
-	case next == 0:
-		return fmt.Errorf("%w (run %s)", ErrNoRun, jsonwire.Brief(s.RunID))
-	case s.NextSequence == 0:
-		return fmt.Errorf("runstore: the snapshot of run %s does not say where in the log it is", jsonwire.Brief(s.RunID))
-	case s.NextSequence > next:
-		return fmt.Errorf("runstore: the snapshot of run %s is newer than the log: its next sequence is %d, that of the log is %d", jsonwire.Brief(s.RunID), s.NextSequence, next)
-	}
-	return nil
 }
 
 func parseSnapshot(text []byte) (*agentevents.RunSnapshot, error) {

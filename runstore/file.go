@@ -137,7 +137,7 @@ func (f *File) saveIndex() {
 
 // Append implements [Store]. A process that is killed may leave the first of several entries.
 func (f *File) Append(ctx context.Context, runID string, expect uint64, entries ...Entry) error {
-	return appendTo(f, ctx, runID, expect, entries, func(expect uint64, entries []Entry) (uint64, error) {
+	return AppendTo(ctx, f, runID, expect, entries, func(expect uint64, entries []Entry) (uint64, error) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if err := f.unusable(); err != nil {
@@ -282,7 +282,7 @@ func (f *File) SaveSnapshot(_ context.Context, snapshot *agentevents.RunSnapshot
 	}
 	f.mu.Unlock()
 	if err == nil {
-		err = fits(snapshot, next)
+		err = CheckSnapshot(snapshot, next)
 	}
 	if err != nil {
 		return err

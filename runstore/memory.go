@@ -30,7 +30,7 @@ type memoryRun struct {
 
 // Append implements [Store].
 func (m *Memory) Append(ctx context.Context, runID string, expect uint64, entries ...Entry) error {
-	return appendTo(m, ctx, runID, expect, entries, func(expect uint64, entries []Entry) (uint64, error) {
+	return AppendTo(ctx, m, runID, expect, entries, func(expect uint64, entries []Entry) (uint64, error) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		r := m.runs[runID]
@@ -116,12 +116,12 @@ func (m *Memory) Runs(ctx context.Context, after string) iter.Seq2[RunInfo, erro
 // SaveSnapshot implements [Store].
 func (m *Memory) SaveSnapshot(_ context.Context, snapshot *agentevents.RunSnapshot) error {
 	if snapshot == nil {
-		return fits(nil, 0)
+		return CheckSnapshot(nil, 0)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.runs[snapshot.RunID]
-	if err := fits(snapshot, r.next()); err != nil {
+	if err := CheckSnapshot(snapshot, r.next()); err != nil {
 		return err
 	}
 	if snapshot.NextSequence >= r.covers {

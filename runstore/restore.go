@@ -69,7 +69,7 @@ func distrust(s *agentevents.RunSnapshot, info RunInfo) error {
 	case s.SchemaVersion != agentevents.SchemaVersion:
 		return fmt.Errorf("runstore: the snapshot of run %s has the schema version %s, not %s", jsonwire.Brief(s.RunID), jsonwire.Brief(s.SchemaVersion), agentevents.SchemaVersion)
 	}
-	return fits(s, info.Next)
+	return CheckSnapshot(s, info.Next)
 }
 
 // onto folds the events behind a snapshot, and the last one before it again: if that is

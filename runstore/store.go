@@ -159,9 +159,27 @@ func CheckAppend(runID string, expect uint64, entries []Entry) error {
 	return nil
 }
 
-// appendTo is Append for a store that says in try what the run's next sequence is, and
-// adds the entries if that is expect.
-func appendTo(s Store, ctx context.Context, runID string, expect uint64, entries []Entry, try func(expect uint64, entries []Entry) (next uint64, err error)) error {
+// CheckSnapshot returns why a snapshot is none of a run with that next sequence, which is 0 for
+// a run that the store does not know: then the error is [ErrNoRun]. It is for stores.
+func CheckSnapshot(s *agentevents.RunSnapshot, next uint64) error {
+	switch {
+	case s == nil || s.RunID == "":
+		return errors.New("runstore: the snapshot has no run")
+	case next == 0:
+		return fmt.Errorf("%w (run %s)", ErrNoRun, jsonwire.Brief(s.RunID))
+	case s.NextSequence == 0:
+		return fmt.Errorf("runstore: the snapshot of run %s does not say where in the log it is", jsonwire.Brief(s.RunID))
+	case s.NextSequence > next:
+		return fmt.Errorf("runstore: the snapshot of run %s is newer than the log: its next sequence is %d, that of the log is %d", jsonwire.Brief(s.RunID), s.NextSequence, next)
+	}
+	return nil
+}
+
+// AppendTo is Append for a store that can compare and add: try adds the entries if expect is
+// the run's next sequence, and adds nothing otherwise. It returns the next sequence as it was
+// before. AppendTo does the rest: it checks the arguments, and tells the same append again from
+// a conflict. It is for stores.
+func AppendTo(ctx context.Context, s Store, runID string, expect uint64, entries []Entry, try func(expect uint64, entries []Entry) (next uint64, err error)) error {
 	if err := CheckAppend(runID, expect, entries); err != nil {
 		return err
 	}

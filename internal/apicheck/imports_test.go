@@ -84,7 +84,7 @@ var layers = []layer{
 		"commands are routed and recorded"},
 	{"playback", []string{"."},
 		"a player needs only the events and their fold"},
-	{"runstore", []string{".", "internal/chain", "internal/disk", "internal/jsonwire", "logfile"},
+	{"runstore", []string{".", "internal/chain", "internal/disk", "internal/firsterrs", "internal/jsonwire", "logfile"},
 		"runs are stored in a log on disk, with the standard library alone"},
 	{"runstore/runstoretest", []string{".", "runstore"},
 		"the suite knows only the contract: the test passes the store in"},

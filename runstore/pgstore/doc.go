@@ -1,0 +1,33 @@
+// Package pgstore keeps runs in PostgreSQL, for the processes of many machines: a run that one
+// of them has begun another goes on with, and of two that write the same run one is stopped. It
+// is a [runstore.Store] for any driver of package database/sql.
+//
+//	db, err := sql.Open("pgx", os.Getenv("DATABASE_URL"))
+//	…
+//	err = pgstore.Create(ctx, db) // or Schema, among the program's migrations
+//	…
+//	store := pgstore.New(db, pgstore.Options{})
+//	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{Sinks: []agentevents.Sink{runstore.NewSink(store)}})
+//
+// The line of an event is kept as it is. Its run, type, time, session, workflow, phase, task,
+// node, agent, trace and span are columns besides, and agentevents_json has the rest:
+//
+//	SELECT agent_id, agentevents_json(line) #>> '{payload,toolId}' AS tool, count(*)
+//	FROM agentevents_events
+//	WHERE type = 'agent.toolReturned' AND agentevents_json(line) #>> '{payload,status}' = 'error'
+//	  AND time > now() - interval '1 day'
+//	GROUP BY 1, 2 ORDER BY 3 DESC;
+//
+// A log that is a file, and mirrored here, is copied by [runstore.Copy].
+//
+// # What it costs
+//
+// An append is one statement, whose transaction does not wait for the disk. Commit does, and
+// the server shares the sync of those that wait: an Emit takes one round trip more than that
+// sync. When the server crashes between the two, the events of that moment were not
+// acknowledged; a process that goes on with such a run is stopped by a
+// [runstore.ConflictError], and goes on with [runstore.Restore].
+//
+// The documents: the multi-agent wiki (minimum viable pipeline: "mirror key fields into
+// Postgres"), the resume spec (storage).
+package pgstore

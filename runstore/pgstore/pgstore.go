@@ -1,0 +1,435 @@
+package pgstore
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/runstore"
+)
+
+// Schema makes the tables, whose names begin with agentevents_, in the schema that the
+// connection is set to. It changes nothing where they are.
+//
+//go:embed schema.sql
+var Schema string
+
+// Create runs [Schema]. Several processes may do so at a time.
+func Create(ctx context.Context, db *sql.DB) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("pgstore: making the tables: %w", err)
+	}
+	defer tx.Rollback()
+	if _, err = tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock(hashtext('agentevents'))`); err == nil { // or else two make a table
+		_, err = tx.ExecContext(ctx, Schema)
+	}
+	if err == nil {
+		err = tx.Commit()
+	}
+	if err != nil {
+		return fmt.Errorf("pgstore: making the tables: %w", err)
+	}
+	return nil
+}
+
+// Options configure a [Store]. The zero Options are usable.
+type Options struct {
+	// Poll is how often [Store.Watch] looks for events of other processes. Those of this Store
+	// come at once. 0 means half a second.
+	Poll time.Duration
+}
+
+// A Store is a [runstore.Store] in PostgreSQL. Its methods may be called concurrently.
+//
+// Sequences go up to 2^63-2. Ids may have any characters; in the columns NUL is \x01\x01 and
+// \x01 is \x01\x02, as PostgreSQL has no NUL in texts. Times are kept to the microsecond, from
+// the year 1 on; those of lines are as they are.
+type Store struct {
+	db        *sql.DB
+	poll      time.Duration
+	appended  atomic.Uint64 // counts appends
+	committed atomic.Uint64 // how many of them are durable
+	closing   sync.Once
+	closed    chan struct{}
+
+	mu    sync.Mutex
+	woken chan struct{} // is closed when something is committed
+}
+
+// New returns the store in a database that has the tables of [Schema]. The database stays the
+// caller's.
+func New(db *sql.DB, o Options) *Store {
+	return &Store{db: db, poll: cmp.Or(o.Poll, 500*time.Millisecond), closed: make(chan struct{}), woken: make(chan struct{})}
+}
+
+// Close ends watches. Other calls fail then with [agentevents.ErrClosed]. The database stays
+// open. It returns nil.
+func (s *Store) Close() error {
+	s.closing.Do(func() { close(s.closed) })
+	return nil
+}
+
+func (s *Store) isClosed() bool {
+	select {
+	case <-s.closed:
+		return true
+	default:
+		return false
+	}
+}
+
+// failed says what was done when an error came, or that the store is closed.
+func (s *Store) failed(err error, what, runID string) error {
+	switch {
+	case s.isClosed():
+		err = agentevents.ErrClosed
+	case err == nil:
+		return nil
+	}
+	if runID != "" {
+		what += fmt.Sprintf(" run %.64q", runID)
+	}
+	return fmt.Errorf("pgstore: %s: %w", what, err)
+}
+
+// key is an id as the columns have it: without NUL, and in the same order.
+func key(id string) string {
+	if strings.IndexByte(id, 0) < 0 && strings.IndexByte(id, 1) < 0 {
+		return id
+	}
+	return strings.NewReplacer("\x00", "\x01\x01", "\x01", "\x01\x02").Replace(id)
+}
+
+// unkey is the id of a key.
+func unkey(k string) string {
+	return strings.NewReplacer("\x01\x01", "\x00", "\x01\x02", "\x01").Replace(k)
+}
+
+// A record is an event as the statement that adds it reads it.
+type record struct {
+	Sequence      uint64     `json:"sequence"`
+	EventID       string     `json:"event_id"`
+	Type          string     `json:"type"`
+	Time          *time.Time `json:"time"`
+	SessionID     *string    `json:"session_id"`
+	TaskID        *string    `json:"task_id"`
+	WorkflowID    *string    `json:"workflow_id"`
+	Phase         *string    `json:"phase"`
+	NodeID        *string    `json:"node_id"`
+	AgentID       *string    `json:"agent_id"`
+	ParentAgentID *string    `json:"parent_agent_id"`
+	TraceID       *string    `json:"trace_id"`
+	SpanID        *string    `json:"span_id"`
+	Line          string     `json:"line"`
+}
+
+func newRecord(e *runstore.Entry) record {
+	ev := &e.Event
+	return record{
+		ev.Sequence, key(ev.ID), key(string(ev.Kind())), moment(ev.Time),
+		column(ev.SessionID), column(ev.TaskID), column(ev.WorkflowID), column(ev.Phase), column(ev.NodeID),
+		column(ev.AgentID), column(ev.ParentAgentID), column(ev.TraceID), column(ev.SpanID), e.Line,
+	}
+}
+
+// column is an optional text: NULL says that the event has none.
+func column(text string) *string {
+	if text == "" {
+		return nil
+	}
+	k := key(text)
+	return &k
+}
+
+// moment is a time that the database has, or nil.
+func moment(t time.Time) *time.Time {
+	if t.UTC().Year() < 1 {
+		return nil
+	}
+	return &t
+}
+
+// The statements that add events to a run, whose parameters are run, expected sequence, next
+// one, terminal, begun, updated and the records. They add all of them or, if another sequence
+// is expected, none. The transaction does not wait for the disk.
+const (
+	begins = `WITH lazy AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)),
+	head AS (INSERT INTO agentevents_runs (run_id, next, terminal, begun, updated)
+		SELECT $1, $3::bigint, $4, $5::timestamptz, $6::timestamptz FROM lazy WHERE $2::bigint = 0
+		ON CONFLICT (run_id) DO NOTHING RETURNING run_id)` + adds
+	goesOn = `WITH lazy AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)),
+	head AS (UPDATE agentevents_runs r SET next = $3::bigint, terminal = COALESCE(NULLIF($4, ''), r.terminal),
+			begun = COALESCE(r.begun, $5::timestamptz), updated = $6::timestamptz
+		FROM lazy WHERE r.run_id = $1 AND r.next = $2::bigint RETURNING r.run_id)` + adds
+	adds = `
+	INSERT INTO agentevents_events (run_id, sequence, event_id, type, time, session_id, task_id, workflow_id, phase, node_id, agent_id, parent_agent_id, trace_id, span_id, line)
+	SELECT head.run_id, e.sequence, e.event_id, e.type, e.time, e.session_id, e.task_id, e.workflow_id, e.phase, e.node_id, e.agent_id, e.parent_agent_id, e.trace_id, e.span_id, e.line
+	FROM head, json_to_recordset($7::json) AS e(sequence bigint, event_id text, type text, time timestamptz, session_id text, task_id text, workflow_id text, phase text, node_id text, agent_id text, parent_agent_id text, trace_id text, span_id text, line text)`
+)
+
+// Append implements [runstore.Store].
+func (s *Store) Append(ctx context.Context, runID string, expect uint64, entries ...runstore.Entry) error {
+	return runstore.AppendTo(ctx, s, runID, expect, entries, func(expect uint64, entries []runstore.Entry) (uint64, error) {
+		next, err := s.add(ctx, runID, expect, entries)
+		return next, s.failed(err, "appending to", runID)
+	})
+}
+
+// add adds the entries if expect is the next sequence of the run, and returns what that was.
+func (s *Store) add(ctx context.Context, runID string, expect uint64, entries []runstore.Entry) (uint64, error) {
+	if s.isClosed() {
+		return 0, agentevents.ErrClosed
+	}
+	info, records := runstore.RunInfo{}, make([]record, len(entries))
+	for i := range entries {
+		switch e := &entries[i]; {
+		case e.Event.Sequence >= math.MaxInt64:
+			return 0, fmt.Errorf("sequence %d is too high, legal: up to 2^63-2", e.Event.Sequence)
+		case !utf8.ValidString(e.Line):
+			return 0, fmt.Errorf("the line of sequence %d is not UTF-8", e.Event.Sequence)
+		}
+		info.Add(&entries[i].Event)
+		records[i] = newRecord(&entries[i])
+	}
+	text, err := json.Marshal(records)
+	if err != nil {
+		return 0, err
+	}
+	statement := goesOn
+	if expect == 0 {
+		statement = begins
+	}
+	for {
+		if len(entries) > 0 {
+			done, err := s.db.ExecContext(ctx, statement, key(runID), int64(expect), int64(info.Next), string(info.Terminal), moment(info.Begun), moment(info.Updated), string(text))
+			if err != nil {
+				return 0, err
+			}
+			if n, err := done.RowsAffected(); err != nil || n > 0 {
+				s.appended.Add(1)
+				return expect, err
+			}
+		}
+		next, err := s.next(ctx, runID)
+		if err != nil || next != expect || len(entries) == 0 { // else another writer has got there in between
+			return next, err
+		}
+	}
+}
+
+// next returns the next sequence of a run, or 0.
+func (s *Store) next(ctx context.Context, runID string) (next uint64, err error) {
+	err = s.db.QueryRowContext(ctx, `SELECT next FROM agentevents_runs WHERE run_id = $1`, key(runID)).Scan(&next)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return next, err
+}
+
+// Commit implements [runstore.Store].
+func (s *Store) Commit(ctx context.Context) error {
+	n := s.appended.Load()
+	if n > s.committed.Load() {
+		// A record in the server's log that is durable, as all before it are.
+		if _, err := s.db.ExecContext(ctx, `SELECT pg_logical_emit_message(true, 'agentevents', '')`); err != nil {
+			return s.failed(err, "committing", "")
+		}
+		for was := s.committed.Load(); was < n && !s.committed.CompareAndSwap(was, n); was = s.committed.Load() {
+		}
+		s.mu.Lock()
+		close(s.woken)
+		s.woken = make(chan struct{})
+		s.mu.Unlock()
+	}
+	return s.failed(nil, "committing", "")
+}
+
+// loadAtOnce bounds what one query reads. A query is over when its events are handed on, so a
+// loop may use the database, and take its time.
+const loadAtOnce = 256
+
+// Load implements [runstore.Store].
+func (s *Store) Load(ctx context.Context, runID string, from uint64) iter.Seq2[runstore.Entry, error] {
+	return func(yield func(runstore.Entry, error) bool) {
+		err := s.failed(nil, "loading", runID)
+		var end uint64
+		if err == nil {
+			end, err = s.next(ctx, runID)
+		}
+		for err == nil && from < end {
+			var lines []string
+			lines, err = column1[string](ctx, s.db, `SELECT line FROM agentevents_events WHERE run_id = $1 AND sequence >= $2::bigint AND sequence < $3::bigint ORDER BY sequence LIMIT $4`,
+				key(runID), int64(from), int64(end), loadAtOnce)
+			if err == nil && len(lines) == 0 {
+				return // those that are left were deleted
+			}
+			for i := 0; i < len(lines) && err == nil; i++ {
+				var e runstore.Entry
+				if e, err = runstore.ParseEntry(lines[i]); err == nil {
+					if !yield(e, nil) {
+						return
+					}
+					from = e.Event.Sequence + 1
+				}
+			}
+		}
+		if err != nil {
+			yield(runstore.Entry{}, s.failed(err, "loading", runID))
+		}
+	}
+}
+
+// column1 returns the only column of a query.
+func column1[T any](ctx context.Context, db *sql.DB, query string, args ...any) (list []T, err error) {
+	rows, err := db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var v T
+		if err := rows.Scan(&v); err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	return list, rows.Err()
+}
+
+// Watch implements [runstore.Store]: it looks when this Store commits, and every
+// [Options].Poll.
+func (s *Store) Watch(ctx context.Context, runID string, from uint64) iter.Seq2[runstore.Entry, error] {
+	return func(yield func(runstore.Entry, error) bool) {
+		timer := time.NewTicker(s.poll)
+		defer timer.Stop()
+		for ctx.Err() == nil && !s.isClosed() {
+			s.mu.Lock()
+			woken := s.woken // before the look, or what comes in between wakes nobody
+			s.mu.Unlock()
+			for e, err := range s.Load(ctx, runID, from) {
+				if err != nil {
+					if ctx.Err() == nil && !errors.Is(err, agentevents.ErrClosed) {
+						yield(runstore.Entry{}, err)
+					}
+					return
+				}
+				if !yield(e, nil) {
+					return
+				}
+				from = e.Event.Sequence + 1
+			}
+			select {
+			case <-woken:
+			case <-timer.C:
+			case <-s.closed:
+			case <-ctx.Done():
+			}
+		}
+	}
+}
+
+// Run implements [runstore.Store].
+func (s *Store) Run(ctx context.Context, runID string) (runstore.RunInfo, error) {
+	list, err := s.infos(ctx, `run_id = $1`, key(runID))
+	if err == nil && len(list) == 0 {
+		return runstore.RunInfo{}, fmt.Errorf("%w (run %.64q)", runstore.ErrNoRun, runID)
+	}
+	if err != nil {
+		return runstore.RunInfo{}, s.failed(err, "looking for", runID)
+	}
+	return list[0], nil
+}
+
+// Runs implements [runstore.Store].
+func (s *Store) Runs(ctx context.Context, after string) iter.Seq2[runstore.RunInfo, error] {
+	return func(yield func(runstore.RunInfo, error) bool) {
+		for after := key(after); ; {
+			list, err := s.infos(ctx, `run_id > $1 ORDER BY run_id LIMIT 256`, after)
+			if err != nil {
+				yield(runstore.RunInfo{}, s.failed(err, "listing runs", ""))
+				return
+			}
+			for _, info := range list {
+				if !yield(info, nil) {
+					return
+				}
+				after = key(info.RunID)
+			}
+			if len(list) == 0 {
+				return
+			}
+		}
+	}
+}
+
+func (s *Store) infos(ctx context.Context, where, arg string) (list []runstore.RunInfo, err error) {
+	if s.isClosed() {
+		return nil, agentevents.ErrClosed
+	}
+	rows, err := s.db.QueryContext(ctx, `SELECT run_id, next, terminal, begun, updated FROM agentevents_runs WHERE `+where, arg)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var info runstore.RunInfo
+		var begun, updated sql.NullTime
+		if err := rows.Scan(&info.RunID, &info.Next, &info.Terminal, &begun, &updated); err != nil {
+			return nil, err
+		}
+		info.RunID, info.Begun, info.Updated = unkey(info.RunID), begun.Time.UTC(), updated.Time.UTC()
+		list = append(list, info)
+	}
+	return list, rows.Err()
+}
+
+// SaveSnapshot implements [runstore.Store].
+func (s *Store) SaveSnapshot(ctx context.Context, snapshot *agentevents.RunSnapshot) error {
+	if snapshot == nil {
+		return runstore.CheckSnapshot(nil, 0)
+	}
+	err := s.failed(nil, "saving the snapshot of", snapshot.RunID)
+	var next uint64
+	if err == nil {
+		next, err = s.next(ctx, snapshot.RunID)
+	}
+	if err == nil {
+		err = runstore.CheckSnapshot(snapshot, next)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = s.db.ExecContext(ctx, `INSERT INTO agentevents_snapshots AS old (run_id, next, snapshot) VALUES ($1, $2::bigint, $3)
+		ON CONFLICT (run_id) DO UPDATE SET next = excluded.next, snapshot = excluded.snapshot WHERE old.next <= excluded.next`,
+		key(snapshot.RunID), int64(snapshot.NextSequence), string(snapshot.AppendJSON(nil)))
+	return s.failed(err, "saving the snapshot of", snapshot.RunID)
+}
+
+// LoadSnapshot implements [runstore.Store].
+func (s *Store) LoadSnapshot(ctx context.Context, runID string) (*agentevents.RunSnapshot, error) {
+	list, err := column1[string](ctx, s.db, `SELECT snapshot FROM agentevents_snapshots WHERE run_id = $1`, key(runID))
+	if err := s.failed(err, "loading the snapshot of", runID); err != nil {
+		return nil, err
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("%w (run %.64q)", runstore.ErrNoSnapshot, runID)
+	}
+	snapshot := new(agentevents.RunSnapshot)
+	if err := json.Unmarshal([]byte(list[0]), snapshot); err != nil {
+		return nil, fmt.Errorf("pgstore: the snapshot of run %.64q is damaged: %w", runID, err)
+	}
+	return snapshot, nil
+}

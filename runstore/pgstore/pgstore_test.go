@@ -1,0 +1,435 @@
+package pgstore_test
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib"
+	"github.com/stretchr/testify/require"
+
+	ae "github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/runstore"
+	"github.com/agentevents/agentevents/runstore/pgstore"
+	"github.com/agentevents/agentevents/runstore/runstoretest"
+)
+
+// A server is a PostgreSQL of the tests' own.
+type server struct {
+	bin, dir string // of its programs, and of its data and socket
+	as       *syscall.SysProcAttr
+}
+
+var (
+	shared  *server
+	missing error // why there is no server
+	schemas atomic.Int64
+)
+
+var errNotFound = errors.New("PostgreSQL is not installed: initdb is not found")
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "pgstore")
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	if shared, missing = install(dir); missing == nil {
+		missing = shared.start()
+	}
+	code := m.Run()
+	if missing == nil {
+		_ = shared.stop("immediate")
+	}
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// install makes a server in the directory.
+func install(dir string) (*server, error) {
+	programs, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	if path, err := exec.LookPath("initdb"); err == nil {
+		programs = append(programs, path)
+	}
+	if len(programs) == 0 {
+		return nil, errNotFound
+	}
+	s := &server{bin: filepath.Dir(programs[len(programs)-1]), dir: filepath.Join(dir, "server")}
+	if err := os.Mkdir(s.dir, 0o700); err != nil {
+		return nil, err
+	}
+	if os.Getuid() == 0 { // for which the server does not run
+		u, err := user.Lookup("nobody")
+		if err != nil {
+			return nil, err
+		}
+		uid, _ := strconv.Atoi(u.Uid)
+		gid, _ := strconv.Atoi(u.Gid)
+		s.as = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
+		if err := errors.Join(os.Chmod(dir, 0o755), os.Chown(s.dir, uid, gid)); err != nil {
+			return nil, err
+		}
+	}
+	return s, s.run("initdb", "--username=test", "--auth=trust", "--encoding=UTF8", "--no-locale", "-D", filepath.Join(s.dir, "data"))
+}
+
+func (s *server) run(program string, args ...string) error {
+	c := exec.Command(filepath.Join(s.bin, program), args...)
+	c.SysProcAttr, c.Dir = s.as, s.dir
+	out, err := c.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w\n%s", program, err, out)
+	}
+	return nil
+}
+
+func (s *server) start() error {
+	data := filepath.Join(s.dir, "data")
+	return s.run("pg_ctl", "start", "-w", "-D", data, "-l", filepath.Join(s.dir, "log"), "-o", "-c listen_addresses= -c max_connections=200 -k "+s.dir)
+}
+
+// stop ends the server; with immediate as a crash does it.
+func (s *server) stop(how string) error {
+	return s.run("pg_ctl", "stop", "-w", "-m", how, "-D", filepath.Join(s.dir, "data"))
+}
+
+// open connects to a schema.
+func (s *server) open(t testing.TB, schema string) *sql.DB {
+	db, err := sql.Open("pgx", fmt.Sprintf("host=%s user=test dbname=postgres search_path=%s", s.dir, schema))
+	require.NoError(t, err)
+	db.SetMaxOpenConns(8)
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// fresh returns a connection to an empty schema with the tables.
+func (s *server) fresh(t testing.TB) (db *sql.DB, schema string) {
+	schema = fmt.Sprint("test", schemas.Add(1))
+	db = s.open(t, schema)
+	_, err := db.Exec("CREATE SCHEMA " + schema)
+	require.NoError(t, err)
+	require.NoError(t, pgstore.Create(t.Context(), db))
+	return db, schema
+}
+
+func need(t testing.TB) *server {
+	if missing != nil {
+		t.Skip(missing)
+	}
+	return shared
+}
+
+func TestStore(t *testing.T) {
+	s := need(t)
+	in := map[runstore.Store]string{}
+	again := func(t testing.TB, st runstore.Store) runstore.Store {
+		schema := in[st]
+		other := pgstore.New(s.open(t, schema), pgstore.Options{Poll: 10 * time.Millisecond})
+		in[other] = schema
+		return other
+	}
+	runstoretest.Run(t, runstoretest.Features{
+		Open: func(t testing.TB) runstore.Store {
+			db, schema := s.fresh(t)
+			st := pgstore.New(db, pgstore.Options{})
+			in[st] = schema
+			return st
+		},
+		Second: again,
+		Reopen: func(t testing.TB, st runstore.Store) runstore.Store {
+			require.NoError(t, st.(io.Closer).Close())
+			return again(t, st)
+		},
+	})
+}
+
+// Processes make the tables at the same time, and one that finds them changes nothing.
+func TestCreate(t *testing.T) {
+	s := need(t)
+	db, schema := s.fresh(t)
+	_, err := db.Exec("DROP SCHEMA " + schema + " CASCADE; CREATE SCHEMA " + schema)
+	require.NoError(t, err)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			if err := pgstore.Create(t.Context(), s.open(t, schema)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	st := pgstore.New(db, pgstore.Options{})
+	require.NoError(t, st.Append(t.Context(), "r", 0, events(t, "r", 3)...))
+	require.NoError(t, pgstore.Create(t.Context(), db))
+	require.Len(t, load(t, st, "r"), 3)
+}
+
+// events returns the first n events of a run.
+func events(t testing.TB, run string, n int) (list []runstore.Entry) {
+	for i := range n {
+		e, err := runstore.NewEntry(ae.Event{
+			ID: fmt.Sprintf("%s-%d", run, i), RunID: run, Sequence: uint64(i), Time: time.Date(2026, 5, 5, 9, 0, i, 0, time.UTC),
+			AgentID: "coder", SchemaVersion: ae.SchemaVersion, Payload: &ae.TextCompleted{Text: fmt.Sprint("text ", i)},
+		})
+		require.NoError(t, err)
+		list = append(list, e)
+	}
+	return list
+}
+
+func load(t testing.TB, s runstore.Store, run string) (lines []string) {
+	for e, err := range s.Load(t.Context(), run, 0) {
+		require.NoError(t, err)
+		lines = append(lines, e.Line)
+	}
+	return lines
+}
+
+// The columns are what the event says, and NULL where it says nothing. What the columns lack
+// is asked of the line.
+func TestColumns(t *testing.T) {
+	db, _ := need(t).fresh(t)
+	st := pgstore.New(db, pgstore.Options{})
+	em, err := ae.NewEmitter(ae.EmitterOptions{Lifecycle: ae.LifecycleDerived, Sinks: []ae.Sink{runstore.NewSink(st)}})
+	require.NoError(t, err)
+	run, err := em.Run("r")
+	require.NoError(t, err)
+	run = run.With(ae.Scope{SessionID: "s", WorkflowID: "w", Phase: "audit", TaskID: "t"})
+	coder := run.Agent("coder")
+	ctx := t.Context()
+	require.NoError(t, run.Emit(ctx, &ae.RunStarted{}))
+	require.NoError(t, coder.Emit(ctx, &ae.AgentStarted{}))
+	for i, status := range []ae.ToolStatus{ae.ToolStatusOK, ae.ToolStatusError, ae.ToolStatusError} {
+		call, err := coder.Call(ctx, &ae.ToolCalled{CallID: fmt.Sprint(i), ToolID: "Bash"})
+		require.NoError(t, err)
+		require.NoError(t, call.End(ctx, &ae.ToolReturned{Status: status, Result: `"\\u0000 is NUL: \u0000\u0000\\\u0000"`}))
+	}
+	require.NoError(t, run.Emit(ctx, &ae.RunCompleted{}))
+
+	var failed, in int
+	var by, tool, text string
+	require.NoError(t, db.QueryRow(`SELECT agent_id, agentevents_json(line) #>> '{payload,toolId}' AS tool, count(*)
+		FROM agentevents_events
+		WHERE type = 'agent.toolReturned' AND agentevents_json(line) #>> '{payload,status}' = 'error'
+		  AND time > now() - interval '1 day'
+		GROUP BY 1, 2 ORDER BY 3 DESC`).Scan(&by, &tool, &failed))
+	require.Equal(t, []any{"coder", "Bash", 2}, []any{by, tool, failed})
+	require.NoError(t, db.QueryRow(`SELECT agentevents_json(line) #>> '{payload,result}' FROM agentevents_events WHERE type = 'agent.toolReturned' LIMIT 1`).Scan(&text))
+	require.Equal(t, `\u0000 is NUL: `+"\ufffd\ufffd\\\ufffd", text)
+	for _, line := range []string{`{"a":"\ud800"}`, `no json`} {
+		var none sql.NullString
+		require.NoError(t, db.QueryRow(`SELECT agentevents_json($1)`, line).Scan(&none))
+		require.False(t, none.Valid, line)
+	}
+	require.NoError(t, db.QueryRow(`SELECT count(*) FROM agentevents_events WHERE phase = 'audit' AND workflow_id = 'w' AND session_id = 's' AND task_id = 't'
+		AND node_id IS NULL AND trace_id IS NULL AND parent_agent_id IS NULL`).Scan(&in))
+	require.Equal(t, len(load(t, st, "r")), in)
+	var kind, agent string
+	var at time.Time
+	require.NoError(t, db.QueryRow(`SELECT type, agent_id, time FROM agentevents_events WHERE run_id = 'r' AND sequence = 1`).Scan(&kind, &agent, &at))
+	require.Equal(t, []string{"agent.started", "coder"}, []string{kind, agent})
+	require.WithinDuration(t, time.Now(), at, time.Minute)
+	var terminal string
+	require.NoError(t, db.QueryRow(`SELECT terminal FROM agentevents_runs`).Scan(&terminal))
+	require.Equal(t, "run.completed", terminal)
+}
+
+// What the database cannot have is refused, and nothing of it is there.
+func TestLimits(t *testing.T) {
+	db, _ := need(t).fresh(t)
+	st := pgstore.New(db, pgstore.Options{})
+	bad := events(t, "r", 2)
+	bad[1].Event.Sequence = 1<<63 - 1
+	require.ErrorContains(t, st.Append(t.Context(), "r", 0, bad...), "sequence 9223372036854775807 is too high")
+	bad = events(t, "r", 2)
+	bad[1].Line = "{\xff}"
+	require.ErrorContains(t, st.Append(t.Context(), "r", 0, bad...), "not UTF-8")
+	_, err := st.Run(t.Context(), "r")
+	require.ErrorIs(t, err, runstore.ErrNoRun)
+
+	early := events(t, "r", 1)
+	early[0].Event.Time = time.Time{}.Add(-time.Hour)
+	require.NoError(t, st.Append(t.Context(), "r", 0, early...))
+	info, err := st.Run(t.Context(), "r")
+	require.NoError(t, err)
+	require.True(t, info.Begun.IsZero())
+}
+
+// What was committed outlives a crash of the server, and what was appended is whole.
+func TestServerCrash(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it makes a server of its own")
+	}
+	need(t)
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o755))
+	s, err := install(dir)
+	require.NoError(t, err)
+	require.NoError(t, s.start())
+	t.Cleanup(func() { _ = s.stop("immediate") })
+	db, schema := s.fresh(t)
+	st := pgstore.New(db, pgstore.Options{})
+	var acked [8]uint64
+	var wg sync.WaitGroup
+	stop := make(chan struct{})
+	for w := range acked {
+		wg.Go(func() {
+			run := fmt.Sprint("r", w)
+			for _, e := range events(t, run, 5000) {
+				if st.Append(context.Background(), run, e.Event.Sequence, e) != nil || st.Commit(context.Background()) != nil {
+					return
+				}
+				acked[w] = e.Event.Sequence + 1
+				if w == 0 && e.Event.Sequence == 100 {
+					close(stop)
+				}
+			}
+		})
+	}
+	<-stop
+	require.NoError(t, s.stop("immediate"))
+	wg.Wait()
+	require.NoError(t, s.start())
+	st = pgstore.New(s.open(t, schema), pgstore.Options{})
+	for w, n := range acked {
+		run := fmt.Sprint("r", w)
+		lines := load(t, st, run)
+		require.GreaterOrEqual(t, len(lines), int(n), "%s lost what was acknowledged", run)
+		for i, e := range events(t, run, len(lines)) {
+			require.Equal(t, e.Line, lines[i])
+		}
+		info, err := st.Run(t.Context(), run)
+		require.NoError(t, err)
+		require.EqualValues(t, len(lines), info.Next)
+	}
+}
+
+// A server that is away for a while loses nothing: the sink keeps what was not taken.
+func TestServerAway(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it makes a server of its own")
+	}
+	need(t)
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o755))
+	s, err := install(dir)
+	require.NoError(t, err)
+	require.NoError(t, s.start())
+	t.Cleanup(func() { _ = s.stop("immediate") })
+	db, _ := s.fresh(t)
+	st := pgstore.New(db, pgstore.Options{})
+	em, err := ae.NewEmitter(ae.EmitterOptions{Lifecycle: ae.LifecycleDerived, Sinks: []ae.Sink{runstore.NewSink(st)}})
+	require.NoError(t, err)
+	run, err := em.Run("r")
+	require.NoError(t, err)
+	ctx := t.Context()
+	require.NoError(t, run.Emit(ctx, &ae.RunStarted{}))
+	require.NoError(t, s.stop("fast"))
+	for i := range 3 {
+		var sink *ae.SinkError
+		require.ErrorAs(t, run.Emit(ctx, &ae.StatePatched{Path: "n", Op: ae.PatchSet, Value: ae.JSON(strconv.Itoa(i))}), &sink)
+	}
+	require.NoError(t, s.start())
+	require.NoError(t, run.Emit(ctx, &ae.RunCompleted{}))
+	restored, err := runstore.Restore(ctx, st, "r", ae.FoldOptions{})
+	require.NoError(t, err)
+	require.Equal(t, ae.RunStatusCompleted, restored.Snapshot.Status)
+	require.Equal(t, 5, restored.Folded)
+}
+
+// A log that is a file is mirrored, and again when it has grown.
+func TestCopy(t *testing.T) {
+	db, _ := need(t).fresh(t)
+	st := pgstore.New(db, pgstore.Options{})
+	var log bytes.Buffer
+	em, err := ae.NewEmitter(ae.EmitterOptions{Lifecycle: ae.LifecycleDerived, Sinks: []ae.Sink{ae.NewWriter(&log, ae.WriterOptions{})}})
+	require.NoError(t, err)
+	for i := range 40 {
+		run, err := em.Run(fmt.Sprint("r", i%20) + strings.Repeat("'", i/20))
+		require.NoError(t, err)
+		require.NoError(t, run.Emit(t.Context(), &ae.RunStarted{}))
+		a := run.Agent("coder")
+		require.NoError(t, a.Emit(t.Context(), &ae.AgentStarted{}))
+		for range 20 {
+			require.NoError(t, a.Emit(t.Context(), &ae.TextCompleted{Text: "one\ntwo"}))
+		}
+	}
+	lines := slices.Collect(strings.Lines(log.String()))
+	for _, part := range []int{len(lines) / 3, len(lines), len(lines)} {
+		require.NoError(t, runstore.Copy(t.Context(), st, ae.NewReader(strings.NewReader(strings.Join(lines[:part], "")), ae.ReaderOptions{}).All()))
+	}
+	var mirrored []string
+	for info, err := range st.Runs(t.Context(), "") {
+		require.NoError(t, err)
+		for _, line := range load(t, st, info.RunID) {
+			mirrored = append(mirrored, line+"\n")
+		}
+	}
+	require.ElementsMatch(t, lines, mirrored)
+}
+
+// The functions of the example do what they say.
+func TestExample(t *testing.T) {
+	db, _ := need(t).fresh(t)
+	st := pgstore.New(db, pgstore.Options{})
+	require.NoError(t, work(t.Context(), st, "r"))
+	require.NoError(t, work(t.Context(), st, "r"))
+	restored, err := runstore.Restore(t.Context(), st, "r", ae.FoldOptions{})
+	require.NoError(t, err)
+	require.Empty(t, restored.Snapshot.Violations)
+	require.EqualValues(t, 4, restored.Snapshot.NextSequence)
+
+	path := filepath.Join(t.TempDir(), "log.jsonl")
+	require.NoError(t, os.WriteFile(path, []byte(events(t, "mirrored", 1)[0].Line+"\n"), 0o600))
+	following, stop := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- mirror(t.Context(), following, path, st) }()
+	for e, err := range st.Watch(t.Context(), "mirrored", 0) {
+		require.NoError(t, err)
+		require.Equal(t, "mirrored-0", e.Event.ID)
+		break
+	}
+	stop()
+	require.NoError(t, <-done)
+}
+
+func BenchmarkEmit(b *testing.B) {
+	db, _ := need(b).fresh(b)
+	em, err := ae.NewEmitter(ae.EmitterOptions{Sinks: []ae.Sink{runstore.NewSink(pgstore.New(db, pgstore.Options{}))}})
+	require.NoError(b, err)
+	for _, writers := range []int{1, 64} {
+		b.Run(fmt.Sprint(writers), func(b *testing.B) {
+			var wg sync.WaitGroup
+			var left atomic.Int64
+			left.Store(int64(b.N))
+			for w := range writers {
+				run, err := em.Run(fmt.Sprintf("r%d-%d-%d", writers, b.N, w))
+				require.NoError(b, err)
+				wg.Go(func() {
+					for left.Add(-1) >= 0 {
+						if err := run.Emit(b.Context(), &ae.StatePatched{Path: "n", Op: ae.PatchSet, Value: "1"}); err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				})
+			}
+			wg.Wait()
+		})
+	}
+}

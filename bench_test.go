@@ -208,6 +208,10 @@ func BenchmarkEmitGoroutines(b *testing.B) {
 						return
 					}
 					a := run.Agent("coder")
+					if err := a.Emit(context.Background(), &AgentStarted{}); err != nil {
+						b.Error(err)
+						return
+					}
 					p := &TextDelta{BlockID: "b", Delta: "and then the next few words"}
 					for range b.N / n {
 						if err := a.Emit(context.Background(), p); err != nil {

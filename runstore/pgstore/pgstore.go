@@ -10,9 +10,9 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -58,21 +58,25 @@ type Options struct {
 // \x01 is \x01\x02, as PostgreSQL has no NUL in texts. Times are kept to the microsecond, from
 // the year 1 on; those of lines are as they are.
 type Store struct {
-	db        *sql.DB
-	poll      time.Duration
-	appended  atomic.Uint64 // counts appends
-	committed atomic.Uint64 // how many of them are durable
-	closing   sync.Once
-	closed    chan struct{}
+	db      *sql.DB
+	poll    time.Duration
+	closing sync.Once
+	closed  chan struct{}
+	turn    chan struct{} // who fills it commits
 
-	mu    sync.Mutex
-	woken chan struct{} // is closed when something is committed
+	mu        sync.Mutex
+	gathering *round // will be committed next
+	running   *round // is committed, or nil
+	watched   map[string]*watched
 }
 
 // New returns the store in a database that has the tables of [Schema]. The database stays the
 // caller's.
 func New(db *sql.DB, o Options) *Store {
-	return &Store{db: db, poll: cmp.Or(o.Poll, 500*time.Millisecond), closed: make(chan struct{}), woken: make(chan struct{})}
+	return &Store{
+		db: db, poll: cmp.Or(max(0, o.Poll), 500*time.Millisecond), closed: make(chan struct{}),
+		turn: make(chan struct{}, 1), gathering: newRound(), watched: map[string]*watched{},
+	}
 }
 
 // Close ends watches. Other calls fail then with [agentevents.ErrClosed]. The database stays
@@ -182,6 +186,23 @@ const (
 
 // Append implements [runstore.Store].
 func (s *Store) Append(ctx context.Context, runID string, expect uint64, entries ...runstore.Entry) error {
+	err := s.append(ctx, runID, expect, entries)
+	if conflict := (*runstore.ConflictError)(nil); errors.As(err, &conflict) && conflict.Next < expect {
+		if lost := s.uncommitted(runID); len(lost) > 0 { // by a crash
+			if again := s.again(ctx, runID, lost); again == nil {
+				err = s.append(ctx, runID, expect, entries)
+			} else if !errors.As(again, &conflict) {
+				err = again
+			}
+		}
+	}
+	if err == nil && s.gather(runID, recent{expect, slices.Clone(entries)}) > mostUncommitted {
+		err = s.Commit(ctx)
+	}
+	return err
+}
+
+func (s *Store) append(ctx context.Context, runID string, expect uint64, entries []runstore.Entry) error {
 	return runstore.AppendTo(ctx, s, runID, expect, entries, func(expect uint64, entries []runstore.Entry) (uint64, error) {
 		next, err := s.add(ctx, runID, expect, entries)
 		return next, s.failed(err, "appending to", runID)
@@ -219,7 +240,6 @@ func (s *Store) add(ctx context.Context, runID string, expect uint64, entries []
 				return 0, err
 			}
 			if n, err := done.RowsAffected(); err != nil || n > 0 {
-				s.appended.Add(1)
 				return expect, err
 			}
 		}
@@ -237,24 +257,6 @@ func (s *Store) next(ctx context.Context, runID string) (next uint64, err error)
 		err = nil
 	}
 	return next, err
-}
-
-// Commit implements [runstore.Store].
-func (s *Store) Commit(ctx context.Context) error {
-	n := s.appended.Load()
-	if n > s.committed.Load() {
-		// A record in the server's log that is durable, as all before it are.
-		if _, err := s.db.ExecContext(ctx, `SELECT pg_logical_emit_message(true, 'agentevents', '')`); err != nil {
-			return s.failed(err, "committing", "")
-		}
-		for was := s.committed.Load(); was < n && !s.committed.CompareAndSwap(was, n); was = s.committed.Load() {
-		}
-		s.mu.Lock()
-		close(s.woken)
-		s.woken = make(chan struct{})
-		s.mu.Unlock()
-	}
-	return s.failed(nil, "committing", "")
 }
 
 // loadAtOnce bounds what one query reads. A query is over when its events are handed on, so a
@@ -315,10 +317,10 @@ func (s *Store) Watch(ctx context.Context, runID string, from uint64) iter.Seq2[
 	return func(yield func(runstore.Entry, error) bool) {
 		timer := time.NewTicker(s.poll)
 		defer timer.Stop()
+		next, stop := s.watch(runID)
+		defer stop()
 		for ctx.Err() == nil && !s.isClosed() {
-			s.mu.Lock()
-			woken := s.woken // before the look, or what comes in between wakes nobody
-			s.mu.Unlock()
+			woken := next() // before the look, or what comes in between wakes nobody
 			for e, err := range s.Load(ctx, runID, from) {
 				if err != nil {
 					if ctx.Err() == nil && !errors.Is(err, agentevents.ErrClosed) {

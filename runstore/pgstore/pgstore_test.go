@@ -98,9 +98,11 @@ func (s *server) run(program string, args ...string) error {
 	return nil
 }
 
+// start starts the server, which writes little to the disk that nobody waits for.
 func (s *server) start() error {
 	data := filepath.Join(s.dir, "data")
-	return s.run("pg_ctl", "start", "-w", "-D", data, "-l", filepath.Join(s.dir, "log"), "-o", "-c listen_addresses= -c max_connections=200 -k "+s.dir)
+	lazy := "-c wal_writer_delay=10s -c full_page_writes=off -c autovacuum=off -c bgwriter_lru_maxpages=0"
+	return s.run("pg_ctl", "start", "-w", "-D", data, "-l", filepath.Join(s.dir, "log"), "-o", "-c listen_addresses= -c max_connections=200 "+lazy+" -k "+s.dir)
 }
 
 // stop ends the server; with immediate as a crash does it.
@@ -108,9 +110,17 @@ func (s *server) stop(how string) error {
 	return s.run("pg_ctl", "stop", "-w", "-m", how, "-D", filepath.Join(s.dir, "data"))
 }
 
+// crash has the server crash, and starts it again. The connections are new then.
+func (s *server) crash(t testing.TB, db *sql.DB) {
+	require.NoError(t, s.stop("immediate"))
+	db.SetMaxIdleConns(-1)
+	db.SetMaxIdleConns(8)
+	require.NoError(t, s.start())
+}
+
 // open connects to a schema.
-func (s *server) open(t testing.TB, schema string) *sql.DB {
-	db, err := sql.Open("pgx", fmt.Sprintf("host=%s user=test dbname=postgres search_path=%s", s.dir, schema))
+func (s *server) open(t testing.TB, schema string, settings ...string) *sql.DB {
+	db, err := sql.Open("pgx", strings.Join(append(settings, fmt.Sprintf("host=%s user=test dbname=postgres search_path=%s", s.dir, schema)), " "))
 	require.NoError(t, err)
 	db.SetMaxOpenConns(8)
 	t.Cleanup(func() { db.Close() })
@@ -125,6 +135,21 @@ func (s *server) fresh(t testing.TB) (db *sql.DB, schema string) {
 	require.NoError(t, err)
 	require.NoError(t, pgstore.Create(t.Context(), db))
 	return db, schema
+}
+
+// own returns a server for one test.
+func own(t testing.TB) *server {
+	if testing.Short() {
+		t.Skip("it makes a server of its own")
+	}
+	need(t)
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o755))
+	s, err := install(dir)
+	require.NoError(t, err)
+	require.NoError(t, s.start())
+	t.Cleanup(func() { _ = s.stop("immediate") })
+	return s
 }
 
 func need(t testing.TB) *server {
@@ -272,16 +297,7 @@ func TestLimits(t *testing.T) {
 
 // What was committed outlives a crash of the server, and what was appended is whole.
 func TestServerCrash(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it makes a server of its own")
-	}
-	need(t)
-	dir := t.TempDir()
-	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o755))
-	s, err := install(dir)
-	require.NoError(t, err)
-	require.NoError(t, s.start())
-	t.Cleanup(func() { _ = s.stop("immediate") })
+	s := own(t)
 	db, schema := s.fresh(t)
 	st := pgstore.New(db, pgstore.Options{})
 	var acked [8]uint64
@@ -321,16 +337,7 @@ func TestServerCrash(t *testing.T) {
 
 // A server that is away for a while loses nothing: the sink keeps what was not taken.
 func TestServerAway(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it makes a server of its own")
-	}
-	need(t)
-	dir := t.TempDir()
-	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o755))
-	s, err := install(dir)
-	require.NoError(t, err)
-	require.NoError(t, s.start())
-	t.Cleanup(func() { _ = s.stop("immediate") })
+	s := own(t)
 	db, _ := s.fresh(t)
 	st := pgstore.New(db, pgstore.Options{})
 	em, err := ae.NewEmitter(ae.EmitterOptions{Lifecycle: ae.LifecycleDerived, Sinks: []ae.Sink{runstore.NewSink(st)}})
@@ -412,13 +419,13 @@ func BenchmarkEmit(b *testing.B) {
 	db, _ := need(b).fresh(b)
 	em, err := ae.NewEmitter(ae.EmitterOptions{Sinks: []ae.Sink{runstore.NewSink(pgstore.New(db, pgstore.Options{}))}})
 	require.NoError(b, err)
-	for _, writers := range []int{1, 64} {
-		b.Run(fmt.Sprint(writers), func(b *testing.B) {
+	for _, size := range [...]struct{ writers, runs int }{{1, 1}, {64, 64}, {64, 1}} {
+		b.Run(fmt.Sprintf("writers=%d/runs=%d", size.writers, size.runs), func(b *testing.B) {
 			var wg sync.WaitGroup
 			var left atomic.Int64
 			left.Store(int64(b.N))
-			for w := range writers {
-				run, err := em.Run(fmt.Sprintf("r%d-%d-%d", writers, b.N, w))
+			for w := range size.writers {
+				run, err := em.Run(fmt.Sprintf("r%v-%d-%d", size, b.N, w%size.runs))
 				require.NoError(b, err)
 				wg.Go(func() {
 					for left.Add(-1) >= 0 {

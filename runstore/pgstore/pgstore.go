@@ -26,23 +26,38 @@ import (
 //go:embed schema.sql
 var Schema string
 
-// Create runs [Schema]. Several processes may do so at a time.
+// Create runs [Schema] unless that was done: then it needs no right but to read, and locks
+// nothing. Several processes may do so at a time. The database has to be in UTF-8.
 func Create(ctx context.Context, db *sql.DB) error {
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return fmt.Errorf("pgstore: making the tables: %w", err)
-	}
-	defer tx.Rollback()
-	if _, err = tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock(hashtext('agentevents'))`); err == nil { // or else two make a table
-		_, err = tx.ExecContext(ctx, Schema)
-	}
-	if err == nil {
-		err = tx.Commit()
-	}
-	if err != nil {
+	if err := create(ctx, db); err != nil {
 		return fmt.Errorf("pgstore: making the tables: %w", err)
 	}
 	return nil
+}
+
+func create(ctx context.Context, db *sql.DB) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	var encoding string
+	var done bool // what the schema makes last is there
+	err = tx.QueryRowContext(ctx, `SELECT current_setting('server_encoding'), EXISTS (SELECT FROM pg_proc
+		WHERE proname = 'agentevents_json' AND pronamespace = current_schema()::regnamespace)`).Scan(&encoding, &done)
+	switch {
+	case err != nil || done:
+		return err
+	case encoding != "UTF8":
+		return fmt.Errorf("the database has the encoding %s, legal: UTF8", encoding)
+	}
+	if _, err := tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock(hashtext('agentevents'))`); err != nil { // or else two make a table
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, Schema); err != nil {
+		return err
+	}
+	return tx.Commit()
 }
 
 // Options configure a [Store]. The zero Options are usable.
@@ -54,9 +69,9 @@ type Options struct {
 
 // A Store is a [runstore.Store] in PostgreSQL. Its methods may be called concurrently.
 //
-// Sequences go up to 2^63-2. Ids may have any characters; in the columns NUL is \x01\x01 and
-// \x01 is \x01\x02, as PostgreSQL has no NUL in texts. Times are kept to the microsecond, from
-// the year 1 on; those of lines are as they are.
+// Sequences go up to 2^63-2, run ids up to 2,000 bytes. Ids may have any characters; in the columns
+// NUL is \x01\x01 and \x01 is \x01\x02, as PostgreSQL has no NUL in texts, and what is longer than
+// 2,000 bytes is cut. Times are kept to the microsecond, from the year 1 on. Lines are as they are.
 type Store struct {
 	db      *sql.DB
 	poll    time.Duration
@@ -109,12 +124,13 @@ func (s *Store) failed(err error, what, runID string) error {
 	return fmt.Errorf("pgstore: %s: %w", what, err)
 }
 
-// key is an id as the columns have it: without NUL, and in the same order.
+// key is an id as the columns have it: without NUL, and in the same order. An id that is not
+// UTF-8, which no line has, gets a key that no other one has.
 func key(id string) string {
-	if strings.IndexByte(id, 0) < 0 && strings.IndexByte(id, 1) < 0 {
-		return id
+	if strings.IndexByte(id, 0) >= 0 || strings.IndexByte(id, 1) >= 0 {
+		id = strings.NewReplacer("\x00", "\x01\x01", "\x01", "\x01\x02").Replace(id)
 	}
-	return strings.NewReplacer("\x00", "\x01\x01", "\x01", "\x01\x02").Replace(id)
+	return strings.ToValidUTF8(id, "\x01\x03")
 }
 
 // unkey is the id of a key.
@@ -143,24 +159,35 @@ type record struct {
 func newRecord(e *runstore.Entry) record {
 	ev := &e.Event
 	return record{
-		ev.Sequence, key(ev.ID), key(string(ev.Kind())), moment(ev.Time),
+		ev.Sequence, key(ev.ID), cut(key(string(ev.Kind()))), moment(ev.Time),
 		column(ev.SessionID), column(ev.TaskID), column(ev.WorkflowID), column(ev.Phase), column(ev.NodeID),
 		column(ev.AgentID), column(ev.ParentAgentID), column(ev.TraceID), column(ev.SpanID), e.Line,
 	}
 }
+
+// maxColumn is the length in bytes of the longest text that is searched by: an index takes 2,700.
+const maxColumn = 2000
 
 // column is an optional text: NULL says that the event has none.
 func column(text string) *string {
 	if text == "" {
 		return nil
 	}
-	k := key(text)
+	k := cut(key(text))
 	return &k
+}
+
+func cut(text string) string {
+	if len(text) > maxColumn {
+		return strings.ToValidUTF8(text[:maxColumn], "")
+	}
+	return text
 }
 
 // moment is a time that the database has, or nil.
 func moment(t time.Time) *time.Time {
-	if t.UTC().Year() < 1 {
+	t = t.UTC() // other zones may be further away than it takes them
+	if y := t.Year(); y < 1 || y > 9999 {
 		return nil
 	}
 	return &t
@@ -215,12 +242,15 @@ func (s *Store) add(ctx context.Context, runID string, expect uint64, entries []
 		return 0, agentevents.ErrClosed
 	}
 	info, records := runstore.RunInfo{}, make([]record, len(entries))
+	if n := len(key(runID)); n > maxColumn {
+		return 0, fmt.Errorf("%w: its id has %d bytes, legal: up to %d", runstore.ErrRefused, n, maxColumn)
+	}
 	for i := range entries {
 		switch e := &entries[i]; {
 		case e.Event.Sequence >= math.MaxInt64:
-			return 0, fmt.Errorf("sequence %d is too high, legal: up to 2^63-2", e.Event.Sequence)
+			return 0, fmt.Errorf("%w: sequence %d is too high, legal: up to 2^63-2", runstore.ErrRefused, e.Event.Sequence)
 		case !utf8.ValidString(e.Line):
-			return 0, fmt.Errorf("the line of sequence %d is not UTF-8", e.Event.Sequence)
+			return 0, fmt.Errorf("%w: the line of sequence %d is not UTF-8", runstore.ErrRefused, e.Event.Sequence)
 		}
 		info.Add(&entries[i].Event)
 		records[i] = newRecord(&entries[i])
@@ -237,7 +267,7 @@ func (s *Store) add(ctx context.Context, runID string, expect uint64, entries []
 		if len(entries) > 0 {
 			done, err := s.db.ExecContext(ctx, statement, key(runID), int64(expect), int64(info.Next), string(info.Terminal), moment(info.Begun), moment(info.Updated), string(text))
 			if err != nil {
-				return 0, err
+				return 0, refused(err)
 			}
 			if n, err := done.RowsAffected(); err != nil || n > 0 {
 				return expect, err
@@ -248,6 +278,16 @@ func (s *Store) add(ctx context.Context, runID string, expect uint64, entries []
 			return next, err
 		}
 	}
+}
+
+// refused says of an error that it comes again with the same events: their data are at fault, or
+// a limit of PostgreSQL.
+func refused(err error) error {
+	var state interface{ SQLState() string }
+	if errors.As(err, &state) && (strings.HasPrefix(state.SQLState(), "22") || strings.HasPrefix(state.SQLState(), "54")) {
+		return fmt.Errorf("%w: %w", runstore.ErrRefused, err)
+	}
+	return err
 }
 
 // next returns the next sequence of a run, or 0.

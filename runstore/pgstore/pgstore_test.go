@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"os/user"
@@ -120,7 +121,7 @@ func (s *server) crash(t testing.TB, db *sql.DB) {
 
 // open connects to a schema.
 func (s *server) open(t testing.TB, schema string, settings ...string) *sql.DB {
-	db, err := sql.Open("pgx", strings.Join(append(settings, fmt.Sprintf("host=%s user=test dbname=postgres search_path=%s", s.dir, schema)), " "))
+	db, err := sql.Open("pgx", fmt.Sprintf("host=%s user=test dbname=postgres search_path=%s %s", s.dir, schema, strings.Join(settings, " ")))
 	require.NoError(t, err)
 	db.SetMaxOpenConns(8)
 	t.Cleanup(func() { db.Close() })
@@ -202,6 +203,31 @@ func TestCreate(t *testing.T) {
 	require.NoError(t, st.Append(t.Context(), "r", 0, events(t, "r", 3)...))
 	require.NoError(t, pgstore.Create(t.Context(), db))
 	require.Len(t, load(t, st, "r"), 3)
+}
+
+// Tables that are there are used as they are: they need no right to make some, and wait for no
+// lock, behind which all writers would wait.
+func TestCreateAgain(t *testing.T) {
+	s := need(t)
+	db, schema := s.fresh(t)
+	held, err := db.BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	defer held.Rollback()
+	_, err = held.Exec("LOCK TABLE agentevents_events IN ROW EXCLUSIVE MODE")
+	require.NoError(t, err)
+	_, err = db.Exec(fmt.Sprintf("CREATE ROLE %[1]s LOGIN; GRANT USAGE ON SCHEMA %[1]s TO %[1]s", schema))
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	require.NoError(t, pgstore.Create(ctx, s.open(t, schema, "user="+schema)))
+	require.NoError(t, pgstore.Create(ctx, db))
+}
+
+func TestCreateWantsUTF8(t *testing.T) {
+	s := need(t)
+	_, err := s.open(t, "public").Exec("CREATE DATABASE latin1 TEMPLATE template0 ENCODING LATIN1 LOCALE 'C'")
+	require.NoError(t, err)
+	require.ErrorContains(t, pgstore.Create(t.Context(), s.open(t, "public", "dbname=latin1")), "encoding LATIN1, legal: UTF8")
 }
 
 // events returns the first n events of a run.
@@ -287,12 +313,44 @@ func TestLimits(t *testing.T) {
 	_, err := st.Run(t.Context(), "r")
 	require.ErrorIs(t, err, runstore.ErrNoRun)
 
-	early := events(t, "r", 1)
-	early[0].Event.Time = time.Time{}.Add(-time.Hour)
-	require.NoError(t, st.Append(t.Context(), "r", 0, early...))
-	info, err := st.Run(t.Context(), "r")
+	// PostgreSQL compresses texts before it says that they are too long for an index.
+	long := make([]byte, 3000)
+	for i := range long {
+		long[i] = "0123456789abcdefghijklmnopqrstuvwxyz"[rand.IntN(36)]
+	}
+	require.ErrorIs(t, st.Append(t.Context(), string(long), 0, events(t, string(long), 1)...), runstore.ErrRefused)
+	limit := string(long[:2000])
+	require.NoError(t, st.Append(t.Context(), limit, 0, events(t, limit, 1)...))
+	require.Len(t, load(t, st, limit), 1)
+
+	for name, change := range map[string]func(*ae.Event){
+		"a type":    func(ev *ae.Event) { ev.Payload = &ae.Unknown{Type: ae.Kind("x." + string(long)), Raw: `{}`} },
+		"an agent":  func(ev *ae.Event) { ev.AgentID = "é" + string(long) },
+		"an agent2": func(ev *ae.Event) { ev.AgentID = "ü" + strings.Repeat("é", 3000) },
+		"a time":    func(ev *ae.Event) { ev.Time = time.Time{}.Add(-time.Hour) },
+		"a zone":    func(ev *ae.Event) { ev.Time = time.Now().In(time.FixedZone("", 23*3600)) },
+	} {
+		e := events(t, name, 1)[0]
+		change(&e.Event)
+		line := e.Line
+		if f, err := runstore.NewEntry(e.Event); err == nil {
+			e, line = f, f.Line
+		}
+		require.NoError(t, st.Append(t.Context(), name, 0, e), name)
+		require.Equal(t, []string{line}, load(t, st, name))
+	}
+	info, err := st.Run(t.Context(), "a time")
 	require.NoError(t, err)
 	require.True(t, info.Begun.IsZero())
+
+	_, err = st.Run(t.Context(), "no UTF-8: \xff")
+	require.ErrorIs(t, err, runstore.ErrNoRun)
+	require.Empty(t, load(t, st, "no UTF-8: \xff"))
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range pgstore.New(db, pgstore.Options{Poll: -1}).Watch(ctx, "r", 0) {
+	}
 }
 
 // What was committed outlives a crash of the server, and what was appended is whole.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"strings"
 	"time"
 
@@ -153,6 +154,8 @@ func CheckAppend(runID string, expect uint64, entries []Entry) error {
 			bad = "it is of run " + jsonwire.Brief(e.Event.RunID)
 		case e.Event.Sequence < least:
 			bad = fmt.Sprintf("its sequence is %d, legal: %d or higher", e.Event.Sequence, least)
+		case e.Event.Sequence == math.MaxUint64:
+			bad = fmt.Sprintf("its sequence is %d, and no one follows it", e.Event.Sequence)
 		case e.Line == "" || strings.Contains(e.Line, "\n"):
 			bad = "its line is empty or has a newline"
 		}

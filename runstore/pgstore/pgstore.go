@@ -299,9 +299,17 @@ func (s *Store) next(ctx context.Context, runID string) (next uint64, err error)
 	return next, err
 }
 
-// loadAtOnce bounds what one query reads. A query is over when its events are handed on, so a
-// loop may use the database, and take its time.
-const loadAtOnce = 256
+// What one query reads: so many lines, or as many as begin in so many bytes. A query is over when
+// its events are handed on, so a loop may use the database, and take its time.
+const (
+	loadAtOnce = 256
+	loadBytes  = 4 << 20
+	loads      = `SELECT line FROM (
+		SELECT line, sequence, sum(octet_length(line)) OVER (ORDER BY sequence) - octet_length(line) AS begins FROM (
+			SELECT line, sequence FROM agentevents_events WHERE run_id = $1 AND sequence >= $2::bigint AND sequence < $3::bigint ORDER BY sequence LIMIT $4
+		) AS most
+	) AS page WHERE begins < $5 ORDER BY sequence`
+)
 
 // Load implements [runstore.Store].
 func (s *Store) Load(ctx context.Context, runID string, from uint64) iter.Seq2[runstore.Entry, error] {
@@ -313,8 +321,7 @@ func (s *Store) Load(ctx context.Context, runID string, from uint64) iter.Seq2[r
 		}
 		for err == nil && from < end {
 			var lines []string
-			lines, err = column1[string](ctx, s.db, `SELECT line FROM agentevents_events WHERE run_id = $1 AND sequence >= $2::bigint AND sequence < $3::bigint ORDER BY sequence LIMIT $4`,
-				key(runID), int64(from), int64(end), loadAtOnce)
+			lines, err = column1[string](ctx, s.db, loads, key(runID), int64(from), int64(end), loadAtOnce, loadBytes)
 			if err == nil && len(lines) == 0 {
 				return // those that are left were deleted
 			}

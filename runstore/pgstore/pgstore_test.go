@@ -353,6 +353,27 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// Long lines are not all in memory at the same time.
+func TestLoadOfLongLines(t *testing.T) {
+	db, _ := need(t).fresh(t)
+	st := pgstore.New(db, pgstore.Options{})
+	for i := range 12 {
+		e, err := runstore.NewEntry(ae.Event{RunID: "r", Sequence: uint64(i), SchemaVersion: ae.SchemaVersion, Payload: &ae.TextCompleted{Text: strings.Repeat("x", 1<<20)}})
+		require.NoError(t, err)
+		require.NoError(t, st.Append(t.Context(), "r", uint64(i), e))
+	}
+	require.Len(t, load(t, st, "r"), 12)
+	n := 0
+	for _, err := range st.Load(t.Context(), "r", 0) {
+		require.NoError(t, err)
+		if n++; n == 1 { // what was read by now is in memory
+			_, err := db.Exec("DELETE FROM agentevents_events")
+			require.NoError(t, err)
+		}
+	}
+	require.Equal(t, 4, n)
+}
+
 // What was committed outlives a crash of the server, and what was appended is whole.
 func TestServerCrash(t *testing.T) {
 	s := own(t)

@@ -20,43 +20,31 @@ import (
 //	err = runstore.Copy(ctx, store, agentevents.NewReader(follower, agentevents.ReaderOptions{}).All())
 //
 // What the log leaves out is left out, also at the beginning of a run. A run of which the store
-// has other events is copied no further. Its [*ConflictError] and the errors of events that
-// cannot be read do not end the copy: they are returned joined, the first 100 and the number of
-// the others. Any other error of the store does.
+// has other events is copied no further; nor is one whose sequences go back in the log to events
+// that it did not have, as they do behind a sequence that is false. Its [*ConflictError] does not
+// end the copy, and neither do events that cannot be read or stored ([ErrRefused]). These errors
+// are returned joined, the first 100 of each sort and the number of the others.
+//
+// Any other error of the store ends the copy, as does ctx. Copy notices that with the next event:
+// of a log that nobody writes to, the context of the follower ends it.
 func Copy(ctx context.Context, s Store, events iter.Seq2[agentevents.Event, error]) error {
 	c := copier{s: s, next: map[string]uint64{}, refused: map[string]bool{}}
-	queue, stored := make(chan Entry, copyAtOnce), make(chan error, 1)
+	queue, stored := make(chan []Entry, 1), make(chan error, 1)
 	go func() { stored <- c.run(ctx, queue) }()
-	err := feed(queue, stored, events, func(err error) { c.unread.Add(copyErrors, err) })
-	errs := append(c.unread.Take(" of events that cannot be read"), c.conflicts.Take(" of runs that conflict")...)
-	return errors.Join(append(errs, err)...)
+	err, ended := c.feed(queue, stored, events)
+	if !ended {
+		err = <-stored
+	}
+	errs := append(c.unread.Take(" of events that cannot be read"), c.left.Take(" of events that are left out")...)
+	return errors.Join(append(append(errs, c.conflicts.Take(" of runs that conflict")...), err)...)
 }
 
+// What is copied at once, and kept in memory.
 const (
-	copyAtOnce = 256 // events
+	copyAtOnce = 4096 // events
+	copyBytes  = 4 << 20
 	copyErrors = 100 // of each sort
 )
-
-// feed sends the entries of events, and returns what the receiver says when it is done.
-func feed(queue chan<- Entry, done <-chan error, events iter.Seq2[agentevents.Event, error], bad func(error)) error {
-	for ev, err := range events {
-		var e Entry
-		if err == nil {
-			e, err = NewEntry(ev)
-		}
-		if err != nil {
-			bad(err)
-			continue
-		}
-		select {
-		case queue <- e:
-		case err := <-done:
-			return err
-		}
-	}
-	close(queue)
-	return <-done
-}
 
 // A copier appends what Copy reads.
 type copier struct {
@@ -64,22 +52,53 @@ type copier struct {
 	next      map[string]uint64 // of the runs, what follows on what was copied
 	refused   map[string]bool   // the runs that conflict
 	conflicts firsterrs.List
-	unread    firsterrs.List
+	left      firsterrs.List
+	unread    firsterrs.List // of feed
 }
 
-// run appends what has come, as much at a time as there is, and commits it.
-func (c *copier) run(ctx context.Context, queue <-chan Entry) error {
-	for e := range queue {
-		list := []Entry{e}
-		for len(list) < copyAtOnce && len(queue) > 0 {
-			list = append(list, <-queue)
+// feed sends the events, and returns what the receiver says if it ends first. Those that it has
+// not taken are one list in the queue, which the next event joins.
+func (c *copier) feed(queue chan []Entry, stored <-chan error, events iter.Seq2[agentevents.Event, error]) (err error, ended bool) {
+	defer close(queue)
+	size := 0 // of the list
+	for ev, err := range events {
+		var e Entry
+		if err == nil {
+			e, err = NewEntry(ev)
 		}
-		for len(list) > 0 {
-			n := together(list)
-			if err := c.append(ctx, list[:n]); err != nil {
+		if err == nil {
+			err = CheckAppend(ev.RunID, 0, []Entry{e})
+		}
+		if err != nil {
+			c.unread.Add(copyErrors, err)
+			continue
+		}
+		var list []Entry
+		select {
+		case list = <-queue:
+		default:
+			size = 0
+		}
+		if size += len(e.Line); len(list) == copyAtOnce || len(list) > 0 && size > copyBytes {
+			queue <- list // there is room, as nobody else sends
+			list, size = nil, len(e.Line)
+		}
+		select {
+		case queue <- append(list, e):
+		case err := <-stored:
+			return err, true
+		}
+	}
+	return nil, false
+}
+
+// run appends what has come, and commits it.
+func (c *copier) run(ctx context.Context, queue <-chan []Entry) error {
+	for list := range queue {
+		for _, of := range byRun(list) {
+			if err := c.copy(ctx, of); err != nil {
 				return err
 			}
-			list = list[n:]
 		}
 		if err := c.s.Commit(ctx); err != nil {
 			return err
@@ -88,15 +107,37 @@ func (c *copier) run(ctx context.Context, queue <-chan Entry) error {
 	return nil
 }
 
-// together returns how many of the entries are of one run and rise.
-func together(list []Entry) int {
-	n := 1
-	for n < len(list) && list[n].Event.RunID == list[0].Event.RunID && list[n].Event.Sequence > list[n-1].Event.Sequence {
-		n++
+// byRun returns the entries of each run.
+func byRun(list []Entry) (runs [][]Entry) {
+	at := map[string]int{}
+	for _, e := range list {
+		i, ok := at[e.Event.RunID]
+		if !ok {
+			i = len(runs)
+			at[e.Event.RunID] = i
+			runs = append(runs, nil)
+		}
+		runs[i] = append(runs[i], e)
 	}
-	return n
+	return runs
 }
 
+// copy appends entries of one run, as they come in the log.
+func (c *copier) copy(ctx context.Context, list []Entry) error {
+	for len(list) > 0 {
+		n := 1
+		for n < batch(list) && list[n].Event.Sequence > list[n-1].Event.Sequence {
+			n++
+		}
+		if err := c.append(ctx, list[:n]); err != nil {
+			return err
+		}
+		list = list[n:]
+	}
+	return nil
+}
+
+// append appends entries whose sequences rise.
 func (c *copier) append(ctx context.Context, list []Entry) error {
 	run, first := list[0].Event.RunID, list[0].Event.Sequence
 	if c.refused[run] {
@@ -111,9 +152,25 @@ func (c *copier) append(ctx context.Context, list []Entry) error {
 		next = info.Next
 	}
 	err := c.s.Append(ctx, run, min(next, first), list...)
-	if conflict := (*ConflictError)(nil); errors.As(err, &conflict) {
+	conflict := (*ConflictError)(nil)
+	switch {
+	case errors.As(err, &conflict):
 		c.refused[run] = true
-		c.conflicts.Add(copyErrors, fmt.Errorf("runstore: the store has other events of run %s, which is copied no further: %w", jsonwire.Brief(run), err))
+		why := "the store has other events of it"
+		if known && first < next {
+			why = fmt.Sprintf("the log has sequence %d after %d, and the store other events there", first, next-1)
+		}
+		c.conflicts.Add(copyErrors, fmt.Errorf("runstore: run %s is copied no further: %s: %w", jsonwire.Brief(run), why, err))
+		return nil
+	case errors.Is(err, ErrRefused) && len(list) > 1:
+		for i := range list { // one of them is at fault
+			if err := c.append(ctx, list[i:i+1]); err != nil {
+				return err
+			}
+		}
+		return nil
+	case errors.Is(err, ErrRefused):
+		c.left.Add(copyErrors, err)
 		return nil
 	}
 	c.next[run] = max(next, list[len(list)-1].Event.Sequence+1)

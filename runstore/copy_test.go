@@ -101,9 +101,69 @@ func TestCopyTellsAndGoesOn(t *testing.T) {
 	require.ErrorAs(t, err, &line)
 	require.EqualValues(t, 101, line.Line)
 	require.ErrorContains(t, err, "20 more errors of events that cannot be read")
-	require.Equal(t, 1, strings.Count(err.Error(), `the store has other events of run "r1", which is copied no further`), err)
+	require.Equal(t, 1, strings.Count(err.Error(), `run "r1" is copied no further: the store has other events of it`), err)
 	want := slices.DeleteFunc(slices.Clone(log), func(line string) bool { return strings.Contains(line, `"runId":"r1"`) })
 	require.ElementsMatch(t, append(want, other.Line+"\n"), stored(t, &s))
+}
+
+// An event that the store can never have is said, and holds up nothing else.
+func TestCopyLeavesOut(t *testing.T) {
+	line := func(run string, seq uint64, text string) string {
+		e, err := runstore.NewEntry(ae.Event{ID: fmt.Sprint(run, seq), RunID: run, Sequence: seq, SchemaVersion: ae.SchemaVersion, Payload: &ae.TextCompleted{Text: text}})
+		require.NoError(t, err)
+		return e.Line + "\n"
+	}
+	a := []string{line("a", 0, ""), line("a", 1, ""), line("a", 2, ""), line("a", 3, ""), line("a", 4, "")}
+	b := line("b", 0, "")
+	for name, of := range map[string]struct {
+		log  []string
+		want []string
+		says string
+	}{
+		"no run":          {[]string{line("", 0, ""), a[0], b}, []string{a[0], b}, "the run id is empty"},
+		"refused":         {[]string{a[0], line("a", 1, "refused"), a[2], b}, []string{a[0], a[2], b}, "picky"},
+		"the last of all": {[]string{a[0], line("a", 1<<64-1, ""), a[1], b}, []string{a[0], a[1], b}, "no one follows it"},
+		"the same again":  {[]string{a[0], a[1], a[2], a[2], a[1], a[2], a[3], b}, a[:4:4], ""},
+		"false":           {[]string{a[0], a[1], line("a", 9, "false"), a[2], a[3], b}, []string{a[0], a[1], line("a", 9, "false"), b}, `run "a" is copied no further: the log has sequence 2 after 9, and the store other events there`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var s picky
+			err := runstore.Copy(t.Context(), &s, readLines(of.log))
+			if of.says == "" {
+				of.want = append(of.want, b)
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, of.says)
+			}
+			require.Equal(t, of.want, stored(t, &s))
+		})
+	}
+}
+
+// What a slow store has not taken is appended together, run by run, and bounded.
+func TestCopyTogether(t *testing.T) {
+	log := written(t)
+	s := &slow{begin: make(chan bool)}
+	events := func(yield func(ae.Event, error) bool) {
+		readLines(log)(yield)
+		close(s.begin)
+	}
+	require.NoError(t, runstore.Copy(t.Context(), s, events))
+	require.ElementsMatch(t, log, stored(t, s))
+	require.Less(t, s.appends, 20)
+}
+
+// slow is a store whose first append waits.
+type slow struct {
+	runstore.Memory
+	begin   chan bool
+	appends int
+}
+
+func (s *slow) Append(ctx context.Context, run string, expect uint64, entries ...runstore.Entry) error {
+	<-s.begin
+	s.appends++
+	return s.Memory.Append(ctx, run, expect, entries...)
 }
 
 // failing is a store that fails after some appends.
@@ -124,7 +184,7 @@ func (f *failing) Append(ctx context.Context, run string, expect uint64, entries
 // An error of the store ends the copy, which is then called again.
 func TestCopyEndsWithTheStore(t *testing.T) {
 	log := written(t)
-	s := &failing{left: 20}
+	s := &failing{left: 2}
 	require.ErrorIs(t, runstore.Copy(t.Context(), s, readLines(log)), errFull)
 	s.left = 1 << 30
 	require.NoError(t, runstore.Copy(t.Context(), s, readLines(log)))

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -279,12 +280,14 @@ type flaky struct {
 	runstore.Memory
 	before, after int
 	appends       int
+	most          int // entries of one append
 }
 
 var errFlaky = errors.New("the network is down")
 
 func (f *flaky) Append(ctx context.Context, runID string, expect uint64, entries ...runstore.Entry) error {
 	f.appends++
+	f.most = max(f.most, len(entries))
 	if f.before > 0 {
 		f.before--
 		return errFlaky
@@ -342,6 +345,45 @@ func TestStoreDown(t *testing.T) {
 		}
 	}
 	require.ErrorIs(t, run.Emit(t.Context(), &ae.RunCompleted{}), ae.ErrClosed)
+}
+
+// However much waits for a store, an attempt is a bounded one: each event makes one.
+func TestStoreDownForLong(t *testing.T) {
+	s := &flaky{before: 1000}
+	e, err := ae.NewEmitter(ae.EmitterOptions{Sinks: []ae.Sink{runstore.NewSink(s)}})
+	require.NoError(t, err)
+	run, err := e.Run("r")
+	require.NoError(t, err)
+	for seq := range 1001 {
+		err := run.Emit(t.Context(), &ae.StatePatched{Path: "x", Op: "set", Value: ae.JSON(fmt.Sprint(seq))})
+		require.Equal(t, seq < 1000, errors.Is(err, errFlaky), err)
+	}
+	require.Len(t, lines(t, s, "r"), 1001)
+	require.LessOrEqual(t, s.most, 256)
+}
+
+// A run that the store cannot have is closed at once.
+func TestSinkOfRefusedRun(t *testing.T) {
+	e, err := ae.NewEmitter(ae.EmitterOptions{Sinks: []ae.Sink{runstore.NewSink(&picky{})}})
+	require.NoError(t, err)
+	run, err := e.Run("refused")
+	require.NoError(t, err)
+	err = run.Emit(t.Context(), &ae.RunStarted{})
+	require.ErrorIs(t, err, runstore.ErrRefused)
+	require.ErrorIs(t, err, ae.ErrFenced)
+	require.ErrorIs(t, run.Emit(t.Context(), &ae.RunCompleted{}), ae.ErrClosed)
+}
+
+// A picky store cannot have a run, and no event with a certain text.
+type picky struct{ runstore.Memory }
+
+func (p *picky) Append(ctx context.Context, runID string, expect uint64, entries ...runstore.Entry) error {
+	for _, e := range entries {
+		if runID == "refused" || strings.Contains(e.Line, "refused") {
+			return fmt.Errorf("picky: %w", runstore.ErrRefused)
+		}
+	}
+	return p.Memory.Append(ctx, runID, expect, entries...)
 }
 
 // Two emitters with the same sink and run do not mix their events, and neither does one

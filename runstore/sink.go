@@ -18,10 +18,10 @@ const maxPending = 16 << 20
 // in [agentevents.BestEffort] nor behind [agentevents.Buffered], where it could not close a
 // run. Emit returns when the store has committed its event.
 //
-// A [*ConflictError] closes the run ([agentevents.ErrFenced]). After any other error the sink
-// keeps the event and appends it again before the run's next one, and at Flush: a store
-// that fails for a while loses nothing, unless the process ends before it works again. Of
-// more than 16 MiB that wait the run is closed.
+// A [*ConflictError] closes the run ([agentevents.ErrFenced]), and so does [ErrRefused]. After any
+// other error the sink keeps the event and appends it again before the run's next one, and at
+// Flush: a store that fails for a while loses nothing, unless the process ends before it works
+// again. Of more than 16 MiB that wait the run is closed.
 //
 // Emitter.Resume is refused with a [*ConflictError] unless the snapshot ends where the store
 // does, as that of [Restore].
@@ -104,27 +104,53 @@ func (s *Sink) write(ctx context.Context, e Entry) error {
 	return err
 }
 
-// append appends what waits. r.mu is held.
+// append appends what waits, some at a time: an append that fails costs the same however much
+// waits. r.mu is held.
 func (r *sinkRun) append(ctx context.Context, s Store) error {
-	if len(r.wait) == 0 || r.fenced != nil {
-		return r.fenced
-	}
-	id := r.wait[0].Event.RunID
-	err := s.Append(ctx, id, r.expect, r.wait...)
-	var conflict *ConflictError
-	switch {
-	case err == nil:
-		r.expect = r.wait[len(r.wait)-1].Event.Sequence + 1
-		clear(r.wait)
-		r.wait, r.size = r.wait[:0], 0
-	case errors.As(err, &conflict):
-		r.fenced, r.wait = err, nil
-	case r.size > maxPending:
-		r.fenced = fmt.Errorf("%w: the store of run %s does not take its events from sequence %d on: %w", agentevents.ErrFenced, jsonwire.Brief(id), r.wait[0].Event.Sequence, err)
+	for len(r.wait) > 0 && r.fenced == nil {
+		some := r.wait[:batch(r.wait)]
+		id := some[0].Event.RunID
+		err := s.Append(ctx, id, r.expect, some...)
+		var conflict *ConflictError
+		switch {
+		case err == nil:
+			r.expect = some[len(some)-1].Event.Sequence + 1
+			for _, e := range some {
+				r.size -= len(e.Line)
+			}
+			clear(some)
+			if r.wait = r.wait[len(some):]; len(r.wait) == 0 {
+				r.wait = some[:0]
+			}
+			continue
+		case errors.As(err, &conflict):
+			r.fenced = err
+		case errors.Is(err, ErrRefused):
+			r.fenced = fmt.Errorf("%w: %w", agentevents.ErrFenced, err)
+		case r.size > maxPending:
+			r.fenced = fmt.Errorf("%w: the store of run %s does not take its events from sequence %d on: %w", agentevents.ErrFenced, jsonwire.Brief(id), some[0].Event.Sequence, err)
+		default:
+			return err
+		}
 		r.wait = nil
-		return r.fenced
 	}
-	return err
+	return r.fenced
+}
+
+// A batch is what is appended at once: so many events or bytes of lines, but one event at least.
+const (
+	batchEvents = 256
+	batchBytes  = 1 << 20
+)
+
+// batch returns how many of the entries are appended at once.
+func batch(entries []Entry) int {
+	n, size := 1, len(entries[0].Line)
+	for n < len(entries) && n < batchEvents && size+len(entries[n].Line) <= batchBytes {
+		size += len(entries[n].Line)
+		n++
+	}
+	return n
 }
 
 // Commit returns when everything that the store took is durable.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"strings"
 	"time"
 
@@ -27,6 +28,7 @@ type Store interface {
 	// missing are added, so that the same append again changes nothing. Events are the same
 	// when their sequences, ids and lines are.
 	//
+	// After an error that wraps [ErrRefused] nothing was written, and the same append fails again.
 	// After any other error the events may or may not be in the store. The same append
 	// again settles it. The slice of entries is the caller's.
 	Append(ctx context.Context, runID string, expect uint64, entries ...Entry) error
@@ -105,6 +107,10 @@ func (i *RunInfo) Add(ev *agentevents.Event) {
 // ErrNoRun means that the store does not know the run.
 var ErrNoRun = errors.New("runstore: the store has no such run")
 
+// ErrRefused means that a store cannot have an event, or the run, however often it is appended: an
+// id is too long for it, for example.
+var ErrRefused = errors.New("runstore: the store cannot have it")
+
 // ErrNoSnapshot means that there is no snapshot of the run.
 var ErrNoSnapshot = errors.New("runstore: the store has no snapshot of the run")
 
@@ -133,11 +139,11 @@ func (e *ConflictError) Error() string {
 func (e *ConflictError) Unwrap() error { return agentevents.ErrFenced }
 
 // CheckAppend returns why the arguments of an append make no sense: no run id, entries of
-// another run, without a line or with a broken one, sequences that do not rise. It is for
-// stores.
+// another run, without a line or with a broken one, sequences that do not rise. It wraps
+// [ErrRefused] and is for stores.
 func CheckAppend(runID string, expect uint64, entries []Entry) error {
 	if runID == "" {
-		return errors.New("runstore: append: the run id is empty")
+		return fmt.Errorf("%w: the run id is empty", ErrRefused)
 	}
 	least := expect
 	for i := range entries {
@@ -148,11 +154,13 @@ func CheckAppend(runID string, expect uint64, entries []Entry) error {
 			bad = "it is of run " + jsonwire.Brief(e.Event.RunID)
 		case e.Event.Sequence < least:
 			bad = fmt.Sprintf("its sequence is %d, legal: %d or higher", e.Event.Sequence, least)
+		case e.Event.Sequence == math.MaxUint64:
+			bad = fmt.Sprintf("its sequence is %d, and no one follows it", e.Event.Sequence)
 		case e.Line == "" || strings.Contains(e.Line, "\n"):
 			bad = "its line is empty or has a newline"
 		}
 		if bad != "" {
-			return fmt.Errorf("runstore: append to run %s: entry %d: %s", jsonwire.Brief(runID), i, bad)
+			return fmt.Errorf("%w: append to run %s: entry %d: %s", ErrRefused, jsonwire.Brief(runID), i, bad)
 		}
 		least = e.Event.Sequence + 1
 	}

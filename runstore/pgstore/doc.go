@@ -22,11 +22,18 @@
 //
 // # What it costs
 //
-// An append is one statement, whose transaction does not wait for the disk. Commit does, and
-// the server shares the sync of those that wait: an Emit takes one round trip more than that
-// sync. When the server crashes between the two, the events of that moment were not
-// acknowledged; a process that goes on with such a run is stopped by a
-// [runstore.ConflictError], and goes on with [runstore.Restore].
+// An append is one statement, whose transaction does not wait for the disk. A commit is another
+// one, which does, also where synchronous_commit is off. Those who wait share it: with a disk that
+// takes 4 ms for a sync, one emitter records 250 events a second, and 64 record 2,500.
+//
+// # When the server is away
+//
+// The store keeps what is not committed, 16 MiB at most, and appends it again to a server that has
+// crashed and comes back without it. So a crash costs errors from Emit, and no event, unless the
+// process ends before the server is back. A standby that takes over lacks what the server
+// has not sent it, unless it is in synchronous_standby_names: then a process that goes on
+// with a run of which committed events are missing is stopped by a [runstore.ConflictError], and
+// goes on with [runstore.Restore].
 //
 // The documents: the multi-agent wiki (minimum viable pipeline: "mirror key fields into
 // Postgres"), the resume spec (storage).

@@ -10,9 +10,9 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -26,23 +26,38 @@ import (
 //go:embed schema.sql
 var Schema string
 
-// Create runs [Schema]. Several processes may do so at a time.
+// Create runs [Schema] unless that was done: then it needs no right but to read, and locks
+// nothing. Several processes may do so at a time. The database has to be in UTF-8.
 func Create(ctx context.Context, db *sql.DB) error {
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return fmt.Errorf("pgstore: making the tables: %w", err)
-	}
-	defer tx.Rollback()
-	if _, err = tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock(hashtext('agentevents'))`); err == nil { // or else two make a table
-		_, err = tx.ExecContext(ctx, Schema)
-	}
-	if err == nil {
-		err = tx.Commit()
-	}
-	if err != nil {
+	if err := create(ctx, db); err != nil {
 		return fmt.Errorf("pgstore: making the tables: %w", err)
 	}
 	return nil
+}
+
+func create(ctx context.Context, db *sql.DB) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	var encoding string
+	var done bool // what the schema makes last is there
+	err = tx.QueryRowContext(ctx, `SELECT current_setting('server_encoding'), EXISTS (SELECT FROM pg_proc
+		WHERE proname = 'agentevents_json' AND pronamespace = current_schema()::regnamespace)`).Scan(&encoding, &done)
+	switch {
+	case err != nil || done:
+		return err
+	case encoding != "UTF8":
+		return fmt.Errorf("the database has the encoding %s, legal: UTF8", encoding)
+	}
+	if _, err := tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock(hashtext('agentevents'))`); err != nil { // or else two make a table
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, Schema); err != nil {
+		return err
+	}
+	return tx.Commit()
 }
 
 // Options configure a [Store]. The zero Options are usable.
@@ -54,25 +69,29 @@ type Options struct {
 
 // A Store is a [runstore.Store] in PostgreSQL. Its methods may be called concurrently.
 //
-// Sequences go up to 2^63-2. Ids may have any characters; in the columns NUL is \x01\x01 and
-// \x01 is \x01\x02, as PostgreSQL has no NUL in texts. Times are kept to the microsecond, from
-// the year 1 on; those of lines are as they are.
+// Sequences go up to 2^63-2, run ids up to 2,000 bytes. Ids may have any characters; in the columns
+// NUL is \x01\x01 and \x01 is \x01\x02, as PostgreSQL has no NUL in texts, and what is longer than
+// 2,000 bytes is cut. Times are kept to the microsecond, from the year 1 on. Lines are as they are.
 type Store struct {
-	db        *sql.DB
-	poll      time.Duration
-	appended  atomic.Uint64 // counts appends
-	committed atomic.Uint64 // how many of them are durable
-	closing   sync.Once
-	closed    chan struct{}
+	db      *sql.DB
+	poll    time.Duration
+	closing sync.Once
+	closed  chan struct{}
+	turn    chan struct{} // who fills it commits
 
-	mu    sync.Mutex
-	woken chan struct{} // is closed when something is committed
+	mu        sync.Mutex
+	gathering *round // will be committed next
+	running   *round // is committed, or nil
+	watched   map[string]*watched
 }
 
 // New returns the store in a database that has the tables of [Schema]. The database stays the
 // caller's.
 func New(db *sql.DB, o Options) *Store {
-	return &Store{db: db, poll: cmp.Or(o.Poll, 500*time.Millisecond), closed: make(chan struct{}), woken: make(chan struct{})}
+	return &Store{
+		db: db, poll: cmp.Or(max(0, o.Poll), 500*time.Millisecond), closed: make(chan struct{}),
+		turn: make(chan struct{}, 1), gathering: newRound(), watched: map[string]*watched{},
+	}
 }
 
 // Close ends watches. Other calls fail then with [agentevents.ErrClosed]. The database stays
@@ -105,12 +124,13 @@ func (s *Store) failed(err error, what, runID string) error {
 	return fmt.Errorf("pgstore: %s: %w", what, err)
 }
 
-// key is an id as the columns have it: without NUL, and in the same order.
+// key is an id as the columns have it: without NUL, and in the same order. An id that is not
+// UTF-8, which no line has, gets a key that no other one has.
 func key(id string) string {
-	if strings.IndexByte(id, 0) < 0 && strings.IndexByte(id, 1) < 0 {
-		return id
+	if strings.IndexByte(id, 0) >= 0 || strings.IndexByte(id, 1) >= 0 {
+		id = strings.NewReplacer("\x00", "\x01\x01", "\x01", "\x01\x02").Replace(id)
 	}
-	return strings.NewReplacer("\x00", "\x01\x01", "\x01", "\x01\x02").Replace(id)
+	return strings.ToValidUTF8(id, "\x01\x03")
 }
 
 // unkey is the id of a key.
@@ -139,24 +159,35 @@ type record struct {
 func newRecord(e *runstore.Entry) record {
 	ev := &e.Event
 	return record{
-		ev.Sequence, key(ev.ID), key(string(ev.Kind())), moment(ev.Time),
+		ev.Sequence, key(ev.ID), cut(key(string(ev.Kind()))), moment(ev.Time),
 		column(ev.SessionID), column(ev.TaskID), column(ev.WorkflowID), column(ev.Phase), column(ev.NodeID),
 		column(ev.AgentID), column(ev.ParentAgentID), column(ev.TraceID), column(ev.SpanID), e.Line,
 	}
 }
+
+// maxColumn is the length in bytes of the longest text that is searched by: an index takes 2,700.
+const maxColumn = 2000
 
 // column is an optional text: NULL says that the event has none.
 func column(text string) *string {
 	if text == "" {
 		return nil
 	}
-	k := key(text)
+	k := cut(key(text))
 	return &k
+}
+
+func cut(text string) string {
+	if len(text) > maxColumn {
+		return strings.ToValidUTF8(text[:maxColumn], "")
+	}
+	return text
 }
 
 // moment is a time that the database has, or nil.
 func moment(t time.Time) *time.Time {
-	if t.UTC().Year() < 1 {
+	t = t.UTC() // other zones may be further away than it takes them
+	if y := t.Year(); y < 1 || y > 9999 {
 		return nil
 	}
 	return &t
@@ -182,6 +213,23 @@ const (
 
 // Append implements [runstore.Store].
 func (s *Store) Append(ctx context.Context, runID string, expect uint64, entries ...runstore.Entry) error {
+	err := s.append(ctx, runID, expect, entries)
+	if conflict := (*runstore.ConflictError)(nil); errors.As(err, &conflict) && conflict.Next < expect {
+		if lost := s.uncommitted(runID); len(lost) > 0 { // by a crash
+			if again := s.again(ctx, runID, lost); again == nil {
+				err = s.append(ctx, runID, expect, entries)
+			} else if !errors.As(again, &conflict) {
+				err = again
+			}
+		}
+	}
+	if err == nil && s.gather(runID, recent{expect, slices.Clone(entries)}) > mostUncommitted {
+		err = s.Commit(ctx)
+	}
+	return err
+}
+
+func (s *Store) append(ctx context.Context, runID string, expect uint64, entries []runstore.Entry) error {
 	return runstore.AppendTo(ctx, s, runID, expect, entries, func(expect uint64, entries []runstore.Entry) (uint64, error) {
 		next, err := s.add(ctx, runID, expect, entries)
 		return next, s.failed(err, "appending to", runID)
@@ -194,12 +242,15 @@ func (s *Store) add(ctx context.Context, runID string, expect uint64, entries []
 		return 0, agentevents.ErrClosed
 	}
 	info, records := runstore.RunInfo{}, make([]record, len(entries))
+	if n := len(key(runID)); n > maxColumn {
+		return 0, fmt.Errorf("%w: its id has %d bytes, legal: up to %d", runstore.ErrRefused, n, maxColumn)
+	}
 	for i := range entries {
 		switch e := &entries[i]; {
 		case e.Event.Sequence >= math.MaxInt64:
-			return 0, fmt.Errorf("sequence %d is too high, legal: up to 2^63-2", e.Event.Sequence)
+			return 0, fmt.Errorf("%w: sequence %d is too high, legal: up to 2^63-2", runstore.ErrRefused, e.Event.Sequence)
 		case !utf8.ValidString(e.Line):
-			return 0, fmt.Errorf("the line of sequence %d is not UTF-8", e.Event.Sequence)
+			return 0, fmt.Errorf("%w: the line of sequence %d is not UTF-8", runstore.ErrRefused, e.Event.Sequence)
 		}
 		info.Add(&entries[i].Event)
 		records[i] = newRecord(&entries[i])
@@ -216,10 +267,9 @@ func (s *Store) add(ctx context.Context, runID string, expect uint64, entries []
 		if len(entries) > 0 {
 			done, err := s.db.ExecContext(ctx, statement, key(runID), int64(expect), int64(info.Next), string(info.Terminal), moment(info.Begun), moment(info.Updated), string(text))
 			if err != nil {
-				return 0, err
+				return 0, refused(err)
 			}
 			if n, err := done.RowsAffected(); err != nil || n > 0 {
-				s.appended.Add(1)
 				return expect, err
 			}
 		}
@@ -228,6 +278,16 @@ func (s *Store) add(ctx context.Context, runID string, expect uint64, entries []
 			return next, err
 		}
 	}
+}
+
+// refused says of an error that it comes again with the same events: their data are at fault, or
+// a limit of PostgreSQL.
+func refused(err error) error {
+	var state interface{ SQLState() string }
+	if errors.As(err, &state) && (strings.HasPrefix(state.SQLState(), "22") || strings.HasPrefix(state.SQLState(), "54")) {
+		return fmt.Errorf("%w: %w", runstore.ErrRefused, err)
+	}
+	return err
 }
 
 // next returns the next sequence of a run, or 0.
@@ -239,27 +299,17 @@ func (s *Store) next(ctx context.Context, runID string) (next uint64, err error)
 	return next, err
 }
 
-// Commit implements [runstore.Store].
-func (s *Store) Commit(ctx context.Context) error {
-	n := s.appended.Load()
-	if n > s.committed.Load() {
-		// A record in the server's log that is durable, as all before it are.
-		if _, err := s.db.ExecContext(ctx, `SELECT pg_logical_emit_message(true, 'agentevents', '')`); err != nil {
-			return s.failed(err, "committing", "")
-		}
-		for was := s.committed.Load(); was < n && !s.committed.CompareAndSwap(was, n); was = s.committed.Load() {
-		}
-		s.mu.Lock()
-		close(s.woken)
-		s.woken = make(chan struct{})
-		s.mu.Unlock()
-	}
-	return s.failed(nil, "committing", "")
-}
-
-// loadAtOnce bounds what one query reads. A query is over when its events are handed on, so a
-// loop may use the database, and take its time.
-const loadAtOnce = 256
+// What one query reads: so many lines, or as many as begin in so many bytes. A query is over when
+// its events are handed on, so a loop may use the database, and take its time.
+const (
+	loadAtOnce = 256
+	loadBytes  = 4 << 20
+	loads      = `SELECT line FROM (
+		SELECT line, sequence, sum(octet_length(line)) OVER (ORDER BY sequence) - octet_length(line) AS begins FROM (
+			SELECT line, sequence FROM agentevents_events WHERE run_id = $1 AND sequence >= $2::bigint AND sequence < $3::bigint ORDER BY sequence LIMIT $4
+		) AS most
+	) AS page WHERE begins < $5 ORDER BY sequence`
+)
 
 // Load implements [runstore.Store].
 func (s *Store) Load(ctx context.Context, runID string, from uint64) iter.Seq2[runstore.Entry, error] {
@@ -271,8 +321,7 @@ func (s *Store) Load(ctx context.Context, runID string, from uint64) iter.Seq2[r
 		}
 		for err == nil && from < end {
 			var lines []string
-			lines, err = column1[string](ctx, s.db, `SELECT line FROM agentevents_events WHERE run_id = $1 AND sequence >= $2::bigint AND sequence < $3::bigint ORDER BY sequence LIMIT $4`,
-				key(runID), int64(from), int64(end), loadAtOnce)
+			lines, err = column1[string](ctx, s.db, loads, key(runID), int64(from), int64(end), loadAtOnce, loadBytes)
 			if err == nil && len(lines) == 0 {
 				return // those that are left were deleted
 			}
@@ -315,10 +364,10 @@ func (s *Store) Watch(ctx context.Context, runID string, from uint64) iter.Seq2[
 	return func(yield func(runstore.Entry, error) bool) {
 		timer := time.NewTicker(s.poll)
 		defer timer.Stop()
+		next, stop := s.watch(runID)
+		defer stop()
 		for ctx.Err() == nil && !s.isClosed() {
-			s.mu.Lock()
-			woken := s.woken // before the look, or what comes in between wakes nobody
-			s.mu.Unlock()
+			woken := next() // before the look, or what comes in between wakes nobody
 			for e, err := range s.Load(ctx, runID, from) {
 				if err != nil {
 					if ctx.Err() == nil && !errors.Is(err, agentevents.ErrClosed) {

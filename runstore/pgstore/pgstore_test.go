@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"os/user"
@@ -98,9 +99,11 @@ func (s *server) run(program string, args ...string) error {
 	return nil
 }
 
+// start starts the server, which writes little to the disk that nobody waits for.
 func (s *server) start() error {
 	data := filepath.Join(s.dir, "data")
-	return s.run("pg_ctl", "start", "-w", "-D", data, "-l", filepath.Join(s.dir, "log"), "-o", "-c listen_addresses= -c max_connections=200 -k "+s.dir)
+	lazy := "-c wal_writer_delay=10s -c full_page_writes=off -c autovacuum=off -c bgwriter_lru_maxpages=0"
+	return s.run("pg_ctl", "start", "-w", "-D", data, "-l", filepath.Join(s.dir, "log"), "-o", "-c listen_addresses= -c max_connections=200 "+lazy+" -k "+s.dir)
 }
 
 // stop ends the server; with immediate as a crash does it.
@@ -108,9 +111,17 @@ func (s *server) stop(how string) error {
 	return s.run("pg_ctl", "stop", "-w", "-m", how, "-D", filepath.Join(s.dir, "data"))
 }
 
+// crash has the server crash, and starts it again. The connections are new then.
+func (s *server) crash(t testing.TB, db *sql.DB) {
+	require.NoError(t, s.stop("immediate"))
+	db.SetMaxIdleConns(-1)
+	db.SetMaxIdleConns(8)
+	require.NoError(t, s.start())
+}
+
 // open connects to a schema.
-func (s *server) open(t testing.TB, schema string) *sql.DB {
-	db, err := sql.Open("pgx", fmt.Sprintf("host=%s user=test dbname=postgres search_path=%s", s.dir, schema))
+func (s *server) open(t testing.TB, schema string, settings ...string) *sql.DB {
+	db, err := sql.Open("pgx", fmt.Sprintf("host=%s user=test dbname=postgres search_path=%s %s", s.dir, schema, strings.Join(settings, " ")))
 	require.NoError(t, err)
 	db.SetMaxOpenConns(8)
 	t.Cleanup(func() { db.Close() })
@@ -125,6 +136,21 @@ func (s *server) fresh(t testing.TB) (db *sql.DB, schema string) {
 	require.NoError(t, err)
 	require.NoError(t, pgstore.Create(t.Context(), db))
 	return db, schema
+}
+
+// own returns a server for one test.
+func own(t testing.TB) *server {
+	if testing.Short() {
+		t.Skip("it makes a server of its own")
+	}
+	need(t)
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o755))
+	s, err := install(dir)
+	require.NoError(t, err)
+	require.NoError(t, s.start())
+	t.Cleanup(func() { _ = s.stop("immediate") })
+	return s
 }
 
 func need(t testing.TB) *server {
@@ -177,6 +203,31 @@ func TestCreate(t *testing.T) {
 	require.NoError(t, st.Append(t.Context(), "r", 0, events(t, "r", 3)...))
 	require.NoError(t, pgstore.Create(t.Context(), db))
 	require.Len(t, load(t, st, "r"), 3)
+}
+
+// Tables that are there are used as they are: they need no right to make some, and wait for no
+// lock, behind which all writers would wait.
+func TestCreateAgain(t *testing.T) {
+	s := need(t)
+	db, schema := s.fresh(t)
+	held, err := db.BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	defer held.Rollback()
+	_, err = held.Exec("LOCK TABLE agentevents_events IN ROW EXCLUSIVE MODE")
+	require.NoError(t, err)
+	_, err = db.Exec(fmt.Sprintf("CREATE ROLE %[1]s LOGIN; GRANT USAGE ON SCHEMA %[1]s TO %[1]s", schema))
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	require.NoError(t, pgstore.Create(ctx, s.open(t, schema, "user="+schema)))
+	require.NoError(t, pgstore.Create(ctx, db))
+}
+
+func TestCreateWantsUTF8(t *testing.T) {
+	s := need(t)
+	_, err := s.open(t, "public").Exec("CREATE DATABASE latin1 TEMPLATE template0 ENCODING LATIN1 LOCALE 'C'")
+	require.NoError(t, err)
+	require.ErrorContains(t, pgstore.Create(t.Context(), s.open(t, "public", "dbname=latin1")), "encoding LATIN1, legal: UTF8")
 }
 
 // events returns the first n events of a run.
@@ -262,26 +313,70 @@ func TestLimits(t *testing.T) {
 	_, err := st.Run(t.Context(), "r")
 	require.ErrorIs(t, err, runstore.ErrNoRun)
 
-	early := events(t, "r", 1)
-	early[0].Event.Time = time.Time{}.Add(-time.Hour)
-	require.NoError(t, st.Append(t.Context(), "r", 0, early...))
-	info, err := st.Run(t.Context(), "r")
+	// PostgreSQL compresses texts before it says that they are too long for an index.
+	long := make([]byte, 3000)
+	for i := range long {
+		long[i] = "0123456789abcdefghijklmnopqrstuvwxyz"[rand.IntN(36)]
+	}
+	require.ErrorIs(t, st.Append(t.Context(), string(long), 0, events(t, string(long), 1)...), runstore.ErrRefused)
+	limit := string(long[:2000])
+	require.NoError(t, st.Append(t.Context(), limit, 0, events(t, limit, 1)...))
+	require.Len(t, load(t, st, limit), 1)
+
+	for name, change := range map[string]func(*ae.Event){
+		"a type":    func(ev *ae.Event) { ev.Payload = &ae.Unknown{Type: ae.Kind("x." + string(long)), Raw: `{}`} },
+		"an agent":  func(ev *ae.Event) { ev.AgentID = "é" + string(long) },
+		"an agent2": func(ev *ae.Event) { ev.AgentID = "ü" + strings.Repeat("é", 3000) },
+		"a time":    func(ev *ae.Event) { ev.Time = time.Time{}.Add(-time.Hour) },
+		"a zone":    func(ev *ae.Event) { ev.Time = time.Now().In(time.FixedZone("", 23*3600)) },
+	} {
+		e := events(t, name, 1)[0]
+		change(&e.Event)
+		line := e.Line
+		if f, err := runstore.NewEntry(e.Event); err == nil {
+			e, line = f, f.Line
+		}
+		require.NoError(t, st.Append(t.Context(), name, 0, e), name)
+		require.Equal(t, []string{line}, load(t, st, name))
+	}
+	info, err := st.Run(t.Context(), "a time")
 	require.NoError(t, err)
 	require.True(t, info.Begun.IsZero())
+
+	_, err = st.Run(t.Context(), "no UTF-8: \xff")
+	require.ErrorIs(t, err, runstore.ErrNoRun)
+	require.Empty(t, load(t, st, "no UTF-8: \xff"))
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range pgstore.New(db, pgstore.Options{Poll: -1}).Watch(ctx, "r", 0) {
+	}
+}
+
+// Long lines are not all in memory at the same time.
+func TestLoadOfLongLines(t *testing.T) {
+	db, _ := need(t).fresh(t)
+	st := pgstore.New(db, pgstore.Options{})
+	for i := range 12 {
+		e, err := runstore.NewEntry(ae.Event{RunID: "r", Sequence: uint64(i), SchemaVersion: ae.SchemaVersion, Payload: &ae.TextCompleted{Text: strings.Repeat("x", 1<<20)}})
+		require.NoError(t, err)
+		require.NoError(t, st.Append(t.Context(), "r", uint64(i), e))
+	}
+	require.Len(t, load(t, st, "r"), 12)
+	n := 0
+	for _, err := range st.Load(t.Context(), "r", 0) {
+		require.NoError(t, err)
+		if n++; n == 1 { // what was read by now is in memory
+			_, err := db.Exec("DELETE FROM agentevents_events")
+			require.NoError(t, err)
+		}
+	}
+	require.Equal(t, 4, n)
 }
 
 // What was committed outlives a crash of the server, and what was appended is whole.
 func TestServerCrash(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it makes a server of its own")
-	}
-	need(t)
-	dir := t.TempDir()
-	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o755))
-	s, err := install(dir)
-	require.NoError(t, err)
-	require.NoError(t, s.start())
-	t.Cleanup(func() { _ = s.stop("immediate") })
+	s := own(t)
 	db, schema := s.fresh(t)
 	st := pgstore.New(db, pgstore.Options{})
 	var acked [8]uint64
@@ -321,16 +416,7 @@ func TestServerCrash(t *testing.T) {
 
 // A server that is away for a while loses nothing: the sink keeps what was not taken.
 func TestServerAway(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it makes a server of its own")
-	}
-	need(t)
-	dir := t.TempDir()
-	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o755))
-	s, err := install(dir)
-	require.NoError(t, err)
-	require.NoError(t, s.start())
-	t.Cleanup(func() { _ = s.stop("immediate") })
+	s := own(t)
 	db, _ := s.fresh(t)
 	st := pgstore.New(db, pgstore.Options{})
 	em, err := ae.NewEmitter(ae.EmitterOptions{Lifecycle: ae.LifecycleDerived, Sinks: []ae.Sink{runstore.NewSink(st)}})
@@ -412,13 +498,13 @@ func BenchmarkEmit(b *testing.B) {
 	db, _ := need(b).fresh(b)
 	em, err := ae.NewEmitter(ae.EmitterOptions{Sinks: []ae.Sink{runstore.NewSink(pgstore.New(db, pgstore.Options{}))}})
 	require.NoError(b, err)
-	for _, writers := range []int{1, 64} {
-		b.Run(fmt.Sprint(writers), func(b *testing.B) {
+	for _, size := range [...]struct{ writers, runs int }{{1, 1}, {64, 64}, {64, 1}} {
+		b.Run(fmt.Sprintf("writers=%d/runs=%d", size.writers, size.runs), func(b *testing.B) {
 			var wg sync.WaitGroup
 			var left atomic.Int64
 			left.Store(int64(b.N))
-			for w := range writers {
-				run, err := em.Run(fmt.Sprintf("r%d-%d-%d", writers, b.N, w))
+			for w := range size.writers {
+				run, err := em.Run(fmt.Sprintf("r%v-%d-%d", size, b.N, w%size.runs))
 				require.NoError(b, err)
 				wg.Go(func() {
 					for left.Add(-1) >= 0 {

@@ -1,6 +1,6 @@
 -- The tables of package pgstore. Migrations may run this as it is, more than once.
 
--- The runs. Ids sort by their bytes.
+-- The runs. Ids sort by their bytes. Whoever deletes a row deletes the run.
 CREATE TABLE IF NOT EXISTS agentevents_runs (
 	run_id   text COLLATE "C" PRIMARY KEY,
 	next     bigint NOT NULL,            -- one more than the sequence of the last event
@@ -9,7 +9,8 @@ CREATE TABLE IF NOT EXISTS agentevents_runs (
 	updated  timestamptz
 );
 
--- The events: line is the truth, and the other columns are what one searches by.
+-- The events: line is the truth, and the other columns are what one searches by, cut where they
+-- are longer than 2,000 bytes.
 CREATE TABLE IF NOT EXISTS agentevents_events (
 	run_id          text COLLATE "C" NOT NULL REFERENCES agentevents_runs ON DELETE CASCADE,
 	sequence        bigint NOT NULL,

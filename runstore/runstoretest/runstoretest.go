@@ -572,8 +572,13 @@ func watchBefore(k *kit) {
 		done <- first
 	}()
 	k.add(k.s, k.entries("r", 0, 1)...)
-	if e := <-got; e.Event.RunID != "r" {
-		k.Errorf("the watcher gets an event of %q", e.Event.RunID)
+	select {
+	case e := <-got:
+		if e.Event.RunID != "r" {
+			k.Errorf("the watcher gets an event of %q", e.Event.RunID)
+		}
+	case err := <-done:
+		k.Fatalf("the watch ends before the run begins: %v", err)
 	}
 	cancel()
 	if err := <-done; err != nil {
@@ -711,7 +716,11 @@ func closed(k *kit) {
 			close(watching)
 		}
 	}()
-	<-watching
+	select {
+	case <-watching:
+	case <-done:
+		k.Fatal("the watch ends before the store is closed, without an event")
+	}
 	k.ok(c.Close())
 	<-done
 	if err := c.Close(); err != nil {

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"syscall"
 	"time"
 )
 
@@ -131,21 +130,6 @@ func quantile(v []float64, q float64) float64 {
 		return s[i]
 	}
 	return s[i] + (at-float64(i))*(s[i+1]-s[i])
-}
-
-// cpuTime returns the CPU time of the process, user and system, including the garbage
-// collector.
-func cpuTime() time.Duration { return usage(syscall.RUSAGE_SELF) }
-
-// threadTime returns the CPU time of the calling thread.
-func threadTime() time.Duration { return usage(syscall.RUSAGE_THREAD) }
-
-func usage(who int) time.Duration {
-	var r syscall.Rusage
-	if err := syscall.Getrusage(who, &r); err != nil {
-		panic(err)
-	}
-	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
 var began = time.Now()

@@ -9,8 +9,8 @@
 // The figures of a section come from one run of interleaved rounds. Each figure is the
 // median of its cell. It is CPU time, user and system, including the garbage
 // collector, on one core (GOMAXPROCS 1); M5 and F5 are wall time on two cores, and L1 is
-// the CPU time of the emitting thread, with two. Compare
-// figures only within a section, because other programs share the machine and its
+// the CPU time of the emitting thread, with two. Elsewhere than on Linux all is wall time.
+// Compare figures only within a section, because other programs share the machine and its
 // cache.
 package main
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/internal/spans"
 )
 
@@ -166,4 +167,19 @@ func TestExporterErrors(t *testing.T) {
 	require.ErrorIs(t, x.Close(t.Context()), down)
 	require.Len(t, to.requests, 2, "nothing is sent after a loss")
 	require.Equal(t, 1, x.Counts().Spans)
+
+	// What is wrong from the start is no export of nothing.
+	for want, x := range map[string]*Exporter{
+		"the sender is nil": NewExporter(nil, Options{}),
+		`Options.Semconv "1.40.0" is none of 1.41.0, latest`: NewExporter(&to, Options{Semconv: "1.40.0"}),
+	} {
+		require.ErrorContains(t, x.Export(t.Context(), nil), want)
+		require.ErrorContains(t, x.Flush(t.Context()), want)
+		require.ErrorContains(t, x.Close(t.Context()), want)
+	}
+	x = NewExporter(&to, Options{})
+	require.NoError(t, x.Close(t.Context()))
+	require.NoError(t, x.Close(t.Context()))
+	require.ErrorIs(t, x.Export(t.Context(), nil), agentevents.ErrClosed)
+	require.Zero(t, x.Counts().Events)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 
 	"github.com/agentevents/agentevents"
@@ -71,14 +72,22 @@ type Exporter struct {
 	span       []byte
 	err        error         // of the request that was lost
 	refused    *PartialError // all of them together
+	closed     bool
 }
 
-// NewExporter returns an exporter without events.
+// NewExporter returns an exporter without events. If the sender is nil, or Semconv none of its
+// words, Export and Close return an error.
 func NewExporter(to Sender, o Options) *Exporter {
 	o.Service = cmp.Or(o.Service, "agentevents")
 	o.MaxSpans, o.MaxBytes = cmp.Or(o.MaxSpans, 512), cmp.Or(o.MaxBytes, 4<<20)
 	x := &Exporter{to: to, o: o}
 	x.head, x.tail = frame(&x.o)
+	switch v := spans.Semconv(o.Semconv); {
+	case to == nil:
+		x.err = errors.New("otlpjson: the sender is nil")
+	case v != "" && v != spans.SemconvV1_41 && v != spans.SemconvLatest:
+		x.err = fmt.Errorf("otlpjson: Options.Semconv %q is none of 1.41.0, latest", o.Semconv)
+	}
 	x.log = replay.New(spans.Options{
 		Ended: x.add, Semconv: spans.Semconv(o.Semconv), Content: spans.InTrace(o.Content), ContentBytes: o.ContentBytes,
 		NoSteps: o.NoSteps, Recorded: !o.NewIDs,
@@ -87,10 +96,14 @@ func NewExporter(to Sender, o Options) *Exporter {
 }
 
 // Export adds an event. It sends a request when that is full. After an error, which ends the
-// export, it returns that again. What endpoints refuse is no error before [Exporter.Close].
+// export, it returns that again, and after Close [agentevents.ErrClosed]. What endpoints refuse
+// is no error before [Exporter.Close].
 func (x *Exporter) Export(ctx context.Context, ev *agentevents.Event) error {
 	if x.err != nil {
 		return x.err
+	}
+	if x.closed {
+		return fmt.Errorf("otlpjson: the exporter is closed: %w", agentevents.ErrClosed)
 	}
 	x.ctx = ctx
 	x.counts.Events++
@@ -116,6 +129,7 @@ func (x *Exporter) Close(ctx context.Context) error {
 		x.log.Close()
 		x.send()
 	}
+	x.closed = true
 	if x.err != nil {
 		return x.err
 	}

@@ -93,7 +93,8 @@ func (u Usage) MarshalJSON() ([]byte, error) { return agentevents.Usage(u).Marsh
 
 // Load returns the fixtures of a folder: a file NODE.json for each node. The characters of
 // a node's name that no file name has are percent-encoded. Other files, and folders, are
-// not looked at. All errors are returned: which file, and what is wrong with it.
+// not looked at. All errors are returned: which file, and what is wrong with it. A folder
+// without a fixture is an error, too ([fs.ErrNotExist]).
 func Load(dir string) (Fixtures, error) {
 	files, err := filepath.Glob(filepath.Join(escapeGlob(dir), "*.json"))
 	if err != nil {
@@ -175,6 +176,12 @@ func (f Fixtures) Nodes() []string {
 func Save(dir, node string, f *Fixture) error {
 	if node == "" {
 		return errors.New("querytest: a fixture needs a node")
+	}
+	if f == nil {
+		return errors.New("querytest: the fixture is nil")
+	}
+	if f.Calls == nil {
+		f = &Fixture{Calls: []Call{}} // Parse wants the list
 	}
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)

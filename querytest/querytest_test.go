@@ -322,6 +322,17 @@ func TestLoadErrors(t *testing.T) {
 	}, lines)
 }
 
+// What Save writes Load reads, also a fixture without calls.
+func TestSaveNothing(t *testing.T) {
+	dir := t.TempDir()
+	require.ErrorContains(t, querytest.Save(dir, "n", nil), "the fixture is nil")
+	require.NoError(t, querytest.Save(dir, "n", &querytest.Fixture{}))
+	f, err := querytest.Load(dir)
+	require.NoError(t, err)
+	require.Equal(t, []string{"n"}, f.Nodes())
+	require.Empty(t, f["n"].Calls)
+}
+
 // Concurrent queries of one node get one call each.
 func TestConcurrent(t *testing.T) {
 	var f querytest.Fixture

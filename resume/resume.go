@@ -251,12 +251,19 @@ var ErrApplied = errors.New("resume: the plan was applied before")
 
 // Apply records that the run goes on: the message as a resume command if there is one,
 // run.resumed once, then the ends of what is closed and the questions that are asked
-// again. The run is the one that Emitter.Resume returned for Plan.Snapshot.
+// again. The run is the one that Emitter.Resume returned for Plan.Snapshot. Any other is
+// refused, and the plan is as it was.
 //
 // An error of the run ends it; the receipt says what was recorded before.
 func (p *Plan) Apply(ctx context.Context, run *agentevents.Run) (*Receipt, error) {
 	if p.applied {
 		return &Receipt{}, ErrApplied
+	}
+	if p.Snapshot == nil {
+		return &Receipt{}, errors.New("resume: the plan has no snapshot: it comes from New")
+	}
+	if id := run.ID(); id != p.Snapshot.RunID {
+		return &Receipt{}, fmt.Errorf("resume: the plan is of run %q, and not of run %q", p.Snapshot.RunID, id)
 	}
 	p.applied = true
 	r := &Receipt{}

@@ -109,6 +109,14 @@ func TestApply(t *testing.T) {
 			h := newHost(t, &log)
 			run, err := h.em.Resume(p.Snapshot)
 			require.NoError(t, err)
+			other, err := h.em.Run("another")
+			require.NoError(t, err)
+			for _, wrong := range []*ae.Run{nil, other} {
+				receipt, err := p.Apply(t.Context(), wrong)
+				require.ErrorContains(t, err, `the plan is of run "`+p.Snapshot.RunID+`", and not of run "`+wrong.ID()+`"`)
+				require.Empty(t, receipt)
+			}
+			require.Len(t, log, n, "nothing is recorded in another run")
 			receipt, err := p.Apply(t.Context(), run)
 			require.NoError(t, err)
 			test.want.Resumed, test.want.Waiting = p.Agents, p.Waiting

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/agentevents/agentevents"
@@ -60,12 +62,19 @@ format, and the rules of its document are checked too: kahn has the strict table
 			chained := fs.Bool("chain", false, "check the chain of a log that was recorded with one")
 			complete := fs.Bool("complete", false, "exit with 1 if a sequence number is missing, too")
 			fs.Var(&format, "dialect", "check the rules of this `FORMAT` too; 'agentevents help convert' lists them")
-			threshold := fs.Float64("threshold", openwop.DefaultThreshold, "openwop: escalate decisions below `N`, if the log says no other; default 0.7")
+			threshold := openwop.DefaultThreshold
+			fs.Func("threshold", "openwop: escalate decisions below `N`, if the log says no other; default 0.7", func(s string) error {
+				var err error
+				if threshold, err = strconv.ParseFloat(s, 64); err != nil || !(threshold >= 0 && threshold <= 1) {
+					return errors.New("want a number from 0 to 1")
+				}
+				return nil
+			})
 			return func(in *invocation) error {
 				c.out, c.chain.l = in.stdout, &c.l
 				c.l.report = func(at position, what string) { c.report(at, ruleUnreadable, what) }
 				if format.wire != nil {
-					c.lines = &judge{strict: format.newDecoder(reading{strict: true, run: c.l.run, threshold: *threshold}), lenient: format.newDecoder(reading{run: c.l.run})}
+					c.lines = &judge{strict: format.newDecoder(reading{strict: true, run: c.l.run, threshold: threshold}), lenient: format.newDecoder(reading{run: c.l.run})}
 					c.l.decoder = c.lines
 					if format.dialect() == dialect.KAHN {
 						f.options.Lifecycle = agentevents.LifecycleStrict

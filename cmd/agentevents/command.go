@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // Exit statuses.
@@ -30,6 +31,7 @@ type command struct {
 	purpose  string // one line
 	about    string // more, for its help; may be empty
 	examples []string
+	exit     string // what its exit statuses mean; empty is exitHelp
 	// flags defines the flags and returns what to do once they are parsed.
 	flags func(*flag.FlagSet) action
 }
@@ -145,7 +147,7 @@ func (c *command) run(in *invocation, args []string) error {
 			c.writeHelp(in.stdout)
 			return errHelp
 		}
-		return usageError(oneDash.ReplaceAllString(err.Error(), "$1--$2"))
+		return usageError(wrongFlag(fs, args, err))
 	}
 	if c.args == "" && len(in.args) > 0 {
 		return usageError(fmt.Sprintf("unexpected argument %q", in.args[0]))
@@ -153,8 +155,41 @@ func (c *command) run(in *invocation, args []string) error {
 	return act(in)
 }
 
-// oneDash finds the long flags that package flag names with one dash.
-var oneDash = regexp.MustCompile(`((?:flag|defined:|argument:) )-([\w-]{2,})`)
+// oneDash finds the long flags that package flag names with one dash, and notGo what it says of
+// a value that it cannot read.
+var (
+	oneDash = regexp.MustCompile(`((?:flag|defined:|argument:) )-([\w-]{2,})`)
+	notGo   = regexp.MustCompile(`for (?:flag )?-([\w-]+): (parse error|value out of range)$`)
+)
+
+// wrongFlag says what is wrong with the flags.
+func wrongFlag(fs *flag.FlagSet, args []string, err error) string {
+	text := err.Error()
+	if m := notGo.FindStringSubmatch(text); m != nil {
+		want := m[2]
+		switch fs.Lookup(m[1]).Value.(flag.Getter).Get().(type) {
+		case bool:
+			want = "want true or false"
+		case int:
+			want = "want a whole number"
+		case float64:
+			want = "want a number"
+		case time.Duration:
+			want = "want a time with its unit, such as 1.5s"
+		}
+		text = strings.TrimSuffix(text, m[0]) + "for flag -" + m[1] + ": " + want
+	}
+	if strings.HasPrefix(text, "flag provided but not defined") && slices.ContainsFunc(args, isDashedFile) {
+		text += "; a FILE that begins with - stands behind --"
+	}
+	return oneDash.ReplaceAllString(text, "$1--$2")
+}
+
+// isDashedFile reports whether an argument that looks like a flag is a file.
+func isDashedFile(arg string) bool {
+	_, err := os.Lstat(arg)
+	return err == nil && len(arg) > 1 && arg[0] == '-'
+}
 
 // dashed returns a flag as help and errors name it.
 func dashed(name string) string {

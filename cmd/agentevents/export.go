@@ -201,12 +201,8 @@ func (x *export) check(in *invocation, form string, fs *flag.FlagSet) error {
 	if x.endpoint != "" && x.out != "" {
 		return usageError("--endpoint and --out do not go together")
 	}
-	if is, err := os.Stat(x.out); err == nil {
-		for _, name := range in.args {
-			if log, err := os.Stat(name); err == nil && name != "-" && os.SameFile(is, log) {
-				return usageError("--out is a file that is read")
-			}
-		}
+	if in.reads(os.Stat(x.out)) {
+		return usageError("--out is a file that is read")
 	}
 	if x.retries < 0 {
 		return usageError("--retries must not be negative")

@@ -12,6 +12,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -62,7 +63,14 @@ func (l *logReader) flags(fs *flag.FlagSet) {
 
 // limit adds the flag for the size of lines, for a command that reads no log.
 func (l *logReader) limit(fs *flag.FlagSet) {
-	fs.IntVar(&l.maxLine, "max-line", agentevents.DefaultMaxLine, fmt.Sprintf("skip lines longer than `BYTES`; default %d (%d MiB)", agentevents.DefaultMaxLine, agentevents.DefaultMaxLine>>20))
+	l.maxLine = agentevents.DefaultMaxLine
+	fs.Func("max-line", fmt.Sprintf("skip lines longer than `BYTES`; default %d (%d MiB)", l.maxLine, l.maxLine>>20), func(s string) error {
+		var err error
+		if l.maxLine, err = strconv.Atoi(s); err != nil || l.maxLine <= 0 {
+			return errors.New("want a number of bytes above 0")
+		}
+		return nil
+	})
 }
 
 // logPart finds what the name of a file beside a log has more than the log's. A log is read
@@ -72,9 +80,6 @@ var logPart = regexp.MustCompile(`\.(\d{6,}(\.gz)?(\.tmp)?|head|lock|torn\.\d{6,
 // events yields the events of the files with their positions. Lines that
 // cannot be read are reported and left out.
 func (l *logReader) events(in *invocation) (iter.Seq2[position, agentevents.Event], error) {
-	if l.maxLine <= 0 {
-		return nil, usageError("--max-line must be above 0")
-	}
 	if len(in.args) == 0 {
 		return nil, usageError("a FILE is needed; - is standard input")
 	}
@@ -90,6 +95,9 @@ func (l *logReader) events(in *invocation) (iter.Seq2[position, agentevents.Even
 	}
 	if stdins > 1 {
 		return nil, usageError("standard input (-) can be read only once")
+	}
+	if f, ok := in.stdout.w.(*os.File); ok && in.reads(f.Stat()) {
+		return nil, usageError("standard output is a file that is read")
 	}
 	if l.report == nil {
 		l.report = func(at position, what string) { l.print(in, at, what) }
@@ -293,6 +301,26 @@ func (in *invocation) inputs(name string) iter.Seq2[input, error] {
 			}
 		}
 	}
+}
+
+// reads reports whether a file is one of those that are read: what is written to it would be
+// read again, for ever.
+func (in *invocation) reads(written os.FileInfo, err error) bool {
+	if err != nil || !written.Mode().IsRegular() {
+		return false
+	}
+	for _, name := range in.args {
+		var info os.FileInfo
+		if f, ok := in.stdin.(*os.File); name != "-" {
+			info, err = os.Stat(name)
+		} else if ok {
+			info, err = f.Stat()
+		}
+		if err == nil && info != nil && os.SameFile(written, info) {
+			return true
+		}
+	}
+	return false
 }
 
 // placeOf names the file that an error of a log is about.

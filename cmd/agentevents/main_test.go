@@ -84,7 +84,7 @@ func TestUsageErrors(t *testing.T) {
 		{"tree", "agentevents tree: a FILE is needed; - is standard input\nRun 'agentevents help tree' for usage.\n"},
 		{"cat - -", "agentevents cat: standard input (-) can be read only once\nRun 'agentevents help cat' for usage.\n"},
 		{"cat --frob -", "agentevents cat: flag provided but not defined: --frob\nRun 'agentevents help cat' for usage.\n"},
-		{"cat --max-line 0 -", "agentevents cat: --max-line must be above 0\nRun 'agentevents help cat' for usage.\n"},
+		{"cat --max-line 0 -", "agentevents cat: invalid value \"0\" for flag --max-line: want a number of bytes above 0\nRun 'agentevents help cat' for usage.\n"},
 		{"cat - --kind", "agentevents cat: flag needs an argument: --kind\nRun 'agentevents help cat' for usage.\n"},
 		{"check --lifecycle lax -", "agentevents check: invalid value \"lax\" for flag --lifecycle: want strict, relaxed, derived\nRun 'agentevents help check' for usage.\n"},
 		{"fold --at -1 -", "agentevents fold: invalid value \"-1\" for flag --at: want a sequence: 0 or more\nRun 'agentevents help fold' for usage.\n"},
@@ -92,7 +92,14 @@ func TestUsageErrors(t *testing.T) {
 		{"replay --from x -", "agentevents replay: invalid value \"x\" for flag --from: want a sequence: 0 or more\nRun 'agentevents help replay' for usage.\n"},
 		{"cat --kind agent.toolcalled -", "agentevents cat: invalid value \"agent.toolcalled\" for flag --kind: want agent.toolCalled\nRun 'agentevents help cat' for usage.\n"},
 		{"tail --kind agent.text,x.custom -", "agentevents tail: invalid value \"agent.text,x.custom\" for flag --kind: want one kind; give the flag again for each\nRun 'agentevents help tail' for usage.\n"},
-		{"tail -n x -", "agentevents tail: invalid value \"x\" for flag -n: parse error\nRun 'agentevents help tail' for usage.\n"},
+		{"tail -n x -", "agentevents tail: invalid value \"x\" for flag -n: want a whole number\nRun 'agentevents help tail' for usage.\n"},
+		{"tail -n 99999999999999999999 -", "agentevents tail: invalid value \"99999999999999999999\" for flag -n: want a whole number\nRun 'agentevents help tail' for usage.\n"},
+		{"replay --speed fast -", "agentevents replay: invalid value \"fast\" for flag --speed: want a number\nRun 'agentevents help replay' for usage.\n"},
+		{"replay --max-wait 3 -", "agentevents replay: invalid value \"3\" for flag --max-wait: want a time with its unit, such as 1.5s\nRun 'agentevents help replay' for usage.\n"},
+		{"fold --indent=2 -", "agentevents fold: invalid boolean value \"2\" for flag --indent: want true or false\nRun 'agentevents help fold' for usage.\n"},
+		{"check --threshold NaN -", "agentevents check: invalid value \"NaN\" for flag --threshold: want a number from 0 to 1\nRun 'agentevents help check' for usage.\n"},
+		{"check --threshold 7 -", "agentevents check: invalid value \"7\" for flag --threshold: want a number from 0 to 1\nRun 'agentevents help check' for usage.\n"},
+		{"record --max-line 1k --output x -- y", "agentevents record: invalid value \"1k\" for flag --max-line: want a number of bytes above 0\nRun 'agentevents help record' for usage.\n"},
 		{"ls --status Completed -", "agentevents ls: invalid value \"Completed\" for flag --status: want completed, failed, cancelled, running, waiting, paused, cancelling, pending\nRun 'agentevents help ls' for usage.\n"},
 		{"tree --color red -", "agentevents tree: invalid value \"red\" for flag --color: want auto, always, never\nRun 'agentevents help tree' for usage.\n"},
 		{"kinds x", "agentevents kinds: unexpected argument \"x\"\nRun 'agentevents help kinds' for usage.\n"},
@@ -474,6 +481,41 @@ func TestColorAuto(t *testing.T) {
 		in := &invocation{stdout: newOutput(test.w), env: func(name string) string { return test.env[name] }}
 		require.Equal(t, test.want, in.color(test.when), "%+v", test)
 	}
+	for term, want := range map[string]bool{"xterm": true, "dumb": false} {
+		in := &invocation{stdout: newOutput(null), env: func(string) string { return term }}
+		require.Equal(t, want, in.terminal(), "replay draws again on %s", term)
+	}
+}
+
+// What is appended to a log while it is read would be read, too, for ever.
+func TestOutputIsInput(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.jsonl")
+	require.NoError(t, os.WriteFile(path, []byte(read(t, clean)), 0o600))
+	for _, args := range []string{"cat " + path, "cat " + clean + " " + path, "tail -f " + path, "convert --to native " + path, "cat -", "import claude " + path} {
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
+		require.NoError(t, err)
+		var stderr strings.Builder
+		code := run(strings.Fields(args), f, f, &stderr, os.Getenv)
+		require.NoError(t, f.Close())
+		require.Equal(t, exitUsage, code, args)
+		require.Contains(t, stderr.String(), "standard output is a file that is read\n", args)
+		require.Equal(t, read(t, clean), read(t, path), args)
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	require.NoError(t, err)
+	defer null.Close()
+	require.Equal(t, exitOK, run([]string{"cat", "-"}, null, null, io.Discard, os.Getenv), "a device is no file that grows")
+}
+
+// A file whose name begins as a flag does.
+func TestDashedFile(t *testing.T) {
+	log := read(t, clean)
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.WriteFile("-run.jsonl", []byte(log), 0o600))
+	got := exec("", "check", "-run.jsonl")
+	require.Equal(t, result{exitUsage, "", "agentevents check: flag provided but not defined: --run.jsonl; a FILE that begins with - stands behind --\nRun 'agentevents help check' for usage.\n"}, got)
+	require.Equal(t, result{}, exec("", "check", "--", "-run.jsonl"))
+	require.Equal(t, result{}, exec("", "check", "./-run.jsonl"))
 }
 
 // TestBadInput puts what is no line of a log between two good lines.

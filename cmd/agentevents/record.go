@@ -39,14 +39,16 @@ When it has ended, DIR has two files, without secrets, which only their owner ma
   NODE.jsonl  the log, for all other commands
 
 The prompt of the fixture is the argument behind -p or --print, unless --prompt is given,
-and its session is that behind --session-id, --resume or -r.
-
-The exit status is that of COMMAND; if that is 0, it is 1 when there were lines that cannot
-be read, and 2 when nothing could be recorded.`,
+and its session is that behind --session-id, --resume or -r.`,
 		examples: []string{
 			"agentevents record --output fixtures -- claude -p 'Do it' --output-format stream-json --verbose",
 			"agentevents record --output testdata/report --node writer --append -- ./ask-claude.sh 2>/dev/null",
 		},
+		exit: `Exit status: that of COMMAND; if that is 0,
+  0  all went well
+  1  COMMAND printed lines that cannot be read
+  2  used wrongly, or nothing could be recorded
+`,
 		flags: func(fs *flag.FlagSet) action {
 			var l logReader
 			var r redactor

@@ -97,9 +97,12 @@ func TestRecordCommand(t *testing.T) {
 	for args, want := range map[string]string{
 		"record -- x":            "--output DIR is needed",
 		"record --output " + dir: "a COMMAND is needed, behind --",
+		// Nothing is run with flags that say nothing.
+		"record --max-line 0 --output " + dir + " -- touch " + filepath.Join(dir, "ran"): "want a number of bytes above 0",
 	} {
 		got := exec("", strings.Fields(args)...)
 		require.Equal(t, exitUsage, got.code)
 		require.Contains(t, got.err, want)
 	}
+	require.NoFileExists(t, filepath.Join(dir, "ran"))
 }

@@ -27,8 +27,8 @@ func replayCommand() command {
 On a terminal the run is drawn again with every event, as 'agentevents tree' draws it.
 While it plays, the middle of a drawing that is higher than the terminal (the variable
 LINES, else 24) is left out.
-Elsewhere every event is a line: when it came after the run's first one, its sequence,
-kind, agent and subject; at the end the run is drawn once.
+Elsewhere, and where TERM is dumb, every event is a line: when it came after the run's
+first one, its sequence, kind, agent and subject; at the end the run is drawn once.
 
 Nothing is run again: it is a log that is read. An interrupt ends it, which is no error.
 A log of several runs needs --run.`,

@@ -81,16 +81,13 @@ func (in *invocation) color(when string) bool {
 	if when != "auto" {
 		return when == "always"
 	}
-	if in.env("NO_COLOR") != "" || in.env("TERM") == "dumb" {
-		return false
-	}
-	return in.terminal()
+	return in.env("NO_COLOR") == "" && in.terminal()
 }
 
-// terminal reports whether standard output is one.
+// terminal reports whether standard output is one that takes control sequences.
 func (in *invocation) terminal() bool {
 	f, ok := in.stdout.w.(*os.File)
-	if !ok {
+	if !ok || in.env("TERM") == "dumb" {
 		return false
 	}
 	info, err := f.Stat()

@@ -137,7 +137,7 @@ func Foreign(line []byte, first, badStart bool) error {
 		}
 	}
 	switch {
-	case bytes.HasPrefix(line, []byte("\xff\xfe")) || bytes.HasPrefix(line, []byte("\xfe\xff")):
+	case bytes.HasPrefix(line, []byte("\xff\xfe")) || bytes.HasPrefix(line, []byte("\xfe\xff")) || first && isWide(line):
 		return FormError{"this is UTF-16, not UTF-8: convert it first", true}
 	case first && isList && (len(list) == 0 || list[0] == '{' || list[0] == ']'):
 		return FormError{"this is a JSON array, and an event is an object on a line of its own: write the elements as lines, as jq -c '.[]' does", !json.Valid(trimmed)}
@@ -147,6 +147,12 @@ func Foreign(line []byte, first, badStart bool) error {
 		return FormError{"these are Server-Sent Events, in which only KAOS is read: take the lines of data, as sed -n 's/^data: *//p' does", true}
 	}
 	return nil
+}
+
+// isWide reports whether every other one of the first four bytes is NUL, as in UTF-16 without a
+// byte order mark.
+func isWide(line []byte) bool {
+	return len(line) >= 4 && (line[0] == 0) == (line[2] == 0) && (line[1] == 0) == (line[3] == 0) && (line[0] == 0) != (line[1] == 0)
 }
 
 // isFrame reports whether a line is a field of a Server-Sent Event.

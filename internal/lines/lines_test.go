@@ -102,6 +102,10 @@ func TestForeign(t *testing.T) {
 		{"BZh91AY&SY", true, "bzip2"},
 		{"\xff\xfe{\x00", false, "UTF-16"},
 		{"\xfe\xff\x00{", false, "UTF-16"},
+		{"{\x00\"\x00i\x00", false, "UTF-16"},
+		{"\x00{\x00\"\x00i", true, "UTF-16"},
+		{"\x00\x00\x00\x00", true, ""},
+		{"{\x00\x00\x00", true, ""},
 		{`[`, false, "jq -c '.[]'"},
 		{` [ {"a":1},`, false, "jq -c '.[]'"},
 		{`[]`, false, "jq -c '.[]'"},
@@ -123,4 +127,5 @@ func TestForeign(t *testing.T) {
 		require.ErrorContains(t, err, c.want, c.line)
 	}
 	require.NoError(t, Foreign([]byte("["), false, true), "a line within a log")
+	require.NoError(t, Foreign([]byte("{\x00\"\x00"), false, true), "damage within a log")
 }

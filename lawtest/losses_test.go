@@ -57,7 +57,8 @@ func formats() map[string]format {
 		"kahn": {dialect.KAHN, func() agentevents.Decoder { return kahn.NewDecoder(kahn.Options{}) }, func() dialect.Encoder { return kahn.NewEncoder() }, nil, nil},
 		"multiagent": {
 			dialect.MultiAgent, func() agentevents.Decoder { return multiagent.NewDecoder(multiagent.Options{}) },
-			func() dialect.Encoder { return multiagent.NewEncoder() }, []string{"/multiagent/schemaVersion"}, nil,
+			// What readers make up is listed. Their note of it is not.
+			func() dialect.Encoder { return multiagent.NewEncoder() }, []string{"/multiagent/schemaVersion", "/multiagent/~1made"}, nil,
 		},
 		"openharness": {
 			dialect.OpenHarness, func() agentevents.Decoder { return openharness.NewDecoder(openharness.Options{}) },

@@ -198,9 +198,6 @@ func (e *Encoder) actor(unknown bool) {
 		if agent := e.assumed(); agent != "" {
 			lose(dialect.Made, "/agentId", "readers take the actor, or who called, for the agent")
 			drop("/actor", ev.Actor == agent)
-			if ev.Kind() == agentevents.KindToolReturned {
-				lose(dialect.Made, "/"+string(Name)+"/~1made", "readers note that")
-			}
 		}
 	case unknown:
 		drop("/agentId", ev.Actor != "" && ev.Actor != ev.AgentID || nonAgent(ev.AgentID))

@@ -47,7 +47,6 @@ type agentState struct {
 	totals  agentevents.Totals
 	refused int // refusals without a call in totals.ToolCalls: their lines look like calls
 	started time.Time
-	open    bool // it has started and not ended
 	failed  bool // it is at the status failed
 }
 
@@ -87,12 +86,6 @@ func (e *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 		if !agentevents.LifecycleStrict.Allows(p.From, p.To) {
 			w.Lose(dialect.Altered, "", "the document's diagram does not have the move: agent_run_start names its table in lifecycle")
 		}
-	case *agentevents.NodeFailed:
-		if !e.a.open || w.Ev.AgentID != "" {
-			break
-		}
-		w.Lose(dialect.Made, "/payload/outcome", "a failed node aborts its agent")
-		w.SayAs(&agentevents.AgentEnded{Outcome: agentevents.OutcomeAborted, Error: agentevents.Some(p.Error)}, "written as the end of the node's agent")
 	}
 	if name := e.a.key.agent; w.Ev.AgentID != "" && w.Ev.AgentID != name && w.Ev != &w.Read {
 		ev := *w.Ev
@@ -178,9 +171,7 @@ func (e *Encoder) remember(ev *agentevents.Event, a *agentState) {
 		case a.stepped:
 			a.from = a.step + 1
 		}
-		a.started, a.open, a.failed = ev.Time, true, false
-	case *agentevents.AgentEnded, *agentevents.NodeFailed:
-		a.open = false
+		a.started, a.failed = ev.Time, false
 	case *agentevents.AgentTransition:
 		a.steppedAt(ev)
 		a.failed = p.To == agentevents.StatusFailed

@@ -19,14 +19,13 @@ import (
 // writes such an event if a reader with Verbatim read it from a line, and the event
 // is unchanged.
 //
-// It remembers a bounded list of open calls and approvals, a bounded set of open agents
-// without an id, a counter for each run, and the losses.
+// It remembers a bounded list of open calls and approvals, a bounded set of open agents, a
+// counter for each run, and the losses.
 type Encoder struct {
 	w       wire.Writer
 	open    openThings
-	agents  map[execution]bool // open ones that only an execution identifies: they end when its node fails
-	numbers dialect.Numbers    // of the lines, as readers count them
-	check   Decoder            // reads origin lines
+	numbers dialect.Numbers // of the lines, as readers count them
+	check   Decoder         // reads origin lines
 
 	// The state of the current line.
 	ev             *agentevents.Event
@@ -55,31 +54,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		e.w.Losses.Every(&ev, dialect.Dropped, "/sequence", "readers count lines")
 	}
 	e.open.note(&ev, len(dst)-mark > longLine)
-	switch at := executionOf(&ev); ev.Payload.(type) {
-	case *agentevents.AgentStarted:
-		if at.id == "" {
-			break
-		}
-		if e.agents == nil || len(e.agents) == dialect.MaxCalls {
-			e.agents = map[execution]bool{} // many never end
-		}
-		e.agents[execution{strings.Clone(at.run), strings.Clone(at.id)}] = true // clones do not keep the line alive
-	case *agentevents.AgentEnded, *agentevents.NodeFailed:
-		delete(e.agents, at)
-	}
 	return dst, nil
-}
-
-// An execution is that of a node.
-type execution struct{ run, id string }
-
-// executionOf returns the execution that alone identifies the agent of an event, or one
-// without an id.
-func executionOf(ev *agentevents.Event) execution {
-	if ev.AgentID != "" || ev.NodeRunID == "" {
-		return execution{}
-	}
-	return execution{ev.RunID, ev.NodeRunID}
 }
 
 // End appends nothing: no event waits for another.
@@ -98,9 +73,6 @@ func (d *document) Reread(w *wire.Writer, line string) error {
 
 func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	e := (*Encoder)(d)
-	if p, ok := w.Ev.Payload.(*agentevents.NodeFailed); ok && e.agents[executionOf(w.Ev)] {
-		w.SayAs(&agentevents.AgentEnded{Error: agentevents.Some(p.Error)}, "written as the end of the node's agent")
-	}
 	ev := w.Ev
 	row := format.Row(ev.Kind())
 	unknown, ok := ev.Payload.(*agentevents.Unknown)

@@ -645,6 +645,9 @@ func (w *Writer) Break(rule agentevents.Rule, pointer, detail string) {
 	}
 }
 
+// Broken reports whether the document does not allow a value of the event.
+func (w *Writer) Broken() bool { return w.broken != nil }
+
 // Refused returns the error of the event.
 func (w *Writer) Refused(rule agentevents.Rule, pointer, detail string) error {
 	ev := w.Ev

@@ -76,9 +76,6 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	ev := w.Ev
 	row := format.Row(ev.Kind())
 	unknown, ok := ev.Payload.(*agentevents.Unknown)
-	if row == nil && !ok {
-		return dst, dialect.ErrNoCounterpart
-	}
 	if broken := contextRule(row, ev); broken != nil {
 		w.Break(broken.Rule, broken.Pointer, broken.Detail)
 	}
@@ -92,7 +89,15 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	if err != nil && unknown.Raw != "" {
 		return dst, w.Refused(agentevents.RuleFieldJSON, "/payload", err.Error())
 	}
-	return w.LineAs(dst, nil, e.unknownType(unknown), raw), nil
+	typ, prefixed := strings.CutPrefix(string(unknown.Type), string(Name)+":")
+	switch {
+	case format.CaseRow(typ, "") != nil: // readers would read it as that
+		return dst, dialect.ErrNoCounterpart
+	case prefixed && dialect.UnknownKind(Name, typ) != unknown.Type:
+		w.Lose(dialect.Altered, "/type", "readers add another prefix")
+		typ = string(unknown.Type) // the prefix is part of the type
+	}
+	return w.LineAs(dst, nil, typ, raw), nil
 }
 
 // remarks reads /as and /made.
@@ -146,19 +151,6 @@ func (d *document) Hides(m *wire.Member, at any) bool {
 	return slices.Contains(e.hidden, field) || zero(at) && e.lacked(field)
 }
 
-// unknownType returns the type of the line of an unknown event.
-func (e *Encoder) unknownType(p *agentevents.Unknown) string {
-	typ, prefixed := strings.CutPrefix(string(p.Type), string(Name)+":")
-	if prefixed && dialect.UnknownKind(Name, typ) != p.Type {
-		e.w.Lose(dialect.Altered, "/type", "readers add another prefix")
-		return string(p.Type) // the prefix is part of the type
-	}
-	if format.CaseRow(typ, "") != nil {
-		e.w.Lose(dialect.Altered, "", "read as the document's type of this name")
-	}
-	return typ
-}
-
 // actor notes the losses of agent and actor, and decides whether the payload names
 // the agent.
 func (e *Encoder) actor(unknown bool) {
@@ -181,18 +173,14 @@ func (e *Encoder) actor(unknown bool) {
 				lose(dialect.Altered, "/agentId", "readers take the actor for the agent")
 			}
 		}
-	case ofAgents(ev.Kind()):
-		e.agentInPayload = ev.Kind() == agentevents.KindAgentStarted || ev.Actor != "" || nonAgent(ev.AgentID) || !e.lacked("agentId") ||
-			ev.SpanID == "" || e.open.hasSpan(ev)
-		drop("/actor", ev.Actor == ev.AgentID)
-	case actsForOthers(ev.Kind()):
-		e.agentInPayload = e.assumed() != ev.AgentID || ev.Actor != "" && !e.lacked("agentId") || ev.Actor == "" && nonAgent(ev.AgentID)
-		drop("/actor", ev.Actor == ev.AgentID)
-	case ev.Actor != "":
-		e.agentInPayload = true
-	case nonAgent(ev.AgentID):
-		e.agentInPayload = true
-		lose(dialect.Made, "/actor", "the agent's id")
+	default:
+		agents := ofAgents(ev.Kind())
+		e.agentInPayload = e.assumed() != ev.AgentID || (agents || ev.Actor != "") && !e.lacked("agentId") || agents && ev.SpanID == ""
+		if agents || byOthers(ev.Kind()) {
+			drop("/actor", ev.Actor == ev.AgentID)
+		} else if ev.Actor == "" && (e.agentInPayload || nonAgent(ev.AgentID)) {
+			lose(dialect.Made, "/actor", "the agent's id")
+		}
 	}
 }
 
@@ -225,7 +213,6 @@ func (e *Encoder) hide() {
 		switch {
 		case text == "":
 			e.madeByReaders(f)
-		case !e.own:
 		case !guessed:
 			e.unmake(f, text)
 		case w.Key("/payload", false) != "": // it is not an object, and has no place for the field
@@ -242,7 +229,7 @@ func (e *Encoder) unmake(f *madeUp, text string) {
 	if !inside && !e.lacked(f.name) {
 		return
 	}
-	value, alone := made(f.from, ev, &e.open, e.lacked("toolId"), string(ev.Extra(string(Name))))
+	value, alone := made(f.from, ev, &e.open, string(ev.Extra(string(Name))))
 	switch {
 	case value != text:
 	case inside:
@@ -259,9 +246,6 @@ func (e *Encoder) unmake(f *madeUp, text string) {
 
 // madeByReaders notes that readers make up a field.
 func (e *Encoder) madeByReaders(f *madeUp) {
-	if f.name == "nodeId" {
-		return // the line says it
-	}
 	if f.from == ofHandoff {
 		if t := e.open.handoff(e.ev); t == nil || t.id == "" {
 			return
@@ -328,7 +312,7 @@ func madeActor(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 	return append(dst, `"`+actor+`"`...)
 }
 
+// madeNode writes what readers make up, too.
 func madeNode(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
-	w.Lose(dialect.Made, "/nodeId", "derived from the event's id")
 	return jsonwire.AppendString(dst, dialect.DerivedID(w.Ev.ID, 0, 0))
 }

@@ -235,7 +235,7 @@ func TestRefusedLinesHaveANumber(t *testing.T) {
 func TestNormalize(t *testing.T) {
 	require.Equal(t, "coder", NormalizeAgentID("coder"))
 	require.Equal(t, "audit:test.unit", NormalizeCheckpointID("audit:test.unit"))
-	require.Equal(t, "az-z0-9-", NormalizeAgentID("@AZ[z0-9")[:8], "letters are made small")
+	require.Equal(t, "az-z0:9-", NormalizeAgentID("@AZ[z0:9")[:8], "letters are made small")
 	seen := map[string]string{}
 	for _, id := range []string{
 		"", "Coder", "coder.", "coder-", "CODER", "vendor.acme.pack.agent", "vendor-acme-pack-agent", "größe", "grösse", strings.Repeat("a", 64), strings.Repeat("a", 65),

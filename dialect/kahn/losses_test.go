@@ -168,6 +168,9 @@ func TestLinesThatLackMembers(t *testing.T) {
 		e := NewEncoder()
 		require.Contains(t, encode(t, e, ev), c.want)
 		got := pointers(e)
+		for _, l := range e.Losses() {
+			require.Equal(t, 1, l.Count, l)
+		}
 		slices.Sort(got)
 		require.Equal(t, c.losses, got, c.line)
 	}
@@ -275,7 +278,7 @@ func TestCallsThatNeverReturn(t *testing.T) {
 // The decoder lists what it makes up.
 func TestLossesOfReading(t *testing.T) {
 	d := NewDecoder(Options{})
-	for _, line := range []string{`{"ts":"2026-05-05T09:00:00.000Z","run_id":"r","event":"x"}`, `{"run_id":"r","event":"x"}`} {
+	for _, line := range []string{`{"ts":"2026-05-05T09:00:00.000Z","run_id":"r","event":"x"}`, `{"run_id":"r","event":"tool_invocation"}`} {
 		_, err := d.Decode(nil, []byte(line))
 		require.NoError(t, err)
 	}
@@ -283,7 +286,7 @@ func TestLossesOfReading(t *testing.T) {
 	for _, l := range d.Losses() {
 		made = append(made, fmt.Sprint(l.What, " ", l.Pointer, " ", l.Count))
 	}
-	require.Equal(t, []string{"made up /id 2", "made up /sequence 2", "made up /timestamp 1"}, made)
+	require.Equal(t, []string{"made up /id 2", "made up /sequence 2", "made up /timestamp 1", "made up /payload/callId 1"}, made)
 }
 
 // A refusal has a line like a call, so the document's totals count it.
@@ -341,6 +344,10 @@ func TestAgentsOfNodes(t *testing.T) {
 	}
 	require.Equal(t, []string{"n", "n-2", "m", "n"}, agents)
 	require.Contains(t, pointers(e), "made up /agentId")
+
+	e = NewEncoder()
+	encode(t, e, at("", "", &agentevents.AgentStarted{Task: "t"}))
+	require.Equal(t, "required", e.Losses()[0].Detail, "nothing names it")
 }
 
 // The end of a node that failed is that of the agent that only the execution identifies.
@@ -438,6 +445,15 @@ func TestWhatNoLineSays(t *testing.T) {
 	encode(t, e, call, back)
 	require.Equal(t, []string{"dropped /id", "altered ", "dropped /step", "dropped /traceId", "dropped /vendor", "dropped /payload/callId", "altered /payload/oneEvent"}, pointers(e))
 	require.Equal(t, agentevents.KindToolCalled, e.Losses()[1].Kind)
+	call.ID, call.TraceID, call.Step, call.Payload = "", "", back.Step, &agentevents.ToolCalled{CallID: "c", ToolID: "y", Arguments: "1", ArgumentsSummary: "s"}
+	require.NoError(t, call.SetExtra("vendor", ""))
+	require.NoError(t, call.SetExtra("kahn", `{"x":1}`))
+	p := *back.Payload.(*agentevents.ToolReturned)
+	p.Arguments, p.ArgumentsSummary = "2", "z"
+	back.Payload, e = &p, NewEncoder()
+	encode(t, e, call, back)
+	require.Equal(t, []string{"altered ", "dropped /kahn", "dropped /payload/toolId", "dropped /payload/arguments",
+		"dropped /payload/arguments", "dropped /payload/argumentsSummary", "dropped /payload/callId", "altered /payload/oneEvent"}, pointers(e))
 	old := native(&agentevents.AgentStarted{Task: "t"})
 	old.SchemaVersion, old.Time = "9.9", time.Time{}
 	e = NewEncoder()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -130,6 +131,10 @@ func TestAgentsOfSpans(t *testing.T) {
 
 // What an event leaves out does not turn into the opposite of what it says.
 func TestMadeUpOutcomesAndSummaries(t *testing.T) {
+	later := native(&agentevents.AgentEnded{})
+	later.Time = noon.Add(2 * time.Second)
+	require.Contains(t, encode(t, NewEncoder(), later), `"total_duration_s":0.0`)
+	require.Contains(t, encode(t, NewEncoder(), native(&agentevents.AgentStarted{}), later), `"total_duration_s":2.0`)
 	failed := &agentevents.AgentTransition{From: agentevents.StatusThinking, To: agentevents.StatusFailed}
 	for _, c := range []struct {
 		log  []agentevents.Payload

@@ -69,7 +69,8 @@ func TestForeignEvents(t *testing.T) {
 		one("status "+string(status), native(&agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: status, OneEvent: true}))
 	}
 	for _, value := range []agentevents.JSON{`null`, `"text"`, `{"a":1}`, `""`} {
-		one("value "+string(value), native(&agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: "ok", OneEvent: true, Result: value, Arguments: value}))
+		one("value "+string(value), with(&agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: "ok", OneEvent: true, Result: value, Arguments: value}, func(ev *agentevents.Event) { ev.Step = agentevents.Some(0) }))
+		one("prompt "+string(value), native(&agentevents.AgentStarted{Prompt: value}))
 		one("evidence "+string(value), native(&agentevents.AuditChecked{CheckpointID: "c", Result: "pass", Evidence: value}))
 	}
 	for _, summary := range []string{strings.Repeat("é", MaxSummary), strings.Repeat("é", MaxSummary+1)} {

@@ -183,6 +183,8 @@ func TestLossesOfReading(t *testing.T) {
 		{docLine("workflow.node.enter", `{}`), []string{"made up /nodeId"}},
 		{docLine("tool.call.started", `{"tool":""}`), []string{"made up /payload/callId", "made up /payload/toolId"}},
 		{docLine("tool.call.completed", `{"toolId":"x"}`), []string{"made up /payload/callId", "made up /payload/oneEvent", "made up /payload/status"}},
+		{docLine("tool.call.completed", `{"toolId":"x","success":true}`), []string{"made up /payload/callId", "made up /payload/oneEvent"}},
+		{docLine("tool.call.completed", `{"toolId":"x","status":"ok","oneEvent":true}`), []string{"made up /payload/callId"}},
 		{docLine("handoff.requested", `{"to":{"memoryRef":"m"}}`), []string{"made up /payload/from/agentId", "made up /payload/to/agentId"}},
 		{docLine("agent.message.created", `{"message":{"from":"a"}}`), []string{"made up /payload/message/messageId", "made up /payload/message/content", "made up /payload/message/ts"}},
 		{docLine("budget.exceeded", `{"kind":"usd"}`), []string{"made up /payload/limit", "made up /payload/actual"}},

@@ -193,7 +193,7 @@ func (d *Decoder) complete(ev *agentevents.Event, open *openThings) {
 			}
 			d.lacks("tokens")
 		}
-		if !d.named {
+		if !d.named && ev.AgentID != "" {
 			d.lacks("agentId")
 		}
 	}
@@ -214,7 +214,9 @@ func (d *Decoder) complete(ev *agentevents.Event, open *openThings) {
 	case *agentevents.ToolReturned:
 		if caller, ok := open.caller(ev, p, ev.AgentID); ok && !d.named && caller != ev.AgentID {
 			ev.AgentID, ev.Actor = caller, cmp.Or(ev.Actor, ev.AgentID)
-			d.lacks("agentId")
+			if caller != "" {
+				d.lacks("agentId")
+			}
 		}
 	}
 }

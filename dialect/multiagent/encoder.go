@@ -89,13 +89,12 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	if err != nil && unknown.Raw != "" {
 		return dst, w.Refused(agentevents.RuleFieldJSON, "/payload", err.Error())
 	}
-	typ, prefixed := strings.CutPrefix(string(unknown.Type), string(Name)+":")
-	switch {
-	case format.CaseRow(typ, "") != nil: // readers would read it as that
+	typ := strings.TrimPrefix(string(unknown.Type), string(Name)+":")
+	if format.CaseRow(typ, "") != nil { // readers would read it as that
 		return dst, dialect.ErrNoCounterpart
-	case prefixed && dialect.UnknownKind(Name, typ) != unknown.Type:
-		w.Lose(dialect.Altered, "/type", "readers add another prefix")
-		typ = string(unknown.Type) // the prefix is part of the type
+	}
+	if dialect.UnknownKind(Name, typ) != unknown.Type {
+		w.Lose(dialect.Altered, "/type", "gets another prefix")
 	}
 	return w.LineAs(dst, nil, typ, raw), nil
 }
@@ -156,7 +155,6 @@ func (d *document) Hides(m *wire.Member, at any) bool {
 func (e *Encoder) actor(unknown bool) {
 	ev, lose := e.ev, e.w.Lose
 	drop := func(pointer string, present bool) { e.w.Pend.Drop(pointer, present) }
-	e.agentInPayload = false
 	switch {
 	case ev.AgentID == "":
 		if agent := e.assumed(); agent != "" {

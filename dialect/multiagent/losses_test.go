@@ -185,6 +185,7 @@ func TestLossesOfReading(t *testing.T) {
 		{docLine("tool.call.completed", `{"toolId":"x"}`), []string{"made up /payload/callId", "made up /payload/oneEvent", "made up /payload/status"}},
 		{docLine("tool.call.completed", `{"toolId":"x","success":true}`), []string{"made up /payload/callId", "made up /payload/oneEvent"}},
 		{docLine("tool.call.completed", `{"toolId":"x","status":"ok","oneEvent":true}`), []string{"made up /payload/callId"}},
+		{docLine("handoff.accepted", `{"from":"a","to":"b"}`), nil},
 		{docLine("handoff.requested", `{"to":{"memoryRef":"m"}}`), []string{"made up /payload/from/agentId", "made up /payload/to/agentId"}},
 		{docLine("agent.message.created", `{"message":{"from":"a"}}`), []string{"made up /payload/message/messageId", "made up /payload/message/content", "made up /payload/message/ts"}},
 		{docLine("budget.exceeded", `{"kind":"usd"}`), []string{"made up /payload/limit", "made up /payload/actual"}},

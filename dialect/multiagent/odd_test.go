@@ -337,7 +337,10 @@ func TestAnswersToNothing(t *testing.T) {
 	ends := docLineBy("x", "agent.completed", `{}`)
 	spawned := log(docLine("agent.spawned", `{}`), elsewhere(docLine("agent.spawned", `{}`)), ends, ends+" ")
 	require.Empty(t, spawned[2].AgentID, "the span stands for the agent")
+	require.Equal(t, agentevents.JSON(`{"schemaVersion":"1.0"}`), spawned[2].Extra(string(Name)), "no agent is made up")
 	require.Equal(t, "x", spawned[3].AgentID, "no agent of the span is open")
+	ran := log(docLineBy("system", "tool.call.started", `{"callId":"c","toolId":"x"}`), docLineBy("runner", "tool.call.completed", `{"callId":"c","toolId":"x","status":"ok"}`))[1]
+	require.Equal(t, agentevents.JSON(`{"schemaVersion":"1.0"}`), ran.Extra(string(Name)), "no agent is made up")
 	require.Equal(t, "b", log(docLine("tool.call.started", `{"callId":"c"}`), docLineBy("runner", "tool.call.completed", `{"callId":"c","agentId":"b"}`))[1].AgentID, "the payload says who")
 	accepted := log(docLine("handoff.requested", `{"handoffId":"h","to":"b"}`), docLineBy("c", "handoff.accepted", `{"to":"b"}`))
 	require.Equal(t, "h", accepted[1].Payload.(*agentevents.HandoffAccepted).HandoffID)

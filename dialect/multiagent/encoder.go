@@ -249,7 +249,7 @@ func (e *Encoder) madeByReaders(f *madeUp) {
 			return
 		}
 	}
-	if p, ok := e.ev.Payload.(*agentevents.ToolReturned); ok && f.from == ofCall && !p.OneEvent {
+	if f.from == ofCall && !e.ev.Payload.(*agentevents.ToolReturned).OneEvent {
 		e.w.Lose(dialect.Made, "/payload/oneEvent", "made up by readers, unless a call of the span is open")
 	}
 	e.w.Lose(dialect.Made, f.pointer, "made up by readers")

@@ -33,7 +33,8 @@ func TestSuite(t *testing.T) {
 }
 
 // The losses are exact for events of other producers: they lack what an emitter fills in, and
-// agent and actor are who they are. Each stands alone, and behind what it may answer.
+// agent and actor are who they are. Each
+// stands alone, and behind what it may answer.
 func TestForeignEvents(t *testing.T) {
 	person, agent := "user", "coder"
 	by := func(agent, actor string) func(ev *agentevents.Event) { return forAgent(agent, actor) }
@@ -58,13 +59,21 @@ func TestForeignEvents(t *testing.T) {
 			opened = append(opened, g.event)
 		}
 	}
-	run := func(t *testing.T, name string, ev agentevents.Event) {
-		others := slices.DeleteFunc(slices.Clone(opened), func(o agentevents.Event) bool { return o.Kind() == ev.Kind() })
-		for behind, log := range map[string][]agentevents.Event{"alone": {ev}, "behind others": append(others, ev)} {
-			trip := readback.Trip{Ignore: suite.Ignore, Derived: []string{"/multiagent"}} // what a reader keeps of the line is no loss
-			require.Empty(t, trip.Problems(log, NewEncoder(), NewDecoder(Options{})), "%s, %s", name, behind)
-		}
+	exact := func(t *testing.T, name string, log ...agentevents.Event) {
+		t.Helper()
+		trip := readback.Trip{Ignore: suite.Ignore, Derived: []string{"/multiagent"}} // what a reader keeps of the line is no loss
+		require.Empty(t, trip.Problems(log, NewEncoder(), NewDecoder(Options{})), name)
 	}
+	run := func(t *testing.T, name string, ev agentevents.Event) {
+		exact(t, name, ev)
+		others := slices.DeleteFunc(slices.Clone(opened), func(o agentevents.Event) bool { return o.Kind() == ev.Kind() })
+		exact(t, name+", behind others", append(others, ev)...)
+	}
+	ref := func(id string) agentevents.AgentRef { return agentevents.AgentRef{AgentID: id} }
+	for _, id := range []string{"", "h"} {
+		exact(t, "a handoff", event(&agentevents.HandoffRequested{HandoffID: id, From: ref("a"), To: ref("b")}), event(&agentevents.HandoffAccepted{To: ref("b")}))
+	}
+	exact(t, "a call of the system", event(&agentevents.ToolCalled{CallID: "c", ToolID: "x"}, by("system", "")), event(&agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: "ok"}, by("system", "")))
 	others := []golden{{event: event(&agentevents.ToolReturned{CallID: "c1", ToolID: "x", Status: "success"})}}
 	for _, typ := range []agentevents.Kind{"odd", "multiagent:odd", "multiagent:run.started", "multiagent:session.started", "session.started"} {
 		others = append(others, golden{event: event(&agentevents.Unknown{Type: typ, Raw: `{}`})}, golden{event: event(&agentevents.Unknown{Type: typ})})

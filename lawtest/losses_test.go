@@ -2,8 +2,11 @@ package lawtest
 
 import (
 	"errors"
+	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -54,7 +57,8 @@ func formats() map[string]format {
 		"kahn": {dialect.KAHN, func() agentevents.Decoder { return kahn.NewDecoder(kahn.Options{}) }, func() dialect.Encoder { return kahn.NewEncoder() }, nil, nil},
 		"multiagent": {
 			dialect.MultiAgent, func() agentevents.Decoder { return multiagent.NewDecoder(multiagent.Options{}) },
-			func() dialect.Encoder { return multiagent.NewEncoder() }, []string{"/multiagent/schemaVersion"}, nil,
+			// What readers make up is listed. Their note of it is not.
+			func() dialect.Encoder { return multiagent.NewEncoder() }, []string{"/multiagent/schemaVersion", "/multiagent/~1made"}, nil,
 		},
 		"openharness": {
 			dialect.OpenHarness, func() agentevents.Decoder { return openharness.NewDecoder(openharness.Options{}) },
@@ -72,6 +76,9 @@ func TestLossesAreWhatDoesNotComeBack(t *testing.T) {
 			events := 0
 			rapid.Check(t, func(t *rapid.T) {
 				run := show(t, Generate(t, anyConfig(t)))
+				if rapid.Bool().Draw(t, "foreign") {
+					run.Events = foreign(rapid.Uint64().Draw(t, "edits"), run.Events)
+				}
 				events += len(run.Events)
 				trip := f.trip(t, run.Events)
 				for _, err := range trip.Compare() {
@@ -83,6 +90,51 @@ func TestLossesAreWhatDoesNotComeBack(t *testing.T) {
 			t.Logf("%d events", events)
 		})
 	}
+}
+
+// foreign returns events as a log may have them that no emitter wrote: some are missing, times
+// are finer than milliseconds, and what an emitter fills in is absent.
+func foreign(seed uint64, events []agentevents.Event) []agentevents.Event {
+	r := rand.New(rand.NewPCG(seed, 1))
+	rarely := func() bool { return r.IntN(12) == 0 }
+	var out []agentevents.Event
+	for _, ev := range events {
+		if rarely() {
+			continue
+		}
+		if rarely() {
+			ev.Time = ev.Time.Add(time.Duration(r.IntN(2e6)))
+		}
+		if rarely() {
+			ev.Step.OK, ev.Step.V = false, 0
+		}
+		if rarely() {
+			ev.CausationID = ""
+		}
+		if rarely() {
+			ev.AgentID = ""
+		}
+		if rarely() {
+			ev.Marks ^= []agentevents.Marks{agentevents.MarkLate, agentevents.MarkReplayed, agentevents.MarkSynthetic}[r.IntN(3)]
+		}
+		if r.IntN(4) == 0 {
+			ev.Payload = thinned(r, ev.Payload)
+		}
+		out = append(out, ev)
+	}
+	return out
+}
+
+// thinned returns a copy of a payload in which some fields are zero.
+func thinned(r *rand.Rand, p agentevents.Payload) agentevents.Payload {
+	out := reflect.New(reflect.TypeOf(p).Elem())
+	out.Elem().Set(reflect.ValueOf(p).Elem())
+	for i := range out.Elem().NumField() {
+		if f := out.Elem().Field(i); f.CanSet() && r.IntN(3) == 0 {
+			f.SetZero()
+		}
+	}
+	return out.Interface().(agentevents.Payload)
 }
 
 // trip writes events and reads the lines back.

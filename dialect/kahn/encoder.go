@@ -33,7 +33,6 @@ type Encoder struct {
 	numbers dialect.Numbers // that readers give the lines
 	calls   dialect.Calls   // the calls that have not returned
 	check   Decoder         // reads origin lines
-	asRead  bool            // a line is written as it was read, whatever it says
 }
 
 type agentKey struct{ run, agent string }
@@ -47,7 +46,6 @@ type agentState struct {
 	totals  agentevents.Totals
 	refused int // refusals without a call in totals.ToolCalls: their lines look like calls
 	started time.Time
-	open    bool // it has started and not ended
 	failed  bool // it is at the status failed
 }
 
@@ -61,11 +59,6 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	e.a = e.agent(&ev)
 	mark := len(dst)
 	dst, verbatim, err := e.w.Append(dst, &ev, (*document)(e))
-	if err != nil && ev.Kind() == agentevents.KindAuditChecked && ev.Origin() != "" {
-		e.asRead = true // it cannot be said better
-		dst, verbatim, err = e.w.Append(dst, &ev, (*document)(e))
-		e.asRead = false
-	}
 	if err != nil {
 		return dst, err
 	}
@@ -87,12 +80,6 @@ func (e *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 		if !agentevents.LifecycleStrict.Allows(p.From, p.To) {
 			w.Lose(dialect.Altered, "", "the document's diagram does not have the move: agent_run_start names its table in lifecycle")
 		}
-	case *agentevents.NodeFailed:
-		if !e.a.open || w.Ev.AgentID != "" {
-			break
-		}
-		w.Lose(dialect.Made, "/payload/outcome", "a failed node aborts its agent")
-		w.SayAs(&agentevents.AgentEnded{Outcome: agentevents.OutcomeAborted, Error: agentevents.Some(p.Error)}, "written as the end of the node's agent")
 	}
 	if name := e.a.key.agent; w.Ev.AgentID != "" && w.Ev.AgentID != name && w.Ev != &w.Read {
 		ev := *w.Ev
@@ -107,13 +94,11 @@ func (e *document) Joined(w *wire.Writer) *agentevents.Event { return e.calls.Jo
 
 func (e *document) Reread(w *wire.Writer, line string) error {
 	e.check.r.Continue(w)
-	if err := e.check.read(line, &w.Read); err != nil {
-		return err
+	err := e.check.read(line, &w.Read)
+	if err == nil && !w.Broken() && jsonwire.HasMember(string(w.Read.Extra(string(Name))), "agent_id") {
+		err = errEmptyAgent // if the line is broken otherwise, it cannot be said better
 	}
-	if !e.asRead && w.Read.Kind() == agentevents.KindAuditChecked && jsonwire.HasMember(string(w.Read.Extra(string(Name))), "agent_id") {
-		return errEmptyAgent
-	}
-	return nil
+	return err
 }
 
 // errEmptyAgent keeps a line from being copied.
@@ -165,8 +150,13 @@ func (e *Encoder) remember(ev *agentevents.Event, a *agentState) {
 			e.returned(ev, p, call)
 		}
 	}
-	if ev.Step.OK && ev.Step.V >= 0 {
-		a.reach(ev.Step.V)
+	switch ev.Payload.(type) {
+	case *agentevents.AgentTransition, *agentevents.ToolReturned:
+		a.reach(ev.Step.Or(a.at())) // without one, the line made up this step
+	default:
+		if ev.Step.OK {
+			a.reach(ev.Step.V)
+		}
 	}
 	switch p := ev.Payload.(type) {
 	case *agentevents.AgentStarted:
@@ -178,14 +168,10 @@ func (e *Encoder) remember(ev *agentevents.Event, a *agentState) {
 		case a.stepped:
 			a.from = a.step + 1
 		}
-		a.started, a.open, a.failed = ev.Time, true, false
-	case *agentevents.AgentEnded, *agentevents.NodeFailed:
-		a.open = false
+		a.started, a.failed = ev.Time, false
 	case *agentevents.AgentTransition:
-		a.steppedAt(ev)
 		a.failed = p.To == agentevents.StatusFailed
 	case *agentevents.ToolReturned:
-		a.steppedAt(ev)
 		a.totals.ToolCalls++
 	case *agentevents.AuditChecked:
 		if ev.AgentID == "" {
@@ -203,13 +189,6 @@ func (e *Encoder) remember(ev *agentevents.Event, a *agentState) {
 
 // at returns the agent's current step in this attempt.
 func (a *agentState) at() int { return max(a.step, a.from) }
-
-// steppedAt notes a step that the line made up.
-func (a *agentState) steppedAt(ev *agentevents.Event) {
-	if !ev.Step.OK {
-		a.reach(a.at())
-	}
-}
 
 // reach notes a step.
 func (a *agentState) reach(step int) {

@@ -181,6 +181,7 @@ func TestStrictRules(t *testing.T) {
 		{RuleRequired, "/agent_id", "audit_checkpoint", `"checkpoint_id":"c","result":"pass","duration_s":0`, `"agent_id":null,"checkpoint_id":"c","result":"pass","duration_s":0`},
 		{RuleID, "/agent_id", "agent_run_start", `"agent_id":"Coder","task":""`, `"agent_id":"0:-","task":""`},
 		{RuleID, "/agent_id", "agent_run_start", `"agent_id":"` + strings.Repeat("a", 65) + `","task":""`, `"agent_id":"` + strings.Repeat("a", 64) + `","task":""`},
+		{RuleID, "/agent_id", "agent_run_start", `"agent_id":"a_b","task":""`, `"agent_id":"a-b","task":""`},
 		{RuleID, "/checkpoint_id", "audit_checkpoint", `"agent_id":"a","checkpoint_id":".c","result":"pass","duration_s":0`, `"agent_id":"a","checkpoint_id":"c.","result":"pass","duration_s":0`},
 		{RuleEnum, "/result", "audit_checkpoint", `"agent_id":"a","checkpoint_id":"c","result":"PASS","duration_s":0`, `"agent_id":"a","checkpoint_id":"c","result":"warn","duration_s":0`},
 		{RuleEnum, "/to", "agent_transition", `"agent_id":"a","step":0,"from":"thinking","to":"x"`, `"agent_id":"a","step":0,"from":"thinking","to":"failed"`},
@@ -234,6 +235,7 @@ func TestRefusedLinesHaveANumber(t *testing.T) {
 func TestNormalize(t *testing.T) {
 	require.Equal(t, "coder", NormalizeAgentID("coder"))
 	require.Equal(t, "audit:test.unit", NormalizeCheckpointID("audit:test.unit"))
+	require.Equal(t, "az-z0:9-", NormalizeAgentID("@AZ[z0:9")[:8], "letters are made small")
 	seen := map[string]string{}
 	for _, id := range []string{
 		"", "Coder", "coder.", "coder-", "CODER", "vendor.acme.pack.agent", "vendor-acme-pack-agent", "größe", "grösse", strings.Repeat("a", 64), strings.Repeat("a", 65),

@@ -168,6 +168,9 @@ func TestLinesThatLackMembers(t *testing.T) {
 		e := NewEncoder()
 		require.Contains(t, encode(t, e, ev), c.want)
 		got := pointers(e)
+		for _, l := range e.Losses() {
+			require.Equal(t, 1, l.Count, l)
+		}
 		slices.Sort(got)
 		require.Equal(t, c.losses, got, c.line)
 	}
@@ -217,6 +220,15 @@ func TestStepsAreMadeUp(t *testing.T) {
 	}
 	require.Equal(t, []string{"5", "5", "1", "6", "6", "1"}, steps)
 
+	// Steps in front of the first start are those of the attempt. An attempt without any leaves the
+	// next one its numbers.
+	started, ended := native(&agentevents.AgentStarted{Task: "t"}), native(&agentevents.AgentEnded{Outcome: agentevents.OutcomePartial})
+	move := native(&agentevents.AgentTransition{From: agentevents.StatusThinking, To: agentevents.StatusFailed})
+	require.Contains(t, encode(t, NewEncoder(), step(5, tool()), started, ended), `"total_steps":1,`)
+	require.Contains(t, encode(t, NewEncoder(), started, ended, started, move, ended), `"step":0,`)
+	require.Contains(t, encode(t, NewEncoder(), started, move, ended), `"total_steps":1,`)
+	require.Contains(t, encode(t, NewEncoder(), started, step(2, &agentevents.Unknown{Type: "x", Raw: `{}`}), move, ended), `"step":2,"from"`)
+
 	// Without any step in the log, the totals count the one step that the lines say.
 	log = encode(t, NewEncoder(), native(&agentevents.AgentStarted{Task: "t"}), native(tool()), native(&agentevents.AgentEnded{Outcome: agentevents.OutcomePartial}))
 	require.Contains(t, log, `"total_steps":1,"total_tool_calls":1`)
@@ -227,11 +239,61 @@ func TestStepsAreMadeUp(t *testing.T) {
 	require.Empty(t, fold.Snapshot().Violations)
 }
 
+// The totals count the audits of the agent, not those of the run.
+func TestAuditsAreCounted(t *testing.T) {
+	audit := func(node string, result agentevents.AuditResult) agentevents.Event {
+		ev := native(&agentevents.AuditChecked{CheckpointID: "c", Result: result})
+		if node != "" {
+			ev.AgentID, ev.NodeID = "", node
+		}
+		return ev
+	}
+	log := encode(t, NewEncoder(), audit("", agentevents.AuditPass), audit("", agentevents.AuditFail), audit("", agentevents.AuditFail), audit("", agentevents.AuditWarn),
+		audit("a", agentevents.AuditPass), native(&agentevents.AgentEnded{}))
+	require.Contains(t, log, `"total_audit_checkpoints":4,"audits_passed":1,"audits_failed":2`)
+}
+
+// A call that another one replaces never returns, nor does one too many.
+func TestCallsThatNeverReturn(t *testing.T) {
+	called := func(id string) agentevents.Event { return native(&agentevents.ToolCalled{CallID: id, ToolID: "x"}) }
+	never := func(e *Encoder) (n int) {
+		for _, l := range e.Losses() {
+			if l.Pointer == "" && l.What == dialect.Dropped {
+				n += l.Count
+			}
+		}
+		return n
+	}
+	e := NewEncoder()
+	encode(t, e, called("c"), called("c"), native(&agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: agentevents.ToolStatusOK}))
+	require.Equal(t, 1, never(e))
+	e = NewEncoder()
+	for i := range dialect.MaxCalls + 2 {
+		_, err := e.Append(nil, called(fmt.Sprint(i)))
+		require.NoError(t, err)
+	}
+	require.Equal(t, 2, never(e))
+}
+
+// The decoder lists what it makes up.
+func TestLossesOfReading(t *testing.T) {
+	d := NewDecoder(Options{})
+	for _, line := range []string{`{"ts":"2026-05-05T09:00:00.000Z","run_id":"r","event":"x"}`, `{"run_id":"r","event":"tool_invocation"}`} {
+		_, err := d.Decode(nil, []byte(line))
+		require.NoError(t, err)
+	}
+	var made []string
+	for _, l := range d.Losses() {
+		made = append(made, fmt.Sprint(l.What, " ", l.Pointer, " ", l.Count))
+	}
+	require.Equal(t, []string{"made up /id 2", "made up /sequence 2", "made up /timestamp 1", "made up /payload/callId 1"}, made)
+}
+
 // A refusal has a line like a call, so the document's totals count it.
 func TestTotalsCountRefusals(t *testing.T) {
 	ended := func(calls int) agentevents.Event {
 		return native(&agentevents.AgentEnded{
-			Outcome: agentevents.OutcomePartial, Totals: agentevents.Some(agentevents.Totals{Steps: 1, ToolCalls: calls}), Duration: agentevents.Some(time.Second),
+			Outcome: agentevents.OutcomePartial, Totals: agentevents.Some(agentevents.Totals{Steps: 1, ToolCalls: calls, AuditCheckpoints: 1}), Duration: agentevents.Some(time.Second),
 		})
 	}
 	call := &agentevents.ToolReturned{CallID: "c1", ToolID: "t", Status: agentevents.ToolStatusOK, OneEvent: true}
@@ -241,7 +303,7 @@ func TestTotalsCountRefusals(t *testing.T) {
 	} {
 		e := NewEncoder()
 		log := encode(t, e, native(&agentevents.AgentStarted{Task: "t"}), native(refusal), native(call), ended(1))
-		require.Contains(t, log, `"total_tool_calls":2`)
+		require.Contains(t, log, `"total_tool_calls":2,"total_audit_checkpoints":1,`)
 		require.Contains(t, pointers(e), "altered /payload/totals/toolCalls")
 		fold := agentevents.NewFold(agentevents.FoldOptions{})
 		for _, ev := range decode(t, Options{Strict: true}, log) {
@@ -282,6 +344,10 @@ func TestAgentsOfNodes(t *testing.T) {
 	}
 	require.Equal(t, []string{"n", "n-2", "m", "n"}, agents)
 	require.Contains(t, pointers(e), "made up /agentId")
+
+	e = NewEncoder()
+	encode(t, e, at("", "", &agentevents.AgentStarted{Task: "t"}))
+	require.Equal(t, "required", e.Losses()[0].Detail, "nothing names it")
 }
 
 // The end of a node that failed is that of the agent that only the execution identifies.
@@ -379,6 +445,15 @@ func TestWhatNoLineSays(t *testing.T) {
 	encode(t, e, call, back)
 	require.Equal(t, []string{"dropped /id", "altered ", "dropped /step", "dropped /traceId", "dropped /vendor", "dropped /payload/callId", "altered /payload/oneEvent"}, pointers(e))
 	require.Equal(t, agentevents.KindToolCalled, e.Losses()[1].Kind)
+	call.ID, call.TraceID, call.Step, call.Payload = "", "", back.Step, &agentevents.ToolCalled{CallID: "c", ToolID: "y", Arguments: "1", ArgumentsSummary: "s"}
+	require.NoError(t, call.SetExtra("vendor", ""))
+	require.NoError(t, call.SetExtra("kahn", `{"x":1}`))
+	p := *back.Payload.(*agentevents.ToolReturned)
+	p.Arguments, p.ArgumentsSummary = "2", "z"
+	back.Payload, e = &p, NewEncoder()
+	encode(t, e, call, back)
+	require.Equal(t, []string{"altered ", "dropped /kahn", "dropped /payload/toolId", "dropped /payload/arguments",
+		"dropped /payload/arguments", "dropped /payload/argumentsSummary", "dropped /payload/callId", "altered /payload/oneEvent"}, pointers(e))
 	old := native(&agentevents.AgentStarted{Task: "t"})
 	old.SchemaVersion, old.Time = "9.9", time.Time{}
 	e = NewEncoder()

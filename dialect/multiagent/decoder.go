@@ -105,9 +105,7 @@ func (d *Decoder) read(line string, ev *agentevents.Event, open *openThings) err
 	}
 	ev.Sequence, ev.SchemaVersion = r.Numbers.Next(ev.RunID), agentevents.SchemaVersion
 	r.Made("/sequence", "the number of the line in its run")
-	if r.Row != nil {
-		d.complete(ev, open)
-	}
+	d.complete(ev, open)
 	d.keepRemarks()
 	return r.Finish()
 }
@@ -147,7 +145,7 @@ func (d *Decoder) scope(ev *agentevents.Event, open *openThings) {
 	d.named = ev.AgentID != ""
 	switch {
 	case d.named:
-		if actsForOthers(ev.Kind()) && ev.Actor == ev.AgentID {
+		if (ofAgents(ev.Kind()) || byOthers(ev.Kind())) && ev.Actor == ev.AgentID {
 			ev.Actor = ""
 		}
 	case open.hasSpan(ev), byOthers(ev.Kind()): // the actor is who spawns, or reports
@@ -189,7 +187,7 @@ func (d *Decoder) complete(ev *agentevents.Event, open *openThings) {
 		switch {
 		case !p.Usage.OK && d.tokens.OK:
 			p.Usage = agentevents.Some(agentevents.Usage{TotalTokens: d.tokens})
-		case p.Usage.OK && d.tokens != tokensOf(p):
+		case d.tokens != tokensOf(p):
 			if d.tokens.OK {
 				r.Kept.Add("/payload/tokens", strconv.FormatInt(d.tokens.V, 10))
 			}
@@ -226,7 +224,7 @@ func (d *Decoder) complete(ev *agentevents.Event, open *openThings) {
 // makeUp makes up the text of a field.
 func (d *Decoder) makeUp(ev *agentevents.Event, f *madeUp, text *string, open *openThings) {
 	r := &d.r
-	value, alone := made(f.from, ev, open, false, string(r.Kept.Object()))
+	value, alone := made(f.from, ev, open, string(r.Kept.Object()))
 	if value == "" {
 		return
 	}
@@ -234,7 +232,7 @@ func (d *Decoder) makeUp(ev *agentevents.Event, f *madeUp, text *string, open *o
 	if f.from != ofError || succeeded(string(r.Kept.Object())) == "" {
 		r.Made(f.pointer, "the line lacks it")
 	}
-	if f.agent && r.Has(f.name) && !jsonwire.HasMember(string(r.Kept.Object()), "/payload/"+d.spelled(f.name)) {
+	if r.Has(f.name) && !jsonwire.HasMember(string(r.Kept.Object()), "/payload/"+d.spelled(f.name)) {
 		d.lacks(f.inside) // the line has the agent as an object without this member
 	} else {
 		d.lacks(f.name)

@@ -19,14 +19,13 @@ import (
 // writes such an event if a reader with Verbatim read it from a line, and the event
 // is unchanged.
 //
-// It remembers a bounded list of open calls and approvals, a bounded set of open agents
-// without an id, a counter for each run, and the losses.
+// It remembers a bounded list of open calls and approvals, a bounded set of open agents, a
+// counter for each run, and the losses.
 type Encoder struct {
 	w       wire.Writer
 	open    openThings
-	agents  map[execution]bool // open ones that only an execution identifies: they end when its node fails
-	numbers dialect.Numbers    // of the lines, as readers count them
-	check   Decoder            // reads origin lines
+	numbers dialect.Numbers // of the lines, as readers count them
+	check   Decoder         // reads origin lines
 
 	// The state of the current line.
 	ev             *agentevents.Event
@@ -55,31 +54,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		e.w.Losses.Every(&ev, dialect.Dropped, "/sequence", "readers count lines")
 	}
 	e.open.note(&ev, len(dst)-mark > longLine)
-	switch at := executionOf(&ev); ev.Payload.(type) {
-	case *agentevents.AgentStarted:
-		if at.id == "" {
-			break
-		}
-		if e.agents == nil || len(e.agents) == dialect.MaxCalls {
-			e.agents = map[execution]bool{} // many never end
-		}
-		e.agents[execution{strings.Clone(at.run), strings.Clone(at.id)}] = true // clones do not keep the line alive
-	case *agentevents.AgentEnded, *agentevents.NodeFailed:
-		delete(e.agents, at)
-	}
 	return dst, nil
-}
-
-// An execution is that of a node.
-type execution struct{ run, id string }
-
-// executionOf returns the execution that alone identifies the agent of an event, or one
-// without an id.
-func executionOf(ev *agentevents.Event) execution {
-	if ev.AgentID != "" || ev.NodeRunID == "" {
-		return execution{}
-	}
-	return execution{ev.RunID, ev.NodeRunID}
 }
 
 // End appends nothing: no event waits for another.
@@ -98,15 +73,9 @@ func (d *document) Reread(w *wire.Writer, line string) error {
 
 func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	e := (*Encoder)(d)
-	if p, ok := w.Ev.Payload.(*agentevents.NodeFailed); ok && e.agents[executionOf(w.Ev)] {
-		w.SayAs(&agentevents.AgentEnded{Error: agentevents.Some(p.Error)}, "written as the end of the node's agent")
-	}
 	ev := w.Ev
 	row := format.Row(ev.Kind())
 	unknown, ok := ev.Payload.(*agentevents.Unknown)
-	if row == nil && !ok {
-		return dst, dialect.ErrNoCounterpart
-	}
 	if broken := contextRule(row, ev); broken != nil {
 		w.Break(broken.Rule, broken.Pointer, broken.Detail)
 	}
@@ -120,7 +89,14 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	if err != nil && unknown.Raw != "" {
 		return dst, w.Refused(agentevents.RuleFieldJSON, "/payload", err.Error())
 	}
-	return w.LineAs(dst, nil, e.unknownType(unknown), raw), nil
+	typ := strings.TrimPrefix(string(unknown.Type), string(Name)+":")
+	if format.CaseRow(typ, "") != nil { // readers would read it as that
+		return dst, dialect.ErrNoCounterpart
+	}
+	if dialect.UnknownKind(Name, typ) != unknown.Type {
+		w.Lose(dialect.Altered, "/type", "gets another prefix")
+	}
+	return w.LineAs(dst, nil, typ, raw), nil
 }
 
 // remarks reads /as and /made.
@@ -174,33 +150,16 @@ func (d *document) Hides(m *wire.Member, at any) bool {
 	return slices.Contains(e.hidden, field) || zero(at) && e.lacked(field)
 }
 
-// unknownType returns the type of the line of an unknown event.
-func (e *Encoder) unknownType(p *agentevents.Unknown) string {
-	typ, prefixed := strings.CutPrefix(string(p.Type), string(Name)+":")
-	if prefixed && dialect.UnknownKind(Name, typ) != p.Type {
-		e.w.Lose(dialect.Altered, "/type", "readers add another prefix")
-		return string(p.Type) // the prefix is part of the type
-	}
-	if format.CaseRow(typ, "") != nil {
-		e.w.Lose(dialect.Altered, "", "read as the document's type of this name")
-	}
-	return typ
-}
-
 // actor notes the losses of agent and actor, and decides whether the payload names
 // the agent.
 func (e *Encoder) actor(unknown bool) {
 	ev, lose := e.ev, e.w.Lose
 	drop := func(pointer string, present bool) { e.w.Pend.Drop(pointer, present) }
-	e.agentInPayload = false
 	switch {
 	case ev.AgentID == "":
 		if agent := e.assumed(); agent != "" {
 			lose(dialect.Made, "/agentId", "readers take the actor, or who called, for the agent")
 			drop("/actor", ev.Actor == agent)
-			if ev.Kind() == agentevents.KindToolReturned {
-				lose(dialect.Made, "/"+string(Name)+"/~1made", "readers note that")
-			}
 		}
 	case unknown:
 		drop("/agentId", ev.Actor != "" && ev.Actor != ev.AgentID || nonAgent(ev.AgentID))
@@ -212,18 +171,14 @@ func (e *Encoder) actor(unknown bool) {
 				lose(dialect.Altered, "/agentId", "readers take the actor for the agent")
 			}
 		}
-	case ofAgents(ev.Kind()):
-		e.agentInPayload = ev.Kind() == agentevents.KindAgentStarted || ev.Actor != "" || nonAgent(ev.AgentID) || !e.lacked("agentId") ||
-			ev.SpanID == "" || e.open.hasSpan(ev)
-		drop("/actor", ev.Actor == ev.AgentID)
-	case actsForOthers(ev.Kind()):
-		e.agentInPayload = e.assumed() != ev.AgentID || ev.Actor != "" && !e.lacked("agentId") || ev.Actor == "" && nonAgent(ev.AgentID)
-		drop("/actor", ev.Actor == ev.AgentID)
-	case ev.Actor != "":
-		e.agentInPayload = true
-	case nonAgent(ev.AgentID):
-		e.agentInPayload = true
-		lose(dialect.Made, "/actor", "the agent's id")
+	default:
+		agents := ofAgents(ev.Kind())
+		e.agentInPayload = e.assumed() != ev.AgentID || (agents || ev.Actor != "") && !e.lacked("agentId") || agents && ev.SpanID == ""
+		if agents || byOthers(ev.Kind()) {
+			drop("/actor", ev.Actor == ev.AgentID)
+		} else if ev.Actor == "" && (e.agentInPayload || nonAgent(ev.AgentID)) {
+			lose(dialect.Made, "/actor", "the agent's id")
+		}
 	}
 }
 
@@ -256,7 +211,6 @@ func (e *Encoder) hide() {
 		switch {
 		case text == "":
 			e.madeByReaders(f)
-		case !e.own:
 		case !guessed:
 			e.unmake(f, text)
 		case w.Key("/payload", false) != "": // it is not an object, and has no place for the field
@@ -273,7 +227,7 @@ func (e *Encoder) unmake(f *madeUp, text string) {
 	if !inside && !e.lacked(f.name) {
 		return
 	}
-	value, alone := made(f.from, ev, &e.open, e.lacked("toolId"), string(ev.Extra(string(Name))))
+	value, alone := made(f.from, ev, &e.open, string(ev.Extra(string(Name))))
 	switch {
 	case value != text:
 	case inside:
@@ -290,15 +244,12 @@ func (e *Encoder) unmake(f *madeUp, text string) {
 
 // madeByReaders notes that readers make up a field.
 func (e *Encoder) madeByReaders(f *madeUp) {
-	if f.name == "nodeId" {
-		return // the line says it
-	}
 	if f.from == ofHandoff {
 		if t := e.open.handoff(e.ev); t == nil || t.id == "" {
 			return
 		}
 	}
-	if p, ok := e.ev.Payload.(*agentevents.ToolReturned); ok && f.from == ofCall && !p.OneEvent {
+	if f.from == ofCall && !e.ev.Payload.(*agentevents.ToolReturned).OneEvent {
 		e.w.Lose(dialect.Made, "/payload/oneEvent", "made up by readers, unless a call of the span is open")
 	}
 	e.w.Lose(dialect.Made, f.pointer, "made up by readers")
@@ -359,7 +310,7 @@ func madeActor(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 	return append(dst, `"`+actor+`"`...)
 }
 
+// madeNode writes what readers make up, too.
 func madeNode(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
-	w.Lose(dialect.Made, "/nodeId", "derived from the event's id")
 	return jsonwire.AppendString(dst, dialect.DerivedID(w.Ev.ID, 0, 0))
 }

@@ -154,11 +154,6 @@ var byPeople = []agentevents.Kind{agentevents.KindSessionStarted, agentevents.Ki
 // service or the script of a workflow.
 func byOthers(kind agentevents.Kind) bool { return factsOf(format.Row(kind)).byOthers }
 
-// actsForOthers reports whether the actor of an event of this kind need not be its agent.
-func actsForOthers(kind agentevents.Kind) bool {
-	return ofAgents(kind) || byOthers(kind) || kind == agentevents.KindToolReturned
-}
-
 // ofAgents reports whether events of this kind are those of agents: they may occur
 // outside of workflows, and are outside of steps.
 func ofAgents(kind agentevents.Kind) bool {

@@ -17,12 +17,15 @@ import (
 // The forms of values that the document has and the engine does not.
 
 // A valueForm is a value. One that the field cannot tell from an absent one is kept.
-type valueForm struct{ wire.EmptyKept }
+type valueForm struct{ exactForm }
 
 // Sparse makes the form a [wire.Sparse].
 func (valueForm) Sparse() {}
 
-func (f valueForm) Parse(r *wire.Reader, at any) error {
+// An exactForm is a value. One that the field has not, but a similar one, is kept.
+type exactForm struct{ wire.EmptyKept }
+
+func (f exactForm) Parse(r *wire.Reader, at any) error {
 	from := r.S.Offset()
 	if t, ok := at.(*time.Time); ok && r.S.Kind() != '"' { // the document does not say how times are written
 		ms, err := r.S.Int()
@@ -41,23 +44,10 @@ func (f valueForm) Parse(r *wire.Reader, at any) error {
 
 // keepDigits keeps a number that its field rounds.
 func keepDigits(r *wire.Reader, at any, raw string) {
-	if len(raw) <= len("0.123456") && !strings.ContainsAny(raw, "eE") {
-		return // any field has it
+	if raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') || len(raw) <= len("0.123456") && !strings.ContainsAny(raw, "eE") {
+		return // no number, or any field has it
 	}
-	has := ""
-	switch v := at.(type) {
-	case *float64:
-		has = strconv.FormatFloat(*v, 'e', -1, 64)
-	case *agentevents.Opt[float64]:
-		has = strconv.FormatFloat(v.V, 'e', -1, 64)
-	case *time.Duration:
-		has = string(jsonwire.AppendMillis(nil, *v))
-	case *agentevents.Opt[time.Duration]:
-		has = string(jsonwire.AppendMillis(nil, v.V))
-	default:
-		return
-	}
-	if digits(raw) != digits(has) {
+	if has, _ := (wire.Value{}).Append(nil, nil, nil, at); digits(raw) != digits(string(has)) {
 		r.KeepAs(raw)
 	}
 }
@@ -98,14 +88,9 @@ type timestampForm struct{}
 
 func (timestampForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
 	if raw := w.Kept(m.Name); raw != "" {
-		var s jsonwire.Scanner
-		s.Reset(raw)
-		t, err := s.Time()
-		if err != nil { // as readers
-			s.Reset(raw)
-			if t, err = cutTime(&s); err != nil {
-				t = w.NoTime()
-			}
+		t, err := cutTime(jsonwire.Text(raw))
+		if err != nil {
+			t = w.NoTime() // as readers
 		}
 		if w.Ev.Time.Equal(t) {
 			return asRead(w, dst, m)
@@ -115,41 +100,36 @@ func (timestampForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) (
 }
 
 func (timestampForm) Parse(r *wire.Reader, at any) error {
-	t, before := at.(*time.Time), r.S
+	t, from := at.(*time.Time), r.S.Offset()
 	var err error
 	if *t, err = r.Times.Time(&r.S); err == nil && !t.IsZero() {
 		return nil
 	}
-	wrong := err
 	if err != nil {
-		r.S = before
-		*t, err = cutTime(&r.S)
-	}
-	if err != nil {
-		r.S = before
-		if _, again := r.S.String(); again != nil {
-			return wrong
+		text, wrong := r.S.String()
+		if wrong != nil {
+			return err
 		}
-		r.NoTime()
-		r.Break(RuleTimestamp, "is not an RFC 3339 time")
+		if *t, err = cutTime(text); err != nil {
+			r.NoTime()
+			r.Break(RuleTimestamp, "is not an RFC 3339 time")
+		}
 	}
-	r.KeepAs(r.S.Text()[before.Offset():r.S.Offset()])
+	r.KeepAs(r.S.Text()[from:r.S.Offset()])
 	return nil
 }
 
-// cutTime reads a time with more fraction digits than nanoseconds have, which RFC 3339
-// allows. The others are cut off.
-func cutTime(s *jsonwire.Scanner) (time.Time, error) {
-	text, err := s.String()
-	if err != nil {
-		return time.Time{}, err
+// cutTime reads a time that may have more fraction digits than nanoseconds have, which
+// RFC 3339 allows. The others are cut off.
+func cutTime(text string) (time.Time, error) {
+	if seconds, fraction, ok := strings.Cut(text, "."); ok {
+		zone := strings.TrimLeft(fraction, "0123456789")
+		digits := fraction[:len(fraction)-len(zone)]
+		text = seconds + "." + digits[:min(9, len(digits))] + zone
 	}
-	seconds, fraction, _ := strings.Cut(text, ".")
-	zone := strings.TrimLeft(fraction, "0123456789")
-	digits := fraction[:len(fraction)-len(zone)]
-	var cut jsonwire.Scanner
-	cut.Reset(jsonwire.Quote(seconds + "." + digits[:min(9, len(digits))] + zone))
-	return cut.Time()
+	var s jsonwire.Scanner
+	s.Reset(jsonwire.Quote(text))
+	return s.Time()
 }
 
 // A versionForm is the document's schemaVersion, which is always kept.
@@ -187,7 +167,7 @@ func (payloadForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]
 	mark := len(dst)
 	dst, _ = wire.Body.Append(w, dst, m, nil)
 	if raw := w.Key("/payload", false); raw != "" {
-		if body := string(dst[mark:]); body == "{}" || body == `{"message":{}}` {
+		if string(dst[mark:]) == "{}" {
 			return append(dst[:mark], w.Key("/payload", true)...), true
 		}
 	}
@@ -228,22 +208,13 @@ func (payloadForm) Missed(r *wire.Reader, _ any) {
 
 // A countForm is a value of the payload that is always written, because its field is
 // never absent. If a line lacks it, the decoder notes that.
-type countForm struct{ wire.Value }
+type countForm struct{ exactForm }
 
 func (f countForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	if v, ok := at.(*[]string); ok && *v == nil {
 		return append(dst, "[]"...), true
 	}
 	return f.Value.Append(w, dst, m, at)
-}
-
-func (f countForm) Parse(r *wire.Reader, at any) error {
-	from := r.S.Offset()
-	err := f.Value.Parse(r, at)
-	if err == nil {
-		keepDigits(r, at, r.S.Text()[from:r.S.Offset()])
-	}
-	return err
 }
 
 func (countForm) Missed(r *wire.Reader, field any) {
@@ -277,12 +248,8 @@ type keyForm struct{ wire.Form }
 
 func (f keyForm) Parse(r *wire.Reader, at any) error {
 	err := f.Form.Parse(r, at)
-	if err != nil {
-		detail := err.Error()
-		if syntax, ok := err.(*jsonwire.SyntaxError); ok {
-			detail = syntax.Msg // without its place in the line
-		}
-		r.Break(RuleField, detail)
+	if syntax, ok := err.(*jsonwire.SyntaxError); ok {
+		r.Break(RuleField, syntax.Msg) // without its place in the line
 	}
 	return err
 }
@@ -363,7 +330,6 @@ func (marksForm) Parse(r *wire.Reader, at any) error {
 		return err
 	}
 	set := at.(*agentevents.Marks)
-	*set = 0
 	for i, name := range markNames {
 		if slices.Contains(list, name) {
 			*set |= 1 << i
@@ -388,7 +354,7 @@ func (f statusForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) (
 func (f statusForm) Parse(r *wire.Reader, at any) error {
 	from := r.S.Offset()
 	err := f.valueForm.Parse(r, at)
-	if word := at.(*string); err == nil && statusOf(*word) != *word {
+	if word := at.(*string); statusOf(*word) != *word {
 		*word = statusOf(*word)
 		r.KeepAs(r.S.Text()[from:r.S.Offset()])
 	}

@@ -76,17 +76,12 @@ func (f *madeUp) text(ev *agentevents.Event) *string {
 }
 
 // made returns the value of a field that the line of ev lacks. alone reports that no
-// open call matches. With anyTool the line lacks the tool, too. extra are the members of
-// the line that no field has, as they are kept.
-func made(from source, ev *agentevents.Event, open *openThings, anyTool bool, extra string) (value string, alone bool) {
+// open call matches. extra are the members of the line that no field has, as they are kept.
+func made(from source, ev *agentevents.Event, open *openThings, extra string) (value string, alone bool) {
 	p, _ := ev.Payload.(*agentevents.ToolReturned)
 	switch from {
 	case ofCall:
-		tool := ""
-		if !anyTool {
-			tool = p.ToolID
-		}
-		if t := open.call(ev, tool); t != nil {
+		if t := open.call(ev, p.ToolID); t != nil {
 			return t.id, false
 		}
 		return dialect.DerivedID(ev.ID, 0, 0), true

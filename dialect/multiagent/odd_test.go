@@ -64,6 +64,7 @@ func TestAnyPayload(t *testing.T) {
 			require.Equal(t, agentevents.MarkLate|agentevents.MarkReplayed, ev.Marks)
 		}},
 		{"session.started", `{"marks":["late","late"]}`, nil},
+		{"session.started", `{"marks":"late"}`, nil},
 		{"workflow.node.enter", `{}`, func(t *testing.T, ev agentevents.Event) { require.Equal(t, derived, ev.NodeID) }},
 		{"workflow.node.enter", `"plan"`, nil},
 		{"workflow.node.enter", `{"node":"plan","agent":"coder"}`, func(t *testing.T, ev agentevents.Event) {
@@ -88,6 +89,10 @@ func TestAnyPayload(t *testing.T) {
 		{"agent.message.created", `{"messageId":"m1","from":"user","content":"x","ts":"yesterday"}`, nil},
 		{"agent.message.created", `{"messageId":"m1","from":"user","content":"x","ts":0}`, nil},
 		{"agent.message.created", `{"message":{"content":"in"},"content":"out"}`, nil},
+		{"agent.message.created", `{"from":"a","content":"x","ts":1779094801200}`, nil},
+		{"agent.message.created", `[1]`, func(t *testing.T, ev agentevents.Event) {
+			require.Equal(t, agentevents.JSON("null"), ev.Payload.(*agentevents.MessageCreated).Message.Content)
+		}},
 		{"agent.task.assigned", `{"task":"a","expected_output":"b","context":{"c":1}}`, func(t *testing.T, ev agentevents.Event) {
 			require.Equal(t, &agentevents.TaskAssigned{Goal: "a", ExpectedOutput: "b"}, ev.Payload)
 		}},
@@ -95,6 +100,10 @@ func TestAnyPayload(t *testing.T) {
 			require.Equal(t, &agentevents.ToolCalled{CallID: "c9", ToolID: "grep", Arguments: `{"q":"x"}`}, ev.Payload)
 		}},
 		{"tool.call.started", `{"tool":"grep","toolName":"Grep"}`, nil},
+		{"tool.call.started", `{"callId":"c","toolId":"x","agentId":"planner"}`, nil},
+		{"tool.call.completed", `{"callId":"c","toolId":"x","status":"ok","agentId":"planner"}`, nil},
+		{"tool.call.completed", `{"toolId":"x","status":"ok","oneEvent":true}`, nil},
+		{"tool.call.completed", `{"callId":"c","toolId":"x","status":"ok","durationMs":1e-9}`, nil},
 		{"tool.call.started", `[]`, func(t *testing.T, ev agentevents.Event) {
 			require.Equal(t, &agentevents.ToolCalled{CallID: derived, ToolID: "unknown"}, ev.Payload)
 		}},
@@ -124,6 +133,7 @@ func TestAnyPayload(t *testing.T) {
 			require.Equal(t, &agentevents.BlackboardItemCreated{ItemID: "i", ItemType: "fact", Content: "null"}, ev.Payload)
 		}},
 		{"blackboard.item.created", `{}`, nil},
+		{"blackboard.item.created", `{"id":"i","type":"fact","content":1,"confidence":0.12345678901234567890}`, nil},
 		{"approval.requested", `{"action":"deploy","scope":["a"],"diff":"x"}`, func(t *testing.T, ev agentevents.Event) {
 			require.Equal(t, &agentevents.ApprovalRequested{ApprovalID: derived, Action: "deploy"}, ev.Payload)
 		}},
@@ -132,6 +142,7 @@ func TestAnyPayload(t *testing.T) {
 		{"loop.round.completed", `{}`, nil},
 		{"loop.round.completed", `{"round":1.5,"score":"good"}`, nil},
 		{"loop.round.completed", `{"round":0}`, nil},
+		{"loop.round.completed", `"x"`, nil},
 		{"budget.exceeded", `{"kind":"time","limit":0,"actual":100000000000000000000}`, func(t *testing.T, ev agentevents.Event) {
 			require.Equal(t, &agentevents.BudgetExceeded{Budget: "time", Actual: 1e20}, ev.Payload)
 		}},
@@ -141,6 +152,10 @@ func TestAnyPayload(t *testing.T) {
 		{"workflow.created", `{"workflowId":"w1","phases":[]}`, nil},
 		{"workflow.created", `{}`, nil},
 		{"workflow.approved", `{"workflowId":"w1","approvedAt":"today"}`, nil},
+		{"workflow.approved", `{"workflowId":"w1","approvedAt":true}`, func(t *testing.T, ev agentevents.Event) {
+			require.Zero(t, ev.Payload.(*agentevents.WorkflowApproved).ApprovedAt)
+		}},
+		{"agent.spawned", `{"phase":"p"}`, func(t *testing.T, ev agentevents.Event) { require.Equal(t, "p", ev.Phase) }},
 		{"agent.spawned", `{"agentTask":"x","parentSpanId":"p"}`, func(t *testing.T, ev agentevents.Event) { require.Equal(t, "p", ev.ParentSpanID) }},
 		{"agent.spawned", `{"task":"x","step":3,"agent":{"agentSharing":"shared:g"}}`, nil},
 		{"agent.completed", `{}`, func(t *testing.T, ev agentevents.Event) {
@@ -206,6 +221,8 @@ func sorted(t *testing.T, line string) string {
 
 func TestEnvelope(t *testing.T) {
 	for name, line := range map[string]string{
+		"two parents":     strings.Replace(docLine("agent.spawned", `{"agentTask":"x","parentSpanId":"p"}`), `"sessionId"`, `"parentSpanId":"q","sessionId"`, 1),
+		"no payload":      strings.Replace(docLine("odd", `{}`), `"payload":{},`, "", 1),
 		"unknown members": `{"x":1,"id":"e1","traceId":"t","spanId":"s","sessionId":"c","runId":"r1","actor":"a","type":"session.started","payload":{},"timestamp":"2026-05-18T09:00:01.200Z","schemaVersion":"2.1","/payload/x":[1.50],"":0,"a~b":null}`,
 		"only a type":     `{"type":"session.started"}`,
 		"slim, with ts":   `{"id":"e1","runId":"r1","sessionId":"c","type":"session.started","actor":"a","payload":{},"ts":5,"schemaVersion":"1.0"}`,
@@ -227,7 +244,10 @@ func TestEnvelope(t *testing.T) {
 			again := decode(t, Options{}, string(out))[0]
 			require.Equal(t, ev.ID, again.ID)
 			require.Equal(t, ev.Time, again.Time)
-			if name == "unknown members" || name == "another time" {
+			if name == "two parents" {
+				require.Equal(t, "q", ev.ParentSpanID)
+			}
+			if name != "only a type" && name != "slim, with ts" && name != "empty texts" {
 				require.Equal(t, sorted(t, line), sorted(t, strings.TrimSuffix(string(out), "\n")))
 			}
 		})
@@ -271,13 +291,59 @@ func TestOpenCalls(t *testing.T) {
 	out, _ = encode(t, events[4])
 	require.Contains(t, out, `"payload":{"callId":"`+id(2)+`","toolId":"b"}`)
 
-	// The list of open calls is bounded.
+	// The lists of open things are bounded, and have no room for those that are closed.
 	d := NewDecoder(Options{})
-	for i := range 10 * maxOpen {
-		_, err := d.Decode(nil, []byte(line(fmt.Sprint("s", i), "tool.call.started", `{}`)))
+	read := func(span, typ, payload string) agentevents.Event {
+		events, err := d.Decode(nil, []byte(line(span, typ, payload)))
 		require.NoError(t, err)
+		return events[0]
+	}
+	first := read("s1", "tool.call.started", `{"callId":"first"}`)
+	for range 2 * maxOpen {
+		read("s2", "tool.call.started", `{}`)
+		read("s2", "tool.call.completed", `{}`)
+	}
+	require.Equal(t, first.Payload.(*agentevents.ToolCalled).CallID, read("s1", "tool.call.completed", `{}`).Payload.(*agentevents.ToolReturned).CallID)
+	for i := range maxSpawned + 2 {
+		read(fmt.Sprint("s", i), "tool.call.started", `{}`)
+		read(fmt.Sprint("s", i), "agent.spawned", `{}`)
 	}
 	require.LessOrEqual(t, len(d.open.list), maxOpen)
+	require.Len(t, d.open.spawned, 2)
+}
+
+// A line that does not say what it answers may leave it open.
+func TestAnswersToNothing(t *testing.T) {
+	log := func(lines ...string) (list []agentevents.Event) {
+		for i, line := range lines {
+			lines[i] = strings.Replace(line, `"e1"`, fmt.Sprintf(`"e%d"`, i), 1)
+		}
+		return decode(t, Options{}, lines...)
+	}
+	bare := func(typ string) string {
+		return strings.Replace(docLine(typ, `{}`), `"spanId":"`+span+`",`, "", 1)
+	}
+	elsewhere := func(line string) string { return strings.Replace(line, span, "x", 1) }
+	asks, grants := docLine("approval.requested", `{}`), docLine("approval.granted", `{}`)
+	granted := func(events []agentevents.Event) string {
+		return events[len(events)-1].Payload.(*agentevents.ApprovalGranted).ApprovalID
+	}
+	require.True(t, log(bare("tool.call.started"), bare("tool.call.completed"))[1].Payload.(*agentevents.ToolReturned).OneEvent, "no span")
+	require.Equal(t, dialect.DerivedID("e2", 0, 0), granted(log(asks, asks, elsewhere(grants))), "two are open")
+	require.Equal(t, dialect.DerivedID("e2", 0, 0), granted(log(bare("approval.requested"), bare("approval.requested"), bare("approval.granted"))), "no span")
+	require.Equal(t, dialect.DerivedID("e1", 0, 0), granted(log(strings.Replace(asks, `"r1"`, `"r2"`, 1), elsewhere(grants))), "another run")
+	require.Equal(t, dialect.DerivedID("e1", 0, 0), granted(log(docLine("tool.call.started", `{}`), asks, elsewhere(grants))), "a call is open, too")
+
+	ends := docLineBy("x", "agent.completed", `{}`)
+	spawned := log(docLine("agent.spawned", `{}`), elsewhere(docLine("agent.spawned", `{}`)), ends, ends+" ")
+	require.Empty(t, spawned[2].AgentID, "the span stands for the agent")
+	require.Equal(t, agentevents.JSON(`{"schemaVersion":"1.0"}`), spawned[2].Extra(string(Name)), "no agent is made up")
+	require.Equal(t, "x", spawned[3].AgentID, "no agent of the span is open")
+	ran := log(docLineBy("system", "tool.call.started", `{"callId":"c","toolId":"x"}`), docLineBy("runner", "tool.call.completed", `{"callId":"c","toolId":"x","status":"ok"}`))[1]
+	require.Equal(t, agentevents.JSON(`{"schemaVersion":"1.0"}`), ran.Extra(string(Name)), "no agent is made up")
+	require.Equal(t, "b", log(docLine("tool.call.started", `{"callId":"c"}`), docLineBy("runner", "tool.call.completed", `{"callId":"c","agentId":"b"}`))[1].AgentID, "the payload says who")
+	accepted := log(docLine("handoff.requested", `{"handoffId":"h","to":"b"}`), docLineBy("c", "handoff.accepted", `{"to":"b"}`))
+	require.Equal(t, "h", accepted[1].Payload.(*agentevents.HandoffAccepted).HandoffID)
 }
 
 func TestChangedEvents(t *testing.T) {
@@ -294,6 +360,18 @@ func TestChangedEvents(t *testing.T) {
 	out, losses = encode(t, ev)
 	require.Contains(t, out, `"payload":{"goal":"stay"}`)
 	require.Equal(t, "/multiagent/~1payload", losses[0].Pointer)
+
+	// What readers would no longer make up is written.
+	ev = decode(t, Options{}, docLine("handoff.requested", `{"to":"b"}`))[0]
+	ev.Payload.(*agentevents.HandoffRequested).From.MemoryRef = "m"
+	out, _ = encode(t, ev)
+	require.Contains(t, out, `"from":{"agentId":"planner","memoryRef":"m"}`)
+	ev = decode(t, Options{}, docLine("tool.call.completed", `{}`))[0]
+	ev.Payload.(*agentevents.ToolReturned).OneEvent = false
+	out, _ = encode(t, ev)
+	require.Contains(t, out, `"callId":`)
+	out, _ = encode(t, event(&agentevents.WorkflowCreated{}, inFlow))
+	require.Contains(t, out, `"phases":[]`)
 
 	ev = decode(t, Options{}, docLine("tool.call.completed", `{"callId":"c","toolId":"t","status":"success","error":{"message":"m","x":1}}`))[0]
 	ev.Payload = &agentevents.ToolReturned{CallID: "c", ToolID: "t", Status: agentevents.ToolStatusCancelled}
@@ -425,6 +503,7 @@ func TestMadeUp(t *testing.T) {
 		require.Equal(t, "r1", ev.SessionID)
 	}
 	require.Equal(t, events[0].SpanID, events[3].SpanID, "one agent, one span")
+	require.Equal(t, "45a45dee135c6f0b", events[0].SpanID, "it stays the same in all versions")
 	require.Equal(t, events[1].SpanID, events[2].SpanID, "one call, one span")
 	require.Equal(t, events[0].SpanID, events[1].ParentSpanID)
 	require.NotEqual(t, events[0].SpanID, events[1].SpanID)
@@ -459,6 +538,8 @@ func TestStrict(t *testing.T) {
 	}{
 		{"time", good, strings.Replace(good, "2026-05-18T", "2026-05-18 ", 1), RuleTimestamp, "/timestamp"},
 		{"empty id", good, strings.Replace(good, `"e1"`, `""`, 1), RuleEnvelope, "/id"},
+		{"empty type", good, strings.Replace(good, "session.started", "", 1), RuleEnvelope, "/type"},
+		{"empty version", good, strings.Replace(good, `"1.0"`, `""`, 1), RuleEnvelope, "/schemaVersion"},
 		{"workflow", docLine("workflow.created", `{"workflowId":"w1"}`), docLine("workflow.created", `{"phases":[]}`), RuleWorkflow, "/payload/workflowId"},
 		{"checkpoint", docLine("workflow.checkpoint.saved", `{"workflowId":"w1","phase":"a"}`), docLine("workflow.checkpoint.saved", `{"workflowId":"w1"}`), RulePhase, "/payload/phase"},
 		{"spawned", docLine("agent.spawned", `{"workflowId":"w1","phase":"a"}`), docLine("agent.spawned", `{"workflowId":"w1"}`), RulePhase, "/payload/phase"},
@@ -586,6 +667,7 @@ func TestRefused(t *testing.T) {
 		event((*agentevents.ToolCalled)(nil)),
 		event(&agentevents.SessionStarted{Goal: "\xff"}, func(ev *agentevents.Event) { ev.ID = "\xff" }),
 		event(&agentevents.SessionCompleted{Result: "{"}),
+		event(&agentevents.Unknown{Type: "odd", Raw: "{"}),
 		event(&agentevents.BudgetExceeded{Budget: "x", Limit: 1 / zeroFloat}),
 		event(&agentevents.SessionStarted{}, func(ev *agentevents.Event) { ev.Time = at.AddDate(9000, 0, 0) }),
 		event(&agentevents.SessionStarted{}, func(ev *agentevents.Event) { ev.RunID = "" }),
@@ -598,3 +680,15 @@ func TestRefused(t *testing.T) {
 }
 
 var zeroFloat float64
+
+// A number that its field has is not kept, however it is spelled.
+func TestNumbersThatFit(t *testing.T) {
+	for typ, payload := range map[string]string{
+		"budget.exceeded":         `{"budget":"b","limit":123456789.25,"actual":1.5e+3}`,
+		"blackboard.item.created": `{"itemId":"i","itemType":"t","content":1,"confidence":0.123456789}`,
+		"workflow.finalized":      `{"workflowId":"w","totalTokens":1234567890,"totalAgents":1,"durationMs":123456789.5}`,
+		"tool.call.completed":     `{"callId":"c","toolId":"x","status":"ok","durationMs":123456.789}`,
+	} {
+		require.Equal(t, agentevents.JSON(`{"schemaVersion":"1.0"}`), decode(t, Options{}, docLine(typ, payload))[0].Extra(string(Name)), typ)
+	}
+}

@@ -1,6 +1,7 @@
 package multiagent
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -50,9 +51,7 @@ func (o *openThings) note(ev *agentevents.Event, long bool) {
 	case *agentevents.HandoffRequested:
 		o.add(openThing{aHandoff, ev.RunID, ev.SpanID, p.HandoffID, p.From.AgentID, p.To.AgentID}, long)
 	case *agentevents.ToolReturned:
-		if !p.OneEvent {
-			o.remove(o.find(aCall, ev.RunID, p.CallID, ev.AgentID))
-		}
+		o.remove(o.find(aCall, ev.RunID, p.CallID, ev.AgentID))
 	case *agentevents.ApprovalGranted:
 		o.remove(o.find(anApproval, ev.RunID, p.ApprovalID, ""))
 	case *agentevents.HandoffAccepted:
@@ -146,10 +145,7 @@ func (o *openThings) approval(ev *agentevents.Event) *openThing {
 // or nil.
 func (o *openThings) handoff(ev *agentevents.Event) *openThing {
 	p := ev.Payload.(*agentevents.HandoffAccepted)
-	to := p.To.AgentID
-	if to == "" {
-		to = ev.AgentID
-	}
+	to := cmp.Or(p.To.AgentID, ev.AgentID)
 	same := func(said, is string) bool { return said == "" || said == is }
 	return o.last(func(t *openThing) bool {
 		return t.what == aHandoff && t.run == ev.RunID && same(p.HandoffID, t.id) && same(p.From.AgentID, t.agent) && t.other == to
@@ -159,9 +155,6 @@ func (o *openThings) handoff(ev *agentevents.Event) *openThing {
 // caller returns the agent whose call a return closes, if the call is open. agent is who
 // returns it.
 func (o *openThings) caller(ev *agentevents.Event, p *agentevents.ToolReturned, agent string) (caller string, ok bool) {
-	if p.OneEvent {
-		return "", false
-	}
 	t := o.find(aCall, ev.RunID, p.CallID, agent)
 	if t == nil {
 		return "", false

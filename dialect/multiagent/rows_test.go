@@ -155,6 +155,8 @@ func TestRows(t *testing.T) {
 		{"a call with an error flag has failed", returns(`{"callId":"c1","isError":true}`), status(agentevents.ToolStatusError)},
 		{"a call with an error has failed", returns(`{"callId":"c1","error":"boom"}`), status(agentevents.ToolStatusError)},
 		{"a call with success", returns(`{"callId":"c1","success":true,"isError":false}`), status(agentevents.ToolStatusOK)},
+		{"a call with success and a warning", returns(`{"callId":"c1","error":"old","success":true}`), status(agentevents.ToolStatusOK)},
+		{"a call with an error and a flag that is none", returns(`{"callId":"c1","error":"boom","ok":"no"}`), status(agentevents.ToolStatusError)},
 		{"flags that are no flags say nothing", returns(`{"callId":"c1","ok":"no","success":null}`), status(agentevents.ToolStatusOK)},
 		{"a tool runner completes an agent's call", []said{{"a", "c", "", "tool.call.started", `{"callId":"c1"}`}, {"tool-runner", "x", "c", "tool.call.completed", `{"callId":"c1","output":1}`}},
 			func(t *testing.T, s *agentevents.RunSnapshot) {
@@ -192,6 +194,11 @@ func TestRows(t *testing.T) {
 				require.Equal(t, "sha", s.Handoffs[0].ContextDigest)
 			}},
 
+		{"two handoffs are accepted, the last one first", []said{{"a", "s", "", "handoff.requested", `{"handoffId":"h","to":"b"}`}, {"a", "s", "", "handoff.requested", `{"handoffId":"i","to":"b"}`},
+			{"b", "x", "", "handoff.accepted", `{}`}, {"b", "y", "", "handoff.accepted", `{}`}},
+			func(t *testing.T, s *agentevents.RunSnapshot) {
+				require.False(t, s.Handoffs[0].Open || s.Handoffs[1].Open)
+			}},
 		{"a loop round is an event of the log only", []said{{"a", "s", "", "loop.round.completed", `{"round":1,"score":0.5}`}},
 			func(t *testing.T, s *agentevents.RunSnapshot) { require.Empty(t, s.Unknown) }},
 		{"numbers with more digits than a float64", []said{{"a", "s", "", "budget.exceeded", `{"kind":"tokens","limit":9007199254740993,"actual":0.12345678901234567890}`}},
@@ -273,6 +280,11 @@ func TestRepeatedLines(t *testing.T) {
 		require.Equal(t, uint64(Window+1), read(line(`"id":"x",`)))
 		require.Equal(t, uint64(Window+2), read(first))
 		require.Equal(t, uint64(Window+3), read(strings.Replace(first, `"actual":2`, `"actual":3`, 1)), "another line with this id")
+		for i := range 2 * Window {
+			read(line(`"id":"again-` + strconv.Itoa(i) + `",`))
+		}
+		require.NotZero(t, read(first), "it goes on")
+		require.Len(t, d.past.seen, Window)
 	}
 	d := NewDecoder(Options{})
 	for range 2 {

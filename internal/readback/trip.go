@@ -63,6 +63,30 @@ func (t *Trip) Read(o agentevents.ReaderOptions) (errs []error) {
 	return errs
 }
 
+// Problems sends events through a document, and returns the errors, the differences that no loss
+// lists, and the listed losses that did not happen.
+func (t *Trip) Problems(events []agentevents.Event, enc dialect.Encoder, dec dialect.Decoder) (list []string) {
+	for _, ev := range events {
+		lines, err := enc.Append(nil, ev)
+		t.Wrote(ev, lines, err)
+	}
+	lines, err := enc.End(nil)
+	t.Wrote(agentevents.Event{}, lines, nil)
+	t.Losses = enc.Losses()
+	errs := append(t.Read(agentevents.ReaderOptions{Decoder: dec}), err)
+	for _, l := range dec.Losses() {
+		t.Derived = append(t.Derived, l.Pointer)
+	}
+	for _, err := range append(errs, t.Compare()...) {
+		if err != nil {
+			list = append(list, err.Error())
+		}
+	}
+	t.Unlisted(func(_ int, what string) { list = append(list, what) })
+	t.Unreal(func(what string) { list = append(list, what) })
+	return list
+}
+
 func (t *Trip) refused(i int) bool { return i < len(t.Refused) && t.Refused[i] != nil }
 
 // IsOf reports whether a loss may be one of events of the kind.
@@ -312,7 +336,7 @@ func (t *Trip) covered(i int, d Difference) bool {
 	if listed[dialect.Dropped] && (listed[dialect.Made] || Nothing(d.After) || Required(kind, d.Pointer) || t.Derives(d.Pointer)) {
 		return true
 	}
-	return listed[dialect.Made] && Nothing(d.Before)
+	return listed[dialect.Made] && Nothing(d.Before) || d.Before == `""` && t.Derives(d.Pointer)
 }
 
 // stays reports whether event i and the event that came back both have a value at

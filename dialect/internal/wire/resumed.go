@@ -33,10 +33,11 @@ func (resumed) Schema() map[string]any { return map[string]any{} } // another va
 type restarts struct {
 	resumes map[uint64]int // of runs
 	open    map[uint64]int // agents that have not ended: the resumes of their run before the start
+	ends    bool           // the event ends the execution that alone identifies an open agent
 }
 
 // resume notes an event. It sets Resumed in a start that is legal only because its run was
-// resumed.
+// resumed. A node that fails ends the agent that only its execution identifies: see line.
 func (w *Writer) resume(ev *agentevents.Event) {
 	r := &w.restarts
 	run := func() uint64 { return jsonwire.Hash(ev.RunID) }
@@ -46,6 +47,8 @@ func (w *Writer) resume(ev *agentevents.Event) {
 		r.room()
 		r.resumes[run()]++
 	case *agentevents.AgentEnded, *agentevents.NodeCompleted, *agentevents.NodeFailed:
+		_, r.ends = r.open[key(ev.NodeRunID)]
+		r.ends = r.ends && ev.AgentID == "" && ev.NodeRunID != ""
 		delete(r.open, key(ev.SpanID))
 		delete(r.open, key(cmp.Or(ev.AgentID, ev.NodeRunID)))
 	case *agentevents.AgentStarted:
@@ -64,6 +67,6 @@ func (w *Writer) resume(ev *agentevents.Event) {
 // room makes room for another run or agent: many never end.
 func (r *restarts) room() {
 	if r.open == nil || max(len(r.open), len(r.resumes)) == dialect.MaxCalls {
-		*r = restarts{map[uint64]int{}, map[uint64]int{}}
+		*r = restarts{resumes: map[uint64]int{}, open: map[uint64]int{}}
 	}
 }

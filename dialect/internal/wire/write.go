@@ -142,6 +142,9 @@ func (w *Writer) line(dst []byte, ev *agentevents.Event, d Document) ([]byte, er
 		return dst, w.Refused(agentevents.RuleFieldRange, "/timestamp", badYear)
 	}
 	w.Say(ev)
+	if p, ok := ev.Payload.(*agentevents.NodeFailed); ok && w.ends && w.F.Row(agentevents.KindNodeFailed) == nil {
+		w.SayAs(&agentevents.AgentEnded{Error: agentevents.Some(p.Error)}, "written as the end of the node's agent")
+	}
 	dst, err := d.Line(w, dst)
 	if err == nil {
 		err = w.err
@@ -641,6 +644,9 @@ func (w *Writer) Break(rule agentevents.Rule, pointer, detail string) {
 		w.broken = w.Refused(rule, pointer, detail)
 	}
 }
+
+// Broken reports whether the document does not allow a value of the event.
+func (w *Writer) Broken() bool { return w.broken != nil }
 
 // Refused returns the error of the event.
 func (w *Writer) Refused(rule agentevents.Rule, pointer, detail string) error {

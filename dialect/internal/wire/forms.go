@@ -324,29 +324,15 @@ type Whole struct{ Value }
 func (Whole) Parse(r *Reader, at any) (err error) {
 	switch v := at.(type) {
 	case *int:
-		*v, err = r.S.Whole()
+		*v, err = jsonwire.Whole[int](&r.S)
 	case *int64:
-		*v, err = whole(&r.S)
+		*v, err = jsonwire.Whole[int64](&r.S)
 	case *agentevents.Opt[int]:
-		return some(v)(r.S.Whole())
+		return some(v)(jsonwire.Whole[int](&r.S))
 	case *agentevents.Opt[int64]:
-		return some(v)(whole(&r.S))
+		return some(v)(jsonwire.Whole[int64](&r.S))
 	}
 	return err
-}
-
-func whole(s *jsonwire.Scanner) (int64, error) {
-	before := *s
-	n, err := s.Int()
-	if err == nil {
-		return n, nil
-	}
-	f, ferr := s.Float()
-	if ferr != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
-		*s = before
-		return 0, err
-	}
-	return int64(f), nil
 }
 
 // Check returns a form whose values keep a rule of the document. check says what is

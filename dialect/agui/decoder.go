@@ -1,7 +1,6 @@
 package agui
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -264,11 +263,13 @@ func (d *Decoder) apply(ev *agentevents.Event, line string) (said bool, err erro
 		}
 	case *agentevents.ToolReturned:
 		if r.Type != "CUSTOM" {
-			c := s.calls[s.call(p.CallID)]
+			c, known := s.calls[s.call(p.CallID)]
 			delete(s.calls, s.call(p.CallID))
-			p.Status, p.ToolID, p.OneEvent = agentevents.ToolStatusOK, cmp.Or(c.tool, unknown), c.run != s.run
-			if c.tool == "" && !jsonwire.HasMember(d.rest, "toolId") {
-				r.Made("/payload/toolId", "no line names the tool")
+			p.Status, p.ToolID, p.OneEvent = agentevents.ToolStatusOK, c.tool, c.run != s.run
+			if !known {
+				if p.ToolID = unknown; !jsonwire.HasMember(d.rest, "toolId") {
+					r.Made("/payload/toolId", "no line names the tool")
+				}
 			}
 		}
 	}

@@ -561,7 +561,7 @@ func (e *Encoder) reread(p agentevents.Payload, line string) ([]agentevents.Even
 	if b := e.block; b != nil {
 		read := *b
 		read.text = append(read.text[:len(read.text):len(read.text)], e.fill(p)...)
-		if open[string(b.typ)+b.id] = &read; b.tool != "" {
+		if open[string(b.typ)+b.id] = &read; b.role == called || b.begun || b.tool != "" { // or else readers know no call
 			calls[e.s.call(b.id)] = toolCall{b.run, b.tool}
 		}
 	}

@@ -1,7 +1,6 @@
 package agui_test
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -9,6 +8,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect/agui"
+	"github.com/agentevents/agentevents/internal/readback"
 )
 
 // run returns the events of a run, by agents whose names stand before the payloads.
@@ -69,38 +69,47 @@ var hard = map[string][]agentevents.Event{
 	"a call that is open":    run("planner", &agentevents.ToolCalled{CallID: "c", ToolID: "A"}, &agentevents.ToolCalled{CallID: "c", ToolID: "B"}),
 	"an end without a start": run("planner", &agentevents.ToolReturned{CallID: "c", ToolID: "A", Status: "ok"}, &agentevents.StepEnded{StepID: "s"}, &agentevents.AgentEnded{Outcome: "converged"},
 		&agentevents.ToolReturned{CallID: "d", ToolID: "A", Status: "ok", OneEvent: true, Arguments: "[1]"}),
+	"calls without an id or a tool": run("planner", &agentevents.ToolCalled{}, &agentevents.ToolReturned{Status: "ok", OneEvent: true}, &agentevents.ToolCalled{CallID: "c"}, &agentevents.ToolReturned{CallID: "c", ToolID: "A", Status: "ok"},
+		&agentevents.ToolReturned{Status: "ok", OneEvent: true}, &agentevents.ToolReturned{CallID: "d", Status: "ok"}),
 	"a sub-agent twice": run("", &agentevents.RunStarted{}, "planner", &agentevents.AgentStarted{}, "coder", &agentevents.AgentStarted{}, &agentevents.AgentEnded{Outcome: "partial"}, &agentevents.AgentStarted{}, &agentevents.AgentEnded{Outcome: "partial"}),
 }
 
-// What the encoder writes is read by a strict decoder, as the runs that it was, and written
-// again.
+// What the encoder writes is read by a strict decoder, as the runs that it was but for the
+// listed losses, and written again.
 func TestOrder(t *testing.T) {
 	for name, events := range hard {
 		t.Run(name, func(t *testing.T) {
+			trip := &readback.Trip{}
 			enc := agui.NewEncoder(agui.EncoderOptions{})
-			var out []byte
-			var err error
 			for _, ev := range events {
-				out, err = enc.Append(out, ev)
+				lines, err := enc.Append(nil, ev)
 				require.NoError(t, err)
+				trip.Wrote(ev, lines, nil)
 			}
-			out, err = enc.End(out)
+			lines, err := enc.End(nil)
 			require.NoError(t, err)
-			r := agentevents.NewReader(strings.NewReader(string(out)), agentevents.ReaderOptions{Decoder: agui.NewDecoder(agui.Options{Strict: true}), Verbatim: true})
+			trip.Wrote(agentevents.Event{}, lines, nil)
+			dec := agui.NewDecoder(agui.Options{Strict: true})
+			require.Empty(t, trip.Read(agentevents.ReaderOptions{Decoder: dec, Verbatim: true}), string(trip.Text))
 			var kinds, back []agentevents.Kind
 			for _, ev := range events {
 				if ev.Kind() != agentevents.KindSessionCompleted { // it is after the end
 					kinds = append(kinds, ev.Kind())
 				}
 			}
-			var again []agentevents.Event
-			for ev, err := range r.All() {
-				require.NoError(t, err, string(out))
-				back, again = append(back, ev.Kind()), append(again, ev)
+			for _, ev := range trip.Back {
+				back = append(back, ev.Kind())
 			}
-			require.Equal(t, kinds, back, string(out))
-			lines, _ := encode(t, agui.EncoderOptions{}, again)
-			require.Equal(t, string(out), lines)
+			require.Equal(t, kinds, back, string(trip.Text))
+			again, _ := encode(t, agui.EncoderOptions{}, trip.Back)
+			require.Equal(t, string(trip.Text), again)
+			trip.Losses = enc.Losses()
+			for _, l := range dec.Losses() {
+				trip.Derived = append(trip.Derived, l.Pointer)
+			}
+			require.Empty(t, trip.Compare())
+			trip.Unlisted(func(_ int, what string) { t.Errorf("%s\n%s", what, trip.Text) })
+			trip.Unreal(func(what string) { t.Errorf("%s\n%s", what, trip.Text) })
 		})
 	}
 }

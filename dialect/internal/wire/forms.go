@@ -335,6 +335,22 @@ func (Whole) Parse(r *Reader, at any) (err error) {
 	return err
 }
 
+// Millis reads a time in milliseconds since the epoch, which may have fractions.
+func (r *Reader) Millis() (t time.Time, err error) {
+	from := r.S.Offset()
+	if ms, err := jsonwire.Whole[int64](&r.S); err == nil {
+		if t := time.UnixMilli(ms).UTC(); writable(t) {
+			return t, nil
+		}
+		return t, &jsonwire.SyntaxError{Offset: from, Msg: "found a time outside the years 0 to 9999"}
+	}
+	since, err := r.S.Millis()
+	if err == nil {
+		t = time.Unix(0, int64(since)).UTC()
+	}
+	return t, err
+}
+
 // Check returns a form whose values keep a rule of the document. check says what is
 // wrong with the value at the pointer, or "". A strict reader reports it, and a
 // writer refuses it, unless it writes the line as it was read.

@@ -44,6 +44,8 @@ type block struct {
 	text  []byte // so far
 	start string // the line that opened it; for a decoder, until an event keeps it
 	begun bool   // an encoder has written START; a decoder has read a delta
+	owner string // for an encoder: whose events it is of
+	key   blockKey
 }
 
 // blockOf returns what an event says of a block: its type, its id, and the piece if it is

@@ -125,6 +125,13 @@ func (b *block) line(word, at, piece string, made bool) string {
 	return lineOf(prefix+"_"+word, at, b.agent, members, made)
 }
 
+// starts reports whether the line that opened the block is one of its own, for an agent.
+func (b *block) starts(agent string) bool {
+	prefix, name, _ := b.typ.words()
+	member := func(name string) string { return jsonwire.Member(b.start, name) }
+	return jsonwire.Text(member("type")) == prefix+"_START" && member("subagentRunId") == agent && jsonwire.Text(member(name)) == b.id
+}
+
 // lineOf returns a line that is not written for an event of its own. The time and the
 // agent are raw JSON, and may be empty.
 func lineOf(typ, at, agent, members string, made bool) string {

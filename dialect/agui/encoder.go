@@ -36,6 +36,7 @@ type Encoder struct {
 	waiting int                   // length of the lines that wait
 	numbers dialect.Numbers
 	block   *block  // of the event that is written
+	start   string  // the line that opens it, if it has one
 	begins  bool    // that event begins a run of the stream
 	check   Decoder // reads lines as readers of those before do
 	rest    string  // what the line lacks of the payload
@@ -220,8 +221,8 @@ func isType(word string) bool {
 // enter returns the block of an event, or nil. It makes one that is not open.
 func (e *Encoder) enter(ev *agentevents.Event) *block {
 	typ, id, delta := blockOf(ev.Payload)
-	start := string(dialect.Unknown(ev, Name, remarkStart))
-	role, tool := assistant, jsonwire.Text(jsonwire.Member(start, "toolCallName"))
+	e.start = string(dialect.Unknown(ev, Name, remarkStart))
+	role, tool := assistant, jsonwire.Text(jsonwire.Member(e.start, "toolCallName"))
 	calls, returns := false, false
 	switch p := ev.Payload.(type) {
 	case *agentevents.ToolCalled:
@@ -231,7 +232,7 @@ func (e *Encoder) enter(ev *agentevents.Event) *block {
 			tool = p.ToolID
 		}
 	case *agentevents.MessageCreated:
-		if role = p.Message.From; start == "" || !slices.Contains(people, role) {
+		if role = p.Message.From; e.start == "" || !slices.Contains(people, role) {
 			return nil
 		}
 	}
@@ -248,7 +249,7 @@ func (e *Encoder) enter(ev *agentevents.Event) *block {
 	case b != nil && !(calls && b.role == called): // or else the id names another call now
 		return b
 	}
-	b = &block{typ: typ, role: role, tool: tool, id: e.unique(typ, *id), start: start, run: e.s.run, owner: agent, key: key}
+	b = &block{typ: typ, role: role, tool: tool, id: e.unique(typ, *id), start: e.start, run: e.s.run, owner: agent, key: key}
 	if c, open := e.s.calls[e.s.call(b.id)]; open && returns {
 		b.role, b.tool, b.run = called, c.tool, c.run
 	}
@@ -278,10 +279,13 @@ func (e *Encoder) unique(typ blockType, id string) string {
 // prepare returns the lines that the protocol needs before the line of an event.
 func (e *Encoder) prepare(ev *agentevents.Event) (before string) {
 	b, typ := e.block, e.w.Type()
+	member := func(name string) string { return jsonwire.Member(string(e.own), name) }
+	if e.start != "" && (b == nil || b.begun || !b.starts(member("subagentRunId"))) {
+		e.w.Losses.Add(ev, dialect.Dropped, "/"+string(Name)+"/"+jsonwire.Token(remarkStart), "no block begins with it")
+	}
 	if b != nil && b.begun && isDelta(ev.Kind()) { // as mostly
 		return ""
 	}
-	member := func(name string) string { return jsonwire.Member(string(e.own), name) }
 	switch typ {
 	case "STEP_STARTED", "STEP_FINISHED":
 		other := "STEP_STARTED"
@@ -307,11 +311,10 @@ func (e *Encoder) prepare(ev *agentevents.Event) (before string) {
 	at := member("timestamp")
 	if !b.begun {
 		b.begun, b.agent = true, member("subagentRunId")
-		start := b.line("START", at, "", false)
-		if same := func(name string) bool { return jsonwire.Member(b.start, name) == jsonwire.Member(start, name) }; same("type") && same("subagentRunId") && same(b.idName()) {
-			start = b.start
+		if !b.starts(b.agent) {
+			b.start = b.line("START", at, "", false)
 		}
-		before += start + "\n"
+		before += b.start + "\n"
 	}
 	if rest := e.fill(ev.Payload); rest != "" && !isDelta(ev.Kind()) {
 		before += b.line("", at, rest, true) + "\n"

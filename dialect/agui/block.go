@@ -44,6 +44,8 @@ type block struct {
 	text  []byte // so far
 	start string // the line that opened it; for a decoder, until an event keeps it
 	begun bool   // an encoder has written START; a decoder has read a delta
+	owner string // for an encoder: whose events it is of
+	key   blockKey
 }
 
 // blockOf returns what an event says of a block: its type, its id, and the piece if it is
@@ -121,6 +123,13 @@ func (b *block) line(word, at, piece string, made bool) string {
 		members += `,"role":` + jsonwire.Quote(b.role)
 	}
 	return lineOf(prefix+"_"+word, at, b.agent, members, made)
+}
+
+// starts reports whether the line that opened the block is one of its own, for an agent.
+func (b *block) starts(agent string) bool {
+	prefix, name, _ := b.typ.words()
+	member := func(name string) string { return jsonwire.Member(b.start, name) }
+	return jsonwire.Text(member("type")) == prefix+"_START" && member("subagentRunId") == agent && jsonwire.Text(member(name)) == b.id
 }
 
 // lineOf returns a line that is not written for an event of its own. The time and the

@@ -110,7 +110,7 @@ func (d *Decoder) order(ev *agentevents.Event, line string) string {
 			}
 		}
 	case strings.HasPrefix(r.Type, "STEP_"):
-		name := stepOf(line)
+		name := jsonwire.Text(jsonwire.Member(line, "stepName"))
 		if open := s.steps[ev.AgentID][name]; open == (r.Type == "STEP_STARTED") {
 			return "the step " + jsonwire.BriefName(name) + is(open)
 		}

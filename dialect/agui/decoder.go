@@ -1,7 +1,6 @@
 package agui
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -38,6 +37,7 @@ type Decoder struct {
 	patches                  []agentevents.StatePatched
 	usage                    []string // of a run that ends
 	begun                    bool     // deltas have the id of its block
+	aside                    bool     // the line is none of the stream: nothing is settled
 	buf                      []byte   // of a payload; its memory is used again
 }
 
@@ -177,6 +177,11 @@ func (d *Decoder) line(dst []agentevents.Event, line string) ([]agentevents.Even
 		}
 	}
 	said, err := d.apply(ev, line)
+	if !d.aside && r.Row != nil && err == nil {
+		if d.s.settle(r.Type, ev); d.rest != made {
+			d.s.ask(ev)
+		}
+	}
 	if err != nil || !said || d.rest == made {
 		return dst[:mark], err
 	}
@@ -240,7 +245,6 @@ func (d *Decoder) apply(ev *agentevents.Event, line string) (said bool, err erro
 		}
 		return true, nil
 	}
-	s.settle(r.Type, line, ev)
 	if ev.AgentID == "" && ofMain(ev, true) {
 		if ev.AgentID = s.main; !s.named {
 			r.Made("/agentId", "no line names the run's agent")
@@ -264,11 +268,13 @@ func (d *Decoder) apply(ev *agentevents.Event, line string) (said bool, err erro
 		}
 	case *agentevents.ToolReturned:
 		if r.Type != "CUSTOM" {
-			c := s.calls[s.call(p.CallID)]
+			c, known := s.calls[s.call(p.CallID)]
 			delete(s.calls, s.call(p.CallID))
-			p.Status, p.ToolID, p.OneEvent = agentevents.ToolStatusOK, cmp.Or(c.tool, unknown), c.run != s.run
-			if c.tool == "" && !jsonwire.HasMember(d.rest, "toolId") {
-				r.Made("/payload/toolId", "no line names the tool")
+			p.Status, p.ToolID, p.OneEvent = agentevents.ToolStatusOK, c.tool, c.run != s.run
+			if !known {
+				if p.ToolID = unknown; !jsonwire.HasMember(d.rest, "toolId") {
+					r.Made("/payload/toolId", "no line names the tool")
+				}
 			}
 		}
 	}
@@ -279,9 +285,6 @@ func (d *Decoder) apply(ev *agentevents.Event, line string) (said bool, err erro
 	}
 	if jsonwire.IsObject(d.rest) {
 		ev.Payload, err = d.merged(ev)
-	}
-	if d.rest != made {
-		s.ask(ev)
 	}
 	return true, err
 }
@@ -334,28 +337,30 @@ func (d *Decoder) block(typ blockType, id, delta *string, ev *agentevents.Event,
 // steps are the names of steps by agent.
 type steps map[string]map[string]bool
 
-// stepOf returns the name of the step of a line.
-func stepOf(line string) string { return jsonwire.Text(jsonwire.Member(line, "stepName")) }
-
-// settle notes what begins and ends with a line.
-func (s *stream) settle(typ, line string, ev *agentevents.Event) {
-	switch typ {
-	case "STEP_STARTED":
+// settle notes what begins and ends with a line of an event.
+func (s *stream) settle(typ string, ev *agentevents.Event) {
+	if _, starts := ev.Payload.(*agentevents.AgentStarted); typ == "CUSTOM" {
+		if starts && ev.AgentID != "" && !s.named {
+			s.main, s.named = ev.AgentID, true
+		}
+		return
+	}
+	switch p := ev.Payload.(type) {
+	case *agentevents.AgentStarted:
+		s.going[ev.AgentID] = true
+	case *agentevents.AgentEnded:
+		s.going[ev.AgentID] = false
+	case *agentevents.StepStarted:
 		if s.steps[ev.AgentID] == nil {
 			s.steps[ev.AgentID] = map[string]bool{}
 		}
-		s.steps[ev.AgentID][stepOf(line)] = true
-	case "STEP_FINISHED":
-		delete(s.steps[ev.AgentID], stepOf(line))
-	case "SUBAGENT_STARTED", "SUBAGENT_FINISHED", "SUBAGENT_ERROR":
-		s.going[ev.AgentID] = typ == "SUBAGENT_STARTED"
-	case "RUN_FINISHED", "RUN_ERROR":
-		_, s.paused = ev.Payload.(*agentevents.RunPaused)
-		s.over = true
-	case "CUSTOM":
-		if _, starts := ev.Payload.(*agentevents.AgentStarted); starts && ev.AgentID != "" && !s.named {
-			s.main, s.named = ev.AgentID, true
-		}
+		s.steps[ev.AgentID][p.StepID] = true
+	case *agentevents.StepEnded:
+		delete(s.steps[ev.AgentID], p.StepID)
+	case *agentevents.RunCompleted, *agentevents.RunFailed, *agentevents.RunCancelled:
+		s.over, s.paused = true, false
+	case *agentevents.RunPaused:
+		s.over, s.paused = true, true
 	}
 }
 

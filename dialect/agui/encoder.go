@@ -36,9 +36,9 @@ type Encoder struct {
 	waiting int                   // length of the lines that wait
 	numbers dialect.Numbers
 	block   *block  // of the event that is written
+	start   string  // the line that opens it, if it has one
 	begins  bool    // that event begins a run of the stream
 	check   Decoder // reads lines as readers of those before do
-	seen    kept    // by it
 	rest    string  // what the line lacks of the payload
 	own     []byte  // the line of the event; its memory is used again, as that of buf
 	buf     []byte
@@ -59,20 +59,21 @@ type streamOut struct {
 // when there are more.
 const maxWaiting = 64 << 20
 
-// A blockKey names a block among the events of an agent.
+// blocks are those of an agent, by their type and the id in its events.
+type blocks map[blockKey]*block
+
 type blockKey struct {
 	typ blockType
 	id  string
 }
-
-type blocks map[blockKey]*block
 
 var _ dialect.Encoder = (*Encoder)(nil)
 
 // NewEncoder returns an encoder.
 func NewEncoder(o EncoderOptions) *Encoder {
 	e := &Encoder{o: o, w: wire.Writer{F: format}, streams: map[string]*streamOut{}, calls: map[string]toolCall{}}
-	e.check.runs, e.check.r.F, e.check.r.Doc, e.check.s = map[string]*kept{}, format, &e.check, newStream("", "", nil, map[string]toolCall{})
+	e.check = *NewDecoder(Options{})
+	e.check.r.Doc, e.check.aside = &e.check, true
 	return e
 }
 
@@ -94,7 +95,7 @@ func (e *Encoder) newStreamOut(run, session string, before *streamOut) *streamOu
 
 // Append appends the lines of an event; see [dialect.Encoder].
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
-	if ev.RunID == "" && ev.Payload != nil {
+	if ev.RunID == "" {
 		return dst, &agentevents.RuleError{Rule: RuleRequired, Kind: ev.Kind(), EventID: ev.ID, Sequence: ev.Sequence, Pointer: "/runId", Detail: "is required"}
 	}
 	before, begins := e.turn(&ev)
@@ -105,7 +106,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if _, starts := ev.Payload.(*agentevents.AgentStarted); starts && ev.AgentID == "" && ev.NodeRunID == "" {
 		e.s.spans = true
 	}
-	key := e.enter(&ev)
+	e.block = e.enter(&ev)
 	line, verbatim, err := e.w.Append(e.own[:0], &ev, (*document)(e))
 	if e.own = line; err != nil {
 		return dst, err
@@ -124,7 +125,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	}
 	e.s.usage, e.s.told = "", ""
 	before += e.prepare(&ev)
-	e.after(&ev, key)
+	e.after(&ev)
 	return e.emit(dst, before, line, begins), nil
 }
 
@@ -136,7 +137,7 @@ func (e *Encoder) turn(ev *agentevents.Event) (before string, begins bool) {
 	e.s, e.begins = e.streams[ev.RunID], false
 	switch known := e.s != nil; {
 	case known && !(e.s.over && (resumes || e.s.paused)):
-	case ev.Payload == nil, len(e.streams) == 0 && isOther(ev.Payload): // it begins nothing
+	case len(e.streams) == 0 && isOther(ev.Payload): // it begins nothing
 		e.s = e.newStreamOut("", "", nil)
 	default:
 		e.s = e.newStreamOut(strings.Clone(ev.RunID), strings.Clone(ev.SessionID), e.s)
@@ -156,13 +157,17 @@ func (e *Encoder) emit(dst []byte, before string, line []byte, begins bool) []by
 		e.queue = append(e.queue, e.s)
 	}
 	if e.s.run == "" || e.s == e.queue[0] {
-		dst = frame(e, frame(e, dst, before), line)
-	} else {
-		e.s.lines = append(append(e.s.lines, before...), line...)
-		if e.waiting += len(before) + len(line); e.waiting > maxWaiting {
-			dst = e.giveUp(dst)
-		}
+		return e.next(frame(e, frame(e, dst, before), line))
 	}
+	e.s.lines = append(append(e.s.lines, before...), line...)
+	if e.waiting += len(before) + len(line); e.waiting > maxWaiting {
+		dst = e.giveUp(dst)
+	}
+	return dst
+}
+
+// next appends the lines that wait for the end of the run under way, if it is over.
+func (e *Encoder) next(dst []byte) []byte {
 	for len(e.queue) > 0 && e.queue[0].over {
 		e.queue[0].blocks, e.queue[0].used = nil, nil
 		if e.queue = e.queue[1:]; len(e.queue) > 0 {
@@ -174,12 +179,12 @@ func (e *Encoder) emit(dst []byte, before string, line []byte, begins bool) []by
 	return dst
 }
 
-// giveUp appends the lines that end the run under way, which has not ended.
+// giveUp ends the run under way, which has not ended.
 func (e *Encoder) giveUp(dst []byte) []byte {
 	e.s = e.queue[0]
 	lines := e.close("", true) + lineOf("RUN_ERROR", "", "", `,"message":"the log goes on with another run"`, true) + "\n"
 	e.s.over = true
-	return frame(e, dst, lines)
+	return e.next(frame(e, dst, lines))
 }
 
 // Over reports whether the last event has ended or paused its run for the readers.
@@ -189,8 +194,6 @@ func (e *Encoder) Over() bool { return e.s != nil && e.s.over }
 func (e *Encoder) End(dst []byte) ([]byte, error) {
 	for len(e.queue) > 1 {
 		dst = e.giveUp(dst)
-		e.s = e.newStreamOut("", "", nil)
-		dst = e.emit(dst, "", nil, false)
 	}
 	if len(e.queue) == 1 {
 		e.s = e.queue[0]
@@ -215,53 +218,46 @@ func isType(word string) bool {
 	return word != "" && strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == ""
 }
 
-// enter finds the block of an event, or makes it.
-func (e *Encoder) enter(ev *agentevents.Event) (key blockKey) {
-	e.block = nil
+// enter returns the block of an event, or nil. It makes one that is not open.
+func (e *Encoder) enter(ev *agentevents.Event) *block {
 	typ, id, delta := blockOf(ev.Payload)
-	returned, isReturn := ev.Payload.(*agentevents.ToolReturned)
-	if isReturn {
-		typ, id = call, &returned.CallID
+	e.start = string(dialect.Unknown(ev, Name, remarkStart))
+	role, tool := assistant, jsonwire.Text(jsonwire.Member(e.start, "toolCallName"))
+	calls, returns := false, false
+	switch p := ev.Payload.(type) {
+	case *agentevents.ToolCalled:
+		calls, tool = true, cmp.Or(p.ToolID, tool)
+	case *agentevents.ToolReturned:
+		if typ, id, returns = call, &p.CallID, true; p.OneEvent && p.ToolID != unknown {
+			tool = p.ToolID
+		}
+	case *agentevents.MessageCreated:
+		if role = p.Message.From; e.start == "" || !slices.Contains(people, role) {
+			return nil
+		}
 	}
-	start := string(dialect.Unknown(ev, Name, remarkStart))
-	if m, ok := ev.Payload.(*agentevents.MessageCreated); id == nil || delta != nil && *delta == "" ||
-		ok && (start == "" || !slices.Contains(people, m.Message.From)) {
-		return key
+	if id == nil || delta != nil && *delta == "" {
+		return nil
 	}
 	key, agent := blockKey{typ, *id}, cmp.Or(ev.AgentID, ev.NodeRunID)
 	b := e.s.blocks[agent][key]
-	tool := jsonwire.Text(jsonwire.Member(start, "toolCallName"))
-	if typ == call && delta != nil && (b == nil && tool == "" || b != nil && b.role == called) {
-		return key // no line can begin the call, or its arguments are complete
+	switch {
+	case typ == call && delta != nil && (b == nil && tool == "" || b != nil && b.role == called):
+		return nil // no line can begin the call, or its arguments are complete
+	case typ == text && b != nil && b.role != role:
+		return nil // the message is another's
+	case b != nil && !(calls && b.role == called): // or else the id names another call now
+		return b
 	}
-	if _, again := ev.Payload.(*agentevents.ToolCalled); b != nil && again && b.begun && b.role == called {
-		b = nil // the id names another call now
+	b = &block{typ: typ, role: role, tool: tool, id: e.unique(typ, *id), start: e.start, run: e.s.run, owner: agent, key: key}
+	if c, open := e.s.calls[e.s.call(b.id)]; open && returns {
+		b.role, b.tool, b.run = called, c.tool, c.run
 	}
-	if b == nil {
-		b = &block{typ: typ, role: assistant, id: e.unique(typ, *id), start: start, run: e.s.run}
-		if c, open := e.s.calls[e.s.call(b.id)]; open && isReturn {
-			b.role, b.tool, b.run = called, c.tool, c.run
-		}
-		if e.s.blocks[agent] == nil {
-			e.s.blocks[agent] = blocks{}
-		}
-		e.s.blocks[agent][key] = b
+	if e.s.blocks[agent] == nil {
+		e.s.blocks[agent] = blocks{}
 	}
-	switch p := ev.Payload.(type) {
-	case *agentevents.ToolCalled:
-		if !b.begun {
-			b.tool = p.ToolID
-		}
-	case *agentevents.ToolReturned:
-		if b.tool == "" && p.OneEvent && p.ToolID != unknown {
-			b.tool = p.ToolID
-		}
-	case *agentevents.MessageCreated:
-		b.role = p.Message.From
-	}
-	b.tool = cmp.Or(b.tool, tool)
-	e.block = b
-	return key
+	e.s.blocks[agent][key] = b
+	return b
 }
 
 // unique returns an id for a message or a call that no other one of the run has.
@@ -283,22 +279,25 @@ func (e *Encoder) unique(typ blockType, id string) string {
 // prepare returns the lines that the protocol needs before the line of an event.
 func (e *Encoder) prepare(ev *agentevents.Event) (before string) {
 	b, typ := e.block, e.w.Type()
-	if b != nil && b.begun && isDelta(ev.Kind()) || b == nil && !strings.HasPrefix(typ, "RUN_") && !strings.HasPrefix(typ, "S") { // as mostly
+	member := func(name string) string { return jsonwire.Member(string(e.own), name) }
+	if e.start != "" && (b == nil || b.begun || !b.starts(member("subagentRunId"))) {
+		e.w.Losses.Add(ev, dialect.Dropped, "/"+string(Name)+"/"+jsonwire.Token(remarkStart), "no block begins with it")
+	}
+	if b != nil && b.begun && isDelta(ev.Kind()) { // as mostly
 		return ""
 	}
-	line := string(e.own)
-	at, agent := jsonwire.Member(line, "timestamp"), jsonwire.Member(line, "subagentRunId")
 	switch typ {
 	case "STEP_STARTED", "STEP_FINISHED":
 		other := "STEP_STARTED"
 		if typ == other {
 			other = "STEP_FINISHED"
 		}
-		if e.s.steps[jsonwire.Text(agent)][stepOf(line)] == (typ == "STEP_STARTED") {
-			before = lineOf(other, at, agent, `,"stepName":`+jsonwire.Member(line, "stepName"), true) + "\n"
+		name := member("stepName")
+		if e.s.steps[ev.AgentID][jsonwire.Text(name)] == (typ == "STEP_STARTED") {
+			before = lineOf(other, member("timestamp"), member("subagentRunId"), `,"stepName":`+name, true) + "\n"
 		}
 	case "SUBAGENT_FINISHED", "SUBAGENT_ERROR":
-		before = e.close(agent, false)
+		before = e.close(member("subagentRunId"), false)
 	case "RUN_FINISHED", "RUN_ERROR":
 		before = e.close("", true)
 	}
@@ -307,16 +306,15 @@ func (e *Encoder) prepare(ev *agentevents.Event) (before string) {
 	}
 	_, returned := ev.Payload.(*agentevents.ToolReturned)
 	if returned && (b.role == called || b.tool == "" && !b.begun) {
-		b.begun = true
 		return before
 	}
+	at := member("timestamp")
 	if !b.begun {
-		b.begun, b.agent = true, agent
-		start := b.line("START", at, "", false)
-		if jsonwire.Member(b.start, "type") == jsonwire.Member(start, "type") && jsonwire.Member(b.start, "subagentRunId") == agent && jsonwire.Text(jsonwire.Member(b.start, b.idName())) == b.id {
-			start = b.start
+		b.begun, b.agent = true, member("subagentRunId")
+		if !b.starts(b.agent) {
+			b.start = b.line("START", at, "", false)
 		}
-		before += start + "\n"
+		before += b.start + "\n"
 	}
 	if rest := e.fill(ev.Payload); rest != "" && !isDelta(ev.Kind()) {
 		before += b.line("", at, rest, true) + "\n"
@@ -328,12 +326,8 @@ func (e *Encoder) prepare(ev *agentevents.Event) (before string) {
 }
 
 // after notes the line of an event.
-func (e *Encoder) after(ev *agentevents.Event, key blockKey) {
-	typ, line := e.w.Type(), ""
-	if strings.HasPrefix(typ, "STEP_") { // else it says no more than the event
-		line = string(e.own)
-	}
-	e.s.settle(typ, line, ev)
+func (e *Encoder) after(ev *agentevents.Event) {
+	e.s.settle(e.w.Type(), ev)
 	e.s.ask(ev)
 	b := e.block
 	if b == nil {
@@ -347,40 +341,41 @@ func (e *Encoder) after(ev *agentevents.Event, key blockKey) {
 		b.role, b.text = called, nil
 		e.calls[e.s.call(b.id)] = toolCall{e.s.run, strings.Clone(b.tool)}
 	default:
-		agent := cmp.Or(ev.AgentID, ev.NodeRunID)
-		if delete(e.s.blocks[agent], key); len(e.s.blocks[agent]) == 0 {
-			delete(e.s.blocks, agent)
-		}
+		e.forget(b)
 		if b.typ == call {
 			delete(e.calls, e.s.call(b.id))
 		}
 	}
 }
 
+// forget removes a block that is not open.
+func (e *Encoder) forget(b *block) {
+	if delete(e.s.blocks[b.owner], b.key); len(e.s.blocks[b.owner]) == 0 {
+		delete(e.s.blocks, b.owner)
+	}
+}
+
 // everywhere counts what no line says. Readers of a verbatim line read the same again.
 func (e *Encoder) everywhere(ev *agentevents.Event, verbatim bool) {
-	l := &e.w.Losses
-	number := e.numbers.Next(e.s.run)
+	number, session := e.numbers.Next(e.s.run), e.s.session()
 	if verbatim {
 		return
 	}
-	if ev.ID != "" {
-		l.Every(ev, dialect.Dropped, "/id", "the protocol has no ids of events")
+	every := func(lost bool, what dialect.Change, pointer, detail string) {
+		if lost {
+			e.w.Losses.Every(ev, what, pointer, detail)
+		}
 	}
-	if ev.Sequence != number {
-		l.Every(ev, dialect.Dropped, "/sequence", "readers count the events of a run")
-	}
-	if e.s.run == "" && ev.RunID != "" {
-		l.Every(ev, dialect.Dropped, "/runId", "no line names the run")
-	}
-	switch session := e.s.session(); {
-	case session == ev.SessionID:
-	case ev.SessionID == "":
-		l.Every(ev, dialect.Made, "/sessionId", "the thread of the run")
+	every(ev.ID != "", dialect.Dropped, "/id", "the protocol has no ids of events")
+	every(ev.Sequence != number, dialect.Dropped, "/sequence", "readers count the events of a run")
+	every(e.s.run == "", dialect.Dropped, "/runId", "no line names the run")
+	switch {
 	case session == "":
-		l.Every(ev, dialect.Dropped, "/sessionId", "the thread of the run has the run's id")
+		every(ev.SessionID != "", dialect.Dropped, "/sessionId", "the thread of the run has the run's id")
+	case ev.SessionID == "":
+		every(true, dialect.Made, "/sessionId", "the thread of the run")
 	default:
-		l.Every(ev, dialect.Altered, "/sessionId", "the thread of the run")
+		every(session != ev.SessionID, dialect.Altered, "/sessionId", "the thread of the run")
 	}
 }
 
@@ -388,8 +383,7 @@ func (e *Encoder) everywhere(ev *agentevents.Event, verbatim bool) {
 // of all.
 func (e *Encoder) close(tag string, all bool) string {
 	var lines strings.Builder
-	agent, suspended := jsonwire.Text(tag), ""
-	agents := []string{agent}
+	agents, suspended := []string{jsonwire.Text(tag)}, ""
 	if all {
 		lines.WriteString(e.s.told)
 		e.s.told = ""
@@ -400,11 +394,10 @@ func (e *Encoder) close(tag string, all bool) string {
 	}
 	for _, typ := range []blockType{call, reasoning, text} {
 		for _, agent := range agents {
-			open := e.s.blocks[agent]
-			for _, key := range slices.SortedFunc(maps.Keys(open), func(a, b blockKey) int { return cmp.Compare(a.id, b.id) }) {
-				if b := open[key]; key.typ == typ && (all || b.agent == tag) && b.begun && b.role != called {
+			for _, b := range slices.SortedFunc(maps.Values(e.s.blocks[agent]), func(a, b *block) int { return cmp.Compare(a.key.id, b.key.id) }) {
+				if b.typ == typ && (all || b.agent == tag) && b.begun && b.role != called {
 					lines.WriteString(b.line("END", "", "", true) + "\n")
-					delete(open, key)
+					e.forget(b)
 				}
 			}
 		}
@@ -418,13 +411,12 @@ func (e *Encoder) close(tag string, all bool) string {
 		}
 		delete(e.s.steps, agent)
 	}
-	if !all {
-		return lines.String()
-	}
-	for _, id := range slices.Sorted(maps.Keys(e.s.going)) {
-		if e.s.going[id] {
-			lines.WriteString(lineOf("SUBAGENT_FINISHED", "", quoted(id), suspended, true) + "\n")
-			e.s.going[id] = false
+	if all {
+		for _, id := range slices.Sorted(maps.Keys(e.s.going)) {
+			if e.s.going[id] {
+				lines.WriteString(lineOf("SUBAGENT_FINISHED", "", quoted(id), suspended, true) + "\n")
+				e.s.going[id] = false
+			}
 		}
 	}
 	return lines.String()
@@ -478,51 +470,31 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 
 // row returns the row that an event is written as, or nil.
 func (e *Encoder) row(ev *agentevents.Event) *wire.Row {
-	typ, name := "", ""
+	own := !isDelta(ev.Kind()) || e.block != nil // or else as CUSTOM
 	switch p := ev.Payload.(type) {
 	case *agentevents.Unknown:
 		return nil
-	case *agentevents.RunStarted:
-		if e.begins {
-			typ = "RUN_STARTED"
-		}
-	case *agentevents.RunResumed:
-		if e.begins {
-			typ, name = "RUN_STARTED", caseResumed
-		}
+	case *agentevents.RunStarted, *agentevents.RunResumed:
+		own = e.begins
 	case *agentevents.RunPaused:
-		if dialect.Unknown(ev, Name, "outcome") != "" || len(e.s.questions) > 0 {
-			typ, name = "RUN_FINISHED", outcomeInterrupt
-		}
-	case *agentevents.RunCancelled:
-		typ, name = "RUN_FINISHED", outcomeCancelled
+		own = dialect.Unknown(ev, Name, "outcome") != "" || len(e.s.questions) > 0
 	case *agentevents.MessageCreated:
-		if e.block != nil {
-			typ, name = "TEXT_MESSAGE_END", caseMessage
-		}
+		own = e.block != nil
 	case *agentevents.StatePatched:
-		if typ, name = "STATE_DELTA", "patch"; p.Op == agentevents.PatchSet && p.Path == "" && p.Value != "" {
-			typ, name = "STATE_SNAPSHOT", ""
+		if p.Op == agentevents.PatchSet && p.Path == "" && p.Value != "" {
+			return format.CaseRow(typeSnapshot, "")
 		}
 	case *agentevents.AgentStarted:
 		_, known := e.s.going[ev.AgentID]
 		_, parent := e.s.going[ev.ParentAgentID]
-		if !known && ev.AgentID != "" && ev.AgentID != e.s.main && ev.ParentAgentID != "" && (parent || ev.ParentAgentID == e.s.main) {
-			typ = "SUBAGENT_STARTED"
-		}
+		own = !known && ev.AgentID != "" && ev.AgentID != e.s.main && ev.ParentAgentID != "" && (parent || ev.ParentAgentID == e.s.main)
 	case *agentevents.AgentEnded:
-		if e.s.going[ev.AgentID] {
-			if typ = "SUBAGENT_FINISHED"; p.Error.OK {
-				typ = "SUBAGENT_ERROR"
-			}
-		}
-	default:
-		if !isDelta(ev.Kind()) || e.block != nil {
-			return format.Row(ev.Kind())
+		if own = e.s.going[ev.AgentID]; own && p.Error.OK {
+			return format.CaseRow(typeSubagentError, "")
 		}
 	}
-	if row := format.CaseRow(typ, name); row != nil {
-		return row
+	if own {
+		return format.Row(ev.Kind())
 	}
 	return format.CaseRow("CUSTOM", string(ev.Kind()))
 }
@@ -546,26 +518,22 @@ func (d *document) Reread(w *wire.Writer, line string) error {
 // reread returns what readers of the lines so far make of a line for an event with the
 // payload.
 func (e *Encoder) reread(p agentevents.Payload, line string) ([]agentevents.Event, error) {
-	open, calls, going, steps := e.check.s.open, e.check.s.calls, e.check.s.going, e.check.s.steps
+	d, open, calls := &e.check, e.check.s.open, e.check.s.calls
 	clear(open)
 	clear(calls)
-	clear(going)
-	clear(steps)
-	clear(e.check.runs)
-	e.check.s, e.seen = e.s.stream, *e.s.kept
-	e.check.s.kept = &e.seen
+	clear(d.runs)
+	d.s, d.s.open, d.s.calls = e.s.stream, open, calls
 	if e.streams[e.s.run] != nil {
-		e.check.runs[e.s.run] = &e.seen
+		d.runs[e.s.run] = e.s.kept
 	}
-	e.check.s.open, e.check.s.calls, e.check.s.going, e.check.s.steps = open, calls, going, steps
 	if b := e.block; b != nil {
 		read := *b
 		read.text = append(read.text[:len(read.text):len(read.text)], e.fill(p)...)
-		if open[string(b.typ)+b.id] = &read; b.tool != "" {
+		if open[string(b.typ)+b.id] = &read; b.role == called || b.begun || b.tool != "" { // or else readers know no call
 			calls[e.s.call(b.id)] = toolCall{b.run, b.tool}
 		}
 	}
-	return e.check.line(nil, line)
+	return d.line(nil, line)
 }
 
 // fill returns the text that readers lack of the block that an event ends: all of it, if

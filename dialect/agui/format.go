@@ -27,6 +27,12 @@ const (
 // custom is in front of the kind in the name of a CUSTOM line.
 const custom = "agentevents."
 
+// The rows of kinds that are mostly written as another one.
+const (
+	typeSubagentError = "SUBAGENT_ERROR"
+	typeSnapshot      = "STATE_SNAPSHOT"
+)
+
 // The outcomes of RUN_FINISHED that are no success.
 const (
 	outcomeInterrupt = "interrupt"
@@ -123,12 +129,12 @@ var format = func() *wire.Format {
 		row("RUN_ERROR", agentevents.KindRunFailed, fails, code, usage),
 		row("STEP_STARTED", agentevents.KindStepStarted, need("stepName", "stepId", wire.Full{})),
 		row("STEP_FINISHED", agentevents.KindStepEnded, need("stepName", "stepId", wire.Full{})),
-		row("STATE_SNAPSHOT", agentevents.KindStatePatched, need("snapshot", "value")),
+		row(typeSnapshot, agentevents.KindStatePatched, need("snapshot", "value")),
 		when("patch", row("STATE_DELTA", agentevents.KindStatePatched, need("delta", "", patchForm{}))),
 		row("SUBAGENT_STARTED", agentevents.KindAgentStarted, name, may("description", "task"),
 			may("parentSubagentRunId", "/parentAgentId").Unless(ofMain), may("parentToolCallId", "/parentCallId")),
+		row(typeSubagentError, agentevents.KindAgentEnded, fails, code),
 		row("SUBAGENT_FINISHED", agentevents.KindAgentEnded, may("result", "structuredOutput", resultForm{})),
-		row("SUBAGENT_ERROR", agentevents.KindAgentEnded, fails, code),
 		read("TEXT_MESSAGE_START", deltaKind, message("blockId"), may("role", "", roles)),
 		delta("TEXT_MESSAGE_CONTENT", deltaKind, message("blockId"), word("delta")),
 		read("TEXT_MESSAGE_CHUNK", deltaKind, may("messageId", "blockId"), may("role", "", roles), may("delta", "delta")),

@@ -51,23 +51,11 @@ func (timeForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byt
 }
 
 func (timeForm) Parse(r *wire.Reader, at any) error {
-	from := r.S.Offset()
-	var ms int64
-	if err := (wire.Whole{}).Parse(r, &ms); err != nil {
-		since, ferr := r.S.Millis()
-		if ferr != nil {
-			return err
-		}
-		if ms = since.Milliseconds(); r.Strict {
-			r.Break(RuleValue, "is not a whole number of milliseconds")
-		}
-		keep(r, r.S.Text()[from:r.S.Offset()], "")
+	t, err := r.Millis()
+	if *at.(*time.Time) = t; t.Nanosecond()%1e6 != 0 {
+		r.Break(RuleValue, "is not a whole number of milliseconds")
 	}
-	if ms < -62167219200000 || ms > 253402300799999 {
-		return &jsonwire.SyntaxError{Offset: from, Msg: "found a time outside the years 0 to 9999"}
-	}
-	*at.(*time.Time) = time.UnixMilli(ms).UTC()
-	return nil
+	return err
 }
 
 // A tagForm names the agent, if it is not the run's.

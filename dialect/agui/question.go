@@ -12,8 +12,7 @@ import (
 // A question is one that a run waits with for a person, and the JSON of its interrupt.
 type question struct{ id, agent, call, interrupt string }
 
-// ask notes what an event says of open questions. It never changes those of the list in
-// place: the encoder's reader of its own lines has them, too.
+// ask notes what an event says of open questions.
 func (k *kept) ask(ev *agentevents.Event) {
 	q, reason, message, form := question{agent: ev.AgentID}, "", "", "" // the reasons are the protocol's
 	closes := func(open question) bool { return open.id == q.id }
@@ -41,10 +40,7 @@ func (k *kept) ask(ev *agentevents.Event) {
 	default:
 		return
 	}
-	if i := slices.IndexFunc(k.questions, closes); i >= 0 {
-		k.questions = append(k.questions[:i:i], slices.DeleteFunc(slices.Clone(k.questions[i:]), closes)...)
-	}
-	if reason == "" {
+	if k.questions = slices.DeleteFunc(k.questions, closes); reason == "" {
 		return
 	}
 	if q.call != "" {

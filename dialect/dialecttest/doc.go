@@ -24,7 +24,8 @@
 //	extra members    come back in any spelling, also through the native format
 //	unknown types    come back likewise
 //	bad lines        torn, damaged and wrong lines are errors or events, never a panic
-//	fold             a run folds to the same agents, calls, audits, messages and usage
+//	fold             a run folds to the same agents, calls, audits, messages and usage; events
+//	                 that are refused change nothing
 //	runs             two runs in one log stay apart; skipped for a document that does not
 //	                 name the run, because its logs have one run
 //	instances        decoders and encoders share nothing; run the tests with -race

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/internal/jsonwire"
 	"github.com/agentevents/agentevents/internal/readback"
 )
 
@@ -110,6 +111,7 @@ func (d *Dialect) logCases(events []agentevents.Event) []testCase {
 	return []testCase{
 		{"losses", func(r *report) { d.checkRunLosses(r, slices.Clone(events)) }},
 		{"snapshot", func(r *report) { d.checkFold(r, events) }},
+		{"refused", func(r *report) { d.checkRefused(r, events) }},
 	}
 }
 
@@ -131,6 +133,33 @@ func (d *Dialect) checkRunLosses(r *report, events []agentevents.Event) {
 			r.errorf("two events of a run have the id %s", ev.ID)
 		}
 		seen[ev.ID] = true
+	}
+}
+
+// checkRefused checks that events which an encoder refuses, because no line can have their
+// time, change nothing.
+func (d *Dialect) checkRefused(r *report, events []agentevents.Event) {
+	write := func(bad bool) string {
+		enc := d.Encoder()
+		var out []byte
+		for _, ev := range events {
+			if wrong := ev; bad {
+				wrong.Time = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)
+				more, err := enc.Append(out, wrong)
+				if len(more) > len(out) {
+					r.errorf("a %s of the year 10000 is written", jsonwire.BriefName(string(ev.Kind())))
+				}
+				if err == nil { // it has no line
+					continue
+				}
+			}
+			out, _ = enc.Append(out, ev) // what else is refused is not asked here
+		}
+		out, _ = enc.End(out)
+		return fmt.Sprint(string(out), enc.Losses())
+	}
+	if bad, good := write(true), write(false); bad != good {
+		r.errorf("refused events change what is written of others:\n%s\n%s", good, bad)
 	}
 }
 

@@ -295,6 +295,12 @@ func TestBroken(t *testing.T) {
 				ev.Payload = &out
 			}
 		}), "fold", "snapshot", "failures of Bash: 1 became 0"},
+		{"a refused event is counted", withEncoder(plain(), brokenEncoder{append: func(e dialect.Encoder, dst []byte, ev agentevents.Event) ([]byte, error) {
+			if ev.Time.Year() > 9999 {
+				dst = append(dst, '\n')
+			}
+			return e.Append(dst, ev)
+		}}), "fold", "refused", "agent.started of the year 10000 is written"},
 		{"instances share something", withDecoder(plain(), func(ev *agentevents.Event, _ []byte) {
 			if ev != nil {
 				ev.Step = agentevents.Some(int(shared.Add(1)))

@@ -197,6 +197,9 @@ func (e *joiningEncoder) Append(dst []byte, ev agentevents.Event) ([]byte, error
 	if text := ev.Origin(); text != "" && saysSame(ev, text) {
 		return append(append(dst, text...), '\n'), nil // nothing is lost
 	}
+	if _, err := ev.AppendJSON(nil); err != nil {
+		return dst, err
+	}
 	switch p := ev.Payload.(type) {
 	case *agentevents.AgentStarted, *agentevents.AgentEnded, *agentevents.AuditChecked, *agentevents.AgentTransition, *agentevents.Unknown:
 	case *agentevents.ToolCalled:

@@ -76,7 +76,7 @@ var snapshotMembers = []snapshotMember{
 	mapMember("state", func(r *agentevents.RunSnapshot) *map[string]agentevents.JSON { return &r.State }, rawJSON, appendJSON),
 	mapMember("nodeStatus", func(r *agentevents.RunSnapshot) *map[string]agentevents.NodeStatus { return &r.NodeStatus }, word, appendText),
 	mapMember("edgeStatus", func(r *agentevents.RunSnapshot) *map[string]agentevents.EdgeStatus { return &r.EdgeStatus }, word, appendText),
-	mapMember("loopCounters", func(r *agentevents.RunSnapshot) *map[string]int { return &r.LoopCounters }, (*jsonwire.Scanner).Whole,
+	mapMember("loopCounters", func(r *agentevents.RunSnapshot) *map[string]int { return &r.LoopCounters }, jsonwire.Whole[int],
 		func(dst []byte, n int) ([]byte, error) { return jsonwire.AppendInt(dst, int64(n)), nil }),
 	{"inbox", (*Snapshot).readInbox, (*Snapshot).appendInbox},
 	mapMember("agentSessions", func(r *agentevents.RunSnapshot) *map[string]string { return &r.AgentSessions }, word, appendText),

@@ -416,6 +416,17 @@ func parseExponent(s string) int64 {
 	return e
 }
 
+// isWhole reports whether num, a valid JSON number, is whole.
+func isWhole(num string) bool {
+	exp := int64(0)
+	if i := strings.IndexAny(num, "eE"); i >= 0 {
+		num, exp = num[:i], parseExponent(num[i+1:])
+	}
+	whole, frac, _ := strings.Cut(num, ".")
+	digits := strings.TrimRight(whole+frac, "0")
+	return digits == "" || digits == "-" || exp >= int64(len(digits)-len(whole))
+}
+
 // usualFloat reports whether AppendFloat writes f as num, a valid JSON number
 // that reads as f.
 func usualFloat(num string, f float64) bool {

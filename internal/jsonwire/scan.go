@@ -421,20 +421,25 @@ func (s *Scanner) SmallInt() (int, error) {
 	return int(n), err
 }
 
-// Whole is SmallInt that also takes a whole number with a fraction or an exponent,
-// such as 1.0, up to 2^53.
-func (s *Scanner) Whole() (int, error) {
-	before := s.pos
-	n, err := s.SmallInt()
-	if err == nil {
-		return n, nil
+// Whole consumes a whole number, as Int and SmallInt do. Below 2^53 it may have a fraction or
+// an exponent, such as 1.0.
+func Whole[T int | int64](s *Scanner) (T, error) {
+	before := *s
+	from := s.next()
+	n, err := s.Int()
+	if err != nil {
+		if f, ferr := s.Float(); ferr == nil && math.Abs(f) < 1<<53 && isWhole(s.text[from:s.pos]) {
+			n, err = int64(f), nil
+		}
 	}
-	f, ferr := s.Float()
-	if ferr != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 || float64(int(f)) != f {
-		s.pos = before
+	if err == nil && int64(T(n)) != n {
+		err = outOfRange(s.text, from, "int")
+	}
+	if err != nil {
+		*s = before
 		return 0, err
 	}
-	return int(f), nil
+	return T(n), nil
 }
 
 // Uint consumes a number and returns it. It is an error if the next value is not

@@ -403,6 +403,25 @@ func TestInts(t *testing.T) {
 	}
 }
 
+// A number that only rounds to a whole one is refused, and is there to be read again.
+func TestWhole(t *testing.T) {
+	for in, want := range map[string]int64{
+		"7": 7, " -7": -7, "9223372036854775807": math.MaxInt64, "1.0": 1, "1e3": 1000, "-1500e-2": -15, "1.50e1": 15, "0.0": 0, "-0e-7": 0, "9007199254740991.0": 1<<53 - 1,
+	} {
+		s := scanner(in)
+		n, err := Whole[int64](s)
+		require.NoError(t, err, in)
+		require.Equal(t, want, n, in)
+		require.NoError(t, s.End(), in)
+	}
+	for _, in := range []string{"1.5", "1700000000374.999999", "1e-400", "15e-2", "9007199254740993.0", "9223372036854775808", "1e309", "null", ""} {
+		s := scanner(in)
+		_, err := Whole[int64](s)
+		require.Error(t, err, in)
+		require.Equal(t, in, s.Rest())
+	}
+}
+
 func TestFloat(t *testing.T) {
 	for in, want := range map[string]float64{
 		"0": 0, "1": 1, "-1.5": -1.5, "1e3": 1000, "1E-3": 0.001, "1.25e+2": 125, "1e-999": 0, "5e-324": 5e-324,

@@ -324,29 +324,31 @@ type Whole struct{ Value }
 func (Whole) Parse(r *Reader, at any) (err error) {
 	switch v := at.(type) {
 	case *int:
-		*v, err = r.S.Whole()
+		*v, err = jsonwire.Whole[int](&r.S)
 	case *int64:
-		*v, err = whole(&r.S)
+		*v, err = jsonwire.Whole[int64](&r.S)
 	case *agentevents.Opt[int]:
-		return some(v)(r.S.Whole())
+		return some(v)(jsonwire.Whole[int](&r.S))
 	case *agentevents.Opt[int64]:
-		return some(v)(whole(&r.S))
+		return some(v)(jsonwire.Whole[int64](&r.S))
 	}
 	return err
 }
 
-func whole(s *jsonwire.Scanner) (int64, error) {
-	before := *s
-	n, err := s.Int()
+// Millis reads a time in milliseconds since the epoch, which may have fractions.
+func (r *Reader) Millis() (t time.Time, err error) {
+	from := r.S.Offset()
+	if ms, err := jsonwire.Whole[int64](&r.S); err == nil {
+		if t := time.UnixMilli(ms).UTC(); writable(t) {
+			return t, nil
+		}
+		return t, &jsonwire.SyntaxError{Offset: from, Msg: "found a time outside the years 0 to 9999"}
+	}
+	since, err := r.S.Millis()
 	if err == nil {
-		return n, nil
+		t = time.Unix(0, int64(since)).UTC()
 	}
-	f, ferr := s.Float()
-	if ferr != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
-		*s = before
-		return 0, err
-	}
-	return int64(f), nil
+	return t, err
 }
 
 // Check returns a form whose values keep a rule of the document. check says what is

@@ -97,9 +97,9 @@ func (lineAgent) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]b
 		} else {
 			agent, of = parent, "/parentAgentId"
 		}
-		if start := encoderOf(w).ends; agent == "" && of != "/agentId" && start != nil && start.other != "" && start.other != encoderOf(w).name {
+		if start := encoderOf(w).ends; agent == "" && of != "/agentId" && start != nil && start.other != "" && start.other != Root && start.other != encoderOf(w).name {
 			agent = start.other
-			w.Lose(dialect.Made, of, "that of its start")
+			w.Lose(dialect.Made, of, ofStart)
 		}
 	}
 	alone := of == "/parentAgentId" && !encoderOf(w).check.roots.have(w.Ev.RunID)

@@ -10,8 +10,18 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// TestLinesOfSpans reads logs of spans. A line is its subject, its phase, its span and its
+// spans returns the lines of spans: of each its subject, its phase, its span and its
 // attributes, perhaps with other members.
+func spans(log string) (lines []string) {
+	for text := range strings.SplitSeq(log, "|") {
+		word, n := strings.SplitN(text, " ", 5), len(lines)
+		lines = append(lines, fmt.Sprintf(`{"timestamp":%d.5,"sequence":%d,"session_id":"s","run_id":"r","subject":%q,"phase":%q,"span_id":%q,"attributes":%s,%s"type":"span"}`,
+			1000+n, n, word[0], word[1], word[2], word[3], strings.Join(word[4:], "")))
+	}
+	return lines
+}
+
+// TestLinesOfSpans reads what the lines of spans say.
 func TestLinesOfSpans(t *testing.T) {
 	for _, c := range []struct{ log, want string }{
 		// The end of a handoff that is not accepted is its end.
@@ -50,16 +60,12 @@ func TestLinesOfSpans(t *testing.T) {
 		{`subagent start p {}`,
 			`"agent.started","spanId":"p","payload":{}}`},
 	} {
-		d, at := NewDecoder(testOptions), 0
+		d := NewDecoder(testOptions)
 		var events []agentevents.Event
-		for text := range strings.SplitSeq(c.log, "|") {
-			word := strings.SplitN(text, " ", 5)
-			line := fmt.Sprintf(`{"timestamp":%d.5,"sequence":%d,"session_id":"s","run_id":"r","subject":%q,"phase":%q,"span_id":%q,"attributes":%s,%s"type":"span"}`,
-				1000+at, at, word[0], word[1], word[2], word[3], strings.Join(word[4:], ""))
+		for _, line := range spans(c.log) {
 			var err error
 			events, err = d.Decode(events, []byte(line))
 			require.NoError(t, err, line)
-			at++
 		}
 		ev := events[len(events)-1]
 		native, err := ev.AppendJSON(nil)
@@ -72,5 +78,57 @@ func TestLinesOfSpans(t *testing.T) {
 		}
 		_, rest, _ := strings.Cut(string(native), `"type":`)
 		require.Equal(t, c.want, strings.NewReplacer(`"runId":"r","sessionId":"s",`, "", `"schemaVersion":"1.0",`, "").Replace(rest)+strings.Join(made, " "), c.log)
+	}
+}
+
+// TestVerbatimEndsOfChangedStarts writes ends that leave out what their starts say, which
+// have other lines now.
+func TestVerbatimEndsOfChangedStarts(t *testing.T) {
+	for _, start := range []string{
+		`step start p {"step_id":"s"}`, `tool_call start p {"tool_name":"x","call_id":"c"}`, `llm_call start p {"call_id":"c"}`,
+		`subagent start p {"subagent_name":"a"}`, `handoff start p {"from_agent":"a","to_agent":"b"}`,
+	} {
+		subject, _, _ := strings.Cut(start, " ")
+		lines := spans(start + "|" + subject + " complete p {}")
+		events := readVerbatim(t, strings.Join(lines, "\n"))
+		events[0].SessionID = "changed"
+		e := NewEncoder(encoderOptions)
+		_, err := e.Append(nil, events[0])
+		require.NoError(t, err)
+		out, err := e.Append(nil, events[1])
+		require.NoError(t, err)
+		require.Equal(t, lines[1]+"\n", string(out))
+	}
+}
+
+// TestMadeUpSpans pairs starts and ends without spans by what they are about.
+func TestMadeUpSpans(t *testing.T) {
+	to := func(to string) *agentevents.HandoffRequested {
+		return &agentevents.HandoffRequested{From: ref("a"), To: ref(to)}
+	}
+	accepted := func(to string) *agentevents.HandoffAccepted {
+		return &agentevents.HandoffAccepted{From: ref("a"), To: ref(to)}
+	}
+	record := func(name, phase string) *agentevents.SpanRecorded {
+		return &agentevents.SpanRecorded{Subject: "judge", Phase: phase, Name: name}
+	}
+	turn := agentevents.Some[int]
+	for _, pairs := range [][]agentevents.Payload{
+		{to("b"), to("c"), accepted("b"), accepted("c")},
+		{record("x", "start"), record("y", "start"), record("x", "complete"), record("y", "error")},
+		{&agentevents.TurnStarted{Turn: turn(1)}, &agentevents.TurnStarted{}, &agentevents.TurnEnded{Turn: turn(1)}, &agentevents.TurnEnded{}},
+		{&agentevents.StepStarted{StepID: "1"}, &agentevents.StepStarted{StepID: "2"}, &agentevents.StepEnded{StepID: "1"}, &agentevents.StepEnded{StepID: "2"}},
+	} {
+		e, out := NewEncoder(encoderOptions), []byte(nil)
+		for i, p := range pairs {
+			ev := native(p)
+			ev.SpanID, ev.Sequence = "", uint64(i)
+			var err error
+			out, err = e.Append(out, ev)
+			require.NoError(t, err)
+		}
+		back := decodeAll(t, string(out))
+		require.NotEqual(t, back[0].SpanID, back[1].SpanID, string(out))
+		require.Equal(t, []string{back[0].SpanID, back[1].SpanID}, []string{back[2].SpanID, back[3].SpanID}, string(out))
 	}
 }

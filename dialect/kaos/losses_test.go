@@ -156,13 +156,22 @@ func TestWhatReadersKnow(t *testing.T) {
 	node.NodeID = "n"
 	kept := agent("", "p2", end)
 	require.NoError(t, kept.SetExtra(string(Name), `{"/attributes/subagent_name":"a"}`))
-	child := agent("a", "p2", &agentevents.AgentStarted{})
-	child.ParentAgentID = Root
+	of := func(parent string, ev agentevents.Event) agentevents.Event {
+		ev.ParentAgentID = parent
+		return ev
+	}
+	own := of("lead", agent("a", "p1", end))
+	require.NoError(t, own.SetExtra(string(Name), `{"agent_id":"a"}`))
 	for _, c := range []struct {
 		name   string
 		events []agentevents.Event
 		want   []string
 	}{
+		{"an end without a parent", []agentevents.Event{of("lead", agent("a", "p1", &agentevents.AgentStarted{})), agent("a", "p1", end)},
+			[]string{"made up /parentAgentId"}},
+		{"an end without the parent that nobody knows", []agentevents.Event{of(Root, agent("a", "p1", &agentevents.AgentStarted{})), agent("a", "p1", end)},
+			[]string{"dropped /parentAgentId"}},
+		{"an agent that no longer works for itself", []agentevents.Event{own}, []string{"dropped /kaos/agent_id"}},
 		{"an agent that only its payload names", []agentevents.Event{agent("", "p1", named), agent("a", "p2", &agentevents.AgentStarted{})},
 			[]string{"dropped /agentId", "made up /agentId", "dropped /payload/agent", "made up /payload/agent"}},
 		{"another agent of the name is open, too", []agentevents.Event{agent("a", "p1", &agentevents.AgentStarted{}), agent("", "p2", named), agent("", "p2", end)}, nil},
@@ -173,7 +182,7 @@ func TestWhatReadersKnow(t *testing.T) {
 		{"an end with only a node", []agentevents.Event{agent("", "p1", &agentevents.AgentStarted{}), node},
 			[]string{"made up /agentId", "made up /kaos", "dropped /nodeId"}},
 		{"the span of a sub-agent is no line of the root agent", []agentevents.Event{
-			agent(Root, "p1", &agentevents.SpanRecorded{Subject: "subagent", Phase: "error"}), child,
+			agent(Root, "p1", &agentevents.SpanRecorded{Subject: "subagent", Phase: "error"}), of(Root, agent("a", "p2", &agentevents.AgentStarted{})),
 		}, []string{"dropped /parentAgentId", "altered "}},
 		{"a name that was kept for the other agent", []agentevents.Event{kept}, []string{"made up /agentId", "dropped /kaos/~1attributes~1subagent_name"}},
 	} {

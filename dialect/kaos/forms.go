@@ -54,7 +54,6 @@ func (sequenceForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([
 	if raw := w.Kept(m.Name); raw != "" {
 		if kept, err := strconv.ParseInt(raw, 10, 64); err == nil {
 			n = kept
-			w.Use(m.Name)
 		}
 	} else if n < 0 {
 		w.Fail(RuleRange, "/sequence", "is too large: readers take numbers up to 2^63-1")
@@ -92,14 +91,12 @@ func (lineAgent) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]b
 	agent, parent, of := w.Ev.AgentID, w.Ev.ParentAgentID, "/agentId"
 	switch w.Ev.Payload.(type) {
 	case *agentevents.AgentStarted, *agentevents.AgentEnded:
-		if parent == "" && agent != "" && agent == named(jsonwire.Text(w.Kept(m.Name))) {
-			w.Use(m.Name)
-		} else {
+		if parent != "" || agent == "" || agent != named(jsonwire.Text(w.Kept(m.Name))) {
 			agent, of = parent, "/parentAgentId"
 		}
-		if start := encoderOf(w).ends; agent == "" && of != "/agentId" && start != nil && start.other != "" && start.other != encoderOf(w).name {
+		if start := encoderOf(w).ends; agent == "" && start != nil && start.other != "" && start.other != Root && start.other != encoderOf(w).name {
 			agent = start.other
-			w.Lose(dialect.Made, of, "that of its start")
+			w.Lose(dialect.Made, of, ofStart)
 		}
 	}
 	alone := of == "/parentAgentId" && !encoderOf(w).check.roots.have(w.Ev.RunID)
@@ -263,10 +260,7 @@ func (f *aside[T]) Parse(r *wire.Reader, _ any) error {
 
 // keptMember appends what was read of a member that the event does not say.
 func keptMember(w *wire.Writer, dst []byte, m *wire.Member) ([]byte, bool) {
-	raw := w.Kept(m.Name)
-	if raw != "" {
-		w.Use(m.Name)
-	}
+	raw := w.Use(m.Name)
 	return append(dst, raw...), raw != ""
 }
 

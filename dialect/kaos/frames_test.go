@@ -278,3 +278,13 @@ func TestFramesOfOthers(t *testing.T) {
 	require.ErrorAs(t, err, &rule)
 	require.Equal(t, RuleRequired, rule.Rule)
 }
+
+// The id of a frame is the number on its line, also when the event was read from another one.
+func TestIDsOfChangedEvents(t *testing.T) {
+	ev := readVerbatim(t, goldens[0].line)[0]
+	ev.Sequence, ev.Payload = 5, &agentevents.TurnStarted{}
+	out, err := NewEncoder(EncoderOptions{SSE: true}).Append(nil, ev)
+	require.NoError(t, err)
+	require.Contains(t, string(out), `"sequence":5,`)
+	require.Contains(t, string(out), "\nid: 5\n")
+}

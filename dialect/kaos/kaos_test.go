@@ -116,10 +116,16 @@ func TestSequence(t *testing.T) {
 	for _, l := range e.Losses() {
 		require.Equal(t, "/id", l.Pointer)
 	}
-	line, err := e.Append(nil, agentevents.Event{RunID: "other", AgentID: "a", Scope: agentevents.Scope{SessionID: "s"}, Sequence: 5, Payload: &agentevents.TextDelta{}})
+	other := agentevents.Event{RunID: "other", AgentID: "a", Scope: agentevents.Scope{SessionID: "s"}, Sequence: 5, Payload: &agentevents.TextDelta{}}
+	require.NoError(t, other.SetExtra(string(Name), `{"sequence":"no number"}`))
+	line, err := e.Append(nil, other)
 	require.NoError(t, err)
 	require.Contains(t, string(line), `"sequence":5,`)
 	require.Equal(t, "/sequence", e.Losses()[1].Pointer)
+	var rule *agentevents.RuleError
+	_, err = e.Append(nil, agentevents.Event{RunID: "r", Sequence: 1 << 63, Payload: &agentevents.TextDelta{}})
+	require.ErrorAs(t, err, &rule)
+	require.Equal(t, RuleRange, rule.Rule)
 }
 
 func TestTimes(t *testing.T) {
@@ -264,6 +270,7 @@ func TestBadLines(t *testing.T) {
 		{`{"timestamp":1e400,"type":"x"}`, "out of range"},
 		{`{"timestamp":9999999999999999,"type":"x"}`, "out of range"},
 		{`{"timestamp":999999999999,"type":"x"}`, "0 to 9999"},
+		{`{"timestamp":-99999999999,"type":"x"}`, "0 to 9999"},
 		{`{"timestamp":-,"type":"x"}`, "a digit"},
 		{`{"sequence":1.5,"type":"x"}`, "an integer"},
 		{`{"sequence":9223372036854775808,"type":"x"}`, "out of range"},

@@ -83,7 +83,7 @@ func TestWhatReadersTakeOtherwiseIsListed(t *testing.T) {
 	}{
 		{[]agentevents.Event{child}, []string{"made up /kaos", "dropped /parentAgentId"}},
 		{[]agentevents.Event{span("p1", start), span("p2", start), span("p2", &agentevents.AgentEnded{Outcome: agentevents.OutcomeAborted})},
-			[]string{"altered /agentId", "made up /kaos", "altered /agentId", "made up /payload/agent"}},
+			[]string{"dropped /agentId", "made up /kaos", "dropped /agentId", "made up /payload/agent"}},
 		{[]agentevents.Event{span("p1", start), span("p1", &agentevents.AgentEnded{}), span("p2", start)}, nil},
 		{[]agentevents.Event{
 			span("p1", &agentevents.ToolCalled{CallID: "c", ToolID: "x"}), span("p2", &agentevents.ToolCalled{CallID: "c", ToolID: "x"}),
@@ -156,13 +156,24 @@ func TestWhatReadersKnow(t *testing.T) {
 	node.NodeID = "n"
 	kept := agent("", "p2", end)
 	require.NoError(t, kept.SetExtra(string(Name), `{"/attributes/subagent_name":"a"}`))
+	of := func(parent string, ev agentevents.Event) agentevents.Event {
+		ev.ParentAgentID = parent
+		return ev
+	}
+	own := of("lead", agent("a", "p1", end))
+	require.NoError(t, own.SetExtra(string(Name), `{"agent_id":"a"}`))
 	for _, c := range []struct {
 		name   string
 		events []agentevents.Event
 		want   []string
 	}{
+		{"an end without a parent", []agentevents.Event{of("lead", agent("a", "p1", &agentevents.AgentStarted{})), agent("a", "p1", end)},
+			[]string{"made up /parentAgentId"}},
+		{"an end without the parent that nobody knows", []agentevents.Event{of(Root, agent("a", "p1", &agentevents.AgentStarted{})), agent("a", "p1", end)},
+			[]string{"dropped /parentAgentId"}},
+		{"an agent that no longer works for itself", []agentevents.Event{own}, []string{"dropped /kaos/agent_id"}},
 		{"an agent that only its payload names", []agentevents.Event{agent("", "p1", named), agent("a", "p2", &agentevents.AgentStarted{})},
-			[]string{"altered /agentId", "made up /agentId", "dropped /payload/agent", "made up /payload/agent"}},
+			[]string{"dropped /agentId", "made up /agentId", "dropped /payload/agent", "made up /payload/agent"}},
 		{"another agent of the name is open, too", []agentevents.Event{agent("a", "p1", &agentevents.AgentStarted{}), agent("", "p2", named), agent("", "p2", end)}, nil},
 		{"the first of two calls is open when the second one has ended", []agentevents.Event{
 			called("p1"), called("p2"), agent("a", "p2", &agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: agentevents.ToolStatusOK}), called("p3"),
@@ -170,6 +181,9 @@ func TestWhatReadersKnow(t *testing.T) {
 		{"an end without an agent", []agentevents.Event{agent("a", "p1", &agentevents.AgentStarted{}), agent("", "p1", end)}, []string{"made up /agentId"}},
 		{"an end with only a node", []agentevents.Event{agent("", "p1", &agentevents.AgentStarted{}), node},
 			[]string{"made up /agentId", "made up /kaos", "dropped /nodeId"}},
+		{"the span of a sub-agent is no line of the root agent", []agentevents.Event{
+			agent(Root, "p1", &agentevents.SpanRecorded{Subject: "subagent", Phase: "error"}), of(Root, agent("a", "p2", &agentevents.AgentStarted{})),
+		}, []string{"dropped /parentAgentId", "altered "}},
 		{"a name that was kept for the other agent", []agentevents.Event{kept}, []string{"made up /agentId", "dropped /kaos/~1attributes~1subagent_name"}},
 	} {
 		e := NewEncoder(encoderOptions)

@@ -61,9 +61,13 @@ func (r roots) have(run string) bool { _, ok := r[run]; return ok }
 
 // note notes whose line that of an event is.
 func (r *roots) note(ev *agentevents.Event) {
-	switch ev.Payload.(type) {
+	switch p := ev.Payload.(type) {
 	case *agentevents.AgentStarted, *agentevents.AgentEnded:
 		return
+	case *agentevents.SpanRecorded:
+		if p.Subject == "subagent" && p.Phase != "progress" && slices.Contains(phases, p.Phase) {
+			return // it is read as one of these
+		}
 	}
 	if (ev.AgentID == "" || ev.AgentID == Root) && !r.have(ev.RunID) {
 		if *r == nil {

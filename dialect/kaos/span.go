@@ -61,7 +61,7 @@ func (d *Decoder) span(ev *agentevents.Event) (ok bool) {
 	start, agent := d.change.start(begins), ""
 	id, other, failure := parts(ev)
 	switch {
-	case failure != nil && phase == "error":
+	case phase == "error":
 		failure.OK = true
 	case (subject == "turn" || subject == "step" || subject == "llm_call") && phase == "cancelled":
 		*failure = agentevents.Some(agentevents.ErrorInfo{Code: "cancelled"})
@@ -155,7 +155,7 @@ func (d *Decoder) returned(p *agentevents.ToolReturned, phase string, open bool)
 		d.r.Kept.Add("/attributes/arguments", string(p.Arguments))
 		p.Arguments = ""
 	}
-	if p.Result != "" && p.ResultSummary == summaryOf(string(p.Result)) {
+	if p.ResultSummary == summaryOf(string(p.Result)) {
 		p.ResultSummary = ""
 	}
 	switch {
@@ -177,7 +177,7 @@ func (d *Decoder) delegated(ev *agentevents.Event, begins bool) {
 	name := d.said.agent
 	d.said.delegates = true
 	ev.AgentID, ev.ParentAgentID = name, ev.AgentID
-	if name != "" && name == ev.ParentAgentID {
+	if name == ev.ParentAgentID {
 		ev.ParentAgentID = ""
 		d.r.Kept.Add("agent_id", jsonwire.Quote(unnamed(name)))
 	}
@@ -275,24 +275,27 @@ func (e *Encoder) plan(w *wire.Writer, row *wire.Row) *wire.Row {
 		lose(w, *id == "", dialect.Made, "/payload/stepId", "readers take the name or the span's id")
 		e.begin(cmp.Or(*id, stepOf(*other, b.span)), "", "")
 	case "tool_call":
-		b.name = *other
-		if b.name == "" && b.read.start(b.begins).other == "" {
+		if b.name = cmp.Or(*other, b.read.start(b.begins).other); b.name == "" {
 			w.Lose(dialect.Altered, "", "a call without a tool is read as span.recorded")
 			break
 		}
+		lose(w, *other == "", dialect.Made, "/payload/toolId", ofStart)
 		e.call(w, *id, "/payload/callId")
 	case "llm_call":
 		b.name = cmp.Or(*other, b.read.start(b.begins).other)
 		e.call(w, *id, "/payload/modelCallId")
 	case "subagent":
-		phase = cmp.Or(phase, e.agent(w, *id, other))
+		phase = cmp.Or(phase, e.agent(w, *id))
 	case "handoff":
-		b.name = *other
-		if *id == "" || *other == "" {
+		from := cmp.Or(*id, b.read.start(b.begins).id)
+		b.name = cmp.Or(*other, b.read.start(b.begins).other)
+		if from == "" || b.name == "" {
 			w.Lose(dialect.Altered, "", "a handoff without both agents is read as span.recorded")
 			break
 		}
-		e.begin(*id, "", *other)
+		lose(w, *id == "", dialect.Made, "/payload/from", ofStart)
+		lose(w, *other == "", dialect.Made, "/payload/to", ofStart)
+		e.begin(from, "", b.name)
 	case "span":
 		b.read.ends = nil
 		if !slices.Contains(closing, ev.Payload.(*agentevents.SpanRecorded).Phase) {
@@ -304,6 +307,9 @@ func (e *Encoder) plan(w *wire.Writer, row *wire.Row) *wire.Row {
 	}
 	return row
 }
+
+// ofStart says what stands for a fact that the end of a span does not say.
+const ofStart = "that of its start"
 
 // bound sets the id of a span that begins or ends. A subject that begins again before
 // it has ended keeps its span. whole means that the event is all of a call.
@@ -398,27 +404,34 @@ func (e *Encoder) call(w *wire.Writer, call, pointer string) {
 
 // agent lists what readers make of the agent of a sub-agent's span. It returns the
 // phase, if it is not that of the kind. The id of a node is no id of the event.
-func (e *Encoder) agent(w *wire.Writer, id string, other *string) (phase string) {
-	b, kept := e.boundary, ""
-	if b.begins {
-		b.name = cmp.Or(id, *other)
+func (e *Encoder) agent(w *wire.Writer, id string) (phase string) {
+	b, kept, said := e.boundary, "", ""
+	if p, ok := w.Ev.Payload.(*agentevents.AgentStarted); ok {
+		said = p.Agent.Or(agentevents.AgentRef{}).AgentID
+		b.name = cmp.Or(id, said)
 	} else { // the name on the line may be one that another open agent has, too
 		kept = named(jsonwire.Text(string(dialect.Unknown(w.Ev, Name, "/attributes/subagent_name"))))
 		b.name = cmp.Or(kept, id, b.read.start(false).id)
 	}
-	read := named(unnamed(b.name)) // no sub-agent is read as the root agent
-	known := e.check.open.known(&b.read, about{read, b.subject, "", b.run}, b.begins, spanID{})
+	b.name = named(unnamed(b.name)) // no sub-agent is read as the root agent
+	known := e.check.open.known(&b.read, about{b.name, b.subject, "", b.run}, b.begins, spanID{})
 	switch {
 	case !b.begins:
-		besides(w, "subagent_name", kept, read, known)
-	case known != read && read == *other:
+		besides(w, "subagent_name", kept, b.name, known)
+	case known != b.name && b.name == said:
 		phase = "start by span"
-	case known != read:
+	case known != b.name:
 		w.Lose(dialect.Made, "/payload/agent", "the agent's id")
 	}
 	e.begin(known, "", "")
 	lose(w, id == "" && known != "", dialect.Made, "/agentId", "the agent's id")
-	lose(w, id != "" && known != id && !e.fromNode(w), dialect.Altered, "/agentId", e.otherID())
+	if id != "" && known != id && !e.fromNode(w) {
+		what := dialect.Altered
+		if known == "" {
+			what = dialect.Dropped
+		}
+		w.Lose(what, "/agentId", e.otherID())
+	}
 	return phase
 }
 

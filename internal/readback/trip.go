@@ -393,8 +393,11 @@ func (t *Trip) visible(l dialect.Loss) bool {
 				return true
 			}
 		}
-		if l.What == dialect.Made { // the made-up value may read as absent
-			if was, err := FactsOf(&t.Events[i]); err == nil && !was.Says(l.Pointer) {
+		// A made-up value may read as absent, and an event that came back as another kind may
+		// have something in the place of an empty value.
+		other := t.Partner[i] != nil && t.Partner[i].Kind() != t.Events[i].Kind()
+		if l.What == dialect.Made || l.What == dialect.Dropped && other {
+			if was, err := FactsOf(&t.Events[i]); err == nil && !was.Says(l.Pointer) && (l.What == dialect.Made || was.Under(l.Pointer)) {
 				return true
 			}
 		}

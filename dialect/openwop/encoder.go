@@ -42,6 +42,7 @@ type Encoder struct {
 	// The line that is written.
 	k        remarks
 	row      *row                            // nil for a type that the vocabulary does not have
+	body     string                          // of that type
 	eventID  string                          // before normalising
 	nodeID   string                          // before normalising
 	msg      agentevents.ConversationMessage // with normalised ids, if they differ
@@ -175,10 +176,10 @@ func (e *Encoder) line(w *wire.Writer, dst []byte) ([]byte, error) {
 	if e.k.typ != "" {
 		at = cmp.Or(e.doc.others[ev.Kind()], at)
 	}
-	typ, body := "", ""
-	if e.row = nil; at == nil {
+	typ := ""
+	if e.row, e.body = nil, ""; at == nil {
 		var err error
-		if typ, body, err = e.other(w); err != nil {
+		if typ, e.body, err = e.other(w); err != nil {
 			return dst, err
 		}
 	} else {
@@ -196,7 +197,7 @@ func (e *Encoder) line(w *wire.Writer, dst []byte) ([]byte, error) {
 		none.Questions = nil
 		ev.Payload = &none
 	}
-	return w.LineAs(dst, at, typ, body), nil
+	return w.LineAs(dst, at, typ, e.body), nil
 }
 
 // typeOf returns the type of a line: the one that was read, where the profile

@@ -3,6 +3,7 @@ package openwop
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -119,6 +120,15 @@ func TestLossesOfASplit(t *testing.T) {
 	for _, l := range lost {
 		require.Equal(t, 1, l.Count, l.Pointer)
 	}
+	other := ev
+	other.Time, other.Payload = time.Time{}, &agentevents.ToolReturned{CallID: "c", ToolID: "t", Status: agentevents.ToolStatusOK, OneEvent: true, Duration: agentevents.Some(time.Hour)}
+	require.NoError(t, other.SetExtra(string(Name), `{"/payload/x":1}`))
+	out, losses = rewritten(t, RFC0002, []agentevents.Event{ev, other})
+	require.Equal(t, 1, strings.Count(out, `"x":1`), "the call has no members of the return")
+	require.NotContains(t, losses, "dropped /openwop/~1payload~1x")
+	text, _ := encodeAll(t, RFC0002, []agentevents.Event{ev, other, ev})
+	require.NotContains(t, text, `"timestamp":"-`)
+	require.Contains(t, text, `"sequence":3`, "two calls became two lines before")
 	for _, status := range []agentevents.ToolStatus{agentevents.ToolStatusForbidden, agentevents.ToolStatusRateLimited} {
 		for _, p := range []Profile{RFC0002, SchemaV1, SchemaV2} {
 			ev.Payload = &agentevents.ToolReturned{CallID: "c", ToolID: "t", Status: status, OneEvent: true, Arguments: "1"}
@@ -167,11 +177,15 @@ func TestNoLossesOfWhatIsWritten(t *testing.T) {
 		p     Profile
 		lines string
 	}{
-		"approval":                {SchemaV1, documents("approval.requested", `{"nodeId":"n1","artifactId":"a1","artifactType":"doc","actions":["edit"],"x":1}`)},
-		"another node":            {SchemaV1, documents("node.started", `{"nodeId":"n2","typeId":"core.llm"}`)},
-		"another reducer":         {SchemaV1, documents("channel.written", `{"channel":"messages","value":{"messageId":"m1","from":"a","to":"b","content":1,"ts":0},"reducer":"merge","writtenAt":"2026-05-19T10:00:01.000Z"}`)},
-		"the RFC's, another one":  {RFC0002, documents("channel.written", `{"channel":"messages","value":{"messageId":"m1","from":"a","to":"b","content":1,"ts":0},"reducer":"merge","writtenAt":"x"}`)},
-		"a vendor's reducer":      {SchemaV2, documents("channel.written", `{"channel":"messages","value":{"messageId":"m1","from":"a","to":"b","content":1,"ts":0},"reducer":"vendor.acme.x-1","writtenAt":"2026-05-19T10:00:00.000Z"}`)},
+		"approval":               {SchemaV1, documents("approval.requested", `{"nodeId":"n1","artifactId":"a1","artifactType":"doc","actions":["edit"],"x":1}`)},
+		"another node":           {SchemaV1, documents("node.started", `{"nodeId":"n2","typeId":"core.llm"}`)},
+		"another reducer":        {SchemaV1, documents("channel.written", `{"channel":"messages","value":{"messageId":"m1","from":"a","to":"b","content":1,"ts":0},"reducer":"merge","writtenAt":"2026-05-19T10:00:01.000Z"}`)},
+		"the RFC's, another one": {RFC0002, documents("channel.written", `{"channel":"messages","value":{"messageId":"m1","from":"a","to":"b","content":1,"ts":0},"reducer":"merge","writtenAt":"x"}`)},
+		"a vendor's reducer":     {SchemaV2, documents("channel.written", `{"channel":"messages","value":{"messageId":"m1","from":"a","to":"b","content":1,"ts":0},"reducer":"vendor.acme.x-1","writtenAt":"2026-05-19T10:00:00.000Z"}`)},
+		"no payload":             {RFC0002, strings.Replace(documents("acme.x", `{}`), `"payload":{},`, "", 1)},
+		"members of agents": {RFC0002, documents("node.started", `{"nodeId":"n1","agent":{"agentId":"abc","x":1}}`,
+			"node.completed", `{"nodeId":"n1","agent":{"agentId":"abc","x":1}}`, "agent.handoff", `{"from":{"agentId":"abc","x":1},"to":{"agentId":"abc","x":1}}`)},
+		"members of messages":     {RFC0002, documents("channel.written", `{"channel":"messages","value":{"messageId":"m1","from":"a","content":1,"ts":0,"x":1},"reducer":"applyMessage","writtenAt":"2026-05-19T10:00:01.000Z"}`)},
 		"a message without words": {RFC0002, documents("channel.written", `{"channel":"messages","value":{"messageId":"m1","from":"a","to":"b","ts":0}}`)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -183,6 +197,8 @@ func TestNoLossesOfWhatIsWritten(t *testing.T) {
 	}
 	_, losses := converted(t, SchemaV1, SchemaV2, documents("channel.written", `{"channel":"messages","value":{"messageId":"m1","from":"a","to":"b","content":1,"ts":0},"reducer":"vendor.acme","writtenAt":"yesterday"}`))
 	require.Equal(t, []string{"dropped /openwop/~1payload~1reducer", "dropped /openwop/~1payload~1writtenAt"}, losses)
+	_, losses = rewritten(t, RFC0002, []agentevents.Event{{ID: "e1", RunID: "r", Time: t0, SchemaVersion: agentevents.SchemaVersion, Payload: &agentevents.Unknown{Type: "acme.x"}}})
+	require.Equal(t, []string{"made up /payload"}, losses)
 	_, losses = converted(t, RFC0002, SchemaV1, documents("agent.toolCalled", `{"agentId":"abc","toolId":"t","callId":"c","arguments":1,"toolName":"t","inputs":2}`))
 	require.Equal(t, []string{"dropped /openwop/~1payload~1inputs"}, losses, "but not the name, which is the same")
 }

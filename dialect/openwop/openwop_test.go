@@ -374,11 +374,18 @@ func TestRefused(t *testing.T) {
 		require.Equal(t, "x", string(out))
 	}
 	ev := base
-	ev.Payload = &agentevents.Unknown{Type: "acme.x", Raw: "{"}
-	_, err := e.Append(nil, ev)
-	require.ErrorContains(t, err, string(agentevents.RuleFieldJSON))
+	for pointer, p := range map[string]agentevents.Payload{
+		"/payload": &agentevents.Unknown{Type: "acme.x", Raw: "{"}, "/payload/details": &agentevents.NodeSuspended{Details: "{"},
+	} {
+		ev.Payload = p
+		_, err := e.Append(nil, ev)
+		var broken *agentevents.RuleError
+		require.ErrorAs(t, err, &broken)
+		require.Equal(t, agentevents.RuleFieldJSON, broken.Rule)
+		require.Equal(t, pointer, broken.Pointer)
+	}
 	ev.ID, ev.Payload = "a\xff", &agentevents.AgentReasoned{}
-	_, err = e.Append(nil, ev)
+	_, err := e.Append(nil, ev)
 	var broken *agentevents.RuleError
 	require.ErrorAs(t, err, &broken)
 	require.Equal(t, agentevents.RuleFieldUTF8, broken.Rule)

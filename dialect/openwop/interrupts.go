@@ -202,7 +202,7 @@ func (f keyForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]b
 func (f keyForm) Parse(r *wire.Reader, at any) error {
 	err := f.textForm.Parse(r, at)
 	d, id := decoderOf(r), *at.(*string)
-	if err == nil && d.o.Profile == SchemaV2 && id != "" && !ValidID(SchemaV2, InterruptID, id) {
+	if d.o.Profile == SchemaV2 && id != "" && !ValidID(SchemaV2, InterruptID, id) {
 		d.spell(r)
 	}
 	return err

@@ -71,6 +71,11 @@ func TestInterruptsInTheOtherForm(t *testing.T) {
 			`interrupt.requested {"kind":"approval","key":"acme/int-000000000001","data":{"artifactId":"acme/int-000000000001","artifactType":"doc","title":"t","actions":["edit-accept"]}}`,
 			[]string{"altered /openwop/~1payload~1data~1actions", "altered /openwop/~1payload~1data~1artifactId"},
 		},
+		"and back": {
+			SchemaV2, SchemaV1, documents("interrupt.requested", `{"kind":"approval","key":"k","data":{"artifactId":"a","artifactType":"doc","title":"t","actions":["reject","edit-accept"]}}`),
+			`approval.requested {"nodeId":"n1","interruptId":"k","artifactId":"a","artifactType":"doc","title":"t","actions":["reject","edit"]}`,
+			[]string{"altered /openwop/~1payload~1actions"},
+		},
 		"clarification as version 2": {
 			RFC0002, SchemaV2, documents("clarification.requested", `{"nodeId":"n1","interruptId":"acme/int-000000000001","contextType":"c","foo":1,"questions":[{"id":"q","question":"?","unk":1}]}`),
 			`interrupt.requested {"kind":"clarification","key":"acme/int-000000000001","data":{"questions":[{"id":"q","question":"?"}],"contextType":"c"}}`,
@@ -186,6 +191,8 @@ func TestNoLossesOfWhatIsWritten(t *testing.T) {
 		"a vendor's reducer":     {SchemaV2, documents("channel.written", `{"channel":"messages","value":{"messageId":"m1","from":"a","to":"b","content":1,"ts":0},"reducer":"vendor.acme.x-1","writtenAt":"2026-05-19T10:00:00.000Z"}`)},
 		"details of any form":    {RFC0002, documents("node.suspended", `{"nodeId":"n1","interruptId":5,"kind":[],"key":{}}`)},
 		"broken details":         {SchemaV2, documents("node.suspended", `{"nodeId":"n1","interruptId":"acme/int-000000000001","foo":1}`)},
+		"an empty question":      {RFC0002, strings.Replace(documents("interrupt.requested", `{"kind":"clarification","key":"k","data":{"questions":[{"id":"","question":""}]}}`), `,"schemaVersion":2`, "", 1)},
+		"an approval's artifact": {RFC0002, strings.Replace(documents("interrupt.requested", `{"kind":"approval","key":"k","data":{"artifactId":5,"artifactType":{},"title":"t","actions":["x"]}}`), `,"schemaVersion":2`, "", 1)},
 		"no payload":             {RFC0002, strings.Replace(documents("acme.x", `{}`), `"payload":{},`, "", 1)},
 		"members of agents": {RFC0002, documents("node.started", `{"nodeId":"n1","agent":{"agentId":"abc","x":1}}`,
 			"node.completed", `{"nodeId":"n1","agent":{"agentId":"abc","x":1}}`, "agent.handoff", `{"from":{"agentId":"abc","x":1},"to":{"agentId":"abc","x":1}}`)},
@@ -258,6 +265,7 @@ func TestWhatTheSchemasDoNotAllow(t *testing.T) {
 	const id = `"interruptId":"acme/int-000000000001"`
 	long := strings.Repeat("é", 65)
 	both := []Profile{SchemaV1, SchemaV2}
+	artifacts := []string{"made up /openwop/~1payload~1artifactId", "made up /openwop/~1payload~1artifactType", "made up /openwop/~1payload~1actions"}
 	v2 := both[1:]
 	for name, c := range map[string]struct {
 		profiles          []Profile
@@ -275,6 +283,10 @@ func TestWhatTheSchemasDoNotAllow(t *testing.T) {
 			[]string{"altered /payload/reason"}},
 		"no reason": {v2, "node.suspended", `{"nodeId":"n1",` + id + `,"reason":""}`, `{"nodeId":"n1",` + id + `}`, nil},
 		"a key":     {both, "node.suspended", `{"nodeId":"n1",` + id + `,"key":""}`, `{"nodeId":"n1",` + id + `}`, []string{"dropped /payload/details/key"}},
+		"an approval": {both[:1], "approval.requested", `{"nodeId":"n1",` + id + `}`,
+			`{"nodeId":"n1",` + id + `,"artifactId":"acme/int-000000000001","artifactType":"action","actions":["accept","reject"]}`, artifacts},
+		"an approval of a call": {both[:1], "approval.requested", `{"nodeId":"n1",` + id + `,"callId":"c"}`,
+			`{"nodeId":"n1",` + id + `,"artifactId":"c","artifactType":"tool-call","actions":["accept","reject"],"callId":"c"}`, artifacts},
 		"no questions": {v2, "clarification.requested", `{"nodeId":"n1",` + id + `,"questions":[]}`,
 			`{"kind":"clarification","key":"acme/int-000000000001","data":{"questions":[{"id":"q1","question":"?"}]}}`, []string{"made up /payload/questions"}},
 		"an empty question": {v2, "clarification.requested", `{"nodeId":"n1",` + id + `,"questions":[{"id":"","question":""}]}`,
@@ -338,6 +350,17 @@ func TestKeysOfInterrupts(t *testing.T) {
 		out, err := NewEncoder(EncoderOptions{Profile: SchemaV2}).Append(nil, events[0])
 		require.NoError(t, err)
 		require.Contains(t, string(out), key)
+		long := strings.Repeat("k", 257)
+		for _, c := range []struct {
+			from, to  Profile
+			was, want string
+		}{
+			{SchemaV2, SchemaV2, long, NormalizeID(SchemaV2, InterruptID, long)}, {RFC0002, RFC0002, long, long},
+			{RFC0002, SchemaV2, "k", NormalizeID(SchemaV2, InterruptID, "k")}, {SchemaV2, SchemaV2, "", "local/"}, // as an answer has it
+		} {
+			text, _ := converted(t, c.from, c.to, strings.Replace(line, key, `"key":"`+c.was+`"`, 1))
+			require.Contains(t, text, `"key":"`+c.want)
+		}
 	}
 }
 

@@ -47,6 +47,13 @@ func TestAgentsHaveOneID(t *testing.T) {
 		}
 		require.Subset(t, pointers, []string{"/agentId", "/payload/decision/nextWorkerIds/0", "/payload/message/from", "/payload/message/agent/agentId"})
 	}
+	message := events("q")[4]
+	message.Payload.(*agentevents.MessageCreated).Message.To = "r"
+	text, _ := encodeAll(t, SchemaV2, []agentevents.Event{message})
+	require.Contains(t, text, `"to":"`+NormalizeID(SchemaV2, HandoffID, "r")+`"`, "that of another agent too")
+	require.NoError(t, message.SetExtra(string(Name), `{"schemaVersion":2}`))
+	text, _ = encodeAll(t, SchemaV1, []agentevents.Event{message})
+	require.Contains(t, text, `"from":"`+NormalizeID(SchemaV1, HandoffID, "q")+`"`, "of a line of version 2 too")
 	require.Equal(t, events("q")[4].Payload, func() agentevents.Payload {
 		list := events("q")
 		encodeAll(t, SchemaV2, list)

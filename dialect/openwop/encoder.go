@@ -35,13 +35,14 @@ type Encoder struct {
 	doc    *document
 	w      wire.Writer
 	calls  memory[string]    // the events of open calls; an id may be made up
-	deltas memory[int]       // the next index of deltas without one, by block
+	deltas memory[int]       // the next index, by block
 	shift  map[string]uint64 // by run: the number of lines added by events that became two
 	names  dialect.Names     // of agents without an id
 
 	// The line that is written.
 	k        remarks
 	row      *row                            // nil for a type that the vocabulary does not have
+	body     string                          // of that type
 	eventID  string                          // before normalising
 	nodeID   string                          // before normalising
 	msg      agentevents.ConversationMessage // with normalised ids, if they differ
@@ -126,18 +127,13 @@ func (e *Encoder) note(ev *agentevents.Event) {
 			e.calls = slices.Delete(e.calls, i, i+1)
 		}
 	case *agentevents.AgentReasoningDelta:
-		if p.Index.OK || e.p == RFC0002 {
-			break
-		}
 		if i := e.deltas.index(ev, p.BlockID); i >= 0 {
-			e.deltas[i].value++
-		} else {
-			e.deltas = limited(e.deltas, remembered[int]{ev.RunID, ev.AgentID, p.BlockID, 1})
+			e.deltas[i].value = p.Index.Or(e.deltas[i].value) + 1
+		} else if e.p != RFC0002 { // the RFC needs no index
+			e.deltas = limited(e.deltas, remembered[int]{ev.RunID, ev.AgentID, p.BlockID, p.Index.V + 1})
 		}
 	case *agentevents.AgentReasoned:
-		if len(e.deltas) > 0 {
-			e.deltas = slices.DeleteFunc(e.deltas, func(d remembered[int]) bool { return d.runID == ev.RunID && d.agentID == ev.AgentID })
-		}
+		e.deltas = slices.DeleteFunc(e.deltas, func(d remembered[int]) bool { return d.runID == ev.RunID && d.agentID == ev.AgentID })
 	}
 }
 
@@ -161,8 +157,8 @@ func (l *lines) Reread(w *wire.Writer, line string) error {
 	d := NewDecoder(Options{Profile: l.p, Strict: l.p != RFC0002 && !(*Encoder)(l).same()})
 	d.alone = true
 	err := d.read(line, &w.Read)
-	if err == nil && d.foreign {
-		err = dialect.ErrNoCounterpart
+	if d.foreign {
+		return dialect.ErrNoCounterpart
 	}
 	return err
 }
@@ -175,10 +171,10 @@ func (e *Encoder) line(w *wire.Writer, dst []byte) ([]byte, error) {
 	if e.k.typ != "" {
 		at = cmp.Or(e.doc.others[ev.Kind()], at)
 	}
-	typ, body := "", ""
-	if e.row = nil; at == nil {
+	typ := ""
+	if e.row, e.body = nil, ""; at == nil {
 		var err error
-		if typ, body, err = e.other(w); err != nil {
+		if typ, e.body, err = e.other(w); err != nil {
 			return dst, err
 		}
 	} else {
@@ -191,12 +187,12 @@ func (e *Encoder) line(w *wire.Writer, dst []byte) ([]byte, error) {
 	if e.nodeID = ev.NodeID; e.nodeID == "" && e.row != nil && e.row.needNode {
 		e.nodeID = unknownNode
 	}
-	if p, ok := ev.Payload.(*agentevents.ClarificationRequested); ok && p.Questions != nil && len(p.Questions) == 0 && e.bound() {
+	if p, ok := ev.Payload.(*agentevents.ClarificationRequested); ok && len(p.Questions) == 0 {
 		none := *p
 		none.Questions = nil
 		ev.Payload = &none
 	}
-	return w.LineAs(dst, at, typ, body), nil
+	return w.LineAs(dst, at, typ, e.body), nil
 }
 
 // typeOf returns the type of a line: the one that was read, where the profile
@@ -204,9 +200,9 @@ func (e *Encoder) line(w *wire.Writer, dst []byte) ([]byte, error) {
 func (e *Encoder) typeOf(w *wire.Writer, at *wire.Row) string {
 	typ := e.k.typ
 	switch {
-	case typ == "" || e.row.of == "" || typ != e.row.typ && typ != tables[RFC0002].Row(e.row.kind).Type:
+	case e.row.of == "" || typ != tables[RFC0002].Row(e.row.kind).Type:
 		return at.Type
-	case typ != e.row.typ && e.p == SchemaV1: // it has another payload for this type
+	case e.p == SchemaV1: // it has another payload for this type
 		w.Lose(dialect.Altered, "/openwop/"+jsonwire.Token(keptType), e.row.typ)
 		return at.Type
 	}
@@ -259,7 +255,7 @@ func calledOf(ev *agentevents.Event, p *agentevents.ToolReturned) agentevents.Ev
 	called := *ev
 	called.ID = dialect.DerivedID(ev.RunID+"\x00"+ev.ID, int(ev.Sequence), 1)
 	called.Payload = &agentevents.ToolCalled{CallID: p.CallID, ToolID: p.ToolID, Arguments: p.Arguments}
-	if p.Duration.OK && p.Duration.V > 0 && !ev.Time.IsZero() {
+	if !ev.Time.IsZero() {
 		called.Time = ev.Time.Add(-p.Duration.V)
 	}
 	_ = called.SetExtra(string(Name), "") // never fails: nothing is set
@@ -274,10 +270,7 @@ func (e *Encoder) split(w *wire.Writer, dst []byte, p *agentevents.ToolReturned)
 	whole.OneEvent, whole.Arguments, whole.ArgumentsSummary = false, "", ""
 	returned.Payload, returned.CausationID = &whole, called.ID
 	w.Say(&called)
-	dst, err := e.line(w, dst)
-	if err != nil {
-		return dst, err
-	}
+	dst, _ = e.line(w, dst) // never fails: all profiles have the type
 	if !w.Whole {
 		e.first, w.Pend = w.Pend, dialect.Pending{}
 	}
@@ -303,9 +296,9 @@ func (e *Encoder) countSplit(ev *agentevents.Event, p *agentevents.ToolReturned)
 	}
 	l.Drop(ev, "/payload/argumentsSummary", p.ArgumentsSummary != "")
 	l.Drop(ev, "/payload/result", p.Error.OK && p.Result != "")
-	if cause := calledOf(ev, p).ID; ev.CausationID == "" {
+	if ev.CausationID == "" {
 		l.Add(ev, dialect.Made, "/causationId", "the event of the call")
-	} else if ev.CausationID != cause {
+	} else {
 		l.Add(ev, dialect.Altered, "/causationId", "the call has it; the return names the call")
 	}
 }
@@ -325,7 +318,7 @@ func (e *Encoder) payloadNode() bool {
 // place, but an agent has one id everywhere: that of a handoff, which is legal in
 // every place. Lines of SchemaV2 keep a shorter id where it is legal.
 func (e *Encoder) agentForm(w *wire.Writer, id string) IDForm {
-	if len(id) < 3 && e.p == SchemaV2 && ofV2(w) {
+	if len(id) < 3 && ofV2(w) {
 		return AgentID
 	}
 	return HandoffID
@@ -341,7 +334,7 @@ func ofV2(w *wire.Writer) bool {
 // Nothing distinguishes the lines of SchemaV1, so there it changes only the
 // acting agent's id.
 func (e *Encoder) agentID(w *wire.Writer, pointer, id string) string {
-	if e.p == RFC0002 || id == "" || e.p == SchemaV1 && id != w.Ev.AgentID || e.p == SchemaV2 && ofV2(w) {
+	if e.p == SchemaV1 && id != w.Ev.AgentID || e.p == SchemaV2 && ofV2(w) {
 		return id
 	}
 	n := NormalizeID(e.p, HandoffID, id)

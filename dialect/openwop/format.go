@@ -248,7 +248,7 @@ func rows(p Profile) []row {
 		lasted   = may("durationMs", wholeFrom(0))
 		outputs  = m("outputs", "outputs", object)
 		key      = newKeyForm(p)
-		asked    = m("interruptId", "interruptId", textForm{}).written()
+		asked    = m("interruptId", "interruptId", textForm{}).written().orAlways(madeOf(ofEvent))
 	)
 	title, breach, amount, decision := textForm{}, wire.Form(textForm{rule: aCap}), wire.Form(json), wire.Form(json)
 	if p != RFC0002 {
@@ -349,7 +349,7 @@ func rows(p Profile) []row {
 			m("resumeValue", "answers", json), m("answeredBy", "answeredBy", text).on(none), anyAgent,
 		}},
 		{typ: "approval.requested", kind: agentevents.KindApprovalRequested, legacy: true, also: artifacts, members: []column{
-			node.must(v1), m("interruptId", "approvalId", textForm{}).written(), artifact("artifactId").must(v1), artifact("artifactType").must(v1),
+			node.must(v1), m("interruptId", "approvalId", textForm{}).written().orAlways(madeOf(ofEvent)), artifact("artifactId").must(v1), artifact("artifactType").must(v1),
 			m("title", "action", text), artifact("actions").must(v1), reason.on(v2), m("scope", "scope", text).on(v2), m("risk", "risk", text).on(v2),
 			m("callId", "callId", plain).on(v2), m("toolId", "toolId", plain).on(rfc | v2), m("arguments", "arguments", json).on(rfc | v2),
 			m("timeoutMs", "timeoutMs", millis).on(v2), anyAgent,

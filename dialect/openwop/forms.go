@@ -127,11 +127,11 @@ func ownID(w *wire.Writer, m *wire.Member, id string) string {
 // ownNode is the node of the event, unless the line had it only in its payload.
 func ownNode(w *wire.Writer, m *wire.Member, id string) string {
 	e := encoderOf(w)
-	if e.nodeID == "" || slices.Contains(e.k.absent, "/nodeId") && e.payloadNode() {
-		return ""
-	}
-	if id == "" {
+	if id == "" && e.nodeID != "" {
 		w.Lose(dialect.Made, w.Pointer(m), unknownNode)
+	}
+	if slices.Contains(e.k.absent, "/nodeId") && e.payloadNode() {
+		return ""
 	}
 	return e.nodeID
 }
@@ -779,8 +779,15 @@ func (f versionForm) Parse(r *wire.Reader, _ any) error {
 type agentOfOther struct{ wire.Value }
 
 func (agentOfOther) AppendMembers(w *wire.Writer, dst []byte) []byte {
-	p := w.Ev.Payload.(*agentevents.Unknown)
-	w.Pend.Drop("/agentId", w.Ev.AgentID != "" && agentOf(string(p.Raw)) != w.Ev.AgentID)
+	switch read, id := agentOf(encoderOf(w).body), w.Ev.AgentID; {
+	case read == id:
+	case read == "":
+		w.Lose(dialect.Dropped, "/agentId", "")
+	case id == "":
+		w.Lose(dialect.Made, "/agentId", "read from the payload")
+	default:
+		w.Lose(dialect.Altered, "/agentId", "read from the payload")
+	}
 	return dst
 }
 

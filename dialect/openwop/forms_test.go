@@ -118,3 +118,27 @@ func TestSubjectsAndFeedback(t *testing.T) {
 		require.Equal(t, rule, got, line)
 	}
 }
+
+// The payload decides between the forms of a type.
+func TestLook(t *testing.T) {
+	const m = `{"messageId":"m"}`
+	for _, c := range []struct{ typ, payload, want string }{
+		{exchanged, `{"turn":` + m + `}`, ofTurn}, {exchanged, `{"turn":{"messageId":1}}`, ""}, {exchanged, `{"turn":{"to":"a"}}`, ""}, {exchanged, `{"turn":1}`, ""},
+		{"channel.written", `{"channel":"messages","value":` + m + `}`, "channel.written"}, {"channel.written", `{"channel":"x","value":` + m + `}`, ""},
+		{"channel.written", `{"channel":"messages","value":{}}`, ""},
+		{"clarification.requested", `{"kind":"clarification","data":{}}`, "clarification"}, {"clarification.requested", `{"kind":"clarification"}`, "clarification.requested"},
+		{"clarification.requested", `{"kind":"approval","data":{}}`, "clarification.requested"},
+		{"approval.requested", `{"kind":"approval","data":{}}`, "approval"}, {"approval.requested", `{"data":{}}`, "approval.requested"},
+		{"clarification.resolved", `{"resumeValue":1}`, "answer"}, {"clarification.resolved", `{"answers":1}`, "clarification.resolved"},
+		{"interrupt.requested", `{"kind":"clarification"}`, "clarification"}, {"interrupt.requested", `{"kind":"approval"}`, "approval"}, {"interrupt.requested", `{"kind":"custom"}`, ""},
+		{"approval.granted", `{"interruptId":"i"}`, "approval.granted"}, {"approval.granted", `{"interruptId":"i","decision":"granted","gateId":"g"}`, "approval.granted"},
+		{"approval.granted", `{"decision":"granted"}`, "approval.granted"}, {"approval.granted", `{"interruptId":"i","decision":"granted"}`, "granted"},
+		{"approval.rejected", `{"interruptId":"i","decision":"rejected"}`, "rejected"}, {"approval.rejected", `{"interruptId":"i","decision":"x"}`, ""},
+		{"approval.granted", `{"interruptId":"i","decision":"granted","kind":"clarification"}`, "answer"},
+		{"interrupt.resolved", `{"kind":"clarification"}`, "answer"}, {"interrupt.resolved", `{"kind":"approval","decision":"granted"}`, "granted"},
+		{"interrupt.resolved", `{"kind":"approval","decision":"rejected"}`, "rejected"}, {"interrupt.resolved", `{"kind":"approval"}`, ""},
+		{"interrupt.resolved", `{"kind":"custom","decision":"granted"}`, ""},
+	} {
+		require.Equal(t, c.want, look(c.payload, c.typ), "%s %s", c.typ, c.payload)
+	}
+}

@@ -125,19 +125,20 @@ func (f detailsForm) object(w *wire.Writer, raw agentevents.JSON) string {
 // detail returns a detail in the profile's form. It reports false for one that the
 // line has no place for.
 func (f detailsForm) detail(w *wire.Writer, name, raw string) (string, bool) {
+	of, declared := formOf(suspension, f.p, name)
 	why := ""
-	switch of, declared := formOf(suspension, f.p, name); {
-	case f.p != RFC0002 && name == "interruptId" && jsonwire.Text(raw) != "":
-		id := jsonwire.Text(raw)
+	if f.p != RFC0002 {
+		_, why = of.check(f.p, raw)
+	}
+	switch id := jsonwire.Text(raw); {
+	case f.p != RFC0002 && name == "interruptId" && id != "":
+		why = ""
 		if n := normalized(w, InterruptID, "/payload/details", id); n != id {
 			raw = jsonwire.Quote(n)
 		}
-	case f.p != RFC0002 && name == "kind" && !of.fits(f.p, raw):
-		why = "not one of the schema's words"
-	case f.p != RFC0002 && !of.fits(f.p, raw):
-		why = "is not an id"
-	case name == "nodeId", name == "reason" && (f.p == SchemaV2 || isText(raw) || w.Ev.Payload.(*agentevents.NodeSuspended).Reason != ""),
-		name == "agentId" && (isText(raw) || f.p != SchemaV2 && w.Ev.AgentID != ""):
+	case why != "":
+	case name == "nodeId", name == "reason" && (isText(raw) || w.Ev.Payload.(*agentevents.NodeSuspended).Reason != ""),
+		name == "agentId" && (isText(raw) || w.Ev.AgentID != ""):
 		why = "the payload has a member of that name"
 	case f.p == SchemaV2 && !declared && !hatch(name) && !encoderOf(w).same():
 		why = "the profile has no place for it"
@@ -201,7 +202,7 @@ func (f keyForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]b
 func (f keyForm) Parse(r *wire.Reader, at any) error {
 	err := f.textForm.Parse(r, at)
 	d, id := decoderOf(r), *at.(*string)
-	if err == nil && d.o.Profile == SchemaV2 && id != "" && !ValidID(SchemaV2, InterruptID, id) {
+	if d.o.Profile == SchemaV2 && id != "" && !ValidID(SchemaV2, InterruptID, id) {
 		d.spell(r)
 	}
 	return err

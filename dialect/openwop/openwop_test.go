@@ -236,6 +236,15 @@ func TestVerbatim(t *testing.T) {
 	out, _ = encodeAll(t, RFC0002, events[:1])
 	require.Equal(t, `{"eventId":"e1","runId":"r2","type":"agent.decided","payload":{"agentId":"abc","decision":{"b":1,"a":2},"confidence":0.6},"timestamp":"2026-05-19T10:00:07.000Z","sequence":3}`+"\n", out)
 
+	out, _ = encodeAll(t, RFC0002, append([]agentevents.Event{{
+		ID: "e0", RunID: "r1", AgentID: "abc", Time: t0, Payload: &agentevents.ToolReturned{CallID: "c", Status: agentevents.ToolStatusOK, OneEvent: true},
+	}}, read()...))
+	require.Contains(t, out, `"sequence":4`, "the number of the line is raised by one")
+	lines = `{"eventId":"e3","runId":"r1","type":"agent.toolReturned","payload":{"agentId": "abc","toolName":"x","callId":"no call","outcome":1},"timestamp":"2026-05-19T10:00:08.000Z","sequence":4}` + "\n"
+	out, _ = encodeAll(t, SchemaV1, read())
+	require.Equal(t, lines, out, "the lines before do not matter")
+	lines = first + "\n"
+
 	events = read()
 	events[0].Step = agentevents.Some(2)
 	_, losses = encodeAll(t, RFC0002, events[:1])
@@ -283,6 +292,63 @@ func TestCausationIsFilledIn(t *testing.T) {
 	decodeAll(t, Options{Strict: true}, out)
 }
 
+// A return names its own call: the latest one of its run and agent without a return. A delta
+// without an index is the next one of its block.
+func TestWhatAnEncoderRemembers(t *testing.T) {
+	var events []agentevents.Event
+	add := func(run, agent string, p agentevents.Payload) {
+		events = append(events, agentevents.Event{ID: fmt.Sprint("e", len(events)), RunID: run, AgentID: agent, Time: t0, Sequence: uint64(len(events)), Payload: p})
+	}
+	for _, p := range []agentevents.Payload{&agentevents.ToolCalled{CallID: "c"}, &agentevents.ToolReturned{CallID: "c", Status: agentevents.ToolStatusOK}} {
+		add("r1", "abc", p)
+		add("r1", "def", p)
+		add("r2", "abc", p)
+	}
+	add("r1", "abc", events[3].Payload)
+	var causes []string
+	out, _ := encodeAll(t, RFC0002, events)
+	for _, ev := range decodeAll(t, Options{}, out)[3:] {
+		causes = append(causes, ev.CausationID)
+	}
+	require.Equal(t, []string{"e0", "e1", "e2", ""}, causes)
+
+	events = nil
+	delta := func(block string, index ...int) *agentevents.AgentReasoningDelta {
+		p := &agentevents.AgentReasoningDelta{BlockID: block, Delta: "x"}
+		for _, i := range index {
+			p.Index = agentevents.Some(i)
+		}
+		return p
+	}
+	add("r1", "abc", delta("b1"))
+	add("r1", "abc", delta("b1"))
+	add("r1", "abc", delta("b2", 6))
+	add("r1", "def", delta("b1"))
+	add("r2", "abc", delta("b1"))
+	add("r1", "abc", delta("b1", 4))
+	add("r1", "abc", delta("b1"))
+	add("r1", "abc", delta("b2"))
+	add("r1", "abc", &agentevents.AgentReasoned{BlockID: "b1"})
+	add("r1", "abc", delta("b1"))
+	add("r1", "def", delta("b1"))
+	add("r2", "abc", delta("b1"))
+	var indexes []int
+	out, _ = encodeAll(t, SchemaV1, events)
+	for _, ev := range decodeAll(t, Options{}, out) {
+		if p, ok := ev.Payload.(*agentevents.AgentReasoningDelta); ok {
+			indexes = append(indexes, p.Index.Or(-1))
+		}
+	}
+	require.Equal(t, []int{0, 1, 6, 0, 0, 4, 5, 7, 0, 1, 1}, indexes)
+
+	var list []int
+	for i := range 3 * maxOpen {
+		list = limited(list, i)
+		require.LessOrEqual(t, len(list), maxOpen)
+		require.Equal(t, i, list[len(list)-1])
+	}
+}
+
 func TestRefused(t *testing.T) {
 	e := NewEncoder(EncoderOptions{})
 	base := agentevents.Event{ID: "e", RunID: "r", AgentID: "abc", Time: t0}
@@ -308,6 +374,16 @@ func TestRefused(t *testing.T) {
 		require.Equal(t, "x", string(out))
 	}
 	ev := base
+	for pointer, p := range map[string]agentevents.Payload{
+		"/payload": &agentevents.Unknown{Type: "acme.x", Raw: "{"}, "/payload/details": &agentevents.NodeSuspended{Details: "{"},
+	} {
+		ev.Payload = p
+		_, err := e.Append(nil, ev)
+		var broken *agentevents.RuleError
+		require.ErrorAs(t, err, &broken)
+		require.Equal(t, agentevents.RuleFieldJSON, broken.Rule)
+		require.Equal(t, pointer, broken.Pointer)
+	}
 	ev.ID, ev.Payload = "a\xff", &agentevents.AgentReasoned{}
 	_, err := e.Append(nil, ev)
 	var broken *agentevents.RuleError

@@ -44,7 +44,7 @@ func (f exactForm) Parse(r *wire.Reader, at any) error {
 
 // keepDigits keeps a number that its field rounds.
 func keepDigits(r *wire.Reader, at any, raw string) {
-	if raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') || len(raw) <= len("0.123456") && !strings.ContainsAny(raw, "eE") {
+	if strings.IndexByte("-0123456789", raw[0]) < 0 || len(raw) <= len("0.123456") && !strings.ContainsAny(raw, "eE") {
 		return // no number, or any field has it
 	}
 	if has, _ := (wire.Value{}).Append(nil, nil, nil, at); digits(raw) != digits(string(has)) {
@@ -102,7 +102,7 @@ func (timestampForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) (
 func (timestampForm) Parse(r *wire.Reader, at any) error {
 	t, from := at.(*time.Time), r.S.Offset()
 	var err error
-	if *t, err = r.Times.Time(&r.S); err == nil && !t.IsZero() {
+	if *t, err = r.Times.Time(&r.S); !t.IsZero() {
 		return nil
 	}
 	if err != nil {
@@ -189,10 +189,8 @@ func (f payloadForm) Parse(r *wire.Reader, at any) error {
 		return wire.Body.Parse(r, nil)
 	}
 	raw, err := r.S.Raw()
-	if err == nil {
-		r.Kept.Add("/payload", raw)
-		f.Missed(r, at)
-	}
+	r.Kept.Add("/payload", raw)
+	f.Missed(r, at)
 	return err
 }
 

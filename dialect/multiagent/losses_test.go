@@ -105,6 +105,11 @@ func TestKeptMembersThatAreLost(t *testing.T) {
 	require.Equal(t, "planning", decode(t, Options{}, out)[0].Phase)
 	require.Equal(t, []string{"dropped /multiagent/~1payload~1phase", "made up /phase"}, told(losses))
 
+	ev.Phase = "audit"
+	out, losses = encode(t, ev)
+	require.Equal(t, "audit", decode(t, Options{}, out)[0].Phase)
+	require.Equal(t, []string{"dropped /multiagent/~1payload~1phase"}, told(losses))
+
 	ev = decode(t, Options{}, docLine("session.started", `{"phase":1}`))[0]
 	ev.WorkflowID = "w"
 	_, losses = encode(t, ev)
@@ -121,6 +126,9 @@ func TestLossesOfOddEvents(t *testing.T) {
 	require.True(t, decode(t, Options{}, out)[0].Payload.(*agentevents.ToolReturned).OneEvent)
 	require.Contains(t, told(losses), "made up /payload/oneEvent")
 	require.Contains(t, told(losses), "made up /payload/callId")
+
+	out, _ = encode(t, event(&agentevents.Unknown{Type: "odd"}))
+	require.Contains(t, out, `"payload":{},`)
 
 	ev := event(&agentevents.Unknown{Type: "odd", Raw: `{}`}, forAgent("a", "a"))
 	require.NoError(t, ev.SetExtra(string(Name), `{"schemaVersion":"1.0"}`))

@@ -496,6 +496,7 @@ func TestMadeUp(t *testing.T) {
 	)
 	events := decode(t, Options{Strict: true}, out)
 	require.Len(t, events, 5)
+	require.Contains(t, out, `"payload":{"parentSpanId":"`+events[0].ParentSpanID+`"`)
 	for _, ev := range events {
 		require.Regexp(t, `^[0-9a-f]{32}$`, ev.TraceID)
 		require.Regexp(t, `^[0-9a-f]{16}$`, ev.SpanID)
@@ -681,9 +682,11 @@ func TestRefused(t *testing.T) {
 
 var zeroFloat float64
 
-// A number that its field has is not kept, however it is spelled.
-func TestNumbersThatFit(t *testing.T) {
+// A value that its field has is not kept, however it is spelled.
+func TestValuesThatFit(t *testing.T) {
 	for typ, payload := range map[string]string{
+		"session.started":         `{"goal":"caf\u00e9 society"}`,
+		"workflow.created":        `{"workflowId":"w","phases":["caf\u00e9 society"]}`,
 		"budget.exceeded":         `{"budget":"b","limit":123456789.25,"actual":1.5e+3}`,
 		"blackboard.item.created": `{"itemId":"i","itemType":"t","content":1,"confidence":0.123456789}`,
 		"workflow.finalized":      `{"workflowId":"w","totalTokens":1234567890,"totalAgents":1,"durationMs":123456789.5}`,

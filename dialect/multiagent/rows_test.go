@@ -283,6 +283,7 @@ func TestRepeatedLines(t *testing.T) {
 		for i := range 2 * Window {
 			read(line(`"id":"again-` + strconv.Itoa(i) + `",`))
 		}
+		require.Zero(t, read(line(`"id":"again-`+strconv.Itoa(Window)+`",`)))
 		require.NotZero(t, read(first), "it goes on")
 		require.Len(t, d.past.seen, Window)
 	}

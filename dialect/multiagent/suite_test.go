@@ -73,6 +73,7 @@ func TestForeignEvents(t *testing.T) {
 	for _, id := range []string{"", "h"} {
 		exact(t, "a handoff", event(&agentevents.HandoffRequested{HandoffID: id, From: ref("a"), To: ref("b")}), event(&agentevents.HandoffAccepted{To: ref("b")}))
 	}
+	exact(t, "a call in one event", event(&agentevents.ToolReturned{ToolID: "x", Status: "ok", OneEvent: true}))
 	exact(t, "a call of the system", event(&agentevents.ToolCalled{CallID: "c", ToolID: "x"}, by("system", "")), event(&agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: "ok"}, by("system", "")))
 	others := []golden{{event: event(&agentevents.ToolReturned{CallID: "c1", ToolID: "x", Status: "success"})}}
 	for _, typ := range []agentevents.Kind{"odd", "multiagent:odd", "multiagent:run.started", "multiagent:session.started", "session.started"} {

@@ -28,6 +28,12 @@ func (t blockType) words() (prefix, id, piece string) {
 	return "TEXT_MESSAGE", "messageId", "CONTENT"
 }
 
+// space is in front of the ids of blocks of which no two may be the same.
+func (t blockType) space() string {
+	_, name, _ := t.words()
+	return name + " "
+}
+
 func (b *block) idName() string {
 	_, name, _ := b.typ.words()
 	return name

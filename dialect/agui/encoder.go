@@ -182,7 +182,7 @@ func (e *Encoder) next(dst []byte) []byte {
 // giveUp ends the run under way, which has not ended.
 func (e *Encoder) giveUp(dst []byte) []byte {
 	e.s = e.queue[0]
-	lines := e.close("", true) + lineOf("RUN_ERROR", "", "", `,"message":"the log goes on with another run"`, true) + "\n"
+	lines := e.s.told + e.close("", true) + lineOf("RUN_ERROR", "", "", `,"message":"the log goes on with another run"`, true) + "\n"
 	e.s.over = true
 	return e.next(frame(e, dst, lines))
 }
@@ -197,7 +197,7 @@ func (e *Encoder) End(dst []byte) ([]byte, error) {
 	}
 	if len(e.queue) == 1 {
 		e.s = e.queue[0]
-		dst = frame(e, dst, e.close("", true))
+		dst = frame(e, dst, e.s.told+e.close("", true))
 	}
 	return dst, nil
 }
@@ -218,7 +218,7 @@ func isType(word string) bool {
 	return word != "" && strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == ""
 }
 
-// enter returns the block of an event, or nil. It makes one that is not open.
+// enter returns the block of an event, or nil: a new one, if it is not open.
 func (e *Encoder) enter(ev *agentevents.Event) *block {
 	typ, id, delta := blockOf(ev.Payload)
 	e.start = string(dialect.Unknown(ev, Name, remarkStart))
@@ -253,26 +253,16 @@ func (e *Encoder) enter(ev *agentevents.Event) *block {
 	if c, open := e.s.calls[e.s.call(b.id)]; open && returns {
 		b.role, b.tool, b.run = called, c.tool, c.run
 	}
-	if e.s.blocks[agent] == nil {
-		e.s.blocks[agent] = blocks{}
-	}
-	e.s.blocks[agent][key] = b
 	return b
 }
 
 // unique returns an id for a message or a call that no other one of the run has.
 func (e *Encoder) unique(typ blockType, id string) string {
-	kind := "message "
-	if typ == call {
-		kind = "call "
-	}
-	own := id
-	for own == "" || e.s.used[kind+own] > 0 {
-		n := max(1, e.s.used[kind+id])
-		e.s.used[kind+id] = n + 1
+	own, count := id, typ.space()+id
+	for n := max(1, e.s.used[count]); own == "" || e.s.used[typ.space()+own] > 0; n++ {
 		own = cmp.Or(id, "block") + "~" + strconv.Itoa(n)
+		e.s.used[count] = n
 	}
-	e.s.used[kind+own] = 1
 	return own
 }
 
@@ -282,9 +272,6 @@ func (e *Encoder) prepare(ev *agentevents.Event) (before string) {
 	member := func(name string) string { return jsonwire.Member(string(e.own), name) }
 	if e.start != "" && (b == nil || b.begun || !b.starts(member("subagentRunId"))) {
 		e.w.Losses.Add(ev, dialect.Dropped, "/"+string(Name)+"/"+jsonwire.Token(remarkStart), "no block begins with it")
-	}
-	if b != nil && b.begun && isDelta(ev.Kind()) { // as mostly
-		return ""
 	}
 	switch typ {
 	case "STEP_STARTED", "STEP_FINISHED":
@@ -297,7 +284,7 @@ func (e *Encoder) prepare(ev *agentevents.Event) (before string) {
 			before = lineOf(other, member("timestamp"), member("subagentRunId"), `,"stepName":`+name, true) + "\n"
 		}
 	case "SUBAGENT_FINISHED", "SUBAGENT_ERROR":
-		before = e.close(member("subagentRunId"), false)
+		before = e.close(ev.AgentID, false)
 	case "RUN_FINISHED", "RUN_ERROR":
 		before = e.close("", true)
 	}
@@ -305,7 +292,7 @@ func (e *Encoder) prepare(ev *agentevents.Event) (before string) {
 		return before
 	}
 	_, returned := ev.Payload.(*agentevents.ToolReturned)
-	if returned && (b.role == called || b.tool == "" && !b.begun) {
+	if returned && (b.role == called || b.tool == "") {
 		return before
 	}
 	at := member("timestamp")
@@ -316,7 +303,7 @@ func (e *Encoder) prepare(ev *agentevents.Event) (before string) {
 		}
 		before += b.start + "\n"
 	}
-	if rest := e.fill(ev.Payload); rest != "" && !isDelta(ev.Kind()) {
+	if rest := e.fill(ev.Payload); rest != "" {
 		before += b.line("", at, rest, true) + "\n"
 	}
 	if returned {
@@ -333,6 +320,7 @@ func (e *Encoder) after(ev *agentevents.Event) {
 	if b == nil {
 		return
 	}
+	e.s.used[b.typ.space()+b.id] = max(1, e.s.used[b.typ.space()+b.id])
 	_, _, delta := blockOf(ev.Payload)
 	switch _, calls := ev.Payload.(*agentevents.ToolCalled); {
 	case delta != nil:
@@ -345,7 +333,12 @@ func (e *Encoder) after(ev *agentevents.Event) {
 		if b.typ == call {
 			delete(e.calls, e.s.call(b.id))
 		}
+		return
 	}
+	if e.s.blocks[b.owner] == nil {
+		e.s.blocks[b.owner] = blocks{}
+	}
+	e.s.blocks[b.owner][b.key] = b
 }
 
 // forget removes a block that is not open.
@@ -379,14 +372,11 @@ func (e *Encoder) everywhere(ev *agentevents.Event, verbatim bool) {
 	}
 }
 
-// close returns the lines that end what is open, of the agent that its lines name so, or
-// of all.
-func (e *Encoder) close(tag string, all bool) string {
+// close returns the lines that end what is open, of an agent or of all.
+func (e *Encoder) close(agent string, all bool) string {
 	var lines strings.Builder
-	agents, suspended := []string{jsonwire.Text(tag)}, ""
+	agents, suspended := []string{agent}, ""
 	if all {
-		lines.WriteString(e.s.told)
-		e.s.told = ""
 		agents = slices.Sorted(maps.Keys(e.s.blocks))
 	}
 	if _, pauses := e.w.Ev.Payload.(*agentevents.RunPaused); pauses {
@@ -395,7 +385,7 @@ func (e *Encoder) close(tag string, all bool) string {
 	for _, typ := range []blockType{call, reasoning, text} {
 		for _, agent := range agents {
 			for _, b := range slices.SortedFunc(maps.Values(e.s.blocks[agent]), func(a, b *block) int { return cmp.Compare(a.key.id, b.key.id) }) {
-				if b.typ == typ && (all || b.agent == tag) && b.begun && b.role != called {
+				if b.typ == typ && b.role != called {
 					lines.WriteString(b.line("END", "", "", true) + "\n")
 					e.forget(b)
 				}
@@ -529,7 +519,7 @@ func (e *Encoder) reread(p agentevents.Payload, line string) ([]agentevents.Even
 	if b := e.block; b != nil {
 		read := *b
 		read.text = append(read.text[:len(read.text):len(read.text)], e.fill(p)...)
-		if open[string(b.typ)+b.id] = &read; b.role == called || b.begun || b.tool != "" { // or else readers know no call
+		if open[string(b.typ)+b.id] = &read; b.role == called || b.tool != "" { // or else readers know no call
 			calls[e.s.call(b.id)] = toolCall{b.run, b.tool}
 		}
 	}

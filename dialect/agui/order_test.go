@@ -86,10 +86,14 @@ var hard = map[string][]agentevents.Event{
 	"a message of a robot":        with(run("", message("robot"), &agentevents.RunCompleted{}), 0, `{"/start":{"type":"TEXT_MESSAGE_START","messageId":"m","role":"user"}}`),
 	"a message and a block":       with(run("", text("m", "I "), message("user"), text("m", "am"), &agentevents.RunCompleted{}), 1, `{"/start":{"type":"TEXT_MESSAGE_START","messageId":"m","role":"user"}}`),
 	"a start of another type":     with(run("", &agentevents.TextCompleted{BlockID: "m", Text: "x"}, &agentevents.AgentReasoned{BlockID: "m", Reasoning: "x"}), 1, `{"/start":{"type":"TEXT_MESSAGE_START","messageId":"m","role":"user"}}`),
-	"an error with open work": run("", &agentevents.RunStarted{}, "planner", &agentevents.AgentStarted{}, text("b", "I "), "coder", &agentevents.AgentStarted{}, text("b", "We "), &agentevents.StepStarted{StepID: "s"},
+	"an error with open work": run("", &agentevents.RunStarted{}, "planner", &agentevents.AgentStarted{}, text("b", "I "), &agentevents.StepStarted{StepID: "p"}, "coder", &agentevents.AgentStarted{}, text("b", "We "), &agentevents.StepStarted{StepID: "s"},
 		&agentevents.AgentReasoningDelta{BlockID: "r", Delta: "?"}, &agentevents.ToolCalled{CallID: "c", ToolID: "A"}, &agentevents.AgentEnded{Outcome: "aborted", Error: agentevents.Some(agentevents.ErrorInfo{Message: "no disk", Code: "io"})},
 		"planner", text("b", "am"), "", &agentevents.RunFailed{Error: agentevents.Some(agentevents.ErrorInfo{Message: "no disk"})}),
-	"a sub-agent twice": run("", &agentevents.RunStarted{}, "planner", &agentevents.AgentStarted{}, "coder", &agentevents.AgentStarted{}, &agentevents.AgentEnded{Outcome: "partial"}, &agentevents.AgentStarted{}, &agentevents.AgentEnded{Outcome: "partial"}),
+	"a start twice": with(with(run("", text("m", "I "), text("m", "am")), 0, `{"/start":{"type":"TEXT_MESSAGE_START","messageId":"m"}}`), 1, `{"/start":{"type":"TEXT_MESSAGE_START","messageId":"m"}}`),
+	"a return in the next run": then(run("planner", &agentevents.ToolCalled{CallID: "c", ToolID: "A"}, &agentevents.ToolReturned{CallID: "c", ToolID: "A", Status: "ok"}, &agentevents.ToolCalled{CallID: "d", ToolID: "B"}, "", &agentevents.RunCompleted{}),
+		run("planner", &agentevents.TextCompleted{BlockID: "d", Text: "x"}, &agentevents.ToolReturned{CallID: "c", ToolID: "A", Status: "ok"}, &agentevents.ToolReturned{CallID: "d", ToolID: "B", Status: "ok"})),
+	"a message and a call": run("planner", &agentevents.TextCompleted{BlockID: "b", Text: "x"}, &agentevents.ToolCalled{CallID: "b", ToolID: "A"}),
+	"a sub-agent twice":    run("", &agentevents.RunStarted{}, "planner", &agentevents.AgentStarted{}, "coder", &agentevents.AgentStarted{}, &agentevents.AgentEnded{Outcome: "partial"}, &agentevents.AgentStarted{}, &agentevents.AgentEnded{Outcome: "partial"}),
 }
 
 var update = flag.Bool("update", false, "write testdata/order.txt; read the diff")
@@ -155,12 +159,16 @@ func with(events []agentevents.Event, i int, extra agentevents.JSON) []agenteven
 	return events
 }
 
-// then returns events of one run, then those of another one.
+// then returns events of one run, then those of another one of its thread.
 func then(events, next []agentevents.Event) []agentevents.Event {
 	for i := range next {
 		next[i].RunID = "run-2"
 	}
-	return append(events, next...)
+	events = append(events, next...)
+	for i := range events {
+		events[i].SessionID = "s"
+	}
+	return events
 }
 
 func message(from string) agentevents.Payload {

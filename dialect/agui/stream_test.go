@@ -244,6 +244,7 @@ func TestEnvelope(t *testing.T) {
 		"node":     {[]any{"", &agentevents.NodeStarted{}, start, text, end, &agentevents.NodeCompleted{}}, []func(*agentevents.Event){node, node, node, node, node}},
 		"span":     {[]any{"", start, &agentevents.ToolCalled{CallID: "c", ToolID: "A"}, end}, []func(*agentevents.Event){span, inner, span}},
 		"late":     {[]any{"planner", start, end, text}, []func(*agentevents.Event){2: late}},
+		"no spans": {[]any{"", &agentevents.NodeStarted{}, start, "planner", start, "", &agentevents.PhaseStarted{}}, []func(*agentevents.Event){node, node, nil, flow}},
 		"workflow": {[]any{"", &agentevents.PhaseStarted{}}, []func(*agentevents.Event){flow}},
 	} {
 		events := run(c.list...)
@@ -279,6 +280,38 @@ func TestInterleavedRuns(t *testing.T) {
 		require.Equal(t, alone+other, lines)
 		require.Len(t, decode(t, agui.Options{Strict: true}, lines), len(both))
 	}
+}
+
+// Lines that wait for the end of a run are bounded: the run is given up. What is written
+// waits no more.
+func TestWaitingRuns(t *testing.T) {
+	enc := agui.NewEncoder(agui.EncoderOptions{})
+	write := func(run string, p agentevents.Payload, n int) (lines string) {
+		for range n {
+			out, err := enc.Append(nil, agentevents.Event{RunID: run, Payload: p})
+			require.NoError(t, err)
+			lines += string(out)
+		}
+		return lines
+	}
+	big := &agentevents.RunStarted{Inputs: agentevents.JSONString(strings.Repeat("x", 4<<20))}
+	write("run-1", &agentevents.StepStarted{StepID: "s"}, 1)
+	require.Empty(t, write("run-2", big, 10))
+	require.Greater(t, len(write("run-1", &agentevents.RunCompleted{}, 1)), 40<<20)
+	require.Empty(t, write("run-3", big, 15))
+	lines := write("run-3", big, 1)
+	require.True(t, strings.HasPrefix(lines, `{"type":"RUN_ERROR","message":"the log goes on`), lines[:min(100, len(lines))])
+	require.Greater(t, len(lines), 64<<20)
+	require.Empty(t, write("run-2", &agentevents.RunCompleted{}, 1))
+	require.NotEmpty(t, write("run-3", text("b", "open"), 1))
+	write("run-2", &agentevents.RunCompleted{}, 1)
+	out, err := enc.End(nil)
+	require.NoError(t, err)
+	require.Equal(t, `{"type":"TEXT_MESSAGE_END","messageId":"b","metadata":{"agentevents":"made"}}`+"\n", string(out))
+	_, err = enc.Append(nil, agentevents.Event{Payload: &agentevents.RunCompleted{}})
+	var broken *agentevents.RuleError
+	require.ErrorAs(t, err, &broken)
+	require.Equal(t, "/runId", broken.Pointer)
 }
 
 // Real streams of another implementation are read as what happened, keep the rules, and

@@ -118,7 +118,7 @@ func named(said string) string {
 
 // unnamed returns what a line calls the agent, which is not the root agent.
 func unnamed(agent string) string {
-	if said, marked := strings.CutSuffix(agent, rootMark); marked && named(said) == agent {
+	if said := strings.TrimSuffix(agent, rootMark); named(said) == agent {
 		return said
 	}
 	return agent
@@ -276,7 +276,8 @@ func (questionForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, at any) (
 	case 0:
 		w.Lose(dialect.Made, "/payload/questions", "one empty question")
 	case 1:
-		lose(w, list[0].ID != w.Ev.Payload.(*agentevents.ClarificationRequested).InterruptID, dialect.Altered, "/payload/questions/0/id", "readers take the interrupt's id")
+		id := cmp.Or(w.Ev.Payload.(*agentevents.ClarificationRequested).InterruptID, interruptOf(w))
+		lose(w, list[0].ID != id, dialect.Altered, "/payload/questions/0/id", "readers take the interrupt's id")
 		w.Pend.Drop("/payload/questions/0/schema", list[0].Schema != "")
 	default:
 		w.Lose(dialect.Altered, "/payload/questions", "joined to one question")
@@ -297,13 +298,17 @@ type interruptForm struct{ wire.EmptyKept }
 
 func (interruptForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	id, kept := *at.(*string), w.Kept(m.Name)
-	lose(w, id == "", dialect.Made, "/payload/interruptId", "readers take the run's id")
+	lose(w, id == "", dialect.Made, "/payload/interruptId", "readers take the resume token or, without one, the run's id")
 	lose(w, id == "" && kept == "", dialect.Made, "/"+string(Name), m.Name)
-	w.Use(m.Name)
-	if kept != "" && id == cmp.Or(jsonwire.Text(w.Kept("resume_token")), w.Ev.RunID) {
+	if kept != "" && id == interruptOf(w) {
 		id = ""
 	}
 	return jsonwire.AppendString(dst, id), true
+}
+
+// interruptOf returns the id of a clarification whose line has none.
+func interruptOf(w *wire.Writer) string {
+	return cmp.Or(jsonwire.Text(w.Kept("resume_token")), w.Ev.RunID)
 }
 
 // A whole is a number without sign, fraction and exponent.

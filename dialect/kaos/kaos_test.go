@@ -193,6 +193,8 @@ func TestNumbersAsPythonWritesThem(t *testing.T) {
 		require.Equal(t, want, written(&f))
 	}
 	require.Equal(t, "-9223372036854.775808", written(&agentevents.Opt[time.Duration]{V: math.MinInt64, OK: true}))
+	_, said := number{}.Append(nil, nil, nil, &agentevents.Opt[float64]{V: 1e300})
+	require.False(t, said)
 	require.Equal(t, "0.000001", written(&agentevents.Opt[time.Duration]{V: 1, OK: true}))
 }
 
@@ -333,6 +335,7 @@ func TestApprovalArguments(t *testing.T) {
 		{`[["a","b"],["c","d"]]`, `[["a","b"],["c","d"]]`, 0},
 		{`{"a":"b","n":[1, 2],"q\"":null}`, `[["a","b"],["n","[1,2]"],["q\"","null"]]`, 1},
 		{`[["a"]]`, `[["arguments","[[\"a\"]]"]]`, 1},
+		{`[["a",1]]`, `[["arguments","[[\"a\",1]]"]]`, 1},
 		{`[["a","b","c"]]`, `[["arguments","[[\"a\",\"b\",\"c\"]]"]]`, 1},
 		{`"x"`, `[["arguments","\"x\""]]`, 1},
 	} {

@@ -113,7 +113,7 @@ func TestWhatReadersTakeOtherwiseIsListed(t *testing.T) {
 			span("p2", &agentevents.ToolCalled{CallID: "c", ToolID: "x"}),
 		}, nil},
 		{[]agentevents.Event{native(&agentevents.ClarificationRequested{Questions: []agentevents.Question{{Question: "q"}}})},
-			[]string{"made up /kaos", "made up /payload/interruptId", "dropped /spanId"}},
+			[]string{"made up /kaos", "made up /payload/interruptId", "altered /payload/questions/0/id", "dropped /spanId"}},
 		{[]agentevents.Event{native(&agentevents.ToolCalled{CallID: "c"})}, []string{"altered "}},
 		{[]agentevents.Event{native(&agentevents.ToolCalled{ToolID: "x"})}, []string{"made up /payload/callId"}},
 		{[]agentevents.Event{native(&agentevents.StepStarted{Name: "n"})}, []string{"made up /payload/stepId"}},
@@ -162,15 +162,21 @@ func TestWhatReadersKnow(t *testing.T) {
 	}
 	own := of("lead", agent("a", "p1", end))
 	require.NoError(t, own.SetExtra(string(Name), `{"agent_id":"a"}`))
+	asked := agent("a", "", &agentevents.ClarificationRequested{InterruptID: "x", Questions: []agentevents.Question{{ID: "x", Question: "q"}}})
+	require.NoError(t, asked.SetExtra(string(Name), `{"escalation_id":""}`))
 	for _, c := range []struct {
 		name   string
 		events []agentevents.Event
 		want   []string
 	}{
-		{"an end without a parent", []agentevents.Event{of("lead", agent("a", "p1", &agentevents.AgentStarted{})), agent("a", "p1", end)},
+		{`an end without a parent: "agent_id":"lead"`, []agentevents.Event{of("lead", agent("a", "p1", &agentevents.AgentStarted{})), agent("a", "p1", end)},
 			[]string{"made up /parentAgentId"}},
 		{"an end without the parent that nobody knows", []agentevents.Event{of(Root, agent("a", "p1", &agentevents.AgentStarted{})), agent("a", "p1", end)},
 			[]string{"dropped /parentAgentId"}},
+		{`a question that got an id: "escalation_id":"x"`, []agentevents.Event{asked}, []string{"dropped /kaos/escalation_id"}},
+		{`an error without a code: "error_type":null,"error_message":"m"`, []agentevents.Event{
+			called("p1"), agent("a", "p1", &agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: agentevents.ToolStatusError, Error: failure("", "m")}),
+		}, nil},
 		{"an agent that no longer works for itself", []agentevents.Event{own}, []string{"dropped /kaos/agent_id"}},
 		{"an agent that only its payload names", []agentevents.Event{agent("", "p1", named), agent("a", "p2", &agentevents.AgentStarted{})},
 			[]string{"dropped /agentId", "made up /agentId", "dropped /payload/agent", "made up /payload/agent"}},
@@ -186,13 +192,16 @@ func TestWhatReadersKnow(t *testing.T) {
 		}, []string{"dropped /parentAgentId", "altered "}},
 		{"a name that was kept for the other agent", []agentevents.Event{kept}, []string{"made up /agentId", "dropped /kaos/~1attributes~1subagent_name"}},
 	} {
-		e := NewEncoder(encoderOptions)
+		e, line := NewEncoder(encoderOptions), []byte(nil)
 		for i, ev := range c.events {
 			ev.Sequence = uint64(i)
-			_, err := e.Append(nil, ev)
+			var err error
+			line, err = e.Append(line[:0], ev)
 			require.NoError(t, err)
 		}
 		require.Equal(t, c.want, losses(e), c.name)
+		_, said, _ := strings.Cut(c.name, ": ")
+		require.Contains(t, string(line), said)
 	}
 }
 

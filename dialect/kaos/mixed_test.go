@@ -54,6 +54,10 @@ func mixed(r *rand.Rand) agentevents.Event {
 	if some() {
 		failure = agentevents.Some(agentevents.ErrorInfo{Code: one("E", "cancelled", ""), Message: one("m", "")})
 	}
+	var tokens agentevents.Opt[int64]
+	if some() {
+		tokens = agentevents.Some[int64](1)
+	}
 	var turn agentevents.Opt[int]
 	if some() {
 		turn = agentevents.Some(1)
@@ -84,6 +88,15 @@ func mixed(r *rand.Rand) agentevents.Event {
 		&agentevents.TextCompleted{BlockID: id, Text: "t"},
 		&agentevents.UsageObserved{Usage: usage},
 		&agentevents.NodeFailed{Error: failure.V},
+		&agentevents.ApprovalRequested{ApprovalID: one("c", "r", "x"), CallID: id, ToolID: tool, Arguments: text},
+		&agentevents.ClarificationRequested{InterruptID: one("r", "x", ""), Questions: make([]agentevents.Question, r.IntN(3))},
+		&agentevents.ClarificationRequested{InterruptID: id, Questions: []agentevents.Question{{ID: id, Question: "q", Schema: text}}},
+		&agentevents.MemoryChanged{Change: agentevents.MemoryChange(one("added", "summarized")), Attributes: agentevents.JSON(one("", `{"tokens_before":1}`, `{"tokens_after":"1"}`))},
+		&agentevents.ContextCompacted{TokensBefore: tokens, Trigger: tool},
+		&agentevents.PlanProposed{Steps: make([]agentevents.PlanStep, r.IntN(2))},
+		&agentevents.TurnSummarized{ToolCalls: make([]agentevents.ToolCallSummary, r.IntN(2)), Usage: usage},
+		&agentevents.AgentReasoned{BlockID: id, Reasoning: tool},
+		&agentevents.Unknown{Type: agentevents.Kind(one("kaos:x", "x", "span", "kaos:")), Raw: text},
 	}
 	ev.Payload = list[r.IntN(len(list))]
 	switch ev.Payload.(type) {

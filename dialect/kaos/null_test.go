@@ -16,6 +16,7 @@ func TestNulls(t *testing.T) {
 		{`"confidence":null,"intent":"plan","type":"intent_classified"}`, "/confidence", `{"confidence":null}`},
 		{`"steps":null,"strategy":"s","type":"plan_proposed"}`, "/steps", `{"steps":null}`},
 		{`"steps":[{"step_id":"s","description":null}],"strategy":"s","type":"plan_proposed"}`, "/steps/0/description", `{"/steps/0/description":null}`},
+		{`"kind":"summarized","section":null,"item_count":1,"attributes":{"tokens_before":1},"type":"memory_event"}`, "/section", `{"section":null,"item_count":1}`},
 		{`"subject":"turn","phase":"start","span_id":"t","name":null,"attributes":{},"type":"span"}`, "/name", `{"name":null}`},
 	} {
 		line := head + c.members

@@ -426,11 +426,11 @@ func (e *Encoder) agent(w *wire.Writer, id string) (phase string) {
 	e.begin(known, "", "")
 	lose(w, id == "" && known != "", dialect.Made, "/agentId", "the agent's id")
 	if id != "" && known != id && !e.fromNode(w) {
-		what := dialect.Altered
+		what, why := dialect.Altered, e.otherID()
 		if known == "" {
-			what = dialect.Dropped
+			what, why = dialect.Dropped, "readers know it by its span"
 		}
-		w.Lose(what, "/agentId", e.otherID())
+		w.Lose(what, "/agentId", why)
 	}
 	return phase
 }

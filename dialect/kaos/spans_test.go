@@ -24,6 +24,8 @@ func TestOddAttributes(t *testing.T) {
 			&agentevents.TurnStarted{Name: "turn.1", Attributes: `{"turn_number":"one"}`}},
 		{spanLine("turn", "start", "turn.1", "null", "null", "null", `{"turn_number":1.5,"a":1}`),
 			&agentevents.TurnStarted{Name: "turn.1", Attributes: `{"turn_number":1.5,"a":1}`}},
+		{spanLine("turn", "start", "turn.1", "null", "null", "null", `{"turn_number":-1}`),
+			&agentevents.TurnStarted{Name: "turn.1", Attributes: `{"turn_number":-1}`}},
 		{spanLine("tool_call", "start", "x", "null", "null", "null", `{"call_id":"c"}`),
 			&agentevents.SpanRecorded{Subject: "tool_call", Phase: "start", Name: "x", Attributes: `{"call_id":"c"}`}},
 		{spanLine("tool_call", "start", "tool.x", "null", "null", "null", `{}`),
@@ -187,6 +189,9 @@ func TestSpanIDsAreMadeUp(t *testing.T) {
 	_, err = e.Append(nil, at(6, &agentevents.ToolCalled{CallID: "x", ToolID: "y", Arguments: `{`}))
 	require.ErrorAs(t, err, &rule)
 	require.Equal(t, agentevents.RuleFieldJSON, rule.Rule)
+	_, err = e.Append(nil, at(6, &agentevents.ApprovalRequested{CallID: "x", Arguments: `{`}))
+	require.ErrorAs(t, err, &rule)
+	require.Equal(t, "/payload/arguments", rule.Pointer)
 	ev := at(6, &agentevents.TextDelta{})
 	ev.RunID = ""
 	_, err = e.Append(nil, ev)

@@ -746,13 +746,13 @@ func (f versionForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) (
 	if raw != "" {
 		w.Use(m.Name)
 		if !f.rule.fits(encoderOf(w).p, raw) {
-			w.Lose(dialect.Dropped, "/openwop/"+m.Name, "the profile has another form for it")
+			w.Lose(dialect.Dropped, w.Pointer(m), "the profile has another form for it")
 			raw = ""
 		}
 	}
 	if e := encoderOf(w); raw == "" && m.Need && (w.Whole || !slices.Contains(e.k.absent, "/"+m.Name)) {
 		raw = "1"
-		w.Lose(dialect.Made, "/openwop/"+m.Name, raw)
+		w.Lose(dialect.Made, w.Pointer(m), raw)
 	}
 	return append(dst, raw...), raw != ""
 }

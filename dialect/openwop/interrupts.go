@@ -243,16 +243,15 @@ func (f artifactForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) 
 		return dst, false
 	}
 	w.KeptAt(from, f.name, true)
-	at := here + "/" + f.name
 	value := kept
-	if f.p != RFC0002 && !encoderOf(w).row.form(at[len("/payload/"):]).fits(f.p, kept) {
+	if f.p != RFC0002 && !encoderOf(w).row.form((here + "/" + f.name)[len("/payload/"):]).fits(f.p, kept) {
 		value = f.mended(kept, here == data)
 	}
 	switch {
 	case kept == "":
-		w.Lose(dialect.Made, "/openwop/"+jsonwire.Token(at), "")
+		w.Lose(dialect.Made, w.Pointer(m), "")
 	case value != kept:
-		w.Lose(dialect.Altered, "/openwop/"+jsonwire.Token(at), "the profile has another form for it")
+		w.Lose(dialect.Altered, w.Pointer(m), "the profile has another form for it")
 	}
 	if value == "" {
 		value = f.made(encoderOf(w), w.Ev.Payload.(*agentevents.ApprovalRequested))

@@ -329,6 +329,33 @@ func TestWhatTheSchemasDoNotAllow(t *testing.T) {
 	require.Len(t, losses, 3, "and the id of the run")
 }
 
+// What a line needs and an event lacks is made up and listed.
+func TestWhatIsMadeUp(t *testing.T) {
+	message := &agentevents.MessageCreated{Message: agentevents.ConversationMessage{MessageID: "m", From: "abc", TS: 1}}
+	for _, c := range []struct {
+		p       Profile
+		payload agentevents.Payload
+		extra   agentevents.JSON
+		out     string
+		losses  []string
+	}{
+		{RFC0002, &agentevents.AgentDecided{Decision: "1"}, "", `agent.decided {"agentId":"n 1","decision":1}`, []string{"made up /agentId"}},
+		{SchemaV2, &agentevents.AgentDecided{Decision: "1"}, "", `agent.decided {"agentId":"` + NormalizeID(SchemaV2, AgentID, "n 1") + `","decision":1}`,
+			[]string{"made up /agentId", "altered /agentId", "altered /nodeId", "made up /openwop/schemaVersion"}},
+		{SchemaV1, message, `{"~type":"conversation.exchanged"}`, `conversation.exchanged {"conversationId":"unknown","turnIndex":0,"turn":{"messageId":"m","from":"abc","ts":1}}`,
+			[]string{"made up /openwop/~1payload~1conversationId", "made up /openwop/~1payload~1turnIndex"}},
+	} {
+		ev := agentevents.Event{ID: "evt-0000000000001", RunID: "acme/run-000000000001", Time: t0, SchemaVersion: agentevents.SchemaVersion, Payload: c.payload}
+		ev.NodeID, ev.NodeRunID = "n 1", "x"
+		if c.extra != "" {
+			require.NoError(t, ev.SetExtra(string(Name), c.extra))
+		}
+		out, losses := rewritten(t, c.p, []agentevents.Event{ev})
+		require.Equal(t, c.out, out)
+		require.ElementsMatch(t, append(c.losses, "dropped /nodeRunId"), losses)
+	}
+}
+
 // Version 1 has the payload of an interrupt only under the types of interrupts.
 func TestTypesOfInterrupts(t *testing.T) {
 	out, losses := converted(t, RFC0002, SchemaV1, documents("clarification.requested", `{"kind":"clarification","key":"k","data":{"foo":1,"questions":[{"id":"q","question":"?"}]}}`))

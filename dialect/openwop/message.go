@@ -59,7 +59,7 @@ type keptForm struct{ rule form }
 func (f keptForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
 	raw, e := w.Use(m.Name), encoderOf(w)
 	if raw != "" && !e.same() && !f.rule.fits(e.p, raw) {
-		w.Lose(dialect.Dropped, "/openwop/~1payload~1"+m.Name, "the profile has another form for it")
+		w.Lose(dialect.Dropped, w.Pointer(m), "the profile has another form for it")
 		raw = ""
 	}
 	return append(dst, raw...), raw != ""

@@ -622,8 +622,12 @@ func (w *Writer) Every(what dialect.Change, pointer, detail string) {
 	w.Pend.Every(what, pointer, detail)
 }
 
-// Pointer returns the native pointer of a member of the object that is written.
+// Pointer returns the native pointer of a member of the object that is written: where it is
+// kept, if it says no field.
 func (w *Writer) Pointer(m *Member) string {
+	if m.Says == "" {
+		return "/" + string(w.F.Name) + "/" + jsonwire.Token(w.F.keyOf(w.At(), m.Name))
+	}
 	if string(w.place) == "/payload" || strings.HasPrefix(m.Says, "/") { // as mostly
 		return m.pointer
 	}

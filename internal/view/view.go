@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // Executes reports whether nothing but the execution of a node identifies the agent.
@@ -210,35 +211,20 @@ var telling = []string{
 func Argument(arguments agentevents.JSON) string { return argumentOf(string(arguments), true) }
 
 func argumentOf(text string, deep bool) string {
-	var said string
-	if json.Unmarshal([]byte(text), &said) == nil {
-		return said
-	}
-	dec := json.NewDecoder(strings.NewReader(text))
-	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
-		return ""
-	}
+	said := jsonwire.Text(text)
 	best := len(telling) + 2
-	for best > 0 && dec.More() {
-		name, err := dec.Token()
-		if err != nil {
-			break
-		}
-		var raw json.RawMessage
-		if dec.Decode(&raw) != nil {
-			break
-		}
-		rank := slices.Index(telling, strings.ToLower(name.(string)))
+	for name, raw := range jsonwire.Members(text) {
+		rank := slices.Index(telling, strings.ToLower(name))
 		if rank < 0 {
 			rank = len(telling)
 		}
-		var value string
-		if json.Unmarshal(raw, &value) != nil && deep && raw[0] == '{' {
-			value, rank = argumentOf(string(raw), false), len(telling)+1
+		value := jsonwire.Text(raw)
+		if deep && jsonwire.IsObject(raw) {
+			value, rank = argumentOf(raw, false), len(telling)+1
 		}
 		if rank < best && value != "" {
 			best, said = rank, value
-			if strings.HasSuffix(strings.ToLower(name.(string)), "path") {
+			if strings.HasSuffix(strings.ToLower(name), "path") {
 				said = end(value)
 			}
 		}

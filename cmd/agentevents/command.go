@@ -30,6 +30,7 @@ type command struct {
 	purpose  string // one line
 	about    string // more, for its help; may be empty
 	examples []string
+	exits    string // its exit statuses, if they are not those of all others
 	// flags defines the flags and returns what to do once they are parsed.
 	flags func(*flag.FlagSet) action
 }
@@ -88,6 +89,7 @@ func commands() []command {
 		showCommand(),
 		treeCommand(),
 		replayCommand(),
+		diffCommand(),
 		statsCommand(),
 		kindsCommand(),
 		rulesCommand(),

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"io"
@@ -74,5 +75,5 @@ func (c *command) writeHelp(w io.Writer) {
 		fmt.Fprintf(w, "\nFlags:\n%s", flags.String())
 	}
 	fmt.Fprintf(w, "\nExamples:\n  %s\n", strings.Join(c.examples, "\n  "))
-	fmt.Fprintf(w, "\n%s", exitHelp)
+	fmt.Fprintf(w, "\n%s", cmp.Or(c.exits, exitHelp))
 }

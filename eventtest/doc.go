@@ -16,7 +16,8 @@
 // The same events give the same log: ids are id1, id2, …, and the time goes on by one
 // second with each recorded event. Every test, also a parallel one, has a recorder of its
 // own. Events that goroutines record at the same time come in any order: there, want the
-// lines of each agent or call by themselves.
+// lines of each agent or call by themselves, or compare what each agent did with a golden
+// log (GoldenOptions.Acts).
 //
 // # Lines
 //

@@ -496,6 +496,48 @@ func TestGoldenIsPlain(t *testing.T) {
 	}
 }
 
+// Agents that work at the same time do what the golden log says in any order.
+func TestGoldenOfActs(t *testing.T) {
+	t.Setenv("AGENTEVENTS_UPDATE", "")
+	run := func(tool string, agents ...string) *eventtest.Recorder {
+		em, rec := eventtest.RecordWith(t, agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleDerived})
+		run, err := em.Run("")
+		require.NoError(t, err)
+		for _, name := range agents {
+			require.NoError(t, run.Agent(name).Emit(t.Context(), &agentevents.AgentStarted{Task: "Read " + name}))
+		}
+		for _, name := range agents {
+			_, err := run.Agent(name).Do(t.Context(), &agentevents.ToolCalled{ToolID: tool}, func(context.Context) (agentevents.JSON, error) { return `1`, nil })
+			require.NoError(t, err)
+		}
+		return rec
+	}
+	path := filepath.Join(t.TempDir(), "acts.jsonl")
+	acts := eventtest.GoldenOptions{Acts: true}
+	run("read", "a", "b").GoldenWith(t, path, eventtest.GoldenOptions{Update: true})
+	other := run("read", "b", "a")
+	require.Len(t, failures(func(t testing.TB) { other.Golden(t, path) }), 1)
+	other.GoldenWith(t, path, acts)
+	require.Equal(t, "eventtest: the agents do not do what they did in "+path+`:
+- `+path+`: run run1 running · 4 acts
++ this test: run run1 running · 4 acts
+├─ - a tool_result: Read a
+│  ├─ - started: Read a
+│  └─ - tool.read ✓: 1
+├─ b tool_result: Read b
+│  ├─ 1 act the same
+│  ├─ - tool.read ✓: 1
+│  └─ + tool.list ✓: 1
+└─ + c tool_result: Read c
+   ├─ + started: Read c
+   └─ + tool.list ✓: 1
+To write the file, run the test with AGENTEVENTS_UPDATE=1, and read the difference.`,
+		failure(t, func(t testing.TB) { run("list", "b", "c").GoldenWith(t, path, acts) }))
+
+	require.NoError(t, os.WriteFile(path, []byte("no log\n"), 0o644))
+	require.Contains(t, failure(t, func(t testing.TB) { other.GoldenWith(t, path, acts) }), "bare word")
+}
+
 type badSink struct{ eventtest.Recorder }
 
 func (*badSink) Close() error { return errors.New("the disk is full") }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/internal/jsonwire"
+	"github.com/agentevents/agentevents/internal/rundiff"
 )
 
 // GoldenOptions say what a golden log has. The zero GoldenOptions are those of
@@ -29,6 +30,10 @@ type GoldenOptions struct {
 	Deltas bool
 	// Exact keeps ids, times, durations and sequences as they were recorded.
 	Exact bool
+	// Acts compares what each agent did, as the command "agentevents diff" does, and not line by
+	// line. So agents may work at the same time, calls return in any order, status changes
+	// without a reason, usage and totals be others, and an act more is one difference.
+	Acts bool
 }
 
 // Golden fails the test unless the log of the recorded events is that of the file. The
@@ -75,6 +80,13 @@ func (r *Recorder) GoldenWith(t testing.TB, path string, o GoldenOptions) {
 		t.Errorf("eventtest: there is no golden log %s yet%s", path, howToUpdate)
 	case err != nil:
 		t.Errorf("eventtest: %v", err)
+	case o.Acts:
+		switch diff, err := compareActs(path, got, want); {
+		case err != nil:
+			t.Errorf("eventtest: %s: %v", path, err)
+		case diff != "":
+			t.Errorf("eventtest: the agents do not do what they did in %s:\n%s%s", path, diff, howToUpdate)
+		}
 	default:
 		if diff := compare(got, bytes.ReplaceAll(want, []byte("\r\n"), []byte("\n"))); diff != "" {
 			t.Errorf("eventtest: the log is not that of %s: %s%s", path, diff, howToUpdate)
@@ -136,6 +148,28 @@ func compare(got, want []byte) string {
 		}
 	}
 	return ""
+}
+
+// compareActs returns how the acts of two logs differ, or "".
+func compareActs(path string, got, want []byte) (string, error) {
+	var logs [2]rundiff.Log
+	for i, text := range [...][]byte{want, got} {
+		for ev, err := range agentevents.NewReader(bytes.NewReader(text), agentevents.ReaderOptions{}).All() {
+			if err == nil {
+				err = logs[i].Add(&ev)
+			}
+			if err != nil {
+				return "", err
+			}
+		}
+	}
+	r := rundiff.Compare(&logs[0], &logs[1])
+	if r.Same {
+		return "", nil
+	}
+	var out strings.Builder
+	err := r.Write(&out, rundiff.Options{A: path, B: "this test"})
+	return strings.TrimSuffix(out.String(), "\n"), err
 }
 
 // describe returns the line of an event of a log, or the text if it is not one.

@@ -159,7 +159,7 @@ func (d *Details) unknown(ev *agentevents.Event, p *agentevents.Unknown) {
 	n := a.unknown[p.Type]
 	switch {
 	case n == nil:
-		n = d.note(ev, line{head: short(string(p.Type), maxWhy), detail: short(argument(p.Raw), maxNote)})
+		n = d.note(ev, line{head: short(string(p.Type), maxWhy), detail: short(view.Argument(p.Raw), maxNote)})
 		if a.unknown == nil {
 			a.unknown = map[agentevents.Kind]*noted{}
 		}
@@ -304,72 +304,13 @@ func (r *runDetails) agent(id string) *agentDetails {
 
 func (d *Details) call(ev *agentevents.Event, id, summary string, arguments agentevents.JSON) {
 	if summary == "" {
-		summary = argument(arguments)
+		summary = view.Argument(arguments)
 	} else if strings.HasPrefix(summary, "{") { // some recorders take the arguments as their summary
-		summary = cmp.Or(argument(agentevents.JSON(summary)), summary)
+		summary = cmp.Or(view.Argument(agentevents.JSON(summary)), summary)
 	}
 	if summary = short(summary, maxNote); summary != "" {
 		d.agent(ev).calls[strings.Clone(id)] = summary
 	}
-}
-
-// telling are the names of arguments that say what a call did, the most telling first.
-var telling = []string{
-	"command", "cmd", "file_path", "path", "filename", "notebook_path", "query", "pattern", "url", "sql", "skill",
-	"description", "prompt", "question", "message", "text", "name", "id",
-}
-
-// argument returns the argument that says what a call did: by its name, else the first text,
-// which may be one of an object among the arguments.
-func argument(arguments agentevents.JSON) string { return argumentOf(string(arguments), true) }
-
-func argumentOf(text string, deep bool) string {
-	var said string
-	if json.Unmarshal([]byte(text), &said) == nil {
-		return said
-	}
-	dec := json.NewDecoder(strings.NewReader(text))
-	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
-		return ""
-	}
-	best := len(telling) + 2
-	for best > 0 && dec.More() {
-		name, err := dec.Token()
-		if err != nil {
-			break
-		}
-		var raw json.RawMessage
-		if dec.Decode(&raw) != nil {
-			break
-		}
-		rank := slices.Index(telling, strings.ToLower(name.(string)))
-		if rank < 0 {
-			rank = len(telling)
-		}
-		var value string
-		if json.Unmarshal(raw, &value) != nil && deep && raw[0] == '{' {
-			value, rank = argumentOf(string(raw), false), len(telling)+1
-		}
-		if rank < best && value != "" {
-			best, said = rank, value
-			if strings.HasSuffix(strings.ToLower(name.(string)), "path") {
-				said = end(value)
-			}
-		}
-	}
-	return said
-}
-
-// end returns a path without the folders at its beginning, if it is long.
-func end(path string) string {
-	const most = 48
-	if len(path) <= most {
-		return path
-	}
-	if i := strings.IndexByte(path[len(path)-most:], '/'); i >= 0 {
-		return "…" + path[len(path)-most+i:]
-	}
-	return path
 }
 
 // promptText returns a prompt as text: the string, or the last text of the messages.

@@ -132,21 +132,6 @@ func TestPrompt(t *testing.T) {
 	}
 }
 
-func TestArgument(t *testing.T) {
-	for arguments, want := range map[ae.JSON]string{
-		``:                                     "",
-		`{}`:                                   "",
-		`5`:                                    "",
-		`"whole"`:                              "whole",
-		`{"a":1,"b":{"command":"x"}}`:          "x",
-		`{"b":{"command":"x"},"c":"flat"}`:     "flat",
-		`{"b":{"c":{"command":"x"}}}`:          "",
-		`{"zeta":"first text","alpha":"next"}`: "first text",
-		`{"note":"n","QUERY":"q","path":""}`:   "q",
-		`{"command":["a"],"cmd":"c"}`:          "c",
-		`{"command":"cut off`:                  "",
-	} {
-		require.Equal(t, want, argument(arguments), string(arguments))
-	}
+func TestShort(t *testing.T) {
 	require.Equal(t, strings.Repeat("ä", maxNote)+"…", short(strings.Repeat("ä", 10*maxNote), maxNote))
 }

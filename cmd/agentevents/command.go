@@ -90,6 +90,7 @@ func commands() []command {
 		showCommand(),
 		treeCommand(),
 		replayCommand(),
+		diffCommand(),
 		statsCommand(),
 		kindsCommand(),
 		rulesCommand(),

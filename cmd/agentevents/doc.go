@@ -1,4 +1,4 @@
-// Agentevents checks, draws, folds, converts and redacts logs of agent runs. It also
+// Agentevents checks, draws, folds, compares, converts and redacts logs of agent runs. It also
 // makes logs from what agent programs print.
 //
 //	agentevents import claude capture.jsonl > run.jsonl
@@ -11,5 +11,5 @@
 // Lines that cannot be read are reported on standard error, with file and line,
 // and skipped. The exit status is 0 when all went well, 1 when the input has
 // problems, and 2 when the command was used wrongly or a file could not be read or
-// written.
+// written. That of diff is 1 when two runs differ; a line that cannot be read makes it 2.
 package main

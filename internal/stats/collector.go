@@ -70,8 +70,7 @@ type run struct {
 	queued bool // in Collector.live
 	active bool // had an event since Collector looked at it
 
-	next  uint64                         // sequence after that of the last event; lower ones came before
-	below uint64                         // next, before that event
+	seen  view.Sequences
 	tasks map[string]map[string]struct{} // agents of the tasks
 	calls map[call]opened                // open calls
 }
@@ -156,7 +155,7 @@ func (c *Collector) Event(ev agentevents.Event) {
 		c.order = append(c.order, r)
 	}
 	c.events++
-	again := r.again(ev.Sequence)
+	again := r.seen.Again(ev.Sequence)
 	if again {
 		c.repeated++
 	}
@@ -222,19 +221,6 @@ func (c *Collector) count(by By, of, agent string, add func(*tally)) {
 	case c.by == ByAgent && agent != "":
 		add(c.group(agent))
 	}
-}
-
-// again reports whether an event with that sequence came before, and notes it. One that is
-// below the last event, and above all others, shows that the last one's sequence is false.
-func (r *run) again(sequence uint64) bool {
-	switch {
-	case sequence >= r.next:
-		r.below = r.next
-	case sequence < r.below, sequence+1 == r.next:
-		return true
-	}
-	r.next = sequence + 1
-	return false
 }
 
 // task notes a task, and the agent of an event that names it.

@@ -367,7 +367,7 @@ func TestManyRuns(t *testing.T) {
 	require.LessOrEqual(t, folds, maxLive)
 	require.Less(t, size/(n-folds), 2000)
 	late := func(p ae.Payload) {
-		c.Event(ae.Event{ID: "x", Sequence: c.runs["r0"].next, RunID: "r0", Time: one[0].Time, Payload: p})
+		c.Event(ae.Event{ID: "x", Sequence: c.runs["r0"].seen.Next, RunID: "r0", Time: one[0].Time, Payload: p})
 	}
 	require.Nil(t, c.runs["r0"].fold)
 	late(&ae.AuditChecked{CheckpointID: "late", Result: ae.AuditPass})

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // Executes reports whether nothing but the execution of a node identifies the agent.
@@ -197,4 +198,67 @@ func (v *Agents) Status(id string, a *agentevents.AgentSnapshot) (word string, h
 		return NoEnd, None
 	}
 	return string(a.Status), Open
+}
+
+// telling are the names of arguments that say what a call did, the most telling first.
+var telling = []string{
+	"command", "cmd", "file_path", "path", "filename", "notebook_path", "query", "pattern", "url", "sql", "skill",
+	"description", "prompt", "question", "message", "text", "name", "id",
+}
+
+// Argument returns the argument that says what a call did: by its name, else the first text,
+// which may be one of an object among the arguments.
+func Argument(arguments agentevents.JSON) string { return argumentOf(string(arguments), true) }
+
+func argumentOf(text string, deep bool) string {
+	said := jsonwire.Text(text)
+	best := len(telling) + 2
+	for name, raw := range jsonwire.Members(text) {
+		rank := slices.Index(telling, strings.ToLower(name))
+		if rank < 0 {
+			rank = len(telling)
+		}
+		value := jsonwire.Text(raw)
+		if deep && jsonwire.IsObject(raw) {
+			value, rank = argumentOf(raw, false), len(telling)+1
+		}
+		if rank < best && value != "" {
+			best, said = rank, value
+			if strings.HasSuffix(strings.ToLower(name), "path") {
+				said = end(value)
+			}
+		}
+	}
+	return said
+}
+
+// end returns a path without the folders at its beginning, if it is long.
+func end(path string) string {
+	const most = 48
+	if len(path) <= most {
+		return path
+	}
+	if i := strings.IndexByte(path[len(path)-most:], '/'); i >= 0 {
+		return "…" + path[len(path)-most+i:]
+	}
+	return path
+}
+
+// Sequences tells which events of a run come again. The zero Sequences has seen none.
+type Sequences struct {
+	Next  uint64 // sequence after that of the last event; lower ones came before
+	below uint64 // Next, before that event
+}
+
+// Again reports whether an event with that sequence came before, and notes it. One that is
+// below the last event, and above all others, shows that the last one's sequence is false.
+func (s *Sequences) Again(sequence uint64) bool {
+	switch {
+	case sequence >= s.Next:
+		s.below = s.Next
+	case sequence < s.below, sequence+1 == s.Next:
+		return true
+	}
+	s.Next = sequence + 1
+	return false
 }

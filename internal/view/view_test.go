@@ -54,3 +54,21 @@ func TestAgentsAndTheirRun(t *testing.T) {
 	require.Equal(t, "failed", word, "whatever its end says")
 	require.Equal(t, view.Bad, mark)
 }
+
+func TestArgument(t *testing.T) {
+	for arguments, want := range map[agentevents.JSON]string{
+		``:                                     "",
+		`{}`:                                   "",
+		`5`:                                    "",
+		`"whole"`:                              "whole",
+		`{"a":1,"b":{"command":"x"}}`:          "x",
+		`{"b":{"command":"x"},"c":"flat"}`:     "flat",
+		`{"b":{"c":{"command":"x"}}}`:          "",
+		`{"zeta":"first text","alpha":"next"}`: "first text",
+		`{"note":"n","QUERY":"q","path":""}`:   "q",
+		`{"command":["a"],"cmd":"c"}`:          "c",
+		`{"command":"cut off`:                  "",
+	} {
+		require.Equal(t, want, view.Argument(arguments), string(arguments))
+	}
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+
+	"github.com/agentevents/agentevents/internal/rundiff"
+)
+
+func diffCommand() command {
+	return command{
+		name:    "diff",
+		args:    "[flags] A B",
+		purpose: "say what two runs did differently, agent by agent",
+		about: `
+A and B are FILEs of any format. What an agent did is compared in its order; one act more is
+one difference, and does not make all that follow differ:
+
+  -  only A has it
+  +  only B has it
+  ~  both have it: below stand the members of the payload that differ, each by its JSON
+     pointer, with what A has and what B has
+
+A call and its return are one act, and so is a block of text, however it came in deltas.
+Left out is what differs between any two runs: ids of events, calls and messages, times,
+durations, tokens, and status changes without a reason. Arguments, results and other content
+are compared as they stand; --ignore leaves members out. The last line has what differs in
+time, tokens, cost and numbers of calls; that alone does not make runs differ.
+
+Agents are paired by their ids or by what they are: task, role, the agents above them, and
+their order. Runs are paired by their ids, by what is asked of them, or, if A and B have no
+id in common, by their order. What a format cannot say is absent: compare logs of one format.`,
+		examples: []string{
+			"agentevents diff last-week.jsonl today.jsonl",
+			"agentevents diff --run r-17:r-18 --ignore elapsed run.jsonl",
+		},
+		exit: `Exit status:
+  0  the runs did the same
+  1  they differ
+  2  used wrongly, or a file or a line of one cannot be read
+`,
+		flags: func(fs *flag.FlagSet) action {
+			var l logReader
+			var d drawing
+			var ignore list
+			l.flags(fs)
+			l.judged = true
+			d.flags(fs)
+			fs.Var(&ignore, "ignore", "leave out members of the `NAME`, at any depth; give the flag again for each")
+			runs := fs.String("run", "", "compare only the two runs with the `IDS` A:B; one FILE may have both")
+			all := fs.Bool("all", false, "print every act and change, however many there are")
+			asJSON := fs.Bool("json", false, "print JSON, with the sequence of every act that is not the same")
+			return func(in *invocation) error {
+				files := in.args
+				switch {
+				case len(files) == 1 && *runs != "":
+					files = append(files, files[0])
+				case len(files) != 2:
+					return usageError("two FILEs are needed, or one with --run A:B; - is standard input")
+				case files[0] == "-" && files[1] == "-":
+					return usageError("standard input (-) can be read only once")
+				}
+				logs, trouble := [2]*rundiff.Log{}, false
+				for i := range logs {
+					if i > 0 && len(in.args) == 1 {
+						logs[i] = logs[0]
+						break
+					}
+					logs[i] = new(rundiff.Log)
+					one, reader := *in, l
+					one.args = files[i : i+1]
+					events, err := reader.events(&one)
+					if err != nil {
+						return err
+					}
+					for _, ev := range events {
+						if err := logs[i].Add(&ev); err != nil {
+							return err
+						}
+					}
+					trouble = trouble || reader.result() != nil
+					if reader.failed {
+						return errFiles // what is missing is no difference
+					}
+				}
+				if *runs != "" && !choose(&logs, *runs) {
+					return usageError(fmt.Sprintf("the logs have no two runs %q; 'agentevents ls' lists them", *runs))
+				}
+				r := rundiff.Compare(logs[0], logs[1], ignore...)
+				for i, name := range files {
+					if name == "-" {
+						files[i] = "stdin"
+					}
+				}
+				var err error
+				if *asJSON {
+					enc := json.NewEncoder(in.stdout)
+					enc.SetEscapeHTML(false)
+					enc.SetIndent("", "  ")
+					err = enc.Encode(r)
+				} else {
+					err = r.Write(in.stdout, rundiff.Options{A: files[0], B: files[1], Color: in.color(d.color.value), Width: d.width, All: *all})
+				}
+				switch {
+				case err != nil:
+					return err
+				case trouble:
+					return errFiles
+				case !r.Same:
+					return errProblems
+				}
+				return nil
+			}
+		},
+	}
+}
+
+// choose leaves one run in each log: ids are those of both, joined by a colon, or one that is
+// the same. An id may have colons.
+func choose(logs *[2]*rundiff.Log, ids string) bool {
+	for i := range len(ids) + 1 {
+		idA, idB := ids, ids
+		if i < len(ids) {
+			if ids[i] != ':' {
+				continue
+			}
+			idA, idB = ids[:i], ids[i+1:]
+		}
+		a, inA := logs[0].Run(idA)
+		b, inB := logs[1].Run(idB)
+		if inA && inB {
+			logs[0], logs[1] = a, b
+			return true
+		}
+	}
+	return false
+}

@@ -135,12 +135,11 @@ func TestDiffTrouble(t *testing.T) {
 		require.Regexp(t, `^agentevents diff: missing\.jsonl: \w.+\n$`, r.err)
 	}
 	for args, want := range map[string]string{
-		"":             "two FILEs are needed, or one with --run A:B; - is standard input",
-		"a":            "two FILEs are needed, or one with --run A:B; - is standard input",
-		"a b c":        "two FILEs are needed, or one with --run A:B; - is standard input",
-		"- -":          "standard input (-) can be read only once",
-		"--run q:r -":  `the logs have no two runs "q:r"; 'agentevents ls' lists them`,
-		"--max-line 0": "two FILEs are needed, or one with --run A:B; - is standard input",
+		"":            "two FILEs are needed, or one with --run A:B; - is standard input",
+		"a":           "two FILEs are needed, or one with --run A:B; - is standard input",
+		"a b c":       "two FILEs are needed, or one with --run A:B; - is standard input",
+		"- -":         "standard input (-) can be read only once",
+		"--run q:r -": `the logs have no two runs "q:r"; 'agentevents ls' lists them`,
 	} {
 		r := exec(one, append([]string{"diff"}, strings.Fields(args)...)...)
 		require.Equal(t, result{exitUsage, "", "agentevents diff: " + want + "\nRun 'agentevents help diff' for usage.\n"}, r)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
-	"github.com/agentevents/agentevents/internal/jsonwire"
 	"github.com/agentevents/agentevents/internal/readback"
 )
 
@@ -147,7 +146,7 @@ func (d *Dialect) checkRefused(r *report, events []agentevents.Event) {
 				wrong.Time = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)
 				more, err := enc.Append(out, wrong)
 				if len(more) > len(out) {
-					r.errorf("a %s of the year 10000 is written", jsonwire.BriefName(string(ev.Kind())))
+					r.errorf("a %s of the year 10000 is written", ev.Kind())
 				}
 				if err == nil { // it has no line
 					continue

@@ -53,9 +53,9 @@ func (e *Encoder) told(ev *agentevents.Event, agent string) bool {
 	return false
 }
 
-// note notes what an event says of its agent. For the end of one it returns what the agent
-// used, or nil if a line says it: readers count only usage_observed.
-func (e *Encoder) note(ev *agentevents.Event, agent string) *agentevents.UsageObserved {
+// note notes what a written event says of its agent. For an end, after is what ended has
+// returned.
+func (e *Encoder) note(ev *agentevents.Event, agent string, after account) {
 	switch p := ev.Payload.(type) {
 	case *agentevents.TextDelta:
 		e.account(ev.RunID, agent).begin(block{ev.Kind(), p.BlockID})
@@ -70,39 +70,43 @@ func (e *Encoder) note(ev *agentevents.Event, agent string) *agentevents.UsageOb
 		a.parent, a.open, a.told, a.blocks = strings.Clone(ev.ParentAgentID), true, false, nil
 	case *agentevents.AgentEnded:
 		a := e.account(ev.RunID, agent)
-		all, models := p.Usage.V, len(p.ModelUsage) > 0
-		if models {
-			all = agentevents.Usage{}
-			for _, model := range slices.Sorted(maps.Keys(p.ModelUsage)) {
-				all = plus(all, p.ModelUsage[model], 1)
-			}
-		}
-		all = costing(all, p.TotalCostUSD)
-		used := all
-		if models { // it includes sub-agents
-			used = plus(used, a.below, -1)
-		} else {
-			all = plus(all, a.below, 1)
-		}
-		if models && p.Cumulative {
-			used = plus(used, a.before, -1)
-			a.before = all
-		} else {
-			a.before = plus(a.before, all, 1)
-		}
-		untold := !a.told && (used.InputTokens > 0 || used.OutputTokens > 0 || used.TotalTokens.V > 0 || used.CostUSD.V > 0)
-		if untold {
-			a.below = plus(a.below, used, 1)
-		}
-		e.above(ev.RunID, a, a.below)
-		a.below, a.blocks, a.open = agentevents.Usage{}, nil, false
-		if untold {
-			cost := used.CostUSD
-			used.CostUSD = agentevents.Opt[float64]{}
-			return &agentevents.UsageObserved{Usage: used, CostUSD: cost}
+		*a = after
+		a.below = agentevents.Usage{}
+		e.above(ev.RunID, a, after.below)
+	case *agentevents.NodeFailed:
+		e.account(ev.RunID, agent).open = false
+	}
+}
+
+// ended returns the account after the agent's end, and what the agent used, or nil if a line
+// says it: readers count only usage_observed.
+func (a account) ended(p *agentevents.AgentEnded) (after account, used *agentevents.UsageObserved) {
+	all, models := p.Usage.V, len(p.ModelUsage) > 0
+	if models {
+		all = agentevents.Usage{}
+		for _, model := range slices.Sorted(maps.Keys(p.ModelUsage)) {
+			all = plus(all, p.ModelUsage[model], 1)
 		}
 	}
-	return nil
+	all = costing(all, p.TotalCostUSD)
+	own := all
+	if models { // it includes sub-agents
+		own = plus(own, a.below, -1)
+	} else {
+		all = plus(all, a.below, 1)
+	}
+	if models && p.Cumulative {
+		own = plus(own, a.before, -1)
+		a.before = all
+	} else {
+		a.before = plus(a.before, all, 1)
+	}
+	if !a.told && (own.InputTokens > 0 || own.OutputTokens > 0 || own.TotalTokens.V > 0 || own.CostUSD.V > 0) {
+		a.below = plus(a.below, own, 1)
+		used = &agentevents.UsageObserved{Usage: own, CostUSD: own.CostUSD}
+	}
+	a.blocks, a.open = nil, false
+	return a, used
 }
 
 // above adds to what the sub-agents of an agent's parent used.

@@ -96,7 +96,11 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		return dst, nil
 	}
 	out, err := dst, error(nil)
-	used := e.note(&ev, agent)
+	var after account
+	var used *agentevents.UsageObserved
+	if p, ok := ev.Payload.(*agentevents.AgentEnded); ok {
+		after, used = e.account(ev.RunID, agent).ended(p)
+	}
 	if e.untold = used != nil; e.untold {
 		losses := e.w.Losses // those of the event say what is lost of its usage
 		e.w.Losses = dialect.Losses{}
@@ -110,9 +114,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if out, err = e.append(out, &ev); err != nil {
 		return dst, err
 	}
-	if _, failed := ev.Payload.(*agentevents.NodeFailed); failed {
-		e.account(ev.RunID, agent).open = false
-	}
+	e.note(&ev, agent, after)
 	return out, nil
 }
 

@@ -530,19 +530,28 @@ func TestUsageOfEnds(t *testing.T) {
 	total := func(in, out int64, cost float64) *agentevents.AgentEnded { // with sub-agents and earlier attempts
 		return &agentevents.AgentEnded{Usage: agentevents.Some(used(1, 1)), ModelUsage: map[string]agentevents.Usage{"m": used(in, out)}, TotalCostUSD: agentevents.Some(cost), Cumulative: true}
 	}
+	attempt := func(in, out int64, cost float64) *agentevents.AgentEnded { // with sub-agents
+		p := total(in, out, cost)
+		p.Cumulative = false
+		return p
+	}
 	type step struct {
 		agent string
 		p     agentevents.Payload
 	}
 	start := func(agent string) step { return step{agent, &agentevents.AgentStarted{}} }
 	for name, steps := range map[string][]step{
-		"one agent":           {start("a"), {"a", end(10, 5, 0.5)}},
-		"attempts":            {start("a"), {"a", end(10, 5, 0.5)}, start("a"), {"a", end(7, 3, 0.25)}},
-		"running totals":      {start("a"), {"a", total(10, 5, 0.03)}, start("a"), {"a", total(14, 8, 0.05)}},
-		"sub-agents":          {start("a"), start("b"), {"b", end(4, 2, 0.01)}, {"a", total(10, 5, 0.03)}, start("a"), start("b"), {"b", end(1, 1, 0.01)}, {"a", total(14, 8, 0.05)}},
-		"sub-agents of those": {start("a"), start("b"), start("c"), {"c", end(1, 1, 0.01)}, {"b", &agentevents.AgentEnded{}}, {"a", total(10, 5, 0.03)}},
-		"reported":            {start("a"), {"a", &agentevents.UsageObserved{Usage: used(10, 5)}}, {"a", end(10, 5, 0)}},
-		"nothing":             {start("a"), {"a", &agentevents.AgentEnded{}}, start("b"), {"b", end(0, 0, 0)}},
+		"one agent":                        {start("a"), {"a", end(10, 5, 0.5)}},
+		"attempts":                         {start("a"), {"a", end(10, 5, 0.5)}, start("a"), {"a", end(7, 3, 0.25)}},
+		"running totals":                   {start("a"), {"a", total(10, 5, 0.03)}, start("a"), {"a", total(14, 8, 0.05)}},
+		"sub-agents":                       {start("a"), start("b"), {"b", end(4, 2, 0.01)}, {"a", total(10, 5, 0.03)}, start("a"), start("b"), {"b", end(1, 1, 0.01)}, {"a", total(14, 8, 0.05)}},
+		"sub-agents of those":              {start("a"), start("b"), start("c"), {"c", end(1, 1, 0.01)}, {"b", &agentevents.AgentEnded{}}, {"a", total(10, 5, 0.03)}},
+		"sub-agents, then a running total": {start("a"), start("b"), {"b", end(4, 2, 0.01)}, {"a", end(6, 3, 0.02)}, start("a"), {"a", total(14, 8, 0.05)}},
+		"totals of attempts":               {start("a"), {"a", attempt(10, 5, 0.03)}, start("a"), {"a", attempt(4, 3, 0.02)}},
+		"running, but without models":      {start("a"), {"a", end(10, 5, 0.5)}, start("a"), {"a", &agentevents.AgentEnded{Usage: agentevents.Some(used(4, 2)), Cumulative: true}}},
+		"reported by sub-agents":           {start("a"), start("b"), {"b", &agentevents.UsageObserved{Usage: used(4, 2)}}, {"b", end(4, 2, 0)}, {"a", total(10, 5, 0)}},
+		"reported":                         {start("a"), {"a", &agentevents.UsageObserved{Usage: used(10, 5)}}, {"a", end(10, 5, 0)}},
+		"nothing":                          {start("a"), {"a", &agentevents.AgentEnded{}}, start("b"), {"b", end(0, 0, 0)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			parents := map[string]string{"b": "a", "c": "b"}
@@ -565,4 +574,16 @@ func TestUsageOfEnds(t *testing.T) {
 			require.Equal(t, a.Usage.CostUSD.V, b.Usage.CostUSD.V)
 		})
 	}
+}
+
+// An encoder forgets what the lines say of agents that never end.
+func TestAccountsAreBounded(t *testing.T) {
+	e := NewEncoder(encoderOptions)
+	for i := range maxOpen + 2 {
+		ev := native(&agentevents.TextDelta{})
+		ev.AgentID, ev.Sequence = strconv.Itoa(i), uint64(i)
+		_, err := e.Append(nil, ev)
+		require.NoError(t, err)
+	}
+	require.LessOrEqual(t, len(e.accounts), maxOpen)
 }

@@ -104,7 +104,7 @@ var layers = []layer{
 }
 
 // testOnly are packages that the tests of every package may import.
-var testOnly = []string{"github.com/stretchr/testify/...", ".", "dialect/...", "adapter/...", "capture/...", "eventtest", "hooks", "live", "logfile", "otlpjson", "inbox", "playback", "query", "querytest", "resume", "runstore", "runstore/runstoretest", "tree", "internal/canary", "internal/scale", "internal/secret/corpus", "internal/txtar"}
+var testOnly = []string{"github.com/stretchr/testify/...", ".", "dialect/...", "adapter/...", "capture/...", "eventtest", "hooks", "live", "logfile", "otlpjson", "inbox", "playback", "query", "querytest", "resume", "runstore", "runstore/runstoretest", "tree", "internal/canary", "internal/readback", "internal/scale", "internal/secret/corpus", "internal/txtar"}
 
 type listed struct {
 	ImportPath                         string

@@ -2,6 +2,7 @@ package readback
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -182,7 +183,7 @@ func (t *Trip) join() {
 		switch p := ev.Payload.(type) {
 		case *agentevents.ToolCalled:
 			if t.Partner[i] == nil {
-				k := key{ev.RunID, ev.AgentID, p.CallID}
+				k := key{ev.RunID, cmp.Or(ev.AgentID, ev.NodeRunID), p.CallID}
 				calls[k] = append(calls[k], i)
 			}
 		case *agentevents.ToolReturned:
@@ -190,7 +191,7 @@ func (t *Trip) join() {
 				continue
 			}
 			if one, ok := t.Partner[i].Payload.(*agentevents.ToolReturned); ok && one.OneEvent && !p.OneEvent {
-				k := key{ev.RunID, ev.AgentID, p.CallID}
+				k := key{ev.RunID, cmp.Or(ev.AgentID, ev.NodeRunID), p.CallID}
 				for _, call := range calls[k] {
 					t.Joined[call], t.called[i] = i, call
 				}

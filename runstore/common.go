@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/agentevents/agentevents"
@@ -63,12 +65,22 @@ func watch(ctx context.Context, s Store, committed *signal, runID string, from u
 	}
 }
 
-// listRuns yields what is known of the runs behind one.
+// sorted returns the ids of runs in order. ids are those of before, and runs never go away: who
+// asks for page after page does not wait for a sort each time.
+func sorted[Run any](ids []string, runs map[string]Run) []string {
+	if len(ids) == len(runs) {
+		return ids
+	}
+	return slices.Sorted(maps.Keys(runs))
+}
+
+// listRuns yields what is known of the runs behind one. The ids are in order.
 func listRuns(ctx context.Context, ids []string, after string, known func(id string) (RunInfo, error), yield func(RunInfo, error) bool) {
-	for _, id := range ids {
-		if id <= after {
-			continue
-		}
+	i, found := slices.BinarySearch(ids, after)
+	if found {
+		i++
+	}
+	for _, id := range ids[i:] {
 		info, err := known(id)
 		if err == nil {
 			err = ctx.Err()

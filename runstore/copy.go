@@ -96,6 +96,9 @@ func (c *copier) feed(queue chan []Entry, stored <-chan error, events iter.Seq2[
 func (c *copier) run(ctx context.Context, queue <-chan []Entry) error {
 	for list := range queue {
 		for _, of := range byRun(list) {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 			if err := c.copy(ctx, of); err != nil {
 				return err
 			}
@@ -144,15 +147,15 @@ func (c *copier) append(ctx context.Context, list []Entry) error {
 		return nil
 	}
 	next, known := c.next[run]
-	if !known {
-		info, err := c.s.Run(ctx, run)
-		if err != nil && !errors.Is(err, ErrNoRun) {
-			return err
-		}
-		next = info.Next
+	expect := first
+	if known {
+		expect = min(next, first)
 	}
-	err := c.s.Append(ctx, run, min(next, first), list...)
+	err := c.s.Append(ctx, run, expect, list...)
 	conflict := (*ConflictError)(nil)
+	if errors.As(err, &conflict) && !known && conflict.Next < first { // the log lacks the events in between
+		err = c.s.Append(ctx, run, conflict.Next, list...)
+	}
 	switch {
 	case errors.As(err, &conflict):
 		c.refused[run] = true

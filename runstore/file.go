@@ -9,10 +9,8 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 
 	"github.com/agentevents/agentevents"
@@ -58,6 +56,7 @@ type File struct {
 
 	mu     sync.Mutex
 	next   map[string]uint64 // by run, what was appended
+	ids    []string          // of runs, as Runs had them last
 	broken error             // another program has changed the log
 	closed bool
 
@@ -251,7 +250,8 @@ func (f *File) Runs(ctx context.Context, after string) iter.Seq2[RunInfo, error]
 	return func(yield func(RunInfo, error) bool) {
 		f.mu.Lock()
 		err := f.unusable()
-		ids := slices.Sorted(maps.Keys(f.next))
+		f.ids = sorted(f.ids, f.next)
+		ids := f.ids
 		f.mu.Unlock()
 		if err == nil {
 			err = f.readable(ctx)

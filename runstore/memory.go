@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 	"sync"
 
@@ -18,6 +17,7 @@ import (
 type Memory struct {
 	mu     sync.Mutex
 	runs   map[string]*memoryRun
+	ids    []string // of runs, as Runs had them last
 	signal signal
 }
 
@@ -107,7 +107,8 @@ func (m *Memory) Run(_ context.Context, runID string) (RunInfo, error) {
 func (m *Memory) Runs(ctx context.Context, after string) iter.Seq2[RunInfo, error] {
 	return func(yield func(RunInfo, error) bool) {
 		m.mu.Lock()
-		ids := slices.Sorted(maps.Keys(m.runs))
+		m.ids = sorted(m.ids, m.runs)
+		ids := m.ids
 		m.mu.Unlock()
 		listRuns(ctx, ids, after, func(id string) (RunInfo, error) { return m.Run(ctx, id) }, yield)
 	}

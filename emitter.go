@@ -118,7 +118,8 @@ type EmitterOptions struct {
 	//	{"truncated":{"bytes":17826152,"sha256":"6f1e…","head":"{\"a\":[1,2"}}
 	//
 	// Length and hash are those of the redacted text. An event that is too long
-	// without its content is refused in every mode (rule line-length).
+	// without its content is refused in every mode (rule line-length). Room is kept for
+	// what a line may get besides: a place in a trace, all marks, the highest sequence.
 	MaxLine int
 }
 

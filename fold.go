@@ -54,7 +54,8 @@ const (
 // the same snapshot: a fold uses no clock, goroutine or disk. It has the rules of
 // the emitter but refuses nothing: violations are data in the snapshot.
 //
-// A Fold must not be used concurrently. [FoldLog] folds a log of many runs.
+// A Fold comes from [NewFold] or [ResumeFold], and must not be used concurrently. [FoldLog]
+// folds a log of many runs.
 type Fold struct {
 	opts  FoldOptions
 	m     machine // works on the state in the snapshot

@@ -17,7 +17,8 @@ import (
 )
 
 // A LogFold folds a log of any number of runs. Each event goes to the fold of its
-// run. A LogFold must not be used concurrently.
+// run. The zero LogFold is one with the zero options. A LogFold must not be used
+// concurrently.
 //
 // A run that has ended takes little memory: its snapshot is kept in a packed form.
 type LogFold struct {

@@ -9,7 +9,9 @@ import (
 )
 
 // ErrZeroValue means that a method was called of nil or of a zero value. Nothing
-// was done. Methods that return a handle return nil then.
+// was done. Methods that return a [Run] or an [Agent] return nil then, and those that return
+// a [Call] or a [ModelCall] return one that records nothing. The methods of a nil Call or
+// ModelCall record nothing either, and return no error.
 var ErrZeroValue = errors.New("agentevents: a nil or zero value cannot be used: it comes from NewEmitter, NewWriter, OpenFile, Buffered or the method of another handle")
 
 // A Run is a handle to a run: what it emits belongs to no agent.
@@ -427,9 +429,10 @@ func failed(ctx context.Context, err error) (p *ToolReturned) {
 // (see [Call.Fail]). The context of fn carries the call: see [CallFromContext]. A panic of
 // fn is recorded as a failure and goes on. The error is fn's, joined with one of recording.
 //
-// A log must not stop the tool: fn runs also when the call is not recorded. It does not run
-// when EmitterOptions.Guard refuses the call, or could not be asked, as when the emitter is
-// closed. A nil fn is an error, and nothing is recorded.
+// A log must not stop the tool: fn runs also when the call is not recorded, as when the emitter
+// is closed. Only with an EmitterOptions.Guard it does not run when that refuses the call or
+// could not be asked, nor does it for an agent that is nil. A nil fn is an error, and nothing
+// is recorded.
 //
 // Under [LifecycleDerived] the agent's status follows. Under the other tables an agent that
 // uses a tool goes To(ctx, StatusToolCall) before and To(ctx, StatusToolResult) after.

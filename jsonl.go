@@ -194,7 +194,7 @@ type ReaderOptions struct {
 // nothing before or after it is lost. What links the lines of a tamper-evident
 // file belongs to the file: it is no part of the events.
 //
-// A Reader is not for concurrent use.
+// A Reader comes from [NewReader], and is not for concurrent use.
 type Reader struct {
 	in       *lines.Reader
 	dec      Decoder

@@ -214,8 +214,8 @@ type StatePatched struct {
 	// in it cannot be said: patch the object around it. Empty means the whole state, which
 	// is an object: others are refused for it, but null empties it. In a list a name is
 	// the number of an element, from 0; the list's length adds one. Any other value on
-	// the way that has no such member gives place to an object: set of "a.4" makes
-	// {"4":3} of the list [1,2,3].
+	// the way that has no such member gives place to an object: "a.4" set to 5 makes
+	// {"4":5} of the list [1,2,3].
 	Path string `json:"path" class:"meta"`
 	// Value is the new value, or the object to merge. It is required, but not for
 	// remove, which ignores it.

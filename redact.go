@@ -105,14 +105,15 @@ type Policy struct {
 	Reasoning Verbosity
 	// RunReasoning returns the verbosity that is in force in a run, instead of
 	// Reasoning; empty means Reasoning. It is asked about every event with reasoning;
-	// its calls are like those of a Redactor. A word that is none of the verbosities
-	// means off. Nil means Reasoning in all runs.
+	// it is called as a Redactor is, but what it panics with reaches the caller of Emit, and
+	// the event is not recorded. A word that is none of the verbosities means off. Nil means
+	// Reasoning in all runs.
 	RunReasoning func(runID string) Verbosity
 	// ReasoningTokens is the number of tokens to which a block of reasoning with
 	// verbosity summary is cut, be it whole or in deltas. 0 means 512.
 	ReasoningTokens int
 	// CountTokens returns the number of tokens of a text, for ReasoningTokens. Nil
-	// means one token for four characters. Its calls are like those of a Redactor.
+	// means one token for four characters. It is called, and may panic, as RunReasoning.
 	CountTokens func(text string) int
 	// Redactor is called with every scanned text, after it is masked. Nil means
 	// none.

@@ -524,7 +524,7 @@ type IntentSnapshot struct {
 type PlanSnapshot struct {
 	Sequence uint64     `json:"sequence"`          // sequence of its first event
 	AgentID  string     `json:"agentId,omitzero"`  // its agent; empty when the envelope names none
-	Strategy string     `json:"strategy,omitzero"` // an open word
+	Strategy string     `json:"strategy,omitzero"` // the approach; free text
 	Steps    []PlanStep `json:"steps"`             // the steps, in order
 }
 
@@ -543,7 +543,7 @@ type InsufficiencySnapshot struct {
 	Sequence         uint64 `json:"sequence"`                  // sequence of its first event
 	AgentID          string `json:"agentId,omitzero"`          // its agent; empty when the envelope names none
 	Reason           string `json:"reason,omitzero"`           // what is missing; free text
-	WhatWouldResolve string `json:"whatWouldResolve,omitzero"` // what evidence would do; free text
+	WhatWouldResolve string `json:"whatWouldResolve,omitzero"` // what would support it; free text
 }
 
 // BudgetSnapshot is a budget that ran out or a cap that was reached.

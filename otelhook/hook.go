@@ -189,7 +189,8 @@ type room struct {
 	log   []spans.Attr
 }
 
-// New returns a hook.
+// New returns a hook. It fails without a TracerProvider, with numbers below 0 but for IdleTTL,
+// with words that are no constants, and if events are to be logs without a LoggerProvider.
 func New(o Options) (*Hook, error) {
 	switch {
 	case o.TracerProvider == nil:

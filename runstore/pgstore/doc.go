@@ -26,6 +26,10 @@
 // one, which does, also where synchronous_commit is off. Those who wait share it: with a disk that
 // takes 4 ms for a sync, one emitter records 250 events a second, and 64 record 2,500.
 //
+// Each run that emits uses a connection meanwhile, so bound the pool (SetMaxOpenConns): the
+// default has no bound, and a server refuses clients beyond its own. Emit waits for a server that
+// hangs, and for a lock; statement_timeout and lock_timeout end that with an error.
+//
 // # When the server is away
 //
 // The store keeps what is not committed, 16 MiB at most, and appends it again to a server that has

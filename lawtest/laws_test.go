@@ -392,10 +392,16 @@ func TestLaw3OneFalseSequence(t *testing.T) {
 		events[at].Sequence += uint64(rapid.SampledFrom([]int{2, 3, 20, 1000}).Draw(t, "more"))
 
 		f := agentevents.NewFold(o)
+		looked := rapid.IntRange(0, len(events)-1).Draw(t, "looked") // at each would take most of the time of all laws
 		for i, ev := range events {
 			f.Apply(ev)
+			again := events[rapid.IntRange(0, i).Draw(t, "again")]
+			if i != looked {
+				f.Apply(again)
+				continue
+			}
 			before := f.Snapshot()
-			f.Apply(events[rapid.IntRange(0, i).Draw(t, "again")])
+			f.Apply(again)
 			requireSame(t, before, f.Snapshot(), "an event was applied again")
 		}
 		s := f.Snapshot()
@@ -407,12 +413,11 @@ func TestLaw3OneFalseSequence(t *testing.T) {
 		require.Len(t, s.Agents, len(want.Agents))
 		require.Equal(t, agentevents.Coverage{Missing: 1, Gaps: []agentevents.SequenceGap{{First: uint64(at), Last: uint64(at)}}}, withoutUnproven(f.Coverage()))
 
-		for i := range events {
-			g, err := agentevents.ResumeFold(throughJSON(t, fold(events[:i], o)), o)
-			require.NoError(t, err)
-			apply(g, events[i:])
-			requireSame(t, s, g.Snapshot(), "resumed")
-		}
+		i := rapid.IntRange(0, len(events)-1).Draw(t, "resumed")
+		g, err := agentevents.ResumeFold(throughJSON(t, fold(events[:i], o)), o)
+		require.NoError(t, err)
+		apply(g, events[i:])
+		requireSame(t, s, g.Snapshot(), "resumed")
 	})
 }
 

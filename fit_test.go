@@ -111,6 +111,9 @@ func withMark(ev Event, m Marks) Event {
 }
 
 func TestDefaultReaderReadsWhatADefaultEmitterAccepts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it writes lines of the default limit, which is large")
+	}
 	r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleRelaxed})
 	a := r.Agent("a")
 	huge := strings.Repeat("0123456789abcde\n", DefaultMaxLine/16+1<<16)

@@ -420,6 +420,9 @@ func TestFoldOfOpenThingsKeepsNoLineAlive(t *testing.T) {
 // Folding allocates little: the snapshot of a run, a few pieces of memory for its
 // texts, and the pieces that lines are read into.
 func TestFoldReaderAllocations(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it reads a long log")
+	}
 	log := mixedLog(t, 12, 250)
 	events := bytes.Count(log, []byte("\n"))
 	require.Greater(t, events, 50_000)

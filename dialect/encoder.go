@@ -26,7 +26,7 @@ import (
 type Encoder interface {
 	// Append appends the lines for ev, each with its newline. There may be none yet.
 	// If it fails it appends nothing, and later events may still be written. The
-	// error is or wraps [ErrNoCounterpart] when the document does not have the kind.
+	// error wraps [ErrNoCounterpart] and names the kind when the document does not have it.
 	// Otherwise it is an [*agentevents.RuleError] that names the rule of the
 	// document.
 	Append(dst []byte, ev agentevents.Event) ([]byte, error)

@@ -2,6 +2,7 @@ package dialecttest
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
@@ -53,6 +54,9 @@ func (d *Dialect) checkKind(r *report, kind agentevents.Kind, written bool) {
 			}
 			t := d.trip(r, events)
 			for i, err := range t.Refused {
+				if errors.Is(err, dialect.ErrNoCounterpart) && !strings.Contains(err.Error(), string(events[i].Kind())) {
+					r.errorf("the error of %s does not name it: %v", events[i].Kind(), err)
+				}
 				// Only an event that lacks members may break a rule of the document.
 				if err != nil && events[i].Kind() == kind && input == "filled" {
 					if !errors.Is(err, dialect.ErrNoCounterpart) {

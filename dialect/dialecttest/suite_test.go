@@ -186,6 +186,13 @@ func TestBroken(t *testing.T) {
 			}
 			return e.Append(dst, ev)
 		}}), "kinds", "audit.checked", "lines of the document are decoded to the kind"},
+		{"a refusal that names nothing", withEncoder(joining(), brokenEncoder{append: func(e dialect.Encoder, dst []byte, ev agentevents.Event) ([]byte, error) {
+			if ev.Kind() == agentevents.KindPlanProposed {
+				_ = e.(*joiningEncoder).losses.Refuse(&ev)
+				return dst, dialect.ErrNoCounterpart
+			}
+			return e.Append(dst, ev)
+		}}), "kinds", "plan.proposed", "does not name it"},
 		{"a refusal with any error", withEncoder(plain(), brokenEncoder{append: func(e dialect.Encoder, dst []byte, ev agentevents.Event) ([]byte, error) {
 			return dst, bytes.ErrTooLarge
 		}}), "kinds", "run.started", "neither wraps"},

@@ -102,6 +102,9 @@ func TestVerbatimIsNotStale(t *testing.T) {
 			if c.made != "" {
 				require.Contains(t, pointers(e), c.made)
 			}
+			for _, l := range e.Losses() {
+				require.Equal(t, 1, l.Count, "comparing lines counts nothing: %v", l)
+			}
 		})
 	}
 }

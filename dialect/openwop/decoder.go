@@ -44,17 +44,16 @@ type Decoder struct {
 	scratch []byte
 
 	// The line that is read.
-	row          *row                   // nil for a type that the vocabulary does not have
-	foreign      bool                   // it is not in the profile's spelling
-	node         string                 // of the payload
-	version      string                 // schemaVersion, a JSON number
-	reducer      string                 // of a message
-	conversation string                 // of an exchanged message
-	writtenAt    string                 // of a message
-	details      dialect.Unknowns       // of a suspension
-	odd          *agentevents.RuleError // what is wrong with the first extra member that the profile does not allow
-	spelled      []string               // pointers of members that could be left out
-	absent       []string               // pointers of required and usual members that the line lacks, in the RFC's names
+	row       *row                   // nil for a type that the vocabulary does not have
+	foreign   bool                   // it is not in the profile's spelling
+	node      string                 // of the payload
+	version   string                 // schemaVersion, a JSON number
+	reducer   string                 // of a message
+	writtenAt string                 // of a message
+	details   dialect.Unknowns       // of a suspension
+	odd       *agentevents.RuleError // what is wrong with the first extra member that the profile does not allow
+	spelled   []string               // pointers of members that could be left out
+	absent    []string               // pointers of required and usual members that the line lacks, in the RFC's names
 }
 
 var _ dialect.Decoder = (*Decoder)(nil)
@@ -68,8 +67,11 @@ const maxOpen = 1024
 
 // NewDecoder returns a decoder.
 func NewDecoder(o Options) *Decoder {
+	if o.ThresholdOf == nil {
+		o.ThresholdOf = func(string, string) float64 { return DefaultThreshold }
+	}
 	doc := documentOf(o.Profile)
-	d := &Decoder{o: o, doc: doc, r: wire.Reader{F: doc.Format, Strict: o.Strict}}
+	d := &Decoder{o: o, doc: doc, r: wire.Reader{F: doc.Format, Strict: o.Strict}, runs: map[string]*runState{}}
 	d.r.Doc = d
 	return d
 }
@@ -90,7 +92,7 @@ func (d *Decoder) Losses() []dialect.Loss { return d.r.Losses.List() }
 
 func (d *Decoder) read(line string, ev *agentevents.Event) error {
 	r := &d.r
-	d.row, d.foreign, d.node, d.version, d.reducer, d.writtenAt, d.conversation, d.odd = nil, false, "", "", "", "", "", nil
+	d.row, d.foreign, d.node, d.version, d.reducer, d.writtenAt, d.odd = nil, false, "", "", "", "", nil
 	d.details.Reset()
 	d.spelled, d.absent = d.spelled[:0], d.absent[:0]
 	if err := r.Read(line, ev); err != nil {

@@ -248,7 +248,7 @@ func (e *Encoder) other(w *wire.Writer) (typ, body string, err error) {
 
 // isSplit reports whether a return becomes two lines. A refused call has only a
 // return.
-func isSplit(p *agentevents.ToolReturned) bool { return p.OneEvent && !refused(string(p.Status)) }
+func isSplit(p *agentevents.ToolReturned) bool { return p.OneEvent && !refused(p.Status) }
 
 // calledOf returns the event of the call of a return that is the whole call.
 func calledOf(ev *agentevents.Event, p *agentevents.ToolReturned) agentevents.Event {

@@ -296,7 +296,7 @@ func rows(p Profile) []row {
 			node, failure.must(all).unless(noError), anyAgent,
 		}},
 		{typ: "node.skipped", kind: agentevents.KindNodeSkipped, members: []column{node, reason, anyAgent}},
-		{typ: "node.suspended", kind: agentevents.KindNodeSuspended, also: []part{may("interruptId", nil), may("kind", nil), may("key", nil)}, members: []column{
+		{typ: "node.suspended", kind: agentevents.KindNodeSuspended, also: suspension, members: []column{
 			node, m("", "details", detailsForm{p: p, first: true}), m("reason", "reason", shortForm(p)).on(v2), anyAgent, m("", "details", detailsForm{p: p}),
 		}},
 		{typ: "cap.breached", kind: agentevents.KindCapBreached, also: []part{may("nodeId", anID(NodeID, aText))}, members: []column{

@@ -145,7 +145,7 @@ func cause(w *wire.Writer, m *wire.Member, id string) string {
 		return id
 	}
 	i := e.calls.index(w.Ev, p.CallID)
-	if i < 0 || e.calls[i].value == id || id == "" && refused(string(p.Status)) {
+	if i < 0 || e.calls[i].value == id {
 		return id
 	}
 	what := dialect.Altered
@@ -366,7 +366,7 @@ func (millisForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]
 // never began.
 func neverBegan(w *wire.Writer) bool {
 	p := w.Ev.Payload.(*agentevents.ToolReturned)
-	if encoderOf(w).p == RFC0002 || !refused(string(p.Status)) {
+	if encoderOf(w).p == RFC0002 || !refused(p.Status) {
 		return false
 	}
 	w.Pend.Drop("/payload/durationMs", p.Duration.OK)
@@ -402,8 +402,8 @@ func derivedStatus(p *agentevents.ToolReturned) agentevents.ToolStatus {
 }
 
 // refused reports whether a status says that the call never began.
-func refused(status string) bool {
-	return status == string(agentevents.ToolStatusForbidden) || status == string(agentevents.ToolStatusRateLimited)
+func refused(status agentevents.ToolStatus) bool {
+	return status == agentevents.ToolStatusForbidden || status == agentevents.ToolStatusRateLimited
 }
 
 // failed reports whether a return has an error, which takes the place of the result.

@@ -102,12 +102,12 @@ func toolCalls(ev *agentevents.Event) []toolCall {
 	case *agentevents.ToolCalled:
 		return []toolCall{{ev.AgentID, p.ToolID}}
 	case *agentevents.ToolReturned:
-		if p.OneEvent && !refused(string(p.Status)) {
+		if p.OneEvent && !refused(p.Status) {
 			return []toolCall{{ev.AgentID, p.ToolID}}
 		}
 	case *agentevents.Unknown:
 		v, raw := gated(p), string(p.Raw)
-		if v != agentevents.KindToolCalled && (v != agentevents.KindToolReturned || refused(jsonwire.Text(jsonwire.Member(raw, "status")))) {
+		if v != agentevents.KindToolCalled && (v != agentevents.KindToolReturned || refused(agentevents.ToolStatus(jsonwire.Text(jsonwire.Member(raw, "status"))))) {
 			break
 		}
 		// Its line names agent and tool in the payload, and the tool by either name.

@@ -66,7 +66,7 @@ func look(raw, typ string) string {
 }
 
 // suspension are the details of a suspension that the schemas declare.
-var suspension = []part{must("interruptId", anIDOf(InterruptID)), may("kind", anInterruptKind), may("key", anIDOf(PlainID))}
+var suspension = []part{may("interruptId", anIDOf(InterruptID)), may("kind", anInterruptKind), may("key", anIDOf(PlainID))}
 
 // A detailsForm is the details of a suspension: all members of the payload that no
 // other field has. The schemas put two of them first.
@@ -125,23 +125,19 @@ func (f detailsForm) object(w *wire.Writer, raw agentevents.JSON) string {
 // detail returns a detail in the profile's form. It reports false for one that the
 // line has no place for.
 func (f detailsForm) detail(w *wire.Writer, name, raw string) (string, bool) {
-	of, declared := formOf(suspension, f.p, name)
 	why := ""
-	if f.p != RFC0002 {
-		_, why = of.check(f.p, raw)
-	}
+	of, declared := formOf(suspension, f.p, name)
 	switch id := jsonwire.Text(raw); {
 	case f.p != RFC0002 && name == "interruptId" && id != "":
-		why = ""
-		if n := normalized(w, InterruptID, "/payload/details", id); n != id {
-			raw = jsonwire.Quote(n)
-		}
-	case why != "":
+		raw = jsonwire.Quote(normalized(w, InterruptID, "/payload/details", id))
 	case name == "nodeId", name == "reason" && (isText(raw) || w.Ev.Payload.(*agentevents.NodeSuspended).Reason != ""),
 		name == "agentId" && (isText(raw) || w.Ev.AgentID != ""):
 		why = "the payload has a member of that name"
-	case f.p == SchemaV2 && !declared && !hatch(name) && !encoderOf(w).same():
+	case f.p == RFC0002 || encoderOf(w).same():
+	case f.p == SchemaV2 && !declared && !hatch(name):
 		why = "the profile has no place for it"
+	default:
+		_, why = of.check(f.p, raw)
 	}
 	if why != "" {
 		w.Lose(dialect.Dropped, "/payload/details/"+jsonwire.Token(name), why)

@@ -70,9 +70,6 @@ func (f keptForm) Parse(r *wire.Reader, _ any) error {
 	raw, err := r.S.Raw()
 	if err == nil {
 		r.KeepAs(raw)
-		if r.Name() == "conversationId" {
-			decoderOf(r).conversation = jsonwire.Text(raw)
-		}
 	}
 	return checked(r, &s, f.rule, err)
 }

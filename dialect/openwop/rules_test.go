@@ -222,6 +222,8 @@ func TestEscalationIsTheNodes(t *testing.T) {
 		{RFC0002, []string{lowN1, clarN1, doneN1, done}, ""},
 		{RFC0002, []string{low, clarN1, done}, ""},
 		{SchemaV1, []string{lowN1, doneN1}, RuleEscalate},
+		{SchemaV1, []string{lowN1, ask, doneN1}, RuleEscalate},
+		{SchemaV2, []string{lowN1, strings.Replace(suspended("n1", "low-confidence"), "reason", "kind", 1), doneN1, done}, ""},
 		{SchemaV1, []string{lowN1, clarN1, doneN1}, RuleEscalate},
 		{SchemaV1, []string{lowN1, suspended("n1", "webhook"), doneN1}, RuleEscalate},
 		{SchemaV1, []string{lowN1, suspended("n9", "low-confidence"), doneN1}, RuleEscalate},
@@ -232,6 +234,8 @@ func TestEscalationIsTheNodes(t *testing.T) {
 		{RFC0002, []string{begins("0.9"), starts, half, doneN1}, RuleEscalate},
 		{RFC0002, []string{begins("0.4"), starts, half, doneN1, done}, ""},
 		{RFC0002, []string{begins("40"), starts, half, doneN1}, RuleEscalate}, // not a confidence
+		{RFC0002, []string{begins("40"), starts, strings.Replace(lowN1, "0.1", "0.8", 1), doneN1, done}, ""},
+		{RFC0002, []string{`{"type":"run.started","payload":{}}`, starts, lowN1, doneN1}, RuleEscalate},
 	} {
 		rule, _ := strictly(t, c.p, c.lines...)
 		require.Equal(t, c.want, rule, "%s: %s", c.p, strings.Join(c.lines, "\n"))
@@ -370,13 +374,15 @@ func TestStrictChecksDeclaredMembers(t *testing.T) {
 		{p: SchemaV1, typ: "approval.granted", payload: `{"gateId":"g","principal":"p","quorumProgress":{"required":0}}`, rule: RuleRange, pointer: "/payload/quorumProgress"},
 
 		{p: SchemaV1, typ: "clarification.requested", payload: `{"nodeId":"n","questions":[{"id":"","question":"","schema":{},"x":1}]}`},
+		{p: SchemaV1, typ: "clarification.requested", payload: `{"nodeId":"n","questions":[]}`},
+		{p: RFC0002, typ: "agent.toolReturned", payload: `{"agentId":"a","toolId":"x:y","callId":"c","status":"forbidden","durationMs":0}`},
 		{p: SchemaV1, typ: "clarification.requested", payload: `{"nodeId":"n","questions":[{"id":"a","question":"b"},{"id":"a","question":"b","schema":1}]}`, rule: RuleForm, pointer: "/payload/questions/1/schema"},
 		{SchemaV1, "interrupt.requested", `{"kind":"clarification","key":"acme/int-000000000001","data":{` + questions + `,"contextType":"c"},"timeoutMs":1,"resumeSchema":{}}`, "", "", true},
 		{SchemaV1, "interrupt.requested", `{"kind":"clarification","key":"acme/int-000000000001","data":{` + questions + `,"x":1}}`, RuleClosed, "/payload/data/x", true},
 		{SchemaV1, "interrupt.requested", `{"kind":"clarification","key":"acme/int-000000000001","data":{"questions":[{"id":"q","question":"?","x":1}]}}`, RuleClosed, "/payload/data/questions/0/x", true},
 		{SchemaV1, "interrupt.requested", `{"kind":"clarification","key":"acme/int-000000000001","data":{"questions":[{"id":"","question":"?"}]}}`, RuleRange, "/payload/data/questions/0/id", true},
 		{SchemaV1, "interrupt.requested", `{"kind":"clarification","key":"acme/int-000000000001","data":{"questions":[{"id":"q","question":""}]}}`, RuleRange, "/payload/data/questions/0/question", true},
-		{SchemaV1, "interrupt.requested", `{"kind":"clarification","key":"acme/int-000000000001","data":{"questions":[{"id":"q"}]}}`, RuleForm, "/payload/data/questions/0", true},
+		{SchemaV1, "interrupt.requested", `{"kind":"clarification","key":"acme/int-000000000001","data":{"questions":[{"id":"q"}]}}`, RuleRequired, "/payload/data/questions/0/question", true},
 		{SchemaV1, "interrupt.requested", `{"kind":"clarification","key":"acme/int-000000000001","data":{"questions":[]}}`, RuleRange, "/payload/data/questions", true},
 		{SchemaV1, "interrupt.requested", `{"kind":"clarification","key":"` + strings.Repeat("k", 257) + `","data":{` + questions + `}}`, RuleRange, "/payload/key", true},
 		{p: RFC0002, typ: "interrupt.requested", payload: `{"kind":"clarification","key":"` + strings.Repeat("k", 257) + `","data":{"questions":[{"id":"","question":""}]}}`},

@@ -119,6 +119,14 @@ func (r *row) refuses(name string) bool {
 	return r.closed() && !declared && (r.p == SchemaV1 || r.sealed || !hatch(name))
 }
 
+// wrong returns the rule that an extra member of the payload breaks and what is wrong, or "".
+func (r *row) wrong(name, value string) (agentevents.Rule, string) {
+	if r.refuses(name) {
+		return RuleClosed, extraMember
+	}
+	return r.form(name).check(r.p, value)
+}
+
 // form returns the form that the schema declares for an extra member of the payload.
 func (r *row) form(name string) form {
 	of, _ := formOf(r.also, r.p, name)

@@ -75,8 +75,8 @@ func (d *Decoder) check(line string) error {
 // known. Under the RFC it is a message that lacks its id.
 func (d *Decoder) checkOther() *agentevents.RuleError {
 	r, p := &d.r, d.o.Profile
-	if s := shapes[p][r.Type]; s != nil {
-		return s.check(p, r.Body)
+	if of := others[p][r.Type]; of != nil {
+		return of.broken(r.Body)
 	}
 	says := func(name, word string) bool { return jsonwire.Text(jsonwire.Member(r.Body, name)) == word }
 	if r.Type == "channel.written" && says("channel", MessageChannel) && (says("reducer", "") || says("reducer", reducerRFC)) {

@@ -36,6 +36,7 @@ type Encoder struct {
 	w      wire.Writer
 	calls  memory[string]    // the events of open calls; an id may be made up
 	deltas memory[int]       // the next index, by block
+	open   interrupts        // clarifications without an answer
 	shift  map[string]uint64 // by run: the number of lines added by events that became two
 	names  dialect.Names     // of agents without an id
 
@@ -69,6 +70,9 @@ func (m memory[T]) index(ev *agentevents.Event, id string) int {
 	}
 	return -1
 }
+
+// maxOpen limits what is remembered of a log without answers.
+const maxOpen = 1024
 
 // limited appends v to a list, which forgets its older half when it has maxOpen.
 func limited[T any](list []T, v T) []T {
@@ -119,6 +123,7 @@ func (e *Encoder) Losses() []dialect.Loss { return e.w.Losses.List() }
 
 // note remembers what later lines need to know of ev.
 func (e *Encoder) note(ev *agentevents.Event) {
+	e.open.note(ev)
 	switch p := ev.Payload.(type) {
 	case *agentevents.ToolCalled:
 		e.calls = limited(e.calls, remembered[string]{ev.RunID, ev.AgentID, p.CallID, e.eventID})
@@ -155,7 +160,7 @@ func (l *lines) Reread(w *wire.Writer, line string) error {
 	}
 	// A line may keep the rules of another profile only, unless it was read under this one.
 	d := NewDecoder(Options{Profile: l.p, Strict: l.p != RFC0002 && !(*Encoder)(l).same()})
-	d.alone = true
+	d.alone, d.open = true, slices.Clone(l.open)
 	err := d.read(line, &w.Read)
 	if d.foreign {
 		return dialect.ErrNoCounterpart
@@ -230,7 +235,7 @@ func (e *Encoder) other(w *wire.Writer) (typ, body string, err error) {
 	if !legalType(e.p, typ) {
 		return "", "", dialect.ErrNoCounterpart
 	}
-	if u.Raw == "" && e.lenient() && slices.Contains(e.k.absent, "/payload") {
+	if u.Raw == "" && e.p == RFC0002 && slices.Contains(e.k.absent, "/payload") {
 		return typ, "", nil
 	}
 	if body = "{}"; u.Raw == "" {

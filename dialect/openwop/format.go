@@ -2,7 +2,6 @@ package openwop
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
@@ -140,7 +139,7 @@ func (r *row) add(list []wire.Member, c column) []wire.Member {
 	}
 	if c.usual && !c.Need {
 		r.usual = append(r.usual, c.Name)
-		c = c.unless(func(w *wire.Writer) bool { return slices.Contains(encoderOf(w).k.absent, "/payload/"+c.Name) })
+		c = c.unless(func(w *wire.Writer) bool { return encoderOf(w).leaves(c.Name) })
 	}
 	other := c.Member
 	other.Name, other.For, other.Need, other.Loose, other.Reads = c.other, c.Name, false, true, true

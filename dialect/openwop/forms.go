@@ -512,7 +512,7 @@ func errorOf(p agentevents.Payload) *agentevents.ErrorInfo {
 // noError reports whether the line of a failed node has no error.
 func noError(w *wire.Writer) bool {
 	e := encoderOf(w)
-	return e.lenient() && slices.Contains(e.k.absent, "/payload/error") && *errorOf(w.Ev.Payload) == (agentevents.ErrorInfo{})
+	return e.p == RFC0002 && slices.Contains(e.k.absent, "/payload/error") && *errorOf(w.Ev.Payload) == (agentevents.ErrorInfo{})
 }
 
 // A refForm is an AgentRef. It keeps its extra members itself.
@@ -628,7 +628,7 @@ type handsOver struct{ wire.Value }
 
 func (handsOver) AppendMembers(w *wire.Writer, dst []byte) []byte {
 	e, id, from := encoderOf(w), w.Ev.AgentID, w.Ev.Payload.(*agentevents.AgentHandoff).From.AgentID
-	nobody := from == "" && e.lenient() && slices.Contains(e.k.absent, "/payload/from")
+	nobody := from == "" && e.p == RFC0002 && slices.Contains(e.k.absent, "/payload/from")
 	open := e.p != SchemaV2
 	switch who := cmp.Or(from, id, CoreSystem); {
 	case id == "":
@@ -637,7 +637,7 @@ func (handsOver) AppendMembers(w *wire.Writer, dst []byte) []byte {
 		}
 	case id != who && !open:
 		w.Lose(dialect.Altered, "/agentId", "written as the agent that hands over")
-	case nobody, id != who, open && slices.Contains(e.k.spelled, "/payload/agentId"):
+	case nobody, id != who:
 		return jsonwire.AppendString(append(dst, `,"agentId":`...), normalized(w, AgentID, "/agentId", id))
 	}
 	return dst
@@ -750,7 +750,7 @@ func (f versionForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) (
 			raw = ""
 		}
 	}
-	if e := encoderOf(w); raw == "" && m.Need && (w.Whole || !slices.Contains(e.k.absent, "/"+m.Name)) {
+	if raw == "" && m.Need {
 		raw = "1"
 		w.Lose(dialect.Made, w.Pointer(m), raw)
 	}

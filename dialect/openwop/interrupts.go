@@ -21,6 +21,53 @@ const (
 	kindApproval      = "approval"
 )
 
+// interruptOf returns the field of a payload that has the id of an interrupt, and its
+// pointer, or nil.
+func interruptOf(p agentevents.Payload) (id *string, pointer string) {
+	switch p := p.(type) {
+	case *agentevents.ClarificationRequested:
+		return &p.InterruptID, "/payload/interruptId"
+	case *agentevents.ClarificationResolved:
+		return &p.InterruptID, "/payload/interruptId"
+	case *agentevents.ApprovalRequested:
+		return &p.ApprovalID, "/payload/approvalId"
+	case *agentevents.ApprovalGranted:
+		return &p.ApprovalID, "/payload/approvalId"
+	case *agentevents.ApprovalRejected:
+		return &p.ApprovalID, "/payload/approvalId"
+	}
+	return nil, ""
+}
+
+// interrupts are the clarifications of a log without an answer.
+type interrupts []openInterrupt
+
+type openInterrupt struct{ runID, nodeID, interruptID string }
+
+// made returns the id that a reader gives to the interrupt of a line that does not name it.
+// An answer is to the latest question of its node, if there is one.
+func (open interrupts) made(ev *agentevents.Event) (id string, asked bool) {
+	if _, answer := ev.Payload.(*agentevents.ClarificationResolved); answer {
+		for _, o := range slices.Backward(open) {
+			if o.runID == ev.RunID && o.nodeID == ev.NodeID {
+				return o.interruptID, true
+			}
+		}
+	}
+	return dialect.DerivedID(ev.RunID+"\x00"+ev.ID, int(ev.Sequence), 4), false
+}
+
+// note remembers a question, and forgets it with its answer. It copies what it remembers,
+// because a text of a line keeps the whole line in memory.
+func (open *interrupts) note(ev *agentevents.Event) {
+	switch p := ev.Payload.(type) {
+	case *agentevents.ClarificationRequested:
+		*open = limited(*open, openInterrupt{strings.Clone(ev.RunID), strings.Clone(ev.NodeID), strings.Clone(p.InterruptID)})
+	case *agentevents.ClarificationResolved:
+		*open = slices.DeleteFunc(*open, func(o openInterrupt) bool { return o.runID == ev.RunID && o.interruptID == p.InterruptID })
+	}
+}
+
 // look returns the row of a payload, for a type with several forms, or "".
 func look(raw, typ string) string {
 	has := func(name string) bool { return jsonwire.HasMember(raw, name) }

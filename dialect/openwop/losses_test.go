@@ -66,6 +66,10 @@ func TestInterruptsInTheOtherForm(t *testing.T) {
 			SchemaV1, SchemaV2, documents("approval.requested", `{"nodeId":"n1","interruptId":"acme/int-000000000001",`+approval+`,"requiredApprovals":2,"x":1}`),
 			`interrupt.requested {"kind":"approval","key":"acme/int-000000000001","data":{"artifactId":"a1","artifactType":"doc","title":"Publish","actions":["accept"],"requiredApprovals":2,"x":1}}`, nil,
 		},
+		"beside the data": {
+			RFC0002, SchemaV2, documents("approval.requested", `{"nodeId":"n1","interruptId":"acme/int-000000000001",`+approval+`,"resumeSchema":{}}`),
+			`interrupt.requested {"kind":"approval","key":"acme/int-000000000001","data":{"artifactId":"a1","artifactType":"doc","title":"Publish","actions":["accept"]},"resumeSchema":{}}`, nil,
+		},
 		"an edit has another name": {
 			SchemaV1, SchemaV2, documents("approval.requested", `{"nodeId":"n1","interruptId":"acme/int-000000000001","artifactId":"","artifactType":"doc","title":"t","actions":["edit","edit","?"]}`),
 			`interrupt.requested {"kind":"approval","key":"acme/int-000000000001","data":{"artifactId":"acme/int-000000000001","artifactType":"doc","title":"t","actions":["edit-accept"]}}`,
@@ -193,6 +197,7 @@ func TestNoLossesOfWhatIsWritten(t *testing.T) {
 		"broken details":         {SchemaV2, documents("node.suspended", `{"nodeId":"n1","interruptId":"acme/int-000000000001","foo":1}`)},
 		"an empty question":      {RFC0002, strings.Replace(documents("interrupt.requested", `{"kind":"clarification","key":"k","data":{"questions":[{"id":"","question":""}]}}`), `,"schemaVersion":2`, "", 1)},
 		"an approval's artifact": {RFC0002, strings.Replace(documents("interrupt.requested", `{"kind":"approval","key":"k","data":{"artifactId":5,"artifactType":{},"title":"t","actions":["x"]}}`), `,"schemaVersion":2`, "", 1)},
+		"members of the data":    {RFC0002, strings.Replace(documents("interrupt.requested", `{"kind":"clarification","key":"k","data":{"questions":[],"foo":1}}`), `,"schemaVersion":2`, "", 1)},
 		"no payload":             {RFC0002, strings.Replace(documents("acme.x", `{}`), `"payload":{},`, "", 1)},
 		"members of agents": {RFC0002, documents("node.started", `{"nodeId":"n1","agent":{"agentId":"abc","x":1}}`,
 			"node.completed", `{"nodeId":"n1","agent":{"agentId":"abc","x":1}}`, "agent.handoff", `{"from":{"agentId":"abc","x":1},"to":{"agentId":"abc","x":1}}`)},

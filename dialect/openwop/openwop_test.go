@@ -245,6 +245,11 @@ func TestVerbatim(t *testing.T) {
 	require.Equal(t, lines, out, "the lines before do not matter")
 	lines = first + "\n"
 
+	lines = documents("agent.reasoning-delta", `{"agentId": "abc","delta":"x","sequence":0}`)
+	out, _ = encodeAll(t, RFC0002, read())
+	require.Contains(t, out, `"agent.reasoning.delta","payload":{"agentId":"abc"`, "another profile's type is not kept")
+	lines = first + "\n"
+
 	events = read()
 	events[0].Step = agentevents.Some(2)
 	_, losses = encodeAll(t, RFC0002, events[:1])

@@ -351,21 +351,24 @@ func (e *Encoder) agentID(w *wire.Writer, pointer, id string) string {
 
 // extraLost reports whether the payload has extra members outside the values
 // that are written whole.
-func extraLost(ev *agentevents.Event) bool {
-	rest := agentevents.Event{Payload: ev.Payload}
-	switch p := ev.Payload.(type) {
-	case *agentevents.AgentHandoff:
-		c := *p
-		c.From, c.To, rest.Payload = agentevents.AgentRef{}, agentevents.AgentRef{}, &c // refID lists the extra members of those that become ids
-	case *agentevents.NodeStarted:
-		c := *p
-		c.Agent.OK, rest.Payload = false, &c
-	case *agentevents.NodeCompleted:
-		c := *p
-		c.Agent.OK, rest.Payload = false, &c
-	case *agentevents.MessageCreated:
-		c := *p
-		c.Message, rest.Payload = agentevents.ConversationMessage{}, &c
+func extraLost(p Profile) func(ev *agentevents.Event) bool {
+	return func(ev *agentevents.Event) bool {
+		rest := agentevents.Event{Payload: ev.Payload}
+		switch pl := ev.Payload.(type) {
+		case *agentevents.AgentHandoff:
+			if c := *pl; p == RFC0002 {
+				c.From, c.To, rest.Payload = agentevents.AgentRef{}, agentevents.AgentRef{}, &c
+			}
+		case *agentevents.NodeStarted:
+			c := *pl
+			c.Agent.OK, rest.Payload = false, &c
+		case *agentevents.NodeCompleted:
+			c := *pl
+			c.Agent.OK, rest.Payload = false, &c
+		case *agentevents.MessageCreated:
+			c := *pl
+			c.Message, rest.Payload = agentevents.ConversationMessage{}, &c
+		}
+		return rest.PayloadExtra()
 	}
-	return rest.PayloadExtra()
 }

@@ -2,7 +2,6 @@ package openwop
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -66,23 +65,14 @@ type mender interface {
 	mended(w *wire.Writer, m *wire.Member, text string) string
 }
 
-// idForm is an id. One that does not have the profile's form is normalised. An empty
-// agent, workflow or type is an absent one, so the decoder notes that it is there.
+// idForm is an id. One that does not have the profile's form is normalised.
 func idForm(p Profile, form IDForm) textForm {
-	f := textForm{spell: form == AgentID || form == WorkflowID || form == TypeID}
+	f := textForm{spell: true}
 	if p != RFC0002 {
 		f.mend = normalizing(form)
 	}
 	if form != InterruptID || p == SchemaV2 {
 		f.rule = anIDOf(form)
-	}
-	return f
-}
-
-// unruled returns the form of a member that the schemas do not declare: they do not check it.
-func unruled(p Profile, f textForm) textForm {
-	if p != RFC0002 {
-		f.rule = nil
 	}
 	return f
 }
@@ -110,9 +100,9 @@ func (f textForm) says(say func(w *wire.Writer, m *wire.Member, id string) strin
 	return f
 }
 
-// spelled returns the form of a text that the decoder notes if it is empty.
-func (f textForm) spelled() textForm {
-	f.spell = true
+// ruledBy returns the form of a text that a strict decoder checks by another rule.
+func (f textForm) ruledBy(rule form) textForm {
+	f.rule = rule
 	return f
 }
 
@@ -141,7 +131,7 @@ func ownNode(w *wire.Writer, m *wire.Member, id string) string {
 func cause(w *wire.Writer, m *wire.Member, id string) string {
 	e := encoderOf(w)
 	p, ok := w.Ev.Payload.(*agentevents.ToolReturned)
-	if !ok || w.Whole || e.returned {
+	if !ok || w.Whole {
 		return id
 	}
 	i := e.calls.index(w.Ev, p.CallID)
@@ -154,24 +144,6 @@ func cause(w *wire.Writer, m *wire.Member, id string) string {
 	}
 	w.Lose(what, w.Pointer(m), "the event of the call")
 	return e.calls[i].value
-}
-
-// refID is the id of an AgentRef where there is no room for the rest of it.
-func refID(w *wire.Writer, m *wire.Member, id string) string {
-	if w.Ev.PayloadExtra() {
-		p := w.Ev.Payload.(*agentevents.AgentHandoff)
-		ref := &p.To
-		if m.Name == "fromAgentId" {
-			ref = &p.From
-		}
-		raw, _ := ref.MarshalJSON() // never fails
-		for name := range jsonwire.Members(string(raw)) {
-			if !slices.Contains(refNames, name) { // the fields are lost by subtraction
-				w.Lose(dialect.Dropped, strings.TrimSuffix(w.Pointer(m), "agentId")+jsonwire.Token(name), "")
-			}
-		}
-	}
-	return id
 }
 
 // A textForm is a text.
@@ -268,29 +240,6 @@ func shortForm(p Profile) wire.Form {
 	}}
 }
 
-// A capForm is the kind of a cap under the schemas.
-type capForm struct{ wire.Form }
-
-func (f capForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	if *at.(*string) == CapConfidenceEscalationSuppressed {
-		w.Break(RuleEnum, w.Pointer(m), "the schemas do not know "+CapConfidenceEscalationSuppressed+
-			": under them a host does not opt out of escalation, and a strict reader finds the decision not escalated")
-	}
-	return f.Form.Append(w, dst, m, at)
-}
-
-// A wordOf is a text that all lines of the row have.
-type wordOf string
-
-func (f wordOf) Append(_ *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
-	return jsonwire.AppendString(dst, string(f)), true
-}
-
-func (wordOf) Parse(r *wire.Reader, _ any) error {
-	_, err := r.S.String()
-	return err
-}
-
 // jsonObject is raw JSON that must be an object under the schemas.
 func jsonObject(p Profile) wire.Form {
 	if p == RFC0002 {
@@ -311,53 +260,32 @@ func (f objectForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) (
 	return dst, said
 }
 
-// A countForm is a whole number, in any spelling.
-type countForm struct{ wire.Value }
-
-func (countForm) Parse(r *wire.Reader, at any) error {
-	start := r.S.Offset()
-	n, err := sequence(&r.S)
-	if err == nil && n > math.MaxInt {
-		err = &jsonwire.SyntaxError{Offset: start, Msg: "number out of range"}
-	}
-	if err == nil {
-		*at.(*agentevents.Opt[int]) = agentevents.Some(int(n))
-	}
-	return err
-}
-
 // countFrom is a whole number that must not be below low.
-func countFrom(low int) wire.Form { return wire.AtLeast(RuleRange, countForm{}, low) }
+func countFrom(low int) wire.Form { return wire.AtLeast(RuleRange, wire.Whole{}, low) }
 
 // sequence reads a whole number from 0. 3.0 is one too.
 func sequence(s *jsonwire.Scanner) (uint64, error) {
 	n, err := s.Uint()
-	if err == nil || s.Kind() != '0' {
-		return n, err
+	if err != nil {
+		if whole, odd := jsonwire.Whole[int64](s); odd == nil && whole >= 0 {
+			return uint64(whole), nil
+		}
 	}
-	at := s.Offset()
-	f, ferr := s.Float()
-	if ferr == nil && f == math.Trunc(f) && f < 1<<53 {
-		return uint64(f), nil
-	}
-	return 0, &jsonwire.SyntaxError{Offset: at, Msg: "found a number that is not a whole number in range"}
+	return n, err
 }
 
 // millis is a duration in whole milliseconds.
-var millis = ruled{millisForm{}, wholeFrom(0)}
+var millis = ruled{wire.AtLeast(RuleRange, millisForm{}, 0), wholeFrom(0)}
 
 type millisForm struct{ wire.Value }
 
-func (millisForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	v := at.(*agentevents.Opt[time.Duration])
-	if v.OK && v.V < 0 {
-		w.Fail(RuleRange, w.Pointer(m), "must not be below 0")
-	}
-	if v.V%time.Millisecond != 0 && v.OK && !w.Whole {
-		w.Lose(dialect.Altered, w.Pointer(m), "cut to whole milliseconds")
-	}
+func (f millisForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	if w.Whole {
-		return jsonwire.AppendMillis(dst, v.V), v.OK
+		return f.Value.Append(w, dst, m, at)
+	}
+	v := at.(*agentevents.Opt[time.Duration])
+	if v.V%time.Millisecond != 0 {
+		w.Lose(dialect.Altered, w.Pointer(m), "cut to whole milliseconds")
 	}
 	return jsonwire.AppendInt(dst, v.V.Milliseconds()), v.OK
 }
@@ -413,7 +341,7 @@ func failed(w *wire.Writer) bool { return w.Ev.Payload.(*agentevents.ToolReturne
 // madeArguments stands for arguments. The RFC wants them unless there is a hash.
 func madeArguments(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 	e := encoderOf(w)
-	if e.p != RFC0002 || w.Ev.Payload.(*agentevents.ToolCalled).ArgsHash != "" || slices.Contains(e.k.spelled, "/payload/argsHash") {
+	if e.p != RFC0002 || w.Ev.Payload.(*agentevents.ToolCalled).ArgsHash != "" {
 		return dst
 	}
 	return madeJSON("null")(w, dst, m)
@@ -450,7 +378,7 @@ func errorObject(p Profile, envelope bool) wire.Form {
 	otherwise := func(w *wire.Writer) bool {
 		return p == RFC0002 && slices.Contains(encoderOf(w).k.spelled, "/payload/error/"+other)
 	}
-	code := wire.May(name, "code", errorText{text.spelled(), other})
+	code := wire.May(name, "code", errorText{textForm{rule: text.rule, spell: true}, other})
 	code.Need, code.Loose = p != RFC0002, p == RFC0002 // under the RFC either name will do: see Missed
 	twin := wire.Member{Name: other, Says: "code", Form: errorWord{text}, For: name, Loose: p != RFC0002 || envelope}
 	return wire.Object(code.Or(made(unknownError)).Unless(otherwise), twin.Unless(func(w *wire.Writer) bool { return !otherwise(w) }),
@@ -550,11 +478,26 @@ func (f refForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]b
 }
 
 func (f refForm) Parse(r *wire.Reader, at any) error {
+	s := r.S
 	err := agentRef(&r.S, at.(*agentevents.AgentRef))
 	if err == nil && r.Strict && f.p == RFC0002 {
-		f.check(r, at.(*agentevents.AgentRef))
+		raw, _ := s.Raw() // never fails
+		if name, rule, detail := brokenPart(aRef, true, f.p, raw); detail != "" {
+			r.BreakAt(r.Pointer()+"/"+name, rule, detail)
+		}
 	}
 	return err
+}
+
+// aRef are the members of an AgentRef of the RFC, section A.
+var aRef = []part{must("agentId", aName), may("agentSharing", aSharing), may("modelClass", oneOf(modelWords...))}
+
+func aSharing(_ Profile, raw string) (agentevents.Rule, string) {
+	s := agentevents.AgentSharing(jsonwire.Text(raw))
+	if _, group := s.Group(); group || s == agentevents.SharingIsolated || s == agentevents.SharingShared {
+		return "", ""
+	}
+	return RuleEnum, jsonwire.Word(string(s)) + " is not isolated, shared or shared:<group>"
 }
 
 // agentRef reads an AgentRef. One with extra members or empty texts reads itself.
@@ -596,24 +539,6 @@ func plainRef(s *jsonwire.Scanner, ref *agentevents.AgentRef) bool {
 		if *fields[i], err = s.String(); err != nil || *fields[i] == "" {
 			return false
 		}
-	}
-}
-
-// check checks an AgentRef by the RFC, section A.
-func (refForm) check(r *wire.Reader, ref *agentevents.AgentRef) {
-	at := r.Pointer()
-	if ref.AgentID == "" {
-		r.BreakAt(at+"/agentId", RuleRequired, "is required")
-	}
-	switch s := ref.AgentSharing; s {
-	case "", agentevents.SharingIsolated, agentevents.SharingShared:
-	default:
-		if _, ok := s.Group(); !ok {
-			r.BreakAt(at+"/agentSharing", RuleEnum, jsonwire.Word(string(s))+" is not isolated, shared or shared:<group>")
-		}
-	}
-	if c := string(ref.ModelClass); c != "" && !slices.Contains(modelWords, c) {
-		r.BreakAt(at+"/modelClass", RuleEnum, unlisted(c, modelWords))
 	}
 }
 
@@ -734,44 +659,22 @@ func (sequenceForm) Parse(r *wire.Reader, at any) (err error) {
 	return err
 }
 
-// A versionForm is schemaVersion, a number, or engineVersion, which may be a text. Both
-// are kept.
+// A versionForm is schemaVersion, a number, or engineVersion, which may be a text.
 type versionForm struct {
-	rule   form
+	keptForm
 	engine bool
 }
 
-func (f versionForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
-	raw := w.Kept(m.Name)
-	if raw != "" {
-		w.Use(m.Name)
-		if !f.rule.fits(encoderOf(w).p, raw) {
-			w.Lose(dialect.Dropped, w.Pointer(m), "the profile has another form for it")
-			raw = ""
-		}
-	}
-	if raw == "" && m.Need {
-		raw = "1"
-		w.Lose(dialect.Made, w.Pointer(m), raw)
-	}
-	return append(dst, raw...), raw != ""
-}
-
-func (f versionForm) Parse(r *wire.Reader, _ any) error {
-	if k := r.S.Kind(); k != '0' && (k != '"' || !f.engine) {
+func (f versionForm) Parse(r *wire.Reader, at any) error {
+	s := r.S
+	if k := s.Kind(); k != '0' && (k != '"' || !f.engine) {
 		_, err := r.S.Uint()
 		return err
 	}
-	s := r.S
-	raw, err := r.S.Raw()
-	if err != nil {
-		return err
-	}
-	r.KeepAs(raw)
 	if !f.engine {
-		decoderOf(r).version = raw
+		decoderOf(r).version, _ = s.Raw() // Parse finds the error
 	}
-	return checked(r, &s, f.rule, nil)
+	return f.keptForm.Parse(r, at)
 }
 
 // An agentOfOther is the agent of a type that the vocabulary does not have: the

@@ -235,16 +235,6 @@ func TestOwnerOfARun(t *testing.T) {
 	}
 }
 
-// A host that opts out of escalation is not one of the published contract. Its lines are
-// not written under a schema, and the error says what follows.
-func TestOptingOutHasNoPublishedForm(t *testing.T) {
-	ev := agentevents.Event{Payload: &agentevents.CapBreached{Cap: CapConfidenceEscalationSuppressed, Limit: agentevents.Some(0.7), Observed: agentevents.Some(0.2)}}
-	for _, p := range []Profile{SchemaV1, SchemaV2} {
-		_, err := NewEncoder(EncoderOptions{Profile: p}).Append(nil, ev)
-		require.ErrorContains(t, err, "a strict reader finds the decision not escalated")
-	}
-}
-
 // The turns of a conversation are messages: a fold has them, once each. A turn without an
 // id, or with a member of another type, is an event of an unknown kind.
 func TestTurnsAreMessages(t *testing.T) {

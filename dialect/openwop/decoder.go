@@ -92,6 +92,9 @@ func (d *Decoder) read(line string, ev *agentevents.Event) error {
 		return err
 	}
 	ev.SchemaVersion = agentevents.SchemaVersion
+	for _, code := range r.Spelled {
+		d.spelled = append(d.spelled, inError+code.Name)
+	}
 	d.envelope(line)
 	d.missing()
 	if r.Row == nil {

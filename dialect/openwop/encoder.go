@@ -154,6 +154,19 @@ func (l *lines) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	return e.line(w, dst)
 }
 
+// Hides and NameOf make the Writer keep the name that a line of the RFC has for the code of
+// an error.
+func (l *lines) Hides(*wire.Member, any) bool { return false }
+
+func (l *lines) NameOf(m *wire.Member) string {
+	if slices.Contains(l.k.spelled, inError+m.Also[0]) {
+		return m.Also[0]
+	}
+	return m.Name
+}
+
+const inError = "/payload/error/"
+
 func (l *lines) Reread(w *wire.Writer, line string) error {
 	if len(l.shift) > 0 {
 		return dialect.ErrNoCounterpart
@@ -172,6 +185,10 @@ func (l *lines) Reread(w *wire.Writer, line string) error {
 func (e *Encoder) line(w *wire.Writer, dst []byte) ([]byte, error) {
 	ev := w.Ev
 	e.k.read(ev)
+	w.Spell = nil
+	if e.p == RFC0002 && len(e.k.spelled) > 0 {
+		w.Spell = (*lines)(e)
+	}
 	at := e.doc.Row(ev.Kind())
 	if e.k.typ != "" {
 		at = cmp.Or(e.doc.others[ev.Kind()], at)

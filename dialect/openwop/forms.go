@@ -367,52 +367,27 @@ func madeWorkflow(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 // the RFC has for the error of a tool, error. Readers take both. A line of the RFC keeps
 // the name that it has.
 func errorObject(p Profile, envelope bool) wire.Form {
-	text := textForm{}
+	code, message := errorText{textForm{spell: true}}, errorText{}
 	if p != RFC0002 {
-		text.rule = aName
+		code.rule, message.rule = aName, aName
 	}
 	name, other := "code", "error"
 	if envelope {
 		name, other = other, name
 	}
-	otherwise := func(w *wire.Writer) bool {
-		return p == RFC0002 && slices.Contains(encoderOf(w).k.spelled, "/payload/error/"+other)
-	}
-	code := wire.May(name, "code", errorText{textForm{rule: text.rule, spell: true}, other})
-	code.Need, code.Loose = p != RFC0002, p == RFC0002 // under the RFC either name will do: see Missed
-	twin := wire.Member{Name: other, Says: "code", Form: errorWord{text}, For: name, Loose: p != RFC0002 || envelope}
-	return wire.Object(code.Or(made(unknownError)).Unless(otherwise), twin.Unless(func(w *wire.Writer) bool { return !otherwise(w) }),
-		wire.Need("message", "message", errorText{text, ""}).Or(madeMessage), wire.May("details", "details", jsonObject(p)),
+	word := wire.Need(name, "code", code).As(other).Or(made(unknownError))
+	word.Loose = true
+	return wire.Object(word, wire.Need("message", "message", message).Or(madeMessage), wire.May("details", "details", jsonObject(p)),
 		wire.Member{Name: "retryable", Says: "retryable", Loose: p == RFC0002})
 }
 
 // An errorText is the code or the message of an error.
-type errorText struct {
-	textForm
-	other string // its other name, or ""
-}
+type errorText struct{ textForm }
 
 // Missed notes that the error lacks it, by any name.
-func (f errorText) Missed(r *wire.Reader, _ any) {
+func (errorText) Missed(r *wire.Reader, _ any) {
 	d := decoderOf(r)
-	if f.other != "" && slices.Contains(d.spelled, r.PointerTo(f.other)) {
-		return
-	}
 	d.absent = append(d.absent, r.Pointer())
-	if f.other != "" && d.o.Profile == RFC0002 {
-		r.Break(RuleRequired, "is required")
-	}
-}
-
-// An errorWord is the code by its other name.
-type errorWord struct{ textForm }
-
-func (f errorWord) Parse(r *wire.Reader, at any) error {
-	err := f.textForm.Parse(r, at)
-	if err == nil {
-		decoderOf(r).spell(r)
-	}
-	return err
 }
 
 const unknownError = "error"

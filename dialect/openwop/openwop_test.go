@@ -423,6 +423,7 @@ func TestStrict(t *testing.T) {
 		{RuleRequired, "/payload/typeId", schemas, line("node.started", `{"nodeId":"n"}`)},
 		{RuleRequired, "/payload/outputs", v2, line("run.completed", `{}`)},
 		{RuleRequired, "/payload/error/code", schemas, line("run.failed", `{"error":{"message":"m"}}`)},
+		{RuleRequired, "/payload/error/code", schemas, line("run.failed", `{"error":{"error":"c","message":"m"}}`)},
 		{RuleRequired, "/payload/error/message", all, line("run.failed", `{"error":{"code":"m"}}`)},
 		{RuleRequired, "/payload/kind", all, line("cap.breached", `{"limit":1,"observed":2}`)},
 		{RuleRequired, "/payload/interruptId", schemas, line("node.suspended", `{"nodeId":"n","reason":"x"}`)},

@@ -51,6 +51,8 @@ func (d *Decoder) check(line string) error {
 		broken = breaks(RuleType, "/type", jsonwire.Brief(r.Type)+" is neither a registered type nor a vendor's")
 	case p == SchemaV2 && d.row != nil && d.row.legacy:
 		broken = breaks(RuleRequired, "/payload/kind", "is required: SchemaV2 has an interrupt's payload here")
+	case p != RFC0002 && len(r.Spelled) > 0:
+		broken = breaks(RuleRequired, inError+"code", "is required")
 	case broken != nil:
 	case d.row == nil:
 		broken = cmp.Or(d.checkOther(), d.odd)

@@ -245,7 +245,7 @@ func rows(p Profile) []row {
 		object   = jsonObject(p)
 		id       = func(f IDForm) textForm { return idForm(p, f) }
 		handed   = id(HandoffID)
-		resolves = id(InterruptID).says(shortKey)
+		resolves = id(InterruptID)
 		agent    = m("agentId", "/agentId", id(AgentID)).must(all).or(madeAgent)
 		artifact = func(name string) column { return m(name, "", artifactForm{p, name}) } // the vocabulary has no field for it
 		anyAgent = m("agentId", "/agentId", idForm(p, AgentID).ruledBy(nil)).on(none)

@@ -23,7 +23,7 @@ const (
 	AgentID                   // 3 to 256; V2: 1 to 128, with colons
 	HandoffID                 // an agent in a handoff: 3 to 256; V2: 3 to 128, with colons
 	WorkflowID                // any length; V2: 1 to 128, with colons
-	InterruptID               // any length; V2: as RunID
+	InterruptID               // 1 to 256, as the keys of interrupts; V2: as RunID
 	TypeID                    // any length; V2: dotted names such as core.llm, at most 256
 	PlainID                   // any
 )
@@ -40,7 +40,7 @@ var grammars = [...]struct {
 	AgentID:     {low1: 3, high1: 256, low2: 1, high2: 128, colon: true},
 	HandoffID:   {low1: 3, high1: 256, low2: 3, high2: 128, colon: true},
 	WorkflowID:  {low1: 1, high1: math.MaxInt, low2: 1, high2: 128, colon: true},
-	InterruptID: {low1: 1, high1: math.MaxInt, low2: 16, high2: 128, tenant: true},
+	InterruptID: {low1: 1, high1: 256, low2: 16, high2: 128, tenant: true},
 	TypeID:      {low1: 1, high1: math.MaxInt},
 	PlainID:     {low1: 1, high1: math.MaxInt},
 }
@@ -52,8 +52,6 @@ func ValidID(p Profile, form IDForm, id string) bool {
 	switch {
 	case p == RFC0002 || form == PlainID:
 		return id != ""
-	case p == SchemaV1 && len(id) >= utf8.UTFMax*g.low1 && len(id) <= g.high1: // as mostly
-		return true
 	case p == SchemaV1:
 		n := utf8.RuneCountInString(id)
 		return n >= g.low1 && n <= g.high1
@@ -92,25 +90,15 @@ func (form IDForm) legal(p Profile) string {
 // opaque reports whether id has a legal length and only characters of SchemaV2's
 // ids.
 func opaque(id string, low, high int, colon bool) bool {
-	if len(id) < low || len(id) > high {
-		return false
-	}
-	for i := range len(id) {
-		if c := id[i]; !idLetter(c) && (c != ':' || !colon) {
-			return false
-		}
-	}
-	return true
+	return len(id) >= low && len(id) <= high && strings.Trim(id, idLetters(colon)) == ""
 }
 
-func idLetter(c byte) bool { return idLetters[c] }
-
-var idLetters = func() (set [256]bool) {
-	for _, c := range []byte(letters + capitals + "._~") {
-		set[c] = true
+func idLetters(colon bool) string {
+	if colon {
+		return letters + capitals + "._~:"
 	}
-	return set
-}()
+	return letters + capitals + "._~"
+}
 
 // validTypeID reports whether id is a dotted name of at least two parts. Each
 // part begins with a small letter, and the first has no capital letters.
@@ -144,7 +132,7 @@ func NormalizeID(p Profile, form IDForm, id string) string {
 	}
 	for i := 0; i < len(id) && len(b) < keep; i++ {
 		c := id[i]
-		if p == SchemaV2 && !idLetter(c) && (c != ':' || !g.colon) || form == TypeID && (c == '.' || c == '~') || c >= utf8.RuneSelf {
+		if p == SchemaV2 && strings.IndexByte(idLetters(g.colon), c) < 0 || form == TypeID && (c == '.' || c == '~') || c >= utf8.RuneSelf {
 			c = '_'
 		}
 		b = append(b, c)
@@ -212,17 +200,11 @@ func legalType(p Profile, typ string) bool {
 func knownType(p Profile, typ string) bool {
 	switch p {
 	case SchemaV1:
-		return registeredIn(registered1, typ) || vendorType(p, typ) && renamed(p, typ) == typ && !v2Only(typ)
+		return registeredIn(registered1, typ) || vendorType(p, typ) && renamed(p, typ) == typ
 	case SchemaV2:
 		return registeredIn(registered2, typ) || vendorType(p, typ)
 	}
 	return typ != ""
-}
-
-// v2Only reports whether a type of the vocabulary is SchemaV2's name of it.
-func v2Only(typ string) bool {
-	at := tables[RFC0002].rows[typ]
-	return at != nil && at.More.(*row).v2 == typ
 }
 
 // registeredIn reports whether a table has a type.
@@ -271,8 +253,8 @@ var registered1 = map[string]string{
 }
 
 // registered2 are the types that SchemaV2 registers: those of SchemaV1, perhaps by
-// another name, and more. names2 are its names for those that the vocabulary does not
-// have, and names1 the same the other way round.
+// another name, and more. names2 are its names for those, and names1 the same
+// the other way round.
 var registered2, names1, names2 = func() (all, to1, to2 map[string]string) {
 	all = map[string]string{
 		"channel": " presence ", "compensation": " completed failed manual-intervention-required paused requested started ", "context": " summarized ",
@@ -287,11 +269,8 @@ var registered2, names1, names2 = func() (all, to1, to2 map[string]string) {
 	for domain, verbs := range registered1 {
 		for verb := range strings.FieldsSeq(verbs) {
 			typ := domain + "." + verb
-			name := vocabulary[typ]
-			if name == "" {
-				name = name2(typ)
-				to1[name], to2[typ] = typ, name
-			}
+			name := cmp.Or(vocabulary[typ], name2(typ))
+			to1[name], to2[typ] = typ, name
 			first, rest, _ := strings.Cut(name, ".")
 			all[first] = cmp.Or(all[first], " ") + rest + " "
 		}

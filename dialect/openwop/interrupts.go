@@ -228,7 +228,7 @@ func madeQuestions(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 type keyForm struct{ textForm }
 
 func newKeyForm(p Profile) keyForm {
-	f := keyForm{textForm{rule: aPlainID, say: shortKey, mend: normalizing(InterruptID)}}
+	f := keyForm{textForm{rule: aPlainID, mend: normalizing(InterruptID)}}
 	if p != RFC0002 {
 		f.rule = shortText(aPlainID, maxKey)
 	}
@@ -254,15 +254,6 @@ func (f keyForm) Parse(r *wire.Reader, at any) error {
 // maxKey is the maximum length of a key, in characters.
 const maxKey = 256
 
-// shortKey returns the id of an interrupt as a key. SchemaV1 limits keys, but not ids.
-func shortKey(w *wire.Writer, m *wire.Member, id string) string {
-	if encoderOf(w).p != SchemaV1 || utf8.RuneCountInString(id) <= maxKey {
-		return id
-	}
-	w.Lose(dialect.Altered, w.Pointer(m), "the profile has another form for keys")
-	return NormalizeID(SchemaV2, InterruptID, id)
-}
-
 // An artifactForm is a member of a request for approval that the vocabulary has no
 // field for. The schemas require it, and so do interrupts.
 type artifactForm struct {
@@ -272,34 +263,19 @@ type artifactForm struct {
 
 // Append appends what is kept for either form of an interrupt, or what is made up.
 func (f artifactForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
-	const payload, data = "/payload", "/payload/data"
-	here := w.At()
-	from, other := here, data
-	if here == data {
-		other = payload
-	}
-	kept := w.KeptAt(here, f.name, false)
-	if kept == "" {
-		from, kept = other, w.KeptAt(other, f.name, false)
-	}
-	if here == payload && kept == "" && f.p != SchemaV1 {
-		return dst, false
-	}
-	w.KeptAt(from, f.name, true)
+	e := encoderOf(w)
+	kept := cmp.Or(w.KeptAt(w.At(), f.name, true), w.KeptAt(elsewhere(w), f.name, true))
 	value := kept
-	if f.p != RFC0002 && !encoderOf(w).row.form((here + "/" + f.name)[len("/payload/"):]).fits(f.p, kept) {
-		value = f.mended(kept, here == data)
-	}
-	switch {
+	switch of := e.row.form(inPayload(w.At(), f.name)); {
+	case kept == "" && !m.Need:
+		return dst, false
 	case kept == "":
 		w.Lose(dialect.Made, w.Pointer(m), "")
-	case value != kept:
+	case f.p != RFC0002 && !of.fits(f.p, kept):
+		value = mendedActions(kept, w.At() == "/payload/data")
 		w.Lose(dialect.Altered, w.Pointer(m), "the profile has another form for it")
 	}
-	if value == "" {
-		value = f.made(encoderOf(w), w.Ev.Payload.(*agentevents.ApprovalRequested))
-	}
-	return append(dst, value...), true
+	return append(dst, cmp.Or(value, f.made(e, w.Ev.Payload.(*agentevents.ApprovalRequested)))...), true
 }
 
 // made returns what stands for the member.
@@ -315,8 +291,8 @@ func (f artifactForm) made(e *Encoder, p *agentevents.ApprovalRequested) string 
 	return `"action"`
 }
 
-// mended returns those of the actions that the profile has, or "".
-func (f artifactForm) mended(raw string, data bool) string {
+// mendedActions returns those of the actions that the profile has, or "".
+func mendedActions(raw string, data bool) string {
 	edit := "edit"
 	if data {
 		edit = "edit-accept"
@@ -326,7 +302,7 @@ func (f artifactForm) mended(raw string, data bool) string {
 		if word == "edit" || word == "edit-accept" {
 			word = edit
 		}
-		if f.name == "actions" && slices.Contains(actions(edit), word) && !(data && slices.Contains(words, word)) {
+		if slices.Contains(actions(edit), word) && !slices.Contains(words, word) {
 			words = append(words, word)
 		}
 	}

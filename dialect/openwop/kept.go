@@ -105,7 +105,7 @@ func place(w *wire.Writer, m *wire.Member, from, name, raw string) bool {
 
 // inPayload returns the name of a member of the object at a pointer, as a row has it.
 func inPayload(at, name string) string {
-	return strings.TrimPrefix(strings.TrimPrefix(at, "/payload")+"/", "/") + name
+	return strings.TrimPrefix(at+"/"+name, "/payload/")
 }
 
 // closedAt reports whether the object at a pointer must not have an extra member. r is

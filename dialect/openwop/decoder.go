@@ -157,7 +157,7 @@ func (d *Decoder) missing() {
 		}
 	}
 	switch id := r.Ev.NodeID; {
-	case !r.BodyHas("nodeId"), id == d.node, !d.row.node:
+	case !r.BodyHas("nodeId"), id == d.node:
 	case id == "":
 		r.Ev.NodeID = d.node
 		d.absent = append(d.absent, "/nodeId")

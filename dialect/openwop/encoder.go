@@ -2,6 +2,7 @@ package openwop
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -34,11 +35,11 @@ type Encoder struct {
 	p      Profile
 	doc    *document
 	w      wire.Writer
-	calls  memory[string]    // the events of open calls; an id may be made up
-	deltas memory[int]       // the next index, by block
-	open   interrupts        // clarifications without an answer
-	shift  map[string]uint64 // by run: the number of lines added by events that became two
-	names  dialect.Names     // of agents without an id
+	calls  map[subject]string // the events of open calls; an id may be made up
+	deltas map[subject]int    // the next index, by block
+	open   interrupts         // clarifications without an answer
+	shift  map[string]uint64  // by run: the number of lines added by events that became two
+	names  dialect.Names      // of agents without an id
 
 	// The line that is written.
 	k        remarks
@@ -53,22 +54,15 @@ type Encoder struct {
 
 var _ dialect.Encoder = (*Encoder)(nil)
 
-// A memory is what is remembered of the calls or blocks of agents, by their ids.
-type memory[T any] []remembered[T]
+// A subject is a call or a block of an agent.
+type subject struct{ runID, agentID, id string }
 
-type remembered[T any] struct {
-	runID, agentID, id string
-	value              T
-}
-
-// index returns the index of the latest value for an id of the event's agent, or -1.
-func (m memory[T]) index(ev *agentevents.Event, id string) int {
-	for i := len(m) - 1; i >= 0; i-- {
-		if o := &m[i]; o.id == id && o.agentID == ev.AgentID && o.runID == ev.RunID {
-			return i
-		}
+// remember notes something about a subject. It forgets all others when there are maxOpen.
+func remember[T any](m map[subject]T, of subject, v T) {
+	if len(m) >= maxOpen {
+		clear(m)
 	}
-	return -1
+	m[of] = v
 }
 
 // maxOpen limits what is remembered of a log without answers.
@@ -85,7 +79,10 @@ func limited[T any](list []T, v T) []T {
 // NewEncoder returns an encoder.
 func NewEncoder(o EncoderOptions) *Encoder {
 	doc := documentOf(o.Profile)
-	return &Encoder{p: doc.p, doc: doc, w: wire.Writer{F: doc.Format}}
+	return &Encoder{
+		p: doc.p, doc: doc, w: wire.Writer{F: doc.Format},
+		calls: map[subject]string{}, deltas: map[subject]int{}, shift: map[string]uint64{},
+	}
 }
 
 func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*lines)) }
@@ -126,19 +123,14 @@ func (e *Encoder) note(ev *agentevents.Event) {
 	e.open.note(ev)
 	switch p := ev.Payload.(type) {
 	case *agentevents.ToolCalled:
-		e.calls = limited(e.calls, remembered[string]{ev.RunID, ev.AgentID, p.CallID, e.eventID})
+		remember(e.calls, subject{ev.RunID, ev.AgentID, p.CallID}, e.eventID)
 	case *agentevents.ToolReturned:
-		if i := e.calls.index(ev, p.CallID); i >= 0 {
-			e.calls = slices.Delete(e.calls, i, i+1)
-		}
+		delete(e.calls, subject{ev.RunID, ev.AgentID, p.CallID})
 	case *agentevents.AgentReasoningDelta:
-		if i := e.deltas.index(ev, p.BlockID); i >= 0 {
-			e.deltas[i].value = p.Index.Or(e.deltas[i].value) + 1
-		} else if e.p != RFC0002 { // the RFC needs no index
-			e.deltas = limited(e.deltas, remembered[int]{ev.RunID, ev.AgentID, p.BlockID, p.Index.V + 1})
-		}
+		of := subject{ev.RunID, ev.AgentID, p.BlockID}
+		remember(e.deltas, of, p.Index.Or(e.deltas[of])+1)
 	case *agentevents.AgentReasoned:
-		e.deltas = slices.DeleteFunc(e.deltas, func(d remembered[int]) bool { return d.runID == ev.RunID && d.agentID == ev.AgentID })
+		maps.DeleteFunc(e.deltas, func(of subject, _ int) bool { return of.runID == ev.RunID && of.agentID == ev.AgentID })
 	}
 }
 
@@ -305,9 +297,6 @@ func (e *Encoder) split(w *wire.Writer, dst []byte, p *agentevents.ToolReturned)
 // not say counts once.
 func (e *Encoder) countSplit(ev *agentevents.Event, p *agentevents.ToolReturned) {
 	l := &e.w.Losses
-	if e.shift == nil {
-		e.shift = map[string]uint64{}
-	}
 	e.shift[ev.RunID]++
 	e.first.Without(&e.w.Pend)
 	e.first.Count(l, ev, false)

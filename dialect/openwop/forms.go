@@ -134,8 +134,8 @@ func cause(w *wire.Writer, m *wire.Member, id string) string {
 	if !ok || w.Whole {
 		return id
 	}
-	i := e.calls.index(w.Ev, p.CallID)
-	if i < 0 || e.calls[i].value == id {
+	called, open := e.calls[subject{w.Ev.RunID, w.Ev.AgentID, p.CallID}]
+	if !open || called == id {
 		return id
 	}
 	what := dialect.Altered
@@ -143,7 +143,7 @@ func cause(w *wire.Writer, m *wire.Member, id string) string {
 		what = dialect.Made
 	}
 	w.Lose(what, w.Pointer(m), "the event of the call")
-	return e.calls[i].value
+	return called
 }
 
 // A textForm is a text.
@@ -349,12 +349,9 @@ func madeArguments(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 
 // counted stands for the index of a delta.
 func counted(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	n, deltas := 0, encoderOf(w).deltas
-	if i := deltas.index(w.Ev, w.Ev.Payload.(*agentevents.AgentReasoningDelta).BlockID); i >= 0 && !w.Whole {
-		n = deltas[i].value
-	}
 	w.Lose(dialect.Made, w.Pointer(m), "counted by the encoder")
-	return jsonwire.AppendInt(dst, int64(n))
+	of := subject{w.Ev.RunID, w.Ev.AgentID, w.Ev.Payload.(*agentevents.AgentReasoningDelta).BlockID}
+	return jsonwire.AppendInt(dst, int64(encoderOf(w).deltas[of]))
 }
 
 // madeWorkflow stands for the workflow of a run.

@@ -127,8 +127,9 @@ func (e *Encoder) note(ev *agentevents.Event) {
 	case *agentevents.ToolReturned:
 		delete(e.calls, subject{ev.RunID, ev.AgentID, p.CallID})
 	case *agentevents.AgentReasoningDelta:
-		of := subject{ev.RunID, ev.AgentID, p.BlockID}
-		remember(e.deltas, of, p.Index.Or(e.deltas[of])+1)
+		if of := (subject{ev.RunID, ev.AgentID, p.BlockID}); e.p != RFC0002 { // which needs no index
+			remember(e.deltas, of, p.Index.Or(e.deltas[of])+1)
+		}
 	case *agentevents.AgentReasoned:
 		maps.DeleteFunc(e.deltas, func(of subject, _ int) bool { return of.runID == ev.RunID && of.agentID == ev.AgentID })
 	}

@@ -27,7 +27,11 @@ type remarks struct {
 }
 
 func (k *remarks) read(ev *agentevents.Event) {
-	*k = remarks{raw: string(ev.Extra(string(Name)))}
+	raw := string(ev.Extra(string(Name)))
+	if raw == k.raw {
+		return // mostly a version, or nothing
+	}
+	*k = remarks{raw: raw}
 	for name, value := range jsonwire.Members(k.raw) {
 		switch name {
 		case keptType:

@@ -60,6 +60,14 @@ func TestSnapshotStatus(t *testing.T) {
 	require.Equal(t, StatusWaitingApproval, statusOf(r))
 	r.Status = agentevents.RunStatusCancelling
 	require.Equal(t, StatusCancelling, statusOf(r))
+	r = &agentevents.RunSnapshot{
+		RunState: agentevents.RunState{RunID: "r"}, Status: agentevents.RunStatusRunning, Suspended: map[string]string{"n1": "conversation-input", "n2": "webhook"},
+		State: map[string]agentevents.JSON{"a": "1"},
+	}
+	r.Usage.CostUSD = agentevents.Some(0.5)
+	of, err := SnapshotOf(r)
+	require.NoError(t, err)
+	require.Equal(t, Snapshot{RunID: "r", Status: StatusWaitingApproval, Variables: `{"a":1}`, Metrics: `{"openwopCost":{"usd":0.5}}`}, of)
 
 	text := `{"runId":"r","status":"napping","error":{"code":"c","message":"m"},"metrics":{"openwopCost":{"usd":0.10}},"tags":["a"],"x":1}`
 	s, err := ParseSnapshot([]byte(text))
@@ -116,17 +124,22 @@ func TestSnapshotLosses(t *testing.T) {
 				s.Error = agentevents.Some(agentevents.ErrorInfo{Details: `[1]`, Retryable: agentevents.Some(true)})
 				s.ErrorMore = `{"host":"h","code":"x"}`
 			},
-			want:      `"error":{"code":"error","message":"error","details":{"value":[1]}}`,
-			losses:    []string{"made up /error/code", "made up /error/message", "altered /error/details", "dropped /error/retryable", "dropped /error/host", "dropped /error/code"},
-			rfc:       `"error":{"message":"","details":[1],"retryable":true,"host":"h"}`,
-			rfcLosses: []string{"dropped /error/code"},
+			want:   `"error":{"code":"error","message":"error","details":{"value":[1]}}`,
+			losses: []string{"made up /error/code", "made up /error/message", "altered /error/details", "dropped /error/retryable", "dropped /error/host", "dropped /error/code"},
+			rfc:    `"error":{"message":"","details":[1],"retryable":true,"host":"h","code":"x"}`,
 		},
 		"damaged words": {
 			change: func(s *Snapshot) {
-				s.Error = agentevents.Some(agentevents.ErrorInfo{Code: "c", Message: "a\xff"})
+				s.Error = agentevents.Some(agentevents.ErrorInfo{Code: "c\xff", Message: "a\xff", Details: `{}`})
 			},
-			want: `"error":{"code":"c","message":"a�"}`, losses: []string{"altered /error/message"},
-			rfc: `"error":{"code":"c","message":"a�"}`, rfcLosses: []string{"altered /error/message"},
+			want: `"error":{"code":"c�","message":"a�","details":{}}`, losses: []string{"altered /error/code", "altered /error/message"},
+			rfc: `"error":{"code":"c�","message":"a�","details":{}}`, rfcLosses: []string{"altered /error/code", "altered /error/message"},
+		},
+		"a class of all profiles": {
+			change: func(s *Snapshot) {
+				s.Agent = agentevents.Some(agentevents.AgentRef{AgentID: "abc", ModelClass: agentevents.ModelReasoning})
+			},
+			want: `"agent":{"agentId":"abc","modelClass":"reasoning"}`, rfc: `"agent":{"agentId":"abc","modelClass":"reasoning"}`,
 		},
 		"a member twice": {
 			change: func(s *Snapshot) { s.More = `{"status":"paused","eventLogSchemaVersion":3}` }, want: `"status":"running"`, losses: []string{"dropped /status"},
@@ -179,6 +192,9 @@ func TestSnapshotRefuses(t *testing.T) {
 		{"/agent", func(s *Snapshot) {
 			s.Agent = agentevents.Some(agentevents.AgentRef{AgentID: "abc", AgentSharing: "\xff"})
 		}, false},
+		{"/agent/agentId", ref(`{"agentId":""}`), false},
+		{"/runId", func(s *Snapshot) { s.RunID += "\xff" }, false},
+		{"/startedAt", func(s *Snapshot) { s.StartedAt = time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC) }, false},
 		{"/metrics", metrics(`[]`), false},
 		{"/metrics", metrics(`{"openwopCost":1}`), false},
 		{"/metrics", metrics(`{"openwopCost":{"usd":"x"}}`), false},

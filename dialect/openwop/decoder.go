@@ -192,11 +192,9 @@ func (d *Decoder) finish() {
 	}
 	switch p := ev.Payload.(type) {
 	case *agentevents.ToolReturned:
-		word := p.Status
-		switch derived := derivedStatus(p); {
-		case !r.Has("status"):
+		if derived := derivedStatus(p); !r.Has("status") {
 			p.Status = derived
-		case word == derived:
+		} else if p.Status == derived {
 			d.spelled = append(d.spelled, "/payload/status")
 		}
 	case *agentevents.AgentHandoff:
@@ -286,9 +284,6 @@ const nodeResumed = "node.resumed"
 
 // agentOf returns the agentId of a payload, or "".
 func agentOf(raw string) string {
-	if !strings.Contains(raw, `"agentId"`) {
-		return ""
-	}
 	return jsonwire.Text(jsonwire.Member(raw, "agentId"))
 }
 

@@ -248,7 +248,7 @@ func rows(p Profile) []row {
 		resolves = id(InterruptID)
 		agent    = m("agentId", "/agentId", id(AgentID)).must(all).or(madeAgent)
 		artifact = func(name string) column { return m(name, "", artifactForm{p, name}) } // the vocabulary has no field for it
-		anyAgent = m("agentId", "/agentId", idForm(p, AgentID).ruledBy(nil)).on(none)
+		anyAgent = m("agentId", "/agentId", textForm{spell: true, mend: normalizing(AgentID)}).on(none)
 		node     = m("nodeId", "", nodeForm).must(schemas).written()
 		reason   = m("reason", "reason", text)
 		block    = m("blockId", "blockId", text).on(none)
@@ -284,7 +284,7 @@ func rows(p Profile) []row {
 		}},
 		{typ: "agent.toolReturned", v2: "agent.tool-returned", kind: agentevents.KindToolReturned, also: host, members: []column{
 			agent, tool, callID, m("result", "result", json).schemas("outcome").unless(failed), toolErr,
-			m("status", "status", statusForm{textForm{rule: oneOf(toolStatuses...)}, p}), duration.unless(neverBegan),
+			m("status", "status", statusForm{textForm{rule: oneOf(toolStatuses...)}}), duration.unless(neverBegan),
 		}},
 		{typ: "agent.handoff", kind: agentevents.KindAgentHandoff, also: host, says: "/agentId", members: []column{
 			readAgent, m("", "", handsOver{}),

@@ -100,12 +100,6 @@ func (f textForm) says(say func(w *wire.Writer, m *wire.Member, id string) strin
 	return f
 }
 
-// ruledBy returns the form of a text that a strict decoder checks by another rule.
-func (f textForm) ruledBy(rule form) textForm {
-	f.rule = rule
-	return f
-}
-
 // ownID is the id of the event, or one that is made up.
 func ownID(w *wire.Writer, m *wire.Member, id string) string {
 	if id == "" {
@@ -302,19 +296,16 @@ func neverBegan(w *wire.Writer) bool {
 }
 
 // A statusForm is the status of a return, where it says more than the error does.
-type statusForm struct {
-	textForm
-	p Profile
-}
+type statusForm struct{ textForm }
 
-func (f statusForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (statusForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	derived := derivedStatus(w.Ev.Payload.(*agentevents.ToolReturned))
 	status := agentevents.ToolStatus(*at.(*string))
 	switch {
 	case status == "":
 		status = derived
 		w.Lose(dialect.Made, w.Pointer(m), string(derived))
-	case status == agentevents.ToolStatusCancelled, status == agentevents.ToolStatusInterrupted, f.p != RFC0002 && !slices.Contains(toolStatuses, string(status)):
+	case status == agentevents.ToolStatusCancelled, status == agentevents.ToolStatusInterrupted, encoderOf(w).p != RFC0002 && !slices.Contains(toolStatuses, string(status)):
 		w.Lose(dialect.Altered, w.Pointer(m), "error")
 		status = agentevents.ToolStatusError
 	}

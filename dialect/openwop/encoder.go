@@ -315,9 +315,6 @@ func (e *Encoder) countSplit(ev *agentevents.Event, p *agentevents.ToolReturned)
 	}
 }
 
-// bound reports whether the texts of questions must not be empty.
-func (e *Encoder) bound() bool { return e.p != RFC0002 && e.row.of != "" }
-
 // payloadNode reports whether the payload of the line names the node.
 func (e *Encoder) payloadNode() bool {
 	if u, ok := e.w.Ev.Payload.(*agentevents.Unknown); ok {

@@ -264,8 +264,9 @@ func rows(p Profile) []row {
 		key      = newKeyForm(p)
 		asked    = m("interruptId", "interruptId", textForm{}).written().orAlways(madeOf(ofEvent))
 	)
-	title, breach, amount, decision := textForm{}, wire.Form(textForm{rule: aCap}), wire.Form(json), wire.Form(json)
+	title, breach, amount, decision, ask := textForm{}, wire.Form(textForm{rule: aCap}), wire.Form(json), wire.Form(json), plainly("[]")
 	if p != RFC0002 {
+		ask = madeAs(unknownQuestion, `[{"id":"q1","question":"?"}]`)
 		decision = ruled{decisionForm{}, aDecision}
 		title.rule, breach, amount = aName, wire.OneOf(RuleEnum, wire.Full{}, capKinds...), wire.AtLeast(RuleRange, json, 0)
 	}
@@ -347,13 +348,13 @@ func rows(p Profile) []row {
 		// A node that waits for a person. The RFC and SchemaV1 have a type for each
 		// question and answer, SchemaV2 has interrupts.
 		{typ: "clarification.requested", kind: agentevents.KindClarificationRequested, legacy: true, members: []column{
-			node.must(v1), asked, m("questions", "questions", questions(p, false)).must(rfc | v1).or(madeQuestions), anyAgent,
+			node.must(v1), asked, m("questions", "questions", questions(p, false)).must(rfc | v1).or(plainly("[]")), anyAgent,
 		}},
 		{typ: "interrupt.requested", of: "clarification", kind: agentevents.KindClarificationRequested, reads: old, closed1: true, sealed: true, also: []part{
 			may("resumeSchema", anObject), may("timeoutMs", wholeFrom(0)), may("data/contextType", aText),
 		}, members: []column{
 			m("kind", "", constant(kindClarification)).must(all), m("key", "interruptId", key).must(all).or(madeOf(ofEvent)),
-			m("data", "", wire.Object(wire.Need("questions", "questions", questions(p, true)).Or(madeQuestions))).must(all),
+			m("data", "", wire.Object(wire.Need("questions", "questions", questions(p, true)).Or(ask))).must(all),
 		}},
 		{typ: "clarification.resolved", kind: agentevents.KindClarificationResolved, legacy: true, members: []column{
 			node, asked.on(v2), m("answers", "answers", object).must(rfc | v1).or(madeJSON("{}")), m("answeredBy", "answeredBy", text), anyAgent,

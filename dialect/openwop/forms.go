@@ -54,8 +54,12 @@ func madeAs(detail, raw string) absent {
 	}
 }
 
-// empty writes an empty text. The reader of it knows no more and no less.
-func empty(_ *wire.Writer, dst []byte, _ *wire.Member) []byte { return append(dst, `""`...) }
+// plainly returns a function that writes a value of which the reader knows no more and no less.
+func plainly(raw string) absent {
+	return func(_ *wire.Writer, dst []byte, _ *wire.Member) []byte { return append(dst, raw...) }
+}
+
+var empty = plainly(`""`)
 
 // ofEvent returns the id of the event, for a call or an interrupt without an id.
 func ofEvent(e *Encoder) string { return e.eventID }

@@ -161,11 +161,11 @@ func (h *Host) ThresholdOf(agentID string) float64 {
 // Check returns an error that names a threshold which is not between 0 and 1. A host
 // that takes thresholds from a configuration calls it before it begins a run.
 func (h *Host) Check() error {
-	if t := h.Threshold; t.OK && !isConfidence(t.V) {
+	if t := h.Threshold; !isConfidence(t.V) {
 		return fmt.Errorf("openwop: Host.Threshold is %v; legal: 0 to 1", t.V)
 	}
 	for _, id := range slices.Sorted(maps.Keys(h.Agents)) {
-		if t := h.Agents[id].Threshold; t.OK && !isConfidence(t.V) {
+		if t := h.Agents[id].Threshold; !isConfidence(t.V) {
 			return fmt.Errorf("openwop: Host.Agents[%q].Threshold is %v; legal: 0 to 1", id, t.V)
 		}
 	}
@@ -188,12 +188,9 @@ func isConfidence(v float64) bool { return v >= 0 && v <= 1 }
 // nodeId and interruptId.
 func (h *Host) Follow(ev agentevents.Event) []agentevents.Event {
 	p, ok := ev.Payload.(*agentevents.AgentDecided)
-	if !ok || !p.Confidence.OK || math.IsNaN(p.Confidence.V) || math.IsInf(p.Confidence.V, 0) {
-		return nil
-	}
 	threshold := h.ThresholdOf(ev.AgentID)
-	if !(p.Confidence.V < threshold) {
-		return nil
+	if !ok || !p.Confidence.OK || !(p.Confidence.V < threshold) || math.IsInf(p.Confidence.V, -1) {
+		return nil // NaN is not below
 	}
 	next := agentevents.Event{Scope: ev.Scope, AgentID: ev.AgentID, Marks: ev.Marks & agentevents.MarkLate}
 	question := "The agent " + strconv.Quote(ev.AgentID) + " decided with confidence " + number(p.Confidence.V) + ", below " + number(threshold) + ". Go on?"

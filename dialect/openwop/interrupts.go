@@ -215,14 +215,6 @@ func madeQuestionID(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 
 const unknownQuestion = "?"
 
-// madeQuestions stands for questions. An interrupt must have one under the schemas.
-func madeQuestions(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	if !encoderOf(w).bound() {
-		return append(dst, "[]"...)
-	}
-	return madeAs(unknownQuestion, `[{"id":"q1","question":"?"}]`)(w, dst, m)
-}
-
 // A keyForm is the key of an interrupt. It has the form of the id in the line that
 // resolves the interrupt.
 type keyForm struct{ textForm }
@@ -264,7 +256,10 @@ type artifactForm struct {
 // Append appends what is kept for either form of an interrupt, or what is made up.
 func (f artifactForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
 	e := encoderOf(w)
-	kept := cmp.Or(w.KeptAt(w.At(), f.name, true), w.KeptAt(elsewhere(w), f.name, true))
+	kept := w.KeptAt(w.At(), f.name, true)
+	if kept == "" {
+		kept = w.KeptAt(elsewhere(w), f.name, true)
+	}
 	value := kept
 	switch of := e.row.form(inPayload(w.At(), f.name)); {
 	case kept == "" && !m.Need:

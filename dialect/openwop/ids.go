@@ -28,18 +28,19 @@ const (
 	PlainID                   // any
 )
 
-// grammars are the lengths of ids under both schemas. Ids of SchemaV2 may have
+// grammars are the lengths of ids under both schemas. Ids of SchemaV2 may also have
 // colons, or begin with a tenant.
 var grammars = [...]struct {
 	low1, high1, low2, high2 int
-	colon, tenant            bool
+	also                     string
+	tenant                   bool
 }{
 	EventID:     {low1: 1, high1: 128, low2: 16, high2: 128},
 	RunID:       {low1: 1, high1: 128, low2: 16, high2: 128, tenant: true},
-	NodeID:      {low1: 1, high1: 128, low2: 1, high2: 128, colon: true},
-	AgentID:     {low1: 3, high1: 256, low2: 1, high2: 128, colon: true},
-	HandoffID:   {low1: 3, high1: 256, low2: 3, high2: 128, colon: true},
-	WorkflowID:  {low1: 1, high1: math.MaxInt, low2: 1, high2: 128, colon: true},
+	NodeID:      {low1: 1, high1: 128, low2: 1, high2: 128, also: ":"},
+	AgentID:     {low1: 3, high1: 256, low2: 1, high2: 128, also: ":"},
+	HandoffID:   {low1: 3, high1: 256, low2: 3, high2: 128, also: ":"},
+	WorkflowID:  {low1: 1, high1: math.MaxInt, low2: 1, high2: 128, also: ":"},
 	InterruptID: {low1: 1, high1: 256, low2: 16, high2: 128, tenant: true},
 	TypeID:      {low1: 1, high1: math.MaxInt},
 	PlainID:     {low1: 1, high1: math.MaxInt},
@@ -59,9 +60,9 @@ func ValidID(p Profile, form IDForm, id string) bool {
 		return validTypeID(id)
 	case g.tenant:
 		tenant, rest, ok := strings.Cut(strings.TrimPrefix(id, "anon:"), "/")
-		return ok && opaque(tenant, 1, 128, false) && opaque(rest, g.low2, g.high2, false)
+		return ok && opaque(tenant, 1, 128, "") && opaque(rest, g.low2, g.high2, "")
 	}
-	return opaque(id, g.low2, g.high2, g.colon)
+	return opaque(id, g.low2, g.high2, g.also)
 }
 
 // legal says what ids of the form are legal.
@@ -81,23 +82,14 @@ func (form IDForm) legal(p Profile) string {
 		return "a dotted name such as core.llm"
 	case g.tenant:
 		return "a tenant, a slash and " + length + " letters, digits and . _ ~ -"
-	case g.colon:
-		return length + " letters, digits and . _ ~ - :"
 	}
-	return length + " letters, digits and . _ ~ -"
+	return strings.TrimRight(length+" letters, digits and . _ ~ - "+g.also, " ")
 }
 
 // opaque reports whether id has a legal length and only characters of SchemaV2's
-// ids.
-func opaque(id string, low, high int, colon bool) bool {
-	return len(id) >= low && len(id) <= high && strings.Trim(id, idLetters(colon)) == ""
-}
-
-func idLetters(colon bool) string {
-	if colon {
-		return letters + capitals + "._~:"
-	}
-	return letters + capitals + "._~"
+// ids, and also those.
+func opaque(id string, low, high int, also string) bool {
+	return len(id) >= low && len(id) <= high && strings.Trim(id, idLetters+also) == ""
 }
 
 // validTypeID reports whether id is a dotted name of at least two parts. Each
@@ -132,7 +124,7 @@ func NormalizeID(p Profile, form IDForm, id string) string {
 	}
 	for i := 0; i < len(id) && len(b) < keep; i++ {
 		c := id[i]
-		if p == SchemaV2 && strings.IndexByte(idLetters(g.colon), c) < 0 || form == TypeID && (c == '.' || c == '~') || c >= utf8.RuneSelf {
+		if p == SchemaV2 && strings.IndexByte(idLetters+g.also, c) < 0 || form == TypeID && (c == '.' || c == '~') || c >= utf8.RuneSelf {
 			c = '_'
 		}
 		b = append(b, c)
@@ -167,10 +159,11 @@ func vendorType(p Profile, typ string) bool {
 	return true
 }
 
-// letters are the characters of kebab case.
+// letters are the characters of kebab case, idLetters those of SchemaV2's ids.
 const (
-	letters  = "abcdefghijklmnopqrstuvwxyz0123456789-"
-	capitals = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	letters   = "abcdefghijklmnopqrstuvwxyz0123456789-"
+	capitals  = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	idLetters = letters + capitals + "._~"
 )
 
 // isWord reports whether s begins with a small letter and has only characters of

@@ -113,7 +113,7 @@ func look(raw, typ string) string {
 }
 
 // suspension are the details of a suspension that the schemas declare.
-var suspension = []part{may("interruptId", anIDOf(InterruptID)), may("kind", anInterruptKind), may("key", anIDOf(PlainID))}
+var suspension = []part{may("interruptId", anID(InterruptID, aName)), may("kind", anInterruptKind), may("key", anIDOf(PlainID))}
 
 // A detailsForm is the details of a suspension: all members of the payload that no
 // other field has. The schemas put two of them first.

@@ -390,6 +390,7 @@ func TestStrictChecksDeclaredMembers(t *testing.T) {
 		{p: RFC0002, typ: "interrupt.requested", payload: `{"kind":"clarification","key":"` + strings.Repeat("k", 257) + `","data":{"questions":[{"id":"","question":""}]}}`},
 		{p: RFC0002, typ: "interrupt.resolved", payload: `{"interruptId":"","kind":"clarification"}`},
 		{p: SchemaV1, typ: "interrupt.resolved", payload: `{"nodeId":"n1","interruptId":"","kind":"clarification"}`},
+		{p: SchemaV1, typ: "node.suspended", payload: `{"nodeId":"n1","interruptId":"` + strings.Repeat("k", 257) + `"}`},
 		{SchemaV1, "interrupt.requested", `{"kind":"clarification","key":"acme/int-000000000001","data":{}}`, RuleRequired, "/payload/data/questions", true},
 		{SchemaV1, "interrupt.requested", `{"kind":"clarification","key":"acme/int-000000000001","data":{` + questions + `},"timeoutMs":-1}`, RuleRange, "/payload/timeoutMs", true},
 		{SchemaV1, "interrupt.requested", `{"kind":"approval","key":"acme/int-000000000001","data":{` + permit + `,"actions":["edit-accept"]}}`, "", "", true},

@@ -324,8 +324,8 @@ func subjectOf(actors int) form {
 }
 
 var (
-	anOpaque = idThat(aName, func(id string) bool { return opaque(id, 1, 128, false) }, opaqueText)
-	aTenant  = idThat(aName, func(id string) bool { return opaque(strings.TrimPrefix(id, "anon:"), 1, 128, false) }, opaqueText+", perhaps after anon:")
+	anOpaque = idThat(aName, func(id string) bool { return opaque(id, 1, 128, "") }, opaqueText)
+	aTenant  = idThat(aName, func(id string) bool { return opaque(strings.TrimPrefix(id, "anon:"), 1, 128, "") }, opaqueText+", perhaps after anon:")
 
 	// aTrace is any text under SchemaV1, and under SchemaV2 in the form of W3C Trace
 	// Context.

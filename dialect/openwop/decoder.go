@@ -238,13 +238,7 @@ func (d *Decoder) spell(r *wire.Reader) { d.spelled = append(d.spelled, r.Pointe
 // pick returns the row of a line.
 func pick(r *wire.Reader) *wire.Row {
 	d := decoderOf(r)
-	name := r.Type
-	switch r.Type {
-	case "channel.written", exchanged, "interrupt.requested", "interrupt.resolved", "clarification.requested", "clarification.resolved",
-		"approval.requested", "approval.granted", "approval.rejected":
-		name = look(jsonwire.Member(r.S.Text(), "payload"), r.Type)
-	}
-	line := d.doc.rows[name]
+	line := d.doc.rows[look(r.S.Text(), r.Type)]
 	if line != nil {
 		d.row = line.More.(*row)
 	}

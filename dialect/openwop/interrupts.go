@@ -68,39 +68,44 @@ func (open *interrupts) note(ev *agentevents.Event) {
 	}
 }
 
-// look returns the row of a payload, for a type with several forms, or "".
-func look(raw, typ string) string {
-	has := func(name string) bool { return jsonwire.HasMember(raw, name) }
-	kind, decision := jsonwire.Text(jsonwire.Member(raw, "kind")), jsonwire.Text(jsonwire.Member(raw, "decision"))
+// look returns the row of a line. The payload decides for a type with several forms; "" is
+// none of them.
+func look(line, typ string) string {
+	at := func(names ...string) string {
+		raw := jsonwire.Member(line, "payload")
+		for _, name := range names {
+			raw = jsonwire.Member(raw, name)
+		}
+		return raw
+	}
+	word := func(name string) string { return jsonwire.Text(at(name)) }
 	switch typ {
 	case exchanged:
-		turn := jsonwire.Member(raw, "turn")
-		if _, err := ParseMessage([]byte(turn)); err == nil && isText(jsonwire.Member(turn, "messageId")) {
-			return ofTurn
+		if _, err := ParseMessage([]byte(at("turn"))); err != nil || !isText(at("turn", "messageId")) {
+			return ""
 		}
-		return ""
+		return ofTurn
 	case "channel.written":
-		if jsonwire.Text(jsonwire.Member(raw, "channel")) == MessageChannel && isText(jsonwire.Member(jsonwire.Member(raw, "value"), "messageId")) {
-			return typ
+		if word("channel") != MessageChannel || !isText(at("value", "messageId")) {
+			return ""
 		}
-		return ""
 	case "clarification.requested", "approval.requested":
-		if kind+".requested" == typ && has("data") {
+		if kind := word("kind"); kind+".requested" == typ && at("data") != "" {
 			return kind
 		}
 	case "clarification.resolved":
-		if has("resumeValue") {
+		if at("resumeValue") != "" {
 			return "answer"
 		}
 	case "interrupt.requested":
-		if kind == kindClarification || kind == kindApproval {
+		if kind := word("kind"); kind == kindClarification || kind == kindApproval {
 			return kind
 		}
 		return ""
-	default: // a decision
-		interrupt := typ == "interrupt.resolved"
+	case "interrupt.resolved", "approval.granted", "approval.rejected":
+		interrupt, kind, decision := typ == "interrupt.resolved", word("kind"), word("decision")
 		switch {
-		case !interrupt && (decision == "" || has("gateId") || !has("interruptId")):
+		case !interrupt && (decision == "" || at("gateId") != "" || at("interruptId") == ""):
 			return typ
 		case kind == kindClarification:
 			return "answer"

@@ -108,7 +108,7 @@ func (d *Decoder) read(line string, ev *agentevents.Event) error {
 			return err
 		}
 	}
-	if d.o.Profile != RFC0002 && (d.odd != nil || r.Row == nil && !keeps(d.o.Profile, r.Type, r.Body)) {
+	if d.o.Profile != RFC0002 && d.odd != nil {
 		r.Kept.Add(keptProfile, jsonwire.Quote(d.o.Profile.String()))
 	}
 	d.remark(keptSpelled, d.spelled)
@@ -171,6 +171,9 @@ func (d *Decoder) other() {
 	r := &d.r
 	r.Ev.Payload = &agentevents.Unknown{Type: dialect.UnknownKind(Name, r.Type), Raw: agentevents.JSON(r.Body)}
 	r.Ev.AgentID = agentOf(r.Body)
+	if of := others[d.o.Profile][r.Type]; of != nil {
+		d.odd = cmp.Or(d.odd, of.broken(r.Body))
+	}
 	if r.Type == nodeResumed && !r.Has("nodeId") {
 		// The fold needs the node, but only the payload must have it.
 		r.Ev.NodeID = jsonwire.Text(jsonwire.Member(r.Body, "nodeId"))

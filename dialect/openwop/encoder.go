@@ -323,16 +323,6 @@ func (e *Encoder) payloadNode() bool {
 	return e.row.node
 }
 
-// agentForm returns the form of an agent's id. The schemas' forms differ by
-// place, but an agent has one id everywhere: that of a handoff, which is legal in
-// every place. Lines of SchemaV2 keep a shorter id where it is legal.
-func (e *Encoder) agentForm(w *wire.Writer, id string) IDForm {
-	if len(id) < 3 && ofV2(w) {
-		return AgentID
-	}
-	return HandoffID
-}
-
 // ofV2 reports whether the event seems to come from a line of SchemaV2.
 func ofV2(w *wire.Writer) bool {
 	return likeV2(string(dialect.Unknown(w.Ev, Name, "schemaVersion")), w.Ev.RunID)

@@ -85,11 +85,13 @@ func normalizing(form IDForm) func(w *wire.Writer, m *wire.Member, id string) st
 	return func(w *wire.Writer, m *wire.Member, id string) string { return normalized(w, form, w.Pointer(m), id) }
 }
 
-// normalized returns an id in the form of the profile.
+// normalized returns an id in the form of the profile. The schemas' forms of an agent's id
+// differ by place, but an agent has one id everywhere: that of a handoff, which is legal in
+// every place. Lines of SchemaV2 keep a shorter id where it is legal.
 func normalized(w *wire.Writer, form IDForm, pointer, id string) string {
 	e := encoderOf(w)
-	if form == AgentID {
-		form = e.agentForm(w, id)
+	if form == AgentID && (len(id) > 2 || !ofV2(w)) {
+		form = HandoffID
 	}
 	n := NormalizeID(e.p, form, id)
 	if n != id {

@@ -127,13 +127,6 @@ func (r *row) broken(raw string) *agentevents.RuleError {
 	return nil
 }
 
-// keeps reports whether the payload of an unknown type is legal under the
-// profile, as far as it is known.
-func keeps(p Profile, typ, raw string) bool {
-	r := others[p][typ]
-	return r == nil || r.broken(raw) == nil
-}
-
 // payloadIDs are the members of payloads that are ids under SchemaV2. A name has
 // the same form everywhere.
 var payloadIDs = map[string]IDForm{

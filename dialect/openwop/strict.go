@@ -73,15 +73,12 @@ func (d *Decoder) check(line string) error {
 	return broken
 }
 
-// checkOther checks the payload of a type that the vocabulary does not have, as far as it is
-// known. Under the RFC it is a message that lacks its id.
+// checkOther checks a line without a row that may be meant as another one: under the RFC a
+// message that lacks its id.
 func (d *Decoder) checkOther() *agentevents.RuleError {
-	r, p := &d.r, d.o.Profile
-	if of := others[p][r.Type]; of != nil {
-		return of.broken(r.Body)
-	}
+	r := &d.r
 	says := func(name, word string) bool { return jsonwire.Text(jsonwire.Member(r.Body, name)) == word }
-	if r.Type == "channel.written" && says("channel", MessageChannel) && (says("reducer", "") || says("reducer", reducerRFC)) {
+	if d.o.Profile == RFC0002 && r.Type == "channel.written" && says("channel", MessageChannel) && (says("reducer", "") || says("reducer", reducerRFC)) {
 		return breaks(RuleRequired, "/payload/value/messageId", "is required of a message, as a text")
 	}
 	return nil

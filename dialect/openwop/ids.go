@@ -119,19 +119,16 @@ func NormalizeID(p Profile, form IDForm, id string) string {
 		b = append(b, "local/"...)
 		keep += len(b)
 	}
+	allowed, sep := idLetters+g.also, byte('~')
 	if form == TypeID {
-		b = append(b, "core.t"...)
+		b, allowed, sep = append(b, "core.t"...), letters+capitals+"_", '-'
 	}
 	for i := 0; i < len(id) && len(b) < keep; i++ {
 		c := id[i]
-		if p == SchemaV2 && strings.IndexByte(idLetters+g.also, c) < 0 || form == TypeID && (c == '.' || c == '~') || c >= utf8.RuneSelf {
+		if p == SchemaV2 && strings.IndexByte(allowed, c) < 0 || c >= utf8.RuneSelf {
 			c = '_'
 		}
 		b = append(b, c)
-	}
-	sep := byte('~')
-	if form == TypeID {
-		sep = '-'
 	}
 	return string(jsonwire.AppendHex(append(b, sep), jsonwire.Hash(id)))
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/eventtest"
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 func decodeAll(t *testing.T, o Options, lines string) []agentevents.Event {
@@ -623,6 +624,27 @@ func TestNormalizeID(t *testing.T) {
 		}
 	}
 	require.Equal(t, "any thing", NormalizeID(RFC0002, EventID, "any thing"))
+	for _, c := range []struct {
+		p          Profile
+		form       IDForm
+		id, begins string
+	}{
+		{SchemaV2, NodeID, "n 1:é", "n_1:__~"}, {SchemaV2, EventID, "e:1", "e_1~"}, {SchemaV2, RunID, "r/1", "local/r_1~"},
+		{SchemaV2, TypeID, "Core.LLM~x:y", "core.tCore_LLM_x_y-"}, {SchemaV1, AgentID, "é", "__~"},
+		{SchemaV1, EventID, strings.Repeat("a b.", 99), strings.Repeat("a b.", 15) + "~"}, {SchemaV2, RunID, strings.Repeat("a", 99), "local/" + strings.Repeat("a", 60) + "~"},
+	} {
+		require.Equal(t, c.begins+string(jsonwire.AppendHex(nil, jsonwire.Hash(c.id))), NormalizeID(c.p, c.form, c.id))
+	}
+	for id, want := range map[string]bool{
+		"acme/run-000000000001": true, "anon:acme/run-000000000001": true, "acme": false, "acme/short": false, "a b/run-000000000001": false, "acme/run-" + strings.Repeat("0", 125): false,
+	} {
+		require.Equal(t, want, ValidID(SchemaV2, RunID, id), id)
+	}
+	for id, want := range map[string]bool{
+		"core.llm": true, "core.lLM.x_1": true, "core": false, "coRe.llm": false, "core.LLM": false, "core.": false, "core." + strings.Repeat("a", 252): false,
+	} {
+		require.Equal(t, want, ValidID(SchemaV2, TypeID, id), id)
+	}
 }
 
 func TestMessage(t *testing.T) {

@@ -645,6 +645,18 @@ func TestNormalizeID(t *testing.T) {
 	} {
 		require.Equal(t, want, ValidID(SchemaV2, TypeID, id), id)
 	}
+	for p, types := range map[Profile]map[string]bool{
+		SchemaV1: {
+			"acme.done": true, "acme.Done_x.y-1": true, "acme": false, "acme.": false, "acme..x": false, "acme.x!": false, "Acme.x": false, "1cme.x": false, "{cme.x": false, "vendor.x": false,
+		},
+		SchemaV2: {
+			"acme.done": true, "acme.a-b.c": true, "acme.aB": false, "acme.a--b": false, "acme.a-": false, "acme.a.": false, "acme.a.b.c": false, "acme_x.y": false, "agent.x": false, "openwop.x": false,
+		},
+	} {
+		for typ, want := range types {
+			require.Equal(t, want, vendorType(p, typ), "%s %s", p, typ)
+		}
+	}
 }
 
 func TestMessage(t *testing.T) {

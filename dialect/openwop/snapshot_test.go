@@ -68,6 +68,28 @@ func TestSnapshotStatus(t *testing.T) {
 	of, err := SnapshotOf(r)
 	require.NoError(t, err)
 	require.Equal(t, Snapshot{RunID: "r", Status: StatusWaitingApproval, Variables: `{"a":1}`, Metrics: `{"openwopCost":{"usd":0.5}}`}, of)
+	r.Usage.Usage.OutputTokens, r.Usage.Models, r.StartedAt = 3, map[string]agentevents.Usage{"m": {}}, t0
+	require.EqualValues(t, `{"openwopCost":{"usd":0.5,"tokens":{"input":0,"output":3},"model":"m"}}`, metrics(r))
+	r.Usage.CostUSD, r.Usage.Models["n"], r.CompletedAt = agentevents.Opt[float64]{}, agentevents.Usage{}, t0.Add(2*time.Second)
+	require.EqualValues(t, `{"openwopCost":{"tokens":{"input":0,"output":3},"duration_ms":2000}}`, metrics(r))
+	r.Usage.Usage.OutputTokens = 0
+	require.Empty(t, metrics(r))
+
+	for text, want := range map[string]Snapshot{
+		`{"error":"e","message":"m","details":[1],"retryable":5}`: {Error: agentevents.Some(agentevents.ErrorInfo{Code: "e", Message: "m", Details: `[1]`}), ErrorMore: `{"retryable":5}`},
+		`{"error":"e","code":"c","retryable":true}`:               {Error: agentevents.Some(agentevents.ErrorInfo{Code: "c", Retryable: agentevents.Some(true)}), ErrorMore: `{"error":"e"}`},
+		`{"error":"e","code":5}`:                                  {Error: agentevents.Some(agentevents.ErrorInfo{Code: "e"}), ErrorMore: `{"code":5}`},
+		`{"error":5}`:                                             {Error: agentevents.Some(agentevents.ErrorInfo{}), ErrorMore: `{"error":5}`},
+	} {
+		s, err := ParseSnapshot([]byte(`{"runId":"r","status":"failed","error":` + text + `}`))
+		require.NoError(t, err)
+		want.RunID, want.Status = "r", StatusFailed
+		require.Equal(t, want, s, text)
+	}
+	for _, bad := range []string{`5`, `{"message":1}`} {
+		_, err := ParseSnapshot([]byte(`{"runId":"r","status":"failed","error":` + bad + `}`))
+		require.ErrorContains(t, err, "error")
+	}
 
 	text := `{"runId":"r","status":"napping","error":{"code":"c","message":"m"},"metrics":{"openwopCost":{"usd":0.10}},"tags":["a"],"x":1}`
 	s, err := ParseSnapshot([]byte(text))

@@ -197,6 +197,8 @@ func TestNoLossesOfWhatIsWritten(t *testing.T) {
 		"broken details":         {SchemaV2, documents("node.suspended", `{"nodeId":"n1","interruptId":"acme/int-000000000001","foo":1}`)},
 		"an empty question":      {RFC0002, strings.Replace(documents("interrupt.requested", `{"kind":"clarification","key":"k","data":{"questions":[{"id":"","question":""}]}}`), `,"schemaVersion":2`, "", 1)},
 		"an approval's artifact": {RFC0002, strings.Replace(documents("interrupt.requested", `{"kind":"approval","key":"k","data":{"artifactId":5,"artifactType":{},"title":"t","actions":["x"]}}`), `,"schemaVersion":2`, "", 1)},
+		"empty texts":            {RFC0002, documents("agent.toolCalled", `{"agentId":"","toolId":"","callId":"","arguments":1,"argsHash":"","transport":""}`, "run.failed", `{"error":{"code":"","message":""}}`)},
+		"an empty reason":        {SchemaV1, documents("run.paused", `{"reason":""}`)},
 		"members of the data":    {RFC0002, strings.Replace(documents("interrupt.requested", `{"kind":"clarification","key":"k","data":{"questions":[],"foo":1}}`), `,"schemaVersion":2`, "", 1)},
 		"no payload":             {RFC0002, strings.Replace(documents("acme.x", `{}`), `"payload":{},`, "", 1)},
 		"members of agents": {RFC0002, documents("node.started", `{"nodeId":"n1","agent":{"agentId":"abc","x":1}}`,
@@ -300,6 +302,7 @@ func TestWhatTheSchemasDoNotAllow(t *testing.T) {
 		"an empty word": {both, "agent.reasoned", `{"agentId":"abc","reasoning":"","verbosity":""}`, `{"agentId":"abc","reasoning":""}`, nil},
 		"no agent":      {both, "agent.reasoned", `{"reasoning":""}`, `{"agentId":"core.system","reasoning":""}`, []string{"made up /agentId"}},
 		"no error":      {both, "run.failed", `{"error":{}}`, `{"error":{"code":"error","message":"error"}}`, []string{"made up /payload/error/code", "made up /payload/error/message"}},
+		"an empty code": {both, "run.failed", `{"error":{"code":"","message":"m"}}`, `{"error":{"code":"error","message":"m"}}`, []string{"made up /payload/error/code"}},
 		"an empty resolution": {v2, "interrupt.resolved", `{"nodeId":"n1",` + id + `,"kind":"approval","decision":"granted","reason":""}`,
 			`{"nodeId":"n1",` + id + `,"kind":"approval","decision":"granted"}`, nil},
 	} {

@@ -111,6 +111,8 @@ func TestRequirementsOfLogs(t *testing.T) {
 		{"a part of a log says nothing of the nodes before it", "", []string{reasoned, completed}},
 		{"a restored run says nothing of the nodes before it", "", []string{run, started, restored, started, completed}},
 		{"a resumed run says nothing of the nodes before it", "", []string{run, started, resumed, started, completed}},
+		{"an agent may reason in a node that a resumed run goes on with", "", []string{run, started, completed, resumed, reasoned}},
+		{"a node without an id is not followed", "", []string{run, closes("host:a", ""), `{"type":"node.started","payload":{}}`}},
 		{"a part of a log says nothing of the node that it is in", "", []string{started, started}},
 		{"payload and envelope name one node", RuleNode, []string{`{"nodeId":"n1","type":"node.skipped","payload":{"nodeId":"n2"}}`}},
 
@@ -121,6 +123,7 @@ func TestRequirementsOfLogs(t *testing.T) {
 
 		{"nothing follows the end of the run", RuleTerminal, []string{run, done, run}},
 		{"no message follows the end of the conversation", RuleTerminal, []string{closed, `{"type":"conversation.exchanged","payload":{"conversationId":"c1","turnIndex":2}}`}},
+		{"others may name a conversation that has ended", "", []string{closed, `{"type":"acme.noted","payload":{"conversationId":"c1"}}`}},
 		{"another conversation goes on", "", []string{closed, `{"type":"conversation.exchanged","payload":{"conversationId":"c2","turnIndex":2}}`}},
 	} {
 		t.Run(c.requirement, func(t *testing.T) {

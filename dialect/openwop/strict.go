@@ -73,12 +73,12 @@ func (d *Decoder) check(line string) error {
 	return broken
 }
 
-// checkOther checks a line without a row that may be meant as another one: under the RFC a
-// message that lacks its id.
+// checkOther checks a line without a row that may be meant as another one: a message that
+// lacks its id.
 func (d *Decoder) checkOther() *agentevents.RuleError {
 	r := &d.r
 	says := func(name, word string) bool { return jsonwire.Text(jsonwire.Member(r.Body, name)) == word }
-	if d.o.Profile == RFC0002 && r.Type == "channel.written" && says("channel", MessageChannel) && (says("reducer", "") || says("reducer", reducerRFC)) {
+	if r.Type == "channel.written" && says("channel", MessageChannel) && (says("reducer", "") || says("reducer", reducerRFC)) {
 		return breaks(RuleRequired, "/payload/value/messageId", "is required of a message, as a text")
 	}
 	return nil
@@ -159,7 +159,7 @@ func decisionParts(raw string) []part {
 func aDecision(p Profile, raw string) (agentevents.Rule, string) {
 	_, detail := closedObject(decisionParts(raw)...)(p, raw)
 	ids, inputs := jsonwire.Member(raw, "nextWorkerIds"), jsonwire.Member(raw, "nextWorkerInputs")
-	if detail == "" && inputs != "" && len(slices.Collect(jsonwire.Elements(ids))) != len(slices.Collect(jsonwire.Elements(inputs))) {
+	if inputs != "" && len(slices.Collect(jsonwire.Elements(ids))) != len(slices.Collect(jsonwire.Elements(inputs))) {
 		detail = "has nextWorkerInputs that are not one object for each worker"
 	}
 	return RuleForm, detail

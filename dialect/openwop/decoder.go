@@ -108,7 +108,7 @@ func (d *Decoder) read(line string, ev *agentevents.Event) error {
 			return err
 		}
 	}
-	if d.o.Profile != RFC0002 && d.odd != nil {
+	if d.odd != nil {
 		r.Kept.Add(keptProfile, jsonwire.Quote(d.o.Profile.String()))
 	}
 	d.remark(keptSpelled, d.spelled)
@@ -216,23 +216,23 @@ func (d *Decoder) finish() {
 
 // form notes a type or a spelling that is not the profile's.
 func (d *Decoder) form() {
-	r, p := &d.r, d.o.Profile
+	r := &d.r
 	if d.row == nil {
 		return
 	}
 	v2 := likeV2(d.version, r.Ev.RunID) && ValidID(SchemaV2, EventID, r.Ev.ID)
-	if of := d.row.of; of == ofTurn || of != "" && (r.Type != d.row.typ || p != SchemaV2 && !v2) {
+	d.foreign = r.Foreign()
+	if of := d.row.of; of == ofTurn || of != "" && (r.Type != d.row.typ || !v2) {
 		r.Kept.Add(keptType, jsonwire.Quote(r.Type))
-		d.foreign = r.Foreign()
-	} else {
-		d.foreign = r.Foreign() || r.Type != d.doc.Row(d.row.kind).Type
+	} else if r.Type != d.doc.Row(d.row.kind).Type {
+		d.foreign = true
 	}
 }
 
-// likeV2 reports whether a line seems to be one of SchemaV2: it has a version above 0,
-// and its run has the form of SchemaV2.
+// likeV2 reports whether a line seems to be one of SchemaV2: it has a version, and its run
+// has the form of SchemaV2.
 func likeV2(version, runID string) bool {
-	return version != "" && version != "0" && ValidID(SchemaV2, RunID, runID)
+	return version != "" && ValidID(SchemaV2, RunID, runID)
 }
 
 // spell notes that the line has the member that is read.

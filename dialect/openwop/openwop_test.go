@@ -794,6 +794,10 @@ func foldOf(t *testing.T, events []agentevents.Event) *agentevents.RunSnapshot {
 
 // A decoder lists what it makes up. No time is made up to be the year 1.
 func TestDecoderListsWhatItMakesUp(t *testing.T) {
+	events := decodeAll(t, Options{}, `{"runId":"r","type":"run.paused","payload":{"reason":""}}`+"\n"+strings.TrimSuffix(documents("run.paused", `{}`), "\n")+"\n"+`{"runId":"r","type":"run.paused","payload":{}}`)
+	require.EqualValues(t, 2, events[2].Sequence, "the number of the line")
+	require.EqualValues(t, `{"schemaVersion":2}`, events[1].Extra(string(Name)), "and nothing of the line before")
+
 	d := NewDecoder(Options{})
 	for _, line := range []string{
 		`{"runId":"r","type":"run.paused","payload":{},"timestamp":"2026-05-19T10:00:07.000Z"}`,

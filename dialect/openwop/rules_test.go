@@ -361,6 +361,7 @@ func TestStrictChecksDeclaredMembers(t *testing.T) {
 		{SchemaV1, "agent.reasoned", `{"agentId":"abc","reasoning":"","causationHostId":""}`, RuleRange, "/payload/causationHostId", true},
 		{SchemaV1, "node.failed", `{"nodeId":"n","error":{"code":"c","message":""}}`, RuleRange, "/payload/error/message", true},
 		{SchemaV1, "node.failed", `{"nodeId":"n","error":{"code":"","message":"m"}}`, RuleRange, "/payload/error/code", true},
+		{p: RFC0002, typ: "agent.decided", payload: `{"agentId":"abc","decision":1,"causationHostId":""}`},
 		{p: SchemaV2, typ: "orchestrator.decided", payload: `{"agentId":"abc","decision":{"kind":"next-worker","nextWorkerIds":["abc"],"nextWorkerInputs":[{}]}}`},
 		{p: SchemaV2, typ: "node.failed", payload: `{"nodeId":"n","error":{"code":"c","message":"m","host":"h"}}`, rule: RuleClosed, pointer: "/payload/error/host"},
 		{p: SchemaV2, typ: "node.failed", payload: `{"nodeId":"n","error":{"code":"c","message":"m","x-host":"h"}}`},

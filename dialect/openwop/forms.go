@@ -362,8 +362,10 @@ func madeWorkflow(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 // the name that it has.
 func errorObject(p Profile, envelope bool) wire.Form {
 	code, message := errorText{textForm{spell: true}}, errorText{}
-	if p != RFC0002 {
+	silence := empty
+	if p != RFC0002 { // the message must not be empty
 		code.rule, message.rule = aName, aName
+		silence = madeOf(func(e *Encoder) string { return cmp.Or(errorOf(e.w.Ev.Payload).Code, unknownError) })
 	}
 	name, other := "code", "error"
 	if envelope {
@@ -371,7 +373,7 @@ func errorObject(p Profile, envelope bool) wire.Form {
 	}
 	word := wire.Need(name, "code", code).As(other).Or(made(unknownError))
 	word.Loose = true
-	return wire.Object(word, wire.Need("message", "message", message).Or(madeMessage), wire.May("details", "details", jsonObject(p)),
+	return wire.Object(word, wire.Need("message", "message", message).Or(silence), wire.May("details", "details", jsonObject(p)),
 		wire.Member{Name: "retryable", Says: "retryable", Loose: p == RFC0002})
 }
 
@@ -385,15 +387,6 @@ func (errorText) Missed(r *wire.Reader, _ any) {
 }
 
 const unknownError = "error"
-
-// madeMessage stands for the message of an error, which the schemas do not let be
-// empty.
-func madeMessage(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	if encoderOf(w).p == RFC0002 {
-		return empty(w, dst, m)
-	}
-	return made(cmp.Or(errorOf(w.Ev.Payload).Code, unknownError))(w, dst, m)
-}
 
 // errorOf returns the error of a payload that has one.
 func errorOf(p agentevents.Payload) *agentevents.ErrorInfo {

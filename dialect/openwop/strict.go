@@ -113,15 +113,6 @@ func (d *Decoder) checkValues() *agentevents.RuleError {
 	return nil
 }
 
-// badID returns what is wrong with an id that ValidID rejects, and what would be legal.
-func badID(p Profile, form IDForm, id string) string {
-	want := "; legal: " + form.legal(p)
-	if id == "" {
-		return "is empty" + want
-	}
-	return jsonwire.Brief(id) + " does not have the form of " + p.String() + want
-}
-
 // hatch reports whether a name is an extension. SchemaV2 allows extensions in
 // most closed payloads.
 func hatch(name string) bool {

@@ -69,7 +69,14 @@ func (d *Decoder) checkRun(line string) *agentevents.RuleError {
 	ev := d.r.Ev
 	r, known := d.runs[ev.RunID]
 	if !known {
-		r = d.newRun()
+		r = &runState{nodes: map[string]nodeState{}}
+		if !d.o.Folded {
+			r.fold = agentevents.NewFold(agentevents.FoldOptions{KeepCalls: -1, MaxViolations: -1, OnViolation: func(broken *agentevents.RuleError) {
+				if slices.Contains(folded, broken.Rule) {
+					r.found = broken
+				}
+			}})
+		}
 		d.runs[strings.Clone(ev.RunID)] = r
 	}
 	this := delivered{ev.Sequence, d.hash(line)}
@@ -99,18 +106,6 @@ func (d *Decoder) checkRun(line string) *agentevents.RuleError {
 		r.recent = limited(r.recent, this)
 	}
 	return broken
-}
-
-func (d *Decoder) newRun() *runState {
-	r := &runState{nodes: map[string]nodeState{}}
-	if !d.o.Folded {
-		r.fold = agentevents.NewFold(agentevents.FoldOptions{KeepCalls: -1, MaxViolations: -1, OnViolation: func(broken *agentevents.RuleError) {
-			if slices.Contains(folded, broken.Rule) {
-				r.found = broken
-			}
-		}})
-	}
-	return r
 }
 
 // hash returns a hash of what the event says, in whatever order the line says it.

@@ -167,10 +167,14 @@ func anID(of IDForm, v1 form) form { return perSchema(v1, anIDOf(of)) }
 func anIDOf(of IDForm) form {
 	return func(p Profile, raw string) (agentevents.Rule, string) {
 		rule, detail := aText(p, raw)
-		if id := jsonwire.Text(raw); detail == "" && !ValidID(p, of, id) {
-			return RuleID, badID(p, of, id)
+		switch id := jsonwire.Text(raw); {
+		case detail != "" || ValidID(p, of, id):
+			return rule, detail
+		case id == "":
+			return RuleID, "is empty; legal: " + of.legal(p)
+		default:
+			return RuleID, jsonwire.Brief(id) + " does not have the form of " + p.String() + "; legal: " + of.legal(p)
 		}
-		return rule, detail
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/eventtest"
 )
 
 // documents returns one line for each pair of type and payload.
@@ -490,6 +491,37 @@ func TestDecisionsWithStrangeMembers(t *testing.T) {
 		if c.refusedV2 {
 			_, err := NewEncoder(EncoderOptions{Profile: SchemaV2}).Append(nil, decodeAll(t, Options{}, lines)[0])
 			require.Error(t, err, "version 2 has the member")
+		}
+	}
+}
+
+// A line without the id of its interrupt is written without one, unless a program has given the
+// interrupt another id than readers make up.
+func TestIDsOfInterruptsThatAProgramSets(t *testing.T) {
+	log := documents("clarification.requested", `{"nodeId":"n1","questions":[{"id":"q", "question":"?"}]}`, "clarification.resolved", `{"nodeId":"n1","answers":{}}`,
+		"clarification.resolved", `{"nodeId":"n1","answers":{}}`)
+	for _, p := range []Profile{RFC0002, SchemaV1} {
+		for _, verbatim := range []bool{false, true} {
+			events := eventtest.ReadLog(t, strings.NewReader(log), agentevents.ReaderOptions{Decoder: NewDecoder(Options{Profile: p}), Verbatim: verbatim}).Events()
+			asked, answered := events[0].Payload.(*agentevents.ClarificationRequested), events[1].Payload.(*agentevents.ClarificationResolved)
+			require.Equal(t, asked.InterruptID, answered.InterruptID)
+			require.NotEqual(t, asked.InterruptID, events[2].Payload.(*agentevents.ClarificationResolved).InterruptID, "it is answered")
+			out, losses := encodeAll(t, p, events)
+			require.Equal(t, log, strings.ReplaceAll(out, `"q","question"`, `"q", "question"`))
+			require.Equal(t, verbatim, out == log)
+			require.Empty(t, losses)
+
+			asked.InterruptID, answered.InterruptID = "mine", "mine"
+			out, losses = encodeAll(t, p, events)
+			require.Equal(t, 1, strings.Count(out, `"interruptId":"mine"`), "readers know which question is answered")
+			require.Empty(t, losses)
+			back := decodeAll(t, Options{Profile: p}, out)
+			require.Equal(t, "mine", back[1].Payload.(*agentevents.ClarificationResolved).InterruptID)
+			require.Equal(t, events[2].Payload, back[2].Payload)
+
+			asked.InterruptID = "other" // the answer is to another question than a reader would take
+			out, _ = encodeAll(t, p, events[:2])
+			require.Equal(t, "mine", decodeAll(t, Options{Profile: p}, out)[1].Payload.(*agentevents.ClarificationResolved).InterruptID)
 		}
 	}
 }

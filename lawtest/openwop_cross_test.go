@@ -158,8 +158,8 @@ var beyondSchemas = []agentevents.Rule{
 // those that no schema has. A strict decoder refuses payloads of types without a kind that
 // break their schema. Every event that is read under one
 // profile and written under another keeps the published schema of the other, and can be
-// read again. For types without a kind, the encoder checks only names and ids, so the
-// result keeps the schema only if a schema describes the line that was read.
+// read again. The kind and the data of an interrupt that the vocabulary does not have are
+// not checked, so there the result keeps the schema only if the line that was read does.
 func TestOpenWOPProfilesKeepThePublishedSchemasOfEachOther(t *testing.T) {
 	schemas := map[openwop.Profile]*published{openwop.SchemaV1: loadPublished(t, "v1"), openwop.SchemaV2: loadPublished(t, "v2")}
 	profiles := []openwop.Profile{openwop.RFC0002, openwop.SchemaV1, openwop.SchemaV2}
@@ -205,6 +205,7 @@ func TestOpenWOPProfilesKeepThePublishedSchemasOfEachOther(t *testing.T) {
 				continue
 			}
 			_, other := ev.Payload.(*agentevents.Unknown)
+			interrupt := ev.Kind() == "interrupt.requested"
 			for _, to := range profiles {
 				out, err := openwop.NewEncoder(openwop.EncoderOptions{Profile: to}).Append(nil, ev)
 				if err != nil {
@@ -213,7 +214,7 @@ func TestOpenWOPProfilesKeepThePublishedSchemasOfEachOther(t *testing.T) {
 				}
 				_, err = openwop.NewDecoder(openwop.Options{Profile: to}).Decode(nil, bytes.TrimSuffix(out, []byte("\n")))
 				require.NoError(t, err, "%s to %s\n%s\n%s", from, to, line, out)
-				if to == openwop.RFC0002 || from == to && !described || other && !described {
+				if to == openwop.RFC0002 || !described && (from == to || other && interrupt) {
 					continue // no schema applies, or the line itself did not keep one
 				}
 				_, _, err = schemas[to].check(string(out))

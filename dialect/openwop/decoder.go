@@ -37,39 +37,34 @@ type Decoder struct {
 	o    Options
 	doc  *document
 	r    wire.Reader
-	open []openInterrupt // clarifications without an answer
+	open interrupts // clarifications without an answer
 	runs map[string]*runState
 
 	alone   bool // the rules over several lines are left out
 	scratch []byte
 
 	// The line that is read.
-	row          *row                   // nil for a type that the vocabulary does not have
-	foreign      bool                   // it is not in the profile's spelling
-	node         string                 // of the payload
-	version      string                 // schemaVersion, a JSON number
-	reducer      string                 // of a message
-	conversation string                 // of an exchanged message
-	writtenAt    string                 // of a message
-	details      dialect.Unknowns       // of a suspension
-	odd          *agentevents.RuleError // what is wrong with the first extra member that the profile does not allow
-	spelled      []string               // pointers of members that could be left out
-	absent       []string               // pointers of required and usual members that the line lacks, in the RFC's names
+	row       *row                   // nil for a type that the vocabulary does not have
+	foreign   bool                   // it is not in the profile's spelling
+	node      string                 // of the payload
+	version   string                 // schemaVersion, a JSON number
+	reducer   string                 // of a message
+	writtenAt string                 // of a message
+	details   dialect.Unknowns       // of a suspension
+	odd       *agentevents.RuleError // what is wrong with the first extra member that the profile does not allow
+	spelled   []string               // pointers of members that could be left out
+	absent    []string               // pointers of required and usual members that the line lacks, in the RFC's names
 }
 
 var _ dialect.Decoder = (*Decoder)(nil)
 
-// An openInterrupt is a clarification.requested without an answer. The answer may
-// not name its id.
-type openInterrupt struct{ runID, nodeID, interruptID string }
-
-// maxOpen limits what is remembered of a log without answers.
-const maxOpen = 1024
-
 // NewDecoder returns a decoder.
 func NewDecoder(o Options) *Decoder {
+	if o.ThresholdOf == nil {
+		o.ThresholdOf = func(string, string) float64 { return DefaultThreshold }
+	}
 	doc := documentOf(o.Profile)
-	d := &Decoder{o: o, doc: doc, r: wire.Reader{F: doc.Format, Strict: o.Strict}}
+	d := &Decoder{o: o, doc: doc, r: wire.Reader{F: doc.Format, Strict: o.Strict}, runs: map[string]*runState{}}
 	d.r.Doc = d
 	return d
 }
@@ -90,18 +85,22 @@ func (d *Decoder) Losses() []dialect.Loss { return d.r.Losses.List() }
 
 func (d *Decoder) read(line string, ev *agentevents.Event) error {
 	r := &d.r
-	d.row, d.foreign, d.node, d.version, d.reducer, d.writtenAt, d.conversation, d.odd = nil, false, "", "", "", "", "", nil
+	d.row, d.foreign, d.node, d.version, d.reducer, d.writtenAt, d.odd = nil, false, "", "", "", "", nil
 	d.details.Reset()
 	d.spelled, d.absent = d.spelled[:0], d.absent[:0]
 	if err := r.Read(line, ev); err != nil {
 		return err
 	}
 	ev.SchemaVersion = agentevents.SchemaVersion
+	for _, code := range r.Spelled {
+		d.spelled = append(d.spelled, inError+code.Name)
+	}
+	d.envelope(line)
 	d.missing()
 	if r.Row == nil {
 		d.other()
 	} else {
-		d.finish(line)
+		d.finish()
 	}
 	d.form()
 	if d.o.Strict {
@@ -109,8 +108,7 @@ func (d *Decoder) read(line string, ev *agentevents.Event) error {
 			return err
 		}
 	}
-	d.envelope(line)
-	if d.o.Profile != RFC0002 && (d.odd != nil || r.Row == nil && !keeps(d.o.Profile, r.Type, r.Body)) {
+	if d.odd != nil {
 		r.Kept.Add(keptProfile, jsonwire.Quote(d.o.Profile.String()))
 	}
 	d.remark(keptSpelled, d.spelled)
@@ -145,35 +143,25 @@ func (d *Decoder) missing() {
 	r := &d.r
 	for at, m := range r.Missing() {
 		twin := func(o wire.Member) bool { return o.For == m.Name && r.BodyHas(o.Name) }
-		if _, ok := m.Form.(artifactForm); ok || m.Name == "nodeId" || r.Row != nil && slices.ContainsFunc(r.Row.Members, twin) {
+		if r.Row != nil && slices.ContainsFunc(r.Row.Members, twin) {
 			continue
 		}
-		d.foreign = d.foreign || !strings.HasPrefix(at, "/payload/")
 		d.absent = append(d.absent, strings.TrimSuffix(at, m.Name)+cmp.Or(rfcNames[m.Name], m.Name))
 	}
 	if d.row == nil {
 		return
 	}
 	for _, name := range d.row.usual {
-		if name != "nodeId" && !r.Has(name) {
+		if !r.BodyHas(name) && (name != "nodeId" || r.Ev.NodeID != "") {
 			d.absent = append(d.absent, "/payload/"+name)
 		}
 	}
-	if !d.row.node {
-		return
-	}
 	switch id := r.Ev.NodeID; {
-	case !r.BodyHas("nodeId"):
-		if id != "" || d.row.needNode {
-			d.absent = append(d.absent, "/payload/nodeId")
-		}
+	case !r.BodyHas("nodeId"), id == d.node:
 	case id == "":
-		if r.Ev.NodeID = d.node; d.node == "" {
-			d.spelled = append(d.spelled, "/payload/nodeId")
-		} else if !r.LineHas("nodeId") {
-			d.absent = append(d.absent, "/nodeId")
-		}
-	case id != d.node:
+		r.Ev.NodeID = d.node
+		d.absent = append(d.absent, "/nodeId")
+	default:
 		r.Kept.Add("/payload/nodeId", jsonwire.Quote(d.node))
 	}
 }
@@ -183,61 +171,40 @@ func (d *Decoder) other() {
 	r := &d.r
 	r.Ev.Payload = &agentevents.Unknown{Type: dialect.UnknownKind(Name, r.Type), Raw: agentevents.JSON(r.Body)}
 	r.Ev.AgentID = agentOf(r.Body)
+	if of := others[d.o.Profile][r.Type]; of != nil {
+		d.odd = cmp.Or(d.odd, of.broken(r.Body))
+	}
 	if r.Type == nodeResumed && !r.Has("nodeId") {
 		// The fold needs the node, but only the payload must have it.
-		if r.Ev.NodeID = jsonwire.Text(jsonwire.Member(r.Body, "nodeId")); r.Ev.NodeID != "" {
-			d.absent = append(d.absent, "/nodeId")
-		}
+		r.Ev.NodeID = jsonwire.Text(jsonwire.Member(r.Body, "nodeId"))
+		d.absent = append(d.absent, "/nodeId")
 	}
 }
 
 // finish sets the fields that more than one member decides.
-func (d *Decoder) finish(line string) {
+func (d *Decoder) finish() {
 	r, ev := &d.r, d.r.Ev
-	derived := func(id *string, pointer string) {
+	if id, pointer := interruptOf(ev.Payload); id != nil {
 		if *id == "" {
-			*id = r.IDs.Derived(line, r.Lines, 1)
-			r.Made(pointer, "derived from the line")
+			asked := false
+			if *id, asked = d.open.made(ev); !asked {
+				r.Made(pointer, "derived from the event")
+			}
 		}
+		d.open.note(ev)
 	}
 	switch p := ev.Payload.(type) {
 	case *agentevents.ToolReturned:
-		word := p.Status
-		switch derived := derivedStatus(p); {
-		case !r.Has("status"):
+		if derived := derivedStatus(p); !r.Has("status") {
 			p.Status = derived
-		case word == derived:
+		} else if p.Status == derived {
 			d.spelled = append(d.spelled, "/payload/status")
 		}
 	case *agentevents.AgentHandoff:
-		if r.BodyHas("fromAgentId") {
-			p.From = agentevents.AgentRef{AgentID: p.From.AgentID}
-		}
-		if r.BodyHas("toAgentId") {
-			p.To = agentevents.AgentRef{AgentID: p.To.AgentID}
-		}
-		if ev.AgentID == "" {
-			ev.AgentID = p.From.AgentID
-		} else if ev.AgentID == p.From.AgentID {
-			d.spelled = append(d.spelled, "/payload/agentId")
-		}
+		ev.AgentID = cmp.Or(ev.AgentID, p.From.AgentID)
 	case *agentevents.NodeSuspended:
 		p.Details = d.details.Object()
-	case *agentevents.ClarificationRequested:
-		derived(&p.InterruptID, "/payload/interruptId")
-		// Copied, because a text of a line keeps the whole line in memory.
-		d.open = limited(d.open, openInterrupt{strings.Clone(ev.RunID), strings.Clone(ev.NodeID), strings.Clone(p.InterruptID)})
-	case *agentevents.ClarificationResolved:
-		p.InterruptID = d.closed(ev, p.InterruptID)
-		derived(&p.InterruptID, "/payload/interruptId")
-	case *agentevents.ApprovalRequested:
-		derived(&p.ApprovalID, "/payload/approvalId")
-	case *agentevents.ApprovalGranted:
-		derived(&p.ApprovalID, "/payload/approvalId")
-	case *agentevents.ApprovalRejected:
-		derived(&p.ApprovalID, "/payload/approvalId")
 	case *agentevents.MessageCreated:
-		d.foreign = d.foreign || d.reducer == reducerRFC && d.o.Profile != RFC0002 // the schemas do not have it
 		if r.Has("reducer") && d.reducer != reducerRFC {
 			r.Kept.Add("/payload/reducer", jsonwire.Quote(d.reducer))
 		}
@@ -249,33 +216,23 @@ func (d *Decoder) finish(line string) {
 
 // form notes a type or a spelling that is not the profile's.
 func (d *Decoder) form() {
-	r, p := &d.r, d.o.Profile
+	r := &d.r
 	if d.row == nil {
 		return
 	}
-	// A missing eventId does not count against SchemaV2: the made-up one has the form.
-	v2 := func() bool {
-		return likeV2(d.version, r.Ev.RunID) && (r.Ev.ID == "" || ValidID(SchemaV2, EventID, r.Ev.ID))
-	}
-	switch {
-	case d.row.legacy:
-		d.foreign = d.foreign || p == SchemaV2
-	case d.row.of == ofTurn:
+	v2 := likeV2(d.version, r.Ev.RunID) && ValidID(SchemaV2, EventID, r.Ev.ID)
+	d.foreign = r.Foreign()
+	if of := d.row.of; of == ofTurn || of != "" && (r.Type != d.row.typ || !v2) {
 		r.Kept.Add(keptType, jsonwire.Quote(r.Type))
-	case d.row.of != "" && (r.Type != d.row.typ || p != SchemaV2 && !v2()):
-		r.Kept.Add(keptType, jsonwire.Quote(r.Type))
-	case d.row.of != "":
-		d.foreign = d.foreign || p != SchemaV2
-	default:
-		d.foreign = d.foreign || r.Type != r.Row.Type
+	} else if r.Type != d.doc.Row(d.row.kind).Type {
+		d.foreign = true
 	}
-	d.foreign = d.foreign || r.Foreign()
 }
 
-// likeV2 reports whether a line seems to be one of SchemaV2: it has a version above 0,
-// and its run has the form of SchemaV2.
+// likeV2 reports whether a line seems to be one of SchemaV2: it has a version, and its run
+// has the form of SchemaV2.
 func likeV2(version, runID string) bool {
-	return version != "" && version != "0" && ValidID(SchemaV2, RunID, runID)
+	return version != "" && ValidID(SchemaV2, RunID, runID)
 }
 
 // spell notes that the line has the member that is read.
@@ -284,13 +241,7 @@ func (d *Decoder) spell(r *wire.Reader) { d.spelled = append(d.spelled, r.Pointe
 // pick returns the row of a line.
 func pick(r *wire.Reader) *wire.Row {
 	d := decoderOf(r)
-	name := r.Type
-	switch r.Type {
-	case "channel.written", exchanged, "interrupt.requested", "interrupt.resolved", "clarification.requested", "clarification.resolved",
-		"approval.requested", "approval.granted", "approval.rejected":
-		name = look(jsonwire.Member(r.S.Text(), "payload"), r.Type)
-	}
-	line := d.doc.rows[name]
+	line := d.doc.rows[look(r.S.Text(), r.Type)]
 	if line != nil {
 		d.row = line.More.(*row)
 	}
@@ -303,36 +254,22 @@ func keep(r *wire.Reader, name, raw string) (taken bool, err error) {
 	d, p := decoderOf(r), decoderOf(r).o.Profile
 	at := r.PointerTo(name)
 	in := at[:strings.LastIndexByte(at, '/')]
-	if d.odd == nil {
-		rule, detail := agentevents.Rule(""), ""
-		if closedAt(p, d.row, in, name) {
-			rule, detail = RuleClosed, extraMember
-		} else if d.row != nil && p != RFC0002 {
-			rule, detail = d.row.form(strings.TrimPrefix(at, "/payload/")).check(p, raw)
-		}
-		if detail != "" {
-			d.odd = &agentevents.RuleError{Rule: rule, Pointer: at, Detail: detail}
+	switch {
+	case d.odd != nil:
+	case closedAt(p, d.row, in, name):
+		d.odd = breaks(RuleClosed, at, extraMember)
+	case d.row != nil && p != RFC0002:
+		if rule, detail := d.row.form(inPayload(in, name)).check(p, raw); detail != "" {
+			d.odd = breaks(rule, at, detail)
 		}
 	}
-	if in != "/payload" || d.row == nil || d.row.kind != agentevents.KindNodeSuspended {
+	if in != "/payload" || d.row.kind != agentevents.KindNodeSuspended {
 		return false, nil
 	}
 	if !d.details.Add(name, raw) {
 		return false, r.S.Duplicate(name)
 	}
 	return true, nil
-}
-
-// closed returns the id of the clarification that is answered: id itself, or the
-// id of the latest one of the node.
-func (d *Decoder) closed(ev *agentevents.Event, id string) string {
-	for i := len(d.open) - 1; i >= 0; i-- {
-		if o := d.open[i]; o.runID == ev.RunID && (id == o.interruptID || id == "" && o.nodeID == ev.NodeID) {
-			d.open = append(d.open[:i], d.open[i+1:]...)
-			return o.interruptID
-		}
-	}
-	return id
 }
 
 // unknownPrefix goes before a type whose name is taken: see
@@ -344,9 +281,6 @@ const nodeResumed = "node.resumed"
 
 // agentOf returns the agentId of a payload, or "".
 func agentOf(raw string) string {
-	if !strings.Contains(raw, `"agentId"`) {
-		return ""
-	}
 	return jsonwire.Text(jsonwire.Member(raw, "agentId"))
 }
 

@@ -61,12 +61,12 @@
 // The schemas do not have that reducer: under them the encoder makes up append.
 //
 // All other published types are read as [agentevents.Unknown] and written back.
-// The schemas decide the names in their payloads and, under SchemaV2, the ids.
-// The encoder drops and lists members that a closed payload does not have. It
-// refuses an event that lacks a member its type requires with
-// [dialect.ErrNoCounterpart]. Neither happens to an event that was read under the
-// same profile. Other values are not checked, and neither are the payloads of
-// vendors and of a few types whose schemas are not known here.
+// The schemas decide the members of their payloads and, under SchemaV2, the ids.
+// The encoder drops and lists members that a closed payload does not have, and
+// those of another form. It refuses an event that lacks a member its type requires
+// with [dialect.ErrNoCounterpart]. Neither happens to an event that was read under
+// the same profile. The payloads of vendors and of a few types whose schemas are
+// not known here are not checked.
 //
 // A tool call that is one event becomes two lines, agent.toolCalled and
 // agent.toolReturned. The sequence numbers after it move up by one.

@@ -2,6 +2,7 @@ package openwop
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -34,10 +35,11 @@ type Encoder struct {
 	p      Profile
 	doc    *document
 	w      wire.Writer
-	calls  memory[string]    // the events of open calls; an id may be made up
-	deltas memory[int]       // the next index, by block
-	shift  map[string]uint64 // by run: the number of lines added by events that became two
-	names  dialect.Names     // of agents without an id
+	calls  map[subject]string // the events of open calls; an id may be made up
+	deltas map[subject]int    // the next index, by block
+	open   interrupts         // clarifications without an answer
+	shift  map[string]uint64  // by run: the number of lines added by events that became two
+	names  dialect.Names      // of agents without an id
 
 	// The line that is written.
 	k        remarks
@@ -52,23 +54,19 @@ type Encoder struct {
 
 var _ dialect.Encoder = (*Encoder)(nil)
 
-// A memory is what is remembered of the calls or blocks of agents, by their ids.
-type memory[T any] []remembered[T]
+// A subject is a call or a block of an agent.
+type subject struct{ runID, agentID, id string }
 
-type remembered[T any] struct {
-	runID, agentID, id string
-	value              T
-}
-
-// index returns the index of the latest value for an id of the event's agent, or -1.
-func (m memory[T]) index(ev *agentevents.Event, id string) int {
-	for i := len(m) - 1; i >= 0; i-- {
-		if o := &m[i]; o.id == id && o.agentID == ev.AgentID && o.runID == ev.RunID {
-			return i
-		}
+// remember notes something about a subject. It forgets all others when there are maxOpen.
+func remember[T any](m map[subject]T, of subject, v T) {
+	if len(m) >= maxOpen {
+		clear(m)
 	}
-	return -1
+	m[of] = v
 }
+
+// maxOpen limits what is remembered of a log without answers.
+const maxOpen = 1024
 
 // limited appends v to a list, which forgets its older half when it has maxOpen.
 func limited[T any](list []T, v T) []T {
@@ -81,7 +79,10 @@ func limited[T any](list []T, v T) []T {
 // NewEncoder returns an encoder.
 func NewEncoder(o EncoderOptions) *Encoder {
 	doc := documentOf(o.Profile)
-	return &Encoder{p: doc.p, doc: doc, w: wire.Writer{F: doc.Format}}
+	return &Encoder{
+		p: doc.p, doc: doc, w: wire.Writer{F: doc.Format},
+		calls: map[subject]string{}, deltas: map[subject]int{}, shift: map[string]uint64{},
+	}
 }
 
 func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*lines)) }
@@ -119,21 +120,18 @@ func (e *Encoder) Losses() []dialect.Loss { return e.w.Losses.List() }
 
 // note remembers what later lines need to know of ev.
 func (e *Encoder) note(ev *agentevents.Event) {
+	e.open.note(ev)
 	switch p := ev.Payload.(type) {
 	case *agentevents.ToolCalled:
-		e.calls = limited(e.calls, remembered[string]{ev.RunID, ev.AgentID, p.CallID, e.eventID})
+		remember(e.calls, subject{ev.RunID, ev.AgentID, p.CallID}, e.eventID)
 	case *agentevents.ToolReturned:
-		if i := e.calls.index(ev, p.CallID); i >= 0 {
-			e.calls = slices.Delete(e.calls, i, i+1)
-		}
+		delete(e.calls, subject{ev.RunID, ev.AgentID, p.CallID})
 	case *agentevents.AgentReasoningDelta:
-		if i := e.deltas.index(ev, p.BlockID); i >= 0 {
-			e.deltas[i].value = p.Index.Or(e.deltas[i].value) + 1
-		} else if e.p != RFC0002 { // the RFC needs no index
-			e.deltas = limited(e.deltas, remembered[int]{ev.RunID, ev.AgentID, p.BlockID, p.Index.V + 1})
+		if of := (subject{ev.RunID, ev.AgentID, p.BlockID}); e.p != RFC0002 { // which needs no index
+			remember(e.deltas, of, p.Index.Or(e.deltas[of])+1)
 		}
 	case *agentevents.AgentReasoned:
-		e.deltas = slices.DeleteFunc(e.deltas, func(d remembered[int]) bool { return d.runID == ev.RunID && d.agentID == ev.AgentID })
+		maps.DeleteFunc(e.deltas, func(of subject, _ int) bool { return of.runID == ev.RunID && of.agentID == ev.AgentID })
 	}
 }
 
@@ -149,13 +147,26 @@ func (l *lines) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	return e.line(w, dst)
 }
 
+// Hides and NameOf make the Writer keep the name that a line of the RFC has for the code of
+// an error.
+func (l *lines) Hides(*wire.Member, any) bool { return false }
+
+func (l *lines) NameOf(m *wire.Member) string {
+	if slices.Contains(l.k.spelled, inError+m.Also[0]) {
+		return m.Also[0]
+	}
+	return m.Name
+}
+
+const inError = "/payload/error/"
+
 func (l *lines) Reread(w *wire.Writer, line string) error {
 	if len(l.shift) > 0 {
 		return dialect.ErrNoCounterpart
 	}
 	// A line may keep the rules of another profile only, unless it was read under this one.
 	d := NewDecoder(Options{Profile: l.p, Strict: l.p != RFC0002 && !(*Encoder)(l).same()})
-	d.alone = true
+	d.alone, d.open = true, slices.Clone(l.open)
 	err := d.read(line, &w.Read)
 	if d.foreign {
 		return dialect.ErrNoCounterpart
@@ -167,6 +178,10 @@ func (l *lines) Reread(w *wire.Writer, line string) error {
 func (e *Encoder) line(w *wire.Writer, dst []byte) ([]byte, error) {
 	ev := w.Ev
 	e.k.read(ev)
+	w.Spell = nil
+	if e.p == RFC0002 && len(e.k.spelled) > 0 {
+		w.Spell = (*lines)(e)
+	}
 	at := e.doc.Row(ev.Kind())
 	if e.k.typ != "" {
 		at = cmp.Or(e.doc.others[ev.Kind()], at)
@@ -230,7 +245,7 @@ func (e *Encoder) other(w *wire.Writer) (typ, body string, err error) {
 	if !legalType(e.p, typ) {
 		return "", "", dialect.ErrNoCounterpart
 	}
-	if u.Raw == "" && e.lenient() && slices.Contains(e.k.absent, "/payload") {
+	if u.Raw == "" && e.p == RFC0002 && slices.Contains(e.k.absent, "/payload") {
 		return typ, "", nil
 	}
 	if body = "{}"; u.Raw == "" {
@@ -248,7 +263,7 @@ func (e *Encoder) other(w *wire.Writer) (typ, body string, err error) {
 
 // isSplit reports whether a return becomes two lines. A refused call has only a
 // return.
-func isSplit(p *agentevents.ToolReturned) bool { return p.OneEvent && !refused(string(p.Status)) }
+func isSplit(p *agentevents.ToolReturned) bool { return p.OneEvent && !refused(p.Status) }
 
 // calledOf returns the event of the call of a return that is the whole call.
 func calledOf(ev *agentevents.Event, p *agentevents.ToolReturned) agentevents.Event {
@@ -283,9 +298,6 @@ func (e *Encoder) split(w *wire.Writer, dst []byte, p *agentevents.ToolReturned)
 // not say counts once.
 func (e *Encoder) countSplit(ev *agentevents.Event, p *agentevents.ToolReturned) {
 	l := &e.w.Losses
-	if e.shift == nil {
-		e.shift = map[string]uint64{}
-	}
 	e.shift[ev.RunID]++
 	e.first.Without(&e.w.Pend)
 	e.first.Count(l, ev, false)
@@ -303,25 +315,12 @@ func (e *Encoder) countSplit(ev *agentevents.Event, p *agentevents.ToolReturned)
 	}
 }
 
-// bound reports whether the texts of questions must not be empty.
-func (e *Encoder) bound() bool { return e.p != RFC0002 && e.row.of != "" }
-
 // payloadNode reports whether the payload of the line names the node.
 func (e *Encoder) payloadNode() bool {
 	if u, ok := e.w.Ev.Payload.(*agentevents.Unknown); ok {
 		return jsonwire.Text(jsonwire.Member(string(u.Raw), "nodeId")) == e.nodeID
 	}
 	return e.row.node
-}
-
-// agentForm returns the form of an agent's id. The schemas' forms differ by
-// place, but an agent has one id everywhere: that of a handoff, which is legal in
-// every place. Lines of SchemaV2 keep a shorter id where it is legal.
-func (e *Encoder) agentForm(w *wire.Writer, id string) IDForm {
-	if len(id) < 3 && ofV2(w) {
-		return AgentID
-	}
-	return HandoffID
 }
 
 // ofV2 reports whether the event seems to come from a line of SchemaV2.
@@ -346,21 +345,24 @@ func (e *Encoder) agentID(w *wire.Writer, pointer, id string) string {
 
 // extraLost reports whether the payload has extra members outside the values
 // that are written whole.
-func extraLost(ev *agentevents.Event) bool {
-	rest := agentevents.Event{Payload: ev.Payload}
-	switch p := ev.Payload.(type) {
-	case *agentevents.AgentHandoff:
-		c := *p
-		c.From, c.To, rest.Payload = agentevents.AgentRef{}, agentevents.AgentRef{}, &c // refID lists the extra members of those that become ids
-	case *agentevents.NodeStarted:
-		c := *p
-		c.Agent.OK, rest.Payload = false, &c
-	case *agentevents.NodeCompleted:
-		c := *p
-		c.Agent.OK, rest.Payload = false, &c
-	case *agentevents.MessageCreated:
-		c := *p
-		c.Message, rest.Payload = agentevents.ConversationMessage{}, &c
+func extraLost(p Profile) func(ev *agentevents.Event) bool {
+	return func(ev *agentevents.Event) bool {
+		rest := agentevents.Event{Payload: ev.Payload}
+		switch pl := ev.Payload.(type) {
+		case *agentevents.AgentHandoff:
+			if c := *pl; p == RFC0002 {
+				c.From, c.To, rest.Payload = agentevents.AgentRef{}, agentevents.AgentRef{}, &c
+			}
+		case *agentevents.NodeStarted:
+			c := *pl
+			c.Agent.OK, rest.Payload = false, &c
+		case *agentevents.NodeCompleted:
+			c := *pl
+			c.Agent.OK, rest.Payload = false, &c
+		case *agentevents.MessageCreated:
+			c := *pl
+			c.Message, rest.Payload = agentevents.ConversationMessage{}, &c
+		}
+		return rest.PayloadExtra()
 	}
-	return rest.PayloadExtra()
 }

@@ -2,10 +2,10 @@ package openwop
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // profiles is a set of profiles.
@@ -119,6 +119,14 @@ func (r *row) refuses(name string) bool {
 	return r.closed() && !declared && (r.p == SchemaV1 || r.sealed || !hatch(name))
 }
 
+// wrong returns the rule that an extra member of the payload breaks and what is wrong, or "".
+func (r *row) wrong(name, value string) (agentevents.Rule, string) {
+	if r.refuses(name) {
+		return RuleClosed, extraMember
+	}
+	return r.form(name).check(r.p, value)
+}
+
 // form returns the form that the schema declares for an extra member of the payload.
 func (r *row) form(name string) form {
 	of, _ := formOf(r.also, r.p, name)
@@ -132,7 +140,7 @@ func (r *row) add(list []wire.Member, c column) []wire.Member {
 	}
 	if c.usual && !c.Need {
 		r.usual = append(r.usual, c.Name)
-		c = c.unless(func(w *wire.Writer) bool { return slices.Contains(encoderOf(w).k.absent, "/payload/"+c.Name) })
+		c = c.unless(func(w *wire.Writer) bool { return encoderOf(w).leaves(c.Name) })
 	}
 	other := c.Member
 	other.Name, other.For, other.Need, other.Loose, other.Reads = c.other, c.Name, false, true, true
@@ -170,18 +178,23 @@ func documentOf(p Profile) *document {
 func newDocument(p Profile) document {
 	need, may := wire.Need, wire.May
 	id := func(f IDForm) textForm { return idForm(p, f) }
+	schemaVersion := may("schemaVersion", "", versionForm{keptForm: keptForm{perSchema(wholeFrom(0), wholeFrom(1))}})
+	if p == SchemaV2 {
+		schemaVersion.Need = true
+		schemaVersion = schemaVersion.Or(madeJSON("1"))
+	}
 	f := wire.Format{
 		Name: Name, Required: RuleRequired, Body: "payload", Remarks: []string{keptSpelled, keptAbsent, keptType, keptProfile}, Exact: p != RFC0002,
 		Head: []wire.Member{
-			need("eventId", "/id", id(EventID).says(ownID)), need("runId", "/runId", id(RunID)).Or(made(unknownRun)), may("nodeId", "/nodeId", id(NodeID).spelled().says(ownNode)),
+			need("eventId", "/id", id(EventID).says(ownID)), need("runId", "/runId", id(RunID)).Or(made(unknownRun)), may("nodeId", "/nodeId", id(NodeID).says(ownNode)),
 			need("type", "", wire.Type), need("payload", "", wire.Body),
 		},
 		Any: []wire.Member{may("", "/agentId", agentOfOther{})},
 		Tail: []wire.Member{
-			need("timestamp", "/timestamp", timeForm{}), need("sequence", "/sequence", sequenceForm{}), {Name: "schemaVersion", Form: versionForm{rule: perSchema(wholeFrom(0), wholeFrom(1))}, Need: p == SchemaV2},
-			may("engineVersion", "", versionForm{aVersion, true}), may("causationId", "/causationId", id(EventID).spelled().says(cause)),
+			need("timestamp", "/timestamp", timeForm{}), need("sequence", "/sequence", sequenceForm{}), schemaVersion,
+			may("engineVersion", "", versionForm{keptForm{aVersion}, true}), may("causationId", "/causationId", id(EventID).says(cause)),
 		},
-		Lack: lack, Pick: pick, Keep: keep, Place: place, Elsewhere: elsewhere, Extra: extraLost,
+		Lack: lack, Pick: pick, Keep: keep, Place: place, Elsewhere: elsewhere, Extra: extraLost(p),
 	}
 	table := rows(p)
 	for i := range table {
@@ -227,14 +240,15 @@ func rows(p Profile) []row {
 		}
 		old      = p != SchemaV2 // the types before version 2
 		json     = wire.Value{}
+		constant = func(text string) wire.Form { return wire.Const(jsonwire.Quote(text)) }
 		content  = textForm{}
 		object   = jsonObject(p)
 		id       = func(f IDForm) textForm { return idForm(p, f) }
-		handed   = id(HandoffID).says(refID)
-		resolves = id(InterruptID).says(shortKey)
+		handed   = id(HandoffID)
+		resolves = id(InterruptID)
 		agent    = m("agentId", "/agentId", id(AgentID)).must(all).or(madeAgent)
 		artifact = func(name string) column { return m(name, "", artifactForm{p, name}) } // the vocabulary has no field for it
-		anyAgent = m("agentId", "/agentId", unruled(p, id(AgentID))).on(none)
+		anyAgent = m("agentId", "/agentId", textForm{spell: true, mend: normalizing(AgentID)}).on(none)
 		node     = m("nodeId", "", nodeForm).must(schemas).written()
 		reason   = m("reason", "reason", text)
 		block    = m("blockId", "blockId", text).on(none)
@@ -250,10 +264,11 @@ func rows(p Profile) []row {
 		key      = newKeyForm(p)
 		asked    = m("interruptId", "interruptId", textForm{}).written().orAlways(madeOf(ofEvent))
 	)
-	title, breach, amount, decision := textForm{}, wire.Form(textForm{rule: aCap}), wire.Form(json), wire.Form(json)
+	title, breach, amount, decision, ask := textForm{}, wire.Form(textForm{rule: aCap}), wire.Form(json), wire.Form(json), plainly("[]")
 	if p != RFC0002 {
+		ask = madeAs(unknownQuestion, `[{"id":"q1","question":"?"}]`)
 		decision = ruled{decisionForm{}, aDecision}
-		title.rule, breach, amount = aName, capForm{wire.OneOf(RuleEnum, wire.Full{}, capKinds...)}, wire.AtLeast(RuleRange, json, 0)
+		title.rule, breach, amount = aName, wire.OneOf(RuleEnum, wire.Full{}, capKinds...), wire.AtLeast(RuleRange, json, 0)
 	}
 	readAgent := anyAgent
 	readAgent.Reads = true
@@ -270,7 +285,7 @@ func rows(p Profile) []row {
 		}},
 		{typ: "agent.toolReturned", v2: "agent.tool-returned", kind: agentevents.KindToolReturned, also: host, members: []column{
 			agent, tool, callID, m("result", "result", json).schemas("outcome").unless(failed), toolErr,
-			m("status", "status", statusForm{textForm{rule: oneOf(toolStatuses...)}, p}), duration.unless(neverBegan),
+			m("status", "status", statusForm{textForm{rule: oneOf(toolStatuses...)}}), duration.unless(neverBegan),
 		}},
 		{typ: "agent.handoff", kind: agentevents.KindAgentHandoff, also: host, says: "/agentId", members: []column{
 			readAgent, m("", "", handsOver{}),
@@ -296,7 +311,7 @@ func rows(p Profile) []row {
 			node, failure.must(all).unless(noError), anyAgent,
 		}},
 		{typ: "node.skipped", kind: agentevents.KindNodeSkipped, members: []column{node, reason, anyAgent}},
-		{typ: "node.suspended", kind: agentevents.KindNodeSuspended, also: []part{may("interruptId", nil), may("kind", nil), may("key", nil)}, members: []column{
+		{typ: "node.suspended", kind: agentevents.KindNodeSuspended, also: suspension, members: []column{
 			node, m("", "details", detailsForm{p: p, first: true}), m("reason", "reason", shortForm(p)).on(v2), anyAgent, m("", "details", detailsForm{p: p}),
 		}},
 		{typ: "cap.breached", kind: agentevents.KindCapBreached, also: []part{may("nodeId", anID(NodeID, aText))}, members: []column{
@@ -322,7 +337,7 @@ func rows(p Profile) []row {
 			reason, anyAgent,
 		}},
 		{typ: "channel.written", kind: agentevents.KindMessageCreated, closed1: true, sealed: true, also: written, members: []column{
-			m("channel", "", wordOf(MessageChannel)).must(all), m("value", "message", messageForm{}).must(all),
+			m("channel", "", constant(MessageChannel)).must(all), m("value", "message", messageForm{}).must(all),
 			m("reducer", "", reducerForm).must(schemas).written(), m("writtenAt", "", writtenAt).must(schemas).written(),
 		}},
 		{typ: exchanged, of: ofTurn, kind: agentevents.KindMessageCreated, reads: true, also: []part{may("outcome", nil)}, members: []column{
@@ -333,19 +348,19 @@ func rows(p Profile) []row {
 		// A node that waits for a person. The RFC and SchemaV1 have a type for each
 		// question and answer, SchemaV2 has interrupts.
 		{typ: "clarification.requested", kind: agentevents.KindClarificationRequested, legacy: true, members: []column{
-			node.must(v1), asked, m("questions", "questions", questions(p, false)).must(rfc | v1).or(madeQuestions), anyAgent,
+			node.must(v1), asked, m("questions", "questions", questions(p, false)).must(rfc | v1).or(plainly("[]")), anyAgent,
 		}},
 		{typ: "interrupt.requested", of: "clarification", kind: agentevents.KindClarificationRequested, reads: old, closed1: true, sealed: true, also: []part{
 			may("resumeSchema", anObject), may("timeoutMs", wholeFrom(0)), may("data/contextType", aText),
 		}, members: []column{
-			m("kind", "", wordOf(kindClarification)).must(all), m("key", "interruptId", key).must(all).or(madeOf(ofEvent)),
-			m("data", "", wire.Object(wire.Need("questions", "questions", questions(p, true)).Or(madeQuestions))).must(all),
+			m("kind", "", constant(kindClarification)).must(all), m("key", "interruptId", key).must(all).or(madeOf(ofEvent)),
+			m("data", "", wire.Object(wire.Need("questions", "questions", questions(p, true)).Or(ask))).must(all),
 		}},
 		{typ: "clarification.resolved", kind: agentevents.KindClarificationResolved, legacy: true, members: []column{
 			node, asked.on(v2), m("answers", "answers", object).must(rfc | v1).or(madeJSON("{}")), m("answeredBy", "answeredBy", text), anyAgent,
 		}},
 		{typ: "interrupt.resolved", of: "answer", kind: agentevents.KindClarificationResolved, reads: old, also: answered, members: []column{
-			node, m("interruptId", "interruptId", resolves).must(all).or(madeOf(ofEvent)), m("kind", "", wordOf(kindClarification)),
+			node, m("interruptId", "interruptId", resolves).must(all).or(madeOf(ofEvent)), m("kind", "", constant(kindClarification)),
 			m("resumeValue", "answers", json), m("answeredBy", "answeredBy", text).on(none), anyAgent,
 		}},
 		{typ: "approval.requested", kind: agentevents.KindApprovalRequested, legacy: true, also: artifacts, members: []column{
@@ -360,7 +375,7 @@ func rows(p Profile) []row {
 			may("data/requiredApprovals", wholeFrom(1)), may("data/approversList", listOf(aText, 0, false)),
 			may("data/rejectionPolicy", oneOf("single-veto", "majority")),
 		}, members: []column{
-			m("kind", "", wordOf(kindApproval)).must(all), m("key", "approvalId", key).must(all).or(madeOf(ofEvent)),
+			m("kind", "", constant(kindApproval)).must(all), m("key", "approvalId", key).must(all).or(madeOf(ofEvent)),
 			m("data", "", wire.Object(artifact("artifactId").must(schemas).Member, artifact("artifactType").must(schemas).Member,
 				m("title", "action", title).must(schemas).orAlways(made(kindApproval)).Member, artifact("actions").must(schemas).Member)).must(all),
 			m("timeoutMs", "timeoutMs", millis),
@@ -373,12 +388,12 @@ func rows(p Profile) []row {
 			m("reason", "feedback", text),
 		}},
 		{typ: "interrupt.resolved", of: "granted", kind: agentevents.KindApprovalGranted, reads: old, also: decided, members: []column{
-			node, m("interruptId", "approvalId", resolves).must(all).or(madeOf(ofEvent)), m("kind", "", wordOf(kindApproval)),
-			m("reason", "feedback", shortForm(p)).on(v2), m("decision", "", wordOf("granted")).on(v2 | rfc), m("principal", "approvedBy", plain).on(none), anyAgent,
+			node, m("interruptId", "approvalId", resolves).must(all).or(madeOf(ofEvent)), m("kind", "", constant(kindApproval)),
+			m("reason", "feedback", shortForm(p)).on(v2), m("decision", "", constant("granted")).on(v2 | rfc), m("principal", "approvedBy", plain).on(none), anyAgent,
 		}},
 		{typ: "interrupt.resolved", of: "rejected", kind: agentevents.KindApprovalRejected, reads: old, also: decided, members: []column{
-			node, m("interruptId", "approvalId", resolves).must(all).or(madeOf(ofEvent)), m("kind", "", wordOf(kindApproval)),
-			m("reason", "feedback", shortForm(p)).on(v2), m("decision", "", wordOf("rejected")).on(v2 | rfc), m("principal", "rejectedBy", plain).on(none), anyAgent,
+			node, m("interruptId", "approvalId", resolves).must(all).or(madeOf(ofEvent)), m("kind", "", constant(kindApproval)),
+			m("reason", "feedback", shortForm(p)).on(v2), m("decision", "", constant("rejected")).on(v2 | rfc), m("principal", "rejectedBy", plain).on(none), anyAgent,
 		}},
 	}
 }

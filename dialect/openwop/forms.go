@@ -2,7 +2,6 @@ package openwop
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -55,8 +54,12 @@ func madeAs(detail, raw string) absent {
 	}
 }
 
-// empty writes an empty text. The reader of it knows no more and no less.
-func empty(_ *wire.Writer, dst []byte, _ *wire.Member) []byte { return append(dst, `""`...) }
+// plainly returns a function that writes a value of which the reader knows no more and no less.
+func plainly(raw string) absent {
+	return func(_ *wire.Writer, dst []byte, _ *wire.Member) []byte { return append(dst, raw...) }
+}
+
+var empty = plainly(`""`)
 
 // ofEvent returns the id of the event, for a call or an interrupt without an id.
 func ofEvent(e *Encoder) string { return e.eventID }
@@ -66,10 +69,9 @@ type mender interface {
 	mended(w *wire.Writer, m *wire.Member, text string) string
 }
 
-// idForm is an id. One that does not have the profile's form is normalised. An empty
-// agent, workflow or type is an absent one, so the decoder notes that it is there.
+// idForm is an id. One that does not have the profile's form is normalised.
 func idForm(p Profile, form IDForm) textForm {
-	f := textForm{spell: form == AgentID || form == WorkflowID || form == TypeID}
+	f := textForm{spell: true}
 	if p != RFC0002 {
 		f.mend = normalizing(form)
 	}
@@ -79,23 +81,17 @@ func idForm(p Profile, form IDForm) textForm {
 	return f
 }
 
-// unruled returns the form of a member that the schemas do not declare: they do not check it.
-func unruled(p Profile, f textForm) textForm {
-	if p != RFC0002 {
-		f.rule = nil
-	}
-	return f
-}
-
 func normalizing(form IDForm) func(w *wire.Writer, m *wire.Member, id string) string {
 	return func(w *wire.Writer, m *wire.Member, id string) string { return normalized(w, form, w.Pointer(m), id) }
 }
 
-// normalized returns an id in the form of the profile.
+// normalized returns an id in the form of the profile. The schemas' forms of an agent's id
+// differ by place, but an agent has one id everywhere: that of a handoff, which is legal in
+// every place. Lines of SchemaV2 keep a shorter id where it is legal.
 func normalized(w *wire.Writer, form IDForm, pointer, id string) string {
 	e := encoderOf(w)
-	if form == AgentID {
-		form = e.agentForm(w, id)
+	if form == AgentID && (len(id) > 2 || !ofV2(w)) {
+		form = HandoffID
 	}
 	n := NormalizeID(e.p, form, id)
 	if n != id {
@@ -107,12 +103,6 @@ func normalized(w *wire.Writer, form IDForm, pointer, id string) string {
 // says returns the form of an id that a line may say otherwise than the event.
 func (f textForm) says(say func(w *wire.Writer, m *wire.Member, id string) string) textForm {
 	f.say = say
-	return f
-}
-
-// spelled returns the form of a text that the decoder notes if it is empty.
-func (f textForm) spelled() textForm {
-	f.spell = true
 	return f
 }
 
@@ -141,11 +131,11 @@ func ownNode(w *wire.Writer, m *wire.Member, id string) string {
 func cause(w *wire.Writer, m *wire.Member, id string) string {
 	e := encoderOf(w)
 	p, ok := w.Ev.Payload.(*agentevents.ToolReturned)
-	if !ok || w.Whole || e.returned {
+	if !ok || w.Whole {
 		return id
 	}
-	i := e.calls.index(w.Ev, p.CallID)
-	if i < 0 || e.calls[i].value == id || id == "" && refused(string(p.Status)) {
+	called, open := e.calls[subject{w.Ev.RunID, w.Ev.AgentID, p.CallID}]
+	if !open || called == id {
 		return id
 	}
 	what := dialect.Altered
@@ -153,25 +143,7 @@ func cause(w *wire.Writer, m *wire.Member, id string) string {
 		what = dialect.Made
 	}
 	w.Lose(what, w.Pointer(m), "the event of the call")
-	return e.calls[i].value
-}
-
-// refID is the id of an AgentRef where there is no room for the rest of it.
-func refID(w *wire.Writer, m *wire.Member, id string) string {
-	if w.Ev.PayloadExtra() {
-		p := w.Ev.Payload.(*agentevents.AgentHandoff)
-		ref := &p.To
-		if m.Name == "fromAgentId" {
-			ref = &p.From
-		}
-		raw, _ := ref.MarshalJSON() // never fails
-		for name := range jsonwire.Members(string(raw)) {
-			if !slices.Contains(refNames, name) { // the fields are lost by subtraction
-				w.Lose(dialect.Dropped, strings.TrimSuffix(w.Pointer(m), "agentId")+jsonwire.Token(name), "")
-			}
-		}
-	}
-	return id
+	return called
 }
 
 // A textForm is a text.
@@ -268,29 +240,6 @@ func shortForm(p Profile) wire.Form {
 	}}
 }
 
-// A capForm is the kind of a cap under the schemas.
-type capForm struct{ wire.Form }
-
-func (f capForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	if *at.(*string) == CapConfidenceEscalationSuppressed {
-		w.Break(RuleEnum, w.Pointer(m), "the schemas do not know "+CapConfidenceEscalationSuppressed+
-			": under them a host does not opt out of escalation, and a strict reader finds the decision not escalated")
-	}
-	return f.Form.Append(w, dst, m, at)
-}
-
-// A wordOf is a text that all lines of the row have.
-type wordOf string
-
-func (f wordOf) Append(_ *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
-	return jsonwire.AppendString(dst, string(f)), true
-}
-
-func (wordOf) Parse(r *wire.Reader, _ any) error {
-	_, err := r.S.String()
-	return err
-}
-
 // jsonObject is raw JSON that must be an object under the schemas.
 func jsonObject(p Profile) wire.Form {
 	if p == RFC0002 {
@@ -311,53 +260,32 @@ func (f objectForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) (
 	return dst, said
 }
 
-// A countForm is a whole number, in any spelling.
-type countForm struct{ wire.Value }
-
-func (countForm) Parse(r *wire.Reader, at any) error {
-	start := r.S.Offset()
-	n, err := sequence(&r.S)
-	if err == nil && n > math.MaxInt {
-		err = &jsonwire.SyntaxError{Offset: start, Msg: "number out of range"}
-	}
-	if err == nil {
-		*at.(*agentevents.Opt[int]) = agentevents.Some(int(n))
-	}
-	return err
-}
-
 // countFrom is a whole number that must not be below low.
-func countFrom(low int) wire.Form { return wire.AtLeast(RuleRange, countForm{}, low) }
+func countFrom(low int) wire.Form { return wire.AtLeast(RuleRange, wire.Whole{}, low) }
 
 // sequence reads a whole number from 0. 3.0 is one too.
 func sequence(s *jsonwire.Scanner) (uint64, error) {
 	n, err := s.Uint()
-	if err == nil || s.Kind() != '0' {
-		return n, err
+	if err != nil {
+		if whole, odd := jsonwire.Whole[int64](s); odd == nil && whole >= 0 {
+			return uint64(whole), nil
+		}
 	}
-	at := s.Offset()
-	f, ferr := s.Float()
-	if ferr == nil && f == math.Trunc(f) && f < 1<<53 {
-		return uint64(f), nil
-	}
-	return 0, &jsonwire.SyntaxError{Offset: at, Msg: "found a number that is not a whole number in range"}
+	return n, err
 }
 
 // millis is a duration in whole milliseconds.
-var millis = ruled{millisForm{}, wholeFrom(0)}
+var millis = ruled{wire.AtLeast(RuleRange, millisForm{}, 0), wholeFrom(0)}
 
 type millisForm struct{ wire.Value }
 
-func (millisForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	v := at.(*agentevents.Opt[time.Duration])
-	if v.OK && v.V < 0 {
-		w.Fail(RuleRange, w.Pointer(m), "must not be below 0")
-	}
-	if v.V%time.Millisecond != 0 && v.OK && !w.Whole {
-		w.Lose(dialect.Altered, w.Pointer(m), "cut to whole milliseconds")
-	}
+func (f millisForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	if w.Whole {
-		return jsonwire.AppendMillis(dst, v.V), v.OK
+		return f.Value.Append(w, dst, m, at)
+	}
+	v := at.(*agentevents.Opt[time.Duration])
+	if v.V%time.Millisecond != 0 {
+		w.Lose(dialect.Altered, w.Pointer(m), "cut to whole milliseconds")
 	}
 	return jsonwire.AppendInt(dst, v.V.Milliseconds()), v.OK
 }
@@ -366,7 +294,7 @@ func (millisForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]
 // never began.
 func neverBegan(w *wire.Writer) bool {
 	p := w.Ev.Payload.(*agentevents.ToolReturned)
-	if encoderOf(w).p == RFC0002 || !refused(string(p.Status)) {
+	if encoderOf(w).p == RFC0002 || !refused(p.Status) {
 		return false
 	}
 	w.Pend.Drop("/payload/durationMs", p.Duration.OK)
@@ -374,19 +302,16 @@ func neverBegan(w *wire.Writer) bool {
 }
 
 // A statusForm is the status of a return, where it says more than the error does.
-type statusForm struct {
-	textForm
-	p Profile
-}
+type statusForm struct{ textForm }
 
-func (f statusForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (statusForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	derived := derivedStatus(w.Ev.Payload.(*agentevents.ToolReturned))
 	status := agentevents.ToolStatus(*at.(*string))
 	switch {
 	case status == "":
 		status = derived
 		w.Lose(dialect.Made, w.Pointer(m), string(derived))
-	case status == agentevents.ToolStatusCancelled, status == agentevents.ToolStatusInterrupted, f.p != RFC0002 && !slices.Contains(toolStatuses, string(status)):
+	case status == agentevents.ToolStatusCancelled, status == agentevents.ToolStatusInterrupted, encoderOf(w).p != RFC0002 && !slices.Contains(toolStatuses, string(status)):
 		w.Lose(dialect.Altered, w.Pointer(m), "error")
 		status = agentevents.ToolStatusError
 	}
@@ -402,8 +327,8 @@ func derivedStatus(p *agentevents.ToolReturned) agentevents.ToolStatus {
 }
 
 // refused reports whether a status says that the call never began.
-func refused(status string) bool {
-	return status == string(agentevents.ToolStatusForbidden) || status == string(agentevents.ToolStatusRateLimited)
+func refused(status agentevents.ToolStatus) bool {
+	return status == agentevents.ToolStatusForbidden || status == agentevents.ToolStatusRateLimited
 }
 
 // failed reports whether a return has an error, which takes the place of the result.
@@ -413,7 +338,7 @@ func failed(w *wire.Writer) bool { return w.Ev.Payload.(*agentevents.ToolReturne
 // madeArguments stands for arguments. The RFC wants them unless there is a hash.
 func madeArguments(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 	e := encoderOf(w)
-	if e.p != RFC0002 || w.Ev.Payload.(*agentevents.ToolCalled).ArgsHash != "" || slices.Contains(e.k.spelled, "/payload/argsHash") {
+	if e.p != RFC0002 || w.Ev.Payload.(*agentevents.ToolCalled).ArgsHash != "" {
 		return dst
 	}
 	return madeJSON("null")(w, dst, m)
@@ -421,12 +346,9 @@ func madeArguments(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 
 // counted stands for the index of a delta.
 func counted(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	n, deltas := 0, encoderOf(w).deltas
-	if i := deltas.index(w.Ev, w.Ev.Payload.(*agentevents.AgentReasoningDelta).BlockID); i >= 0 && !w.Whole {
-		n = deltas[i].value
-	}
 	w.Lose(dialect.Made, w.Pointer(m), "counted by the encoder")
-	return jsonwire.AppendInt(dst, int64(n))
+	of := subject{w.Ev.RunID, w.Ev.AgentID, w.Ev.Payload.(*agentevents.AgentReasoningDelta).BlockID}
+	return jsonwire.AppendInt(dst, int64(encoderOf(w).deltas[of]))
 }
 
 // madeWorkflow stands for the workflow of a run.
@@ -439,64 +361,32 @@ func madeWorkflow(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 // the RFC has for the error of a tool, error. Readers take both. A line of the RFC keeps
 // the name that it has.
 func errorObject(p Profile, envelope bool) wire.Form {
-	text := textForm{}
-	if p != RFC0002 {
-		text.rule = aName
+	code, message := errorText{textForm{spell: true}}, errorText{}
+	silence := empty
+	if p != RFC0002 { // the message must not be empty
+		code.rule, message.rule = aName, aName
+		silence = madeOf(func(e *Encoder) string { return cmp.Or(errorOf(e.w.Ev.Payload).Code, unknownError) })
 	}
 	name, other := "code", "error"
 	if envelope {
 		name, other = other, name
 	}
-	otherwise := func(w *wire.Writer) bool {
-		return p == RFC0002 && slices.Contains(encoderOf(w).k.spelled, "/payload/error/"+other)
-	}
-	code := wire.May(name, "code", errorText{text.spelled(), other})
-	code.Need, code.Loose = p != RFC0002, p == RFC0002 // under the RFC either name will do: see Missed
-	twin := wire.Member{Name: other, Says: "code", Form: errorWord{text}, For: name, Loose: p != RFC0002 || envelope}
-	return wire.Object(code.Or(made(unknownError)).Unless(otherwise), twin.Unless(func(w *wire.Writer) bool { return !otherwise(w) }),
-		wire.Need("message", "message", errorText{text, ""}).Or(madeMessage), wire.May("details", "details", jsonObject(p)),
+	word := wire.Need(name, "code", code).As(other).Or(made(unknownError))
+	word.Loose = true
+	return wire.Object(word, wire.Need("message", "message", message).Or(silence), wire.May("details", "details", jsonObject(p)),
 		wire.Member{Name: "retryable", Says: "retryable", Loose: p == RFC0002})
 }
 
 // An errorText is the code or the message of an error.
-type errorText struct {
-	textForm
-	other string // its other name, or ""
-}
+type errorText struct{ textForm }
 
 // Missed notes that the error lacks it, by any name.
-func (f errorText) Missed(r *wire.Reader, _ any) {
+func (errorText) Missed(r *wire.Reader, _ any) {
 	d := decoderOf(r)
-	if f.other != "" && slices.Contains(d.spelled, r.PointerTo(f.other)) {
-		return
-	}
 	d.absent = append(d.absent, r.Pointer())
-	if f.other != "" && d.o.Profile == RFC0002 {
-		r.Break(RuleRequired, "is required")
-	}
-}
-
-// An errorWord is the code by its other name.
-type errorWord struct{ textForm }
-
-func (f errorWord) Parse(r *wire.Reader, at any) error {
-	err := f.textForm.Parse(r, at)
-	if err == nil {
-		decoderOf(r).spell(r)
-	}
-	return err
 }
 
 const unknownError = "error"
-
-// madeMessage stands for the message of an error, which the schemas do not let be
-// empty.
-func madeMessage(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	if encoderOf(w).p == RFC0002 {
-		return empty(w, dst, m)
-	}
-	return made(cmp.Or(errorOf(w.Ev.Payload).Code, unknownError))(w, dst, m)
-}
 
 // errorOf returns the error of a payload that has one.
 func errorOf(p agentevents.Payload) *agentevents.ErrorInfo {
@@ -512,7 +402,7 @@ func errorOf(p agentevents.Payload) *agentevents.ErrorInfo {
 // noError reports whether the line of a failed node has no error.
 func noError(w *wire.Writer) bool {
 	e := encoderOf(w)
-	return e.lenient() && slices.Contains(e.k.absent, "/payload/error") && *errorOf(w.Ev.Payload) == (agentevents.ErrorInfo{})
+	return e.p == RFC0002 && slices.Contains(e.k.absent, "/payload/error") && *errorOf(w.Ev.Payload) == (agentevents.ErrorInfo{})
 }
 
 // A refForm is an AgentRef. It keeps its extra members itself.
@@ -550,11 +440,26 @@ func (f refForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]b
 }
 
 func (f refForm) Parse(r *wire.Reader, at any) error {
+	s := r.S
 	err := agentRef(&r.S, at.(*agentevents.AgentRef))
 	if err == nil && r.Strict && f.p == RFC0002 {
-		f.check(r, at.(*agentevents.AgentRef))
+		raw, _ := s.Raw() // never fails
+		if name, rule, detail := brokenPart(aRef, true, f.p, raw); detail != "" {
+			r.BreakAt(r.Pointer()+"/"+name, rule, detail)
+		}
 	}
 	return err
+}
+
+// aRef are the members of an AgentRef of the RFC, section A.
+var aRef = []part{must("agentId", aName), may("agentSharing", aSharing), may("modelClass", oneOf(modelWords...))}
+
+func aSharing(_ Profile, raw string) (agentevents.Rule, string) {
+	s := agentevents.AgentSharing(jsonwire.Text(raw))
+	if _, group := s.Group(); group || s == agentevents.SharingIsolated || s == agentevents.SharingShared {
+		return "", ""
+	}
+	return RuleEnum, jsonwire.Word(string(s)) + " is not isolated, shared or shared:<group>"
 }
 
 // agentRef reads an AgentRef. One with extra members or empty texts reads itself.
@@ -599,24 +504,6 @@ func plainRef(s *jsonwire.Scanner, ref *agentevents.AgentRef) bool {
 	}
 }
 
-// check checks an AgentRef by the RFC, section A.
-func (refForm) check(r *wire.Reader, ref *agentevents.AgentRef) {
-	at := r.Pointer()
-	if ref.AgentID == "" {
-		r.BreakAt(at+"/agentId", RuleRequired, "is required")
-	}
-	switch s := ref.AgentSharing; s {
-	case "", agentevents.SharingIsolated, agentevents.SharingShared:
-	default:
-		if _, ok := s.Group(); !ok {
-			r.BreakAt(at+"/agentSharing", RuleEnum, jsonwire.Word(string(s))+" is not isolated, shared or shared:<group>")
-		}
-	}
-	if c := string(ref.ModelClass); c != "" && !slices.Contains(modelWords, c) {
-		r.BreakAt(at+"/modelClass", RuleEnum, unlisted(c, modelWords))
-	}
-}
-
 var refNames = []string{"agentId", "agentSharing", "memoryRef", "modelClass"}
 
 // handing returns the agent that hands over, for a handoff that does not say it.
@@ -628,7 +515,7 @@ type handsOver struct{ wire.Value }
 
 func (handsOver) AppendMembers(w *wire.Writer, dst []byte) []byte {
 	e, id, from := encoderOf(w), w.Ev.AgentID, w.Ev.Payload.(*agentevents.AgentHandoff).From.AgentID
-	nobody := from == "" && e.lenient() && slices.Contains(e.k.absent, "/payload/from")
+	nobody := from == "" && e.p == RFC0002 && slices.Contains(e.k.absent, "/payload/from")
 	open := e.p != SchemaV2
 	switch who := cmp.Or(from, id, CoreSystem); {
 	case id == "":
@@ -637,7 +524,7 @@ func (handsOver) AppendMembers(w *wire.Writer, dst []byte) []byte {
 		}
 	case id != who && !open:
 		w.Lose(dialect.Altered, "/agentId", "written as the agent that hands over")
-	case nobody, id != who, open && slices.Contains(e.k.spelled, "/payload/agentId"):
+	case nobody, id != who:
 		return jsonwire.AppendString(append(dst, `,"agentId":`...), normalized(w, AgentID, "/agentId", id))
 	}
 	return dst
@@ -734,44 +621,22 @@ func (sequenceForm) Parse(r *wire.Reader, at any) (err error) {
 	return err
 }
 
-// A versionForm is schemaVersion, a number, or engineVersion, which may be a text. Both
-// are kept.
+// A versionForm is schemaVersion, a number, or engineVersion, which may be a text.
 type versionForm struct {
-	rule   form
+	keptForm
 	engine bool
 }
 
-func (f versionForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
-	raw := w.Kept(m.Name)
-	if raw != "" {
-		w.Use(m.Name)
-		if !f.rule.fits(encoderOf(w).p, raw) {
-			w.Lose(dialect.Dropped, w.Pointer(m), "the profile has another form for it")
-			raw = ""
-		}
-	}
-	if e := encoderOf(w); raw == "" && m.Need && (w.Whole || !slices.Contains(e.k.absent, "/"+m.Name)) {
-		raw = "1"
-		w.Lose(dialect.Made, w.Pointer(m), raw)
-	}
-	return append(dst, raw...), raw != ""
-}
-
-func (f versionForm) Parse(r *wire.Reader, _ any) error {
-	if k := r.S.Kind(); k != '0' && (k != '"' || !f.engine) {
+func (f versionForm) Parse(r *wire.Reader, at any) error {
+	s := r.S
+	if k := s.Kind(); k != '0' && (k != '"' || !f.engine) {
 		_, err := r.S.Uint()
 		return err
 	}
-	s := r.S
-	raw, err := r.S.Raw()
-	if err != nil {
-		return err
-	}
-	r.KeepAs(raw)
 	if !f.engine {
-		decoderOf(r).version = raw
+		decoderOf(r).version, _ = s.Raw() // Parse finds the error
 	}
-	return checked(r, &s, f.rule, nil)
+	return f.keptForm.Parse(r, at)
 }
 
 // An agentOfOther is the agent of a type that the vocabulary does not have: the

@@ -82,47 +82,39 @@ func (h *Host) Guard(ev agentevents.Event) *agentevents.RuleError {
 			Rule: RuleResult, Subject: "call " + jsonwire.Brief(p.CallID), Detail: "it has an error beside a result or the status ok; legal: a result on success, an error on failure",
 		}
 	}
-	for _, call := range toolCalls(&ev) {
-		if !h.ToolAllowed(call.agentID, call.toolID) {
-			return &agentevents.RuleError{
-				Rule: RuleToolAllowed, Subject: "tool " + jsonwire.Brief(call.toolID), Detail: "it is not among the tools that the agent may use",
+	agents, tools := toolCalls(&ev)
+	for _, agentID := range agents {
+		for _, toolID := range tools {
+			if !h.ToolAllowed(agentID, toolID) {
+				return &agentevents.RuleError{
+					Rule: RuleToolAllowed, Subject: "tool " + jsonwire.Brief(toolID), Detail: "it is not among the tools that the agent may use",
+				}
 			}
 		}
 	}
 	return nil
 }
 
-// A toolCall is a call of a tool by an agent.
-type toolCall struct{ agentID, toolID string }
-
-// toolCalls returns the calls that an event states. A return that is the whole
+// toolCalls returns who calls what in an event. A return that is the whole
 // call states it too, unless the call never began.
-func toolCalls(ev *agentevents.Event) []toolCall {
+func toolCalls(ev *agentevents.Event) (agents, tools []string) {
 	switch p := ev.Payload.(type) {
 	case *agentevents.ToolCalled:
-		return []toolCall{{ev.AgentID, p.ToolID}}
+		return []string{ev.AgentID}, []string{p.ToolID}
 	case *agentevents.ToolReturned:
-		if p.OneEvent && !refused(string(p.Status)) {
-			return []toolCall{{ev.AgentID, p.ToolID}}
+		if isSplit(p) {
+			return []string{ev.AgentID}, []string{p.ToolID}
 		}
 	case *agentevents.Unknown:
-		v, raw := gated(p), string(p.Raw)
-		if v != agentevents.KindToolCalled && (v != agentevents.KindToolReturned || refused(jsonwire.Text(jsonwire.Member(raw, "status")))) {
-			break
-		}
 		// Its line names agent and tool in the payload, and the tool by either name.
 		// It does not show whether a return has a call.
-		var calls []toolCall
-		for _, agentID := range [...]string{ev.AgentID, jsonwire.Text(jsonwire.Member(raw, "agentId"))} {
-			for _, name := range [...]string{"toolName", "toolId"} {
-				if toolID := jsonwire.Text(jsonwire.Member(raw, name)); toolID != "" {
-					calls = append(calls, toolCall{agentID, toolID})
-				}
-			}
+		text := func(name string) string { return jsonwire.Text(jsonwire.Member(string(p.Raw), name)) }
+		if kind := gated(p); kind == agentevents.KindToolCalled || kind == agentevents.KindToolReturned && !refused(agentevents.ToolStatus(text("status"))) {
+			tools = []string{text("toolName"), text("toolId")}
+			return []string{ev.AgentID, text("agentId")}, slices.DeleteFunc(tools, func(tool string) bool { return tool == "" })
 		}
-		return calls
 	}
-	return nil
+	return nil, nil
 }
 
 // ToolAllowed reports whether an agent may use a tool: both the allowlist of its
@@ -161,11 +153,11 @@ func (h *Host) ThresholdOf(agentID string) float64 {
 // Check returns an error that names a threshold which is not between 0 and 1. A host
 // that takes thresholds from a configuration calls it before it begins a run.
 func (h *Host) Check() error {
-	if t := h.Threshold; t.OK && !isConfidence(t.V) {
+	if t := h.Threshold; !isConfidence(t.V) {
 		return fmt.Errorf("openwop: Host.Threshold is %v; legal: 0 to 1", t.V)
 	}
 	for _, id := range slices.Sorted(maps.Keys(h.Agents)) {
-		if t := h.Agents[id].Threshold; t.OK && !isConfidence(t.V) {
+		if t := h.Agents[id].Threshold; !isConfidence(t.V) {
 			return fmt.Errorf("openwop: Host.Agents[%q].Threshold is %v; legal: 0 to 1", id, t.V)
 		}
 	}
@@ -188,12 +180,9 @@ func isConfidence(v float64) bool { return v >= 0 && v <= 1 }
 // nodeId and interruptId.
 func (h *Host) Follow(ev agentevents.Event) []agentevents.Event {
 	p, ok := ev.Payload.(*agentevents.AgentDecided)
-	if !ok || !p.Confidence.OK || math.IsNaN(p.Confidence.V) || math.IsInf(p.Confidence.V, 0) {
-		return nil
-	}
 	threshold := h.ThresholdOf(ev.AgentID)
-	if !(p.Confidence.V < threshold) {
-		return nil
+	if !ok || !p.Confidence.OK || !(p.Confidence.V < threshold) || math.IsInf(p.Confidence.V, -1) {
+		return nil // NaN is not below
 	}
 	next := agentevents.Event{Scope: ev.Scope, AgentID: ev.AgentID, Marks: ev.Marks & agentevents.MarkLate}
 	question := "The agent " + strconv.Quote(ev.AgentID) + " decided with confidence " + number(p.Confidence.V) + ", below " + number(threshold) + ". Go on?"

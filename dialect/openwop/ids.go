@@ -23,24 +23,25 @@ const (
 	AgentID                   // 3 to 256; V2: 1 to 128, with colons
 	HandoffID                 // an agent in a handoff: 3 to 256; V2: 3 to 128, with colons
 	WorkflowID                // any length; V2: 1 to 128, with colons
-	InterruptID               // any length; V2: as RunID
+	InterruptID               // 1 to 256, as the keys of interrupts; V2: as RunID
 	TypeID                    // any length; V2: dotted names such as core.llm, at most 256
 	PlainID                   // any
 )
 
-// grammars are the lengths of ids under both schemas. Ids of SchemaV2 may have
+// grammars are the lengths of ids under both schemas. Ids of SchemaV2 may also have
 // colons, or begin with a tenant.
 var grammars = [...]struct {
 	low1, high1, low2, high2 int
-	colon, tenant            bool
+	also                     string
+	tenant                   bool
 }{
 	EventID:     {low1: 1, high1: 128, low2: 16, high2: 128},
 	RunID:       {low1: 1, high1: 128, low2: 16, high2: 128, tenant: true},
-	NodeID:      {low1: 1, high1: 128, low2: 1, high2: 128, colon: true},
-	AgentID:     {low1: 3, high1: 256, low2: 1, high2: 128, colon: true},
-	HandoffID:   {low1: 3, high1: 256, low2: 3, high2: 128, colon: true},
-	WorkflowID:  {low1: 1, high1: math.MaxInt, low2: 1, high2: 128, colon: true},
-	InterruptID: {low1: 1, high1: math.MaxInt, low2: 16, high2: 128, tenant: true},
+	NodeID:      {low1: 1, high1: 128, low2: 1, high2: 128, also: ":"},
+	AgentID:     {low1: 3, high1: 256, low2: 1, high2: 128, also: ":"},
+	HandoffID:   {low1: 3, high1: 256, low2: 3, high2: 128, also: ":"},
+	WorkflowID:  {low1: 1, high1: math.MaxInt, low2: 1, high2: 128, also: ":"},
+	InterruptID: {low1: 1, high1: 256, low2: 16, high2: 128, tenant: true},
 	TypeID:      {low1: 1, high1: math.MaxInt},
 	PlainID:     {low1: 1, high1: math.MaxInt},
 }
@@ -52,8 +53,6 @@ func ValidID(p Profile, form IDForm, id string) bool {
 	switch {
 	case p == RFC0002 || form == PlainID:
 		return id != ""
-	case p == SchemaV1 && len(id) >= utf8.UTFMax*g.low1 && len(id) <= g.high1: // as mostly
-		return true
 	case p == SchemaV1:
 		n := utf8.RuneCountInString(id)
 		return n >= g.low1 && n <= g.high1
@@ -61,9 +60,9 @@ func ValidID(p Profile, form IDForm, id string) bool {
 		return validTypeID(id)
 	case g.tenant:
 		tenant, rest, ok := strings.Cut(strings.TrimPrefix(id, "anon:"), "/")
-		return ok && opaque(tenant, 1, 128, false) && opaque(rest, g.low2, g.high2, false)
+		return ok && opaque(tenant, 1, 128, "") && opaque(rest, g.low2, g.high2, "")
 	}
-	return opaque(id, g.low2, g.high2, g.colon)
+	return opaque(id, g.low2, g.high2, g.also)
 }
 
 // legal says what ids of the form are legal.
@@ -83,34 +82,15 @@ func (form IDForm) legal(p Profile) string {
 		return "a dotted name such as core.llm"
 	case g.tenant:
 		return "a tenant, a slash and " + length + " letters, digits and . _ ~ -"
-	case g.colon:
-		return length + " letters, digits and . _ ~ - :"
 	}
-	return length + " letters, digits and . _ ~ -"
+	return strings.TrimRight(length+" letters, digits and . _ ~ - "+g.also, " ")
 }
 
 // opaque reports whether id has a legal length and only characters of SchemaV2's
-// ids.
-func opaque(id string, low, high int, colon bool) bool {
-	if len(id) < low || len(id) > high {
-		return false
-	}
-	for i := range len(id) {
-		if c := id[i]; !idLetter(c) && (c != ':' || !colon) {
-			return false
-		}
-	}
-	return true
+// ids, and also those.
+func opaque(id string, low, high int, also string) bool {
+	return len(id) >= low && len(id) <= high && strings.Trim(id, idLetters+also) == ""
 }
-
-func idLetter(c byte) bool { return idLetters[c] }
-
-var idLetters = func() (set [256]bool) {
-	for _, c := range []byte(letters + capitals + "._~") {
-		set[c] = true
-	}
-	return set
-}()
 
 // validTypeID reports whether id is a dotted name of at least two parts. Each
 // part begins with a small letter, and the first has no capital letters.
@@ -139,19 +119,16 @@ func NormalizeID(p Profile, form IDForm, id string) string {
 		b = append(b, "local/"...)
 		keep += len(b)
 	}
+	allowed, sep := idLetters+g.also, byte('~')
 	if form == TypeID {
-		b = append(b, "core.t"...)
+		b, allowed, sep = append(b, "core.t"...), letters+capitals+"_", '-'
 	}
 	for i := 0; i < len(id) && len(b) < keep; i++ {
 		c := id[i]
-		if p == SchemaV2 && !idLetter(c) && (c != ':' || !g.colon) || form == TypeID && (c == '.' || c == '~') || c >= utf8.RuneSelf {
+		if p == SchemaV2 && strings.IndexByte(allowed, c) < 0 || c >= utf8.RuneSelf {
 			c = '_'
 		}
 		b = append(b, c)
-	}
-	sep := byte('~')
-	if form == TypeID {
-		sep = '-'
 	}
 	return string(jsonwire.AppendHex(append(b, sep), jsonwire.Hash(id)))
 }
@@ -179,10 +156,11 @@ func vendorType(p Profile, typ string) bool {
 	return true
 }
 
-// letters are the characters of kebab case.
+// letters are the characters of kebab case, idLetters those of SchemaV2's ids.
 const (
-	letters  = "abcdefghijklmnopqrstuvwxyz0123456789-"
-	capitals = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	letters   = "abcdefghijklmnopqrstuvwxyz0123456789-"
+	capitals  = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	idLetters = letters + capitals + "._~"
 )
 
 // isWord reports whether s begins with a small letter and has only characters of
@@ -212,17 +190,11 @@ func legalType(p Profile, typ string) bool {
 func knownType(p Profile, typ string) bool {
 	switch p {
 	case SchemaV1:
-		return registeredIn(registered1, typ) || vendorType(p, typ) && renamed(p, typ) == typ && !v2Only(typ)
+		return registeredIn(registered1, typ) || vendorType(p, typ) && renamed(p, typ) == typ
 	case SchemaV2:
 		return registeredIn(registered2, typ) || vendorType(p, typ)
 	}
 	return typ != ""
-}
-
-// v2Only reports whether a type of the vocabulary is SchemaV2's name of it.
-func v2Only(typ string) bool {
-	at := tables[RFC0002].rows[typ]
-	return at != nil && at.More.(*row).v2 == typ
 }
 
 // registeredIn reports whether a table has a type.
@@ -271,8 +243,8 @@ var registered1 = map[string]string{
 }
 
 // registered2 are the types that SchemaV2 registers: those of SchemaV1, perhaps by
-// another name, and more. names2 are its names for those that the vocabulary does not
-// have, and names1 the same the other way round.
+// another name, and more. names2 are its names for those, and names1 the same
+// the other way round.
 var registered2, names1, names2 = func() (all, to1, to2 map[string]string) {
 	all = map[string]string{
 		"channel": " presence ", "compensation": " completed failed manual-intervention-required paused requested started ", "context": " summarized ",
@@ -287,11 +259,8 @@ var registered2, names1, names2 = func() (all, to1, to2 map[string]string) {
 	for domain, verbs := range registered1 {
 		for verb := range strings.FieldsSeq(verbs) {
 			typ := domain + "." + verb
-			name := vocabulary[typ]
-			if name == "" {
-				name = name2(typ)
-				to1[name], to2[typ] = typ, name
-			}
+			name := cmp.Or(vocabulary[typ], name2(typ))
+			to1[name], to2[typ] = typ, name
 			first, rest, _ := strings.Cut(name, ".")
 			all[first] = cmp.Or(all[first], " ") + rest + " "
 		}

@@ -21,39 +21,91 @@ const (
 	kindApproval      = "approval"
 )
 
-// look returns the row of a payload, for a type with several forms, or "".
-func look(raw, typ string) string {
-	has := func(name string) bool { return jsonwire.HasMember(raw, name) }
-	kind, decision := jsonwire.Text(jsonwire.Member(raw, "kind")), jsonwire.Text(jsonwire.Member(raw, "decision"))
+// interruptOf returns the field of a payload that has the id of an interrupt, and its
+// pointer, or nil.
+func interruptOf(p agentevents.Payload) (id *string, pointer string) {
+	switch p := p.(type) {
+	case *agentevents.ClarificationRequested:
+		return &p.InterruptID, "/payload/interruptId"
+	case *agentevents.ClarificationResolved:
+		return &p.InterruptID, "/payload/interruptId"
+	case *agentevents.ApprovalRequested:
+		return &p.ApprovalID, "/payload/approvalId"
+	case *agentevents.ApprovalGranted:
+		return &p.ApprovalID, "/payload/approvalId"
+	case *agentevents.ApprovalRejected:
+		return &p.ApprovalID, "/payload/approvalId"
+	}
+	return nil, ""
+}
+
+// interrupts are the clarifications of a log without an answer.
+type interrupts []openInterrupt
+
+type openInterrupt struct{ runID, nodeID, interruptID string }
+
+// made returns the id that a reader gives to the interrupt of a line that does not name it.
+// An answer is to the latest question of its node, if there is one.
+func (open interrupts) made(ev *agentevents.Event) (id string, asked bool) {
+	if _, answer := ev.Payload.(*agentevents.ClarificationResolved); answer {
+		for _, o := range slices.Backward(open) {
+			if o.runID == ev.RunID && o.nodeID == ev.NodeID {
+				return o.interruptID, true
+			}
+		}
+	}
+	return dialect.DerivedID(ev.RunID+"\x00"+ev.ID, int(ev.Sequence), 4), false
+}
+
+// note remembers a question, and forgets it with its answer. It copies what it remembers,
+// because a text of a line keeps the whole line in memory.
+func (open *interrupts) note(ev *agentevents.Event) {
+	switch p := ev.Payload.(type) {
+	case *agentevents.ClarificationRequested:
+		*open = limited(*open, openInterrupt{strings.Clone(ev.RunID), strings.Clone(ev.NodeID), strings.Clone(p.InterruptID)})
+	case *agentevents.ClarificationResolved:
+		*open = slices.DeleteFunc(*open, func(o openInterrupt) bool { return o.runID == ev.RunID && o.interruptID == p.InterruptID })
+	}
+}
+
+// look returns the row of a line. The payload decides for a type with several forms; "" is
+// none of them.
+func look(line, typ string) string {
+	at := func(names ...string) string {
+		raw := jsonwire.Member(line, "payload")
+		for _, name := range names {
+			raw = jsonwire.Member(raw, name)
+		}
+		return raw
+	}
+	word := func(name string) string { return jsonwire.Text(at(name)) }
 	switch typ {
 	case exchanged:
-		turn := jsonwire.Member(raw, "turn")
-		if _, err := ParseMessage([]byte(turn)); err == nil && isText(jsonwire.Member(turn, "messageId")) {
-			return ofTurn
+		if _, err := ParseMessage([]byte(at("turn"))); err != nil || !isText(at("turn", "messageId")) {
+			return ""
 		}
-		return ""
+		return ofTurn
 	case "channel.written":
-		if jsonwire.Text(jsonwire.Member(raw, "channel")) == MessageChannel && isText(jsonwire.Member(jsonwire.Member(raw, "value"), "messageId")) {
-			return typ
+		if word("channel") != MessageChannel || !isText(at("value", "messageId")) {
+			return ""
 		}
-		return ""
 	case "clarification.requested", "approval.requested":
-		if kind+".requested" == typ && has("data") {
+		if kind := word("kind"); kind+".requested" == typ && at("data") != "" {
 			return kind
 		}
 	case "clarification.resolved":
-		if has("resumeValue") {
+		if at("resumeValue") != "" {
 			return "answer"
 		}
 	case "interrupt.requested":
-		if kind == kindClarification || kind == kindApproval {
+		if kind := word("kind"); kind == kindClarification || kind == kindApproval {
 			return kind
 		}
 		return ""
-	default: // a decision
-		interrupt := typ == "interrupt.resolved"
+	case "interrupt.resolved", "approval.granted", "approval.rejected":
+		interrupt, kind, decision := typ == "interrupt.resolved", word("kind"), word("decision")
 		switch {
-		case !interrupt && (decision == "" || has("gateId") || !has("interruptId")):
+		case !interrupt && (decision == "" || at("gateId") != "" || at("interruptId") == ""):
 			return typ
 		case kind == kindClarification:
 			return "answer"
@@ -66,7 +118,7 @@ func look(raw, typ string) string {
 }
 
 // suspension are the details of a suspension that the schemas declare.
-var suspension = []part{must("interruptId", anIDOf(InterruptID)), may("kind", anInterruptKind), may("key", anIDOf(PlainID))}
+var suspension = []part{may("interruptId", anID(InterruptID, aName)), may("kind", anInterruptKind), may("key", anIDOf(PlainID))}
 
 // A detailsForm is the details of a suspension: all members of the payload that no
 // other field has. The schemas put two of them first.
@@ -125,23 +177,19 @@ func (f detailsForm) object(w *wire.Writer, raw agentevents.JSON) string {
 // detail returns a detail in the profile's form. It reports false for one that the
 // line has no place for.
 func (f detailsForm) detail(w *wire.Writer, name, raw string) (string, bool) {
-	of, declared := formOf(suspension, f.p, name)
 	why := ""
-	if f.p != RFC0002 {
-		_, why = of.check(f.p, raw)
-	}
+	of, declared := formOf(suspension, f.p, name)
 	switch id := jsonwire.Text(raw); {
 	case f.p != RFC0002 && name == "interruptId" && id != "":
-		why = ""
-		if n := normalized(w, InterruptID, "/payload/details", id); n != id {
-			raw = jsonwire.Quote(n)
-		}
-	case why != "":
+		raw = jsonwire.Quote(normalized(w, InterruptID, "/payload/details", id))
 	case name == "nodeId", name == "reason" && (isText(raw) || w.Ev.Payload.(*agentevents.NodeSuspended).Reason != ""),
 		name == "agentId" && (isText(raw) || w.Ev.AgentID != ""):
 		why = "the payload has a member of that name"
-	case f.p == SchemaV2 && !declared && !hatch(name) && !encoderOf(w).same():
+	case f.p == RFC0002 || encoderOf(w).same():
+	case f.p == SchemaV2 && !declared && !hatch(name):
 		why = "the profile has no place for it"
+	default:
+		_, why = of.check(f.p, raw)
 	}
 	if why != "" {
 		w.Lose(dialect.Dropped, "/payload/details/"+jsonwire.Token(name), why)
@@ -172,20 +220,12 @@ func madeQuestionID(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 
 const unknownQuestion = "?"
 
-// madeQuestions stands for questions. An interrupt must have one under the schemas.
-func madeQuestions(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	if !encoderOf(w).bound() {
-		return append(dst, "[]"...)
-	}
-	return madeAs(unknownQuestion, `[{"id":"q1","question":"?"}]`)(w, dst, m)
-}
-
 // A keyForm is the key of an interrupt. It has the form of the id in the line that
 // resolves the interrupt.
 type keyForm struct{ textForm }
 
 func newKeyForm(p Profile) keyForm {
-	f := keyForm{textForm{rule: aPlainID, say: shortKey, mend: normalizing(InterruptID)}}
+	f := keyForm{textForm{rule: aPlainID, mend: normalizing(InterruptID)}}
 	if p != RFC0002 {
 		f.rule = shortText(aPlainID, maxKey)
 	}
@@ -211,15 +251,6 @@ func (f keyForm) Parse(r *wire.Reader, at any) error {
 // maxKey is the maximum length of a key, in characters.
 const maxKey = 256
 
-// shortKey returns the id of an interrupt as a key. SchemaV1 limits keys, but not ids.
-func shortKey(w *wire.Writer, m *wire.Member, id string) string {
-	if encoderOf(w).p != SchemaV1 || utf8.RuneCountInString(id) <= maxKey {
-		return id
-	}
-	w.Lose(dialect.Altered, w.Pointer(m), "the profile has another form for keys")
-	return NormalizeID(SchemaV2, InterruptID, id)
-}
-
 // An artifactForm is a member of a request for approval that the vocabulary has no
 // field for. The schemas require it, and so do interrupts.
 type artifactForm struct {
@@ -229,34 +260,22 @@ type artifactForm struct {
 
 // Append appends what is kept for either form of an interrupt, or what is made up.
 func (f artifactForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
-	const payload, data = "/payload", "/payload/data"
-	here := w.At()
-	from, other := here, data
-	if here == data {
-		other = payload
-	}
-	kept := w.KeptAt(here, f.name, false)
+	e := encoderOf(w)
+	kept := w.KeptAt(w.At(), f.name, true)
 	if kept == "" {
-		from, kept = other, w.KeptAt(other, f.name, false)
+		kept = w.KeptAt(elsewhere(w), f.name, true)
 	}
-	if here == payload && kept == "" && f.p != SchemaV1 {
-		return dst, false
-	}
-	w.KeptAt(from, f.name, true)
 	value := kept
-	if f.p != RFC0002 && !encoderOf(w).row.form((here + "/" + f.name)[len("/payload/"):]).fits(f.p, kept) {
-		value = f.mended(kept, here == data)
-	}
-	switch {
+	switch of := e.row.form(inPayload(w.At(), f.name)); {
+	case kept == "" && !m.Need:
+		return dst, false
 	case kept == "":
 		w.Lose(dialect.Made, w.Pointer(m), "")
-	case value != kept:
+	case f.p != RFC0002 && !of.fits(f.p, kept):
+		value = mendedActions(kept, w.At() == "/payload/data")
 		w.Lose(dialect.Altered, w.Pointer(m), "the profile has another form for it")
 	}
-	if value == "" {
-		value = f.made(encoderOf(w), w.Ev.Payload.(*agentevents.ApprovalRequested))
-	}
-	return append(dst, value...), true
+	return append(dst, cmp.Or(value, f.made(e, w.Ev.Payload.(*agentevents.ApprovalRequested)))...), true
 }
 
 // made returns what stands for the member.
@@ -272,8 +291,8 @@ func (f artifactForm) made(e *Encoder, p *agentevents.ApprovalRequested) string 
 	return `"action"`
 }
 
-// mended returns those of the actions that the profile has, or "".
-func (f artifactForm) mended(raw string, data bool) string {
+// mendedActions returns those of the actions that the profile has, or "".
+func mendedActions(raw string, data bool) string {
 	edit := "edit"
 	if data {
 		edit = "edit-accept"
@@ -283,7 +302,7 @@ func (f artifactForm) mended(raw string, data bool) string {
 		if word == "edit" || word == "edit-accept" {
 			word = edit
 		}
-		if f.name == "actions" && slices.Contains(actions(edit), word) && !(data && slices.Contains(words, word)) {
+		if slices.Contains(actions(edit), word) && !slices.Contains(words, word) {
 			words = append(words, word)
 		}
 	}

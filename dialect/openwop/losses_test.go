@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/eventtest"
 )
 
 // documents returns one line for each pair of type and payload.
@@ -65,6 +66,10 @@ func TestInterruptsInTheOtherForm(t *testing.T) {
 		"approval as version 2": {
 			SchemaV1, SchemaV2, documents("approval.requested", `{"nodeId":"n1","interruptId":"acme/int-000000000001",`+approval+`,"requiredApprovals":2,"x":1}`),
 			`interrupt.requested {"kind":"approval","key":"acme/int-000000000001","data":{"artifactId":"a1","artifactType":"doc","title":"Publish","actions":["accept"],"requiredApprovals":2,"x":1}}`, nil,
+		},
+		"beside the data": {
+			RFC0002, SchemaV2, documents("approval.requested", `{"nodeId":"n1","interruptId":"acme/int-000000000001",`+approval+`,"resumeSchema":{}}`),
+			`interrupt.requested {"kind":"approval","key":"acme/int-000000000001","data":{"artifactId":"a1","artifactType":"doc","title":"Publish","actions":["accept"]},"resumeSchema":{}}`, nil,
 		},
 		"an edit has another name": {
 			SchemaV1, SchemaV2, documents("approval.requested", `{"nodeId":"n1","interruptId":"acme/int-000000000001","artifactId":"","artifactType":"doc","title":"t","actions":["edit","edit","?"]}`),
@@ -193,6 +198,9 @@ func TestNoLossesOfWhatIsWritten(t *testing.T) {
 		"broken details":         {SchemaV2, documents("node.suspended", `{"nodeId":"n1","interruptId":"acme/int-000000000001","foo":1}`)},
 		"an empty question":      {RFC0002, strings.Replace(documents("interrupt.requested", `{"kind":"clarification","key":"k","data":{"questions":[{"id":"","question":""}]}}`), `,"schemaVersion":2`, "", 1)},
 		"an approval's artifact": {RFC0002, strings.Replace(documents("interrupt.requested", `{"kind":"approval","key":"k","data":{"artifactId":5,"artifactType":{},"title":"t","actions":["x"]}}`), `,"schemaVersion":2`, "", 1)},
+		"empty texts":            {RFC0002, documents("agent.toolCalled", `{"agentId":"","toolId":"","callId":"","arguments":1,"argsHash":"","transport":""}`, "run.failed", `{"error":{"code":"","message":""}}`)},
+		"an empty reason":        {SchemaV1, documents("run.paused", `{"reason":""}`)},
+		"members of the data":    {RFC0002, strings.Replace(documents("interrupt.requested", `{"kind":"clarification","key":"k","data":{"questions":[],"foo":1}}`), `,"schemaVersion":2`, "", 1)},
 		"no payload":             {RFC0002, strings.Replace(documents("acme.x", `{}`), `"payload":{},`, "", 1)},
 		"members of agents": {RFC0002, documents("node.started", `{"nodeId":"n1","agent":{"agentId":"abc","x":1}}`,
 			"node.completed", `{"nodeId":"n1","agent":{"agentId":"abc","x":1}}`, "agent.handoff", `{"from":{"agentId":"abc","x":1},"to":{"agentId":"abc","x":1}}`)},
@@ -295,6 +303,7 @@ func TestWhatTheSchemasDoNotAllow(t *testing.T) {
 		"an empty word": {both, "agent.reasoned", `{"agentId":"abc","reasoning":"","verbosity":""}`, `{"agentId":"abc","reasoning":""}`, nil},
 		"no agent":      {both, "agent.reasoned", `{"reasoning":""}`, `{"agentId":"core.system","reasoning":""}`, []string{"made up /agentId"}},
 		"no error":      {both, "run.failed", `{"error":{}}`, `{"error":{"code":"error","message":"error"}}`, []string{"made up /payload/error/code", "made up /payload/error/message"}},
+		"an empty code": {both, "run.failed", `{"error":{"code":"","message":"m"}}`, `{"error":{"code":"error","message":"m"}}`, []string{"made up /payload/error/code"}},
 		"an empty resolution": {v2, "interrupt.resolved", `{"nodeId":"n1",` + id + `,"kind":"approval","decision":"granted","reason":""}`,
 			`{"nodeId":"n1",` + id + `,"kind":"approval","decision":"granted"}`, nil},
 	} {
@@ -482,6 +491,37 @@ func TestDecisionsWithStrangeMembers(t *testing.T) {
 		if c.refusedV2 {
 			_, err := NewEncoder(EncoderOptions{Profile: SchemaV2}).Append(nil, decodeAll(t, Options{}, lines)[0])
 			require.Error(t, err, "version 2 has the member")
+		}
+	}
+}
+
+// A line without the id of its interrupt is written without one, unless a program has given the
+// interrupt another id than readers make up.
+func TestIDsOfInterruptsThatAProgramSets(t *testing.T) {
+	log := documents("clarification.requested", `{"nodeId":"n1","questions":[{"id":"q", "question":"?"}]}`, "clarification.resolved", `{"nodeId":"n1","answers":{}}`,
+		"clarification.resolved", `{"nodeId":"n1","answers":{}}`)
+	for _, p := range []Profile{RFC0002, SchemaV1} {
+		for _, verbatim := range []bool{false, true} {
+			events := eventtest.ReadLog(t, strings.NewReader(log), agentevents.ReaderOptions{Decoder: NewDecoder(Options{Profile: p}), Verbatim: verbatim}).Events()
+			asked, answered := events[0].Payload.(*agentevents.ClarificationRequested), events[1].Payload.(*agentevents.ClarificationResolved)
+			require.Equal(t, asked.InterruptID, answered.InterruptID)
+			require.NotEqual(t, asked.InterruptID, events[2].Payload.(*agentevents.ClarificationResolved).InterruptID, "it is answered")
+			out, losses := encodeAll(t, p, events)
+			require.Equal(t, log, strings.ReplaceAll(out, `"q","question"`, `"q", "question"`))
+			require.Equal(t, verbatim, out == log)
+			require.Empty(t, losses)
+
+			asked.InterruptID, answered.InterruptID = "mine", "mine"
+			out, losses = encodeAll(t, p, events)
+			require.Equal(t, 1, strings.Count(out, `"interruptId":"mine"`), "readers know which question is answered")
+			require.Empty(t, losses)
+			back := decodeAll(t, Options{Profile: p}, out)
+			require.Equal(t, "mine", back[1].Payload.(*agentevents.ClarificationResolved).InterruptID)
+			require.Equal(t, events[2].Payload, back[2].Payload)
+
+			asked.InterruptID = "other" // the answer is to another question than a reader would take
+			out, _ = encodeAll(t, p, events[:2])
+			require.Equal(t, "mine", decodeAll(t, Options{Profile: p}, out)[1].Payload.(*agentevents.ClarificationResolved).InterruptID)
 		}
 	}
 }

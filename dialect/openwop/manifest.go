@@ -56,8 +56,15 @@ func ParseManifest(text []byte) (agentevents.AgentRef, Manifest, error) {
 	if list := jsonwire.Member(raw, "toolAllowlist"); list != "" {
 		m.Tools = append([]string{}, texts(list)...)
 	}
-	if n, err := strconv.ParseFloat(jsonwire.Member(jsonwire.Member(raw, "confidence"), "defaultThreshold"), 64); err == nil {
-		m.Threshold = agentevents.Some(n)
-	}
+	m.Threshold = confidenceOf(raw, "confidence", "defaultThreshold")
 	return ref, m, nil
+}
+
+// confidenceOf returns the confidence that an object has in another one, if it is one.
+func confidenceOf(raw, object, name string) agentevents.Opt[float64] {
+	v, err := strconv.ParseFloat(jsonwire.Member(jsonwire.Member(raw, object), name), 64)
+	if err != nil || !isConfidence(v) {
+		return agentevents.Opt[float64]{}
+	}
+	return agentevents.Some(v)
 }

@@ -70,9 +70,6 @@ func (f keptForm) Parse(r *wire.Reader, _ any) error {
 	raw, err := r.S.Raw()
 	if err == nil {
 		r.KeepAs(raw)
-		if r.Name() == "conversationId" {
-			decoderOf(r).conversation = jsonwire.Text(raw)
-		}
 	}
 	return checked(r, &s, f.rule, err)
 }
@@ -159,16 +156,9 @@ var turnAgent = closedObject(
 )
 
 // aTurn requires a turn of SchemaV2. The other profiles have no form for it.
-func aTurn(p Profile, raw string) (agentevents.Rule, string) {
-	if p != SchemaV2 {
-		return "", ""
-	}
-	rule, detail := closedObject(turn...)(p, raw)
-	if detail == "" && jsonwire.Text(jsonwire.Member(raw, "role")) == roleAgent && !jsonwire.HasMember(raw, speaker) {
-		return RuleRequired, "has no " + speaker + ", which the turn of an agent must have"
-	}
-	return rule, detail
-}
+var aTurn = perSchema(nil, allOf(closedObject(turn...), valueThat(func(raw string) bool {
+	return jsonwire.Text(jsonwire.Member(raw, "role")) != roleAgent || jsonwire.HasMember(raw, speaker)
+}, RuleRequired, "has no "+speaker+", which the turn of an agent must have")))
 
 // reducerForm is how the message is applied.
 var reducerForm = apart{aReducer, func(d *Decoder) *string { return &d.reducer }, func(w *wire.Writer, dst []byte, kept string) []byte {

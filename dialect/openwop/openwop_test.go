@@ -16,6 +16,7 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/eventtest"
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 func decodeAll(t *testing.T, o Options, lines string) []agentevents.Event {
@@ -245,6 +246,11 @@ func TestVerbatim(t *testing.T) {
 	require.Equal(t, lines, out, "the lines before do not matter")
 	lines = first + "\n"
 
+	lines = documents("agent.reasoning-delta", `{"agentId": "abc","delta":"x","sequence":0}`)
+	out, _ = encodeAll(t, RFC0002, read())
+	require.Contains(t, out, `"agent.reasoning.delta","payload":{"agentId":"abc"`, "another profile's type is not kept")
+	lines = first + "\n"
+
 	events = read()
 	events[0].Step = agentevents.Some(2)
 	_, losses = encodeAll(t, RFC0002, events[:1])
@@ -418,6 +424,7 @@ func TestStrict(t *testing.T) {
 		{RuleRequired, "/payload/typeId", schemas, line("node.started", `{"nodeId":"n"}`)},
 		{RuleRequired, "/payload/outputs", v2, line("run.completed", `{}`)},
 		{RuleRequired, "/payload/error/code", schemas, line("run.failed", `{"error":{"message":"m"}}`)},
+		{RuleRequired, "/payload/error/code", schemas, line("run.failed", `{"error":{"error":"c","message":"m"}}`)},
 		{RuleRequired, "/payload/error/message", all, line("run.failed", `{"error":{"code":"m"}}`)},
 		{RuleRequired, "/payload/kind", all, line("cap.breached", `{"limit":1,"observed":2}`)},
 		{RuleRequired, "/payload/interruptId", schemas, line("node.suspended", `{"nodeId":"n","reason":"x"}`)},
@@ -444,7 +451,10 @@ func TestStrict(t *testing.T) {
 		{RuleRange, "/payload/iteration", all[:2], line("runOrchestrator.decided", `{"agentId":"abc","decision":{"kind":"terminate"},"iteration":0}`)},
 		{RuleForm, "/payload/outputs", schemas, line("node.completed", `{"nodeId":"n1","outputs":1}`)},
 		{RuleForm, "/payload/decision", v2, line("orchestrator.decided", `{"agentId":"abc","decision":{"kind":"next-worker","nextWorkerIds":[]}}`)},
-		{RuleForm, "/payload/questions/0", all[:2], line("clarification.requested", `{"nodeId":"n1","questions":[{"id":"x"}]}`)},
+		{RuleForm, "/payload/decision", v2, line("orchestrator.decided", `{"agentId":"abc","decision":{"kind":"next-worker","nextWorkerIds":["a"],"nextWorkerInputs":[]}}`)},
+		{RuleForm, "/payload/decision", v2, line("orchestrator.decided", `{"agentId":"abc","decision":{"kind":"wait"}}`)},
+		{RuleRequired, "/payload/kind", v2, line("clarification.requested", `{"nodeId":"n1","questions":[{"id":"x","question":"?"}]}`)},
+		{RuleRequired, "/payload/questions/0/question", all[:2], line("clarification.requested", `{"nodeId":"n1","questions":[{"id":"x"}]}`)},
 		{RuleClosed, "/payload/model", v2, line("agent.reasoned", `{"agentId":"abc","reasoning":"","model":"m"}`)},
 		{RuleClosed, "/payload/agent", v2, line("node.started", `{"nodeId":"n1","typeId":"core.llm","agent":{"agentId":"x"}}`)},
 		{RuleClosed, "/x", v2, strings.Replace(line("run.paused", `{}`), `{"eventId"`, `{"x":1,"eventId"`, 1)},
@@ -614,6 +624,39 @@ func TestNormalizeID(t *testing.T) {
 		}
 	}
 	require.Equal(t, "any thing", NormalizeID(RFC0002, EventID, "any thing"))
+	for _, c := range []struct {
+		p          Profile
+		form       IDForm
+		id, begins string
+	}{
+		{SchemaV2, NodeID, "n 1:é", "n_1:__~"}, {SchemaV2, EventID, "e:1", "e_1~"}, {SchemaV2, RunID, "r/1", "local/r_1~"},
+		{SchemaV2, TypeID, "Core.LLM~x:y", "core.tCore_LLM_x_y-"}, {SchemaV1, AgentID, "é", "__~"},
+		{SchemaV1, EventID, strings.Repeat("a b.", 99), strings.Repeat("a b.", 15) + "~"}, {SchemaV2, RunID, strings.Repeat("a", 99), "local/" + strings.Repeat("a", 60) + "~"},
+	} {
+		require.Equal(t, c.begins+string(jsonwire.AppendHex(nil, jsonwire.Hash(c.id))), NormalizeID(c.p, c.form, c.id))
+	}
+	for id, want := range map[string]bool{
+		"acme/run-000000000001": true, "anon:acme/run-000000000001": true, "acme": false, "acme/short": false, "a b/run-000000000001": false, "acme/run-" + strings.Repeat("0", 125): false,
+	} {
+		require.Equal(t, want, ValidID(SchemaV2, RunID, id), id)
+	}
+	for id, want := range map[string]bool{
+		"core.llm": true, "core.lLM.x_1": true, "core": false, "coRe.llm": false, "core.LLM": false, "core.": false, "core." + strings.Repeat("a", 252): false,
+	} {
+		require.Equal(t, want, ValidID(SchemaV2, TypeID, id), id)
+	}
+	for p, types := range map[Profile]map[string]bool{
+		SchemaV1: {
+			"acme.done": true, "acme.Done_x.y-1": true, "acme": false, "acme.": false, "acme..x": false, "acme.x!": false, "Acme.x": false, "1cme.x": false, "{cme.x": false, "vendor.x": false,
+		},
+		SchemaV2: {
+			"acme.done": true, "acme.a-b.c": true, "acme.aB": false, "acme.a--b": false, "acme.a-": false, "acme.a.": false, "acme.a.b.c": false, "acme_x.y": false, "agent.x": false, "openwop.x": false,
+		},
+	} {
+		for typ, want := range types {
+			require.Equal(t, want, vendorType(p, typ), "%s %s", p, typ)
+		}
+	}
 }
 
 func TestMessage(t *testing.T) {
@@ -751,6 +794,10 @@ func foldOf(t *testing.T, events []agentevents.Event) *agentevents.RunSnapshot {
 
 // A decoder lists what it makes up. No time is made up to be the year 1.
 func TestDecoderListsWhatItMakesUp(t *testing.T) {
+	events := decodeAll(t, Options{}, `{"runId":"r","type":"run.paused","payload":{"reason":""}}`+"\n"+strings.TrimSuffix(documents("run.paused", `{}`), "\n")+"\n"+`{"runId":"r","type":"run.paused","payload":{}}`)
+	require.EqualValues(t, 2, events[2].Sequence, "the number of the line")
+	require.EqualValues(t, `{"schemaVersion":2}`, events[1].Extra(string(Name)), "and nothing of the line before")
+
 	d := NewDecoder(Options{})
 	for _, line := range []string{
 		`{"runId":"r","type":"run.paused","payload":{},"timestamp":"2026-05-19T10:00:07.000Z"}`,

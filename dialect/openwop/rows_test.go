@@ -24,6 +24,7 @@ func TestRequirementsOfLogs(t *testing.T) {
 		retried   = `{"nodeId":"n1","type":"node.retried","payload":{"nodeId":"n1","attempt":2}}`
 		waits     = `{"nodeId":"n1","type":"node.suspended","payload":{"nodeId":"n1","interruptId":"i1","reason":"webhook"}}`
 		restored  = `{"type":"run.restored-from-snapshot","payload":{}}`
+		resumed   = `{"type":"run.resumed","payload":{}}`
 		reasoned  = `{"nodeId":"n1","type":"agent.reasoned","payload":{"agentId":"host:a","reasoning":"x"}}`
 		low       = `{"nodeId":"n1","type":"agent.decided","payload":{"agentId":"host:a","decision":1,"confidence":0.1}}`
 		clarify   = `{"nodeId":"n1","type":"clarification.requested","payload":{"nodeId":"n1","questions":[{"id":"q","question":"?"}]}}`
@@ -31,6 +32,7 @@ func TestRequirementsOfLogs(t *testing.T) {
 		suspended = `{"nodeId":"n1","type":"node.suspended","payload":{"nodeId":"n1","interruptId":"i1","reason":"low-confidence"}}`
 		closed    = `{"type":"conversation.closed","payload":{"conversationId":"c1","turnCount":1}}`
 	)
+	n2 := func(line string) string { return strings.ReplaceAll(line, `"n1"`, `"n2"`) }
 	delta := func(agent, block string, n int) string {
 		return fmt.Sprintf(`{"type":"agent.reasoning.delta","payload":{"agentId":"%s","delta":"x","sequence":%d%s}}`, agent, n, block)
 	}
@@ -66,6 +68,7 @@ func TestRequirementsOfLogs(t *testing.T) {
 		{"the next block counts from 0 again", "", []string{delta("host:a", "", 0), closes("host:a", ""), delta("host:a", "", 0)}},
 		{"the agent of a block closes it", "", []string{delta("host:a", b1, 0), delta("host:b", b1, 0), closes("host:b", b1), closes("host:a", b1)}},
 		{"no other agent closes a block", RuleBlock, []string{delta("host:a", b1, 0), closes("host:b", b1)}},
+		{"a block that is closed is nobody's", "", []string{delta("host:a", b1, 0), delta("host:a", b1, 1), closes("host:a", b1), closes("host:b", b1)}},
 		{"an agent may reason while another one does", "", []string{delta("host:a", "", 0), closes("host:b", ""), closes("host:a", "")}},
 
 		{"a return has a call", agentevents.RuleToolCallOpen, []string{returned("c", "x:y", "0")}},
@@ -73,6 +76,8 @@ func TestRequirementsOfLogs(t *testing.T) {
 		{"a call id is not used while its call is open", agentevents.RuleToolCallOpen, []string{called("c"), called("c")}},
 		{"a call id may be used after its return", "", []string{called("c"), returned("c", "x:y", "0"), called("c"), returned("c", "x:y", "2")}},
 		{"a return is of the tool of its call", RuleTool, []string{called("c"), returned("c", "x:z", "0")}},
+		{"a return is of its own call", "", []string{called("c"), called("d"), returned("d", "x:y", "1")}},
+		{"a refused call names its call, too", RuleCausation, []string{called("c"), refusedAtLoad}},
 		{"a return names the event of its call", RuleCausation, []string{called("c"), called("d"), returned("c", "x:y", "1")}},
 		{"a call that is refused at load has only a return", "", []string{refusedAtLoad}},
 
@@ -86,6 +91,8 @@ func TestRequirementsOfLogs(t *testing.T) {
 		{"a second action does not follow later: suppressed", RuleEscalate, []string{low, clarify, reasoned, silent}},
 		{"a second action does not follow later: by its cause", RuleEscalate, []string{low, clarify, reasoned, ask("sup", "evt-000000000-0000")}},
 		{"a question later is another one", "", []string{low, clarify, reasoned, clarify}},
+		{"a question of another node is another one", "", []string{low, clarify, n2(clarify)}},
+		{"another node is suppressed apart", "", []string{low, clarify, reasoned, n2(silent)}},
 		{"two low decisions have two actions", "", []string{low, low, clarify, clarify}},
 		{"three actions are too many for two decisions", RuleEscalate, []string{low, low, clarify, clarify, clarify}},
 
@@ -103,6 +110,10 @@ func TestRequirementsOfLogs(t *testing.T) {
 		{"a skipped node has not started", "", []string{run, skipped, done}},
 		{"a part of a log says nothing of the nodes before it", "", []string{reasoned, completed}},
 		{"a restored run says nothing of the nodes before it", "", []string{run, started, restored, started, completed}},
+		{"a resumed run says nothing of the nodes before it", "", []string{run, started, resumed, started, completed}},
+		{"an agent may reason in a node that a resumed run goes on with", "", []string{run, started, completed, resumed, reasoned}},
+		{"a node without an id is not followed", "", []string{run, closes("host:a", ""), `{"type":"node.started","payload":{}}`}},
+		{"a part of a log says nothing of the node that it is in", "", []string{started, started}},
 		{"payload and envelope name one node", RuleNode, []string{`{"nodeId":"n1","type":"node.skipped","payload":{"nodeId":"n2"}}`}},
 
 		{"a shared context by node.started needs a group", agentevents.RuleMessageGroup, []string{names("node.started"), message("")}},
@@ -112,6 +123,7 @@ func TestRequirementsOfLogs(t *testing.T) {
 
 		{"nothing follows the end of the run", RuleTerminal, []string{run, done, run}},
 		{"no message follows the end of the conversation", RuleTerminal, []string{closed, `{"type":"conversation.exchanged","payload":{"conversationId":"c1","turnIndex":2}}`}},
+		{"others may name a conversation that has ended", "", []string{closed, `{"type":"acme.noted","payload":{"conversationId":"c1"}}`}},
 		{"another conversation goes on", "", []string{closed, `{"type":"conversation.exchanged","payload":{"conversationId":"c2","turnIndex":2}}`}},
 	} {
 		t.Run(c.requirement, func(t *testing.T) {
@@ -153,9 +165,19 @@ func TestDeliveredAgain(t *testing.T) {
 		require.Equal(t, RuleSequence, broken.Rule)
 	}
 
-	for range 2 {
-		_, err := d.Decode(nil, []byte(line(5, "run.paused", `{}`)))
-		require.Error(t, err)
+	d = NewDecoder(Options{Strict: true})
+	stray := strings.Replace(lines[2], `"callId":"c"`, `"callId":"d"`, 1)
+	for i, want := range []agentevents.Rule{"", "", agentevents.RuleToolCallOpen, RuleSequence, "", "", RuleTerminal, RuleTerminal} {
+		again := []string{lines[0], lines[1], stray, stray, lines[3], lines[4], line(5, "run.paused", `{}`), line(5, "run.paused", `{}`)}
+		_, err := d.Decode(nil, []byte(again[i]))
+		if want == "" {
+			require.NoError(t, err)
+			continue
+		}
+		var broken *agentevents.RuleError
+		require.ErrorAs(t, err, &broken)
+		require.Equal(t, want, broken.Rule)
+		require.Contains(t, again[i], fmt.Sprintf(`"sequence":%d}`, broken.Sequence))
 	}
 }
 
@@ -216,16 +238,6 @@ func TestOwnerOfARun(t *testing.T) {
 	}
 }
 
-// A host that opts out of escalation is not one of the published contract. Its lines are
-// not written under a schema, and the error says what follows.
-func TestOptingOutHasNoPublishedForm(t *testing.T) {
-	ev := agentevents.Event{Payload: &agentevents.CapBreached{Cap: CapConfidenceEscalationSuppressed, Limit: agentevents.Some(0.7), Observed: agentevents.Some(0.2)}}
-	for _, p := range []Profile{SchemaV1, SchemaV2} {
-		_, err := NewEncoder(EncoderOptions{Profile: p}).Append(nil, ev)
-		require.ErrorContains(t, err, "a strict reader finds the decision not escalated")
-	}
-}
-
 // The turns of a conversation are messages: a fold has them, once each. A turn without an
 // id, or with a member of another type, is an event of an unknown kind.
 func TestTurnsAreMessages(t *testing.T) {
@@ -280,7 +292,7 @@ func TestStrictPayloadsOfOtherTypes(t *testing.T) {
 		{SchemaV1, "agent.invocation.started", `{"invocationId":"i","agentId":"a1"}`, "openwop-required", "/payload/source"},
 		{SchemaV2, "agent.invocation-completed", `{"invocationId":"i","agentId":"a 1","outcome":"failed"}`, "openwop-id", "/payload/agentId"},
 		{SchemaV2, "agent.invocation-completed", `{"invocationId":"i","agentId":"a1","outcome":"failed","note":"x"}`, "openwop-closed", "/payload/note"},
-		{SchemaV2, "agent.invocation-completed", `{"invocationId":"i","agentId":"a1","outcome":"failed","x-note":"x"}`, "", ""},
+		{SchemaV2, "agent.invocation-completed", `{"invocationId":"i","agentId":"a1","outcome":"failed","x-note":"x","openwop-a":1,"vendor.a":1}`, "", ""},
 		{SchemaV1, "agent.promptResolved", `{"nodeId":"n1","kind":"system","chain":[],"resolved":null,"body":"x"}`, "openwop-closed", "/payload/body"},
 		{SchemaV1, "provider.usage", `{"provider":"p","model":"m","inputTokens":-1,"outputTokens":2}`, "openwop-range", "/payload/inputTokens"},
 		{SchemaV1, "memory.written", `{"memoryRef":"","memoryId":"i"}`, "openwop-range", "/payload/memoryRef"},
@@ -291,6 +303,7 @@ func TestStrictPayloadsOfOtherTypes(t *testing.T) {
 		{RFC0002, "channel.written", `{"channel":"messages","value":{"messageId":5,"from":"user","content":"x","ts":1}}`, "openwop-required", "/payload/value/messageId"},
 		{RFC0002, "channel.written", `{"channel":"messages","reducer":"counter","value":1}`, "", ""},
 		{RFC0002, "channel.written", `{"channel":"votes","value":1}`, "", ""},
+		{RFC0002, "acme.written", `{"channel":"messages","value":1}`, "", ""},
 	} {
 		rule, pointer := strictly(t, c.p, `{"type":"`+c.typ+`","payload":`+c.payload+`}`)
 		require.Equal(t, c.rule, string(rule), c.payload)

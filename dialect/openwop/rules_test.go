@@ -222,6 +222,8 @@ func TestEscalationIsTheNodes(t *testing.T) {
 		{RFC0002, []string{lowN1, clarN1, doneN1, done}, ""},
 		{RFC0002, []string{low, clarN1, done}, ""},
 		{SchemaV1, []string{lowN1, doneN1}, RuleEscalate},
+		{SchemaV1, []string{lowN1, ask, doneN1}, RuleEscalate},
+		{SchemaV2, []string{lowN1, strings.Replace(suspended("n1", "low-confidence"), "reason", "kind", 1), doneN1, done}, ""},
 		{SchemaV1, []string{lowN1, clarN1, doneN1}, RuleEscalate},
 		{SchemaV1, []string{lowN1, suspended("n1", "webhook"), doneN1}, RuleEscalate},
 		{SchemaV1, []string{lowN1, suspended("n9", "low-confidence"), doneN1}, RuleEscalate},
@@ -232,6 +234,8 @@ func TestEscalationIsTheNodes(t *testing.T) {
 		{RFC0002, []string{begins("0.9"), starts, half, doneN1}, RuleEscalate},
 		{RFC0002, []string{begins("0.4"), starts, half, doneN1, done}, ""},
 		{RFC0002, []string{begins("40"), starts, half, doneN1}, RuleEscalate}, // not a confidence
+		{RFC0002, []string{begins("40"), starts, strings.Replace(lowN1, "0.1", "0.8", 1), doneN1, done}, ""},
+		{RFC0002, []string{`{"type":"run.started","payload":{}}`, starts, lowN1, doneN1}, RuleEscalate},
 	} {
 		rule, _ := strictly(t, c.p, c.lines...)
 		require.Equal(t, c.want, rule, "%s: %s", c.p, strings.Join(c.lines, "\n"))
@@ -357,6 +361,10 @@ func TestStrictChecksDeclaredMembers(t *testing.T) {
 		{SchemaV1, "agent.reasoned", `{"agentId":"abc","reasoning":"","causationHostId":""}`, RuleRange, "/payload/causationHostId", true},
 		{SchemaV1, "node.failed", `{"nodeId":"n","error":{"code":"c","message":""}}`, RuleRange, "/payload/error/message", true},
 		{SchemaV1, "node.failed", `{"nodeId":"n","error":{"code":"","message":"m"}}`, RuleRange, "/payload/error/code", true},
+		{p: RFC0002, typ: "agent.decided", payload: `{"agentId":"abc","decision":1,"causationHostId":""}`},
+		{p: SchemaV2, typ: "orchestrator.decided", payload: `{"agentId":"abc","decision":{"kind":"next-worker","nextWorkerIds":["abc"],"nextWorkerInputs":[{}]}}`},
+		{p: SchemaV2, typ: "node.failed", payload: `{"nodeId":"n","error":{"code":"c","message":"m","host":"h"}}`, rule: RuleClosed, pointer: "/payload/error/host"},
+		{p: SchemaV2, typ: "node.failed", payload: `{"nodeId":"n","error":{"code":"c","message":"m","x-host":"h"}}`},
 		{SchemaV1, "cap.breached", `{"kind":"loop-iterations","limit":1,"observed":-1}`, RuleRange, "/payload/observed", true},
 		{SchemaV1, "cap.breached", `{"kind":"loop-iterations","limit":-1,"observed":1}`, RuleRange, "/payload/limit", true},
 
@@ -370,18 +378,21 @@ func TestStrictChecksDeclaredMembers(t *testing.T) {
 		{p: SchemaV1, typ: "approval.granted", payload: `{"gateId":"g","principal":"p","quorumProgress":{"required":0}}`, rule: RuleRange, pointer: "/payload/quorumProgress"},
 
 		{p: SchemaV1, typ: "clarification.requested", payload: `{"nodeId":"n","questions":[{"id":"","question":"","schema":{},"x":1}]}`},
+		{p: SchemaV1, typ: "clarification.requested", payload: `{"nodeId":"n","questions":[]}`},
+		{p: RFC0002, typ: "agent.toolReturned", payload: `{"agentId":"a","toolId":"x:y","callId":"c","status":"forbidden","durationMs":0}`},
 		{p: SchemaV1, typ: "clarification.requested", payload: `{"nodeId":"n","questions":[{"id":"a","question":"b"},{"id":"a","question":"b","schema":1}]}`, rule: RuleForm, pointer: "/payload/questions/1/schema"},
 		{SchemaV1, "interrupt.requested", `{"kind":"clarification","key":"acme/int-000000000001","data":{` + questions + `,"contextType":"c"},"timeoutMs":1,"resumeSchema":{}}`, "", "", true},
 		{SchemaV1, "interrupt.requested", `{"kind":"clarification","key":"acme/int-000000000001","data":{` + questions + `,"x":1}}`, RuleClosed, "/payload/data/x", true},
 		{SchemaV1, "interrupt.requested", `{"kind":"clarification","key":"acme/int-000000000001","data":{"questions":[{"id":"q","question":"?","x":1}]}}`, RuleClosed, "/payload/data/questions/0/x", true},
 		{SchemaV1, "interrupt.requested", `{"kind":"clarification","key":"acme/int-000000000001","data":{"questions":[{"id":"","question":"?"}]}}`, RuleRange, "/payload/data/questions/0/id", true},
 		{SchemaV1, "interrupt.requested", `{"kind":"clarification","key":"acme/int-000000000001","data":{"questions":[{"id":"q","question":""}]}}`, RuleRange, "/payload/data/questions/0/question", true},
-		{SchemaV1, "interrupt.requested", `{"kind":"clarification","key":"acme/int-000000000001","data":{"questions":[{"id":"q"}]}}`, RuleForm, "/payload/data/questions/0", true},
+		{SchemaV1, "interrupt.requested", `{"kind":"clarification","key":"acme/int-000000000001","data":{"questions":[{"id":"q"}]}}`, RuleRequired, "/payload/data/questions/0/question", true},
 		{SchemaV1, "interrupt.requested", `{"kind":"clarification","key":"acme/int-000000000001","data":{"questions":[]}}`, RuleRange, "/payload/data/questions", true},
 		{SchemaV1, "interrupt.requested", `{"kind":"clarification","key":"` + strings.Repeat("k", 257) + `","data":{` + questions + `}}`, RuleRange, "/payload/key", true},
 		{p: RFC0002, typ: "interrupt.requested", payload: `{"kind":"clarification","key":"` + strings.Repeat("k", 257) + `","data":{"questions":[{"id":"","question":""}]}}`},
 		{p: RFC0002, typ: "interrupt.resolved", payload: `{"interruptId":"","kind":"clarification"}`},
 		{p: SchemaV1, typ: "interrupt.resolved", payload: `{"nodeId":"n1","interruptId":"","kind":"clarification"}`},
+		{p: SchemaV1, typ: "node.suspended", payload: `{"nodeId":"n1","interruptId":"` + strings.Repeat("k", 257) + `"}`},
 		{SchemaV1, "interrupt.requested", `{"kind":"clarification","key":"acme/int-000000000001","data":{}}`, RuleRequired, "/payload/data/questions", true},
 		{SchemaV1, "interrupt.requested", `{"kind":"clarification","key":"acme/int-000000000001","data":{` + questions + `},"timeoutMs":-1}`, RuleRange, "/payload/timeoutMs", true},
 		{SchemaV1, "interrupt.requested", `{"kind":"approval","key":"acme/int-000000000001","data":{` + permit + `,"actions":["edit-accept"]}}`, "", "", true},

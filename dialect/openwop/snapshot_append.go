@@ -26,12 +26,8 @@ import (
 // profile's form; SchemaV2 does not have a member; raw JSON is not valid.
 func AppendSnapshot(dst []byte, s Snapshot, p Profile) ([]byte, []dialect.Loss, error) {
 	w := snapshotWriter{s: &s, p: p}
-	var (
-		out   dialect.Unknowns
-		names []string
-	)
+	var out dialect.Unknowns
 	for _, f := range s.fields() {
-		names = append(names, f.name)
 		if f.name == "metrics" && p == SchemaV2 && !jsonwire.HasMember(string(s.More), "eventLogSchemaVersion") {
 			out.Add("eventLogSchemaVersion", madeLogVersion)
 			w.lose(dialect.Made, "/eventLogSchemaVersion", madeLogVersion)
@@ -40,7 +36,7 @@ func AppendSnapshot(dst []byte, s Snapshot, p Profile) ([]byte, []dialect.Loss, 
 			out.Add(f.name, raw)
 		}
 	}
-	w.rest(&out, "", "More", s.More, names)
+	w.rest(&out, "", "More", s.More)
 	parts := snapshotParts
 	if p == RFC0002 {
 		parts = snapshotOfRFC
@@ -100,7 +96,7 @@ var (
 	atMost100 = valueThat(func(raw string) bool { return len(slices.Collect(jsonwire.Elements(raw))) <= 100 }, RuleRange, "has more than 100 elements")
 	// The members of its AgentRefs and its error under the schemas.
 	refParts = []part{
-		may("agentId", nil), may("memoryRef", shortText(aName, 256)), may("name", shortText(aText, 256)), may("version", shortText(aText, 64)),
+		must("agentId", anIDOf(AgentID)), may("memoryRef", shortText(aName, 256)), may("name", shortText(aText, 256)), may("version", shortText(aText, 64)),
 		may("channel", shortText(aName, 64)), may("sourceManifestId", shortText(aText, 256)), may("modelClass", nil),
 	}
 	errorParts   = []part{may("code", nil), may("message", nil), may("details", nil)}
@@ -168,15 +164,14 @@ func (w *snapshotWriter) json(pointer string, raw agentevents.JSON) string {
 	return out
 }
 
-// rest adds the members of more to an object. Those that have fields are not among
-// them.
-func (w *snapshotWriter) rest(out *dialect.Unknowns, pointer, what string, more agentevents.JSON, fields []string) {
+// rest adds the members of more to an object, but those that it has.
+func (w *snapshotWriter) rest(out *dialect.Unknowns, pointer, what string, more agentevents.JSON) {
 	raw := w.json(pointer, more)
 	if raw != "" && !jsonwire.IsObject(raw) {
 		w.fail(agentevents.RuleFieldJSON, pointer, what+" is not an object")
 	}
 	for name, value := range jsonwire.Members(raw) {
-		if slices.Contains(fields, name) || !out.Add(name, value) {
+		if !out.Add(name, value) {
 			w.lose(dialect.Dropped, pointer+"/"+jsonwire.Token(name), "a field has this name")
 		}
 	}
@@ -184,12 +179,11 @@ func (w *snapshotWriter) rest(out *dialect.Unknowns, pointer, what string, more 
 
 // declared returns an object with the members that the profile has.
 func (w *snapshotWriter) declared(pointer, object string, parts []part) string {
-	if w.p == RFC0002 {
-		return object
+	if w.p != RFC0002 {
+		object = declared(object, parts, w.p, func(name string) {
+			w.lose(dialect.Dropped, pointer+"/"+jsonwire.Token(name), "the profile has no place for it")
+		})
 	}
-	object = declared(object, parts, w.p, func(name string) {
-		w.lose(dialect.Dropped, pointer+"/"+jsonwire.Token(name), "the profile has no place for it")
-	})
 	if name, rule, detail := brokenPart(parts, true, w.p, object); detail != "" {
 		w.fail(rule, pointer+"/"+jsonwire.Token(name), detail)
 	}
@@ -201,14 +195,11 @@ func (w *snapshotWriter) ref(pointer string, ref *agentevents.AgentRef) string {
 	for _, text := range [...]string{ref.AgentID, ref.MemoryRef, string(ref.AgentSharing), string(ref.ModelClass)} {
 		w.valid(pointer, text)
 	}
-	if !ValidID(w.p, AgentID, ref.AgentID) {
-		w.fail(RuleID, pointer+"/agentId", badID(w.p, AgentID, ref.AgentID))
-	}
 	raw, _ := ref.MarshalJSON() // never fails
-	object := w.declared(pointer, string(raw), refParts)
 	if w.p == RFC0002 {
-		return object
+		return w.declared(pointer, string(raw), refParts[:1]) // it requires an id
 	}
+	object := w.declared(pointer, string(raw), refParts)
 	if jsonwire.HasMember(object, "channel") && jsonwire.HasMember(object, "version") {
 		w.fail(RuleForm, pointer+"/channel", "must not stand beside a version")
 	}
@@ -251,7 +242,7 @@ func (w *snapshotWriter) error(pointer string, e agentevents.ErrorInfo) string {
 	}
 	raw, _ := e.MarshalJSON() // never fails on that
 	var out dialect.Unknowns
-	w.rest(&out, pointer, "Error", agentevents.JSON(raw), nil)
-	w.rest(&out, pointer, "ErrorMore", w.s.ErrorMore, []string{"code", "message", "details", "retryable"})
+	w.rest(&out, pointer, "Error", agentevents.JSON(raw))
+	w.rest(&out, pointer, "ErrorMore", w.s.ErrorMore)
 	return w.declared(pointer, string(out.Object()), errorParts)
 }

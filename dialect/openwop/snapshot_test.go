@@ -60,6 +60,36 @@ func TestSnapshotStatus(t *testing.T) {
 	require.Equal(t, StatusWaitingApproval, statusOf(r))
 	r.Status = agentevents.RunStatusCancelling
 	require.Equal(t, StatusCancelling, statusOf(r))
+	r = &agentevents.RunSnapshot{
+		RunState: agentevents.RunState{RunID: "r"}, Status: agentevents.RunStatusRunning, Suspended: map[string]string{"n1": "conversation-input", "n2": "webhook"},
+		State: map[string]agentevents.JSON{"a": "1"},
+	}
+	r.Usage.CostUSD = agentevents.Some(0.5)
+	of, err := SnapshotOf(r)
+	require.NoError(t, err)
+	require.Equal(t, Snapshot{RunID: "r", Status: StatusWaitingApproval, Variables: `{"a":1}`, Metrics: `{"openwopCost":{"usd":0.5}}`}, of)
+	r.Usage.Usage.OutputTokens, r.Usage.Models, r.StartedAt = 3, map[string]agentevents.Usage{"m": {}}, t0
+	require.EqualValues(t, `{"openwopCost":{"usd":0.5,"tokens":{"input":0,"output":3},"model":"m"}}`, metrics(r))
+	r.Usage.CostUSD, r.Usage.Models["n"], r.CompletedAt = agentevents.Opt[float64]{}, agentevents.Usage{}, t0.Add(2*time.Second)
+	require.EqualValues(t, `{"openwopCost":{"tokens":{"input":0,"output":3},"duration_ms":2000}}`, metrics(r))
+	r.Usage.Usage.OutputTokens = 0
+	require.Empty(t, metrics(r))
+
+	for text, want := range map[string]Snapshot{
+		`{"error":"e","message":"m","details":[1],"retryable":5}`: {Error: agentevents.Some(agentevents.ErrorInfo{Code: "e", Message: "m", Details: `[1]`}), ErrorMore: `{"retryable":5}`},
+		`{"error":"e","code":"c","retryable":true}`:               {Error: agentevents.Some(agentevents.ErrorInfo{Code: "c", Retryable: agentevents.Some(true)}), ErrorMore: `{"error":"e"}`},
+		`{"error":"e","code":5}`:                                  {Error: agentevents.Some(agentevents.ErrorInfo{Code: "e"}), ErrorMore: `{"code":5}`},
+		`{"error":5}`:                                             {Error: agentevents.Some(agentevents.ErrorInfo{}), ErrorMore: `{"error":5}`},
+	} {
+		s, err := ParseSnapshot([]byte(`{"runId":"r","status":"failed","error":` + text + `}`))
+		require.NoError(t, err)
+		want.RunID, want.Status = "r", StatusFailed
+		require.Equal(t, want, s, text)
+	}
+	for _, bad := range []string{`5`, `{"message":1}`} {
+		_, err := ParseSnapshot([]byte(`{"runId":"r","status":"failed","error":` + bad + `}`))
+		require.ErrorContains(t, err, "error")
+	}
 
 	text := `{"runId":"r","status":"napping","error":{"code":"c","message":"m"},"metrics":{"openwopCost":{"usd":0.10}},"tags":["a"],"x":1}`
 	s, err := ParseSnapshot([]byte(text))
@@ -116,17 +146,22 @@ func TestSnapshotLosses(t *testing.T) {
 				s.Error = agentevents.Some(agentevents.ErrorInfo{Details: `[1]`, Retryable: agentevents.Some(true)})
 				s.ErrorMore = `{"host":"h","code":"x"}`
 			},
-			want:      `"error":{"code":"error","message":"error","details":{"value":[1]}}`,
-			losses:    []string{"made up /error/code", "made up /error/message", "altered /error/details", "dropped /error/retryable", "dropped /error/host", "dropped /error/code"},
-			rfc:       `"error":{"message":"","details":[1],"retryable":true,"host":"h"}`,
-			rfcLosses: []string{"dropped /error/code"},
+			want:   `"error":{"code":"error","message":"error","details":{"value":[1]}}`,
+			losses: []string{"made up /error/code", "made up /error/message", "altered /error/details", "dropped /error/retryable", "dropped /error/host", "dropped /error/code"},
+			rfc:    `"error":{"message":"","details":[1],"retryable":true,"host":"h","code":"x"}`,
 		},
 		"damaged words": {
 			change: func(s *Snapshot) {
-				s.Error = agentevents.Some(agentevents.ErrorInfo{Code: "c", Message: "a\xff"})
+				s.Error = agentevents.Some(agentevents.ErrorInfo{Code: "c\xff", Message: "a\xff", Details: `{}`})
 			},
-			want: `"error":{"code":"c","message":"a�"}`, losses: []string{"altered /error/message"},
-			rfc: `"error":{"code":"c","message":"a�"}`, rfcLosses: []string{"altered /error/message"},
+			want: `"error":{"code":"c�","message":"a�","details":{}}`, losses: []string{"altered /error/code", "altered /error/message"},
+			rfc: `"error":{"code":"c�","message":"a�","details":{}}`, rfcLosses: []string{"altered /error/code", "altered /error/message"},
+		},
+		"a class of all profiles": {
+			change: func(s *Snapshot) {
+				s.Agent = agentevents.Some(agentevents.AgentRef{AgentID: "abc", ModelClass: agentevents.ModelReasoning})
+			},
+			want: `"agent":{"agentId":"abc","modelClass":"reasoning"}`, rfc: `"agent":{"agentId":"abc","modelClass":"reasoning"}`,
 		},
 		"a member twice": {
 			change: func(s *Snapshot) { s.More = `{"status":"paused","eventLogSchemaVersion":3}` }, want: `"status":"running"`, losses: []string{"dropped /status"},
@@ -179,6 +214,9 @@ func TestSnapshotRefuses(t *testing.T) {
 		{"/agent", func(s *Snapshot) {
 			s.Agent = agentevents.Some(agentevents.AgentRef{AgentID: "abc", AgentSharing: "\xff"})
 		}, false},
+		{"/agent/agentId", ref(`{"agentId":""}`), false},
+		{"/runId", func(s *Snapshot) { s.RunID += "\xff" }, false},
+		{"/startedAt", func(s *Snapshot) { s.StartedAt = time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC) }, false},
 		{"/metrics", metrics(`[]`), false},
 		{"/metrics", metrics(`{"openwopCost":1}`), false},
 		{"/metrics", metrics(`{"openwopCost":{"usd":"x"}}`), false},

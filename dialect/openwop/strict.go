@@ -24,7 +24,7 @@ const (
 	RuleType         agentevents.Rule = "openwop-type"         // a type that is neither registered nor a vendor's
 	RuleEnum         agentevents.Rule = "openwop-enum"         // a word outside a closed list
 	RuleRange        agentevents.Rule = "openwop-range"        // a number outside its range or with a fraction, a text that is too short or too long
-	RuleForm         agentevents.Rule = "openwop-form"         // a value of another type or form: not an object, text or time, or a decision or question of another form
+	RuleForm         agentevents.Rule = "openwop-form"         // a value of another type or form: not an object, text or time, or a decision of another form
 	RuleClosed       agentevents.Rule = "openwop-closed"       // an extra member of a closed object
 	RuleResult       agentevents.Rule = "openwop-result-error" // a tool result, or the status ok, beside an error
 	RuleDuration     agentevents.Rule = "openwop-duration"     // a duration of a call that never began (schemas)
@@ -45,23 +45,20 @@ func breaks(rule agentevents.Rule, pointer, detail string) *agentevents.RuleErro
 // check returns the first rule that a line breaks.
 func (d *Decoder) check(line string) error {
 	r, p := &d.r, d.o.Profile
-	err := r.Check()
-	broken, _ := err.(*agentevents.RuleError)
-	lacking := broken != nil && broken.Rule == RuleRequired
+	broken, _ := r.Check().(*agentevents.RuleError)
 	switch {
 	case !knownType(p, r.Type):
 		broken = breaks(RuleType, "/type", jsonwire.Brief(r.Type)+" is neither a registered type nor a vendor's")
-	case lacking && strings.Contains(broken.Pointer, "/questions/"):
-		broken = breaks(RuleForm, broken.Pointer[:strings.LastIndexByte(broken.Pointer, '/')], "has no id or no text")
-	case lacking:
 	case p == SchemaV2 && d.row != nil && d.row.legacy:
 		broken = breaks(RuleRequired, "/payload/kind", "is required: SchemaV2 has an interrupt's payload here")
+	case p != RFC0002 && len(r.Spelled) > 0:
+		broken = breaks(RuleRequired, inError+"code", "is required")
 	case broken != nil:
 	case d.row == nil:
 		broken = cmp.Or(d.checkOther(), d.odd)
 	default:
 		broken = cmp.Or(d.checkValues(), d.odd)
-		if broken == nil && d.row != nil && d.row.node && d.node != "" && d.node != r.Ev.NodeID {
+		if broken == nil && d.node != "" && d.node != r.Ev.NodeID {
 			broken = breaks(RuleNode, "/payload/nodeId", "is not the nodeId of the envelope")
 		}
 	}
@@ -72,18 +69,16 @@ func (d *Decoder) check(line string) error {
 		return nil
 	}
 	_ = r.Refused(broken)
-	broken.EventID, broken.Sequence = r.Ev.ID, r.Ev.Sequence
+	broken.Sequence = r.Ev.Sequence
 	return broken
 }
 
-// checkOther checks the payload of a type that the vocabulary does not have, as far as it is
-// known. Under the RFC it is a message that lacks its id.
+// checkOther checks a line without a row that may be meant as another one: a message that
+// lacks its id.
 func (d *Decoder) checkOther() *agentevents.RuleError {
-	r, p := &d.r, d.o.Profile
-	if s := shapes[p][r.Type]; s != nil {
-		return s.check(p, r.Body)
-	}
-	if reducer := jsonwire.Text(jsonwire.Member(r.Body, "reducer")); p == RFC0002 && r.Type == "channel.written" && jsonwire.Text(jsonwire.Member(r.Body, "channel")) == MessageChannel && (reducer == "" || reducer == reducerRFC) {
+	r := &d.r
+	says := func(name, word string) bool { return jsonwire.Text(jsonwire.Member(r.Body, name)) == word }
+	if r.Type == "channel.written" && says("channel", MessageChannel) && (says("reducer", "") || says("reducer", reducerRFC)) {
 		return breaks(RuleRequired, "/payload/value/messageId", "is required of a message, as a text")
 	}
 	return nil
@@ -103,7 +98,7 @@ func (d *Decoder) checkValues() *agentevents.RuleError {
 			return breaks(RuleResult, "/payload/error", "must not stand beside a result")
 		case r.Has("error") && v.Status == agentevents.ToolStatusOK:
 			return breaks(RuleResult, "/payload/status", "must not be ok beside an error")
-		case r.Has("durationMs") && p != RFC0002 && refused(string(v.Status)):
+		case r.Has("durationMs") && p != RFC0002 && refused(v.Status):
 			return breaks(RuleDuration, "/payload/durationMs", "a refused call must not have a duration")
 		}
 	case *agentevents.ClarificationRequested:
@@ -111,21 +106,11 @@ func (d *Decoder) checkValues() *agentevents.RuleError {
 			return breaks(RuleRange, "/payload/data/questions", "is empty")
 		}
 	case *agentevents.NodeSuspended:
-		name, rule, detail := brokenPart(suspension, true, p, string(v.Details))
-		if detail != "" && p != RFC0002 {
-			return breaks(rule, "/payload/"+name, detail)
+		if p != RFC0002 && !jsonwire.HasMember(string(v.Details), "interruptId") {
+			return breaks(RuleRequired, "/payload/interruptId", "is required")
 		}
 	}
 	return nil
-}
-
-// badID returns what is wrong with an id that ValidID rejects, and what would be legal.
-func badID(p Profile, form IDForm, id string) string {
-	want := "; legal: " + form.legal(p)
-	if id == "" {
-		return "is empty" + want
-	}
-	return jsonwire.Brief(id) + " does not have the form of " + p.String() + want
 }
 
 // hatch reports whether a name is an extension. SchemaV2 allows extensions in
@@ -138,28 +123,34 @@ func hatch(name string) bool {
 // kind.
 var decisions = map[string][]part{
 	"next-worker": {
-		must("kind", nil), must("nextWorkerIds", listOf(shortText(aName, 256), 1, false)), may("nextWorkerInputs", listOf(anObject, 0, false)).in(SchemaV2),
+		aKind, must("nextWorkerIds", listOf(shortText(aName, 256), 1, false)), may("nextWorkerInputs", listOf(anObject, 0, false)).in(SchemaV2),
 		may("confidence", numberIn(0, 1, "in [0, 1]")),
 	},
-	"ask-user": {must("kind", nil), must("prompt", aName)},
+	"ask-user": {aKind, must("prompt", aName)},
 	"terminate": {
-		must("kind", nil), may("reason", aName), may("successCriteria", listOf(closedObject(criterion...), 0, false)).in(SchemaV2),
+		aKind, may("reason", aName), may("successCriteria", listOf(closedObject(criterion...), 0, false)).in(SchemaV2),
 		may("confidence", numberIn(0, 1, "in [0, 1]")),
 	},
 }
 
-var criterion = []part{must("key", aName), must("met", aBool)}
+var (
+	aKind     = must("kind", oneOf("next-worker", "ask-user", "terminate"))
+	criterion = []part{must("key", aName), must("met", aBool)}
+)
+
+func decisionParts(raw string) []part {
+	if parts := decisions[jsonwire.Text(jsonwire.Member(raw, "kind"))]; parts != nil {
+		return parts
+	}
+	return []part{aKind}
+}
 
 // aDecision requires one of the three decisions of an orchestrator that the schemas
 // have.
 func aDecision(p Profile, raw string) (agentevents.Rule, string) {
-	parts, known := decisions[jsonwire.Text(jsonwire.Member(raw, "kind"))]
-	if jsonwire.IsObject(raw) && !known {
-		return RuleForm, "has a kind that is not next-worker, ask-user or terminate"
-	}
-	_, detail := closedObject(parts...)(p, raw)
+	_, detail := closedObject(decisionParts(raw)...)(p, raw)
 	ids, inputs := jsonwire.Member(raw, "nextWorkerIds"), jsonwire.Member(raw, "nextWorkerInputs")
-	if detail == "" && inputs != "" && len(slices.Collect(jsonwire.Elements(ids))) != len(slices.Collect(jsonwire.Elements(inputs))) {
+	if inputs != "" && len(slices.Collect(jsonwire.Elements(ids))) != len(slices.Collect(jsonwire.Elements(inputs))) {
 		detail = "has nextWorkerInputs that are not one object for each worker"
 	}
 	return RuleForm, detail
@@ -169,20 +160,16 @@ func aDecision(p Profile, raw string) (agentevents.Rule, string) {
 type decisionForm struct{ wire.Value }
 
 func (f decisionForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	decision := *at.(*agentevents.JSON)
-	if raw, err := jsonwire.Compact(string(decision)); err == nil {
-		e, losses := encoderOf(w), w.Pend.Len()
-		closed := f.closed(w, raw)
-		if rule, why := aDecision(e.p, closed); why != "" {
-			w.Fail(rule, w.Pointer(m), why)
-		}
-		if e.same() {
-			w.Pend.Cut(losses)
-		} else {
-			decision = agentevents.JSON(closed)
-		}
+	mark := len(dst)
+	dst, said := f.Value.Append(w, dst, m, at)
+	if !said {
+		return dst, false
 	}
-	return f.Value.Append(w, dst, m, &decision)
+	closed := f.closed(w, string(dst[mark:]))
+	if rule, why := aDecision(encoderOf(w).p, closed); why != "" {
+		w.Fail(rule, w.Pointer(m), why)
+	}
+	return append(dst[:mark], closed...), true
 }
 
 // closed returns a decision without the members that its form does not have. Its
@@ -192,17 +179,14 @@ func (f decisionForm) closed(w *wire.Writer, decision string) string {
 	only := func(at, object string, parts []part) string {
 		return declared(object, parts, encoderOf(w).p, func(name string) { w.Lose(dialect.Dropped, at+jsonwire.Token(name), "") })
 	}
-	return edited(only(at, decision, decisions[jsonwire.Text(jsonwire.Member(decision, "kind"))]), func(name, raw string) (string, bool) {
+	return edited(only(at, decision, decisionParts(decision)), func(name, raw string) (string, bool) {
 		return editedList(raw, func(i int, raw string) string {
 			at := at + name + "/" + strconv.Itoa(i)
-			id := jsonwire.Text(raw)
 			switch name {
 			case "successCriteria":
 				return only(at+"/", raw, criterion)
 			case "nextWorkerIds":
-				if n := encoderOf(w).agentID(w, at, id); n != id {
-					return jsonwire.Quote(n)
-				}
+				return jsonwire.Quote(encoderOf(w).agentID(w, at, jsonwire.Text(raw)))
 			}
 			return raw
 		}), true

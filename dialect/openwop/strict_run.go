@@ -56,8 +56,7 @@ const (
 	nodeUnseen nodeStage = iota
 	nodeActed            // agents have acted in it, and it has not started
 	nodeRuns             // it has started
-	nodeWaits            // it may start again
-	nodeEnded            // it has failed or was skipped
+	nodeRests            // it waits, has failed or was skipped: it may start again
 	nodeDone             // it has completed
 )
 
@@ -70,12 +69,19 @@ func (d *Decoder) checkRun(line string) *agentevents.RuleError {
 	ev := d.r.Ev
 	r, known := d.runs[ev.RunID]
 	if !known {
-		r = d.newRun()
+		r = &runState{nodes: map[string]nodeState{}}
+		if !d.o.Folded {
+			r.fold = agentevents.NewFold(agentevents.FoldOptions{KeepCalls: -1, MaxViolations: -1, OnViolation: func(broken *agentevents.RuleError) {
+				if slices.Contains(folded, broken.Rule) {
+					r.found = broken
+				}
+			}})
+		}
 		d.runs[strings.Clone(ev.RunID)] = r
 	}
 	this := delivered{ev.Sequence, d.hash(line)}
 	switch {
-	case known && slices.Contains(r.recent, this):
+	case slices.Contains(r.recent, this):
 		return nil
 	case known && ev.Sequence <= r.last:
 		return breaks(RuleSequence, "/sequence", strconv.FormatUint(ev.Sequence, 10)+" is not above "+strconv.FormatUint(r.last, 10)+", the latest sequence of the run")
@@ -83,7 +89,8 @@ func (d *Decoder) checkRun(line string) *agentevents.RuleError {
 		return breaks(RuleTerminal, "/type", "comes after the end of the run")
 	}
 	r.last = ev.Sequence
-	broken := cmp.Or(d.checkNodes(r), d.checkAgents(r), d.checkEscalation(r))
+	payload := jsonwire.Member(line, "payload")
+	broken := cmp.Or(d.checkNodes(r), d.checkAgents(r), d.checkConversation(r, payload), d.checkEscalation(r))
 	if r.fold != nil {
 		r.found = nil
 		r.fold.Apply(*ev)
@@ -91,39 +98,14 @@ func (d *Decoder) checkRun(line string) *agentevents.RuleError {
 	}
 	switch ev.Payload.(type) {
 	case *agentevents.RunStarted:
-		r.begun, r.threshold = true, thresholdOf(line)
+		r.threshold = confidenceOf(payload, "configurable", "escalationThreshold")
 	case *agentevents.RunCompleted, *agentevents.RunFailed, *agentevents.RunCancelled:
-		if broken == nil {
-			*r = runState{last: r.last, recent: r.recent, ended: true}
-		}
+		*r = runState{last: r.last, recent: r.recent, ended: true}
 	}
 	if broken == nil {
 		r.recent = limited(r.recent, this)
 	}
 	return broken
-}
-
-// thresholdOf returns the threshold that the line of a run's start has among the options of
-// the run (configurable).
-func thresholdOf(line string) (t agentevents.Opt[float64]) {
-	raw := jsonwire.Member(jsonwire.Member(jsonwire.Member(line, "payload"), "configurable"), "escalationThreshold")
-	v, err := strconv.ParseFloat(raw, 64)
-	return agentevents.Opt[float64]{V: v, OK: err == nil && isConfidence(v)}
-}
-
-func (d *Decoder) newRun() *runState {
-	if d.runs == nil {
-		d.runs = map[string]*runState{}
-	}
-	r := &runState{}
-	if !d.o.Folded {
-		r.fold = agentevents.NewFold(agentevents.FoldOptions{KeepCalls: -1, MaxViolations: -1, OnViolation: func(broken *agentevents.RuleError) {
-			if r.found == nil && slices.Contains(folded, broken.Rule) {
-				r.found = broken
-			}
-		}})
-	}
-	return r
 }
 
 // hash returns a hash of what the event says, in whatever order the line says it.
@@ -137,55 +119,44 @@ func (d *Decoder) hash(line string) uint64 {
 }
 
 // checkNodes checks the order of a node's events. What a log does not have from its
-// start on, and what is restored or resumed, may lack some of them.
+// start on, and what is paused, restored or resumed, may lack some of them.
 func (d *Decoder) checkNodes(r *runState) (broken *agentevents.RuleError) {
-	ev := d.r.Ev
-	id := cmp.Or(ev.NodeID, d.node)
+	id := d.r.Ev.NodeID
 	was := r.nodes[id]
 	now := was
-	switch p := ev.Payload.(type) {
-	case *agentevents.NodeStarted:
-		now = nodeState{nodeRuns, p.Attempt.Or(was.attempt)}
-		switch {
-		case !r.begun:
-		case was.stage == nodeActed:
-			broken = breaks(RuleNode, "/type", "comes after an event of an agent in the node")
-		case was.stage == nodeRuns && now.attempt <= was.attempt:
-			broken = breaks(RuleNode, "/type", "starts a node that runs, and it is not a further attempt")
+	switch domain, verb, _ := strings.Cut(d.r.Type, "."); domain {
+	case "run":
+		r.begun = verb == "started"
+		clear(r.nodes)
+	case "node":
+		now.stage = nodeRests
+		switch p := d.r.Ev.Payload.(type) {
+		case *agentevents.NodeStarted:
+			now = nodeState{nodeRuns, p.Attempt.Or(was.attempt)}
+			if was.stage == nodeActed {
+				broken = breaks(RuleNode, "/type", "comes after an event of an agent in the node")
+			} else if was.stage == nodeRuns && now.attempt <= was.attempt {
+				broken = breaks(RuleNode, "/type", "starts a node that runs, and it is not a further attempt")
+			}
+		case *agentevents.NodeCompleted:
+			if now.stage = nodeDone; was.stage != nodeRuns && was.stage != nodeRests {
+				broken = breaks(RuleNode, "/type", "completes a node that has not started")
+			}
 		}
-	case *agentevents.NodeCompleted:
-		if now.stage = nodeDone; r.begun && (was.stage == nodeUnseen || was.stage == nodeActed || was.stage == nodeDone) {
-			broken = breaks(RuleNode, "/type", "completes a node that has not started")
+		if !r.begun {
+			broken = nil
 		}
-	case *agentevents.NodeFailed, *agentevents.NodeSkipped:
-		now.stage = nodeEnded
-	case *agentevents.NodeSuspended:
-		now.stage = nodeWaits
-	case *agentevents.RunResumed:
-		r.begun, r.nodes = false, nil
-	case *agentevents.Unknown:
-		switch {
-		case strings.HasPrefix(d.r.Type, "run."):
-			r.begun, r.nodes = false, nil
-		case strings.HasPrefix(d.r.Type, "node."):
-			now.stage = nodeWaits // it goes on or is tried again
-		}
-	default:
-		if ev.AgentID == "" || !strings.HasPrefix(d.r.Type, "agent.") {
-			break
-		}
+	case "agent":
 		if was.stage == nodeUnseen {
 			now.stage = nodeActed
 		} else if was.stage == nodeDone {
 			broken = breaks(RuleNode, "/type", "is of an agent in a node that has completed")
 		}
 	}
-	if id != "" && now != was {
-		if r.nodes == nil {
-			r.nodes = map[string]nodeState{}
-		}
-		r.nodes[strings.Clone(id)] = now
+	if id == "" {
+		return nil
 	}
+	r.nodes[strings.Clone(id)] = now
 	return broken
 }
 
@@ -202,30 +173,16 @@ func (d *Decoder) checkAgents(r *runState) *agentevents.RuleError {
 			r.blocks = limited(r.blocks, openBlock{strings.Clone(b.agentID), strings.Clone(b.blockID)})
 		}
 	case *agentevents.AgentReasoned:
-		i := slices.Index(r.blocks, openBlock{ev.AgentID, p.BlockID})
-		if i < 0 {
-			i = slices.IndexFunc(r.blocks, func(b openBlock) bool { return b.blockID == p.BlockID })
-		}
-		if i < 0 {
-			break
-		}
-		of := r.blocks[i].agentID
-		if r.blocks = slices.Delete(r.blocks, i, i+1); of != ev.AgentID {
-			return breaks(RuleBlock, "/payload/agentId", "closes a block of "+jsonwire.Brief(of))
+		if i := slices.Index(r.blocks, openBlock{ev.AgentID, p.BlockID}); i >= 0 {
+			r.blocks = slices.Delete(r.blocks, i, i+1)
+		} else if i := slices.IndexFunc(r.blocks, func(b openBlock) bool { return b.blockID == p.BlockID }); i >= 0 {
+			return breaks(RuleBlock, "/payload/agentId", "closes a block of "+jsonwire.Brief(r.blocks[i].agentID))
 		}
 	case *agentevents.OrchestratorDecided:
 		if r.orchestrator == "" {
 			r.orchestrator = strings.Clone(ev.AgentID)
 		} else if r.orchestrator != ev.AgentID {
 			return breaks(RuleOrchestrator, "/payload/agentId", "is not "+jsonwire.Brief(r.orchestrator)+", the orchestrator of the run")
-		}
-	case *agentevents.MessageCreated, *agentevents.Unknown:
-		switch id := cmp.Or(d.conversation, jsonwire.Text(jsonwire.Member(d.r.Body, "conversationId"))); {
-		case id == "":
-		case d.r.Type == "conversation.closed":
-			r.closed = limited(r.closed, strings.Clone(id))
-		case d.r.Type == exchanged && slices.Contains(r.closed, id):
-			return breaks(RuleTerminal, "/payload/conversationId", "comes after the end of the conversation")
 		}
 	}
 	return nil
@@ -236,7 +193,7 @@ func (d *Decoder) checkReturn(r *runState, p *agentevents.ToolReturned) *agentev
 	ev := d.r.Ev
 	i := slices.IndexFunc(r.calls, func(c call) bool { return c.callID == p.CallID && c.agentID == ev.AgentID })
 	if i < 0 {
-		if ev.CausationID == "" && !refused(string(p.Status)) {
+		if ev.CausationID == "" && !refused(p.Status) {
 			return breaks(RuleCausation, "/causationId", "is required: it names the event of the call")
 		}
 		return nil
@@ -244,7 +201,7 @@ func (d *Decoder) checkReturn(r *runState, p *agentevents.ToolReturned) *agentev
 	c := r.calls[i]
 	r.calls = slices.Delete(r.calls, i, i+1)
 	switch {
-	case ev.CausationID != c.eventID && !(ev.CausationID == "" && refused(string(p.Status))):
+	case ev.CausationID != c.eventID:
 		return breaks(RuleCausation, "/causationId", "is not "+jsonwire.Brief(c.eventID)+", the event of the call")
 	case c.toolID != p.ToolID:
 		return breaks(RuleTool, "/payload/"+d.doc.toolName, "is not "+jsonwire.Brief(c.toolID)+", the tool of the call")
@@ -252,22 +209,30 @@ func (d *Decoder) checkReturn(r *runState, p *agentevents.ToolReturned) *agentev
 	return nil
 }
 
+// checkConversation checks that nothing follows the end of a conversation.
+func (d *Decoder) checkConversation(r *runState, payload string) *agentevents.RuleError {
+	if !strings.HasPrefix(d.r.Type, "conversation.") {
+		return nil
+	}
+	id := jsonwire.Text(jsonwire.Member(payload, "conversationId"))
+	if d.r.Type == "conversation.closed" {
+		r.closed = limited(r.closed, strings.Clone(id))
+	} else if slices.Contains(r.closed, id) {
+		return breaks(RuleTerminal, "/payload/conversationId", "comes after the end of the conversation")
+	}
+	return nil
+}
+
 // checkEscalation checks that exactly one action follows a decision below the threshold,
 // before its node or the run ends.
 func (d *Decoder) checkEscalation(r *runState) *agentevents.RuleError {
-	ev := d.r.Ev
-	node := cmp.Or(ev.NodeID, d.node)
+	ev, node := d.r.Ev, d.r.Ev.NodeID
 	just := r.just
 	r.just = false
 	switch p := ev.Payload.(type) {
 	case *agentevents.AgentDecided:
-		r.escalated = slices.DeleteFunc(r.escalated, func(d decision) bool { return d.node == node })
-		threshold := r.threshold.Or(DefaultThreshold)
-		if d.o.ThresholdOf != nil && !r.threshold.OK {
-			threshold = d.o.ThresholdOf(ev.RunID, ev.AgentID)
-		}
-		if p.Confidence.OK && p.Confidence.V < threshold && len(r.low) < maxOpen {
-			r.low = append(r.low, decision{strings.Clone(node), strings.Clone(ev.ID)})
+		if p.Confidence.OK && p.Confidence.V < r.threshold.Or(d.o.ThresholdOf(ev.RunID, ev.AgentID)) {
+			r.low = limited(r.low, decision{strings.Clone(node), strings.Clone(ev.ID)})
 		}
 	case *agentevents.NodeSuspended, *agentevents.CapBreached, *agentevents.OrchestratorDecided, *agentevents.ClarificationRequested:
 		if !d.escalates(r, p) {
@@ -279,27 +244,23 @@ func (d *Decoder) checkEscalation(r *runState) *agentevents.RuleError {
 		at := func(node string) int {
 			return slices.IndexFunc(r.low, func(d decision) bool { return d.node == node })
 		}
-		i := at(node)
-		if _, orchestrated := p.(*agentevents.OrchestratorDecided); i < 0 && (orchestrated || node == "") {
-			i = len(r.low) - 1
-		}
-		if i < 0 {
-			i = at("")
+		_, orchestrated := p.(*agentevents.OrchestratorDecided)
+		i := len(r.low) - 1
+		if node != "" && !orchestrated {
+			if i = at(node); i < 0 {
+				i = at("")
+			}
 		}
 		if i >= 0 {
 			r.escalated = limited(r.escalated, r.low[i])
 			r.low = slices.Delete(r.low, i, i+1)
 			r.just = true
-			break
-		}
-		if _, waits := p.(*agentevents.NodeSuspended); !waits && d.again(r, node, just) {
-			r.just = just
+		} else if _, waits := p.(*agentevents.NodeSuspended); !waits && again(r, ev, just) {
 			return breaks(RuleEscalate, "/type", "is a second action after a decision with a confidence below the threshold; legal: one")
 		}
-		r.just = just
 	case *agentevents.NodeCompleted:
 		low := len(r.low)
-		if r.low = slices.DeleteFunc(r.low, func(d decision) bool { return node != "" && d.node == node }); len(r.low) < low { // told once
+		if r.low = slices.DeleteFunc(r.low, func(d decision) bool { return d.node == node }); len(r.low) < low { // told once
 			return breaks(RuleEscalate, "/type", "the node decided with a confidence below the threshold, and the decision was not escalated")
 		}
 	case *agentevents.RunCompleted:
@@ -313,17 +274,13 @@ func (d *Decoder) checkEscalation(r *runState) *agentevents.RuleError {
 // again reports whether an action is the second one after a decision: it names the
 // decision as its cause, or comes directly after the first action, or can only be about a
 // decision. Questions and decisions of the orchestrator may be about something else.
-func (d *Decoder) again(r *runState, node string, just bool) bool {
-	ev := d.r.Ev
-	for i, made := range r.escalated {
-		_, suppressed := ev.Payload.(*agentevents.CapBreached)
-		_, orchestrated := ev.Payload.(*agentevents.OrchestratorDecided)
-		latest := just && i == len(r.escalated)-1 && (orchestrated || node == "" || made.node == "" || made.node == node)
-		if made.eventID == ev.CausationID || latest || suppressed && made.node == node {
-			return true
-		}
-	}
-	return false
+func again(r *runState, ev *agentevents.Event, just bool) bool {
+	_, asked := ev.Payload.(*agentevents.ClarificationRequested)
+	_, suppressed := ev.Payload.(*agentevents.CapBreached)
+	return slices.ContainsFunc(r.escalated, func(made decision) bool {
+		own := made.node == ev.NodeID
+		return made.eventID == ev.CausationID || just && (own || !asked) || suppressed && own
+	})
 }
 
 // escalates reports whether an event is the action that must follow a decision
@@ -335,7 +292,7 @@ func (d *Decoder) escalates(r *runState, p agentevents.Payload) bool {
 	case *agentevents.NodeSuspended:
 		return p.Reason == ReasonLowConfidence || jsonwire.Text(jsonwire.Member(string(p.Details), "kind")) == ReasonLowConfidence
 	case *agentevents.CapBreached:
-		return d.o.Profile == RFC0002 && p.Cap == CapConfidenceEscalationSuppressed
+		return p.Cap == CapConfidenceEscalationSuppressed // only RFC0002 has it
 	case *agentevents.OrchestratorDecided:
 		return d.o.Profile == RFC0002 && jsonwire.Text(jsonwire.Member(string(p.Decision), "kind")) == "ask-user"
 	case *agentevents.ClarificationRequested:

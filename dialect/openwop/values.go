@@ -151,10 +151,10 @@ func perSchema(v1, v2 form) form {
 }
 
 // idThat requires a text of the form that is a legal id. want says what is legal.
-func idThat(text form, legal func(p Profile, id string) bool, want string) form {
+func idThat(text form, legal func(id string) bool, want string) form {
 	return func(p Profile, raw string) (agentevents.Rule, string) {
 		rule, detail := text(p, raw)
-		if id := jsonwire.Text(raw); detail == "" && !legal(p, id) {
+		if id := jsonwire.Text(raw); detail == "" && !legal(id) {
 			return RuleID, jsonwire.Brief(id) + " is not legal; legal: " + want
 		}
 		return rule, detail
@@ -167,10 +167,14 @@ func anID(of IDForm, v1 form) form { return perSchema(v1, anIDOf(of)) }
 func anIDOf(of IDForm) form {
 	return func(p Profile, raw string) (agentevents.Rule, string) {
 		rule, detail := aText(p, raw)
-		if id := jsonwire.Text(raw); detail == "" && !ValidID(p, of, id) {
-			return RuleID, badID(p, of, id)
+		switch id := jsonwire.Text(raw); {
+		case detail != "" || ValidID(p, of, id):
+			return rule, detail
+		case id == "":
+			return RuleID, "is empty; legal: " + of.legal(p)
+		default:
+			return RuleID, jsonwire.Brief(id) + " does not have the form of " + p.String() + "; legal: " + of.legal(p)
 		}
-		return rule, detail
 	}
 }
 
@@ -306,7 +310,7 @@ var aSubject = subjectOf(4)
 
 func subjectOf(actors int) form {
 	parts := []part{
-		must("issuer", spaceless(1024, "")), must("subjectId", spaceless(256, "/")), must("tenant", aTenant),
+		must("issuer", spaceless(1024, "", "1 to 1024 characters without blanks")), must("subjectId", spaceless(256, "/", "1 to 256 characters without blanks and /")), must("tenant", aTenant),
 		must("lane", oneOf("api-key", "oauth2", "oidc", "mtls", "saml", "scim", "ldap", "workload", "session", "anonymous")),
 		must("kind", oneOf("user", "agent", "anonymous", "workload")), may("keyClass", oneOf("opaque-idp", "configured-immutable")),
 	}
@@ -324,12 +328,12 @@ func subjectOf(actors int) form {
 }
 
 var (
-	anOpaque = idThat(aName, func(_ Profile, id string) bool { return opaque(id, 1, 128, false) }, opaqueText)
-	aTenant  = idThat(aName, func(_ Profile, id string) bool { return opaque(strings.TrimPrefix(id, "anon:"), 1, 128, false) }, opaqueText+", perhaps after anon:")
+	anOpaque = idThat(aName, func(id string) bool { return opaque(id, 1, 128, "") }, opaqueText)
+	aTenant  = idThat(aName, func(id string) bool { return opaque(strings.TrimPrefix(id, "anon:"), 1, 128, "") }, opaqueText+", perhaps after anon:")
 
 	// aTrace is any text under SchemaV1, and under SchemaV2 in the form of W3C Trace
 	// Context.
-	aTrace = perSchema(aText, idThat(aText, func(_ Profile, id string) bool {
+	aTrace = perSchema(aText, idThat(aText, func(id string) bool {
 		return len(id) == 32 && strings.Trim(id, "0123456789abcdef") == ""
 	}, "32 hexadecimal digits in lower case"))
 
@@ -349,17 +353,10 @@ var (
 // opaqueText says what opaque allows.
 const opaqueText = "1 to 128 letters, digits and . _ ~ -"
 
-func without(characters string) string {
-	if characters == "" {
-		return ""
-	}
-	return " and without " + characters
-}
-
 // spaceless requires a text of 1 to high characters without blanks and without
-// the characters of others.
-func spaceless(high int, others string) form {
-	return idThat(aName, func(_ Profile, id string) bool {
+// the characters of others. want says so.
+func spaceless(high int, others, want string) form {
+	return idThat(aName, func(id string) bool {
 		return utf8.RuneCountInString(id) <= high && !strings.ContainsFunc(id, unicode.IsSpace) && !strings.ContainsAny(id, others+"\ufeff")
-	}, "1 to "+strconv.Itoa(high)+" characters without blanks"+without(others))
+	}, want)
 }

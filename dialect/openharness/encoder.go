@@ -66,16 +66,19 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		e.called(&ev, call)
 		return dst, nil
 	}
-	if _, starts := ev.Payload.(*agentevents.RunStarted); starts {
-		e.number = 0
+	if _, starts := ev.Payload.(*agentevents.RunStarted); starts && !(verbatim && ev.RunID == e.run) {
+		e.number = 0 // a flow:start begins another run, unless the options of the reader name the run
 	}
+	if ev.Sequence != e.number {
+		e.w.Losses.Every(&ev, dialect.Dropped, "/sequence", "readers count lines")
+	}
+	e.number++
 	run := e.execution(&ev)
 	if verbatim {
 		run = e.w.Read.NodeRunID // the line may lack it
 	} else { // readers of a verbatim line read the same again
 		e.everywhere(&ev)
 	}
-	e.number++
 	e.block(&ev, run)
 	e.mixed(&ev, verbatim)
 	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok {
@@ -204,9 +207,6 @@ func (e *Encoder) everywhere(ev *agentevents.Event) {
 	}
 	if ev.RunID != "" {
 		l.Every(ev, dialect.Dropped, "/runId", "a log has one run, which no line names")
-	}
-	if _, call := ev.Payload.(*agentevents.ToolCalled); !call && ev.Sequence != e.number { // a joined call has no number
-		l.Every(ev, dialect.Dropped, "/sequence", "readers count lines")
 	}
 }
 

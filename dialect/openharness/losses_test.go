@@ -368,6 +368,12 @@ func TestMixedRuns(t *testing.T) {
 	}
 	_, losses := encode(t, verbatim(log...)...)
 	require.Empty(t, losses)
+	e := NewEncoder()
+	for _, ev := range read(t, agentevents.ReaderOptions{Verbatim: true, Decoder: NewDecoder(Options{RunID: run})}, strings.Join(log, "\n")) {
+		_, err := e.Append(nil, ev)
+		require.NoError(t, err)
+	}
+	require.Empty(t, e.Losses(), "the reader that names the run counts on")
 	one, other := verbatim(log[:2]...), verbatim(strings.Replace(log[0], `"f"`, `"g"`, 1), log[1])
 	require.Equal(t, 1, mixed(one[0], other[0], one[1], other[1]))
 }

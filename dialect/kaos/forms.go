@@ -370,6 +370,9 @@ func (callID) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte
 	if call := *at.(*string); encoderOf(w).span.span != call {
 		return jsonwire.AppendString(dst, call), true
 	}
+	if raw := w.Key("/attributes/"+m.Name, false); strings.HasPrefix(raw, `"`) { // beside other attributes
+		return append(dst, w.Key("/attributes/"+m.Name, true)...), true
+	}
 	return keptMember(w, dst, m)
 }
 

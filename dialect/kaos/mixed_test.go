@@ -3,8 +3,11 @@ package kaos
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/internal/readback"
@@ -29,6 +32,31 @@ func TestMixedSpans(t *testing.T) {
 		for _, problem := range trip.Problems(events, NewEncoder(EncoderOptions{}), NewDecoder(Options{})) {
 			t.Errorf("%d: %s\n%s", seed, problem, trip.Text)
 		}
+	}
+}
+
+// The figures of a model call stand in its attributes, and a name that the agent of a start
+// without an id gets stands on its later lines.
+func TestNamesAndFigures(t *testing.T) {
+	usage := agentevents.Some(agentevents.Usage{InputTokens: 2, OutputTokens: 1})
+	events := []agentevents.Event{
+		{SpanID: "p", Payload: &agentevents.AgentStarted{}},
+		{ParentSpanID: "p", Payload: &agentevents.TextDelta{Delta: "a"}},
+		{ParentSpanID: "p", SpanID: "q", AgentID: "coder", Payload: &agentevents.ModelCalled{ModelCallID: "m"}},
+		{ParentSpanID: "p", Payload: &agentevents.TextDelta{Delta: "b"}},
+		{SpanID: "q", AgentID: "coder", Payload: &agentevents.ModelReturned{ModelCallID: "m", Usage: usage, CostUSD: agentevents.Some(0.5)}},
+		{AgentID: "coder", Payload: &agentevents.ClarificationRequested{InterruptID: "i", Questions: []agentevents.Question{{ID: "i", Question: "x"}, {ID: "j", Question: "y"}}}},
+	}
+	for i := range events {
+		events[i].RunID, events[i].SessionID, events[i].Sequence = "r", "s", uint64(i)
+		events[i].SchemaVersion, events[i].Time = agentevents.SchemaVersion, time.Unix(int64(i), 0).UTC()
+	}
+	trip := &readback.Trip{Ignore: []string{"/kaos/~1timestamp"}}
+	require.Empty(t, trip.Problems(events, NewEncoder(EncoderOptions{}), NewDecoder(Options{})))
+	lines := strings.Split(string(trip.Text), "\n")
+	for i, has := range []string{`"name":"subagent."`, `"agent_id":"p"`, `"agent_id":"coder"`, `"agent_id":"coder"`,
+		`"input_tokens":2,"output_tokens":1,"total_tokens":3,"cost_usd":0.5`, `"reason":"x\ny"`} {
+		require.Contains(t, lines[i], has)
 	}
 }
 

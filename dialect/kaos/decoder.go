@@ -118,7 +118,7 @@ func (d *Decoder) read(line string, ev *agentevents.Event) error {
 	if r.Strict {
 		d.refused, _ = d.check(line).(*agentevents.RuleError)
 	}
-	if !r.Has("timestamp") && !r.Has("sequence") && !r.Has("session_id") && !r.Has("run_id") {
+	if !slices.ContainsFunc(base[:4], r.Has) {
 		if d.refused != nil {
 			return d.refused
 		}

@@ -234,17 +234,8 @@ var format = func() *wire.Format {
 func caseOf(typ, line string) string {
 	switch typ {
 	case "span":
-		var subject, phase string
-		for name, raw := range jsonwire.Members(line) {
-			switch name {
-			case "subject":
-				subject = jsonwire.Text(raw)
-			case "phase":
-				phase = jsonwire.Text(raw)
-			}
-			if subject != "" && slices.Contains(phases, phase) {
-				return subject + " " + phase
-			}
+		if phase := jsonwire.Text(jsonwire.Member(line, "phase")); slices.Contains(phases, phase) {
+			return jsonwire.Text(jsonwire.Member(line, "subject")) + " " + phase
 		}
 	case "escalation_required":
 		return jsonwire.Text(jsonwire.Member(line, "kind"))

@@ -112,14 +112,13 @@ func (d *Decoder) identifies() bool { return d.r.LineHas("timestamp") && d.r.Lin
 func (d *Decoder) read(line string, ev *agentevents.Event) error {
 	r := &d.r
 	d.change.reset()
-	d.refused = nil
 	if err := d.members(line, ev); err != nil {
 		return err
 	}
 	if r.Strict {
 		d.refused, _ = d.check(line).(*agentevents.RuleError)
 	}
-	if !r.Has("timestamp") && !r.Has("sequence") && !r.Has("session_id") && !r.Has("run_id") {
+	if !slices.ContainsFunc(base[:4], r.Has) {
 		if d.refused != nil {
 			return d.refused
 		}
@@ -151,14 +150,6 @@ func (d *Decoder) read(line string, ev *agentevents.Event) error {
 	switch p := ev.Payload.(type) {
 	case *agentevents.Unknown:
 		d.after(line)
-	case *agentevents.PlanProposed:
-		if p.Steps == nil {
-			p.Steps = []agentevents.PlanStep{}
-		}
-	case *agentevents.TurnSummarized:
-		if p.ToolCalls == nil {
-			p.ToolCalls = []agentevents.ToolCallSummary{}
-		}
 	case *agentevents.ApprovalRequested:
 		p.ApprovalID = cmp.Or(p.CallID, ev.RunID)
 		r.Made("/payload/approvalId", "the id of the call or, without a call, of the run")

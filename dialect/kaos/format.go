@@ -102,6 +102,8 @@ var format = func() *wire.Format {
 			return strings.Trim(typ, "abcdefghijklmnopqrstuvwxyz_") == "" && !slices.Contains(others, typ)
 		},
 		Lax: true, OtherExtra: true, Nulls: true,
+		// Of a line of another type, members are the payload's.
+		Place:   func(w *wire.Writer, m *wire.Member, _, _, _ string) bool { return m == nil && w.Row() != nil },
 		Remarks: []string{monotonic, afterType},
 		Every:   "/step /causationId",
 		Details: map[string]string{
@@ -167,7 +169,7 @@ var format = func() *wire.Format {
 				beside[string]("run_state_ref", wire.Value{}, `""`),
 			}},
 			{Type: "escalation_required", Case: clarification, Kind: agentevents.KindClarificationRequested, Members: []wire.Member{
-				beside[string]("kind", wire.Value{}, `"`+clarification+`"`), may("reason", "questions", questionForm{}), beside[agentevents.JSON]("details", object, "{}"),
+				may("kind", "", wire.Const(`"`+clarification+`"`)), may("reason", "questions", questionForm{}), beside[agentevents.JSON]("details", object, "{}"),
 				beside[string]("resume_token", wire.Value{}, `""`), may("escalation_id", "interruptId", interruptForm{}),
 			}},
 			{Type: "span", Kind: agentevents.KindSpanRecorded, Members: []wire.Member{
@@ -232,22 +234,10 @@ var format = func() *wire.Format {
 func caseOf(typ, line string) string {
 	switch typ {
 	case "span":
-		var subject, phase string
-		for name, raw := range jsonwire.Members(line) {
-			switch name {
-			case "subject":
-				subject = jsonwire.Text(raw)
-			case "phase":
-				phase = jsonwire.Text(raw)
-			}
-			if subject != "" && slices.Contains(phases, phase) {
-				return subject + " " + phase
-			}
+		if phase := jsonwire.Text(jsonwire.Member(line, "phase")); slices.Contains(phases, phase) {
+			return jsonwire.Text(jsonwire.Member(line, "subject")) + " " + phase
 		}
 	case "escalation_required":
-		if kind, details := jsonwire.Member(line, "kind"), jsonwire.Member(line, "details"); strings.TrimLeft(kind, `"`) == kind && kind != "" || details != "" && details[0] != '{' {
-			return clarification // its row refuses the line
-		}
 		return jsonwire.Text(jsonwire.Member(line, "kind"))
 	case "memory_event":
 		if jsonwire.Text(jsonwire.Member(line, "kind")) != "summarized" {

@@ -51,10 +51,9 @@ type sequenceForm struct{}
 
 func (sequenceForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
 	n := int64(w.Ev.Sequence)
-	if raw := w.Kept(m.Name); raw != "" {
-		if kept, err := strconv.ParseInt(raw, 10, 64); err == nil {
-			n = kept
-		}
+	if kept, err := strconv.ParseInt(w.Kept(m.Name), 10, 64); err == nil {
+		n = kept
+		w.Use(m.Name)
 	} else if n < 0 {
 		w.Fail(RuleRange, "/sequence", "is too large: readers take numbers up to 2^63-1")
 	}
@@ -240,7 +239,12 @@ func beside[T any](name string, form wire.Form, empty string) wire.Member {
 	return wire.May(name, "", &aside[T]{form, empty}).Or(instead(empty))
 }
 
-func (*aside[T]) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+func (f *aside[T]) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+	var r wire.Reader
+	r.S.Reset(w.Kept(m.Name))
+	if w.Kept(m.Name) == f.empty || f.Form.Parse(&r, new(T)) != nil {
+		return dst, false
+	}
 	return keptMember(w, dst, m)
 }
 
@@ -370,6 +374,9 @@ func (callID) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte
 	if call := *at.(*string); encoderOf(w).span.span != call {
 		return jsonwire.AppendString(dst, call), true
 	}
+	if raw := w.Key("/attributes/"+m.Name, false); strings.HasPrefix(raw, `"`) { // beside other attributes
+		return append(dst, w.Key("/attributes/"+m.Name, true)...), true
+	}
 	return keptMember(w, dst, m)
 }
 
@@ -384,10 +391,13 @@ func (f wholeCall) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([
 	lose(w, whole && open && said, dialect.Made, "/"+string(Name), m.Name)
 	lose(w, !whole && !open, dialect.Made, "/payload/oneEvent", "the log has no start of its span")
 	lose(w, !whole && said, dialect.Dropped, w.Pointer(m), "the start has them")
-	if whole {
+	switch {
+	case whole:
 		return f.Value.Append(w, dst, m, at)
+	case open:
+		return keptMember(w, dst, m)
 	}
-	return keptMember(w, dst, m)
+	return dst, false
 }
 
 // isWhole reports whether an event is a record of a whole call.
@@ -492,7 +502,7 @@ func (spent) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, 
 	if !said {
 		return keptMember(w, dst, m)
 	}
-	w.Use(m.Name)
+	lose(w, w.Use(m.Name) != "", dialect.Altered, w.Pointer(m), "the figure of its usage")
 	w.Lose(dialect.Made, "/"+string(Name), m.Name)
 	if m.Name == "cost_usd" {
 		return number{}.Append(w, dst, m, &cost)

@@ -38,11 +38,7 @@ const (
 // Decode appends the event that a line completes, if any. The line is JSON or a
 // line of a Server-Sent Event. Decode may return events together with an error.
 func (d *Decoder) Decode(dst []agentevents.Event, text []byte) ([]agentevents.Event, error) {
-	if len(text) > 0 && text[0] == '{' && len(d.frame.data) == 0 {
-		d.frame.named = false
-		return d.document(dst, text)
-	}
-	if bytes.IndexByte(text, '\r') < 0 || !isField(text) {
+	if !isField(text) || bytes.IndexByte(text, '\r') < 0 {
 		return d.field(dst, text)
 	}
 	// The log ends lines with CR alone, so text is several lines.
@@ -65,7 +61,6 @@ func (d *Decoder) End(dst []agentevents.Event) ([]agentevents.Event, error) {
 	if err == nil && d.frame.named {
 		err = &agentevents.LineError{Err: fmt.Errorf("the log ends in a frame: event %s has no data: %w", jsonwire.Word(d.frame.event), io.ErrUnexpectedEOF)}
 	}
-	d.frame = frame{}
 	return dst, err
 }
 
@@ -196,9 +191,6 @@ func (f *frame) framed(text []byte, offset int, err error) error {
 	syntax, ok := err.(*jsonwire.SyntaxError)
 	if !ok {
 		return err
-	}
-	if damaged, ok := jsonwire.CheckUTF8(string(text)).(*jsonwire.SyntaxError); ok {
-		syntax = damaged // it may be the cause of the other error
 	}
 	le := &agentevents.LineError{Pointer: jsonwire.Pointer(string(text), syntax.Offset), Err: errors.New(syntax.Msg)}
 	if offset >= 0 {

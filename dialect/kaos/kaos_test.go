@@ -298,8 +298,7 @@ func TestBadLines(t *testing.T) {
 		{`{"item_count":"1","type":"memory_event"}`, "an integer"},
 		{`{"attributes":1,"type":"memory_event"}`, "an object"},
 		{`{"arguments":"x","type":"tool_call_approval_required"}`, "an array"},
-		{`{"kind":1,"type":"escalation_required"}`, "a string"},
-		{`{"details":[],"type":"escalation_required"}`, "an object"},
+		{`{"kind":"clarification_needed","details":[],"type":"escalation_required"}`, "an object"},
 		{`not json`, "an object"},
 	} {
 		for _, strict := range []bool{false, true} {

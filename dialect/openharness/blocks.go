@@ -1,6 +1,7 @@
 package openharness
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,10 +26,9 @@ type runBlocks struct {
 	list [2][]block
 }
 
-// A block is the size and the hash of the deltas of a block.
+// A block is the hash of the deltas of a block.
 type block struct {
 	id   string
-	size int
 	hash uint64
 }
 
@@ -80,7 +80,7 @@ func (b *blocks) delta(run string, kind int, text string) string {
 	if !r.open[kind] {
 		list := r.list[kind]
 		if len(list) == maxOpen {
-			list = append(list[:0], list[1:]...)
+			list = slices.Delete(list, 0, 1)
 		}
 		b.n++
 		r.list[kind] = append(list, block{id: "block-" + strconv.Itoa(b.n), hash: hashStart})
@@ -89,7 +89,6 @@ func (b *blocks) delta(run string, kind int, text string) string {
 	r.open[1-kind] = false
 	list := r.list[kind]
 	last := &list[len(list)-1]
-	last.size += len(text)
 	last.hash = hash(last.hash, text)
 	return last.id
 }
@@ -100,16 +99,10 @@ func (b *blocks) whole(run string, kind int, text string) string {
 	if r == nil {
 		return ""
 	}
-	list := r.list[kind]
-	found := -1
-	if r.open[kind] {
+	list, all := r.list[kind], hash(hashStart, text)
+	found := slices.IndexFunc(list, func(b block) bool { return b.hash == all })
+	if found < 0 && r.open[kind] {
 		found = len(list) - 1
-	}
-	for i := range list {
-		if list[i].size == len(text) && list[i].hash == hash(hashStart, text) {
-			found = i
-			break
-		}
 	}
 	if found < 0 {
 		return ""
@@ -119,7 +112,7 @@ func (b *blocks) whole(run string, kind int, text string) string {
 		r.open[kind] = false
 	}
 	// Blocks close in order, so those before this one never do.
-	r.list[kind] = append(list[:0], list[found+1:]...)
+	r.list[kind] = slices.Delete(list, 0, found+1)
 	return id
 }
 

@@ -2,7 +2,6 @@ package openharness
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/agentevents/agentevents"
@@ -175,9 +174,9 @@ func rejection(c *agentevents.Command, kept string) string {
 	if needs == nil {
 		return ""
 	}
-	for name, raw := range jsonwire.Members(kept) {
-		if member, ok := strings.CutPrefix(name, "/command/"); ok && raw != "null" && (member == "runId" || slices.Contains(needs, member)) {
-			return member + " is of another type"
+	for _, name := range append([]string{"runId"}, needs...) {
+		if raw := jsonwire.Member(kept, "/command/"+name); raw != "" && raw != "null" {
+			return name + " is of another type"
 		}
 	}
 	if c.RunID == "" {
@@ -198,7 +197,7 @@ func (d *Decoder) check(line string, ev *agentevents.Event) error {
 	switch {
 	case isCommand:
 		for _, need := range commandNeeds[p.Command.Type] {
-			if command := jsonwire.Member(line, "command"); command != "" && !jsonwire.HasMember(command, need) {
+			if !jsonwire.HasMember(jsonwire.Member(line, "command"), need) {
 				return refuse(RuleRequired, "/command/"+need, "is required")
 			}
 		}

@@ -24,7 +24,7 @@ type Encoder struct {
 	w      wire.Writer
 	calls  dialect.Calls // open calls
 	names  dialect.Names // of agents without an execution
-	open   open          // runs and agents
+	open                 // runs and agents
 	blocks blocks        // the blocks that readers see
 	check  Decoder       // reads origins
 
@@ -32,13 +32,9 @@ type Encoder struct {
 	joined   agentevents.Event
 	returned agentevents.ToolReturned
 
-	run   string // the run that readers assume for a line other than flow:start
-	over  bool   // run has ended
-	begun bool   // a line has been written
-
-	number uint64 // that readers give the next line: they count those of their run
-
-	aborted bool // the flow was
+	run     string // that readers assume
+	number  uint64 // that they give the next line
+	aborted bool   // the flow was
 }
 
 var _ dialect.Encoder = (*Encoder)(nil)
@@ -66,18 +62,23 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		e.called(&ev, call)
 		return dst, nil
 	}
-	if _, starts := ev.Payload.(*agentevents.RunStarted); starts {
-		e.number = 0
+	_, starts := ev.Payload.(*agentevents.RunStarted)
+	if starts && !(verbatim && ev.RunID == e.run) {
+		e.number = 0 // a flow:start begins another run, unless the options of the reader name the run
 	}
-	run := e.execution(&ev)
-	if verbatim {
-		run = e.w.Read.NodeRunID // the line may lack it
-	} else { // readers of a verbatim line read the same again
-		e.everywhere(&ev)
+	if starts || e.w.Lines == 1 {
+		e.run = strings.Clone(ev.RunID) // the clone does not keep the line alive
+	} else if ev.RunID != e.run {
+		e.w.Losses.Every(&ev, dialect.Altered, "/runId", "the log mixes runs, and readers take them for one")
+	}
+	if ev.Sequence != e.number {
+		e.w.Losses.Every(&ev, dialect.Dropped, "/sequence", "readers count lines")
 	}
 	e.number++
-	e.block(&ev, run)
-	e.mixed(&ev, verbatim)
+	if !verbatim { // or else readers read the same again
+		e.everywhere(&ev)
+	}
+	e.block(&ev)
 	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok {
 		e.closed(&ev, p)
 	}
@@ -116,6 +117,14 @@ func (e *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 		}
 		if p.Outcome == "" {
 			w.Lose(dialect.Made, "/payload/outcome", success)
+		}
+	case *agentevents.StatePatched:
+		if p.Op == agentevents.PatchRemove {
+			w.Lose(dialect.Altered, "/payload/op", "the document cannot remove: written as set with null")
+			readAs(w, "/payload/value", string(p.Value), "null", "null")
+			ev, set := *w.Ev, *p
+			set.Op, set.Value, ev.Payload = agentevents.PatchSet, "null", &set
+			w.Say(&ev)
 		}
 	case *agentevents.CommandReceived:
 		readAs(w, "/payload/rejected", p.Rejected, rejection(&p.Command, string(w.Ev.Extra(string(Name)))), refused)
@@ -159,13 +168,10 @@ func other(w *wire.Writer, dst []byte, p *agentevents.Unknown) ([]byte, error) {
 func (e *document) Joined(w *wire.Writer) *agentevents.Event { return e.calls.Joined(w.Ev) }
 
 func (e *document) Reread(w *wire.Writer, line string) error {
-	e.check.o.RunID, e.check.run, e.check.aborted = w.Ev.RunID, w.Ev.RunID, e.aborted
+	e.check.o.RunID, e.check.run, e.check.aborted = w.Ev.RunID, w.Ev.RunID, false // Append knows what an abort marks
 	e.check.r.Continue(w)
 	if err := e.check.read(line, &w.Read); err != nil {
 		return err
-	}
-	if _, late := afterAbort(e.aborted, e.check.r.Type); late {
-		w.Read.Marks &^= agentevents.MarkLate // as Append does
 	}
 	return e.check.r.Finish()
 }
@@ -205,36 +211,12 @@ func (e *Encoder) everywhere(ev *agentevents.Event) {
 	if ev.RunID != "" {
 		l.Every(ev, dialect.Dropped, "/runId", "a log has one run, which no line names")
 	}
-	if _, call := ev.Payload.(*agentevents.ToolCalled); !call && ev.Sequence != e.number { // a joined call has no number
-		l.Every(ev, dialect.Dropped, "/sequence", "readers count lines")
-	}
-}
-
-// mixed counts an event for which readers assume another run, because only flow:start
-// begins a run. It accepts a verbatim flow:start after a flow that did not end.
-func (e *Encoder) mixed(ev *agentevents.Event, verbatim bool) {
-	const detail = "the log mixes runs, and readers take them for one"
-	_, starts := ev.Payload.(*agentevents.RunStarted)
-	switch {
-	case starts || !e.begun:
-		if e.begun && !e.over && !verbatim && ev.RunID != e.run {
-			e.w.Losses.Every(ev, dialect.Altered, "/runId", detail)
-		}
-		e.run, e.over, e.begun = strings.Clone(ev.RunID), false, true // the clone does not keep the line alive
-	case ev.RunID != e.run:
-		e.w.Losses.Every(ev, dialect.Altered, "/runId", detail)
-		return
-	}
-	switch ev.Payload.(type) {
-	case *agentevents.RunCompleted, *agentevents.RunFailed, *agentevents.RunCancelled:
-		e.over = true
-	}
 }
 
 // block notes the line of an event on an execution of a node, and counts the loss of a
 // block id that differs from the reader's.
-func (e *Encoder) block(ev *agentevents.Event, run string) {
-	id, read := e.blocks.line(ev.Payload, run)
+func (e *Encoder) block(ev *agentevents.Event) {
+	id, read := e.blocks.line(ev.Payload, e.execution(ev))
 	if id == nil || *id == read {
 		return
 	}
@@ -253,6 +235,11 @@ func (e *Encoder) agentOf(ev *agentevents.Event) string {
 		return ev.NodeRunID
 	}
 	return e.names.Of(ev)
+}
+
+// start returns the start of the agent of an event, or nil.
+func (e *Encoder) start(ev *agentevents.Event) *start {
+	return e.started[agent{ev.RunID, e.agentOf(ev)}]
 }
 
 // execution returns the execution of a node that the line of an event names.
@@ -297,11 +284,12 @@ func (e *Encoder) join(w *wire.Writer, p *agentevents.ToolReturned) {
 		return
 	}
 	c := call.Payload.(*agentevents.ToolCalled)
-	w.Pend.Drop("/payload/arguments", c.Arguments != "" && p.Arguments != "" && p.Arguments != c.Arguments)
-	w.Pend.Drop("/payload/argumentsSummary", c.ArgumentsSummary != "" && p.ArgumentsSummary != "" && p.ArgumentsSummary != c.ArgumentsSummary)
+	args, brief := cmp.Or(c.Arguments, p.Arguments), cmp.Or(c.ArgumentsSummary, p.ArgumentsSummary)
+	w.Pend.Drop("/payload/arguments", p.Arguments != "" && p.Arguments != args)
+	w.Pend.Drop("/payload/argumentsSummary", p.ArgumentsSummary != "" && p.ArgumentsSummary != brief)
 	e.joined, e.returned = *w.Ev, *p
 	p = &e.returned
-	p.Arguments, p.ArgumentsSummary = cmp.Or(c.Arguments, p.Arguments), cmp.Or(c.ArgumentsSummary, p.ArgumentsSummary)
+	p.Arguments, p.ArgumentsSummary = args, brief
 	if d := w.Ev.Time.Sub(call.Time); !p.Duration.OK && d >= 0 {
 		p.Duration = agentevents.Some(d)
 		w.Lose(dialect.Made, "/payload/durationMs", "measured from the call")

@@ -161,8 +161,8 @@ var format = func() *wire.Format {
 			flow("edge:fire", agentevents.KindEdgeFired, may("edgeId", "edgeId"), need("from", "from", text("from")), need("to", "to", text("to"))),
 			flow("loop:iterate", agentevents.KindLoopIterated, may("edgeId", "edgeId"), need("iteration", "iteration", alwaysForm{atLeast(1, wire.Whole{}), "/payload/iteration"})),
 			flow("state:patch", agentevents.KindStatePatched, need("patch", "", wire.Object(
-				need("op", "op", alwaysForm{opForm{oneOf(string(agentevents.PatchSet), string(agentevents.PatchMerge))}, "/payload/op"}),
-				need("path", "path", text("path")), may("value", "value", alwaysForm{patchForm{}, "/payload/value"}).Or(nullIfRemoved)))),
+				need("op", "op", alwaysForm{oneOf(string(agentevents.PatchSet), string(agentevents.PatchMerge)), "/payload/op"}),
+				need("path", "path", text("path")), may("value", "value", alwaysForm{wire.Value{}, "/payload/value"})))),
 			row("command:received", agentevents.KindCommandReceived, "rejected", at, need("command", "command", wire.Object(
 				need("type", "type", alwaysForm{oneOf(string(agentevents.CommandSend), string(agentevents.CommandReply),
 					string(agentevents.CommandAbort), string(agentevents.CommandResume)), "/payload/command/type"}),

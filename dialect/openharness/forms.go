@@ -26,9 +26,6 @@ func (timeForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byt
 	if y := t.Year(); y > 1700 && y < 2200 { // its nanoseconds are an int64
 		return jsonwire.AppendMillis(dst, time.Duration(t.UnixNano())), true
 	}
-	if w.Whole { // compare exactly
-		return t.AppendFormat(dst, time.RFC3339Nano), true
-	}
 	w.Lose(dialect.Altered, "/timestamp", "written in whole milliseconds")
 	return jsonwire.AppendInt(dst, t.UnixMilli()), true
 }
@@ -44,42 +41,6 @@ type openForm struct{ wire.Form }
 
 func (openForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	return wire.Full{}.Append(w, dst, m, at)
-}
-
-// An opForm is what a patch does. The document cannot remove: null takes the place of
-// the value.
-type opForm struct{ wire.Form }
-
-func (f opForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	if !removes(w) {
-		return f.Form.Append(w, dst, m, at)
-	}
-	w.Lose(dialect.Altered, "/payload/op", "the document cannot remove: written as set with null")
-	return jsonwire.AppendString(dst, string(agentevents.PatchSet)), true
-}
-
-func removes(w *wire.Writer) bool {
-	return w.Ev.Payload.(*agentevents.StatePatched).Op == agentevents.PatchRemove
-}
-
-// A patchForm is the value of a patch.
-type patchForm struct{ wire.Value }
-
-func (f patchForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	if value := *at.(*agentevents.JSON); !removes(w) || value == "" || value == "null" {
-		return f.Value.Append(w, dst, m, at)
-	}
-	w.Lose(dialect.Altered, "/payload/value", "null")
-	return append(dst, "null"...), true
-}
-
-// nullIfRemoved stands for the value of a patch that removes.
-func nullIfRemoved(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
-	if !removes(w) {
-		return nil
-	}
-	w.Lose(dialect.Made, "/payload/value", "null")
-	return append(dst, "null"...)
 }
 
 // Nodes and their executions.
@@ -166,7 +127,7 @@ type promptForm struct{ wire.Value }
 func (f promptForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	mark := len(dst)
 	dst, said := f.Value.Append(w, dst, m, at)
-	if said && len(dst) > mark && dst[mark] != '"' && dst[mark] != '[' {
+	if len(dst) > mark && dst[mark] != '"' && dst[mark] != '[' {
 		w.Lose(dialect.Altered, w.Pointer(m), "written as a list of one message")
 		dst = append(slices.Insert(dst, mark, '['), ']')
 	}
@@ -219,9 +180,9 @@ func (f parentForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) (
 	if id == "" {
 		return dst, false
 	}
-	if run := e.open.runs[w.Ev.RunID].started[e.names.Named(w.Ev.RunID, id)].run; run != "" && run != id {
+	if start := e.started[agent{w.Ev.RunID, e.names.Named(w.Ev.RunID, id)}]; start != nil && start.run != id {
 		w.Lose(dialect.Altered, w.Pointer(m), "written as the execution of its node")
-		id = run
+		id = start.run
 	}
 	return jsonwire.AppendString(dst, id), true
 }
@@ -230,8 +191,7 @@ func (f parentForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) (
 func sinceStart(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 	var d time.Duration
 	detail := ""
-	e := encoderOf(w)
-	if start, ok := e.open.runs[w.Ev.RunID].started[e.agentOf(w.Ev)]; ok && !w.Ev.Time.Before(start.at) {
+	if start := encoderOf(w).start(w.Ev); start != nil && !w.Ev.Time.Before(start.at) {
 		d, detail = w.Ev.Time.Sub(start.at), "measured from the start"
 	}
 	w.Lose(dialect.Made, w.Pointer(m), detail)
@@ -240,12 +200,11 @@ func sinceStart(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 
 // lastText stands for the result of an agent that ended: its final text.
 func lastText(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	e := encoderOf(w)
-	text, detail := e.open.runs[w.Ev.RunID].started[e.agentOf(w.Ev)].text, ""
-	if text != "" {
-		detail = "the agent's last text"
+	text := ""
+	if start := encoderOf(w).start(w.Ev); start != nil {
+		text = start.text
 	}
-	w.Lose(dialect.Made, w.Pointer(m), detail)
+	w.Lose(dialect.Made, w.Pointer(m), "the agent's last text, if there is one")
 	return jsonwire.AppendString(dst, text)
 }
 
@@ -347,12 +306,8 @@ func (nameForm) Parse(r *wire.Reader, _ any) error {
 
 // madeName is the name of the flow's start.
 func madeName(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	run, detail := encoderOf(w).open.runs[w.Ev.RunID], ""
-	if run.begun {
-		detail = "the name of the run's start"
-	}
-	w.Lose(dialect.Made, "/"+string(Name)+"/"+m.Name, detail)
-	return jsonwire.AppendString(dst, run.flow)
+	w.Lose(dialect.Made, w.Pointer(m), "that of the run's start, if there is one")
+	return jsonwire.AppendString(dst, encoderOf(w).flows[w.Ev.RunID])
 }
 
 // commandNeeds are the members that the document requires of a command. A line without

@@ -42,6 +42,38 @@ func TestStartsAreOfARun(t *testing.T) {
 	require.Contains(t, line, `"durationMs":2000,`)
 }
 
+// What the document has no form for is written in another one.
+func TestOtherForms(t *testing.T) {
+	for _, c := range []struct {
+		payload agentevents.Payload
+		has     string
+		losses  []string
+	}{
+		{&agentevents.StatePatched{Op: agentevents.PatchRemove, Path: "p"}, `{"op":"set","path":"p","value":null}`, []string{"altered op", "made up value"}},
+		{&agentevents.StatePatched{Op: agentevents.PatchRemove, Path: "p", Value: "1"}, `{"op":"set","path":"p","value":null}`, []string{"altered op", "altered value"}},
+		{&agentevents.StatePatched{Op: agentevents.PatchRemove, Path: "p", Value: "null"}, `{"op":"set","path":"p","value":null}`, []string{"altered op"}},
+		{&agentevents.AgentStarted{ProviderSessionID: "s", Prompt: `{"a":1}`}, `"prompt":[{"a":1}]`, []string{"altered prompt"}},
+		{&agentevents.AgentStarted{ProviderSessionID: "s", Prompt: `["a"]`}, `"prompt":["a"]`, nil},
+		{&agentevents.AgentStarted{ProviderSessionID: "s", Task: "t"}, `"prompt":"t"`, []string{"dropped task", "made up prompt"}},
+		{&agentevents.ToolReturned{ToolID: "x", OneEvent: true, Status: agentevents.ToolStatusOK, ResultSummary: "s"}, `"toolOutput":"s"`, []string{"dropped resultSummary", "made up result"}},
+		{&agentevents.ToolReturned{ToolID: "x", OneEvent: true, Status: agentevents.ToolStatusOK, Error: agentevents.Some(agentevents.ErrorInfo{Message: "m"})}, `"error":"m"`, []string{"altered status"}},
+		{&agentevents.ToolReturned{ToolID: "x", Status: agentevents.ToolStatusOK}, `"toolName":"x"`, []string{"made up oneEvent"}},
+		{&agentevents.CommandReceived{Command: agentevents.Command{Type: agentevents.CommandSend, Message: "m"}, Rejected: "no"}, `"message":"m"`, []string{"altered rejected"}},
+	} {
+		ev := in("r", "", 0, c.payload)
+		ev.NodeID, ev.NodeRunID = "n", "x"
+		line, list := encode(t, ev)
+		require.Contains(t, line, c.has)
+		var losses []string
+		for _, l := range list {
+			if rest, ok := strings.CutPrefix(l.Pointer, "/payload/"); ok && rest != "callId" {
+				losses = append(losses, l.What.String()+" "+rest)
+			}
+		}
+		require.ElementsMatch(t, c.losses, losses, line)
+	}
+}
+
 // The result of an end that says none is the agent's own last text.
 func TestResultIsTheLastText(t *testing.T) {
 	for _, c := range []struct{ said, want string }{{"", "b"}, {"said", "said"}} {
@@ -58,15 +90,8 @@ func TestResultIsTheLastText(t *testing.T) {
 	}
 }
 
-// Agents that never end are forgotten with their node or run, or when there are too many.
+// Agents that never end are forgotten with their node, or when there are too many.
 func TestStartsAreBounded(t *testing.T) {
-	agents := func(e *Encoder) (n int) {
-		for _, r := range e.open.runs {
-			n += len(r.started)
-		}
-		require.Equal(t, e.open.agents, n)
-		return n
-	}
 	started := func(e *Encoder, i int) string {
 		id := strconv.Itoa(i)
 		for _, p := range []agentevents.Payload{&agentevents.AgentStarted{}, &agentevents.TextDelta{BlockID: "b", Delta: "x"}} {
@@ -75,21 +100,21 @@ func TestStartsAreBounded(t *testing.T) {
 		}
 		return id
 	}
-	for _, end := range []agentevents.Payload{&agentevents.NodeFailed{}, &agentevents.NodeCompleted{}, &agentevents.RunCancelled{}, &agentevents.RunFailed{}, &agentevents.RunCompleted{}} {
+	for _, end := range []agentevents.Payload{&agentevents.NodeFailed{}, &agentevents.NodeCompleted{}, &agentevents.AgentEnded{}} {
 		e := NewEncoder()
 		for i := range 100 {
 			id := started(e, i)
 			_, err := e.Append(nil, in("r"+id, "a"+id, 0, end))
 			require.NoError(t, err)
 		}
-		require.Zero(t, agents(e), "%T", end)
+		require.Empty(t, e.started, "%T", end)
 		require.Empty(t, e.blocks.runs)
 	}
 	e := NewEncoder()
 	for i := range dialect.MaxCalls + 10 {
 		started(e, i)
 	}
-	require.LessOrEqual(t, agents(e), dialect.MaxCalls)
+	require.LessOrEqual(t, len(e.started), dialect.MaxCalls)
 }
 
 // Nodes that never end are forgotten with the flow.
@@ -357,7 +382,7 @@ func TestMixedRuns(t *testing.T) {
 	require.Zero(t, mixed(start("r1"), node("r1"), end("r1"), node("r1")))
 	require.Zero(t, mixed(start("r1"), end("r1"), start("r2"), node("r2"), end("r2")))
 	require.Zero(t, mixed(node("r1"), start("r1")))
-	require.Equal(t, 2, mixed(start("r1"), start("r2"), node("r1"), node("r2")), "r1 has not ended, and one of its events is taken for r2's")
+	require.Equal(t, 1, mixed(start("r1"), start("r2"), node("r1"), node("r2")), "an event of r1 is taken for r2's")
 	require.Equal(t, 2, mixed(start("r1"), node("r2"), node("r1"), node("r2")))
 	require.Equal(t, 1, mixed(start("r1"), end("r1"), node("r2")), "no flow:start")
 
@@ -368,6 +393,12 @@ func TestMixedRuns(t *testing.T) {
 	}
 	_, losses := encode(t, verbatim(log...)...)
 	require.Empty(t, losses)
+	e := NewEncoder()
+	for _, ev := range read(t, agentevents.ReaderOptions{Verbatim: true, Decoder: NewDecoder(Options{RunID: run})}, strings.Join(log, "\n")) {
+		_, err := e.Append(nil, ev)
+		require.NoError(t, err)
+	}
+	require.Empty(t, e.Losses(), "the reader that names the run counts on")
 	one, other := verbatim(log[:2]...), verbatim(strings.Replace(log[0], `"f"`, `"g"`, 1), log[1])
 	require.Equal(t, 1, mixed(one[0], other[0], one[1], other[1]))
 }
@@ -464,7 +495,7 @@ func TestEndlessRunsAreBounded(t *testing.T) {
 		_, err := e.Append(nil, in("r"+strconv.Itoa(i), "", 0, &agentevents.RunStarted{Name: "f"}))
 		require.NoError(t, err)
 	}
-	require.LessOrEqual(t, len(e.open.runs), dialect.MaxCalls)
+	require.LessOrEqual(t, len(e.flows), dialect.MaxCalls)
 }
 
 // The hash of a text does not depend on how it is cut.

@@ -11,15 +11,12 @@ import (
 // open is what later lines need to know of runs and agents that have not ended. The
 // zero open is empty.
 type open struct {
-	runs   map[string]openRun
-	agents int // of all runs
+	flows   map[string]string // the names of runs
+	started map[agent]*start
 }
 
-type openRun struct {
-	flow    string // its name
-	begun   bool   // the run has a start
-	started map[string]start
-}
+// An agent is one by its name in a run.
+type agent struct{ run, name string }
 
 // A start is that of an agent.
 type start struct {
@@ -28,38 +25,25 @@ type start struct {
 	text string // the latest whole one
 }
 
-// line notes the line of an event of an agent on an execution. Everything is forgotten when too many runs and
-// agents never end.
-func (o *open) line(ev *agentevents.Event, agent, run string) {
-	if o.runs == nil || len(o.runs)+o.agents >= dialect.MaxCalls {
-		*o = open{runs: map[string]openRun{}}
+// line notes the line of an event of an agent on an execution. Everything is forgotten
+// when too many runs and agents never end.
+func (o *open) line(ev *agentevents.Event, name, run string) {
+	if o.flows == nil || len(o.flows)+len(o.started) >= dialect.MaxCalls {
+		*o = open{map[string]string{}, map[agent]*start{}}
 	}
-	r := o.runs[ev.RunID]
-	before := len(r.started)
+	key := agent{ev.RunID, name}
 	switch p := ev.Payload.(type) {
 	case *agentevents.RunStarted:
-		r.flow, r.begun = strings.Clone(p.Name), true // clones do not keep the line alive
+		o.flows[strings.Clone(ev.RunID)] = strings.Clone(p.Name) // clones do not keep the line alive
 	case *agentevents.RunCompleted, *agentevents.RunFailed, *agentevents.RunCancelled:
-		r = openRun{}
-	case *agentevents.TextCompleted:
-		if s, ok := r.started[agent]; ok {
-			s.text = strings.Clone(p.Text)
-			r.started[strings.Clone(agent)] = s
-		}
-		return
+		delete(o.flows, ev.RunID)
 	case *agentevents.AgentStarted:
-		if r.started == nil {
-			r.started = map[string]start{}
+		o.started[agent{strings.Clone(ev.RunID), strings.Clone(name)}] = &start{at: ev.Time, run: strings.Clone(run)}
+	case *agentevents.TextCompleted:
+		if s := o.started[key]; s != nil {
+			s.text = strings.Clone(p.Text)
 		}
-		r.started[strings.Clone(agent)] = start{at: ev.Time, run: strings.Clone(run)}
 	case *agentevents.AgentEnded, *agentevents.NodeCompleted, *agentevents.NodeFailed:
-		delete(r.started, agent)
-	default:
-		return
-	}
-	o.agents += len(r.started) - before
-	delete(o.runs, ev.RunID)
-	if r.begun || len(r.started) > 0 {
-		o.runs[strings.Clone(ev.RunID)] = r
+		delete(o.started, key)
 	}
 }

@@ -14,32 +14,21 @@ const (
 
 // line notes a line of an execution. It says what is wrong with its place, or "".
 func (o *order) line(typ, run string) string {
-	switch typ {
-	case "flow:start":
+	at := o.nodes[run]
+	switch {
+	case typ == "flow:start":
 		o.nodes = nil // another run
-		return ""
-	case "node:start":
+	case typ == "node:start":
 		o.set(run, nodeStarted)
-		return ""
-	case "node:complete", "node:error":
+	case typ == "node:complete", typ == "node:error":
 		o.set(run, nodeEnded)
-		return ""
-	case "agent:error":
-		if o.nodes[run] == nodeStarted {
-			return ""
-		}
-	case "agent:start":
-		if o.nodes[run] == nodeStarted {
-			o.set(run, agentStarted)
-			return ""
-		}
-	}
-	switch at := o.nodes[run]; {
 	case !isAgent(typ):
-	case at == nodeStarted:
-		return "stands before the agent:start of its execution; legal: agent:start or agent:error"
 	case at == nodeEnded:
 		return "stands behind the end of its node; legal: node:start first"
+	case at == nodeStarted && typ == "agent:start":
+		o.set(run, agentStarted)
+	case at == nodeStarted && typ != "agent:error":
+		return "stands before the agent:start of its execution; legal: agent:start or agent:error"
 	}
 	return ""
 }

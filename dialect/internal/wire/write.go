@@ -357,13 +357,16 @@ func (w *Writer) other(dst []byte, typ, raw string) []byte {
 		w.Ev = own
 	}
 	write(last)
-	if list := w.kept.of(w.at); len(list) > 0 { // a member of the payload takes the place of one that is kept
+	if list := w.kept.of(w.at); len(list) > 0 {
 		names := map[string]bool{}
 		for name := range jsonwire.Members(raw) {
-			names[name] = true
+			names[name] = t.member(name) == nil
 		}
 		for i := range list {
-			list[i].used = list[i].used || names[list[i].name]
+			if m := &list[i]; names[m.name] {
+				m.used = true
+				w.Lose(dialect.Dropped, "/"+string(w.F.Name)+"/"+jsonwire.Token(m.key), "the payload has a member of that name")
+			}
 		}
 	}
 	dst = braces(w.rest(dst, mark, t, nil, false), mark)
@@ -696,17 +699,20 @@ func (k *kept) load(f *Format, text string) {
 	k.sort()
 }
 
-// loadRest adds the members of the row's Rest.
+// loadRest adds the members of the row's Rest. Those that are kept have no place beside
+// them, as readers take them for members of the field: only [Writer.Key] finds them.
 func (w *Writer) loadRest(row *Row) {
-	at, _ := row.rest.at(w.Ev, w.Ev.Payload)
-	raw := *at.(*agentevents.JSON)
-	if raw == "" {
-		return
+	for i := range w.kept.members {
+		if m := &w.kept.members[i]; m.at == row.bodyAt {
+			m.at, m.name = noObject, m.key
+		}
 	}
-	text, err := jsonwire.Compact(string(raw))
+	at, _ := row.rest.at(w.Ev, w.Ev.Payload)
+	raw := string(*at.(*agentevents.JSON))
+	text, err := jsonwire.Compact(cmp.Or(raw, "{}"))
 	if err != nil {
 		w.Fail(agentevents.RuleFieldJSON, "/payload/"+row.Rest, err.Error())
-	} else if len(text) < 3 || text[0] != '{' {
+	} else if raw != "" && (len(text) < 3 || text[0] != '{') {
 		w.Lose(dialect.Dropped, "/payload/"+row.Rest, "it is not an object with members")
 	}
 	for name, raw := range jsonwire.Members(text) {
@@ -794,8 +800,11 @@ func (w *Writer) restOf(dst []byte, mark int, t *table, v any, at []byte, inside
 		end := len(dst)
 		dst = append(jsonwire.AppendString(append(dst, ','), kept.name), ':')
 		if m := t.member(kept.name); m != nil || w.F.Place != nil {
-			raw := written(dst[mark:own], dst[end:], kept.name)
-			if kept.used = raw == kept.raw; raw != "" || !w.mayStand(m, at, kept, v, inside) {
+			raw, stands := "", w.mayStand(m, at, kept, v, inside)
+			if m != nil || stands {
+				raw = written(dst[mark:own], dst[end:], kept.name)
+			}
+			if kept.used = raw == kept.raw; raw != "" || !stands {
 				dst = dst[:end]
 				continue
 			}

@@ -158,8 +158,8 @@ var beyondSchemas = []agentevents.Rule{
 // those that no schema has. A strict decoder refuses payloads of types without a kind that
 // break their schema. Every event that is read under one
 // profile and written under another keeps the published schema of the other, and can be
-// read again. The kind and the data of an interrupt that the vocabulary does not have are
-// not checked, so there the result keeps the schema only if the line that was read does.
+// read again. Of the data of an interrupt that the vocabulary does not have only the type is
+// checked, so there the result keeps the schema only if the line that was read does.
 func TestOpenWOPProfilesKeepThePublishedSchemasOfEachOther(t *testing.T) {
 	schemas := map[openwop.Profile]*published{openwop.SchemaV1: loadPublished(t, "v1"), openwop.SchemaV2: loadPublished(t, "v2")}
 	profiles := []openwop.Profile{openwop.RFC0002, openwop.SchemaV1, openwop.SchemaV2}
@@ -172,7 +172,7 @@ func TestOpenWOPProfilesKeepThePublishedSchemasOfEachOther(t *testing.T) {
 			otherTypes[other[0]] = true
 		}
 	}
-	for i := range 20 * len(lines) {
+	for i := range 40 * len(lines) {
 		line := lines[i%len(lines)]
 		if i >= len(lines) {
 			line = strange(r, line)
@@ -192,7 +192,7 @@ func TestOpenWOPProfilesKeepThePublishedSchemasOfEachOther(t *testing.T) {
 				if described && errors.As(strict, &rule) {
 					require.Contains(t, beyondSchemas, rule.Rule, "%s\n%s\n%v", from, line, strict)
 				}
-				if _, other := otherTypes[typ]; other && checked && broken != nil {
+				if otherTypes[typ] && checked && broken != nil && !(typ == "interrupt.requested" && strings.Contains(broken.Error(), "- at '/data'")) {
 					require.Error(t, strict, "%s\n%s\n%v", from, line, broken)
 					refused++
 				}

@@ -149,6 +149,8 @@ func (r *row) add(list []wire.Member, c column) []wire.Member {
 		if c.Loose {
 			c.Reads, c.Form = true, other.Form
 		}
+	} else if f, ok := c.Form.(ruled); ok && c.Loose {
+		c.Form = f.Form // of a member that the profile does not declare
 	}
 	if list = append(list, c.Member); c.other != "" {
 		list = append(list, other)
@@ -250,6 +252,7 @@ func rows(p Profile) []row {
 		artifact = func(name string) column { return m(name, "", artifactForm{p, name}) } // the vocabulary has no field for it
 		anyAgent = m("agentId", "/agentId", textForm{spell: true, mend: normalizing(AgentID)}).on(none)
 		node     = m("nodeId", "", nodeForm).must(schemas).written()
+		asker    = m("nodeId", "", apart{anID(NodeID, aText), nodeForm.read, nodeForm.own}).must(schemas).written() // SchemaV1 lets it be empty
 		reason   = m("reason", "reason", text)
 		block    = m("blockId", "blockId", text).on(none)
 		verbose  = m("verbosity", "verbosity", wordForm(p, verbosities))
@@ -348,7 +351,7 @@ func rows(p Profile) []row {
 		// A node that waits for a person. The RFC and SchemaV1 have a type for each
 		// question and answer, SchemaV2 has interrupts.
 		{typ: "clarification.requested", kind: agentevents.KindClarificationRequested, legacy: true, members: []column{
-			node.must(v1), asked, m("questions", "questions", questions(p, false)).must(rfc | v1).or(plainly("[]")), anyAgent,
+			asker.must(v1), asked, m("questions", "questions", questions(p, false)).must(rfc | v1).or(plainly("[]")), anyAgent,
 		}},
 		{typ: "interrupt.requested", of: "clarification", kind: agentevents.KindClarificationRequested, reads: old, closed1: true, sealed: true, also: []part{
 			may("resumeSchema", anObject), may("timeoutMs", wholeFrom(0)), may("data/contextType", aText),
@@ -357,14 +360,14 @@ func rows(p Profile) []row {
 			m("data", "", wire.Object(wire.Need("questions", "questions", questions(p, true)).Or(ask))).must(all),
 		}},
 		{typ: "clarification.resolved", kind: agentevents.KindClarificationResolved, legacy: true, members: []column{
-			node, asked.on(v2), m("answers", "answers", object).must(rfc | v1).or(madeJSON("{}")), m("answeredBy", "answeredBy", text), anyAgent,
+			asker, asked.on(v2), m("answers", "answers", object).must(rfc | v1).or(madeJSON("{}")), m("answeredBy", "answeredBy", text), anyAgent,
 		}},
 		{typ: "interrupt.resolved", of: "answer", kind: agentevents.KindClarificationResolved, reads: old, also: answered, members: []column{
-			node, m("interruptId", "interruptId", resolves).must(all).or(madeOf(ofEvent)), m("kind", "", constant(kindClarification)),
+			asker, m("interruptId", "interruptId", resolves).must(all).or(madeOf(ofEvent)), m("kind", "", constant(kindClarification)),
 			m("resumeValue", "answers", json), m("answeredBy", "answeredBy", text).on(none), anyAgent,
 		}},
 		{typ: "approval.requested", kind: agentevents.KindApprovalRequested, legacy: true, also: artifacts, members: []column{
-			node.must(v1), m("interruptId", "approvalId", textForm{}).written().orAlways(madeOf(ofEvent)), artifact("artifactId").must(v1), artifact("artifactType").must(v1),
+			asker.must(v1), m("interruptId", "approvalId", textForm{}).written().orAlways(madeOf(ofEvent)), artifact("artifactId").must(v1), artifact("artifactType").must(v1),
 			m("title", "action", text), artifact("actions").must(v1), reason.on(v2), m("scope", "scope", text).on(v2), m("risk", "risk", text).on(v2),
 			m("callId", "callId", plain).on(v2), m("toolId", "toolId", plain).on(rfc | v2), m("arguments", "arguments", json).on(rfc | v2),
 			m("timeoutMs", "timeoutMs", millis).on(v2), anyAgent,
@@ -388,12 +391,12 @@ func rows(p Profile) []row {
 			m("reason", "feedback", text),
 		}},
 		{typ: "interrupt.resolved", of: "granted", kind: agentevents.KindApprovalGranted, reads: old, also: decided, members: []column{
-			node, m("interruptId", "approvalId", resolves).must(all).or(madeOf(ofEvent)), m("kind", "", constant(kindApproval)),
-			m("reason", "feedback", shortForm(p)).on(v2), m("decision", "", constant("granted")).on(v2 | rfc), m("principal", "approvedBy", plain).on(none), anyAgent,
+			asker, m("interruptId", "approvalId", resolves).must(all).or(madeOf(ofEvent)), m("kind", "", constant(kindApproval)),
+			m("reason", "feedback", shortForm(p)).on(v2), m("decision", "", constant("granted")).on(v2 | rfc), m("principal", "approvedBy", text).on(none), anyAgent,
 		}},
 		{typ: "interrupt.resolved", of: "rejected", kind: agentevents.KindApprovalRejected, reads: old, also: decided, members: []column{
-			node, m("interruptId", "approvalId", resolves).must(all).or(madeOf(ofEvent)), m("kind", "", constant(kindApproval)),
-			m("reason", "feedback", shortForm(p)).on(v2), m("decision", "", constant("rejected")).on(v2 | rfc), m("principal", "rejectedBy", plain).on(none), anyAgent,
+			asker, m("interruptId", "approvalId", resolves).must(all).or(madeOf(ofEvent)), m("kind", "", constant(kindApproval)),
+			m("reason", "feedback", shortForm(p)).on(v2), m("decision", "", constant("rejected")).on(v2 | rfc), m("principal", "rejectedBy", text).on(none), anyAgent,
 		}},
 	}
 }

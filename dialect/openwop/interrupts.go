@@ -94,7 +94,7 @@ func look(line, typ string) string {
 			return kind
 		}
 	case "clarification.resolved":
-		if at("resumeValue") != "" {
+		if at("resumeValue") != "" && at("answers") == "" {
 			return "answer"
 		}
 	case "interrupt.requested":
@@ -272,7 +272,9 @@ func (f artifactForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) 
 	case kept == "":
 		w.Lose(dialect.Made, w.Pointer(m), "")
 	case f.p != RFC0002 && !of.fits(f.p, kept):
-		value = mendedActions(kept, w.At() == "/payload/data")
+		if value = ""; f.name == "actions" {
+			value = mendedActions(kept, w.At() == "/payload/data")
+		}
 		w.Lose(dialect.Altered, w.Pointer(m), "the profile has another form for it")
 	}
 	return append(dst, cmp.Or(value, f.made(e, w.Ev.Payload.(*agentevents.ApprovalRequested)))...), true

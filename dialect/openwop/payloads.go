@@ -19,7 +19,7 @@ import (
 // A shape describes the members of a payload.
 type shape struct {
 	typ       string  // as SchemaV1 spells it
-	need, may string  // names
+	need, may string  // names; an id with a question mark may be empty under SchemaV1
 	sealed    bool    // SchemaV1 closes the payload, and SchemaV2 even for the extensions of hatch
 	only      Profile // the schema that the shape is for, if it is only one
 	forms     []part  // members that have another form than in values
@@ -33,39 +33,41 @@ var payloads = []shape{
 		forms: []part{may("outcome", oneOf("completed", "handed-off", "escalated", "refused", "failed"))}},
 	{typ: "agent.memory.consolidated", need: "memoryRef inputCount outputCount", may: "mergedIds trigger",
 		forms: []part{may("trigger", oneOf("host-managed", "scheduled", "on-demand"))}},
-	{typ: "agent.promptResolved", need: "nodeId kind chain resolved", may: "agentId causationHostId", sealed: true,
+	{typ: "agent.promptResolved", need: "nodeId? kind chain resolved", may: "agentId? causationHostId", sealed: true,
 		forms: []part{may("kind", oneOf("system", "user", "few-shot", "schema-hint"))}},
 	{typ: "agent.verified", need: "agentId target verdict", may: "criteria confidence causationHostId", sealed: true, only: SchemaV2},
-	{typ: "approval.overridden", need: "gateId principal reason", sealed: true, only: SchemaV1},
+	{typ: "approval.overridden", need: "gateId principal", sealed: true, only: SchemaV1, forms: []part{must("reason", aName)}},
 	{typ: "approval.overridden", need: "nodeId interruptId", only: SchemaV2, forms: resolved},
-	{typ: "approval.received", need: "nodeId action", only: SchemaV1},
+	{typ: "approval.received", need: "nodeId? action", only: SchemaV1},
 	{typ: "channel.written", need: "channel value reducer writtenAt", sealed: true, forms: written},
 	{typ: "conversation.closed", need: "conversationId", may: "reason turnCount"},
 	{typ: exchanged, need: "conversationId turnIndex", may: "turn outcome"},
-	{typ: "conversation.opened", need: "conversationId", may: "openedBy agentId participants initialTurn schema capabilities"},
+	{typ: "conversation.opened", need: "conversationId", may: "openedBy participants initialTurn schema capabilities",
+		forms: []part{may("agentId", anID(AgentID, nil)).in(SchemaV2)}},
 	{typ: "core.workflowChain.confidence-escalated", need: "confidence floor escalationKind parentRunId",
 		may: "workerId originalDecision causationHostId", sealed: true},
-	{typ: "interrupt.requested", need: "kind key data", may: "resumeSchema timeoutMs", sealed: true},
-	{typ: "interrupt.resolved", need: "nodeId interruptId", forms: resolved},
-	{typ: "log.appended", need: "level message", may: "nodeId fields"},
+	{typ: "interrupt.requested", sealed: true,
+		forms: []part{must("kind", oneOf(suspensionKinds...)), must("key", shortText(aName, 256)), must("data", anObject), may("resumeSchema", anObject), may("timeoutMs", wholeFrom(0))}},
+	{typ: "interrupt.resolved", need: "nodeId? interruptId?", forms: resolved},
+	{typ: "log.appended", need: "level message", may: "nodeId? fields"},
 	{typ: "memory.compacted", need: "memoryRef outputId sourceCount trigger byteSize", only: SchemaV1,
 		forms: []part{may("trigger", oneOf("host-managed", "client-requested", "both"))}},
 	{typ: "memory.written", need: "memoryRef memoryId", may: "nodeId agentId tags"},
 	{typ: "node.cancelled", need: "nodeId", may: "reason"},
 	{typ: "node.dispatched", need: "childRunId childWorkflowId", may: "childStatus", sealed: true},
-	{typ: "node.resumed", need: "nodeId", may: "interruptId resumeValue"},
+	{typ: "node.resumed", need: "nodeId", may: "interruptId? resumeValue"},
 	{typ: "node.retried", need: "nodeId attempt", may: "delayMs lastError"},
 	{typ: "node.suspend-failed", need: "nodeId error"},
 	{typ: "output.chunk", need: "nodeId chunk", may: "channel meta", forms: []part{must("runId", anIDOf(RunID)).in(SchemaV2), must("isLast", aBool).in(SchemaV2)}},
-	{typ: "provider.usage", need: "provider model inputTokens outputTokens", may: "totalTokens costEstimateUsd currency cacheHit nodeId", sealed: true,
+	{typ: "provider.usage", need: "provider model inputTokens outputTokens", may: "totalTokens costEstimateUsd currency cacheHit nodeId?", sealed: true,
 		forms: []part{may("traceId", aTrace), may("cacheReadTokens", wholeFrom(0)).in(SchemaV2), may("cacheWriteTokens", wholeFrom(0)).in(SchemaV2)}},
-	{typ: "replay.diverged", need: "sourceRunId atSequence", may: "originalEventId divergenceKind divergencePoint"},
-	{typ: "run.dead_lettered", need: "runId reason attempts", may: "nodeId", sealed: true},
+	{typ: "replay.diverged", need: "sourceRunId atSequence", may: "originalEventId? divergenceKind divergencePoint"},
+	{typ: "run.dead_lettered", need: "runId attempts", may: "nodeId?", sealed: true, forms: []part{must("reason", aName)}},
 	{typ: "run.restored-from-snapshot", may: "snapshotSeq engineVersion"},
 	{typ: "run.resuming", may: "fromStatus"},
 	{typ: "tool.session.opened", need: "sessionId toolId", only: SchemaV1},
 	{typ: "tool.session.closed", need: "sessionId toolId outcome", only: SchemaV1},
-	{typ: "variable.changed", need: "name", may: "previous next nodeId"},
+	{typ: "variable.changed", need: "name", may: "previous next nodeId?"},
 }
 
 // values are the forms of members that have the same one in all shapes with them. Those of
@@ -98,9 +100,12 @@ func othersOf(p Profile) map[string]*row {
 		r := &row{p: p, closed1: s.sealed, sealed: s.sealed, also: slices.Clip(s.forms)}
 		for i, names := range [...]string{s.need, s.may} {
 			for name := range strings.FieldsSeq(names) {
+				name, empty := strings.CutSuffix(name, "?")
 				of := values[name]
-				if id, is := payloadIDs[name]; is {
+				if id, is := payloadIDs[name]; is && empty {
 					of = anID(id, aText)
+				} else if is {
+					of = anID(id, aName)
 				}
 				r.also = append(r.also, part{name: name, form: of, need: i == 0})
 			}

@@ -43,6 +43,9 @@ var (
 	}
 	reducers       = []string{"replace", "append", "merge", "counter", "votes", "feedback"}
 	interruptKinds = []string{"approval", "clarification", "external-event", "custom"} // SchemaV2 has more
+
+	// suspensionKinds are those of interrupt.requested.
+	suspensionKinds = append(slices.Clip(interruptKinds), "conversation.start", "conversation.exchange", "conversation.close", "low-confidence")
 )
 
 // actions are the answers that a request for approval may offer. Its forms differ in the
@@ -337,8 +340,7 @@ var (
 		return len(id) == 32 && strings.Trim(id, "0123456789abcdef") == ""
 	}, "32 hexadecimal digits in lower case"))
 
-	anInterruptKind = perSchema(oneOf(interruptKinds...), oneOf(append(interruptKinds, "conversation.start", "conversation.exchange", "conversation.close",
-		"low-confidence", "credential")...))
+	anInterruptKind = perSchema(oneOf(interruptKinds...), oneOf(append(slices.Clip(suspensionKinds), "credential")...))
 
 	// aFeedback is what a person wants to have refined.
 	aFeedback = closedObject(

@@ -242,9 +242,6 @@ func (p *Pending) SameMade(n, m int) bool {
 	}
 }
 
-// Undropped reports whether the losses from n to m have an altered or made-up fact.
-func (p *Pending) Undropped(n, m int) bool { return len(undropped(p.list[n:m])) > 0 }
-
 // undropped returns list without the dropped facts at its start.
 func undropped(list []pendingLoss) []pendingLoss {
 	for len(list) > 0 && list[0].what == Dropped {

@@ -186,7 +186,7 @@ func newDocument(p Profile) document {
 		schemaVersion = schemaVersion.Or(madeJSON("1"))
 	}
 	f := wire.Format{
-		Name: Name, Required: RuleRequired, Body: "payload", Remarks: []string{keptSpelled, keptAbsent, keptType, keptProfile}, Exact: p != RFC0002,
+		Name: Name, Required: RuleRequired, Body: "payload", Remarks: []string{keptSpelled, keptAbsent, keptType, keptProfile},
 		Head: []wire.Member{
 			need("eventId", "/id", id(EventID).says(ownID)), need("runId", "/runId", id(RunID)).Or(made(unknownRun)), may("nodeId", "/nodeId", id(NodeID).says(ownNode)),
 			need("type", "", wire.Type), need("payload", "", wire.Body),

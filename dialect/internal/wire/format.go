@@ -72,9 +72,6 @@ type Format struct {
 	// Elsewhere returns the pointer of another object whose kept members may stand in
 	// the one that is written too, or "".
 	Elsewhere func(w *Writer) string
-	// Exact says that a line is not copied if it does not have the document's form:
-	// its event breaks a rule, or writing it anew loses or alters something.
-	Exact bool
 
 	restarts bool // starts say that their run was resumed, because no line does
 

@@ -115,7 +115,7 @@ func (w *Writer) Append(dst []byte, ev *agentevents.Event, d Document) (out []by
 	if err != nil {
 		return dst[:mark], false, cmp.Or(broken, err) // the document's rule says more
 	}
-	if w.Origin = w.own.Origin(); w.Origin != "" && len(dst) > mark && !(w.F.Exact && broken != nil) {
+	if w.Origin = w.own.Origin(); w.Origin != "" && len(dst) > mark {
 		if verbatim = w.says(d, left); verbatim {
 			dst, broken = append(dst[:mark], w.Origin...), nil // it was like that when it was read
 		}
@@ -215,9 +215,6 @@ func (w *Writer) says(d Document, left int) bool {
 	was, wasErr := w.line(w.scratch[1][:0], &w.Read, d)
 	w.scratch = [...][]byte{now, was}
 	same := err == nil && wasErr == nil && w.Pend.SameMade(n, m) && bytes.Equal(now, was)
-	if w.F.Exact && (w.Pend.Undropped(0, n) || w.Pend.Len() > m) {
-		same = false
-	}
 	lost := w.Pend.From(m)
 	w.Pend.Cut(n)
 	if same {

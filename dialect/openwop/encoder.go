@@ -57,9 +57,9 @@ var _ dialect.Encoder = (*Encoder)(nil)
 // A subject is a call or a block of an agent.
 type subject struct{ runID, agentID, id string }
 
-// remember notes something about a subject. It forgets all others when there are maxOpen.
+// remember notes something about a subject. It forgets all others when a new one is above maxOpen.
 func remember[T any](m map[subject]T, of subject, v T) {
-	if len(m) >= maxOpen {
+	if _, known := m[of]; !known && len(m) >= maxOpen {
 		clear(m)
 	}
 	m[of] = v

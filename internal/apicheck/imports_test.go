@@ -33,6 +33,8 @@ var layers = []layer{
 		"extra members are kept as JSON text"},
 	{"internal/secret", []string{"internal/jsonwire"},
 		"secrets are found in JSON text, too"},
+	{"internal/scale", []string{"internal/cputime"},
+		"costs are compared by the CPU time that they take"},
 	{"internal/secret/corpus", []string{"internal/jsonwire"},
 		"texts are planted in JSON text, too"},
 	{"internal/deal", []string{"internal/reuse"},
@@ -104,7 +106,7 @@ var layers = []layer{
 }
 
 // testOnly are packages that the tests of every package may import.
-var testOnly = []string{"github.com/stretchr/testify/...", ".", "dialect/...", "adapter/...", "capture/...", "eventtest", "hooks", "live", "logfile", "otlpjson", "inbox", "playback", "query", "querytest", "resume", "runstore", "runstore/runstoretest", "tree", "internal/canary", "internal/readback", "internal/scale", "internal/secret/corpus", "internal/txtar"}
+var testOnly = []string{"github.com/stretchr/testify/...", ".", "dialect/...", "adapter/...", "capture/...", "eventtest", "hooks", "live", "logfile", "otlpjson", "inbox", "playback", "query", "querytest", "resume", "runstore", "runstore/runstoretest", "tree", "internal/canary", "internal/cputime", "internal/effort", "internal/readback", "internal/scale", "internal/secret/corpus", "internal/txtar"}
 
 type listed struct {
 	ImportPath                         string

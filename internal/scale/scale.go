@@ -1,5 +1,5 @@
-// Package scale makes logs that have many of one thing, and measures whether one
-// more costs what the others cost. It is for tests and benchmarks.
+// Package scale makes logs that have many of one thing, and measures whether the cost
+// of one thing grows with their number. It is for tests and benchmarks.
 package scale
 
 import (
@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/agentevents/agentevents/internal/cputime"
 )
 
 // A Shape is a log that has many of one thing.
@@ -140,32 +142,40 @@ func (l *log) expand(dst []byte, text string, i int) []byte {
 // the cache less than twice.
 const limit = 6
 
-// Linear fails the test when one of 8n things costs more than 6 times what one of n
-// things costs. prepare returns the work on a number of things, which can be done
-// again and again.
+// attempts is how often Linear measures before it fails the test.
+const attempts = 10
+
+// Linear fails the test when one of 8n things costs more than 6 times the CPU time of
+// one of n things. prepare returns the work on a number of things. The work can be
+// repeated.
 //
-// It compares times, so it takes the least of several attempts, and makes further
-// ones only while they do not satisfy. The work on few things is done eight times in
-// each: both then take as long, and are as easily disturbed.
+// Linear compares the least CPU time of several attempts, and makes a further attempt
+// only while the growth is over the limit. CPU time counts all threads of the process,
+// so no other test of the package may run in parallel. An attempt does the work on few
+// things eight times: both sides then take about as long and are disturbed alike.
 func Linear(t testing.TB, n int, prepare func(n int) (work func())) {
 	t.Helper()
 	if race {
 		t.Skip("the race detector takes time that grows by itself")
 	}
+	if cputime.Process() == 0 {
+		t.Skip("the system does not tell the CPU time of a process")
+	}
 	few, many := prepare(n), prepare(8*n)
-	timed := func(work func(), times int) time.Duration {
-		start := time.Now()
+	used := func(work func(), times int) time.Duration {
+		start := cputime.Process()
 		for range times {
 			work()
 		}
-		return time.Since(start)
+		return cputime.Process() - start
 	}
-	leastFew, leastMany, growth := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64), 0.0
-	for range 10 {
-		leastFew, leastMany = min(leastFew, timed(few, 8)), min(leastMany, timed(many, 1))
-		if growth = float64(leastMany) / float64(max(leastFew, 1)); growth < limit {
+	leastFew, leastMany := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
+	for range attempts {
+		leastFew, leastMany = min(leastFew, used(few, 8)), min(leastMany, used(many, 1))
+		if leastMany < limit*max(leastFew, 1) {
 			return
 		}
 	}
-	t.Errorf("one of %d things costs %.1f times what one of %d things costs", 8*n, growth, n)
+	t.Errorf("%d things take %v of CPU time and 8 times %d things take %v: one of many costs %.1f times one of few, and the limit is %d",
+		8*n, leastMany, n, leastFew, float64(leastMany)/float64(max(leastFew, 1)), limit)
 }

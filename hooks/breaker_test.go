@@ -19,6 +19,7 @@ import (
 	ae "github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/eventtest"
 	"github.com/agentevents/agentevents/hooks"
+	"github.com/agentevents/agentevents/internal/effort"
 )
 
 // stops notes the calls of Stop.
@@ -235,10 +236,7 @@ func used(t *testing.T, log []ae.Event) (*ae.RunSnapshot, [4]float64) {
 // The law: Stop is called with the first event, not replayed, after which the fold's totals
 // are above a limit, and with no other.
 func TestBreakerFollowsTheFold(t *testing.T) {
-	rounds := 400
-	if testing.Short() {
-		rounds = 60
-	}
+	rounds := effort.Of(60, 400, 5_000)
 	tripped := [4]int{}
 	for seed := range rounds {
 		g := &generator{Rand: rand.New(rand.NewPCG(16, uint64(seed)))}

@@ -1,6 +1,8 @@
 package lawtest
 
 import (
+	"flag"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,6 +13,7 @@ import (
 
 // The generator reaches every kind, because the laws test only what it reaches.
 func TestGeneratorEmitsEveryKind(t *testing.T) {
+	draws(t, 1500)
 	emitted, unknown := map[agentevents.Kind]int{}, 0
 	rapid.Check(t, func(t *rapid.T) {
 		for _, ev := range Generate(t, Config{Lifecycle: Lifecycles().Draw(t, "lifecycle")}).Events {
@@ -36,6 +39,7 @@ func TestGeneratorTakesEveryTransition(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the runs of -short are too few to take every transition")
 	}
+	draws(t, 1500)
 	type edge struct{ from, to agentevents.AgentStatus }
 	for _, l := range []agentevents.Lifecycle{agentevents.LifecycleStrict, agentevents.LifecycleRelaxed} {
 		taken := map[edge]bool{}
@@ -53,4 +57,13 @@ func TestGeneratorTakesEveryTransition(t *testing.T) {
 			}
 		}
 	}
+}
+
+// draws sets how many runs the property tests of t draw. A test that counts what the
+// generator reaches needs as many in every run of the tests.
+func draws(t *testing.T, n int) {
+	checks := flag.Lookup("rapid.checks")
+	before := checks.Value.String()
+	require.NoError(t, checks.Value.Set(strconv.Itoa(n)))
+	t.Cleanup(func() { require.NoError(t, checks.Value.Set(before)) })
 }

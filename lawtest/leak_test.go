@@ -20,6 +20,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/internal/effort"
 	"github.com/agentevents/agentevents/internal/secret"
 	"github.com/agentevents/agentevents/internal/secret/corpus"
 )
@@ -390,10 +391,7 @@ func plant(t *testing.T, out *outputs, list []corpus.Sample, compare func(where 
 		return 0
 	}
 	slices.SortStableFunc(lines, func(a, b string) int { return ends(a) - ends(b) })
-	stride := 8
-	if testing.Short() {
-		stride = 32
-	}
+	stride := effort.Of(32, 8, 1)
 	kinds := map[agentevents.Kind]bool{}
 	planted := map[string]int{} // by sample
 	for first := 0; first < len(list); first += stride {

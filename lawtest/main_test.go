@@ -7,27 +7,29 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/agentevents/agentevents/internal/effort"
 )
 
-// The defaults of the property tests are the same in every run, so that a failure comes
-// from a change and not from chance. A longer search:
-//
-//	go test -run Law -rapid.seed=0 -rapid.checks=50000 -timeout 1h
-//
-// rapid.seed=0 means a random seed. rapid.steps is the average length of a run.
-var defaults = map[string]string{
-	"rapid.checks":     "1500",
-	"rapid.steps":      "40",
-	"rapid.seed":       "1",
-	"rapid.nofailfile": "true",
-	"rapid.shrinktime": "20s",
+// defaults are the flags of the property tests. The gate draws the same runs each time, so
+// a failure comes from a change and not from chance. The long run draws others each time:
+// seed 0 means a random seed, which a failure prints. rapid.steps is the average length of
+// a run.
+func defaults() map[string]string {
+	return map[string]string{
+		"rapid.checks":     effort.Of("300", "800", "20000"),
+		"rapid.steps":      "40",
+		"rapid.seed":       effort.Of("1", "1", "0"),
+		"rapid.nofailfile": "true",
+		"rapid.shrinktime": "20s",
+	}
 }
 
 func TestMain(m *testing.M) {
 	flag.Parse()
 	given := map[string]bool{}
 	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	for name, value := range defaults {
+	for name, value := range defaults() {
 		if given[name] {
 			continue
 		}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/capture/claude"
+	"github.com/agentevents/agentevents/internal/effort"
 	"github.com/agentevents/agentevents/internal/secret"
 	"github.com/agentevents/agentevents/internal/secret/corpus"
 )
@@ -269,10 +270,7 @@ func TestNoSecretGetsOutInPieces(t *testing.T) {
 	list := planted(t)
 	f, s := newFinder(t, list), scanner()
 	out := emitter(t, agentevents.EmitterOptions{Redaction: policy()})
-	step := 2
-	if testing.Short() {
-		step = 7
-	}
+	step := effort.Of(7, 3, 1)
 	all := converse(t, func() *agentevents.Run { return out.run("") }, list, step)
 	out.each(f.look)
 	got := deltas(out.events)

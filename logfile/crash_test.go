@@ -18,17 +18,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	ae "github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/effort"
 )
 
-const (
-	crashEnv = "AGENTEVENTS_CRASH_LOG"
-	// longEnv has tests do all that they could: 1,000 kills, and all faults.
-	longEnv = "AGENTEVENTS_LONG"
-)
+const crashEnv = "AGENTEVENTS_CRASH_LOG"
 
 var crashOptions = Options{Sync: SyncEvery, Chain: true, MaxBytes: 30_000, Compress: true}
-
-var long = os.Getenv(longEnv) != ""
 
 func TestMain(m *testing.M) {
 	if path := os.Getenv(crashEnv); path != "" {
@@ -141,13 +136,7 @@ func TestKilledProcesses(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no SIGKILL")
 	}
-	rounds, every := 25, 5
-	if testing.Short() {
-		rounds = 10
-	}
-	if long {
-		rounds, every = 1000, 100
-	}
+	rounds, every := effort.Of(10, 25, 1000), effort.Of(5, 5, 100)
 	path := filepath.Join(t.TempDir(), "log")
 	seed := uint64(time.Now().UnixNano())
 	t.Log("seed", seed)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agentevents/agentevents/internal/disk"
+	"github.com/agentevents/agentevents/internal/effort"
 )
 
 // faults is a file system whose calls fail when they are told to.
@@ -242,7 +243,7 @@ func TestFaults(t *testing.T) {
 		work(t, filepath.Join(t.TempDir(), "log"), o, events)
 		for first := 1; first <= clean.n; first++ {
 			for _, times := range []int{1, 2, 7} {
-				if !long && first%5 != times%5 {
+				if !effort.Long() && first%5 != times%5 {
 					continue
 				}
 				d := newFaults()
@@ -282,11 +283,7 @@ func checkFaulty(t *testing.T, path string, o Options, acked map[uint64]bool, ev
 
 // Many write at once while calls fail at random.
 func TestFaultsUnderLoad(t *testing.T) {
-	rounds := 12
-	if long {
-		rounds = 300
-	}
-	for seed := range rounds {
+	for seed := range effort.Of(4, 12, 300) {
 		for name, o := range map[string]Options{
 			"every event": {Sync: SyncEvery, Chain: true, MaxBytes: 5000, Compress: true, Keep: 100_000},
 			"interval":    {Sync: SyncInterval, Interval: 100 * time.Microsecond, MaxBytes: 5000},

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents/internal/effort"
 )
 
 // ended returns a context that has ended: a follower with it does not wait.
@@ -315,11 +317,7 @@ func TestFollowPolls(t *testing.T) {
 // A writer appends, tears, rotates, compresses and removes at random while a follower reads.
 // Every line comes once, in order, but those that are told to be missing.
 func TestFollowAWriter(t *testing.T) {
-	rounds := 20
-	if testing.Short() {
-		rounds = 2
-	}
-	for seed := range rounds {
+	for seed := range effort.Of(1, 6, 40) {
 		for _, retention := range []int{1000, 1} {
 			t.Run(fmt.Sprint(seed, " keeps ", retention), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) { followAWriter(t, uint64(seed), retention) })

@@ -22,6 +22,7 @@ import (
 
 	ae "github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/eventtest"
+	"github.com/agentevents/agentevents/internal/effort"
 	"github.com/agentevents/agentevents/internal/spans"
 	"github.com/agentevents/agentevents/otelhook"
 )
@@ -344,10 +345,7 @@ func TestAnIdleRunIsClosedAtItsLastEvent(t *testing.T) {
 // TestRunsThatNeverEndAreBounded: a run that is not heard of again costs nothing in the end.
 func TestRunsThatNeverEndAreBounded(t *testing.T) {
 	const maxOpen, leak = 1000, 100 // bytes a run; what the hook knows of one is over 1,000
-	runs := 10_000
-	if testing.Short() {
-		runs = 4000
-	}
+	runs := effort.Of(4000, 10_000, 100_000)
 	ended := &counter{}
 	o := otelhook.Options{TracerProvider: sdktrace.NewTracerProvider(sdktrace.WithSyncer(ended)), MaxOpen: maxOpen, KeepRuns: 100}
 	r, reader := metered(t, o)

@@ -15,6 +15,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	ae "github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/effort"
 	"github.com/agentevents/agentevents/otelhook"
 )
 
@@ -152,10 +153,7 @@ func TestReplayedEventsHaveNoMetrics(t *testing.T) {
 // TestMetricsHaveFewSeries: ids are no attributes of metrics. The SDK adds up what is beyond
 // its limit of 2,000 series under an attribute that says so.
 func TestMetricsHaveFewSeries(t *testing.T) {
-	runs := 5000
-	if testing.Short() {
-		runs = 500
-	}
+	runs := effort.Of(500, 5000, 5000)
 	r, reader := metered(t, otelhook.Options{Semconv: otelhook.SemconvLatest}, sdktrace.WithSampler(sdktrace.NeverSample()))
 	for i := range runs {
 		r.pass(time.Millisecond)

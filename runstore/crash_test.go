@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	ae "github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/effort"
 	"github.com/agentevents/agentevents/logfile"
 	"github.com/agentevents/agentevents/runstore"
 )
@@ -116,10 +117,7 @@ func TestKilledProcesses(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no SIGKILL")
 	}
-	rounds := 8
-	if testing.Short() {
-		rounds = 4
-	}
+	rounds := effort.Of(3, 8, 100)
 	dir := t.TempDir()
 	acked := map[string]uint64{}
 	for round := range rounds {

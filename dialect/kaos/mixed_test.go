@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/effort"
 	"github.com/agentevents/agentevents/internal/readback"
 )
 
@@ -17,10 +18,7 @@ import (
 // their facts missing and with extra members that no reader puts there. The losses are the
 // differences between them and what comes back.
 func TestMixedSpans(t *testing.T) {
-	seeds := uint64(4000)
-	if testing.Short() {
-		seeds = 400
-	}
+	seeds := effort.Of[uint64](100, 1000, 20_000)
 	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 0))
 		events := make([]agentevents.Event, 12)

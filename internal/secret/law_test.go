@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents/internal/effort"
 )
 
 // same fails if a stream of a text does not say what the whole says.
@@ -39,10 +41,7 @@ func TestStreamsOfPartsOfTheCorpus(t *testing.T) {
 		return text[from : from+rng.IntN(len(text)-from+1)]
 	}
 	rng := rand.New(rand.NewPCG(3, 4))
-	n := 60_000
-	if testing.Short() {
-		n = 4_000
-	}
+	n := effort.Of(4_000, 40_000, 400_000)
 	for range n {
 		text := ""
 		for range 1 + rng.IntN(4) {

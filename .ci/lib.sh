@@ -1,0 +1,45 @@
+# Functions that .ci/run and .ci/long share.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+export GOTOOLCHAIN="${GOTOOLCHAIN:-local}" GOFLAGS="${GOFLAGS:--buildvcs=false}"
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+# step NAME prints a heading with the time so far and the CPU time of the steps before.
+step() {
+	local used
+	times > "$tmp/times" # in a pipe it would print the times of the pipe
+	used=$(awk -F'[ms ]+' 'NR == 2 {printf "%d", $1 * 60 + $2 + $3 * 60 + $4}' "$tmp/times")
+	printf '\n== %s (after %d s, %d s of CPU)\n' "$*" "$SECONDS" "$used"
+}
+
+# modules PATTERN... prints the folders of the modules whose go.mod files match.
+modules() { git ls-files "$@" | xargs -n1 dirname; }
+
+# fuzz RUNS runs every fuzz target so many times, beginning with the seeds in the tree. It
+# takes a number of runs and no time: up to Go 1.26 the end of a time may be reported as a
+# failure (golang/go#75804).
+fuzz() {
+	git ls-files '*_test.go' | xargs grep -o '^func Fuzz[A-Za-z0-9]*' | sort -u | while IFS=: read -r file target; do
+		(cd "$(dirname "$file")" && go test -vet=off -run '^$' -fuzz "^${target#func }\$" -fuzztime "$1" . </dev/null)
+	done
+}
+
+# adapters tests the modules that are no part of go.work, because what they depend on would
+# slow down everybody. Those that only test others are built once, without the race detector.
+adapters() {
+	local mod
+	for mod in $(modules 'adapter/**go.mod' 'runstore/**go.mod'); do
+		(
+			cd "$mod"
+			export GOWORK=off
+			case $mod in
+			*/internal/*) go test -vet=all ./... ;;
+			*)
+				go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
+				go test -race -vet=all -bench . -benchtime 1x ./...
+				;;
+			esac
+		)
+	done
+}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/agentevents/agentevents/internal/effort"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -154,6 +155,7 @@ func TestCanonicalOfChangedLines(t *testing.T) {
 				i++
 			case c == '"':
 				inString = !inString
+			case i%effort.Of(5, 1, 1) != 0:
 			case inString && c < 0x80:
 				requireCanonical(t, line[:i]+`\u00`+string("0123456789abcdef"[c>>4])+string("0123456789ABCDEF"[c&15])+line[i+1:])
 			case !inString:

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agentevents/agentevents/internal/canary"
+	"github.com/agentevents/agentevents/internal/effort"
 )
 
 // Errors go to program logs, which redaction does not reach: no error shows content.
@@ -59,10 +60,7 @@ func quotable(k Kind) func(pointer string) bool {
 // sampled reports whether a test looks at its n-th line: at all would take too long. The
 // number is prime, so that it comes to every way to break a line.
 func sampled(n int) bool {
-	if testing.Short() {
-		return n%13 == 0
-	}
-	return n%11 == 0
+	return n%effort.Of(31, 11, 1) == 0
 }
 
 func fieldNamed(in reflect.Type, name string) (f reflect.StructField, ok bool) {

@@ -22,6 +22,7 @@ import (
 	"github.com/agentevents/agentevents/dialect/openharness"
 	"github.com/agentevents/agentevents/dialect/openwop"
 	"github.com/agentevents/agentevents/internal/canary"
+	"github.com/agentevents/agentevents/internal/effort"
 )
 
 // strict are the strict decoders by the names of the formats.
@@ -48,10 +49,7 @@ var ids = regexp.MustCompile(`/(id|type|from|to|[a-zA-Z]*(_id|Id|ID|Ids|_ids))(/
 // sampled returns how many planted lines stand for one that a test looks at: all would
 // take too long. It has no divisor in common with the number of ways to break a line.
 func sampled() int {
-	if testing.Short() {
-		return 101
-	}
-	return 23
+	return effort.Of(211, 23, 1)
 }
 
 // told fails if an error, or one of those in it, shows content.

@@ -243,7 +243,7 @@ func TestFaults(t *testing.T) {
 		work(t, filepath.Join(t.TempDir(), "log"), o, events)
 		for first := 1; first <= clean.n; first++ {
 			for _, times := range []int{1, 2, 7} {
-				if !effort.Long() && first%5 != times%5 {
+				if stride := effort.Of(20, 5, 1); first%stride != times%stride {
 					continue
 				}
 				d := newFaults()

@@ -22,7 +22,7 @@ import (
 )
 
 // published are the schemas of a version of OpenWOP, by name: the envelope, the snapshot and
-// the payload of each type. The published files are no part of the project; testdata has
+// the payload of each type. The published files are outside the project; testdata has
 // their facts.
 type published map[string]*jsonschema.Schema
 

@@ -21,7 +21,7 @@ type ran struct {
 	log string
 }
 
-// conditions are what a case can ask of a command, by the first word of the line.
+// conditions are the conditions of a case on a command, by the first word of the line.
 var conditions = map[string]func(r *ran, rest string) error{
 	"exit":  func(r *ran, rest string) error { return unless(strconv.Itoa(r.code) == rest) },
 	"lines": func(r *ran, rest string) error { return unless(strconv.Itoa(strings.Count(r.out, "\n")) == rest) }, // of the output

@@ -313,7 +313,7 @@ func TestWaitingRuns(t *testing.T) {
 }
 
 // Streams in the form of the .NET implementation, with raw events and escapes that Go does not
-// write, are read as what happened, keep the rules, and are written back byte for byte.
+// write, are read as the run was, keep the rules, and are written back byte for byte.
 func TestOtherImplementation(t *testing.T) {
 	for name, want := range map[string]struct {
 		tools  []string

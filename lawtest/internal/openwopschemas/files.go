@@ -46,13 +46,13 @@ type file struct {
 	doc object
 }
 
-// name returns the file's name without what all names have.
+// name returns the first part of the file's name.
 func (f *file) name() string {
 	name, _, _ := strings.Cut(filepath.Base(f.path), ".")
 	return name
 }
 
-// address returns what a reference in the file refers to.
+// address returns the address to which a reference in the file refers.
 func (f *file) address(ref string) string {
 	switch {
 	case strings.HasPrefix(ref, "#"):
@@ -64,7 +64,7 @@ func (f *file) address(ref string) string {
 	}
 }
 
-// load reads the files of a version from the folder. It refuses files that are not those of
+// load reads the files of a version from the folder. It refuses files that differ from
 // the origins.
 func load(folder, version string) (map[string]*file, error) {
 	byID := map[string]*file{}

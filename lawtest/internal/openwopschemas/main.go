@@ -1,5 +1,5 @@
 // Command openwopschemas writes the facts of the published JSON Schemas of OpenWOP, which
-// are no part of the project, into testdata. They are in a folder with the folders v1 and v2.
+// are outside the project, into testdata. They are in a folder with the folders v1 and v2.
 //
 //	go run ./internal/openwopschemas -schemas FOLDER           # in lawtest
 //	go run ./internal/openwopschemas -schemas FOLDER -verify
@@ -63,7 +63,7 @@ func write(folder, version, path string) error {
 }
 
 // tableOf returns the text of the table of a version. It fails if the text is not exactly
-// what the schemas are without their annotations.
+// the schemas without their annotations.
 func tableOf(files map[string]*file, version string) (string, error) {
 	c := &collector{files: files, table: schematable.Table{}, used: map[string]bool{}}
 	for name, address := range roots(files, version) {

@@ -88,7 +88,7 @@ func (w *writer) fail(label string, about any) {
 	}
 }
 
-// schema writes a schema and what is below it. Each part takes its keywords from s.
+// schema writes a schema and the lines below it. Each part takes its keywords from s.
 func (w *writer) schema(depth int, label string, schema any) {
 	from, ok := schema.(object)
 	if !ok {
@@ -342,7 +342,7 @@ func list(texts []string) (values []any) {
 	return values
 }
 
-// Compile returns what judges values by the schemas of these names.
+// Compile returns the judges of values by the schemas of these names.
 func (t Table) Compile(names ...string) (map[string]*jsonschema.Schema, error) {
 	const at = "table.json"
 	c := NewCompiler()

@@ -58,7 +58,7 @@ func TestReplay(t *testing.T) {
 	require.Len(t, collector.Data(t).Metrics, metrics)
 }
 
-// TestSessionLogs: what agents did is one tree in Jaeger, and without a warning.
+// TestSessionLogs: a session is one tree in Jaeger, and without a warning.
 func TestSessionLogs(t *testing.T) {
 	files, err := filepath.Glob("../../../capture/claude/testdata/*.stream.jsonl")
 	require.NoError(t, err)

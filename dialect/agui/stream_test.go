@@ -1,9 +1,7 @@
 package agui_test
 
 import (
-	"encoding/json"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -314,32 +312,25 @@ func TestWaitingRuns(t *testing.T) {
 	require.Equal(t, "/runId", broken.Pointer)
 }
 
-// Real streams of another implementation are read as what happened, keep the rules, and
-// are written back byte for byte.
-func TestCaptures(t *testing.T) {
-	for name, want := range map[string][]string{
-		"step02-backend-tool":   {"SearchRestaurants"},
-		"step12-parallel-tools": {"get_weather", "get_current_time"},
+// Streams in the form of the .NET implementation, with raw events and escapes that Go does not
+// write, are read as the run was, keep the rules, and are written back byte for byte.
+func TestOtherImplementation(t *testing.T) {
+	for name, want := range map[string]struct {
+		tools  []string
+		tokens int64
+	}{
+		"backend-tool":   {[]string{"FindTrains"}, 585},
+		"parallel-tools": {[]string{"get_tide", "get_moon"}, 753},
 	} {
-		file, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "real", "ag-ui", name+".json"))
-		if errors.Is(err, fs.ErrNotExist) {
-			t.Skip("the real captures are not here; they are not part of the project")
-		}
+		file, err := os.ReadFile(filepath.Join("testdata", name+".jsonl"))
 		require.NoError(t, err)
-		var list []json.RawMessage
-		require.NoError(t, json.Unmarshal([]byte(strings.TrimPrefix(string(file), "\ufeff")), &list))
-		var log strings.Builder
-		for _, raw := range list {
-			line, err := jsonwire.Compact(string(raw))
-			require.NoError(t, err)
-			log.WriteString(line + "\n")
-		}
-		events := decode(t, agui.Options{Strict: true}, log.String())
+		log := string(file)
+		events := decode(t, agui.Options{Strict: true}, log)
 		back, losses := encode(t, agui.EncoderOptions{}, events)
-		require.Equal(t, strings.Count(log.String(), "\n"), strings.Count(back, "\n"))
-		verbatim := eventtest.ReadLog(t, strings.NewReader(log.String()), agentevents.ReaderOptions{Decoder: agui.NewDecoder(agui.Options{}), Verbatim: true})
+		require.Equal(t, strings.Count(log, "\n"), strings.Count(back, "\n"))
+		verbatim := eventtest.ReadLog(t, strings.NewReader(log), agentevents.ReaderOptions{Decoder: agui.NewDecoder(agui.Options{}), Verbatim: true})
 		back, _ = encode(t, agui.EncoderOptions{}, verbatim.Events())
-		require.Equal(t, log.String(), back)
+		require.Equal(t, log, back)
 		for _, l := range losses {
 			require.Equal(t, "/id", l.Pointer, l)
 		}
@@ -347,17 +338,20 @@ func TestCaptures(t *testing.T) {
 		for _, ev := range events {
 			f.Apply(ev)
 		}
+		runs := 0
 		for s := range f.Drain() {
+			runs++
 			require.Equal(t, agentevents.RunStatus("completed"), s.Status)
 			require.Empty(t, s.Violations)
-			require.Equal(t, map[string]int64{"step02-backend-tool": 885, "step12-parallel-tools": 983}[name], s.Usage.Usage.TotalTokens.V)
+			require.Equal(t, want.tokens, s.Usage.Usage.TotalTokens.V)
 			require.Len(t, s.Agents, 1)
 			require.NotEmpty(t, s.Agents[agui.Agent].Text)
-			require.Len(t, s.Tools, len(want))
-			for _, tool := range want {
+			require.Len(t, s.Tools, len(want.tools))
+			for _, tool := range want.tools {
 				require.Equal(t, 1, s.Tools[tool].OK, tool)
 			}
 		}
+		require.Equal(t, 1, runs)
 	}
 }
 

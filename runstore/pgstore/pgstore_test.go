@@ -44,7 +44,7 @@ var (
 	schemas atomic.Int64
 )
 
-var errNotFound = errors.New("PostgreSQL is not installed: initdb is not found")
+var errNotFound = errors.New("needs initdb: install the server of PostgreSQL")
 
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "pgstore")
@@ -156,9 +156,10 @@ func own(t testing.TB) *server {
 }
 
 func need(t testing.TB) *server {
-	if missing != nil {
+	if errors.Is(missing, errNotFound) {
 		t.Skip(missing)
 	}
+	require.NoError(t, missing)
 	return shared
 }
 

@@ -134,9 +134,9 @@ func (t *tree) unexcused(check string, findings []finding) []string {
 	return problems
 }
 
-// helps reports whether a file is a test, or helps tests.
+// helps reports whether a file has tests, or helps them. A file of examples does not.
 func (f *file) helps() bool {
-	return f.test || slices.ContainsFunc(f.ast.Imports, func(s *ast.ImportSpec) bool { return s.Path.Value == `"testing"` })
+	return slices.ContainsFunc(f.ast.Imports, func(s *ast.ImportSpec) bool { return s.Path.Value == `"testing"` })
 }
 
 // name returns the name of an identifier, selector or called function, as "x", "time.Now"

@@ -103,7 +103,7 @@ func (w *wallClock) inspect(f *file, report func(token.Pos, string)) {
 			case ordered.MatchString(called) && slices.ContainsFunc(n.Args, isElapsed),
 				strings.Contains(called, ".WithinDuration") && slices.ContainsFunc(n.Args, isPoint) && w.firstDuration(n.Args) < leastWait:
 				report(n.Pos(), compares)
-			case strings.Contains(called, ".Eventually"):
+			case strings.Contains(called, ".Eventually"), called == "context.WithTimeout":
 				wait(n.Pos(), w.firstDuration(n.Args))
 			}
 		case *ast.CommClause:

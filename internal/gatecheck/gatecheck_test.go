@@ -139,7 +139,7 @@ func TestBaseline(t *testing.T) {
 }
 
 func TestUsage(t *testing.T) {
-	for _, args := range []string{"", "none", "-update", "english walltime -update", "tests", "tests -record r -- go vet", "tests -- go test", "report"} {
+	for _, args := range []string{"", "none", "-update", "english walltime -update", "tests", "tests -record r -- go vet", "tests -- go test", "report", "platforms"} {
 		require.ErrorIs(t, run(strings.Fields(args), io.Discard), errUsage, args)
 	}
 }
@@ -182,6 +182,20 @@ $`, out)
 		require.Contains(t, out, part)
 	}
 	require.NotContains(t, out, "logged by a test that passes")
+}
+
+func TestPlatforms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs the go command")
+	}
+	inRepository(t, archive(t, "platforms"))
+	require.NoError(t, run([]string{"platforms", "good"}, io.Discard))
+	var out strings.Builder
+	require.EqualError(t, run([]string{"platforms", "good", "bad"}, &out), "2 problems")
+	require.Regexp(t, `^\S+/bad/bad_test\.go:5:25: undefined: helper \(windows\)
+\S+/bad/lock_windows\.go:5:9: cannot use "" .*
+$`, out.String())
+	require.Error(t, run([]string{"platforms", "none"}, io.Discard))
 }
 
 func TestRowsOfSkips(t *testing.T) {

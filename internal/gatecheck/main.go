@@ -4,6 +4,7 @@
 //	go run ./internal/gatecheck english walltime silent   # the checks of the source
 //	go run ./internal/gatecheck english -update           # lower the baseline of english
 //	go run ./internal/gatecheck english -rewrite          # take today's counts as the baseline
+//	go run ./internal/gatecheck platforms MODULE...       # are type-checked for other systems
 //	go run ./internal/gatecheck tests -record FILE -- go test ./...
 //	go run ./internal/gatecheck report FILE
 //
@@ -43,11 +44,12 @@ var checks = map[string]func(*tree) ([]string, error){
 
 // commands are the commands that have arguments of their own.
 var commands = map[string]func(args []string, out io.Writer) error{
-	"tests":  tests,
-	"report": report,
+	"platforms": platforms,
+	"tests":     tests,
+	"report":    report,
 }
 
-var errUsage = errors.New("usage: gatecheck {english|walltime|silent}... | english {-update|-rewrite} | tests -record FILE -- go test ARG... | report FILE")
+var errUsage = errors.New("usage: gatecheck {english|walltime|silent}... | english {-update|-rewrite} | platforms MODULE... | tests -record FILE -- go test ARG... | report FILE")
 
 func main() {
 	err := run(os.Args[1:], os.Stdout)

@@ -136,18 +136,20 @@ func compare(group string, members []string, texts map[string]*text, base map[st
 	return problems, rose
 }
 
-// list names places, those in lines that are newer than the baseline first.
+// list names places: those in lines that are newer than the baseline, if there are any.
 func list(places []place, fresh map[place]bool) string {
 	var newer, older []string
 	for _, p := range places {
 		if at := fmt.Sprintf("\n\t%s:%d", p.path, p.line); fresh[p] {
-			newer = append(newer, at+" (new)")
+			newer = append(newer, at)
 		} else {
 			older = append(older, at)
 		}
 	}
-	all := append(newer, older...)
-	return strings.Join(all[:min(len(all), shown)], "")
+	if len(newer) == 0 {
+		newer = older
+	}
+	return strings.Join(newer[:min(len(newer), shown)], "")
 }
 
 var (

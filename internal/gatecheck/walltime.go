@@ -145,29 +145,27 @@ func (w *wallClock) firstDuration(list []ast.Expr) time.Duration {
 	return math.MaxInt64
 }
 
-var units = map[string]time.Duration{"time.Nanosecond": time.Nanosecond, "time.Microsecond": time.Microsecond, "time.Millisecond": time.Millisecond,
-	"time.Second": time.Second, "time.Minute": time.Minute, "time.Hour": time.Hour}
+var (
+	durationForm = regexp.MustCompile(`^(?:(\d+) \* )?(time\.\w+)$`)
+	units        = map[string]time.Duration{"time.Nanosecond": time.Nanosecond, "time.Microsecond": time.Microsecond, "time.Millisecond": time.Millisecond,
+		"time.Second": time.Second, "time.Minute": time.Minute, "time.Hour": time.Hour}
+)
 
 // duration returns the value of a constant duration.
 func (w *wallClock) duration(e ast.Expr) (time.Duration, bool) {
-	switch e := e.(type) {
-	case *ast.BasicLit:
-		n, err := strconv.Atoi(e.Value)
-		return time.Duration(n), err == nil
-	case *ast.BinaryExpr:
-		x, ok := w.duration(e.X)
-		y, both := w.duration(e.Y)
-		return x * y, ok && both && e.Op == token.MUL
-	case *ast.SelectorExpr:
-		d, ok := units[name(e)]
-		return d, ok
-	case *ast.Ident:
-		if constant, ok := w.object(e).(*types.Const); ok {
-			i := slices.IndexFunc(w.edges, func(e edge) bool { return e.to == constant })
-			if i >= 0 {
-				return w.duration(w.edges[i].from)
-			}
+	if constant, ok := w.object(e).(*types.Const); ok {
+		i := slices.IndexFunc(w.edges, func(e edge) bool { return e.to == constant })
+		if i >= 0 {
+			return w.duration(w.edges[i].from)
 		}
 	}
-	return 0, false
+	m := durationForm.FindStringSubmatch(types.ExprString(e))
+	if m == nil {
+		return 0, false
+	}
+	n, err := strconv.Atoi(m[1])
+	if err != nil {
+		n = 1
+	}
+	return time.Duration(n) * units[m[2]], units[m[2]] > 0
 }

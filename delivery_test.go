@@ -257,7 +257,7 @@ func within(t *testing.T, what string, f func()) {
 	}()
 	select {
 	case <-done:
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatalf("%s does not return", what)
 	}
 }
@@ -531,7 +531,7 @@ func TestACommitterMayEmitIntoTheSameRun(t *testing.T) {
 	select {
 	case err := <-done:
 		require.NoError(t, err)
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("deadlock: Commit is called with the lock held")
 	}
 	require.Len(t, log.events, 2)

@@ -65,7 +65,7 @@ func TestClosedSegmentsAreCompressedAndKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	l := opened(t, path, Options{MaxBytes: 2000, Compress: true})
 	write(t, l, 0, 20)
-	require.Eventually(t, func() bool { return !slices.Contains(files(t, path), "log.000006") }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return !slices.Contains(files(t, path), "log.000006") }, time.Minute, time.Millisecond)
 	require.NoError(t, l.Close())
 	require.Len(t, readAll(t, path), 20)
 
@@ -75,7 +75,7 @@ func TestClosedSegmentsAreCompressedAndKept(t *testing.T) {
 	l = opened(t, path, Options{Compress: true})
 	require.Eventually(t, func() bool {
 		return !slices.Contains(files(t, path), "log.000003.gz.tmp") && !slices.Contains(files(t, path), "log.000002")
-	}, 10*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	require.NoError(t, l.Close())
 	require.Len(t, readAll(t, path), 20)
 }
@@ -85,11 +85,11 @@ func TestRetention(t *testing.T) {
 	l := opened(t, path, Options{MaxBytes: 2000, Keep: 2})
 	write(t, l, 0, 40)
 	want := []string{"log", filepath.Base(closedPath(path, l.next-2)), filepath.Base(closedPath(path, l.next-1))}
-	require.Eventually(t, func() bool { return slices.Equal(files(t, path), want) }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return slices.Equal(files(t, path), want) }, time.Minute, time.Millisecond)
 	require.NoError(t, l.Close())
 
 	l = opened(t, path, Options{KeepFor: time.Hour, Clock: func() time.Time { return time.Now().Add(2 * time.Hour) }})
-	require.Eventually(t, func() bool { return slices.Equal(files(t, path), []string{"log", want[2]}) }, 10*time.Second, time.Millisecond,
+	require.Eventually(t, func() bool { return slices.Equal(files(t, path), []string{"log", want[2]}) }, time.Minute, time.Millisecond,
 		"the newest stays, so that numbers go on")
 	require.NoError(t, l.Close())
 }

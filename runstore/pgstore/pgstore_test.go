@@ -220,7 +220,7 @@ func TestCreateAgain(t *testing.T) {
 	require.NoError(t, err)
 	_, err = db.Exec(fmt.Sprintf("CREATE ROLE %[1]s LOGIN; GRANT USAGE ON SCHEMA %[1]s TO %[1]s", schema))
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	require.NoError(t, pgstore.Create(ctx, s.open(t, schema, "user="+schema)))
 	require.NoError(t, pgstore.Create(ctx, db))

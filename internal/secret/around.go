@@ -355,7 +355,7 @@ func location(_ *Scanner, text string, i int, final bool) (region, verdict) {
 				continue
 			}
 			if strings.HasPrefix(rest, h) {
-				return run(text, start+len(h), 16, hookChars, final)
+				return hookForm.run(text, start+len(h), final)
 			}
 			if !final && strings.HasPrefix(h, rest) {
 				return region{from: len(text)}, maybe
@@ -402,4 +402,4 @@ func location(_ *Scanner, text string, i int, final bool) (region, verdict) {
 // a token.
 const maxUser = 15
 
-var hookChars = chars("/-_:")
+var hookForm = &form{token: token{chars: chars("/-_:@"), min: 16}, limit: most}

@@ -180,29 +180,15 @@ func made(of strength, text string, k int, final bool) (region, verdict) {
 // invented reports whether a text has no words: of its characters every fourth, at least, is of
 // another kind than the one before, where a capital begins a word, and one is a digit.
 func invented(text string) bool {
-	kind := func(c byte) int {
-		switch {
-		case c-'0' <= 9:
-			return 1
-		case c-'a' <= 'z'-'a':
-			return 2
-		case c-'A' <= 'Z'-'A':
-			return 3
-		}
-		return 0
-	}
-	changes, digit := 0, false
+	changes, was := 0, kinds(0)
 	for i := range len(text) {
-		is := kind(text[i])
-		digit = digit || is == 1
-		if i == 0 || is == 0 {
-			continue
-		}
-		if was := kind(text[i-1]); was != 0 && was != is && (was != 3 || is != 2) {
+		is := kindOf[text[i]]
+		if was != 0 && is != 0 && was != is && (was != upper || is != lower) {
 			changes++
 		}
+		was = is
 	}
-	return digit && len(text) >= 8 && changes*4 >= len(text)
+	return kindsOf(text)&digit != 0 && len(text) >= 8 && changes*4 >= len(text)
 }
 
 // entities stand for quotes in HTML.

@@ -147,6 +147,7 @@ type found struct {
 	ends    []int // the last region of each kind of end
 	hold    int   // what is behind may not be passed on yet
 	resume  int   // from here on rules must look again
+	tail    int   // where the last word of a stream begins
 }
 
 // add adds a region and finds its end. What a region of the same kind covers is left
@@ -282,18 +283,67 @@ func escaped(text string, i int) bool {
 	return i > 1 && text[i-2] == '\\' && strings.IndexByte("nrt", text[i-1]) >= 0
 }
 
+// kinds are kinds of characters.
+type kinds uint8
+
+const (
+	digit kinds = 1 << iota
+	lower
+	upper
+)
+
+// kindOf is the kind of a character, 0 of others.
+var kindOf = func() (of [256]kinds) {
+	for c := range 26 {
+		of['a'+c], of['A'+c] = lower, upper
+	}
+	for c := '0'; c <= '9'; c++ {
+		of[c] = digit
+	}
+	return of
+}()
+
+func kindsOf(text string) (all kinds) {
+	for i := range len(text) {
+		all |= kindOf[text[i]]
+	}
+	return all
+}
+
 // random reports whether a text looks like one that nobody made up.
 func random(text string) bool {
-	var digit, upper, lower bool
-	for i := range len(text) {
-		switch c := text[i]; {
-		case '0' <= c && c <= '9':
-			digit = true
-		case 'A' <= c && c <= 'Z':
-			upper = true
-		case 'a' <= c && c <= 'z':
-			lower = true
+	all := kindsOf(text)
+	return all&digit != 0 || all == upper|lower && len(text) >= 20
+}
+
+// worded reports whether a text is names: words and numbers with signs or capitals between
+// them, as in loading-spinner-1 and CommonUtilities. The last one may go on.
+func worded(text string) bool {
+	const mostWord, mostNumber = 15, 8
+	before := kinds(0) // of what is in front of a word, 0 for a sign
+	for i := 0; i < len(text); {
+		from, first := i, kindOf[text[i]]
+		for i < len(text) && kindOf[text[i]] == first {
+			i++
 		}
+		n, capitals := i-from, 0
+		if first == upper {
+			for capitals = n; i < len(text) && kindOf[text[i]] == lower; i++ {
+			}
+			n = max(n, i-from-capitals+1)
+		}
+		ended := i < len(text) && first != 0
+		switch {
+		case first != digit && first != 0 && n > mostWord, first == digit && n > mostNumber:
+			return false
+		case before == digit && (first == lower || capitals > 1):
+			return false
+		case ended && first != digit && n == 1 && before != 0:
+			return false
+		case ended && capitals > 0 && i-from == capitals+1: // ABc
+			return false
+		}
+		before = first
 	}
-	return digit || upper && lower && len(text) >= 20
+	return true
 }

@@ -96,19 +96,21 @@ var shortTokens = []token{
 // wordTokens are the forms with a prefix of small letters alone, as words have it. So some of the
 // letters behind it stay: no stream holds back a word for it.
 var wordTokens = []token{
-	{"Databricks", "dapi", alnum, 32, 0}, {"Databricks OAuth", "dose", hexes, 32, 0}, {"crates.io", "cio", alnum, 32, 32}, {"Airtable", "pat", dotted, 79, 79},
+	{"Databricks", "dapi", alnum, 32, 0}, {"Databricks OAuth", "dose", hexes, 32, 0}, {"crates.io", "cio", alnum, 32, 32},
 }
 
 // leadTokens are the forms that are told by their middle or their end: lead characters of the
-// alphabet are in front of it. The first of them stay, because a stream has passed them on:
-// see form.behind.
+// alphabet are in front of it, which begin so. The first of them stay, because a stream has
+// passed them on: see form.behind.
 var leadTokens = []struct {
 	token
-	lead int
+	lead   int
+	begins string
 }{
-	{token{"Azure application", "Q~", tildes, 31, 34}, 4}, // aBc8Q~…
-	{token{"Azure AI and others", "JQQJ99", alnum, 26, 26}, 52},
-	{token{"New Relic license", "NRAL", alnum, 0, 0}, 36},
-	{token{"New Relic license", "NRAL", alnum, 0, 0}, 40},
-	{token{"Mailchimp", "-us", hexes, 1, 2}, 32},
+	{token{"Azure application", "Q~", tildes, 31, 34}, 4, ""}, // aBc8Q~…
+	{token{"Azure AI and others", "JQQJ99", alnum, 26, 26}, 52, ""},
+	{token{"New Relic license", "NRAL", alnum, 0, 0}, 36, ""},
+	{token{"New Relic license", "NRAL", alnum, 0, 0}, 40, ""},
+	{token{"Mailchimp", "-us", hexes, 1, 2}, 32, ""},
+	{token{"Airtable", ".", alnum, 64, 64}, 17, "pat"},
 }

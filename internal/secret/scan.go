@@ -45,8 +45,11 @@ func (r *region) end(text string) {
 	case r.closed:
 	case r.until == untilChar:
 		for ; i < len(text) && r.chars[text[i]]; i++ {
+			if text[i] == '|' && r.chars == pipedChars && (i+1 == len(text) || !valueChars[text[i+1]]) {
+				break
+			}
 		}
-		r.closed = i < len(text)
+		r.closed = i < len(text) && (i+1 < len(text) || r.chars != pipedChars || text[i] != '|')
 	case r.until == untilEnd:
 		for ; i < len(text) && pemChars[text[i]]; i++ {
 			if text[i] == '-' && (strings.HasPrefix(text[i:], pemEnd) || strings.HasPrefix(pemEnd, text[i:])) {
@@ -135,9 +138,9 @@ type rule func(s *Scanner, text string, i int, final bool) (region, verdict)
 var rules = [256][]rule{
 	':': {named, location, botToken},
 	'=': {named},
-	'-': {flag, command, pem, paired, arrow},
+	'-': {flag, command, pem, paired, arrow, below},
 	'z': {paired},
-	'|': {cell},
+	'|': {cell, otherwise},
 	'%': {percent},
 }
 
@@ -237,6 +240,9 @@ func (s *Scanner) look(f *found, text string, i int, final bool) {
 	c := text[i]
 	switch c {
 	case ':', '=':
+		if c == '=' && codeBefore(text, i) {
+			break
+		}
 		if i >= 4 && after != '/' && after != 'A' && after != 0 && s.names.dull(load32(text, i-4)) {
 			return
 		}
@@ -244,7 +250,7 @@ func (s *Scanner) look(f *found, text string, i int, final bool) {
 			return
 		}
 	case '|', '%':
-		if after != 0 && (c == '|' && (before != ' ' || after != ' ') || c == '%' && after != '3' || !s.names.near(text, i)) {
+		if after != 0 && (c == '|' && after != '|' && (before != ' ' || after != ' ') || c == '%' && after != '3' || !s.names.near(text, i)) {
 			return
 		}
 	case 'z': // authorization: see paired
@@ -271,6 +277,11 @@ func (s *Scanner) look(f *found, text string, i int, final bool) {
 			f.add(text, i, r, v)
 		}
 	}
+}
+
+// codeBefore reports whether the parameter code of a URL ends at i: no other name ends so.
+func codeBefore(text string, i int) bool {
+	return i > len(code) && text[i-1] == 'e' && text[i-len(code):i] == code && parameter(text, i-len(code))
 }
 
 // word reports whether a word may begin at i.

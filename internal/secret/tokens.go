@@ -22,17 +22,18 @@ const (
 // A form is a token as it is looked for.
 type form struct {
 	token
-	lead   int   // characters of the token in front of the prefix
-	stay   int   // how many of them, or of those behind the prefix, stay
-	strict bool  // see shortTokens
-	kinds  kinds // of the alphabet
-	limit  int   // characters behind the prefix after which it is decided
+	lead   int    // characters of the token in front of the prefix
+	begins string // what the lead begins with
+	stay   int    // how many of them, or of those behind the prefix, stay
+	strict bool   // see shortTokens
+	kinds  kinds  // of the alphabet
+	limit  int    // characters behind the prefix after which it is decided
 }
 
 // forms are those that are looked for by their prefix, wordForms those where a word begins.
 var forms, wordForms = func() (forms, words []*form) {
-	add := func(list *[]*form, t token, lead, stay int, strict bool) {
-		f := &form{token: t, lead: lead, stay: stay, strict: strict, limit: max(most, t.min, t.max+1)}
+	add := func(list *[]*form, t token, lead, stay int, begins string, strict bool) {
+		f := &form{token: t, lead: lead, begins: begins, stay: stay, strict: strict, limit: max(most, t.min, t.max+1)}
 		for c := range 256 {
 			if t.chars[c] {
 				f.kinds |= kindOf[c]
@@ -41,19 +42,19 @@ var forms, wordForms = func() (forms, words []*form) {
 		*list = append(*list, f)
 	}
 	for _, t := range tokens {
-		add(&forms, t, 0, 0, false)
+		add(&forms, t, 0, 0, "", false)
 	}
 	for _, t := range shortTokens {
-		add(&forms, t, 0, 0, true)
+		add(&forms, t, 0, 0, "", true)
 	}
 	for _, t := range wordTokens {
-		add(&words, t, 0, shortLead-len(t.prefix), t.max > 0)
+		add(&words, t, 0, shortLead-len(t.prefix), t.prefix, t.max > 0)
 	}
 	for _, t := range leadTokens {
 		if t.lead < shortLead {
-			add(&forms, t.token, t.lead, 0, true)
+			add(&forms, t.token, t.lead, 0, "", true)
 		} else {
-			add(&words, t.token, t.lead, shortLead, true)
+			add(&words, t.token, t.lead, shortLead, t.begins, true)
 		}
 	}
 	return forms, words
@@ -74,8 +75,8 @@ var byStart, byStop, starts, stops, wordStarts, wordSizes = func() (list [256][]
 		stops.add(a, b)
 	}
 	for _, t := range wordForms {
-		if size := t.lead; size == 0 {
-			words[t.prefix[0]] = true
+		if size := t.lead; t.begins != "" {
+			words[t.begins[0]] = true
 		} else {
 			if wordChars[t.prefix[0]] {
 				size += len(t.prefix) + t.max
@@ -152,6 +153,9 @@ func (f *found) last(text string, from, done int, final bool) {
 	// Nothing is said of what follows: a token may have begun if its prefix is there.
 	if begins(text, done) {
 		f.tokens(text, n-1, from, false)
+	}
+	if n > leastWord && leadEnds[text[n-1]] && kindOf[text[n-2]] != 0 {
+		f.word(text, n-2, false)
 	}
 	if k := n - f.tail; k > shortLead && k < mostWord && (wordStarts[text[f.tail]] || !inData(text, f.tail) && kindsOf(text[f.tail:])&digit != 0) {
 		f.word(text, f.tail, false)
@@ -313,18 +317,28 @@ func (f *found) word(text string, i int, final bool) {
 	for _, t := range wordForms {
 		var r region
 		v := no
-		if t.lead > 0 {
-			if !data {
-				r, v = t.behind(text, first, final)
-			}
-		} else if strings.HasPrefix(text[first:], t.prefix) {
+		switch {
+		case !strings.HasPrefix(text[first:], t.begins):
+		case t.lead == 0:
 			r, v = t.run(text, first+len(t.prefix), final)
+		case t.begins != "" || !data:
+			r, v = t.behind(text, first, final)
 		}
 		if v != no {
 			f.add(text, first, r, v)
 		}
 	}
 }
+
+// leadEnds are the bytes behind words that are leads.
+var leadEnds = func() (is [256]bool) {
+	for _, t := range wordForms {
+		if c := t.prefix[0]; t.lead > 0 && !wordChars[c] {
+			is[c] = true
+		}
+	}
+	return is
+}()
 
 // inData reports whether the word at i is perhaps of data in base64, or of a name or a number
 // with signs in it.
@@ -333,9 +347,12 @@ func inData(text string, i int) bool { return i > 0 && dataSigns[text[i-1]] }
 var dataSigns = *only("+/-.%~")
 
 // behind returns the region of a token whose lead begins at first. In front of a digit nothing
-// is masked: a stream holds back no word without one.
+// is masked, if the lead may begin with anything: a stream holds back no word without one.
 func (t *form) behind(text string, first int, final bool) (region, verdict) {
 	r := region{rule: Token, at: len(text)}
+	if t.begins != "" {
+		r.from = first + t.stay
+	}
 	k := first
 	for k < len(text) && k-first < t.lead && t.chars[text[k]] {
 		if r.from == 0 && kindOf[text[k]] == digit {
@@ -520,12 +537,32 @@ func card(text string, i int, final bool) (region, verdict) {
 	switch {
 	case !final && (k == len(text) || k+1 == len(text) && text[k] == '.'):
 		return r, maybe
-	case n < leastDigits || !luhn(digits[:n]) || digits[0] == 2 && n != 16:
+	case n < leastDigits || !luhn(digits[:n]) || !issued(digits[:n]):
 		return r, no
 	case k < len(text) && (alnum[text[k]] || text[k] == '_' || text[k] == '.' && k+1 < len(text) && alnum[text[k+1]]):
 		return r, no
 	}
 	return r, yes
+}
+
+// issued reports whether an issuer has numbers of this length: the first digit, and behind a 3
+// the second, tells. So the number of a telephone is none.
+func issued(digits []byte) bool {
+	switch n := len(digits); digits[0] {
+	case 2:
+		return n == 16
+	case 3:
+		switch digits[1] {
+		case 4, 7: // American Express
+			return n == 15
+		case 5: // JCB
+			return n >= 16
+		}
+		return n == 14 || n >= 16 // Diners
+	case 4:
+		return n == 13 || n == 16 || n == 19
+	}
+	return true
 }
 
 // luhn reports whether the check digit of a card is right.

@@ -11,17 +11,18 @@ type token struct {
 
 // The alphabets of tokens.
 var (
-	alnum   = chars("")
-	snake   = chars("_")
-	urlSafe = chars("-_")
-	dotted  = chars("-_.")
-	base64s = chars("+/=-_")
-	padded  = chars("-_.=")
-	tildes  = chars("-_.~")
-	uppers  = only("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ")
-	lowers  = only("0123456789abcdefghijklmnopqrstuvwxyz")
-	hexes   = only("0123456789abcdef")
-	uuids   = only("0123456789abcdef-")
+	alnum    = chars("")
+	snake    = chars("_")
+	urlSafe  = chars("-_")
+	dotted   = chars("-_.")
+	base64s  = chars("+/=-_")
+	padded   = chars("-_.=")
+	tildes   = chars("-_.~")
+	uppers   = only("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+	lowers   = only("0123456789abcdefghijklmnopqrstuvwxyz")
+	licenses = only("0123456789abcdefux") // of New Relic: some begin with eu01xx
+	hexes    = only("0123456789abcdef")
+	uuids    = only("0123456789abcdef-")
 )
 
 func only(these string) *[256]bool {
@@ -109,8 +110,8 @@ var leadTokens = []struct {
 }{
 	{token{"Azure application", "Q~", tildes, 31, 34}, 4, ""}, // aBc8Q~…
 	{token{"Azure AI and others", "JQQJ99", alnum, 26, 26}, 52, ""},
-	{token{"New Relic license", "NRAL", alnum, 0, 0}, 36, ""},
-	{token{"New Relic license", "NRAL", alnum, 0, 0}, 40, ""},
+	{token{"New Relic license", "NRAL", licenses, 0, 0}, 36, ""},
+	{token{"New Relic license", "FFFFNRAL", licenses, 0, 0}, 32, ""},
 	{token{"Mailchimp", "-us", hexes, 1, 2}, 32, ""},
 	{token{"Airtable", ".", alnum, 64, 64}, 17, "pat"},
 }

@@ -74,7 +74,7 @@ func named(s *Scanner, text string, i int, final bool) (region, verdict) {
 				return r, maybe
 			}
 			value := text[k : k+n]
-			return r, yesIf(invented(value) || n >= 20 && random(value) && !worded(value))
+			return r, yesIf(invented(value) || n >= 20 && random(value) && !worded(value, true))
 		case text[i] == '=' && name == digest && strings.Contains(text[max(0, i-known):i], "Digest "):
 			of = strong
 		case isOne(name, neighbors):

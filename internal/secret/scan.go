@@ -327,34 +327,50 @@ func random(text string) bool {
 	return all&digit != 0 || all == upper|lower && len(text) >= 20
 }
 
-// worded reports whether a text is names: words and numbers with signs or capitals between
-// them, as in loading-spinner-1 and CommonUtilities. The last one may go on.
-func worded(text string) bool {
-	const mostWord, mostNumber = 15, 8
+// worded reports whether a text is names: words and numbers with signs between them, as in
+// loading-spinner-1, or with camel also capitals, as in CommonUtilities. The last one may go on.
+func worded(text string, camel bool) bool {
+	const leastCamel, mostWord, mostNumber = 4, 15, 8
 	before := kinds(0) // of what is in front of a word, 0 for a sign
 	for i := 0; i < len(text); {
 		from, first := i, kindOf[text[i]]
 		for i < len(text) && kindOf[text[i]] == first {
 			i++
 		}
-		n, capitals := i-from, 0
+		capitals := 0
 		if first == upper {
-			for capitals = n; i < len(text) && kindOf[text[i]] == lower; i++ {
+			for capitals = i - from; i < len(text) && kindOf[text[i]] == lower; i++ {
 			}
-			n = max(n, i-from-capitals+1)
 		}
-		ended := i < len(text) && first != 0
+		n, ended := i-from, i < len(text)
 		switch {
-		case first != digit && first != 0 && n > mostWord, first == digit && n > mostNumber:
+		case first == 0:
+		case first == digit:
+			if n > mostNumber {
+				return false
+			}
+		case n > mostWord || before != 0 && (!camel || first == lower) || capitals > 1 && n > capitals:
 			return false
-		case before == digit && (first == lower || capitals > 1):
+		case ended && before != 0 && n < leastCamel:
 			return false
-		case ended && first != digit && n == 1 && before != 0:
-			return false
-		case ended && capitals > 0 && i-from == capitals+1: // ABc
+		case n > capitals && !spoken(text[from+max(0, capitals-1):i], ended):
 			return false
 		}
 		before = first
 	}
 	return true
+}
+
+// spoken reports whether a word has vowels, and never many other letters side by side.
+func spoken(word string, ended bool) bool {
+	const most = 4
+	n, none := 0, true
+	for i := range len(word) {
+		if n++; strings.IndexByte("aeiouyAEIOUY", word[i]) >= 0 {
+			n, none = 0, false
+		} else if n > most {
+			return false
+		}
+	}
+	return !none || !ended || len(word) < 3
 }

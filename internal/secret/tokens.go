@@ -25,6 +25,7 @@ type form struct {
 	lead   int    // characters of the token in front of the prefix
 	begins string // what the lead begins with
 	stay   int    // how many of them, or of those behind the prefix, stay
+	signs  bool   // words may have its characters: see worded
 	strict bool   // see shortTokens
 	kinds  kinds  // of the alphabet
 	limit  int    // characters behind the prefix after which it is decided
@@ -33,7 +34,7 @@ type form struct {
 // forms are those that are looked for by their prefix, wordForms those where a word begins.
 var forms, wordForms = func() (forms, words []*form) {
 	add := func(list *[]*form, t token, lead, stay int, begins string, strict bool) {
-		f := &form{token: t, lead: lead, begins: begins, stay: stay, strict: strict, limit: max(most, t.min, t.max+1)}
+		f := &form{token: t, lead: lead, begins: begins, stay: stay, signs: t.chars['-'] || t.chars['_'] || strict && t.chars['a'] && t.chars['A'], strict: strict, limit: max(most, t.min, t.max+1)}
 		for c := range 256 {
 			if t.chars[c] {
 				f.kinds |= kindOf[c]
@@ -258,7 +259,7 @@ func (t *form) mayBegin(text string, i int) bool {
 	for k > 0 && i-k < t.lead && t.chars[text[k-1]] {
 		k--
 	}
-	return i-k == t.lead && kindOf[text[i-1]] == digit
+	return i-k == t.lead && kindOf[text[i-1]] == digit && word(text, k)
 }
 
 // most is the number of characters of a token at which a rule decides, if the form needs no
@@ -278,7 +279,7 @@ func (t *form) run(text string, i int, final bool) (region, verdict) {
 	if t.strict {
 		invented = has == t.kinds
 	}
-	invented = invented && !worded(text[i:to])
+	invented = invented && !(t.signs && worded(text[i:to], t.strict))
 	switch {
 	case t.strict && !ended && n < t.limit && !final:
 		return r, maybe
@@ -346,16 +347,17 @@ func inData(text string, i int) bool { return i > 0 && dataSigns[text[i-1]] }
 
 var dataSigns = *only("+/-.%~")
 
-// behind returns the region of a token whose lead begins at first. In front of a digit nothing
-// is masked, if the lead may begin with anything: a stream holds back no word without one.
+// behind returns the region of a token whose lead begins at first. If a lead may begin with
+// anything, nothing is masked before it has had all kinds of its characters: a stream holds back
+// no word of letters.
 func (t *form) behind(text string, first int, final bool) (region, verdict) {
 	r := region{rule: Token, at: len(text)}
 	if t.begins != "" {
 		r.from = first + t.stay
 	}
-	k := first
+	k, has := first, kinds(0)
 	for k < len(text) && k-first < t.lead && t.chars[text[k]] {
-		if r.from == 0 && kindOf[text[k]] == digit {
+		if has |= kindOf[text[k]]; r.from == 0 && has == t.kinds {
 			r.from = max(k, first+t.stay)
 		}
 		k++

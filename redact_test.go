@@ -585,11 +585,11 @@ func TestReasoningLimitIsCountedOverTheBlock(t *testing.T) {
 
 	r, log := startRun(t, EmitterOptions{Redaction: policy})
 	for _, block := range []string{"b1", "b2"} {
-		recordOf(t, r.Agent("a"), &AgentReasoningDelta{BlockID: block, Delta: "0123456789abcdef"})
-		require.Equal(t, "0123456789ab", log.last(t).Payload.(*AgentReasoningDelta).Delta, "each block has its own")
+		recordOf(t, r.Agent("a"), &AgentReasoningDelta{BlockID: block, Delta: "0123456789ghijkl"})
+		require.Equal(t, "0123456789gh", log.last(t).Payload.(*AgentReasoningDelta).Delta, "each block has its own")
 	}
-	recordOf(t, r.Agent("other"), &AgentReasoningDelta{BlockID: "b1", Delta: "0123456789abcdef"})
-	require.Equal(t, "0123456789ab", log.last(t).Payload.(*AgentReasoningDelta).Delta, "each agent has its own")
+	recordOf(t, r.Agent("other"), &AgentReasoningDelta{BlockID: "b1", Delta: "0123456789ghijkl"})
+	require.Equal(t, "0123456789gh", log.last(t).Payload.(*AgentReasoningDelta).Delta, "each agent has its own")
 }
 
 // Runs may have verbosities of their own.

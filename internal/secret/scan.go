@@ -351,7 +351,7 @@ func worded(text string, camel bool) bool {
 			}
 		case n > mostWord || before != 0 && (!camel || first == lower) || capitals > 1 && n > capitals:
 			return false
-		case ended && before != 0 && n < leastCamel:
+		case ended && (before != 0 && n < leastCamel || capitals > 0 && n == 2 && kindOf[text[i]] == digit): // Ab3
 			return false
 		case n > capitals && !spoken(text[from+max(0, capitals-1):i], ended):
 			return false

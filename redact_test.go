@@ -110,8 +110,8 @@ func setJSONs(v reflect.Value, j JSON) int {
 
 func TestPolicyKeysAndKeepKeysChangeTheList(t *testing.T) {
 	policy := &Policy{Keys: []string{"Social-Security No.", "--"}, KeepKeys: []string{"public_token"}}
-	got, _ := redactedJSON(t, policy, `{"my_socialSecurityNo":"1","publicToken":"2","token":"three","x":"4"}`)
-	require.Equal(t, JSON(`{"my_socialSecurityNo":"[REDACTED:key]","publicToken":"2","token":"[REDACTED:key]","x":"4"}`), got)
+	got, _ := redactedJSON(t, policy, `{"my_socialSecurityNo":"1","publicToken":"2","api_token":"three","x":"4"}`)
+	require.Equal(t, JSON(`{"my_socialSecurityNo":"[REDACTED:key]","publicToken":"2","api_token":"[REDACTED:key]","x":"4"}`), got)
 	got, _ = redactedJSON(t, nil, `{"my_socialSecurityNo":"1","publicToken":"two"}`)
 	require.Equal(t, JSON(`{"my_socialSecurityNo":"1","publicToken":"[REDACTED:key]"}`), got, "one policy does not change another")
 }
@@ -515,8 +515,8 @@ func TestRawJSONKeepsItsBytes(t *testing.T) {
 		require.Equal(t, JSON(`{"z":[1,2]}`), got, "but for insignificant whitespace")
 	}
 	// The members beside a masked value keep their bytes.
-	got, _ := redactedJSON(t, nil, `{"z":9007199254740993,"token":"x","h":"<\u0041"}`)
-	require.Equal(t, JSON(`{"z":9007199254740993,"token":"[REDACTED:key]","h":"<\u0041"}`), got)
+	got, _ := redactedJSON(t, nil, `{"z":9007199254740993,"api_token":"x","h":"<\u0041"}`)
+	require.Equal(t, JSON(`{"z":9007199254740993,"api_token":"[REDACTED:key]","h":"<\u0041"}`), got)
 }
 
 func TestReasoningFollowsTheStricterOfPolicyAndEvent(t *testing.T) {
@@ -585,11 +585,11 @@ func TestReasoningLimitIsCountedOverTheBlock(t *testing.T) {
 
 	r, log := startRun(t, EmitterOptions{Redaction: policy})
 	for _, block := range []string{"b1", "b2"} {
-		recordOf(t, r.Agent("a"), &AgentReasoningDelta{BlockID: block, Delta: "0123456789ghijkl"})
-		require.Equal(t, "0123456789gh", log.last(t).Payload.(*AgentReasoningDelta).Delta, "each block has its own")
+		recordOf(t, r.Agent("a"), &AgentReasoningDelta{BlockID: block, Delta: "0123456789abcdef"})
+		require.Equal(t, "0123456789ab", log.last(t).Payload.(*AgentReasoningDelta).Delta, "each block has its own")
 	}
-	recordOf(t, r.Agent("other"), &AgentReasoningDelta{BlockID: "b1", Delta: "0123456789ghijkl"})
-	require.Equal(t, "0123456789gh", log.last(t).Payload.(*AgentReasoningDelta).Delta, "each agent has its own")
+	recordOf(t, r.Agent("other"), &AgentReasoningDelta{BlockID: "b1", Delta: "0123456789abcdef"})
+	require.Equal(t, "0123456789ab", log.last(t).Payload.(*AgentReasoningDelta).Delta, "each agent has its own")
 }
 
 // Runs may have verbosities of their own.

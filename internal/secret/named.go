@@ -473,7 +473,7 @@ func quotedValue(of strength, member bool, text string, from int, quote byte, sl
 	if strings.Trim(text[from:seen.at], " \t\r\n,:;()[]{}\\") == "" { // what is between two strings
 		return r, verdictOf(more)
 	}
-	if seen := text[from:seen.at]; of >= strong && strings.IndexByte("$<{%*", text[from]) < 0 && !saysNothing(seen, more) && !version(seen, more) && !(of == dir && directory(seen, more)) {
+	if seen := text[from:seen.at]; of >= strong && strings.IndexByte("$<{%*", text[from]) < 0 && !of.saysNothing(seen, more) && !version(seen, more) {
 		return r, yes
 	}
 	if more {
@@ -481,7 +481,7 @@ func quotedValue(of strength, member bool, text string, from int, quote byte, sl
 	}
 	value := text[from:seen.at]
 	switch {
-	case placeholder(value) || saysNothing(value, false) || of == dir && directory(value, false):
+	case placeholder(value) || of.saysNothing(value, false):
 		return r, no
 	case of >= strong:
 		return r, yes
@@ -491,11 +491,19 @@ func quotedValue(of strength, member bool, text string, from int, quote byte, sl
 	return r, yesIf(of.says(value))
 }
 
-// saysNothing reports whether a text is a word that is no credential, or the name of a
-// scheme with nothing or a placeholder behind it. more says that the text may go on.
-func saysNothing(text string, more bool) bool {
+// saysNothing reports whether a text is a word that is no credential, the name of a scheme with
+// nothing or a placeholder behind it, or a directory where there may be one. more says that the
+// text may go on.
+func (of strength) saysNothing(text string, more bool) bool {
+	if of == dir && directory(text, more) {
+		return true
+	}
 	first, rest, two := strings.Cut(text, " ")
-	for _, list := range [...][]string{schemes, modes, answers} {
+	lists := [...][]string{schemes, modes, answers}
+	if of == listed {
+		lists[2] = nil
+	}
+	for _, list := range lists {
 		for _, w := range list {
 			if len(first) > len(w) || !strings.EqualFold(first, w[:len(first)]) || !more && len(first) < len(w) {
 				continue
@@ -667,7 +675,7 @@ func bare(s *Scanner, of strength, name, text string, i, from, start int, final 
 	}
 	spaced := start > i+1 || i > 0 && (text[i-1] == ' ' || text[i-1] == '\t')
 	switch {
-	case n < 4 || placeholder(value) || saysNothing(value, false) || value[0] == '$' || value[0] == '*', of.number() && digits(value), of == weak && ident(value), of == dir && directory(value, false):
+	case n < 4 || placeholder(value) || of.saysNothing(value, false) || value[0] == '$' || value[0] == '*', of.number() && digits(value), of == weak && ident(value):
 		return r, no
 	case strings.EqualFold(value, name) || isOne(value, words) || s.isName(strings.TrimRight(value, ".:!?"), name, text[i], next, spaced):
 		return r, no

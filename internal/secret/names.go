@@ -18,6 +18,7 @@ const (
 	count           // it is one unless it is a number or prose
 	strong          // the value is a credential
 	dir             // it is one unless it is a directory
+	listed          // it is one, as the policy says
 )
 
 // A name is the end of names of credentials, in small letters without '-', '_', '.' and
@@ -95,7 +96,7 @@ func NewNames(more, keep []string) *Names {
 		}
 	}
 	for _, k := range more {
-		n.add(name{text: folded(k), strength: strong})
+		n.add(name{text: folded(k), strength: listed})
 	}
 	for _, k := range names {
 		n.add(k)
@@ -352,18 +353,16 @@ func (of strength) inside(value string) bool {
 
 // says reports whether a quoted text behind a name is a credential.
 func (of strength) says(text string) bool {
-	if placeholder(text) || saysNothing(text, false) {
+	if placeholder(text) || of.saysNothing(text, false) {
 		return false
 	}
 	switch of {
-	case strong:
+	case strong, dir, listed:
 		return true
-	case dir:
-		return !directory(text, false)
 	case count:
 		return !digits(text) && !prose(text)
 	case counts:
-		return !digits(text) && !prose(text) && (random(text) && len(text) >= 8 || len(text) >= 16)
+		return !digits(text) && !prose(text) && (random(text) && len(text) >= 6 || len(text) >= 16)
 	}
 	return !prose(text) && !ident(text) && (random(text) && len(text) >= 4 || len(text) >= 12)
 }

@@ -49,13 +49,17 @@ var forms, wordForms = func() (forms, words []*form) {
 		add(&forms, t, 0, 0, "", true)
 	}
 	for _, t := range wordTokens {
-		add(&words, t, 0, shortLead-len(t.prefix), t.prefix, t.max > 0)
+		add(&words, t, 0, wordStay-len(t.prefix), t.prefix, t.max > 0)
 	}
 	for _, t := range leadTokens {
-		if t.lead < shortLead {
+		if t.lead < wordStay {
 			add(&forms, t.token, t.lead, 0, "", true)
 		} else {
-			add(&words, t.token, t.lead, shortLead, t.begins, true)
+			stay := leadStay
+			if t.begins != "" {
+				stay = wordStay
+			}
+			add(&words, t.token, t.lead, stay, t.begins, true)
 		}
 	}
 	return forms, words
@@ -158,7 +162,7 @@ func (f *found) last(text string, from, done int, final bool) {
 	if n > leastWord && leadEnds[text[n-1]] && kindOf[text[n-2]] != 0 {
 		f.word(text, n-2, false)
 	}
-	if k := n - f.tail; k > shortLead && k < mostWord && (wordStarts[text[f.tail]] || !inData(text, f.tail) && kindsOf(text[f.tail:])&digit != 0) {
+	if k := n - f.tail; k > wordStay && k < mostWord && (wordStarts[text[f.tail]] || !inData(text, f.tail) && kindsOf(text[f.tail:])&digit != 0) {
 		f.word(text, f.tail, false)
 	}
 	for k := n - 1; k >= from && n-k < 24 && cardChars[text[k]]; k-- {
@@ -300,7 +304,8 @@ func (t *form) run(text string, i int, final bool) (region, verdict) {
 }
 
 const (
-	shortLead = 7  // of what is longer, as many characters stay
+	wordStay  = 7  // characters of a word that stay, if it may begin a token
+	leadStay  = 16 // and of one that begins with nothing that tells
 	leastWord = 12 // characters of a word with a token
 	mostWord  = 90
 )

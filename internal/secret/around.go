@@ -108,8 +108,7 @@ func cell(s *Scanner, text string, i int, final bool) (region, verdict) {
 	return made(of, text, k, final)
 }
 
-// otherwise finds the value that stands for that of a variable which is not set:
-// process.env.PASSWORD || "x".
+// otherwise finds the default of a variable: process.env.PASSWORD || "x".
 func otherwise(s *Scanner, text string, i int, final bool) (region, verdict) {
 	if i+1 == len(text) || text[i+1] != '|' {
 		return region{from: len(text)}, verdictOf(i+1 == len(text) && !final)
@@ -447,22 +446,22 @@ var hookForm = &form{token: token{chars: chars("/-_:@"), min: 16}, limit: most}
 // of a private key of PuTTY. The byte at i is the dash in form-data, or that in Private-Lines.
 func below(s *Scanner, text string, i int, final bool) (region, verdict) {
 	for _, b := range [...]struct {
-		before, behind string
-		find           func(s *Scanner, text string, k int, final bool) (region, verdict)
+		before, after string
+		find          func(s *Scanner, text string, k int, final bool) (region, verdict)
 	}{{"form", "data; name=", field}, {"Private", "Lines:", lines}} {
 		if rest := text[i+1:]; !strings.HasSuffix(text[:i], b.before) {
 			continue
-		} else if strings.HasPrefix(rest, b.behind) {
-			return b.find(s, text, i+1+len(b.behind), final)
+		} else if strings.HasPrefix(rest, b.after) {
+			return b.find(s, text, i+1+len(b.after), final)
 		} else {
-			return region{from: len(text)}, verdictOf(!final && strings.HasPrefix(b.behind, rest))
+			return region{from: len(text)}, verdictOf(!final && strings.HasPrefix(b.after, rest))
 		}
 	}
 	return region{}, no
 }
 
-// field finds the value of a field of a form in parts behind name=, if the name is that of a
-// credential. Headers may follow the name, and an empty line does.
+// field finds the value of a field of a form in parts, if the field has the name of a
+// credential. Headers may follow the name, and an empty line does. The name begins at k.
 func field(s *Scanner, text string, k int, final bool) (region, verdict) {
 	open := k
 	k = skipSlashes(text, k)
@@ -502,7 +501,7 @@ func field(s *Scanner, text string, k int, final bool) (region, verdict) {
 	return r, yesIf(n > 0 && of.says(value) && (of >= strong || random(value)))
 }
 
-// lineChars are those of a line, and escapedChars those of one in a string.
+// lineChars are the characters of a line, and escapedChars those of a line in a string.
 var lineChars, escapedChars = func() (line, escaped *[256]bool) {
 	line = new([256]bool)
 	for c := range line {
@@ -524,7 +523,7 @@ func newline(text string, i int) int {
 	return k - min(i, k)
 }
 
-// lines finds the lines of a private key of PuTTY behind the name of their number.
+// lines finds the lines of a private key of PuTTY. Their number begins at k.
 func lines(_ *Scanner, text string, k int, final bool) (region, verdict) {
 	k = skipBlanks(text, k)
 	if k == len(text) {

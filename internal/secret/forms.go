@@ -1,12 +1,12 @@
 package secret
 
-// A token is a form of secrets that is told by a prefix, which stays. What a provider
-// documents decides over the characters behind it and their number; a provider that makes them
-// longer now and then has only the smallest number.
+// A token is a form of secrets with a prefix, which stays. The alphabet and the number of the
+// characters after it are the documented ones; where a provider changes the number now and
+// then, the least one counts.
 type token struct {
 	provider, prefix string
 	chars            *[256]bool
-	min, max         int // characters behind the prefix; a max of 0 is any number
+	min, max         int // characters after the prefix; a max of 0 is any number
 }
 
 // The alphabets of tokens.
@@ -38,8 +38,8 @@ func chars(more string) *[256]bool {
 }
 
 // tokens are the forms with a prefix that no word has, and some that are so frequent that a
-// shorter one tells. What follows the prefix has a digit, or capital and small letters, and is
-// no words.
+// shorter one tells. After the prefix there is a digit, or a capital and a small letter, and more
+// than words.
 var tokens = []token{
 	// models
 	{"OpenAI, Anthropic", "sk-", urlSafe, 20, 0}, {"OpenAI session", "sess-", urlSafe, 30, 0}, {"Hugging Face", "hf_", alnum, 30, 0}, {"Hugging Face", "api_org_", alnum, 30, 0},
@@ -74,12 +74,12 @@ var tokens = []token{
 	{"Razorpay", "rzp_live_", alnum, 14, 0}, {"Razorpay", "rzp_test_", alnum, 14, 0}, {"Flutterwave", "FLWSECK-", urlSafe, 20, 0}, {"Flutterwave", "FLWSECK_TEST-", urlSafe, 20, 0}, {"Plaid", "access-production-", urlSafe, 30, 0}, {"Plaid", "access-development-", urlSafe, 30, 0}, {"Plaid", "access-sandbox-", urlSafe, 30, 0},
 	{"Brevo", "xkeysib-", urlSafe, 40, 0}, {"Brevo", "xsmtpsib-", urlSafe, 40, 0}, {"SendGrid", "SG.", dotted, 30, 0}, {"Duffel", "duffel_live_", padded, 30, 0}, {"Duffel", "duffel_test_", padded, 30, 0}, {"Shippo", "shippo_live_", alnum, 30, 0}, {"Shippo", "shippo_test_", alnum, 30, 0},
 	{"EasyPost", "EZAK", alnum, 50, 0}, {"EasyPost", "EZTK", alnum, 50, 0},
-	{"JSON web token", webPrefix, dotted, 17, 0}, // and what else is JSON in base64: see webToken
+	{"JSON web token", webPrefix, dotted, 17, 0}, // and other JSON in base64: see webToken
 }
 
 // shortTokens are the forms with a prefix of under four letters and digits, or one that base64 and
 // words may have. It tells only in front of characters of each kind that the alphabet has, in
-// the documented number, with no letter, digit or '_' behind them.
+// the documented number, with no letter, digit or '_' after them.
 var shortTokens = []token{
 	// models
 	{"Firecrawl", "fc-", hexes, 32, 32}, {"E2B", "e2b_", hexes, 40, 40}, {"Fireworks", "fw_", alnum, 20, 0}, {"ElevenLabs", "sk_", hexes, 48, 48}, {"OpenAI, of a client", "ek_", hexes, 32, 32}, {"OpenAI, of a client", "ek_", alnum, 20, 0}, {"Voyage", "pa-", urlSafe, 43, 43}, {"Google, bound to an account", "AQ.", urlSafe, 40, 0},
@@ -95,14 +95,14 @@ var shortTokens = []token{
 }
 
 // wordTokens are the forms with a prefix of small letters alone, as words have it. So some of the
-// letters behind it stay: no stream holds back a word for it.
+// letters after it stay: no stream holds back a word for it.
 var wordTokens = []token{
 	{"Databricks", "dapi", alnum, 32, 0}, {"Databricks OAuth", "dose", hexes, 32, 0}, {"crates.io", "cio", alnum, 32, 32},
 }
 
 // leadTokens are the forms that are told by their middle or their end: lead characters of the
 // alphabet are in front of it, which begin so. The first of them stay, because a stream has
-// passed them on: see form.behind.
+// passed them on: see form.after.
 var leadTokens = []struct {
 	token
 	lead   int

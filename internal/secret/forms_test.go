@@ -30,7 +30,7 @@ func body(rng *rand.Rand, f *form, n int) string {
 	}
 }
 
-// tokenOf returns a token with n characters behind the prefix, and what of it must be masked.
+// tokenOf returns a token with n characters after the prefix, and the part that must be masked.
 func tokenOf(rng *rand.Rand, f *form, n int) (token, hidden string) {
 	if f.lead == 0 {
 		b := body(rng, f, n)
@@ -88,7 +88,7 @@ func TestEachFormIsMasked(t *testing.T) {
 	}
 }
 
-// What is nearly a token stays: with a character too few or too many, one of another alphabet,
+// A near miss stays: a token with a character too few or too many, one of another alphabet,
 // or in a longer word.
 func TestNearMissesStay(t *testing.T) {
 	t.Parallel()
@@ -133,7 +133,7 @@ func TestNearMissesStay(t *testing.T) {
 	require.Greater(t, n, 400)
 }
 
-// What has many characters and no form stays.
+// Digests, ids and data in base64 stay.
 func TestDigestsAndDataStay(t *testing.T) {
 	t.Parallel()
 	s, rng := scanner(), rand.New(rand.NewPCG(11, 12))

@@ -134,7 +134,7 @@ func (st *Stream) join(piece string) {
 	st.text = st.buf.String()[st.start:]
 }
 
-// note finds the last word of the text, of which what is behind from is new.
+// note finds the last word of the text, which is new from from on.
 func (st *Stream) note(from int) {
 	text := st.text
 	k := len(text)
@@ -156,7 +156,7 @@ func (st *Stream) Pass(piece string) bool {
 		return false
 	}
 	if alnum[piece[0]] && st.word >= 0 && kindsOf(st.text[st.word:])&digit != 0 {
-		return false // it may go on with a lead: see form.behind
+		return false // it may go on with a lead: see form.after
 	}
 	st.join(piece)
 	st.note(from)

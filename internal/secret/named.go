@@ -492,8 +492,8 @@ func quotedValue(of strength, member bool, text string, from int, quote byte, sl
 }
 
 // saysNothing reports whether a text is a word that is no credential, the name of a scheme with
-// nothing or a placeholder behind it, or a directory where there may be one. more says that the
-// text may go on.
+// nothing or a placeholder after it, or a directory where there may be one. With more the text
+// may go on.
 func (of strength) saysNothing(text string, more bool) bool {
 	if of == dir && directory(text, more) {
 		return true
@@ -647,7 +647,7 @@ func bare(s *Scanner, of strength, name, text string, i, from, start int, final 
 	if !ended && n < enough {
 		return r, maybe
 	}
-	piped := false // what is behind a '|' tells
+	piped := false // the part after a '|' tells
 	if n > 0 && n < enough && start+n < len(text) && text[start+n] == '|' {
 		more := span(text, start+n+1, valueChars)
 		if start+n+1+more == len(text) && more < enough && !final {

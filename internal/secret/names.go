@@ -18,7 +18,7 @@ const (
 	count           // it is one unless it is a number or prose
 	strong          // the value is a credential
 	dir             // it is one unless it is a directory
-	listed          // it is one, as the policy says
+	listed          // it is one, by the policy
 )
 
 // A name is the end of names of credentials, in small letters without '-', '_', '.' and
@@ -56,8 +56,8 @@ var harmless = []string{
 	"bostoken", "eostoken", "padtoken", "unktoken", "septoken", "clstoken", "masktoken", "stoptoken", "imagepullsecrets",
 }
 
-// places are whole names of what a shell has under a name of passwords, and lone is one that
-// programs have for more than credentials: words, signs, coins.
+// places are whole names of directories of a shell, which passwords may have, too, and lone is
+// one that programs have also for words, signs and coins.
 var (
 	places = []string{"pwd", "oldpwd"}
 	lone   = []string{"token"}
@@ -367,8 +367,8 @@ func (of strength) says(text string) bool {
 	return !prose(text) && !ident(text) && (random(text) && len(text) >= 4 || len(text) >= 12)
 }
 
-// directory reports whether a text is the name of one: of all that begin so. more says that the
-// text may go on.
+// directory reports whether a text begins like the name of a directory. With more the text may
+// go on.
 func directory(text string, more bool) bool {
 	switch {
 	case text == "" || text[0] == '/' || text[0] == '~':

@@ -331,7 +331,7 @@ func random(text string) bool {
 // loading-spinner-1, or with camel also capitals, as in CommonUtilities. The last one may go on.
 func worded(text string, camel bool) bool {
 	const leastCamel, mostWord, mostNumber = 4, 15, 8
-	before := kinds(0) // of what is in front of a word, 0 for a sign
+	before := kinds(0) // of the characters in front of a word, 0 for a sign
 	for i := 0; i < len(text); {
 		from, first := i, kindOf[text[i]]
 		for i < len(text) && kindOf[text[i]] == first {

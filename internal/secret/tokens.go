@@ -23,12 +23,12 @@ const (
 type form struct {
 	token
 	lead   int    // characters of the token in front of the prefix
-	begins string // what the lead begins with
-	stay   int    // how many of them, or of those behind the prefix, stay
+	begins string // the beginning of the lead
+	stay   int    // how many of them, or of those after the prefix, stay
 	signs  bool   // words may have its characters: see worded
 	strict bool   // see shortTokens
 	kinds  kinds  // of the alphabet
-	limit  int    // characters behind the prefix after which it is decided
+	limit  int    // characters after the prefix at which it is decided
 }
 
 // forms are those that are looked for by their prefix, wordForms those where a word begins.
@@ -253,7 +253,7 @@ func (f *found) tokenAt(text string, i, from int, final bool) {
 	}
 }
 
-// mayBegin reports whether the prefix may be at i: where a word begins, or behind a lead, which
+// mayBegin reports whether the prefix may be at i: where a word begins, or after a lead, which
 // ends in a digit.
 func (t *form) mayBegin(text string, i int) bool {
 	if t.lead == 0 {
@@ -328,7 +328,7 @@ func (f *found) word(text string, i int, final bool) {
 		case t.lead == 0:
 			r, v = t.run(text, first+len(t.prefix), final)
 		case t.begins != "" || !data:
-			r, v = t.behind(text, first, final)
+			r, v = t.after(text, first, final)
 		}
 		if v != no {
 			f.add(text, first, r, v)
@@ -336,7 +336,7 @@ func (f *found) word(text string, i int, final bool) {
 	}
 }
 
-// leadEnds are the bytes behind words that are leads.
+// leadEnds are the bytes after words that are leads.
 var leadEnds = func() (is [256]bool) {
 	for _, t := range wordForms {
 		if c := t.prefix[0]; t.lead > 0 && !wordChars[c] {
@@ -352,10 +352,10 @@ func inData(text string, i int) bool { return i > 0 && dataSigns[text[i-1]] }
 
 var dataSigns = *only("+/-.%~")
 
-// behind returns the region of a token whose lead begins at first. If a lead may begin with
+// after returns the region of a token whose lead begins at first. If a lead may begin with
 // anything, nothing is masked before it has had all kinds of its characters: a stream holds back
 // no word of letters.
-func (t *form) behind(text string, first int, final bool) (region, verdict) {
+func (t *form) after(text string, first int, final bool) (region, verdict) {
 	r := region{rule: Token, at: len(text)}
 	if t.begins != "" {
 		r.from = first + t.stay
@@ -552,8 +552,8 @@ func card(text string, i int, final bool) (region, verdict) {
 	return r, yes
 }
 
-// issued reports whether an issuer has numbers of this length: the first digit, and behind a 3
-// the second, tells. So the number of a telephone is none.
+// issued reports whether an issuer has numbers of this length: the first digit, and after a 3
+// the second, tells. So the number of a telephone is not masked.
 func issued(digits []byte) bool {
 	switch n := len(digits); digits[0] {
 	case 2:

@@ -461,8 +461,8 @@ func (c *Cassette) masked(call Call) (Call, error) {
 	return m.Call, nil
 }
 
-// A maskable is a call with the parts of its path in a list, in which the policy masks what
-// follows the name of a credential.
+// A maskable is a call with the parts of its path in a list: in a list the policy masks the
+// element after the name of a credential.
 type maskable struct {
 	Call Call     `json:"call"`
 	Path []string `json:"path"`
@@ -499,8 +499,8 @@ func (m *maskable) mask(p *agentevents.Policy) error {
 	return nil
 }
 
-// withPath returns a masked URL in which the parts of the path that a list has masked are
-// masked, too. Numbers and short words stay: they tell requests apart.
+// withPath returns a masked URL with the masked parts of its path. Numbers and short words stay:
+// they tell requests apart.
 func withPath(url string, parts, masked []string) string {
 	const least = 8
 	path, query, asked := strings.Cut(url, "?")

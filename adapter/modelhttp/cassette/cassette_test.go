@@ -185,7 +185,7 @@ func TestMasks(t *testing.T) {
 }
 
 // A credential is masked wherever a request or an answer has it: in a field of a form, on the
-// lines behind its name, in a part of the path, in the code of a redirect.
+// lines after its name, in a part of the path, in the code of a redirect.
 func TestMasksEverywhere(t *testing.T) {
 	const hidden, pem = "Qx7zkWm7Yt3bN9", "-----BEGIN PRIVATE" + " KEY-----\n"
 	form := "--x7\r\nContent-Disposition: form-data; name=\"user\"\r\n\r\nbob\r\n--x7\r\nContent-Disposition: form-data; name=\"api_key\"\r\n\r\n" + hidden + "\r\n--x7--\r\n"

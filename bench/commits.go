@@ -250,7 +250,7 @@ func writeChanges(w io.Writer, sides [2]*side, cells []listed, margin float64) e
 		lines = append(lines, line)
 	}
 	fmt.Fprintf(w, `Old: %s. New: %s. CPU time, least of the rounds; each round of a side has a process of its own.
-Interval: where the median of the ratios of the rounds lies, at 99.9 %%, but not narrower than ±%.1f %%, which the controls show.
+Interval: where the median of the ratios of the rounds lies, at 99.9 %%, but not narrower than ±%.1f %%: three quarters of the controls differ by less.
 Slower, faster: the interval leaves out 1. Same: it is within %.0f %% of 1. Controls: peers, the same code on both sides.
 
 `, sides[0].name, sides[1].name, 100*(floor-1), 100*margin)

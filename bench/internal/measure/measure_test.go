@@ -149,6 +149,7 @@ func TestChanges(t *testing.T) {
 func TestFloor(t *testing.T) {
 	require.Equal(t, 1.0, Floor(nil))
 	require.InDelta(t, 1.25, Floor([]Ratio{{Value: 1.1}, {Value: 0.8}}), 1e-12)
+	require.InDelta(t, 1.25, Floor([]Ratio{{Value: 3}, {Value: 0.8}, {Value: 1.1}, {Value: 1}}), 1e-12, "one that is far off does not count")
 }
 
 // counter is a cell whose clock goes on by one millisecond with each operation.

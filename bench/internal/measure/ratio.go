@@ -76,14 +76,18 @@ func (r Ratio) Widened(floor float64) Ratio {
 // Off returns the factor by which the ratio differs from 1, at least 1.
 func (r Ratio) Off() float64 { return max(r.Value, 1/r.Value) }
 
-// Floor returns the greatest Off of controls, which are ratios of the same code on both
-// sides: nothing smaller than what they show can be told from noise.
+// Floor returns the Off that three quarters of the controls do not exceed. Controls are
+// ratios of the same code on both sides: a smaller difference cannot be told from noise.
 func Floor(controls []Ratio) float64 {
-	floor := 1.0
-	for _, c := range controls {
-		floor = max(floor, c.Off())
+	if len(controls) == 0 {
+		return 1
 	}
-	return floor
+	off := make([]float64, len(controls))
+	for i, c := range controls {
+		off[i] = c.Off()
+	}
+	slices.Sort(off)
+	return off[(3*len(off)-1)/4]
 }
 
 // A Verdict tells on which side of a bar a ratio lies.

@@ -19,9 +19,9 @@ type Cell struct {
 	Thread bool                 // count the CPU time of the loop's thread only
 	Procs  int                  // GOMAXPROCS; 0 means 1
 
-	// Cold leaves out the untimed operations before each round. Without them a cell pays for
-	// the memory that the cell before it gave back to the system, so only the order of the
-	// cells may decide a ratio.
+	// Cold leaves out the untimed operations before each round, for cells whose operations are
+	// long. They make good what the cell before has put out of the caches and given back to
+	// the system: without them the first of two same cells costs up to 5 % more.
 	Cold bool
 
 	// Control marks an operation without any code of the library and without a disk. Between
@@ -121,7 +121,7 @@ func (c *Cell) prepare(n int) (int, error) {
 	}
 	c.loop = loop
 	if n > 0 {
-		return n, nil
+		return n, loop((n + 7) / 8) // also a cold cell has what it allocates only once
 	}
 	for n = 1; ; {
 		cpu, wall, err := c.run(n)

@@ -122,13 +122,13 @@ func buildSides(ctx context.Context, sides [2]*side, dir string) (string, error)
 func (s *side) build(ctx context.Context, from string, i int) error {
 	bench, env := filepath.Join(s.root, "bench"), append(os.Environ(), "GOWORK=off")
 	if from != bench {
-		// A folder beside that of the commit: the module's path decides, not its place.
+		// The path of the module decides, not its folder.
 		bench = filepath.Join(s.root, "bench-of-compare")
 		if err := os.CopyFS(bench, os.DirFS(from)); err != nil {
 			return err
 		}
 		defer os.RemoveAll(bench)
-		// go.sum may lack what this commit of the library needs.
+		// go.sum may lack modules that this commit of the library needs.
 		env = append(env, "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -mod=mod"))
 	}
 	s.bin = filepath.Join(s.shared, "bench")

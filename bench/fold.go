@@ -357,8 +357,8 @@ func foldBigLog() (map[string]float64, error) {
 	return said, nil
 }
 
-// coresSection is F5: the CPU time that a second worker costs in total. What it gains is
-// wall time, which a busy machine cannot tell, so that row has no bar.
+// coresSection is F5: the CPU time that a second worker costs in total. Its gain is wall
+// time, which a busy machine cannot tell, so that row has no bar.
 func coresSection() []comparison {
 	on := func(name string, workers int) *cell {
 		c := wholeLog(name, func(log []byte) error {

@@ -19,8 +19,8 @@
 //
 // The rounds of a section are interleaved, and spread over four processes, which come in
 // turn with those of the other sections: where a process has its memory, and a minute in
-// which the machine is busy, then change some rounds only. The interval of a row is that of
-// measure.Ratio, and at least as wide as the floor: the ratio that three quarters of the A/A
+// which the machine is busy, then change some rounds only. The interval of a row is explained
+// at measure.Ratio, and at least as wide as the floor: the ratio that three quarters of the A/A
 // rows do not exceed, which have the same code on both sides. A row whose interval contains its bar
 // "crosses its bar", and has neither of the other verdicts. Fewer than eleven rounds
 // (-rounds) make no verdict.

@@ -59,8 +59,8 @@ func askDuckDB(log string) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// questionSection is Q1: what questions about a log cost the command, beside programs that
-// people ask logs with. Stats groups by one thing, so it is called three times. DuckDB and
+// questionSection is Q1: the cost of questions about a log, asked with the command and with
+// programs that people use for it. Stats groups by one thing, so it is called three times. DuckDB and
 // jq check neither the order of events nor their rules; the start of node is in DuckDB's
 // time.
 func questionSection() []comparison {

@@ -159,7 +159,7 @@ func missing(cells []*cell, why error) measure.Record {
 	return out
 }
 
-// progress tells on standard error what is measured, every few seconds.
+// progress names the section that is measured on standard error, every few seconds.
 type progress struct {
 	all, done    int
 	began, spoke time.Time
@@ -264,7 +264,7 @@ var peers = []string{
 	"github.com/cockroachdb/pebble/v2", "go.etcd.io/bbolt", "modernc.org/sqlite", "github.com/nats-io/nats-server/v2",
 }
 
-// writeHeader writes what was measured, and how to read the table. durable is the path of the
+// writeHeader writes the versions of the peers, and how to read the table. durable is the path of the
 // program of bench/durable, or empty.
 func writeHeader(w io.Writer, rounds int, floor float64, durable string) {
 	fmt.Fprintf(w, "%s, %d cores, %s/%s, %s\n", cpuModel(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())

@@ -53,7 +53,7 @@ type comparison struct {
 	pairs []pair // one pair, or several, of which the row is the geometric mean
 	wall  bool   // the row has wall time; then it has no bar
 
-	// direct counts something, which is no ratio of times. It replaces pairs.
+	// direct counts something instead of comparing times. It replaces pairs.
 	direct func() (row, error)
 }
 

@@ -1,7 +1,6 @@
-// Command durable measures stores that acknowledge an append when it is on disk. Package
-// bench starts it. It is a module of its own, outside go.work: what the stores depend on
-// is more than all of the other modules do, and would raise the versions of the peers in
-// bench.
+// Command durable measures stores that acknowledge an append when it is on disk. Command
+// bench starts it. It is a module of its own, outside go.work: the stores depend on more
+// modules than all of go.work, and would raise the versions of the peers in bench.
 package main
 
 import (

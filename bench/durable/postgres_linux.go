@@ -28,7 +28,7 @@ func (s *stores) postgres(c *measure.Cell) (appends.Append, error) {
 	if bin == "" {
 		return nil, measure.Missing("PostgreSQL's initdb is not found")
 	}
-	dir, err := os.MkdirTemp("", "pg-") // a short path, as that of a socket must be
+	dir, err := os.MkdirTemp("", "pg-") // the path of a socket must be short
 	if err != nil {
 		return nil, err
 	}
@@ -137,8 +137,8 @@ func processesOf(parent int) ([]int, error) {
 	return out, nil
 }
 
-// timeOf returns the CPU time of processes of one thread. Its unit is exact, which that of
-// /proc/PID/stat is not.
+// timeOf returns the CPU time of processes of one thread. It is exact to the nanosecond;
+// /proc/PID/stat has hundredths of a second.
 func timeOf(pids []int) time.Duration {
 	var sum time.Duration
 	for _, pid := range pids {

@@ -34,7 +34,7 @@ func (s *stores) close() {
 
 func (s *stores) path(name string) string { return filepath.Join(s.folder, name) }
 
-// cells returns a cell for each store. Its names are those of durablePeers in bench.
+// cells returns a cell for each store. Command bench asks for them by these names.
 func (s *stores) cells() []*measure.Cell {
 	cell := func(name string, setup func(*measure.Cell) (appends.Append, error)) *measure.Cell {
 		return appends.Cell(name, appends.Waiters, setup)
@@ -93,9 +93,9 @@ func (s *stores) bbolt(*measure.Cell) (appends.Append, error) {
 	}, err
 }
 
-// sqlite appends rows in WAL mode, with an fsync at each commit. The connection is one, as
-// one writes at a time; whether a transaction has one line or those of all who wait is
-// grouped.
+// sqlite appends rows in WAL mode, with an fsync at each commit. There is one
+// connection, as SQLite has one writer at a time. A grouped transaction has the lines of all
+// who wait, another one has one line.
 func (s *stores) sqlite(grouped bool) func(*measure.Cell) (appends.Append, error) {
 	return func(*measure.Cell) (appends.Append, error) {
 		db, err := sql.Open("sqlite", "file:"+s.path(fmt.Sprintf("sqlite-%t.db", grouped))+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)")

@@ -20,8 +20,8 @@ type Cell struct {
 	Procs  int                  // GOMAXPROCS; 0 means 1
 
 	// Cold leaves out the untimed operations before each round, for cells whose operations are
-	// long. They make good what the cell before has put out of the caches and given back to
-	// the system: without them the first of two same cells costs up to 5 % more.
+	// long. Without them the first of two same cells costs up to 5 % more, as another cell
+	// has used the caches and the collector's memory before it.
 	Cold bool
 
 	// Control marks an operation without any code of the library and without a disk. Between
@@ -58,7 +58,7 @@ func Repeat(op func() error) func(n int) error {
 	}
 }
 
-// A Series is what was measured of a cell.
+// A Series has the figures of a cell.
 type Series struct {
 	Name    string
 	N       int // operations in one round
@@ -107,7 +107,7 @@ func Cells(cells []*Cell, rounds int, n map[string]int) ([]Series, error) {
 		}
 	}
 	for _, c := range cells {
-		c.loop = nil // frees what the loop holds
+		c.loop = nil // frees its memory
 	}
 	return out, nil
 }
@@ -121,7 +121,7 @@ func (c *Cell) prepare(n int) (int, error) {
 	}
 	c.loop = loop
 	if n > 0 {
-		return n, loop((n + 7) / 8) // also a cold cell has what it allocates only once
+		return n, loop((n + 7) / 8) // a cold cell too makes the allocations that happen only once
 	}
 	for n = 1; ; {
 		cpu, wall, err := c.run(n)

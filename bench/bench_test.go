@@ -375,6 +375,9 @@ func TestSections(t *testing.T) {
 
 // Every cell can be measured as a child process measures it, or tells why it cannot.
 func TestCellsCanBeMeasured(t *testing.T) {
+	if testing.Short() {
+		t.Skip("every cell once takes some seconds")
+	}
 	for _, s := range sections() {
 		if s.durable || strings.HasPrefix(s.name, "growing") && s.name != "growing, agents: Emit" || s.name == "questions about a log" {
 			continue // bench/durable has a test of its own, as have the questions

@@ -32,7 +32,7 @@ func compareMain(ctx context.Context, args []string) (err error) {
 	fs := flag.NewFlagSet("bench compare", flag.ExitOnError)
 	rounds := fs.Int("rounds", 12, "rounds of each row; fewer than 11 decide nothing")
 	rows := fs.String("rows", "^[^S]", "regular `expression`: only the rows whose goals and name match")
-	margin := fs.Float64("margin", 0.05, "a row is the same if its interval is within `this` of 1")
+	margin := fs.Float64("margin", 0.1, "a row is the same if its interval is within `this` of 1")
 	fs.Usage = func() {
 		fmt.Fprintln(fs.Output(), "usage: go run ./bench compare [-rounds N] [-rows REGEXP] [-margin X] OLD [NEW]\nNEW is the working tree if it is left out.")
 		fs.PrintDefaults()

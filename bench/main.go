@@ -17,8 +17,8 @@
 // tell it. Elsewhere than on Linux no row of time has a verdict, because CPU time is not
 // known there.
 //
-// The rounds of a section are interleaved, and spread over four processes, which come in
-// turn with those of the other sections: where a process has its memory, and a minute in
+// The rounds of a section are interleaved, and spread over four processes (S1 has one for each
+// row), which come in turn with those of the other sections: where a process has its memory, and a minute in
 // which the machine is busy, then change some rounds only. The interval of a row is explained
 // at measure.Ratio, and at least as wide as the floor: the ratio that three quarters of the A/A
 // rows do not exceed, which have the same code on both sides. A row whose interval contains its bar
@@ -56,13 +56,14 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"syscall"
 )
 
 // big is a flag of the table.
 var big bool
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)

@@ -120,10 +120,13 @@ func measurePlan(ctx context.Context, plan []*planned, rounds int, durable strin
 	batches := min(processes, rounds)
 	progress := progress{all: batches * len(plan)}
 	for b := range batches {
-		n := rounds*(b+1)/batches - rounds*b/batches
 		for _, p := range plan {
 			progress.next(fmt.Sprintf("process %d of %d, %s", b+1, batches, p.name))
-			if len(p.cells) == 0 || allMissing(p) {
+			n := rounds*(b+1)/batches - rounds*b/batches
+			if p.once {
+				n = rounds * max(0, 1-b) // all in the first
+			}
+			if n == 0 || len(p.cells) == 0 || allMissing(p) {
 				continue
 			}
 			program := self

@@ -130,7 +130,7 @@ func grow(what string, b bar, prepare func(n int) (func() error, error)) section
 			return measure.Repeat(op), err
 		}}
 	}
-	return section{name: "growing, " + what, comparisons: func() []comparison {
+	return section{name: "growing, " + what, once: true, comparisons: func() []comparison {
 		return []comparison{versus("S1", what, b, at(many), at(few))}
 	}}
 }

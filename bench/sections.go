@@ -18,6 +18,7 @@ type section struct {
 	name        string
 	comparisons func() []comparison
 	durable     bool // measured by bench/durable
+	once        bool // in one process, as its setup takes as long as a few rounds
 }
 
 // control is the section whose rows have the same code on both sides.

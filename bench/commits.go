@@ -143,7 +143,7 @@ func (s *side) build(ctx context.Context, from string, i int) error {
 }
 
 func (s *side) list(ctx context.Context) ([]listed, error) {
-	out, err := exec.CommandContext(ctx, s.bin, "list").Output()
+	out, err := exec.CommandContext(ctx, s.bin, "-list").Output()
 	if err != nil {
 		return nil, err
 	}

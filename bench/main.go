@@ -79,7 +79,7 @@ func run(ctx context.Context, args []string) error {
 	switch command {
 	case "compare":
 		return compareMain(ctx, args[1:])
-	case "list":
+	case "-list": // a flag, as a bench without this command would take a word for nothing
 		return list(os.Stdout)
 	case "measure":
 		if len(args) != 3 {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"net/http"
 	"net/url"
@@ -197,13 +198,15 @@ type stream struct {
 	w     http.ResponseWriter
 	conn  *http.ResponseController
 	query url.Values
-	buf   bytes.Buffer
+	buf   bytes.Buffer // at most maxBuffer bytes
+	err   error        // of a write
+	sent  bool         // something was written and not flushed
 	wrote time.Time
 	told  uint64 // what the reader would ask for next: behind the last id it got
 
 	encoder Encoder         // nil writes native lines
 	skip    uint64          // the lines of events below are not sent
-	lines   []byte          // of the encoder
+	lines   []byte          // of the encoder, for the next ones; at most maxBuffer bytes
 	fed     bool            // the encoder has got an event
 	joined  map[string]bool // agents whose next delta may begin a block; nil when no delta is missing
 }
@@ -227,8 +230,8 @@ func (s *stream) serve(ctx context.Context) {
 			return
 		case len(batch) == 0:
 			if s.run.finished() && s.encoder != nil {
-				s.lines, _ = s.encoder.End(s.lines[:0])
-				s.encoded(s.from)
+				lines, _ := s.encoder.End(s.lines[:0])
+				s.encoded(lines, s.from)
 				s.flush()
 			} else if s.run.finished() {
 				s.event("end", fmt.Sprintf(`{"next":%d}`, s.from))
@@ -239,11 +242,11 @@ func (s *stream) serve(ctx context.Context) {
 		for i := range batch {
 			s.line(&batch[i])
 		}
-		if s.buf.Len() > 0 && s.over() {
+		if s.pending() && s.over() {
 			s.flush()
 			return
 		}
-		if beat := s.log.opts.Heartbeat; beat > 0 && s.buf.Len() == 0 && time.Since(s.wrote) >= beat {
+		if beat := s.log.opts.Heartbeat; beat > 0 && !s.pending() && time.Since(s.wrote) >= beat {
 			s.heartbeat() // all was left out, for long
 		}
 	}
@@ -263,12 +266,14 @@ func (s *stream) begin(oldest uint64) {
 		s.joined = map[string]bool{}
 	}
 	tell := func(agent, parent string, at time.Time, p agentevents.Payload) {
-		s.lines, _ = s.encoder.Append(s.lines[:0], agentevents.Event{
+		lines, _ := s.encoder.Append(s.lines[:0], agentevents.Event{
 			RunID: snapshot.RunID, Scope: agentevents.Scope{SessionID: snapshot.SessionID}, AgentID: agent, ParentAgentID: parent,
 			Time: at, SchemaVersion: agentevents.SchemaVersion, Payload: p,
 		})
-		if s.joined != nil {
-			s.encoded(0)
+		if s.joined == nil {
+			s.keep(lines)
+		} else {
+			s.encoded(lines, 0)
 		}
 	}
 	for i, a := range snapshot.AgentsInOrder() {
@@ -300,8 +305,10 @@ func (s *stream) line(l *line) {
 		if err := ev.UnmarshalJSON([]byte(l.text)); err != nil {
 			return // the log itself wrote the line
 		}
-		if s.lines, _ = s.encoder.Append(s.lines[:0], ev); l.sequence >= s.skip {
-			s.encoded(l.sequence + 1)
+		if lines, _ := s.encoder.Append(s.lines[:0], ev); l.sequence < s.skip {
+			s.keep(lines)
+		} else {
+			s.encoded(lines, l.sequence+1)
 		}
 		return
 	}
@@ -309,22 +316,27 @@ func (s *stream) line(l *line) {
 		return
 	}
 	s.id(l.sequence + 1)
-	s.buf.WriteString("data: ")
-	s.buf.WriteString(l.text)
-	s.buf.WriteString("\n\n")
+	data(s, l.text)
 }
 
 // encoded writes the lines of the encoder. The last one has the id of the event before
 // next, if that is not 0.
-func (s *stream) encoded(next uint64) {
-	for len(s.lines) > 0 {
-		line, rest, _ := bytes.Cut(s.lines, []byte("\n"))
-		if s.lines = rest; len(rest) == 0 {
+func (s *stream) encoded(lines []byte, next uint64) {
+	defer s.keep(lines)
+	for len(lines) > 0 {
+		line, rest, _ := bytes.Cut(lines, []byte("\n"))
+		if lines = rest; len(rest) == 0 {
 			s.id(next)
 		}
-		s.buf.WriteString("data: ")
-		s.buf.Write(line)
-		s.buf.WriteString("\n\n")
+		data(s, line)
+	}
+}
+
+// keep keeps a buffer for the next lines, unless it is large: a reader would have it for as
+// long as it is connected.
+func (s *stream) keep(lines []byte) {
+	if s.lines = nil; cap(lines) <= maxBuffer {
+		s.lines = lines[:0]
 	}
 }
 
@@ -365,20 +377,61 @@ func (s *stream) heartbeat() {
 	s.buf.WriteByte('\n')
 }
 
-// flush writes what is buffered to the reader. It reports whether the reader is there.
-func (s *stream) flush() bool {
-	if s.buf.Len() == 0 {
-		return true
+// maxBuffer is how many bytes a stream keeps in a buffer.
+const maxBuffer = 16 << 10
+
+// data writes the end of a frame: its data. A long line is not copied, as readers share it.
+func data[T string | []byte](s *stream, line T) {
+	s.buf.WriteString("data: ")
+	if s.buf.Len()+len(line) > maxBuffer {
+		s.write()
+	}
+	if len(line) > maxBuffer {
+		write(s, line)
+	} else {
+		s.buf.WriteString(string(line))
+	}
+	s.buf.WriteString("\n\n")
+}
+
+// write writes what is buffered.
+func (s *stream) write() {
+	if s.buf.Len() > 0 {
+		write(s, s.buf.Bytes())
+		s.buf.Reset()
+	}
+}
+
+// write writes text, after what was buffered.
+func write[T string | []byte](s *stream, text T) {
+	if s.err != nil {
+		return
 	}
 	var deadline time.Time
 	if timeout := s.log.opts.WriteTimeout; timeout > 0 {
 		deadline = time.Now().Add(timeout)
 	}
 	_ = s.conn.SetWriteDeadline(deadline) // not all writers have one
-	s.wrote = time.Now()
-	_, err := s.w.Write(s.buf.Bytes())
-	s.buf.Reset()
-	return err == nil && s.conn.Flush() == nil
+	s.sent, s.wrote = true, time.Now()
+	switch text := any(text).(type) {
+	case string:
+		_, s.err = io.WriteString(s.w, text)
+	case []byte:
+		_, s.err = s.w.Write(text)
+	}
+}
+
+// pending reports whether something is to be flushed.
+func (s *stream) pending() bool { return s.sent || s.buf.Len() > 0 }
+
+// flush writes what is buffered to the reader. It reports whether the reader is there.
+func (s *stream) flush() bool {
+	if !s.pending() {
+		return true
+	}
+	s.write()
+	s.sent = false
+	return s.err == nil && s.conn.Flush() == nil
 }
 
 var _ interface {

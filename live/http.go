@@ -2,6 +2,7 @@ package live
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,8 +19,8 @@ import (
 )
 
 // SnapshotHandler returns a handler that answers GET with the run's snapshot as JSON
-// ([agentevents.RunSnapshot]), and 404 for a run that the log does not have. The run is
-// the wildcard {run} of the pattern, else the query's run.
+// ([agentevents.RunSnapshot]), 404 for a run that the log does not have, and 400 for a query
+// that cannot be read. The run is the wildcard {run} of the pattern, else the query's run.
 //
 // The handlers of a log ask nobody who reads: put them behind what does.
 func (l *Log) SnapshotHandler() http.Handler { return http.HandlerFunc(l.serveSnapshot) }
@@ -28,7 +29,12 @@ func (l *Log) serveSnapshot(w http.ResponseWriter, req *http.Request) {
 	if !l.open(w, req) {
 		return
 	}
-	s := l.Snapshot(runOf(req))
+	query, err := queryOf(req)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	s := l.Snapshot(runOf(req, query))
 	if s == nil {
 		http.Error(w, ErrUnknownRun.Error(), http.StatusNotFound)
 		return
@@ -56,9 +62,10 @@ func (l *Log) serveSnapshot(w http.ResponseWriter, req *http.Request) {
 // The stream of a run that was released before it has ended, as when the program stops,
 // just ends: a browser connects again, and the next process may go on with the run.
 //
-// An id alone, or a comment, is a heartbeat. Answers are 400 for a cursor that is no
-// number and for a kind that is misspelt: it has no dot, or is one of the catalog in
-// another case. For a run that the log does not have the answer is 404, after which a
+// An id alone, or a comment, is a heartbeat. Answers are 400 for a query that cannot be read,
+// for a run or from that is there twice, for a cursor that is no number, for a kind that is
+// misspelt (it has no dot, or is one of the catalog in another case), and for a name that only
+// begins like agent or kind, such as agents. Other names of the query are left alone. For a run that the log does not have the answer is 404, after which a
 // browser does not ask again: a page that may be there before the run's first event makes
 // its EventSource anew when that fails.
 func (l *Log) EventsHandler() http.Handler { return http.HandlerFunc(l.serveEvents(nil)) }
@@ -112,17 +119,19 @@ func (l *Log) serveStream(w http.ResponseWriter, req *http.Request, newEncoder f
 	if !l.open(w, req) {
 		return
 	}
-	from, err := cursorOf(req)
+	query, err := queryOf(req)
+	if err == nil {
+		err = filters(query)
+	}
+	var from uint64
+	if err == nil {
+		from, err = cursorOf(req, query)
+	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	query := req.URL.Query()
-	if slices.ContainsFunc(query["kind"], misspelt) {
-		http.Error(w, "kind is no kind: events have none without a dot, and case matters", http.StatusBadRequest)
-		return
-	}
-	r := l.find(runOf(req))
+	r := l.find(runOf(req, query))
 	if r == nil {
 		http.Error(w, ErrUnknownRun.Error(), http.StatusNotFound)
 		return
@@ -163,16 +172,44 @@ func (l *Log) open(w http.ResponseWriter, req *http.Request) bool {
 }
 
 // runOf returns the id of the run that a request is about.
-func runOf(req *http.Request) string {
-	if id := req.PathValue("run"); id != "" {
-		return id
+func runOf(req *http.Request, query url.Values) string {
+	return cmp.Or(req.PathValue("run"), query.Get("run"))
+}
+
+// queryOf returns the query of a request. A part that cannot be read is an error: left out,
+// it would be a filter that lets all events through.
+func queryOf(req *http.Request) (url.Values, error) {
+	query, err := url.ParseQuery(req.URL.RawQuery)
+	if err != nil {
+		return nil, errors.New("the query cannot be read")
 	}
-	return req.URL.Query().Get("run")
+	for _, name := range []string{"run", "from"} {
+		if len(query[name]) > 1 {
+			return nil, errors.New("the query has more than one " + name)
+		}
+	}
+	return query, nil
+}
+
+// filters checks the filters of a query. Other members are somebody else's, but for names
+// that are misspelt, such as agents or kind[].
+func filters(query url.Values) error {
+	for name := range query {
+		for _, own := range []string{"agent", "kind"} {
+			if name != own && strings.HasPrefix(strings.ToLower(name), own) {
+				return fmt.Errorf("the query has a member that begins like %s: it is spelled %s", own, own)
+			}
+		}
+	}
+	if slices.ContainsFunc(query["kind"], misspelt) {
+		return errors.New("kind is no kind: events have none without a dot, and case matters")
+	}
+	return nil
 }
 
 // cursorOf returns the sequence that a stream begins at. The header goes before the
 // query: it is of the same stream, later.
-func cursorOf(req *http.Request) (uint64, error) {
+func cursorOf(req *http.Request, query url.Values) (uint64, error) {
 	if id := req.Header.Get("Last-Event-ID"); id != "" {
 		n, err := strconv.ParseUint(id, 10, 64)
 		if err != nil || n == math.MaxUint64 {
@@ -180,7 +217,7 @@ func cursorOf(req *http.Request) (uint64, error) {
 		}
 		return n + 1, nil
 	}
-	from := req.URL.Query().Get("from")
+	from := query.Get("from")
 	if from == "" {
 		return 0, nil
 	}

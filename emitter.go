@@ -199,7 +199,11 @@ type ending struct {
 	closed  atomic.Bool // refuses the events of handles that are left
 	mu      sync.Mutex  // held while an event is recorded; guards the rest
 	settled bool        // what the run held back is recorded, and the sinks know of its release
+	gone    bool        // the run goes on with another ending, which gives the sequences
 	kept    uint64      // sequence after the last event that a log has
+
+	// late is the run if it has streams though it has ended: it takes late events.
+	late atomic.Pointer[runState]
 }
 
 // NewEmitter returns an emitter. It fails when a sink cannot be used, and when
@@ -364,12 +368,28 @@ func (e *Emitter) Runs() iter.Seq[*Run] {
 func (e *Emitter) openRuns() []*runState {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.SortedFunc(maps.Values(e.runs), func(a, b *runState) int { return strings.Compare(a.m.RunID, b.m.RunID) })
+	return slices.SortedFunc(maps.Values(e.runs), byRunID)
 }
+
+// lateRuns returns the released runs that have streams, in the order of their ids.
+func (e *Emitter) lateRuns() (runs []*runState) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, r := range e.released {
+		if s := r.end.late.Load(); s != nil {
+			runs = append(runs, s)
+		}
+	}
+	slices.SortFunc(runs, byRunID)
+	return runs
+}
+
+func byRunID(a, b *runState) int { return strings.Compare(a.m.RunID, b.m.RunID) }
 
 // Resume continues a run where a snapshot of it ends: sequences, steps, open
 // calls, the session and everything else the rules are about go on. The run must
-// not be open here; handles of it from before return [ErrClosed] from then on.
+// not be open here; handles of it from before return [ErrClosed] from then on, and text
+// that is held back of their late deltas is recorded by the new handle.
 // Resume waits for no run: while such a handle is emitting an event it returns an
 // error. A run that has ended takes no more than what may follow its end (rule
 // terminal-last), not even run.resumed.
@@ -437,10 +457,21 @@ func (e *Emitter) reopen(m *machine, session string) (*runState, error) {
 	s.resumes = resumes{true, true}
 	s.session = session
 	if again {
-		s.end.kept = old.end.kept
-		old.end.closed.Store(true) // or its handles would count the sequences a second time
+		s.end.takeOver(old.end, s)
 	}
 	return s, nil
+}
+
+// takeOver makes next, which has the ending, the one run that records. The handles of the run
+// before would give the sequences a second time; what it holds back is next's to record. Both
+// locks are held.
+func (end *ending) takeOver(old *ending, next *runState) {
+	end.kept = old.kept
+	old.gone = true
+	old.closed.Store(true)
+	if late := old.late.Swap(nil); late != nil {
+		next.streams, late.streams = late.streams, nil
+	}
 }
 
 // errRecording is the error of a run that may still get an event.
@@ -479,7 +510,7 @@ func (s *runState) resumed(snapshot *RunSnapshot) error {
 // released tells the sinks, once, that the run is released. end.mu is held.
 func (s *runState) released(c *reentry.Call, done *outcome) (err error) {
 	s.end.settled = true
-	if s.told || s.e.resumedAgain(s) {
+	if s.told || s.end.gone {
 		return nil
 	}
 	s.told = true
@@ -492,14 +523,6 @@ func (s *runState) released(c *reentry.Call, done *outcome) (err error) {
 		}
 	}
 	return err
-}
-
-// resumedAgain reports whether the id of s is that of another run now.
-func (e *Emitter) resumedAgain(s *runState) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	now := e.runs[s.m.RunID]
-	return now != nil && now != s
 }
 
 // open registers a run. e.mu is held.
@@ -606,9 +629,9 @@ func (e *Emitter) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// settle records what the streams of all open runs hold back.
+// settle records what the streams of all runs hold back.
 func (e *Emitter) settle(ctx context.Context) (errs []error) {
-	for _, s := range e.openRuns() {
+	for _, s := range append(e.openRuns(), e.lateRuns()...) {
 		if err := s.close(ctx); err != nil {
 			errs = append(errs, err)
 		}

@@ -98,6 +98,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if ev.RunID == "" {
 		return dst, &agentevents.RuleError{Rule: RuleRequired, Kind: ev.Kind(), EventID: ev.ID, Sequence: ev.Sequence, Pointer: "/runId", Detail: "is required"}
 	}
+	defer e.release()
 	before, begins := e.turn(&ev)
 	if e.s.over {
 		e.w.Losses.Add(&ev, dialect.Dropped, "", "the run is over")
@@ -127,6 +128,16 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	before += e.prepare(&ev)
 	e.after(&ev)
 	return e.emit(dst, before, line, begins), nil
+}
+
+// release lets go of the event that was written.
+func (e *Encoder) release() {
+	e.w.Release()
+	e.own, e.buf, e.rest, e.start, e.block = wire.Buffer(e.own), wire.Buffer(e.buf), "", "", nil
+	d := &e.check
+	d.r.Release()
+	clear(d.s.open)
+	d.buf, d.thread, d.role, d.tool, d.rest, d.patches, d.usage = wire.Buffer(d.buf), "", "", "", "", nil, nil
 }
 
 // turn makes the stream of the event's run the one that is written. It returns the line

@@ -56,6 +56,7 @@ func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
 
 // Append appends the line of an event. See [dialect.Encoder].
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
+	defer e.w.Release()
 	e.a = e.agent(&ev)
 	mark := len(dst)
 	dst, verbatim, err := e.w.Append(dst, &ev, (*document)(e))

@@ -63,7 +63,7 @@ func (f id) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, 
 
 func (f id) Parse(r *wire.Reader, at any) error {
 	err := wire.Value{}.Parse(r, at)
-	if v := *at.(*string); r.Strict && !f.p.matches(v) {
+	if v := *at.(*string); err == nil && r.Strict && !f.p.matches(v) {
 		r.Break(RuleID, jsonwire.Brief(v)+" does not match "+f.p.syntax)
 	}
 	return err

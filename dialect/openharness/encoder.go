@@ -46,6 +46,7 @@ func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
 
 // Append appends the event's line; see [dialect.Encoder].
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
+	defer e.release()
 	typ, marks := typeOf(&ev), ev.Marks
 	after, late := afterAbort(e.aborted, typ)
 	if late {
@@ -84,6 +85,14 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	}
 	e.open.line(&ev, e.agentOf(&ev), e.execution(&ev))
 	return dst, nil
+}
+
+// release lets go of the event that was written.
+func (e *Encoder) release() {
+	e.w.Release()
+	if e.joined.Payload != nil {
+		e.joined, e.returned = agentevents.Event{}, agentevents.ToolReturned{}
+	}
 }
 
 // typeOf returns the type of the line of an event.

@@ -96,6 +96,7 @@ const (
 // Append appends the line of an event, or two lines for a tool call that is one
 // event.
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
+	defer e.release()
 	dst, verbatim, err := e.w.Append(dst, &ev, (*lines)(e))
 	if err != nil {
 		return dst, err
@@ -109,6 +110,14 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	}
 	e.note(&ev)
 	return dst, nil
+}
+
+// release lets go of the event that was written.
+func (e *Encoder) release() {
+	e.w.Release()
+	if e.body = ""; e.msg.Content != "" {
+		e.msg = agentevents.ConversationMessage{}
+	}
 }
 
 // End appends nothing: no event waits for others.

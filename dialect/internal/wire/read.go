@@ -109,6 +109,15 @@ func (r *Reader) Read(text string, ev *agentevents.Event) error {
 	return nil
 }
 
+// Release lets go of the line that was read last.
+func (r *Reader) Release() {
+	r.S.Reset("")
+	r.Ev, r.Type, r.Body, r.name = nil, "", "", ""
+	clear(r.Spelled)
+	r.Kept.Reset()
+	r.rest.Reset()
+}
+
 // Parse reads the next value of s as a member of the row into a payload.
 func (row *Row) Parse(s *jsonwire.Scanner, name string, p agentevents.Payload) error {
 	r := Reader{F: row.f, Row: row, Ev: &agentevents.Event{Payload: p}, S: *s}

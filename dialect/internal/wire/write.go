@@ -135,6 +135,35 @@ func (w *Writer) Append(dst []byte, ev *agentevents.Event, d Document) (out []by
 	return dst, verbatim, nil
 }
 
+// Release lets go of the event that was written last, which may be long. An encoder of a live
+// stream may wait for the next one for hours.
+func (w *Writer) Release() {
+	w.own, w.Ev, w.body, w.kept, w.here = agentevents.Event{}, &w.own, "", kept{members: clean(w.kept.members)}, nil
+	if w.Origin != "" {
+		w.Read, w.Origin = agentevents.Event{}, ""
+	}
+	for i := range w.scratch {
+		w.scratch[i] = Buffer(w.scratch[i])
+	}
+}
+
+// clean returns an empty list that uses the memory of another one.
+func clean(list []keptMember) []keptMember {
+	clear(list)
+	return list[:0]
+}
+
+// maxBuffer is the size of the largest buffer that is kept for the next line.
+const maxBuffer = 16 << 10
+
+// Buffer returns a buffer without its content for the next line, or none if it is large.
+func Buffer(buf []byte) []byte {
+	if cap(buf) > maxBuffer {
+		return nil
+	}
+	return buf[:0]
+}
+
 // line appends the line of ev.
 func (w *Writer) line(dst []byte, ev *agentevents.Event, d Document) ([]byte, error) {
 	w.Ev, w.err, w.broken, w.left = ev, nil, nil, 0

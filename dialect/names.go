@@ -36,11 +36,13 @@ func (n *Names) Of(ev *agentevents.Event) string {
 	if name := n.names[nodeKey{ev.RunID, ev.NodeRunID}]; name != "" {
 		return name
 	}
-	if ev.NodeID == "" {
-		return ev.NodeRunID
-	}
 	if n.names == nil {
 		n.names, n.taken = map[nodeKey]string{}, map[nodeKey]int{}
+	}
+	if ev.NodeID == "" { // later events of the execution may name the node, and keep the name
+		id := strings.Clone(ev.NodeRunID)
+		n.names[nodeKey{strings.Clone(ev.RunID), id}] = id
+		return id
 	}
 	node := nodeKey{strings.Clone(ev.RunID), strings.Clone(ev.NodeID)} // clones do not keep the line alive
 	name := node

@@ -28,10 +28,8 @@ func (n *Names) Of(ev *agentevents.Event) string {
 	switch {
 	case ev.AgentID != "":
 		return n.named(ev)
-	case ev.NodeRunID == "" && ev.NodeID == "":
-		return n.spanned(ev)
 	case ev.NodeRunID == "":
-		return ev.NodeID
+		return cmp.Or(n.spanned(ev), ev.NodeID)
 	}
 	if name := n.names[nodeKey{ev.RunID, ev.NodeRunID}]; name != "" {
 		return name

@@ -45,6 +45,7 @@ type agentState struct {
 	from    int  // the first step of this attempt
 	totals  agentevents.Totals
 	refused int // refusals without a call in totals.ToolCalls: their lines look like calls
+	made    int // steps that lines made up
 	started time.Time
 	failed  bool // it is at the status failed
 }
@@ -153,7 +154,11 @@ func (e *Encoder) remember(ev *agentevents.Event, a *agentState) {
 	}
 	switch ev.Payload.(type) {
 	case *agentevents.AgentTransition, *agentevents.ToolReturned:
+		steps := a.totals.Steps
 		a.reach(ev.Step.Or(a.at())) // without one, the line made up this step
+		if !ev.Step.OK {
+			a.made += a.totals.Steps - steps
+		}
 	default:
 		if ev.Step.OK {
 			a.reach(ev.Step.V)
@@ -162,10 +167,11 @@ func (e *Encoder) remember(ev *agentevents.Event, a *agentState) {
 	switch p := ev.Payload.(type) {
 	case *agentevents.AgentStarted:
 		steps := a.totals.Steps
-		a.totals, a.refused = agentevents.Totals{}, 0
+		made := a.made
+		a.totals, a.refused, a.made = agentevents.Totals{}, 0, 0
 		switch {
 		case a.started.IsZero():
-			a.totals.Steps = steps // those before the first start
+			a.totals.Steps, a.made = steps, made // those before the first start
 		case a.stepped:
 			a.from = a.step + 1
 		}

@@ -29,7 +29,7 @@ var ruleTable = [...]struct {
 	{RuleStepMonotonic, "the step never decreases within (run, agent); agent starts, agent ends and audits have no step"},
 	{RuleAgentStartedOnce, "a running agent does not start again, except after run.resumed or with resumed set; with the strict table an agent that has moved without a start is running"},
 	{RuleAgentEndedFinal, "an agent at a terminal status only ends or makes a legal transition, and an agent that has ended only starts again; exempt are audits and late events. The end of a node's execution ends the agent that has no other id"},
-	{RuleTransitionFromCurrent, "from is the agent's current status; the first status is thinking"},
+	{RuleTransitionFromCurrent, "from is the agent's current status; the first status is thinking. The first status in a log that begins inside its run is unknown"},
 	{RuleTransitionLegal, "the lifecycle table allows the move from from to to"},
 	{RuleEndedTotals, "the totals of an end are not below what the log has"},
 	{RuleToolCallOpen, "a return names an open call of its agent, and a call id is not used again while its call is open; exempt are returns with oneEvent, and returns with status forbidden or rate_limited that have no call"},

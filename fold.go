@@ -347,7 +347,9 @@ func (f *Fold) add(ev *Event, hash uint64, sound bool) {
 	if !sub.kind.Droppable {
 		f.v.envelope(ev, &sub)
 	}
-	f.v.showKind(ev, &sub)
+	if !sub.again {
+		f.v.showKind(ev, &sub)
+	}
 }
 
 // works reports whether a droppable event may change something: its agent has not ended. Some

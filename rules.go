@@ -179,6 +179,7 @@ type subject struct {
 	kind    *KindInfo   // the catalog's row; noKind when the kind is unknown
 	key     string      // key of the event's agent in machine.agents; empty without an agent
 	agent   *AgentState // nil when the machine has no state of the agent
+	again   bool        // the event ends a run that has ended: it changes nothing
 	sound   bool        // the event's JSON and texts were checked when it was read
 
 	// Of an emitter.
@@ -462,7 +463,7 @@ func (m *machine) runStarted(ev *Event, _ *subject) {
 }
 
 // RuleTerminalLast: only session events, audits, usage and late events follow
-// run.completed, run.failed or run.cancelled.
+// run.completed, run.failed or run.cancelled; the first of these says how the run ended.
 const RuleTerminalLast Rule = "terminal-last"
 
 func (m *machine) checkTerminal(ev *Event, sub *subject) *RuleError {
@@ -478,11 +479,10 @@ func (m *machine) checkTerminal(ev *Event, sub *subject) *RuleError {
 }
 
 func (m *machine) runEnded(_ *Event, sub *subject) {
-	first := m.TerminalKind == ""
-	m.TerminalKind = sub.kind.Kind
-	if !first {
-		return // the first end has put all agents to rest
+	if sub.again = m.TerminalKind != ""; sub.again {
+		return // the first end stands
 	}
+	m.TerminalKind = sub.kind.Kind
 	for _, a := range m.agents {
 		m.rest(a)
 	}

@@ -25,7 +25,7 @@ var ruleTable = [...]struct {
 	{RuleApprovalOpen, "only an open approval is granted or rejected"},
 	{RuleRun, "an event carries the id of its run"},
 	{RuleRunOpen, "only session events precede run.started, and a run starts once"},
-	{RuleTerminalLast, "only session events, audits, usage and late events follow run.completed, run.failed or run.cancelled"},
+	{RuleTerminalLast, "only session events, audits, usage and late events follow run.completed, run.failed or run.cancelled; the first of these says how the run ended"},
 	{RuleStepMonotonic, "the step never decreases within (run, agent); agent starts, agent ends and audits have no step"},
 	{RuleAgentStartedOnce, "a running agent does not start again, except after run.resumed or with resumed set; with the strict table an agent that has moved without a start is running"},
 	{RuleAgentEndedFinal, "an agent at a terminal status only ends or makes a legal transition, and an agent that has ended only starts again; exempt are audits and late events. The end of a node's execution ends the agent that has no other id"},

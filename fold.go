@@ -254,7 +254,7 @@ func (r *RunSnapshot) machine(l Lifecycle) *machine {
 	was := &run.Resume
 	m := newMachine(&RunState{
 		RunID: run.RunID, NextSequence: run.NextSequence, TerminalKind: run.TerminalKind, Lifecycle: run.Lifecycle,
-		Resume: runResume{opened: was.opened, begun: was.begun, resumes: was.resumes, workflow: was.workflow, finalized: was.finalized},
+		Resume: runResume{opened: was.opened, begun: was.begun, cut: was.cut, resumes: was.resumes, workflow: was.workflow, finalized: was.finalized},
 	})
 	if m.Lifecycle == "" {
 		m.goBy(l)
@@ -263,6 +263,9 @@ func (r *RunSnapshot) machine(l Lifecycle) *machine {
 	for id, rec := range r.Agents {
 		a := rec.AgentState
 		a.shown, a.calls, a.failed = nil, 0, rec.endedBadly()
+		if a.Status == "" {
+			a.Status = StatusThinking
+		}
 		a.Resume.blocks = slices.Clone(a.Resume.blocks)
 		for i := range a.Resume.blocks {
 			a.Resume.blocks[i].text = nil
@@ -278,6 +281,10 @@ func (r *RunSnapshot) machine(l Lifecycle) *machine {
 // and the first one counts. An event with a lower sequence is a violation; it is
 // applied if only the last event's sequence is above it, and left out otherwise.
 // Any other illegal event is a violation and is applied.
+//
+// A run whose first lasting event has a sequence above 0 and is not run.started has begun
+// before the log. What the missing events opened, which statuses they led to and which
+// table they named is unknown, so nothing that they may have made legal is a violation.
 // Apply keeps no part of the event.
 func (f *Fold) Apply(ev Event) {
 	p := ops(ev.Payload)
@@ -325,6 +332,9 @@ func (f *Fold) add(ev *Event, hash uint64, sound bool) {
 		return
 	}
 	f.cover.see(ev.Sequence, m.Resume.strays)
+	if r := &m.Resume; ev.Sequence > 0 && !r.opened && len(r.recent) == 0 && len(r.strays) == 0 && (!sub.kind.Droppable || m.NextSequence == 0) {
+		m.begunBefore() // also if a delta is there: a fold without it comes to the same state
+	}
 	f.remember(&sub, fp)
 
 	if err := m.check(ev, &sub); err != nil {
@@ -337,7 +347,9 @@ func (f *Fold) add(ev *Event, hash uint64, sound bool) {
 	if !sub.kind.Droppable {
 		f.v.envelope(ev, &sub)
 	}
-	f.v.showKind(ev, &sub)
+	if !sub.again {
+		f.v.showKind(ev, &sub)
+	}
 }
 
 // works reports whether a droppable event may change something: its agent has not ended. Some
@@ -437,6 +449,9 @@ func (f *Fold) astray(ev *Event, sub *subject, recent, deltas []fingerprint) boo
 	n := len(list) - 1
 	r.strays, *last = append(r.strays, list[n]), list[:n]
 	f.cover.back(ev.Sequence, r.strays)
+	if ev.Sequence == 0 {
+		f.m.whole()
+	}
 	return true
 }
 

@@ -66,14 +66,23 @@ func foldEvents(o FoldOptions, events []Event) *RunSnapshot {
 }
 
 // fold folds a legal log. It requires the same snapshot when the log is cut at any
-// place and the snapshot there is carried over as JSON.
+// place and the snapshot there is carried over as JSON, and no violation in any tail.
 func fold(t *testing.T, events ...Event) *RunSnapshot {
 	t.Helper()
 	log := foldLog(t, events...)
 	s := foldEvents(FoldOptions{}, log)
 	require.Empty(t, s.Violations)
 	requireSplitFolds(t, log, s)
+	requireLegalTails(t, log)
 	return s
+}
+
+// requireLegalTails folds a legal log without its beginning, cut at every place.
+func requireLegalTails(t *testing.T, log []Event) {
+	t.Helper()
+	for cut := range log {
+		require.Empty(t, foldEvents(FoldOptions{}, log[cut:]).Violations, "the log begins at event %d", cut)
+	}
 }
 
 func node(id string) func(*Event) { return scoped(Scope{NodeID: id}) }

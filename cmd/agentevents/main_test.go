@@ -282,9 +282,8 @@ func TestCheck(t *testing.T) {
 	require.NoError(t, os.WriteFile(two, []byte(strings.Join(lines[4:], "")), 0o644))
 	require.Equal(t, result{exitOK, "", ""}, exec("", "check", one, two))
 	r = exec("", "check", two)
-	require.Equal(t, exitProblems, r.code)
-	require.True(t, strings.HasPrefix(r.out, two+":1: tool-call-open: agent.toolReturned: "), r.out)
-	require.True(t, strings.HasSuffix(r.out, ": 4 sequence numbers are missing: 0-3\n"), r.out)
+	require.Equal(t, exitOK, r.code, "the call may have been opened before")
+	require.Regexp(t, `^warning: run "[^"]+": 4 sequence numbers are missing: 0-3\n$`, r.out)
 }
 
 // A log names its table of status changes, and formats that keep extra members carry it:

@@ -41,17 +41,19 @@ func (b *block) idName() string {
 
 // A block is a message or a tool call that lines open, continue and end.
 type block struct {
-	typ   blockType
-	id    string // on lines
-	agent string // raw, that its lines name
-	role  string // of a message
-	tool  string // of a call; empty if no line names it
-	run   string // of a call, for an encoder: that it began in
-	text  []byte // so far
-	start string // the line that opened it; for a decoder, until an event keeps it
-	begun bool   // an encoder has written START; a decoder has read a delta
-	owner string // for an encoder: whose events it is of
-	key   blockKey
+	typ      blockType
+	id       string // on lines
+	agent    string // raw, that its lines name
+	role     string // of a message
+	tool     string // of a call; empty if no line names it
+	run      string // of a call, for an encoder: that it began in
+	text     []byte // so far
+	start    string // the line that opened it; for a decoder, until an event keeps it
+	at       int    // for a decoder: the number of the line that opened it
+	begun    bool   // an encoder has written START; a decoder has read a delta
+	returned bool   // for a decoder: the result of the call has come before its end
+	owner    string // for an encoder: whose events it is of
+	key      blockKey
 }
 
 // blockOf returns what an event says of a block: its type, its id, and the piece if it is

@@ -1,6 +1,7 @@
 package agui
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -22,7 +23,12 @@ type Options struct {
 // A Decoder turns AG-UI lines into events. It implements [dialect.Decoder]. It reads JSON
 // Lines and Server-Sent Events, and is for one log. It must not be used concurrently. Its
 // memory grows with the number of runs and of the calls that have not returned, and with
-// the open messages, steps and sub-agents of one run.
+// the calls, open messages, steps and sub-agents of one run.
+//
+// A call begins with TOOL_CALL_START. A result ends a call that has had no TOOL_CALL_END, and
+// so do the next line that begins or ends a run, unless the decoder is strict, and the end of
+// the log: the arguments are those so far. A second result of a call names no open call, so a
+// fold reports it; a second end says nothing.
 //
 // A log that begins inside a run gets a run.started with an id derived from its first
 // line.
@@ -47,6 +53,8 @@ type stream struct {
 	*kept
 	open   map[string]*block
 	calls  map[string]toolCall // that have not returned, also of other runs: see call
+	done   map[string]string   // the tools of the run's calls that have returned, by id
+	begun  int                 // calls that have begun and not ended, and have no result
 	going  map[string]bool     // open sub-agents and reasoning; false for those that ended
 	steps  steps               // open ones
 	over   bool
@@ -68,7 +76,7 @@ func newStream(run, thread string, k *kept, calls map[string]toolCall) stream {
 	if k == nil {
 		k = &kept{main: Agent}
 	}
-	return stream{run: run, thread: thread, kept: k, open: map[string]*block{}, calls: calls, going: map[string]bool{}, steps: steps{}}
+	return stream{run: run, thread: thread, kept: k, open: map[string]*block{}, calls: calls, done: map[string]string{}, going: map[string]bool{}, steps: steps{}}
 }
 
 // call names a call of the thread.
@@ -108,7 +116,7 @@ func (d *Decoder) Decode(dst []agentevents.Event, text []byte) ([]agentevents.Ev
 			return dst, nil
 		}
 	}
-	if d.chunk == nil && d.s.run != "" { // as mostly
+	if d.chunk == nil && d.s.run != "" && d.s.begun == 0 { // as mostly
 		return d.line(dst, line)
 	}
 	typ, before := jsonwire.Text(jsonwire.Member(line, "type")), ""
@@ -128,16 +136,57 @@ func (d *Decoder) Decode(dst []agentevents.Event, text []byte) ([]agentevents.Ev
 			return dst, err
 		}
 	}
+	var err error
+	switch {
+	case d.s.begun == 0:
+	case typ == "TOOL_CALL_RESULT":
+		key := string(call) + jsonwire.Text(jsonwire.Member(line, "toolCallId"))
+		if b := d.s.open[key]; b != nil && !b.returned {
+			if dst, err = d.line(dst, b.line("END", "", "", false)); err != nil {
+				return dst, err
+			}
+			d.s.open[key], b.returned = b, true // its own END comes later
+		}
+	case ends[typ] && !d.r.Strict:
+		if dst, err = d.endCalls(dst); err != nil {
+			return dst, err
+		}
+	}
 	return d.line(dst, line)
 }
 
-// End ends the message that chunks are under way of.
-func (d *Decoder) End(dst []agentevents.Event) ([]agentevents.Event, error) {
-	b := d.chunk
-	if d.chunk = nil; b == nil {
-		return dst, nil
+// ends are the types of lines after which a call of the run before does not go on.
+var ends = map[string]bool{"RUN_STARTED": true, "RUN_FINISHED": true, "RUN_ERROR": true}
+
+// endCalls ends the calls that lines have begun and not ended, in the order in which they
+// began: what is known of them is that far.
+func (d *Decoder) endCalls(dst []agentevents.Event) ([]agentevents.Event, error) {
+	var begun []*block
+	for _, b := range d.s.open {
+		if b.typ == call && !b.returned {
+			begun = append(begun, b)
+		}
 	}
-	return d.line(dst, b.line("END", "", "", false))
+	slices.SortFunc(begun, func(a, b *block) int { return cmp.Compare(a.at, b.at) })
+	for _, b := range begun {
+		var err error
+		if dst, err = d.line(dst, b.line("END", "", "", false)); err != nil {
+			return dst, err
+		}
+	}
+	return dst, nil
+}
+
+// End ends the message that chunks are under way of, and the calls that have begun.
+func (d *Decoder) End(dst []agentevents.Event) ([]agentevents.Event, error) {
+	if b := d.chunk; b != nil {
+		d.chunk = nil
+		var err error
+		if dst, err = d.line(dst, b.line("END", "", "", false)); err != nil {
+			return dst, err
+		}
+	}
+	return d.endCalls(dst)
 }
 
 // pick returns the row of the line that is read.
@@ -270,6 +319,10 @@ func (d *Decoder) apply(ev *agentevents.Event, line string) (said bool, err erro
 		if r.Type != "CUSTOM" {
 			c, known := s.calls[s.call(p.CallID)]
 			delete(s.calls, s.call(p.CallID))
+			if tool, again := s.done[p.CallID]; again && !known {
+				c, known = toolCall{s.run, tool}, true // a repeat, which closes no call
+			}
+			s.done[p.CallID] = cmp.Or(c.tool, unknown)
 			p.Status, p.ToolID, p.OneEvent = agentevents.ToolStatusOK, c.tool, c.run != s.run
 			if !known {
 				if p.ToolID = unknown; !jsonwire.HasMember(d.rest, "toolId") {
@@ -299,8 +352,14 @@ func (d *Decoder) block(typ blockType, id, delta *string, ev *agentevents.Event,
 		b, key = d.chunk, string(typ)+d.chunk.id
 	}
 	_, opens := opens[r.Type]
+	if !opens && typ == call && s.ignores(b, *id, delta == nil) {
+		return false
+	}
 	if opens || b == nil {
-		b = &block{typ: typ, id: *id, agent: jsonwire.Member(line, "subagentRunId"), role: d.role, tool: d.tool}
+		if opens && b != nil {
+			s.drop(b)
+		}
+		b = &block{typ: typ, id: *id, agent: jsonwire.Member(line, "subagentRunId"), role: d.role, tool: d.tool, at: r.Lines}
 		if b.id == "" && typ != call {
 			b.id = dialect.DerivedID(line, r.Lines, 1)
 		}
@@ -310,7 +369,9 @@ func (d *Decoder) block(typ blockType, id, delta *string, ev *agentevents.Event,
 		if isChunk {
 			d.chunk, key = b, string(typ)+b.id
 		}
-		s.open[key] = b
+		if s.open[key] = b; typ == call {
+			s.begun++
+		}
 	}
 	*id, d.begun = b.id, b.begun
 	said := d.rest != made
@@ -320,7 +381,7 @@ func (d *Decoder) block(typ blockType, id, delta *string, ev *agentevents.Event,
 		b.begun = b.begun || said
 	} else {
 		b.end(ev.Payload, ev.Time)
-		if delete(s.open, key); typ == call {
+		if s.drop(b); typ == call {
 			s.calls[s.call(b.id)] = toolCall{s.run, strings.Clone(b.tool)}
 		}
 	}
@@ -332,6 +393,27 @@ func (d *Decoder) block(typ blockType, id, delta *string, ev *agentevents.Event,
 		b.start = ""
 	}
 	return said
+}
+
+// drop forgets an open block.
+func (s *stream) drop(b *block) {
+	if delete(s.open, string(b.typ)+b.id); b.typ == call && !b.returned {
+		s.begun--
+	}
+}
+
+// ignores reports whether a piece or the end of a call says nothing new, because the call has
+// returned or ended. b is the open block with the id, or nil.
+func (s *stream) ignores(b *block, id string, end bool) bool {
+	if b != nil {
+		if b.returned && end {
+			s.drop(b)
+		}
+		return b.returned
+	}
+	_, waits := s.calls[s.call(id)]
+	_, done := s.done[id]
+	return waits || done
 }
 
 // steps are the names of steps by agent.

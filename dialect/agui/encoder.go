@@ -519,11 +519,12 @@ func (d *document) Reread(w *wire.Writer, line string) error {
 // reread returns what readers of the lines so far make of a line for an event with the
 // payload.
 func (e *Encoder) reread(p agentevents.Payload, line string) ([]agentevents.Event, error) {
-	d, open, calls := &e.check, e.check.s.open, e.check.s.calls
+	d, open, calls, done := &e.check, e.check.s.open, e.check.s.calls, e.check.s.done
 	clear(open)
 	clear(calls)
+	clear(done)
 	clear(d.runs)
-	d.s, d.s.open, d.s.calls = e.s.stream, open, calls
+	d.s, d.s.open, d.s.calls, d.s.done = e.s.stream, open, calls, done
 	if e.streams[e.s.run] != nil {
 		d.runs[e.s.run] = e.s.kept
 	}

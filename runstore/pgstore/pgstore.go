@@ -202,7 +202,7 @@ const (
 		SELECT $1, $3::bigint, $4, $5::timestamptz, $6::timestamptz FROM lazy WHERE $2::bigint = 0
 		ON CONFLICT (run_id) DO NOTHING RETURNING run_id)` + adds
 	goesOn = `WITH lazy AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)),
-	head AS (UPDATE agentevents_runs r SET next = $3::bigint, terminal = COALESCE(NULLIF($4, ''), r.terminal),
+	head AS (UPDATE agentevents_runs r SET next = $3::bigint, terminal = COALESCE(NULLIF(r.terminal, ''), $4),
 			begun = COALESCE(r.begun, $5::timestamptz), updated = $6::timestamptz
 		FROM lazy WHERE r.run_id = $1 AND r.next = $2::bigint RETURNING r.run_id)` + adds
 	adds = `

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/foreign"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -18,6 +19,9 @@ import (
 // if it has id, sequence or runId, and is an error otherwise. At the start of a log
 // the native decoder takes the place of the one before. A line of a dialect without
 // a decoder is an error.
+//
+// A line of another program is an [*agentevents.ForeignError]. After it a line counts as
+// an event only if it names its run.
 //
 // Server-Sent Events begin with data that is an object, or with the name of an
 // event. At the start of a log they may begin with any field. Between the lines
@@ -42,8 +46,10 @@ type Auto struct {
 	// decoded.
 	OnLine func(Name)
 
-	last   Name // the dialect of the latest line
-	framed bool // the latest line is part of a Server-Sent Event
+	last    Name // the dialect of the latest line
+	framed  bool // the latest line is part of a Server-Sent Event
+	foreign bool // a line of another program came, and no line of a log after it
+	doubt   bool // the current line may be one of another program
 }
 
 // Decode appends the events of a line.
@@ -52,20 +58,34 @@ func (a *Auto) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event
 	if a.OnLine != nil {
 		a.OnLine(name)
 	}
-	switch d := a.Decoders[name]; {
-	case err != nil:
-		return dst, err
-	case d != nil:
-		return d.Decode(dst, line)
-	case name == Native || name == "":
-		return a.native().Decode(dst, line)
+	d := a.Decoders[name]
+	if d == nil && (name == Native || name == "") {
+		d = a.native()
 	}
-	return dst, &agentevents.LineError{Err: fmt.Errorf("this is a line of %s, but there is no decoder for that dialect", name)}
+	switch {
+	case err != nil:
+	case d == nil:
+		return dst, &agentevents.LineError{Err: fmt.Errorf("this is a line of %s, but there is no decoder for that dialect", name)}
+	default:
+		if dst, err = d.Decode(dst, line); err == nil && a.doubt {
+			err = foreignLine(foreign.Unknown)
+		}
+	}
+	var foreign *agentevents.ForeignError
+	a.foreign = err != nil && errors.As(err, &foreign) || a.foreign && err != nil
+	return dst, err
+}
+
+// foreignLine returns the error for a line of another program.
+func foreignLine(f foreign.File) error {
+	e := agentevents.ForeignError(f)
+	return &agentevents.LineError{Err: &e}
 }
 
 // detect returns the dialect to read a line as: the latest one if the line does
 // not tell. The error is for a line of no dialect.
 func (a *Auto) detect(line []byte) (Name, error) {
+	a.doubt = false
 	if a.Detect == nil && isNative(line) {
 		a.last, a.framed = Native, false
 		return Native, nil
@@ -86,6 +106,8 @@ func (a *Auto) detect(line []byte) (Name, error) {
 		if field, data, _ := strings.Cut(text, ":"); field == "data" {
 			if inner := Detect(strings.TrimSpace(data)); inner != "" {
 				name = inner
+			} else if f, ok := foreign.Line(text); ok {
+				return a.last, foreignLine(f)
 			}
 		}
 	}
@@ -99,12 +121,19 @@ func (a *Auto) detect(line []byte) (Name, error) {
 		if !ok && strings.HasPrefix(text, "{") && errors.As(jsonwire.Valid(text), &syntax) { // no decoder knows better what is wrong
 			return a.last, &agentevents.LineError{Column: syntax.Offset, Pointer: jsonwire.Pointer(text, syntax.Offset), Err: errors.New(syntax.Msg)}
 		}
-		if ok && !l.mayBe(a.last) && jsonwire.Valid(text) == nil {
-			if !l.mayBe(Native) {
-				return a.last, &agentevents.LineError{Err: errForeign}
-			}
+		f, named := foreign.Line(text)
+		switch {
+		case !ok || !named && (l.mayBe(a.last) || jsonwire.Valid(text) != nil):
+		case l.mayBe(Native):
 			name = Native
+		case named:
+			return a.last, foreignLine(f)
+		default:
+			return a.last, foreignLine(foreign.Unknown)
 		}
+	} else if a.foreign && a.Detect == nil {
+		l, ok := look(strings.TrimSpace(strings.TrimPrefix(text, "data:")))
+		a.doubt = ok && !l.names(name)
 	}
 	if name == "" {
 		return a.last, nil
@@ -113,10 +142,7 @@ func (a *Auto) detect(line []byte) (Name, error) {
 	return name, nil
 }
 
-var (
-	errForeign = errors.New(`no known format: a native line has "id", "sequence", "runId" and "type"; if this is a dialect's line without its usual members, name the format; 'agentevents import claude' reads what claude -p --output-format stream-json prints`)
-	errStray   = errors.New("looks like a Server-Sent Events field, but the log is not an event stream")
-)
+var errStray = errors.New("looks like a Server-Sent Events field, but the log is not an event stream")
 
 // End appends the events that were waiting for more lines.
 func (a *Auto) End(dst []agentevents.Event) ([]agentevents.Event, error) {

@@ -15,6 +15,7 @@ import (
 	"github.com/agentevents/agentevents/dialect/multiagent"
 	"github.com/agentevents/agentevents/dialect/openharness"
 	"github.com/agentevents/agentevents/dialect/openwop"
+	"github.com/agentevents/agentevents/internal/foreign"
 )
 
 // A wire is a format of logs, as the command line names it.
@@ -157,6 +158,10 @@ type named struct {
 
 func (d *named) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
 	other, ok := dialect.Fits(string(line), d.wire.dialect())
+	if f, named := foreign.Line(string(line)); named && other == "" {
+		err := agentevents.ForeignError(f)
+		return dst, &agentevents.LineError{Err: &err}
+	}
 	d.known = d.known || ok && other == d.wire.dialect()
 	if !ok && !d.known {
 		what := "like none of the known formats"

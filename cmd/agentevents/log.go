@@ -169,12 +169,12 @@ func (d strictStarts) Decode(dst []agentevents.Event, line []byte) ([]agentevent
 	return dst, err
 }
 
-// repeated counts lines in a row that have the same fault.
+// repeated counts lines that have the same fault, with none but blank ones between them.
 type repeated struct {
-	text  string
-	last  int // the latest line
-	n     int
-	limit int // how many of them are reported one by one
+	text       string
+	n          int
+	limit      int // how many of them are reported one by one
+	from, last int // the lines that are not
 }
 
 // emptyFile is the report of a file without lines. It is a log all the same.
@@ -190,11 +190,11 @@ func (l *logReader) read(in *invocation, file int, from input, yield func(positi
 		src.r = l.raw(file, src.r)
 	}
 	r := agentevents.NewReader(src, agentevents.ReaderOptions{Decoder: l.decoder, MaxLine: l.maxLine, Verbatim: l.verb})
-	bad := 0
-	var same repeated // lines with one fault
+	bad, reported, more := 0, 0, 0 // lines that cannot be read
+	var same repeated
 	tell := func() {
 		if n := same.n - same.limit; n > 0 {
-			l.report(position{file, same.last}, fmt.Sprintf("the same in %s, from %d on", plural(n, "more line"), same.last-n+1))
+			l.report(position{file, same.last}, fmt.Sprintf("the same in %s, from %d on", plural(n, "more line"), same.from))
 		}
 		same = repeated{}
 	}
@@ -224,20 +224,29 @@ func (l *logReader) read(in *invocation, file int, from input, yield func(positi
 		}
 		bad++
 		text := what(err)
-		if text != same.text || at.line != same.last+1 {
+		if text != same.text {
 			tell()
+			same = repeated{text: text, limit: sameLines}
+			if foreign := (*agentevents.ForeignError)(nil); errors.As(err, &foreign) {
+				same.limit = sameForeign
+			}
 		}
-		same = repeated{text, at.line, same.n + 1, sameLines}
-		if foreign := (*agentevents.ForeignError)(nil); errors.As(err, &foreign) {
-			same.limit = sameForeign
-		}
-		if bad <= maxBadLines && same.n <= same.limit {
+		switch same.n++; {
+		case same.n > same.limit:
+			same.last = at.line
+			if same.from == 0 {
+				same.from = at.line
+			}
+		case reported < maxBadLines:
+			reported++
 			l.report(at, text)
+		default:
+			more++
 		}
 	}
 	tell()
-	if bad > maxBadLines {
-		l.report(position{file, r.Line()}, fmt.Sprintf("%d more lines cannot be read; is this a log?", bad-maxBadLines))
+	if more > 0 {
+		l.report(position{file, r.Line()}, fmt.Sprintf("%d more lines cannot be read; is this a log?", more))
 	}
 	l.bad += bad
 	return true

@@ -307,7 +307,7 @@ func (l *line) inConversation() bool {
 func (l *line) ofStream() bool {
 	switch l.kind {
 	case "assistant", "user":
-		return l.has("message")
+		return strings.HasPrefix(l.raw("message"), "{")
 	case "system":
 		return l.has("subtype") || l.has("session_id")
 	case "result":

@@ -54,12 +54,12 @@ func name(o object) (File, bool) {
 // wrapped names objects with an event, or a list of events, in one of their members.
 func wrapped(o object) (File, bool) {
 	for _, m := range o {
-		inner, open := m.raw, ""
+		inner, path := m.raw, "."+m.name
 		if list, isList := strings.CutPrefix(m.raw, "["); isList {
-			inner, open = list, "[]"
+			inner, path = list, "'."+m.name+"[]'"
 		}
 		if isIdentifier(m.name) && slices.ContainsFunc(events(), membersOf(inner).shows) {
-			return File{Name: "an event wrapped in the member " + jsonwire.Brief(m.name), Hint: "unwrap it first, as jq -c ." + m.name + open + " does"}, true
+			return File{Name: "an event wrapped in the member " + jsonwire.Brief(m.name), Hint: "unwrap it first, as jq -c " + path + " does"}, true
 		}
 	}
 	return File{}, false

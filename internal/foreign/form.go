@@ -68,6 +68,9 @@ func Form(f Fault) (file File, rest, ok bool) {
 		return f.named(File{Name: "JSON over several lines", Hint: "an event is an object on a line of its own; write it so, as jq -c . does"}), false, true
 	case f.BadStart && isFrame(f.Line):
 		return frames, true, true
+	case whole && jsonwire.IsObject(string(trimmed[:min(len(trimmed), 1)])) && !json.Valid(trimmed): // it goes on
+		file = f.named(File{})
+		return file, false, file.Name != ""
 	}
 	return File{}, false, false
 }

@@ -338,7 +338,7 @@ func (r *Reader) deal(d *deal.Dealer[dealtLine]) []lineFault {
 		func(_ *Event, line string) { give([]byte(line), false) },
 		func(err error) { faults = append(faults, lineFault{r.Line(), err}) },
 	)
-	for !r.in.Ended() {
+	for !r.done && !r.in.Ended() {
 		line, err := r.next()
 		if err != nil {
 			faults = append(faults, lineFault{r.Line(), err})

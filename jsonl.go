@@ -8,6 +8,7 @@ import (
 	"io"
 	"iter"
 	"math/bits"
+	"slices"
 	"strings"
 	"sync"
 
@@ -390,7 +391,7 @@ func (r *Reader) each(event func(ev *Event, line string), fail func(error)) {
 	pool := payloadPool{reuse: true}
 	text := reuse.Slab{Size: 32 << 10}
 	var ev Event
-	for !r.in.Ended() {
+	for !r.done && !r.in.Ended() {
 		line, err := r.next()
 		if err != nil {
 			fail(err)
@@ -505,15 +506,18 @@ func (d *nativeDecoder) Decode(dst []Event, line []byte) ([]Event, error) {
 	switch {
 	case err == nil && d.pool.native(ev):
 		return dst, nil
-	case err == nil:
-		return dst, foreignLine(text, foreign.Unknown)
+	case err == nil && ev.RunID != "":
+		return dst, &LineError{Err: foreignError(foreign.Unknown)}
 	}
 	dst = dst[:len(dst)-1]
-	if f, _, ok := foreign.Form(foreign.Fault{Line: line, BadStart: true}); ok {
-		return dst, lineError(text, foreignError(f))
-	}
 	if f, ok := foreign.Line(text); ok {
 		return dst, &LineError{Err: foreignError(f)}
+	}
+	if err == nil || isStrange(text) {
+		return dst, &LineError{Err: foreignError(foreign.Unknown)}
+	}
+	if f, _, ok := foreign.Form(foreign.Fault{Line: line, BadStart: true}); ok {
+		err = foreignError(f)
 	}
 	return dst, lineError(text, err)
 }
@@ -529,12 +533,10 @@ func (pool *payloadPool) native(ev *Event) bool {
 	return !unknown && bits.OnesCount32(pool.seen&all) > 1
 }
 
-// foreignLine returns the error for a line of another program, whose name may be unknown.
-func foreignLine(text string, or foreign.File) *LineError {
-	if f, ok := foreign.Line(text); ok {
-		or = f
-	}
-	return &LineError{Err: foreignError(or)}
+// isStrange reports whether a line is an object without a member that only events have.
+func isStrange(text string) bool {
+	return strings.HasPrefix(text, "{") && jsonwire.Valid(text) == nil &&
+		!slices.ContainsFunc([]string{"id", "sequence", "type", "runId", "payload"}, func(name string) bool { return jsonwire.HasMember(text, name) })
 }
 
 func (d *nativeDecoder) End(dst []Event) ([]Event, error) { return dst, nil }

@@ -32,8 +32,9 @@ import (
 //	}})
 //
 // The events of a run should come from one dialect, because every decoder of a
-// document without sequence numbers counts for itself. An Auto is not for
-// concurrent use.
+// document without sequence numbers counts for itself. Who reads several logs one
+// after another gives each an Auto of its own, with the same Decoders if they are one
+// log. An Auto is not for concurrent use.
 type Auto struct {
 	// Decoders are the decoders, by dialect. Without one for Native, Auto uses
 	// [agentevents.NewDecoder].
@@ -54,6 +55,7 @@ type Auto struct {
 
 // Decode appends the events of a line.
 func (a *Auto) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
+	last, events := a.last, len(dst)
 	name, err := a.detect(line)
 	if a.OnLine != nil {
 		a.OnLine(name)
@@ -67,12 +69,19 @@ func (a *Auto) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event
 	case d == nil:
 		return dst, &agentevents.LineError{Err: fmt.Errorf("this is a line of %s, but there is no decoder for that dialect", name)}
 	default:
-		if dst, err = d.Decode(dst, line); err == nil && a.doubt {
+		if dst, err = d.Decode(dst, line); a.doubt {
 			err = foreignLine(foreign.Unknown)
 		}
 	}
 	var foreign *agentevents.ForeignError
-	a.foreign = err != nil && errors.As(err, &foreign) || a.foreign && err != nil
+	if err != nil && errors.As(err, &foreign) {
+		a.foreign = true
+		if len(dst) == events {
+			a.last = last
+		}
+	} else if err == nil {
+		a.foreign = false
+	}
 	return dst, err
 }
 
@@ -124,16 +133,17 @@ func (a *Auto) detect(line []byte) (Name, error) {
 		f, named := foreign.Line(text)
 		switch {
 		case !ok || !named && (l.mayBe(a.last) || jsonwire.Valid(text) != nil):
-		case l.mayBe(Native):
-			name = Native
 		case named:
 			return a.last, foreignLine(f)
+		case l.mayBe(Native):
+			name = Native
 		default:
 			return a.last, foreignLine(foreign.Unknown)
 		}
 	} else if a.foreign && a.Detect == nil {
-		l, ok := look(strings.TrimSpace(strings.TrimPrefix(text, "data:")))
-		a.doubt = ok && !l.names(name)
+		if a.doubt = foreign.Doubtful(text); a.doubt && name != a.last {
+			return a.last, foreignLine(foreign.Unknown) // the decoder would make up a run
+		}
 	}
 	if name == "" {
 		return a.last, nil

@@ -56,20 +56,6 @@ func (l *looks) detect(line string) Name {
 	return name
 }
 
-// names reports whether a line of a dialect names its run, and has what else every line of the
-// dialect has.
-func (l *looks) names(name Name) bool {
-	switch name {
-	case AGUI, OpenWOP:
-		return l.any(hasRun)
-	case KAOS:
-		return l.numeric || l.any(hasSequence)
-	case OpenHarness:
-		return l.numeric && isHarness(l.kind)
-	}
-	return true
-}
-
 // looks holds what tells the dialects apart.
 type looks struct {
 	has     looksSet // members

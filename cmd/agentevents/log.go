@@ -114,7 +114,10 @@ func (l *logReader) events(in *invocation) (iter.Seq2[position, agentevents.Even
 	}
 	return func(yield func(position, agentevents.Event) bool) {
 		for _, name := range in.args {
-			begun, lines := false, l.lines
+			begun, lines, decoder := false, l.lines, l.decoder
+			if auto, ok := decoder.(*dialect.Auto); ok { // the format of another file says nothing of this one
+				decoder = &dialect.Auto{Decoders: auto.Decoders}
+			}
 			for from, err := range l.open(name) {
 				l.files = append(l.files, visible(from.name))
 				file := len(l.files) - 1
@@ -129,7 +132,7 @@ func (l *logReader) events(in *invocation) (iter.Seq2[position, agentevents.Even
 					l.report(position{file: file}, visible(lost(err)))
 				case err != nil:
 					l.fail(in, file, err)
-				case !l.read(in, file, from, yield):
+				case !l.read(in, file, from, decoder, yield):
 					return
 				}
 			}
@@ -184,12 +187,12 @@ const emptyFile = "the file is empty"
 const sameLines, sameForeign = 3, 1
 
 // read reads one file. It returns false when the caller stops.
-func (l *logReader) read(in *invocation, file int, from input, yield func(position, agentevents.Event) bool) bool {
+func (l *logReader) read(in *invocation, file int, from input, decoder agentevents.Decoder, yield func(position, agentevents.Event) bool) bool {
 	src := &source{r: from, out: in.stdout}
 	if l.raw != nil {
 		src.r = l.raw(file, src.r)
 	}
-	r := agentevents.NewReader(src, agentevents.ReaderOptions{Decoder: l.decoder, MaxLine: l.maxLine, Verbatim: l.verb})
+	r := agentevents.NewReader(src, agentevents.ReaderOptions{Decoder: decoder, MaxLine: l.maxLine, Verbatim: l.verb})
 	bad, reported, more := 0, 0, 0 // lines that cannot be read
 	var same repeated
 	tell := func() {

@@ -19,13 +19,24 @@ var Unknown = File{Name: "a line of another program", Hint: `it has no known for
 // Line names the program that wrote a line: a JSON object, or the data of a Server-Sent
 // Event. ok is false for the lines of logs and for those that fit no row of the table.
 func Line(text string) (f File, ok bool) {
-	if data, frame := strings.CutPrefix(text, "data:"); frame {
-		text = strings.TrimSpace(data)
-	}
-	if !jsonwire.IsObject(strings.TrimLeft(text, " \t")) || jsonwire.Valid(text) != nil {
+	if text = data(text); !jsonwire.IsObject(strings.TrimLeft(text, " \t")) || jsonwire.Valid(text) != nil {
 		return File{}, false
 	}
 	return name(membersOf(text))
+}
+
+// Doubtful reports whether a line is an object that has no more of an event than a type.
+func Doubtful(text string) bool {
+	text = data(text)
+	return jsonwire.IsObject(text) && !slices.ContainsFunc(events(), membersOf(text).shows)
+}
+
+// data returns the data of a Server-Sent Event, and any other line as it is.
+func data(line string) string {
+	if data, frame := strings.CutPrefix(line, "data:"); frame {
+		return strings.TrimSpace(data)
+	}
+	return line
 }
 
 // document names the program that wrote a JSON document, by the beginning of it: an object,
@@ -51,14 +62,20 @@ func name(o object) (File, bool) {
 	return wrapped(o)
 }
 
-// wrapped names objects with an event, or a list of events, in one of their members.
+// wrapped names objects with an event, or a list of events, in one of their members. What has the
+// type of the object is its event, too.
 func wrapped(o object) (File, bool) {
+	kind, typed := o.at("type")
+	isEvent := func(inner object) bool {
+		same, ok := inner.at("type")
+		return slices.ContainsFunc(events(), inner.shows) || typed && ok && same == kind
+	}
 	for _, m := range o {
 		inner, path := m.raw, "."+m.name
 		if list, isList := strings.CutPrefix(m.raw, "["); isList {
 			inner, path = list, "'."+m.name+"[]'"
 		}
-		if isIdentifier(m.name) && slices.ContainsFunc(events(), membersOf(inner).shows) {
+		if isIdentifier(m.name) && isEvent(membersOf(inner)) {
 			return File{Name: "an event wrapped in the member " + jsonwire.Brief(m.name), Hint: "unwrap it first, as jq -c " + path + " does"}, true
 		}
 	}

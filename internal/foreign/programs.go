@@ -105,8 +105,9 @@ var programs = []struct {
 	{"agentevents", "a snapshot of 'agentevents fold'", "name the log that it was made of", []string{"runId nextSequence resume"}},
 }
 
-// eventSigns are those of an event inside another object.
+// eventSigns are those of an event that has more than a type, in the formats that are read.
 var eventSigns = []string{
-	"type runId", "type eventId", "type run_id", "ts run_id event",
+	"type runId", "type eventId", "type run_id", "ts run_id event", "type traceId actor",
+	"type=flow:*|node:*|agent:*|edge:*|loop:*|state:*|command:* timestamp:number",
 	"type=RUN_* threadId", "type=TEXT_MESSAGE_*|REASONING_*|THINKING_*|ACTIVITY_* messageId", "type=TOOL_CALL_* toolCallId", "type=STEP_* stepName",
 }

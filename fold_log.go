@@ -334,15 +334,11 @@ func (r *Reader) deal(d *deal.Dealer[dealtLine]) []lineFault {
 		}
 		d.Deal(run, line, dealtLine{r.in.Pos(), last})
 	}
-	for ; r.given < len(r.events); r.given++ { // events that All has read and not yielded
-		ev := &r.events[r.given]
-		give(ev.append(nil, ops(ev.Payload)), false)
-	}
-	if r.err != nil {
-		faults = append(faults, lineFault{r.Line(), r.err})
-		r.err = nil
-	}
-	for !r.in.Ended() {
+	r.begin(
+		func(_ *Event, line string) { give([]byte(line), false) },
+		func(err error) { faults = append(faults, lineFault{r.Line(), err}) },
+	)
+	for !r.done && !r.in.Ended() {
 		line, err := r.next()
 		if err != nil {
 			faults = append(faults, lineFault{r.Line(), err})
@@ -387,7 +383,8 @@ func slowRunID(line []byte, pool *payloadPool) []byte {
 func (w *foldWorker) line(text string, at dealtLine) {
 	w.ev = Event{}
 	if err := parseEvent(text, &w.ev, &w.pool); err != nil {
-		w.errs = append(w.errs, lineFault{at.Line, lineErrorAt(at.Pos, lineError(text, err), []byte(text), at.last)})
+		le, _ := lineErrorAt(at.Pos, lineError(text, err), fault([]byte(text), at.last), true)
+		w.errs = append(w.errs, lineFault{at.Line, le})
 		return
 	}
 	runs := len(w.fold.order)

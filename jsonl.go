@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math/bits"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/agentevents/agentevents/internal/chain"
+	"github.com/agentevents/agentevents/internal/foreign"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 	"github.com/agentevents/agentevents/internal/lines"
 	"github.com/agentevents/agentevents/internal/reuse"
@@ -165,6 +168,11 @@ func (w *Writer) Close() error {
 // call and has no newline. Events may come with an error. A [*LineError]
 // should have Column and Pointer set; the [Reader] fills in line and offset.
 // Several errors are joined ([errors.Join]); the Reader yields one by one.
+//
+// A [*ForeignError] beside events means that the line may be one of another program: the
+// events count in an input that has proved to be a log, by an event without that error, and
+// the error in any other.
+//
 // End appends what was waiting for more lines.
 type Decoder interface {
 	Decode(dst []Event, line []byte) ([]Event, error)
@@ -199,7 +207,10 @@ type Reader struct {
 	in       *lines.Reader
 	dec      Decoder
 	verbatim bool
-	done     bool // the decoder was told that the input has ended
+	done     bool // the decoder was told that the input has ended, or the rest is not read
+	begun    bool // a line was read
+	isLog    bool // a line has shown that the input is a log
+	named    bool // the input was called by its name, which no line up to the first event is
 
 	events []Event // of the current line
 	given  int     // how many of them were yielded
@@ -235,12 +246,7 @@ func (r *Reader) All() iter.Seq2[Event, error] {
 					return
 				}
 			}
-			for r.err != nil {
-				err := r.err
-				r.err = nil
-				if len(r.more) > 0 {
-					r.err, r.more = r.more[0], r.more[1:]
-				}
+			for err := r.nextErr(); err != nil; err = r.nextErr() {
 				if !yield(Event{}, err) {
 					return
 				}
@@ -264,18 +270,24 @@ func (r *Reader) decode() {
 		r.err = err
 	} else if line != nil {
 		var bad error
-		if r.events, bad = r.dec.Decode(r.events, line); bad != nil {
+		r.events, bad = r.dec.Decode(r.events, line)
+		if bad = r.judge(bad); bad != nil {
 			r.fail(bad, line)
 		} else if r.verbatim && len(r.events) == 1 {
 			r.events[0].origin = chain.Text(line)
 		}
+		r.begun = true
 	}
-	if r.in.Ended() {
-		r.done = true
-		if r.events, err = r.dec.End(r.events); err != nil {
-			for _, err := range splitJoined(err) {
-				r.add(placed(err, r.in.Pos()))
-			}
+	if r.done || !r.in.Ended() {
+		return
+	}
+	r.done = true
+	switch r.events, err = r.dec.End(r.events); {
+	case r.named && !r.isLog:
+		r.events = r.events[:0]
+	case err != nil:
+		for _, err := range splitJoined(err) {
+			r.add(placed(err, r.in.Pos()))
 		}
 	}
 }
@@ -296,14 +308,39 @@ func (r *Reader) next() ([]byte, error) {
 	return nil, &LineError{Line: r.in.Pos().Line, Offset: r.in.Pos().Offset, Err: err}
 }
 
+// judge decides whether the events of a line count beside its error, and the error beside the
+// events. The first event without a doubt shows that the input is a log.
+func (r *Reader) judge(bad error) error {
+	var foreign *ForeignError
+	switch doubt := bad != nil && errors.As(bad, &foreign); {
+	case doubt && r.isLog && len(r.events) > 0:
+		return nil
+	case doubt && !r.isLog:
+		r.events = r.events[:0]
+	case len(r.events) > 0:
+		r.isLog = true
+	}
+	return bad
+}
+
 // fail keeps the errors of a line, to be yielded.
 func (r *Reader) fail(err error, line []byte) {
-	parts := splitJoined(err)
-	if lines.Foreign(line, false, false) != nil {
-		parts = parts[:1] // all say the same
+	if r.named && !r.isLog {
+		return
 	}
+	f := fault(line, r.in.Ended())
+	if f.First = !r.begun; f.First {
+		f.Behind = r.in.Behind()
+	}
+	parts := splitJoined(err)
 	for i, err := range parts {
-		r.add(lineErrorAt(r.in.Pos(), err, line, r.in.Ended() && i == len(parts)-1))
+		le, rest := lineErrorAt(r.in.Pos(), err, f, i == len(parts)-1)
+		r.add(le)
+		var foreign *ForeignError
+		if errors.As(le, &foreign) && !foreign.unknown() {
+			r.named, r.done = true, rest && !r.isLog
+			return // all say the same
+		}
 	}
 }
 
@@ -313,6 +350,15 @@ func (r *Reader) add(err error) {
 	} else {
 		r.more = append(r.more, err)
 	}
+}
+
+// nextErr returns the next error to be yielded, or nil.
+func (r *Reader) nextErr() error {
+	err := r.err
+	if r.err = nil; len(r.more) > 0 {
+		r.err, r.more = r.more[0], r.more[1:]
+	}
+	return err
 }
 
 // splitJoined returns the errors that errors.Join put together. An error that
@@ -341,18 +387,11 @@ func splitJoined(err error) []error {
 // text, and every error to fail. It is quicker than All: event and text are valid
 // only during the call.
 func (r *Reader) each(event func(ev *Event, line string), fail func(error)) {
-	for ; r.given < len(r.events); r.given++ { // left over by All
-		ev := &r.events[r.given]
-		event(ev, string(ev.append(nil, ops(ev.Payload))))
-	}
-	if r.err != nil {
-		fail(r.err)
-		r.err = nil
-	}
+	r.begin(event, fail)
 	pool := payloadPool{reuse: true}
 	text := reuse.Slab{Size: 32 << 10}
 	var ev Event
-	for !r.in.Ended() {
+	for !r.done && !r.in.Ended() {
 		line, err := r.next()
 		if err != nil {
 			fail(err)
@@ -365,12 +404,31 @@ func (r *Reader) each(event func(ev *Event, line string), fail func(error)) {
 		s := text.String(line)
 		ev = Event{}
 		if perr := parseEvent(s, &ev, &pool); perr != nil {
-			fail(lineErrorAt(r.in.Pos(), lineError(s, perr), line, r.in.Ended()))
+			le, _ := lineErrorAt(r.in.Pos(), lineError(s, perr), fault(line, r.in.Ended()), true)
+			fail(le)
 			continue
 		}
 		event(&ev, pool.canonical(s))
 	}
 	r.done = true
+}
+
+// begin gives what All has left over, and the lines up to the one that shows that the input is a
+// log.
+func (r *Reader) begin(event func(ev *Event, line string), fail func(error)) {
+	for {
+		for ; r.given < len(r.events); r.given++ {
+			ev := &r.events[r.given]
+			event(ev, string(ev.append(nil, ops(ev.Payload))))
+		}
+		for err := r.nextErr(); err != nil; err = r.nextErr() {
+			fail(err)
+		}
+		if r.isLog || r.done {
+			return
+		}
+		r.decode()
+	}
 }
 
 // placed says which line an error of the decoder is about.
@@ -390,24 +448,29 @@ func placed(err error, pos lines.Pos) *LineError {
 	return le
 }
 
-// lineErrorAt says where the error of a line is. last means that the line has no
-// newline.
-func lineErrorAt(pos lines.Pos, err error, line []byte, last bool) error {
-	badStart := false
+// fault describes a line that cannot be read. last means that the line has no newline.
+func fault(line []byte, last bool) foreign.Fault {
+	return foreign.Fault{Line: line, Torn: last && isTorn(line)}
+}
+
+// lineErrorAt says where an error of a line is. last means that it is the last one of the line.
+// rest means that no line after it is an event.
+func lineErrorAt(pos lines.Pos, err error, f foreign.Fault, last bool) (le *LineError, rest bool) {
 	if syntax, ok := err.(*jsonwire.SyntaxError); ok {
-		badStart = syntax.Offset == 0
-		err = lineError(string(line), syntax) // of a decoder that leaves the placing to the reader
+		f.BadStart = syntax.Offset == 0
+		err = lineError(string(f.Line), syntax) // of a decoder that leaves the placing to the reader
 	}
-	le := placed(err, pos)
-	torn := last && isTorn(line)
-	if foreign := lines.Foreign(line, pos.Line == 1 && !torn, badStart); foreign != nil {
-		le.Column, le.Pointer, le.Err = 0, "", foreign
-	} else if torn {
+	le = placed(err, pos)
+	if file, rest, ok := foreign.Form(f); ok {
+		le.Column, le.Pointer, le.Err = 0, "", foreignError(file)
+		return le, rest
+	}
+	if f.Torn && last {
 		le.Err = fmt.Errorf("the last line is torn (cut the file at byte %d): %w: %w", pos.Offset, io.ErrUnexpectedEOF, le.Err)
-	} else if isCut(line) {
+	} else if isCut(f.Line) {
 		le.Err = fmt.Errorf("the line is cut off: %w", le.Err)
 	}
-	return le
+	return le, false
 }
 
 // isCut reports whether a line ends in the middle of its object.
@@ -438,13 +501,42 @@ type nativeDecoder struct {
 func (d *nativeDecoder) Decode(dst []Event, line []byte) ([]Event, error) {
 	text := chain.Text(line)
 	dst = append(dst, Event{}) // an event is large: read it in place
-	if err := parseEvent(text, &dst[len(dst)-1], &d.pool); err != nil {
-		if foreign := lines.Foreign(line, false, true); foreign != nil {
-			err = foreign
-		}
-		return dst[:len(dst)-1], lineError(text, err)
+	ev := &dst[len(dst)-1]
+	err := parseEvent(text, ev, &d.pool)
+	switch {
+	case err == nil && d.pool.native(ev):
+		return dst, nil
+	case err == nil && ev.RunID != "":
+		return dst, &LineError{Err: foreignError(foreign.Unknown)}
 	}
-	return dst, nil
+	dst = dst[:len(dst)-1]
+	if f, ok := foreign.Line(text); ok {
+		return dst, &LineError{Err: foreignError(f)}
+	}
+	if err == nil || isStrange(text) {
+		return dst, &LineError{Err: foreignError(foreign.Unknown)}
+	}
+	if f, _, ok := foreign.Form(foreign.Fault{Line: line, BadStart: true}); ok {
+		err = foreignError(f)
+	}
+	return dst, lineError(text, err)
+}
+
+// native reports whether the line read last is without a doubt an event of this package: one with
+// all that an emitter writes, or with a known kind and most of it.
+func (pool *payloadPool) native(ev *Event) bool {
+	const all = 1<<envID | 1<<envSequence | 1<<envRunID
+	if pool.seen&all == all && ev.RunID != "" {
+		return true
+	}
+	_, unknown := ev.Payload.(*Unknown)
+	return !unknown && bits.OnesCount32(pool.seen&all) > 1
+}
+
+// isStrange reports whether a line is an object without a member that only events have.
+func isStrange(text string) bool {
+	return strings.HasPrefix(text, "{") && jsonwire.Valid(text) == nil &&
+		!slices.ContainsFunc([]string{"id", "sequence", "type", "runId", "payload"}, func(name string) bool { return jsonwire.HasMember(text, name) })
 }
 
 func (d *nativeDecoder) End(dst []Event) ([]Event, error) { return dst, nil }

@@ -49,7 +49,9 @@ func checkChain(t *testing.T, files map[string]string, names ...string) (int, []
 		args = append(args, path(name))
 	}
 	got := exec("", args...)
-	require.Empty(t, got.err)
+	for l := range strings.Lines(got.err) {
+		require.Contains(t, l, ": "+emptyFile+"\n")
+	}
 	var about []string
 	for l := range strings.Lines(got.out) {
 		if l = strings.ReplaceAll(strings.TrimSpace(l), path(""), ""); strings.Contains(l, "chain") {

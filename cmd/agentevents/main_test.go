@@ -710,12 +710,11 @@ func TestImportPipeline(t *testing.T) {
 	require.Equal(t, uint64(strings.Count(imported.out, "\n")), s.NextSequence)
 	require.Zero(t, s.ViolationCount)
 
-	// As a log it is one bad line after another, and says what it is.
+	// As a log it is called by its name.
 	for _, args := range []string{"tree", "fold", "cat", "check", "convert --to native"} {
 		raw := exec("", append(strings.Fields(args), capture)...)
 		require.Equal(t, exitProblems, raw.code, args)
-		require.Contains(t, raw.out+raw.err, "no known format: ", args)
-		require.Contains(t, raw.out+raw.err, "'agentevents import claude' reads what claude -p", args)
+		require.Contains(t, raw.out+raw.err, "this is a stream of Claude Code: import it first with 'agentevents import claude FILE'\n", args)
 	}
 
 	named := exec("", "import", "claude", "--run", "my-run", "--agent", "my-agent", capture)
@@ -747,6 +746,6 @@ func TestImportNoise(t *testing.T) {
 	strict := exec(log, "import", "claude", "--strict", "--time", "2026-01-02T00:00:00Z", "-")
 	require.Equal(t, exitProblems, strict.code)
 	require.Equal(t, exitOK, exec(init+"\n"+text+"\n", "import", "claude", "--strict", "-").code)
-	require.Equal(t, result{exitOK, "", ""}, exec("", "import", "claude", "-"))
+	require.Equal(t, result{exitProblems, "", "stdin: the file is empty\n"}, exec("", "import", "claude", "-"))
 	require.Equal(t, exitProblems, exec("plain text\n", "import", "claude", "-").code, "nothing of it is a capture")
 }

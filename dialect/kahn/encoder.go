@@ -44,8 +44,9 @@ type agentState struct {
 	stepped bool // a line of the agent had a step
 	from    int  // the first step of this attempt
 	totals  agentevents.Totals
-	refused int // refusals without a call in totals.ToolCalls: their lines look like calls
-	made    int // steps that lines made up
+	refused int    // refusals without a call, and returns of calls before the start, in totals.ToolCalls: their lines look like calls
+	since   uint64 // the sequence of the start
+	made    int    // steps that lines made up
 	started time.Time
 	failed  bool // it is at the status failed
 }
@@ -149,6 +150,9 @@ func (e *Encoder) remember(ev *agentevents.Event, a *agentState) {
 			a.refused++
 		}
 		if call != nil {
+			if call.Sequence < a.since {
+				a.refused++
+			}
 			e.returned(ev, p, call)
 		}
 	}
@@ -175,7 +179,7 @@ func (e *Encoder) remember(ev *agentevents.Event, a *agentState) {
 		case a.stepped:
 			a.from = a.step + 1
 		}
-		a.started, a.failed = ev.Time, false
+		a.started, a.since, a.failed = ev.Time, ev.Sequence, false
 	case *agentevents.AgentTransition:
 		a.failed = p.To == agentevents.StatusFailed
 	case *agentevents.ToolReturned:

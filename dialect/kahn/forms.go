@@ -371,7 +371,7 @@ func (f totalForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([
 	case "total_steps":
 		few(a.totals.Steps, a.made, "steps that are made up are counted")
 	case "total_tool_calls":
-		few(a.totals.ToolCalls, a.refused, "refused calls have a line and are counted")
+		few(a.totals.ToolCalls, a.refused, "refused calls, and those of before the start, have a line and are counted")
 	}
 	return jsonwire.AppendInt(dst, int64(n)), true
 }

@@ -166,6 +166,7 @@ func (e *Encoder) insert(dst []byte, mark int, ev *agentevents.Event, types []st
 	for _, typ := range types {
 		made := agentevents.Event{RunID: ev.RunID, Time: ev.Time}
 		if typ != "flow:start" {
+			made.Marks = ev.Marks & agentevents.MarkLate
 			made.NodeID, made.NodeRunID = e.nodeOf(ev), e.execution(ev)
 		}
 		switch typ {

@@ -62,8 +62,8 @@ type subject struct{ runID, agentID, id string }
 type opened struct{ eventID, toolID string }
 
 // An index is that of the next delta of a block. Readers of lines without starts of agents
-// count on when an agent starts again: shift is what they have counted before. Blocks of an
-// agent are mixed where lines do not name them, and the latest delta is of one of them.
+// count on when an agent starts again: shift is what they have counted before. Blocks are
+// mixed where lines do not tell them apart, and the latest delta is of one of them.
 type index struct {
 	next, shift int
 	block       string
@@ -73,11 +73,16 @@ type index struct {
 // indexOf returns the index of a delta in the block that readers see.
 func (e *Encoder) indexOf(ev *agentevents.Event, p *agentevents.AgentReasoningDelta) index {
 	b, known := e.deltas[e.blockOf(ev, p.BlockID)]
-	b.mixed = b.mixed || known && b.block != p.BlockID
+	b.mixed = b.mixed || known && b.block != blockKey(ev, p.BlockID)
 	if b.mixed {
 		b.shift = b.next - p.Index.Or(0)
 	}
 	return b
+}
+
+// blockKey tells blocks apart that readers take for one.
+func blockKey(ev *agentevents.Event, id string) string {
+	return cmp.Or(ev.AgentID, ev.NodeRunID, ev.ParentSpanID) + "\x00" + id
 }
 
 // restart notes that the deltas of an agent count from 0 again.
@@ -180,12 +185,15 @@ func (e *Encoder) note(ev *agentevents.Event) {
 		b := e.indexOf(ev, p)
 		if p.Index.OK || e.p != RFC0002 { // which needs no index
 			b.next = p.Index.Or(b.next-b.shift) + b.shift + 1
+			if !p.Index.OK && ev.Marks.Has(agentevents.MarkSynthetic) { // who emits does not count it
+				b.shift++
+			}
 		}
-		b.block = strings.Clone(p.BlockID)
+		b.block = blockKey(ev, p.BlockID)
 		remember(e.deltas, of, b)
 	case *agentevents.AgentReasoned:
 		of := e.blockOf(ev, p.BlockID)
-		if b := e.deltas[of]; b.mixed {
+		if b, known := e.deltas[of]; known && (b.mixed || b.block != blockKey(ev, p.BlockID)) {
 			e.deltas[of] = index{mixed: true, block: b.block}
 		} else {
 			delete(e.deltas, of)
@@ -194,7 +202,12 @@ func (e *Encoder) note(ev *agentevents.Event) {
 }
 
 // agentOf returns the agent that the line of an event names.
-func (e *Encoder) agentOf(ev *agentevents.Event) string { return cmp.Or(e.names.Of(ev), CoreSystem) }
+func (e *Encoder) agentOf(ev *agentevents.Event) string {
+	if ev.AgentID == "" && ev.NodeRunID != "" {
+		return e.names.Of(ev)
+	}
+	return cmp.Or(ev.AgentID, CoreSystem)
+}
 
 // blockOf returns a block of the agent of an event, as readers see it: lines of SchemaV2 do
 // not name it.

@@ -171,8 +171,14 @@ func (w *Writer) line(dst []byte, ev *agentevents.Event, d Document) ([]byte, er
 		return dst, w.Refused(agentevents.RuleFieldRange, "/timestamp", badYear)
 	}
 	w.Say(ev)
-	if p, ok := ev.Payload.(*agentevents.NodeFailed); ok && w.ends && w.F.Row(agentevents.KindNodeFailed) == nil {
-		w.SayAs(&agentevents.AgentEnded{Error: agentevents.Some(p.Error)}, "written as the end of the node's agent")
+	if w.ends && w.F.Row(ev.Kind()) == nil {
+		const detail = "written as the end of the node's agent"
+		switch p := ev.Payload.(type) {
+		case *agentevents.NodeFailed:
+			w.SayAs(&agentevents.AgentEnded{Error: agentevents.Some(p.Error)}, detail)
+		case *agentevents.NodeCompleted:
+			w.SayAs(&agentevents.AgentEnded{}, detail)
+		}
 	}
 	dst, err := d.Line(w, dst)
 	if err == nil {

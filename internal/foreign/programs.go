@@ -40,7 +40,9 @@ var programs = []struct {
 		"type=system|assistant|user|result|stream_event|rate_limit_event|tool_progress|auth_status session_id uuid",
 		"type=system subtype session_id",
 		"type=assistant|user message parent_tool_use_id",
+		"type=assistant|user message/role session_id",
 		"type=result subtype num_turns",
+		"type=result session_id duration_ms",
 		"type=command_lifecycle|conversation_reset session_id",
 	}},
 	{"Codex", "a session of Codex, as it keeps them on disk", "", []string{

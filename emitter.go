@@ -19,6 +19,7 @@ import (
 
 	"github.com/agentevents/agentevents/internal/firsterrs"
 	"github.com/agentevents/agentevents/internal/jsonwire"
+	"github.com/agentevents/agentevents/internal/option"
 	"github.com/agentevents/agentevents/internal/reentry"
 	"github.com/agentevents/agentevents/internal/turns"
 )
@@ -105,8 +106,8 @@ type EmitterOptions struct {
 	Follow func(Event) []Event
 	// MaxRuns bounds the runs that are open at the same time; 0 means no
 	// bound. [Emitter.Run] refuses one more with [ErrTooManyRuns].
-	MaxRuns int
-	// MaxLine is the length in bytes of the longest line; 0 means [DefaultMaxLine].
+	MaxRuns int `least:"0"`
+	// MaxLine is the length in bytes of the longest line, at least 1,024; 0 means [DefaultMaxLine].
 	// Who reads the log needs no less as ReaderOptions.MaxLine. The longest content
 	// of an event whose line would be longer is cut after redaction, and the event is
 	// marked [MarkSanitized]. A text keeps its beginning and ends with
@@ -120,22 +121,22 @@ type EmitterOptions struct {
 	// Length and hash are those of the redacted text. An event that is too long
 	// without its content is refused in every mode (rule line-length). Room is kept for
 	// what a line may get besides: a place in a trace, all marks, the highest sequence.
-	MaxLine int
+	MaxLine int `least:"1024"`
 }
 
-// check refuses values that no constant has: they must not pass for the default.
+// check refuses values that make no sense: they must not pass for the default.
 func (o *EmitterOptions) check() error {
+	const name = "EmitterOptions"
 	switch {
 	case o.Lifecycle != "" && !o.Lifecycle.known():
-		return noConstant("EmitterOptions.Lifecycle", string(o.Lifecycle))
+		return option.NoConstant(name+".Lifecycle", string(o.Lifecycle))
 	case o.Mode >= modes:
-		return noConstant("EmitterOptions.Mode", int(o.Mode))
+		return option.NoConstant(name+".Mode", int(o.Mode))
 	}
-	return o.Redaction.check("EmitterOptions.Redaction.")
-}
-
-func noConstant(field string, value any) error {
-	return fmt.Errorf("agentevents: %s: no constant has the value %#v", field, value)
+	if err := option.Check(name, o); err != nil {
+		return err
+	}
+	return o.Redaction.check(name + ".Redaction")
 }
 
 // An Emitter turns payloads into a log that keeps its own rules.
@@ -206,21 +207,19 @@ type ending struct {
 	late atomic.Pointer[runState]
 }
 
-// NewEmitter returns an emitter. It fails when a sink cannot be used, and when
-// more than one is a [Tracer].
+// NewEmitter returns an emitter. It fails when a sink cannot be used, when more than one is a
+// [Tracer], and with an [*OptionError] when an option makes no sense.
 func NewEmitter(o EmitterOptions) (*Emitter, error) {
-	if o.MaxLine <= 0 {
-		o.MaxLine = DefaultMaxLine
+	if err := o.check(); err != nil {
+		return nil, err
 	}
+	o.MaxLine = cmp.Or(o.MaxLine, DefaultMaxLine)
 	e := &Emitter{
 		opts:     o,
 		redact:   newRedaction(o.Redaction),
 		runs:     map[string]*runState{},
 		released: map[string]release{},
 		idle:     make(chan struct{}, 1),
-	}
-	if err := o.check(); err != nil {
-		return nil, err
 	}
 	e.opts.Lifecycle = cmp.Or(o.Lifecycle, LifecycleStrict)
 	for i, s := range o.Sinks {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/agentevents/agentevents/internal/foreign"
 	"github.com/agentevents/agentevents/internal/jsonwire"
+	"github.com/agentevents/agentevents/internal/option"
 )
 
 // Errors of the emitter's state, for errors.Is.
@@ -130,6 +131,11 @@ func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err
 }
+
+// An OptionError says that an option has a value that makes no sense, such as a number below 0
+// or a word that is none of the constants. Constructors return it; where one returns no error,
+// the first call of what it has made does.
+type OptionError = option.Error
 
 // A LineError says that a line of a log cannot be read. Reading goes on with the
 // next line.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents/internal/jsonwire"
+	"github.com/agentevents/agentevents/internal/option"
 	"github.com/agentevents/agentevents/internal/roster"
 )
 
@@ -16,7 +17,7 @@ type FoldOptions struct {
 	// Lifecycle is the table of legal transitions, which decides what is a
 	// violation. The default is the table that the log names, and
 	// [LifecycleRelaxed] for a log that names none. The state follows the log in
-	// any case.
+	// any case. A word that is none of the tables allows no transition.
 	Lifecycle Lifecycle
 	// KeepCalls is how many closed tool calls the snapshot keeps: the latest
 	// ones. Tools counts all. 0 means 64, negative means none.
@@ -33,7 +34,7 @@ type FoldOptions struct {
 	// Workers is the number of goroutines on which [FoldLog] folds the runs of a
 	// log; 0 and 1 mean the caller's goroutine. They have ended when FoldLog
 	// returns. With two or more, OnViolation is called concurrently.
-	Workers int
+	Workers int `least:"0"`
 }
 
 // HostState is state that the host of a run knows and the log does not: the
@@ -66,6 +67,14 @@ type Fold struct {
 	times jsonwire.TimeWriter
 }
 
+// check refuses values that make no sense.
+func (o *FoldOptions) check() error {
+	if o.Lifecycle != "" && !o.Lifecycle.known() {
+		return option.NoConstant("FoldOptions.Lifecycle", string(o.Lifecycle))
+	}
+	return option.Check("FoldOptions", o)
+}
+
 // NewFold returns a fold without events. The first event decides the run.
 func NewFold(o FoldOptions) *Fold { return newFold(o, &words{}) }
 
@@ -80,8 +89,12 @@ func newFold(o FoldOptions, w *words) *Fold {
 
 // ResumeFold returns a fold that continues where a snapshot ends: with the rest of
 // the log it gives the snapshot of the whole log. It keeps no part of the given
-// snapshot. It returns an error if the snapshot is nil or has nil entries.
+// snapshot. It returns an error if the snapshot is nil or has nil entries, and an
+// [*OptionError] for options that make no sense.
 func ResumeFold(snapshot *RunSnapshot, o FoldOptions) (*Fold, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
 	if err := snapshot.complete(); err != nil {
 		return nil, fmt.Errorf("agentevents: ResumeFold: %w", err)
 	}

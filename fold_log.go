@@ -63,12 +63,16 @@ func NewLogFold(o FoldOptions) *LogFold { return &LogFold{opts: o} }
 // FoldLog folds everything that r reads. It skips lines that cannot be read, and
 // returns their errors joined, the first 100 and the number of the others, beside
 // the fold. A line that a crash tore is one of them: the fold is good, and the
-// error wraps [io.ErrUnexpectedEOF] (see [LineError]).
+// error wraps [io.ErrUnexpectedEOF] (see [LineError]). Options that make no sense are an
+// [*OptionError], and nothing is read.
 //
 // On a native log FoldLog takes a fraction of the time of [LogFold.Apply]: it
 // uses the memory of an event again for the next line.
 func FoldLog(r *Reader, o FoldOptions) (*LogFold, error) {
 	l := NewLogFold(o)
+	if err := cmp.Or(o.check(), r.usable()); err != nil {
+		return l, err
+	}
 	switch _, native := r.dec.(*nativeDecoder); {
 	case !native:
 		for ev, err := range r.All() {

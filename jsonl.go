@@ -2,6 +2,7 @@ package agentevents
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/agentevents/agentevents/internal/foreign"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 	"github.com/agentevents/agentevents/internal/lines"
+	"github.com/agentevents/agentevents/internal/option"
 	"github.com/agentevents/agentevents/internal/reuse"
 )
 
@@ -28,7 +30,7 @@ type WriterOptions struct {
 	// every line at once, with one write, so that a crash of the process loses
 	// nothing that was emitted; one of the machine may: see package logfile. With a buffer
 	// lines wait for Flush, Close or more lines; writing costs a fraction.
-	BufferSize int
+	BufferSize int `least:"0"`
 }
 
 // A Writer is a sink that writes one line per event. It may serve several runs
@@ -43,14 +45,27 @@ type Writer struct {
 	scratch []byte
 	closer  io.Closer // of a file opened here
 	closed  bool
+	bad     error // of its options; out is nil then
 }
 
 func (w *Writer) ok() bool { return w != nil && w.out != nil }
 
-// NewWriter returns a writer to w. Close flushes and leaves w open.
+// unusable returns why a writer cannot be used that is not ok.
+func (w *Writer) unusable() error {
+	if w != nil && w.bad != nil {
+		return w.bad
+	}
+	return ErrZeroValue
+}
+
+// NewWriter returns a writer to w. Close flushes and leaves w open. When an option makes no
+// sense, the calls of the writer and [NewEmitter] return an [*OptionError].
 func NewWriter(w io.Writer, o WriterOptions) *Writer {
 	if w == nil {
 		return &Writer{}
+	}
+	if err := option.Check("WriterOptions", o); err != nil {
+		return &Writer{bad: err}
 	}
 	return &Writer{out: lines.NewWriter(contained{w}, o.BufferSize)}
 }
@@ -75,6 +90,9 @@ func (c contained) Write(p []byte) (n int, err error) {
 // next line of another is glued to it. A file that is removed or renamed while it is open
 // gets the lines all the same. Package logfile has logs that do better.
 func OpenFile(path string, o WriterOptions) (*Writer, error) {
+	if err := option.Check("WriterOptions", o); err != nil {
+		return nil, err
+	}
 	f, torn, err := lines.OpenFile(path)
 	if err != nil {
 		return nil, err
@@ -90,7 +108,7 @@ func OpenFile(path string, o WriterOptions) (*Writer, error) {
 // WriteEvent writes the event's line.
 func (w *Writer) WriteEvent(ctx context.Context, ev Event) error {
 	if !w.ok() {
-		return ErrZeroValue
+		return w.unusable()
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -109,7 +127,7 @@ func (w *Writer) WriteLine(_ context.Context, _ Event, line []byte) error { retu
 
 func (w *Writer) writeLine(line []byte) error {
 	if !w.ok() {
-		return ErrZeroValue
+		return w.unusable()
 	}
 	w.mu.Lock()
 	if !w.closed && w.out.Put(line) { // the usual case: nothing is called that may not return
@@ -131,7 +149,7 @@ func (w *Writer) write(line []byte) error {
 // Flush writes what is buffered.
 func (w *Writer) Flush(context.Context) error {
 	if !w.ok() {
-		return ErrZeroValue
+		return w.unusable()
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -143,7 +161,7 @@ func (w *Writer) Flush(context.Context) error {
 // [ErrClosed]; Flush and Close do nothing then.
 func (w *Writer) Close() error {
 	if !w.ok() {
-		return ErrZeroValue
+		return w.unusable()
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -190,7 +208,7 @@ type ReaderOptions struct {
 	// MaxLine is the length in bytes of the longest line that is accepted; 0
 	// means [DefaultMaxLine]. Longer lines are skipped and reported. An emitter
 	// writes none with the same EmitterOptions.MaxLine.
-	MaxLine int
+	MaxLine int `least:"0"`
 	// Verbatim makes the reader keep each line with its event, where the line is
 	// one event, so that an event that is not changed is written back byte for
 	// byte, however it was spelled. See [Event.Origin].
@@ -216,22 +234,42 @@ type Reader struct {
 	given  int     // how many of them were yielded
 	err    error   // yielded after them
 	more   []error // yielded after err
+	bad    error   // of its options; in is nil then
 }
 
-// NewReader returns a reader of r.
+// NewReader returns a reader of r. When r is nil, or an option makes no sense, the reader gives
+// an error and nothing else: [ErrZeroValue], or an [*OptionError].
 func NewReader(r io.Reader, o ReaderOptions) *Reader {
-	if o.MaxLine <= 0 {
-		o.MaxLine = DefaultMaxLine
+	if r == nil {
+		return &Reader{}
+	}
+	if err := option.Check("ReaderOptions", o); err != nil {
+		return &Reader{bad: err}
 	}
 	if o.Decoder == nil {
 		o.Decoder = &nativeDecoder{}
 	}
-	return &Reader{in: lines.NewReader(r, o.MaxLine), dec: o.Decoder, verbatim: o.Verbatim}
+	return &Reader{in: lines.NewReader(r, cmp.Or(o.MaxLine, DefaultMaxLine)), dec: o.Decoder, verbatim: o.Verbatim}
+}
+
+// usable returns why the reader cannot be used.
+func (r *Reader) usable() error {
+	switch {
+	case r == nil || r.in == nil && r.bad == nil:
+		return ErrZeroValue
+	default:
+		return r.bad
+	}
 }
 
 // Line returns the number, from 1, of the line that the last event or error
-// came from.
-func (r *Reader) Line() int { return r.in.Pos().Line }
+// came from; 0 before the first.
+func (r *Reader) Line() int {
+	if r.usable() != nil {
+		return 0
+	}
+	return r.in.Pos().Line
+}
 
 // All yields the events in order. An error stands between the events where it
 // belongs: a [*LineError] for a bad line, after which reading goes on, or the
@@ -239,6 +277,10 @@ func (r *Reader) Line() int { return r.in.Pos().Line }
 // stopped.
 func (r *Reader) All() iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
+		if err := r.usable(); err != nil {
+			yield(Event{}, err)
+			return
+		}
 		for {
 			for r.given < len(r.events) {
 				r.given++

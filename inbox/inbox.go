@@ -32,7 +32,7 @@ var (
 
 // Options configure an [Inbox]. The zero Options are usable.
 type Options struct {
-	// Size is how many commands may wait for one execution. 0 means 256.
+	// Size is how many commands may wait for one execution. 0 and below mean 256.
 	Size int
 	// Snapshot is that of a run that was resumed: its commands that nobody has consumed
 	// wait for their executions, with the texts of the log. Nil means none.

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents"
 )
 
 // files returns the names of the files in the log's folder, but for its lock.
@@ -133,7 +135,12 @@ func TestOptionsAreChecked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	for _, o := range []Options{{Sync: 9}, {Interval: -1}, {Buffer: -1}, {Buffer: maxHeld + 1}, {MaxBytes: -1}, {MaxAge: -1}, {Keep: -1}, {KeepFor: -1}, {ChainFrom: "ab"}, {Chain: true, ChainFrom: "ab"}} {
 		_, err := Open(path, o)
-		require.ErrorContains(t, err, "logfile: Options.")
+		require.ErrorContains(t, err, "logfile.Options.")
+		require.ErrorAs(t, err, new(*agentevents.OptionError))
+	}
+	for _, o := range []FollowOptions{{First: -1}, {Poll: -1}} {
+		_, err := Follow(t.Context(), path, o)
+		require.ErrorAs(t, err, new(*agentevents.OptionError))
 	}
 	require.Empty(t, files(t, path))
 }

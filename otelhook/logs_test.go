@@ -216,9 +216,11 @@ func TestOptionsThatDoNotGoTogether(t *testing.T) {
 	for _, o := range []otelhook.Options{
 		{}, {TracerProvider: tp, Semconv: "x"}, {TracerProvider: tp, Content: "x"}, {TracerProvider: tp, Events: "x"},
 		{TracerProvider: tp, Events: otelhook.EventsAsLogs}, {TracerProvider: tp, Events: otelhook.EventsBoth}, {TracerProvider: tp, MaxOpen: -1},
+		{TracerProvider: tp, ContentBytes: -1}, {TracerProvider: tp, KeepRuns: -1},
 	} {
 		_, err := otelhook.New(o)
-		require.ErrorContains(t, err, "otelhook: Options.")
+		require.ErrorContains(t, err, "Options.")
+		require.ErrorContains(t, err, "otelhook")
 	}
 }
 

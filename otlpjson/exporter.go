@@ -8,6 +8,7 @@ import (
 	"maps"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/option"
 	"github.com/agentevents/agentevents/internal/replay"
 	"github.com/agentevents/agentevents/internal/spans"
 )
@@ -25,7 +26,7 @@ type Options struct {
 	// Content adds prompts, arguments, results and texts of errors. Redact a log before.
 	Content bool
 	// ContentBytes bounds one such value; 0 means 8,192.
-	ContentBytes int
+	ContentBytes int `least:"0"`
 	// NoSteps leaves out the spans of phases, nodes, turns and steps; they become events.
 	NoSteps bool
 	// NewIDs derives all ids from the log. Without it spans have the ids that the log
@@ -33,7 +34,7 @@ type Options struct {
 	NewIDs bool
 	// MaxSpans and MaxBytes bound a request; 0 means 512 spans and 4 MiB. A span that is
 	// larger alone is sent alone.
-	MaxSpans, MaxBytes int
+	MaxSpans, MaxBytes int `least:"0"`
 }
 
 // Counts say what became of a log.
@@ -75,9 +76,10 @@ type Exporter struct {
 	closed     bool
 }
 
-// NewExporter returns an exporter without events. If the sender is nil, or Semconv none of its
-// words, Export and Close return an error.
+// NewExporter returns an exporter without events. If the sender is nil, or an option makes no
+// sense ([*agentevents.OptionError]), Export and Close return an error.
 func NewExporter(to Sender, o Options) *Exporter {
+	err := option.Check("otlpjson.Options", o)
 	o.Service = cmp.Or(o.Service, "agentevents")
 	o.MaxSpans, o.MaxBytes = cmp.Or(o.MaxSpans, 512), cmp.Or(o.MaxBytes, 4<<20)
 	x := &Exporter{to: to, o: o}
@@ -86,7 +88,9 @@ func NewExporter(to Sender, o Options) *Exporter {
 	case to == nil:
 		x.err = errors.New("otlpjson: the sender is nil")
 	case v != "" && v != spans.SemconvV1_41 && v != spans.SemconvLatest:
-		x.err = fmt.Errorf("otlpjson: Options.Semconv %q is none of 1.41.0, latest", o.Semconv)
+		x.err = option.NoConstant("otlpjson.Options.Semconv", o.Semconv)
+	default:
+		x.err = err
 	}
 	x.log = replay.New(spans.Options{
 		Ended: x.add, Semconv: spans.Semconv(o.Semconv), Content: spans.InTrace(o.Content), ContentBytes: o.ContentBytes,

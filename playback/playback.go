@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/option"
 )
 
 // Options configure a [Player]. The zero Options are usable.
@@ -159,10 +160,10 @@ func (p *Player) back(to int) error {
 type Timing struct {
 	// Speed is by how much time passes faster than it did: 1 is the original, 2 twice as
 	// fast. 0 means no waiting.
-	Speed float64
+	Speed float64 `least:"0"`
 	// MaxWait bounds one wait, so that a night between two events need not be slept
 	// through. 0 means no bound.
-	MaxWait time.Duration
+	MaxWait time.Duration `least:"0"`
 }
 
 // Play plays the events from here on. show is called with each after it was played, and
@@ -170,8 +171,8 @@ type Timing struct {
 // ends with the run, with the error of show, or with that of the context. It can be called
 // again, and goes on.
 func (p *Player) Play(ctx context.Context, t Timing, show func(agentevents.Event) error) error {
-	if t.Speed < 0 || t.MaxWait < 0 {
-		return errors.New("playback: Timing.Speed and MaxWait cannot be negative")
+	if err := option.Check("playback.Timing", t); err != nil {
+		return err
 	}
 	// Waits end at points in time, so that what show takes is no delay.
 	due := time.Now()

@@ -322,7 +322,7 @@ func (d *Decoder) apply(ev *agentevents.Event, line string) (said bool, err erro
 			if tool, again := s.done[p.CallID]; again && !known {
 				c, known = toolCall{s.run, tool}, true // a repeat, which closes no call
 			}
-			s.done[p.CallID] = cmp.Or(c.tool, unknown)
+			s.done[strings.Clone(p.CallID)] = strings.Clone(cmp.Or(c.tool, unknown))
 			p.Status, p.ToolID, p.OneEvent = agentevents.ToolStatusOK, c.tool, c.run != s.run
 			if !known {
 				if p.ToolID = unknown; !jsonwire.HasMember(d.rest, "toolId") {

@@ -22,7 +22,8 @@ type EncoderOptions struct {
 	// back; its other lines are not.
 	SSE bool
 	// Anchor and AnchorSeconds turn times into timestamps, as in [Options].
-	// With the zero Anchor timestamps are seconds since the Unix epoch.
+	// With the zero Anchor timestamps are seconds since the Unix epoch. AnchorSeconds may be
+	// negative, as there.
 	Anchor        time.Time
 	AnchorSeconds float64
 }

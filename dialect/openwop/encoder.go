@@ -157,6 +157,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 // release lets go of the event that was written.
 func (e *Encoder) release() {
 	e.w.Release()
+	e.payload = nil
 	if e.body = ""; e.msg.Content != "" {
 		e.msg = agentevents.ConversationMessage{}
 	}
@@ -175,7 +176,7 @@ func (e *Encoder) note(ev *agentevents.Event) {
 	e.place(ev)
 	switch p := ev.Payload.(type) {
 	case *agentevents.ToolCalled:
-		remember(e.calls, e.callOf(ev, p.CallID), opened{e.eventID, p.ToolID})
+		remember(e.calls, e.callOf(ev, p.CallID), opened{e.eventID, strings.Clone(p.ToolID)})
 	case *agentevents.ToolReturned:
 		if !p.OneEvent {
 			delete(e.calls, e.callOf(ev, p.CallID))

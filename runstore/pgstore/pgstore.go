@@ -63,7 +63,7 @@ func create(ctx context.Context, db *sql.DB) error {
 // Options configure a [Store]. The zero Options are usable.
 type Options struct {
 	// Poll is how often [Store.Watch] looks for events of other processes. Those of this Store
-	// come at once. 0 means half a second.
+	// come at once. 0 and below mean half a second.
 	Poll time.Duration
 }
 

@@ -329,7 +329,7 @@ func (r *Reader) deal(d *deal.Dealer[dealtLine]) []lineFault {
 	pool := payloadPool{reuse: true}
 	give := func(line []byte, last bool) {
 		run, ok := quickRunID(line)
-		if !ok {
+		if !ok || bytes.Contains(line[1:], []byte(`{"id":"`)) { // perhaps that of another event: see fused
 			run = slowRunID(line, &pool)
 		}
 		d.Deal(run, line, dealtLine{r.in.Pos(), last})
@@ -377,8 +377,10 @@ func quickRunID(line []byte) ([]byte, bool) {
 // belongs to no run; any worker may report it.
 func slowRunID(line []byte, pool *payloadPool) []byte {
 	var ev Event
-	if parseEvent(string(line), &ev, pool) != nil {
-		return nil
+	if text := string(line); parseEvent(text, &ev, pool) != nil {
+		if _, at := fused(text, &ev, pool); at == 0 {
+			return nil
+		}
 	}
 	return []byte(ev.RunID)
 }
@@ -387,8 +389,13 @@ func slowRunID(line []byte, pool *payloadPool) []byte {
 func (w *foldWorker) line(text string, at dealtLine) {
 	w.ev = Event{}
 	if err := parseEvent(text, &w.ev, &w.pool); err != nil {
-		w.errs = append(w.errs, lineFault{at.Line, lineErrorAt(at.Pos, lineError(text, err), []byte(text), at.last)})
-		return
+		whole, begins := fused(text, &w.ev, &w.pool)
+		if begins == 0 {
+			w.errs = append(w.errs, lineFault{at.Line, lineErrorAt(at.Pos, lineError(text, err), []byte(text), at.last)})
+			return
+		}
+		w.errs = append(w.errs, lineFault{at.Line, placed(fusedError(text, err, begins), at.Pos)})
+		text = whole
 	}
 	runs := len(w.fold.order)
 	w.fold.add(&w.ev, w.pool.canonical(text))

@@ -333,7 +333,7 @@ func (r *Reader) deal(d *deal.Dealer[dealtLine]) []lineFault {
 	pool := payloadPool{reuse: true}
 	give := func(line []byte, last bool) {
 		run, ok := quickRunID(line)
-		if !ok {
+		if !ok || bytes.Contains(line[1:], []byte(`{"id":"`)) { // perhaps that of another event: see fused
 			run = slowRunID(line, &pool)
 		}
 		d.Deal(run, line, dealtLine{r.in.Pos(), last})
@@ -377,8 +377,10 @@ func quickRunID(line []byte) ([]byte, bool) {
 // belongs to no run; any worker may report it.
 func slowRunID(line []byte, pool *payloadPool) []byte {
 	var ev Event
-	if parseEvent(string(line), &ev, pool) != nil {
-		return nil
+	if text := string(line); parseEvent(text, &ev, pool) != nil {
+		if _, at := fused(text, &ev, pool); at == 0 {
+			return nil
+		}
 	}
 	return []byte(ev.RunID)
 }
@@ -387,9 +389,14 @@ func slowRunID(line []byte, pool *payloadPool) []byte {
 func (w *foldWorker) line(text string, at dealtLine) {
 	w.ev = Event{}
 	if err := parseEvent(text, &w.ev, &w.pool); err != nil {
-		le, _ := lineErrorAt(at.Pos, lineError(text, err), fault([]byte(text), at.last), true)
-		w.errs = append(w.errs, lineFault{at.Line, le})
-		return
+		whole, begins := fused(text, &w.ev, &w.pool)
+		if begins == 0 {
+			le, _ := lineErrorAt(at.Pos, lineError(text, err), fault([]byte(text), at.last), true)
+			w.errs = append(w.errs, lineFault{at.Line, le})
+			return
+		}
+		w.errs = append(w.errs, lineFault{at.Line, placed(fusedError(text, err, begins), at.Pos)})
+		text = whole
 	}
 	runs := len(w.fold.order)
 	w.fold.add(&w.ev, w.pool.canonical(text))

@@ -446,9 +446,14 @@ func (r *Reader) each(event func(ev *Event, line string), fail func(error)) {
 		s := text.String(line)
 		ev = Event{}
 		if perr := parseEvent(s, &ev, &pool); perr != nil {
-			le, _ := lineErrorAt(r.in.Pos(), lineError(s, perr), fault(line, r.in.Ended()), true)
-			fail(le)
-			continue
+			whole, at := fused(s, &ev, &pool)
+			if at == 0 {
+				le, _ := lineErrorAt(r.in.Pos(), lineError(s, perr), fault(line, r.in.Ended()), true)
+				fail(le)
+				continue
+			}
+			fail(placed(fusedError(s, perr, at), r.in.Pos()))
+			s = whole
 		}
 		event(&ev, pool.canonical(s))
 	}
@@ -471,6 +476,43 @@ func (r *Reader) begin(event func(ev *Event, line string), fail func(error)) {
 		}
 		r.decode()
 	}
+}
+
+// fused looks for a whole event behind a torn one, which another program may leave on a line:
+// one killed in the middle of its write, or one of two that write the same file. It reads the
+// event into ev and returns its text and where that begins, or 0. The text begins where the
+// line stops being JSON, so it is no part of what the torn event holds.
+func fused(line string, ev *Event, pool *payloadPool) (text string, at int) {
+	const start = `{"id":"`
+	for {
+		var syntax *jsonwire.SyntaxError
+		if !errors.As(jsonwire.Valid(line[at:]), &syntax) || syntax.Offset >= len(line)-at {
+			return "", 0
+		}
+		stop := at + syntax.Offset
+		from := max(at+1, stop-len(`{"`)) // a torn string ends with the quote of the whole event
+		if stop == 0 {
+			from = len(line) - len(strings.TrimLeft(line, "\x00")) // a crash may leave zeros
+			stop = from
+		}
+		i := strings.Index(line[from:min(len(line), stop+len(`\u0000\u0000`)+len(start))], start) // or a torn character
+		if i < 0 || from+i == 0 {
+			return "", 0
+		}
+		if at = from + i; jsonwire.Valid(line[:at]) == nil {
+			return "", 0 // two whole events: the first one is not known to be torn
+		}
+		if *ev = (Event{}); parseEvent(line[at:], ev, pool) == nil {
+			return line[at:], at
+		}
+	}
+}
+
+// fusedError is the error of a line whose whole event, which begins at a place, is delivered.
+func fusedError(line string, err error, at int) *LineError {
+	le := lineError(line, err)
+	le.Err = fmt.Errorf("the line is cut off, and the whole event from column %d on counts: %w", at+1, le.Err)
+	return le
 }
 
 // placed says which line an error of the decoder is about.
@@ -550,6 +592,10 @@ func (d *nativeDecoder) Decode(dst []Event, line []byte) ([]Event, error) {
 		return dst, nil
 	case err == nil && ev.RunID != "":
 		return dst, &LineError{Err: foreignError(foreign.Unknown)}
+	case err != nil:
+		if _, at := fused(text, ev, &d.pool); at > 0 {
+			return dst, fusedError(text, err, at)
+		}
 	}
 	dst = dst[:len(dst)-1]
 	if f, ok := foreign.Line(text); ok {

@@ -85,7 +85,7 @@ type Stream struct {
 	out    int      // how much of text was passed on
 	rules  int      // how much of it rules need not look at again
 	values int      // how much of it values need not be looked for again
-	word   int      // where the letters and digits begin in which it ends
+	word   int      // where the letters and digits begin in which it ends; not known if negative
 	open   []region // that go on
 	masked bool     // since Masked was asked
 }
@@ -141,8 +141,11 @@ func (st *Stream) note(from int) {
 	for k > from && kindOf[text[k-1]] != 0 {
 		k--
 	}
-	if k > from || k > 0 && kindOf[text[k-1]] == 0 {
-		st.word = k
+	if k == from && st.word >= 0 && k > 0 && kindOf[text[k-1]] != 0 {
+		return // it goes on
+	}
+	for st.word = k; k > 0 && len(text)-k < mostWord && kindOf[text[k-1]] != 0; k-- {
+		st.word = k - 1
 	}
 }
 
@@ -159,10 +162,9 @@ func (st *Stream) Pass(piece string) bool {
 		return false // it may go on with a lead: see form.after
 	}
 	st.join(piece)
-	st.note(from)
+	st.word = -1 // it has no digit
 	if st.out = len(st.text); st.out > 2*known {
 		st.start += st.out - known
-		st.word -= st.out - known
 		st.text = st.text[st.out-known:]
 		st.out = known
 	}

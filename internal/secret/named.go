@@ -638,7 +638,7 @@ func object(text string, from int, final bool) (region, verdict) {
 // bare finds a value without quotes that begins at start. The separator is at i, the
 // name begins at from.
 func bare(s *Scanner, of strength, name, text string, i, from, start int, final bool) (region, verdict) {
-	if header(name) && text[i] == ':' {
+	if header(name) && text[i] == ':' && strings.IndexByte("\"'`\\", text[from+len(name)]) < 0 { // not in quotes
 		return headerLine(text, start, final)
 	}
 	r := region{from: start, rule: Key, until: untilChar, chars: pipedChars}

@@ -240,7 +240,7 @@ func (s *Scanner) look(f *found, text string, i int, final bool) {
 	c := text[i]
 	switch c {
 	case ':', '=':
-		if c == '=' && codeBefore(text, i) {
+		if c == '=' && before == 'e' && codeBefore(text, i) {
 			break
 		}
 		if i >= 4 && after != '/' && after != 'A' && after != 0 && s.names.dull(load32(text, i-4)) {
@@ -250,6 +250,9 @@ func (s *Scanner) look(f *found, text string, i int, final bool) {
 			return
 		}
 	case '|', '%':
+		if k := i + 3; c == '|' && after == '|' && k < len(text) && text[k-1] == ' ' && kindOf[text[k]] != 0 {
+			return // no default in quotes
+		}
 		if after != 0 && (c == '|' && after != '|' && (before != ' ' || after != ' ') || c == '%' && after != '3' || !s.names.near(text, i)) {
 			return
 		}
@@ -281,7 +284,7 @@ func (s *Scanner) look(f *found, text string, i int, final bool) {
 
 // codeBefore reports whether the parameter code of a URL ends at i: no other name ends so.
 func codeBefore(text string, i int) bool {
-	return i > len(code) && text[i-1] == 'e' && text[i-len(code):i] == code && parameter(text, i-len(code))
+	return i > len(code) && text[i-len(code):i] == code && parameter(text, i-len(code))
 }
 
 // word reports whether a word may begin at i.

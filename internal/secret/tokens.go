@@ -159,8 +159,14 @@ func (f *found) last(text string, from, done int, final bool) {
 	if begins(text, done) {
 		f.tokens(text, n-1, from, false)
 	}
-	if n > leastWord && leadEnds[text[n-1]] && kindOf[text[n-2]] != 0 {
-		f.word(text, n-2, false)
+	if n > 0 && leadEnds[text[n-1]] {
+		k := n - 1
+		for k > 0 && n-k < mostWord && kindOf[text[k-1]] != 0 {
+			k--
+		}
+		if n-k > leastWord {
+			f.word(text, k, false)
+		}
 	}
 	if k := n - f.tail; k > wordStay && k < mostWord && (wordStarts[text[f.tail]] || !inData(text, f.tail) && kindsOf(text[f.tail:])&digit != 0) {
 		f.word(text, f.tail, false)

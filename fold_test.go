@@ -1033,7 +1033,7 @@ func TestDeltasAreAssembled(t *testing.T) {
 func TestKeptCallsAndViolationsAreBounded(t *testing.T) {
 	var log []Event
 	for i := range 300 {
-		log = append(log, ev("a", call(fmt.Sprint("c", i))), ev("a", returned(fmt.Sprint("c", i), ToolStatusOK)), ev("a", returned("nothing", ToolStatusOK)))
+		log = append(log, ev("a", call(fmt.Sprint("c", i))), ev("a", returned(fmt.Sprint("c", i), ToolStatusOK)), ev("a", returned(fmt.Sprint("nothing", i), ToolStatusOK)))
 	}
 	events := foldLog(t, log...)
 	for _, c := range []struct{ keep, calls, violations int }{{0, 64, 256}, {-1, 0, 0}, {10, 10, 10}, {1000, 600, 300}} {

@@ -15,7 +15,7 @@ import (
 
 // heldPiece is a text of which the end is held back, as a token may begin there. Pieces
 // never make a token together.
-const heldPiece = " see sk-proj-AbCd"
+const heldPiece = " see sk-proj-"
 
 // An ended run takes late events. The text that its old handle holds back belongs to the run
 // that goes on: one writer gives the sequences.

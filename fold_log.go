@@ -382,8 +382,8 @@ func slowRunID(line []byte, pool *payloadPool) []byte {
 // line folds one line.
 func (w *foldWorker) line(text string, at dealtLine) {
 	w.ev = Event{}
-	if err := parseEvent(text, &w.ev, &w.pool); err != nil {
-		le, _ := lineErrorAt(at.Pos, lineError(text, err), fault([]byte(text), at.last), true)
+	if bad := w.pool.parse(text, &w.ev); bad != nil {
+		le, _ := lineErrorAt(at.Pos, bad, fault([]byte(text), at.last), true)
 		w.errs = append(w.errs, lineFault{at.Line, le})
 		return
 	}

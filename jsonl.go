@@ -311,8 +311,8 @@ func (r *Reader) next() ([]byte, error) {
 // judge decides whether the events of a line count beside its error, and the error beside the
 // events. The first event without a doubt shows that the input is a log.
 func (r *Reader) judge(bad error) error {
-	var foreign *ForeignError
-	switch doubt := bad != nil && errors.As(bad, &foreign); {
+	var other *ForeignError
+	switch doubt := bad != nil && errors.As(bad, &other); {
 	case doubt && r.isLog && len(r.events) > 0:
 		return nil
 	case doubt && !r.isLog:
@@ -330,16 +330,16 @@ func (r *Reader) fail(err error, line []byte) {
 	}
 	f := fault(line, r.in.Ended())
 	if f.First = !r.begun; f.First {
-		f.Behind = r.in.Behind()
+		f.After = r.in.After()
 	}
 	parts := splitJoined(err)
 	for i, err := range parts {
 		le, rest := lineErrorAt(r.in.Pos(), err, f, i == len(parts)-1)
 		r.add(le)
-		var foreign *ForeignError
-		if errors.As(le, &foreign) && !foreign.unknown() {
+		var other *ForeignError
+		if errors.As(le, &other) && !other.unknown() {
 			r.named, r.done = true, rest && !r.isLog
-			return // all say the same
+			return // the others mean the same
 		}
 	}
 }
@@ -403,8 +403,8 @@ func (r *Reader) each(event func(ev *Event, line string), fail func(error)) {
 		line = chain.Strip(line)
 		s := text.String(line)
 		ev = Event{}
-		if perr := parseEvent(s, &ev, &pool); perr != nil {
-			le, _ := lineErrorAt(r.in.Pos(), lineError(s, perr), fault(line, r.in.Ended()), true)
+		if bad := pool.parse(s, &ev); bad != nil {
+			le, _ := lineErrorAt(r.in.Pos(), bad, fault(line, r.in.Ended()), true)
 			fail(le)
 			continue
 		}
@@ -413,8 +413,8 @@ func (r *Reader) each(event func(ev *Event, line string), fail func(error)) {
 	r.done = true
 }
 
-// begin gives what All has left over, and the lines up to the one that shows that the input is a
-// log.
+// begin gives the events and errors that All has left over, and those of the lines up to the one
+// that shows that the input is a log.
 func (r *Reader) begin(event func(ev *Event, line string), fail func(error)) {
 	for {
 		for ; r.given < len(r.events); r.given++ {
@@ -502,24 +502,32 @@ func (d *nativeDecoder) Decode(dst []Event, line []byte) ([]Event, error) {
 	text := chain.Text(line)
 	dst = append(dst, Event{}) // an event is large: read it in place
 	ev := &dst[len(dst)-1]
-	err := parseEvent(text, ev, &d.pool)
-	switch {
-	case err == nil && d.pool.native(ev):
-		return dst, nil
-	case err == nil && ev.RunID != "":
+	switch bad := d.pool.parse(text, ev); {
+	case bad != nil:
+		return dst[:len(dst)-1], bad
+	case !d.pool.native(ev):
 		return dst, &LineError{Err: foreignError(foreign.Unknown)}
 	}
-	dst = dst[:len(dst)-1]
+	return dst, nil
+}
+
+// parse reads one native line into an empty event. A line that names no run is an event only if
+// the rest of it shows that.
+func (pool *payloadPool) parse(text string, ev *Event) *LineError {
+	err := parseEvent(text, ev, pool)
+	if err == nil && (ev.RunID != "" || pool.native(ev)) {
+		return nil
+	}
 	if f, ok := foreign.Line(text); ok {
-		return dst, &LineError{Err: foreignError(f)}
+		return &LineError{Err: foreignError(f)}
 	}
 	if err == nil || isStrange(text) {
-		return dst, &LineError{Err: foreignError(foreign.Unknown)}
+		return &LineError{Err: foreignError(foreign.Unknown)}
 	}
-	if f, _, ok := foreign.Form(foreign.Fault{Line: line, BadStart: true}); ok {
+	if f, _, ok := foreign.Form(foreign.Fault{Line: []byte(text), BadStart: true}); ok {
 		err = foreignError(f)
 	}
-	return dst, lineError(text, err)
+	return lineError(text, err)
 }
 
 // native reports whether the line read last is without a doubt an event of this package: one with

@@ -167,23 +167,23 @@ func (e *LineError) Error() string {
 // Unwrap returns the cause.
 func (e *LineError) Unwrap() error { return e.Err }
 
-// A ForeignError says that a line is of no log: another program wrote it, or the input has
-// another form than lines of JSON. It is the Err of a [*LineError].
+// A ForeignError means that a line does not belong to a log: another program wrote it, or the
+// input has another form than lines of JSON. It is the Err of a [*LineError].
 //
 // Before the first event of its input a [Reader] reports the first line of a program or form that
-// it knows, and no line behind it up to that event: so the input as a whole has one error. If
-// there is no event, no run is read.
+// it knows, and no line from there up to that event. So the file of another program has one error
+// and no run.
 type ForeignError struct {
 	// Program is the program that writes such files, such as "pi". It is empty for a form, such
 	// as gzip data, and for a program that is not known.
 	Program string
-	// Name is what the input is, such as "a session of pi".
+	// Name is the kind of input, such as "a session of pi".
 	Name string
-	// Hint says how to go on, such as "decompress it first".
+	// Hint is the way to go on, such as "decompress it first".
 	Hint string
 }
 
-// Error names the input and says how to go on.
+// Error has the name of the input and the way to go on.
 func (e *ForeignError) Error() string { return "this is " + e.Name + ": " + e.Hint }
 
 // unknown reports whether neither the program nor the form has a name.

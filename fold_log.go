@@ -378,7 +378,7 @@ func quickRunID(line []byte) ([]byte, bool) {
 func slowRunID(line []byte, pool *payloadPool) []byte {
 	var ev Event
 	if text := string(line); parseEvent(text, &ev, pool) != nil {
-		if _, at := fused(text, &ev, pool); at == 0 {
+		if wholeAt(text, &ev, pool) == 0 {
 			return nil
 		}
 	}
@@ -388,14 +388,14 @@ func slowRunID(line []byte, pool *payloadPool) []byte {
 // line folds one line.
 func (w *foldWorker) line(text string, at dealtLine) {
 	w.ev = Event{}
-	if err := parseEvent(text, &w.ev, &w.pool); err != nil {
-		whole, begins := fused(text, &w.ev, &w.pool)
-		if begins == 0 {
-			le, _ := lineErrorAt(at.Pos, lineError(text, err), fault([]byte(text), at.last), true)
+	if bad := w.pool.parse(text, &w.ev); bad != nil {
+		whole, torn := fused(text, bad, &w.ev, &w.pool)
+		if torn == nil {
+			le, _ := lineErrorAt(at.Pos, bad, fault([]byte(text), at.last), true)
 			w.errs = append(w.errs, lineFault{at.Line, le})
 			return
 		}
-		w.errs = append(w.errs, lineFault{at.Line, placed(fusedError(text, err, begins), at.Pos)})
+		w.errs = append(w.errs, lineFault{at.Line, placed(torn, at.Pos)})
 		text = whole
 	}
 	runs := len(w.fold.order)

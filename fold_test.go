@@ -1045,7 +1045,7 @@ func TestKeptCallsAndViolationsAreBounded(t *testing.T) {
 		require.Equal(t, 300, s.Tools["Read"].Calls)
 		require.Equal(t, 600, s.Tools["Read"].OK)
 		if c.calls > 0 {
-			require.Equal(t, "nothing", s.ClosedCalls[c.calls-1].CallID, "the latest calls are kept")
+			require.Equal(t, "nothing299", s.ClosedCalls[c.calls-1].CallID, "the latest calls are kept")
 		}
 		if c.violations > 0 {
 			require.Equal(t, uint64(2), s.Violations[0].Sequence, "the first violations are kept")

@@ -30,40 +30,43 @@ func foreignFiles(t *testing.T) []txtar.File {
 // A reading is one way of reading a log.
 type reading struct {
 	name string
-	read func(log string) (runs int, events uint64, err error)
+	read func(log string) (runs string, events uint64, err error)
 }
 
 func readings() []reading {
-	fold := func(o FoldOptions) func(string) (int, uint64, error) {
-		return func(log string) (runs int, events uint64, err error) {
+	fold := func(o FoldOptions) func(string) (string, uint64, error) {
+		return func(log string) (runs string, events uint64, err error) {
 			l, err := FoldLog(NewReader(strings.NewReader(log), ReaderOptions{}), o)
 			for s := range l.Drain() {
-				runs++
+				runs += s.RunID + ";"
 				events += s.NextSequence
 			}
 			return runs, events, err
 		}
 	}
 	return []reading{
-		{"All", func(log string) (runs int, events uint64, err error) {
+		{"All", func(log string) (runs string, events uint64, err error) {
 			var errs []error
-			ids := map[string]bool{}
+			l := NewLogFold(FoldOptions{})
 			for ev, err := range NewReader(strings.NewReader(log), ReaderOptions{}).All() {
 				if err != nil {
 					errs = append(errs, err)
 					continue
 				}
-				events++
-				ids[ev.RunID] = true
+				l.Apply(ev)
 			}
-			return len(ids), events, errors.Join(errs...)
+			for s := range l.Drain() {
+				runs += s.RunID + ";"
+				events += s.NextSequence
+			}
+			return runs, events, errors.Join(errs...)
 		}},
 		{"FoldLog", fold(FoldOptions{})},
 		{"FoldLog with workers", fold(FoldOptions{Workers: 2})},
 	}
 }
 
-// The file of another program is no run, and the error names the program. Blank lines, the ends
+// The file of another program has no run, and the error names the program. Blank lines, the ends
 // of lines and a byte order mark do not change that.
 func TestFilesOfOtherPrograms(t *testing.T) {
 	for _, f := range foreignFiles(t) {
@@ -77,7 +80,7 @@ func TestFilesOfOtherPrograms(t *testing.T) {
 		} {
 			for _, r := range readings() {
 				runs, events, err := r.read(text)
-				require.Zero(t, runs, "%s, %s: %s", f.Name, spelling, r.name)
+				require.Empty(t, runs, "%s, %s: %s", f.Name, spelling, r.name)
 				require.Zero(t, events)
 				var foreign *ForeignError
 				require.ErrorAs(t, err, &foreign, "%s, %s: %s", f.Name, spelling, r.name)
@@ -102,7 +105,7 @@ func TestOtherFormsOfFiles(t *testing.T) {
 	} {
 		for _, r := range readings() {
 			runs, _, err := r.read(text)
-			require.Zero(t, runs)
+			require.Empty(t, runs)
 			var foreign *ForeignError
 			require.ErrorAs(t, err, &foreign, "%q", text)
 			require.Equal(t, want, foreign.Name)
@@ -134,15 +137,25 @@ func TestLinesOfOtherProgramsInALog(t *testing.T) {
 			}
 			fmt.Fprintf(&log, `{"id":"e%d","sequence":%d,"timestamp":"2026-05-05T09:00:00.000Z","type":"x.custom","runId":"r","payload":{}}`+"\n", i, i)
 		}
-		for _, r := range readings() {
-			_, got, _ := r.read(log.String())
+		var first error
+		for i, r := range readings() {
+			runs, got, err := r.read(log.String())
+			for run := range strings.SplitSeq(strings.TrimSuffix(runs, ";"), ";") {
+				require.NotEmpty(t, run, "%s:\n%s", r.name, &log)
+			}
+			require.True(t, strings.HasPrefix(runs, "r;"), runs)
 			require.GreaterOrEqual(t, got, uint64(events), "%s:\n%s", r.name, &log)
+			if i == 0 {
+				first = err
+			} else {
+				require.Equal(t, fmt.Sprint(first), fmt.Sprint(err), r.name)
+			}
 		}
 	}
 }
 
 // A log may have events of kinds that nobody knows, from its first line. Those that name their run
-// and lack what else an emitter writes count behind an event that has it.
+// and lack other members that an emitter writes count after an event that has them.
 func TestUnknownKindsProveALog(t *testing.T) {
 	const (
 		whole = `{"id":"1","sequence":0,"timestamp":"2026-05-05T09:00:00.000Z","type":"x.custom","runId":"r"}` + "\n"
@@ -155,8 +168,16 @@ func TestUnknownKindsProveALog(t *testing.T) {
 		whole: 1, known: 1, whole + part: 2, known + part: 2, part + whole: 1, part + known + part: 2,
 		part: 0, bare: 0, alien: 0, part + part: 0, whole + bare: 1, whole + alien + whole: 2, known + alien: 1,
 	} {
-		_, events, err := readings()[0].read(log)
-		require.EqualValues(t, want, events, log)
+		events := 0
+		var err error
+		for _, bad := range NewReader(strings.NewReader(log), ReaderOptions{}).All() {
+			if bad == nil {
+				events++
+			} else {
+				err = bad
+			}
+		}
+		require.Equal(t, want, events, log)
 		require.Equal(t, strings.HasPrefix(log, part) || strings.Contains(log, bare) || strings.Contains(log, alien), err != nil, log)
 	}
 }

@@ -353,8 +353,8 @@ func (r *Reader) next() ([]byte, error) {
 // judge decides whether the events of a line count beside its error, and the error beside the
 // events. The first event without a doubt shows that the input is a log.
 func (r *Reader) judge(bad error) error {
-	var foreign *ForeignError
-	switch doubt := bad != nil && errors.As(bad, &foreign); {
+	var other *ForeignError
+	switch doubt := bad != nil && errors.As(bad, &other); {
 	case doubt && r.isLog && len(r.events) > 0:
 		return nil
 	case doubt && !r.isLog:
@@ -372,16 +372,16 @@ func (r *Reader) fail(err error, line []byte) {
 	}
 	f := fault(line, r.in.Ended())
 	if f.First = !r.begun; f.First {
-		f.Behind = r.in.Behind()
+		f.After = r.in.After()
 	}
 	parts := splitJoined(err)
 	for i, err := range parts {
 		le, rest := lineErrorAt(r.in.Pos(), err, f, i == len(parts)-1)
 		r.add(le)
-		var foreign *ForeignError
-		if errors.As(le, &foreign) && !foreign.unknown() {
+		var other *ForeignError
+		if errors.As(le, &other) && !other.unknown() {
 			r.named, r.done = true, rest && !r.isLog
-			return // all say the same
+			return // the others mean the same
 		}
 	}
 }
@@ -445,14 +445,14 @@ func (r *Reader) each(event func(ev *Event, line string), fail func(error)) {
 		line = chain.Strip(line)
 		s := text.String(line)
 		ev = Event{}
-		if perr := parseEvent(s, &ev, &pool); perr != nil {
-			whole, at := fused(s, &ev, &pool)
-			if at == 0 {
-				le, _ := lineErrorAt(r.in.Pos(), lineError(s, perr), fault(line, r.in.Ended()), true)
+		if bad := pool.parse(s, &ev); bad != nil {
+			whole, torn := fused(s, bad, &ev, &pool)
+			if torn == nil {
+				le, _ := lineErrorAt(r.in.Pos(), bad, fault(line, r.in.Ended()), true)
 				fail(le)
 				continue
 			}
-			fail(placed(fusedError(s, perr, at), r.in.Pos()))
+			fail(placed(torn, r.in.Pos()))
 			s = whole
 		}
 		event(&ev, pool.canonical(s))
@@ -460,8 +460,8 @@ func (r *Reader) each(event func(ev *Event, line string), fail func(error)) {
 	r.done = true
 }
 
-// begin gives what All has left over, and the lines up to the one that shows that the input is a
-// log.
+// begin gives the events and errors that All has left over, and those of the lines up to the one
+// that shows that the input is a log.
 func (r *Reader) begin(event func(ev *Event, line string), fail func(error)) {
 	for {
 		for ; r.given < len(r.events); r.given++ {
@@ -478,16 +478,31 @@ func (r *Reader) begin(event func(ev *Event, line string), fail func(error)) {
 	}
 }
 
-// fused looks for a whole event behind a torn one, which another program may leave on a line:
+// fused returns the whole event that a torn one precedes on its line, read into ev, and the
+// error of the line, which bad is without it. The error is nil if there is no such event.
+func fused(line string, bad *LineError, ev *Event, pool *payloadPool) (text string, torn *LineError) {
+	at := wholeAt(line, ev, pool)
+	if at == 0 {
+		return "", nil
+	}
+	le := *bad
+	le.Err = fmt.Errorf("the line is cut off, and the whole event from column %d on counts: %w", at+1, bad.Err)
+	return line[at:], &le
+}
+
+// wholeAt looks for a whole event after a torn one, which another program may leave on a line:
 // one killed in the middle of its write, or one of two that write the same file. It reads the
-// event into ev and returns its text and where that begins, or 0. The text begins where the
-// line stops being JSON, so it is no part of what the torn event holds.
-func fused(line string, ev *Event, pool *payloadPool) (text string, at int) {
+// event into ev and returns its place, or 0. The event begins where the line stops being JSON,
+// so it is no part of the torn event.
+func wholeAt(line string, ev *Event, pool *payloadPool) (at int) {
 	const start = `{"id":"`
+	if line == "" || line[0] != '{' && line[0] != 0 { // a field of Server-Sent Events is not torn
+		return 0
+	}
 	for {
 		var syntax *jsonwire.SyntaxError
 		if !errors.As(jsonwire.Valid(line[at:]), &syntax) || syntax.Offset >= len(line)-at {
-			return "", 0
+			return 0
 		}
 		stop := at + syntax.Offset
 		from := max(at+1, stop-len(`{"`)) // a torn string ends with the quote of the whole event
@@ -497,22 +512,15 @@ func fused(line string, ev *Event, pool *payloadPool) (text string, at int) {
 		}
 		i := strings.Index(line[from:min(len(line), stop+len(`\u0000\u0000`)+len(start))], start) // or a torn character
 		if i < 0 || from+i == 0 {
-			return "", 0
+			return 0
 		}
 		if at = from + i; jsonwire.Valid(line[:at]) == nil {
-			return "", 0 // two whole events: the first one is not known to be torn
+			return 0 // two whole events: the first one is not known to be torn
 		}
 		if *ev = (Event{}); parseEvent(line[at:], ev, pool) == nil {
-			return line[at:], at
+			return at
 		}
 	}
-}
-
-// fusedError is the error of a line whose whole event, which begins at a place, is delivered.
-func fusedError(line string, err error, at int) *LineError {
-	le := lineError(line, err)
-	le.Err = fmt.Errorf("the line is cut off, and the whole event from column %d on counts: %w", at+1, le.Err)
-	return le
 }
 
 // placed says which line an error of the decoder is about.
@@ -586,28 +594,35 @@ func (d *nativeDecoder) Decode(dst []Event, line []byte) ([]Event, error) {
 	text := chain.Text(line)
 	dst = append(dst, Event{}) // an event is large: read it in place
 	ev := &dst[len(dst)-1]
-	err := parseEvent(text, ev, &d.pool)
-	switch {
-	case err == nil && d.pool.native(ev):
-		return dst, nil
-	case err == nil && ev.RunID != "":
-		return dst, &LineError{Err: foreignError(foreign.Unknown)}
-	case err != nil:
-		if _, at := fused(text, ev, &d.pool); at > 0 {
-			return dst, fusedError(text, err, at)
+	switch bad := d.pool.parse(text, ev); {
+	case bad != nil:
+		if _, torn := fused(text, bad, ev, &d.pool); torn != nil {
+			return dst, torn
 		}
+		return dst[:len(dst)-1], bad
+	case !d.pool.native(ev):
+		return dst, &LineError{Err: foreignError(foreign.Unknown)}
 	}
-	dst = dst[:len(dst)-1]
+	return dst, nil
+}
+
+// parse reads one native line into an empty event. A line that names no run is an event only if
+// the rest of it shows that.
+func (pool *payloadPool) parse(text string, ev *Event) *LineError {
+	err := parseEvent(text, ev, pool)
+	if err == nil && (ev.RunID != "" || pool.native(ev)) {
+		return nil
+	}
 	if f, ok := foreign.Line(text); ok {
-		return dst, &LineError{Err: foreignError(f)}
+		return &LineError{Err: foreignError(f)}
 	}
 	if err == nil || isStrange(text) {
-		return dst, &LineError{Err: foreignError(foreign.Unknown)}
+		return &LineError{Err: foreignError(foreign.Unknown)}
 	}
-	if f, _, ok := foreign.Form(foreign.Fault{Line: line, BadStart: true}); ok {
+	if f, _, ok := foreign.Form(foreign.Fault{Line: []byte(text), BadStart: true}); ok {
 		err = foreignError(f)
 	}
-	return dst, lineError(text, err)
+	return lineError(text, err)
 }
 
 // native reports whether the line read last is without a doubt an event of this package: one with

@@ -32,9 +32,9 @@ import (
 //	}})
 //
 // The events of a run should come from one dialect, because every decoder of a
-// document without sequence numbers counts for itself. Who reads several logs one
-// after another gives each an Auto of its own, with the same Decoders if they are one
-// log. An Auto is not for concurrent use.
+// document without sequence numbers counts for itself. Each of several files needs an
+// Auto of its own, with the same Decoders if the files are one log. An Auto is not for
+// concurrent use.
 type Auto struct {
 	// Decoders are the decoders, by dialect. Without one for Native, Auto uses
 	// [agentevents.NewDecoder].
@@ -69,12 +69,15 @@ func (a *Auto) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event
 	case d == nil:
 		return dst, &agentevents.LineError{Err: fmt.Errorf("this is a line of %s, but there is no decoder for that dialect", name)}
 	default:
-		if dst, err = d.Decode(dst, line); a.doubt {
+		switch dst, err = d.Decode(dst, line); {
+		case a.doubt && err == nil:
 			err = foreignLine(foreign.Unknown)
+		case a.doubt:
+			dst = dst[:events] // the error counts
 		}
 	}
-	var foreign *agentevents.ForeignError
-	if err != nil && errors.As(err, &foreign) {
+	var other *agentevents.ForeignError
+	if err != nil && errors.As(err, &other) {
 		a.foreign = true
 		if len(dst) == events {
 			a.last = last

@@ -60,9 +60,9 @@ func TestAutoRefusesFilesOfOtherPrograms(t *testing.T) {
 			a = &dialect.Auto{Decoders: a.Decoders}
 			var foreign *agentevents.ForeignError
 			for ev, err := range agentevents.NewReader(strings.NewReader(f.Text), agentevents.ReaderOptions{Decoder: &noEnd{a}}).All() {
-				require.Error(t, err, "%s behind a line of %q: %v", f.Name, name, ev)
-				require.ErrorAs(t, err, &foreign, "%s behind a line of %q", f.Name, name)
-				require.Equal(t, want, foreign.Name, "behind a line of %q", name)
+				require.Error(t, err, "%s after a line of %q: %v", f.Name, name, ev)
+				require.ErrorAs(t, err, &foreign, "%s after a line of %q", f.Name, name)
+				require.Equal(t, want, foreign.Name, "after a line of %q", name)
 			}
 			require.NotNil(t, foreign, f.Name)
 		}
@@ -77,7 +77,7 @@ type noEnd struct{ agentevents.Decoder }
 func (noEnd) End(dst []agentevents.Event) ([]agentevents.Event, error) { return dst, nil }
 
 // Lines of another program in front of a log, and in it, take nothing from it.
-func TestAutoReadsALogBehindOtherLines(t *testing.T) {
+func TestAutoReadsALogAfterOtherLines(t *testing.T) {
 	const (
 		pi  = `{"type":"session","version":3,"id":"s","cwd":"/"}` + "\n"
 		log = `{"type":"RUN_STARTED","threadId":"t","runId":"r"}` + "\n" + `{"type":"STATE_SNAPSHOT","snapshot":{"data":1}}` + "\n" +

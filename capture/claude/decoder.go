@@ -302,8 +302,8 @@ func (l *line) inConversation() bool {
 	return l.kind == "assistant" || l.kind == "user" || l.kind == "result"
 }
 
-// ofStream reports whether a line has one of the types that the CLI prints, and what all its lines
-// of that type have. Other programs have lines of the same types.
+// ofStream reports whether a line has one of the types that the CLI prints, and the members of
+// all its lines of that type. Other programs have lines of the same types.
 func (l *line) ofStream() bool {
 	switch l.kind {
 	case "assistant", "user":

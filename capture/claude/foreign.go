@@ -7,7 +7,7 @@ import (
 )
 
 // Lines of other programs have a type too. Read as this stream they would make a run that failed
-// and says nothing.
+// and has no content.
 
 // native is the file that needs no import.
 var native = foreign.File{Program: "agentevents", Name: "a log of agentevents", Hint: "read it without an import"}

@@ -29,7 +29,7 @@ func TestReadersAreAllThatReadALog(t *testing.T) {
 	}
 }
 
-// foreignFiles returns what is no log, by the name that it is called by.
+// foreignFiles returns texts that are not logs, by their names.
 func foreignFiles(t *testing.T) []txtar.File {
 	files := txtar.Parse(read(t, "../../internal/foreign/testdata/files.txtar")).Files
 	files = append(files,
@@ -53,7 +53,7 @@ func TestFilesOfOtherPrograms(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(f.Text), 0o600))
 		for _, command := range readers {
 			if f.Name == foreign.Unknown.Name && (strings.Contains(command, "--dialect") || strings.Contains(command, "--from")) {
-				continue // who names the format is believed
+				continue // the named format is believed
 			}
 			args := strings.Fields(command)
 			want := exitProblems
@@ -81,7 +81,7 @@ func TestFilesOfOtherPrograms(t *testing.T) {
 				lines-- // the same in the rest
 			}
 			if command == "check --chain" {
-				lines-- // there is no chain
+				lines-- // a report on the chain
 			}
 			require.LessOrEqual(t, lines, 1, "%s: %s", command, said)
 			require.NotContains(t, got.out+got.err, "running", command)

@@ -115,7 +115,7 @@ func (l *logReader) events(in *invocation) (iter.Seq2[position, agentevents.Even
 	return func(yield func(position, agentevents.Event) bool) {
 		for _, name := range in.args {
 			begun, lines, decoder := false, l.lines, l.decoder
-			if auto, ok := decoder.(*dialect.Auto); ok { // the format of another file says nothing of this one
+			if auto, ok := decoder.(*dialect.Auto); ok { // the format of another file is not a sign of this one
 				decoder = &dialect.Auto{Decoders: auto.Decoders}
 			}
 			for from, err := range l.open(name) {
@@ -136,7 +136,7 @@ func (l *logReader) events(in *invocation) (iter.Seq2[position, agentevents.Even
 					return
 				}
 			}
-			if begun && !l.failed && l.lines == lines && name != "-" { // the end of a pipe may have nothing to say
+			if begun && !l.failed && l.lines == lines && name != "-" { // a pipe may be empty
 				l.print(in, position{file: len(l.files) - 1}, emptyFile)
 			}
 		}

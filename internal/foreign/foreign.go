@@ -1,5 +1,5 @@
-// Package foreign calls input by its name that is no log: the files and streams of other
-// programs, by their fingerprints, and other forms of data than lines of JSON.
+// Package foreign names input that is not a log: the files and streams of other programs, by
+// their fingerprints, and other forms of data than lines of JSON.
 package foreign
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// A File names input that is no log. It has the fields of agentevents.ForeignError.
+// A File names input that is not a log. It has the fields of agentevents.ForeignError.
 type File struct{ Program, Name, Hint string }
 
 // Unknown is a line of a program without a row in the table.
@@ -62,8 +62,8 @@ func name(o object) (File, bool) {
 	return wrapped(o)
 }
 
-// wrapped names objects with an event, or a list of events, in one of their members. What has the
-// type of the object is its event, too.
+// wrapped names objects with an event, or a list of events, in one of their members. An inner
+// object with the type of the outer one counts as its event.
 func wrapped(o object) (File, bool) {
 	kind, typed := o.at("type")
 	isEvent := func(inner object) bool {
@@ -98,7 +98,7 @@ type object []member
 type member struct{ name, raw string }
 
 // membersOf returns the members at the beginning of a text, up to the first fault in it. A
-// member whose value is at fault counts, with what there is of the value.
+// member whose value is at fault counts, with the rest of the text as its value.
 func membersOf(text string) (o object) {
 	var s jsonwire.Scanner
 	s.Reset(text)
@@ -136,7 +136,7 @@ func (o object) has(name string) bool {
 	return ok
 }
 
-// A sign is what must hold of an object, all of it.
+// A sign is a list of terms, which must all hold for an object.
 type sign []term
 
 // A term is about one member.

@@ -11,8 +11,8 @@ import (
 )
 
 // Every row of the table has a text that is called by its name, and the lines of a text are
-// called by no name but that of a row of the same program. Most lines of Qwen's stream are those
-// of Claude Code.
+// called by the name of a row of the same program, or by none. Most lines of Qwen's stream are
+// lines of Claude Code, too.
 func TestPrograms(t *testing.T) {
 	text, err := os.ReadFile("testdata/files.txtar")
 	require.NoError(t, err)
@@ -20,10 +20,10 @@ func TestPrograms(t *testing.T) {
 	seen := map[string]bool{}
 	for _, f := range archive.Files {
 		want, _, _ := strings.Cut(f.Name, " #")
-		first, behind, _ := strings.Cut(f.Text, "\n")
+		first, after, _ := strings.Cut(f.Text, "\n")
 		got, ok := Line(first)
 		if !ok {
-			got, _, ok = Form(Fault{Line: []byte(first), First: true, Behind: []byte(behind)})
+			got, _, ok = Form(Fault{Line: []byte(first), First: true, After: []byte(after)})
 		}
 		if !ok {
 			got = Unknown

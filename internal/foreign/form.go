@@ -14,7 +14,7 @@ type Fault struct {
 	Line     []byte
 	First    bool   // no line stands before it
 	Torn     bool   // it may be the beginning of a longer one
-	Behind   []byte // the text after a first line, as far as it is known
+	After    []byte // the text after a first line, as far as it is known
 	BadStart bool   // the fault is at the start of the line
 }
 
@@ -75,10 +75,10 @@ func Form(f Fault) (file File, rest, ok bool) {
 	return File{}, false, false
 }
 
-// named returns the program that the document is of, or its form. Of a program that is read the
-// form is what the reader does not take.
+// named returns the program that the document is of, or its form. A program that has
+// a reader needs lines all the same.
 func (f Fault) named(form File) File {
-	file, ok := document(string(f.Line) + "\n" + string(f.Behind))
+	file, ok := document(string(f.Line) + "\n" + string(f.After))
 	switch {
 	case !ok || file.Program == "":
 		return form
@@ -101,7 +101,7 @@ func (f Fault) isBinary() bool {
 	if jsonwire.IsObject(string(head[:min(len(head), 1)])) {
 		return false
 	}
-	return bytes.IndexByte(head, 0) >= 0 || !utf8.Valid(f.Line) && bytes.IndexByte(f.Behind[:min(len(f.Behind), 512)], 0) >= 0
+	return bytes.IndexByte(head, 0) >= 0 || !utf8.Valid(f.Line) && bytes.IndexByte(f.After[:min(len(f.After), 512)], 0) >= 0
 }
 
 // isFrame reports whether a line is a field of a Server-Sent Event.

@@ -1,6 +1,6 @@
 package foreign
 
-// ClaudeStream is the Name of what capture/claude reads.
+// ClaudeStream is the Name of the stream that capture/claude reads.
 const ClaudeStream = "a stream of Claude Code"
 
 const (
@@ -11,7 +11,7 @@ const (
 
 // programs are the files of other programs. Of the rows that fit a line the first one counts, so
 // those with fewer lines stand first. A format that gets a reader keeps its row: the hint is then
-// how to read it. No hint means that there is no reader yet.
+// how to read it. Without a hint there is no reader yet.
 var programs = []struct {
 	program, name, hint string
 	signs               []string // see parse
@@ -107,7 +107,7 @@ var programs = []struct {
 	{"agentevents", "a snapshot of 'agentevents fold'", "name the log that it was made of", []string{"runId nextSequence resume"}},
 }
 
-// eventSigns are those of an event that has more than a type, in the formats that are read.
+// eventSigns are the signs of an event that has more than a type, in the formats that have readers.
 var eventSigns = []string{
 	"type runId", "type eventId", "type run_id", "ts run_id event", "type traceId actor",
 	"type=flow:*|node:*|agent:*|edge:*|loop:*|state:*|command:* timestamp:number",

@@ -40,9 +40,9 @@ func NewReader(r io.Reader, max int) *Reader {
 // Pos returns the place of the line that was read last.
 func (r *Reader) Pos() Pos { return r.pos }
 
-// Behind returns the text after the line that was read last, as far as it is in memory. It is
+// After returns the text after the line that was read last, as far as it is in memory. It is
 // valid until the next call of Next.
-func (r *Reader) Behind() []byte {
+func (r *Reader) After() []byte {
 	text, err := r.in.Peek(r.in.Buffered())
 	if err != nil {
 		return nil

@@ -80,11 +80,17 @@ func NewFold(o FoldOptions) *Fold { return newFold(o, &words{}) }
 
 func newFold(o FoldOptions, w *words) *Fold {
 	f := &Fold{opts: o}
+	f.init(w)
+	return f
+}
+
+// init makes a fold ready whose options are set.
+func (f *Fold) init(w *words) {
+	o := &f.opts
 	f.v.words, f.v.keepCalls = w, defaultKeepCalls
 	if o.KeepCalls != 0 {
 		f.v.keepCalls = max(0, o.KeepCalls)
 	}
-	return f
 }
 
 // ResumeFold returns a fold that continues where a snapshot ends: with the rest of
@@ -132,6 +138,9 @@ func (r *RunSnapshot) complete() error {
 
 // begin makes f the fold of a run without events. f is empty.
 func (f *Fold) begin(runID string) {
+	if f.v.words == nil { // it is the zero Fold
+		f.init(&words{})
+	}
 	f.begun = true
 	f.v.s = &RunSnapshot{SchemaVersion: SchemaVersion}
 	f.v.s.RunID = f.v.keep(runID)

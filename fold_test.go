@@ -8,6 +8,7 @@ import (
 	"iter"
 	"math"
 	"reflect"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -1533,4 +1534,26 @@ func TestCommandsOfEndedExecutionsLeave(t *testing.T) {
 		require.Empty(t, f.Snapshot().Inbox)
 		require.Empty(t, f.Snapshot().Violations)
 	}
+}
+
+// The state of deep patches that share nothing takes little more than their text, and what is
+// patched further is the same.
+func TestDeepPatchesTakeLittleMemory(t *testing.T) {
+	const patches, depth = 2_000, 60
+	f, size := NewFold(FoldOptions{}), 0
+	before := heapInUse()
+	for i := range patches {
+		path := strconv.Itoa(i) + strings.Repeat(".name", depth-1)
+		size += len(path)
+		f.Apply(Event{ID: strconv.Itoa(i), RunID: "r", Sequence: uint64(i), Time: noon(), Payload: &StatePatched{Path: path, Op: PatchSet, Value: "1"}})
+	}
+	require.Less(t, heapInUse()-before, int64(5*size))
+	runtime.KeepAlive(f)
+}
+
+func heapInUse() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }

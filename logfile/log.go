@@ -329,6 +329,9 @@ func ends(p agentevents.Payload) bool {
 // Commit returns when everything that was written before the call is on disk, as far as
 // Options.Sync promises it. What one sync can serve shares it.
 func (l *Log) Commit(context.Context) error {
+	if l.CheckSink() != nil {
+		return agentevents.ErrZeroValue
+	}
 	l.mu.Lock()
 	pos := int64(0)
 	switch l.o.Sync {
@@ -354,6 +357,9 @@ func (l *Log) Commit(context.Context) error {
 // Flush writes what is held back and buffered, syncs, and returns the errors that nobody
 // was told of.
 func (l *Log) Flush(context.Context) error {
+	if l.CheckSink() != nil {
+		return agentevents.ErrZeroValue
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -373,6 +379,9 @@ func (l *Log) flush() error {
 // that is a [*LostError], which names it. Events that come later are refused with
 // [agentevents.ErrClosed].
 func (l *Log) Close() error {
+	if l.CheckSink() != nil {
+		return agentevents.ErrZeroValue
+	}
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()

@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/agentevents/agentevents"
 )
 
 // This file says which files are a log, and reads them in their order.
@@ -183,7 +185,12 @@ type File struct {
 
 // Read reads the lines of the segment, as text. A torn last line comes as it is. Only one
 // goroutine may read.
-func (f *File) Read(p []byte) (int, error) { return f.r.Read(p) }
+func (f *File) Read(p []byte) (int, error) {
+	if f.r == nil {
+		return 0, agentevents.ErrZeroValue
+	}
+	return f.r.Read(p)
+}
 
 // Skip goes on n bytes further in the text of the segment. Beyond its end Read returns
 // [io.EOF].

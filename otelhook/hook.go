@@ -292,9 +292,20 @@ func (h *Hook) Stats() Stats {
 	return Stats{Open: int(h.open.Load()), Spans: h.stats.spans, Foreign: h.stats.foreign, Closed: maps.Clone(h.stats.closed), Unmatched: h.stats.unmatched}
 }
 
+// CheckSink returns an error unless the hook comes from [New]; see [agentevents.Checker].
+func (h *Hook) CheckSink() error {
+	if h == nil || h.runs == nil {
+		return agentevents.ErrZeroValue
+	}
+	return nil
+}
+
 // Trace maps the event, and returns the ids of the span that it belongs to. It is called
 // by the emitter.
 func (h *Hook) Trace(ctx context.Context, ev agentevents.Event) agentevents.TraceContext {
+	if h.CheckSink() != nil {
+		return agentevents.TraceContext{}
+	}
 	now := h.o.Clock().UnixNano()
 	r := h.run(ev.RunID, now)
 	if r == nil {
@@ -694,7 +705,11 @@ func (r *run) letGo() {
 
 // Expire closes the spans of runs that had no event for Options.IdleTTL. The hook has no
 // goroutine: call it now and then where it may happen that no events come at all.
-func (h *Hook) Expire() { h.expire(h.o.Clock().UnixNano()) }
+func (h *Hook) Expire() {
+	if h.CheckSink() == nil {
+		h.expire(h.o.Clock().UnixNano())
+	}
+}
 
 func (h *Hook) expire(now int64) {
 	if h.o.IdleTTL < 0 {

@@ -331,3 +331,13 @@ func TestAnApprovalThatNobodyGivesExpires(t *testing.T) {
 	require.Equal(t, []string{"pexpired1m0s"}, waits, "nobody knows about the other one")
 	require.Contains(t, strings.Join(measured(t, reader), "\n"), "agentevents.approval.wait [s] {agentevents.approval.decision=expired} 60")
 }
+
+// The zero Hook does nothing, and an emitter does not take it.
+func TestZeroHook(t *testing.T) {
+	h := &otelhook.Hook{}
+	require.NoError(t, h.WriteEvent(t.Context(), ae.Event{RunID: "r", Payload: &ae.RunStarted{}}))
+	require.Zero(t, h.Trace(t.Context(), ae.Event{RunID: "r", Payload: &ae.RunStarted{}}))
+	h.Expire()
+	_, err := ae.NewEmitter(ae.EmitterOptions{Sinks: []ae.Sink{h}})
+	require.ErrorIs(t, err, ae.ErrZeroValue)
+}

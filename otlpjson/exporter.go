@@ -103,8 +103,8 @@ func NewExporter(to Sender, o Options) *Exporter {
 // export, it returns that again, and after Close [agentevents.ErrClosed]. What endpoints refuse
 // is no error before [Exporter.Close].
 func (x *Exporter) Export(ctx context.Context, ev *agentevents.Event) error {
-	if x.err != nil {
-		return x.err
+	if err := x.usable(); err != nil {
+		return err
 	}
 	if x.closed {
 		return fmt.Errorf("otlpjson: the exporter is closed: %w", agentevents.ErrClosed)
@@ -118,8 +118,17 @@ func (x *Exporter) Export(ctx context.Context, ev *agentevents.Event) error {
 // Flush sends the spans that have ended and were not sent yet. It returns what Export does.
 func (x *Exporter) Flush(ctx context.Context) error {
 	x.ctx = ctx
-	if x.err == nil {
-		x.send()
+	if err := x.usable(); err != nil {
+		return err
+	}
+	x.send()
+	return x.err
+}
+
+// usable returns why nothing can be exported.
+func (x *Exporter) usable() error {
+	if x.log == nil {
+		return agentevents.ErrZeroValue
 	}
 	return x.err
 }
@@ -129,13 +138,13 @@ func (x *Exporter) Flush(ctx context.Context) error {
 // spans that were refused, with the first message.
 func (x *Exporter) Close(ctx context.Context) error {
 	x.ctx = ctx
-	if x.err == nil {
+	if x.usable() == nil {
 		x.log.Close()
 		x.send()
 	}
 	x.closed = true
-	if x.err != nil {
-		return x.err
+	if err := x.usable(); err != nil {
+		return err
 	}
 	if x.refused != nil {
 		return x.refused
@@ -145,7 +154,11 @@ func (x *Exporter) Close(ctx context.Context) error {
 
 // Counts returns what became of the events so far.
 func (x *Exporter) Counts() Counts {
-	c, l := x.counts, &x.log.Counts
+	c := x.counts
+	if x.log == nil {
+		return c
+	}
+	l := &x.log.Counts
 	c.Runs, c.Closed = l.Runs, maps.Clone(l.Closed)
 	c.Repeated, c.Late, c.Unplaced, c.Unopened = l.Repeated, l.Late, l.Unplaced, l.Unopened
 	c.Untimed, c.Timeless, c.NoDate = l.Untimed, l.Timeless, l.NoDate

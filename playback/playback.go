@@ -77,7 +77,12 @@ func New(events iter.Seq[agentevents.Event], o Options) (*Player, error) {
 }
 
 // RunID returns the id of the run.
-func (p *Player) RunID() string { return p.events[0].RunID }
+func (p *Player) RunID() string {
+	if len(p.events) == 0 {
+		return "" // the zero Player
+	}
+	return p.events[0].RunID
+}
 
 // Len returns the number of events.
 func (p *Player) Len() int { return len(p.events) }
@@ -86,7 +91,12 @@ func (p *Player) Len() int { return len(p.events) }
 func (p *Player) Position() int { return p.next }
 
 // Snapshot returns the run as it was at this place. It belongs to the caller.
-func (p *Player) Snapshot() *agentevents.RunSnapshot { return p.fold.Snapshot() }
+func (p *Player) Snapshot() *agentevents.RunSnapshot {
+	if p.fold == nil {
+		return new(agentevents.Fold).Snapshot() // of the zero Player
+	}
+	return p.fold.Snapshot()
+}
 
 // Peek returns the event that is played next, and false at the end.
 func (p *Player) Peek() (agentevents.Event, bool) {

@@ -103,10 +103,18 @@ func Open(dir string, o Options) (*File, error) {
 
 // Torn returns what was set aside when the store was opened: the beginning of a line that
 // a crash has torn, and that nobody was told is recorded. It is nil if there was none.
-func (f *File) Torn() *logfile.TornError { return f.log.Torn() }
+func (f *File) Torn() *logfile.TornError {
+	if f.log == nil {
+		return nil
+	}
+	return f.log.Torn()
+}
 
 // Close writes what is not written, and lets go of the store.
 func (f *File) Close() error {
+	if f.log == nil {
+		return agentevents.ErrZeroValue
+	}
 	f.mu.Lock()
 	was, broken := f.closed, f.broken
 	f.closed = true
@@ -152,6 +160,9 @@ func (f *File) Append(ctx context.Context, runID string, expect uint64, entries 
 
 // unusable returns why the store cannot be used. f.mu is held.
 func (f *File) unusable() error {
+	if f.log == nil {
+		return agentevents.ErrZeroValue
+	}
 	if f.closed {
 		return fmt.Errorf("runstore: %s: %w", f.dir, agentevents.ErrClosed)
 	}
@@ -185,6 +196,9 @@ func (f *File) check(err error) {
 
 // Commit implements [Store]. Those who wait share a sync of the disk.
 func (f *File) Commit(ctx context.Context) error {
+	if f.log == nil {
+		return agentevents.ErrZeroValue
+	}
 	err := f.log.Commit(ctx)
 	f.mu.Lock()
 	f.check(err)

@@ -97,11 +97,18 @@ func New(db *sql.DB, o Options) *Store {
 // Close ends watches. Other calls fail then with [agentevents.ErrClosed]. The database stays
 // open. It returns nil.
 func (s *Store) Close() error {
-	s.closing.Do(func() { close(s.closed) })
+	if s.closed != nil {
+		s.closing.Do(func() { close(s.closed) })
+	}
 	return nil
 }
 
+// isClosed reports whether the store is closed, or comes from nowhere: the zero Store, or one
+// without a database.
 func (s *Store) isClosed() bool {
+	if s.db == nil {
+		return true
+	}
 	select {
 	case <-s.closed:
 		return true
@@ -362,6 +369,9 @@ func column1[T any](ctx context.Context, db *sql.DB, query string, args ...any) 
 // [Options].Poll.
 func (s *Store) Watch(ctx context.Context, runID string, from uint64) iter.Seq2[runstore.Entry, error] {
 	return func(yield func(runstore.Entry, error) bool) {
+		if s.isClosed() {
+			return
+		}
 		timer := time.NewTicker(s.poll)
 		defer timer.Stop()
 		next, stop := s.watch(runID)
@@ -469,6 +479,9 @@ func (s *Store) SaveSnapshot(ctx context.Context, snapshot *agentevents.RunSnaps
 
 // LoadSnapshot implements [runstore.Store].
 func (s *Store) LoadSnapshot(ctx context.Context, runID string) (*agentevents.RunSnapshot, error) {
+	if s.isClosed() {
+		return nil, s.failed(nil, "loading the snapshot of", runID)
+	}
 	list, err := column1[string](ctx, s.db, `SELECT snapshot FROM agentevents_snapshots WHERE run_id = $1`, key(runID))
 	if err := s.failed(err, "loading the snapshot of", runID); err != nil {
 		return nil, err

@@ -73,6 +73,9 @@ func Decode(dst []agentevents.Event, line []byte, read func(line string, ev *age
 // nil if the type has no row; then Kept has all members but the head's.
 func (r *Reader) Read(text string, ev *agentevents.Event) error {
 	f := r.F
+	if f == nil {
+		return agentevents.ErrZeroValue
+	}
 	r.Lines++
 	r.S.Reset(text)
 	r.Kept.Reset()

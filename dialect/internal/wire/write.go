@@ -90,6 +90,9 @@ type joiner interface {
 // it is the line that ev was read from, which still says what ev says: then nothing
 // is made up or altered. Append counts the losses.
 func (w *Writer) Append(dst []byte, ev *agentevents.Event, d Document) (out []byte, verbatim bool, err error) {
+	if w.F == nil {
+		return dst, false, agentevents.ErrZeroValue
+	}
 	w.own, w.Doc = *ev, d
 	if w.own.Kind() == "" {
 		_, err := w.own.AppendJSON(nil) // its error says what is wrong with the payload

@@ -76,6 +76,13 @@ func blockOf(p agentevents.Payload) (typ blockType, id, delta *string) {
 	return 0, nil, nil
 }
 
+// ofBlock reports whether an event's own line is one of a block.
+func ofBlock(p agentevents.Payload) bool {
+	_, id, _ := blockOf(p)
+	_, returns := p.(*agentevents.ToolReturned)
+	return id != nil || returns
+}
+
 // wholeOf returns the text of the block that an event ends.
 func wholeOf(p agentevents.Payload) string {
 	var arguments agentevents.JSON

@@ -326,7 +326,7 @@ func (d *Decoder) block(typ blockType, id, delta *string, ev *agentevents.Event,
 	}
 	if said && b.start != "" {
 		at, tool := jsonwire.Member(line, "timestamp"), b.tool
-		if b.start != b.line("START", at, "", false) || delta != nil && tool != "" {
+		if b.start != b.line("START", at, "", false) || delta != nil && tool != "" || typ == text && b.role != assistant {
 			r.Kept.Add(remarkStart, b.start)
 		}
 		b.start = ""

@@ -273,16 +273,18 @@ func (e *Encoder) prepare(ev *agentevents.Event) (before string) {
 	if e.start != "" && (b == nil || b.begun || !b.starts(member("subagentRunId"))) {
 		e.w.Losses.Add(ev, dialect.Dropped, "/"+string(Name)+"/"+jsonwire.Token(remarkStart), "no block begins with it")
 	}
+	step := func(other, name string, ends bool) {
+		if e.s.steps[ev.AgentID][name] != ends {
+			before = lineOf(other, member("timestamp"), member("subagentRunId"), `,"stepName":`+jsonwire.Quote(name), true) + "\n"
+		}
+	}
+	switch p := ev.Payload.(type) {
+	case *agentevents.StepStarted:
+		step("STEP_FINISHED", p.StepID, false)
+	case *agentevents.StepEnded:
+		step("STEP_STARTED", p.StepID, true)
+	}
 	switch typ {
-	case "STEP_STARTED", "STEP_FINISHED":
-		other := "STEP_STARTED"
-		if typ == other {
-			other = "STEP_FINISHED"
-		}
-		name := member("stepName")
-		if e.s.steps[ev.AgentID][jsonwire.Text(name)] == (typ == "STEP_STARTED") {
-			before = lineOf(other, member("timestamp"), member("subagentRunId"), `,"stepName":`+name, true) + "\n"
-		}
 	case "SUBAGENT_FINISHED", "SUBAGENT_ERROR":
 		before = e.close(ev.AgentID, false)
 	case "RUN_FINISHED", "RUN_ERROR":
@@ -460,7 +462,7 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 
 // row returns the row that an event is written as, or nil.
 func (e *Encoder) row(ev *agentevents.Event) *wire.Row {
-	own := !isDelta(ev.Kind()) || e.block != nil // or else as CUSTOM
+	own := !ofBlock(ev.Payload) || e.block != nil // or else as CUSTOM: no line of a block without one
 	switch p := ev.Payload.(type) {
 	case *agentevents.Unknown:
 		return nil
@@ -468,8 +470,6 @@ func (e *Encoder) row(ev *agentevents.Event) *wire.Row {
 		own = e.begins
 	case *agentevents.RunPaused:
 		own = dialect.Unknown(ev, Name, "outcome") != "" || len(e.s.questions) > 0
-	case *agentevents.MessageCreated:
-		own = e.block != nil
 	case *agentevents.StatePatched:
 		if p.Op == agentevents.PatchSet && p.Path == "" && p.Value != "" {
 			return format.CaseRow(typeSnapshot, "")
@@ -491,10 +491,9 @@ func (e *Encoder) row(ev *agentevents.Event) *wire.Row {
 
 func (d *document) Reread(w *wire.Writer, line string) error {
 	line = strings.TrimPrefix(strings.TrimPrefix(line, "data:"), " ")
-	b := d.block
-	if w.Origin = line; strings.ContainsAny(line, "\r\n") || strings.HasSuffix(jsonwire.Text(jsonwire.Member(line, "type")), "_CHUNK") ||
-		b != nil && jsonwire.Text(jsonwire.Member(line, b.idName())) != b.id {
-		return wire.ErrMisfit // it says something only beside others
+	b, member := d.block, func(name string) string { return jsonwire.Text(jsonwire.Member(line, name)) }
+	if w.Origin = line; strings.ContainsAny(line, "\r\n") || member("type") != w.Type() || b != nil && member(b.idName()) != b.id {
+		return wire.ErrMisfit // it says something only beside others, or the lines after it miss the event's own
 	}
 	d.check.r.Continue(w)
 	list, err := (*Encoder)(d).reread(w.Ev.Payload, line)

@@ -9,37 +9,41 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect/agui"
 )
 
 // FuzzConvert checks that what the decoder of any format reads, kept as it was read or not, is
-// written in every format without a panic, and that readers of the lines refuse none.
+// written in every format without a panic, and that readers of the lines refuse none. The logs
+// are those of the golden files, changed as order says, with a line behind them.
 func FuzzConvert(f *testing.F) {
 	list := formats()
-	log := func(from int, log string) {
-		for order := range uint64(10) {
-			f.Add(uint8(from), order, log)
-		}
-	}
-	add := func(from int, golden, member string) {
+	var logs []string
+	add := func(golden, member string) {
 		file := readGolden(f, golden)
-		log(from, file.Get(member))
+		logs = append(logs, file.Get(member))
 	}
-	for i, from := range list {
-		add(i, "variants-"+string(from.suite.Name), string(from.suite.Name))
-		if from.name != "agui" {
-			continue
-		}
-		for _, role := range []string{"assistant", "user", "system", "developer", "tool", "reasoning", "robot", ""} {
-			log(i, streamed(role))
+	for _, from := range list {
+		add("variants-"+string(from.suite.Name), string(from.suite.Name))
+	}
+	for _, role := range []string{"assistant", "user", "system", "developer", "tool", "reasoning", "robot", ""} {
+		logs = append(logs, streamed(role))
+	}
+	add("standard", "native")
+	for i := range logs {
+		for order := range uint64(10) {
+			f.Add(uint8(i), order, `{"type":"TEXT_MESSAGE_END","messageId":"m"}`)
 		}
 	}
-	add(len(list), "standard", "native")
-	f.Fuzz(func(t *testing.T, format uint8, order uint64, log string) {
-		log = shaken(order, log)
-		for _, verbatim := range []bool{false, true} {
-			o := agentevents.ReaderOptions{Verbatim: verbatim}
-			if n := int(format) % (len(list) + 1); n < len(list) {
+	f.Fuzz(func(t *testing.T, from uint8, order uint64, line string) {
+		n := int(from) % len(logs)
+		o := agentevents.ReaderOptions{}
+		log := shaken(order, logs[n]) + line
+		for range 2 {
+			switch { // of the variants, the roles of AG-UI and the native log
+			case n < len(list):
 				o.Decoder = list[n].suite.Decoder()
+			case n < len(logs)-1:
+				o.Decoder = agui.NewDecoder(agui.Options{})
 			}
 			var events []agentevents.Event
 			for ev, err := range agentevents.NewReader(strings.NewReader(log), o).All() {
@@ -59,6 +63,7 @@ func FuzzConvert(f *testing.F) {
 					require.NoError(t, err, "%s: %s", to.name, out)
 				}
 			}
+			o.Verbatim = true
 		}
 	})
 }

@@ -390,3 +390,23 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// A kind that the protocol has a type for is written as that, also if the line that it was read
+// from is a CUSTOM one. A step whose line does not name it has a name all the same.
+func TestOwnTypes(t *testing.T) {
+	log := head + `{"type":"CUSTOM","timestamp":1777971600250,"name":"agentevents.step.started","value":{"stepId":"plan"}}` + "\n" +
+		`{"type":"STEP_FINISHED","timestamp":1777971600250,"x":1}` + "\n" +
+		`{"type":"CUSTOM","timestamp":1777971600500,"name":"agentevents.run.completed","value":{}}` + "\n"
+	events := eventtest.ReadLog(t, strings.NewReader(log), agentevents.ReaderOptions{Decoder: agui.NewDecoder(agui.Options{}), Verbatim: true}).Events()
+	lines, _ := encode(t, agui.EncoderOptions{}, events)
+	decode(t, agui.Options{}, lines)
+	require.Equal(t, []string{"RUN_STARTED", "STEP_STARTED", "STEP_STARTED", "STEP_FINISHED", "STEP_FINISHED", "RUN_FINISHED"}, typesOf(lines))
+}
+
+// typesOf returns the types of lines.
+func typesOf(lines string) (types []string) {
+	for line := range strings.Lines(lines) {
+		types = append(types, jsonwire.Text(jsonwire.Member(line, "type")))
+	}
+	return types
+}

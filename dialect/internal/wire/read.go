@@ -115,8 +115,9 @@ func (r *Reader) Read(text string, ev *agentevents.Event) error {
 // Release lets go of the line that was read last.
 func (r *Reader) Release() {
 	r.S.Reset("")
-	r.Ev, r.Type, r.Body, r.name = nil, "", "", ""
+	r.Ev, r.v, r.broken, r.Type, r.Body, r.name, r.lacks = nil, nil, nil, "", "", "", ""
 	clear(r.Spelled)
+	r.IDs.Release()
 	r.Kept.Reset()
 	r.rest.Reset()
 }

@@ -243,7 +243,7 @@ func (w *Writer) damaged(line []byte) error {
 // kept members.
 func (w *Writer) says(d Document, left int) bool {
 	w.Read = agentevents.Event{}
-	if d.Reread(w, w.Origin) != nil {
+	if d.Reread(w, w.Origin) != nil || w.Read.Kind() != w.own.Kind() { // forms know only w.own's kind
 		return false
 	}
 	w.Whole = true

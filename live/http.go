@@ -92,10 +92,14 @@ type Encoder interface {
 // and reads no body.
 //
 // A cursor of another log is none: the stream begins with the run. For a reader that comes
-// when the first events are not kept any more it begins with the run's agent, and with the
-// other agents and the calls that are open, as the snapshot tells them. Of a block whose
-// beginning is missing come no deltas, but its whole text. A reader that falls behind what
-// is kept loses the connection.
+// when the first events are not kept any more it begins with the run's agent, with the other
+// agents and the calls that are open, and with the state, as the snapshot tells them. Of a block
+// whose beginning is missing come no deltas, but its whole text. A reader that falls behind
+// what is kept loses the connection.
+//
+// A front end of AG-UI has one list of messages for all runs of a thread, which is the session
+// of a run. The ids that the encoder makes up are other ones in each run. Those of the log must
+// be, too: give blocks and calls of two runs different ids, or blocks none.
 //
 // A front end of AG-UI that answers a question sends a POST. A handler in front of this one
 // reads its body, records [agentevents.RunResumed] and the answers, and passes the request
@@ -296,12 +300,13 @@ func (s *stream) over() bool {
 }
 
 // begin tells the encoder what it misses of the run: the agents and calls that began before
-// the oldest event.
+// the oldest event, and the state.
 func (s *stream) begin(oldest uint64) {
 	snapshot := s.run.snapshot()
 	if s.skip < oldest {
 		s.joined = map[string]bool{}
 	}
+	// tell gives an event that is not kept any more to the encoder.
 	tell := func(agent, parent string, at time.Time, p agentevents.Payload) {
 		lines, _ := s.encoder.Append(s.lines[:0], agentevents.Event{
 			RunID: snapshot.RunID, Scope: agentevents.Scope{SessionID: snapshot.SessionID}, AgentID: agent, ParentAgentID: parent,
@@ -322,6 +327,9 @@ func (s *stream) begin(oldest uint64) {
 		if c.Sequence < oldest {
 			tell(c.AgentID, "", c.StartedAt, &agentevents.ToolCalled{CallID: c.CallID, ToolID: c.ToolID})
 		}
+	}
+	if len(snapshot.State) > 0 { // the patches that are kept come to the same state, on top of it
+		tell("", "", snapshot.StartedAt, &agentevents.StatePatched{Op: agentevents.PatchSet, Value: agentevents.JSONOf(snapshot.State)})
 	}
 }
 

@@ -84,7 +84,7 @@ func fresh(t *testing.T, checks int) {
 	seed := cmp.Or(os.Getenv("AGENTEVENTS_SEED"), strconv.FormatUint(rand.Uint64()|1, 10))
 	for name, value := range map[string]string{"rapid.seed": seed, "rapid.checks": strconv.Itoa(checks)} {
 		f := flag.Lookup(name)
-		if was := f.Value.String(); was == defaults[name] {
+		if was := f.Value.String(); was == defaults()[name] {
 			require.NoError(t, f.Value.Set(value))
 			t.Cleanup(func() { require.NoError(t, f.Value.Set(was)) })
 		}

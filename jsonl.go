@@ -80,7 +80,8 @@ func (c contained) Write(p []byte) (n int, err error) {
 
 // OpenFile returns a writer that appends to a file, which is created if need
 // be. A new file has the mode 0600, because a log is confidential; one that is
-// there keeps its own. If the file ends in the middle of a line, that line is
+// there keeps its own. A symbolic link is refused if somebody else has made it: not the
+// program's user, nor the system's. If the file ends in the middle of a line, that line is
 // ended first, so that a torn tail does not spoil what follows. The torn line stays, as a
 // loss is not hidden: readers report it as a bad line, unless it is cut off before (see
 // [LineError] and the example of [Emitter.Resume]). "agentevents cat" copies a log without

@@ -149,7 +149,8 @@ type Log struct {
 
 // Open opens a log, or makes one, and takes the lock PATH.lock. The error is [ErrLocked]
 // if somebody else has it. A symbolic link stands for the file that it leads to, and the
-// log's other files lie beside that.
+// log's other files lie beside that; one that somebody else has made, not the program's user
+// nor the system's, is refused. No other file of the log is written through a link.
 //
 // If a crash has torn the last line, its beginning is set aside in PATH.torn.NNNNNN, and
 // the log ends with the line before; see [Log.Torn].
@@ -164,7 +165,11 @@ func Open(path string, o Options) (*Log, error) {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	path = resolve(path)
+	// A log has one name, and rotation renames its file and not a link.
+	path, err := disk.Follow(path)
+	if err != nil {
+		return nil, fmt.Errorf("logfile: opening %s: %w", path, err)
+	}
 	lock, err := disk.NewLock(path + lockSuffix)
 	if err != nil {
 		return nil, fmt.Errorf("logfile: opening %s: %w", path, err)
@@ -196,26 +201,6 @@ func (o *Options) check() error {
 		}
 	}
 	return option.Check(name, o)
-}
-
-// resolve follows symbolic links, so that a log has one name, and rotation renames its file
-// and not a link. The file need not be there.
-func resolve(path string) string {
-	for range 40 { // as Linux does
-		to, err := os.Readlink(path)
-		if err != nil {
-			return path // it is no link
-		}
-		if !filepath.IsAbs(to) {
-			dir, err := filepath.EvalSymlinks(filepath.Dir(path))
-			if err != nil {
-				return path
-			}
-			to = filepath.Join(dir, to)
-		}
-		path = to
-	}
-	return path // opening it says that there are too many
 }
 
 func (l *Log) open() error {

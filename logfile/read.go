@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/disk"
 )
 
 // This file says which files are a log, and reads them in their order.
@@ -31,7 +32,7 @@ const (
 // which has a lock beside it, stands for that file. Other links are kept, because closed
 // segments may lie beside them, as in stores that name files by their hash.
 func written(path string) string {
-	to := resolve(path)
+	to := disk.Resolve(path)
 	if _, err := os.Stat(to + lockSuffix); err != nil {
 		return path
 	}

@@ -91,10 +91,16 @@ var _ dialect.Encoder = (*Encoder)(nil)
 
 // NewEncoder returns an encoder.
 func NewEncoder(o EncoderOptions) *Encoder {
-	e := &Encoder{o: o, w: wire.Writer{F: format}, streams: map[string]*streamOut{}, threads: map[string]*thread{}, calls: map[string]toolCall{}, again: map[string]int{}}
+	e := new(Encoder)
+	e.init(o)
+	return e
+}
+
+// init makes a zero Encoder ready.
+func (e *Encoder) init(o EncoderOptions) {
+	*e = Encoder{o: o, w: wire.Writer{F: format}, streams: map[string]*streamOut{}, threads: map[string]*thread{}, calls: map[string]toolCall{}, again: map[string]int{}}
 	e.check = *NewDecoder(Options{})
 	e.check.r.Doc, e.check.aside = &e.check, true
-	return e
 }
 
 func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
@@ -125,6 +131,9 @@ func (e *Encoder) newStreamOut(run, session string, before *streamOut) *streamOu
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if ev.RunID == "" {
 		return dst, &agentevents.RuleError{Rule: RuleRequired, Kind: ev.Kind(), EventID: ev.ID, Sequence: ev.Sequence, Pointer: "/runId", Detail: "is required"}
+	}
+	if e.streams == nil { // it is the zero Encoder
+		e.init(e.o)
 	}
 	defer e.release()
 	before, begins := e.turn(&ev)

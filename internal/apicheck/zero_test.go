@@ -48,7 +48,7 @@ var zeros = map[string][]any{
 		&agentevents.ApprovalSnapshot{}, &agentevents.AttemptUsage{}, &agentevents.AuditSnapshot{}, &agentevents.BlackboardItem{}, &agentevents.BudgetSnapshot{},
 		&agentevents.BufferedSink{}, &agentevents.Call{}, &agentevents.CheckpointSnapshot{}, &agentevents.CitationSnapshot{}, &agentevents.ClaimSnapshot{},
 		&agentevents.ClarificationSnapshot{}, &agentevents.Command{}, &agentevents.ConversationMessage{}, &agentevents.Emitter{}, &agentevents.ErrorInfo{},
-		&agentevents.Event{}, &agentevents.FactsSnapshot{}, &agentevents.Fold{}, &agentevents.HandoffSnapshot{}, &agentevents.InboxItem{},
+		&agentevents.Event{}, &agentevents.FactsSnapshot{}, &agentevents.Fold{}, &agentevents.ForeignError{}, &agentevents.HandoffSnapshot{}, &agentevents.InboxItem{},
 		&agentevents.InsufficiencySnapshot{}, &agentevents.IntentSnapshot{}, &agentevents.IssueSnapshot{}, &agentevents.LineError{Err: io.EOF}, &agentevents.LogFold{},
 		&agentevents.ModelCall{}, &agentevents.ModelCallSnapshot{}, &agentevents.Opt[int]{}, &agentevents.PanicError{}, &agentevents.PhaseSnapshot{},
 		&agentevents.PlanSnapshot{}, &agentevents.PlanStep{}, &agentevents.Policy{}, &agentevents.Question{}, &agentevents.Reader{}, &agentevents.ReportedUsage{},

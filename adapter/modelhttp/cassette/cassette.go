@@ -49,6 +49,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/disk"
 )
 
 // Options configure a [Cassette]. The zero Options play what is recorded.
@@ -176,8 +177,8 @@ func Load(file string, o Options) (*Cassette, error) {
 	return &Cassette{o: o, file: file, calls: content.Calls}, nil
 }
 
-// Save writes what is recorded so far to a file, and creates its folder. It fails if a call
-// cannot be recorded.
+// Save writes what is recorded so far to a file, which takes the place of one that is there,
+// for its owner only, and creates its folder. It fails if a call cannot be recorded.
 func (c *Cassette) Save(file string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -206,7 +207,7 @@ func (c *Cassette) Save(file string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
 		return fmt.Errorf("cassette: %w", err)
 	}
-	if err := os.WriteFile(file, text.Bytes(), 0o666); err != nil {
+	if err := disk.Replace(file, text.Bytes()); err != nil {
 		return fmt.Errorf("cassette: %w", err)
 	}
 	return nil

@@ -14,12 +14,12 @@ import (
 
 // This file has the blocks of an encoder: the messages and calls that its lines open and end.
 
-// acts count what ends blocks of an agent: its starts and ends all of them, other acts those
-// without an id.
+// acts count the acts that end blocks of an agent: its starts and ends all blocks, other acts the
+// blocks without an id.
 type acts struct{ all, unnamed int }
 
-// ownerOf returns what names the agent of an event: its id, the execution of a node, or the span
-// of its start.
+// ownerOf names the agent of an event: by its id, the execution of a node, or the span of its
+// start.
 func (s *streamOut) ownerOf(ev *agentevents.Event) string {
 	span := ""
 	if s.spans {
@@ -40,7 +40,7 @@ func (s *streamOut) known(owner string, key blockKey) *block {
 	return s.shut[shutKey{owner, key}]
 }
 
-// act notes what an event ends.
+// act notes an event that may end blocks.
 func (s *streamOut) act(agent string, ev *agentevents.Event) {
 	a, streams := s.acts[agent]
 	if !streams {
@@ -141,7 +141,7 @@ func (e *Encoder) enter(ev *agentevents.Event) {
 }
 
 // rest returns the text that the lines before lack of a block whose whole text is known. It
-// reports whether what they say is the beginning of that.
+// reports whether the text of these lines is the beginning of the whole.
 func (b *block) rest(whole string) (rest string, goesOn bool) {
 	if n := b.sent.length; n <= len(whole) && (sent{}).add(whole[:n]) == b.sent {
 		rest, goesOn = strings.CutPrefix(whole[n:], string(b.text))
@@ -287,8 +287,8 @@ func (e *Encoder) forget(b *block) {
 	}
 }
 
-// close returns the lines that end what is open, of the event's agent or of all. A block that is
-// cut like that may go on.
+// close returns the lines that end the open blocks, steps and sub-agents: the event's agent's, or
+// all. A block that is cut may go on.
 func (e *Encoder) close(agent string, all bool) string {
 	var lines strings.Builder
 	agents, suspended, most := []string{e.owner}, "", maxShut

@@ -387,7 +387,7 @@ func FuzzDecode(f *testing.F) {
 			for _, err := range agentevents.NewReader(strings.NewReader(string(out)), agentevents.ReaderOptions{Decoder: agui.NewDecoder(agui.Options{Strict: true})}).All() {
 				var broken *agentevents.RuleError
 				if errors.As(err, &broken) && broken.Rule != agui.RuleOrder {
-					break // a value that is written back as it was; the lines behind it miss it
+					break // a value that is written back as it was; the lines after it miss it
 				}
 				require.NoError(t, err, string(out))
 			}

@@ -34,6 +34,7 @@ type frontCall struct{ ID, Name, Arguments string }
 type part struct {
 	run    *partedRun
 	events []int // in the log
+	over   bool  // its last event ends it
 }
 
 // A partedRun decides where the parts of a run begin and end.
@@ -124,6 +125,7 @@ func partsOf(log []agentevents.Event) (parts []*part, overlap bool) {
 			r.over = len(r.asked) > 0
 			r.paused = r.over
 		}
+		r.last.over = r.over
 	}
 	return parts, overlap
 }
@@ -155,7 +157,7 @@ func (r *partedRun) ask(ev *agentevents.Event) {
 }
 
 // returnsOf returns the call of each return, by their places in the log: that of its agent, or
-// the latest one of the thread by that id, of another run whose lines come before.
+// the latest one of the thread by that id, of another run that is over and whose lines come before.
 func returnsOf(log []agentevents.Event, parts []*part) map[int]int {
 	partOf := map[int]int{}
 	for n, p := range parts {
@@ -164,11 +166,14 @@ func returnsOf(log []agentevents.Event, parts []*part) map[int]int {
 		}
 	}
 	type called struct{ run, agent, id string }
-	open, latest, calls := map[called]int{}, map[string]int{}, map[int]int{}
+	open, latest, calls, over := map[called]int{}, map[string]int{}, map[int]int{}, map[string]bool{}
 	for i := range log {
-		if _, said := partOf[i]; !said {
+		n, said := partOf[i]
+		if !said {
 			continue
 		}
+		p := parts[n]
+		over[log[i].RunID] = p.over && i == p.events[len(p.events)-1]
 		run, agent := log[i].RunID, ownerOf(&log[i])
 		switch p := log[i].Payload.(type) {
 		case *agentevents.ToolCalled:
@@ -176,9 +181,8 @@ func returnsOf(log []agentevents.Event, parts []*part) map[int]int {
 		case *agentevents.ToolReturned:
 			before, known := open[called{run, agent, p.CallID}]
 			if known = known && !p.OneEvent; !known {
-				if before, known = latest[p.CallID]; known && (log[before].RunID == run || partOf[before] > partOf[i]) {
-					known = false
-				}
+				before, known = latest[p.CallID]
+				known = known && log[before].RunID != run && over[log[before].RunID] && partOf[before] < n
 			}
 			if !known {
 				continue // a call of its own

@@ -128,7 +128,7 @@ func (e *Encoder) enter(ev *agentevents.Event) {
 	b = &block{typ: typ, id: *id, role: role, tool: tool, start: e.start, run: e.s.run, owner: strings.Clone(e.owner), key: blockKey{typ, strings.Clone(*id)}}
 	c, open := e.calls[e.s.call(*id)]
 	switch {
-	case returns && open && c.segment <= e.s.segment && (c.run != e.s.run || c.owner == e.owner && !oneEvent):
+	case returns && open && e.returnable(c, oneEvent):
 		b.role, b.tool, b.run, b.id = called, c.tool, c.run, c.id
 	case returns && tool == "": // no line begins the call
 	case b.starts(jsonwire.Member(e.start, "subagentRunId")): // it began once more when it was read
@@ -138,6 +138,15 @@ func (e *Encoder) enter(ev *agentevents.Event) {
 	if e.block = b; delta == nil && b.role != called {
 		e.fill = wholeOf(ev.Payload)
 	}
+}
+
+// returnable reports whether the event may be the return of a call that its agent has not open:
+// one of an earlier run that is over, or of this run.
+func (e *Encoder) returnable(c toolCall, oneEvent bool) bool {
+	if c.run == e.s.run {
+		return c.owner == e.owner && !oneEvent
+	}
+	return e.streams[c.run].over && c.segment < e.s.segment
 }
 
 // rest returns the text that the lines before lack of a block whose whole text is known. It
@@ -266,8 +275,11 @@ func (e *Encoder) after(ev *agentevents.Event) {
 		b.role, b.text, b.sent = called, nil, sent{}
 		e.calls[e.s.call(b.key.id)] = toolCall{e.s.run, strings.Clone(b.tool), b.id, b.owner, e.s.segment}
 		e.shut(b, maxShut)
-	case b.typ == call && e.calls[e.s.call(b.key.id)].id == b.id:
-		delete(e.calls, e.s.call(b.key.id))
+	case b.typ == call:
+		if c := e.calls[e.s.call(b.key.id)]; c.id == b.id {
+			delete(e.calls, e.s.call(b.key.id))
+			delete(e.streams[c.run].shut, shutKey{c.owner, b.key})
+		}
 	}
 }
 

@@ -12,9 +12,9 @@ import (
 	"github.com/agentevents/agentevents/dialect/agui"
 )
 
-// FuzzConvert checks that what the decoder of any format reads, kept as it was read or not, is
-// written in every format without a panic, and that readers of the lines refuse none. The logs
-// are those of the golden files, changed as order says, with a line behind them.
+// FuzzConvert checks that every event that the decoder of any format reads, with its line or
+// without, is written in every format without a panic, and that readers refuse no line. The logs
+// come from the golden files, are changed by the number order, and end with another line.
 func FuzzConvert(f *testing.F) {
 	list := formats()
 	var logs []string

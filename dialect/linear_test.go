@@ -11,8 +11,8 @@ import (
 	"github.com/agentevents/agentevents/internal/scale"
 )
 
-// Whatever a log has many of, one more costs every encoder what the others cost. The usual run
-// looks at one format for each shape, the long run at all.
+// One more of many things costs every encoder no more than the others. The usual run looks at one
+// format for each shape, the long run at all.
 func TestEncodersAreLinear(t *testing.T) {
 	list, long := formats(), os.Getenv("AGENTEVENTS_LONG") != ""
 	for i, shape := range scale.Shapes() {

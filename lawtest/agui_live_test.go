@@ -57,7 +57,7 @@ func newHost(t *testing.T) *host {
 	return h
 }
 
-// serve takes the input of a run, records what it says, lets the agent work, and streams the run.
+// serve takes the input of a run, records it, lets the agent work, and streams the run.
 func (h *host) serve(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		ThreadID, RunID string
@@ -171,7 +171,8 @@ func hostedRun(t *rapid.T, number int) (events []agentevents.Payload) {
 }
 
 // Law: the client of AG-UI that asks a server its questions, one run after the other, and answers
-// those of the runs, ends with what the log says, each run behind its question.
+// the questions of the runs, ends with the messages and the state of the log, each run after its
+// question.
 func TestClientOfAGUIThroughTheLiveHandler(t *testing.T) {
 	c, h := newClient(t), newHost(t)
 	fresh(t, 60)
@@ -206,7 +207,7 @@ func TestClientOfAGUIThroughTheLiveHandler(t *testing.T) {
 	t.Logf("%d events", events)
 }
 
-// asking returns a front in which each run of a log is behind its question.
+// asking returns a front in which each run of a log follows its question.
 func asking(f *front, log []agentevents.Event, questions []string) *front {
 	out, runs := &front{state: f.state}, []string{}
 	for _, ev := range log {

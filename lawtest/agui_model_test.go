@@ -10,7 +10,7 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// A front is what a front end of AG-UI is to end with after a log: it is made from the events
+// A front is the right ending of a front end of AG-UI after a log. It is made from the events
 // alone, without a line of the protocol.
 type front struct {
 	messages []*frontMessage
@@ -19,7 +19,7 @@ type front struct {
 }
 
 // A frontMessage is a message that a client shows: a text, reasoning, a call or its result. In a
-// front, ID is that of the log, which may be empty, and a result is behind its call.
+// front, ID is the log's, which may be empty, and a result follows its call.
 type frontMessage struct {
 	ID, Role, Content string
 	ToolCallID        string // of a client's result
@@ -30,13 +30,14 @@ type frontMessage struct {
 
 type frontCall struct{ ID, Name, Arguments string }
 
-// A part is what a stream says of a run between a start and an end.
+// A part is a piece of a run between a start and an end of the protocol.
 type part struct {
 	run    *partedRun
 	events []int // in the log
+	over   bool  // its last event ends it
 }
 
-// A partedRun is what decides where the parts of a run begin and end.
+// A partedRun decides where the parts of a run begin and end.
 type partedRun struct {
 	last         *part
 	over, paused bool
@@ -47,7 +48,7 @@ type partedRun struct {
 // A question waits for an answer. It is about an agent and a call, which may be empty.
 type question struct{ id, agent, call string }
 
-// A frontBlock names a block of an agent. kind is that of its deltas.
+// A frontBlock names a block of an agent. kind is the kind of its deltas.
 type frontBlock struct {
 	agent string
 	kind  agentevents.Kind
@@ -60,7 +61,7 @@ type openBlock struct {
 	ended   bool
 }
 
-// frontOf returns what a front end is to end with.
+// frontOf returns the right ending for a log.
 func frontOf(log []agentevents.Event) *front {
 	f := &front{}
 	parts, overlap := partsOf(log)
@@ -92,8 +93,8 @@ func frontOf(log []agentevents.Event) *front {
 	return f
 }
 
-// partsOf splits a log like a stream of the protocol, which has run after run. It leaves out
-// what a run has that is over and does not go on. overlap reports whether a run begins before
+// partsOf splits a log like a stream of the protocol, which has run after run. It leaves out the
+// events of a run that is over and does not go on. overlap reports whether a run begins before
 // another one is over.
 func partsOf(log []agentevents.Event) (parts []*part, overlap bool) {
 	runs := map[string]*partedRun{}
@@ -124,6 +125,7 @@ func partsOf(log []agentevents.Event) (parts []*part, overlap bool) {
 			r.over = len(r.asked) > 0
 			r.paused = r.over
 		}
+		r.last.over = r.over
 	}
 	return parts, overlap
 }
@@ -155,7 +157,7 @@ func (r *partedRun) ask(ev *agentevents.Event) {
 }
 
 // returnsOf returns the call of each return, by their places in the log: that of its agent, or
-// the latest one of the thread by that id, of another run whose lines come before.
+// the latest one of the thread by that id, of another run that is over and whose lines come before.
 func returnsOf(log []agentevents.Event, parts []*part) map[int]int {
 	partOf := map[int]int{}
 	for n, p := range parts {
@@ -164,11 +166,14 @@ func returnsOf(log []agentevents.Event, parts []*part) map[int]int {
 		}
 	}
 	type called struct{ run, agent, id string }
-	open, latest, calls := map[called]int{}, map[string]int{}, map[int]int{}
+	open, latest, calls, over := map[called]int{}, map[string]int{}, map[int]int{}, map[string]bool{}
 	for i := range log {
-		if _, said := partOf[i]; !said {
+		n, said := partOf[i]
+		if !said {
 			continue
 		}
+		p := parts[n]
+		over[log[i].RunID] = p.over && i == p.events[len(p.events)-1]
 		run, agent := log[i].RunID, ownerOf(&log[i])
 		switch p := log[i].Payload.(type) {
 		case *agentevents.ToolCalled:
@@ -176,9 +181,8 @@ func returnsOf(log []agentevents.Event, parts []*part) map[int]int {
 		case *agentevents.ToolReturned:
 			before, known := open[called{run, agent, p.CallID}]
 			if known = known && !p.OneEvent; !known {
-				if before, known = latest[p.CallID]; known && (log[before].RunID == run || partOf[before] > partOf[i]) {
-					known = false
-				}
+				before, known = latest[p.CallID]
+				known = known && log[before].RunID != run && over[log[before].RunID] && partOf[before] < n
 			}
 			if !known {
 				continue // a call of its own
@@ -220,8 +224,8 @@ func (f *front) call(id, tool string, arguments agentevents.JSON) *frontMessage 
 	return m
 }
 
-// returned adds a result: behind its call and the results that are there, and with a call of its
-// own if none is known.
+// returned adds a result after its call and the results that are there, and a call if none is
+// known.
 func (f *front) returned(p *agentevents.ToolReturned, call *frontMessage, known bool) {
 	if !known {
 		call = f.call(p.CallID, p.ToolID, p.Arguments)
@@ -242,8 +246,7 @@ func (f *front) returned(p *agentevents.ToolReturned, call *frontMessage, known 
 	f.messages = slices.Insert(f.messages, at, &frontMessage{Role: "tool", Content: strings.ToValidUTF8(content, "\ufffd"), run: f.run})
 }
 
-// block adds what an event says of texts and reasoning. The rules of the log decide which
-// deltas are one block.
+// block adds texts and reasoning. The rules of the log decide which deltas are one block.
 func (f *front) block(ev *agentevents.Event, open map[frontBlock]*openBlock) {
 	agent := ownerOf(ev)
 	ends := func(all bool) {
@@ -264,7 +267,7 @@ func (f *front) block(ev *agentevents.Event, open map[frontBlock]*openBlock) {
 		}
 		b.message.Content += strings.ToValidUTF8(text, "\ufffd")
 	}
-	// What was streamed stays, also if the whole says something else.
+	// A streamed text stays, also if the whole has another one.
 	whole := func(kind agentevents.Kind, role, id, text string) {
 		key := frontBlock{agent, kind, id}
 		b := open[key]
@@ -298,8 +301,8 @@ func (f *front) block(ev *agentevents.Event, open map[frontBlock]*openBlock) {
 	}
 }
 
-// differs says how the messages of a client differ, or "". An id is the log's, or one made of
-// it; every id is one message's, and an id of the log is that of a message.
+// differs lists the differences of a client's messages, or returns "". An id is the log's, or
+// made from it. Each message has another id, and each id of the log is on a message.
 func (f *front) differs(got []frontMessage) string {
 	var list []string
 	say := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }

@@ -199,7 +199,7 @@ func TestEncodedStreamLateState(t *testing.T) {
 	})
 }
 
-// Whatever a run has many of, one more costs a stream with an encoder what the others cost.
+// One more of many things costs a stream with an encoder no more than the others.
 func TestEncodedStreamIsLinear(t *testing.T) {
 	long := strings.Repeat("word", 100)
 	shapes := map[string]struct {

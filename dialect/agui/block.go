@@ -50,7 +50,7 @@ func (b *block) isOn(line string) bool {
 	return strings.HasPrefix(jsonwire.Text(jsonwire.Member(line, "type")), prefix) && jsonwire.Text(jsonwire.Member(line, name)) == b.id
 }
 
-// dataOf returns the object of a line, which may be that of a frame.
+// dataOf returns the object of a line, which may be a frame's.
 func dataOf(line string) string { return strings.TrimPrefix(strings.TrimPrefix(line, "data:"), " ") }
 
 // A block is a message or a tool call that lines open, continue and end.
@@ -69,7 +69,7 @@ type block struct {
 	again    bool   // for a decoder: the thread has had the id before
 
 	// For an encoder:
-	owner string // whose events it is of
+	owner string // the agent
 	key   blockKey
 	sent  sent // the text before START, if the block was cut
 	acts  acts // those before the latest delta

@@ -14,12 +14,12 @@ import (
 
 // This file has the blocks of an encoder: the messages and calls that its lines open and end.
 
-// acts count what ends blocks of an agent: its starts and ends all of them, other acts those
-// without an id.
+// acts count the acts that end blocks of an agent: its starts and ends all blocks, other acts the
+// blocks without an id.
 type acts struct{ all, unnamed int }
 
-// ownerOf returns what names the agent of an event: its id, the execution of a node, or the span
-// of its start.
+// ownerOf names the agent of an event: by its id, the execution of a node, or the span of its
+// start.
 func (s *streamOut) ownerOf(ev *agentevents.Event) string {
 	span := ""
 	if s.spans {
@@ -40,7 +40,7 @@ func (s *streamOut) known(owner string, key blockKey) *block {
 	return s.shut[shutKey{owner, key}]
 }
 
-// act notes what an event ends.
+// act notes an event that may end blocks.
 func (s *streamOut) act(agent string, ev *agentevents.Event) {
 	a, streams := s.acts[agent]
 	if !streams {
@@ -128,7 +128,7 @@ func (e *Encoder) enter(ev *agentevents.Event) {
 	b = &block{typ: typ, id: *id, role: role, tool: tool, start: e.start, run: e.s.run, owner: strings.Clone(e.owner), key: blockKey{typ, strings.Clone(*id)}}
 	c, open := e.calls[e.s.call(*id)]
 	switch {
-	case returns && open && c.segment <= e.s.segment && (c.run != e.s.run || c.owner == e.owner && !oneEvent):
+	case returns && open && e.returnable(c, oneEvent):
 		b.role, b.tool, b.run, b.id = called, c.tool, c.run, c.id
 	case returns && tool == "": // no line begins the call
 	case b.starts(jsonwire.Member(e.start, "subagentRunId")): // it began once more when it was read
@@ -140,8 +140,17 @@ func (e *Encoder) enter(ev *agentevents.Event) {
 	}
 }
 
+// returnable reports whether the event may be the return of a call that its agent has not open:
+// one of an earlier run that is over, or of this run.
+func (e *Encoder) returnable(c toolCall, oneEvent bool) bool {
+	if c.run == e.s.run {
+		return c.owner == e.owner && !oneEvent
+	}
+	return e.streams[c.run].over && c.segment < e.s.segment
+}
+
 // rest returns the text that the lines before lack of a block whose whole text is known. It
-// reports whether what they say is the beginning of that.
+// reports whether the text of these lines is the beginning of the whole.
 func (b *block) rest(whole string) (rest string, goesOn bool) {
 	if n := b.sent.length; n <= len(whole) && (sent{}).add(whole[:n]) == b.sent {
 		rest, goesOn = strings.CutPrefix(whole[n:], string(b.text))
@@ -266,8 +275,11 @@ func (e *Encoder) after(ev *agentevents.Event) {
 		b.role, b.text, b.sent = called, nil, sent{}
 		e.calls[e.s.call(b.key.id)] = toolCall{e.s.run, strings.Clone(b.tool), b.id, b.owner, e.s.segment}
 		e.shut(b, maxShut)
-	case b.typ == call && e.calls[e.s.call(b.key.id)].id == b.id:
-		delete(e.calls, e.s.call(b.key.id))
+	case b.typ == call:
+		if c := e.calls[e.s.call(b.key.id)]; c.id == b.id {
+			delete(e.calls, e.s.call(b.key.id))
+			delete(e.streams[c.run].shut, shutKey{c.owner, b.key})
+		}
 	}
 }
 
@@ -287,8 +299,8 @@ func (e *Encoder) forget(b *block) {
 	}
 }
 
-// close returns the lines that end what is open, of the event's agent or of all. A block that is
-// cut like that may go on.
+// close returns the lines that end the open blocks, steps and sub-agents: the event's agent's, or
+// all. A block that is cut may go on.
 func (e *Encoder) close(agent string, all bool) string {
 	var lines strings.Builder
 	agents, suspended, most := []string{e.owner}, "", maxShut

@@ -65,7 +65,7 @@ type stream struct {
 	paused bool // it is over, and may go on
 }
 
-// A thread is what is kept of a thread for its next run.
+// A thread keeps facts for its next run.
 type thread struct {
 	used  ids    // of messages, calls and results
 	state *state // after the run that began last

@@ -82,18 +82,18 @@
 //
 // A pause, or the end of a run or a sub-agent, ends the blocks that are open. A block that goes
 // on after that begins once more with its id, and only the text that no line has is written.
-// A block without an id ends with the next call, move or model call of its agent, as the rules
-// of the log say.
+// A block without an id ends with the next call, move or model call of its agent, by the rules
+// of the log.
 //
 // # State
 //
 // A JSON Patch can only name places that are there, so the encoder follows the state of the
-// thread: that of the runs so far, the state in the protocol's input of a run.started, and the
-// state in its definition, which gets a STATE_DELTA. A state.patched makes the objects that it
-// needs, and one that changes nothing is a STATE_DELTA without an operation. What a front end
-// has beyond that is not known: a patch inside a member that no event has set makes the
+// thread: the patches of the runs so far, the state in the protocol's input of a run.started, and
+// the state in its definition, which gets a STATE_DELTA. A state.patched makes the objects that it
+// needs, and one that changes nothing is a STATE_DELTA without an operation. More of the front end's
+// state is not known: a patch inside a member that no event has set makes the
 // member anew. A run that begins before the ones before it in its thread have ended begins
-// with an empty state, as its lines may come behind any others.
+// with an empty state, as its lines may follow any others.
 //
 // # Questions
 //

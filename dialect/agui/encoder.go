@@ -41,7 +41,7 @@ type Encoder struct {
 	block   *block         // of it
 	before  *block         // one that is open, and in whose place it comes
 	result  string         // the id of the message with the result of a call
-	fill    string         // what the lines before lack of its text
+	fill    string         // the rest of its text, which no line has
 	start   string         // the line that opens it, if it has one
 	begins  bool           // that event begins a run of the stream
 	check   Decoder        // reads lines as readers of those before do
@@ -59,7 +59,7 @@ type streamOut struct {
 	segment     int                // the number of the part of the stream that it is
 	spans       bool               // the span of its start is all that names an agent
 	lines       []byte             // that wait for the end of the runs before
-	usage, told []byte             // reports of it that the line of its end says, and lines of their own for these if that does not come next
+	usage, told []byte             // reports for the line of its end, and lines of their own in case that does not come next
 }
 
 // maxWaiting is the highest number of bytes that wait for the end of a run. It is given up
@@ -402,7 +402,7 @@ func (e *Encoder) reread(line string) ([]agentevents.Event, error) {
 	}
 	if b := e.block; b != nil {
 		read := *b
-		if read.text = nil; !isDelta(e.w.Ev.Kind()) { // what a delta says does not depend on it
+		if read.text = nil; !isDelta(e.w.Ev.Kind()) { // a delta does not depend on it
 			read.text = append(b.text[:len(b.text):len(b.text)], e.fill...)
 		}
 		if open[string(b.typ)+b.id] = &read; b.role == called || b.tool != "" { // or else readers know no call

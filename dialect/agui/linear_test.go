@@ -60,8 +60,8 @@ func protocol(line, last string) func(n int) string {
 	}
 }
 
-// Whatever a log has many of, one more costs the encoder what the others cost. The numbers are
-// those for which quadratic code is told from linear code.
+// One more of many things costs the encoder no more than the others. The numbers are high enough
+// to tell quadratic code from linear code.
 func TestLinear(t *testing.T) {
 	const start = `agent.started {}`
 	for name, c := range map[string]struct {

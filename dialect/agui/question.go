@@ -64,7 +64,7 @@ func (q *questions) closeOf(of about) {
 	}
 }
 
-// about returns what a question is about: its agent and its call, unless they are empty.
+// about returns the agent and the call of a question, unless they are empty.
 func (q *question) about() (list []about) {
 	if q.agent != "" {
 		list = append(list, about{agent: q.agent})

@@ -8,13 +8,12 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// A state is what is known of the state that a front end has: the members of objects and
-// the lengths of lists. All other values are 0. A JSON Patch must name places that are there, and
+// A state is the shape of a front end's state: the members of objects and the lengths of lists. All other values are 0. A JSON Patch must name places that are there, and
 // a state.patched makes those that it needs.
 type state struct{ jsonwire.Object }
 
-// patch returns the JSON Patch that does what a state.patched does. It has no operation if the
-// event changes nothing.
+// patch returns a state.patched as a JSON Patch, which has no operation if the event changes
+// nothing.
 func (s *state) patch(p *agentevents.StatePatched) string {
 	value, _ := jsonwire.Compact(string(p.Value))
 	if value == "" {
@@ -98,7 +97,7 @@ func within(names []string, value string) string {
 	return string(object) + value + strings.Repeat("}", len(names))
 }
 
-// note notes what an event does to the state.
+// note applies an event to the state.
 func (s *state) note(p agentevents.Payload) {
 	switch p := p.(type) {
 	case *agentevents.RunStarted:
@@ -111,7 +110,7 @@ func (s *state) note(p agentevents.Payload) {
 	}
 }
 
-// apply does to the state what the fold does.
+// apply applies a patch as the fold does.
 func (s *state) apply(p *agentevents.StatePatched) {
 	value := strings.TrimLeft(string(p.Value), " \t\r\n")
 	switch {
@@ -170,7 +169,7 @@ func merge(object *jsonwire.Object, value string) {
 	}
 }
 
-// stateOf returns the state that a run begins with, as its definition says: an object, or "".
+// stateOf returns the first state of a run, from its definition: an object, or "".
 func stateOf(p *agentevents.RunStarted) string {
 	raw := jsonwire.Member(string(p.Definition), "state")
 	if compact, err := jsonwire.Compact(raw); err == nil && jsonwire.IsObject(compact) && compact != "{}" {

@@ -370,23 +370,25 @@ func FuzzDecode(f *testing.F) {
 		f.Add(lines)
 	}
 	f.Fuzz(func(t *testing.T, log string) {
-		enc := agui.NewEncoder(agui.EncoderOptions{})
-		var out []byte
-		for ev, err := range agentevents.NewReader(strings.NewReader(log), agentevents.ReaderOptions{Decoder: agui.NewDecoder(agui.Options{})}).All() {
-			if err == nil {
-				if _, unknown := ev.Payload.(*agentevents.Unknown); !unknown {
-					out, _ = enc.Append(out, ev)
+		for _, verbatim := range []bool{false, true} {
+			enc := agui.NewEncoder(agui.EncoderOptions{})
+			var out []byte
+			for ev, err := range agentevents.NewReader(strings.NewReader(log), agentevents.ReaderOptions{Decoder: agui.NewDecoder(agui.Options{}), Verbatim: verbatim}).All() {
+				if err == nil {
+					if _, unknown := ev.Payload.(*agentevents.Unknown); !unknown {
+						out, _ = enc.Append(out, ev)
+					}
 				}
 			}
-		}
-		out, err := enc.End(out)
-		require.NoError(t, err)
-		for _, err := range agentevents.NewReader(strings.NewReader(string(out)), agentevents.ReaderOptions{Decoder: agui.NewDecoder(agui.Options{Strict: true})}).All() {
-			var broken *agentevents.RuleError
-			if errors.As(err, &broken) && broken.Rule != agui.RuleOrder {
-				return // a value that is written back as it was; the lines behind it miss it
+			out, err := enc.End(out)
+			require.NoError(t, err)
+			for _, err := range agentevents.NewReader(strings.NewReader(string(out)), agentevents.ReaderOptions{Decoder: agui.NewDecoder(agui.Options{Strict: true})}).All() {
+				var broken *agentevents.RuleError
+				if errors.As(err, &broken) && broken.Rule != agui.RuleOrder {
+					break // a value that is written back as it was; the lines after it miss it
+				}
+				require.NoError(t, err, string(out))
 			}
-			require.NoError(t, err, string(out))
 		}
 	})
 }

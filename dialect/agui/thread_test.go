@@ -122,8 +122,8 @@ func delta(text string, index int) agentevents.Payload {
 	return &agentevents.TextDelta{Delta: text, Index: agentevents.Some(index)}
 }
 
-// What a line of the protocol began once more comes back like that, and the result of a call
-// has the id that it had.
+// A message or a call that the protocol's lines begin once more comes back like that, and the
+// result of a call keeps its id.
 func TestAgain(t *testing.T) {
 	message := `{"type":"TEXT_MESSAGE_START","timestamp":1777971600250,"messageId":"m","role":"assistant"}` + "\n" +
 		`{"type":"TEXT_MESSAGE_CONTENT","timestamp":1777971600250,"messageId":"m","delta":"I "}` + "\n" +

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -827,6 +828,7 @@ func (w *Writer) rest(dst []byte, mark int, t *table, v any, inside bool) []byte
 // the members from mark on.
 func (w *Writer) restOf(dst []byte, mark int, t *table, v any, at []byte, inside bool) []byte {
 	list, own := w.kept.of(at), len(dst)
+	var all map[string]string // the members before, if many are kept
 	for i := range list {
 		kept := &list[i]
 		if kept.used {
@@ -836,8 +838,15 @@ func (w *Writer) restOf(dst []byte, mark int, t *table, v any, at []byte, inside
 		dst = append(jsonwire.AppendString(append(dst, ','), kept.name), ':')
 		if m := t.member(kept.name); m != nil || w.F.Place != nil {
 			raw, stands := "", w.mayStand(m, at, kept, v, inside)
-			if m != nil || stands {
+			switch {
+			case m == nil && !stands:
+			case len(list) <= fewKept:
 				raw = written(dst[mark:own], dst[end:], kept.name)
+			case all == nil:
+				all = maps.Collect(jsonwire.Members(objectOf(dst[mark:own])))
+				fallthrough
+			default:
+				raw = all[kept.name]
 			}
 			if kept.used = raw == kept.raw; raw != "" || !stands {
 				dst = dst[:end]
@@ -869,12 +878,23 @@ func written(members, lit []byte, name string) string {
 	if !bytes.Contains(members, lit) { // as mostly
 		return ""
 	}
-	for member, raw := range jsonwire.Members("{" + string(members[1:]) + "}") {
+	for member, raw := range jsonwire.Members(objectOf(members)) {
 		if member == name {
 			return raw
 		}
 	}
 	return ""
+}
+
+// fewKept is how many kept members are looked for one by one among those of the line.
+const fewKept = 8
+
+// objectOf returns the object with members, each after a comma.
+func objectOf(members []byte) string {
+	if len(members) == 0 {
+		return "{}"
+	}
+	return "{" + string(members[1:]) + "}"
 }
 
 // left lists the members that have no place on the line.

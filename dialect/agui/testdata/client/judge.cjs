@@ -1,4 +1,4 @@
-// Plays threads to the client of AG-UI and tells what it ends with. Each line of stdin is a
+// Plays threads to the client of AG-UI and prints how it ends. Each line of stdin is a
 // task, and each line of stdout is its answer, both JSON:
 //
 //   {"lines":[…],"state":…}  the lines of a thread, and the state that the client is to end
@@ -34,10 +34,10 @@ const shown = (messages) =>
     calls: toolCalls?.map((call) => ({ id: call.id, name: call.function.name, arguments: call.function.arguments })),
   }));
 
-// plain is what remains of a value when the client copies it: -0 is 0, and 1e400 null.
+// plain copies a value as the client does: -0 becomes 0, and 1e400 null.
 const plain = (value) => JSON.parse(JSON.stringify(value));
 
-// ran runs an agent, which answers what the run before has asked.
+// ran runs an agent, which answers the questions of the run before.
 const ran = async (agent, errors) => {
   const resume = agent.pendingInterrupts.map(({ id }) => ({ interruptId: id, status: "resolved", payload: { approved: true } }));
   await agent.runAgent(resume.length > 0 ? { resume } : {}).catch((e) => errors.push(e.message));

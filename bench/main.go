@@ -28,17 +28,17 @@
 // Compare figures only within a section, because other programs share the machine and its
 // cache.
 //
-// The whole table takes about 25 minutes on two cores of a busy machine, of which S1 takes
-// two thirds: -rows '^[^S]' leaves it out. The first run builds bench/durable as well,
-// which takes some minutes more.
+// The table uses about 20 minutes of one core, of which S1 takes three quarters:
+// -rows '^[^S]' leaves it out. On two cores that other programs keep busy it takes up to four
+// times as long. The first run builds bench/durable too, in some minutes.
 //
 // # Two commits
 //
 // Compare lays two git worktrees into a temporary folder, builds this bench against the
 // library of both, and runs their rows in child processes in turn. It prints the ratio of
 // the CPU times of each row, with its interval. The peers, whose code is the same on both
-// sides, are the controls. It leaves S1 out, unless -rows names it, and takes about 15
-// minutes.
+// sides, are the controls. It leaves S1 out, unless -rows names it, and uses about 8
+// minutes of one core.
 //
 // # Programs
 //

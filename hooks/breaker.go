@@ -92,7 +92,8 @@ type Breaker struct {
 	// for all. What it panics with is the sink's error, and so is a limit below 0; the run
 	// has Limits then.
 	LimitsOf func(runID string) Limits
-	// Stop stops the run, mostly by cancelling a context. Nil means that the
+	// Stop stops the run, mostly by cancelling a context with an [*agentevents.BudgetError] as
+	// the cause: the run then ends as failed by its budget. Nil means that the
 	// budget.exceeded is enough. It is called with the lock of the run held, or by a timer:
 	// it must not wait for the run, and does not emit into it ([agentevents.ErrReentrant]
 	// with its context). The context has the values of the event's and is never cancelled.

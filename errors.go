@@ -122,8 +122,8 @@ func (e *SinkError) Unwrap() error { return e.Err }
 // ends the run as failed, and not as cancelled, also when it gets the context's error.
 // Agents end as aborted, calls as cancelled; all three have the code "budget_exceeded".
 type BudgetError struct {
-	Exceeded BudgetExceeded
-	Err      error // the program's own error; may be nil
+	Exceeded BudgetExceeded // the budget, its limit and the use
+	Err      error          // the program's own error; may be nil
 }
 
 // codeBudget is the ErrorInfo.Code of what a budget stopped.

@@ -39,7 +39,7 @@ modules() { git ls-files "$@" | xargs -n1 dirname; }
 # failure (golang/go#75804).
 fuzz() {
 	git ls-files '*_test.go' | xargs grep -o '^func Fuzz[A-Za-z0-9]*' | sort -u | while IFS=: read -r file target; do
-		(cd "$(dirname "$file")" && go test -vet=off -run '^$' -fuzz "^${target#func }\$" -fuzztime "$1" . </dev/null)
+		(cd "$(dirname "$file")" && go test -vet=off -run '^$' -fuzz "^${target#func }\$" -fuzztime "$1" -fuzzminimizetime 100x . </dev/null)
 	done
 }
 

@@ -14,12 +14,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 	"github.com/agentevents/agentevents/internal/lines"
+	"github.com/agentevents/agentevents/internal/view"
 	"github.com/agentevents/agentevents/logfile"
 )
 
@@ -409,20 +409,5 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// visible returns s with everything escaped that is not printable. Messages hold
-// parts of logs, and those must not control a terminal.
-func visible(s string) string {
-	if strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
-		return strings.ToValidUTF8(s, "\ufffd")
-	}
-	var b strings.Builder
-	for _, r := range s {
-		if unicode.IsPrint(r) {
-			b.WriteRune(r)
-		} else {
-			quoted := fmt.Sprintf("%+q", r)
-			b.WriteString(quoted[1 : len(quoted)-1])
-		}
-	}
-	return b.String()
-}
+// visible returns s with everything escaped that is not printable. Messages hold parts of logs.
+func visible(s string) string { return view.Visible(s, -1) }

@@ -12,8 +12,8 @@ import (
 )
 
 // An id that is derived from the line and its number is another one when the line gets another
-// number, as behind a line that cannot be read. A loss lists that, and an event whose line is
-// that of an earlier one, which readers take for that.
+// number, as after a line that cannot be read. A loss lists that, and an event whose line equals
+// an earlier one: readers take it for that event.
 func TestDerivedIDsOfLinesThatMove(t *testing.T) {
 	for _, f := range formats() {
 		if f.name == "agui" {

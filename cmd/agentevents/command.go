@@ -308,7 +308,7 @@ func wholeRunes(text []byte) int {
 	return len(text)
 }
 
-// flush writes the first n bytes of what is buffered.
+// flush writes the first n bytes of the buffer.
 func (o *output) flush(n int) error {
 	if o.err != nil || n == 0 {
 		return o.err

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// openTerminal returns both ends of a terminal: what is written to user is read from screen.
+// openTerminal returns both ends of a terminal: text that is written to user is read from screen.
 func openTerminal(t *testing.T) (screen, user *os.File) {
 	t.Helper()
 	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
@@ -34,7 +34,7 @@ func openTerminal(t *testing.T) (screen, user *os.File) {
 	return screen, user
 }
 
-// shown returns what a command shows on a terminal.
+// shown returns the text that a command shows on a terminal.
 func shown(t *testing.T, stdin string, args ...string) string {
 	screen, user := openTerminal(t)
 	require.True(t, isTerminal(user))
@@ -82,7 +82,7 @@ func TestATerminalIsNotControlled(t *testing.T) {
 	}
 }
 
-// A drawing that takes long is drawn seldom: the log is what takes the time.
+// A drawing that takes long is drawn seldom: the log takes most of the time.
 func TestReplayDrawsSeldom(t *testing.T) {
 	const agents = 20_000
 	var log strings.Builder

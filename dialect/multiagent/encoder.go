@@ -68,7 +68,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	return dst, nil
 }
 
-// repeatedLine is the detail of an event whose line is that of an earlier one.
+// repeatedLine is the detail of an event whose line equals an earlier one.
 const repeatedLine = "an earlier event has the same line: readers take it for that one"
 
 // End appends nothing: no event waits for another.

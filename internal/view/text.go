@@ -66,8 +66,8 @@ func escape(r rune) string {
 	return fmt.Sprintf(`\U%08x`, r)
 }
 
-// ForTerminal returns a text with the escapes of JSON in the place of what may control a
-// terminal and JSON need not escape: DEL, the controls of C1, marks of text direction and
+// ForTerminal returns a text with the escapes of JSON in the place of characters that
+// may control a terminal and that JSON need not escape: DEL, the controls of C1, marks of text direction and
 // other characters without a picture. The JSON is the same value. Controls below a blank stay:
 // they are the command's own.
 func ForTerminal(text []byte) []byte {

@@ -732,7 +732,7 @@ type releaserSink struct {
 
 func (s releaserSink) ReleaseRun(_ context.Context, id string) error { s.release(id); return nil }
 
-// What has no error to return when it is made returns it with its first call.
+// A value whose constructor has no error returns it with its first call.
 func TestOptionsOfReadersAndFolds(t *testing.T) {
 	log := nativeLine(0)
 	for name, err := range map[string]error{

@@ -464,7 +464,7 @@ func (e *Emitter) reopen(m *machine, session string) (*runState, error) {
 }
 
 // takeOver makes next, which has the ending, the one run that records. The handles of the run
-// before would give the sequences a second time; what it holds back is next's to record. Both
+// before would give the sequences a second time; next records the text that it holds back. Both
 // locks are held.
 func (end *ending) takeOver(old *ending, next *runState) {
 	end.kept = old.kept
@@ -630,7 +630,7 @@ func (e *Emitter) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// settle records what the streams of all runs hold back.
+// settle records the text that the streams of all runs hold back.
 func (e *Emitter) settle(ctx context.Context) (errs []error) {
 	for _, s := range append(e.openRuns(), e.lateRuns()...) {
 		if err := s.close(ctx); err != nil {

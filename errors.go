@@ -161,9 +161,9 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// An OptionError says that an option has a value that makes no sense, such as a number below 0
+// An OptionError is the error of an option whose value makes no sense, such as a number below 0
 // or a word that is none of the constants. Constructors return it; where one returns no error,
-// the first call of what it has made does.
+// the first call of the new value does.
 type OptionError = option.Error
 
 // A LineError says that a line of a log cannot be read. Reading goes on with the

@@ -1536,8 +1536,7 @@ func TestCommandsOfEndedExecutionsLeave(t *testing.T) {
 	}
 }
 
-// The state of deep patches that share nothing takes little more than their text, and what is
-// patched further is the same.
+// The state of deep patches that share nothing takes little more than their text.
 func TestDeepPatchesTakeLittleMemory(t *testing.T) {
 	const patches, depth = 2_000, 60
 	f, size := NewFold(FoldOptions{}), 0

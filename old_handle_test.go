@@ -46,7 +46,7 @@ func TestResumeTakesOverHeldText(t *testing.T) {
 	}
 }
 
-// What an ended run holds back is recorded when the emitter closes, though its handle was
+// Text that an ended run holds back is recorded when the emitter closes, though its handle was
 // never closed.
 func TestCloseRecordsWhatAnEndedRunHoldsBack(t *testing.T) {
 	r, log := startRun(t, EmitterOptions{Mode: ModeObserve})

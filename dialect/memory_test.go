@@ -62,7 +62,7 @@ func TestEncodersKeepNoLongEvent(t *testing.T) {
 				was := heap()
 				_, _ = enc.Append(nil, long())
 				if f.name+" "+name == "openharness text" {
-					return // the end of the agent says its last text again
+					return // the end of the agent has its last text again
 				}
 				require.Less(t, heap()-was, int64(most))
 				runtime.KeepAlive(enc)

@@ -27,8 +27,8 @@ const (
 )
 
 // Limits are what a run may use. A limit of 0 means no limit, and one below 0 is refused with
-// an [*agentevents.OptionError]: what is left of a budget may be that. A limit is exceeded when
-// more was used than it says; the wall clock, when that time has passed.
+// an [*agentevents.OptionError]: the rest of a budget may be below 0. A limit is exceeded when
+// more was used; the wall clock, when that time has passed.
 type Limits struct {
 	// Tokens is the number of tokens of all agents: sent, written to and read from
 	// caches, and generated. They count once, as in the totals of a fold

@@ -63,7 +63,7 @@ func (l *Log) serveSnapshot(w http.ResponseWriter, req *http.Request) {
 // just ends: a browser connects again, and the next process may go on with the run.
 //
 // An id alone, or a comment, is a heartbeat. Answers are 400 for a query that cannot be read,
-// for a run or from that is there twice, for a cursor that is no number, for a kind that is
+// for a run or from that is there twice, for a cursor that is not a number, for a kind that is
 // misspelt (it has no dot, or is one of the catalog in another case), and for a name that only
 // begins like agent or kind, such as agents. Other names of the query are left alone. For a run that the log does not have the answer is 404, after which a
 // browser does not ask again: a page that may be there before the run's first event makes
@@ -439,7 +439,7 @@ func data[T string | []byte](s *stream, line T) {
 	s.buf.WriteString("\n\n")
 }
 
-// write writes what is buffered.
+// write writes the buffer.
 func (s *stream) write() {
 	if s.buf.Len() > 0 {
 		write(s, s.buf.Bytes())
@@ -447,7 +447,7 @@ func (s *stream) write() {
 	}
 }
 
-// write writes text, after what was buffered.
+// write writes text that does not go through the buffer.
 func write[T string | []byte](s *stream, text T) {
 	if s.err != nil {
 		return

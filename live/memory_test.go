@@ -26,7 +26,7 @@ const longest = 15 << 20
 func inUse() int64 {
 	var m runtime.MemStats
 	runtime.GC()
-	runtime.GC() // what pools hold goes with the second one
+	runtime.GC() // the second one empties pools
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc + m.StackInuse)
 }
@@ -107,7 +107,7 @@ func readUntil(ctx context.Context, addr, text string, seen func()) {
 // A finder is a writer that looks for a text.
 type finder struct {
 	text  string
-	tail  []byte // of what was written
+	tail  []byte // of the text so far
 	found func()
 }
 

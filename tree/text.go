@@ -6,62 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 )
-
-// visible returns at most limit characters of s with everything escaped that
-// is not a printable character, so that a log cannot move the cursor, end the
-// line or turn the text around. A negative limit means no limit.
-func visible(s string, limit int) string {
-	var b strings.Builder
-	n := 0
-	for _, r := range s {
-		e := string(r)
-		size := 1
-		if !unicode.IsPrint(r) && r != '\u200d' { // the joiner of emoji is harmless
-			e = escape(r)
-			size = len(e)
-		}
-		if limit >= 0 && n+size > limit {
-			return cut(b.String(), limit)
-		}
-		b.WriteString(e)
-		n += size
-	}
-	return b.String()
-}
-
-// cut returns the first limit-1 characters of s and an ellipsis.
-func cut(s string, limit int) string {
-	if limit <= 0 {
-		return ""
-	}
-	n := 0
-	for i := range s {
-		if n++; n == limit {
-			return s[:i] + "…"
-		}
-	}
-	return s + "…"
-}
-
-func escape(r rune) string {
-	switch r {
-	case '\n':
-		return `\n`
-	case '\r':
-		return `\r`
-	case '\t':
-		return `\t`
-	}
-	switch {
-	case r < 0x80:
-		return fmt.Sprintf(`\x%02x`, r)
-	case r < 0x10000:
-		return fmt.Sprintf(`\u%04x`, r)
-	}
-	return fmt.Sprintf(`\U%08x`, r)
-}
 
 // duration formats d short: 12ms, 1.2s, 3m05s, 2h07m. No time at all, as
 // between events of a log without a clock, is "".

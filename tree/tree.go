@@ -161,9 +161,9 @@ func (p *printer) line(prefix string, l *line) {
 	if l.bold {
 		style = boldOn
 	}
-	put(visible(l.head, p.o.Width), style)
+	put(view.Visible(l.head, p.o.Width), style)
 	outcome := marks[l.mark].text
-	if word := visible(l.word, p.o.Width); word != "" {
+	if word := view.Visible(l.word, p.o.Width); word != "" {
 		outcome = strings.TrimPrefix(outcome+" "+word, " ")
 	}
 	if outcome != "" {
@@ -178,7 +178,7 @@ func (p *printer) line(prefix string, l *line) {
 		default:
 			put(" · ", "")
 		}
-		put(visible(fact, p.o.Width), "")
+		put(view.Visible(fact, p.o.Width), "")
 	}
 	if l.detail != "" {
 		put(": ", "")
@@ -189,7 +189,7 @@ func (p *printer) line(prefix string, l *line) {
 				room = max(room, p.o.Width/2)
 			}
 		}
-		put(visible(l.detail, room), "")
+		put(view.Visible(l.detail, room), "")
 	}
 	p.buf = append(bytes.TrimRight(p.buf, " "), '\n')
 	if len(p.buf) >= pieceSize {

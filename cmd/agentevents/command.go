@@ -15,6 +15,9 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	"unicode/utf8"
+
+	"github.com/agentevents/agentevents/internal/view"
 )
 
 // Exit statuses.
@@ -253,16 +256,22 @@ func (in *invocation) finish(name string, err error) int {
 
 // An output buffers what is written until it is flushed. After a write has failed
 // all writes fail. It may be used concurrently.
+//
+// On a terminal no character reaches it that controls it, but for the command's own.
 type output struct {
-	mu  sync.Mutex
-	w   io.Writer
-	buf []byte
-	err error
+	mu       sync.Mutex
+	w        io.Writer
+	terminal bool
+	buf      []byte
+	err      error
 }
 
 const outputSize = 64 << 10
 
-func newOutput(w io.Writer) *output { return &output{w: w} }
+func newOutput(w io.Writer) *output {
+	f, ok := w.(*os.File)
+	return &output{w: w, terminal: ok && isTerminal(f)}
+}
 
 // Write buffers p. The error is errClosed when nobody reads the output any
 // more.
@@ -274,7 +283,7 @@ func (o *output) Write(p []byte) (int, error) {
 	}
 	o.buf = append(o.buf, p...)
 	if len(o.buf) >= outputSize {
-		o.flush()
+		o.flush(wholeRunes(o.buf))
 	}
 	return len(p), o.err
 }
@@ -283,18 +292,36 @@ func (o *output) Write(p []byte) (int, error) {
 func (o *output) Flush() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.flush()
+	return o.flush(len(o.buf))
 }
 
-func (o *output) flush() error {
-	if o.err != nil || len(o.buf) == 0 {
+// wholeRunes returns the length of a text without the beginning of a character at its end.
+func wholeRunes(text []byte) int {
+	for i := len(text) - 1; i >= max(0, len(text)-utf8.UTFMax); i-- {
+		if utf8.RuneStart(text[i]) {
+			if !utf8.FullRune(text[i:]) {
+				return i
+			}
+			break
+		}
+	}
+	return len(text)
+}
+
+// flush writes the first n bytes of the buffer.
+func (o *output) flush(n int) error {
+	if o.err != nil || n == 0 {
 		return o.err
 	}
-	n, err := o.w.Write(o.buf)
-	if err == nil && n < len(o.buf) {
+	text := o.buf[:n]
+	if o.terminal {
+		text = view.ForTerminal(text)
+	}
+	wrote, err := o.w.Write(text)
+	if err == nil && wrote < len(text) {
 		err = io.ErrShortWrite
 	}
-	o.buf = o.buf[:0]
+	o.buf = o.buf[:copy(o.buf, o.buf[n:])]
 	switch {
 	case errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe):
 		o.err = errClosed

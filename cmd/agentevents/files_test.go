@@ -28,7 +28,7 @@ func requirePrivate(t *testing.T, path string) {
 	require.Zero(t, info.Mode().Perm()&0o077, "%s: %s", path, info.Mode())
 }
 
-// What an export writes is for its owner only, also in the place of a file that others may
+// The output of an export is for its owner only, also in the place of a file that others may
 // read, and a link is replaced.
 func TestExportWritesForItsOwner(t *testing.T) {
 	t.Cleanup(func(mask int) func() { return func() { syscall.Umask(mask) } }(syscall.Umask(0)))

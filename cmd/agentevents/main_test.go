@@ -464,24 +464,26 @@ func TestColorAuto(t *testing.T) {
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0) // a device, as a terminal is
 	require.NoError(t, err)
 	defer null.Close()
+	terminal := func() *output { return &output{w: io.Discard, terminal: true} }
 	for _, test := range []struct {
 		when string
 		env  map[string]string
-		w    io.Writer
+		out  *output
 		want bool
 	}{
-		{"auto", nil, null, true},
-		{"auto", map[string]string{"NO_COLOR": "1"}, null, false},
-		{"auto", map[string]string{"TERM": "dumb"}, null, false},
-		{"auto", nil, &bytes.Buffer{}, false},
-		{"always", map[string]string{"NO_COLOR": "1"}, &bytes.Buffer{}, true},
-		{"never", nil, null, false},
+		{"auto", nil, terminal(), true},
+		{"auto", map[string]string{"NO_COLOR": "1"}, terminal(), false},
+		{"auto", map[string]string{"TERM": "dumb"}, terminal(), false},
+		{"auto", nil, newOutput(&bytes.Buffer{}), false},
+		{"auto", nil, newOutput(null), false},
+		{"always", map[string]string{"NO_COLOR": "1"}, newOutput(&bytes.Buffer{}), true},
+		{"never", nil, terminal(), false},
 	} {
-		in := &invocation{stdout: newOutput(test.w), env: func(name string) string { return test.env[name] }}
+		in := &invocation{stdout: test.out, env: func(name string) string { return test.env[name] }}
 		require.Equal(t, test.want, in.color(test.when), "%+v", test)
 	}
 	for term, want := range map[string]bool{"xterm": true, "dumb": false} {
-		in := &invocation{stdout: newOutput(null), env: func(string) string { return term }}
+		in := &invocation{stdout: terminal(), env: func(string) string { return term }}
 		require.Equal(t, want, in.terminal(), "replay draws again on %s", term)
 	}
 }

@@ -121,6 +121,7 @@ func (rec *recording) run(in *invocation, l *logReader, r *redactor, argv []stri
 		in.stderr = &locked{w: in.stderr}
 	}
 	cmd.Stdin, cmd.Stderr = in.stdin, in.stderr
+	in.stdout.terminal = false // the output of the program passes as it is
 	if err := os.MkdirAll(rec.dir, 0o755); err != nil {
 		return err
 	}

@@ -94,7 +94,7 @@ type player struct {
 
 	at    *playback.Player
 	began time.Time // the run
-	last  time.Time // it was drawn
+	next  time.Time // it is drawn, unless the run is over
 	shown bool      // an event
 }
 
@@ -128,8 +128,12 @@ func (p *player) play(ctx context.Context, events []agentevents.Event, from uint
 	return tree.Write(p.in.stdout, p.at.Snapshot(), p.tree)
 }
 
-// frame is how often a terminal is drawn at most.
-const frame = 40 * time.Millisecond
+// frame is how often a terminal is drawn at most. A drawing that takes long is drawn so seldom
+// that events have most of the time: the time of all drawings would be quadratic otherwise.
+const (
+	frame = 40 * time.Millisecond
+	share = 4 // how many times as long as a drawing took, events come without one
+)
 
 // Sequences of a terminal.
 const (
@@ -150,10 +154,14 @@ func (p *player) show(ev agentevents.Event) error {
 		return p.in.stdout.Flush()
 	}
 	_, more := p.at.Peek()
-	if more && time.Since(p.last) < frame {
+	began := time.Now()
+	if more && began.Before(p.next) {
 		return nil
 	}
-	p.last = time.Now()
+	defer func() {
+		ended := time.Now()
+		p.next = began.Add(max(frame, (1+share)*ended.Sub(began)))
+	}()
 	var b bytes.Buffer
 	p.tree.Ended = !more
 	if err := tree.Write(&b, p.at.Snapshot(), p.tree); err != nil {

@@ -3,7 +3,6 @@ package main
 import (
 	"flag"
 	"math"
-	"os"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/tree"
@@ -86,10 +85,5 @@ func (in *invocation) color(when string) bool {
 
 // terminal reports whether standard output is one that takes control sequences.
 func (in *invocation) terminal() bool {
-	f, ok := in.stdout.w.(*os.File)
-	if !ok || in.env("TERM") == "dumb" {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	return in.stdout.terminal && in.env("TERM") != "dumb"
 }

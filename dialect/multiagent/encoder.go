@@ -1,6 +1,7 @@
 package multiagent
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"strings"
@@ -26,6 +27,7 @@ type Encoder struct {
 	open    openThings
 	numbers dialect.Numbers // of the lines, as readers count them
 	check   Decoder         // reads origin lines
+	past    repeats         // lines with ids, as readers know them
 
 	// The state of the current line.
 	ev             *agentevents.Event
@@ -47,9 +49,17 @@ func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	defer e.w.Release()
 	mark := len(dst)
-	dst, _, err := e.w.Append(dst, &ev, (*document)(e))
+	dst, verbatim, err := e.w.Append(dst, &ev, (*document)(e))
 	if err != nil {
 		return dst, err
+	}
+	if !(verbatim && e.check.noID) { // readers take a line that they know for the same event
+		hash, again := e.past.has(bytes.TrimSuffix(dst[mark:], []byte("\n")))
+		if again {
+			e.w.Losses.Add(&ev, dialect.Dropped, "", repeatedLine)
+			return dst, nil
+		}
+		e.past.add(hash)
 	}
 	if ev.Sequence != e.numbers.Next(ev.RunID) {
 		e.w.Losses.Every(&ev, dialect.Dropped, "/sequence", "readers count lines")
@@ -57,6 +67,9 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	e.open.note(&ev, len(dst)-mark > longLine)
 	return dst, nil
 }
+
+// repeatedLine is the detail of an event whose line equals an earlier one.
+const repeatedLine = "an earlier event has the same line: readers take it for that one"
 
 // End appends nothing: no event waits for another.
 func (e *Encoder) End(dst []byte) ([]byte, error) { return dst, nil }

@@ -85,7 +85,9 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		e.w.Losses.Every(&ev, dialect.Dropped, "/sequence", "readers count lines")
 	}
 	e.number++
-	if !verbatim { // or else readers read the same again
+	if verbatim {
+		e.reread(&ev)
+	} else {
 		e.everywhere(&ev)
 	}
 	e.block(&ev)
@@ -311,6 +313,21 @@ const unreturned = "the call did not return"
 // Losses returns the losses so far. See [dialect.Encoder].
 func (e *Encoder) Losses() []dialect.Loss { return e.w.Losses.List() }
 
+// reread counts the ids of an event whose line is copied, where readers derive others: the
+// line may have another number than it had.
+func (e *Encoder) reread(ev *agentevents.Event) {
+	l, read := &e.w.Losses, &e.w.Read
+	if ev.ID != "" && ev.ID != read.ID {
+		l.Every(ev, dialect.Dropped, "/id", noIDs)
+	}
+	p, ok := ev.Payload.(*agentevents.ToolReturned)
+	if again, same := read.Payload.(*agentevents.ToolReturned); ok && same && p.CallID != again.CallID {
+		l.Add(ev, dialect.Dropped, "/payload/callId", "")
+	}
+}
+
+const noIDs = "the document has no ids of events"
+
 // everywhere counts what no line says.
 func (e *Encoder) everywhere(ev *agentevents.Event) {
 	l := &e.w.Losses
@@ -322,7 +339,7 @@ func (e *Encoder) everywhere(ev *agentevents.Event) {
 		l.Add(ev, what, "/payload/callId", "")
 	}
 	if ev.ID != "" {
-		l.Every(ev, dialect.Dropped, "/id", "the document has no ids of events")
+		l.Every(ev, dialect.Dropped, "/id", noIDs)
 	}
 	if ev.RunID != "" {
 		l.Every(ev, dialect.Dropped, "/runId", "a log has one run, which no line names")

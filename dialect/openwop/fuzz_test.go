@@ -11,8 +11,8 @@ import (
 	"github.com/agentevents/agentevents/internal/readback"
 )
 
-// FuzzDecode checks four laws: nothing panics; what decodes can be written or is refused;
-// what was written decodes, and is written the same again; it has no fault that the line
+// FuzzDecode checks four laws: nothing panics; an event can be written or is refused;
+// a written line decodes, and is written the same again; it has no fault that the line
 // has not, and none at all in another profile if the line has none.
 func FuzzDecode(f *testing.F) {
 	for p, lines := range golden {

@@ -17,7 +17,7 @@ import (
 // for everybody.
 var writers = []string{"Create", "WriteFile", "OpenFile", "CreateTemp"}
 
-// freeWriters are the folders whose code may call them: what it writes is no content of a
+// freeWriters are the folders whose code may call them: its files hold no content of a
 // program's events, or belongs to a test or an example.
 var freeWriters = []string{
 	"internal/disk",                                                                  // it is the one place

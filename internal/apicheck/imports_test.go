@@ -42,7 +42,7 @@ var layers = []layer{
 	{"internal/foreign", []string{"internal/jsonwire"},
 		"programs are told by the JSON text of their lines"},
 	{"internal/lines", []string{"internal/chain", "internal/disk"},
-		"what a chain adds to a line does not count for its length, and files are opened in one place"},
+		"a chain adds to a line and not to its length, and files are opened in one place"},
 	{"internal/readback", []string{".", "dialect", "internal/jsonwire"},
 		"the suite of the dialects and the command compare what comes back; neither may import the other"},
 	{"internal/spans", []string{"."},

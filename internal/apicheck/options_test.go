@@ -21,8 +21,8 @@ var configures = regexp.MustCompile(`^(.*Options|Policy|Limits|Timing|Client|Hos
 // boundTag is the key of the tag that package option reads.
 const boundTag = "least"
 
-// A number of an option has a bound that option.Check enforces, or a comment that says what it
-// means below 0.
+// A number of an option has a bound that option.Check enforces, or a comment with its meaning
+// below 0.
 func TestNumbersOfOptions(t *testing.T) {
 	numbers := 0
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
@@ -55,7 +55,7 @@ func TestNumbersOfOptions(t *testing.T) {
 					}
 					doc := ""
 					for _, field := range st.Fields.List {
-						if field.Doc != nil { // or else the comment is that of the fields before
+						if field.Doc != nil { // or else the comment of the fields before holds
 							doc = field.Doc.Text()
 						}
 						if !isNumber(field.Type) || !field.Names[0].IsExported() {
@@ -65,7 +65,7 @@ func TestNumbersOfOptions(t *testing.T) {
 						if _, has := reflect.StructTag(tagOf(field)).Lookup(boundTag); has {
 							bounded[n.Name.Name] = true
 						} else if !strings.Contains(doc, "negative") && !strings.Contains(doc, "below") {
-							t.Errorf("%s: %s.%s has neither a tag %s nor a comment that says what it means below 0", fset.Position(field.Pos()), n.Name.Name, field.Names[0], boundTag)
+							t.Errorf("%s: %s.%s has neither a tag %s nor a comment with its meaning below 0", fset.Position(field.Pos()), n.Name.Name, field.Names[0], boundTag)
 						}
 					}
 				case *ast.CallExpr:

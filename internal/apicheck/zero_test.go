@@ -86,8 +86,7 @@ var zeros = map[string][]any{
 	"tree":      {&tree.Details{}},
 }
 
-// A method of a zero value says that it cannot be used, does nothing or works: it does not
-// panic.
+// A method of a zero value returns an error, does nothing or works: it does not panic.
 func TestZeroValues(t *testing.T) {
 	for info := range agentevents.Kinds() {
 		zeros["."] = append(zeros["."], agentevents.NewPayload(info.Kind))
@@ -114,7 +113,7 @@ func TestZeroValues(t *testing.T) {
 func callZero(t *testing.T, v any, n int) (panicked any) {
 	defer func() { panicked = recover() }()
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // what would wait for something ends
+	cancel() // a method that waits ends
 	m := reflect.New(reflect.TypeOf(v).Elem()).Method(n)
 	if _, filled := v.(*agentevents.LineError); filled {
 		m = reflect.ValueOf(v).Method(n)

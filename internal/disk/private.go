@@ -81,8 +81,8 @@ func Replace(path string, text []byte) (err error) {
 // temporary ends the names of files that [Replace] writes before it renames them.
 const temporary = ".tmp"
 
-// RemoveTemporary removes what crashes in the middle of [Replace] have left in a folder that
-// nobody else writes to.
+// RemoveTemporary removes the files that crashes in the middle of [Replace] have left in a folder
+// that nobody else writes to.
 func RemoveTemporary(dir string) error {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
@@ -119,7 +119,7 @@ func resolve(path string) (to, foreign string) {
 	for range maxLinks {
 		to, err := os.Readlink(path)
 		if err != nil {
-			return path, foreign // it is no link
+			return path, foreign // the name is not a link
 		}
 		if foreign == "" && !ours(path) {
 			foreign = path
@@ -133,7 +133,7 @@ func resolve(path string) (to, foreign string) {
 		}
 		path = to
 	}
-	return path, foreign // opening it says that there are too many
+	return path, foreign // the system refuses so many links when the file is opened
 }
 
 // OpenOurs is [Open] for a name that may be a link of the program's user or of the system's:
@@ -154,7 +154,7 @@ func isLink(path string) bool {
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
-// special reports whether a name is that of something that cannot be replaced: a device, a
+// special reports whether a name leads to something that cannot be replaced: a device, a
 // pipe, a folder or a stream of the system.
 func special(path string) bool {
 	info, err := os.Lstat(path)

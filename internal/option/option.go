@@ -9,11 +9,11 @@ import (
 	"strconv"
 )
 
-// An Error says that an option has a value that makes no sense. The root package exports it.
+// An Error is the error of an option whose value makes no sense. The root package exports it.
 type Error struct {
 	Option string // the field, such as EmitterOptions.MaxRuns
-	Value  any    // what it has
-	Detail string // what is wrong, and what would be legal
+	Value  any    // of the field
+	Detail string // the fault, and the legal values
 }
 
 // Error returns one line: the option, its value and the detail.
@@ -23,11 +23,11 @@ func (e *Error) Error() string {
 
 // Tag is the key of the tag of a field that is a number. Its value is the least that the
 // number may be unless it is 0, which is the default. A number without the tag may be below 0:
-// its comment says with which meaning.
+// its comment has the meaning.
 const Tag = "least"
 
 // Check returns an [*Error] for the first number of a struct that its tag does not allow. o is
-// the struct or a pointer to it, and name what the error calls it.
+// the struct or a pointer to it, and name its name in the error.
 func Check(name string, o any) error {
 	v := reflect.Indirect(reflect.ValueOf(o))
 	for i := range v.NumField() {

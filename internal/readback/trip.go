@@ -111,8 +111,8 @@ func (t *Trip) Derives(pointer string) bool {
 	return slices.ContainsFunc(t.Derived, func(p string) bool { return Covers(p, pointer) })
 }
 
-// pair finds the event that came back for each event: by id and kind, else on its own
-// line, else by kind in order, of its run if there is one, else by id, else one that the
+// pair finds the event that came back for each event: by id, kind and run if that can be, by id
+// and kind, else on its own line, else by kind in order, of its run if there is one, else by id, else one that the
 // losses say it became.
 func (t *Trip) pair() {
 	free := make([]*agentevents.Event, len(t.Back))
@@ -139,6 +139,7 @@ func (t *Trip) pair() {
 		}
 	}
 	any := func(*agentevents.Event) bool { return true }
+	match(func(ev *agentevents.Event) string { return string(ev.Kind()) + " " + ev.ID + " " + ev.RunID }, any)
 	match(func(ev *agentevents.Event) string { return string(ev.Kind()) + " " + ev.ID }, any)
 	for _, other := range []bool{false, true} { // a line may be read as another kind
 		for j, line := range t.lines {

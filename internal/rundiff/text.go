@@ -2,7 +2,6 @@ package rundiff
 
 import (
 	"cmp"
-	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -407,17 +406,10 @@ func cut(text string, limit int) string {
 // visible returns a text on a line, with everything escaped that is not printable: a log must not
 // control a terminal.
 func visible(text string) string {
-	var b strings.Builder
-	for _, r := range text {
-		switch {
-		case unicode.IsPrint(r):
-			b.WriteRune(r)
-		case unicode.IsSpace(r):
-			b.WriteByte(' ')
-		default:
-			quoted := fmt.Sprintf("%+q", r)
-			b.WriteString(quoted[1 : len(quoted)-1])
+	return view.Visible(strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return ' '
 		}
-	}
-	return b.String()
+		return r
+	}, text), -1)
 }

@@ -74,7 +74,7 @@ func (s *Store) Commit(ctx context.Context) error { return s.failed(s.commit(ctx
 
 func (s *Store) commit(ctx context.Context) error {
 	if s.db == nil {
-		return nil // the caller says that the store is closed
+		return nil // the caller returns ErrClosed
 	}
 	for {
 		s.mu.Lock()

@@ -177,7 +177,7 @@ func Load(file string, o Options) (*Cassette, error) {
 	return &Cassette{o: o, file: file, calls: content.Calls}, nil
 }
 
-// Save writes what is recorded so far to a file, which takes the place of one that is there,
+// Save writes the calls so far to a file, which takes the place of one that is there,
 // for its owner only, and creates its folder. It fails if a call cannot be recorded.
 func (c *Cassette) Save(file string) error {
 	c.mu.Lock()

@@ -1,0 +1,12 @@
+package main
+
+import (
+	"os"
+	"syscall"
+)
+
+// isTerminal reports whether a file is a console.
+func isTerminal(f *os.File) bool {
+	var mode uint32
+	return syscall.GetConsoleMode(syscall.Handle(f.Fd()), &mode) == nil
+}

@@ -20,15 +20,32 @@ step() {
 # internal/gatecheck/skips.txt lacks. The end of the gate lists the reasons.
 tests() { "$tmp/gatecheck" tests -record "$tmp/skips" -- go test -count=1 "$@"; }
 
-# programs installs, where it can, what tests need and a machine may lack.
+# programs installs, where it can, the programs that tests need and a machine may lack.
 programs() {
 	local initdb=(/usr/lib/postgresql/*/bin/initdb) packages=()
 	[ -x "${initdb[0]}" ] || command -v initdb >/dev/null || packages+=(postgresql)
 	command -v node >/dev/null || packages+=(nodejs)
 	command -v npm >/dev/null || packages+=(npm)
+	command -v jq >/dev/null || packages+=(jq)
 	if [ ${#packages[@]} -gt 0 ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${packages[@]}" || true
 	fi
+	tools/build || true
+	npm_packages AGENTEVENTS_AGUI dialect/agui/testdata/client
+	npm_packages AGENTEVENTS_DUCKDB bench/testdata/duckdb
+}
+
+# npm_packages VARIABLE FOLDER installs the npm packages of a folder in the cache, where it can, and
+# sets the variable to the place.
+npm_packages() {
+	local place="${XDG_CACHE_HOME:-$HOME/.cache}/agentevents/$(basename "$2")"
+	command -v npm >/dev/null || return 0
+	if ! cmp -s "$2/package-lock.json" "$place/package-lock.json" || [ ! -d "$place/node_modules" ]; then
+		mkdir -p "$place"
+		cp "$2"/{package.json,package-lock.json,.npmrc} "$place"
+		(cd "$place" && npm ci --ignore-scripts --no-audit --no-fund) || rm -rf "$place"
+	fi
+	[ ! -d "$place" ] || export "$1=$place"
 }
 
 # modules PATTERN... prints the folders of the modules whose go.mod files match.

@@ -502,7 +502,7 @@ func TestQuestionsHaveOneAnswer(t *testing.T) {
 			out, err := answer(a, log)
 			var missing measure.Missing
 			if errors.As(err, &missing) {
-				t.Skip(missing)
+				t.Skip("needs "+name+": ", missing)
 			}
 			require.NoError(t, err)
 			var got map[string]map[string]map[string]float64

@@ -45,8 +45,8 @@
 // Some peers are programs. The table gives the reason where one cannot be had:
 //
 //	jq           in PATH
-//	DuckDB       node in PATH, and AGENTEVENTS_DUCKDB names a folder in which you ran
-//	             npm install @duckdb/node-api
+//	DuckDB       node in PATH, and AGENTEVENTS_DUCKDB names a copy of
+//	             bench/testdata/duckdb in which you ran npm ci
 //	PostgreSQL   initdb in PATH or in /usr/lib/postgresql/*/bin
 package main
 

@@ -48,7 +48,7 @@ func askJQ(log string) (*exec.Cmd, error) {
 // askDuckDB asks DuckDB, which answers all groupings in one pass.
 func askDuckDB(log string) (*exec.Cmd, error) {
 	if _, err := exec.LookPath("node"); err != nil {
-		return nil, measure.Missing("node, which DuckDB runs in, is not in PATH")
+		return nil, measure.Missing("node, in which DuckDB runs, is not in PATH")
 	}
 	modules := filepath.Join(os.Getenv("AGENTEVENTS_DUCKDB"), "node_modules")
 	if _, err := os.Stat(filepath.Join(modules, "@duckdb", "node-api")); err != nil || !filepath.IsAbs(modules) {

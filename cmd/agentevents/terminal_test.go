@@ -19,7 +19,7 @@ func openTerminal(t *testing.T) (screen, user *os.File) {
 	t.Helper()
 	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
-		t.Skipf("this machine has no terminals: %v", err)
+		t.Skipf("no terminals: %v", err)
 	}
 	t.Cleanup(func() { screen.Close() })
 	control := func(request, arg uintptr) {

@@ -29,7 +29,7 @@ func programs(t *testing.T) (node, folder string) {
 		t.Skip("needs node: install Node.js")
 	}
 	if folder = os.Getenv(published); folder == "" {
-		t.Skip("needs @ag-ui/core: run 'npm install @ag-ui/core @ag-ui/client rxjs zod' in a folder, and set " + published + " to its path")
+		t.Skip("needs @ag-ui/core: run 'npm ci' in a copy of dialect/agui/testdata/client, and set " + published + " to its path")
 	}
 	return node, folder
 }

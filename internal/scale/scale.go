@@ -159,7 +159,7 @@ func Linear(t testing.TB, n int, prepare func(n int) (work func())) {
 		t.Skip("the race detector takes time that grows by itself")
 	}
 	if cputime.Process() == 0 {
-		t.Skip("the system does not tell the CPU time of a process")
+		t.Skip("no CPU time of a process")
 	}
 	few, many := prepare(n), prepare(8*n)
 	used := func(work func(), times int) time.Duration {

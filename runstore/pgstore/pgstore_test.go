@@ -44,7 +44,7 @@ var (
 	schemas atomic.Int64
 )
 
-var errNotFound = errors.New("needs initdb: install the server of PostgreSQL")
+var errNotFound = errors.New("install the server of PostgreSQL")
 
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "pgstore")
@@ -157,7 +157,7 @@ func own(t testing.TB) *server {
 
 func need(t testing.TB) *server {
 	if errors.Is(missing, errNotFound) {
-		t.Skip(missing)
+		t.Skip("needs initdb: ", missing)
 	}
 	require.NoError(t, missing)
 	return shared

@@ -117,7 +117,7 @@ func TestRunsDoNotContradictEachOther(t *testing.T) {
 
 func TestVerdicts(t *testing.T) {
 	if !CPUKnown {
-		t.Skip("CPU time is not known on this system, so there are no verdicts")
+		t.Skip("no CPU time of a process, so there are no verdicts")
 	}
 	r := Ratio{Value: 2, Low: 1.8, High: 2.2, Enough: true}
 	for bar, want := range map[float64][2]Verdict{
@@ -131,7 +131,7 @@ func TestVerdicts(t *testing.T) {
 
 func TestChanges(t *testing.T) {
 	if !CPUKnown {
-		t.Skip("CPU time is not known on this system, so nothing is decided")
+		t.Skip("no CPU time of a process, so nothing is decided")
 	}
 	for _, c := range []struct {
 		low, high float64

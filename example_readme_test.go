@@ -17,7 +17,7 @@ import (
 // The README's refused event.
 func Example_refused() {
 	ctx := context.Background()
-	em, err := ae.NewEmitter(ae.EmitterOptions{Lifecycle: ae.LifecycleDerived})
+	em, err := ae.NewEmitter(ae.EmitterOptions{})
 	if err != nil {
 		fmt.Println(err)
 		return

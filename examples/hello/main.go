@@ -13,7 +13,6 @@ import (
 func main() {
 	ctx := context.Background()
 	em, err := ae.NewEmitter(ae.EmitterOptions{
-		Lifecycle:   ae.LifecycleDerived,
 		Sinks:       []ae.Sink{ae.NewWriter(os.Stdout, ae.WriterOptions{})},
 		OnViolation: func(err *ae.RuleError) { log.Print(err) }, // what is refused; Emit returns it, too
 	})

@@ -1,9 +1,11 @@
 package agentevents
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -29,6 +31,7 @@ type runState struct {
 	told      bool                         // the sinks were told that the run is released; guarded by end.mu
 	resumes   resumes                      // guarded by end.mu
 	fenced    bool                         // a sink has said ErrFenced; guarded by end.mu
+	warned    [2]atomic.Bool               // about a violation and about a sink, see warn
 	finishing atomic.Bool                  // Run.Finish is at work: refuses what opens something
 	end       *ending                      // the emitter has it too when the run is released
 
@@ -61,7 +64,7 @@ func (s *runState) record(ctx context.Context, ev *Event, head string) error {
 func (s *runState) recordAs(ctx context.Context, ev *Event, head string, done *outcome) error {
 	c := s.callFor(orBackground(ctx))
 	err := s.emit(c, ev, head, done)
-	if len(done.violations) > 0 || len(done.reports) > 0 || len(s.e.buffers) > 0 {
+	if len(done.violations) > 0 || len(done.reports) > 0 || done.unheard != nil || len(s.e.buffers) > 0 {
 		s.tell(c.Outer(), done)
 	}
 	return err
@@ -72,16 +75,32 @@ func (s *runState) recordAs(ctx context.Context, ev *Event, head string, done *o
 func (s *runState) tell(outer *reentry.Call, done *outcome) {
 	for _, violation := range done.violations {
 		s.e.redact.hide(violation)
-		if s.e.opts.OnViolation != nil {
-			if err := notify(s.e.opts.OnViolation, violation); err != nil {
-				done.reports = append(done.reports, fmt.Errorf("agentevents: EmitterOptions.OnViolation, run %s: %w", jsonwire.Brief(s.m.RunID), err))
-			}
+		if s.e.opts.OnViolation == nil {
+			s.warn(0, "OnViolation", violation)
+		} else if err := notify(s.e.opts.OnViolation, violation); err != nil {
+			done.reports = append(done.reports, fmt.Errorf("agentevents: EmitterOptions.OnViolation, run %s: %w", jsonwire.Brief(s.m.RunID), err))
 		}
 	}
 	s.report(done)
+	if done.unheard != nil {
+		s.warn(1, "OnError", done.unheard)
+	}
 	for _, b := range s.e.buffers {
 		b.room(outer, done.lasting)
 	}
+}
+
+// warn logs the first violation and the first error of a sink of a run that no hook hears:
+// a program that ignores the results of Emit would lose events without a word. It contains
+// a panic of the handler, which the agent must not meet.
+func (s *runState) warn(about int, hook string, err error) {
+	if s.warned[about].Swap(true) {
+		return
+	}
+	_ = notify(func(err error) {
+		slog.Default().Warn(err.Error(), "hint",
+			 "logged once a run, as EmitterOptions."+hook+" is nil: set it to hear of all, or to a function that does nothing")
+	}, err)
 }
 
 // callFor returns the context for what is called with the run's lock held.
@@ -156,8 +175,9 @@ func (s *runState) finish(c *reentry.Call, ev *Event, err error, done *outcome) 
 
 // report tells OnError what does not come back to the caller.
 func (s *runState) report(done *outcome) {
-	if s.e.opts.OnError == nil {
+	if s.e.opts.OnError == nil && len(done.reports) > 0 {
 		s.e.keepErrors(done.reports)
+		done.unheard = cmp.Or(done.unheard, done.reports[0])
 		done.reports = nil
 	}
 	for _, err := range done.reports {
@@ -179,6 +199,7 @@ type outcome struct {
 	lost       error        // of sinks: what Emit would have returned, then
 	violations []*RuleError // for OnViolation
 	reports    []error      // for OnError
+	unheard    error        // the first one of a sink, without OnError
 }
 
 // lock takes the run's lock, unless the caller has it.
@@ -686,6 +707,8 @@ func (e *Emitter) failed(err error, k *sinkEntry, ev *Event, done *outcome, caus
 	se := &SinkError{Sink: k.name, RunID: ev.RunID, Sequence: ev.Sequence, Err: cause}
 	if !k.required || e.opts.OnError != nil {
 		done.reports = append(done.reports, se)
+	} else if done.unheard == nil {
+		done.unheard = se
 	}
 	if k.required {
 		return join(err, se)

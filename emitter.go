@@ -79,12 +79,14 @@ type EmitterOptions struct {
 	// OnError is told every error of a sink, of the Redactor and of Follow, also those
 	// of required sinks, which come back from Emit as well. It is called after the event,
 	// by the emitting goroutine, and may emit and close. Close does not wait for it.
-	// Nil collects a few of those that do not come back, for Flush and Close.
+	// Nil collects a few of those that do not come back, for Flush and Close, and logs the
+	// first one of each run to slog.Default. A function that does nothing silences them.
 	OnError func(error)
 	// OnViolation is told, likewise, every event that breaks a rule: one that was
 	// refused, be it of Follow, and one that was recorded in spite of it. Refused says
-	// which. A refusal is also what Emit returns. Nil leaves those that were recorded
-	// to the fold, which reports them too.
+	// which. A refusal is also what Emit returns. Nil logs the first one of each run to
+	// slog.Default; the fold reports those that were recorded. A function that does nothing
+	// silences them.
 	OnViolation func(*RuleError)
 	// Guard is a further rule. It is asked about every event that keeps the
 	// library's rules, and about tool calls that do not, since the tool may run

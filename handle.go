@@ -430,9 +430,9 @@ func failed(ctx context.Context, err error) (p *ToolReturned) {
 // fn is recorded as a failure and goes on. The error is fn's, joined with one of recording.
 //
 // A log must not stop the tool: fn runs also when the call is not recorded, as when the emitter
-// is closed. Only with an EmitterOptions.Guard it does not run when that refuses the call or
-// could not be asked, nor does it for an agent that is nil. A nil fn is an error, and nothing
-// is recorded.
+// is closed. An agent that is nil, as of a context without one, runs fn and records nothing.
+// Only with an EmitterOptions.Guard fn does not run when that refuses the call or could not
+// be asked. A nil fn is an error, and nothing is recorded.
 //
 // Under [LifecycleDerived] the agent's status follows. Under the other tables an agent that
 // uses a tool goes To(ctx, StatusToolCall) before and To(ctx, StatusToolResult) after.
@@ -440,8 +440,11 @@ func (a *Agent) Do(ctx context.Context, p *ToolCalled, fn func(context.Context) 
 	if fn == nil {
 		return "", errors.New("agentevents: Do: the function is nil")
 	}
+	if !a.ok() {
+		return fn(orBackground(ctx))
+	}
 	c, recordErr := a.Call(ctx, p)
-	if !a.ok() || c.dead && a.run.s.e.forbids(recordErr) {
+	if c.dead && a.run.s.e.forbids(recordErr) {
 		return "", recordErr
 	}
 	returned := false

@@ -538,7 +538,6 @@ func TestNilAndZeroValuesReturnErrors(t *testing.T) {
 			second(e.Run("r")), second(e.Resume(&RunSnapshot{RunState: RunState{RunID: "r"}})), e.Flush(ctx), e.Close(ctx),
 			r.Emit(ctx, p), errOf(r.Record(ctx, Event{Payload: p})), r.Close(), r.Agent("a").Emit(ctx, p), r.With(Scope{}).Emit(ctx, p),
 			a.Emit(ctx, p), errOf(a.Record(ctx, Event{Payload: p})), a.To(ctx, StatusToolCall), second(a.Call(ctx, &ToolCalled{ToolID: "t"})), a.Agent("b").Emit(ctx, p), a.With(Scope{}).Emit(ctx, p),
-			second(a.Do(ctx, &ToolCalled{ToolID: "t"}, func(context.Context) (JSON, error) { panic("ran") })),
 			c.Agent("b").Emit(ctx, p),
 			w.WriteEvent(ctx, numbered(0)), w.WriteLine(ctx, numbered(0), []byte("{}")), w.Flush(ctx), w.Close(),
 			b.WriteEvent(ctx, numbered(0)), b.Flush(ctx), b.Close(),

@@ -99,7 +99,7 @@ func (s *runState) warn(about int, hook string, err error) {
 	}
 	_ = notify(func(err error) {
 		slog.Default().Warn(err.Error(), "hint",
-			 "logged once a run, as EmitterOptions."+hook+" is nil: set it to hear of all, or to a function that does nothing")
+			"logged once a run, as EmitterOptions."+hook+" is nil: set it to hear of all, or to a function that does nothing")
 	}, err)
 }
 

@@ -1,6 +1,7 @@
 package agentevents
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -113,6 +114,34 @@ func (e *SinkError) Error() string {
 
 // Unwrap returns the cause.
 func (e *SinkError) Unwrap() error { return e.Err }
+
+// A BudgetError is the cause of work that a budget stopped: the error that a program, as in
+// the Stop of a breaker of package hooks, cancels the work's context with. [Run.Finish] then
+// ends the run as failed, and not as cancelled, also when it gets the context's error.
+// Agents end as aborted, calls as cancelled; all three have the code "budget_exceeded".
+type BudgetError struct {
+	Exceeded BudgetExceeded
+	Err      error // the program's own error; may be nil
+}
+
+// codeBudget is the ErrorInfo.Code of what a budget stopped.
+const codeBudget = "budget_exceeded"
+
+// Error names the budget, its limit and the use.
+func (e *BudgetError) Error() string {
+	return fmt.Sprintf("budget %s exceeded: %v used of %v", jsonwire.Brief(e.Exceeded.Budget), e.Exceeded.Actual, e.Exceeded.Limit)
+}
+
+// Unwrap returns the program's own error.
+func (e *BudgetError) Unwrap() error { return e.Err }
+
+// budgetOf returns the budget that stopped work which ended with err, or nil.
+func budgetOf(ctx context.Context, err error) (budget *BudgetError) {
+	if !errors.As(err, &budget) && errors.Is(err, context.Canceled) {
+		errors.As(context.Cause(ctx), &budget)
+	}
+	return budget
+}
 
 // A PanicError is a panic of the user's code, such as a sink, a tracer or a
 // redactor. The library recovers it.

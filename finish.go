@@ -74,8 +74,8 @@ func (p *ToolReturned) stopped() bool {
 // Finish ends the run as its work ended: agents that are open are finished first, those that
 // started last before the others, each with err (see [Agent.Finish]). Calls and model calls of
 // agents that are not open fail as well. Then the run has completed without err, was cancelled
-// if err says that somebody stopped it (see [Call.Fail]), and has failed with any other. Pass the
-// context that was cancelled.
+// if err says that somebody stopped it (see [Call.Fail]), and has failed with any other, a
+// [*BudgetError] included. Pass the context that was cancelled.
 //
 // What other goroutines would open meanwhile, such as agents and calls, is refused as after the
 // end (rule terminal-last). A run that has ended is left as it is: Finish records nothing and
@@ -104,7 +104,7 @@ func (r *Run) Finish(ctx context.Context, err error) (errs error) {
 	if err != nil {
 		how := failed(orBackground(ctx), err)
 		p = &RunFailed{Error: how.Error}
-		if how.Status == ToolStatusCancelled {
+		if how.Status == ToolStatusCancelled && how.Error.V.Code != codeBudget {
 			p = &RunCancelled{Reason: how.Error.V.Message}
 		}
 	}

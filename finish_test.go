@@ -3,6 +3,7 @@ package agentevents
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -214,4 +215,59 @@ func TestErrorsWhoseMethodsPanic(t *testing.T) {
 	require.NoError(t, m.Fail(t.Context(), bad))
 	require.NoError(t, r.Finish(t.Context(), bad))
 	require.Equal(t, "*agentevents.deadError", log.last(t).Payload.(*RunFailed).Error.V.Message)
+}
+
+// A run that its budget stopped has failed, whichever error of the cancelled context it is
+// finished with; another cause is a cancellation.
+func TestFinishAfterABudget(t *testing.T) {
+	over := &BudgetError{Exceeded: BudgetExceeded{Budget: "cost", Limit: 1, Actual: 1.5}, Err: errors.New("the program's own")}
+	for name, c := range map[string]struct {
+		cause error
+		err   func(context.Context) error
+		want  Kind
+	}{
+		"the context's error":        {over, context.Context.Err, KindRunFailed},
+		"its cause":                  {over, context.Cause, KindRunFailed},
+		"an error that wraps it":     {over, func(ctx context.Context) error { return fmt.Errorf("model: %w", ctx.Err()) }, KindRunFailed},
+		"the budget's error alone":   {nil, func(context.Context) error { return over }, KindRunFailed},
+		"a wrapped cause":            {fmt.Errorf("stop: %w", over), context.Context.Err, KindRunFailed},
+		"another error, then budget": {over, func(context.Context) error { return errors.New("disk full") }, KindRunFailed},
+		"a person's cancellation":    {errors.New("stop"), context.Context.Err, KindRunCancelled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, log := startRun(t, EmitterOptions{})
+			ctx, cancel := context.WithCancelCause(t.Context())
+			a := r.Agent("a")
+			require.NoError(t, a.Emit(ctx, &AgentStarted{}))
+			_, err := a.Call(ctx, &ToolCalled{ToolID: "t"})
+			require.NoError(t, err)
+			cancel(c.cause)
+			require.NoError(t, r.Finish(ctx, c.err(ctx)))
+			last := log.events[len(log.events)-1]
+			require.Equal(t, c.want, last.Kind())
+			if name == "another error, then budget" {
+				require.Equal(t, "disk full", last.Payload.(*RunFailed).Error.V.Message)
+				return
+			}
+			for _, ev := range log.events {
+				var got Opt[ErrorInfo]
+				switch p := ev.Payload.(type) {
+				case *ToolReturned:
+					require.Equal(t, ToolStatusCancelled, p.Status)
+					got = p.Error
+				case *AgentEnded:
+					require.Equal(t, OutcomeAborted, p.Outcome)
+					got = p.Error
+				case *RunFailed:
+					got = p.Error
+				default:
+					continue
+				}
+				if c.want == KindRunFailed {
+					require.Equal(t, ErrorInfo{Code: "budget_exceeded", Message: `budget "cost" exceeded: 1.5 used of 1`}, got.V)
+				}
+			}
+		})
+	}
+	require.ErrorIs(t, over, over.Err)
 }

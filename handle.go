@@ -340,7 +340,8 @@ func (c *Call) Return(ctx context.Context, result JSON) error {
 // Fail records that the tool failed with err. What a [*ToolError] in err says of the return
 // is recorded; else the status is cancelled when err is context.Canceled or the cause of
 // the cancellation of ctx, and error otherwise. The code of a deadline is
-// "deadline_exceeded", that of a [*PanicError] "panic".
+// "deadline_exceeded", that of a [*PanicError] "panic", that of a [*BudgetError], in err or as
+// the cause of the cancellation, "budget_exceeded".
 //
 // An error that joins context.Canceled with others is a cancellation, too: pass the one that
 // counts. To know the cause Fail needs the context that was cancelled, not one of
@@ -408,7 +409,9 @@ func failed(ctx context.Context, err error) (p *ToolReturned) {
 	}
 	var tool *ToolError
 	var panicked *PanicError
-	switch {
+	switch budget := budgetOf(ctx, err); {
+	case budget != nil:
+		p.Status, info.Code, info.Message = ToolStatusCancelled, codeBudget, budget.Error()
 	case errors.Is(err, context.Canceled), ctx.Err() == context.Canceled && errors.Is(err, context.Cause(ctx)):
 		p.Status = ToolStatusCancelled
 	case errors.Is(err, context.DeadlineExceeded):

@@ -89,7 +89,8 @@ type Breaker struct {
 	// LimitsOf returns the limits of one run, before its first event. Nil means Limits
 	// for all. What it panics with is the sink's error, and the run has Limits.
 	LimitsOf func(runID string) Limits
-	// Stop stops the run, mostly by cancelling a context. Nil means that the
+	// Stop stops the run, mostly by cancelling a context with an [*agentevents.BudgetError] as
+	// the cause: the run then ends as failed by its budget. Nil means that the
 	// budget.exceeded is enough. It is called with the lock of the run held, or by a timer:
 	// it must not wait for the run, and does not emit into it ([agentevents.ErrReentrant]
 	// with its context). The context has the values of the event's and is never cancelled.

@@ -55,14 +55,14 @@ func ExampleLogger() {
 }
 
 // An agent that would go on for ever is stopped by its budget: the breaker cancels the
-// context that the agent works with, and the run ends as any cancelled one does.
+// context that the agent works with, and the run ends as failed by its budget.
 func ExampleBreaker() {
 	work, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	breaker := hooks.Breaker{
 		Limits: hooks.Limits{Tokens: 5_000, WallClock: 10 * time.Minute, Failures: 4},
 		Stop: func(_ context.Context, _ string, over agentevents.BudgetExceeded) error {
-			cancel(fmt.Errorf("%s: %v used of %v", over.Budget, over.Actual, over.Limit))
+			cancel(&agentevents.BudgetError{Exceeded: over})
 			return nil
 		},
 	}
@@ -88,8 +88,7 @@ func ExampleBreaker() {
 			ModelCallID: fmt.Sprint("m", round), OneEvent: true, Usage: agentevents.Some(agentevents.Usage{InputTokens: 1_900, OutputTokens: 100}),
 		})
 	}
-	coder.Emit(work, &agentevents.AgentEnded{Outcome: agentevents.OutcomeAborted}) // a cancelled context loses no event
-	run.Emit(work, &agentevents.RunCancelled{Reason: context.Cause(work).Error()})
+	run.Finish(work, work.Err()) // a cancelled context loses no event
 	fmt.Println(context.Cause(work))
 	fmt.Println(emitter.Close(context.Background()))
 	// Output:
@@ -100,7 +99,7 @@ func ExampleBreaker() {
 	// 4 budget.exceeded
 	// 5 agent.transition
 	// 6 agent.ended
-	// 7 run.cancelled
-	// tokens: 6000 used of 5000
+	// 7 run.failed
+	// budget "tokens" exceeded: 6000 used of 5000
 	// <nil>
 }

@@ -105,9 +105,11 @@ func (w *worker) checkBudget(ctx context.Context) error {
 	if w.BudgetUSD == 0 || cost <= w.BudgetUSD {
 		return nil
 	}
-	w.run.Emit(ctx, &ae.BudgetExceeded{Budget: "cost", Limit: w.BudgetUSD, Actual: cost})
-	w.cancel(errBudget)
-	return errBudget
+	over := ae.BudgetExceeded{Budget: "cost", Limit: w.BudgetUSD, Actual: cost}
+	w.run.Emit(ctx, &over)
+	err := &ae.BudgetError{Exceeded: over}
+	w.cancel(err)
+	return err
 }
 
 // useAll uses tools in parallel and waits for all of them.

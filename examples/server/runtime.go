@@ -18,7 +18,6 @@ import (
 var (
 	errPaused    = errors.New("paused")
 	errCancelled = errors.New("cancelled")
-	errBudget    = errors.New("the budget is used up")
 )
 
 // A runtime works on runs.
@@ -155,10 +154,8 @@ func (rt *runtime) drive(run *ae.Run) {
 			run.Emit(ctx, &ae.RunCompleted{Outputs: ae.JSONString(answer)})
 		case errors.Is(err, errPaused):
 			run.Emit(ctx, &ae.RunPaused{})
-		case errors.Is(err, errCancelled):
-			run.Emit(ctx, &ae.RunCancelled{})
 		default:
-			run.Emit(ctx, &ae.RunFailed{Error: ae.Some(ae.ErrorInfo{Message: err.Error()})})
+			run.Finish(ctx, err)
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents/internal/firsterrs"
+	"github.com/agentevents/agentevents/internal/option"
 	"github.com/agentevents/agentevents/internal/reentry"
 	"github.com/agentevents/agentevents/internal/turns"
 )
@@ -114,7 +115,7 @@ const (
 // when events were dropped since the last report.
 var ErrDropped = errors.New("agentevents: events were dropped")
 
-// Buffered returns a sink that queues up to size events (at least 1) and
+// Buffered returns a sink that queues up to size events (below 1 it means 1) and
 // delivers them to s, in order, from one goroutine that ends with Close.
 //
 // With [OverflowBlock] Emit queues its event, lets other events of the run go
@@ -147,9 +148,9 @@ func Buffered(s Sink, size int, policy Overflow) *BufferedSink {
 	err := b.entry.check()
 	switch {
 	case err != nil:
-		b.bad = fmt.Errorf("Buffered: %w", err)
+		b.bad = fmt.Errorf("agentevents: Buffered: %w", err)
 	case policy >= overflows:
-		b.bad = fmt.Errorf("Buffered: no overflow policy %d", policy)
+		b.bad = option.NoConstant("Buffered.policy", int(policy))
 	default:
 		go b.deliver()
 		return b
@@ -179,7 +180,7 @@ func (b *BufferedSink) put(ctx context.Context, ev Event) error {
 		return ErrZeroValue
 	}
 	if b.bad != nil {
-		return fmt.Errorf("agentevents: %w", b.bad)
+		return b.bad
 	}
 	if b.entry.skips(ev.Marks.Has(MarkReplayed), b.entry.lasting && ev.droppable()) {
 		return nil

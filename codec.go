@@ -50,6 +50,7 @@ type payloadPool struct {
 	unknown Unknown
 	texts   strings.Builder // of unescaped strings, when payloads are used again
 	odd     bool            // the line read last may be spelled in another way than append writes the event
+	seen    uint32          // the envelope's members of the line read last
 }
 
 // get returns an empty payload of the kind.
@@ -502,7 +503,7 @@ func parseEvent(text string, e *Event, pool *payloadPool) error {
 			return err
 		}
 	}
-	pool.odd = s.Odd
+	pool.odd, pool.seen = s.Odd, seen
 	if kind == "" {
 		return &jsonwire.SyntaxError{Offset: end - 1, Msg: `the member "type" is missing or empty`}
 	}

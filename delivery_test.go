@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -257,7 +259,7 @@ func within(t *testing.T, what string, f func()) {
 	}()
 	select {
 	case <-done:
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatalf("%s does not return", what)
 	}
 }
@@ -531,7 +533,7 @@ func TestACommitterMayEmitIntoTheSameRun(t *testing.T) {
 	select {
 	case err := <-done:
 		require.NoError(t, err)
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("deadlock: Commit is called with the lock held")
 	}
 	require.Len(t, log.events, 2)
@@ -598,15 +600,25 @@ func TestNewEmitterRefusesBadOptions(t *testing.T) {
 		require.Nil(t, e, name)
 	}
 	for field, o := range map[string]EmitterOptions{
-		`Lifecycle: no constant has the value "lax"`:             {Lifecycle: "lax"},
-		"Mode: no constant has the value 77":                     {Mode: 77},
-		"Redaction.Content: no constant has the value 99":        {Redaction: &Policy{Content: 99}},
-		"Redaction.Meta: no constant has the value 4":            {Redaction: &Policy{Meta: ActionDrop + 1}},
-		"Redaction.Reasoning: no constant has the value \"OFF\"": {Redaction: &Policy{Reasoning: "OFF"}},
+		`Lifecycle is "lax"`:             {Lifecycle: "lax"},
+		"Mode is 77":                     {Mode: 77},
+		"Redaction.Content is 99":        {Redaction: &Policy{Content: 99}},
+		"Redaction.Meta is 4":            {Redaction: &Policy{Meta: ActionDrop + 1}},
+		"Redaction.Reasoning is \"OFF\"": {Redaction: &Policy{Reasoning: "OFF"}},
 	} {
 		e, err := NewEmitter(o)
 		require.ErrorContains(t, err, "EmitterOptions."+field)
 		require.Nil(t, e)
+	}
+	for field, o := range map[string]EmitterOptions{
+		"MaxRuns is -1":                   {MaxRuns: -1},
+		"MaxLine is -5":                   {MaxLine: -5},
+		"MaxLine is 10":                   {MaxLine: 10},
+		"Redaction.ReasoningTokens is -1": {Redaction: &Policy{ReasoningTokens: -1}},
+	} {
+		_, err := NewEmitter(o)
+		require.ErrorContains(t, err, "EmitterOptions."+field)
+		require.ErrorAs(t, err, new(*OptionError))
 	}
 	e, err := NewEmitter(EmitterOptions{})
 	require.NoError(t, err, "the zero Options are usable")
@@ -719,3 +731,34 @@ type releaserSink struct {
 }
 
 func (s releaserSink) ReleaseRun(_ context.Context, id string) error { s.release(id); return nil }
+
+// What has no error to return when it is made returns it with its first call.
+func TestOptionsOfReadersAndFolds(t *testing.T) {
+	log := nativeLine(0)
+	for name, err := range map[string]error{
+		"reader": func() (last error) {
+			for _, err := range NewReader(strings.NewReader(log), ReaderOptions{MaxLine: -5}).All() {
+				last = errors.Join(last, err)
+			}
+			return last
+		}(),
+		"fold of a reader": errOf(FoldLog(NewReader(strings.NewReader(log), ReaderOptions{MaxLine: -5}), FoldOptions{})),
+		"workers":          errOf(FoldLog(NewReader(strings.NewReader(log), ReaderOptions{}), FoldOptions{Workers: -1})),
+		"lifecycle":        errOf(FoldLog(NewReader(strings.NewReader(log), ReaderOptions{}), FoldOptions{Lifecycle: "lax"})),
+		"resumed fold":     errOf(ResumeFold(&RunSnapshot{RunState: RunState{RunID: "r"}}, FoldOptions{Lifecycle: "lax"})),
+		"writer":           NewWriter(io.Discard, WriterOptions{BufferSize: -1}).WriteEvent(t.Context(), numbered(0)),
+		"sink":             errOf(NewEmitter(EmitterOptions{Sinks: []Sink{NewWriter(io.Discard, WriterOptions{BufferSize: -1})}})),
+		"file":             errOf(OpenFile(filepath.Join(t.TempDir(), "log"), WriterOptions{BufferSize: -1})),
+		"policy": func() (last error) {
+			for _, err := range (&Policy{ReasoningTokens: -1}).Redact(NewReader(strings.NewReader(log), ReaderOptions{}).All()) {
+				last = err
+			}
+			return last
+		}(),
+	} {
+		require.ErrorAs(t, err, new(*OptionError), name)
+	}
+	f := NewFold(FoldOptions{Lifecycle: "lax"})
+	f.Apply(Event{ID: "1", RunID: "r", AgentID: "a", Time: noon(), Payload: &AgentTransition{From: StatusThinking, To: StatusToolCall}})
+	require.NotZero(t, f.Snapshot().ViolationCount, "a table that nobody knows allows nothing")
+}

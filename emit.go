@@ -520,8 +520,8 @@ func (s *runState) settle(c *reentry.Call, done *outcome) error {
 		return nil
 	}
 	defer s.end.mu.Unlock()
-	if s.e.resumedAgain(s) {
-		return nil // its numbers are taken
+	if s.end.gone {
+		return nil // its sequences are another's
 	}
 	err := s.flush(c, s.streams.takeAll(), time.Time{}, done)
 	return join(err, s.released(c, done))
@@ -566,11 +566,22 @@ func (s *runState) deliver(ctx *reentry.Call, ev *Event, sub *subject, head stri
 	if s.refused != nil && sub.kind.Kind == KindAgentEnded {
 		delete(s.refused.agents, ev.AgentID)
 	}
+	if s.m.TerminalKind != "" {
+		s.end.late.Store(s.late())
+	}
 	done.delivered, done.ended, done.lasting = true, s.m.TerminalKind != "" || s.fenced, done.lasting || !sub.kind.Droppable
 	if err = s.hand(ctx, ev, sub, head, done, theTracer); err == nil && (e.deltas || !sub.kind.Droppable) {
 		s.end.kept = s.m.NextSequence
 	}
 	return err
+}
+
+// late returns the run if it has streams.
+func (s *runState) late() *runState {
+	if s.streams.any() {
+		return s
+	}
+	return nil
 }
 
 // theTracer is the number of the tracer, which is asked before the first sink.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/agentevents/agentevents/internal/firsterrs"
 	"github.com/agentevents/agentevents/internal/jsonwire"
+	"github.com/agentevents/agentevents/internal/option"
 	"github.com/agentevents/agentevents/internal/reentry"
 	"github.com/agentevents/agentevents/internal/turns"
 )
@@ -107,8 +108,8 @@ type EmitterOptions struct {
 	Follow func(Event) []Event
 	// MaxRuns bounds the runs that are open at the same time; 0 means no
 	// bound. [Emitter.Run] refuses one more with [ErrTooManyRuns].
-	MaxRuns int
-	// MaxLine is the length in bytes of the longest line; 0 means [DefaultMaxLine].
+	MaxRuns int `least:"0"`
+	// MaxLine is the length in bytes of the longest line, at least 1,024; 0 means [DefaultMaxLine].
 	// Who reads the log needs no less as ReaderOptions.MaxLine. The longest content
 	// of an event whose line would be longer is cut after redaction, and the event is
 	// marked [MarkSanitized]. A text keeps its beginning and ends with
@@ -122,22 +123,22 @@ type EmitterOptions struct {
 	// Length and hash are those of the redacted text. An event that is too long
 	// without its content is refused in every mode (rule line-length). Room is kept for
 	// what a line may get besides: a place in a trace, all marks, the highest sequence.
-	MaxLine int
+	MaxLine int `least:"1024"`
 }
 
-// check refuses values that no constant has: they must not pass for the default.
+// check refuses values that make no sense: they must not pass for the default.
 func (o *EmitterOptions) check() error {
+	const name = "EmitterOptions"
 	switch {
 	case o.Lifecycle != "" && !o.Lifecycle.known():
-		return noConstant("EmitterOptions.Lifecycle", string(o.Lifecycle))
+		return option.NoConstant(name+".Lifecycle", string(o.Lifecycle))
 	case o.Mode >= modes:
-		return noConstant("EmitterOptions.Mode", int(o.Mode))
+		return option.NoConstant(name+".Mode", int(o.Mode))
 	}
-	return o.Redaction.check("EmitterOptions.Redaction.")
-}
-
-func noConstant(field string, value any) error {
-	return fmt.Errorf("agentevents: %s: no constant has the value %#v", field, value)
+	if err := option.Check(name, o); err != nil {
+		return err
+	}
+	return o.Redaction.check(name + ".Redaction")
 }
 
 // An Emitter turns payloads into a log that keeps its own rules.
@@ -201,24 +202,26 @@ type ending struct {
 	closed  atomic.Bool // refuses the events of handles that are left
 	mu      sync.Mutex  // held while an event is recorded; guards the rest
 	settled bool        // what the run held back is recorded, and the sinks know of its release
+	gone    bool        // the run goes on with another ending, which gives the sequences
 	kept    uint64      // sequence after the last event that a log has
+
+	// late is the run if it has streams though it has ended: it takes late events.
+	late atomic.Pointer[runState]
 }
 
-// NewEmitter returns an emitter. It fails when a sink cannot be used, and when
-// more than one is a [Tracer].
+// NewEmitter returns an emitter. It fails when a sink cannot be used, when more than one is a
+// [Tracer], and with an [*OptionError] when an option makes no sense.
 func NewEmitter(o EmitterOptions) (*Emitter, error) {
-	if o.MaxLine <= 0 {
-		o.MaxLine = DefaultMaxLine
+	if err := o.check(); err != nil {
+		return nil, err
 	}
+	o.MaxLine = cmp.Or(o.MaxLine, DefaultMaxLine)
 	e := &Emitter{
 		opts:     o,
 		redact:   newRedaction(o.Redaction),
 		runs:     map[string]*runState{},
 		released: map[string]release{},
 		idle:     make(chan struct{}, 1),
-	}
-	if err := o.check(); err != nil {
-		return nil, err
 	}
 	e.opts.Lifecycle = cmp.Or(o.Lifecycle, LifecycleDerived)
 	for i, s := range o.Sinks {
@@ -366,12 +369,28 @@ func (e *Emitter) Runs() iter.Seq[*Run] {
 func (e *Emitter) openRuns() []*runState {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.SortedFunc(maps.Values(e.runs), func(a, b *runState) int { return strings.Compare(a.m.RunID, b.m.RunID) })
+	return slices.SortedFunc(maps.Values(e.runs), byRunID)
 }
+
+// lateRuns returns the released runs that have streams, in the order of their ids.
+func (e *Emitter) lateRuns() (runs []*runState) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, r := range e.released {
+		if s := r.end.late.Load(); s != nil {
+			runs = append(runs, s)
+		}
+	}
+	slices.SortFunc(runs, byRunID)
+	return runs
+}
+
+func byRunID(a, b *runState) int { return strings.Compare(a.m.RunID, b.m.RunID) }
 
 // Resume continues a run where a snapshot of it ends: sequences, steps, open
 // calls, the session and everything else the rules are about go on. The run must
-// not be open here; handles of it from before return [ErrClosed] from then on.
+// not be open here; handles of it from before return [ErrClosed] from then on, and text
+// that is held back of their late deltas is recorded by the new handle.
 // Resume waits for no run: while such a handle is emitting an event it returns an
 // error. A run that has ended takes no more than what may follow its end (rule
 // terminal-last), not even run.resumed.
@@ -439,10 +458,21 @@ func (e *Emitter) reopen(m *machine, session string) (*runState, error) {
 	s.resumes = resumes{true, true}
 	s.session = session
 	if again {
-		s.end.kept = old.end.kept
-		old.end.closed.Store(true) // or its handles would count the sequences a second time
+		s.end.takeOver(old.end, s)
 	}
 	return s, nil
+}
+
+// takeOver makes next, which has the ending, the one run that records. The handles of the run
+// before would give the sequences a second time; what it holds back is next's to record. Both
+// locks are held.
+func (end *ending) takeOver(old *ending, next *runState) {
+	end.kept = old.kept
+	old.gone = true
+	old.closed.Store(true)
+	if late := old.late.Swap(nil); late != nil {
+		next.streams, late.streams = late.streams, nil
+	}
 }
 
 // errRecording is the error of a run that may still get an event.
@@ -481,7 +511,7 @@ func (s *runState) resumed(snapshot *RunSnapshot) error {
 // released tells the sinks, once, that the run is released. end.mu is held.
 func (s *runState) released(c *reentry.Call, done *outcome) (err error) {
 	s.end.settled = true
-	if s.told || s.e.resumedAgain(s) {
+	if s.told || s.end.gone {
 		return nil
 	}
 	s.told = true
@@ -494,14 +524,6 @@ func (s *runState) released(c *reentry.Call, done *outcome) (err error) {
 		}
 	}
 	return err
-}
-
-// resumedAgain reports whether the id of s is that of another run now.
-func (e *Emitter) resumedAgain(s *runState) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	now := e.runs[s.m.RunID]
-	return now != nil && now != s
 }
 
 // open registers a run. e.mu is held.
@@ -608,9 +630,9 @@ func (e *Emitter) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// settle records what the streams of all open runs hold back.
+// settle records what the streams of all runs hold back.
 func (e *Emitter) settle(ctx context.Context) (errs []error) {
-	for _, s := range e.openRuns() {
+	for _, s := range append(e.openRuns(), e.lateRuns()...) {
 		if err := s.close(ctx); err != nil {
 			errs = append(errs, err)
 		}

@@ -7,7 +7,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/agentevents/agentevents/internal/foreign"
 	"github.com/agentevents/agentevents/internal/jsonwire"
+	"github.com/agentevents/agentevents/internal/option"
 )
 
 // Errors of the emitter's state, for errors.Is.
@@ -120,7 +122,7 @@ func (e *SinkError) Unwrap() error { return e.Err }
 // ends the run as failed, and not as cancelled, also when it gets the context's error.
 // Agents end as aborted, calls as cancelled; all three have the code "budget_exceeded".
 type BudgetError struct {
-	Exceeded BudgetExceeded
+	Exceeded BudgetExceeded // the budget, its limit and the use
 	Err      error // the program's own error; may be nil
 }
 
@@ -159,6 +161,11 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
+// An OptionError says that an option has a value that makes no sense, such as a number below 0
+// or a word that is none of the constants. Constructors return it; where one returns no error,
+// the first call of what it has made does.
+type OptionError = option.Error
+
 // A LineError says that a line of a log cannot be read. Reading goes on with the
 // next line.
 //
@@ -188,6 +195,31 @@ func (e *LineError) Error() string {
 
 // Unwrap returns the cause.
 func (e *LineError) Unwrap() error { return e.Err }
+
+// A ForeignError means that a line does not belong to a log: another program wrote it, or the
+// input has another form than lines of JSON. It is the Err of a [*LineError].
+//
+// Before the first event of its input a [Reader] reports the first line of a program or form that
+// it knows, and no line from there up to that event. So the file of another program has one error
+// and no run.
+type ForeignError struct {
+	// Program is the program that writes such files, such as "pi". It is empty for a form, such
+	// as gzip data, and for a program that is not known.
+	Program string
+	// Name is the kind of input, such as "a session of pi".
+	Name string
+	// Hint is the way to go on, such as "decompress it first".
+	Hint string
+}
+
+// Error has the name of the input and the way to go on.
+func (e *ForeignError) Error() string { return "this is " + e.Name + ": " + e.Hint }
+
+// unknown reports whether neither the program nor the form has a name.
+func (e *ForeignError) unknown() bool { return e.Name == foreign.Unknown.Name }
+
+// foreignError returns the error for a file.
+func foreignError(f foreign.File) *ForeignError { e := ForeignError(f); return &e }
 
 // A fieldError is a broken rule about one field. asError adds the event.
 type fieldError struct {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents/internal/jsonwire"
+	"github.com/agentevents/agentevents/internal/option"
 	"github.com/agentevents/agentevents/internal/roster"
 )
 
@@ -16,7 +17,7 @@ type FoldOptions struct {
 	// Lifecycle is the table of legal transitions, which decides what is a
 	// violation. The default is the table that the log names, and
 	// [LifecycleRelaxed] for a log that names none. The state follows the log in
-	// any case.
+	// any case. A word that is none of the tables allows no transition.
 	Lifecycle Lifecycle
 	// KeepCalls is how many closed tool calls the snapshot keeps: the latest
 	// ones. Tools counts all. 0 means 64, negative means none.
@@ -33,7 +34,7 @@ type FoldOptions struct {
 	// Workers is the number of goroutines on which [FoldLog] folds the runs of a
 	// log; 0 and 1 mean the caller's goroutine. They have ended when FoldLog
 	// returns. With two or more, OnViolation is called concurrently.
-	Workers int
+	Workers int `least:"0"`
 }
 
 // HostState is state that the host of a run knows and the log does not: the
@@ -66,22 +67,40 @@ type Fold struct {
 	times jsonwire.TimeWriter
 }
 
+// check refuses values that make no sense.
+func (o *FoldOptions) check() error {
+	if o.Lifecycle != "" && !o.Lifecycle.known() {
+		return option.NoConstant("FoldOptions.Lifecycle", string(o.Lifecycle))
+	}
+	return option.Check("FoldOptions", o)
+}
+
 // NewFold returns a fold without events. The first event decides the run.
 func NewFold(o FoldOptions) *Fold { return newFold(o, &words{}) }
 
 func newFold(o FoldOptions, w *words) *Fold {
 	f := &Fold{opts: o}
+	f.init(w)
+	return f
+}
+
+// init makes a fold ready whose options are set.
+func (f *Fold) init(w *words) {
+	o := &f.opts
 	f.v.words, f.v.keepCalls = w, defaultKeepCalls
 	if o.KeepCalls != 0 {
 		f.v.keepCalls = max(0, o.KeepCalls)
 	}
-	return f
 }
 
 // ResumeFold returns a fold that continues where a snapshot ends: with the rest of
 // the log it gives the snapshot of the whole log. It keeps no part of the given
-// snapshot. It returns an error if the snapshot is nil or has nil entries.
+// snapshot. It returns an error if the snapshot is nil or has nil entries, and an
+// [*OptionError] for options that make no sense.
 func ResumeFold(snapshot *RunSnapshot, o FoldOptions) (*Fold, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
 	if err := snapshot.complete(); err != nil {
 		return nil, fmt.Errorf("agentevents: ResumeFold: %w", err)
 	}
@@ -119,6 +138,9 @@ func (r *RunSnapshot) complete() error {
 
 // begin makes f the fold of a run without events. f is empty.
 func (f *Fold) begin(runID string) {
+	if f.v.words == nil { // it is the zero Fold
+		f.init(&words{})
+	}
 	f.begun = true
 	f.v.s = &RunSnapshot{SchemaVersion: SchemaVersion}
 	f.v.s.RunID = f.v.keep(runID)
@@ -254,7 +276,7 @@ func (r *RunSnapshot) machine(l Lifecycle) *machine {
 	was := &run.Resume
 	m := newMachine(&RunState{
 		RunID: run.RunID, NextSequence: run.NextSequence, TerminalKind: run.TerminalKind, Lifecycle: run.Lifecycle,
-		Resume: runResume{opened: was.opened, begun: was.begun, resumes: was.resumes, workflow: was.workflow, finalized: was.finalized},
+		Resume: runResume{opened: was.opened, begun: was.begun, cut: was.cut, resumes: was.resumes, workflow: was.workflow, finalized: was.finalized},
 	})
 	if m.Lifecycle == "" {
 		m.goBy(l)
@@ -263,6 +285,9 @@ func (r *RunSnapshot) machine(l Lifecycle) *machine {
 	for id, rec := range r.Agents {
 		a := rec.AgentState
 		a.shown, a.calls, a.failed = nil, 0, rec.endedBadly()
+		if a.Status == "" {
+			a.Status = StatusThinking
+		}
 		a.Resume.blocks = slices.Clone(a.Resume.blocks)
 		for i := range a.Resume.blocks {
 			a.Resume.blocks[i].text = nil
@@ -278,6 +303,10 @@ func (r *RunSnapshot) machine(l Lifecycle) *machine {
 // and the first one counts. An event with a lower sequence is a violation; it is
 // applied if only the last event's sequence is above it, and left out otherwise.
 // Any other illegal event is a violation and is applied.
+//
+// A run whose first lasting event has a sequence above 0 and is not run.started has begun
+// before the log. What the missing events opened, which statuses they led to and which
+// table they named is unknown, so nothing that they may have made legal is a violation.
 // Apply keeps no part of the event.
 func (f *Fold) Apply(ev Event) {
 	p := ops(ev.Payload)
@@ -325,6 +354,9 @@ func (f *Fold) add(ev *Event, hash uint64, sound bool) {
 		return
 	}
 	f.cover.see(ev.Sequence, m.Resume.strays)
+	if r := &m.Resume; ev.Sequence > 0 && !r.opened && len(r.recent) == 0 && len(r.strays) == 0 && (!sub.kind.Droppable || m.NextSequence == 0) {
+		m.begunBefore() // also if a delta is there: a fold without it comes to the same state
+	}
 	f.remember(&sub, fp)
 
 	if err := m.check(ev, &sub); err != nil {
@@ -337,7 +369,9 @@ func (f *Fold) add(ev *Event, hash uint64, sound bool) {
 	if !sub.kind.Droppable {
 		f.v.envelope(ev, &sub)
 	}
-	f.v.showKind(ev, &sub)
+	if !sub.again {
+		f.v.showKind(ev, &sub)
+	}
 }
 
 // works reports whether a droppable event may change something: its agent has not ended. Some
@@ -437,6 +471,9 @@ func (f *Fold) astray(ev *Event, sub *subject, recent, deltas []fingerprint) boo
 	n := len(list) - 1
 	r.strays, *last = append(r.strays, list[n]), list[:n]
 	f.cover.back(ev.Sequence, r.strays)
+	if ev.Sequence == 0 {
+		f.m.whole()
+	}
 	return true
 }
 

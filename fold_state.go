@@ -80,6 +80,9 @@ func (v *view) statePatched(ev *Event, _ *subject) {
 	}
 	name, path, nested := strings.Cut(strings.Clone(p.Path), ".")
 	for at := v.state.Value(name); ; {
+		if nested && at.SetNested(path, string(value)) {
+			return
+		}
 		if nested {
 			name, path, nested = strings.Cut(path, ".")
 			at = at.At(name)

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"math"
 	"reflect"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,14 +67,23 @@ func foldEvents(o FoldOptions, events []Event) *RunSnapshot {
 }
 
 // fold folds a legal log. It requires the same snapshot when the log is cut at any
-// place and the snapshot there is carried over as JSON.
+// place and the snapshot there is carried over as JSON, and no violation in any tail.
 func fold(t *testing.T, events ...Event) *RunSnapshot {
 	t.Helper()
 	log := foldLog(t, events...)
 	s := foldEvents(FoldOptions{}, log)
 	require.Empty(t, s.Violations)
 	requireSplitFolds(t, log, s)
+	requireLegalTails(t, log)
 	return s
+}
+
+// requireLegalTails folds a legal log without its beginning, cut at every place.
+func requireLegalTails(t *testing.T, log []Event) {
+	t.Helper()
+	for cut := range log {
+		require.Empty(t, foldEvents(FoldOptions{}, log[cut:]).Violations, "the log begins at event %d", cut)
+	}
 }
 
 func node(id string) func(*Event) { return scoped(Scope{NodeID: id}) }
@@ -1024,7 +1034,7 @@ func TestDeltasAreAssembled(t *testing.T) {
 func TestKeptCallsAndViolationsAreBounded(t *testing.T) {
 	var log []Event
 	for i := range 300 {
-		log = append(log, ev("a", call(fmt.Sprint("c", i))), ev("a", returned(fmt.Sprint("c", i), ToolStatusOK)), ev("a", returned("nothing", ToolStatusOK)))
+		log = append(log, ev("a", call(fmt.Sprint("c", i))), ev("a", returned(fmt.Sprint("c", i), ToolStatusOK)), ev("a", returned(fmt.Sprint("nothing", i), ToolStatusOK)))
 	}
 	events := foldLog(t, log...)
 	for _, c := range []struct{ keep, calls, violations int }{{0, 64, 256}, {-1, 0, 0}, {10, 10, 10}, {1000, 600, 300}} {
@@ -1036,7 +1046,7 @@ func TestKeptCallsAndViolationsAreBounded(t *testing.T) {
 		require.Equal(t, 300, s.Tools["Read"].Calls)
 		require.Equal(t, 600, s.Tools["Read"].OK)
 		if c.calls > 0 {
-			require.Equal(t, "nothing", s.ClosedCalls[c.calls-1].CallID, "the latest calls are kept")
+			require.Equal(t, "nothing299", s.ClosedCalls[c.calls-1].CallID, "the latest calls are kept")
 		}
 		if c.violations > 0 {
 			require.Equal(t, uint64(2), s.Violations[0].Sequence, "the first violations are kept")
@@ -1524,4 +1534,26 @@ func TestCommandsOfEndedExecutionsLeave(t *testing.T) {
 		require.Empty(t, f.Snapshot().Inbox)
 		require.Empty(t, f.Snapshot().Violations)
 	}
+}
+
+// The state of deep patches that share nothing takes little more than their text, and what is
+// patched further is the same.
+func TestDeepPatchesTakeLittleMemory(t *testing.T) {
+	const patches, depth = 2_000, 60
+	f, size := NewFold(FoldOptions{}), 0
+	before := heapInUse()
+	for i := range patches {
+		path := strconv.Itoa(i) + strings.Repeat(".name", depth-1)
+		size += len(path)
+		f.Apply(Event{ID: strconv.Itoa(i), RunID: "r", Sequence: uint64(i), Time: noon(), Payload: &StatePatched{Path: path, Op: PatchSet, Value: "1"}})
+	}
+	require.Less(t, heapInUse()-before, int64(5*size))
+	runtime.KeepAlive(f)
+}
+
+func heapInUse() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }

@@ -670,8 +670,18 @@ func (v *view) dropCall(c *ToolCallSnapshot) {
 	v.s.DroppedCalls = plus(v.s.DroppedCalls, 1)
 }
 
-// toolReturned closes a call. c is nil when no call was open.
+// returned reports whether a kept call of the agent with that id has returned.
+func (v *view) returned(sub *subject, id string) bool {
+	return slices.ContainsFunc(v.closed, func(c *ToolCallSnapshot) bool { return c.CallID == id && c.AgentID == sub.key })
+}
+
+// toolReturned closes a call. c is nil when no call was open. A second return of a call that
+// has returned is no call.
 func (v *view) toolReturned(ev *Event, sub *subject, p *ToolReturned, c *ToolCallSnapshot) {
+	refused := p.Status == ToolStatusForbidden || p.Status == ToolStatusRateLimited
+	if c == nil && !p.OneEvent && !refused && v.returned(sub, p.CallID) {
+		return
+	}
 	t := v.tool(p.ToolID)
 	stats := t.stats
 	known := c != nil

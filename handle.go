@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// ErrZeroValue means that a method was called of nil or of a zero value. Nothing
-// was done. Methods that return a [Run] or an [Agent] return nil then, and those that return
+// ErrZeroValue means that a method was called of nil or of a zero value, also in other
+// packages. Nothing was done. Methods that return a [Run] or an [Agent] return nil then, and those that return
 // a [Call] or a [ModelCall] return one that records nothing. The methods of a nil Call or
 // ModelCall record nothing either, and return no error.
-var ErrZeroValue = errors.New("agentevents: a nil or zero value cannot be used: it comes from NewEmitter, NewWriter, OpenFile, Buffered or the method of another handle")
+var ErrZeroValue = errors.New("agentevents: a nil or zero value cannot be used: it comes from the function that opens it or makes it new, or from the method of another handle")
 
 // A Run is a handle to a run: what it emits belongs to no agent.
 type Run struct {

@@ -2,17 +2,22 @@ package agentevents
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"math/bits"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/agentevents/agentevents/internal/chain"
+	"github.com/agentevents/agentevents/internal/foreign"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 	"github.com/agentevents/agentevents/internal/lines"
+	"github.com/agentevents/agentevents/internal/option"
 	"github.com/agentevents/agentevents/internal/reuse"
 )
 
@@ -25,7 +30,7 @@ type WriterOptions struct {
 	// every line at once, with one write, so that a crash of the process loses
 	// nothing that was emitted; one of the machine may: see package logfile. With a buffer
 	// lines wait for Flush, Close or more lines; writing costs a fraction.
-	BufferSize int
+	BufferSize int `least:"0"`
 }
 
 // A Writer is a sink that writes one line per event. It may serve several runs
@@ -40,14 +45,27 @@ type Writer struct {
 	scratch []byte
 	closer  io.Closer // of a file opened here
 	closed  bool
+	bad     error // of its options; out is nil then
 }
 
 func (w *Writer) ok() bool { return w != nil && w.out != nil }
 
-// NewWriter returns a writer to w. Close flushes and leaves w open.
+// unusable returns why a writer cannot be used that is not ok.
+func (w *Writer) unusable() error {
+	if w != nil && w.bad != nil {
+		return w.bad
+	}
+	return ErrZeroValue
+}
+
+// NewWriter returns a writer to w. Close flushes and leaves w open. When an option makes no
+// sense, the calls of the writer and [NewEmitter] return an [*OptionError].
 func NewWriter(w io.Writer, o WriterOptions) *Writer {
 	if w == nil {
 		return &Writer{}
+	}
+	if err := option.Check("WriterOptions", o); err != nil {
+		return &Writer{bad: err}
 	}
 	return &Writer{out: lines.NewWriter(contained{w}, o.BufferSize)}
 }
@@ -62,7 +80,8 @@ func (c contained) Write(p []byte) (n int, err error) {
 
 // OpenFile returns a writer that appends to a file, which is created if need
 // be. A new file has the mode 0600, because a log is confidential; one that is
-// there keeps its own. If the file ends in the middle of a line, that line is
+// there keeps its own. A symbolic link is refused if somebody else has made it: not the
+// program's user, nor the system's. If the file ends in the middle of a line, that line is
 // ended first, so that a torn tail does not spoil what follows. The torn line stays, as a
 // loss is not hidden: readers report it as a bad line, unless it is cut off before (see
 // [LineError] and the example of [Emitter.Resume]). "agentevents cat" copies a log without
@@ -72,6 +91,9 @@ func (c contained) Write(p []byte) (n int, err error) {
 // next line of another is glued to it. A file that is removed or renamed while it is open
 // gets the lines all the same. Package logfile has logs that do better.
 func OpenFile(path string, o WriterOptions) (*Writer, error) {
+	if err := option.Check("WriterOptions", o); err != nil {
+		return nil, err
+	}
 	f, torn, err := lines.OpenFile(path)
 	if err != nil {
 		return nil, err
@@ -87,7 +109,7 @@ func OpenFile(path string, o WriterOptions) (*Writer, error) {
 // WriteEvent writes the event's line.
 func (w *Writer) WriteEvent(ctx context.Context, ev Event) error {
 	if !w.ok() {
-		return ErrZeroValue
+		return w.unusable()
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -106,7 +128,7 @@ func (w *Writer) WriteLine(_ context.Context, _ Event, line []byte) error { retu
 
 func (w *Writer) writeLine(line []byte) error {
 	if !w.ok() {
-		return ErrZeroValue
+		return w.unusable()
 	}
 	w.mu.Lock()
 	if !w.closed && w.out.Put(line) { // the usual case: nothing is called that may not return
@@ -128,7 +150,7 @@ func (w *Writer) write(line []byte) error {
 // Flush writes what is buffered.
 func (w *Writer) Flush(context.Context) error {
 	if !w.ok() {
-		return ErrZeroValue
+		return w.unusable()
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -140,7 +162,7 @@ func (w *Writer) Flush(context.Context) error {
 // [ErrClosed]; Flush and Close do nothing then.
 func (w *Writer) Close() error {
 	if !w.ok() {
-		return ErrZeroValue
+		return w.unusable()
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -165,6 +187,11 @@ func (w *Writer) Close() error {
 // call and has no newline. Events may come with an error. A [*LineError]
 // should have Column and Pointer set; the [Reader] fills in line and offset.
 // Several errors are joined ([errors.Join]); the Reader yields one by one.
+//
+// A [*ForeignError] beside events means that the line may be one of another program: the
+// events count in an input that has proved to be a log, by an event without that error, and
+// the error in any other.
+//
 // End appends what was waiting for more lines.
 type Decoder interface {
 	Decode(dst []Event, line []byte) ([]Event, error)
@@ -182,7 +209,7 @@ type ReaderOptions struct {
 	// MaxLine is the length in bytes of the longest line that is accepted; 0
 	// means [DefaultMaxLine]. Longer lines are skipped and reported. An emitter
 	// writes none with the same EmitterOptions.MaxLine.
-	MaxLine int
+	MaxLine int `least:"0"`
 	// Verbatim makes the reader keep each line with its event, where the line is
 	// one event, so that an event that is not changed is written back byte for
 	// byte, however it was spelled. See [Event.Origin].
@@ -199,28 +226,51 @@ type Reader struct {
 	in       *lines.Reader
 	dec      Decoder
 	verbatim bool
-	done     bool // the decoder was told that the input has ended
+	done     bool // the decoder was told that the input has ended, or the rest is not read
+	begun    bool // a line was read
+	isLog    bool // a line has shown that the input is a log
+	named    bool // the input was called by its name, which no line up to the first event is
 
 	events []Event // of the current line
 	given  int     // how many of them were yielded
 	err    error   // yielded after them
 	more   []error // yielded after err
+	bad    error   // of its options; in is nil then
 }
 
-// NewReader returns a reader of r.
+// NewReader returns a reader of r. When r is nil, or an option makes no sense, the reader gives
+// an error and nothing else: [ErrZeroValue], or an [*OptionError].
 func NewReader(r io.Reader, o ReaderOptions) *Reader {
-	if o.MaxLine <= 0 {
-		o.MaxLine = DefaultMaxLine
+	if r == nil {
+		return &Reader{}
+	}
+	if err := option.Check("ReaderOptions", o); err != nil {
+		return &Reader{bad: err}
 	}
 	if o.Decoder == nil {
 		o.Decoder = &nativeDecoder{}
 	}
-	return &Reader{in: lines.NewReader(r, o.MaxLine), dec: o.Decoder, verbatim: o.Verbatim}
+	return &Reader{in: lines.NewReader(r, cmp.Or(o.MaxLine, DefaultMaxLine)), dec: o.Decoder, verbatim: o.Verbatim}
+}
+
+// usable returns why the reader cannot be used.
+func (r *Reader) usable() error {
+	switch {
+	case r == nil || r.in == nil && r.bad == nil:
+		return ErrZeroValue
+	default:
+		return r.bad
+	}
 }
 
 // Line returns the number, from 1, of the line that the last event or error
-// came from.
-func (r *Reader) Line() int { return r.in.Pos().Line }
+// came from; 0 before the first.
+func (r *Reader) Line() int {
+	if r.usable() != nil {
+		return 0
+	}
+	return r.in.Pos().Line
+}
 
 // All yields the events in order. An error stands between the events where it
 // belongs: a [*LineError] for a bad line, after which reading goes on, or the
@@ -228,6 +278,10 @@ func (r *Reader) Line() int { return r.in.Pos().Line }
 // stopped.
 func (r *Reader) All() iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
+		if err := r.usable(); err != nil {
+			yield(Event{}, err)
+			return
+		}
 		for {
 			for r.given < len(r.events) {
 				r.given++
@@ -235,12 +289,7 @@ func (r *Reader) All() iter.Seq2[Event, error] {
 					return
 				}
 			}
-			for r.err != nil {
-				err := r.err
-				r.err = nil
-				if len(r.more) > 0 {
-					r.err, r.more = r.more[0], r.more[1:]
-				}
+			for err := r.nextErr(); err != nil; err = r.nextErr() {
 				if !yield(Event{}, err) {
 					return
 				}
@@ -264,18 +313,24 @@ func (r *Reader) decode() {
 		r.err = err
 	} else if line != nil {
 		var bad error
-		if r.events, bad = r.dec.Decode(r.events, line); bad != nil {
+		r.events, bad = r.dec.Decode(r.events, line)
+		if bad = r.judge(bad); bad != nil {
 			r.fail(bad, line)
 		} else if r.verbatim && len(r.events) == 1 {
 			r.events[0].origin = chain.Text(line)
 		}
+		r.begun = true
 	}
-	if r.in.Ended() {
-		r.done = true
-		if r.events, err = r.dec.End(r.events); err != nil {
-			for _, err := range splitJoined(err) {
-				r.add(placed(err, r.in.Pos()))
-			}
+	if r.done || !r.in.Ended() {
+		return
+	}
+	r.done = true
+	switch r.events, err = r.dec.End(r.events); {
+	case r.named && !r.isLog:
+		r.events = r.events[:0]
+	case err != nil:
+		for _, err := range splitJoined(err) {
+			r.add(placed(err, r.in.Pos()))
 		}
 	}
 }
@@ -296,14 +351,39 @@ func (r *Reader) next() ([]byte, error) {
 	return nil, &LineError{Line: r.in.Pos().Line, Offset: r.in.Pos().Offset, Err: err}
 }
 
+// judge decides whether the events of a line count beside its error, and the error beside the
+// events. The first event without a doubt shows that the input is a log.
+func (r *Reader) judge(bad error) error {
+	var other *ForeignError
+	switch doubt := bad != nil && errors.As(bad, &other); {
+	case doubt && r.isLog && len(r.events) > 0:
+		return nil
+	case doubt && !r.isLog:
+		r.events = r.events[:0]
+	case len(r.events) > 0:
+		r.isLog = true
+	}
+	return bad
+}
+
 // fail keeps the errors of a line, to be yielded.
 func (r *Reader) fail(err error, line []byte) {
-	parts := splitJoined(err)
-	if lines.Foreign(line, false, false) != nil {
-		parts = parts[:1] // all say the same
+	if r.named && !r.isLog {
+		return
 	}
+	f := fault(line, r.in.Ended())
+	if f.First = !r.begun; f.First {
+		f.After = r.in.After()
+	}
+	parts := splitJoined(err)
 	for i, err := range parts {
-		r.add(lineErrorAt(r.in.Pos(), err, line, r.in.Ended() && i == len(parts)-1))
+		le, rest := lineErrorAt(r.in.Pos(), err, f, i == len(parts)-1)
+		r.add(le)
+		var other *ForeignError
+		if errors.As(le, &other) && !other.unknown() {
+			r.named, r.done = true, rest && !r.isLog
+			return // the others mean the same
+		}
 	}
 }
 
@@ -313,6 +393,15 @@ func (r *Reader) add(err error) {
 	} else {
 		r.more = append(r.more, err)
 	}
+}
+
+// nextErr returns the next error to be yielded, or nil.
+func (r *Reader) nextErr() error {
+	err := r.err
+	if r.err = nil; len(r.more) > 0 {
+		r.err, r.more = r.more[0], r.more[1:]
+	}
+	return err
 }
 
 // splitJoined returns the errors that errors.Join put together. An error that
@@ -341,18 +430,11 @@ func splitJoined(err error) []error {
 // text, and every error to fail. It is quicker than All: event and text are valid
 // only during the call.
 func (r *Reader) each(event func(ev *Event, line string), fail func(error)) {
-	for ; r.given < len(r.events); r.given++ { // left over by All
-		ev := &r.events[r.given]
-		event(ev, string(ev.append(nil, ops(ev.Payload))))
-	}
-	if r.err != nil {
-		fail(r.err)
-		r.err = nil
-	}
+	r.begin(event, fail)
 	pool := payloadPool{reuse: true}
 	text := reuse.Slab{Size: 32 << 10}
 	var ev Event
-	for !r.in.Ended() {
+	for !r.done && !r.in.Ended() {
 		line, err := r.next()
 		if err != nil {
 			fail(err)
@@ -364,13 +446,82 @@ func (r *Reader) each(event func(ev *Event, line string), fail func(error)) {
 		line = chain.Strip(line)
 		s := text.String(line)
 		ev = Event{}
-		if perr := parseEvent(s, &ev, &pool); perr != nil {
-			fail(lineErrorAt(r.in.Pos(), lineError(s, perr), line, r.in.Ended()))
-			continue
+		if bad := pool.parse(s, &ev); bad != nil {
+			whole, torn := fused(s, bad, &ev, &pool)
+			if torn == nil {
+				le, _ := lineErrorAt(r.in.Pos(), bad, fault(line, r.in.Ended()), true)
+				fail(le)
+				continue
+			}
+			fail(placed(torn, r.in.Pos()))
+			s = whole
 		}
 		event(&ev, pool.canonical(s))
 	}
 	r.done = true
+}
+
+// begin gives the events and errors that All has left over, and those of the lines up to the one
+// that shows that the input is a log.
+func (r *Reader) begin(event func(ev *Event, line string), fail func(error)) {
+	for {
+		for ; r.given < len(r.events); r.given++ {
+			ev := &r.events[r.given]
+			event(ev, string(ev.append(nil, ops(ev.Payload))))
+		}
+		for err := r.nextErr(); err != nil; err = r.nextErr() {
+			fail(err)
+		}
+		if r.isLog || r.done {
+			return
+		}
+		r.decode()
+	}
+}
+
+// fused returns the whole event that a torn one precedes on its line, read into ev, and the
+// error of the line, which bad is without it. The error is nil if there is no such event.
+func fused(line string, bad *LineError, ev *Event, pool *payloadPool) (text string, torn *LineError) {
+	at := wholeAt(line, ev, pool)
+	if at == 0 {
+		return "", nil
+	}
+	le := *bad
+	le.Err = fmt.Errorf("the line is cut off, and the whole event from column %d on counts: %w", at+1, bad.Err)
+	return line[at:], &le
+}
+
+// wholeAt looks for a whole event after a torn one, which another program may leave on a line:
+// one killed in the middle of its write, or one of two that write the same file. It reads the
+// event into ev and returns its place, or 0. The event begins where the line stops being JSON,
+// so it is no part of the torn event.
+func wholeAt(line string, ev *Event, pool *payloadPool) (at int) {
+	const start = `{"id":"`
+	if line == "" || line[0] != '{' && line[0] != 0 { // a field of Server-Sent Events is not torn
+		return 0
+	}
+	for {
+		var syntax *jsonwire.SyntaxError
+		if !errors.As(jsonwire.Valid(line[at:]), &syntax) || syntax.Offset >= len(line)-at {
+			return 0
+		}
+		stop := at + syntax.Offset
+		from := max(at+1, stop-len(`{"`)) // a torn string ends with the quote of the whole event
+		if stop == 0 {
+			from = len(line) - len(strings.TrimLeft(line, "\x00")) // a crash may leave zeros
+			stop = from
+		}
+		i := strings.Index(line[from:min(len(line), stop+len(`\u0000\u0000`)+len(start))], start) // or a torn character
+		if i < 0 || from+i == 0 {
+			return 0
+		}
+		if at = from + i; jsonwire.Valid(line[:at]) == nil {
+			return 0 // two whole events: the first one is not known to be torn
+		}
+		if *ev = (Event{}); parseEvent(line[at:], ev, pool) == nil {
+			return at
+		}
+	}
 }
 
 // placed says which line an error of the decoder is about.
@@ -390,24 +541,29 @@ func placed(err error, pos lines.Pos) *LineError {
 	return le
 }
 
-// lineErrorAt says where the error of a line is. last means that the line has no
-// newline.
-func lineErrorAt(pos lines.Pos, err error, line []byte, last bool) error {
-	badStart := false
+// fault describes a line that cannot be read. last means that the line has no newline.
+func fault(line []byte, last bool) foreign.Fault {
+	return foreign.Fault{Line: line, Torn: last && isTorn(line)}
+}
+
+// lineErrorAt says where an error of a line is. last means that it is the last one of the line.
+// rest means that no line after it is an event.
+func lineErrorAt(pos lines.Pos, err error, f foreign.Fault, last bool) (le *LineError, rest bool) {
 	if syntax, ok := err.(*jsonwire.SyntaxError); ok {
-		badStart = syntax.Offset == 0
-		err = lineError(string(line), syntax) // of a decoder that leaves the placing to the reader
+		f.BadStart = syntax.Offset == 0
+		err = lineError(string(f.Line), syntax) // of a decoder that leaves the placing to the reader
 	}
-	le := placed(err, pos)
-	torn := last && isTorn(line)
-	if foreign := lines.Foreign(line, pos.Line == 1 && !torn, badStart); foreign != nil {
-		le.Column, le.Pointer, le.Err = 0, "", foreign
-	} else if torn {
+	le = placed(err, pos)
+	if file, rest, ok := foreign.Form(f); ok {
+		le.Column, le.Pointer, le.Err = 0, "", foreignError(file)
+		return le, rest
+	}
+	if f.Torn && last {
 		le.Err = fmt.Errorf("the last line is torn (cut the file at byte %d): %w: %w", pos.Offset, io.ErrUnexpectedEOF, le.Err)
-	} else if isCut(line) {
+	} else if isCut(f.Line) {
 		le.Err = fmt.Errorf("the line is cut off: %w", le.Err)
 	}
-	return le
+	return le, false
 }
 
 // isCut reports whether a line ends in the middle of its object.
@@ -438,13 +594,53 @@ type nativeDecoder struct {
 func (d *nativeDecoder) Decode(dst []Event, line []byte) ([]Event, error) {
 	text := chain.Text(line)
 	dst = append(dst, Event{}) // an event is large: read it in place
-	if err := parseEvent(text, &dst[len(dst)-1], &d.pool); err != nil {
-		if foreign := lines.Foreign(line, false, true); foreign != nil {
-			err = foreign
+	ev := &dst[len(dst)-1]
+	switch bad := d.pool.parse(text, ev); {
+	case bad != nil:
+		if _, torn := fused(text, bad, ev, &d.pool); torn != nil {
+			return dst, torn
 		}
-		return dst[:len(dst)-1], lineError(text, err)
+		return dst[:len(dst)-1], bad
+	case !d.pool.native(ev):
+		return dst, &LineError{Err: foreignError(foreign.Unknown)}
 	}
 	return dst, nil
+}
+
+// parse reads one native line into an empty event. A line that names no run is an event only if
+// the rest of it shows that.
+func (pool *payloadPool) parse(text string, ev *Event) *LineError {
+	err := parseEvent(text, ev, pool)
+	if err == nil && (ev.RunID != "" || pool.native(ev)) {
+		return nil
+	}
+	if f, ok := foreign.Line(text); ok {
+		return &LineError{Err: foreignError(f)}
+	}
+	if err == nil || isStrange(text) {
+		return &LineError{Err: foreignError(foreign.Unknown)}
+	}
+	if f, _, ok := foreign.Form(foreign.Fault{Line: []byte(text), BadStart: true}); ok {
+		err = foreignError(f)
+	}
+	return lineError(text, err)
+}
+
+// native reports whether the line read last is without a doubt an event of this package: one with
+// all that an emitter writes, or with a known kind and most of it.
+func (pool *payloadPool) native(ev *Event) bool {
+	const all = 1<<envID | 1<<envSequence | 1<<envRunID
+	if pool.seen&all == all && ev.RunID != "" {
+		return true
+	}
+	_, unknown := ev.Payload.(*Unknown)
+	return !unknown && bits.OnesCount32(pool.seen&all) > 1
+}
+
+// isStrange reports whether a line is an object without a member that only events have.
+func isStrange(text string) bool {
+	return strings.HasPrefix(text, "{") && jsonwire.Valid(text) == nil &&
+		!slices.ContainsFunc([]string{"id", "sequence", "type", "runId", "payload"}, func(name string) bool { return jsonwire.HasMember(text, name) })
 }
 
 func (d *nativeDecoder) End(dst []Event) ([]Event, error) { return dst, nil }

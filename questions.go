@@ -184,7 +184,7 @@ func approvalOf(ev *Event) questionKey {
 
 func (m *machine) checkApprovalAnswered(ev *Event, _ *subject) *RuleError {
 	key := approvalOf(ev)
-	if m.questions.open[key] != nil {
+	if m.questions.open[key] != nil || m.Resume.cut {
 		return nil
 	}
 	return m.refuse(ev, RuleApprovalOpen, named("approval", key.id), "not open", "only an open approval is answered; legal: approval.requested first")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/agentevents/agentevents/internal/extra"
 	"github.com/agentevents/agentevents/internal/jsonwire"
+	"github.com/agentevents/agentevents/internal/option"
 	"github.com/agentevents/agentevents/internal/secret"
 )
 
@@ -111,7 +112,7 @@ type Policy struct {
 	RunReasoning func(runID string) Verbosity
 	// ReasoningTokens is the number of tokens to which a block of reasoning with
 	// verbosity summary is cut, be it whole or in deltas. 0 means 512.
-	ReasoningTokens int
+	ReasoningTokens int `least:"0"`
 	// CountTokens returns the number of tokens of a text, for ReasoningTokens. Nil
 	// means one token for four characters. It is called, and may panic, as RunReasoning.
 	CountTokens func(text string) int
@@ -126,13 +127,13 @@ func (p *Policy) check(in string) error {
 	case p == nil:
 		return nil
 	case p.Content >= actions:
-		return noConstant(in+"Content", int(p.Content))
+		return option.NoConstant(in+".Content", int(p.Content))
 	case p.Meta >= actions:
-		return noConstant(in+"Meta", int(p.Meta))
+		return option.NoConstant(in+".Meta", int(p.Meta))
 	case p.Reasoning != "" && !p.Reasoning.known():
-		return noConstant(in+"Reasoning", string(p.Reasoning))
+		return option.NoConstant(in+".Reasoning", string(p.Reasoning))
 	}
-	return nil
+	return option.Check(in, p)
 }
 
 // A Redactor changes texts before they are recorded. A text is a field or a string

@@ -17,11 +17,11 @@ import (
 // behind them, at most 65,536 of them; beyond that what is held back may be lost.
 //
 // Errors of events are passed on in their place. A further error says that the policy
-// has a value that no constant has, or that the Redactor failed. Text that is not JSON
+// has a value that makes no sense (an [*OptionError]), or that the Redactor failed. Text that is not JSON
 // becomes JSON, as an emitter records it.
 func (p *Policy) Redact(events iter.Seq2[Event, error]) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		if err := p.check("Policy."); err != nil {
+		if err := p.check("Policy"); err != nil {
 			yield(Event{}, err)
 			return
 		}

@@ -133,7 +133,7 @@ func TestRedactingALogTellsErrors(t *testing.T) {
 	require.Contains(t, list[2], `redactor, run "r"`)
 
 	for _, err := range (&Policy{Content: 99}).Redact(nil) {
-		require.ErrorContains(t, err, "Policy.Content: no constant has the value 99")
+		require.ErrorContains(t, err, "Policy.Content is 99: no constant has this value")
 	}
 }
 

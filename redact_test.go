@@ -110,8 +110,8 @@ func setJSONs(v reflect.Value, j JSON) int {
 
 func TestPolicyKeysAndKeepKeysChangeTheList(t *testing.T) {
 	policy := &Policy{Keys: []string{"Social-Security No.", "--"}, KeepKeys: []string{"public_token"}}
-	got, _ := redactedJSON(t, policy, `{"my_socialSecurityNo":"1","publicToken":"2","token":"three","x":"4"}`)
-	require.Equal(t, JSON(`{"my_socialSecurityNo":"[REDACTED:key]","publicToken":"2","token":"[REDACTED:key]","x":"4"}`), got)
+	got, _ := redactedJSON(t, policy, `{"my_socialSecurityNo":"1","publicToken":"2","api_token":"three","x":"4"}`)
+	require.Equal(t, JSON(`{"my_socialSecurityNo":"[REDACTED:key]","publicToken":"2","api_token":"[REDACTED:key]","x":"4"}`), got)
 	got, _ = redactedJSON(t, nil, `{"my_socialSecurityNo":"1","publicToken":"two"}`)
 	require.Equal(t, JSON(`{"my_socialSecurityNo":"1","publicToken":"[REDACTED:key]"}`), got, "one policy does not change another")
 }
@@ -516,8 +516,8 @@ func TestRawJSONKeepsItsBytes(t *testing.T) {
 		require.Equal(t, JSON(`{"z":[1,2]}`), got, "but for insignificant whitespace")
 	}
 	// The members beside a masked value keep their bytes.
-	got, _ := redactedJSON(t, nil, `{"z":9007199254740993,"token":"x","h":"<\u0041"}`)
-	require.Equal(t, JSON(`{"z":9007199254740993,"token":"[REDACTED:key]","h":"<\u0041"}`), got)
+	got, _ := redactedJSON(t, nil, `{"z":9007199254740993,"api_token":"x","h":"<\u0041"}`)
+	require.Equal(t, JSON(`{"z":9007199254740993,"api_token":"[REDACTED:key]","h":"<\u0041"}`), got)
 }
 
 func TestReasoningFollowsTheStricterOfPolicyAndEvent(t *testing.T) {

@@ -107,6 +107,44 @@ func (m *machine) table() Lifecycle {
 	return LifecycleRelaxed
 }
 
+// tableUnknown reports whether the table may be any: the start that names it is missing.
+func (m *machine) tableUnknown() bool {
+	return m.Resume.cut && m.Lifecycle == "" && (m.view == nil || m.view.given == "")
+}
+
+// begunBefore notes that the run has begun before the log.
+func (m *machine) begunBefore() {
+	m.Resume.cut = true
+	for _, a := range m.agents { // they have only deltas
+		a.Status = ""
+	}
+}
+
+// whole notes that nothing is missing before the first event of the run.
+func (m *machine) whole() {
+	if !m.Resume.cut {
+		return
+	}
+	m.Resume.cut = false
+	for _, a := range m.agents {
+		if a.Status == "" {
+			a.Status = StatusThinking
+		}
+	}
+}
+
+// statusOf returns the status of an agent, which is nil before its first event. It is
+// empty where the log that would tell it is missing.
+func (m *machine) statusOf(a *AgentState) AgentStatus {
+	switch {
+	case a != nil:
+		return a.Status
+	case m.Resume.cut && m.view != nil:
+		return ""
+	}
+	return StatusThinking
+}
+
 // goBy sets the lifecycle of an emitter. The derived one is in force once a start has named
 // it, because who reads the events before goes by the relaxed one.
 func (m *machine) goBy(l Lifecycle) {
@@ -141,6 +179,7 @@ type subject struct {
 	kind    *KindInfo   // the catalog's row; noKind when the kind is unknown
 	key     string      // key of the event's agent in machine.agents; empty without an agent
 	agent   *AgentState // nil when the machine has no state of the agent
+	again   bool        // the event ends a run that has ended: it changes nothing
 	sound   bool        // the event's JSON and texts were checked when it was read
 
 	// Of an emitter.
@@ -296,7 +335,7 @@ func (m *machine) newAgent(key string) *AgentState {
 	} else {
 		a = &AgentState{}
 	}
-	a.AgentID, a.Status, a.Resume.order = key, StatusThinking, -1
+	a.AgentID, a.Status, a.Resume.order = key, m.statusOf(nil), -1
 	if ref, named := m.expected.Take(key); named {
 		a.named(&ref.V)
 		if m.view != nil {
@@ -341,7 +380,7 @@ func (m *machine) check(ev *Event, sub *subject) *RuleError {
 		}
 	}
 	if sub.key == "" {
-		if sub.kind.traits&ofLifecycle != 0 {
+		if sub.kind.traits&ofLifecycle != 0 && !(m.Resume.cut && ev.ParentSpanID != "") {
 			return (&fieldError{RuleFieldRequired, "/agentId", "is required, unless nodeRunId or the spanId of agent.started names the agent"}).asError(ev)
 		}
 	} else {
@@ -419,11 +458,12 @@ func (m *machine) checkRunStarted(ev *Event, _ *subject) *RuleError {
 
 func (m *machine) runStarted(ev *Event, _ *subject) {
 	m.Resume.opened = true
+	m.whole()
 	m.says(ev.Payload.(*RunStarted).Lifecycle)
 }
 
 // RuleTerminalLast: only session events, audits, usage and late events follow
-// run.completed, run.failed or run.cancelled.
+// run.completed, run.failed or run.cancelled; the first of these says how the run ended.
 const RuleTerminalLast Rule = "terminal-last"
 
 func (m *machine) checkTerminal(ev *Event, sub *subject) *RuleError {
@@ -439,11 +479,10 @@ func (m *machine) checkTerminal(ev *Event, sub *subject) *RuleError {
 }
 
 func (m *machine) runEnded(_ *Event, sub *subject) {
-	first := m.TerminalKind == ""
-	m.TerminalKind = sub.kind.Kind
-	if !first {
-		return // the first end has put all agents to rest
+	if sub.again = m.TerminalKind != ""; sub.again {
+		return // the first end stands
 	}
+	m.TerminalKind = sub.kind.Kind
 	for _, a := range m.agents {
 		m.rest(a)
 	}
@@ -521,7 +560,7 @@ func (m *machine) checkAgentStarted(ev *Event, sub *subject) *RuleError {
 	if a == nil || a.Resume.resumes < m.Resume.resumes || ev.Payload.(*AgentStarted).Resumed {
 		return nil
 	}
-	if moved := !a.Started && !a.Ended && a.Status != StatusThinking; !a.Open && !(moved && m.table() == LifecycleStrict) {
+	if moved := !a.Started && !a.Ended && a.Status != StatusThinking && !m.Resume.cut; !a.Open && !(moved && m.table() == LifecycleStrict) {
 		return nil // the start of the strict table is the way to thinking: it would move the agent
 	}
 	return m.refuse(ev, RuleAgentStartedOnce, named("agent", sub.key), "running ("+a.Status.shown()+")",
@@ -594,7 +633,7 @@ func (m *machine) agentStarted(ev *Event, sub *subject) {
 	a.Attempts = p.Attempt.Or(plus(a.Attempts, 1))
 	steps := a.Counted.Steps
 	a.Counted = Totals{}
-	if r.first == 0 { // the steps before the first start are its own
+	if r.first == 0 && !m.Resume.cut { // the steps before the first start are its own
 		a.Counted.Steps = steps
 	}
 	if p.Agent.OK {
@@ -630,7 +669,7 @@ func (m *machine) ended(ev *Event, sub *subject) *RuleError {
 }
 
 // RuleTransitionFromCurrent: from is the agent's current status; the first status
-// is thinking.
+// is thinking. The first status in a log that begins inside its run is unknown.
 const RuleTransitionFromCurrent Rule = "transition-from-current"
 
 // RuleTransitionLegal: the lifecycle table allows the move from from to to.
@@ -639,13 +678,10 @@ const RuleTransitionLegal Rule = "transition-legal"
 func (m *machine) checkAgentTransition(ev *Event, sub *subject) *RuleError {
 	a, p := sub.agent, ev.Payload.(*AgentTransition)
 	late := ev.Marks.Has(MarkLate)
-	status := StatusThinking
-	if a != nil {
-		if a.Ended && !late {
-			return m.ended(ev, sub)
-		}
-		status = a.Status
+	if a != nil && a.Ended && !late {
+		return m.ended(ev, sub)
 	}
+	status := m.statusOf(a)
 	table := m.table()
 	if m.derives && table.Allows(p.From, p.To) {
 		table = LifecycleDerived // also before a start names it: readers may go by either
@@ -653,10 +689,13 @@ func (m *machine) checkAgentTransition(ev *Event, sub *subject) *RuleError {
 	if status.Terminal() && len(table.Next(status)) == 0 && !late {
 		return m.refuse(ev, RuleAgentEndedFinal, named("agent", sub.key), status.shown(), "only audits and agent.ended may follow")
 	}
-	if p.From != status {
+	if p.From != status && status != "" {
 		return m.refuse(ev, RuleTransitionFromCurrent, named("agent", sub.key), status.shown(), "from is "+p.From.shown()+"; legal: "+status.shown())
 	}
 	if !table.Allows(p.From, p.To) {
+		if m.tableUnknown() && slices.ContainsFunc(lifecycles, func(l Lifecycle) bool { return l.Allows(p.From, p.To) }) {
+			return nil
+		}
 		detail := p.From.shown() + " → " + p.To.shown() + " is not in the " + string(table) + " table; legal: " + cmp.Or(wordList(table.Next(p.From)), "none")
 		var others []Lifecycle
 		for _, l := range lifecycles {
@@ -839,7 +878,7 @@ func (m *machine) checkToolReturned(ev *Event, sub *subject) *RuleError {
 	}
 	call := m.calls.Find(callKey{sub.key, p.CallID})
 	if call == nil {
-		if p.Status == ToolStatusForbidden || p.Status == ToolStatusRateLimited {
+		if p.Status == ToolStatusForbidden || p.Status == ToolStatusRateLimited || m.Resume.cut {
 			return nil
 		}
 		return m.refuse(ev, RuleToolCallOpen, named("call", p.CallID), "not open", named("agent", sub.key)+" has no open call with this id; legal: agent.toolCalled first, or oneEvent")
@@ -952,6 +991,9 @@ func (m *machine) checkModelReturned(ev *Event, sub *subject) *RuleError {
 		return nil
 	}
 	call := m.modelCalls.Find(callKey{sub.key, p.ModelCallID})
+	if call == nil && m.Resume.cut {
+		return nil
+	}
 	if call == nil {
 		return m.refuse(ev, RuleModelCallOpen, named("model call", p.ModelCallID), "not open", named("agent", sub.key)+" has no open model call with this id; legal: model.called first, or oneEvent")
 	}
@@ -1006,7 +1048,11 @@ func (m *machine) checkDelta(ev *Event, sub *subject) *RuleError {
 				return nil // changes nothing
 			}
 			want = b.next
+		} else if m.Resume.cut && !sub.agent.Started {
+			return nil // the block may have begun before the log
 		}
+	} else if m.Resume.cut {
+		return nil
 	}
 	if p.index.V == want || p.begins() {
 		return nil
@@ -1192,7 +1238,7 @@ func (m *machine) workflowFinalized(ev *Event, _ *subject) {
 }
 
 func (m *machine) checkPhaseCompleted(ev *Event, _ *subject) *RuleError {
-	if m.workflows().phases[phaseKey{ev.WorkflowID, ev.Phase}] != nil {
+	if m.Resume.cut || m.workflows().phases[phaseKey{ev.WorkflowID, ev.Phase}] != nil {
 		return nil
 	}
 	return m.refuse(ev, RulePhaseOpen, named("phase", ev.Phase), "not open", "only an open phase is completed; legal: workflow.phase.started first")
@@ -1299,7 +1345,7 @@ func (k handoffKey) String() string {
 func (m *machine) checkHandoffAccepted(ev *Event, _ *subject) *RuleError {
 	p := ev.Payload.(*HandoffAccepted)
 	key := newHandoffKey(p.HandoffID, p.From.AgentID, p.To.AgentID)
-	if _, open := m.workflows().handoffs.First(key); open {
+	if _, open := m.workflows().handoffs.First(key); open || m.Resume.cut {
 		return nil
 	}
 	return m.refuse(ev, RuleHandoffOpen, named("handoff", key.String()), "not open", "only an open handoff is accepted; legal: handoff.requested first")

@@ -243,7 +243,7 @@ func (k *sinkEntry) check() error {
 		return errors.New("the sink is nil")
 	}
 	if w, ok := k.sink.(*Writer); ok && !w.ok() {
-		return ErrZeroValue
+		return w.unusable()
 	}
 	if b, ok := k.sink.(*BufferedSink); ok {
 		if !b.ok() {

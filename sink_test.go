@@ -327,7 +327,7 @@ func TestBufferedThatCannotDeliverSaysSo(t *testing.T) {
 	for want, b := range map[string]*BufferedSink{
 		"the sink is nil":      Buffered(nil, 1, OverflowBlock),
 		"not open":             Buffered(unopened{SinkFunc(discard)}, 1, OverflowBlock),
-		"no overflow policy 4": Buffered(&sinkLog{}, 1, overflows),
+		"Buffered.policy is 4": Buffered(&sinkLog{}, 1, overflows),
 	} {
 		_, err := NewEmitter(EmitterOptions{Sinks: []Sink{&sinkLog{}, BestEffort(b)}})
 		require.ErrorContains(t, err, "EmitterOptions.Sinks[1]")

@@ -80,6 +80,7 @@ type runResume struct {
 	opened  bool `wire:"opened,omitzero"`  // run.started was seen
 	begun   bool `wire:"begun,omitzero"`   // an event other than session.* was seen
 	resumes int  `wire:"resumes,omitzero"` // number of run.resumed seen
+	cut     bool `wire:"cut,omitzero"`     // the log begins inside the run: what came before is unknown
 
 	workflow  string `wire:"workflow,omitzero"`  // the workflow that the run is, until it is finalized
 	finalized bool   `wire:"finalized,omitzero"` // that was finalized, and nothing has started since
@@ -219,7 +220,7 @@ type InboxItem struct {
 type AgentState struct {
 	AgentID       string      `json:"agentId"`                // the agent; without an id the nodeRunId, or the spanId of its start until an event names it
 	SpanID        string      `json:"spanId,omitzero"`        // span of its latest start; empty once another agent starts in it
-	Status        AgentStatus `json:"status"`                 // the latest status
+	Status        AgentStatus `json:"status"`                 // the latest status; empty until an event tells it in a log that begins inside its run
 	Step          Opt[int]    `json:"step,omitzero"`          // the highest step
 	Attempts      int         `json:"attempts"`               // number of the current attempt
 	Started       bool        `json:"started,omitzero"`       // agent.started was seen

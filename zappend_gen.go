@@ -2603,6 +2603,10 @@ func (v *runResume) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"resumes":`...)
 		dst = jsonwire.AppendInt(dst, int64(v.resumes))
 	}
+	if v.cut {
+		dst = append(dst, `,"cut":`...)
+		dst = strconv.AppendBool(dst, v.cut)
+	}
 	if v.workflow != "" {
 		dst = append(dst, `,"workflow":`...)
 		dst = jsonwire.AppendString(dst, v.workflow)

@@ -4717,56 +4717,63 @@ func (v *runResume) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `0`)
 				}
 			}
-		case 4: // workflow
+		case 4: // cut
+			if !m.null(s, name) {
+				v.cut, err = s.Bool()
+				if !v.cut {
+					m.spelled(name, `false`)
+				}
+			}
+		case 5: // workflow
 			if !m.null(s, name) {
 				v.workflow, err = s.String()
 				if v.workflow == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 5: // finalized
+		case 6: // finalized
 			if !m.null(s, name) {
 				v.finalized, err = s.Bool()
 				if !v.finalized {
 					m.spelled(name, `false`)
 				}
 			}
-		case 6: // expected
+		case 7: // expected
 			if !m.null(s, name) {
 				v.expected, err = parseListOfAgentRef(s)
 			}
 			if len(v.expected) == 0 {
 				v.expected = nil
 			}
-		case 7: // lastEdge
+		case 8: // lastEdge
 			if !m.null(s, name) {
 				v.lastEdge, err = s.String()
 				if v.lastEdge == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 8: // messageEvents
+		case 9: // messageEvents
 			if !m.null(s, name) {
 				v.messageEvents, err = parseListOfString(s)
 			}
 			if len(v.messageEvents) == 0 {
 				v.messageEvents = nil
 			}
-		case 9: // recent
+		case 10: // recent
 			if !m.null(s, name) {
 				v.recent, err = parseListOfFingerprint(s)
 			}
 			if len(v.recent) == 0 {
 				v.recent = nil
 			}
-		case 10: // recentDeltas
+		case 11: // recentDeltas
 			if !m.null(s, name) {
 				v.recentDeltas, err = parseListOfFingerprint(s)
 			}
 			if len(v.recentDeltas) == 0 {
 				v.recentDeltas = nil
 			}
-		case 11: // strays
+		case 12: // strays
 			if !m.null(s, name) {
 				v.strays, err = parseListOfFingerprint(s)
 			}
@@ -4787,6 +4794,7 @@ var namesOfrunResume = jsonwire.Names(
 	"opened",
 	"begun",
 	"resumes",
+	"cut",
 	"workflow",
 	"finalized",
 	"expected",

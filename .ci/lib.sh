@@ -4,6 +4,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export GOTOOLCHAIN="${GOTOOLCHAIN:-local}" GOFLAGS="${GOFLAGS:--buildvcs=false}"
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
+go build -o "$tmp/gatecheck" ./internal/gatecheck
+: > "$tmp/skips"
 
 # step NAME prints a heading with the time so far and the CPU time of the steps before.
 step() {
@@ -11,6 +13,22 @@ step() {
 	times > "$tmp/times" # in a pipe it would print the times of the pipe
 	used=$(awk -F'[ms ]+' 'NR == 2 {printf "%d", $1 * 60 + $2 + $3 * 60 + $4}' "$tmp/times")
 	printf '\n== %s (after %d s, %d s of CPU)\n' "$*" "$SECONDS" "$used"
+}
+
+# tests ARG... runs go test, and nothing from its cache: that also keeps a skip for want of a
+# program that has been installed since. It fails if a test is skipped for a reason that
+# internal/gatecheck/skips.txt lacks. The end of the gate lists the reasons.
+tests() { "$tmp/gatecheck" tests -record "$tmp/skips" -- go test -count=1 "$@"; }
+
+# programs installs, where it can, what tests need and a machine may lack.
+programs() {
+	local initdb=(/usr/lib/postgresql/*/bin/initdb) packages=()
+	[ -x "${initdb[0]}" ] || command -v initdb >/dev/null || packages+=(postgresql)
+	command -v node >/dev/null || packages+=(nodejs)
+	command -v npm >/dev/null || packages+=(npm)
+	if [ ${#packages[@]} -gt 0 ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${packages[@]}" || true
+	fi
 }
 
 # modules PATTERN... prints the folders of the modules whose go.mod files match.
@@ -34,10 +52,10 @@ adapters() {
 			cd "$mod"
 			export GOWORK=off
 			case $mod in
-			*/internal/*) go test -vet=all ./... ;;
+			*/internal/*) tests -vet=all ./... ;;
 			*)
 				go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
-				go test -race -vet=all -bench . -benchtime 1x ./...
+				tests -race -vet=all -bench . -benchtime 1x ./...
 				;;
 			esac
 		)

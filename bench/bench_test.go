@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +23,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	ae "github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/bench/internal/measure"
 	"github.com/agentevents/agentevents/bench/mix"
 )
 
@@ -96,7 +100,8 @@ func TestLoads(t *testing.T) {
 				require.NoError(t, op(), "%s, %s", name, l.name)
 			}
 		}
-		loop, err := l.goroutines(3).setup()
+		c := l.goroutines(3)
+		loop, err := c.Setup(c)
 		require.NoError(t, err)
 		require.NoError(t, loop(50))
 	}
@@ -226,7 +231,7 @@ func TestDamagedLines(t *testing.T) {
 func TestAGUI(t *testing.T) {
 	c := aguiComparison()
 	for _, cell := range []*cell{c.pairs[0].ours, c.pairs[0].theirs} {
-		loop, err := cell.setup()
+		loop, err := cell.Setup(cell)
 		require.NoError(t, err)
 		require.NoError(t, loop(3))
 	}
@@ -263,25 +268,44 @@ func BenchmarkTracing(b *testing.B) {
 	}
 }
 
-// measured is a cell with figures.
-func measured(name string, ns ...float64) *cell { return &cell{name: name, ns: ns} }
+// made collects made-up figures of cells.
+type made measure.Record
+
+func (m made) cell(name string, cpu ...float64) *cell {
+	m[name] = &measure.Series{Name: name, Events: 1, CPU: cpu, Wall: cpu}
+	return &cell{Name: name}
+}
+
+// twelve returns twelve figures from least to greatest.
+func twelve(least, greatest float64) []float64 {
+	out := make([]float64, 12)
+	for i := range out {
+		out[i] = least + (greatest-least)*float64(i)/11
+	}
+	return out
+}
 
 func TestTable(t *testing.T) {
-	a, b := measured("a", 100, 110, 90), measured("b", 500, 520, 480)
-	logged := measured("c", 250)
-	logged.bytes, logged.events = 1000, 2
-	gone := &cell{name: "d", missing: errors.New("no such CPU")}
+	m := made{}
+	a, b := m.cell("a", twelve(100, 100)...), m.cell("b", twelve(500, 520)...)
+	few := m.cell("few", 100, 100)
+	logged := m.cell("logged", twelve(250, 250)...)
+	m["logged"].Bytes, m["logged"].Events = 1000, 2
+	gone := m.cell("gone")
+	m["gone"].Missing = "no such CPU"
 	var rows []row
 	for _, c := range []comparison{
-		compare("M1", "a / b", atMost(1.15), b, a),
-		compare("E2", "a / b", atLeast(5), a, b),
-		compare("E2", "a / b", atLeast(5.01), a, b),
-		{goal: "E2", what: "mean", bar: atLeast(2), pairs: []pair{{a, b}, {measured("x", 100, 100, 100), measured("y", 2000, 2000, 2000)}}},
-		compare("F1", "information", bar{}, logged, logged),
-		compare("F2", "not here", atLeast(2), a, gone),
+		versus("M1", "a / b", atMost(1.15), b, a),
+		versus("E2", "a / b", atLeast(5), a, b),
+		versus("E2", "the bar in the interval", atLeast(5.1), a, b),
+		versus("E2", "too few rounds", atLeast(5), few, b),
+		{goal: "E2", what: "mean", bar: atLeast(2), pairs: []pair{{a, b}, {m.cell("x", twelve(100, 100)...), m.cell("y", twelve(2000, 2000)...)}}},
+		versus("F1", "information", bar{}, logged, logged),
+		inWallTime("F1", "a / b", a, b),
+		versus("F2", "not here", atLeast(2), a, gone),
 		{goal: "F7", what: "counted", direct: func() (row, error) { return allocRow(1.5), nil }},
 	} {
-		r, err := c.row()
+		r, err := c.row(measure.Record(m), 1)
 		require.NoError(t, err)
 		rows = append(rows, r)
 	}
@@ -289,20 +313,211 @@ func TestTable(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, writeTable(&out, rows))
 	require.Equal(t, `
-goal  what         bar      measured  ours                theirs
-E2    a / b        ≥ 5x     5x ±3%    100 ns              500 ns              ok
-E2    a / b        ≥ 5.01x  5x ±3%    100 ns              500 ns              SHORT
-E2    mean         ≥ 2x     10x ±2%   –                   –                   ok
+goal  what                     bar      measured  interval    ours                theirs
+E2    a / b                    ≥ 5x     5x        5 to 5.2    100 ns              500 ns              ok
+E2    the bar in the interval  ≥ 5.1x   5x        5 to 5.2    100 ns              500 ns              crosses its bar
+E2    too few rounds           ≥ 5x     5x        5 to 5.02   100 ns              500 ns              no verdict
+E2    mean                     ≥ 2x     10x       10 to 10.2  –                   –                   ok
 
-F1    information  –        1x ±0%    250 ns (2000 MB/s)  250 ns (2000 MB/s)
+F1    information              –        1x        1 to 1      250 ns (2000 MB/s)  250 ns (2000 MB/s)
+F1    wall time: a / b         –        5x        5 to 5.2    100 ns              500 ns
 
-F2    not here     ≥ 2x     –         –                   –                   not measured: no such CPU
+F2    not here                 ≥ 2x     –         –           –                   –                   not measured: no such CPU
 
-F7    counted      0        1.50      –                   –                   SHORT
+F7    counted                  0        1.50      –           –                   –                   SHORT
 
-M1    a / b        ≤ 1.15x  5x ±3%    500 ns              100 ns              SHORT
+M1    a / b                    ≤ 1.15x  5x        5 to 5.2    500 ns              100 ns              SHORT
 `, "\n"+out.String())
-	require.Equal(t, 3, short(rows))
+	require.Equal(t, "9 rows: 2 ok, 2 SHORT, 1 cross their bars, 4 without a verdict", tally(rows))
+
+	// The floor of the control widens an interval that is narrower.
+	r, err := versus("E2", "a / b", atLeast(5), a, b).row(measure.Record(m), 1.1)
+	require.NoError(t, err)
+	require.Equal(t, "4.55 to 5.5", r.spread)
+	require.Equal(t, measure.Crosses, r.verdict)
+
+	_, err = versus("E2", "a / b", bar{}, a, &cell{Name: "never"}).row(measure.Record(m), 1)
+	require.ErrorContains(t, err, "not measured")
+}
+
+func TestFloorIsThatOfTheControl(t *testing.T) {
+	m := made{}
+	a, same := m.cell("a", twelve(100, 140)...), m.cell("a, again", twelve(104, 104)...)
+	other := m.cell("b", twelve(300, 300)...)
+	plan := []*planned{
+		{section: section{name: control}, comparisons: []comparison{versus("A/A", "a", bar{}, same, a)}, record: measure.Record(m)},
+		{section: section{name: "other"}, comparisons: []comparison{versus("E2", "b", bar{}, other, a)}, record: measure.Record(m)},
+	}
+	floor, err := floorOf(plan)
+	require.NoError(t, err)
+	require.InDelta(t, 1.04, floor, 1e-9)
+	rows, err := rowsOf(plan, floor)
+	require.NoError(t, err)
+	require.Equal(t, []string{"0.962 to 1.35", "0.321 to 0.467"}, []string{rows[0].spread, rows[1].spread})
+}
+
+// The cells of a section have names of their own, and a wall time never has a bar.
+func TestSections(t *testing.T) {
+	scratch, shared = t.TempDir(), t.TempDir()
+	seen := map[string]bool{}
+	for _, s := range sections() {
+		require.False(t, seen[s.name], s.name)
+		seen[s.name] = true
+		all := s.comparisons()
+		require.NotEmpty(t, all, s.name)
+		_, err := cellsOf(all)
+		require.NoError(t, err, s.name)
+		for _, c := range all {
+			require.True(t, !c.wall || c.bar == bar{}, "%s, %s", c.goal, c.what)
+		}
+	}
+}
+
+// Every cell can be measured as a child process measures it, or tells why it cannot.
+func TestCellsCanBeMeasured(t *testing.T) {
+	if testing.Short() {
+		t.Skip("every cell once takes some seconds")
+	}
+	for _, s := range sections() {
+		if s.durable || strings.HasPrefix(s.name, "growing") && s.name != "growing, agents: Emit" || s.name == "questions about a log" {
+			continue // bench/durable has a test of its own, as have the questions
+		}
+		scratch, shared = t.TempDir(), t.TempDir()
+		cells, err := cellsOf(s.comparisons())
+		require.NoError(t, err)
+		once := map[string]int{}
+		for _, c := range cells {
+			once[c.Name] = 1
+		}
+		series, err := measure.Cells(cells, 1, once)
+		require.NoError(t, err, s.name)
+		for _, got := range series {
+			require.True(t, got.Missing != "" || len(got.CPU) == 1, "%s, %s", s.name, got.Name)
+		}
+	}
+}
+
+func TestPlan(t *testing.T) {
+	scratch, shared = t.TempDir(), t.TempDir()
+	plan := func(rows string) (out []string) {
+		got, err := planOf(sections(), regexp.MustCompile(rows))
+		require.NoError(t, err)
+		for _, p := range got {
+			out = append(out, fmt.Sprint(p.name, " ", len(p.comparisons), " ", len(p.cells)))
+		}
+		return out
+	}
+	require.Equal(t, []string{"control 6 12", "folding on two cores 2 2"}, plan("^F5"))
+	require.Equal(t, []string{"folding and reading 1 0"}, plan("^F7"), "a count needs no control")
+	require.Empty(t, plan("^none"))
+	require.Equal(t, []string{"control 6 12", "growing, agents: Emit 1 2"}, plan("S1 agents: Emit"))
+}
+
+// Compare's rows are the cells of the library, and its controls have none of its code.
+func TestListedCells(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, list(&out))
+	var cells []listed
+	require.NoError(t, json.Unmarshal(out.Bytes(), &cells))
+	for _, want := range []listed{
+		{Section: "emitting", Name: "T: Emit", Goals: "M1 M2"},
+		{Section: "emitting", Name: "T: zerolog", Goals: "M2", Control: true},
+		{Section: "growing, agents: Emit", Name: "agents: Emit, 100000", Goals: "S1"},
+	} {
+		require.True(t, slices.Contains(cells, want), "%v", want)
+	}
+	for _, c := range cells {
+		require.NotEqual(t, control, c.Section)
+		require.NotContains(t, c.Name, "floor")
+	}
+}
+
+func TestWriteChanges(t *testing.T) {
+	series := func(name string, cpu []float64) *measure.Series {
+		return &measure.Series{Name: name, Events: 1, CPU: cpu}
+	}
+	before := measure.Record{
+		"worse": series("worse", twelve(100, 110)), "better": series("better", twelve(100, 110)), "equal": series("equal", twelve(100, 100)),
+		"noisy": series("noisy", twelve(100, 100)), "slight": series("slight", twelve(100, 100)), "zerolog": series("zerolog", twelve(200, 200)),
+		"log": {Name: "log", Events: 1, Bytes: 10, CPU: twelve(1, 1)}, "gone": {Name: "gone", Events: 1, Missing: "no such CPU"},
+	}
+	after := measure.Record{
+		"worse": series("worse", twelve(130, 143)), "better": series("better", twelve(50, 55)), "equal": series("equal", twelve(99, 101)),
+		"noisy": series("noisy", twelve(95, 125)), "slight": series("slight", twelve(102, 102)), "zerolog": series("zerolog", twelve(206, 206)),
+		"log": {Name: "log", Events: 1, Bytes: 11, CPU: twelve(1, 1)}, "gone": {Name: "gone", Events: 1, Missing: "no such CPU"},
+	}
+	var cells []listed
+	for _, name := range []string{"worse", "better", "equal", "noisy", "slight", "log", "gone", "zerolog"} {
+		cells = append(cells, listed{Section: "s", Name: name, Goals: "M1", Control: name == "zerolog"})
+	}
+	sides := [2]*side{{name: "old", record: map[string]measure.Record{"s": before}}, {name: "new", record: map[string]measure.Record{"s": after}}}
+	var out bytes.Buffer
+	require.NoError(t, writeChanges(&out, sides, cells, 0.05))
+	require.Contains(t, out.String(), "not narrower than ±3.0 %")
+	_, text, _ := strings.Cut(out.String(), "\n\n")
+	require.Equal(t, `goals  row      old     new      new/old  interval
+M1     worse    100 ns  130 ns   1.300    1.262 to 1.339  slower
+M1     better   100 ns  50.0 ns  0.500    0.485 to 0.515  faster
+M1     equal    100 ns  99.0 ns  0.990    0.961 to 1.020  same
+M1     noisy    100 ns  95.0 ns  0.950    0.922 to 1.250  not decidable
+M1     slight   100 ns  102 ns   1.020    0.990 to 1.051  not decidable
+M1     log      –       –        –        –               not comparable: logs of 10 and 11 bytes
+M1     gone     –       –        –        –               not measured: no such CPU
+M1     zerolog  200 ns  206 ns   1.030    1.030 to 1.030  control
+
+7 rows: 1 same, 1 faster, 1 slower, 2 not decidable; 1 controls
+`, text)
+}
+
+// The programs that are asked answer as the command does.
+func TestQuestionsHaveOneAnswer(t *testing.T) {
+	shared = t.TempDir()
+	log := filepath.Join(shared, "small.jsonl")
+	require.NoError(t, os.WriteFile(log, smallLog(), 0o600))
+	want := map[string]map[string]map[string]float64{}
+	for _, group := range []string{"tool", "agent", "model"} {
+		var got struct {
+			Groups []struct {
+				Name      string
+				ToolCalls struct{ Returned, Failed, MeanMs float64 }
+				Tokens    struct{ Input, Output float64 }
+				CostUSD   float64
+			}
+		}
+		out, err := answer(statsBy(group), log)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(out, &got))
+		want[group] = map[string]map[string]float64{}
+		for _, g := range got.Groups {
+			want[group][g.Name] = map[string]float64{"calls": g.ToolCalls.Returned, "failed": g.ToolCalls.Failed, "meanMs": g.ToolCalls.MeanMs}
+			if group == "model" {
+				want[group][g.Name] = map[string]float64{"input": g.Tokens.Input, "output": g.Tokens.Output, "cost": g.CostUSD}
+			}
+		}
+	}
+	require.Len(t, want["tool"], 5)
+	require.NotEmpty(t, want["model"])
+	for name, a := range map[string]asker{"jq": askJQ, "DuckDB": askDuckDB} {
+		t.Run(name, func(t *testing.T) {
+			out, err := answer(a, log)
+			var missing measure.Missing
+			if errors.As(err, &missing) {
+				t.Skip(missing)
+			}
+			require.NoError(t, err)
+			var got map[string]map[string]map[string]float64
+			require.NoError(t, json.Unmarshal(out, &got))
+			for group := range want {
+				require.Len(t, got[group], len(want[group]), group)
+				for of, figures := range want[group] {
+					require.Len(t, got[group][of], len(figures))
+					for figure, v := range figures {
+						require.InEpsilon(t, v, got[group][of][figure], 1e-9, "%s, %s, %s", group, of, figure)
+					}
+				}
+			}
+		})
+	}
 }
 
 func TestNumber(t *testing.T) {
@@ -311,15 +526,9 @@ func TestNumber(t *testing.T) {
 	}
 }
 
-func TestQuantile(t *testing.T) {
-	require.Equal(t, 2.0, median([]float64{3, 1, 2}))
-	require.Equal(t, 2.5, median([]float64{4, 1, 2, 3}))
-	require.Equal(t, 1.75, quantile([]float64{4, 1, 2, 3}, 0.25))
-	require.Zero(t, median(nil))
-}
-
 func TestHeaderNamesTheBuild(t *testing.T) {
 	var out bytes.Buffer
-	writeHeader(&out, 8)
+	writeHeader(&out, 8, 1.034, "")
 	require.Contains(t, out.String(), "8 rounds, encoding/json is "+stdJSON)
+	require.Contains(t, out.String(), "±3.4 %")
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	ae "github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/bench/internal/measure"
 )
 
 // A load is a sequence of events that is emitted again and again, and is legal every
@@ -55,12 +56,12 @@ func (l load) label() string {
 // cell returns a cell whose operation emits events of the load. emit takes the number
 // of an event.
 func (l load) cell(name string, setup func() (emit func(i int) error, err error)) *cell {
-	return &cell{name: name, setup: func() (func(int) error, error) {
+	return &cell{Name: l.name + ": " + name, Setup: func(*cell) (func(int) error, error) {
 		op, err := l.op(setup)
 		if err != nil {
 			return nil, err
 		}
-		return each(op)()
+		return measure.Repeat(op), nil
 	}}
 }
 
@@ -126,7 +127,7 @@ func hookSink() (ae.Sink, error) {
 // emitSection compares Emit with its floor (M1), with a logger that checks nothing (M2),
 // with Emit to a second sink (M4), and with an event broker (M6). E1 counts its
 // allocations.
-func emitSection() ([]comparison, error) {
+func emitSection() []comparison {
 	var out []comparison
 	for _, l := range loads {
 		var (
@@ -138,6 +139,7 @@ func emitSection() ([]comparison, error) {
 			zerolog = l.cell("zerolog", l.zerolog)
 			broker  = l.cell("eventlogger", l.eventlogger)
 		)
+		zerolog.Control, broker.Control = true, true
 		name := l.label()
 		out = append(out,
 			comparison{goal: "E1", what: name + ", allocations of Emit to a file", direct: func() (row, error) {
@@ -148,15 +150,15 @@ func emitSection() ([]comparison, error) {
 				n, err := allocations(20_000, op)
 				return allocRow(n), err
 			}},
-			compare("M1", name+", Emit without redaction / its floor", atMost(1.15), plain, floor),
-			compare("M1", name+", Emit / its floor", atMost(1.5), full, floor),
-			compare("M2", name+", Emit / zerolog, the same stamped line", atMost(0.65), full, zerolog),
-			compare("M4", name+", Emit to a file and a typed hook / to the file", atMost(1.08), hook, full),
-			compare("M4", name+", Emit to two files / to one", atMost(1.35), two, full),
-			compare("M6", name+", Emit to a file and a hook / eventlogger to a file and a no-op", atLeast(20), hook, broker),
+			versus("M1", name+", Emit without redaction / its floor", atMost(1.15), plain, floor),
+			versus("M1", name+", Emit / its floor", atMost(1.5), full, floor),
+			versus("M2", name+", Emit / zerolog, the same stamped line", atMost(0.65), full, zerolog),
+			versus("M4", name+", Emit to a file and a typed hook / to the file", atMost(1.08), hook, full),
+			versus("M4", name+", Emit to two files / to one", atMost(1.35), two, full),
+			versus("M6", name+", Emit to a file and a hook / eventlogger to a file and a no-op", atLeast(20), hook, broker),
 		)
 	}
-	return byKind(out), nil
+	return byKind(out)
 }
 
 // byKind reorders rows by comparison, and within a comparison by load.
@@ -172,18 +174,21 @@ func byKind(in []comparison) []comparison {
 }
 
 // concurrentSection is M5: goroutines that emit into their own runs and one shared file.
-func concurrentSection() ([]comparison, error) {
+func concurrentSection() []comparison {
 	for _, l := range loads {
 		if l.name == "T" {
 			one, many := l.goroutines(1), l.goroutines(64)
-			return []comparison{compare("M5", "T, wall per event: 64 goroutines / 1", atMost(1.25), many, one)}, nil
+			return []comparison{
+				versus("M5", "T, 64 goroutines / 1, on two cores", atMost(1.25), many, one),
+				inWallTime("M5", "T, 64 goroutines / 1, on two cores", many, one),
+			}
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 func (l load) goroutines(count int) *cell {
-	return &cell{name: fmt.Sprint(count, " goroutines"), wall: true, procs: 2, setup: func() (func(int) error, error) {
+	return &cell{Name: fmt.Sprint(count, " goroutines"), Procs: 2, Setup: func(*cell) (func(int) error, error) {
 		file, err := fileSink()
 		if err != nil {
 			return nil, err

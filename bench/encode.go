@@ -3,19 +3,21 @@ package main
 import (
 	"fmt"
 	"io"
+
+	"github.com/agentevents/agentevents/bench/internal/measure"
 )
 
 // encodeSection compares the encoder with those of the peers. All of them write the same
 // line. E1 counts allocations, E2 compares with encoding/json, E4 with zerolog.
-func encodeSection() ([]comparison, error) {
+func encodeSection() []comparison {
 	std := marshalers[0]
 	var out []comparison
 	mean := map[string]*comparison{}
-	add := func(goal, what string, b, meanBar bar, ours, theirs *cell) {
-		out = append(out, compare(goal, what, b, ours, theirs))
-		key := goal + theirs.name
+	add := func(goal, what, peer string, b, meanBar bar, ours, theirs *cell) {
+		out = append(out, versus(goal, what+", Event.AppendJSON / "+peer, b, ours, theirs))
+		key := goal + peer
 		if mean[key] == nil {
-			mean[key] = &comparison{goal: goal, what: "geomean, Event.AppendJSON / " + theirs.name, bar: meanBar}
+			mean[key] = &comparison{goal: goal, what: "geomean, Event.AppendJSON / " + peer, bar: meanBar}
 		}
 		mean[key].pairs = append(mean[key].pairs, pair{ours, theirs})
 	}
@@ -32,16 +34,15 @@ func encodeSection() ([]comparison, error) {
 		}})
 	}
 	for _, s := range samples {
-		add("E2", s.name+", Event.AppendJSON / "+std.name, atLeast(5), atLeast(8), ours[s.name], marshalCell(s, std))
+		add("E2", s.name, std.name, atLeast(5), atLeast(8), ours[s.name], marshalCell(s, std))
 	}
 	out = append(out, *mean["E2"+std.name])
 	for _, s := range samples {
 		b := atLeast(2.5)
-		what := s.name + ", Event.AppendJSON / zerolog"
-		if s.name == "W" {
-			b, what = atLeast(1), what+" (which does not check the raw JSON)"
+		if s.name == "W" { // zerolog does not check the raw JSON
+			b = atLeast(1)
 		}
-		add("E4", what, b, bar{}, ours[s.name], zerologCell(s))
+		add("E4", s.name, "zerolog", b, bar{}, ours[s.name], zerologCell(s))
 	}
 	out = append(out, *mean["E4zerolog"])
 	// The other encoders are for information, so the table has only their mean.
@@ -55,12 +56,12 @@ func encodeSection() ([]comparison, error) {
 		}
 		out = append(out, *mean["E2"+m.name])
 	}
-	return out, nil
+	return out
 }
 
 func appendCell(s *sample) *cell {
 	var buf []byte
-	return &cell{name: "Event.AppendJSON", setup: each(func() (err error) {
+	return &cell{Name: s.name + ": Event.AppendJSON", Setup: measure.Each(func() (err error) {
 		buf, err = s.event.AppendJSON(buf[:0])
 		return err
 	})}
@@ -68,7 +69,7 @@ func appendCell(s *sample) *cell {
 
 func marshalCell(s *sample, m marshaler) *cell {
 	v := m.mirror(s)
-	return &cell{name: m.name, setup: each(func() error {
+	return &cell{Name: s.name + ": " + m.name, Control: true, Setup: measure.Each(func() error {
 		_, err := m.marshal(v)
 		return err
 	})}
@@ -76,7 +77,7 @@ func marshalCell(s *sample, m marshaler) *cell {
 
 func zerologCell(s *sample) *cell {
 	log := newZerolog(io.Discard)
-	return &cell{name: "zerolog", setup: each(func() error {
+	return &cell{Name: s.name + ": zerolog", Control: true, Setup: measure.Each(func() error {
 		logSample(&log, s)
 		return nil
 	})}
@@ -85,9 +86,5 @@ func zerologCell(s *sample) *cell {
 // allocRow returns a row about allocations. Only whole ones count, as in
 // testing.AllocsPerRun. The fraction is memory that many events share.
 func allocRow(n float64) row {
-	r := row{bar: "0", measured: fmt.Sprintf("%.2f", n), ours: "–", theirs: "–", mark: "ok"}
-	if n >= 1 {
-		r.mark = "SHORT"
-	}
-	return r
+	return counted("0", fmt.Sprintf("%.2f", n), n < 1)
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	ae "github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/bench/internal/measure"
 	"github.com/agentevents/agentevents/bench/mix"
 )
 
@@ -162,34 +163,15 @@ func (d decoder) handFold(log []byte) (handFold, error) {
 }
 
 // foldSection compares folds and readers on the mixed log.
-func foldSection() ([]comparison, error) {
-	var buf bytes.Buffer
-	if err := mix.Write(&buf, mix.Standard); err != nil {
-		return nil, err
-	}
-	log := buf.Bytes()
-	count := bytes.Count(log, []byte("\n"))
-	whole := func(name string, op func() error) *cell {
-		return &cell{name: name, events: count, bytes: len(log), setup: each(op)}
-	}
+func foldSection() []comparison {
 	hand := func(name string, fold func([]byte) (handFold, error)) *cell {
-		return whole(name, func() error { _, err := fold(log); return err })
+		return wholeLog(name, func(log []byte) error { _, err := fold(log); return err })
 	}
 	same := func(name string, events func([]byte) iter.Seq2[ae.Event, error]) *cell {
-		return whole(name, func() error { _, err := foldEvents(events(log)); return err })
-	}
-	read := func(name string, events func([]byte) iter.Seq2[ae.Event, error]) *cell {
-		return whole(name, func() error {
-			for _, err := range events(log) {
-				if err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+		return wholeLog(name, func(log []byte) error { _, err := foldEvents(events(log)); return err })
 	}
 	decode := func(d decoder) *cell {
-		return whole(d.name, func() error {
+		c := wholeLog(d.name, func(log []byte) error {
 			for line, err := range lines(log) {
 				if err != nil {
 					return err
@@ -200,31 +182,30 @@ func foldSection() ([]comparison, error) {
 			}
 			return nil
 		})
+		c.Control = true
+		return c
 	}
 	var (
 		std      = decoders[0]
-		fold     = whole("fold", func() error { _, err := foldLog(log); return err })
+		fold     = wholeLog("FoldLog", func(log []byte) error { _, err := foldLog(log); return err })
 		foldHand = hand("Reader.All + hand fold", handFoldLog)
-		reader   = read("Reader.All", readLog)
+		reader   = wholeLog("Reader.All", readAll)
 		stdHand  = hand("encoding/json + hand fold", std.handFold)
-		simdHand = hand("simdjson-go + hand fold", foldSimdjson)
+		simdHand = withSimdjson(hand("simdjson-go + hand fold", foldSimdjson))
+		simdSame = withSimdjson(same("simdjson-go + the library's fold", simdjsonEvents))
 	)
-	simdSame := same("simdjson-go + the library's fold", simdjsonEvents)
-	simdHand.missing, simdSame.missing = simdjsonSupported(), simdjsonSupported()
 	out := []comparison{
-		compare("F1", "library's fold on both sides: FoldLog / encoding/json twopass, Fold.Apply", atLeast(12), fold, same("encoding/json + the library's fold", std.events)),
-		compare("F1", "hand fold on both sides: Reader.All / encoding/json twopass", atLeast(12), foldHand, stdHand),
-		compare("F1", "FoldLog (all of RunSnapshot) / encoding/json twopass, hand fold", bar{}, fold, stdHand),
-		compare("F2", "library's fold on both sides: FoldLog / simdjson-go ParseND, Fold.Apply", atLeast(1.5), fold, simdSame),
-		compare("F2", "hand fold on both sides: Reader.All / simdjson-go ParseND", atLeast(1.5), foldHand, simdHand),
-		compare("F2", "FoldLog (all of RunSnapshot) / simdjson-go ParseND, hand fold", bar{}, fold, simdHand),
-		compare("F2", "hand fold on both sides: Reader.All / fastjson (which checks less)", bar{}, foldHand, hand("fastjson + hand fold", foldFastjson)),
-		{goal: "F3", what: fmt.Sprintf("allocations per event of FoldLog, runs of %d events", count/mix.Standard.Runs), direct: func() (row, error) {
-			n, err := allocations(2, func() error { _, err := foldLog(log); return err })
-			r := limitRow(n/float64(count), 0.05, "%.2f")
-			r.bar, r.mark = "–", ""
-			return r, err
-		}},
+		versus("F1", "library's fold on both sides: FoldLog / encoding/json twopass, Fold.Apply", atLeast(12), fold, same("encoding/json + the library's fold", std.events)),
+		versus("F1", "hand fold on both sides: Reader.All / encoding/json twopass", atLeast(12), foldHand, stdHand),
+		versus("F1", "FoldLog (all of RunSnapshot) / encoding/json twopass, hand fold", bar{}, fold, stdHand),
+		versus("F2", "library's fold on both sides: FoldLog / simdjson-go ParseND, Fold.Apply", atLeast(1.5), fold, simdSame),
+		versus("F2", "hand fold on both sides: Reader.All / simdjson-go ParseND", atLeast(1.5), foldHand, simdHand),
+		versus("F2", "FoldLog (all of RunSnapshot) / simdjson-go ParseND, hand fold", bar{}, fold, simdHand),
+		versus("F2", "hand fold on both sides: Reader.All / fastjson (which checks less)", bar{}, foldHand, hand("fastjson + hand fold", foldFastjson)),
+		{goal: "F3", what: fmt.Sprintf("allocations per event of FoldLog, runs of %d events", mix.Standard.Lines/mix.Standard.Runs), direct: perEvent(func(log []byte) error {
+			_, err := foldLog(log)
+			return err
+		})},
 	}
 	out = append(out, bigFold()...)
 	for i, d := range decoders {
@@ -232,33 +213,74 @@ func foldSection() ([]comparison, error) {
 		if i == 0 {
 			b = atLeast(7)
 		}
-		out = append(out, compare("F4", "typed events: Reader.All / "+d.name+" twopass", b, reader, decode(d)))
+		out = append(out, versus("F4", "typed events: Reader.All / "+d.name+" twopass", b, reader, decode(d)))
 	}
 	out = append(out,
-		comparison{goal: "F4", what: "allocations per event of Reader.All", direct: func() (row, error) {
-			n, err := allocations(2, func() error {
-				for _, err := range readLog(log) {
-					if err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-			r := limitRow(n/float64(count), 0, "%.2f")
-			r.bar, r.mark = "–", ""
-			return r, err
-		}},
+		comparison{goal: "F4", what: "allocations per event of Reader.All", direct: perEvent(readAll)},
 		aguiComparison(),
 		comparison{goal: "F7", what: "damaged lines that Reader and fold refuse", direct: refused},
 	)
-	return out, nil
+	return out
 }
 
-func limitRow(v, limit float64, format string) row {
-	r := row{bar: "≤ " + number(limit), measured: fmt.Sprintf(format, v), ours: "–", theirs: "–", mark: "ok"}
-	if v > limit {
-		r.mark = "SHORT"
+// standardLog is the log of the benchmarks of folds.
+var standardLog = sync.OnceValues(func() ([]byte, error) {
+	var buf bytes.Buffer
+	err := mix.Write(&buf, mix.Standard)
+	return buf.Bytes(), err
+})
+
+// wholeLog is a cell whose operation works on the whole standard log.
+func wholeLog(name string, op func(log []byte) error) *cell {
+	return &cell{Name: name, Setup: func(c *cell) (func(int) error, error) {
+		log, err := standardLog()
+		c.Events, c.Bytes = bytes.Count(log, []byte("\n")), len(log)
+		return measure.Repeat(func() error { return op(log) }), err
+	}}
+}
+
+func readAll(log []byte) error {
+	for _, err := range readLog(log) {
+		if err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// withSimdjson returns the cell, for machines that simdjson-go works on.
+func withSimdjson(c *cell) *cell {
+	setup := c.Setup
+	c.Setup = func(c *cell) (func(int) error, error) {
+		if err := simdjsonSupported(); err != nil {
+			return nil, measure.Missing(err.Error())
+		}
+		return setup(c)
+	}
+	return c
+}
+
+// perEvent counts the allocations of an operation on the standard log.
+func perEvent(op func(log []byte) error) func() (row, error) {
+	return func() (row, error) {
+		log, err := standardLog()
+		if err != nil {
+			return row{}, err
+		}
+		n, err := allocations(2, func() error { return op(log) })
+		return information(n/float64(bytes.Count(log, []byte("\n"))), "%.2f"), err
+	}
+}
+
+// limitRow is a row whose figure may not be greater than limit.
+func limitRow(v, limit float64, format string) row {
+	return counted("≤ "+number(limit), fmt.Sprintf(format, v), v <= limit)
+}
+
+// information is a row without a bar.
+func information(v float64, format string) row {
+	r := counted("–", fmt.Sprintf(format, v), true)
+	r.verdict = ""
 	return r
 }
 
@@ -279,8 +301,10 @@ func bigFold() []comparison {
 	var out []comparison
 	for _, r := range rows {
 		out = append(out, comparison{goal: "F3", what: r.what, direct: func() (row, error) {
-			if !*big {
-				return row{bar: r.bar, measured: "–", ours: "–", theirs: "–", mark: "not measured: -big"}, nil
+			if !big {
+				out := counted(r.bar, "–", true)
+				out.verdict = "not measured: -big"
+				return out, nil
 			}
 			said, err := measure()
 			if err != nil {
@@ -333,21 +357,22 @@ func foldBigLog() (map[string]float64, error) {
 	return said, nil
 }
 
-// coresSection is F5: the same log on one worker and on two.
-func coresSection() ([]comparison, error) {
-	var buf bytes.Buffer
-	if err := mix.Write(&buf, mix.Standard); err != nil {
-		return nil, err
-	}
-	log := buf.Bytes()
-	count := bytes.Count(log, []byte("\n"))
+// coresSection is F5: the CPU time that a second worker costs in total. Its gain is wall
+// time, which a busy machine cannot tell, so that row has no bar.
+func coresSection() []comparison {
 	on := func(name string, workers int) *cell {
-		return &cell{name: name, events: count, bytes: len(log), wall: true, procs: workers, setup: each(func() error {
+		c := wholeLog(name, func(log []byte) error {
 			_, err := snapshots(ae.FoldLog(ae.NewReader(bytes.NewReader(log), ae.ReaderOptions{}), ae.FoldOptions{Workers: workers}))
 			return err
-		})}
+		})
+		c.Procs = workers
+		return c
 	}
-	return []comparison{compare("F5", "wall: FoldLog with 2 workers on 2 cores / with 1 on 1", atLeast(1.9), on("two cores", 2), on("one core", 1))}, nil
+	two, one := on("2 workers on 2 cores", 2), on("1 worker on 1 core", 1)
+	return []comparison{
+		versus("F5", "total CPU time of FoldLog: 2 workers on 2 cores / 1 on 1", atMost(1.05), two, one),
+		inWallTime("F5", "FoldLog: 2 workers on 2 cores / 1 on 1", two, one),
+	}
 }
 
 // damaged are lines that json/v2 refuses. They are made from a valid one.
@@ -384,9 +409,9 @@ func refused() (row, error) {
 			passed = append(passed, d.name)
 		}
 	}
-	r := row{bar: fmt.Sprint("all ", len(damaged)), measured: fmt.Sprintf("%d of %d", n, len(damaged)), ours: "–", theirs: "–", mark: "ok"}
-	if n < len(damaged) {
-		r.mark, r.ours = "SHORT", "passed: "+strings.Join(passed, ", ")
+	r := counted(fmt.Sprint("all ", len(damaged)), fmt.Sprintf("%d of %d", n, len(damaged)), n == len(damaged))
+	if len(passed) > 0 {
+		r.ours = "passed: " + strings.Join(passed, ", ")
 	}
 	return r, nil
 }

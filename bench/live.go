@@ -11,7 +11,7 @@ import (
 // liveSection is L1: what a reader of package live costs the goroutine that emits,
 // against what a second file costs it. The reader works on the other core. It decodes
 // every event that it gets; where it falls behind, it goes on with the newest ones.
-func liveSection() ([]comparison, error) {
+func liveSection() []comparison {
 	var out []comparison
 	for _, l := range loads {
 		var (
@@ -23,17 +23,17 @@ func liveSection() ([]comparison, error) {
 		)
 		name := l.label()
 		out = append(out,
-			compare("L1", name+", Emit to a file and a page with a reader / with a second file", atMost(1), reader, second),
-			compare("L1", name+", Emit to a file and a page with 100 readers / with one", bar{}, many, reader),
-			compare("L1", name+", Emit to a file and a page / to the file", bar{}, page, file),
+			versus("L1", name+", Emit to a file and a page with a reader / with a second file", atMost(1), reader, second),
+			versus("L1", name+", Emit to a file and a page with 100 readers / with one", bar{}, many, reader),
+			versus("L1", name+", Emit to a file and a page / to the file", bar{}, page, file),
 		)
 	}
-	return byKind(out), nil
+	return byKind(out)
 }
 
 func (l load) threadCell(name string, sinks ...func() (ae.Sink, error)) *cell {
 	c := l.cell(name, l.emitter(ae.EmitterOptions{}, sinks...))
-	c.thread, c.procs = true, 2
+	c.Thread, c.Procs = true, 2
 	return c
 }
 

@@ -1,190 +1,102 @@
 // Command bench measures the library beside its peers, and prints a table of goals:
-// the bar, the measured figure, and whether it falls short.
+// the bar, the measured figure with its interval, and the verdict.
 //
 //	go run ./bench                               from the root of the repository
-//	go run ./bench -run 'E2|F1' -rounds 4
+//	go run ./bench -rows '^E2|^F1'               only the rows that match
 //	go run ./bench -big -o table.txt             with the log of 400 MB, into a file too
-//	GOEXPERIMENT=jsonv2 go run ./bench -run E2   against the encoding/json of Go 1.27
+//	GOEXPERIMENT=jsonv2 go run ./bench -rows E2  against the encoding/json of Go 1.27
+//	go run ./bench compare v0.9.0 HEAD           two commits
+//	go run ./bench compare HEAD                  a commit and the working tree
 //
-// The figures of a section come from one run of interleaved rounds. Each figure is the
-// median of its cell. It is CPU time, user and system, including the garbage
-// collector, on one core (GOMAXPROCS 1); M5 and F5 are wall time on two cores, and L1 is
-// the CPU time of the emitting thread, with two. Elsewhere than on Linux all is wall time.
+// # Figures
+//
+// A figure is CPU time, user and system, including the garbage collector, of the least of
+// twelve rounds, on one core (GOMAXPROCS 1) unless the row names two. L1 counts the
+// emitting thread only, Q1 the processes that it starts. Every row that is judged is a ratio
+// of such figures, or a count. Rows of wall time are for information: a busy machine cannot
+// tell it. Elsewhere than on Linux no row of time has a verdict, because CPU time is not
+// known there.
+//
+// The rounds of a section are interleaved, and spread over four processes (S1 has one for each
+// row), which come in turn with those of the other sections: where a process has its memory, and a minute in
+// which the machine is busy, then change some rounds only. The interval of a row is explained
+// at measure.Ratio, and at least as wide as the floor: the ratio that three quarters of the A/A
+// rows do not exceed, which have the same code on both sides. A row whose interval contains its bar
+// "crosses its bar", and has neither of the other verdicts. Fewer than eleven rounds
+// (-rounds) make no verdict.
+//
 // Compare figures only within a section, because other programs share the machine and its
 // cache.
+//
+// The table uses about 20 minutes of one core, of which S1 takes three quarters:
+// -rows '^[^S]' leaves it out. On two cores that other programs keep busy it takes up to four
+// times as long. The first run builds bench/durable too, in some minutes.
+//
+// # Two commits
+//
+// Compare lays two git worktrees into a temporary folder, builds this bench against the
+// library of both, and runs their rows in child processes in turn. It prints the ratio of
+// the CPU times of each row, with its interval. The peers, whose code is the same on both
+// sides, are the controls. It leaves S1 out, unless -rows names it, and uses about 8
+// minutes of one core.
+//
+// # Programs
+//
+// Some peers are programs. The table gives the reason where one cannot be had:
+//
+//	jq           in PATH
+//	DuckDB       node in PATH, and AGENTEVENTS_DUCKDB names a folder in which you ran
+//	             npm install @duckdb/node-api
+//	PostgreSQL   initdb in PATH or in /usr/lib/postgresql/*/bin
 package main
 
 import (
-	"bufio"
-	"bytes"
+	"context"
 	"flag"
 	"fmt"
-	"io"
 	"os"
-	"regexp"
-	"runtime"
-	"runtime/debug"
-	"slices"
-	"strings"
-	"time"
+	"os/signal"
+	"syscall"
 )
 
-// A section is a set of comparisons whose cells are measured together.
-type section struct {
-	name  string
-	goals string // the goals that it may have rows for
-	make  func() ([]comparison, error)
-}
-
-var big = flag.Bool("big", false, "fold a log of 400 MB too (F3)")
-
-var sections = []section{
-	{"encoding", "E1 E2 E4", encodeSection},
-	{"emitting", "E1 M1 M2 M4 M6", emitSection},
-	{"emitting concurrently", "M5", concurrentSection},
-	{"emitting to a disk", "M7", diskSection},
-	{"emitting to readers", "L1", liveSection},
-	{"folding and reading", "F1 F2 F3 F4 F6 F7", foldSection},
-	{"folding on two cores", "F5", coresSection},
-	{"growing", "S1 S2", scaleSection},
-	{"tracing", "O2 O3", otelSection},
-}
+// big is a flag of the table.
+var big bool
 
 func main() {
-	rounds := flag.Int("rounds", 8, "rounds of each section")
-	run := flag.String("run", "", "regular `expression`: measure only these goals")
-	out := flag.String("o", "", "write the table to this `file` too")
-	flag.Parse()
-	if err := bench(*rounds, *run, *out); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func bench(rounds int, run, out string) error {
-	only, err := regexp.Compile(run)
-	if err != nil {
+func run(ctx context.Context, args []string) error {
+	command := ""
+	if len(args) > 0 {
+		command = args[0]
+	}
+	switch command {
+	case "compare":
+		return compareMain(ctx, args[1:])
+	case "-list": // a flag, as a bench without this command would take a word for nothing
+		return list(os.Stdout)
+	case "measure":
+		if len(args) != 3 {
+			return fmt.Errorf("usage: bench measure SECTION FOLDER")
+		}
+		return serve(args[1], args[2])
+	}
+	fs := flag.NewFlagSet("bench", flag.ExitOnError)
+	rounds := fs.Int("rounds", 12, "rounds of each cell; fewer than 11 make no verdict")
+	rows := fs.String("rows", "", "regular `expression`: only the rows whose goal and text match")
+	out := fs.String("o", "", "write the table to this `file` too")
+	fs.BoolVar(&big, "big", false, "fold a log of 400 MB too (F3)")
+	if err := fs.Parse(args); err != nil {
 		return err
 	}
-	if rounds < 1 {
-		return fmt.Errorf("-rounds is %d, but must be at least 1", rounds)
+	if fs.NArg() > 0 {
+		return fmt.Errorf("unknown command %q", fs.Arg(0))
 	}
-	if scratch, err = os.MkdirTemp("", "bench-"); err != nil {
-		return err
-	}
-	defer os.RemoveAll(scratch)
-
-	var report bytes.Buffer
-	start := time.Now()
-	writeHeader(&report, rounds)
-	var all []row
-	for _, s := range sections {
-		rows, err := s.measure(only, rounds)
-		if err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
-		}
-		all = append(all, rows...)
-	}
-	all = byGoal(all)
-	if err := writeTable(&report, all); err != nil {
-		return err
-	}
-	fmt.Fprintf(&report, "\n%d rows, %d SHORT, %s\n", len(all), short(all), time.Since(start).Round(time.Second))
-	if out != "" {
-		if err := os.WriteFile(out, report.Bytes(), 0o644); err != nil {
-			return err
-		}
-	}
-	_, err = io.Copy(os.Stdout, &report)
-	return err
-}
-
-// measure measures the section and returns the rows of the goals that match only.
-func (s section) measure(only *regexp.Regexp, rounds int) ([]row, error) {
-	wanted := false
-	for _, goal := range strings.Fields(s.goals) {
-		wanted = wanted || only.MatchString(goal)
-	}
-	if !wanted {
-		return nil, nil
-	}
-	comparisons, err := s.make()
-	if err != nil {
-		return nil, err
-	}
-	var cells []*cell
-	seen := map[*cell]bool{}
-	for _, c := range comparisons {
-		for _, p := range c.pairs {
-			for _, cell := range []*cell{p.ours, p.theirs} {
-				if only.MatchString(c.goal) && !seen[cell] {
-					seen[cell] = true
-					cells = append(cells, cell)
-				}
-			}
-		}
-	}
-	fmt.Fprintf(os.Stderr, "%s: %d cells, %d rounds\n", s.name, len(cells), rounds)
-	if err := measureAll(cells, rounds); err != nil {
-		return nil, err
-	}
-	var rows []row
-	for _, c := range comparisons {
-		if !only.MatchString(c.goal) {
-			continue
-		}
-		r, err := c.row()
-		if err != nil {
-			return nil, fmt.Errorf("%s, %s: %w", c.goal, c.what, err)
-		}
-		rows = append(rows, r)
-	}
-	return rows, nil
-}
-
-// byGoal sorts rows by goal.
-func byGoal(rows []row) []row {
-	slices.SortStableFunc(rows, func(a, b row) int { return strings.Compare(a.goal, b.goal) })
-	return rows
-}
-
-// peers are the modules that the table compares with.
-var peers = []string{
-	"github.com/go-json-experiment/json", "github.com/segmentio/encoding", "github.com/goccy/go-json", "github.com/bytedance/sonic",
-	"github.com/rs/zerolog", "github.com/minio/simdjson-go", "github.com/valyala/fastjson", "github.com/hashicorp/eventlogger",
-	"github.com/ag-ui-protocol/ag-ui/sdks/community/go", "go.opentelemetry.io/otel/sdk",
-}
-
-func writeHeader(w io.Writer, rounds int) {
-	fmt.Fprintf(w, "%s, %d cores, %s/%s, %s\n", cpuModel(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
-	fmt.Fprintf(w, "%s, %d rounds, encoding/json is %s\n", time.Now().UTC().Format("2006-01-02 15:04 UTC"), rounds, stdJSON)
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		info = &debug.BuildInfo{}
-	}
-	for _, path := range peers {
-		for _, m := range info.Deps {
-			if m.Path == path {
-				fmt.Fprintln(w, m.Path, m.Version)
-			}
-		}
-	}
-	fmt.Fprintln(w)
-	fmt.Fprintln(w, "CPU time on one core per event, M5 and F5 wall time on two, L1 the emitting thread's. ± is half the distance of the quartiles between rounds.")
-	fmt.Fprintln(w, "≥: theirs/ours. ≤: ours/theirs. A row without a bar is for information.")
-	fmt.Fprintln(w)
-}
-
-func cpuModel() string {
-	f, err := os.Open("/proc/cpuinfo")
-	if err != nil {
-		return "unknown CPU"
-	}
-	defer f.Close()
-	for s := bufio.NewScanner(f); s.Scan(); {
-		if name, value, ok := strings.Cut(s.Text(), ":"); ok && strings.TrimSpace(name) == "model name" {
-			return strings.TrimSpace(value)
-		}
-	}
-	return "unknown CPU"
+	return table(ctx, *rounds, *rows, *out)
 }

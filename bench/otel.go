@@ -16,29 +16,34 @@ import (
 
 // otelSection compares the hook with the same calls of OpenTelemetry written by hand (O2),
 // and has what it costs when nothing is recorded (O3).
-func otelSection() ([]comparison, error) {
+func otelSection() []comparison {
 	var (
 		hook    = otelCell("hook", func() runRecorder { return hookRecorder(recording()) })
 		derived = otelCell("hook, derived ids", func() runRecorder { return hookRecorder(recording(sdktrace.WithIDGenerator(otelhook.IDGenerator()))) })
 		hand    = otelCell("by hand", func() runRecorder { return handRecorder(recording()) })
 		out     = []comparison{
-			compare("O2", "a run: the hook / the same calls by hand", atMost(1.15), hook, hand),
-			compare("O2", "a run: the hook with derived ids / without", bar{}, derived, hook),
+			versus("O2", "a run: the hook / the same calls by hand", atMost(1.15), hook, hand),
+			versus("O2", "a run: the hook with derived ids / without", bar{}, derived, hook),
 			{goal: "O2", what: "allocations per event of the hook", direct: func() (row, error) { return runAllocations(hookRecorder(recording())) }},
 			{goal: "O2", what: "allocations per event by hand", direct: func() (row, error) { return runAllocations(handRecorder(recording())) }},
 		}
 		none      = trace.TracerProvider(noop.NewTracerProvider())
 		unsampled = trace.ContextWithSpanContext(context.Background(), trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}, Remote: true}))
 	)
+	emits := map[string]*cell{}
+	hand.Control = true
+	for _, l := range loads {
+		emits[l.name] = l.cell("Emit", l.emitter(ae.EmitterOptions{}, fileSink))
+	}
 	for _, off := range []struct {
 		what     string
 		provider trace.TracerProvider
 		ctx      context.Context
-		limit    float64
-	}{{"no-op provider", none, context.Background(), 200}, {"unsampled parent", recording(), unsampled, 1000}} {
+	}{{"no-op provider", none, context.Background()}, {"unsampled parent", recording(), unsampled}} {
 		for _, l := range loads {
 			c := l.cell(off.what, func() (func(int) error, error) { return idleHook(off.ctx, off.provider, l) })
-			if l.name == "D" && off.limit == 200 {
+			emit := emits[l.name]
+			if l.name == "D" && off.what == "no-op provider" {
 				out = append(out, comparison{goal: "O3", what: "D, " + off.what + ": allocations", direct: func() (row, error) {
 					op, err := l.op(func() (func(int) error, error) { return idleHook(off.ctx, off.provider, l) })
 					if err != nil {
@@ -48,15 +53,10 @@ func otelSection() ([]comparison, error) {
 					return allocRow(n), err
 				}})
 			}
-			out = append(out, comparison{goal: "O3", what: l.name + ", " + off.what + ": ns per event", direct: func() (row, error) {
-				if err := measureAll([]*cell{c}, 8); err != nil {
-					return row{}, err
-				}
-				return limitRow(c.median()/float64(l.perOp), off.limit, "%.0f"), nil
-			}})
+			out = append(out, versus("O3", l.label()+", "+off.what+": the hook / Emit to a file", atMost(0.2), c, emit))
 		}
 	}
-	return out, nil
+	return out
 }
 
 // discard is an exporter to nowhere.
@@ -79,7 +79,7 @@ const (
 type runRecorder func(runID string)
 
 func otelCell(name string, make func() runRecorder) *cell {
-	return &cell{name: name, events: runEvents, setup: func() (func(int) error, error) {
+	return &cell{Name: name, Events: runEvents, Setup: func(*cell) (func(int) error, error) {
 		record, runs := make(), 0
 		return func(n int) error {
 			for range n {
@@ -98,9 +98,7 @@ func runAllocations(record runRecorder) (row, error) {
 		runs++
 		return nil
 	})
-	r := limitRow(n/runEvents, 0, "%.1f")
-	r.bar, r.mark = "–", ""
-	return r, err
+	return information(n/runEvents, "%.1f"), err
 }
 
 // idleHook returns the calls that an emitter makes for one event, in a run that is not

@@ -6,6 +6,7 @@ import (
 	agui "github.com/ag-ui-protocol/ag-ui/sdks/community/go/pkg/core/events"
 
 	ae "github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/bench/internal/measure"
 )
 
 // aguiDelta is a line of AG-UI's own protocol, which is all that its Go SDK reads. A text
@@ -13,7 +14,7 @@ import (
 const aguiDelta = `{"type":"TEXT_MESSAGE_CONTENT","timestamp":1777971601412,"messageId":"msg_1:0","delta":"and then the next few words"}`
 
 func aguiComparison() comparison {
-	ours := &cell{name: "Event.UnmarshalJSON", setup: func() (func(int) error, error) {
+	ours := &cell{Name: "Event.UnmarshalJSON", Setup: func(*cell) (func(int) error, error) {
 		for _, s := range samples {
 			if s.name == "D" {
 				line, err := s.event.AppendJSON(nil)
@@ -30,9 +31,9 @@ func aguiComparison() comparison {
 		}
 		return nil, fmt.Errorf("no sample D")
 	}}
-	theirs := &cell{name: "EventFromJSON", setup: each(func() error {
+	theirs := &cell{Name: "EventFromJSON", Control: true, Setup: measure.Each(func() error {
 		_, err := agui.EventFromJSON([]byte(aguiDelta))
 		return err
 	})}
-	return compare("F6", "a text delta: Event.UnmarshalJSON / AG-UI SDK EventFromJSON of its own, shorter line", bar{}, ours, theirs)
+	return versus("F6", "a text delta: Event.UnmarshalJSON / AG-UI SDK EventFromJSON of its own, shorter line", bar{}, ours, theirs)
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	ae "github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/bench/internal/measure"
 	"github.com/agentevents/agentevents/internal/scale"
 )
 
@@ -24,14 +25,10 @@ const (
 	many = 100_000
 )
 
-// scaleRounds is the number of rounds of S1. It has many large cells, so there are
-// fewer than elsewhere.
-const scaleRounds = 3
-
-// scaleSection compares logs of many things with logs of few. Its logs are large,
-// so each row makes its own and lets go of them.
-func scaleSection() ([]comparison, error) {
-	var out []comparison
+// growSections compare logs of many things with logs of few. Its logs are large, so each
+// row is a section of its own.
+func growSections() []section {
+	var out []section
 	for _, shape := range scale.Shapes() {
 		for _, w := range scaleWork {
 			if w.accepted && shape.Refused {
@@ -40,13 +37,19 @@ func scaleSection() ([]comparison, error) {
 			out = append(out, grow(shape.Name+": "+w.name, atMost(3), func(n int) (func() error, error) { return w.prepare(shape.Log(n)) }))
 		}
 	}
-	return append(out, grow("a map of agents, for comparison", bar{}, mapOfAgents),
-		comparison{goal: "S2", what: "memory of FoldLog per ended run of one event", direct: foldMemory},
-		comparison{goal: "S2", what: "peak memory of the command's check, likewise", direct: commandMemory("check")},
-		comparison{goal: "S2", what: "peak memory of the command's tree, likewise", direct: commandMemory("tree")}), nil
+	return append(out, grow("a map of agents, for comparison", bar{}, mapOfAgents))
 }
 
-// scaleWork is what S1 does with a log.
+// memorySection counts the memory that a run costs after its end.
+func memorySection() []comparison {
+	return []comparison{
+		{goal: "S2", what: "memory of FoldLog per ended run of one event", direct: foldMemory},
+		{goal: "S2", what: "peak memory of the command's check, likewise", direct: commandMemory("check")},
+		{goal: "S2", what: "peak memory of the command's tree, likewise", direct: commandMemory("tree")},
+	}
+}
+
+// scaleWork are the uses of a log in S1.
 var scaleWork = []struct {
 	name     string
 	accepted bool // by an emitter
@@ -119,23 +122,16 @@ func mapOfAgents(n int) (func() error, error) {
 	}, nil
 }
 
-// grow makes a row of S1.
-func grow(what string, b bar, prepare func(n int) (func() error, error)) comparison {
+// grow makes the section of a row of S1.
+func grow(what string, b bar, prepare func(n int) (func() error, error)) section {
 	at := func(n int) *cell {
-		return &cell{name: fmt.Sprintf("%s, %d", what, n), events: n, setup: func() (func(int) error, error) {
+		return &cell{Name: fmt.Sprintf("%s, %d", what, n), Events: n, Cold: true, Setup: func(*cell) (func(int) error, error) {
 			op, err := prepare(n)
-			if err != nil {
-				return nil, err
-			}
-			return each(op)()
+			return measure.Repeat(op), err
 		}}
 	}
-	return comparison{goal: "S1", what: what, direct: func() (row, error) {
-		c := compare("S1", what, b, at(many), at(few))
-		if err := measureAll([]*cell{c.pairs[0].ours, c.pairs[0].theirs}, scaleRounds); err != nil {
-			return row{}, err
-		}
-		return c.row()
+	return section{name: "growing, " + what, once: true, comparisons: func() []comparison {
+		return []comparison{versus("S1", what, b, at(many), at(few))}
 	}}
 }
 
@@ -165,9 +161,9 @@ func foldMemory() (row, error) {
 // commandMemory measures the peak of a process, less that of one with one run.
 func commandMemory(name string) func() (row, error) {
 	return func() (row, error) {
-		bin := filepath.Join(scratch, "agentevents")
-		if out, err := exec.Command("go", "build", "-o", bin, "github.com/agentevents/agentevents/cmd/agentevents").CombinedOutput(); err != nil {
-			return row{}, fmt.Errorf("%w: %s", err, strings.TrimSpace(string(out)))
+		bin, err := command()
+		if err != nil {
+			return row{}, err
 		}
 		var peaks [2]float64
 		for i, n := range [...]int{1, endedRuns} {
@@ -175,7 +171,6 @@ func commandMemory(name string) func() (row, error) {
 			if err := os.WriteFile(log, endedLog(n), 0o644); err != nil {
 				return row{}, err
 			}
-			var err error
 			if peaks[i], err = peakOf(exec.Command(bin, name, log)); err != nil {
 				return row{}, err
 			}

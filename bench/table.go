@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"math"
+	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/agentevents/agentevents/bench/internal/measure"
 )
 
 // A bar is the ratio that a row must reach. A row with the zero bar is for information
@@ -29,25 +31,14 @@ func (b bar) String() string {
 	return "–"
 }
 
-// ratio returns the ratio to which the bar applies.
-func (b bar) ratio(ours, theirs float64) float64 {
-	if b.atMost > 0 {
-		ours, theirs = theirs, ours
-	}
-	if ours == 0 {
-		return 0
-	}
-	return theirs / ours
-}
-
-func (b bar) mark(ratio float64) string {
+func (b bar) judge(r measure.Ratio) measure.Verdict {
 	switch {
-	case b.atLeast > 0 && ratio < b.atLeast, b.atMost > 0 && ratio > b.atMost:
-		return "SHORT"
-	case b == bar{}:
-		return ""
+	case b.atLeast > 0:
+		return r.AtLeast(b.atLeast)
+	case b.atMost > 0:
+		return r.AtMost(b.atMost)
 	}
-	return "ok"
+	return ""
 }
 
 // A pair is two cells that are compared.
@@ -60,72 +51,95 @@ type comparison struct {
 	bar  bar
 
 	pairs []pair // one pair, or several, of which the row is the geometric mean
+	wall  bool   // the row has wall time; then it has no bar
 
-	// direct measures something that is not a ratio of times. It replaces pairs.
+	// direct counts something instead of comparing times. It replaces pairs.
 	direct func() (row, error)
 }
 
-func compare(goal, what string, b bar, ours, theirs *cell) comparison {
+// versus makes the row of one pair.
+func versus(goal, what string, b bar, ours, theirs *cell) comparison {
 	return comparison{goal: goal, what: what, bar: b, pairs: []pair{{ours, theirs}}}
+}
+
+// inWallTime makes a row of the same pair for its wall time.
+func inWallTime(goal, what string, ours, theirs *cell) comparison {
+	return comparison{goal: goal, what: "wall time: " + what, pairs: []pair{{ours, theirs}}, wall: true}
 }
 
 // A row is the text of a row.
 type row struct {
-	goal, what, bar, measured, ours, theirs, mark string
+	goal, what, bar, measured, spread, ours, theirs string
+	verdict                                         measure.Verdict
 }
 
-// row returns the row of a comparison, once its cells are measured.
-func (c comparison) row() (row, error) {
+// counted is a row that counts something. Its figure is the same in each run.
+func counted(bar, measured string, good bool) row {
+	r := row{bar: bar, measured: measured, spread: "–", ours: "–", theirs: "–", verdict: measure.OK}
+	if !good {
+		r.verdict = measure.Short
+	}
+	return r
+}
+
+// row returns the row of a comparison whose cells were measured. No interval is narrower
+// than the floor.
+func (c comparison) row(series measure.Record, floor float64) (row, error) {
 	if c.direct != nil {
 		r, err := c.direct()
 		r.goal, r.what = c.goal, c.what
 		return r, err
 	}
-	r := row{goal: c.goal, what: c.what, bar: c.bar.String(), ours: "–", theirs: "–"}
+	r := row{goal: c.goal, what: c.what, bar: c.bar.String(), measured: "–", spread: "–", ours: "–", theirs: "–"}
+	var pairs []measure.Pair
 	for _, p := range c.pairs {
-		for _, cell := range []*cell{p.ours, p.theirs} {
-			if cell.missing != nil {
-				r.measured, r.mark = "–", "not measured: "+cell.missing.Error()
+		ours, theirs := series[p.ours.Name], series[p.theirs.Name]
+		for _, s := range []*measure.Series{ours, theirs} {
+			if s == nil {
+				return r, fmt.Errorf("%s, %s: a cell was not measured", c.goal, c.what)
+			}
+			if s.Missing != "" {
+				r.verdict = measure.Verdict("not measured: " + s.Missing)
 				return r, nil
 			}
 		}
+		over, under := c.figures(theirs), c.figures(ours)
+		if c.bar.atMost > 0 {
+			over, under = under, over
+		}
+		pairs = append(pairs, measure.Pair{Over: over, Under: under})
+		if len(c.pairs) == 1 {
+			r.ours, r.theirs = c.figure(ours), c.figure(theirs)
+		}
 	}
-	if len(c.pairs) == 1 {
-		r.ours, r.theirs = c.pairs[0].ours.figure(), c.pairs[0].theirs.figure()
-	}
-	// The ratio is of the medians. The spread is between the rounds.
-	ratio := c.geomean(func(cell *cell) float64 { return cell.median() })
-	var rounds []float64
-	for i := range c.pairs[0].ours.ns {
-		rounds = append(rounds, c.geomean(func(cell *cell) float64 { return cell.ns[i] }))
-	}
-	r.measured = number(ratio) + "x"
-	if ratio > 0 {
-		r.measured += fmt.Sprintf(" ±%.0f%%", 50*(quantile(rounds, 0.75)-quantile(rounds, 0.25))/ratio)
-	}
-	r.mark = c.bar.mark(ratio)
+	ratio := measure.RatioOf(pairs...).Widened(floor)
+	r.measured = number(ratio.Value) + "x"
+	r.spread = fmt.Sprintf("%.3g to %.3g", ratio.Low, ratio.High)
+	r.verdict = c.bar.judge(ratio)
 	return r, nil
 }
 
-func (c comparison) geomean(figure func(*cell) float64) float64 {
-	sum := 0.0
-	for _, p := range c.pairs {
-		sum += math.Log(c.bar.ratio(figure(p.ours), figure(p.theirs)))
+func (c comparison) figures(s *measure.Series) []float64 {
+	if c.wall {
+		return s.Wall
 	}
-	return math.Exp(sum / float64(len(c.pairs)))
+	return s.CPU
 }
 
-// figure is the absolute figure of a cell.
-func (c *cell) figure() string {
-	ns := c.median()
-	s := fmt.Sprintf("%.0f ns", ns)
-	if ns < 100 {
-		s = fmt.Sprintf("%.1f ns", ns)
+// figure is the least figure of a cell.
+func (c comparison) figure(s *measure.Series) string {
+	ns := slices.Min(c.figures(s))
+	text := fmt.Sprintf("%.0f ns", ns)
+	switch {
+	case ns < 100:
+		text = fmt.Sprintf("%.1f ns", ns)
+	case ns >= 1e7:
+		text = fmt.Sprintf("%.0f ms", ns/1e6)
 	}
-	if c.bytes > 0 && ns > 0 {
-		s += fmt.Sprintf(" (%.0f MB/s)", float64(c.bytes)/float64(max(1, c.events))/ns*1e3)
+	if s.Bytes > 0 && ns > 0 {
+		text += fmt.Sprintf(" (%.0f MB/s)", float64(s.Bytes)/float64(s.Events)/ns*1e3)
 	}
-	return s
+	return text
 }
 
 // number formats a ratio with about three digits.
@@ -141,14 +155,22 @@ func number(x float64) string {
 
 // writeTable writes the rows in columns, with a blank line between goals.
 func writeTable(w io.Writer, rows []row) error {
-	var out bytes.Buffer
-	tw := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "goal\twhat\tbar\tmeasured\tours\ttheirs\t")
+	lines := [][]string{{"goal", "what", "bar", "measured", "interval", "ours", "theirs", ""}}
 	for i, r := range rows {
 		if i > 0 && rows[i-1].goal != r.goal {
-			fmt.Fprintln(tw, "\t\t\t\t\t\t")
+			lines = append(lines, make([]string, 8))
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.goal, r.what, r.bar, r.measured, r.ours, r.theirs, r.mark)
+		lines = append(lines, []string{r.goal, r.what, r.bar, r.measured, r.spread, r.ours, r.theirs, string(r.verdict)})
+	}
+	return writeColumns(w, lines)
+}
+
+// writeColumns writes lines of cells, aligned.
+func writeColumns(w io.Writer, lines [][]string) error {
+	var out bytes.Buffer
+	tw := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	for _, l := range lines {
+		fmt.Fprintln(tw, strings.Join(l, "\t"))
 	}
 	if err := tw.Flush(); err != nil {
 		return err
@@ -161,13 +183,17 @@ func writeTable(w io.Writer, rows []row) error {
 	return nil
 }
 
-// short counts the rows that fall short.
-func short(rows []row) int {
-	n := 0
+// tally counts the rows of each verdict.
+func tally(rows []row) string {
+	n := map[measure.Verdict]int{}
+	other := 0
 	for _, r := range rows {
-		if r.mark == "SHORT" {
-			n++
+		switch r.verdict {
+		case measure.OK, measure.Short, measure.Crosses:
+			n[r.verdict]++
+		default:
+			other++
 		}
 	}
-	return n
+	return fmt.Sprintf("%d rows: %d ok, %d SHORT, %d cross their bars, %d without a verdict", len(rows), n[measure.OK], n[measure.Short], n[measure.Crosses], other)
 }

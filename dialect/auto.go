@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/foreign"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -19,6 +20,9 @@ import (
 // the native decoder takes the place of the one before. A line of a dialect without
 // a decoder is an error.
 //
+// A line of another program is an [*agentevents.ForeignError]. After it a line counts as
+// an event only if it names its run.
+//
 // Server-Sent Events begin with data that is an object, or with the name of an
 // event. At the start of a log they may begin with any field. Between the lines
 // of a log, a comment, an id or a retry is text of some program: it is an error.
@@ -28,7 +32,8 @@ import (
 //	}})
 //
 // The events of a run should come from one dialect, because every decoder of a
-// document without sequence numbers counts for itself. An Auto is not for
+// document without sequence numbers counts for itself. Each of several files needs an
+// Auto of its own, with the same Decoders if the files are one log. An Auto is not for
 // concurrent use.
 type Auto struct {
 	// Decoders are the decoders, by dialect. Without one for Native, Auto uses
@@ -42,30 +47,57 @@ type Auto struct {
 	// decoded.
 	OnLine func(Name)
 
-	last   Name // the dialect of the latest line
-	framed bool // the latest line is part of a Server-Sent Event
+	last    Name // the dialect of the latest line
+	framed  bool // the latest line is part of a Server-Sent Event
+	foreign bool // a line of another program came, and no line of a log after it
+	doubt   bool // the current line may be one of another program
 }
 
 // Decode appends the events of a line.
 func (a *Auto) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
+	last, events := a.last, len(dst)
 	name, err := a.detect(line)
 	if a.OnLine != nil {
 		a.OnLine(name)
 	}
-	switch d := a.Decoders[name]; {
-	case err != nil:
-		return dst, err
-	case d != nil:
-		return d.Decode(dst, line)
-	case name == Native || name == "":
-		return a.native().Decode(dst, line)
+	d := a.Decoders[name]
+	if d == nil && (name == Native || name == "") {
+		d = a.native()
 	}
-	return dst, &agentevents.LineError{Err: fmt.Errorf("this is a line of %s, but there is no decoder for that dialect", name)}
+	switch {
+	case err != nil:
+	case d == nil:
+		return dst, &agentevents.LineError{Err: fmt.Errorf("this is a line of %s, but there is no decoder for that dialect", name)}
+	default:
+		switch dst, err = d.Decode(dst, line); {
+		case a.doubt && err == nil:
+			err = foreignLine(foreign.Unknown)
+		case a.doubt:
+			dst = dst[:events] // the error counts
+		}
+	}
+	var other *agentevents.ForeignError
+	if err != nil && errors.As(err, &other) {
+		a.foreign = true
+		if len(dst) == events {
+			a.last = last
+		}
+	} else if err == nil {
+		a.foreign = false
+	}
+	return dst, err
+}
+
+// foreignLine returns the error for a line of another program.
+func foreignLine(f foreign.File) error {
+	e := agentevents.ForeignError(f)
+	return &agentevents.LineError{Err: &e}
 }
 
 // detect returns the dialect to read a line as: the latest one if the line does
 // not tell. The error is for a line of no dialect.
 func (a *Auto) detect(line []byte) (Name, error) {
+	a.doubt = false
 	if a.Detect == nil && isNative(line) {
 		a.last, a.framed = Native, false
 		return Native, nil
@@ -86,6 +118,8 @@ func (a *Auto) detect(line []byte) (Name, error) {
 		if field, data, _ := strings.Cut(text, ":"); field == "data" {
 			if inner := Detect(strings.TrimSpace(data)); inner != "" {
 				name = inner
+			} else if f, ok := foreign.Line(text); ok {
+				return a.last, foreignLine(f)
 			}
 		}
 	}
@@ -99,11 +133,19 @@ func (a *Auto) detect(line []byte) (Name, error) {
 		if !ok && strings.HasPrefix(text, "{") && errors.As(jsonwire.Valid(text), &syntax) { // no decoder knows better what is wrong
 			return a.last, &agentevents.LineError{Column: syntax.Offset, Pointer: jsonwire.Pointer(text, syntax.Offset), Err: errors.New(syntax.Msg)}
 		}
-		if ok && !l.mayBe(a.last) && jsonwire.Valid(text) == nil {
-			if !l.mayBe(Native) {
-				return a.last, &agentevents.LineError{Err: errForeign}
-			}
+		f, named := foreign.Line(text)
+		switch {
+		case !ok || !named && (l.mayBe(a.last) || jsonwire.Valid(text) != nil):
+		case named:
+			return a.last, foreignLine(f)
+		case l.mayBe(Native):
 			name = Native
+		default:
+			return a.last, foreignLine(foreign.Unknown)
+		}
+	} else if a.foreign && a.Detect == nil {
+		if a.doubt = foreign.Doubtful(text); a.doubt && name != a.last {
+			return a.last, foreignLine(foreign.Unknown) // the decoder would make up a run
 		}
 	}
 	if name == "" {
@@ -113,10 +155,7 @@ func (a *Auto) detect(line []byte) (Name, error) {
 	return name, nil
 }
 
-var (
-	errForeign = errors.New(`no known format: a native line has "id", "sequence", "runId" and "type"; if this is a dialect's line without its usual members, name the format; 'agentevents import claude' reads what claude -p --output-format stream-json prints`)
-	errStray   = errors.New("looks like a Server-Sent Events field, but the log is not an event stream")
-)
+var errStray = errors.New("looks like a Server-Sent Events field, but the log is not an event stream")
 
 // End appends the events that were waiting for more lines.
 func (a *Auto) End(dst []agentevents.Event) ([]agentevents.Event, error) {

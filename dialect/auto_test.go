@@ -64,7 +64,8 @@ func TestAuto(t *testing.T) {
 }
 
 // An object with no member of a native line is an error, whatever its type. An
-// object that only lacks some of them goes to the native decoder.
+// object that only lacks some of them goes to the native decoder, which doubts it unless
+// its kind is known.
 func TestAutoRefusesOtherObjects(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{`{"type":"user","message":{},"session_id":"s"}`, "no known format"},
@@ -74,10 +75,10 @@ func TestAutoRefusesOtherObjects(t *testing.T) {
 		{`[]`, "expected an object"},
 		{`{"type":"user"`, "found end of text"},
 		{`{"id":"1"}`, `"type" is missing`},
-		{`{"id":"1","sequence":0,"type":"x"}`, ""},
-		{`{"id":"1","runId":"r","type":"x"}`, ""},
-		{`{"sequence":0,"runId":"r","type":"x"}`, ""},
-		{`{"\u0069d":"1","type":"x"}`, ""},
+		{`{"id":"1","sequence":0,"type":"run.paused"}`, ""},
+		{`{"id":"1","runId":"r","type":"run.paused"}`, ""},
+		{`{"sequence":0,"runId":"r","type":"run.paused"}`, ""},
+		{`{"\u0069d":"1","sequence":0,"runId":"r","type":"x"}`, ""},
 	} {
 		for _, before := range []string{"", `{"id":"1","sequence":0,"timestamp":"2026-05-05T09:00:00.000Z","type":"run.paused","runId":"r","payload":{}}`} {
 			auto := &dialect.Auto{}

@@ -3,6 +3,7 @@ package dialect
 import (
 	"strings"
 
+	"github.com/agentevents/agentevents/internal/foreign"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -26,7 +27,8 @@ const (
 //
 // A line that lacks a member of its dialect, or has an extra one, is still
 // detected when its other members fit that dialect alone. The decoder then says
-// what is wrong.
+// what is wrong. A line of another program that has such members by chance, or that has
+// an event of a dialect in one of its members, is not detected.
 func Detect(line string) Name {
 	if isFrame(line) {
 		if data, ok := strings.CutPrefix(line, "data:"); ok && strings.HasPrefix(strings.TrimLeft(data, " "), "{") && Detect(strings.TrimLeft(data, " ")) == AGUI {
@@ -38,7 +40,20 @@ func Detect(line string) Name {
 	if !ok {
 		return ""
 	}
-	return l.dialect()
+	return l.detect(line)
+}
+
+// detect returns the dialect of a line with these members. The lines of other programs that
+// may have them have names of their own.
+func (l *looks) detect(line string) Name {
+	name := l.dialect()
+	if name == AGUI && (strings.Contains(line, `_id":`) || strings.Contains(line, `_name":`) || strings.Contains(line, `"data":`)) ||
+		name == KAOS && !l.numeric && !l.any(hasSequence) {
+		if _, ok := foreign.Line(line); ok {
+			return ""
+		}
+	}
+	return name
 }
 
 // looks holds what tells the dialects apart.
@@ -154,7 +169,7 @@ func Fits(line string, name Name) (looks Name, ok bool) {
 	if !object {
 		return "", true
 	}
-	switch looks = l.dialect(); looks {
+	switch looks = l.detect(line); looks {
 	case name:
 		return looks, true
 	case "":

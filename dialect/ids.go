@@ -17,10 +17,17 @@ func DerivedID(line string, number, part int) string {
 // IDs derives the ids of a log like [DerivedID]. Up to 16 ids share a piece of
 // memory: keeping one id keeps the piece. The zero IDs is ready. It must not be
 // copied.
-type IDs struct{ piece strings.Builder }
+type IDs struct {
+	piece strings.Builder
+	line  string // of the latest id: a line may be many events
+	hash  uint64 // of it
+}
 
 // idPiece is the number of ids that share a piece of memory.
 const idPiece = 16
+
+// Release lets go of the line of the latest id.
+func (m *IDs) Release() { m.line = "" }
 
 // Derived returns DerivedID(line, number, part).
 func (m *IDs) Derived(line string, number, part int) string {
@@ -29,7 +36,10 @@ func (m *IDs) Derived(line string, number, part int) string {
 		m.piece.Grow(idPiece * jsonwire.LenUUID)
 	}
 	var text [jsonwire.LenUUID]byte
-	a, b := derived(line, number, part)
+	if m.line != line || line == "" {
+		m.line, m.hash = line, jsonwire.Hash(line)
+	}
+	a, b := mixed(m.hash, number, part)
 	jsonwire.PutUUID(&text, a, b)
 	start := m.piece.Len()
 	m.piece.Write(text[:])
@@ -37,7 +47,10 @@ func (m *IDs) Derived(line string, number, part int) string {
 }
 
 func derived(line string, number, part int) (uint64, uint64) {
-	h := jsonwire.Hash(line)
+	return mixed(jsonwire.Hash(line), number, part)
+}
+
+func mixed(h uint64, number, part int) (uint64, uint64) {
 	a := mix(h + uint64(number)*0x9e3779b97f4a7c15)
 	b := mix(a ^ h ^ uint64(part+1)*0xd6e8feb86659fd93)
 	a = a&^(0xf<<12) | 8<<12 // version

@@ -3,9 +3,7 @@ package dialect_test
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -65,7 +63,7 @@ func formats() []format {
 // listed, and the fold gives the same snapshot.
 func TestQuickstartThereAndBack(t *testing.T) { thereAndBack(t, quickstart(t)) }
 
-// The same holds for a real capture. It is not part of the project.
+// The same holds for a session of Claude Code.
 func TestCaptureThereAndBack(t *testing.T) { thereAndBack(t, capture(t)) }
 
 // quickstart returns the events of the quickstart's log.
@@ -75,13 +73,10 @@ func quickstart(t testing.TB) []agentevents.Event {
 	return readAll(t, golden.Get("native"), nil)
 }
 
-// capture returns the events of a real session of Claude Code.
+// capture returns the events of a session of Claude Code.
 func capture(t testing.TB) []agentevents.Event {
 	t.Helper()
-	log, err := os.ReadFile(filepath.Join("..", "..", "shared", "real", "claude-stream-json", "ai-systems", "raw-sdk-messages.jsonl"))
-	if errors.Is(err, os.ErrNotExist) {
-		t.Skip("the real capture is not here; it is not part of the project")
-	}
+	log, err := os.ReadFile("../capture/claude/testdata/sessions/skill.stream.jsonl")
 	require.NoError(t, err)
 	now := time.Date(2026, 5, 5, 9, 0, 0, 0, time.UTC)
 	return readAll(t, string(log), claude.NewDecoder(claude.Options{Time: func() time.Time { now = now.Add(time.Millisecond); return now }}))

@@ -28,19 +28,19 @@ func (n *Names) Of(ev *agentevents.Event) string {
 	switch {
 	case ev.AgentID != "":
 		return n.named(ev)
-	case ev.NodeRunID == "" && ev.NodeID == "":
-		return n.spanned(ev)
 	case ev.NodeRunID == "":
-		return ev.NodeID
+		return cmp.Or(n.spanned(ev), ev.NodeID)
 	}
 	if name := n.names[nodeKey{ev.RunID, ev.NodeRunID}]; name != "" {
 		return name
 	}
-	if ev.NodeID == "" {
-		return ev.NodeRunID
-	}
 	if n.names == nil {
 		n.names, n.taken = map[nodeKey]string{}, map[nodeKey]int{}
+	}
+	if ev.NodeID == "" { // later events of the execution may name the node, and keep the name
+		id := strings.Clone(ev.NodeRunID)
+		n.names[nodeKey{strings.Clone(ev.RunID), id}] = id
+		return id
 	}
 	node := nodeKey{strings.Clone(ev.RunID), strings.Clone(ev.NodeID)} // clones do not keep the line alive
 	name := node

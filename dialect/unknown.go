@@ -30,8 +30,16 @@ type Unknowns struct {
 
 const fewNames = 16
 
+// maxBuffer is the size of the largest buffer that an Unknowns keeps for the next line.
+const maxBuffer = 16 << 10
+
 // Reset empties u.
-func (u *Unknowns) Reset() { u.buf, u.names, u.more = u.buf[:0], u.names[:0], nil }
+func (u *Unknowns) Reset() {
+	if cap(u.buf) > maxBuffer || cap(u.names) > maxBuffer/8 {
+		*u = Unknowns{}
+	}
+	u.buf, u.names, u.more = u.buf[:0], u.names[:0], nil
+}
 
 // Add adds a member; raw is valid JSON. It reports false, and adds nothing, when
 // the name is there already.

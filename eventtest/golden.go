@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/disk"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 	"github.com/agentevents/agentevents/internal/rundiff"
 )
@@ -69,7 +70,7 @@ func (r *Recorder) GoldenWith(t testing.TB, path string, o GoldenOptions) {
 		return
 	}
 	if o.Update || updating() {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, got, 0o644)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), disk.Replace(path, got)); err != nil {
 			t.Errorf("eventtest: %v", err)
 		}
 		return

@@ -43,7 +43,7 @@ func Record(t testing.TB) (*agentevents.Emitter, *Recorder) {
 // nil OnViolation fails the test for each event that breaks a rule, refused or recorded.
 //
 // When the test ends the emitter is closed. The test fails if the options cannot be used
-// or Close returns an error; it waits for Close for at most ten seconds.
+// or Close returns an error; it waits for Close for at most 30 seconds.
 func RecordWith(t testing.TB, o agentevents.EmitterOptions) (*agentevents.Emitter, *Recorder) {
 	t.Helper()
 	r := &Recorder{lifecycle: o.Lifecycle}
@@ -69,7 +69,7 @@ func RecordWith(t testing.TB, o agentevents.EmitterOptions) (*agentevents.Emitte
 		t.Fatalf("eventtest: %v", err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), maxWait)
 		defer cancel()
 		if err := em.Close(ctx); err != nil {
 			t.Errorf("eventtest: closing the emitter: %v", err)

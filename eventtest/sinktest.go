@@ -621,18 +621,19 @@ func traced(r *sinkRig) string {
 	return ""
 }
 
-// noGoroutine checks that no goroutine has the label of the case any more. Those that are
-// about to end have some time for it.
+// noGoroutine checks that no goroutine has the label of the case any more. It looks 1,000
+// times, a millisecond apart, for those that are about to end: a number of looks is fair to
+// them on a busy machine too.
 func noGoroutine(r *sinkRig) string {
-	for end := time.Now().Add(2 * time.Second); ; time.Sleep(time.Millisecond) {
-		left := goroutines(r.label)
-		if left == "" || time.Now().After(end) {
-			if left != "" {
-				left = "a goroutine that the sink began is left:\n" + left
-			}
-			return left
+	left := goroutines(r.label)
+	for range 1000 {
+		if left == "" {
+			return ""
 		}
+		time.Sleep(time.Millisecond)
+		left = goroutines(r.label)
 	}
+	return "a goroutine that the sink began is left:\n" + left
 }
 
 // goroutines returns the goroutines with a label, or "".

@@ -14,6 +14,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/internal/jsonwire"
+	"github.com/agentevents/agentevents/internal/option"
 )
 
 // The limits of a [Breaker], as BudgetExceeded.Budget says them.
@@ -25,29 +26,30 @@ const (
 	BudgetFailures  = "failures"   // Limits.Failures
 )
 
-// Limits are what a run may use. A limit of 0 or below means no limit. A limit is exceeded
-// when more was used than it says; the wall clock, when that time has passed.
+// Limits are what a run may use. A limit of 0 means no limit, and one below 0 is refused with
+// an [*agentevents.OptionError]: what is left of a budget may be that. A limit is exceeded when
+// more was used than it says; the wall clock, when that time has passed.
 type Limits struct {
 	// Tokens is the number of tokens of all agents: sent, written to and read from
 	// caches, and generated. They count once, as in the totals of a fold
 	// ([agentevents.RunUsage]), however often agents, model calls and reports state them.
-	Tokens int64
+	Tokens int64 `least:"0"`
 	// CostUSD is the cost of all agents in US dollars, counted in the same way.
-	CostUSD float64
+	CostUSD float64 `least:"0"`
 	// Steps is the number of steps of all agents: for each the highest Event.Step, and
 	// one, over all its attempts.
-	Steps int
+	Steps int `least:"0"`
 	// WallClock is the time since the first event of the run that is not marked
 	// [agentevents.MarkReplayed]; of a resumed run since RunSnapshot.StartedAt. Pauses and
 	// waits count, and so does the time between two processes.
-	WallClock time.Duration
+	WallClock time.Duration `least:"0"`
 	// Failures is the number of failures in a row: of one tool, as in KAOS, or of all
 	// model calls, as the model that is asked between two failures of a tool does not make
 	// the tool work. A failure is an agent.toolReturned with status error, forbidden or
 	// rate_limited, or a model.returned with an error. What somebody stopped (status
 	// cancelled or interrupted, error code cancelled) is neither a failure nor a success;
 	// any other return ends the row. Failures: 4 allows four.
-	Failures int
+	Failures int `least:"0"`
 }
 
 // A Breaker stops runs that use too much: it calls Stop, once for each run, and has a
@@ -87,7 +89,8 @@ type Breaker struct {
 	// Limits are those of every run.
 	Limits Limits
 	// LimitsOf returns the limits of one run, before its first event. Nil means Limits
-	// for all. What it panics with is the sink's error, and the run has Limits.
+	// for all. What it panics with is the sink's error, and so is a limit below 0; the run
+	// has Limits then.
 	LimitsOf func(runID string) Limits
 	// Stop stops the run, mostly by cancelling a context with an [*agentevents.BudgetError] as
 	// the cause: the run then ends as failed by its budget. Nil means that the
@@ -199,9 +202,19 @@ func (s *breaker) limits(id string) (limits Limits, err error) {
 		return s.Limits, nil
 	}
 	limits = s.Limits
-	err = contained("LimitsOf", func() error { limits = s.LimitsOf(id); return nil })
+	err = contained("LimitsOf", func() error {
+		own := s.LimitsOf(id)
+		if err := option.Check("hooks.Limits", own); err != nil {
+			return err
+		}
+		limits = own
+		return nil
+	})
 	return limits, err
 }
+
+// CheckSink returns an error if a limit makes no sense: it must not pass for none.
+func (s *breaker) CheckSink() error { return option.Check("hooks.Limits", s.Limits) }
 
 // ResumeRun counts what was used before.
 func (s *breaker) ResumeRun(_ context.Context, snapshot *agentevents.RunSnapshot) error {

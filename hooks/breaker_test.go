@@ -78,7 +78,6 @@ func TestBreakerStopsOnceAndRecordsOnce(t *testing.T) {
 		at     int          // the event that exceeds the limit
 	}{
 		"none":             {hooks.Limits{}, []ae.Payload{model(tokens(9, 9), 9, "x"), fails("t", ae.ToolStatusError)}, "", 0},
-		"below none":       {hooks.Limits{Tokens: -1, CostUSD: -1, Steps: -1, WallClock: -1, Failures: -1}, []ae.Payload{model(tokens(9, 9), 9, "x")}, "", 0},
 		"tokens, reached":  {hooks.Limits{Tokens: 10}, []ae.Payload{model(tokens(6, 4), 0, "")}, "", 0},
 		"tokens, exceeded": {hooks.Limits{Tokens: 10}, []ae.Payload{model(tokens(6, 4), 0, ""), model(tokens(0, 1), 0, ""), model(tokens(5, 1), 0, "")}, "r: tokens 11 > 10", 1},
 		"tokens of caches": {hooks.Limits{Tokens: 10}, []ae.Payload{model(ae.Some(ae.Usage{InputTokens: 1, CacheReadInputTokens: ae.Some[int64](7), CacheCreationInputTokens: ae.Some[int64](2),
@@ -653,5 +652,26 @@ func BenchmarkBreaker(b *testing.B) {
 				require.NoError(b, em.Close(ctx))
 			})
 		}
+	}
+}
+
+// A limit that makes no sense does not pass for none.
+func TestLimitsThatMakeNoSense(t *testing.T) {
+	for _, l := range []hooks.Limits{{Tokens: -1}, {CostUSD: -0.01}, {CostUSD: math.NaN()}, {CostUSD: math.Inf(1)}, {Steps: -1}, {WallClock: -1}, {Failures: -1}} {
+		_, err := ae.NewEmitter(hooks.Breaker{Limits: l}.Install(ae.EmitterOptions{}))
+		require.ErrorAs(t, err, new(*ae.OptionError))
+
+		stopped := 0
+		em, err := ae.NewEmitter(hooks.Breaker{
+			Limits:   hooks.Limits{Tokens: 10},
+			LimitsOf: func(string) hooks.Limits { return l },
+			Stop:     func(context.Context, string, ae.BudgetExceeded) error { stopped++; return nil },
+		}.Install(ae.EmitterOptions{Lifecycle: ae.LifecycleDerived}))
+		require.NoError(t, err)
+		run, err := em.Run("r")
+		require.NoError(t, err)
+		require.ErrorAs(t, run.Emit(t.Context(), &ae.RunStarted{}), new(*ae.OptionError))
+		require.NoError(t, run.Emit(t.Context(), &ae.UsageObserved{Usage: ae.Usage{InputTokens: 11}}))
+		require.Equal(t, 1, stopped, "the limits of all runs count")
 	}
 }

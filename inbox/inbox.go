@@ -32,7 +32,7 @@ var (
 
 // Options configure an [Inbox]. The zero Options are usable.
 type Options struct {
-	// Size is how many commands may wait for one execution. 0 means 256.
+	// Size is how many commands may wait for one execution. 0 and below mean 256.
 	Size int
 	// Snapshot is that of a run that was resumed: its commands that nobody has consumed
 	// wait for their executions, with the texts of the log. Nil means none.
@@ -70,6 +70,9 @@ func (b *Inbox) Open(nodeRunID string) *Box {
 	defer b.mu.Unlock()
 	box := b.boxes[nodeRunID]
 	if box == nil {
+		if b.boxes == nil {
+			b.boxes = map[string]*Box{} // the zero Inbox records nothing
+		}
 		box = &Box{in: b, id: nodeRunID, waiting: b.early[nodeRunID], changed: make(chan struct{})}
 		delete(b.early, nodeRunID)
 		b.boxes[nodeRunID] = box
@@ -145,6 +148,9 @@ func (x *Box) wake() {
 // returns [io.EOF] when the box is closed, and the error of the context when that ends
 // first. A command comes with an error if that it is consumed could not be recorded.
 func (x *Box) Receive(ctx context.Context) (agentevents.Command, error) {
+	if x.in == nil {
+		return agentevents.Command{}, agentevents.ErrZeroValue
+	}
 	for {
 		c, ok, changed, err := x.take(ctx)
 		if ok || err != nil {
@@ -180,6 +186,10 @@ func (x *Box) All(ctx context.Context) iter.Seq2[agentevents.Command, error] {
 	return func(yield func(agentevents.Command, error) bool) {
 		for {
 			c, err := x.Receive(ctx)
+			if errors.Is(err, agentevents.ErrZeroValue) {
+				yield(c, err)
+				return
+			}
 			if errors.Is(err, io.EOF) || ctx.Err() != nil && c.Type == "" {
 				return
 			}
@@ -192,6 +202,9 @@ func (x *Box) All(ctx context.Context) iter.Seq2[agentevents.Command, error] {
 
 // Waiting returns the number of commands that wait.
 func (x *Box) Waiting() int {
+	if x.in == nil {
+		return 0
+	}
 	x.in.mu.Lock()
 	defer x.in.mu.Unlock()
 	return len(x.waiting)
@@ -201,6 +214,9 @@ func (x *Box) Waiting() int {
 // recorded as consumed, so that it leaves the run's inbox, and the error names how many
 // there were ([ErrUnread]). Later commands for the execution are rejected.
 func (x *Box) Close(ctx context.Context) error {
+	if x.in == nil {
+		return agentevents.ErrZeroValue
+	}
 	x.in.mu.Lock()
 	defer x.in.mu.Unlock()
 	if x.closed {

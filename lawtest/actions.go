@@ -162,6 +162,7 @@ func (g *generator) acting() *agent {
 func (g *generator) newAgent() *agent {
 	a := &agent{id: "agent-" + strconv.Itoa(len(g.agents)), status: agentevents.StatusThinking}
 	switch n := g.r.IntN(100); {
+	case g.c.Named:
 	case n < 8:
 		a.identity, a.id = byNodeRun, "noderun-"+strconv.Itoa(len(g.agents))
 	case n < 16:

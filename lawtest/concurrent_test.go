@@ -243,7 +243,7 @@ func TestFlushOfHangingSinkConcurrentSafe(t *testing.T) {
 	run, err := e.Run("run")
 	require.NoError(t, err)
 	require.NoError(t, run.Emit(t.Context(), &agentevents.RunStarted{}))
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond) //wallclock: the sink hangs until after it ends
 	defer cancel()
 	require.ErrorIs(t, e.Flush(ctx), context.DeadlineExceeded)
 	close(hang)

@@ -33,6 +33,9 @@ type Config struct {
 	// Wild also offers events that may be illegal. The emitter decides, and the events
 	// that it accepts go into the log.
 	Wild bool
+	// Named gives all agents an id. Otherwise an execution of a node or a span identifies
+	// some of them.
+	Named bool
 	// Redaction is the emitter's policy, and Texts are those of deltas and whole blocks; nil
 	// means a few harmless ones.
 	Redaction *agentevents.Policy

@@ -25,7 +25,7 @@ import (
 // nothing of the event.
 type format struct {
 	name    dialect.Name
-	decoder func() agentevents.Decoder
+	decoder func(strict bool) agentevents.Decoder
 	encoder func() dialect.Encoder
 	ignore  []string
 	adapt   func(ev *agentevents.Event) // nil: none
@@ -34,7 +34,9 @@ type format struct {
 func formats() map[string]format {
 	wop := func(p openwop.Profile) format {
 		return format{
-			dialect.OpenWOP, func() agentevents.Decoder { return openwop.NewDecoder(openwop.Options{Profile: p}) },
+			dialect.OpenWOP, func(strict bool) agentevents.Decoder {
+				return openwop.NewDecoder(openwop.Options{Profile: p, Strict: strict, Folded: strict})
+			},
 			func() dialect.Encoder { return openwop.NewEncoder(openwop.EncoderOptions{Profile: p}) }, []string{"/openwop/schemaVersion"},
 			// An event is found again by its id.
 			func(ev *agentevents.Event) { ev.ID = openwop.NormalizeID(p, openwop.EventID, ev.ID) },
@@ -42,26 +44,29 @@ func formats() map[string]format {
 	}
 	kaosAs := func(sse bool) format {
 		return format{
-			dialect.KAOS, func() agentevents.Decoder { return kaos.NewDecoder(kaos.Options{}) },
+			dialect.KAOS, func(strict bool) agentevents.Decoder { return kaos.NewDecoder(kaos.Options{Strict: strict}) },
 			// The first event says that the clock is monotonic, and an event keeps the number of its line.
 			func() dialect.Encoder { return kaos.NewEncoder(kaos.EncoderOptions{SSE: sse}) }, []string{"/kaos/~1timestamp", "/kaos/sequence"}, nil,
 		}
 	}
 	return map[string]format{
-		// A strict decoder: what is written keeps the order of the protocol.
 		"agui": {
-			dialect.AGUI, func() agentevents.Decoder { return agui.NewDecoder(agui.Options{Strict: true}) },
+			dialect.AGUI, func(strict bool) agentevents.Decoder { return agui.NewDecoder(agui.Options{Strict: strict}) },
 			func() dialect.Encoder { return agui.NewEncoder(agui.EncoderOptions{}) }, nil, nil,
 		},
 		"kaos": kaosAs(false), "kaos:sse": kaosAs(true),
-		"kahn": {dialect.KAHN, func() agentevents.Decoder { return kahn.NewDecoder(kahn.Options{}) }, func() dialect.Encoder { return kahn.NewEncoder() }, nil, nil},
+		"kahn": {dialect.KAHN, func(strict bool) agentevents.Decoder { return kahn.NewDecoder(kahn.Options{Strict: strict}) }, func() dialect.Encoder { return kahn.NewEncoder() }, nil, nil},
 		"multiagent": {
-			dialect.MultiAgent, func() agentevents.Decoder { return multiagent.NewDecoder(multiagent.Options{}) },
+			dialect.MultiAgent, func(strict bool) agentevents.Decoder {
+				return multiagent.NewDecoder(multiagent.Options{Strict: strict})
+			},
 			// What readers make up is listed. Their note of it is not.
 			func() dialect.Encoder { return multiagent.NewEncoder() }, []string{"/multiagent/schemaVersion", "/multiagent/~1made"}, nil,
 		},
 		"openharness": {
-			dialect.OpenHarness, func() agentevents.Decoder { return openharness.NewDecoder(openharness.Options{}) },
+			dialect.OpenHarness, func(strict bool) agentevents.Decoder {
+				return openharness.NewDecoder(openharness.Options{Strict: strict})
+			},
 			func() dialect.Encoder { return openharness.NewEncoder() }, nil, nil,
 		},
 		"openwop": wop(openwop.RFC0002), "openwop:v1": wop(openwop.SchemaV1), "openwop:v2": wop(openwop.SchemaV2),
@@ -161,7 +166,7 @@ func (f *format) trip(t *rapid.T, events []agentevents.Event) *readback.Trip {
 	}
 	trip.Wrote(agentevents.Event{}, text, nil)
 	trip.Losses = enc.Losses()
-	dec := f.decoder()
+	dec := f.decoder(false)
 	for _, err := range trip.Read(agentevents.ReaderOptions{Decoder: dec}) {
 		t.Errorf("what was written cannot be read: %v\n%s", err, trip.Text)
 	}

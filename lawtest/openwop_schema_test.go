@@ -1,7 +1,6 @@
 package lawtest
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dlclark/regexp2"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
@@ -20,116 +18,37 @@ import (
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/dialecttest"
 	"github.com/agentevents/agentevents/dialect/openwop"
+	"github.com/agentevents/agentevents/lawtest/internal/schematable"
 )
 
-// schemas are the published schemas, which are not part of the project.
-var schemas = filepath.Join("..", "..", "shared", "openwop-schemas")
+// published are the schemas of a version of OpenWOP, by name: the envelope, the snapshot and
+// the payload of each type. The published files are outside the project; testdata has
+// their facts.
+type published map[string]*jsonschema.Schema
 
-// lookingAhead is a pattern of regexp2: the schemas look ahead, which package regexp
-// cannot.
-type lookingAhead struct{ *regexp2.Regexp }
-
-func (re lookingAhead) MatchString(s string) bool {
-	ok, err := re.Regexp.MatchString(s)
-	return err == nil && ok
-}
-
-func compileRegexp(s string) (jsonschema.Regexp, error) {
-	re, err := regexp2.Compile(s, regexp2.ECMAScript)
-	return lookingAhead{re}, err
-}
-
-// A published is one version of the published schemas.
-type published struct {
-	envelope *jsonschema.Schema
-	payloads map[string]*jsonschema.Schema // by type
-}
-
-func loadPublished(t *testing.T, version string) *published {
+func loadPublished(t *testing.T, version string) published {
 	t.Helper()
-	dir := filepath.Join(schemas, version)
-	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	text, err := os.ReadFile(filepath.Join("testdata", "openwop-"+version+".txt"))
 	require.NoError(t, err)
-	if len(files) == 0 {
-		t.Skip("the published schemas are not here; they are not part of the project")
-	}
-	c := jsonschema.NewCompiler()
-	c.UseRegexpEngine(compileRegexp)
-	c.AssertFormat()
-	c.UseLoader(nothingElse{})
-	ids := map[string]string{}
-	var index map[string]struct {
-		Ref string `json:"$ref"`
-	}
-	for _, path := range files {
-		text, err := os.ReadFile(path)
-		require.NoError(t, err)
-		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-		require.NoError(t, err, path)
-		var head struct {
-			ID        string `json:"$id"`
-			TypeIndex struct {
-				Properties json.RawMessage
-			} `json:"_typeIndex"`
-			Defs map[string]json.RawMessage `json:"$defs"`
-		}
-		require.NoError(t, json.Unmarshal(text, &head), path)
-		name := filepath.Base(path)
-		if version == "v2" && name == "orchestrator-decision.schema.json" {
-			// This schema forbids additional members of the object that contains its
-			// alternatives, so it refuses every decision.
-			delete(doc.(map[string]any), "additionalProperties")
-		}
-		require.NoError(t, c.AddResource(head.ID, doc), path)
-		ids[name] = head.ID
-		if strings.HasPrefix(name, "run-event-payloads") {
-			raw := head.TypeIndex.Properties
-			if raw == nil { // version 1 has it among the definitions
-				var def struct{ Properties json.RawMessage }
-				require.NoError(t, json.Unmarshal(head.Defs["_typeIndex"], &def))
-				raw = def.Properties
-			}
-			require.NoError(t, json.Unmarshal(raw, &index))
-			ids["payloads"] = head.ID
-		}
-	}
-	p := &published{payloads: map[string]*jsonschema.Schema{}}
-	p.envelope, err = c.Compile(ids["run-event.schema.json"])
+	table, err := schematable.Parse(string(text))
 	require.NoError(t, err)
-	for typ, ref := range index {
-		s, err := c.Compile(ids["payloads"] + ref.Ref)
-		if err != nil {
-			continue // it refers to a schema that is not in the folder
-		}
-		p.payloads[typ] = s
-	}
-	require.Greater(t, len(p.payloads), 20)
-	if version == "v2" {
-		// The folder lacks the schemas of interrupts. Version 1 requires the same of
-		// approvals and clarifications.
-		p.payloads["interrupt.requested"] = loadPublished(t, "v1").payloads["interrupt.requested"]
-	}
-	return p
+	schemas, err := table.Compile(slices.Collect(maps.Keys(table))...)
+	require.NoError(t, err)
+	return schemas
 }
-
-// nothingElse refuses to load a schema: their names are addresses, and the tests fetch
-// nothing.
-type nothingElse struct{}
-
-func (nothingElse) Load(url string) (any, error) { return nil, fmt.Errorf("%s is not here", url) }
 
 // check validates a line, and reports whether there is a schema for its payload.
-func (p *published) check(line string) (typ string, checked bool, err error) {
+func (p published) check(line string) (typ string, checked bool, err error) {
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(line))
 	if err != nil {
 		return "", false, err
 	}
 	object, _ := doc.(map[string]any)
 	typ, _ = object["type"].(string)
-	if err := p.envelope.Validate(doc); err != nil {
+	if err := p["envelope"].Validate(doc); err != nil {
 		return typ, false, fmt.Errorf("envelope: %w", err)
 	}
-	s := p.payloads[typ]
+	s := p["payload:"+typ]
 	if s == nil {
 		return typ, false, nil
 	}
@@ -184,4 +103,40 @@ func TestOpenWOPProfilesKeepThePublishedSchemas(t *testing.T) {
 			require.ElementsMatch(t, strings.Fields(schemaTypes[version]), slices.Collect(maps.Keys(checked)))
 		})
 	}
+}
+
+// vectors are lines of OpenWOP with the verdict of its documents and of its schemas.
+const vectors = "../dialect/openwop/testdata/vectors.jsonl"
+
+// The schemas judge the test vectors as the published ones do.
+func TestOpenWOPVectorsAndSchemas(t *testing.T) {
+	text, err := os.ReadFile(vectors)
+	require.NoError(t, err)
+	schemas := map[string]published{"v1": loadPublished(t, "v1"), "v2": loadPublished(t, "v2")}
+	seen := map[string]int{}
+	for vector := range strings.Lines(string(text)) {
+		var v struct {
+			About   string
+			Line    json.RawMessage
+			Schemas map[string][2]string // the verdicts on the envelope and on the payload
+		}
+		require.NoError(t, json.Unmarshal([]byte(vector), &v))
+		line, err := jsonschema.UnmarshalJSON(strings.NewReader(string(v.Line)))
+		require.NoError(t, err, v.About)
+		object := line.(map[string]any)
+		for version, want := range v.Schemas {
+			for i, part := range []struct {
+				schema *jsonschema.Schema
+				value  any
+			}{{schemas[version]["envelope"], line}, {schemas[version]["payload:"+object["type"].(string)], object["payload"]}} {
+				got := "none"
+				if part.schema != nil {
+					got = map[bool]string{true: "pass", false: "fail"}[part.schema.Validate(part.value) == nil]
+				}
+				require.Equal(t, want[i], got, "%s, %s: %d", v.About, version, i)
+				seen[got]++
+			}
+		}
+	}
+	require.Len(t, seen, 3)
 }

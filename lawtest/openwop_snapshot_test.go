@@ -2,9 +2,6 @@ package lawtest
 
 import (
 	"bytes"
-	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -16,40 +13,6 @@ import (
 	"github.com/agentevents/agentevents/dialect/dialecttest"
 	"github.com/agentevents/agentevents/dialect/openwop"
 )
-
-func snapshotSchema(t *testing.T, version string) *jsonschema.Schema {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(schemas, version, "*.json"))
-	require.NoError(t, err)
-	if len(files) == 0 {
-		t.Skip("the published schemas are not here; they are not part of the project")
-	}
-	c := jsonschema.NewCompiler()
-	c.UseRegexpEngine(compileRegexp)
-	c.AssertFormat()
-	c.UseLoader(nothingElse{})
-	id := ""
-	for _, path := range files {
-		text, err := os.ReadFile(path)
-		require.NoError(t, err)
-		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-		require.NoError(t, err, path)
-		var head struct {
-			ID string `json:"$id"`
-		}
-		require.NoError(t, json.Unmarshal(text, &head), path)
-		if head.ID == "" {
-			continue // not a complete schema
-		}
-		require.NoError(t, c.AddResource(head.ID, doc), path)
-		if filepath.Base(path) == "run-snapshot.schema.json" {
-			id = head.ID
-		}
-	}
-	s, err := c.Compile(id)
-	require.NoError(t, err)
-	return s
-}
 
 // The encoder writes a snapshot that keeps the published schema, or returns an error.
 func TestOpenWOPSnapshotsKeepThePublishedSchemas(t *testing.T) {
@@ -119,7 +82,7 @@ func TestOpenWOPSnapshotsKeepThePublishedSchemas(t *testing.T) {
 		"v2": {openwop.SchemaV2, []string{"engine number", "short agent"}},
 	} {
 		t.Run(version, func(t *testing.T) {
-			schema := snapshotSchema(t, version)
+			schema := loadPublished(t, version)["snapshot"]
 			var written []string
 			for name, change := range changes {
 				s := base

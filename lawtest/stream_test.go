@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -551,24 +550,29 @@ func TestWhatIsNoSecretStreams(t *testing.T) {
 	require.Positive(t, plain)
 }
 
-// Texts of real logs stream without delay, by words and by parts of them: of a thousand
-// deltas ten may wait for the next one.
-func TestRealTextsStreamAtOnce(t *testing.T) {
-	root := "../../shared/real"
-	if _, err := os.Stat(root); errors.Is(err, fs.ErrNotExist) {
-		t.Skip("the logs of real agents are not here; they are not part of the project")
-	}
+// Prose, code and the texts of sessions stream without delay, by words and by parts of them:
+// of a thousand deltas ten may wait for the next one.
+func TestPlainTextsStreamAtOnce(t *testing.T) {
 	var texts [][]string
-	require.NoError(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
+	for _, pattern := range []string{"*.md", "capture/claude/testdata/sessions/*.jsonl", "dialect/*/*.go", "live/*.go", "logfile/*.go", "otelhook/*.go", "query/*.go", "resume/*.go", "runstore/*.go", "tree/*.go"} {
+		paths, err := filepath.Glob(filepath.Join("..", pattern))
+		require.NoError(t, err)
+		require.NotEmpty(t, paths)
+		for _, path := range paths {
+			if strings.HasSuffix(path, "_test.go") {
+				continue // they have secrets
+			}
+			data, err := os.ReadFile(path)
+			require.NoError(t, err)
+			list := strings.SplitAfter(string(data), "\n\n")
+			if filepath.Ext(path) == ".jsonl" {
+				list = stringsOf(data)
+			}
+			for _, text := range list {
+				texts = append(texts, strings.SplitAfter(text, " "), pieces(text, 3, 4, 7, 2, 5))
+			}
 		}
-		data, err := os.ReadFile(path)
-		for _, text := range stringsOf(data) {
-			texts = append(texts, strings.SplitAfter(text, " "), pieces(text, 3, 4, 7, 2, 5))
-		}
-		return err
-	}))
+	}
 	s := secret.New(secret.NewNames(nil, nil), nil)
 	n, held, masked := 0, 0, map[string]bool{}
 	var list []string
@@ -593,7 +597,7 @@ func TestRealTextsStreamAtOnce(t *testing.T) {
 	}
 }
 
-// stringsOf returns the strings in JSON values that stand one behind the other.
+// stringsOf returns the strings in JSON values that stand one after the other.
 func stringsOf(data []byte) (list []string) {
 	for dec := json.NewDecoder(bytes.NewReader(data)); ; {
 		token, err := dec.Token()
@@ -616,7 +620,7 @@ func TestLogsComeOutAsTheyWentIn(t *testing.T) {
 	ran, err := exec.Command("go", "run", "../examples/quickstart", "-out", quickstart).CombinedOutput()
 	require.NoError(t, err, "%s", ran)
 	logs := map[string]agentevents.Decoder{quickstart: agentevents.NewDecoder()}
-	for _, pattern := range []string{"../capture/claude/testdata/*.stream.jsonl", "../../shared/real/claude-stream-json/*/raw-*.jsonl"} {
+	for _, pattern := range []string{"../capture/claude/testdata/*.stream.jsonl", "../capture/claude/testdata/sessions/*.stream.jsonl"} {
 		paths, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		for _, path := range paths {

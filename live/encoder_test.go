@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,6 +15,7 @@ import (
 	ae "github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect/agui"
 	"github.com/agentevents/agentevents/internal/jsonwire"
+	"github.com/agentevents/agentevents/internal/scale"
 	"github.com/agentevents/agentevents/live"
 )
 
@@ -169,4 +171,74 @@ func TestEncodedStreamAgain(t *testing.T) {
 			require.Equal(t, whole[len(whole)-1], rest[1])
 		}
 	})
+}
+
+// A client that comes when the beginning is not kept any more gets the state, and patches that it
+// can apply.
+func TestEncodedStreamLateState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page, run, _, _ := start(t, live.Options{Linger: -1, KeepBytes: 600})
+		patch := func(path, value string) {
+			emit(t, run, &ae.StatePatched{Op: ae.PatchSet, Path: path, Value: ae.JSON(value)})
+		}
+		patch("tasks.open", `{"a":1}`)
+		for i := range 10 {
+			patch(fmt.Sprint("n.k", i), fmt.Sprint(i))
+		}
+		patch("tasks.open.b", "2")
+		patch("tasks.done.c", "3")
+		require.NoError(t, page.Close())
+		w := httptest.NewRecorder()
+		aguiHandler(page).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/runs/"+run.ID()+"/agui", nil))
+		got := data(w.Body.String())
+		types(t, got)
+		require.Contains(t, got[0], "RUN_STARTED")
+		require.JSONEq(t, `{"tasks":{"open":{"a":1,"b":2},"done":{"c":3}},"n":{"k0":0,"k1":1,"k2":2,"k3":3,"k4":4,"k5":5,"k6":6,"k7":7,"k8":8,"k9":9}}`, jsonwire.Member(got[1], "snapshot"))
+		require.JSONEq(t, `[{"op":"add","path":"/tasks/open/b","value":2}]`, jsonwire.Member(got[len(got)-2], "delta"))
+		require.JSONEq(t, `[{"op":"add","path":"/tasks/done/c","value":3}]`, jsonwire.Member(got[len(got)-1], "delta"))
+	})
+}
+
+// One more of many things costs a stream with an encoder no more than the others.
+func TestEncodedStreamIsLinear(t *testing.T) {
+	long := strings.Repeat("word", 100)
+	shapes := map[string]struct {
+		n int // an eighth of them
+		p func(i int) ae.Payload
+	}{
+		"deltas of a text":      {500, func(int) ae.Payload { return &ae.TextDelta{BlockID: "b", Delta: long} }},
+		"deltas of a reasoning": {500, func(int) ae.Payload { return &ae.AgentReasoningDelta{BlockID: "b", Delta: long} }},
+		"open approvals":        {1000, func(i int) ae.Payload { return &ae.ApprovalRequested{ApprovalID: fmt.Sprint(long, i)} }},
+		"keys of one merge":     {500, nil},
+	}
+	for name, c := range shapes {
+		t.Run(name, func(t *testing.T) {
+			if os.Getenv("AGENTEVENTS_LONG") != "" {
+				c.n = 12_500
+			}
+			scale.Linear(t, c.n, func(n int) func() {
+				page := live.New(live.Options{Linger: -1, KeepBytes: 1 << 30})
+				write := func(i int, p ae.Payload) {
+					require.NoError(t, page.WriteEvent(t.Context(), ae.Event{ID: "e", RunID: "r", AgentID: "a", Sequence: uint64(i), SchemaVersion: ae.SchemaVersion, Payload: p}))
+				}
+				if c.p == nil {
+					keys := map[string]string{}
+					for i := range n {
+						keys[fmt.Sprint("k", i)] = long
+					}
+					write(0, &ae.StatePatched{Op: ae.PatchMerge, Path: "s", Value: ae.JSONOf(keys)})
+				} else {
+					for i := range n {
+						write(i, c.p(i))
+					}
+				}
+				require.NoError(t, page.Close())
+				return func() {
+					w := httptest.NewRecorder()
+					aguiHandler(page).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/runs/r/agui", nil))
+					require.Greater(t, w.Body.Len(), n*len(long))
+				}
+			})
+		})
+	}
 }

@@ -2,9 +2,11 @@ package live
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"net/http"
 	"net/url"
@@ -17,8 +19,8 @@ import (
 )
 
 // SnapshotHandler returns a handler that answers GET with the run's snapshot as JSON
-// ([agentevents.RunSnapshot]), and 404 for a run that the log does not have. The run is
-// the wildcard {run} of the pattern, else the query's run.
+// ([agentevents.RunSnapshot]), 404 for a run that the log does not have, and 400 for a query
+// that cannot be read. The run is the wildcard {run} of the pattern, else the query's run.
 //
 // The handlers of a log ask nobody who reads: put them behind what does.
 func (l *Log) SnapshotHandler() http.Handler { return http.HandlerFunc(l.serveSnapshot) }
@@ -27,7 +29,12 @@ func (l *Log) serveSnapshot(w http.ResponseWriter, req *http.Request) {
 	if !l.open(w, req) {
 		return
 	}
-	s := l.Snapshot(runOf(req))
+	query, err := queryOf(req)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	s := l.Snapshot(runOf(req, query))
 	if s == nil {
 		http.Error(w, ErrUnknownRun.Error(), http.StatusNotFound)
 		return
@@ -55,9 +62,10 @@ func (l *Log) serveSnapshot(w http.ResponseWriter, req *http.Request) {
 // The stream of a run that was released before it has ended, as when the program stops,
 // just ends: a browser connects again, and the next process may go on with the run.
 //
-// An id alone, or a comment, is a heartbeat. Answers are 400 for a cursor that is no
-// number and for a kind that is misspelt: it has no dot, or is one of the catalog in
-// another case. For a run that the log does not have the answer is 404, after which a
+// An id alone, or a comment, is a heartbeat. Answers are 400 for a query that cannot be read,
+// for a run or from that is there twice, for a cursor that is no number, for a kind that is
+// misspelt (it has no dot, or is one of the catalog in another case), and for a name that only
+// begins like agent or kind, such as agents. Other names of the query are left alone. For a run that the log does not have the answer is 404, after which a
 // browser does not ask again: a page that may be there before the run's first event makes
 // its EventSource anew when that fails.
 func (l *Log) EventsHandler() http.Handler { return http.HandlerFunc(l.serveEvents(nil)) }
@@ -84,10 +92,14 @@ type Encoder interface {
 // and reads no body.
 //
 // A cursor of another log is none: the stream begins with the run. For a reader that comes
-// when the first events are not kept any more it begins with the run's agent, and with the
-// other agents and the calls that are open, as the snapshot tells them. Of a block whose
-// beginning is missing come no deltas, but its whole text. A reader that falls behind what
-// is kept loses the connection.
+// when the first events are not kept any more it begins with the run's agent, with the other
+// agents and the calls that are open, and with the state, as the snapshot tells them. Of a block
+// whose beginning is missing come no deltas, but its whole text. A reader that falls behind
+// what is kept loses the connection.
+//
+// A front end of AG-UI has one list of messages for all runs of a thread, which is the session
+// of a run. The ids that the encoder makes up are other ones in each run. Those of the log must
+// be, too: give blocks and calls of two runs different ids, or blocks none.
 //
 // A front end of AG-UI that answers a question sends a POST. A handler in front of this one
 // reads its body, records [agentevents.RunResumed] and the answers, and passes the request
@@ -111,17 +123,19 @@ func (l *Log) serveStream(w http.ResponseWriter, req *http.Request, newEncoder f
 	if !l.open(w, req) {
 		return
 	}
-	from, err := cursorOf(req)
+	query, err := queryOf(req)
+	if err == nil {
+		err = filters(query)
+	}
+	var from uint64
+	if err == nil {
+		from, err = cursorOf(req, query)
+	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	query := req.URL.Query()
-	if slices.ContainsFunc(query["kind"], misspelt) {
-		http.Error(w, "kind is no kind: events have none without a dot, and case matters", http.StatusBadRequest)
-		return
-	}
-	r := l.find(runOf(req))
+	r := l.find(runOf(req, query))
 	if r == nil {
 		http.Error(w, ErrUnknownRun.Error(), http.StatusNotFound)
 		return
@@ -162,16 +176,44 @@ func (l *Log) open(w http.ResponseWriter, req *http.Request) bool {
 }
 
 // runOf returns the id of the run that a request is about.
-func runOf(req *http.Request) string {
-	if id := req.PathValue("run"); id != "" {
-		return id
+func runOf(req *http.Request, query url.Values) string {
+	return cmp.Or(req.PathValue("run"), query.Get("run"))
+}
+
+// queryOf returns the query of a request. A part that cannot be read is an error: left out,
+// it would be a filter that lets all events through.
+func queryOf(req *http.Request) (url.Values, error) {
+	query, err := url.ParseQuery(req.URL.RawQuery)
+	if err != nil {
+		return nil, errors.New("the query cannot be read")
 	}
-	return req.URL.Query().Get("run")
+	for _, name := range []string{"run", "from"} {
+		if len(query[name]) > 1 {
+			return nil, errors.New("the query has more than one " + name)
+		}
+	}
+	return query, nil
+}
+
+// filters checks the filters of a query. Other members are somebody else's, but for names
+// that are misspelt, such as agents or kind[].
+func filters(query url.Values) error {
+	for name := range query {
+		for _, own := range []string{"agent", "kind"} {
+			if name != own && strings.HasPrefix(strings.ToLower(name), own) {
+				return fmt.Errorf("the query has a member that begins like %s: it is spelled %s", own, own)
+			}
+		}
+	}
+	if slices.ContainsFunc(query["kind"], misspelt) {
+		return errors.New("kind is no kind: events have none without a dot, and case matters")
+	}
+	return nil
 }
 
 // cursorOf returns the sequence that a stream begins at. The header goes before the
 // query: it is of the same stream, later.
-func cursorOf(req *http.Request) (uint64, error) {
+func cursorOf(req *http.Request, query url.Values) (uint64, error) {
 	if id := req.Header.Get("Last-Event-ID"); id != "" {
 		n, err := strconv.ParseUint(id, 10, 64)
 		if err != nil || n == math.MaxUint64 {
@@ -179,7 +221,7 @@ func cursorOf(req *http.Request) (uint64, error) {
 		}
 		return n + 1, nil
 	}
-	from := req.URL.Query().Get("from")
+	from := query.Get("from")
 	if from == "" {
 		return 0, nil
 	}
@@ -197,13 +239,15 @@ type stream struct {
 	w     http.ResponseWriter
 	conn  *http.ResponseController
 	query url.Values
-	buf   bytes.Buffer
+	buf   bytes.Buffer // at most maxBuffer bytes
+	err   error        // of a write
+	sent  bool         // something was written and not flushed
 	wrote time.Time
 	told  uint64 // what the reader would ask for next: behind the last id it got
 
 	encoder Encoder         // nil writes native lines
 	skip    uint64          // the lines of events below are not sent
-	lines   []byte          // of the encoder
+	lines   []byte          // of the encoder, for the next ones; at most maxBuffer bytes
 	fed     bool            // the encoder has got an event
 	joined  map[string]bool // agents whose next delta may begin a block; nil when no delta is missing
 }
@@ -227,8 +271,8 @@ func (s *stream) serve(ctx context.Context) {
 			return
 		case len(batch) == 0:
 			if s.run.finished() && s.encoder != nil {
-				s.lines, _ = s.encoder.End(s.lines[:0])
-				s.encoded(s.from)
+				lines, _ := s.encoder.End(s.lines[:0])
+				s.encoded(lines, s.from)
 				s.flush()
 			} else if s.run.finished() {
 				s.event("end", fmt.Sprintf(`{"next":%d}`, s.from))
@@ -239,11 +283,11 @@ func (s *stream) serve(ctx context.Context) {
 		for i := range batch {
 			s.line(&batch[i])
 		}
-		if s.buf.Len() > 0 && s.over() {
+		if s.pending() && s.over() {
 			s.flush()
 			return
 		}
-		if beat := s.log.opts.Heartbeat; beat > 0 && s.buf.Len() == 0 && time.Since(s.wrote) >= beat {
+		if beat := s.log.opts.Heartbeat; beat > 0 && !s.pending() && time.Since(s.wrote) >= beat {
 			s.heartbeat() // all was left out, for long
 		}
 	}
@@ -256,19 +300,22 @@ func (s *stream) over() bool {
 }
 
 // begin tells the encoder what it misses of the run: the agents and calls that began before
-// the oldest event.
+// the oldest event, and the state.
 func (s *stream) begin(oldest uint64) {
 	snapshot := s.run.snapshot()
 	if s.skip < oldest {
 		s.joined = map[string]bool{}
 	}
+	// tell gives an event that is not kept any more to the encoder.
 	tell := func(agent, parent string, at time.Time, p agentevents.Payload) {
-		s.lines, _ = s.encoder.Append(s.lines[:0], agentevents.Event{
+		lines, _ := s.encoder.Append(s.lines[:0], agentevents.Event{
 			RunID: snapshot.RunID, Scope: agentevents.Scope{SessionID: snapshot.SessionID}, AgentID: agent, ParentAgentID: parent,
 			Time: at, SchemaVersion: agentevents.SchemaVersion, Payload: p,
 		})
-		if s.joined != nil {
-			s.encoded(0)
+		if s.joined == nil {
+			s.keep(lines)
+		} else {
+			s.encoded(lines, 0)
 		}
 	}
 	for i, a := range snapshot.AgentsInOrder() {
@@ -280,6 +327,9 @@ func (s *stream) begin(oldest uint64) {
 		if c.Sequence < oldest {
 			tell(c.AgentID, "", c.StartedAt, &agentevents.ToolCalled{CallID: c.CallID, ToolID: c.ToolID})
 		}
+	}
+	if len(snapshot.State) > 0 { // the patches that are kept come to the same state, on top of it
+		tell("", "", snapshot.StartedAt, &agentevents.StatePatched{Op: agentevents.PatchSet, Value: agentevents.JSONOf(snapshot.State)})
 	}
 }
 
@@ -300,8 +350,10 @@ func (s *stream) line(l *line) {
 		if err := ev.UnmarshalJSON([]byte(l.text)); err != nil {
 			return // the log itself wrote the line
 		}
-		if s.lines, _ = s.encoder.Append(s.lines[:0], ev); l.sequence >= s.skip {
-			s.encoded(l.sequence + 1)
+		if lines, _ := s.encoder.Append(s.lines[:0], ev); l.sequence < s.skip {
+			s.keep(lines)
+		} else {
+			s.encoded(lines, l.sequence+1)
 		}
 		return
 	}
@@ -309,22 +361,27 @@ func (s *stream) line(l *line) {
 		return
 	}
 	s.id(l.sequence + 1)
-	s.buf.WriteString("data: ")
-	s.buf.WriteString(l.text)
-	s.buf.WriteString("\n\n")
+	data(s, l.text)
 }
 
 // encoded writes the lines of the encoder. The last one has the id of the event before
 // next, if that is not 0.
-func (s *stream) encoded(next uint64) {
-	for len(s.lines) > 0 {
-		line, rest, _ := bytes.Cut(s.lines, []byte("\n"))
-		if s.lines = rest; len(rest) == 0 {
+func (s *stream) encoded(lines []byte, next uint64) {
+	defer s.keep(lines)
+	for len(lines) > 0 {
+		line, rest, _ := bytes.Cut(lines, []byte("\n"))
+		if lines = rest; len(rest) == 0 {
 			s.id(next)
 		}
-		s.buf.WriteString("data: ")
-		s.buf.Write(line)
-		s.buf.WriteString("\n\n")
+		data(s, line)
+	}
+}
+
+// keep keeps a buffer for the next lines, unless it is large: a reader would have it for as
+// long as it is connected.
+func (s *stream) keep(lines []byte) {
+	if s.lines = nil; cap(lines) <= maxBuffer {
+		s.lines = lines[:0]
 	}
 }
 
@@ -365,20 +422,61 @@ func (s *stream) heartbeat() {
 	s.buf.WriteByte('\n')
 }
 
-// flush writes what is buffered to the reader. It reports whether the reader is there.
-func (s *stream) flush() bool {
-	if s.buf.Len() == 0 {
-		return true
+// maxBuffer is how many bytes a stream keeps in a buffer.
+const maxBuffer = 16 << 10
+
+// data writes the end of a frame: its data. A long line is not copied, as readers share it.
+func data[T string | []byte](s *stream, line T) {
+	s.buf.WriteString("data: ")
+	if s.buf.Len()+len(line) > maxBuffer {
+		s.write()
+	}
+	if len(line) > maxBuffer {
+		write(s, line)
+	} else {
+		s.buf.WriteString(string(line))
+	}
+	s.buf.WriteString("\n\n")
+}
+
+// write writes what is buffered.
+func (s *stream) write() {
+	if s.buf.Len() > 0 {
+		write(s, s.buf.Bytes())
+		s.buf.Reset()
+	}
+}
+
+// write writes text, after what was buffered.
+func write[T string | []byte](s *stream, text T) {
+	if s.err != nil {
+		return
 	}
 	var deadline time.Time
 	if timeout := s.log.opts.WriteTimeout; timeout > 0 {
 		deadline = time.Now().Add(timeout)
 	}
 	_ = s.conn.SetWriteDeadline(deadline) // not all writers have one
-	s.wrote = time.Now()
-	_, err := s.w.Write(s.buf.Bytes())
-	s.buf.Reset()
-	return err == nil && s.conn.Flush() == nil
+	s.sent, s.wrote = true, time.Now()
+	switch text := any(text).(type) {
+	case string:
+		_, s.err = io.WriteString(s.w, text)
+	case []byte:
+		_, s.err = s.w.Write(text)
+	}
+}
+
+// pending reports whether something is to be flushed.
+func (s *stream) pending() bool { return s.sent || s.buf.Len() > 0 }
+
+// flush writes what is buffered to the reader. It reports whether the reader is there.
+func (s *stream) flush() bool {
+	if !s.pending() {
+		return true
+	}
+	s.write()
+	s.sent = false
+	return s.err == nil && s.conn.Flush() == nil
 }
 
 var _ interface {

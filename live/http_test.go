@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	ae "github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect/agui"
 	"github.com/agentevents/agentevents/live"
 )
 
@@ -130,6 +131,36 @@ func TestAMisspeltKindIsABadRequest(t *testing.T) {
 	emit(t, run, &ae.RunStarted{})
 	for _, kind := range []string{"toolCalled", "agent.toolcalled", "", "agent.toolCalled&kind=x"} {
 		require.Equal(t, http.StatusBadRequest, get(page, "GET", "/runs/r/events?kind="+kind, "").Code, kind)
+	}
+}
+
+// A filter that cannot be read, or is misspelt, does not let all events through.
+func TestAnUnreadableQueryIsABadRequest(t *testing.T) {
+	page, run, _, _ := start(t, live.Options{Linger: -1})
+	emit(t, run, &ae.RunStarted{}, &ae.RunCompleted{})
+	encoded := page.EncodedHandler(func() live.Encoder { return agui.NewEncoder(agui.EncoderOptions{}) })
+	for _, query := range []string{
+		"agent=%zz", "agent=b;x", "from=%zz", "kind=run.started&%", strings.Repeat("agent=b&", 10_001),
+		"agents=b", "agentId=b", "Agent=b", "kinds=run.started", "KIND=run.started", "kind[]=run.started",
+		"run=r&run=s", "from=1&from=2", "kind=", "from=x", "run=%zz",
+	} {
+		for name, h := range map[string]http.Handler{"events": page.EventsHandler(), "encoded": encoded, "snapshot": page.SnapshotHandler()} {
+			if name == "snapshot" && !strings.Contains(query, "%") && !strings.Contains(query, "run=r&run=s") {
+				continue // it has no filter
+			}
+			w := httptest.NewRecorder()
+			req := httptest.NewRequest("GET", "/?run=r", nil)
+			req.URL.RawQuery = query
+			if !strings.Contains(query, "run=r") {
+				req.URL.RawQuery += "&run=r"
+			}
+			h.ServeHTTP(w, req)
+			require.Equal(t, http.StatusBadRequest, w.Code, "%s: %.40s", name, query)
+			require.NotContains(t, w.Body.String(), "data:")
+		}
+	}
+	for _, query := range []string{"token=x", "from=", "agent=", "kind=vendor.x&access_token=y"} {
+		require.Equal(t, http.StatusOK, get(page, "GET", "/runs/r/events?"+query, "").Code, query)
 	}
 }
 

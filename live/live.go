@@ -167,8 +167,8 @@ func (l *Log) WriteLine(_ context.Context, ev agentevents.Event, text []byte) er
 func (l *Log) run(ev *agentevents.Event) (*run, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed {
-		return nil, agentevents.ErrClosed
+	if err := l.unusable(); err != nil {
+		return nil, err
 	}
 	r := l.runs[ev.RunID]
 	if r == nil || ev.Sequence == 0 && r.over() {
@@ -178,6 +178,17 @@ func (l *Log) run(ev *agentevents.Event) (*run, error) {
 		}
 	}
 	return r, nil
+}
+
+// unusable returns why the log takes nothing. l.mu is held.
+func (l *Log) unusable() error {
+	switch {
+	case l.runs == nil:
+		return agentevents.ErrZeroValue
+	case l.closed:
+		return agentevents.ErrClosed
+	}
+	return nil
 }
 
 // begin adds a run. l.mu is held.
@@ -216,8 +227,8 @@ func (l *Log) ResumeRun(_ context.Context, snapshot *agentevents.RunSnapshot) er
 	known := r != nil && r.resume(fold, snapshot.NextSequence)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed {
-		return agentevents.ErrClosed
+	if err := l.unusable(); err != nil {
+		return err
 	}
 	if known {
 		l.released = slices.DeleteFunc(l.released, func(other *run) bool { return other == r })

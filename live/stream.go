@@ -81,8 +81,12 @@ type cursor struct {
 // pace is the shortest time between two waits of a reader for events.
 const pace = time.Millisecond
 
-// maxBatch is how many lines a reader takes at a time.
-const maxBatch = 64
+// maxBatch and maxBatchBytes are how many lines a reader takes at a time, and how many bytes
+// they have unless there is only one. A slow reader keeps them alive.
+const (
+	maxBatch      = 64
+	maxBatchBytes = 64 << 10
+)
 
 // errIdle means that nothing has come for a while.
 var errIdle = errors.New("idle")
@@ -144,10 +148,17 @@ func (c *cursor) take() (changed <-chan struct{}, left time.Duration, err error)
 	if c.from < r.oldest || c.from > r.next {
 		return nil, 0, &GapError{RunID: r.id, From: c.from, Oldest: r.oldest, Next: r.next}
 	}
+	clear(c.batch) // the run may not keep them any more
 	c.batch = c.batch[:0]
 	if c.from < r.next {
 		i, _ := slices.BinarySearchFunc(r.lines, c.from, func(l line, from uint64) int { return cmp.Compare(l.sequence, from) })
-		c.batch = append(c.batch, r.lines[i:min(i+maxBatch, len(r.lines))]...)
+		size := 0
+		for _, l := range r.lines[i:min(i+maxBatch, len(r.lines))] {
+			if size += len(l.text); size > maxBatchBytes && len(c.batch) > 0 {
+				break
+			}
+			c.batch = append(c.batch, l)
+		}
 		c.from, c.took = c.batch[len(c.batch)-1].sequence+1, time.Now()
 		return nil, 0, nil
 	}

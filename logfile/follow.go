@@ -2,6 +2,7 @@ package logfile
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"time"
+
+	"github.com/agentevents/agentevents/internal/option"
 )
 
 // DefaultPoll is the shortest time between two looks of a [Follower] at a log that does not
@@ -46,10 +49,10 @@ type FollowOptions struct {
 	// First is the number of the segment to begin with; 0 is the oldest one. A number above
 	// that of the active segment is an error. It has no effect unless Last is 0, nor when there
 	// is no log yet.
-	First int
+	First int `least:"0"`
 	// Poll is the shortest time between two looks at a log that does not grow; 0 means
 	// [DefaultPoll]. While nothing comes the time doubles, up to ten times Poll.
-	Poll time.Duration
+	Poll time.Duration `least:"0"`
 	// Idle is called when all whole lines that there are were handed on, before Read waits;
 	// once, until there are more. nil does nothing. Read calls it.
 	Idle func()
@@ -100,12 +103,13 @@ type Follower struct {
 
 // Follow returns a follower of the log at path, which need not exist yet.
 func Follow(ctx context.Context, path string, o FollowOptions) (*Follower, error) {
+	if err := option.Check("logfile.FollowOptions", o); err != nil {
+		return nil, err
+	}
 	if newSegment(path, 0, true).Compressed {
 		return nil, &fs.PathError{Op: "follow", Path: path, Err: errors.New("it is compressed, so nothing is appended to it")}
 	}
-	if o.Poll <= 0 {
-		o.Poll = DefaultPoll
-	}
+	o.Poll = cmp.Or(o.Poll, DefaultPoll)
 	path = written(path)
 	f := &Follower{ctx: ctx, path: path, o: o}
 	segments, err := Segments(path)
@@ -116,7 +120,7 @@ func Follow(ctx context.Context, path string, o FollowOptions) (*Follower, error
 		if n := len(segments); n > 0 && o.First > segments[n-1].Number {
 			return nil, fmt.Errorf("logfile: %s has no segment %d, the last one is %d", path, o.First, segments[n-1].Number)
 		} else if n > 0 {
-			f.n = max(o.First, 0)
+			f.n = o.First
 		}
 		return f, nil
 	}

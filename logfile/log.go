@@ -15,6 +15,7 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/internal/chain"
 	"github.com/agentevents/agentevents/internal/disk"
+	"github.com/agentevents/agentevents/internal/option"
 )
 
 // A Sync says when events are on disk, so that a machine that goes down does not take
@@ -37,26 +38,26 @@ type Options struct {
 	// Sync says when events are on disk. The zero value is SyncInterval.
 	Sync Sync
 	// Interval is how long SyncInterval waits. 0 means a second.
-	Interval time.Duration
+	Interval time.Duration `least:"0"`
 	// Buffer is how many bytes may wait before they are written; with SyncInterval they wait
 	// no longer than Interval. 0 writes every event at once, so that a crash of the process
 	// loses nothing. With SyncEvery it means nothing.
-	Buffer int
+	Buffer int `least:"0"`
 
 	// MaxBytes is how long a segment gets: before it would be longer, it is closed and
 	// another begun. What emitters write together stays together, so one may be longer by
 	// that. 0 means no bound.
-	MaxBytes int64
+	MaxBytes int64 `least:"0"`
 	// MaxAge is how long a segment is written: with the first event after that another
 	// is begun. 0 means no bound.
-	MaxAge time.Duration
+	MaxAge time.Duration `least:"0"`
 	// Compress has closed segments compressed with gzip, in the background.
 	Compress bool
 	// Keep is how many closed segments are kept; the oldest go first. 0 means all.
-	Keep int
+	Keep int `least:"0"`
 	// KeepFor is how long closed segments are kept after their last event, counted when
 	// one is closed or the log opened. The newest is always kept. 0 means for ever.
-	KeepFor time.Duration
+	KeepFor time.Duration `least:"0"`
 
 	// Chain gives every line the hash of the one before and its own, so that it shows if
 	// lines are changed, removed or added later. See "A chain" in the package's
@@ -148,13 +149,14 @@ type Log struct {
 
 // Open opens a log, or makes one, and takes the lock PATH.lock. The error is [ErrLocked]
 // if somebody else has it. A symbolic link stands for the file that it leads to, and the
-// log's other files lie beside that.
+// log's other files lie beside that; one that somebody else has made, not the program's user
+// nor the system's, is refused. No other file of the log is written through a link.
 //
 // If a crash has torn the last line, its beginning is set aside in PATH.torn.NNNNNN, and
 // the log ends with the line before; see [Log.Torn].
 func Open(path string, o Options) (*Log, error) {
 	if err := o.check(); err != nil {
-		return nil, fmt.Errorf("logfile: %w", err)
+		return nil, err
 	}
 	o.Interval = cmp.Or(o.Interval, time.Second)
 	if o.fs == nil {
@@ -163,7 +165,11 @@ func Open(path string, o Options) (*Log, error) {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	path = resolve(path)
+	// A log has one name, and rotation renames its file and not a link.
+	path, err := disk.Follow(path)
+	if err != nil {
+		return nil, fmt.Errorf("logfile: opening %s: %w", path, err)
+	}
 	lock, err := disk.NewLock(path + lockSuffix)
 	if err != nil {
 		return nil, fmt.Errorf("logfile: opening %s: %w", path, err)
@@ -178,41 +184,23 @@ func Open(path string, o Options) (*Log, error) {
 }
 
 func (o *Options) check() error {
+	const name = "logfile.Options"
+	wrong := func(field string, value any, detail string) error {
+		return &agentevents.OptionError{Option: name + "." + field, Value: value, Detail: detail}
+	}
 	switch {
 	case o.Sync >= syncs:
-		return fmt.Errorf("Options.Sync %d is not one of the constants", o.Sync)
-	case o.Interval < 0 || o.Buffer < 0 || o.MaxBytes < 0 || o.MaxAge < 0 || o.Keep < 0 || o.KeepFor < 0:
-		return errors.New("Options.Interval, Buffer, MaxBytes, MaxAge, Keep and KeepFor cannot be negative")
+		return option.NoConstant(name+".Sync", int(o.Sync))
 	case o.Buffer > maxHeld:
-		return fmt.Errorf("Options.Buffer is %d, at most %d bytes can wait", o.Buffer, maxHeld)
+		return wrong("Buffer", o.Buffer, fmt.Sprintf("at most %d bytes can wait", maxHeld))
 	case o.ChainFrom != "" && !o.Chain:
-		return errors.New("Options.ChainFrom needs Chain")
+		return wrong("ChainFrom", o.ChainFrom, "needs Chain")
 	case o.ChainFrom != "":
 		if _, ok := chain.ParseHash(o.ChainFrom); !ok {
-			return errors.New("Options.ChainFrom is not a hash of 64 hexadecimal digits in lower case")
+			return wrong("ChainFrom", o.ChainFrom, "is not a hash of 64 hexadecimal digits in lower case")
 		}
 	}
-	return nil
-}
-
-// resolve follows symbolic links, so that a log has one name, and rotation renames its file
-// and not a link. The file need not be there.
-func resolve(path string) string {
-	for range 40 { // as Linux does
-		to, err := os.Readlink(path)
-		if err != nil {
-			return path // it is no link
-		}
-		if !filepath.IsAbs(to) {
-			dir, err := filepath.EvalSymlinks(filepath.Dir(path))
-			if err != nil {
-				return path
-			}
-			to = filepath.Join(dir, to)
-		}
-		path = to
-	}
-	return path // opening it says that there are too many
+	return option.Check(name, o)
 }
 
 func (l *Log) open() error {
@@ -326,6 +314,9 @@ func ends(p agentevents.Payload) bool {
 // Commit returns when everything that was written before the call is on disk, as far as
 // Options.Sync promises it. What one sync can serve shares it.
 func (l *Log) Commit(context.Context) error {
+	if l.CheckSink() != nil {
+		return agentevents.ErrZeroValue
+	}
 	l.mu.Lock()
 	pos := int64(0)
 	switch l.o.Sync {
@@ -351,6 +342,9 @@ func (l *Log) Commit(context.Context) error {
 // Flush writes what is held back and buffered, syncs, and returns the errors that nobody
 // was told of.
 func (l *Log) Flush(context.Context) error {
+	if l.CheckSink() != nil {
+		return agentevents.ErrZeroValue
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -370,6 +364,9 @@ func (l *Log) flush() error {
 // that is a [*LostError], which names it. Events that come later are refused with
 // [agentevents.ErrClosed].
 func (l *Log) Close() error {
+	if l.CheckSink() != nil {
+		return agentevents.ErrZeroValue
+	}
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()

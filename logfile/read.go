@@ -16,6 +16,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/disk"
 )
 
 // This file says which files are a log, and reads them in their order.
@@ -29,7 +32,7 @@ const (
 // which has a lock beside it, stands for that file. Other links are kept, because closed
 // segments may lie beside them, as in stores that name files by their hash.
 func written(path string) string {
-	to := resolve(path)
+	to := disk.Resolve(path)
 	if _, err := os.Stat(to + lockSuffix); err != nil {
 		return path
 	}
@@ -183,7 +186,12 @@ type File struct {
 
 // Read reads the lines of the segment, as text. A torn last line comes as it is. Only one
 // goroutine may read.
-func (f *File) Read(p []byte) (int, error) { return f.r.Read(p) }
+func (f *File) Read(p []byte) (int, error) {
+	if f.r == nil {
+		return 0, agentevents.ErrZeroValue
+	}
+	return f.r.Read(p)
+}
 
 // Skip goes on n bytes further in the text of the segment. Beyond its end Read returns
 // [io.EOF].

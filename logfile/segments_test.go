@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents"
 )
 
 // files returns the names of the files in the log's folder, but for its lock.
@@ -65,7 +67,7 @@ func TestClosedSegmentsAreCompressedAndKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	l := opened(t, path, Options{MaxBytes: 2000, Compress: true})
 	write(t, l, 0, 20)
-	require.Eventually(t, func() bool { return !slices.Contains(files(t, path), "log.000006") }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return !slices.Contains(files(t, path), "log.000006") }, time.Minute, time.Millisecond)
 	require.NoError(t, l.Close())
 	require.Len(t, readAll(t, path), 20)
 
@@ -75,7 +77,7 @@ func TestClosedSegmentsAreCompressedAndKept(t *testing.T) {
 	l = opened(t, path, Options{Compress: true})
 	require.Eventually(t, func() bool {
 		return !slices.Contains(files(t, path), "log.000003.gz.tmp") && !slices.Contains(files(t, path), "log.000002")
-	}, 10*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	require.NoError(t, l.Close())
 	require.Len(t, readAll(t, path), 20)
 }
@@ -85,11 +87,11 @@ func TestRetention(t *testing.T) {
 	l := opened(t, path, Options{MaxBytes: 2000, Keep: 2})
 	write(t, l, 0, 40)
 	want := []string{"log", filepath.Base(closedPath(path, l.next-2)), filepath.Base(closedPath(path, l.next-1))}
-	require.Eventually(t, func() bool { return slices.Equal(files(t, path), want) }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return slices.Equal(files(t, path), want) }, time.Minute, time.Millisecond)
 	require.NoError(t, l.Close())
 
 	l = opened(t, path, Options{KeepFor: time.Hour, Clock: func() time.Time { return time.Now().Add(2 * time.Hour) }})
-	require.Eventually(t, func() bool { return slices.Equal(files(t, path), []string{"log", want[2]}) }, 10*time.Second, time.Millisecond,
+	require.Eventually(t, func() bool { return slices.Equal(files(t, path), []string{"log", want[2]}) }, time.Minute, time.Millisecond,
 		"the newest stays, so that numbers go on")
 	require.NoError(t, l.Close())
 }
@@ -133,7 +135,12 @@ func TestOptionsAreChecked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	for _, o := range []Options{{Sync: 9}, {Interval: -1}, {Buffer: -1}, {Buffer: maxHeld + 1}, {MaxBytes: -1}, {MaxAge: -1}, {Keep: -1}, {KeepFor: -1}, {ChainFrom: "ab"}, {Chain: true, ChainFrom: "ab"}} {
 		_, err := Open(path, o)
-		require.ErrorContains(t, err, "logfile: Options.")
+		require.ErrorContains(t, err, "logfile.Options.")
+		require.ErrorAs(t, err, new(*agentevents.OptionError))
+	}
+	for _, o := range []FollowOptions{{First: -1}, {Poll: -1}} {
+		_, err := Follow(t.Context(), path, o)
+		require.ErrorAs(t, err, new(*agentevents.OptionError))
 	}
 	require.Empty(t, files(t, path))
 }

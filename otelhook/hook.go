@@ -21,6 +21,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/internal/jsonwire"
+	"github.com/agentevents/agentevents/internal/option"
 	"github.com/agentevents/agentevents/internal/spans"
 )
 
@@ -98,7 +99,7 @@ type Options struct {
 	Redact func(key, value string) string
 	// ContentBytes bounds one such value. JSON that is longer becomes an object with its
 	// length and its beginning. 0 means 8,192.
-	ContentBytes int
+	ContentBytes int `least:"0"`
 	// NoSteps makes events of phases, nodes, turns and steps, in place of spans.
 	NoSteps bool
 	// DeltaCounts counts the parts that a model streams, on the spans of model calls that
@@ -123,10 +124,10 @@ type Options struct {
 	IdleTTL time.Duration
 	// MaxOpen bounds the open spans of all runs: beyond it, the runs that were active the
 	// longest ago are closed. One run may have as many. 0 means 10,000.
-	MaxOpen int
+	MaxOpen int `least:"0"`
 	// KeepRuns is how many runs without an open span are known, for what comes after the
 	// end and for links. 0 means 1,024.
-	KeepRuns int
+	KeepRuns int `least:"0"`
 	// Clock tells the time for IdleTTL. nil means [time.Now].
 	Clock func() time.Time
 }
@@ -189,27 +190,29 @@ type room struct {
 	log   []spans.Attr
 }
 
-// New returns a hook. It fails without a TracerProvider, with numbers below 0 but for IdleTTL,
-// with words that are no constants, and if events are to be logs without a LoggerProvider.
+// New returns a hook. It fails without a TracerProvider, with numbers below 0 but for IdleTTL
+// and with words that are no constants ([*agentevents.OptionError]), and if events are to be
+// logs without a LoggerProvider.
 func New(o Options) (*Hook, error) {
+	if err := option.Check("otelhook.Options", o); err != nil {
+		return nil, err
+	}
 	switch {
 	case o.TracerProvider == nil:
 		return nil, errors.New("otelhook: Options.TracerProvider is required")
-	case o.ContentBytes < 0 || o.MaxOpen < 0 || o.KeepRuns < 0:
-		return nil, errors.New("otelhook: Options.ContentBytes, MaxOpen and KeepRuns cannot be negative")
 	case o.Events == EventsAsLogs && o.LoggerProvider == nil, o.Events == EventsBoth && o.LoggerProvider == nil:
 		return nil, fmt.Errorf("otelhook: Options.Events %q needs a LoggerProvider", o.Events)
 	}
 	semconv, ok := o.semconv()
 	if !ok {
-		return nil, fmt.Errorf("otelhook: Options.Semconv %q is not one of the constants", o.Semconv)
+		return nil, option.NoConstant("otelhook.Options.Semconv", string(o.Semconv))
 	}
 	content, ok := o.content()
 	if !ok {
-		return nil, fmt.Errorf("otelhook: Options.Content %q is not one of the constants", o.Content)
+		return nil, option.NoConstant("otelhook.Options.Content", string(o.Content))
 	}
 	if !slices.Contains([]Events{EventsAuto, EventsOnSpan, EventsAsLogs, EventsBoth}, o.Events) {
-		return nil, fmt.Errorf("otelhook: Options.Events %q is not one of the constants", o.Events)
+		return nil, option.NoConstant("otelhook.Options.Events", string(o.Events))
 	}
 	o.IdleTTL = cmp.Or(o.IdleTTL, time.Hour)
 	o.MaxOpen = cmp.Or(o.MaxOpen, 10_000)
@@ -289,9 +292,20 @@ func (h *Hook) Stats() Stats {
 	return Stats{Open: int(h.open.Load()), Spans: h.stats.spans, Foreign: h.stats.foreign, Closed: maps.Clone(h.stats.closed), Unmatched: h.stats.unmatched}
 }
 
+// CheckSink returns an error unless the hook comes from [New]; see [agentevents.Checker].
+func (h *Hook) CheckSink() error {
+	if h == nil || h.runs == nil {
+		return agentevents.ErrZeroValue
+	}
+	return nil
+}
+
 // Trace maps the event, and returns the ids of the span that it belongs to. It is called
 // by the emitter.
 func (h *Hook) Trace(ctx context.Context, ev agentevents.Event) agentevents.TraceContext {
+	if h.CheckSink() != nil {
+		return agentevents.TraceContext{}
+	}
 	now := h.o.Clock().UnixNano()
 	r := h.run(ev.RunID, now)
 	if r == nil {
@@ -691,7 +705,11 @@ func (r *run) letGo() {
 
 // Expire closes the spans of runs that had no event for Options.IdleTTL. The hook has no
 // goroutine: call it now and then where it may happen that no events come at all.
-func (h *Hook) Expire() { h.expire(h.o.Clock().UnixNano()) }
+func (h *Hook) Expire() {
+	if h.CheckSink() == nil {
+		h.expire(h.o.Clock().UnixNano())
+	}
+}
 
 func (h *Hook) expire(now int64) {
 	if h.o.IdleTTL < 0 {

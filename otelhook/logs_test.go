@@ -216,9 +216,11 @@ func TestOptionsThatDoNotGoTogether(t *testing.T) {
 	for _, o := range []otelhook.Options{
 		{}, {TracerProvider: tp, Semconv: "x"}, {TracerProvider: tp, Content: "x"}, {TracerProvider: tp, Events: "x"},
 		{TracerProvider: tp, Events: otelhook.EventsAsLogs}, {TracerProvider: tp, Events: otelhook.EventsBoth}, {TracerProvider: tp, MaxOpen: -1},
+		{TracerProvider: tp, ContentBytes: -1}, {TracerProvider: tp, KeepRuns: -1},
 	} {
 		_, err := otelhook.New(o)
-		require.ErrorContains(t, err, "otelhook: Options.")
+		require.ErrorContains(t, err, "Options.")
+		require.ErrorContains(t, err, "otelhook")
 	}
 }
 
@@ -328,4 +330,14 @@ func TestAnApprovalThatNobodyGivesExpires(t *testing.T) {
 	}
 	require.Equal(t, []string{"pexpired1m0s"}, waits, "nobody knows about the other one")
 	require.Contains(t, strings.Join(measured(t, reader), "\n"), "agentevents.approval.wait [s] {agentevents.approval.decision=expired} 60")
+}
+
+// The zero Hook does nothing, and an emitter does not take it.
+func TestZeroHook(t *testing.T) {
+	h := &otelhook.Hook{}
+	require.NoError(t, h.WriteEvent(t.Context(), ae.Event{RunID: "r", Payload: &ae.RunStarted{}}))
+	require.Zero(t, h.Trace(t.Context(), ae.Event{RunID: "r", Payload: &ae.RunStarted{}}))
+	h.Expire()
+	_, err := ae.NewEmitter(ae.EmitterOptions{Sinks: []ae.Sink{h}})
+	require.ErrorIs(t, err, ae.ErrZeroValue)
 }

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/agentevents/agentevents/internal/option"
 )
 
 // A Sender takes requests: each is the JSON of one ExportTraceServiceRequest, on one line
@@ -92,7 +94,7 @@ type Client struct {
 	Retries int
 	// MaxWait is the longest time before a request is sent again, whatever Retry-After
 	// says; 0 means 30 s.
-	MaxWait time.Duration
+	MaxWait time.Duration `least:"0"`
 	// HTTP does the requests; nil means a client that waits 30 s for an answer and
 	// follows no redirect, so that keys go to no other host.
 	HTTP *http.Client
@@ -125,6 +127,9 @@ func (c *Client) URL() (*url.URL, error) {
 // Send posts one request. It returns a [*StatusError], a [*PartialError], [ErrNotOTLP], or what
 // kept the request from being answered; ctx ends it.
 func (c *Client) Send(ctx context.Context, request []byte) error {
+	if err := option.Check("otlpjson.Client", c); err != nil {
+		return err
+	}
 	u, err := c.URL()
 	if err != nil {
 		return err

@@ -170,8 +170,11 @@ func TestExporterErrors(t *testing.T) {
 
 	// What is wrong from the start is no export of nothing.
 	for want, x := range map[string]*Exporter{
-		"the sender is nil": NewExporter(nil, Options{}),
-		`Options.Semconv "1.40.0" is none of 1.41.0, latest`: NewExporter(&to, Options{Semconv: "1.40.0"}),
+		"the sender is nil":                    NewExporter(nil, Options{}),
+		`otlpjson.Options.Semconv is "1.40.0"`: NewExporter(&to, Options{Semconv: "1.40.0"}),
+		"otlpjson.Options.ContentBytes is -1":  NewExporter(&to, Options{ContentBytes: -1}),
+		"otlpjson.Options.MaxSpans is -1":      NewExporter(&to, Options{MaxSpans: -1}),
+		"otlpjson.Options.MaxBytes is -1":      NewExporter(&to, Options{MaxBytes: -1}),
 	} {
 		require.ErrorContains(t, x.Export(t.Context(), nil), want)
 		require.ErrorContains(t, x.Flush(t.Context()), want)

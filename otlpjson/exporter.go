@@ -8,6 +8,7 @@ import (
 	"maps"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/option"
 	"github.com/agentevents/agentevents/internal/replay"
 	"github.com/agentevents/agentevents/internal/spans"
 )
@@ -25,7 +26,7 @@ type Options struct {
 	// Content adds prompts, arguments, results and texts of errors. Redact a log before.
 	Content bool
 	// ContentBytes bounds one such value; 0 means 8,192.
-	ContentBytes int
+	ContentBytes int `least:"0"`
 	// NoSteps leaves out the spans of phases, nodes, turns and steps; they become events.
 	NoSteps bool
 	// NewIDs derives all ids from the log. Without it spans have the ids that the log
@@ -33,7 +34,7 @@ type Options struct {
 	NewIDs bool
 	// MaxSpans and MaxBytes bound a request; 0 means 512 spans and 4 MiB. A span that is
 	// larger alone is sent alone.
-	MaxSpans, MaxBytes int
+	MaxSpans, MaxBytes int `least:"0"`
 }
 
 // Counts say what became of a log.
@@ -75,9 +76,10 @@ type Exporter struct {
 	closed     bool
 }
 
-// NewExporter returns an exporter without events. If the sender is nil, or Semconv none of its
-// words, Export and Close return an error.
+// NewExporter returns an exporter without events. If the sender is nil, or an option makes no
+// sense ([*agentevents.OptionError]), Export and Close return an error.
 func NewExporter(to Sender, o Options) *Exporter {
+	err := option.Check("otlpjson.Options", o)
 	o.Service = cmp.Or(o.Service, "agentevents")
 	o.MaxSpans, o.MaxBytes = cmp.Or(o.MaxSpans, 512), cmp.Or(o.MaxBytes, 4<<20)
 	x := &Exporter{to: to, o: o}
@@ -86,7 +88,9 @@ func NewExporter(to Sender, o Options) *Exporter {
 	case to == nil:
 		x.err = errors.New("otlpjson: the sender is nil")
 	case v != "" && v != spans.SemconvV1_41 && v != spans.SemconvLatest:
-		x.err = fmt.Errorf("otlpjson: Options.Semconv %q is none of 1.41.0, latest", o.Semconv)
+		x.err = option.NoConstant("otlpjson.Options.Semconv", o.Semconv)
+	default:
+		x.err = err
 	}
 	x.log = replay.New(spans.Options{
 		Ended: x.add, Semconv: spans.Semconv(o.Semconv), Content: spans.InTrace(o.Content), ContentBytes: o.ContentBytes,
@@ -99,8 +103,8 @@ func NewExporter(to Sender, o Options) *Exporter {
 // export, it returns that again, and after Close [agentevents.ErrClosed]. What endpoints refuse
 // is no error before [Exporter.Close].
 func (x *Exporter) Export(ctx context.Context, ev *agentevents.Event) error {
-	if x.err != nil {
-		return x.err
+	if err := x.usable(); err != nil {
+		return err
 	}
 	if x.closed {
 		return fmt.Errorf("otlpjson: the exporter is closed: %w", agentevents.ErrClosed)
@@ -114,8 +118,17 @@ func (x *Exporter) Export(ctx context.Context, ev *agentevents.Event) error {
 // Flush sends the spans that have ended and were not sent yet. It returns what Export does.
 func (x *Exporter) Flush(ctx context.Context) error {
 	x.ctx = ctx
-	if x.err == nil {
-		x.send()
+	if err := x.usable(); err != nil {
+		return err
+	}
+	x.send()
+	return x.err
+}
+
+// usable returns why nothing can be exported.
+func (x *Exporter) usable() error {
+	if x.log == nil {
+		return agentevents.ErrZeroValue
 	}
 	return x.err
 }
@@ -125,13 +138,13 @@ func (x *Exporter) Flush(ctx context.Context) error {
 // spans that were refused, with the first message.
 func (x *Exporter) Close(ctx context.Context) error {
 	x.ctx = ctx
-	if x.err == nil {
+	if x.usable() == nil {
 		x.log.Close()
 		x.send()
 	}
 	x.closed = true
-	if x.err != nil {
-		return x.err
+	if err := x.usable(); err != nil {
+		return err
 	}
 	if x.refused != nil {
 		return x.refused
@@ -141,7 +154,11 @@ func (x *Exporter) Close(ctx context.Context) error {
 
 // Counts returns what became of the events so far.
 func (x *Exporter) Counts() Counts {
-	c, l := x.counts, &x.log.Counts
+	c := x.counts
+	if x.log == nil {
+		return c
+	}
+	l := &x.log.Counts
 	c.Runs, c.Closed = l.Runs, maps.Clone(l.Closed)
 	c.Repeated, c.Late, c.Unplaced, c.Unopened = l.Repeated, l.Late, l.Unplaced, l.Unopened
 	c.Untimed, c.Timeless, c.NoDate = l.Untimed, l.Timeless, l.NoDate

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/option"
 )
 
 // Options configure a [Player]. The zero Options are usable.
@@ -76,7 +77,12 @@ func New(events iter.Seq[agentevents.Event], o Options) (*Player, error) {
 }
 
 // RunID returns the id of the run.
-func (p *Player) RunID() string { return p.events[0].RunID }
+func (p *Player) RunID() string {
+	if len(p.events) == 0 {
+		return "" // the zero Player
+	}
+	return p.events[0].RunID
+}
 
 // Len returns the number of events.
 func (p *Player) Len() int { return len(p.events) }
@@ -85,7 +91,12 @@ func (p *Player) Len() int { return len(p.events) }
 func (p *Player) Position() int { return p.next }
 
 // Snapshot returns the run as it was at this place. It belongs to the caller.
-func (p *Player) Snapshot() *agentevents.RunSnapshot { return p.fold.Snapshot() }
+func (p *Player) Snapshot() *agentevents.RunSnapshot {
+	if p.fold == nil {
+		return new(agentevents.Fold).Snapshot() // of the zero Player
+	}
+	return p.fold.Snapshot()
+}
 
 // Peek returns the event that is played next, and false at the end.
 func (p *Player) Peek() (agentevents.Event, bool) {
@@ -159,10 +170,10 @@ func (p *Player) back(to int) error {
 type Timing struct {
 	// Speed is by how much time passes faster than it did: 1 is the original, 2 twice as
 	// fast. 0 means no waiting.
-	Speed float64
+	Speed float64 `least:"0"`
 	// MaxWait bounds one wait, so that a night between two events need not be slept
 	// through. 0 means no bound.
-	MaxWait time.Duration
+	MaxWait time.Duration `least:"0"`
 }
 
 // Play plays the events from here on. show is called with each after it was played, and
@@ -170,8 +181,8 @@ type Timing struct {
 // ends with the run, with the error of show, or with that of the context. It can be called
 // again, and goes on.
 func (p *Player) Play(ctx context.Context, t Timing, show func(agentevents.Event) error) error {
-	if t.Speed < 0 || t.MaxWait < 0 {
-		return errors.New("playback: Timing.Speed and MaxWait cannot be negative")
+	if err := option.Check("playback.Timing", t); err != nil {
+		return err
 	}
 	// Waits end at points in time, so that what show takes is no delay.
 	due := time.Now()

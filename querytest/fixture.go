@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/disk"
 )
 
 // Fixtures are what the nodes of a program were asked and have answered, by node.
@@ -193,16 +194,7 @@ func Save(dir, node string, f *Fixture) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("querytest: %w", err)
 	}
-	temp, err := os.CreateTemp(dir, ".fixture-*")
-	if err != nil {
-		return fmt.Errorf("querytest: %w", err)
-	}
-	defer os.Remove(temp.Name())
-	_, err = temp.Write(text.Bytes())
-	if err := errors.Join(err, temp.Close()); err != nil {
-		return fmt.Errorf("querytest: %w", err)
-	}
-	if err := os.Rename(temp.Name(), filepath.Join(dir, url.PathEscape(node)+".json")); err != nil {
+	if err := disk.Replace(filepath.Join(dir, url.PathEscape(node)+".json"), text.Bytes()); err != nil {
 		return fmt.Errorf("querytest: %w", err)
 	}
 	return nil

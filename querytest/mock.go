@@ -119,6 +119,9 @@ func (m *Mock) Query(ctx context.Context, r query.Request) iter.Seq2[agentevents
 		fail := func(err error) { yield(agentevents.Event{}, err) }
 		node := cmp.Or(r.NodeID, r.AgentID)
 		m.mu.Lock()
+		if m.made == nil {
+			m.made = map[string]int{} // the zero Mock has no call
+		}
 		index := m.made[node]
 		m.made[node]++
 		m.mu.Unlock()

@@ -78,7 +78,8 @@ func Open(dir string, o Options) (*File, error) {
 	if o.OnError == nil {
 		o.OnError = func(error) {}
 	}
-	for _, d := range []string{dir, filepath.Join(dir, "snapshots")} {
+	dirs := []string{dir, filepath.Join(dir, "snapshots")}
+	for _, d := range dirs {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return nil, fmt.Errorf("runstore: opening %s: %w", dir, err)
 		}
@@ -89,6 +90,11 @@ func Open(dir string, o Options) (*File, error) {
 		return nil, fmt.Errorf("runstore: opening %s: %w", dir, err)
 	}
 	f := &File{dir: dir, log: log, lazy: lo.Sync != logfile.SyncEvery, onError: o.OnError, next: map[string]uint64{}, index: index{path: path, runs: map[string]*indexed{}}}
+	for _, d := range dirs {
+		if err := disk.RemoveTemporary(d); err != nil {
+			o.OnError(fmt.Errorf("runstore: opening %s: %w", dir, err))
+		}
+	}
 	f.index.unsavedMost = cmp.Or(o.unsavedMost, unsavedMost)
 	f.index.restore(filepath.Join(dir, indexName))
 	if err := f.index.read(f.onError); err != nil {
@@ -103,10 +109,18 @@ func Open(dir string, o Options) (*File, error) {
 
 // Torn returns what was set aside when the store was opened: the beginning of a line that
 // a crash has torn, and that nobody was told is recorded. It is nil if there was none.
-func (f *File) Torn() *logfile.TornError { return f.log.Torn() }
+func (f *File) Torn() *logfile.TornError {
+	if f.log == nil {
+		return nil
+	}
+	return f.log.Torn()
+}
 
 // Close writes what is not written, and lets go of the store.
 func (f *File) Close() error {
+	if f.log == nil {
+		return agentevents.ErrZeroValue
+	}
 	f.mu.Lock()
 	was, broken := f.closed, f.broken
 	f.closed = true
@@ -152,6 +166,9 @@ func (f *File) Append(ctx context.Context, runID string, expect uint64, entries 
 
 // unusable returns why the store cannot be used. f.mu is held.
 func (f *File) unusable() error {
+	if f.log == nil {
+		return agentevents.ErrZeroValue
+	}
 	if f.closed {
 		return fmt.Errorf("runstore: %s: %w", f.dir, agentevents.ErrClosed)
 	}
@@ -185,6 +202,9 @@ func (f *File) check(err error) {
 
 // Commit implements [Store]. Those who wait share a sync of the disk.
 func (f *File) Commit(ctx context.Context) error {
+	if f.log == nil {
+		return agentevents.ErrZeroValue
+	}
 	err := f.log.Commit(ctx)
 	f.mu.Lock()
 	f.check(err)
@@ -298,7 +318,7 @@ func (f *File) SaveSnapshot(_ context.Context, snapshot *agentevents.RunSnapshot
 	if head, _, err := readSnapshot(path); err == nil && head.RunID == snapshot.RunID && head.Next > snapshot.NextSequence && head.Next <= next {
 		return nil
 	}
-	if err := replaceFile(path, append(append(line, '\n'), text...)); err != nil {
+	if err := disk.Replace(path, append(append(line, '\n'), text...)); err != nil {
 		return fmt.Errorf("runstore: saving the snapshot of run %s: %w", jsonwire.Brief(snapshot.RunID), err)
 	}
 	return nil
@@ -343,24 +363,4 @@ func readSnapshot(path string) (head snapshotHead, text []byte, err error) {
 		return head, nil, errors.New("the file is damaged: it has another hash than its first line says")
 	}
 	return head, text, nil
-}
-
-// replaceFile writes a file beside the one that is there, and renames it.
-func replaceFile(path string, text []byte) (err error) {
-	temp := path + ".tmp"
-	out, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = out.Write(text)
-	if err == nil {
-		err = out.Sync()
-	}
-	if err = errors.Join(err, out.Close()); err != nil {
-		return errors.Join(err, os.Remove(temp))
-	}
-	if err := os.Rename(temp, path); err != nil {
-		return err
-	}
-	return disk.OS{}.SyncDir(filepath.Dir(path))
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/disk"
 	"github.com/agentevents/agentevents/logfile"
 )
 
@@ -72,7 +73,7 @@ func (x *index) save(path string) error {
 	if err != nil {
 		return err
 	}
-	if err := replaceFile(path, append(append(head, '\n'), body.Bytes()...)); err != nil {
+	if err := disk.Replace(path, append(append(head, '\n'), body.Bytes()...)); err != nil {
 		return err
 	}
 	x.unsaved = 0

@@ -70,6 +70,9 @@ func (s *Sink) WriteLine(ctx context.Context, ev agentevents.Event, line []byte)
 }
 
 func (s *Sink) write(ctx context.Context, e Entry) error {
+	if s.CheckSink() != nil {
+		return agentevents.ErrZeroValue
+	}
 	id := e.Event.RunID
 	s.mu.Lock()
 	r := s.runs[id]
@@ -154,10 +157,18 @@ func batch(entries []Entry) int {
 }
 
 // Commit returns when everything that the store took is durable.
-func (s *Sink) Commit(ctx context.Context) error { return s.store.Commit(ctx) }
+func (s *Sink) Commit(ctx context.Context) error {
+	if s.CheckSink() != nil {
+		return agentevents.ErrZeroValue
+	}
+	return s.store.Commit(ctx)
+}
 
 // Flush appends what the store did not take before, and commits.
 func (s *Sink) Flush(ctx context.Context) error {
+	if s.CheckSink() != nil {
+		return agentevents.ErrZeroValue
+	}
 	s.mu.Lock()
 	runs := make([]*sinkRun, 0, len(s.runs))
 	for _, r := range s.runs {
@@ -177,6 +188,9 @@ func (s *Sink) Flush(ctx context.Context) error {
 
 // ResumeRun implements [agentevents.Resumer]. The snapshot has to end where the store does.
 func (s *Sink) ResumeRun(ctx context.Context, snapshot *agentevents.RunSnapshot) error {
+	if s.CheckSink() != nil {
+		return agentevents.ErrZeroValue
+	}
 	info, err := s.store.Run(ctx, snapshot.RunID)
 	if err != nil && !errors.Is(err, ErrNoRun) {
 		return err

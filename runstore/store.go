@@ -1,6 +1,7 @@
 package runstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -100,7 +101,7 @@ func (i *RunInfo) Add(ev *agentevents.Event) {
 	i.Next, i.Updated = ev.Sequence+1, ev.Time
 	switch k := ev.Kind(); k {
 	case agentevents.KindRunCompleted, agentevents.KindRunFailed, agentevents.KindRunCancelled:
-		i.Terminal = k
+		i.Terminal = cmp.Or(i.Terminal, k) // the first one stands
 	}
 }
 

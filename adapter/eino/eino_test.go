@@ -574,10 +574,10 @@ func TestImmediateCancel(t *testing.T) {
 		_, errs := drain(events)
 		require.Len(t, errs, 1)
 		require.ErrorAs(t, errs[0], new(*adk.CancelError))
-		require.Eventually(t, func() bool { return run.State().Status == ae.RunStatusPaused }, 5*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return run.State().Status == ae.RunStatusPaused }, time.Minute, time.Millisecond)
 		close(late)
 		<-done
-		require.Eventually(t, func() bool { return len(eventtest.Payloads[*ae.ModelReturned](rec.Events())) == 1 }, 5*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return len(eventtest.Payloads[*ae.ModelReturned](rec.Events())) == 1 }, time.Minute, time.Millisecond)
 		require.NoError(t, r.End(t.Context()))
 		require.Equal(t, ae.RunStatusPaused, run.State().Status, "it may be resumed")
 		require.NoError(t, run.Finish(t.Context(), context.Canceled))

@@ -397,7 +397,7 @@ func TestCancelledCall(t *testing.T) {
 			client.end(t)
 			require.Eventually(t, func() bool {
 				return len(eventtest.Payloads[*agentevents.ToolReturned](server.rec.Events())) == 1
-			}, 10*time.Second, time.Millisecond)
+			}, time.Minute, time.Millisecond)
 			server.end(t)
 			for _, l := range []*log{client, server} {
 				returned := eventtest.Payloads[*agentevents.ToolReturned](l.rec.Events())

@@ -2,7 +2,6 @@ package claude
 
 import (
 	"bytes"
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,21 +12,47 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// capturePath is a real stream, which is not part of the project.
-var capturePath = filepath.Join("..", "..", "..", "shared", "real", "claude-stream-json", "ai-systems", "raw-sdk-messages.jsonl")
-
-func readCapture(t testing.TB) []byte {
+// session reads the stream of a whole session.
+func session(t testing.TB, name string) []byte {
 	t.Helper()
-	stream, err := os.ReadFile(capturePath)
-	if errors.Is(err, os.ErrNotExist) {
-		t.Skip("the real capture is not here; it is not part of the project")
-	}
+	stream, err := os.ReadFile(filepath.Join("testdata", "sessions", name+".stream.jsonl"))
 	require.NoError(t, err)
 	return stream
 }
 
-func TestRealCapture(t *testing.T) {
-	stream := readCapture(t)
+// Sessions have the calls, agents and tokens that the scripted model was asked for and gave.
+func TestSessions(t *testing.T) {
+	type counts struct {
+		agents, steps, ok, failed int // a step is a model call
+		usage                     agentevents.Usage
+	}
+	tokens := func(in, out, read, written int64) agentevents.Usage {
+		return agentevents.Usage{InputTokens: in, OutputTokens: out, CacheReadInputTokens: agentevents.Some(read), CacheCreationInputTokens: agentevents.Some(written)}
+	}
+	for name, want := range map[string]counts{
+		"subagents": {4, 7, 5, 0, tokens(420, 136, 3520, 1370)},
+		"failures":  {1, 3, 0, 6, tokens(800, 105, 1100, 600)},
+		"partial":   {1, 2, 2, 0, tokens(320, 90, 4500, 420)},
+	} {
+		events, errs := decode(t, Options{}, string(session(t, name)))
+		require.Empty(t, errs, name)
+		s := fold(t, events)
+		require.Equal(t, agentevents.RunStatusCompleted, s.Status, name)
+		got := counts{agents: len(s.Agents), usage: s.Usage.Usage}
+		for _, tool := range s.Tools {
+			got.ok += tool.OK
+			got.failed += tool.Failed
+		}
+		for _, a := range s.Agents {
+			got.steps += a.Step.V + 1
+		}
+		require.Equal(t, want, got, name)
+		require.Empty(t, s.OpenCalls, name)
+	}
+}
+
+func TestSession(t *testing.T) {
+	stream := session(t, "skill")
 	events, errs := decode(t, Options{}, string(stream))
 	require.Empty(t, errs)
 	s := fold(t, events)
@@ -70,7 +95,7 @@ func TestRealCapture(t *testing.T) {
 	require.Equal(t, childMessage.str("model"), child.Model)
 	require.Equal(t, task.str("description"), child.Task)
 	require.Equal(t, agentevents.OutcomeConverged, child.Outcome)
-	require.Equal(t, agentevents.Some(2330*time.Millisecond), child.Duration)
+	require.Equal(t, agentevents.Some(1740*time.Millisecond), child.Duration)
 
 	require.Equal(t, 3, main.ToolCalls)
 	require.Equal(t, 1, child.ToolCalls)
@@ -88,12 +113,12 @@ func TestRealCapture(t *testing.T) {
 	require.Equal(t, result.str("session_id"), main.ProviderSessionID)
 	require.Equal(t, process, s.RunID)
 	require.Equal(t, result.str("session_id"), s.SessionID)
-	require.Equal(t, agentevents.Some(0.13437175), s.Usage.CostUSD)
+	require.Equal(t, agentevents.Some(0.041875), s.Usage.CostUSD)
 	u := result.object("usage")
 	require.Equal(t, agentevents.Some(usage(&u)), main.Usage.Ended)
 	require.Equal(t, agentevents.Usage{
-		InputTokens: 1608 + 11, OutputTokens: 395 + 874,
-		CacheCreationInputTokens: agentevents.Some[int64](15218 + 22631), CacheReadInputTokens: agentevents.Some[int64](15044 + 40842),
+		InputTokens: 702 + 12, OutputTokens: 215 + 538,
+		CacheCreationInputTokens: agentevents.Some[int64](940 + 1620), CacheReadInputTokens: agentevents.Some[int64](900 + 2515),
 	}, s.Usage.Usage)
 	require.Len(t, s.Usage.Models, 2)
 
@@ -118,7 +143,7 @@ func TestRealCapture(t *testing.T) {
 }
 
 func BenchmarkDecode(b *testing.B) {
-	stream := readCapture(b)
+	stream := session(b, "skill")
 	b.SetBytes(int64(len(stream)))
 	b.ReportAllocs()
 	for b.Loop() {

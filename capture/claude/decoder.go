@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/foreign"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -167,17 +168,17 @@ func (d *Decoder) Decode(dst []agentevents.Event, text []byte) ([]agentevents.Ev
 	if d.refuse {
 		return dst, nil
 	}
+	if !d.started && d.init == nil {
+		if f, ok := formatOf(string(text)); ok {
+			d.refuse = true
+			return dst, refusal(f)
+		}
+	}
 	l, err := d.read(string(text))
 	if err != nil {
 		return dst, err
 	}
-	if !d.started && d.init == nil {
-		if format := formatOf(l); format != "" {
-			d.refuse = true
-			return dst, &agentevents.LineError{Err: fmt.Errorf("claude: this is %s, not what claude -p --output-format stream-json prints; the rest is skipped", format)}
-		}
-	}
-	d.shown = d.shown || l.inConversation() || l.kind == "system" || l.kind == "stream_event"
+	d.shown = d.shown || l.ofStream()
 	d.dst, d.reading = dst, l
 	d.accept(l)
 	return d.done()
@@ -187,8 +188,10 @@ func (d *Decoder) Decode(dst []agentevents.Event, text []byte) ([]agentevents.Ev
 // make a run that failed and says nothing.
 func (d *Decoder) unlike() *agentevents.LineError {
 	d.refuse = true
-	return &agentevents.LineError{Err: fmt.Errorf("claude: this is not what claude -p --output-format stream-json prints: there is no line of the type system, user, assistant, stream_event or result; the first has %s",
-		jsonwire.Brief(d.held[0].kind))}
+	return refusal(foreign.File{
+		Name: "not what claude -p --output-format stream-json prints",
+		Hint: "no line is a whole one of the type system, user, assistant, stream_event or result; the first has " + jsonwire.Brief(d.held[0].kind),
+	})
 }
 
 // done returns the events of the current line and its first fault.
@@ -299,6 +302,22 @@ func (l *line) inConversation() bool {
 	return l.kind == "assistant" || l.kind == "user" || l.kind == "result"
 }
 
+// ofStream reports whether a line has one of the types that the CLI prints, and the members of
+// all its lines of that type. Other programs have lines of the same types.
+func (l *line) ofStream() bool {
+	switch l.kind {
+	case "assistant", "user":
+		return strings.HasPrefix(l.raw("message"), "{")
+	case "system":
+		return l.has("subtype") || l.has("session_id")
+	case "result":
+		return l.has("subtype") || l.has("session_id") || l.has("is_error")
+	case "stream_event":
+		return l.has("event")
+	}
+	return false
+}
+
 // isUserText reports whether a line is text for the main agent and has no tool result.
 func (d *Decoder) isUserText(l *line) bool {
 	return l.kind == "user" && d.agentKey(l) == "" && !hasToolResult(l)
@@ -325,7 +344,7 @@ func hasToolResult(l *line) bool {
 // line, the start of a new message, or another result.
 func (d *Decoder) opens(l *line) bool {
 	if !d.started {
-		return l.inConversation() || l.kind == "stream_event"
+		return l.ofStream() && l.kind != "system"
 	}
 	if d.agentKey(l) != "" {
 		return false

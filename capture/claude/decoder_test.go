@@ -1078,7 +1078,7 @@ func TestForeignFormats(t *testing.T) {
 	events, errs := decode(t, Options{}, `{"type":"foo"}`+"\n"+`{"type":"keep_alive"}`)
 	require.Empty(t, events)
 	require.Len(t, errs, 1)
-	require.ErrorContains(t, errs[0], `no line of the type system, user, assistant, stream_event or result; the first has "foo"`)
+	require.ErrorContains(t, errs[0], `no line is a whole one of the type system, user, assistant, stream_event or result; the first has "foo"`)
 	// What the Agent SDK prints has the links of both, and inside a run nothing is refused.
 	_, s := run(t, Options{}, strings.Replace(transcript, `"type"`, `"parent_tool_use_id":null,"type"`, 1), initLine("s1"), transcript, success)
 	require.Equal(t, []string{"user: x"}, texts(s))

@@ -9,183 +9,136 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents/internal/txtar"
 )
 
-// A logCase is a log that one of the documents allows, or forbids, and what the command says
-// of it.
-type logCase struct {
-	Name   string
-	Lines  []string
-	Expect []expectation
+// A ran is a command that ran on the log of a case.
+type ran struct {
+	result
+	log string
 }
 
-// An expectation is one run of the command. Members are present for the commands that have
-// them.
-type expectation struct {
-	Do    string
-	Flags []string // check
-	Exit  *int
-	Rule  string // check
-	Lines *int   // check
-
-	Path            []string // fold: a member of the first run's snapshot; # is the number of members
-	Is              json.RawMessage
-	Present, Absent bool
-	Has             hasText
-	HasNot          []string
-
-	From, To  string // convert
-	Strict    bool
-	Lost      []string
-	Back      string
-	ThenCheck []string
+// conditions are the conditions of a case on a command, by the first word of the line.
+var conditions = map[string]func(r *ran, rest string) error{
+	"exit":  func(r *ran, rest string) error { return unless(strconv.Itoa(r.code) == rest) },
+	"lines": func(r *ran, rest string) error { return unless(strconv.Itoa(strings.Count(r.out, "\n")) == rest) }, // of the output
+	"has":   func(r *ran, rest string) error { return unless(strings.Contains(r.out, rest)) },
+	"lacks": func(r *ran, rest string) error { return unless(!strings.Contains(r.out, rest)) },
+	"lost":  func(r *ran, rest string) error { return unless(strings.Contains(r.err, rest)) }, // as standard error lists
+	"at":    (*ran).at,
+	// back FORMAT: the output is the log again, once it is converted to this format.
+	"back": func(r *ran, rest string) error {
+		back := exec(r.out, "convert", "--to", rest, "-")
+		if back.out != r.log {
+			return fmt.Errorf("it comes back as\n%s%s", back.out, back.err)
+		}
+		return nil
+	},
+	// then COMMAND: the command accepts the output.
+	"then": func(r *ran, rest string) error {
+		if then := exec(r.out, append(strings.Fields(rest), "-")...); then.code != exitOK {
+			return fmt.Errorf("it is refused:\n%s%s", then.out, then.err)
+		}
+		return nil
+	},
 }
 
-// A hasText is one text or a list of texts.
-type hasText []string
-
-func (h *hasText) UnmarshalJSON(text []byte) error {
-	var one string
-	if json.Unmarshal(text, &one) == nil {
-		*h = hasText{one}
+func unless(holds bool) error {
+	if holds {
 		return nil
 	}
-	return json.Unmarshal(text, (*[]string)(h))
+	return fmt.Errorf("it does not hold")
 }
 
-// TestCases runs the cases that come with the source documents.
-func TestCases(t *testing.T) {
-	text, err := os.ReadFile("../../../shared/cases/cases.jsonl")
+// at is about a value of the first run's snapshot: "at PATH is JSON", "at PATH has TEXT", "at
+// PATH there" or "at PATH absent". The name # is the number of members.
+func (r *ran) at(rest string) error {
+	path, rest, _ := strings.Cut(rest, " ")
+	word, text, _ := strings.Cut(rest, " ")
+	value, there, err := valueAt(r.out, strings.Split(path, "/")[1:])
 	if err != nil {
-		t.Skip("the cases are not beside the project: ", err)
+		return err
 	}
-	for line := range strings.Lines(string(text)) {
-		var c logCase
-		if err := json.Unmarshal([]byte(line), &c); err != nil {
-			t.Fatal(err)
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	switch word {
+	case "there":
+		return unless(there)
+	case "absent":
+		return unless(!there)
+	case "has":
+		return unless(strings.Contains(string(encoded), text))
+	case "is":
+		var want any
+		if err := json.Unmarshal([]byte(text), &want); err != nil {
+			return err
 		}
+		if !reflect.DeepEqual(want, value) {
+			return fmt.Errorf("it is %s", encoded)
+		}
+		return nil
+	default:
+		return fmt.Errorf("no condition %q", word)
+	}
+}
+
+// TestCases runs commands on logs that the source documents allow or forbid.
+func TestCases(t *testing.T) {
+	cases := txtar.Parse(read(t, filepath.Join("testdata", "cases.txtar"))).Files
+	require.Len(t, cases, 31)
+	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
+			at := strings.Index(c.Text, "\n{") + 1
 			log := filepath.Join(t.TempDir(), "run.jsonl")
-			if err := os.WriteFile(log, []byte(strings.Join(c.Lines, "\n")+"\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			for i, e := range c.Expect {
-				if err := e.holds(log); err != nil {
-					t.Errorf("%d: %s: %v", i, e.Do, err)
+			require.NoError(t, os.WriteFile(log, []byte(c.Text[at:]), 0o600))
+			commands := strings.Split(c.Text[:at], "$ ")
+			require.Empty(t, commands[0])
+			for _, command := range commands[1:] {
+				args, wants, _ := strings.Cut(command, "\n")
+				r := &ran{exec("", append(strings.Fields(args), log)...), c.Text[at:]}
+				require.NotEqual(t, exitUsage, r.code, r.err)
+				require.NotEmpty(t, wants, args)
+				for want := range strings.Lines(wants) {
+					want = strings.TrimSuffix(want, "\n")
+					word, rest, _ := strings.Cut(want, " ")
+					holds := conditions[word]
+					require.NotNil(t, holds, want)
+					if err := holds(r, rest); err != nil {
+						t.Errorf("%s: %s: %v\nexit %d\nout: %s\nerr: %s", args, want, err, r.code, r.out, r.err)
+					}
 				}
 			}
 		})
 	}
 }
 
-// holds runs the command on a log, and returns what is not as expected.
-func (e *expectation) holds(log string) error {
-	var args []string
-	switch e.Do {
-	case "check", "fold", "tree":
-		args = append([]string{e.Do}, e.Flags...)
-	case "convert":
-		args = []string{"convert", "--to", e.To}
-		if e.From != "" {
-			args = append(args, "--from", e.From)
-		}
-		if e.Strict {
-			args = append(args, "--strict")
-		}
-	default:
-		return fmt.Errorf("no such command")
-	}
-	got := exec("", append(args, log)...)
-	said := fmt.Sprintf("exit %d\nout: %s\nerr: %s", got.code, got.out, got.err)
-	if e.Exit != nil && got.code != *e.Exit {
-		return fmt.Errorf("want exit %d\n%s", *e.Exit, said)
-	}
-	if !strings.Contains(got.out+got.err, e.Rule) {
-		return fmt.Errorf("want the rule %s\n%s", e.Rule, said)
-	}
-	if n := strings.Count(got.out, "\n"); e.Lines != nil && n != *e.Lines {
-		return fmt.Errorf("want %d findings\n%s", *e.Lines, said)
-	}
-	text := got.out
-	if e.Do == "fold" {
-		value, there := at(text, e.Path)
-		if there != e.Present && (e.Present || e.Absent) {
-			return fmt.Errorf("%s: present: %v\n%s", strings.Join(e.Path, "."), there, said)
-		}
-		if e.Is != nil {
-			var want any
-			if err := json.Unmarshal(e.Is, &want); err != nil {
-				return err
-			}
-			if !reflect.DeepEqual(want, value) {
-				return fmt.Errorf("%s is %v, not %s\n%s", strings.Join(e.Path, "."), value, e.Is, said)
-			}
-		}
-		encoded, err := json.Marshal(value)
-		if err != nil {
-			return err
-		}
-		text = string(encoded)
-	}
-	for _, has := range e.Has {
-		if !strings.Contains(text, has) {
-			return fmt.Errorf("want %q\n%s", has, said)
-		}
-	}
-	for _, has := range e.HasNot {
-		if strings.Contains(text, has) {
-			return fmt.Errorf("want no %q\n%s", has, said)
-		}
-	}
-	for _, lost := range e.Lost {
-		if !strings.Contains(got.err, lost) {
-			return fmt.Errorf("want %s as lost\n%s", lost, said)
-		}
-	}
-	if e.Back != "" {
-		was, err := os.ReadFile(log)
-		if err != nil {
-			return err
-		}
-		if back := exec(got.out, "convert", "--to", e.Back, "-"); back.out != string(was) {
-			return fmt.Errorf("comes back as\n%s%s", back.out, back.err)
-		}
-	}
-	if e.ThenCheck != nil {
-		if check := exec(got.out, append(append([]string{"check"}, e.ThenCheck...), "-")...); check.code != 0 {
-			return fmt.Errorf("is refused:\n%s%s\n%s", check.out, check.err, said)
-		}
-	}
-	return nil
-}
-
-// at returns the value at a path of the first run's snapshot.
-func at(text string, path []string) (value any, there bool) {
-	first, _, _ := strings.Cut(text, "\n")
-	if json.Unmarshal([]byte(first), &value) != nil && json.Unmarshal([]byte(text), &value) != nil {
-		return nil, false
+// valueAt returns the value at a path of the first run's snapshot.
+func valueAt(text string, path []string) (value any, there bool, err error) {
+	if err := json.NewDecoder(strings.NewReader(text)).Decode(&value); err != nil {
+		return nil, false, err
 	}
 	for _, name := range path {
+		var members map[string]any
 		switch of := value.(type) {
 		case map[string]any:
-			if name == "#" {
-				return float64(len(of)), true
-			}
-			if value, there = of[name]; !there {
-				return nil, false
-			}
+			members = of
 		case []any:
-			if name == "#" {
-				return float64(len(of)), true
+			members = map[string]any{}
+			for i, item := range of {
+				members[strconv.Itoa(i)] = item
 			}
-			i, err := strconv.Atoi(name)
-			if err != nil || i >= len(of) {
-				return nil, false
-			}
-			value = of[i]
-		default:
-			return float64(0), name == "#"
+		}
+		if name == "#" {
+			return float64(len(members)), true, nil
+		}
+		if value, there = members[name]; !there {
+			return nil, false, nil
 		}
 	}
-	return value, true
+	return value, true, nil
 }

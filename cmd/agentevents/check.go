@@ -37,7 +37,8 @@ Sequence numbers that no event of a run has are named at the end, in one line fo
 every run, which begins with "warning:". They do not change the exit status, as a log
 may leave out deltas; with --complete they are problems. Nothing is known to be missing
 from logs in formats whose numbers are not unique (KAOS) or that have none. A log whose
-first segments are not there is named likewise.
+first segments are not there is named likewise. A run whose beginning is missing breaks
+no rule that needs it: statuses, open calls and the table are unknown there.
 
 With --chain the lines must be chained, too: each has the hash of the one before it and
 its own. The files are one log in the order in which they are given. The first line of

@@ -15,6 +15,7 @@ import (
 	"github.com/agentevents/agentevents/dialect/multiagent"
 	"github.com/agentevents/agentevents/dialect/openharness"
 	"github.com/agentevents/agentevents/dialect/openwop"
+	"github.com/agentevents/agentevents/internal/foreign"
 )
 
 // A wire is a format of logs, as the command line names it.
@@ -151,12 +152,19 @@ func (f *wireFlag) newDecoder(o reading) agentevents.Decoder {
 // of the format without doubt, they are lines of types that it does not know.
 type named struct {
 	agentevents.Decoder
-	wire  *wire
-	known bool // such a line has come
+	wire    *wire
+	known   bool // such a line has come
+	foreign bool // a line of another program came, and no event after it
 }
 
 func (d *named) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
 	other, ok := dialect.Fits(string(line), d.wire.dialect())
+	if file, strange := d.strange(string(line), other); strange {
+		d.foreign = true
+		err := agentevents.ForeignError(file)
+		return dst, &agentevents.LineError{Err: &err}
+	}
+	d.foreign = false
 	d.known = d.known || ok && other == d.wire.dialect()
 	if !ok && !d.known {
 		what := "like none of the known formats"
@@ -166,6 +174,18 @@ func (d *named) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Even
 		return dst, &agentevents.LineError{Err: fmt.Errorf("this is no line of %s; it looks %s", d.wire.name, what)}
 	}
 	return d.Decoder.Decode(dst, line)
+}
+
+// strange reports whether a line is one of another program, and of which. looks is the dialect that
+// it looks like.
+func (d *named) strange(line string, looks dialect.Name) (f foreign.File, ok bool) {
+	if looks == "" {
+		f, ok = foreign.Line(line)
+	}
+	if !ok && d.foreign && foreign.Doubtful(line) {
+		return foreign.Unknown, true
+	}
+	return f, ok
 }
 
 // A judge is a decoder that reads every line by the rules of its document, and again as far

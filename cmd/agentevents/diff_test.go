@@ -93,6 +93,9 @@ func TestDiffFlags(t *testing.T) {
 				}
 			}
 			said := strings.Replace(r.out, "- "+paths[0], "- A", 1)
+			for _, path := range paths {
+				r.err = strings.Replace(r.err, path+": "+emptyFile+"\n", "", 1)
+			}
 			require.Equal(t, result{test.code, test.out, ""}, result{r.code, strings.Replace(said, "+ "+paths[len(paths)-1], "+ B", 1), r.err})
 		})
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/disk"
 	"github.com/agentevents/agentevents/internal/spans"
 	"github.com/agentevents/agentevents/otlpjson"
 )
@@ -225,7 +226,7 @@ func (x *export) open(in *invocation) (*output, func() error, error) {
 	if x.out == "" || x.out == "-" {
 		return in.stdout, func() error { return nil }, nil
 	}
-	f, err := os.Create(x.out)
+	f, err := disk.Create(x.out)
 	if err != nil {
 		return nil, nil, fmt.Errorf("--out: %w", err)
 	}

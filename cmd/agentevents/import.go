@@ -92,10 +92,16 @@ unless --no-redact is given.`,
 					}
 				}
 				r.report(in)
-				if !*strict && !none {
-					l.bad = 0
+				switch err := l.result(); {
+				case none && err == nil:
+					if in.args[0] == "-" {
+						l.print(in, position{}, emptyFile)
+					}
+					return errProblems // a capture has lines
+				case none || *strict || l.failed:
+					return err
 				}
-				return l.result()
+				return nil
 			}
 		},
 	}

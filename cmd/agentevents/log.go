@@ -19,7 +19,6 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/internal/jsonwire"
-	"github.com/agentevents/agentevents/internal/lines"
 	"github.com/agentevents/agentevents/logfile"
 )
 
@@ -53,6 +52,7 @@ type logReader struct {
 	notes []string // what a reader should know that is no problem
 
 	bad    int // lines that cannot be read
+	lines  int // those that were reported or are an event
 	failed bool
 }
 
@@ -114,7 +114,10 @@ func (l *logReader) events(in *invocation) (iter.Seq2[position, agentevents.Even
 	}
 	return func(yield func(position, agentevents.Event) bool) {
 		for _, name := range in.args {
-			begun := false
+			begun, lines, decoder := false, l.lines, l.decoder
+			if auto, ok := decoder.(*dialect.Auto); ok { // the format of another file is not a sign of this one
+				decoder = &dialect.Auto{Decoders: auto.Decoders}
+			}
 			for from, err := range l.open(name) {
 				l.files = append(l.files, visible(from.name))
 				file := len(l.files) - 1
@@ -129,9 +132,12 @@ func (l *logReader) events(in *invocation) (iter.Seq2[position, agentevents.Even
 					l.report(position{file: file}, visible(lost(err)))
 				case err != nil:
 					l.fail(in, file, err)
-				case !l.read(in, file, from, yield):
+				case !l.read(in, file, from, decoder, yield):
 					return
 				}
+			}
+			if begun && !l.failed && l.lines == lines && name != "-" { // a pipe may be empty
+				l.print(in, position{file: len(l.files) - 1}, emptyFile)
 			}
 		}
 	}, nil
@@ -166,36 +172,39 @@ func (d strictStarts) Decode(dst []agentevents.Event, line []byte) ([]agentevent
 	return dst, err
 }
 
-// repeated counts lines in a row that have the same fault.
+// repeated counts lines that have the same fault, with none but blank ones between them.
 type repeated struct {
-	text string
-	last int // the latest line
-	n    int
+	text       string
+	n          int
+	limit      int // how many of them are reported one by one
+	from, last int // the lines that are not
 }
 
-// sameLines is how many of them are reported one by one.
-const sameLines = 3
+// emptyFile is the report of a file without lines. It is a log all the same.
+const emptyFile = "the file is empty"
+
+// sameLines is the usual limit. A file of a program that is not known has nothing else.
+const sameLines, sameForeign = 3, 1
 
 // read reads one file. It returns false when the caller stops.
-func (l *logReader) read(in *invocation, file int, from input, yield func(position, agentevents.Event) bool) bool {
+func (l *logReader) read(in *invocation, file int, from input, decoder agentevents.Decoder, yield func(position, agentevents.Event) bool) bool {
 	src := &source{r: from, out: in.stdout}
 	if l.raw != nil {
 		src.r = l.raw(file, src.r)
 	}
-	r := agentevents.NewReader(src, agentevents.ReaderOptions{Decoder: l.decoder, MaxLine: l.maxLine, Verbatim: l.verb})
-	bad, good := 0, false
-	var form lines.FormError // of the first line that cannot be read
-	var same repeated        // of lines with one fault
+	r := agentevents.NewReader(src, agentevents.ReaderOptions{Decoder: decoder, MaxLine: l.maxLine, Verbatim: l.verb})
+	bad, reported, more := 0, 0, 0 // lines that cannot be read
+	var same repeated
 	tell := func() {
-		if n := same.n - sameLines; n > 0 {
-			l.report(position{file, same.last}, fmt.Sprintf("the same in %s, from %d on", plural(n, "more line"), same.last-n+1))
+		if n := same.n - same.limit; n > 0 {
+			l.report(position{file, same.last}, fmt.Sprintf("the same in %s, from %d on", plural(n, "more line"), same.from))
 		}
 		same = repeated{}
 	}
 	for ev, err := range r.All() {
 		at := position{file, r.Line()}
+		l.lines++
 		if err == nil {
-			good = true
 			tell()
 			if !yield(at, ev) {
 				return false
@@ -216,25 +225,31 @@ func (l *logReader) read(in *invocation, file int, from input, yield func(positi
 			l.broken(at, rule)
 			continue
 		}
-		if !good && form != (lines.FormError{}) {
-			continue // the report of the form says it all
-		}
 		bad++
 		text := what(err)
-		if text != same.text || at.line != same.last+1 {
+		if text != same.text {
 			tell()
+			same = repeated{text: text, limit: sameLines}
+			if foreign := (*agentevents.ForeignError)(nil); errors.As(err, &foreign) {
+				same.limit = sameForeign
+			}
 		}
-		same = repeated{text, at.line, same.n + 1}
-		if bad <= maxBadLines && same.n <= sameLines {
+		switch same.n++; {
+		case same.n > same.limit:
+			same.last = at.line
+			if same.from == 0 {
+				same.from = at.line
+			}
+		case reported < maxBadLines:
+			reported++
 			l.report(at, text)
-		}
-		if !good && errors.As(err, &form) && form.Rest {
-			break
+		default:
+			more++
 		}
 	}
 	tell()
-	if bad > maxBadLines {
-		l.report(position{file, r.Line()}, fmt.Sprintf("%d more lines cannot be read; is this a log?", bad-maxBadLines))
+	if more > 0 {
+		l.report(position{file, r.Line()}, fmt.Sprintf("%d more lines cannot be read; is this a log?", more))
 	}
 	l.bad += bad
 	return true

@@ -171,8 +171,8 @@ func TestDocumentRules(t *testing.T) {
 	found := 0
 	for _, w := range wires() {
 		dir := filepath.Join("..", "..", "dialect", w.name)
-		if _, err := os.Stat(dir); err != nil {
-			continue // native, or a profile
+		if _, err := os.Stat(dir); err != nil { //silent: it is native, or a profile
+			continue
 		}
 		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		require.NoError(t, err)
@@ -282,9 +282,8 @@ func TestCheck(t *testing.T) {
 	require.NoError(t, os.WriteFile(two, []byte(strings.Join(lines[4:], "")), 0o644))
 	require.Equal(t, result{exitOK, "", ""}, exec("", "check", one, two))
 	r = exec("", "check", two)
-	require.Equal(t, exitProblems, r.code)
-	require.True(t, strings.HasPrefix(r.out, two+":1: tool-call-open: agent.toolReturned: "), r.out)
-	require.True(t, strings.HasSuffix(r.out, ": 4 sequence numbers are missing: 0-3\n"), r.out)
+	require.Equal(t, exitOK, r.code, "the call may have been opened before")
+	require.Regexp(t, `^warning: run "[^"]+": 4 sequence numbers are missing: 0-3\n$`, r.out)
 }
 
 // A log names its table of status changes, and formats that keep extra members carry it:
@@ -687,13 +686,7 @@ func TestCatIsLive(t *testing.T) {
 	require.Equal(t, exitOK, <-done)
 }
 
-// capture is a real one, where it is at hand.
-const capture = "../../../shared/real/claude-stream-json/ai-systems/raw-sdk-messages.jsonl"
-
 func TestImportPipeline(t *testing.T) {
-	if _, err := os.Stat(capture); errors.Is(err, os.ErrNotExist) {
-		t.Skip("the real capture is not here; it is not part of the project")
-	}
 	const at = "2026-01-02T00:00:00Z"
 	imported := exec("", "import", "claude", "--time", at, capture)
 	require.Equal(t, exitOK, imported.code, imported.err)
@@ -717,12 +710,11 @@ func TestImportPipeline(t *testing.T) {
 	require.Equal(t, uint64(strings.Count(imported.out, "\n")), s.NextSequence)
 	require.Zero(t, s.ViolationCount)
 
-	// As a log it is one bad line after another, and says what it is.
+	// As a log it is called by its name.
 	for _, args := range []string{"tree", "fold", "cat", "check", "convert --to native"} {
 		raw := exec("", append(strings.Fields(args), capture)...)
 		require.Equal(t, exitProblems, raw.code, args)
-		require.Contains(t, raw.out+raw.err, "no known format: ", args)
-		require.Contains(t, raw.out+raw.err, "'agentevents import claude' reads what claude -p", args)
+		require.Contains(t, raw.out+raw.err, "this is a stream of Claude Code: import it first with 'agentevents import claude FILE'\n", args)
 	}
 
 	named := exec("", "import", "claude", "--run", "my-run", "--agent", "my-agent", capture)
@@ -754,6 +746,6 @@ func TestImportNoise(t *testing.T) {
 	strict := exec(log, "import", "claude", "--strict", "--time", "2026-01-02T00:00:00Z", "-")
 	require.Equal(t, exitProblems, strict.code)
 	require.Equal(t, exitOK, exec(init+"\n"+text+"\n", "import", "claude", "--strict", "-").code)
-	require.Equal(t, result{exitOK, "", ""}, exec("", "import", "claude", "-"))
+	require.Equal(t, result{exitProblems, "", "stdin: the file is empty\n"}, exec("", "import", "claude", "-"))
 	require.Equal(t, exitProblems, exec("plain text\n", "import", "claude", "-").code, "nothing of it is a capture")
 }

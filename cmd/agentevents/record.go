@@ -21,6 +21,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/capture/claude"
+	"github.com/agentevents/agentevents/internal/disk"
 	"github.com/agentevents/agentevents/query"
 	"github.com/agentevents/agentevents/querytest"
 )
@@ -124,11 +125,13 @@ func (rec *recording) run(in *invocation, l *logReader, r *redactor, argv []stri
 		return err
 	}
 	// An earlier log stays until there is something to replace it with.
-	path, mode := rec.path(".jsonl.partial"), os.O_WRONLY|os.O_CREATE|os.O_TRUNC
+	path := rec.path(".jsonl.partial")
+	open := func() (*os.File, error) { return disk.Create(path) }
 	if rec.more {
-		path, mode = rec.path(".jsonl"), os.O_WRONLY|os.O_CREATE|os.O_APPEND
+		path = rec.path(".jsonl")
+		open = func() (*os.File, error) { return disk.Open(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND) }
 	}
-	log, err := os.OpenFile(path, mode, 0o600)
+	log, err := open()
 	if err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ Percentiles are values that occur: the least one that so many percent do not exc
 					c.Event(ev)
 				}
 				r := c.Report()
-				if r.Events == 0 && l.failed {
+				if r.Events == 0 && (l.failed || l.bad > 0) {
 					return l.result() // no figures of a log that nobody has read
 				}
 				if *asJSON {

@@ -166,6 +166,20 @@ func TestTailFollows(t *testing.T) {
 	require.Equal(t, "agentevents tail: "+path+".000001.gz: it is compressed, so nothing is appended to it\n", r.err)
 }
 
+// The file of another program is called by its name before it has ended, and once.
+func TestTailFollowsTheFileOfAnotherProgram(t *testing.T) {
+	path := write(t, `{"type":"session","version":3,"id":"s1","cwd":"/"}`+"\n")
+	f := startTail(t, "-f", path)
+	f.want(f.err, path+":1: this is a session of pi: agentevents cannot read it yet\n")
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer file.Close()
+	_, err = file.WriteString(`{"type":"model_change","id":"5d911cd7","parentId":null}` + "\n" + line("r", 0))
+	require.NoError(t, err)
+	f.want(f.out, line("r", 0))
+	f.end()
+}
+
 // An interrupt ends the process with exit status 0.
 func TestTailIsInterrupted(t *testing.T) {
 	if path := os.Getenv("AGENTEVENTS_TEST_TAIL"); path != "" {

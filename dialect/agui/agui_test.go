@@ -59,6 +59,14 @@ var golden = []dialecttest.Golden{
 			`{"type":"TEXT_MESSAGE_START","timestamp":1777971600250,"messageId":"m-1","role":"user"}` + "\n" +
 			`{"type":"TEXT_MESSAGE_CONTENT","timestamp":1777971600750,"messageId":"m-1","delta":"Go","metadata":{"agentevents":"made"}}` + "\n" +
 			`{"type":"TEXT_MESSAGE_END","timestamp":1777971600750,"messageId":"m-1"}` + tail},
+	{Name: "user, all at one time", Lines: head +
+		`{"type":"TEXT_MESSAGE_START","timestamp":1777971600250,"messageId":"m-1","role":"user"}` + "\n" +
+		`{"type":"TEXT_MESSAGE_CONTENT","timestamp":1777971600250,"messageId":"m-1","delta":"Go"}` + "\n" +
+		`{"type":"TEXT_MESSAGE_END","timestamp":1777971600250,"messageId":"m-1"}` + tail,
+		Written: head +
+			`{"type":"TEXT_MESSAGE_START","timestamp":1777971600250,"messageId":"m-1","role":"user"}` + "\n" +
+			`{"type":"TEXT_MESSAGE_CONTENT","timestamp":1777971600250,"messageId":"m-1","delta":"Go","metadata":{"agentevents":"made"}}` + "\n" +
+			`{"type":"TEXT_MESSAGE_END","timestamp":1777971600250,"messageId":"m-1"}` + tail},
 	{Name: "reasoning", Lines: head +
 		`{"type":"REASONING_START","timestamp":1777971600250,"messageId":"r-1"}` + "\n" +
 		`{"type":"REASONING_MESSAGE_START","timestamp":1777971600250,"messageId":"r-1","role":"reasoning"}` + "\n" +

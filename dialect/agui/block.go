@@ -1,6 +1,7 @@
 package agui
 
 import (
+	"strings"
 	"time"
 
 	"github.com/agentevents/agentevents"
@@ -28,30 +29,50 @@ func (t blockType) words() (prefix, id, piece string) {
 	return "TEXT_MESSAGE", "messageId", "CONTENT"
 }
 
-// space is in front of the ids of blocks of which no two may be the same.
-func (t blockType) space() string {
-	_, name, _ := t.words()
-	return name + " "
+// ids are the ids of messages, calls and results of a thread, as hashes.
+type ids map[uint64]struct{}
+
+func (used ids) has(id string) bool {
+	_, has := used[jsonwire.Hash(id)]
+	return has
 }
 
-func (b *block) idName() string {
-	_, name, _ := b.typ.words()
-	return name
+func (used ids) add(id string)    { used[jsonwire.Hash(id)] = struct{}{} }
+func (used ids) remove(id string) { delete(used, jsonwire.Hash(id)) }
+
+// resultID returns the usual id of the message with the result of a call.
+func resultID(call string) string { return call + "-result" }
+
+// isOn reports whether a line of the protocol names the block.
+func (b *block) isOn(line string) bool {
+	prefix, name, _ := b.typ.words()
+	line = dataOf(line)
+	return strings.HasPrefix(jsonwire.Text(jsonwire.Member(line, "type")), prefix) && jsonwire.Text(jsonwire.Member(line, name)) == b.id
 }
+
+// dataOf returns the object of a line, which may be a frame's.
+func dataOf(line string) string { return strings.TrimPrefix(strings.TrimPrefix(line, "data:"), " ") }
 
 // A block is a message or a tool call that lines open, continue and end.
 type block struct {
-	typ   blockType
-	id    string // on lines
-	agent string // raw, that its lines name
-	role  string // of a message
-	tool  string // of a call; empty if no line names it
-	run   string // of a call, for an encoder: that it began in
-	text  []byte // so far
-	start string // the line that opened it; for a decoder, until an event keeps it
-	begun bool   // an encoder has written START; a decoder has read a delta
-	owner string // for an encoder: whose events it is of
+	typ      blockType
+	id       string // on lines
+	agent    string // raw, that its lines name
+	role     string // of a message
+	tool     string // of a call; empty if no line names it
+	run      string // of a call, for an encoder: that it began in
+	text     []byte // since START
+	start    string // the line that opened it; for a decoder, until an event keeps it
+	at       int    // for a decoder: the number of the line that opened it
+	begun    bool   // an encoder has written START; a decoder has read a delta
+	returned bool   // for a decoder: the result of the call has come before its end
+	again    bool   // for a decoder: the thread has had the id before
+
+	// For an encoder:
+	owner string // the agent
 	key   blockKey
+	sent  sent // the text before START, if the block was cut
+	acts  acts // those before the latest delta
 }
 
 // blockOf returns what an event says of a block: its type, its id, and the piece if it is
@@ -74,6 +95,13 @@ func blockOf(p agentevents.Payload) (typ blockType, id, delta *string) {
 		return call, &p.CallID, nil
 	}
 	return 0, nil, nil
+}
+
+// ofBlock reports whether an event's own line is one of a block.
+func ofBlock(p agentevents.Payload) bool {
+	_, id, _ := blockOf(p)
+	_, returns := p.(*agentevents.ToolReturned)
+	return id != nil || returns
 }
 
 // wholeOf returns the text of the block that an event ends.

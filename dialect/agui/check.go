@@ -2,6 +2,7 @@ package agui
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/agentevents/agentevents"
@@ -56,6 +57,11 @@ func (d *Decoder) check(ev *agentevents.Event, line string) error {
 		if name == "role" && r.Type == "TOOL_CALL_RESULT" && raw != `"tool"` {
 			return refuse(RuleValue, "/role", jsonwire.Word(jsonwire.Text(raw))+" is not tool")
 		}
+		if name == patchOn[r.Type] {
+			if at, detail := badPatch(raw); detail != "" {
+				return refuse(RuleValue, "/"+name+at, detail)
+			}
+		}
 		for _, need := range inputNeeds {
 			if name == "input" && !jsonwire.HasMember(raw, need) {
 				return refuse(RuleRequired, "/input/"+need, "is required")
@@ -75,6 +81,31 @@ func (d *Decoder) check(ev *agentevents.Event, line string) error {
 		return refuse(RuleOrder, "/type", detail)
 	}
 	return nil
+}
+
+// patchOn has the member with a JSON Patch by the type of the line, and operations the words
+// of RFC 6902.
+var (
+	patchOn    = map[string]string{"STATE_DELTA": "delta", "ACTIVITY_DELTA": "patch"}
+	operations = []string{"add", "remove", "replace", "move", "copy", "test"}
+)
+
+// badPatch returns the place of what RFC 6902 does not have in a JSON Patch, and the fault, or "".
+func badPatch(list string) (at, detail string) {
+	i := 0
+	for raw := range jsonwire.Elements(list) {
+		place := "/" + strconv.Itoa(i)
+		if i++; !jsonwire.IsObject(raw) {
+			return place, "is " + jsonwire.Describe(raw)
+		}
+		if op := jsonwire.Member(raw, "op"); !strings.HasPrefix(op, `"`) || !slices.Contains(operations, jsonwire.Text(op)) {
+			return place + "/op", jsonwire.Word(jsonwire.Text(op)) + " is not one of " + strings.Join(operations, ", ")
+		}
+		if path := jsonwire.Member(raw, "path"); !strings.HasPrefix(path, `"`) {
+			return place + "/path", "is no text"
+		}
+	}
+	return "", ""
 }
 
 // order returns what is wrong with the place of a line, or "".

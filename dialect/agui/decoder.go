@@ -1,6 +1,7 @@
 package agui
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -22,18 +23,25 @@ type Options struct {
 // A Decoder turns AG-UI lines into events. It implements [dialect.Decoder]. It reads JSON
 // Lines and Server-Sent Events, and is for one log. It must not be used concurrently. Its
 // memory grows with the number of runs and of the calls that have not returned, and with
-// the open messages, steps and sub-agents of one run.
+// the calls, open messages, steps and sub-agents of one run.
+//
+// A call begins with TOOL_CALL_START. A result ends a call that has had no TOOL_CALL_END, and
+// so do the next line that begins or ends a run, unless the decoder is strict, and the end of
+// the log: the arguments are those so far. A second result of a call names no open call, so a
+// fold reports it; a second end says nothing.
 //
 // A log that begins inside a run gets a run.started with an id derived from its first
 // line.
 type Decoder struct {
-	r     wire.Reader
-	s     stream
-	chunk *block // that chunks are under way of
-	runs  map[string]*kept
+	r       wire.Reader
+	s       stream
+	chunk   *block // that chunks are under way of
+	runs    map[string]*kept
+	threads map[string]*thread
 
 	// Of the line that is read:
 	thread, role, tool, rest string
+	result, delta            string // the id of the message with the result of a call; a JSON Patch
 	patches                  []agentevents.StatePatched
 	usage                    []string // of a run that ends
 	begun                    bool     // deltas have the id of its block
@@ -47,28 +55,53 @@ type stream struct {
 	*kept
 	open   map[string]*block
 	calls  map[string]toolCall // that have not returned, also of other runs: see call
-	going  map[string]bool     // open sub-agents and reasoning; false for those that ended
-	steps  steps               // open ones
+	done   map[string]string   // the tools of the run's calls that have returned, by id
+	begun  int                 // calls that have begun and not ended, and have no result
+	of     *thread
+	state  *state
+	going  map[string]bool // open sub-agents and reasoning; false for those that ended
+	steps  steps           // open ones
 	over   bool
 	paused bool // it is over, and may go on
+}
+
+// A thread keeps facts for its next run.
+type thread struct {
+	used  ids    // of messages, calls and results
+	state *state // after the run that began last
+	runs  int    // for an encoder: that have not ended, or wait
+}
+
+// of returns the thread of that name.
+func of(threads map[string]*thread, name string) *thread {
+	t := threads[name]
+	if t == nil {
+		t = &thread{used: ids{}, state: &state{}}
+		threads[strings.Clone(name)] = t
+	}
+	return t
 }
 
 // What is kept of a run for when it goes on.
 type kept struct {
 	main      string // the run's agent
 	named     bool   // a line has named it
-	questions []question
+	questions questions
 }
 
-// A toolCall is one that a later run of the thread may return.
-type toolCall struct{ run, tool string }
+// A toolCall is one that a later run of the thread may return. An encoder knows its id on lines,
+// whose it is, and which part of the stream has it.
+type toolCall struct {
+	run, tool, id, owner string
+	segment              int
+}
 
 // newStream returns a stream of a run. Of a run that goes on, k is what is kept of it.
-func newStream(run, thread string, k *kept, calls map[string]toolCall) stream {
+func newStream(run, name string, k *kept, calls map[string]toolCall, t *thread) stream {
 	if k == nil {
 		k = &kept{main: Agent}
 	}
-	return stream{run: run, thread: thread, kept: k, open: map[string]*block{}, calls: calls, going: map[string]bool{}, steps: steps{}}
+	return stream{run: run, thread: name, kept: k, open: map[string]*block{}, calls: calls, done: map[string]string{}, of: t, state: t.state, going: map[string]bool{}, steps: steps{}}
 }
 
 // call names a call of the thread.
@@ -86,7 +119,8 @@ var _ dialect.Decoder = (*Decoder)(nil)
 
 // NewDecoder returns a decoder.
 func NewDecoder(o Options) *Decoder {
-	d := &Decoder{r: wire.Reader{F: format, Strict: o.Strict}, s: newStream("", "", nil, map[string]toolCall{}), runs: map[string]*kept{}}
+	d := &Decoder{r: wire.Reader{F: format, Strict: o.Strict}, runs: map[string]*kept{}, threads: map[string]*thread{}}
+	d.s = newStream("", "", nil, map[string]toolCall{}, of(d.threads, ""))
 	d.r.Doc = d
 	return d
 }
@@ -108,7 +142,7 @@ func (d *Decoder) Decode(dst []agentevents.Event, text []byte) ([]agentevents.Ev
 			return dst, nil
 		}
 	}
-	if d.chunk == nil && d.s.run != "" { // as mostly
+	if d.chunk == nil && d.s.run != "" && d.s.begun == 0 { // as mostly
 		return d.line(dst, line)
 	}
 	typ, before := jsonwire.Text(jsonwire.Member(line, "type")), ""
@@ -128,16 +162,57 @@ func (d *Decoder) Decode(dst []agentevents.Event, text []byte) ([]agentevents.Ev
 			return dst, err
 		}
 	}
+	var err error
+	switch {
+	case d.s.begun == 0:
+	case typ == "TOOL_CALL_RESULT":
+		key := string(call) + jsonwire.Text(jsonwire.Member(line, "toolCallId"))
+		if b := d.s.open[key]; b != nil && !b.returned {
+			if dst, err = d.line(dst, b.line("END", "", "", false)); err != nil {
+				return dst, err
+			}
+			d.s.open[key], b.returned = b, true // its own END comes later
+		}
+	case ends[typ] && !d.r.Strict:
+		if dst, err = d.endCalls(dst); err != nil {
+			return dst, err
+		}
+	}
 	return d.line(dst, line)
 }
 
-// End ends the message that chunks are under way of.
-func (d *Decoder) End(dst []agentevents.Event) ([]agentevents.Event, error) {
-	b := d.chunk
-	if d.chunk = nil; b == nil {
-		return dst, nil
+// ends are the types of lines after which a call of the run before does not go on.
+var ends = map[string]bool{"RUN_STARTED": true, "RUN_FINISHED": true, "RUN_ERROR": true}
+
+// endCalls ends the calls that lines have begun and not ended, in the order in which they
+// began: what is known of them is that far.
+func (d *Decoder) endCalls(dst []agentevents.Event) ([]agentevents.Event, error) {
+	var begun []*block
+	for _, b := range d.s.open {
+		if b.typ == call && !b.returned {
+			begun = append(begun, b)
+		}
 	}
-	return d.line(dst, b.line("END", "", "", false))
+	slices.SortFunc(begun, func(a, b *block) int { return cmp.Compare(a.at, b.at) })
+	for _, b := range begun {
+		var err error
+		if dst, err = d.line(dst, b.line("END", "", "", false)); err != nil {
+			return dst, err
+		}
+	}
+	return dst, nil
+}
+
+// End ends the message that chunks are under way of, and the calls that have begun.
+func (d *Decoder) End(dst []agentevents.Event) ([]agentevents.Event, error) {
+	if b := d.chunk; b != nil {
+		d.chunk = nil
+		var err error
+		if dst, err = d.line(dst, b.line("END", "", "", false)); err != nil {
+			return dst, err
+		}
+	}
+	return d.endCalls(dst)
 }
 
 // pick returns the row of the line that is read.
@@ -167,7 +242,7 @@ func (d *Decoder) line(dst []agentevents.Event, line string) ([]agentevents.Even
 	mark := len(dst) - 1
 	ev := &dst[mark]
 	d.thread, d.role, d.tool, d.rest, d.patches = "", assistant, "", "", nil
-	d.usage, d.begun = nil, false
+	d.usage, d.begun, d.result, d.delta = nil, false, "", ""
 	if err := r.Read(line, ev); err != nil {
 		return dst[:mark], err
 	}
@@ -180,6 +255,10 @@ func (d *Decoder) line(dst []agentevents.Event, line string) ([]agentevents.Even
 	if !d.aside && r.Row != nil && err == nil {
 		if d.s.settle(r.Type, ev); d.rest != made {
 			d.s.ask(ev)
+			d.s.state.note(ev.Payload)
+			for i := 1; i < len(d.patches); i++ {
+				d.s.state.note(&d.patches[i])
+			}
 		}
 	}
 	if err != nil || !said || d.rest == made {
@@ -220,7 +299,7 @@ func (d *Decoder) apply(ev *agentevents.Event, line string) (said bool, err erro
 	r, s := &d.r, &d.s
 	if r.Type == "RUN_STARTED" {
 		open := s.open
-		if *s = newStream(ev.RunID, d.thread, d.runs[ev.RunID], s.calls); len(d.runs) == 0 {
+		if *s = newStream(ev.RunID, d.thread, d.runs[ev.RunID], s.calls, of(d.threads, d.thread)); len(d.runs) == 0 {
 			s.open = open
 		}
 		d.runs[s.run] = s.kept
@@ -266,10 +345,20 @@ func (d *Decoder) apply(ev *agentevents.Event, line string) (said bool, err erro
 		if p.Op = agentevents.PatchSet; len(d.patches) > 0 {
 			*p = d.patches[0]
 		}
+		if d.rest == "" && len(d.patches) == 1 && d.delta != s.state.patch(p) {
+			r.Kept.Add("delta", d.delta)
+		}
 	case *agentevents.ToolReturned:
 		if r.Type != "CUSTOM" {
+			if !d.aside {
+				s.of.used.add(d.result)
+			}
 			c, known := s.calls[s.call(p.CallID)]
 			delete(s.calls, s.call(p.CallID))
+			if tool, again := s.done[p.CallID]; again && !known && p.CallID != "" {
+				c, known = toolCall{run: s.run, tool: tool}, true // a repeat, which closes no call
+			}
+			s.done[strings.Clone(p.CallID)] = strings.Clone(cmp.Or(c.tool, unknown))
 			p.Status, p.ToolID, p.OneEvent = agentevents.ToolStatusOK, c.tool, c.run != s.run
 			if !known {
 				if p.ToolID = unknown; !jsonwire.HasMember(d.rest, "toolId") {
@@ -299,8 +388,14 @@ func (d *Decoder) block(typ blockType, id, delta *string, ev *agentevents.Event,
 		b, key = d.chunk, string(typ)+d.chunk.id
 	}
 	_, opens := opens[r.Type]
+	if !opens && typ == call && s.ignores(b, *id, delta == nil) {
+		return false
+	}
 	if opens || b == nil {
-		b = &block{typ: typ, id: *id, agent: jsonwire.Member(line, "subagentRunId"), role: d.role, tool: d.tool}
+		if opens && b != nil {
+			s.drop(b)
+		}
+		b = &block{typ: typ, id: *id, agent: jsonwire.Member(line, "subagentRunId"), role: d.role, tool: d.tool, at: r.Lines}
 		if b.id == "" && typ != call {
 			b.id = dialect.DerivedID(line, r.Lines, 1)
 		}
@@ -310,7 +405,15 @@ func (d *Decoder) block(typ blockType, id, delta *string, ev *agentevents.Event,
 		if isChunk {
 			d.chunk, key = b, string(typ)+b.id
 		}
-		s.open[key] = b
+		if s.open[key] = b; typ == call {
+			s.begun++
+		}
+		if b.again = s.of.used.has(b.id); b.again && b.start == "" {
+			b.start = b.line("START", jsonwire.Member(line, "timestamp"), "", false)
+		}
+		if !d.aside {
+			s.of.used.add(b.id)
+		}
 	}
 	*id, d.begun = b.id, b.begun
 	said := d.rest != made
@@ -320,18 +423,42 @@ func (d *Decoder) block(typ blockType, id, delta *string, ev *agentevents.Event,
 		b.begun = b.begun || said
 	} else {
 		b.end(ev.Payload, ev.Time)
-		if delete(s.open, key); typ == call {
-			s.calls[s.call(b.id)] = toolCall{s.run, strings.Clone(b.tool)}
+		if !said && !d.aside { // it may go on
+			s.of.used.remove(b.id)
+		}
+		if s.drop(b); typ == call {
+			s.calls[s.call(b.id)] = toolCall{run: s.run, tool: strings.Clone(b.tool)}
 		}
 	}
 	if said && b.start != "" {
 		at, tool := jsonwire.Member(line, "timestamp"), b.tool
-		if b.start != b.line("START", at, "", false) || delta != nil && tool != "" {
+		if b.again || b.start != b.line("START", at, "", false) || delta != nil && tool != "" || typ == text && b.role != assistant {
 			r.Kept.Add(remarkStart, b.start)
 		}
 		b.start = ""
 	}
 	return said
+}
+
+// drop forgets an open block.
+func (s *stream) drop(b *block) {
+	if delete(s.open, string(b.typ)+b.id); b.typ == call && !b.returned {
+		s.begun--
+	}
+}
+
+// ignores reports whether a piece or the end of a call says nothing new, because the call has
+// returned or ended. b is the open block with the id, or nil.
+func (s *stream) ignores(b *block, id string, end bool) bool {
+	if b != nil {
+		if b.returned && end {
+			s.drop(b)
+		}
+		return b.returned
+	}
+	_, waits := s.calls[s.call(id)]
+	_, done := s.done[id]
+	return waits || done
 }
 
 // steps are the names of steps by agent.
@@ -373,20 +500,28 @@ func (d *Decoder) merged(ev *agentevents.Event) (agentevents.Payload, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = ""
 		gone := slices.Collect(jsonwire.Elements(jsonwire.Member(rest, absent)))
 		same := func(name string) bool { return name == "blockId" && d.begun } // as in its deltas
+		members := []byte{'{'}
+		add := func(name, raw string) {
+			if len(members) > 1 {
+				members = append(members, ',')
+			}
+			members = append(append(jsonwire.AppendString(members, name), ':'), raw...)
+		}
 		for name, raw := range jsonwire.Members(own) {
-			if same(name) || !jsonwire.HasMember(rest, name) && !slices.Contains(gone, jsonwire.Quote(name)) {
-				all += "," + jsonwire.Quote(name) + ":" + raw
+			if other := jsonwire.Member(rest, name); other != "" && !same(name) { // in its place: extra members keep theirs
+				add(name, other)
+			} else if same(name) || !slices.Contains(gone, jsonwire.Quote(name)) {
+				add(name, raw)
 			}
 		}
 		for name, raw := range jsonwire.Members(rest) {
-			if name != absent && !same(name) {
-				all += "," + jsonwire.Quote(name) + ":" + raw
+			if name != absent && !same(name) && !jsonwire.HasMember(own, name) {
+				add(name, raw)
 			}
 		}
-		all = "{" + strings.TrimPrefix(all, ",") + "}"
+		all = string(append(members, '}'))
 	}
 	var whole agentevents.Event
 	err := whole.UnmarshalJSON([]byte(`{"id":"-","sequence":0,"timestamp":"1970-01-01T00:00:00Z","runId":"-","type":` +

@@ -37,7 +37,8 @@
 // The encoder writes kinds without a type of their own as CUSTOM. So it does with a delta of
 // arguments before the call, which can only begin with the name of its tool, and with a
 // delta without text. Every kind can be written and comes back; what no line says of an
-// event is the rest of the envelope, and of other deltas the index and the counts.
+// event is the rest of the envelope, and of other deltas the index and the counts. A return
+// without a call, such as a refusal, is written as a call and its result.
 //
 // Of the envelope a line has, beside the protocol's members and under their native names,
 // what the rules ask for: workflowId and phase, nodeId and nodeRunId, and late for that
@@ -68,6 +69,32 @@
 // never ends gets a RUN_ERROR, which is no event, when others wait. A run without a
 // session has its own id for the thread.
 //
+// # Ids
+//
+// The ids of messages, calls and results are the thread's. The encoder keeps those of the log.
+// Where an event has none, or another message or call of the thread has its id, it makes one
+// of the run and the event's sequence: block~RUN~7, or b1~RUN~7 for a second b1. Such an id is
+// another one in each run, also if each run has an encoder of its own, and the same one
+// whenever the log is converted. Encoders do not know each other: if each run of a thread has
+// its own, as in live.Log.EncodedHandler, blocks and calls of two runs must not share an id.
+//
+// # Blocks that are cut
+//
+// A pause, or the end of a run or a sub-agent, ends the blocks that are open. A block that goes
+// on after that begins once more with its id, and only the text that no line has is written.
+// A block without an id ends with the next call, move or model call of its agent, by the rules
+// of the log.
+//
+// # State
+//
+// A JSON Patch can only name places that are there, so the encoder follows the state of the
+// thread: the patches of the runs so far, the state in the protocol's input of a run.started, and
+// the state in its definition, which gets a STATE_DELTA. A state.patched makes the objects that it
+// needs, and one that changes nothing is a STATE_DELTA without an operation. More of the front end's
+// state is not known: a patch inside a member that no event has set makes the
+// member anew. A run that begins before the ones before it in its thread have ended begins
+// with an empty state, as its lines may follow any others.
+//
 // # Questions
 //
 // A run.paused ends its run with an interrupt for each approval and clarification that is
@@ -80,10 +107,10 @@
 // # Extra members
 //
 // The event's extra member "agui" is an object with everything of the line that no field
-// has, by its name or its JSON pointer. Two entries are remarks: "/start" is the line
-// that opened the message or call, if the encoder would not write it like that, and
-// "/timestamp" says that the line has no time. The event then has the time of the line
-// before.
+// has, by its name or its JSON pointer. Two entries are remarks. "/start" is the line
+// that opened the message or call, if the encoder would not write it like that: its role is not
+// assistant, for example, or the thread had its id before. "/timestamp" says that the line has
+// no time. The event then has the time of the line before.
 //
 // # Server-Sent Events
 //

@@ -2,9 +2,6 @@ package agui
 
 import (
 	"cmp"
-	"maps"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/agentevents/agentevents"
@@ -20,8 +17,10 @@ type EncoderOptions struct {
 }
 
 // An Encoder writes events as AG-UI lines. It implements [dialect.Encoder]. It must not be
-// used concurrently. Its memory grows with the number of runs, and with the blocks and
-// calls of those that have not ended.
+// used concurrently. Its memory grows with the number of runs, with the ids of messages and
+// calls (some 20 bytes each), with the blocks and calls of runs that have not ended, and with
+// the names in the state. Of the blocks that the end of a run has cut it remembers 64, and of
+// other blocks and calls that are not open on its lines 16,384.
 //
 // It writes the lines that the protocol needs around those of the events: see the
 // documentation of the package. The lines of a run wait for the end of the runs that
@@ -31,28 +30,36 @@ type Encoder struct {
 	w       wire.Writer
 	s       *streamOut            // of the event that is written
 	streams map[string]*streamOut // by run
-	calls   map[string]toolCall   // that have not returned
-	queue   []*streamOut          // runs that have not ended, or wait; the first one is under way
-	waiting int                   // length of the lines that wait
+	threads map[string]*thread
+	calls   map[string]toolCall // that have not returned
+	queue   []*streamOut        // runs that have not ended, or wait; the first one is under way
+	waiting int                 // length of the lines that wait
+	parts   int                 // of the stream so far, each between a start and an end
 	numbers dialect.Numbers
-	block   *block  // of the event that is written
-	start   string  // the line that opens it, if it has one
-	begins  bool    // that event begins a run of the stream
-	check   Decoder // reads lines as readers of those before do
-	rest    string  // what the line lacks of the payload
-	own     []byte  // the line of the event; its memory is used again, as that of buf
+	again   map[string]int // how often an id was made of one event
+	owner   string         // whose event is written
+	block   *block         // of it
+	before  *block         // one that is open, and in whose place it comes
+	result  string         // the id of the message with the result of a call
+	fill    string         // the rest of its text, which no line has
+	start   string         // the line that opens it, if it has one
+	begins  bool           // that event begins a run of the stream
+	check   Decoder        // reads lines as readers of those before do
+	rest    string         // what the line lacks of the payload
+	own     []byte         // the line of the event; its memory is used again, as that of buf
 	buf     []byte
 }
 
 // A streamOut is what an encoder knows of the run under way.
 type streamOut struct {
 	stream
-	blocks map[string]blocks // open ones, and calls that have not returned, by agent
-	used   map[string]int    // ids of messages and calls: how many were made of one
-	spans  bool              // the span of its start is all that names an agent
-	lines  []byte            // that wait for the end of the runs before
-	usage  string            // reports of it that the line of its end says
-	told   string            // lines of their own for these, if the end does not come next
+	blocks      map[string]blocks  // open ones, by agent
+	shut        map[shutKey]*block // calls that have not returned, and blocks that were cut
+	acts        map[string]acts    // by agent
+	segment     int                // the number of the part of the stream that it is
+	spans       bool               // the span of its start is all that names an agent
+	lines       []byte             // that wait for the end of the runs before
+	usage, told []byte             // reports for the line of its end, and lines of their own in case that does not come next
 }
 
 // maxWaiting is the highest number of bytes that wait for the end of a run. It is given up
@@ -67,14 +74,33 @@ type blockKey struct {
 	id  string
 }
 
+// A shutKey names a block of an agent that is not open.
+type shutKey struct {
+	agent string
+	blockKey
+}
+
+// Numbers of blocks that are remembered although no line is to come before they go on: of a run,
+// and of one that is over.
+const (
+	maxShut = dialect.MaxCalls
+	maxOver = 64
+)
+
 var _ dialect.Encoder = (*Encoder)(nil)
 
 // NewEncoder returns an encoder.
 func NewEncoder(o EncoderOptions) *Encoder {
-	e := &Encoder{o: o, w: wire.Writer{F: format}, streams: map[string]*streamOut{}, calls: map[string]toolCall{}}
+	e := new(Encoder)
+	e.init(o)
+	return e
+}
+
+// init makes a zero Encoder ready.
+func (e *Encoder) init(o EncoderOptions) {
+	*e = Encoder{o: o, w: wire.Writer{F: format}, streams: map[string]*streamOut{}, threads: map[string]*thread{}, calls: map[string]toolCall{}, again: map[string]int{}}
 	e.check = *NewDecoder(Options{})
 	e.check.r.Doc, e.check.aside = &e.check, true
-	return e
 }
 
 func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
@@ -87,10 +113,18 @@ const called = "called"
 
 // newStreamOut returns the stream of a run. Of one that goes on, before is the one so far.
 func (e *Encoder) newStreamOut(run, session string, before *streamOut) *streamOut {
-	if before == nil {
-		before = &streamOut{}
+	e.parts++
+	s := &streamOut{segment: e.parts, blocks: map[string]blocks{}, shut: map[shutKey]*block{}, acts: map[string]acts{}}
+	name, k := cmp.Or(session, run), (*kept)(nil)
+	if before != nil {
+		name, k, s.shut, s.acts, s.spans = before.thread, before.kept, before.shut, before.acts, before.spans
 	}
-	return &streamOut{stream: newStream(run, cmp.Or(session, run), before.kept, e.calls), spans: before.spans, blocks: map[string]blocks{}, used: map[string]int{}}
+	t := of(e.threads, name)
+	if t.runs > 0 { // where its lines will come, a front end may have any state: it begins with an empty one
+		t.state = &state{}
+	}
+	s.stream = newStream(run, name, k, e.calls, t)
+	return s
 }
 
 // Append appends the lines of an event; see [dialect.Encoder].
@@ -98,6 +132,10 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if ev.RunID == "" {
 		return dst, &agentevents.RuleError{Rule: RuleRequired, Kind: ev.Kind(), EventID: ev.ID, Sequence: ev.Sequence, Pointer: "/runId", Detail: "is required"}
 	}
+	if e.streams == nil { // it is the zero Encoder
+		e.init(e.o)
+	}
+	defer e.release()
 	before, begins := e.turn(&ev)
 	if e.s.over {
 		e.w.Losses.Add(&ev, dialect.Dropped, "", "the run is over")
@@ -106,7 +144,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if _, starts := ev.Payload.(*agentevents.AgentStarted); starts && ev.AgentID == "" && ev.NodeRunID == "" {
 		e.s.spans = true
 	}
-	e.block = e.enter(&ev)
+	e.enter(&ev)
 	line, verbatim, err := e.w.Append(e.own[:0], &ev, (*document)(e))
 	if e.own = line; err != nil {
 		return dst, err
@@ -115,18 +153,35 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if u, ok := ev.Payload.(*agentevents.UsageObserved); ok && !begins {
 		raw := string(dialect.Unknown(&ev, Name, "usage"))
 		if p := reportOf(raw); p != nil && *p == *u {
-			e.s.usage += "," + raw
-			e.s.told += string(line)
+			e.s.usage = append(append(e.s.usage, ','), raw...)
+			e.s.told = append(e.s.told, line...)
 			return dst, nil
 		}
 	}
 	if typ := e.w.Type(); typ != "RUN_FINISHED" && typ != "RUN_ERROR" {
-		before += e.s.told
+		before += string(e.s.told)
 	}
-	e.s.usage, e.s.told = "", ""
+	e.s.usage, e.s.told = e.s.usage[:0], e.s.told[:0]
 	before += e.prepare(&ev)
 	e.after(&ev)
+	if p, ok := ev.Payload.(*agentevents.RunStarted); ok {
+		if initial := stateOf(p); initial != "" {
+			line = append(append(line, lineOf("STATE_DELTA", "", "", `,"delta":`+setAll("", initial), true)...), '\n')
+		}
+	}
 	return e.emit(dst, before, line, begins), nil
+}
+
+// release lets go of the event that was written.
+func (e *Encoder) release() {
+	e.w.Release()
+	e.own, e.buf, e.rest, e.start, e.block = wire.Buffer(e.own), wire.Buffer(e.buf), "", "", nil
+	e.before, e.owner, e.result, e.fill = nil, "", "", ""
+	d := &e.check
+	d.r.Release()
+	clear(d.s.open)
+	d.buf, d.thread, d.role, d.tool, d.rest, d.patches, d.usage = wire.Buffer(d.buf), "", "", "", "", nil, nil
+	d.result, d.delta = "", ""
 }
 
 // turn makes the stream of the event's run the one that is written. It returns the line
@@ -155,6 +210,7 @@ func (e *Encoder) emit(dst []byte, before string, line []byte, begins bool) []by
 	if begins {
 		e.streams[e.s.run] = e.s
 		e.queue = append(e.queue, e.s)
+		e.s.of.runs++
 	}
 	if e.s.run == "" || e.s == e.queue[0] {
 		return e.next(frame(e, frame(e, dst, before), line))
@@ -169,7 +225,7 @@ func (e *Encoder) emit(dst []byte, before string, line []byte, begins bool) []by
 // next appends the lines that wait for the end of the run under way, if it is over.
 func (e *Encoder) next(dst []byte) []byte {
 	for len(e.queue) > 0 && e.queue[0].over {
-		e.queue[0].blocks, e.queue[0].used = nil, nil
+		e.queue[0].of.runs--
 		if e.queue = e.queue[1:]; len(e.queue) > 0 {
 			next := e.queue[0]
 			dst = frame(e, dst, next.lines)
@@ -182,7 +238,7 @@ func (e *Encoder) next(dst []byte) []byte {
 // giveUp ends the run under way, which has not ended.
 func (e *Encoder) giveUp(dst []byte) []byte {
 	e.s = e.queue[0]
-	lines := e.s.told + e.close("", true) + lineOf("RUN_ERROR", "", "", `,"message":"the log goes on with another run"`, true) + "\n"
+	lines := string(e.s.told) + e.close("", true) + lineOf("RUN_ERROR", "", "", `,"message":"the log goes on with another run"`, true) + "\n"
 	e.s.over = true
 	return e.next(frame(e, dst, lines))
 }
@@ -197,7 +253,7 @@ func (e *Encoder) End(dst []byte) ([]byte, error) {
 	}
 	if len(e.queue) == 1 {
 		e.s = e.queue[0]
-		dst = frame(e, dst, e.s.told+e.close("", true))
+		dst = frame(e, dst, string(e.s.told)+e.close("", true))
 	}
 	return dst, nil
 }
@@ -216,136 +272,6 @@ func typeOf(u *agentevents.Unknown) string {
 // isType reports whether a word looks like a type of the protocol.
 func isType(word string) bool {
 	return word != "" && strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == ""
-}
-
-// enter returns the block of an event, or nil: a new one, if it is not open.
-func (e *Encoder) enter(ev *agentevents.Event) *block {
-	typ, id, delta := blockOf(ev.Payload)
-	e.start = string(dialect.Unknown(ev, Name, remarkStart))
-	role, tool := assistant, jsonwire.Text(jsonwire.Member(e.start, "toolCallName"))
-	calls, returns := false, false
-	switch p := ev.Payload.(type) {
-	case *agentevents.ToolCalled:
-		calls, tool = true, cmp.Or(p.ToolID, tool)
-	case *agentevents.ToolReturned:
-		if typ, id, returns = call, &p.CallID, true; p.OneEvent && p.ToolID != unknown {
-			tool = p.ToolID
-		}
-	case *agentevents.MessageCreated:
-		if role = p.Message.From; e.start == "" || !slices.Contains(people, role) {
-			return nil
-		}
-	}
-	if id == nil || delta != nil && *delta == "" {
-		return nil
-	}
-	key, agent := blockKey{typ, *id}, cmp.Or(ev.AgentID, ev.NodeRunID)
-	b := e.s.blocks[agent][key]
-	switch {
-	case typ == call && delta != nil && (b == nil && tool == "" || b != nil && b.role == called):
-		return nil // no line can begin the call, or its arguments are complete
-	case typ == text && b != nil && b.role != role:
-		return nil // the message is another's
-	case b != nil && !(calls && b.role == called): // or else the id names another call now
-		return b
-	}
-	b = &block{typ: typ, role: role, tool: tool, id: e.unique(typ, *id), start: e.start, run: e.s.run, owner: agent, key: key}
-	if c, open := e.s.calls[e.s.call(b.id)]; open && returns {
-		b.role, b.tool, b.run = called, c.tool, c.run
-	}
-	return b
-}
-
-// unique returns an id for a message or a call that no other one of the run has.
-func (e *Encoder) unique(typ blockType, id string) string {
-	own, count := id, typ.space()+id
-	for n := max(1, e.s.used[count]); own == "" || e.s.used[typ.space()+own] > 0; n++ {
-		own = cmp.Or(id, "block") + "~" + strconv.Itoa(n)
-		e.s.used[count] = n
-	}
-	return own
-}
-
-// prepare returns the lines that the protocol needs before the line of an event.
-func (e *Encoder) prepare(ev *agentevents.Event) (before string) {
-	b, typ := e.block, e.w.Type()
-	member := func(name string) string { return jsonwire.Member(string(e.own), name) }
-	if e.start != "" && (b == nil || b.begun || !b.starts(member("subagentRunId"))) {
-		e.w.Losses.Add(ev, dialect.Dropped, "/"+string(Name)+"/"+jsonwire.Token(remarkStart), "no block begins with it")
-	}
-	switch typ {
-	case "STEP_STARTED", "STEP_FINISHED":
-		other := "STEP_STARTED"
-		if typ == other {
-			other = "STEP_FINISHED"
-		}
-		name := member("stepName")
-		if e.s.steps[ev.AgentID][jsonwire.Text(name)] == (typ == "STEP_STARTED") {
-			before = lineOf(other, member("timestamp"), member("subagentRunId"), `,"stepName":`+name, true) + "\n"
-		}
-	case "SUBAGENT_FINISHED", "SUBAGENT_ERROR":
-		before = e.close(ev.AgentID, false)
-	case "RUN_FINISHED", "RUN_ERROR":
-		before = e.close("", true)
-	}
-	if b == nil {
-		return before
-	}
-	_, returned := ev.Payload.(*agentevents.ToolReturned)
-	if returned && (b.role == called || b.tool == "") {
-		return before
-	}
-	at := member("timestamp")
-	if !b.begun {
-		b.begun, b.agent = true, member("subagentRunId")
-		if !b.starts(b.agent) {
-			b.start = b.line("START", at, "", false)
-		}
-		before += b.start + "\n"
-	}
-	if rest := e.fill(ev.Payload); rest != "" {
-		before += b.line("", at, rest, true) + "\n"
-	}
-	if returned {
-		before += b.line("END", at, "", true) + "\n"
-	}
-	return before
-}
-
-// after notes the line of an event.
-func (e *Encoder) after(ev *agentevents.Event) {
-	e.s.settle(e.w.Type(), ev)
-	e.s.ask(ev)
-	b := e.block
-	if b == nil {
-		return
-	}
-	e.s.used[b.typ.space()+b.id] = max(1, e.s.used[b.typ.space()+b.id])
-	_, _, delta := blockOf(ev.Payload)
-	switch _, calls := ev.Payload.(*agentevents.ToolCalled); {
-	case delta != nil:
-		b.text = append(b.text, *delta...)
-	case calls:
-		b.role, b.text = called, nil
-		e.calls[e.s.call(b.id)] = toolCall{e.s.run, strings.Clone(b.tool)}
-	default:
-		e.forget(b)
-		if b.typ == call {
-			delete(e.calls, e.s.call(b.id))
-		}
-		return
-	}
-	if e.s.blocks[b.owner] == nil {
-		e.s.blocks[b.owner] = blocks{}
-	}
-	e.s.blocks[b.owner][b.key] = b
-}
-
-// forget removes a block that is not open.
-func (e *Encoder) forget(b *block) {
-	if delete(e.s.blocks[b.owner], b.key); len(e.s.blocks[b.owner]) == 0 {
-		delete(e.s.blocks, b.owner)
-	}
 }
 
 // everywhere counts what no line says. Readers of a verbatim line read the same again.
@@ -370,46 +296,6 @@ func (e *Encoder) everywhere(ev *agentevents.Event, verbatim bool) {
 	default:
 		every(session != ev.SessionID, dialect.Altered, "/sessionId", "the thread of the run")
 	}
-}
-
-// close returns the lines that end what is open, of an agent or of all.
-func (e *Encoder) close(agent string, all bool) string {
-	var lines strings.Builder
-	agents, suspended := []string{agent}, ""
-	if all {
-		agents = slices.Sorted(maps.Keys(e.s.blocks))
-	}
-	if _, pauses := e.w.Ev.Payload.(*agentevents.RunPaused); pauses {
-		suspended = `,"outcome":{"type":"suspended"}`
-	}
-	for _, typ := range []blockType{call, reasoning, text} {
-		for _, agent := range agents {
-			for _, b := range slices.SortedFunc(maps.Values(e.s.blocks[agent]), func(a, b *block) int { return cmp.Compare(a.key.id, b.key.id) }) {
-				if b.typ == typ && b.role != called {
-					lines.WriteString(b.line("END", "", "", true) + "\n")
-					e.forget(b)
-				}
-			}
-		}
-	}
-	if all {
-		agents = slices.Sorted(maps.Keys(e.s.steps))
-	}
-	for _, agent := range agents {
-		for _, name := range slices.Sorted(maps.Keys(e.s.steps[agent])) {
-			lines.WriteString(lineOf("STEP_FINISHED", "", quoted(agent), `,"stepName":`+jsonwire.Quote(name), true) + "\n")
-		}
-		delete(e.s.steps, agent)
-	}
-	if all {
-		for _, id := range slices.Sorted(maps.Keys(e.s.going)) {
-			if e.s.going[id] {
-				lines.WriteString(lineOf("SUBAGENT_FINISHED", "", quoted(id), suspended, true) + "\n")
-				e.s.going[id] = false
-			}
-		}
-	}
-	return lines.String()
 }
 
 // quoted returns the tag of an agent: none for the run's.
@@ -460,16 +346,14 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 
 // row returns the row that an event is written as, or nil.
 func (e *Encoder) row(ev *agentevents.Event) *wire.Row {
-	own := !isDelta(ev.Kind()) || e.block != nil // or else as CUSTOM
+	own := !ofBlock(ev.Payload) || e.block != nil // or else as CUSTOM: no line of a block without one
 	switch p := ev.Payload.(type) {
 	case *agentevents.Unknown:
 		return nil
 	case *agentevents.RunStarted, *agentevents.RunResumed:
 		own = e.begins
 	case *agentevents.RunPaused:
-		own = dialect.Unknown(ev, Name, "outcome") != "" || len(e.s.questions) > 0
-	case *agentevents.MessageCreated:
-		own = e.block != nil
+		own = dialect.Unknown(ev, Name, "outcome") != "" || len(e.s.questions.open) > 0
 	case *agentevents.StatePatched:
 		if p.Op == agentevents.PatchSet && p.Path == "" && p.Value != "" {
 			return format.CaseRow(typeSnapshot, "")
@@ -490,14 +374,13 @@ func (e *Encoder) row(ev *agentevents.Event) *wire.Row {
 }
 
 func (d *document) Reread(w *wire.Writer, line string) error {
-	line = strings.TrimPrefix(strings.TrimPrefix(line, "data:"), " ")
-	b := d.block
-	if w.Origin = line; strings.ContainsAny(line, "\r\n") || strings.HasSuffix(jsonwire.Text(jsonwire.Member(line, "type")), "_CHUNK") ||
-		b != nil && jsonwire.Text(jsonwire.Member(line, b.idName())) != b.id {
-		return wire.ErrMisfit // it says something only beside others
+	line = dataOf(line)
+	typ := jsonwire.Text(jsonwire.Member(line, "type"))
+	if w.Origin = line; strings.ContainsAny(line, "\r\n") || typ != w.Type() || d.block != nil && !d.block.isOn(line) {
+		return wire.ErrMisfit // it says something only beside others, or the lines after it miss the event's own
 	}
 	d.check.r.Continue(w)
-	list, err := (*Encoder)(d).reread(w.Ev.Payload, line)
+	list, err := (*Encoder)(d).reread(line)
 	if err != nil || len(list) != 1 {
 		return cmp.Or(err, wire.ErrMisfit)
 	}
@@ -505,46 +388,39 @@ func (d *document) Reread(w *wire.Writer, line string) error {
 	return nil
 }
 
-// reread returns what readers of the lines so far make of a line for an event with the
-// payload.
-func (e *Encoder) reread(p agentevents.Payload, line string) ([]agentevents.Event, error) {
-	d, open, calls := &e.check, e.check.s.open, e.check.s.calls
+// reread returns what readers of the lines so far make of a line.
+func (e *Encoder) reread(line string) ([]agentevents.Event, error) {
+	d, open, calls, done := &e.check, e.check.s.open, e.check.s.calls, e.check.s.done
 	clear(open)
 	clear(calls)
+	clear(done)
 	clear(d.runs)
-	d.s, d.s.open, d.s.calls = e.s.stream, open, calls
+	clear(d.threads)
+	d.s, d.s.open, d.s.calls, d.s.done = e.s.stream, open, calls, done
 	if e.streams[e.s.run] != nil {
 		d.runs[e.s.run] = e.s.kept
 	}
 	if b := e.block; b != nil {
 		read := *b
-		read.text = append(read.text[:len(read.text):len(read.text)], e.fill(p)...)
+		if read.text = nil; !isDelta(e.w.Ev.Kind()) { // a delta does not depend on it
+			read.text = append(b.text[:len(b.text):len(b.text)], e.fill...)
+		}
 		if open[string(b.typ)+b.id] = &read; b.role == called || b.tool != "" { // or else readers know no call
-			calls[e.s.call(b.id)] = toolCall{b.run, b.tool}
+			calls[e.s.call(b.id)] = toolCall{run: b.run, tool: b.tool}
 		}
 	}
 	return d.line(nil, line)
 }
 
-// fill returns the text that readers lack of the block that an event ends: all of it, if
-// there were no deltas.
-func (e *Encoder) fill(p agentevents.Payload) string {
-	whole, b := wholeOf(p), e.block
-	if rest, ok := strings.CutPrefix(whole, string(b.text)); ok && (len(b.text) == 0 || b.typ != call) {
-		return rest
-	}
-	return ""
-}
-
 // unsaid returns the members of the payload that readers of a line lack. Those that they
 // make up are listed under absent.
-func (e *Encoder) unsaid(w *wire.Writer, line string) (rest string) {
+func (e *Encoder) unsaid(w *wire.Writer, line string) string {
 	own, err := payloadOf(&e.buf, w.Ev.Payload)
 	if err != nil {
 		w.Fail(agentevents.RuleFieldJSON, "/payload", err.Error())
 		return ""
 	}
-	list, err := e.reread(w.Ev.Payload, line)
+	list, err := e.reread(line)
 	if err != nil {
 		w.Fail(agentevents.RulePayload, "/payload", "readers refuse the line: "+err.Error())
 		return ""
@@ -561,15 +437,16 @@ func (e *Encoder) unsaid(w *wire.Writer, line string) (rest string) {
 			gone += "," + jsonwire.Quote(name)
 		}
 	}
+	var lacks []byte
 	if gone != "" {
-		rest = `,"` + absent + `":[` + gone[1:] + "]"
+		lacks = append(lacks, `,"`+absent+`":[`+gone[1:]+"]"...)
 	}
 	for name, raw := range jsonwire.Members(own) {
 		if jsonwire.Member(said, name) != raw && !same(name) {
-			rest += "," + jsonwire.Quote(name) + ":" + raw
+			lacks = append(append(jsonwire.AppendString(append(lacks, ','), name), ':'), raw...)
 		}
 	}
-	return strings.TrimPrefix(rest, ",")
+	return strings.TrimPrefix(string(lacks), ",")
 }
 
 // absent is the name, beside those of fields, of a list of fields that the payload lacks.

@@ -60,6 +60,12 @@ var others = map[string]string{
 // inputNeeds are the members that the input of a run needs.
 var inputNeeds = [...]string{"threadId", "runId", "messages"}
 
+// otherInput reports whether the inputs of a run are not the protocol's: they are in the
+// metadata.
+func otherInput(inputs string) bool {
+	return slices.ContainsFunc(inputNeeds[:], func(name string) bool { return !jsonwire.HasMember(inputs, name) })
+}
+
 // format is the protocol.
 var format = func() *wire.Format {
 	need := wire.Need
@@ -99,29 +105,25 @@ var format = func() *wire.Format {
 		}
 		roles = role(append([]string{assistant}, people...)...)
 		tool  = sideForm{func(d *Decoder) *string { return &d.tool }, nil, nil}
-		usual = func(name string, value func(s *stream, ev *agentevents.Event, call string) string) wire.Member {
+		usual = func(name string, value func(s *stream, ev *agentevents.Event) string) wire.Member {
 			return need(name, "", keptForm{value})
 		}
-		outcome = may("outcome", "", keptForm{func(*stream, *agentevents.Event, string) string { return "" }})
+		outcome = may("outcome", "", keptForm{func(*stream, *agentevents.Event) string { return "" }})
 		usage   = may("usage", "", usageForm{})
-		cancel  = usual("outcome", func(*stream, *agentevents.Event, string) string { return `{"type":"cancelled"}` })
-		waits   = usual("outcome", func(s *stream, _ *agentevents.Event, _ string) string { return s.outcome() })
-		name    = usual("name", func(_ *stream, ev *agentevents.Event, _ string) string { return jsonwire.Quote(ev.AgentID) })
-		result  = usual("messageId", func(_ *stream, _ *agentevents.Event, call string) string { return jsonwire.Quote(call + "-result") })
+		cancel  = usual("outcome", func(*stream, *agentevents.Event) string { return `{"type":"cancelled"}` })
+		waits   = usual("outcome", func(s *stream, _ *agentevents.Event) string { return s.outcome() })
+		name    = usual("name", func(_ *stream, ev *agentevents.Event) string { return jsonwire.Quote(ev.AgentID) })
+		result  = need("messageId", "", replyForm{})
 		fails   = need("message", "error/message", wire.Full{}).Or(func(_ *wire.Writer, dst []byte, _ *wire.Member) []byte {
 			return append(dst, `"no reason given"`...) // the metadata say that the event has no error
 		})
 		code = may("code", "error/code")
 	)
-	// Other inputs than the protocol's are in the metadata.
-	otherInput := func(w *wire.Writer) bool {
-		inputs := string(w.Ev.Payload.(*agentevents.RunStarted).Inputs)
-		return slices.ContainsFunc(inputNeeds[:], func(name string) bool { return !jsonwire.HasMember(inputs, name) })
-	}
+	elsewhere := func(w *wire.Writer) bool { return otherInput(string(w.Ev.Payload.(*agentevents.RunStarted).Inputs)) }
 	ofMain := func(w *wire.Writer) bool { return w.Ev.ParentAgentID == encoderOf(w).s.main }
 	const deltaKind, thinkKind, argsKind = agentevents.KindTextDelta, agentevents.KindAgentReasoningDelta, agentevents.KindToolArgumentsDelta
 	rows := []wire.Row{
-		row("RUN_STARTED", agentevents.KindRunStarted, thread, runID, may("input", "inputs").Unless(otherInput)),
+		row("RUN_STARTED", agentevents.KindRunStarted, thread, runID, may("input", "inputs").Unless(elsewhere)),
 		when(caseResumed, row("RUN_STARTED", agentevents.KindRunResumed, thread, runID)),
 		row("RUN_FINISHED", agentevents.KindRunCompleted, thread, runID, may("result", "outputs", resultForm{}), outcome, usage),
 		when(outcomeInterrupt, row("RUN_FINISHED", agentevents.KindRunPaused, thread, runID, waits, usage)),
@@ -129,7 +131,7 @@ var format = func() *wire.Format {
 		row("RUN_ERROR", agentevents.KindRunFailed, fails, code, usage),
 		row("STEP_STARTED", agentevents.KindStepStarted, need("stepName", "stepId", wire.Full{})),
 		row("STEP_FINISHED", agentevents.KindStepEnded, need("stepName", "stepId", wire.Full{})),
-		row(typeSnapshot, agentevents.KindStatePatched, need("snapshot", "value")),
+		row(typeSnapshot, agentevents.KindStatePatched, need("snapshot", "value", snapshotForm{})),
 		when("patch", row("STATE_DELTA", agentevents.KindStatePatched, need("delta", "", patchForm{}))),
 		row("SUBAGENT_STARTED", agentevents.KindAgentStarted, name, may("description", "task"),
 			may("parentSubagentRunId", "/parentAgentId").Unless(ofMain), may("parentToolCallId", "/parentCallId")),
@@ -158,7 +160,7 @@ var format = func() *wire.Format {
 		may("spanId", "/spanId", spanForm{}), may("parentSpanId", "/parentSpanId", spanForm{})}
 	own := len(rows)
 	for info := range agentevents.Kinds() {
-		r := when(string(info.Kind), row("CUSTOM", info.Kind, usual("name", func(_ *stream, ev *agentevents.Event, _ string) string {
+		r := when(string(info.Kind), row("CUSTOM", info.Kind, usual("name", func(_ *stream, ev *agentevents.Event) string {
 			return jsonwire.Quote(custom + string(ev.Kind()))
 		}), need("value", "", valueForm{})))
 		for i := range rows[:own] {
@@ -204,7 +206,7 @@ func caseOf(typ, line string) string {
 	case "RUN_FINISHED":
 		return jsonwire.Text(jsonwire.Member(jsonwire.Member(line, "outcome"), "type"))
 	case "STATE_DELTA":
-		if len(patches(jsonwire.Member(line, "delta"))) > 0 || jsonwire.IsObject(jsonwire.Member(jsonwire.Member(line, "metadata"), "agentevents")) {
+		if len(patches(jsonwire.Member(line, "delta"))) > 0 || jsonwire.HasMember(jsonwire.Member(line, "metadata"), "agentevents") {
 			return "patch"
 		}
 	}

@@ -139,28 +139,46 @@ func (f resultForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) (
 	return f.Value.Append(w, dst, m, at)
 }
 
-// A keptForm is a value that no field has: another one than the usual is kept. call is
-// the id of the call that a line returns.
+// A keptForm is a value that no field has: another one than the usual is kept.
 type keptForm struct {
-	usual func(s *stream, ev *agentevents.Event, call string) string
+	usual func(s *stream, ev *agentevents.Event) string
 }
 
 func (f keptForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
-	raw, call := w.Use(m.Name), ""
-	if b := encoderOf(w).block; b != nil {
-		call = b.id
-	}
-	value := cmp.Or(raw, f.usual(&encoderOf(w).s.stream, w.Ev, call))
+	value := cmp.Or(w.Use(m.Name), f.usual(&encoderOf(w).s.stream, w.Ev))
 	return append(dst, value...), value != ""
 }
 
 func (f keptForm) Parse(r *wire.Reader, _ any) error {
 	raw, err := r.S.Raw()
-	call := ""
-	if p, ok := r.Ev.Payload.(*agentevents.ToolReturned); ok {
-		call = p.CallID
+	keep(r, raw, f.usual(&decoderOf(r).s, r.Ev))
+	return err
+}
+
+// A replyForm is the id of the message with the result of a call. It is kept if it is not the
+// usual one, or if another message has that.
+type replyForm struct{}
+
+func (replyForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+	e := encoderOf(w)
+	if raw := w.Use(m.Name); raw != "" {
+		e.result = jsonwire.Text(raw)
+		return append(dst, raw...), true
 	}
-	keep(r, raw, f.usual(&decoderOf(r).s, r.Ev, call))
+	usual := resultID(e.block.id)
+	if e.result = e.unique(usual, w.Ev); e.result != usual {
+		w.Lose(dialect.Made, w.Pointer(m), "another message has the usual id")
+	}
+	return jsonwire.AppendString(dst, e.result), true
+}
+
+func (replyForm) Parse(r *wire.Reader, _ any) error {
+	raw, err := r.S.Raw()
+	d, usual := decoderOf(r), resultID(r.Ev.Payload.(*agentevents.ToolReturned).CallID)
+	if raw != jsonwire.Quote(usual) || d.s.of.used.has(usual) {
+		r.KeepAs(raw)
+	}
+	d.result = jsonwire.Text(raw)
 	return err
 }
 
@@ -170,7 +188,7 @@ type usageForm struct{}
 
 func (usageForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
 	list := encoderOf(w).s.usage
-	return append(append(append(dst, '['), strings.TrimPrefix(list, ",")...), ']'), list != ""
+	return append(append(append(dst, '['), bytes.TrimPrefix(list, []byte(","))...), ']'), len(list) > 0
 }
 
 func (usageForm) Parse(r *wire.Reader, _ any) error {
@@ -311,20 +329,23 @@ func (restForm) Parse(r *wire.Reader, _ any) error {
 	if err != nil {
 		return err
 	}
-	own, others := "", ""
+	own, others := "", []byte{'{'}
 	for name, value := range jsonwire.Members(raw) {
 		if name == "agentevents" && (value == made || jsonwire.IsObject(value)) {
 			own = value
 			continue
 		}
-		others += "," + jsonwire.Quote(name) + ":" + value
+		if len(others) > 1 {
+			others = append(others, ',')
+		}
+		others = append(append(jsonwire.AppendString(others, name), ':'), value...)
 	}
 	switch d := decoderOf(r); {
 	case own == "" || d.rest != "": // of a CUSTOM line, the value is the payload
 		r.KeepAs(raw)
 	default:
-		if d.rest = own; others != "" {
-			r.KeepAs("{" + others[1:] + "}")
+		if d.rest = own; len(others) > 1 {
+			r.KeepAs(string(append(others, '}')))
 		}
 	}
 	return nil
@@ -338,49 +359,24 @@ func (patchForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]by
 	if list := patches(w.Kept(m.Name)); len(list) == 1 && list[0] == *p {
 		return append(dst, w.Use(m.Name)...), true
 	}
-	return append(dst, patchOf(p)...), true
+	return append(dst, encoderOf(w).s.state.patch(p)...), true
 }
 
 func (patchForm) Parse(r *wire.Reader, _ any) error {
 	raw, err := r.S.Raw()
 	d := decoderOf(r)
-	if d.patches = patches(raw); len(d.patches) == 1 {
-		keep(r, raw, patchOf(&d.patches[0]))
-	}
+	d.delta, d.patches = raw, patches(raw)
 	return err
 }
 
-// patchOf returns the JSON Patch of a state.patched. An add also replaces a member; an
-// element of a list it would not.
-func patchOf(p *agentevents.StatePatched) string {
-	op := func(path string, value string) string {
-		if p.Op == agentevents.PatchRemove {
-			return `{"op":"remove","path":` + jsonwire.Quote(path) + `}`
-		}
-		word, last := "add", path[strings.LastIndexByte(path, '/')+1:]
-		if _, err := strconv.Atoi(last); err == nil || path == "" {
-			word = "replace"
-		}
-		return `{"op":"` + word + `","path":` + jsonwire.Quote(path) + `,"value":` + value + `}`
+// A snapshotForm is the whole state, an object: any other value empties it.
+type snapshotForm struct{ wire.Value }
+
+func (f snapshotForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	if value := *at.(*agentevents.JSON); !jsonwire.IsObject(strings.TrimLeft(string(value), " \t\r\n")) {
+		return append(dst, "{}"...), true
 	}
-	path := ""
-	if p.Path != "" {
-		for name := range strings.SplitSeq(p.Path, ".") {
-			path += "/" + jsonwire.Token(name)
-		}
-	}
-	value, _ := jsonwire.Compact(string(p.Value))
-	if p.Op != agentevents.PatchMerge {
-		if value == "" {
-			value = "null"
-		}
-		return "[" + op(path, value) + "]"
-	}
-	var ops []string
-	for name, raw := range jsonwire.Members(value) {
-		ops = append(ops, op(path+"/"+jsonwire.Token(name), raw))
-	}
-	return "[" + strings.Join(ops, ",") + "]"
+	return f.Value.Append(w, dst, m, at)
 }
 
 // patches returns the patches that a JSON Patch is, or nil if one of its operations is

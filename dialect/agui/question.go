@@ -1,7 +1,9 @@
 package agui
 
 import (
+	"bytes"
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -10,12 +12,72 @@ import (
 )
 
 // A question is one that a run waits with for a person, and the JSON of its interrupt.
-type question struct{ id, agent, call, interrupt string }
+type question struct {
+	id, agent, call, interrupt string
+	number                     int // of the questions of the run
+}
+
+// questions are the open ones of a run. To open or to close one costs the same however many
+// there are. The zero questions are none.
+type questions struct {
+	open  map[string]*question             // by id
+	of    map[about]map[*question]struct{} // by the agent and the call that they are about
+	asked int
+}
+
+// An about is an agent or a call.
+type about struct{ agent, call string }
+
+func (q *questions) add(asked question) {
+	if q.open == nil {
+		q.open, q.of = map[string]*question{}, map[about]map[*question]struct{}{}
+	}
+	q.close(asked.id)
+	q.asked++
+	asked.id, asked.agent, asked.call, asked.number = strings.Clone(asked.id), strings.Clone(asked.agent), strings.Clone(asked.call), q.asked
+	q.open[asked.id] = &asked
+	for _, of := range asked.about() {
+		if q.of[of] == nil {
+			q.of[of] = map[*question]struct{}{}
+		}
+		q.of[of][&asked] = struct{}{}
+	}
+}
+
+// close closes the question of that id, if it is open.
+func (q *questions) close(id string) {
+	was := q.open[id]
+	if delete(q.open, id); was == nil {
+		return
+	}
+	for _, of := range was.about() {
+		if delete(q.of[of], was); len(q.of[of]) == 0 {
+			delete(q.of, of)
+		}
+	}
+}
+
+// closeOf closes the questions about an agent or a call.
+func (q *questions) closeOf(of about) {
+	for asked := range q.of[of] {
+		q.close(asked.id)
+	}
+}
+
+// about returns the agent and the call of a question, unless they are empty.
+func (q *question) about() (list []about) {
+	if q.agent != "" {
+		list = append(list, about{agent: q.agent})
+	}
+	if q.call != "" {
+		list = append(list, about{call: q.call})
+	}
+	return list
+}
 
 // ask notes what an event says of open questions.
 func (k *kept) ask(ev *agentevents.Event) {
 	q, reason, message, form := question{agent: ev.AgentID}, "", "", "" // the reasons are the protocol's
-	closes := func(open question) bool { return open.id == q.id }
 	switch p := ev.Payload.(type) {
 	case *agentevents.ApprovalRequested:
 		q.id, q.call, reason, message = p.ApprovalID, p.CallID, "confirmation", cmp.Or(p.Action, p.ToolID)+": "+p.Reason
@@ -24,37 +86,37 @@ func (k *kept) ask(ev *agentevents.Event) {
 		}
 	case *agentevents.ClarificationRequested:
 		q.id, q.call, reason = p.InterruptID, p.CallID, "input_required"
-		for _, asked := range p.Questions {
-			message += asked.Question + "\n"
+		var texts strings.Builder
+		for i := range p.Questions {
+			texts.WriteString(p.Questions[i].Question + "\n")
 		}
+		message = texts.String()
 	case *agentevents.ApprovalGranted:
-		q.id = p.ApprovalID
+		k.questions.close(p.ApprovalID)
 	case *agentevents.ApprovalRejected:
-		q.id = p.ApprovalID
+		k.questions.close(p.ApprovalID)
 	case *agentevents.ClarificationResolved:
-		q.id = p.InterruptID
+		k.questions.close(p.InterruptID)
 	case *agentevents.ToolReturned:
-		closes = func(open question) bool { return open.call == p.CallID && open.call != "" }
+		k.questions.closeOf(about{call: p.CallID})
 	case *agentevents.AgentStarted, *agentevents.AgentEnded:
-		closes = func(open question) bool { return open.agent == q.agent && open.agent != "" }
-	default:
-		return
+		k.questions.closeOf(about{agent: ev.AgentID})
 	}
-	if k.questions = slices.DeleteFunc(k.questions, closes); reason == "" {
+	if reason == "" {
 		return
 	}
 	if q.call != "" {
 		form = `,"toolCallId":` + jsonwire.Quote(q.call) + form
 	}
 	q.interrupt = `{"id":` + jsonwire.Quote(q.id) + `,"reason":"` + reason + `","message":` + jsonwire.Quote(strings.Trim(message, ": \n")) + form + "}"
-	k.questions = append(k.questions, q)
+	k.questions.add(q)
 }
 
 // outcome returns the outcome of a run that waits for the open questions.
 func (k *kept) outcome() string {
-	list := ""
-	for _, q := range k.questions {
-		list += "," + q.interrupt
+	var list []byte
+	for _, q := range slices.SortedFunc(maps.Values(k.questions.open), func(a, b *question) int { return cmp.Compare(a.number, b.number) }) {
+		list = append(append(list, ','), q.interrupt...)
 	}
-	return `{"type":"interrupt","interrupts":[` + strings.TrimPrefix(list, ",") + `]}`
+	return `{"type":"interrupt","interrupts":[` + string(bytes.TrimPrefix(list, []byte(","))) + `]}`
 }

@@ -1,9 +1,7 @@
 package agui_test
 
 import (
-	"encoding/json"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -65,35 +63,39 @@ func TestStrict(t *testing.T) {
 		rule agentevents.Rule
 		at   string
 	}{
-		"no run":                {start, agui.RuleOrder, "/type"},
-		"two runs at a time":    {run + run, agui.RuleOrder, "/type"},
-		"after the end":         {run + tail[1:] + "\n" + start, agui.RuleOrder, "/type"},
-		"the end of another":    {run + strings.Replace(tail[1:], "run-1", "run-2", 1), agui.RuleOrder, "/type"},
-		"an open message":       {run + start + tail[1:], agui.RuleOrder, "/type"},
-		"a message twice":       {run + start + start, agui.RuleOrder, "/type"},
-		"no message":            {run + `{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"x"}`, agui.RuleOrder, "/type"},
-		"another's message":     {run + start + `{"type":"TEXT_MESSAGE_END","messageId":"m","subagentRunId":"s"}`, agui.RuleOrder, "/type"},
-		"no call":               {run + `{"type":"TOOL_CALL_END","toolCallId":"c"}`, agui.RuleOrder, "/type"},
-		"no step":               {run + `{"type":"STEP_FINISHED","stepName":"s"}`, agui.RuleOrder, "/type"},
-		"an open step":          {run + `{"type":"STEP_STARTED","stepName":"s"}` + tail, agui.RuleOrder, "/type"},
-		"no sub-agent":          {run + `{"type":"SUBAGENT_FINISHED","subagentRunId":"s"}`, agui.RuleOrder, "/type"},
-		"an open sub-agent":     {run + `{"type":"SUBAGENT_STARTED","subagentRunId":"s","name":"s"}` + tail, agui.RuleOrder, "/type"},
-		"no parent":             {run + `{"type":"SUBAGENT_STARTED","subagentRunId":"s","name":"s","parentSubagentRunId":"p"}`, agui.RuleOrder, "/type"},
-		"a chunk of nothing":    {run + `{"type":"TEXT_MESSAGE_CHUNK","delta":"x"}`, agui.RuleOrder, "/type"},
-		"no id":                 {run + `{"type":"TEXT_MESSAGE_START","role":"assistant"}`, agui.RuleRequired, "/messageId"},
-		"no thread":             {`{"type":"RUN_STARTED","runId":"r"}`, agui.RuleRequired, "/threadId"},
-		"no value":              {run + `{"type":"CUSTOM","name":"x"}`, agui.RuleRequired, "/value"},
-		"no sub-agent's id":     {run + `{"type":"SUBAGENT_STARTED","name":"s"}`, agui.RuleRequired, "/subagentRunId"},
-		"a role":                {run + `{"type":"TEXT_MESSAGE_START","messageId":"m","role":"robot"}`, agui.RuleValue, "/role"},
-		"a list":                {run + `{"type":"MESSAGES_SNAPSHOT","messages":{}}`, agui.RuleValue, "/messages"},
-		"half a millisecond":    {`{"type":"RUN_STARTED","threadId":"t","runId":"r","timestamp":0.5}`, agui.RuleValue, "/timestamp"},
-		"null":                  {run + `{"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"Read","parentMessageId":null}`, agui.RuleValue, "/parentMessageId"},
-		"an outcome":            {run + strings.Replace(tail[1:], `"}`, `","outcome":{"type":"fine"}}`, 1), agui.RuleValue, "/outcome/type"},
-		"no interrupts":         {run + strings.Replace(tail[1:], `"}`, `","outcome":{"type":"interrupt"}}`, 1), agui.RuleRequired, "/outcome/interrupts"},
-		"metadata":              {`{"type":"RUN_STARTED","threadId":"t","runId":"r","metadata":3}`, agui.RuleValue, "/metadata"},
-		"an unknown type":       {run + `{"type":"NEW_THING"}`, agui.RuleType, "/type"},
-		"an open reasoning run": {run + `{"type":"REASONING_START","messageId":"r"}` + tail, agui.RuleOrder, "/type"},
-		"no reasoning run":      {run + `{"type":"REASONING_END","messageId":"r"}`, agui.RuleOrder, "/type"},
+		"no run":                 {start, agui.RuleOrder, "/type"},
+		"two runs at a time":     {run + run, agui.RuleOrder, "/type"},
+		"after the end":          {run + tail[1:] + "\n" + start, agui.RuleOrder, "/type"},
+		"the end of another":     {run + strings.Replace(tail[1:], "run-1", "run-2", 1), agui.RuleOrder, "/type"},
+		"an open message":        {run + start + tail[1:], agui.RuleOrder, "/type"},
+		"a message twice":        {run + start + start, agui.RuleOrder, "/type"},
+		"no message":             {run + `{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"x"}`, agui.RuleOrder, "/type"},
+		"another's message":      {run + start + `{"type":"TEXT_MESSAGE_END","messageId":"m","subagentRunId":"s"}`, agui.RuleOrder, "/type"},
+		"no call":                {run + `{"type":"TOOL_CALL_END","toolCallId":"c"}`, agui.RuleOrder, "/type"},
+		"no step":                {run + `{"type":"STEP_FINISHED","stepName":"s"}`, agui.RuleOrder, "/type"},
+		"an open step":           {run + `{"type":"STEP_STARTED","stepName":"s"}` + tail, agui.RuleOrder, "/type"},
+		"no sub-agent":           {run + `{"type":"SUBAGENT_FINISHED","subagentRunId":"s"}`, agui.RuleOrder, "/type"},
+		"an open sub-agent":      {run + `{"type":"SUBAGENT_STARTED","subagentRunId":"s","name":"s"}` + tail, agui.RuleOrder, "/type"},
+		"no parent":              {run + `{"type":"SUBAGENT_STARTED","subagentRunId":"s","name":"s","parentSubagentRunId":"p"}`, agui.RuleOrder, "/type"},
+		"a chunk of nothing":     {run + `{"type":"TEXT_MESSAGE_CHUNK","delta":"x"}`, agui.RuleOrder, "/type"},
+		"no id":                  {run + `{"type":"TEXT_MESSAGE_START","role":"assistant"}`, agui.RuleRequired, "/messageId"},
+		"no thread":              {`{"type":"RUN_STARTED","runId":"r"}`, agui.RuleRequired, "/threadId"},
+		"no value":               {run + `{"type":"CUSTOM","name":"x"}`, agui.RuleRequired, "/value"},
+		"a patch of no RFC":      {run + `{"type":"STATE_DELTA","delta":[{"op":"add","path":"/n","value":1},{"op":"increment","path":"/n","value":2}]}`, agui.RuleValue, "/delta/1/op"},
+		"a patch without a word": {run + `{"type":"ACTIVITY_DELTA","messageId":"m","activityType":"x","patch":[{"path":"/n"}]}`, agui.RuleValue, "/patch/0/op"},
+		"a patch of nowhere":     {run + `{"type":"STATE_DELTA","delta":[{"op":"remove"}]}`, agui.RuleValue, "/delta/0/path"},
+		"a patch of words":       {run + `{"type":"STATE_DELTA","delta":["add"]}`, agui.RuleValue, "/delta/0"},
+		"no sub-agent's id":      {run + `{"type":"SUBAGENT_STARTED","name":"s"}`, agui.RuleRequired, "/subagentRunId"},
+		"a role":                 {run + `{"type":"TEXT_MESSAGE_START","messageId":"m","role":"robot"}`, agui.RuleValue, "/role"},
+		"a list":                 {run + `{"type":"MESSAGES_SNAPSHOT","messages":{}}`, agui.RuleValue, "/messages"},
+		"half a millisecond":     {`{"type":"RUN_STARTED","threadId":"t","runId":"r","timestamp":0.5}`, agui.RuleValue, "/timestamp"},
+		"null":                   {run + `{"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"Read","parentMessageId":null}`, agui.RuleValue, "/parentMessageId"},
+		"an outcome":             {run + strings.Replace(tail[1:], `"}`, `","outcome":{"type":"fine"}}`, 1), agui.RuleValue, "/outcome/type"},
+		"no interrupts":          {run + strings.Replace(tail[1:], `"}`, `","outcome":{"type":"interrupt"}}`, 1), agui.RuleRequired, "/outcome/interrupts"},
+		"metadata":               {`{"type":"RUN_STARTED","threadId":"t","runId":"r","metadata":3}`, agui.RuleValue, "/metadata"},
+		"an unknown type":        {run + `{"type":"NEW_THING"}`, agui.RuleType, "/type"},
+		"an open reasoning run":  {run + `{"type":"REASONING_START","messageId":"r"}` + tail, agui.RuleOrder, "/type"},
+		"no reasoning run":       {run + `{"type":"REASONING_END","messageId":"r"}`, agui.RuleOrder, "/type"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var broken *agentevents.RuleError
@@ -314,32 +316,25 @@ func TestWaitingRuns(t *testing.T) {
 	require.Equal(t, "/runId", broken.Pointer)
 }
 
-// Real streams of another implementation are read as what happened, keep the rules, and
-// are written back byte for byte.
-func TestCaptures(t *testing.T) {
-	for name, want := range map[string][]string{
-		"step02-backend-tool":   {"SearchRestaurants"},
-		"step12-parallel-tools": {"get_weather", "get_current_time"},
+// Streams in the form of the .NET implementation, with raw events and escapes that Go does not
+// write, are read as the run was, keep the rules, and are written back byte for byte.
+func TestOtherImplementation(t *testing.T) {
+	for name, want := range map[string]struct {
+		tools  []string
+		tokens int64
+	}{
+		"backend-tool":   {[]string{"FindTrains"}, 585},
+		"parallel-tools": {[]string{"get_tide", "get_moon"}, 753},
 	} {
-		file, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "real", "ag-ui", name+".json"))
-		if errors.Is(err, fs.ErrNotExist) {
-			t.Skip("the real captures are not here; they are not part of the project")
-		}
+		file, err := os.ReadFile(filepath.Join("testdata", name+".jsonl"))
 		require.NoError(t, err)
-		var list []json.RawMessage
-		require.NoError(t, json.Unmarshal([]byte(strings.TrimPrefix(string(file), "\ufeff")), &list))
-		var log strings.Builder
-		for _, raw := range list {
-			line, err := jsonwire.Compact(string(raw))
-			require.NoError(t, err)
-			log.WriteString(line + "\n")
-		}
-		events := decode(t, agui.Options{Strict: true}, log.String())
+		log := string(file)
+		events := decode(t, agui.Options{Strict: true}, log)
 		back, losses := encode(t, agui.EncoderOptions{}, events)
-		require.Equal(t, strings.Count(log.String(), "\n"), strings.Count(back, "\n"))
-		verbatim := eventtest.ReadLog(t, strings.NewReader(log.String()), agentevents.ReaderOptions{Decoder: agui.NewDecoder(agui.Options{}), Verbatim: true})
+		require.Equal(t, strings.Count(log, "\n"), strings.Count(back, "\n"))
+		verbatim := eventtest.ReadLog(t, strings.NewReader(log), agentevents.ReaderOptions{Decoder: agui.NewDecoder(agui.Options{}), Verbatim: true})
 		back, _ = encode(t, agui.EncoderOptions{}, verbatim.Events())
-		require.Equal(t, log.String(), back)
+		require.Equal(t, log, back)
 		for _, l := range losses {
 			require.Equal(t, "/id", l.Pointer, l)
 		}
@@ -347,17 +342,20 @@ func TestCaptures(t *testing.T) {
 		for _, ev := range events {
 			f.Apply(ev)
 		}
+		runs := 0
 		for s := range f.Drain() {
+			runs++
 			require.Equal(t, agentevents.RunStatus("completed"), s.Status)
 			require.Empty(t, s.Violations)
-			require.Equal(t, map[string]int64{"step02-backend-tool": 885, "step12-parallel-tools": 983}[name], s.Usage.Usage.TotalTokens.V)
+			require.Equal(t, want.tokens, s.Usage.Usage.TotalTokens.V)
 			require.Len(t, s.Agents, 1)
 			require.NotEmpty(t, s.Agents[agui.Agent].Text)
-			require.Len(t, s.Tools, len(want))
-			for _, tool := range want {
+			require.Len(t, s.Tools, len(want.tools))
+			for _, tool := range want.tools {
 				require.Equal(t, 1, s.Tools[tool].OK, tool)
 			}
 		}
+		require.Equal(t, 1, runs)
 	}
 }
 
@@ -372,23 +370,45 @@ func FuzzDecode(f *testing.F) {
 		f.Add(lines)
 	}
 	f.Fuzz(func(t *testing.T, log string) {
-		enc := agui.NewEncoder(agui.EncoderOptions{})
-		var out []byte
-		for ev, err := range agentevents.NewReader(strings.NewReader(log), agentevents.ReaderOptions{Decoder: agui.NewDecoder(agui.Options{})}).All() {
-			if err == nil {
-				if _, unknown := ev.Payload.(*agentevents.Unknown); !unknown {
-					out, _ = enc.Append(out, ev)
+		for _, verbatim := range []bool{false, true} {
+			enc := agui.NewEncoder(agui.EncoderOptions{})
+			var out []byte
+			for ev, err := range agentevents.NewReader(strings.NewReader(log), agentevents.ReaderOptions{Decoder: agui.NewDecoder(agui.Options{}), Verbatim: verbatim}).All() {
+				if err == nil {
+					if _, unknown := ev.Payload.(*agentevents.Unknown); !unknown {
+						out, _ = enc.Append(out, ev)
+					}
 				}
 			}
-		}
-		out, err := enc.End(out)
-		require.NoError(t, err)
-		for _, err := range agentevents.NewReader(strings.NewReader(string(out)), agentevents.ReaderOptions{Decoder: agui.NewDecoder(agui.Options{Strict: true})}).All() {
-			var broken *agentevents.RuleError
-			if errors.As(err, &broken) && broken.Rule != agui.RuleOrder {
-				return // a value that is written back as it was; the lines behind it miss it
+			out, err := enc.End(out)
+			require.NoError(t, err)
+			for _, err := range agentevents.NewReader(strings.NewReader(string(out)), agentevents.ReaderOptions{Decoder: agui.NewDecoder(agui.Options{Strict: true})}).All() {
+				var broken *agentevents.RuleError
+				if errors.As(err, &broken) && broken.Rule != agui.RuleOrder {
+					break // a value that is written back as it was; the lines after it miss it
+				}
+				require.NoError(t, err, string(out))
 			}
-			require.NoError(t, err, string(out))
 		}
 	})
+}
+
+// A kind that the protocol has a type for is written as that, also if the line that it was read
+// from is a CUSTOM one. A step whose line does not name it has a name all the same.
+func TestOwnTypes(t *testing.T) {
+	log := head + `{"type":"CUSTOM","timestamp":1777971600250,"name":"agentevents.step.started","value":{"stepId":"plan"}}` + "\n" +
+		`{"type":"STEP_FINISHED","timestamp":1777971600250,"x":1}` + "\n" +
+		`{"type":"CUSTOM","timestamp":1777971600500,"name":"agentevents.run.completed","value":{}}` + "\n"
+	events := eventtest.ReadLog(t, strings.NewReader(log), agentevents.ReaderOptions{Decoder: agui.NewDecoder(agui.Options{}), Verbatim: true}).Events()
+	lines, _ := encode(t, agui.EncoderOptions{}, events)
+	decode(t, agui.Options{}, lines)
+	require.Equal(t, []string{"RUN_STARTED", "STEP_STARTED", "STEP_STARTED", "STEP_FINISHED", "STEP_FINISHED", "RUN_FINISHED"}, typesOf(lines))
+}
+
+// typesOf returns the types of lines.
+func typesOf(lines string) (types []string) {
+	for line := range strings.Lines(lines) {
+		types = append(types, jsonwire.Text(jsonwire.Member(line, "type")))
+	}
+	return types
 }

@@ -139,6 +139,12 @@ func nameLen(text string) int {
 	return int(d.InputOffset())
 }
 
+// endsEarly reports whether a line alone is an event only because no other follows.
+func (d *Dialect) endsEarly(line string) bool {
+	events, err := d.Decoder().Decode(nil, []byte(line))
+	return err == nil && len(events) == 0
+}
+
 // checkSpelling checks lines that are read with Verbatim: they come back byte for
 // byte unless the event was changed.
 func (d *Dialect) checkSpelling(r *report, line string) {
@@ -150,6 +156,9 @@ func (d *Dialect) checkSpelling(r *report, line string) {
 	if err != nil {
 		r.errorf("decoding: %v\n\t%s", err, odd)
 		return
+	}
+	if len(events) == 1 && events[0].Origin() == "" && d.endsEarly(line) {
+		return // the event tells that the story stops here
 	}
 	r.checkText("the line, read with Verbatim,", d.encodeText(r, events), odd+"\n")
 

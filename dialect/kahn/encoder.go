@@ -44,7 +44,9 @@ type agentState struct {
 	stepped bool // a line of the agent had a step
 	from    int  // the first step of this attempt
 	totals  agentevents.Totals
-	refused int // refusals without a call in totals.ToolCalls: their lines look like calls
+	refused int    // refusals without a call, and returns of calls before the start, in totals.ToolCalls: their lines look like calls
+	since   uint64 // the sequence of the start
+	made    int    // steps that lines made up
 	started time.Time
 	failed  bool // it is at the status failed
 }
@@ -56,6 +58,7 @@ func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
 
 // Append appends the line of an event. See [dialect.Encoder].
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
+	defer e.w.Release()
 	e.a = e.agent(&ev)
 	mark := len(dst)
 	dst, verbatim, err := e.w.Append(dst, &ev, (*document)(e))
@@ -147,12 +150,19 @@ func (e *Encoder) remember(ev *agentevents.Event, a *agentState) {
 			a.refused++
 		}
 		if call != nil {
+			if call.Sequence < a.since {
+				a.refused++
+			}
 			e.returned(ev, p, call)
 		}
 	}
 	switch ev.Payload.(type) {
 	case *agentevents.AgentTransition, *agentevents.ToolReturned:
+		steps := a.totals.Steps
 		a.reach(ev.Step.Or(a.at())) // without one, the line made up this step
+		if !ev.Step.OK {
+			a.made += a.totals.Steps - steps
+		}
 	default:
 		if ev.Step.OK {
 			a.reach(ev.Step.V)
@@ -161,14 +171,15 @@ func (e *Encoder) remember(ev *agentevents.Event, a *agentState) {
 	switch p := ev.Payload.(type) {
 	case *agentevents.AgentStarted:
 		steps := a.totals.Steps
-		a.totals, a.refused = agentevents.Totals{}, 0
+		made := a.made
+		a.totals, a.refused, a.made = agentevents.Totals{}, 0, 0
 		switch {
 		case a.started.IsZero():
-			a.totals.Steps = steps // those before the first start
+			a.totals.Steps, a.made = steps, made // those before the first start
 		case a.stepped:
 			a.from = a.step + 1
 		}
-		a.started, a.failed = ev.Time, false
+		a.started, a.since, a.failed = ev.Time, ev.Sequence, false
 	case *agentevents.AgentTransition:
 		a.failed = p.To == agentevents.StatusFailed
 	case *agentevents.ToolReturned:

@@ -63,7 +63,7 @@ func (f id) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, 
 
 func (f id) Parse(r *wire.Reader, at any) error {
 	err := wire.Value{}.Parse(r, at)
-	if v := *at.(*string); r.Strict && !f.p.matches(v) {
+	if v := *at.(*string); err == nil && r.Strict && !f.p.matches(v) {
 		r.Break(RuleID, jsonwire.Brief(v)+" does not match "+f.p.syntax)
 	}
 	return err
@@ -360,11 +360,18 @@ type totalForm struct{ wire.Whole }
 
 func (f totalForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	n := *at.(*int)
-	if a := encoderOf(w).a; m.Name == "total_tool_calls" {
-		if short := a.totals.ToolCalls - n; short > 0 && short <= a.refused {
-			w.Lose(dialect.Altered, w.Pointer(m), "refused calls have a line and are counted")
+	a := encoderOf(w).a
+	few := func(counted, made int, detail string) {
+		if short := counted - n; short > 0 && short <= made {
+			w.Lose(dialect.Altered, w.Pointer(m), detail)
 			n += short
 		}
+	}
+	switch m.Name {
+	case "total_steps":
+		few(a.totals.Steps, a.made, "steps that are made up are counted")
+	case "total_tool_calls":
+		few(a.totals.ToolCalls, a.refused, "refused calls, and those of before the start, have a line and are counted")
 	}
 	return jsonwire.AppendInt(dst, int64(n)), true
 }

@@ -283,6 +283,9 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Add([]byte(`{"event":"x","ts":"2026-05-05T09:00:00Z","agent_id":"","step":1,"step2":null}`))
 	f.Add([]byte(`{"event":"audit_checkpoint","agent_id":""}`))
+	for _, agent := range []string{`{}`, `null`, `7`, `["a"]`} { // none is the agent of a vendor's line
+		f.Add([]byte(`{"event":"0","agent_id":` + agent + `}`))
+	}
 	f.Fuzz(func(t *testing.T, line []byte) {
 		for _, strict := range []bool{false, true} {
 			events, err := NewDecoder(Options{Strict: strict}).Decode(nil, line)

@@ -24,7 +24,8 @@ type Options struct {
 	// timestamps into times. With the zero Anchor, the decoder assumes that the
 	// monotonic clock started at the Unix epoch: times are in 1970, their
 	// differences are right, and the first event of every run has
-	// "/timestamp":"monotonic" in its extra member.
+	// "/timestamp":"monotonic" in its extra member. AnchorSeconds may be negative; what is no
+	// finite number counts as 0.
 	Anchor        time.Time
 	AnchorSeconds float64
 }

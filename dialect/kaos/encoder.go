@@ -22,7 +22,8 @@ type EncoderOptions struct {
 	// back; its other lines are not.
 	SSE bool
 	// Anchor and AnchorSeconds turn times into timestamps, as in [Options].
-	// With the zero Anchor timestamps are seconds since the Unix epoch.
+	// With the zero Anchor timestamps are seconds since the Unix epoch. AnchorSeconds may be
+	// negative, as there.
 	Anchor        time.Time
 	AnchorSeconds float64
 }
@@ -86,6 +87,7 @@ func (e *Encoder) Losses() []dialect.Loss { return e.w.Losses.List() }
 
 // Append appends the line of an event. See [dialect.Encoder].
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
+	defer e.w.Release()
 	if ev.SchemaVersion == "" {
 		ev.SchemaVersion = agentevents.SchemaVersion // readers give it
 	}
@@ -150,7 +152,7 @@ func (e *Encoder) idOf(ev *agentevents.Event, agent string) string {
 func (e *Encoder) append(dst []byte, ev *agentevents.Event) ([]byte, error) {
 	out := dst
 	if e.sse {
-		out = e.line[:0]
+		out = e.line
 	}
 	mark := len(out)
 	out, verbatim, err := e.w.Append(out, ev, (*document)(e))
@@ -171,7 +173,7 @@ func (e *Encoder) append(dst []byte, ev *agentevents.Event) ([]byte, error) {
 	if !e.sse {
 		return out, nil
 	}
-	e.line = out
+	e.line = wire.Buffer(out)
 	if !strings.ContainsAny(e.typ, "\r\n") {
 		dst = append(append(append(dst, "event: "...), e.typ...), '\n')
 	}

@@ -9,10 +9,12 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/internal/readback"
 )
 
 // FuzzDecode checks that nothing panics, that every event that is read can be
-// written or is refused, and that its line is read as the same event.
+// written or is refused, and that its line is read as the same event and has no fault that the
+// line before has not.
 func FuzzDecode(f *testing.F) {
 	for _, g := range goldens {
 		f.Add([]byte(g.line), false)
@@ -37,6 +39,9 @@ func FuzzDecode(f *testing.F) {
 					continue
 				}
 				require.Equal(t, 1, bytes.Count(out[before:], []byte("\n")))
+				if origin := ev.Origin(); origin != "" && origin[0] == '{' {
+					requireNoNewFault(t, origin, ev)
+				}
 				framed, err = sse.Append(framed, ev)
 				require.NoError(t, err)
 				events = append(events, ev)
@@ -55,6 +60,24 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 	})
+}
+
+// requireNoNewFault checks that a strict decoder reads the line that is written of an event
+// anew, unless the line that it was read from has the same fault.
+func requireNoNewFault(t *testing.T, line string, ev agentevents.Event) {
+	native, err := ev.AppendJSON(nil)
+	require.NoError(t, err)
+	var plain agentevents.Event
+	require.NoError(t, plain.UnmarshalJSON(native))
+	out, err := NewEncoder(encoderOptions).Append(nil, plain)
+	if err != nil {
+		return
+	}
+	o := testOptions
+	o.Strict = true
+	for _, err := range agentevents.NewReader(bytes.NewReader(out), agentevents.ReaderOptions{Decoder: NewDecoder(o)}).All() {
+		require.True(t, err == nil || readback.OwnFault(line, string(out), err), "a fault that the line has not: %v\n%s\n%s", err, line, out)
+	}
 }
 
 // repeated returns how many lines are identical to earlier ones.

@@ -45,6 +45,7 @@ func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
 
 // Append appends the line of an event. See [dialect.Encoder].
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
+	defer e.w.Release()
 	mark := len(dst)
 	dst, _, err := e.w.Append(dst, &ev, (*document)(e))
 	if err != nil {

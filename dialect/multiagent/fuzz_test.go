@@ -7,10 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/readback"
 )
 
 // FuzzDecode checks that no line makes the decoder panic, that every event that is
-// read can be written or is refused, and that its line is read as the same event.
+// read can be written or is refused, and that its line is read as the same event and has no
+// fault that the line before has not.
 func FuzzDecode(f *testing.F) {
 	for _, g := range goldens() {
 		f.Add(g.line)
@@ -21,6 +23,7 @@ func FuzzDecode(f *testing.F) {
 			f.Add(docLine(format.Rows[i].Type, payload))
 		}
 	}
+	f.Add(`{"id":"0","runId":"0","payload":{}}`)
 	f.Add(`{"type":"x","payload":1,"/x":2,"timestamp":"","schemaVersion":"2","id":""}`)
 	f.Fuzz(func(t *testing.T, line string) {
 		if strings.ContainsAny(line, "\n") {
@@ -57,6 +60,8 @@ func FuzzDecode(f *testing.F) {
 		require.Equal(t, 1, strings.Count(string(out), "\n"))
 		again, err := NewDecoder(Options{}).Decode(nil, out[:len(out)-1])
 		require.NoError(t, err, "%s", out)
+		_, err = NewDecoder(Options{Strict: true}).Decode(nil, out[:len(out)-1])
+		require.True(t, err == nil || readback.OwnFault(line, string(out), err), "a fault that the line has not: %v\n%s", err, out)
 		if len(e.Losses()) == 0 {
 			text2, err := again[0].AppendJSON(nil)
 			require.NoError(t, err)

@@ -210,8 +210,9 @@ func (d *Decoder) check(line string, ev *agentevents.Event) error {
 	case !d.r.Has("timestamp"):
 		return refuse(RuleRequired, "/timestamp", "is missing, or is not a time in milliseconds")
 	}
-	if detail := d.order.line(d.r.Type, ev.NodeRunID); detail != "" && d.r.Row != nil && !d.aborted {
+	if detail := d.order.fault(d.r.Type, ev.NodeRunID, ev.Marks.Has(agentevents.MarkLate)); detail != "" && d.r.Row != nil && !d.aborted {
 		return refuse(RuleOrder, "", detail)
 	}
+	d.order.line(d.r.Type, ev.NodeRunID)
 	return nil
 }

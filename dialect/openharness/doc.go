@@ -61,6 +61,14 @@
 // delegates, whose modelUsage includes this one's; late of a line behind the end of its
 // agent; lifecycle of starts; resumed of an agent:start that goes on with an earlier one. Other readers pass over them.
 //
+// # Order
+//
+// Each event gets a place that the document allows. A flow:start stands in front of an
+// event of another run, as no line names its run, an agent:start in front of what an agent
+// does in an execution where it has not started, and a node:start in front of an agent:start
+// after the end of its node; what else comes after that end is written as late. These lines
+// say nothing else, and are listed as made up.
+//
 // # Extra members
 //
 // The event's extra member "openharness" is an object with everything of the line

@@ -2,6 +2,7 @@ package openharness
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/agentevents/agentevents"
@@ -26,7 +27,11 @@ type Encoder struct {
 	names  dialect.Names // of agents without an execution
 	open                 // runs and agents
 	blocks blocks        // the blocks that readers see
-	check  Decoder       // reads origins
+	order  order         // the executions that readers see
+	made   wire.Writer   // of lines that are made up
+
+	running map[string]string // by execution: the agent that has started and not ended
+	check   Decoder           // reads origins
 
 	// A return with what its call says.
 	joined   agentevents.Event
@@ -40,28 +45,33 @@ type Encoder struct {
 var _ dialect.Encoder = (*Encoder)(nil)
 
 // NewEncoder returns an encoder.
-func NewEncoder() *Encoder { return &Encoder{w: wire.Writer{F: format}} }
+func NewEncoder() *Encoder { return &Encoder{w: wire.Writer{F: format}, made: wire.Writer{F: format}} }
 
 func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
 
 // Append appends the event's line; see [dialect.Encoder].
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
+	defer e.release()
 	typ, marks := typeOf(&ev), ev.Marks
-	after, late := afterAbort(e.aborted, typ)
+	before, detail := e.ready(&ev, typ)
+	flow := slices.Contains(before, "flow:start")
+	after, late := afterAbort(e.aborted && !flow, typ)
 	if late {
-		ev.Marks &^= agentevents.MarkLate // readers set it
+		ev.Marks, detail = ev.Marks&^agentevents.MarkLate, afterwards // readers set it
 	}
+	mark := len(dst)
 	dst, verbatim, err := e.w.Append(dst, &ev, (*document)(e))
 	if err != nil {
 		return dst, err
 	}
-	if e.aborted = after; late && !marks.Has(agentevents.MarkLate) {
-		e.w.Losses.Add(&ev, dialect.Made, "/marks", afterwards)
+	if e.aborted = after; (late || ev.Marks != marks) && !marks.Has(agentevents.MarkLate) {
+		e.w.Losses.Add(&ev, dialect.Made, "/marks", detail)
 	}
 	if call, ok := ev.Payload.(*agentevents.ToolCalled); ok {
 		e.called(&ev, call)
 		return dst, nil
 	}
+	dst = e.insert(dst, mark, &ev, before)
 	_, starts := ev.Payload.(*agentevents.RunStarted)
 	if starts && !(verbatim && ev.RunID == e.run) {
 		e.number = 0 // a flow:start begins another run, unless the options of the reader name the run
@@ -83,7 +93,99 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		e.closed(&ev, p)
 	}
 	e.open.line(&ev, e.agentOf(&ev), e.execution(&ev))
+	e.place(&ev, typ, e.agentOf(&ev))
 	return dst, nil
+}
+
+// release lets go of the event that was written.
+func (e *Encoder) release() {
+	e.w.Release()
+	if e.joined.Payload != nil {
+		e.joined, e.returned = agentevents.Event{}, agentevents.ToolReturned{}
+	}
+}
+
+// runs reports whether readers take the agent of an execution for a running one.
+func (e *Encoder) runs(run string) bool {
+	_, ok := e.running[run]
+	return ok
+}
+
+// place notes where the line of an event leaves its execution, and the agent that has started
+// there if it does.
+func (e *Encoder) place(ev *agentevents.Event, typ, agent string) {
+	run := e.execution(ev)
+	e.order.line(typ, run)
+	switch ev.Payload.(type) {
+	case *agentevents.RunStarted:
+		e.running = nil
+	case *agentevents.AgentStarted:
+		if e.running == nil || len(e.running) >= maxRuns {
+			e.running = map[string]string{}
+		}
+		if agent != nobody || !e.runs(run) {
+			e.running[strings.Clone(run)] = strings.Clone(agent)
+		}
+	case *agentevents.AgentEnded, *agentevents.NodeCompleted, *agentevents.NodeFailed:
+		delete(e.running, run)
+	}
+}
+
+// ready returns the types of the lines that the order of the document needs in front of that
+// of an event. An event that stands behind the end of its node is made late, which the
+// detail tells. A line of the document's own keeps its place.
+func (e *Encoder) ready(ev *agentevents.Event, typ string) (before []string, detail string) {
+	if origin := ev.Origin(); typ == "" || origin != "" && jsonwire.Text(jsonwire.Member(origin, "type")) == typ {
+		return nil, ""
+	}
+	seen := e.order
+	if ev.RunID != e.run && e.w.Lines > 0 && typ != "flow:start" {
+		before, seen = append(before, "flow:start"), order{}
+	}
+	if format.Row(ev.Kind()) == nil || e.aborted && before == nil {
+		return before, ""
+	}
+	run := e.execution(ev)
+	switch seen.fault(typ, run, ev.Marks.Has(agentevents.MarkLate)) {
+	case behindNode:
+		if typ == "agent:start" {
+			return append(before, "node:start"), ""
+		}
+		ev.Marks |= agentevents.MarkLate
+		return before, "it stands behind the end of its node"
+	case beforeAgent:
+		return append(before, "agent:start"), ""
+	}
+	return before, ""
+}
+
+// insert inserts lines of types that say nothing but their place in front of the line of an
+// event, which begins at mark.
+func (e *Encoder) insert(dst []byte, mark int, ev *agentevents.Event, types []string) []byte {
+	var lines []byte
+	for _, typ := range types {
+		made := agentevents.Event{RunID: ev.RunID, Time: ev.Time}
+		if typ != "flow:start" {
+			made.Marks = ev.Marks & agentevents.MarkLate
+			made.NodeID, made.NodeRunID = e.nodeOf(ev), e.execution(ev)
+		}
+		switch typ {
+		case "flow:start":
+			made.Payload = &agentevents.RunStarted{}
+			e.run, e.number = strings.Clone(ev.RunID), 0
+		case "node:start":
+			made.Payload = &agentevents.NodeStarted{}
+		default:
+			made.Payload = &agentevents.AgentStarted{ProviderSessionID: made.NodeRunID, Prompt: `""`, Resumed: e.runs(made.NodeRunID)}
+		}
+		e.made.Losses = dialect.Losses{}
+		lines, _, _ = e.made.Append(lines, &made, (*document)(e))
+		e.w.Losses.Add(ev, dialect.Made, "", typ+" in front of it")
+		e.number, e.w.Lines = e.number+1, e.w.Lines+1
+		e.block(&made)
+		e.place(&made, typ, nobody)
+	}
+	return slices.Insert(dst, mark, lines...)
 }
 
 // typeOf returns the type of the line of an event.
@@ -91,11 +193,17 @@ func typeOf(ev *agentevents.Event) string {
 	if p, ok := ev.Payload.(*agentevents.Unknown); ok {
 		return strings.TrimPrefix(string(p.Type), string(Name)+":")
 	}
+	if p, ok := ev.Payload.(*agentevents.AgentEnded); ok && failed(p) {
+		return ended.Type
+	}
 	if row := format.Row(ev.Kind()); row != nil {
 		return row.Type
 	}
 	return ""
 }
+
+// nobody is the agent of a start that is made up.
+const nobody = "\x00"
 
 // A document is the part of an Encoder that its Writer asks.
 type document Encoder
@@ -109,6 +217,14 @@ func (e *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 		return other(w, dst, p)
 	case *agentevents.ToolReturned:
 		(*Encoder)(e).join(w, p)
+	case *agentevents.AgentStarted:
+		enc := (*Encoder)(e)
+		if run := enc.execution(w.Ev); !p.Resumed && !w.Whole && enc.runs(run) && e.running[run] != enc.agentOf(w.Ev) {
+			ev, again := *w.Ev, *p
+			again.Resumed, ev.Payload = true, &again
+			w.Lose(dialect.Made, "/payload/resumed", "readers have a start of it")
+			w.Say(&ev)
+		}
 	case *agentevents.AgentEnded:
 		if failed(p) {
 			row = ended

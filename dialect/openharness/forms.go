@@ -127,9 +127,14 @@ type promptForm struct{ wire.Value }
 func (f promptForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	mark := len(dst)
 	dst, said := f.Value.Append(w, dst, m, at)
-	if len(dst) > mark && dst[mark] != '"' && dst[mark] != '[' {
+	switch {
+	case len(dst) == mark || notAPrompt(string(dst[mark:])) == "":
+	case dst[mark] == '{':
 		w.Lose(dialect.Altered, w.Pointer(m), "written as a list of one message")
 		dst = append(slices.Insert(dst, mark, '['), ']')
+	default:
+		w.Lose(dialect.Altered, w.Pointer(m), "written as a text")
+		dst = jsonwire.AppendString(dst[:mark], string(dst[mark:]))
 	}
 	return dst, said
 }

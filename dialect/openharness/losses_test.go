@@ -11,6 +11,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // in returns an event of a run and an agent.
@@ -54,6 +55,8 @@ func TestOtherForms(t *testing.T) {
 		{&agentevents.StatePatched{Op: agentevents.PatchRemove, Path: "p", Value: "null"}, `{"op":"set","path":"p","value":null}`, []string{"altered op"}},
 		{&agentevents.AgentStarted{ProviderSessionID: "s", Prompt: `{"a":1}`}, `"prompt":[{"a":1}]`, []string{"altered prompt"}},
 		{&agentevents.AgentStarted{ProviderSessionID: "s", Prompt: `["a"]`}, `"prompt":["a"]`, nil},
+		{&agentevents.AgentStarted{ProviderSessionID: "s", Prompt: `["a",1]`}, `"prompt":"[\"a\",1]"`, []string{"altered prompt"}},
+		{&agentevents.AgentStarted{ProviderSessionID: "s", Prompt: `1.50`}, `"prompt":"1.50"`, []string{"altered prompt"}},
 		{&agentevents.AgentStarted{ProviderSessionID: "s", Task: "t"}, `"prompt":"t"`, []string{"dropped task", "made up prompt"}},
 		{&agentevents.ToolReturned{ToolID: "x", OneEvent: true, Status: agentevents.ToolStatusOK, ResultSummary: "s"}, `"toolOutput":"s"`, []string{"dropped resultSummary", "made up result"}},
 		{&agentevents.ToolReturned{ToolID: "x", OneEvent: true, Status: agentevents.ToolStatusOK, Error: agentevents.Some(agentevents.ErrorInfo{Message: "m"})}, `"error":"m"`, []string{"altered status"}},
@@ -364,17 +367,18 @@ func TestMadeUpErrors(t *testing.T) {
 	require.Empty(t, made(agentevents.AgentEnded{Outcome: agentevents.OutcomePartial, Error: agentevents.Some(agentevents.ErrorInfo{Code: "c", Message: "m"})}))
 }
 
-// Readers take mixed runs for one. That is a loss of its own, beside the dropped run id.
+// No line names its run. An event of another run gets a flow:start in front of it. Readers
+// take verbatim lines of mixed runs for one, which is a loss of its own.
 func TestMixedRuns(t *testing.T) {
-	mixed := func(events ...agentevents.Event) int {
+	mixed := func(events ...agentevents.Event) (n int) {
 		_, losses := encode(t, events...)
-		for _, l := range find(losses, "", "/runId") {
-			if l.What == dialect.Altered {
-				require.Equal(t, "the log mixes runs, and readers take them for one", l.Detail)
-				return l.Count
+		for _, l := range losses {
+			flow := l.What == dialect.Made && l.Pointer == "" && l.Detail == "flow:start in front of it"
+			if flow || l.What == dialect.Altered && l.Pointer == "/runId" && l.Detail == "the log mixes runs, and readers take them for one" {
+				n += l.Count
 			}
 		}
-		return 0
+		return n
 	}
 	start := func(run string) agentevents.Event { return in(run, "", 0, &agentevents.RunStarted{Name: "f"}) }
 	node := func(run string) agentevents.Event { return in(run, "a", 0, &agentevents.NodeStarted{}) }
@@ -382,8 +386,8 @@ func TestMixedRuns(t *testing.T) {
 	require.Zero(t, mixed(start("r1"), node("r1"), end("r1"), node("r1")))
 	require.Zero(t, mixed(start("r1"), end("r1"), start("r2"), node("r2"), end("r2")))
 	require.Zero(t, mixed(node("r1"), start("r1")))
-	require.Equal(t, 1, mixed(start("r1"), start("r2"), node("r1"), node("r2")), "an event of r1 is taken for r2's")
-	require.Equal(t, 2, mixed(start("r1"), node("r2"), node("r1"), node("r2")))
+	require.Equal(t, 2, mixed(start("r1"), start("r2"), node("r1"), node("r2")), "r2 goes on, too")
+	require.Equal(t, 3, mixed(start("r1"), node("r2"), node("r1"), node("r2")))
 	require.Equal(t, 1, mixed(start("r1"), end("r1"), node("r2")), "no flow:start")
 
 	// Verbatim lines have no such loss, unless the log mixes runs.
@@ -584,4 +588,50 @@ func TestCallsWithoutIDs(t *testing.T) {
 	require.NotEmpty(t, decodeLines(t, Options{}, strings.TrimSpace(line))[0].Payload.(*agentevents.ToolReturned).CallID)
 	require.Equal(t, []dialect.Loss{{Kind: agentevents.KindToolReturned, Pointer: "/payload/callId", What: dialect.Made, Count: 1}},
 		find(losses, agentevents.KindToolReturned, "/payload/callId"))
+}
+
+// Events that have no place in the order of the document get one.
+func TestOrderOfWrittenLines(t *testing.T) {
+	var (
+		node  = in("r", "a", 0, &agentevents.NodeStarted{})
+		agent = in("r", "a", 0, &agentevents.AgentStarted{})
+		text  = in("r", "a", 0, &agentevents.TextCompleted{Text: "x"})
+		ended = in("r", "a", 0, &agentevents.AgentEnded{})
+		done  = in("r", "a", 0, &agentevents.NodeCompleted{})
+		flow  = in("r", "", 0, &agentevents.RunStarted{})
+		end   = in("r", "", 0, &agentevents.RunCompleted{})
+		other = in("r2", "b", 0, &agentevents.TextCompleted{Text: "x"})
+	)
+	for _, c := range []struct {
+		name   string
+		events []agentevents.Event
+		types  string
+	}{
+		{"an agent without a start", []agentevents.Event{node, text, text}, "node:start agent:start agent:text agent:text"},
+		{"an agent before its node", []agentevents.Event{agent, node, text}, "agent:start node:start agent:start resumed agent:text"},
+		{"a start that comes later", []agentevents.Event{node, text, agent, ended}, "node:start agent:start agent:text agent:start resumed agent:complete"},
+		{"what comes behind its node", []agentevents.Event{node, agent, done, text}, "node:start agent:start node:complete agent:text late"},
+		{"an agent that starts behind its node", []agentevents.Event{node, done, agent, text}, "node:start node:complete node:start agent:start agent:text"},
+		{"two runs", []agentevents.Event{flow, end, other, text}, "flow:start flow:complete flow:start agent:text flow:start agent:text"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text, losses := encode(t, c.events...)
+			var types []string
+			for line := range strings.Lines(text) {
+				types = append(types, jsonwire.Text(jsonwire.Member(line, "type")))
+				for _, m := range []string{"resumed", "late"} {
+					if jsonwire.HasMember(line, m) {
+						types = append(types, m)
+					}
+				}
+			}
+			require.Equal(t, c.types, strings.Join(types, " "))
+			log := agentevents.NewLogFold(agentevents.FoldOptions{OnViolation: func(v *agentevents.RuleError) { t.Error(v) }})
+			for ev, err := range agentevents.NewReader(strings.NewReader(text), agentevents.ReaderOptions{Decoder: NewDecoder(Options{Strict: true})}).All() {
+				require.NoError(t, err)
+				log.Apply(ev)
+			}
+			require.NotEmpty(t, losses)
+		})
+	}
 }

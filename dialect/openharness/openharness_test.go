@@ -12,6 +12,7 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/eventtest"
+	"github.com/agentevents/agentevents/internal/readback"
 )
 
 func read(t testing.TB, o agentevents.ReaderOptions, log string) []agentevents.Event {
@@ -507,6 +508,8 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Add([]byte(`{"x":[{"a":1}],"timestamp":-1.5,"runId":"","type":"agent:complete","usage":{"a/b":1},"modelUsage":{"":{"~":null}}}`))
 	f.Add([]byte(`{"/a":1,"timestamp":1e3,"type":"x","nodeId":"","runId":"r"}`))
+	f.Add([]byte(`{"type":"agent:"}`))
+	f.Add([]byte(`{"type":"x","nodeId":0}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		for _, strict := range []bool{false, true} {
 			events, err := NewDecoder(Options{Strict: strict}).Decode(nil, line)
@@ -526,6 +529,8 @@ func FuzzDecode(f *testing.F) {
 			again, err := NewDecoder(Options{}).Decode(nil, text[:len(text)-1])
 			require.NoError(t, err, "%s", text)
 			require.Equal(t, events[0].Kind(), again[0].Kind())
+			_, err = NewDecoder(Options{Strict: true}).Decode(nil, text[:len(text)-1])
+			require.True(t, err == nil || !strict && readback.OwnFault(string(line), string(text), err), "a fault that the line has not: %v\n%s", err, text)
 			text2, err := NewEncoder().Append(nil, again[0])
 			require.NoError(t, err)
 			require.Equal(t, string(text), string(text2))

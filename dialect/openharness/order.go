@@ -12,9 +12,26 @@ const (
 	nodeEnded
 )
 
-// line notes a line of an execution. It says what is wrong with its place, or "".
-func (o *order) line(typ, run string) string {
-	at := o.nodes[run]
+const (
+	behindNode  = "stands behind the end of its node; legal: node:start first"
+	beforeAgent = "stands before the agent:start of its execution; legal: agent:start or agent:error"
+)
+
+// fault says what is wrong with the place of a line of an execution, or "". A line that says
+// that it is late may stand behind the end of its node.
+func (o *order) fault(typ, run string, late bool) string {
+	switch at := o.nodes[run]; {
+	case !isAgent(typ):
+	case at == nodeEnded && !late:
+		return behindNode
+	case at == nodeStarted && typ != "agent:start" && typ != "agent:error":
+		return beforeAgent
+	}
+	return ""
+}
+
+// line notes a line of an execution.
+func (o *order) line(typ, run string) {
 	switch {
 	case typ == "flow:start":
 		o.nodes = nil // another run
@@ -22,15 +39,9 @@ func (o *order) line(typ, run string) string {
 		o.set(run, nodeStarted)
 	case typ == "node:complete", typ == "node:error":
 		o.set(run, nodeEnded)
-	case !isAgent(typ):
-	case at == nodeEnded:
-		return "stands behind the end of its node; legal: node:start first"
-	case at == nodeStarted && typ == "agent:start":
+	case typ == "agent:start" && o.nodes[run] != 0 && o.nodes[run] != nodeEnded:
 		o.set(run, agentStarted)
-	case at == nodeStarted && typ != "agent:error":
-		return "stands before the agent:start of its execution; legal: agent:start or agent:error"
 	}
-	return ""
 }
 
 // set notes how far an execution has come. Everything is forgotten when too many never

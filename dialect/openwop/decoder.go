@@ -46,6 +46,7 @@ type Decoder struct {
 	// The line that is read.
 	row       *row                   // nil for a type that the vocabulary does not have
 	foreign   bool                   // it is not in the profile's spelling
+	moves     bool                   // the encoder writes another type, which may have another form
 	node      string                 // of the payload
 	version   string                 // schemaVersion, a JSON number
 	reducer   string                 // of a message
@@ -85,7 +86,7 @@ func (d *Decoder) Losses() []dialect.Loss { return d.r.Losses.List() }
 
 func (d *Decoder) read(line string, ev *agentevents.Event) error {
 	r := &d.r
-	d.row, d.foreign, d.node, d.version, d.reducer, d.writtenAt, d.odd = nil, false, "", "", "", "", nil
+	d.row, d.foreign, d.moves, d.node, d.version, d.reducer, d.writtenAt, d.odd = nil, false, false, "", "", "", "", nil
 	d.details.Reset()
 	d.spelled, d.absent = d.spelled[:0], d.absent[:0]
 	if err := r.Read(line, ev); err != nil {
@@ -108,7 +109,7 @@ func (d *Decoder) read(line string, ev *agentevents.Event) error {
 			return err
 		}
 	}
-	if d.odd != nil {
+	if d.odd != nil && !d.moves {
 		r.Kept.Add(keptProfile, jsonwire.Quote(d.o.Profile.String()))
 	}
 	d.remark(keptSpelled, d.spelled)
@@ -220,12 +221,12 @@ func (d *Decoder) form() {
 	if d.row == nil {
 		return
 	}
-	v2 := likeV2(d.version, r.Ev.RunID) && ValidID(SchemaV2, EventID, r.Ev.ID)
+	v2 := likeV2(d.version, r.Ev.RunID) && (r.Ev.ID == "" || ValidID(SchemaV2, EventID, r.Ev.ID)) // encoders make up an empty one
 	d.foreign = r.Foreign()
 	if of := d.row.of; of == ofTurn || of != "" && (r.Type != d.row.typ || !v2) {
 		r.Kept.Add(keptType, jsonwire.Quote(r.Type))
 	} else if r.Type != d.doc.Row(d.row.kind).Type {
-		d.foreign = true
+		d.foreign, d.moves = true, true
 	}
 }
 

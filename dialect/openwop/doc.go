@@ -87,9 +87,9 @@
 // An envelope member whose name begins with / or ~ is kept as a pointer too. The
 // encoder writes all of this back, except what its profile does not allow, and
 // except members in another form than the schema declares: it lists those. An
-// event that was read under the same profile loses neither. The encoder always
-// writes the members that a published schema requires, even if the line lacked
-// them. Under a schema it writes a line that the reader kept (Verbatim) as it was
+// event that was read under the same profile, from a line of one of its types, loses neither.
+// The encoder always writes the members that a published schema requires, even if the line
+// lacked them. Under a schema it writes a line that the reader kept (Verbatim) as it was
 // only if the line keeps the rules of that profile.
 //
 // An AgentRef and a message keep their extra members themselves. The details of a

@@ -2,7 +2,6 @@ package openwop
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 
@@ -35,11 +34,12 @@ type Encoder struct {
 	p      Profile
 	doc    *document
 	w      wire.Writer
-	calls  map[subject]string // the events of open calls; an id may be made up
-	deltas map[subject]int    // the next index, by block
-	open   interrupts         // clarifications without an answer
-	shift  map[string]uint64  // by run: the number of lines added by events that became two
-	names  dialect.Names      // of agents without an id
+	calls  map[subject]opened // open calls
+	runs   map[string]*lined
+	deltas map[subject]index // by block
+	open   interrupts        // clarifications without an answer
+	shift  map[string]uint64 // by run: the number of lines added by events that became two
+	names  dialect.Names     // of agents without an id
 
 	// The line that is written.
 	k        remarks
@@ -47,6 +47,7 @@ type Encoder struct {
 	body     string                          // of that type
 	eventID  string                          // before normalising
 	nodeID   string                          // before normalising
+	payload  agentevents.Payload             // as it is written
 	msg      agentevents.ConversationMessage // with normalised ids, if they differ
 	returned bool                            // it is the second one of a call that is one event
 	first    dialect.Pending                 // the losses of the first one
@@ -56,6 +57,44 @@ var _ dialect.Encoder = (*Encoder)(nil)
 
 // A subject is a call or a block of an agent.
 type subject struct{ runID, agentID, id string }
+
+// An opened is the call of an agent: its event, whose id may be made up, and its tool.
+type opened struct{ eventID, toolID string }
+
+// An index is that of the next delta of a block. Readers of lines without starts of agents
+// count on when an agent starts again: shift is what they have counted before. Blocks are
+// mixed where lines do not tell them apart, and the latest delta is of one of them.
+type index struct {
+	next, shift int
+	block       string
+	mixed       bool
+}
+
+// indexOf returns the index of a delta in the block that readers see.
+func (e *Encoder) indexOf(ev *agentevents.Event, p *agentevents.AgentReasoningDelta) index {
+	b, known := e.deltas[e.blockOf(ev, p.BlockID)]
+	b.mixed = b.mixed || known && b.block != blockKey(ev, p.BlockID)
+	if b.mixed {
+		b.shift = b.next - p.Index.Or(0)
+	}
+	return b
+}
+
+// blockKey tells blocks apart that readers take for one.
+func blockKey(ev *agentevents.Event, id string) string {
+	return cmp.Or(ev.AgentID, ev.NodeRunID, ev.ParentSpanID) + "\x00" + id
+}
+
+// restart notes that the deltas of an agent count from 0 again.
+func (e *Encoder) restart(ev *agentevents.Event) {
+	name := e.agentOf(ev)
+	for of, b := range e.deltas {
+		if of.runID == ev.RunID && of.agentID == name {
+			b.shift = b.next
+			e.deltas[of] = b
+		}
+	}
+}
 
 // remember notes something about a subject. It forgets all others when a new one is above maxOpen.
 func remember[T any](m map[subject]T, of subject, v T) {
@@ -81,7 +120,7 @@ func NewEncoder(o EncoderOptions) *Encoder {
 	doc := documentOf(o.Profile)
 	return &Encoder{
 		p: doc.p, doc: doc, w: wire.Writer{F: doc.Format},
-		calls: map[subject]string{}, deltas: map[subject]int{}, shift: map[string]uint64{},
+		calls: map[subject]opened{}, runs: map[string]*lined{}, deltas: map[subject]index{}, shift: map[string]uint64{},
 	}
 }
 
@@ -96,6 +135,10 @@ const (
 // Append appends the line of an event, or two lines for a tool call that is one
 // event.
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
+	defer e.release()
+	if ev.Kind() == agentevents.KindAgentStarted {
+		e.restart(&ev)
+	}
 	dst, verbatim, err := e.w.Append(dst, &ev, (*lines)(e))
 	if err != nil {
 		return dst, err
@@ -111,6 +154,15 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	return dst, nil
 }
 
+// release lets go of the event that was written.
+func (e *Encoder) release() {
+	e.w.Release()
+	e.payload = nil
+	if e.body = ""; e.msg.Content != "" {
+		e.msg = agentevents.ConversationMessage{}
+	}
+}
+
 // End appends nothing: no event waits for others.
 func (e *Encoder) End(dst []byte) ([]byte, error) { return dst, nil }
 
@@ -121,18 +173,55 @@ func (e *Encoder) Losses() []dialect.Loss { return e.w.Losses.List() }
 // note remembers what later lines need to know of ev.
 func (e *Encoder) note(ev *agentevents.Event) {
 	e.open.note(ev)
+	e.place(ev)
 	switch p := ev.Payload.(type) {
 	case *agentevents.ToolCalled:
-		remember(e.calls, subject{ev.RunID, ev.AgentID, p.CallID}, e.eventID)
+		remember(e.calls, e.callOf(ev, p.CallID), opened{e.eventID, strings.Clone(p.ToolID)})
 	case *agentevents.ToolReturned:
-		delete(e.calls, subject{ev.RunID, ev.AgentID, p.CallID})
-	case *agentevents.AgentReasoningDelta:
-		if of := (subject{ev.RunID, ev.AgentID, p.BlockID}); e.p != RFC0002 { // which needs no index
-			remember(e.deltas, of, p.Index.Or(e.deltas[of])+1)
+		if !p.OneEvent {
+			delete(e.calls, e.callOf(ev, p.CallID))
 		}
+	case *agentevents.AgentReasoningDelta:
+		of := e.blockOf(ev, p.BlockID)
+		b := e.indexOf(ev, p)
+		if p.Index.OK || e.p != RFC0002 { // which needs no index
+			b.next = p.Index.Or(b.next-b.shift) + b.shift + 1
+			if !p.Index.OK && ev.Marks.Has(agentevents.MarkSynthetic) { // who emits does not count it
+				b.shift++
+			}
+		}
+		b.block = blockKey(ev, p.BlockID)
+		remember(e.deltas, of, b)
 	case *agentevents.AgentReasoned:
-		maps.DeleteFunc(e.deltas, func(of subject, _ int) bool { return of.runID == ev.RunID && of.agentID == ev.AgentID })
+		of := e.blockOf(ev, p.BlockID)
+		if b, known := e.deltas[of]; known && (b.mixed || b.block != blockKey(ev, p.BlockID)) {
+			e.deltas[of] = index{mixed: true, block: b.block}
+		} else {
+			delete(e.deltas, of)
+		}
 	}
+}
+
+// agentOf returns the agent that the line of an event names.
+func (e *Encoder) agentOf(ev *agentevents.Event) string {
+	if ev.AgentID == "" && ev.NodeRunID != "" {
+		return e.names.Of(ev)
+	}
+	return cmp.Or(ev.AgentID, CoreSystem)
+}
+
+// blockOf returns a block of the agent of an event, as readers see it: lines of SchemaV2 do
+// not name it.
+func (e *Encoder) blockOf(ev *agentevents.Event, id string) subject {
+	if e.p == SchemaV2 {
+		id = ""
+	}
+	return subject{ev.RunID, e.agentOf(ev), id}
+}
+
+// callOf returns a call of the agent of an event, as readers see it.
+func (e *Encoder) callOf(ev *agentevents.Event, id string) subject {
+	return subject{ev.RunID, e.agentOf(ev), id}
 }
 
 // A lines is the Encoder that its Writer asks.
@@ -141,8 +230,17 @@ type lines Encoder
 func (l *lines) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	e := (*Encoder)(l)
 	e.returned = false
-	if p, ok := w.Ev.Payload.(*agentevents.ToolReturned); ok && isSplit(p) {
-		return e.split(w, dst, p)
+	if p, ok := w.Ev.Payload.(*agentevents.ToolReturned); ok && p.OneEvent {
+		if _, open := e.calls[e.callOf(w.Ev, p.CallID)]; open && !w.Whole {
+			w.Lose(dialect.Altered, "/payload/callId", "another call of that id is open")
+			ev, whole := *w.Ev, *p
+			p = &whole
+			p.CallID, ev.Payload = dialect.DerivedID(ev.RunID+"\x00"+ev.ID, int(ev.Sequence), 1), p
+			w.Say(&ev)
+		}
+		if isSplit(p) {
+			return e.split(w, dst, p)
+		}
 	}
 	return e.line(w, dst)
 }
@@ -206,6 +304,12 @@ func (e *Encoder) line(w *wire.Writer, dst []byte) ([]byte, error) {
 		none := *p
 		none.Questions = nil
 		ev.Payload = &none
+	}
+	if err := e.order(w, typ); err != nil {
+		return dst, err
+	}
+	if !w.Whole {
+		e.payload = w.Ev.Payload
 	}
 	return w.LineAs(dst, at, typ, e.body), nil
 }

@@ -258,7 +258,7 @@ func rows(p Profile) []row {
 		verbose  = m("verbosity", "verbosity", wordForm(p, verbosities))
 		failure  = m("error", "error", errorObject(p, false))
 		toolErr  = m("error", "error", errorObject(p, p == RFC0002))
-		tool     = m("toolId", "toolId", id(PlainID)).schemas("toolName").must(all).or(made("unknown"))
+		tool     = m("toolId", "toolId", id(PlainID).says(calledTool)).schemas("toolName").must(all).or(made("unknown"))
 		callID   = m("callId", "callId", id(PlainID)).must(all).or(madeOf(ofEvent))
 		duration = m("durationMs", "durationMs", millis)
 		host     = []part{may("causationHostId", aName)}
@@ -280,7 +280,7 @@ func rows(p Profile) []row {
 			agent, m("reasoning", "reasoning", content).must(all).or(empty), verbose, block,
 		}},
 		{typ: "agent.reasoning.delta", v2: "agent.reasoning-delta", kind: agentevents.KindAgentReasoningDelta, members: []column{
-			agent, m("delta", "delta", content).must(all).or(empty), m("sequence", "index", countFrom(0)).must(schemas).or(counted), verbose, block,
+			agent, m("delta", "delta", content).must(all).or(empty), m("sequence", "index", indexForm{countFrom(0)}).must(schemas).or(counted), verbose, block,
 		}},
 		{typ: "agent.toolCalled", v2: "agent.tool-called", kind: agentevents.KindToolCalled, also: host, members: []column{
 			agent, tool, callID, m("arguments", "arguments", json).schemas("inputs").orAlways(madeArguments),

@@ -134,8 +134,8 @@ func cause(w *wire.Writer, m *wire.Member, id string) string {
 	if !ok || w.Whole {
 		return id
 	}
-	called, open := e.calls[subject{w.Ev.RunID, w.Ev.AgentID, p.CallID}]
-	if !open || called == id {
+	call, open := e.calls[e.callOf(w.Ev, p.CallID)]
+	if !open || call.eventID == id {
 		return id
 	}
 	what := dialect.Altered
@@ -143,7 +143,22 @@ func cause(w *wire.Writer, m *wire.Member, id string) string {
 		what = dialect.Made
 	}
 	w.Lose(what, w.Pointer(m), "the event of the call")
-	return called
+	return call.eventID
+}
+
+// calledTool is the tool of a return: that of its call, if the log has it.
+func calledTool(w *wire.Writer, m *wire.Member, id string) string {
+	e := encoderOf(w)
+	p, ok := w.Ev.Payload.(*agentevents.ToolReturned)
+	if !ok || w.Whole {
+		return id
+	}
+	call, open := e.calls[e.callOf(w.Ev, p.CallID)]
+	if !open || call.toolID == id || call.toolID == "" || own(w.Ev, w.Type()) {
+		return id
+	}
+	w.Lose(dialect.Altered, w.Pointer(m), "the tool of the call")
+	return call.toolID
 }
 
 // A textForm is a text.
@@ -311,6 +326,9 @@ func (statusForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]
 	case status == "":
 		status = derived
 		w.Lose(dialect.Made, w.Pointer(m), string(derived))
+	case status == agentevents.ToolStatusOK && derived != status:
+		w.Lose(dialect.Altered, w.Pointer(m), "error")
+		status = derived
 	case status == agentevents.ToolStatusCancelled, status == agentevents.ToolStatusInterrupted, encoderOf(w).p != RFC0002 && !slices.Contains(toolStatuses, string(status)):
 		w.Lose(dialect.Altered, w.Pointer(m), "error")
 		status = agentevents.ToolStatusError
@@ -347,8 +365,20 @@ func madeArguments(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 // counted stands for the index of a delta.
 func counted(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 	w.Lose(dialect.Made, w.Pointer(m), "counted by the encoder")
-	of := subject{w.Ev.RunID, w.Ev.AgentID, w.Ev.Payload.(*agentevents.AgentReasoningDelta).BlockID}
-	return jsonwire.AppendInt(dst, int64(encoderOf(w).deltas[of]))
+	return jsonwire.AppendInt(dst, int64(encoderOf(w).indexOf(w.Ev, w.Ev.Payload.(*agentevents.AgentReasoningDelta)).next))
+}
+
+// An indexForm is the index of a delta.
+type indexForm struct{ wire.Form }
+
+func (f indexForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	p := w.Ev.Payload.(*agentevents.AgentReasoningDelta)
+	shift := encoderOf(w).indexOf(w.Ev, p).shift
+	if w.Whole || shift == 0 || !p.Index.OK || own(w.Ev, w.Type()) {
+		return f.Form.Append(w, dst, m, at)
+	}
+	w.Lose(dialect.Altered, w.Pointer(m), "counted on, as readers do")
+	return jsonwire.AppendInt(dst, int64(p.Index.V+shift)), true
 }
 
 // madeWorkflow stands for the workflow of a run.

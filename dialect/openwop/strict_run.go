@@ -121,43 +121,59 @@ func (d *Decoder) hash(line string) uint64 {
 // checkNodes checks the order of a node's events. What a log does not have from its
 // start on, and what is paused, restored or resumed, may lack some of them.
 func (d *Decoder) checkNodes(r *runState) (broken *agentevents.RuleError) {
-	id := d.r.Ev.NodeID
-	was := r.nodes[id]
-	now := was
-	switch domain, verb, _ := strings.Cut(d.r.Type, "."); domain {
-	case "run":
+	id, typ := d.r.Ev.NodeID, d.r.Type
+	now, fault := r.nodes[id].after(typ, d.r.Ev.Payload)
+	if domain, verb, _ := strings.Cut(typ, "."); domain == "run" {
 		r.begun = verb == "started"
 		clear(r.nodes)
-	case "node":
-		now.stage = nodeRests
-		switch p := d.r.Ev.Payload.(type) {
-		case *agentevents.NodeStarted:
-			now = nodeState{nodeRuns, p.Attempt.Or(was.attempt)}
-			if was.stage == nodeActed {
-				broken = breaks(RuleNode, "/type", "comes after an event of an agent in the node")
-			} else if was.stage == nodeRuns && now.attempt <= was.attempt {
-				broken = breaks(RuleNode, "/type", "starts a node that runs, and it is not a further attempt")
-			}
-		case *agentevents.NodeCompleted:
-			if now.stage = nodeDone; was.stage != nodeRuns && was.stage != nodeRests {
-				broken = breaks(RuleNode, "/type", "completes a node that has not started")
-			}
-		}
-		if !r.begun {
-			broken = nil
-		}
-	case "agent":
-		if was.stage == nodeUnseen {
-			now.stage = nodeActed
-		} else if was.stage == nodeDone {
-			broken = breaks(RuleNode, "/type", "is of an agent in a node that has completed")
-		}
+		return nil
 	}
 	if id == "" {
 		return nil
 	}
 	r.nodes[strings.Clone(id)] = now
+	if fault != "" && (r.begun || !strings.HasPrefix(typ, "node.")) {
+		broken = breaks(RuleNode, "/type", fault)
+	}
 	return broken
+}
+
+// The faults of the order of a node's events.
+const (
+	startsActed    = "comes after an event of an agent in the node"
+	startsRunning  = "starts a node that runs, and it is not a further attempt"
+	completesUnrun = "completes a node that has not started"
+	actsDone       = "is of an agent in a node that has completed"
+)
+
+// after returns how far a node is after an event of it, and what is wrong with the event's
+// place or "".
+func (n nodeState) after(typ string, p agentevents.Payload) (now nodeState, fault string) {
+	now = n
+	switch domain, _, _ := strings.Cut(typ, "."); domain {
+	case "node":
+		now.stage = nodeRests
+		switch p := p.(type) {
+		case *agentevents.NodeStarted:
+			now = nodeState{nodeRuns, p.Attempt.Or(n.attempt)}
+			if n.stage == nodeActed {
+				fault = startsActed
+			} else if n.stage == nodeRuns && now.attempt <= n.attempt {
+				fault = startsRunning
+			}
+		case *agentevents.NodeCompleted:
+			if now.stage = nodeDone; n.stage != nodeRuns && n.stage != nodeRests {
+				fault = completesUnrun
+			}
+		}
+	case "agent":
+		if n.stage == nodeUnseen {
+			now.stage = nodeActed
+		} else if n.stage == nodeDone {
+			fault = actsDone
+		}
+	}
+	return now, fault
 }
 
 // checkAgents checks what agents do against what they did before.

@@ -36,9 +36,13 @@ type FS interface {
 // OS is the operating system's.
 type OS struct{}
 
-// OpenFile is [os.OpenFile].
+// OpenFile is [os.OpenFile] for reading, and [Open] for writing.
 func (OS) OpenFile(path string, flag int, perm os.FileMode) (File, error) {
-	f, err := os.OpenFile(path, flag, perm)
+	open := os.OpenFile
+	if flag&(os.O_WRONLY|os.O_RDWR|os.O_CREATE) != 0 {
+		open = func(path string, flag int, _ os.FileMode) (*os.File, error) { return Open(path, flag) }
+	}
+	f, err := open(path, flag, perm)
 	if err != nil {
 		return nil, err // not a File that holds a nil pointer
 	}

@@ -6,7 +6,7 @@ import "os"
 
 // NewLock opens the file: this system has no lock that ends with its process.
 func NewLock(path string) (*Lock, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := Open(path, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, err
 	}

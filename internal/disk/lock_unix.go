@@ -12,7 +12,7 @@ import (
 // NewLock takes the lock of that file, which is made if need be. It does not wait: the
 // error is [ErrLocked] if somebody else holds it.
 func NewLock(path string) (*Lock, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := Open(path, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, err
 	}

@@ -46,3 +46,12 @@ func (v *Value) appendList(dst []byte) []byte {
 	}
 	return append(dst, ']')
 }
+
+// List returns the length of the value if it is a list.
+func (v *Value) List() (length int, ok bool) {
+	list := v.openList()
+	if list == nil {
+		return 0, false
+	}
+	return len(*list), true
+}

@@ -45,9 +45,6 @@ func (o *Object) Value(name string) *Value {
 			o.at[o.members[i].name] = i
 		}
 	}
-	if o.members == nil {
-		o.members = make([]member, 0, fewMembers/2)
-	}
 	o.members = append(o.members, member{name: name})
 	return &o.members[len(o.members)-1].value
 }
@@ -112,6 +109,24 @@ func (o *Object) All() iter.Seq2[string, string] {
 
 // Set sets the value to a JSON text.
 func (v *Value) Set(text string) { *v = Value{text: text} }
+
+// SetNested sets a value that is not set yet to objects in one another, with the names of a
+// path, which dots separate, and the text in the innermost one. It reports false, and sets
+// nothing, if there is a value. As a text the objects take a fraction of the memory.
+func (v *Value) SetNested(path, text string) bool {
+	if v.text != "" || v.object != nil || v.list != nil {
+		return false
+	}
+	var b []byte
+	depth := 0
+	for name := range strings.SplitSeq(path, ".") {
+		b = append(AppendString(append(b, '{'), name), ':')
+		depth++
+	}
+	b = append(append(b, text...), strings.Repeat("}", depth)...)
+	v.text = string(b)
+	return true
+}
 
 // IsObject reports whether the value is an object.
 func (v *Value) IsObject() bool { return v.object != nil || IsObject(v.text) }

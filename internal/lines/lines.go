@@ -6,7 +6,6 @@ package lines
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 
@@ -40,6 +39,16 @@ func NewReader(r io.Reader, max int) *Reader {
 
 // Pos returns the place of the line that was read last.
 func (r *Reader) Pos() Pos { return r.pos }
+
+// After returns the text after the line that was read last, as far as it is in memory. It is
+// valid until the next call of Next.
+func (r *Reader) After() []byte {
+	text, err := r.in.Peek(r.in.Buffered())
+	if err != nil {
+		return nil
+	}
+	return text
+}
 
 // Ended reports whether there are no more lines. When Next has returned a line, it
 // had no newline.
@@ -108,55 +117,4 @@ func (r *Reader) read() ([]byte, error) {
 		return nil, &TooLongError{len(line) + skipped, r.max}
 	}
 	return line, nil
-}
-
-// A FormError says that the input is of another form than lines of JSON, and how to make
-// lines of it.
-type FormError struct {
-	text string
-	// Rest says that all lines behind it are of that form. Otherwise those up to the next
-	// event may be.
-	Rest bool
-}
-
-func (e FormError) Error() string { return e.text }
-
-// compressions has what compressed files begin with, and what they are.
-var compressions = [...][2]string{{"\x1f\x8b", "gzip"}, {"\x28\xb5\x2f\xfd", "zstd"}, {"\xfd7zXZ\x00", "xz"}, {"BZh", "bzip2"}}
-
-// Foreign names the form of input that a line which cannot be read is part of, if it
-// knows it. first says that it is the first line, and badStart that the fault is at the
-// start of the line.
-func Foreign(line []byte, first, badStart bool) error {
-	trimmed := bytes.TrimSpace(line)
-	list, isList := bytes.CutPrefix(trimmed, []byte("["))
-	list = bytes.TrimLeft(list, " \t")
-	for _, c := range compressions {
-		if bytes.HasPrefix(line, []byte(c[0])) {
-			return FormError{"this is " + c[1] + " data, not lines of JSON: decompress it first", true}
-		}
-	}
-	switch {
-	case bytes.HasPrefix(line, []byte("\xff\xfe")) || bytes.HasPrefix(line, []byte("\xfe\xff")) || first && isWide(line):
-		return FormError{"this is UTF-16, not UTF-8: convert it first", true}
-	case first && isList && (len(list) == 0 || list[0] == '{' || list[0] == ']'):
-		return FormError{"this is a JSON array, and an event is an object on a line of its own: write the elements as lines, as jq -c '.[]' does", !json.Valid(trimmed)}
-	case first && string(trimmed) == "{":
-		return FormError{"this is JSON over several lines, and an event is an object on a line of its own: write it so, as jq -c . does", false}
-	case badStart && isFrame(line):
-		return FormError{"these are Server-Sent Events, in which only KAOS is read: take the lines of data, as sed -n 's/^data: *//p' does", true}
-	}
-	return nil
-}
-
-// isWide reports whether every other one of the first four bytes is NUL, as in UTF-16 without a
-// byte order mark.
-func isWide(line []byte) bool {
-	return len(line) >= 4 && (line[0] == 0) == (line[2] == 0) && (line[1] == 0) == (line[3] == 0) && (line[0] == 0) != (line[1] == 0)
-}
-
-// isFrame reports whether a line is a field of a Server-Sent Event.
-func isFrame(line []byte) bool {
-	field, _, found := bytes.Cut(line, []byte(":"))
-	return found && (string(field) == "data" || string(field) == "event" || string(field) == "id")
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/agentevents/agentevents/internal/disk"
 )
 
 const (
@@ -87,10 +89,10 @@ func (w *Writer) Discard() int {
 // one is written.
 func (w *Writer) EndLine() { w.pending = append(w.pending, '\n') }
 
-// OpenFile opens a file to append to, which is created if need be, for its owner only.
-// torn means that it ends in the middle of a line.
+// OpenFile opens a file to append to, which is created if need be, for its owner only. It
+// follows no link that somebody else has made. torn means that it ends in the middle of a line.
 func OpenFile(path string) (f *os.File, torn bool, err error) {
-	f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	f, err = disk.OpenOurs(path, os.O_RDWR|os.O_CREATE|os.O_APPEND)
 	if err != nil {
 		return nil, false, err
 	}

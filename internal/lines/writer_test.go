@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A disk takes so many bytes.
-type disk struct {
+// A faultyDisk takes so many bytes.
+type faultyDisk struct {
 	bytes.Buffer
 	room   int
 	writes int
@@ -20,7 +20,7 @@ type disk struct {
 
 var errFull = errors.New("full")
 
-func (d *disk) Write(p []byte) (int, error) {
+func (d *faultyDisk) Write(p []byte) (int, error) {
 	d.writes++
 	n, _ := d.Buffer.Write(p[:min(len(p), d.room)])
 	d.room -= n
@@ -31,7 +31,7 @@ func (d *disk) Write(p []byte) (int, error) {
 }
 
 func TestWriterHoldsBackWhatIsNotTaken(t *testing.T) {
-	d := &disk{room: 5}
+	d := &faultyDisk{room: 5}
 	w := NewWriter(d, 0)
 	require.NoError(t, w.Write([]byte("one")))
 	require.ErrorIs(t, w.Write([]byte("two")), errFull)
@@ -54,7 +54,7 @@ func TestWriterHoldsBackWhatIsNotTaken(t *testing.T) {
 }
 
 func TestWriterWithABuffer(t *testing.T) {
-	d := &disk{room: 1 << 30}
+	d := &faultyDisk{room: 1 << 30}
 	w := NewWriter(d, 10)
 	require.True(t, w.Put([]byte("one")))
 	require.True(t, w.Put([]byte("two")))

@@ -150,6 +150,14 @@ func (t *Trip) pair() {
 			}
 		}
 	}
+	for j, line := range t.lines { // a line that was made up stands in front of that of an event
+		if free[j] == nil || line > len(t.wrote) {
+			continue
+		}
+		if i := t.wrote[line-1]; i >= 0 && t.Partner[i] != nil && t.Lost(t.Events[i].Kind(), "", dialect.Made) {
+			t.Extra, free[j] = append(t.Extra, free[j]), nil
+		}
+	}
 	match(func(ev *agentevents.Event) string { return string(ev.Kind()) + " " + ev.RunID }, any)
 	match(func(ev *agentevents.Event) string { return string(ev.Kind()) }, any)
 	match(func(ev *agentevents.Event) string { return ev.ID }, any)

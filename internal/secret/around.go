@@ -51,18 +51,18 @@ func argument(of strength, text string, k int, final bool) (region, verdict) {
 	if c := text[k]; c == '"' || c == '\'' {
 		return quotedValue(of, true, text, k+1, c, k-start, final)
 	}
-	r := region{from: start, rule: Key, until: untilChar, chars: valueChars}
+	r := region{from: start, rule: Key, until: untilChar, chars: pipedChars}
 	n := span(text, start, valueChars)
 	if start+n == len(text) && n < enough && !final {
 		return r, maybe
 	}
 	value := text[start : start+n]
 	switch {
-	case n == 0 || n < 4 && !random(value) || value[0] == '-' || value[0] == '$' || placeholder(value) || isOne(value, words):
+	case n == 0 || n < 4 && !random(value) || value[0] == '-' || value[0] == '$' || placeholder(value) || isOne(value, words) || of == dir && directory(value, false):
 		return r, no
 	case n < enough && start+n < len(text) && (text[start+n] == '(' || text[start+n] == '<'):
 		return r, no
-	case of != strong:
+	case of < strong:
 		return r, yesIf(random(value) && !digits(value))
 	}
 	if random(value) || n == enough {
@@ -95,7 +95,7 @@ func proseFollows(text string, i int, final bool) (prose bool, v verdict) {
 func cell(s *Scanner, text string, i int, final bool) (region, verdict) {
 	from := max(0, i-maxName)
 	open := strings.LastIndexByte(text[from:i], '|')
-	if open < 0 || text[i-1] != ' ' {
+	if open < 0 || text[i-1] != ' ' || i+1 < len(text) && text[i+1] == '|' {
 		return region{}, no
 	}
 	of := s.names.strength(strings.Trim(text[from+open+1:i], " *`"))
@@ -106,6 +106,33 @@ func cell(s *Scanner, text string, i int, final bool) (region, verdict) {
 		return region{from: k}, maybe
 	}
 	return made(of, text, k, final)
+}
+
+// otherwise finds the default of a variable: process.env.PASSWORD || "x".
+func otherwise(s *Scanner, text string, i int, final bool) (region, verdict) {
+	if i+1 == len(text) || text[i+1] != '|' {
+		return region{from: len(text)}, verdictOf(i+1 == len(text) && !final)
+	}
+	name, _, _ := nameBefore(text, i)
+	of := s.names.strength(name)
+	open := skipBlanks(text, i+2)
+	k := skipSlashes(text, open)
+	switch {
+	case of < counts:
+		return region{}, no
+	case k == len(text):
+		return region{from: k}, verdictOf(!final)
+	case strings.IndexByte("\"'`", text[k]) < 0:
+		return region{}, no
+	}
+	r := region{from: k + 1, at: k + 1, rule: Key, until: untilQuote, quote: text[k], slashes: k - open}
+	seen := r
+	seen.end(text[:min(len(text), r.from+enough)])
+	if !seen.closed && !final && len(text)-r.from < enough {
+		return r, maybe
+	}
+	value := text[r.from:seen.at]
+	return r, yesIf(of.says(value) && !prose(value) && (of >= strong || random(value) || len(value) >= 20))
 }
 
 // percent finds a value in what is written with percent signs, as parameters of a URL in a
@@ -142,7 +169,7 @@ func percent(s *Scanner, text string, i int, final bool) (region, verdict) {
 		return r, maybe
 	}
 	value := text[k : k+n]
-	return r, yesIf(n >= 4 && !isOne(value, words) && of.says(value) && (of == strong || random(value)))
+	return r, yesIf(n >= 4 && !isOne(value, words) && of.says(value) && (of >= strong || random(value)))
 }
 
 // percentChars are those of a value with percent signs, and what follows it up to the next
@@ -296,8 +323,14 @@ func line(text string, i int) string {
 
 // called reports whether a command is called in front of a flag.
 func called(before, name string) bool {
-	at := strings.LastIndex(before, name)
-	return at >= 0 && word(before, at) && (at == 0 || before[at-1] != '-') && at+len(name) < len(before) && before[at+len(name)] == ' '
+	for at := len(before); ; {
+		if at = strings.LastIndex(before[:at], name); at < 0 {
+			return false
+		}
+		if word(before, at) && (at == 0 || before[at-1] != '-') && strings.HasPrefix(before[at+len(name):], " ") {
+			return true
+		}
+	}
 }
 
 // userValue finds the password behind a name and ':' in an argument that begins at start.
@@ -339,7 +372,10 @@ func arrow(s *Scanner, text string, i int, final bool) (region, verdict) {
 var userChars = chars("_-.@+%\\")
 
 // hooks are places of URLs behind which a secret follows.
-var hooks = []string{"hooks.slack.com/services/", "hooks.slack.com/workflows/", "discord.com/api/webhooks/", "discordapp.com/api/webhooks/", "hooks.zapier.com/hooks/catch/", "api.telegram.org/bot"}
+var hooks = []string{"hooks.slack.com/services/", "hooks.slack.com/workflows/", "hooks.slack.com/triggers/", "discord.com/api/webhooks/", "discordapp.com/api/webhooks/", "hooks.zapier.com/hooks/catch/", "outlook.office.com/webhook/", "api.telegram.org/bot"}
+
+// teams is the end of hosts whose paths are secrets.
+const teams = ".webhook.office.com"
 
 // location finds the password in the authority of a URL, and what follows in a URL that
 // is a secret.
@@ -355,7 +391,7 @@ func location(_ *Scanner, text string, i int, final bool) (region, verdict) {
 				continue
 			}
 			if strings.HasPrefix(rest, h) {
-				return run(text, start+len(h), 16, hookChars, final)
+				return hookForm.run(text, start+len(h), final)
 			}
 			if !final && strings.HasPrefix(h, rest) {
 				return region{from: len(text)}, maybe
@@ -390,6 +426,8 @@ func location(_ *Scanner, text string, i int, final bool) (region, verdict) {
 			return region{from: colon + 1, rule: Key, until: untilChar, chars: valueChars}, yes
 		case colon < 0 && at > start+maxUser && at <= start+enough && span(text, start, urlSafe) == at-start:
 			return region{from: start, at: at, rule: Key}, yesIf(invented(text[start:at]))
+		case k < len(text) && text[k] == '/' && strings.HasSuffix(text[start:k], teams):
+			return hookForm.run(text, k+1, final)
 		case colon < 0 || at <= colon+1:
 			return region{}, no
 		}
@@ -402,4 +440,96 @@ func location(_ *Scanner, text string, i int, final bool) (region, verdict) {
 // a token.
 const maxUser = 15
 
-var hookChars = chars("/-_:")
+var hookForm = &form{token: token{chars: chars("/-_:@"), min: 16}, limit: most}
+
+// below finds a value on the lines below its name: of a field of a form in parts, and the lines
+// of a private key of PuTTY. The byte at i is the dash in form-data, or that in Private-Lines.
+func below(s *Scanner, text string, i int, final bool) (region, verdict) {
+	for _, b := range [...]struct {
+		before, after string
+		find          func(s *Scanner, text string, k int, final bool) (region, verdict)
+	}{{"form", "data; name=", field}, {"Private", "Lines:", lines}} {
+		if rest := text[i+1:]; !strings.HasSuffix(text[:i], b.before) {
+			continue
+		} else if strings.HasPrefix(rest, b.after) {
+			return b.find(s, text, i+1+len(b.after), final)
+		} else {
+			return region{from: len(text)}, verdictOf(!final && strings.HasPrefix(b.after, rest))
+		}
+	}
+	return region{}, no
+}
+
+// field finds the value of a field of a form in parts, if the field has the name of a
+// credential. Headers may follow the name, and an empty line does. The name begins at k.
+func field(s *Scanner, text string, k int, final bool) (region, verdict) {
+	open := k
+	k = skipSlashes(text, k)
+	slashes := k - open
+	if k < len(text) && text[k] != '"' {
+		return region{}, no
+	}
+	name := min(k+1, len(text))
+	end := name + span(text, name, nameChars)
+	of := s.names.strength(text[name:end])
+	if end < len(text) && of == none {
+		return region{}, no
+	}
+	for k = end + slashes; ; {
+		if n := newline(text, k); n == 0 {
+			k++
+		} else if k += n; newline(text, k) > 0 {
+			break
+		}
+		if k >= len(text) || k-name > maxValue {
+			return region{from: len(text)}, verdictOf(!final && k-name <= maxValue)
+		}
+	}
+	if strings.Contains(text[end:k], "filename") {
+		return region{}, no
+	}
+	k += newline(text, k)
+	r := region{from: k, rule: Key, until: untilChar, chars: lineChars}
+	if slashes > 0 { // in a string: all that is left of it
+		r.until, r.chars, r.quote, r.slashes = untilQuote, escapedChars, '"', (slashes-1)/2
+	}
+	n := span(text, k, r.chars)
+	if k+n == len(text) && n < enough && !final {
+		return r, maybe
+	}
+	value := text[k : k+n]
+	return r, yesIf(n > 0 && of.says(value) && (of >= strong || random(value)))
+}
+
+// lineChars are the characters of a line, and escapedChars those of a line in a string.
+var lineChars, escapedChars = func() (line, escaped *[256]bool) {
+	line = new([256]bool)
+	for c := range line {
+		line[c] = c != '\r' && c != '\n'
+	}
+	escaped = new(*line)
+	escaped['\\'], escaped['"'] = false, false
+	return line, escaped
+}()
+
+// newline returns the length of the end of a line at i, which may be escaped, or 0.
+func newline(text string, i int) int {
+	k := i
+	for _, c := range [...]byte{'\r', '\n'} {
+		if n := skipSlashes(text, k); n < len(text) && (text[n] == c && n == k || n > k && (text[n] == 'r' && c == '\r' || text[n] == 'n' && c == '\n')) {
+			k = n + 1
+		}
+	}
+	return k - min(i, k)
+}
+
+// lines finds the lines of a private key of PuTTY. Their number begins at k.
+func lines(_ *Scanner, text string, k int, final bool) (region, verdict) {
+	k = skipBlanks(text, k)
+	if k == len(text) {
+		return region{from: k}, verdictOf(!final)
+	}
+	return region{from: k, rule: Token, until: untilChar, chars: puttyChars}, yesIf(kindOf[text[k]] == digit)
+}
+
+var puttyChars = chars("+/=\r\n\\")

@@ -15,6 +15,7 @@
 //     nearly all, before a rule is asked.
 //   - Tokens are long runs of few characters. Eight of these are looked for at every
 //     twelfth place; a run that is found is asked for prefixes where words begin.
+//     A few forms are told by their middle or end: for these a word of the right length is asked.
 //   - Cards are found as tokens are, by two digits or separators side by side.
 //   - Registered values are looked for in steps as long as the shortest form of them.
 //   - A stream is one text that grows in a buffer. Of a piece only what is new is looked

@@ -49,6 +49,12 @@ var hard = []struct {
 		}
 		return text
 	}},
+	{"forms in parts", func(n int) string { return strings.Repeat("form-data; name=\"password\"\n", n/28) }},
+	{"pipes", func(n int) string { return strings.Repeat("password=a1|", n/12) }},
+	{"defaults", func(n int) string { return strings.Repeat("password||\"a", n/12) }},
+	{"parameters", func(n int) string { return strings.Repeat("?code=a1b2c3d4", n/14) }},
+	{"leads", func(n int) string { return strings.Repeat("0123456789abcdef", n/16) }},
+	{"words apart", func(n int) string { return strings.Repeat("pat7abcdefghijklm. ", n/19) }},
 	{"known beginnings", func(n int) string { return strings.Repeat("value-1", n/7) }},
 }
 

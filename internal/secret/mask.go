@@ -85,6 +85,7 @@ type Stream struct {
 	out    int      // how much of text was passed on
 	rules  int      // how much of it rules need not look at again
 	values int      // how much of it values need not be looked for again
+	word   int      // where the letters and digits begin in which it ends; not known if negative
 	open   []region // that go on
 	masked bool     // since Masked was asked
 }
@@ -133,6 +134,21 @@ func (st *Stream) join(piece string) {
 	st.text = st.buf.String()[st.start:]
 }
 
+// note finds the last word of the text, which is new from from on.
+func (st *Stream) note(from int) {
+	text := st.text
+	k := len(text)
+	for k > from && kindOf[text[k-1]] != 0 {
+		k--
+	}
+	if k == from && st.word >= 0 && k > 0 && kindOf[text[k-1]] != 0 {
+		return // it goes on
+	}
+	for st.word = k; k > 0 && len(text)-k < mostWord && kindOf[text[k-1]] != 0; k-- {
+		st.word = k - 1
+	}
+}
+
 // Pass adds a short piece at which no rule looks and which is passed on as it is. Most
 // pieces are such ones, and Pass costs less than Write. It reports whether the piece is one.
 // Then it is ASCII.
@@ -142,7 +158,11 @@ func (st *Stream) Pass(piece string) bool {
 		begins(piece, 0) || from > 0 && stops.has(st.text[from-1], piece[0]) || st.s.values() != nil {
 		return false
 	}
+	if alnum[piece[0]] && st.word >= 0 && kindsOf(st.text[st.word:])&digit != 0 {
+		return false // it may go on with a lead: see form.after
+	}
 	st.join(piece)
+	st.word = -1 // it has no digit
 	if st.out = len(st.text); st.out > 2*known {
 		st.start += st.out - known
 		st.text = st.text[st.out-known:]
@@ -156,7 +176,8 @@ func (st *Stream) add(piece string, final bool) string {
 	from := len(st.text)
 	idle := st.out == from
 	st.join(piece)
-	f := found{hold: len(st.text), resume: len(st.text)}
+	st.note(from)
+	f := found{hold: len(st.text), resume: len(st.text), tail: st.word}
 	for _, r := range st.open {
 		f.close(st.text, r)
 	}
@@ -188,7 +209,7 @@ func (st *Stream) add(piece string, final bool) string {
 	if n := min(st.out, st.rules, st.values) - known; n > 0 {
 		st.text = st.text[n:]
 		st.start += n
-		st.out, st.rules, st.values = st.out-n, st.rules-n, st.values-n
+		st.out, st.rules, st.values, st.word = st.out-n, st.rules-n, st.values-n, st.word-n
 		for i := range st.open {
 			r := &st.open[i]
 			r.trigger, r.from, r.at = r.trigger-n, r.from-n, r.at-n

@@ -53,6 +53,9 @@ func named(s *Scanner, text string, i int, final bool) (region, verdict) {
 	name, from, quoted := nameBefore(text, end)
 	of := s.names.strength(name)
 	if compared {
+		if text[i:k] == "==" && of >= counts && from+len(name) == i && k < len(text) && valueChars[text[k]] {
+			return s.tight(of, name, text, from, k, final)
+		}
 		return made(of, text, k, final)
 	}
 	if of == none && !quoted && from > 1 && text[from-1] == ' ' && alnum[text[from-2]] { // API key
@@ -64,8 +67,14 @@ func named(s *Scanner, text string, i int, final bool) (region, verdict) {
 	}
 	if of == none {
 		switch {
-		case text[i] == '=' && from > 0 && (text[from-1] == '?' || text[from-1] == '&') && strings.EqualFold(name, "key"):
-			return made(strong, text, k, final)
+		case text[i] == '=' && parameter(text, from) && isOne(name, parameters):
+			r := region{from: k, rule: Key, until: untilChar, chars: valueChars}
+			n := span(text, k, valueChars)
+			if k+n == len(text) && n < enough && !final {
+				return r, maybe
+			}
+			value := text[k : k+n]
+			return r, yesIf(invented(value) || n >= 20 && random(value) && !worded(value, true))
 		case text[i] == '=' && name == digest && strings.Contains(text[max(0, i-known):i], "Digest "):
 			of = strong
 		case isOne(name, neighbors):
@@ -123,9 +132,9 @@ func named(s *Scanner, text string, i int, final bool) (region, verdict) {
 			return region{}, no // the quote ends a string: print("password:", x)
 		}
 		return quotedValue(of, quoted, text, k, c, slashes, final)
-	case c == '[' && of == strong && (quoted || text[i] == '='):
+	case c == '[' && of >= strong && (quoted || text[i] == '='):
 		return list(text, k+1, final)
-	case c == '{' && of == strong && member:
+	case c == '{' && of >= strong && member:
 		return object(text, k+1, final)
 	case slashes > 0:
 		return region{}, no
@@ -133,16 +142,45 @@ func named(s *Scanner, text string, i int, final bool) (region, verdict) {
 		r := region{from: start, rule: Key, until: untilChar, chars: numberChars}
 		n := span(text, start, numberChars)
 		switch {
-		case n == 0 || of.number():
-			return region{}, no
-		case start+n == len(text) && !final:
+		case start+n == len(text) && n < enough && !final:
 			return r, maybe
-		case n < 4 && of == weak:
+		case n < span(text, start, valueChars): // nor a number
+			return bare(s, of, name, text, i, from, start, final)
+		case n == 0 || of.number() || n < 4 && of == weak:
 			return region{}, no
 		}
 		return r, yes
 	}
 	return bare(s, of, name, text, i, from, start, final)
+}
+
+// parameters are names in URLs that tell something of a value that looks invented.
+var parameters = []string{"key", code}
+
+// code is the name of a parameter that a server of authorization redirects with.
+const code = "code"
+
+// parameter reports whether the name of a parameter of a URL may begin at i.
+func parameter(text string, i int) bool {
+	return i > 0 && (text[i-1] == '?' || text[i-1] == '&' || text[i-1] == '#')
+}
+
+// tight finds a value that "==" parts from its name without blanks: a parameter for HTTPie, or
+// one that is compared and looks invented.
+func (s *Scanner) tight(of strength, name, text string, from, k int, final bool) (region, verdict) {
+	if r, v := made(of, text, k, final); v == yes {
+		return r, v
+	}
+	r, v := bare(s, of, name, text, k-1, from, k, final)
+	if before := line(text, from); v != yes || called(before, "http") || called(before, "https") || called(before, "xh") {
+		return r, v
+	}
+	n := span(text, k, valueChars)
+	value, next := text[k:k+n], byte(' ')
+	if k+n < len(text) && n < enough {
+		next = text[k+n]
+	}
+	return r, yesIf(n >= 8 && random(value) && kindsOf(value)&lower != 0 && s.names.strength(strings.TrimRight(value, ":")) == none && strings.IndexByte(" \n\r\"'`\\", next) >= 0)
 }
 
 // digest is the name of what a password becomes in a header of authorization.
@@ -174,35 +212,22 @@ func made(of strength, text string, k int, final bool) (region, verdict) {
 	case closing != 0 && n < enough && (k+n == len(text) || text[k+n] != closing && (!slashes || text[k+n] != '\\')):
 		return r, no
 	}
-	return r, yesIf(invented(text[k : k+n]))
+	value := text[k : k+n]
+	return r, yesIf(invented(value) && !(of == dir && directory(value, false)))
 }
 
 // invented reports whether a text has no words: of its characters every fourth, at least, is of
 // another kind than the one before, where a capital begins a word, and one is a digit.
 func invented(text string) bool {
-	kind := func(c byte) int {
-		switch {
-		case c-'0' <= 9:
-			return 1
-		case c-'a' <= 'z'-'a':
-			return 2
-		case c-'A' <= 'Z'-'A':
-			return 3
-		}
-		return 0
-	}
-	changes, digit := 0, false
+	changes, was := 0, kinds(0)
 	for i := range len(text) {
-		is := kind(text[i])
-		digit = digit || is == 1
-		if i == 0 || is == 0 {
-			continue
-		}
-		if was := kind(text[i-1]); was != 0 && was != is && (was != 3 || is != 2) {
+		is := kindOf[text[i]]
+		if was != 0 && is != 0 && was != is && (was != upper || is != lower) {
 			changes++
 		}
+		was = is
 	}
-	return digit && len(text) >= 8 && changes*4 >= len(text)
+	return kindsOf(text)&digit != 0 && len(text) >= 8 && changes*4 >= len(text)
 }
 
 // entities stand for quotes in HTML.
@@ -255,7 +280,7 @@ func entityValue(of strength, text string, k int, final bool) (region, verdict) 
 			return r, maybe
 		}
 		value := text[r.from : r.from+n]
-		return r, yesIf(of.says(value) && (of == strong || random(value)))
+		return r, yesIf(of.says(value) && (of >= strong || random(value)))
 	}
 	return region{}, no
 }
@@ -431,6 +456,13 @@ var valueChars = func() *[256]bool {
 	return set
 }()
 
+// pipedChars are those, and '|' in front of one of them: see region.end.
+var pipedChars = func() *[256]bool {
+	set := *valueChars
+	set['|'] = true
+	return &set
+}()
+
 // quotedValue finds a value in quotes. It follows the quote, at from. member says that
 // the name is in quotes, too.
 func quotedValue(of strength, member bool, text string, from int, quote byte, slashes int, final bool) (region, verdict) {
@@ -441,7 +473,7 @@ func quotedValue(of strength, member bool, text string, from int, quote byte, sl
 	if strings.Trim(text[from:seen.at], " \t\r\n,:;()[]{}\\") == "" { // what is between two strings
 		return r, verdictOf(more)
 	}
-	if seen := text[from:seen.at]; of == strong && strings.IndexByte("$<{%*", text[from]) < 0 && !saysNothing(seen, more) && !version(seen, more) {
+	if seen := text[from:seen.at]; of >= strong && strings.IndexByte("$<{%*", text[from]) < 0 && !of.saysNothing(seen, more) && !version(seen, more) {
 		return r, yes
 	}
 	if more {
@@ -449,9 +481,9 @@ func quotedValue(of strength, member bool, text string, from int, quote byte, sl
 	}
 	value := text[from:seen.at]
 	switch {
-	case placeholder(value) || saysNothing(value, false):
+	case placeholder(value) || of.saysNothing(value, false):
 		return r, no
-	case of == strong:
+	case of >= strong:
 		return r, yes
 	case of.number() && !member:
 		return r, yesIf(of.says(value) && (random(value) || len(value) >= 20 && !strings.Contains(value, " ")))
@@ -459,11 +491,19 @@ func quotedValue(of strength, member bool, text string, from int, quote byte, sl
 	return r, yesIf(of.says(value))
 }
 
-// saysNothing reports whether a text is a word that is no credential, or the name of a
-// scheme with nothing or a placeholder behind it. more says that the text may go on.
-func saysNothing(text string, more bool) bool {
+// saysNothing reports whether a text is a word that is no credential, the name of a scheme with
+// nothing or a placeholder after it, or a directory where there may be one. With more the text
+// may go on.
+func (of strength) saysNothing(text string, more bool) bool {
+	if of == dir && directory(text, more) {
+		return true
+	}
 	first, rest, two := strings.Cut(text, " ")
-	for _, list := range [...][]string{schemes, modes} {
+	lists := [...][]string{schemes, modes, answers}
+	if of == listed {
+		lists[2] = nil
+	}
+	for _, list := range lists {
 		for _, w := range list {
 			if len(first) > len(w) || !strings.EqualFold(first, w[:len(first)]) || !more && len(first) < len(w) {
 				continue
@@ -483,6 +523,9 @@ func saysNothing(text string, more bool) bool {
 // of a package that is named like one.
 var modes = []string{"include", "omit", "same-origin", "oauth2", "latest", "workspace:*", "workspace:^", "catalog:"}
 
+// answers are words of answers and of forms, which may stand for a credential.
+var answers = []string{"yes", "no", "on", "off", "true", "false", "null", "none", "undefined", "required", "optional", "missing", "invalid", "expired"}
+
 // placeholder reports whether a text only stands for a secret: $NAME, ${NAME}, <name>,
 // {{name}}, %s, ****. The version of a package is none either.
 func placeholder(value string) bool {
@@ -497,6 +540,8 @@ func placeholder(value string) bool {
 		return last == '>'
 	case '{':
 		return last == '}'
+	case '[':
+		return last == ']' && strings.Trim(value[1:len(value)-1], "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == ""
 	case '%':
 		return len(value) == 2 || last == '%'
 	case '$':
@@ -583,7 +628,7 @@ func object(text string, from int, final bool) (region, verdict) {
 				return r, no
 			}
 		}
-		if strings.Contains(members, `"type":[`) || strings.Contains(members, `"$ref":`) {
+		if strings.Contains(members, `"type":[`) || strings.Contains(members, `"$ref":`) || strings.Contains(members, `"secretName":`) {
 			return r, no
 		}
 	}
@@ -593,14 +638,22 @@ func object(text string, from int, final bool) (region, verdict) {
 // bare finds a value without quotes that begins at start. The separator is at i, the
 // name begins at from.
 func bare(s *Scanner, of strength, name, text string, i, from, start int, final bool) (region, verdict) {
-	if header(name) && text[i] == ':' {
+	if header(name) && text[i] == ':' && strings.IndexByte("\"'`\\", text[from+len(name)]) < 0 { // not in quotes
 		return headerLine(text, start, final)
 	}
-	r := region{from: start, rule: Key, until: untilChar, chars: valueChars}
+	r := region{from: start, rule: Key, until: untilChar, chars: pipedChars}
 	n := span(text, start, valueChars)
 	value, ended := strings.TrimRight(text[start:start+n], "*"), start+n < len(text) || final
 	if !ended && n < enough {
 		return r, maybe
+	}
+	piped := false // the part after a '|' tells
+	if n > 0 && n < enough && start+n < len(text) && text[start+n] == '|' {
+		more := span(text, start+n+1, valueChars)
+		if start+n+1+more == len(text) && more < enough && !final {
+			return r, maybe
+		}
+		piped = more >= 8 && random(text[start+n+1:start+n+1+more])
 	}
 	next := byte('\n')
 	switch {
@@ -622,7 +675,7 @@ func bare(s *Scanner, of strength, name, text string, i, from, start int, final 
 	}
 	spaced := start > i+1 || i > 0 && (text[i-1] == ' ' || text[i-1] == '\t')
 	switch {
-	case n < 4 || placeholder(value) || saysNothing(value, false) || value[0] == '$' || value[0] == '*', of.number() && digits(value), of == weak && ident(value):
+	case n < 4 || placeholder(value) || of.saysNothing(value, false) || value[0] == '$' || value[0] == '*', of.number() && digits(value), of == weak && ident(value):
 		return r, no
 	case strings.EqualFold(value, name) || isOne(value, words) || s.isName(strings.TrimRight(value, ".:!?"), name, text[i], next, spaced):
 		return r, no
@@ -632,7 +685,9 @@ func bare(s *Scanner, of strength, name, text string, i, from, start int, final 
 		return r, no
 	case random(value):
 		return r, yesIf(of != weak || !spelt(value))
-	case of != strong:
+	case piped:
+		return r, yes
+	case of < strong:
 		return r, no
 	case text[i] == ':' || spaced:
 		// A line of its own says a name and a word.

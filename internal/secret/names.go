@@ -17,6 +17,8 @@ const (
 	counts          // it is one if it looks random and is no number
 	count           // it is one unless it is a number or prose
 	strong          // the value is a credential
+	dir             // it is one unless it is a directory
+	listed          // it is one, by the policy
 )
 
 // A name is the end of names of credentials, in small letters without '-', '_', '.' and
@@ -33,23 +35,33 @@ var names = []name{
 	{"secret", strong, false}, {"secrets", strong, false}, {"secretkey", strong, false}, {"secretkeybase", strong, false}, {"clientsecret", strong, false}, {"secretvalue", strong, false},
 	{"apikey", strong, false}, {"apikeys", strong, false}, {"apikeyid", strong, false}, {"accesskey", strong, false}, {"accesskeyid", strong, false}, {"accountkey", strong, false},
 	{"privatekey", strong, false}, {"privatekeypem", strong, false}, {"sshkey", strong, false}, {"signingkey", strong, false}, {"encryptionkey", strong, false}, {"masterkey", strong, false},
-	{"sharedaccesskey", strong, false}, {"subscriptionkey", strong, false}, {"licensekey", strong, false}, {"pem", weak, true},
+	{"sharedaccesskey", strong, false}, {"subscriptionkey", strong, false}, {"licensekey", strong, false}, {"deploykey", strong, false}, {"pem", weak, true},
 	{"openaikey", strong, false}, {"anthropickey", strong, false}, {"geminikey", strong, false}, {"groqkey", strong, false}, {"mistralkey", strong, false}, {"openrouterkey", strong, false}, {"deepseekkey", strong, false},
 	{"stripekey", strong, false}, {"sendgridkey", strong, false}, {"twiliokey", strong, false}, {"mailgunkey", strong, false}, {"datadogkey", strong, false}, {"sentrykey", strong, false}, {"supabasekey", strong, false}, {"rolekey", strong, false},
 	{"awskey", strong, false}, {"azurekey", strong, false}, {"gcpkey", strong, false}, {"githubkey", strong, false},
-	{"token", count, false}, {"tokens", counts, false}, {"tokenvalue", strong, false}, {"jwt", weak, true}, {"bearer", weak, true}, {"auth", weak, true},
+	{"token", count, false}, {"tokens", counts, false}, {"tokenvalue", strong, false}, {"jwt", weak, true}, {"csrf", weak, true}, {"xsrf", weak, true}, {"bearer", weak, true}, {"auth", weak, true},
 	{"authorization", strong, false}, {"cookie", strong, false}, {"cookies", strong, false}, {"setcookie", strong, false},
 	{"credential", strong, false}, {"credentials", strong, false}, {"creds", strong, true},
 	{"connectionstring", strong, false}, {"dsn", weak, true}, {"databaseurl", weak, false}, {"webhookurl", weak, false},
 	{"signature", weak, false}, {"sig", weak, true}, {"sessionid", weak, false}, {"sid", weak, true}, {"session", weak, true},
 	// other languages; where a capital is no ASCII the first letter is left out
 	{"passwort", weak, false}, {"kennwort", weak, false}, {"depasse", weak, false}, {"contraseña", weak, false}, {"contrasena", weak, false}, {"senha", weak, true},
-	{"wachtwoord", weak, false}, {"lösenord", weak, false}, {"hasło", weak, false}, {"haslo", weak, true}, {"ароль", weak, false},
+	{"wachtwoord", weak, false}, {"heslo", weak, true}, {"lösenord", weak, false}, {"hasło", weak, false}, {"haslo", weak, true}, {"ароль", weak, false},
 	{"密码", weak, false}, {"密碼", weak, false}, {"パスワード", weak, false}, {"비밀번호", weak, false},
 }
 
 // harmless are ends of names that look like those of credentials and are not.
-var harmless = []string{"pagetoken", "nexttoken", "continuationtoken", "synctoken", "canceltoken", "cancellationtoken"}
+var harmless = []string{
+	"pagetoken", "paginationtoken", "pagingtoken", "nexttoken", "continuationtoken", "synctoken", "deltatoken", "skiptoken", "resumetoken", "cursortoken", "canceltoken", "cancellationtoken",
+	"bostoken", "eostoken", "padtoken", "unktoken", "septoken", "clstoken", "masktoken", "stoptoken", "imagepullsecrets",
+}
+
+// places are whole names of directories of a shell, which passwords may have, too, and lone is
+// one that programs have also for words, signs and coins.
+var (
+	places = []string{"pwd", "oldpwd"}
+	lone   = []string{"token"}
+)
 
 // neighbors are the names of members that hold a value, and typed are the words between
 // a name and its value in programs. A rule looks for the name of the credential
@@ -84,7 +96,7 @@ func NewNames(more, keep []string) *Names {
 		}
 	}
 	for _, k := range more {
-		n.add(name{text: folded(k), strength: strong})
+		n.add(name{text: folded(k), strength: listed})
 	}
 	for _, k := range names {
 		n.add(k)
@@ -150,7 +162,7 @@ func (n *Names) tells(name string) bool {
 
 // behind are bytes that may be behind a name, or in it without a meaning.
 var behind = func() (is [256]bool) {
-	for _, c := range []byte("0123456789[]:-_. ") {
+	for _, c := range []byte("0123456789[]:-_. =") {
 		is[c] = true
 	}
 	return is
@@ -243,8 +255,8 @@ func (n *Names) strength(name string) strength {
 	if i := strings.IndexByte(name, ']'); i >= 0 && (strings.IndexByte(name[:i], '[') < 0 || strings.Contains(name, "[REDACTED:")) {
 		return none // of a marker
 	}
-	for len(name) > 0 && !letters[name[len(name)-1]] && strings.IndexByte("0123456789[]: ", name[len(name)-1]) >= 0 {
-		name = name[:len(name)-1] // password2, password[0], password:
+	for len(name) > 0 && !letters[name[len(name)-1]] && strings.IndexByte("0123456789[]: =", name[len(name)-1]) >= 0 {
+		name = name[:len(name)-1] // password2, password[0], password:, password=
 	}
 	var last, before byte
 	for i := len(name) - 1; i >= 0 && before == 0; i-- {
@@ -263,12 +275,19 @@ func (n *Names) strength(name string) strength {
 			found = k.strength
 		}
 	}
-	if found != none {
-		for _, keep := range n.keep {
-			if ends(name, keep, false) {
-				return none
-			}
+	if found == none {
+		return none
+	}
+	for _, keep := range n.keep {
+		if ends(name, keep, false) {
+			return none
 		}
+	}
+	switch whole := name[strings.LastIndexAny(name, ".:$")+1:]; {
+	case found == strong && isOne(whole, places):
+		return dir
+	case found == count && isOne(whole, lone):
+		return counts
 	}
 	return found
 }
@@ -314,32 +333,63 @@ func (of strength) masks(value string) bool {
 	case '"':
 		return of.says(value[1 : len(value)-1])
 	case '{', '[':
-		return of >= count && len(value) > len("{}") && !schema(value)
+		return (of >= count || of == counts && of.inside(value)) && len(value) > len("{}") && !schema(value)
 	}
-	return of == strong || of == weak && len(value) >= 4 // a PIN is a number, too
+	return of >= strong || of == weak && len(value) >= 4 // a PIN is a number, too
+}
+
+// inside reports whether a member of an object, or the only element of a list, is a credential.
+func (of strength) inside(value string) bool {
+	if only := value[1 : len(value)-1]; value[0] == '[' {
+		return only != "" && only[0] == '"' && jsonwire.Valid(only) == nil && of.says(jsonwire.Text(only))
+	}
+	for _, v := range jsonwire.Members(value) {
+		if v[0] == '"' && of.says(jsonwire.Text(v)) {
+			return true
+		}
+	}
+	return false
 }
 
 // says reports whether a quoted text behind a name is a credential.
 func (of strength) says(text string) bool {
-	if placeholder(text) || saysNothing(text, false) {
+	if placeholder(text) || of.saysNothing(text, false) {
 		return false
 	}
 	switch of {
-	case strong:
+	case strong, dir, listed:
 		return true
 	case count:
 		return !digits(text) && !prose(text)
 	case counts:
-		return !digits(text) && !prose(text) && (random(text) || len(text) >= 12)
+		return !digits(text) && !prose(text) && (random(text) && len(text) >= 6 || len(text) >= 16)
 	}
-	return !prose(text) && !ident(text) && (random(text) || len(text) >= 12)
+	return !prose(text) && !ident(text) && (random(text) && len(text) >= 4 || len(text) >= 12)
 }
 
-// ident reports whether a text is a UUID or begins with a date: the id of a session of an
-// agent is one.
+// directory reports whether a text begins like the name of a directory. With more the text may
+// go on.
+func directory(text string, more bool) bool {
+	switch {
+	case text == "" || text[0] == '/' || text[0] == '~':
+		return true
+	case kindOf[text[0]]&(lower|upper) == 0:
+		return false
+	case len(text) < 3:
+		return more && (len(text) == 1 || text[1] == ':')
+	}
+	return text[1] == ':' && (text[2] == '/' || text[2] == '\\')
+}
+
+// ident reports whether a text is a UUID or begins with a date, as the id of a session of an
+// agent does, is the id of an account of Windows, or few capitals and digits, as the pin of a
+// chip.
 func ident(text string) bool {
-	const uuid, date = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", "dddd-dd-dd"
-	return len(text) == len(uuid) && like(text, uuid) || len(text) >= len(date) && like(text[:len(date)], date)
+	const uuid, date, account = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", "dddd-dd-dd", "S-1-"
+	number := strings.TrimLeft(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+	return len(text) == len(uuid) && like(text, uuid) || len(text) >= len(date) && like(text[:len(date)], date) ||
+		strings.HasPrefix(text, account) && strings.Trim(text[len(account):], "0123456789-") == "" ||
+		len(text) <= 7 && len(number) <= 3 && number != "" && number != text && strings.Trim(number, "0123456789") == ""
 }
 
 // like reports whether a text has a digit for each d of a form, a hexadecimal one for
@@ -366,7 +416,7 @@ func schema(object string) bool {
 			is = is || isOne(jsonwire.Text(value), types) || value[0] == '['
 		case "version":
 			is = is || value[0] == '"' && version(jsonwire.Text(value), false)
-		case "$ref":
+		case "$ref", "secretName":
 			is = true
 		}
 	}

@@ -91,6 +91,9 @@ func (s *Scanner) quietMark(raw string, i int) bool {
 				return false
 			}
 		}
+		if raw[i] == '=' && codeBefore(raw, i) {
+			return false
+		}
 		if i >= 4 && s.names.dull(load32(raw, i-4)) || !s.names.near(raw, i) {
 			return true
 		}
@@ -101,7 +104,7 @@ func (s *Scanner) quietMark(raw string, i int) bool {
 		return len(name) < maxName && s.names.strength(name) == none && s.names.strength(raw[first:from]+name) == none &&
 			!isOne(name, neighbors) && !isOne(name, typed) && (raw[i] == ':' || !isOne(name, others)) && strings.IndexByte(`\:!?*;`, before) < 0
 	case '|', '%':
-		return raw[i] == '|' && before != ' ' || raw[i] == '%' && after != '3' || !s.names.near(raw, i)
+		return raw[i] == '|' && before != ' ' && after != '|' || raw[i] == '%' && after != '3' || !s.names.near(raw, i)
 	case 'z':
 		return before != 'i' || after != 'a' || s.quietName(raw, i)
 	case '-':
@@ -114,7 +117,7 @@ func (s *Scanner) quietMark(raw string, i int) bool {
 			word := raw[i+1 : i+1+n]
 			return (before == '-' || !isFlag[after]) && (n == 0 || n < enough && (i < 2 || raw[i-2] != 'Y' && raw[i-2] != 'K') && s.names.strength(word) == none && !isOne(word, userFlags))
 		}
-		return !letters[after] || s.quietName(raw, i)
+		return !letters[after] || s.quietName(raw, i) && (before != 'm' || after != 'd') && (before != 'e' || after != 'L') // see below
 	}
 	return true
 }

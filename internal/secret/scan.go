@@ -45,8 +45,11 @@ func (r *region) end(text string) {
 	case r.closed:
 	case r.until == untilChar:
 		for ; i < len(text) && r.chars[text[i]]; i++ {
+			if text[i] == '|' && r.chars == pipedChars && (i+1 == len(text) || !valueChars[text[i+1]]) {
+				break
+			}
 		}
-		r.closed = i < len(text)
+		r.closed = i < len(text) && (i+1 < len(text) || r.chars != pipedChars || text[i] != '|')
 	case r.until == untilEnd:
 		for ; i < len(text) && pemChars[text[i]]; i++ {
 			if text[i] == '-' && (strings.HasPrefix(text[i:], pemEnd) || strings.HasPrefix(pemEnd, text[i:])) {
@@ -135,9 +138,9 @@ type rule func(s *Scanner, text string, i int, final bool) (region, verdict)
 var rules = [256][]rule{
 	':': {named, location, botToken},
 	'=': {named},
-	'-': {flag, command, pem, paired, arrow},
+	'-': {flag, command, pem, paired, arrow, below},
 	'z': {paired},
-	'|': {cell},
+	'|': {cell, otherwise},
 	'%': {percent},
 }
 
@@ -147,6 +150,7 @@ type found struct {
 	ends    []int // the last region of each kind of end
 	hold    int   // what is behind may not be passed on yet
 	resume  int   // from here on rules must look again
+	tail    int   // where the last word of a stream begins
 }
 
 // add adds a region and finds its end. What a region of the same kind covers is left
@@ -236,6 +240,9 @@ func (s *Scanner) look(f *found, text string, i int, final bool) {
 	c := text[i]
 	switch c {
 	case ':', '=':
+		if c == '=' && before == 'e' && codeBefore(text, i) {
+			break
+		}
 		if i >= 4 && after != '/' && after != 'A' && after != 0 && s.names.dull(load32(text, i-4)) {
 			return
 		}
@@ -243,7 +250,10 @@ func (s *Scanner) look(f *found, text string, i int, final bool) {
 			return
 		}
 	case '|', '%':
-		if after != 0 && (c == '|' && (before != ' ' || after != ' ') || c == '%' && after != '3' || !s.names.near(text, i)) {
+		if k := i + 3; c == '|' && after == '|' && k < len(text) && text[k-1] == ' ' && kindOf[text[k]] != 0 {
+			return // no default in quotes
+		}
+		if after != 0 && (c == '|' && after != '|' && (before != ' ' || after != ' ') || c == '%' && after != '3' || !s.names.near(text, i)) {
 			return
 		}
 	case 'z': // authorization: see paired
@@ -272,6 +282,11 @@ func (s *Scanner) look(f *found, text string, i int, final bool) {
 	}
 }
 
+// codeBefore reports whether the parameter code of a URL ends at i: no other name ends so.
+func codeBefore(text string, i int) bool {
+	return i > len(code) && text[i-len(code):i] == code && parameter(text, i-len(code))
+}
+
 // word reports whether a word may begin at i.
 func word(text string, i int) bool {
 	return i == 0 || !alnum[text[i-1]] && text[i-1] != '_' || escaped(text, i)
@@ -282,18 +297,83 @@ func escaped(text string, i int) bool {
 	return i > 1 && text[i-2] == '\\' && strings.IndexByte("nrt", text[i-1]) >= 0
 }
 
+// kinds are kinds of characters.
+type kinds uint8
+
+const (
+	digit kinds = 1 << iota
+	lower
+	upper
+)
+
+// kindOf is the kind of a character, 0 of others.
+var kindOf = func() (of [256]kinds) {
+	for c := range 26 {
+		of['a'+c], of['A'+c] = lower, upper
+	}
+	for c := '0'; c <= '9'; c++ {
+		of[c] = digit
+	}
+	return of
+}()
+
+func kindsOf(text string) (all kinds) {
+	for i := range len(text) {
+		all |= kindOf[text[i]]
+	}
+	return all
+}
+
 // random reports whether a text looks like one that nobody made up.
 func random(text string) bool {
-	var digit, upper, lower bool
-	for i := range len(text) {
-		switch c := text[i]; {
-		case '0' <= c && c <= '9':
-			digit = true
-		case 'A' <= c && c <= 'Z':
-			upper = true
-		case 'a' <= c && c <= 'z':
-			lower = true
+	all := kindsOf(text)
+	return all&digit != 0 || all == upper|lower && len(text) >= 20
+}
+
+// worded reports whether a text is names: words and numbers with signs between them, as in
+// loading-spinner-1, or with camel also capitals, as in CommonUtilities. The last one may go on.
+func worded(text string, camel bool) bool {
+	const leastCamel, mostWord, mostNumber = 4, 15, 8
+	before := kinds(0) // of the characters in front of a word, 0 for a sign
+	for i := 0; i < len(text); {
+		from, first := i, kindOf[text[i]]
+		for i < len(text) && kindOf[text[i]] == first {
+			i++
+		}
+		capitals := 0
+		if first == upper {
+			for capitals = i - from; i < len(text) && kindOf[text[i]] == lower; i++ {
+			}
+		}
+		n, ended := i-from, i < len(text)
+		switch {
+		case first == 0:
+		case first == digit:
+			if n > mostNumber {
+				return false
+			}
+		case n > mostWord || before != 0 && (!camel || first == lower) || capitals > 1 && n > capitals:
+			return false
+		case ended && (before != 0 && n < leastCamel || capitals > 0 && n == 2 && kindOf[text[i]] == digit): // Ab3
+			return false
+		case n > capitals && !spoken(text[from+max(0, capitals-1):i], ended):
+			return false
+		}
+		before = first
+	}
+	return true
+}
+
+// spoken reports whether a word has vowels, and never many other letters side by side.
+func spoken(word string, ended bool) bool {
+	const most = 4
+	n, none := 0, true
+	for i := range len(word) {
+		if n++; strings.IndexByte("aeiouyAEIOUY", word[i]) >= 0 {
+			n, none = 0, false
+		} else if n > most {
+			return false
 		}
 	}
-	return digit || upper && lower && len(text) >= 20
+	return !none || !ended || len(word) < 3
 }

@@ -6,67 +6,10 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// A token is a form of secrets that begins with a prefix. The prefix stays.
-type token struct {
-	prefix string
-	min    int // characters behind the prefix
-	chars  *[256]bool
-}
-
-var (
-	alnum   = chars("")
-	urlSafe = chars("-_")
-	dotted  = chars("-_.")
-	base64s = chars("+/=-_")
-	hexes   = func() *[256]bool {
-		set := new([256]bool)
-		for _, c := range []byte("0123456789abcdef") {
-			set[c] = true
-		}
-		return set
-	}()
-)
-
-func chars(more string) *[256]bool {
-	set := new([256]bool)
-	for c := range 256 {
-		set[c] = '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
-	}
-	for i := range len(more) {
-		set[more[i]] = true
-	}
-	return set
-}
-
-// tokens are the known forms. All have a digit, or capital and small letters, in what
-// follows the prefix.
-var tokens = []token{
-	// clouds
-	{"AKIA", 16, alnum}, {"ASIA", 16, alnum}, {"ABIA", 16, alnum}, {"amzn.mws.", 30, urlSafe}, {"AIza", 30, urlSafe}, {"GOCSPX-", 20, urlSafe}, {"1//0", 30, urlSafe}, {"fm2_", 30, base64s}, {"atlasv1.", 40, urlSafe},
-	{"dop_v1_", 32, alnum}, {"doo_v1_", 32, alnum}, {"dor_v1_", 32, alnum}, {"NRAK-", 20, alnum}, {"pscale_tkn_", 20, dotted}, {"pscale_pw_", 20, dotted},
-	{"sbp_", 32, alnum}, {"sb_secret_", 20, urlSafe}, {"nfp_", 30, alnum}, {"tskey-", 20, urlSafe}, {"PMAK-", 30, urlSafe}, {"glsa_", 30, urlSafe}, {"glc_", 30, base64s},
-	{"ya29.", 20, dotted}, {"hvs.", 20, urlSafe}, {"hvb.", 20, urlSafe}, {"dp.pt.", 30, alnum}, {"dp.st.", 30, dotted}, {"HRKU-", 30, urlSafe}, {"CFPAT-", 30, urlSafe}, {"AGE-SECRET-KEY-1", 40, alnum}, {"dapi", 32, alnum},
-	// hosts of sources and packages
-	{"ghp_", 30, alnum}, {"gho_", 30, alnum}, {"ghu_", 30, alnum}, {"ghs_", 30, alnum}, {"ghr_", 30, alnum}, {"github_pat_", 22, urlSafe},
-	{"glpat-", 20, dotted}, {"gldt-", 20, urlSafe}, {"glrt-", 20, dotted}, {"glptt-", 20, urlSafe}, {"npm_", 30, alnum}, {"pypi-", 40, urlSafe},
-	{"rubygems_", 40, alnum}, {"dckr_pat_", 20, urlSafe}, {"sgp_", 40, urlSafe},
-	// chats and trackers
-	{"xoxb-", 16, urlSafe}, {"xoxp-", 16, urlSafe}, {"xoxa-", 16, urlSafe}, {"xoxr-", 16, urlSafe}, {"xoxs-", 16, urlSafe}, {"xoxe-", 16, dotted}, {"xoxc-", 16, urlSafe}, {"xoxd-", 16, urlSafe},
-	{"xapp-", 16, urlSafe}, {"ntn_", 30, alnum}, {"secret_", 40, alnum}, {"lin_api_", 30, alnum}, {"lin_oauth_", 30, alnum}, {"ATATT3", 60, base64s}, {"ATCTT3", 60, base64s}, {"figd_", 30, urlSafe}, {"sntrys_", 30, base64s}, {"sntryu_", 30, alnum},
-	{"pat-na1-", 30, urlSafe}, {"pat-eu1-", 30, urlSafe}, {"SK", 32, hexes}, {"AC", 32, hexes}, {"phx_", 30, alnum},
-	// models
-	{"sk-", 20, urlSafe}, {"hf_", 30, alnum}, {"gsk_", 40, alnum}, {"xai-", 40, urlSafe}, {"pplx-", 40, alnum}, {"r8_", 30, alnum}, {"tgp_v1_", 30, urlSafe},
-	{"nvapi-", 40, urlSafe}, {"csk-", 30, alnum}, {"tvly-", 20, urlSafe}, {"ls__", 30, alnum}, {"lsv2_pt_", 30, urlSafe}, {"lsv2_sk_", 30, urlSafe}, {"jina_", 30, urlSafe},
-	// payments and mail
-	{"sk_live_", 16, alnum}, {"sk_test_", 16, alnum}, {"rk_live_", 16, alnum}, {"rk_test_", 16, alnum}, {"whsec_", 20, base64s}, {"sq0atp-", 20, urlSafe}, {"sq0csp-", 30, urlSafe},
-	{"shpat_", 32, alnum}, {"shpss_", 32, alnum}, {"shpca_", 32, alnum}, {"shppa_", 32, alnum}, {"xkeysib-", 40, urlSafe}, {"SG.", 30, dotted},
-	{webPrefix, 17, dotted}, // JSON web tokens, and what else is JSON in base64: see webToken
-}
-
 // tokenChars are those of all tokens and prefixes, wordChars those in front of which no
 // token begins.
 var (
-	tokenChars = *chars("+/=-_.")
+	tokenChars = *chars("+/=-_.~")
 	wordChars  = *chars("_")
 )
 
@@ -76,17 +19,81 @@ const (
 	mostPrefix = 20
 )
 
-// byStart are the tokens by the first byte of their prefix. starts and stops have the
-// first and the last two bytes of each prefix.
-var byStart, starts, stops = func() (list [256][]*token, starts, stops pairs) {
-	for i := range tokens {
-		p := tokens[i].prefix
-		list[p[0]] = append(list[p[0]], &tokens[i])
-		starts.add(p[0], p[1])
-		stops.add(p[len(p)-2], p[len(p)-1])
+// A form is a token as it is looked for.
+type form struct {
+	token
+	lead   int    // characters of the token in front of the prefix
+	begins string // the beginning of the lead
+	stay   int    // how many of them, or of those after the prefix, stay
+	signs  bool   // words may have its characters: see worded
+	strict bool   // see shortTokens
+	kinds  kinds  // of the alphabet
+	limit  int    // characters after the prefix at which it is decided
+}
+
+// forms are those that are looked for by their prefix, wordForms those where a word begins.
+var forms, wordForms = func() (forms, words []*form) {
+	add := func(list *[]*form, t token, lead, stay int, begins string, strict bool) {
+		f := &form{token: t, lead: lead, begins: begins, stay: stay, signs: t.chars['-'] || t.chars['_'] || strict && t.chars['a'] && t.chars['A'], strict: strict, limit: max(most, t.min, t.max+1)}
+		for c := range 256 {
+			if t.chars[c] {
+				f.kinds |= kindOf[c]
+			}
+		}
+		*list = append(*list, f)
 	}
-	return list, starts, stops
+	for _, t := range tokens {
+		add(&forms, t, 0, 0, "", false)
+	}
+	for _, t := range shortTokens {
+		add(&forms, t, 0, 0, "", true)
+	}
+	for _, t := range wordTokens {
+		add(&words, t, 0, wordStay-len(t.prefix), t.prefix, t.max > 0)
+	}
+	for _, t := range leadTokens {
+		if t.lead < wordStay {
+			add(&forms, t.token, t.lead, 0, "", true)
+		} else {
+			stay := leadStay
+			if t.begins != "" {
+				stay = wordStay
+			}
+			add(&words, t.token, t.lead, stay, t.begins, true)
+		}
+	}
+	return forms, words
 }()
+
+// byStart are the forms by the first byte of their prefix, byStop by the last two: see stop.
+// starts and stops have the first and the last two bytes of each prefix. Of the words with
+// wordForms, wordStarts are the first bytes, and wordSizes the lengths of those with a lead.
+var byStart, byStop, starts, stops, wordStarts, wordSizes = func() (list [256][]*form, ends [1 << 9][]*form, starts, stops pairs, words [256]bool, sizes [mostWord]bool) {
+	for _, t := range forms {
+		p := t.prefix
+		a, b := p[len(p)-2], p[len(p)-1]
+		list[p[0]] = append(list[p[0]], t)
+		ends[stop(a, b)] = append(ends[stop(a, b)], t)
+		if t.lead == 0 {
+			starts.add(p[0], p[1])
+		}
+		stops.add(a, b)
+	}
+	for _, t := range wordForms {
+		if size := t.lead; t.begins != "" {
+			words[t.begins[0]] = true
+		} else {
+			if wordChars[t.prefix[0]] {
+				size += len(t.prefix) + t.max
+			}
+			sizes[size] = true
+		}
+	}
+	return list, ends, starts, stops, words, sizes
+}()
+
+// stop returns the index in byStop of two bytes, which others may have, too.
+func stop(a, b byte) int { return int(a)<<3&0x1FF ^ int(b) }
 
 // stopChars say of a byte whether it is of no token, or may be the last of a prefix.
 var stopChars = func() (of [256]byte) {
@@ -95,8 +102,8 @@ var stopChars = func() (of [256]byte) {
 			of[c] = noToken
 		}
 	}
-	for i := range tokens {
-		of[tokens[i].prefix[len(tokens[i].prefix)-1]] = mayStop
+	for _, t := range forms {
+		of[t.prefix[len(t.prefix)-1]] = mayStop
 	}
 	return of
 }()
@@ -152,13 +159,26 @@ func (f *found) last(text string, from, done int, final bool) {
 	if begins(text, done) {
 		f.tokens(text, n-1, from, false)
 	}
+	if n > 0 && leadEnds[text[n-1]] {
+		k := n - 1
+		for k > 0 && n-k < mostWord && kindOf[text[k-1]] != 0 {
+			k--
+		}
+		if n-k > leastWord {
+			f.word(text, k, false)
+		}
+	}
+	if k := n - f.tail; k > wordStay && k < mostWord && (wordStarts[text[f.tail]] || !inData(text, f.tail) && kindsOf(text[f.tail:])&digit != 0) {
+		f.word(text, f.tail, false)
+	}
 	for k := n - 1; k >= from && n-k < 24 && cardChars[text[k]]; k-- {
 		f.card(text, k, false)
 	}
 }
 
-// begins reports whether the text ends in characters of a token with the end of a prefix
-// among them, which is not in front of from.
+// begins reports whether the text ends in characters of a token with a prefix among them, of
+// which the end is not in front of from. Of a prefix that begins before the text the end is
+// enough.
 func begins(text string, from int) bool {
 	from = max(from, 1)
 	for k := len(text) - 1; k >= from; k-- {
@@ -166,8 +186,14 @@ func begins(text string, from int) bool {
 		if c == noToken {
 			break
 		}
-		if c == mayStop && stops.has(text[k-1], text[k]) {
-			return true
+		if c != mayStop || !stops.has(text[k-1], text[k]) {
+			continue
+		}
+		for _, t := range byStop[stop(text[k-1], text[k])] {
+			first := k + 1 - len(t.prefix)
+			if first >= 0 && text[first] == t.prefix[0] && text[first:k+1] == t.prefix || first < 0 && t.prefix[-first:] == text[:k+1] {
+				return true
+			}
 		}
 	}
 	return false
@@ -193,24 +219,31 @@ func (f *found) tokens(text string, i, from int, final bool) (end int) {
 		if i+1 < len(text) && starts.has(text[i], text[i+1]) {
 			f.tokenAt(text, i, from, final)
 		}
+		first := i
 		for i < len(text) && inWord[text[i]] {
 			i++
 		}
+		if n := i - first; n >= leastWord && (wordStarts[text[first]] || n < mostWord && wordSizes[n]) {
+			f.word(text, first, final)
+		}
 		if i == len(text) || !run[text[i]] {
 			return i
+		}
+		if text[i] == '~' && i > 0 {
+			f.tokenAt(text, i-1, from, final)
 		}
 		i++
 	}
 }
 
-// tokenAt finds a token that begins at i.
+// tokenAt finds a token whose prefix begins at i.
 func (f *found) tokenAt(text string, i, from int, final bool) {
 	if i == len(text) {
 		return
 	}
 	for _, t := range byStart[text[i]] {
 		at := i + len(t.prefix)
-		if at <= from || !strings.HasPrefix(text[i:], t.prefix) || !word(text, i) {
+		if at <= from || !strings.HasPrefix(text[i:], t.prefix) || !t.mayBegin(text, i) {
 			continue
 		}
 		var r region
@@ -218,7 +251,7 @@ func (f *found) tokenAt(text string, i, from int, final bool) {
 		if t.prefix == webPrefix {
 			r, v = webToken(text, at, final)
 		} else {
-			r, v = run(text, at, t.min, t.chars, final)
+			r, v = t.run(text, at, final)
 		}
 		if v != no {
 			f.add(text, at-1, r, v)
@@ -226,28 +259,142 @@ func (f *found) tokenAt(text string, i, from int, final bool) {
 	}
 }
 
-// most is the number of characters of a token at which a rule decides.
+// mayBegin reports whether the prefix may be at i: where a word begins, or after a lead, which
+// ends in a digit.
+func (t *form) mayBegin(text string, i int) bool {
+	if t.lead == 0 {
+		return word(text, i)
+	}
+	k := i
+	for k > 0 && i-k < t.lead && t.chars[text[k-1]] {
+		k--
+	}
+	return i-k == t.lead && kindOf[text[i-1]] == digit && word(text, k)
+}
+
+// most is the number of characters of a token at which a rule decides, if the form needs no
+// more.
 const most = 64
 
-// run returns the region of the characters from i, which must be at least min.
-func run(text string, i, min int, chars *[256]bool, final bool) (region, verdict) {
-	r := region{from: i, rule: Token, until: untilChar, chars: chars}
+// run returns the region of the characters from i.
+func (t *form) run(text string, i int, final bool) (region, verdict) {
+	r := region{from: i + t.stay, rule: Token, until: untilChar, chars: t.chars}
 	to := i
-	for to < len(text) && to-i < most && chars[text[to]] {
+	for to < len(text) && to-i < t.limit && t.chars[text[to]] {
 		to++
 	}
-	ended := to < len(text) || final
-	switch n := to - i; {
-	case n >= min && random(text[i:to]):
-		return r, yes
-	case n == most || to < len(text):
-		return r, no
-	case !ended:
-		return r, maybe
-	case n >= unfinished && random(text[i:to]):
-		return r, yes
+	n, ended := to-i, to < len(text) && to-i < t.limit
+	has := kindsOf(text[i:to])
+	invented := has&digit != 0 || has == upper|lower
+	if t.strict {
+		invented = has == t.kinds
 	}
-	return r, no
+	invented = invented && !(t.signs && worded(text[i:to], t.strict))
+	switch {
+	case t.strict && !ended && n < t.limit && !final:
+		return r, maybe
+	case t.max > 0 && n > t.max || t.strict && ended && wordChars[text[to]]:
+		return r, no
+	case n >= t.min && invented:
+		return r, yes
+	case ended || n == t.limit:
+		return r, no
+	case !final:
+		return r, maybe
+	}
+	least := unfinished
+	if t.strict {
+		least = 20
+	}
+	return r, yesIf(n >= least && invented)
+}
+
+const (
+	wordStay  = 7  // characters of a word that stay, if it may begin a token
+	leadStay  = 16 // and of one that begins with nothing that tells
+	leastWord = 12 // characters of a word with a token
+	mostWord  = 90
+)
+
+// word finds tokens in the word that has the character at i.
+func (f *found) word(text string, i int, final bool) {
+	first := i
+	for first > 0 && i-first < mostWord && wordChars[text[first-1]] {
+		first--
+	}
+	if first > 0 && wordChars[text[first-1]] {
+		return
+	}
+	data := inData(text, first)
+	for _, t := range wordForms {
+		var r region
+		v := no
+		switch {
+		case !strings.HasPrefix(text[first:], t.begins):
+		case t.lead == 0:
+			r, v = t.run(text, first+len(t.prefix), final)
+		case t.begins != "" || !data:
+			r, v = t.after(text, first, final)
+		}
+		if v != no {
+			f.add(text, first, r, v)
+		}
+	}
+}
+
+// leadEnds are the bytes after words that are leads.
+var leadEnds = func() (is [256]bool) {
+	for _, t := range wordForms {
+		if c := t.prefix[0]; t.lead > 0 && !wordChars[c] {
+			is[c] = true
+		}
+	}
+	return is
+}()
+
+// inData reports whether the word at i is perhaps of data in base64, or of a name or a number
+// with signs in it.
+func inData(text string, i int) bool { return i > 0 && dataSigns[text[i-1]] }
+
+var dataSigns = *only("+/-.%~")
+
+// after returns the region of a token whose lead begins at first. If a lead may begin with
+// anything, nothing is masked before it has had all kinds of its characters: a stream holds back
+// no word of letters.
+func (t *form) after(text string, first int, final bool) (region, verdict) {
+	r := region{rule: Token, at: len(text)}
+	if t.begins != "" {
+		r.from = first + t.stay
+	}
+	k, has := first, kinds(0)
+	for k < len(text) && k-first < t.lead && t.chars[text[k]] {
+		if has |= kindOf[text[k]]; r.from == 0 && has == t.kinds {
+			r.from = max(k, first+t.stay)
+		}
+		k++
+	}
+	rest := text[k:]
+	end := k + len(t.prefix)
+	switch {
+	case r.from == 0:
+		return r, no
+	case k-first < t.lead || len(rest) < len(t.prefix):
+		return r, verdictOf(!final && strings.HasPrefix(t.prefix, rest) && (rest == "" || k-first == t.lead))
+	case rest[:len(t.prefix)] != t.prefix:
+		return r, no
+	}
+	r.at = end
+	for r.at < len(text) && r.at-end <= t.max && t.chars[text[r.at]] {
+		r.at++
+	}
+	switch n := r.at - end; {
+	case n > t.max || r.at < len(text) && (n < t.min || wordChars[text[r.at]]):
+		return r, no
+	case r.at == len(text) && !final:
+		return r, maybe
+	default:
+		return r, yesIf(n >= t.min)
+	}
 }
 
 // unfinished is the length from which the beginning of a secret is masked when the
@@ -322,8 +469,10 @@ func botToken(_ *Scanner, text string, i int, final bool) (region, verdict) {
 	if rest := text[i+1:]; !strings.HasPrefix(rest, lead) {
 		return region{from: len(text)}, verdictOf(!final && strings.HasPrefix(lead, rest))
 	}
-	return run(text, i+1+len(lead), 30, urlSafe, final)
+	return botForm.run(text, i+1+len(lead), final)
 }
+
+var botForm = &form{token: token{chars: urlSafe, min: 30}, limit: most}
 
 // cards finds the numbers of cards that have the characters at i and behind it.
 func (f *found) cards(text string, i, from int, final bool) {
@@ -401,12 +550,32 @@ func card(text string, i int, final bool) (region, verdict) {
 	switch {
 	case !final && (k == len(text) || k+1 == len(text) && text[k] == '.'):
 		return r, maybe
-	case n < leastDigits || !luhn(digits[:n]) || digits[0] == 2 && n != 16:
+	case n < leastDigits || !luhn(digits[:n]) || !issued(digits[:n]):
 		return r, no
 	case k < len(text) && (alnum[text[k]] || text[k] == '_' || text[k] == '.' && k+1 < len(text) && alnum[text[k+1]]):
 		return r, no
 	}
 	return r, yes
+}
+
+// issued reports whether an issuer has numbers of this length: the first digit, and after a 3
+// the second, tells. So the number of a telephone is not masked.
+func issued(digits []byte) bool {
+	switch n := len(digits); digits[0] {
+	case 2:
+		return n == 16
+	case 3:
+		switch digits[1] {
+		case 4, 7: // American Express
+			return n == 15
+		case 5: // JCB
+			return n >= 16
+		}
+		return n == 14 || n >= 16 // Diners
+	case 4:
+		return n == 13 || n == 16 || n == 19
+	}
+	return true
 }
 
 // luhn reports whether the check digit of a card is right.

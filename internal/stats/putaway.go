@@ -91,8 +91,8 @@ func sparse(snapshot string) string {
 		case "[]", "{}", `""`, "0":
 			continue
 		}
-		if name == "resume" {
-			value = only(value, "opened", "begun", "resumes")
+		if name == "resume" && jsonwire.HasMember(value, "begun") { // without it, all of it tells that the fold made it
+			value = only(value, "opened", "begun", "cut", "resumes")
 		}
 		b.WriteByte(sep)
 		sep = ','

@@ -73,6 +73,9 @@ func (s *Store) again(ctx context.Context, runID string, lost []recent) error {
 func (s *Store) Commit(ctx context.Context) error { return s.failed(s.commit(ctx), "committing", "") }
 
 func (s *Store) commit(ctx context.Context) error {
+	if s.db == nil {
+		return nil // the caller says that the store is closed
+	}
 	for {
 		s.mu.Lock()
 		r := s.gathering

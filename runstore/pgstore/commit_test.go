@@ -1,3 +1,5 @@
+//go:build unix
+
 package pgstore_test
 
 import (
@@ -123,7 +125,7 @@ func TestCommitContexts(t *testing.T) {
 	for range 8 {
 		go func() { others <- st.Commit(t.Context()) }()
 	}
-	late, end := context.WithTimeout(t.Context(), time.Millisecond)
+	late, end := context.WithTimeout(t.Context(), time.Millisecond) //wallclock: the lock is held until after it ends
 	defer end()
 	require.ErrorIs(t, st.Commit(late), context.DeadlineExceeded)
 	cancel()

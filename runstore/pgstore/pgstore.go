@@ -63,7 +63,7 @@ func create(ctx context.Context, db *sql.DB) error {
 // Options configure a [Store]. The zero Options are usable.
 type Options struct {
 	// Poll is how often [Store.Watch] looks for events of other processes. Those of this Store
-	// come at once. 0 means half a second.
+	// come at once. 0 and below mean half a second.
 	Poll time.Duration
 }
 
@@ -97,11 +97,18 @@ func New(db *sql.DB, o Options) *Store {
 // Close ends watches. Other calls fail then with [agentevents.ErrClosed]. The database stays
 // open. It returns nil.
 func (s *Store) Close() error {
-	s.closing.Do(func() { close(s.closed) })
+	if s.closed != nil {
+		s.closing.Do(func() { close(s.closed) })
+	}
 	return nil
 }
 
+// isClosed reports whether the store is closed, or comes from nowhere: the zero Store, or one
+// without a database.
 func (s *Store) isClosed() bool {
+	if s.db == nil {
+		return true
+	}
 	select {
 	case <-s.closed:
 		return true
@@ -202,7 +209,7 @@ const (
 		SELECT $1, $3::bigint, $4, $5::timestamptz, $6::timestamptz FROM lazy WHERE $2::bigint = 0
 		ON CONFLICT (run_id) DO NOTHING RETURNING run_id)` + adds
 	goesOn = `WITH lazy AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)),
-	head AS (UPDATE agentevents_runs r SET next = $3::bigint, terminal = COALESCE(NULLIF($4, ''), r.terminal),
+	head AS (UPDATE agentevents_runs r SET next = $3::bigint, terminal = COALESCE(NULLIF(r.terminal, ''), $4),
 			begun = COALESCE(r.begun, $5::timestamptz), updated = $6::timestamptz
 		FROM lazy WHERE r.run_id = $1 AND r.next = $2::bigint RETURNING r.run_id)` + adds
 	adds = `
@@ -362,6 +369,9 @@ func column1[T any](ctx context.Context, db *sql.DB, query string, args ...any) 
 // [Options].Poll.
 func (s *Store) Watch(ctx context.Context, runID string, from uint64) iter.Seq2[runstore.Entry, error] {
 	return func(yield func(runstore.Entry, error) bool) {
+		if s.isClosed() {
+			return
+		}
 		timer := time.NewTicker(s.poll)
 		defer timer.Stop()
 		next, stop := s.watch(runID)
@@ -469,6 +479,9 @@ func (s *Store) SaveSnapshot(ctx context.Context, snapshot *agentevents.RunSnaps
 
 // LoadSnapshot implements [runstore.Store].
 func (s *Store) LoadSnapshot(ctx context.Context, runID string) (*agentevents.RunSnapshot, error) {
+	if s.isClosed() {
+		return nil, s.failed(nil, "loading the snapshot of", runID)
+	}
 	list, err := column1[string](ctx, s.db, `SELECT snapshot FROM agentevents_snapshots WHERE run_id = $1`, key(runID))
 	if err := s.failed(err, "loading the snapshot of", runID); err != nil {
 		return nil, err

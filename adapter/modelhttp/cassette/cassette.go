@@ -23,7 +23,8 @@
 // # Files
 //
 // A file is JSON, to be read and changed by people. Credentials are masked in URLs, bodies and
-// errors as [agentevents.Policy] says; one that a stream cuts in pieces is not found. Of
+// errors as [agentevents.Policy] says, and in the part of a path that follows the name of one, as
+// in /token/x; one that a stream cuts in pieces is not found. Of
 // the headers only the answer's type, the provider's id of the request and X-Should-Retry are
 // kept. A stream is kept, and played, event by event, and other text line by line. Nothing
 // waits: what is played comes at once, and an error says Retry-After-Ms: 0.
@@ -48,6 +49,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/disk"
 )
 
 // Options configure a [Cassette]. The zero Options play what is recorded.
@@ -175,8 +177,8 @@ func Load(file string, o Options) (*Cassette, error) {
 	return &Cassette{o: o, file: file, calls: content.Calls}, nil
 }
 
-// Save writes what is recorded so far to a file, and creates its folder. It fails if a call
-// cannot be recorded.
+// Save writes what is recorded so far to a file, which takes the place of one that is there,
+// for its owner only, and creates its folder. It fails if a call cannot be recorded.
 func (c *Cassette) Save(file string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -205,7 +207,7 @@ func (c *Cassette) Save(file string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
 		return fmt.Errorf("cassette: %w", err)
 	}
-	if err := os.WriteFile(file, text.Bytes(), 0o666); err != nil {
+	if err := disk.Replace(file, text.Bytes()); err != nil {
 		return fmt.Errorf("cassette: %w", err)
 	}
 	return nil
@@ -399,13 +401,6 @@ func unpacked(text []byte, encoding string) ([]byte, error) {
 
 // bodyOf returns a body of a type.
 func bodyOf(text []byte, contentType string) Body {
-	end := "\n"
-	if strings.HasPrefix(contentType, "text/event-stream") {
-		end = "\n\n"
-		if bytes.Contains(text, []byte("\r\n\r\n")) {
-			end = "\r\n\r\n"
-		}
-	}
 	switch {
 	case len(text) == 0:
 		return Body{}
@@ -414,11 +409,23 @@ func bodyOf(text []byte, contentType string) Body {
 	case json.Valid(text):
 		return Body{JSON: compact(text)}
 	}
-	pieces := strings.SplitAfter(string(text), end)
+	return Body{Text: cut(string(text), contentType)}
+}
+
+// cut returns a text in pieces: events of a stream, or lines.
+func cut(text, contentType string) []string {
+	end := "\n"
+	if strings.HasPrefix(contentType, "text/event-stream") {
+		end = "\n\n"
+		if strings.Contains(text, "\r\n\r\n") {
+			end = "\r\n\r\n"
+		}
+	}
+	pieces := strings.SplitAfter(text, end)
 	if pieces[len(pieces)-1] == "" {
 		pieces = pieces[:len(pieces)-1]
 	}
-	return Body{Text: pieces}
+	return pieces
 }
 
 func compact(j json.RawMessage) json.RawMessage {
@@ -429,28 +436,86 @@ func compact(j json.RawMessage) json.RawMessage {
 	return text.Bytes()
 }
 
-// masked returns a call as the policy lets it be recorded.
+// masked returns a call as the policy lets it be recorded. Text is masked as a whole, because a
+// secret may be on several lines and its name on another one, and then in its pieces, which may
+// be JSON.
 func (c *Cassette) masked(call Call) (Call, error) {
+	var whole agentevents.Policy
+	if c.o.Policy != nil {
+		whole = *c.o.Policy
+		whole.Redactor = nil // it is asked about the pieces
+	}
 	asked, answered := call.Request.Binary, call.Answer.Binary
 	call.Request.Binary, call.Answer.Binary = nil, nil // their text may look like a token
-	text, err := agentevents.ToJSON(call)
-	if err != nil {
+	path, _, _ := strings.Cut(call.Request.URL, "?")
+	m := maskable{call, strings.Split(path, "/")}
+	m.texts(func(text, _ string) []string { return []string{text} })
+	if err := m.mask(&whole); err != nil {
 		return Call{}, err
+	}
+	m.texts(cut)
+	if err := m.mask(c.o.Policy); err != nil {
+		return Call{}, err
+	}
+	m.Call.Request.URL = withPath(m.Call.Request.URL, strings.Split(path, "/"), m.Path)
+	m.Call.Request.Binary, m.Call.Answer.Binary = asked, answered
+	return m.Call, nil
+}
+
+// A maskable is a call with the parts of its path in a list: in a list the policy masks the
+// element after the name of a credential.
+type maskable struct {
+	Call Call     `json:"call"`
+	Path []string `json:"path"`
+}
+
+// texts gives the texts of bodies other pieces.
+func (m *maskable) texts(pieces func(text, contentType string) []string) {
+	for b, contentType := range map[*Body]string{&m.Call.Request.Body: "", &m.Call.Answer.Body: m.Call.Answer.Header["Content-Type"]} {
+		if b.Text != nil {
+			b.Text = pieces(strings.Join(b.Text, ""), contentType)
+		}
+	}
+}
+
+func (m *maskable) mask(p *agentevents.Policy) error {
+	text, err := agentevents.ToJSON(m)
+	if err != nil {
+		return err
 	}
 	whole := agentevents.Event{
 		RunID: "r", ID: "e", AgentID: "a", Time: time.UnixMilli(0),
 		Payload: &agentevents.ToolReturned{CallID: "c", ToolID: "t", Status: agentevents.ToolStatusOK, OneEvent: true, Result: text},
 	}
-	for ev, err := range c.o.Policy.Redact(func(yield func(agentevents.Event, error) bool) { yield(whole, nil) }) {
+	for ev, err := range p.Redact(func(yield func(agentevents.Event, error) bool) { yield(whole, nil) }) {
 		if err != nil {
-			return Call{}, err
+			return err
 		}
 		text = ev.Payload.(*agentevents.ToolReturned).Result
 	}
-	var masked Call
-	if err := json.Unmarshal([]byte(text), &masked); err != nil {
-		return Call{}, fmt.Errorf("the policy leaves no call: %w", err)
+	*m = maskable{}
+	if err := json.Unmarshal([]byte(text), m); err != nil {
+		return fmt.Errorf("the policy leaves no call: %w", err)
 	}
-	masked.Request.Binary, masked.Answer.Binary = asked, answered
-	return masked, nil
+	return nil
+}
+
+// withPath returns a masked URL with the masked parts of its path. Numbers and short words stay:
+// they tell requests apart.
+func withPath(url string, parts, masked []string) string {
+	const least = 8
+	path, query, asked := strings.Cut(url, "?")
+	now := strings.Split(path, "/")
+	if len(now) != len(parts) || len(masked) != len(parts) {
+		return url
+	}
+	for i, part := range parts {
+		if len(part) >= least && masked[i] != part && strings.Trim(part, "0123456789") != "" {
+			now[i] = masked[i]
+		}
+	}
+	if path = strings.Join(now, "/"); asked {
+		path += "?" + query
+	}
+	return path
 }

@@ -184,6 +184,39 @@ func TestMasks(t *testing.T) {
 	require.NotContains(t, ask(t.Context(), tape.Transport(nil), "http://x"+url, `{"prompt":"hunter22"}`).err, "hunter22", "an error is printed")
 }
 
+// A credential is masked wherever a request or an answer has it: in a field of a form, on the
+// lines after its name, in a part of the path, in the code of a redirect.
+func TestMasksEverywhere(t *testing.T) {
+	const hidden, pem = "Qx7zkWm7Yt3bN9", "-----BEGIN PRIVATE" + " KEY-----\n"
+	form := "--x7\r\nContent-Disposition: form-data; name=\"user\"\r\n\r\nbob\r\n--x7\r\nContent-Disposition: form-data; name=\"api_key\"\r\n\r\n" + hidden + "\r\n--x7--\r\n"
+	server := provider(t, map[string]http.HandlerFunc{"v1": func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, "first\n", pem, hidden, "abcdefghijklmnopqrstuvwxyz\n", hidden, "abcdefghijklmnopqrstuvwxyz\n-----END\n")
+	}})
+	for _, c := range []struct{ url, body, want string }{
+		{"/v1/upload", form, `"--x7\r\n",`},
+		{"/v1/token/" + hidden + "/info", "", `"url": "/v1/token/[REDACTED:key]/info"`},
+		{"/v1/api-keys/" + hidden + "?a=1", "", `"url": "/v1/api-keys/[REDACTED:key]?a=1"`},
+		{"/v1/cb?code=" + hidden + "&state=x", "", `"url": "/v1/cb?code=[REDACTED:key]&state=x"`},
+		{"/v1/x?deploy_key=prod:happy-cat|" + hidden, "", `"url": "/v1/x?deploy_key=[REDACTED:key]"`},
+		{"/v1/x", `{"password":` + hidden, `{\"password\":[REDACTED:key]`},
+		{"/v1/tokens/12345678/secrets/latest", "", `"url": "/v1/tokens/12345678/secrets/latest"`},
+	} {
+		file := filepath.Join(t.TempDir(), "tape.json")
+		tape := cassette.New(cassette.Options{})
+		require.Equal(t, 200, ask(t.Context(), tape.Transport(nil), server.URL+c.url, c.body).status)
+		require.NoError(t, tape.Save(file))
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.NotContains(t, string(text), hidden, c.url)
+		require.Contains(t, string(text), c.want)
+		require.Contains(t, string(text), `"first\n",`, "the lines of the answer")
+
+		tape, err = cassette.Load(file, cassette.Options{})
+		require.NoError(t, err)
+		require.Equal(t, 200, ask(t.Context(), tape.Transport(nil), "http://elsewhere.invalid"+c.url, c.body).status)
+	}
+}
+
 // A packed answer that nobody can look into is not recorded: its credentials could not be masked.
 func TestPacked(t *testing.T) {
 	packed := func(encoding, text string) http.HandlerFunc {

@@ -1,16 +1,14 @@
 // Reads logs of AG-UI from stdin, one JSON object per line and a blank line between
-// logs, and prints what the schemas of @ag-ui/core and, if it is installed, the order
-// check of @ag-ui/client refuse: the number of the line, then why.
+// logs, and prints what the schemas of @ag-ui/core and the order check of @ag-ui/client
+// refuse: the number of the line, then why.
 const { EventSchemas } = require("@ag-ui/core/schemas");
-let client;
-try {
-  client = { ...require("@ag-ui/client"), ...require("rxjs") };
-} catch {}
+const { verifyEvents } = require("@ag-ui/client");
+const { from } = require("rxjs");
 const lines = require("fs").readFileSync(0, "utf8").split("\n");
 let log = [];
 const verify = () => {
-  if (client && log.length > 0)
-    client.from(log).pipe(client.verifyEvents()).subscribe({ error: (e) => console.log("order: " + e.message) });
+  if (log.length > 0)
+    from(log).pipe(verifyEvents()).subscribe({ error: (e) => console.log("order: " + e.message) });
   log = [];
 };
 lines.forEach((line, i) => {

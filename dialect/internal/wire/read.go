@@ -73,6 +73,9 @@ func Decode(dst []agentevents.Event, line []byte, read func(line string, ev *age
 // nil if the type has no row; then Kept has all members but the head's.
 func (r *Reader) Read(text string, ev *agentevents.Event) error {
 	f := r.F
+	if f == nil {
+		return agentevents.ErrZeroValue
+	}
 	r.Lines++
 	r.S.Reset(text)
 	r.Kept.Reset()
@@ -107,6 +110,16 @@ func (r *Reader) Read(text string, ev *agentevents.Event) error {
 		return &jsonwire.SyntaxError{Offset: max(0, strings.LastIndexByte(text, '}')), Msg: fmt.Sprintf("the member %q is missing or empty", f.typ.Name)}
 	}
 	return nil
+}
+
+// Release lets go of the line that was read last.
+func (r *Reader) Release() {
+	r.S.Reset("")
+	r.Ev, r.v, r.broken, r.Type, r.Body, r.name, r.lacks = nil, nil, nil, "", "", "", ""
+	clear(r.Spelled)
+	r.IDs.Release()
+	r.Kept.Reset()
+	r.rest.Reset()
 }
 
 // Parse reads the next value of s as a member of the row into a payload.

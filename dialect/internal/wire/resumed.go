@@ -49,8 +49,12 @@ func (w *Writer) resume(ev *agentevents.Event) {
 	case *agentevents.AgentEnded, *agentevents.NodeCompleted, *agentevents.NodeFailed:
 		_, r.ends = r.open[key(ev.NodeRunID)]
 		r.ends = r.ends && ev.AgentID == "" && ev.NodeRunID != ""
-		delete(r.open, key(ev.SpanID))
-		delete(r.open, key(cmp.Or(ev.AgentID, ev.NodeRunID)))
+		if _, agent := p.(*agentevents.AgentEnded); agent {
+			delete(r.open, key(ev.SpanID))
+			delete(r.open, key(cmp.Or(ev.AgentID, ev.NodeRunID)))
+		} else if r.ends { // an agent with an id goes on
+			delete(r.open, key(ev.NodeRunID))
+		}
 	case *agentevents.AgentStarted:
 		r.room()
 		agent, resumes := key(cmp.Or(ev.AgentID, ev.NodeRunID, ev.SpanID)), r.resumes[run()]

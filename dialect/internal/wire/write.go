@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -90,6 +91,9 @@ type joiner interface {
 // it is the line that ev was read from, which still says what ev says: then nothing
 // is made up or altered. Append counts the losses.
 func (w *Writer) Append(dst []byte, ev *agentevents.Event, d Document) (out []byte, verbatim bool, err error) {
+	if w.F == nil {
+		return dst, false, agentevents.ErrZeroValue
+	}
 	w.own, w.Doc = *ev, d
 	if w.own.Kind() == "" {
 		_, err := w.own.AppendJSON(nil) // its error says what is wrong with the payload
@@ -135,6 +139,35 @@ func (w *Writer) Append(dst []byte, ev *agentevents.Event, d Document) (out []by
 	return dst, verbatim, nil
 }
 
+// Release lets go of the event that was written last, which may be long. An encoder of a live
+// stream may wait for the next one for hours.
+func (w *Writer) Release() {
+	w.own, w.Ev, w.body, w.kept, w.here = agentevents.Event{}, &w.own, "", kept{members: clean(w.kept.members)}, nil
+	if w.Origin != "" {
+		w.Read, w.Origin = agentevents.Event{}, ""
+	}
+	for i := range w.scratch {
+		w.scratch[i] = Buffer(w.scratch[i])
+	}
+}
+
+// clean returns an empty list that uses the memory of another one.
+func clean(list []keptMember) []keptMember {
+	clear(list)
+	return list[:0]
+}
+
+// maxBuffer is the size of the largest buffer that is kept for the next line.
+const maxBuffer = 16 << 10
+
+// Buffer returns a buffer without its content for the next line, or none if it is large.
+func Buffer(buf []byte) []byte {
+	if cap(buf) > maxBuffer {
+		return nil
+	}
+	return buf[:0]
+}
+
 // line appends the line of ev.
 func (w *Writer) line(dst []byte, ev *agentevents.Event, d Document) ([]byte, error) {
 	w.Ev, w.err, w.broken, w.left = ev, nil, nil, 0
@@ -142,8 +175,14 @@ func (w *Writer) line(dst []byte, ev *agentevents.Event, d Document) ([]byte, er
 		return dst, w.Refused(agentevents.RuleFieldRange, "/timestamp", badYear)
 	}
 	w.Say(ev)
-	if p, ok := ev.Payload.(*agentevents.NodeFailed); ok && w.ends && w.F.Row(agentevents.KindNodeFailed) == nil {
-		w.SayAs(&agentevents.AgentEnded{Error: agentevents.Some(p.Error)}, "written as the end of the node's agent")
+	if w.ends && w.F.Row(ev.Kind()) == nil {
+		const detail = "written as the end of the node's agent"
+		switch p := ev.Payload.(type) {
+		case *agentevents.NodeFailed:
+			w.SayAs(&agentevents.AgentEnded{Error: agentevents.Some(p.Error)}, detail)
+		case *agentevents.NodeCompleted:
+			w.SayAs(&agentevents.AgentEnded{}, detail)
+		}
 	}
 	dst, err := d.Line(w, dst)
 	if err == nil {
@@ -205,7 +244,7 @@ func (w *Writer) damaged(line []byte) error {
 // kept members.
 func (w *Writer) says(d Document, left int) bool {
 	w.Read = agentevents.Event{}
-	if d.Reread(w, w.Origin) != nil {
+	if d.Reread(w, w.Origin) != nil || w.Read.Kind() != w.own.Kind() { // forms know only w.own's kind
 		return false
 	}
 	w.Whole = true
@@ -789,6 +828,7 @@ func (w *Writer) rest(dst []byte, mark int, t *table, v any, inside bool) []byte
 // the members from mark on.
 func (w *Writer) restOf(dst []byte, mark int, t *table, v any, at []byte, inside bool) []byte {
 	list, own := w.kept.of(at), len(dst)
+	var all map[string]string // the members before, if many are kept
 	for i := range list {
 		kept := &list[i]
 		if kept.used {
@@ -798,8 +838,15 @@ func (w *Writer) restOf(dst []byte, mark int, t *table, v any, at []byte, inside
 		dst = append(jsonwire.AppendString(append(dst, ','), kept.name), ':')
 		if m := t.member(kept.name); m != nil || w.F.Place != nil {
 			raw, stands := "", w.mayStand(m, at, kept, v, inside)
-			if m != nil || stands {
+			switch {
+			case m == nil && !stands:
+			case len(list) <= fewKept:
 				raw = written(dst[mark:own], dst[end:], kept.name)
+			case all == nil:
+				all = maps.Collect(jsonwire.Members(objectOf(dst[mark:own])))
+				fallthrough
+			default:
+				raw = all[kept.name]
 			}
 			if kept.used = raw == kept.raw; raw != "" || !stands {
 				dst = dst[:end]
@@ -831,12 +878,23 @@ func written(members, lit []byte, name string) string {
 	if !bytes.Contains(members, lit) { // as mostly
 		return ""
 	}
-	for member, raw := range jsonwire.Members("{" + string(members[1:]) + "}") {
+	for member, raw := range jsonwire.Members(objectOf(members)) {
 		if member == name {
 			return raw
 		}
 	}
 	return ""
+}
+
+// fewKept is how many kept members are looked for one by one among those of the line.
+const fewKept = 8
+
+// objectOf returns the object with members, each after a comma.
+func objectOf(members []byte) string {
+	if len(members) == 0 {
+		return "{}"
+	}
+	return "{" + string(members[1:]) + "}"
 }
 
 // left lists the members that have no place on the line.

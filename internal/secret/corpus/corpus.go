@@ -92,6 +92,12 @@ func Read(file string) (list []Sample, err error) {
 	return list, nil
 }
 
+// Again returns the sample of a file with other invented characters.
+func (s Sample) Again(seed uint64) Sample {
+	_, text, _ := strings.Cut(s.Line, ": ")
+	return parse(s.Line, expand(text, rand.New(rand.NewPCG(seed, 0))))
+}
+
 // parse takes the signs around secrets out of a text.
 func parse(line, text string) Sample {
 	s := Sample{Line: line}

@@ -1,6 +1,7 @@
 package backendtest
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -37,12 +38,15 @@ func binary(t testing.TB, name string) string {
 	_, here, _, _ := runtime.Caller(0)
 	build := filepath.Join(filepath.Dir(here), "..", "..", "..", "tools", "build")
 	out, err := exec.Command("bash", build, "-path", name).Output()
+	if errors.Is(err, exec.ErrNotFound) {
+		t.Skip("needs bash: install it, as tools/build is a script of it")
+	}
 	if err != nil {
-		t.Skipf("tools/build cannot say where %s is: %v", name, err)
+		t.Fatalf("tools/build -path %s: %v", name, err)
 	}
 	path := strings.TrimSpace(string(out))
 	if _, err := os.Stat(path); err != nil {
-		t.Skipf("%s is not built; 'tools/build' builds it (%v)", name, err)
+		t.Skipf("needs %s: run tools/build (%v)", name, err)
 	}
 	return path
 }

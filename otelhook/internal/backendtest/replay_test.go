@@ -58,19 +58,16 @@ func TestReplay(t *testing.T) {
 	require.Len(t, collector.Data(t).Metrics, metrics)
 }
 
-// TestRealLogs: what agents really did is one tree in Jaeger, and without a warning.
-func TestRealLogs(t *testing.T) {
+// TestSessionLogs: a session is one tree in Jaeger, and without a warning.
+func TestSessionLogs(t *testing.T) {
 	files, err := filepath.Glob("../../../capture/claude/testdata/*.stream.jsonl")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
-	const shared = "../../../../shared/real/claude-stream-json/*/raw-*.jsonl"
-	real, err := filepath.Glob(shared)
+	whole, err := filepath.Glob("../../../capture/claude/testdata/sessions/*.stream.jsonl")
 	require.NoError(t, err)
-	if len(real) == 0 {
-		t.Log("without the captures that are not in the tree: ", shared)
-	}
+	require.NotEmpty(t, whole)
 	jaeger := backendtest.StartJaeger(t)
-	for _, file := range append(files, real...) {
+	for _, file := range append(files, whole...) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			f, err := os.Open(file)
 			require.NoError(t, err)

@@ -1,0 +1,169 @@
+package openwop
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// A lined is what a strict reader of the lines knows of a run, where the order of lines
+// depends on it.
+type lined struct {
+	begun, ended bool
+	orchestrator string
+	nodes        map[string]nodeState
+	running      map[string]string // executions of nodes that run
+	names        map[string]string // nodes that stand for executions beside another one
+	blocks       []openBlock
+}
+
+// An outOfOrder is the error for an event that has no place in the order of the document.
+type outOfOrder string
+
+func (e outOfOrder) Error() string { return "openwop: the event " + string(e) }
+
+// Unwrap says that the event has no counterpart.
+func (outOfOrder) Unwrap() error { return dialect.ErrNoCounterpart }
+
+// own reports whether the event was read from a line of the document, which keeps its place.
+func own(ev *agentevents.Event, typ string) bool {
+	line := ev.Origin()
+	return ev.Extra(string(Name)) != "" || line != "" && !jsonwire.HasMember(line, "id") && jsonwire.Text(jsonwire.Member(line, "type")) == typ
+}
+
+// order fits the event that is written into the order of the lines: it changes what a
+// strict reader refuses.
+func (e *Encoder) order(w *wire.Writer, typ string) error {
+	r := e.runs[w.Ev.RunID]
+	if r == nil || w.Whole || own(w.Ev, typ) {
+		return nil
+	}
+	if r.ended && w.Ev.Marks.Has(agentevents.MarkLate) {
+		return outOfOrder("comes after the end of the run")
+	}
+	if name := r.names[w.Ev.NodeRunID]; name != "" && w.Ev.NodeRunID != "" {
+		e.otherNode(w, name)
+	}
+	switch p := w.Ev.Payload.(type) {
+	case *agentevents.OrchestratorDecided:
+		if name := e.agentOf(w.Ev); r.orchestrator != "" && name != r.orchestrator {
+			return outOfOrder("is not of the orchestrator of the run")
+		}
+	case *agentevents.AgentReasoned:
+		if b := (openBlock{e.agentOf(w.Ev), p.BlockID}); r.ofAnother(b) {
+			ev, whole := *w.Ev, *p
+			whole.BlockID, ev.Payload = "", &whole
+			w.Lose(dialect.Dropped, "/payload/blockId", "another agent has a block of that id")
+			w.Say(&ev)
+		}
+	}
+	if e.nodeID == "" || !r.begun && strings.HasPrefix(typ, "node.") {
+		return nil
+	}
+	was := r.nodes[e.nodeID]
+	switch _, fault := was.after(typ, w.Ev.Payload); fault {
+	case startsRunning:
+		if run := w.Ev.NodeRunID; run != "" && run != r.running[e.nodeID] {
+			e.otherNode(w, r.name(e.nodeID, run))
+			return nil
+		}
+		ev, again := *w.Ev, *w.Ev.Payload.(*agentevents.NodeStarted)
+		what := dialect.Made
+		if again.Attempt.OK {
+			what = dialect.Altered
+		}
+		w.Lose(what, "/payload/attempt", "the node runs already")
+		again.Attempt, ev.Payload = agentevents.Some(was.attempt+1), &again
+		w.Say(&ev)
+	case actsDone:
+		w.Lose(dialect.Dropped, "/nodeId", "the node has completed")
+		e.nodeID = ""
+	case startsActed, completesUnrun:
+		return outOfOrder(fault)
+	}
+	return nil
+}
+
+// otherNode writes the event as one of another node.
+func (e *Encoder) otherNode(w *wire.Writer, name string) {
+	if e.nodeID != "" {
+		w.Lose(dialect.Altered, "/nodeId", "another execution of the node runs beside it")
+		e.nodeID = name
+	}
+}
+
+// name gives an execution of a node a node of its own.
+func (r *lined) name(node, run string) string {
+	name := ""
+	for n := 2; name == "" || r.nodes[name].stage != nodeUnseen; n++ {
+		name = node + "-" + strconv.Itoa(n)
+	}
+	if r.names == nil {
+		r.names = map[string]string{}
+	}
+	r.names[strings.Clone(run)] = name
+	return name
+}
+
+// ofAnother reports whether only another agent has an open block of the id.
+func (r *lined) ofAnother(of openBlock) (other bool) {
+	for _, b := range r.blocks {
+		if b == of {
+			return false
+		}
+		other = other || b.blockID == of.blockID
+	}
+	return other
+}
+
+// place notes an event whose line was written.
+func (e *Encoder) place(ev *agentevents.Event) {
+	r := e.runs[ev.RunID]
+	if r == nil {
+		r = new(lined)
+		e.runs[strings.Clone(ev.RunID)] = r
+	}
+	domain, verb, _ := strings.Cut(e.w.Type(), ".")
+	switch p := ev.Payload.(type) {
+	case *agentevents.RunCompleted, *agentevents.RunFailed, *agentevents.RunCancelled:
+		*r = lined{ended: true}
+		return
+	case *agentevents.OrchestratorDecided:
+		if r.orchestrator == "" {
+			r.orchestrator = strings.Clone(e.agentOf(ev))
+		}
+	case *agentevents.AgentReasoningDelta:
+		if b := (openBlock{e.agentOf(ev), p.BlockID}); p.BlockID != "" && !slices.Contains(r.blocks, b) {
+			r.blocks = limited(r.blocks, openBlock{strings.Clone(b.agentID), strings.Clone(b.blockID)})
+		}
+	case *agentevents.AgentReasoned:
+		if i := slices.Index(r.blocks, openBlock{e.agentOf(ev), p.BlockID}); i >= 0 {
+			r.blocks = slices.Delete(r.blocks, i, i+1)
+		}
+	case *agentevents.NodeStarted:
+		if r.running == nil {
+			r.running = map[string]string{}
+		}
+		r.running[strings.Clone(e.nodeID)] = strings.Clone(ev.NodeRunID)
+	}
+	if domain == "run" {
+		r.begun = verb == "started"
+		r.nodes, r.running, r.names = nil, nil, nil
+		return
+	}
+	if e.nodeID == "" {
+		return
+	}
+	was := r.nodes[e.nodeID]
+	if now, _ := was.after(e.w.Type(), e.payload); now != was {
+		if r.nodes == nil {
+			r.nodes = map[string]nodeState{}
+		}
+		r.nodes[strings.Clone(e.nodeID)] = now
+	}
+}

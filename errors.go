@@ -123,7 +123,7 @@ func (e *SinkError) Unwrap() error { return e.Err }
 // Agents end as aborted, calls as cancelled; all three have the code "budget_exceeded".
 type BudgetError struct {
 	Exceeded BudgetExceeded // the budget, its limit and the use
-	Err      error // the program's own error; may be nil
+	Err      error          // the program's own error; may be nil
 }
 
 // codeBudget is the ErrorInfo.Code of what a budget stopped.

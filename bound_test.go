@@ -1,6 +1,7 @@
 package agentevents
 
 import (
+	"cmp"
 	"context"
 	"testing"
 
@@ -88,7 +89,7 @@ var boundCases = []boundCase{
 
 // behind returns a run with the log of a case, and what it is resumed from.
 func (c *boundCase) behind(t *testing.T, mode Mode) (*Run, *sinkLog) {
-	r, log := startRun(t, EmitterOptions{Lifecycle: c.lifecycle, Mode: mode})
+	r, log := startRun(t, EmitterOptions{Lifecycle: cmp.Or(c.lifecycle, LifecycleStrict), Mode: mode})
 	for i, e := range c.log {
 		require.NoError(t, errOf(r.Record(context.Background(), e)), "event %d", i)
 	}
@@ -152,7 +153,7 @@ func TestRulesThatBindEmitAfterAResumption(t *testing.T) {
 		}
 		_, log := c.behind(t, ModeEnforce)
 		resume := func() *Run {
-			e, err := NewEmitter(EmitterOptions{Lifecycle: c.lifecycle})
+			e, err := NewEmitter(EmitterOptions{Lifecycle: cmp.Or(c.lifecycle, LifecycleStrict)})
 			require.NoError(t, err)
 			r, err := e.Resume(log.snapshotAs(t, c.lifecycle))
 			require.NoError(t, err)

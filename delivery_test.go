@@ -648,7 +648,7 @@ func TestLineSinksShareOneEncodingAndItIsAppendJSONs(t *testing.T) {
 			require.Same(t, first, &line[0], "encoded twice")
 		}
 	}
-	r, _ := startRun(t, EmitterOptions{Mode: ModeObserve, Sinks: []Sink{lineSink(check), SinkFunc(discard), lineSink(check)}})
+	r, _ := startRun(t, EmitterOptions{Lifecycle: LifecycleStrict, Mode: ModeObserve, Sinks: []Sink{lineSink(check), SinkFunc(discard), lineSink(check)}})
 	for info := range Kinds() {
 		first = nil
 		require.NoError(t, r.Agent("a").Emit(t.Context(), filledPayload(t, info.Kind)))

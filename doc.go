@@ -50,7 +50,6 @@
 //	log, err := agentevents.OpenFile("run.jsonl", agentevents.WriterOptions{})
 //	…
 //	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{
-//		Lifecycle: agentevents.LifecycleDerived,
 //		Sinks:     []agentevents.Sink{log},
 //	})
 //	…

@@ -52,7 +52,7 @@ func (m Mode) String() string {
 }
 
 // EmitterOptions configure an [Emitter]. The zero EmitterOptions are usable:
-// strict, enforcing, redacting by the default policy, without sinks.
+// [LifecycleDerived], enforcing, redacting by the default policy, without sinks.
 //
 // A panic of a function that is given here, or of a sink, does not reach the agent, but
 // for those of Policy.CountTokens and Policy.RunReasoning. Guard's refuses the event. For
@@ -64,7 +64,7 @@ type EmitterOptions struct {
 	// after. They are required unless wrapped in [BestEffort]. One of them may be a
 	// [Tracer].
 	Sinks []Sink
-	// Lifecycle is the table of legal status transitions; default [LifecycleStrict].
+	// Lifecycle is the table of legal status transitions; default [LifecycleDerived].
 	Lifecycle Lifecycle
 	// Mode is what happens to illegal events; default [ModeEnforce].
 	Mode Mode
@@ -223,7 +223,7 @@ func NewEmitter(o EmitterOptions) (*Emitter, error) {
 		released: map[string]release{},
 		idle:     make(chan struct{}, 1),
 	}
-	e.opts.Lifecycle = cmp.Or(o.Lifecycle, LifecycleStrict)
+	e.opts.Lifecycle = cmp.Or(o.Lifecycle, LifecycleDerived)
 	for i, s := range o.Sinks {
 		k := newSinkEntry(s)
 		if err := k.check(); err != nil {

@@ -225,7 +225,7 @@ func TestEmitterRefusedCallLeavesNoState(t *testing.T) {
 
 func TestEmitterFillsTheEnvelope(t *testing.T) {
 	at := time.Date(2026, 5, 5, 14, 0, 0, 123_999_999, time.FixedZone("", 7200))
-	r, log := startRun(t, EmitterOptions{Clock: func() time.Time { return at }})
+	r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleStrict, Clock: func() time.Time { return at }})
 	beginAgent(t, r, "a")
 	require.NoError(t, r.With(Scope{SessionID: "s"}).Agent("a").Emit(t.Context(), &TextDelta{Delta: "x"}))
 	ev := log.last(t)
@@ -267,7 +267,7 @@ func TestRecordKeepsWhatTheCallerFilledInAndOverwritesWhatIsTheLibrarys(t *testi
 
 func TestRecordedLineReadsBackAsTheEvent(t *testing.T) {
 	eachKind(t, func(t *testing.T, k Kind, p payloadOps) {
-		r, log := startRun(t, EmitterOptions{Mode: ModeObserve, Redaction: &Policy{Off: true}})
+		r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleStrict, Mode: ModeObserve, Redaction: &Policy{Off: true}})
 		require.NoError(t, errOf(r.Record(t.Context(), Event{AgentID: "a<>\u2028", Time: noon().Add(1), Actor: "\"\\", Payload: p})))
 		ev := log.last(t)
 		var back Event
@@ -306,7 +306,7 @@ func TestMintedRunCallAndMessageIDsAreUUIDv7(t *testing.T) {
 
 func TestNewIDAndClockMakeALogRepeatable(t *testing.T) {
 	write := func() []string {
-		e, log := startEmitter(t, EmitterOptions{NewID: countedIDs(), Clock: noon})
+		e, log := startEmitter(t, EmitterOptions{Lifecycle: LifecycleStrict, NewID: countedIDs(), Clock: noon})
 		r, err := e.Run("")
 		require.NoError(t, err)
 		a := beginAgent(t, r, "a", StatusToolCall)
@@ -335,7 +335,7 @@ func steps(log *sinkLog) []int {
 }
 
 func TestStepRisesWhenTheAgentThinksAgain(t *testing.T) {
-	r, log := startRun(t, EmitterOptions{})
+	r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleStrict})
 	a := r.Agent("a")
 	emit := func(p Payload) { t.Helper(); require.NoError(t, a.Emit(t.Context(), p)) }
 	emit(&AgentStarted{})
@@ -361,7 +361,7 @@ func TestStepRisesWhenTheAgentThinksAgain(t *testing.T) {
 }
 
 func TestStepRisesAfterARestart(t *testing.T) {
-	r, log := startRun(t, EmitterOptions{})
+	r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleStrict})
 	a := r.Agent("a")
 	for _, p := range []Payload{&AgentStarted{}, &TextCompleted{}, &AgentEnded{}, &AgentStarted{}, &TextDelta{}, &TextCompleted{}, &AgentEnded{}} {
 		require.NoError(t, a.Emit(t.Context(), p))
@@ -371,7 +371,7 @@ func TestStepRisesAfterARestart(t *testing.T) {
 }
 
 func TestRecordMaySetTheStepAndItStays(t *testing.T) {
-	r, log := startRun(t, EmitterOptions{})
+	r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleStrict})
 	a := beginAgent(t, r, "a")
 	require.NoError(t, errOf(a.Record(t.Context(), Event{Step: Some(7), Payload: &TextDelta{}})))
 	require.NoError(t, a.Emit(t.Context(), &TextDelta{}))
@@ -583,7 +583,7 @@ func TestConcurrentSafeEmittersKeepTheOrderOfEveryRunInEverySink(t *testing.T) {
 	}
 	behind := &sinkLog{}
 	buffer := Buffered(behind, 64, OverflowBlock)
-	e, log := startEmitter(t, EmitterOptions{Sinks: []Sink{
+	e, log := startEmitter(t, EmitterOptions{Lifecycle: LifecycleStrict, Sinks: []Sink{
 		SinkFunc(func(_ context.Context, ev Event) error {
 			plain.Lock()
 			defer plain.Unlock()
@@ -754,7 +754,7 @@ func TestSequencesEndInPlaceOfBeginningAgain(t *testing.T) {
 // The bounds are what Emit of a ready payload into a discarding LineSink
 // allocates today.
 func TestEmitDoesNotAllocate(t *testing.T) {
-	o := EmitterOptions{Sinks: []Sink{lineSink(func(Event, []byte) {})}}
+	o := EmitterOptions{Lifecycle: LifecycleStrict, Sinks: []Sink{lineSink(func(Event, []byte) {})}}
 	e, err := NewEmitter(o)
 	require.NoError(t, err)
 	r, err := e.Run("r")
@@ -789,7 +789,7 @@ func TestEmitDoesNotAllocate(t *testing.T) {
 // Emitting a kind that comes often allocates nothing, and neither does writing a
 // line of any kind.
 func TestNoKindAllocates(t *testing.T) {
-	e, err := NewEmitter(EmitterOptions{Sinks: []Sink{lineSink(func(Event, []byte) {})}})
+	e, err := NewEmitter(EmitterOptions{Lifecycle: LifecycleStrict, Sinks: []Sink{lineSink(func(Event, []byte) {})}})
 	require.NoError(t, err)
 	repeated := 0
 	eachKind(t, func(t *testing.T, k Kind, p payloadOps) {

@@ -25,7 +25,7 @@ func runAgent(ctx context.Context, em *ae.Emitter) error {
 
 // README:
 func TestAgent(t *testing.T) {
-	em, rec := eventtest.RecordWith(t, ae.EmitterOptions{Lifecycle: ae.LifecycleDerived})
+	em, rec := eventtest.Record(t)
 	if err := runAgent(t.Context(), em); err != nil { // your agent
 		t.Fatal(err)
 	}

@@ -96,7 +96,7 @@ func ExampleEmitterOptions_onViolation() {
 // anywhere. When the program stops, it pauses what is open.
 func ExampleEmitter_Lookup() {
 	ctx := context.Background()
-	emitter, err := agentevents.NewEmitter(agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleDerived})
+	emitter, err := agentevents.NewEmitter(agentevents.EmitterOptions{})
 	if err != nil {
 		fmt.Println(err)
 		return

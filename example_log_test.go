@@ -63,8 +63,7 @@ func (console) WriteEvent(_ context.Context, ev agentevents.Event) error {
 func ExampleAgent_Do() {
 	ctx := context.Background()
 	emitter, _ := agentevents.NewEmitter(agentevents.EmitterOptions{
-		Lifecycle: agentevents.LifecycleDerived,
-		Sinks:     []agentevents.Sink{console{}},
+		Sinks: []agentevents.Sink{console{}},
 	})
 	run, _ := emitter.Run("")
 	agent := run.Agent("adder")
@@ -139,7 +138,6 @@ func ExamplePolicy() {
 	secrets := new(agentevents.Secrets)
 	secrets.Add("tiger-7421")
 	emitter, _ := agentevents.NewEmitter(agentevents.EmitterOptions{
-		Lifecycle: agentevents.LifecycleDerived,
 		Redaction: &agentevents.Policy{Secrets: secrets},
 		Sinks:     []agentevents.Sink{console{}},
 	})
@@ -173,8 +171,7 @@ func (c counter) Flush(context.Context) error {
 func ExampleSink() {
 	ctx := context.Background()
 	emitter, _ := agentevents.NewEmitter(agentevents.EmitterOptions{
-		Lifecycle: agentevents.LifecycleDerived,
-		Sinks:     []agentevents.Sink{agentevents.Buffered(counter{}, 100, agentevents.OverflowBlock)},
+		Sinks: []agentevents.Sink{agentevents.Buffered(counter{}, 100, agentevents.OverflowBlock)},
 	})
 	run, _ := emitter.Run("")
 	poet := run.Agent("poet")

@@ -20,8 +20,7 @@ func openLog(path string, dashboard ae.Sink, secrets *ae.Secrets) (*ae.Emitter, 
 		return nil, err
 	}
 	return ae.NewEmitter(ae.EmitterOptions{
-		Lifecycle: ae.LifecycleDerived,
-		Mode:      ae.ModeObserve,
+		Mode: ae.ModeObserve,
 		Sinks: []ae.Sink{
 			log, // required: its errors come back from Emit
 			ae.BestEffort(ae.Buffered(dashboard, 1024, ae.OverflowDropOldest)),

@@ -17,7 +17,7 @@ import (
 // The README's refused event.
 func Example_refused() {
 	ctx := context.Background()
-	em, err := ae.NewEmitter(ae.EmitterOptions{Lifecycle: ae.LifecycleDerived})
+	em, err := ae.NewEmitter(ae.EmitterOptions{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -40,13 +40,28 @@ func Example_refused() {
 	// agentevents: agent.toolReturned: agent "coder" has no open call with this id; legal: agent.toolCalled first, or oneEvent; call "toolu_9" is not open (rule tool-call-open, run "r1", sequence 2)
 }
 
-// The README shows no code but the first program, whose package tests it, and what stands
-// between two marks in the examples of this package. It shows what they print.
-func TestReadme(t *testing.T) {
-	text, err := os.ReadFile("README.md")
+// pages returns the text of the README and of the pages in docs.
+func pages(t *testing.T) string {
+	t.Helper()
+	names, err := filepath.Glob("docs/*.md")
 	require.NoError(t, err)
+	require.NotEmpty(t, names)
+	var all strings.Builder
+	for _, name := range append([]string{"README.md"}, names...) {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		all.Write(text)
+	}
+	return all.String()
+}
+
+// Each Go block of the README and the docs is code that runs: the first program, whose
+// package tests it, or a part of the examples of this package between two marks. The pages
+// show the output of these examples.
+func TestPages(t *testing.T) {
+	text := pages(t)
 	var shown []string
-	for rest := string(text); ; {
+	for rest := text; ; {
 		_, after, ok := strings.Cut(rest, "\n```go\n")
 		if !ok {
 			break
@@ -85,14 +100,21 @@ func TestReadme(t *testing.T) {
 			output, _, _ = strings.Cut(output, "}\n")
 			for line := range strings.Lines(output) {
 				line = strings.TrimPrefix(line, "\t// ")
-				require.True(t, strings.Contains(string(text), line), "the README does not show the output: %s", line)
+				require.True(t, strings.Contains(text, line), "no page shows the output: %s", line)
 			}
 		}
 	}
 	drawn, err := os.ReadFile("adapter/eino/testdata/agenttool-whole.txt")
 	require.NoError(t, err)
-	require.Contains(t, string(text), "```\n"+string(drawn)+"```\n")
+	require.Contains(t, text, "```\n"+string(drawn)+"```\n")
 	slices.Sort(shown)
 	slices.Sort(run)
-	require.Equal(t, run, shown, "the README's code is not the examples'")
+	require.Equal(t, run, shown, "the code of the pages is not the examples'")
+}
+
+// The README is a page to decide by. Everything else is in docs.
+func TestReadmeIsShort(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(text), 9000)
 }

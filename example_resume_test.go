@@ -23,8 +23,7 @@ func crash(ctx context.Context, path string) error {
 	}
 	defer log.Close()
 	emitter, err := ae.NewEmitter(ae.EmitterOptions{
-		Lifecycle: ae.LifecycleDerived,
-		Sinks:     []ae.Sink{log},
+		Sinks: []ae.Sink{log},
 	})
 	if err != nil {
 		return err
@@ -134,7 +133,6 @@ func ExampleEmitter_Resume() {
 		return
 	}
 	emitter, err := ae.NewEmitter(ae.EmitterOptions{
-		Lifecycle: ae.LifecycleDerived,
 		Sinks: []ae.Sink{log, ae.SinkFunc(func(_ context.Context, ev ae.Event) error {
 			live.Apply(ev) // the events of a run come one at a time
 			return nil

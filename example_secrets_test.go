@@ -38,7 +38,6 @@ func ExampleSecrets() {
 	ctx := context.Background()
 	secrets := new(agentevents.Secrets)
 	emitter, err := agentevents.NewEmitter(agentevents.EmitterOptions{
-		Lifecycle: agentevents.LifecycleDerived,
 		Redaction: &agentevents.Policy{Secrets: secrets},
 		Sinks:     []agentevents.Sink{printer{}},
 	})
@@ -75,7 +74,6 @@ func ExampleSecrets() {
 func ExamplePolicy_redactor() {
 	ctx := context.Background()
 	emitter, err := agentevents.NewEmitter(agentevents.EmitterOptions{
-		Lifecycle: agentevents.LifecycleDerived,
 		Redaction: &agentevents.Policy{
 			Keys:      []string{"pin"},
 			KeepKeys:  []string{"sessiontoken"},

@@ -35,8 +35,7 @@ func ExampleBuffered() {
 	slow := webhook{make(chan struct{}, 3), make(chan struct{})}
 	buffered := agentevents.Buffered(slow, 2, agentevents.OverflowDropNewest)
 	emitter, err := agentevents.NewEmitter(agentevents.EmitterOptions{
-		Lifecycle: agentevents.LifecycleDerived,
-		Sinks:     []agentevents.Sink{agentevents.BestEffort(buffered)},
+		Sinks: []agentevents.Sink{agentevents.BestEffort(buffered)},
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -110,8 +109,7 @@ func ExampleLineSink() {
 	ctx := context.Background()
 	sink := &perRun{logs: map[string]*strings.Builder{}}
 	emitter, err := agentevents.NewEmitter(agentevents.EmitterOptions{
-		Lifecycle: agentevents.LifecycleDerived,
-		Sinks:     []agentevents.Sink{sink},
+		Sinks: []agentevents.Sink{sink},
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -192,8 +190,7 @@ func ExampleCommitter() {
 		return
 	}
 	emitter, err := agentevents.NewEmitter(agentevents.EmitterOptions{
-		Lifecycle: agentevents.LifecycleDerived,
-		Sinks:     []agentevents.Sink{log},
+		Sinks: []agentevents.Sink{log},
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -245,7 +242,6 @@ func (spans) Trace(_ context.Context, ev agentevents.Event) agentevents.TraceCon
 func ExampleTracer() {
 	ctx := context.Background()
 	emitter, err := agentevents.NewEmitter(agentevents.EmitterOptions{
-		Lifecycle: agentevents.LifecycleDerived,
 		Sinks: []agentevents.Sink{spans{}, agentevents.SinkFunc(func(_ context.Context, ev agentevents.Event) error {
 			fmt.Printf("span %4.4s below %4.4s: %s\n", ev.SpanID, ev.ParentSpanID, ev.Kind())
 			return nil

@@ -235,7 +235,7 @@ func TestFinishAfterABudget(t *testing.T) {
 		"a person's cancellation":    {errors.New("stop"), context.Context.Err, KindRunCancelled},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleDerived})
+			r, log := startRun(t, EmitterOptions{})
 			ctx, cancel := context.WithCancelCause(t.Context())
 			a := r.Agent("a")
 			require.NoError(t, a.Emit(ctx, &AgentStarted{}))

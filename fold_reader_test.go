@@ -113,9 +113,10 @@ func mixedLog(t *testing.T, runs, cycles int) []byte {
 	var log bytes.Buffer
 	now, ids := time.Date(2026, 5, 5, 9, 0, 0, 0, time.UTC), 0
 	em, err := NewEmitter(EmitterOptions{
-		Sinks: []Sink{NewWriter(&log, WriterOptions{BufferSize: 64 << 10})},
-		Clock: func() time.Time { now = now.Add(7 * time.Millisecond); return now },
-		NewID: func() string { ids++; return fmt.Sprintf("01985f3a-0000-7000-8000-%012d", ids) },
+		Lifecycle: LifecycleStrict,
+		Sinks:     []Sink{NewWriter(&log, WriterOptions{BufferSize: 64 << 10})},
+		Clock:     func() time.Time { now = now.Add(7 * time.Millisecond); return now },
+		NewID:     func() string { ids++; return fmt.Sprintf("01985f3a-0000-7000-8000-%012d", ids) },
 	})
 	require.NoError(t, err)
 	emit := func(err error) { t.Helper(); require.NoError(t, err) }

@@ -69,7 +69,7 @@ func TestFollowRecordsAtOnceWithItsCause(t *testing.T) {
 			{AgentID: ev.AgentID, CausationID: "other", Payload: &CapBreached{Cap: "x"}},
 		}
 	}
-	r, log := startRun(t, EmitterOptions{Follow: follow})
+	r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleStrict, Follow: follow})
 	a := r.Agent("a")
 	require.NoError(t, a.Emit(t.Context(), &AgentStarted{}))
 	require.NoError(t, a.Emit(t.Context(), &AgentDecided{Decision: `1`, Confidence: Some(0.1)}))

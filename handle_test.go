@@ -11,7 +11,7 @@ import (
 )
 
 func TestToStopsAtTheFirstMoveThatIsRefusedAndListsTheLegalOnes(t *testing.T) {
-	r, log := startRun(t, EmitterOptions{})
+	r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleStrict})
 	a := beginAgent(t, r, "a")
 	err := a.To(t.Context(), StatusToolCall, StatusToolResult, StatusThinking, StatusToolCall)
 	var broken *RuleError
@@ -199,7 +199,7 @@ func TestOpenCallAfterAResume(t *testing.T) {
 func TestToGoesOnAfterASinkError(t *testing.T) {
 	hiccups := 2
 	hiccup := errors.New("hiccup")
-	r, log := startRun(t, EmitterOptions{Sinks: []Sink{SinkFunc(func(context.Context, Event) error {
+	r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleStrict, Sinks: []Sink{SinkFunc(func(context.Context, Event) error {
 		if hiccups--; hiccups == 0 {
 			return hiccup
 		}
@@ -248,7 +248,7 @@ func TestRecordReturnsTheEvent(t *testing.T) {
 
 func TestCallIsUsableWhenItWasRecordedAndASinkFailed(t *testing.T) {
 	var broken error
-	r, log := startRun(t, EmitterOptions{Sinks: []Sink{SinkFunc(func(context.Context, Event) error { return broken })}})
+	r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleStrict, Sinks: []Sink{SinkFunc(func(context.Context, Event) error { return broken })}})
 	a := beginAgent(t, r, "a", StatusToolCall)
 	log.forget()
 	broken = errors.New("disk full")
@@ -265,7 +265,7 @@ func TestCallIsUsableWhenItWasRecordedAndASinkFailed(t *testing.T) {
 
 func TestDoRecordsCallAndReturn(t *testing.T) {
 	type key struct{}
-	r, log := startRun(t, EmitterOptions{})
+	r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleStrict})
 	a := beginAgent(t, r, "a", StatusToolCall)
 	log.forget()
 	ctx := context.WithValue(t.Context(), key{}, "v")
@@ -478,7 +478,7 @@ func TestCloseReleasesTheRunAndItsHandles(t *testing.T) {
 }
 
 func TestResumeGoesOnWhereTheSnapshotEnds(t *testing.T) {
-	e, log := startEmitter(t, EmitterOptions{})
+	e, log := startEmitter(t, EmitterOptions{Lifecycle: LifecycleStrict})
 	r, err := e.Run("r")
 	require.NoError(t, err)
 	a := r.Agent("a")
@@ -514,7 +514,7 @@ func TestResumeGoesOnWhereTheSnapshotEnds(t *testing.T) {
 	require.NoError(t, err)
 	var stored RunSnapshot
 	require.NoError(t, stored.UnmarshalJSON(text))
-	e2, log2 := startEmitter(t, EmitterOptions{})
+	e2, log2 := startEmitter(t, EmitterOptions{Lifecycle: LifecycleStrict})
 	r, err = e2.Resume(&stored)
 	require.NoError(t, err)
 	require.NoError(t, r.Agent("a").To(t.Context(), StatusResponse))
@@ -559,7 +559,7 @@ func TestANilContextIsTheBackground(t *testing.T) {
 	var none context.Context
 	behind := &sinkLog{}
 	b := Buffered(behind, 4, OverflowBlock)
-	r, log := startRun(t, EmitterOptions{Sinks: []Sink{b}})
+	r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleStrict, Sinks: []Sink{b}})
 	require.NoError(t, r.Emit(none, &TextDelta{}))
 	_, err := beginAgent(t, r, "a", StatusToolCall).Do(none, &ToolCalled{ToolID: "t"}, func(ctx context.Context) (JSON, error) { return "", ctx.Err() })
 	require.NoError(t, err)

@@ -357,6 +357,7 @@ func TestModelCallIsUsedByWhoIsToldOfIt(t *testing.T) {
 		return nil
 	})
 	a, rec := modelAgent(t, ae.EmitterOptions{
+		Lifecycle:   ae.LifecycleStrict,
 		Sinks:       []ae.Sink{sink},
 		Guard:       func(ev ae.Event) *ae.RuleError { return forbid(ev, ae.KindAgentReasoningDelta) },
 		OnViolation: func(*ae.RuleError) { fromHook = c.Fail(ctx, errors.New("forbidden")) },
@@ -427,6 +428,7 @@ func forbid(ev ae.Event, k ae.Kind) *ae.RuleError {
 func TestModelCallLeavesOutWhatIsRefused(t *testing.T) {
 	ctx := t.Context()
 	a, rec := modelAgent(t, ae.EmitterOptions{
+		Lifecycle: ae.LifecycleStrict,
 		Guard: func(ev ae.Event) *ae.RuleError {
 			if p, ok := ev.Payload.(*ae.TextDelta); ok && p.Delta == "no" {
 				return forbid(ev, ae.KindTextDelta)
@@ -469,7 +471,7 @@ func TestModelCallGoesOnWhenItsBlockIsForgotten(t *testing.T) {
 // The events of a handle of a node, and of no agent at all, are legal too.
 func TestModelCallOfANode(t *testing.T) {
 	ctx := t.Context()
-	em, rec := eventtest.Record(t)
+	em, rec := eventtest.RecordWith(t, ae.EmitterOptions{Lifecycle: ae.LifecycleStrict})
 	run, err := em.Run("r")
 	require.NoError(t, err)
 	for _, a := range []*ae.Agent{run.Agent(""), run.With(ae.Scope{NodeRunID: "n"}).Agent("")} {

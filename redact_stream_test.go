@@ -149,7 +149,7 @@ func requireSound(t testing.TB, log *sinkLog) {
 // are many more: then the stream of the oldest ends, without a number.
 func TestOldestOfTooManyStreamsEnds(t *testing.T) {
 	for _, agent := range []string{"a", ""} {
-		r, log := startRun(t, EmitterOptions{Redaction: canaryPolicy(t)})
+		r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleStrict, Redaction: canaryPolicy(t)})
 		a := r.Agent(agent)
 		for i := range maxStreams {
 			recordOf(t, a, &TextDelta{BlockID: fmt.Sprint(i), Delta: "C4N4", Index: Some(0)})
@@ -189,7 +189,7 @@ func TestSecretInManyOpenBlocks(t *testing.T) {
 
 // A block that goes on without its stream is masked until its agent starts again.
 func TestLostStreams(t *testing.T) {
-	r, log := startRun(t, EmitterOptions{Redaction: canaryPolicy(t), Mode: ModeObserve})
+	r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleStrict, Redaction: canaryPolicy(t), Mode: ModeObserve})
 	a := r.Agent("a")
 	for i := range maxStreams + 1 {
 		recordOf(t, a, &TextDelta{BlockID: fmt.Sprint(i), Delta: "x"})
@@ -211,7 +211,7 @@ func TestCloseRecordsWhatIsHeldBack(t *testing.T) {
 		"the emitter": func(r *Run) error { return r.s.e.Close(context.Background()) },
 	} {
 		t.Run(what, func(t *testing.T) {
-			r, log := startRun(t, EmitterOptions{Redaction: canaryPolicy(t)})
+			r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleStrict, Redaction: canaryPolicy(t)})
 			for _, agent := range []string{"b", "a"} {
 				recordOf(t, r.Agent(agent), &TextDelta{BlockID: "x", Delta: "C4N4", Index: Some(0)})
 			}
@@ -228,7 +228,7 @@ func TestCloseRecordsWhatIsHeldBack(t *testing.T) {
 // A sink may close its own run: what is held back comes behind the event.
 func TestCloseByASinkRecordsWhatIsHeldBack(t *testing.T) {
 	var r *Run
-	e, log := startEmitter(t, EmitterOptions{Redaction: canaryPolicy(t), Sinks: []Sink{SinkFunc(func(_ context.Context, ev Event) error {
+	e, log := startEmitter(t, EmitterOptions{Lifecycle: LifecycleStrict, Redaction: canaryPolicy(t), Sinks: []Sink{SinkFunc(func(_ context.Context, ev Event) error {
 		if ev.Kind() == KindRunPaused {
 			return r.Close()
 		}
@@ -243,7 +243,7 @@ func TestCloseByASinkRecordsWhatIsHeldBack(t *testing.T) {
 
 // A refused event ends nothing.
 func TestRefusedEventsEndNoBlock(t *testing.T) {
-	r, log := startRun(t, EmitterOptions{Redaction: canaryPolicy(t), MaxLine: 4096})
+	r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleStrict, Redaction: canaryPolicy(t), MaxLine: 4096})
 	a := r.Agent("a")
 	require.NoError(t, a.Emit(t.Context(), &AgentStarted{}))
 	require.NoError(t, a.Emit(t.Context(), &TextDelta{Delta: "C4N4"}))
@@ -264,7 +264,7 @@ func TestDeltasSayWhatTheWholeSays(t *testing.T) {
 	require.NotContains(t, want, "hunter2")
 	require.NotContains(t, want, "C4N4RY")
 	for size := 1; size <= 17; size++ {
-		r, log := startRun(t, EmitterOptions{Redaction: canaryPolicy(t)})
+		r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleStrict, Redaction: canaryPolicy(t)})
 		a := r.Agent("a")
 		for i, at := 0, 0; at < len(whole); i, at = i+1, at+size {
 			recordOf(t, a, &TextDelta{BlockID: "b", Delta: whole[at:min(at+size, len(whole))], Index: Some(i)})

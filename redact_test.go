@@ -262,6 +262,7 @@ func TestSecretsAreReachableNowhereAfterwards(t *testing.T) {
 		var violations []*RuleError
 		buffer := Buffered(behind, 8, OverflowBlock)
 		r, log := startRun(t, EmitterOptions{
+			Lifecycle:   LifecycleStrict,
 			Mode:        ModeObserve,
 			Redaction:   &Policy{Secrets: secrets},
 			OnViolation: func(v *RuleError) { violations = append(violations, v) },
@@ -398,7 +399,7 @@ func TestMaskLeavesMembersSpelledOutAtTheirZeroValue(t *testing.T) {
 	for _, act := range []Action{ActionScan, ActionKeep, ActionMask, ActionDrop} {
 		var ev Event
 		require.NoError(t, ev.UnmarshalJSON([]byte(line)))
-		r, log := startRun(t, EmitterOptions{Redaction: &Policy{Content: act}})
+		r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleStrict, Redaction: &Policy{Content: act}})
 		require.NoError(t, errOf(r.Record(t.Context(), ev)))
 		require.Equal(t, line, log.lines[0])
 	}
@@ -471,7 +472,7 @@ func TestAFailingRedactorDropsTheTextAndKeepsTheEvent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var reported []error
-			r, log := startRun(t, EmitterOptions{Redaction: &Policy{Redactor: redact}, OnError: func(err error) { reported = append(reported, err) }})
+			r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleStrict, Redaction: &Policy{Redactor: redact}, OnError: func(err error) { reported = append(reported, err) }})
 			p := &ToolCalled{CallID: "c", ToolID: "t", Arguments: `{"a":"original","n":1}`, ArgumentsSummary: "original"}
 			require.NoError(t, errOf(r.Agent("a").Record(t.Context(), Event{Payload: p})))
 			require.Equal(t, &ToolCalled{CallID: "c", ToolID: "t", Arguments: `{"a":"[REDACTED:error]","n":1}`, ArgumentsSummary: maskedError}, log.last(t).Payload)

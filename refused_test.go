@@ -9,7 +9,7 @@ import (
 // TestEndsCountWhatWasRefused: what an emitter refuses is on no line, so the ends say how
 // much it was.
 func TestEndsCountWhatWasRefused(t *testing.T) {
-	r, log := startRun(t, EmitterOptions{Follow: func(ev Event) []Event {
+	r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleStrict, Follow: func(ev Event) []Event {
 		if ev.Kind() == KindTaskAssigned {
 			return []Event{{AgentID: "b", Payload: &AgentTransition{To: StatusConverged}}}
 		}

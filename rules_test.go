@@ -488,7 +488,7 @@ func TestRules(t *testing.T) {
 		name := string(c.rule) + "/" + verdict + " " + c.name
 		if !c.foldOnly {
 			t.Run(name+"/enforce", func(t *testing.T) {
-				run, log := ruleRun(t, c.lifecycle, ModeEnforce)
+				run, log := ruleRun(t, cmp.Or(c.lifecycle, LifecycleStrict), ModeEnforce)
 				for i, e := range c.log {
 					require.NoError(t, errOf(run.Record(ctx, e)), "event %d", i)
 				}
@@ -513,7 +513,7 @@ func TestRules(t *testing.T) {
 				require.True(t, broken.Refused)
 			})
 			t.Run(name+"/observe", func(t *testing.T) {
-				run, log := ruleRun(t, c.lifecycle, ModeObserve)
+				run, log := ruleRun(t, cmp.Or(c.lifecycle, LifecycleStrict), ModeObserve)
 				for _, e := range c.log {
 					require.NoError(t, errOf(run.Record(ctx, e)))
 				}

@@ -20,7 +20,7 @@ func TestLogValues(t *testing.T) {
 		}
 		return a
 	}}))
-	em, err := ae.NewEmitter(ae.EmitterOptions{})
+	em, err := ae.NewEmitter(ae.EmitterOptions{Lifecycle: ae.LifecycleStrict})
 	require.NoError(t, err)
 	run, err := em.Run("r1")
 	require.NoError(t, err)

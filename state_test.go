@@ -240,7 +240,7 @@ func TestConcurrentSafeQuestions(t *testing.T) {
 
 func TestARunHasOneSession(t *testing.T) {
 	ctx := t.Context()
-	e, log := startEmitter(t, EmitterOptions{})
+	e, log := startEmitter(t, EmitterOptions{Lifecycle: LifecycleStrict})
 	early, err := e.Run("r")
 	require.NoError(t, err)
 	require.NoError(t, early.Emit(ctx, &TextDelta{}))

@@ -307,7 +307,7 @@ func TestWithoutDeltas(t *testing.T) {
 	var file, page bytes.Buffer
 	all, behind := &everything{}, &everything{}
 	b := Buffered(WithoutDeltas(SinkFunc(behind.WriteEvent)), 8, OverflowBlock)
-	r, log := startRun(t, EmitterOptions{Sinks: []Sink{
+	r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleStrict, Sinks: []Sink{
 		WithoutDeltas(NewWriter(&file, WriterOptions{BufferSize: 1 << 10})),
 		BestEffort(WithoutDeltas(Live(all))), b,
 		NewWriter(&page, WriterOptions{}),

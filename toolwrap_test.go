@@ -139,7 +139,7 @@ func TestWrapToolInOpenCall(t *testing.T) {
 // Only a guard stops a tool.
 func TestWrapToolRefused(t *testing.T) {
 	for _, guarded := range []bool{false, true} {
-		o := agentevents.EmitterOptions{OnViolation: func(*agentevents.RuleError) {}}
+		o := agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleStrict, OnViolation: func(*agentevents.RuleError) {}}
 		if guarded {
 			o.Guard = func(ev agentevents.Event) *agentevents.RuleError {
 				if _, ok := ev.Payload.(*agentevents.ToolCalled); ok {

@@ -91,6 +91,7 @@ func (l load) emitter(o ae.EmitterOptions, sinks ...func() (ae.Sink, error)) fun
 			}
 			o.Sinks = append(o.Sinks, s)
 		}
+		o.Lifecycle = ae.LifecycleStrict // the loads have the transitions
 		em, err := ae.NewEmitter(o)
 		if err != nil {
 			return nil, err
@@ -193,7 +194,7 @@ func (l load) goroutines(count int) *cell {
 		if err != nil {
 			return nil, err
 		}
-		em, err := ae.NewEmitter(ae.EmitterOptions{Sinks: []ae.Sink{file}})
+		em, err := ae.NewEmitter(ae.EmitterOptions{Lifecycle: ae.LifecycleStrict, Sinks: []ae.Sink{file}})
 		if err != nil {
 			return nil, err
 		}

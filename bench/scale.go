@@ -85,7 +85,7 @@ var scaleWork = []struct {
 // emitAll records events of any runs.
 func emitAll(events []ae.Event) error {
 	ctx := context.Background()
-	em, err := ae.NewEmitter(ae.EmitterOptions{Sinks: []ae.Sink{ae.NewWriter(io.Discard, ae.WriterOptions{})}})
+	em, err := ae.NewEmitter(ae.EmitterOptions{Lifecycle: ae.LifecycleStrict, Sinks: []ae.Sink{ae.NewWriter(io.Discard, ae.WriterOptions{})}})
 	if err != nil {
 		return err
 	}

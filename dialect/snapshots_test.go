@@ -28,8 +28,9 @@ func flow(t *testing.T) []ae.Event {
 	var log []ae.Event
 	at := time.Date(2026, 1, 4, 9, 0, 0, 0, time.UTC)
 	emitter, err := ae.NewEmitter(ae.EmitterOptions{
-		Clock: func() time.Time { at = at.Add(10 * time.Millisecond); return at },
-		Sinks: []ae.Sink{ae.SinkFunc(func(_ context.Context, ev ae.Event) error { log = append(log, ev); return nil })},
+		Lifecycle: ae.LifecycleStrict,
+		Clock:     func() time.Time { at = at.Add(10 * time.Millisecond); return at },
+		Sinks:     []ae.Sink{ae.SinkFunc(func(_ context.Context, ev ae.Event) error { log = append(log, ev); return nil })},
 	})
 	require.NoError(t, err)
 	run, err := emitter.Run("run-1")

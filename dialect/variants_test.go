@@ -24,7 +24,7 @@ import (
 // A document is one of the five source documents, with the variants it names.
 type document struct {
 	name     dialect.Name
-	column   string // the heading in the README's table
+	column   string // the heading in the vocabulary's table
 	variants []string
 	member   string                     // the member that names the variant on a line
 	decoder  func() agentevents.Decoder // strict
@@ -87,10 +87,10 @@ var documents = []document{
 	},
 }
 
-// Its dialect reads and writes every variant. The README's table has every
+// Its dialect reads and writes every variant. The vocabulary's table has every
 // variant beside the kind it becomes.
 func TestVariants(t *testing.T) {
-	table := readmeTable(t)
+	table := vocabularyTable(t)
 	for _, d := range documents {
 		t.Run(string(d.name), func(t *testing.T) {
 			golden := readGolden(t, "variants-"+string(d.name))
@@ -124,18 +124,18 @@ func TestVariants(t *testing.T) {
 				require.Equal(t, string(line)+"\n", string(out), variant)
 
 				row := table[string(events[0].Kind())]
-				require.Contains(t, row[d.column], variant, "the README's row of %s", events[0].Kind())
+				require.Contains(t, row[d.column], variant, "the vocabulary's row of %s", events[0].Kind())
 			}
 			require.Len(t, lines, len(d.variants), "lines of other variants")
 		})
 	}
 }
 
-// readmeTable returns the README's table of kinds: the cells of a kind by the
+// vocabularyTable returns the vocabulary's table of kinds: the cells of a kind by the
 // name of their column.
-func readmeTable(t *testing.T) map[string]map[string]string {
+func vocabularyTable(t *testing.T) map[string]map[string]string {
 	t.Helper()
-	text, err := os.ReadFile("../README.md")
+	text, err := os.ReadFile("../docs/vocabulary.md")
 	require.NoError(t, err)
 	var header []string
 	table := map[string]map[string]string{}

@@ -1,7 +1,7 @@
 // Package eventtest helps programs test what their agents record.
 //
 //	func TestAgent(t *testing.T) {
-//		em, rec := eventtest.RecordWith(t, agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleDerived})
+//		em, rec := eventtest.Record(t)
 //		runAgent(em)
 //		rec.Want(t,
 //			"main agent.started",

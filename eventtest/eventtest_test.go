@@ -66,7 +66,7 @@ func failure(t *testing.T, test func(testing.TB)) string {
 // recorded is a log of a run with two calls.
 func recorded(t testing.TB) *eventtest.Recorder {
 	t.Helper()
-	em, rec := eventtest.Record(t)
+	em, rec := strict(t)
 	run, err := em.Run("r1")
 	require.NoError(t, err)
 	a := run.Agent("main")
@@ -398,7 +398,7 @@ func TestMatch(t *testing.T) {
 
 func TestLongLogsAreCut(t *testing.T) {
 	t.Parallel()
-	em, rec := eventtest.Record(t)
+	em, rec := strict(t)
 	for _, id := range []string{"r1", "r 2"} {
 		run, err := em.Run(id)
 		require.NoError(t, err)
@@ -560,10 +560,10 @@ func TestRecordWith(t *testing.T) {
 		}
 	}
 	place := func(text string) string { return sourceLine.ReplaceAllString(text, ".go:LINE") }
-	require.Contains(t, place(failure(t, illegal(agentevents.EmitterOptions{Mode: agentevents.ModeObserve}))), "eventtest: an event was recorded in spite of a rule at eventtest_test.go:LINE: agentevents: agent.toolReturned")
-	require.Contains(t, place(failure(t, illegal(agentevents.EmitterOptions{}))), "eventtest: an event was refused at eventtest_test.go:LINE: agentevents: agent.toolReturned")
+	require.Contains(t, place(failure(t, illegal(agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleStrict, Mode: agentevents.ModeObserve}))), "eventtest: an event was recorded in spite of a rule at eventtest_test.go:LINE: agentevents: agent.toolReturned")
+	require.Contains(t, place(failure(t, illegal(agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleStrict}))), "eventtest: an event was refused at eventtest_test.go:LINE: agentevents: agent.toolReturned")
 	var told []*agentevents.RuleError
-	require.Empty(t, failures(illegal(agentevents.EmitterOptions{Mode: agentevents.ModeObserve, OnViolation: func(err *agentevents.RuleError) { told = append(told, err) }})))
+	require.Empty(t, failures(illegal(agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleStrict, Mode: agentevents.ModeObserve, OnViolation: func(err *agentevents.RuleError) { told = append(told, err) }})))
 	require.Len(t, told, 1)
 
 	em, rec := eventtest.RecordWith(t, agentevents.EmitterOptions{
@@ -600,7 +600,7 @@ func TestNotSynthetic(t *testing.T) {
 // A recorder is one for all goroutines of a test.
 func TestConcurrent(t *testing.T) {
 	t.Parallel()
-	em, rec := eventtest.Record(t)
+	em, rec := strict(t)
 	var all sync.WaitGroup
 	for i := range 4 {
 		all.Go(func() {
@@ -620,4 +620,10 @@ func TestConcurrent(t *testing.T) {
 	all.Wait()
 	require.Len(t, rec.Events(), 200)
 	require.Equal(t, uint64(50), rec.Snapshot("r3").NextSequence)
+}
+
+// strict is eventtest.Record for tests that say every transition themselves.
+func strict(t testing.TB) (*agentevents.Emitter, *eventtest.Recorder) {
+	t.Helper()
+	return eventtest.RecordWith(t, agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleStrict})
 }

@@ -30,7 +30,7 @@ func runAgent(ctx context.Context, em *agentevents.Emitter) error {
 
 // A test of runAgent: func TestAgent(t *testing.T), with the checks that it makes.
 func testAgent(t testing.TB) {
-	em, rec := eventtest.RecordWith(t, agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleDerived})
+	em, rec := eventtest.Record(t)
 	if err := runAgent(context.Background(), em); err != nil {
 		t.Fatalf("%v", err)
 	}

@@ -98,7 +98,7 @@ func TestLawsOfEnds(t *testing.T) {
 // A payload that its program changes after Emit makes another log of the same run.
 func TestLawsFindChangedPayloads(t *testing.T) {
 	t.Parallel()
-	em, rec := eventtest.Record(t)
+	em, rec := strict(t)
 	run, err := em.Run("r1")
 	require.NoError(t, err)
 	require.NoError(t, run.Agent("main").Emit(t.Context(), &agentevents.AgentStarted{Task: "Add"}))
@@ -112,14 +112,14 @@ folds: run r1, sequence 0 (main agent.started Drop): the fold that went on while
 // A recorder of a resumed run knows the snapshot: its part of the log keeps the laws.
 func TestResumedRuns(t *testing.T) {
 	t.Parallel()
-	em, before := eventtest.Record(t)
+	em, before := strict(t)
 	run, err := em.Run("r1")
 	require.NoError(t, err)
 	require.NoError(t, run.Emit(t.Context(), &agentevents.RunStarted{}))
 	require.NoError(t, run.Agent("main").Emit(t.Context(), &agentevents.AgentStarted{}))
 	snapshot := before.Snapshot("r1")
 
-	again, after := eventtest.Record(t)
+	again, after := strict(t)
 	run, err = again.Resume(snapshot)
 	require.NoError(t, err)
 	require.Nil(t, after.Snapshot("r1"), "it has no event")
@@ -135,7 +135,7 @@ func TestResumedRuns(t *testing.T) {
 
 	// In one recorder the run is one.
 	require.NoError(t, em.Close(t.Context()))
-	em, err = agentevents.NewEmitter(agentevents.EmitterOptions{Sinks: []agentevents.Sink{before}})
+	em, err = agentevents.NewEmitter(agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleStrict, Sinks: []agentevents.Sink{before}})
 	require.NoError(t, err)
 	run, err = em.Resume(snapshot)
 	require.NoError(t, err)

@@ -31,8 +31,8 @@ type Recorder struct {
 	ids    int
 }
 
-// Record returns an emitter with the zero [agentevents.EmitterOptions], which are strict, and
-// what records its events. A program under another lifecycle takes [RecordWith].
+// Record returns an emitter with the zero [agentevents.EmitterOptions], and
+// a recorder of its events. A program with options of its own takes [RecordWith].
 func Record(t testing.TB) (*agentevents.Emitter, *Recorder) {
 	t.Helper()
 	return RecordWith(t, agentevents.EmitterOptions{})

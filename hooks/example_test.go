@@ -26,8 +26,7 @@ func ExampleLogger() {
 		},
 	})
 	emitter, err := agentevents.NewEmitter(agentevents.EmitterOptions{
-		Lifecycle: agentevents.LifecycleDerived,
-		Sinks:     []agentevents.Sink{agentevents.BestEffort(hooks.Logger{To: slog.New(handler)})},
+		Sinks: []agentevents.Sink{agentevents.BestEffort(hooks.Logger{To: slog.New(handler)})},
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -68,7 +67,6 @@ func ExampleBreaker() {
 		},
 	}
 	emitter, err := agentevents.NewEmitter(breaker.Install(agentevents.EmitterOptions{
-		Lifecycle: agentevents.LifecycleDerived,
 		Sinks: []agentevents.Sink{agentevents.SinkFunc(func(_ context.Context, ev agentevents.Event) error {
 			fmt.Println(ev.Sequence, ev.Kind())
 			return nil

@@ -2,6 +2,7 @@ package lawtest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -82,6 +83,7 @@ func emitter(t testing.TB, o agentevents.EmitterOptions) *outputs {
 	file, err := agentevents.OpenFile(out.path, agentevents.WriterOptions{BufferSize: 1 << 16})
 	require.NoError(t, err)
 	ids := &IDs{}
+	o.Lifecycle = cmp.Or(o.Lifecycle, agentevents.LifecycleStrict)
 	o.NewID, o.Clock = ids.New, (&Clock{}).Now
 	o.OnError = out.fail
 	o.OnViolation = func(err *agentevents.RuleError) { out.fail(err) }

@@ -18,7 +18,6 @@ func Example() {
 	var file strings.Builder
 	page := live.New(live.Options{})
 	emitter, err := agentevents.NewEmitter(agentevents.EmitterOptions{
-		Lifecycle: agentevents.LifecycleDerived,
 		Sinks: []agentevents.Sink{
 			agentevents.WithoutDeltas(agentevents.NewWriter(&file, agentevents.WriterOptions{})),
 			page,

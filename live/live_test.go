@@ -255,7 +255,7 @@ func TestTheEmitterDoesNotWaitForASnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hold := make(chan struct{})
 		page := live.New(live.Options{Fold: ae.FoldOptions{OnViolation: func(*ae.RuleError) { <-hold }}})
-		em, err := ae.NewEmitter(ae.EmitterOptions{Mode: ae.ModeObserve, Sinks: []ae.Sink{page}})
+		em, err := ae.NewEmitter(ae.EmitterOptions{Lifecycle: ae.LifecycleStrict, Mode: ae.ModeObserve, Sinks: []ae.Sink{page}})
 		require.NoError(t, err)
 		run, err := em.Run("r")
 		require.NoError(t, err)

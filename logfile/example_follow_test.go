@@ -62,7 +62,7 @@ func record(path string) {
 		fmt.Println(err)
 		return
 	}
-	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleDerived, Sinks: []agentevents.Sink{log}})
+	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{Sinks: []agentevents.Sink{log}})
 	if err != nil {
 		fmt.Println(err)
 		return

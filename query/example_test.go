@@ -21,7 +21,6 @@ func echo(_ context.Context, r query.Request) iter.Seq2[agentevents.Event, error
 func ExampleDo() {
 	ctx := context.Background()
 	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{
-		Lifecycle: agentevents.LifecycleDerived,
 		Sinks: []agentevents.Sink{agentevents.SinkFunc(func(_ context.Context, ev agentevents.Event) error {
 			fmt.Println(ev.AgentID, ev.Kind())
 			return nil

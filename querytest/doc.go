@@ -2,7 +2,7 @@
 // mock answers from fixtures, which a recorder has made of real answers.
 //
 //	func TestReport(t *testing.T) {
-//		em, rec := eventtest.RecordWith(t, agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleDerived})
+//		em, rec := eventtest.Record(t)
 //		ask := querytest.MockQuery(t, "testdata/report")
 //		runReport(em, ask)
 //		rec.Want(t, "writer agent.ended converged")

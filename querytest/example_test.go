@@ -24,7 +24,7 @@ func Example() {
 	mock := querytest.NewMock(querytest.Fixtures{"writer": fixture}, querytest.MockOptions{})
 
 	ctx := context.Background()
-	em, err := ae.NewEmitter(ae.EmitterOptions{Lifecycle: ae.LifecycleDerived})
+	em, err := ae.NewEmitter(ae.EmitterOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}

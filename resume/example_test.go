@@ -16,7 +16,7 @@ func Example() {
 	fold := ae.NewFold(ae.FoldOptions{})
 	sink := ae.SinkFunc(func(_ context.Context, ev ae.Event) error { fold.Apply(ev); return nil })
 	emitter := func() *ae.Emitter {
-		em, err := ae.NewEmitter(ae.EmitterOptions{Lifecycle: ae.LifecycleDerived, Sinks: []ae.Sink{sink}})
+		em, err := ae.NewEmitter(ae.EmitterOptions{Sinks: []ae.Sink{sink}})
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -55,7 +55,7 @@ func Example() {
 
 	// The store comes first: the mirrors behind it get no event that it refuses.
 	emitter := func() *ae.Emitter {
-		em, err := ae.NewEmitter(ae.EmitterOptions{Lifecycle: ae.LifecycleDerived, Sinks: []ae.Sink{runstore.NewSink(store)}})
+		em, err := ae.NewEmitter(ae.EmitterOptions{Sinks: []ae.Sink{runstore.NewSink(store)}})
 		if err != nil {
 			panic(err)
 		}

@@ -17,8 +17,7 @@ func Example() {
 	fold := ae.NewFold(ae.FoldOptions{})
 	var details tree.Details
 	em, err := ae.NewEmitter(ae.EmitterOptions{
-		Lifecycle: ae.LifecycleDerived,
-		Clock:     func() time.Time { return time.Date(2026, 5, 5, 9, 0, 0, 0, time.UTC) },
+		Clock: func() time.Time { return time.Date(2026, 5, 5, 9, 0, 0, 0, time.UTC) },
 		Sinks: []ae.Sink{ae.SinkFunc(func(_ context.Context, ev ae.Event) error {
 			fold.Apply(ev)
 			details.Add(&ev)

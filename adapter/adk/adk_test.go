@@ -682,7 +682,7 @@ func TestFirstTokenAndState(t *testing.T) {
 // What the framework sees is the same, byte for byte, whatever the recorder does.
 func TestNothingChanges(t *testing.T) {
 	emitter := func(t testing.TB, sinks ...ae.Sink) *ae.Emitter {
-		em, err := ae.NewEmitter(ae.EmitterOptions{Lifecycle: ae.LifecycleDerived, Sinks: sinks})
+		em, err := ae.NewEmitter(ae.EmitterOptions{Sinks: sinks, OnError: func(error) {}})
 		require.NoError(t, err)
 		return em
 	}
@@ -702,12 +702,12 @@ func TestNothingChanges(t *testing.T) {
 			return &adk.Recorder{Emitter: em}
 		},
 		"all is refused": func(t testing.TB) *adk.Recorder {
-			em, err := ae.NewEmitter(ae.EmitterOptions{Lifecycle: ae.LifecycleDerived, Guard: func(ae.Event) *ae.RuleError { return &ae.RuleError{Rule: "no"} }})
+			em, err := ae.NewEmitter(ae.EmitterOptions{OnViolation: func(*ae.RuleError) {}, Guard: func(ae.Event) *ae.RuleError { return &ae.RuleError{Rule: "no"} }})
 			require.NoError(t, err)
 			return &adk.Recorder{Emitter: em}
 		},
 		"guard panics": func(t testing.TB) *adk.Recorder {
-			em, err := ae.NewEmitter(ae.EmitterOptions{Lifecycle: ae.LifecycleDerived, Guard: func(ae.Event) *ae.RuleError { panic("the guard") }})
+			em, err := ae.NewEmitter(ae.EmitterOptions{OnViolation: func(*ae.RuleError) {}, Guard: func(ae.Event) *ae.RuleError { panic("the guard") }})
 			require.NoError(t, err)
 			return &adk.Recorder{Emitter: em}
 		},

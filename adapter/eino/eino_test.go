@@ -895,7 +895,7 @@ func TestRecordingChangesNothing(t *testing.T) {
 		require.NoError(t, err)
 		failing, err := broken.Run("r")
 		require.NoError(t, err)
-		strict, err := ae.NewEmitter(ae.EmitterOptions{}) // refuses most of what is recorded
+		strict, err := ae.NewEmitter(ae.EmitterOptions{Lifecycle: ae.LifecycleStrict}) // refuses most of what is recorded
 		require.NoError(t, err)
 		refusing, err := strict.Run("r")
 		require.NoError(t, err)

@@ -33,9 +33,10 @@ const (
 func Write(w io.Writer, o Options) error {
 	g := &generator{rng: rand.New(rand.NewPCG(1, 2)), now: time.Date(2026, 5, 5, 9, 0, 0, 0, time.UTC)}
 	em, err := ae.NewEmitter(ae.EmitterOptions{
-		Sinks: []ae.Sink{ae.NewWriter(w, ae.WriterOptions{BufferSize: 256 << 10})},
-		Clock: func() time.Time { return g.now },
-		NewID: g.id,
+		Lifecycle: ae.LifecycleStrict,
+		Sinks:     []ae.Sink{ae.NewWriter(w, ae.WriterOptions{BufferSize: 256 << 10})},
+		Clock:     func() time.Time { return g.now },
+		NewID:     g.id,
 	})
 	if err != nil {
 		return err

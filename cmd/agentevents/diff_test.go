@@ -52,10 +52,10 @@ func TestDiff(t *testing.T) {
 	more = regexp.MustCompile(`"sequence":\d+`).ReplaceAllStringFunc(more, func(string) string { sequence++; return fmt.Sprint(`"sequence":`, sequence) })
 	more = strings.Replace(more, `"toolCalls":1,`, `"toolCalls":2,`, 1)
 	more = strings.ReplaceAll(strings.Replace(more, "func Parse", "func NewParser", 1), "The parser is in parse.go.", "It is in NewParser.")
-	show("in the README", more)
-	_, text, _ := strings.Cut(b.String(), "== in the README\n")
+	show("in the docs", more)
+	_, text, _ := strings.Cut(b.String(), "== in the docs\n")
 	_, text, _ = strings.Cut(text, "\n")
-	require.True(t, strings.Contains(read(t, "../../README.md"), text+"```\n"), text)
+	require.True(t, strings.Contains(read(t, "../../docs/command.md"), text+"```\n"), text)
 	show("killed", strings.Join(lines[:len(lines)-8], ""))
 	for _, to := range []string{"openwop", "kaos", "multiagent"} {
 		out, _ := converted(t, to, log)

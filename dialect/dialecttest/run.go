@@ -23,6 +23,7 @@ func StandardRun(runID string) []agentevents.Event {
 	now := time.Date(2026, 5, 5, 9, 0, 0, 0, time.UTC)
 	id := 0
 	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{
+		Lifecycle: agentevents.LifecycleStrict,
 		Sinks: []agentevents.Sink{agentevents.SinkFunc(func(_ context.Context, ev agentevents.Event) error {
 			s.events = append(s.events, ev)
 			return nil

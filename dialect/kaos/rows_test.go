@@ -3,6 +3,7 @@ package kaos_test
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -123,6 +124,7 @@ func fold(t *testing.T, log string) *agentevents.RunSnapshot {
 // emit records with an emitter that has a sink.
 func emit(t *testing.T, o agentevents.EmitterOptions, act func(ctx context.Context, run *agentevents.Run)) {
 	t.Helper()
+	o.Lifecycle = cmp.Or(o.Lifecycle, agentevents.LifecycleStrict)
 	emitter, err := agentevents.NewEmitter(o)
 	require.NoError(t, err)
 	run, err := emitter.Run("run_1f2e3d4c5b6a")

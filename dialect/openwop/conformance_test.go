@@ -37,7 +37,8 @@ func referenceHost(t *testing.T, h *Host, more ...agentevents.Sink) (*agentevent
 	t.Helper()
 	s := &wireSink{host: h, enc: NewEncoder(EncoderOptions{Profile: h.Profile}), t: t}
 	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{
-		Sinks: append(more, s), Guard: h.Guard, Follow: h.Follow, OnError: func(err error) { t.Errorf("reported: %v", err) },
+		Lifecycle: agentevents.LifecycleStrict,
+		Sinks:     append(more, s), Guard: h.Guard, Follow: h.Follow, OnError: func(err error) { t.Errorf("reported: %v", err) },
 	})
 	require.NoError(t, err)
 	run, err := em.Run("run_1")
@@ -106,7 +107,7 @@ func TestConformanceReplayDeterminism(t *testing.T) {
 	webhook := agentevents.Live(agentevents.SinkFunc(func(context.Context, agentevents.Event) error { outside++; return nil }))
 	again := &wireSink{enc: NewEncoder(EncoderOptions{}), t: t}
 	h := &Host{Capabilities: &everything}
-	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{Sinks: []agentevents.Sink{again, webhook}, Guard: h.Guard, Follow: h.Follow})
+	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleStrict, Sinks: []agentevents.Sink{again, webhook}, Guard: h.Guard, Follow: h.Follow})
 	require.NoError(t, err)
 	replay, err := em.Run("run_1")
 	require.NoError(t, err)

@@ -51,9 +51,8 @@ func ExampleHost() {
 		Orchestrator: "host:boss",
 	}}
 	emitter, _ := agentevents.NewEmitter(agentevents.EmitterOptions{
-		Lifecycle: agentevents.LifecycleDerived,
-		Guard:     func(ev agentevents.Event) *agentevents.RuleError { return hosts[ev.RunID].Guard(ev) },
-		Follow:    func(ev agentevents.Event) []agentevents.Event { return hosts[ev.RunID].Follow(ev) },
+		Guard:  func(ev agentevents.Event) *agentevents.RuleError { return hosts[ev.RunID].Guard(ev) },
+		Follow: func(ev agentevents.Event) []agentevents.Event { return hosts[ev.RunID].Follow(ev) },
 		Sinks: []agentevents.Sink{agentevents.SinkFunc(func(_ context.Context, ev agentevents.Event) error {
 			if p, ok := ev.Payload.(*agentevents.OrchestratorDecided); ok {
 				fmt.Println(ev.AgentID, p.Decision)

@@ -18,7 +18,7 @@ import (
 func emitting(t *testing.T, h *Host, mode agentevents.Mode) (*agentevents.Run, *eventtest.Recorder) {
 	t.Helper()
 	em, log := eventtest.RecordWith(t, agentevents.EmitterOptions{
-		Guard: h.Guard, Follow: h.Follow, Mode: mode,
+		Lifecycle: agentevents.LifecycleStrict, Guard: h.Guard, Follow: h.Follow, Mode: mode,
 		OnError: func(err error) { t.Errorf("reported: %v", err) }, OnViolation: func(*agentevents.RuleError) {},
 	})
 	run, err := em.Run("r")

@@ -13,9 +13,7 @@ import (
 func main() {
 	ctx := context.Background()
 	em, err := ae.NewEmitter(ae.EmitterOptions{
-		Lifecycle:   ae.LifecycleDerived,
-		Sinks:       []ae.Sink{ae.NewWriter(os.Stdout, ae.WriterOptions{})},
-		OnViolation: func(err *ae.RuleError) { log.Print(err) }, // what is refused; Emit returns it, too
+		Sinks: []ae.Sink{ae.NewWriter(os.Stdout, ae.WriterOptions{})},
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -29,8 +27,7 @@ func main() {
 	coder.Emit(ctx, &ae.AgentStarted{Task: "Add /v2/health"})
 	coder.Do(ctx, &ae.ToolCalled{ToolID: "Read", Arguments: `{"path":"main.go","api_key":"k-123"}`}, readFile)
 	coder.Emit(ctx, &ae.TextCompleted{Text: "It is there now."})
-	coder.Emit(ctx, &ae.AgentEnded{Outcome: ae.OutcomeConverged})
-	run.Emit(ctx, &ae.RunCompleted{})
+	run.Finish(ctx, nil)
 }
 
 func readFile(context.Context) (ae.JSON, error) { return ae.JSONString("package main"), nil }

@@ -20,11 +20,11 @@ var (
 	durations = regexp.MustCompile(`"durationMs":[0-9.]+`)
 )
 
-// The README shows what the program prints, but for ids, times and durations, and its tree.
-func TestOutputIsTheReadmes(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
+// The page about lifecycles shows what the program prints, but for ids, times and durations, and its tree.
+func TestOutputIsThePages(t *testing.T) {
+	page, err := os.ReadFile("../../docs/lifecycles.md")
 	require.NoError(t, err)
-	_, shown, ok := strings.Cut(string(readme), "```\n{")
+	_, shown, ok := strings.Cut(string(page), "```\n{")
 	require.True(t, ok)
 	shown, _, ok = strings.Cut("{"+shown, "```\n")
 	require.True(t, ok)
@@ -62,5 +62,5 @@ func TestOutputIsTheReadmes(t *testing.T) {
 		require.Empty(t, s.Violations)
 		require.NoError(t, tree.Write(&drawn, s, tree.Options{Details: &details}))
 	}
-	require.True(t, strings.Contains(string(readme), "```\n"+drawn.String()+"```\n"), "the README does not show\n%s", drawn.String())
+	require.True(t, strings.Contains(string(page), "```\n"+drawn.String()+"```\n"), "the page does not show\n%s", drawn.String())
 }

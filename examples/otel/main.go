@@ -65,7 +65,7 @@ func record(ctx context.Context, w io.Writer, dir, out string) (err error) {
 	if err != nil {
 		return err
 	}
-	em, err := ae.NewEmitter(ae.EmitterOptions{Lifecycle: ae.LifecycleDerived, Sinks: []ae.Sink{log, hook}})
+	em, err := ae.NewEmitter(ae.EmitterOptions{Sinks: []ae.Sink{log, hook}})
 	if err != nil {
 		return errors.Join(err, log.Close())
 	}

@@ -44,7 +44,7 @@ func record(ctx context.Context, dir, out string) (err error) {
 		return err
 	}
 	defer f.Close()
-	em, err := ae.NewEmitter(ae.EmitterOptions{Sinks: []ae.Sink{ae.NewWriter(f, ae.WriterOptions{})}})
+	em, err := ae.NewEmitter(ae.EmitterOptions{Lifecycle: ae.LifecycleStrict, Sinks: []ae.Sink{ae.NewWriter(f, ae.WriterOptions{})}})
 	if err != nil {
 		return err
 	}

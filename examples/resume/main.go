@@ -123,7 +123,7 @@ func open(dir string) (*runstore.File, *ae.Emitter, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	em, err := ae.NewEmitter(ae.EmitterOptions{Lifecycle: ae.LifecycleDerived, Sinks: []ae.Sink{runstore.NewSink(store)}})
+	em, err := ae.NewEmitter(ae.EmitterOptions{Sinks: []ae.Sink{runstore.NewSink(store)}})
 	return store, em, err
 }
 

@@ -55,7 +55,6 @@ func open(path string, pace time.Duration) (*runtime, error) {
 	// A log must not stop an agent, so agents look at no error of recording: these two
 	// functions hear of all of them.
 	rt.em, err = ae.NewEmitter(ae.EmitterOptions{
-		Lifecycle:   ae.LifecycleDerived,
 		Sinks:       []ae.Sink{ae.BestEffort(file), ae.BestEffort(rt.page)},
 		OnError:     func(err error) { slog.Error("recording", "error", err) },
 		OnViolation: func(err *ae.RuleError) { slog.Warn("recording", "violation", err) },

@@ -34,7 +34,7 @@
 // that are not on the wire.
 //
 // It also makes the table of rules, from the comments of the constants of type
-// Rule, and renews the table of kinds in README.md, from the Mirrors paragraphs
+// Rule, and renews the table of kinds in docs/vocabulary.md, from the Mirrors paragraphs
 // of the payloads' doc comments.
 //
 // # How it is made
@@ -132,10 +132,10 @@ func generate(dir string) ([]file, error) {
 	} else if f != nil {
 		files = append(files, *f)
 	}
-	if text, err := readme(dir, m); err != nil {
+	if text, err := vocabulary(dir, m); err != nil {
 		return nil, err
 	} else if text != nil {
-		files = append(files, file{"README.md", text})
+		files = append(files, file{"docs/vocabulary.md", text})
 	}
 	return files, nil
 }

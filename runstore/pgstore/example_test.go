@@ -15,7 +15,7 @@ import (
 
 // work begins a run, or goes on with it where another process has left it.
 func work(ctx context.Context, store runstore.Store, id string) error {
-	em, err := ae.NewEmitter(ae.EmitterOptions{Lifecycle: ae.LifecycleDerived, Sinks: []ae.Sink{runstore.NewSink(store)}})
+	em, err := ae.NewEmitter(ae.EmitterOptions{Sinks: []ae.Sink{runstore.NewSink(store)}})
 	if err != nil {
 		return err
 	}

@@ -80,7 +80,7 @@ var path = []ae.AgentStatus{ae.StatusToolCall, ae.StatusToolResult, ae.StatusRes
 
 // Emit emits load T to a sink, each goroutine in a run of its own.
 func Emit(sink ae.Sink) (Append, error) {
-	em, err := ae.NewEmitter(ae.EmitterOptions{Sinks: []ae.Sink{sink}})
+	em, err := ae.NewEmitter(ae.EmitterOptions{Lifecycle: ae.LifecycleStrict, Sinks: []ae.Sink{sink}})
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// The table of kinds in the README is made of the Mirrors paragraphs of the
+// The table of kinds in docs/vocabulary.md is made of the Mirrors paragraphs of the
 // structs' doc comments.
 
 const (
@@ -24,10 +24,10 @@ const (
 // table's columns.
 var documents = []string{"KAHN", "wiki", "KAOS", "resume spec", "OpenWOP"}
 
-// readme returns README.md with the table renewed, or nil when the package has
-// no README.
-func readme(dir string, m *model) ([]byte, error) {
-	path := filepath.Join(dir, "README.md")
+// vocabulary returns docs/vocabulary.md with the table renewed, or nil when the package has
+// no such page.
+func vocabulary(dir string, m *model) ([]byte, error) {
+	path := filepath.Join(dir, "docs", "vocabulary.md")
 	old, err := os.ReadFile(path)
 	if os.IsNotExist(err) {
 		return nil, nil

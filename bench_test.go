@@ -229,7 +229,7 @@ func BenchmarkEmitGoroutines(b *testing.B) {
 // benchLog returns the log of some runs with the usual mix of kinds.
 func benchLog(b *testing.B, runs int) []byte {
 	var buf bytes.Buffer
-	em, err := NewEmitter(EmitterOptions{Sinks: []Sink{NewWriter(&buf, WriterOptions{BufferSize: 1 << 20})}})
+	em, err := NewEmitter(EmitterOptions{Lifecycle: LifecycleStrict, Sinks: []Sink{NewWriter(&buf, WriterOptions{BufferSize: 1 << 20})}})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -166,6 +166,8 @@ func checkRun(t *testing.T, s *runstore.File, run string, acked uint64) {
 	r, err := runstore.Restore(t.Context(), s, run, ae.FoldOptions{})
 	require.NoError(t, err)
 	require.NoError(t, r.Distrust)
-	require.Less(t, r.Folded, len(all), "the snapshot was used")
+	if acked > 1 { // the first snapshot is saved between the first two events
+		require.Less(t, r.Folded, len(all), "the snapshot was used")
+	}
 	require.Equal(t, string(fold.Snapshot().AppendJSON(nil)), string(r.Snapshot.AppendJSON(nil)))
 }

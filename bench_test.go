@@ -179,7 +179,7 @@ func BenchmarkEmit(b *testing.B) {
 	} {
 		for _, c := range benchPayloads() {
 			b.Run(sinks.name+"/"+c.name, func(b *testing.B) {
-				emit := emitBench(b, EmitterOptions{Sinks: sinks.make(b)}, c.payload)
+				emit := emitBench(b, EmitterOptions{Lifecycle: LifecycleStrict, Sinks: sinks.make(b)}, c.payload)
 				b.ReportAllocs()
 				for b.Loop() {
 					emit()
@@ -194,7 +194,7 @@ func BenchmarkEmit(b *testing.B) {
 func BenchmarkEmitGoroutines(b *testing.B) {
 	for _, n := range []int{1, 2, 8, 64} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			em, err := NewEmitter(EmitterOptions{Sinks: []Sink{NewWriter(io.Discard, WriterOptions{BufferSize: 64 << 10})}})
+			em, err := NewEmitter(EmitterOptions{Lifecycle: LifecycleStrict, Sinks: []Sink{NewWriter(io.Discard, WriterOptions{BufferSize: 64 << 10})}})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -384,7 +384,7 @@ func (v *view) agentStarted(ev *Event, sub *subject) {
 		from string
 	}{
 		{&rec.ParentAgentID, ev.ParentAgentID}, {&rec.ParentCallID, ev.ParentCallID}, {&rec.NodeID, ev.NodeID}, {&rec.NodeRunID, ev.NodeRunID}, {&rec.Phase, ev.Phase},
-		{&rec.Task, p.Task}, {&rec.Model, p.Model},
+		{&rec.Name, p.Name}, {&rec.Task, p.Task}, {&rec.Model, p.Model},
 	} {
 		if t.from != "" && *t.to != t.from {
 			*t.to = v.intern(t.from)

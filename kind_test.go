@@ -43,7 +43,7 @@ var kindSamples = []Event{
 	// Agents.
 	{AgentID: "coder", ParentAgentID: "core.lead", ParentCallID: "call-1", Payload: &AgentStarted{
 		Agent: Some(AgentRef{AgentID: "coder", AgentSharing: SharingGroup("review"), MemoryRef: "mem:coder", ModelClass: ModelCoding}),
-		Task:  "Add /v2/health", Model: "claude-sonnet-4-5", ProviderSessionID: "sess-123", Prompt: `[{"role":"user","content":"Add /v2/health"}]`, Attempt: Some(2), Resumed: true,
+		Name:  "coder", Task: "Add /v2/health", Model: "claude-sonnet-4-5", ProviderSessionID: "sess-123", Prompt: `[{"role":"user","content":"Add /v2/health"}]`, Attempt: Some(2), Resumed: true,
 		Lifecycle: LifecycleRelaxed,
 	}},
 	{AgentID: "coder", Step: Some(0), Payload: &AgentTransition{From: StatusThinking, To: StatusToolCall, Reason: "tool_call:Read"}},

@@ -16,9 +16,13 @@ import "time"
 // Mirrors: KAHN agent_run_start; wiki agent.spawned; KAOS span subagent/start;
 // resume spec agent:start.
 type AgentStarted struct {
-	Agent Opt[AgentRef] `json:"agent,omitzero" class:"meta"`   // identity, sharing and model class
-	Task  string        `json:"task,omitzero" class:"content"` // what the agent has to do; the wiki's agentTask
-	Model string        `json:"model,omitzero" class:"meta"`   // model name as the provider spells it
+	Agent Opt[AgentRef] `json:"agent,omitzero" class:"meta"` // identity, sharing and model class
+	// Name is the name of the agent that is the same in all calls and runs, such as
+	// "researcher": views, span names, metrics, stats and diff use it, so it has few
+	// values and no ids. Empty means that the id is also the name.
+	Name  string `json:"name,omitzero" class:"meta"`
+	Task  string `json:"task,omitzero" class:"content"` // what the agent has to do; the wiki's agentTask
+	Model string `json:"model,omitzero" class:"meta"`   // model name as the provider spells it
 	// ProviderSessionID is the id that resumes the agent at its provider: the
 	// resume spec's sessionId. [RunSnapshot].AgentSessions keeps it.
 	ProviderSessionID string `json:"providerSessionId,omitzero" class:"id"`

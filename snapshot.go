@@ -267,6 +267,7 @@ type block struct {
 // AgentSnapshot is the state of one agent of a run.
 type AgentSnapshot struct {
 	AgentState
+	Name              string             `json:"name,omitzero"`              // AgentStarted.Name
 	Ref               Opt[AgentRef]      `json:"ref,omitzero"`               // AgentStarted.Agent, else as a node or a handoff names it
 	ParentAgentID     string             `json:"parentAgentId,omitzero"`     // agent that spawned it, else the one that started in the span around its start
 	ParentSpanID      string             `json:"parentSpanId,omitzero"`      // the span around its latest start

@@ -88,6 +88,10 @@ func (v *AgentStarted) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"agent":`...)
 		dst = v.Agent.V.appendJSON(dst)
 	}
+	if v.Name != "" {
+		dst = append(dst, `,"name":`...)
+		dst = jsonwire.AppendString(dst, v.Name)
+	}
 	if v.Task != "" {
 		dst = append(dst, `,"task":`...)
 		dst = jsonwire.AppendString(dst, v.Task)
@@ -129,6 +133,7 @@ func (v *AgentStarted) appendJSON(dst []byte) []byte {
 
 var fieldsOfAgentStarted = [...]extra.Field{
 	{Name: "agent"},
+	{Name: "name"},
 	{Name: "task"},
 	{Name: "model"},
 	{Name: "providerSessionId"},
@@ -2983,6 +2988,10 @@ func (v *AgentSnapshot) appendJSON(dst []byte) []byte {
 	dst = v.Counted.appendJSON(dst)
 	dst = append(dst, `,"resume":`...)
 	dst = v.Resume.appendJSON(dst)
+	if v.Name != "" {
+		dst = append(dst, `,"name":`...)
+		dst = jsonwire.AppendString(dst, v.Name)
+	}
 	if v.Ref.OK {
 		dst = append(dst, `,"ref":`...)
 		dst = v.Ref.V.appendJSON(dst)

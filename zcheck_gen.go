@@ -49,6 +49,9 @@ func (v *AgentStarted) check() *fieldError {
 			return err.in("agent")
 		}
 	}
+	if err := checkText("name", v.Name); err != nil {
+		return err
+	}
 	if err := checkText("model", v.Model); err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func (v *AgentRef) clean(c *cleaner) *AgentRef {
 
 func (v *AgentStarted) clean(c *cleaner) *AgentStarted {
 	w := v // or the copy, once there is one
-	c.size += 303 + mostEscaped*(len(v.ProviderSessionID)+len(v.Lifecycle))
+	c.size += 351 + mostEscaped*(len(v.ProviderSessionID)+len(v.Lifecycle))
 	if v.Agent.OK {
 		if e := v.Agent.V.clean(c); c.err != nil {
 			c.err = c.err.in("agent")
@@ -52,6 +52,12 @@ func (v *AgentStarted) clean(c *cleaner) *AgentStarted {
 		} else if e != &v.Agent.V {
 			w = copyOnce(v, w)
 			w.Agent.V = *e
+		}
+	}
+	if v.Name != "" {
+		if s, changed := c.text("name", ClassMeta, v.Name); changed {
+			w = copyOnce(v, w)
+			w.Name = s
 		}
 	}
 	if v.Task != "" {

@@ -314,6 +314,7 @@ func (v *AgentSnapshot) clone() *AgentSnapshot {
 // deepen makes a shallow copy a deep one.
 func (w *AgentSnapshot) deepen() {
 	w.AgentState.deepen()
+	w.Name = cloneText(w.Name)
 	if w.Ref.OK {
 		w.Ref.V.deepen()
 	}

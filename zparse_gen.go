@@ -192,42 +192,49 @@ func (v *AgentStarted) parseJSON(s *jsonwire.Scanner) error {
 				err = v.Agent.V.parseJSON(s)
 				v.Agent.OK = err == nil
 			}
-		case 2: // task
+		case 2: // name
+			if !m.null(s, name) {
+				v.Name, err = s.String()
+				if v.Name == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 3: // task
 			if !m.null(s, name) {
 				v.Task, err = s.String()
 				if v.Task == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 3: // model
+		case 4: // model
 			if !m.null(s, name) {
 				v.Model, err = s.String()
 				if v.Model == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 4: // providerSessionId
+		case 5: // providerSessionId
 			if !m.null(s, name) {
 				v.ProviderSessionID, err = s.String()
 				if v.ProviderSessionID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 5: // prompt
+		case 6: // prompt
 			v.Prompt, err = parseAny(s)
-		case 6: // attempt
+		case 7: // attempt
 			if !m.null(s, name) {
 				v.Attempt.V, err = s.SmallInt()
 				v.Attempt.OK = err == nil
 			}
-		case 7: // resumed
+		case 8: // resumed
 			if !m.null(s, name) {
 				v.Resumed, err = s.Bool()
 				if !v.Resumed {
 					m.spelled(name, `false`)
 				}
 			}
-		case 8: // lifecycle
+		case 9: // lifecycle
 			if !m.null(s, name) {
 				v.Lifecycle, err = parseText[Lifecycle](s)
 				if v.Lifecycle == "" {
@@ -247,6 +254,7 @@ func (v *AgentStarted) parseJSON(s *jsonwire.Scanner) error {
 
 var namesOfAgentStarted = jsonwire.Names(
 	"agent",
+	"name",
 	"task",
 	"model",
 	"providerSessionId",
@@ -5617,206 +5625,213 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			err = v.Counted.parseJSON(s)
 		case 11: // resume
 			err = v.Resume.parseJSON(s)
-		case 12: // ref
+		case 12: // name
+			if !m.null(s, name) {
+				v.Name, err = s.String()
+				if v.Name == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 13: // ref
 			if !m.null(s, name) {
 				err = v.Ref.V.parseJSON(s)
 				v.Ref.OK = err == nil
 			}
-		case 13: // parentAgentId
+		case 14: // parentAgentId
 			if !m.null(s, name) {
 				v.ParentAgentID, err = s.String()
 				if v.ParentAgentID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 14: // parentSpanId
+		case 15: // parentSpanId
 			if !m.null(s, name) {
 				v.ParentSpanID, err = s.String()
 				if v.ParentSpanID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 15: // parentCallId
+		case 16: // parentCallId
 			if !m.null(s, name) {
 				v.ParentCallID, err = s.String()
 				if v.ParentCallID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 16: // nodeId
+		case 17: // nodeId
 			if !m.null(s, name) {
 				v.NodeID, err = s.String()
 				if v.NodeID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 17: // nodeRunId
+		case 18: // nodeRunId
 			if !m.null(s, name) {
 				v.NodeRunID, err = s.String()
 				if v.NodeRunID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 18: // phase
+		case 19: // phase
 			if !m.null(s, name) {
 				v.Phase, err = s.String()
 				if v.Phase == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 19: // task
+		case 20: // task
 			if !m.null(s, name) {
 				v.Task, err = s.String()
 				if v.Task == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 20: // model
+		case 21: // model
 			if !m.null(s, name) {
 				v.Model, err = s.String()
 				if v.Model == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 21: // providerSessionId
+		case 22: // providerSessionId
 			if !m.null(s, name) {
 				v.ProviderSessionID, err = s.String()
 				if v.ProviderSessionID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 22: // sequence
+		case 23: // sequence
 			if !m.null(s, name) {
 				v.Sequence, err = s.Uint()
 				if v.Sequence == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 23: // startedAt
+		case 24: // startedAt
 			if !m.null(s, name) {
 				v.StartedAt, err = s.Time()
 				if v.StartedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 24: // endedAt
+		case 25: // endedAt
 			if !m.null(s, name) {
 				v.EndedAt, err = s.Time()
 				if v.EndedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 25: // durationMs
+		case 26: // durationMs
 			if !m.null(s, name) {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
 			}
-		case 26: // transitions
+		case 27: // transitions
 			v.Transitions, err = s.SmallInt()
-		case 27: // toolCalls
+		case 28: // toolCalls
 			v.ToolCalls, err = s.SmallInt()
-		case 28: // toolFailures
+		case 29: // toolFailures
 			v.ToolFailures, err = s.SmallInt()
-		case 29: // modelCalls
+		case 30: // modelCalls
 			if !m.null(s, name) {
 				v.ModelCalls, err = s.SmallInt()
 				if v.ModelCalls == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 30: // modelFailures
+		case 31: // modelFailures
 			if !m.null(s, name) {
 				v.ModelFailures, err = s.SmallInt()
 				if v.ModelFailures == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 31: // modelDurationMs
+		case 32: // modelDurationMs
 			if !m.null(s, name) {
 				v.ModelDuration, err = s.Millis()
 				if v.ModelDuration == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 32: // errors
+		case 33: // errors
 			if !m.null(s, name) {
 				v.Errors, err = s.SmallInt()
 				if v.Errors == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 33: // decisions
+		case 34: // decisions
 			if !m.null(s, name) {
 				v.Decisions, err = s.SmallInt()
 				if v.Decisions == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 34: // lastError
+		case 35: // lastError
 			if !m.null(s, name) {
 				err = v.LastError.V.parseJSON(s)
 				v.LastError.OK = err == nil
 			}
-		case 35: // outcome
+		case 36: // outcome
 			if !m.null(s, name) {
 				v.Outcome, err = parseText[AgentOutcome](s)
 				if v.Outcome == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 36: // error
+		case 37: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
-		case 37: // result
+		case 38: // result
 			if !m.null(s, name) {
 				v.Result, err = s.String()
 				if v.Result == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 38: // refused
+		case 39: // refused
 			if !m.null(s, name) {
 				v.Refused, err = s.SmallInt()
 				if v.Refused == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 39: // structuredOutput
+		case 40: // structuredOutput
 			v.StructuredOutput, err = parseAny(s)
-		case 40: // resultSchema
+		case 41: // resultSchema
 			v.ResultSchema, err = parseAny(s)
-		case 41: // totals
+		case 42: // totals
 			if !m.null(s, name) {
 				err = v.Totals.V.parseJSON(s)
 				v.Totals.OK = err == nil
 			}
-		case 42: // numTurns
+		case 43: // numTurns
 			if !m.null(s, name) {
 				v.NumTurns.V, err = s.SmallInt()
 				v.NumTurns.OK = err == nil
 			}
-		case 43: // convergenceScore
+		case 44: // convergenceScore
 			if !m.null(s, name) {
 				v.ConvergenceScore.V, err = s.Float()
 				v.ConvergenceScore.OK = err == nil
 			}
-		case 44: // text
+		case 45: // text
 			if !m.null(s, name) {
 				v.Text, err = s.String()
 				if v.Text == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 45: // reasoning
+		case 46: // reasoning
 			if !m.null(s, name) {
 				v.Reasoning, err = s.String()
 				if v.Reasoning == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 46: // usage
+		case 47: // usage
 			err = v.Usage.parseJSON(s)
 		default:
 			err = s.Skip()
@@ -5840,6 +5855,7 @@ var namesOfAgentSnapshot = jsonwire.Names(
 	"sharesByGroup",
 	"counted",
 	"resume",
+	"name",
 	"ref",
 	"parentAgentId",
 	"parentSpanId",

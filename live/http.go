@@ -320,7 +320,7 @@ func (s *stream) begin(oldest uint64) {
 	}
 	for i, a := range snapshot.AgentsInOrder() {
 		if a.Started && a.Sequence < oldest && (i == 0 || a.Open) {
-			tell(a.AgentID, a.ParentAgentID, a.StartedAt, &agentevents.AgentStarted{Task: a.Task})
+			tell(a.AgentID, a.ParentAgentID, a.StartedAt, &agentevents.AgentStarted{Name: a.Name, Task: a.Task})
 		}
 	}
 	for _, c := range snapshot.OpenCalls {

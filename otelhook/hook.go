@@ -771,7 +771,7 @@ func (h *Hook) ResumeRun(_ context.Context, snapshot *agentevents.RunSnapshot) e
 		}
 		for id, a := range snapshot.Agents {
 			if a.Open {
-				left(id, a.StartedAt, a.Sequence, &agentevents.AgentStarted{Model: a.Model})
+				left(id, a.StartedAt, a.Sequence, &agentevents.AgentStarted{Name: a.Name, Model: a.Model})
 			}
 		}
 		for _, c := range snapshot.OpenCalls {

@@ -60,7 +60,7 @@ func Example() {
 	// session s1 · run e-u1 (travel) ✓ completed · 29s
 	// └─ guide ✓ converged · 26s · 2 steps · 1 tool call · 2 model calls: Do I need a coat in Oslo?
 	//    └─ tool.researcher ✓ 16s
-	//       └─ researcher/c1 ✓ converged · 12s · 2 steps · 1 tool call · 2 model calls: Weather in Oslo
+	//       └─ researcher ✓ converged · 12s · 2 steps · 1 tool call · 2 model calls: Weather in Oslo
 	//          └─ tool.weather ✓ 2s
 	// 2 agents · 2 tool calls · 40 tokens in, 24 out, 8 cached
 }

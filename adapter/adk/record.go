@@ -144,6 +144,9 @@ func (r recording) beforeAgent(ctx agent.Context) (*genai.Content, error) {
 		return nil, nil
 	}
 	start := &agentevents.AgentStarted{Task: textOf(ctx.UserContent(), false)}
+	if name := ctx.AgentName(); name != a.ID() {
+		start.Name = name // the id has the call
+	}
 	if t := taskOf(ctx); r.inner {
 		t.inside.Store(&inside{agentevents.ContextWithAgent(t.Context, nil), callOf(ctx)})
 	} else if parent := parentOf(invocationOf(ctx).root, ctx.AgentName()); parent != "" {

@@ -71,7 +71,7 @@ func (r *Recorder) agent(ctx context.Context, info *callbacks.RunInfo, in any, s
 	s.within = p.suffix != ""
 	s.topmost = !s.within && len(leading) == 0
 	s.serial = info.Type == "Sequential" || info.Type == "Loop"
-	ctx = r.start(ctx, s, agent, task)
+	ctx = r.start(ctx, s, agent, name, task)
 	var waits, gave bool
 	var result string
 	var failure error
@@ -143,7 +143,7 @@ func (r *Recorder) graph(ctx context.Context, info *callbacks.RunInfo, in any, s
 		task = lastOf(messages)
 	}
 	s.topmost = true
-	ctx = r.start(ctx, s, agent, task)
+	ctx = r.start(ctx, s, agent, agent.ID(), task)
 	s.end = func(err error) {
 		r.await(s.addr + within)
 		stop, waits := compose.ExtractInterruptInfo(err)
@@ -164,7 +164,7 @@ func lastOf(messages []*schema.Message) string {
 }
 
 // start records that an agent starts, or goes on if it has not ended.
-func (r *Recorder) start(ctx context.Context, s *scope, agent *agentevents.Agent, task string) context.Context {
+func (r *Recorder) start(ctx context.Context, s *scope, agent *agentevents.Agent, name, task string) context.Context {
 	run := agent.Run()
 	s.key, s.by = s.addr, s
 	if run.State().Status == agentevents.RunStatusPaused {
@@ -173,7 +173,10 @@ func (r *Recorder) start(ctx context.Context, s *scope, agent *agentevents.Agent
 	if agent.Open() {
 		answer(ctx, run, agent.ID())
 	} else {
-		_ = agent.Emit(ctx, &agentevents.AgentStarted{Task: task})
+		if name == agent.ID() {
+			name = "" // the id is also the name
+		}
+		_ = agent.Emit(ctx, &agentevents.AgentStarted{Name: name, Task: task})
 	}
 	return agentevents.ContextWithAgent(ctx, agent)
 }

@@ -25,6 +25,7 @@ type agent struct {
 	turned  bool   // the message began after that event
 
 	// The facts about a sub-agent that come before its start.
+	kind                string // its type, as the program spells it
 	task, model, prompt string // prompt is JSON
 	background          bool   // the sub-agent outlives the call that spawned it
 	first               *line  // the line that first mentions it
@@ -112,6 +113,7 @@ func (d *Decoder) subAgent(key string, l *line) *agent {
 	d.agentIDs[id] = true
 	a := newAgent(id, parent, key)
 	a.first, a.order = l, len(d.agents)
+	a.kind = strings.Clone(kind)
 	a.task = strings.Clone(cmp.Or(args.str("description"), l.str("task_description"), l.str("description")))
 	a.prompt = strings.Clone(cmp.Or(args.raw("prompt"), l.raw("prompt")))
 	a.model = strings.Clone(args.str("model"))
@@ -160,6 +162,7 @@ func (d *Decoder) start(a *agent, model string) {
 	a.begin()
 	d.record(a, agentevents.Event{ParentAgentID: a.parent.id, ParentCallID: a.call, Payload: &agentevents.AgentStarted{
 		Agent: agentevents.Some(agentevents.AgentRef{AgentID: a.id}),
+		Name:  a.kind,
 		Task:  a.task, Prompt: agentevents.JSON(a.prompt), Model: cmp.Or(model, a.model),
 	}})
 	d.cur = saved

@@ -173,15 +173,15 @@ type agentRow struct {
 
 func agentRows(s *agentevents.RunSnapshot) (rows []agentRow) {
 	all := view.Of(s)
-	executions := map[string]int{} // of a node, as agents
+	named := map[string]int{} // agents by name
 	for _, a := range s.AgentsInOrder() {
 		row := agentRow{name: view.Name(a.AgentID, a), AgentSnapshot: a}
 		row.status, row.how = all.Status(a.AgentID, a)
 		rows = append(rows, row)
-		executions[row.name]++
+		named[row.name]++
 	}
 	for i := range rows {
-		if a := &rows[i]; a.name != a.AgentID && executions[a.name] > 1 {
+		if a := &rows[i]; a.name != a.AgentID && named[a.name] > 1 {
 			a.name += " (" + a.AgentID + ")"
 		}
 	}

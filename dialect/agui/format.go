@@ -112,9 +112,11 @@ var format = func() *wire.Format {
 		usage   = may("usage", "", usageForm{})
 		cancel  = usual("outcome", func(*stream, *agentevents.Event) string { return `{"type":"cancelled"}` })
 		waits   = usual("outcome", func(s *stream, _ *agentevents.Event) string { return s.outcome() })
-		name    = usual("name", func(_ *stream, ev *agentevents.Event) string { return jsonwire.Quote(ev.AgentID) })
-		result  = need("messageId", "", replyForm{})
-		fails   = need("message", "error/message", wire.Full{}).Or(func(_ *wire.Writer, dst []byte, _ *wire.Member) []byte {
+		name    = need("name", "name").Or(func(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+			return jsonwire.AppendString(dst, w.Ev.AgentID) // the metadata tell that the event has none
+		})
+		result = need("messageId", "", replyForm{})
+		fails  = need("message", "error/message", wire.Full{}).Or(func(_ *wire.Writer, dst []byte, _ *wire.Member) []byte {
 			return append(dst, `"no reason given"`...) // the metadata say that the event has no error
 		})
 		code = may("code", "error/code")

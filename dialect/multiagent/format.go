@@ -114,7 +114,7 @@ var format = func() *wire.Format {
 			flow("workflow.phase.completed", agentevents.KindPhaseCompleted, 4, scope("workflowId"), scope("phase"), field("outputCount"), field("tokens")),
 			flow("agent.spawned", agentevents.KindAgentStarted, 4,
 				scope("workflowId"), scope("phase"), may("agentTask", "task", value).As("task"), may("parentSpanId", "", parentForm{}),
-				field("agent", ref), field("model"), field("providerSessionId"), field("prompt"), field("attempt"), field("resumed"), field("lifecycle")),
+				field("agent", ref), field("name"), field("model"), field("providerSessionId"), field("prompt"), field("attempt"), field("resumed"), field("lifecycle")),
 			flow("agent.completed", agentevents.KindAgentEnded, 4,
 				scope("agentId", agentIDForm{}), may("tokens", "", tokensForm{}), field("durationMs"), field("resultSchema"), scope("workflowId"), scope("phase"),
 				field("outcome"), field("error", fault), field("result"), field("structuredOutput"), field("usage", wire.Object(usage...)).Unless(onlyTotal),

@@ -38,7 +38,7 @@ type Agent struct {
 // A Party is a run or an agent, on one side.
 type Party struct {
 	ID     string `json:"id"`            // empty for an agent that is the run itself
-	Name   string `json:"name,omitzero"` // of a run
+	Name   string `json:"name,omitzero"`
 	Task   string `json:"task,omitzero"` // of an agent
 	Status string `json:"status,omitzero"`
 	Acts   int    `json:"acts"` // how many it did
@@ -152,6 +152,7 @@ func (s *side) party(a *agent) *Party {
 	}
 	p := &Party{ID: a.id, Task: a.task, Acts: len(a.done)}
 	if shown := s.snapshot.Agents[a.id]; shown != nil {
+		p.Name = shown.Name
 		p.Status, _ = s.views.Status(a.id, shown)
 	} else {
 		p.Status, _ = view.Node(s.snapshot, a.id)

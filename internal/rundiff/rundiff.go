@@ -152,7 +152,11 @@ func (r *run) agent(ev *agentevents.Event) *agent {
 	a := r.agents[id]
 	if a == nil {
 		a = &agent{id: strings.Clone(id), open: map[string]*act{}}
-		words := strings.FieldsFunc(cmp.Or(ev.AgentID, ev.NodeID), func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) })
+		name := ""
+		if p, ok := ev.Payload.(*agentevents.AgentStarted); ok {
+			name = p.Name
+		}
+		words := strings.FieldsFunc(cmp.Or(name, ev.AgentID, ev.NodeID), func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) })
 		if id == "" {
 			a.role = "\x00" // like nobody's
 		}

@@ -346,7 +346,7 @@ func (t Total) String() string {
 	return cmp.Or(totalWords[t.Name], t.Name) + " " + both(text(t.A), text(t.B))
 }
 
-func (p *Party) name() string { return cmp.Or(p.ID, "the run itself") }
+func (p *Party) name() string { return cmp.Or(p.Name, p.ID, "the run itself") }
 
 // title returns the line of an agent. A task that changed is a change of its start.
 func title(a, b *Party) string {

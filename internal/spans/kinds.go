@@ -149,6 +149,10 @@ func (m *Mapper) agentStarted(ev *agentevents.Event, p *agentevents.AgentStarted
 	first := m.root == nil
 	m.ensureRoot(ev)
 	a := m.agent(ev)
+	given := label(p.Name)
+	if given == "" && a != nil { // another attempt keeps the name
+		given = a.given
+	}
 	switch {
 	case first && m.joined != nil:
 		a = m.joined // the root is the agent
@@ -171,14 +175,18 @@ func (m *Mapper) agentStarted(ev *agentevents.Event, p *agentevents.AgentStarted
 		if a != nil && a != m.joined && a.errType != "" {
 			m.abandon(a, ReasonRestarted)
 		}
-		a = m.newAgent(ev, id, "", parent, m.invoke(ev))
+		a = m.newAgent(ev, id, "", parent, m.invoke(ev, given))
 		if node := m.open[nodeKey(ev)]; node != nil && ev.AgentID == "" && ev.NodeRunID != "" {
 			m.give(node, a)
 		}
 		m.mark(ev, a.span)
 	}
 	delete(m.handoffs, id)
-	a.started, a.under = true, ev.ParentAgentID
+	a.started, a.under, a.given = true, ev.ParentAgentID, given
+	if a.given != "" && a.given != a.name { // the run or the node has begun the span
+		a.name = a.given
+		a.span.set(str(AttrAgent, a.name))
+	}
 	a.spanned = ev.AgentID == "" && ev.NodeRunID == "" && id != ""
 	a.span.set(val("agentevents.agent.attempt", opt(p.Attempt)))
 	a.span.set(str(AttrRequestModel, p.Model))
@@ -209,14 +217,14 @@ func (m *Mapper) give(node *Span, a *agent) {
 	m.own[node] = a
 }
 
-// invoke is the shape of an agent's span. An agent without an id is called as its start
-// says, or as its node.
-func (m *Mapper) invoke(ev *agentevents.Event) shape {
-	about, model := word(ev.AgentID), ""
+// invoke is the shape of an agent's span. It has the given name of the agent, else the id,
+// else the id of the reference or of the node.
+func (m *Mapper) invoke(ev *agentevents.Event, given string) shape {
+	about, model := cmp.Or(given, word(ev.AgentID)), ""
 	if p, ok := ev.Payload.(*agentevents.AgentStarted); ok {
 		model = cut(p.Model, maxText)
 		if ev.AgentID == "" {
-			about = cmp.Or(word(p.Agent.V.AgentID), word(ev.NodeID))
+			about = cmp.Or(given, word(p.Agent.V.AgentID), word(ev.NodeID))
 		}
 	}
 	as := *ev
@@ -527,7 +535,7 @@ func (m *Mapper) delegate(ev *agentevents.Event, node *Span, id string) {
 	}
 	as := *ev
 	as.AgentID, as.SpanID, as.ParentSpanID = id, "", "" // the ids are the node's
-	a := m.newAgent(&as, id, node.key.id, node, m.invoke(&as))
+	a := m.newAgent(&as, id, node.key.id, node, m.invoke(&as, ""))
 	m.give(node, a)
 	m.mark(&as, a.span)
 	delete(m.handoffs, id)
@@ -591,7 +599,7 @@ func (m *Mapper) stepBegins(ev *agentevents.Event, parent *Span, k key, name str
 	}
 	attrs := m.common(ev, OpStep, append(more, str(AttrStepName, name), str("agentevents.step.kind", k.kind))...)
 	if ev.AgentID != "" {
-		attrs = append(attrs, str(AttrAgent, word(ev.AgentID)))
+		attrs = append(attrs, str(AttrAgent, m.called(ev)))
 	}
 	s := m.begin(ev, parent, k, shape{name: title(OpStep, name), attrs: attrs})
 	if k.kind != "phase" && k.kind != "node" {

@@ -70,6 +70,7 @@ type Mapper struct {
 type agent struct {
 	id      string
 	name    string // in few words, or ""
+	given   string // the name of its start, in few words, or ""
 	under   string // the agent that it says it works for
 	spanned bool   // the span of its start stands for it: an event may name it
 	span    *Span
@@ -140,9 +141,13 @@ func (m *Mapper) leave() {
 		case s.ended:
 			continue
 		case s == m.root && m.joined != nil && !m.joined.ended:
-			ev.AgentID, ev.Payload = m.joined.id, &agentevents.AgentStarted{}
+			ev.AgentID, ev.Payload = m.joined.id, &agentevents.AgentStarted{Name: m.joined.given}
 		case s.key.kind == "agent":
-			ev.Payload = &agentevents.AgentStarted{Model: s.Attr(AttrRequestModel).Text}
+			start := &agentevents.AgentStarted{Model: s.Attr(AttrRequestModel).Text}
+			if a := m.agents[s.key.agent]; a != nil {
+				start.Name = a.given
+			}
+			ev.Payload = start
 		case s.key.kind == "tool":
 			ev.Payload = &agentevents.ToolCalled{CallID: s.key.id, ToolID: s.Attr(AttrTool).Text}
 		case s.key.kind == "model":
@@ -253,8 +258,11 @@ func (m *Mapper) identify(ev *agentevents.Event) {
 	if a == nil || !a.spanned {
 		return
 	}
-	a.spanned, a.name = false, word(ev.AgentID)
-	a.span.set(str(AttrAgent, a.name))
+	a.spanned = false
+	if a.given == "" {
+		a.name = word(ev.AgentID)
+		a.span.set(str(AttrAgent, a.name))
+	}
 	a.span.set(str(m.o.Semconv.agentID(), cut(ev.AgentID, maxText)))
 	if m.named == nil {
 		m.named = map[string]string{}
@@ -285,15 +293,12 @@ func (m *Mapper) known(ev *agentevents.Event) string {
 	return ""
 }
 
-// called is what the event's agent is called in few words, or "".
+// called is the name of the event's agent in few words, or "".
 func (m *Mapper) called(ev *agentevents.Event) string {
-	if ev.AgentID != "" {
-		return word(ev.AgentID)
-	}
 	if a := m.agent(ev); a != nil {
 		return a.name
 	}
-	return ""
+	return word(ev.AgentID)
 }
 
 // Feed maps one event. It returns the span that the event belongs to, which may have
@@ -504,8 +509,12 @@ func (m *Mapper) is(k key) bool { return m.of == k && m.root != nil && !m.root.e
 func (m *Mapper) agentRoot(ev *agentevents.Event, id string) {
 	as := *ev
 	as.AgentID = id
-	m.makeRoot(ev, m.invoke(&as))
-	m.joined = &agent{id: id, name: word(id), span: m.root}
+	given := ""
+	if p, ok := ev.Payload.(*agentevents.AgentStarted); ok {
+		given = label(p.Name)
+	}
+	m.makeRoot(ev, m.invoke(&as, given))
+	m.joined = &agent{id: id, name: cmp.Or(given, word(id)), given: given, span: m.root}
 	m.agents[id], m.recent = m.joined, nil
 }
 

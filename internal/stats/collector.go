@@ -17,7 +17,7 @@ type By string
 
 // What figures are grouped by. The zero By makes no groups.
 const (
-	ByAgent By = "agent" // by agent id
+	ByAgent By = "agent" // by the name of the agent, else its id
 	ByTool  By = "tool"  // by tool id
 	ByModel By = "model" // by model name
 )
@@ -71,6 +71,7 @@ type run struct {
 	active bool // had an event since Collector looked at it
 
 	seen  view.Sequences
+	names map[string]string              // of agents that have one, by their ids
 	tasks map[string]map[string]struct{} // agents of the tasks
 	calls map[call]opened                // open calls
 }
@@ -174,8 +175,15 @@ func (c *Collector) Event(ev agentevents.Event) {
 		return
 	}
 	switch p := ev.Payload.(type) {
+	case *agentevents.AgentStarted:
+		if p.Name != "" && r.names[ev.AgentID] != p.Name {
+			if r.names == nil {
+				r.names = map[string]string{}
+			}
+			r.names[strings.Clone(ev.AgentID)] = strings.Clone(p.Name)
+		}
 	case *agentevents.ContextCompacted:
-		c.count(ByAgent, agentOf(&ev), "", func(t *tally) { t.compacted(p) })
+		c.count(ByAgent, r.agentOf(&ev), "", func(t *tally) { t.compacted(p) })
 	case *agentevents.ToolCalled:
 		r.opened(call{false, ev.AgentID, p.CallID}, opened{p.ToolID, ev.Time})
 	case *agentevents.ToolReturned:
@@ -186,7 +194,7 @@ func (c *Collector) Event(ev agentevents.Event) {
 		if open || p.OneEvent {
 			var one calls
 			one.took(p.Duration, began.at, ev.Time)
-			c.count(ByTool, began.of, agentOf(&ev), func(t *tally) { t.tools.add(one) })
+			c.count(ByTool, began.of, r.agentOf(&ev), func(t *tally) { t.tools.add(one) })
 		}
 	case *agentevents.ModelCalled:
 		r.opened(call{true, ev.AgentID, p.ModelCallID}, opened{p.Model, ev.Time})
@@ -197,19 +205,19 @@ func (c *Collector) Event(ev agentevents.Event) {
 			one.failed = 1
 		}
 		one.took(p.Duration, began.at, ev.Time)
-		c.count(ByModel, cmp.Or(p.Model, began.of), agentOf(&ev), func(t *tally) { t.models.add(one) })
+		c.count(ByModel, cmp.Or(p.Model, began.of), r.agentOf(&ev), func(t *tally) { t.models.add(one) })
 	}
 }
 
-// name returns what people know an agent by.
+// name returns the name of an agent for people.
 func name(s *agentevents.RunSnapshot, id string) string { return view.Name(id, s.Agents[id]) }
 
 // agentOf returns the name of the agent of an event.
-func agentOf(ev *agentevents.Event) string {
+func (r *run) agentOf(ev *agentevents.Event) string {
 	if ev.AgentID == "" && ev.NodeRunID != "" {
 		return cmp.Or(ev.NodeID, ev.NodeRunID)
 	}
-	return ev.AgentID
+	return cmp.Or(r.names[ev.AgentID], ev.AgentID)
 }
 
 // count adds to the total, and to the group of an agent, or to that of what by says.

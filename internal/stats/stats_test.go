@@ -507,3 +507,18 @@ func TestIsLinear(t *testing.T) {
 		})
 	}
 }
+
+// The calls of a sub-agent have an id each and one name: they are one group.
+func TestNamesOfAgents(t *testing.T) {
+	var entries []entry
+	for i := range 1000 {
+		id := fmt.Sprint("research/c", i)
+		entries = append(entries, entry{agent: id, p: &ae.AgentStarted{Name: "research"}},
+			entry{agent: id, p: &ae.ToolCalled{CallID: "c", ToolID: "read"}}, entry{agent: id, p: &ae.ToolReturned{CallID: "c", Status: ae.ToolStatusOK}},
+			entry{agent: id, p: &ae.AgentEnded{Outcome: ae.OutcomeConverged}})
+	}
+	r := report(ByAgent, log(entries...))
+	require.Len(t, r.Groups, 1)
+	require.Equal(t, "research", r.Groups[0].Name)
+	require.EqualValues(t, 1000, r.Groups[0].ToolCalls.Returned)
+}

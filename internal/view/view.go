@@ -20,9 +20,12 @@ func Executes(id string, a *agentevents.AgentSnapshot) bool {
 	return a != nil && a.NodeID != "" && id == a.NodeRunID
 }
 
-// Name returns what people know an agent by: its id, or its node if only an execution of that
-// identifies it.
+// Name returns the name of an agent for people: the one in its start, else its id, or its node if
+// only an execution of that identifies it.
 func Name(id string, a *agentevents.AgentSnapshot) string {
+	if a != nil && a.Name != "" {
+		return a.Name
+	}
 	if Executes(id, a) {
 		return a.NodeID
 	}

@@ -16,6 +16,7 @@ var structFields = map[string][]fieldInfo{
 	},
 	"AgentStarted": {
 		{"agent", "AgentRef", func(v any) any { return &v.(*agentevents.AgentStarted).Agent.V }, func(v any) *bool { return &v.(*agentevents.AgentStarted).Agent.OK }},
+		{"name", "", func(v any) any { return (*string)(&v.(*agentevents.AgentStarted).Name) }, nil},
 		{"task", "", func(v any) any { return (*string)(&v.(*agentevents.AgentStarted).Task) }, nil},
 		{"model", "", func(v any) any { return (*string)(&v.(*agentevents.AgentStarted).Model) }, nil},
 		{"providerSessionId", "", func(v any) any { return (*string)(&v.(*agentevents.AgentStarted).ProviderSessionID) }, nil},
@@ -516,6 +517,7 @@ var leaves = map[string][]string{
 		"/payload/agent/agentSharing",
 		"/payload/agent/memoryRef",
 		"/payload/agent/modelClass",
+		"/payload/name",
 		"/payload/task",
 		"/payload/model",
 		"/payload/providerSessionId",
@@ -1143,26 +1145,29 @@ func present(v any) (set uint64) {
 		if p.Agent.OK && p.Agent.V.ModelClass != "" {
 			set |= 1 << 4
 		}
-		if p.Task != "" {
+		if p.Name != "" {
 			set |= 1 << 5
 		}
-		if p.Model != "" {
+		if p.Task != "" {
 			set |= 1 << 6
 		}
-		if p.ProviderSessionID != "" {
+		if p.Model != "" {
 			set |= 1 << 7
 		}
-		if p.Prompt != "" {
+		if p.ProviderSessionID != "" {
 			set |= 1 << 8
 		}
-		if p.Attempt.OK {
+		if p.Prompt != "" {
 			set |= 1 << 9
 		}
-		if p.Resumed {
+		if p.Attempt.OK {
 			set |= 1 << 10
 		}
-		if p.Lifecycle != "" {
+		if p.Resumed {
 			set |= 1 << 11
+		}
+		if p.Lifecycle != "" {
+			set |= 1 << 12
 		}
 	case *agentevents.AgentTransition:
 		if p.From != "" {

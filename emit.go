@@ -47,6 +47,8 @@ type runState struct {
 	// streams are the blocks whose deltas are scanned. They belong to no snapshot.
 	streams *streams // nil until there is one
 
+	asks map[questionKey][]*waiter // who waits for answers; guarded by state
+
 	// state guards, in addition, what questions are about: m where apply changes it, and
 	// session. It is held for no longer, so that a question never waits for a sink.
 	state   sync.Mutex
@@ -190,6 +192,7 @@ func (s *runState) report(done *outcome) {
 // outcome is what is left to do after a run's lock is released.
 type outcome struct {
 	number     bool         // said before: a delta gets the index that the rules expect
+	answers    questionKey  // said before: refuse with ErrAnswered unless this question is open
 	returns    bool         // said before: the event is of the return of a call, and late if its agent is at rest
 	recorded   bool         // the event itself was
 	delivered  bool         // something was: the event, or what streams held back
@@ -362,6 +365,9 @@ func (s *runState) try(ctx *reentry.Call, ev *Event, head string, done *outcome)
 	if done.number {
 		sub.number(ev)
 	}
+	if q := done.answers; q.kind != "" && s.m.questions.open[q] == nil {
+		return fmt.Errorf("%w: %s of run %s", ErrAnswered, jsonwire.Brief(q.id), jsonwire.Brief(s.m.RunID)), nil
+	}
 	if done.returns {
 		sub.bound = false // the agent acted when it called
 		if a := sub.agent; s.m.atRest(a) || a != nil && a.Status.Terminal() {
@@ -444,11 +450,19 @@ func (s *runState) clean(ctx *reentry.Call, ev *Event, sub *subject, head string
 	if st != nil {
 		st.note(ev, sub)
 	}
+	if p, ok := ev.Payload.(*ApprovalRequested); ok {
+		bound := p.bindApproval()
+		ev.Payload, sub.payload = bound, ops(bound)
+	}
 	s.mark(ev, sub, c) // reasoning is cut last, and what is too long for a line, or half a secret could remain
 	if long := s.fit(ev, sub, head, c.size); long != nil {
 		return long, err
 	}
-	if violation := s.m.checkMessageID(ev); violation != nil {
+	violation := s.m.checkMessageID(ev)
+	if violation == nil {
+		violation = s.m.checkApproval(ev, sub)
+	}
+	if violation != nil {
 		if e.opts.Mode == ModeEnforce {
 			return violation, err
 		}
@@ -653,6 +667,9 @@ func (s *runState) apply(ev *Event, sub *subject) {
 	}
 	key := sub.key
 	s.m.apply(ev, sub)
+	if len(s.asks) > 0 {
+		s.answered(ev)
+	}
 	s.state.Unlock()
 	s.streams.rename(key, sub.key)
 }

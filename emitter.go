@@ -515,6 +515,7 @@ func (s *runState) released(c *reentry.Call, done *outcome) (err error) {
 		return nil
 	}
 	s.told = true
+	s.hangUp()
 	for _, k := range s.e.sinks {
 		if k.releaser == nil {
 			continue

@@ -240,8 +240,15 @@ func (m *machine) index(s *RunSnapshot) {
 		}
 	}
 	for i := range s.Approvals {
-		if a := &s.Approvals[i]; a.Open {
+		a := &s.Approvals[i]
+		if a.Open {
 			m.questions.add(questionKey{KindApprovalRequested, a.ApprovalID}, callKey{a.AgentID, a.CallID}, i)
+		}
+		if a.Open || a.Granted && a.UsedBy == "" {
+			m.approvals.add(a.ApprovalID, &approval{
+				callKey: callKey{a.AgentID, a.CallID}, tool: a.ToolID, digest: a.ArgumentsHash, stands: a.Timeout,
+				asked: a.RequestedAt, granted: a.Granted, answered: a.AnsweredAt, at: i,
+			})
 		}
 	}
 	for i := range s.Clarifications {
@@ -363,6 +370,9 @@ func (f *Fold) add(ev *Event, hash uint64, sound bool) {
 		f.violation(err)
 	}
 	if err := m.checkMessageID(ev); err != nil {
+		f.violation(err)
+	}
+	if err := m.checkApproval(ev, &sub); err != nil {
 		f.violation(err)
 	}
 	m.apply(ev, &sub)

@@ -1164,6 +1164,7 @@ func (v *view) approvalRequested(ev *Event, p *ApprovalRequested, about callKey)
 	id, call = v.keep(p.ApprovalID), v.keep(p.CallID)
 	s.Approvals = append(s.Approvals, ApprovalSnapshot{
 		Sequence: ev.Sequence, ApprovalID: id, Action: v.intern(p.Action), CallID: call,
+		ToolID: v.intern(p.ToolID), ArgumentsHash: v.keep(p.ArgumentsHash), Timeout: p.Timeout,
 		AgentID: about.agent, RequestedAt: ev.Time, Open: true,
 	})
 	return id, call, len(s.Approvals) - 1

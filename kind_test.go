@@ -98,7 +98,7 @@ var kindSamples = []Event{
 	// Tools.
 	{AgentID: "coder", Step: Some(1), Payload: &ToolCalled{
 		CallID: "call-7", ToolID: "fs:read_file", Arguments: `{"path":"api/router.go"}`, ArgumentsSummary: "api/router.go", Attempt: Some(2), RetryOf: "call-6",
-		ArgsHash: "sha256:9f2c", Principal: "user:ada", Transport: TransportMCP, Attributes: `{"server":"fs"}`,
+		ArgsHash: "sha256:9f2c", ApprovalID: "ap-0", Principal: "user:ada", Transport: TransportMCP, Attributes: `{"server":"fs"}`,
 	}},
 	{AgentID: "coder", Step: Some(1), Payload: &ToolArgumentsDelta{CallID: "call-7", Delta: `{"path":`, Index: Some(0)}},
 	{AgentID: "coder", Step: Some(1), CausationID: "01985f3a-0000-7000-8000-000000000004", Payload: &ToolReturned{
@@ -144,7 +144,7 @@ var kindSamples = []Event{
 
 	// People.
 	{AgentID: "coder", Payload: &ApprovalRequested{
-		ApprovalID: "ap-1", Action: "git push", Reason: "it leaves the machine", Scope: "branch health", Risk: "low", CallID: "call-8", ToolID: "Bash", Arguments: `{"command":"git push"}`, Timeout: Some(10 * time.Minute),
+		ApprovalID: "ap-1", Action: "git push", Reason: "it leaves the machine", Scope: "branch health", Risk: "low", CallID: "call-8", ToolID: "Bash", Arguments: `{"command":"git push"}`, ArgumentsHash: "sha256:30b695dacdb9995167363f05ec1090c63a1940c95fb222a845c2eb6b135b15cf", Timeout: Some(10 * time.Minute),
 	}},
 	{Actor: "user:ada", Payload: &ApprovalGranted{ApprovalID: "ap-1", ApprovedBy: "user:ada", Feedback: "Go ahead."}},
 	{Actor: "user:ada", Payload: &ApprovalRejected{ApprovalID: "ap-1", RejectedBy: "user:ada", Feedback: "Not on a Friday."}},

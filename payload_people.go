@@ -14,15 +14,22 @@ import "time"
 // Mirrors: wiki approval.requested; OpenWOP approval.requested; KAOS
 // tool_call_approval_required.
 type ApprovalRequested struct {
-	ApprovalID string             `json:"approvalId" class:"id" check:"required"`        // joins the request and its answer
-	Action     string             `json:"action,omitzero" class:"content"`               // the action to allow
-	Reason     string             `json:"reason,omitzero" class:"content"`               // why the action needs approval
-	Scope      string             `json:"scope,omitzero" class:"content"`                // what the action touches
-	Risk       string             `json:"risk,omitzero" class:"content"`                 // what may go wrong
-	CallID     string             `json:"callId,omitzero" class:"id"`                    // id of the tool call to allow
-	ToolID     string             `json:"toolId,omitzero" class:"id"`                    // tool of that call
-	Arguments  JSON               `json:"arguments,omitzero" class:"content"`            // arguments of that call; any JSON value
-	Timeout    Opt[time.Duration] `json:"timeoutMs,omitzero" class:"meta" check:"min=0"` // how long the request stands; milliseconds on the wire
+	ApprovalID string `json:"approvalId" class:"id" check:"required"` // joins the request and its answer
+	Action     string `json:"action,omitzero" class:"content"`        // the action to allow
+	Reason     string `json:"reason,omitzero" class:"content"`        // why the action needs approval
+	Scope      string `json:"scope,omitzero" class:"content"`         // what the action touches
+	Risk       string `json:"risk,omitzero" class:"content"`          // what may go wrong
+	CallID     string `json:"callId,omitzero" class:"id"`             // id of the tool call to allow
+	ToolID     string `json:"toolId,omitzero" class:"id"`             // tool of that call
+	Arguments  JSON   `json:"arguments,omitzero" class:"content"`     // arguments of that call; any JSON value
+	// ArgumentsHash binds the approval to its call: "sha256:" and the hexadecimal digest of
+	// the arguments in canonical JSON (RFC 8785, with numbers exact). The emitter sets it from
+	// Arguments as they are recorded, after redaction: arguments that differ only in masked
+	// values count as the same. It sets none if CallID names the call and Arguments are absent.
+	ArgumentsHash string `json:"argumentsHash,omitzero" class:"meta"`
+	// Timeout is how long the request stands and, from the grant on, how long the grant
+	// stands for the call; milliseconds on the wire.
+	Timeout Opt[time.Duration] `json:"timeoutMs,omitzero" class:"meta" check:"min=0"`
 
 	extra extras
 }

@@ -19,6 +19,9 @@ type ToolCalled struct {
 	Attempt          Opt[int] `json:"attempt,omitzero" class:"meta" check:"min=1"` // number of the attempt, from 1
 	RetryOf          string   `json:"retryOf,omitzero" class:"id"`                 // call id of the previous attempt
 	ArgsHash         string   `json:"argsHash,omitzero" class:"meta"`              // hash of the canonical arguments (OpenWOP)
+	// ApprovalID is the id of the granted approval under which the call is made. An approval
+	// allows one call (rule approval-binds).
+	ApprovalID string `json:"approvalId,omitzero" class:"id"`
 	// Principal is the person or service that the agent acts for (OpenWOP).
 	Principal  string    `json:"principal,omitzero" class:"meta"`
 	Transport  Transport `json:"transport,omitzero" class:"meta"`                     // mcp, http or native

@@ -142,6 +142,9 @@ func (m *machine) ask(ev *Event, sub *subject, key questionKey, about callKey, a
 // closeQuestion closes a question, if it is open, because of an event of the kind by.
 func (m *machine) closeQuestion(key questionKey, by Kind) (at int, ok bool) {
 	at, ok = m.questions.take(key)
+	if ok && key.kind == KindApprovalRequested && by != KindApprovalGranted {
+		m.approvals.drop(key.id)
+	}
 	switch {
 	case !ok || m.view == nil:
 	case key.kind == KindApprovalRequested:
@@ -199,11 +202,24 @@ func (m *machine) approvalRequested(ev *Event, sub *subject) {
 	if m.view != nil {
 		key.id, about.call, at = m.view.approvalRequested(ev, p, about)
 	}
+	x := m.approvals.next()
+	*x = approval{callKey: about, tool: p.ToolID, digest: p.ArgumentsHash, stands: p.Timeout, asked: ev.Time, at: at}
+	if m.view != nil {
+		x.tool, x.digest = m.view.s.Approvals[at].ToolID, m.view.s.Approvals[at].ArgumentsHash
+	}
+	if sub.agent != nil && sub.agent.Resume.unnamed {
+		x.agent = "" // its id comes later
+	}
+	m.approvals.add(key.id, x)
 	m.ask(ev, sub, key, about, at)
 }
 
 func (m *machine) approvalAnswered(ev *Event, sub *subject) {
-	at, open := m.closeQuestion(approvalOf(ev), sub.kind.Kind)
+	key := approvalOf(ev)
+	at, open := m.closeQuestion(key, sub.kind.Kind)
+	if open && sub.kind.Kind == KindApprovalGranted {
+		m.approvals.grant(key.id, ev.Time)
+	}
 	m.view.approvalAnswered(ev, sub, at, open)
 }
 

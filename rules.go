@@ -67,6 +67,7 @@ type machine struct {
 	expected   roster.Roster[string, Opt[AgentRef]]       // references of agents without an event, by agent id
 	work       *workflows                                 // nil until the run has any
 	questions  questions
+	approvals  approvals
 	spans      map[spanKey][]*openSpan
 	buf        *[]byte // for hash
 
@@ -869,6 +870,9 @@ func (m *machine) toolCalled(ev *Event, sub *subject) {
 		m.view.toolCalled(ev, sub, p, &call)
 	}
 	m.calls.Add(call.callKey, call)
+	if p.ApprovalID != "" {
+		m.useApproval(p.ApprovalID, call.call)
+	}
 }
 
 func (m *machine) checkToolReturned(ev *Event, sub *subject) *RuleError {
@@ -912,6 +916,13 @@ func (m *machine) toolReturned(ev *Event, sub *subject) {
 	}
 	m.closeQuestionsAbout(callKey{sub.key, p.CallID}, KindToolReturned)
 	m.closeQuestionsAbout(callKey{"", p.CallID}, KindToolReturned) // those of no agent
+	if len(m.approvals.byCall) > 0 && p.Status != ToolStatusInterrupted {
+		for _, key := range [...]callKey{{sub.key, p.CallID}, {"", p.CallID}} {
+			if id, ok := m.approvals.byCall[key]; ok {
+				m.useApproval(id, m.view.keep(p.CallID))
+			}
+		}
+	}
 	if m.view != nil {
 		m.view.toolReturned(ev, sub, p, call.shown)
 	}

@@ -335,6 +335,11 @@ var ruleCases = []ruleCase{
 	{name: "rejected unasked", rule: RuleApprovalOpen, log: []Event{ev("a", &ApprovalRequested{ApprovalID: "p"})}, last: ev("", &ApprovalRejected{ApprovalID: "q"}), refused: true},
 	{name: "granted after rejected", rule: RuleApprovalOpen, log: []Event{ev("a", &ApprovalRequested{ApprovalID: "p"}), ev("", &ApprovalRejected{ApprovalID: "p"})}, last: ev("", &ApprovalGranted{ApprovalID: "p"}), refused: true},
 
+	// approval-binds; see TestApprovalBinds.
+	{name: "a call as approved", rule: RuleApprovalBinds, log: []Event{ev("a", &ApprovalRequested{ApprovalID: "p", ToolID: "Read"}), ev("", &ApprovalGranted{ApprovalID: "p"})}, last: ev("a", &ToolCalled{CallID: "c", ToolID: "Read", ApprovalID: "p"})},
+	{name: "a call of another tool", rule: RuleApprovalBinds, log: []Event{ev("a", &ApprovalRequested{ApprovalID: "p", ToolID: "Bash"}), ev("", &ApprovalGranted{ApprovalID: "p"})}, last: ev("a", &ToolCalled{CallID: "c", ToolID: "Read", ApprovalID: "p"}), refused: true},
+	{name: "a call under no approval", rule: RuleApprovalBinds, last: ev("a", &ToolCalled{CallID: "c", ToolID: "Read", ApprovalID: "p"}), refused: true},
+
 	// handoff-open.
 	{name: "accepted by id", rule: RuleHandoffOpen, log: []Event{ev("a", &HandoffRequested{HandoffID: "h", From: ref("a"), To: ref("b")})}, last: ev("b", &HandoffAccepted{HandoffID: "h", From: ref("a"), To: ref("c")})},
 	{name: "accepted by the pair", rule: RuleHandoffOpen, log: []Event{ev("a", &HandoffRequested{From: ref("a"), To: ref("b")})}, last: ev("b", &HandoffAccepted{From: ref("a"), To: ref("b")})},

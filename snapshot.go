@@ -424,18 +424,22 @@ type CheckpointSnapshot struct {
 
 // ApprovalSnapshot is a question to a person and the answer.
 type ApprovalSnapshot struct {
-	Sequence    uint64    `json:"sequence"`             // sequence of its first event
-	ApprovalID  string    `json:"approvalId"`           // id of the request
-	Action      string    `json:"action,omitzero"`      // the action to allow
-	CallID      string    `json:"callId,omitzero"`      // id of the tool call to allow
-	AgentID     string    `json:"agentId,omitzero"`     // its agent; empty when the envelope names none
-	RequestedAt time.Time `json:"requestedAt,omitzero"` // time of the request
-	AnsweredAt  time.Time `json:"answeredAt,omitzero"`  // time of the answer; zero without one
-	Open        bool      `json:"open,omitzero"`        // it is not closed yet
-	ClosedBy    Kind      `json:"closedBy,omitzero"`    // kind of the event that closed it; see ApprovalRequested
-	Granted     bool      `json:"granted,omitzero"`     // the answer; false without one
-	By          string    `json:"by,omitzero"`          // the person who answered, else the actor of the answer
-	Feedback    string    `json:"feedback,omitzero"`    // what that person says
+	Sequence      uint64             `json:"sequence"`               // sequence of its first event
+	ApprovalID    string             `json:"approvalId"`             // id of the request
+	Action        string             `json:"action,omitzero"`        // the action to allow
+	CallID        string             `json:"callId,omitzero"`        // id of the tool call to allow
+	AgentID       string             `json:"agentId,omitzero"`       // its agent; empty when the envelope names none
+	ToolID        string             `json:"toolId,omitzero"`        // ApprovalRequested.ToolID
+	ArgumentsHash string             `json:"argumentsHash,omitzero"` // ApprovalRequested.ArgumentsHash
+	Timeout       Opt[time.Duration] `json:"timeoutMs,omitzero"`     // ApprovalRequested.Timeout
+	RequestedAt   time.Time          `json:"requestedAt,omitzero"`   // time of the request
+	AnsweredAt    time.Time          `json:"answeredAt,omitzero"`    // time of the answer; zero without one
+	Open          bool               `json:"open,omitzero"`          // it is not closed yet
+	ClosedBy      Kind               `json:"closedBy,omitzero"`      // kind of the event that closed it; see ApprovalRequested
+	Granted       bool               `json:"granted,omitzero"`       // the answer; false without one
+	UsedBy        string             `json:"usedBy,omitzero"`        // id of the call that was made under it
+	By            string             `json:"by,omitzero"`            // the person who answered, else the actor of the answer
+	Feedback      string             `json:"feedback,omitzero"`      // what that person says
 }
 
 // ClarificationSnapshot is a set of questions and the answers.

@@ -1530,6 +1530,10 @@ func (v *ApprovalRequested) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"arguments":`...)
 		dst = append(dst, v.Arguments...)
 	}
+	if v.ArgumentsHash != "" {
+		dst = append(dst, `,"argumentsHash":`...)
+		dst = jsonwire.AppendString(dst, v.ArgumentsHash)
+	}
 	if v.Timeout.OK {
 		dst = append(dst, `,"timeoutMs":`...)
 		dst = jsonwire.AppendMillis(dst, v.Timeout.V)
@@ -1550,6 +1554,7 @@ var fieldsOfApprovalRequested = [...]extra.Field{
 	{Name: "callId"},
 	{Name: "toolId"},
 	{Name: "arguments"},
+	{Name: "argumentsHash"},
 	{Name: "timeoutMs"},
 }
 
@@ -2153,6 +2158,10 @@ func (v *ToolCalled) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"argsHash":`...)
 		dst = jsonwire.AppendString(dst, v.ArgsHash)
 	}
+	if v.ApprovalID != "" {
+		dst = append(dst, `,"approvalId":`...)
+		dst = jsonwire.AppendString(dst, v.ApprovalID)
+	}
 	if v.Principal != "" {
 		dst = append(dst, `,"principal":`...)
 		dst = jsonwire.AppendString(dst, v.Principal)
@@ -2180,6 +2189,7 @@ var fieldsOfToolCalled = [...]extra.Field{
 	{Name: "attempt"},
 	{Name: "retryOf"},
 	{Name: "argsHash"},
+	{Name: "approvalId"},
 	{Name: "principal"},
 	{Name: "transport"},
 	{Name: "attributes"},
@@ -3456,6 +3466,18 @@ func (v *ApprovalSnapshot) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"agentId":`...)
 		dst = jsonwire.AppendString(dst, v.AgentID)
 	}
+	if v.ToolID != "" {
+		dst = append(dst, `,"toolId":`...)
+		dst = jsonwire.AppendString(dst, v.ToolID)
+	}
+	if v.ArgumentsHash != "" {
+		dst = append(dst, `,"argumentsHash":`...)
+		dst = jsonwire.AppendString(dst, v.ArgumentsHash)
+	}
+	if v.Timeout.OK {
+		dst = append(dst, `,"timeoutMs":`...)
+		dst = jsonwire.AppendMillis(dst, v.Timeout.V)
+	}
 	if !v.RequestedAt.IsZero() {
 		dst = append(dst, `,"requestedAt":`...)
 		dst = jsonwire.AppendTime(dst, v.RequestedAt)
@@ -3475,6 +3497,10 @@ func (v *ApprovalSnapshot) appendJSON(dst []byte) []byte {
 	if v.Granted {
 		dst = append(dst, `,"granted":`...)
 		dst = strconv.AppendBool(dst, v.Granted)
+	}
+	if v.UsedBy != "" {
+		dst = append(dst, `,"usedBy":`...)
+		dst = jsonwire.AppendString(dst, v.UsedBy)
 	}
 	if v.By != "" {
 		dst = append(dst, `,"by":`...)

@@ -1047,6 +1047,9 @@ func (v *ApprovalRequested) check() *fieldError {
 	if err := checkText("toolId", v.ToolID); err != nil {
 		return err
 	}
+	if err := checkText("argumentsHash", v.ArgumentsHash); err != nil {
+		return err
+	}
 	if v.Timeout.OK {
 		if err := checkMinMillis("timeoutMs", v.Timeout.V, 0); err != nil {
 			return err
@@ -1462,6 +1465,9 @@ func (v *ToolCalled) check() *fieldError {
 		return err
 	}
 	if err := checkText("argsHash", v.ArgsHash); err != nil {
+		return err
+	}
+	if err := checkText("approvalId", v.ApprovalID); err != nil {
 		return err
 	}
 	if err := checkText("principal", v.Principal); err != nil {

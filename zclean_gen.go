@@ -1555,7 +1555,7 @@ func (v *ModelReturned) clean(c *cleaner) *ModelReturned {
 
 func (v *ApprovalRequested) clean(c *cleaner) *ApprovalRequested {
 	w := v // or the copy, once there is one
-	c.size += 346 + mostEscaped*(len(v.ApprovalID)+len(v.CallID)+len(v.ToolID))
+	c.size += 403 + mostEscaped*(len(v.ApprovalID)+len(v.CallID)+len(v.ToolID))
 	if v.Action != "" {
 		if s, changed := c.text("action", ClassContent, v.Action); changed {
 			w = copyOnce(v, w)
@@ -1588,6 +1588,12 @@ func (v *ApprovalRequested) clean(c *cleaner) *ApprovalRequested {
 		if changed {
 			w = copyOnce(v, w)
 			w.Arguments = j
+		}
+	}
+	if v.ArgumentsHash != "" {
+		if s, changed := c.text("argumentsHash", ClassMeta, v.ArgumentsHash); changed {
+			w = copyOnce(v, w)
+			w.ArgumentsHash = s
 		}
 	}
 	if v.extra != "" {
@@ -2202,7 +2208,7 @@ func (v *RunCancelled) clean(c *cleaner) *RunCancelled {
 
 func (v *ToolCalled) clean(c *cleaner) *ToolCalled {
 	w := v // or the copy, once there is one
-	c.size += 378 + mostEscaped*(len(v.CallID)+len(v.ToolID)+len(v.RetryOf)+len(v.Transport))
+	c.size += 394 + mostEscaped*(len(v.CallID)+len(v.ToolID)+len(v.RetryOf)+len(v.ApprovalID)+len(v.Transport))
 	if v.Arguments != "" {
 		j, changed := c.json("arguments", ClassContent, v.Arguments)
 		if c.err != nil {

@@ -479,7 +479,10 @@ func (w *ApprovalSnapshot) deepen() {
 	w.Action = cloneText(w.Action)
 	w.CallID = cloneText(w.CallID)
 	w.AgentID = cloneText(w.AgentID)
+	w.ToolID = cloneText(w.ToolID)
+	w.ArgumentsHash = cloneText(w.ArgumentsHash)
 	w.ClosedBy = cloneText(w.ClosedBy)
+	w.UsedBy = cloneText(w.UsedBy)
 	w.By = cloneText(w.By)
 	w.Feedback = cloneText(w.Feedback)
 }

@@ -2725,7 +2725,14 @@ func (v *ApprovalRequested) parseJSON(s *jsonwire.Scanner) error {
 			}
 		case 8: // arguments
 			v.Arguments, err = parseAny(s)
-		case 9: // timeoutMs
+		case 9: // argumentsHash
+			if !m.null(s, name) {
+				v.ArgumentsHash, err = s.String()
+				if v.ArgumentsHash == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 10: // timeoutMs
 			if !m.null(s, name) {
 				v.Timeout.V, err = s.Millis()
 				v.Timeout.OK = err == nil
@@ -2753,6 +2760,7 @@ var namesOfApprovalRequested = jsonwire.Names(
 	"callId",
 	"toolId",
 	"arguments",
+	"argumentsHash",
 	"timeoutMs",
 )
 
@@ -3867,21 +3875,28 @@ func (v *ToolCalled) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `""`)
 				}
 			}
-		case 8: // principal
+		case 8: // approvalId
+			if !m.null(s, name) {
+				v.ApprovalID, err = s.String()
+				if v.ApprovalID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 9: // principal
 			if !m.null(s, name) {
 				v.Principal, err = s.String()
 				if v.Principal == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 9: // transport
+		case 10: // transport
 			if !m.null(s, name) {
 				v.Transport, err = parseText[Transport](s)
 				if v.Transport == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 10: // attributes
+		case 11: // attributes
 			v.Attributes, err = parseAny(s)
 		default:
 			err = m.unknown(s, name)
@@ -3905,6 +3920,7 @@ var namesOfToolCalled = jsonwire.Names(
 	"attempt",
 	"retryOf",
 	"argsHash",
+	"approvalId",
 	"principal",
 	"transport",
 	"attributes",
@@ -6684,49 +6700,75 @@ func (v *ApprovalSnapshot) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `""`)
 				}
 			}
-		case 6: // requestedAt
+		case 6: // toolId
+			if !m.null(s, name) {
+				v.ToolID, err = s.String()
+				if v.ToolID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 7: // argumentsHash
+			if !m.null(s, name) {
+				v.ArgumentsHash, err = s.String()
+				if v.ArgumentsHash == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 8: // timeoutMs
+			if !m.null(s, name) {
+				v.Timeout.V, err = s.Millis()
+				v.Timeout.OK = err == nil
+			}
+		case 9: // requestedAt
 			if !m.null(s, name) {
 				v.RequestedAt, err = s.Time()
 				if v.RequestedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 7: // answeredAt
+		case 10: // answeredAt
 			if !m.null(s, name) {
 				v.AnsweredAt, err = s.Time()
 				if v.AnsweredAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 8: // open
+		case 11: // open
 			if !m.null(s, name) {
 				v.Open, err = s.Bool()
 				if !v.Open {
 					m.spelled(name, `false`)
 				}
 			}
-		case 9: // closedBy
+		case 12: // closedBy
 			if !m.null(s, name) {
 				v.ClosedBy, err = parseText[Kind](s)
 				if v.ClosedBy == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 10: // granted
+		case 13: // granted
 			if !m.null(s, name) {
 				v.Granted, err = s.Bool()
 				if !v.Granted {
 					m.spelled(name, `false`)
 				}
 			}
-		case 11: // by
+		case 14: // usedBy
+			if !m.null(s, name) {
+				v.UsedBy, err = s.String()
+				if v.UsedBy == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 15: // by
 			if !m.null(s, name) {
 				v.By, err = s.String()
 				if v.By == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 12: // feedback
+		case 16: // feedback
 			if !m.null(s, name) {
 				v.Feedback, err = s.String()
 				if v.Feedback == "" {
@@ -6749,11 +6791,15 @@ var namesOfApprovalSnapshot = jsonwire.Names(
 	"action",
 	"callId",
 	"agentId",
+	"toolId",
+	"argumentsHash",
+	"timeoutMs",
 	"requestedAt",
 	"answeredAt",
 	"open",
 	"closedBy",
 	"granted",
+	"usedBy",
 	"by",
 	"feedback",
 )

@@ -57,7 +57,7 @@ var layers = []layer{
 		"the figures of runs come from events and their folds; their definitions are too young for a public package"},
 	{"internal/...", nil,
 		"internal packages are leaves: they handle bytes, files or Go source, and know nothing of events"},
-	{".", []string{"internal/chain", "internal/secret", "internal/deal", "internal/extra", "internal/firsterrs", "internal/foreign", "internal/jsonwire", "internal/lines", "internal/option", "internal/reentry",
+	{".", []string{"internal/canonjson", "internal/chain", "internal/secret", "internal/deal", "internal/extra", "internal/firsterrs", "internal/foreign", "internal/jsonwire", "internal/lines", "internal/option", "internal/reentry",
 		"internal/reuse", "internal/roster", "internal/turns", "internal/uuid7", "internal/wallclock", "github.com/google/uuid"},
 		"every program imports the root, so it needs only google/uuid at run time"},
 	{"adapter/modelhttp", []string{"."},

@@ -37,7 +37,7 @@ type Agent struct {
 
 // A Party is a run or an agent, on one side.
 type Party struct {
-	ID     string `json:"id"`            // empty for an agent that is the run itself
+	ID     string `json:"id"` // empty for an agent that is the run itself
 	Name   string `json:"name,omitzero"`
 	Task   string `json:"task,omitzero"` // of an agent
 	Status string `json:"status,omitzero"`

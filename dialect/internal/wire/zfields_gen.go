@@ -300,6 +300,7 @@ var structFields = map[string][]fieldInfo{
 		{"callId", "", func(v any) any { return (*string)(&v.(*agentevents.ApprovalRequested).CallID) }, nil},
 		{"toolId", "", func(v any) any { return (*string)(&v.(*agentevents.ApprovalRequested).ToolID) }, nil},
 		{"arguments", "", func(v any) any { return &v.(*agentevents.ApprovalRequested).Arguments }, nil},
+		{"argumentsHash", "", func(v any) any { return (*string)(&v.(*agentevents.ApprovalRequested).ArgumentsHash) }, nil},
 		{"timeoutMs", "", func(v any) any { return &v.(*agentevents.ApprovalRequested).Timeout }, nil},
 	},
 	"ApprovalGranted": {
@@ -417,6 +418,7 @@ var structFields = map[string][]fieldInfo{
 		{"attempt", "", func(v any) any { return &v.(*agentevents.ToolCalled).Attempt }, nil},
 		{"retryOf", "", func(v any) any { return (*string)(&v.(*agentevents.ToolCalled).RetryOf) }, nil},
 		{"argsHash", "", func(v any) any { return (*string)(&v.(*agentevents.ToolCalled).ArgsHash) }, nil},
+		{"approvalId", "", func(v any) any { return (*string)(&v.(*agentevents.ToolCalled).ApprovalID) }, nil},
 		{"principal", "", func(v any) any { return (*string)(&v.(*agentevents.ToolCalled).Principal) }, nil},
 		{"transport", "", func(v any) any { return (*string)(&v.(*agentevents.ToolCalled).Transport) }, nil},
 		{"attributes", "", func(v any) any { return &v.(*agentevents.ToolCalled).Attributes }, nil},
@@ -869,6 +871,7 @@ var leaves = map[string][]string{
 		"/payload/callId",
 		"/payload/toolId",
 		"/payload/arguments",
+		"/payload/argumentsHash",
 		"/payload/timeoutMs",
 	},
 	"ApprovalGranted": {
@@ -1006,6 +1009,7 @@ var leaves = map[string][]string{
 		"/payload/attempt",
 		"/payload/retryOf",
 		"/payload/argsHash",
+		"/payload/approvalId",
 		"/payload/principal",
 		"/payload/transport",
 		"/payload/attributes",
@@ -1981,8 +1985,11 @@ func present(v any) (set uint64) {
 		if p.Arguments != "" {
 			set |= 1 << 7
 		}
-		if p.Timeout.OK {
+		if p.ArgumentsHash != "" {
 			set |= 1 << 8
+		}
+		if p.Timeout.OK {
+			set |= 1 << 9
 		}
 	case *agentevents.ApprovalGranted:
 		if p.ApprovalID != "" {
@@ -2282,14 +2289,17 @@ func present(v any) (set uint64) {
 		if p.ArgsHash != "" {
 			set |= 1 << 6
 		}
-		if p.Principal != "" {
+		if p.ApprovalID != "" {
 			set |= 1 << 7
 		}
-		if p.Transport != "" {
+		if p.Principal != "" {
 			set |= 1 << 8
 		}
-		if p.Attributes != "" {
+		if p.Transport != "" {
 			set |= 1 << 9
+		}
+		if p.Attributes != "" {
+			set |= 1 << 10
 		}
 	case *agentevents.ToolArgumentsDelta:
 		if p.CallID != "" {

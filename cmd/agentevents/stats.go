@@ -56,6 +56,8 @@ With --by a table follows. There an agent has one task in each run in which it s
 and its end there decides it; a refused call of it counts as failed. An agent that states
 the usage of its sub-agents has that, too.
 
+Tokens with ≥ are the least that were used: a process that was killed told no more.
+
 Means are of the calls whose duration is known: it is stated, or the clock of the log
 goes on between the call and the return.
 Percentiles are values that occur: the least one that so many percent do not exceed.`,
@@ -219,13 +221,13 @@ func groupColumns(by stats.By) []column[stats.Group] {
 			if g.Tokens == nil {
 				return ""
 			}
-			return strconv.FormatInt(g.Tokens.Input, 10)
+			return atLeast(g.Tokens.Partial) + strconv.FormatInt(g.Tokens.Input, 10)
 		}},
 		{"tokens out", false, func(g stats.Group) string {
 			if g.Tokens == nil {
 				return ""
 			}
-			return strconv.FormatInt(g.Tokens.Output, 10)
+			return atLeast(g.Tokens.Partial) + strconv.FormatInt(g.Tokens.Output, 10)
 		}},
 		{"cost", false, func(g stats.Group) string { return value(stats.Metric{Value: g.CostUSD}, dollars) }},
 		{"per success", false, func(g stats.Group) string { return value(g.Metrics.CostPerSuccessfulTask, dollars) }},
@@ -266,7 +268,7 @@ func tokensText(t *stats.Tokens) (value, of string) {
 			of += fmt.Sprintf(", %d %s", part.n, part.what)
 		}
 	}
-	return strconv.FormatInt(t.All(), 10), of
+	return atLeast(t.Partial) + strconv.FormatInt(t.All(), 10), of
 }
 
 // also says how many things there are beside others.

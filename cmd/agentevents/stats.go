@@ -20,7 +20,8 @@ func statsCommand() command {
 		purpose: "count what all runs did: success, failures, tokens, cost, times",
 		about: `
 The figures are those of all runs of all FILEs. Events that come again count once, and
-events whose sequence goes back do not count: give the files of a run in their order.
+events whose sequence goes back do not count: give the files of a run in their order, or
+--order sequence.
 Every metric is a quotient, with what it divides behind it. One without anything to
 divide by has no data, which is null in JSON.
 

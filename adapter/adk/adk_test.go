@@ -924,6 +924,22 @@ func TestContexts(t *testing.T) {
 	require.Empty(t, outer.State().Agents)
 }
 
+// Whoever cancels a run may say why.
+func TestCauseOfACancellation(t *testing.T) {
+	g := newRig(t)
+	ctx, cancel := context.WithCancelCause(repeatable(t.Context()))
+	g.ctx = ctx
+	slow := function(t, functiontool.Config{Name: "slow", Description: "waits"}, func(ctx agent.Context, _ city) (weather, error) {
+		cancel(errors.New("the person pressed stop"))
+		<-ctx.Done()
+		return weather{}, ctx.Err()
+	})
+	model := says(answer(call("c1", "slow", map[string]any{"city": "Oslo"})), []any{context.Canceled})
+	require.Error(t, g.run(llm(t, llmagent.Config{Name: "guide", Model: model, Tools: []tool.Tool{slow}}), user("Is it cold?")))
+	g.rec.Want(t, `guide agent.toolReturned slow cancelled error.message="the person pressed stop"`, `guide agent.ended aborted error.message="the person pressed stop"`, `run.cancelled reason="the person pressed stop"`)
+	g.rec.WantLaws(t, eventtest.LawOptions{})
+}
+
 // A caller whose loop panics has stopped reading.
 func TestCallerPanics(t *testing.T) {
 	g := newRig(t)

@@ -89,7 +89,7 @@ func TestDo(t *testing.T) {
 	}
 }
 
-// An answer that the caller cancels says why.
+// A cancelled answer has the reason that the caller gives.
 func TestCauseOfACancellation(t *testing.T) {
 	run, rec := open(t)
 	ctx, cancel := context.WithCancelCause(t.Context())

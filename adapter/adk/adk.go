@@ -116,7 +116,7 @@ type invocation struct {
 }
 
 // answered reports whether an event is the answer with which the run ends: callers leave there.
-// That of another agent, as of a step of a workflow, is not, nor a call that a person answers.
+// The answer of another agent, such as a step in a workflow, is not, nor a call that a person answers.
 func (inv *invocation) answered(ev *session.Event) bool {
 	if ev == nil {
 		return false

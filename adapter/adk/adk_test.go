@@ -924,7 +924,7 @@ func TestContexts(t *testing.T) {
 	require.Empty(t, outer.State().Agents)
 }
 
-// Whoever cancels a run may say why.
+// The log has the reason that the caller gives for a cancellation.
 func TestCauseOfACancellation(t *testing.T) {
 	g := newRig(t)
 	ctx, cancel := context.WithCancelCause(repeatable(t.Context()))

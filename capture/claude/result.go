@@ -13,7 +13,6 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/internal/jsonwire"
-	"github.com/agentevents/agentevents/internal/view"
 )
 
 // A turnResult is what the latest result line says about the run.
@@ -258,10 +257,6 @@ func (s spending) lacks(t spending, own agentevents.Usage) bool {
 	return used > 0
 }
 
-func tokens(u agentevents.Usage) int64 {
-	return u.InputTokens + u.OutputTokens + u.CacheCreationInputTokens.V + u.CacheReadInputTokens.V
-}
-
 func (s spending) plus(t spending) spending {
 	sum := spending{models: maps.Clone(t.models), cost: t.cost}
 	if s.cost.OK {
@@ -271,7 +266,7 @@ func (s spending) plus(t spending) spending {
 		if sum.models == nil {
 			sum.models = map[string]agentevents.Usage{}
 		}
-		sum.models[model] = join(sum.models[model], s.models[model], view.Plus)
+		sum.models[model] = join(sum.models[model], s.models[model], plus)
 	}
 	return sum
 }

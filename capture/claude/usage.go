@@ -3,11 +3,11 @@ package claude
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/internal/view"
 )
 
 // A messageUsage is the usage of one API message, as far as its lines state it.
@@ -26,7 +26,7 @@ func usage(o *object) agentevents.Usage {
 	}
 }
 
-// join returns the usage of which op makes every count, from those of u and v.
+// join returns a usage in which op makes every count from the counts in u and v.
 func join(u, v agentevents.Usage, op func(a, b int64) int64) agentevents.Usage {
 	optional := func(to *agentevents.Opt[int64], v agentevents.Opt[int64]) {
 		if v.OK {
@@ -40,6 +40,19 @@ func join(u, v agentevents.Usage, op func(a, b int64) int64) agentevents.Usage {
 		u.CostUSD = agentevents.Some(u.CostUSD.V + v.CostUSD.V)
 	}
 	return u
+}
+
+// plus adds counts, which are not negative. The sum stops at the highest number.
+func plus(a, b int64) int64 {
+	if sum := a + b; sum >= a {
+		return sum
+	}
+	return math.MaxInt64
+}
+
+// tokens returns the sum of all counts.
+func tokens(u agentevents.Usage) int64 {
+	return plus(plus(u.InputTokens, u.OutputTokens), plus(u.CacheCreationInputTokens.V, u.CacheReadInputTokens.V))
 }
 
 // use notes the usage that a line states in o. Every line of a message repeats the input, and
@@ -64,10 +77,10 @@ func (a *agent) use(message, model string, o *object) {
 func (d *Decoder) reportUsage(a *agent, marks agentevents.Marks) {
 	models := map[string]agentevents.Usage{}
 	for _, m := range a.used {
-		models[m.model] = join(models[m.model], m.usage, view.Plus)
+		models[m.model] = join(models[m.model], m.usage, plus)
 	}
 	for _, model := range slices.Sorted(maps.Keys(models)) {
-		if u := models[model]; view.Tokens(u) > 0 {
+		if u := models[model]; tokens(u) > 0 {
 			d.emit(a, &agentevents.UsageObserved{Model: model, Usage: u, Source: "claude", Partial: true}, marks)
 		}
 	}

@@ -41,7 +41,7 @@ type logReader struct {
 	maxLine int
 	run     string                         // the run of lines that name none
 	verb    bool                           // keep the spelling of lines
-	sorted  choice                         // the order of events; empty is that of the files
+	sorted  choice                         // file or sequence; empty for a command without the flag
 	judged  bool                           // the agents of a KAHN log say that they keep the strict table
 	decoder agentevents.Decoder            // nil detects the format of every line
 	report  func(at position, what string) // nil prints on standard error

@@ -40,7 +40,7 @@ func TestOrderOfSeveralRuns(t *testing.T) {
 	require.Equal(t, want, exec(log, "cat", "--order", "sequence", "-").out)
 }
 
-// A file of which a fold leaves events out, as their sequence goes back, says how it can be read.
+// A file of which a fold leaves events out, as their sequence goes back, names the option that reads it.
 func TestOrderIsSaid(t *testing.T) {
 	numbers := func(of ...int) (log string) {
 		for _, n := range of {

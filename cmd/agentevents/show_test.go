@@ -40,7 +40,7 @@ func TestShowOfMessages(t *testing.T) {
 	require.NotContains(t, exec(log("", ""), "show", "-").out, "asked")
 }
 
-// Tokens that are the least that a run used say so in every view.
+// Every view marks tokens that are the least that a run used.
 func TestTokensOfAKilledCapture(t *testing.T) {
 	said := `{"type":"assistant","message":{"id":"m1","model":"m","content":[],"usage":{"input_tokens":7,"output_tokens":2,"cache_read_input_tokens":5}}}` + "\n"
 	killed := exec(said, "import", "claude", "-").out

@@ -104,7 +104,7 @@ type Tokens struct {
 	CacheRead  int64 `json:"cacheRead"`
 	Reasoning  int64 `json:"reasoning"`
 	Rest       int64 `json:"rest"` // of stated totals, what is none of these
-	// Partial says that more was used: a report that counts is partial.
+	// Partial means that more was used: a report that counts is partial.
 	Partial bool `json:"partial"`
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // ErrAnswered means that a question is not open: it was answered, closed or never asked. The
-// answer was not recorded. It is no violation, as two people may answer at once.
+// answer was not recorded. No hook hears of it, as two people may answer at once.
 var ErrAnswered = errors.New("agentevents: the question is not open")
 
 // ErrUnanswered means that a question closed without an answer: its time was over, or the call,

@@ -22,7 +22,7 @@ func openQuestion(t testing.TB, r *Run) (id string) {
 			id = key.id
 		}
 		return id != ""
-	}, 10*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	return id
 }
 

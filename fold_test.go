@@ -854,6 +854,8 @@ func TestUsageIsCountedOnce(t *testing.T) {
 	// A figure that is too low says so, until a better one takes its place.
 	part := &UsageObserved{ModelCallID: "m1", Usage: in(1), Partial: true}
 	require.True(t, fold(t, ev("a", asks("m1")), ev("a", part)).Usage.Partial)
+	require.True(t, fold(t, ev("a", started()), ev("a", part), ev("a", &AgentStarted{Resumed: true}), ev("a", &AgentEnded{Usage: Some(in(5))})).Agents["a"].Usage.Partial(), "of an earlier attempt")
+	require.False(t, fold(t, ev("a", part), ev("a", &AgentEnded{Usage: Some(in(5))})).Agents["a"].Usage.Partial())
 	require.False(t, fold(t, ev("a", asks("m1")), ev("a", part), ev("a", answers("m1", in(3), 0.5))).Usage.Partial)
 	require.False(t, fold(t, ev("a", started()), ev("a", part), ev("a", &AgentEnded{Usage: Some(in(5))})).Usage.Partial)
 

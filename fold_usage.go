@@ -195,6 +195,17 @@ func (u *AgentUsage) Total() (tokens Usage, cost Opt[float64]) {
 	return tokens, cost
 }
 
+// Partial reports whether the tokens of Total are the least that the agent used: a report
+// that counts is partial.
+func (u *AgentUsage) Partial() bool {
+	for a := range u.attempts {
+		if a.partial() {
+			return true
+		}
+	}
+	return false
+}
+
 // attempts yields the attempts in order.
 func (u *AgentUsage) attempts(yield func(*AttemptUsage) bool) {
 	for i := range u.Earlier {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -343,6 +344,8 @@ func (c *Call) Return(ctx context.Context, result JSON) error {
 // "deadline_exceeded", that of a [*PanicError] "panic", that of a [*BudgetError], in err or as
 // the cause of the cancellation, "budget_exceeded".
 //
+// An error that is the end of ctx is recorded with the context.Cause of ctx.
+//
 // An error that joins context.Canceled with others is a cancellation, too: pass the one that
 // counts. To know the cause Fail needs the context that was cancelled, not one of
 // context.WithoutCancel, and a cancelled context loses no event.
@@ -393,6 +396,19 @@ func (e *ToolError) Error() string {
 // Unwrap returns the cause.
 func (e *ToolError) Unwrap() error { return e.Err }
 
+// because returns the text of err and, if err is the end of ctx, the cause that the caller of
+// its cancel function gave.
+func because(ctx context.Context, err error) string {
+	text, end, cause := err.Error(), ctx.Err(), context.Cause(ctx)
+	switch {
+	case end == nil || !errors.Is(err, end) || errors.Is(err, cause) || strings.Contains(text, cause.Error()):
+		return text
+	case text == end.Error():
+		return cause.Error()
+	}
+	return text + ": " + cause.Error()
+}
+
 // failed returns the return of a call that failed with err.
 func failed(ctx context.Context, err error) (p *ToolReturned) {
 	told := false
@@ -405,7 +421,7 @@ func failed(ctx context.Context, err error) (p *ToolReturned) {
 	p = &ToolReturned{Status: ToolStatusError}
 	info := ErrorInfo{Message: "failed"}
 	if err != nil {
-		info.Message = cmp.Or(err.Error(), info.Message)
+		info.Message = cmp.Or(because(ctx, err), info.Message)
 	}
 	var tool *ToolError
 	var panicked *PanicError

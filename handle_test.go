@@ -122,15 +122,28 @@ func TestFailTells(t *testing.T) {
 	quota := errors.New("quota")
 	cancelled, cancel := context.WithCancelCause(t.Context())
 	cancel(quota)
+	late, stop := context.WithTimeoutCause(t.Context(), 0, quota)
+	defer stop()
+	plain, stop := context.WithCancel(t.Context())
+	stop()
+	broken, breakOff := context.WithCancelCause(t.Context())
+	breakOff((*ToolError)(nil))
 	for name, tc := range map[string]struct {
 		ctx  context.Context
 		err  error
 		want ToolReturned
 	}{
-		"a cause of the cancellation": {cancelled, fmt.Errorf("read: %w", quota), ToolReturned{Status: ToolStatusCancelled, Error: Some(ErrorInfo{Message: "read: quota"})}},
-		"another error meanwhile":     {cancelled, errors.New("eof"), ToolReturned{Status: ToolStatusError, Error: Some(ErrorInfo{Message: "eof"})}},
-		"a deadline":                  {t.Context(), context.DeadlineExceeded, ToolReturned{Status: ToolStatusError, Error: Some(ErrorInfo{Code: "deadline_exceeded", Message: "context deadline exceeded"})}},
-		"a panic":                     {t.Context(), &PanicError{Value: "boom"}, ToolReturned{Status: ToolStatusError, Error: Some(ErrorInfo{Code: "panic", Message: "panic: boom"})}},
+		"the cancellation":             {cancelled, context.Canceled, ToolReturned{Status: ToolStatusCancelled, Error: Some(ErrorInfo{Message: "quota"})}},
+		"what was cancelled":           {cancelled, fmt.Errorf("read: %w", context.Canceled), ToolReturned{Status: ToolStatusCancelled, Error: Some(ErrorInfo{Message: "read: context canceled: quota"})}},
+		"the cause is told":            {cancelled, fmt.Errorf("%w: no quota", context.Canceled), ToolReturned{Status: ToolStatusCancelled, Error: Some(ErrorInfo{Message: "context canceled: no quota"})}},
+		"a cancellation without cause": {plain, context.Canceled, ToolReturned{Status: ToolStatusCancelled, Error: Some(ErrorInfo{Message: "context canceled"})}},
+		"another context's":            {t.Context(), context.Canceled, ToolReturned{Status: ToolStatusCancelled, Error: Some(ErrorInfo{Message: "context canceled"})}},
+		"a deadline with a cause":      {late, context.DeadlineExceeded, ToolReturned{Status: ToolStatusError, Error: Some(ErrorInfo{Code: "deadline_exceeded", Message: "quota"})}},
+		"a cause that panics":          {broken, context.Canceled, ToolReturned{Status: ToolStatusError, Error: Some(ErrorInfo{Message: "*errors.errorString"})}},
+		"a cause of the cancellation":  {cancelled, fmt.Errorf("read: %w", quota), ToolReturned{Status: ToolStatusCancelled, Error: Some(ErrorInfo{Message: "read: quota"})}},
+		"another error meanwhile":      {cancelled, errors.New("eof"), ToolReturned{Status: ToolStatusError, Error: Some(ErrorInfo{Message: "eof"})}},
+		"a deadline":                   {t.Context(), context.DeadlineExceeded, ToolReturned{Status: ToolStatusError, Error: Some(ErrorInfo{Code: "deadline_exceeded", Message: "context deadline exceeded"})}},
+		"a panic":                      {t.Context(), &PanicError{Value: "boom"}, ToolReturned{Status: ToolStatusError, Error: Some(ErrorInfo{Code: "panic", Message: "panic: boom"})}},
 		"a tool's own words": {
 			t.Context(), fmt.Errorf("mcp: %w", &ToolError{Status: ToolStatusRateLimited, Code: "429", Retryable: Some(true), Result: `{"isError":true}`, Err: quota}),
 			ToolReturned{Status: ToolStatusRateLimited, Result: `{"isError":true}`, Error: Some(ErrorInfo{Code: "429", Message: "mcp: quota", Retryable: Some(true)})},
@@ -149,6 +162,29 @@ func TestFailTells(t *testing.T) {
 			require.Equal(t, tc.want, got)
 		})
 	}
+}
+
+// A cancellation is recorded with its cause, whoever records it.
+func TestCauseOfACancellation(t *testing.T) {
+	r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleDerived})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	a := r.Agent("a")
+	require.NoError(t, a.Emit(ctx, &AgentStarted{}))
+	_, err := a.Do(ctx, &ToolCalled{ToolID: "t"}, func(ctx context.Context) (JSON, error) {
+		cancel(errors.New("the person pressed stop"))
+		return "", ctx.Err()
+	})
+	require.Equal(t, context.Canceled, err, "the caller gets the tool's own error")
+	require.Equal(t, "the person pressed stop", log.last(t).Payload.(*ToolReturned).Error.V.Message)
+	call, err := a.Model(ctx, &ModelCalled{})
+	require.NoError(t, err)
+	require.NoError(t, call.Fail(ctx, ctx.Err()))
+	require.Equal(t, "the person pressed stop", log.last(t).Payload.(*ModelReturned).Error.V.Message)
+	require.NoError(t, r.Finish(ctx, ctx.Err()))
+	require.Equal(t, "the person pressed stop", log.last(t).Payload.(*RunCancelled).Reason)
+	ended := log.events[len(log.events)-2].Payload.(*AgentEnded)
+	require.Equal(t, OutcomeAborted, ended.Outcome)
+	require.Equal(t, "the person pressed stop", ended.Error.V.Message)
 }
 
 // A handle that is found by its id knows when the call began.

@@ -209,6 +209,9 @@ func (d *answer) finish(err error) error {
 	d.end = &agentevents.AgentEnded{Error: agentevents.Some(agentevents.ErrorInfo{Message: fmt.Sprint(err)})} // its method may panic
 	if d.ctx.Err() != nil || errors.Is(err, context.Canceled) {
 		d.end.Outcome = agentevents.OutcomeAborted
+		if cause := context.Cause(d.ctx); cause != d.ctx.Err() && !errors.Is(err, cause) {
+			d.end.Error.V.Message += ": " + cause.Error()
+		}
 	}
 	d.errs = append(d.errs, d.agent.Finish(d.ctx, err, d.end))
 	return fmt.Errorf("query: %s: %w", d.request.NodeID, err)

@@ -89,6 +89,20 @@ func TestDo(t *testing.T) {
 	}
 }
 
+// A cancelled answer has the reason that the caller gives.
+func TestCauseOfACancellation(t *testing.T) {
+	run, rec := open(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	_, err := query.Do(ctx, run.Agent("a"), func(ctx context.Context, _ query.Request) iter.Seq2[agentevents.Event, error] {
+		return func(yield func(agentevents.Event, error) bool) {
+			cancel(errors.New("the person pressed stop"))
+			yield(agentevents.Event{}, ctx.Err())
+		}
+	}, query.Request{})
+	require.ErrorIs(t, err, context.Canceled)
+	rec.Want(t, "a agent.ended aborted error.message=\"context canceled: the person pressed stop\"")
+}
+
 // Acts of sub-agents are theirs, and of the agent's own id are the agent's.
 func TestSubAgents(t *testing.T) {
 	run, rec := open(t)

@@ -261,7 +261,7 @@ func (b *builder) agentLine(n *agentNode, agents *view.Agents) line {
 	}
 	tokens, cost := a.Usage.Total()
 	if b.details != nil {
-		l.fact(tokensText(tokens))
+		l.fact(tokensText(tokens, a.Usage.Partial()))
 	}
 	if cost.OK {
 		l.fact(dollars(cost.V))
@@ -797,15 +797,18 @@ func (b *builder) budgets(root *node) {
 
 func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-func tokensText(u agentevents.Usage) string {
+func tokensText(u agentevents.Usage, partial bool) (text string) {
+	if partial {
+		text = "at least "
+	}
 	cached := view.Cached(u)
 	if u.InputTokens == 0 && u.OutputTokens == 0 && cached == 0 {
 		if u.TotalTokens.V == 0 {
 			return ""
 		}
-		return count(u.TotalTokens.V, "token")
+		return text + count(u.TotalTokens.V, "token")
 	}
-	text := count(u.InputTokens, "token") + " in, " + strconv.FormatInt(u.OutputTokens, 10) + " out"
+	text += count(u.InputTokens, "token") + " in, " + strconv.FormatInt(u.OutputTokens, 10) + " out"
 	if cached > 0 {
 		text += ", " + strconv.FormatInt(cached, 10) + " cached"
 	}
@@ -850,7 +853,7 @@ func (b *builder) totals() line {
 	if n := len(s.Messages); n > 0 {
 		l.fact(count(n, "message"))
 	}
-	l.fact(tokensText(s.Usage.Usage))
+	l.fact(tokensText(s.Usage.Usage, s.Usage.Partial))
 	if s.Usage.CostUSD.OK {
 		l.fact(dollars(s.Usage.CostUSD.V))
 	}

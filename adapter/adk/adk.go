@@ -13,6 +13,7 @@
 package adk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -73,7 +74,8 @@ func (r *Recorder) Config(cfg llmagent.Config) llmagent.Config {
 func first[T any](f T, rest []T) []T { return append([]T{f}, rest...) }
 
 // Run is run.Run, and tells the plugin what callbacks do not: how the run ends, and who is whose
-// sub-agent. Tools have their call in the context ([agentevents.CallFromContext]). Models have no
+// sub-agent. A caller who leaves at the final response of the agent that answers has the whole run;
+// one who leaves before has cancelled it. Tools have their call in the context ([agentevents.CallFromContext]). Models have no
 // agent there, also not one that ctx carries: their calls are recorded already.
 func (r *Recorder) Run(ctx context.Context, run *runner.Runner, userID, sessionID string, msg *genai.Content, cfg agent.RunConfig, opts ...runner.RunOption) iter.Seq2[*session.Event, error] {
 	if r == nil || r.Emitter == nil {
@@ -87,7 +89,9 @@ func (r *Recorder) Run(ctx context.Context, run *runner.Runner, userID, sessionI
 				inv.err = err
 			}
 			inv.away = true
+			answered := inv.answered(ev)
 			if !yield(ev, err) {
+				inv.away = !answered
 				return
 			}
 			inv.away = false
@@ -98,13 +102,27 @@ func (r *Recorder) Run(ctx context.Context, run *runner.Runner, userID, sessionI
 var (
 	errStopped  = &agentevents.ToolError{Status: agentevents.ToolStatusCancelled, Err: errors.New("the caller stopped reading events")}
 	errNotEnded = errors.New("an agent did not end; adk.Recorder.Run tells why")
+	errRefused  = errors.New("the agent failed; its end tells why")
 )
 
 // An invocation is what Run and the plugin tell each other. Without Run the root is nil.
 type invocation struct {
-	root agent.Agent // that the runner runs
-	err  error       // of the run
-	away bool        // the caller has an event, and may not come back
+	root    agent.Agent // that the runner runs
+	id      string      // of its run
+	speaker string      // the agent whose answer ends the run
+	err     error       // of the run
+	refusal error       // in place of the latest answer
+	away    bool        // the caller has an event, and may not come back for the answer
+}
+
+// answered reports whether an event is the answer with which the run ends: callers leave there.
+// The answer of another agent, such as a step in a workflow, is not, nor a call that a person answers.
+func (inv *invocation) answered(ev *session.Event) bool {
+	if ev == nil {
+		return false
+	}
+	inv.speaker = cmp.Or(ev.Actions.TransferToAgent, inv.speaker)
+	return ev.Author == inv.speaker && ev.IsFinalResponse() && len(ev.LongRunningToolIDs) == 0
 }
 
 type invocationKey struct{}

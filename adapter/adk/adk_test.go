@@ -481,6 +481,60 @@ var scenarios = map[string]func(g *rig){
 		root := llm(g, llmagent.Config{Name: "guide", Model: says([]any{&model.LLMResponse{ErrorCode: "SAFETY", ErrorMessage: "blocked", FinishReason: genai.FinishReasonSafety}})})
 		require.NoError(g, g.run(root, user("How is it?")))
 	},
+	"refused-by-the-last-model": func(g *rig) { // the run ends as its last agent does
+		billing := llm(g, llmagent.Config{Name: "billing", Description: "knows bills", Model: says([]any{&model.LLMResponse{ErrorCode: "RECITATION"}})})
+		root := llm(g, llmagent.Config{Name: "desk", Model: says(answer(transfer("c1", "billing"))), SubAgents: []agent.Agent{billing}})
+		require.NoError(g, g.run(root, user("Is my bill right?")))
+	},
+	"refused-by-the-first-model": func(g *rig) { // the next agent of the workflow answers
+		draft := llm(g, llmagent.Config{Name: "draft", Model: says([]any{&model.LLMResponse{ErrorCode: "SAFETY"}})})
+		root, err := sequentialagent.New(sequentialagent.Config{AgentConfig: agent.Config{
+			Name: "write", SubAgents: []agent.Agent{draft, llm(g, llmagent.Config{Name: "review", Model: says(answer(text("Nothing to review.")))})},
+		}})
+		require.NoError(g, err)
+		require.NoError(g, g.run(root, user("Write.")))
+	},
+	"refused-to-a-tool": func(g *rig) {
+		inner := llm(g, g.adapter.Config(llmagent.Config{Name: "inner", Description: "looks", Model: says([]any{&model.LLMResponse{ErrorCode: "SAFETY", ErrorMessage: "blocked"}})}))
+		root := llm(g, llmagent.Config{Name: "guide", Tools: []tool.Tool{agenttool.New(inner, nil)}, Model: says(answer(call("c1", "inner", map[string]any{"request": "Look."})), answer(text("No.")))})
+		require.NoError(g, g.run(root, user("Look.")))
+	},
+	"left-at-the-answer": func(g *rig) {
+		g.stop = (*session.Event).IsFinalResponse
+		root := llm(g, llmagent.Config{Name: "guide", Tools: []tool.Tool{forecast(g)}, Model: says(answer(call("c1", "weather", map[string]any{"city": "Oslo"})), answer(text("It is cold.")))})
+		require.NoError(g, g.run(root, user("Is it cold?")))
+	},
+	"left-at-the-streamed-answer": func(g *rig) {
+		g.mode = agent.StreamingModeSSE
+		g.stop = (*session.Event).IsFinalResponse
+		root := llm(g, llmagent.Config{Name: "guide", Model: says([]any{piece(text("It ")), piece(text("is cold.")), whole(text("It is cold."))})})
+		require.NoError(g, g.run(root, user("Is it cold?")))
+	},
+	"left-at-the-refusal": func(g *rig) {
+		g.stop = (*session.Event).IsFinalResponse
+		root := llm(g, llmagent.Config{Name: "guide", Model: says([]any{&model.LLMResponse{ErrorCode: "SAFETY", ErrorMessage: "blocked"}})})
+		require.NoError(g, g.run(root, user("How is it?")))
+	},
+	"left-at-the-answer-after-a-transfer": func(g *rig) {
+		g.stop = (*session.Event).IsFinalResponse
+		billing := llm(g, llmagent.Config{Name: "billing", Description: "knows bills", Model: says(answer(text("Your bill is right.")))})
+		root := llm(g, llmagent.Config{Name: "desk", Model: says(answer(transfer("c1", "billing"))), SubAgents: []agent.Agent{billing}})
+		require.NoError(g, g.run(root, user("Is my bill right?")))
+	},
+	"left-in-a-workflow": func(g *rig) { // the answer of its first agent is not the last one
+		g.stop = (*session.Event).IsFinalResponse
+		root, err := sequentialagent.New(sequentialagent.Config{AgentConfig: agent.Config{
+			Name: "write", SubAgents: []agent.Agent{llm(g, llmagent.Config{Name: "draft", Model: says(answer(text("Once.")))}), llm(g, llmagent.Config{Name: "review", Model: says()})},
+		}})
+		require.NoError(g, err)
+		require.NoError(g, g.run(root, user("Write.")))
+	},
+	"left-at-a-question": func(g *rig) {
+		g.stop = (*session.Event).IsFinalResponse
+		long := function(g, functiontool.Config{Name: "slow", Description: "a person answers", IsLongRunning: true}, func(agent.Context, city) (weather, error) { return weather{}, nil })
+		root := llm(g, llmagent.Config{Name: "guide", Tools: []tool.Tool{long}, Model: says(answer(call("c1", "slow", map[string]any{"city": "Oslo"})), answer(text("Please wait.")))})
+		require.NoError(g, g.run(root, user("Is it cold?")))
+	},
 	"single-turn": func(g *rig) { // sub-agents that the framework makes tools
 		sub := llm(g, llmagent.Config{Name: "researcher", Description: "finds things", Mode: llmagent.ModeSingleTurn, Model: says(
 			answer(call("c2", "weather", map[string]any{"city": "Oslo"})), answer(text("It is cold.")),
@@ -752,6 +806,12 @@ func TestPluginAlone(t *testing.T) {
 	scenarios["model-error"](g)
 	g.rec.Want(t, "model.returned error.code=503", "guide agent.ended error.message=an…", "run.failed")
 	g.rec.WantLaws(t, eventtest.LawOptions{})
+
+	g = newRig(t)
+	g.alone = true
+	scenarios["refused-by-the-model"](g)
+	g.rec.Want(t, "model.returned error.code=SAFETY", "guide agent.ended error.message=blocked", "run.failed")
+	g.rec.WantLaws(t, eventtest.LawOptions{})
 }
 
 // A process asks, and another one gets the answer.
@@ -862,6 +922,22 @@ func TestContexts(t *testing.T) {
 	require.Equal(t, []string{"outer c1 1", "inner/c2 c3 1"}, seen)
 	g.rec.WantLaws(t, eventtest.LawOptions{})
 	require.Empty(t, outer.State().Agents)
+}
+
+// The log has the reason that the caller gives for a cancellation.
+func TestCauseOfACancellation(t *testing.T) {
+	g := newRig(t)
+	ctx, cancel := context.WithCancelCause(repeatable(t.Context()))
+	g.ctx = ctx
+	slow := function(t, functiontool.Config{Name: "slow", Description: "waits"}, func(ctx agent.Context, _ city) (weather, error) {
+		cancel(errors.New("the person pressed stop"))
+		<-ctx.Done()
+		return weather{}, ctx.Err()
+	})
+	model := says(answer(call("c1", "slow", map[string]any{"city": "Oslo"})), []any{context.Canceled})
+	require.Error(t, g.run(llm(t, llmagent.Config{Name: "guide", Model: model, Tools: []tool.Tool{slow}}), user("Is it cold?")))
+	g.rec.Want(t, `guide agent.toolReturned slow cancelled error.message="the person pressed stop"`, `guide agent.ended aborted error.message="the person pressed stop"`, `run.cancelled reason="the person pressed stop"`)
+	g.rec.WantLaws(t, eventtest.LawOptions{})
 }
 
 // A caller whose loop panics has stopped reading.

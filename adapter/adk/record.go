@@ -1,6 +1,7 @@
 package adk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -71,7 +72,7 @@ func (r recording) beforeRun(ctx agent.InvocationContext) (*genai.Content, error
 		return nil, nil // a live run
 	}
 	if inv := invocationOf(ctx); inv.root == nil { // else it is that of a runner in a tool
-		inv.root = ctx.Agent()
+		inv.root, inv.id, inv.speaker = ctx.Agent(), ctx.InvocationID(), ctx.Agent().Name()
 	}
 	run, _ := r.em.Run(ctx.InvocationID())
 	run = run.With(agentevents.Scope{SessionID: ctx.Session().ID()})
@@ -118,8 +119,16 @@ func (r recording) afterRun(ctx agent.InvocationContext) {
 	run, _ := r.em.Lookup(ctx.InvocationID())
 	inv, paused := invocationOf(ctx), false
 	err := inv.err
-	if err == nil && inv.away {
+	switch {
+	case err != nil:
+	case inv.away:
 		err = errStopped
+	case inv.id == ctx.InvocationID():
+		err = inv.refusal
+	default:
+		if status, _ := run.Agent(ctx.Agent().Name()).Status(); status == agentevents.StatusFailed {
+			err = errRefused
+		}
 	}
 	for _, v := range run.State().Agents {
 		switch a := run.Agent(v.AgentID); {
@@ -224,9 +233,17 @@ func answerOf(resp *model.LLMResponse) *agentevents.ModelReturned {
 		p.FinishReasons = []string{strings.ToLower(string(resp.FinishReason))}
 	}
 	if resp.ErrorCode != "" {
-		p.Error = agentevents.Some(agentevents.ErrorInfo{Code: resp.ErrorCode, Message: resp.ErrorMessage})
+		p.Error = agentevents.Some(agentevents.ErrorInfo{Code: resp.ErrorCode, Message: cmp.Or(resp.ErrorMessage, resp.ErrorCode)})
 	}
 	return p
+}
+
+// refusalOf returns the error that a response states, or nil.
+func refusalOf(resp *model.LLMResponse) error {
+	if e := answerOf(resp).Error; e.OK {
+		return &agentevents.ToolError{Code: e.V.Code, Err: errors.New(e.V.Message)}
+	}
+	return nil
 }
 
 // returned closes the open model call, if there is one. It reports whether the call has
@@ -259,6 +276,15 @@ func (r recording) onEvent(ctx agent.InvocationContext, ev *session.Event) (*ses
 		return nil, nil
 	}
 	said(ctx, a, ev.Content)
+	if ev.IsFinalResponse() {
+		refusal := refusalOf(&ev.LLMResponse)
+		if inv := invocationOf(ctx); inv.id == ctx.InvocationID() {
+			inv.refusal = refusal
+		}
+		if refusal != nil && !waits(a) {
+			_ = a.Finish(ctx, refusal, nil)
+		}
+	}
 	if ask := ev.RequestedInput; ask != nil {
 		question := agentevents.Question{ID: ask.InterruptID, Question: ask.Message}
 		_ = a.Emit(ctx, &agentevents.ClarificationRequested{InterruptID: ask.InterruptID, Questions: []agentevents.Question{question}})

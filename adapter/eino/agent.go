@@ -199,6 +199,9 @@ func (r *Recorder) stop(ctx context.Context, s *scope, agent *agentevents.Agent,
 	if err != nil && !s.within {
 		r.mu.Lock()
 		r.err = err
+		if cause := context.Cause(ctx); cause != ctx.Err() && errors.Is(err, context.Canceled) { // the context of End is another one
+			r.err = &agentevents.ToolError{Status: agentevents.ToolStatusCancelled, Err: cause}
+		}
 		r.mu.Unlock()
 	}
 	_ = agent.Finish(ctx, err, &agentevents.AgentEnded{Result: result})

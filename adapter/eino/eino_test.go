@@ -518,12 +518,12 @@ func TestClarification(t *testing.T) {
 func TestCancelledRun(t *testing.T) {
 	both(t, func(t *testing.T, stream bool, mode string) {
 		run, rec := begin(t)
-		ctx, cancel := context.WithCancel(t.Context())
+		ctx, cancel := context.WithCancelCause(t.Context())
 		stubborn := make(chan struct{})
 		agent := chatAgent(t, adk.ChatModelAgentConfig{Name: "a", Model: models(
 			calls(1, "slow", `{"text":"x"}`), says("Too late."),
 		)}, function(t, "slow", func(context.Context, query) (string, error) {
-			cancel()
+			cancel(errors.New("the person pressed stop"))
 			<-stubborn // it does not look at its context
 			return "late", nil
 		}))

@@ -387,10 +387,10 @@ func TestCancelledCall(t *testing.T) {
 			server, client := record(t, "server", agentevents.EmitterOptions{}), record(t, "planner", agentevents.EmitterOptions{})
 			g := newGate("Rome")
 			cs := connect(t, protocol, newServer(g), server, client, answers(), nil)
-			ctx, cancel := context.WithCancel(client.context(t))
+			ctx, cancel := context.WithCancelCause(client.context(t))
 			go func() {
 				<-g.began
-				cancel()
+				cancel(errors.New("the person pressed stop"))
 			}()
 			_, err := call(ctx, cs, "weather", "Rome")
 			require.ErrorIs(t, err, context.Canceled)
@@ -404,6 +404,7 @@ func TestCancelledCall(t *testing.T) {
 				require.Len(t, returned, 1)
 				require.Equal(t, agentevents.ToolStatusCancelled, returned[0].Status)
 			}
+			client.rec.Want(t, `agent.toolReturned weather cancelled error.message="the person pressed stop"`)
 		})
 	}
 }

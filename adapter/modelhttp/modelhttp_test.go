@@ -378,20 +378,21 @@ func TestClientCloses(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
 
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, stop := context.WithCancelCause(ctx)
 	resp, err = post(ctx, m.Transport(nil), s.URL+"/v1/chat/completions")
 	require.NoError(t, err)
 	_, err = io.ReadFull(resp.Body, buf)
 	require.NoError(t, err)
-	cancel()
+	pressed := errors.New("the person pressed stop")
+	stop(pressed)
 	_, err = io.ReadAll(resp.Body)
-	require.ErrorIs(t, err, context.Canceled)
+	require.True(t, errors.Is(err, context.Canceled) || errors.Is(err, pressed), err)
 
 	_, err = post(ctx, m.Transport(nil), s.URL+"/v1/chat/completions")
-	require.ErrorIs(t, err, context.Canceled)
+	require.True(t, errors.Is(err, context.Canceled) || errors.Is(err, pressed), err)
 
 	// A client that is cancelled as the answer comes does not look at it.
-	ctx, cancel = context.WithCancel(context.WithoutCancel(ctx))
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	resp, err = post(ctx, m.Transport(roundTripper(func(r *http.Request) (*http.Response, error) {
 		resp, err := http.DefaultTransport.RoundTrip(r)
 		cancel()
@@ -404,6 +405,9 @@ func TestClientCloses(t *testing.T) {
 	require.Len(t, returned, 4)
 	for _, p := range returned {
 		require.Equal(t, "cancelled", p.Error.V.Code)
+	}
+	for _, p := range returned[1:3] {
+		require.Contains(t, p.Error.V.Message, "the person pressed stop")
 	}
 	require.Equal(t, "gpt-x-1", returned[0].Model)
 }

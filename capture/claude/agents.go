@@ -31,8 +31,9 @@ type agent struct {
 	first               *line  // the line that first mentions it
 	held                []*line
 
-	calls map[string]*call // open calls
-	kids  []*agent         // sub-agents that have not ended
+	calls map[string]*call        // open calls
+	kids  []*agent                // sub-agents that have not ended
+	used  map[string]messageUsage // of this turn, by API message
 	stream
 }
 
@@ -205,8 +206,11 @@ func (d *Decoder) endSubAgent(a *agent, end agentevents.AgentEnded, marks agente
 // close ends an agent that has nothing open.
 func (d *Decoder) close(a *agent, end *agentevents.AgentEnded, marks agentevents.Marks) {
 	a.turned = false // an end has no step
+	if !end.Usage.OK && len(end.ModelUsage) == 0 {
+		d.reportUsage(a, marks)
+	}
 	d.emit(a, end, marks)
-	a.open, a.ended = false, true
+	a.open, a.ended, a.used = false, true, nil
 	a.stream = stream{}
 }
 

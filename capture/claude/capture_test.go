@@ -2,6 +2,7 @@ package claude
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -48,6 +49,54 @@ func TestSessions(t *testing.T) {
 		}
 		require.Equal(t, want, got, name)
 		require.Empty(t, s.OpenCalls, name)
+	}
+}
+
+// A session that is killed after any line has the tokens that its lines state: the greatest
+// of each message.
+func TestKilledSessions(t *testing.T) {
+	type counts struct {
+		In      int64 `json:"input_tokens"`
+		Out     int64 `json:"output_tokens"`
+		Read    int64 `json:"cache_read_input_tokens"`
+		Written int64 `json:"cache_creation_input_tokens"`
+	}
+	for _, name := range []string{"subagents", "failures", "skill"} {
+		used, most := map[string]counts{}, counts{}
+		var cut []byte
+		for text := range bytes.Lines(session(t, name)) {
+			var line struct {
+				Type    string
+				Message struct {
+					ID    string
+					Usage counts
+				}
+			}
+			require.NoError(t, json.Unmarshal(text, &line))
+			if line.Type == "result" {
+				break
+			}
+			if line.Type == "stream_event" {
+				continue // TestUsageOfMessages has these
+			}
+			cut = append(cut, text...)
+			if line.Type == "assistant" {
+				u, v := used[line.Message.ID], line.Message.Usage
+				used[line.Message.ID] = counts{max(u.In, v.In), max(u.Out, v.Out), max(u.Read, v.Read), max(u.Written, v.Written)}
+			}
+			var want counts
+			for _, u := range used {
+				want = counts{want.In + u.In, want.Out + u.Out, want.Read + u.Read, want.Written + u.Written}
+			}
+			events, errs := decode(t, Options{}, string(cut))
+			require.Empty(t, errs)
+			u := fold(t, events).Usage
+			got := counts{u.Usage.InputTokens, u.Usage.OutputTokens, u.Usage.CacheReadInputTokens.V, u.Usage.CacheCreationInputTokens.V}
+			require.Equal(t, want, got, "%s after %d bytes", name, len(cut))
+			require.Equal(t, want != counts{}, u.Partial)
+			most = got
+		}
+		require.NotZero(t, most, name)
 	}
 }
 

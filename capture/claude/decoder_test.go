@@ -347,7 +347,16 @@ func TestResults(t *testing.T) {
 		{"interrupt, success", `{"subtype":"success","is_error":false,"result":"","terminal_reason":"aborted_streaming"}`, "cancelled", "aborted", "", ""},
 		{"hook", `{"subtype":"success","is_error":false,"result":"x","terminal_reason":"hook_stopped"}`, "completed", "escaped", "", ""},
 		{"refusal", `{"subtype":"success","is_error":false,"result":"x","stop_reason":"refusal"}`, "completed", "escaped", "", ""},
-		{"no subtype", `{"is_error":false,"result":"x"}`, "failed", "aborted", "api_error", "x"},
+		{"no subtype", `{"is_error":false,"result":"x"}`, "completed", "converged", "", ""},
+		{"neither subtype nor is_error", `{"result":"x"}`, "completed", "converged", "", ""},
+		{"no subtype, is_error", `{"is_error":true,"result":"x"}`, "failed", "aborted", "api_error", "x"},
+		{"no subtype, errors", `{"errors":["too dear"]}`, "failed", "aborted", "api_error", "too dear"},
+		{"no subtype, status of the API", `{"api_error_status":500,"result":"x"}`, "failed", "aborted", "api_error", "x"},
+		{"no subtype, a limit", `{"terminal_reason":"max_turns"}`, "failed", "partial", "max_turns", "max_turns"},
+		{"no subtype, the model failed", `{"terminal_reason":"model_error","result":"x"}`, "failed", "aborted", "model_error", "x"},
+		{"no subtype, completed", `{"terminal_reason":"completed","result":"x"}`, "completed", "converged", "", ""},
+		{"no subtype, interrupt", `{"terminal_reason":"aborted_tools"}`, "cancelled", "aborted", "aborted_tools", "aborted_tools"},
+		{"no subtype, hook", `{"terminal_reason":"hook_stopped","result":"x"}`, "completed", "escaped", "", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -535,6 +544,63 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
+// Lines state the usage of their API message as far as it is known. The greatest of each
+// message counts, once, and only if no result states the usage of the turn.
+func TestUsageOfMessages(t *testing.T) {
+	const task = "toolu_00000001"
+	said := func(id, model string, in, out, read int, more ...string) string {
+		return fmt.Sprintf(`{"type":"assistant","message":{"id":%q,"model":%q,"content":[{"type":"text","text":"x"}],`+
+			`"usage":{"input_tokens":%d,"output_tokens":%d,"cache_read_input_tokens":%d}}%s}`, id, model, in, out, read, strings.Join(more, ""))
+	}
+	stream := func(event string) string { return `{"type":"stream_event","event":` + event + `}` }
+	start := func(id string, in, out int) string {
+		return stream(fmt.Sprintf(`{"type":"message_start","message":{"id":%q,"model":"model-a","usage":{"input_tokens":%d,"output_tokens":%d}}}`, id, in, out))
+	}
+	spawn := block("m0", callBlock(task, "Task", `{"subagent_type":"Explore"}`))
+	child := parent(task)
+	tokens := func(in, out, read int64) agentevents.Usage {
+		return agentevents.Usage{InputTokens: in, OutputTokens: out, CacheReadInputTokens: agentevents.Some(read)}
+	}
+	killed := []string{said("m1", "model-a", 100, 1, 50), said("m1", "model-a", 100, 20, 50), said("m1", "model-a", 100, 20, 50), said("m2", "model-a", 160, 6, 50)}
+	stated := `{"type":"result","subtype":"success","usage":{"input_tokens":300,"output_tokens":90}`
+	for _, tt := range []struct {
+		name    string
+		lines   []string
+		run     agentevents.Usage
+		child   agentevents.Usage
+		partial bool
+	}{
+		{"killed", killed, tokens(260, 26, 100), agentevents.Usage{}, true},
+		{"a result without usage", append(slices.Clone(killed), `{"type":"result","subtype":"success"}`), tokens(260, 26, 100), agentevents.Usage{}, true},
+		{"a result with usage", append(slices.Clone(killed), stated+`}`), agentevents.Usage{InputTokens: 300, OutputTokens: 90}, agentevents.Usage{}, false},
+		{"two models", []string{said("m1", "model-a", 100, 1, 0), said("m2", "model-b", 10, 2, 0)}, tokens(110, 3, 0), agentevents.Usage{}, true},
+		{"of deltas", []string{start("m1", 7, 1), stream(`{"type":"message_delta","usage":{"output_tokens":40}}`), start("m2", 9, 2)},
+			agentevents.Usage{InputTokens: 16, OutputTokens: 42}, agentevents.Usage{}, true},
+		{"deltas and whole blocks", []string{start("m1", 7, 1), said("m1", "model-a", 7, 1, 5), stream(`{"type":"message_delta","usage":{"output_tokens":40}}`)},
+			tokens(7, 40, 5), agentevents.Usage{}, true},
+		{"a message without an id", []string{said("", "model-a", 7, 1, 0)}, agentevents.Usage{}, agentevents.Usage{}, false},
+		{"a message of the CLI itself", []string{said("m1", "<synthetic>", 0, 0, 0)}, agentevents.Usage{}, agentevents.Usage{}, false},
+		{"more than a number holds", []string{said("m1", "model-a", math.MaxInt64, 1, 0), said("m2", "model-a", 1, 1, 0)}, tokens(math.MaxInt64, 2, 0), agentevents.Usage{}, true},
+		{"a sub-agent, killed", []string{spawn, said("m1", "model-a", 100, 1, 0), said("k1", "model-b", 10, 2, 3, child)}, tokens(110, 3, 3), tokens(10, 2, 3), true},
+		{"a sub-agent, usage of the turn", []string{spawn, said("k1", "model-b", 10, 2, 3, child), resultLine(task, `"x"`), stated + `}`}, tokens(310, 92, 3), tokens(10, 2, 3), true},
+		{"a sub-agent, usage of all", []string{spawn, said("k1", "model-b", 10, 2, 3, child), said("k1", "model-b", 10, 5, 3, child), resultLine(task, `"x"`),
+			stated + `,"modelUsage":{"model-a":{"inputTokens":300,"outputTokens":90},"model-b":{"inputTokens":12,"outputTokens":8,"cacheReadInputTokens":3}}}`},
+			tokens(312, 98, 3), tokens(10, 5, 3), false},
+		{"a turn that was killed after another", append([]string{said("m0", "model-a", 50, 5, 0), `{"type":"result","subtype":"success","usage":{"input_tokens":50,"output_tokens":9},` +
+			`"modelUsage":{"model-a":{"inputTokens":50,"outputTokens":9}}}`, initLine("s1")}, killed...), tokens(310, 35, 100), agentevents.Usage{}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, s := run(t, Options{}, append([]string{initLine("s1")}, tt.lines...)...)
+			require.Equal(t, tt.run, s.Usage.Usage)
+			require.Equal(t, tt.partial, s.Usage.Partial)
+			if a := s.Agents[idOf("Explore", task)]; a != nil {
+				own, _ := a.Usage.Total()
+				require.Equal(t, tt.child, own)
+			}
+		})
+	}
+}
+
 func TestSubAgents(t *testing.T) {
 	const outer, inner = "toolu_outer001", "toolu_inner001"
 	events, s := run(t, Options{}, initLine("s1"),
@@ -657,6 +723,11 @@ func TestBackgroundTask(t *testing.T) {
 	t.Run("failed", func(t *testing.T) {
 		_, s := run(t, Options{}, append(lines, strings.Replace(notified, "completed", "failed", 1))...)
 		require.Equal(t, "failed", s.Agents[idOf("Explore", id)].Error.V.Code)
+	})
+	t.Run("without a status", func(t *testing.T) {
+		_, s := run(t, Options{}, append(lines, strings.Replace(notified, `"status":"completed",`, "", 1))...)
+		require.Equal(t, agentevents.OutcomeConverged, s.Agents[idOf("Explore", id)].Outcome)
+		require.Equal(t, "dug", s.Agents[idOf("Explore", id)].Result)
 	})
 	t.Run("foreground sub-agents end with their call", func(t *testing.T) {
 		events, s := run(t, Options{}, initLine("s1"),

@@ -36,7 +36,8 @@
 //	user: text                           MessageCreated; from core.system if isSynthetic is set
 //	user: tool_result                    ToolReturned; without an open call with OneEvent, marked synthetic
 //	stream_event                         TextDelta, AgentReasoningDelta, ToolArgumentsDelta; else nothing
-//	result                               AgentErrored unless it is complete, AgentEnded
+//	result                               AgentErrored if it states a failure, AgentEnded
+//	usage of API messages                UsageObserved before an AgentEnded without usage
 //	parent_tool_use_id, task_started     AgentStarted of a sub-agent
 //	result of the spawning call          AgentEnded of the sub-agent
 //	task_notification                    AgentEnded of a sub-agent in the background
@@ -50,9 +51,8 @@
 // A BlockID is the id of the API message, a colon and the number of the block. A
 // whole block comes before the end of its deltas and has the final text, so the
 // decoder leaves out later deltas. It also leaves out signatures, the frame of the
-// streamed message and its usage, the usage of assistant lines (which is incomplete
-// and must never be summed), the rest of the init lines, and the timings of a result
-// other than its duration.
+// streamed message, the rest of the init lines, and the timings of a result other than
+// its duration.
 //
 // # Runs, turns and ends
 //
@@ -60,8 +60,9 @@
 // its process and not by its session, because a process that resumes a session prints the
 // same session id: see [Options].RunID. A result ends a turn, and with it the main agent. An init
 // after that begins the next turn. The end of the stream ends the run, with the
-// outcome of the latest result: the run is complete if and only if the subtype is
-// success and is_error is false. It was cancelled if the user interrupted that turn, or its
+// outcome of the latest result: the run is complete unless that states a failure, by another
+// subtype than success, by is_error, or without a subtype by errors, a status of the API or
+// the terminal_reason of a failure. It was cancelled if the user interrupted that turn, or its
 // terminal_reason begins with "aborted".
 //
 // A turn without a result was interrupted. The decoder then closes open calls and
@@ -103,8 +104,13 @@
 // resumed session spent before. After a reset of the session, and in another process,
 // the CLI's totals may begin again. The decoder sees it when one of them is lower than
 // before, or lower in another session than those before and the turn together, and adds
-// what was spent until then. AgentEnded of a sub-agent has no usage: the
-// one beside the result of its call is that of its last message alone.
+// the amount that was spent until then.
+//
+// Sub-agents, and a turn whose result is missing or states no usage, have a UsageObserved
+// for each model: the sum of the greatest usage that the lines state of each API message.
+// It is partial, because the CLI prints lines while their message grows. AgentEnded of a
+// sub-agent has no usage: the one beside the result of its call is that of its last message
+// alone.
 //
 // # Errors
 //

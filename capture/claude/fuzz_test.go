@@ -75,6 +75,7 @@ func anyLines() []string {
 		} {
 			lines = append(lines, block("m1", b, from), block("m2", b, from))
 		}
+		lines = append(lines, `{"type":"assistant","message":{"id":"m1","model":"a","content":[],"usage":{"input_tokens":1,"output_tokens":2}}`+from+`}`)
 		for _, id := range []string{"c1", "c2", "c3", "c4", "c5"} {
 			lines = append(lines, resultLine(id, `"x"`, from), resultLine(id, `[]`, from, `,"tool_use_result":{"status":"async_launched"}`))
 		}
@@ -88,7 +89,7 @@ func anyLines() []string {
 			`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x"}}`,
 			`{"type":"content_block_delta","index":1,"delta":{"type":"thinking_delta","thinking":"x"}}`,
 			`{"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":"x"}}`,
-			`{"type":"content_block_stop","index":0}`,
+			`{"type":"content_block_stop","index":0}`, `{"type":"message_delta","usage":{"output_tokens":3}}`,
 		} {
 			lines = append(lines, `{"type":"stream_event","event":`+event+from+`}`)
 		}

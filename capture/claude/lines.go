@@ -25,6 +25,7 @@ func (d *Decoder) assistant(l *line) {
 	d.retract(a, l.strings("supersedes"), "supersedes")
 	id := message.str("id")
 	a.enter(id)
+	a.use(id, model, &message)
 	if kind := l.str("error"); kind != "" {
 		d.emit(a, &agentevents.AgentErrored{ErrorType: kind, Message: cmp.Or(contentText(message.raw("content")), kind)}, 0)
 	}
@@ -235,16 +236,6 @@ func summary(text string) string {
 	return text
 }
 
-// usage reads the token counts of the API.
-func usage(o *object) agentevents.Usage {
-	return agentevents.Usage{
-		InputTokens:              o.count("input_tokens").V,
-		OutputTokens:             o.count("output_tokens").V,
-		CacheCreationInputTokens: o.count("cache_creation_input_tokens"),
-		CacheReadInputTokens:     o.count("cache_read_input_tokens"),
-	}
-}
-
 // user processes a line of the user's side: tool results and text.
 func (d *Decoder) user(l *line) {
 	a := d.agentOf(l)
@@ -421,9 +412,9 @@ func (d *Decoder) taskNotified(l *line) {
 	}
 	u := l.object.object("usage")
 	end := agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged, Result: l.str("summary"), Duration: u.millis("duration_ms")}
-	if status := l.str("status"); status != "completed" {
+	if status := l.str("status"); status != "" && status != "completed" {
 		end.Outcome = agentevents.OutcomeAborted
-		end.Error = agentevents.Some(agentevents.ErrorInfo{Code: cmp.Or(status, "unknown"), Message: cmp.Or(end.Result, "the task did not complete")})
+		end.Error = agentevents.Some(agentevents.ErrorInfo{Code: status, Message: cmp.Or(end.Result, "the task did not complete")})
 		end.Result = ""
 	}
 	d.endSubAgent(b, end, 0)

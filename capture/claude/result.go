@@ -32,8 +32,9 @@ func (d *Decoder) result(l *line) {
 	clear(d.failed)
 	d.interrupt(a, false)
 
+	failure := resultError(l)
 	end := agentevents.AgentEnded{
-		Outcome: outcome(l), Error: resultError(l), StructuredOutput: agentevents.JSON(l.raw("structured_output")),
+		Outcome: outcome(l, failure.OK), Error: failure, StructuredOutput: agentevents.JSON(l.raw("structured_output")),
 		Duration: l.millis("duration_ms"),
 	}
 	if n := l.count("num_turns"); n.OK {
@@ -48,8 +49,7 @@ func (d *Decoder) result(l *line) {
 	}
 	end.ModelUsage, end.TotalCostUSD = d.account(l, end.Usage.V)
 	end.Cumulative = len(end.ModelUsage) > 0
-	if end.Error.OK {
-		e := end.Error.V
+	if e := failure.V; failure.OK {
 		d.emit(a, &agentevents.AgentErrored{ErrorType: e.Code, Message: e.Message, Details: e.Details}, 0)
 	}
 	if reason := l.str("terminal_reason"); strings.HasPrefix(reason, "aborted") {
@@ -110,11 +110,10 @@ func denialText(text string) bool {
 	return false
 }
 
-// resultError returns the error of a result. There is none if and only if the subtype is
-// success and is_error is false.
+// resultError returns the error of a result, if it states one.
 func resultError(l *line) agentevents.Opt[agentevents.ErrorInfo] {
 	subtype := l.str("subtype")
-	if subtype == "success" && !l.flag("is_error") {
+	if !failed(l, subtype) {
 		return agentevents.Opt[agentevents.ErrorInfo]{}
 	}
 	code := subtype
@@ -134,6 +133,23 @@ func resultError(l *line) agentevents.Opt[agentevents.ErrorInfo] {
 	})
 }
 
+// failed reports whether a result states a failure. The subtype decides with is_error, and
+// without a subtype any member that only failures have.
+func failed(l *line, subtype string) bool {
+	if subtype != "" || l.flag("is_error") {
+		return subtype != "success" || l.flag("is_error")
+	}
+	reason := l.str("terminal_reason")
+	return len(l.strings("errors")) > 0 || l.has("api_error_status") || l.has("startup_failure_reason") ||
+		reason != "" && reason != "completed" && !escaped(reason)
+}
+
+// escaped reports whether a terminal_reason is one of a turn that something else stopped, as
+// it was meant to.
+func escaped(reason string) bool {
+	return reason == "hook_stopped" || reason == "stop_hook_prevented" || reason == "tool_deferred"
+}
+
 // The subtypes of a result that name the limit at which the turn ended.
 const (
 	subtypeMaxTurns            = "error_max_turns"
@@ -142,20 +158,20 @@ const (
 )
 
 // outcome returns how a turn ended, from the most specific member of the line.
-func outcome(l *line) agentevents.AgentOutcome {
+func outcome(l *line, failed bool) agentevents.AgentOutcome {
 	reason, subtype := l.str("terminal_reason"), l.str("subtype")
 	switch {
 	case strings.HasPrefix(reason, "aborted"):
 		return agentevents.OutcomeAborted
-	case reason == "hook_stopped", reason == "stop_hook_prevented", reason == "tool_deferred", l.str("stop_reason") == "refusal":
+	case escaped(reason), l.str("stop_reason") == "refusal":
 		return agentevents.OutcomeEscaped
 	case reason == "max_turns", reason == "budget_exhausted",
 		subtype == subtypeMaxTurns, subtype == subtypeMaxBudget, subtype == subtypeMaxStructuredOutput:
 		return agentevents.OutcomePartial
-	case subtype == "success" && !l.flag("is_error"):
-		return agentevents.OutcomeConverged
+	case failed:
+		return agentevents.OutcomeAborted
 	}
-	return agentevents.OutcomeAborted
+	return agentevents.OutcomeConverged
 }
 
 // spending is a running total.
@@ -241,10 +257,6 @@ func (s spending) lacks(t spending, own agentevents.Usage) bool {
 	return used > 0
 }
 
-func tokens(u agentevents.Usage) int64 {
-	return u.InputTokens + u.OutputTokens + u.CacheCreationInputTokens.V + u.CacheReadInputTokens.V
-}
-
 func (s spending) plus(t spending) spending {
 	sum := spending{models: maps.Clone(t.models), cost: t.cost}
 	if s.cost.OK {
@@ -254,21 +266,9 @@ func (s spending) plus(t spending) spending {
 		if sum.models == nil {
 			sum.models = map[string]agentevents.Usage{}
 		}
-		u, v := sum.models[model], s.models[model]
-		u.InputTokens += v.InputTokens
-		u.OutputTokens += v.OutputTokens
-		addOpt(&u.CacheCreationInputTokens, v.CacheCreationInputTokens)
-		addOpt(&u.CacheReadInputTokens, v.CacheReadInputTokens)
-		addOpt(&u.CostUSD, v.CostUSD)
-		sum.models[model] = u
+		sum.models[model] = join(sum.models[model], s.models[model], plus)
 	}
 	return sum
-}
-
-func addOpt[T int64 | float64](to *agentevents.Opt[T], v agentevents.Opt[T]) {
-	if v.OK {
-		*to = agentevents.Some(to.V + v.V)
-	}
 }
 
 // finish ends the run.

@@ -36,6 +36,7 @@ func (d *Decoder) streamEvent(l *line) {
 		d.start(a, message.str("model"))
 		id := message.str("id")
 		a.enter(id)
+		a.use(id, message.str("model"), &message)
 		a.stream = stream{message: strings.Clone(id), open: -1, pieces: map[int64]*pieces{}}
 	case "content_block_start":
 		d.start(a, "")
@@ -50,7 +51,9 @@ func (d *Decoder) streamEvent(l *line) {
 		a.stream.open = -1
 	case "message_stop":
 		a.stream = stream{}
-	case "message_delta", "ping":
+	case "message_delta":
+		a.use(a.stream.message, "", &event)
+	case "ping":
 	default:
 		d.emit(d.main, &agentevents.Unknown{Type: agentevents.Kind("claude.stream_event." + cmp.Or(kind, "unknown")), Raw: agentevents.JSON(l.text)}, 0)
 	}

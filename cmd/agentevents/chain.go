@@ -74,7 +74,7 @@ func (c *chainCheck) openHeads(in *invocation) {
 			c.l.fail(in, file, err)
 		case !ok:
 			c.l.files = append(c.l.files, visible(log+".head"))
-			c.add(position{file, 1}, "the head is damaged: it does not name a line")
+			c.add(position{file: file, line: 1}, "the head is damaged: it does not name a line")
 		case head != chain.Hash{}: // something was synced
 			c.heads[head] = visible(log)
 		}

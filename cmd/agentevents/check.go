@@ -75,13 +75,13 @@ format, and the rules of its document are checked too: kahn has the strict table
 				c.out, c.chain.l = in.stdout, &c.l
 				c.l.report = func(at position, what string) { c.report(at, ruleUnreadable, what) }
 				if format.wire != nil {
-					c.lines = &judge{strict: format.newDecoder(reading{strict: true, run: c.l.run, threshold: threshold}), lenient: format.newDecoder(reading{run: c.l.run})}
-					c.l.decoder = c.lines
+					c.l.decoder = &judge{strict: format.newDecoder(reading{strict: true, run: c.l.run, threshold: threshold}), lenient: format.newDecoder(reading{run: c.l.run})}
 					if format.dialect() == dialect.KAHN {
 						f.options.Lifecycle = agentevents.LifecycleStrict
 					}
 					c.l.broken = func(at position, v *agentevents.RuleError) { c.report(at, v.Rule, violation(v)) }
 				}
+				c.l.hint = func(what string) { c.l.notes = append(c.l.notes, what) }
 				f.options.OnViolation = c.violated
 				events, err := c.l.events(in)
 				if err != nil {
@@ -124,7 +124,6 @@ type checker struct {
 	out      *output
 	l        logReader
 	chain    chainCheck
-	lines    *judge   // nil without the rules of a document
 	at       position // of the event that is folded
 	problems int
 }
@@ -150,7 +149,7 @@ func (c *checker) show(at position, rule agentevents.Rule, what string) {
 // violated reports what the fold says of an event, unless its line was reported: one report
 // is enough.
 func (c *checker) violated(v *agentevents.RuleError) {
-	if c.lines == nil || !c.lines.refused {
+	if !c.at.refused {
 		c.report(c.at, v.Rule, violation(v))
 	}
 }

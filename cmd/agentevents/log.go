@@ -24,8 +24,9 @@ import (
 
 // A position is a line of a file.
 type position struct {
-	file int // index in logReader.files
-	line int // 0 is the whole file
+	file    int  // index in logReader.files
+	line    int  // 0 is the whole file
+	refused bool // the line breaks a rule of its document, and its event counts
 }
 
 // maxBadLines is how many lines of one file that cannot be read are reported
@@ -40,9 +41,11 @@ type logReader struct {
 	maxLine int
 	run     string                         // the run of lines that name none
 	verb    bool                           // keep the spelling of lines
+	sorted  choice                         // file or sequence; empty for a command without the flag
 	judged  bool                           // the agents of a KAHN log say that they keep the strict table
 	decoder agentevents.Decoder            // nil detects the format of every line
 	report  func(at position, what string) // nil prints on standard error
+	hint    func(what string)              // receives advice on the order; nil prints it on standard error
 	// broken receives the violations of a document's rules; nil reports them like
 	// lines that cannot be read.
 	broken func(at position, v *agentevents.RuleError)
@@ -57,6 +60,12 @@ type logReader struct {
 }
 
 func (l *logReader) flags(fs *flag.FlagSet) {
+	l.stream(fs)
+	l.order(fs)
+}
+
+// stream adds the flags of a command that keeps the order of files.
+func (l *logReader) stream(fs *flag.FlagSet) {
 	l.limit(fs)
 	fs.StringVar(&l.run, "run-id", "", "`ID` of the run of Open-Harness lines; default: one made from the first")
 }
@@ -112,7 +121,7 @@ func (l *logReader) events(in *invocation) (iter.Seq2[position, agentevents.Even
 		}
 		l.decoder = auto
 	}
-	return func(yield func(position, agentevents.Event) bool) {
+	all := func(yield func(position, agentevents.Event) bool) {
 		for _, name := range in.args {
 			begun, lines, decoder := false, l.lines, l.decoder
 			if auto, ok := decoder.(*dialect.Auto); ok { // the format of another file is not a sign of this one
@@ -140,7 +149,14 @@ func (l *logReader) events(in *invocation) (iter.Seq2[position, agentevents.Even
 				l.print(in, position{file: len(l.files) - 1}, emptyFile)
 			}
 		}
-	}, nil
+	}
+	switch l.sorted.value {
+	case "sequence":
+		return bySequence(all), nil
+	case "file":
+		return l.told(in, all), nil
+	}
+	return all, nil
 }
 
 // print prints a report on standard error.
@@ -197,12 +213,15 @@ func (l *logReader) read(in *invocation, file int, from input, decoder agenteven
 	var same repeated
 	tell := func() {
 		if n := same.n - same.limit; n > 0 {
-			l.report(position{file, same.last}, fmt.Sprintf("the same in %s, from %d on", plural(n, "more line"), same.from))
+			l.report(position{file: file, line: same.last}, fmt.Sprintf("the same in %s, from %d on", plural(n, "more line"), same.from))
 		}
 		same = repeated{}
 	}
 	for ev, err := range r.All() {
-		at := position{file, r.Line()}
+		at := position{file: file, line: r.Line()}
+		if j, ok := decoder.(*judge); ok {
+			at.refused = j.refused
+		}
 		l.lines++
 		if err == nil {
 			tell()
@@ -249,7 +268,7 @@ func (l *logReader) read(in *invocation, file int, from input, decoder agenteven
 	}
 	tell()
 	if more > 0 {
-		l.report(position{file, r.Line()}, fmt.Sprintf("%d more lines cannot be read; is this a log?", more))
+		l.report(position{file: file, line: r.Line()}, fmt.Sprintf("%d more lines cannot be read; is this a log?", more))
 	}
 	l.bad += bad
 	return true

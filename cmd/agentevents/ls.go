@@ -139,7 +139,7 @@ var runColumns = []column[*agentevents.RunSnapshot]{
 		return some(n)
 	}},
 	{"VIOLATIONS", true, func(s *agentevents.RunSnapshot) string { return some(s.ViolationCount) }},
-	{"TOKENS", true, func(s *agentevents.RunSnapshot) string { return someTokens(s.Usage.Usage) }},
+	{"TOKENS", true, func(s *agentevents.RunSnapshot) string { return someTokens(s.Usage.Usage, s.Usage.Partial) }},
 	{"COST", true, func(s *agentevents.RunSnapshot) string { return someDollars(s.Usage.CostUSD) }},
 	{"MODEL", false, func(s *agentevents.RunSnapshot) string { return clip(visible(strings.Join(view.Models(s), ", "))) }},
 	{"SESSION", false, func(s *agentevents.RunSnapshot) string {
@@ -175,12 +175,20 @@ func some(n int) string {
 }
 
 // someTokens returns all tokens, those of caches included.
-func someTokens(u agentevents.Usage) string {
+func someTokens(u agentevents.Usage, partial bool) string {
 	n := view.Tokens(u)
 	if n == 0 {
 		return ""
 	}
-	return strconv.FormatInt(n, 10)
+	return atLeast(partial) + strconv.FormatInt(n, 10)
+}
+
+// atLeast returns the sign before a number of which only a part is known.
+func atLeast(partial bool) string {
+	if partial {
+		return "≥"
+	}
+	return ""
 }
 
 func someDollars(cost agentevents.Opt[float64]) string {
@@ -191,19 +199,23 @@ func someDollars(cost agentevents.Opt[float64]) string {
 }
 
 // turns returns how many turns a run has, if there are several: those of the log, else the
-// starts of the agent that nobody spawned.
+// starts of the one agent that nobody spawned. A start after an attempt without an end, as
+// after a crash, goes on with a turn: then the starts count no turns. Neither do they in a run
+// with several such agents, where another agent than a person may have asked again.
 func turns(s *agentevents.RunSnapshot) int {
 	if n := len(s.Turns); n > 0 {
 		return n
 	}
 	n := 0
 	for _, a := range s.Agents {
-		if a.ParentAgentID == "" && a.ParentCallID == "" {
-			n = max(n, a.Attempts)
+		if a.ParentAgentID != "" || a.ParentCallID != "" {
+			continue
 		}
-	}
-	if n < 2 {
-		return 0
+		died := slices.ContainsFunc(a.Usage.Earlier, func(u agentevents.AttemptUsage) bool { return u.Died })
+		if n > 0 || died || a.Attempts < 2 {
+			return 0
+		}
+		n = a.Attempts
 	}
 	return n
 }

@@ -83,12 +83,15 @@ func writeRun(w io.Writer, s *agentevents.RunSnapshot, d *tree.Details) {
 	field("models", visible(strings.Join(view.Models(s), ", ")))
 	if u := s.Usage.Usage; u.InputTokens+u.OutputTokens > 0 || view.Cached(u) > 0 {
 		text := fmt.Sprintf("%d in, %d out", u.InputTokens, u.OutputTokens)
+		if s.Usage.Partial {
+			text = "at least " + text
+		}
 		if cached := view.Cached(u); cached > 0 {
 			text += fmt.Sprintf(", %d cached", cached)
 		}
 		field("tokens", text)
 	} else {
-		field("tokens", someTokens(u))
+		field("tokens", someTokens(u, s.Usage.Partial))
 	}
 	field("cost", someDollars(s.Usage.CostUSD))
 	field("turns", some(turns(s)))
@@ -195,7 +198,10 @@ var agentColumns = []column[agentRow]{
 	{"STEPS", true, func(a agentRow) string { return some(a.Totals.Or(a.Counted).Steps) }},
 	{"CALLS", true, func(a agentRow) string { return some(a.ToolCalls) }},
 	{"FAILED", true, func(a agentRow) string { return some(a.ToolFailures) }},
-	{"TOKENS", true, func(a agentRow) string { u, _ := a.Usage.Total(); return someTokens(u) }},
+	{"TOKENS", true, func(a agentRow) string {
+		u, _ := a.Usage.Total()
+		return someTokens(u, a.Usage.Partial())
+	}},
 	{"COST", true, func(a agentRow) string { _, c := a.Usage.Total(); return someDollars(c) }},
 	{"TOOK", true, func(a agentRow) string { return took(a.Duration.V) }},
 	{"TASK", false, func(a agentRow) string { return clip(visible(oneLine(a.Task))) }},

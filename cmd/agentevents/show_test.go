@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -36,6 +38,51 @@ func TestShowOfMessages(t *testing.T) {
 	said := `{"type":"TEXT_MESSAGE_CHUNK","role":"user","messageId":"4","delta":"You there"}` + "\n"
 	require.Contains(t, exec(log(asked, said), "show", "-").out, "\nasked      You there\n")
 	require.NotContains(t, exec(log("", ""), "show", "-").out, "asked")
+}
+
+// Every view marks tokens that are the least that a run used.
+func TestTokensOfAKilledCapture(t *testing.T) {
+	said := `{"type":"assistant","message":{"id":"m1","model":"m","content":[],"usage":{"input_tokens":7,"output_tokens":2,"cache_read_input_tokens":5}}}` + "\n"
+	killed := exec(said, "import", "claude", "-").out
+	require.Contains(t, exec(killed, "tree", "-").out, "· at least 7 tokens in, 2 out, 5 cached")
+	require.Contains(t, exec(killed, "show", "-").out, "tokens     at least 7 in, 2 out, 5 cached\n")
+	require.Regexp(t, `claude .* ≥14`, exec(killed, "show", "-").out)
+	require.Contains(t, exec(killed, "ls", "-").out, " ≥14 ")
+	require.Regexp(t, `tokens +≥14 +\(7 in, 2 out, 5 read`, exec(killed, "stats", "-").out)
+	require.Regexp(t, `m .* ≥7 +≥2`, exec(killed, "stats", "--by", "model", "-").out)
+	require.Regexp(t, `claude .* ≥7 +≥2`, exec(killed, "stats", "--by", "agent", "-").out)
+	require.Contains(t, exec(killed, "stats", "--json", "-").out, `"partial": true`)
+	ended := exec(said+`{"type":"result","subtype":"success","usage":{"input_tokens":7,"output_tokens":9}}`+"\n", "import", "claude", "-").out
+	for _, view := range []string{"tree", "show", "ls", "stats"} {
+		require.NotRegexp(t, "at least|≥", exec(ended, view, "-").out)
+	}
+}
+
+// The starts of an agent are turns if it had ended before and is the one that people ask.
+func TestTurns(t *testing.T) {
+	start := func(n int, agent string) string {
+		return fmt.Sprintf(`{"id":"e%d","sequence":%d,"timestamp":"2026-11-01T09:00:00Z","type":"agent.started","runId":"r","agentId":%q,"payload":{}}`+"\n", n, n, agent)
+	}
+	end := func(n int, agent string) string {
+		return fmt.Sprintf(`{"id":"e%d","sequence":%d,"timestamp":"2026-11-01T09:00:00Z","type":"agent.ended","runId":"r","agentId":%q,"payload":{"outcome":"aborted"}}`+"\n", n, n, agent)
+	}
+	for name, c := range map[string]struct{ log, turns string }{
+		"asked again":                 {start(0, "a") + end(1, "a") + start(2, "a") + end(3, "a") + start(4, "a"), "3"},
+		"died":                        {start(0, "a") + start(1, "a"), ""},
+		"died after a turn":           {start(0, "a") + end(1, "a") + start(2, "a") + start(3, "a") + end(4, "a"), ""},
+		"another agent died":          {start(0, "boss") + start(1, "w") + start(2, "w") + end(3, "w"), ""},
+		"another agent is tried anew": {start(0, "boss") + start(1, "w") + end(2, "w") + start(3, "w") + end(4, "w"), ""},
+		"a spawned one is tried anew": {start(0, "boss") + strings.Replace(start(1, "w"), `"payload"`, `"parentAgentId":"boss","payload"`, 1) + end(2, "w") + start(3, "w"), ""},
+	} {
+		shown, listed := exec(c.log, "show", "-").out, exec(c.log, "ls", "-").out
+		if c.turns == "" {
+			require.NotContains(t, shown, "turns", name)
+			require.NotContains(t, listed, "TURNS", name)
+			continue
+		}
+		require.Contains(t, shown, "turns      "+c.turns+"\n", name)
+		require.Contains(t, listed, "TURNS", name)
+	}
 }
 
 // Columns stand below each other on a terminal, also behind wide characters.

@@ -20,7 +20,8 @@ func statsCommand() command {
 		purpose: "count what all runs did: success, failures, tokens, cost, times",
 		about: `
 The figures are those of all runs of all FILEs. Events that come again count once, and
-events whose sequence goes back do not count: give the files of a run in their order.
+events whose sequence goes back do not count: give the files of a run in their order, or
+--order sequence.
 Every metric is a quotient, with what it divides behind it. One without anything to
 divide by has no data, which is null in JSON.
 
@@ -55,6 +56,8 @@ that may go on is undecided. A run without a session is one.
 With --by a table follows. There an agent has one task in each run in which it started,
 and its end there decides it; a refused call of it counts as failed. An agent that states
 the usage of its sub-agents has that, too.
+
+Tokens with ≥ are the least that were used: a process that was killed told no more.
 
 Means are of the calls whose duration is known: it is stated, or the clock of the log
 goes on between the call and the return.
@@ -219,13 +222,13 @@ func groupColumns(by stats.By) []column[stats.Group] {
 			if g.Tokens == nil {
 				return ""
 			}
-			return strconv.FormatInt(g.Tokens.Input, 10)
+			return atLeast(g.Tokens.Partial) + strconv.FormatInt(g.Tokens.Input, 10)
 		}},
 		{"tokens out", false, func(g stats.Group) string {
 			if g.Tokens == nil {
 				return ""
 			}
-			return strconv.FormatInt(g.Tokens.Output, 10)
+			return atLeast(g.Tokens.Partial) + strconv.FormatInt(g.Tokens.Output, 10)
 		}},
 		{"cost", false, func(g stats.Group) string { return value(stats.Metric{Value: g.CostUSD}, dollars) }},
 		{"per success", false, func(g stats.Group) string { return value(g.Metrics.CostPerSuccessfulTask, dollars) }},
@@ -266,7 +269,7 @@ func tokensText(t *stats.Tokens) (value, of string) {
 			of += fmt.Sprintf(", %d %s", part.n, part.what)
 		}
 	}
-	return strconv.FormatInt(t.All(), 10), of
+	return atLeast(t.Partial) + strconv.FormatInt(t.All(), 10), of
 }
 
 // also says how many things there are beside others.

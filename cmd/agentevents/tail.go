@@ -31,7 +31,7 @@ that are printed. They do not change the exit status of -f.`,
 		},
 		flags: func(fs *flag.FlagSet) action {
 			t := tail{l: logReader{verb: true}}
-			t.l.flags(fs)
+			t.l.stream(fs)
 			t.only.flags(fs)
 			fs.IntVar(&t.n, "n", 10, "print the last `N` events first; default 10")
 			follow := fs.Bool("f", false, "follow the log: print what is appended, until interrupted")

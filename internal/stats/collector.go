@@ -301,7 +301,7 @@ func (c *Collector) snapshot(r *run, s *agentevents.RunSnapshot) {
 	}
 	t.models.open += len(s.OpenModelCalls)
 	c.issues += len(s.Issues)
-	t.use(s.Usage.Usage, s.Usage.CostUSD)
+	t.use(s.Usage.Usage, s.Usage.CostUSD, s.Usage.Partial)
 	c.session(s, r)
 	c.agents(s)
 	c.tools(s)
@@ -319,7 +319,7 @@ func (c *Collector) snapshot(r *run, s *agentevents.RunSnapshot) {
 		for _, name := range slices.Sorted(maps.Keys(s.Usage.Models)) {
 			g, u := c.group(name), s.Usage.Models[name]
 			g.runs++
-			g.use(u, u.CostUSD)
+			g.use(u, u.CostUSD, s.Usage.Partial) // of which of the models, the snapshot leaves open
 		}
 		for i := range s.OpenModelCalls {
 			if m := &s.OpenModelCalls[i]; m.Model != "" {
@@ -329,8 +329,9 @@ func (c *Collector) snapshot(r *run, s *agentevents.RunSnapshot) {
 	}
 }
 
-func (t *tally) use(u agentevents.Usage, cost number) {
+func (t *tally) use(u agentevents.Usage, cost number, partial bool) {
 	t.tokens.add(u)
+	t.tokens.Partial = t.tokens.Partial || partial
 	if cost.OK {
 		t.cost = agentevents.Some(min(t.cost.V+cost.V, math.MaxFloat64)) // JSON has no infinity
 		t.costRuns++
@@ -406,7 +407,8 @@ func (c *Collector) agents(s *agentevents.RunSnapshot) {
 		// The snapshot does not say which of the failures were refused before they began.
 		n := open[a.AgentID]
 		g.tools.add(calls{returned: max(a.ToolCalls-n, a.ToolFailures), failed: a.ToolFailures, open: n})
-		g.use(a.Usage.Total())
+		tokens, cost := a.Usage.Total()
+		g.use(tokens, cost, a.Usage.Partial())
 	}
 	if c.by == ByAgent {
 		for i := range s.OpenModelCalls {

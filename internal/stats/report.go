@@ -104,6 +104,8 @@ type Tokens struct {
 	CacheRead  int64 `json:"cacheRead"`
 	Reasoning  int64 `json:"reasoning"`
 	Rest       int64 `json:"rest"` // of stated totals, what is none of these
+	// Partial means that more was used: a report that counts is partial.
+	Partial bool `json:"partial"`
 }
 
 // All returns the number of all tokens.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,6 +47,10 @@ type runState struct {
 	refused *refusals // nil until there is one
 	// streams are the blocks whose deltas are scanned. They belong to no snapshot.
 	streams *streams // nil until there is one
+
+	at    atomic.Uint64 // see place
+	seen  uint64        // by the last look at it; guarded by Emitter.mu, as is looks
+	looks int           // looks that have seen it
 
 	asks map[questionKey][]*waiter // who waits for answers; guarded by state
 
@@ -643,17 +648,22 @@ func (s *runState) hand(ctx *reentry.Call, ev *Event, sub *subject, head string,
 			continue
 		}
 		called = k
+		s.enters(ev, n)
 		werr := k.write(ctx, ev, s.line)
 		called = nil
+		if k.limit > 0 && werr != ErrSinkHangs && errors.Is(werr, ErrSinkHangs) {
+			s.line = slices.Clone(s.line) // the call that hangs has it
+		}
 		if werr != nil {
 			err = e.failed(err, k, ev, done, werr)
 		}
 		if werr != nil && k.required && errors.Is(werr, ErrFenced) {
 			s.fenced, done.ended = true, true
 			s.end.closed.Store(true)
-			return err
+			break
 		}
 	}
+	s.at.Store(0)
 	return err
 }
 

@@ -161,6 +161,7 @@ type Emitter struct {
 	tracer       *sinkEntry // or nil
 	commit       []*sinkEntry
 	buffers      []*BufferedSink
+	watching     atomic.Bool // see look
 
 	mu       sync.Mutex // nothing is waited for while it is held
 	runs     map[string]*runState
@@ -229,6 +230,7 @@ func NewEmitter(o EmitterOptions) (*Emitter, error) {
 		if err := k.check(); err != nil {
 			return nil, fmt.Errorf("agentevents: EmitterOptions.Sinks[%d]: %w", i, err)
 		}
+		k.report = func(err error) { e.tellSink(nil, err) }
 		e.sinks = append(e.sinks, k)
 	}
 	e.lastingLines = true

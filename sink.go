@@ -1,11 +1,13 @@
 package agentevents
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"runtime/debug"
+	"time"
 
 	"github.com/agentevents/agentevents/internal/jsonwire"
 	"github.com/agentevents/agentevents/internal/turns"
@@ -129,8 +131,8 @@ type SinkFunc func(ctx context.Context, ev Event) error
 func (f SinkFunc) WriteEvent(ctx context.Context, ev Event) error { return f(ctx, ev) }
 
 // BestEffort returns s as a sink whose errors do not come back from Emit. They
-// go to EmitterOptions.OnError, or without one into the error of Flush and Close.
-// Other sinks are required: their errors come back as a [*SinkError].
+// go to EmitterOptions.OnError, or without one into the error of Flush and Close. One that
+// hangs stops nobody: see [Timeout]. Other sinks are required: their errors come back as a [*SinkError].
 func BestEffort(s Sink) Sink { return bestEffort{s} }
 
 type bestEffort struct{ Sink }
@@ -193,6 +195,10 @@ type sinkEntry struct {
 	releaser       Releaser
 	buffer         *BufferedSink
 
+	limit  time.Duration // of a call, with Timeout and BestEffort
+	aside  aside
+	report func(error) // of the emitter; nil behind a buffer
+
 	turns *turns.Turns // of Flush and Close
 }
 
@@ -203,6 +209,9 @@ unwrap:
 		switch wrapped := s.(type) {
 		case bestEffort:
 			s, e.required = wrapped.Sink, false
+			e.limit = cmp.Or(e.limit, patience)
+		case timeout:
+			s, e.limit = wrapped.Sink, wrapped.limit
 		case live:
 			s, e.live = wrapped.Sink, true
 		case withoutDeltas:
@@ -265,6 +274,8 @@ func (k *sinkEntry) skips(replayed, droppable bool) bool {
 // write delivers one event and contains panics.
 func (k *sinkEntry) write(ctx context.Context, ev *Event, line []byte) error {
 	switch {
+	case k.limit > 0 && k.buffer == nil:
+		return k.within(ctx, ev, line)
 	case k.writer != nil:
 		return k.writer.writeLine(line) // contains them itself
 	case k.buffer != nil:

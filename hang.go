@@ -1,0 +1,167 @@
+package agentevents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/agentevents/agentevents/internal/jsonwire"
+	"github.com/agentevents/agentevents/internal/turns"
+)
+
+// Sinks that hang. A sink is called by the goroutine that emits, because anything else costs
+// every event. So a sink that does not return holds that goroutine and its run. A watch tells of
+// it; sinks with a limit are called on a goroutine of their own, and are left when they hang.
+
+// ErrSinkHangs means that a sink has an event and does not return. See [Timeout].
+var ErrSinkHangs = errors.New("the sink does not return")
+
+// patience is the time after which a sink hangs, unless Timeout gives another one.
+const patience = 5 * time.Second
+
+// Timeout returns s as a sink that holds up its run for no longer than d. When a call takes
+// longer, Emit goes on with a [*SinkError] that wraps [ErrSinkHangs], and s is set aside: later
+// events fail for s in the same way, and are not queued, until the call returns. Other sinks get
+// all events. An event in a call that hangs is in s if the call succeeds in the end; those in
+// between are not. When the call returns, EmitterOptions.OnError is told how many s has missed.
+//
+// Each event costs a goroutine, about a microsecond. A sink in [BestEffort] has a timeout of 5
+// seconds unless it has another one. [Buffered] has no use for one: it has a goroutine of its own.
+// A d of 0 is no timeout. The other sinks have no timeout: one that hangs is told to OnError after 5 seconds, and holds
+// the goroutine that emits whatever its context is.
+func Timeout(s Sink, d time.Duration) Sink { return timeout{s, d} }
+
+type timeout struct {
+	Sink
+	limit time.Duration
+}
+
+// aside is the state of a sink with a limit that hangs.
+type aside struct {
+	hung   atomic.Int64 // calls that do not return
+	missed atomic.Int64 // events since the first one
+}
+
+// within calls the sink on another goroutine and leaves it there if it hangs.
+func (k *sinkEntry) within(ctx context.Context, ev *Event, line []byte) error {
+	if k.aside.hung.Load() > 0 {
+		k.aside.missed.Add(1)
+		if !k.required {
+			return nil
+		}
+		return ErrSinkHangs
+	}
+	const running, left, returned = 0, 1, 2
+	var state atomic.Int32
+	done := make(chan error, 1)
+	own, began := *ev, time.Now()
+	go func() {
+		err := turns.ErrGoexit
+		defer func() {
+			done <- err
+			if !state.CompareAndSwap(running, returned) {
+				k.back(&own, time.Since(began), err)
+			}
+		}()
+		err = k.deliver(ctx, &own, line)
+	}()
+	limit := time.NewTimer(k.limit)
+	defer limit.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-limit.C:
+	}
+	k.aside.hung.Add(1)
+	if !state.CompareAndSwap(running, left) {
+		k.aside.hung.Add(-1)
+		return <-done
+	}
+	return fmt.Errorf("%w after %v, and is set aside", ErrSinkHangs, k.limit)
+}
+
+// back takes a sink back.
+func (k *sinkEntry) back(ev *Event, after time.Duration, err error) {
+	missed := k.aside.missed.Load()
+	if k.aside.hung.Add(-1) == 0 {
+		k.aside.missed.Add(-missed)
+	}
+	told := fmt.Errorf("%w: it returned after %v, and has missed %d events", ErrSinkHangs, after.Round(time.Millisecond), missed)
+	if err != nil {
+		told = errors.Join(told, err)
+	}
+	if k.report != nil {
+		k.report(&SinkError{Sink: k.name, RunID: ev.RunID, Sequence: ev.Sequence, Err: told})
+	}
+}
+
+// The place of a run in its sinks: the sequence of an event and, in the last bits, the number of
+// the sink that has it, from 1; zero between events.
+const placeBits = 8
+
+// enters notes that a sink gets an event, and has somebody look after it.
+func (s *runState) enters(ev *Event, sink int) {
+	s.at.Store(ev.Sequence<<placeBits | uint64(min(sink+1, 1<<placeBits-1)))
+	if !s.e.watching.Load() && s.e.watching.CompareAndSwap(false, true) {
+		time.AfterFunc(patience/looks, s.e.look)
+	}
+}
+
+// looks is how often a sink is looked at in the time that it may take.
+const looks = 5
+
+// look looks at all runs, and again later if a sink has an event. So there is a timer while
+// events are emitted, and no goroutine.
+func (e *Emitter) look() {
+	e.watching.Store(false) // first: what enters from here on asks for another look
+	type stuck struct {
+		run *runState
+		at  uint64
+	}
+	var all []stuck
+	busy := false
+	e.mu.Lock()
+	for _, s := range e.runs {
+		at := s.at.Load()
+		if at == 0 || at != s.seen {
+			s.seen, s.looks = at, 0
+		} else if s.looks++; s.looks == looks {
+			all = append(all, stuck{s, at})
+		}
+		busy = busy || at != 0
+	}
+	e.mu.Unlock()
+	for _, x := range all {
+		x.run.stuck(x.at)
+	}
+	if busy && e.watching.CompareAndSwap(false, true) {
+		time.AfterFunc(patience/looks, e.look)
+	}
+}
+
+// stuck tells that a sink hangs.
+func (s *runState) stuck(at uint64) {
+	k := s.e.sinks[at&(1<<placeBits-1)-1]
+	if k.limit > 0 && k.buffer == nil {
+		return // it is left by itself
+	}
+	err := &SinkError{Sink: k.name, RunID: s.m.RunID, Sequence: at >> placeBits,
+		Err: fmt.Errorf("%w after %v: run %s waits for it", ErrSinkHangs, patience, jsonwire.Brief(s.m.RunID))}
+	s.e.tellSink(s, err)
+}
+
+// tellSink tells OnError, or else the log of the program, once a run.
+func (e *Emitter) tellSink(s *runState, err error) {
+	if e.opts.OnError == nil {
+		e.keepErrors([]error{err})
+		if s != nil {
+			s.warn(1, "OnError", err)
+		}
+		return
+	}
+	if perr := notify(e.opts.OnError, err); perr != nil {
+		e.keepErrors([]error{fmt.Errorf("agentevents: EmitterOptions.OnError: %w", perr)})
+	}
+}

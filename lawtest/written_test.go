@@ -12,27 +12,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect/openwop"
 	"github.com/agentevents/agentevents/internal/effort"
 )
-
-// beyondWriters are the rules that lines may break although no writer is at fault, by format.
-var beyondWriters = map[string]map[agentevents.Rule]string{
-	"kaos":        {"kaos-enum": laterWords, "agent-started-once": "a start without an id is known by the agent that its payload names, which may start, too"},
-	"kaos:sse":    {"kaos-enum": laterWords, "agent-started-once": "a start without an id is known by the agent that its payload names, which may start, too"},
-	"openwop":     {"openwop-escalation": "the run did not escalate a decision"},
-	"openwop:v1":  {"openwop-escalation": "the run did not escalate a decision, or by what the profile does not have"},
-	"openwop:v2":  {"openwop-escalation": "the run did not escalate a decision, or by what the profile does not have"},
-	"openharness": {"agent-started-once": "rare, in two runs that interleave: not yet understood"},
-	"agui": {
-		"agent-ended-final": "blocks without an id stay open behind the end of an agent",
-		"delta-index":       "deltas of two agents in blocks without an id are one block",
-		"ended-totals":      "agents that only a node identifies are one agent",
-		"model-call-open":   "agents that only a span identifies are one agent",
-		"tool-call-open":    "agents that only a span identifies are one agent",
-	},
-}
-
-const laterWords = "a span.recorded may have a subject or a phase of a later version of the document"
 
 // A judge reads as `agentevents check --dialect` does: by the rules of the document, and
 // leniently for the rules of the library.
@@ -90,7 +72,52 @@ func logOf(t *rapid.T) (events []agentevents.Event, table agentevents.Lifecycle)
 		}
 		events = both
 	}
+	keepDocuments(events)
 	return events, c.Lifecycle
+}
+
+// keepDocuments makes events keep two rules of documents that the library does not have. A
+// decision below OpenWOP's threshold is escalated: the suspension of its node says so, or else
+// the decision gets a higher confidence. A recorded span has words of KAOS, the document that it
+// mirrors: the writer writes other words too, because a later version may list them.
+func keepDocuments(events []agentevents.Event) {
+	for i, ev := range events {
+		switch p := ev.Payload.(type) {
+		case *agentevents.AgentDecided:
+			if p.Confidence.OK && !escalate(ev, events[i+1:]) {
+				sure := *p
+				sure.Confidence.V = max(p.Confidence.V, openwop.DefaultThreshold)
+				events[i].Payload = &sure
+			}
+		case *agentevents.SpanRecorded:
+			listed := *p
+			listed.Subject, listed.Phase = "judge", "progress"
+			events[i].Payload = &listed
+		}
+	}
+}
+
+// escalate makes the first suspension of the node of a decision the action on it, and reports
+// whether there is one that is not the action on another decision.
+func escalate(decided agentevents.Event, later []agentevents.Event) bool {
+	for i, ev := range later {
+		if ev.RunID != decided.RunID || ev.NodeID != decided.NodeID {
+			continue
+		}
+		switch p := ev.Payload.(type) {
+		case *agentevents.NodeCompleted:
+			return false
+		case *agentevents.NodeSuspended:
+			if p.Reason == openwop.ReasonLowConfidence {
+				return false
+			}
+			low := *p
+			low.Reason = openwop.ReasonLowConfidence
+			later[i].Payload = &low
+			return true
+		}
+	}
+	return false
 }
 
 // Law: what a writer writes, the check of its format accepts, if the events keep the rules of
@@ -100,9 +127,7 @@ func TestWrittenLogsKeepTheRules(t *testing.T) {
 	draws(t, amount)
 	seed := flag.Lookup("rapid.seed")
 	before := seed.Value.String()
-	if effort.Long() { // the usual runs are the same each time: some seeds still find a fault of openwop
-		require.NoError(t, seed.Value.Set(strconv.FormatUint(effort.Seed(t)|1, 10)))
-	}
+	require.NoError(t, seed.Value.Set(strconv.FormatUint(effort.Seed(t)|1, 10)))
 	t.Cleanup(func() { require.NoError(t, seed.Value.Set(before)) })
 	for name, f := range formats() {
 		t.Run(name, func(t *testing.T) {
@@ -137,11 +162,8 @@ func TestWrittenLogsKeepTheRules(t *testing.T) {
 					table = "" // the table that the log names; that of KAHN is strict
 				}
 				f.faults(text, table, func(err error) {
-					var rule *agentevents.RuleError
-					if !errors.As(err, &rule) || beyondWriters[name][rule.Rule] == "" {
-						broken = true
-						t.Errorf("%v\n%s", err, text)
-					}
+					broken = true
+					t.Errorf("%v\n%s", err, text)
 				})
 			})
 			t.Logf("%d events, %d logs refused", written, refused)

@@ -44,9 +44,10 @@ type agentState struct {
 	stepped bool // a line of the agent had a step
 	from    int  // the first step of this attempt
 	totals  agentevents.Totals
-	refused int    // refusals without a call, and returns of calls before the start, in totals.ToolCalls: their lines look like calls
-	since   uint64 // the sequence of the start
-	made    int    // steps that lines made up
+	refused int                  // refusals without a call, and returns of calls before the start, in totals.ToolCalls: their lines look like calls
+	since   uint64               // the sequence of the start
+	reached agentevents.Opt[int] // the highest step of the events, of which some have no line
+	own     int                  // how many steps they have reached in this attempt
 	started time.Time
 	failed  bool // it is at the status failed
 }
@@ -60,6 +61,7 @@ func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	defer e.w.Release()
 	e.a = e.agent(&ev)
+	e.a.count(&ev)
 	mark := len(dst)
 	dst, verbatim, err := e.w.Append(dst, &ev, (*document)(e))
 	if err != nil {
@@ -158,11 +160,7 @@ func (e *Encoder) remember(ev *agentevents.Event, a *agentState) {
 	}
 	switch ev.Payload.(type) {
 	case *agentevents.AgentTransition, *agentevents.ToolReturned:
-		steps := a.totals.Steps
 		a.reach(ev.Step.Or(a.at())) // without one, the line made up this step
-		if !ev.Step.OK {
-			a.made += a.totals.Steps - steps
-		}
 	default:
 		if ev.Step.OK {
 			a.reach(ev.Step.V)
@@ -171,11 +169,10 @@ func (e *Encoder) remember(ev *agentevents.Event, a *agentState) {
 	switch p := ev.Payload.(type) {
 	case *agentevents.AgentStarted:
 		steps := a.totals.Steps
-		made := a.made
-		a.totals, a.refused, a.made = agentevents.Totals{}, 0, 0
+		a.totals, a.refused = agentevents.Totals{}, 0
 		switch {
 		case a.started.IsZero():
-			a.totals.Steps, a.made = steps, made // those before the first start
+			a.totals.Steps = steps // those before the first start
 		case a.stepped:
 			a.from = a.step + 1
 		}
@@ -195,6 +192,16 @@ func (e *Encoder) remember(ev *agentevents.Event, a *agentState) {
 		case agentevents.AuditFail:
 			a.totals.AuditsFailed++
 		}
+	}
+}
+
+// count counts the steps of the events, as rule ended-totals does.
+func (a *agentState) count(ev *agentevents.Event) {
+	if info, _ := ev.Kind().Info(); ev.Step.OK && !info.Droppable && (!a.reached.OK || ev.Step.V > a.reached.V) {
+		a.reached, a.own = ev.Step, a.own+1
+	}
+	if ev.Kind() == agentevents.KindAgentStarted && !a.started.IsZero() {
+		a.own = 0
 	}
 }
 

@@ -369,7 +369,7 @@ func (f totalForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([
 	}
 	switch m.Name {
 	case "total_steps":
-		few(a.totals.Steps, a.made, "steps that are made up are counted")
+		few(a.totals.Steps, a.totals.Steps-a.own, "readers count steps that lines make up, and those of earlier attempts without a line")
 	case "total_tool_calls":
 		few(a.totals.ToolCalls, a.refused, "refused calls, and those of before the start, have a line and are counted")
 	}

@@ -54,6 +54,15 @@ func (f *format) faults(text []byte, table agentevents.Lifecycle, report func(er
 	}
 }
 
+// nativeOf returns the lines of events.
+func nativeOf(events []agentevents.Event) (text []byte) {
+	for _, ev := range events {
+		text, _ = ev.AppendJSON(text) // damaged text has no line
+		text = append(text, '\n')
+	}
+	return text
+}
+
 // logOf draws a log: a run, or two whose events interleave.
 func logOf(t *rapid.T) (events []agentevents.Event, table agentevents.Lifecycle) {
 	c := Config{Lifecycle: Lifecycles().Draw(t, "lifecycle"), Named: true}
@@ -163,7 +172,7 @@ func TestWrittenLogsKeepTheRules(t *testing.T) {
 				}
 				f.faults(text, table, func(err error) {
 					broken = true
-					t.Errorf("%v\n%s", err, text)
+					t.Errorf("%v\n%sof\n%s", err, text, nativeOf(events))
 				})
 			})
 			t.Logf("%d events, %d logs refused", written, refused)

@@ -243,7 +243,7 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 			lose(w, of.from != p.From.AgentID, dialect.Altered, "/payload/from", ofRequest)
 			lose(w, of.to != p.To.AgentID, dialect.Altered, "/payload/to", ofRequest)
 			ev, accepted := *w.Ev, *p
-			accepted.From, accepted.To, ev.Payload = agentevents.AgentRef{AgentID: of.from}, agentevents.AgentRef{AgentID: of.to}, &accepted
+			accepted.From.AgentID, accepted.To.AgentID, ev.Payload = of.from, of.to, &accepted
 			w.Say(&ev)
 		}
 	case *agentevents.NodeFailed:

@@ -302,10 +302,8 @@ func (e *Encoder) unmake(f *madeUp, text string) {
 
 // madeByReaders notes that readers make up a field.
 func (e *Encoder) madeByReaders(f *madeUp) {
-	if f.from == ofHandoff {
-		if t := e.open.handoff(e.ev); t == nil || t.id == "" {
-			return
-		}
+	if f.from == ofHandoff { // see noHandoff
+		return
 	}
 	if f.from == ofCall && !e.ev.Payload.(*agentevents.ToolReturned).OneEvent {
 		e.w.Lose(dialect.Made, "/payload/oneEvent", "made up by readers, unless a call of the span is open")
@@ -314,6 +312,17 @@ func (e *Encoder) madeByReaders(f *madeUp) {
 }
 
 // The members that the document requires and the event does not say.
+
+// noHandoff stands for the id of the handoff that is accepted, if readers would take that of
+// another one.
+func noHandoff(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+	e := encoderOf(w)
+	if t := e.open.handoff(w.Ev); t == nil || t.id == "" || e.lacked("handoffId") {
+		return dst
+	}
+	w.Lose(dialect.Made, "/"+string(Name)+"/"+jsonwire.Token("/payload/handoffId"), "empty, as readers would take the id of another handoff")
+	return append(dst, `""`...)
+}
 
 func madeID(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 	w.Lose(dialect.Made, "/id", "derived from run and sequence")

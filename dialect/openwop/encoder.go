@@ -72,9 +72,13 @@ type index struct {
 
 // indexOf returns the index of a delta in the block that readers see.
 func (e *Encoder) indexOf(ev *agentevents.Event, p *agentevents.AgentReasoningDelta) index {
-	b, known := e.deltas[e.blockOf(ev, p.BlockID)]
+	of := e.blockOf(ev, p.BlockID)
+	b, known := e.deltas[of]
 	b.mixed = b.mixed || known && b.block != blockKey(ev, p.BlockID)
-	if b.mixed {
+	switch {
+	case of.id == "" && p.Index.OK && p.Index.V == 0: // without an id, it begins a block for readers, too
+		b.next, b.shift = 0, 0
+	case b.mixed:
 		b.shift = b.next - p.Index.Or(0)
 	}
 	return b

@@ -5,15 +5,21 @@ import (
 	"cmp"
 	"errors"
 	"flag"
+	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/capture/claude"
+	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/openwop"
 	"github.com/agentevents/agentevents/internal/effort"
+	"github.com/agentevents/agentevents/internal/txtar"
 )
 
 // A judge reads as `agentevents check --dialect` does: by the rules of the document, and
@@ -129,6 +135,34 @@ func escalate(decided agentevents.Event, later []agentevents.Event) bool {
 	return false
 }
 
+// keepsRules reports whether events keep the rules of the library.
+func keepsRules(events []agentevents.Event, table agentevents.Lifecycle) bool {
+	clean := true
+	log := agentevents.NewLogFold(agentevents.FoldOptions{Lifecycle: table, OnViolation: func(*agentevents.RuleError) { clean = false }})
+	for _, ev := range events {
+		log.Apply(ev)
+	}
+	return clean
+}
+
+// write returns the lines of events, up to one that the writer refuses with a rule, and how many
+// events it took.
+func (f *format) write(t require.TestingT, events []agentevents.Event) (text []byte, taken int, full bool) {
+	enc, full := f.encoder(), true
+	for _, ev := range events {
+		var err error
+		var rule *agentevents.RuleError
+		if text, err = enc.Append(text, ev); errors.As(err, &rule) {
+			full = false
+			break
+		}
+		taken++
+	}
+	text, err := enc.End(text)
+	require.NoError(t, err)
+	return text, taken, full
+}
+
 // Law: what a writer writes, the check of its format accepts, if the events keep the rules of
 // the library. A log that a writer refuses is judged up to there.
 func TestWrittenLogsKeepTheRules(t *testing.T) {
@@ -146,27 +180,13 @@ func TestWrittenLogsKeepTheRules(t *testing.T) {
 					return
 				}
 				events, table := logOf(t)
-				clean := true
-				log := agentevents.NewLogFold(agentevents.FoldOptions{Lifecycle: table, OnViolation: func(*agentevents.RuleError) { clean = false }})
-				for _, ev := range events {
-					log.Apply(ev)
-				}
-				if !clean {
+				if !keepsRules(events, table) {
 					return
 				}
-				enc := f.encoder()
-				var text []byte
-				for _, ev := range events {
-					var err error
-					var rule *agentevents.RuleError
-					if text, err = enc.Append(text, ev); errors.As(err, &rule) {
-						refused++
-						break
-					}
-					written++
+				text, n, full := f.write(t, events)
+				if written += n; !full {
+					refused++
 				}
-				text, err := enc.End(text)
-				require.NoError(t, err)
 				if name != "kahn" {
 					table = "" // the table that the log names; that of KAHN is strict
 				}
@@ -181,4 +201,96 @@ func TestWrittenLogsKeepTheRules(t *testing.T) {
 			}
 		})
 	}
+}
+
+// logFiles are the logs of the repository: the golden files, the cases, the captures and the
+// samples.
+var logFiles = []string{
+	"../dialect/testdata/golden/*.txtar", "../cmd/agentevents/testdata/*.txtar", "../cmd/agentevents/testdata/*.jsonl", "../otelhook/testdata/*.txtar",
+	"../capture/claude/testdata/*.jsonl", "../capture/claude/testdata/sessions/*.jsonl", "../tree/testdata/*.jsonl", "../eventtest/testdata/*.jsonl",
+	"../dialect/*/testdata/*.jsonl", "../testdata/*.jsonl", "../internal/rundiff/testdata/*.txtar",
+}
+
+// logsOf returns the logs of a file, by name.
+func logsOf(t *testing.T, file string) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	if filepath.Ext(file) != ".txtar" {
+		return map[string]string{file: string(text)}
+	}
+	logs := map[string]string{}
+	for _, part := range txtar.Parse(string(text)).Files {
+		logs[file+" "+part.Name] = part.Text
+	}
+	return logs
+}
+
+// eventsOf reads a log of any format, and reports whether it keeps the rules of its document.
+// Lines that are no events, as the conditions of a case, are passed over.
+func eventsOf(name, text string, verbatim bool) (events []agentevents.Event, strict bool) {
+	read := func(strict bool) (events []agentevents.Event) {
+		var d agentevents.Decoder = claude.NewDecoder(claude.Options{})
+		if !strings.HasSuffix(name, ".stream.jsonl") {
+			decoders, all := map[dialect.Name]agentevents.Decoder{}, formats()
+			for _, name := range []string{"agui", "kahn", "kaos", "multiagent", "openharness", "openwop"} {
+				f := all[name]
+				decoders[f.name] = f.decoder(strict)
+			}
+			d = &dialect.Auto{Decoders: decoders}
+		}
+		for ev, err := range agentevents.NewReader(strings.NewReader(text), agentevents.ReaderOptions{Decoder: d, Verbatim: verbatim}).All() {
+			if err == nil {
+				events = append(events, ev)
+			}
+		}
+		return events
+	}
+	events = read(false)
+	return events, len(read(true)) == len(events)
+}
+
+// fromStart numbers the events of each run from 0: a log that begins in the middle of a run is
+// forgiven what a whole one is not, and not every format keeps the numbers.
+func fromStart(events []agentevents.Event) {
+	numbers := dialect.Numbers{}
+	for i := range events {
+		events[i].Sequence = numbers.Next(events[i].RunID)
+	}
+}
+
+// The law for the logs of the repository, read with their lines and without. A log that breaks
+// the rules of the library, or of its own document, is left out.
+func TestWrittenFilesKeepTheRules(t *testing.T) {
+	judged, left := 0, 0
+	for _, pattern := range logFiles {
+		files, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		require.NotEmpty(t, files, pattern)
+		for _, file := range files {
+			for name, text := range logsOf(t, file) {
+				for _, verbatim := range []bool{false, true} {
+					events, strict := eventsOf(name, text, verbatim)
+					if len(events) == 0 {
+						continue
+					}
+					keepDocuments(events)
+					fromStart(events)
+					if !strict || !keepsRules(events, "") {
+						left++
+						continue
+					}
+					judged++
+					for to, f := range formats() {
+						out, _, _ := f.write(t, events)
+						f.faults(out, "", func(err error) {
+							t.Errorf("%s as %s, verbatim %t: %v\n%s", name, to, verbatim, err, out)
+						})
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d logs, %d left out", judged, left)
+	require.Greater(t, judged, 3*left)
 }

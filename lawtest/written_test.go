@@ -183,6 +183,14 @@ func TestWrittenLogsKeepTheRules(t *testing.T) {
 				if !keepsRules(events, table) {
 					return
 				}
+				if rapid.Bool().Draw(t, "lines") { // the events have their lines
+					text := nativeOf(events)
+					events = nil
+					for ev, err := range agentevents.NewReader(bytes.NewReader(text), agentevents.ReaderOptions{Verbatim: true}).All() {
+						require.NoError(t, err)
+						events = append(events, ev)
+					}
+				}
 				text, n, full := f.write(t, events)
 				if written += n; !full {
 					refused++

@@ -147,7 +147,7 @@ func (e *Encoder) place(ev *agentevents.Event, typ, agent string) {
 // of an event. An event that stands behind the end of its node is made late, which the
 // detail tells. A line of the document's own keeps its place.
 func (e *Encoder) ready(ev *agentevents.Event, typ string) (before []string, detail string) {
-	if origin := ev.Origin(); typ == "" || origin != "" && jsonwire.Text(jsonwire.Member(origin, "type")) == typ {
+	if typ == "" || own(ev.Origin(), typ) {
 		return nil, ""
 	}
 	seen := e.order
@@ -174,6 +174,15 @@ func (e *Encoder) ready(ev *agentevents.Event, typ string) (before []string, det
 		}
 	}
 	return before, ""
+}
+
+// own reports whether a line that an event was read from is one of the document, of the type.
+func own(line, typ string) bool {
+	if line == "" || jsonwire.Text(jsonwire.Member(line, "type")) != typ {
+		return false
+	}
+	of := dialect.Detect(line)
+	return of == "" || of == Name
 }
 
 // insert inserts lines of types that say nothing but their place in front of the line of an

@@ -244,7 +244,7 @@ func TestEncodedStreamIsLinear(t *testing.T) {
 	}
 }
 
-// The frames of an encoder are those of the answer, with the ids of the stream: a frame in a
+// The answer has the frames of the encoder, with the ids of the stream: a frame in a
 // frame would name no event.
 func TestEncodedStreamOfFrames(t *testing.T) {
 	asKAOS := func(sse bool) func() live.Encoder {

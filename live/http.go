@@ -82,8 +82,8 @@ type Encoder interface {
 
 // EncodedHandler returns a handler that answers like EventsHandler, but each line is one
 // that an encoder writes, and the events about the stream are left out: what a client of
-// that format reads. Of an encoder that writes Server-Sent Events, as that of KAOS can, the
-// frames keep the names of their events, and have the ids of the stream. For AG-UI:
+// that format reads. If the encoder writes Server-Sent Events, as the encoder of KAOS can, the
+// frames keep the names of their events and get the ids of the stream. For AG-UI:
 //
 //	mux.Handle("/runs/{run}/agui", page.EncodedHandler(func() live.Encoder { return agui.NewEncoder(agui.EncoderOptions{}) }))
 //
@@ -382,9 +382,9 @@ func (s *stream) encoded(lines []byte, next uint64) {
 	}
 }
 
-// frame cuts the first line off the lines of an encoder. Of an encoder that writes Server-Sent
-// Events it is the data of the first frame, which may have the name of an event. Other fields of
-// it are left out: the ids are those of the stream.
+// frame cuts the first line off the lines of an encoder. If they are Server-Sent Events, it
+// is the data of the first frame, which may have the name of an event. Other fields of the frame
+// are left out, because the stream has its own ids.
 func frame(lines []byte) (name, line, rest []byte) {
 	for rest = lines; len(rest) > 0; {
 		one, after, _ := bytes.Cut(rest, []byte("\n"))

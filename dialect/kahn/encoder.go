@@ -189,7 +189,7 @@ func (e *Encoder) remember(ev *agentevents.Event, a *agentState) {
 	}
 }
 
-// line notes the step of a line. That of a move or a return is made up if its event has none.
+// line notes the step of a line. A move or a return without a step gets one on its line.
 func (a *agentState) line(ev *agentevents.Event) {
 	switch ev.Payload.(type) {
 	case *agentevents.AgentTransition, *agentevents.ToolReturned:

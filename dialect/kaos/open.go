@@ -80,8 +80,8 @@ func (r *roots) note(ev *agentevents.Event) {
 // A pair are the agents of a handoff: readers know it by them, as no line has its id.
 type pair struct{ from, to string }
 
-// handoff returns the pair of the open handoff that an event accepts: its own, if one of its
-// id has that, or else that of the first one.
+// handoff returns the pair of the open handoff that an event accepts: its own, if a
+// handoff with the id has this pair, or else the pair of the first handoff with the id.
 func (e *Encoder) handoff(run string, p *agentevents.HandoffAccepted) pair {
 	own, open := pair{p.From.AgentID, p.To.AgentID}, e.handoffs[scope{run, p.HandoffID}]
 	if p.HandoffID == "" || len(open) == 0 || slices.Contains(open, own) {

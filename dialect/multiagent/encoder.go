@@ -313,8 +313,8 @@ func (e *Encoder) madeByReaders(f *madeUp) {
 
 // The members that the document requires and the event does not say.
 
-// noHandoff stands for the id of the handoff that is accepted, if readers would take that of
-// another one.
+// noHandoff stands for the id of the handoff that is accepted, if readers would take the
+// id of another handoff.
 func noHandoff(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 	e := encoderOf(w)
 	if t := e.open.handoff(w.Ev); t == nil || t.id == "" || e.lacked("handoffId") {

@@ -3,9 +3,9 @@ package wire
 import "github.com/agentevents/agentevents"
 
 // Steps count the steps of an agent in one attempt, as rule ended-totals does: a step counts if
-// it is above all before. A writer counts those of the events and those of its lines, because an
-// event that has no line may be the first one of its step: then a later line is, and readers count
-// the step in the attempt of that line. The zero Steps have none.
+// it is above all before. A writer counts the steps of the events and the steps of its lines,
+// because the event that begins a step may have no line: then readers count the step in the
+// attempt of a later line. The zero Steps have none.
 type Steps struct {
 	N       int // in the attempt
 	reached agentevents.Opt[int]
@@ -20,8 +20,8 @@ func (s *Steps) Reach(step int) {
 	}
 }
 
-// Event notes an event: its step, or that it starts an attempt. Those of before the first one are
-// a part of it.
+// Event notes an event: its step, or that it starts an attempt. The steps before the first
+// start belong to the first attempt.
 func (s *Steps) Event(ev *agentevents.Event) {
 	if info, _ := ev.Kind().Info(); ev.Step.OK && !info.Droppable {
 		s.Reach(ev.Step.V)

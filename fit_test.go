@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/agentevents/agentevents/internal/effort"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -359,7 +360,7 @@ func TestContentIsCutOnEveryWay(t *testing.T) {
 func TestWhatIsCutWasRedacted(t *testing.T) {
 	registered := new(Secrets)
 	require.NoError(t, registered.Add(canaryValue))
-	for n := range 200 {
+	for n := range effort.Of(200, 200, 1200) {
 		text := strings.Repeat("x", 3200+n) + " " + canaryValue + " " + strings.Repeat("y", 4096)
 		clean := strings.ReplaceAll(text, canaryValue, "[REDACTED:secret]")
 		a := attempted(t, EmitterOptions{MaxLine: 4096, Redaction: &Policy{Secrets: registered}}, Event{Payload: &AgentEnded{Result: text}})

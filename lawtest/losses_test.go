@@ -49,11 +49,14 @@ func formats() map[string]format {
 			func() dialect.Encoder { return kaos.NewEncoder(kaos.EncoderOptions{SSE: sse}) }, []string{"/kaos/~1timestamp", "/kaos/sequence"}, nil,
 		}
 	}
-	return map[string]format{
-		"agui": {
+	aguiAs := func(sse bool) format {
+		return format{
 			dialect.AGUI, func(strict bool) agentevents.Decoder { return agui.NewDecoder(agui.Options{Strict: strict}) },
-			func() dialect.Encoder { return agui.NewEncoder(agui.EncoderOptions{}) }, nil, nil,
-		},
+			func() dialect.Encoder { return agui.NewEncoder(agui.EncoderOptions{SSE: sse}) }, nil, nil,
+		}
+	}
+	return map[string]format{
+		"agui": aguiAs(false), "agui:sse": aguiAs(true),
 		"kaos": kaosAs(false), "kaos:sse": kaosAs(true),
 		"kahn": {dialect.KAHN, func(strict bool) agentevents.Decoder { return kahn.NewDecoder(kahn.Options{Strict: strict}) }, func() dialect.Encoder { return kahn.NewEncoder() }, nil, nil},
 		"multiagent": {

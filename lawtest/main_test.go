@@ -12,7 +12,8 @@ import (
 )
 
 // defaults are the flags of the property tests. The gate draws the same runs each time, so
-// a failure comes from a change and not from chance. The long run draws others each time:
+// a failure comes from a change and not from chance; only TestWrittenLogsKeepTheRules draws new
+// ones, with a seed that it prints. The long run draws others each time:
 // seed 0 means a random seed, which a failure prints. rapid.steps is the average length of
 // a run.
 func defaults() map[string]string {

@@ -14,6 +14,7 @@ import (
 
 	ae "github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect/agui"
+	"github.com/agentevents/agentevents/dialect/kaos"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 	"github.com/agentevents/agentevents/internal/scale"
 	"github.com/agentevents/agentevents/live"
@@ -241,4 +242,38 @@ func TestEncodedStreamIsLinear(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The answer has the frames of the encoder, with the ids of the stream: a frame in a
+// frame would name no event.
+func TestEncodedStreamOfFrames(t *testing.T) {
+	asKAOS := func(sse bool) func() live.Encoder {
+		return func() live.Encoder { return kaos.NewEncoder(kaos.EncoderOptions{SSE: sse}) }
+	}
+	asAGUI := func(sse bool) func() live.Encoder {
+		return func() live.Encoder { return agui.NewEncoder(agui.EncoderOptions{SSE: sse}) }
+	}
+	page, run, _, em := start(t, live.Options{Linger: -1})
+	emit(t, run, &ae.RunStarted{Name: "name"})
+	emit(t, run, &ae.IntentClassified{Intent: "event: x\ndata: y\n\n"})
+	deltas(t, run, 2)
+	emit(t, run, &ae.RunCompleted{})
+	require.NoError(t, em.Close(t.Context()))
+	fields := func(newEncoder func() live.Encoder) []string {
+		m := http.NewServeMux()
+		m.Handle("/runs/{run}", page.EncodedHandler(newEncoder))
+		answer := httptest.NewRecorder()
+		m.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/runs/"+run.ID(), nil))
+		comment, frames, _ := strings.Cut(answer.Body.String(), "\n\n")
+		require.Equal(t, ":", comment)
+		return strings.Split(strings.TrimSuffix(frames, "\n\n"), "\n\n")
+	}
+	plain, framed := fields(asKAOS(false)), fields(asKAOS(true))
+	require.Len(t, plain, 3)
+	for i, frame := range plain {
+		typ := []string{"intent_classified", "text_delta", "text_delta"}[i]
+		require.Equal(t, strings.Replace(frame, "data:", "event: "+typ+"\ndata:", 1), framed[i])
+		require.Regexp(t, fmt.Sprintf(`^id: %d\ndata: \{[^\n]*\}$`, i+1), frame)
+	}
+	require.Equal(t, fields(asAGUI(false)), fields(asAGUI(true)))
 }

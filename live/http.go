@@ -82,7 +82,8 @@ type Encoder interface {
 
 // EncodedHandler returns a handler that answers like EventsHandler, but each line is one
 // that an encoder writes, and the events about the stream are left out: what a client of
-// that format reads. For AG-UI:
+// that format reads. If the encoder writes Server-Sent Events, as the encoder of KAOS can, the
+// frames keep the names of their events and get the ids of the stream. For AG-UI:
 //
 //	mux.Handle("/runs/{run}/agui", page.EncodedHandler(func() live.Encoder { return agui.NewEncoder(agui.EncoderOptions{}) }))
 //
@@ -368,13 +369,44 @@ func (s *stream) line(l *line) {
 // next, if that is not 0.
 func (s *stream) encoded(lines []byte, next uint64) {
 	defer s.keep(lines)
-	for len(lines) > 0 {
-		line, rest, _ := bytes.Cut(lines, []byte("\n"))
-		if lines = rest; len(rest) == 0 {
+	for name, line, rest := frame(lines); len(line) > 0; name, line, rest = frame(rest) {
+		if len(rest) == 0 {
 			s.id(next)
+		}
+		if len(name) > 0 {
+			s.buf.WriteString("event: ")
+			s.buf.Write(name)
+			s.buf.WriteByte('\n')
 		}
 		data(s, line)
 	}
+}
+
+// frame cuts the first line off the lines of an encoder. If they are Server-Sent Events, it
+// is the data of the first frame, which may have the name of an event. Other fields of the frame
+// are left out, because the stream has its own ids.
+func frame(lines []byte) (name, line, rest []byte) {
+	for rest = lines; len(rest) > 0; {
+		one, after, _ := bytes.Cut(rest, []byte("\n"))
+		field, value, _ := bytes.Cut(one, []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch {
+		case len(one) > 0 && one[0] == '{':
+			value, field = one, []byte("data")
+		case len(line) > 0 && string(field) == "event":
+			return name, line, rest // the next frame begins
+		}
+		switch {
+		case string(field) == "event":
+			name = value
+		case string(field) == "data" && len(line) > 0:
+			return name, line, rest
+		case string(field) == "data":
+			line = value
+		}
+		rest = after
+	}
+	return name, line, nil
 }
 
 // keep keeps a buffer for the next lines, unless it is large: a reader would have it for as

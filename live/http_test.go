@@ -21,6 +21,7 @@ import (
 
 	ae "github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect/agui"
+	"github.com/agentevents/agentevents/internal/effort"
 	"github.com/agentevents/agentevents/live"
 )
 
@@ -339,11 +340,8 @@ func readStream(body io.Reader, limit int, last *string, seen *[]uint64) (over b
 // TestConcurrentSafeManyReaders has as many readers as runs, over HTTP, whose connections
 // drop. Each sees every event of its run once and in order.
 func TestConcurrentSafeManyReaders(t *testing.T) {
-	runs, events := 200, 60
-	if testing.Short() {
-		runs = 40
-	}
-	page := live.New(live.Options{Linger: 5 * time.Second})
+	runs, events := effort.Of(40, 200, 2000), 60
+	page := live.New(live.Options{Linger: time.Minute, KeepRuns: runs}) // a slow machine may take long between the last two events
 	em, err := ae.NewEmitter(ae.EmitterOptions{Lifecycle: ae.LifecycleRelaxed, Sinks: []ae.Sink{page}})
 	require.NoError(t, err)
 	server := httptest.NewServer(mux(page))

@@ -9,11 +9,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
 
 	"github.com/stretchr/testify/require"
+
+	ae "github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/effort"
 )
 
 // A shelf makes the files of a log as its writer makes them, step by step.
@@ -134,6 +138,52 @@ func TestReaderReadsTheSegmentsInOrder(t *testing.T) {
 	}
 	_, err = NewReader(d.path+"x", ReaderOptions{})
 	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
+// A closed segment may unpack to one endless line: the reader of events reports the line as too
+// long, keeps no more of it than a line may have, and reads on in the next segment.
+func TestASegmentThatUnpacksToOneLongLine(t *testing.T) {
+	size, limit := effort.Of(2, 157, 1570)<<20, effort.Of(1<<20, 0, 0)
+	d := newShelf(t)
+	text := func(seq int) string {
+		ev := event("r", seq)
+		line, err := ev.AppendJSON(nil)
+		require.NoError(t, err)
+		return string(line) + "\n"
+	}
+	d.add(text(0))
+	d.rotate(1)
+	d.add(text(1))
+	var packed bytes.Buffer
+	zw := gzip.NewWriter(&packed)
+	chunk := bytes.Repeat([]byte("x"), 1<<20)
+	for range size >> 20 {
+		_, err := zw.Write(chunk)
+		require.NoError(t, err)
+	}
+	require.NoError(t, zw.Close())
+	d.remove(d.closed(1))
+	require.NoError(t, os.WriteFile(d.closed(1)+".gz", packed.Bytes(), 0o600))
+
+	r, err := NewReader(d.path, ReaderOptions{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.Close()) }()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	var errs []error
+	read := 0
+	for _, err := range ae.NewReader(r, ae.ReaderOptions{MaxLine: limit}).All() {
+		if err != nil {
+			errs = append(errs, err)
+		} else {
+			read++
+		}
+	}
+	runtime.ReadMemStats(&after)
+	require.Len(t, errs, 1)
+	require.ErrorContains(t, errs[0], fmt.Sprintf("the line has %d bytes, the limit is ", size))
+	require.Equal(t, 1, read)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(100<<20))
 }
 
 // A segment that somebody cut does not glue its last line to the next one.

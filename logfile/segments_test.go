@@ -96,6 +96,30 @@ func TestRetention(t *testing.T) {
 	require.NoError(t, l.Close())
 }
 
+// A clock that goes back an hour at each call loses no event, whatever the age of segments
+// decides.
+func TestTheClockGoesBack(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	now := event("r", 0).Time
+	o := Options{MaxAge: time.Hour, KeepFor: 1000 * time.Hour, Keep: 1000, Clock: func() time.Time {
+		now = now.Add(-time.Hour)
+		return now
+	}}
+	fold := agentevents.NewFold(agentevents.FoldOptions{})
+	for from := 0; from < 55; from += 5 {
+		l := opened(t, path, o)
+		write(t, l, from, from+5)
+		require.NoError(t, l.Close())
+	}
+	all := readAll(t, path)
+	require.Len(t, all, 55)
+	for i, ev := range all {
+		require.EqualValues(t, i, ev.Sequence)
+		fold.Apply(ev)
+	}
+	require.Empty(t, fold.Snapshot().Violations)
+}
+
 // Errors that no call returns are told, or come from Flush and Close. A segment that
 // cannot be closed goes on.
 func TestErrorsInTheBackground(t *testing.T) {

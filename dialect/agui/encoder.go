@@ -332,6 +332,9 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	}
 	row, mark, losses := e.row(w.Ev), len(dst), w.Pend.Len()
 	e.rest = ""
+	if row != nil && row.Type == "CUSTOM" && !w.Whole {
+		uncount(w)
+	}
 	dst, err := w.Line(dst, row)
 	if err != nil || row == nil || row.Type == "CUSTOM" || isDelta(row.Kind) {
 		return dst, err
@@ -342,6 +345,29 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	w.Pend.Cut(losses)
 	w.Say(w.Ev)
 	return w.Line(dst[:mark], row)
+}
+
+// uncount removes the index of a delta in a line CUSTOM: the lines of other deltas of the block
+// have none, and readers would miss them.
+func uncount(w *wire.Writer) {
+	ev := *w.Ev
+	switch p := ev.Payload.(type) {
+	case *agentevents.TextDelta:
+		piece := *p
+		piece.Index, ev.Payload = agentevents.Opt[int]{}, &piece
+		w.Pend.Drop("/payload/index", p.Index.OK)
+	case *agentevents.AgentReasoningDelta:
+		piece := *p
+		piece.Index, ev.Payload = agentevents.Opt[int]{}, &piece
+		w.Pend.Drop("/payload/index", p.Index.OK)
+	case *agentevents.ToolArgumentsDelta:
+		piece := *p
+		piece.Index, ev.Payload = agentevents.Opt[int]{}, &piece
+		w.Pend.Drop("/payload/index", p.Index.OK)
+	default:
+		return
+	}
+	w.Say(&ev)
 }
 
 // row returns the row that an event is written as, or nil.

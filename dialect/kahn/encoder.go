@@ -41,12 +41,13 @@ type agentKey struct{ run, agent string }
 type agentState struct {
 	key     agentKey
 	step    int
-	stepped bool // a line of the agent had a step
+	stepped bool // an event of the agent had a step
 	from    int  // the first step of this attempt
 	totals  agentevents.Totals
-	refused int    // refusals without a call, and returns of calls before the start, in totals.ToolCalls: their lines look like calls
-	since   uint64 // the sequence of the start
-	made    int    // steps that lines made up
+	refused int        // refusals without a call, and returns of calls before the start, in totals.ToolCalls: their lines look like calls
+	since   uint64     // the sequence of the start
+	own     wire.Steps // of the events
+	read    wire.Steps // of their lines
 	started time.Time
 	failed  bool // it is at the status failed
 }
@@ -60,6 +61,7 @@ func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	defer e.w.Release()
 	e.a = e.agent(&ev)
+	e.a.own.Event(&ev)
 	mark := len(dst)
 	dst, verbatim, err := e.w.Append(dst, &ev, (*document)(e))
 	if err != nil {
@@ -67,6 +69,9 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	}
 	if len(dst) > mark {
 		e.everywhere(&ev, verbatim)
+	}
+	if len(dst) > mark {
+		e.a.line(&ev)
 	}
 	e.remember(&ev, e.a)
 	return dst, nil
@@ -156,27 +161,13 @@ func (e *Encoder) remember(ev *agentevents.Event, a *agentState) {
 			e.returned(ev, p, call)
 		}
 	}
-	switch ev.Payload.(type) {
-	case *agentevents.AgentTransition, *agentevents.ToolReturned:
-		steps := a.totals.Steps
-		a.reach(ev.Step.Or(a.at())) // without one, the line made up this step
-		if !ev.Step.OK {
-			a.made += a.totals.Steps - steps
-		}
-	default:
-		if ev.Step.OK {
-			a.reach(ev.Step.V)
-		}
+	if ev.Step.OK {
+		a.reach(ev.Step.V)
 	}
 	switch p := ev.Payload.(type) {
 	case *agentevents.AgentStarted:
-		steps := a.totals.Steps
-		made := a.made
-		a.totals, a.refused, a.made = agentevents.Totals{}, 0, 0
-		switch {
-		case a.started.IsZero():
-			a.totals.Steps, a.made = steps, made // those before the first start
-		case a.stepped:
+		a.totals, a.refused = agentevents.Totals{}, 0
+		if !a.started.IsZero() && a.stepped {
 			a.from = a.step + 1
 		}
 		a.started, a.since, a.failed = ev.Time, ev.Sequence, false
@@ -198,6 +189,17 @@ func (e *Encoder) remember(ev *agentevents.Event, a *agentState) {
 	}
 }
 
+// line notes the step of a line. A move or a return without a step gets one on its line.
+func (a *agentState) line(ev *agentevents.Event) {
+	switch ev.Payload.(type) {
+	case *agentevents.AgentTransition, *agentevents.ToolReturned:
+		step := ev.Step.Or(a.at())
+		a.read.Reach(step)
+		a.reach(step)
+	}
+	a.read.Event(ev)
+}
+
 // at returns the agent's current step in this attempt.
 func (a *agentState) at() int { return max(a.step, a.from) }
 
@@ -205,7 +207,6 @@ func (a *agentState) at() int { return max(a.step, a.from) }
 func (a *agentState) reach(step int) {
 	if !a.stepped || step > a.step {
 		a.step, a.stepped = step, true
-		a.totals.Steps++
 	}
 }
 

@@ -361,17 +361,19 @@ type totalForm struct{ wire.Whole }
 func (f totalForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	n := *at.(*int)
 	a := encoderOf(w).a
-	few := func(counted, made int, detail string) {
-		if short := counted - n; short > 0 && short <= made {
+	raise := func(to int, detail string) {
+		if to != n {
 			w.Lose(dialect.Altered, w.Pointer(m), detail)
-			n += short
+			n = to
 		}
 	}
 	switch m.Name {
 	case "total_steps":
-		few(a.totals.Steps, a.made, "steps that are made up are counted")
+		raise(a.own.Raised(n, &a.read), wire.UnseenSteps)
 	case "total_tool_calls":
-		few(a.totals.ToolCalls, a.refused, "refused calls, and those of before the start, have a line and are counted")
+		if short := a.totals.ToolCalls - n; short > 0 && short <= a.refused {
+			raise(n+short, "refused calls, and those of before the start, have a line and are counted")
+		}
 	}
 	return jsonwire.AppendInt(dst, int64(n)), true
 }
@@ -391,7 +393,9 @@ func madeTotal(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 		w.Lose(dialect.Altered, at, "written with totals that are made up")
 		return append(dst, raw...)
 	}
-	t := encoderOf(w).a.totals
+	a := encoderOf(w).a
+	t := a.totals
+	t.Steps = a.read.N
 	return jsonwire.AppendInt(dst, int64(totalIn(&t, m.Name)))
 }
 

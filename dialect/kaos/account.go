@@ -56,6 +56,7 @@ func (e *Encoder) told(ev *agentevents.Event, agent string) bool {
 // note notes what a written event says of its agent. For an end, after is what ended has
 // returned.
 func (e *Encoder) note(ev *agentevents.Event, agent string, after account) {
+	e.noteHandoff(ev)
 	switch p := ev.Payload.(type) {
 	case *agentevents.TextDelta:
 		e.account(ev.RunID, agent).begin(block{ev.Kind(), p.BlockID})

@@ -216,10 +216,8 @@ func (d *Decoder) check(line string) error {
 	}
 	phase := jsonwire.Text(jsonwire.Member(line, "phase"))
 	for name, raw := range jsonwire.Members(line) {
-		switch {
-		case raw == "null":
-		case name == "duration_ms" && (phase == "start" || phase == "progress"), (name == "error_type" || name == "error_message") && phase != "error":
-			return r.Refused(&agentevents.RuleError{Rule: RulePhase, Pointer: "/" + name, Detail: "must be null in phase " + jsonwire.BriefName(phase)})
+		if raw != "null" && nullIn(phase, name) {
+			return r.Refused(&agentevents.RuleError{Rule: RulePhase, Pointer: "/" + name, Detail: mustBeNull + phase})
 		}
 	}
 	return nil

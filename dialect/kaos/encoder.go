@@ -61,6 +61,7 @@ type Encoder struct {
 	spanned       bool // the event gets the agent that is known by a span,
 	named         bool // and has named it itself
 	names         dialect.Names
+	handoffs      map[scope][]pair // the open ones of a handoff id
 	called        map[scope]string // the ids by which span lines call agents that are known by their spans
 	line          []byte           // in a frame
 	*boundary                      // of the line that is written: own, or compared
@@ -236,6 +237,14 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	case *agentevents.AgentReasoned:
 		if p.Reasoning != "" {
 			w.SayAs(&agentevents.AgentReasoningDelta{BlockID: p.BlockID, Delta: p.Reasoning, Verbosity: p.Verbosity, TokenCount: p.TokenCount}, "written as one delta")
+		}
+	case *agentevents.HandoffAccepted:
+		if of := e.handoff(w.Ev.RunID, p); !w.Whole && of != (pair{p.From.AgentID, p.To.AgentID}) {
+			lose(w, of.from != p.From.AgentID, dialect.Altered, "/payload/from", ofRequest)
+			lose(w, of.to != p.To.AgentID, dialect.Altered, "/payload/to", ofRequest)
+			ev, accepted := *w.Ev, *p
+			accepted.From.AgentID, accepted.To.AgentID, ev.Payload = of.from, of.to, &accepted
+			w.Say(&ev)
 		}
 	case *agentevents.NodeFailed:
 		if e.ofNode && w.Ev.NodeRunID != "" && e.account(w.Ev.RunID, w.Ev.AgentID).open {

@@ -175,8 +175,8 @@ var format = func() *wire.Format {
 			{Type: "span", Kind: agentevents.KindSpanRecorded, Members: []wire.Member{
 				need("subject", "subject", wire.OneOf(RuleEnum, id, subjects...)), need("phase", "phase", wire.OneOf(RuleEnum, id, phases...)),
 				spanID, parentSpan, title,
-				may("duration_ms", "durationMs", wire.Nullable(least0)).Or(null), may("error_type", "errorType", orNull).Or(null),
-				may("error_message", "errorMessage", orNull).Or(null), may("attributes", "attributes", object).Or(instead("{}")),
+				may("duration_ms", "durationMs", phaseForm{wire.Nullable(least0)}).Or(null), may("error_type", "errorType", phaseForm{orNull}).Or(null),
+				may("error_message", "errorMessage", phaseForm{orNull}).Or(null), may("attributes", "attributes", object).Or(instead("{}")),
 			}},
 		},
 	}

@@ -3,6 +3,7 @@ package kaos
 import (
 	"cmp"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -105,6 +106,33 @@ func (lineAgent) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]b
 	lose(w, agent == Root && alone, dialect.Dropped, of, "the log has no line of the root agent")
 	return jsonwire.AppendString(dst, unnamed(agent)), agent != "" && agent != Root
 }
+
+// A phaseForm is a value of a recorded span that must be null in some phases.
+type phaseForm struct{ wire.Form }
+
+func (f phaseForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	mark := len(dst)
+	dst, said := f.Form.Append(w, dst, m, at)
+	p, ok := w.Ev.Payload.(*agentevents.SpanRecorded)
+	if !said || w.Whole || !ok || !nullIn(p.Phase, m.Name) {
+		return dst, said
+	}
+	w.Lose(dialect.Dropped, w.Pointer(m), mustBeNull+p.Phase)
+	return dst[:mark], false
+}
+
+// nullIn reports whether a member of a span must be null in a phase of the document.
+func nullIn(phase, member string) bool {
+	switch member {
+	case "duration_ms":
+		return phase == "start" || phase == "progress"
+	case "error_type", "error_message":
+		return phase != "error" && slices.Contains(phases, phase)
+	}
+	return false
+}
+
+const mustBeNull = "must be null in phase "
 
 // named returns the id of the agent that a line names. One that is called as the root
 // agent gets a mark, and so does one that looks like it has got it.

@@ -77,6 +77,50 @@ func (r *roots) note(ev *agentevents.Event) {
 	}
 }
 
+// A pair are the agents of a handoff: readers know it by them, as no line has its id.
+type pair struct{ from, to string }
+
+// handoff returns the pair of the open handoff that an event accepts: its own, if a
+// handoff with the id has this pair, or else the pair of the first handoff with the id.
+func (e *Encoder) handoff(run string, p *agentevents.HandoffAccepted) pair {
+	own, open := pair{p.From.AgentID, p.To.AgentID}, e.handoffs[scope{run, p.HandoffID}]
+	if p.HandoffID == "" || len(open) == 0 || slices.Contains(open, own) {
+		return own
+	}
+	return open[0]
+}
+
+// noteHandoff notes a handoff that begins or is accepted.
+func (e *Encoder) noteHandoff(ev *agentevents.Event) {
+	switch p := ev.Payload.(type) {
+	case *agentevents.HandoffRequested:
+		if p.HandoffID == "" {
+			return
+		}
+		if e.handoffs == nil || len(e.handoffs) >= maxOpen {
+			e.handoffs = map[scope][]pair{}
+		}
+		of := scope{strings.Clone(ev.RunID), strings.Clone(p.HandoffID)}
+		if len(e.handoffs[of]) < maxRecent {
+			e.handoffs[of] = append(e.handoffs[of], pair{strings.Clone(p.From.AgentID), strings.Clone(p.To.AgentID)})
+		}
+	case *agentevents.HandoffAccepted:
+		of := scope{ev.RunID, p.HandoffID}
+		open := e.handoffs[of]
+		i := slices.Index(open, e.handoff(ev.RunID, p))
+		if i < 0 {
+			return
+		}
+		if open = slices.Delete(open, i, i+1); len(open) > 0 {
+			e.handoffs[of] = open
+		} else {
+			delete(e.handoffs, of)
+		}
+	}
+}
+
+const ofRequest = "that of the request with its id, as no line has the id"
+
 // A change is what a line does to the open spans. It takes effect when the line is
 // written or read, so that a line that is refused changes nothing.
 type change struct {

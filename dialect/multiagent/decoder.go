@@ -225,7 +225,7 @@ func (d *Decoder) complete(ev *agentevents.Event, open *openThings) {
 func (d *Decoder) makeUp(ev *agentevents.Event, f *madeUp, text *string, open *openThings) {
 	r := &d.r
 	value, alone := made(f.from, ev, open, string(r.Kept.Object()))
-	if value == "" {
+	if value == "" || f.from == ofHandoff && r.Has(f.name) { // an empty id names no handoff
 		return
 	}
 	*text = value

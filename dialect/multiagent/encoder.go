@@ -20,14 +20,15 @@ import (
 // writes such an event if a reader with Verbatim read it from a line, and the event
 // is unchanged.
 //
-// It remembers a bounded list of open calls and approvals, a bounded set of open agents, a
-// counter for each run, and the losses.
+// It remembers a bounded list of open calls and approvals, bounded sets of open agents and of
+// agents with steps, a counter for each run, and the losses.
 type Encoder struct {
 	w       wire.Writer
 	open    openThings
 	numbers dialect.Numbers // of the lines, as readers count them
 	check   Decoder         // reads origin lines
 	past    repeats         // lines with ids, as readers know them
+	steps   map[stepper]*attempt
 
 	// The state of the current line.
 	ev             *agentevents.Event
@@ -40,6 +41,26 @@ type Encoder struct {
 	madeParent     bool // the same for its parent span
 }
 
+// A stepper is an agent: its id, or the execution of a node.
+type stepper struct{ runID, agent string }
+
+// An attempt counts the steps of an agent, of its events and of their lines.
+type attempt struct{ own, read wire.Steps }
+
+// attempt returns the attempt of the agent of an event. It is nil for an event without an agent.
+func (e *Encoder) attempt(ev *agentevents.Event) *attempt {
+	of := stepper{ev.RunID, cmp.Or(ev.AgentID, ev.NodeRunID)}
+	a := e.steps[of]
+	if a == nil && of.agent != "" {
+		if e.steps == nil || len(e.steps) >= dialect.MaxCalls {
+			e.steps = map[stepper]*attempt{}
+		}
+		a = new(attempt)
+		e.steps[stepper{strings.Clone(of.runID), strings.Clone(of.agent)}] = a
+	}
+	return a
+}
+
 // NewEncoder returns an encoder.
 func NewEncoder() *Encoder { return &Encoder{w: wire.Writer{F: format}} }
 
@@ -48,10 +69,24 @@ func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
 // Append appends the line of an event. See [dialect.Encoder].
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	defer e.w.Release()
-	mark := len(dst)
+	mark, agent := len(dst), (*attempt)(nil)
+	switch ev.Payload.(type) {
+	case *agentevents.AgentStarted, *agentevents.AgentEnded:
+		agent = e.attempt(&ev)
+	default:
+		if ev.Step.OK {
+			agent = e.attempt(&ev)
+		}
+	}
+	if agent != nil {
+		agent.own.Event(&ev)
+	}
 	dst, verbatim, err := e.w.Append(dst, &ev, (*document)(e))
 	if err != nil {
 		return dst, err
+	}
+	if agent != nil {
+		agent.read.Event(&ev)
 	}
 	if !(verbatim && e.check.noID) { // readers take a line that they know for the same event
 		hash, again := e.past.has(bytes.TrimSuffix(dst[mark:], []byte("\n")))
@@ -88,6 +123,15 @@ func (d *document) Reread(w *wire.Writer, line string) error {
 func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	e := (*Encoder)(d)
 	ev := w.Ev
+	if p, ok := ev.Payload.(*agentevents.AgentEnded); ok && p.Totals.OK && !w.Whole {
+		if a := e.attempt(ev); a != nil && a.own.Raised(p.Totals.V.Steps, &a.read) != p.Totals.V.Steps {
+			again, raised := *ev, *p
+			raised.Totals.V.Steps, again.Payload = a.own.Raised(p.Totals.V.Steps, &a.read), &raised
+			w.Lose(dialect.Altered, "/payload/totals/steps", wire.UnseenSteps)
+			w.Say(&again)
+			ev = &again
+		}
+	}
 	row := format.Row(ev.Kind())
 	unknown, ok := ev.Payload.(*agentevents.Unknown)
 	if broken := contextRule(row, ev); broken != nil {
@@ -258,10 +302,8 @@ func (e *Encoder) unmake(f *madeUp, text string) {
 
 // madeByReaders notes that readers make up a field.
 func (e *Encoder) madeByReaders(f *madeUp) {
-	if f.from == ofHandoff {
-		if t := e.open.handoff(e.ev); t == nil || t.id == "" {
-			return
-		}
+	if f.from == ofHandoff { // see noHandoff
+		return
 	}
 	if f.from == ofCall && !e.ev.Payload.(*agentevents.ToolReturned).OneEvent {
 		e.w.Lose(dialect.Made, "/payload/oneEvent", "made up by readers, unless a call of the span is open")
@@ -270,6 +312,17 @@ func (e *Encoder) madeByReaders(f *madeUp) {
 }
 
 // The members that the document requires and the event does not say.
+
+// noHandoff stands for the id of the handoff that is accepted, if readers would take the
+// id of another handoff.
+func noHandoff(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+	e := encoderOf(w)
+	if t := e.open.handoff(w.Ev); t == nil || t.id == "" || e.lacked("handoffId") {
+		return dst
+	}
+	w.Lose(dialect.Made, "/"+string(Name)+"/"+jsonwire.Token("/payload/handoffId"), "empty, as readers would take the id of another handoff")
+	return append(dst, `""`...)
+}
 
 func madeID(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 	w.Lose(dialect.Made, "/id", "derived from run and sequence")

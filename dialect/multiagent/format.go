@@ -97,7 +97,7 @@ var format = func() *wire.Format {
 			row("handoff.requested", agentevents.KindHandoffRequested,
 				field("handoffId"), field("from", ref).As("fromAgent"), field("to", ref).As("toAgent"), field("reason"), field("contextDigest").As("context_digest")),
 			row("handoff.accepted", agentevents.KindHandoffAccepted,
-				field("handoffId"), field("from", ref).As("fromAgent"), field("to", ref).As("toAgent"), field("reason"), field("contextDigest").As("context_digest")),
+				field("handoffId").Or(noHandoff), field("from", ref).As("fromAgent"), field("to", ref).As("toAgent"), field("reason"), field("contextDigest").As("context_digest")),
 			row("blackboard.item.created", agentevents.KindBlackboardItemCreated,
 				field("itemId").As("id"), field("itemType").As("type"), field("content", count), field("sourceAgent"), field("confidence"), field("ttlMs")),
 			row("approval.requested", agentevents.KindApprovalRequested,

@@ -65,7 +65,7 @@
 //
 // Each event gets a place that the document allows. A flow:start stands in front of an
 // event of another run, as no line names its run, an agent:start in front of what an agent
-// does in an execution where it has not started, and a node:start in front of an agent:start
+// does in an execution where it has not started or where readers see its end, and a node:start in front of an agent:start
 // after the end of its node; what else comes after that end is written as late. These lines
 // say nothing else, and are listed as made up.
 //

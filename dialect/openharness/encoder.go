@@ -31,6 +31,7 @@ type Encoder struct {
 	made   wire.Writer   // of lines that are made up
 
 	running map[string]string // by execution: the agent that has started and not ended
+	over    map[string]string // by execution whose agent readers take for ended: the agent that has ended
 	check   Decoder           // reads origins
 
 	// A return with what its call says.
@@ -120,15 +121,24 @@ func (e *Encoder) place(ev *agentevents.Event, typ, agent string) {
 	e.order.line(typ, run)
 	switch ev.Payload.(type) {
 	case *agentevents.RunStarted:
-		e.running = nil
+		e.running, e.over = nil, nil
 	case *agentevents.AgentStarted:
 		if e.running == nil || len(e.running) >= maxRuns {
 			e.running = map[string]string{}
 		}
-		if agent != nobody || !e.runs(run) {
-			e.running[strings.Clone(run)] = strings.Clone(agent)
-		}
+		e.running[strings.Clone(run)] = strings.Clone(agent)
+		delete(e.over, run)
 	case *agentevents.AgentEnded, *agentevents.NodeCompleted, *agentevents.NodeFailed:
+		if e.over == nil || len(e.over) >= maxRuns {
+			e.over = map[string]string{}
+		}
+		_, ends := ev.Payload.(*agentevents.AgentEnded)
+		if !ends && ev.AgentID != "" {
+			agent = nobody // the end of a node ends no agent that has an id
+		}
+		if ends || e.runs(run) {
+			e.over[strings.Clone(run)] = strings.Clone(agent)
+		}
 		delete(e.running, run)
 	}
 }
@@ -137,7 +147,7 @@ func (e *Encoder) place(ev *agentevents.Event, typ, agent string) {
 // of an event. An event that stands behind the end of its node is made late, which the
 // detail tells. A line of the document's own keeps its place.
 func (e *Encoder) ready(ev *agentevents.Event, typ string) (before []string, detail string) {
-	if origin := ev.Origin(); typ == "" || origin != "" && jsonwire.Text(jsonwire.Member(origin, "type")) == typ {
+	if typ == "" || own(ev.Origin(), typ) {
 		return nil, ""
 	}
 	seen := e.order
@@ -147,8 +157,9 @@ func (e *Encoder) ready(ev *agentevents.Event, typ string) (before []string, det
 	if format.Row(ev.Kind()) == nil || e.aborted && before == nil {
 		return before, ""
 	}
-	run := e.execution(ev)
-	switch seen.fault(typ, run, ev.Marks.Has(agentevents.MarkLate)) {
+	run, late := e.execution(ev), ev.Marks.Has(agentevents.MarkLate)
+	ended, over := e.over[run]
+	switch seen.fault(typ, run, late) {
 	case behindNode:
 		if typ == "agent:start" {
 			return append(before, "node:start"), ""
@@ -157,8 +168,21 @@ func (e *Encoder) ready(ev *agentevents.Event, typ string) (before []string, det
 		return before, "it stands behind the end of its node"
 	case beforeAgent:
 		return append(before, "agent:start"), ""
+	case "":
+		if over && ended != e.agentOf(ev) && before == nil && !late && isAgent(typ) && typ != "agent:start" {
+			return append(before, "agent:start"), ""
+		}
 	}
 	return before, ""
+}
+
+// own reports whether a line that an event was read from is one of the document, of the type.
+func own(line, typ string) bool {
+	if line == "" || jsonwire.Text(jsonwire.Member(line, "type")) != typ {
+		return false
+	}
+	of := dialect.Detect(line)
+	return of == "" || of == Name
 }
 
 // insert inserts lines of types that say nothing but their place in front of the line of an
@@ -204,7 +228,7 @@ func typeOf(ev *agentevents.Event) string {
 	return ""
 }
 
-// nobody is the agent of a start that is made up.
+// nobody is the agent of a start that is made up, and of an end that only readers see.
 const nobody = "\x00"
 
 // A document is the part of an Encoder that its Writer asks.

@@ -43,14 +43,15 @@ type Encoder struct {
 
 	// The line that is written.
 	k        remarks
-	row      *row                            // nil for a type that the vocabulary does not have
-	body     string                          // of that type
-	eventID  string                          // before normalising
-	nodeID   string                          // before normalising
-	payload  agentevents.Payload             // as it is written
-	msg      agentevents.ConversationMessage // with normalised ids, if they differ
-	returned bool                            // it is the second one of a call that is one event
-	first    dialect.Pending                 // the losses of the first one
+	row      *row                             // nil for a type that the vocabulary does not have
+	body     string                           // of that type
+	eventID  string                           // before normalising
+	nodeID   string                           // before normalising
+	own      struct{ eventID, nodeID string } // of the event itself, not of one that it is compared with
+	payload  agentevents.Payload              // as it is written
+	msg      agentevents.ConversationMessage  // with normalised ids, if they differ
+	returned bool                             // it is the second one of a call that is one event
+	first    dialect.Pending                  // the losses of the first one
 }
 
 var _ dialect.Encoder = (*Encoder)(nil)
@@ -72,9 +73,13 @@ type index struct {
 
 // indexOf returns the index of a delta in the block that readers see.
 func (e *Encoder) indexOf(ev *agentevents.Event, p *agentevents.AgentReasoningDelta) index {
-	b, known := e.deltas[e.blockOf(ev, p.BlockID)]
+	of := e.blockOf(ev, p.BlockID)
+	b, known := e.deltas[of]
 	b.mixed = b.mixed || known && b.block != blockKey(ev, p.BlockID)
-	if b.mixed {
+	switch {
+	case of.id == "" && p.Index.OK && p.Index.V == 0: // without an id, it begins a block for readers, too
+		b.next, b.shift = 0, 0
+	case b.mixed:
 		b.shift = b.next - p.Index.Or(0)
 	}
 	return b
@@ -143,6 +148,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
+	e.eventID, e.nodeID = e.own.eventID, e.own.nodeID
 	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok {
 		if isSplit(p) {
 			e.countSplit(&ev, p)
@@ -309,7 +315,7 @@ func (e *Encoder) line(w *wire.Writer, dst []byte) ([]byte, error) {
 		return dst, err
 	}
 	if !w.Whole {
-		e.payload = w.Ev.Payload
+		e.payload, e.own.eventID, e.own.nodeID = w.Ev.Payload, e.eventID, e.nodeID
 	}
 	return w.LineAs(dst, at, typ, e.body), nil
 }

@@ -33,7 +33,7 @@ func (outOfOrder) Unwrap() error { return dialect.ErrNoCounterpart }
 // own reports whether the event was read from a line of the document, which keeps its place.
 func own(ev *agentevents.Event, typ string) bool {
 	line := ev.Origin()
-	return ev.Extra(string(Name)) != "" || line != "" && !jsonwire.HasMember(line, "id") && jsonwire.Text(jsonwire.Member(line, "type")) == typ
+	return ev.Extra(string(Name)) != "" || line != "" && jsonwire.HasMember(line, "eventId") && jsonwire.Text(jsonwire.Member(line, "type")) == typ
 }
 
 // order fits the event that is written into the order of the lines: it changes what a

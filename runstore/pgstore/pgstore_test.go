@@ -47,6 +47,10 @@ var (
 var errNotFound = errors.New("install the server of PostgreSQL")
 
 func TestMain(m *testing.M) {
+	if connection := os.Getenv(writerEnv); connection != "" {
+		fmt.Println("error", writer(context.Background(), connection))
+		os.Exit(3)
+	}
 	dir, err := os.MkdirTemp("", "pgstore")
 	if err != nil {
 		fmt.Println(err)

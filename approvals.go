@@ -22,8 +22,9 @@ type approval struct {
 // approvals are those that are asked for or granted, and not used.
 type approvals struct {
 	byID   map[string]*approval
-	byCall map[callKey]string // ids of granted ones by the calls that their requests name
-	free   *approval          // for use again
+	byCall map[callKey]string  // ids of granted ones by the calls that their requests name
+	spans  map[string][]string // ids by the agents that have no id of their own yet
+	free   *approval           // for use again
 }
 
 // next returns an approval to fill.
@@ -41,6 +42,23 @@ func (a *approvals) add(id string, x *approval) {
 		put(&a.byCall, x.callKey, id)
 	}
 }
+
+// rename gives the approvals of an agent that had no id to its id.
+func (a *approvals) rename(agent, to string) {
+	for _, id := range a.spans[agent] {
+		if x := a.byID[id]; x != nil && x.agent == agent {
+			if a.byCall[x.callKey] == id {
+				delete(a.byCall, x.callKey)
+			}
+			x.agent = to
+			a.add(id, x)
+		}
+	}
+	delete(a.spans, agent)
+}
+
+// unnamed notes that the agent of an approval has no id of its own yet.
+func (a *approvals) unnamed(agent, id string) { put(&a.spans, agent, append(a.spans[agent], id)) }
 
 func (a *approvals) drop(id string) {
 	x := a.byID[id]

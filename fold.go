@@ -249,6 +249,9 @@ func (m *machine) index(s *RunSnapshot) {
 				callKey: callKey{a.AgentID, a.CallID}, tool: a.ToolID, digest: a.ArgumentsHash, stands: a.Timeout,
 				asked: a.RequestedAt, granted: a.Granted, answered: a.AnsweredAt, at: i,
 			})
+			if agent := m.agents[a.AgentID]; agent != nil && agent.Resume.unnamed {
+				m.approvals.unnamed(a.AgentID, a.ApprovalID)
+			}
 		}
 	}
 	for i := range s.Clarifications {

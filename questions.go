@@ -207,10 +207,10 @@ func (m *machine) approvalRequested(ev *Event, sub *subject) {
 	if m.view != nil {
 		x.tool, x.digest = m.view.s.Approvals[at].ToolID, m.view.s.Approvals[at].ArgumentsHash
 	}
-	if sub.agent != nil && sub.agent.Resume.unnamed {
-		x.agent = "" // its id comes later
-	}
 	m.approvals.add(key.id, x)
+	if sub.agent != nil && sub.agent.Resume.unnamed {
+		m.approvals.unnamed(x.agent, key.id)
+	}
 	m.ask(ev, sub, key, about, at)
 }
 

@@ -344,6 +344,11 @@ func (g *generator) toolCall() bool {
 	if a.call(p.CallID) != nil {
 		return false
 	}
+	p.ApprovalID = ""
+	if i := slices.IndexFunc(g.granted, func(old approval) bool { return old.agent == "" || old.agent == a.id }); i >= 0 {
+		under := g.granted[i]
+		p.ApprovalID, p.ToolID, p.Arguments = under.id, under.asked.ToolID, under.asked.Arguments
+	}
 	return g.act(a, p)
 }
 
@@ -425,7 +430,9 @@ func (g *generator) message() bool {
 // approval requests an approval or answers one. The same request may come twice.
 func (g *generator) approval() bool {
 	if len(g.approvals) == 0 || g.chance(30) {
-		return g.act(g.acting(), g.payload(agentevents.KindApprovalRequested))
+		p := made[*agentevents.ApprovalRequested](g, agentevents.KindApprovalRequested)
+		p.ArgumentsHash = "" // the emitter computes it
+		return g.act(g.acting(), p)
 	}
 	id := pick(g, g.approvals).id
 	if g.chance(50) {

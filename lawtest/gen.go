@@ -133,6 +133,7 @@ type generator struct {
 	phases        []agentevents.Scope        // open phases, with workflow and phase
 	resumed       map[agentevents.Scope]bool // those of them whose workflow has resumed from a checkpoint since
 	approvals     []approval                 // open approvals
+	granted       []approval                 // granted ones that a call may name
 	handoffs      []*agentevents.HandoffRequested
 	messages      []agentevents.ConversationMessage
 	messageEvents []string // event ids of the messages

@@ -2,6 +2,7 @@ package lawtest
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/agentevents/agentevents"
 )
@@ -34,7 +35,10 @@ type agent struct {
 }
 
 // An approval is certainly open. Its agent and its call may be empty.
-type approval struct{ id, agent, call string }
+type approval struct {
+	id, agent, call string
+	asked           *agentevents.ApprovalRequested
+}
 
 type call struct {
 	id, tool string
@@ -155,13 +159,16 @@ func (g *generator) note(ev *agentevents.Event) {
 		g.phases = remove(g.phases, agentevents.Scope{WorkflowID: ev.WorkflowID, Phase: ev.Phase})
 	case *agentevents.ApprovalRequested:
 		g.closeApprovals(func(old approval) bool { return old.id == p.ApprovalID })
-		asked := approval{id: p.ApprovalID, call: p.CallID}
+		g.granted = slices.DeleteFunc(g.granted, func(old approval) bool { return old.id == p.ApprovalID })
+		asked := approval{id: p.ApprovalID, call: p.CallID, asked: p}
 		if a != nil {
 			asked.agent = a.id
 		}
 		if !g.ended && !(a != nil && a.ended) {
 			g.approvals = append(g.approvals, asked)
 		}
+	case *agentevents.ToolCalled:
+		g.granted = slices.DeleteFunc(g.granted, func(old approval) bool { return old.id == p.ApprovalID })
 	case *agentevents.ToolReturned:
 		g.closeApprovals(func(old approval) bool { return old.call == p.CallID })
 	case *agentevents.AgentEnded:
@@ -171,6 +178,11 @@ func (g *generator) note(ev *agentevents.Event) {
 	case *agentevents.AgentStarted:
 		g.closeApprovals(func(old approval) bool { return again && old.agent == a.id })
 	case *agentevents.ApprovalGranted:
+		for _, old := range g.approvals {
+			if old.id == p.ApprovalID && old.call == "" && old.asked.ToolID != "" && !old.asked.Timeout.OK && strings.HasPrefix(old.asked.ArgumentsHash, "sha256:") {
+				g.granted = append(g.granted, old)
+			}
+		}
 		g.closeApprovals(func(old approval) bool { return old.id == p.ApprovalID })
 	case *agentevents.ApprovalRejected:
 		g.closeApprovals(func(old approval) bool { return old.id == p.ApprovalID })

@@ -247,7 +247,7 @@ func (e *Encoder) prepare(ev *agentevents.Event) (before string) {
 func (e *Encoder) after(ev *agentevents.Event) {
 	e.s.settle(e.w.Type(), ev)
 	e.s.ask(ev)
-	e.s.state.note(ev.Payload)
+	e.s.state.note(e.s.run, ev.Payload)
 	e.s.act(e.owner, ev)
 	b := e.block
 	if b == nil {

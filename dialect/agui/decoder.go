@@ -42,6 +42,7 @@ type Decoder struct {
 	// Of the line that is read:
 	thread, role, tool, rest string
 	result, delta            string // the id of the message with the result of a call; a JSON Patch
+	patch                    delta
 	patches                  []agentevents.StatePatched
 	usage                    []string // of a run that ends
 	begun                    bool     // deltas have the id of its block
@@ -73,10 +74,11 @@ type thread struct {
 }
 
 // of returns the thread of that name.
-func of(threads map[string]*thread, name string) *thread {
+// full says that its state has values.
+func of(threads map[string]*thread, name string, full bool) *thread {
 	t := threads[name]
 	if t == nil {
-		t = &thread{used: ids{}, state: &state{}}
+		t = &thread{used: ids{}, state: &state{full: full}}
 		threads[strings.Clone(name)] = t
 	}
 	return t
@@ -120,7 +122,7 @@ var _ dialect.Decoder = (*Decoder)(nil)
 // NewDecoder returns a decoder.
 func NewDecoder(o Options) *Decoder {
 	d := &Decoder{r: wire.Reader{F: format, Strict: o.Strict}, runs: map[string]*kept{}, threads: map[string]*thread{}}
-	d.s = newStream("", "", nil, map[string]toolCall{}, of(d.threads, ""))
+	d.s = newStream("", "", nil, map[string]toolCall{}, of(d.threads, "", true))
 	d.r.Doc = d
 	return d
 }
@@ -220,6 +222,11 @@ func (d *Decoder) pick() *wire.Row {
 	typ, line := d.r.Type, d.r.S.Text()
 	name := caseOf(typ, line)
 	switch typ {
+	case "STATE_DELTA":
+		d.patch = d.s.state.delta(jsonwire.Member(line, "delta"))
+		if len(d.patch.patches) > 0 || jsonwire.HasMember(jsonwire.Member(line, "metadata"), "agentevents") {
+			name = casePatch
+		}
 	case "RUN_STARTED":
 		if d.runs[jsonwire.Text(jsonwire.Member(line, "runId"))] != nil {
 			name = caseResumed
@@ -241,7 +248,7 @@ func (d *Decoder) line(dst []agentevents.Event, line string) ([]agentevents.Even
 	dst = append(dst, agentevents.Event{})
 	mark := len(dst) - 1
 	ev := &dst[mark]
-	d.thread, d.role, d.tool, d.rest, d.patches = "", assistant, "", "", nil
+	d.thread, d.role, d.tool, d.rest, d.patch, d.patches = "", assistant, "", "", delta{}, nil
 	d.usage, d.begun, d.result, d.delta = nil, false, "", ""
 	if err := r.Read(line, ev); err != nil {
 		return dst[:mark], err
@@ -255,10 +262,16 @@ func (d *Decoder) line(dst []agentevents.Event, line string) ([]agentevents.Even
 	if !d.aside && r.Row != nil && err == nil {
 		if d.s.settle(r.Type, ev); d.rest != made {
 			d.s.ask(ev)
-			d.s.state.note(ev.Payload)
+			d.s.state.note(d.s.run, ev.Payload)
 			for i := 1; i < len(d.patches); i++ {
-				d.s.state.note(&d.patches[i])
+				d.s.state.note(d.s.run, &d.patches[i])
 			}
+		}
+	}
+	if said && r.Row == nil && d.patch.fault != "" && err == nil {
+		r.Losses.Add(ev, dialect.Dropped, "/delta"+d.patch.at, d.patch.fault)
+		if !d.patch.refused && !d.aside {
+			d.s.state.forget(d.patch.names)
 		}
 	}
 	if err != nil || !said || d.rest == made {
@@ -299,7 +312,7 @@ func (d *Decoder) apply(ev *agentevents.Event, line string) (said bool, err erro
 	r, s := &d.r, &d.s
 	if r.Type == "RUN_STARTED" {
 		open := s.open
-		if *s = newStream(ev.RunID, d.thread, d.runs[ev.RunID], s.calls, of(d.threads, d.thread)); len(d.runs) == 0 {
+		if *s = newStream(ev.RunID, d.thread, d.runs[ev.RunID], s.calls, of(d.threads, d.thread, true)); len(d.runs) == 0 {
 			s.open = open
 		}
 		d.runs[s.run] = s.kept
@@ -345,7 +358,7 @@ func (d *Decoder) apply(ev *agentevents.Event, line string) (said bool, err erro
 		if p.Op = agentevents.PatchSet; len(d.patches) > 0 {
 			*p = d.patches[0]
 		}
-		if d.rest == "" && len(d.patches) == 1 && d.delta != s.state.patch(p) {
+		if d.rest == "" && len(d.patches) == 1 && d.patch.plain && d.delta != s.state.patch(p) {
 			r.Kept.Add("delta", d.delta)
 		}
 	case *agentevents.ToolReturned:

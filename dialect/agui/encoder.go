@@ -119,7 +119,7 @@ func (e *Encoder) newStreamOut(run, session string, before *streamOut) *streamOu
 	if before != nil {
 		name, k, s.shut, s.acts, s.spans = before.thread, before.kept, before.shut, before.acts, before.spans
 	}
-	t := of(e.threads, name)
+	t := of(e.threads, name, false)
 	if t.runs > 0 { // where its lines will come, a front end may have any state: it begins with an empty one
 		t.state = &state{}
 	}
@@ -180,7 +180,7 @@ func (e *Encoder) release() {
 	d := &e.check
 	d.r.Release()
 	clear(d.s.open)
-	d.buf, d.thread, d.role, d.tool, d.rest, d.patches, d.usage = wire.Buffer(d.buf), "", "", "", "", nil, nil
+	d.buf, d.thread, d.role, d.tool, d.rest, d.patch, d.patches, d.usage = wire.Buffer(d.buf), "", "", "", "", delta{}, nil, nil
 	d.result, d.delta = "", ""
 }
 
@@ -381,7 +381,7 @@ func (d *document) Reread(w *wire.Writer, line string) error {
 	}
 	d.check.r.Continue(w)
 	list, err := (*Encoder)(d).reread(line)
-	if err != nil || len(list) != 1 {
+	if err != nil || len(list) != 1 || len(d.check.patches) > 0 && !d.check.patch.plain { // the state has no values
 		return cmp.Or(err, wire.ErrMisfit)
 	}
 	w.Read = list[0]

@@ -22,6 +22,8 @@ const (
 	// RuleOrder: a run begins with RUN_STARTED, has each thing started before it goes on,
 	// ends it once, and nothing follows its end.
 	RuleOrder agentevents.Rule = "agui-order"
+	// RuleState: a JSON Patch can be applied to the state that the lines before have told.
+	RuleState agentevents.Rule = "agui-state"
 )
 
 // custom is in front of the kind in the name of a CUSTOM line.
@@ -42,6 +44,7 @@ const (
 // The cases of rows that only a decoder's state tells apart.
 const (
 	caseResumed = "resumed" // RUN_STARTED of a run that the log had before
+	casePatch   = "patch"   // STATE_DELTA that patches say
 	caseMessage = "message" // TEXT_MESSAGE_END of another role than assistant
 )
 
@@ -132,7 +135,7 @@ var format = func() *wire.Format {
 		row("STEP_STARTED", agentevents.KindStepStarted, need("stepName", "stepId", wire.Full{})),
 		row("STEP_FINISHED", agentevents.KindStepEnded, need("stepName", "stepId", wire.Full{})),
 		row(typeSnapshot, agentevents.KindStatePatched, need("snapshot", "value", snapshotForm{})),
-		when("patch", row("STATE_DELTA", agentevents.KindStatePatched, need("delta", "", patchForm{}))),
+		when(casePatch, row("STATE_DELTA", agentevents.KindStatePatched, need("delta", "", patchForm{}))),
 		row("SUBAGENT_STARTED", agentevents.KindAgentStarted, name, may("description", "task"),
 			may("parentSubagentRunId", "/parentAgentId").Unless(ofMain), may("parentToolCallId", "/parentCallId")),
 		row(typeSubagentError, agentevents.KindAgentEnded, fails, code),
@@ -205,10 +208,6 @@ func caseOf(typ, line string) string {
 		}
 	case "RUN_FINISHED":
 		return jsonwire.Text(jsonwire.Member(jsonwire.Member(line, "outcome"), "type"))
-	case "STATE_DELTA":
-		if len(patches(jsonwire.Member(line, "delta"))) > 0 || jsonwire.HasMember(jsonwire.Member(line, "metadata"), "agentevents") {
-			return "patch"
-		}
 	}
 	return ""
 }

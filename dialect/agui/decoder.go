@@ -22,8 +22,8 @@ type Options struct {
 
 // A Decoder turns AG-UI lines into events. It implements [dialect.Decoder]. It reads JSON
 // Lines and Server-Sent Events, and is for one log. It must not be used concurrently. Its
-// memory grows with the number of runs and of the calls that have not returned, and with
-// the calls, open messages, steps and sub-agents of one run.
+// memory grows with the number of runs and of the calls that have not returned, with the state
+// of each thread, and with the calls, open messages, steps and sub-agents of one run.
 //
 // A call begins with TOOL_CALL_START. A result ends a call that has had no TOOL_CALL_END, and
 // so do the next line that begins or ends a run, unless the decoder is strict, and the end of
@@ -268,12 +268,6 @@ func (d *Decoder) line(dst []agentevents.Event, line string) ([]agentevents.Even
 			}
 		}
 	}
-	if said && r.Row == nil && d.patch.fault != "" && err == nil {
-		r.Losses.Add(ev, dialect.Dropped, "/delta"+d.patch.at, d.patch.fault)
-		if !d.patch.refused && !d.aside {
-			d.s.state.forget(d.patch.names)
-		}
-	}
 	if err != nil || !said || d.rest == made {
 		return dst[:mark], err
 	}
@@ -281,6 +275,12 @@ func (d *Decoder) line(dst []agentevents.Event, line string) ([]agentevents.Even
 	ev.ID, ev.Sequence = r.IDs.Derived(line, r.Lines, 0), r.Numbers.Next(ev.RunID)
 	r.Made("/id", "derived from the line")
 	r.Made("/sequence", "the number of the event in its run")
+	if r.Row == nil && d.patch.fault != "" {
+		r.Losses.Add(ev, dialect.Dropped, "/delta"+d.patch.at, d.patch.fault)
+		if !d.patch.refused && !d.aside {
+			d.s.state.forget(d.patch.names)
+		}
+	}
 	if !r.LineHas("timestamp") {
 		r.NoTime()
 		r.Kept.Add(remarkTime, "null")

@@ -19,7 +19,7 @@
 //	TOOL_CALL_END               agent.toolCalled: the arguments are complete
 //	TOOL_CALL_RESULT            agent.toolReturned, with oneEvent if this run has no such call
 //	STATE_SNAPSHOT              state.patched, a set of the whole state
-//	STATE_DELTA                 state.patched, one for each add, replace and remove
+//	STATE_DELTA                 state.patched, one for each operation: see State
 //	SUBAGENT_STARTED            agent.started
 //	SUBAGENT_FINISHED, _ERROR   agent.ended
 //	CUSTOM "agentevents.KIND"   the kind; its value is the payload
@@ -28,8 +28,7 @@
 // events, nor are pieces without text. Chunks are read as what they stand for, and so are the THINKING types of
 // earlier versions, whose blocks get ids. All other types (ACTIVITY, MESSAGES_SNAPSHOT,
 // RAW, foreign CUSTOM, REASONING_START and _END, later types) become an
-// [agentevents.Unknown]. So does a STATE_DELTA with an operation that no patch says:
-// test, move, copy, an insertion into a list, the removal of an element.
+// [agentevents.Unknown]. So does a STATE_DELTA that cannot be applied: see State.
 //
 // The result of a call may come in a later run of its thread, as after an interrupt. The
 // tool of one whose call no line has is "unknown".
@@ -94,6 +93,17 @@
 // state is not known: a patch inside a member that no event has set makes the
 // member anew. A run that begins before the ones before it in its thread have ended begins
 // with an empty state, as its lines may follow any others.
+//
+// A decoder applies a STATE_DELTA (RFC 6902) to the state that the lines before have told, and
+// says the change as patches. An append to a list sets one element. An insertion into a list, and
+// the removal of an element, set the whole list, once for each line: such a line costs as much as
+// the list is long. So does the first change inside a list that an earlier run of the thread, or the
+// input of this one, has told. A name with a dot is said by a merge into the object around it.
+//
+// A STATE_DELTA that cannot be applied changes nothing and becomes an [agentevents.Unknown]; the
+// losses of the decoder name the operation. A strict decoder refuses it if a front end does, too.
+// It accepts one for a member that no line has told, because the log may begin later than the
+// state; of the members that such a line names nothing is known from then on.
 //
 // # Questions
 //

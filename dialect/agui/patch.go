@@ -33,9 +33,9 @@ type patcher struct {
 	*delta
 	s      *state
 	undo   []func()
-	whole  []place        // whose values are said as they are after the last operation
-	within map[string]int // their numbers by pointer
-	made   int            // bytes
+	whole  []place         // whose values are said as they are after the last operation
+	within map[string]bool // their pointers
+	made   int             // bytes
 }
 
 // A place is a value that an operation names: a member of an object, or an element of a list.
@@ -59,7 +59,7 @@ func (p *place) value() *jsonwire.Value {
 // delta returns the patches of a JSON Patch (RFC 6902) for the state. It leaves the state as it is.
 func (s *state) delta(raw string) delta {
 	d := delta{plain: true}
-	p := patcher{delta: &d, s: s, within: map[string]int{}}
+	p := patcher{delta: &d, s: s, within: map[string]bool{}}
 	i := 0
 	for op := range jsonwire.Elements(raw) {
 		if d.at = "/" + strconv.Itoa(i); !p.operation(op) {
@@ -122,7 +122,9 @@ func (p *patcher) operation(raw string) bool {
 			if p.s.copied += len(value); p.s.copied > maxMade {
 				return p.refuse(false, "the copies are too long")
 			}
-		} else if !slices.Equal(from, names) && !p.remove(from) {
+		} else if slices.Equal(from, names) {
+			return true
+		} else if !p.remove(from) {
 			return false
 		}
 		word = "add"
@@ -173,7 +175,8 @@ func (p *patcher) find(names []string) (at place, open, ok bool) {
 			if at.object, at.list = nil, nil; v.IsObject() {
 				at.object = v.Open()
 			} else if _, list := v.List(); list {
-				at.list, at.lists = v, true
+				list := *v // it shares the elements, and stays where it is
+				at.list, at.lists = &list, true
 			} else {
 				return at, false, p.refuse(true, "the value around the place is no object and no list")
 			}
@@ -356,9 +359,10 @@ func (p *patcher) say(at place, shifts bool, op agentevents.PatchOp, value strin
 	}
 	if len(p.within) > 0 {
 		pointer := ""
-		for _, name := range names {
+		for i, name := range names {
 			pointer += "/" + jsonwire.Token(name)
-			if _, said := p.within[pointer]; said {
+			gone := i == len(names)-1 && !shifts && op == agentevents.PatchRemove
+			if p.within[pointer] && !gone {
 				return true
 			}
 		}
@@ -391,7 +395,7 @@ func (p *patcher) say(at place, shifts bool, op agentevents.PatchOp, value strin
 	for _, name := range names[:cut] {
 		pointer += "/" + jsonwire.Token(name)
 	}
-	p.within[pointer] = len(p.whole)
+	p.within[pointer] = true
 	p.whole = append(p.whole, place{names: names[:cut]})
 	return true
 }

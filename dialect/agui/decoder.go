@@ -45,6 +45,7 @@ type Decoder struct {
 	patch                    delta
 	patches                  []agentevents.StatePatched
 	usage                    []string // of a run that ends
+	asked                    []string // the interrupts of a run that waits, of which no line has the request
 	begun                    bool     // deltas have the id of its block
 	aside                    bool     // the line is none of the stream: nothing is settled
 	buf                      []byte   // of a payload; its memory is used again
@@ -249,7 +250,7 @@ func (d *Decoder) line(dst []agentevents.Event, line string) ([]agentevents.Even
 	mark := len(dst) - 1
 	ev := &dst[mark]
 	d.thread, d.role, d.tool, d.rest, d.patch, d.patches = "", assistant, "", "", delta{}, nil
-	d.usage, d.begun, d.result, d.delta = nil, false, "", ""
+	d.usage, d.asked, d.begun, d.result, d.delta = nil, nil, false, "", ""
 	if err := r.Read(line, ev); err != nil {
 		return dst[:mark], err
 	}
@@ -293,10 +294,15 @@ func (d *Decoder) line(dst []agentevents.Event, line string) ([]agentevents.Even
 		plain.ID, plain.Sequence, plain.Payload = r.IDs.Derived(line, r.Lines, i), r.Numbers.Next(ev.RunID), &d.patches[i]
 		dst = append(dst, plain)
 	}
-	for i, raw := range d.usage {
-		other := plain
-		other.ID, other.Payload = r.IDs.Derived(line, r.Lines, i+1), reportOf(raw)
-		if err := other.SetExtra(string(Name), agentevents.JSON(`{"usage":`+raw+"}")); err != nil {
+	for i, raw := range slices.Concat(d.usage, d.asked) {
+		other, err := plain, error(nil)
+		if other.ID = r.IDs.Derived(line, r.Lines, i+1); i < len(d.usage) {
+			other.Payload = reportOf(raw)
+			err = other.SetExtra(string(Name), agentevents.JSON(`{"usage":`+raw+"}"))
+		} else if err = d.s.request(&other, raw); err == nil && !d.aside {
+			d.s.ask(&other)
+		}
+		if err != nil {
 			return dst[:mark], err
 		}
 		dst = slices.Insert(dst, mark+i, other)

@@ -2,6 +2,7 @@ package agui
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/agentevents/agentevents"
@@ -60,6 +61,8 @@ type streamOut struct {
 	spans       bool               // the span of its start is all that names an agent
 	lines       []byte             // that wait for the end of the runs before
 	usage, told []byte             // reports for the line of its end, and lines of their own in case that does not come next
+	asked       []byte             // lines of requests that the outcome of its end says, in case that does not come next
+	asking      []string           // their interrupts
 }
 
 // maxWaiting is the highest number of bytes that wait for the end of a run. It is given up
@@ -158,10 +161,18 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 			return dst, nil
 		}
 	}
+	if raw := string(dialect.Unknown(&ev, Name, interruptOf)); raw != "" && !begins && e.s.requests(&ev, raw) {
+		e.s.asked, e.s.asking = append(append(e.s.asked, before...), line...), append(e.s.asking, strings.Clone(raw))
+		e.after(&ev)
+		return dst, nil
+	}
 	if typ := e.w.Type(); typ != "RUN_FINISHED" && typ != "RUN_ERROR" {
 		before += string(e.s.told)
 	}
-	e.s.usage, e.s.told = e.s.usage[:0], e.s.told[:0]
+	if !e.s.said(&ev) {
+		before += string(e.s.asked)
+	}
+	e.s.usage, e.s.told, e.s.asked, e.s.asking = e.s.usage[:0], e.s.told[:0], e.s.asked[:0], nil
 	before += e.prepare(&ev)
 	e.after(&ev)
 	if p, ok := ev.Payload.(*agentevents.RunStarted); ok {
@@ -170,6 +181,24 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		}
 	}
 	return e.emit(dst, before, line, begins), nil
+}
+
+// requests reports whether readers make the event of an interrupt.
+func (s *streamOut) requests(ev *agentevents.Event, interrupt string) bool {
+	read := agentevents.Event{}
+	if s.request(&read, interrupt) != nil || read.AgentID != ev.AgentID {
+		return false
+	}
+	a, err := appendPayload(nil, read.Payload)
+	b, other := appendPayload(nil, ev.Payload)
+	return err == nil && other == nil && read.Kind() == ev.Kind() && string(a) == string(b)
+}
+
+// said reports whether an event is a pause whose outcome has the interrupts that wait for it.
+func (s *streamOut) said(ev *agentevents.Event) bool {
+	_, pauses := ev.Payload.(*agentevents.RunPaused)
+	list := slices.Collect(interrupts(string(dialect.Unknown(ev, Name, "outcome"))))
+	return pauses && len(s.asking) > 0 && slices.Equal(list, s.asking)
 }
 
 // release lets go of the event that was written.
@@ -238,7 +267,7 @@ func (e *Encoder) next(dst []byte) []byte {
 // giveUp ends the run under way, which has not ended.
 func (e *Encoder) giveUp(dst []byte) []byte {
 	e.s = e.queue[0]
-	lines := string(e.s.told) + e.close("", true) + lineOf("RUN_ERROR", "", "", `,"message":"the log goes on with another run"`, true) + "\n"
+	lines := string(e.s.told) + string(e.s.asked) + e.close("", true) + lineOf("RUN_ERROR", "", "", `,"message":"the log goes on with another run"`, true) + "\n"
 	e.s.over = true
 	return e.next(frame(e, dst, lines))
 }
@@ -253,7 +282,7 @@ func (e *Encoder) End(dst []byte) ([]byte, error) {
 	}
 	if len(e.queue) == 1 {
 		e.s = e.queue[0]
-		dst = frame(e, dst, string(e.s.told)+e.close("", true))
+		dst = frame(e, dst, string(e.s.told)+string(e.s.asked)+e.close("", true))
 	}
 	return dst, nil
 }
@@ -353,7 +382,8 @@ func (e *Encoder) row(ev *agentevents.Event) *wire.Row {
 	case *agentevents.RunStarted, *agentevents.RunResumed:
 		own = e.begins
 	case *agentevents.RunPaused:
-		own = dialect.Unknown(ev, Name, "outcome") != "" || len(e.s.questions.open) > 0
+		outcome := string(dialect.Unknown(ev, Name, "outcome"))
+		own = outcome != "" && e.s.asks(outcome) || len(e.s.questions.open) > 0
 	case *agentevents.StatePatched:
 		if p.Op == agentevents.PatchSet && p.Path == "" && p.Value != "" {
 			return format.CaseRow(typeSnapshot, "")

@@ -72,6 +72,8 @@ type thread struct {
 	used  ids    // of messages, calls and results
 	state *state // after the run that began last
 	runs  int    // for an encoder: that have not ended, or wait
+	// waiting has the runs that wait by the ids of their questions.
+	waiting map[string]waiter
 }
 
 // of returns the thread of that name.
@@ -89,6 +91,7 @@ func of(threads map[string]*thread, name string, full bool) *thread {
 type kept struct {
 	main      string // the run's agent
 	named     bool   // a line has named it
+	waits     bool   // the run is paused
 	questions questions
 }
 
@@ -97,6 +100,7 @@ type kept struct {
 type toolCall struct {
 	run, tool, id, owner string
 	segment              int
+	agent                string // of the event
 }
 
 // newStream returns a stream of a run. Of a run that goes on, k is what is kept of it.
@@ -104,6 +108,7 @@ func newStream(run, name string, k *kept, calls map[string]toolCall, t *thread) 
 	if k == nil {
 		k = &kept{main: Agent}
 	}
+	k.waits = false
 	return stream{run: run, thread: name, kept: k, open: map[string]*block{}, calls: calls, done: map[string]string{}, of: t, state: t.state, going: map[string]bool{}, steps: steps{}}
 }
 
@@ -262,7 +267,7 @@ func (d *Decoder) line(dst []agentevents.Event, line string) ([]agentevents.Even
 	said, err := d.apply(ev, line)
 	if !d.aside && r.Row != nil && err == nil {
 		if d.s.settle(r.Type, ev); d.rest != made {
-			d.s.ask(ev)
+			d.keptOf(ev).ask(ev)
 			d.s.state.note(d.s.run, ev.Payload)
 			for i := 1; i < len(d.patches); i++ {
 				d.s.state.note(d.s.run, &d.patches[i])
@@ -309,7 +314,11 @@ func (d *Decoder) line(dst []agentevents.Event, line string) ([]agentevents.Even
 		plain.Sequence = r.Numbers.Next(plain.RunID)
 		dst[mark+i+1].Sequence = plain.Sequence
 	}
-	return dst, nil
+	if _, pauses := plain.Payload.(*agentevents.RunPaused); pauses && d.s.paused && !d.aside {
+		d.s.wait()
+	}
+	answers, err := d.answered(&plain, line)
+	return slices.Insert(dst, mark, answers...), err
 }
 
 // apply completes the event of a line with what the lines before say. It reports false
@@ -379,6 +388,13 @@ func (d *Decoder) apply(ev *agentevents.Event, line string) (said bool, err erro
 			}
 			s.done[strings.Clone(p.CallID)] = strings.Clone(cmp.Or(c.tool, unknown))
 			p.Status, p.ToolID, p.OneEvent = agentevents.ToolStatusOK, c.tool, c.run != s.run
+			if asks := d.runs[c.run]; c.run != s.run && asks != nil && asks.waits && c.agent != "" { // its call goes on there
+				p.OneEvent, ev.RunID, ev.AgentID = false, c.run, c.agent
+				if ev.SessionID = s.thread; s.thread == c.run {
+					ev.SessionID = ""
+				}
+				r.Kept.Add(remarkRun, jsonwire.Quote(s.run))
+			}
 			if !known {
 				if p.ToolID = unknown; !jsonwire.HasMember(d.rest, "toolId") {
 					r.Made("/payload/toolId", "no line names the tool")
@@ -446,7 +462,7 @@ func (d *Decoder) block(typ blockType, id, delta *string, ev *agentevents.Event,
 			s.of.used.remove(b.id)
 		}
 		if s.drop(b); typ == call {
-			s.calls[s.call(b.id)] = toolCall{run: s.run, tool: strings.Clone(b.tool)}
+			s.calls[s.call(b.id)] = toolCall{run: s.run, tool: strings.Clone(b.tool), agent: strings.Clone(ev.AgentID)}
 		}
 	}
 	if said && b.start != "" {

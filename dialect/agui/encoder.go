@@ -37,17 +37,18 @@ type Encoder struct {
 	waiting int                 // length of the lines that wait
 	parts   int                 // of the stream so far, each between a start and an end
 	numbers dialect.Numbers
-	again   map[string]int // how often an id was made of one event
-	owner   string         // whose event is written
-	block   *block         // of it
-	before  *block         // one that is open, and in whose place it comes
-	result  string         // the id of the message with the result of a call
-	fill    string         // the rest of its text, which no line has
-	start   string         // the line that opens it, if it has one
-	begins  bool           // that event begins a run of the stream
-	check   Decoder        // reads lines as readers of those before do
-	rest    string         // what the line lacks of the payload
-	own     []byte         // the line of the event; its memory is used again, as that of buf
+	again   map[string]int      // how often an id was made of one event
+	owner   string              // whose event is written
+	block   *block              // of it
+	before  *block              // one that is open, and in whose place it comes
+	result  string              // the id of the message with the result of a call
+	fill    string              // the rest of its text, which no line has
+	start   string              // the line that opens it, if it has one
+	held    []agentevents.Event // answers that the next event may have in its line
+	begins  bool                // that event begins a run of the stream
+	check   Decoder             // reads lines as readers of those before do
+	rest    string              // what the line lacks of the payload
+	own     []byte              // the line of the event; its memory is used again, as that of buf
 	buf     []byte
 }
 
@@ -132,6 +133,19 @@ func (e *Encoder) newStreamOut(run, session string, before *streamOut) *streamOu
 
 // Append appends the lines of an event; see [dialect.Encoder].
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
+	if e.holds(&ev) {
+		e.held = append(e.held, ev)
+		return dst, nil
+	}
+	var err error
+	if len(e.held) > 0 && !e.answeredBy(&ev) {
+		dst, err = e.flush(dst)
+	}
+	dst, failed := e.append(dst, ev)
+	return dst, cmp.Or(failed, err)
+}
+
+func (e *Encoder) append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if ev.RunID == "" {
 		return dst, &agentevents.RuleError{Rule: RuleRequired, Kind: ev.Kind(), EventID: ev.ID, Sequence: ev.Sequence, Pointer: "/runId", Detail: "is required"}
 	}
@@ -216,6 +230,10 @@ func (e *Encoder) release() {
 // turn makes the stream of the event's run the one that is written. It returns the line
 // that begins it, if that is not the event's.
 func (e *Encoder) turn(ev *agentevents.Event) (before string, begins bool) {
+	if s := e.other(ev); s != nil {
+		e.s, e.begins = s, false
+		return "", false
+	}
 	_, resumes := ev.Payload.(*agentevents.RunResumed)
 	_, starts := ev.Payload.(*agentevents.RunStarted)
 	e.s, e.begins = e.streams[ev.RunID], false
@@ -277,6 +295,7 @@ func (e *Encoder) Over() bool { return e.s != nil && e.s.over }
 
 // End ends what is open. It does not end the last run.
 func (e *Encoder) End(dst []byte) ([]byte, error) {
+	dst, err := e.flush(dst)
 	for len(e.queue) > 1 {
 		dst = e.giveUp(dst)
 	}
@@ -284,7 +303,7 @@ func (e *Encoder) End(dst []byte) ([]byte, error) {
 		e.s = e.queue[0]
 		dst = frame(e, dst, string(e.s.told)+string(e.s.asked)+e.close("", true))
 	}
-	return dst, nil
+	return dst, err
 }
 
 // isOther reports whether an event is a line of a type that the protocol does not have.
@@ -305,7 +324,11 @@ func isType(word string) bool {
 
 // everywhere counts what no line says. Readers of a verbatim line read the same again.
 func (e *Encoder) everywhere(ev *agentevents.Event, verbatim bool) {
-	number, session := e.numbers.Next(e.s.run), e.s.session()
+	run, session := e.s.run, e.s.session()
+	if s := e.streams[ev.RunID]; s != nil && s != e.s {
+		run, session = s.run, s.session() // the line of another run has it
+	}
+	number := e.numbers.Next(run)
 	if verbatim {
 		return
 	}
@@ -427,16 +450,19 @@ func (e *Encoder) reread(line string) ([]agentevents.Event, error) {
 	clear(d.runs)
 	clear(d.threads)
 	d.s, d.s.open, d.s.calls, d.s.done = e.s.stream, open, calls, done
-	if e.streams[e.s.run] != nil {
-		d.runs[e.s.run] = e.s.kept
+	for _, run := range []string{e.s.run, e.w.Ev.RunID} {
+		if s := e.streams[run]; s != nil {
+			d.runs[run] = s.kept
+		}
 	}
+	d.threads[e.s.thread] = e.s.of
 	if b := e.block; b != nil {
 		read := *b
 		if read.text = nil; !isDelta(e.w.Ev.Kind()) { // a delta does not depend on it
 			read.text = append(b.text[:len(b.text):len(b.text)], e.fill...)
 		}
 		if open[string(b.typ)+b.id] = &read; b.role == called || b.tool != "" { // or else readers know no call
-			calls[e.s.call(b.id)] = toolCall{run: b.run, tool: b.tool}
+			calls[e.s.call(b.id)] = toolCall{run: b.run, tool: b.tool, agent: e.w.Ev.AgentID}
 		}
 	}
 	return d.line(nil, line)
@@ -456,8 +482,11 @@ func (e *Encoder) unsaid(w *wire.Writer, line string) string {
 		return ""
 	}
 	said, gone := "", ""
+	if _, starts := w.Ev.Payload.(*agentevents.RunStarted); starts && len(list) > 1 { // answers that the log has not
+		gone = "," + jsonwire.Quote("/"+answerOf)
+	}
 	if n := len(list); n > 0 { // reports of usage come before the end of a run
-		if said, _ = payloadOf(&e.buf, list[n-1].Payload); said == own { // as mostly
+		if said, _ = payloadOf(&e.buf, list[n-1].Payload); said == own && gone == "" { // as mostly
 			return ""
 		}
 	}

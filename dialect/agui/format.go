@@ -176,7 +176,7 @@ var format = func() *wire.Format {
 		Name:       Name,
 		Required:   RuleRequired,
 		Every:      "/step /traceId /causationId",
-		Remarks:    []string{remarkStart, remarkTime},
+		Remarks:    []string{remarkStart, remarkTime, remarkRun},
 		OtherExtra: true,
 		Case:       caseOf,
 		Pick:       func(r *wire.Reader) *wire.Row { return decoderOf(r).pick() },

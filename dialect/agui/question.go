@@ -18,6 +18,7 @@ import (
 type question struct {
 	id, agent, call, interrupt string
 	number                     int // of the questions of the run
+	approval                   bool
 }
 
 // questions are the open ones of a run. To open or to close one costs the same however many
@@ -83,6 +84,7 @@ func (k *kept) ask(ev *agentevents.Event) {
 	q, reason, message, form := question{agent: ev.AgentID}, "", "", "" // the reasons are the protocol's
 	switch p := ev.Payload.(type) {
 	case *agentevents.ApprovalRequested:
+		q.approval = true
 		q.id, q.call, reason, message = p.ApprovalID, p.CallID, "confirmation", cmp.Or(p.Action, p.ToolID)+": "+p.Reason
 		if form = `,"responseSchema":{"type":"object","properties":{"approved":{"type":"boolean"}}}`; q.call != "" {
 			reason = "tool_call"

@@ -216,7 +216,7 @@ func nodeColumns(s *agentevents.RunSnapshot) []column[string] {
 	}
 }
 
-// An answerRow is a question to people that is no more open.
+// An answerRow is a closed question to people.
 type answerRow struct{ question, answer, by, waited string }
 
 func answerRows(s *agentevents.RunSnapshot) (rows []answerRow) {

@@ -84,7 +84,7 @@ Move y?   rejected  two     30s
 	require.Contains(t, exec(later, "convert", "--to", "native", "-").err, "dropped: STATE_DELTA /delta/0: the state there is not known")
 	require.NotContains(t, exec(later, "tree", "-").out, "approval")
 	refused := strings.Replace(asks, "/log/0", "/log/7", 1)
-	require.Contains(t, exec(refused, "check", "--dialect", "agui", "-").out, "-:4: agui-state: STATE_DELTA: /delta/0: the list has no such element")
+	require.Contains(t, exec(refused, "check", "--dialect", "agui", "-").out, "stdin:4: agui-state: STATE_DELTA: /delta/0: the list has no such element")
 }
 
 // Columns stand below each other on a terminal, also behind wide characters.

@@ -40,8 +40,8 @@ type waiter struct {
 // An answer is one to an interrupt, and its JSON.
 type answer struct {
 	waiter
-	agent, raw string
-	payload    agentevents.Payload
+	id, agent, raw string
+	payload        agentevents.Payload
 }
 
 // answers returns the answers in the input of a run to questions of runs that wait.
@@ -58,7 +58,7 @@ func (t *thread) answers(run string, inputs string) (list []answer) {
 		}
 		q := w.questions.open[id]
 		if p := q.answer(run, raw); p != nil {
-			seen[id], list = true, append(list, answer{w, q.agent, raw, p})
+			seen[id], list = true, append(list, answer{w, id, q.agent, raw, p})
 		}
 	}
 	return list
@@ -118,6 +118,7 @@ func (d *Decoder) answered(ev *agentevents.Event, line string) (list []agenteven
 		other.ID, other.Sequence = d.r.IDs.Derived(line, d.r.Lines, i+1), d.r.Numbers.Next(a.run)
 		if list = append(list, other); !d.aside {
 			a.ask(&other)
+			delete(d.s.of.waiting, a.id)
 		}
 	}
 	return list, nil
@@ -163,6 +164,7 @@ func (e *Encoder) answeredBy(ev *agentevents.Event) bool {
 		e.s = e.streams[e.held[i].RunID]
 		e.everywhere(&e.held[i], false)
 		e.s.ask(&e.held[i])
+		delete(t.waiting, list[i].id)
 	}
 	e.held = nil
 	return true

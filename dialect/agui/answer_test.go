@@ -126,7 +126,7 @@ func TestAnswersAreNotMadeUp(t *testing.T) {
 	require.True(t, strings.HasPrefix(lines, asking))
 }
 
-// sortedByRun returns the events of the first run, then those of the others.
+// sortedByRun returns the events of the first run, then the other events.
 func sortedByRun(events []agentevents.Event) []agentevents.Event {
 	events = slices.Clone(events)
 	slices.SortStableFunc(events, func(a, b agentevents.Event) int { return strings.Compare(a.RunID, b.RunID) })

@@ -96,10 +96,10 @@
 // with an empty state, as its lines may follow any others.
 //
 // A decoder applies a STATE_DELTA (RFC 6902) to the state that the lines before have told, and
-// says the change as patches. An append to a list sets one element. An insertion into a list, and
+// makes patches of the change. An append to a list sets one element. An insertion into a list, and
 // the removal of an element, set the whole list, once for each line: such a line costs as much as
 // the list is long. So does the first change inside a list that an earlier run of the thread, or the
-// input of this one, has told. A name with a dot is said by a merge into the object around it.
+// input of this one, has told. A name with a dot needs a merge into the object around it.
 //
 // A STATE_DELTA that cannot be applied changes nothing and becomes an [agentevents.Unknown]; the
 // losses of the decoder name the operation. A strict decoder refuses it if a front end does, too.

@@ -12,17 +12,17 @@ import (
 )
 
 // maxMade is the highest number of bytes that the operations of one JSON Patch may take from the
-// state, and that copies may add to the state of a thread. A longer event is no native line, and
+// state, and that copies may add to the state of a thread. No native line has a longer event, and
 // a few copies of copies fill the memory.
 const maxMade = agentevents.DefaultMaxLine
 
 // A delta is a JSON Patch, as patches of the native form.
 type delta struct {
 	patches []agentevents.StatePatched
-	// plain says that the JSON Patch alone gives the patches: they have no value of the state.
+	// plain: the JSON Patch alone gives the patches, without a value from the state.
 	plain bool
-	// fault is the reason for which there are no patches, at an operation. refused says that each
-	// state that fits the lines so far refuses the JSON Patch, and a front end does so.
+	// fault is the reason for which there are no patches, at an operation. refused: a front end
+	// with any state that fits the lines so far refuses the JSON Patch.
 	at, fault string
 	refused   bool
 	names     []string // members of the state that the operations name
@@ -33,7 +33,7 @@ type patcher struct {
 	*delta
 	s      *state
 	undo   []func()
-	whole  []place         // whose values are said as they are after the last operation
+	whole  []place         // whose values get a patch after the last operation
 	within map[string]bool // their pointers
 	made   int             // bytes
 }
@@ -79,14 +79,14 @@ func (s *state) delta(raw string) delta {
 	return d
 }
 
-// refuse notes the reason for which the patch cannot be said. certain says that a front end
-// refuses it, too.
+// refuse notes the reason for which the JSON Patch has no patches. certain: a front end refuses it,
+// too.
 func (p *patcher) refuse(certain bool, fault string) bool {
 	p.fault, p.refused = fault, certain
 	return false
 }
 
-// operation applies one operation. It reports false for one that cannot be said.
+// operation applies one operation. It reports false for one without a patch.
 func (p *patcher) operation(raw string) bool {
 	member := func(name string) string { return jsonwire.Member(raw, name) }
 	names, ok := namesOf(member("path"))
@@ -308,8 +308,8 @@ func (p *patcher) all(value string, op agentevents.PatchOp) bool {
 	return true
 }
 
-// blind says an operation on a place that no line has set, but that a front end may have: if its
-// path names members only.
+// blind adds the patch of an operation on a place that lines have not set, but that a front end may
+// have, if its path names members only.
 func (p *patcher) blind(names []string, open, lists bool, op agentevents.PatchOp, value string) bool {
 	fault := p.fault
 	if p.fault == "" {
@@ -340,7 +340,7 @@ func (p *patcher) blind(names []string, open, lists bool, op agentevents.PatchOp
 // maxNames is the highest number of names in a path.
 const maxNames = 100
 
-// sayable returns the number of names at the beginning that a path can say.
+// sayable returns the number of names at the beginning that a native path can have.
 func sayable(names []string) int {
 	i := slices.IndexFunc(names, func(name string) bool { return name == "" || strings.Contains(name, ".") })
 	if i < 0 {
@@ -349,9 +349,9 @@ func sayable(names []string) int {
 	return min(i, maxNames)
 }
 
-// say says what an operation has done to a place. shifts says that elements of its list have other
-// numbers now: the whole list is said. So is the whole member of the state if no event of the run
-// has told it, and if a name in the path cannot be said.
+// say adds the patch of an operation that has changed a place. It sets the whole list if elements
+// have other numbers now (shifts), the whole member of the state if events of the run have not told
+// it, and the whole value of a name that a native path cannot have.
 func (p *patcher) say(at place, shifts bool, op agentevents.PatchOp, value string) bool {
 	names := at.names
 	if at.list != nil {
@@ -375,7 +375,7 @@ func (p *patcher) say(at place, shifts bool, op agentevents.PatchOp, value strin
 		cut = 1
 	}
 	switch {
-	case fit < cut && fit == last && cut > last && op == agentevents.PatchSet: // merge says it
+	case fit < cut && fit == last && cut > last && op == agentevents.PatchSet: // a merge has the name
 		p.patches = append(p.patches, agentevents.StatePatched{Op: agentevents.PatchMerge, Path: strings.Join(names[:last], "."), Value: agentevents.JSON(within(names[last:], value))})
 		return true
 	case fit < cut && fit == last && op == agentevents.PatchRemove:
@@ -400,7 +400,7 @@ func (p *patcher) say(at place, shifts bool, op agentevents.PatchOp, value strin
 	return true
 }
 
-// settle says the values that stand for several operations, as they are now.
+// settle adds the patches of values that stand for several operations, as the values are now.
 func (p *patcher) settle() {
 	for _, at := range p.whole {
 		patch := agentevents.StatePatched{Op: agentevents.PatchSet, Path: strings.Join(at.names, ".")}

@@ -131,7 +131,7 @@ func TestStateDeltaThatCannotBeApplied(t *testing.T) {
 	}
 }
 
-// The states of a log of random JSON Patches are those of a simple implementation of RFC 6902.
+// A log of random JSON Patches has the states that a simple implementation of RFC 6902 has.
 func TestRandomStateDeltas(test *testing.T) {
 	rapid.Check(test, func(t *rapid.T) {
 		var doc any = map[string]any{"a": []any{1.0, map[string]any{"b": []any{}}}, "b": map[string]any{"0": 1.0}}

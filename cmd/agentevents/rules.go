@@ -71,6 +71,7 @@ var documentRules = []documentRule{
 	{agui.Name, agui.RuleType, "a type is one of the protocol"},
 	{agui.Name, agui.RuleValue, "members have the JSON type that the protocol says, roles are in their list, times are whole milliseconds"},
 	{agui.Name, agui.RuleOrder, "RUN_STARTED comes first; messages, calls, steps and sub-agents begin before they go on, and end before their run; nothing follows its end"},
+	{agui.Name, agui.RuleState, "a JSON Patch can be applied to the state that the lines before have told"},
 }
 
 func rulesCommand() command {

@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/internal/jsonwire"
@@ -132,6 +133,9 @@ func writeRun(w io.Writer, s *agentevents.RunSnapshot, d *tree.Details) {
 		slices.SortStableFunc(rows, func(a, b toolRow) int { return b.Calls - a.Calls })
 		table("tools", func() { writeTable(w, rows, toolColumns) })
 	}
+	if rows := answerRows(s); len(rows) > 0 {
+		table("answers", func() { writeTable(w, rows, answerColumns) })
+	}
 	if lines := attention(s, agents, d); len(lines) > 0 {
 		table("attention", func() {
 			for _, line := range lines {
@@ -216,6 +220,52 @@ func nodeColumns(s *agentevents.RunSnapshot) []column[string] {
 		{"AGENT", false, func(id string) string { return clip(visible(s.Facts.V.NodeAgents[id].AgentID)) }},
 		{"WHY", false, why},
 	}
+}
+
+// An answerRow is a closed question to people.
+type answerRow struct{ question, answer, by, waited string }
+
+func answerRows(s *agentevents.RunSnapshot) (rows []answerRow) {
+	for i := range s.Approvals {
+		a, word := &s.Approvals[i], "no answer"
+		switch a.ClosedBy {
+		case agentevents.KindApprovalGranted:
+			word = "granted"
+		case agentevents.KindApprovalRejected:
+			word = "rejected"
+		}
+		if !a.Open {
+			rows = append(rows, answerRow{cmp.Or(a.Action, a.ApprovalID), word, a.By, waited(a.RequestedAt, a.AnsweredAt)})
+		}
+	}
+	for i := range s.Clarifications {
+		c, word, text := &s.Clarifications[i], "no answer", ""
+		if c.ClosedBy == agentevents.KindClarificationResolved {
+			word = "answered"
+		}
+		if len(c.Questions) > 0 {
+			text = c.Questions[0].Question
+		}
+		if !c.Open {
+			rows = append(rows, answerRow{cmp.Or(text, c.InterruptID), word, c.AnsweredBy, waited(c.RequestedAt, c.AnsweredAt)})
+		}
+	}
+	return rows
+}
+
+// waited returns the time from a request to its answer, if the log has both.
+func waited(from, to time.Time) string {
+	if from.IsZero() || to.Before(from) {
+		return ""
+	}
+	return took(to.Sub(from))
+}
+
+var answerColumns = []column[answerRow]{
+	{"QUESTION", false, func(a answerRow) string { return clip(visible(oneLine(a.question))) }},
+	{"ANSWER", false, func(a answerRow) string { return a.answer }},
+	{"BY", false, func(a answerRow) string { return clip(visible(a.by)) }},
+	{"WAITED", true, func(a answerRow) string { return a.waited }},
 }
 
 type toolRow struct {

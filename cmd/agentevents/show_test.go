@@ -85,6 +85,54 @@ func TestTurns(t *testing.T) {
 	}
 }
 
+// A run that waits tells for which answers, and the calls and answers of the next run of its
+// thread are its own. A state has the elements that a log appends.
+func TestQuestionsOfProtocol(t *testing.T) {
+	asks := `{"type":"RUN_STARTED","threadId":"t","runId":"one","timestamp":1777971600000}
+{"type":"STATE_SNAPSHOT","snapshot":{"log":["a"],"n":1},"timestamp":1777971600000}
+{"type":"STATE_DELTA","delta":[{"op":"add","path":"/log/-","value":"b"},{"op":"replace","path":"/n","value":2}],"timestamp":1777971600000}
+{"type":"STATE_DELTA","delta":[{"op":"remove","path":"/log/0"}],"timestamp":1777971600000}
+{"type":"TOOL_CALL_START","toolCallId":"c1","toolCallName":"move","timestamp":1777971600000}
+{"type":"TOOL_CALL_END","toolCallId":"c1","timestamp":1777971600000}
+{"type":"TOOL_CALL_START","toolCallId":"c2","toolCallName":"move","timestamp":1777971600000}
+{"type":"TOOL_CALL_END","toolCallId":"c2","timestamp":1777971600000}
+{"type":"RUN_FINISHED","threadId":"t","runId":"one","timestamp":1777971601000,"outcome":{"type":"interrupt","interrupts":[{"id":"i1","reason":"tool_call","message":"Move x?","toolCallId":"c1"},{"id":"i2","reason":"tool_call","message":"Move y?","toolCallId":"c2"}]}}
+`
+	answers := `{"type":"RUN_STARTED","threadId":"t","runId":"two","timestamp":1777971631000,"input":{"threadId":"t","runId":"two","messages":[],"resume":[{"interruptId":"i1","status":"resolved","payload":{"approved":true}},{"interruptId":"i2","status":"resolved","payload":{"approved":false}}]}}
+{"type":"TOOL_CALL_RESULT","messageId":"m1","toolCallId":"c1","content":"moved","timestamp":1777971632000}
+{"type":"TOOL_CALL_RESULT","messageId":"m2","toolCallId":"c2","content":"denied","timestamp":1777971632000}
+{"type":"RUN_FINISHED","threadId":"t","runId":"two","timestamp":1777971632000}
+`
+	for _, command := range []string{"show", "tree"} {
+		out := exec(asks, command, "-").out
+		require.Contains(t, out, "paused")
+		require.Contains(t, out, "Move x?")
+		require.Contains(t, out, "Move y?")
+	}
+	require.Contains(t, exec(asks+answers, "show", "--run", "one", "-").out, `
+answers
+QUESTION  ANSWER    BY   WAITED
+Move x?   granted   two     30s
+Move y?   rejected  two     30s
+`)
+	tree := exec(asks+answers, "tree", "-").out
+	require.Contains(t, tree, "approval i1 of call c1 ✓ granted by two · 30s: Move x?")
+	require.Contains(t, tree, "approval i2 of call c2 ✗ rejected by two · 30s: Move y?")
+	require.Contains(t, exec(asks+answers, "stats", "-").out, "tool calls                 2          (mean 32s)")
+	require.Contains(t, exec(asks+answers, "fold", "-").out, `"state":{"log":["b"],"n":2}`)
+	require.Zero(t, exec(asks+answers, "check", "--dialect", "agui", "-").code)
+
+	// A log that begins later tells of the patch that it cannot apply, and of the answers nothing.
+	later := answers + `{"type":"RUN_STARTED","threadId":"t","runId":"three","timestamp":1777971633000}
+{"type":"STATE_DELTA","delta":[{"op":"add","path":"/log/-","value":"c"}],"timestamp":1777971633000}
+`
+	require.Contains(t, exec(later, "tree", "-").out, "STATE_DELTA")
+	require.Contains(t, exec(later, "convert", "--to", "native", "-").err, "dropped: STATE_DELTA /delta/0: the state there is not known")
+	require.NotContains(t, exec(later, "tree", "-").out, "approval")
+	refused := strings.Replace(asks, "/log/0", "/log/7", 1)
+	require.Contains(t, exec(refused, "check", "--dialect", "agui", "-").out, "stdin:4: agui-state: STATE_DELTA: /delta/0: the list has no such element")
+}
+
 // Columns stand below each other on a terminal, also behind wide characters.
 func TestTablesOfWideNames(t *testing.T) {
 	log := line("運行", 0) + line("r", 0)

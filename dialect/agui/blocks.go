@@ -128,7 +128,7 @@ func (e *Encoder) enter(ev *agentevents.Event) {
 	b = &block{typ: typ, id: *id, role: role, tool: tool, start: e.start, run: e.s.run, owner: strings.Clone(e.owner), key: blockKey{typ, strings.Clone(*id)}}
 	c, open := e.calls[e.s.call(*id)]
 	switch {
-	case returns && open && e.returnable(c, oneEvent):
+	case returns && open && e.returnable(c, oneEvent, ev):
 		b.role, b.tool, b.run, b.id = called, c.tool, c.run, c.id
 	case returns && tool == "": // no line begins the call
 	case b.starts(jsonwire.Member(e.start, "subagentRunId")): // it began once more when it was read
@@ -142,11 +142,11 @@ func (e *Encoder) enter(ev *agentevents.Event) {
 
 // returnable reports whether the event may be the return of a call that its agent has not open:
 // one of an earlier run that is over, or of this run.
-func (e *Encoder) returnable(c toolCall, oneEvent bool) bool {
+func (e *Encoder) returnable(c toolCall, oneEvent bool, ev *agentevents.Event) bool {
 	if c.run == e.s.run {
 		return c.owner == e.owner && !oneEvent
 	}
-	return e.streams[c.run].over && c.segment < e.s.segment
+	return e.streams[c.run].over && c.segment < e.s.segment && e.streams[c.run].waits == (ev.RunID == c.run)
 }
 
 // rest returns the text that the lines before lack of a block whose whole text is known. It
@@ -199,6 +199,9 @@ func (e *Encoder) prepare(ev *agentevents.Event) (before string) {
 	if e.start != "" && (b == nil || b.begun || !b.starts(member("subagentRunId"))) {
 		e.w.Losses.Add(ev, dialect.Dropped, "/"+string(Name)+"/"+jsonwire.Token(remarkStart), "no block begins with it")
 	}
+	if dialect.Unknown(ev, Name, remarkRun) != "" && ev.RunID == e.s.run {
+		e.w.Losses.Add(ev, dialect.Dropped, "/"+string(Name)+"/"+jsonwire.Token(remarkRun), "no line of that run has it")
+	}
 	step := func(other, name string, ends bool) {
 		if e.s.steps[ev.AgentID][name] != ends {
 			before = lineOf(other, member("timestamp"), member("subagentRunId"), `,"stepName":`+jsonwire.Quote(name), true) + "\n"
@@ -246,8 +249,11 @@ func (e *Encoder) prepare(ev *agentevents.Event) (before string) {
 // after notes the line of an event.
 func (e *Encoder) after(ev *agentevents.Event) {
 	e.s.settle(e.w.Type(), ev)
-	e.s.ask(ev)
-	e.s.state.note(ev.Payload)
+	cmp.Or(e.streams[ev.RunID], e.s).ask(ev)
+	if e.s.paused {
+		e.s.wait()
+	}
+	e.s.state.note(e.s.run, ev.Payload)
 	e.s.act(e.owner, ev)
 	b := e.block
 	if b == nil {
@@ -273,7 +279,7 @@ func (e *Encoder) after(ev *agentevents.Event) {
 		e.s.blocks[b.owner][b.key], e.s.acts[b.owner] = b, b.acts
 	case calls:
 		b.role, b.text, b.sent = called, nil, sent{}
-		e.calls[e.s.call(b.key.id)] = toolCall{e.s.run, strings.Clone(b.tool), b.id, b.owner, e.s.segment}
+		e.calls[e.s.call(b.key.id)] = toolCall{e.s.run, strings.Clone(b.tool), b.id, b.owner, e.s.segment, strings.Clone(ev.AgentID)}
 		e.shut(b, maxShut)
 	case b.typ == call:
 		if c := e.calls[e.s.call(b.key.id)]; c.id == b.id {

@@ -80,6 +80,9 @@ func (d *Decoder) check(ev *agentevents.Event, line string) error {
 	if detail := d.order(ev, line); detail != "" {
 		return refuse(RuleOrder, "/type", detail)
 	}
+	if d.patch.refused {
+		return refuse(RuleState, "/delta"+d.patch.at, d.patch.fault)
+	}
 	return nil
 }
 

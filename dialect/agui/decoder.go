@@ -22,8 +22,8 @@ type Options struct {
 
 // A Decoder turns AG-UI lines into events. It implements [dialect.Decoder]. It reads JSON
 // Lines and Server-Sent Events, and is for one log. It must not be used concurrently. Its
-// memory grows with the number of runs and of the calls that have not returned, and with
-// the calls, open messages, steps and sub-agents of one run.
+// memory grows with the number of runs and of the calls that have not returned, with the state
+// of each thread, and with the calls, open messages, steps and sub-agents of one run.
 //
 // A call begins with TOOL_CALL_START. A result ends a call that has had no TOOL_CALL_END, and
 // so do the next line that begins or ends a run, unless the decoder is strict, and the end of
@@ -42,8 +42,10 @@ type Decoder struct {
 	// Of the line that is read:
 	thread, role, tool, rest string
 	result, delta            string // the id of the message with the result of a call; a JSON Patch
+	patch                    delta
 	patches                  []agentevents.StatePatched
 	usage                    []string // of a run that ends
+	asked                    []string // the interrupts of a run that waits, of which no line has the request
 	begun                    bool     // deltas have the id of its block
 	aside                    bool     // the line is none of the stream: nothing is settled
 	buf                      []byte   // of a payload; its memory is used again
@@ -70,13 +72,16 @@ type thread struct {
 	used  ids    // of messages, calls and results
 	state *state // after the run that began last
 	runs  int    // for an encoder: that have not ended, or wait
+	// waiting has the runs that wait by the ids of their questions.
+	waiting map[string]waiter
 }
 
 // of returns the thread of that name.
-func of(threads map[string]*thread, name string) *thread {
+// full says that its state has values.
+func of(threads map[string]*thread, name string, full bool) *thread {
 	t := threads[name]
 	if t == nil {
-		t = &thread{used: ids{}, state: &state{}}
+		t = &thread{used: ids{}, state: &state{full: full}}
 		threads[strings.Clone(name)] = t
 	}
 	return t
@@ -86,6 +91,7 @@ func of(threads map[string]*thread, name string) *thread {
 type kept struct {
 	main      string // the run's agent
 	named     bool   // a line has named it
+	waits     bool   // the run is paused
 	questions questions
 }
 
@@ -94,6 +100,7 @@ type kept struct {
 type toolCall struct {
 	run, tool, id, owner string
 	segment              int
+	agent                string // of the event
 }
 
 // newStream returns a stream of a run. Of a run that goes on, k is what is kept of it.
@@ -101,6 +108,7 @@ func newStream(run, name string, k *kept, calls map[string]toolCall, t *thread) 
 	if k == nil {
 		k = &kept{main: Agent}
 	}
+	k.waits = false
 	return stream{run: run, thread: name, kept: k, open: map[string]*block{}, calls: calls, done: map[string]string{}, of: t, state: t.state, going: map[string]bool{}, steps: steps{}}
 }
 
@@ -120,7 +128,7 @@ var _ dialect.Decoder = (*Decoder)(nil)
 // NewDecoder returns a decoder.
 func NewDecoder(o Options) *Decoder {
 	d := &Decoder{r: wire.Reader{F: format, Strict: o.Strict}, runs: map[string]*kept{}, threads: map[string]*thread{}}
-	d.s = newStream("", "", nil, map[string]toolCall{}, of(d.threads, ""))
+	d.s = newStream("", "", nil, map[string]toolCall{}, of(d.threads, "", true))
 	d.r.Doc = d
 	return d
 }
@@ -220,6 +228,11 @@ func (d *Decoder) pick() *wire.Row {
 	typ, line := d.r.Type, d.r.S.Text()
 	name := caseOf(typ, line)
 	switch typ {
+	case "STATE_DELTA":
+		d.patch = d.s.state.delta(jsonwire.Member(line, "delta"))
+		if len(d.patch.patches) > 0 || jsonwire.HasMember(jsonwire.Member(line, "metadata"), "agentevents") {
+			name = casePatch
+		}
 	case "RUN_STARTED":
 		if d.runs[jsonwire.Text(jsonwire.Member(line, "runId"))] != nil {
 			name = caseResumed
@@ -241,8 +254,8 @@ func (d *Decoder) line(dst []agentevents.Event, line string) ([]agentevents.Even
 	dst = append(dst, agentevents.Event{})
 	mark := len(dst) - 1
 	ev := &dst[mark]
-	d.thread, d.role, d.tool, d.rest, d.patches = "", assistant, "", "", nil
-	d.usage, d.begun, d.result, d.delta = nil, false, "", ""
+	d.thread, d.role, d.tool, d.rest, d.patch, d.patches = "", assistant, "", "", delta{}, nil
+	d.usage, d.asked, d.begun, d.result, d.delta = nil, nil, false, "", ""
 	if err := r.Read(line, ev); err != nil {
 		return dst[:mark], err
 	}
@@ -254,10 +267,10 @@ func (d *Decoder) line(dst []agentevents.Event, line string) ([]agentevents.Even
 	said, err := d.apply(ev, line)
 	if !d.aside && r.Row != nil && err == nil {
 		if d.s.settle(r.Type, ev); d.rest != made {
-			d.s.ask(ev)
-			d.s.state.note(ev.Payload)
+			d.keptOf(ev).ask(ev)
+			d.s.state.note(d.s.run, ev.Payload)
 			for i := 1; i < len(d.patches); i++ {
-				d.s.state.note(&d.patches[i])
+				d.s.state.note(d.s.run, &d.patches[i])
 			}
 		}
 	}
@@ -268,6 +281,12 @@ func (d *Decoder) line(dst []agentevents.Event, line string) ([]agentevents.Even
 	ev.ID, ev.Sequence = r.IDs.Derived(line, r.Lines, 0), r.Numbers.Next(ev.RunID)
 	r.Made("/id", "derived from the line")
 	r.Made("/sequence", "the number of the event in its run")
+	if r.Row == nil && d.patch.fault != "" {
+		r.Losses.Add(ev, dialect.Dropped, "/delta"+d.patch.at, d.patch.fault)
+		if !d.patch.refused && !d.aside {
+			d.s.state.forget(d.patch.names)
+		}
+	}
 	if !r.LineHas("timestamp") {
 		r.NoTime()
 		r.Kept.Add(remarkTime, "null")
@@ -280,17 +299,26 @@ func (d *Decoder) line(dst []agentevents.Event, line string) ([]agentevents.Even
 		plain.ID, plain.Sequence, plain.Payload = r.IDs.Derived(line, r.Lines, i), r.Numbers.Next(ev.RunID), &d.patches[i]
 		dst = append(dst, plain)
 	}
-	for i, raw := range d.usage {
-		other := plain
-		other.ID, other.Payload = r.IDs.Derived(line, r.Lines, i+1), reportOf(raw)
-		if err := other.SetExtra(string(Name), agentevents.JSON(`{"usage":`+raw+"}")); err != nil {
+	for i, raw := range slices.Concat(d.usage, d.asked) {
+		other, err := plain, error(nil)
+		if other.ID = r.IDs.Derived(line, r.Lines, i+1); i < len(d.usage) {
+			other.Payload = reportOf(raw)
+			err = other.SetExtra(string(Name), agentevents.JSON(`{"usage":`+raw+"}"))
+		} else if err = d.s.request(&other, raw); err == nil && !d.aside {
+			d.s.ask(&other)
+		}
+		if err != nil {
 			return dst[:mark], err
 		}
 		dst = slices.Insert(dst, mark+i, other)
 		plain.Sequence = r.Numbers.Next(plain.RunID)
 		dst[mark+i+1].Sequence = plain.Sequence
 	}
-	return dst, nil
+	if _, pauses := plain.Payload.(*agentevents.RunPaused); pauses && d.s.paused && !d.aside {
+		d.s.wait()
+	}
+	answers, err := d.answered(&plain, line)
+	return slices.Insert(dst, mark, answers...), err
 }
 
 // apply completes the event of a line with what the lines before say. It reports false
@@ -299,7 +327,7 @@ func (d *Decoder) apply(ev *agentevents.Event, line string) (said bool, err erro
 	r, s := &d.r, &d.s
 	if r.Type == "RUN_STARTED" {
 		open := s.open
-		if *s = newStream(ev.RunID, d.thread, d.runs[ev.RunID], s.calls, of(d.threads, d.thread)); len(d.runs) == 0 {
+		if *s = newStream(ev.RunID, d.thread, d.runs[ev.RunID], s.calls, of(d.threads, d.thread, true)); len(d.runs) == 0 {
 			s.open = open
 		}
 		d.runs[s.run] = s.kept
@@ -345,7 +373,7 @@ func (d *Decoder) apply(ev *agentevents.Event, line string) (said bool, err erro
 		if p.Op = agentevents.PatchSet; len(d.patches) > 0 {
 			*p = d.patches[0]
 		}
-		if d.rest == "" && len(d.patches) == 1 && d.delta != s.state.patch(p) {
+		if d.rest == "" && len(d.patches) == 1 && d.patch.plain && d.delta != s.state.patch(p) {
 			r.Kept.Add("delta", d.delta)
 		}
 	case *agentevents.ToolReturned:
@@ -360,6 +388,13 @@ func (d *Decoder) apply(ev *agentevents.Event, line string) (said bool, err erro
 			}
 			s.done[strings.Clone(p.CallID)] = strings.Clone(cmp.Or(c.tool, unknown))
 			p.Status, p.ToolID, p.OneEvent = agentevents.ToolStatusOK, c.tool, c.run != s.run
+			if asks := d.runs[c.run]; c.run != s.run && asks != nil && asks.waits && c.agent != "" { // its call goes on there
+				p.OneEvent, ev.RunID, ev.AgentID = false, c.run, c.agent
+				if ev.SessionID = s.thread; s.thread == c.run {
+					ev.SessionID = ""
+				}
+				r.Kept.Add(remarkRun, jsonwire.Quote(s.run))
+			}
 			if !known {
 				if p.ToolID = unknown; !jsonwire.HasMember(d.rest, "toolId") {
 					r.Made("/payload/toolId", "no line names the tool")
@@ -427,7 +462,7 @@ func (d *Decoder) block(typ blockType, id, delta *string, ev *agentevents.Event,
 			s.of.used.remove(b.id)
 		}
 		if s.drop(b); typ == call {
-			s.calls[s.call(b.id)] = toolCall{run: s.run, tool: strings.Clone(b.tool)}
+			s.calls[s.call(b.id)] = toolCall{run: s.run, tool: strings.Clone(b.tool), agent: strings.Clone(ev.AgentID)}
 		}
 	}
 	if said && b.start != "" {

@@ -8,6 +8,7 @@
 //
 //	RUN_STARTED                 run.started; of a run that the log had before, run.resumed
 //	RUN_FINISHED                run.completed; by its outcome run.paused (interrupt) or run.cancelled
+//	interrupts of these         approval.requested, clarification.requested: see Questions
 //	RUN_ERROR                   run.failed
 //	usage of these              usage.observed before them, one for each report
 //	STEP_STARTED, _FINISHED     step.started, step.ended
@@ -17,9 +18,9 @@
 //	REASONING_MESSAGE_END       agent.reasoned
 //	TOOL_CALL_ARGS              tool.arguments.delta
 //	TOOL_CALL_END               agent.toolCalled: the arguments are complete
-//	TOOL_CALL_RESULT            agent.toolReturned, with oneEvent if this run has no such call
+//	TOOL_CALL_RESULT            agent.toolReturned, with oneEvent if no run that may go on has such a call
 //	STATE_SNAPSHOT              state.patched, a set of the whole state
-//	STATE_DELTA                 state.patched, one for each add, replace and remove
+//	STATE_DELTA                 state.patched, one for each operation: see State
 //	SUBAGENT_STARTED            agent.started
 //	SUBAGENT_FINISHED, _ERROR   agent.ended
 //	CUSTOM "agentevents.KIND"   the kind; its value is the payload
@@ -28,11 +29,10 @@
 // events, nor are pieces without text. Chunks are read as what they stand for, and so are the THINKING types of
 // earlier versions, whose blocks get ids. All other types (ACTIVITY, MESSAGES_SNAPSHOT,
 // RAW, foreign CUSTOM, REASONING_START and _END, later types) become an
-// [agentevents.Unknown]. So does a STATE_DELTA with an operation that no patch says:
-// test, move, copy, an insertion into a list, the removal of an element.
+// [agentevents.Unknown]. So does a STATE_DELTA that cannot be applied: see State.
 //
-// The result of a call may come in a later run of its thread, as after an interrupt. The
-// tool of one whose call no line has is "unknown".
+// The result of a call may come in a later run of its thread. It is an event of the run with the
+// call if that waits: see Questions. The tool of one whose call no line has is "unknown".
 //
 // The encoder writes kinds without a type of their own as CUSTOM. So it does with a delta of
 // arguments before the call, which can only begin with the name of its tool, and with a
@@ -95,22 +95,46 @@
 // member anew. A run that begins before the ones before it in its thread have ended begins
 // with an empty state, as its lines may follow any others.
 //
+// A decoder applies a STATE_DELTA (RFC 6902) to the state that the lines before have told, and
+// makes patches of the change. An append to a list sets one element. An insertion into a list, and
+// the removal of an element, set the whole list, once for each line: such a line costs as much as
+// the list is long. So does the first change inside a list that an earlier run of the thread, or the
+// input of this one, has told. A name with a dot needs a merge into the object around it.
+//
+// A STATE_DELTA that cannot be applied changes nothing and becomes an [agentevents.Unknown]; the
+// losses of the decoder name the operation. A strict decoder refuses it if a front end does, too.
+// It accepts one for a member that no line has told, because the log may begin later than the
+// state; of the members that such a line names nothing is known from then on.
+//
 // # Questions
 //
 // A run.paused ends its run with an interrupt for each approval and clarification that is
 // open, and is a CUSTOM line without one. What comes next begins the run again, under its
 // id. The answer of a front end is the host's to read: see EncodedHandler in package live.
 //
-// Interrupts of others stay in the extra member of run.paused, and the answers in the inputs
-// of the next run. They are no approvals: one run would ask, and another one answer.
+// An interrupt of which no line has the request becomes one before the run.paused: an
+// approval.requested if its reason is tool_call or confirmation or its form asks for the member
+// approved, else a clarification.requested. The event has the interrupt as its extra member
+// "interrupt" and is written as a part of the outcome again.
+//
+// In the protocol another run of the thread has the answers, in the resume of its input. They
+// become events of the run that asks, before the run.started: approval.granted and rejected by the
+// payload, or its member approved, and clarification.resolved. Who answers is that other run, as no
+// line names a person. An entry that is cancelled rejects an approval, and resolves a
+// clarification without answers. An entry that tells neither yes nor no is no answer. The event has
+// the entry as its extra member "resume". The encoder holds it back until the next event, and
+// writes no line for it if that is the run.started with the entry. The result of a call of the run
+// that waits is an event of that run, too; its remark "/run" names the run whose line has it.
+// Results in the messages of an input are not read.
 //
 // # Extra members
 //
 // The event's extra member "agui" is an object with everything of the line that no field
-// has, by its name or its JSON pointer. Two entries are remarks. "/start" is the line
+// has, by its name or its JSON pointer. Three entries are remarks. "/start" is the line
 // that opened the message or call, if the encoder would not write it like that: its role is not
 // assistant, for example, or the thread had its id before. "/timestamp" says that the line has
-// no time. The event then has the time of the line before.
+// no time. The event then has the time of the line before. "/run" is the run whose line has the
+// return of a call: see Questions.
 //
 // # Server-Sent Events
 //

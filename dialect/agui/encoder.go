@@ -2,6 +2,7 @@ package agui
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/agentevents/agentevents"
@@ -36,17 +37,18 @@ type Encoder struct {
 	waiting int                 // length of the lines that wait
 	parts   int                 // of the stream so far, each between a start and an end
 	numbers dialect.Numbers
-	again   map[string]int // how often an id was made of one event
-	owner   string         // whose event is written
-	block   *block         // of it
-	before  *block         // one that is open, and in whose place it comes
-	result  string         // the id of the message with the result of a call
-	fill    string         // the rest of its text, which no line has
-	start   string         // the line that opens it, if it has one
-	begins  bool           // that event begins a run of the stream
-	check   Decoder        // reads lines as readers of those before do
-	rest    string         // what the line lacks of the payload
-	own     []byte         // the line of the event; its memory is used again, as that of buf
+	again   map[string]int      // how often an id was made of one event
+	owner   string              // whose event is written
+	block   *block              // of it
+	before  *block              // one that is open, and in whose place it comes
+	result  string              // the id of the message with the result of a call
+	fill    string              // the rest of its text, which no line has
+	start   string              // the line that opens it, if it has one
+	held    []agentevents.Event // answers that the next event may have in its line
+	begins  bool                // that event begins a run of the stream
+	check   Decoder             // reads lines as readers of those before do
+	rest    string              // what the line lacks of the payload
+	own     []byte              // the line of the event; its memory is used again, as that of buf
 	buf     []byte
 }
 
@@ -60,6 +62,8 @@ type streamOut struct {
 	spans       bool               // the span of its start is all that names an agent
 	lines       []byte             // that wait for the end of the runs before
 	usage, told []byte             // reports for the line of its end, and lines of their own in case that does not come next
+	asked       []byte             // lines of requests that the outcome of its end says, in case that does not come next
+	asking      []string           // their interrupts
 }
 
 // maxWaiting is the highest number of bytes that wait for the end of a run. It is given up
@@ -119,7 +123,7 @@ func (e *Encoder) newStreamOut(run, session string, before *streamOut) *streamOu
 	if before != nil {
 		name, k, s.shut, s.acts, s.spans = before.thread, before.kept, before.shut, before.acts, before.spans
 	}
-	t := of(e.threads, name)
+	t := of(e.threads, name, false)
 	if t.runs > 0 { // where its lines will come, a front end may have any state: it begins with an empty one
 		t.state = &state{}
 	}
@@ -129,6 +133,19 @@ func (e *Encoder) newStreamOut(run, session string, before *streamOut) *streamOu
 
 // Append appends the lines of an event; see [dialect.Encoder].
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
+	if e.holds(&ev) {
+		e.held = append(e.held, ev)
+		return dst, nil
+	}
+	var err error
+	if len(e.held) > 0 && !e.answeredBy(&ev) {
+		dst, err = e.flush(dst)
+	}
+	dst, failed := e.append(dst, ev)
+	return dst, cmp.Or(failed, err)
+}
+
+func (e *Encoder) append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if ev.RunID == "" {
 		return dst, &agentevents.RuleError{Rule: RuleRequired, Kind: ev.Kind(), EventID: ev.ID, Sequence: ev.Sequence, Pointer: "/runId", Detail: "is required"}
 	}
@@ -158,10 +175,18 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 			return dst, nil
 		}
 	}
+	if raw := string(dialect.Unknown(&ev, Name, interruptOf)); raw != "" && !begins && e.s.requests(&ev, raw) {
+		e.s.asked, e.s.asking = append(append(e.s.asked, before...), line...), append(e.s.asking, strings.Clone(raw))
+		e.after(&ev)
+		return dst, nil
+	}
 	if typ := e.w.Type(); typ != "RUN_FINISHED" && typ != "RUN_ERROR" {
 		before += string(e.s.told)
 	}
-	e.s.usage, e.s.told = e.s.usage[:0], e.s.told[:0]
+	if !e.s.said(&ev) {
+		before += string(e.s.asked)
+	}
+	e.s.usage, e.s.told, e.s.asked, e.s.asking = e.s.usage[:0], e.s.told[:0], e.s.asked[:0], nil
 	before += e.prepare(&ev)
 	e.after(&ev)
 	if p, ok := ev.Payload.(*agentevents.RunStarted); ok {
@@ -172,6 +197,24 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	return e.emit(dst, before, line, begins), nil
 }
 
+// requests reports whether readers make the event of an interrupt.
+func (s *streamOut) requests(ev *agentevents.Event, interrupt string) bool {
+	read := agentevents.Event{}
+	if s.request(&read, interrupt) != nil || read.AgentID != ev.AgentID {
+		return false
+	}
+	a, err := appendPayload(nil, read.Payload)
+	b, other := appendPayload(nil, ev.Payload)
+	return err == nil && other == nil && read.Kind() == ev.Kind() && string(a) == string(b)
+}
+
+// said reports whether an event is a pause whose outcome has the interrupts that wait for it.
+func (s *streamOut) said(ev *agentevents.Event) bool {
+	_, pauses := ev.Payload.(*agentevents.RunPaused)
+	list := slices.Collect(interrupts(string(dialect.Unknown(ev, Name, "outcome"))))
+	return pauses && len(s.asking) > 0 && slices.Equal(list, s.asking)
+}
+
 // release lets go of the event that was written.
 func (e *Encoder) release() {
 	e.w.Release()
@@ -180,13 +223,17 @@ func (e *Encoder) release() {
 	d := &e.check
 	d.r.Release()
 	clear(d.s.open)
-	d.buf, d.thread, d.role, d.tool, d.rest, d.patches, d.usage = wire.Buffer(d.buf), "", "", "", "", nil, nil
+	d.buf, d.thread, d.role, d.tool, d.rest, d.patch, d.patches, d.usage = wire.Buffer(d.buf), "", "", "", "", delta{}, nil, nil
 	d.result, d.delta = "", ""
 }
 
 // turn makes the stream of the event's run the one that is written. It returns the line
 // that begins it, if that is not the event's.
 func (e *Encoder) turn(ev *agentevents.Event) (before string, begins bool) {
+	if s := e.other(ev); s != nil {
+		e.s, e.begins = s, false
+		return "", false
+	}
 	_, resumes := ev.Payload.(*agentevents.RunResumed)
 	_, starts := ev.Payload.(*agentevents.RunStarted)
 	e.s, e.begins = e.streams[ev.RunID], false
@@ -238,7 +285,7 @@ func (e *Encoder) next(dst []byte) []byte {
 // giveUp ends the run under way, which has not ended.
 func (e *Encoder) giveUp(dst []byte) []byte {
 	e.s = e.queue[0]
-	lines := string(e.s.told) + e.close("", true) + lineOf("RUN_ERROR", "", "", `,"message":"the log goes on with another run"`, true) + "\n"
+	lines := string(e.s.told) + string(e.s.asked) + e.close("", true) + lineOf("RUN_ERROR", "", "", `,"message":"the log goes on with another run"`, true) + "\n"
 	e.s.over = true
 	return e.next(frame(e, dst, lines))
 }
@@ -248,14 +295,15 @@ func (e *Encoder) Over() bool { return e.s != nil && e.s.over }
 
 // End ends what is open. It does not end the last run.
 func (e *Encoder) End(dst []byte) ([]byte, error) {
+	dst, err := e.flush(dst)
 	for len(e.queue) > 1 {
 		dst = e.giveUp(dst)
 	}
 	if len(e.queue) == 1 {
 		e.s = e.queue[0]
-		dst = frame(e, dst, string(e.s.told)+e.close("", true))
+		dst = frame(e, dst, string(e.s.told)+string(e.s.asked)+e.close("", true))
 	}
-	return dst, nil
+	return dst, err
 }
 
 // isOther reports whether an event is a line of a type that the protocol does not have.
@@ -276,7 +324,11 @@ func isType(word string) bool {
 
 // everywhere counts what no line says. Readers of a verbatim line read the same again.
 func (e *Encoder) everywhere(ev *agentevents.Event, verbatim bool) {
-	number, session := e.numbers.Next(e.s.run), e.s.session()
+	run, session := e.s.run, e.s.session()
+	if s := e.streams[ev.RunID]; s != nil && s != e.s {
+		run, session = s.run, s.session() // the line of another run has it
+	}
+	number := e.numbers.Next(run)
 	if verbatim {
 		return
 	}
@@ -379,7 +431,8 @@ func (e *Encoder) row(ev *agentevents.Event) *wire.Row {
 	case *agentevents.RunStarted, *agentevents.RunResumed:
 		own = e.begins
 	case *agentevents.RunPaused:
-		own = dialect.Unknown(ev, Name, "outcome") != "" || len(e.s.questions.open) > 0
+		outcome := string(dialect.Unknown(ev, Name, "outcome"))
+		own = outcome != "" && e.s.asks(outcome) || len(e.s.questions.open) > 0
 	case *agentevents.StatePatched:
 		if p.Op == agentevents.PatchSet && p.Path == "" && p.Value != "" {
 			return format.CaseRow(typeSnapshot, "")
@@ -407,7 +460,7 @@ func (d *document) Reread(w *wire.Writer, line string) error {
 	}
 	d.check.r.Continue(w)
 	list, err := (*Encoder)(d).reread(line)
-	if err != nil || len(list) != 1 {
+	if err != nil || len(list) != 1 || len(d.check.patches) > 0 && !d.check.patch.plain { // the state has no values
 		return cmp.Or(err, wire.ErrMisfit)
 	}
 	w.Read = list[0]
@@ -423,16 +476,19 @@ func (e *Encoder) reread(line string) ([]agentevents.Event, error) {
 	clear(d.runs)
 	clear(d.threads)
 	d.s, d.s.open, d.s.calls, d.s.done = e.s.stream, open, calls, done
-	if e.streams[e.s.run] != nil {
-		d.runs[e.s.run] = e.s.kept
+	for _, run := range []string{e.s.run, e.w.Ev.RunID} {
+		if s := e.streams[run]; s != nil {
+			d.runs[run] = s.kept
+		}
 	}
+	d.threads[e.s.thread] = e.s.of
 	if b := e.block; b != nil {
 		read := *b
 		if read.text = nil; !isDelta(e.w.Ev.Kind()) { // a delta does not depend on it
 			read.text = append(b.text[:len(b.text):len(b.text)], e.fill...)
 		}
 		if open[string(b.typ)+b.id] = &read; b.role == called || b.tool != "" { // or else readers know no call
-			calls[e.s.call(b.id)] = toolCall{run: b.run, tool: b.tool}
+			calls[e.s.call(b.id)] = toolCall{run: b.run, tool: b.tool, agent: e.w.Ev.AgentID}
 		}
 	}
 	return d.line(nil, line)
@@ -452,8 +508,11 @@ func (e *Encoder) unsaid(w *wire.Writer, line string) string {
 		return ""
 	}
 	said, gone := "", ""
+	if _, starts := w.Ev.Payload.(*agentevents.RunStarted); starts && len(list) > 1 { // answers that the log has not
+		gone = "," + jsonwire.Quote("/"+answerOf)
+	}
 	if n := len(list); n > 0 { // reports of usage come before the end of a run
-		if said, _ = payloadOf(&e.buf, list[n-1].Payload); said == own { // as mostly
+		if said, _ = payloadOf(&e.buf, list[n-1].Payload); said == own && gone == "" { // as mostly
 			return ""
 		}
 	}

@@ -22,6 +22,8 @@ const (
 	// RuleOrder: a run begins with RUN_STARTED, has each thing started before it goes on,
 	// ends it once, and nothing follows its end.
 	RuleOrder agentevents.Rule = "agui-order"
+	// RuleState: a JSON Patch can be applied to the state that the lines before have told.
+	RuleState agentevents.Rule = "agui-state"
 )
 
 // custom is in front of the kind in the name of a CUSTOM line.
@@ -42,6 +44,7 @@ const (
 // The cases of rows that only a decoder's state tells apart.
 const (
 	caseResumed = "resumed" // RUN_STARTED of a run that the log had before
+	casePatch   = "patch"   // STATE_DELTA that patches say
 	caseMessage = "message" // TEXT_MESSAGE_END of another role than assistant
 )
 
@@ -111,7 +114,7 @@ var format = func() *wire.Format {
 		outcome = may("outcome", "", keptForm{func(*stream, *agentevents.Event) string { return "" }})
 		usage   = may("usage", "", usageForm{})
 		cancel  = usual("outcome", func(*stream, *agentevents.Event) string { return `{"type":"cancelled"}` })
-		waits   = usual("outcome", func(s *stream, _ *agentevents.Event) string { return s.outcome() })
+		waits   = need("outcome", "", waitsForm{keptForm{func(s *stream, _ *agentevents.Event) string { return s.outcome() }}})
 		name    = need("name", "name").Or(func(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 			return jsonwire.AppendString(dst, w.Ev.AgentID) // the metadata tell that the event has none
 		})
@@ -134,7 +137,7 @@ var format = func() *wire.Format {
 		row("STEP_STARTED", agentevents.KindStepStarted, need("stepName", "stepId", wire.Full{})),
 		row("STEP_FINISHED", agentevents.KindStepEnded, need("stepName", "stepId", wire.Full{})),
 		row(typeSnapshot, agentevents.KindStatePatched, need("snapshot", "value", snapshotForm{})),
-		when("patch", row("STATE_DELTA", agentevents.KindStatePatched, need("delta", "", patchForm{}))),
+		when(casePatch, row("STATE_DELTA", agentevents.KindStatePatched, need("delta", "", patchForm{}))),
 		row("SUBAGENT_STARTED", agentevents.KindAgentStarted, name, may("description", "task"),
 			may("parentSubagentRunId", "/parentAgentId").Unless(ofMain), may("parentToolCallId", "/parentCallId")),
 		row(typeSubagentError, agentevents.KindAgentEnded, fails, code),
@@ -175,7 +178,7 @@ var format = func() *wire.Format {
 		Name:       Name,
 		Required:   RuleRequired,
 		Every:      "/step /traceId /causationId",
-		Remarks:    []string{remarkStart, remarkTime},
+		Remarks:    []string{remarkStart, remarkTime, remarkRun},
 		OtherExtra: true,
 		Case:       caseOf,
 		Pick:       func(r *wire.Reader) *wire.Row { return decoderOf(r).pick() },
@@ -207,10 +210,6 @@ func caseOf(typ, line string) string {
 		}
 	case "RUN_FINISHED":
 		return jsonwire.Text(jsonwire.Member(jsonwire.Member(line, "outcome"), "type"))
-	case "STATE_DELTA":
-		if len(patches(jsonwire.Member(line, "delta"))) > 0 || jsonwire.HasMember(jsonwire.Member(line, "metadata"), "agentevents") {
-			return "patch"
-		}
 	}
 	return ""
 }

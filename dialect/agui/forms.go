@@ -356,16 +356,21 @@ type patchForm struct{}
 
 func (patchForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
 	p := w.Ev.Payload.(*agentevents.StatePatched)
-	if list := patches(w.Kept(m.Name)); len(list) == 1 && list[0] == *p {
-		return append(dst, w.Use(m.Name)...), true
+	state := encoderOf(w).s.state
+	if kept := w.Kept(m.Name); kept != "" {
+		if d := state.delta(kept); d.plain && len(d.patches) == 1 && d.patches[0] == *p {
+			return append(dst, w.Use(m.Name)...), true
+		}
 	}
-	return append(dst, encoderOf(w).s.state.patch(p)...), true
+	return append(dst, state.patch(p)...), true
 }
 
 func (patchForm) Parse(r *wire.Reader, _ any) error {
 	raw, err := r.S.Raw()
 	d := decoderOf(r)
-	d.delta, d.patches = raw, patches(raw)
+	if d.delta = raw; d.patch.fault == "" {
+		d.patches = d.patch.patches
+	}
 	return err
 }
 
@@ -377,32 +382,4 @@ func (f snapshotForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any)
 		return append(dst, "{}"...), true
 	}
 	return f.Value.Append(w, dst, m, at)
-}
-
-// patches returns the patches that a JSON Patch is, or nil if one of its operations is
-// none.
-func patches(delta string) []agentevents.StatePatched {
-	var list []agentevents.StatePatched
-	for raw := range jsonwire.Elements(delta) {
-		op, path := jsonwire.Text(jsonwire.Member(raw, "op")), jsonwire.Text(jsonwire.Member(raw, "path"))
-		p := agentevents.StatePatched{Op: agentevents.PatchSet, Value: agentevents.JSON(jsonwire.Member(raw, "value"))}
-		names := strings.Split(path, "/")[1:]
-		for i, token := range names {
-			if names[i] = jsonwire.Untoken(token); names[i] == "" || strings.Contains(names[i], ".") {
-				return nil
-			}
-		}
-		p.Path = strings.Join(names, ".")
-		last := names[max(0, len(names)-1):]
-		_, err := strconv.Atoi(strings.Join(last, "x"))
-		inList := err == nil || slices.Contains(last, "-")
-		switch {
-		case op == "remove" && !inList && path != "":
-			p.Op, p.Value = agentevents.PatchRemove, ""
-		case op != "replace" && (op != "add" || inList), p.Value == "", path != "" && path[0] != '/':
-			return nil
-		}
-		list = append(list, p)
-	}
-	return list
 }

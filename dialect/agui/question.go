@@ -3,11 +3,14 @@ package agui
 import (
 	"bytes"
 	"cmp"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/internal/wire"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -15,6 +18,7 @@ import (
 type question struct {
 	id, agent, call, interrupt string
 	number                     int // of the questions of the run
+	approval                   bool
 }
 
 // questions are the open ones of a run. To open or to close one costs the same however many
@@ -80,6 +84,7 @@ func (k *kept) ask(ev *agentevents.Event) {
 	q, reason, message, form := question{agent: ev.AgentID}, "", "", "" // the reasons are the protocol's
 	switch p := ev.Payload.(type) {
 	case *agentevents.ApprovalRequested:
+		q.approval = true
 		q.id, q.call, reason, message = p.ApprovalID, p.CallID, "confirmation", cmp.Or(p.Action, p.ToolID)+": "+p.Reason
 		if form = `,"responseSchema":{"type":"object","properties":{"approved":{"type":"boolean"}}}`; q.call != "" {
 			reason = "tool_call"
@@ -108,6 +113,11 @@ func (k *kept) ask(ev *agentevents.Event) {
 	if q.call != "" {
 		form = `,"toolCallId":` + jsonwire.Quote(q.call) + form
 	}
+	if raw := dialect.Unknown(ev, Name, interruptOf); raw != "" {
+		q.interrupt = strings.Clone(string(raw))
+		k.questions.add(q)
+		return
+	}
 	q.interrupt = `{"id":` + jsonwire.Quote(q.id) + `,"reason":"` + reason + `","message":` + jsonwire.Quote(strings.Trim(message, ": \n")) + form + "}"
 	k.questions.add(q)
 }
@@ -120,3 +130,64 @@ func (k *kept) outcome() string {
 	}
 	return `{"type":"interrupt","interrupts":[` + string(bytes.TrimPrefix(list, []byte(","))) + `]}`
 }
+
+// interrupts yields the interrupts of an outcome.
+func interrupts(outcome string) iter.Seq[string] {
+	return jsonwire.Elements(jsonwire.Member(outcome, "interrupts"))
+}
+
+// A waitsForm is the outcome of a run that waits. Its interrupts are open questions: readers make
+// requests of the others.
+type waitsForm struct{ keptForm }
+
+func (f waitsForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	if s := encoderOf(w).s; !s.asks(w.Kept(m.Name)) {
+		return append(dst, s.outcome()...), true
+	}
+	return f.keptForm.Append(w, dst, m, at)
+}
+
+func (f waitsForm) Parse(r *wire.Reader, at any) error {
+	d := decoderOf(r)
+	scan := r.S
+	raw, _ := scan.Raw()
+	for interrupt := range interrupts(raw) {
+		id := jsonwire.Text(jsonwire.Member(interrupt, "id"))
+		if _, open := d.s.questions.open[id]; !open && id != "" {
+			d.asked = append(d.asked, interrupt)
+		}
+	}
+	return f.keptForm.Parse(r, at)
+}
+
+// asks reports whether all interrupts of an outcome are open questions of the run.
+func (k *kept) asks(outcome string) bool {
+	for interrupt := range interrupts(outcome) {
+		if k.questions.open[jsonwire.Text(jsonwire.Member(interrupt, "id"))] == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// request returns the request that an interrupt is: for a reason of the protocol that asks for yes
+// or no, or a form with the member approved, an approval.
+func (s *stream) request(ev *agentevents.Event, interrupt string) error {
+	member := func(name string) string { return jsonwire.Member(interrupt, name) }
+	id, reason, message, call := jsonwire.Text(member("id")), jsonwire.Text(member("reason")), jsonwire.Text(member("message")), jsonwire.Text(member("toolCallId"))
+	ev.AgentID = s.main
+	if sub := jsonwire.Text(member("subagentRunId")); sub != "" {
+		ev.AgentID = sub
+	}
+	if reason == "tool_call" || reason == "confirmation" || jsonwire.HasMember(jsonwire.Member(member("responseSchema"), "properties"), "approved") {
+		ev.Payload = &agentevents.ApprovalRequested{ApprovalID: id, Action: message, CallID: call, ToolID: s.calls[s.call(call)].tool}
+	} else {
+		ev.Payload = &agentevents.ClarificationRequested{InterruptID: id, CallID: call, Questions: []agentevents.Question{
+			{ID: id, Question: cmp.Or(message, reason), Schema: agentevents.JSON(member("responseSchema"))},
+		}}
+	}
+	return ev.SetExtra(string(Name), agentevents.JSON(`{"`+interruptOf+`":`+interrupt+"}"))
+}
+
+// interruptOf is the extra member of a request that an interrupt is.
+const interruptOf = "interrupt"

@@ -8,9 +8,55 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// A state is the shape of a front end's state: the members of objects and the lengths of lists. All other values are 0. A JSON Patch must name places that are there, and
-// a state.patched makes those that it needs.
-type state struct{ jsonwire.Object }
+// A state is a front end's state. A JSON Patch must name places that are there, and a
+// state.patched makes those that it needs. An encoder has the shape only: the members of objects
+// and the lengths of lists. All other values are 0.
+type state struct {
+	jsonwire.Object
+	full   bool            // it has the values
+	whole  bool            // lines have told all of it: a front end has no more members
+	run    string          // that changes it
+	untold map[string]bool // members that no event of the run has whole
+	copied int             // bytes of values that copies have added
+}
+
+// kept returns what the state has of a value.
+func (s *state) kept(raw string) string {
+	if s.full {
+		return strings.Clone(raw)
+	}
+	return shapeOf(raw)
+}
+
+// text returns the whole state.
+func (s *state) text() string {
+	text := []byte{'{'}
+	for name, raw := range s.All() {
+		if len(text) > 1 {
+			text = append(text, ',')
+		}
+		text = append(append(jsonwire.AppendString(text, name), ':'), raw...)
+	}
+	return string(append(text, '}'))
+}
+
+// tell notes that a run changes the state: its events have told nothing of what is there.
+func (s *state) tell(run string) {
+	s.run, s.untold = strings.Clone(run), nil
+	for name := range s.All() {
+		if s.untold == nil {
+			s.untold = map[string]bool{}
+		}
+		s.untold[name] = true
+	}
+}
+
+// forget forgets members, because it is not known how a line has changed them.
+func (s *state) forget(names []string) {
+	for _, name := range names {
+		s.Remove(name)
+	}
+}
 
 // patch returns a state.patched as a JSON Patch, which has no operation if the event changes
 // nothing.
@@ -97,12 +143,16 @@ func within(names []string, value string) string {
 	return string(object) + value + strings.Repeat("}", len(names))
 }
 
-// note applies an event to the state.
-func (s *state) note(p agentevents.Payload) {
+// note applies an event of a run to the state.
+func (s *state) note(run string, p agentevents.Payload) {
+	if run != s.run {
+		s.tell(run)
+	}
 	switch p := p.(type) {
 	case *agentevents.RunStarted:
 		if raw := jsonwire.Member(string(p.Inputs), "state"); jsonwire.IsObject(raw) && !otherInput(string(p.Inputs)) {
 			s.set(raw)
+			s.tell(run)
 		}
 		s.merge(stateOf(p))
 	case *agentevents.StatePatched:
@@ -123,6 +173,9 @@ func (s *state) apply(p *agentevents.StatePatched) {
 	case p.Path == "":
 		s.set(value)
 		return
+	}
+	if p.Op != agentevents.PatchMerge {
+		delete(s.untold, p.Path)
 	}
 	names := strings.Split(strings.Clone(p.Path), ".")
 	object, last := &s.Object, names[len(names)-1]
@@ -149,23 +202,28 @@ func (s *state) apply(p *agentevents.StatePatched) {
 		at = at.At(name)
 	}
 	if p.Op == agentevents.PatchMerge && at.IsObject() && jsonwire.IsObject(value) {
-		merge(at.Open(), value)
+		s.mergeInto(at.Open(), value)
 		return
 	}
-	at.Set(shapeOf(value))
+	at.Set(s.kept(value))
 }
 
 // set sets the whole state.
 func (s *state) set(value string) {
-	s.Object = jsonwire.Object{}
+	s.Object, s.whole, s.untold = jsonwire.Object{}, true, nil
 	s.merge(value)
 }
 
-func (s *state) merge(value string) { merge(&s.Object, value) }
+func (s *state) merge(value string) {
+	for name := range jsonwire.Members(value) {
+		delete(s.untold, name)
+	}
+	s.mergeInto(&s.Object, value)
+}
 
-func merge(object *jsonwire.Object, value string) {
+func (s *state) mergeInto(object *jsonwire.Object, value string) {
 	for name, raw := range jsonwire.Members(value) {
-		object.Set(strings.Clone(name), shapeOf(raw))
+		object.Set(strings.Clone(name), s.kept(raw))
 	}
 }
 

@@ -1,6 +1,9 @@
 package jsonwire
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // At returns the value of a member, as Open().Value does. In a list a name that is a
 // number below its length is that of an element, and the length itself adds one. The
@@ -45,6 +48,20 @@ func (v *Value) appendList(dst []byte) []byte {
 		dst = (*v.list)[i].append(dst)
 	}
 	return append(dst, ']')
+}
+
+// Insert inserts an element into a list, before the one of that number or at the end.
+func (v *Value) Insert(i int, element Value) {
+	list := v.openList()
+	*list = slices.Insert(*list, i, element)
+}
+
+// Delete removes and returns an element of a list.
+func (v *Value) Delete(i int) Value {
+	list := v.openList()
+	was := (*list)[i]
+	*list = slices.Delete(*list, i, i+1)
+	return was
 }
 
 // List returns the length of the value if it is a list.

@@ -96,11 +96,7 @@ func (o *Object) All() iter.Seq2[string, string] {
 			if m.gone {
 				continue
 			}
-			text := m.value.text
-			if text == "" {
-				text = string(m.value.append(nil))
-			}
-			if !yield(m.name, text) {
+			if !yield(m.name, m.value.Text()) {
 				return
 			}
 		}
@@ -145,6 +141,14 @@ func (v *Value) Open() *Object {
 		v.text, v.list = "", nil
 	}
 	return v.object
+}
+
+// Text returns the value as a JSON text.
+func (v *Value) Text() string {
+	if v.text != "" {
+		return v.text
+	}
+	return string(v.append(nil))
 }
 
 func (v *Value) append(dst []byte) []byte {

@@ -336,11 +336,17 @@ func (v *EventRetracted) clean(c *cleaner) *EventRetracted {
 
 func (v *ContextCompacted) clean(c *cleaner) *ContextCompacted {
 	w := v // or the copy, once there is one
-	c.size += 165
+	c.size += 216
 	if v.Trigger != "" {
 		if s, changed := c.text("trigger", ClassMeta, v.Trigger); changed {
 			w = copyOnce(v, w)
 			w.Trigger = s
+		}
+	}
+	if v.Summary != "" {
+		if s, changed := c.text("summary", ClassContent, v.Summary); changed {
+			w = copyOnce(v, w)
+			w.Summary = s
 		}
 	}
 	if v.extra != "" {
@@ -2196,7 +2202,7 @@ func (v *RunCancelled) clean(c *cleaner) *RunCancelled {
 
 func (v *ToolCalled) clean(c *cleaner) *ToolCalled {
 	w := v // or the copy, once there is one
-	c.size += 378 + mostEscaped*(len(v.CallID)+len(v.ToolID)+len(v.RetryOf)+len(v.Transport))
+	c.size += 435 + mostEscaped*(len(v.CallID)+len(v.ToolID)+len(v.RetryOf)+len(v.Transport))
 	if v.Arguments != "" {
 		j, changed := c.json("arguments", ClassContent, v.Arguments)
 		if c.err != nil {
@@ -2205,6 +2211,7 @@ func (v *ToolCalled) clean(c *cleaner) *ToolCalled {
 		if changed {
 			w = copyOnce(v, w)
 			w.Arguments = j
+			w.ArgumentsText = w.ArgumentsText || c.quoted
 		}
 	}
 	if v.ArgumentsSummary != "" {
@@ -2280,7 +2287,7 @@ func (v *ToolArgumentsDelta) clean(c *cleaner) *ToolArgumentsDelta {
 
 func (v *ToolReturned) clean(c *cleaner) *ToolReturned {
 	w := v // or the copy, once there is one
-	c.size += 378 + mostEscaped*(len(v.CallID)+len(v.ToolID)+len(v.Status))
+	c.size += 489 + mostEscaped*(len(v.CallID)+len(v.ToolID)+len(v.Status))
 	if v.Status != "" {
 		if c.words && !v.Status.known() {
 			if s, changed := c.text("status", ClassMeta, string(v.Status)); changed {
@@ -2297,6 +2304,7 @@ func (v *ToolReturned) clean(c *cleaner) *ToolReturned {
 		if changed {
 			w = copyOnce(v, w)
 			w.Result = j
+			w.ResultText = w.ResultText || c.quoted
 		}
 	}
 	if v.ResultSummary != "" {
@@ -2322,6 +2330,7 @@ func (v *ToolReturned) clean(c *cleaner) *ToolReturned {
 		if changed {
 			w = copyOnce(v, w)
 			w.Arguments = j
+			w.ArgumentsText = w.ArgumentsText || c.quoted
 		}
 	}
 	if v.ArgumentsSummary != "" {

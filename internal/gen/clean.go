@@ -126,7 +126,11 @@ func (w *writer) cleanField(f *field) {
 		}
 		w.p("j, changed := c.%s(%q, %s, %s)", call, f.json, f.class, expr)
 		w.p("if c.err != nil {\nreturn v\n}")
-		w.p("if changed {\n%s\n}", keep("j"))
+		kept := keep("j")
+		if f.quoted != "" {
+			kept += fmt.Sprintf("\nw.%s = w.%[1]s || c.quoted", f.quoted)
+		}
+		w.p("if changed {\n%s\n}", kept)
 		if f.typ.shape == jsonShape {
 			return // in a block of its own
 		}

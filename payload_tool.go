@@ -14,8 +14,8 @@ type ToolCalled struct {
 	CallID    string `json:"callId" class:"id" check:"required"`                        // joins call, deltas and return
 	ToolID    string `json:"toolId" class:"id" check:"required"`                        // tool name, or "scope:tool-id" in OpenWOP
 	Arguments JSON   `json:"arguments,omitzero" class:"content" broken:"ArgumentsText"` // any JSON value
-	// ArgumentsText says that Arguments is a JSON string that holds a text which is not
-	// JSON. The emitter sets it when Arguments is such a text.
+	// ArgumentsText: Arguments is a JSON string that holds a text which is not JSON. The
+	// emitter sets it when it is given that text as Arguments.
 	ArgumentsText bool `json:"argumentsText,omitzero" class:"meta"`
 	// ArgumentsSummary is the arguments as a short text; KAHN's input_summary.
 	ArgumentsSummary string   `json:"argumentsSummary,omitzero" class:"content" fold:"-"`

@@ -357,6 +357,17 @@ func (c *cleaner) json(name string, class Class, j JSON) (JSON, bool) {
 	return c.value(name, class, j, false)
 }
 
+// jsonOrText is json for a field beside which another one tells that it was a text, and
+// reports that.
+func (c *cleaner) jsonOrText(name string, class Class, j JSON) (clean JSON, text, changed bool) {
+	before := c.sanitized
+	clean, changed = c.value(name, class, j, false)
+	if c.quoted {
+		c.sanitized = before || !jsonwire.ValidUTF8(string(j))
+	}
+	return clean, c.quoted, changed
+}
+
 // object is json for a field that is expected to be an object. Text that is not JSON
 // becomes one.
 func (c *cleaner) object(name string, class Class, j JSON) (JSON, bool) {

@@ -17,9 +17,9 @@ import (
 //
 // An emitter records text that is not JSON as a JSON string, and as the object
 // {"sanitized":"the text"} where an object is expected, and marks the event
-// [MarkSanitized]. Event.AppendJSON and MarshalJSON refuse it. Arguments and results of
-// tools are texts mostly: JSON(text) is a legal one, and a member of [ToolCalled] and
-// [ToolReturned] tells readers that it was no JSON.
+// [MarkSanitized]. Arguments and results of tools are texts mostly: give an emitter
+// JSON(text) of them. A member of [ToolCalled] and [ToolReturned] then tells that the text
+// was no JSON, and no mark is needed. Event.AppendJSON and MarshalJSON refuse such text.
 //
 // [ToJSON] makes one from a Go value, [JSONOrString] from a text that may be JSON;
 // json.Unmarshal([]byte(j), &v) reads one.

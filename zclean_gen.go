@@ -2204,14 +2204,14 @@ func (v *ToolCalled) clean(c *cleaner) *ToolCalled {
 	w := v // or the copy, once there is one
 	c.size += 435 + mostEscaped*(len(v.CallID)+len(v.ToolID)+len(v.RetryOf)+len(v.Transport))
 	if v.Arguments != "" {
-		j, changed := c.json("arguments", ClassContent, v.Arguments)
+		j, text, changed := c.jsonOrText("arguments", ClassContent, v.Arguments)
 		if c.err != nil {
 			return v
 		}
 		if changed {
 			w = copyOnce(v, w)
 			w.Arguments = j
-			w.ArgumentsText = w.ArgumentsText || c.quoted
+			w.ArgumentsText = w.ArgumentsText || text
 		}
 	}
 	if v.ArgumentsSummary != "" {
@@ -2297,14 +2297,14 @@ func (v *ToolReturned) clean(c *cleaner) *ToolReturned {
 		}
 	}
 	if v.Result != "" {
-		j, changed := c.json("result", ClassContent, v.Result)
+		j, text, changed := c.jsonOrText("result", ClassContent, v.Result)
 		if c.err != nil {
 			return v
 		}
 		if changed {
 			w = copyOnce(v, w)
 			w.Result = j
-			w.ResultText = w.ResultText || c.quoted
+			w.ResultText = w.ResultText || text
 		}
 	}
 	if v.ResultSummary != "" {
@@ -2323,14 +2323,14 @@ func (v *ToolReturned) clean(c *cleaner) *ToolReturned {
 		}
 	}
 	if v.Arguments != "" {
-		j, changed := c.json("arguments", ClassContent, v.Arguments)
+		j, text, changed := c.jsonOrText("arguments", ClassContent, v.Arguments)
 		if c.err != nil {
 			return v
 		}
 		if changed {
 			w = copyOnce(v, w)
 			w.Arguments = j
-			w.ArgumentsText = w.ArgumentsText || c.quoted
+			w.ArgumentsText = w.ArgumentsText || text
 		}
 	}
 	if v.ArgumentsSummary != "" {

@@ -84,7 +84,7 @@ type field struct {
 	class    string // the constant, such as ClassMeta; empty in records
 	aside    bool   // text that no fold reads
 	object   bool   // JSON that is broken is recorded as an object
-	quoted   string // the bool that says that broken JSON is recorded as a string
+	quoted   string // name of the bool that is set when broken JSON is recorded as a string
 	check    checks
 
 	pos token.Pos

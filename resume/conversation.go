@@ -153,7 +153,7 @@ type conversation struct {
 	models    map[string]*answer             // open model calls
 	calls     map[string]*toolCall           // by the id of an attempt, the last one of that id
 	blocks    map[blockKey]*block            // begun by deltas
-	drafts    []*block                       // the ones outside of model calls that have not ended
+	draft     *block                         // the one outside of model calls that has not ended
 	seen      map[string]bool                // ids of messages
 	sends     map[string]agentevents.Command // that nobody has consumed, by the id of the event
 	asked     map[string]bool                // open clarifications of the agent without a call
@@ -190,12 +190,13 @@ type blockKey struct {
 // A block is a block of text or of reasoning.
 type block struct {
 	blockKey
-	event string
-	text  strings.Builder // of the deltas
-	whole string          // of the event with the whole block
-	ended bool            // nothing is added any more but the whole
-	gone  bool            // it began before a compaction
-	marks agentevents.Marks
+	event  string
+	text   strings.Builder // of the deltas
+	whole  string          // of the event with the whole block
+	ended  bool            // nothing is added any more but the whole
+	gone   bool            // it began before a compaction
+	goesOn bool            // an earlier block with the same id has ended
+	marks  agentevents.Marks
 }
 
 func (b *block) String() string {
@@ -450,6 +451,7 @@ func (c *conversation) answered(p *agentevents.ModelReturned) {
 	if a.mute {
 		return
 	}
+	c.settle()
 	c.last = nil
 	if !p.Error.OK {
 		c.turns = append(c.turns, &a.turn)
@@ -481,54 +483,71 @@ func (c *conversation) wasAnswered(failed bool) {
 	}
 }
 
-// settle ends the blocks outside of model calls, which no other delta may go on with.
+// settle ends the block of deltas outside of model calls: something else follows.
 func (c *conversation) settle() {
-	for _, b := range c.drafts {
-		b.ended = true
+	if c.draft != nil {
+		c.draft.ended = true
 	}
-	c.drafts = nil
+	c.draft = nil
 }
 
 // delta takes a piece of a block.
 func (c *conversation) delta(ev *agentevents.Event, kind agentevents.Kind, id, text string) {
 	key := blockKey{kind, id}
 	b := c.blocks[key]
-	if b == nil || b.ended {
+	if b == nil || b.ended || b.gone {
+		goesOn := b != nil && (id != "" || b.gone)
 		b = c.begin(ev, key)
+		b.goesOn = goesOn
 		c.blocks[key] = b
 		if c.now == nil {
-			c.drafts = append(c.drafts, b)
+			c.draft = b
 		}
 	}
 	b.text.WriteString(text)
 	b.marks |= ev.Marks & kept
 }
 
-// whole takes a whole block, which stands in the place of its deltas.
+// whole takes a whole block, which stands in the place of its deltas. If these have ended, or
+// go on with others, they count: the whole comes late, and has nothing new.
 func (c *conversation) whole(ev *agentevents.Event, kind agentevents.Kind, id, text string) {
 	key := blockKey{kind, id}
 	b := c.blocks[key]
-	if b == nil || id == "" && b.ended {
-		b = c.begin(ev, key)
-	}
 	delete(c.blocks, key)
+	switch {
+	case b == nil || b.ended && id == "":
+		b = c.begin(ev, key)
+	case b.ended || b.goesOn || b.gone:
+		b.ended = true
+		return
+	}
 	b.event, b.whole, b.ended, b.marks = ev.ID, text, true, ev.Marks&kept
 }
 
 // begin adds a block to the answer that the model is giving. Without a model call it is a
-// message, or the text that comes after its reasoning.
+// message of its own; but reasoning and the text after it are one.
 func (c *conversation) begin(ev *agentevents.Event, key blockKey) *block {
 	b := &block{blockKey: key, event: ev.ID}
 	t := c.last
-	switch {
-	case c.now != nil:
+	if c.now != nil {
 		t = &c.now.turn
-	case t == nil || len(t.calls) > 0 || len(t.blocks) != 1 || t.blocks[0].kind == agentevents.KindTextCompleted || key.kind == agentevents.KindAgentReasoned:
+	} else if c.settle(); t == nil || !t.takes(key.kind) {
 		t = &turn{role: RoleAssistant}
 		c.turns, c.last = append(c.turns, t), t
 	}
 	t.blocks = append(t.blocks, b)
 	return b
+}
+
+// takes reports whether a block that comes after a turn belongs to it.
+func (t *turn) takes(kind agentevents.Kind) bool {
+	switch {
+	case len(t.calls) > 0 || len(t.blocks) > 1:
+		return false
+	case len(t.blocks) == 1:
+		return t.blocks[0].kind == agentevents.KindAgentReasoned && kind == agentevents.KindTextCompleted
+	}
+	return true // an answer of which nothing is known so far
 }
 
 // call takes a tool call, or a further attempt of one.

@@ -312,7 +312,7 @@ func requireGrows(t *rapid.T, log []agentevents.Event, run, agent string, name f
 }
 
 // At every boundary the conversation of the cut log, up to the first thing that is open,
-// begins that of the whole log as it stood before its next compaction.
+// begins the one of the whole log before its next compaction.
 func TestConversationGrows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := drawTalk(t, rapid.Bool().Draw(t, "overlap"))
@@ -322,7 +322,7 @@ func TestConversationGrows(t *testing.T) {
 	})
 }
 
-// The law holds for runs of all kinds of events, too.
+// The law holds for runs with all kinds, too.
 func TestConversationOfAnyRunGrows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := anyRun(t)

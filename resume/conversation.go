@@ -24,58 +24,58 @@ const (
 
 // A Message is one message of a [Conversation].
 type Message struct {
-	Role Role
+	Role Role // whose message it is
 	// Text is the text of a system, user or assistant message. The blocks of an answer are
 	// joined without anything between them.
 	Text string
 	// JSON is the content of a system or user message that is not a text. Then Text is empty.
 	JSON agentevents.JSON
-	// Reasoning is that of an answer, as far as it was recorded.
+	// Reasoning is the reasoning of an answer, as far as it was recorded.
 	Reasoning string
 	// Calls are the tool calls of an answer, in the order in which they were made.
 	Calls []Call
 	// Results belong to a tool message: Results[i] answers Calls[i] of the message before.
 	Results []Result
-	// Summary tells that a user message is the summary of a compaction.
+	// Summary: a user message is the summary of a compaction.
 	Summary bool
-	// Open tells that something is still to come: a call of the message, or of the message
-	// before a tool message, has no result; or the model call during which a user message
-	// came has not returned, and its answer goes before the message.
+	// Open: something is still to come. An assistant message, and the tool message after
+	// it, has a call without a result. A user message came during a model call that has not
+	// returned, and the answer will stand before it.
 	Open bool
-	// Marks are those of the events that the message is made of, other than calls and
-	// results: MarkRedacted if a text was masked, MarkSanitized if it was cut or repaired.
+	// Marks qualify Text, JSON and Reasoning: MarkRedacted if a part was masked,
+	// MarkSanitized if it was cut or repaired.
 	Marks agentevents.Marks
 }
 
 // A Call is a tool call of an answer.
 type Call struct {
-	ID        string            // the id that the model gave: that of the first attempt; answers may repeat it
+	ID        string            // the id that the model gave, which its other answers may repeat; a retry has it, too
 	Tool      string            // ToolCalled.ToolID
-	Arguments Value             // of the first attempt; redacted as recorded
-	Marks     agentevents.Marks // of the first attempt, as in Message
+	Arguments Value             // as the first attempt has them, redacted
+	Marks     agentevents.Marks // as in Message, for the event of the first attempt
 }
 
-// A Result is the outcome of a call. That of a call with several attempts is the last one's.
+// A Result is the outcome of a call. After several attempts it is the outcome of the last one.
 type Result struct {
-	CallID string                 // Call.ID
-	Tool   string                 // Call.Tool
-	Status agentevents.ToolStatus // how the call went; empty while it has no result
-	Value  Value                  // what the tool returned, also with some failures
-	Error  agentevents.Opt[agentevents.ErrorInfo]
-	Marks  agentevents.Marks // as in Message
+	CallID string                                 // Call.ID
+	Tool   string                                 // Call.Tool
+	Status agentevents.ToolStatus                 // how the call went; empty while it has no result
+	Value  Value                                  // the tool's result, which a failed call may have, too
+	Error  agentevents.Opt[agentevents.ErrorInfo] // why the call failed
+	Marks  agentevents.Marks                      // as in Message, for the event of the return
 }
 
-// A Value is what a model or a tool wrote: a text or JSON. At most one field is set.
+// A Value holds arguments or a result: a text or JSON. At most one field is set.
 //
 // It is a text if the event has ArgumentsText or ResultText. An emitter sets these when it is
-// given JSON(text) of a text that is not JSON. In an event without them, as older logs and
-// callers of JSONOrString have them, a JSON string stays one.
+// given JSON(text) of a text that is not JSON. Without them a JSON string stays JSON: older
+// logs, and callers of JSONOrString, do not tell whether it was a text.
 type Value struct {
-	Text string
-	JSON agentevents.JSON
+	Text string           // a text, never JSON's spelling of it
+	JSON agentevents.JSON // any JSON value
 }
 
-// String returns the text, or the JSON as it is spelled: as a model is given it.
+// String returns the text, or the JSON as it is spelled.
 func (v Value) String() string {
 	if v.JSON != "" {
 		return string(v.JSON)
@@ -83,46 +83,48 @@ func (v Value) String() string {
 	return v.Text
 }
 
-// Conversation returns the messages of an agent of a run, in order, as a runtime sends them to
-// a model to go on after a pause or a crash. The events are those of a log, in its order, such
-// as [agentevents.Reader.All] yields; those of other runs and of other agents are passed over.
-// The order of the messages and their content are a fact of the log:
+// Conversation returns the messages of one agent of a run, in order, as a runtime sends them to
+// a model to go on after a pause or a crash. The events come in the order of their log, such
+// as from [agentevents.Reader.All]. Events of other runs and agents are passed over. The
+// events alone decide:
 //
-//   - A user message is the Prompt of a start of the agent, or its Task if there is no Prompt; a
-//     message.created to the agent, or from "user" to nobody else; a command of type send that
-//     the agent, or the execution of its node, has consumed; and the answers to a clarification
-//     that belongs to no tool call. A start that goes on (with Resumed set, or of an agent that
-//     has not ended) brings the message of run.resumed, if there is one. What reaches a run
-//     and no agent is for the agents that are no sub-agents.
-//   - An assistant message is one answer of a model: the text and reasoning recorded during the
-//     model call, and the tool calls recorded from there to the next model call. The answer
-//     counts once model.returned has no error: a broken attempt, its text and its calls are left
-//     out, and so is a call that has not returned. Model calls for something else than chat,
-//     text_completion or generate_content bring no answer. Of calls that overlap, text
-//     belongs to the one that began last.
-//   - In a log without model calls each block of text is a message of its own. A tool call belongs to
-//     the message before it, unless all calls of that have returned.
-//   - Deltas count where the whole block is missing, once something else follows.
-//   - A call that names an earlier one with RetryOf, or whose Attempt is above 1 and whose id is
-//     that of an earlier call, is a further attempt of that one.
+//   - A user message is the Prompt of a start, or else its Task; a message.created to the agent,
+//     or from "user" to nobody else; a command of type send that the agent, or the execution of
+//     its node, has consumed; the answers to a clarification without a tool call. A start that
+//     goes on (Resumed is set, or the agent has not ended) has the message of run.resumed
+//     instead. A message to the run reaches each agent that is not a sub-agent.
+//   - An assistant message is an answer of a model: text and reasoning from model.called to
+//     model.returned, and tool calls from there to the next model.called. An answer with an
+//     error is left out with its text and its calls. So is one that has not come. Model calls
+//     for other operations than chat, text_completion and generate_content bring no answer.
+//     While model calls overlap, text belongs to the one that began last.
+//   - Without a model call each block of text is a message. A tool call belongs to the message
+//     before it, unless all calls of that message have returned.
+//   - Deltas count where their whole block is missing, once something else follows.
+//   - A tool call with RetryOf is a further attempt of the last call that had this id. So is a
+//     call that repeats an id with an Attempt above 1.
 //   - A compaction with a Summary replaces all messages before it by one user message. An
-//     answer with a call that has no result stays, after that message. A compaction without
-//     a Summary changes nothing.
-//   - What an event.retracted names is left out. A message.created of the agent itself is no
-//     message here, as its text is recorded as agent.text.
+//     answer with an open call stays, after the summary. A compaction without a Summary
+//     changes nothing.
+//   - An event that event.retracted names is left out, and so is a message.created from the agent itself:
+//     its text is recorded as agent.text.
 //
 // All starts of an agent are one conversation: a sub-agent that forgets between two calls needs
-// two ids. An event whose sequence the run has passed is a repeated one and is left out.
+// two ids. An event whose sequence the run has passed is a repeated one, and left out. An
+// agent without events has no messages.
 //
-// The conversation of a log that was cut off anywhere, up to the first thing that is open,
-// begins that of the whole log. An open thing is a message with Open set or a failed call that
-// the whole log tries again; a compaction or retraction after the cut begins anew. The last
-// message may have further calls in the whole log.
+// The conversation of a log that was cut off anywhere, up to the first open thing, begins the
+// conversation of the whole log as it stood before its next compaction or retraction. A
+// message with Open set is open, and so is a failed call that is tried again after the cut. The
+// last message may get further calls.
 //
-// Errors of events are returned with the messages of all other events, joined, at most 100: the
-// last line of a log may be torn after a crash. The time is linear in the number of events.
+// Errors of events are joined, at most 100 of them, and returned beside the messages of all other
+// events: the last line of a log may be torn. The time is linear in the number of events.
 func Conversation(events iter.Seq2[agentevents.Event, error], runID, agentID string) ([]Message, error) {
-	c := conversation{agent: agentID, models: map[string]*answer{}, calls: map[string]*toolCall{}, blocks: map[blockKey]*block{}, seen: map[string]bool{}, sends: map[string]agentevents.Command{}, asked: map[string]bool{}, retracted: map[string]bool{}}
+	c := conversation{
+		agent: agentID, models: map[string]*answer{}, calls: map[string]*toolCall{}, blocks: map[blockKey]*block{}, seen: map[string]bool{},
+		sends: map[string]agentevents.Command{}, asked: map[string]bool{}, retracted: map[string]bool{},
+	}
 	var errs firsterrs.List
 	for ev, err := range events {
 		if err != nil {
@@ -199,7 +201,7 @@ type block struct {
 	marks  agentevents.Marks
 }
 
-func (b *block) String() string {
+func (b *block) said() string {
 	if b.whole != "" {
 		return b.whole
 	}
@@ -628,7 +630,7 @@ func (c *conversation) append(out []Message, t *turn) []Message {
 		if b.kind == agentevents.KindAgentReasoned {
 			to = &reasoning
 		}
-		to.WriteString(b.String())
+		to.WriteString(b.said())
 		m.Marks |= b.marks
 	}
 	m.Text, m.Reasoning = text.String(), reasoning.String()

@@ -367,6 +367,32 @@ func TestConversation(t *testing.T) {
 			s.emit(&ae.TextDelta{Delta: "Four."}, &ae.TextCompleted{Text: "Four."}, &ae.TextDelta{Delta: "Fi"})
 		}, []string{"assistant: One. <Hm.> c1=t(1) c2=t(2)", "  c1=ok 1", "  c2=ok 2", "assistant: c3=t(3)", "  c3=ok 3", "assistant: Two.", "assistant: Three.", "user: More", "assistant: Four."}},
 
+		"deltas that something else follows": {func(s *script) {
+			s.emit(&ae.TextDelta{BlockID: "x", Delta: "One."})
+			s.call("c", "1")
+			s.emit(&ae.TextCompleted{BlockID: "x", Text: "One."}, &ae.ModelCalled{ModelCallID: "m"}, &ae.TextDelta{BlockID: "y", Delta: "Two."}, &ae.ModelReturned{ModelCallID: "m"})
+			s.emit(&ae.TextCompleted{BlockID: "y", Text: "Two."}, &ae.AgentReasoningDelta{Delta: "Hm."}, &ae.TextDelta{BlockID: "z", Delta: "Th"})
+		}, []string{"assistant: One. c=t(1) ...", "  c=", "assistant: Two.", "assistant: <Hm.>"}},
+
+		"text after the return of its model call": {func(s *script) {
+			s.emit(&ae.ModelCalled{ModelCallID: "m"}, &ae.ModelReturned{ModelCallID: "m"}, &ae.TextCompleted{Text: "Both."})
+			for range 2 {
+				s.call("c", "1")
+				s.returns("c", "1")
+			}
+		}, []string{"assistant: Both. c=t(1) c=t(1)", "  c=ok 1", "  c=ok 1"}},
+
+		"a compaction in the middle of a block": {func(s *script) {
+			m, _ := s.a.Model(s.ctx, nil)
+			_ = m.Text(s.ctx, "Old.")
+			s.call("c1", "1")
+			s.call("c2", "2")
+			s.returns("c1", "1")
+			s.emit(&ae.ContextCompacted{Summary: "Sum."})
+			_ = m.Text(s.ctx, "New.")
+			_ = m.Return(s.ctx, nil)
+		}, []string{"summary: Sum.", "assistant: New. c2=t(2) ...", "  c2="}},
+
 		"model calls that are one event": {func(s *script) {
 			s.emit(&ae.TextCompleted{Text: "One."}, &ae.ModelReturned{OneEvent: true})
 			s.call("c1", "1")
@@ -543,7 +569,7 @@ func TestConversationOfCutValues(t *testing.T) {
 	require.Equal(t, string(args.Arguments.JSON), args.Arguments.String())
 }
 
-// The conversation of a log that was written and read is that of its events.
+// Writing and reading a log changes no conversation.
 func TestConversationOfALog(t *testing.T) {
 	log := perform(t, func(s *script) {
 		s.answer("One.")

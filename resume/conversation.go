@@ -147,10 +147,13 @@ type conversation struct {
 	nodeRun string // execution of the node of the agent
 	told    string // by run.resumed, and is for the next start
 
-	turns []*turn
-	last  *turn   // tool calls belong to it; nil: to a new one
-	now   *answer // of the model call that began last, while it has not returned
-	early []*turn // messages before the first event of the agent
+	epoch   int     // compactions so far
+	summary *turn   // of the last compaction
+	kept    []*turn // with a call that was open at a compaction
+	turns   []*turn // since the last compaction
+	last    *turn   // tool calls belong to it; nil: to a new one
+	now     *answer // of the model call that began last, while it has not returned
+	early   []*turn // messages before the first event of the agent
 
 	models    map[string]*answer             // open model calls
 	calls     map[string]*toolCall           // by the id of an attempt, the last one of that id
@@ -172,9 +175,12 @@ type turn struct {
 	open    bool // a user message came during a model call
 	common  bool // a message before the first event of the agent is to nobody in particular
 
-	answer bool // of a model: all calls up to the next model call belong to it
-	blocks []*block
-	calls  []*toolCall
+	answer  bool // of a model: all calls up to the next model call belong to it
+	blocks  []*block
+	cut     int // blocks of earlier epochs are replaced by a summary
+	calls   []*toolCall
+	pending int // open calls
+	settled int // epoch in which the last call returned
 }
 
 // An answer is what a model call that has not returned brought.
@@ -196,7 +202,7 @@ type block struct {
 	text   strings.Builder // of the deltas
 	whole  string          // of the event with the whole block
 	ended  bool            // nothing is added any more but the whole
-	gone   bool            // it began before a compaction
+	epoch  int             // in which it began
 	goesOn bool            // an earlier block with the same id has ended
 	marks  agentevents.Marks
 }
@@ -210,6 +216,7 @@ func (b *block) said() string {
 
 type toolCall struct {
 	Call
+	turn    *turn
 	event   string // the call
 	closed  string // the event that closed it
 	attempt string // call id of the last attempt
@@ -379,21 +386,18 @@ func (c *conversation) say(ev *agentevents.Event, role Role, v Value) {
 func (c *conversation) compact(ev *agentevents.Event, summary string) {
 	said := newSaid(ev, RoleUser, Value{Text: summary})
 	said.summary = true
-	turns := []*turn{said}
-	for _, t := range c.turns {
-		if slices.ContainsFunc(t.calls, func(call *toolCall) bool { return call.open }) {
-			turns = append(turns, t)
-		}
-	}
 	c.settle()
-	c.turns, c.last = turns, nil
-	if c.now != nil {
-		for _, b := range c.now.blocks {
-			b.gone = true
+	for _, t := range c.turns {
+		if t.pending > 0 {
+			c.kept = append(c.kept, t)
 		}
-		c.now.calls = slices.DeleteFunc(c.now.calls, func(call *toolCall) bool { return !call.open })
 	}
+	c.summary, c.turns, c.last = said, nil, nil
+	c.epoch++
 }
+
+// replaced reports whether a compaction came after the last of the turn's calls had returned.
+func (c *conversation) replaced(t *turn) bool { return t.pending == 0 && t.settled < c.epoch }
 
 // ask takes the beginning of a model call. What was said before is in its request.
 func (c *conversation) ask(p *agentevents.ModelCalled) {
@@ -455,6 +459,7 @@ func (c *conversation) answered(p *agentevents.ModelReturned) {
 	}
 	c.settle()
 	c.last = nil
+	a.cut, a.turn.settled = c.epoch, c.epoch
 	if !p.Error.OK {
 		c.turns = append(c.turns, &a.turn)
 		c.last = &a.turn
@@ -497,8 +502,8 @@ func (c *conversation) settle() {
 func (c *conversation) delta(ev *agentevents.Event, kind agentevents.Kind, id, text string) {
 	key := blockKey{kind, id}
 	b := c.blocks[key]
-	if b == nil || b.ended || b.gone {
-		goesOn := b != nil && (id != "" || b.gone)
+	if b == nil || b.ended || b.epoch < c.epoch {
+		goesOn := b != nil && (id != "" || b.epoch < c.epoch)
 		b = c.begin(ev, key)
 		b.goesOn = goesOn
 		c.blocks[key] = b
@@ -519,7 +524,7 @@ func (c *conversation) whole(ev *agentevents.Event, kind agentevents.Kind, id, t
 	switch {
 	case b == nil || b.ended && id == "":
 		b = c.begin(ev, key)
-	case b.ended || b.goesOn || b.gone:
+	case b.ended || b.goesOn || b.epoch < c.epoch:
 		b.ended = true
 		return
 	}
@@ -529,7 +534,7 @@ func (c *conversation) whole(ev *agentevents.Event, kind agentevents.Kind, id, t
 // begin adds a block to the answer that the model is giving. Without a model call it is a
 // message of its own; but reasoning and the text after it are one.
 func (c *conversation) begin(ev *agentevents.Event, key blockKey) *block {
-	b := &block{blockKey: key, event: ev.ID}
+	b := &block{blockKey: key, event: ev.ID, epoch: c.epoch}
 	t := c.last
 	if c.now != nil {
 		t = &c.now.turn
@@ -566,8 +571,14 @@ func (c *conversation) call(ev *agentevents.Event, p *agentevents.ToolCalled) {
 		call = &toolCall{Call: Call{p.CallID, p.ToolID, valueOf(p.Arguments, p.ArgumentsText), ev.Marks & kept}, event: ev.ID}
 		c.place(call)
 	}
-	call.attempt, call.open, call.result = p.CallID, true, Result{}
 	c.calls[p.CallID] = call
+	if c.replaced(call.turn) {
+		return
+	}
+	if !call.open {
+		call.turn.pending++
+	}
+	call.attempt, call.open, call.result = p.CallID, true, Result{}
 }
 
 // place adds a call to the answer that it belongs to.
@@ -577,11 +588,12 @@ func (c *conversation) place(call *toolCall) {
 	switch {
 	case c.now != nil && !c.now.mute:
 		t = &c.now.turn
-	case t == nil || !t.answer && len(t.calls) > 0 && !slices.ContainsFunc(t.calls, func(call *toolCall) bool { return call.open }):
+	case t == nil || !t.answer && len(t.calls) > 0 && t.pending == 0:
 		t = &turn{role: RoleAssistant}
 		c.turns, c.last = append(c.turns, t), t
 	}
 	t.calls = append(t.calls, call)
+	call.turn, t.settled = t, c.epoch
 }
 
 // returned takes the return of a tool call.
@@ -595,13 +607,26 @@ func (c *conversation) returned(ev *agentevents.Event, p *agentevents.ToolReturn
 	case !isOpen:
 		return
 	}
+	if call.open {
+		call.turn.pending--
+		call.turn.settled = c.epoch
+	}
 	call.open, call.closed = false, ev.ID
 	call.result = Result{Status: p.Status, Value: valueOf(p.Result, p.ResultText), Error: p.Error, Marks: ev.Marks & kept}
 }
 
 // messages returns the conversation.
 func (c *conversation) messages() []Message {
-	turns := slices.Clone(c.turns)
+	var turns []*turn
+	if c.summary != nil {
+		turns = append(turns, c.summary)
+	}
+	for _, t := range c.kept {
+		if !c.replaced(t) {
+			turns = append(turns, t)
+		}
+	}
+	turns = append(turns, c.turns...)
 	if c.now != nil {
 		turns = append(turns, c.now.after...)
 	}
@@ -623,7 +648,7 @@ func (c *conversation) append(out []Message, t *turn) []Message {
 	}
 	var text, reasoning strings.Builder
 	for _, b := range t.blocks {
-		if c.retracted[b.event] || !b.ended || b.gone {
+		if c.retracted[b.event] || !b.ended || b.epoch < t.cut {
 			continue
 		}
 		to := &text

@@ -304,6 +304,20 @@ func TestConversation(t *testing.T) {
 			s.answer("New.")
 		}, []string{"summary: Sum.", "assistant: Both. c1=t(1) c2=t(2)", "  c1=ok 1", "  c2=error (no)", "assistant: New."}},
 
+		"two compactions beside an open call": {func(s *script) {
+			s.answer("One.")
+			s.call("c1", "1")
+			s.answer("Two.")
+			failed := s.call("c2", "2")
+			s.emit(&ae.ContextCompacted{Summary: "Sum 1."})
+			_ = failed.Fail(s.ctx, errors.New("no"))
+			s.answer("Three.")
+			s.emit(&ae.ContextCompacted{Summary: "Sum 2."})
+			again, _ := failed.Retry(s.ctx)
+			_ = again.Return(s.ctx, "2")
+			s.returns("c1", "1")
+		}, []string{"summary: Sum 2.", "assistant: One. c1=t(1)", "  c1=ok 1"}},
+
 		"a compaction in the middle of an answer": {func(s *script) {
 			m, _ := s.a.Model(s.ctx, nil)
 			_ = m.Text(s.ctx, "Sum.")
@@ -391,7 +405,7 @@ func TestConversation(t *testing.T) {
 			s.emit(&ae.ContextCompacted{Summary: "Sum."})
 			_ = m.Text(s.ctx, "New.")
 			_ = m.Return(s.ctx, nil)
-		}, []string{"summary: Sum.", "assistant: New. c2=t(2) ...", "  c2="}},
+		}, []string{"summary: Sum.", "assistant: New. c1=t(1) c2=t(2) ...", "  c1=ok 1", "  c2="}},
 
 		"model calls that are one event": {func(s *script) {
 			s.emit(&ae.TextCompleted{Text: "One."}, &ae.ModelReturned{OneEvent: true})
@@ -591,33 +605,51 @@ func TestConversationOfALog(t *testing.T) {
 	require.Equal(t, "package main", messages[1].Calls[0].Arguments.String())
 }
 
-// A conversation takes time in proportion to the events: 100,000 of them less than a second.
+// A conversation takes time in proportion to the events: 100,000 of them less than a second,
+// also if there are very many of one thing.
 func TestConversationIsLinear(t *testing.T) {
-	cost := func(rounds int) float64 {
-		log := make([]ae.Event, 0, 9*rounds+1)
-		add := func(p ae.Payload) {
-			n := len(log)
-			log = append(log, ae.Event{ID: fmt.Sprint("e", n), Sequence: uint64(n), RunID: "r", AgentID: "a", Payload: p})
-		}
-		add(&ae.AgentStarted{Task: "Fix it"})
-		for n := range rounds {
-			m, c := fmt.Sprint("m", n), fmt.Sprint("c", n)
-			add(&ae.ModelCalled{ModelCallID: m})
-			for range 3 {
-				add(&ae.TextDelta{BlockID: m, Delta: "some words "})
-			}
-			add(&ae.ModelReturned{ModelCallID: m})
-			add(&ae.ToolCalled{CallID: c, ToolID: "t", Arguments: `{"n":1}`})
-			add(&ae.ToolReturned{CallID: c, ToolID: "t", Status: ae.ToolStatusError})
-			add(&ae.ToolCalled{CallID: c + "r", ToolID: "t", RetryOf: c})
-			add(&ae.ToolReturned{CallID: c + "r", ToolID: "t", Status: ae.ToolStatusOK, Result: ae.JSON(fmt.Sprint(n))})
-		}
-		begin := cputime.Process()
-		messages, err := resume.Conversation(all(log), "r", "a")
-		spent := cputime.Process() - begin
-		require.NoError(t, err)
-		require.Len(t, messages, 1+2*rounds)
-		return spent.Seconds()
+	called := func(id string) ae.Payload { return &ae.ToolCalled{CallID: id, ToolID: "t"} }
+	returned := func(id string) ae.Payload {
+		return &ae.ToolReturned{CallID: id, ToolID: "t", Status: ae.ToolStatusOK, Result: "1"}
 	}
-	require.Less(t, cost(100_000/9), 1.0)
+	for name, test := range map[string]struct {
+		round func(id, before string) []ae.Payload
+		want  int // messages for each 100 rounds
+	}{
+		"answers": {func(id, _ string) []ae.Payload {
+			return []ae.Payload{
+				&ae.ModelCalled{ModelCallID: id}, &ae.TextDelta{BlockID: id, Delta: "some "}, &ae.TextDelta{BlockID: id, Delta: "words"}, &ae.ModelReturned{ModelCallID: id},
+				called("c"), &ae.ToolReturned{CallID: "c", ToolID: "t", Status: ae.ToolStatusError}, &ae.ToolCalled{CallID: id, ToolID: "t", RetryOf: "c"}, returned(id),
+			}
+		}, 200},
+		"calls of a message": {func(id, before string) []ae.Payload { return []ae.Payload{called(id), returned(before)} }, 0},
+		"compactions":        {func(id, _ string) []ae.Payload { return []ae.Payload{called(id), &ae.ContextCompacted{Summary: "s"}} }, 200},
+		"blocks of an answer": {func(id, _ string) []ae.Payload {
+			return []ae.Payload{&ae.TextDelta{BlockID: id, Delta: "a"}, &ae.TextDelta{BlockID: "b" + id, Delta: "a"}, &ae.ContextCompacted{Summary: "s"}}
+		}, 0},
+		"lost model calls": {func(id, _ string) []ae.Payload { return []ae.Payload{&ae.ModelCalled{ModelCallID: id}, called(id)} }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log []ae.Event
+			add := func(p ae.Payload) {
+				n := len(log)
+				log = append(log, ae.Event{ID: fmt.Sprint("e", n), Sequence: uint64(n), RunID: "r", AgentID: "a", Payload: p})
+			}
+			if name == "blocks of an answer" {
+				add(&ae.ModelCalled{ModelCallID: "m"})
+			}
+			rounds := 0
+			for ; len(log) < 100_000; rounds++ {
+				for _, p := range test.round(fmt.Sprint(rounds), fmt.Sprint(rounds-1)) {
+					add(p)
+				}
+			}
+			begin := cputime.Process()
+			messages, err := resume.Conversation(all(log), "r", "a")
+			spent := cputime.Process() - begin
+			require.NoError(t, err)
+			require.InDelta(t, test.want*rounds/100, len(messages), 2)
+			require.Less(t, spent.Seconds(), 1.0)
+		})
+	}
 }

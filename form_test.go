@@ -233,8 +233,30 @@ func TestDoRecordsAResultThatIsNotJSON(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, JSON(`package main`), out)
 	require.Equal(t, JSON(`"package main"`), log.last(t).Payload.(*ToolReturned).Result)
+	require.True(t, log.last(t).Payload.(*ToolReturned).ResultText)
 	require.Empty(t, log.snapshot(t).Violations)
 	require.Empty(t, log.snapshot(t).OpenCalls)
+}
+
+// A text that is not JSON and JSON that is a string differ on the log.
+func TestTextsAreToldFromJSON(t *testing.T) {
+	for given, text := range map[JSON]bool{"": false, "package main": true, `"package main"`: false, "42": false, `{"a": 1}`: false, `{"a":1,"a":2}`: true, "caf\xff": true} {
+		for _, mode := range []Mode{ModeEnforce, ModeObserve} {
+			r, log := startRun(t, EmitterOptions{Mode: mode})
+			a := beginAgent(t, r, "a")
+			call, err := a.Call(t.Context(), &ToolCalled{ToolID: "t", Arguments: given})
+			require.NoError(t, err)
+			called := log.last(t)
+			require.Equal(t, text, called.Payload.(*ToolCalled).ArgumentsText, "%q", given)
+			require.Equal(t, strings.Contains(string(given), "\xff"), called.Marks.Has(MarkSanitized))
+			require.NoError(t, call.Return(t.Context(), given))
+			require.Equal(t, text, log.last(t).Payload.(*ToolReturned).ResultText)
+			require.NoError(t, a.Emit(t.Context(), &ToolReturned{ToolID: "t", Status: ToolStatusOK, OneEvent: true, Arguments: given, Result: "1"}))
+			whole := log.last(t).Payload.(*ToolReturned)
+			require.Equal(t, text, whole.ArgumentsText)
+			require.False(t, whole.ResultText)
+		}
+	}
 }
 
 func TestJSONOrString(t *testing.T) {

@@ -29,7 +29,7 @@ const patience = 5 * time.Second
 //
 // Each event costs a goroutine, about a microsecond. A sink in [BestEffort] has a timeout of 5
 // seconds unless it has another one. [Buffered] has no use for one: it has a goroutine of its own.
-// A d of 0 is no timeout. The other sinks have no timeout: one that hangs is told to OnError after 5 seconds, and holds
+// A d of 0 means none. The other sinks have no timeout: one that hangs is told to OnError after 5 seconds, and holds
 // the goroutine that emits whatever its context is.
 func Timeout(s Sink, d time.Duration) Sink { return timeout{s, d} }
 

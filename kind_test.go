@@ -60,7 +60,7 @@ var kindSamples = []Event{
 	}},
 	{AgentID: "coder", Step: Some(4), Payload: &AgentSessionChanged{ProviderSessionID: "sess-124", Reason: "fork"}},
 	{Payload: &EventRetracted{EventIDs: []string{"01985f3a-0000-7000-8000-000000000007"}, Reason: "the model's answer was replaced"}},
-	{AgentID: "coder", Step: Some(5), Payload: &ContextCompacted{TokensBefore: Some[int64](181000), TokensAfter: Some[int64](24000), Trigger: "auto"}},
+	{AgentID: "coder", Step: Some(5), Payload: &ContextCompacted{TokensBefore: Some[int64](181000), TokensAfter: Some[int64](24000), Trigger: "auto", Summary: "The router is read; the handler is next."}},
 	{AgentID: "core.lead", Scope: Scope{TaskID: "task-9"}, Payload: &TaskAssigned{
 		Goal: "Add /v2/health", AssignedAgent: "coder", Context: "The router is in api/router.go.", Constraints: `["no new dependencies"]`, ExpectedOutput: "a pull request",
 	}},
@@ -97,14 +97,14 @@ var kindSamples = []Event{
 
 	// Tools.
 	{AgentID: "coder", Step: Some(1), Payload: &ToolCalled{
-		CallID: "call-7", ToolID: "fs:read_file", Arguments: `{"path":"api/router.go"}`, ArgumentsSummary: "api/router.go", Attempt: Some(2), RetryOf: "call-6",
+		CallID: "call-7", ToolID: "fs:read_file", Arguments: `"api/router.go"`, ArgumentsText: true, ArgumentsSummary: "api/router.go", Attempt: Some(2), RetryOf: "call-6",
 		ArgsHash: "sha256:9f2c", ApprovalID: "ap-0", Principal: "user:ada", Transport: TransportMCP, Attributes: `{"server":"fs"}`,
 	}},
 	{AgentID: "coder", Step: Some(1), Payload: &ToolArgumentsDelta{CallID: "call-7", Delta: `{"path":`, Index: Some(0)}},
 	{AgentID: "coder", Step: Some(1), CausationID: "01985f3a-0000-7000-8000-000000000004", Payload: &ToolReturned{
-		CallID: "call-7", ToolID: "fs:read_file", Status: ToolStatusError, Result: `null`, ResultSummary: "no such file",
+		CallID: "call-7", ToolID: "fs:read_file", Status: ToolStatusError, Result: `"no such file"`, ResultText: true, ResultSummary: "no such file",
 		Error: Some(ErrorInfo{Code: "not_found", Message: "api/router.go: no such file"}), Duration: Some(40 * time.Millisecond),
-		OneEvent: true, Arguments: `{"path":"api/router.go"}`, ArgumentsSummary: "api/router.go",
+		OneEvent: true, Arguments: `"api/router.go"`, ArgumentsText: true, ArgumentsSummary: "api/router.go",
 	}},
 
 	// Handing over.

@@ -157,13 +157,15 @@ type EventRetracted struct {
 	extra extras
 }
 
-// ContextCompacted says that an agent's context was summarized or cut.
+// ContextCompacted says that an agent's context was summarized or cut. The summary
+// takes the place of all messages before the event, except those with an open call.
 //
 // Mirrors: KAOS memory_event; wiki metric context compression ratio.
 type ContextCompacted struct {
 	TokensBefore Opt[int64] `json:"tokensBefore,omitzero" class:"meta" check:"min=0"` // tokens of the context before
 	TokensAfter  Opt[int64] `json:"tokensAfter,omitzero" class:"meta" check:"min=0"`  // tokens of the context after
 	Trigger      string     `json:"trigger,omitzero" class:"meta"`                    // open word: auto, manual, …
+	Summary      string     `json:"summary,omitzero" class:"content"`                 // the text that the model gets in place of the messages before; empty when it is not recorded
 
 	extra extras
 }

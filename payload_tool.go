@@ -11,9 +11,12 @@ import "time"
 // Mirrors: OpenWOP agent.toolCalled; wiki tool.call.started; KAOS span
 // tool_call/start; KAHN tool_invocation; resume spec agent:tool.
 type ToolCalled struct {
-	CallID    string `json:"callId" class:"id" check:"required"` // joins call, deltas and return
-	ToolID    string `json:"toolId" class:"id" check:"required"` // tool name, or "scope:tool-id" in OpenWOP
-	Arguments JSON   `json:"arguments,omitzero" class:"content"` // any JSON value
+	CallID    string `json:"callId" class:"id" check:"required"`                        // joins call, deltas and return
+	ToolID    string `json:"toolId" class:"id" check:"required"`                        // tool name, or "scope:tool-id" in OpenWOP
+	Arguments JSON   `json:"arguments,omitzero" class:"content" broken:"ArgumentsText"` // any JSON value
+	// ArgumentsText: Arguments is a JSON string that holds a text which is not JSON. The
+	// emitter sets it when it is given that text as Arguments.
+	ArgumentsText bool `json:"argumentsText,omitzero" class:"meta"`
 	// ArgumentsSummary is the arguments as a short text; KAHN's input_summary.
 	ArgumentsSummary string   `json:"argumentsSummary,omitzero" class:"content" fold:"-"`
 	Attempt          Opt[int] `json:"attempt,omitzero" class:"meta" check:"min=1"` // number of the attempt, from 1
@@ -60,17 +63,19 @@ type ToolArgumentsDelta struct {
 // tool_call/complete, tool_call/error, tool_call/cancelled; KAHN
 // tool_invocation; resume spec agent:tool.
 type ToolReturned struct {
-	CallID        string             `json:"callId" class:"id" check:"required"`              // id of the call; with OneEvent the emitter mints an empty one
-	ToolID        string             `json:"toolId" class:"id" check:"required"`              // as in the call
-	Status        ToolStatus         `json:"status" class:"meta"`                             // required: how the call went
-	Result        JSON               `json:"result,omitzero" class:"content"`                 // any JSON value
-	ResultSummary string             `json:"resultSummary,omitzero" class:"content" fold:"-"` // the result as a short text; KAHN's output_summary
-	Error         Opt[ErrorInfo]     `json:"error,omitzero" class:"content"`                  // what went wrong
-	Duration      Opt[time.Duration] `json:"durationMs,omitzero" class:"meta" check:"min=0"`  // milliseconds on the wire
-	OneEvent      bool               `json:"oneEvent,omitzero" class:"meta"`                  // the event is the whole call, which has no ToolCalled
+	CallID        string             `json:"callId" class:"id" check:"required"`                  // id of the call; with OneEvent the emitter mints an empty one
+	ToolID        string             `json:"toolId" class:"id" check:"required"`                  // as in the call
+	Status        ToolStatus         `json:"status" class:"meta"`                                 // required: how the call went
+	Result        JSON               `json:"result,omitzero" class:"content" broken:"ResultText"` // any JSON value
+	ResultText    bool               `json:"resultText,omitzero" class:"meta"`                    // Result is a JSON string that holds a text which is not JSON; the emitter sets it, as in ToolCalled
+	ResultSummary string             `json:"resultSummary,omitzero" class:"content" fold:"-"`     // the result as a short text; KAHN's output_summary
+	Error         Opt[ErrorInfo]     `json:"error,omitzero" class:"content"`                      // what went wrong
+	Duration      Opt[time.Duration] `json:"durationMs,omitzero" class:"meta" check:"min=0"`      // milliseconds on the wire
+	OneEvent      bool               `json:"oneEvent,omitzero" class:"meta"`                      // the event is the whole call, which has no ToolCalled
 
-	Arguments        JSON   `json:"arguments,omitzero" class:"content"`                 // with OneEvent only
-	ArgumentsSummary string `json:"argumentsSummary,omitzero" class:"content" fold:"-"` // with OneEvent only
+	Arguments        JSON   `json:"arguments,omitzero" class:"content" broken:"ArgumentsText"` // with OneEvent only
+	ArgumentsText    bool   `json:"argumentsText,omitzero" class:"meta"`                       // with OneEvent only
+	ArgumentsSummary string `json:"argumentsSummary,omitzero" class:"content" fold:"-"`        // with OneEvent only
 
 	extra extras
 }

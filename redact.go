@@ -267,6 +267,7 @@ type cleaner struct {
 	stream    *stream     // of the block, if the event is a delta
 	redacted  bool        // a text was masked, dropped or changed
 	sanitized bool        // invalid UTF-8 was replaced, or a text recorded that is not JSON
+	quoted    bool        // the last JSON value was a text that is not JSON, and is a JSON string now
 	size      int         // of the payload on a line, or more
 	cut       *cutter     // without a policy: content is measured and cut
 	err       *fieldError // set when raw JSON is not JSON and there is no policy
@@ -356,6 +357,17 @@ func (c *cleaner) json(name string, class Class, j JSON) (JSON, bool) {
 	return c.value(name, class, j, false)
 }
 
+// jsonOrText is json for a field beside which another one tells that it was a text, and
+// reports that.
+func (c *cleaner) jsonOrText(name string, class Class, j JSON) (clean JSON, text, changed bool) {
+	before := c.sanitized
+	clean, changed = c.value(name, class, j, false)
+	if c.quoted {
+		c.sanitized = before || !jsonwire.ValidUTF8(string(j))
+	}
+	return clean, c.quoted, changed
+}
+
 // object is json for a field that is expected to be an object. Text that is not JSON
 // becomes one.
 func (c *cleaner) object(name string, class Class, j JSON) (JSON, bool) {
@@ -363,6 +375,7 @@ func (c *cleaner) object(name string, class Class, j JSON) (JSON, bool) {
 }
 
 func (c *cleaner) value(name string, class Class, j JSON, object bool) (JSON, bool) {
+	c.quoted = false
 	if j == "" {
 		return j, false
 	}
@@ -379,7 +392,7 @@ func (c *cleaner) value(name string, class Class, j JSON, object bool) (JSON, bo
 			c.err = &fieldError{RuleFieldJSON, "/" + name, err.Error()}
 			return j, false
 		}
-		c.sanitized = true
+		c.sanitized, c.quoted = true, !object
 		text := jsonwire.Quote(string(j))
 		if object {
 			text = `{"sanitized":` + text + `}`

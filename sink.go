@@ -197,7 +197,7 @@ type sinkEntry struct {
 
 	limit  time.Duration // of a call, with Timeout and BestEffort
 	aside  aside
-	report func(error) // of the emitter; nil behind a buffer
+	report func(error) // of the emitter; nil in a buffer
 
 	turns *turns.Turns // of Flush and Close
 }

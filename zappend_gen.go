@@ -366,6 +366,10 @@ func (v *ContextCompacted) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"trigger":`...)
 		dst = jsonwire.AppendString(dst, v.Trigger)
 	}
+	if v.Summary != "" {
+		dst = append(dst, `,"summary":`...)
+		dst = jsonwire.AppendString(dst, v.Summary)
+	}
 	if len(dst) == mark {
 		dst = append(dst, ',')
 	}
@@ -381,6 +385,7 @@ var fieldsOfContextCompacted = [...]extra.Field{
 	{Name: "tokensBefore"},
 	{Name: "tokensAfter"},
 	{Name: "trigger"},
+	{Name: "summary"},
 }
 
 func (v *TaskAssigned) appendJSON(dst []byte) []byte {
@@ -2142,6 +2147,10 @@ func (v *ToolCalled) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"arguments":`...)
 		dst = append(dst, v.Arguments...)
 	}
+	if v.ArgumentsText {
+		dst = append(dst, `,"argumentsText":`...)
+		dst = strconv.AppendBool(dst, v.ArgumentsText)
+	}
 	if v.ArgumentsSummary != "" {
 		dst = append(dst, `,"argumentsSummary":`...)
 		dst = jsonwire.AppendString(dst, v.ArgumentsSummary)
@@ -2185,6 +2194,7 @@ var fieldsOfToolCalled = [...]extra.Field{
 	{Name: "callId", Zero: `""`},
 	{Name: "toolId", Zero: `""`},
 	{Name: "arguments"},
+	{Name: "argumentsText"},
 	{Name: "argumentsSummary"},
 	{Name: "attempt"},
 	{Name: "retryOf"},
@@ -2230,6 +2240,10 @@ func (v *ToolReturned) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"result":`...)
 		dst = append(dst, v.Result...)
 	}
+	if v.ResultText {
+		dst = append(dst, `,"resultText":`...)
+		dst = strconv.AppendBool(dst, v.ResultText)
+	}
 	if v.ResultSummary != "" {
 		dst = append(dst, `,"resultSummary":`...)
 		dst = jsonwire.AppendString(dst, v.ResultSummary)
@@ -2250,6 +2264,10 @@ func (v *ToolReturned) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"arguments":`...)
 		dst = append(dst, v.Arguments...)
 	}
+	if v.ArgumentsText {
+		dst = append(dst, `,"argumentsText":`...)
+		dst = strconv.AppendBool(dst, v.ArgumentsText)
+	}
 	if v.ArgumentsSummary != "" {
 		dst = append(dst, `,"argumentsSummary":`...)
 		dst = jsonwire.AppendString(dst, v.ArgumentsSummary)
@@ -2266,11 +2284,13 @@ var fieldsOfToolReturned = [...]extra.Field{
 	{Name: "toolId", Zero: `""`},
 	{Name: "status", Zero: `""`},
 	{Name: "result"},
+	{Name: "resultText"},
 	{Name: "resultSummary"},
 	{Name: "error"},
 	{Name: "durationMs"},
 	{Name: "oneEvent"},
 	{Name: "arguments"},
+	{Name: "argumentsText"},
 	{Name: "argumentsSummary"},
 }
 

@@ -342,11 +342,17 @@ func (v *EventRetracted) clean(c *cleaner) *EventRetracted {
 
 func (v *ContextCompacted) clean(c *cleaner) *ContextCompacted {
 	w := v // or the copy, once there is one
-	c.size += 165
+	c.size += 216
 	if v.Trigger != "" {
 		if s, changed := c.text("trigger", ClassMeta, v.Trigger); changed {
 			w = copyOnce(v, w)
 			w.Trigger = s
+		}
+	}
+	if v.Summary != "" {
+		if s, changed := c.text("summary", ClassContent, v.Summary); changed {
+			w = copyOnce(v, w)
+			w.Summary = s
 		}
 	}
 	if v.extra != "" {
@@ -2208,15 +2214,16 @@ func (v *RunCancelled) clean(c *cleaner) *RunCancelled {
 
 func (v *ToolCalled) clean(c *cleaner) *ToolCalled {
 	w := v // or the copy, once there is one
-	c.size += 394 + mostEscaped*(len(v.CallID)+len(v.ToolID)+len(v.RetryOf)+len(v.ApprovalID)+len(v.Transport))
+	c.size += 451 + mostEscaped*(len(v.CallID)+len(v.ToolID)+len(v.RetryOf)+len(v.ApprovalID)+len(v.Transport))
 	if v.Arguments != "" {
-		j, changed := c.json("arguments", ClassContent, v.Arguments)
+		j, text, changed := c.jsonOrText("arguments", ClassContent, v.Arguments)
 		if c.err != nil {
 			return v
 		}
 		if changed {
 			w = copyOnce(v, w)
 			w.Arguments = j
+			w.ArgumentsText = w.ArgumentsText || text
 		}
 	}
 	if v.ArgumentsSummary != "" {
@@ -2292,7 +2299,7 @@ func (v *ToolArgumentsDelta) clean(c *cleaner) *ToolArgumentsDelta {
 
 func (v *ToolReturned) clean(c *cleaner) *ToolReturned {
 	w := v // or the copy, once there is one
-	c.size += 378 + mostEscaped*(len(v.CallID)+len(v.ToolID)+len(v.Status))
+	c.size += 489 + mostEscaped*(len(v.CallID)+len(v.ToolID)+len(v.Status))
 	if v.Status != "" {
 		if c.words && !v.Status.known() {
 			if s, changed := c.text("status", ClassMeta, string(v.Status)); changed {
@@ -2302,13 +2309,14 @@ func (v *ToolReturned) clean(c *cleaner) *ToolReturned {
 		}
 	}
 	if v.Result != "" {
-		j, changed := c.json("result", ClassContent, v.Result)
+		j, text, changed := c.jsonOrText("result", ClassContent, v.Result)
 		if c.err != nil {
 			return v
 		}
 		if changed {
 			w = copyOnce(v, w)
 			w.Result = j
+			w.ResultText = w.ResultText || text
 		}
 	}
 	if v.ResultSummary != "" {
@@ -2327,13 +2335,14 @@ func (v *ToolReturned) clean(c *cleaner) *ToolReturned {
 		}
 	}
 	if v.Arguments != "" {
-		j, changed := c.json("arguments", ClassContent, v.Arguments)
+		j, text, changed := c.jsonOrText("arguments", ClassContent, v.Arguments)
 		if c.err != nil {
 			return v
 		}
 		if changed {
 			w = copyOnce(v, w)
 			w.Arguments = j
+			w.ArgumentsText = w.ArgumentsText || text
 		}
 	}
 	if v.ArgumentsSummary != "" {

@@ -660,6 +660,13 @@ func (v *ContextCompacted) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `""`)
 				}
 			}
+		case 4: // summary
+			if !m.null(s, name) {
+				v.Summary, err = s.String()
+				if v.Summary == "" {
+					m.spelled(name, `""`)
+				}
+			}
 		default:
 			err = m.unknown(s, name)
 		}
@@ -675,6 +682,7 @@ var namesOfContextCompacted = jsonwire.Names(
 	"tokensBefore",
 	"tokensAfter",
 	"trigger",
+	"summary",
 )
 
 func (v *TaskAssigned) parseJSON(s *jsonwire.Scanner) error {
@@ -3849,54 +3857,61 @@ func (v *ToolCalled) parseJSON(s *jsonwire.Scanner) error {
 			v.ToolID, err = s.String()
 		case 3: // arguments
 			v.Arguments, err = parseAny(s)
-		case 4: // argumentsSummary
+		case 4: // argumentsText
+			if !m.null(s, name) {
+				v.ArgumentsText, err = s.Bool()
+				if !v.ArgumentsText {
+					m.spelled(name, `false`)
+				}
+			}
+		case 5: // argumentsSummary
 			if !m.null(s, name) {
 				v.ArgumentsSummary, err = s.Aside()
 				if v.ArgumentsSummary == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 5: // attempt
+		case 6: // attempt
 			if !m.null(s, name) {
 				v.Attempt.V, err = s.SmallInt()
 				v.Attempt.OK = err == nil
 			}
-		case 6: // retryOf
+		case 7: // retryOf
 			if !m.null(s, name) {
 				v.RetryOf, err = s.String()
 				if v.RetryOf == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 7: // argsHash
+		case 8: // argsHash
 			if !m.null(s, name) {
 				v.ArgsHash, err = s.String()
 				if v.ArgsHash == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 8: // approvalId
+		case 9: // approvalId
 			if !m.null(s, name) {
 				v.ApprovalID, err = s.String()
 				if v.ApprovalID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 9: // principal
+		case 10: // principal
 			if !m.null(s, name) {
 				v.Principal, err = s.String()
 				if v.Principal == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 10: // transport
+		case 11: // transport
 			if !m.null(s, name) {
 				v.Transport, err = parseText[Transport](s)
 				if v.Transport == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 11: // attributes
+		case 12: // attributes
 			v.Attributes, err = parseAny(s)
 		default:
 			err = m.unknown(s, name)
@@ -3916,6 +3931,7 @@ var namesOfToolCalled = jsonwire.Names(
 	"callId",
 	"toolId",
 	"arguments",
+	"argumentsText",
 	"argumentsSummary",
 	"attempt",
 	"retryOf",
@@ -3997,33 +4013,47 @@ func (v *ToolReturned) parseJSON(s *jsonwire.Scanner) error {
 			v.Status, err = parseText[ToolStatus](s)
 		case 4: // result
 			v.Result, err = parseAny(s)
-		case 5: // resultSummary
+		case 5: // resultText
+			if !m.null(s, name) {
+				v.ResultText, err = s.Bool()
+				if !v.ResultText {
+					m.spelled(name, `false`)
+				}
+			}
+		case 6: // resultSummary
 			if !m.null(s, name) {
 				v.ResultSummary, err = s.Aside()
 				if v.ResultSummary == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 6: // error
+		case 7: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
-		case 7: // durationMs
+		case 8: // durationMs
 			if !m.null(s, name) {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
 			}
-		case 8: // oneEvent
+		case 9: // oneEvent
 			if !m.null(s, name) {
 				v.OneEvent, err = s.Bool()
 				if !v.OneEvent {
 					m.spelled(name, `false`)
 				}
 			}
-		case 9: // arguments
+		case 10: // arguments
 			v.Arguments, err = parseAny(s)
-		case 10: // argumentsSummary
+		case 11: // argumentsText
+			if !m.null(s, name) {
+				v.ArgumentsText, err = s.Bool()
+				if !v.ArgumentsText {
+					m.spelled(name, `false`)
+				}
+			}
+		case 12: // argumentsSummary
 			if !m.null(s, name) {
 				v.ArgumentsSummary, err = s.Aside()
 				if v.ArgumentsSummary == "" {
@@ -4049,11 +4079,13 @@ var namesOfToolReturned = jsonwire.Names(
 	"toolId",
 	"status",
 	"result",
+	"resultText",
 	"resultSummary",
 	"error",
 	"durationMs",
 	"oneEvent",
 	"arguments",
+	"argumentsText",
 	"argumentsSummary",
 )
 

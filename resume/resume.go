@@ -15,6 +15,9 @@
 //		go query(ctx, a.SessionID, a.Prompt)
 //	}
 //
+// A runtime without such sessions sends the model the messages that the log has of an agent:
+// see [Conversation].
+//
 // Log and snapshot have texts and arguments redacted, and cut where they were too long for a
 // line. So another process cannot run a call that waits for its approval from
 // ApprovalRequested.Arguments: a runtime that has to keeps the arguments apart.

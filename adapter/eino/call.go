@@ -136,7 +136,7 @@ func (r *Recorder) tool(ctx context.Context, info *callbacks.RunInfo, in any, s 
 	} else {
 		asked := &agentevents.ToolCalled{CallID: id, ToolID: info.Name}
 		if in := tool.ConvCallbackInput(in); in != nil {
-			asked.Arguments = agentevents.JSONOrString(in.ArgumentsInJSON)
+			asked.Arguments = agentevents.JSON(in.ArgumentsInJSON)
 		}
 		call, _ = agent.Call(ctx, asked)
 	}
@@ -154,7 +154,7 @@ func (r *Recorder) tool(ctx context.Context, info *callbacks.RunInfo, in any, s 
 		switch {
 		case waits, !agent.OpenCall(call.ID).Recorded(): // see model
 		case err == nil:
-			_ = call.Return(ctx, agentevents.JSONOrString(text.String()))
+			_ = call.Return(ctx, agentevents.JSON(text.String()))
 		default:
 			_ = call.Fail(ctx, withoutStack(err))
 		}

@@ -478,7 +478,7 @@ func (e *Encoder) reread(line string) ([]agentevents.Event, error) {
 	d.s, d.s.open, d.s.calls, d.s.done = e.s.stream, open, calls, done
 	for _, run := range []string{e.s.run, e.w.Ev.RunID} {
 		if s := e.streams[run]; s != nil {
-			d.runs[run] = s.kept
+			d.runs[s.run] = s.kept // not run, which may hold all of the event's line
 		}
 	}
 	d.threads[e.s.thread] = e.s.of

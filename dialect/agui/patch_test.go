@@ -4,17 +4,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/agui"
+	"github.com/agentevents/agentevents/internal/effort"
 	"github.com/agentevents/agentevents/internal/scale"
 )
 
@@ -132,49 +133,56 @@ func TestStateDeltaThatCannotBeApplied(t *testing.T) {
 }
 
 // A log of random JSON Patches has the states that a simple implementation of RFC 6902 has.
-func TestRandomStateDeltas(test *testing.T) {
-	rapid.Check(test, func(t *rapid.T) {
-		var doc any = map[string]any{"a": []any{1.0, map[string]any{"b": []any{}}}, "b": map[string]any{"0": 1.0}}
-		known := rapid.Bool().Draw(t, "snapshot")
-		log := head + deltaLine(`[{"op":"add","path":"","value":`+jsonOf(doc)+"}]")
-		if known {
-			log = head + snapshot(jsonOf(doc))
-		}
-		for range rapid.IntRange(1, 6).Draw(t, "deltas") {
-			ops, next := []map[string]any{}, doc
-			for range rapid.IntRange(1, 4).Draw(t, "operations") {
-				op := map[string]any{"op": rapid.SampledFrom([]string{"add", "add", "replace", "remove", "move", "copy", "test"}).Draw(t, "op"), "path": pointerIn(t, next)}
-				switch op["op"] {
-				case "move", "copy":
-					op["from"] = pointerIn(t, next)
-				case "test":
-					if op["value"], _ = get(next, split(op["path"].(string))); rapid.IntRange(0, 3).Draw(t, "other") > 0 {
-						break
-					}
-					fallthrough
-				default:
-					op["value"] = rapid.SampledFrom([]any{1.0, nil, "x", []any{2.0, 3.0}, map[string]any{"a": []any{4.0}}, map[string]any{}}).Draw(t, "value")
-				}
-				ops = append(ops, op)
-				after, ok := apply(next, op)
-				if next = after; !ok {
+func TestRandomStateDeltas(t *testing.T) {
+	rng := rand.New(rand.NewPCG(effort.Seed(t), 0))
+	for range effort.Of(100, 1000, 100_000) {
+		randomStateDeltas(t, rng)
+	}
+}
+
+func randomStateDeltas(t *testing.T, rng *rand.Rand) {
+	var doc any = map[string]any{"a": []any{1.0, map[string]any{"b": []any{}}}, "b": map[string]any{"0": 1.0}}
+	known := rng.IntN(2) == 0
+	log := head + deltaLine(`[{"op":"add","path":"","value":`+jsonOf(doc)+"}]")
+	if known {
+		log = head + snapshot(jsonOf(doc))
+	}
+	for range 1 + rng.IntN(6) {
+		ops, next := []map[string]any{}, doc
+		for range 1 + rng.IntN(4) {
+			op := map[string]any{"op": oneOf(rng, []string{"add", "add", "replace", "remove", "move", "copy", "test"}), "path": pointerIn(rng, next)}
+			switch op["op"] {
+			case "move", "copy":
+				op["from"] = pointerIn(rng, next)
+			case "test":
+				if op["value"], _ = get(next, split(op["path"].(string))); rng.IntN(4) > 0 {
 					break
 				}
-				if _, object := next.(map[string]any); !object {
-					return // no native state says it
-				}
+				fallthrough
+			default:
+				op["value"] = oneOf(rng, []any{1.0, nil, "x", []any{2.0, 3.0}, map[string]any{"a": []any{4.0}}, map[string]any{}})
 			}
-			log += deltaLine(jsonOf(ops))
-			if _, ok := applyAll(doc, ops); ok {
-				doc = next
+			ops = append(ops, op)
+			after, ok := apply(next, op)
+			if next = after; !ok {
+				break
+			}
+			if _, object := next.(map[string]any); !object {
+				return // no native state says it
 			}
 		}
-		events := decode(test, agui.Options{}, log)
-		require.JSONEq(t, jsonOf(doc), stateAfter(t, events, "run-1"), log)
-		lines, _ := encode(test, agui.EncoderOptions{}, events)
-		require.JSONEq(t, jsonOf(doc), stateAfter(t, decode(test, agui.Options{}, lines), "run-1"), lines)
-	})
+		log += deltaLine(jsonOf(ops))
+		if _, ok := applyAll(doc, ops); ok {
+			doc = next
+		}
+	}
+	events := decode(t, agui.Options{}, log)
+	require.JSONEq(t, jsonOf(doc), stateAfter(t, events, "run-1"), log)
+	lines, _ := encode(t, agui.EncoderOptions{}, events)
+	require.JSONEq(t, jsonOf(doc), stateAfter(t, decode(t, agui.Options{}, lines), "run-1"), lines)
 }
+
+func oneOf[T any](rng *rand.Rand, list []T) T { return list[rng.IntN(len(list))] }
 
 func jsonOf(v any) string {
 	text, err := json.Marshal(v)
@@ -192,9 +200,9 @@ func split(pointer string) []string {
 }
 
 // pointerIn draws a pointer of a place in a document, or near one.
-func pointerIn(t *rapid.T, doc any) string {
+func pointerIn(rng *rand.Rand, doc any) string {
 	pointer := ""
-	for range rapid.IntRange(1, 3).Draw(t, "depth") {
+	for range 1 + rng.IntN(3) {
 		names := []string{"a", "b", "c", "0", "1", "-", "d.e", ""}
 		if object, ok := doc.(map[string]any); ok {
 			for name := range object {
@@ -204,7 +212,7 @@ func pointerIn(t *rapid.T, doc any) string {
 		} else if list, ok := doc.([]any); ok {
 			names = []string{"0", "1", "-", strconv.Itoa(len(list)), strconv.Itoa(max(0, len(list)-1)), "a"}
 		}
-		name := rapid.SampledFrom(names).Draw(t, "name")
+		name := oneOf(rng, names)
 		pointer += "/" + name
 		doc, _ = get(doc, []string{name})
 	}

@@ -222,6 +222,7 @@ func (e *joiningEncoder) Append(dst []byte, ev agentevents.Event) ([]byte, error
 			e.losses.Drop(call, "/payload/attempt", called.Attempt.OK)
 			e.losses.Drop(call, "/payload/retryOf", called.RetryOf != "")
 			e.losses.Drop(call, "/payload/approvalId", called.ApprovalID != "")
+			e.losses.Drop(call, "/payload/argumentsText", called.ArgumentsText)
 			e.losses.Drop(call, "/payload/argsHash", called.ArgsHash != "")
 			e.losses.Drop(call, "/payload/principal", called.Principal != "")
 			e.losses.Drop(call, "/payload/transport", called.Transport != "")

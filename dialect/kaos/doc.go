@@ -82,7 +82,8 @@
 //     read such a text as a summary.
 //
 // A memory_event of kind summarized is context.compacted if its attributes count
-// tokens_before or tokens_after. KAOS itself has no names for those counts.
+// tokens_before or tokens_after. KAOS itself has no names for those counts, nor for the
+// summary, which is the attribute summary.
 //
 // # Times and numbers
 //

@@ -153,7 +153,7 @@ var format = func() *wire.Format {
 				beside[int]("item_count", wire.Value{}, "0"), may("attributes", "", wire.Body),
 			}, Body: []wire.Member{
 				attr("tokens_before", "tokensBefore", "", whole{}),
-				attr("tokens_after", "tokensAfter", "", whole{}), attr("trigger", "trigger", ""),
+				attr("tokens_after", "tokensAfter", "", whole{}), attr("trigger", "trigger", ""), attr("summary", "summary", ""),
 			}},
 			{Type: "run_error", Kind: agentevents.KindAgentErrored, Members: []wire.Member{
 				may("error_type", "errorType", text), may("message", "message", text), may("recovery_hint", "recoveryHint", text),

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
+	"slices"
 	"sync"
 
 	ae "github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/resume"
 )
 
 // A worker works on one run. Its agents share it. They look at no error of recording (see
@@ -19,34 +21,52 @@ type worker struct {
 	inputs
 }
 
-// agent runs an agent until it has an answer. It begins with the conversation that the log
-// has of it, redacted; a new agent has none.
+// agent runs an agent until it has an answer. It goes on with the conversation that the log
+// has, redacted, if the agent is not new.
 func (w *worker) agent(ctx context.Context, a *ae.Agent, task string) (answer string, err error) {
-	a.Emit(ctx, &ae.AgentStarted{Task: task, Model: modelName})
+	conversation := []resume.Message{{Role: resume.RoleUser, Text: task}}
+	known := w.rt.page.Snapshot(w.run.ID()).Agents[a.ID()] != nil
+	if known {
+		conversation, err = w.rt.conversation(w.run.ID(), a.ID())
+	}
+	a.Emit(ctx, &ae.AgentStarted{Task: task, Model: modelName, Resumed: known})
 	defer func() { ended(ctx, a, answer, err) }()
-	var conversation []round
-	for _, m := range w.rt.page.Snapshot(w.run.ID()).Messages {
-		var r round
-		if m.From == a.ID() && json.Unmarshal([]byte(m.Content), &r) == nil {
-			conversation = append(conversation, r)
-		}
+	if err != nil {
+		return "", err
+	}
+	if n := len(conversation); n > 0 && conversation[n-1].Role == resume.RoleAssistant {
+		return conversation[n-1].Text, nil // it had the answer
 	}
 	for {
 		text, uses, err := w.ask(ctx, a, conversation)
 		if err != nil || len(uses) == 0 {
 			return text, err
 		}
-		r := round{Text: text, Results: w.useAll(ctx, a, uses)}
-		if ctx.Err() != nil { // the round does not count
+		asked := resume.Message{Role: resume.RoleAssistant, Text: text}
+		for _, u := range uses {
+			asked.Calls = append(asked.Calls, resume.Call{ID: u.id, Tool: u.tool, Arguments: resume.Value{Text: u.args}})
+		}
+		conversation = append(conversation, asked, resume.Message{Role: resume.RoleTool, Results: w.useAll(ctx, a, uses)})
+		if ctx.Err() != nil { // finished leaves this round out
 			return "", context.Cause(ctx)
 		}
-		conversation = append(conversation, r)
-		content, err := ae.ToJSON(r)
-		if err != nil {
-			return "", err
-		}
-		a.Emit(ctx, &ae.MessageCreated{Message: ae.ConversationMessage{Content: content}})
 	}
+}
+
+// finished leaves out the rounds that a pause or a crash has stopped: the agent makes them
+// once more.
+func finished(messages []resume.Message) (out []resume.Message) {
+	for _, m := range messages {
+		stopped := func(r resume.Result) bool {
+			return r.Status == "" || r.Status == ae.ToolStatusInterrupted || r.Status == ae.ToolStatusCancelled
+		}
+		if slices.ContainsFunc(m.Results, stopped) {
+			out = out[:len(out)-1] // the answer with the calls
+			continue
+		}
+		out = append(out, m)
+	}
+	return out
 }
 
 // ended records how an agent ended that came to an answer or an error.
@@ -62,7 +82,7 @@ func ended(ctx context.Context, a *ae.Agent, answer string, err error) {
 }
 
 // ask asks the model for the next turn, up to three times if it is busy.
-func (w *worker) ask(ctx context.Context, a *ae.Agent, conversation []round) (text string, uses []use, err error) {
+func (w *worker) ask(ctx context.Context, a *ae.Agent, conversation []resume.Message) (text string, uses []use, err error) {
 	call, _ := a.Model(ctx, &ae.ModelCalled{Provider: "script", Model: modelName})
 	for attempt := 1; ; attempt++ {
 		text, uses, err = stream(ctx, call, w.rt.model.stream(ctx, a.ID(), conversation, attempt))
@@ -113,8 +133,8 @@ func (w *worker) checkBudget(ctx context.Context) error {
 }
 
 // useAll uses tools in parallel and waits for all of them.
-func (w *worker) useAll(ctx context.Context, a *ae.Agent, uses []use) []result {
-	results := make([]result, len(uses))
+func (w *worker) useAll(ctx context.Context, a *ae.Agent, uses []use) []resume.Result {
+	results := make([]resume.Result, len(uses))
 	var wg sync.WaitGroup
 	for i, u := range uses {
 		wg.Go(func() { results[i] = w.use(ctx, a, u) })
@@ -124,17 +144,19 @@ func (w *worker) useAll(ctx context.Context, a *ae.Agent, uses []use) []result {
 }
 
 // use uses a tool.
-func (w *worker) use(ctx context.Context, a *ae.Agent, u use) (r result) {
-	r.Tool = u.tool
+func (w *worker) use(ctx context.Context, a *ae.Agent, u use) (r resume.Result) {
+	r = resume.Result{CallID: u.id, Tool: u.tool, Status: ae.ToolStatusError}
 	defer func() {
 		if v := recover(); v != nil { // Do has recorded it
-			r.Error = "the tool panicked"
+			r.Error = ae.Some(ae.ErrorInfo{Message: "the tool panicked"})
 		}
 	}()
-	called := &ae.ToolCalled{CallID: u.id, ToolID: u.tool, Arguments: ae.JSONOrString(u.args)}
+	called := &ae.ToolCalled{CallID: u.id, ToolID: u.tool, Arguments: ae.JSON(u.args)}
 	result, err := a.Do(ctx, called, func(ctx context.Context) (ae.JSON, error) { return w.tool(ctx, u) })
-	if r.Result = result; err != nil {
-		r.Error = err.Error()
+	if r.Value.JSON = result; err != nil {
+		r.Error = ae.Some(ae.ErrorInfo{Message: err.Error()})
+	} else {
+		r.Status = ae.ToolStatusOK
 	}
 	return r
 }
@@ -152,7 +174,7 @@ func (w *worker) delegate(ctx context.Context, u use) (ae.JSON, error) {
 // approve asks a person, and waits until the log has the answer.
 func (w *worker) approve(ctx context.Context, u use) error {
 	asked, err := ae.AgentFromContext(ctx).Record(ctx, ae.Event{Payload: &ae.ApprovalRequested{
-		ApprovalID: u.id, Action: u.tool, CallID: u.id, ToolID: u.tool, Arguments: ae.JSONOrString(u.args),
+		ApprovalID: u.id, Action: u.tool, CallID: u.id, ToolID: u.tool, Arguments: ae.JSON(u.args),
 	}})
 	if err != nil {
 		return err

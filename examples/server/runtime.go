@@ -12,6 +12,7 @@ import (
 
 	ae "github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/live"
+	"github.com/agentevents/agentevents/resume"
 )
 
 // Why a run stops before it has an answer: causes of the end of its context.
@@ -22,6 +23,7 @@ var (
 
 // A runtime works on runs.
 type runtime struct {
+	path  string // the log
 	em    *ae.Emitter
 	page  *live.Log // asked what is known of a run
 	model model
@@ -50,7 +52,7 @@ func open(path string, pace time.Duration) (*runtime, error) {
 	if err != nil {
 		return nil, err
 	}
-	rt := &runtime{page: live.New(live.Options{Linger: -1}), model: model{pace}, running: map[string]job{}}
+	rt := &runtime{path: path, page: live.New(live.Options{Linger: -1}), model: model{pace}, running: map[string]job{}}
 	rt.ctx, rt.stop = context.WithCancelCause(context.Background())
 	// A log must not stop an agent, so agents look at no error of recording: these two
 	// functions hear of all of them.
@@ -92,6 +94,20 @@ func read(path string) (*ae.LogFold, error) {
 		err = os.Truncate(path, line.Offset)
 	}
 	return runs, err
+}
+
+// conversation returns the messages of an agent, as the log has them.
+func (rt *runtime) conversation(run, agent string) ([]resume.Message, error) {
+	file, err := os.Open(rt.path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	messages, err := resume.Conversation(ae.NewReader(file, ae.ReaderOptions{}).All(), run, agent)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil // another run is writing the last line
+	}
+	return finished(messages), err
 }
 
 // close pauses all runs and closes the log. The next process goes on with them.

@@ -10,20 +10,8 @@ import (
 	"time"
 
 	ae "github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/resume"
 )
-
-// A round is a turn of the model with what the tools answered. The rounds of an agent are
-// its conversation.
-type round struct {
-	Text    string   `json:"text"`
-	Results []result `json:"results"`
-}
-
-type result struct {
-	Tool   string  `json:"tool"`
-	Result ae.JSON `json:"result,omitzero"`
-	Error  string  `json:"error,omitzero"`
-}
 
 // A use is the use of a tool that the model wants.
 type use struct{ id, tool, args string }
@@ -71,13 +59,19 @@ type model struct {
 }
 
 // stream streams an agent's next turn. It refuses the first attempt of a conversation.
-func (m model) stream(ctx context.Context, agent string, conversation []round, attempt int) iter.Seq2[chunk, error] {
+func (m model) stream(ctx context.Context, agent string, conversation []resume.Message, attempt int) iter.Seq2[chunk, error] {
 	return func(yield func(chunk, error) bool) {
-		if attempt == 1 && len(conversation) == 0 {
+		n := 0 // turns so far
+		for _, m := range conversation {
+			if m.Role == resume.RoleAssistant {
+				n++
+			}
+		}
+		if attempt == 1 && n == 0 {
 			yield(chunk{}, errRateLimit)
 			return
 		}
-		turn := turns[agent][len(conversation)]
+		turn := turns[agent][n]
 		end := chunk{returned: &ae.ModelReturned{FinishReasons: []string{"stop"}}}
 		chunks := pieces(nil, turn.reasoning, func(word string) chunk { return chunk{reasoning: word} })
 		chunks = pieces(chunks, turn.text, func(word string) chunk { return chunk{text: word} })
@@ -86,7 +80,7 @@ func (m model) stream(ctx context.Context, agent string, conversation []round, a
 			chunks = pieces(chunks, u.args, func(word string) chunk { return chunk{arguments: word, use: u} })
 			end.uses, end.returned.FinishReasons[0] = append(end.uses, u), "tool_calls"
 		}
-		in, out := 100+80*len(conversation), len(chunks)
+		in, out := 100+80*n, len(chunks)
 		end.returned.Usage = ae.Some(ae.Usage{InputTokens: int64(in), OutputTokens: int64(out)})
 		end.returned.CostUSD = ae.Some(float64(3*in+15*out) / 1e6)
 		for _, c := range append(chunks, end) {

@@ -84,7 +84,7 @@ var layers = []layer{
 		"a log on disk needs the events and the standard library"},
 	{"otlpjson", []string{".", "internal/jsonwire", "internal/option", "internal/replay", "internal/spans"},
 		"logs are exported with the standard library alone"},
-	{"resume", []string{"."},
+	{"resume", []string{".", "internal/firsterrs"},
 		"a plan is made of a snapshot"},
 	{"inbox", []string{"."},
 		"commands are routed and recorded"},

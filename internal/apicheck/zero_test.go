@@ -81,7 +81,7 @@ var zeros = map[string][]any{
 	"otlpjson":  {&otlpjson.Client{}, &otlpjson.Exporter{}, &otlpjson.PartialError{}, &otlpjson.StatusError{}},
 	"playback":  {&playback.Player{}},
 	"querytest": {new(querytest.CallID), &querytest.Difference{}, &querytest.MissingError{}, &querytest.Mock{}},
-	"resume":    {&resume.Plan{}},
+	"resume":    {&resume.Plan{}, new(resume.Value)},
 	"runstore":  {&runstore.ConflictError{}, &runstore.File{}, &runstore.Memory{}, &runstore.RunInfo{}, &runstore.Sink{}},
 	"tree":      {&tree.Details{}},
 }

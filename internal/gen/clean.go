@@ -124,9 +124,17 @@ func (w *writer) cleanField(f *field) {
 		if f.object {
 			call = "object"
 		}
-		w.p("j, changed := c.%s(%q, %s, %s)", call, f.json, f.class, expr)
+		results := "j, changed"
+		if f.quoted != "" {
+			call, results = "jsonOrText", "j, text, changed"
+		}
+		w.p("%s := c.%s(%q, %s, %s)", results, call, f.json, f.class, expr)
 		w.p("if c.err != nil {\nreturn v\n}")
-		w.p("if changed {\n%s\n}", keep("j"))
+		kept := keep("j")
+		if f.quoted != "" {
+			kept += fmt.Sprintf("\nw.%s = w.%[1]s || text", f.quoted)
+		}
+		w.p("if changed {\n%s\n}", kept)
 		if f.typ.shape == jsonShape {
 			return // in a block of its own
 		}

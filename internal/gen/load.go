@@ -84,6 +84,7 @@ type field struct {
 	class    string // the constant, such as ClassMeta; empty in records
 	aside    bool   // text that no fold reads
 	object   bool   // JSON that is broken is recorded as an object
+	quoted   string // name of the bool that is set when broken JSON is recorded as a string
 	check    checks
 
 	pos token.Pos
@@ -481,9 +482,12 @@ func (m *model) readField(st *structType, name *ast.Ident, f *ast.Field) *field 
 		}
 	}
 	if text, ok := tag.Lookup("broken"); ok {
-		fd.object = true
-		if text != "object" || t.shape != jsonShape {
-			fail("broken %q: write broken:\"object\", on JSON", text)
+		fd.object = text == "object"
+		if !fd.object {
+			fd.quoted = text
+		}
+		if t.shape != jsonShape || !fd.object && text != fd.name+"Text" {
+			fail("broken %q: write broken:\"object\" or broken:\"%sText\", on JSON", text, fd.name)
 		}
 	}
 	if len(m.errs) > before {

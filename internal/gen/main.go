@@ -27,6 +27,7 @@
 //	class:"id"            sensitivity: id, meta, content or secret
 //	fold:"-"              text that no fold reads: a reader for folds need not unescape it
 //	broken:"object"       JSON that an emitter records as an object when it is broken
+//	broken:"FieldText"    JSON that it records as a string then, and sets this bool of the struct
 //	check:"required"      rules, separated by commas: required, min=N, unit; floats are finite in any case
 //
 // Payloads and values need a class on every field. An unexported field without

@@ -72,6 +72,7 @@ var structFields = map[string][]fieldInfo{
 		{"tokensBefore", "", func(v any) any { return &v.(*agentevents.ContextCompacted).TokensBefore }, nil},
 		{"tokensAfter", "", func(v any) any { return &v.(*agentevents.ContextCompacted).TokensAfter }, nil},
 		{"trigger", "", func(v any) any { return (*string)(&v.(*agentevents.ContextCompacted).Trigger) }, nil},
+		{"summary", "", func(v any) any { return (*string)(&v.(*agentevents.ContextCompacted).Summary) }, nil},
 	},
 	"TaskAssigned": {
 		{"goal", "", func(v any) any { return (*string)(&v.(*agentevents.TaskAssigned).Goal) }, nil},
@@ -414,6 +415,7 @@ var structFields = map[string][]fieldInfo{
 		{"callId", "", func(v any) any { return (*string)(&v.(*agentevents.ToolCalled).CallID) }, nil},
 		{"toolId", "", func(v any) any { return (*string)(&v.(*agentevents.ToolCalled).ToolID) }, nil},
 		{"arguments", "", func(v any) any { return &v.(*agentevents.ToolCalled).Arguments }, nil},
+		{"argumentsText", "", func(v any) any { return &v.(*agentevents.ToolCalled).ArgumentsText }, nil},
 		{"argumentsSummary", "", func(v any) any { return (*string)(&v.(*agentevents.ToolCalled).ArgumentsSummary) }, nil},
 		{"attempt", "", func(v any) any { return &v.(*agentevents.ToolCalled).Attempt }, nil},
 		{"retryOf", "", func(v any) any { return (*string)(&v.(*agentevents.ToolCalled).RetryOf) }, nil},
@@ -433,11 +435,13 @@ var structFields = map[string][]fieldInfo{
 		{"toolId", "", func(v any) any { return (*string)(&v.(*agentevents.ToolReturned).ToolID) }, nil},
 		{"status", "", func(v any) any { return (*string)(&v.(*agentevents.ToolReturned).Status) }, nil},
 		{"result", "", func(v any) any { return &v.(*agentevents.ToolReturned).Result }, nil},
+		{"resultText", "", func(v any) any { return &v.(*agentevents.ToolReturned).ResultText }, nil},
 		{"resultSummary", "", func(v any) any { return (*string)(&v.(*agentevents.ToolReturned).ResultSummary) }, nil},
 		{"error", "ErrorInfo", func(v any) any { return &v.(*agentevents.ToolReturned).Error.V }, func(v any) *bool { return &v.(*agentevents.ToolReturned).Error.OK }},
 		{"durationMs", "", func(v any) any { return &v.(*agentevents.ToolReturned).Duration }, nil},
 		{"oneEvent", "", func(v any) any { return &v.(*agentevents.ToolReturned).OneEvent }, nil},
 		{"arguments", "", func(v any) any { return &v.(*agentevents.ToolReturned).Arguments }, nil},
+		{"argumentsText", "", func(v any) any { return &v.(*agentevents.ToolReturned).ArgumentsText }, nil},
 		{"argumentsSummary", "", func(v any) any { return (*string)(&v.(*agentevents.ToolReturned).ArgumentsSummary) }, nil},
 	},
 	"AgentHandoff": {
@@ -591,6 +595,7 @@ var leaves = map[string][]string{
 		"/payload/tokensBefore",
 		"/payload/tokensAfter",
 		"/payload/trigger",
+		"/payload/summary",
 	},
 	"TaskAssigned": {
 		"/payload/goal",
@@ -1005,6 +1010,7 @@ var leaves = map[string][]string{
 		"/payload/callId",
 		"/payload/toolId",
 		"/payload/arguments",
+		"/payload/argumentsText",
 		"/payload/argumentsSummary",
 		"/payload/attempt",
 		"/payload/retryOf",
@@ -1024,6 +1030,7 @@ var leaves = map[string][]string{
 		"/payload/toolId",
 		"/payload/status",
 		"/payload/result",
+		"/payload/resultText",
 		"/payload/resultSummary",
 		"/payload/error",
 		"/payload/error/code",
@@ -1033,6 +1040,7 @@ var leaves = map[string][]string{
 		"/payload/durationMs",
 		"/payload/oneEvent",
 		"/payload/arguments",
+		"/payload/argumentsText",
 		"/payload/argumentsSummary",
 	},
 	"AgentHandoff": {
@@ -1329,6 +1337,9 @@ func present(v any) (set uint64) {
 		}
 		if p.Trigger != "" {
 			set |= 1 << 2
+		}
+		if p.Summary != "" {
+			set |= 1 << 3
 		}
 	case *agentevents.TaskAssigned:
 		if p.Goal != "" {
@@ -2277,29 +2288,32 @@ func present(v any) (set uint64) {
 		if p.Arguments != "" {
 			set |= 1 << 2
 		}
-		if p.ArgumentsSummary != "" {
+		if p.ArgumentsText {
 			set |= 1 << 3
 		}
-		if p.Attempt.OK {
+		if p.ArgumentsSummary != "" {
 			set |= 1 << 4
 		}
-		if p.RetryOf != "" {
+		if p.Attempt.OK {
 			set |= 1 << 5
 		}
-		if p.ArgsHash != "" {
+		if p.RetryOf != "" {
 			set |= 1 << 6
 		}
-		if p.ApprovalID != "" {
+		if p.ArgsHash != "" {
 			set |= 1 << 7
 		}
-		if p.Principal != "" {
+		if p.ApprovalID != "" {
 			set |= 1 << 8
 		}
-		if p.Transport != "" {
+		if p.Principal != "" {
 			set |= 1 << 9
 		}
-		if p.Attributes != "" {
+		if p.Transport != "" {
 			set |= 1 << 10
+		}
+		if p.Attributes != "" {
+			set |= 1 << 11
 		}
 	case *agentevents.ToolArgumentsDelta:
 		if p.CallID != "" {
@@ -2324,35 +2338,41 @@ func present(v any) (set uint64) {
 		if p.Result != "" {
 			set |= 1 << 3
 		}
-		if p.ResultSummary != "" {
+		if p.ResultText {
 			set |= 1 << 4
 		}
-		if p.Error.OK {
+		if p.ResultSummary != "" {
 			set |= 1 << 5
 		}
-		if p.Error.OK && p.Error.V.Code != "" {
+		if p.Error.OK {
 			set |= 1 << 6
 		}
-		if p.Error.OK && p.Error.V.Message != "" {
+		if p.Error.OK && p.Error.V.Code != "" {
 			set |= 1 << 7
 		}
-		if p.Error.OK && p.Error.V.Details != "" {
+		if p.Error.OK && p.Error.V.Message != "" {
 			set |= 1 << 8
 		}
-		if p.Error.OK && p.Error.V.Retryable.OK {
+		if p.Error.OK && p.Error.V.Details != "" {
 			set |= 1 << 9
 		}
-		if p.Duration.OK {
+		if p.Error.OK && p.Error.V.Retryable.OK {
 			set |= 1 << 10
 		}
-		if p.OneEvent {
+		if p.Duration.OK {
 			set |= 1 << 11
 		}
-		if p.Arguments != "" {
+		if p.OneEvent {
 			set |= 1 << 12
 		}
-		if p.ArgumentsSummary != "" {
+		if p.Arguments != "" {
 			set |= 1 << 13
+		}
+		if p.ArgumentsText {
+			set |= 1 << 14
+		}
+		if p.ArgumentsSummary != "" {
+			set |= 1 << 15
 		}
 	case *agentevents.AgentHandoff:
 		if p.From.AgentID != "" {

@@ -23,11 +23,11 @@ type Logger interface {
 
 // A LogRecord is an event as a log record.
 type LogRecord struct {
-	EventName string
+	EventName string    // as the conventions name it, or agentevents.*
 	Time      time.Time // of the event
 	// Severity is the number of OpenTelemetry: 5 (DEBUG), 9 (INFO), 13 (WARN) or 17 (ERROR).
 	Severity int
-	// Attributes are those of the event, and its run, sequence, session and agent. No key is there
+	// Attributes tell of the event, and have its run, sequence, session and agent. No key is there
 	// twice.
 	Attributes []attribute.KeyValue
 	// JSON are the indexes of the Attributes that are content with structure: strings with a JSON

@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	sdklog "go.opentelemetry.io/otel/sdk/log"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
@@ -94,7 +93,7 @@ func with(key, value string) string {
 }
 
 // digest returns the rows of a trace, what is below a span behind it.
-func digest(t testing.TB, list []tracetest.SpanStub, logs []sdklog.Record) (rows []row) {
+func digest(t testing.TB, list []tracetest.SpanStub, logs []record) (rows []row) {
 	seen := map[string]int{}
 	add := func(under string, depth int, head string, keys []string) string {
 		id := under + "/" + head
@@ -128,11 +127,10 @@ func digest(t testing.TB, list []tracetest.SpanStub, logs []sdklog.Record) (rows
 				add(id, depth+1, "event "+e.Name, own(e.Name, keys(t, e.Attributes, nil), of))
 			}
 			for _, rec := range logs {
-				if rec.SpanID() == s.SpanContext.SpanID() {
-					var attrs []attribute.KeyValue
-					rec.WalkAttributes(func(kv attribute.KeyValue) bool { attrs = append(attrs, kv); return true })
-					require.Zero(t, rec.Body(), "all is in attributes")
-					add(id, depth+1, "log "+rec.EventName(), append([]string{rec.SeverityText()}, own(rec.EventName(), keys(t, attrs, everyLog), of)...))
+				if rec.span.SpanID() == s.SpanContext.SpanID() {
+					severity := map[int]string{5: "DEBUG", 9: "INFO", 13: "WARN", 17: "ERROR"}[rec.Severity]
+					require.NotEmpty(t, severity)
+					add(id, depth+1, "log "+rec.EventName, append([]string{severity}, own(rec.EventName, keys(t, rec.Attributes, everyLog), of)...))
 				}
 			}
 			below(s.SpanContext.SpanID(), id, depth+1)

@@ -9,7 +9,8 @@
 //	})
 //
 // It has no exporter and touches no global state: where spans go, how they are sampled
-// and when they are flushed is the provider's. It needs the API of OpenTelemetry only.
+// and when they are flushed is the provider's. It needs the API of OpenTelemetry only, v1.44.0
+// or later.
 //
 // # What a trace has
 //
@@ -37,10 +38,14 @@
 // go. Reasoning needs an option of its own. Names of people, and values of state and memory,
 // are always left out.
 //
-// With Options.LoggerProvider the events are log records with an event name in place of
+// With Options.Logs the events are log records with an event name in place of
 // events of spans: each has the ids of its span, its run, session and agent. Content has
 // structure there. The content of a model call is the record
 // gen_ai.client.inference.operation.details, that of other spans agentevents.span.details.
+// OpenTelemetry's logs are stable from v1.47.0 on. So they are a module of their own,
+// otelhook/otellogs, and a program with an earlier version has the rest:
+//
+//	Logs: otellogs.New(loggerProvider),
 //
 // Frameworks and clients of models make spans of their own. Where the context of Emit has
 // one for the same work (the same operation on the same agent, tool or model), the hook

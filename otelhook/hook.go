@@ -15,7 +15,6 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/log"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
@@ -56,9 +55,9 @@ type Events string
 
 // The places.
 const (
-	EventsAuto   Events = ""      // logs if there is a LoggerProvider, else events of spans
+	EventsAuto   Events = ""      // logs if Options.Logs is set, else events of spans
 	EventsOnSpan Events = "spans" // events of spans: the newest 128 of each
-	EventsAsLogs Events = "logs"  // log records with an event name; needs a LoggerProvider
+	EventsAsLogs Events = "logs"  // log records with an event name; needs Options.Logs
 	EventsBoth   Events = "both"  // both
 )
 
@@ -76,10 +75,11 @@ type Options struct {
 	// MeterProvider is the host's, for metrics. They are recorded of runs that are not
 	// sampled, too, but not of events that are marked replayed. nil means no metrics.
 	MeterProvider metric.MeterProvider
-	// LoggerProvider is the host's, for events as log records. They are recorded of runs
-	// that are not sampled, too, but not of events that are marked replayed. nil means no
-	// logs.
-	LoggerProvider log.LoggerProvider
+	// Logs makes events log records: otellogs.New(provider) of module otelhook/otellogs gives them
+	// to the host's provider. They are recorded of runs that are not sampled, too, but not of events
+	// that are marked replayed. [New] calls it once, unless Events is EventsOnSpan, with the schema
+	// URL of the scope [ScopeName], which may be empty. nil, or a nil Logger, means no logs.
+	Logs func(schemaURL string) Logger
 	// Events says where events go. The zero value is EventsAuto.
 	Events Events
 	// Semconv selects the names of GenAI. The zero value is SemconvLatest if the variable
@@ -141,8 +141,8 @@ type Options struct {
 type Hook struct {
 	o        Options
 	spans    spans.Options
-	meters   *meters    // or nil
-	logger   log.Logger // or nil
+	meters   *meters // or nil
+	logger   Logger  // or nil
 	tracer   trace.Tracer
 	open     atomic.Int64
 	openRuns atomic.Int64
@@ -188,20 +188,18 @@ type room struct {
 	end   []trace.SpanEndOption
 	event []trace.EventOption
 	log   []spans.Attr
+	json  []int
 }
 
 // New returns a hook. It fails without a TracerProvider, with numbers below 0 but for IdleTTL
 // and with words that are no constants ([*agentevents.OptionError]), and if events are to be
-// logs without a LoggerProvider.
+// logs without Options.Logs.
 func New(o Options) (*Hook, error) {
 	if err := option.Check("otelhook.Options", o); err != nil {
 		return nil, err
 	}
-	switch {
-	case o.TracerProvider == nil:
+	if o.TracerProvider == nil {
 		return nil, errors.New("otelhook: Options.TracerProvider is required")
-	case o.Events == EventsAsLogs && o.LoggerProvider == nil, o.Events == EventsBoth && o.LoggerProvider == nil:
-		return nil, fmt.Errorf("otelhook: Options.Events %q needs a LoggerProvider", o.Events)
 	}
 	semconv, ok := o.semconv()
 	if !ok {
@@ -230,8 +228,11 @@ func New(o Options) (*Hook, error) {
 			return nil, fmt.Errorf("otelhook: %w", err)
 		}
 	}
-	if o.LoggerProvider != nil && o.Events != EventsOnSpan {
-		h.logger = o.LoggerProvider.Logger(ScopeName, log.WithSchemaURL(semconv.SchemaURL()))
+	if o.Logs != nil && o.Events != EventsOnSpan {
+		h.logger = o.Logs(semconv.SchemaURL())
+	}
+	if h.logger == nil && (o.Events == EventsAsLogs || o.Events == EventsBoth) {
+		return nil, fmt.Errorf("otelhook: Options.Events %q needs Options.Logs", o.Events)
 	}
 	h.spans = spans.Options{
 		Semconv: semconv, Content: content, ContentBytes: o.ContentBytes, Redact: o.Redact,

@@ -2,30 +2,45 @@ package otelhook
 
 import (
 	"context"
-	"encoding/json"
-	"io"
-	"maps"
 	"slices"
-	"strings"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/log"
 
 	"github.com/agentevents/agentevents/internal/spans"
 )
 
+// A Logger takes log records. Its methods may be called concurrently for different runs. They
+// must not call the hook, and return no errors: a record that cannot be kept is lost.
+type Logger interface {
+	// Enabled reports whether Emit keeps a record with this severity and event name. The hook
+	// makes no others. The context has the span of the record.
+	Enabled(ctx context.Context, severity int, eventName string) bool
+	// Emit takes a record. It may change the elements of the record's slices, and must not keep
+	// the slices: the hook uses their memory again. The context has the span of the record.
+	Emit(ctx context.Context, rec LogRecord)
+}
+
+// A LogRecord is an event as a log record.
+type LogRecord struct {
+	EventName string    // as the conventions name it, or agentevents.*
+	Time      time.Time // of the event
+	// Severity is the number of OpenTelemetry: 5 (DEBUG), 9 (INFO), 13 (WARN) or 17 (ERROR).
+	Severity int
+	// Attributes tell of the event, and have its run, sequence, session and agent. No key is there
+	// twice.
+	Attributes []attribute.KeyValue
+	// JSON are the indexes of the Attributes that are content with structure: strings with a JSON
+	// value. A string that Options.Redact has changed may be no JSON any more.
+	JSON []int
+}
+
 // log records a point as a log record, which stands alone: it says of what run it is.
 // The context has the span. r.mu is held.
 func (r *run) log(ctx context.Context, p *spans.Point) {
-	logger, severity := r.h.logger, log.Severity(p.Severity)
-	if !logger.Enabled(ctx, log.EnabledParameters{Severity: severity, EventName: p.Name}) {
+	if !r.h.logger.Enabled(ctx, int(p.Severity), p.Name) {
 		return
 	}
-	var rec log.Record
-	rec.SetEventName(p.Name)
-	rec.SetTimestamp(p.Time)
-	rec.SetSeverity(severity)
-	rec.SetSeverityText(severity.String())
 	more := append(r.room.log[:0], spans.Attr{Key: spans.AttrRun, Text: r.id}, spans.Attr{Key: spans.AttrSequence, Value: int64(p.Sequence)})
 	if session := r.m.Session(); session != "" {
 		more = append(more, spans.Attr{Key: spans.AttrConversation, Text: session})
@@ -38,57 +53,11 @@ func (r *run) log(ctx context.Context, p *spans.Point) {
 			more = append(more, a)
 		}
 	}
-	r.room.log = more
-	list := r.values(more)
+	r.room.log, r.room.json = more, r.room.json[:0]
 	for i, a := range more {
 		if c, ok := a.Value.(spans.Content); ok && c.JSON {
-			list[i].Value = structured(c.Text)
+			r.room.json = append(r.room.json, i)
 		}
 	}
-	rec.AddAttributes(list...)
-	logger.Emit(ctx, rec)
-}
-
-// structured is the value of a JSON text. A broken one, which a redactor may leave, is text.
-func structured(raw string) attribute.Value {
-	d := json.NewDecoder(strings.NewReader(raw))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) != nil {
-		return text(raw)
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return text(raw)
-	}
-	return valueOf(v)
-}
-
-func valueOf(v any) attribute.Value {
-	switch v := v.(type) {
-	case string:
-		return text(v)
-	case bool:
-		return attribute.BoolValue(v)
-	case json.Number:
-		if n, err := v.Int64(); err == nil {
-			return attribute.Int64Value(n)
-		}
-		if f, err := v.Float64(); err == nil {
-			return attribute.Float64Value(f)
-		}
-		return attribute.StringValue(v.String()) // larger than any float
-	case []any:
-		list := make([]attribute.Value, len(v))
-		for i := range v {
-			list[i] = valueOf(v[i])
-		}
-		return attribute.SliceValue(list...)
-	case map[string]any:
-		list := make([]attribute.KeyValue, 0, len(v))
-		for _, k := range slices.Sorted(maps.Keys(v)) {
-			list = append(list, attribute.KeyValue{Key: attribute.Key(strings.ToValidUTF8(k, "\uFFFD")), Value: valueOf(v[k])})
-		}
-		return attribute.MapValue(list...)
-	}
-	return attribute.Value{} // null
+	r.h.logger.Emit(ctx, LogRecord{EventName: p.Name, Time: p.Time, Severity: int(p.Severity), Attributes: r.values(more), JSON: r.room.json})
 }

@@ -11,8 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/log"
-	sdklog "go.opentelemetry.io/otel/sdk/log"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
@@ -20,50 +18,57 @@ import (
 	"github.com/agentevents/agentevents/otelhook"
 )
 
-// records keeps the log records of a provider.
-type records struct {
-	mu   sync.Mutex
-	list []sdklog.Record
+// A record is a log record with the span that it was made in.
+type record struct {
+	otelhook.LogRecord
+	span  trace.SpanContext
+	attrs map[string]attribute.Value
 }
 
-func (r *records) Export(_ context.Context, list []sdklog.Record) error {
+// records keeps the log records of a hook.
+type records struct {
+	schemaURL string
+	off       string // the event name that is not enabled
+
+	mu   sync.Mutex
+	list []record
+}
+
+func (r *records) Enabled(_ context.Context, severity int, eventName string) bool {
+	return severity > 0 && eventName != r.off
+}
+
+func (r *records) Emit(ctx context.Context, rec otelhook.LogRecord) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, rec := range list {
-		r.list = append(r.list, rec.Clone())
+	attrs := map[string]attribute.Value{}
+	for _, a := range rec.Attributes {
+		attrs[string(a.Key)] = a.Value
 	}
-	return nil
+	rec.Attributes, rec.JSON = slices.Clone(rec.Attributes), slices.Clone(rec.JSON)
+	r.list = append(r.list, record{rec, trace.SpanContextFromContext(ctx), attrs})
 }
 
-func (r *records) Shutdown(context.Context) error   { return nil }
-func (r *records) ForceFlush(context.Context) error { return nil }
-
 // named are the records of that name.
-func (r *records) named(name string) []sdklog.Record {
-	return slices.DeleteFunc(slices.Clone(r.list), func(rec sdklog.Record) bool { return rec.EventName() != name })
+func (r *records) named(name string) []record {
+	return slices.DeleteFunc(slices.Clone(r.list), func(rec record) bool { return rec.EventName != name })
 }
 
 func (r *records) String() string {
 	var b strings.Builder
-	for i := range r.list {
-		fmt.Fprintln(&b, r.list[i].EventName(), attrs(&r.list[i]))
+	for _, rec := range r.list {
+		fmt.Fprintln(&b, rec.EventName, rec.attrs)
 	}
 	return b.String()
-}
-
-func attrs(rec *sdklog.Record) map[string]attribute.Value {
-	m := map[string]attribute.Value{}
-	rec.WalkAttributes(func(kv attribute.KeyValue) bool {
-		m[string(kv.Key)] = kv.Value
-		return true
-	})
-	return m
 }
 
 func logged(t testing.TB, o otelhook.Options, more ...sdktrace.TracerProviderOption) (*rig, *records) {
 	t.Helper()
 	out := &records{}
-	o.LoggerProvider = sdklog.NewLoggerProvider(sdklog.WithProcessor(sdklog.NewSimpleProcessor(out)))
+	o.Logs = func(schemaURL string) otelhook.Logger {
+		out.schemaURL = schemaURL
+		return out
+	}
 	return newRig(t, o, more...), out
 }
 
@@ -107,22 +112,36 @@ func TestALogRecordStandsAlone(t *testing.T) {
 	for name, sampler := range map[string]sdktrace.Sampler{"sampled": sdktrace.AlwaysSample(), "not sampled": sdktrace.NeverSample()} {
 		r, out := logged(t, otelhook.Options{}, sdktrace.WithSampler(sampler))
 		talk(t, r, "secret")
+		require.NotEmpty(t, out.list)
 		for _, rec := range out.list {
-			require.True(t, rec.TraceID().IsValid() && rec.SpanID().IsValid(), name)
-			at := attrs(&rec)
-			require.Equal(t, "r", at["agentevents.run.id"].AsString())
-			require.Equal(t, "s", at["gen_ai.conversation.id"].AsString())
-			ev := r.log.Events()[at["agentevents.seq"].AsInt64()]
-			require.Equal(t, rec.SpanID().String(), ev.SpanID, "%s: the span of the event", rec.EventName())
-			require.Equal(t, ev.Time, rec.Timestamp().UTC())
+			require.True(t, rec.span.IsValid(), name)
+			require.Len(t, rec.attrs, len(rec.Attributes), "no key is there twice")
+			require.Equal(t, "r", rec.attrs["agentevents.run.id"].AsString())
+			require.Equal(t, "s", rec.attrs["gen_ai.conversation.id"].AsString())
+			ev := r.log.Events()[rec.attrs["agentevents.seq"].AsInt64()]
+			require.Equal(t, rec.span.SpanID().String(), ev.SpanID, "%s: the span of the event", rec.EventName)
+			require.Equal(t, ev.Time, rec.Time.UTC())
 		}
 		audit := out.named("gen_ai.evaluation.result")
 		require.Len(t, audit, 1)
-		require.Equal(t, log.SeverityWarn, audit[0].Severity())
-		require.Equal(t, "fail", attrs(&audit[0])["gen_ai.evaluation.score.label"].AsString())
-		require.Equal(t, "a", attrs(&audit[0])["agentevents.agent.id"].AsString())
-		require.Equal(t, log.SeverityError, out.named("agentevents.error")[0].Severity())
+		require.Equal(t, 13, audit[0].Severity)
+		require.Equal(t, "fail", audit[0].attrs["gen_ai.evaluation.score.label"].AsString())
+		require.Equal(t, "a", audit[0].attrs["agentevents.agent.id"].AsString())
+		require.Equal(t, 17, out.named("agentevents.error")[0].Severity)
 	}
+}
+
+// TestARecordThatIsNotEnabledIsNotMade: and its event is on no span in its place.
+func TestARecordThatIsNotEnabledIsNotMade(t *testing.T) {
+	r, out := logged(t, otelhook.Options{Semconv: otelhook.SemconvV1_41})
+	out.off = "agentevents.error"
+	talk(t, r, "secret")
+	require.Empty(t, out.named("agentevents.error"))
+	require.NotEmpty(t, out.named("gen_ai.evaluation.result"))
+	for _, s := range r.spans() {
+		require.Empty(t, s.Events)
+	}
+	require.Equal(t, "https://opentelemetry.io/schemas/1.41.0", out.schemaURL)
 }
 
 func TestReplayedEventsAreNotLoggedAgain(t *testing.T) {
@@ -152,26 +171,28 @@ func TestContentGoesWhereTheOptionSays(t *testing.T) {
 	r, out := logged(t, otelhook.Options{Content: otelhook.ContentEvents, Reasoning: true})
 	talk(t, r, secret)
 	require.Contains(t, out.String(), "because "+secret)
-	require.Equal(t, log.SeverityDebug, out.named("agentevents.reasoning")[0].Severity())
+	require.Equal(t, 5, out.named("agentevents.reasoning")[0].Severity)
 }
 
-// TestContentOfLogsHasStructure: a back end can ask for one member of it.
-func TestContentOfLogsHasStructure(t *testing.T) {
+// TestContentOfLogsIsMarkedAsJSON: a logger gives it structure.
+func TestContentOfLogsIsMarkedAsJSON(t *testing.T) {
 	r, out := logged(t, otelhook.Options{Content: otelhook.ContentEvents})
 	talk(t, r, "hello")
 	model := out.named("gen_ai.client.inference.operation.details")
 	require.Len(t, model, 1)
-	require.Equal(t, "x", attrs(&model[0])["gen_ai.request.model"].AsString())
-	require.Equal(t, `[{"parts":[{"content":{"messages":[{"content":"hello","role":"user"}]},"type":"request"}],"role":"user"}]`, attrs(&model[0])["gen_ai.input.messages"].String())
-	require.Equal(t, `[{"finish_reason":"stop","parts":[{"content":"hello","type":"response"}],"role":"assistant"}]`, attrs(&model[0])["gen_ai.output.messages"].String())
-	var tool map[string]attribute.Value
-	for _, rec := range out.named("agentevents.span.details") {
-		if at := attrs(&rec); at["gen_ai.tool.name"].AsString() != "" {
-			tool = at
+	require.Equal(t, "x", model[0].attrs["gen_ai.request.model"].AsString())
+	require.JSONEq(t, `[{"parts":[{"content":{"messages":[{"content":"hello","role":"user"}]},"type":"request"}],"role":"user"}]`, model[0].attrs["gen_ai.input.messages"].AsString())
+	require.JSONEq(t, `[{"finish_reason":"stop","parts":[{"content":"hello","type":"response"}],"role":"assistant"}]`, model[0].attrs["gen_ai.output.messages"].AsString())
+	marked := map[string]bool{}
+	for _, rec := range out.list {
+		for _, i := range rec.JSON {
+			a := rec.Attributes[i]
+			_, err := ae.ToJSON(ae.JSON(a.Value.AsString()))
+			require.NoError(t, err, "%s", a.Key)
+			marked[string(a.Key)] = true
 		}
 	}
-	require.Equal(t, attribute.MAP, tool["gen_ai.tool.call.arguments"].Type())
-	require.Equal(t, "c", tool["gen_ai.tool.call.id"].AsString())
+	require.Equal(t, map[string]bool{"gen_ai.input.messages": true, "gen_ai.output.messages": true, "gen_ai.tool.call.arguments": true, "gen_ai.tool.call.result": true}, marked)
 }
 
 func TestContentIsRedactedAndBounded(t *testing.T) {
@@ -216,6 +237,7 @@ func TestOptionsThatDoNotGoTogether(t *testing.T) {
 	for _, o := range []otelhook.Options{
 		{}, {TracerProvider: tp, Semconv: "x"}, {TracerProvider: tp, Content: "x"}, {TracerProvider: tp, Events: "x"},
 		{TracerProvider: tp, Events: otelhook.EventsAsLogs}, {TracerProvider: tp, Events: otelhook.EventsBoth}, {TracerProvider: tp, MaxOpen: -1},
+		{TracerProvider: tp, Events: otelhook.EventsBoth, Logs: func(string) otelhook.Logger { return nil }},
 		{TracerProvider: tp, ContentBytes: -1}, {TracerProvider: tp, KeepRuns: -1},
 	} {
 		_, err := otelhook.New(o)

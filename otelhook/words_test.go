@@ -288,7 +288,7 @@ func TestABurstDoesNotWaitForTheExporter(t *testing.T) {
 	require.NoError(t, tp.Shutdown(context.Background()))
 }
 
-// TestDependencies: programs get the API only, and the root module nothing of it.
+// TestDependencies: programs get the API of traces and metrics only, and the root module nothing of it.
 func TestDependencies(t *testing.T) {
 	deps := func(dir string, pkgs ...string) string {
 		cmd := exec.Command("go", append([]string{"list", "-deps"}, pkgs...)...)
@@ -299,7 +299,7 @@ func TestDependencies(t *testing.T) {
 	}
 	ours := deps(".", ".")
 	require.Contains(t, ours, "go.opentelemetry.io/otel/trace")
-	for _, no := range []string{"go.opentelemetry.io/otel/sdk", "google.golang.org/grpc"} {
+	for _, no := range []string{"go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/log", "google.golang.org/grpc"} {
 		require.NotContains(t, ours, no)
 	}
 	require.NotContains(t, deps("..", "./..."), "go.opentelemetry.io")

@@ -31,6 +31,7 @@ import (
 
 	ae "github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/otelhook"
+	"github.com/agentevents/agentevents/otelhook/otellogs"
 )
 
 func main() {
@@ -55,7 +56,7 @@ func record(ctx context.Context, w io.Writer, dir, out string) (err error) {
 	// The hook gets events as the log does. Every event has the ids of its span by then, so
 	// that a line of the log leads to the trace.
 	hook, err := otelhook.New(otelhook.Options{
-		TracerProvider: p.traces, MeterProvider: p.metrics, LoggerProvider: p.logs,
+		TracerProvider: p.traces, MeterProvider: p.metrics, Logs: otellogs.New(p.logs),
 		Events: otelhook.EventsBoth, // on spans as well, as Jaeger takes no logs
 	})
 	if err != nil {

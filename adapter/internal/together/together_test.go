@@ -10,7 +10,6 @@ import (
 	"iter"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +21,12 @@ import (
 	"github.com/cloudwego/eino/schema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/embedded"
+	"go.opentelemetry.io/otel/trace/noop"
 	"google.golang.org/adk/v2/agent"
 	"google.golang.org/adk/v2/agent/llmagent"
 	"google.golang.org/adk/v2/model"
@@ -29,6 +34,7 @@ import (
 	"google.golang.org/adk/v2/runner"
 	"google.golang.org/adk/v2/session"
 	"google.golang.org/adk/v2/tool"
+	"google.golang.org/adk/v2/tool/functiontool"
 	"google.golang.org/adk/v2/tool/mcptoolset"
 	"google.golang.org/genai"
 
@@ -38,6 +44,7 @@ import (
 	aemcp "github.com/agentevents/agentevents/adapter/mcp"
 	"github.com/agentevents/agentevents/adapter/modelhttp"
 	"github.com/agentevents/agentevents/eventtest"
+	"github.com/agentevents/agentevents/otelhook"
 )
 
 // An httpModel is a model of eino that is asked by HTTP.
@@ -159,6 +166,26 @@ func (s *script) GenerateContent(context.Context, *model.LLMRequest, bool) iter.
 	}
 }
 
+// runADK records a run of an agent that asks its tool for the weather, and answers.
+func runADK(t *testing.T, ctx context.Context, em *ae.Emitter, c llmagent.Config) {
+	t.Helper()
+	recorder := &adk.Recorder{Emitter: em}
+	c.Name, c.Model = "guide", &script{
+		{FunctionCall: &genai.FunctionCall{ID: "c1", Name: "weather", Args: map[string]any{"city": "Oslo"}}},
+		genai.NewPartFromText("It rains."),
+	}
+	guide, err := llmagent.New(c)
+	require.NoError(t, err)
+	r, err := runner.New(runner.Config{
+		AppName: "app", Agent: guide, SessionService: session.InMemoryService(), AutoCreateSession: true,
+		PluginConfig: runner.PluginConfig{Plugins: []*plugin.Plugin{recorder.Plugin()}},
+	})
+	require.NoError(t, err)
+	for _, err := range recorder.Run(ctx, r, "ann", "s1", genai.NewContentFromText("Does it rain?", genai.RoleUser), agent.RunConfig{}) {
+		require.NoError(t, err)
+	}
+}
+
 // A tool of an MCP server that an agent of the ADK calls is one tool call for the client, and
 // one in the server's own run.
 func TestADKWithMCP(t *testing.T) {
@@ -184,20 +211,7 @@ func TestADKWithMCP(t *testing.T) {
 	tools, err := mcptoolset.New(mcptoolset.Config{Client: client, Transport: here})
 	require.NoError(t, err)
 	em, rec := eventtest.RecordWith(t, ae.EmitterOptions{Lifecycle: ae.LifecycleDerived})
-	recorder := &adk.Recorder{Emitter: em}
-	guide, err := llmagent.New(llmagent.Config{Name: "guide", Toolsets: []tool.Toolset{tools}, Model: &script{
-		{FunctionCall: &genai.FunctionCall{ID: "c1", Name: "weather", Args: map[string]any{"city": "Oslo"}}},
-		genai.NewPartFromText("It rains."),
-	}})
-	require.NoError(t, err)
-	r, err := runner.New(runner.Config{
-		AppName: "app", Agent: guide, SessionService: session.InMemoryService(), AutoCreateSession: true,
-		PluginConfig: runner.PluginConfig{Plugins: []*plugin.Plugin{recorder.Plugin()}},
-	})
-	require.NoError(t, err)
-	for _, err := range recorder.Run(t.Context(), r, "ann", "s1", genai.NewContentFromText("Does it rain?", genai.RoleUser), agent.RunConfig{}) {
-		require.NoError(t, err)
-	}
+	runADK(t, t.Context(), em, llmagent.Config{Toolsets: []tool.Toolset{tools}})
 	rec.WantLaws(t, eventtest.LawOptions{})
 	serverRec.Want(t,
 		"weather-server agent.started",
@@ -213,9 +227,89 @@ func TestADKWithMCP(t *testing.T) {
 	require.Contains(t, string(returned[0].Payload.(*ae.ToolReturned).Result), "rain in Oslo")
 }
 
-// The ADK compiles with no later logs of OpenTelemetry, and otelhook needs later ones.
-func TestADKHasNoHook(t *testing.T) {
-	mod, err := os.ReadFile("go.mod")
-	require.NoError(t, err)
-	require.Contains(t, string(mod), "go.opentelemetry.io/otel/log v0.20.0 ", "require otelhook here; if both compile, README.md and COMPATIBILITY.md are wrong")
+// A switched provider stands for the global one. The ADK asks that once, when the program starts.
+type switched struct{ embedded.TracerProvider }
+
+func (switched) Tracer(string, ...trace.TracerOption) trace.Tracer { return tracerOfADK }
+
+// A switchedTracer begins spans with the tracer of the test that runs.
+type switchedTracer struct {
+	embedded.Tracer
+	to trace.Tracer
+}
+
+func (s *switchedTracer) Start(ctx context.Context, name string, o ...trace.SpanStartOption) (context.Context, trace.Span) {
+	return s.to.Start(ctx, name, o...)
+}
+
+var tracerOfADK = &switchedTracer{to: noop.Tracer{}}
+
+// A run of the ADK has the spans of the hook. Where the ADK makes spans too, with the global
+// provider, an agent and a tool have one for both. A model call has two: the callbacks of a plugin
+// are outside of the ADK's.
+func TestADKWithHook(t *testing.T) {
+	otel.SetTracerProvider(switched{})
+	for name, c := range map[string]struct {
+		both    bool
+		foreign uint64
+		spans   []string
+	}{
+		"the hook's alone": {false, 0, []string{
+			"invoke_workflow app by hook, in request", "invoke_agent guide by hook, in invoke_workflow app",
+			"chat scripted by hook, in invoke_agent guide", "chat scripted by hook, in invoke_agent guide",
+			"execute_tool weather by hook, in invoke_agent guide",
+		}},
+		"the ADK's, too": {true, 2, []string{
+			"invoke_workflow app by hook, in request", "invoke_agent guide by ADK, in request",
+			"chat scripted by hook, in invoke_agent guide", "chat scripted by hook, in invoke_agent guide",
+			"generate_content scripted by ADK, in invoke_agent guide", "generate_content scripted by ADK, in invoke_agent guide",
+			"execute_tool weather by ADK, in invoke_agent guide",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out := tracetest.NewInMemoryExporter()
+			tp := sdktrace.NewTracerProvider(sdktrace.WithSyncer(out))
+			if c.both {
+				tracerOfADK.to = tp.Tracer("ADK")
+				defer func() { tracerOfADK.to = noop.Tracer{} }()
+			}
+			hook, err := otelhook.New(otelhook.Options{TracerProvider: tp})
+			require.NoError(t, err)
+			em, rec := eventtest.RecordWith(t, ae.EmitterOptions{Lifecycle: ae.LifecycleDerived, Sinks: []ae.Sink{hook}})
+			type city struct {
+				City string `json:"city"`
+			}
+			weather, err := functiontool.New(functiontool.Config{Name: "weather", Description: "tells the weather"}, func(_ agent.Context, in city) (string, error) {
+				return "rain in " + in.City, nil
+			})
+			require.NoError(t, err)
+			ctx, request := tp.Tracer("host").Start(t.Context(), "request")
+			runADK(t, ctx, em, llmagent.Config{Tools: []tool.Tool{weather}})
+			request.End()
+
+			rec.WantLaws(t, eventtest.LawOptions{})
+			require.Equal(t, c.foreign, hook.Stats().Foreign)
+			require.Zero(t, hook.Stats().Open)
+			names, tracers := map[trace.SpanID]string{}, map[string]string{otelhook.ScopeName: "hook", "ADK": "ADK"}
+			for _, s := range out.GetSpans() {
+				names[s.SpanContext.SpanID()] = s.Name
+			}
+			var spans []string
+			for _, s := range out.GetSpans() {
+				require.Equal(t, request.SpanContext().TraceID(), s.SpanContext.TraceID())
+				if by := tracers[s.InstrumentationScope.Name]; by != "" {
+					spans = append(spans, fmt.Sprintf("%s by %s, in %s", s.Name, by, names[s.Parent.SpanID()]))
+				}
+			}
+			require.ElementsMatch(t, c.spans, spans)
+			for _, ev := range rec.Events() {
+				id, err := trace.SpanIDFromHex(ev.SpanID)
+				require.NoError(t, err)
+				if ev.Kind() == ae.KindToolCalled {
+					require.Equal(t, "execute_tool weather", names[id])
+				}
+				require.NotEmpty(t, names[id], "the span of %s", ev.Kind())
+			}
+		})
+	}
 }

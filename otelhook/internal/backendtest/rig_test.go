@@ -21,6 +21,7 @@ import (
 	ae "github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/eventtest"
 	"github.com/agentevents/agentevents/otelhook"
+	"github.com/agentevents/agentevents/otelhook/otellogs"
 )
 
 // service is the name of the programs that are tested.
@@ -99,7 +100,7 @@ func openRig(s setup) (*rig, error) {
 			return nil, err
 		}
 		lp := log.NewLoggerProvider(log.WithProcessor(log.NewSimpleProcessor(x)), log.WithResource(res)) // a batch has a queue that drops
-		s.hook.LoggerProvider = lp
+		s.hook.Logs = otellogs.New(lp)
 		flush := r.flush
 		r.flush = func(ctx context.Context) error { return errors.Join(flush(ctx), lp.ForceFlush(ctx)) }
 	}

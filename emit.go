@@ -660,10 +660,9 @@ func (s *runState) hand(ctx *reentry.Call, ev *Event, sub *subject, head string,
 		if werr != nil && k.required && errors.Is(werr, ErrFenced) {
 			s.fenced, done.ended = true, true
 			s.end.closed.Store(true)
-			break
+			return err
 		}
 	}
-	s.at.Store(0)
 	return err
 }
 

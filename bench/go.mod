@@ -1,3 +1,4 @@
+// Not released: it compares the library with others.
 module github.com/agentevents/agentevents/bench
 
 go 1.26.0

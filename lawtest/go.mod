@@ -1,3 +1,4 @@
+// Not released: it tests the other modules.
 module github.com/agentevents/agentevents/lawtest
 
 go 1.26

@@ -17,6 +17,7 @@ import (
 // of modules that are not released.
 var files = map[string]string{
 	"LICENSE":                  "free",
+	"CHANGELOG.md":             "# Changelog\n\n## v0.1.0 (unreleased)\n\n## v2.0.0\n",
 	"go.mod":                   "module example.com/lib\n\ngo 1.26\n",
 	"lib.go":                   "package lib\n\nfunc Name() string { return \"lib\" }\n",
 	"internal/part/part.go":    "package part\n",
@@ -122,6 +123,8 @@ func TestRefused(t *testing.T) {
 			"module example.com/lib/sub/hook: replaces example.com/other, and a program that gets the module would not"},
 		"a path that is not its folder's": {map[string]string{"sub/hook/go.mod": strings.Replace(hook, "lib/sub/hook", "lib/hook", 1)}, nil,
 			"module example.com/lib/hook: its folder is sub/hook, so its path must be example.com/lib/sub/hook"},
+		"no section of the changelog": {map[string]string{"CHANGELOG.md": "# Changelog\n\n## v0.1.0-rc\n"}, nil,
+			"module example.com/lib: CHANGELOG.md has no section v0.1.0"},
 		"no license": {nil, []string{"LICENSE"}, "module example.com/lib: git tracks no file LICENSE"},
 	} {
 		t.Run(name, func(t *testing.T) {

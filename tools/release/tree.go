@@ -248,6 +248,15 @@ func (t *tree) check(version string) error {
 	if !slices.Contains(t.modules[0].files, "LICENSE") {
 		errs = append(errs, fmt.Errorf("module %s: git tracks no file LICENSE", t.modules[0].path))
 	}
+	changes, err := os.ReadFile(filepath.Join(t.root, "CHANGELOG.md"))
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(strings.Split(string(changes), "\n"), func(line string) bool {
+		return line == "## "+version || strings.HasPrefix(line, "## "+version+" ")
+	}) {
+		errs = append(errs, fmt.Errorf("module %s: CHANGELOG.md has no section %s", t.modules[0].path, version))
+	}
 	for _, m := range t.modules {
 		faults := t.requirements(m, version)
 		if m.released() {

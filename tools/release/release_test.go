@@ -30,6 +30,8 @@ var files = map[string]string{
 	"example/main.go":          "package main\n\nimport _ \"example.com/lib/sub/hook\"\n\nfunc main() {}\n",
 	"bench/go.mod":             "// Not released: it measures.\nmodule example.com/lib/bench\n\ngo 1.26\n",
 	"bench/bench.go":           "package bench\n",
+	"laws/go.mod":              "module example.com/lib/laws\n\ngo 1.26\n",
+	"laws/laws_test.go":        "package laws\n",
 	"sub/internal/test/go.mod": "module example.com/lib/sub/internal/test\n\ngo 1.26\n",
 	"sub/internal/test/t.go":   "package test\n",
 }
@@ -125,6 +127,9 @@ func TestRefused(t *testing.T) {
 			"module example.com/lib/hook: its folder is sub/hook, so its path must be example.com/lib/sub/hook"},
 		"no section of the changelog": {map[string]string{"CHANGELOG.md": "# Changelog\n\n## v0.1.0-rc\n"}, nil,
 			"module example.com/lib: CHANGELOG.md has no section v0.1.0"},
+		"a package that git does not track": {nil, []string{"sub/hook/deep/deep.go"}, "module example.com/lib/sub/hook: git does not track deep/deep.go"},
+		"a module without a tracked package": {nil, []string{"sub/hook/hook.go", "sub/hook/deep/deep.go"},
+			"module example.com/lib/sub/hook: git does not track hook.go"},
 		"no license": {nil, []string{"LICENSE"}, "module example.com/lib: git tracks no file LICENSE"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -199,7 +204,6 @@ func TestProveMeets(t *testing.T) {
 		untracked string
 		want      []string
 	}{
-		"a source file that git does not track":    {nil, "sub/hook/deep/deep.go", []string{"module example.com/lib/sub/hook: ", "example.com/lib/sub/hook/deep"}},
 		"an embedded file that git does not track": {nil, "sub/hook/text.txt", []string{"module example.com/lib/sub/hook: ", "pattern text.txt: no matching files found"}},
 		"a command that fails":                     {map[string]string{"cmd/tool/main.go": "package main\n\nfunc main() { panic(\"torn\") }\n"}, "", []string{"module example.com/lib: tool --help: ", "torn"}},
 		"a file that cannot be packed":             {map[string]string{"sub/hook/a:b.txt": "x"}, "", []string{"module example.com/lib/sub/hook: it cannot be packed: ", "a:b.txt"}},

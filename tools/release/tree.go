@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"go/build"
@@ -10,7 +11,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -34,6 +34,7 @@ type mod struct {
 	text     []byte // of its go.mod
 	file     *modfile.File
 	files    []string         // that git tracks, below dir, with slashes
+	others   []string         // Go files that git does not track
 	packages []*build.Package // without tests
 	kept     bool             // its go.mod has the comment notReleased
 }
@@ -44,16 +45,14 @@ const notReleased = "// Not released: "
 // load reads the modules of the tree in a folder. A file that git does not track is absent,
 // as it would be from a tag.
 func load(root string) (*tree, error) {
-	cmd := exec.Command("git", "ls-files", "-z", "--cached")
-	cmd.Dir = root
-	out, err := cmd.Output()
+	names, err := gitFiles(root, "--cached")
 	if err != nil {
-		return nil, fmt.Errorf("git ls-files: %w", err)
+		return nil, err
 	}
-	names := slices.DeleteFunc(strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00"), func(name string) bool {
-		_, err := os.Lstat(filepath.Join(root, name))
-		return errors.Is(err, fs.ErrNotExist) // removed, and not yet from git's index
-	})
+	others, err := gitFiles(root, "--others", "--", "*.go")
+	if err != nil {
+		return nil, err
+	}
 	t := &tree{root: root}
 	for _, name := range names {
 		if path.Base(name) != "go.mod" {
@@ -69,10 +68,14 @@ func load(root string) (*tree, error) {
 	if len(t.modules) == 0 || t.modules[0].dir != "." {
 		return nil, errors.New("the root folder has no go.mod that git tracks; run this in the root of the repository")
 	}
+	folder := func(m *mod) string { return m.dir }
 	for _, name := range names {
-		if m := deepest(t.modules, name, func(m *mod) string { return m.dir }); m != nil {
-			m.files = append(m.files, rel(m.dir, name))
-		}
+		m := deepest(t.modules, name, folder)
+		m.files = append(m.files, rel(m.dir, name))
+	}
+	for _, name := range others {
+		m := deepest(t.modules, name, folder)
+		m.others = append(m.others, rel(m.dir, name))
 	}
 	for _, m := range t.modules {
 		if err := m.list(root); err != nil {
@@ -80,6 +83,18 @@ func load(root string) (*tree, error) {
 		}
 	}
 	return t, nil
+}
+
+// gitFiles returns the names that git ls-files prints, without those that are not on disk.
+func gitFiles(root string, args ...string) ([]string, error) {
+	out, err := command(context.Background(), root, nil, "git", append([]string{"ls-files", "-z"}, args...)...)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(strings.Split(out, "\x00"), func(name string) bool {
+		_, err := os.Lstat(filepath.Join(root, name))
+		return name == "" || errors.Is(err, fs.ErrNotExist) // removed, and not yet from git's index
+	}), nil
 }
 
 func parse(root, name string) (*mod, error) {
@@ -105,7 +120,7 @@ func parse(root, name string) (*mod, error) {
 func (m *mod) list(root string) error {
 	dirs := map[string][]fs.FileInfo{}
 	for _, name := range m.files {
-		if path.Ext(name) != ".go" || slices.ContainsFunc(strings.Split(path.Dir(name), "/"), ignored) {
+		if !source(name) {
 			continue
 		}
 		info, err := os.Lstat(filepath.Join(root, m.dir, name))
@@ -119,7 +134,7 @@ func (m *mod) list(root string) error {
 		c.ReadDir = func(string) ([]fs.FileInfo, error) { return dirs[dir], nil }
 		p, err := c.ImportDir(filepath.Join(root, m.dir, dir), 0)
 		if _, none := errors.AsType[*build.NoGoError](err); none {
-			continue // tests only, or files for other systems
+			continue // files for other systems only
 		}
 		if err != nil {
 			return err
@@ -128,6 +143,11 @@ func (m *mod) list(root string) error {
 		m.packages = append(m.packages, p)
 	}
 	return nil
+}
+
+// source reports whether a file is a part of a package, other than a test.
+func source(name string) bool {
+	return path.Ext(name) == ".go" && !strings.HasSuffix(name, "_test.go") && !slices.ContainsFunc(strings.Split(path.Dir(name), "/"), ignored)
 }
 
 // ignored reports whether Go ignores a folder.
@@ -258,7 +278,7 @@ func (t *tree) check(version string) error {
 		errs = append(errs, fmt.Errorf("module %s: CHANGELOG.md has no section %s", t.modules[0].path, version))
 	}
 	for _, m := range t.modules {
-		faults := t.requirements(m, version)
+		faults := t.everywhere(m, version)
 		if m.released() {
 			faults = append(faults, t.release(m, version)...)
 		}
@@ -269,8 +289,14 @@ func (t *tree) check(version string) error {
 	return errors.Join(errs...)
 }
 
-// requirements returns the faults of the requirements of any module.
-func (t *tree) requirements(m *mod, version string) (faults []error) {
+// everywhere returns the faults of any module, released or not: a package that git does not
+// track may be the one for which a module is released.
+func (t *tree) everywhere(m *mod, version string) (faults []error) {
+	for _, name := range m.others {
+		if source(name) {
+			faults = append(faults, fmt.Errorf("git does not track %s", name))
+		}
+	}
 	for _, r := range t.ours(m) {
 		if r.Mod.Version != version {
 			faults = append(faults, fmt.Errorf("requires %s at %s, not at %s: go run ./tools/release set %[3]s", r.Mod.Path, r.Mod.Version, version))

@@ -1,3 +1,4 @@
+// Not released: it compares the library with others.
 module github.com/agentevents/agentevents/bench
 
 go 1.26.0
@@ -33,8 +34,8 @@ require (
 
 require (
 	github.com/ag-ui-protocol/ag-ui/sdks/community/go v0.0.0-20260630145048-7479d97e25f6
-	github.com/agentevents/agentevents v0.0.0
-	github.com/agentevents/agentevents/otelhook v0.0.0
+	github.com/agentevents/agentevents v0.1.0
+	github.com/agentevents/agentevents/otelhook v0.1.0
 	github.com/bytedance/sonic v1.15.5
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
 	github.com/goccy/go-json v0.12.0

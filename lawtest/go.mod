@@ -1,9 +1,10 @@
+// Not released: it tests the other modules.
 module github.com/agentevents/agentevents/lawtest
 
 go 1.26
 
 require (
-	github.com/agentevents/agentevents v0.0.0
+	github.com/agentevents/agentevents v0.1.0
 	github.com/dlclark/regexp2 v1.12.0
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3

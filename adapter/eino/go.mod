@@ -3,7 +3,7 @@ module github.com/agentevents/agentevents/adapter/eino
 go 1.26
 
 require (
-	github.com/agentevents/agentevents v0.0.0
+	github.com/agentevents/agentevents v0.1.0
 	github.com/cloudwego/eino v0.9.13
 	github.com/stretchr/testify v1.12.1
 )

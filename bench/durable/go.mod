@@ -9,8 +9,8 @@ replace github.com/agentevents/agentevents/bench => ../
 replace github.com/agentevents/agentevents/otelhook => ../../otelhook
 
 require (
-	github.com/agentevents/agentevents v0.0.0
-	github.com/agentevents/agentevents/bench v0.0.0
+	github.com/agentevents/agentevents v0.1.0
+	github.com/agentevents/agentevents/bench v0.1.0
 	github.com/cockroachdb/pebble/v2 v2.1.7
 	github.com/jackc/pgx/v5 v5.13.0
 	github.com/nats-io/nats-server/v2 v2.15.3

@@ -3,9 +3,9 @@ module github.com/agentevents/agentevents/examples/otel
 go 1.26.0
 
 require (
-	github.com/agentevents/agentevents v0.0.0
-	github.com/agentevents/agentevents/otelhook v0.0.0
-	github.com/agentevents/agentevents/otelhook/otellogs v0.0.0
+	github.com/agentevents/agentevents v0.1.0
+	github.com/agentevents/agentevents/otelhook v0.1.0
+	github.com/agentevents/agentevents/otelhook/otellogs v0.1.0
 	github.com/stretchr/testify v1.12.1
 	go.opentelemetry.io/otel v1.47.0
 	go.opentelemetry.io/otel/exporters/otlp/otlplog/otlploghttp v0.23.0

@@ -3,8 +3,8 @@ module github.com/agentevents/agentevents/otelhook/otellogs
 go 1.26.0
 
 require (
-	github.com/agentevents/agentevents v0.0.0
-	github.com/agentevents/agentevents/otelhook v0.0.0
+	github.com/agentevents/agentevents v0.1.0
+	github.com/agentevents/agentevents/otelhook v0.1.0
 	github.com/stretchr/testify v1.12.1
 	go.opentelemetry.io/otel v1.47.0
 	go.opentelemetry.io/otel/log v1.47.0

@@ -3,7 +3,7 @@ module github.com/agentevents/agentevents/runstore/pgstore
 go 1.26.0
 
 require (
-	github.com/agentevents/agentevents v0.0.0
+	github.com/agentevents/agentevents v0.1.0
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/stretchr/testify v1.12.1
 )

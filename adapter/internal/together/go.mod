@@ -3,11 +3,11 @@ module github.com/agentevents/agentevents/adapter/internal/together
 go 1.26.5
 
 require (
-	github.com/agentevents/agentevents v0.0.0
-	github.com/agentevents/agentevents/adapter/adk v0.0.0
-	github.com/agentevents/agentevents/adapter/eino v0.0.0
-	github.com/agentevents/agentevents/adapter/mcp v0.0.0
-	github.com/agentevents/agentevents/otelhook v0.0.0
+	github.com/agentevents/agentevents v0.1.0
+	github.com/agentevents/agentevents/adapter/adk v0.1.0
+	github.com/agentevents/agentevents/adapter/eino v0.1.0
+	github.com/agentevents/agentevents/adapter/mcp v0.1.0
+	github.com/agentevents/agentevents/otelhook v0.1.0
 	github.com/cloudwego/eino v0.9.13
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 	github.com/stretchr/testify v1.12.1

@@ -3,7 +3,7 @@ module github.com/agentevents/agentevents/adapter/modelhttp/internal/sdktest
 go 1.26.0
 
 require (
-	github.com/agentevents/agentevents v0.0.0
+	github.com/agentevents/agentevents v0.1.0
 	github.com/anthropics/anthropic-sdk-go v1.84.0
 	github.com/openai/openai-go/v3 v3.96.0
 	github.com/stretchr/testify v1.12.1

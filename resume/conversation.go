@@ -95,7 +95,8 @@ func (v Value) String() string {
 //     instead. A message to the run reaches each agent that is not a sub-agent.
 //   - An assistant message is an answer of a model: text and reasoning from model.called to
 //     model.returned, and tool calls from there to the next model.called. An answer with an
-//     error is left out with its text and its calls. So is one that has not come. Model calls
+//     error is left out with its text and its calls. So is one that has not come, and one that
+//     ended to call tools of which no call is recorded. Model calls
 //     for other operations than chat, text_completion and generate_content bring no answer.
 //     While model calls overlap, text belongs to the one that began last.
 //   - Without a model call each block of text is a message. A tool call belongs to the message
@@ -175,6 +176,7 @@ type turn struct {
 	open    bool // a user message came during a model call
 	common  bool // a message before the first event of the agent is to nobody in particular
 
+	calling bool // the model stopped to call tools: an answer without a call is not whole
 	answer  bool // of a model: all calls up to the next model call belong to it
 	blocks  []*block
 	cut     int // blocks of earlier epochs are replaced by a summary
@@ -460,6 +462,7 @@ func (c *conversation) answered(p *agentevents.ModelReturned) {
 	c.settle()
 	c.last = nil
 	a.cut, a.turn.settled = c.epoch, c.epoch
+	a.calling = slices.ContainsFunc(p.FinishReasons, callsTools)
 	if !p.Error.OK {
 		c.turns = append(c.turns, &a.turn)
 		c.last = &a.turn
@@ -468,8 +471,14 @@ func (c *conversation) answered(p *agentevents.ModelReturned) {
 		call.open = call.open && !p.Error.OK
 	}
 	if said := a.said(); len(said) > 0 {
+		a.calling = false // the calls stand after these
 		c.turns, c.last = append(c.turns, said...), nil
 	}
+}
+
+// callsTools reports whether a model stopped to call tools, in the words of the providers.
+func callsTools(reason string) bool {
+	return slices.Contains([]string{"tool_calls", "tool_use", "function_call", "tooluse"}, strings.ToLower(reason))
 }
 
 // wasAnswered takes a model call that is one event, the answer of which stands before it or
@@ -676,7 +685,7 @@ func (c *conversation) append(out []Message, t *turn) []Message {
 		tool.Open = m.Open
 		return append(out, m, tool)
 	}
-	if m.Text != "" || m.Reasoning != "" {
+	if (m.Text != "" || m.Reasoning != "") && (!t.calling || len(t.calls) > 0) {
 		out = append(out, m)
 	}
 	return out

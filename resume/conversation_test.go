@@ -188,6 +188,19 @@ func TestConversation(t *testing.T) {
 			s.call("c1", "1")
 		}, []string{"assistant: One."}},
 
+		"an answer whose calls are not recorded is left out": {func(s *script) {
+			for _, reasons := range [][]string{{"tool_calls"}, {"stop"}, {"TOOL_USE"}} {
+				m, _ := s.a.Model(s.ctx, nil)
+				_ = m.Text(s.ctx, "I stop: "+reasons[0])
+				_ = m.Return(s.ctx, &ae.ModelReturned{FinishReasons: reasons})
+				s.emit(&ae.AgentEnded{Outcome: ae.OutcomeAborted}, &ae.AgentStarted{Resumed: true})
+			}
+			m, _ := s.a.Model(s.ctx, nil)
+			_ = m.Text(s.ctx, "Now.")
+			_ = m.Return(s.ctx, &ae.ModelReturned{FinishReasons: []string{"tool_calls"}})
+			s.call("c1", "1")
+		}, []string{"assistant: I stop: stop", "assistant: Now. c1=t(1) ...", "  c1="}},
+
 		"block ids repeat": {func(s *script) {
 			s.emit(&ae.ModelCalled{ModelCallID: "m"}, &ae.TextDelta{BlockID: "b", Delta: "br"}, &ae.ModelReturned{ModelCallID: "m", Error: ae.Some(ae.ErrorInfo{Message: "cut"})})
 			s.emit(&ae.ModelCalled{ModelCallID: "m"}, &ae.TextCompleted{BlockID: "b", Text: "whole"}, &ae.ModelReturned{ModelCallID: "m"})

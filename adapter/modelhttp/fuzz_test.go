@@ -1,11 +1,16 @@
 package modelhttp
 
 import (
+	"bytes"
+	"encoding/json"
 	"io"
 	"net/http"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/agentevents/agentevents/adapter/modelhttp/internal/frames"
 )
 
 // What an answer says does not depend on where the network cuts it, and no bytes make its
@@ -19,6 +24,9 @@ func FuzzAnswer(f *testing.F) {
 			}
 			if form&2 != 0 {
 				h.Set("Content-Encoding", "gzip")
+			}
+			if form&4 != 0 {
+				h.Set("Content-Type", frames.MediaType)
 			}
 			a := answerOf(&http.Response{StatusCode: 200, Header: h, ContentLength: -1})
 			for rest := text; len(rest) > 0; {
@@ -36,6 +44,29 @@ func FuzzAnswer(f *testing.F) {
 		}
 		if u := whole.returned().Usage; u.OK {
 			require.GreaterOrEqual(t, min(u.V.InputTokens, u.V.OutputTokens, u.V.CacheReadInputTokens.V, u.V.CacheCreationInputTokens.V), int64(0))
+		}
+	})
+}
+
+// A body is whole if it is JSON, wherever the network cuts it. Between the elements of an array
+// anything goes.
+func TestValues(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := []byte(rapid.StringOfN(rapid.SampledFrom([]rune("{}[]\",:1\\a \n")), 0, 12, -1).Draw(t, "text"))
+		piece := rapid.IntRange(1, 5).Draw(t, "piece")
+		var f facts
+		var v values
+		for rest := text; len(rest) > 0; {
+			p := rest[:min(piece, len(rest))]
+			v.write(p, &f)
+			rest = rest[len(p):]
+		}
+		v.end(&f)
+		valid := json.Valid(text)
+		require.True(t, f.whole || !valid)
+		require.False(t, f.whole && f.broken)
+		if !bytes.HasPrefix(bytes.TrimSpace(text), []byte("[")) {
+			require.Equal(t, valid, f.whole)
 		}
 	})
 }

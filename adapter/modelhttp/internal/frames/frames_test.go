@@ -1,0 +1,96 @@
+package frames
+
+import (
+	"bytes"
+	"encoding/hex"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// read returns the frames of a stream that comes in pieces of n bytes.
+func read(r *Reader, stream []byte, n int) (out []Frame, err error) {
+	for len(stream) > 0 && err == nil {
+		piece := stream[:min(n, len(stream))]
+		stream = stream[len(piece):]
+		err = r.Write(piece, func(f Frame) {
+			f.Payload = bytes.Clone(f.Payload)
+			out = append(out, f)
+		})
+	}
+	return out, err
+}
+
+// Frames come back as they were written, wherever the network cuts them, and a bit that flips is
+// found at its frame.
+func TestRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var stream []byte
+		var want []Frame
+		for range rapid.IntRange(1, 4).Draw(t, "frames") {
+			f := Frame{
+				Header:  rapid.MapOf(rapid.StringN(0, 20, 40), rapid.StringN(0, 50, 100)).Draw(t, "header"),
+				Payload: rapid.SliceOf(rapid.Byte()).Draw(t, "payload"),
+			}
+			var err error
+			stream, err = f.Append(stream)
+			require.NoError(t, err)
+			want = append(want, f)
+		}
+		n := rapid.IntRange(1, len(stream)).Draw(t, "piece")
+		var r Reader
+		got, err := read(&r, stream, n)
+		require.NoError(t, err)
+		require.False(t, r.Rest())
+		require.Len(t, got, len(want))
+		for i, f := range got {
+			require.Equal(t, want[i].Header, f.Header)
+			require.Equal(t, string(want[i].Payload), string(f.Payload))
+		}
+
+		at := rapid.IntRange(0, len(stream)-1).Draw(t, "at")
+		stream[at] ^= 1 << rapid.IntRange(0, 7).Draw(t, "bit")
+		got, err = read(new(Reader), stream, n)
+		require.ErrorIs(t, err, ErrBroken)
+		for i, f := range got {
+			require.Equal(t, want[i].Header, f.Header)
+		}
+	})
+}
+
+// A frame with a header of each type, made by hand. The SDK of AWS writes the others.
+func TestHeaders(t *testing.T) {
+	var f Frame
+	headers, err := hex.DecodeString("0161" + "00" + "0162" + "01" + "0163" + "02ff" + "0164" + "03ffff" + "0165" + "04ffffffff" +
+		"0166" + "05ffffffffffffffff" + "0167" + "060002abcd" + "0168" + "0700026869" + "0169" + "08ffffffffffffffff" + "016a" + "09ffffffffffffffffffffffffffffffff")
+	require.NoError(t, err)
+	f.Header = map[string]string{}
+	require.True(t, f.headers(headers))
+	require.Equal(t, map[string]string{"h": "hi"}, f.Header)
+	require.Equal(t, 9, f.Others)
+	for i := 1; i < len(headers); i++ {
+		cut := Frame{Header: map[string]string{}}
+		require.NotPanics(t, func() { cut.headers(headers[:i]) })
+	}
+	require.False(t, (&Frame{Header: map[string]string{}}).headers([]byte{1, 'a', 10}))
+}
+
+func TestLongFrame(t *testing.T) {
+	long, err := Frame{Payload: make([]byte, 1000)}.Append(nil)
+	require.NoError(t, err)
+	stream, err := Frame{Payload: []byte("short")}.Append(long)
+	require.NoError(t, err)
+	for _, n := range []int{1, 13, 5000} {
+		got, err := read(&Reader{Most: 100}, stream, n)
+		require.NoError(t, err)
+		require.Len(t, got, 1)
+		require.Equal(t, "short", string(got[0].Payload))
+	}
+	cut := Reader{Most: 100}
+	_, err = read(&cut, long[:500], 500)
+	require.NoError(t, err)
+	require.True(t, cut.Rest())
+	_, err = Frame{Header: map[string]string{"h": string(make([]byte, 1<<16))}}.Append(nil)
+	require.Error(t, err)
+}

@@ -106,6 +106,10 @@ func (b Body) pieces() [][]byte {
 	for _, text := range b.Text {
 		pieces = append(pieces, []byte(text))
 	}
+	for _, frame := range b.Frames {
+		piece, _ := frame.append(nil) // it has been tried
+		pieces = append(pieces, piece)
+	}
 	return pieces
 }
 

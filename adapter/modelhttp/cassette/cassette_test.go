@@ -251,6 +251,31 @@ func TestPacked(t *testing.T) {
 	}
 }
 
+// A connection that breaks is the same error again: the SDK of AWS looks for it.
+func TestConnectionBreaks(t *testing.T) {
+	server := provider(t, map[string]http.HandlerFunc{"": func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "some")
+		w.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
+	}})
+	file := filepath.Join(t.TempDir(), "tape.json")
+	read := func(tape *cassette.Cassette) error {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
+		require.NoError(t, err)
+		resp, err := tape.Transport(nil).RoundTrip(r)
+		require.NoError(t, err)
+		defer resp.Body.Close()
+		_, err = io.ReadAll(resp.Body)
+		return err
+	}
+	tape := cassette.New(cassette.Options{})
+	require.ErrorIs(t, read(tape), io.ErrUnexpectedEOF)
+	require.NoError(t, tape.Save(file))
+	tape, err := cassette.Load(file, cassette.Options{})
+	require.NoError(t, err)
+	require.ErrorIs(t, read(tape), io.ErrUnexpectedEOF)
+}
+
 // framed returns frames of Bedrock.
 func framed(t *testing.T, payloads ...string) (out string) {
 	for _, payload := range payloads {

@@ -758,6 +758,8 @@ func TestQuestionsByHTTP(t *testing.T) {
 			web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: tt.protocol == protocols[0]}))
 			defer web.Close()
 			defer web.CloseClientConnections()
+			var others sync.WaitGroup
+			defer others.Wait()
 			release := sync.OnceFunc(func() { close(goOn) })
 			defer release()
 
@@ -784,7 +786,6 @@ func TestQuestionsByHTTP(t *testing.T) {
 			cs, err := c.Connect(agents["a"], &mcp.StreamableClientTransport{Endpoint: web.URL}, &mcp.ClientSessionOptions{ProtocolVersion: tt.protocol})
 			require.NoError(t, err)
 
-			var others sync.WaitGroup
 			for _, q := range tt.open {
 				others.Go(func() {
 					var err error

@@ -354,7 +354,9 @@ func (f *facts) document(text []byte, sort string, outer bool) {
 	if !outer {
 		return
 	}
-	_ = json.Unmarshal(d.Message, &f.message) // if it is a text
+	if len(d.Message) > 0 && d.Message[0] == '"' {
+		_ = json.Unmarshal(d.Message, &f.message)
+	}
 	for _, inner := range []json.RawMessage{d.Message, d.Response} {
 		if len(inner) > 0 && inner[0] == '{' {
 			f.document(inner, "", false)

@@ -23,6 +23,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -154,10 +155,8 @@ func (r *Recorder) asker(ctx context.Context, cs *mcp.ClientSession) (context.Co
 		runs[a.Run().ID()] = a.Run()
 	}
 	ctx = agentevents.ContextWithAgent(ctx, nil)
-	if len(runs) == 1 {
-		for _, run := range runs {
-			return ctx, run.Agent("")
-		}
+	if one := slices.Collect(maps.Values(runs)); len(one) == 1 {
+		return ctx, one[0].Agent("")
 	}
 	return ctx, nil
 }

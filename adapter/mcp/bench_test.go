@@ -17,7 +17,7 @@ func BenchmarkCall(b *testing.B) {
 		b.Run(with, func(b *testing.B) {
 			c := mcp.NewClient(info, nil)
 			if with != "without" {
-				c.AddSendingMiddleware(aemcp.Record)
+				c.AddSendingMiddleware(new(aemcp.Recorder).Record)
 			}
 			here, there := mcp.NewInMemoryTransports()
 			if _, err := newServer(nil).Connect(b.Context(), there, nil); err != nil {
@@ -47,7 +47,7 @@ func BenchmarkMiddleware(b *testing.B) {
 		b.Run(with, func(b *testing.B) {
 			h, ctx := next, benchContext(b, with)
 			if with != "without" {
-				h = aemcp.Record(next)
+				h = new(aemcp.Recorder).Record(next)
 			}
 			b.ReportAllocs()
 			for b.Loop() {

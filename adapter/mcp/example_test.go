@@ -40,12 +40,13 @@ func Example() {
 	agent := run.Agent("janitor")
 	agent.Emit(ctx, &ae.AgentStarted{Task: "clean up"})
 
-	client := mcp.NewClient(&mcp.Implementation{Name: "janitor"}, aemcp.Handlers(mcp.ClientOptions{
+	recorder := new(aemcp.Recorder) // one for the program
+	client := mcp.NewClient(&mcp.Implementation{Name: "janitor"}, recorder.Handlers(mcp.ClientOptions{
 		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 			return &mcp.ElicitResult{Action: "decline"}, nil
 		},
 	}))
-	client.AddSendingMiddleware(aemcp.Record)
+	client.AddSendingMiddleware(recorder.Record)
 	ctx = ae.ContextWithAgent(ctx, agent)
 	session, err := client.Connect(ctx, here, nil)
 	if err != nil {

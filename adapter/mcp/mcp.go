@@ -1,16 +1,18 @@
 // Package mcp records what clients and servers of the Go SDK of the Model Context Protocol do,
 // as acts of the agent that the context carries ([agentevents.ContextWithAgent]). A client:
 //
-//	client := mcp.NewClient(info, aemcp.Handlers(mcp.ClientOptions{ElicitationHandler: ask}))
-//	client.AddSendingMiddleware(aemcp.Record)
+//	rec := new(aemcp.Recorder)
+//	client := mcp.NewClient(info, rec.Handlers(mcp.ClientOptions{ElicitationHandler: ask}))
+//	client.AddSendingMiddleware(rec.Record)
 //	…
 //	result, err := session.CallTool(agentevents.ContextWithAgent(ctx, agent), params)
 //
 // A server has a run of its own, with an agent for the process, as here, or one for each user
 // or session: what HTTP brings is handled in the context of the HTTP request.
 //
-//	server.AddReceivingMiddleware(aemcp.Record)
-//	server.AddSendingMiddleware(aemcp.Record)
+//	rec := new(aemcp.Recorder)
+//	server.AddReceivingMiddleware(rec.Record)
+//	server.AddSendingMiddleware(rec.Record)
 //	err := server.Run(agentevents.ContextWithAgent(ctx, agent), &mcp.StdioTransport{})
 package mcp
 
@@ -21,8 +23,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -31,6 +36,28 @@ import (
 )
 
 //lint:file-ignore SA1019 sampling is deprecated, and used
+
+// A Recorder records clients and servers. The zero Recorder is usable. One serves all clients and
+// servers of a program, and all methods may be called concurrently. A Recorder must not be copied.
+//
+// A server's question to a client names no call, and under protocols before 2026-07-28 it comes in
+// the context of Connect. So a Recorder keeps the requests that each session of a client has
+// open. If all of them are of one agent, the question is that agent's, and if there is only one, its
+// handler's context carries the call. Otherwise nobody can tell the agent: an elicitation is recorded
+// as one of the run, without an agent, and a sampling is not recorded. That run is the run of the
+// open requests, or of the agent in the context of Connect if no request is open; open requests of
+// several runs leave nothing to record.
+type Recorder struct {
+	mu   sync.Mutex
+	open []*request
+}
+
+// A request of a client is open, in the course of which the server may ask.
+type request struct {
+	session *mcp.ClientSession
+	agent   *agentevents.Agent // may be nil
+	call    *agentevents.Call  // may be nil
+}
 
 // Record is a middleware, for sending and receiving, of clients and servers. It changes nothing
 // of what is asked and answered. What fails in recording is told to EmitterOptions.OnViolation
@@ -48,42 +75,114 @@ import (
 //
 // Under protocol 2026-07-28 a server asks with the result of a call, and is called again with
 // the answers. The client does so behind its middleware: [Handlers] records what it is asked.
-// For the server these are two calls. Under older protocols the server's question has the
-// values of the context of Connect, which therefore must carry the agent, and names no call.
-func Record(next mcp.MethodHandler) mcp.MethodHandler {
+// For the server these are two calls.
+func (r *Recorder) Record(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		h := func(ctx context.Context, req mcp.Request) (mcp.Result, error) { return next(ctx, method, req) }
-		return handler(recorders[method], h)(ctx, req)
+		if cs := clientOf(req); cs != nil && asking[method] {
+			h = func(ctx context.Context, req mcp.Request) (mcp.Result, error) {
+				ctx, end := r.begin(ctx, cs)
+				defer end()
+				return next(ctx, method, req)
+			}
+		}
+		return handler(r, recordings[method], h)(ctx, req)
 	}
 }
 
-// Handlers returns the options with handlers that record, as [Record] does, what the server asks.
-func Handlers(o mcp.ClientOptions) *mcp.ClientOptions {
-	o.ElicitationHandler = handler(elicited, o.ElicitationHandler)
-	o.CreateMessageHandler = handler(sampled, o.CreateMessageHandler)
-	o.CreateMessageWithToolsHandler = handler(sampled, o.CreateMessageWithToolsHandler)
+// Handlers returns the options with handlers that record the server's questions, as
+// [Recorder.Record] does.
+func (r *Recorder) Handlers(o mcp.ClientOptions) *mcp.ClientOptions {
+	o.ElicitationHandler = handler(r, elicited, o.ElicitationHandler)
+	o.CreateMessageHandler = handler(r, sampled, o.CreateMessageHandler)
+	o.CreateMessageWithToolsHandler = handler(r, sampled, o.CreateMessageWithToolsHandler)
 	return &o
 }
 
-// A recorder does what next does, and records it.
-type recorder func(ctx context.Context, a *agentevents.Agent, req mcp.Request, next handle) (mcp.Result, error)
+// asking are the methods in the course of which a server may ask its client.
+var asking = map[string]bool{"tools/call": true, "prompts/get": true, "resources/read": true}
+
+// clientOf returns the session of a client that sends or gets a request, or nil.
+func clientOf(req mcp.Request) *mcp.ClientSession {
+	cs, _ := req.GetSession().(*mcp.ClientSession)
+	return cs
+}
+
+// begin notes an open request. The context carries it, and what the client asks itself within it.
+func (r *Recorder) begin(ctx context.Context, cs *mcp.ClientSession) (context.Context, func()) {
+	q := &request{cs, agentevents.AgentFromContext(ctx), agentevents.CallFromContext(ctx)}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.open = append(r.open, q)
+	return context.WithValue(ctx, requestKey{}, q), func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.open = slices.DeleteFunc(r.open, func(o *request) bool { return o == q })
+	}
+}
+
+type requestKey struct{}
+
+// asker returns whom a question to a client is for, and a context that carries the agent. It is a
+// handle without an id if only the run is known, and then the context carries none.
+func (r *Recorder) asker(ctx context.Context, cs *mcp.ClientSession) (context.Context, *agentevents.Agent) {
+	a := agentevents.AgentFromContext(ctx)
+	if q, _ := ctx.Value(requestKey{}).(*request); cs == nil || q != nil && q.session == cs {
+		return ctx, a // a server, or a client that asks within its request
+	}
+	ctx = context.WithValue(ctx, requestKey{}, &request{session: cs}) // the handler after a middleware asks again
+	r.mu.Lock()
+	var open []*request
+	for _, q := range r.open {
+		if q.session == cs {
+			open = append(open, q)
+		}
+	}
+	r.mu.Unlock()
+	runs, agents := map[string]*agentevents.Run{}, map[[2]string]*request{}
+	for _, q := range open {
+		agents[[2]string{q.agent.Run().ID(), q.agent.ID()}] = q
+		if run := q.agent.Run(); run != nil {
+			runs[run.ID()] = run
+		}
+	}
+	switch {
+	case len(open) == 1 && open[0].call.Recorded():
+		return agentevents.ContextWithCall(ctx, open[0].call), open[0].agent
+	case len(agents) == 1 && len(runs) == 1:
+		return agentevents.ContextWithAgent(ctx, open[0].agent), open[0].agent
+	case len(runs) == 0 && a.Run() != nil:
+		runs[a.Run().ID()] = a.Run()
+	}
+	ctx = agentevents.ContextWithAgent(ctx, nil)
+	if one := slices.Collect(maps.Values(runs)); len(one) == 1 {
+		return ctx, one[0].Agent("")
+	}
+	return ctx, nil
+}
+
+// A recording does what next does, and records it.
+type recording func(ctx context.Context, a *agentevents.Agent, req mcp.Request, next handle) (mcp.Result, error)
 
 type handle func(context.Context) (mcp.Result, error)
 
-var recorders = map[string]recorder{
+var recordings = map[string]recording{
 	"tools/call":             called,
 	"elicitation/create":     elicited,
 	"sampling/createMessage": sampled,
 	"notifications/progress": progressed,
 }
 
-// handler returns h with a recorder around it. Nil stays nil: it says what a client cannot do.
-func handler[Q mcp.Request, R mcp.Result](record recorder, h func(context.Context, Q) (R, error)) func(context.Context, Q) (R, error) {
+// handler returns h with a recording around it. Nil stays nil: it says what a client cannot do.
+func handler[Q mcp.Request, R mcp.Result](r *Recorder, record recording, h func(context.Context, Q) (R, error)) func(context.Context, Q) (R, error) {
 	if record == nil || h == nil {
 		return h
 	}
 	return func(ctx context.Context, req Q) (R, error) {
 		a := agentevents.AgentFromContext(ctx)
+		if _, question := req.GetParams().(mcp.InputRequest); question {
+			ctx, a = r.asker(ctx, clientOf(req))
+		}
 		if a.Run() == nil {
 			return h(ctx, req)
 		}
@@ -167,7 +266,7 @@ func elicited(ctx context.Context, a *agentevents.Agent, req mcp.Request, next h
 }
 
 func sampled(ctx context.Context, a *agentevents.Agent, req mcp.Request, next handle) (res mcp.Result, err error) {
-	if agentevents.ModelCallFromContext(ctx).Open() {
+	if agentevents.ModelCallFromContext(ctx).Open() || agentevents.AgentFromContext(ctx) == nil {
 		return next(ctx)
 	}
 	call, _ := a.Model(ctx, &agentevents.ModelCalled{Request: agentevents.JSONOf(req.GetParams())})

@@ -182,19 +182,20 @@ func answers() mcp.ClientOptions {
 // connect connects a client with a server in memory. A log that is nil is not recorded.
 func connect(t *testing.T, protocol string, s *mcp.Server, server, client *log, o mcp.ClientOptions, wire io.Writer) *mcp.ClientSession {
 	here, there := mcp.NewInMemoryTransports()
+	recorder := new(aemcp.Recorder)
 	serve, ask, options := t.Context(), t.Context(), &o
 	if server != nil {
-		s.AddReceivingMiddleware(aemcp.Record)
-		s.AddSendingMiddleware(aemcp.Record)
+		s.AddReceivingMiddleware(recorder.Record)
+		s.AddSendingMiddleware(recorder.Record)
 		serve = server.context(t)
 	}
 	if client != nil {
-		options, ask = aemcp.Handlers(o), client.context(t)
+		options, ask = recorder.Handlers(o), client.context(t)
 	}
 	c := mcp.NewClient(info, options)
 	if client != nil {
-		c.AddSendingMiddleware(aemcp.Record)
-		c.AddReceivingMiddleware(aemcp.Record)
+		c.AddSendingMiddleware(recorder.Record)
+		c.AddReceivingMiddleware(recorder.Record)
 	}
 	served, err := s.Connect(serve, there, nil)
 	require.NoError(t, err)
@@ -335,10 +336,9 @@ func TestEvents(t *testing.T) {
 			require.Contains(t, eventtest.Payloads[*agentevents.ModelCalled](client.rec.Events())[0].Request, "a poem on Rome")
 			require.EqualValues(t, 9, client.rec.Snapshot("").Usage.Usage.InputTokens)
 
-			// Only the default protocol says for which call the server asks, and only the older
-			// one asks apart from the call.
+			// Only the older protocol asks apart from the call.
+			require.NotEmpty(t, asked[0].CallID)
 			inCall, onServer := protocol == protocols[0], len(eventtest.Payloads[*agentevents.ClarificationRequested](server.rec.Events()))
-			require.Equal(t, inCall, asked[0].CallID != "")
 			require.Equal(t, inCall, onServer == 0)
 			require.Equal(t, inCall, len(eventtest.Payloads[*agentevents.ModelCalled](server.rec.Events())) == 0)
 		})
@@ -417,7 +417,7 @@ func TestCrash(t *testing.T) {
 			cmd := exec.Command(os.Args[0])
 			cmd.Env = append(os.Environ(), "MCP_TEST_SERVER=1")
 			c := mcp.NewClient(info, nil)
-			c.AddSendingMiddleware(aemcp.Record)
+			c.AddSendingMiddleware(new(aemcp.Recorder).Record)
 			cs, err := c.Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, &mcp.ClientSessionOptions{ProtocolVersion: protocol})
 			require.NoError(t, err)
 			res, err := call(client.context(t), cs, "weather", "Rome")
@@ -564,7 +564,7 @@ func TestPanics(t *testing.T) {
 		"sampling/createMessage": &mcp.CreateMessageRequest{Params: &mcp.CreateMessageParams{}},
 		"notifications/progress": &mcp.ProgressNotificationClientRequest{Params: &mcp.ProgressNotificationParams{}},
 	} {
-		h := aemcp.Record(func(context.Context, string, mcp.Request) (mcp.Result, error) { panic(method) })
+		h := new(aemcp.Recorder).Record(func(context.Context, string, mcp.Request) (mcp.Result, error) { panic(method) })
 		require.PanicsWithValue(t, method, func() { _, _ = h(l.context(t), method, req) })
 	}
 	l.end(t)
@@ -576,7 +576,7 @@ func TestPanics(t *testing.T) {
 // A question to confirm has no schema, and its answer is only an action.
 func TestConfirmation(t *testing.T) {
 	l := record(t, "planner", agentevents.EmitterOptions{})
-	h := aemcp.Record(func(context.Context, string, mcp.Request) (mcp.Result, error) {
+	h := new(aemcp.Recorder).Record(func(context.Context, string, mcp.Request) (mcp.Result, error) {
 		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{}}, nil
 	})
 	_, err := h(l.context(t), "elicitation/create", &mcp.ElicitRequest{Params: &mcp.ElicitParams{Message: "Sure?"}})
@@ -588,11 +588,11 @@ func TestConfirmation(t *testing.T) {
 
 // A handler that a client does not have stays away: the server is told what it has.
 func TestHandlers(t *testing.T) {
-	o := aemcp.Handlers(mcp.ClientOptions{})
+	o := new(aemcp.Recorder).Handlers(mcp.ClientOptions{})
 	require.Nil(t, o.ElicitationHandler)
 	require.Nil(t, o.CreateMessageHandler)
 	require.Nil(t, o.CreateMessageWithToolsHandler)
-	o = aemcp.Handlers(mcp.ClientOptions{CreateMessageWithToolsHandler: func(context.Context, *mcp.CreateMessageWithToolsRequest) (*mcp.CreateMessageWithToolsResult, error) {
+	o = new(aemcp.Recorder).Handlers(mcp.ClientOptions{CreateMessageWithToolsHandler: func(context.Context, *mcp.CreateMessageWithToolsRequest) (*mcp.CreateMessageWithToolsResult, error) {
 		return nil, errors.New("overloaded")
 	}})
 	l := record(t, "planner", agentevents.EmitterOptions{})
@@ -610,7 +610,7 @@ func TestAgentsOfUsers(t *testing.T) {
 		t.Run(fmt.Sprint("stateless ", stateless), func(t *testing.T) {
 			l := record(t, "server", agentevents.EmitterOptions{})
 			s := newServer(nil)
-			s.AddReceivingMiddleware(aemcp.Record)
+			s.AddReceivingMiddleware(new(aemcp.Recorder).Record)
 			h := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: stateless})
 			web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				agent := l.run.Agent(r.URL.Query().Get("user"))
@@ -719,6 +719,176 @@ func TestSamplingByHTTP(t *testing.T) {
 	require.EqualValues(t, 13, client.rec.Snapshot("").Usage.Usage.InputTokens+client.rec.Snapshot("").Usage.Usage.OutputTokens)
 }
 
+// A server asks over HTTP, in the context of Connect, which carries agent a. The question belongs to
+// the agent whose request is open on the session. If it can be one of several agents', it is the run's.
+func TestQuestionsByHTTP(t *testing.T) {
+	type of struct{ agent, tool string } // a request that is open while the server asks
+	for _, tt := range []struct {
+		name     string
+		protocol string
+		open     []of   // in front of the call of b that asks
+		asker    string // the agent of the question, and of the model call that follows
+		named    bool   // the question names the call
+	}{
+		{"one call", "2025-11-25", nil, "b", true},
+		{"another call of the agent", "2025-11-25", []of{{"b", "wait"}}, "b", false},
+		{"a call of another agent", "2025-11-25", []of{{"a", "wait"}}, "", false},
+		{"a call of nobody", "2025-11-25", []of{{"", "wait"}}, "", false},
+		{"a prompt of another agent", "2025-11-25", []of{{"a", ""}}, "", false},
+		{"within a call", "2026-07-28", []of{{"a", "wait"}, {"b", "wait"}}, "b", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			waits, goOn := make(chan struct{}), make(chan struct{})
+			wait := func(ctx context.Context) {
+				waits <- struct{}{}
+				select {
+				case <-goOn:
+				case <-ctx.Done():
+				}
+			}
+			s := newServer(nil)
+			mcp.AddTool(s, &mcp.Tool{Name: "wait"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ place) (*mcp.CallToolResult, any, error) {
+				wait(ctx)
+				return &mcp.CallToolResult{}, nil, nil
+			})
+			s.AddPrompt(&mcp.Prompt{Name: "wait"}, func(ctx context.Context, _ *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+				wait(ctx)
+				return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{}}, nil
+			})
+			web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: tt.protocol == protocols[0]}))
+			defer web.Close()
+			defer web.CloseClientConnections()
+			var others sync.WaitGroup
+			defer others.Wait()
+			release := sync.OnceFunc(func() { close(goOn) })
+			defer release()
+
+			l := record(t, "a", agentevents.EmitterOptions{})
+			agents := map[string]context.Context{"": t.Context()}
+			for _, name := range []string{"a", "b"} {
+				agent := l.run.Agent(name)
+				if name != "a" {
+					require.NoError(t, agent.Emit(t.Context(), &agentevents.AgentStarted{}))
+				}
+				agents[name] = agentevents.ContextWithAgent(t.Context(), agent)
+			}
+			rec := new(aemcp.Recorder)
+			o := answers()
+			plain := o.ElicitationHandler
+			seen := make(chan string, 1) // the agent in the handler's context
+			o.ElicitationHandler = func(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+				seen <- agentevents.AgentFromContext(ctx).ID()
+				return plain(ctx, req)
+			}
+			c := mcp.NewClient(info, rec.Handlers(o))
+			c.AddSendingMiddleware(rec.Record)
+			c.AddReceivingMiddleware(rec.Record)
+			cs, err := c.Connect(agents["a"], &mcp.StreamableClientTransport{Endpoint: web.URL}, &mcp.ClientSessionOptions{ProtocolVersion: tt.protocol})
+			require.NoError(t, err)
+
+			for _, q := range tt.open {
+				others.Go(func() {
+					var err error
+					if q.tool == "" {
+						_, err = cs.GetPrompt(agents[q.agent], &mcp.GetPromptParams{Name: "wait"})
+					} else {
+						_, err = call(agents[q.agent], cs, q.tool, "Rome")
+					}
+					if err != nil {
+						t.Error(err)
+					}
+				})
+				<-waits
+			}
+			_, err = call(agents["b"], cs, "book", "Rome")
+			require.NoError(t, err)
+			require.Equal(t, tt.asker, <-seen)
+			_, err = call(agents["b"], cs, "poem", "Rome")
+			require.NoError(t, err)
+			release()
+			others.Wait()
+			require.NoError(t, cs.Close())
+
+			require.NoError(t, l.run.Agent("b").Emit(t.Context(), &agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged}))
+			l.end(t)
+			calls, asked, models := map[string]string{}, 0, 0
+			for _, ev := range l.rec.Events() {
+				switch p := ev.Payload.(type) {
+				case *agentevents.ToolCalled:
+					calls[p.CallID] = ev.AgentID + " " + p.ToolID
+				case *agentevents.ClarificationRequested:
+					asked++
+					require.Equal(t, tt.asker, ev.AgentID)
+					require.Equal(t, tt.named, p.CallID != "")
+					if tt.named {
+						require.Equal(t, "b book", calls[p.CallID])
+					}
+				case *agentevents.ClarificationResolved:
+					require.Equal(t, tt.asker, ev.AgentID)
+				case *agentevents.ModelCalled:
+					models++
+					require.Equal(t, tt.asker, ev.AgentID)
+				}
+			}
+			require.Equal(t, 1, asked)
+			require.Equal(t, tt.asker != "", models == 1, "a model call needs an agent")
+		})
+	}
+}
+
+// A question that comes without an open request is the run's whose agent has connected. One that can
+// be of several runs is recorded in none, and requests of other sessions do not count.
+func TestQuestionsOfNobody(t *testing.T) {
+	for _, tt := range []struct {
+		runs     []string // of the open requests
+		recorded string   // the run and the agent of the question
+	}{
+		{nil, "a/"},
+		{[]string{"b"}, "b/b"},
+		{[]string{"a", "b"}, ""},
+	} {
+		rec := new(aemcp.Recorder)
+		logs := map[string]*log{"a": record(t, "a", agentevents.EmitterOptions{}), "b": record(t, "b", agentevents.EmitterOptions{})}
+		cs, other := new(mcp.ClientSession), new(mcp.ClientSession)
+		asked := false
+		ask := rec.Handlers(mcp.ClientOptions{ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			asked = true
+			return &mcp.ElicitResult{Action: "accept"}, nil
+		}}).ElicitationHandler
+		within := func() {
+			_, err := ask(logs["a"].context(t), &mcp.ElicitRequest{Session: cs, Params: &mcp.ElicitParams{Message: "Sure?"}})
+			require.NoError(t, err)
+		}
+		request := func(session *mcp.ClientSession, name string) {
+			inner := within
+			within = func() {
+				h := rec.Record(func(context.Context, string, mcp.Request) (mcp.Result, error) {
+					inner()
+					return &mcp.CallToolResult{}, nil
+				})
+				_, err := h(logs[name].context(t), "tools/call", &mcp.ClientRequest[*mcp.CallToolParams]{Session: session, Params: &mcp.CallToolParams{Name: "tool"}})
+				require.NoError(t, err)
+			}
+		}
+		request(other, "a")
+		for _, name := range tt.runs {
+			request(cs, name)
+		}
+		within()
+		require.True(t, asked)
+		recorded := ""
+		for name, l := range logs {
+			l.end(t)
+			for _, ev := range l.rec.Events() {
+				if _, ok := ev.Payload.(*agentevents.ClarificationRequested); ok {
+					recorded += name + "/" + ev.AgentID
+				}
+			}
+		}
+		require.Equal(t, tt.recorded, recorded)
+	}
+}
+
 // All content goes through the emitter's policy.
 func TestRedaction(t *testing.T) {
 	const secret = "hunter2-hunter2"
@@ -741,7 +911,7 @@ func TestRedaction(t *testing.T) {
 		{"sampling/createMessage", &mcp.CreateMessageParams{}, nil, errors.New(secret)},
 		{"notifications/progress", &mcp.ProgressNotificationParams{ProgressToken: 1, Message: secret}, nil, nil},
 	} {
-		h := aemcp.Record(func(context.Context, string, mcp.Request) (mcp.Result, error) { return c.res, c.err })
+		h := new(aemcp.Recorder).Record(func(context.Context, string, mcp.Request) (mcp.Result, error) { return c.res, c.err })
 		open, openErr := l.agent.Call(t.Context(), &agentevents.ToolCalled{ToolID: "outer"})
 		require.NoError(t, openErr)
 		res, err := h(agentevents.ContextWithCall(t.Context(), open), c.method, &mcp.ClientRequest[mcp.Params]{Params: c.params})

@@ -1,11 +1,16 @@
 package modelhttp
 
 import (
+	"bytes"
+	"encoding/json"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents/adapter/modelhttp/internal/frames"
 )
 
 // What an answer says does not depend on where the network cuts it, and no bytes make its
@@ -19,6 +24,9 @@ func FuzzAnswer(f *testing.F) {
 			}
 			if form&2 != 0 {
 				h.Set("Content-Encoding", "gzip")
+			}
+			if form&4 != 0 {
+				h.Set("Content-Type", frames.MediaType)
 			}
 			a := answerOf(&http.Response{StatusCode: 200, Header: h, ContentLength: -1})
 			for rest := text; len(rest) > 0; {
@@ -38,4 +46,31 @@ func FuzzAnswer(f *testing.F) {
 			require.GreaterOrEqual(t, min(u.V.InputTokens, u.V.OutputTokens, u.V.CacheReadInputTokens.V, u.V.CacheCreationInputTokens.V), int64(0))
 		}
 	})
+}
+
+// A body is whole if it is JSON, wherever the network cuts it. Between the elements of an array
+// anything goes.
+func TestValues(t *testing.T) {
+	const letters = "{}[]\",:1\\a \n"
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 50_000 {
+		text := make([]byte, random.IntN(13))
+		for i := range text {
+			text[i] = letters[random.IntN(len(letters))]
+		}
+		piece := 1 + random.IntN(5)
+		var f facts
+		var v values
+		for rest := text; len(rest) > 0; {
+			p := rest[:min(piece, len(rest))]
+			v.write(p, &f)
+			rest = rest[len(p):]
+		}
+		v.end(&f)
+		valid := json.Valid(text)
+		array := bytes.HasPrefix(bytes.TrimSpace(text), []byte("["))
+		if valid && !f.whole || !valid && f.whole && !array || f.whole && f.broken {
+			t.Fatalf("%q in pieces of %d: valid %t, whole %t, broken %t", text, piece, valid, f.whole, f.broken)
+		}
+	}
 }

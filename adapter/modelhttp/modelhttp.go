@@ -10,10 +10,20 @@
 //
 // The agent of the request's context makes the call. A request without an agent is not
 // recorded. Recorded are the model, usage, finish reasons, ids, the time to the
-// first token of a stream, attempts, and how the call failed. The formats are Anthropic's
-// messages and OpenAI's chat completions and responses, streamed or not. In another format it
-// is a call without usage. What is asked and answered is not recorded: the program, which has
-// it in hand, says it with [agentevents.TextCompleted] and its like, and tools say it themselves.
+// first token of a stream, attempts, and how the call failed. The formats, each streamed or not:
+//
+//	provider   API                             answer
+//	Anthropic  messages                        JSON, server-sent events
+//	OpenAI     chat completions, responses     JSON, server-sent events
+//	Gemini     generateContent                 JSON, server-sent events, an array of JSON
+//	Ollama     /api/chat, /api/generate        JSON, lines of JSON
+//	Bedrock    converse                        JSON, frames of AWS's event stream
+//	Bedrock    invoke, with a body of Claude   JSON, frames of AWS's event stream
+//
+// A call in another format has no usage. The answer itself shows its format, so
+// a gateway may serve any of them. The text that is asked and answered is not recorded: the
+// program, which has it in hand, says it with [agentevents.TextCompleted] and its like, and tools say
+// it themselves.
 package modelhttp
 
 import (
@@ -61,12 +71,14 @@ const (
 // reported. An answer that comes after the end of its context is given up by the client, and
 // has failed so, too. A body that the client neither reads to its end nor closes leaves the
 // call open. Of an error of the provider are recorded the status as code ("429") and its
-// message, which [agentevents.Policy] redacts. Of the headers only the provider's id of the
-// request is recorded, and of the URL the provider.
+// message, which [agentevents.Policy] redacts. Of the headers the provider's id of the
+// request and the sort of its error are recorded, and of the URL the provider, and the model if
+// the body names none. A frame that is broken changes nothing for the client; the call has
+// failed with code "incomplete".
 //
-// The SDKs send every attempt through the middleware, with its number in the header
-// X-Stainless-Retry-Count: an attempt names the one before it, which had the same body. The
-// attempts of clients without that header are calls of their own.
+// The SDKs of OpenAI, Anthropic and AWS send every attempt through the recorder, with its number in
+// the header X-Stainless-Retry-Count or Amz-Sdk-Request: an attempt names the one before it, which
+// had the same body. The attempts of clients without these headers are calls of their own.
 type Recorder struct {
 	mu     sync.Mutex
 	failed []attempt // newest last
@@ -154,18 +166,19 @@ func (m *Recorder) start(r *http.Request) (x *exchange, sent *http.Request) {
 			Model  string `json:"model"`
 			Stream bool   `json:"stream"`
 		}
+		asked.Stream = op.streams
 		_ = json.Unmarshal(body, &asked)
 		if asked.Model == "" && !op.sure && (body != nil || !op.known) {
 			return
 		}
-		if name, _, ok := strings.Cut(path.Base(r.URL.Path), ":"); ok && op.sure && asked.Model == "" {
-			asked.Model = name // of Gemini and Vertex
+		if op.sure && asked.Model == "" {
+			asked.Model = op.model(r.URL.Path)
 		}
 		call := &exchange{m: m, ctx: r.Context(), call: agentevents.ModelCallFromContext(r.Context())}
 		if !call.call.Open() {
 			call.own = true
 			call.request = request{run: agent.Run().ID(), agent: agent.ID(), url: r.URL.String(), body: maphash.Bytes(seed, body)}
-			call.request.number, _ = strconv.Atoi(r.Header.Get("X-Stainless-Retry-Count"))
+			call.request.number = attemptOf(r.Header)
 			p := &agentevents.ModelCalled{Provider: providerOf(r.URL.Hostname()), Model: clean(asked.Model), Operation: op.name}
 			if asked.Stream {
 				p.Attributes = `{"stream":true}`
@@ -182,6 +195,20 @@ func (m *Recorder) start(r *http.Request) (x *exchange, sent *http.Request) {
 }
 
 var seed = maphash.MakeSeed()
+
+// attemptOf returns the number of an attempt from 0, if a header has it.
+func attemptOf(h http.Header) int {
+	if n, err := strconv.Atoi(h.Get("X-Stainless-Retry-Count")); err == nil {
+		return n
+	}
+	for part := range strings.SplitSeq(h.Get("Amz-Sdk-Request"), ";") { // attempt=2; max=3
+		if text, ok := strings.CutPrefix(strings.TrimSpace(part), "attempt="); ok {
+			n, _ := strconv.Atoi(text)
+			return max(0, n-1)
+		}
+	}
+	return 0
+}
 
 // called records the call, as one more attempt if the request is one.
 func (m *Recorder) called(ctx context.Context, a *agentevents.Agent, p *agentevents.ModelCalled, r request) *agentevents.ModelCall {
@@ -377,11 +404,12 @@ func withoutURL(err error) error {
 
 // An operation is what a path asks for.
 type operation struct {
-	suffix string
-	name   string
-	known  bool // a model call, unless the body says otherwise
-	sure   bool // a model call, whatever the body says: the path names the model
-	none   bool // no model call, although the body names a model
+	suffix  string
+	name    string
+	known   bool // a model call, unless the body says otherwise
+	sure    bool // a model call, whatever the body says: the path names the model
+	none    bool // no model call, although the body names a model
+	streams bool // the answer is a stream, unless the body says otherwise
 }
 
 // operations are the paths, the more special ones first.
@@ -396,12 +424,39 @@ var operations = []operation{
 	{suffix: "/responses", name: "chat", known: true},
 	{suffix: "/completions", name: "text_completion", known: true},
 	{suffix: "/embeddings", name: "embeddings", known: true},
-	{suffix: ":rawPredict", name: "chat", sure: true},       // Vertex
-	{suffix: ":streamRawPredict", name: "chat", sure: true}, // Vertex
-	{suffix: "/invoke", name: "chat", sure: true},           // Bedrock
-	{suffix: "/invoke-with-response-stream", name: "chat", sure: true},
-	{suffix: ":generateContent", name: "generate_content", sure: true}, // Gemini
-	{suffix: ":streamGenerateContent", name: "generate_content", sure: true},
+	// Vertex
+	{suffix: ":rawPredict", name: "chat", sure: true},
+	{suffix: ":streamRawPredict", name: "chat", sure: true, streams: true},
+	// Bedrock
+	{suffix: "/invoke", name: "chat", sure: true},
+	{suffix: "/invoke-with-response-stream", name: "chat", sure: true, streams: true},
+	{suffix: "/converse", name: "chat", sure: true},
+	{suffix: "/converse-stream", name: "chat", sure: true, streams: true},
+	// Gemini
+	{suffix: ":generateContent", name: "generate_content", sure: true},
+	{suffix: ":streamGenerateContent", name: "generate_content", sure: true, streams: true},
+	{suffix: ":embedContent", name: "embeddings", sure: true},
+	{suffix: ":batchEmbedContents", name: "embeddings", sure: true},
+	{suffix: ":countTokens", none: true},
+	{suffix: ":computeTokens", none: true},
+	{suffix: "/cachedContents", none: true},
+	// Ollama
+	{suffix: "/api/chat", name: "chat", known: true, streams: true},
+	{suffix: "/api/generate", name: "text_completion", known: true, streams: true},
+	{suffix: "/api/embed", name: "embeddings", known: true},
+	{suffix: "/api/show", none: true},
+	{suffix: "/api/create", none: true},
+	{suffix: "/api/pull", none: true},
+	{suffix: "/api/push", none: true},
+}
+
+// model returns the model that a path names.
+func (op operation) model(urlPath string) string {
+	rest := strings.TrimSuffix(strings.TrimRight(urlPath, "/"), op.suffix)
+	if _, id, ok := strings.Cut(rest, "/model/"); ok {
+		return id // of Bedrock: an ARN has slashes
+	}
+	return path.Base(rest)
 }
 
 // operationOf returns what a path asks for. An unknown one has the name of its last segment.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/adapter/modelhttp"
+	"github.com/agentevents/agentevents/adapter/modelhttp/internal/frames"
 	"github.com/agentevents/agentevents/eventtest"
 )
 
@@ -81,6 +83,64 @@ func usage(total bool) agentevents.Opt[agentevents.Usage] {
 	return opt(u)
 }
 
+// Usage as Gemini and Ollama tell it.
+var (
+	geminiUsage = opt(agentevents.Usage{InputTokens: 15, OutputTokens: 9, TotalTokens: opt[int64](64), CacheReadInputTokens: opt[int64](40), ReasoningOutputTokens: opt[int64](2)})
+	ollamaUsage = opt(agentevents.Usage{InputTokens: 26, OutputTokens: 9})
+)
+
+const (
+	geminiChunks = `{"candidates":[{"content":{"parts":[{"text":"","thoughtSignature":"c2ln"}],"role":"model"},"index":0}],"usageMetadata":{"promptTokenCount":50,"totalTokenCount":52,"thoughtsTokenCount":2},"modelVersion":"gemini-x-1","responseId":"g_1"}
+,
+{"candidates":[{"content":{"parts":[{"text":"Four."}],"role":"model"},"index":0}],"usageMetadata":{"promptTokenCount":50,"totalTokenCount":55},"modelVersion":"gemini-x-1","responseId":"g_1"}
+,
+{"candidates":[{"content":{"parts":[{"text":" [Sure]"}],"role":"model"},"finishReason":"STOP","index":0}],"usageMetadata":{"promptTokenCount":50,"candidatesTokenCount":7,"totalTokenCount":64,"cachedContentTokenCount":40,"thoughtsTokenCount":2,"toolUsePromptTokenCount":5},"modelVersion":"gemini-x-1","responseId":"g_1"}`
+	geminiArray = "[" + geminiChunks + "\n]\n"
+	ollamaLines = `{"model":"llama-x","created_at":"2026-05-05T09:00:00Z","message":{"role":"assistant","content":""},"done":false}
+{"model":"llama-x","created_at":"2026-05-05T09:00:00Z","message":{"role":"assistant","content":"Four."},"done":false}
+{"model":"llama-x","created_at":"2026-05-05T09:00:00Z","message":{"role":"assistant","content":""},"done":true,"done_reason":"stop","total_duration":5,"prompt_eval_count":26,"eval_count":9}
+`
+)
+
+var geminiStream = "data: " + strings.ReplaceAll(geminiChunks, "\n,\n", "\r\n\r\ndata: ") + "\r\n\r\n"
+
+// aFrame returns a frame of Bedrock.
+func aFrame(kind, sort, payload string) string {
+	f := frames.Frame{Header: map[string]string{frames.MessageType: kind, ":" + kind + "-type": sort, ":content-type": "application/json"}, Payload: []byte(payload)}
+	text, err := f.Append(nil)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+var (
+	converseBegin = aFrame("event", "messageStart", `{"p":"ab","role":"assistant"}`) +
+		aFrame("event", "contentBlockDelta", `{"contentBlockIndex":0,"delta":{"text":"Four."},"p":"abcd"}`) +
+		aFrame("event", "contentBlockStop", `{"contentBlockIndex":0}`)
+	converseEnd = aFrame("event", "messageStop", `{"p":"a","stopReason":"end_turn"}`) +
+		aFrame("event", "metadata", `{"metrics":{"latencyMs":5},"trace":{"promptRouter":{"invokedModelId":"arn:aws:bedrock:x"}},"usage":{"inputTokens":12,"outputTokens":9,"totalTokens":64,"cacheReadInputTokens":40,"cacheWriteInputTokens":3}}`)
+	converseUsage = func() agentevents.Opt[agentevents.Usage] {
+		u := usage(true)
+		u.V.ReasoningOutputTokens = agentevents.Opt[int64]{}
+		return u
+	}()
+)
+
+// invokeStream returns the events of a stream of Claude as Bedrock sends them.
+func invokeStream(stream string) (out string) {
+	for line := range strings.Lines(stream) {
+		if data, ok := strings.CutPrefix(line, "data: "); ok {
+			out += aFrame("event", "chunk", fmt.Sprintf(`{"bytes":%q,"p":"abc"}`, base64.StdEncoding.EncodeToString([]byte(strings.TrimSpace(data)))))
+		}
+	}
+	return out
+}
+
+func failed(code, message string) agentevents.Opt[agentevents.ErrorInfo] {
+	return opt(agentevents.ErrorInfo{Code: code, Message: message})
+}
+
 var incomplete = agentevents.ModelReturned{Error: opt(agentevents.ErrorInfo{Code: "incomplete", Message: "the answer is no JSON, or ends within it"})}
 
 var formats = []struct {
@@ -130,6 +190,55 @@ var formats = []struct {
 	{"no JSON", "/v1/messages", "text/html", `<html>`, agentevents.ModelReturned{}},
 	{"nothing", "/v1/messages", "application/json", ``, incomplete},
 	{"lines", "/v1/songs", "application/stream+json", "{}\n{}\n", agentevents.ModelReturned{}},
+
+	{"gemini", "/v1beta/models/gemini-x:generateContent", "application/json", `{"candidates":[{"content":{"parts":[{"text":"Five."}]},"finishReason":"MAX_TOKENS","index":0}],"usageMetadata":{"promptTokenCount":55,"candidatesTokenCount":7,"totalTokenCount":64,"cachedContentTokenCount":40,"thoughtsTokenCount":2},"modelVersion":"gemini-x-1","responseId":"g_1"}`,
+		agentevents.ModelReturned{Model: "gemini-x-1", ResponseID: "g_1", FinishReasons: []string{"MAX_TOKENS"}, Usage: geminiUsage}},
+	{"gemini stream", "/v1beta/models/gemini-x:streamGenerateContent", "text/event-stream", geminiStream,
+		agentevents.ModelReturned{Model: "gemini-x-1", ResponseID: "g_1", FinishReasons: []string{"STOP"}, Usage: geminiUsage}},
+	{"gemini array", "/v1beta/models/gemini-x:streamGenerateContent", "application/json", geminiArray,
+		agentevents.ModelReturned{Model: "gemini-x-1", ResponseID: "g_1", FinishReasons: []string{"STOP"}, Usage: geminiUsage}},
+	{"gemini array cut off", "/v1beta/models/gemini-x:streamGenerateContent", "application/json", geminiArray[:strings.Index(geminiArray, "[Sure]")],
+		agentevents.ModelReturned{Model: "gemini-x-1", ResponseID: "g_1", Usage: opt(agentevents.Usage{InputTokens: 50, OutputTokens: 5, TotalTokens: opt[int64](55), ReasoningOutputTokens: opt[int64](2)}), Error: failed("incomplete", "the stream ended before the answer did")}},
+	{"gemini stream cut off", "/v1beta/models/gemini-x:streamGenerateContent", "text/event-stream", geminiStream[:strings.Index(geminiStream, "[Sure]")],
+		agentevents.ModelReturned{Model: "gemini-x-1", ResponseID: "g_1", Usage: opt(agentevents.Usage{InputTokens: 50, OutputTokens: 5, TotalTokens: opt[int64](55), ReasoningOutputTokens: opt[int64](2)}), Error: failed("incomplete", "the stream ended before the answer did")}},
+	{"gemini error in a stream", "/v1beta/models/gemini-x:streamGenerateContent", "application/json", `[{"error":{"code":503,"message":"no luck","status":"UNAVAILABLE"}}]`,
+		agentevents.ModelReturned{Error: failed("UNAVAILABLE", "UNAVAILABLE: no luck")}},
+	{"gemini prompt blocked", "/v1beta/models/gemini-x:generateContent", "application/json", `{"promptFeedback":{"blockReason":"SAFETY"},"usageMetadata":{"promptTokenCount":4,"totalTokenCount":4},"modelVersion":"gemini-x-1"}`,
+		agentevents.ModelReturned{Model: "gemini-x-1", FinishReasons: []string{"SAFETY"}, Usage: opt(agentevents.Usage{InputTokens: 4, TotalTokens: opt[int64](4)})}},
+
+	{"ollama", "/api/chat", "application/json; charset=utf-8", `{"model":"llama-x","message":{"role":"assistant","content":"Five."},"done":true,"done_reason":"length","prompt_eval_count":26,"eval_count":9}`,
+		agentevents.ModelReturned{Model: "llama-x", FinishReasons: []string{"length"}, Usage: ollamaUsage}},
+	{"ollama stream", "/api/chat", "application/x-ndjson", ollamaLines,
+		agentevents.ModelReturned{Model: "llama-x", FinishReasons: []string{"stop"}, Usage: ollamaUsage}},
+	{"ollama generate", "/api/generate", "application/x-ndjson", `{"model":"llama-x","response":"Four.","done":false}` + "\n" + `{"model":"llama-x","response":"","done":true,"done_reason":"stop","context":[1,2],"eval_count":9}`,
+		agentevents.ModelReturned{Model: "llama-x", FinishReasons: []string{"stop"}, Usage: opt(agentevents.Usage{OutputTokens: 9})}},
+	{"ollama cut off", "/api/chat", "application/x-ndjson", ollamaLines[:strings.Index(ollamaLines, `"done":true`)],
+		agentevents.ModelReturned{Model: "llama-x", Error: failed("incomplete", "the stream ended before the answer did")}},
+	{"ollama one line", "/api/chat", "application/x-ndjson", ollamaLines[:strings.Index(ollamaLines, "\n")],
+		agentevents.ModelReturned{Model: "llama-x", Error: failed("incomplete", "the stream ended before the answer did")}},
+	{"ollama error in a stream", "/api/chat", "application/x-ndjson", `{"model":"llama-x","message":{"content":"Four."},"done":false}` + "\n" + `{"error":"an error was encountered while running the model"}`,
+		agentevents.ModelReturned{Model: "llama-x", Error: failed("", "an error was encountered while running the model")}},
+	{"ollama embed", "/api/embed", "application/json", `{"model":"emb-x","embeddings":[[0.1,-2e-3],[1,2]],"prompt_eval_count":8}`,
+		agentevents.ModelReturned{Model: "emb-x", Usage: opt(agentevents.Usage{InputTokens: 8})}},
+
+	{"converse", "/model/claude-x/converse", "application/json", `{"metrics":{"latencyMs":5},"output":{"message":{"content":[{"text":"Five."}],"role":"assistant"}},"stopReason":"tool_use","usage":{"inputTokens":12,"outputTokens":9,"totalTokens":64,"cacheReadInputTokens":40,"cacheWriteInputTokens":3}}`,
+		agentevents.ModelReturned{FinishReasons: []string{"tool_use"}, Usage: converseUsage}},
+	{"converse stream", "/model/claude-x/converse-stream", frames.MediaType, converseBegin + converseEnd,
+		agentevents.ModelReturned{Model: "arn:aws:bedrock:x", FinishReasons: []string{"end_turn"}, Usage: converseUsage}},
+	{"converse stream cut off", "/model/claude-x/converse-stream", frames.MediaType, converseBegin + converseEnd[:20],
+		agentevents.ModelReturned{Error: failed("incomplete", "the stream ended before the answer did")}},
+	{"converse stream with a broken frame", "/model/claude-x/converse-stream", frames.MediaType, converseBegin + strings.Replace(converseEnd, "end_turn", "end-turn", 1),
+		agentevents.ModelReturned{Error: failed("incomplete", "a frame of the stream is broken")}},
+	{"converse stream with an exception", "/model/claude-x/converse-stream", frames.MediaType, converseBegin + aFrame("exception", "modelStreamErrorException", `{"message":"no luck","originalStatusCode":500}`),
+		agentevents.ModelReturned{Error: failed("modelStreamErrorException", "modelStreamErrorException: no luck")}},
+	{"converse stream with an error", "/model/claude-x/converse-stream", frames.MediaType, converseBegin + aFrame("error", "", ``),
+		agentevents.ModelReturned{Error: failed("error", "error")}},
+	{"no frames", "/model/claude-x/converse-stream", frames.MediaType, "<html>no luck</html>",
+		agentevents.ModelReturned{Error: failed("incomplete", "a frame of the stream is broken")}},
+	{"invoke stream", "/model/claude-x/invoke-with-response-stream", frames.MediaType, aFrame("event", "ping", "Four.") + invokeStream(anthropicStream),
+		agentevents.ModelReturned{Model: "claude-x-1", ResponseID: "msg_1", FinishReasons: []string{"end_turn"}, Usage: usage(false)}},
+	{"invoke stream of another model", "/model/llama-x/invoke-with-response-stream", frames.MediaType, invokeStream(`data: {"generation":"5","stop_reason":"stop","amazon-bedrock-invocationMetrics":{"inputTokenCount":26,"outputTokenCount":9}}`),
+		agentevents.ModelReturned{FinishReasons: []string{"stop"}, Usage: ollamaUsage}},
 }
 
 // atWork returns a context with an agent that has started, and what records it.
@@ -216,7 +325,7 @@ func TestFormats(t *testing.T) {
 				require.Equal(t, "some-model", called[0].Model)
 				require.Equal(t, agentevents.JSON(`{"stream":true}`), called[0].Attributes)
 				require.Len(t, returned, 1)
-				piece := f.media == sse && strings.Contains(f.answer, "Four.") && f.name != "cut off"
+				piece := strings.Contains(f.answer, "Four.") && f.name != "cut off"
 				require.Equal(t, piece, returned[0].TimeToFirstToken.OK)
 				want := f.want
 				want.ModelCallID, want.RequestID = called[0].ModelCallID, "req_1"
@@ -277,6 +386,8 @@ func TestErrorStatus(t *testing.T) {
 		{404, `{"error":"no such model"}`, true, "no such model", false},
 		{503, `{"error":{"message":"x"}}`, false, "status 503 Service Unavailable", true},
 		{599, `{"error":{}}`, true, "error", true},
+		{429, `[{"error":{"code":429,"message":"slow down","status":"RESOURCE_EXHAUSTED"}}]`, true, "RESOURCE_EXHAUSTED: slow down", true},
+		{400, `{"message":"bad model id"}`, true, "bad model id", false},
 	} {
 		ctx, _, rec := atWork(t)
 		url, _ := serve(t, tt.status, "application/json", tt.body, 1<<20)
@@ -290,6 +401,40 @@ func TestErrorStatus(t *testing.T) {
 		_, returned := modelCalls(rec)
 		require.Len(t, returned, 1)
 		require.Equal(t, opt(agentevents.ErrorInfo{Code: fmt.Sprint(tt.status), Message: tt.message, Retryable: opt(tt.retryable)}), returned[0].Error)
+	}
+}
+
+// The path tells the model, and whether a stream is asked for, if the body does not.
+func TestPaths(t *testing.T) {
+	for _, tt := range []struct{ url, body, model, operation, provider, attributes string }{
+		{"https://generativelanguage.googleapis.com/v1beta/models/gemini-x:streamGenerateContent?alt=sse", `{}`, "gemini-x", "generate_content", "gcp.gemini", `{"stream":true}`},
+		{"https://generativelanguage.googleapis.com/v1beta/models/emb-x:batchEmbedContents", `{}`, "emb-x", "embeddings", "gcp.gemini", ``},
+		{"https://us-central1-aiplatform.googleapis.com/v1/projects/p/locations/l/publishers/google/models/gemini-x:generateContent", `{}`, "gemini-x", "generate_content", "gcp.vertex_ai", ``},
+		{"https://bedrock-runtime.us-east-1.amazonaws.com/model/anthropic.claude-x-v1%3A0/converse", `{}`, "anthropic.claude-x-v1:0", "chat", "aws.bedrock", ``},
+		{"https://bedrock-runtime.us-east-1.amazonaws.com/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Ainference-profile%2Fus.x/converse-stream", `{}`, "arn:aws:bedrock:us-east-1:1:inference-profile/us.x", "chat", "aws.bedrock", `{"stream":true}`},
+		{"http://127.0.0.1:11434/api/chat", `{"model":"llama-x"}`, "llama-x", "chat", "", `{"stream":true}`},
+		{"http://127.0.0.1:11434/api/generate", `{"model":"llama-x","stream":false}`, "llama-x", "text_completion", "", ``},
+		{"http://127.0.0.1:11434/api/pull", `{"model":"llama-x"}`, "", "", "", ``},
+		{"http://127.0.0.1:11434/api/show", `{"model":"llama-x"}`, "", "", "", ``},
+		{"https://generativelanguage.googleapis.com/v1beta/models/gemini-x:countTokens", `{"model":"gemini-x"}`, "", "", "", ``},
+		{"https://generativelanguage.googleapis.com/v1beta/cachedContents", `{"model":"models/gemini-x"}`, "", "", "", ``},
+	} {
+		ctx, _, rec := atWork(t)
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, tt.url, strings.NewReader(tt.body))
+		r.Header.Set("Content-Type", "application/json")
+		resp, err := new(modelhttp.Recorder).Middleware(r, func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("{}")), ContentLength: 2}, nil
+		})
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		called, _ := modelCalls(rec)
+		if tt.model == "" {
+			require.Empty(t, called, tt.url)
+			continue
+		}
+		require.Len(t, called, 1, tt.url)
+		want := agentevents.ModelCalled{ModelCallID: called[0].ModelCallID, Model: tt.model, Operation: tt.operation, Provider: tt.provider, Attributes: agentevents.JSON(tt.attributes)}
+		require.Equal(t, want, *called[0])
 	}
 }
 
@@ -429,7 +574,10 @@ func TestClientDoesNotReadTheEnd(t *testing.T) {
 
 // A client that asks for gzip unpacks it itself.
 func TestGzip(t *testing.T) {
-	for _, f := range formats[:5] {
+	for _, f := range formats {
+		if f.want.Error.OK {
+			continue
+		}
 		var packed bytes.Buffer
 		z := gzip.NewWriter(&packed)
 		_, err := io.WriteString(z, f.answer)
@@ -464,23 +612,28 @@ func request(ctx context.Context) *http.Request {
 	return r
 }
 
-// An answer that does not end, without a line and with one, is read in bounded memory.
+// An answer with a document that does not end is read in bounded memory.
 func TestLongAnswers(t *testing.T) {
-	for _, media := range []string{"application/json", sse} {
+	long := strings.Repeat("x", 20<<20)
+	for _, tt := range []struct{ name, media, begin, end string }{
+		{"an event", sse, "data: ", "\n\n" + anthropicStream},
+		{"a value", "application/json", `{"x":"`, `"}`},
+		{"a line", "application/x-ndjson", `{"done":false,"response":"`, "\"}\n" + ollamaLines},
+		{"an element", "application/json", `[{"x":"`, `"},` + geminiArray[1:]},
+	} {
 		ctx, _, rec := atWork(t)
-		long := strings.Repeat("x", 1<<20)
-		body := io.MultiReader(strings.NewReader("data: "), strings.NewReader(strings.Repeat(long, 20)), strings.NewReader("\n\n"+anthropicStream))
+		body := io.MultiReader(strings.NewReader(tt.begin), strings.NewReader(long), strings.NewReader(tt.end))
 		resp, err := new(modelhttp.Recorder).Middleware(request(ctx), func(*http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {media}}, Body: io.NopCloser(body), ContentLength: -1}, nil
+			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {tt.media}}, Body: io.NopCloser(body), ContentLength: -1}, nil
 		})
 		require.NoError(t, err)
 		n, err := io.Copy(io.Discard, resp.Body)
 		require.NoError(t, err)
-		require.EqualValues(t, 20<<20+8+len(anthropicStream), n)
+		require.EqualValues(t, len(tt.begin)+len(long)+len(tt.end), n)
 		_, returned := modelCalls(rec)
 		require.Len(t, returned, 1)
-		require.False(t, returned[0].Error.OK)
-		require.Equal(t, media == sse, returned[0].Usage.OK, "the events after a long one count")
+		require.False(t, returned[0].Error.OK, tt.name)
+		require.Equal(t, tt.name != "a value", returned[0].Usage.OK, "the documents after a long one count")
 	}
 }
 

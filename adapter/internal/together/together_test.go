@@ -195,7 +195,8 @@ func TestADKWithMCP(t *testing.T) {
 	serving := serverRun.Agent("weather-server")
 	require.NoError(t, serving.Emit(t.Context(), &ae.AgentStarted{}))
 	server := mcp.NewServer(&mcp.Implementation{Name: "weather"}, nil)
-	server.AddReceivingMiddleware(aemcp.Record)
+	overMCP := new(aemcp.Recorder)
+	server.AddReceivingMiddleware(overMCP.Record)
 	type city struct {
 		City string `json:"city"`
 	}
@@ -207,7 +208,7 @@ func TestADKWithMCP(t *testing.T) {
 	require.NoError(t, err)
 
 	client := mcp.NewClient(&mcp.Implementation{Name: "guide"}, nil)
-	client.AddSendingMiddleware(aemcp.Record)
+	client.AddSendingMiddleware(overMCP.Record)
 	tools, err := mcptoolset.New(mcptoolset.Config{Client: client, Transport: here})
 	require.NoError(t, err)
 	em, rec := eventtest.RecordWith(t, ae.EmitterOptions{Lifecycle: ae.LifecycleDerived})

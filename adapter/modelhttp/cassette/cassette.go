@@ -26,8 +26,9 @@
 // errors as [agentevents.Policy] says, and in the part of a path that follows the name of one, as
 // in /token/x; one that a stream cuts in pieces is not found. Of
 // the headers only the answer's type, the provider's id of the request and X-Should-Retry are
-// kept. A stream is kept, and played, event by event, and other text line by line. Nothing
-// waits: what is played comes at once, and an error says Retry-After-Ms: 0.
+// kept. A stream is kept, and played, event by event, a stream of Bedrock frame by frame with new
+// checksums, and other text line by line. An answer whose frames are broken cannot be recorded.
+// Nothing waits: what is played comes at once, and an error says Retry-After-Ms: 0.
 package cassette
 
 import (
@@ -39,9 +40,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -49,6 +52,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/adapter/modelhttp/internal/frames"
 	"github.com/agentevents/agentevents/internal/disk"
 )
 
@@ -94,6 +98,7 @@ type Answer struct {
 type Body struct {
 	JSON   json.RawMessage `json:"json,omitzero"`   // without white space
 	Text   []string        `json:"text,omitzero"`   // in pieces
+	Frames []Frame         `json:"frames,omitzero"` // of AWS's event stream
 	Binary []byte          `json:"binary,omitzero"` // what is no text, as it is
 }
 
@@ -170,6 +175,13 @@ func Load(file string, o Options) (*Cassette, error) {
 		return nil, fmt.Errorf("cassette: %s: %w", file, err)
 	}
 	for i, call := range content.Calls {
+		if call != nil {
+			for n, frame := range slices.Concat(call.Request.Frames, call.Answer.Frames) {
+				if _, err := frame.append(nil); err != nil {
+					return nil, fmt.Errorf("cassette: %s: call %d, frame %d: %w", file, i+1, n+1, err)
+				}
+			}
+		}
 		if call == nil || call.Request.Method == "" || call.Answer.Status == 0 && call.Answer.Error == "" && call.Answer.Cut == "" {
 			return nil, fmt.Errorf("cassette: %s: call %d has no method, or neither status, error nor cut", file, i+1)
 		}
@@ -360,7 +372,7 @@ func (r *recording) Close() error {
 }
 
 // kept are the headers of an answer that are recorded.
-var kept = []string{"Content-Type", "Request-Id", "X-Request-Id", "X-Should-Retry"}
+var kept = []string{"Content-Type", "Request-Id", "X-Request-Id", "X-Should-Retry", "X-Amzn-Requestid", "X-Amzn-Errortype"}
 
 // end records the answer, once.
 func (r *recording) end(cut string, err error) {
@@ -376,7 +388,11 @@ func (r *recording) end(cut string, err error) {
 		a = a.failed(r.ctx, err)
 	}
 	text, err := unpacked(r.text, r.encoding)
-	a.Body = bodyOf(text, a.Header["Content-Type"])
+	if media, _, _ := mime.ParseMediaType(a.Header["Content-Type"]); media == frames.MediaType && err == nil {
+		a.Frames, err = framesOf(text)
+	} else {
+		a.Body = bodyOf(text, a.Header["Content-Type"])
+	}
 	r.c.answered(r.call, a, err)
 }
 

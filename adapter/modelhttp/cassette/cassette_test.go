@@ -2,8 +2,11 @@ package cassette_test
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +24,7 @@ import (
 	ae "github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/adapter/modelhttp"
 	"github.com/agentevents/agentevents/adapter/modelhttp/cassette"
+	"github.com/agentevents/agentevents/adapter/modelhttp/internal/frames"
 	"github.com/agentevents/agentevents/eventtest"
 )
 
@@ -247,6 +251,108 @@ func TestPacked(t *testing.T) {
 	}
 }
 
+// A connection that breaks is the same error again: the SDK of AWS looks for it.
+func TestConnectionBreaks(t *testing.T) {
+	server := provider(t, map[string]http.HandlerFunc{"": func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "some")
+		w.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
+	}})
+	file := filepath.Join(t.TempDir(), "tape.json")
+	read := func(tape *cassette.Cassette) error {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
+		require.NoError(t, err)
+		resp, err := tape.Transport(nil).RoundTrip(r)
+		require.NoError(t, err)
+		defer resp.Body.Close()
+		_, err = io.ReadAll(resp.Body)
+		return err
+	}
+	tape := cassette.New(cassette.Options{})
+	require.ErrorIs(t, read(tape), io.ErrUnexpectedEOF)
+	require.NoError(t, tape.Save(file))
+	tape, err := cassette.Load(file, cassette.Options{})
+	require.NoError(t, err)
+	require.ErrorIs(t, read(tape), io.ErrUnexpectedEOF)
+}
+
+// framed returns frames of Bedrock.
+func framed(t *testing.T, payloads ...string) (out string) {
+	for _, payload := range payloads {
+		f := frames.Frame{Header: map[string]string{frames.MessageType: "event", frames.EventType: "chunk"}, Payload: []byte(payload)}
+		text, err := f.Append(nil)
+		require.NoError(t, err)
+		out += string(text)
+	}
+	return out
+}
+
+func wrapped(j string) string {
+	return `{"bytes":"` + base64.StdEncoding.EncodeToString([]byte(j)) + `","p":"abc"}`
+}
+
+// A stream of frames is recorded frame by frame: its credentials are masked, also those in base64,
+// and a client reads whole frames again. One that ends within a frame ends so again.
+func TestFrames(t *testing.T) {
+	whole := framed(t, `{"delta":{"text":"5 < 6"}}`, wrapped(`{"type":"message_stop","n":12345678901234567890}`), `plain`)
+	empty, err := frames.Frame{}.Append(nil)
+	require.NoError(t, err)
+	begun := string(empty[:len(empty)-1])
+	secret := framed(t, `{"delta":{"text":"your key is `+key+`"}}`, wrapped(`{"delta":{"text":"`+key+`"},"password":"Qx7zkWm7Yt3bN9"}`))
+	for name, c := range map[string]struct {
+		body, want, failed string
+	}{
+		"whole":     {body: whole, want: whole},
+		"cut":       {body: whole + framed(t, "plain")[:50], want: whole + begun},
+		"begun":     {body: whole[:5], want: begun},
+		"secret":    {body: secret},
+		"broken":    {body: strings.Replace(whole, "5 < 6", "5 > 6", 1), failed: "a frame of the stream is broken"},
+		"binary":    {body: framed(t, "\xff\xfe"), failed: "a frame has a payload that is not a text, and cannot be masked"},
+		"something": {body: framed(t, wrapped("api_key="+key)), failed: "the bytes of a frame are not an object of JSON, and cannot be masked"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := provider(t, map[string]http.HandlerFunc{"": says(frames.MediaType, c.body)})
+			file := filepath.Join(t.TempDir(), "tape.json")
+			tape := cassette.New(cassette.Options{})
+			live := ask(t.Context(), tape.Transport(nil), server.URL+"/model/m/converse-stream", `{}`)
+			require.Equal(t, c.body, live.text, "recording changes nothing")
+			err := tape.Save(file)
+			if c.failed != "" {
+				require.ErrorContains(t, err, c.failed)
+				return
+			}
+			require.NoError(t, err)
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			for _, hidden := range []string{key[:20], base64.StdEncoding.EncodeToString([]byte(key))[:20], "Qx7zkWm7Yt3bN9"} {
+				require.NotContains(t, string(text), hidden)
+			}
+			tape, err = cassette.Load(file, cassette.Options{})
+			require.NoError(t, err)
+			played := ask(t.Context(), tape.Transport(nil), server.URL+"/model/m/converse-stream", `{}`)
+			if c.want != "" {
+				require.Equal(t, c.want, played.text)
+				live.text = c.want
+				require.Equal(t, live, played)
+				return
+			}
+			var r frames.Reader
+			var got []string
+			require.NoError(t, r.Write([]byte(played.text), func(f frames.Frame) {
+				require.Equal(t, "chunk", f.Header[frames.EventType])
+				var chunk struct{ Bytes []byte }
+				require.NoError(t, json.Unmarshal(f.Payload, &chunk))
+				got = append(got, cmp.Or(string(chunk.Bytes), string(f.Payload)))
+			}))
+			require.Len(t, got, 2)
+			for _, payload := range got {
+				require.Contains(t, payload, "REDACTED")
+				require.NotContains(t, payload, key[:20])
+			}
+		})
+	}
+}
+
 func TestMiss(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tape.json")
 	require.NoError(t, os.WriteFile(file, []byte(`{"calls":[
@@ -436,6 +542,7 @@ func TestLoad(t *testing.T) {
 		"unknown":   {`{"calls":[],"tape":1}`, `cassette: FILE: json: unknown field "tape"`},
 		"no method": {`{"calls":[{"request":{},"answer":{"status":200}}]}`, "cassette: FILE: call 1 has no method, or neither status, error nor cut"},
 		"no answer": {`{"calls":[{"request":{"method":"GET","url":"/"},"answer":{}}]}`, "cassette: FILE: call 1 has no method, or neither status, error nor cut"},
+		"bad frame": {`{"calls":[{"request":{"method":"GET","url":"/"},"answer":{"status":200,"frames":[{"header":{"` + strings.Repeat("x", 300) + `":""}}]}}]}`, `cassette: FILE: call 1, frame 1: the header "` + strings.Repeat("x", 40) + `" of a frame is too long`},
 		"null":      {`{"calls":[null]}`, "cassette: FILE: call 1 has no method, or neither status, error nor cut"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -86,6 +86,8 @@ func (c *Cassette) play(r *http.Request, asked Request) (*http.Response, error) 
 // end returns the error behind what is of the answer.
 func (a Answer) end() error {
 	switch {
+	case a.Error == io.ErrUnexpectedEOF.Error():
+		return io.ErrUnexpectedEOF // of a connection that has broken; clients look for it
 	case a.Error != "":
 		return errors.New(a.Error)
 	case a.Cut == cutClosed:
@@ -105,6 +107,10 @@ func (b Body) pieces() [][]byte {
 	var pieces [][]byte
 	for _, text := range b.Text {
 		pieces = append(pieces, []byte(text))
+	}
+	for _, frame := range b.Frames {
+		piece, _ := frame.append(nil) // it has been tried
+		pieces = append(pieces, piece)
 	}
 	return pieces
 }

@@ -92,7 +92,7 @@ type buffered struct {
 // BufferedStats count events. Queued is the sum of Waiting, Written, Failed and all of
 // Dropped, at any time.
 //
-// What the buffer refuses with an error is not counted, nor what [Live] and
+// What the buffer refuses with an error is not counted, nor what [SkipReplayed] and
 // [WithoutDeltas] leave out.
 type BufferedStats struct {
 	Queued  uint64          // the buffer was given them

@@ -60,7 +60,7 @@ func TestSinksConform(t *testing.T) {
 		"Buffered with commits": {sink: func(w io.Writer) ae.Sink {
 			return ae.Buffered(committing{ae.NewWriter(w, writing)}, 1<<10, ae.OverflowDropDeltas)
 		}},
-		"Live": {sink: func(w io.Writer) ae.Sink { return ae.Live(ae.NewWriter(w, writing)) }},
+		"SkipReplayed": {sink: func(w io.Writer) ae.Sink { return ae.SkipReplayed(ae.NewWriter(w, writing)) }},
 		"BestEffort": {sink: func(w io.Writer) ae.Sink {
 			return ae.BestEffort(ae.Buffered(ae.NewWriter(w, writing), 4, ae.OverflowBlock))
 		}},

@@ -139,8 +139,8 @@ func TestFollowFailuresDoNotUndoTheEvent(t *testing.T) {
 func TestLiveSinksGetNoReplayedEvents(t *testing.T) {
 	var got []Kind
 	note := SinkFunc(func(_ context.Context, ev Event) error { got = append(got, ev.Kind()); return nil })
-	buffered := Buffered(Live(note), 4, OverflowBlock)
-	for name, s := range map[string]Sink{"live": Live(note), "best effort": BestEffort(Live(note)), "inside": Live(BestEffort(note)), "buffered": buffered} {
+	buffered := Buffered(SkipReplayed(note), 4, OverflowBlock)
+	for name, s := range map[string]Sink{"live": SkipReplayed(note), "best effort": BestEffort(SkipReplayed(note)), "inside": SkipReplayed(BestEffort(note)), "buffered": buffered} {
 		t.Run(name, func(t *testing.T) {
 			got = nil
 			r, log := startRun(t, EmitterOptions{Sinks: []Sink{s}})
@@ -153,8 +153,8 @@ func TestLiveSinksGetNoReplayedEvents(t *testing.T) {
 	}
 	require.NoError(t, buffered.Close())
 	got = nil
-	require.NoError(t, Live(note).WriteEvent(t.Context(), Event{Marks: MarkReplayed, Payload: &RunStarted{}}))
-	require.NoError(t, Live(note).WriteEvent(t.Context(), Event{Payload: &RunStarted{}}))
+	require.NoError(t, SkipReplayed(note).WriteEvent(t.Context(), Event{Marks: MarkReplayed, Payload: &RunStarted{}}))
+	require.NoError(t, SkipReplayed(note).WriteEvent(t.Context(), Event{Payload: &RunStarted{}}))
 	require.Len(t, got, 1)
 }
 

@@ -212,7 +212,7 @@ func TestEmitWaitsForRoomWithoutTheRunsLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
 		b := Buffered(g, 1, OverflowBlock)
-		r, log := startRun(t, EmitterOptions{Sinks: []Sink{Live(b)}})
+		r, log := startRun(t, EmitterOptions{Sinks: []Sink{SkipReplayed(b)}})
 		var returned atomic.Int32
 		for range 5 {
 			go func() {

@@ -137,14 +137,14 @@ func BestEffort(s Sink) Sink { return bestEffort{s} }
 
 type bestEffort struct{ Sink }
 
-// Live returns s as a sink that gets no events marked [MarkReplayed]: what
+// SkipReplayed returns s as a sink that gets no events marked [MarkReplayed]: what
 // reaches out of the process, such as a webhook or a trace, should not do so
 // again when a log is emitted once more.
-func Live(s Sink) Sink { return live{s} }
+func SkipReplayed(s Sink) Sink { return skipReplayed{s} }
 
-type live struct{ Sink }
+type skipReplayed struct{ Sink }
 
-func (l live) WriteEvent(ctx context.Context, ev Event) error {
+func (l skipReplayed) WriteEvent(ctx context.Context, ev Event) error {
 	if ev.Marks.Has(MarkReplayed) {
 		return nil
 	}
@@ -212,7 +212,7 @@ unwrap:
 			e.limit = cmp.Or(e.limit, patience)
 		case timeout:
 			s, e.limit = wrapped.Sink, wrapped.limit
-		case live:
+		case skipReplayed:
 			s, e.live = wrapped.Sink, true
 		case withoutDeltas:
 			s, e.lasting = wrapped.Sink, true

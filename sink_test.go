@@ -341,14 +341,14 @@ func TestBufferedThatCannotDeliverSaysSo(t *testing.T) {
 }
 
 func TestNewEmitterAsksTheSinks(t *testing.T) {
-	_, err := NewEmitter(EmitterOptions{Sinks: []Sink{SinkFunc(discard), BestEffort(Live(unopened{SinkFunc(discard)}))}})
+	_, err := NewEmitter(EmitterOptions{Sinks: []Sink{SinkFunc(discard), BestEffort(SkipReplayed(unopened{SinkFunc(discard)}))}})
 	require.EqualError(t, err, "agentevents: EmitterOptions.Sinks[1]: not open")
 }
 
 func TestATracerBehindABufferIsAskedAtOnce(t *testing.T) {
 	asked := 0
 	tracer := tracerSink{discard, func(context.Context, Event) TraceContext { asked++; return TraceContext{TraceID: "T"} }}
-	b := Buffered(Live(tracer), 8, OverflowBlock)
+	b := Buffered(SkipReplayed(tracer), 8, OverflowBlock)
 	r, log := startRun(t, EmitterOptions{Sinks: []Sink{b}})
 	require.NoError(t, r.Emit(t.Context(), &TextDelta{}))
 	require.Equal(t, "T", log.last(t).TraceID)

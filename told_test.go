@@ -109,9 +109,9 @@ func TestSinksAreToldOnceThatARunIsReleased(t *testing.T) {
 		for wrapper, wrap := range map[string]func(Sink) Sink{
 			"direct":        func(s Sink) Sink { return s },
 			"BestEffort":    BestEffort,
-			"Live":          Live,
+			"SkipReplayed":  SkipReplayed,
 			"Buffered":      func(s Sink) Sink { return Buffered(s, 1, OverflowBlock) },
-			"all of them":   func(s Sink) Sink { return BestEffort(Live(Buffered(BestEffort(Live(s)), 8, OverflowBlock))) },
+			"all of them":   func(s Sink) Sink { return BestEffort(SkipReplayed(Buffered(BestEffort(SkipReplayed(s)), 8, OverflowBlock))) },
 			"buffers twice": func(s Sink) Sink { return Buffered(Buffered(s, 8, OverflowBlock), 8, OverflowBlock) },
 		} {
 			told := &toldSink{}
@@ -309,7 +309,7 @@ func TestWithoutDeltas(t *testing.T) {
 	b := Buffered(WithoutDeltas(SinkFunc(behind.WriteEvent)), 8, OverflowBlock)
 	r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleStrict, Sinks: []Sink{
 		WithoutDeltas(NewWriter(&file, WriterOptions{BufferSize: 1 << 10})),
-		BestEffort(WithoutDeltas(Live(all))), b,
+		BestEffort(WithoutDeltas(SkipReplayed(all))), b,
 		NewWriter(&page, WriterOptions{}),
 	}})
 	a := r.Agent("a")

@@ -26,7 +26,7 @@ import (
 //
 // Events marked [agentevents.MarkReplayed] are no news: they are logged at
 // [slog.LevelDebug] whatever they say, or an alert would go off again. In
-// [agentevents.Live] a logger does not get them at all.
+// [agentevents.SkipReplayed] a logger does not get them at all.
 //
 // The error of the handler is the sink's. A program that goes on without its log puts the
 // logger in [agentevents.BestEffort], and a slow handler behind [agentevents.Buffered].

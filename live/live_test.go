@@ -110,7 +110,7 @@ func TestSnapshotIsThatOfTheLog(t *testing.T) {
 
 	// Another process.
 	again := live.New(live.Options{Fold: ae.FoldOptions{Lifecycle: ae.LifecycleRelaxed}})
-	em, err = ae.NewEmitter(ae.EmitterOptions{Sinks: []ae.Sink{ae.BestEffort(ae.Live(ae.Buffered(again, 8, ae.OverflowBlock)))}})
+	em, err = ae.NewEmitter(ae.EmitterOptions{Sinks: []ae.Sink{ae.BestEffort(ae.SkipReplayed(ae.Buffered(again, 8, ae.OverflowBlock)))}})
 	require.NoError(t, err)
 	_, err = em.Resume(snapshot)
 	require.NoError(t, err)

@@ -104,7 +104,7 @@ func TestConformanceReplayDeterminism(t *testing.T) {
 	require.Len(t, first, 3, "the decision was escalated")
 
 	outside := 0
-	webhook := agentevents.Live(agentevents.SinkFunc(func(context.Context, agentevents.Event) error { outside++; return nil }))
+	webhook := agentevents.SkipReplayed(agentevents.SinkFunc(func(context.Context, agentevents.Event) error { outside++; return nil }))
 	again := &wireSink{enc: NewEncoder(EncoderOptions{}), t: t}
 	h := &Host{Capabilities: &everything}
 	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleStrict, Sinks: []agentevents.Sink{again, webhook}, Guard: h.Guard, Follow: h.Follow})

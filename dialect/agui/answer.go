@@ -107,7 +107,7 @@ func (d *Decoder) keptOf(ev *agentevents.Event) *kept {
 // open for the lines after it.
 func (d *Decoder) answered(ev *agentevents.Event, line string) (list []agentevents.Event, err error) {
 	p, starts := ev.Payload.(*agentevents.RunStarted)
-	if !starts || slices.Contains(slices.Collect(jsonwire.Elements(jsonwire.Member(d.rest, absent))), jsonwire.Quote("/"+answerOf)) {
+	if !starts || d.r.Type == "CUSTOM" || slices.Contains(slices.Collect(jsonwire.Elements(jsonwire.Member(d.rest, absent))), jsonwire.Quote("/"+answerOf)) {
 		return nil, nil
 	}
 	for i, a := range d.s.of.answers(ev.RunID, string(p.Inputs)) {
@@ -143,7 +143,7 @@ func (e *Encoder) holds(ev *agentevents.Event) bool {
 func (e *Encoder) answeredBy(ev *agentevents.Event) bool {
 	p, starts := ev.Payload.(*agentevents.RunStarted)
 	t := e.threads[cmp.Or(ev.SessionID, ev.RunID)]
-	if !starts || t == nil || e.streams[ev.RunID] != nil {
+	if !starts || t == nil || t.runs > 0 || e.streams[ev.RunID] != nil {
 		return false
 	}
 	list := t.answers(ev.RunID, string(p.Inputs))
@@ -170,6 +170,13 @@ func (e *Encoder) answeredBy(ev *agentevents.Event) bool {
 	return true
 }
 
+// mayAnswer reports whether readers may take answers from the line of an event although no run
+// waits yet: runs of the thread are under way, and the line comes after their ends.
+func (e *Encoder) mayAnswer(ev *agentevents.Event) bool {
+	p, starts := ev.Payload.(*agentevents.RunStarted)
+	return starts && e.begins && e.s.of.runs > 0 && jsonwire.HasMember(string(p.Inputs), "resume")
+}
+
 // flush writes the answers that are held as lines of their own.
 func (e *Encoder) flush(dst []byte) (out []byte, err error) {
 	held := e.held
@@ -189,7 +196,7 @@ func (e *Encoder) other(ev *agentevents.Event) *streamOut {
 		return nil
 	}
 	own, s := e.streams[ev.RunID], e.streams[jsonwire.Text(string(dialect.Unknown(ev, Name, remarkRun)))]
-	if s == nil || s.over || s.of != own.of {
+	if s == nil || s.over || s.of != own.of || s.segment < own.segment {
 		return nil
 	}
 	c, open := e.calls[s.call(p.CallID)]

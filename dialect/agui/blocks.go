@@ -101,6 +101,9 @@ func (e *Encoder) enter(ev *agentevents.Event) {
 	}
 	key := blockKey{typ, *id}
 	b := e.s.known(e.owner, key)
+	if b != nil && !b.begun && b.start == "" { // it was cut
+		b.start = strings.Clone(e.start)
+	}
 	switch {
 	case typ == call && delta != nil && tool == "" && (b == nil || b.role == called):
 		return // no line can begin the call, or its arguments are complete
@@ -125,15 +128,16 @@ func (e *Encoder) enter(ev *agentevents.Event) {
 	if b != nil && b.begun && b.role != called {
 		e.before = b
 	}
-	b = &block{typ: typ, id: *id, role: role, tool: tool, start: e.start, run: e.s.run, owner: strings.Clone(e.owner), key: blockKey{typ, strings.Clone(*id)}}
+	key.id = strings.Clone(key.id) // a block that is kept holds no text of the event
+	b = &block{typ: typ, id: key.id, role: role, tool: strings.Clone(tool), start: strings.Clone(e.start), run: e.s.run, owner: strings.Clone(e.owner), key: key}
 	c, open := e.calls[e.s.call(*id)]
 	switch {
 	case returns && open && e.returnable(c, oneEvent, ev):
 		b.role, b.tool, b.run, b.id = called, c.tool, c.run, c.id
-	case returns && tool == "": // no line begins the call
+	case returns && tool == "" && (!e.s.of.used.has(*id) || e.s.of.returned.has(*id)): // no line begins the call
 	case b.starts(jsonwire.Member(e.start, "subagentRunId")): // it began once more when it was read
 	default:
-		b.id = e.unique(*id, ev)
+		b.id = e.unique(key.id, ev)
 	}
 	if e.block = b; delta == nil && b.role != called {
 		e.fill = wholeOf(ev.Payload)
@@ -141,12 +145,14 @@ func (e *Encoder) enter(ev *agentevents.Event) {
 }
 
 // returnable reports whether the event may be the return of a call that its agent has not open:
-// one of an earlier run that is over, or of this run.
+// one of an earlier run that is over, or of this run. Readers of the line have not seen a part of
+// that run that comes later in the stream.
 func (e *Encoder) returnable(c toolCall, oneEvent bool, ev *agentevents.Event) bool {
 	if c.run == e.s.run {
 		return c.owner == e.owner && !oneEvent
 	}
-	return e.streams[c.run].over && c.segment < e.s.segment && e.streams[c.run].waits == (ev.RunID == c.run)
+	s := e.streams[c.run]
+	return s.over && s.segment < e.s.segment && s.waits == (ev.RunID == c.run)
 }
 
 // rest returns the text that the lines before lack of a block whose whole text is known. It
@@ -231,7 +237,7 @@ func (e *Encoder) prepare(ev *agentevents.Event) (before string) {
 	}
 	at := member("timestamp")
 	if !b.begun {
-		b.begun, b.agent = true, member("subagentRunId")
+		b.begun, b.agent = true, strings.Clone(member("subagentRunId"))
 		if !b.starts(b.agent) {
 			b.start = b.line("START", at, "", false)
 		}
@@ -259,10 +265,17 @@ func (e *Encoder) after(ev *agentevents.Event) {
 	if b == nil {
 		return
 	}
-	if b.begun {
+	_, returns := ev.Payload.(*agentevents.ToolReturned)
+	switch {
+	case b.begun:
 		e.s.of.used.add(b.id)
+		e.s.of.returned.remove(b.id)
+	case returns && b.role != called: // another call must not have its id
+		e.s.of.used.add(b.id)
+		e.s.of.returned.add(b.id)
+		e.s.returned.add(b.id)
 	}
-	if _, returns := ev.Payload.(*agentevents.ToolReturned); returns {
+	if returns {
 		if e.s.of.used.add(e.result); b.role != called && e.s.known(b.owner, b.key) != b {
 			return // it was a call of its own: another one with its id may be open
 		}
@@ -279,7 +292,7 @@ func (e *Encoder) after(ev *agentevents.Event) {
 		e.s.blocks[b.owner][b.key], e.s.acts[b.owner] = b, b.acts
 	case calls:
 		b.role, b.text, b.sent = called, nil, sent{}
-		e.calls[e.s.call(b.key.id)] = toolCall{e.s.run, strings.Clone(b.tool), b.id, b.owner, e.s.segment, strings.Clone(ev.AgentID)}
+		e.calls[e.s.call(b.key.id)] = toolCall{e.s.run, b.tool, b.id, b.owner, strings.Clone(ev.AgentID)}
 		e.shut(b, maxShut)
 	case b.typ == call:
 		if c := e.calls[e.s.call(b.key.id)]; c.id == b.id {

@@ -69,9 +69,10 @@ type stream struct {
 
 // A thread keeps facts for its next run.
 type thread struct {
-	used  ids    // of messages, calls and results
-	state *state // after the run that began last
-	runs  int    // for an encoder: that have not ended, or wait
+	used     ids    // of messages, calls and results
+	returned ids    // for an encoder: the calls among them that have returned and that no line has begun
+	state    *state // after the run that began last
+	runs     int    // for an encoder: that have not ended, or wait
 	// waiting has the runs that wait by the ids of their questions.
 	waiting map[string]waiter
 }
@@ -81,7 +82,7 @@ type thread struct {
 func of(threads map[string]*thread, name string, full bool) *thread {
 	t := threads[name]
 	if t == nil {
-		t = &thread{used: ids{}, state: &state{full: full}}
+		t = &thread{used: ids{}, returned: ids{}, state: &state{full: full}}
 		threads[strings.Clone(name)] = t
 	}
 	return t
@@ -95,11 +96,10 @@ type kept struct {
 	questions questions
 }
 
-// A toolCall is one that a later run of the thread may return. An encoder knows its id on lines,
-// whose it is, and which part of the stream has it.
+// A toolCall is one that a later run of the thread may return. An encoder knows its id on lines
+// and whose it is.
 type toolCall struct {
 	run, tool, id, owner string
-	segment              int
 	agent                string // of the event
 }
 
@@ -267,7 +267,6 @@ func (d *Decoder) line(dst []agentevents.Event, line string) ([]agentevents.Even
 	said, err := d.apply(ev, line)
 	if !d.aside && r.Row != nil && err == nil {
 		if d.s.settle(r.Type, ev); d.rest != made {
-			d.keptOf(ev).ask(ev)
 			d.s.state.note(d.s.run, ev.Payload)
 			for i := 1; i < len(d.patches); i++ {
 				d.s.state.note(d.s.run, &d.patches[i])
@@ -294,6 +293,9 @@ func (d *Decoder) line(dst []agentevents.Event, line string) ([]agentevents.Even
 	plain := *ev
 	if err := r.Finish(); err != nil {
 		return dst[:mark], err
+	}
+	if !d.aside {
+		d.keptOf(ev).ask(ev)
 	}
 	for i := 1; i < len(d.patches); i++ {
 		plain.ID, plain.Sequence, plain.Payload = r.IDs.Derived(line, r.Lines, i), r.Numbers.Next(ev.RunID), &d.patches[i]
@@ -327,7 +329,7 @@ func (d *Decoder) apply(ev *agentevents.Event, line string) (said bool, err erro
 	r, s := &d.r, &d.s
 	if r.Type == "RUN_STARTED" {
 		open := s.open
-		if *s = newStream(ev.RunID, d.thread, d.runs[ev.RunID], s.calls, of(d.threads, d.thread, true)); len(d.runs) == 0 {
+		if *s = newStream(strings.Clone(ev.RunID), strings.Clone(d.thread), d.runs[ev.RunID], s.calls, of(d.threads, d.thread, true)); len(d.runs) == 0 {
 			s.open = open
 		}
 		d.runs[s.run] = s.kept
@@ -378,10 +380,11 @@ func (d *Decoder) apply(ev *agentevents.Event, line string) (said bool, err erro
 		}
 	case *agentevents.ToolReturned:
 		if r.Type != "CUSTOM" {
+			c, known := s.calls[s.call(p.CallID)]
 			if !d.aside {
 				s.of.used.add(d.result)
+				s.of.used.add(p.CallID)
 			}
-			c, known := s.calls[s.call(p.CallID)]
 			delete(s.calls, s.call(p.CallID))
 			if tool, again := s.done[p.CallID]; again && !known && p.CallID != "" {
 				c, known = toolCall{run: s.run, tool: tool}, true // a repeat, which closes no call
@@ -503,20 +506,20 @@ type steps map[string]map[string]bool
 func (s *stream) settle(typ string, ev *agentevents.Event) {
 	if _, starts := ev.Payload.(*agentevents.AgentStarted); typ == "CUSTOM" {
 		if starts && ev.AgentID != "" && !s.named {
-			s.main, s.named = ev.AgentID, true
+			s.main, s.named = strings.Clone(ev.AgentID), true
 		}
 		return
 	}
 	switch p := ev.Payload.(type) {
 	case *agentevents.AgentStarted:
-		s.going[ev.AgentID] = true
+		s.going[strings.Clone(ev.AgentID)] = true
 	case *agentevents.AgentEnded:
 		s.going[ev.AgentID] = false
 	case *agentevents.StepStarted:
 		if s.steps[ev.AgentID] == nil {
-			s.steps[ev.AgentID] = map[string]bool{}
+			s.steps[strings.Clone(ev.AgentID)] = map[string]bool{}
 		}
-		s.steps[ev.AgentID][p.StepID] = true
+		s.steps[ev.AgentID][strings.Clone(p.StepID)] = true
 	case *agentevents.StepEnded:
 		delete(s.steps[ev.AgentID], p.StepID)
 	case *agentevents.RunCompleted, *agentevents.RunFailed, *agentevents.RunCancelled:

@@ -75,8 +75,10 @@
 // Where an event has none, or another message or call of the thread has its id, it makes one
 // of the run and the event's sequence: block~RUN~7, or b1~RUN~7 for a second b1. Such an id is
 // another one in each run, also if each run has an encoder of its own, and the same one
-// whenever the log is converted. Encoders do not know each other: if each run of a thread has
-// its own, as in live.Log.EncodedHandler, blocks and calls of two runs must not share an id.
+// whenever the log is converted. A return that names no tool keeps the id of its call only if no
+// other message or call has that id, as readers would take it for the return of that one. Encoders
+// do not know each other: if each run of a thread has its own, as in live.Log.EncodedHandler,
+// blocks and calls of two runs must not share an id.
 //
 // # Blocks that are cut
 //
@@ -110,7 +112,8 @@
 //
 // A run.paused ends its run with an interrupt for each approval and clarification that is
 // open, and is a CUSTOM line without one. What comes next begins the run again, under its
-// id. The answer of a front end is the host's to read: see EncodedHandler in package live.
+// id; a second run.started is a CUSTOM line after that. The answer of a front end is the host's to
+// read: see EncodedHandler in package live.
 //
 // An interrupt of which no line has the request becomes one before the run.paused: an
 // approval.requested if its reason is tool_call or confirmation or its form asks for the member

@@ -2,7 +2,6 @@ package agui
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
 	"github.com/agentevents/agentevents"
@@ -58,12 +57,13 @@ type streamOut struct {
 	blocks      map[string]blocks  // open ones, by agent
 	shut        map[shutKey]*block // calls that have not returned, and blocks that were cut
 	acts        map[string]acts    // by agent
+	returned    ids                // calls that have returned and that no line has begun
 	segment     int                // the number of the part of the stream that it is
 	spans       bool               // the span of its start is all that names an agent
 	lines       []byte             // that wait for the end of the runs before
 	usage, told []byte             // reports for the line of its end, and lines of their own in case that does not come next
 	asked       []byte             // lines of requests that the outcome of its end says, in case that does not come next
-	asking      []string           // their interrupts
+	asking      []asking           // the facts of these that the outcome must have
 }
 
 // maxWaiting is the highest number of bytes that wait for the end of a run. It is given up
@@ -118,7 +118,7 @@ const called = "called"
 // newStreamOut returns the stream of a run. Of one that goes on, before is the one so far.
 func (e *Encoder) newStreamOut(run, session string, before *streamOut) *streamOut {
 	e.parts++
-	s := &streamOut{segment: e.parts, blocks: map[string]blocks{}, shut: map[shutKey]*block{}, acts: map[string]acts{}}
+	s := &streamOut{segment: e.parts, blocks: map[string]blocks{}, shut: map[shutKey]*block{}, acts: map[string]acts{}, returned: ids{}}
 	name, k := cmp.Or(session, run), (*kept)(nil)
 	if before != nil {
 		name, k, s.shut, s.acts, s.spans = before.thread, before.kept, before.shut, before.acts, before.spans
@@ -176,7 +176,7 @@ func (e *Encoder) append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		}
 	}
 	if raw := string(dialect.Unknown(&ev, Name, interruptOf)); raw != "" && !begins && e.s.requests(&ev, raw) {
-		e.s.asked, e.s.asking = append(append(e.s.asked, before...), line...), append(e.s.asking, strings.Clone(raw))
+		e.s.asked, e.s.asking = append(append(e.s.asked, before...), line...), append(e.s.asking, asking{strings.Clone(raw), headOf(&ev)})
 		e.after(&ev)
 		return dst, nil
 	}
@@ -195,24 +195,6 @@ func (e *Encoder) append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		}
 	}
 	return e.emit(dst, before, line, begins), nil
-}
-
-// requests reports whether readers make the event of an interrupt.
-func (s *streamOut) requests(ev *agentevents.Event, interrupt string) bool {
-	read := agentevents.Event{}
-	if s.request(&read, interrupt) != nil || read.AgentID != ev.AgentID {
-		return false
-	}
-	a, err := appendPayload(nil, read.Payload)
-	b, other := appendPayload(nil, ev.Payload)
-	return err == nil && other == nil && read.Kind() == ev.Kind() && string(a) == string(b)
-}
-
-// said reports whether an event is a pause whose outcome has the interrupts that wait for it.
-func (s *streamOut) said(ev *agentevents.Event) bool {
-	_, pauses := ev.Payload.(*agentevents.RunPaused)
-	list := slices.Collect(interrupts(string(dialect.Unknown(ev, Name, "outcome"))))
-	return pauses && len(s.asking) > 0 && slices.Equal(list, s.asking)
 }
 
 // release lets go of the event that was written.
@@ -243,7 +225,7 @@ func (e *Encoder) turn(ev *agentevents.Event) (before string, begins bool) {
 		e.s = e.newStreamOut("", "", nil)
 	default:
 		e.s = e.newStreamOut(strings.Clone(ev.RunID), strings.Clone(ev.SessionID), e.s)
-		if begins, e.begins = true, starts || known && resumes; !e.begins {
+		if begins, e.begins = true, known && resumes || !known && starts; !e.begins {
 			before = lineOf("RUN_STARTED", "", "", `,"threadId":`+jsonwire.Quote(e.s.thread)+`,"runId":`+jsonwire.Quote(e.s.run), true) + "\n"
 		}
 	}
@@ -455,7 +437,7 @@ func (e *Encoder) row(ev *agentevents.Event) *wire.Row {
 func (d *document) Reread(w *wire.Writer, line string) error {
 	line = dataOf(line)
 	typ := jsonwire.Text(jsonwire.Member(line, "type"))
-	if w.Origin = line; strings.ContainsAny(line, "\r\n") || typ != w.Type() || d.block != nil && !d.block.isOn(line) {
+	if w.Origin = line; (*Encoder)(d).mayAnswer(w.Ev) || strings.ContainsAny(line, "\r\n") || typ != w.Type() || d.block != nil && !d.block.isOn(line) {
 		return wire.ErrMisfit // it says something only beside others, or the lines after it miss the event's own
 	}
 	d.check.r.Continue(w)
@@ -489,6 +471,8 @@ func (e *Encoder) reread(line string) ([]agentevents.Event, error) {
 		}
 		if open[string(b.typ)+b.id] = &read; b.role == called || b.tool != "" { // or else readers know no call
 			calls[e.s.call(b.id)] = toolCall{run: b.run, tool: b.tool, agent: e.w.Ev.AgentID}
+		} else if e.s.returned.has(b.id) {
+			done[b.id] = unknown
 		}
 	}
 	return d.line(nil, line)
@@ -508,7 +492,7 @@ func (e *Encoder) unsaid(w *wire.Writer, line string) string {
 		return ""
 	}
 	said, gone := "", ""
-	if _, starts := w.Ev.Payload.(*agentevents.RunStarted); starts && len(list) > 1 { // answers that the log has not
+	if _, starts := w.Ev.Payload.(*agentevents.RunStarted); starts && len(list) > 1 || e.mayAnswer(w.Ev) { // answers that the log has not
 		gone = "," + jsonwire.Quote("/"+answerOf)
 	}
 	if n := len(list); n > 0 { // reports of usage come before the end of a run

@@ -6,7 +6,9 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
@@ -141,8 +143,12 @@ func interrupts(outcome string) iter.Seq[string] {
 type waitsForm struct{ keptForm }
 
 func (f waitsForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	if s := encoderOf(w).s; !s.asks(w.Kept(m.Name)) {
-		return append(dst, s.outcome()...), true
+	s, kept := encoderOf(w).s, w.Kept(m.Name)
+	if own := s.outcome(); !s.asks(kept) || kept == own && !s.said(w.Ev) {
+		if kept != "" {
+			w.Lose(dialect.Dropped, w.Pointer(m), "the outcome is the open questions")
+		}
+		return append(dst, own...), true
 	}
 	return f.keptForm.Append(w, dst, m, at)
 }
@@ -180,13 +186,46 @@ func (s *stream) request(ev *agentevents.Event, interrupt string) error {
 		ev.AgentID = sub
 	}
 	if reason == "tool_call" || reason == "confirmation" || jsonwire.HasMember(jsonwire.Member(member("responseSchema"), "properties"), "approved") {
-		ev.Payload = &agentevents.ApprovalRequested{ApprovalID: id, Action: message, CallID: call, ToolID: s.calls[s.call(call)].tool}
+		c := s.calls[s.call(call)]
+		if c.id != "" && c.id != call { // on the lines it has another id
+			c = toolCall{}
+		}
+		ev.Payload = &agentevents.ApprovalRequested{ApprovalID: id, Action: message, CallID: call, ToolID: c.tool}
 	} else {
 		ev.Payload = &agentevents.ClarificationRequested{InterruptID: id, CallID: call, Questions: []agentevents.Question{
 			{ID: id, Question: cmp.Or(message, reason), Schema: agentevents.JSON(member("responseSchema"))},
 		}}
 	}
 	return ev.SetExtra(string(Name), agentevents.JSON(`{"`+interruptOf+`":`+interrupt+"}"))
+}
+
+// An asking is a request that an encoder holds back for the outcome of the run: its interrupt, and
+// the envelope that readers of the outcome give it.
+type asking struct{ interrupt, head string }
+
+// headOf returns the envelope of an event, as far as its line may have it, without the agent.
+func headOf(ev *agentevents.Event) string {
+	return strings.Join([]string{ev.Time.UTC().Format(time.RFC3339Nano), ev.WorkflowID, ev.Phase, ev.NodeID, ev.NodeRunID, ev.SpanID, ev.ParentSpanID, strconv.FormatBool(ev.Marks&agentevents.MarkLate != 0)}, "\x00")
+}
+
+// requests reports whether readers make the event of an interrupt.
+func (s *streamOut) requests(ev *agentevents.Event, interrupt string) bool {
+	read, id := agentevents.Event{}, jsonwire.Text(jsonwire.Member(interrupt, "id"))
+	if id == "" || s.questions.open[id] != nil || s.request(&read, interrupt) != nil || read.AgentID != ev.AgentID || read.Extra(string(Name)) != ev.Extra(string(Name)) {
+		return false
+	}
+	a, err := appendPayload(nil, read.Payload)
+	b, other := appendPayload(nil, ev.Payload)
+	return err == nil && other == nil && read.Kind() == ev.Kind() && string(a) == string(b)
+}
+
+// said reports whether an event is a pause of whose line readers make the requests that wait for it.
+func (s *streamOut) said(ev *agentevents.Event) bool {
+	if _, pauses := ev.Payload.(*agentevents.RunPaused); !pauses || len(s.asking) == 0 {
+		return false
+	}
+	list, head := slices.Collect(interrupts(string(dialect.Unknown(ev, Name, "outcome")))), headOf(ev)
+	return slices.EqualFunc(list, s.asking, func(interrupt string, a asking) bool { return a == asking{interrupt, head} })
 }
 
 // interruptOf is the extra member of a request that an interrupt is.

@@ -107,11 +107,13 @@ func TestSinksAreToldOnceThatARunIsReleased(t *testing.T) {
 		}, want: "run.paused 0, release r, resume r 1, run.completed 1, release r"},
 	} {
 		for wrapper, wrap := range map[string]func(Sink) Sink{
-			"direct":        func(s Sink) Sink { return s },
-			"BestEffort":    BestEffort,
-			"SkipReplayed":  SkipReplayed,
-			"Buffered":      func(s Sink) Sink { return Buffered(s, 1, OverflowBlock) },
-			"all of them":   func(s Sink) Sink { return BestEffort(SkipReplayed(Buffered(BestEffort(SkipReplayed(s)), 8, OverflowBlock))) },
+			"direct":       func(s Sink) Sink { return s },
+			"BestEffort":   BestEffort,
+			"SkipReplayed": SkipReplayed,
+			"Buffered":     func(s Sink) Sink { return Buffered(s, 1, OverflowBlock) },
+			"all of them": func(s Sink) Sink {
+				return BestEffort(SkipReplayed(Buffered(BestEffort(SkipReplayed(s)), 8, OverflowBlock)))
+			},
 			"buffers twice": func(s Sink) Sink { return Buffered(Buffered(s, 8, OverflowBlock), 8, OverflowBlock) },
 		} {
 			told := &toldSink{}

@@ -49,9 +49,7 @@
 //
 //	log, err := agentevents.OpenFile("run.jsonl", agentevents.WriterOptions{})
 //	…
-//	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{
-//		Sinks:     []agentevents.Sink{log},
-//	})
+//	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{Sinks: []agentevents.Sink{log}})
 //	…
 //	run, err := em.Run("")
 //	…
@@ -63,12 +61,20 @@
 //
 // [Run.Finish] and [Agent.Finish] end with an error, or without, what is open on the way out.
 //
-// Most programs begin with these payloads, and [TextCompleted], [ModelReturned],
-// [ApprovalRequested] and their like. [Payload] lists all; the kinds of workflows, nodes,
-// spans and plans are for runtimes that have these.
+// Twenty payloads are enough for most programs. The handles make those with a star:
+//
+//   - runs: [RunStarted], [RunCompleted], [RunFailed]*, [RunCancelled]*, [RunPaused], [RunResumed]
+//   - agents: [AgentStarted], [AgentEnded], [AgentErrored], [AgentHandoff]
+//   - models: [ModelCalled]*, [ModelReturned]*, [TextDelta]*, [TextCompleted]*, [AgentReasoned]*
+//   - tools: [ToolCalled]*, [ToolReturned]*
+//   - people: [MessageCreated], [ApprovalRequested]*, [ApprovalGranted]
+//
+// [Payload] lists all; the kinds of workflows, nodes, spans and plans are for runtimes that have
+// these. The results of Emit may be ignored: a refusal, and an error of a sink, reach a hook of
+// [EmitterOptions], or the program's log if there is none.
 //
 // An illegal payload is refused with a [*RuleError] that names the rule,
-// the subject, its state and what would be legal; nothing was recorded then. A
+// the subject, its state and the legal events; nothing was recorded then. A
 // [*SinkError] means that the event was recorded and a sink failed. In
 // [ModeObserve] illegal events are recorded and reported.
 //

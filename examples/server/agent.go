@@ -171,28 +171,13 @@ func (w *worker) delegate(ctx context.Context, u use) (ae.JSON, error) {
 	return ae.JSONString(answer), err
 }
 
-// approve asks a person, and waits until the log has the answer.
+// approve asks a person, and waits for the answer.
 func (w *worker) approve(ctx context.Context, u use) error {
-	asked, err := ae.AgentFromContext(ctx).Record(ctx, ae.Event{Payload: &ae.ApprovalRequested{
+	approval, err := ae.AgentFromContext(ctx).Ask(ctx, &ae.ApprovalRequested{
 		ApprovalID: u.id, Action: u.tool, CallID: u.id, ToolID: u.tool, Arguments: ae.JSON(u.args),
-	}})
-	if err != nil {
-		return err
+	})
+	if err == nil && !approval.Granted {
+		err = &ae.ToolError{Status: ae.ToolStatusForbidden, Err: errors.New("rejected by " + approval.By)}
 	}
-	for ev, err := range w.rt.page.Events(ctx, w.run.ID(), asked.Sequence) {
-		if err != nil {
-			return err
-		}
-		switch p := ev.Payload.(type) {
-		case *ae.ApprovalGranted:
-			if p.ApprovalID == u.id {
-				return nil
-			}
-		case *ae.ApprovalRejected:
-			if p.ApprovalID == u.id {
-				return &ae.ToolError{Status: ae.ToolStatusForbidden, Err: errors.New("rejected by " + p.RejectedBy)}
-			}
-		}
-	}
-	return errPaused // the log is closed
+	return err
 }

@@ -76,7 +76,7 @@ func (rt *runtime) post(do func(*ae.Run, *http.Request) error) http.HandlerFunc 
 	}
 }
 
-// answer answers an approval. That it is open, and is answered once, is a rule of the log.
+// answer answers an approval. Of two answers the second one is a conflict.
 func answer(run *ae.Run, req *http.Request) error {
 	var in struct {
 		Granted  bool   `json:"granted"`
@@ -88,7 +88,7 @@ func answer(run *ae.Run, req *http.Request) error {
 	}
 	id := req.PathValue("approval")
 	if in.Granted {
-		return run.Emit(req.Context(), &ae.ApprovalGranted{ApprovalID: id, ApprovedBy: in.By, Feedback: in.Feedback})
+		return run.Answer(req.Context(), &ae.ApprovalGranted{ApprovalID: id, ApprovedBy: in.By, Feedback: in.Feedback})
 	}
-	return run.Emit(req.Context(), &ae.ApprovalRejected{ApprovalID: id, RejectedBy: in.By, Feedback: in.Feedback})
+	return run.Answer(req.Context(), &ae.ApprovalRejected{ApprovalID: id, RejectedBy: in.By, Feedback: in.Feedback})
 }

@@ -82,8 +82,8 @@ func (a *Agent) AskQuestions(ctx context.Context, p *ClarificationRequested) (*C
 		out.InterruptID = a.run.s.e.newID()
 	}
 	answer, err := a.wait(ctx, questionKey{KindClarificationRequested, out.InterruptID}, &out, nil, nil)
-	p2, _ := answer.(*ClarificationResolved)
-	return p2, err
+	resolved, _ := answer.(*ClarificationResolved)
+	return resolved, err
 }
 
 // Answer records the answer to an open question: an [ApprovalGranted], [ApprovalRejected] or
@@ -170,10 +170,11 @@ func (a *Agent) wait(ctx context.Context, key questionKey, question Payload, ove
 // timeToAnswer returns the time that is left to answer an approval: all of it unless the
 // approval was asked for before.
 func (s *runState) timeToAnswer(id string, timeout time.Duration) time.Duration {
+	now := s.e.now()
 	s.state.Lock()
 	defer s.state.Unlock()
 	if x := s.m.approvals.byID[id]; x != nil && !x.asked.IsZero() {
-		return timeout - s.e.now().Sub(x.asked)
+		return timeout - now.Sub(x.asked)
 	}
 	return timeout
 }

@@ -5,11 +5,18 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
+
+// The tests break rules on purpose, mostly without hooks. The program's log would hide a failure.
+func TestMain(m *testing.M) {
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	os.Exit(m.Run())
+}
 
 // logged returns the lines that a function writes to the program's log.
 func logged(t *testing.T, do func()) []string {

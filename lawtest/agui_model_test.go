@@ -166,7 +166,7 @@ func returnsOf(log []agentevents.Event, parts []*part) map[int]int {
 		}
 	}
 	type called struct{ run, agent, id string }
-	open, latest, calls, over := map[called]int{}, map[string]int{}, map[int]int{}, map[string]bool{}
+	open, latest, calls, over, waits := map[called]int{}, map[string]int{}, map[int]int{}, map[string]bool{}, map[string]bool{}
 	for i := range log {
 		n, said := partOf[i]
 		if !said {
@@ -174,6 +174,7 @@ func returnsOf(log []agentevents.Event, parts []*part) map[int]int {
 		}
 		p := parts[n]
 		over[log[i].RunID] = p.over && i == p.events[len(p.events)-1]
+		waits[log[i].RunID] = over[log[i].RunID] && log[i].Kind() == agentevents.KindRunPaused // its calls are its own
 		run, agent := log[i].RunID, ownerOf(&log[i])
 		switch p := log[i].Payload.(type) {
 		case *agentevents.ToolCalled:
@@ -182,7 +183,7 @@ func returnsOf(log []agentevents.Event, parts []*part) map[int]int {
 			before, known := open[called{run, agent, p.CallID}]
 			if known = known && !p.OneEvent; !known {
 				before, known = latest[p.CallID]
-				known = known && log[before].RunID != run && over[log[before].RunID] && partOf[before] < n
+				known = known && log[before].RunID != run && over[log[before].RunID] && !waits[log[before].RunID] && partOf[before] < n
 			}
 			if !known {
 				continue // a call of its own

@@ -676,7 +676,7 @@ func (v *view) returned(sub *subject, id string) bool {
 }
 
 // toolReturned closes a call. c is nil when no call was open. A second return of a call that
-// has returned is no call.
+// has returned does not count.
 func (v *view) toolReturned(ev *Event, sub *subject, p *ToolReturned, c *ToolCallSnapshot) {
 	refused := p.Status == ToolStatusForbidden || p.Status == ToolStatusRateLimited
 	if c == nil && !p.OneEvent && !refused && v.returned(sub, p.CallID) {

@@ -494,7 +494,7 @@ func fused(line string, bad *LineError, ev *Event, pool *payloadPool) (text stri
 // wholeAt looks for a whole event after a torn one, which another program may leave on a line:
 // one killed in the middle of its write, or one of two that write the same file. It reads the
 // event into ev and returns its place, or 0. The event begins where the line stops being JSON,
-// so it is no part of the torn event.
+// so the torn event does not contain it.
 func wholeAt(line string, ev *Event, pool *payloadPool) (at int) {
 	const start = `{"id":"`
 	if line == "" || line[0] != '{' && line[0] != 0 { // a field of Server-Sent Events is not torn

@@ -293,7 +293,7 @@ func writeHeader(w io.Writer, rounds int, floor float64, durable string) {
 		clock = "Wall time, as CPU time is not known on this system: no row of time has a verdict. In place of it: CPU time"
 	}
 	fmt.Fprintf(w, `
-%s of an event: the least of the rounds, on one core, unless the row names two. L1 is the emitting thread's, Q1 that of processes.
+%s of an event: the least of the rounds, on one core, unless the row names two. L1 counts the emitting thread, Q1 processes.
 A row compares ours / theirs. Measured: ours/theirs where the bar is ≤, theirs/ours where it is ≥ or there is none.
 Interval: where the median of the ratios of the rounds lies, at 99.9 %%; with twelve rounds from the least to the greatest of them.
 No interval is narrower than ±%.1f %%: three quarters of the A/A rows, which compare code with itself, differ by less.

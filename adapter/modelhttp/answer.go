@@ -173,7 +173,7 @@ func clean(s string) string {
 type facts struct {
 	stream bool  // the body has a document for each piece
 	whole  bool  // the body is one value of JSON, up to its end
-	broken bool  // the body is no JSON, or only its beginning
+	broken bool  // the body is not JSON, or only its beginning
 	torn   error // a frame could not be read
 
 	model, id string
@@ -298,7 +298,7 @@ var (
 	}
 )
 
-// read takes a document. One that is no JSON says nothing. The sort is its type, if the framing
+// read takes a document. It ignores one that is not JSON. The sort is its type, if the framing
 // has it.
 func (f *facts) read(text []byte, sort string) {
 	if string(bytes.TrimSpace(text)) == "[DONE]" {

@@ -124,7 +124,7 @@
 // become events of the run that asks, before the run.started: approval.granted and rejected by the
 // payload, or its member approved, and clarification.resolved. Who answers is that other run, as no
 // line names a person. An entry that is cancelled rejects an approval, and resolves a
-// clarification without answers. An entry that tells neither yes nor no is no answer. The event has
+// clarification without answers. An entry with neither yes nor no answers nothing. The event has
 // the entry as its extra member "resume". The encoder holds it back until the next event, and
 // writes no line for it if that is the run.started with the entry. The result of a call of the run
 // that waits is an event of that run, too; its remark "/run" names the run whose line has it.

@@ -91,7 +91,7 @@ func (p *patcher) operation(raw string) bool {
 	member := func(name string) string { return jsonwire.Member(raw, name) }
 	names, ok := namesOf(member("path"))
 	if !ok {
-		return p.refuse(true, "the path is no JSON pointer")
+		return p.refuse(true, "the path is not a JSON pointer")
 	}
 	if len(names) > 0 {
 		p.names = append(p.names, names[0])
@@ -106,7 +106,7 @@ func (p *patcher) operation(raw string) bool {
 		p.plain = false
 		from, ok := namesOf(member("from"))
 		if !ok {
-			return p.refuse(true, "from is no JSON pointer")
+			return p.refuse(true, "from is not a JSON pointer")
 		}
 		if len(from) > 0 {
 			p.names = append(p.names, from[0])
@@ -178,7 +178,7 @@ func (p *patcher) find(names []string) (at place, open, ok bool) {
 				list := *v // it shares the elements, and stays where it is
 				at.list, at.lists = &list, true
 			} else {
-				return at, false, p.refuse(true, "the value around the place is no object and no list")
+				return at, false, p.refuse(true, "the value around the place is neither an object nor a list")
 			}
 		}
 		if at.list == nil {

@@ -62,7 +62,7 @@ type subject struct{ runID, agentID, id string }
 // An opened is the call of an agent: its event, whose id may be made up, and its tool.
 type opened struct{ eventID, toolID string }
 
-// An index is that of the next delta of a block. Readers of lines without starts of agents
+// An index is the number of the next delta of a block. Readers of lines without starts of agents
 // count on when an agent starts again: shift is what they have counted before. Blocks are
 // mixed where lines do not tell them apart, and the latest delta is of one of them.
 type index struct {

@@ -146,7 +146,7 @@ func cause(w *wire.Writer, m *wire.Member, id string) string {
 	return call.eventID
 }
 
-// calledTool is the tool of a return: that of its call, if the log has it.
+// calledTool is the tool of a return: its call has it, if the log has the call.
 func calledTool(w *wire.Writer, m *wire.Member, id string) string {
 	e := encoderOf(w)
 	p, ok := w.Ev.Payload.(*agentevents.ToolReturned)

@@ -491,7 +491,7 @@ func quotedValue(of strength, member bool, text string, from int, quote byte, sl
 	return r, yesIf(of.says(value))
 }
 
-// saysNothing reports whether a text is a word that is no credential, the name of a scheme with
+// saysNothing reports whether a text is a word and not a credential, the name of a scheme with
 // nothing or a placeholder after it, or a directory where there may be one. With more the text
 // may go on.
 func (of strength) saysNothing(text string, more bool) bool {

@@ -111,7 +111,7 @@ func (f *Fold) Coverage() Coverage { return f.cover.clone() }
 
 // Coverage yields the ids of the runs, in the order in which they appear, and which of
 // their events the log has. It yields no run that Drain has forgotten.
-func (l *LogFold) Coverage() iter.Seq2[string, Coverage] {
+func (l *FoldSet) Coverage() iter.Seq2[string, Coverage] {
 	return func(yield func(string, Coverage) bool) {
 		for _, run := range l.order {
 			c := run.cover

@@ -121,7 +121,7 @@ func TestRepeatedDeltas(t *testing.T) {
 // run with the same id: the fold says so, and the snapshot is the same.
 func TestUnprovenRepetition(t *testing.T) {
 	var told []*RuleError
-	l := NewLogFold(FoldOptions{OnViolation: func(err *RuleError) { told = append(told, err) }})
+	l := NewFoldSet(FoldOptions{OnViolation: func(err *RuleError) { told = append(told, err) }})
 	for _, e := range sequenced(firstNumbers(200)...) {
 		l.Apply(e)
 	}

@@ -16,12 +16,12 @@ import (
 	"github.com/agentevents/agentevents/internal/reuse"
 )
 
-// A LogFold folds a log of any number of runs. Each event goes to the fold of its
-// run. The zero LogFold is one with the zero options. A LogFold must not be used
+// A FoldSet folds a log of any number of runs. Each event goes to the fold of its
+// run. The zero FoldSet is one with the zero options. A FoldSet must not be used
 // concurrently.
 //
 // A run that has ended takes little memory: its snapshot is kept in a packed form.
-type LogFold struct {
+type FoldSet struct {
 	opts   FoldOptions
 	runs   map[string]*logRun
 	order  []*logRun // in the order in which the runs appear
@@ -42,7 +42,7 @@ type logRun struct {
 	rest  *RunSnapshot // the snapshot of an ended run
 	text  string       // the snapshot of an ended run as JSON, when it is small
 	cover *coverage    // of an ended run that misses events, while it has no fold
-	woken bool         // the run has been in LogFold.ended, or went on after it was put away
+	woken bool         // the run has been in FoldSet.ended, or went on after it was put away
 	line  int          // number of its first line, when workers fold
 }
 
@@ -57,8 +57,8 @@ const (
 	maxReadErrors = 100
 )
 
-// NewLogFold returns a fold without events.
-func NewLogFold(o FoldOptions) *LogFold { return &LogFold{opts: o} }
+// NewFoldSet returns a fold without events.
+func NewFoldSet(o FoldOptions) *FoldSet { return &FoldSet{opts: o} }
 
 // FoldLog folds everything that r reads. It skips lines that cannot be read, and
 // returns their errors joined, the first 100 and the number of the others, beside
@@ -66,10 +66,10 @@ func NewLogFold(o FoldOptions) *LogFold { return &LogFold{opts: o} }
 // error wraps [io.ErrUnexpectedEOF] (see [LineError]). Options that make no sense are an
 // [*OptionError], and nothing is read.
 //
-// On a native log FoldLog takes a fraction of the time of [LogFold.Apply]: it
+// On a native log FoldLog takes a fraction of the time of [FoldSet.Apply]: it
 // uses the memory of an event again for the next line.
-func FoldLog(r *Reader, o FoldOptions) (*LogFold, error) {
-	l := NewLogFold(o)
+func FoldLog(r *Reader, o FoldOptions) (*FoldSet, error) {
+	l := NewFoldSet(o)
 	if err := cmp.Or(o.check(), r.usable()); err != nil {
 		return l, err
 	}
@@ -91,7 +91,7 @@ func FoldLog(r *Reader, o FoldOptions) (*LogFold, error) {
 }
 
 // Apply adds one event to the fold of its run. See [Fold.Apply].
-func (l *LogFold) Apply(ev Event) {
+func (l *FoldSet) Apply(ev Event) {
 	run := l.run(ev.RunID)
 	run.fold.Apply(ev)
 	l.note(run)
@@ -99,7 +99,7 @@ func (l *LogFold) Apply(ev Event) {
 
 // add applies an event that was read from a line. line is the line as AppendJSON
 // writes it.
-func (l *LogFold) add(ev *Event, line string) {
+func (l *FoldSet) add(ev *Event, line string) {
 	run := l.run(ev.RunID)
 	run.fold.add(ev, jsonwire.Hash(line), true)
 	l.note(run)
@@ -107,7 +107,7 @@ func (l *LogFold) add(ev *Event, line string) {
 
 // Snapshot returns the snapshot of a run, or nil when the log has no event of the
 // run. The snapshot belongs to the caller.
-func (l *LogFold) Snapshot(runID string) *RunSnapshot {
+func (l *FoldSet) Snapshot(runID string) *RunSnapshot {
 	run := l.runs[runID]
 	switch {
 	case run == nil:
@@ -124,7 +124,7 @@ func (l *LogFold) Snapshot(runID string) *RunSnapshot {
 // and forgets each run that it yields. It makes a snapshot when the loop asks for
 // it, so the snapshots of many runs need not be in memory at the same time. A
 // loop that stops early leaves the other runs.
-func (l *LogFold) Drain() iter.Seq[*RunSnapshot] {
+func (l *FoldSet) Drain() iter.Seq[*RunSnapshot] {
 	return func(yield func(*RunSnapshot) bool) {
 		for len(l.order) > 0 {
 			run := l.order[0]
@@ -157,7 +157,7 @@ func (r *logRun) unpack() *RunSnapshot {
 }
 
 // run returns the run with that id, with a fold.
-func (l *LogFold) run(id string) *logRun {
+func (l *FoldSet) run(id string) *logRun {
 	if l.last != nil && l.last.id == id && l.last.fold != nil {
 		return l.last
 	}
@@ -188,7 +188,7 @@ func (l *LogFold) run(id string) *logRun {
 	return run
 }
 
-func (l *LogFold) newFold() *Fold {
+func (l *FoldSet) newFold() *Fold {
 	if n := len(l.idle); n > 0 {
 		f := l.idle[n-1]
 		l.idle = l.idle[:n-1]
@@ -200,7 +200,7 @@ func (l *LogFold) newFold() *Fold {
 // note queues a run that has ended for putAway, once. A run that goes on after it
 // was put away keeps its fold: many late events must not pack and unpack it
 // repeatedly.
-func (l *LogFold) note(run *logRun) {
+func (l *FoldSet) note(run *logRun) {
 	if run.fold.m.TerminalKind == "" || run.woken {
 		return
 	}
@@ -211,13 +211,13 @@ func (l *LogFold) note(run *logRun) {
 	}
 }
 
-func (l *LogFold) putAwayFirst() {
+func (l *FoldSet) putAwayFirst() {
 	l.putAway(l.ended[0])
 	l.ended = slices.Delete(l.ended, 0, 1)
 }
 
 // putAway reduces an ended run to its snapshot and frees its fold for another run.
-func (l *LogFold) putAway(run *logRun) {
+func (l *FoldSet) putAway(run *logRun) {
 	f := run.fold
 	run.fold = nil
 	if f.cover.Missing > 0 || f.cover.Unproven > 0 {
@@ -240,7 +240,7 @@ func (l *LogFold) putAway(run *logRun) {
 }
 
 // pack returns the JSON of a run that shows little, or "".
-func (l *LogFold) pack(f *Fold) string {
+func (l *FoldSet) pack(f *Fold) string {
 	if !f.v.showsLittle() {
 		return ""
 	}
@@ -274,7 +274,7 @@ func sparse(object string) string {
 }
 
 // fail keeps the error of a line.
-func (l *LogFold) fail(err error) { l.errs.Add(maxReadErrors, err) }
+func (l *FoldSet) fail(err error) { l.errs.Add(maxReadErrors, err) }
 
 // Folding on several cores. The caller's goroutine reads the lines and deals them
 // to workers, which parse and fold them. One worker gets all lines of a run, so
@@ -282,7 +282,7 @@ func (l *LogFold) fail(err error) { l.errs.Add(maxReadErrors, err) }
 
 // A foldWorker folds the runs that are dealt to it.
 type foldWorker struct {
-	fold *LogFold
+	fold *FoldSet
 	pool payloadPool
 	ev   Event
 	errs []lineFault
@@ -300,11 +300,11 @@ type dealtLine struct {
 }
 
 // readParallel folds on workers. l is empty.
-func (l *LogFold) readParallel(r *Reader) {
+func (l *FoldSet) readParallel(r *Reader) {
 	workers := make([]*foldWorker, l.opts.Workers)
 	work := make([]func(string, dealtLine), len(workers))
 	for i := range workers {
-		workers[i] = &foldWorker{fold: NewLogFold(l.opts), pool: payloadPool{reuse: true}}
+		workers[i] = &foldWorker{fold: NewFoldSet(l.opts), pool: payloadPool{reuse: true}}
 		work[i] = workers[i].line
 	}
 	d := deal.New(work...)

@@ -17,7 +17,7 @@ import (
 //   - keepBriefly copies a text that is dropped long before the run ends.
 //   - strings.Clone copies a text that another one may replace.
 //
-// A LogFold uses the memory of ended runs for new ones: see Fold.reset.
+// A FoldSet uses the memory of ended runs for new ones: see Fold.reset.
 
 // words has the texts and buffers that all folds of a log share.
 type words struct {

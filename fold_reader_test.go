@@ -273,7 +273,7 @@ func TestFoldReaderIsFoldsApart(t *testing.T) {
 
 // A run is put away once: late events do not unpack and pack it repeatedly.
 func TestRunsArePutAwayOnce(t *testing.T) {
-	l := NewLogFold(FoldOptions{})
+	l := NewFoldSet(FoldOptions{})
 	away := 0
 	count := func() int {
 		n := 0
@@ -305,7 +305,7 @@ func TestRunsArePutAwayOnce(t *testing.T) {
 // Many runs that are open at the same time and end together leave no more memory
 // behind than few.
 func TestIdleFoldsAreBounded(t *testing.T) {
-	l := NewLogFold(FoldOptions{})
+	l := NewFoldSet(FoldOptions{})
 	for sequence, p := range []Payload{&RunStarted{}, &RunCompleted{}} {
 		for n := range 100 {
 			l.Apply(Event{ID: fmt.Sprint(sequence, n), RunID: fmt.Sprint("r", n), Sequence: uint64(sequence), Payload: p})

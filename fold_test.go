@@ -1373,7 +1373,7 @@ func FuzzFold(f *testing.F) {
 
 // foldSeq folds events of any number of runs one by one. Errors come back joined.
 func foldSeq(events iter.Seq2[Event, error], o FoldOptions) ([]*RunSnapshot, error) {
-	l := NewLogFold(o)
+	l := NewFoldSet(o)
 	var errs []error
 	for ev, err := range events {
 		if err != nil {

@@ -47,7 +47,7 @@ func readings() []reading {
 	return []reading{
 		{"All", func(log string) (runs string, events uint64, err error) {
 			var errs []error
-			l := NewLogFold(FoldOptions{})
+			l := NewFoldSet(FoldOptions{})
 			for ev, err := range NewReader(strings.NewReader(log), ReaderOptions{}).All() {
 				if err != nil {
 					errs = append(errs, err)

@@ -69,7 +69,7 @@ func TestFoldIsLinear(t *testing.T) {
 			require.NoError(t, err)
 			for range l.Drain() {
 			}
-			l = NewLogFold(FoldOptions{})
+			l = NewFoldSet(FoldOptions{})
 			for i := range events {
 				l.Apply(events[i])
 			}

@@ -22,13 +22,13 @@ func foldLog(log []byte) ([]*ae.RunSnapshot, error) {
 	return snapshots(ae.FoldLog(ae.NewReader(bytes.NewReader(log), ae.ReaderOptions{}), ae.FoldOptions{}))
 }
 
-func snapshots(folded *ae.LogFold, err error) ([]*ae.RunSnapshot, error) {
+func snapshots(folded *ae.FoldSet, err error) ([]*ae.RunSnapshot, error) {
 	return slices.Collect(folded.Drain()), err
 }
 
 // foldEvents is the library's fold behind another decoder.
 func foldEvents(events iter.Seq2[ae.Event, error]) ([]*ae.RunSnapshot, error) {
-	folded := ae.NewLogFold(ae.FoldOptions{})
+	folded := ae.NewFoldSet(ae.FoldOptions{})
 	for ev, err := range events {
 		if err != nil {
 			return nil, err

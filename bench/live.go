@@ -40,20 +40,20 @@ func (l load) threadCell(name string, sinks ...func() (ae.Sink, error)) *cell {
 // pageSink returns a sink of package live, and readers of it for the rest of the program.
 func pageSink(readers int) func() (ae.Sink, error) {
 	return func() (ae.Sink, error) {
-		page := &readPage{Log: live.New(live.Options{}), readers: readers}
+		page := &readPage{Feed: live.New(live.Options{}), readers: readers}
 		return page, nil
 	}
 }
 
 // A readPage starts its readers with the run's first event.
 type readPage struct {
-	*live.Log
+	*live.Feed
 	readers int
 }
 
 // WriteLine is of the sink.
 func (p *readPage) WriteLine(ctx context.Context, ev ae.Event, line []byte) error {
-	err := p.Log.WriteLine(ctx, ev, line)
+	err := p.Feed.WriteLine(ctx, ev, line)
 	for ; p.readers > 0; p.readers-- {
 		go p.read(ev.RunID)
 	}

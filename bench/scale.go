@@ -58,9 +58,9 @@ var scaleWork = []struct {
 	{"FoldLog", false, func(log []byte) (func() error, error) {
 		return func() error { _, err := foldLog(log); return err }, nil
 	}},
-	{"Reader.All, LogFold.Apply", false, func(log []byte) (func() error, error) {
+	{"Reader.All, FoldSet.Apply", false, func(log []byte) (func() error, error) {
 		return func() error {
-			folded := ae.NewLogFold(ae.FoldOptions{KeepCalls: -1, MaxViolations: -1})
+			folded := ae.NewFoldSet(ae.FoldOptions{KeepCalls: -1, MaxViolations: -1})
 			for ev, err := range readLog(log) {
 				if err != nil {
 					return err

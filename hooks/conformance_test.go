@@ -19,7 +19,7 @@ func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("the pipe 
 
 func TestLoggerConforms(t *testing.T) {
 	logger := func(w io.Writer) ae.Sink {
-		return hooks.Logger{To: slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug})), Content: true}
+		return hooks.Slog{To: slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug})), Content: true}
 	}
 	eventtest.SinkTest{
 		New:    func(testing.TB) ae.Sink { return logger(io.Discard) },

@@ -11,7 +11,7 @@
 //		Limits: hooks.Limits{Tokens: 200_000, CostUSD: 1.50, WallClock: 10 * time.Minute, Failures: 4},
 //		Stop:   stop,
 //	}.Install(agentevents.EmitterOptions{
-//		Sinks: []agentevents.Sink{log, agentevents.BestEffort(hooks.Logger{To: logger})},
+//		Sinks: []agentevents.Sink{log, agentevents.BestEffort(hooks.Slog{To: logger})},
 //	}))
 //
 // Both may be called concurrently, for the runs of several emitters, and hold nothing

@@ -26,7 +26,7 @@ func ExampleLogger() {
 		},
 	})
 	emitter, err := agentevents.NewEmitter(agentevents.EmitterOptions{
-		Sinks: []agentevents.Sink{agentevents.BestEffort(hooks.Logger{To: slog.New(handler)})},
+		Sinks: []agentevents.Sink{agentevents.BestEffort(hooks.Slog{To: slog.New(handler)})},
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -22,7 +22,7 @@ import (
 // next run of a thread, or goes on with the one that waits for an answer.
 type host struct {
 	t       *testing.T
-	page    *live.Log
+	page    *live.Feed
 	emitter *agentevents.Emitter
 	handler *http.ServeMux
 

@@ -153,7 +153,7 @@ func (o *outputs) each(look func(name string, text []byte)) {
 	log, err := os.ReadFile(o.path)
 	require.NoError(o.t, err)
 	look("log", log)
-	folds := agentevents.NewLogFold(agentevents.FoldOptions{})
+	folds := agentevents.NewFoldSet(agentevents.FoldOptions{})
 	for _, ev := range o.events {
 		folds.Apply(ev)
 	}

@@ -46,7 +46,7 @@ func (d *judge) End(dst []agentevents.Event) ([]agentevents.Event, error) {
 // faults calls report with what is wrong with a written log.
 func (f *format) faults(text []byte, table agentevents.Lifecycle, report func(error)) {
 	d := &judge{strict: f.decoder(true), lenient: f.decoder(false)}
-	log := agentevents.NewLogFold(agentevents.FoldOptions{Lifecycle: table, KeepCalls: -1, OnViolation: func(v *agentevents.RuleError) {
+	log := agentevents.NewFoldSet(agentevents.FoldOptions{Lifecycle: table, KeepCalls: -1, OnViolation: func(v *agentevents.RuleError) {
 		if !d.refused {
 			report(v)
 		}
@@ -138,7 +138,7 @@ func escalate(decided agentevents.Event, later []agentevents.Event) bool {
 // keepsRules reports whether events keep the rules of the library.
 func keepsRules(events []agentevents.Event, table agentevents.Lifecycle) bool {
 	clean := true
-	log := agentevents.NewLogFold(agentevents.FoldOptions{Lifecycle: table, OnViolation: func(*agentevents.RuleError) { clean = false }})
+	log := agentevents.NewFoldSet(agentevents.FoldOptions{Lifecycle: table, OnViolation: func(*agentevents.RuleError) { clean = false }})
 	for _, ev := range events {
 		log.Apply(ev)
 	}

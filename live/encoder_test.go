@@ -20,7 +20,7 @@ import (
 	"github.com/agentevents/agentevents/live"
 )
 
-func aguiHandler(page *live.Log) http.Handler {
+func aguiHandler(page *live.Feed) http.Handler {
 	m := http.NewServeMux()
 	m.Handle("/runs/{run}/agui", page.EncodedHandler(func() live.Encoder { return agui.NewEncoder(agui.EncoderOptions{}) }))
 	return m

@@ -19,14 +19,14 @@ import (
 )
 
 // SnapshotHandler returns a handler that answers GET with the run's snapshot as JSON
-// ([agentevents.RunSnapshot]), 404 for a run that the log does not have, and 400 for a query
+// ([agentevents.RunSnapshot]), 404 for a run that the feed does not have, and 400 for a query
 // that cannot be read. The run is the wildcard {run} of the pattern, else the query's run.
 //
-// The handlers of a log ask nobody who reads: put them behind what does.
-func (l *Log) SnapshotHandler() http.Handler { return http.HandlerFunc(l.serveSnapshot) }
+// The handlers of a feed check no permission: put them behind a handler that does.
+func (f *Feed) SnapshotHandler() http.Handler { return http.HandlerFunc(f.serveSnapshot) }
 
-func (l *Log) serveSnapshot(w http.ResponseWriter, req *http.Request) {
-	if !l.open(w, req) {
+func (f *Feed) serveSnapshot(w http.ResponseWriter, req *http.Request) {
+	if !f.open(w, req) {
 		return
 	}
 	query, err := queryOf(req)
@@ -34,7 +34,7 @@ func (l *Log) serveSnapshot(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	s := l.Snapshot(runOf(req, query))
+	s := f.Snapshot(runOf(req, query))
 	if s == nil {
 		http.Error(w, ErrUnknownRun.Error(), http.StatusNotFound)
 		return
@@ -65,10 +65,10 @@ func (l *Log) serveSnapshot(w http.ResponseWriter, req *http.Request) {
 // An id alone, or a comment, is a heartbeat. Answers are 400 for a query that cannot be read,
 // for a run or from that is there twice, for a cursor that is not a number, for a kind that is
 // misspelt (it has no dot, or is one of the catalog in another case), and for a name that only
-// begins like agent or kind, such as agents. Other names of the query are left alone. For a run that the log does not have the answer is 404, after which a
+// begins like agent or kind, such as agents. Other names of the query are left alone. For a run that the feed does not have the answer is 404, after which a
 // browser does not ask again: a page that may be there before the run's first event makes
 // its EventSource anew when that fails.
-func (l *Log) EventsHandler() http.Handler { return http.HandlerFunc(l.serveEvents(nil)) }
+func (f *Feed) EventsHandler() http.Handler { return http.HandlerFunc(f.serveEvents(nil)) }
 
 // An Encoder writes the events of one run, in order, as lines of another format. Every
 // encoder of a dialect is one. One that also has a method Over() bool says with it that
@@ -92,7 +92,7 @@ type Encoder interface {
 // leave out none. Events that it refuses are left out. The handler answers POST like GET,
 // and reads no body.
 //
-// A cursor of another log is none: the stream begins with the run. For a reader that comes
+// A cursor of another feed is none: the stream begins with the run. For a reader that comes
 // when the first events are not kept any more it begins with the run's agent, with the other
 // agents and the calls that are open, and with the state, as the snapshot tells them. Of a block
 // whose beginning is missing come no deltas, but its whole text. A reader that falls behind
@@ -105,23 +105,23 @@ type Encoder interface {
 // A front end of AG-UI that answers a question sends a POST. A handler in front of this one
 // reads its body, records [agentevents.RunResumed] and the answers, and passes the request
 // on with the query's from set to the sequence of the first of these.
-func (l *Log) EncodedHandler(newEncoder func() Encoder) http.Handler {
-	return http.HandlerFunc(l.serveEvents(newEncoder))
+func (f *Feed) EncodedHandler(newEncoder func() Encoder) http.Handler {
+	return http.HandlerFunc(f.serveEvents(newEncoder))
 }
 
-func (l *Log) serveEvents(newEncoder func() Encoder) http.HandlerFunc {
+func (f *Feed) serveEvents(newEncoder func() Encoder) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		if newEncoder != nil && req.Method == http.MethodPost {
 			get := *req
 			get.Method = http.MethodGet
 			req = &get
 		}
-		l.serveStream(w, req, newEncoder)
+		f.serveStream(w, req, newEncoder)
 	}
 }
 
-func (l *Log) serveStream(w http.ResponseWriter, req *http.Request, newEncoder func() Encoder) {
-	if !l.open(w, req) {
+func (f *Feed) serveStream(w http.ResponseWriter, req *http.Request, newEncoder func() Encoder) {
+	if !f.open(w, req) {
 		return
 	}
 	query, err := queryOf(req)
@@ -136,12 +136,12 @@ func (l *Log) serveStream(w http.ResponseWriter, req *http.Request, newEncoder f
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	r := l.find(runOf(req, query))
+	r := f.find(runOf(req, query))
 	if r == nil {
 		http.Error(w, ErrUnknownRun.Error(), http.StatusNotFound)
 		return
 	}
-	s := stream{cursor: cursor{run: r, from: from}, log: l, w: w, conn: http.NewResponseController(w), query: query, told: from}
+	s := stream{cursor: cursor{run: r, from: from}, feed: f, w: w, conn: http.NewResponseController(w), query: query, told: from}
 	if s.ended() && r.finished() {
 		w.WriteHeader(http.StatusNoContent)
 		return
@@ -161,12 +161,12 @@ func (l *Log) serveStream(w http.ResponseWriter, req *http.Request, newEncoder f
 }
 
 // open checks the method and sets the headers that all answers have.
-func (l *Log) open(w http.ResponseWriter, req *http.Request) bool {
+func (f *Feed) open(w http.ResponseWriter, req *http.Request) bool {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
-	if l.opts.AllowOrigin != "" {
-		h.Set("Access-Control-Allow-Origin", l.opts.AllowOrigin)
+	if f.opts.AllowOrigin != "" {
+		h.Set("Access-Control-Allow-Origin", f.opts.AllowOrigin)
 	}
 	if req.Method == http.MethodGet || req.Method == http.MethodHead {
 		return true
@@ -236,7 +236,7 @@ func cursorOf(req *http.Request, query url.Values) (uint64, error) {
 // A stream is an HTTP answer under way.
 type stream struct {
 	cursor
-	log   *Log
+	feed  *Feed
 	w     http.ResponseWriter
 	conn  *http.ResponseController
 	query url.Values
@@ -256,7 +256,7 @@ type stream struct {
 // serve writes until the run is over or the reader is gone.
 func (s *stream) serve(ctx context.Context) {
 	for s.flush() {
-		batch, err := s.read(ctx, s.log.opts.Heartbeat)
+		batch, err := s.read(ctx, s.feed.opts.Heartbeat)
 		var gap *GapError
 		switch {
 		case errors.As(err, &gap) && s.encoder != nil && !s.fed && gap.Oldest > s.from:
@@ -288,7 +288,7 @@ func (s *stream) serve(ctx context.Context) {
 			s.flush()
 			return
 		}
-		if beat := s.log.opts.Heartbeat; beat > 0 && !s.pending() && time.Since(s.wrote) >= beat {
+		if beat := s.feed.opts.Heartbeat; beat > 0 && !s.pending() && time.Since(s.wrote) >= beat {
 			s.heartbeat() // all was left out, for long
 		}
 	}
@@ -349,7 +349,7 @@ func (s *stream) line(l *line) {
 		}
 		var ev agentevents.Event
 		if err := ev.UnmarshalJSON([]byte(l.text)); err != nil {
-			return // the log itself wrote the line
+			return // the feed itself wrote the line
 		}
 		if lines, _ := s.encoder.Append(s.lines[:0], ev); l.sequence < s.skip {
 			s.keep(lines)
@@ -485,7 +485,7 @@ func write[T string | []byte](s *stream, text T) {
 		return
 	}
 	var deadline time.Time
-	if timeout := s.log.opts.WriteTimeout; timeout > 0 {
+	if timeout := s.feed.opts.WriteTimeout; timeout > 0 {
 		deadline = time.Now().Add(timeout)
 	}
 	_ = s.conn.SetWriteDeadline(deadline) // not all writers have one
@@ -515,4 +515,4 @@ var _ interface {
 	agentevents.LineSink
 	agentevents.Resumer
 	agentevents.Releaser
-} = (*Log)(nil)
+} = (*Feed)(nil)

@@ -25,7 +25,7 @@ import (
 	"github.com/agentevents/agentevents/live"
 )
 
-func mux(page *live.Log) *http.ServeMux {
+func mux(page *live.Feed) *http.ServeMux {
 	m := http.NewServeMux()
 	m.Handle("/runs/{run}", page.SnapshotHandler())
 	m.Handle("/runs/{run}/events", page.EventsHandler())
@@ -34,7 +34,7 @@ func mux(page *live.Log) *http.ServeMux {
 }
 
 // get answers a request that ends by itself.
-func get(page *live.Log, method, url, last string) *httptest.ResponseRecorder {
+func get(page *live.Feed, method, url, last string) *httptest.ResponseRecorder {
 	req := httptest.NewRequest(method, url, nil)
 	if last != "" {
 		req.Header.Set("Last-Event-ID", last)

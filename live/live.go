@@ -1,7 +1,7 @@
 // Package live shows runs while they go on: snapshots, and streams of events that a
 // reader may join and leave at any event.
 //
-// A [Log] is a sink. It folds every run, keeps the last lines of each, and serves both
+// A [Feed] is a sink. It folds every run, keeps the last lines of each, and serves both
 // in Go and over HTTP:
 //
 //	page := live.New(live.Options{})
@@ -31,10 +31,10 @@ import (
 	"github.com/agentevents/agentevents/internal/reuse"
 )
 
-// Options configure a [Log]. The zero Options are usable.
+// Options configure a [Feed]. The zero Options are usable.
 type Options struct {
 	// Fold are the options of the folds. OnViolation may be called concurrently for
-	// different runs, and must not call the Log.
+	// different runs, and must not call the Feed.
 	Fold agentevents.FoldOptions
 	// KeepBytes is how many bytes of lines a run keeps for readers that come later or
 	// are slow; the newest line is kept in any case. 0 means 256 KiB, which is about
@@ -73,12 +73,12 @@ func (o *Options) defaults() {
 // set replaces zero by the default, and what is negative by zero.
 func set[T int | time.Duration](v *T, otherwise T) { *v = max(0, cmp.Or(*v, otherwise)) }
 
-// A Log is a sink that keeps runs for readers. Put it among the sinks of an emitter
-// behind the log, and not behind Buffered: it waits for nothing, and an event that was
+// A Feed is a sink that keeps runs for readers. Put it among the sinks of an emitter
+// after the log on disk, and not in Buffered: it waits for nothing, and an event that was
 // dropped would be missed by all readers. It may serve several emitters at once.
 //
 // All methods may be called concurrently.
-type Log struct {
+type Feed struct {
 	opts Options
 
 	mu       sync.Mutex
@@ -87,16 +87,16 @@ type Log struct {
 	closed   bool
 }
 
-// New returns a log without runs.
-func New(o Options) *Log {
+// New returns a feed without runs.
+func New(o Options) *Feed {
 	o.defaults()
-	return &Log{opts: o, runs: map[string]*run{}}
+	return &Feed{opts: o, runs: map[string]*run{}}
 }
 
-// A run is one run of a log.
+// A run is one run of a feed.
 type run struct {
-	log *Log
-	id  string
+	feed *Feed
+	id   string
 
 	mu       sync.Mutex // never held together with another wait: the emitter takes it
 	lines    []line     // in sequence order, without those before oldest
@@ -132,31 +132,31 @@ type pending struct {
 // fold. They wait so that a reader who takes a snapshot does not hold up the emitter.
 const maxPending = 16
 
-// CheckSink returns an error unless the log comes from [New]; see [agentevents.Checker].
-func (l *Log) CheckSink() error {
-	if l == nil || l.runs == nil {
-		return errors.New("a nil or zero log cannot be used: it comes from live.New")
+// CheckSink returns an error unless the feed comes from [New]; see [agentevents.Checker].
+func (f *Feed) CheckSink() error {
+	if f == nil || f.runs == nil {
+		return errors.New("a nil or zero feed cannot be used: it comes from live.New")
 	}
 	return nil
 }
 
 // WriteEvent is WriteLine for a caller that has no line.
-func (l *Log) WriteEvent(ctx context.Context, ev agentevents.Event) error {
+func (f *Feed) WriteEvent(ctx context.Context, ev agentevents.Event) error {
 	text, err := ev.AppendJSON(nil)
 	if err != nil {
 		return err
 	}
-	return l.WriteLine(ctx, ev, text)
+	return f.WriteLine(ctx, ev, text)
 }
 
 // WriteLine takes an event. It waits for no reader. After Close it returns
 // [agentevents.ErrClosed].
-func (l *Log) WriteLine(_ context.Context, ev agentevents.Event, text []byte) error {
-	r, err := l.run(&ev)
+func (f *Feed) WriteLine(_ context.Context, ev agentevents.Event, text []byte) error {
+	r, err := f.run(&ev)
 	if err != nil {
 		return err
 	}
-	if r.add(&ev, text, l.opts.KeepBytes) {
+	if r.add(&ev, text, f.opts.KeepBytes) {
 		r.catchUp()
 	}
 	return nil
@@ -164,121 +164,121 @@ func (l *Log) WriteLine(_ context.Context, ev agentevents.Event, text []byte) er
 
 // run returns the run of an event, a new one if there is none or if the event begins
 // one again.
-func (l *Log) run(ev *agentevents.Event) (*run, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.unusable(); err != nil {
+func (f *Feed) run(ev *agentevents.Event) (*run, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.unusable(); err != nil {
 		return nil, err
 	}
-	r := l.runs[ev.RunID]
+	r := f.runs[ev.RunID]
 	if r == nil || ev.Sequence == 0 && r.over() {
-		r = l.begin(ev.RunID, agentevents.NewFold(l.opts.Fold), ev.Sequence)
+		r = f.begin(ev.RunID, agentevents.NewFold(f.opts.Fold), ev.Sequence)
 		if ev.Sequence > 0 { // a late event of a run that is not kept any more
-			l.retire(r)
+			f.retire(r)
 		}
 	}
 	return r, nil
 }
 
-// unusable returns why the log takes nothing. l.mu is held.
-func (l *Log) unusable() error {
+// unusable returns why the feed takes no event. f.mu is held.
+func (f *Feed) unusable() error {
 	switch {
-	case l.runs == nil:
+	case f.runs == nil:
 		return agentevents.ErrZeroValue
-	case l.closed:
+	case f.closed:
 		return agentevents.ErrClosed
 	}
 	return nil
 }
 
-// begin adds a run. l.mu is held.
-func (l *Log) begin(id string, fold *agentevents.Fold, next uint64) *run {
-	l.forget(l.runs[id])
-	r := &run{log: l, id: strings.Clone(id), fold: fold, next: next, oldest: next}
-	l.runs[r.id] = r
+// begin adds a run. f.mu is held.
+func (f *Feed) begin(id string, fold *agentevents.Fold, next uint64) *run {
+	f.forget(f.runs[id])
+	r := &run{feed: f, id: strings.Clone(id), fold: fold, next: next, oldest: next}
+	f.runs[r.id] = r
 	return r
 }
 
-// forget drops a run, which may be nil. Its readers are released. l.mu is held.
-func (l *Log) forget(r *run) {
+// forget drops a run, which may be nil. Its readers are released. f.mu is held.
+func (f *Feed) forget(r *run) {
 	if r == nil {
 		return
 	}
-	delete(l.runs, r.id)
-	l.released = slices.DeleteFunc(l.released, func(other *run) bool { return other == r })
+	delete(f.runs, r.id)
+	f.released = slices.DeleteFunc(f.released, func(other *run) bool { return other == r })
 	r.release(0)
 }
 
 // find returns the run of that id, or nil.
-func (l *Log) find(id string) *run {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.runs[id]
+func (f *Feed) find(id string) *run {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.runs[id]
 }
 
 // ResumeRun goes on from the snapshot. The lines of a run that is known here stay when
 // the snapshot is where they end.
-func (l *Log) ResumeRun(_ context.Context, snapshot *agentevents.RunSnapshot) error {
-	fold, err := agentevents.ResumeFold(snapshot, l.opts.Fold)
+func (f *Feed) ResumeRun(_ context.Context, snapshot *agentevents.RunSnapshot) error {
+	fold, err := agentevents.ResumeFold(snapshot, f.opts.Fold)
 	if err != nil {
 		return err
 	}
-	r := l.find(snapshot.RunID)
+	r := f.find(snapshot.RunID)
 	known := r != nil && r.resume(fold, snapshot.NextSequence)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.unusable(); err != nil {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.unusable(); err != nil {
 		return err
 	}
 	if known {
-		l.released = slices.DeleteFunc(l.released, func(other *run) bool { return other == r })
-		l.runs[r.id] = r
+		f.released = slices.DeleteFunc(f.released, func(other *run) bool { return other == r })
+		f.runs[r.id] = r
 	} else {
-		l.begin(snapshot.RunID, fold, snapshot.NextSequence)
+		f.begin(snapshot.RunID, fold, snapshot.NextSequence)
 	}
 	return nil
 }
 
 // ReleaseRun keeps the run for readers that come later: see Options.KeepRuns.
-func (l *Log) ReleaseRun(_ context.Context, runID string) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if r := l.runs[runID]; r != nil {
-		l.retire(r)
+func (f *Feed) ReleaseRun(_ context.Context, runID string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if r := f.runs[runID]; r != nil {
+		f.retire(r)
 	}
 	return nil
 }
 
 // retire notes that a run is released, and forgets the one that was released first if
-// there are too many. l.mu is held.
-func (l *Log) retire(r *run) {
-	if !r.release(l.opts.Linger) {
+// there are too many. f.mu is held.
+func (f *Feed) retire(r *run) {
+	if !r.release(f.opts.Linger) {
 		return
 	}
-	l.released = append(l.released, r)
-	if len(l.released) > l.opts.KeepRuns {
-		delete(l.runs, l.released[0].id) // those who read it go on
-		l.released = slices.Delete(l.released, 0, 1)
+	f.released = append(f.released, r)
+	if len(f.released) > f.opts.KeepRuns {
+		delete(f.runs, f.released[0].id) // those who read it go on
+		f.released = slices.Delete(f.released, 0, 1)
 	}
 }
 
 // Close ends all streams. Snapshots and lines stay. Call it before http.Server.Shutdown,
 // which waits for streams (Emitter.Close does so).
-func (l *Log) Close() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.closed = true
-	for _, r := range l.runs {
+func (f *Feed) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+	for _, r := range f.runs {
 		r.release(0)
 	}
 	return nil
 }
 
 // Snapshot returns the state of a run, whole, after all events so far, or nil when the
-// log does not have the run. The snapshot belongs to the caller. It takes its time when
+// feed does not have the run. The snapshot belongs to the caller. It takes its time when
 // the run is long; the emitter does not wait for it.
-func (l *Log) Snapshot(runID string) *agentevents.RunSnapshot {
-	r := l.find(runID)
+func (f *Feed) Snapshot(runID string) *agentevents.RunSnapshot {
+	r := f.find(runID)
 	if r == nil {
 		return nil
 	}
@@ -300,12 +300,12 @@ type Run struct {
 	Released bool   // the emitter has released the run
 }
 
-// Runs returns the runs that the log has, in the order of their ids.
-func (l *Log) Runs() []Run {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	list := make([]Run, 0, len(l.runs))
-	for _, r := range l.runs {
+// Runs returns the runs that the feed has, in the order of their ids.
+func (f *Feed) Runs() []Run {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	list := make([]Run, 0, len(f.runs))
+	for _, r := range f.runs {
 		r.mu.Lock()
 		list = append(list, Run{ID: r.id, Oldest: r.oldest, Next: r.next, Released: r.released})
 		r.mu.Unlock()

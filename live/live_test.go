@@ -18,7 +18,7 @@ import (
 )
 
 // start returns a run whose events go to a page and to a file.
-func start(t testing.TB, o live.Options) (*live.Log, *ae.Run, *bytes.Buffer, *ae.Emitter) {
+func start(t testing.TB, o live.Options) (*live.Feed, *ae.Run, *bytes.Buffer, *ae.Emitter) {
 	t.Helper()
 	o.Fold.Lifecycle = ae.LifecycleRelaxed
 	page, file := live.New(o), &bytes.Buffer{}
@@ -53,7 +53,7 @@ func fold(t testing.TB, log string) *ae.RunSnapshot {
 }
 
 // read reads until the loop ends or n events have come.
-func read(page *live.Log, from uint64, n int) (lines []string, err error) {
+func read(page *live.Feed, from uint64, n int) (lines []string, err error) {
 	for ev, err := range page.Events(context.Background(), "r", from) {
 		if err != nil {
 			return lines, err

@@ -36,14 +36,14 @@ func inUse() int64 {
 func TestWaitingReadersCostLittle(t *testing.T) {
 	const most = 64 << 10
 	const mark = "the end of the line"
-	encoded := func(page *live.Log) http.Handler {
+	encoded := func(page *live.Feed) http.Handler {
 		return page.EncodedHandler(func() live.Encoder { return agui.NewEncoder(agui.EncoderOptions{}) })
 	}
 	for name, test := range map[string]struct {
 		readers int64
-		handler func(*live.Log) http.Handler
+		handler func(*live.Feed) http.Handler
 	}{
-		"in process": {40, nil}, "events": {40, (*live.Log).EventsHandler}, "encoded": {8, encoded},
+		"in process": {40, nil}, "events": {40, (*live.Feed).EventsHandler}, "encoded": {8, encoded},
 	} {
 		t.Run(name, func(t *testing.T) {
 			handler := test.handler

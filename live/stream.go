@@ -13,7 +13,7 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// ErrUnknownRun means that the log does not have the run: no event of it has come yet, or
+// ErrUnknownRun means that the feed does not have the run: no event of it has come yet, or
 // it was released a while ago.
 var ErrUnknownRun = errors.New("agentevents/live: the run is not known")
 
@@ -36,15 +36,15 @@ func (e *GapError) Error() string {
 
 // Events yields the events of a run from a sequence on, as they come: 0 is the first one.
 // Every event comes once and in order. The loop ends when the run is over: it was
-// released, and Options.Linger has passed since its last event, or the log was closed.
+// released, and Options.Linger has passed since its last event, or the feed was closed.
 //
 // Its last turn may be an error instead: [ErrUnknownRun], the cause of the context's end,
 // or a [*GapError] when the event that comes next is not kept: it is too old, or the
 // loop is too slow, so that more than Options.KeepBytes came meanwhile. Nobody waits
 // for the loop.
-func (l *Log) Events(ctx context.Context, runID string, from uint64) iter.Seq2[agentevents.Event, error] {
+func (f *Feed) Events(ctx context.Context, runID string, from uint64) iter.Seq2[agentevents.Event, error] {
 	return func(yield func(agentevents.Event, error) bool) {
-		r := l.find(runID)
+		r := f.find(runID)
 		if r == nil {
 			yield(agentevents.Event{}, fmt.Errorf("%w (run %s)", ErrUnknownRun, jsonwire.Brief(runID)))
 			return
@@ -174,7 +174,7 @@ func (c *cursor) take() (changed <-chan struct{}, left time.Duration, err error)
 }
 
 // left returns how long a released run may still have events. r.mu is held.
-func (r *run) left() time.Duration { return r.log.opts.Linger - time.Since(r.last) }
+func (r *run) left() time.Duration { return r.feed.opts.Linger - time.Since(r.last) }
 
 // end returns the sequence of the next event.
 func (r *run) end() uint64 {

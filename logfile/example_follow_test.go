@@ -36,7 +36,7 @@ func ExampleFollow() {
 		record(path)
 	}()
 
-	fold := agentevents.NewLogFold(agentevents.FoldOptions{})
+	fold := agentevents.NewFoldSet(agentevents.FoldOptions{})
 	for ev, err := range agentevents.NewReader(log, agentevents.ReaderOptions{}).All() {
 		if err != nil {
 			fmt.Println(err)

@@ -17,7 +17,7 @@ type folder struct {
 	options   agentevents.FoldOptions
 	run       string // the only one that is wanted; empty for all
 	found     bool   // an event of it
-	log       *agentevents.LogFold
+	log       *agentevents.FoldSet
 }
 
 // flags adds the flag of the table, and makes the log's reader tell which table a
@@ -65,10 +65,10 @@ func (f *folder) missing(l *logReader) error {
 }
 
 // runs returns the fold of the runs seen so far.
-func (f *folder) runs() *agentevents.LogFold {
+func (f *folder) runs() *agentevents.FoldSet {
 	if f.log == nil {
 		f.options.Lifecycle = cmp.Or(agentevents.Lifecycle(f.lifecycle.value), f.options.Lifecycle)
-		f.log = agentevents.NewLogFold(f.options)
+		f.log = agentevents.NewFoldSet(f.options)
 	}
 	return f.log
 }

@@ -32,7 +32,7 @@ const (
 
 // snapshots returns the folds of the runs of events, which keep the rules.
 func snapshots(t *testing.T, events []agentevents.Event) map[string]*agentevents.RunSnapshot {
-	f := agentevents.NewLogFold(agentevents.FoldOptions{})
+	f := agentevents.NewFoldSet(agentevents.FoldOptions{})
 	for _, ev := range events {
 		f.Apply(ev)
 	}

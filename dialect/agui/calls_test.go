@@ -45,7 +45,7 @@ func TestOneCallIsOneCall(t *testing.T) {
 		"no end when another run begins": {started + torn + strings.ReplaceAll(started, `"rn"`, `"other"`), 1, 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := agentevents.NewLogFold(agentevents.FoldOptions{})
+			f := agentevents.NewFoldSet(agentevents.FoldOptions{})
 			arguments := map[string]agentevents.JSON{}
 			for _, ev := range decode(t, agui.Options{}, c.log) {
 				f.Apply(ev)

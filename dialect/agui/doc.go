@@ -77,7 +77,7 @@
 // another one in each run, also if each run has an encoder of its own, and the same one
 // whenever the log is converted. A return that names no tool keeps the id of its call only if no
 // other message or call has that id, as readers would take it for the return of that one. Encoders
-// do not know each other: if each run of a thread has its own, as in live.Log.EncodedHandler,
+// do not know each other: if each run of a thread has its own, as in live.Feed.EncodedHandler,
 // blocks and calls of two runs must not share an id.
 //
 // # Blocks that are cut

@@ -21,7 +21,7 @@ import (
 
 // stateAfter returns the state of a run that a fold of events shows.
 func stateAfter(t require.TestingT, events []agentevents.Event, run string) string {
-	f := agentevents.NewLogFold(agentevents.FoldOptions{})
+	f := agentevents.NewFoldSet(agentevents.FoldOptions{})
 	for _, ev := range events {
 		f.Apply(ev)
 	}

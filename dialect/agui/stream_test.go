@@ -122,7 +122,7 @@ func TestValid(t *testing.T) {
 		"result after an interrupt":           {ToolID: "Deploy"},
 	}
 	for _, g := range golden {
-		f := agentevents.NewLogFold(agentevents.FoldOptions{})
+		f := agentevents.NewFoldSet(agentevents.FoldOptions{})
 		for _, ev := range decode(t, agui.Options{Strict: true}, g.Lines) {
 			f.Apply(ev)
 			if p, ok := ev.Payload.(*agentevents.ToolReturned); ok && tools[g.Name].ToolID != "" {
@@ -256,7 +256,7 @@ func TestEnvelope(t *testing.T) {
 			}
 		}
 		lines, _ := encode(t, agui.EncoderOptions{}, events)
-		f := agentevents.NewLogFold(agentevents.FoldOptions{})
+		f := agentevents.NewFoldSet(agentevents.FoldOptions{})
 		for i, ev := range decode(t, agui.Options{Strict: true}, lines) {
 			events[i].ID = ev.ID
 			require.Equal(t, events[i], ev, name)
@@ -338,7 +338,7 @@ func TestOtherImplementation(t *testing.T) {
 		for _, l := range losses {
 			require.Equal(t, "/id", l.Pointer, l)
 		}
-		f := agentevents.NewLogFold(agentevents.FoldOptions{})
+		f := agentevents.NewFoldSet(agentevents.FoldOptions{})
 		for _, ev := range events {
 			f.Apply(ev)
 		}

@@ -164,7 +164,7 @@ func (d *Dialect) checkRefused(r *report, events []agentevents.Event) {
 }
 
 func fold(r *report, events []agentevents.Event) *agentevents.RunSnapshot {
-	folded := agentevents.NewLogFold(agentevents.FoldOptions{})
+	folded := agentevents.NewFoldSet(agentevents.FoldOptions{})
 	for _, ev := range events {
 		folded.Apply(ev)
 	}

@@ -556,7 +556,7 @@ func TestUsageOfEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			parents := map[string]string{"b": "a", "c": "b"}
 			e, out := NewEncoder(encoderOptions), []byte(nil)
-			want, got := agentevents.NewLogFold(agentevents.FoldOptions{}), agentevents.NewLogFold(agentevents.FoldOptions{})
+			want, got := agentevents.NewFoldSet(agentevents.FoldOptions{}), agentevents.NewFoldSet(agentevents.FoldOptions{})
 			for i, s := range append([]step{{"", &agentevents.RunStarted{}}}, steps...) {
 				ev := agentevents.Event{RunID: "r", AgentID: s.agent, ParentAgentID: parents[s.agent], Sequence: uint64(i), Time: anchor, SchemaVersion: agentevents.SchemaVersion, Payload: s.p}
 				want.Apply(ev)

@@ -385,7 +385,7 @@ func played(t *testing.T) {
 
 func hooked(t *testing.T) {
 	var b bytes.Buffer
-	logger := hooks.Logger{To: slog.New(slog.NewTextHandler(&b, nil))}
+	logger := hooks.Slog{To: slog.New(slog.NewTextHandler(&b, nil))}
 	log := live.New(live.Options{})
 	for _, ev := range read(t, flow().String()) {
 		require.NoError(t, logger.WriteEvent(t.Context(), ev))

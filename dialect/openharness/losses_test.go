@@ -626,7 +626,7 @@ func TestOrderOfWrittenLines(t *testing.T) {
 				}
 			}
 			require.Equal(t, c.types, strings.Join(types, " "))
-			log := agentevents.NewLogFold(agentevents.FoldOptions{OnViolation: func(v *agentevents.RuleError) { t.Error(v) }})
+			log := agentevents.NewFoldSet(agentevents.FoldOptions{OnViolation: func(v *agentevents.RuleError) { t.Error(v) }})
 			for ev, err := range agentevents.NewReader(strings.NewReader(text), agentevents.ReaderOptions{Decoder: NewDecoder(Options{Strict: true})}).All() {
 				require.NoError(t, err)
 				log.Apply(ev)

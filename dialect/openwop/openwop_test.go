@@ -538,7 +538,7 @@ func TestBadLines(t *testing.T) {
 
 func TestFold(t *testing.T) {
 	events := decodeAll(t, Options{Strict: true}, golden[RFC0002])
-	folded := agentevents.NewLogFold(agentevents.FoldOptions{})
+	folded := agentevents.NewFoldSet(agentevents.FoldOptions{})
 	for _, ev := range events {
 		folded.Apply(ev)
 	}

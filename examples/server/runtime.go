@@ -25,7 +25,7 @@ var (
 type runtime struct {
 	path  string // the log
 	em    *ae.Emitter
-	page  *live.Log // asked what is known of a run
+	page  *live.Feed // asked what is known of a run
 	model model
 
 	ctx  context.Context // of all runs
@@ -82,7 +82,7 @@ func open(path string, pace time.Duration) (*runtime, error) {
 }
 
 // read folds a log. It cuts off a last line that a crash has torn.
-func read(path string) (*ae.LogFold, error) {
+func read(path string) (*ae.FoldSet, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|os.O_CREATE, 0o600) // a log is confidential
 	if err != nil {
 		return nil, err

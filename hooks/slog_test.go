@@ -43,7 +43,7 @@ func textTo(w io.Writer, level slog.Level, facts bool) *slog.Logger {
 
 func TestEveryKindIsLoggedWithItsFacts(t *testing.T) {
 	var out bytes.Buffer
-	log := hooks.Logger{To: textTo(&out, slog.LevelDebug, true)}
+	log := hooks.Slog{To: textTo(&out, slog.LevelDebug, true)}
 	seen := map[ae.Kind]bool{}
 	for ev, err := range samples(t) {
 		require.NoError(t, err)
@@ -64,7 +64,7 @@ func TestEveryKindIsLoggedWithItsFacts(t *testing.T) {
 func TestContentIsNotLogged(t *testing.T) {
 	write := func(events iter.Seq2[ae.Event, error]) string {
 		var out bytes.Buffer
-		log := hooks.Logger{To: textTo(&out, slog.LevelDebug, false)}
+		log := hooks.Slog{To: textTo(&out, slog.LevelDebug, false)}
 		for ev, err := range events {
 			require.NoError(t, err)
 			ev.Marks = 0
@@ -76,7 +76,7 @@ func TestContentIsNotLogged(t *testing.T) {
 	require.Equal(t, write(samples(t)), write(masked), "no attribute depends on content")
 
 	var out bytes.Buffer
-	log := hooks.Logger{To: slog.New(slog.NewJSONHandler(&out, nil)), Content: true}
+	log := hooks.Slog{To: slog.New(slog.NewJSONHandler(&out, nil)), Content: true}
 	require.NoError(t, log.WriteEvent(t.Context(), ae.Event{Payload: &ae.TextCompleted{Text: "asked for"}}))
 	var record struct{ Payload ae.TextCompleted }
 	require.NoError(t, json.Unmarshal(out.Bytes(), &record))
@@ -146,13 +146,13 @@ func (b broken) Handle(context.Context, slog.Record) error { return b.err }
 func TestLoggerErrors(t *testing.T) {
 	oops := errors.New("the disk is full")
 	for name, tt := range map[string]struct {
-		log  hooks.Logger
+		log  hooks.Slog
 		want string
 	}{
-		"no logger":    {hooks.Logger{}, "hooks: Logger.To is nil"},
-		"handler":      {hooks.Logger{To: slog.New(broken{slog.NewTextHandler(io.Discard, nil), oops})}, "the disk is full"},
-		"level panics": {hooks.Logger{To: slog.New(slog.DiscardHandler), Level: func(ae.Event) slog.Level { panic("level") }}, "level"},
-		"none":         {hooks.Logger{To: slog.New(slog.NewTextHandler(io.Discard, nil)), Content: true}, ""},
+		"no logger":    {hooks.Slog{}, "hooks: Slog.To is nil"},
+		"handler":      {hooks.Slog{To: slog.New(broken{slog.NewTextHandler(io.Discard, nil), oops})}, "the disk is full"},
+		"level panics": {hooks.Slog{To: slog.New(slog.DiscardHandler), Level: func(ae.Event) slog.Level { panic("level") }}, "level"},
+		"none":         {hooks.Slog{To: slog.New(slog.NewTextHandler(io.Discard, nil)), Content: true}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := 0
@@ -174,7 +174,7 @@ func TestLoggerErrors(t *testing.T) {
 
 func TestTheHostsLevelDecides(t *testing.T) {
 	var out strings.Builder
-	log := hooks.Logger{To: textTo(&out, slog.LevelInfo, false), Level: func(ev ae.Event) slog.Level {
+	log := hooks.Slog{To: textTo(&out, slog.LevelInfo, false), Level: func(ev ae.Event) slog.Level {
 		if ev.Kind() == ae.KindTextDelta {
 			return slog.LevelError
 		}
@@ -190,7 +190,7 @@ func TestTheHostsLevelDecides(t *testing.T) {
 }
 
 func TestADisabledLevelCostsNothing(t *testing.T) {
-	log := hooks.Logger{To: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	log := hooks.Slog{To: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	var sink ae.Sink = log
 	ev, ctx := ae.Event{RunID: "r", Payload: &ae.TextDelta{Delta: "x"}}, t.Context()
 	require.Zero(t, testing.AllocsPerRun(100, func() { _ = sink.WriteEvent(ctx, ev) }))
@@ -202,7 +202,7 @@ func BenchmarkLogger(b *testing.B) {
 		"enabled":  &ae.ToolReturned{CallID: "c", ToolID: "Read", Status: ae.ToolStatusOK, Duration: ae.Some(time.Second)},
 	} {
 		b.Run(name, func(b *testing.B) {
-			var sink ae.Sink = hooks.Logger{To: slog.New(slog.NewTextHandler(io.Discard, nil))}
+			var sink ae.Sink = hooks.Slog{To: slog.New(slog.NewTextHandler(io.Discard, nil))}
 			ev := ae.Event{ID: "e1", RunID: "r", Sequence: 7, AgentID: "a", Time: time.Now(), Payload: tt}
 			ctx := b.Context()
 			b.ReportAllocs()

@@ -10,7 +10,7 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// A Logger is a sink that makes each event a record of the program's log.
+// A Slog is a sink that makes each event a record of the program's log.
 //
 // The record's message is the event's kind, and its time is the event's. Its attributes are
 //
@@ -32,7 +32,7 @@ import (
 // logger in [agentevents.BestEffort], and a slow handler behind [agentevents.Buffered].
 //
 // Mirrors: KAOS hook logging.
-type Logger struct {
+type Slog struct {
 	// To is where the records go. It is required: without it WriteEvent returns an error.
 	To *slog.Logger
 	// Level is the level of an event; nil means [LevelOf]. It is called for every event,
@@ -44,9 +44,9 @@ type Logger struct {
 }
 
 // WriteEvent logs the event.
-func (l Logger) WriteEvent(ctx context.Context, ev agentevents.Event) error {
+func (l Slog) WriteEvent(ctx context.Context, ev agentevents.Event) error {
 	if l.To == nil {
-		return errors.New("hooks: Logger.To is nil")
+		return errors.New("hooks: Slog.To is nil")
 	}
 	level := LevelOf
 	if l.Level != nil {
@@ -60,7 +60,7 @@ func (l Logger) WriteEvent(ctx context.Context, ev agentevents.Event) error {
 }
 
 // log is apart from WriteEvent because its event moves to the heap.
-func (l Logger) log(ctx context.Context, level slog.Level, ev agentevents.Event) error {
+func (l Slog) log(ctx context.Context, level slog.Level, ev agentevents.Event) error {
 	list := facts{slog.Any("event", ev)}
 	list.text("trace_id", ev.TraceID)
 	list.text("span_id", ev.SpanID)

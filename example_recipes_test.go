@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	ae "github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/report"
 	"github.com/agentevents/agentevents/tree"
 )
 
@@ -69,7 +70,7 @@ func TestReadmesRecipes(t *testing.T) {
 	require.NoError(t, run.Finish(ctx, nil))
 	require.NoError(t, em.Close(ctx))
 
-	var details tree.Details
+	var details report.Details
 	for ev, err := range ae.NewReader(bytes.NewReader(log.Bytes()), ae.ReaderOptions{}).All() {
 		require.NoError(t, err)
 		details.Add(&ev)

@@ -555,6 +555,10 @@ func (o *FoldOptions) finish(s *RunSnapshot) *RunSnapshot {
 		s.Error = t.Error
 		s.Error.V.deepen()
 	}
+	if s.TerminalKind == "" && s.sessionEnded() && s.Status == RunStatusFailed && s.Resume.sessionError.OK {
+		s.Error = s.Resume.sessionError
+		s.Error.V.deepen()
+	}
 	s.countUsage()
 	for k, j := range o.Host.State {
 		put(&s.State, k, soundJSON(j))

@@ -317,7 +317,10 @@ var kindEffects = []struct {
 		require.Len(t, s.Turns, 1, "it sums up the turn that ended")
 		require.Equal(t, "x", s.Turns[0].Text)
 		require.Equal(t, "i", s.Turns[0].Intent)
-		require.Zero(t, s.Usage.Usage, "its figures are a cross-check")
+		require.EqualValues(t, 99, s.Usage.Usage.InputTokens, "nothing else tells the usage")
+	}},
+	{KindTurnSummarized, []Event{ev("a", &UsageObserved{Usage: Usage{InputTokens: 5}}), ev("b", &TurnSummarized{Usage: Usage{InputTokens: 99}}), ev("b", &TurnSummarized{Usage: Usage{InputTokens: 7}})}, func(t *testing.T, s *RunSnapshot) {
+		require.EqualValues(t, 12, s.Usage.Usage.InputTokens, "the first one is a cross-check of what was reported, the second one is all that is told of its turn")
 	}},
 	{KindStepStarted, []Event{ev("a", &StepStarted{StepID: "s1", Name: "n", Description: "d"})}, func(t *testing.T, s *RunSnapshot) {
 		require.Equal(t, []StepSnapshot{{StepID: "s1", Name: "n", Description: "d", AgentID: "a", StartedAt: second(0)}}, s.Steps)

@@ -134,6 +134,17 @@ func (u *AttemptUsage) returned(v *view, p *ModelReturned, model string) {
 	}
 }
 
+// summarized takes the figures of a turn.summarized.
+func (u *AttemptUsage) summarized(v *view, p *TurnSummarized) {
+	r := ReportedUsage{Usage: p.Usage.plain()}
+	if p.CostUSD.OK {
+		r.Usage.CostUSD = p.CostUSD
+	}
+	if r.Usage != (Usage{}) {
+		u.report(v, r)
+	}
+}
+
 // without takes the figures away that a model call states itself. It reports whether
 // the report still says something.
 func (r *ReportedUsage) without(c countedCall) bool {

@@ -316,6 +316,7 @@ func (v *view) sessionCompleted(ev *Event, sub *subject) {
 	v.s.SessionEndedAt = ev.Time
 	replace(&v.s.SessionStatus, p.Status)
 	v.replaceJSON(sub, &v.s.SessionResult, p.Result)
+	v.s.Resume.sessionError = v.errorInfo(sub, p.Error)
 }
 
 func (v *view) runStarted(ev *Event, sub *subject) {
@@ -699,7 +700,9 @@ func (v *view) toolReturned(ev *Event, sub *subject, p *ToolReturned, c *ToolCal
 		}
 	}
 	c.Status, c.Duration = p.Status.constant(), elapsed(p.Duration, c.StartedAt, ev.Time)
-	if p.Error.OK {
+	if p.Status != ToolStatusOK {
+		c.Error = v.keepBriefly(p.reason())
+	} else if p.Error.OK {
 		c.Error = v.keepBriefly(p.Error.V.Message)
 	}
 	switch {
@@ -758,6 +761,7 @@ func (v *view) modelReturned(ev *Event, sub *subject, p *ModelReturned, c *Model
 		}
 		rec.ModelDuration = plus(rec.ModelDuration, elapsed(p.Duration, c.StartedAt, ev.Time).V)
 	}
+	v.s.Resume.reported = v.s.Resume.reported || p.Usage.OK || p.CostUSD.OK
 	u.returned(v, p, cmp.Or(p.Model, c.Model))
 }
 
@@ -862,8 +866,12 @@ func (v *view) turnEnded(ev *Event, sub *subject) {
 	t.Error = v.errorInfo(sub, p.Error)
 }
 
-func (v *view) turnSummarized(ev *Event, _ *subject) {
+func (v *view) turnSummarized(ev *Event, sub *subject) {
 	p := ev.Payload.(*TurnSummarized)
+	if !v.s.Resume.reported {
+		v.usage(sub).summarized(v, p)
+	}
+	v.s.Resume.reported = false
 	var t *TurnSnapshot
 	if i, ok := v.lastTurn[ev.AgentID]; ok {
 		t = &v.s.Turns[i]
@@ -1163,7 +1171,7 @@ func (v *view) approvalRequested(ev *Event, p *ApprovalRequested, about callKey)
 	s := v.s
 	id, call = v.keep(p.ApprovalID), v.keep(p.CallID)
 	s.Approvals = append(s.Approvals, ApprovalSnapshot{
-		Sequence: ev.Sequence, ApprovalID: id, Action: v.intern(p.Action), CallID: call,
+		Sequence: ev.Sequence, ApprovalID: id, Action: v.intern(p.Action), Reason: v.keep(beginning(p.Reason)), CallID: call,
 		ToolID: v.intern(p.ToolID), ArgumentsHash: v.keep(p.ArgumentsHash), Timeout: p.Timeout,
 		AgentID: about.agent, RequestedAt: ev.Time, Open: true,
 	})
@@ -1323,16 +1331,21 @@ func (v *view) countWord(counts *map[string]int, word string) {
 }
 
 func (v *view) usageObserved(ev *Event, sub *subject) {
-	u := &v.s.Usage.Unassigned
+	v.s.Resume.reported = true
+	v.usage(sub).observe(v, ev.Payload.(*UsageObserved))
+}
+
+// usage returns the place for the figures of an event.
+func (v *view) usage(sub *subject) *AgentUsage {
 	if sub.agent != nil {
-		u = &sub.agent.shown.Usage
+		return &sub.agent.shown.Usage
 	}
-	u.observe(v, ev.Payload.(*UsageObserved))
+	return &v.s.Usage.Unassigned
 }
 
 func (v *view) budgetExceeded(ev *Event, _ *subject) {
 	p := ev.Payload.(*BudgetExceeded)
-	v.s.Budgets = append(v.s.Budgets, BudgetSnapshot{Sequence: ev.Sequence, Budget: v.intern(p.Budget), Limit: Some(p.Limit), Actual: Some(p.Actual)})
+	v.s.Budgets = append(v.s.Budgets, BudgetSnapshot{Sequence: ev.Sequence, Budget: v.intern(p.Budget), Limit: Some(p.Limit), Actual: Some(p.Actual), Reason: v.keep(beginning(p.Reason))})
 }
 
 func (v *view) capBreached(ev *Event, _ *subject) {

@@ -29,7 +29,7 @@ var update = flag.Bool("update", false, "write the golden files in testdata")
 var kindSamples = []Event{
 	// Sessions and runs.
 	{Payload: &SessionStarted{Goal: "Ship the health endpoint"}, Scope: Scope{SessionID: "sess-41"}},
-	{Payload: &SessionCompleted{Status: "completed", Result: `{"pullRequest":812}`}, Scope: Scope{SessionID: "sess-41"}},
+	{Payload: &SessionCompleted{Status: "completed", Result: `{"pullRequest":812}`, Error: Some(ErrorInfo{Code: "budget", Message: "out of money"})}, Scope: Scope{SessionID: "sess-41"}},
 	{Payload: &RunStarted{
 		Name: "release", Inputs: `{"branch":"main"}`, Agent: Some(AgentRef{AgentID: "core.lead", ModelClass: ModelReasoning}),
 		Definition: `{"nodes":["plan",{"id":"build"}],"edges":[{"id":"e1","from":"plan","to":"build"}],"state":{"open":[]}}`, Lifecycle: LifecycleRelaxed,

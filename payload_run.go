@@ -22,6 +22,8 @@ type SessionCompleted struct {
 	Status string `json:"status,omitzero" class:"meta"`
 	// Result is what the session produced; any JSON value.
 	Result JSON `json:"result,omitzero" class:"content"`
+	// Error is why the session failed.
+	Error Opt[ErrorInfo] `json:"error,omitzero" class:"content"`
 
 	extra extras
 }

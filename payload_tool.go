@@ -1,6 +1,12 @@
 package agentevents
 
-import "time"
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
 
 // Tools. A call has an event that opens it, perhaps deltas of its arguments, and
 // a return. CallID joins them within (run, agent).
@@ -68,7 +74,7 @@ type ToolReturned struct {
 	Status        ToolStatus         `json:"status" class:"meta"`                                 // required: how the call went
 	Result        JSON               `json:"result,omitzero" class:"content" broken:"ResultText"` // any JSON value
 	ResultText    bool               `json:"resultText,omitzero" class:"meta"`                    // Result is a JSON string that holds a text which is not JSON; the emitter sets it, as in ToolCalled
-	ResultSummary string             `json:"resultSummary,omitzero" class:"content" fold:"-"`     // the result as a short text; KAHN's output_summary
+	ResultSummary string             `json:"resultSummary,omitzero" class:"content"`              // the result as a short text; KAHN's output_summary
 	Error         Opt[ErrorInfo]     `json:"error,omitzero" class:"content"`                      // what went wrong
 	Duration      Opt[time.Duration] `json:"durationMs,omitzero" class:"meta" check:"min=0"`      // milliseconds on the wire
 	OneEvent      bool               `json:"oneEvent,omitzero" class:"meta"`                      // the event is the whole call, which has no ToolCalled
@@ -78,6 +84,25 @@ type ToolReturned struct {
 	ArgumentsSummary string `json:"argumentsSummary,omitzero" class:"content" fold:"-"`        // with OneEvent only
 
 	extra extras
+}
+
+// reason returns why a call that did not go well failed: the message of its error, else the
+// beginning of the result, which is where KAOS and KAHN have it.
+func (p *ToolReturned) reason() string {
+	text := cmp.Or(p.Error.V.Message, p.Error.V.Code, p.ResultSummary, jsonwire.Text(string(p.Result)))
+	if text == "" && p.Result != "null" {
+		text = string(p.Result)
+	}
+	return beginning(text)
+}
+
+// beginning returns a text, cut where it is long, for a snapshot that people read.
+func beginning(text string) string {
+	const most = 256 // bytes
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // wholeCall reports whether the event records a whole call that began.

@@ -86,12 +86,14 @@ type runResume struct {
 	finalized bool   `wire:"finalized,omitzero"` // that was finalized, and nothing has started since
 
 	// Only a fold writes these; an emitter leaves them empty.
-	expected      []AgentRef    `wire:"expected,omitzero"`      // agents that a node or a handoff has named and that have no event yet
-	lastEdge      string        `wire:"lastEdge,omitzero"`      // the edge fired last
-	messageEvents []string      `wire:"messageEvents,omitzero"` // event id of each message
-	recent        []fingerprint `wire:"recent,omitzero"`        // the last events: they tell a repeated event from another one with its sequence
-	recentDeltas  []fingerprint `wire:"recentDeltas,omitzero"`  // the last droppable events, while an agent works
-	strays        []fingerprint `wire:"strays,omitzero"`        // events with false sequences, in no other list; at most 64
+	reported      bool           `wire:"reported,omitzero"`      // usage was reported since the last turn.summarized
+	sessionError  Opt[ErrorInfo] `wire:"sessionError,omitzero"`  // SessionCompleted.Error
+	expected      []AgentRef     `wire:"expected,omitzero"`      // agents that a node or a handoff has named and that have no event yet
+	lastEdge      string         `wire:"lastEdge,omitzero"`      // the edge fired last
+	messageEvents []string       `wire:"messageEvents,omitzero"` // event id of each message
+	recent        []fingerprint  `wire:"recent,omitzero"`        // the last events: they tell a repeated event from another one with its sequence
+	recentDeltas  []fingerprint  `wire:"recentDeltas,omitzero"`  // the last droppable events, while an agent works
+	strays        []fingerprint  `wire:"strays,omitzero"`        // events with false sequences, in no other list; at most 64
 }
 
 // A fingerprint identifies an event by its sequence and its content.
@@ -135,7 +137,7 @@ type RunSnapshot struct {
 	RunOrchestrator JSON           `json:"runOrchestrator,omitzero"` // the supervisor's last decision
 	Inputs          JSON           `json:"inputs,omitzero"`          // RunStarted.Inputs
 	Result          JSON           `json:"result,omitzero"`          // RunCompleted.Outputs
-	Error           Opt[ErrorInfo] `json:"error,omitzero"`           // RunFailed.Error, else that of the turn with which the run failed: see RunStatus
+	Error           Opt[ErrorInfo] `json:"error,omitzero"`           // RunFailed.Error, else that of the turn or of the session with which the run failed: see RunStatus
 	Refused         int            `json:"refused,omitzero"`         // Refused of the run's end
 
 	Outputs       map[string]JSON       `json:"outputs"`       // what nodes produced, by node id
@@ -320,7 +322,7 @@ type ToolCallSnapshot struct {
 	StartedAt time.Time          `json:"startedAt,omitzero"`  // time of its agent.toolCalled; with oneEvent the return's time minus its duration; zero when it never began
 	Status    ToolStatus         `json:"status,omitzero"`     // status of the return; empty while open
 	Duration  Opt[time.Duration] `json:"durationMs,omitzero"` // ToolReturned.Duration, else the time between the two events
-	Error     string             `json:"error,omitzero"`      // message of the return's error
+	Error     string             `json:"error,omitzero"`      // message of the return's error; of a failed return without one the beginning of its summary, else of its result
 }
 
 // ModelCallSnapshot is one open model call.
@@ -427,6 +429,7 @@ type ApprovalSnapshot struct {
 	Sequence      uint64             `json:"sequence"`               // sequence of its first event
 	ApprovalID    string             `json:"approvalId"`             // id of the request
 	Action        string             `json:"action,omitzero"`        // the action to allow
+	Reason        string             `json:"reason,omitzero"`        // the beginning of ApprovalRequested.Reason
 	CallID        string             `json:"callId,omitzero"`        // id of the tool call to allow
 	AgentID       string             `json:"agentId,omitzero"`       // its agent; empty when the envelope names none
 	ToolID        string             `json:"toolId,omitzero"`        // ApprovalRequested.ToolID
@@ -559,6 +562,7 @@ type BudgetSnapshot struct {
 	Cap      bool         `json:"cap,omitzero"`    // it is a cap, from cap.breached
 	Limit    Opt[float64] `json:"limit,omitzero"`  // the budget or cap, in its own unit
 	Actual   Opt[float64] `json:"actual,omitzero"` // what was used or measured, in the same unit
+	Reason   string       `json:"reason,omitzero"` // the beginning of BudgetExceeded.Reason
 }
 
 // BlackboardItem is an item of the state that the agents share.
@@ -578,8 +582,10 @@ type BlackboardItem struct {
 //     modelUsage does not state are those of the usage.
 //   - modelUsage includes sub-agents: an attempt of an agent that began below an
 //     attempt with modelUsage does not count.
-//   - The figures of turn.summarized, workflow.phase.completed and
-//     workflow.finalized do not count.
+//   - The figures of a turn.summarized count with its agent's reports if nothing was
+//     reported in the run since the turn.summarized before it: a log may have the
+//     summaries alone.
+//   - The figures of workflow.phase.completed and workflow.finalized do not count.
 //
 // Sums stop at the highest number.
 type RunUsage struct {

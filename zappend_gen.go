@@ -1960,6 +1960,10 @@ func (v *SessionCompleted) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"result":`...)
 		dst = append(dst, v.Result...)
 	}
+	if v.Error.OK {
+		dst = append(dst, `,"error":`...)
+		dst = v.Error.V.appendJSON(dst)
+	}
 	if len(dst) == mark {
 		dst = append(dst, ',')
 	}
@@ -1974,6 +1978,7 @@ func (v *SessionCompleted) appendJSON(dst []byte) []byte {
 var fieldsOfSessionCompleted = [...]extra.Field{
 	{Name: "status"},
 	{Name: "result"},
+	{Name: "error"},
 }
 
 func (v *RunStarted) appendJSON(dst []byte) []byte {
@@ -2649,6 +2654,14 @@ func (v *runResume) appendJSON(dst []byte) []byte {
 	if v.finalized {
 		dst = append(dst, `,"finalized":`...)
 		dst = strconv.AppendBool(dst, v.finalized)
+	}
+	if v.reported {
+		dst = append(dst, `,"reported":`...)
+		dst = strconv.AppendBool(dst, v.reported)
+	}
+	if v.sessionError.OK {
+		dst = append(dst, `,"sessionError":`...)
+		dst = v.sessionError.V.appendJSON(dst)
 	}
 	if v.expected != nil {
 		dst = append(dst, `,"expected":`...)
@@ -3478,6 +3491,10 @@ func (v *ApprovalSnapshot) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"action":`...)
 		dst = jsonwire.AppendString(dst, v.Action)
 	}
+	if v.Reason != "" {
+		dst = append(dst, `,"reason":`...)
+		dst = jsonwire.AppendString(dst, v.Reason)
+	}
 	if v.CallID != "" {
 		dst = append(dst, `,"callId":`...)
 		dst = jsonwire.AppendString(dst, v.CallID)
@@ -3797,6 +3814,10 @@ func (v *BudgetSnapshot) appendJSON(dst []byte) []byte {
 	if v.Actual.OK {
 		dst = append(dst, `,"actual":`...)
 		dst = jsonwire.AppendFloat(dst, v.Actual.V)
+	}
+	if v.Reason != "" {
+		dst = append(dst, `,"reason":`...)
+		dst = jsonwire.AppendString(dst, v.Reason)
 	}
 	return append(dst, '}')
 }

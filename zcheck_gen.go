@@ -1348,6 +1348,11 @@ func (v *SessionCompleted) check() *fieldError {
 	if err := checkText("status", v.Status); err != nil {
 		return err
 	}
+	if v.Error.OK {
+		if err := v.Error.V.check(); err != nil {
+			return err.in("error")
+		}
+	}
 	return nil
 }
 

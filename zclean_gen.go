@@ -2006,7 +2006,7 @@ func (v *SessionStarted) clean(c *cleaner) *SessionStarted {
 
 func (v *SessionCompleted) clean(c *cleaner) *SessionCompleted {
 	w := v // or the copy, once there is one
-	c.size += 103
+	c.size += 116
 	if v.Status != "" {
 		if s, changed := c.text("status", ClassMeta, v.Status); changed {
 			w = copyOnce(v, w)
@@ -2021,6 +2021,15 @@ func (v *SessionCompleted) clean(c *cleaner) *SessionCompleted {
 		if changed {
 			w = copyOnce(v, w)
 			w.Result = j
+		}
+	}
+	if v.Error.OK {
+		if e := v.Error.V.clean(c); c.err != nil {
+			c.err = c.err.in("error")
+			return v
+		} else if e != &v.Error.V {
+			w = copyOnce(v, w)
+			w.Error.V = *e
 		}
 	}
 	if v.extra != "" {

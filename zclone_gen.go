@@ -164,6 +164,9 @@ func (v *runResume) clone() *runResume {
 // deepen makes a shallow copy a deep one.
 func (w *runResume) deepen() {
 	w.workflow = cloneText(w.workflow)
+	if w.sessionError.OK {
+		w.sessionError.V.deepen()
+	}
 	w.expected = cloneListOfAgentRef(w.expected)
 	w.lastEdge = cloneText(w.lastEdge)
 	w.messageEvents = cloneListOfString(w.messageEvents)
@@ -477,6 +480,7 @@ func (v *ApprovalSnapshot) clone() *ApprovalSnapshot {
 func (w *ApprovalSnapshot) deepen() {
 	w.ApprovalID = cloneText(w.ApprovalID)
 	w.Action = cloneText(w.Action)
+	w.Reason = cloneText(w.Reason)
 	w.CallID = cloneText(w.CallID)
 	w.AgentID = cloneText(w.AgentID)
 	w.ToolID = cloneText(w.ToolID)
@@ -654,6 +658,7 @@ func (v *BudgetSnapshot) clone() *BudgetSnapshot {
 // deepen makes a shallow copy a deep one.
 func (w *BudgetSnapshot) deepen() {
 	w.Budget = cloneText(w.Budget)
+	w.Reason = cloneText(w.Reason)
 }
 
 func (v *BlackboardItem) clone() *BlackboardItem {

@@ -378,7 +378,15 @@ func (v *SessionStarted) hasExtra() bool {
 }
 
 func (v *SessionCompleted) hasExtra() bool {
-	return v.extra.HasUnknown()
+	if v.extra.HasUnknown() {
+		return true
+	}
+	if v.Error.OK {
+		if v.Error.V.hasExtra() {
+			return true
+		}
+	}
+	return false
 }
 
 func (v *RunStarted) hasExtra() bool {

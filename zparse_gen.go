@@ -3547,6 +3547,11 @@ func (v *SessionCompleted) parseJSON(s *jsonwire.Scanner) error {
 			}
 		case 2: // result
 			v.Result, err = parseAny(s)
+		case 3: // error
+			if !m.null(s, name) {
+				err = v.Error.V.parseJSON(s)
+				v.Error.OK = err == nil
+			}
 		default:
 			err = m.unknown(s, name)
 		}
@@ -3561,6 +3566,7 @@ func (v *SessionCompleted) parseJSON(s *jsonwire.Scanner) error {
 var namesOfSessionCompleted = jsonwire.Names(
 	"status",
 	"result",
+	"error",
 )
 
 func (v *RunStarted) parseJSON(s *jsonwire.Scanner) error {
@@ -4022,7 +4028,7 @@ func (v *ToolReturned) parseJSON(s *jsonwire.Scanner) error {
 			}
 		case 6: // resultSummary
 			if !m.null(s, name) {
-				v.ResultSummary, err = s.Aside()
+				v.ResultSummary, err = s.String()
 				if v.ResultSummary == "" {
 					m.spelled(name, `""`)
 				}
@@ -4794,42 +4800,54 @@ func (v *runResume) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `false`)
 				}
 			}
-		case 7: // expected
+		case 7: // reported
+			if !m.null(s, name) {
+				v.reported, err = s.Bool()
+				if !v.reported {
+					m.spelled(name, `false`)
+				}
+			}
+		case 8: // sessionError
+			if !m.null(s, name) {
+				err = v.sessionError.V.parseJSON(s)
+				v.sessionError.OK = err == nil
+			}
+		case 9: // expected
 			if !m.null(s, name) {
 				v.expected, err = parseListOfAgentRef(s)
 			}
 			if len(v.expected) == 0 {
 				v.expected = nil
 			}
-		case 8: // lastEdge
+		case 10: // lastEdge
 			if !m.null(s, name) {
 				v.lastEdge, err = s.String()
 				if v.lastEdge == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 9: // messageEvents
+		case 11: // messageEvents
 			if !m.null(s, name) {
 				v.messageEvents, err = parseListOfString(s)
 			}
 			if len(v.messageEvents) == 0 {
 				v.messageEvents = nil
 			}
-		case 10: // recent
+		case 12: // recent
 			if !m.null(s, name) {
 				v.recent, err = parseListOfFingerprint(s)
 			}
 			if len(v.recent) == 0 {
 				v.recent = nil
 			}
-		case 11: // recentDeltas
+		case 13: // recentDeltas
 			if !m.null(s, name) {
 				v.recentDeltas, err = parseListOfFingerprint(s)
 			}
 			if len(v.recentDeltas) == 0 {
 				v.recentDeltas = nil
 			}
-		case 12: // strays
+		case 14: // strays
 			if !m.null(s, name) {
 				v.strays, err = parseListOfFingerprint(s)
 			}
@@ -4853,6 +4871,8 @@ var namesOfrunResume = jsonwire.Names(
 	"cut",
 	"workflow",
 	"finalized",
+	"reported",
+	"sessionError",
 	"expected",
 	"lastEdge",
 	"messageEvents",
@@ -6718,89 +6738,96 @@ func (v *ApprovalSnapshot) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `""`)
 				}
 			}
-		case 4: // callId
+		case 4: // reason
+			if !m.null(s, name) {
+				v.Reason, err = s.String()
+				if v.Reason == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 5: // callId
 			if !m.null(s, name) {
 				v.CallID, err = s.String()
 				if v.CallID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 5: // agentId
+		case 6: // agentId
 			if !m.null(s, name) {
 				v.AgentID, err = s.String()
 				if v.AgentID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 6: // toolId
+		case 7: // toolId
 			if !m.null(s, name) {
 				v.ToolID, err = s.String()
 				if v.ToolID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 7: // argumentsHash
+		case 8: // argumentsHash
 			if !m.null(s, name) {
 				v.ArgumentsHash, err = s.String()
 				if v.ArgumentsHash == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 8: // timeoutMs
+		case 9: // timeoutMs
 			if !m.null(s, name) {
 				v.Timeout.V, err = s.Millis()
 				v.Timeout.OK = err == nil
 			}
-		case 9: // requestedAt
+		case 10: // requestedAt
 			if !m.null(s, name) {
 				v.RequestedAt, err = s.Time()
 				if v.RequestedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 10: // answeredAt
+		case 11: // answeredAt
 			if !m.null(s, name) {
 				v.AnsweredAt, err = s.Time()
 				if v.AnsweredAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 11: // open
+		case 12: // open
 			if !m.null(s, name) {
 				v.Open, err = s.Bool()
 				if !v.Open {
 					m.spelled(name, `false`)
 				}
 			}
-		case 12: // closedBy
+		case 13: // closedBy
 			if !m.null(s, name) {
 				v.ClosedBy, err = parseText[Kind](s)
 				if v.ClosedBy == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 13: // granted
+		case 14: // granted
 			if !m.null(s, name) {
 				v.Granted, err = s.Bool()
 				if !v.Granted {
 					m.spelled(name, `false`)
 				}
 			}
-		case 14: // usedBy
+		case 15: // usedBy
 			if !m.null(s, name) {
 				v.UsedBy, err = s.String()
 				if v.UsedBy == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 15: // by
+		case 16: // by
 			if !m.null(s, name) {
 				v.By, err = s.String()
 				if v.By == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 16: // feedback
+		case 17: // feedback
 			if !m.null(s, name) {
 				v.Feedback, err = s.String()
 				if v.Feedback == "" {
@@ -6821,6 +6848,7 @@ var namesOfApprovalSnapshot = jsonwire.Names(
 	"sequence",
 	"approvalId",
 	"action",
+	"reason",
 	"callId",
 	"agentId",
 	"toolId",
@@ -7582,6 +7610,13 @@ func (v *BudgetSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				v.Actual.V, err = s.Float()
 				v.Actual.OK = err == nil
 			}
+		case 6: // reason
+			if !m.null(s, name) {
+				v.Reason, err = s.String()
+				if v.Reason == "" {
+					m.spelled(name, `""`)
+				}
+			}
 		default:
 			err = s.Skip()
 		}
@@ -7598,6 +7633,7 @@ var namesOfBudgetSnapshot = jsonwire.Names(
 	"cap",
 	"limit",
 	"actual",
+	"reason",
 )
 
 func (v *BlackboardItem) parseJSON(s *jsonwire.Scanner) error {

@@ -2,8 +2,6 @@ package tree
 
 import (
 	"cmp"
-	"encoding/json"
-	"maps"
 	"math"
 	"slices"
 	"sort"
@@ -13,6 +11,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/internal/view"
+	"github.com/agentevents/agentevents/report"
 )
 
 // A builder makes the nodes of one run. Snapshots may have been read from
@@ -21,7 +20,8 @@ import (
 type builder struct {
 	s       *agentevents.RunSnapshot
 	o       Options
-	details *runDetails
+	details *report.Details
+	items   []report.Item
 
 	agents     map[string]*agentNode
 	asking     map[string]int    // number of open model calls, by agent id
@@ -49,7 +49,7 @@ func (b *builder) run() *node {
 	b.makeAgents()
 	root := &node{line: b.runLine()}
 	if n := b.s.DroppedCalls; n > 0 {
-		root.add(&node{line: line{head: count(n, "tool call") + " not kept in the snapshot"}})
+		root.add(&node{line: line{head: view.Count(n, "tool call") + " not kept in the snapshot"}})
 	}
 	var rest []*node // of the run itself
 	add := func(agent string, n *node) {
@@ -59,21 +59,19 @@ func (b *builder) run() *node {
 		}
 		rest = append(rest, n)
 	}
-	b.items(add)
+	b.acts(add)
 	b.spans(add)
-	b.notes(add)
 	b.workflow(root)
 	b.placeAgents(root)
 	for _, a := range b.order {
 		a.children = nest(a.children)
-		b.said(a)
 	}
 	for _, c := range b.calls {
 		sortBySeq(c.children)
 	}
 	root.children = append(root.children, nest(rest)...)
-	b.nodes(root)
-	b.budgets(root)
+	b.said(root)
+	b.state(root)
 	return root
 }
 
@@ -133,12 +131,12 @@ func (b *builder) runLine() line {
 	if b.details != nil && s.StartedAt.Year() > 1970 { // a log without times may begin at the epoch
 		l.fact(s.StartedAt.UTC().Format("2006-01-02 15:04:05Z"))
 	}
-	l.fact(duration(view.Length(b.s)))
-	if work := b.working(); work > 0 {
-		l.fact("at work " + duration(work))
+	l.fact(view.Duration(view.Length(b.s)))
+	if work := b.details.AtWork(b.s); work > 0 {
+		l.fact("at work " + view.Duration(work))
 	}
 	if b.details != nil {
-		l.fact(why(s))
+		l.fact(report.Cause(s))
 	}
 	switch {
 	case s.Error.OK:
@@ -206,20 +204,20 @@ func (b *builder) agentLine(n *agentNode, agents *view.Agents) line {
 		l.detail = errorText(a.Error.V)
 	case l.mark != good && a.LastError.OK && errorText(a.LastError.V) != "":
 		l.detail = errorText(a.LastError.V)
-	case l.mark == bad && b.details.of(n.id).why != "":
-		l.detail = b.details.of(n.id).why
+	case l.mark == bad && b.details.Why(b.s.RunID, n.id) != "":
+		l.detail = b.details.Why(b.s.RunID, n.id)
 	default:
 		l.detail = a.Task
 	}
 	if a.ConvergenceScore.OK {
 		l.fact("convergence " + strconv.FormatFloat(a.ConvergenceScore.V, 'g', 4, 64))
 	}
-	took, work := b.details.of(n.id).took(a)
+	took, work := b.details.Took(b.s.RunID, a)
 	if a.Duration.OK {
-		l.fact(duration(took))
+		l.fact(view.Duration(took))
 	}
 	if work > 0 {
-		l.fact("at work " + duration(work))
+		l.fact("at work " + view.Duration(work))
 	}
 	if b.details != nil {
 		l.fact(a.Model)
@@ -237,21 +235,22 @@ func (b *builder) agentLine(n *agentNode, agents *view.Agents) line {
 		steps = max(steps, a.Step.V+1)
 	}
 	if steps > 0 {
-		l.fact(count(steps, "step"))
+		l.fact(view.Count(steps, "step"))
 	}
 	if a.ToolCalls > 0 || a.ToolFailures > 0 {
-		l.fact(withFailed(count(a.ToolCalls, "tool call"), a.ToolFailures))
+		l.fact(withFailed(view.Count(a.ToolCalls, "tool call"), a.ToolFailures))
 	}
-	// A document may be an excerpt, of which only the totals of its agents tell.
-	if t := a.Totals.V; t.ToolCalls > a.Counted.ToolCalls {
-		l.fact(count(t.ToolCalls, "tool call") + " stated")
-	}
-	if t := a.Totals.V; t.AuditCheckpoints > a.Counted.AuditCheckpoints {
-		l.fact(withFailed(count(t.AuditCheckpoints, "audit")+" stated", t.AuditsFailed))
+	if calls, audits := view.Unlogged(a); calls+audits > 0 {
+		if calls > 0 {
+			l.fact(view.Count(a.Totals.V.ToolCalls, "tool call") + " stated")
+		}
+		if audits > 0 {
+			l.fact(withFailed(view.Count(a.Totals.V.AuditCheckpoints, "audit")+" stated", a.Totals.V.AuditsFailed))
+		}
 	}
 	if a.ModelCalls > 0 {
-		text := withFailed(count(a.ModelCalls, "model call"), a.ModelFailures)
-		if why := b.details.of(n.id).failure; why != "" && a.ModelFailures > 0 && !strings.Contains(l.detail, strings.TrimSuffix(why, "…")) {
+		text := withFailed(view.Count(a.ModelCalls, "model call"), a.ModelFailures)
+		if why := b.details.ModelFailure(b.s.RunID, n.id); why != "" && a.ModelFailures > 0 && !strings.Contains(l.detail, strings.TrimSuffix(why, "…")) {
 			text = strings.TrimSuffix(text, ")") + ": " + why + ")"
 		}
 		if open := b.asking[n.id]; open > 0 {
@@ -264,7 +263,7 @@ func (b *builder) agentLine(n *agentNode, agents *view.Agents) line {
 		l.fact(tokensText(tokens, a.Usage.Partial()))
 	}
 	if cost.OK {
-		l.fact(dollars(cost.V))
+		l.fact(view.Dollars(cost.V))
 	}
 	return l
 }
@@ -393,9 +392,8 @@ func (p *phaseNodes) at(t time.Time) *node {
 	return p.later[n-1].node
 }
 
-// items calls place for everything an agent did.
-func (b *builder) items(place func(agent string, n *node)) {
-	add := func(agent string, seq uint64, l line) { place(agent, &node{line: l, seq: seq}) }
+// acts calls place for everything that an agent did.
+func (b *builder) acts(place func(agent string, n *node)) {
 	s := b.s
 	b.named = map[callKey]bool{}
 	all := slices.Concat(s.ClosedCalls, s.OpenCalls)
@@ -423,79 +421,70 @@ func (b *builder) items(place func(agent string, n *node)) {
 		}
 		place(c.AgentID, n)
 	}
-	for i := range s.Audits {
-		a := &s.Audits[i]
-		add(a.AgentID, a.Sequence, auditLine(a))
+	type said struct {
+		topic       report.Topic
+		agent, text string
 	}
-	for i := range s.Handoffs {
-		h := &s.Handoffs[i]
-		l := line{head: "handoff " + h.From + " → " + h.To, detail: h.Reason}
-		b.closed(&l, h.Open, good, "")
-		add(h.From, h.Sequence, l)
+	told := map[said]bool{}
+	for i := range b.items {
+		it := &b.items[i]
+		told[said{it.Topic, it.AgentID, start(it.Text)}] = true
 	}
-	for i := range s.Approvals {
-		add(s.Approvals[i].AgentID, s.Approvals[i].Sequence, b.approvalLine(&s.Approvals[i]))
-	}
-	for i := range s.Clarifications {
-		add(s.Clarifications[i].AgentID, s.Clarifications[i].Sequence, b.clarificationLine(&s.Clarifications[i]))
-	}
-	for i := range s.Tasks {
-		t := &s.Tasks[i]
-		add(t.AgentID, t.Sequence, line{head: words("task", t.TaskID), detail: t.Goal})
-	}
-	for i := range s.Issues {
-		is := &s.Issues[i]
-		add(is.AgentID, is.Sequence, line{head: "issue", mark: warn, word: cmp.Or(is.Severity, "found"), detail: is.Issue})
-	}
-	for i := range s.Facts.V.Intents {
-		in := &s.Facts.V.Intents[i]
-		l := line{head: "intent", word: in.Intent}
-		confidence(&l, in.Confidence)
-		add(in.AgentID, in.Sequence, l)
-	}
-	for i := range s.Facts.V.Plans {
-		p := &s.Facts.V.Plans[i]
-		l := line{head: "plan", word: p.Strategy}
-		l.fact(count(len(p.Steps), "step"))
-		for i := range p.Steps {
-			l.detail += "; " + p.Steps[i].Description
+	for i := range b.items {
+		switch it := &b.items[i]; {
+		case structural[it.Topic]:
+		case it.Topic == report.Message && (b.details == nil || told[said{report.Answered, it.AgentID, start(it.Text)}] || told[said{report.Asked, it.To, start(it.Text)}]):
+			// Without details it has no place, and else a line says the same.
+		default:
+			b.item(place, it)
 		}
-		l.detail = strings.TrimPrefix(l.detail, "; ")
-		add(p.AgentID, p.Sequence, l)
-	}
-	for i := range s.Facts.V.Citations {
-		c := &s.Facts.V.Citations[i]
-		l := line{head: words("citation", c.SourceURI), detail: c.Claim}
-		if c.Verified {
-			l.mark, l.word = good, "verified"
-		}
-		confidence(&l, c.Confidence)
-		add(c.AgentID, c.Sequence, l)
-	}
-	for i := range s.Facts.V.Insufficiencies {
-		in := &s.Facts.V.Insufficiencies[i]
-		add(in.AgentID, in.Sequence, line{head: "evidence", mark: warn, word: "insufficient", detail: in.Reason})
-	}
-	for i := range s.Claims {
-		c := &s.Claims[i]
-		l := line{head: "claim " + c.FindingID, word: c.Verdict}
-		switch c.Verdict {
-		case "accepted":
-			l.mark = good
-		case "rejected":
-			l.mark = bad
-		}
-		add(c.VerifierAgentID, c.Sequence, l)
 	}
 }
 
-func confidence(l *line, c agentevents.Opt[float64]) {
-	if c.OK {
-		l.fact("confidence " + strconv.FormatFloat(c.V, 'g', 4, 64))
+// start returns the beginning of a text, as one that was cut at another place has it.
+func start(text string) string {
+	const most = 140
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most])
 	}
+	return text
 }
 
-// words returns a head and an id. One that a reader has derived from the log says nothing.
+// structural are the topics that the tree draws from the snapshot, or in a place of their own.
+var structural = map[report.Topic]bool{
+	report.Agent: true, report.Call: true, report.Node: true, report.Budget: true, report.Violation: true, report.Asked: true, report.Answered: true,
+}
+
+// item hangs an item below its agent. A message of somebody who is no agent hangs below its receiver.
+func (b *builder) item(place func(agent string, n *node), it *report.Item) {
+	l := b.itemLine(it)
+	agent := it.AgentID
+	if it.Topic == report.Message && b.agents[agent] == nil {
+		agent = it.To
+		l.head = "message from " + it.AgentID
+		if b.agents[agent] == nil {
+			l.head = strings.Replace(it.Subject, "message", l.head, 1)
+		}
+	}
+	same := ""
+	if l.mark == bad && it.Topic == report.Error {
+		same = l.head + " " + l.word
+	}
+	place(agent, &node{line: l, seq: it.Sequence, tool: same})
+}
+
+func (b *builder) itemLine(it *report.Item) line {
+	l := line{head: it.Subject, mark: it.Mark, word: it.Status, facts: it.Facts, detail: it.Text}
+	if n := it.Times(); n > 1 {
+		l.head += times(n)
+	}
+	if it.Open {
+		b.goesOn(&l)
+	}
+	return l
+}
+
+// words returns a head and an id. One that a reader has derived from the log tells nothing.
 func words(head, id string) string {
 	if derived := len(id) == 36 && id[14] == '8'; id == "" || derived { // a UUID of version 8
 		return head
@@ -522,16 +511,18 @@ func (b *builder) ended(l *line, open bool, m view.Mark, word string) {
 	b.closed(l, open, m, word)
 }
 
-// goesOn says of something that has not ended whether it was interrupted.
+// goesOn tells of something that has not ended that it was interrupted. A run that is paused or
+// waits was not.
 func (b *builder) goesOn(l *line) {
-	if b.o.Ended {
+	waits := b.s.Status == agentevents.RunStatusPaused || b.s.Status == agentevents.RunStatusWaiting
+	if b.o.Ended && !waits {
 		l.mark = warn
 		l.word += " (interrupted)"
 	}
 }
 
 func (b *builder) callLine(c *agentevents.ToolCallSnapshot) line {
-	l := line{head: "tool." + c.ToolID, detail: dashed(b.details.of(c.AgentID).calls[c.CallID], c.Error)}
+	l := line{head: "tool." + c.ToolID, detail: report.Dashed(b.details.Call(b.s.RunID, c.AgentID, c.CallID), c.Error)}
 	if b.named[callKey{c.AgentID, c.CallID}] {
 		l.head += " [" + c.CallID + "]"
 	}
@@ -550,25 +541,8 @@ func (b *builder) callLine(c *agentevents.ToolCallSnapshot) line {
 	}
 	b.closed(&l, c.Status == "", m, word)
 	if c.Duration.OK {
-		l.fact(duration(c.Duration.V))
+		l.fact(view.Duration(c.Duration.V))
 	}
-	return l
-}
-
-func auditLine(a *agentevents.AuditSnapshot) line {
-	l := line{head: a.CheckpointID, word: string(a.Result)}
-	if !strings.HasPrefix(l.head, "audit:") {
-		l.head = words("audit", a.CheckpointID)
-	}
-	switch a.Result {
-	case agentevents.AuditPass:
-		l.mark = good
-	case agentevents.AuditFail:
-		l.mark = bad
-	default:
-		l.mark = warn
-	}
-	l.fact(duration(a.Duration))
 	return l
 }
 
@@ -611,77 +585,11 @@ func (b *builder) span(l *line, open bool, failure agentevents.Opt[agentevents.E
 	}
 	b.ended(l, open, m, word)
 	if took.OK {
-		l.fact(duration(took.V))
+		l.fact(view.Duration(took.V))
 	}
 	if text := errorText(failure.V); text != "" {
 		l.detail = text
 	}
-}
-
-// unanswered says why a question has no answer, by the kind of event that closed it.
-var unanswered = map[agentevents.Kind]string{
-	agentevents.KindApprovalRequested:      "asked again",
-	agentevents.KindClarificationRequested: "asked again",
-	agentevents.KindToolReturned:           "unanswered when the call returned",
-	agentevents.KindAgentEnded:             "unanswered when the agent ended",
-	agentevents.KindAgentStarted:           "unanswered when the agent started again",
-	agentevents.KindRunCompleted:           "unanswered when the run ended",
-	agentevents.KindRunFailed:              "unanswered when the run ended",
-	agentevents.KindRunCancelled:           "unanswered when the run ended",
-}
-
-func (b *builder) approvalLine(ap *agentevents.ApprovalSnapshot) line {
-	l := line{head: words("approval", ap.ApprovalID)}
-	if ap.CallID != "" {
-		l.head += " of call " + ap.CallID
-	}
-	m, word := bad, "rejected"
-	if ap.Granted {
-		m, word = good, "granted"
-	}
-	if ap.By != "" {
-		word += " by " + ap.By
-	}
-	if why := unanswered[ap.ClosedBy]; why != "" {
-		m, word = warn, why
-	}
-	b.closed(&l, ap.Open, m, word)
-	l.fact(between(ap.RequestedAt, ap.AnsweredAt))
-	l.detail = dashed(ap.Action, ap.Feedback)
-	return l
-}
-
-func (b *builder) clarificationLine(c *agentevents.ClarificationSnapshot) line {
-	l := line{head: words("clarification", c.InterruptID)}
-	m, word := good, "answered"
-	if c.AnsweredBy != "" {
-		word += " by " + c.AnsweredBy
-	}
-	if why := unanswered[c.ClosedBy]; why != "" {
-		m, word = warn, why
-	}
-	b.closed(&l, c.Open, m, word)
-	l.fact(between(c.RequestedAt, c.AnsweredAt))
-	if n := len(c.Questions); n > 1 {
-		l.fact(count(n, "question"))
-	}
-	if len(c.Questions) > 0 {
-		l.detail = dashed(c.Questions[0].Question, answerTo(c.Questions[0].ID, c.Answers))
-	}
-	return l
-}
-
-// answerTo returns the answer to a question, a text as it is and other JSON on one line.
-func answerTo(id string, answers agentevents.JSON) string {
-	var all map[string]json.RawMessage
-	if json.Unmarshal([]byte(answers), &all) != nil || all[id] == nil {
-		return ""
-	}
-	var text string
-	if json.Unmarshal(all[id], &text) != nil {
-		text = string(all[id])
-	}
-	return short(text, maxNote)
 }
 
 // workflow hangs the workflow and its phases under the run. Agents join their
@@ -698,16 +606,16 @@ func (b *builder) workflow(root *node) {
 		top.line.mark, top.line.word = good, "finalized"
 	}
 	if w.Duration.OK {
-		top.line.fact(duration(w.Duration.V))
+		top.line.fact(view.Duration(w.Duration.V))
 	}
 	if w.ApprovedBy != "" {
 		top.line.fact("approved by " + w.ApprovedBy)
 	}
 	if w.TotalAgents.V > 0 { // else the log may not say it
-		top.line.fact(count(w.TotalAgents.V, "agent"))
+		top.line.fact(view.Count(w.TotalAgents.V, "agent"))
 	}
 	if w.TotalTokens.V > 0 {
-		top.line.fact(count(w.TotalTokens.V, "token"))
+		top.line.fact(view.Count(w.TotalTokens.V, "token"))
 	}
 	root.add(top)
 	b.phases = map[string]*phaseNodes{}
@@ -715,7 +623,7 @@ func (b *builder) workflow(root *node) {
 		ph := &s.Phases[i]
 		n := &node{line: line{head: "phase " + ph.Phase}}
 		b.ended(&n.line, ph.Open, good, "completed")
-		n.line.fact(between(ph.StartedAt, ph.EndedAt))
+		n.line.fact(view.Between(ph.StartedAt, ph.EndedAt))
 		if ph.InputCount.OK {
 			n.line.fact(strconv.Itoa(ph.InputCount.V) + " in")
 		}
@@ -723,7 +631,7 @@ func (b *builder) workflow(root *node) {
 			n.line.fact(strconv.Itoa(ph.OutputCount.V) + " out")
 		}
 		if ph.Tokens.OK {
-			n.line.fact(count(ph.Tokens.V, "token"))
+			n.line.fact(view.Count(ph.Tokens.V, "token"))
 		}
 		if b.phases[ph.Phase] == nil {
 			b.phases[ph.Phase] = &phaseNodes{}
@@ -743,59 +651,22 @@ func (b *builder) workflow(root *node) {
 			l.word = "resumed"
 		}
 		if c.StateBytes.V > 0 {
-			l.fact(count(c.StateBytes.V, "byte"))
+			l.fact(view.Count(c.StateBytes.V, "byte"))
 		}
 		top.add(&node{line: l})
 	}
 }
 
-// nodes hangs the nodes of the flow under the run.
-func (b *builder) nodes(root *node) {
-	for _, id := range slices.Sorted(maps.Keys(b.s.NodeStatus)) {
-		st := b.s.NodeStatus[id]
-		l := line{head: "node " + id}
-		l.word, l.detail = view.Node(b.s, id)
-		switch st {
-		case agentevents.NodeStatusDone:
-			if l.word == string(st) { // else it is skipped
-				l.mark = good
-			}
-		case agentevents.NodeStatusFailed:
-			l.mark = bad
-		case agentevents.NodeStatusRunning, agentevents.NodeStatusSuspended:
-			if b.s.Status == agentevents.RunStatusCompleted {
-				l.word = view.NoEnd
-			} else {
-				b.goesOn(&l)
-			}
+// state hangs the nodes of the flow and the budgets under the run.
+func (b *builder) state(root *node) {
+	for i := range b.items {
+		it := &b.items[i]
+		if it.Topic != report.Node && it.Topic != report.Budget {
+			continue
 		}
-		if agent := b.s.Facts.V.NodeAgents[id].AgentID; agent != "" {
-			l.fact("agent " + agent)
-		}
-		root.add(&node{line: l})
+		root.add(&node{line: b.itemLine(it)})
 	}
 }
-
-func (b *builder) budgets(root *node) {
-	for i := range b.s.Budgets {
-		bu := &b.s.Budgets[i]
-		l := line{head: "budget " + bu.Budget, mark: warn, word: "exceeded"}
-		if bu.Cap {
-			l.head, l.word = "cap "+bu.Budget, "reached"
-		}
-		if bu.Actual.V != 0 || bu.Limit.V != 0 { // else the log may not say them
-			if bu.Actual.OK {
-				l.fact(number(bu.Actual.V))
-			}
-			if bu.Limit.OK {
-				l.fact("limit " + number(bu.Limit.V))
-			}
-		}
-		root.add(&node{line: l})
-	}
-}
-
-func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 func tokensText(u agentevents.Usage, partial bool) (text string) {
 	if partial {
@@ -806,9 +677,9 @@ func tokensText(u agentevents.Usage, partial bool) (text string) {
 		if u.TotalTokens.V == 0 {
 			return ""
 		}
-		return text + count(u.TotalTokens.V, "token")
+		return text + view.Count(u.TotalTokens.V, "token")
 	}
-	text += count(u.InputTokens, "token") + " in, " + strconv.FormatInt(u.OutputTokens, 10) + " out"
+	text += view.Count(u.InputTokens, "token") + " in, " + strconv.FormatInt(u.OutputTokens, 10) + " out"
 	if cached > 0 {
 		text += ", " + strconv.FormatInt(cached, 10) + " cached"
 	}
@@ -819,14 +690,14 @@ func tokensText(u agentevents.Usage, partial bool) (text string) {
 func (b *builder) totals() line {
 	s := b.s
 	var l line
-	l.fact(count(len(b.agents), "agent"))
+	l.fact(view.Count(len(b.agents), "agent"))
 	calls, failed, refused := 0, 0, 0
 	for _, t := range s.Tools {
 		if t != nil {
 			calls, failed, refused = calls+t.Calls, failed+t.Failed, refused+t.Refused
 		}
 	}
-	l.fact(withFailed(count(calls, "tool call"), failed))
+	l.fact(withFailed(view.Count(calls, "tool call"), failed))
 	if refused > 0 {
 		l.fact(strconv.Itoa(refused) + " refused")
 	}
@@ -844,24 +715,45 @@ func (b *builder) totals() line {
 				parts = append(parts, strconv.Itoa(k)+" "+r.word)
 			}
 		}
-		text := count(n, "audit")
+		text := view.Count(n, "audit")
 		if len(parts) > 0 {
 			text += " (" + strings.Join(parts, ", ") + ")"
 		}
 		l.fact(text)
 	}
 	if n := len(s.Messages); n > 0 {
-		l.fact(count(n, "message"))
+		l.fact(view.Count(n, "message"))
 	}
 	l.fact(tokensText(s.Usage.Usage, s.Usage.Partial))
 	if s.Usage.CostUSD.OK {
-		l.fact(dollars(s.Usage.CostUSD.V))
+		l.fact(view.Dollars(s.Usage.CostUSD.V))
 	}
 	if s.ViolationCount > 0 {
-		l.fact(count(s.ViolationCount, "violation"))
+		l.fact(view.Count(s.ViolationCount, "violation"))
 	}
 	if s.Refused > 0 {
-		l.fact(count(s.Refused, "refused event"))
+		l.fact(view.Count(s.Refused, "refused event"))
 	}
 	return l
+}
+
+// said hangs what an agent was asked first below it, and its answer last. The line of the call that
+// an agent works for, or its own line, may tell the same.
+func (b *builder) said(root *node) {
+	if b.details == nil {
+		return
+	}
+	for i := range b.items {
+		it := &b.items[i]
+		n := b.agents[it.AgentID]
+		l := b.itemLine(it)
+		switch {
+		case it.Topic == report.Answered && n == nil:
+			root.add(&node{line: l})
+		case it.Topic == report.Answered:
+			n.add(&node{line: l})
+		case it.Topic == report.Asked && n != nil && it.Text != n.a.Task && it.Text != b.details.Call(b.s.RunID, n.a.ParentAgentID, n.a.ParentCallID):
+			n.children = slices.Insert(n.children, 0, &node{line: l})
+		}
+	}
 }

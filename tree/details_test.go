@@ -9,12 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	ae "github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/report"
 )
 
 // draw records a run and draws it with its details, as it ends.
 func draw(t *testing.T, record func(ctx context.Context, run *ae.Run, wait func(time.Duration))) string {
 	now := time.Date(2026, 5, 5, 9, 0, 0, 0, time.UTC)
-	var details Details
+	var details report.Details
 	fold := ae.NewFold(ae.FoldOptions{KeepCalls: 1000})
 	em, err := ae.NewEmitter(ae.EmitterOptions{
 		Lifecycle: ae.LifecycleDerived,
@@ -69,7 +70,7 @@ func TestDetails(t *testing.T) {
 	})
 	require.Equal(t, `run r ✗ failed · 2026-05-05 09:00:00Z · 48h00m · at work 1.9s · turn limit: no more turns
 └─ main (attempt 2) ! partial · 48h00m · at work 1.9s · opus · 2 steps · 10 tool calls (1 failed) · 5 tokens in, 7 out: too many
-   ├─ prompt: Fix the build
+   ├─ prompt: Fix the build (after: first)
    ├─ tool.Read ×4 ✓ 400ms: a.go, b.go, …/agentevents/agentevents/internal/c.go
    ├─ tool.Bash ✗ cancelled · 100ms: go test ./... — context canceled
    ├─ tool.Bash ✓ 100ms: go vet
@@ -77,6 +78,7 @@ func TestDetails(t *testing.T) {
    ├─ tool.List ×2 ✓ 200ms
    ├─ tool.Task ✓: look
    │  └─ helper ✓ converged · 1 step
+   │     └─ answer: seen
    ├─ error ✗ error_max_turns: too many
    └─ answer: Done.
 2 agents · 10 tool calls (1 failed) · 5 tokens in, 7 out
@@ -86,7 +88,7 @@ func TestDetails(t *testing.T) {
 // Errors and items of the blackboard have a line each, and so has each unknown kind of an agent,
 // however many events it has and how often they come.
 func TestDetailsOfTheWiki(t *testing.T) {
-	var details Details
+	var details report.Details
 	fold := ae.NewFold(ae.FoldOptions{})
 	for i, ev := range []ae.Event{
 		{AgentID: "coder", Payload: &ae.Unknown{Type: "patch.created", Raw: `{"patch":"a.go"}`}},
@@ -118,20 +120,4 @@ func TestDetailsOfTheWiki(t *testing.T) {
 └─ approved
 1 agent · 0 tool calls
 `, b.String())
-}
-
-// A prompt may be a list of messages, with the role and content of each in a member.
-func TestPrompt(t *testing.T) {
-	for prompt, want := range map[ae.JSON]string{
-		`"do it"`:               "do it",
-		`[{"content":"do it"}]`: "do it",
-		`[{"type":"user","message":{"role":"user","content":[{"type":"text","text":"do it"}]}}]`: "do it",
-		`[{"content":5}]`: "",
-	} {
-		require.Equal(t, want, promptText(prompt), string(prompt))
-	}
-}
-
-func TestShort(t *testing.T) {
-	require.Equal(t, strings.Repeat("ä", maxNote)+"…", short(strings.Repeat("ä", 10*maxNote), maxNote))
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	ae "github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/report"
 	"github.com/agentevents/agentevents/tree"
 )
 
@@ -15,7 +16,7 @@ import (
 func Example() {
 	ctx := context.Background()
 	fold := ae.NewFold(ae.FoldOptions{})
-	var details tree.Details
+	var details report.Details
 	em, err := ae.NewEmitter(ae.EmitterOptions{
 		Clock: func() time.Time { return time.Date(2026, 5, 5, 9, 0, 0, 0, time.UTC) },
 		Sinks: []ae.Sink{ae.SinkFunc(func(_ context.Context, ev ae.Event) error {

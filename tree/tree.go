@@ -10,6 +10,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/internal/view"
+	"github.com/agentevents/agentevents/report"
 )
 
 // Options configure [Write]. The zero Options are usable.
@@ -26,7 +27,7 @@ type Options struct {
 	// Details are those of the run's events: what calls did, prompts, answers, decisions,
 	// reasons, errors, commands of people, items of the blackboard, events of unknown kinds, times of the day, and how long agents were at work beside
 	// how long they took. Nil means none.
-	Details *Details
+	Details *report.Details
 }
 
 const (
@@ -44,7 +45,7 @@ func Write(w io.Writer, s *agentevents.RunSnapshot, o Options) error {
 	if o.Width == 0 {
 		o.Width = defaultWidth
 	}
-	b := builder{s: s, o: o, details: o.Details.run(s.RunID)}
+	b := builder{s: s, o: o, details: o.Details, items: report.Of(s, o.Details)}
 	p := printer{w: w, o: o}
 	root := b.run()
 	p.line("", &root.line)

@@ -22,6 +22,7 @@ import (
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/eventtest"
 	"github.com/agentevents/agentevents/internal/scale"
+	"github.com/agentevents/agentevents/report"
 	"github.com/agentevents/agentevents/tree"
 )
 
@@ -85,7 +86,7 @@ func TestRunStatus(t *testing.T) {
 	}{
 		{agentevents.RunStatusPending, "pending", "! pending (interrupted)"},
 		{agentevents.RunStatusRunning, "running", "! running (interrupted)"},
-		{agentevents.RunStatusWaiting, "waiting", "! waiting (interrupted)"},
+		{agentevents.RunStatusWaiting, "waiting", "waiting"},
 		{agentevents.RunStatusPaused, "paused", "paused"},
 		{agentevents.RunStatusCompleted, "✓ completed", "✓ completed"},
 		{agentevents.RunStatusFailed, "✗ failed", "✗ failed"},
@@ -406,7 +407,7 @@ func TestDeepParents(t *testing.T) {
 
 func TestModelCalls(t *testing.T) {
 	f := agentevents.NewFold(agentevents.FoldOptions{})
-	var details tree.Details
+	var details report.Details
 	for i, p := range []agentevents.Payload{
 		&agentevents.AgentStarted{}, &agentevents.ModelCalled{ModelCallID: "m1"}, &agentevents.ModelReturned{ModelCallID: "m1", Error: agentevents.Some(agentevents.ErrorInfo{Message: "overloaded"})},
 		&agentevents.ModelCalled{ModelCallID: "m2"}, &agentevents.AgentEnded{Outcome: agentevents.OutcomePartial},

@@ -42,6 +42,7 @@ import (
 	ae "github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/adapter/adk"
 	"github.com/agentevents/agentevents/eventtest"
+	"github.com/agentevents/agentevents/report"
 	"github.com/agentevents/agentevents/tree"
 )
 
@@ -244,7 +245,7 @@ func (g *rig) runID() string {
 
 func (g *rig) tree() string {
 	var b strings.Builder
-	details := new(tree.Details)
+	details := new(report.Details)
 	for _, ev := range g.rec.Events() {
 		details.Add(&ev)
 	}

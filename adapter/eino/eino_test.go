@@ -30,6 +30,7 @@ import (
 	ae "github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/adapter/eino"
 	"github.com/agentevents/agentevents/eventtest"
+	"github.com/agentevents/agentevents/report"
 	"github.com/agentevents/agentevents/tree"
 )
 
@@ -255,7 +256,7 @@ func drain(events *adk.AsyncIterator[*adk.AgentEvent]) (texts []string, errs []e
 func golden(t *testing.T, rec *eventtest.Recorder, name string, laws eventtest.LawOptions) {
 	t.Helper()
 	rec.WantLaws(t, laws)
-	var details tree.Details
+	var details report.Details
 	for _, ev := range rec.Events() {
 		details.Add(&ev)
 	}

@@ -10,6 +10,7 @@ import (
 	ae "github.com/agentevents/agentevents"
 	aemcp "github.com/agentevents/agentevents/adapter/mcp"
 	"github.com/agentevents/agentevents/eventtest"
+	"github.com/agentevents/agentevents/report"
 	"github.com/agentevents/agentevents/tree"
 )
 
@@ -61,7 +62,7 @@ func Example() {
 
 	agent.Emit(ctx, &ae.AgentEnded{Outcome: ae.OutcomeConverged})
 	run.Emit(ctx, &ae.RunCompleted{})
-	var details tree.Details
+	var details report.Details
 	for _, ev := range rec.Events() {
 		details.Add(&ev)
 	}

@@ -29,6 +29,7 @@ import (
 	aemcp "github.com/agentevents/agentevents/adapter/mcp"
 	"github.com/agentevents/agentevents/adapter/modelhttp"
 	"github.com/agentevents/agentevents/eventtest"
+	"github.com/agentevents/agentevents/report"
 	"github.com/agentevents/agentevents/tree"
 )
 
@@ -68,7 +69,7 @@ func (l *log) end(t *testing.T) {
 var minted = regexp.MustCompile(`clarification [A-Z2-7]{8}`)
 
 func (l *log) tree(t *testing.T) string {
-	var details tree.Details
+	var details report.Details
 	for _, ev := range l.rec.Events() {
 		details.Add(&ev)
 	}

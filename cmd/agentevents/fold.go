@@ -8,7 +8,7 @@ import (
 	"math"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/tree"
+	"github.com/agentevents/agentevents/report"
 )
 
 // A folder folds a log of any number of runs.
@@ -42,12 +42,12 @@ func (f *folder) apply(ev agentevents.Event) bool {
 }
 
 // read folds a log, and returns what people look for in its runs.
-func (f *folder) read(in *invocation, l *logReader) (*tree.Details, error) {
+func (f *folder) read(in *invocation, l *logReader) (*report.Details, error) {
 	events, err := l.events(in)
 	if err != nil {
 		return nil, err
 	}
-	details := new(tree.Details)
+	details := new(report.Details)
 	for _, ev := range events {
 		if f.apply(ev) {
 			details.Add(&ev)

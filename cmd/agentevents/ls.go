@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/internal/view"
+	"github.com/agentevents/agentevents/report"
 )
 
 func lsCommand() command {
@@ -23,7 +25,8 @@ func lsCommand() command {
 		about: `
 A line has the run, its status, when it began and how long it took, its agents, turns,
 calls and failed calls, errors, violations of rules (as of two runs with one id), tokens,
-cost, the models and the session. The runs are in the order in which they began. A column
+cost, the models, why it failed or what it waits for, and the session. The runs are in the
+order in which they began. A column
 that no run has anything for is left out. A run that has not ended by the end of the log is
 running.`,
 		examples: []string{
@@ -129,7 +132,10 @@ var runColumns = []column[*agentevents.RunSnapshot]{
 	{"TOOK", true, func(s *agentevents.RunSnapshot) string { return took(view.Length(s)) }},
 	{"AGENTS", true, func(s *agentevents.RunSnapshot) string { return some(len(s.Agents)) }},
 	{"TURNS", true, func(s *agentevents.RunSnapshot) string { return some(turns(s)) }},
-	{"CALLS", true, func(s *agentevents.RunSnapshot) string { calls, _ := toolCalls(s); return some(calls) }},
+	{"CALLS", true, func(s *agentevents.RunSnapshot) string {
+		calls, _ := toolCalls(s)
+		return some(calls) + statedCalls(slices.Collect(maps.Values(s.Agents))...)
+	}},
 	{"FAILED", true, func(s *agentevents.RunSnapshot) string { _, failed := toolCalls(s); return some(failed) }},
 	{"ERRORS", true, func(s *agentevents.RunSnapshot) string {
 		n := 0
@@ -142,6 +148,7 @@ var runColumns = []column[*agentevents.RunSnapshot]{
 	{"TOKENS", true, func(s *agentevents.RunSnapshot) string { return someTokens(s.Usage.Usage, s.Usage.Partial) }},
 	{"COST", true, func(s *agentevents.RunSnapshot) string { return someDollars(s.Usage.CostUSD) }},
 	{"MODEL", false, func(s *agentevents.RunSnapshot) string { return clip(visible(strings.Join(view.Models(s), ", "))) }},
+	{"WHY", false, func(s *agentevents.RunSnapshot) string { return clip(visible(report.Reason(s, report.Of(s, nil)))) }},
 	{"SESSION", false, func(s *agentevents.RunSnapshot) string {
 		if s.SessionID == s.RunID {
 			return ""
@@ -218,6 +225,19 @@ func turns(s *agentevents.RunSnapshot) int {
 		n = a.Attempts
 	}
 	return n
+}
+
+// statedCalls tells the calls that agents state beyond those in the log, or nothing.
+func statedCalls(agents ...*agentevents.AgentSnapshot) string {
+	sum := int64(0)
+	for _, a := range agents {
+		calls, _ := view.Unlogged(a)
+		sum = view.Plus(sum, int64(calls))
+	}
+	if sum == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (+%d stated)", sum)
 }
 
 func toolCalls(s *agentevents.RunSnapshot) (calls, failed int) {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/playback"
+	"github.com/agentevents/agentevents/report"
 	"github.com/agentevents/agentevents/tree"
 )
 
@@ -72,7 +72,7 @@ A log of several runs needs --run.`,
 					return l.result()
 				}
 				p.in, p.drawn = in, in.terminal()
-				p.tree = d.options(in, new(tree.Details))
+				p.tree = d.options(in, new(report.Details))
 				ctx, stop := in.interrupted()
 				defer stop()
 				if err := p.play(ctx, all, uint64(from)); err != nil && !errors.Is(err, context.Canceled) {
@@ -195,24 +195,15 @@ func (p *player) fit(drawing string) string {
 	return lines[0] + cut + strings.Join(lines[over+2:], "")
 }
 
-// about says whom and what an event is about.
+// about returns the agent of an event and its texts.
 func about(ev *agentevents.Event) string {
-	what := ""
-	switch p := ev.Payload.(type) {
-	case *agentevents.AgentTransition:
-		what = fmt.Sprintf("%s → %s", p.From, p.To)
-	case *agentevents.AgentEnded:
-		what = string(p.Outcome)
-	case *agentevents.ToolCalled:
-		what = p.ToolID
-	case *agentevents.ToolReturned:
-		what = strings.TrimSpace(p.ToolID + " " + string(p.Status))
-	case *agentevents.ModelCalled:
-		what = p.Model
-	case *agentevents.ModelReturned:
-		what = p.Model
-	case *agentevents.ApprovalRequested:
-		what = p.ApprovalID
+	i := report.Event(ev)
+	if i.Subject == string(ev.Kind()) { // the line has it
+		i.Subject = ""
 	}
-	return strings.TrimSpace(cmp.Or(ev.AgentID, ev.NodeID) + "  " + what)
+	text := strings.Join(strings.Fields(i.Subject+" "+i.Status), " ")
+	if i.Text != "" {
+		text = strings.TrimPrefix(text+": "+i.Text, ": ")
+	}
+	return strings.TrimSpace(i.Agent + "  " + text)
 }

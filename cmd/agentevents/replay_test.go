@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/report"
 	"github.com/agentevents/agentevents/tree"
 )
 
@@ -46,7 +47,7 @@ func played(t *testing.T, calls int) string {
 func TestReplay(t *testing.T) {
 	path := played(t, 1)
 	r := exec("", "replay", "--speed", "0", path)
-	require.Equal(t, result{exitOK, `   +0.000s      0  agent.started            a
+	require.Equal(t, result{exitOK, `   +0.000s      0  agent.started            a  count
    +1.000s      1  agent.transition         a  thinking → tool_call
    +1.000s      2  agent.toolCalled         a  Read
    +2.000s      3  agent.transition         a  tool_call → tool_result
@@ -79,7 +80,7 @@ func TestReplayOnATerminal(t *testing.T) {
 		var out strings.Builder
 		in := &invocation{stdout: &output{w: &out}, env: func(name string) string { return map[string]string{"LINES": "10"}[name] }}
 		events := eventsOf(t, path)
-		p := player{in: in, drawn: true, tree: tree.Options{Details: new(tree.Details)}}
+		p := player{in: in, drawn: true, tree: tree.Options{Details: new(report.Details)}}
 		p.timing.Speed = 1
 		from := time.Now()
 		require.NoError(t, p.play(context.Background(), events, 0))

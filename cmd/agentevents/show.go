@@ -12,9 +12,8 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/internal/jsonwire"
 	"github.com/agentevents/agentevents/internal/view"
-	"github.com/agentevents/agentevents/tree"
+	"github.com/agentevents/agentevents/report"
 )
 
 func showCommand() command {
@@ -61,7 +60,8 @@ A log of several runs needs --run, or all of them with --all.`,
 }
 
 // writeRun tells about a run.
-func writeRun(w io.Writer, s *agentevents.RunSnapshot, d *tree.Details) {
+func writeRun(w io.Writer, s *agentevents.RunSnapshot, d *report.Details) {
+	items := report.Of(s, d)
 	field := func(name, text string) {
 		if text != "" {
 			fmt.Fprintf(w, "%-10s %s\n", name, text)
@@ -99,18 +99,19 @@ func writeRun(w io.Writer, s *agentevents.RunSnapshot, d *tree.Details) {
 	field("goal", visible(s.SessionGoal))
 	agents := agentRows(s)
 	tops := slices.DeleteFunc(slices.Clone(agents), func(a agentRow) bool { return a.ParentAgentID != "" || a.ParentCallID != "" })
+	top := map[string]bool{"": true} // agents that no other agent told what to do
 	for _, a := range tops {
-		whose := ""
-		if len(tops) > 1 {
-			whose = a.name + ": "
-		}
-		said := func(name, text string) {
-			if text != "" {
-				field(name, visible(whose+text))
+		top[a.AgentID] = true
+	}
+	for _, topic := range []report.Topic{report.Asked, report.Answered} {
+		for _, i := range items {
+			if i.Topic == topic && top[i.AgentID] {
+				if len(tops) > 1 && i.Agent != "" {
+					i.Text = i.Agent + ": " + i.Text
+				}
+				field(string(topic), visible(i.Text))
 			}
 		}
-		said("asked", cmp.Or(d.Prompt(s.RunID, a.AgentID), a.Task, request(s)))
-		said("answered", oneLine(cmp.Or(a.Result, a.Text)))
 	}
 
 	table := func(name string, write func()) {
@@ -119,6 +120,9 @@ func writeRun(w io.Writer, s *agentevents.RunSnapshot, d *tree.Details) {
 	}
 	if len(agents) > 0 {
 		table("agents", func() { writeTable(w, agents, agentColumns) })
+	}
+	if len(s.Phases) > 0 {
+		table("phases", func() { writeTable(w, s.Phases, phaseColumns(s)) })
 	}
 	if nodes := slices.Sorted(maps.Keys(s.NodeStatus)); len(nodes) > 0 {
 		table("nodes", func() { writeTable(w, nodes, nodeColumns(s)) })
@@ -136,29 +140,16 @@ func writeRun(w io.Writer, s *agentevents.RunSnapshot, d *tree.Details) {
 	if rows := answerRows(s); len(rows) > 0 {
 		table("answers", func() { writeTable(w, rows, answerColumns) })
 	}
-	if lines := attention(s, agents, d); len(lines) > 0 {
+	if rows := messageRows(items); len(rows) > 0 {
+		table("messages", func() { writeTable(w, rows, messageColumns) })
+	}
+	if lines := attention(items); len(lines) > 0 {
 		table("attention", func() {
 			for _, line := range lines {
 				fmt.Fprintln(w, clip(visible(line)))
 			}
 		})
 	}
-}
-
-// request returns the last message of a user that the run has, or began with: a log of AG-UI
-// tells no agent what to do.
-func request(s *agentevents.RunSnapshot) (text string) {
-	for raw := range jsonwire.Elements(jsonwire.Member(string(s.Inputs), "messages")) {
-		if jsonwire.Text(jsonwire.Member(raw, "role")) == "user" {
-			text = cmp.Or(jsonwire.Text(jsonwire.Member(raw, "content")), text)
-		}
-	}
-	for _, m := range s.Messages {
-		if m.Role == "user" {
-			text = cmp.Or(jsonwire.Text(string(m.Content)), text)
-		}
-	}
-	return oneLine(text)
 }
 
 // oneLine returns the beginning of a text on one line.
@@ -180,17 +171,12 @@ type agentRow struct {
 
 func agentRows(s *agentevents.RunSnapshot) (rows []agentRow) {
 	all := view.Of(s)
-	named := map[string]int{} // agents by name
-	for _, a := range s.AgentsInOrder() {
-		row := agentRow{name: view.Name(a.AgentID, a), AgentSnapshot: a}
+	agents := s.AgentsInOrder()
+	names := report.Names(agents)
+	for _, a := range agents {
+		row := agentRow{name: names[a.AgentID], AgentSnapshot: a}
 		row.status, row.how = all.Status(a.AgentID, a)
 		rows = append(rows, row)
-		named[row.name]++
-	}
-	for i := range rows {
-		if a := &rows[i]; a.name != a.AgentID && named[a.name] > 1 {
-			a.name += " (" + a.AgentID + ")"
-		}
 	}
 	return rows
 }
@@ -200,7 +186,7 @@ var agentColumns = []column[agentRow]{
 	{"STATUS", false, func(a agentRow) string { return cmp.Or(visible(a.status), "-") }},
 	{"MODEL", false, func(a agentRow) string { return clip(visible(view.Model(a.AgentSnapshot))) }},
 	{"STEPS", true, func(a agentRow) string { return some(a.Totals.Or(a.Counted).Steps) }},
-	{"CALLS", true, func(a agentRow) string { return some(a.ToolCalls) }},
+	{"CALLS", true, func(a agentRow) string { return some(a.ToolCalls) + statedCalls(a.AgentSnapshot) }},
 	{"FAILED", true, func(a agentRow) string { return some(a.ToolFailures) }},
 	{"TOKENS", true, func(a agentRow) string {
 		u, _ := a.Usage.Total()
@@ -209,6 +195,19 @@ var agentColumns = []column[agentRow]{
 	{"COST", true, func(a agentRow) string { _, c := a.Usage.Total(); return someDollars(c) }},
 	{"TOOK", true, func(a agentRow) string { return took(a.Duration.V) }},
 	{"TASK", false, func(a agentRow) string { return clip(visible(oneLine(a.Task))) }},
+}
+
+func phaseColumns(s *agentevents.RunSnapshot) []column[agentevents.PhaseSnapshot] {
+	type phase = agentevents.PhaseSnapshot
+	return []column[phase]{
+		{"WORKFLOW", false, func(p phase) string { return clip(visible(p.WorkflowID)) }},
+		{"PHASE", false, func(p phase) string { return clip(visible(p.Phase)) }},
+		{"STATUS", false, func(p phase) string { return view.Phase(s, &p) }},
+		{"IN", true, func(p phase) string { return some(p.InputCount.V) }},
+		{"OUT", true, func(p phase) string { return some(p.OutputCount.V) }},
+		{"TOKENS", true, func(p phase) string { return some(int(p.Tokens.V)) }},
+		{"TOOK", true, func(p phase) string { return waited(p.StartedAt, p.EndedAt) }},
+	}
 }
 
 func nodeColumns(s *agentevents.RunSnapshot) []column[string] {
@@ -281,84 +280,46 @@ var toolColumns = []column[toolRow]{
 	{"TOOK", true, func(t toolRow) string { return took(t.Duration) }},
 }
 
-// because returns what happened, and why if that is known.
-func because(what, why string) string {
-	if why == "" {
-		return what
+// A messageRow is a message of the conversation.
+type messageRow struct{ from, to, text string }
+
+// messageRows returns the last messages of a conversation.
+func messageRows(items []report.Item) (rows []messageRow) {
+	const most = 20
+	for _, i := range items {
+		if i.Topic == report.Message {
+			rows = append(rows, messageRow{i.Agent, i.ToName, i.Text})
+		}
 	}
-	return what + ": " + why
+	if n := len(rows) - most; n > 0 {
+		rows[n-1] = messageRow{text: "(" + plural(n, "earlier message") + ")"}
+		rows = rows[n-1:]
+	}
+	return rows
 }
 
-// attention returns what somebody may have to look at.
-func attention(s *agentevents.RunSnapshot, agents []agentRow, d *tree.Details) (lines []string) {
-	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
-	names := map[string]string{}
-	for _, a := range agents {
-		names[a.AgentID] = " of " + a.name
-	}
-	for _, c := range s.OpenCalls {
-		say("call %s%s (%s) has not returned", c.CallID, names[c.AgentID], c.ToolID)
-	}
-	for i := range s.Approvals {
-		if a := &s.Approvals[i]; a.Open {
-			say("approval %s%s is waiting: %s", a.ApprovalID, names[a.AgentID], a.Action)
-		}
-	}
-	for i := range s.Clarifications {
-		if c := &s.Clarifications[i]; c.Open {
-			say("question %s%s is waiting", c.InterruptID, names[c.AgentID])
-		}
-	}
-	for _, a := range agents {
-		failure := cmp.Or(a.Error.V.Message, a.Error.V.Code, a.LastError.V.Message, a.LastError.V.Code, d.Why(s.RunID, a.AgentID))
-		switch {
-		case a.how == view.Bad || a.how == view.Warn:
-			say("agent %s %s", a.name, because(a.status, failure))
-		case a.Status == agentevents.StatusBlockedOnClarification && d.Why(s.RunID, a.AgentID) != "":
-			say("agent %s waits: %s", a.name, d.Why(s.RunID, a.AgentID))
-		case a.LastError.OK:
-			say("agent %s: %s, the last one: %s", a.name, plural(a.Errors, "error"), failure)
-		}
-	}
-	for _, id := range slices.Sorted(maps.Keys(s.NodeStatus)) {
-		if word, why := view.Node(s, id); s.NodeStatus[id] == agentevents.NodeStatusFailed {
-			say("node %s %s", id, because(word, why))
-		}
-	}
-	for i := range s.Audits {
-		if a := &s.Audits[i]; a.Result == agentevents.AuditFail {
-			say("audit %s%s failed", strings.TrimPrefix(a.CheckpointID, "audit:"), names[a.AgentID])
-		}
-	}
-	for i := range s.Claims {
-		if c := &s.Claims[i]; c.Verdict == "rejected" {
-			say("claim %s rejected by %s", c.FindingID, c.VerifierAgentID)
-		}
-	}
+var messageColumns = []column[messageRow]{
+	{"FROM", false, func(m messageRow) string { return clip(visible(m.from)) }},
+	{"TO", false, func(m messageRow) string { return clip(visible(m.to)) }},
+	{"TEXT", false, func(m messageRow) string { return visible(m.text) }},
+}
+
+// attention returns the lines about the things that somebody may have to look at. Of many failed
+// calls it has the first ones.
+func attention(items []report.Item) (lines []string) {
 	const most = 5
-	failed := 0
-	for _, c := range s.ClosedCalls {
-		if c.Status == agentevents.ToolStatusOK {
-			continue
+	calls, last := 0, 0
+	for _, i := range report.Attention(items) {
+		if i.Topic == report.Call && !i.Open {
+			if calls++; calls > most {
+				continue
+			}
+			last = len(lines) + 1
 		}
-		if failed++; failed <= most {
-			say("call %s%s (%s) %s: %s", c.CallID, names[c.AgentID], c.ToolID, c.Status, cmp.Or(c.Error, "no reason given"))
-		}
+		lines = append(lines, i.Sentence())
 	}
-	if failed > most {
-		say("and %s more that failed", plural(failed-most, "call"))
-	}
-	for i := range s.Budgets {
-		say("budget %s exceeded", s.Budgets[i].Budget)
-	}
-	for _, v := range s.Violations {
-		say("%s", strings.TrimPrefix(v.Error(), "agentevents: "))
-	}
-	if n := s.ViolationCount - len(s.Violations); n > 0 {
-		say("and %s more; 'agentevents check' lists them", plural(n, "violation"))
-	}
-	if s.Refused > 0 {
-		say("%s refused while the run was recorded", plural(s.Refused, "event"))
+	if calls > most {
+		lines = slices.Insert(lines, last, "and "+plural(calls-most, "more call")+" that failed")
 	}
 	return lines
 }

@@ -149,7 +149,7 @@ func writeStats(w io.Writer, r *stats.Report) {
 	}
 	share("task success rate", m.TaskSuccessRate, "task", also(r.Undecided, "undecided"))
 	share("handoff loop rate", m.HandoffLoopRate, "session", fmt.Sprintf("; %s", plural(r.Handoffs, "handoff")))
-	share("verifier rejection rate", m.VerifierRejectionRate, "verdict", also(r.Issues, "issues found"))
+	share("verifier rejection rate", m.VerifierRejectionRate, "verdict", also(r.Issues, strings.TrimPrefix(plural(r.Issues, "issue"), strconv.Itoa(r.Issues)+" ")+" found"))
 	line("average agent depth", number(m.AverageAgentDepth, 2), fmt.Sprintf("%.0f above %s", m.AverageAgentDepth.Numerator.V, plural(int(m.AverageAgentDepth.Denominator), "agent")))
 	share("tool failure rate", m.ToolFailureRate, "call", "")
 	cost, spent := noData, "no cost known"
@@ -242,7 +242,7 @@ func callsText(c *stats.Calls) (value, of string) {
 	if c == nil {
 		return noData, ""
 	}
-	of = strings.TrimPrefix(also(c.Failed, "failed")+also(c.Open, "open")+also(c.Refused, "refused"), "; ")
+	of = strings.TrimPrefix(also(c.Failed, "failed")+also(c.Open, "open")+also(c.Refused, "refused")+also(int(c.Unlogged), "more stated by agents"), "; ")
 	if c.MeanMS.OK {
 		of = strings.TrimPrefix(of+"; mean "+milliseconds(c.MeanMS.V), "; ")
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/report"
 	"github.com/agentevents/agentevents/tree"
 )
 
@@ -71,7 +72,7 @@ func (d *drawing) flags(fs *flag.FlagSet) {
 	fs.IntVar(&d.width, "width", 0, "cut long details to fit lines of `COLUMNS`; default 100, -1 cuts nothing")
 }
 
-func (d *drawing) options(in *invocation, details *tree.Details) tree.Options {
+func (d *drawing) options(in *invocation, details *report.Details) tree.Options {
 	return tree.Options{Color: in.color(d.color.value), Width: d.width, Details: details}
 }
 

@@ -47,6 +47,7 @@ func TestWikiTree(t *testing.T) {
 	got := exec(log, "tree", "-")
 	require.Equal(t, `session s · run r ✓ completed · 2026-05-05 09:00:00Z · 14s: fix
 ├─ Planner
+│  └─ message: a plan
 ├─ Search ✓ ended · 5s · 1 tool call: search
 │  ├─ tool.web_search ✓ 1s
 │  └─ Inner ✓ ended · 1s: read

@@ -247,7 +247,7 @@ func drawn(t *testing.T) {
       └─ step.s001 ✓ completed · 400ms: search
          ├─ tool.search ✓ 250ms
          ├─ citation https://example.com/a ✓ verified · confidence 0.8: blue
-         └─ evidence ! insufficient: one source
+         └─ evidence ! insufficient: one source — would resolve it: another
 1 agent · 1 tool call · 10 tokens in, 4 out · $0.2500
 `, b.String())
 }

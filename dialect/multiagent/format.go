@@ -103,10 +103,10 @@ var format = func() *wire.Format {
 			row("approval.requested", agentevents.KindApprovalRequested,
 				field("approvalId").As("id"), field("action"), field("reason"), field("scope"), field("risk"), field("callId"), field("toolId"), field("arguments"), field("timeoutMs")),
 			row("approval.granted", agentevents.KindApprovalGranted, field("approvalId").As("id"), field("approvedBy"), field("feedback")),
-			row("verifier.issue.found", agentevents.KindIssueFound, field("issue"), field("severity"), field("evidence"), field("suggestedFix").As("suggested_fix")),
+			row("verifier.issue.found", agentevents.KindIssueFound, field("issue").As("description", "text", "message"), field("severity"), field("evidence"), field("suggestedFix").As("suggested_fix")),
 			row("loop.round.completed", agentevents.KindLoopRoundCompleted, field("round", count), field("score"), field("feedback"), field("diff"), field("costUsd")),
 			row("budget.exceeded", agentevents.KindBudgetExceeded, field("budget").As("kind"), field("limit", count), field("actual", count), field("reason")),
-			row("session.completed", agentevents.KindSessionCompleted, field("status"), field("result")),
+			row("session.completed", agentevents.KindSessionCompleted, field("status"), field("result"), field("error", fault)),
 
 			flow("workflow.created", agentevents.KindWorkflowCreated, 4, scope("workflowId"), field("script"), field("phases", count), field("estimatedTokens")),
 			flow("workflow.approved", agentevents.KindWorkflowApproved, 3, scope("workflowId"), field("approvedAt"), field("approvedBy")),

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	ae "github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/report"
 	"github.com/agentevents/agentevents/tree"
 )
 
@@ -53,7 +54,7 @@ func TestOutputIsThePages(t *testing.T) {
 	runs, err := ae.FoldLog(ae.NewReader(strings.NewReader(log), ae.ReaderOptions{}), ae.FoldOptions{})
 	require.NoError(t, err)
 	var drawn strings.Builder
-	var details tree.Details
+	var details report.Details
 	for ev, err := range ae.NewReader(strings.NewReader(log), ae.ReaderOptions{}).All() {
 		require.NoError(t, err)
 		details.Add(&ev)

@@ -100,9 +100,11 @@ var layers = []layer{
 		"production programs ask agents through it, and need no more than the events"},
 	{"querytest", []string{".", "capture/claude", "dialect/openharness", "internal/disk", "internal/jsonwire", "internal/textdiff", "query"},
 		"fixtures are of three forms, and only tests need them"},
-	{"tree", []string{".", "internal/view"},
+	{"report", []string{".", "internal/jsonwire", "internal/view"},
 		"a view of snapshots needs only the root"},
-	{"cmd/...", []string{".", "logfile", "otlpjson", "playback", "query", "querytest", "tree", "capture/...", "dialect/...", "internal/chain", "internal/disk", "internal/foreign", "internal/jsonwire", "internal/lines",
+	{"tree", []string{".", "report", "internal/view"},
+		"a tree draws the items of a report"},
+	{"cmd/...", []string{".", "logfile", "otlpjson", "playback", "query", "querytest", "report", "tree", "capture/...", "dialect/...", "internal/chain", "internal/disk", "internal/foreign", "internal/jsonwire", "internal/lines",
 		"internal/readback", "internal/replay", "internal/rundiff", "internal/spans", "internal/stats", "internal/view"},
 		"the command may use every package of the module, but no dependency of its own"},
 	{"examples/...", []string{".", "live", "query", "resume", "runstore", "tree"},
@@ -110,7 +112,7 @@ var layers = []layer{
 }
 
 // testOnly are packages that the tests of every package may import.
-var testOnly = []string{"github.com/stretchr/testify/...", ".", "dialect/...", "adapter/...", "capture/...", "eventtest", "hooks", "live", "logfile", "otlpjson", "inbox", "playback", "query", "querytest", "resume", "runstore", "runstore/runstoretest", "tree", "internal/canary", "internal/cputime", "internal/effort", "internal/readback", "internal/scale", "internal/secret/corpus", "internal/txtar"}
+var testOnly = []string{"github.com/stretchr/testify/...", ".", "dialect/...", "adapter/...", "capture/...", "eventtest", "hooks", "live", "logfile", "otlpjson", "inbox", "playback", "query", "querytest", "resume", "runstore", "runstore/runstoretest", "report", "tree", "internal/canary", "internal/cputime", "internal/effort", "internal/readback", "internal/scale", "internal/secret/corpus", "internal/txtar"}
 
 type listed struct {
 	ImportPath                         string

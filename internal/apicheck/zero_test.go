@@ -35,9 +35,9 @@ import (
 	"github.com/agentevents/agentevents/otlpjson"
 	"github.com/agentevents/agentevents/playback"
 	"github.com/agentevents/agentevents/querytest"
+	"github.com/agentevents/agentevents/report"
 	"github.com/agentevents/agentevents/resume"
 	"github.com/agentevents/agentevents/runstore"
-	"github.com/agentevents/agentevents/tree"
 )
 
 // zeros are the zero values of the structs with methods, by folder. The payloads come from the
@@ -83,7 +83,7 @@ var zeros = map[string][]any{
 	"querytest": {new(querytest.CallID), &querytest.Difference{}, &querytest.MissingError{}, &querytest.Mock{}},
 	"resume":    {&resume.Plan{}, new(resume.Value)},
 	"runstore":  {&runstore.ConflictError{}, &runstore.File{}, &runstore.Memory{}, &runstore.RunInfo{}, &runstore.Sink{}},
-	"tree":      {&tree.Details{}},
+	"report":    {&report.Details{}, &report.Item{}},
 }
 
 // A method of a zero value returns an error, does nothing or works: it does not panic.

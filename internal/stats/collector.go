@@ -127,6 +127,7 @@ type tally struct {
 // calls counts calls.
 type calls struct {
 	returned, failed, open, refused int
+	unlogged                        int64
 	timed                           int // calls whose duration is known: those that last has
 	last                            time.Duration
 }
@@ -305,6 +306,10 @@ func (c *Collector) snapshot(r *run, s *agentevents.RunSnapshot) {
 	c.session(s, r)
 	c.agents(s)
 	c.tools(s)
+	for _, a := range s.Agents {
+		calls, _ := view.Unlogged(a)
+		t.tools.unlogged = view.Plus(t.tools.unlogged, int64(calls))
+	}
 	for i := range s.Audits {
 		a := &s.Audits[i]
 		c.judged(name(s, a.AgentID), a.Result == agentevents.AuditFail)

@@ -94,6 +94,9 @@ type Calls struct {
 	Open     int    `json:"open"`     // calls that have not returned
 	Refused  int    `json:"refused"`  // calls that were refused before they began
 	MeanMS   number `json:"meanMs"`   // mean duration; null when none is known
+	// Unlogged is the number of tool calls that agents state in their totals beyond those in the
+	// log. No other figure has them.
+	Unlogged int64 `json:"unlogged,omitzero"`
 }
 
 // Tokens counts tokens, as [agentevents.Usage] does.
@@ -206,7 +209,7 @@ func (c calls) figures() *Calls {
 	if c == (calls{}) {
 		return nil
 	}
-	return &Calls{c.returned, c.failed, c.open, c.refused, quotient(milliseconds(c.last), float64(c.timed)).Value}
+	return &Calls{c.returned, c.failed, c.open, c.refused, quotient(milliseconds(c.last), float64(c.timed)).Value, c.unlogged}
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

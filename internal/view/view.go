@@ -113,12 +113,36 @@ func Node(s *agentevents.RunSnapshot, id string) (word, why string) {
 	if skipped {
 		return "skipped", out.Reason
 	}
+	open := status == agentevents.NodeStatusRunning || status == agentevents.NodeStatusSuspended
+	if open && s.Status.Terminal() { // nothing interrupts a node of a run that has ended
+		return NoEnd, s.Suspended[id]
+	}
 	return string(status), cmp.Or(out.Error, s.Suspended[id])
+}
+
+// Unlogged returns how many tool calls and audits an agent states in its totals beyond those in the
+// log: a document may be an excerpt.
+func Unlogged(a *agentevents.AgentSnapshot) (calls, audits int) {
+	if a == nil || !a.Totals.OK {
+		return 0, 0
+	}
+	return max(0, a.Totals.V.ToolCalls-a.Counted.ToolCalls), max(0, a.Totals.V.AuditCheckpoints-a.Counted.AuditCheckpoints)
 }
 
 // NoEnd is the word for what is open in a run that has succeeded: its document may have no
 // ends, and nothing was interrupted.
 const NoEnd = "without an end"
+
+// Phase returns the word for the status of a phase.
+func Phase(s *agentevents.RunSnapshot, p *agentevents.PhaseSnapshot) string {
+	switch {
+	case !p.Open:
+		return "completed"
+	case s.Status.Terminal():
+		return NoEnd
+	}
+	return "open"
+}
 
 // A Mark says how something went.
 type Mark uint8

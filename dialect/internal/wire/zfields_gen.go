@@ -385,6 +385,7 @@ var structFields = map[string][]fieldInfo{
 	"SessionCompleted": {
 		{"status", "", func(v any) any { return (*string)(&v.(*agentevents.SessionCompleted).Status) }, nil},
 		{"result", "", func(v any) any { return &v.(*agentevents.SessionCompleted).Result }, nil},
+		{"error", "ErrorInfo", func(v any) any { return &v.(*agentevents.SessionCompleted).Error.V }, func(v any) *bool { return &v.(*agentevents.SessionCompleted).Error.OK }},
 	},
 	"RunStarted": {
 		{"name", "", func(v any) any { return (*string)(&v.(*agentevents.RunStarted).Name) }, nil},
@@ -972,6 +973,11 @@ var leaves = map[string][]string{
 	"SessionCompleted": {
 		"/payload/status",
 		"/payload/result",
+		"/payload/error",
+		"/payload/error/code",
+		"/payload/error/message",
+		"/payload/error/details",
+		"/payload/error/retryable",
 	},
 	"RunStarted": {
 		"/payload/name",
@@ -2208,6 +2214,21 @@ func present(v any) (set uint64) {
 		}
 		if p.Result != "" {
 			set |= 1 << 1
+		}
+		if p.Error.OK {
+			set |= 1 << 2
+		}
+		if p.Error.OK && p.Error.V.Code != "" {
+			set |= 1 << 3
+		}
+		if p.Error.OK && p.Error.V.Message != "" {
+			set |= 1 << 4
+		}
+		if p.Error.OK && p.Error.V.Details != "" {
+			set |= 1 << 5
+		}
+		if p.Error.OK && p.Error.V.Retryable.OK {
+			set |= 1 << 6
 		}
 	case *agentevents.RunStarted:
 		if p.Name != "" {

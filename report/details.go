@@ -1,10 +1,9 @@
-package tree
+package report
 
 import (
 	"cmp"
 	"encoding/json"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -12,33 +11,32 @@ import (
 	"github.com/agentevents/agentevents/internal/view"
 )
 
-// Details are what people look for in a run and what its snapshot does not keep: what each
-// call did, prompts, why agents failed or wait, errors, decisions, commands of people, items of
-// the blackboard, events of unknown kinds, and how long agents were at work. The zero Details
-// are empty. They keep a short text for each of these. They are not for concurrent use.
+// Details are the short texts of a run that its snapshot leaves out: the main argument of each
+// call, prompts, reasons for failing or waiting, errors, decisions, messages, commands, items of
+// the blackboard, events of unknown kinds, and the time that agents were at work. The zero Details
+// are empty. They are not for concurrent use.
 type Details struct {
 	runs map[string]*runDetails
 }
 
 type runDetails struct {
-	agents map[string]*agentDetails // by agent id; what no agent did is under ""
+	agents map[string]*agentDetails // by agent id; under "": acts of no agent
 	spans  map[string]*agentDetails // by the span of a start without an id
 	open   map[string]*noted        // by the span that it covers
+
+	messages map[string]uint64 // sequences of messages, by id
 }
 
 // A noted is a line about an event.
 type noted struct {
-	line line
-	at   time.Time
+	Item
 	open bool // it goes on
 
-	// Of events of an unknown kind:
-	times int
-	last  uint64 // sequence of the last one
+	last uint64 // of events of an unknown kind: sequence of the last one
 }
 
 type agentDetails struct {
-	calls    map[string]string // what calls did, by call id
+	calls    map[string]string // main arguments, by call id
 	prompt   string            // of the first start
 	notes    map[uint64]*noted // by sequence, as events may come again
 	unknown  map[agentevents.Kind]*noted
@@ -52,7 +50,7 @@ type agentDetails struct {
 }
 
 const (
-	maxNote   = 160 // characters of what a call did
+	maxNote   = 160 // characters of a note
 	maxPrompt = 400 // characters of a prompt
 	maxWhy    = 60  // characters of why a model call failed
 )
@@ -78,45 +76,20 @@ func (d *Details) Add(ev *agentevents.Event) {
 			a.why = short(p.Reason, maxNote)
 		}
 		if p.To == agentevents.StatusBlockedOnClarification && a.why != "" {
-			a.blocked = d.note(ev, line{head: "blocked", detail: a.why})
+			a.blocked = d.note(ev, Item{Topic: Blocked, Subject: "blocked", Text: a.why})
 			a.blocked.open = true
 		}
-	case *agentevents.AgentDecided:
-		l := line{head: "decided", detail: dashed(valueText(p.Decision), short(p.Reasoning, maxNote))}
-		confidence(&l, p.Confidence)
-		d.note(ev, l)
-	case *agentevents.OrchestratorDecided:
-		d.note(ev, line{head: "orchestrator decided", detail: valueText(p.Decision)})
-	case *agentevents.LoopRoundCompleted:
-		l := line{head: "round " + strconv.Itoa(p.Round), detail: short(p.Feedback, maxNote)}
-		if p.Score.OK {
-			l.fact("score " + number(p.Score.V))
-		}
-		if p.CostUSD.OK {
-			l.fact(dollars(p.CostUSD.V))
-		}
-		d.note(ev, l)
-	case *agentevents.AgentErrored:
-		l := line{head: "error", mark: bad, word: short(p.ErrorType, maxWhy), detail: short(p.Message, maxNote)}
-		if p.Severity == agentevents.SeverityWarning {
-			l.head, l.mark = "warning", warn
-		}
-		d.note(ev, l)
-	case *agentevents.BlackboardItemCreated:
-		l := line{head: words("blackboard", short(p.ItemID, maxWhy)), word: short(p.ItemType, maxWhy), detail: valueText(p.Content)}
-		confidence(&l, p.Confidence)
-		d.note(ev, l)
+	case *agentevents.AgentDecided, *agentevents.OrchestratorDecided, *agentevents.LoopRoundCompleted,
+		*agentevents.AgentErrored, *agentevents.BlackboardItemCreated:
+		d.note(ev, itemOf(ev))
+	case *agentevents.MessageCreated:
+		d.message(ev, &p.Message)
 	case *agentevents.Unknown:
 		d.unknown(ev, p)
 	case *agentevents.CommandReceived:
-		c := &p.Command
-		l := line{head: "command " + short(string(c.Type), maxWhy), detail: short(cmp.Or(c.Message, c.Content, c.Reason), maxNote)}
-		if p.Rejected != "" {
-			l.mark, l.word, l.detail = bad, "rejected", dashed(l.detail, short(p.Rejected, maxNote))
-		}
 		to := *ev // a command for an execution of a node is for its agent
-		to.NodeRunID = cmp.Or(ev.NodeRunID, c.RunID)
-		d.note(&to, l)
+		to.NodeRunID = cmp.Or(ev.NodeRunID, p.Command.RunID)
+		d.note(&to, commandItem(p))
 	case *agentevents.SpanRecorded:
 		d.span(ev, p)
 	case *agentevents.AgentStarted:
@@ -139,15 +112,28 @@ func (d *Details) Add(ev *agentevents.Event) {
 	}
 }
 
-// note adds a line about an event to what its agent did.
-func (d *Details) note(ev *agentevents.Event, l line) *noted {
+// message notes a message, which may be delivered again under another sequence.
+func (d *Details) message(ev *agentevents.Event, m *agentevents.ConversationMessage) {
+	r := d.add(ev.RunID)
+	if at, again := r.messages[m.MessageID]; again && m.MessageID != "" && at != ev.Sequence {
+		return
+	}
+	r.messages[strings.Clone(m.MessageID)] = ev.Sequence
+	sent := *ev
+	sent.AgentID = cmp.Or(m.From, ev.AgentID)
+	d.note(&sent, messageItem(m))
+}
+
+// note adds a line about an event to its agent's notes.
+func (d *Details) note(ev *agentevents.Event, l Item) *noted {
 	a := d.agent(ev)
 	if a.notes == nil {
 		a.notes = map[uint64]*noted{}
 	}
 	n := a.notes[ev.Sequence]
 	if n == nil {
-		n = &noted{line: l, at: ev.Time}
+		l.Sequence, l.Time, l.AgentID = ev.Sequence, ev.Time, strings.Clone(ev.AgentID)
+		n = &noted{Item: l}
 		a.notes[ev.Sequence] = n
 	}
 	return n
@@ -159,7 +145,7 @@ func (d *Details) unknown(ev *agentevents.Event, p *agentevents.Unknown) {
 	n := a.unknown[p.Type]
 	switch {
 	case n == nil:
-		n = d.note(ev, line{head: short(string(p.Type), maxWhy), detail: short(view.Argument(p.Raw), maxNote)})
+		n = d.note(ev, itemOf(ev))
 		if a.unknown == nil {
 			a.unknown = map[agentevents.Kind]*noted{}
 		}
@@ -167,34 +153,34 @@ func (d *Details) unknown(ev *agentevents.Event, p *agentevents.Unknown) {
 	case ev.Sequence <= n.last:
 		return // it comes again
 	default:
-		n.line.detail = ""
+		n.Text = ""
 	}
 	n.times, n.last = n.times+1, ev.Sequence
 }
 
-// spanMarks says how a span has ended, by its phase.
-var spanMarks = map[string]view.Mark{"complete": good, "error": bad, "cancelled": warn}
+// spanMarks are the marks of ended spans, by phase.
+var spanMarks = map[string]Mark{"complete": Good, "error": Bad, "cancelled": Warn}
 
 // span notes a span that no other line is about. Its start and its end are one line.
 func (d *Details) span(ev *agentevents.Event, p *agentevents.SpanRecorded) {
 	mark := spanMarks[p.Phase]
-	if p.Subject == "run" || p.Phase != "start" && mark == none {
+	if p.Subject == "run" || p.Phase != "start" && mark == None {
 		return
 	}
 	r := d.add(ev.RunID)
 	n := r.open[ev.SpanID]
-	if n == nil || mark == none {
-		n = d.note(ev, line{head: short(p.Subject, maxWhy)})
+	if n == nil || mark == None {
+		n = d.note(ev, Item{Topic: Span, Subject: short(p.Subject, maxWhy)})
 	}
-	if n.line.mark != none {
+	if n.Mark != None {
 		return // it comes again
 	}
-	if delete(r.open, ev.SpanID); mark == none && ev.SpanID != "" {
+	if delete(r.open, ev.SpanID); mark == None && ev.SpanID != "" {
 		r.open[strings.Clone(ev.SpanID)] = n
 	}
-	n.line.mark = mark
-	n.line.fact(duration(p.Duration.V))
-	n.line.detail = cmp.Or(short(cmp.Or(p.ErrorMessage, p.ErrorType), maxNote), valueText(p.Attributes), n.line.detail)
+	n.Mark = mark
+	n.fact(view.Duration(p.Duration.V))
+	n.Text = cmp.Or(short(cmp.Or(p.ErrorMessage, p.ErrorType), maxNote), valueText(p.Attributes), n.Text)
 }
 
 // valueText returns a JSON value as a short text, and "" for nothing.
@@ -209,8 +195,8 @@ func valueText(value agentevents.JSON) string {
 	return short(text, maxNote)
 }
 
-// dashed joins two texts.
-func dashed(a, b string) string {
+// Dashed joins two texts.
+func Dashed(a, b string) string {
 	if a == "" || b == "" {
 		return a + b
 	}
@@ -221,8 +207,8 @@ func dashed(a, b string) string {
 func (a *agentDetails) unblock(at time.Time) {
 	if a.blocked != nil {
 		a.blocked.open = false
-		a.blocked.line.facts = nil
-		a.blocked.line.fact(between(a.blocked.at, at))
+		a.blocked.Facts = nil
+		a.blocked.fact(view.Between(a.blocked.Time, at))
 	}
 	a.blocked = nil
 }
@@ -254,7 +240,7 @@ func (d *Details) add(id string) *runDetails {
 		if d.runs == nil {
 			d.runs = map[string]*runDetails{}
 		}
-		r = &runDetails{agents: map[string]*agentDetails{}, spans: map[string]*agentDetails{}, open: map[string]*noted{}}
+		r = &runDetails{agents: map[string]*agentDetails{}, spans: map[string]*agentDetails{}, open: map[string]*noted{}, messages: map[string]uint64{}}
 		d.runs[strings.Clone(id)] = r
 	}
 	return r
@@ -303,17 +289,13 @@ func (r *runDetails) agent(id string) *agentDetails {
 }
 
 func (d *Details) call(ev *agentevents.Event, id, summary string, arguments agentevents.JSON) {
-	if summary == "" {
-		summary = view.Argument(arguments)
-	} else if strings.HasPrefix(summary, "{") { // some recorders take the arguments as their summary
-		summary = cmp.Or(view.Argument(agentevents.JSON(summary)), summary)
-	}
-	if summary = short(summary, maxNote); summary != "" {
-		d.agent(ev).calls[strings.Clone(id)] = summary
+	if text := argument(summary, arguments); text != "" {
+		d.agent(ev).calls[strings.Clone(id)] = text
 	}
 }
 
-// promptText returns a prompt as text: the string, or the last text of the messages.
+// promptText returns a prompt as text: the string, or the last text of the messages and then the
+// ones before it.
 func promptText(prompt agentevents.JSON) string {
 	var text string
 	if json.Unmarshal([]byte(prompt), &text) == nil {
@@ -326,6 +308,7 @@ func promptText(prompt agentevents.JSON) string {
 	if json.Unmarshal([]byte(prompt), &messages) != nil {
 		return ""
 	}
+	var texts []string // the last first
 	for _, m := range slices.Backward(messages) {
 		var parts []struct{ Text string }
 		if m.Content == nil {
@@ -333,16 +316,21 @@ func promptText(prompt agentevents.JSON) string {
 		}
 		switch {
 		case json.Unmarshal(m.Content, &text) == nil && text != "":
-			return text
+			texts = append(texts, text)
 		case json.Unmarshal(m.Content, &parts) == nil:
 			for _, p := range slices.Backward(parts) {
 				if p.Text != "" {
-					return p.Text
+					texts = append(texts, p.Text)
+					break
 				}
 			}
 		}
 	}
-	return ""
+	if len(texts) < 2 {
+		return strings.Join(texts, "")
+	}
+	slices.Reverse(texts[1:])
+	return texts[0] + " (after: " + strings.Join(texts[1:], "; ") + ")"
 }
 
 // short returns a text on one line, cut to some characters.
@@ -378,59 +366,7 @@ func (a agentDetails) took(s *agentevents.AgentSnapshot) (took, work time.Durati
 	return took, rested(took, a.worked)
 }
 
-// said adds what an agent was told and what it answered, if nobody of the run told it.
-func (b *builder) said(n *agentNode) {
-	if b.details == nil || n.a.ParentAgentID != "" || n.a.ParentCallID != "" {
-		return
-	}
-	if prompt := b.details.of(n.id).prompt; prompt != "" && prompt != n.a.Task {
-		n.children = slices.Insert(n.children, 0, &node{line: line{head: "prompt", detail: prompt}})
-	}
-	if answer := short(cmp.Or(n.a.Result, n.a.Text), maxPrompt); answer != "" {
-		n.add(&node{line: line{head: "answer", detail: answer}})
-	}
-}
-
-// notes adds what is noted of events.
-func (b *builder) notes(add func(agent string, n *node)) {
-	if b.details == nil {
-		return
-	}
-	for agent, a := range b.details.agents {
-		for seq, n := range a.notes {
-			l := n.line
-			l.facts = slices.Clone(l.facts)
-			if n.times > 1 {
-				l.head += times(n.times)
-			}
-			if n.open {
-				b.closed(&l, true, none, "")
-			}
-			same := ""
-			if l.mark == bad {
-				same = l.head + " " + l.word
-			}
-			add(agent, &node{line: l, seq: seq, tool: same})
-		}
-	}
-}
-
-// working returns how long the agents that nobody spawned were at work, if that is known
-// and much less than the run took.
-func (b *builder) working() time.Duration {
-	var work time.Duration
-	for _, n := range b.order {
-		if n.a.ParentAgentID == "" && n.a.ParentCallID == "" {
-			if !n.a.Started {
-				return 0
-			}
-			work += b.details.of(n.id).worked
-		}
-	}
-	return rested(view.Length(b.s), work)
-}
-
-// rested returns the time at work, if what is left of the time that it took matters, else 0.
+// rested returns the time at work, if the rest of the time matters, else 0.
 func rested(took, work time.Duration) time.Duration {
 	if took-work < max(time.Second, took/4) {
 		return 0
@@ -438,8 +374,8 @@ func rested(took, work time.Duration) time.Duration {
 	return work
 }
 
-// why returns in a word or two why a run ended as it did, or "".
-func why(s *agentevents.RunSnapshot) string {
+// Cause returns in a word or two why a run ended as it did, or "".
+func Cause(s *agentevents.RunSnapshot) string {
 	if s.Status != agentevents.RunStatusFailed && s.Status != agentevents.RunStatusCancelled {
 		return ""
 	}
@@ -447,7 +383,7 @@ func why(s *agentevents.RunSnapshot) string {
 	agents := view.Of(s)
 	for _, a := range s.AgentsInOrder() {
 		codes = append(codes, a.Error.V.Code)
-		if _, how := agents.Status(a.AgentID, a); how != good { // else the agent got over it
+		if _, how := agents.Status(a.AgentID, a); how != view.Good { // else the agent got over it
 			codes = append(codes, a.LastError.V.Code)
 		}
 	}
@@ -478,52 +414,38 @@ var reasons = []struct {
 	{"network", []string{"network_error"}},
 }
 
-// join makes one line of calls of one tool in a row, which went well and have nothing below
-// them: two or more that say the same, or four or more that do not.
-func join(nodes []*node) []*node {
-	var out []*node
-	for i := 0; i < len(nodes); {
-		first := nodes[i]
-		n, alike := 1, true
-		for i+n < len(nodes) && first.tool != "" && nodes[i+n].tool == first.tool && len(nodes[i+n].children) == 0 {
-			alike = alike && nodes[i+n].line.detail == first.line.detail
-			n++
-		}
-		if len(first.children) > 0 || n < 2 || !alike && n < 4 {
-			out = append(out, nodes[i])
-			i++
-			continue
-		}
-		out = append(out, joined(nodes[i:i+n]))
-		i += n
-	}
-	return out
+// Call returns the main argument of a call, such as its command or path, or "".
+func (d *Details) Call(runID, agentID, callID string) string {
+	return d.run(runID).of(agentID).calls[callID]
 }
 
-func times(n int) string { return " ×" + strconv.Itoa(n) }
+// ModelFailure returns why the last failed model call of an agent failed, or "".
+func (d *Details) ModelFailure(runID, agentID string) string { return d.run(runID).of(agentID).failure }
 
-// joined returns the line of several calls of one tool.
-func joined(calls []*node) *node {
-	l := calls[0].line
-	l.head += times(len(calls))
-	l.facts = nil
-	var took time.Duration
-	var notes []string
-	for _, c := range calls {
-		took += c.took
-		if d := c.line.detail; d != "" && !slices.Contains(notes, d) {
-			notes = append(notes, d)
+// Took returns how long an agent took from its first start on, and how long it was at work if that
+// is much less, else 0.
+func (d *Details) Took(runID string, a *agentevents.AgentSnapshot) (took, work time.Duration) {
+	return d.run(runID).of(a.AgentID).took(a)
+}
+
+// AtWork returns how long the agents that nobody spawned were at work, if that is known and much
+// less than the run took.
+func (d *Details) AtWork(s *agentevents.RunSnapshot) time.Duration {
+	var work time.Duration
+	for _, a := range s.Agents {
+		if a != nil && a.ParentAgentID == "" && a.ParentCallID == "" {
+			if !a.Started {
+				return 0
+			}
+			work += d.run(s.RunID).of(a.AgentID).worked
 		}
 	}
-	l.fact(duration(took))
-	l.detail = strings.Join(notes, ", ")
-	return &node{line: l, seq: calls[0].seq}
+	return rested(view.Length(s), work)
 }
 
 // Why returns why an agent has failed or waits, on one line, or "". It is the reason of the
 // transition to that status.
 func (d *Details) Why(runID, agentID string) string { return d.run(runID).of(agentID).why }
 
-// Prompt returns the beginning of what an agent was told when it started first, on one
-// line, or "".
+// Prompt returns the beginning of an agent's first prompt, on one line, or "".
 func (d *Details) Prompt(runID, agentID string) string { return d.run(runID).of(agentID).prompt }

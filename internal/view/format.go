@@ -1,4 +1,4 @@
-package tree
+package view
 
 import (
 	"fmt"
@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// duration formats d short: 12ms, 1.2s, 3m05s, 2h07m. No time at all, as
-// between events of a log without a clock, is "".
-func duration(d time.Duration) string {
+// Duration formats d short: 12ms, 1.2s, 3m05s, 2h07m. No time at all, as
+// Between events of a log without a clock, is "".
+func Duration(d time.Duration) string {
 	if d < 0 {
 		if d == math.MinInt64 {
 			d++
 		}
-		return "-" + duration(-d)
+		return "-" + Duration(-d)
 	}
 	switch {
 	case d == 0:
@@ -35,17 +35,17 @@ func duration(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", m/60, m%60)
 }
 
-// between returns the duration from one time to the other, or "" when one of
+// Between returns the duration from one time to the other, or "" when one of
 // them is not known.
-func between(from, to time.Time) string {
+func Between(from, to time.Time) string {
 	if from.IsZero() || to.IsZero() {
 		return ""
 	}
-	return duration(to.Sub(from))
+	return Duration(to.Sub(from))
 }
 
-// dollars formats a cost in US dollars.
-func dollars(v float64) string {
+// Dollars formats a cost in US dollars.
+func Dollars(v float64) string {
 	digits := 4
 	if math.Abs(v) >= 1 {
 		digits = 2
@@ -53,8 +53,8 @@ func dollars(v float64) string {
 	return "$" + strconv.FormatFloat(v, 'f', digits, 64)
 }
 
-// count returns "1 thing" or "2 things".
-func count[T int | int64](n T, thing string) string {
+// Count returns "1 thing" or "2 things".
+func Count[T int | int64](n T, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}

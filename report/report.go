@@ -1,0 +1,587 @@
+package report
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+	"github.com/agentevents/agentevents/internal/view"
+)
+
+// A Mark tells how something went.
+type Mark = view.Mark
+
+// The marks. The zero Mark tells nothing.
+const (
+	None = view.None
+	Good = view.Good
+	Bad  = view.Bad
+	Warn = view.Warn
+)
+
+// A Topic is the subject of an [Item].
+type Topic string
+
+// The topics.
+const (
+	Asked      Topic = "asked"      // the request to an agent
+	Answered   Topic = "answered"   // the answer of an agent, or of the session
+	Agent      Topic = "agent"      // an agent that failed or waits
+	Call       Topic = "call"       // a tool call that failed or is open
+	Approval   Topic = "approval"   // a request for approval
+	Question   Topic = "question"   // questions to a person
+	Message    Topic = "message"    // a message of the conversation
+	Task       Topic = "task"       // an assigned task
+	Handoff    Topic = "handoff"    // a handoff, or the request for one
+	Decision   Topic = "decision"   // a decision of an agent or of the supervisor
+	Audit      Topic = "audit"      // an audit
+	Issue      Topic = "issue"      // a finding of a verifier
+	Claim      Topic = "claim"      // a verdict on a finding
+	Evidence   Topic = "evidence"   // evidence that does not suffice
+	Intent     Topic = "intent"     // a classified intent
+	Plan       Topic = "plan"       // a proposed plan
+	Citation   Topic = "citation"   // a citation
+	Round      Topic = "round"      // a round of a loop
+	Blackboard Topic = "blackboard" // an item of the blackboard
+	Command    Topic = "command"    // a command of a person or a program
+	Blocked    Topic = "blocked"    // a time in which an agent waited
+	Error      Topic = "error"      // an error or a warning of an agent
+	Span       Topic = "span"       // a span that no other topic is about
+	Node       Topic = "node"       // a node of the flow
+	Budget     Topic = "budget"     // a budget that ran out, or a cap that was reached
+	Violation  Topic = "violation"  // a violated rule, or refused events
+	Other      Topic = "other"      // an event of an unknown kind
+)
+
+// A Concern tells whether somebody must look at an item.
+type Concern uint8
+
+// The concerns, from the least to the most urgent.
+const (
+	Nothing Concern = iota // nobody needs to act
+	Look                   // somebody may want to look
+	Failed                 // something failed
+	Waits                  // the run waits for a person
+)
+
+// An Item is one line about a run: Subject Mark Status · Facts: Text.
+type Item struct {
+	Topic    Topic     // the subject's kind
+	Concern  Concern   // whether somebody must look
+	Sequence uint64    // of its first event; 0 also for an item without an event
+	Time     time.Time // of that event; zero when it is not known
+	AgentID  string    // the agent that it is about; empty for the run
+	Agent    string    // the name of that agent for people
+	To       string    // of a message: id of the receiver; empty when it names none
+	ToName   string    // the name of that agent for people
+	Subject  string    // such as "approval ap2"
+	Mark     Mark      // how it went
+	Status   string    // a word for how it went, such as "granted by ann"
+	Open     bool      // it goes on, or waits
+	Facts    []string  // such as "confidence 0.65"
+	Text     string    // the words of the log: the question, the reason, the message
+
+	times int // number of events that it stands for, when there are several
+}
+
+// Times returns the number of events that the item stands for, at least 1.
+func (i *Item) Times() int { return max(i.times, 1) }
+
+func (i *Item) fact(text string) {
+	if text != "" {
+		i.Facts = append(i.Facts, text)
+	}
+}
+
+// pending has the words for open items in a sentence, by topic.
+var pending = map[Topic]string{
+	Approval: "waits", Question: "waits", Call: "has not returned", Handoff: "is not accepted", Blocked: "waits", Node: "waits",
+}
+
+// auditWords are the words for the results of audits in a sentence.
+var auditWords = map[string]string{string(agentevents.AuditPass): "passed", string(agentevents.AuditFail): "failed", string(agentevents.AuditWarn): "warned"}
+
+// Sentence returns the item as one line for a list of several agents' items.
+func (i *Item) Sentence() string {
+	owner, status := "", i.Status
+	if i.Agent != "" && i.Topic != Agent {
+		owner = " of " + i.Agent
+	}
+	if i.Open {
+		status = cmp.Or(pending[i.Topic], status)
+	}
+	var text string
+	switch i.Topic {
+	case Agent:
+		text = i.Subject + " " + status
+		if i.Mark != Bad && i.Mark != Warn && i.Status != "waits" { // it went on
+			text = i.Subject + ": " + status
+		}
+	case Decision:
+		text = cmp.Or(i.Agent, "the run") + " " + i.Subject
+		if len(i.Facts) > 0 {
+			text += " (" + strings.Join(i.Facts, ", ") + ")"
+		}
+	case Message:
+		text = strings.Replace(i.Subject, "message", i.Agent, 1)
+	case Handoff:
+		text = strings.TrimSuffix(i.Subject+" "+status, " ")
+	case Blocked:
+		text = i.Agent + " is blocked"
+	case Audit:
+		text = "audit " + strings.TrimPrefix(i.Subject, "audit:") + owner + " " + cmp.Or(auditWords[i.Status], status)
+	case Issue:
+		text = i.Subject + owner + " (" + status + ")"
+	default:
+		text = strings.TrimSuffix(i.Subject+owner+" "+status, " ")
+	}
+	if i.Text != "" {
+		text += ": " + i.Text
+	}
+	return text
+}
+
+// Attention returns the items that somebody must look at, the most urgent first.
+func Attention(items []Item) []Item {
+	items = slices.DeleteFunc(slices.Clone(items), func(i Item) bool { return i.Concern == Nothing })
+	slices.SortStableFunc(items, func(a, b Item) int { return cmp.Compare(b.Concern, a.Concern) })
+	return items
+}
+
+// Reason returns the reason for the status of a run in a few words: the error of a run that
+// failed, the question that a waiting run asks. It is empty for a run that goes well.
+func Reason(s *agentevents.RunSnapshot, items []Item) string {
+	switch {
+	case s.Status == agentevents.RunStatusCompleted:
+		return ""
+	case s.Error.OK && errorText(s.Error.V) != "":
+		return errorText(s.Error.V)
+	case s.CancelReason != "":
+		return s.CancelReason
+	}
+	for _, i := range Attention(items) {
+		if i.Concern == Waits || i.Concern == Failed && s.Status.Terminal() {
+			return cmp.Or(i.Text, i.Sentence())
+		}
+	}
+	return ""
+}
+
+// Of returns the items of a run, in the order of their first events; those without an event
+// come last. Nil details add nothing. The items share no memory with the snapshot.
+func Of(s *agentevents.RunSnapshot, d *Details) []Item {
+	c := collector{s: s, d: d.run(s.RunID), over: s.Status.Terminal(), names: map[string]string{}}
+	if s.SessionID != "" && s.SessionStatus != "" { // the session has ended, and with it its runs
+		c.over = c.over || !s.SessionEndedAt.IsZero()
+	}
+	c.agents()
+	c.people()
+	c.work()
+	c.findings()
+	c.details()
+	slices.SortStableFunc(c.items, func(a, b Item) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	c.state()
+	return c.items
+}
+
+type collector struct {
+	s     *agentevents.RunSnapshot
+	d     *runDetails
+	over  bool              // nobody is waited for any more
+	names map[string]string // of agents, by id
+	items []Item
+}
+
+func (c *collector) add(i Item) {
+	i.Agent, i.ToName = cmp.Or(c.names[i.AgentID], i.AgentID), cmp.Or(c.names[i.To], i.To)
+	if i.ToName != "" {
+		i.Subject = "message to " + i.ToName
+	}
+	c.items = append(c.items, i)
+}
+
+// waits returns the concern of something open.
+func (c *collector) waits(open bool) Concern {
+	switch {
+	case !open:
+		return Nothing
+	case c.over:
+		return Look
+	}
+	return Waits
+}
+
+// agents adds the requests to agents, their answers, and the agents that failed or wait.
+func (c *collector) agents() {
+	all := view.Of(c.s)
+	agents := c.s.AgentsInOrder()
+	c.names = Names(agents)
+	answered := false
+	for _, a := range agents {
+		d := c.d.of(a.AgentID)
+		of := Item{Sequence: a.Sequence, Time: a.StartedAt, AgentID: a.AgentID}
+		top := a.ParentAgentID == "" && a.ParentCallID == ""
+		if text := cmp.Or(d.prompt, short(a.Task, maxPrompt)); text != "" {
+			i := of
+			i.Topic, i.Subject, i.Text = Asked, "prompt", text
+			c.add(i)
+		}
+		if text := short(cmp.Or(a.Result, a.Text), maxPrompt); text != "" {
+			i := of
+			i.Topic, i.Subject, i.Text = Answered, "answer", text
+			c.add(i)
+			answered = answered || top
+		}
+		i := of
+		i.Topic, i.Subject = Agent, "agent "+c.names[a.AgentID]
+		i.Status, i.Mark = all.Status(a.AgentID, a)
+		i.Text = cmp.Or(errorText(a.Error.V), errorText(a.LastError.V), d.why)
+		switch {
+		case i.Mark == Bad, i.Mark == Warn:
+			i.Concern = Failed
+		case a.Status == agentevents.StatusBlockedOnClarification && d.why != "":
+			i.Status, i.Text, i.Concern = "waits", d.why, c.waits(true)
+		case a.LastError.OK:
+			i.Status, i.Concern = view.Count(a.Errors, "error")+", the last one", Look
+		}
+		if i.Concern != Nothing {
+			c.add(i)
+		}
+	}
+	if text := valueText(c.s.SessionResult); text != "" && !answered {
+		c.add(Item{Topic: Answered, Subject: "answer", Text: text, Sequence: c.s.NextSequence, Time: c.s.SessionEndedAt})
+	}
+	if text := requested(c.s); text != "" && !slices.ContainsFunc(c.items, func(i Item) bool { return i.Topic == Asked }) {
+		c.add(Item{Topic: Asked, Subject: "prompt", Text: text, Time: c.s.StartedAt})
+	}
+}
+
+// Names returns the names of agents for people, by their ids. The id stands beside a name that
+// several agents have.
+func Names(agents []*agentevents.AgentSnapshot) map[string]string {
+	names, number := map[string]string{}, map[string]int{}
+	for _, a := range agents {
+		names[a.AgentID] = view.Name(a.AgentID, a)
+		number[names[a.AgentID]]++
+	}
+	for id, name := range names {
+		if name != id && number[name] > 1 {
+			names[id] = name + " (" + id + ")"
+		}
+	}
+	return names
+}
+
+// requested returns the last message of a user in the run or its input: logs of AG-UI have no
+// prompts of agents.
+func requested(s *agentevents.RunSnapshot) (text string) {
+	for raw := range jsonwire.Elements(jsonwire.Member(string(s.Inputs), "messages")) {
+		if jsonwire.Text(jsonwire.Member(raw, "role")) == "user" {
+			text = cmp.Or(jsonwire.Text(jsonwire.Member(raw, "content")), text)
+		}
+	}
+	for _, m := range s.Messages {
+		if m.Role == "user" {
+			text = cmp.Or(jsonwire.Text(string(m.Content)), text)
+		}
+	}
+	return short(text, maxPrompt)
+}
+
+// unanswered tells why a question has no answer, by the kind of event that closed it.
+var unanswered = map[agentevents.Kind]string{
+	agentevents.KindApprovalRequested:      "asked again",
+	agentevents.KindClarificationRequested: "asked again",
+	agentevents.KindToolReturned:           "unanswered when the call returned",
+	agentevents.KindAgentEnded:             "unanswered when the agent ended",
+	agentevents.KindAgentStarted:           "unanswered when the agent started again",
+	agentevents.KindRunCompleted:           "unanswered when the run ended",
+	agentevents.KindRunFailed:              "unanswered when the run ended",
+	agentevents.KindRunCancelled:           "unanswered when the run ended",
+}
+
+// people adds questions to people, and their answers.
+func (c *collector) people() {
+	for i := range c.s.Approvals {
+		ap := &c.s.Approvals[i]
+		l := Item{Topic: Approval, Sequence: ap.Sequence, Time: ap.RequestedAt, AgentID: ap.AgentID, Subject: words("approval", ap.ApprovalID), Concern: c.waits(ap.Open)}
+		if ap.CallID != "" {
+			l.Subject += " of call " + ap.CallID
+		}
+		mark, word := Bad, "rejected"
+		if ap.Granted {
+			mark, word = Good, "granted"
+		}
+		if ap.By != "" {
+			word += " by " + ap.By
+		}
+		if why := unanswered[ap.ClosedBy]; why != "" {
+			mark, word = Warn, why
+		}
+		l.close(ap.Open, mark, word)
+		l.fact(view.Between(ap.RequestedAt, ap.AnsweredAt))
+		l.Text = Dashed(Dashed(cmp.Or(ap.Action, ap.ToolID), ap.Reason), ap.Feedback)
+		c.add(l)
+	}
+	for i := range c.s.Clarifications {
+		q := &c.s.Clarifications[i]
+		l := Item{Topic: Question, Sequence: q.Sequence, Time: q.RequestedAt, AgentID: q.AgentID, Subject: words("clarification", q.InterruptID), Concern: c.waits(q.Open)}
+		word := "answered"
+		mark := Good
+		if q.AnsweredBy != "" {
+			word += " by " + q.AnsweredBy
+		}
+		if why := unanswered[q.ClosedBy]; why != "" {
+			mark, word = Warn, why
+		}
+		l.close(q.Open, mark, word)
+		l.fact(view.Between(q.RequestedAt, q.AnsweredAt))
+		if n := len(q.Questions); n > 1 {
+			l.fact(view.Count(n, "question"))
+		}
+		var texts []string
+		for i := range q.Questions {
+			texts = append(texts, Dashed(q.Questions[i].Question, AnswerTo(q.Questions[i].ID, q.Answers)))
+		}
+		l.Text = strings.Join(texts, "; ")
+		c.add(l)
+	}
+}
+
+// close gives an item the mark and word of something that is done, or notes that it is open.
+func (i *Item) close(open bool, m Mark, word string) {
+	i.Mark, i.Status, i.Open = m, word, open
+	if open {
+		i.Mark, i.Status = None, "open"
+	}
+}
+
+// AnswerTo returns the answer to a question, a text as it is and other JSON on one line.
+func AnswerTo(id string, answers agentevents.JSON) string {
+	var all map[string]json.RawMessage
+	if json.Unmarshal([]byte(answers), &all) != nil || all[id] == nil {
+		return ""
+	}
+	return valueText(agentevents.JSON(all[id]))
+}
+
+// work adds calls, tasks, handoffs and audits.
+func (c *collector) work() {
+	for _, call := range slices.Concat(c.s.ClosedCalls, c.s.OpenCalls) {
+		if call == nil || call.Status == agentevents.ToolStatusOK {
+			continue
+		}
+		l := Item{Topic: Call, Sequence: call.Sequence, Time: call.StartedAt, AgentID: call.AgentID, Subject: words("call", call.CallID) + " (" + call.ToolID + ")", Concern: Failed}
+		l.close(call.Status == "", Bad, string(call.Status))
+		if l.Open {
+			l.Concern = Look
+		}
+		l.Text = Dashed(c.d.of(call.AgentID).calls[call.CallID], call.Error)
+		if l.Text == "" && !l.Open {
+			l.Text = "no reason given"
+		}
+		c.add(l)
+	}
+	for i := range c.s.Tasks {
+		t := &c.s.Tasks[i]
+		c.add(Item{Topic: Task, Sequence: t.Sequence, AgentID: t.AgentID, Subject: words("task", t.TaskID), Text: t.Goal})
+	}
+	for i := range c.s.Handoffs {
+		h := &c.s.Handoffs[i]
+		l := Item{Topic: Handoff, Sequence: h.Sequence, AgentID: h.From, Subject: "handoff " + h.From + " → " + h.To, Text: h.Reason}
+		l.close(h.Open, Good, "")
+		if h.Open {
+			l.Concern = Look
+		}
+		c.add(l)
+	}
+	for i := range c.s.Audits {
+		a := &c.s.Audits[i]
+		l := Item{Topic: Audit, Sequence: a.Sequence, AgentID: a.AgentID, Subject: a.CheckpointID, Status: string(a.Result), Mark: Warn}
+		if !strings.HasPrefix(l.Subject, "audit:") {
+			l.Subject = words("audit", a.CheckpointID)
+		}
+		switch a.Result {
+		case agentevents.AuditPass:
+			l.Mark = Good
+		case agentevents.AuditFail:
+			l.Mark, l.Concern = Bad, Failed
+		}
+		l.fact(view.Duration(a.Duration))
+		c.add(l)
+	}
+}
+
+// findings adds issues, intents, plans, citations, evidence and claims.
+func (c *collector) findings() {
+	for i := range c.s.Issues {
+		is := &c.s.Issues[i]
+		c.add(Item{Topic: Issue, Concern: Look, Sequence: is.Sequence, AgentID: is.AgentID, Subject: "issue", Mark: Warn, Status: cmp.Or(is.Severity, "found"), Text: is.Issue})
+	}
+	f := &c.s.Facts.V
+	for i := range f.Intents {
+		in := &f.Intents[i]
+		l := Item{Topic: Intent, Sequence: in.Sequence, AgentID: in.AgentID, Subject: "intent", Status: in.Intent}
+		l.confidence(in.Confidence)
+		c.add(l)
+	}
+	for i := range f.Plans {
+		p := &f.Plans[i]
+		l := Item{Topic: Plan, Sequence: p.Sequence, AgentID: p.AgentID, Subject: "plan", Status: p.Strategy}
+		l.fact(view.Count(len(p.Steps), "step"))
+		var steps []string
+		for i := range p.Steps {
+			steps = append(steps, p.Steps[i].Description)
+		}
+		l.Text = strings.Join(steps, "; ")
+		c.add(l)
+	}
+	for i := range f.Citations {
+		ci := &f.Citations[i]
+		l := Item{Topic: Citation, Sequence: ci.Sequence, AgentID: ci.AgentID, Subject: words("citation", ci.SourceURI), Text: ci.Claim}
+		if ci.Verified {
+			l.Mark, l.Status = Good, "verified"
+		}
+		l.confidence(ci.Confidence)
+		c.add(l)
+	}
+	for i := range f.Insufficiencies {
+		in := &f.Insufficiencies[i]
+		l := Item{Topic: Evidence, Concern: Look, Sequence: in.Sequence, AgentID: in.AgentID, Subject: "evidence", Mark: Warn, Status: "insufficient", Text: lacking(in.Reason, in.WhatWouldResolve)}
+		c.add(l)
+	}
+	for i := range c.s.Claims {
+		cl := &c.s.Claims[i]
+		l := Item{Topic: Claim, Sequence: cl.Sequence, AgentID: cl.VerifierAgentID, Subject: "claim " + cl.FindingID, Status: cl.Verdict}
+		switch cl.Verdict {
+		case "accepted":
+			l.Mark = Good
+		case "rejected":
+			l.Mark, l.Concern = Bad, Look
+		}
+		c.add(l)
+	}
+}
+
+// lacking returns the reason why evidence does not suffice, and a remedy.
+func lacking(reason, remedy string) string {
+	if remedy != "" {
+		remedy = "would resolve it: " + remedy
+	}
+	return Dashed(reason, remedy)
+}
+
+func (i *Item) confidence(c agentevents.Opt[float64]) {
+	if c.OK {
+		i.fact("confidence " + strconv.FormatFloat(c.V, 'g', 4, 64))
+	}
+}
+
+// details adds the notes.
+func (c *collector) details() {
+	if c.d == nil {
+		c.messages()
+		return
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.d.agents)) {
+		for _, n := range c.d.agents[id].notes {
+			l := n.Item
+			l.AgentID = id
+			l.Facts = slices.Clone(l.Facts)
+			if n.open {
+				l.close(true, None, "")
+			}
+			if l.Topic == Blocked && n.open {
+				l.Concern = c.waits(true)
+			}
+			c.add(l)
+		}
+	}
+}
+
+// messages adds the conversation of a snapshot without details: it has no sequences, but the order.
+func (c *collector) messages() {
+	for i := range c.s.Messages {
+		c.add(messageItem(&c.s.Messages[i]))
+	}
+}
+
+// messageItem returns a message as an item of its sender.
+func messageItem(m *agentevents.ConversationMessage) Item {
+	l := Item{Topic: Message, AgentID: strings.Clone(m.From), To: strings.Clone(m.To), Subject: "message", Text: valueText(m.Content)}
+	if m.To != "" {
+		l.Subject += " to " + m.To
+	}
+	return l
+}
+
+// state adds nodes, budgets and violations.
+func (c *collector) state() {
+	for _, id := range slices.Sorted(maps.Keys(c.s.NodeStatus)) {
+		status := c.s.NodeStatus[id]
+		l := Item{Topic: Node, Subject: "node " + id}
+		l.Status, l.Text = view.Node(c.s, id)
+		switch status {
+		case agentevents.NodeStatusDone:
+			if l.Status == string(status) { // else it is skipped
+				l.Mark = Good
+			}
+		case agentevents.NodeStatusFailed:
+			l.Mark, l.Concern = Bad, Failed
+		case agentevents.NodeStatusSuspended:
+			l.Open, l.Concern = !c.s.Status.Terminal(), c.waits(!c.over)
+		case agentevents.NodeStatusRunning:
+			l.Open = !c.s.Status.Terminal()
+		}
+		if agent := c.s.Facts.V.NodeAgents[id].AgentID; agent != "" {
+			l.fact("agent " + cmp.Or(c.names[agent], agent))
+		}
+		c.add(l)
+	}
+	for i := range c.s.Budgets {
+		b := &c.s.Budgets[i]
+		l := Item{Topic: Budget, Concern: Look, Sequence: b.Sequence, Subject: "budget " + b.Budget, Mark: Warn, Status: "exceeded", Text: b.Reason}
+		if b.Cap {
+			l.Subject, l.Status = "cap "+b.Budget, "reached"
+		}
+		if b.Actual.V != 0 || b.Limit.V != 0 { // else the log may not state them
+			if b.Actual.OK {
+				l.fact(number(b.Actual.V))
+			}
+			if b.Limit.OK {
+				l.fact("limit " + number(b.Limit.V))
+			}
+		}
+		c.add(l)
+	}
+	for _, v := range c.s.Violations {
+		if v == nil { // in a snapshot made by hand
+			continue
+		}
+		c.add(Item{Topic: Violation, Concern: Look, Subject: strings.TrimPrefix(v.Error(), "agentevents: ")})
+	}
+	if n := c.s.ViolationCount - len(c.s.Violations); n > 0 {
+		c.add(Item{Topic: Violation, Concern: Look, Subject: "and " + view.Count(n, "more violation") + "; 'agentevents check' lists them"})
+	}
+	if c.s.Refused > 0 {
+		c.add(Item{Topic: Violation, Concern: Look, Subject: view.Count(c.s.Refused, "event") + " refused while the run was recorded"})
+	}
+}
+
+func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+func errorText(e agentevents.ErrorInfo) string { return cmp.Or(e.Message, e.Code) }
+
+// words returns a head and an id. One that a reader has derived from the log tells nothing.
+func words(head, id string) string {
+	if derived := len(id) == 36 && id[14] == '8'; id == "" || derived { // a UUID of version 8
+		return head
+	}
+	return head + " " + id
+}

@@ -124,7 +124,7 @@ func (i *Item) Sentence() string {
 			text = i.Subject + ": " + status
 		}
 	case Decision:
-		text = cmp.Or(i.Agent, "the run") + " " + i.Subject
+		text = cmp.Or(i.Agent, "the run") + " " + strings.TrimPrefix(i.Subject, "orchestrator ")
 		if len(i.Facts) > 0 {
 			text += " (" + strings.Join(i.Facts, ", ") + ")"
 		}

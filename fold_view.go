@@ -692,7 +692,8 @@ func (v *view) toolReturned(ev *Event, sub *subject, p *ToolReturned, c *ToolCal
 			if at := ev.Time.Add(-p.Duration.V).UTC(); at.Year() >= 0 && at.Year() <= 9999 {
 				c.StartedAt = at
 			}
-			known = true
+		}
+		if known = !refused; known { // without its event, the call began before the log does
 			stats.Calls = plus(stats.Calls, 1)
 			if sub.agent != nil {
 				sub.agent.shown.ToolCalls++

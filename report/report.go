@@ -157,17 +157,15 @@ func Attention(items []Item) []Item {
 // Reason returns the reason for the status of a run in a few words: the error of a run that
 // failed, the question that a waiting run asks. It is empty for a run that goes well.
 func Reason(s *agentevents.RunSnapshot, items []Item) string {
-	switch {
-	case s.Status == agentevents.RunStatusCompleted:
+	if s.Status == agentevents.RunStatusCompleted {
 		return ""
-	case s.Error.OK && errorText(s.Error.V) != "":
-		return errorText(s.Error.V)
-	case s.CancelReason != "":
-		return s.CancelReason
+	}
+	if text := cmp.Or(errorText(s.Error.V), s.CancelReason); text != "" {
+		return short(text, maxNote)
 	}
 	for _, i := range Attention(items) {
 		if i.Concern == Waits || i.Concern == Failed && s.Status.Terminal() {
-			return cmp.Or(i.Text, i.Sentence())
+			return short(cmp.Or(i.Text, i.Sentence()), maxNote)
 		}
 	}
 	return ""

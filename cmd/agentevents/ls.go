@@ -134,7 +134,7 @@ var runColumns = []column[*agentevents.RunSnapshot]{
 	{"TURNS", true, func(s *agentevents.RunSnapshot) string { return some(turns(s)) }},
 	{"CALLS", true, func(s *agentevents.RunSnapshot) string {
 		calls, _ := toolCalls(s)
-		return some(calls) + statedCalls(slices.Collect(maps.Values(s.Agents))...)
+		return callsOf(calls, slices.Collect(maps.Values(s.Agents))...)
 	}},
 	{"FAILED", true, func(s *agentevents.RunSnapshot) string { _, failed := toolCalls(s); return some(failed) }},
 	{"ERRORS", true, func(s *agentevents.RunSnapshot) string {
@@ -227,17 +227,17 @@ func turns(s *agentevents.RunSnapshot) int {
 	return n
 }
 
-// statedCalls tells the calls that agents state beyond those in the log, or nothing.
-func statedCalls(agents ...*agentevents.AgentSnapshot) string {
+// callsOf returns a number of calls, and the number that agents state beyond those in the log.
+func callsOf(n int, agents ...*agentevents.AgentSnapshot) string {
 	sum := int64(0)
 	for _, a := range agents {
 		calls, _ := view.Unlogged(a)
 		sum = view.Plus(sum, int64(calls))
 	}
 	if sum == 0 {
-		return ""
+		return some(n)
 	}
-	return fmt.Sprintf(" (+%d stated)", sum)
+	return fmt.Sprintf("%d (+%d stated)", n, sum)
 }
 
 func toolCalls(s *agentevents.RunSnapshot) (calls, failed int) {

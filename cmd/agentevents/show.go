@@ -186,7 +186,7 @@ var agentColumns = []column[agentRow]{
 	{"STATUS", false, func(a agentRow) string { return cmp.Or(visible(a.status), "-") }},
 	{"MODEL", false, func(a agentRow) string { return clip(visible(view.Model(a.AgentSnapshot))) }},
 	{"STEPS", true, func(a agentRow) string { return some(a.Totals.Or(a.Counted).Steps) }},
-	{"CALLS", true, func(a agentRow) string { return some(a.ToolCalls) + statedCalls(a.AgentSnapshot) }},
+	{"CALLS", true, func(a agentRow) string { return callsOf(a.ToolCalls, a.AgentSnapshot) }},
 	{"FAILED", true, func(a agentRow) string { return some(a.ToolFailures) }},
 	{"TOKENS", true, func(a agentRow) string {
 		u, _ := a.Usage.Total()

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents/internal/txtar"
+)
+
+// logsOfTheTree returns the logs that stand in the files of the module, by name.
+func logsOfTheTree(t *testing.T) map[string]string {
+	logs := map[string]string{}
+	root := filepath.Join("..", "..")
+	require.NoError(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.Contains(path, "testdata") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		switch filepath.Ext(path) {
+		case ".jsonl":
+			logs[path] = string(text)
+		case ".txtar":
+			for _, f := range txtar.Parse(string(text)).Files {
+				if at := strings.Index("\n"+f.Text, "\n{"); at >= 0 {
+					logs[path+": "+f.Name] = f.Text[at:]
+				}
+			}
+		}
+		return nil
+	}))
+	return logs
+}
+
+// A seen is a run as a view shows it: words and numbers, which are empty where the view has none.
+type seen struct{ status, calls, failed, tokens, attempts, open string }
+
+// foldView is the run as its snapshot has it.
+func foldView(t *testing.T, line string) (id string, v seen, counts [3]int) {
+	var s struct {
+		RunID  string
+		Status string
+		Tools  map[string]struct{ Calls, Failed int }
+		Usage  struct {
+			Usage   struct{ InputTokens, OutputTokens, TotalTokens, CacheCreationInputTokens, CacheReadInputTokens json.Number }
+			Partial bool
+		}
+		Agents                    map[string]struct{ Attempts int }
+		OpenCalls                 []json.RawMessage
+		Approvals, Clarifications []struct{ Open bool }
+	}
+	require.NoError(t, json.Unmarshal([]byte(line), &s))
+	for _, tool := range s.Tools {
+		counts[0] += tool.Calls
+		counts[1] += tool.Failed
+	}
+	for _, q := range append(s.Approvals, s.Clarifications...) {
+		if q.Open {
+			counts[2]++
+		}
+	}
+	most := 0
+	for _, a := range s.Agents {
+		most = max(most, a.Attempts)
+	}
+	number := func(n json.Number) int64 { i, _ := n.Int64(); return i }
+	u := s.Usage.Usage
+	tokens := max(number(u.TotalTokens), number(u.InputTokens)+number(u.OutputTokens)+number(u.CacheCreationInputTokens)+number(u.CacheReadInputTokens))
+	v = seen{status: s.Status, calls: some(counts[0]), failed: some(counts[1]), open: some(len(s.OpenCalls))}
+	if tokens > 0 {
+		v.tokens = atLeast(s.Usage.Partial) + strconv.FormatInt(tokens, 10)
+	}
+	if most > 1 {
+		v.attempts = strconv.Itoa(most)
+	}
+	return s.RunID, v, counts
+}
+
+var (
+	drawnHead    = regexp.MustCompile(`^(?:session .* · )?run (?:[✓✗!] )?`)
+	drawnTotals  = regexp.MustCompile(`(?m)^\d+ agents? · (\d+) tool calls?(?: \((\d+) failed\))?`)
+	drawnOpen    = regexp.MustCompile(`(?m)^[│ ]*[├└]─ tool\.[^\n]*? (?:! )?open\b`)
+	drawnAttempt = regexp.MustCompile(`\(attempt (\d+)\)`)
+	statusWords  = regexp.MustCompile(` (pending|running|paused|waiting|completed|failed|cancelling|cancelled)\b`)
+)
+
+// treeView is the run as its tree shows it.
+func treeView(text string) (v seen) {
+	head, _, _ := strings.Cut(text, "\n")
+	if m := statusWords.FindStringSubmatch(drawnHead.ReplaceAllString(head, "")); m != nil {
+		v.status = m[1]
+	}
+	zero := func(n string) string { return strings.TrimPrefix(n, "0") }
+	if m := drawnTotals.FindStringSubmatch(text); m != nil {
+		v.calls, v.failed = zero(m[1]), m[2]
+	}
+	v.open = some(len(drawnOpen.FindAllString(text, -1)))
+	most := 1
+	for _, m := range drawnAttempt.FindAllStringSubmatch(text, -1) {
+		n, _ := strconv.Atoi(m[1])
+		most = max(most, n)
+	}
+	if most > 1 {
+		v.attempts = strconv.Itoa(most)
+	}
+	return v
+}
+
+// listed returns the cells of a table's rows by column. Two blanks or more stand between cells.
+func listed(table string) (rows []map[string]string) {
+	cells := func(line string) []string { return regexp.MustCompile(`  +`).Split(strings.TrimSpace(line), -1) }
+	lines := strings.Split(strings.TrimSuffix(table, "\n"), "\n")
+	names := cells(lines[0])
+	for _, line := range lines[1:] {
+		row := map[string]string{}
+		for i, cell := range cells(line) {
+			if i < len(names) {
+				row[names[i]] = strings.TrimPrefix(cell, "-")
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// TestViewsAgree runs the views on every log of the module: they show the same status, calls, failed
+// calls, tokens, attempts and open things of each run.
+func TestViewsAgree(t *testing.T) {
+	logs := logsOfTheTree(t)
+	require.Greater(t, len(logs), 500)
+	compared := 0
+	for name, text := range logs {
+		path := filepath.Join(t.TempDir(), "log.jsonl")
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		folded := exec("", "fold", "--keep-calls", "100000", path)
+		if folded.code > exitProblems || folded.out == "" || strings.Contains(text, "\\u") {
+			continue // no log, or one whose ids are escaped in tables
+		}
+		trees := strings.Split(exec("", "tree", path).out, "\n\n")
+		shown := strings.Split("\n"+exec("", "show", "--all", path).out, "\nrun        ")[1:]
+		lines := strings.Split(strings.TrimSuffix(folded.out, "\n"), "\n")
+		rows := listed(exec("", "ls", path).out)
+		require.Len(t, trees, len(lines), name)
+		require.Len(t, rows, len(lines), name)
+		require.Len(t, shown, len(lines), name)
+		byID := map[string]map[string]string{}
+		for _, row := range rows {
+			byID[row["RUN"]] = row
+		}
+		statuses, calls, failed := map[string]int{}, 0, 0
+		for i, line := range lines {
+			id, want, counts := foldView(t, line)
+			compared++
+			statuses[want.status]++
+			calls, failed = calls+counts[0], failed+counts[1]
+
+			drawn := treeView(trees[i])
+			drawn.tokens = want.tokens // a tree has them by kind
+			require.Equal(t, want, drawn, "%s: the tree of %s\n%s", name, id, trees[i])
+
+			row := byID[id]
+			require.NotNil(t, row, "%s: %s is not listed", name, id)
+			number := func(cell string) string { n, _, _ := strings.Cut(cell, " "); return strings.TrimPrefix(n, "0") }
+			require.Equal(t, [4]string{want.status, want.calls, want.failed, want.tokens}, [4]string{row["STATUS"], number(row["CALLS"]), row["FAILED"], row["TOKENS"]}, "%s: ls of %s", name, id)
+
+			status := regexp.MustCompile(`(?m)^status +(\w+)`).FindStringSubmatch(shown[i])
+			require.Equal(t, want.status, status[1], name)
+			waits := regexp.MustCompile(`(?m)^(approval|clarification)\b.* waits(:|$)`).FindAllString(shown[i], -1)
+			require.Len(t, waits, counts[2], "%s: show of %s\n%s", name, id, shown[i])
+			open := regexp.MustCompile(`(?m)^call\b.* has not returned(:|$)`).FindAllString(shown[i], -1)
+			require.Equal(t, want.open, some(len(open)), "%s: show of %s\n%s", name, id, shown[i])
+		}
+		var r struct {
+			Runs      int
+			Statuses  map[string]int
+			ToolCalls struct{ Returned, Failed, Open, Refused int }
+		}
+		require.NoError(t, json.Unmarshal([]byte(exec("", "stats", "--json", path).out), &r), name)
+		require.Equal(t, statuses, r.Statuses, "%s: stats", name)
+		require.Equal(t, [2]int{calls, failed}, [2]int{r.ToolCalls.Returned + r.ToolCalls.Open, r.ToolCalls.Failed}, "%s: stats", name)
+	}
+	t.Logf("%d runs of %d logs", compared, len(logs))
+	require.Greater(t, compared, 500)
+}

@@ -336,7 +336,7 @@ func TestConversationOfAnyRunGrows(t *testing.T) {
 	})
 }
 
-// A log without deltas, such as that of runstore.NewSink, has the same conversation after every
+// A log without deltas, such as the log that runstore.NewSink writes, has the same conversation after every
 // event that it has. Model calls that overlap another one or a compaction are left out: there the
 // first event of a block decides where it belongs, and that may be a delta.
 func TestConversationNeedsNoDeltas(t *testing.T) {

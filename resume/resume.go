@@ -53,8 +53,9 @@ const (
 	// agent is not started again before that, as its start would close the question.
 	Wait
 	// AskAgain records an approval or a clarification once more, for people who have not
-	// seen it or have forgotten it; it then waits. Calls cannot be asked again: an agent
-	// that starts again calls its tools itself.
+	// seen it or have forgotten it; it then waits. The approval allows the same call as
+	// before; its Reason, Scope, Risk and Arguments stand in the first request only. Calls
+	// cannot be asked again: an agent that starts again calls its tools itself.
 	AskAgain
 
 	actions = iota
@@ -303,7 +304,11 @@ func (p *Plan) Apply(ctx context.Context, run *agentevents.Run) (*Receipt, error
 			}
 			r.Rejected = append(r.Rejected, q.of.ApprovalID)
 		case AskAgain:
-			if err := a.Emit(ctx, &agentevents.ApprovalRequested{ApprovalID: q.of.ApprovalID, Action: q.of.Action, CallID: q.of.CallID}); err != nil {
+			again := &agentevents.ApprovalRequested{
+				ApprovalID: q.of.ApprovalID, Action: q.of.Action, CallID: q.of.CallID,
+				ToolID: q.of.ToolID, ArgumentsHash: q.of.ArgumentsHash, Timeout: q.of.Timeout, // without these it allows any call
+			}
+			if err := a.Emit(ctx, again); err != nil {
 				return r, fmt.Errorf("resume: asking for approval %q again: %w", q.of.ApprovalID, err)
 			}
 			r.Asked = append(r.Asked, q.of.ApprovalID)

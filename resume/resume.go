@@ -112,12 +112,15 @@ type question[T any] struct {
 
 // An Agent is one that was running.
 type Agent struct {
-	AgentID   string // its id; that of its node in a snapshot without agents
-	NodeID    string // its node, or ""
-	SessionID string // its session at the provider, or "" if none was recorded: the conversation is lost
-	Prompt    string // what it is told
-	Task      string // AgentStarted.Task
-	Model     string // AgentStarted.Model
+	AgentID string // its id; that of its node in a snapshot without agents
+	// ParentAgentID is the agent that started it, or "". A sub-agent that is a tool of its parent
+	// starts again with the parent's next call: a runtime that does so starts no agent with a parent.
+	ParentAgentID string
+	NodeID        string // its node, or ""
+	SessionID     string // its session at the provider, or "" if none was recorded: the conversation is lost
+	Prompt        string // what it is told
+	Task          string // AgentStarted.Task
+	Model         string // AgentStarted.Model
 }
 
 // ErrEnded means that a run is over: nothing is left to go on with.
@@ -199,7 +202,7 @@ func (p *Plan) place(s *agentevents.RunSnapshot, waits map[string]bool) {
 			continue
 		}
 		agent := Agent{
-			AgentID: a.AgentID, NodeID: a.NodeID, Prompt: p.Prompt, Task: a.Task, Model: a.Model,
+			AgentID: a.AgentID, ParentAgentID: a.ParentAgentID, NodeID: a.NodeID, Prompt: p.Prompt, Task: a.Task, Model: a.Model,
 			SessionID: cmp.Or(a.ProviderSessionID, s.AgentSessions[cmp.Or(a.NodeID, a.AgentID)]),
 		}
 		if waits[a.AgentID] && a.AgentID != "" {

@@ -125,6 +125,22 @@ func TestPlan(t *testing.T) {
 	require.Equal(t, s.NextSequence, p.Snapshot.NextSequence)
 }
 
+// A plan tells a sub-agent, which its parent starts again, from an agent of the run.
+func TestPlanNamesTheParents(t *testing.T) {
+	var log []ae.Event
+	run, err := newHost(t, &log).em.Run("r")
+	require.NoError(t, err)
+	lead := run.Agent("lead")
+	for _, a := range []*ae.Agent{lead, lead.Agent("helper"), lead.Agent("waiter")} {
+		require.NoError(t, a.Emit(t.Context(), &ae.AgentStarted{}))
+	}
+	require.NoError(t, lead.Agent("waiter").Emit(t.Context(), &ae.ApprovalRequested{ApprovalID: "ap1"}))
+	p, err := resume.New(snapshot(t, log), resume.Options{})
+	require.NoError(t, err)
+	require.Equal(t, []resume.Agent{{AgentID: "lead", Prompt: "continue"}, {AgentID: "helper", ParentAgentID: "lead", Prompt: "continue"}}, p.Agents)
+	require.Equal(t, []resume.Agent{{AgentID: "waiter", ParentAgentID: "lead", Prompt: "continue"}}, p.Waiting)
+}
+
 func TestApply(t *testing.T) {
 	for name, test := range map[string]struct {
 		o    resume.Options

@@ -15,7 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	ae "github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/live"
 	"github.com/agentevents/agentevents/logfile"
+	"github.com/agentevents/agentevents/resume"
 	"github.com/agentevents/agentevents/runstore"
 )
 
@@ -508,8 +510,10 @@ func TestTokensOfASink(t *testing.T) {
 			for range tokens {
 				require.NoError(t, call.Text(t.Context(), "text "))
 			}
+			require.Empty(t, conversation(t, &s), "the answer of a model that has not returned is none")
 			require.NoError(t, call.Return(t.Context(), nil))
 			require.NoError(t, agent.Emit(t.Context(), &ae.AgentEnded{}))
+			require.Equal(t, []resume.Message{{Role: resume.RoleAssistant, Text: strings.Repeat("text ", tokens)}}, conversation(t, &s))
 			require.Equal(t, test.want, len(lines(t, &s, "r"))-began)
 			require.Equal(t, test.want, s.appends)
 			require.Equal(t, strings.Repeat("text ", tokens), restored(t, &s).Agents["a"].Text)
@@ -517,10 +521,40 @@ func TestTokensOfASink(t *testing.T) {
 	}
 }
 
+// conversation returns what a runtime with a loop of its own goes on with.
+func conversation(t *testing.T, s runstore.Store) []resume.Message {
+	messages, err := resume.Conversation(func(yield func(ae.Event, error) bool) {
+		for entry, err := range s.Load(t.Context(), "r", 0) {
+			if !yield(entry.Event, err) {
+				return
+			}
+		}
+	}, "r", "a")
+	require.NoError(t, err)
+	return messages
+}
+
 func restored(t *testing.T, s runstore.Store) *ae.RunSnapshot {
 	r, err := runstore.Restore(t.Context(), s, "r", ae.FoldOptions{})
 	require.NoError(t, err)
 	return r.Snapshot
+}
+
+// A run whose last event is a delta goes on in the same process, also if a page has the delta.
+func TestResumeAfterADeltaThatOthersHave(t *testing.T) {
+	var s runstore.Memory
+	page := live.New(live.Options{})
+	e, err := ae.NewEmitter(ae.EmitterOptions{Sinks: []ae.Sink{runstore.NewSink(&s), page}})
+	require.NoError(t, err)
+	run, err := e.Run("r")
+	require.NoError(t, err)
+	require.NoError(t, run.Emit(t.Context(), &ae.RunStarted{}))
+	require.NoError(t, run.Emit(t.Context(), &ae.TextDelta{Delta: "x"}))
+	require.NoError(t, run.Close())
+	run, err = e.Resume(restored(t, &s))
+	require.NoError(t, err)
+	require.NoError(t, run.Emit(t.Context(), &ae.RunPaused{}))
+	require.Equal(t, string(restored(t, &s).AppendJSON(nil)), string(page.Snapshot("r").AppendJSON(nil)), "the page begins anew")
 }
 
 // A run may begin with a delta, and deltas that break a rule may come between its end and

@@ -246,8 +246,12 @@ func TestApprovalBindsAcrossKilledProcesses(t *testing.T) {
 					run, coder, err := d.goOn(t.Context(), em, c.name, c.again)
 					require.NoError(t, err)
 					now = grants.Add(c.wait)
+					ran := 0
 					call := func(id string) error {
-						_, err := coder.Call(t.Context(), &ae.ToolCalled{CallID: id, ToolID: c.tool, Arguments: c.called, ApprovalID: "ap"})
+						_, err := coder.Do(t.Context(), &ae.ToolCalled{CallID: id, ToolID: c.tool, Arguments: c.called, ApprovalID: "ap"}, func(context.Context) (ae.JSON, error) {
+							ran++
+							return `"pushed"`, nil
+						})
 						return err
 					}
 					refused := func(err error, state string) {
@@ -262,6 +266,7 @@ func TestApprovalBindsAcrossKilledProcesses(t *testing.T) {
 					} else {
 						refused(call("c1"), c.state)
 					}
+					require.Equal(t, c.state == "", ran == 1)
 					require.NoError(t, run.Finish(t.Context(), nil))
 					s, err := d.restore(c.name)
 					require.NoError(t, err)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	ae "github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/resume"
@@ -71,45 +70,49 @@ func crashed(t *testing.T) []ae.Event {
 // A question that is asked again is the same question: an approval allows the same call, for the
 // same time.
 func TestAskedAgainIsTheSameQuestion(t *testing.T) {
-	texts := func(list ...string) *rapid.Generator[string] { return rapid.SampledFrom(append(list, "")) }
-	rapid.Check(t, func(rt *rapid.T) {
-		asked := &ae.ApprovalRequested{
-			ApprovalID: "ap1", Action: texts("push").Draw(rt, "action"), CallID: texts("c1").Draw(rt, "call"), ToolID: texts("git").Draw(rt, "tool"),
-			Arguments: ae.JSON(texts(`{"to":"main"}`, `{"token":"ghp_abcdefghijklmnopqrstuvwxyz0123456789"}`, `null`).Draw(rt, "arguments")),
+	for _, tool := range []string{"", "git"} {
+		for _, call := range []string{"", "c1"} {
+			for _, arguments := range []ae.JSON{"", `null`, `{"to":"main"}`, `{"token":"ghp_abcdefghijklmnopqrstuvwxyz0123456789"}`} {
+				for _, timeout := range []ae.Opt[time.Duration]{{}, ae.Some(time.Duration(0)), ae.Some(time.Minute)} {
+					requireSameAgain(t, &ae.ApprovalRequested{ApprovalID: "ap1", Action: "push", CallID: call, ToolID: tool, Arguments: arguments, Timeout: timeout})
+				}
+			}
 		}
-		if rapid.Bool().Draw(rt, "has a timeout") {
-			asked.Timeout = ae.Some(time.Duration(rapid.IntRange(0, 100).Draw(rt, "timeout")) * time.Second)
-		}
-		var log []ae.Event
-		run, err := newHost(t, &log).em.Run("r")
-		require.NoError(t, err)
-		a := run.Agent("a")
-		for _, p := range []ae.Payload{
-			&ae.AgentStarted{}, &ae.ToolCalled{CallID: "c1", ToolID: "git"}, asked,
-			&ae.ClarificationRequested{InterruptID: "q1", CallID: "c1", Questions: []ae.Question{{ID: "x", Question: "Which?"}}},
-		} {
-			require.NoError(t, a.Emit(t.Context(), p))
-		}
-		before := snapshot(t, log)
-		p, err := resume.New(before, resume.Options{
-			Call:          func(*ae.ToolCallSnapshot) resume.Action { return resume.Wait },
-			Approval:      func(*ae.ApprovalSnapshot) resume.Action { return resume.AskAgain },
-			Clarification: func(*ae.ClarificationSnapshot) resume.Action { return resume.AskAgain },
-		})
-		require.NoError(t, err)
-		run, err = newHost(t, &log).em.Resume(p.Snapshot)
-		require.NoError(t, err)
-		_, err = p.Apply(t.Context(), run)
-		require.NoError(t, err)
-		after := snapshot(t, log)
-		approvals, clarifications := []ae.ApprovalSnapshot{before.Approvals[0], after.Approvals[1]}, []ae.ClarificationSnapshot{before.Clarifications[0], after.Clarifications[1]}
-		for i := range 2 { // only the place in the log is another one
-			approvals[i].Sequence, approvals[i].RequestedAt = 0, time.Time{}
-			clarifications[i].Sequence, clarifications[i].RequestedAt = 0, time.Time{}
-		}
-		require.Equal(t, approvals[0], approvals[1])
-		require.Equal(t, clarifications[0], clarifications[1])
+	}
+}
+
+// requireSameAgain asks for an approval beside a clarification, and both again after a resume.
+func requireSameAgain(t *testing.T, asked *ae.ApprovalRequested) {
+	var log []ae.Event
+	run, err := newHost(t, &log).em.Run("r")
+	require.NoError(t, err)
+	a := run.Agent("a")
+	for _, p := range []ae.Payload{
+		&ae.AgentStarted{}, &ae.ToolCalled{CallID: "c1", ToolID: "git"}, asked,
+		&ae.ClarificationRequested{InterruptID: "q1", CallID: "c1", Questions: []ae.Question{{ID: "x", Question: "Which?"}}},
+	} {
+		require.NoError(t, a.Emit(t.Context(), p))
+	}
+	before := snapshot(t, log)
+	p, err := resume.New(before, resume.Options{
+		Call:          func(*ae.ToolCallSnapshot) resume.Action { return resume.Wait },
+		Approval:      func(*ae.ApprovalSnapshot) resume.Action { return resume.AskAgain },
+		Clarification: func(*ae.ClarificationSnapshot) resume.Action { return resume.AskAgain },
 	})
+	require.NoError(t, err)
+	run, err = newHost(t, &log).em.Resume(p.Snapshot)
+	require.NoError(t, err)
+	_, err = p.Apply(t.Context(), run)
+	require.NoError(t, err)
+	after := snapshot(t, log)
+	approvals := []ae.ApprovalSnapshot{before.Approvals[0], after.Approvals[1]}
+	clarifications := []ae.ClarificationSnapshot{before.Clarifications[0], after.Clarifications[1]}
+	for i := range 2 { // only the place in the log is another one
+		approvals[i].Sequence, approvals[i].RequestedAt = 0, time.Time{}
+		clarifications[i].Sequence, clarifications[i].RequestedAt = 0, time.Time{}
+	}
+	require.Equal(t, approvals[0], approvals[1])
+	require.Equal(t, clarifications[0], clarifications[1])
 }
 
 func TestPlan(t *testing.T) {

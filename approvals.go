@@ -19,6 +19,11 @@ type approval struct {
 	at           int       // index of the record in a fold
 }
 
+// tooOld reports whether the time of a grant is over.
+func (x *approval) tooOld(now time.Time) bool {
+	return x.stands.OK && now.After(x.answered.Add(x.stands.V))
+}
+
 // approvals are those that are asked for or granted, and not used.
 type approvals struct {
 	byID   map[string]*approval
@@ -118,7 +123,7 @@ func (m *machine) checkApproval(ev *Event, sub *subject) *RuleError {
 		state = "for another tool"
 	case x.digest != "" && x.digest != p.Arguments.digest():
 		state = "for other arguments"
-	case x.stands.OK && ev.Time.After(x.answered.Add(x.stands.V)):
+	case x.tooOld(ev.Time):
 		state = "too old"
 	default:
 		return nil

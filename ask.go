@@ -36,8 +36,8 @@ type Approval struct {
 // With a Timeout, a question that nobody answers is recorded as rejected, and the error is
 // [ErrUnanswered]. When ctx ends, the error is its cause and the question stays open: after
 // [Emitter.Resume] another Ask with its ApprovalID waits for the same answer, and returns at once if
-// the approval is granted and not used. Ask does not change p, which belongs to the log from
-// then on. Any number of goroutines may ask at the same time.
+// the approval is granted, not used and in its time. Ask does not change p, which belongs to the
+// log from then on. Any number of goroutines may ask at the same time.
 func (a *Agent) Ask(ctx context.Context, p *ApprovalRequested) (Approval, error) {
 	if !a.ok() {
 		return Approval{}, ErrZeroValue
@@ -130,10 +130,10 @@ func requestOf(ev *Event) questionKey {
 func (a *Agent) wait(ctx context.Context, key questionKey, question Payload, over <-chan time.Time, giveUp func() Payload) (Payload, error) {
 	s := a.run.s
 	ctx = orBackground(ctx)
-	w := &waiter{ch: make(chan answer, 1)}
+	w, now := &waiter{ch: make(chan answer, 1)}, s.e.now()
 	s.state.Lock()
 	open, granted := s.m.questions.open[key] != nil, s.m.approvals.byID[key.id]
-	if !open && key.kind == KindApprovalRequested && granted != nil && granted.granted {
+	if !open && key.kind == KindApprovalRequested && granted != nil && granted.granted && !granted.tooOld(now) {
 		s.state.Unlock()
 		return &ApprovalGranted{ApprovalID: key.id}, nil
 	}
@@ -168,12 +168,12 @@ func (a *Agent) wait(ctx context.Context, key questionKey, question Payload, ove
 }
 
 // timeToAnswer returns the time that is left to answer an approval: all of it unless the
-// approval was asked for before.
+// question is open.
 func (s *runState) timeToAnswer(id string, timeout time.Duration) time.Duration {
 	now := s.e.now()
 	s.state.Lock()
 	defer s.state.Unlock()
-	if x := s.m.approvals.byID[id]; x != nil && !x.asked.IsZero() {
+	if x := s.m.approvals.byID[id]; x != nil && !x.granted && !x.asked.IsZero() {
 		return timeout - now.Sub(x.asked)
 	}
 	return timeout

@@ -263,6 +263,77 @@ func TestApprovalBinds(t *testing.T) {
 	}
 }
 
+// A tool whose call names an approval runs only if the call is the approved one: nothing else
+// binds it.
+func TestDoNeedsTheApprovalThatItNames(t *testing.T) {
+	for name, c := range map[string]struct {
+		before func(r *Run, a *Agent, now *time.Time)
+		mode   Mode
+		call   ToolCalled
+		runs   bool
+	}{
+		"as approved":     {call: ToolCalled{ToolID: "git", Arguments: `1`}, runs: true},
+		"other arguments": {call: ToolCalled{ToolID: "git", Arguments: `2`}},
+		"another tool":    {call: ToolCalled{ToolID: "rm", Arguments: `1`}},
+		"late":            {before: func(_ *Run, _ *Agent, now *time.Time) { *now = now.Add(time.Hour) }, call: ToolCalled{ToolID: "git", Arguments: `1`}},
+		"a second call": {before: func(_ *Run, a *Agent, _ *time.Time) {
+			_, _ = a.Do(context.Background(), &ToolCalled{ToolID: "git", Arguments: `1`, ApprovalID: "ap"}, func(context.Context) (JSON, error) { return `1`, nil })
+		}, call: ToolCalled{ToolID: "git", Arguments: `1`}},
+		"the agent has ended":        {before: func(_ *Run, a *Agent, _ *time.Time) { _ = a.Emit(context.Background(), &AgentEnded{}) }, call: ToolCalled{ToolID: "git", Arguments: `1`}},
+		"the run is closed":          {before: func(r *Run, _ *Agent, _ *time.Time) { _ = r.Close() }, call: ToolCalled{ToolID: "git", Arguments: `1`}},
+		"who observes stops nothing": {mode: ModeObserve, call: ToolCalled{ToolID: "git", Arguments: `2`}, runs: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := noon()
+			r, _ := startRun(t, EmitterOptions{Mode: c.mode, Clock: func() time.Time { return now }, OnViolation: func(*RuleError) {}})
+			a := r.Agent("a")
+			for _, p := range []Payload{&AgentStarted{}, &ApprovalRequested{ApprovalID: "ap", ToolID: "git", Arguments: `1`, Timeout: Some(time.Minute)}, &ApprovalGranted{ApprovalID: "ap"}} {
+				require.NoError(t, a.Emit(t.Context(), p))
+			}
+			if c.before != nil {
+				c.before(r, a, &now)
+			}
+			ran := false
+			c.call.ApprovalID = "ap"
+			_, err := a.Do(t.Context(), &c.call, func(context.Context) (JSON, error) { ran = true; return `1`, nil })
+			require.Equal(t, c.runs, ran)
+			require.Equal(t, c.runs, err == nil, err)
+		})
+	}
+}
+
+// An approval that is too old allows nothing: who asks again gets a new answer, with all the time
+// for it.
+func TestAskAfterAnApprovalIsTooOld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, log := startRun(t, EmitterOptions{Clock: time.Now})
+		a := r.Agent("a")
+		require.NoError(t, a.Emit(t.Context(), &AgentStarted{}))
+		ask := func(wait time.Duration) (Approval, error) {
+			time.Sleep(wait)
+			return a.Ask(t.Context(), &ApprovalRequested{ApprovalID: "ap", Timeout: Some(time.Minute)})
+		}
+		grant := func(by string, after time.Duration) {
+			time.Sleep(after)
+			require.NoError(t, r.Answer(t.Context(), &ApprovalGranted{ApprovalID: "ap", ApprovedBy: by}))
+		}
+		go grant("ann", 30*time.Second)
+		got, err := ask(0)
+		require.NoError(t, err)
+		require.Equal(t, "ann", got.By)
+		got, err = ask(time.Minute)
+		require.NoError(t, err)
+		require.True(t, got.Granted, "in its time")
+		go grant("bob", 30*time.Second)
+		got, err = ask(time.Millisecond)
+		require.NoError(t, err)
+		require.Equal(t, "bob", got.By)
+		require.Equal(t, 2, counted(log, KindApprovalRequested))
+		_, err = a.Call(t.Context(), &ToolCalled{ToolID: "git", ApprovalID: "ap"})
+		require.NoError(t, err)
+	})
+}
+
 // The agents of an approval are told apart.
 func TestApprovalOfAnAgent(t *testing.T) {
 	r, _ := startRun(t, EmitterOptions{OnViolation: func(*RuleError) {}})

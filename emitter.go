@@ -157,7 +157,7 @@ type Emitter struct {
 	sinks        []*sinkEntry
 	lines        bool       // some sink wants the encoded line
 	lastingLines bool       // only of events that are not droppable
-	deltas       bool       // a required log gets events that are droppable
+	deltas       bool       // a required log that is no Resumer gets droppable events
 	tracer       *sinkEntry // or nil
 	commit       []*sinkEntry
 	buffers      []*BufferedSink
@@ -236,7 +236,7 @@ func NewEmitter(o EmitterOptions) (*Emitter, error) {
 	e.lastingLines = true
 	for _, k := range e.sinks {
 		e.lines = e.lines || k.line != nil
-		e.deltas = e.deltas || k.required && !k.lasting && (k.line != nil || k.buffer != nil)
+		e.deltas = e.deltas || k.required && !k.lasting && k.resumer == nil && (k.line != nil || k.buffer != nil)
 		e.lastingLines = e.lastingLines && (k.line == nil || k.lasting)
 		if k.committer != nil {
 			e.commit = append(e.commit, k)
@@ -400,7 +400,8 @@ func byRunID(a, b *runState) int { return strings.Compare(a.m.RunID, b.m.RunID) 
 // The snapshot of a run that has begun needs a NextSequence. Snapshots in the form of the
 // resume specification have none. A snapshot from before what this emitter has recorded of
 // the run since is refused: its sequences would be used twice. Events that a required sink
-// failed to take do not count, nor deltas at the end that no required log gets.
+// failed to take do not count, nor deltas at the end that no required log gets. A [Resumer]
+// decides for itself.
 //
 // Each sink that is a [Resumer] gets a copy of the snapshot before any event. When
 // a required one fails, the run is closed again and Resume returns a [*SinkError].

@@ -934,6 +934,13 @@ func TestResumeFromAStaleSnapshot(t *testing.T) {
 }
 
 // A log behind other sinks has the events, too, and their deltas if it gets them.
+// A toldLog is a log of lines that is told where a run goes on.
+type toldLog struct{}
+
+func (toldLog) WriteEvent(context.Context, Event) error        { return nil }
+func (toldLog) WriteLine(context.Context, Event, []byte) error { return nil }
+func (toldLog) ResumeRun(context.Context, *RunSnapshot) error  { return nil }
+
 func TestResumeFromAStaleSnapshotOfALogBehind(t *testing.T) {
 	writer := func() Sink { return NewWriter(io.Discard, WriterOptions{}) }
 	for name, test := range map[string]struct {
@@ -945,6 +952,7 @@ func TestResumeFromAStaleSnapshotOfALogBehind(t *testing.T) {
 		"without deltas": {WithoutDeltas(writer()), false},
 		"buffered":       {Buffered(writer(), 16, OverflowBlock), true},
 		"best effort":    {BestEffort(writer()), false},
+		"told":           {&toldLog{}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, err := NewEmitter(EmitterOptions{Sinks: []Sink{test.sink}})

@@ -9,8 +9,8 @@ import (
 )
 
 // README:
-// push asks a person and runs the tool if that person allows it. The log refuses a call with
-// other arguments, a late one, and a second one.
+// push asks a person and runs the tool if that person allows it. A call with other arguments, a
+// late one and a second one are refused, and the tool does not run.
 func push(ctx context.Context, agent *ae.Agent, args ae.JSON, tool func(context.Context) (ae.JSON, error)) (ae.JSON, error) {
 	approval, err := agent.Ask(ctx, &ae.ApprovalRequested{
 		Action: "git push", ToolID: "git", Arguments: args, Timeout: ae.Some(10 * time.Minute),

@@ -450,8 +450,9 @@ func failed(ctx context.Context, err error) (p *ToolReturned) {
 //
 // A log must not stop the tool: fn runs also when the call is not recorded, as when the emitter
 // is closed. An agent that is nil, as of a context without one, runs fn and records nothing.
-// Only with an EmitterOptions.Guard fn does not run when that refuses the call or could not
-// be asked. A nil fn is an error, and nothing is recorded.
+// There are two exceptions. With an EmitterOptions.Guard fn does not run when that refuses the
+// call or could not be asked. And a call that names an approval runs only when it is recorded:
+// only the record uses the approval up. A nil fn is an error, and nothing is recorded.
 //
 // Under [LifecycleDerived] the agent's status follows. Under the other tables an agent that
 // uses a tool goes To(ctx, StatusToolCall) before and To(ctx, StatusToolResult) after.
@@ -463,7 +464,7 @@ func (a *Agent) Do(ctx context.Context, p *ToolCalled, fn func(context.Context) 
 		return fn(orBackground(ctx))
 	}
 	c, recordErr := a.Call(ctx, p)
-	if c.dead && a.run.s.e.forbids(recordErr) {
+	if c.dead && (p != nil && p.ApprovalID != "" || a.run.s.e.forbids(recordErr)) {
 		return "", recordErr
 	}
 	returned := false

@@ -346,6 +346,23 @@ func TestDoRecordsAPanicAndLetsItGoOn(t *testing.T) {
 	require.NoError(t, r.Emit(t.Context(), &TextDelta{}), "no lock is left behind")
 }
 
+// A rule of the host may refuse the result. The call does not stay open for that, and the tool's
+// caller has the result.
+func TestDoClosesACallWhoseResultIsRefused(t *testing.T) {
+	r, log := startRun(t, EmitterOptions{OnViolation: func(*RuleError) {}, Guard: func(ev Event) *RuleError {
+		if p, ok := ev.Payload.(*ToolReturned); ok && p.Status == ToolStatusOK {
+			return &RuleError{Rule: "no-results"}
+		}
+		return nil
+	}})
+	a := beginAgent(t, r, "a")
+	result, err := a.Do(t.Context(), &ToolCalled{ToolID: "t"}, func(context.Context) (JSON, error) { return `1`, nil })
+	require.Equal(t, JSON(`1`), result)
+	requireRule(t, err, "no-results")
+	require.Equal(t, ToolStatusError, log.last(t).Payload.(*ToolReturned).Status)
+	require.Empty(t, a.OpenCalls())
+}
+
 // A log must not stop the tool; a rule of the host may.
 func TestDoRunsTheToolUnlessTheHostForbidsIt(t *testing.T) {
 	r, log := startRun(t, EmitterOptions{Guard: func(ev Event) *RuleError {

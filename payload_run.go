@@ -72,7 +72,8 @@ type RunResumed struct {
 	extra extras
 }
 
-// RunCompleted closes a run that succeeded.
+// RunCompleted closes a run that succeeded. No rule asks that its calls have returned: a tool may
+// outlive the run, and its return is a late event then. [Run.Finish] closes what is open first.
 //
 // Mirrors: resume spec flow:complete; OpenWOP run.completed.
 type RunCompleted struct {

@@ -307,6 +307,8 @@ var ruleCases = []ruleCase{
 	{name: "an audit after the run", rule: RuleTerminalLast, log: []Event{done}, last: ev("", audit(AuditPass))},
 	{name: "usage after the run", rule: RuleTerminalLast, log: []Event{done}, last: ev("", &UsageObserved{})},
 	{name: "a late event after the run", rule: RuleTerminalLast, log: []Event{done}, last: ev("a", &TextCompleted{Text: "x"}, marked(MarkLate))},
+	{name: "a run ends with a tool call open", rule: RuleTerminalLast, log: []Event{ev("a", call("c1"))}, last: done},
+	{name: "a run ends with a model call open", rule: RuleTerminalLast, log: []Event{ev("a", asked("m1"))}, last: done},
 	{name: "an act after run.completed", rule: RuleTerminalLast, log: []Event{done}, last: ev("a", &TextCompleted{Text: "x"}), refused: true},
 	{name: "an end after run.failed", rule: RuleTerminalLast, log: []Event{ev("a", started()), ev("", &RunFailed{})}, last: ev("a", &AgentEnded{}), refused: true},
 	{name: "run.resumed after run.cancelled", rule: RuleTerminalLast, log: []Event{ev("", &RunCancelled{})}, last: ev("", &RunResumed{}), refused: true},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"runtime"
 	"slices"
@@ -626,4 +627,28 @@ func TestConcurrent(t *testing.T) {
 func strict(t testing.TB) (*agentevents.Emitter, *eventtest.Recorder) {
 	t.Helper()
 	return eventtest.RecordWith(t, agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleStrict})
+}
+
+// A line shows the error code of every payload that has one: that is the first thing that a test
+// wants of a failure.
+func TestALineShowsTheErrorCode(t *testing.T) {
+	kinds := 0
+	for info := range agentevents.Kinds() {
+		p := agentevents.NewPayload(info.Kind)
+		failure := agentevents.ErrorInfo{Code: "rate_limited", Message: "slow down"}
+		switch field := reflect.ValueOf(p).Elem().FieldByName("Error"); {
+		case !field.IsValid():
+			continue
+		case field.Type() == reflect.TypeFor[agentevents.ErrorInfo]():
+			field.Set(reflect.ValueOf(failure))
+		case field.Type() == reflect.TypeFor[agentevents.Opt[agentevents.ErrorInfo]]():
+			field.Set(reflect.ValueOf(agentevents.Some(failure)))
+		default:
+			continue
+		}
+		kinds++
+		line := eventtest.Describe(agentevents.Event{RunID: "r", AgentID: "a", Payload: p})
+		require.Contains(t, strings.Fields(line), "rate_limited", line)
+	}
+	require.Positive(t, kinds)
 }

@@ -24,8 +24,8 @@ type line struct {
 }
 
 // shown are the members of payloads that a line begins with, where they are not the
-// strings of the payload in their order. Readers want them in this order, or they stand
-// inside objects. An array or object is not shown.
+// strings of the payload in their order, and then the code of its error. Readers want them in
+// this order, or they stand inside objects. An array or object is not shown.
 var shown = map[agentevents.Kind][]string{
 	agentevents.KindAgentStarted:     {"task"},
 	agentevents.KindAgentEnded:       {"outcome", "error.code"},
@@ -59,6 +59,7 @@ func newLine(ev agentevents.Event) *line {
 		for _, raw := range jsonwire.Members(l.body) {
 			l.show(raw)
 		}
+		l.show(member(l.body, "error.code"))
 	}
 	if ev.Marks != 0 {
 		for mark := range strings.SplitSeq(ev.Marks.String(), ",") {

@@ -336,6 +336,40 @@ func TestConversationOfAnyRunGrows(t *testing.T) {
 	})
 }
 
+// A log without deltas, such as the log that runstore.NewSink writes, has the same conversation after every
+// event that it has. Model calls that overlap another one or a compaction are left out: there the
+// first event of a block decides where it belongs, and that may be a delta.
+func TestConversationNeedsNoDeltas(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		k := drawTalk(t, false)
+		var lean []agentevents.Event
+		answering := 0
+		for n, ev := range k.log {
+			switch ev.Payload.(type) {
+			case *agentevents.ModelCalled:
+				answering++
+			case *agentevents.ModelReturned:
+				answering--
+			case *agentevents.ContextCompacted:
+				if answering > 0 {
+					return
+				}
+			}
+			if info, _ := ev.Kind().Info(); info.Droppable {
+				continue
+			}
+			lean = append(lean, ev)
+			for _, a := range k.agents {
+				want, err := resume.Conversation(conversed(k.log[:n+1]), "r", a.a.ID())
+				require.NoError(t, err)
+				got, err := resume.Conversation(conversed(lean), "r", a.a.ID())
+				require.NoError(t, err)
+				require.Equal(t, want, got, "after event %d, agent %s", n, a.a.ID())
+			}
+		}
+	})
+}
+
 // A conversation has each text of an answer since the last compaction once, and in order. It has
 // no text of a broken attempt, of a model call that has not returned, or of before the
 // compaction.

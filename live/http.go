@@ -56,8 +56,11 @@ func (f *Feed) serveSnapshot(w http.ResponseWriter, req *http.Request) {
 //     another log. The data is {"from":…,"oldest":…,"next":…}, the fields of a
 //     [GapError]. The stream goes on at next. Load the snapshot now; events below its
 //     nextSequence are in it.
-//   - end: the run has ended, and these are all its events; the data is {"next":…}.
-//     Close the EventSource: if it asks again, 204 tells it to stop.
+//   - end: the run has ended, and these are all its events; the data is {"next":…}. It comes
+//     Options.Linger after the last event, 2 seconds by default, since events may follow the
+//     end of a run. A program that only waits for the run takes the event run.completed,
+//     run.failed or run.cancelled, or sets Linger to -1. Close the EventSource: if it asks
+//     again, 204 tells it to stop.
 //
 // The stream of a run that was released before it has ended, as when the program stops,
 // just ends: a browser connects again, and the next process may go on with the run.

@@ -220,6 +220,32 @@ func TestHeartbeats(t *testing.T) {
 	})
 }
 
+// A reader has the end of the run at once, and the end of the stream after Linger.
+func TestAStreamEndsAfterLinger(t *testing.T) {
+	for linger, want := range map[time.Duration]time.Duration{0: 2 * time.Second, time.Minute: time.Minute, -1: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			page, run, _, _ := start(t, live.Options{Linger: linger, Heartbeat: -1})
+			emit(t, run, &ae.RunStarted{})
+			began := time.Now()
+			var ended time.Duration
+			done := make(chan struct{})
+			w := newSlowWriter()
+			go func() {
+				defer close(done)
+				mux(page).ServeHTTP(w, httptest.NewRequest("GET", "/runs/r/events", nil))
+				ended = time.Since(began)
+			}()
+			emit(t, run, &ae.RunCompleted{})
+			time.Sleep(time.Second)
+			synctest.Wait()
+			require.Contains(t, strings.Join(w.flushed, ""), "run.completed")
+			<-done
+			require.Contains(t, w.flushed[len(w.flushed)-1], "event: end")
+			require.Equal(t, want, ended)
+		})
+	}
+}
+
 func TestAStreamEndsWithItsConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		page, run, _, _ := start(t, live.Options{Heartbeat: -1, WriteTimeout: -1})

@@ -53,8 +53,9 @@ const (
 	// agent is not started again before that, as its start would close the question.
 	Wait
 	// AskAgain records an approval or a clarification once more, for people who have not
-	// seen it or have forgotten it; it then waits. Calls cannot be asked again: an agent
-	// that starts again calls its tools itself.
+	// seen it or have forgotten it; it then waits. The approval allows the same call as
+	// before; its Reason, Scope, Risk and Arguments stand in the first request only. Calls
+	// cannot be asked again: an agent that starts again calls its tools itself.
 	AskAgain
 
 	actions = iota
@@ -111,12 +112,15 @@ type question[T any] struct {
 
 // An Agent is one that was running.
 type Agent struct {
-	AgentID   string // its id; that of its node in a snapshot without agents
-	NodeID    string // its node, or ""
-	SessionID string // its session at the provider, or "" if none was recorded: the conversation is lost
-	Prompt    string // what it is told
-	Task      string // AgentStarted.Task
-	Model     string // AgentStarted.Model
+	AgentID string // its id; that of its node in a snapshot without agents
+	// ParentAgentID is the agent that started it, or "". A sub-agent that is a tool of its parent
+	// starts again with the parent's next call: a runtime that does so starts no agent with a parent.
+	ParentAgentID string
+	NodeID        string // its node, or ""
+	SessionID     string // its session at the provider, or "" if none was recorded: the conversation is lost
+	Prompt        string // what it is told
+	Task          string // AgentStarted.Task
+	Model         string // AgentStarted.Model
 }
 
 // ErrEnded means that a run is over: nothing is left to go on with.
@@ -198,7 +202,7 @@ func (p *Plan) place(s *agentevents.RunSnapshot, waits map[string]bool) {
 			continue
 		}
 		agent := Agent{
-			AgentID: a.AgentID, NodeID: a.NodeID, Prompt: p.Prompt, Task: a.Task, Model: a.Model,
+			AgentID: a.AgentID, ParentAgentID: a.ParentAgentID, NodeID: a.NodeID, Prompt: p.Prompt, Task: a.Task, Model: a.Model,
 			SessionID: cmp.Or(a.ProviderSessionID, s.AgentSessions[cmp.Or(a.NodeID, a.AgentID)]),
 		}
 		if waits[a.AgentID] && a.AgentID != "" {
@@ -303,7 +307,11 @@ func (p *Plan) Apply(ctx context.Context, run *agentevents.Run) (*Receipt, error
 			}
 			r.Rejected = append(r.Rejected, q.of.ApprovalID)
 		case AskAgain:
-			if err := a.Emit(ctx, &agentevents.ApprovalRequested{ApprovalID: q.of.ApprovalID, Action: q.of.Action, CallID: q.of.CallID}); err != nil {
+			again := &agentevents.ApprovalRequested{
+				ApprovalID: q.of.ApprovalID, Action: q.of.Action, CallID: q.of.CallID,
+				ToolID: q.of.ToolID, ArgumentsHash: q.of.ArgumentsHash, Timeout: q.of.Timeout, // without these it allows any call
+			}
+			if err := a.Emit(ctx, again); err != nil {
 				return r, fmt.Errorf("resume: asking for approval %q again: %w", q.of.ApprovalID, err)
 			}
 			r.Asked = append(r.Asked, q.of.ApprovalID)

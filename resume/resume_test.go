@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -66,6 +67,54 @@ func crashed(t *testing.T) []ae.Event {
 	return log
 }
 
+// A question that is asked again is the same question: an approval allows the same call, for the
+// same time.
+func TestAskedAgainIsTheSameQuestion(t *testing.T) {
+	for _, tool := range []string{"", "git"} {
+		for _, call := range []string{"", "c1"} {
+			for _, arguments := range []ae.JSON{"", `null`, `{"to":"main"}`, `{"token":"ghp_abcdefghijklmnopqrstuvwxyz0123456789"}`} {
+				for _, timeout := range []ae.Opt[time.Duration]{{}, ae.Some(time.Duration(0)), ae.Some(time.Minute)} {
+					requireSameAgain(t, &ae.ApprovalRequested{ApprovalID: "ap1", Action: "push", CallID: call, ToolID: tool, Arguments: arguments, Timeout: timeout})
+				}
+			}
+		}
+	}
+}
+
+// requireSameAgain asks for an approval beside a clarification, and both again after a resume.
+func requireSameAgain(t *testing.T, asked *ae.ApprovalRequested) {
+	var log []ae.Event
+	run, err := newHost(t, &log).em.Run("r")
+	require.NoError(t, err)
+	a := run.Agent("a")
+	for _, p := range []ae.Payload{
+		&ae.AgentStarted{}, &ae.ToolCalled{CallID: "c1", ToolID: "git"}, asked,
+		&ae.ClarificationRequested{InterruptID: "q1", CallID: "c1", Questions: []ae.Question{{ID: "x", Question: "Which?"}}},
+	} {
+		require.NoError(t, a.Emit(t.Context(), p))
+	}
+	before := snapshot(t, log)
+	p, err := resume.New(before, resume.Options{
+		Call:          func(*ae.ToolCallSnapshot) resume.Action { return resume.Wait },
+		Approval:      func(*ae.ApprovalSnapshot) resume.Action { return resume.AskAgain },
+		Clarification: func(*ae.ClarificationSnapshot) resume.Action { return resume.AskAgain },
+	})
+	require.NoError(t, err)
+	run, err = newHost(t, &log).em.Resume(p.Snapshot)
+	require.NoError(t, err)
+	_, err = p.Apply(t.Context(), run)
+	require.NoError(t, err)
+	after := snapshot(t, log)
+	approvals := []ae.ApprovalSnapshot{before.Approvals[0], after.Approvals[1]}
+	clarifications := []ae.ClarificationSnapshot{before.Clarifications[0], after.Clarifications[1]}
+	for i := range 2 { // only the place in the log is another one
+		approvals[i].Sequence, approvals[i].RequestedAt = 0, time.Time{}
+		clarifications[i].Sequence, clarifications[i].RequestedAt = 0, time.Time{}
+	}
+	require.Equal(t, approvals[0], approvals[1])
+	require.Equal(t, clarifications[0], clarifications[1])
+}
+
 func TestPlan(t *testing.T) {
 	s := snapshot(t, crashed(t))
 	before := string(s.AppendJSON(nil))
@@ -77,6 +126,22 @@ func TestPlan(t *testing.T) {
 	require.Equal(t, []resume.Agent{{AgentID: "writer", Prompt: "continue", Task: "write"}, {AgentID: "asker", Prompt: "continue"}}, p.Waiting)
 	require.Equal(t, []string{"fetch"}, p.Nodes)
 	require.Equal(t, s.NextSequence, p.Snapshot.NextSequence)
+}
+
+// A plan tells a sub-agent, which its parent starts again, from an agent of the run.
+func TestPlanNamesTheParents(t *testing.T) {
+	var log []ae.Event
+	run, err := newHost(t, &log).em.Run("r")
+	require.NoError(t, err)
+	lead := run.Agent("lead")
+	for _, a := range []*ae.Agent{lead, lead.Agent("helper"), lead.Agent("waiter")} {
+		require.NoError(t, a.Emit(t.Context(), &ae.AgentStarted{}))
+	}
+	require.NoError(t, lead.Agent("waiter").Emit(t.Context(), &ae.ApprovalRequested{ApprovalID: "ap1"}))
+	p, err := resume.New(snapshot(t, log), resume.Options{})
+	require.NoError(t, err)
+	require.Equal(t, []resume.Agent{{AgentID: "lead", Prompt: "continue"}, {AgentID: "helper", ParentAgentID: "lead", Prompt: "continue"}}, p.Agents)
+	require.Equal(t, []resume.Agent{{AgentID: "waiter", ParentAgentID: "lead", Prompt: "continue"}}, p.Waiting)
 }
 
 func TestApply(t *testing.T) {

@@ -38,6 +38,27 @@ func BenchmarkFile(b *testing.B) {
 	}
 }
 
+// BenchmarkDelta emits tokens of a model.
+func BenchmarkDelta(b *testing.B) {
+	for name, sink := range map[string]func(runstore.Store) ae.Sink{
+		"left out": runstore.NewSink,
+		"kept":     func(s runstore.Store) ae.Sink { return runstore.NewSinkWithDeltas(s) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			e, err := ae.NewEmitter(ae.EmitterOptions{Sinks: []ae.Sink{sink(open(b, b.TempDir(), runstore.Options{}))}})
+			require.NoError(b, err)
+			run, err := e.Run("r")
+			require.NoError(b, err)
+			require.NoError(b, run.Agent("a").Emit(b.Context(), &ae.AgentStarted{}))
+			call, err := run.Agent("a").Model(b.Context(), nil)
+			require.NoError(b, err)
+			for b.Loop() {
+				require.NoError(b, call.Text(b.Context(), "word "))
+			}
+		})
+	}
+}
+
 // BenchmarkOpen opens a store of 100 runs with 1,000 events each.
 func BenchmarkOpen(b *testing.B) {
 	dir := b.TempDir()

@@ -15,7 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	ae "github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/live"
 	"github.com/agentevents/agentevents/logfile"
+	"github.com/agentevents/agentevents/resume"
 	"github.com/agentevents/agentevents/runstore"
 )
 
@@ -426,7 +428,7 @@ func TestWithoutDeltas(t *testing.T) {
 	s := open(t, dir, runstore.Options{})
 	live := ae.NewFold(ae.FoldOptions{})
 	e, err := ae.NewEmitter(ae.EmitterOptions{Lifecycle: ae.LifecycleDerived, Sinks: []ae.Sink{
-		ae.WithoutDeltas(runstore.NewSink(s)),
+		runstore.NewSink(s),
 		ae.SinkFunc(func(_ context.Context, ev ae.Event) error { live.Apply(ev); return nil }),
 	}})
 	require.NoError(t, err)
@@ -465,4 +467,122 @@ func TestWithoutDeltas(t *testing.T) {
 	r := restored()
 	require.ErrorContains(t, r.Distrust, "of another log")
 	require.Equal(t, want, string(r.Snapshot.AppendJSON(nil)))
+}
+
+// A counting store counts its calls.
+type counting struct {
+	runstore.Memory
+	appends, commits int
+}
+
+func (c *counting) Append(ctx context.Context, runID string, expect uint64, entries ...runstore.Entry) error {
+	c.appends++
+	return c.Memory.Append(ctx, runID, expect, entries...)
+}
+
+func (c *counting) Commit(ctx context.Context) error {
+	c.commits++
+	return c.Memory.Commit(ctx)
+}
+
+// A token costs a store nothing, unless the program asks for tokens.
+func TestTokensOfASink(t *testing.T) {
+	const tokens = 100
+	for name, test := range map[string]struct {
+		sink func(runstore.Store) ae.Sink
+		want int // appends and commits
+	}{
+		"NewSink":           {runstore.NewSink, 4},
+		"NewSinkWithDeltas": {func(s runstore.Store) ae.Sink { return runstore.NewSinkWithDeltas(s) }, 4 + tokens},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var s counting
+			e, err := ae.NewEmitter(ae.EmitterOptions{Sinks: []ae.Sink{test.sink(&s)}})
+			require.NoError(t, err)
+			run, err := e.Run("r")
+			require.NoError(t, err)
+			agent := run.Agent("a")
+			require.NoError(t, agent.Emit(t.Context(), &ae.AgentStarted{}))
+			call, err := agent.Model(t.Context(), nil)
+			require.NoError(t, err)
+			began := len(lines(t, &s, "r"))
+			s.appends, s.commits = 0, 0
+			for range tokens {
+				require.NoError(t, call.Text(t.Context(), "text "))
+			}
+			require.Empty(t, conversation(t, &s), "the answer of a model that has not returned is none")
+			require.NoError(t, call.Return(t.Context(), nil))
+			require.NoError(t, agent.Emit(t.Context(), &ae.AgentEnded{}))
+			require.Equal(t, []resume.Message{{Role: resume.RoleAssistant, Text: strings.Repeat("text ", tokens)}}, conversation(t, &s))
+			require.Equal(t, test.want, len(lines(t, &s, "r"))-began)
+			require.Equal(t, test.want, s.appends)
+			require.Equal(t, strings.Repeat("text ", tokens), restored(t, &s).Agents["a"].Text)
+		})
+	}
+}
+
+// conversation returns what a runtime with a loop of its own goes on with.
+func conversation(t *testing.T, s runstore.Store) []resume.Message {
+	messages, err := resume.Conversation(func(yield func(ae.Event, error) bool) {
+		for entry, err := range s.Load(t.Context(), "r", 0) {
+			if !yield(entry.Event, err) {
+				return
+			}
+		}
+	}, "r", "a")
+	require.NoError(t, err)
+	return messages
+}
+
+func restored(t *testing.T, s runstore.Store) *ae.RunSnapshot {
+	r, err := runstore.Restore(t.Context(), s, "r", ae.FoldOptions{})
+	require.NoError(t, err)
+	return r.Snapshot
+}
+
+// A run whose last event is a delta goes on in the same process, also if a page has the delta.
+func TestResumeAfterADeltaThatOthersHave(t *testing.T) {
+	var s runstore.Memory
+	page := live.New(live.Options{})
+	e, err := ae.NewEmitter(ae.EmitterOptions{Sinks: []ae.Sink{runstore.NewSink(&s), page}})
+	require.NoError(t, err)
+	run, err := e.Run("r")
+	require.NoError(t, err)
+	require.NoError(t, run.Emit(t.Context(), &ae.RunStarted{}))
+	require.NoError(t, run.Emit(t.Context(), &ae.TextDelta{Delta: "x"}))
+	require.NoError(t, run.Close())
+	run, err = e.Resume(restored(t, &s))
+	require.NoError(t, err)
+	require.NoError(t, run.Emit(t.Context(), &ae.RunPaused{}))
+	require.Equal(t, string(restored(t, &s).AppendJSON(nil)), string(page.Snapshot("r").AppendJSON(nil)), "the page begins anew")
+}
+
+// A run may begin with a delta, and deltas that break a rule may come between its end and
+// the event that follows the end: the store has the other events.
+func TestDeltasAtTheEdgesOfARun(t *testing.T) {
+	var s runstore.Memory
+	e, err := ae.NewEmitter(ae.EmitterOptions{Mode: ae.ModeObserve, OnViolation: func(*ae.RuleError) {}, Sinks: []ae.Sink{runstore.NewSink(&s)}})
+	require.NoError(t, err)
+	run, err := e.Run("r")
+	require.NoError(t, err)
+	for _, p := range []ae.Payload{
+		&ae.TextDelta{Delta: "x"}, &ae.RunStarted{}, &ae.TextDelta{Delta: "y"}, &ae.RunCompleted{},
+		&ae.TextDelta{Delta: "z"}, &ae.SessionCompleted{}, &ae.TextDelta{Delta: "z"}, &ae.SessionCompleted{},
+	} {
+		require.NoError(t, run.Emit(t.Context(), p))
+	}
+	require.NoError(t, e.Close(t.Context()))
+	var sequences []uint64
+	for entry, err := range s.Load(t.Context(), "r", 0) {
+		require.NoError(t, err)
+		sequences = append(sequences, entry.Event.Sequence)
+	}
+	require.Equal(t, []uint64{1, 3, 5, 7}, sequences)
+
+	other, err := ae.NewEmitter(ae.EmitterOptions{Sinks: []ae.Sink{runstore.NewSink(&s)}})
+	require.NoError(t, err)
+	run, err = other.Run("r")
+	require.NoError(t, err)
+	require.NoError(t, run.Emit(t.Context(), &ae.TextDelta{Delta: "x"}))
+	require.ErrorIs(t, run.Emit(t.Context(), &ae.RunPaused{}), ae.ErrFenced, "the run does not begin again")
 }

@@ -3,7 +3,7 @@
 //
 //	store, err := runstore.Open("runs", runstore.Options{})
 //	…
-//	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{Sinks: []agentevents.Sink{agentevents.WithoutDeltas(runstore.NewSink(store))}})
+//	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{Sinks: []agentevents.Sink{runstore.NewSink(store)}})
 //	…
 //	restored, err := runstore.Restore(ctx, store, "release-7", agentevents.FoldOptions{})
 //	run, err := em.Resume(restored.Snapshot)
@@ -13,8 +13,12 @@
 // folds them otherwise.
 //
 // Each event is a commit: some 70 µs on a local disk, a round trip with a server. A token that a
-// model streams is an event, too, so [agentevents.WithoutDeltas] leaves tokens out, and keeps the
-// whole texts. Without it a crash loses no token, and each token costs a commit.
+// model streams is an event, too, so [NewSink] leaves deltas out: they cost the store nothing, and the
+// events that end their blocks have the whole texts. The sequences of a stored run have gaps
+// where deltas were, and Restored.Coverage counts them. A crash loses the blocks that are open, and
+// a run that is resumed may use the sequences of their deltas again: a reader that got them from
+// another sink begins anew with a snapshot. [NewSinkWithDeltas] stores each token, for a commit
+// each.
 //
 // # One writer of a run
 //

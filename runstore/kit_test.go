@@ -157,7 +157,7 @@ func TestBroken(t *testing.T) {
 }
 
 func TestASinkWithoutAStore(t *testing.T) {
-	for _, s := range []*runstore.Sink{nil, {}, runstore.NewSink(nil)} {
+	for _, s := range []ae.Sink{(*runstore.Sink)(nil), &runstore.Sink{}, runstore.NewSink(nil), runstore.NewSinkWithDeltas(nil)} {
 		_, err := ae.NewEmitter(ae.EmitterOptions{Sinks: []ae.Sink{s}})
 		require.ErrorContains(t, err, "it comes from runstore.NewSink")
 	}

@@ -13,10 +13,11 @@ import (
 // maxPending bounds the bytes of a run's events that the store did not take.
 const maxPending = 16 << 20
 
-// A Sink appends what an emitter records to a [Store]. It is the first of
-// EmitterOptions.Sinks, so that the others get no event that the store refuses, and neither
-// in [agentevents.BestEffort] nor behind [agentevents.Buffered], where it could not close a
-// run. Emit returns when the store has committed its event.
+// A Sink appends the events that an emitter records to a [Store]. It comes from [NewSink] or
+// [NewSinkWithDeltas]. It is the first of EmitterOptions.Sinks, so that the others get no event
+// that the store refuses, and neither in [agentevents.BestEffort] nor behind
+// [agentevents.Buffered], where it could not close a run. Emit returns when the store has
+// committed its event.
 //
 // A [*ConflictError] closes the run ([agentevents.ErrFenced]), and so does [ErrRefused]. After any
 // other error the sink keeps the event and appends it again before the run's next one, and at
@@ -41,16 +42,27 @@ type sinkRun struct {
 	wait   []Entry // that the store did not take
 	size   int     // of their lines
 	fenced error   // why nothing more is appended
+	joins  bool    // the run has ended, or began with events that are left out
 }
 
-// NewSink returns a sink that appends to the store.
-func NewSink(s Store) *Sink { return &Sink{store: s, runs: map[string]*sinkRun{}} }
+// NewSink returns a [Sink] in [agentevents.WithoutDeltas]: the store gets every event but the
+// deltas, and a token costs no commit. Texts, reasoning and arguments are in the events that
+// end their blocks, so the snapshot of a finished run lacks nothing. Neither does the
+// conversation of an agent (resume.Conversation), but the text of a model call that overlaps
+// another one or a compaction may stand in a later answer. A crash loses the blocks that are
+// open, such as the partial answer of a model call. A block that no event ends is never in the
+// store: a program that emits deltas alone takes [NewSinkWithDeltas].
+func NewSink(s Store) agentevents.Sink { return agentevents.WithoutDeltas(NewSinkWithDeltas(s)) }
 
-// CheckSink returns an error unless the sink comes from [NewSink] and has a store; see
+// NewSinkWithDeltas returns a sink that appends every event to the store, also deltas. A crash
+// loses no token, [Store].Watch shows each one, and each one costs a commit.
+func NewSinkWithDeltas(s Store) *Sink { return &Sink{store: s, runs: map[string]*sinkRun{}} }
+
+// CheckSink returns an error unless the sink comes from its constructor and has a store; see
 // [agentevents.Checker].
 func (s *Sink) CheckSink() error {
 	if s == nil || s.store == nil {
-		return errors.New("the sink has no store: it comes from runstore.NewSink")
+		return errors.New("the sink has no store: it comes from runstore.NewSink or NewSinkWithDeltas")
 	}
 	return nil
 }
@@ -78,8 +90,8 @@ func (s *Sink) write(ctx context.Context, e Entry) error {
 	r := s.runs[id]
 	known := r != nil
 	if !known {
-		r = &sinkRun{expect: e.Event.Sequence}
-		if r.expect == 0 { // else the run was released, and this may follow its end
+		r = &sinkRun{expect: e.Event.Sequence, joins: e.Event.Sequence > 0}
+		if !r.joins {
 			s.runs[id], known = r, true
 		}
 	}
@@ -99,7 +111,7 @@ func (s *Sink) write(ctx context.Context, e Entry) error {
 	r.wait = append(r.wait, e)
 	r.size += len(e.Line)
 	err := r.append(ctx, s.store)
-	if err != nil && !known {
+	if !known && (err != nil || !r.joins) {
 		s.mu.Lock()
 		s.runs[id] = r
 		s.mu.Unlock()
@@ -125,6 +137,9 @@ func (r *sinkRun) append(ctx context.Context, s Store) error {
 			if r.wait = r.wait[len(some):]; len(r.wait) == 0 {
 				r.wait = some[:0]
 			}
+			continue
+		case errors.As(err, &conflict) && r.joins && conflict.Next < r.expect: // deltas before it are left out
+			r.expect, r.joins = conflict.Next, conflict.Next > 0
 			continue
 		case errors.As(err, &conflict):
 			r.fenced = err

@@ -7,7 +7,7 @@
 //	err = pgstore.Create(ctx, db) // or Schema, among the program's migrations
 //	…
 //	store := pgstore.New(db, pgstore.Options{})
-//	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{Sinks: []agentevents.Sink{agentevents.WithoutDeltas(runstore.NewSink(store))}})
+//	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{Sinks: []agentevents.Sink{runstore.NewSink(store)}})
 //
 // The line of an event is kept as it is. Its run, type, time, session, workflow, phase, task,
 // node, agent, trace and span are columns besides, and agentevents_json has the rest:

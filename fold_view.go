@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 	"github.com/agentevents/agentevents/internal/reuse"
 	"github.com/agentevents/agentevents/internal/roster"
@@ -399,7 +400,7 @@ func (v *view) agentStarted(ev *Event, sub *subject) {
 	}
 	rec.StartedAt, rec.EndedAt = ev.Time, time.Time{}
 	rec.Duration = Opt[time.Duration]{}
-	rec.Outcome, rec.Error, rec.Result, rec.StructuredOutput, rec.ResultSchema = "", Opt[ErrorInfo]{}, "", "", ""
+	rec.Outcome, rec.EndStatus, rec.Error, rec.Result, rec.StructuredOutput, rec.ResultSchema = "", "", Opt[ErrorInfo]{}, "", "", ""
 	rec.Totals, rec.NumTurns, rec.ConvergenceScore = Opt[Totals]{}, Opt[int]{}, Opt[float64]{}
 	if p.ProviderSessionID != "" {
 		v.session(ev, rec, p.ProviderSessionID)
@@ -490,7 +491,7 @@ func (v *view) agentEnded(ev *Event, sub *subject) {
 		rec.Usage.Sequence, rec.Usage.Model = ev.Sequence, rec.Model
 	}
 	rec.EndedAt, rec.Duration = ev.Time, elapsed(p.Duration, rec.StartedAt, ev.Time)
-	rec.Outcome = AgentOutcome(v.intern(string(p.Outcome)))
+	rec.Outcome, rec.EndStatus = AgentOutcome(v.intern(string(p.Outcome))), v.intern(p.Status)
 	v.set(&rec.Result, p.Result)
 	v.replaceJSON(sub, &rec.StructuredOutput, p.StructuredOutput)
 	v.replaceJSON(sub, &rec.ResultSchema, p.ResultSchema)
@@ -684,14 +685,12 @@ func (v *view) toolReturned(ev *Event, sub *subject, p *ToolReturned, c *ToolCal
 	}
 	t := v.tool(p.ToolID)
 	stats := t.stats
-	known := c != nil
 	if c == nil {
 		c = v.newCall(ev, sub, v.keepBriefly(p.CallID), v.keepBriefly(ev.ID), t.id)
 		if p.wholeCall() {
 			if at := ev.Time.Add(-p.Duration.V).UTC(); at.Year() >= 0 && at.Year() <= 9999 {
 				c.StartedAt = at
 			}
-			known = true
 			stats.Calls = plus(stats.Calls, 1)
 			if sub.agent != nil {
 				sub.agent.shown.ToolCalls++
@@ -702,16 +701,21 @@ func (v *view) toolReturned(ev *Event, sub *subject, p *ToolReturned, c *ToolCal
 	if p.Error.OK {
 		c.Error = v.keepBriefly(p.Error.V.Message)
 	}
-	switch {
-	case p.Status == ToolStatusOK:
+	failures, refusals, undecided := 0, 0, 0
+	switch endword.Of(string(p.Status)) {
+	case endword.Succeeded:
 		stats.OK = plus(stats.OK, 1)
-	case known:
-		stats.Failed = plus(stats.Failed, 1)
+	case endword.Failed:
+		failures = 1
+	case endword.Refused:
+		refusals = 1
 	default:
-		stats.Refused = plus(stats.Refused, 1)
+		undecided = 1
 	}
-	if p.Status != ToolStatusOK && sub.agent != nil {
-		sub.agent.shown.ToolFailures++
+	stats.Failed, stats.Refused, stats.Undecided = plus(stats.Failed, failures), plus(stats.Refused, refusals), plus(stats.Undecided, undecided)
+	if sub.agent != nil {
+		rec := sub.agent.shown
+		rec.ToolFailures, rec.ToolRefusals, rec.ToolsUndecided = plus(rec.ToolFailures, failures), plus(rec.ToolRefusals, refusals), plus(rec.ToolsUndecided, undecided)
 	}
 	stats.Duration = plus(stats.Duration, c.Duration.V)
 	v.keepCall(c)

@@ -103,6 +103,9 @@ func (v *AgentEnded) check() *fieldError {
 			return otherWord("outcome", v.Outcome)
 		}
 	}
+	if err := checkText("status", v.Status); err != nil {
+		return err
+	}
 	if v.Error.OK {
 		if err := v.Error.V.check(); err != nil {
 			return err.in("error")

@@ -143,13 +143,19 @@ func (v *AgentTransition) clean(c *cleaner) *AgentTransition {
 
 func (v *AgentEnded) clean(c *cleaner) *AgentEnded {
 	w := v // or the copy, once there is one
-	c.size += 567 + mostEscaped*(len(v.Outcome))
+	c.size += 617 + mostEscaped*(len(v.Outcome))
 	if v.Outcome != "" {
 		if c.words && !v.Outcome.known() {
 			if s, changed := c.text("outcome", ClassMeta, string(v.Outcome)); changed {
 				w = copyOnce(v, w)
 				w.Outcome = AgentOutcome(s)
 			}
+		}
+	}
+	if v.Status != "" {
+		if s, changed := c.text("status", ClassMeta, v.Status); changed {
+			w = copyOnce(v, w)
+			w.Status = s
 		}
 	}
 	if v.Error.OK {

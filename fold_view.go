@@ -701,10 +701,10 @@ func (v *view) toolReturned(ev *Event, sub *subject, p *ToolReturned, c *ToolCal
 	if p.Error.OK {
 		c.Error = v.keepBriefly(p.Error.V.Message)
 	}
-	failures, refusals, undecided := 0, 0, 0
+	successes, failures, refusals, undecided := 0, 0, 0, 0
 	switch endword.Of(string(p.Status)) {
 	case endword.Succeeded:
-		stats.OK = plus(stats.OK, 1)
+		successes = 1
 	case endword.Failed:
 		failures = 1
 	case endword.Refused:
@@ -712,10 +712,12 @@ func (v *view) toolReturned(ev *Event, sub *subject, p *ToolReturned, c *ToolCal
 	default:
 		undecided = 1
 	}
-	stats.Failed, stats.Refused, stats.Undecided = plus(stats.Failed, failures), plus(stats.Refused, refusals), plus(stats.Undecided, undecided)
+	stats.OK, stats.Failed = plus(stats.OK, successes), plus(stats.Failed, failures)
+	stats.Refused, stats.Undecided = plus(stats.Refused, refusals), plus(stats.Undecided, undecided)
 	if sub.agent != nil {
 		rec := sub.agent.shown
-		rec.ToolFailures, rec.ToolRefusals, rec.ToolsUndecided = plus(rec.ToolFailures, failures), plus(rec.ToolRefusals, refusals), plus(rec.ToolsUndecided, undecided)
+		rec.ToolSuccesses, rec.ToolFailures = plus(rec.ToolSuccesses, successes), plus(rec.ToolFailures, failures)
+		rec.ToolRefusals, rec.ToolsUndecided = plus(rec.ToolRefusals, refusals), plus(rec.ToolsUndecided, undecided)
 	}
 	stats.Duration = plus(stats.Duration, c.Duration.V)
 	v.keepCall(c)

@@ -290,7 +290,8 @@ type AgentSnapshot struct {
 	Duration          Opt[time.Duration] `json:"durationMs,omitzero"`        // AgentEnded.Duration, else EndedAt - StartedAt
 	Transitions       int                `json:"transitions"`                // number of transitions, in all attempts
 	ToolCalls         int                `json:"toolCalls"`                  // number of calls, in all attempts
-	ToolFailures      int                `json:"toolFailures"`               // number of calls that failed, in all attempts; like the next two, as ToolStats counts
+	ToolSuccesses     int                `json:"toolSuccesses,omitzero"`     // number of calls that returned ok, in all attempts; like the next three, as ToolStats counts
+	ToolFailures      int                `json:"toolFailures"`               // number of calls that failed, in all attempts
 	ToolRefusals      int                `json:"toolRefusals,omitzero"`      // number of calls that were refused, in all attempts
 	ToolsUndecided    int                `json:"toolsUndecided,omitzero"`    // number of calls that returned with neither, in all attempts
 	ModelCalls        int                `json:"modelCalls,omitzero"`        // number of model calls, open ones included, in all attempts

@@ -3087,6 +3087,10 @@ func (v *AgentSnapshot) appendJSON(dst []byte) []byte {
 	dst = jsonwire.AppendInt(dst, int64(v.Transitions))
 	dst = append(dst, `,"toolCalls":`...)
 	dst = jsonwire.AppendInt(dst, int64(v.ToolCalls))
+	if v.ToolSuccesses != 0 {
+		dst = append(dst, `,"toolSuccesses":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.ToolSuccesses))
+	}
 	dst = append(dst, `,"toolFailures":`...)
 	dst = jsonwire.AppendInt(dst, int64(v.ToolFailures))
 	if v.ToolRefusals != 0 {

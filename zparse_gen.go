@@ -5786,129 +5786,136 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			v.Transitions, err = s.SmallInt()
 		case 28: // toolCalls
 			v.ToolCalls, err = s.SmallInt()
-		case 29: // toolFailures
+		case 29: // toolSuccesses
+			if !m.null(s, name) {
+				v.ToolSuccesses, err = s.SmallInt()
+				if v.ToolSuccesses == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 30: // toolFailures
 			v.ToolFailures, err = s.SmallInt()
-		case 30: // toolRefusals
+		case 31: // toolRefusals
 			if !m.null(s, name) {
 				v.ToolRefusals, err = s.SmallInt()
 				if v.ToolRefusals == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 31: // toolsUndecided
+		case 32: // toolsUndecided
 			if !m.null(s, name) {
 				v.ToolsUndecided, err = s.SmallInt()
 				if v.ToolsUndecided == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 32: // modelCalls
+		case 33: // modelCalls
 			if !m.null(s, name) {
 				v.ModelCalls, err = s.SmallInt()
 				if v.ModelCalls == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 33: // modelFailures
+		case 34: // modelFailures
 			if !m.null(s, name) {
 				v.ModelFailures, err = s.SmallInt()
 				if v.ModelFailures == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 34: // modelDurationMs
+		case 35: // modelDurationMs
 			if !m.null(s, name) {
 				v.ModelDuration, err = s.Millis()
 				if v.ModelDuration == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 35: // errors
+		case 36: // errors
 			if !m.null(s, name) {
 				v.Errors, err = s.SmallInt()
 				if v.Errors == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 36: // decisions
+		case 37: // decisions
 			if !m.null(s, name) {
 				v.Decisions, err = s.SmallInt()
 				if v.Decisions == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 37: // lastError
+		case 38: // lastError
 			if !m.null(s, name) {
 				err = v.LastError.V.parseJSON(s)
 				v.LastError.OK = err == nil
 			}
-		case 38: // outcome
+		case 39: // outcome
 			if !m.null(s, name) {
 				v.Outcome, err = parseText[AgentOutcome](s)
 				if v.Outcome == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 39: // endStatus
+		case 40: // endStatus
 			if !m.null(s, name) {
 				v.EndStatus, err = s.String()
 				if v.EndStatus == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 40: // error
+		case 41: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
-		case 41: // result
+		case 42: // result
 			if !m.null(s, name) {
 				v.Result, err = s.String()
 				if v.Result == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 42: // refused
+		case 43: // refused
 			if !m.null(s, name) {
 				v.Refused, err = s.SmallInt()
 				if v.Refused == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 43: // structuredOutput
+		case 44: // structuredOutput
 			v.StructuredOutput, err = parseAny(s)
-		case 44: // resultSchema
+		case 45: // resultSchema
 			v.ResultSchema, err = parseAny(s)
-		case 45: // totals
+		case 46: // totals
 			if !m.null(s, name) {
 				err = v.Totals.V.parseJSON(s)
 				v.Totals.OK = err == nil
 			}
-		case 46: // numTurns
+		case 47: // numTurns
 			if !m.null(s, name) {
 				v.NumTurns.V, err = s.SmallInt()
 				v.NumTurns.OK = err == nil
 			}
-		case 47: // convergenceScore
+		case 48: // convergenceScore
 			if !m.null(s, name) {
 				v.ConvergenceScore.V, err = s.Float()
 				v.ConvergenceScore.OK = err == nil
 			}
-		case 48: // text
+		case 49: // text
 			if !m.null(s, name) {
 				v.Text, err = s.String()
 				if v.Text == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 49: // reasoning
+		case 50: // reasoning
 			if !m.null(s, name) {
 				v.Reasoning, err = s.String()
 				if v.Reasoning == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 50: // usage
+		case 51: // usage
 			err = v.Usage.parseJSON(s)
 		default:
 			err = s.Skip()
@@ -5949,6 +5956,7 @@ var namesOfAgentSnapshot = jsonwire.Names(
 	"durationMs",
 	"transitions",
 	"toolCalls",
+	"toolSuccesses",
 	"toolFailures",
 	"toolRefusals",
 	"toolsUndecided",

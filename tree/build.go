@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/view"
 )
 
@@ -113,7 +114,8 @@ func nest(nodes []*node) (top []*node) {
 
 func (b *builder) runLine() line {
 	s := b.s
-	l := line{bold: true, word: string(s.Status)}
+	l := line{bold: true}
+	l.word, l.mark = view.Run(s)
 	if s.SessionID != "" && s.SessionID != s.RunID {
 		l.head = "session " + s.SessionID + " · "
 	}
@@ -121,13 +123,8 @@ func (b *builder) runLine() line {
 	if s.Name != "" {
 		l.head += " (" + s.Name + ")"
 	}
-	switch s.Status {
-	case agentevents.RunStatusCompleted:
-		l.mark = good
-	case agentevents.RunStatusFailed, agentevents.RunStatusCancelled:
-		l.mark = bad
-	case agentevents.RunStatusPaused: // it means to go on
-	default:
+	if l.mark == view.Open {
+		l.mark = none
 		b.goesOn(&l)
 	}
 	if b.details != nil && s.StartedAt.Year() > 1970 { // a log without times may begin at the epoch
@@ -239,8 +236,8 @@ func (b *builder) agentLine(n *agentNode, agents *view.Agents) line {
 	if steps > 0 {
 		l.fact(count(steps, "step"))
 	}
-	if a.ToolCalls > 0 || a.ToolFailures > 0 {
-		l.fact(withFailed(count(a.ToolCalls, "tool call"), a.ToolFailures))
+	if a.ToolCalls+a.ToolFailures+a.ToolRefusals+a.ToolsUndecided > 0 {
+		l.fact(withOthers(count(a.ToolCalls, "tool call"), a.ToolFailures, a.ToolRefusals, a.ToolsUndecided))
 	}
 	// A document may be an excerpt, of which only the totals of its agents tell.
 	if t := a.Totals.V; t.ToolCalls > a.Counted.ToolCalls {
@@ -269,11 +266,23 @@ func (b *builder) agentLine(n *agentNode, agents *view.Agents) line {
 	return l
 }
 
-func withFailed(text string, failed int) string {
-	if failed == 0 {
+func withFailed(text string, failed int) string { return withOthers(text, failed, 0, 0) }
+
+// withOthers adds to a number of calls those that did not succeed..
+func withOthers(text string, failed, refused, undecided int) string {
+	var parts []string
+	for _, p := range [...]struct {
+		n    int
+		word string
+	}{{failed, "failed"}, {refused, "refused"}, {undecided, "undecided"}} {
+		if p.n > 0 {
+			parts = append(parts, strconv.Itoa(p.n)+" "+p.word)
+		}
+	}
+	if parts == nil {
 		return text
 	}
-	return text + " (" + strconv.Itoa(failed) + " failed)"
+	return text + " (" + strings.Join(parts, ", ") + ")"
 }
 
 // placeAgents hangs every agent once: under the call that spawned it, under
@@ -479,12 +488,7 @@ func (b *builder) items(place func(agent string, n *node)) {
 	for i := range s.Claims {
 		c := &s.Claims[i]
 		l := line{head: "claim " + c.FindingID, word: c.Verdict}
-		switch c.Verdict {
-		case "accepted":
-			l.mark = good
-		case "rejected":
-			l.mark = bad
-		}
+		l.mark = view.MarkOf(endword.Of(c.Verdict))
 		add(c.VerifierAgentID, c.Sequence, l)
 	}
 }
@@ -516,7 +520,7 @@ func (b *builder) closed(l *line, open bool, m view.Mark, word string) {
 
 // ended is closed for what a completed run may lack the end of.
 func (b *builder) ended(l *line, open bool, m view.Mark, word string) {
-	if open && b.s.Status == agentevents.RunStatusCompleted {
+	if open && view.Over(b.s) {
 		m, word, open = none, view.NoEnd, false
 	}
 	b.closed(l, open, m, word)
@@ -544,9 +548,9 @@ func (b *builder) callLine(c *agentevents.ToolCallSnapshot) line {
 			l.head += " of " + c.RetryOf
 		}
 	}
-	m, word := bad, string(c.Status)
+	m, word := view.MarkOf(endword.Of(string(c.Status))), string(c.Status)
 	if c.Status == agentevents.ToolStatusOK {
-		m, word = good, ""
+		word = ""
 	}
 	b.closed(&l, c.Status == "", m, word)
 	if c.Duration.OK {
@@ -605,11 +609,8 @@ func (b *builder) spans(add func(agent string, n *node)) {
 
 // span says on the line of a turn or a step how it went.
 func (b *builder) span(l *line, open bool, failure agentevents.Opt[agentevents.ErrorInfo], took agentevents.Opt[time.Duration]) {
-	m, word := good, "completed"
-	if failure.OK {
-		m, word = bad, "failed"
-	}
-	b.ended(l, open, m, word)
+	word, how := view.Error(failure)
+	b.ended(l, open, view.MarkOf(how), word)
 	if took.OK {
 		l.fact(duration(took.V))
 	}
@@ -763,7 +764,7 @@ func (b *builder) nodes(root *node) {
 		case agentevents.NodeStatusFailed:
 			l.mark = bad
 		case agentevents.NodeStatusRunning, agentevents.NodeStatusSuspended:
-			if b.s.Status == agentevents.RunStatusCompleted {
+			if view.Over(b.s) {
 				l.word = view.NoEnd
 			} else {
 				b.goesOn(&l)
@@ -820,16 +821,13 @@ func (b *builder) totals() line {
 	s := b.s
 	var l line
 	l.fact(count(len(b.agents), "agent"))
-	calls, failed, refused := 0, 0, 0
+	calls, failed, refused, undecided := 0, 0, 0, 0
 	for _, t := range s.Tools {
 		if t != nil {
-			calls, failed, refused = calls+t.Calls, failed+t.Failed, refused+t.Refused
+			calls, failed, refused, undecided = calls+t.Calls, failed+t.Failed, refused+t.Refused, undecided+t.Undecided
 		}
 	}
-	l.fact(withFailed(count(calls, "tool call"), failed))
-	if refused > 0 {
-		l.fact(strconv.Itoa(refused) + " refused")
-	}
+	l.fact(withOthers(count(calls, "tool call"), failed, refused, undecided))
 	if n := len(s.Audits); n > 0 {
 		results := map[agentevents.AuditResult]int{}
 		for i := range s.Audits {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/view"
 )
 
@@ -172,12 +173,9 @@ func (d *Details) unknown(ev *agentevents.Event, p *agentevents.Unknown) {
 	n.times, n.last = n.times+1, ev.Sequence
 }
 
-// spanMarks says how a span has ended, by its phase.
-var spanMarks = map[string]view.Mark{"complete": good, "error": bad, "cancelled": warn}
-
 // span notes a span that no other line is about. Its start and its end are one line.
 func (d *Details) span(ev *agentevents.Event, p *agentevents.SpanRecorded) {
-	mark := spanMarks[p.Phase]
+	mark := view.MarkOf(endword.Of(p.Phase))
 	if p.Subject == "run" || p.Phase != "start" && mark == none {
 		return
 	}

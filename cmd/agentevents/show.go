@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 	"github.com/agentevents/agentevents/internal/view"
 	"github.com/agentevents/agentevents/tree"
@@ -72,7 +73,7 @@ func writeRun(w io.Writer, s *agentevents.RunSnapshot, d *tree.Details) {
 	if s.SessionID != s.RunID {
 		field("session", visible(s.SessionID))
 	}
-	status := string(s.Status)
+	status, _ := view.Run(s)
 	if s.Error.OK {
 		status += ": " + cmp.Or(s.Error.V.Message, s.Error.V.Code)
 	} else if s.CancelReason != "" {
@@ -125,7 +126,7 @@ func writeRun(w io.Writer, s *agentevents.RunSnapshot, d *tree.Details) {
 	}
 	var rows []toolRow
 	for _, name := range slices.Sorted(maps.Keys(s.Tools)) {
-		if t := s.Tools[name]; t.Calls+t.Refused > 0 {
+		if t := s.Tools[name]; t.Calls+t.Refused+t.Undecided > 0 {
 			rows = append(rows, toolRow{name, t})
 		}
 	}
@@ -202,6 +203,8 @@ var agentColumns = []column[agentRow]{
 	{"STEPS", true, func(a agentRow) string { return some(a.Totals.Or(a.Counted).Steps) }},
 	{"CALLS", true, func(a agentRow) string { return some(a.ToolCalls) }},
 	{"FAILED", true, func(a agentRow) string { return some(a.ToolFailures) }},
+	{"REFUSED", true, func(a agentRow) string { return some(a.ToolRefusals) }},
+	{"UNDECIDED", true, func(a agentRow) string { return some(a.ToolsUndecided) }},
 	{"TOKENS", true, func(a agentRow) string {
 		u, _ := a.Usage.Total()
 		return someTokens(u, a.Usage.Partial())
@@ -278,6 +281,7 @@ var toolColumns = []column[toolRow]{
 	{"CALLS", true, func(t toolRow) string { return some(t.Calls) }},
 	{"FAILED", true, func(t toolRow) string { return some(t.Failed) }},
 	{"REFUSED", true, func(t toolRow) string { return some(t.Refused) }},
+	{"UNDECIDED", true, func(t toolRow) string { return some(t.Undecided) }},
 	{"TOOK", true, func(t toolRow) string { return took(t.Duration) }},
 }
 
@@ -331,14 +335,14 @@ func attention(s *agentevents.RunSnapshot, agents []agentRow, d *tree.Details) (
 		}
 	}
 	for i := range s.Claims {
-		if c := &s.Claims[i]; c.Verdict == "rejected" {
-			say("claim %s rejected by %s", c.FindingID, c.VerifierAgentID)
+		if c := &s.Claims[i]; view.MarkOf(endword.Of(c.Verdict)) == view.Bad {
+			say("claim %s %s by %s", c.FindingID, c.Verdict, c.VerifierAgentID)
 		}
 	}
 	const most = 5
 	failed := 0
 	for _, c := range s.ClosedCalls {
-		if c.Status == agentevents.ToolStatusOK {
+		if view.MarkOf(endword.Of(string(c.Status))) == view.Good {
 			continue
 		}
 		if failed++; failed <= most {
@@ -346,7 +350,7 @@ func attention(s *agentevents.RunSnapshot, agents []agentRow, d *tree.Details) (
 		}
 	}
 	if failed > most {
-		say("and %s more that failed", plural(failed-most, "call"))
+		say("and %s more that did not succeed", plural(failed-most, "call"))
 	}
 	for i := range s.Budgets {
 		say("budget %s exceeded", s.Budgets[i].Budget)

@@ -117,7 +117,7 @@ var format = func() *wire.Format {
 				field("agent", ref), field("name"), field("model"), field("providerSessionId"), field("prompt"), field("attempt"), field("resumed"), field("lifecycle")),
 			flow("agent.completed", agentevents.KindAgentEnded, 4,
 				scope("agentId", agentIDForm{}), may("tokens", "", tokensForm{}), field("durationMs"), field("resultSchema"), scope("workflowId"), scope("phase"),
-				field("outcome"), field("error", fault), field("result"), field("structuredOutput"), field("usage", wire.Object(usage...)).Unless(onlyTotal),
+				field("outcome"), field("status"), field("error", fault), field("result"), field("structuredOutput"), field("usage", wire.Object(usage...)).Unless(onlyTotal),
 				field("modelUsage", wire.Dict[agentevents.Usage](usage...)), field("totalCostUsd"), field("cumulative"), field("numTurns"), field("totals", totals), field("convergenceScore")),
 			flow("claim.verified", agentevents.KindClaimVerified, 4, field("findingId"), field("verifierAgentId"), field("verdict"), field("evidence")),
 			flow("workflow.checkpoint.saved", agentevents.KindCheckpointSaved, 3, scope("workflowId"), scope("phase"), field("stateBytes", count)),

@@ -11,6 +11,7 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -359,15 +360,19 @@ func (f statusForm) Parse(r *wire.Reader, at any) error {
 	return err
 }
 
-// statusOf returns the tool status that a word means.
+// statusOf returns the tool status that a word means, or the word if it means none.
 func statusOf(word string) string {
-	switch word {
-	case "success", "completed":
-		return string(agentevents.ToolStatusOK)
-	case "failed", "failure":
-		return string(agentevents.ToolStatusError)
+	switch agentevents.ToolStatus(word) {
+	case agentevents.ToolStatusRateLimited, agentevents.ToolStatusInterrupted: // one of several words with their meaning
+		return word
 	}
-	return word
+	return cmp.Or(string(statuses[endword.Of(word)]), word)
+}
+
+// statuses has the tool status for how a call ended.
+var statuses = [...]agentevents.ToolStatus{
+	endword.Succeeded: agentevents.ToolStatusOK, endword.Failed: agentevents.ToolStatusError,
+	endword.Refused: agentevents.ToolStatusForbidden, endword.Cancelled: agentevents.ToolStatusCancelled,
 }
 
 // An insideForm is the member message: an object with the fields of the message, or

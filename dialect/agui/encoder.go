@@ -423,6 +423,10 @@ func (e *Encoder) row(ev *agentevents.Event) *wire.Row {
 		_, known := e.s.going[ev.AgentID]
 		_, parent := e.s.going[ev.ParentAgentID]
 		own = !known && ev.AgentID != "" && ev.AgentID != e.s.main && ev.ParentAgentID != "" && (parent || ev.ParentAgentID == e.s.main)
+	case *agentevents.RunFailed:
+		if dialect.Unknown(ev, Name, "outcome") != "" {
+			return format.CaseRow("RUN_FINISHED", caseFailed)
+		}
 	case *agentevents.AgentEnded:
 		if own = e.s.going[ev.AgentID]; own && p.Error.OK {
 			return format.CaseRow(typeSubagentError, "")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -39,6 +40,7 @@ const (
 const (
 	outcomeInterrupt = "interrupt"
 	outcomeCancelled = "cancelled"
+	caseFailed       = "failed" // no word of the document; a RUN_ERROR says it
 )
 
 // The cases of rows that only a decoder's state tells apart.
@@ -127,6 +129,8 @@ var format = func() *wire.Format {
 	elsewhere := func(w *wire.Writer) bool { return otherInput(string(w.Ev.Payload.(*agentevents.RunStarted).Inputs)) }
 	ofMain := func(w *wire.Writer) bool { return w.Ev.ParentAgentID == encoderOf(w).s.main }
 	const deltaKind, thinkKind, argsKind = agentevents.KindTextDelta, agentevents.KindAgentReasoningDelta, agentevents.KindToolArgumentsDelta
+	failedAtEnd := when(caseFailed, row("RUN_FINISHED", agentevents.KindRunFailed, thread, runID, outcome, usage))
+	failedAtEnd.Reads = true
 	rows := []wire.Row{
 		row("RUN_STARTED", agentevents.KindRunStarted, thread, runID, may("input", "inputs").Unless(elsewhere)),
 		when(caseResumed, row("RUN_STARTED", agentevents.KindRunResumed, thread, runID)),
@@ -134,6 +138,7 @@ var format = func() *wire.Format {
 		when(outcomeInterrupt, row("RUN_FINISHED", agentevents.KindRunPaused, thread, runID, waits, usage)),
 		when(outcomeCancelled, row("RUN_FINISHED", agentevents.KindRunCancelled, thread, runID, cancel, usage)),
 		row("RUN_ERROR", agentevents.KindRunFailed, fails, code, usage),
+		failedAtEnd,
 		row("STEP_STARTED", agentevents.KindStepStarted, need("stepName", "stepId", wire.Full{})),
 		row("STEP_FINISHED", agentevents.KindStepEnded, need("stepName", "stepId", wire.Full{})),
 		row(typeSnapshot, agentevents.KindStatePatched, need("snapshot", "value", snapshotForm{})),
@@ -209,7 +214,14 @@ func caseOf(typ, line string) string {
 			return kind
 		}
 	case "RUN_FINISHED":
-		return jsonwire.Text(jsonwire.Member(jsonwire.Member(line, "outcome"), "type"))
+		word := jsonwire.Text(jsonwire.Member(jsonwire.Member(line, "outcome"), "type"))
+		switch endword.Of(word) {
+		case endword.Cancelled:
+			return outcomeCancelled
+		case endword.Failed, endword.Refused:
+			return caseFailed
+		}
+		return word
 	}
 	return ""
 }

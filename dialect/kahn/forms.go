@@ -11,6 +11,7 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -347,9 +348,15 @@ func (objectForm) Schema() map[string]any { return map[string]any{"type": "objec
 
 // madeOutcome stands for an outcome that the event does not say.
 func madeOutcome(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	w.Lose(dialect.Made, w.Pointer(m), "aborted with an error or a status of failed, converged otherwise")
+	w.Lose(dialect.Made, w.Pointer(m), "aborted with an error or a word or status of failure, partial with a word for a part, converged otherwise")
 	outcome := agentevents.OutcomeConverged
-	if w.Ev.Payload.(*agentevents.AgentEnded).Error.OK || encoderOf(w).a.failed {
+	switch wire.Ending(w.Ev.Payload.(*agentevents.AgentEnded)) {
+	case endword.Failed, endword.Refused, endword.Cancelled:
+		outcome = agentevents.OutcomeAborted
+	case endword.Partial:
+		outcome = agentevents.OutcomePartial
+	}
+	if encoderOf(w).a.failed {
 		outcome = agentevents.OutcomeAborted
 	}
 	return jsonwire.AppendString(dst, string(outcome))

@@ -10,6 +10,7 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -263,8 +264,10 @@ func (e *Encoder) plan(w *wire.Writer, row *wire.Row) *wire.Row {
 		switch {
 		case p.Error.OK:
 			phase = "error"
-		case p.Outcome == agentevents.OutcomeAborted:
+		case wire.Ending(p) == endword.Cancelled:
 			phase = "cancelled"
+		case wire.Ending(p) == endword.Failed || wire.Ending(p) == endword.Refused:
+			phase = "error"
 		}
 	case *agentevents.SpanRecorded:
 		b.subject, b.begins = "span", p.Phase == "start"

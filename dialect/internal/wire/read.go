@@ -11,6 +11,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -410,6 +411,11 @@ func (r *Reader) Finish() error {
 	}
 	r.made.Count(&r.Losses, r.Ev, false)
 	return r.Kept.Keep(r.Ev, r.F.Name)
+}
+
+// Ending returns how the end of an agent says that it went.
+func Ending(p *agentevents.AgentEnded) endword.Meaning {
+	return endword.End{Error: p.Error.OK, Code: p.Error.V.Code, Word: p.Status, Outcome: string(p.Outcome)}.Meaning()
 }
 
 // KeepBody keeps the members of the body that no field has. Finish does it, too.

@@ -58,7 +58,7 @@ type Collector struct {
 func New(by By) *Collector {
 	return &Collector{
 		by: by, runs: map[string]*run{}, sessions: map[string]*session{}, groups: map[string]*tally{},
-		statuses: map[agentevents.RunStatus]int{}, endWords: map[string]int{},
+		statuses: map[agentevents.RunStatus]int{},
 	}
 }
 
@@ -301,6 +301,9 @@ func (c *Collector) snapshot(r *run, s *agentevents.RunSnapshot) {
 	t.runs++
 	c.statuses[s.Status]++
 	if word := s.SessionStatus; s.Status == agentevents.RunStatusEnded && (len(c.endWords) < maxWords || c.endWords[word] > 0) {
+		if c.endWords == nil {
+			c.endWords = map[string]int{}
+		}
 		c.endWords[strings.Clone(word)]++
 	}
 	if d := view.Length(s); s.Status.Terminal() && d > 0 {

@@ -118,7 +118,7 @@ func (m *machine) checkApproval(ev *Event, sub *subject) *RuleError {
 		state = "for another tool"
 	case x.digest != "" && x.digest != p.Arguments.digest():
 		state = "for other arguments"
-	case x.stands.OK && ev.Time.After(x.answered.Add(x.stands.V)):
+	case x.stands.OK && TimeKnown(ev.Time) && TimeKnown(x.answered) && ev.Time.After(x.answered.Add(x.stands.V)):
 		state = "too old"
 	default:
 		return nil

@@ -548,7 +548,7 @@ func (o *FoldOptions) finish(s *RunSnapshot) *RunSnapshot {
 			s.CompletedAt = s.Turns[0].EndedAt
 		}
 		for _, a := range s.Agents {
-			if a.EndedAt.After(s.CompletedAt) {
+			if a.EndedAt.After(s.CompletedAt) && (s.CompletedAt.IsZero() || TimeKnown(s.CompletedAt)) || a.Ended && !a.EndedAt.IsZero() && !TimeKnown(a.EndedAt) {
 				s.CompletedAt = a.EndedAt
 			}
 		}

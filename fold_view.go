@@ -262,9 +262,9 @@ func (v *view) errorInfo(sub *subject, e Opt[ErrorInfo]) Opt[ErrorInfo] {
 
 // elapsed returns the stated duration, or the time between two events. Without
 // either, or when the clock did not go on, it is absent: the events of a log that was
-// captured without a clock have one time.
+// captured without a clock have one time, or none that is known.
 func elapsed(stated Opt[time.Duration], from, to time.Time) Opt[time.Duration] {
-	if stated.OK || from.IsZero() || !to.After(from) {
+	if stated.OK || !TimeKnown(from) || !TimeKnown(to) || !to.After(from) {
 		return stated
 	}
 	return Some(to.Sub(from))
@@ -688,7 +688,9 @@ func (v *view) toolReturned(ev *Event, sub *subject, p *ToolReturned, c *ToolCal
 	if c == nil {
 		c = v.newCall(ev, sub, v.keepBriefly(p.CallID), v.keepBriefly(ev.ID), t.id)
 		if p.wholeCall() {
-			if at := ev.Time.Add(-p.Duration.V).UTC(); at.Year() >= 0 && at.Year() <= 9999 {
+			if at := ev.Time.Add(-p.Duration.V).UTC(); !TimeKnown(ev.Time) {
+				c.StartedAt = ev.Time
+			} else if at.Year() >= 0 && at.Year() <= 9999 {
 				c.StartedAt = at
 			}
 			stats.Calls = plus(stats.Calls, 1)

@@ -127,7 +127,7 @@ func (b *builder) runLine() line {
 		l.mark = none
 		b.goesOn(&l)
 	}
-	if b.details != nil && s.StartedAt.Year() > 1970 { // a log without times may begin at the epoch
+	if b.details != nil && s.StartedAt.Year() > 1970 { // a clock without a date may begin there
 		l.fact(s.StartedAt.UTC().Format("2006-01-02 15:04:05Z"))
 	}
 	l.fact(duration(view.Length(b.s)))

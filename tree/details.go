@@ -230,7 +230,7 @@ func (a *agentDetails) stop(at time.Time, took agentevents.Opt[time.Duration]) {
 	switch {
 	case took.OK:
 		a.worked += took.V
-	case !a.began.IsZero() && !at.IsZero():
+	case agentevents.TimeKnown(a.began) && agentevents.TimeKnown(at):
 		a.worked += max(0, at.Sub(a.began))
 	}
 	a.began = time.Time{}
@@ -370,7 +370,7 @@ func (r *runDetails) of(agent string) agentDetails {
 // if that is much less, else 0.
 func (a agentDetails) took(s *agentevents.AgentSnapshot) (took, work time.Duration) {
 	took = s.Duration.V
-	if s.Attempts > 1 && !a.first.IsZero() && s.EndedAt.After(a.first) {
+	if s.Attempts > 1 && agentevents.TimeKnown(a.first) && agentevents.TimeKnown(s.EndedAt) && s.EndedAt.After(a.first) {
 		took = max(took, s.EndedAt.Sub(a.first))
 	}
 	return took, rested(took, a.worked)

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/agentevents/agentevents"
 )
 
 // duration formats d short: 12ms, 1.2s, 3m05s, 2h07m. No time at all, as
@@ -38,7 +40,7 @@ func duration(d time.Duration) string {
 // between returns the duration from one time to the other, or "" when one of
 // them is not known.
 func between(from, to time.Time) string {
-	if from.IsZero() || to.IsZero() {
+	if !agentevents.TimeKnown(from) || !agentevents.TimeKnown(to) {
 		return ""
 	}
 	return duration(to.Sub(from))

@@ -258,7 +258,7 @@ func answerRows(s *agentevents.RunSnapshot) (rows []answerRow) {
 
 // waited returns the time from a request to its answer, if the log has both.
 func waited(from, to time.Time) string {
-	if from.IsZero() || to.Before(from) {
+	if !agentevents.TimeKnown(from) || !agentevents.TimeKnown(to) || to.Before(from) {
 		return ""
 	}
 	return took(to.Sub(from))

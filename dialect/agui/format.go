@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
@@ -165,7 +166,7 @@ var format = func() *wire.Format {
 		row("TOOL_CALL_END", agentevents.KindToolCalled, callID),
 		row("TOOL_CALL_RESULT", agentevents.KindToolReturned, callID, result, need("content", "result", contentForm{})),
 	}
-	head := []wire.Member{need("type", "", wire.Type), wire.May("timestamp", "/timestamp", timeForm{}), may("subagentRunId", "/agentId /sessionId", tagForm{}),
+	head := []wire.Member{need("type", "", wire.Type), wire.May("timestamp", "/timestamp", wire.AnyTime(timeForm{}, time.Millisecond)), may("subagentRunId", "/agentId /sessionId", tagForm{}),
 		may("workflowId", "/workflowId"), may("phase", "/phase"), may("nodeId", "/nodeId"), may("nodeRunId", "/nodeRunId"),
 		may("spanId", "/spanId", spanForm{}), may("parentSpanId", "/parentSpanId", spanForm{})}
 	own := len(rows)

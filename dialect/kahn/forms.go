@@ -185,20 +185,20 @@ func appendSeconds(dst []byte, d time.Duration) []byte {
 
 // sinceCall and sinceStart stand for durations that events do not say.
 func sinceCall(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	if call := encoderOf(w).calls.Joined(w.Ev); call != nil {
+	if call := encoderOf(w).calls.Joined(w.Ev); call != nil && agentevents.TimeKnown(call.Time) && agentevents.TimeKnown(w.Ev.Time) {
 		w.Lose(dialect.Made, w.Pointer(m), "the time since the call")
 		return appendSeconds(dst, max(0, w.Ev.Time.Sub(call.Time)))
 	}
-	w.Lose(dialect.Made, w.Pointer(m), "0: no call came before")
+	w.Lose(dialect.Made, w.Pointer(m), "0: no call came before, or a time is not known")
 	return append(dst, "0.0"...)
 }
 
 func sinceStart(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	if at := encoderOf(w).a.started; !at.IsZero() {
+	if at := encoderOf(w).a.started; agentevents.TimeKnown(at) && agentevents.TimeKnown(w.Ev.Time) {
 		w.Lose(dialect.Made, w.Pointer(m), "the time since the start")
 		return appendSeconds(dst, max(0, w.Ev.Time.Sub(at)))
 	}
-	w.Lose(dialect.Made, w.Pointer(m), "0: no start came before")
+	w.Lose(dialect.Made, w.Pointer(m), "0: no start came before, or a time is not known")
 	return append(dst, "0.0"...)
 }
 

@@ -371,7 +371,7 @@ func enclosing(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 // sinceStart appends the time since the start of the span that ends.
 func sinceStart(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 	start := encoderOf(w).ends
-	if start == nil || start.at.IsZero() || !w.Ev.Time.After(start.at) || w.Whole {
+	if start == nil || !agentevents.TimeKnown(start.at) || !agentevents.TimeKnown(w.Ev.Time) || !w.Ev.Time.After(start.at) || w.Whole {
 		return append(dst, "null"...)
 	}
 	w.Lose(dialect.Made, "/payload/durationMs", "the time since its start")

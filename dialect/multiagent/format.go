@@ -2,6 +2,7 @@ package multiagent
 
 import (
 	"slices"
+	"time"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
@@ -77,7 +78,7 @@ var format = func() *wire.Format {
 			need("id").Or(madeID), need("traceId").Or(madeTrace), need("spanId").Or(madeSpan), scope("parentSpanId").Or(madeAbove),
 			need("sessionId").Or(madeSession), wire.Need("runId", "/runId", wire.Check(RuleEnvelope, wire.Full{}, notEmpty)), scope("taskId"),
 			wire.Need("actor", "/actor /agentId", actorForm{needed}).Or(madeActor), wire.Need("type", "", wire.Type), wire.Need("payload", "", payloadForm{}).Or(noPayload),
-			wire.Need("timestamp", "/timestamp", timestampForm{}), wire.Need("schemaVersion", "", versionForm{}),
+			wire.Need("timestamp", "/timestamp", wire.AnyTime(timestampForm{}, time.Millisecond)), wire.Need("schemaVersion", "", versionForm{}),
 		},
 		Rows: []wire.Row{
 			row("session.started", agentevents.KindSessionStarted, field("goal")),

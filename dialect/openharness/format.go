@@ -3,6 +3,7 @@ package openharness
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
@@ -74,7 +75,7 @@ var format = func() *wire.Format {
 		session = full(RuleRequired, "is empty: nothing can be resumed without the id of the session")
 		nodeID  = need("nodeId", "/nodeId", named).Or(madeNode)
 		runID   = need("runId", "/nodeRunId /agentId", executionForm{named})
-		at      = need("timestamp", "/timestamp", timeForm{})
+		at      = need("timestamp", "/timestamp", wire.AnyTime(timeForm{}, time.Millisecond))
 		name    = need("flowName", "", nameForm{}).Or(madeName)
 		parent  = may("parentRunId", "/parentAgentId", parentForm{})
 		tokens  = func(name, in string) wire.Member { return need(name, name, alwaysForm{number, "/payload/" + in}) }

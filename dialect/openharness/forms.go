@@ -114,7 +114,7 @@ type timeOfOther struct{ timeForm }
 func (f timeOfOther) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	if p, ok := w.Ev.Payload.(*agentevents.Unknown); ok && jsonwire.HasMember(string(p.Raw), m.Name) {
 		t := w.Ev.Time
-		w.Pend.Drop("/timestamp", !t.IsZero() && !t.Equal(w.NoTime()))
+		w.Pend.Drop("/timestamp", agentevents.TimeKnown(t))
 		return dst, false
 	}
 	return f.timeForm.Append(w, dst, m, at)
@@ -197,7 +197,7 @@ func (f parentForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) (
 func sinceStart(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 	var d time.Duration
 	detail := ""
-	if start := encoderOf(w).start(w.Ev); start != nil && !w.Ev.Time.Before(start.at) {
+	if start := encoderOf(w).start(w.Ev); start != nil && agentevents.TimeKnown(start.at) && agentevents.TimeKnown(w.Ev.Time) && !w.Ev.Time.Before(start.at) {
 		d, detail = w.Ev.Time.Sub(start.at), "measured from the start"
 	}
 	w.Lose(dialect.Made, w.Pointer(m), detail)

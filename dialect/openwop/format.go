@@ -2,6 +2,7 @@ package openwop
 
 import (
 	"cmp"
+	"time"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
@@ -193,7 +194,7 @@ func newDocument(p Profile) document {
 		},
 		Any: []wire.Member{may("", "/agentId", agentOfOther{})},
 		Tail: []wire.Member{
-			need("timestamp", "/timestamp", timeForm{}), need("sequence", "/sequence", sequenceForm{}), schemaVersion,
+			need("timestamp", "/timestamp", wire.AnyTime(timeForm{}, time.Millisecond)), need("sequence", "/sequence", sequenceForm{}), schemaVersion,
 			may("engineVersion", "", versionForm{keptForm{aVersion}, true}), may("causationId", "/causationId", id(EventID).says(cause)),
 		},
 		Lack: lack, Pick: pick, Keep: keep, Place: place, Elsewhere: elsewhere, Extra: extraLost(p),

@@ -284,7 +284,7 @@ func (c *calls) took(stated agentevents.Opt[time.Duration], from, to time.Time) 
 	switch {
 	case stated.OK:
 		c.timed, c.last = 1, stated.V
-	case !from.IsZero() && to.After(from):
+	case agentevents.TimeKnown(from) && agentevents.TimeKnown(to) && to.After(from):
 		c.timed, c.last = 1, to.Sub(from)
 	}
 }
@@ -366,6 +366,7 @@ func (c *Collector) approval(a *agentevents.ApprovalSnapshot, agent string) {
 		switch {
 		case a.ClosedBy != agentevents.KindApprovalGranted && a.ClosedBy != agentevents.KindApprovalRejected:
 			t.unanswered++
+		case !agentevents.TimeKnown(a.RequestedAt) || !agentevents.TimeKnown(a.AnsweredAt):
 		case wait >= 0: // else the clocks do not agree
 			t.waits = append(t.waits, wait)
 		}
@@ -468,7 +469,7 @@ var verdicts = [...]verdict{
 // one.
 func last(s *agentevents.RunSnapshot, fits func(*agentevents.AgentSnapshot) bool) (last *agentevents.AgentSnapshot) {
 	for _, a := range s.AgentsInOrder() {
-		if a.Ended && fits(a) && (last == nil || !a.EndedAt.Before(last.EndedAt)) {
+		if a.Ended && fits(a) && (last == nil || !agentevents.TimeKnown(a.EndedAt) || !a.EndedAt.Before(last.EndedAt)) {
 			last = a
 		}
 	}

@@ -41,7 +41,7 @@ func Length(s *agentevents.RunSnapshot) time.Duration {
 	switch {
 	case s.CompletedAt.IsZero():
 		return 0
-	case !s.StartedAt.IsZero():
+	case agentevents.TimeKnown(s.StartedAt) && agentevents.TimeKnown(s.CompletedAt):
 		d = max(d, s.CompletedAt.Sub(s.StartedAt))
 	}
 	for _, a := range s.Agents {

@@ -454,7 +454,7 @@ func (e *Encoder) join(w *wire.Writer, p *agentevents.ToolReturned) {
 	e.joined, e.returned = *w.Ev, *p
 	p = &e.returned
 	p.Arguments, p.ArgumentsSummary = args, brief
-	if d := w.Ev.Time.Sub(call.Time); !p.Duration.OK && d >= 0 {
+	if d := w.Ev.Time.Sub(call.Time); !p.Duration.OK && d >= 0 && agentevents.TimeKnown(call.Time) && agentevents.TimeKnown(w.Ev.Time) {
 		p.Duration = agentevents.Some(d)
 		w.Lose(dialect.Made, "/payload/durationMs", "measured from the call")
 	}

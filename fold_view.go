@@ -353,6 +353,12 @@ func (v *view) runFailed(ev *Event, sub *subject) {
 	if p.Error.OK {
 		v.s.Error = v.errorInfo(sub, p.Error)
 	}
+	if _, open := v.active[p.FailedNodeID]; open {
+		v.nodeEnded(p.FailedNodeID, NodeStatusFailed)
+		if v.s.NodeStatus[p.FailedNodeID] == NodeStatusFailed {
+			v.setOutput(p.FailedNodeID, `{"error":`+JSONString(p.Error.V.Message)+`}`)
+		}
+	}
 }
 
 func (v *view) runCancelled(ev *Event, _ *subject) {

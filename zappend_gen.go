@@ -2096,6 +2096,10 @@ func (v *RunFailed) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"error":`...)
 		dst = v.Error.V.appendJSON(dst)
 	}
+	if v.FailedNodeID != "" {
+		dst = append(dst, `,"failedNodeId":`...)
+		dst = jsonwire.AppendString(dst, v.FailedNodeID)
+	}
 	if v.Refused != 0 {
 		dst = append(dst, `,"refused":`...)
 		dst = jsonwire.AppendInt(dst, int64(v.Refused))
@@ -2113,6 +2117,7 @@ func (v *RunFailed) appendJSON(dst []byte) []byte {
 
 var fieldsOfRunFailed = [...]extra.Field{
 	{Name: "error"},
+	{Name: "failedNodeId"},
 	{Name: "refused"},
 }
 

@@ -3772,7 +3772,14 @@ func (v *RunFailed) parseJSON(s *jsonwire.Scanner) error {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
-		case 2: // refused
+		case 2: // failedNodeId
+			if !m.null(s, name) {
+				v.FailedNodeID, err = s.String()
+				if v.FailedNodeID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 3: // refused
 			if !m.null(s, name) {
 				v.Refused, err = s.SmallInt()
 				if v.Refused == 0 {
@@ -3792,6 +3799,7 @@ func (v *RunFailed) parseJSON(s *jsonwire.Scanner) error {
 
 var namesOfRunFailed = jsonwire.Names(
 	"error",
+	"failedNodeId",
 	"refused",
 )
 

@@ -335,7 +335,7 @@ func rows(p Profile) []row {
 		{typ: "run.resumed", kind: agentevents.KindRunResumed, open2: true, members: []column{m("message", "message", text).on(none), anyAgent}},
 		{typ: "run.completed", kind: agentevents.KindRunCompleted, also: []part{lasted}, members: []column{outputs.must(v2).or(madeJSON("{}")), anyAgent}},
 		{typ: "run.failed", kind: agentevents.KindRunFailed, also: []part{lasted, may("failedNodeId", anID(NodeID, aText))}, members: []column{
-			failure.must(schemas).or(madeAs(unknownError, `{"code":"error","message":"error"}`)), anyAgent,
+			failure.must(schemas).or(madeAs(unknownError, `{"code":"error","message":"error"}`)), m("failedNodeId", "failedNodeId", id(NodeID)), anyAgent,
 		}},
 		{typ: "run.cancelled", kind: agentevents.KindRunCancelled, also: []part{lasted, may("cancelledBy", aText), may("parentRunId", anID(RunID, aName))}, members: []column{
 			reason, anyAgent,

@@ -547,10 +547,15 @@ func (o *FoldOptions) finish(s *RunSnapshot) *RunSnapshot {
 		} else if len(s.Turns) == 1 {
 			s.CompletedAt = s.Turns[0].EndedAt
 		}
+		stated, unknown := s.CompletedAt, false
 		for _, a := range s.Agents {
-			if a.EndedAt.After(s.CompletedAt) && (s.CompletedAt.IsZero() || TimeKnown(s.CompletedAt)) || a.Ended && !a.EndedAt.IsZero() && !TimeKnown(a.EndedAt) {
+			if a.EndedAt.After(s.CompletedAt) {
 				s.CompletedAt = a.EndedAt
 			}
+			unknown = unknown || !a.EndedAt.IsZero() && !TimeKnown(a.EndedAt)
+		}
+		if unknown && stated.IsZero() || !stated.IsZero() && !TimeKnown(stated) {
+			s.CompletedAt = time.Unix(0, 0).UTC() // nobody knows which of the ends is the last one
 		}
 	}
 	if t := s.turn(); t != nil && s.TerminalKind == "" && s.Status == RunStatusFailed {

@@ -51,7 +51,7 @@ var layers = []layer{
 		"the command and the exporter map logs alike"},
 	{"internal/view", []string{".", "internal/endword", "internal/jsonwire"},
 		"the views of a run say the same of a snapshot, and of what a call asks for"},
-	{"internal/rundiff", []string{".", "internal/jsonwire", "internal/textdiff", "internal/view"},
+	{"internal/rundiff", []string{".", "internal/endword", "internal/jsonwire", "internal/textdiff", "internal/view"},
 		"the command and the tests of programs compare what agents did by one definition"},
 	{"internal/stats", []string{".", "internal/endword", "internal/jsonwire", "internal/view"},
 		"the figures of runs come from events and their folds; their definitions are too young for a public package"},

@@ -41,7 +41,7 @@ func TestFormsOfTimes(t *testing.T) {
 		}
 		tried++
 		decoder, encoder := f.suite.Decoder, f.suite.Encoder
-		if f.suite.Name == dialect.KAOS { // its seconds may be those of any clock
+		if f.suite.Name == dialect.KAOS { // the suite has a clock of its own
 			decoder = func() agentevents.Decoder { return kaos.NewDecoder(kaos.Options{}) }
 			encoder = func() dialect.Encoder { return kaos.NewEncoder(kaos.EncoderOptions{}) }
 		}

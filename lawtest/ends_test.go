@@ -89,8 +89,8 @@ func figures(events []agentevents.Event) (map[string]*agentevents.RunSnapshot, *
 	return runs, c.Report()
 }
 
-// Logs that end in every word, flag and order: the snapshot, the tree and the figures say what the
-// words mean, and never differ.
+// Logs that end in every word, flag and order: the snapshot, the tree and the figures follow the
+// meanings of the words, and never differ.
 func TestWordsOfEnds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(effort.Seed(t), 38))
 	stamp := func(n int) string {
@@ -142,7 +142,7 @@ func TestWordsOfEnds(t *testing.T) {
 			l.line(run, "planner", "agent.message.created", fmt.Sprintf(`{"messageId":"m-%s","content":"hello"}`, run), stamp(l.n))
 			how, word, end := rng.IntN(len(endWords)), "", "{}"
 			switch rng.IntN(5) {
-			case 0: // as its agents say
+			case 0: // as its agents ended
 				switch {
 				case anyFailed:
 					how = badly
@@ -215,8 +215,8 @@ func stampIn(rng *rand.Rand, at time.Time) string {
 	return strconv.Quote(at.Format(time.RFC3339))
 }
 
-// Logs of which some times are missing or no times: no duration has one of these, and those of the
-// others are right.
+// Logs in which times are missing or cannot be read: durations between the others are right, and
+// there are no others.
 func TestUnknownTimesEnterNoDuration(t *testing.T) {
 	rng := rand.New(rand.NewPCG(effort.Seed(t), 2))
 	for range effort.Of(50, 300, 5000) {

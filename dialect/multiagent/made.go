@@ -33,7 +33,7 @@ const (
 	ofSender                 // who hands over in the open handoff; else the word unknown
 	ofAgent                  // the agent, or the actor; else the word unknown
 	ofError                  // as the payload says by success, ok or isError; else error if it has an error; else ok
-	ofFlag                   // success or failed, as the payload says by these; else nothing
+	ofFlag                   // success or failed, by the same members; else nothing
 	nobody                   // the word unknown
 )
 
@@ -131,7 +131,7 @@ func made(from source, ev *agentevents.Event, open *openThings, extra string) (v
 // endWords are the words for an end that a flag tells.
 var endWords = map[endword.Meaning]string{endword.Succeeded: "success", endword.Failed: "failed"}
 
-// succeeded returns how members of a payload without a field say that its thing ended, if they do.
+// succeeded returns how a payload ended by its members without a field, if one of these tells it.
 func succeeded(extra string) (how endword.Meaning, said bool) {
 	for name, raw := range jsonwire.Members(extra) {
 		for _, m := range [...]struct{ name, ok, failed string }{

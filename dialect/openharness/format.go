@@ -116,7 +116,7 @@ var format = func() *wire.Format {
 		return row
 	}
 	stopped := when(caseCancelled, flow("flow:complete", agentevents.KindRunCancelled, name, need("status", "", statusForm(caseCancelled))))
-	stopped.Reads = true // flow:aborted says it, where no line has this
+	stopped.Reads = true // flow:aborted is written, unless the line had this
 	f := wire.Format{
 		Name:     Name,
 		Required: RuleRequired,

@@ -1,6 +1,6 @@
-// Package endword is the one place that knows what the words mean with which documents and
-// programs say how a session, a run, an agent or a call ended. Everything that reads such a
-// word, or counts by it, asks here, so that no two views differ about one log.
+// Package endword has the meanings of the words with which documents and programs tell how a
+// session, a run, an agent or a call ended. Everything that reads such a word, or counts by it,
+// asks here, so that all views of a log agree.
 package endword
 
 import "strings"
@@ -10,11 +10,11 @@ type Meaning uint8
 
 // The meanings.
 const (
-	Unknown   Meaning = iota // the word is none of those below: no success and no failure
-	Succeeded                // it did what it was for
-	Partial                  // it reached a part of that: no success, and no failure
-	Skipped                  // it was left out: no success, and no failure
-	Failed                   // it did not do what it was for
+	Unknown   Meaning = iota // the word is not in the table: neither a success nor a failure
+	Succeeded                // it reached its goal
+	Partial                  // it reached a part of its goal: neither a success nor a failure
+	Skipped                  // it was left out: neither a success nor a failure
+	Failed                   // it did not reach its goal
 	Refused                  // it was not permitted, or not accepted: a failure of a session or an agent
 	Cancelled                // somebody or something stopped it
 )
@@ -39,7 +39,7 @@ var words = func() map[string]Meaning {
 	return all
 }()
 
-// separators are what documents write between the parts of a word.
+// separators are the characters between the parts of a word.
 var separators = strings.NewReplacer("_", "", "-", "", " ", "")
 
 // Of returns the meaning of a word. Case and separators do not count: timed_out, timed-out and
@@ -54,13 +54,12 @@ func Of(word string) Meaning {
 	return words[separators.Replace(strings.ToLower(strings.TrimSpace(word)))]
 }
 
-// An End is what a log says of the end of an agent, a turn or a step.
+// An End is the end of an agent, a turn or a step as a log has it.
 type End struct {
 	Error bool   // there is an error
-	Code  string // of the error; it may say that the end is a cancellation
-	Gave  bool   // the agent's status says that it gave up
-	// Words for the end, each of which may be empty. A word that is no success counts
-	// before one that is.
+	Code  string // of the error; the code of a cancellation makes the end one
+	Gave  bool   // the agent's status is failed
+	// Words for the end, each of which may be empty. A success counts after another word.
 	Word, Outcome string
 }
 

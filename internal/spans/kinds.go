@@ -59,7 +59,7 @@ func (m *Mapper) again(ev *agentevents.Event) {
 }
 
 // sessionOutcomes has the outcome of a run that ends with its session, by how that ended. One
-// whose word says neither success nor failure has its word.
+// whose word is neither a success nor a failure has its word.
 var sessionOutcomes = map[endword.Meaning]string{
 	endword.Succeeded: "completed", endword.Failed: "failed", endword.Refused: "failed", endword.Cancelled: "cancelled",
 }

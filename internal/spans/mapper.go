@@ -57,7 +57,7 @@ type Mapper struct {
 	handoffs map[string][]Link   // to an agent that did not start yet
 	used     map[SpanID]struct{}
 	next     []Link // of the span that begins next
-	unnamed  bool   // the root is of an event of an agent that has no start
+	unnamed  bool   // an agent without a start made the root
 	spare    []Attr // for the span that begins next
 	noting   Point  // the one that is told of
 	saying   []Attr // its attributes
@@ -505,7 +505,7 @@ func (m *Mapper) ensureRoot(ev *agentevents.Event) {
 			parent = up.span
 		}
 		as := *ev
-		as.SpanID, as.ParentSpanID = "", "" // they are those of the act
+		as.SpanID, as.ParentSpanID = "", "" // the act has them
 		m.newAgent(&as, id, "", parent, m.invoke(&as, ""))
 	}
 }

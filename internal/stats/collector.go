@@ -458,8 +458,8 @@ func outcome(a *agentevents.AgentSnapshot) verdict {
 	return verdicts[view.Ending(a)]
 }
 
-// verdicts has the verdict on a task by how it ended. A part of it is no success; of an unknown
-// word nobody knows.
+// verdicts has the verdict on a task by how it ended. A part counts as
+// failed; an unknown word decides nothing.
 var verdicts = [...]verdict{
 	endword.Unknown: undecided, endword.Skipped: undecided, endword.Succeeded: succeeded, endword.Partial: failed,
 	endword.Failed: failed, endword.Refused: failed, endword.Cancelled: failed,

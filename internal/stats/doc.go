@@ -7,7 +7,7 @@
 //   - Task success rate: tasks that succeeded / tasks that are decided. The taskId of
 //     an envelope names a task of the session; a run without one is a task itself. A
 //     run that failed or was cancelled fails. One that completed goes by the word in its
-//     session.completed, as package endword knows it; a part is no success, and a run that is
+//     session.completed, as package endword knows it; a part counts as failed, and a run that is
 //     over with a word that nobody knows is not decided. Without a word, a run with a run.completed succeeds, unless
 //     it has agents without a parent and none of them did; one without goes by the agent
 //     without a parent that ended last. An agent succeeds if it ended without an error,

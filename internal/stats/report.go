@@ -19,7 +19,7 @@ type Report struct {
 	Sessions    int                           `json:"sessions"`            // a run that names none is one
 	Agents      int                           `json:"agents"`              // agents of all runs
 	CostRuns    int                           `json:"costRuns"`            // runs whose cost is known
-	Undecided   int                           `json:"tasksUndecided"`      // tasks that may go on, or ended with a word that says neither success nor failure
+	Undecided   int                           `json:"tasksUndecided"`      // tasks that may go on, or ended with an unknown word
 	EndWords    map[string]int                `json:"endWords,omitzero"`   // those words of runs, and how many runs have each; at most 32 words
 	Unanswered  int                           `json:"approvalsUnanswered"` // requests that nobody answered
 	Handoffs    int                           `json:"handoffs"`            // handoffs and requests for them
@@ -94,7 +94,7 @@ type Calls struct {
 	Failed    int    `json:"failed"`             // those of them that failed
 	Open      int    `json:"open"`               // calls that have not returned
 	Refused   int    `json:"refused"`            // calls that were refused, whether they had begun or not
-	Undecided int    `json:"undecided,omitzero"` // calls that were cut short, or returned with a word that is no status
+	Undecided int    `json:"undecided,omitzero"` // calls that were cut short, or returned with an unknown status
 	MeanMS    number `json:"meanMs"`             // mean duration; null when none is known
 }
 

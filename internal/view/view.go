@@ -117,7 +117,7 @@ func Node(s *agentevents.RunSnapshot, id string) (word, why string) {
 	return string(status), cmp.Or(out.Error, s.Suspended[id])
 }
 
-// NoEnd is the word for what is open in a run that is over: see Over.
+// NoEnd is the word for a thing that is open in a run that is over: see Over.
 const NoEnd = "without an end"
 
 // A Mark says how something went.
@@ -153,7 +153,7 @@ func Run(s *agentevents.RunSnapshot) (word string, how Mark) {
 	return string(s.Status), Open
 }
 
-// Ending returns how the end of an agent says that it went.
+// Ending returns how an agent ended.
 func Ending(a *agentevents.AgentSnapshot) endword.Meaning {
 	end := endword.End{Error: a.Error.OK, Code: a.Error.V.Code, Gave: a.Status == agentevents.StatusFailed, Word: a.EndStatus, Outcome: string(a.Outcome)}
 	return end.Meaning()
@@ -170,8 +170,8 @@ func Error(err agentevents.Opt[agentevents.ErrorInfo]) (word string, how endword
 	return "failed", how
 }
 
-// Over reports whether a run is over and nothing in it was interrupted: what is open in it has
-// no end because its document may have none.
+// Over reports whether a run is over and nothing in it was interrupted: its document may lack the
+// ends of the things that are open.
 func Over(s *agentevents.RunSnapshot) bool {
 	return s.Status == agentevents.RunStatusCompleted || s.Status == agentevents.RunStatusEnded
 }
@@ -225,7 +225,7 @@ func (v *Agents) Status(id string, a *agentevents.AgentSnapshot) (word string, h
 		}
 		switch {
 		case how == endword.Failed && endword.Of(said) == endword.Succeeded:
-			said = "failed" // its end does not know, or does not say
+			said = "failed" // its end does not tell
 		case how == endword.Failed:
 			said = cmp.Or(said, "failed")
 		case how == endword.Cancelled && endword.Of(said) != endword.Cancelled:

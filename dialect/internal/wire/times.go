@@ -10,7 +10,7 @@ import (
 )
 
 // This file reads times that programs write in another form than their document's. A time never
-// costs its line: one that cannot be read is not known, and what the line has is kept.
+// costs its line: one that cannot be read is not known, and the value on the line is kept.
 
 // NoTime is the time of an event whose line has none that can be read: see
 // [agentevents.TimeKnown].
@@ -21,7 +21,7 @@ const noTime = "1970 stands for a time that is not known"
 // AnyTime returns a form for the time of a line that own reads and writes. It reads other forms,
 // too: RFC 3339, a number of seconds, milliseconds, microseconds or nanoseconds since 1970, by
 // its size, and such a number as a text. A number that is too small for a date has the unit. A
-// strict reader refuses what own does not read, by the rule that own says is broken.
+// strict reader refuses the forms that own does not read, by the rule that own reports.
 func AnyTime(own Form, unit time.Duration) Form { return anyTime{own, unit} }
 
 type anyTime struct {

@@ -173,7 +173,7 @@ func (s *runState) timeToAnswer(id string, timeout time.Duration) time.Duration 
 	now := s.e.now()
 	s.state.Lock()
 	defer s.state.Unlock()
-	if x := s.m.approvals.byID[id]; x != nil && !x.granted && !x.asked.IsZero() {
+	if x := s.m.approvals.byID[id]; x != nil && !x.granted && TimeKnown(x.asked) {
 		return timeout - now.Sub(x.asked)
 	}
 	return timeout

@@ -27,7 +27,8 @@ type Event struct {
 	// (rule sequence). The emitter stamps it.
 	Sequence uint64
 	// Time is in UTC. The emitter stamps it in whole milliseconds when it is
-	// zero. Events are ordered by Sequence, never by Time.
+	// zero. Events are ordered by Sequence, never by Time. A reader gives an event whose line
+	// has no time that it can read the start of 1970: see [TimeKnown].
 	Time time.Time
 	// RunID identifies the run. The emitter fills it in, and refuses that of another
 	// run (rule run).
@@ -69,6 +70,13 @@ type Event struct {
 
 	extra  extras // extra members of the envelope
 	origin string // the line itself, with ReaderOptions.Verbatim
+}
+
+// TimeKnown reports whether t, a time of an event or a snapshot, is one that somebody has stated.
+// The start of 1970 in UTC, as the zero Time, stands for one that nobody knows: no duration is
+// measured from it or to it.
+func TimeKnown(t time.Time) bool {
+	return !t.IsZero() && (t.Unix() != 0 || t.Nanosecond() != 0)
 }
 
 // Scope places an event inside a session, task, workflow or node. An empty

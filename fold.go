@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 	"github.com/agentevents/agentevents/internal/option"
 	"github.com/agentevents/agentevents/internal/roster"
@@ -294,7 +296,7 @@ func (r *RunSnapshot) machine(l Lifecycle) *machine {
 	m.agents = make(map[string]*AgentState, len(r.Agents))
 	for id, rec := range r.Agents {
 		a := rec.AgentState
-		a.shown, a.calls, a.failed = nil, 0, rec.endedBadly()
+		a.shown, a.calls, a.end = nil, 0, rec.end()
 		if a.Status == "" {
 			a.Status = StatusThinking
 		}
@@ -545,15 +547,22 @@ func (o *FoldOptions) finish(s *RunSnapshot) *RunSnapshot {
 		} else if len(s.Turns) == 1 {
 			s.CompletedAt = s.Turns[0].EndedAt
 		}
+		stated, unknown := s.CompletedAt, false
 		for _, a := range s.Agents {
 			if a.EndedAt.After(s.CompletedAt) {
 				s.CompletedAt = a.EndedAt
 			}
+			unknown = unknown || !a.EndedAt.IsZero() && !TimeKnown(a.EndedAt)
+		}
+		if unknown && stated.IsZero() || !stated.IsZero() && !TimeKnown(stated) {
+			s.CompletedAt = time.Unix(0, 0).UTC() // nobody knows which of the ends is the last one
 		}
 	}
 	if t := s.turn(); t != nil && s.TerminalKind == "" && s.Status == RunStatusFailed {
 		s.Error = t.Error
 		s.Error.V.deepen()
+	} else if t != nil && s.TerminalKind == "" && s.Status == RunStatusCancelled && s.CancelReason == "" {
+		s.CancelReason = strings.Clone(t.Error.V.Message)
 	}
 	if s.TerminalKind == "" && s.sessionEnded() && s.Status == RunStatusFailed && s.Resume.sessionError.OK {
 		s.Error = s.Resume.sessionError
@@ -593,10 +602,10 @@ func (r *RunSnapshot) status() RunStatus {
 	st := r.RunState.standing(!r.SessionEndedAt.IsZero(), r.SessionStatus)
 	st.paused, st.cancelling, st.waiting = r.Paused, r.Cancelling, len(waiting)
 	for _, a := range r.Agents {
-		st.add(&a.AgentState, waiting[a.AgentID], a.endedBadly())
+		st.add(&a.AgentState, waiting[a.AgentID], a.end())
 	}
 	if len(r.Turns) == 1 {
-		st.turnOver, st.turnFailed = !r.Turns[0].EndedAt.IsZero(), r.Turns[0].Error.OK
+		st.turnOver, st.turn = !r.Turns[0].EndedAt.IsZero(), endOf(r.Turns[0].Error, "", "")
 	}
 	st.isTurn = r.turn() != nil
 	return st.status()
@@ -618,8 +627,22 @@ func (r *RunSnapshot) turn() *TurnSnapshot {
 // sessionEnded reports whether the end of the session is that of the run.
 func (r *RunSnapshot) sessionEnded() bool { return !r.Resume.opened && !r.SessionEndedAt.IsZero() }
 
-// endedBadly reports whether the agent's end says that it failed.
-func (a *AgentSnapshot) endedBadly() bool { return a.Outcome == OutcomeAborted || a.Error.OK }
+// An agentEnd is how the end of an agent or a turn says that it went.
+type agentEnd struct{ failed, cancelled bool }
+
+// end returns how the agent's end says that it went.
+func (a *AgentSnapshot) end() agentEnd { return endOf(a.Error, a.EndStatus, a.Outcome) }
+
+// endOf returns how an end with these members went. An agent whose outcome is aborted failed.
+func endOf(err Opt[ErrorInfo], word string, out AgentOutcome) agentEnd {
+	switch (endword.End{Error: err.OK, Code: err.V.Code, Word: word, Outcome: string(out)}).Meaning() {
+	case endword.Failed, endword.Refused:
+		return agentEnd{failed: true}
+	case endword.Cancelled:
+		return agentEnd{failed: out == OutcomeAborted, cancelled: out != OutcomeAborted}
+	}
+	return agentEnd{}
+}
 
 // adopt completes a snapshot that another system made: it has a status, but not
 // the state for resuming that the status follows from.

@@ -261,7 +261,8 @@ var kindEffects = []struct {
 		require.Equal(t, &ToolStats{Calls: 2, OK: 1, Failed: 1, Refused: 1, Duration: 62 * time.Second}, s.Tools["Read"])
 		require.Equal(t, &ToolStats{Calls: 1, OK: 1, Duration: 40 * time.Millisecond}, s.Tools["Grep"])
 		require.Equal(t, 3, s.Agents["a"].ToolCalls)
-		require.Equal(t, 2, s.Agents["a"].ToolFailures)
+		require.Equal(t, 1, s.Agents["a"].ToolFailures)
+		require.Equal(t, 1, s.Agents["a"].ToolRefusals)
 		require.Equal(t, 3, s.Agents["a"].Counted.ToolCalls)
 	}},
 	{KindToolReturned, []Event{
@@ -272,8 +273,19 @@ var kindEffects = []struct {
 		require.Equal(t, &ToolStats{Refused: 2, Duration: time.Second}, s.Tools["Read"], "what was refused never began")
 		require.Zero(t, s.ClosedCalls[0].StartedAt)
 		require.Zero(t, s.Agents["a"].ToolCalls)
-		require.Equal(t, 2, s.Agents["a"].ToolFailures)
+		require.Zero(t, s.Agents["a"].ToolFailures)
+		require.Equal(t, 2, s.Agents["a"].ToolRefusals)
 		require.Zero(t, s.Agents["a"].Counted.ToolCalls)
+	}},
+	{KindToolReturned, []Event{
+		ev("a", call("c1")), ev("a", call("c2")), ev("a", call("c3")), ev("a", call("c4")),
+		ev("a", &ToolReturned{CallID: "c1", ToolID: "Read", Status: ToolStatusForbidden}),
+		ev("a", &ToolReturned{CallID: "c2", ToolID: "Read", Status: ToolStatusCancelled}),
+		ev("a", &ToolReturned{CallID: "c3", ToolID: "Read", Status: ToolStatusInterrupted}),
+	}, func(t *testing.T, s *RunSnapshot) {
+		a := s.Agents["a"]
+		require.Equal(t, [3]int{1, 2, 4}, [3]int{s.Tools["Read"].Refused, s.Tools["Read"].Undecided, s.Tools["Read"].Calls}, "a refusal after the call is one, too; nothing has failed")
+		require.Equal(t, [4]int{0, 1, 2, 4}, [4]int{a.ToolFailures, a.ToolRefusals, a.ToolsUndecided, a.ToolCalls})
 	}},
 	{KindAgentHandoff, []Event{ev("a", &AgentHandoff{From: ref("a"), To: ref("b"), Reason: "r"})}, func(t *testing.T, s *RunSnapshot) {
 		require.Equal(t, []HandoffSnapshot{{From: "a", To: "b", Reason: "r"}}, s.Handoffs)

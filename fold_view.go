@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 	"github.com/agentevents/agentevents/internal/reuse"
 	"github.com/agentevents/agentevents/internal/roster"
@@ -261,9 +262,9 @@ func (v *view) errorInfo(sub *subject, e Opt[ErrorInfo]) Opt[ErrorInfo] {
 
 // elapsed returns the stated duration, or the time between two events. Without
 // either, or when the clock did not go on, it is absent: the events of a log that was
-// captured without a clock have one time.
+// captured without a clock have one time, or none that is known.
 func elapsed(stated Opt[time.Duration], from, to time.Time) Opt[time.Duration] {
-	if stated.OK || from.IsZero() || !to.After(from) {
+	if stated.OK || !TimeKnown(from) || !TimeKnown(to) || !to.After(from) {
 		return stated
 	}
 	return Some(to.Sub(from))
@@ -353,6 +354,12 @@ func (v *view) runFailed(ev *Event, sub *subject) {
 	if p.Error.OK {
 		v.s.Error = v.errorInfo(sub, p.Error)
 	}
+	if _, open := v.active[p.FailedNodeID]; open {
+		v.nodeEnded(p.FailedNodeID, NodeStatusFailed)
+		if v.s.NodeStatus[p.FailedNodeID] == NodeStatusFailed {
+			v.setOutput(p.FailedNodeID, `{"error":`+JSONString(p.Error.V.Message)+`}`)
+		}
+	}
 }
 
 func (v *view) runCancelled(ev *Event, _ *subject) {
@@ -400,7 +407,7 @@ func (v *view) agentStarted(ev *Event, sub *subject) {
 	}
 	rec.StartedAt, rec.EndedAt = ev.Time, time.Time{}
 	rec.Duration = Opt[time.Duration]{}
-	rec.Outcome, rec.Error, rec.Result, rec.StructuredOutput, rec.ResultSchema = "", Opt[ErrorInfo]{}, "", "", ""
+	rec.Outcome, rec.EndStatus, rec.Error, rec.Result, rec.StructuredOutput, rec.ResultSchema = "", "", Opt[ErrorInfo]{}, "", "", ""
 	rec.Totals, rec.NumTurns, rec.ConvergenceScore = Opt[Totals]{}, Opt[int]{}, Opt[float64]{}
 	if p.ProviderSessionID != "" {
 		v.session(ev, rec, p.ProviderSessionID)
@@ -491,7 +498,7 @@ func (v *view) agentEnded(ev *Event, sub *subject) {
 		rec.Usage.Sequence, rec.Usage.Model = ev.Sequence, rec.Model
 	}
 	rec.EndedAt, rec.Duration = ev.Time, elapsed(p.Duration, rec.StartedAt, ev.Time)
-	rec.Outcome = AgentOutcome(v.intern(string(p.Outcome)))
+	rec.Outcome, rec.EndStatus = AgentOutcome(v.intern(string(p.Outcome))), v.intern(p.Status)
 	v.set(&rec.Result, p.Result)
 	v.replaceJSON(sub, &rec.StructuredOutput, p.StructuredOutput)
 	v.replaceJSON(sub, &rec.ResultSchema, p.ResultSchema)
@@ -685,15 +692,16 @@ func (v *view) toolReturned(ev *Event, sub *subject, p *ToolReturned, c *ToolCal
 	}
 	t := v.tool(p.ToolID)
 	stats := t.stats
-	known := c != nil
 	if c == nil {
 		c = v.newCall(ev, sub, v.keepBriefly(p.CallID), v.keepBriefly(ev.ID), t.id)
 		if p.wholeCall() {
-			if at := ev.Time.Add(-p.Duration.V).UTC(); at.Year() >= 0 && at.Year() <= 9999 {
+			if at := ev.Time.Add(-p.Duration.V).UTC(); !TimeKnown(ev.Time) {
+				c.StartedAt = ev.Time
+			} else if at.Year() >= 0 && at.Year() <= 9999 {
 				c.StartedAt = at
 			}
 		}
-		if known = !refused; known { // without its event, the call began before the log does
+		if !refused { // without its event, the call began before the log does
 			stats.Calls = plus(stats.Calls, 1)
 			if sub.agent != nil {
 				sub.agent.shown.ToolCalls++
@@ -701,21 +709,28 @@ func (v *view) toolReturned(ev *Event, sub *subject, p *ToolReturned, c *ToolCal
 		}
 	}
 	c.Status, c.Duration = p.Status.constant(), elapsed(p.Duration, c.StartedAt, ev.Time)
-	if p.Status != ToolStatusOK {
+	if endword.Of(string(p.Status)) != endword.Succeeded {
 		c.Error = v.keepBriefly(p.reason())
 	} else if p.Error.OK {
 		c.Error = v.keepBriefly(p.Error.V.Message)
 	}
-	switch {
-	case p.Status == ToolStatusOK:
-		stats.OK = plus(stats.OK, 1)
-	case known:
-		stats.Failed = plus(stats.Failed, 1)
+	successes, failures, refusals, undecided := 0, 0, 0, 0
+	switch endword.Of(string(p.Status)) {
+	case endword.Succeeded:
+		successes = 1
+	case endword.Failed:
+		failures = 1
+	case endword.Refused:
+		refusals = 1
 	default:
-		stats.Refused = plus(stats.Refused, 1)
+		undecided = 1
 	}
-	if p.Status != ToolStatusOK && sub.agent != nil {
-		sub.agent.shown.ToolFailures++
+	stats.OK, stats.Failed = plus(stats.OK, successes), plus(stats.Failed, failures)
+	stats.Refused, stats.Undecided = plus(stats.Refused, refusals), plus(stats.Undecided, undecided)
+	if sub.agent != nil {
+		rec := sub.agent.shown
+		rec.ToolSuccesses, rec.ToolFailures = plus(rec.ToolSuccesses, successes), plus(rec.ToolFailures, failures)
+		rec.ToolRefusals, rec.ToolsUndecided = plus(rec.ToolRefusals, refusals), plus(rec.ToolsUndecided, undecided)
 	}
 	stats.Duration = plus(stats.Duration, c.Duration.V)
 	v.keepCall(c)

@@ -37,7 +37,7 @@ var kindSamples = []Event{
 	{Payload: &RunPaused{Reason: "waiting for the weekend to end"}, Actor: "user"},
 	{Payload: &RunResumed{Message: "go on with the tests"}, Actor: "user"},
 	{Payload: &RunCompleted{Outputs: `{"version":"2.4.0"}`, Refused: 2}},
-	{Payload: &RunFailed{Error: Some(ErrorInfo{Code: "build_failed", Message: "go build: exit status 1", Details: `{"package":"./api"}`, Retryable: Some(true)}), Refused: 1}},
+	{Payload: &RunFailed{Error: Some(ErrorInfo{Code: "build_failed", Message: "go build: exit status 1", Details: `{"package":"./api"}`, Retryable: Some(true)}), FailedNodeID: "build", Refused: 1}},
 	{Payload: &RunCancelled{Reason: "superseded by run 43", Refused: 3}, Actor: "user"},
 
 	// Agents.
@@ -48,7 +48,7 @@ var kindSamples = []Event{
 	}},
 	{AgentID: "coder", Step: Some(0), Payload: &AgentTransition{From: StatusThinking, To: StatusToolCall, Reason: "tool_call:Read"}},
 	{AgentID: "coder", Payload: &AgentEnded{
-		Outcome: OutcomeConverged, Result: "Added /v2/health with a test.", StructuredOutput: `{"files":["health.go"]}`,
+		Outcome: OutcomeConverged, Status: "done", Result: "Added /v2/health with a test.", StructuredOutput: `{"files":["health.go"]}`,
 		Usage:        Some(Usage{InputTokens: 41250, OutputTokens: 1830, TotalTokens: Some[int64](43080), CacheReadInputTokens: Some[int64](38000)}),
 		ModelUsage:   map[string]Usage{"claude-sonnet-4-5": {InputTokens: 41250, OutputTokens: 1830, CostUSD: Some(0.1512)}},
 		TotalCostUSD: Some(0.1512), Cumulative: true, Duration: Some(65 * time.Second), NumTurns: Some(7),

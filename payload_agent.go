@@ -68,6 +68,10 @@ type AgentTransition struct {
 type AgentEnded struct {
 	// Outcome is empty when the producer does not state it.
 	Outcome AgentOutcome `json:"outcome,omitzero" class:"meta"`
+	// Status is the producer's own word for the end, such as "success" or "timeout",
+	// where its document has an open one. A fold reads the usual words, and takes one
+	// that it does not know for neither a success nor a failure.
+	Status string `json:"status,omitzero" class:"meta"`
 	// Error is the error that ended the agent.
 	Error Opt[ErrorInfo] `json:"error,omitzero" class:"content"`
 	// Result is the agent's final text.

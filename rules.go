@@ -773,7 +773,7 @@ func (m *machine) agentEnded(ev *Event, sub *subject) {
 		return
 	}
 	if p := ev.Payload.(*AgentEnded); m.view == nil {
-		a.failed = p.Outcome == OutcomeAborted || p.Error.OK
+		a.end = endOf(p.Error, p.Status, p.Outcome)
 	}
 	m.endAgent(a, KindAgentEnded)
 }
@@ -799,7 +799,7 @@ func (m *machine) nodeEnded(ev *Event, sub *subject) {
 		return
 	}
 	if p, failed := ev.Payload.(*NodeFailed); m.view == nil {
-		a.failed = failed
+		a.end = agentEnd{failed: failed}
 	} else {
 		m.view.agentOfNodeEnded(ev, sub, p)
 	}

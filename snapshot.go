@@ -17,8 +17,11 @@ import (
 //
 // The end of the session ends such a run too, whatever is open. Neither end holds when the
 // session, a turn or an agent starts. The run is cancelled if it was cancelling; else
-// completed, failed or cancelled as SessionCompleted.Status says, failed if that is
-// "error", else as its workflow, its turn and its agents say.
+// completed, failed or cancelled as the word in SessionCompleted.Status means, such as
+// "success", "timeout" or "aborted"; ended with any other word, and without one as its
+// workflow, its turn and its agents say. A turn or an agent that was cancelled, as the code
+// of its error or its own word tells, makes the run cancelled where one that failed makes it
+// failed.
 type RunStatus string
 
 // The run statuses. Dialects map them to their own.
@@ -31,12 +34,15 @@ const (
 	RunStatusFailed     RunStatus = "failed"     // the run has failed; terminal
 	RunStatusCancelling RunStatus = "cancelling" // an abort was received; the run has not ended yet
 	RunStatusCancelled  RunStatus = "cancelled"  // the run was stopped; terminal
+	// RunStatusEnded is the status of a run that is over, and whose word for that says neither
+	// success nor failure, such as "partial": see RunSnapshot.SessionStatus; terminal.
+	RunStatusEnded RunStatus = "ended"
 )
 
-// Terminal reports whether s is [RunStatusCompleted], [RunStatusFailed] or
-// [RunStatusCancelled].
+// Terminal reports whether s is [RunStatusCompleted], [RunStatusFailed],
+// [RunStatusCancelled] or [RunStatusEnded].
 func (s RunStatus) Terminal() bool {
-	return s == RunStatusCompleted || s == RunStatusFailed || s == RunStatusCancelled
+	return s == RunStatusCompleted || s == RunStatusFailed || s == RunStatusCancelled || s == RunStatusEnded
 }
 
 // NodeStatus is the state of a node (resume spec; suspended is OpenWOP's).
@@ -127,7 +133,7 @@ type RunSnapshot struct {
 	CurrentNodeID  string    `json:"currentNodeId,omitzero"`  // the node started or resumed last; empty once it has ended
 	Paused         bool      `json:"paused,omitzero"`         // see RunStatusPaused
 	Cancelling     bool      `json:"cancelling,omitzero"`     // see RunStatusCancelling
-	CancelReason   string    `json:"cancelReason,omitzero"`   // RunCancelled.Reason
+	CancelReason   string    `json:"cancelReason,omitzero"`   // RunCancelled.Reason, else the message of the turn with which the run was cancelled
 	SessionGoal    string    `json:"sessionGoal,omitzero"`    // SessionStarted.Goal
 	SessionStatus  string    `json:"sessionStatus,omitzero"`  // SessionCompleted.Status
 	SessionEndedAt time.Time `json:"sessionEndedAt,omitzero"` // time of session.completed; zero again when the session, a turn or an agent starts
@@ -234,9 +240,9 @@ type AgentState struct {
 	// as a whole. Its JSON may change between versions.
 	Resume agentResume `json:"resume"`
 
-	calls  int            // open calls of the current attempt
-	failed bool           // in an emitter: its end says so
-	shown  *AgentSnapshot // the snapshot that embeds this; nil in an emitter
+	calls int            // open calls of the current attempt
+	end   agentEnd       // in an emitter: how its end says that it went
+	shown *AgentSnapshot // the snapshot that embeds this; nil in an emitter
 }
 
 // An agentResume is state of an agent that only resuming needs.
@@ -286,7 +292,10 @@ type AgentSnapshot struct {
 	Duration          Opt[time.Duration] `json:"durationMs,omitzero"`        // AgentEnded.Duration, else EndedAt - StartedAt
 	Transitions       int                `json:"transitions"`                // number of transitions, in all attempts
 	ToolCalls         int                `json:"toolCalls"`                  // number of calls, in all attempts
-	ToolFailures      int                `json:"toolFailures"`               // number of returns with a status other than ok, in all attempts
+	ToolSuccesses     int                `json:"toolSuccesses,omitzero"`     // number of calls that returned ok, in all attempts; like the next three, as ToolStats counts
+	ToolFailures      int                `json:"toolFailures"`               // number of calls that failed, in all attempts
+	ToolRefusals      int                `json:"toolRefusals,omitzero"`      // number of calls that were refused, in all attempts
+	ToolsUndecided    int                `json:"toolsUndecided,omitzero"`    // number of calls that returned with neither, in all attempts
 	ModelCalls        int                `json:"modelCalls,omitzero"`        // number of model calls, open ones included, in all attempts
 	ModelFailures     int                `json:"modelFailures,omitzero"`     // number of model calls that returned an error, in all attempts
 	ModelDuration     time.Duration      `json:"modelDurationMs,omitzero"`   // sum of the durations of all returned model calls, in all attempts
@@ -294,6 +303,7 @@ type AgentSnapshot struct {
 	Decisions         int                `json:"decisions,omitzero"`         // number of agent.decided, in all attempts
 	LastError         Opt[ErrorInfo]     `json:"lastError,omitzero"`         // the latest agent.error, without warnings
 	Outcome           AgentOutcome       `json:"outcome,omitzero"`           // AgentEnded.Outcome; empty while open, like all from the end
+	EndStatus         string             `json:"endStatus,omitzero"`         // AgentEnded.Status
 	Error             Opt[ErrorInfo]     `json:"error,omitzero"`             // AgentEnded.Error
 	Result            string             `json:"result,omitzero"`            // AgentEnded.Result
 	Refused           int                `json:"refused,omitzero"`           // AgentEnded.Refused, in all attempts
@@ -342,13 +352,15 @@ type ModelCallSnapshot struct {
 	handle *ModelCall // that opened it; nil in a fold and after a resume
 }
 
-// ToolStats counts the calls of one tool.
+// ToolStats counts the calls of one tool. A call that has returned counts in one of OK,
+// Failed, Refused and Undecided.
 type ToolStats struct {
-	Calls    int           `json:"calls"`            // calls that began, open ones included
-	OK       int           `json:"ok"`               // calls that returned ok
-	Failed   int           `json:"failed"`           // calls that returned another status
-	Refused  int           `json:"refused,omitzero"` // calls that were refused before they began
-	Duration time.Duration `json:"durationMs"`       // sum of the durations of all returned calls
+	Calls     int           `json:"calls"`              // calls that began, open ones included
+	OK        int           `json:"ok"`                 // calls that returned ok
+	Failed    int           `json:"failed"`             // calls that returned error
+	Refused   int           `json:"refused,omitzero"`   // calls that returned forbidden or rate_limited, whether they had begun or not
+	Undecided int           `json:"undecided,omitzero"` // calls that returned cancelled, interrupted or a word that is no status: no success and no failure
+	Duration  time.Duration `json:"durationMs"`         // sum of the durations of all returned calls
 }
 
 // TurnSnapshot is one turn.

@@ -5,6 +5,8 @@ import (
 	"iter"
 	"slices"
 	"strings"
+
+	"github.com/agentevents/agentevents/internal/endword"
 )
 
 // This file has what a program may ask of a run while it goes on. Questions read the
@@ -159,11 +161,12 @@ type standing struct {
 	finalized          bool   // the run is a workflow that was finalized
 	// A run that has one turn ends with it, and is that turn if its agent has not started;
 	// the state of an emitter does not know turns.
-	turnOver, turnFailed, isTurn bool
+	turnOver, isTurn bool
+	turn             agentEnd
 
 	waiting int // number of agents that have an open question; no agent counts as one
 	// Numbers of agents.
-	started, open, working, failed int
+	started, open, working, failed, cancelled int
 }
 
 // standing returns the standing of an emitter's run.
@@ -171,7 +174,7 @@ func (m *machine) standing(questions []OpenQuestion) standing {
 	st := m.RunState.standing(m.sessionOver, m.sessionStatus)
 	st.paused, st.cancelling, st.waiting = m.paused, m.cancelling, len(questions)
 	for _, a := range m.agents {
-		st.add(a, m.questions.of(a.AgentID) > 0, a.failed)
+		st.add(a, m.questions.of(a.AgentID) > 0, a.end)
 	}
 	return st
 }
@@ -187,9 +190,8 @@ func (r *RunState) standing(ended bool, status string) standing {
 	return st
 }
 
-// add counts an agent. waits says that it has an open question, failed that its end
-// says so.
-func (st *standing) add(a *AgentState, waits, failed bool) {
+// add counts an agent. waits says that it has an open question, end how its end went.
+func (st *standing) add(a *AgentState, waits bool, end agentEnd) {
 	if !a.Started {
 		return
 	}
@@ -200,7 +202,9 @@ func (st *standing) add(a *AgentState, waits, failed bool) {
 		if a.Status != StatusBlockedOnClarification && !waits {
 			st.working++
 		}
-	case a.Ended && (failed || a.Status == StatusFailed):
+	case a.Ended && end.cancelled:
+		st.cancelled++
+	case a.Ended && (end.failed || a.Status == StatusFailed):
 		st.failed++
 	}
 }
@@ -224,18 +228,33 @@ func (st standing) status() RunStatus {
 		return RunStatusPending
 	case st.cancelling:
 		return RunStatusCancelled
-	case st.over && RunStatus(st.session).Terminal():
-		return RunStatus(st.session)
-	case st.over && st.session == "error":
-		return RunStatusFailed
+	case st.over && st.session != "":
+		return wordStatus(st.session)
 	case st.over:
 	case st.waiting > 0 && st.working == 0:
 		return RunStatusWaiting
 	case st.opened || st.open > 0 || st.workflow || (st.started == 0 || st.isTurn) && !st.turnOver:
 		return RunStatusRunning
 	}
-	if !st.finalized && (st.failed > 0 && !st.isTurn || st.turnFailed) {
+	switch {
+	case st.finalized:
+	case st.failed > 0 && !st.isTurn || st.turn.failed:
 		return RunStatusFailed
+	case st.cancelled > 0 && !st.isTurn || st.turn.cancelled:
+		return RunStatusCancelled
 	}
 	return RunStatusCompleted
+}
+
+// wordStatus returns the status of a run that is over with a word.
+func wordStatus(word string) RunStatus {
+	switch endword.Of(word) {
+	case endword.Succeeded:
+		return RunStatusCompleted
+	case endword.Failed, endword.Refused:
+		return RunStatusFailed
+	case endword.Cancelled:
+		return RunStatusCancelled
+	}
+	return RunStatusEnded
 }

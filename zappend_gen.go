@@ -172,6 +172,10 @@ func (v *AgentEnded) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"outcome":`...)
 		dst = jsonwire.AppendString(dst, string(v.Outcome))
 	}
+	if v.Status != "" {
+		dst = append(dst, `,"status":`...)
+		dst = jsonwire.AppendString(dst, v.Status)
+	}
 	if v.Error.OK {
 		dst = append(dst, `,"error":`...)
 		dst = v.Error.V.appendJSON(dst)
@@ -237,6 +241,7 @@ func (v *AgentEnded) appendJSON(dst []byte) []byte {
 
 var fieldsOfAgentEnded = [...]extra.Field{
 	{Name: "outcome"},
+	{Name: "status"},
 	{Name: "error"},
 	{Name: "result"},
 	{Name: "structuredOutput"},
@@ -2096,6 +2101,10 @@ func (v *RunFailed) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"error":`...)
 		dst = v.Error.V.appendJSON(dst)
 	}
+	if v.FailedNodeID != "" {
+		dst = append(dst, `,"failedNodeId":`...)
+		dst = jsonwire.AppendString(dst, v.FailedNodeID)
+	}
 	if v.Refused != 0 {
 		dst = append(dst, `,"refused":`...)
 		dst = jsonwire.AppendInt(dst, int64(v.Refused))
@@ -2113,6 +2122,7 @@ func (v *RunFailed) appendJSON(dst []byte) []byte {
 
 var fieldsOfRunFailed = [...]extra.Field{
 	{Name: "error"},
+	{Name: "failedNodeId"},
 	{Name: "refused"},
 }
 
@@ -3095,8 +3105,20 @@ func (v *AgentSnapshot) appendJSON(dst []byte) []byte {
 	dst = jsonwire.AppendInt(dst, int64(v.Transitions))
 	dst = append(dst, `,"toolCalls":`...)
 	dst = jsonwire.AppendInt(dst, int64(v.ToolCalls))
+	if v.ToolSuccesses != 0 {
+		dst = append(dst, `,"toolSuccesses":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.ToolSuccesses))
+	}
 	dst = append(dst, `,"toolFailures":`...)
 	dst = jsonwire.AppendInt(dst, int64(v.ToolFailures))
+	if v.ToolRefusals != 0 {
+		dst = append(dst, `,"toolRefusals":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.ToolRefusals))
+	}
+	if v.ToolsUndecided != 0 {
+		dst = append(dst, `,"toolsUndecided":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.ToolsUndecided))
+	}
 	if v.ModelCalls != 0 {
 		dst = append(dst, `,"modelCalls":`...)
 		dst = jsonwire.AppendInt(dst, int64(v.ModelCalls))
@@ -3124,6 +3146,10 @@ func (v *AgentSnapshot) appendJSON(dst []byte) []byte {
 	if v.Outcome != "" {
 		dst = append(dst, `,"outcome":`...)
 		dst = jsonwire.AppendString(dst, string(v.Outcome))
+	}
+	if v.EndStatus != "" {
+		dst = append(dst, `,"endStatus":`...)
+		dst = jsonwire.AppendString(dst, v.EndStatus)
 	}
 	if v.Error.OK {
 		dst = append(dst, `,"error":`...)
@@ -3270,6 +3296,10 @@ func (v *ToolStats) appendJSON(dst []byte) []byte {
 	if v.Refused != 0 {
 		dst = append(dst, `,"refused":`...)
 		dst = jsonwire.AppendInt(dst, int64(v.Refused))
+	}
+	if v.Undecided != 0 {
+		dst = append(dst, `,"undecided":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.Undecided))
 	}
 	dst = append(dst, `,"durationMs":`...)
 	dst = jsonwire.AppendMillis(dst, v.Duration)

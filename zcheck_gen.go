@@ -103,6 +103,9 @@ func (v *AgentEnded) check() *fieldError {
 			return otherWord("outcome", v.Outcome)
 		}
 	}
+	if err := checkText("status", v.Status); err != nil {
+		return err
+	}
 	if v.Error.OK {
 		if err := v.Error.V.check(); err != nil {
 			return err.in("error")
@@ -1420,6 +1423,9 @@ func (v *RunFailed) check() *fieldError {
 		if err := v.Error.V.check(); err != nil {
 			return err.in("error")
 		}
+	}
+	if err := checkText("failedNodeId", v.FailedNodeID); err != nil {
+		return err
 	}
 	if v.Refused != 0 {
 		if err := checkMin("refused", v.Refused, 0); err != nil {

@@ -143,13 +143,19 @@ func (v *AgentTransition) clean(c *cleaner) *AgentTransition {
 
 func (v *AgentEnded) clean(c *cleaner) *AgentEnded {
 	w := v // or the copy, once there is one
-	c.size += 567 + mostEscaped*(len(v.Outcome))
+	c.size += 617 + mostEscaped*(len(v.Outcome))
 	if v.Outcome != "" {
 		if c.words && !v.Outcome.known() {
 			if s, changed := c.text("outcome", ClassMeta, string(v.Outcome)); changed {
 				w = copyOnce(v, w)
 				w.Outcome = AgentOutcome(s)
 			}
+		}
+	}
+	if v.Status != "" {
+		if s, changed := c.text("status", ClassMeta, v.Status); changed {
+			w = copyOnce(v, w)
+			w.Status = s
 		}
 	}
 	if v.Error.OK {
@@ -2176,7 +2182,7 @@ func (v *RunCompleted) clean(c *cleaner) *RunCompleted {
 
 func (v *RunFailed) clean(c *cleaner) *RunFailed {
 	w := v // or the copy, once there is one
-	c.size += 67
+	c.size += 85 + mostEscaped*(len(v.FailedNodeID))
 	if v.Error.OK {
 		if e := v.Error.V.clean(c); c.err != nil {
 			c.err = c.err.in("error")

@@ -280,7 +280,7 @@ func (w *AgentState) deepen() {
 	w.Counted.deepen()
 	w.Resume.deepen()
 	clearField(&w.calls)
-	clearField(&w.failed)
+	clearField(&w.end)
 	clearField(&w.shown)
 }
 
@@ -334,6 +334,7 @@ func (w *AgentSnapshot) deepen() {
 		w.LastError.V.deepen()
 	}
 	w.Outcome = cloneText(w.Outcome)
+	w.EndStatus = cloneText(w.EndStatus)
 	if w.Error.OK {
 		w.Error.V.deepen()
 	}

@@ -336,69 +336,76 @@ func (v *AgentEnded) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `""`)
 				}
 			}
-		case 2: // error
+		case 2: // status
+			if !m.null(s, name) {
+				v.Status, err = s.String()
+				if v.Status == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 3: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
-		case 3: // result
+		case 4: // result
 			if !m.null(s, name) {
 				v.Result, err = s.String()
 				if v.Result == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 4: // structuredOutput
+		case 5: // structuredOutput
 			v.StructuredOutput, err = parseAny(s)
-		case 5: // usage
+		case 6: // usage
 			if !m.null(s, name) {
 				err = v.Usage.V.parseJSON(s)
 				v.Usage.OK = err == nil
 			}
-		case 6: // modelUsage
+		case 7: // modelUsage
 			if !m.null(s, name) {
 				v.ModelUsage, err = parseMapOfUsage(s)
 			}
-		case 7: // totalCostUsd
+		case 8: // totalCostUsd
 			if !m.null(s, name) {
 				v.TotalCostUSD.V, err = s.Float()
 				v.TotalCostUSD.OK = err == nil
 			}
-		case 8: // cumulative
+		case 9: // cumulative
 			if !m.null(s, name) {
 				v.Cumulative, err = s.Bool()
 				if !v.Cumulative {
 					m.spelled(name, `false`)
 				}
 			}
-		case 9: // durationMs
+		case 10: // durationMs
 			if !m.null(s, name) {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
 			}
-		case 10: // numTurns
+		case 11: // numTurns
 			if !m.null(s, name) {
 				v.NumTurns.V, err = s.SmallInt()
 				v.NumTurns.OK = err == nil
 			}
-		case 11: // totals
+		case 12: // totals
 			if !m.null(s, name) {
 				err = v.Totals.V.parseJSON(s)
 				v.Totals.OK = err == nil
 			}
-		case 12: // convergenceScore
+		case 13: // convergenceScore
 			if !m.null(s, name) {
 				v.ConvergenceScore.V, err = s.Float()
 				v.ConvergenceScore.OK = err == nil
 			}
-		case 13: // refused
+		case 14: // refused
 			if !m.null(s, name) {
 				v.Refused, err = s.SmallInt()
 				if v.Refused == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 14: // resultSchema
+		case 15: // resultSchema
 			v.ResultSchema, err = parseAny(s)
 		default:
 			err = m.unknown(s, name)
@@ -413,6 +420,7 @@ func (v *AgentEnded) parseJSON(s *jsonwire.Scanner) error {
 
 var namesOfAgentEnded = jsonwire.Names(
 	"outcome",
+	"status",
 	"error",
 	"result",
 	"structuredOutput",
@@ -3770,7 +3778,14 @@ func (v *RunFailed) parseJSON(s *jsonwire.Scanner) error {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
-		case 2: // refused
+		case 2: // failedNodeId
+			if !m.null(s, name) {
+				v.FailedNodeID, err = s.String()
+				if v.FailedNodeID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 3: // refused
 			if !m.null(s, name) {
 				v.Refused, err = s.SmallInt()
 				if v.Refused == 0 {
@@ -3790,6 +3805,7 @@ func (v *RunFailed) parseJSON(s *jsonwire.Scanner) error {
 
 var namesOfRunFailed = jsonwire.Names(
 	"error",
+	"failedNodeId",
 	"refused",
 )
 
@@ -5798,108 +5814,136 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			v.Transitions, err = s.SmallInt()
 		case 28: // toolCalls
 			v.ToolCalls, err = s.SmallInt()
-		case 29: // toolFailures
+		case 29: // toolSuccesses
+			if !m.null(s, name) {
+				v.ToolSuccesses, err = s.SmallInt()
+				if v.ToolSuccesses == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 30: // toolFailures
 			v.ToolFailures, err = s.SmallInt()
-		case 30: // modelCalls
+		case 31: // toolRefusals
+			if !m.null(s, name) {
+				v.ToolRefusals, err = s.SmallInt()
+				if v.ToolRefusals == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 32: // toolsUndecided
+			if !m.null(s, name) {
+				v.ToolsUndecided, err = s.SmallInt()
+				if v.ToolsUndecided == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 33: // modelCalls
 			if !m.null(s, name) {
 				v.ModelCalls, err = s.SmallInt()
 				if v.ModelCalls == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 31: // modelFailures
+		case 34: // modelFailures
 			if !m.null(s, name) {
 				v.ModelFailures, err = s.SmallInt()
 				if v.ModelFailures == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 32: // modelDurationMs
+		case 35: // modelDurationMs
 			if !m.null(s, name) {
 				v.ModelDuration, err = s.Millis()
 				if v.ModelDuration == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 33: // errors
+		case 36: // errors
 			if !m.null(s, name) {
 				v.Errors, err = s.SmallInt()
 				if v.Errors == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 34: // decisions
+		case 37: // decisions
 			if !m.null(s, name) {
 				v.Decisions, err = s.SmallInt()
 				if v.Decisions == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 35: // lastError
+		case 38: // lastError
 			if !m.null(s, name) {
 				err = v.LastError.V.parseJSON(s)
 				v.LastError.OK = err == nil
 			}
-		case 36: // outcome
+		case 39: // outcome
 			if !m.null(s, name) {
 				v.Outcome, err = parseText[AgentOutcome](s)
 				if v.Outcome == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 37: // error
+		case 40: // endStatus
+			if !m.null(s, name) {
+				v.EndStatus, err = s.String()
+				if v.EndStatus == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 41: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
-		case 38: // result
+		case 42: // result
 			if !m.null(s, name) {
 				v.Result, err = s.String()
 				if v.Result == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 39: // refused
+		case 43: // refused
 			if !m.null(s, name) {
 				v.Refused, err = s.SmallInt()
 				if v.Refused == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 40: // structuredOutput
+		case 44: // structuredOutput
 			v.StructuredOutput, err = parseAny(s)
-		case 41: // resultSchema
+		case 45: // resultSchema
 			v.ResultSchema, err = parseAny(s)
-		case 42: // totals
+		case 46: // totals
 			if !m.null(s, name) {
 				err = v.Totals.V.parseJSON(s)
 				v.Totals.OK = err == nil
 			}
-		case 43: // numTurns
+		case 47: // numTurns
 			if !m.null(s, name) {
 				v.NumTurns.V, err = s.SmallInt()
 				v.NumTurns.OK = err == nil
 			}
-		case 44: // convergenceScore
+		case 48: // convergenceScore
 			if !m.null(s, name) {
 				v.ConvergenceScore.V, err = s.Float()
 				v.ConvergenceScore.OK = err == nil
 			}
-		case 45: // text
+		case 49: // text
 			if !m.null(s, name) {
 				v.Text, err = s.String()
 				if v.Text == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 46: // reasoning
+		case 50: // reasoning
 			if !m.null(s, name) {
 				v.Reasoning, err = s.String()
 				if v.Reasoning == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 47: // usage
+		case 51: // usage
 			err = v.Usage.parseJSON(s)
 		default:
 			err = s.Skip()
@@ -5940,7 +5984,10 @@ var namesOfAgentSnapshot = jsonwire.Names(
 	"durationMs",
 	"transitions",
 	"toolCalls",
+	"toolSuccesses",
 	"toolFailures",
+	"toolRefusals",
+	"toolsUndecided",
 	"modelCalls",
 	"modelFailures",
 	"modelDurationMs",
@@ -5948,6 +5995,7 @@ var namesOfAgentSnapshot = jsonwire.Names(
 	"decisions",
 	"lastError",
 	"outcome",
+	"endStatus",
 	"error",
 	"result",
 	"refused",
@@ -6200,7 +6248,14 @@ func (v *ToolStats) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `0`)
 				}
 			}
-		case 5: // durationMs
+		case 5: // undecided
+			if !m.null(s, name) {
+				v.Undecided, err = s.SmallInt()
+				if v.Undecided == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 6: // durationMs
 			v.Duration, err = s.Millis()
 		default:
 			err = s.Skip()
@@ -6217,6 +6272,7 @@ var namesOfToolStats = jsonwire.Names(
 	"ok",
 	"failed",
 	"refused",
+	"undecided",
 	"durationMs",
 )
 

@@ -222,7 +222,9 @@ func (s *breaker) ResumeRun(_ context.Context, snapshot *agentevents.RunSnapshot
 	if r == nil {
 		return err
 	}
-	r.began, r.known = snapshot.StartedAt, snapshot.Budgets
+	if r.known = snapshot.Budgets; agentevents.TimeKnown(snapshot.StartedAt) {
+		r.began = snapshot.StartedAt
+	}
 	if r.usage != nil {
 		err = errors.Join(err, r.usage.resume(snapshot))
 	}

@@ -209,7 +209,7 @@ func (p *Player) Play(ctx context.Context, t Timing, show func(agentevents.Event
 
 // wait is how long to wait from an event to the next.
 func (t Timing) wait(from, to time.Time) time.Duration {
-	if t.Speed == 0 || from.IsZero() || to.IsZero() || !to.After(from) {
+	if t.Speed == 0 || !agentevents.TimeKnown(from) || !agentevents.TimeKnown(to) || !to.After(from) {
 		return 0
 	}
 	d := float64(to.Sub(from)) / t.Speed

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/view"
 )
 
@@ -158,12 +159,9 @@ func (d *Details) unknown(ev *agentevents.Event, p *agentevents.Unknown) {
 	n.times, n.last = n.times+1, ev.Sequence
 }
 
-// spanMarks are the marks of ended spans, by phase.
-var spanMarks = map[string]Mark{"complete": Good, "error": Bad, "cancelled": Warn}
-
 // span notes a span that no other line is about. Its start and its end are one line.
 func (d *Details) span(ev *agentevents.Event, p *agentevents.SpanRecorded) {
-	mark := spanMarks[p.Phase]
+	mark := view.MarkOf(endword.Of(p.Phase))
 	if p.Subject == "run" || p.Phase != "start" && mark == None {
 		return
 	}
@@ -218,7 +216,7 @@ func (a *agentDetails) stop(at time.Time, took agentevents.Opt[time.Duration]) {
 	switch {
 	case took.OK:
 		a.worked += took.V
-	case !a.began.IsZero() && !at.IsZero():
+	case agentevents.TimeKnown(a.began) && agentevents.TimeKnown(at):
 		a.worked += max(0, at.Sub(a.began))
 	}
 	a.began = time.Time{}
@@ -360,7 +358,7 @@ func (r *runDetails) of(agent string) agentDetails {
 // if that is much less, else 0.
 func (a agentDetails) took(s *agentevents.AgentSnapshot) (took, work time.Duration) {
 	took = s.Duration.V
-	if s.Attempts > 1 && !a.first.IsZero() && s.EndedAt.After(a.first) {
+	if s.Attempts > 1 && agentevents.TimeKnown(a.first) && agentevents.TimeKnown(s.EndedAt) && s.EndedAt.After(a.first) {
 		took = max(took, s.EndedAt.Sub(a.first))
 	}
 	return took, rested(took, a.worked)

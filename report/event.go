@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 	"github.com/agentevents/agentevents/internal/view"
 )
@@ -88,7 +89,7 @@ func itemOf(ev *agentevents.Event) Item {
 		return Item{Topic: Call, Status: p.ToolID, Text: argument(p.ArgumentsSummary, p.Arguments)}
 	case *agentevents.ToolReturned:
 		l := Item{Topic: Call, Status: strings.TrimSpace(p.ToolID + " " + string(p.Status)), Text: short(errorText(p.Error.V), maxNote)}
-		if p.Status != agentevents.ToolStatusOK {
+		if endword.Of(string(p.Status)) != endword.Succeeded {
 			l.Text = cmp.Or(l.Text, short(p.ResultSummary, maxNote), valueText(p.Result))
 		}
 		return l

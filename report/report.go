@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 	"github.com/agentevents/agentevents/internal/view"
 )
@@ -157,7 +158,7 @@ func Attention(items []Item) []Item {
 // Reason returns the reason for the status of a run in a few words: the error of a run that
 // failed, the question that a waiting run asks. It is empty for a run that goes well.
 func Reason(s *agentevents.RunSnapshot, items []Item) string {
-	if s.Status == agentevents.RunStatusCompleted {
+	if view.Over(s) {
 		return ""
 	}
 	if text := cmp.Or(errorText(s.Error.V), s.CancelReason); text != "" {
@@ -372,11 +373,15 @@ func AnswerTo(id string, answers agentevents.JSON) string {
 // work adds calls, tasks, handoffs and audits.
 func (c *collector) work() {
 	for _, call := range slices.Concat(c.s.ClosedCalls, c.s.OpenCalls) {
-		if call == nil || call.Status == agentevents.ToolStatusOK {
+		if call == nil {
+			continue
+		}
+		how := view.MarkOf(endword.Of(string(call.Status)))
+		if how == Good {
 			continue
 		}
 		l := Item{Topic: Call, Sequence: call.Sequence, Time: call.StartedAt, AgentID: call.AgentID, Subject: words("call", call.CallID) + " (" + call.ToolID + ")", Concern: Failed}
-		l.close(call.Status == "", Bad, string(call.Status))
+		l.close(call.Status == "", how, string(call.Status))
 		if l.Open {
 			l.Concern = Look
 		}
@@ -457,11 +462,8 @@ func (c *collector) findings() {
 	for i := range c.s.Claims {
 		cl := &c.s.Claims[i]
 		l := Item{Topic: Claim, Sequence: cl.Sequence, AgentID: cl.VerifierAgentID, Subject: "claim " + cl.FindingID, Status: cl.Verdict}
-		switch cl.Verdict {
-		case "accepted":
-			l.Mark = Good
-		case "rejected":
-			l.Mark, l.Concern = Bad, Look
+		if l.Mark = view.MarkOf(endword.Of(cl.Verdict)); l.Mark == Bad {
+			l.Concern = Look
 		}
 		c.add(l)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/view"
 	"github.com/agentevents/agentevents/report"
 )
@@ -111,7 +112,8 @@ func nest(nodes []*node) (top []*node) {
 
 func (b *builder) runLine() line {
 	s := b.s
-	l := line{bold: true, word: string(s.Status)}
+	l := line{bold: true}
+	l.word, l.mark = view.Run(s)
 	if s.SessionID != "" && s.SessionID != s.RunID {
 		l.head = "session " + s.SessionID + " · "
 	}
@@ -119,16 +121,11 @@ func (b *builder) runLine() line {
 	if s.Name != "" {
 		l.head += " (" + s.Name + ")"
 	}
-	switch s.Status {
-	case agentevents.RunStatusCompleted:
-		l.mark = good
-	case agentevents.RunStatusFailed, agentevents.RunStatusCancelled:
-		l.mark = bad
-	case agentevents.RunStatusPaused: // it means to go on
-	default:
+	if l.mark == view.Open {
+		l.mark = none
 		b.goesOn(&l)
 	}
-	if b.details != nil && s.StartedAt.Year() > 1970 { // a log without times may begin at the epoch
+	if b.details != nil && s.StartedAt.Year() > 1970 { // a clock without a date may begin there
 		l.fact(s.StartedAt.UTC().Format("2006-01-02 15:04:05Z"))
 	}
 	l.fact(view.Duration(view.Length(b.s)))
@@ -237,8 +234,8 @@ func (b *builder) agentLine(n *agentNode, agents *view.Agents) line {
 	if steps > 0 {
 		l.fact(view.Count(steps, "step"))
 	}
-	if a.ToolCalls > 0 || a.ToolFailures > 0 {
-		l.fact(withFailed(view.Count(a.ToolCalls, "tool call"), a.ToolFailures))
+	if a.ToolCalls+a.ToolFailures+a.ToolRefusals+a.ToolsUndecided > 0 {
+		l.fact(withOthers(view.Count(a.ToolCalls, "tool call"), a.ToolFailures, a.ToolRefusals, a.ToolsUndecided))
 	}
 	if calls, audits := view.Unlogged(a); calls+audits > 0 {
 		if calls > 0 {
@@ -268,11 +265,23 @@ func (b *builder) agentLine(n *agentNode, agents *view.Agents) line {
 	return l
 }
 
-func withFailed(text string, failed int) string {
-	if failed == 0 {
+func withFailed(text string, failed int) string { return withOthers(text, failed, 0, 0) }
+
+// withOthers adds to a number of calls those that did not succeed.
+func withOthers(text string, failed, refused, undecided int) string {
+	var parts []string
+	for _, p := range [...]struct {
+		n    int
+		word string
+	}{{failed, "failed"}, {refused, "refused"}, {undecided, "undecided"}} {
+		if p.n > 0 {
+			parts = append(parts, strconv.Itoa(p.n)+" "+p.word)
+		}
+	}
+	if parts == nil {
 		return text
 	}
-	return text + " (" + strconv.Itoa(failed) + " failed)"
+	return text + " (" + strings.Join(parts, ", ") + ")"
 }
 
 // placeAgents hangs every agent once: under the call that spawned it, under
@@ -505,7 +514,7 @@ func (b *builder) closed(l *line, open bool, m view.Mark, word string) {
 
 // ended is closed for what a completed run may lack the end of.
 func (b *builder) ended(l *line, open bool, m view.Mark, word string) {
-	if open && b.s.Status == agentevents.RunStatusCompleted {
+	if open && view.Over(b.s) {
 		m, word, open = none, view.NoEnd, false
 	}
 	b.closed(l, open, m, word)
@@ -535,9 +544,9 @@ func (b *builder) callLine(c *agentevents.ToolCallSnapshot) line {
 			l.head += " of " + c.RetryOf
 		}
 	}
-	m, word := bad, string(c.Status)
+	m, word := view.MarkOf(endword.Of(string(c.Status))), string(c.Status)
 	if c.Status == agentevents.ToolStatusOK {
-		m, word = good, ""
+		word = ""
 	}
 	b.closed(&l, c.Status == "", m, word)
 	if c.Duration.OK {
@@ -579,11 +588,8 @@ func (b *builder) spans(add func(agent string, n *node)) {
 
 // span says on the line of a turn or a step how it went.
 func (b *builder) span(l *line, open bool, failure agentevents.Opt[agentevents.ErrorInfo], took agentevents.Opt[time.Duration]) {
-	m, word := good, "completed"
-	if failure.OK {
-		m, word = bad, "failed"
-	}
-	b.ended(l, open, m, word)
+	word, how := view.Error(failure)
+	b.ended(l, open, view.MarkOf(how), word)
 	if took.OK {
 		l.fact(view.Duration(took.V))
 	}
@@ -691,16 +697,13 @@ func (b *builder) totals() line {
 	s := b.s
 	var l line
 	l.fact(view.Count(len(b.agents), "agent"))
-	calls, failed, refused := 0, 0, 0
+	calls, failed, refused, undecided := 0, 0, 0, 0
 	for _, t := range s.Tools {
 		if t != nil {
-			calls, failed, refused = calls+t.Calls, failed+t.Failed, refused+t.Refused
+			calls, failed, refused, undecided = calls+t.Calls, failed+t.Failed, refused+t.Refused, undecided+t.Undecided
 		}
 	}
-	l.fact(withFailed(view.Count(calls, "tool call"), failed))
-	if refused > 0 {
-		l.fact(strconv.Itoa(refused) + " refused")
-	}
+	l.fact(withOthers(view.Count(calls, "tool call"), failed, refused, undecided))
 	if n := len(s.Audits); n > 0 {
 		results := map[agentevents.AuditResult]int{}
 		for i := range s.Audits {

@@ -518,7 +518,7 @@ func TestDenied(t *testing.T) {
 	}, got)
 	require.Equal(t, []agentevents.Kind{agentevents.KindToolReturned}, marked(events, agentevents.MarkSynthetic))
 	require.Equal(t, 1, s.Unknown["claude.system.permission_denied"])
-	require.Equal(t, agentevents.ToolStats{Calls: 6, Failed: 6, Refused: 1}, *s.Tools["Bash"])
+	require.Equal(t, agentevents.ToolStats{Calls: 6, Failed: 2, Refused: 4, Undecided: 1}, *s.Tools["Bash"])
 	require.Equal(t, agentevents.ToolStats{Refused: 1}, *s.Tools["Web"])
 
 	t.Run("a later result lists it again", func(t *testing.T) {

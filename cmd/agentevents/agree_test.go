@@ -45,13 +45,15 @@ func logsOfTheTree(t *testing.T) map[string]string {
 // A seen is a run as a view shows it: words and numbers, which are empty where the view has none.
 type seen struct{ status, calls, failed, tokens, attempts, open string }
 
-// foldView is the run as its snapshot has it.
-func foldView(t *testing.T, line string) (id string, v seen, counts [3]int) {
+// foldView is the run as its snapshot has it. The counts are calls that began, calls that failed,
+// questions that wait, calls that succeeded or failed, and those refused, undecided and open.
+func foldView(t *testing.T, line string) (id string, v seen, counts [7]int, ended bool) {
 	var s struct {
-		RunID  string
-		Status string
-		Tools  map[string]struct{ Calls, Failed int }
-		Usage  struct {
+		RunID         string
+		Status        string
+		SessionStatus string
+		Tools         map[string]struct{ Calls, OK, Failed, Refused, Undecided int }
+		Usage         struct {
 			Usage   struct{ InputTokens, OutputTokens, TotalTokens, CacheCreationInputTokens, CacheReadInputTokens json.Number }
 			Partial bool
 		}
@@ -63,12 +65,16 @@ func foldView(t *testing.T, line string) (id string, v seen, counts [3]int) {
 	for _, tool := range s.Tools {
 		counts[0] += tool.Calls
 		counts[1] += tool.Failed
+		counts[3] += tool.OK + tool.Failed
+		counts[4] += tool.Refused
+		counts[5] += tool.Undecided
 	}
 	for _, q := range append(s.Approvals, s.Clarifications...) {
 		if q.Open {
 			counts[2]++
 		}
 	}
+	counts[6] = len(s.OpenCalls)
 	most := 0
 	for _, a := range s.Agents {
 		most = max(most, a.Attempts)
@@ -76,6 +82,9 @@ func foldView(t *testing.T, line string) (id string, v seen, counts [3]int) {
 	number := func(n json.Number) int64 { i, _ := n.Int64(); return i }
 	u := s.Usage.Usage
 	tokens := max(number(u.TotalTokens), number(u.InputTokens)+number(u.OutputTokens)+number(u.CacheCreationInputTokens)+number(u.CacheReadInputTokens))
+	if s.Status == "ended" { // people see the word of the log
+		ended, s.Status = true, s.SessionStatus
+	}
 	v = seen{status: s.Status, calls: some(counts[0]), failed: some(counts[1]), open: some(len(s.OpenCalls))}
 	if tokens > 0 {
 		v.tokens = atLeast(s.Usage.Partial) + strconv.FormatInt(tokens, 10)
@@ -83,22 +92,20 @@ func foldView(t *testing.T, line string) (id string, v seen, counts [3]int) {
 	if most > 1 {
 		v.attempts = strconv.Itoa(most)
 	}
-	return s.RunID, v, counts
+	return s.RunID, v, counts, ended
 }
 
 var (
-	drawnHead    = regexp.MustCompile(`^(?:session .* · )?run (?:[✓✗!] )?`)
 	drawnTotals  = regexp.MustCompile(`(?m)^\d+ agents? · (\d+) tool calls?(?: \((\d+) failed\))?`)
 	drawnOpen    = regexp.MustCompile(`(?m)^[│ ]*[├└]─ tool\.[^\n]*? (?:! )?open\b`)
 	drawnAttempt = regexp.MustCompile(`\(attempt (\d+)\)`)
-	statusWords  = regexp.MustCompile(` (pending|running|paused|waiting|completed|failed|cancelling|cancelled)\b`)
 )
 
-// treeView is the run as its tree shows it.
-func treeView(text string) (v seen) {
+// treeView is the run as its tree shows it, with the status if it shows that one.
+func treeView(text, status string) (v seen) {
 	head, _, _ := strings.Cut(text, "\n")
-	if m := statusWords.FindStringSubmatch(drawnHead.ReplaceAllString(head, "")); m != nil {
-		v.status = m[1]
+	if regexp.MustCompile(` ` + regexp.QuoteMeta(status) + `(?: \(interrupted\))?(?: ·|:|$)`).MatchString(head) {
+		v.status = status
 	}
 	zero := func(n string) string { return strings.TrimPrefix(n, "0") }
 	if m := drawnTotals.FindStringSubmatch(text); m != nil {
@@ -157,14 +164,20 @@ func TestViewsAgree(t *testing.T) {
 		for _, row := range rows {
 			byID[row["RUN"]] = row
 		}
-		statuses, calls, failed := map[string]int{}, 0, 0
+		statuses, sums := map[string]int{}, [7]int{}
 		for i, line := range lines {
-			id, want, counts := foldView(t, line)
+			id, want, counts, ended := foldView(t, line)
 			compared++
-			statuses[want.status]++
-			calls, failed = calls+counts[0], failed+counts[1]
+			if ended {
+				statuses["ended"]++
+			} else {
+				statuses[want.status]++
+			}
+			for k, n := range counts {
+				sums[k] += n
+			}
 
-			drawn := treeView(trees[i])
+			drawn := treeView(trees[i], want.status)
 			drawn.tokens = want.tokens // a tree has them by kind
 			require.Equal(t, want, drawn, "%s: the tree of %s\n%s", name, id, trees[i])
 
@@ -173,7 +186,7 @@ func TestViewsAgree(t *testing.T) {
 			number := func(cell string) string { n, _, _ := strings.Cut(cell, " "); return strings.TrimPrefix(n, "0") }
 			require.Equal(t, [4]string{want.status, want.calls, want.failed, want.tokens}, [4]string{row["STATUS"], number(row["CALLS"]), row["FAILED"], row["TOKENS"]}, "%s: ls of %s", name, id)
 
-			status := regexp.MustCompile(`(?m)^status +(\w+)`).FindStringSubmatch(shown[i])
+			status := regexp.MustCompile(`(?m)^status +([^:\n]+)`).FindStringSubmatch(shown[i])
 			require.Equal(t, want.status, status[1], name)
 			waits := regexp.MustCompile(`(?m)^(approval|clarification)\b.* waits(:|$)`).FindAllString(shown[i], -1)
 			require.Len(t, waits, counts[2], "%s: show of %s\n%s", name, id, shown[i])
@@ -183,11 +196,11 @@ func TestViewsAgree(t *testing.T) {
 		var r struct {
 			Runs      int
 			Statuses  map[string]int
-			ToolCalls struct{ Returned, Failed, Open, Refused int }
+			ToolCalls struct{ Returned, Failed, Open, Refused, Undecided int }
 		}
 		require.NoError(t, json.Unmarshal([]byte(exec("", "stats", "--json", path).out), &r), name)
 		require.Equal(t, statuses, r.Statuses, "%s: stats", name)
-		require.Equal(t, [2]int{calls, failed}, [2]int{r.ToolCalls.Returned + r.ToolCalls.Open, r.ToolCalls.Failed}, "%s: stats", name)
+		require.Equal(t, [5]int{sums[1], sums[3], sums[4], sums[5], sums[6]}, [5]int{r.ToolCalls.Failed, r.ToolCalls.Returned, r.ToolCalls.Refused, r.ToolCalls.Undecided, r.ToolCalls.Open}, "%s: stats", name)
 	}
 	t.Logf("%d runs of %d logs", compared, len(logs))
 	require.Greater(t, compared, 500)

@@ -127,7 +127,7 @@ func columnsOf(text string) (n int) {
 var runColumns = []column[*agentevents.RunSnapshot]{
 	{"RUN", false, func(s *agentevents.RunSnapshot) string { return clip(visible(s.RunID)) }},
 	{"NAME", false, func(s *agentevents.RunSnapshot) string { return clip(visible(s.Name)) }},
-	{"STATUS", false, func(s *agentevents.RunSnapshot) string { return visible(string(s.Status)) }},
+	{"STATUS", false, func(s *agentevents.RunSnapshot) string { word, _ := view.Run(s); return visible(word) }},
 	{"BEGAN", false, began},
 	{"TOOK", true, func(s *agentevents.RunSnapshot) string { return took(view.Length(s)) }},
 	{"AGENTS", true, func(s *agentevents.RunSnapshot) string { return some(len(s.Agents)) }},

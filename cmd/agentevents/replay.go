@@ -145,7 +145,14 @@ const (
 func (p *player) show(ev agentevents.Event) error {
 	p.shown = true
 	p.tree.Details.Add(&ev)
-	line := fmt.Sprintf("%+9.3fs  %5d  %-24s %s", ev.Time.Sub(p.began).Seconds(), ev.Sequence, visible(string(ev.Kind())), visible(about(&ev)))
+	at := fmt.Sprintf("%10s", "?")
+	if agentevents.TimeKnown(ev.Time) {
+		if !agentevents.TimeKnown(p.began) {
+			p.began = ev.Time
+		}
+		at = fmt.Sprintf("%+9.3fs", ev.Time.Sub(p.began).Seconds())
+	}
+	line := fmt.Sprintf("%s  %5d  %-24s %s", at, ev.Sequence, visible(string(ev.Kind())), visible(about(&ev)))
 	line = strings.TrimRight(line, " ") + "\n"
 	if !p.drawn {
 		if _, err := p.in.stdout.Write([]byte(line)); err != nil {

@@ -72,7 +72,7 @@ func writeRun(w io.Writer, s *agentevents.RunSnapshot, d *report.Details) {
 	if s.SessionID != s.RunID {
 		field("session", visible(s.SessionID))
 	}
-	status := string(s.Status)
+	status, _ := view.Run(s)
 	if s.Error.OK {
 		status += ": " + cmp.Or(s.Error.V.Message, s.Error.V.Code)
 	} else if s.CancelReason != "" {
@@ -129,7 +129,7 @@ func writeRun(w io.Writer, s *agentevents.RunSnapshot, d *report.Details) {
 	}
 	var rows []toolRow
 	for _, name := range slices.Sorted(maps.Keys(s.Tools)) {
-		if t := s.Tools[name]; t.Calls+t.Refused > 0 {
+		if t := s.Tools[name]; t.Calls+t.Refused+t.Undecided > 0 {
 			rows = append(rows, toolRow{name, t})
 		}
 	}
@@ -188,6 +188,8 @@ var agentColumns = []column[agentRow]{
 	{"STEPS", true, func(a agentRow) string { return some(a.Totals.Or(a.Counted).Steps) }},
 	{"CALLS", true, func(a agentRow) string { return callsOf(a.ToolCalls, a.AgentSnapshot) }},
 	{"FAILED", true, func(a agentRow) string { return some(a.ToolFailures) }},
+	{"REFUSED", true, func(a agentRow) string { return some(a.ToolRefusals) }},
+	{"UNDECIDED", true, func(a agentRow) string { return some(a.ToolsUndecided) }},
 	{"TOKENS", true, func(a agentRow) string {
 		u, _ := a.Usage.Total()
 		return someTokens(u, a.Usage.Partial())
@@ -254,7 +256,7 @@ func answerRows(s *agentevents.RunSnapshot) (rows []answerRow) {
 
 // waited returns the time from a request to its answer, if the log has both.
 func waited(from, to time.Time) string {
-	if from.IsZero() || to.Before(from) {
+	if !agentevents.TimeKnown(from) || !agentevents.TimeKnown(to) || to.Before(from) {
 		return ""
 	}
 	return took(to.Sub(from))
@@ -277,6 +279,7 @@ var toolColumns = []column[toolRow]{
 	{"CALLS", true, func(t toolRow) string { return some(t.Calls) }},
 	{"FAILED", true, func(t toolRow) string { return some(t.Failed) }},
 	{"REFUSED", true, func(t toolRow) string { return some(t.Refused) }},
+	{"UNDECIDED", true, func(t toolRow) string { return some(t.Undecided) }},
 	{"TOOK", true, func(t toolRow) string { return took(t.Duration) }},
 }
 

@@ -5,6 +5,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,12 +31,12 @@ divide by has no data, which is null in JSON.
   handoff loop rate          sessions in which an agent hands over to the same agent
                              once more, of all sessions; a request counts, accepted or
                              not; no data without a handoff
-  verifier rejection rate    claims with the verdict "rejected" (or reject, refuted,
-                             failed, fail) and failed audits, of all claims with a
+  verifier rejection rate    claims with the verdict "rejected" (or refuted, failed,
+                             invalid, …) and failed audits, of all claims with a
                              verdict and all audits; issues have no verdict
   average agent depth        parents above the agents, by the number of agents
-  tool failure rate          calls that returned another status than ok, of those that
-                             returned; calls refused before they began do not count
+  tool failure rate          calls that failed, of those that succeeded or failed; calls
+                             that were refused, cancelled or interrupted do not count
   cost per successful task   the known cost of all runs, also of those that failed, by
                              the tasks that succeeded
   human approval latency     mean time from the requests of approvals to the answers
@@ -45,7 +47,8 @@ divide by has no data, which is null in JSON.
 
 A taskId names a task of its session, of its run without one; a run without any is
 one task. A run that failed or was cancelled fails. One that completed succeeds or fails
-as the status in its session.completed says. Without one that says so, a run that itself
+as the word in its session.completed means (success, ok, done; failed, timeout, aborted,
+partial; …); a word that nobody knows decides nothing. Without a word, a run that itself
 says that it completed succeeds, unless no agent without a parent did; and a run of
 which only agents tell succeeds if its agent without a parent that ended last did. An
 agent succeeds if it ended without an error, and converged or states no outcome. Where a
@@ -54,7 +57,7 @@ tried in several runs succeeds if it does so in one, else the last one decides. 
 that may go on is undecided. A run without a session is one.
 
 With --by a table follows. There an agent has one task in each run in which it started,
-and its end there decides it; a refused call of it counts as failed. An agent that states
+and its end there decides it. An agent that states
 the usage of its sub-agents has that, too.
 
 Tokens with ≥ are the least that were used: a process that was killed told no more.
@@ -118,6 +121,12 @@ func writeStats(w io.Writer, r *stats.Report) {
 			statuses = append(statuses, fmt.Sprintf("%d %s", n, s))
 		}
 	}
+	for _, word := range slices.Sorted(maps.Keys(r.EndWords)) {
+		statuses = append(statuses, fmt.Sprintf("%d %s", r.EndWords[word], clip(visible(word))))
+	}
+	if n := r.Statuses[agentevents.RunStatusEnded] - total(r.EndWords); n > 0 {
+		statuses = append(statuses, fmt.Sprintf("%d ended", n))
+	}
 	line("runs", strconv.Itoa(r.Runs), strings.Join(statuses, ", "))
 	if r.Repeated > 0 {
 		line("events", strconv.Itoa(r.Events), fmt.Sprintf("%d left out: they repeat a sequence of their run, or go back", r.Repeated))
@@ -177,7 +186,15 @@ func writeStats(w io.Writer, r *stats.Report) {
 	}
 }
 
-// runStatuses has the statuses in the order in which they are printed.
+func total(counts map[string]int) (n int) {
+	for _, v := range counts {
+		n += v
+	}
+	return n
+}
+
+// runStatuses has the statuses in the order in which they are printed. A run with status ended is
+// printed by its word.
 var runStatuses = []agentevents.RunStatus{
 	agentevents.RunStatusCompleted, agentevents.RunStatusFailed, agentevents.RunStatusCancelled, agentevents.RunStatusRunning, agentevents.RunStatusWaiting,
 	agentevents.RunStatusPaused, agentevents.RunStatusCancelling, agentevents.RunStatusPending,
@@ -242,7 +259,7 @@ func callsText(c *stats.Calls) (value, of string) {
 	if c == nil {
 		return noData, ""
 	}
-	of = strings.TrimPrefix(also(c.Failed, "failed")+also(c.Open, "open")+also(c.Refused, "refused")+also(int(c.Unlogged), "more stated by agents"), "; ")
+	of = strings.TrimPrefix(also(c.Failed, "failed")+also(c.Open, "open")+also(c.Refused, "refused")+also(c.Undecided, "undecided")+also(int(c.Unlogged), "more stated by agents"), "; ")
 	if c.MeanMS.OK {
 		of = strings.TrimPrefix(of+"; mean "+milliseconds(c.MeanMS.V), "; ")
 	}

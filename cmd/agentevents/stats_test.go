@@ -102,7 +102,7 @@ func TestStatsOfCaptures(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(r.out), &got))
 	require.Equal(t, 3, got.Runs)
 	require.Equal(t, 2.0/3, got.Metrics.TaskSuccessRate.Value.V, "one was killed")
-	require.Equal(t, 2.0/5, got.Metrics.ToolFailureRate.Value.V, "interrupted, and no such file")
+	require.Equal(t, 1.0/4, got.Metrics.ToolFailureRate.Value.V, "no such file; another was interrupted")
 	require.InDelta(t, (0.0125+0.03)/2, got.Metrics.CostPerSuccessfulTask.Value.V, 1e-12)
 	require.Equal(t, "model-a", got.Groups[0].Name)
 }

@@ -136,7 +136,7 @@
 // has, by its name or its JSON pointer. Three entries are remarks. "/start" is the line
 // that opened the message or call, if the encoder would not write it like that: its role is not
 // assistant, for example, or the thread had its id before. "/timestamp" says that the line has
-// no time. The event then has the time of the line before. "/run" is the run whose line has the
+// no time. The time of the event is not known: see [agentevents.TimeKnown]. "/run" is the run whose line has the
 // return of a call: see Questions.
 //
 // # Server-Sent Events

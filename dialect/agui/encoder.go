@@ -7,6 +7,7 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -404,6 +405,9 @@ func uncount(w *wire.Writer) {
 	w.Say(&ev)
 }
 
+// badEnds are how a sub-agent ends that has not finished its work.
+var badEnds = map[endword.Meaning]bool{endword.Failed: true, endword.Refused: true, endword.Cancelled: true}
+
 // row returns the row that an event is written as, or nil.
 func (e *Encoder) row(ev *agentevents.Event) *wire.Row {
 	own := !ofBlock(ev.Payload) || e.block != nil // or else as CUSTOM: no line of a block without one
@@ -423,8 +427,12 @@ func (e *Encoder) row(ev *agentevents.Event) *wire.Row {
 		_, known := e.s.going[ev.AgentID]
 		_, parent := e.s.going[ev.ParentAgentID]
 		own = !known && ev.AgentID != "" && ev.AgentID != e.s.main && ev.ParentAgentID != "" && (parent || ev.ParentAgentID == e.s.main)
+	case *agentevents.RunFailed:
+		if dialect.Unknown(ev, Name, "outcome") != "" {
+			return format.CaseRow("RUN_FINISHED", caseFailed)
+		}
 	case *agentevents.AgentEnded:
-		if own = e.s.going[ev.AgentID]; own && p.Error.OK {
+		if own = e.s.going[ev.AgentID]; own && (p.Error.OK || p.Status != "" && badEnds[wire.Ending(p)]) {
 			return format.CaseRow(typeSubagentError, "")
 		}
 	}

@@ -4,9 +4,11 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -39,6 +41,7 @@ const (
 const (
 	outcomeInterrupt = "interrupt"
 	outcomeCancelled = "cancelled"
+	caseFailed       = "failed" // no word of the document; a RUN_ERROR says it
 )
 
 // The cases of rows that only a decoder's state tells apart.
@@ -127,6 +130,8 @@ var format = func() *wire.Format {
 	elsewhere := func(w *wire.Writer) bool { return otherInput(string(w.Ev.Payload.(*agentevents.RunStarted).Inputs)) }
 	ofMain := func(w *wire.Writer) bool { return w.Ev.ParentAgentID == encoderOf(w).s.main }
 	const deltaKind, thinkKind, argsKind = agentevents.KindTextDelta, agentevents.KindAgentReasoningDelta, agentevents.KindToolArgumentsDelta
+	failedAtEnd := when(caseFailed, row("RUN_FINISHED", agentevents.KindRunFailed, thread, runID, outcome, usage))
+	failedAtEnd.Reads = true
 	rows := []wire.Row{
 		row("RUN_STARTED", agentevents.KindRunStarted, thread, runID, may("input", "inputs").Unless(elsewhere)),
 		when(caseResumed, row("RUN_STARTED", agentevents.KindRunResumed, thread, runID)),
@@ -134,6 +139,7 @@ var format = func() *wire.Format {
 		when(outcomeInterrupt, row("RUN_FINISHED", agentevents.KindRunPaused, thread, runID, waits, usage)),
 		when(outcomeCancelled, row("RUN_FINISHED", agentevents.KindRunCancelled, thread, runID, cancel, usage)),
 		row("RUN_ERROR", agentevents.KindRunFailed, fails, code, usage),
+		failedAtEnd,
 		row("STEP_STARTED", agentevents.KindStepStarted, need("stepName", "stepId", wire.Full{})),
 		row("STEP_FINISHED", agentevents.KindStepEnded, need("stepName", "stepId", wire.Full{})),
 		row(typeSnapshot, agentevents.KindStatePatched, need("snapshot", "value", snapshotForm{})),
@@ -160,7 +166,7 @@ var format = func() *wire.Format {
 		row("TOOL_CALL_END", agentevents.KindToolCalled, callID),
 		row("TOOL_CALL_RESULT", agentevents.KindToolReturned, callID, result, need("content", "result", contentForm{})),
 	}
-	head := []wire.Member{need("type", "", wire.Type), wire.May("timestamp", "/timestamp", timeForm{}), may("subagentRunId", "/agentId /sessionId", tagForm{}),
+	head := []wire.Member{need("type", "", wire.Type), wire.May("timestamp", "/timestamp", wire.AnyTime(timeForm{}, time.Millisecond)), may("subagentRunId", "/agentId /sessionId", tagForm{}),
 		may("workflowId", "/workflowId"), may("phase", "/phase"), may("nodeId", "/nodeId"), may("nodeRunId", "/nodeRunId"),
 		may("spanId", "/spanId", spanForm{}), may("parentSpanId", "/parentSpanId", spanForm{})}
 	own := len(rows)
@@ -209,7 +215,14 @@ func caseOf(typ, line string) string {
 			return kind
 		}
 	case "RUN_FINISHED":
-		return jsonwire.Text(jsonwire.Member(jsonwire.Member(line, "outcome"), "type"))
+		word := jsonwire.Text(jsonwire.Member(jsonwire.Member(line, "outcome"), "type"))
+		switch endword.Of(word) {
+		case endword.Cancelled:
+			return outcomeCancelled
+		case endword.Failed, endword.Refused:
+			return caseFailed
+		}
+		return word
 	}
 	return ""
 }

@@ -35,10 +35,10 @@ type timeForm struct{}
 
 func (timeForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
 	if w.Key(remarkTime, false) != "" {
-		if w.Ev.Time.Equal(w.NoTime()) {
+		if w.Ev.Time.Equal(wire.NoTime) {
 			return dst, false
 		}
-		w.Lose(dialect.Dropped, "/"+string(Name)+"/"+jsonwire.Token(remarkTime), "the line before has another time")
+		w.Lose(dialect.Dropped, "/"+string(Name)+"/"+jsonwire.Token(remarkTime), "the event has a time")
 	}
 	t := w.Time()
 	if t.Nanosecond()%1e6 != 0 {

@@ -3,6 +3,7 @@ package kahn
 import (
 	"math"
 	"strings"
+	"time"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
@@ -49,7 +50,7 @@ var format = func() *wire.Format {
 		Required: RuleRequired,
 		Type:     RuleType,
 		Own:      func(typ string) bool { return strings.Trim(typ, "abcdefghijklmnopqrstuvwxyz_") == "" },
-		Head:     []wire.Member{need("ts", "/timestamp", timeForm{}), need("run_id", "/runId", text), need("event", "", wire.Type)},
+		Head:     []wire.Member{need("ts", "/timestamp", wire.AnyTime(timeForm{}, time.Second)), need("run_id", "/runId", text), need("event", "", wire.Type)},
 		Rows: []wire.Row{
 			{Type: "agent_run_start", Kind: agentevents.KindAgentStarted, Members: []wire.Member{
 				agent, need("task", "task", text).Or(promptAsTask), may("model", "model", text), may("lifecycle", "lifecycle", wire.Value{}), wire.Resumed(),

@@ -11,6 +11,7 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -184,20 +185,20 @@ func appendSeconds(dst []byte, d time.Duration) []byte {
 
 // sinceCall and sinceStart stand for durations that events do not say.
 func sinceCall(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	if call := encoderOf(w).calls.Joined(w.Ev); call != nil {
+	if call := encoderOf(w).calls.Joined(w.Ev); call != nil && agentevents.TimeKnown(call.Time) && agentevents.TimeKnown(w.Ev.Time) {
 		w.Lose(dialect.Made, w.Pointer(m), "the time since the call")
 		return appendSeconds(dst, max(0, w.Ev.Time.Sub(call.Time)))
 	}
-	w.Lose(dialect.Made, w.Pointer(m), "0: no call came before")
+	w.Lose(dialect.Made, w.Pointer(m), "0: no call came before, or a time is not known")
 	return append(dst, "0.0"...)
 }
 
 func sinceStart(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	if at := encoderOf(w).a.started; !at.IsZero() {
+	if at := encoderOf(w).a.started; agentevents.TimeKnown(at) && agentevents.TimeKnown(w.Ev.Time) {
 		w.Lose(dialect.Made, w.Pointer(m), "the time since the start")
 		return appendSeconds(dst, max(0, w.Ev.Time.Sub(at)))
 	}
-	w.Lose(dialect.Made, w.Pointer(m), "0: no start came before")
+	w.Lose(dialect.Made, w.Pointer(m), "0: no start came before, or a time is not known")
 	return append(dst, "0.0"...)
 }
 
@@ -347,9 +348,15 @@ func (objectForm) Schema() map[string]any { return map[string]any{"type": "objec
 
 // madeOutcome stands for an outcome that the event does not say.
 func madeOutcome(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	w.Lose(dialect.Made, w.Pointer(m), "aborted with an error or a status of failed, converged otherwise")
+	w.Lose(dialect.Made, w.Pointer(m), "aborted with an error or a word or status of failure, partial with a word for a part, converged otherwise")
 	outcome := agentevents.OutcomeConverged
-	if w.Ev.Payload.(*agentevents.AgentEnded).Error.OK || encoderOf(w).a.failed {
+	switch wire.Ending(w.Ev.Payload.(*agentevents.AgentEnded)) {
+	case endword.Failed, endword.Refused, endword.Cancelled:
+		outcome = agentevents.OutcomeAborted
+	case endword.Partial:
+		outcome = agentevents.OutcomePartial
+	}
+	if encoderOf(w).a.failed {
 		outcome = agentevents.OutcomeAborted
 	}
 	return jsonwire.AppendString(dst, string(outcome))

@@ -148,7 +148,7 @@ func TestBadLines(t *testing.T) {
 		{"ok is a number", base + `"tool_invocation","ok":1}`, "/ok", "true or false"},
 		{"duration overflows", base + `"tool_invocation","duration_s":1e30}`, "/duration_s", "out of range"},
 		{"evidence is a list", base + `"audit_checkpoint","evidence":[]}`, "/evidence", "an object"},
-		{"time", `{"ts":1,"run_id":"r","event":"agent_run_start"}`, "/ts", "a time"},
+		{"time", `{"ts":[1,"run_id":"r","event":"agent_run_start"}`, "/ts", "',' or ']'"},
 		{"member twice", base + `"agent_run_start","task":"","task":""}`, "/task", "duplicate"},
 		{"unknown member twice", base + `"agent_run_start","x":1,"x":2}`, "/x", "duplicate"},
 		{"invalid UTF-8", base + "\"agent_run_start\",\"task\":\"\xff\"}", "/task", "UTF-8"},

@@ -145,7 +145,7 @@ func (d *Decoder) read(line string, ev *agentevents.Event) error {
 	r.Made("/id", "derived from the line")
 	if !r.Has("timestamp") {
 		r.NoTime()
-	} else if d.o.Anchor.IsZero() {
+	} else if d.monotonic(ev) {
 		r.Made("/timestamp", "the monotonic clock is taken to begin in 1970")
 	}
 	switch p := ev.Payload.(type) {
@@ -170,10 +170,16 @@ func (d *Decoder) read(line string, ev *agentevents.Event) error {
 	for name, raw := range jsonwire.Members(string(d.said.asides.Object())) {
 		r.Kept.Add(name, raw)
 	}
-	if ev.Sequence == 0 && d.o.Anchor.IsZero() {
+	if ev.Sequence == 0 && d.monotonic(ev) {
 		r.Kept.Add(monotonic, `"monotonic"`)
 	}
 	return r.Finish()
+}
+
+// monotonic reports whether the time of an event is a reading of a clock without a date: one
+// that counts seconds since 1970 is later than any machine has run.
+func (d *Decoder) monotonic(ev *agentevents.Event) bool {
+	return d.o.Anchor.IsZero() && ev.Time.Year() < 2000
 }
 
 // number gives the event its number, and keeps the line's if it differs.

@@ -89,8 +89,10 @@
 //
 // Timestamps are seconds of a monotonic clock and say nothing of the wall
 // clock. [Options] take an anchor that relates the two. Without an anchor, times
-// are in 1970 and the first event of every run says so. Timestamps and durations
-// are read to the nanosecond; finer digits are floating-point noise.
+// are in 1970 and the first event of every run says so, unless they are seconds since 1970
+// themselves: a number that no clock of a machine reaches. Timestamps and durations
+// are read to the nanosecond; finer digits are floating-point noise. A line without a time
+// that can be read has one that is not known: see [agentevents.TimeKnown].
 //
 // A sequence may have gaps, and may repeat after a resume; only the identical line is
 // the same event. The decoder numbers

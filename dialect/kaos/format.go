@@ -113,7 +113,7 @@ var format = func() *wire.Format {
 		},
 		Case: caseOf,
 		Head: []wire.Member{
-			need("timestamp", "/timestamp", timeForm{}), need("sequence", "/sequence", sequenceForm{}), need("session_id", "/sessionId", filled(wire.Value{})).Or(ownRun),
+			need("timestamp", "/timestamp", wire.AnyTime(timeForm{}, time.Second)), need("sequence", "/sequence", sequenceForm{}), need("session_id", "/sessionId", filled(wire.Value{})).Or(ownRun),
 			need("run_id", "/runId", id), may("agent_id", "/agentId", lineAgent{orNull}).Or(null),
 		},
 		Tail: []wire.Member{need("type", "", wire.Type)},

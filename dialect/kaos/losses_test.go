@@ -245,7 +245,7 @@ func TestPlacesOfErrors(t *testing.T) {
 	_, err = d.Decode(nil, []byte(head+`"steps":[{"step_id":"s1","tool_name":null}],"strategy":"","type":"plan_proposed"}`))
 	require.ErrorAs(t, err, &rule)
 	require.Equal(t, "/steps/0/description", rule.Pointer)
-	for _, err := range agentevents.NewReader(strings.NewReader(strings.Replace(goldens[0].line, "1001.25", "1e14", 1)), agentevents.ReaderOptions{Decoder: NewDecoder(Options{})}).All() {
+	for _, err := range agentevents.NewReader(strings.NewReader(strings.Replace(goldens[0].line, "1001.25", "1e14", 1)), agentevents.ReaderOptions{Decoder: NewDecoder(Options{Strict: true})}).All() {
 		var le *agentevents.LineError
 		require.ErrorAs(t, err, &le)
 		require.Equal(t, "/timestamp", le.Pointer)

@@ -253,7 +253,7 @@ func drawn(t *testing.T) {
 }
 
 func over(t *testing.T) {
-	for phase, want := range map[string]agentevents.RunStatus{"complete": agentevents.RunStatusCompleted, "error": agentevents.RunStatusFailed, "cancelled": agentevents.RunStatusFailed, "": agentevents.RunStatusRunning} {
+	for phase, want := range map[string]agentevents.RunStatus{"complete": agentevents.RunStatusCompleted, "error": agentevents.RunStatusFailed, "cancelled": agentevents.RunStatusCancelled, "": agentevents.RunStatusRunning} {
 		l := &wireLog{}
 		l.span("turn", "start", "t", "turn.1", "null", "null", `{}`)
 		l.span("subagent", "start", "a", "subagent.reader", "null", "null", `{"subagent_name":"reader","task":""}`)

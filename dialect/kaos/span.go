@@ -10,6 +10,7 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -263,8 +264,10 @@ func (e *Encoder) plan(w *wire.Writer, row *wire.Row) *wire.Row {
 		switch {
 		case p.Error.OK:
 			phase = "error"
-		case p.Outcome == agentevents.OutcomeAborted:
+		case wire.Ending(p) == endword.Cancelled:
 			phase = "cancelled"
+		case wire.Ending(p) == endword.Failed || wire.Ending(p) == endword.Refused:
+			phase = "error"
 		}
 	case *agentevents.SpanRecorded:
 		b.subject, b.begins = "span", p.Phase == "start"
@@ -368,7 +371,7 @@ func enclosing(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 // sinceStart appends the time since the start of the span that ends.
 func sinceStart(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 	start := encoderOf(w).ends
-	if start == nil || start.at.IsZero() || !w.Ev.Time.After(start.at) || w.Whole {
+	if start == nil || !agentevents.TimeKnown(start.at) || !agentevents.TimeKnown(w.Ev.Time) || !w.Ev.Time.After(start.at) || w.Whole {
 		return append(dst, "null"...)
 	}
 	w.Lose(dialect.Made, "/payload/durationMs", "the time since its start")

@@ -229,7 +229,7 @@ func (d *Decoder) makeUp(ev *agentevents.Event, f *madeUp, text *string, open *o
 		return
 	}
 	*text = value
-	if f.from != ofError || succeeded(string(r.Kept.Object())) == "" {
+	if _, said := succeeded(string(r.Kept.Object())); !said || f.from != ofError && f.from != ofFlag {
 		r.Made(f.pointer, "the line lacks it")
 	}
 	if r.Has(f.name) && !jsonwire.HasMember(string(r.Kept.Object()), "/payload/"+d.spelled(f.name)) {

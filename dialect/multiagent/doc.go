@@ -45,7 +45,9 @@
 // The fields of a message are members of the payload or, as in the native format,
 // of its member message. An AgentRef may be a string, which is its agentId. A time may be a
 // whole number of milliseconds since 1970. An error may be a string, which is its message.
-// A tool status may be success, completed, failed or failure. Everything else is an extra member: a member that
+// A tool status may be any word
+// for one, such as success, failed, timeout or denied; agents and sessions have the word as their status,
+// and success, ok and isError stand for one. Everything else is an extra member: a member that
 // no field has, a member whose value does not fit its field, and a payload that is
 // not an object.
 //
@@ -124,7 +126,9 @@
 //   - A tool status follows from the members success, ok, isError or is_error of the
 //     payload, if one is true or false, else from error; content is null, phases are none,
 //     and other figures are 0.
-//   - A line without a time has that of the line before, and 1970 if it is the first.
+//   - The time of a line that has none that can be read is not known: it is 1970 (see
+//     [agentevents.TimeKnown]). A number and a text of digits are read as seconds or
+//     milliseconds since 1970, by their size.
 //
 // The encoder leaves out again what was made up, as long as it is unchanged and
 // readers make up the same. So it writes the word unknown if the actor becomes

@@ -302,7 +302,7 @@ func (e *Encoder) unmake(f *madeUp, text string) {
 
 // madeByReaders notes that readers make up a field.
 func (e *Encoder) madeByReaders(f *madeUp) {
-	if f.from == ofHandoff { // see noHandoff
+	if f.from == ofHandoff || f.from == ofFlag { // see noHandoff; readers make none up
 		return
 	}
 	if f.from == ofCall && !e.ev.Payload.(*agentevents.ToolReturned).OneEvent {

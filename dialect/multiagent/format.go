@@ -2,6 +2,7 @@ package multiagent
 
 import (
 	"slices"
+	"time"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
@@ -77,7 +78,7 @@ var format = func() *wire.Format {
 			need("id").Or(madeID), need("traceId").Or(madeTrace), need("spanId").Or(madeSpan), scope("parentSpanId").Or(madeAbove),
 			need("sessionId").Or(madeSession), wire.Need("runId", "/runId", wire.Check(RuleEnvelope, wire.Full{}, notEmpty)), scope("taskId"),
 			wire.Need("actor", "/actor /agentId", actorForm{needed}).Or(madeActor), wire.Need("type", "", wire.Type), wire.Need("payload", "", payloadForm{}).Or(noPayload),
-			wire.Need("timestamp", "/timestamp", timestampForm{}), wire.Need("schemaVersion", "", versionForm{}),
+			wire.Need("timestamp", "/timestamp", wire.AnyTime(timestampForm{}, time.Millisecond)), wire.Need("schemaVersion", "", versionForm{}),
 		},
 		Rows: []wire.Row{
 			row("session.started", agentevents.KindSessionStarted, field("goal")),
@@ -117,7 +118,7 @@ var format = func() *wire.Format {
 				field("agent", ref), field("name"), field("model"), field("providerSessionId"), field("prompt"), field("attempt"), field("resumed"), field("lifecycle")),
 			flow("agent.completed", agentevents.KindAgentEnded, 4,
 				scope("agentId", agentIDForm{}), may("tokens", "", tokensForm{}), field("durationMs"), field("resultSchema"), scope("workflowId"), scope("phase"),
-				field("outcome"), field("error", fault), field("result"), field("structuredOutput"), field("usage", wire.Object(usage...)).Unless(onlyTotal),
+				field("outcome"), field("status"), field("error", fault), field("result"), field("structuredOutput"), field("usage", wire.Object(usage...)).Unless(onlyTotal),
 				field("modelUsage", wire.Dict[agentevents.Usage](usage...)), field("totalCostUsd"), field("cumulative"), field("numTurns"), field("totals", totals), field("convergenceScore")),
 			flow("claim.verified", agentevents.KindClaimVerified, 4, field("findingId"), field("verifierAgentId"), field("verdict"), field("evidence")),
 			flow("workflow.checkpoint.saved", agentevents.KindCheckpointSaved, 3, scope("workflowId"), scope("phase"), field("stateBytes", count)),

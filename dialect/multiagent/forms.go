@@ -11,6 +11,7 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -28,10 +29,12 @@ type exactForm struct{ wire.EmptyKept }
 func (f exactForm) Parse(r *wire.Reader, at any) error {
 	from := r.S.Offset()
 	if t, ok := at.(*time.Time); ok && r.S.Kind() != '"' { // the document does not say how times are written
-		ms, err := r.S.Int()
-		if err == nil {
-			*t = time.UnixMilli(ms).UTC()
-			r.KeepAs(r.S.Text()[from:r.S.Offset()])
+		raw, err := r.S.Raw()
+		known := false
+		if *t, known = wire.TimeOf(raw, time.Millisecond); err == nil && !known {
+			*t, err = time.Time{}, wire.ErrMisfit
+		} else if err == nil {
+			r.KeepAs(raw)
 		}
 		return err
 	}
@@ -82,54 +85,28 @@ func (actorForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, at any) ([]b
 	return jsonwire.AppendString(dst, text), text != ""
 }
 
-// A timestampForm is a time. A text that is not one is kept, and so is the year 1,
-// which the event cannot tell from no time.
+// A timestampForm is a time.
 type timestampForm struct{}
 
 func (timestampForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
-	if raw := w.Kept(m.Name); raw != "" {
-		t, err := cutTime(jsonwire.Text(raw))
-		if err != nil {
-			t = w.NoTime() // as readers
-		}
-		if w.Ev.Time.Equal(t) {
-			return asRead(w, dst, m)
-		}
-	}
 	return w.Times.Append(dst, w.Time()), true
 }
 
-func (timestampForm) Parse(r *wire.Reader, at any) error {
-	t, from := at.(*time.Time), r.S.Offset()
-	var err error
-	if *t, err = r.Times.Time(&r.S); !t.IsZero() {
+func (timestampForm) Parse(r *wire.Reader, at any) (err error) {
+	before := r.S
+	if *at.(*time.Time), err = r.Times.Time(&r.S); err == nil {
 		return nil
 	}
-	if err != nil {
-		text, wrong := r.S.String()
-		if wrong != nil {
-			return err
-		}
-		if *t, err = cutTime(text); err != nil {
-			r.NoTime()
-			r.Break(RuleTimestamp, "is not an RFC 3339 time")
+	if text, wrong := before.String(); wrong == nil {
+		if t, wrong := wire.CutTime(text); wrong == nil {
+			from := r.S.Offset()
+			*at.(*time.Time), r.S = t, before
+			r.KeepAs(r.S.Text()[from:r.S.Offset()])
+			return nil
 		}
 	}
-	r.KeepAs(r.S.Text()[from:r.S.Offset()])
-	return nil
-}
-
-// cutTime reads a time that may have more fraction digits than nanoseconds have, which
-// RFC 3339 allows. The others are cut off.
-func cutTime(text string) (time.Time, error) {
-	if seconds, fraction, ok := strings.Cut(text, "."); ok {
-		zone := strings.TrimLeft(fraction, "0123456789")
-		digits := fraction[:len(fraction)-len(zone)]
-		text = seconds + "." + digits[:min(9, len(digits))] + zone
-	}
-	var s jsonwire.Scanner
-	s.Reset(jsonwire.Quote(text))
-	return s.Time()
+	r.Break(RuleTimestamp, "is not an RFC 3339 time")
+	return err
 }
 
 // A versionForm is the document's schemaVersion, which is always kept.
@@ -359,15 +336,19 @@ func (f statusForm) Parse(r *wire.Reader, at any) error {
 	return err
 }
 
-// statusOf returns the tool status that a word means.
+// statusOf returns the tool status that a word means, or the word if it means none.
 func statusOf(word string) string {
-	switch word {
-	case "success", "completed":
-		return string(agentevents.ToolStatusOK)
-	case "failed", "failure":
-		return string(agentevents.ToolStatusError)
+	switch agentevents.ToolStatus(word) {
+	case agentevents.ToolStatusRateLimited, agentevents.ToolStatusInterrupted: // one of several words with their meaning
+		return word
 	}
-	return word
+	return cmp.Or(string(statuses[endword.Of(word)]), word)
+}
+
+// statuses has the tool status for how a call ended.
+var statuses = [...]agentevents.ToolStatus{
+	endword.Succeeded: agentevents.ToolStatusOK, endword.Failed: agentevents.ToolStatusError,
+	endword.Refused: agentevents.ToolStatusForbidden, endword.Cancelled: agentevents.ToolStatusCancelled,
 }
 
 // An insideForm is the member message: an object with the fields of the message, or

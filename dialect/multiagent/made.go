@@ -6,6 +6,7 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -32,6 +33,7 @@ const (
 	ofSender                 // who hands over in the open handoff; else the word unknown
 	ofAgent                  // the agent, or the actor; else the word unknown
 	ofError                  // as the payload says by success, ok or isError; else error if it has an error; else ok
+	ofFlag                   // success or failed, by the same members; else nothing
 	nobody                   // the word unknown
 )
 
@@ -50,6 +52,8 @@ var madeUps = map[agentevents.Kind][]madeUp{
 	agentevents.KindApprovalRequested:     {{name: "approvalId", from: ofEvent}},
 	agentevents.KindApprovalGranted:       {{name: "approvalId", from: ofApproval}},
 	agentevents.KindBudgetExceeded:        {{name: "budget", from: nobody}},
+	agentevents.KindAgentEnded:            {{name: "status", from: ofFlag}},
+	agentevents.KindSessionCompleted:      {{name: "status", from: ofFlag}},
 }
 
 // madeIn returns the members of a row that the decoder makes up.
@@ -112,25 +116,35 @@ func made(from source, ev *agentevents.Event, open *openThings, extra string) (v
 		if p.Error.OK {
 			value = string(agentevents.ToolStatusError)
 		}
-		value = cmp.Or(succeeded(extra), value)
+		if success, said := succeeded(extra); said {
+			value = string(statuses[success])
+		}
+	case ofFlag:
+		if success, said := succeeded(extra); said {
+			value = endWords[success]
+		}
+		return value, false
 	}
 	return cmp.Or(value, unknownWord), false
 }
 
-// succeeded returns the tool status that members of a payload without a field say, or "".
-func succeeded(extra string) string {
+// endWords are the words for an end that a flag tells.
+var endWords = map[endword.Meaning]string{endword.Succeeded: "success", endword.Failed: "failed"}
+
+// succeeded returns how a payload ended by its members without a field, if one of these tells it.
+func succeeded(extra string) (how endword.Meaning, said bool) {
 	for name, raw := range jsonwire.Members(extra) {
 		for _, m := range [...]struct{ name, ok, failed string }{
-			{"/payload/success", "true", "false"}, {"/payload/ok", "true", "false"}, {"/payload/isError", "false", "true"}, {"/payload/is_error", "false", "true"},
+			{"/payload/success", "true", "false"}, {"/payload/ok", "true", "false"}, {"/payload/succeeded", "true", "false"}, {"/payload/failed", "false", "true"}, {"/payload/isError", "false", "true"}, {"/payload/is_error", "false", "true"},
 		} {
 			switch {
 			case name != m.name:
 			case raw == m.failed:
-				return string(agentevents.ToolStatusError)
+				return endword.Failed, true
 			case raw == m.ok:
-				return string(agentevents.ToolStatusOK)
+				return endword.Succeeded, true
 			}
 		}
 	}
-	return ""
+	return endword.Unknown, false
 }

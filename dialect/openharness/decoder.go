@@ -201,12 +201,14 @@ func (d *Decoder) check(line string, ev *agentevents.Event) error {
 				return refuse(RuleRequired, "/command/"+need, "is required")
 			}
 		}
-	case d.r.Row != nil:
 	case d.r.Type == "flow:complete":
+		status := jsonwire.Text(jsonwire.Member(line, "status"))
 		if !jsonwire.HasMember(line, "status") {
 			return refuse(RuleRequired, "/status", "is required")
+		} else if status != statusComplete && status != statusFailed {
+			return refuse(RuleEnum, "/status", fmt.Sprintf("%s is not one of %s, %s", jsonwire.Word(status), statusComplete, statusFailed))
 		}
-		return refuse(RuleEnum, "/status", fmt.Sprintf("%s is not one of %s, %s", jsonwire.Word(caseOf(d.r.Type, line)), statusComplete, statusFailed))
+	case d.r.Row != nil:
 	case !d.r.Has("timestamp"):
 		return refuse(RuleRequired, "/timestamp", "is missing, or is not a time in milliseconds")
 	}

@@ -8,7 +8,9 @@
 // event's scope, and identifies the agent of events without agentId. In the place of one
 // that is missing stands the node, as in the document's own listings, and the run for an
 // agent without a node. No line names its run; see [Options]. Timestamps are milliseconds
-// since the epoch, and may have fractions. A line without one gets that of the line before.
+// since the epoch, and may have fractions. The time of a line without one that can be read
+// is not known: see [agentevents.TimeKnown]. A flow may end with another word than complete
+// and failed: a lenient decoder goes by its meaning.
 //
 // The variants and their kinds:
 //

@@ -223,6 +223,9 @@ func typeOf(ev *agentevents.Event) string {
 		return ended.Type
 	}
 	if row := format.Row(ev.Kind()); row != nil {
+		if ev.Kind() == agentevents.KindRunCancelled && dialect.Unknown(ev, Name, "status") != "" {
+			return stoppedAtEnd.Type
+		}
 		return row.Type
 	}
 	return ""
@@ -237,6 +240,10 @@ type document Encoder
 func (e *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	row := format.Row(w.Ev.Kind())
 	switch p := w.Ev.Payload.(type) {
+	case *agentevents.RunCancelled:
+		if dialect.Unknown(w.Ev, Name, "status") != "" {
+			row = stoppedAtEnd
+		}
 	case *agentevents.ToolCalled:
 		return dst, nil
 	case *agentevents.Unknown:
@@ -447,7 +454,7 @@ func (e *Encoder) join(w *wire.Writer, p *agentevents.ToolReturned) {
 	e.joined, e.returned = *w.Ev, *p
 	p = &e.returned
 	p.Arguments, p.ArgumentsSummary = args, brief
-	if d := w.Ev.Time.Sub(call.Time); !p.Duration.OK && d >= 0 {
+	if d := w.Ev.Time.Sub(call.Time); !p.Duration.OK && d >= 0 && agentevents.TimeKnown(call.Time) && agentevents.TimeKnown(w.Ev.Time) {
 		p.Duration = agentevents.Some(d)
 		w.Lose(dialect.Made, "/payload/durationMs", "measured from the call")
 	}

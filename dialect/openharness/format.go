@@ -3,6 +3,7 @@ package openharness
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
@@ -50,6 +51,7 @@ var domains = []string{"agent", "flow", "node", "edge", "loop", "state", "comman
 const (
 	statusComplete = "complete"
 	statusFailed   = "failed"
+	caseCancelled  = "cancelled" // no word of the document
 )
 
 // format is the document. A member of TypeScript's type unknown may be absent,
@@ -73,7 +75,7 @@ var format = func() *wire.Format {
 		session = full(RuleRequired, "is empty: nothing can be resumed without the id of the session")
 		nodeID  = need("nodeId", "/nodeId", named).Or(madeNode)
 		runID   = need("runId", "/nodeRunId /agentId", executionForm{named})
-		at      = need("timestamp", "/timestamp", timeForm{})
+		at      = need("timestamp", "/timestamp", wire.AnyTime(timeForm{}, time.Millisecond))
 		name    = need("flowName", "", nameForm{}).Or(madeName)
 		parent  = may("parentRunId", "/parentAgentId", parentForm{})
 		tokens  = func(name, in string) wire.Member { return need(name, name, alwaysForm{number, "/payload/" + in}) }
@@ -113,6 +115,8 @@ var format = func() *wire.Format {
 		row.Case = word
 		return row
 	}
+	stopped := when(caseCancelled, flow("flow:complete", agentevents.KindRunCancelled, name, need("status", "", statusForm(caseCancelled))))
+	stopped.Reads = true // flow:aborted is written, unless the line had this
 	f := wire.Format{
 		Name:     Name,
 		Required: RuleRequired,
@@ -149,8 +153,9 @@ var format = func() *wire.Format {
 				need("result", "result").Or(lastText), may("outcome", "outcome", unsuccessful{}), structured, required(usage).Or(wire.Made(`{"inputTokens":0,"outputTokens":0}`)), models, cost,
 				required(duration).Or(sinceStart), required(turns).Or(wire.Made("0")), cumulative),
 			flow("flow:start", agentevents.KindRunStarted, need("flowName", "name"), may("lifecycle", "lifecycle")),
-			when(statusComplete, flow("flow:complete", agentevents.KindRunCompleted, name, need("status", "", wire.Const(`"complete"`)))),
-			when(statusFailed, flow("flow:complete", agentevents.KindRunFailed, name, need("status", "", wire.Const(`"failed"`)))),
+			when(statusComplete, flow("flow:complete", agentevents.KindRunCompleted, name, need("status", "", statusForm(statusComplete)))),
+			when(statusFailed, flow("flow:complete", agentevents.KindRunFailed, name, need("status", "", statusForm(statusFailed)))),
+			stopped,
 			flow("flow:paused", agentevents.KindRunPaused),
 			flow("flow:resumed", agentevents.KindRunResumed),
 			flow("flow:aborted", agentevents.KindRunCancelled),
@@ -176,5 +181,8 @@ var format = func() *wire.Format {
 
 // ended is the row of an end without success.
 var ended = format.CaseRow("agent:error", caseEnded)
+
+// stoppedAtEnd is the row of a run that was cancelled by its end.
+var stoppedAtEnd = format.CaseRow("flow:complete", caseCancelled)
 
 const caseEnded = "ended"

@@ -10,6 +10,7 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -113,7 +114,7 @@ type timeOfOther struct{ timeForm }
 func (f timeOfOther) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	if p, ok := w.Ev.Payload.(*agentevents.Unknown); ok && jsonwire.HasMember(string(p.Raw), m.Name) {
 		t := w.Ev.Time
-		w.Pend.Drop("/timestamp", !t.IsZero() && !t.Equal(w.NoTime()))
+		w.Pend.Drop("/timestamp", agentevents.TimeKnown(t))
 		return dst, false
 	}
 	return f.timeForm.Append(w, dst, m, at)
@@ -196,7 +197,7 @@ func (f parentForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) (
 func sinceStart(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 	var d time.Duration
 	detail := ""
-	if start := encoderOf(w).start(w.Ev); start != nil && !w.Ev.Time.Before(start.at) {
+	if start := encoderOf(w).start(w.Ev); start != nil && agentevents.TimeKnown(start.at) && agentevents.TimeKnown(w.Ev.Time) && !w.Ev.Time.Before(start.at) {
 		d, detail = w.Ev.Time.Sub(start.at), "measured from the start"
 	}
 	w.Lose(dialect.Made, w.Pointer(m), detail)
@@ -215,7 +216,11 @@ func lastText(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 
 // failed reports whether an agent ended without success.
 func failed(p *agentevents.AgentEnded) bool {
-	return p.Error.OK || p.Outcome == agentevents.OutcomeAborted
+	switch wire.Ending(p) {
+	case endword.Failed, endword.Refused, endword.Cancelled:
+		return true
+	}
+	return false
 }
 
 func outcomeAsType(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
@@ -271,13 +276,37 @@ func (f alwaysForm) Missed(r *wire.Reader, _ any) {
 func caseOf(typ, line string) string {
 	switch typ {
 	case "flow:complete":
-		return jsonwire.Text(jsonwire.Member(line, "status"))
+		status := jsonwire.Text(jsonwire.Member(line, "status"))
+		return cmp.Or(flowStatuses[endword.Of(status)], status)
 	case "agent:error":
 		if jsonwire.Text(jsonwire.Member(line, "outcome")) != "" {
 			return caseEnded
 		}
 	}
 	return ""
+}
+
+// flowStatuses has the case of flow:complete for how a run ended, whatever the word for it.
+var flowStatuses = [...]string{
+	endword.Succeeded: statusComplete, endword.Failed: statusFailed, endword.Refused: statusFailed, endword.Cancelled: caseCancelled,
+}
+
+// A statusForm is the status of a flow that ends. Another word for it is kept.
+type statusForm string
+
+func (f statusForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+	if raw := w.Kept(m.Name); flowStatuses[endword.Of(jsonwire.Text(raw))] == string(f) {
+		return append(dst, w.Use(m.Name)...), true
+	}
+	return jsonwire.AppendString(dst, string(f)), true
+}
+
+func (f statusForm) Parse(r *wire.Reader, _ any) error {
+	raw, err := r.S.Raw()
+	if jsonwire.Text(raw) != string(f) || f == caseCancelled {
+		r.KeepAs(raw)
+	}
+	return err
 }
 
 // unsuccessful is the outcome of an end whose type says success. The line says it where it is

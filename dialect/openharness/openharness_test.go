@@ -64,7 +64,7 @@ func TestUnknownTypes(t *testing.T) {
 		{at("agent.text", ``), "openharness:agent.text", `{}`, "", ""},
 		{at(`flow:complete\u0000complete`, ``), "flow:complete\x00complete", `{}`, "", ""},
 		{at("openharness:x", ``), "openharness:openharness:x", `{}`, "", ""},
-		{at("flow:complete", `,"flowName":"f","status":"abandoned"`), "flow:complete", `{"flowName":"f","status":"abandoned"}`, "", ""},
+		{at("flow:complete", `,"flowName":"f","status":"weird"`), "flow:complete", `{"flowName":"f","status":"weird"}`, "", ""},
 	} {
 		ev := decodeLines(t, Options{}, c.line)[0]
 		require.Equal(t, &agentevents.Unknown{Type: agentevents.Kind(c.kind), Raw: agentevents.JSON(c.raw)}, ev.Payload)
@@ -164,10 +164,7 @@ func TestBadLines(t *testing.T) {
 		{"no type", `{"timestamp":1}`, "", `"type" is missing`},
 		{"empty type", `{"type":"","timestamp":1}`, "", `"type" is missing`},
 		{"null type", `{"type":null,"timestamp":1}`, "/type", "null"},
-		{"time of another format", `{"type":"flow:paused","timestamp":"2026-05-05T09:00:00Z"}`, "/timestamp", "a string"},
-		{"null time", `{"type":"flow:paused","timestamp":null}`, "/timestamp", "null"},
-		{"time out of range", `{"type":"flow:paused","timestamp":253402300800000}`, "/timestamp", "outside the years"},
-		{"huge time", `{"type":"flow:paused","timestamp":1e400}`, "/timestamp", "out of range"},
+		{"torn time", `{"type":"flow:paused","timestamp":12x}`, "/timestamp", "',' or '}'"},
 		{"node is a number", `{"type":"node:start","nodeId":1,"timestamp":1}`, "/nodeId", "a string"},
 		{"null content", of("agent:text", `,"content":null`), "/content", "null"},
 		{"duration is text", of("agent:tool", `,"durationMs":"1"`), "/durationMs", "a number"},
@@ -574,4 +571,21 @@ func TestLate(t *testing.T) {
 	require.Zero(t, ev.Marks)
 	again, _ := encode(t, ev)
 	require.Contains(t, again, `"late":"x"`)
+}
+
+// A flow may end with another word than the document's. Its meaning decides, and it is kept.
+func TestWordsOfFlowEnds(t *testing.T) {
+	for word, want := range map[string]agentevents.Payload{
+		"completed": &agentevents.RunCompleted{}, "SUCCESS": &agentevents.RunCompleted{},
+		"error": &agentevents.RunFailed{}, "timed_out": &agentevents.RunFailed{}, "denied": &agentevents.RunFailed{},
+		"cancelled": &agentevents.RunCancelled{}, "aborted": &agentevents.RunCancelled{},
+	} {
+		line := at("flow:complete", `,"flowName":"f","status":"`+word+`"`)
+		ev := decodeLines(t, Options{}, line)[0]
+		require.IsType(t, want, ev.Payload, word)
+		back, _ := encode(t, ev)
+		require.Equal(t, line+"\n", back)
+		_, err := NewDecoder(Options{Strict: true}).Decode(nil, []byte(line))
+		require.ErrorContains(t, err, "is not one of complete, failed", word)
+	}
 }

@@ -2,6 +2,7 @@ package openwop
 
 import (
 	"cmp"
+	"time"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
@@ -193,7 +194,7 @@ func newDocument(p Profile) document {
 		},
 		Any: []wire.Member{may("", "/agentId", agentOfOther{})},
 		Tail: []wire.Member{
-			need("timestamp", "/timestamp", timeForm{}), need("sequence", "/sequence", sequenceForm{}), schemaVersion,
+			need("timestamp", "/timestamp", wire.AnyTime(timeForm{}, time.Millisecond)), need("sequence", "/sequence", sequenceForm{}), schemaVersion,
 			may("engineVersion", "", versionForm{keptForm{aVersion}, true}), may("causationId", "/causationId", id(EventID).says(cause)),
 		},
 		Lack: lack, Pick: pick, Keep: keep, Place: place, Elsewhere: elsewhere, Extra: extraLost(p),
@@ -334,7 +335,7 @@ func rows(p Profile) []row {
 		{typ: "run.resumed", kind: agentevents.KindRunResumed, open2: true, members: []column{m("message", "message", text).on(none), anyAgent}},
 		{typ: "run.completed", kind: agentevents.KindRunCompleted, also: []part{lasted}, members: []column{outputs.must(v2).or(madeJSON("{}")), anyAgent}},
 		{typ: "run.failed", kind: agentevents.KindRunFailed, also: []part{lasted, may("failedNodeId", anID(NodeID, aText))}, members: []column{
-			failure.must(schemas).or(madeAs(unknownError, `{"code":"error","message":"error"}`)), anyAgent,
+			failure.must(schemas).or(madeAs(unknownError, `{"code":"error","message":"error"}`)), m("failedNodeId", "failedNodeId", id(NodeID)), anyAgent,
 		}},
 		{typ: "run.cancelled", kind: agentevents.KindRunCancelled, also: []part{lasted, may("cancelledBy", aText), may("parentRunId", anID(RunID, aName))}, members: []column{
 			reason, anyAgent,

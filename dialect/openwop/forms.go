@@ -596,7 +596,7 @@ var nodeForm = apart{allOf(aPlainID, anID(NodeID, nil)), func(d *Decoder) *strin
 type timeForm struct{}
 
 func (timeForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	if at.(*time.Time).IsZero() && encoderOf(w).lacked(w, m) {
+	if !agentevents.TimeKnown(*at.(*time.Time)) && encoderOf(w).lacked(w, m) {
 		return dst, false
 	}
 	return w.Times.Append(dst, w.Time()), true

@@ -517,8 +517,6 @@ func TestBadLines(t *testing.T) {
 		"negative sequence": {`"sequence":10`, `"sequence":-1`},
 		"half sequence":     {`"sequence":10`, `"sequence":1.5`},
 		"huge sequence":     {`"sequence":10`, `"sequence":1e400`},
-		"time":              {`2026-05-19T10:00:10.000Z`, `yesterday`},
-		"day":               {`2026-05-19T10:00:10.000Z`, `2026-02-30T10:00:10.000Z`},
 		"utf-8":             {`policy`, "pol\xfficy"},
 		"surrogate":         {`policy`, `\ud800`},
 		"rest":              {`"sequence":10}`, `"sequence":10} x`},
@@ -792,7 +790,7 @@ func TestDecoderListsWhatItMakesUp(t *testing.T) {
 	} {
 		events, err := d.Decode(nil, []byte(line))
 		require.NoError(t, err)
-		require.Equal(t, 2026, events[0].Time.Year())
+		require.Equal(t, strings.Contains(line, "timestamp"), agentevents.TimeKnown(events[0].Time))
 		require.NotEmpty(t, events[0].ID)
 	}
 	made := map[string]int{}

@@ -169,7 +169,7 @@ func metrics(r *agentevents.RunSnapshot) agentevents.JSON {
 	if cost.Object() == "" {
 		return ""
 	}
-	if d := r.CompletedAt.Sub(r.StartedAt); !r.StartedAt.IsZero() && d >= 0 {
+	if d := r.CompletedAt.Sub(r.StartedAt); agentevents.TimeKnown(r.StartedAt) && agentevents.TimeKnown(r.CompletedAt) && d >= 0 {
 		cost.Add("duration_ms", strconv.FormatInt(d.Milliseconds(), 10))
 	}
 	return `{"openwopCost":` + cost.Object() + "}"

@@ -138,7 +138,8 @@ func newSide(r *run) *side {
 
 // whole describes the run.
 func (s *side) whole() *Party {
-	p := &Party{ID: s.id, Name: s.snapshot.Name, Status: string(s.snapshot.Status)}
+	status, _ := view.Run(s.snapshot)
+	p := &Party{ID: s.id, Name: s.snapshot.Name, Status: status}
 	for _, a := range s.order {
 		p.Acts += len(a.finish())
 	}

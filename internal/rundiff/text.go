@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 	"github.com/agentevents/agentevents/internal/textdiff"
 	"github.com/agentevents/agentevents/internal/view"
@@ -369,9 +370,17 @@ func both(a, b string) string {
 }
 
 // marks are the marks of a tree before the words for how something went.
-var marks = map[string]string{
-	"pass": "✓", "converged": "✓", "completed": "✓", "done": "✓", "ended": "✓", "partial": "!", "escaped": "!", "warn": "!", "error": "✗", "fail": "✗",
-	"failed": "✗", "aborted": "✗", "timeout": "✗", "forbidden": "✗", "rate_limited": "✗", "cancelled": "✗", "interrupted": "✗",
+var marks = map[view.Mark]string{view.Good: "✓", view.Warn: "!", view.Bad: "✗"}
+
+// markOf returns the mark of a word.
+func markOf(word string) string {
+	switch word {
+	case "ended": // the word for an end without one
+		return marks[view.Good]
+	case string(agentevents.AuditWarn):
+		return marks[view.Warn]
+	}
+	return marks[view.MarkOf(endword.Of(word))]
 }
 
 // marked returns the word for a status as a tree shows it.
@@ -379,7 +388,7 @@ func marked(status string) string {
 	if status == string(agentevents.ToolStatusOK) {
 		return "✓"
 	}
-	return strings.TrimLeft(marks[status]+" "+status, " ")
+	return strings.TrimLeft(markOf(status)+" "+status, " ")
 }
 
 func count(n int, thing string) string {

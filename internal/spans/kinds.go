@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/endword"
 )
 
 // This file has the spans of each kind of event, points.go the points.
@@ -57,11 +58,10 @@ func (m *Mapper) again(ev *agentevents.Event) {
 	m.recent = nil
 }
 
-// sessionStatuses are the outcomes of a run that ends with its session, by the words for
-// one that did not go well.
-var sessionStatuses = map[string]string{
-	"failed": "failed", "failure": "failed", "error": "failed",
-	"aborted": "cancelled", "cancelled": "cancelled", "canceled": "cancelled",
+// sessionOutcomes has the outcome of a run that ends with its session, by how that ended. One
+// whose word is neither a success nor a failure has its word.
+var sessionOutcomes = map[endword.Meaning]string{
+	endword.Succeeded: "completed", endword.Failed: "failed", endword.Refused: "failed", endword.Cancelled: "cancelled",
 }
 
 // sessionEnded ends a run that does not say itself when it ends.
@@ -71,10 +71,10 @@ func (m *Mapper) sessionEnded(ev *agentevents.Event, p *agentevents.SessionCompl
 		return m.point(ev)
 	}
 	m.pointAt(root, ev)
-	outcome, incomplete := sessionStatuses[p.Status], ReasonRunEnded
+	outcome, incomplete := sessionOutcomes[endword.Of(cmp.Or(p.Status, "completed"))], ReasonRunEnded
 	switch outcome {
-	case "":
-		outcome, incomplete = "completed", ""
+	case "", "completed":
+		outcome, incomplete = cmp.Or(outcome, word(p.Status), "ended"), ""
 	case "failed":
 		m.fail(root, cmp.Or(m.errType, ErrorOther), "")
 	default:
@@ -255,6 +255,9 @@ func (m *Mapper) beginLinked(ev *agentevents.Event, parent *Span, k key, h shape
 	return s
 }
 
+// badWords are how an agent ends that did not succeed.
+var badWords = map[endword.Meaning]bool{endword.Failed: true, endword.Refused: true, endword.Cancelled: true}
+
 func (m *Mapper) agentEnded(ev *agentevents.Event, p *agentevents.AgentEnded) *Span {
 	a := m.agent(ev)
 	if a == nil || a.ended || a.span.ended {
@@ -263,12 +266,14 @@ func (m *Mapper) agentEnded(ev *agentevents.Event, p *agentevents.AgentEnded) *S
 	a.ended, a.model = true, nil
 	s := a.span
 	m.closeOf(a)
-	s.set(str("agentevents.agent.outcome", string(p.Outcome)))
+	s.set(str("agentevents.agent.outcome", cmp.Or(string(p.Outcome), word(p.Status))))
 	switch {
 	case p.Error.OK:
 		m.fail(s, errorType(p.Error, cmp.Or(a.errType, ErrorOther)), p.Error.V.Message)
 	case p.Outcome == agentevents.OutcomeAborted:
 		m.fail(s, cmp.Or(a.errType, "aborted"), "")
+	case badWords[endword.Of(p.Status)]:
+		m.fail(s, cmp.Or(a.errType, word(p.Status)), "")
 	case a.failed:
 		m.fail(s, cmp.Or(a.errType, ErrorOther), "")
 	}
@@ -616,7 +621,7 @@ func (m *Mapper) stepEnds(ev *agentevents.Event, k key, s *Span, info agentevent
 		return m.late(ev)
 	case info.OK:
 		outcome := "failed"
-		if info.V.Code == "cancelled" {
+		if endword.Of(info.V.Code) == endword.Cancelled {
 			outcome = "cancelled"
 		}
 		m.fail(m.root, errorType(info, cmp.Or(m.errType, ErrorOther)), info.V.Message)

@@ -57,6 +57,7 @@ type Mapper struct {
 	handoffs map[string][]Link   // to an agent that did not start yet
 	used     map[SpanID]struct{}
 	next     []Link // of the span that begins next
+	unnamed  bool   // an agent without a start made the root
 	spare    []Attr // for the span that begins next
 	noting   Point  // the one that is told of
 	saying   []Attr // its attributes
@@ -485,14 +486,27 @@ func (m *Mapper) common(ev *agentevents.Event, operation string, more ...Attr) [
 }
 
 // ensureRoot makes a root of an event that opens something, if the run has none. An
-// agent's event makes one that is the agent's span as well.
+// agent's start makes one that is the agent's span as well. Where nobody has named a root, an
+// agent that acts without a start is one of several, and has a span below the root.
 func (m *Mapper) ensureRoot(ev *agentevents.Event) {
-	switch {
-	case m.root != nil:
-	case ev.AgentID != "" && ev.ParentAgentID == "" && m.segment == 0 && ev.WorkflowID == "":
-		m.agentRoot(ev, ev.AgentID)
-	default:
+	_, starts := ev.Payload.(*agentevents.AgentStarted)
+	if m.root == nil {
+		if starts && ev.AgentID != "" && ev.ParentAgentID == "" && m.segment == 0 && ev.WorkflowID == "" {
+			m.agentRoot(ev, ev.AgentID)
+			return
+		}
+		m.unnamed = ev.AgentID != "" && !starts && m.segment == 0
 		m.workflowRoot(ev)
+	}
+	if m.unnamed && !starts && ev.AgentID != "" && m.agent(ev) == nil {
+		id := m.who(ev)
+		parent := m.place(ev)
+		if up := m.find(ev.ParentAgentID); up != nil {
+			parent = up.span
+		}
+		as := *ev
+		as.SpanID, as.ParentSpanID = "", "" // the act has them
+		m.newAgent(&as, id, "", parent, m.invoke(&as, ""))
 	}
 }
 

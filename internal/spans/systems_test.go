@@ -197,6 +197,19 @@ func TestRunsThatDoNotSayWhenTheyEnd(t *testing.T) {
 			r.feed("a", &ae.AgentStarted{}, &ae.AgentErrored{ErrorType: "overloaded"})
 			r.feed("", &ae.SessionCompleted{Status: "failed"})
 		}, []string{"invoke_agent a 0-2 error=overloaded +error +session.completed"}, "failed"},
+		{"a session with another word for it", func(r *recording) {
+			r.feed("a", &ae.AgentStarted{})
+			r.feed("", &ae.SessionCompleted{Status: "Timed_Out"})
+		}, []string{"invoke_agent a 0-1 error=_OTHER +session.completed"}, "failed"},
+		{"a session with an unknown word", func(r *recording) {
+			r.feed("a", &ae.AgentStarted{})
+			r.feed("", &ae.SessionCompleted{Status: "shelved"})
+		}, []string{"invoke_agent a 0-1 +session.completed"}, "shelved"},
+		{"agents without starts are below a root that is none of them", func(r *recording) {
+			r.feed("a", tool("c"))
+			r.feed("b", tool("d"))
+			r.feed("", &ae.SessionCompleted{Status: "done"})
+		}, []string{"invoke_workflow 0-2 +session.completed", "  invoke_agent a 0-0 closed=run_ended", "    execute_tool Read -1-0", "  invoke_agent b 1-1 closed=run_ended", "    execute_tool Read 0-1"}, "completed"},
 		{"a turn", func(r *recording) {
 			r.feed("", turn(1), &ae.StepStarted{StepID: "s"}, &ae.ModelReturned{ModelCallID: "m", Model: "m", OneEvent: true}, tool("c"), &ae.MemoryChanged{})
 			r.feed("reader", &ae.AgentStarted{}, &ae.AgentEnded{})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/view"
 )
 
@@ -24,6 +25,7 @@ const (
 
 // Limits of what a Collector keeps, as ids come from logs.
 const (
+	maxWords     = 32   // in Report.EndWords
 	maxGroups    = 1000 // further ones share the group Others
 	maxOpenCalls = 1024 // open calls of a run whose starts are known
 	maxLive      = 64   // runs that have a fold; see note
@@ -45,6 +47,7 @@ type Collector struct {
 	groups   map[string]*tally
 
 	statuses map[agentevents.RunStatus]int
+	endWords map[string]int
 	lasted   []time.Duration // of runs that are over
 	issues   int
 	events   int
@@ -126,7 +129,8 @@ type tally struct {
 
 // calls counts calls.
 type calls struct {
-	returned, failed, open, refused int
+	returned, failed, open, refused int // those that returned succeeded or failed
+	undecided                       int // returned with neither
 	unlogged                        int64
 	timed                           int // calls whose duration is known: those that last has
 	last                            time.Duration
@@ -281,14 +285,14 @@ func (c *calls) took(stated agentevents.Opt[time.Duration], from, to time.Time) 
 	switch {
 	case stated.OK:
 		c.timed, c.last = 1, stated.V
-	case !from.IsZero() && to.After(from):
+	case agentevents.TimeKnown(from) && agentevents.TimeKnown(to) && to.After(from):
 		c.timed, c.last = 1, to.Sub(from)
 	}
 }
 
 func (c *calls) add(v calls) {
 	c.returned, c.failed = c.returned+v.returned, c.failed+v.failed
-	c.open, c.refused = c.open+v.open, c.refused+v.refused
+	c.open, c.refused, c.undecided = c.open+v.open, c.refused+v.refused, c.undecided+v.undecided
 	c.timed, c.last = c.timed+v.timed, view.Plus(c.last, v.last)
 }
 
@@ -297,6 +301,12 @@ func (c *Collector) snapshot(r *run, s *agentevents.RunSnapshot) {
 	t := &c.total
 	t.runs++
 	c.statuses[s.Status]++
+	if word := s.SessionStatus; s.Status == agentevents.RunStatusEnded && (len(c.endWords) < maxWords || c.endWords[word] > 0) {
+		if c.endWords == nil {
+			c.endWords = map[string]int{}
+		}
+		c.endWords[strings.Clone(word)]++
+	}
 	if d := view.Length(s); s.Status.Terminal() && d > 0 {
 		c.lasted = append(c.lasted, d)
 	}
@@ -315,7 +325,7 @@ func (c *Collector) snapshot(r *run, s *agentevents.RunSnapshot) {
 		c.judged(name(s, a.AgentID), a.Result == agentevents.AuditFail)
 	}
 	for i := range s.Claims {
-		c.judged("", rejections[strings.ToLower(s.Claims[i].Verdict)])
+		c.judged("", view.MarkOf(endword.Of(s.Claims[i].Verdict)) == view.Bad)
 	}
 	for i := range s.Approvals {
 		c.approval(&s.Approvals[i], name(s, s.Approvals[i].AgentID))
@@ -343,9 +353,6 @@ func (t *tally) use(u agentevents.Usage, cost number, partial bool) {
 	}
 }
 
-// rejections are the words of ClaimVerified.Verdict, which is an open word, for no.
-var rejections = map[string]bool{"rejected": true, "reject": true, "refuted": true, "failed": true, "fail": true}
-
 // judged adds a verdict on the work of an agent, or of a run.
 func (c *Collector) judged(agent string, rejected bool) {
 	c.count(ByAgent, agent, "", func(t *tally) {
@@ -364,6 +371,7 @@ func (c *Collector) approval(a *agentevents.ApprovalSnapshot, agent string) {
 		switch {
 		case a.ClosedBy != agentevents.KindApprovalGranted && a.ClosedBy != agentevents.KindApprovalRejected:
 			t.unanswered++
+		case !agentevents.TimeKnown(a.RequestedAt) || !agentevents.TimeKnown(a.AnsweredAt):
 		case wait >= 0: // else the clocks do not agree
 			t.waits = append(t.waits, wait)
 		}
@@ -378,7 +386,7 @@ func (c *Collector) tools(s *agentevents.RunSnapshot) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.Tools)) {
 		st := s.Tools[id]
-		v := calls{returned: st.OK + st.Failed, failed: st.Failed, open: open[id], refused: st.Refused}
+		v := calls{returned: st.OK + st.Failed, failed: st.Failed, open: open[id], refused: st.Refused, undecided: st.Undecided}
 		c.total.tools.add(v)
 		if c.by == ByTool {
 			g := c.group(id)
@@ -409,9 +417,9 @@ func (c *Collector) agents(s *agentevents.RunSnapshot) {
 		if a.Started {
 			g.tasks[outcome(a)]++
 		}
-		// The snapshot does not say which of the failures were refused before they began.
-		n := open[a.AgentID]
-		g.tools.add(calls{returned: max(a.ToolCalls-n, a.ToolFailures), failed: a.ToolFailures, open: n})
+		g.tools.add(calls{
+			returned: a.ToolSuccesses + a.ToolFailures, failed: a.ToolFailures, open: open[a.AgentID], refused: a.ToolRefusals, undecided: a.ToolsUndecided,
+		})
 		tokens, cost := a.Usage.Total()
 		g.use(tokens, cost, a.Usage.Partial())
 	}
@@ -449,31 +457,28 @@ func depth(s *agentevents.RunSnapshot, id string, known map[string]int) int {
 
 // outcome returns the verdict that the end of an agent gives.
 func outcome(a *agentevents.AgentSnapshot) verdict {
-	switch {
-	case !a.Ended:
+	if !a.Ended {
 		return undecided
-	case a.Error.OK, a.Status == agentevents.StatusFailed, a.Outcome != "" && a.Outcome != agentevents.OutcomeConverged:
-		return failed
 	}
-	return succeeded
+	return verdicts[view.Ending(a)]
+}
+
+// verdicts has the verdict on a task by how it ended. A part counts as
+// failed; an unknown word decides nothing.
+var verdicts = [...]verdict{
+	endword.Unknown: undecided, endword.Skipped: undecided, endword.Succeeded: succeeded, endword.Partial: failed,
+	endword.Failed: failed, endword.Refused: failed, endword.Cancelled: failed,
 }
 
 // last returns the agent that ended last, of those that fit and have ended; nil without
 // one.
 func last(s *agentevents.RunSnapshot, fits func(*agentevents.AgentSnapshot) bool) (last *agentevents.AgentSnapshot) {
 	for _, a := range s.AgentsInOrder() {
-		if a.Ended && fits(a) && (last == nil || !a.EndedAt.Before(last.EndedAt)) {
+		if a.Ended && fits(a) && (last == nil || !agentevents.TimeKnown(a.EndedAt) || !a.EndedAt.Before(last.EndedAt)) {
 			last = a
 		}
 	}
 	return last
-}
-
-// sessionWords are the words of SessionCompleted.Status, which is an open word, that
-// say how a task went.
-var sessionWords = map[string]verdict{
-	"completed": succeeded, "complete": succeeded, "success": succeeded, "succeeded": succeeded, "ok": succeeded, "done": succeeded,
-	"failed": failed, "failure": failed, "error": failed, "cancelled": failed, "canceled": failed, "aborted": failed, "partial": failed,
 }
 
 // runVerdict returns the verdict on a run as a whole.
@@ -481,11 +486,11 @@ func runVerdict(s *agentevents.RunSnapshot) verdict {
 	switch s.Status {
 	case agentevents.RunStatusFailed, agentevents.RunStatusCancelled:
 		return failed
-	case agentevents.RunStatusCompleted:
+	case agentevents.RunStatusCompleted, agentevents.RunStatusEnded:
 	default:
 		return undecided
 	}
-	if v := sessionWords[strings.ToLower(s.SessionStatus)]; v != undecided && !s.SessionEndedAt.IsZero() {
+	if v := verdicts[endword.Of(s.SessionStatus)]; (v != undecided || s.Status == agentevents.RunStatusEnded) && !s.SessionEndedAt.IsZero() {
 		return v
 	}
 	top := func(a *agentevents.AgentSnapshot) bool { return a.ParentAgentID == "" }

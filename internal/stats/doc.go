@@ -6,8 +6,9 @@
 //
 //   - Task success rate: tasks that succeeded / tasks that are decided. The taskId of
 //     an envelope names a task of the session; a run without one is a task itself. A
-//     run that failed or was cancelled fails. One that completed goes by the status in its
-//     session.completed. If that says nothing, a run with a run.completed succeeds, unless
+//     run that failed or was cancelled fails. One that completed goes by the word in its
+//     session.completed, as package endword knows it; a part counts as failed, and a run that is
+//     over with a word that nobody knows is not decided. Without a word, a run with a run.completed succeeds, unless
 //     it has agents without a parent and none of them did; one without goes by the agent
 //     without a parent that ended last. An agent succeeds if it ended without an error,
 //     and converged or states no outcome. In a run of several tasks the agent of a task
@@ -20,8 +21,8 @@
 //     it, and failed audits / claims with a verdict and audits.
 //   - Average agent depth: parents above the agents / agents. An agent without a parent
 //     has depth 0.
-//   - Tool failure rate: calls that returned another status than ok / calls that
-//     returned. Calls that were refused before they began count in neither.
+//   - Tool failure rate: calls that failed / calls that succeeded or failed. Calls that
+//     were refused, cancelled or interrupted count in neither.
 //   - Cost per successful task: the known cost of all runs in US dollars / tasks that
 //     succeeded.
 //   - Human approval latency: time from the requests of approvals to their answers /

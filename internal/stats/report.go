@@ -19,7 +19,8 @@ type Report struct {
 	Sessions    int                           `json:"sessions"`            // a run that names none is one
 	Agents      int                           `json:"agents"`              // agents of all runs
 	CostRuns    int                           `json:"costRuns"`            // runs whose cost is known
-	Undecided   int                           `json:"tasksUndecided"`      // tasks that may go on
+	Undecided   int                           `json:"tasksUndecided"`      // tasks that may go on, or ended with an unknown word
+	EndWords    map[string]int                `json:"endWords,omitzero"`   // those words of runs, and how many runs have each; at most 32 words
 	Unanswered  int                           `json:"approvalsUnanswered"` // requests that nobody answered
 	Handoffs    int                           `json:"handoffs"`            // handoffs and requests for them
 	Issues      int                           `json:"issues"`              // issues that verifiers found
@@ -33,7 +34,7 @@ type Report struct {
 
 // A Group has the figures about one agent, tool or model. Metrics that say nothing about
 // it have no value. An agent succeeds in a run if it ended there, without an error, and
-// converged or states no outcome; a call of it that was refused counts as failed. An
+// converged or states no outcome. An
 // agent that states the usage of its sub-agents has that, too.
 type Group struct {
 	Name string `json:"name"`
@@ -89,11 +90,12 @@ type Spread struct {
 
 // Calls counts calls.
 type Calls struct {
-	Returned int    `json:"returned"` // calls that returned
-	Failed   int    `json:"failed"`   // those of them that failed
-	Open     int    `json:"open"`     // calls that have not returned
-	Refused  int    `json:"refused"`  // calls that were refused before they began
-	MeanMS   number `json:"meanMs"`   // mean duration; null when none is known
+	Returned  int    `json:"returned"`           // calls that returned with a success or a failure
+	Failed    int    `json:"failed"`             // those of them that failed
+	Open      int    `json:"open"`               // calls that have not returned
+	Refused   int    `json:"refused"`            // calls that were refused, whether they had begun or not
+	Undecided int    `json:"undecided,omitzero"` // calls that were cut short, or returned with an unknown status
+	MeanMS    number `json:"meanMs"`             // mean duration; null when none is known
 	// Unlogged is the number of tool calls that agents state in their totals beyond those in the
 	// log. No other figure has them.
 	Unlogged int64 `json:"unlogged,omitzero"`
@@ -137,7 +139,7 @@ func (c *Collector) Report() *Report {
 	t := &c.total
 	r := &Report{
 		Figures: t.figures(), Statuses: c.statuses, RunDuration: spread(c.lasted), Sessions: t.sessions, Agents: t.agents, CostRuns: t.costRuns,
-		Undecided: t.tasks[undecided], Unanswered: t.unanswered, Handoffs: t.handoffs, Issues: c.issues, Compactions: t.compactions,
+		Undecided: t.tasks[undecided], EndWords: c.endWords, Unanswered: t.unanswered, Handoffs: t.handoffs, Issues: c.issues, Compactions: t.compactions,
 		Events: c.events, Repeated: c.repeated, By: c.by,
 	}
 	r.ToolCalls = cmp.Or(r.ToolCalls, &Calls{})
@@ -209,7 +211,7 @@ func (c calls) figures() *Calls {
 	if c == (calls{}) {
 		return nil
 	}
-	return &Calls{c.returned, c.failed, c.open, c.refused, quotient(milliseconds(c.last), float64(c.timed)).Value, c.unlogged}
+	return &Calls{c.returned, c.failed, c.open, c.refused, c.undecided, quotient(milliseconds(c.last), float64(c.timed)).Value, c.unlogged}
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

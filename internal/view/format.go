@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/agentevents/agentevents"
 )
 
 // Duration formats d short: 12ms, 1.2s, 3m05s, 2h07m. No time at all, as
@@ -38,7 +40,7 @@ func Duration(d time.Duration) string {
 // Between returns the duration from one time to the other, or "" when one of
 // them is not known.
 func Between(from, to time.Time) string {
-	if from.IsZero() || to.IsZero() {
+	if !agentevents.TimeKnown(from) || !agentevents.TimeKnown(to) {
 		return ""
 	}
 	return Duration(to.Sub(from))

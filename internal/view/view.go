@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -40,7 +41,7 @@ func Length(s *agentevents.RunSnapshot) time.Duration {
 	switch {
 	case s.CompletedAt.IsZero():
 		return 0
-	case !s.StartedAt.IsZero():
+	case agentevents.TimeKnown(s.StartedAt) && agentevents.TimeKnown(s.CompletedAt):
 		d = max(d, s.CompletedAt.Sub(s.StartedAt))
 	}
 	for _, a := range s.Agents {
@@ -129,8 +130,7 @@ func Unlogged(a *agentevents.AgentSnapshot) (calls, audits int) {
 	return max(0, a.Totals.V.ToolCalls-a.Counted.ToolCalls), max(0, a.Totals.V.AuditCheckpoints-a.Counted.AuditCheckpoints)
 }
 
-// NoEnd is the word for what is open in a run that has succeeded: its document may have no
-// ends, and nothing was interrupted.
+// NoEnd is the word for a thing that is open in a run that is over: see Over.
 const NoEnd = "without an end"
 
 // Phase returns the word for the status of a phase.
@@ -156,9 +156,53 @@ const (
 	Open // it goes on
 )
 
+// MarkOf returns the mark for how something ended.
+func MarkOf(m endword.Meaning) Mark { return marks[m] }
+
+// marks has a mark by how something ended; one that is neither success nor failure has none.
+var marks = [...]Mark{
+	endword.Succeeded: Good, endword.Partial: Warn, endword.Failed: Bad, endword.Refused: Bad, endword.Cancelled: Bad,
+}
+
+// Run returns the word for the status of a run, and how it went.
+func Run(s *agentevents.RunSnapshot) (word string, how Mark) {
+	switch s.Status {
+	case agentevents.RunStatusEnded:
+		return s.SessionStatus, MarkOf(endword.Of(s.SessionStatus))
+	case agentevents.RunStatusCompleted, agentevents.RunStatusFailed, agentevents.RunStatusCancelled:
+		return string(s.Status), MarkOf(endword.Of(string(s.Status)))
+	case agentevents.RunStatusPaused: // it means to go on
+		return string(s.Status), None
+	}
+	return string(s.Status), Open
+}
+
+// Ending returns how an agent ended.
+func Ending(a *agentevents.AgentSnapshot) endword.Meaning {
+	end := endword.End{Error: a.Error.OK, Code: a.Error.V.Code, Gave: a.Status == agentevents.StatusFailed, Word: a.EndStatus, Outcome: string(a.Outcome)}
+	return end.Meaning()
+}
+
+// Error returns how a turn or a step with this error, or without one, went, and the word for it.
+func Error(err agentevents.Opt[agentevents.ErrorInfo]) (word string, how endword.Meaning) {
+	switch how = (endword.End{Error: err.OK, Code: err.V.Code}).Meaning(); how {
+	case endword.Succeeded:
+		return "completed", how
+	case endword.Cancelled:
+		return "cancelled", how
+	}
+	return "failed", how
+}
+
+// Over reports whether a run is over and nothing in it was interrupted: its document may lack the
+// ends of the things that are open.
+func Over(s *agentevents.RunSnapshot) bool {
+	return s.Status == agentevents.RunStatusCompleted || s.Status == agentevents.RunStatusEnded
+}
+
 // Agents are the agents of a run.
 type Agents struct {
-	completed bool                                 // the run has succeeded
+	completed bool                                 // the run is over: see Over
 	starts    bool                                 // an agent has started: its document has starts
 	turns     map[string]*agentevents.TurnSnapshot // the latest one, by agent id
 	acted     map[string]bool                      // agents that a record of the run is of: they need no start
@@ -166,7 +210,7 @@ type Agents struct {
 
 // Of returns the agents of a run.
 func Of(s *agentevents.RunSnapshot) *Agents {
-	v := &Agents{completed: s.Status == agentevents.RunStatusCompleted, turns: map[string]*agentevents.TurnSnapshot{}, acted: map[string]bool{}}
+	v := &Agents{completed: Over(s), turns: map[string]*agentevents.TurnSnapshot{}, acted: map[string]bool{}}
 	for _, a := range s.Agents {
 		v.starts = v.starts || a != nil && a.Started
 	}
@@ -196,25 +240,29 @@ func Of(s *agentevents.RunSnapshot) *Agents {
 // Status returns the word for the status of an agent, and how it went. There is none for
 // an agent that acts without a start, as in documents that have no starts.
 func (v *Agents) Status(id string, a *agentevents.AgentSnapshot) (word string, how Mark) {
-	outcome := string(a.Outcome)
 	switch turn := v.turns[id]; {
-	case a.Ended && a.Outcome == agentevents.OutcomeConverged && (a.Error.OK || a.Status == agentevents.StatusFailed):
-		return "failed", Bad // its end does not know, or does not say
-	case a.Ended && (a.Error.OK || a.Status == agentevents.StatusFailed || a.Outcome == agentevents.OutcomeAborted):
-		return cmp.Or(outcome, "failed"), Bad
-	case a.Ended && (a.Outcome == agentevents.OutcomePartial || a.Outcome == agentevents.OutcomeEscaped):
-		return outcome, Warn
 	case a.Ended:
-		return cmp.Or(outcome, "ended"), Good
+		how := Ending(a)
+		said := cmp.Or(string(a.Outcome), a.EndStatus)
+		if a.EndStatus != "" && endword.Of(a.EndStatus) != endword.Succeeded {
+			said = a.EndStatus
+		}
+		switch {
+		case how == endword.Failed && endword.Of(said) == endword.Succeeded:
+			said = "failed" // its end does not tell
+		case how == endword.Failed:
+			said = cmp.Or(said, "failed")
+		case how == endword.Cancelled && endword.Of(said) != endword.Cancelled:
+			said = "cancelled"
+		}
+		return cmp.Or(said, "ended"), MarkOf(how)
 	case a.Status == agentevents.StatusFailed:
 		return string(a.Status), Bad
 	case a.Status == agentevents.StatusConverged:
 		return string(a.Status), Good
 	case !a.Started && turn != nil && !turn.EndedAt.IsZero(): // its document has turns in place of a start
-		if turn.Error.OK {
-			return "failed", Bad
-		}
-		return "completed", Good
+		word, how := Error(turn.Error)
+		return word, MarkOf(how)
 	case !a.Started && turn == nil && a.Transitions == 0:
 		if !v.starts || a.ToolCalls > 0 || a.ModelCalls > 0 || a.Errors > 0 || a.NodeID != "" ||
 			a.Text != "" || a.Reasoning != "" || a.Step.OK || a.Decisions > 0 || a.Ref.OK || v.acted[id] {

@@ -7,10 +7,10 @@ import (
 	"iter"
 	"math/bits"
 	"strings"
-	"time"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -51,7 +51,6 @@ type Reader struct {
 	body   *table // nil if the row has none
 	made   dialect.Pending
 	rest   dialect.Unknowns // members of the row's body that no field has
-	now    time.Time        // of the line before
 }
 
 // A Spelling is a member that a line has under one of its other names.
@@ -376,40 +375,26 @@ func (r *Reader) Made(pointer, detail string) {
 	}
 }
 
-// NoTime makes up the time of an event whose line has none: that of the line before,
-// and 1970 for the first one.
+// NoTime notes that the line has no time that can be read.
 func (r *Reader) NoTime() {
-	r.Ev.Time = orEpoch(r.now)
-	r.Made("/timestamp", madeTime(r.now))
-}
-
-// madeTime says which time stands for none.
-func madeTime(before time.Time) string {
-	if before.IsZero() {
-		return "1970: no line before it has a time"
-	}
-	return "the time of the line before"
-}
-
-func orEpoch(t time.Time) time.Time {
-	if t.IsZero() {
-		return time.Unix(0, 0).UTC()
-	}
-	return t
+	r.Ev.Time = NoTime
+	r.Made("/timestamp", noTime)
 }
 
 // Continue makes r a reader of the format of w, and the next line the one after those
 // that w has written.
-func (r *Reader) Continue(w *Writer) { r.F, r.Lines, r.now = w.F, w.Lines, w.now }
+func (r *Reader) Continue(w *Writer) { r.F, r.Lines = w.F, w.Lines }
 
 // Finish gives the event the members that are kept, and counts what was made up.
 func (r *Reader) Finish() error {
 	r.KeepBody()
-	if !r.Ev.Time.IsZero() {
-		r.now = r.Ev.Time
-	}
 	r.made.Count(&r.Losses, r.Ev, false)
 	return r.Kept.Keep(r.Ev, r.F.Name)
+}
+
+// Ending returns how the end of an agent says that it went.
+func Ending(p *agentevents.AgentEnded) endword.Meaning {
+	return endword.End{Error: p.Error.OK, Code: p.Error.V.Code, Word: p.Status, Outcome: string(p.Outcome)}.Meaning()
 }
 
 // KeepBody keeps the members of the body that no field has. Finish does it, too.

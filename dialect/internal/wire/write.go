@@ -57,7 +57,6 @@ type Writer struct {
 	inside  bool         // some of them stand in a member: see Inside
 	at      []byte       // pointer of the object that is written, on the line
 	place   []byte       // the same on the native line
-	now     time.Time    // of the line before
 	scratch [2][]byte
 	restarts
 }
@@ -132,9 +131,6 @@ func (w *Writer) Append(dst []byte, ev *agentevents.Event, d Document) (out []by
 	if len(dst) > mark {
 		dst = append(dst, '\n')
 		w.Lines++
-		if !w.Ev.Time.IsZero() {
-			w.now = w.Ev.Time
-		}
 	}
 	return dst, verbatim, nil
 }
@@ -631,25 +627,22 @@ func (w *Writer) reads(m *Member, v any, raw string) (at any, fits, something bo
 	return at, true, m.field.optional() || !reflect.ValueOf(at).Elem().IsZero()
 }
 
-// Time returns the time of the event. Where it says none, that of the line before
-// stands for it, and 1970 on the first one.
+// Time returns the time of the event, and NoTime if it is not known: readers take another one for
+// known.
 func (w *Writer) Time() time.Time {
 	if w.Ev.Time.IsZero() {
-		w.Lose(dialect.Made, "/timestamp", madeTime(w.now))
+		w.Lose(dialect.Made, "/timestamp", noTime)
 	}
 	return w.EventTime()
 }
 
 // EventTime returns what Time returns, and lists nothing.
 func (w *Writer) EventTime() time.Time {
-	if !w.Ev.Time.IsZero() {
-		return w.Ev.Time
+	if !agentevents.TimeKnown(w.Ev.Time) {
+		return NoTime
 	}
-	return w.NoTime()
+	return w.Ev.Time
 }
-
-// NoTime returns the time that readers make up for the line if it has none.
-func (w *Writer) NoTime() time.Time { return orEpoch(w.now) }
 
 // Lose notes a loss of the event that is written.
 func (w *Writer) Lose(what dialect.Change, pointer, detail string) {

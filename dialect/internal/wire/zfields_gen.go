@@ -32,6 +32,7 @@ var structFields = map[string][]fieldInfo{
 	},
 	"AgentEnded": {
 		{"outcome", "", func(v any) any { return (*string)(&v.(*agentevents.AgentEnded).Outcome) }, nil},
+		{"status", "", func(v any) any { return (*string)(&v.(*agentevents.AgentEnded).Status) }, nil},
 		{"error", "ErrorInfo", func(v any) any { return &v.(*agentevents.AgentEnded).Error.V }, func(v any) *bool { return &v.(*agentevents.AgentEnded).Error.OK }},
 		{"result", "", func(v any) any { return (*string)(&v.(*agentevents.AgentEnded).Result) }, nil},
 		{"structuredOutput", "", func(v any) any { return &v.(*agentevents.AgentEnded).StructuredOutput }, nil},
@@ -406,6 +407,7 @@ var structFields = map[string][]fieldInfo{
 	},
 	"RunFailed": {
 		{"error", "ErrorInfo", func(v any) any { return &v.(*agentevents.RunFailed).Error.V }, func(v any) *bool { return &v.(*agentevents.RunFailed).Error.OK }},
+		{"failedNodeId", "", func(v any) any { return (*string)(&v.(*agentevents.RunFailed).FailedNodeID) }, nil},
 		{"refused", "", func(v any) any { return &v.(*agentevents.RunFailed).Refused }, nil},
 	},
 	"RunCancelled": {
@@ -540,6 +542,7 @@ var leaves = map[string][]string{
 	},
 	"AgentEnded": {
 		"/payload/outcome",
+		"/payload/status",
 		"/payload/error",
 		"/payload/error/code",
 		"/payload/error/message",
@@ -1006,6 +1009,7 @@ var leaves = map[string][]string{
 		"/payload/error/message",
 		"/payload/error/details",
 		"/payload/error/retryable",
+		"/payload/failedNodeId",
 		"/payload/refused",
 	},
 	"RunCancelled": {
@@ -1201,92 +1205,95 @@ func present(v any) (set uint64) {
 		if p.Outcome != "" {
 			set |= 1 << 0
 		}
-		if p.Error.OK {
+		if p.Status != "" {
 			set |= 1 << 1
 		}
-		if p.Error.OK && p.Error.V.Code != "" {
+		if p.Error.OK {
 			set |= 1 << 2
 		}
-		if p.Error.OK && p.Error.V.Message != "" {
+		if p.Error.OK && p.Error.V.Code != "" {
 			set |= 1 << 3
 		}
-		if p.Error.OK && p.Error.V.Details != "" {
+		if p.Error.OK && p.Error.V.Message != "" {
 			set |= 1 << 4
 		}
-		if p.Error.OK && p.Error.V.Retryable.OK {
+		if p.Error.OK && p.Error.V.Details != "" {
 			set |= 1 << 5
 		}
-		if p.Result != "" {
+		if p.Error.OK && p.Error.V.Retryable.OK {
 			set |= 1 << 6
 		}
-		if p.StructuredOutput != "" {
+		if p.Result != "" {
 			set |= 1 << 7
 		}
-		if p.Usage.OK {
+		if p.StructuredOutput != "" {
 			set |= 1 << 8
 		}
-		if p.Usage.OK && p.Usage.V.InputTokens != 0 {
+		if p.Usage.OK {
 			set |= 1 << 9
 		}
-		if p.Usage.OK && p.Usage.V.OutputTokens != 0 {
+		if p.Usage.OK && p.Usage.V.InputTokens != 0 {
 			set |= 1 << 10
 		}
-		if p.Usage.OK && p.Usage.V.TotalTokens.OK {
+		if p.Usage.OK && p.Usage.V.OutputTokens != 0 {
 			set |= 1 << 11
 		}
-		if p.Usage.OK && p.Usage.V.CacheCreationInputTokens.OK {
+		if p.Usage.OK && p.Usage.V.TotalTokens.OK {
 			set |= 1 << 12
 		}
-		if p.Usage.OK && p.Usage.V.CacheReadInputTokens.OK {
+		if p.Usage.OK && p.Usage.V.CacheCreationInputTokens.OK {
 			set |= 1 << 13
 		}
-		if p.Usage.OK && p.Usage.V.ReasoningOutputTokens.OK {
+		if p.Usage.OK && p.Usage.V.CacheReadInputTokens.OK {
 			set |= 1 << 14
 		}
-		if p.Usage.OK && p.Usage.V.CostUSD.OK {
+		if p.Usage.OK && p.Usage.V.ReasoningOutputTokens.OK {
 			set |= 1 << 15
 		}
-		if p.ModelUsage != nil {
+		if p.Usage.OK && p.Usage.V.CostUSD.OK {
 			set |= 1 << 16
 		}
-		if p.TotalCostUSD.OK {
+		if p.ModelUsage != nil {
 			set |= 1 << 17
 		}
-		if p.Cumulative {
+		if p.TotalCostUSD.OK {
 			set |= 1 << 18
 		}
-		if p.Duration.OK {
+		if p.Cumulative {
 			set |= 1 << 19
 		}
-		if p.NumTurns.OK {
+		if p.Duration.OK {
 			set |= 1 << 20
 		}
-		if p.Totals.OK {
+		if p.NumTurns.OK {
 			set |= 1 << 21
 		}
-		if p.Totals.OK && p.Totals.V.Steps != 0 {
+		if p.Totals.OK {
 			set |= 1 << 22
 		}
-		if p.Totals.OK && p.Totals.V.ToolCalls != 0 {
+		if p.Totals.OK && p.Totals.V.Steps != 0 {
 			set |= 1 << 23
 		}
-		if p.Totals.OK && p.Totals.V.AuditCheckpoints != 0 {
+		if p.Totals.OK && p.Totals.V.ToolCalls != 0 {
 			set |= 1 << 24
 		}
-		if p.Totals.OK && p.Totals.V.AuditsPassed != 0 {
+		if p.Totals.OK && p.Totals.V.AuditCheckpoints != 0 {
 			set |= 1 << 25
 		}
-		if p.Totals.OK && p.Totals.V.AuditsFailed != 0 {
+		if p.Totals.OK && p.Totals.V.AuditsPassed != 0 {
 			set |= 1 << 26
 		}
-		if p.ConvergenceScore.OK {
+		if p.Totals.OK && p.Totals.V.AuditsFailed != 0 {
 			set |= 1 << 27
 		}
-		if p.Refused != 0 {
+		if p.ConvergenceScore.OK {
 			set |= 1 << 28
 		}
-		if p.ResultSchema != "" {
+		if p.Refused != 0 {
 			set |= 1 << 29
+		}
+		if p.ResultSchema != "" {
+			set |= 1 << 30
 		}
 	case *agentevents.Totals:
 		if p.Steps != 0 {
@@ -2289,8 +2296,11 @@ func present(v any) (set uint64) {
 		if p.Error.OK && p.Error.V.Retryable.OK {
 			set |= 1 << 4
 		}
-		if p.Refused != 0 {
+		if p.FailedNodeID != "" {
 			set |= 1 << 5
+		}
+		if p.Refused != 0 {
+			set |= 1 << 6
 		}
 	case *agentevents.RunCancelled:
 		if p.Reason != "" {

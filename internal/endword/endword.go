@@ -1,0 +1,79 @@
+// Package endword has the meanings of the words with which documents and programs tell how a
+// session, a run, an agent or a call ended. Everything that reads such a word, or counts by it,
+// asks here, so that all views of a log agree.
+package endword
+
+import "strings"
+
+// A Meaning is how something ended.
+type Meaning uint8
+
+// The meanings.
+const (
+	Unknown   Meaning = iota // the word is not in the table: neither a success nor a failure
+	Succeeded                // it reached its goal
+	Partial                  // it reached a part of its goal: neither a success nor a failure
+	Skipped                  // it was left out: neither a success nor a failure
+	Failed                   // it did not reach its goal
+	Refused                  // it was not permitted, or not accepted: a failure of a session or an agent
+	Cancelled                // somebody or something stopped it
+)
+
+// words are the words of each meaning, in lower case and without separators.
+var words = func() map[string]Meaning {
+	all := map[string]Meaning{}
+	for meaning, list := range map[Meaning]string{
+		Succeeded: "success successful successfully succeeded succeed succeeds ok okay done complete completed finished converged pass passed passing " +
+			"accepted accept approved approve granted grant confirmed verified supported valid resolved solved",
+		Partial: "partial partially partialsuccess partiallysucceeded partiallycompleted incomplete escaped",
+		Skipped: "skipped skip omitted bypassed",
+		Failed: "failed fail fails failure failing error errored errors exception crashed crash panic panicked fatal unsuccessful " +
+			"timeout timedout deadlineexceeded expired invalid",
+		Refused:   "refused refuse denied deny declined decline rejected reject refuted forbidden unauthorized permissiondenied ratelimited vetoed disallowed",
+		Cancelled: "cancelled canceled cancel aborted abort interrupted stopped killed terminated halted abandoned",
+	} {
+		for word := range strings.FieldsSeq(list) {
+			all[word] = meaning
+		}
+	}
+	return all
+}()
+
+// separators are the characters between the parts of a word.
+var separators = strings.NewReplacer("_", "", "-", "", " ", "")
+
+// Of returns the meaning of a word. Case and separators do not count: timed_out, timed-out and
+// TimedOut are one word.
+func Of(word string) Meaning {
+	if m, ok := words[word]; ok {
+		return m
+	}
+	if len(word) > 40 {
+		return Unknown
+	}
+	return words[separators.Replace(strings.ToLower(strings.TrimSpace(word)))]
+}
+
+// An End is the end of an agent, a turn or a step as a log has it.
+type End struct {
+	Error bool   // there is an error
+	Code  string // of the error; the code of a cancellation makes the end one
+	Gave  bool   // the agent's status is failed
+	// Words for the end, each of which may be empty. A success counts after another word.
+	Word, Outcome string
+}
+
+// Meaning returns how the end went. One without an error and without a word is a success.
+func (e End) Meaning() Meaning {
+	switch {
+	case e.Error && Of(e.Code) == Cancelled:
+		return Cancelled
+	case e.Error || e.Gave:
+		return Failed
+	case e.Word != "" && (Of(e.Word) != Succeeded || e.Outcome == ""):
+		return Of(e.Word)
+	case e.Outcome != "":
+		return Of(e.Outcome)
+	}
+	return Succeeded
+}

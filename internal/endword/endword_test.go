@@ -1,0 +1,48 @@
+package endword
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestOf(t *testing.T) {
+	for list, want := range map[string]Meaning{
+		"success ok succeeded done completed complete SUCCESS Ok converged pass accepted granted": Succeeded,
+		"partial Partially escaped": Partial,
+		"skipped":                   Skipped,
+		"failed Failed failure error timeout timed_out timed-out timedOut TIMEDOUT crashed deadline_exceeded": Failed,
+		"denied rejected refused forbidden rate_limited refuted":                                              Refused,
+		"cancelled canceled Cancelled aborted interrupted killed":                                             Cancelled,
+		"weird running pending paused progress start completed! 7 née":                                        Unknown,
+	} {
+		for word := range strings.FieldsSeq(list) {
+			require.Equal(t, want, Of(word), word)
+		}
+	}
+	require.Equal(t, Failed, Of(" timed out "))
+	require.Equal(t, Unknown, Of(""))
+	require.Equal(t, Unknown, Of(strings.Repeat("_", 1<<20)+"ok"), "no program writes that")
+}
+
+func TestEnd(t *testing.T) {
+	for _, c := range []struct {
+		end  End
+		want Meaning
+	}{
+		{End{}, Succeeded},
+		{End{Error: true}, Failed},
+		{End{Error: true, Code: "canceled"}, Cancelled},
+		{End{Code: "canceled"}, Succeeded},
+		{End{Error: true, Word: "success", Outcome: "converged"}, Failed},
+		{End{Gave: true, Outcome: "converged"}, Failed},
+		{End{Word: "success"}, Succeeded},
+		{End{Word: "success", Outcome: "partial"}, Partial},
+		{End{Word: "timeout", Outcome: "converged"}, Failed},
+		{End{Word: "weird", Outcome: "converged"}, Unknown},
+		{End{Outcome: "aborted"}, Cancelled},
+	} {
+		require.Equal(t, c.want, c.end.Meaning(), "%+v", c.end)
+	}
+}

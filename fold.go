@@ -544,14 +544,16 @@ func (o *FoldOptions) finish(s *RunSnapshot) *RunSnapshot {
 			s.CompletedAt = s.Workflow.V.FinalizedAt
 		} else if len(s.Turns) == 1 {
 			s.CompletedAt = s.Turns[0].EndedAt
-		}
-		for _, a := range s.Agents {
-			if a.EndedAt.After(s.CompletedAt) {
-				s.CompletedAt = a.EndedAt
+		} else {
+			for t := range s.turns {
+				s.CompletedAt = later(s.CompletedAt, t.EndedAt)
 			}
 		}
+		for _, a := range s.Agents {
+			s.CompletedAt = later(s.CompletedAt, a.EndedAt)
+		}
 	}
-	if t := s.turn(); t != nil && s.TerminalKind == "" && s.Status == RunStatusFailed {
+	if t := s.failedTurn(); t != nil && s.TerminalKind == "" && s.Status == RunStatusFailed {
 		s.Error = t.Error
 		s.Error.V.deepen()
 	}
@@ -563,6 +565,13 @@ func (o *FoldOptions) finish(s *RunSnapshot) *RunSnapshot {
 		put(&s.Outputs, k, soundJSON(j))
 	}
 	return s
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 // put sets an entry of a map, which it makes if it is nil.
@@ -591,24 +600,43 @@ func (r *RunSnapshot) status() RunStatus {
 	for _, a := range r.Agents {
 		st.add(&a.AgentState, waiting[a.AgentID], a.endedBadly())
 	}
-	if len(r.Turns) == 1 {
-		st.turnOver, st.turnFailed = !r.Turns[0].EndedAt.IsZero(), r.Turns[0].Error.OK
+	open, failed := false, r.failedTurn()
+	for t := range r.turns {
+		st.isTurn, open = true, open || t.EndedAt.IsZero()
 	}
-	st.isTurn = r.turn() != nil
+	if st.turnOver, st.turnFailed = st.isTurn && !open, failed != nil; !st.isTurn && len(r.Turns) == 1 {
+		st.turnFailed = r.Turns[0].Error.OK
+	}
 	return st.status()
 }
 
-// turn returns the turn that the run is, or nil: its only one, of an agent that has not
-// started. The agents that have work for it.
-func (r *RunSnapshot) turn() *TurnSnapshot {
-	if len(r.Turns) != 1 {
+// turns yields the turns that the run is: those of agents that have not started. The agents
+// that have work for them.
+func (r *RunSnapshot) turns(yield func(*TurnSnapshot) bool) {
+	for i := range r.Turns {
+		t := &r.Turns[i]
+		if a := r.Agents[t.AgentID]; (a == nil || !a.Started) && !yield(t) {
+			return
+		}
+	}
+}
+
+// failedTurn returns the turn with which the run failed, or nil: the latest of those that
+// failed as the last ones of their agents.
+func (r *RunSnapshot) failedTurn() (failed *TurnSnapshot) {
+	if len(r.Turns) == 0 {
 		return nil
 	}
-	t := &r.Turns[0]
-	if a := r.Agents[t.AgentID]; a != nil && a.Started {
-		return nil
+	last := map[string]*TurnSnapshot{}
+	for t := range r.turns {
+		last[t.AgentID] = t
 	}
-	return t
+	for _, t := range last {
+		if t.Error.OK && (failed == nil || t.Sequence > failed.Sequence) {
+			failed = t
+		}
+	}
+	return failed
 }
 
 // sessionEnded reports whether the end of the session is that of the run.

@@ -10,15 +10,18 @@ import (
 // RunStatus is the state of a run. The events run.* decide it. A run that has no
 // run.started follows its agents: it is running while an agent is open. When all
 // started agents have ended it is failed if one of them failed or was aborted,
-// else completed. A run with one turn, the agent of which has not started, follows that
-// turn and not the agents that work for it: the turn's end ends it, failed if the turn
-// failed, else completed. A run that begins with workflow.created follows that workflow
-// in the same way: workflow.finalized completes it, whatever is open.
+// else completed. An agent that ends, or moves to another status, has started, whether or not
+// the log has its start. A run with turns of agents that have not started follows those
+// turns and not the agents that work for them: the end of the last open one ends it, failed if
+// the latest turn of one of their agents failed, else completed. A run that begins with
+// workflow.created follows its workflows in the same way: when each that was created is
+// finalized it is completed, whatever is open.
 //
 // The end of the session ends such a run too, whatever is open. Neither end holds when the
 // session, a turn or an agent starts. The run is cancelled if it was cancelling; else
 // completed, failed or cancelled as SessionCompleted.Status says, failed if that is
-// "error", else as its workflow, its turn and its agents say.
+// "error", else as its workflows, its turns and its agents say. Where a [FoldSet] has the
+// event of another run that ends the session, that ends the run as well, if nothing else does.
 type RunStatus string
 
 // The run statuses. Dialects map them to their own.

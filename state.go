@@ -157,8 +157,8 @@ type standing struct {
 	session            string // status of the session that has ended
 	workflow           bool   // the run is a workflow that goes on
 	finalized          bool   // the run is a workflow that was finalized
-	// A run that has one turn ends with it, and is that turn if its agent has not started;
-	// the state of an emitter does not know turns.
+	// A run ends with its turns, and is its turns if their agents have not started; the state
+	// of an emitter does not know turns.
 	turnOver, turnFailed, isTurn bool
 
 	waiting int // number of agents that have an open question; no agent counts as one
@@ -190,10 +190,16 @@ func (r *RunState) standing(ended bool, status string) standing {
 // add counts an agent. waits says that it has an open question, failed that its end
 // says so.
 func (st *standing) add(a *AgentState, waits, failed bool) {
-	if !a.Started {
+	switch moved := a.Status != "" && a.Status != StatusThinking && !a.Status.Terminal(); {
+	case a.Started, a.Ended: // the start of an agent that has ended may be before the log
+		st.started++
+	case moved: // so may the start of one that moves
+		st.open++
+		st.working++
+		return
+	default:
 		return
 	}
-	st.started++
 	switch {
 	case a.Open:
 		st.open++

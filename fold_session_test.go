@@ -16,7 +16,7 @@ func TestTheEndOfASessionEndsItsRuns(t *testing.T) {
 	var events []Event
 	add := func(run, session, agent string, p Payload) {
 		at = at.Add(time.Second)
-		events = append(events, Event{ID: fmt.Sprint(run, next[run]), Sequence: next[run], Time: at, RunID: run, SessionID: session, AgentID: agent, SchemaVersion: SchemaVersion, Payload: p})
+		events = append(events, Event{ID: fmt.Sprint(run, next[run]), Sequence: next[run], Time: at, RunID: run, Scope: Scope{SessionID: session}, AgentID: agent, SchemaVersion: SchemaVersion, Payload: p})
 		next[run]++
 	}
 	message := func(run, session string) {
@@ -41,7 +41,9 @@ func TestTheEndOfASessionEndsItsRuns(t *testing.T) {
 	set := NewFoldSet(FoldOptions{})
 	for i := range events {
 		set.Apply(events[i])
-		log.Write(append(events[i].AppendJSON(nil), '\n'))
+		line, err := events[i].AppendJSON(nil)
+		require.NoError(t, err)
+		log.Write(append(line, '\n'))
 	}
 	for run := range want {
 		require.Equal(t, want[run], set.Snapshot(run).Status, run)

@@ -286,7 +286,7 @@ func (r *RunSnapshot) machine(l Lifecycle) *machine {
 	was := &run.Resume
 	m := newMachine(&RunState{
 		RunID: run.RunID, NextSequence: run.NextSequence, TerminalKind: run.TerminalKind, Lifecycle: run.Lifecycle,
-		Resume: runResume{opened: was.opened, begun: was.begun, cut: was.cut, resumes: was.resumes, workflow: was.workflow, finalized: was.finalized},
+		Resume: runResume{opened: was.opened, begun: was.begun, cut: was.cut, resumes: was.resumes, workflows: slices.Clone(was.workflows), finalized: was.finalized},
 	})
 	if m.Lifecycle == "" {
 		m.goBy(l)
@@ -541,7 +541,9 @@ func (o *FoldOptions) finish(s *RunSnapshot) *RunSnapshot {
 		if s.sessionEnded() {
 			s.CompletedAt = s.SessionEndedAt
 		} else if s.Resume.finalized {
-			s.CompletedAt = s.Workflow.V.FinalizedAt
+			for i := range s.Workflows {
+				s.CompletedAt = later(s.CompletedAt, s.Workflows[i].FinalizedAt)
+			}
 		} else if len(s.Turns) == 1 {
 			s.CompletedAt = s.Turns[0].EndedAt
 		} else {

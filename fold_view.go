@@ -43,6 +43,9 @@ type view struct {
 	lastTurn map[string]int // index of the agent's last turn, open or not
 	steps    roster.Opens[stepKey]
 	phases   roster.Opens[passageKey]
+
+	workflows map[string]int // index of the latest one, by id
+
 	active   map[string]struct{} // nodes that run or are suspended
 }
 
@@ -103,6 +106,9 @@ func (v *view) index() {
 	}
 	for i := range s.Phases {
 		v.notePhase(i, true)
+	}
+	for i := range s.Workflows {
+		put(&v.workflows, s.Workflows[i].WorkflowID, i)
 	}
 	for id, st := range s.NodeStatus {
 		if st == NodeStatusRunning || st == NodeStatusSuspended {
@@ -383,12 +389,15 @@ func (v *view) agentStarted(ev *Event, sub *subject) {
 		to   *string
 		from string
 	}{
-		{&rec.ParentAgentID, ev.ParentAgentID}, {&rec.ParentCallID, ev.ParentCallID}, {&rec.NodeID, ev.NodeID}, {&rec.NodeRunID, ev.NodeRunID}, {&rec.Phase, ev.Phase},
+		{&rec.ParentAgentID, ev.ParentAgentID}, {&rec.ParentCallID, ev.ParentCallID}, {&rec.NodeID, ev.NodeID}, {&rec.NodeRunID, ev.NodeRunID},
 		{&rec.Name, p.Name}, {&rec.Task, p.Task}, {&rec.Model, p.Model},
 	} {
 		if t.from != "" && *t.to != t.from {
 			*t.to = v.intern(t.from)
 		}
+	}
+	if ev.WorkflowID != "" || ev.Phase != "" {
+		rec.WorkflowID, rec.Phase = v.intern(ev.WorkflowID), v.intern(ev.Phase)
 	}
 	if !rec.StartedAt.IsZero() || !rec.EndedAt.IsZero() { // else reports that came before are of this attempt
 		rec.Usage.next(rec.EndedAt.IsZero())
@@ -1054,21 +1063,31 @@ func (v *view) loopIterated(ev *Event, _ *subject) {
 
 // Workflows.
 
+// workflow returns the workflow of an event: the latest one with its id, or a new one.
 func (v *view) workflow(ev *Event) *WorkflowSnapshot {
-	w := &v.s.Workflow
-	if !w.OK {
-		*w = Some(WorkflowSnapshot{WorkflowID: v.intern(ev.WorkflowID)})
+	if i, ok := v.workflows[ev.WorkflowID]; ok {
+		return &v.s.Workflows[i]
 	}
-	return &w.V
+	return v.newWorkflow(ev)
+}
+
+func (v *view) newWorkflow(ev *Event) *WorkflowSnapshot {
+	v.s.Workflows = append(v.s.Workflows, WorkflowSnapshot{Sequence: ev.Sequence, WorkflowID: v.intern(ev.WorkflowID)})
+	i := len(v.s.Workflows) - 1
+	put(&v.workflows, v.s.Workflows[i].WorkflowID, i)
+	return &v.s.Workflows[i]
 }
 
 func (v *view) workflowCreated(ev *Event, _ *subject) {
 	p := ev.Payload.(*WorkflowCreated)
-	w := WorkflowSnapshot{WorkflowID: v.intern(ev.WorkflowID), Script: strings.Clone(p.Script), EstimatedTokens: p.EstimatedTokens}
+	w := v.workflow(ev)
+	if w.Finalized {
+		w = v.newWorkflow(ev)
+	}
+	w.Script, w.Phases, w.EstimatedTokens = strings.Clone(p.Script), nil, p.EstimatedTokens
 	for _, phase := range p.Phases {
 		w.Phases = append(w.Phases, v.intern(phase))
 	}
-	v.s.Workflow = Some(w)
 }
 
 func (v *view) workflowApproved(ev *Event, _ *subject) {
@@ -1130,7 +1149,8 @@ func (v *view) phaseCompleted(ev *Event, key phaseKey) {
 		at, open = v.openPhase(key, "")
 	}
 	if !open {
-		v.s.Phases = append(v.s.Phases, PhaseSnapshot{WorkflowID: v.intern(ev.WorkflowID), Phase: v.intern(ev.Phase)})
+		v.workflow(ev)
+		v.s.Phases = append(v.s.Phases, PhaseSnapshot{Sequence: ev.Sequence, WorkflowID: v.intern(ev.WorkflowID), Phase: v.intern(ev.Phase)})
 		at = len(v.s.Phases) - 1
 	}
 	ph, p := &v.s.Phases[at], ev.Payload.(*PhaseCompleted)
@@ -1138,12 +1158,14 @@ func (v *view) phaseCompleted(ev *Event, key phaseKey) {
 }
 
 func (v *view) checkpointSaved(ev *Event, _ *subject) {
+	v.workflow(ev)
 	v.s.Checkpoints = append(v.s.Checkpoints, CheckpointSnapshot{
 		Sequence: ev.Sequence, WorkflowID: v.intern(ev.WorkflowID), Phase: v.intern(ev.Phase), At: ev.Time, StateBytes: Some(ev.Payload.(*CheckpointSaved).StateBytes),
 	})
 }
 
 func (v *view) checkpointResumed(ev *Event, _ *subject) {
+	v.workflow(ev)
 	v.s.Checkpoints = append(v.s.Checkpoints, CheckpointSnapshot{
 		Sequence: ev.Sequence, WorkflowID: v.intern(ev.WorkflowID), Phase: v.intern(ev.Phase), At: ev.Payload.(*CheckpointResumed).ResumedAt, Resumed: true,
 	})

@@ -1238,17 +1238,21 @@ const RulePhaseOpen Rule = "phase-open"
 
 type phaseKey struct{ workflow, phase string }
 
-// workflowCreated notes the workflow that the run is: the first event but those of the
-// session creates it, or one that follows another.
+// workflowCreated notes a workflow that the run is: the first event but those of the
+// session creates it, or one that comes beside or after another.
 func (m *machine) workflowCreated(ev *Event, _ *subject) {
-	if r := &m.Resume; !r.begun || r.finalized {
-		r.workflow, r.finalized = m.view.intern(ev.WorkflowID), false
+	r := &m.Resume
+	if r.begun && !r.finalized && len(r.workflows) == 0 || slices.Contains(r.workflows, ev.WorkflowID) {
+		return
 	}
+	r.workflows, r.finalized = append(r.workflows, m.view.intern(ev.WorkflowID)), false
 }
 
 func (m *machine) workflowFinalized(ev *Event, _ *subject) {
-	if r := &m.Resume; r.workflow != "" && r.workflow == ev.WorkflowID {
-		r.workflow, r.finalized = "", true
+	r := &m.Resume
+	if i := slices.Index(r.workflows, ev.WorkflowID); i >= 0 {
+		r.workflows = orNil(slices.Delete(r.workflows, i, i+1))
+		r.finalized = len(r.workflows) == 0
 	}
 }
 

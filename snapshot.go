@@ -85,8 +85,8 @@ type runResume struct {
 	resumes int  `wire:"resumes,omitzero"` // number of run.resumed seen
 	cut     bool `wire:"cut,omitzero"`     // the log begins inside the run: what came before is unknown
 
-	workflow  string `wire:"workflow,omitzero"`  // the workflow that the run is, until it is finalized
-	finalized bool   `wire:"finalized,omitzero"` // that was finalized, and nothing has started since
+	workflows []string `wire:"workflows,omitzero"` // the workflows that the run is, until they are finalized
+	finalized bool     `wire:"finalized,omitzero"` // all of those were finalized, and nothing has started since
 
 	// Only a fold writes these; an emitter leaves them empty.
 	expected      []AgentRef    `wire:"expected,omitzero"`      // agents that a node or a handoff has named and that have no event yet
@@ -160,8 +160,8 @@ type RunSnapshot struct {
 	Messages          []ConversationMessage     `json:"messages"`              // the conversation, each messageId once
 	Turns             []TurnSnapshot            `json:"turns"`                 // turns, as they started
 	Steps             []StepSnapshot            `json:"steps"`                 // steps of plans, as they started
-	Workflow          Opt[WorkflowSnapshot]     `json:"workflow,omitzero"`     // the workflow; absent without workflow events
-	Phases            []PhaseSnapshot           `json:"phases"`                // phases of the workflow, as they started
+	Workflows         []WorkflowSnapshot        `json:"workflows"`             // workflows, as they first appeared
+	Phases            []PhaseSnapshot           `json:"phases"`                // phases of all workflows, as they started
 	Checkpoints       []CheckpointSnapshot      `json:"checkpoints"`           // checkpoints saved and resumed from
 	Approvals         []ApprovalSnapshot        `json:"approvals"`             // approvals, as they were requested
 	Clarifications    []ClarificationSnapshot   `json:"clarifications"`        // clarifications, as they were requested
@@ -277,7 +277,8 @@ type AgentSnapshot struct {
 	ParentCallID      string             `json:"parentCallId,omitzero"`      // call that spawned it
 	NodeID            string             `json:"nodeId,omitzero"`            // node of its start; without a start, of its first event
 	NodeRunID         string             `json:"nodeRunId,omitzero"`         // execution of that node; AgentID is the same if nothing else identifies the agent
-	Phase             string             `json:"phase,omitzero"`             // phase of its start
+	WorkflowID        string             `json:"workflowId,omitzero"`        // workflow of its latest start that names one
+	Phase             string             `json:"phase,omitzero"`             // phase of that start
 	Task              string             `json:"task,omitzero"`              // AgentStarted.Task
 	Model             string             `json:"model,omitzero"`             // AgentStarted.Model
 	ProviderSessionID string             `json:"providerSessionId,omitzero"` // the latest session id at the provider
@@ -383,8 +384,10 @@ type StepSnapshot struct {
 	Error       Opt[ErrorInfo]     `json:"error,omitzero"`       // set when it failed
 }
 
-// WorkflowSnapshot is the run's workflow.
+// WorkflowSnapshot is one workflow of the run. One that is created again after it was finalized
+// is another one with the same id: its phases and checkpoints are those from its Sequence on.
 type WorkflowSnapshot struct {
+	Sequence        uint64             `json:"sequence"`                 // sequence of its first event
 	WorkflowID      string             `json:"workflowId"`               // the workflow
 	Script          string             `json:"script,omitzero"`          // WorkflowCreated.Script
 	Phases          []string           `json:"phases"`                   // planned phases, in order

@@ -155,8 +155,8 @@ type standing struct {
 	begun, opened      bool   // as in runResume
 	over               bool   // the end of the session, or of the workflow that the run is, is that of the run
 	session            string // status of the session that has ended
-	workflow           bool   // the run is a workflow that goes on
-	finalized          bool   // the run is a workflow that was finalized
+	workflow           bool   // the run is workflows of which one goes on
+	finalized          bool   // the run is workflows that were finalized
 	// A run ends with its turns, and is its turns if their agents have not started; the state
 	// of an emitter does not know turns.
 	turnOver, turnFailed, isTurn bool
@@ -180,7 +180,7 @@ func (m *machine) standing(questions []OpenQuestion) standing {
 // ended, with that status.
 func (r *RunState) standing(ended bool, status string) standing {
 	was := &r.Resume
-	st := standing{terminal: r.TerminalKind, begun: was.begun, opened: was.opened, workflow: was.workflow != "", finalized: was.finalized && !was.opened}
+	st := standing{terminal: r.TerminalKind, begun: was.begun, opened: was.opened, workflow: len(was.workflows) > 0, finalized: was.finalized && !was.opened}
 	if st.over = st.finalized; ended && !was.opened {
 		st.over, st.session = true, status
 	}

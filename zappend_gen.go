@@ -2642,9 +2642,9 @@ func (v *runResume) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"cut":`...)
 		dst = strconv.AppendBool(dst, v.cut)
 	}
-	if v.workflow != "" {
-		dst = append(dst, `,"workflow":`...)
-		dst = jsonwire.AppendString(dst, v.workflow)
+	if v.workflows != nil {
+		dst = append(dst, `,"workflows":`...)
+		dst = appendListOfString(dst, v.workflows)
 	}
 	if v.finalized {
 		dst = append(dst, `,"finalized":`...)
@@ -2822,10 +2822,8 @@ func (v *RunSnapshot) appendJSON(dst []byte) []byte {
 	dst = appendListOfTurnSnapshot(dst, v.Turns)
 	dst = append(dst, `,"steps":`...)
 	dst = appendListOfStepSnapshot(dst, v.Steps)
-	if v.Workflow.OK {
-		dst = append(dst, `,"workflow":`...)
-		dst = v.Workflow.V.appendJSON(dst)
-	}
+	dst = append(dst, `,"workflows":`...)
+	dst = appendListOfWorkflowSnapshot(dst, v.Workflows)
 	dst = append(dst, `,"phases":`...)
 	dst = appendListOfPhaseSnapshot(dst, v.Phases)
 	dst = append(dst, `,"checkpoints":`...)
@@ -3045,6 +3043,10 @@ func (v *AgentSnapshot) appendJSON(dst []byte) []byte {
 	if v.NodeRunID != "" {
 		dst = append(dst, `,"nodeRunId":`...)
 		dst = jsonwire.AppendString(dst, v.NodeRunID)
+	}
+	if v.WorkflowID != "" {
+		dst = append(dst, `,"workflowId":`...)
+		dst = jsonwire.AppendString(dst, v.WorkflowID)
 	}
 	if v.Phase != "" {
 		dst = append(dst, `,"phase":`...)
@@ -3358,7 +3360,9 @@ func (v *StepSnapshot) appendJSON(dst []byte) []byte {
 }
 
 func (v *WorkflowSnapshot) appendJSON(dst []byte) []byte {
-	dst = append(dst, `{"workflowId":`...)
+	dst = append(dst, `{"sequence":`...)
+	dst = jsonwire.AppendUint(dst, v.Sequence)
+	dst = append(dst, `,"workflowId":`...)
 	dst = jsonwire.AppendString(dst, v.WorkflowID)
 	if v.Script != "" {
 		dst = append(dst, `,"script":`...)
@@ -4167,6 +4171,17 @@ func appendListOfTurnSnapshot(dst []byte, v []TurnSnapshot) []byte {
 }
 
 func appendListOfStepSnapshot(dst []byte, v []StepSnapshot) []byte {
+	dst = append(dst, '[')
+	for i := range v {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = v[i].appendJSON(dst)
+	}
+	return append(dst, ']')
+}
+
+func appendListOfWorkflowSnapshot(dst []byte, v []WorkflowSnapshot) []byte {
 	dst = append(dst, '[')
 	for i := range v {
 		if i > 0 {

@@ -163,7 +163,7 @@ func (v *runResume) clone() *runResume {
 
 // deepen makes a shallow copy a deep one.
 func (w *runResume) deepen() {
-	w.workflow = cloneText(w.workflow)
+	w.workflows = cloneListOfString(w.workflows)
 	w.expected = cloneListOfAgentRef(w.expected)
 	w.lastEdge = cloneText(w.lastEdge)
 	w.messageEvents = cloneListOfString(w.messageEvents)
@@ -227,9 +227,7 @@ func (w *RunSnapshot) deepen() {
 	w.Messages = cloneListOfConversationMessage(w.Messages)
 	w.Turns = cloneListOfTurnSnapshot(w.Turns)
 	w.Steps = cloneListOfStepSnapshot(w.Steps)
-	if w.Workflow.OK {
-		w.Workflow.V.deepen()
-	}
+	w.Workflows = cloneListOfWorkflowSnapshot(w.Workflows)
 	w.Phases = cloneListOfPhaseSnapshot(w.Phases)
 	w.Checkpoints = cloneListOfCheckpointSnapshot(w.Checkpoints)
 	w.Approvals = cloneListOfApprovalSnapshot(w.Approvals)
@@ -323,6 +321,7 @@ func (w *AgentSnapshot) deepen() {
 	w.ParentCallID = cloneText(w.ParentCallID)
 	w.NodeID = cloneText(w.NodeID)
 	w.NodeRunID = cloneText(w.NodeRunID)
+	w.WorkflowID = cloneText(w.WorkflowID)
 	w.Phase = cloneText(w.Phase)
 	w.Task = cloneText(w.Task)
 	w.Model = cloneText(w.Model)
@@ -735,18 +734,6 @@ func (w *countedCall) deepen() {
 	w.id = cloneText(w.id)
 }
 
-func cloneListOfAgentRef(v []AgentRef) []AgentRef {
-	if len(v) == 0 {
-		return nil
-	}
-	w := make([]AgentRef, len(v))
-	copy(w, v)
-	for i := range w {
-		w[i].deepen()
-	}
-	return w
-}
-
 func cloneListOfString(v []string) []string {
 	if len(v) == 0 {
 		return nil
@@ -755,6 +742,18 @@ func cloneListOfString(v []string) []string {
 	copy(w, v)
 	for i := range w {
 		w[i] = cloneText(w[i])
+	}
+	return w
+}
+
+func cloneListOfAgentRef(v []AgentRef) []AgentRef {
+	if len(v) == 0 {
+		return nil
+	}
+	w := make([]AgentRef, len(v))
+	copy(w, v)
+	for i := range w {
+		w[i].deepen()
 	}
 	return w
 }
@@ -920,6 +919,18 @@ func cloneListOfStepSnapshot(v []StepSnapshot) []StepSnapshot {
 		return nil
 	}
 	w := make([]StepSnapshot, len(v))
+	copy(w, v)
+	for i := range w {
+		w[i].deepen()
+	}
+	return w
+}
+
+func cloneListOfWorkflowSnapshot(v []WorkflowSnapshot) []WorkflowSnapshot {
+	if len(v) == 0 {
+		return nil
+	}
+	w := make([]WorkflowSnapshot, len(v))
 	copy(w, v)
 	for i := range w {
 		w[i].deepen()

@@ -4780,12 +4780,12 @@ func (v *runResume) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `false`)
 				}
 			}
-		case 5: // workflow
+		case 5: // workflows
 			if !m.null(s, name) {
-				v.workflow, err = s.String()
-				if v.workflow == "" {
-					m.spelled(name, `""`)
-				}
+				v.workflows, err = parseListOfString(s)
+			}
+			if len(v.workflows) == 0 {
+				v.workflows = nil
 			}
 		case 6: // finalized
 			if !m.null(s, name) {
@@ -4851,7 +4851,7 @@ var namesOfrunResume = jsonwire.Names(
 	"begun",
 	"resumes",
 	"cut",
-	"workflow",
+	"workflows",
 	"finalized",
 	"expected",
 	"lastEdge",
@@ -5139,10 +5139,10 @@ func (v *RunSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			if len(v.Steps) == 0 {
 				v.Steps = nil
 			}
-		case 45: // workflow
-			if !m.null(s, name) {
-				err = v.Workflow.V.parseJSON(s)
-				v.Workflow.OK = err == nil
+		case 45: // workflows
+			v.Workflows, err = parseListOfWorkflowSnapshot(s)
+			if len(v.Workflows) == 0 {
+				v.Workflows = nil
 			}
 		case 46: // phases
 			v.Phases, err = parseListOfPhaseSnapshot(s)
@@ -5285,7 +5285,7 @@ var namesOfRunSnapshot = jsonwire.Names(
 	"messages",
 	"turns",
 	"steps",
-	"workflow",
+	"workflows",
 	"phases",
 	"checkpoints",
 	"approvals",
@@ -5720,166 +5720,173 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `""`)
 				}
 			}
-		case 19: // phase
+		case 19: // workflowId
+			if !m.null(s, name) {
+				v.WorkflowID, err = s.String()
+				if v.WorkflowID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 20: // phase
 			if !m.null(s, name) {
 				v.Phase, err = s.String()
 				if v.Phase == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 20: // task
+		case 21: // task
 			if !m.null(s, name) {
 				v.Task, err = s.String()
 				if v.Task == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 21: // model
+		case 22: // model
 			if !m.null(s, name) {
 				v.Model, err = s.String()
 				if v.Model == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 22: // providerSessionId
+		case 23: // providerSessionId
 			if !m.null(s, name) {
 				v.ProviderSessionID, err = s.String()
 				if v.ProviderSessionID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 23: // sequence
+		case 24: // sequence
 			if !m.null(s, name) {
 				v.Sequence, err = s.Uint()
 				if v.Sequence == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 24: // startedAt
+		case 25: // startedAt
 			if !m.null(s, name) {
 				v.StartedAt, err = s.Time()
 				if v.StartedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 25: // endedAt
+		case 26: // endedAt
 			if !m.null(s, name) {
 				v.EndedAt, err = s.Time()
 				if v.EndedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 26: // durationMs
+		case 27: // durationMs
 			if !m.null(s, name) {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
 			}
-		case 27: // transitions
+		case 28: // transitions
 			v.Transitions, err = s.SmallInt()
-		case 28: // toolCalls
+		case 29: // toolCalls
 			v.ToolCalls, err = s.SmallInt()
-		case 29: // toolFailures
+		case 30: // toolFailures
 			v.ToolFailures, err = s.SmallInt()
-		case 30: // modelCalls
+		case 31: // modelCalls
 			if !m.null(s, name) {
 				v.ModelCalls, err = s.SmallInt()
 				if v.ModelCalls == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 31: // modelFailures
+		case 32: // modelFailures
 			if !m.null(s, name) {
 				v.ModelFailures, err = s.SmallInt()
 				if v.ModelFailures == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 32: // modelDurationMs
+		case 33: // modelDurationMs
 			if !m.null(s, name) {
 				v.ModelDuration, err = s.Millis()
 				if v.ModelDuration == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 33: // errors
+		case 34: // errors
 			if !m.null(s, name) {
 				v.Errors, err = s.SmallInt()
 				if v.Errors == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 34: // decisions
+		case 35: // decisions
 			if !m.null(s, name) {
 				v.Decisions, err = s.SmallInt()
 				if v.Decisions == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 35: // lastError
+		case 36: // lastError
 			if !m.null(s, name) {
 				err = v.LastError.V.parseJSON(s)
 				v.LastError.OK = err == nil
 			}
-		case 36: // outcome
+		case 37: // outcome
 			if !m.null(s, name) {
 				v.Outcome, err = parseText[AgentOutcome](s)
 				if v.Outcome == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 37: // error
+		case 38: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
-		case 38: // result
+		case 39: // result
 			if !m.null(s, name) {
 				v.Result, err = s.String()
 				if v.Result == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 39: // refused
+		case 40: // refused
 			if !m.null(s, name) {
 				v.Refused, err = s.SmallInt()
 				if v.Refused == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 40: // structuredOutput
+		case 41: // structuredOutput
 			v.StructuredOutput, err = parseAny(s)
-		case 41: // resultSchema
+		case 42: // resultSchema
 			v.ResultSchema, err = parseAny(s)
-		case 42: // totals
+		case 43: // totals
 			if !m.null(s, name) {
 				err = v.Totals.V.parseJSON(s)
 				v.Totals.OK = err == nil
 			}
-		case 43: // numTurns
+		case 44: // numTurns
 			if !m.null(s, name) {
 				v.NumTurns.V, err = s.SmallInt()
 				v.NumTurns.OK = err == nil
 			}
-		case 44: // convergenceScore
+		case 45: // convergenceScore
 			if !m.null(s, name) {
 				v.ConvergenceScore.V, err = s.Float()
 				v.ConvergenceScore.OK = err == nil
 			}
-		case 45: // text
+		case 46: // text
 			if !m.null(s, name) {
 				v.Text, err = s.String()
 				if v.Text == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 46: // reasoning
+		case 47: // reasoning
 			if !m.null(s, name) {
 				v.Reasoning, err = s.String()
 				if v.Reasoning == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 47: // usage
+		case 48: // usage
 			err = v.Usage.parseJSON(s)
 		default:
 			err = s.Skip()
@@ -5910,6 +5917,7 @@ var namesOfAgentSnapshot = jsonwire.Names(
 	"parentCallId",
 	"nodeId",
 	"nodeRunId",
+	"workflowId",
 	"phase",
 	"task",
 	"model",
@@ -6436,64 +6444,66 @@ func (v *WorkflowSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			return s.Duplicate(name)
 		}
 		switch n {
-		case 1: // workflowId
+		case 1: // sequence
+			v.Sequence, err = s.Uint()
+		case 2: // workflowId
 			v.WorkflowID, err = s.String()
-		case 2: // script
+		case 3: // script
 			if !m.null(s, name) {
 				v.Script, err = s.String()
 				if v.Script == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 3: // phases
+		case 4: // phases
 			v.Phases, err = parseListOfString(s)
 			if len(v.Phases) == 0 {
 				v.Phases = nil
 			}
-		case 4: // estimatedTokens
+		case 5: // estimatedTokens
 			if !m.null(s, name) {
 				v.EstimatedTokens.V, err = s.Int()
 				v.EstimatedTokens.OK = err == nil
 			}
-		case 5: // approvedBy
+		case 6: // approvedBy
 			if !m.null(s, name) {
 				v.ApprovedBy, err = s.String()
 				if v.ApprovedBy == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 6: // approvedAt
+		case 7: // approvedAt
 			if !m.null(s, name) {
 				v.ApprovedAt, err = s.Time()
 				if v.ApprovedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 7: // finalized
+		case 8: // finalized
 			if !m.null(s, name) {
 				v.Finalized, err = s.Bool()
 				if !v.Finalized {
 					m.spelled(name, `false`)
 				}
 			}
-		case 8: // finalizedAt
+		case 9: // finalizedAt
 			if !m.null(s, name) {
 				v.FinalizedAt, err = s.Time()
 				if v.FinalizedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 9: // totalTokens
+		case 10: // totalTokens
 			if !m.null(s, name) {
 				v.TotalTokens.V, err = s.Int()
 				v.TotalTokens.OK = err == nil
 			}
-		case 10: // totalAgents
+		case 11: // totalAgents
 			if !m.null(s, name) {
 				v.TotalAgents.V, err = s.SmallInt()
 				v.TotalAgents.OK = err == nil
 			}
-		case 11: // durationMs
+		case 12: // durationMs
 			if !m.null(s, name) {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
@@ -6509,6 +6519,7 @@ func (v *WorkflowSnapshot) parseJSON(s *jsonwire.Scanner) error {
 }
 
 var namesOfWorkflowSnapshot = jsonwire.Names(
+	"sequence",
 	"workflowId",
 	"script",
 	"phases",
@@ -8450,6 +8461,26 @@ func parseListOfStepSnapshot(s *jsonwire.Scanner) ([]StepSnapshot, error) {
 			return list, nil
 		}
 		list = append(list, StepSnapshot{})
+		if err := list[len(list)-1].parseJSON(s); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func parseListOfWorkflowSnapshot(s *jsonwire.Scanner) ([]WorkflowSnapshot, error) {
+	if err := s.Array(); err != nil {
+		return nil, err
+	}
+	list := []WorkflowSnapshot{}
+	for {
+		ok, err := s.Elem()
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return list, nil
+		}
+		list = append(list, WorkflowSnapshot{})
 		if err := list[len(list)-1].parseJSON(s); err != nil {
 			return nil, err
 		}

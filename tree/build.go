@@ -30,10 +30,17 @@ type builder struct {
 	order      []*agentNode      // in the order in which the agents appeared
 	calls      map[callKey]*node
 	named      map[callKey]bool // calls that other lines refer to
-	phases     map[string]*phaseNodes
+	phases     map[phaseKey]*phaseNodes
+	flows      map[string][]*node // workflows in order, by their ids
 }
 
 type callKey struct{ agent, call string }
+
+// A phaseKey is the key of a phase of a workflow, or without one of all.
+type phaseKey struct {
+	flow *node
+	name string
+}
 
 type agentNode struct {
 	node
@@ -62,7 +69,7 @@ func (b *builder) run() *node {
 	b.items(add)
 	b.spans(add)
 	b.notes(add)
-	b.workflow(root)
+	b.workflows(root)
 	b.placeAgents(root)
 	for _, a := range b.order {
 		a.children = nest(a.children)
@@ -351,28 +358,37 @@ func (b *builder) top(n *agentNode, root *node) *node {
 			return call
 		}
 	}
-	if phase := b.phases[n.a.Phase]; phase != nil && n.a.Phase != "" {
-		return phase.at(n.a.StartedAt)
+	var flow *node // any, when it names none
+	if len(b.flows[n.a.WorkflowID]) > 0 && n.a.WorkflowID != "" {
+		flow = b.flow(root, n.a.WorkflowID, n.seq)
 	}
-	return root
+	if phase := b.phases[phaseKey{flow, n.a.Phase}]; phase != nil && n.a.Phase != "" {
+		return phase.at(n.a.StartedAt, n.a.ParentSpanID)
+	}
+	return cmp.Or(flow, root)
 }
 
 // A phaseNodes holds the passages through one phase.
 type phaseNodes struct {
 	first *node
-	later []passage // in rising order of their start
+	later []passage        // in rising order of their start
+	spans map[string]*node // by span
 }
 
 type passage struct {
 	node  *node
 	start time.Time
+	span  string
 }
 
 // add adds the next passage of the snapshot. An earlier one that did not start
 // before it is left out of later: at never returns it.
 func (p *phaseNodes) add(next passage) {
 	if p.first == nil {
-		p.first = next.node
+		p.first, p.spans = next.node, map[string]*node{}
+	}
+	if next.span != "" {
+		p.spans[next.span] = next.node
 	}
 	if next.start.IsZero() {
 		return
@@ -384,8 +400,12 @@ func (p *phaseNodes) add(next passage) {
 	p.later = append(p.later[:n], next)
 }
 
-// at returns the last passage that has started at a time, or the first one.
-func (p *phaseNodes) at(t time.Time) *node {
+// at returns the passage of a span, else the last one that has started at a time, or the first
+// one.
+func (p *phaseNodes) at(t time.Time, span string) *node {
+	if n := p.spans[span]; n != nil {
+		return n
+	}
 	n := sort.Search(len(p.later), func(i int) bool { return p.later[i].start.After(t) })
 	if n == 0 {
 		return p.first
@@ -684,16 +704,64 @@ func answerTo(id string, answers agentevents.JSON) string {
 	return short(text, maxNote)
 }
 
-// workflow hangs the workflow and its phases under the run. Agents join their
-// phase later.
-func (b *builder) workflow(root *node) {
+// workflows hangs the workflows, their phases and their checkpoints under the run. Agents join
+// their phase later.
+func (b *builder) workflows(root *node) {
 	s := b.s
-	if !s.Workflow.OK && len(s.Phases) == 0 && len(s.Checkpoints) == 0 {
-		return
+	b.phases = map[phaseKey]*phaseNodes{}
+	b.flows = map[string][]*node{}
+	for i := range s.Workflows {
+		b.workflow(root, &s.Workflows[i])
 	}
-	w := &s.Workflow.V
-	top := &node{line: line{head: words("workflow", w.WorkflowID), bold: true}}
-	b.closed(&top.line, s.Workflow.OK && !w.Finalized && !s.Status.Terminal(), none, "")
+	for i := range s.Phases {
+		ph := &s.Phases[i]
+		n := &node{line: line{head: "phase " + ph.Phase}, seq: ph.Sequence}
+		b.ended(&n.line, ph.Open, good, "completed")
+		n.line.fact(between(ph.StartedAt, ph.EndedAt))
+		if ph.InputCount.OK {
+			n.line.fact(strconv.Itoa(ph.InputCount.V) + " in")
+		}
+		if ph.OutputCount.OK {
+			n.line.fact(strconv.Itoa(ph.OutputCount.V) + " out")
+		}
+		if ph.Tokens.OK {
+			n.line.fact(count(ph.Tokens.V, "token"))
+		}
+		flow := b.flow(root, ph.WorkflowID, ph.Sequence)
+		for _, key := range [...]phaseKey{{flow, ph.Phase}, {nil, ph.Phase}} {
+			if b.phases[key] == nil {
+				b.phases[key] = &phaseNodes{}
+			}
+			b.phases[key].add(passage{n, ph.StartedAt, ph.SpanID})
+		}
+		flow.add(n)
+	}
+	for i := range s.Workflows {
+		w := &s.Workflows[i]
+		flow := b.flow(root, w.WorkflowID, w.Sequence)
+		for _, phase := range w.Phases {
+			if b.phases[phaseKey{flow, phase}] == nil {
+				flow.add(&node{line: line{head: "phase " + phase, word: "not started"}})
+			}
+		}
+	}
+	for i := range s.Checkpoints {
+		c := &s.Checkpoints[i]
+		l := line{head: words("checkpoint", c.Phase), word: "saved"}
+		if c.Resumed {
+			l.word = "resumed"
+		}
+		if c.StateBytes.V > 0 {
+			l.fact(count(c.StateBytes.V, "byte"))
+		}
+		b.flow(root, c.WorkflowID, c.Sequence).add(&node{line: l})
+	}
+}
+
+// workflow hangs a workflow under the run.
+func (b *builder) workflow(root *node, w *agentevents.WorkflowSnapshot) {
+	top := &node{line: line{head: words("workflow", w.WorkflowID), bold: true}, seq: w.Sequence}
+	b.closed(&top.line, !w.Finalized && !b.s.Status.Terminal(), none, "")
 	if w.Finalized {
 		top.line.mark, top.line.word = good, "finalized"
 	}
@@ -710,43 +778,25 @@ func (b *builder) workflow(root *node) {
 		top.line.fact(count(w.TotalTokens.V, "token"))
 	}
 	root.add(top)
-	b.phases = map[string]*phaseNodes{}
-	for i := range s.Phases {
-		ph := &s.Phases[i]
-		n := &node{line: line{head: "phase " + ph.Phase}}
-		b.ended(&n.line, ph.Open, good, "completed")
-		n.line.fact(between(ph.StartedAt, ph.EndedAt))
-		if ph.InputCount.OK {
-			n.line.fact(strconv.Itoa(ph.InputCount.V) + " in")
-		}
-		if ph.OutputCount.OK {
-			n.line.fact(strconv.Itoa(ph.OutputCount.V) + " out")
-		}
-		if ph.Tokens.OK {
-			n.line.fact(count(ph.Tokens.V, "token"))
-		}
-		if b.phases[ph.Phase] == nil {
-			b.phases[ph.Phase] = &phaseNodes{}
-		}
-		b.phases[ph.Phase].add(passage{n, ph.StartedAt})
-		top.add(n)
+	b.flows[w.WorkflowID] = append(b.flows[w.WorkflowID], top)
+}
+
+// flow returns the node of the workflow with an id that an event of a sequence is about: the
+// latest one that has begun, or the first. One that is not in the snapshot gets a node.
+func (b *builder) flow(root *node, id string, sequence uint64) *node {
+	all := b.flows[id]
+	if len(all) == 0 {
+		top := &node{line: line{head: words("workflow", id), bold: true}}
+		root.add(top)
+		b.flows[id] = []*node{top}
+		return top
 	}
-	for _, phase := range w.Phases {
-		if b.phases[phase] == nil {
-			top.add(&node{line: line{head: "phase " + phase, word: "not started"}})
+	for _, flow := range slices.Backward(all) {
+		if flow.seq <= sequence {
+			return flow
 		}
 	}
-	for i := range s.Checkpoints {
-		c := &s.Checkpoints[i]
-		l := line{head: words("checkpoint", c.Phase), word: "saved"}
-		if c.Resumed {
-			l.word = "resumed"
-		}
-		if c.StateBytes.V > 0 {
-			l.fact(count(c.StateBytes.V, "byte"))
-		}
-		top.add(&node{line: l})
-	}
+	return all[0]
 }
 
 // nodes hangs the nodes of the flow under the run.

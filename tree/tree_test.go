@@ -136,8 +136,8 @@ func TestAgentsOfNodes(t *testing.T) {
 func TestFiguresThatNobodyStates(t *testing.T) {
 	zero := agentevents.Some(0.0)
 	s := &agentevents.RunSnapshot{
-		Workflow:    agentevents.Some(agentevents.WorkflowSnapshot{WorkflowID: "w", Finalized: true, TotalTokens: agentevents.Some[int64](0), TotalAgents: agentevents.Some(0)}),
-		Checkpoints: []agentevents.CheckpointSnapshot{{Phase: "audit", StateBytes: agentevents.Some[int64](0)}},
+		Workflows:   []agentevents.WorkflowSnapshot{{WorkflowID: "w", Finalized: true, TotalTokens: agentevents.Some[int64](0), TotalAgents: agentevents.Some(0)}},
+		Checkpoints: []agentevents.CheckpointSnapshot{{WorkflowID: "w", Phase: "audit", StateBytes: agentevents.Some[int64](0)}},
 		Budgets:     []agentevents.BudgetSnapshot{{Budget: "usd", Limit: zero, Actual: zero}, {Budget: "tokens", Limit: zero, Actual: agentevents.Some(1.0)}},
 	}
 	require.Contains(t, draw(t, s, tree.Options{}), "workflow w ✓ finalized\n│  └─ checkpoint audit saved\n├─ budget usd ! exceeded\n└─ budget tokens ! exceeded · 1 · limit 0\n")
@@ -283,7 +283,7 @@ func everywhere(text string) *agentevents.RunSnapshot {
 		},
 		OpenCalls:      []*agentevents.ToolCallSnapshot{{CallID: text, ToolID: text, AgentID: text, RetryOf: text}},
 		ClosedCalls:    []*agentevents.ToolCallSnapshot{{CallID: text, ToolID: text, Status: agentevents.ToolStatus(text), Error: text}},
-		Workflow:       agentevents.Some(agentevents.WorkflowSnapshot{WorkflowID: text, ApprovedBy: text, Phases: []string{text, "p"}}),
+		Workflows:      []agentevents.WorkflowSnapshot{{WorkflowID: text, ApprovedBy: text, Phases: []string{text, "p"}}},
 		Phases:         []agentevents.PhaseSnapshot{{Phase: text}},
 		Checkpoints:    []agentevents.CheckpointSnapshot{{Phase: text}},
 		Approvals:      []agentevents.ApprovalSnapshot{{ApprovalID: text, CallID: text, AgentID: text, Action: text, Feedback: text, By: text}},

@@ -129,6 +129,9 @@ func (v *view) sync(m *machine) *RunSnapshot {
 	for id, a := range m.agents {
 		rec := a.shown
 		v.rename(&rec.ParentAgentID, rec.Sequence)
+		for i := range rec.Earlier {
+			v.rename(&rec.Earlier[i].ParentAgentID, rec.Earlier[i].Sequence)
+		}
 		s.Agents[id] = rec
 		text, reasoning := rec.text, rec.reasoning
 		if a.Resume.textOpen {
@@ -376,6 +379,31 @@ func (v *view) newAgent() *AgentState {
 	return &rec.AgentState
 }
 
+// keptAttempts is how many earlier attempts of an agent a snapshot keeps: so many of the first,
+// and so many of the latest.
+const keptAttempts = 16
+
+// again keeps the attempt of an agent that an event begins another one of.
+func (v *view) again(a *AgentState, ev *Event) {
+	if v == nil {
+		return
+	}
+	rec := a.shown
+	t := rec.attempt()
+	t.Died = !a.Ended
+	if rec.Earlier = append(rec.Earlier, t); len(rec.Earlier) > 2*keptAttempts {
+		a.Resume.dropped.OK = true
+		a.Resume.dropped.V.add(&rec.Earlier[keptAttempts])
+		rec.Earlier = slices.Delete(rec.Earlier, keptAttempts, keptAttempts+1)
+		rec.EarlierDropped = plus(rec.EarlierDropped, 1)
+	}
+	rec.Usage.next(t.Died)
+	rec.Usage.Sequence, rec.Usage.Model = ev.Sequence, rec.Model
+	if _, end := ev.Payload.(*AgentEnded); end {
+		rec.StartedAt = time.Time{} // that of the attempt before
+	}
+}
+
 func (v *view) agentStarted(ev *Event, sub *subject) {
 	if sub.agent == nil {
 		return
@@ -399,11 +427,8 @@ func (v *view) agentStarted(ev *Event, sub *subject) {
 	if ev.WorkflowID != "" || ev.Phase != "" {
 		rec.WorkflowID, rec.Phase = v.intern(ev.WorkflowID), v.intern(ev.Phase)
 	}
-	if !rec.StartedAt.IsZero() || !rec.EndedAt.IsZero() { // else reports that came before are of this attempt
-		rec.Usage.next(rec.EndedAt.IsZero())
-	}
 	rec.Usage.Sequence, rec.Usage.Model = ev.Sequence, rec.Model
-	if rec.StartedAt.IsZero() {
+	if rec.StartedAt.IsZero() && len(rec.Earlier) == 0 {
 		rec.Sequence = ev.Sequence
 	}
 	rec.StartedAt, rec.EndedAt = ev.Time, time.Time{}
@@ -494,10 +519,6 @@ func (v *view) agentEnded(ev *Event, sub *subject) {
 		return
 	}
 	rec, p := sub.agent.shown, ev.Payload.(*AgentEnded)
-	if !rec.EndedAt.IsZero() && !ev.Marks.Has(MarkLate) {
-		rec.Usage.next(false) // an end without a start is an attempt, too
-		rec.Usage.Sequence, rec.Usage.Model = ev.Sequence, rec.Model
-	}
 	rec.EndedAt, rec.Duration = ev.Time, elapsed(p.Duration, rec.StartedAt, ev.Time)
 	rec.Outcome = AgentOutcome(v.intern(string(p.Outcome)))
 	v.set(&rec.Result, p.Result)

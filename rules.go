@@ -615,6 +615,9 @@ func (m *machine) agentStarted(ev *Event, sub *subject) {
 	}
 	m.goesOn()
 	m.rest(a)
+	if a.Started || a.Ended {
+		m.view.again(a, ev)
+	}
 	m.begins(a, ev)
 	m.view.within(ev.ParentSpanID, m.bySpan[ev.ParentSpanID], a)
 	r := &a.Resume
@@ -774,6 +777,10 @@ func (m *machine) agentEnded(ev *Event, sub *subject) {
 	}
 	if p := ev.Payload.(*AgentEnded); m.view == nil {
 		a.failed = p.Outcome == OutcomeAborted || p.Error.OK
+	}
+	if a.Ended && !ev.Marks.Has(MarkLate) { // an end without a start is an attempt, too
+		m.view.again(a, ev)
+		a.Attempts = plus(max(1, a.Attempts), 1)
 	}
 	m.endAgent(a, KindAgentEnded)
 }

@@ -211,6 +211,39 @@ func (r *RunSnapshot) agentsInOrder(agents []listedAgent) []listedAgent {
 	return agents
 }
 
+// AttemptsInOrder returns the attempts of the agent that the snapshot keeps, in order: those in
+// Earlier, and the current one. The counts of the current one are those of all attempts without
+// the earlier ones.
+func (a *AgentSnapshot) AttemptsInOrder() []AttemptSnapshot {
+	return append(slices.Clone(a.Earlier), a.attempt())
+}
+
+// attempt returns the current attempt.
+func (a *AgentSnapshot) attempt() AttemptSnapshot {
+	before := a.Resume.dropped.V
+	for i := range a.Earlier {
+		before.add(&a.Earlier[i])
+	}
+	t := AttemptSnapshot{
+		Attempt: max(1, a.Attempts), Sequence: a.Usage.Sequence, ParentAgentID: a.ParentAgentID, ParentSpanID: a.ParentSpanID, ParentCallID: a.ParentCallID,
+		WorkflowID: a.WorkflowID, Phase: a.Phase, Task: a.Task, StartedAt: a.StartedAt, EndedAt: a.EndedAt, Duration: a.Duration,
+		Status: a.Status, Counted: a.Counted, Totals: a.Totals,
+		ToolCalls: a.ToolCalls - before.toolCalls, ToolFailures: a.ToolFailures - before.toolFailures,
+		ModelCalls: a.ModelCalls - before.modelCalls, ModelFailures: a.ModelFailures - before.modelFailures, Errors: a.Errors - before.errors,
+		Outcome: a.Outcome, Error: a.Error, Result: a.Result, NumTurns: a.NumTurns, ConvergenceScore: a.ConvergenceScore,
+	}
+	if t.Errors > 0 {
+		t.LastError = a.LastError
+	}
+	return t
+}
+
+func (c *attemptCounts) add(t *AttemptSnapshot) {
+	c.toolCalls, c.toolFailures = plus(c.toolCalls, t.ToolCalls), plus(c.toolFailures, t.ToolFailures)
+	c.modelCalls, c.modelFailures = plus(c.modelCalls, t.ModelCalls), plus(c.modelFailures, t.ModelFailures)
+	c.errors = plus(c.errors, t.Errors)
+}
+
 // InboxItem is a command that was received and not consumed, for an execution of a node that
 // has not ended.
 type InboxItem struct {
@@ -255,6 +288,17 @@ type agentResume struct {
 	// Only a fold uses these; an emitter leaves them empty.
 	textOpen      bool `wire:"textOpen,omitzero"`      // AgentSnapshot.Text comes from a block's deltas
 	reasoningOpen bool `wire:"reasoningOpen,omitzero"` // AgentSnapshot.Reasoning comes from a block's deltas
+
+	dropped Opt[attemptCounts] `wire:"dropped,omitzero"` // counts of the attempts in AgentSnapshot.EarlierDropped
+}
+
+// attemptCounts are counts of attempts that a snapshot has of all attempts.
+type attemptCounts struct {
+	toolCalls     int `wire:"toolCalls,omitzero"`
+	toolFailures  int `wire:"toolFailures,omitzero"`
+	modelCalls    int `wire:"modelCalls,omitzero"`
+	modelFailures int `wire:"modelFailures,omitzero"`
+	errors        int `wire:"errors,omitzero"`
 }
 
 // A block is a block of text, reasoning or arguments that comes in deltas.
@@ -308,7 +352,44 @@ type AgentSnapshot struct {
 	Reasoning         string             `json:"reasoning,omitzero"`         // its latest reasoning block, whole or so far
 	Usage             AgentUsage         `json:"usage"`                      // what it reported; see RunUsage
 
+	// Earlier are the attempts before the current one, in order: the first 16 and the latest 16.
+	// EarlierDropped is the number of those between them, which are not kept.
+	Earlier        []AttemptSnapshot `json:"earlier"`
+	EarlierDropped int               `json:"earlierDropped,omitzero"`
+
 	text, reasoning []byte // in a fold, the latest whole blocks; Text and Reasoning are copies of them
+}
+
+// AttemptSnapshot is an attempt of an agent that another one has followed. What is not here, such
+// as the name of the agent, is the agent's. AgentUsage.Earlier has its figures, under the same
+// sequence.
+type AttemptSnapshot struct {
+	Attempt          int                `json:"attempt"`                   // its number; see AgentStarted.Attempt
+	Sequence         uint64             `json:"sequence"`                  // sequence of its start, else of its end; 0 if the log has no start of the first one
+	ParentAgentID    string             `json:"parentAgentId,omitzero"`    // AgentSnapshot.ParentAgentID, like all below, when the attempt was over
+	ParentSpanID     string             `json:"parentSpanId,omitzero"`     // the span around its start
+	ParentCallID     string             `json:"parentCallId,omitzero"`     // call that spawned it
+	WorkflowID       string             `json:"workflowId,omitzero"`       // workflow of its start
+	Phase            string             `json:"phase,omitzero"`            // phase of its start
+	Task             string             `json:"task,omitzero"`             // AgentStarted.Task, else that of the attempt before
+	StartedAt        time.Time          `json:"startedAt,omitzero"`        // time of its start
+	EndedAt          time.Time          `json:"endedAt,omitzero"`          // time of its end; zero when it died
+	Duration         Opt[time.Duration] `json:"durationMs,omitzero"`       // AgentEnded.Duration, else EndedAt - StartedAt
+	Died             bool               `json:"died,omitzero"`             // the agent started again before it ended
+	Status           AgentStatus        `json:"status"`                    // its last status
+	Counted          Totals             `json:"counted"`                   // its counts
+	Totals           Opt[Totals]        `json:"totals,omitzero"`           // AgentEnded.Totals
+	ToolCalls        int                `json:"toolCalls"`                 // number of calls
+	ToolFailures     int                `json:"toolFailures"`              // number of returns with a status other than ok
+	ModelCalls       int                `json:"modelCalls,omitzero"`       // number of model calls
+	ModelFailures    int                `json:"modelFailures,omitzero"`    // number of model calls that returned an error
+	Errors           int                `json:"errors,omitzero"`           // number of agent.error, without warnings
+	LastError        Opt[ErrorInfo]     `json:"lastError,omitzero"`        // the latest agent.error, without warnings
+	Outcome          AgentOutcome       `json:"outcome,omitzero"`          // AgentEnded.Outcome
+	Error            Opt[ErrorInfo]     `json:"error,omitzero"`            // AgentEnded.Error
+	Result           string             `json:"result,omitzero"`           // AgentEnded.Result
+	NumTurns         Opt[int]           `json:"numTurns,omitzero"`         // AgentEnded.NumTurns
+	ConvergenceScore Opt[float64]       `json:"convergenceScore,omitzero"` // AgentEnded.ConvergenceScore
 }
 
 // ToolCallSnapshot is one tool call.

@@ -2956,6 +2956,39 @@ func (v *agentResume) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"reasoningOpen":`...)
 		dst = strconv.AppendBool(dst, v.reasoningOpen)
 	}
+	if v.dropped.OK {
+		dst = append(dst, `,"dropped":`...)
+		dst = v.dropped.V.appendJSON(dst)
+	}
+	return append(dst, '}')
+}
+
+func (v *attemptCounts) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	if v.toolCalls != 0 {
+		dst = append(dst, `,"toolCalls":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.toolCalls))
+	}
+	if v.toolFailures != 0 {
+		dst = append(dst, `,"toolFailures":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.toolFailures))
+	}
+	if v.modelCalls != 0 {
+		dst = append(dst, `,"modelCalls":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.modelCalls))
+	}
+	if v.modelFailures != 0 {
+		dst = append(dst, `,"modelFailures":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.modelFailures))
+	}
+	if v.errors != 0 {
+		dst = append(dst, `,"errors":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.errors))
+	}
+	if len(dst) == mark {
+		dst = append(dst, ',')
+	}
+	dst[mark] = '{'
 	return append(dst, '}')
 }
 
@@ -3156,6 +3189,108 @@ func (v *AgentSnapshot) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, `,"usage":`...)
 	dst = v.Usage.appendJSON(dst)
+	dst = append(dst, `,"earlier":`...)
+	dst = appendListOfAttemptSnapshot(dst, v.Earlier)
+	if v.EarlierDropped != 0 {
+		dst = append(dst, `,"earlierDropped":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.EarlierDropped))
+	}
+	return append(dst, '}')
+}
+
+func (v *AttemptSnapshot) appendJSON(dst []byte) []byte {
+	dst = append(dst, `{"attempt":`...)
+	dst = jsonwire.AppendInt(dst, int64(v.Attempt))
+	dst = append(dst, `,"sequence":`...)
+	dst = jsonwire.AppendUint(dst, v.Sequence)
+	if v.ParentAgentID != "" {
+		dst = append(dst, `,"parentAgentId":`...)
+		dst = jsonwire.AppendString(dst, v.ParentAgentID)
+	}
+	if v.ParentSpanID != "" {
+		dst = append(dst, `,"parentSpanId":`...)
+		dst = jsonwire.AppendString(dst, v.ParentSpanID)
+	}
+	if v.ParentCallID != "" {
+		dst = append(dst, `,"parentCallId":`...)
+		dst = jsonwire.AppendString(dst, v.ParentCallID)
+	}
+	if v.WorkflowID != "" {
+		dst = append(dst, `,"workflowId":`...)
+		dst = jsonwire.AppendString(dst, v.WorkflowID)
+	}
+	if v.Phase != "" {
+		dst = append(dst, `,"phase":`...)
+		dst = jsonwire.AppendString(dst, v.Phase)
+	}
+	if v.Task != "" {
+		dst = append(dst, `,"task":`...)
+		dst = jsonwire.AppendString(dst, v.Task)
+	}
+	if !v.StartedAt.IsZero() {
+		dst = append(dst, `,"startedAt":`...)
+		dst = jsonwire.AppendTime(dst, v.StartedAt)
+	}
+	if !v.EndedAt.IsZero() {
+		dst = append(dst, `,"endedAt":`...)
+		dst = jsonwire.AppendTime(dst, v.EndedAt)
+	}
+	if v.Duration.OK {
+		dst = append(dst, `,"durationMs":`...)
+		dst = jsonwire.AppendMillis(dst, v.Duration.V)
+	}
+	if v.Died {
+		dst = append(dst, `,"died":`...)
+		dst = strconv.AppendBool(dst, v.Died)
+	}
+	dst = append(dst, `,"status":`...)
+	dst = jsonwire.AppendString(dst, string(v.Status))
+	dst = append(dst, `,"counted":`...)
+	dst = v.Counted.appendJSON(dst)
+	if v.Totals.OK {
+		dst = append(dst, `,"totals":`...)
+		dst = v.Totals.V.appendJSON(dst)
+	}
+	dst = append(dst, `,"toolCalls":`...)
+	dst = jsonwire.AppendInt(dst, int64(v.ToolCalls))
+	dst = append(dst, `,"toolFailures":`...)
+	dst = jsonwire.AppendInt(dst, int64(v.ToolFailures))
+	if v.ModelCalls != 0 {
+		dst = append(dst, `,"modelCalls":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.ModelCalls))
+	}
+	if v.ModelFailures != 0 {
+		dst = append(dst, `,"modelFailures":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.ModelFailures))
+	}
+	if v.Errors != 0 {
+		dst = append(dst, `,"errors":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.Errors))
+	}
+	if v.LastError.OK {
+		dst = append(dst, `,"lastError":`...)
+		dst = v.LastError.V.appendJSON(dst)
+	}
+	if v.Outcome != "" {
+		dst = append(dst, `,"outcome":`...)
+		dst = jsonwire.AppendString(dst, string(v.Outcome))
+	}
+	if v.Error.OK {
+		dst = append(dst, `,"error":`...)
+		dst = v.Error.V.appendJSON(dst)
+	}
+	if v.Result != "" {
+		dst = append(dst, `,"result":`...)
+		dst = jsonwire.AppendString(dst, v.Result)
+	}
+	if v.NumTurns.OK {
+		dst = append(dst, `,"numTurns":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.NumTurns.V))
+	}
+	if v.ConvergenceScore.OK {
+		dst = append(dst, `,"convergenceScore":`...)
+		dst = jsonwire.AppendFloat(dst, v.ConvergenceScore.V)
+	}
 	return append(dst, '}')
 }
 
@@ -4327,6 +4462,17 @@ func appendListOfRefToRuleError(dst []byte, v []*RuleError) []byte {
 }
 
 func appendListOfBlock(dst []byte, v []block) []byte {
+	dst = append(dst, '[')
+	for i := range v {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = v[i].appendJSON(dst)
+	}
+	return append(dst, ']')
+}
+
+func appendListOfAttemptSnapshot(dst []byte, v []AttemptSnapshot) []byte {
 	dst = append(dst, '[')
 	for i := range v {
 		if i > 0 {

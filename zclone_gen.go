@@ -288,6 +288,19 @@ func (v *agentResume) clone() *agentResume {
 // deepen makes a shallow copy a deep one.
 func (w *agentResume) deepen() {
 	w.blocks = cloneListOfBlock(w.blocks)
+	if w.dropped.OK {
+		w.dropped.V.deepen()
+	}
+}
+
+func (v *attemptCounts) clone() *attemptCounts {
+	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *attemptCounts) deepen() {
 }
 
 func (v *block) clone() *block {
@@ -342,8 +355,38 @@ func (w *AgentSnapshot) deepen() {
 	w.Text = cloneText(w.Text)
 	w.Reasoning = cloneText(w.Reasoning)
 	w.Usage.deepen()
+	w.Earlier = cloneListOfAttemptSnapshot(w.Earlier)
 	clearField(&w.text)
 	clearField(&w.reasoning)
+}
+
+func (v *AttemptSnapshot) clone() *AttemptSnapshot {
+	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *AttemptSnapshot) deepen() {
+	w.ParentAgentID = cloneText(w.ParentAgentID)
+	w.ParentSpanID = cloneText(w.ParentSpanID)
+	w.ParentCallID = cloneText(w.ParentCallID)
+	w.WorkflowID = cloneText(w.WorkflowID)
+	w.Phase = cloneText(w.Phase)
+	w.Task = cloneText(w.Task)
+	w.Status = cloneText(w.Status)
+	w.Counted.deepen()
+	if w.Totals.OK {
+		w.Totals.V.deepen()
+	}
+	if w.LastError.OK {
+		w.LastError.V.deepen()
+	}
+	w.Outcome = cloneText(w.Outcome)
+	if w.Error.OK {
+		w.Error.V.deepen()
+	}
+	w.Result = cloneText(w.Result)
 }
 
 func (v *ToolCallSnapshot) clone() *ToolCallSnapshot {
@@ -1087,6 +1130,18 @@ func cloneListOfBlock(v []block) []block {
 		return nil
 	}
 	w := make([]block, len(v))
+	copy(w, v)
+	for i := range w {
+		w[i].deepen()
+	}
+	return w
+}
+
+func cloneListOfAttemptSnapshot(v []AttemptSnapshot) []AttemptSnapshot {
+	if len(v) == 0 {
+		return nil
+	}
+	w := make([]AttemptSnapshot, len(v))
 	copy(w, v)
 	for i := range w {
 		w[i].deepen()

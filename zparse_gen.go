@@ -5519,6 +5519,11 @@ func (v *agentResume) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `false`)
 				}
 			}
+		case 12: // dropped
+			if !m.null(s, name) {
+				err = v.dropped.V.parseJSON(s)
+				v.dropped.OK = err == nil
+			}
 		default:
 			err = s.Skip()
 		}
@@ -5541,6 +5546,77 @@ var namesOfagentResume = jsonwire.Names(
 	"blocks",
 	"textOpen",
 	"reasoningOpen",
+	"dropped",
+)
+
+func (v *attemptCounts) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfattemptCounts, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // toolCalls
+			if !m.null(s, name) {
+				v.toolCalls, err = s.SmallInt()
+				if v.toolCalls == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 2: // toolFailures
+			if !m.null(s, name) {
+				v.toolFailures, err = s.SmallInt()
+				if v.toolFailures == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 3: // modelCalls
+			if !m.null(s, name) {
+				v.modelCalls, err = s.SmallInt()
+				if v.modelCalls == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 4: // modelFailures
+			if !m.null(s, name) {
+				v.modelFailures, err = s.SmallInt()
+				if v.modelFailures == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 5: // errors
+			if !m.null(s, name) {
+				v.errors, err = s.SmallInt()
+				if v.errors == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		default:
+			err = s.Skip()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var namesOfattemptCounts = jsonwire.Names(
+	"toolCalls",
+	"toolFailures",
+	"modelCalls",
+	"modelFailures",
+	"errors",
 )
 
 func (v *block) parseJSON(s *jsonwire.Scanner) error {
@@ -5888,6 +5964,18 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			}
 		case 48: // usage
 			err = v.Usage.parseJSON(s)
+		case 49: // earlier
+			v.Earlier, err = parseListOfAttemptSnapshot(s)
+			if len(v.Earlier) == 0 {
+				v.Earlier = nil
+			}
+		case 50: // earlierDropped
+			if !m.null(s, name) {
+				v.EarlierDropped, err = s.SmallInt()
+				if v.EarlierDropped == 0 {
+					m.spelled(name, `0`)
+				}
+			}
 		default:
 			err = s.Skip()
 		}
@@ -5947,6 +6035,204 @@ var namesOfAgentSnapshot = jsonwire.Names(
 	"text",
 	"reasoning",
 	"usage",
+	"earlier",
+	"earlierDropped",
+)
+
+func (v *AttemptSnapshot) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfAttemptSnapshot, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // attempt
+			v.Attempt, err = s.SmallInt()
+		case 2: // sequence
+			v.Sequence, err = s.Uint()
+		case 3: // parentAgentId
+			if !m.null(s, name) {
+				v.ParentAgentID, err = s.String()
+				if v.ParentAgentID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 4: // parentSpanId
+			if !m.null(s, name) {
+				v.ParentSpanID, err = s.String()
+				if v.ParentSpanID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 5: // parentCallId
+			if !m.null(s, name) {
+				v.ParentCallID, err = s.String()
+				if v.ParentCallID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 6: // workflowId
+			if !m.null(s, name) {
+				v.WorkflowID, err = s.String()
+				if v.WorkflowID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 7: // phase
+			if !m.null(s, name) {
+				v.Phase, err = s.String()
+				if v.Phase == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 8: // task
+			if !m.null(s, name) {
+				v.Task, err = s.String()
+				if v.Task == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 9: // startedAt
+			if !m.null(s, name) {
+				v.StartedAt, err = s.Time()
+				if v.StartedAt.IsZero() {
+					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
+				}
+			}
+		case 10: // endedAt
+			if !m.null(s, name) {
+				v.EndedAt, err = s.Time()
+				if v.EndedAt.IsZero() {
+					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
+				}
+			}
+		case 11: // durationMs
+			if !m.null(s, name) {
+				v.Duration.V, err = s.Millis()
+				v.Duration.OK = err == nil
+			}
+		case 12: // died
+			if !m.null(s, name) {
+				v.Died, err = s.Bool()
+				if !v.Died {
+					m.spelled(name, `false`)
+				}
+			}
+		case 13: // status
+			v.Status, err = parseText[AgentStatus](s)
+		case 14: // counted
+			err = v.Counted.parseJSON(s)
+		case 15: // totals
+			if !m.null(s, name) {
+				err = v.Totals.V.parseJSON(s)
+				v.Totals.OK = err == nil
+			}
+		case 16: // toolCalls
+			v.ToolCalls, err = s.SmallInt()
+		case 17: // toolFailures
+			v.ToolFailures, err = s.SmallInt()
+		case 18: // modelCalls
+			if !m.null(s, name) {
+				v.ModelCalls, err = s.SmallInt()
+				if v.ModelCalls == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 19: // modelFailures
+			if !m.null(s, name) {
+				v.ModelFailures, err = s.SmallInt()
+				if v.ModelFailures == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 20: // errors
+			if !m.null(s, name) {
+				v.Errors, err = s.SmallInt()
+				if v.Errors == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 21: // lastError
+			if !m.null(s, name) {
+				err = v.LastError.V.parseJSON(s)
+				v.LastError.OK = err == nil
+			}
+		case 22: // outcome
+			if !m.null(s, name) {
+				v.Outcome, err = parseText[AgentOutcome](s)
+				if v.Outcome == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 23: // error
+			if !m.null(s, name) {
+				err = v.Error.V.parseJSON(s)
+				v.Error.OK = err == nil
+			}
+		case 24: // result
+			if !m.null(s, name) {
+				v.Result, err = s.String()
+				if v.Result == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 25: // numTurns
+			if !m.null(s, name) {
+				v.NumTurns.V, err = s.SmallInt()
+				v.NumTurns.OK = err == nil
+			}
+		case 26: // convergenceScore
+			if !m.null(s, name) {
+				v.ConvergenceScore.V, err = s.Float()
+				v.ConvergenceScore.OK = err == nil
+			}
+		default:
+			err = s.Skip()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var namesOfAttemptSnapshot = jsonwire.Names(
+	"attempt",
+	"sequence",
+	"parentAgentId",
+	"parentSpanId",
+	"parentCallId",
+	"workflowId",
+	"phase",
+	"task",
+	"startedAt",
+	"endedAt",
+	"durationMs",
+	"died",
+	"status",
+	"counted",
+	"totals",
+	"toolCalls",
+	"toolFailures",
+	"modelCalls",
+	"modelFailures",
+	"errors",
+	"lastError",
+	"outcome",
+	"error",
+	"result",
+	"numTurns",
+	"convergenceScore",
 )
 
 func (v *ToolCallSnapshot) parseJSON(s *jsonwire.Scanner) error {
@@ -8750,6 +9036,26 @@ func parseListOfBlock(s *jsonwire.Scanner) ([]block, error) {
 			return list, nil
 		}
 		list = append(list, block{})
+		if err := list[len(list)-1].parseJSON(s); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func parseListOfAttemptSnapshot(s *jsonwire.Scanner) ([]AttemptSnapshot, error) {
+	if err := s.Array(); err != nil {
+		return nil, err
+	}
+	list := []AttemptSnapshot{}
+	for {
+		ok, err := s.Elem()
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return list, nil
+		}
+		list = append(list, AttemptSnapshot{})
 		if err := list[len(list)-1].parseJSON(s); err != nil {
 			return nil, err
 		}

@@ -174,6 +174,8 @@ func Of(s *agentevents.RunSnapshot) *Agents {
 func (v *Agents) Status(id string, a *agentevents.AgentSnapshot) (word string, how Mark) {
 	outcome := string(a.Outcome)
 	switch turn := v.turns[id]; {
+	case a.Started && !a.Open && !a.Ended:
+		return "cut off", Warn // it started again
 	case a.Ended && a.Outcome == agentevents.OutcomeConverged && (a.Error.OK || a.Status == agentevents.StatusFailed):
 		return "failed", Bad // its end does not know, or does not say
 	case a.Ended && (a.Error.OK || a.Status == agentevents.StatusFailed || a.Outcome == agentevents.OutcomeAborted):

@@ -23,13 +23,13 @@ type builder struct {
 	o       Options
 	details *runDetails
 
-	agents     map[string]*agentNode
-	asking     map[string]int    // number of open model calls, by agent id
-	nodeOf     map[string]string // the first node that names the agent, by agent id
-	executions map[string]int    // number of agents that only executions identify, by node
-	order      []*agentNode      // in the order in which the agents appeared
-	calls      map[callKey]*node
-	named      map[callKey]bool // calls that other lines refer to
+	agents     map[string][]*agentNode // the attempts of an agent in order, by its id
+	asking     map[string]int          // number of open model calls, by agent id
+	nodeOf     map[string]string       // the first node that names the agent, by agent id
+	executions map[string]int          // number of agents that only executions identify, by node
+	order      []*agentNode            // in the order in which the agents appeared, and further attempts started
+	calls      map[callKey][]*node     // in order
+	named      map[callKey]bool        // calls that other lines refer to
 	phases     map[phaseKey]*phaseNodes
 	flows      map[string][]*node // workflows in order, by their ids
 }
@@ -42,10 +42,13 @@ type phaseKey struct {
 	name string
 }
 
+// An agentNode is an attempt of an agent.
 type agentNode struct {
 	node
 	id    string
-	a     *agentevents.AgentSnapshot
+	a     view.Attempt
+	nth   int  // from 0
+	last  bool // the current one
 	below []*agentNode
 	at    *node // what it hangs from; nil until it is placed
 	depth int
@@ -60,7 +63,7 @@ func (b *builder) run() *node {
 	}
 	var rest []*node // of the run itself
 	add := func(agent string, n *node) {
-		if owner := b.agents[agent]; owner != nil {
+		if owner := b.attempt(agent, n.seq); owner != nil {
 			owner.add(n)
 			return
 		}
@@ -75,8 +78,10 @@ func (b *builder) run() *node {
 		a.children = nest(a.children)
 		b.said(a)
 	}
-	for _, c := range b.calls {
-		sortBySeq(c.children)
+	for _, calls := range b.calls {
+		for _, c := range calls {
+			sortBySeq(c.children)
+		}
 	}
 	root.children = append(root.children, nest(rest)...)
 	b.nodes(root)
@@ -167,8 +172,8 @@ func errorText(e agentevents.ErrorInfo) string {
 
 // makeAgents makes a node for every agent.
 func (b *builder) makeAgents() {
-	b.agents = map[string]*agentNode{}
-	b.calls = map[callKey]*node{}
+	b.agents = map[string][]*agentNode{}
+	b.calls = map[callKey][]*node{}
 	b.asking = map[string]int{}
 	for i := range b.s.OpenModelCalls {
 		b.asking[b.s.OpenModelCalls[i].AgentID]++
@@ -188,22 +193,68 @@ func (b *builder) makeAgents() {
 			b.executions[a.NodeID]++
 		}
 	}
+	var further []*agentNode // attempts
 	for _, a := range b.s.AgentsInOrder() {
-		n := &agentNode{id: ids[a], a: a}
-		n.seq = a.Sequence
-		n.line = b.agentLine(n, agents)
-		b.agents[n.id] = n
+		id, attempts := ids[a], view.Attempts(a)
+		for i, t := range attempts {
+			n := &agentNode{id: id, a: t, nth: i, last: i == len(attempts)-1}
+			n.seq = t.Sequence
+			n.line = b.agentLine(n, agents)
+			b.agents[id] = append(b.agents[id], n)
+			if i == 0 {
+				b.order = append(b.order, n)
+			} else {
+				further = append(further, n)
+			}
+		}
+	}
+	slices.SortStableFunc(further, func(x, y *agentNode) int { return cmp.Compare(x.seq, y.seq) })
+	first := b.order
+	b.order = make([]*agentNode, 0, len(first)+len(further))
+	for _, n := range first {
+		for len(further) > 0 && further[0].seq < n.seq {
+			b.order, further = append(b.order, further[0]), further[1:]
+		}
 		b.order = append(b.order, n)
 	}
+	b.order = append(b.order, further...)
+}
+
+// attempt returns the attempt of an agent in which an event of a sequence falls, or the first
+// one; nil without an agent.
+func (b *builder) attempt(id string, sequence uint64) *agentNode {
+	all := b.agents[id]
+	if len(all) == 0 {
+		return nil
+	}
+	n := sort.Search(len(all), func(i int) bool { return all[i].seq > sequence })
+	return all[max(0, n-1)]
+}
+
+// call returns the call of an id within which an event of a sequence falls: the latest one
+// before it, else the last one; nil without a call.
+func (b *builder) call(key callKey, sequence uint64) *node {
+	all := b.calls[key]
+	if len(all) == 0 {
+		return nil
+	}
+	n := sort.Search(len(all), func(i int) bool { return all[i].seq > sequence })
+	if n == 0 {
+		n = len(all)
+	}
+	return all[n-1]
 }
 
 func (b *builder) agentLine(n *agentNode, agents *view.Agents) line {
-	a := n.a
+	a := n.a.AgentSnapshot
 	l := line{head: view.Name(n.id, a), bold: true}
-	if a.Attempts > 1 {
+	if n.a.Several {
 		l.head += " (attempt " + strconv.Itoa(a.Attempts) + ")"
 	}
 	l.word, l.mark = agents.Status(n.id, a)
+	if n.a.Dropped > 0 {
+		l.head, l.word, l.mark = view.Name(n.id, a), count(n.a.Dropped, "attempt")+" not kept", none
+	}
 	if l.mark == view.Open {
 		l.mark = none
 		b.goesOn(&l)
@@ -213,19 +264,22 @@ func (b *builder) agentLine(n *agentNode, agents *view.Agents) line {
 		l.detail = errorText(a.Error.V)
 	case l.mark != good && a.LastError.OK && errorText(a.LastError.V) != "":
 		l.detail = errorText(a.LastError.V)
-	case l.mark == bad && b.details.of(n.id).why != "":
-		l.detail = b.details.of(n.id).why
+	case l.mark == bad && b.details.of(n.id).whyAt(n) != "":
+		l.detail = b.details.of(n.id).whyAt(n)
 	default:
 		l.detail = a.Task
 	}
 	if a.ConvergenceScore.OK {
 		l.fact("convergence " + strconv.FormatFloat(a.ConvergenceScore.V, 'g', 4, 64))
 	}
-	took, work := b.details.of(n.id).took(a)
+	if !n.a.Several && a.Attempts > 1 {
+		l.fact(count(a.Attempts, "turn"))
+	}
+	took := view.Took(a)
 	if a.Duration.OK {
 		l.fact(duration(took))
 	}
-	if work > 0 {
+	if work := b.details.of(n.id).worked; !n.a.Several && rested(took, work) > 0 {
 		l.fact("at work " + duration(work))
 	}
 	if b.details != nil {
@@ -239,11 +293,7 @@ func (b *builder) agentLine(n *agentNode, agents *view.Agents) line {
 	case b.executions[a.NodeID] > 1:
 		l.fact("execution " + n.id)
 	}
-	steps := a.Totals.Or(a.Counted).Steps
-	if a.Attempts > 1 && a.Step.OK { // the counts are of the last attempt, and the calls beside them of all
-		steps = max(steps, a.Step.V+1)
-	}
-	if steps > 0 {
+	if steps := view.Steps(a); steps > 0 {
 		l.fact(count(steps, "step"))
 	}
 	if a.ToolCalls > 0 || a.ToolFailures > 0 {
@@ -261,7 +311,7 @@ func (b *builder) agentLine(n *agentNode, agents *view.Agents) line {
 		if why := b.details.of(n.id).failure; why != "" && a.ModelFailures > 0 && !strings.Contains(l.detail, strings.TrimSuffix(why, "…")) {
 			text = strings.TrimSuffix(text, ")") + ": " + why + ")"
 		}
-		if open := b.asking[n.id]; open > 0 {
+		if open := b.asking[n.id]; open > 0 && n.last {
 			text += ", " + strconv.Itoa(open) + " open"
 		}
 		l.fact(text)
@@ -300,7 +350,7 @@ func (b *builder) placeAgents(root *node) {
 		if key := spawners[n.a.ParentCallID]; parent == "" && n.a.ParentCallID != "" && key.agent != n.id {
 			parent = key.agent
 		}
-		if p := b.agents[parent]; p != nil && parent != n.id {
+		if p := b.attempt(parent, n.seq); p != nil && parent != n.id {
 			p.below = append(p.below, n)
 		} else {
 			roots = append(roots, n)
@@ -332,7 +382,7 @@ func (b *builder) place(top *agentNode, root *node) {
 				continue // the circle closes here
 			}
 			at, depth := &parent.node, parent.depth+1
-			if call := b.calls[callKey{parent.id, n.a.ParentCallID}]; call != nil {
+			if call := b.call(callKey{parent.id, n.a.ParentCallID}, n.seq); call != nil {
 				at, depth = call, depth+1
 			}
 			if depth > maxDepth {
@@ -354,7 +404,7 @@ func (n *agentNode) hang(at *node, depth int) {
 // made, the passage through the phase in which it started, or the run.
 func (b *builder) top(n *agentNode, root *node) *node {
 	if n.a.ParentAgentID == "" {
-		if call := b.calls[callKey{"", n.a.ParentCallID}]; call != nil {
+		if call := b.call(callKey{"", n.a.ParentCallID}, n.seq); call != nil {
 			return call
 		}
 	}
@@ -438,10 +488,13 @@ func (b *builder) items(place func(agent string, n *node)) {
 		if c.Status == agentevents.ToolStatusOK && !b.named[key] && c.RetryOf == "" && c.Attempt.V < 2 {
 			n.tool, n.took = c.ToolID, c.Duration.V
 		}
-		if old := b.calls[key]; c.CallID != "" && (old == nil || old.seq <= n.seq) {
-			b.calls[key] = n // the latest call of an id is the one that spawned agents
+		if c.CallID != "" {
+			b.calls[key] = append(b.calls[key], n) // agents that it spawned hang from it
 		}
 		place(c.AgentID, n)
+	}
+	for _, calls := range b.calls {
+		sortBySeq(calls)
 	}
 	for i := range s.Audits {
 		a := &s.Audits[i]

@@ -42,13 +42,14 @@ type agentDetails struct {
 	prompt   string            // of the first start
 	notes    map[uint64]*noted // by sequence, as events may come again
 	unknown  map[agentevents.Kind]*noted
-	blocked  *noted        // while it waits
-	why      string        // why it has failed or waits
-	failure  string        // of the last model call that failed
-	first    time.Time     // start of the first attempt
-	began    time.Time     // of the attempt that is at work; zero between attempts
-	worked   time.Duration // in all attempts that ended
-	attempts int           // that ended
+	blocked  *noted            // while it waits
+	why      string            // why it has failed or waits
+	whys     map[uint64]string // why earlier attempts did, by the sequences of their starts
+	start    uint64            // sequence of the latest start
+	failure  string            // of the last model call that failed
+	began    time.Time         // of the attempt that is at work; zero between attempts
+	worked   time.Duration     // in all attempts that ended
+	attempts int               // that ended
 }
 
 const (
@@ -122,15 +123,18 @@ func (d *Details) Add(ev *agentevents.Event) {
 	case *agentevents.AgentStarted:
 		a := d.agent(ev)
 		a.unblock(ev.Time)
-		a.why = ""
+		if a.why != "" && ev.Sequence > a.start {
+			if a.whys == nil {
+				a.whys = map[uint64]string{}
+			}
+			a.whys[a.start] = a.why
+		}
+		a.why, a.start = "", max(a.start, ev.Sequence)
 		if a.attempts == 0 && a.prompt == "" {
 			a.prompt = short(promptText(p.Prompt), maxPrompt)
 		}
 		a.stop(ev.Time, agentevents.Opt[time.Duration]{}) // a start may come without an end before it
 		a.began = ev.Time
-		if a.first.IsZero() {
-			a.first = ev.Time
-		}
 	case *agentevents.AgentEnded:
 		a := d.agent(ev)
 		a.unblock(ev.Time)
@@ -368,14 +372,12 @@ func (r *runDetails) of(agent string) agentDetails {
 	return *r.agents[agent]
 }
 
-// took returns how long an agent took from its first start on, and how long it was at work
-// if that is much less, else 0.
-func (a agentDetails) took(s *agentevents.AgentSnapshot) (took, work time.Duration) {
-	took = s.Duration.V
-	if s.Attempts > 1 && !a.first.IsZero() && s.EndedAt.After(a.first) {
-		took = max(took, s.EndedAt.Sub(a.first))
+// whyAt returns why an attempt has failed or waits.
+func (a agentDetails) whyAt(n *agentNode) string {
+	if n.last {
+		return a.why
 	}
-	return took, rested(took, a.worked)
+	return a.whys[n.a.Sequence]
 }
 
 // said adds what an agent was told and what it answered, if nobody of the run told it.
@@ -383,7 +385,7 @@ func (b *builder) said(n *agentNode) {
 	if b.details == nil || n.a.ParentAgentID != "" || n.a.ParentCallID != "" {
 		return
 	}
-	if prompt := b.details.of(n.id).prompt; prompt != "" && prompt != n.a.Task {
+	if prompt := b.details.of(n.id).prompt; n.nth == 0 && prompt != "" && prompt != n.a.Task {
 		n.children = slices.Insert(n.children, 0, &node{line: line{head: "prompt", detail: prompt}})
 	}
 	if answer := short(cmp.Or(n.a.Result, n.a.Text), maxPrompt); answer != "" {
@@ -420,7 +422,7 @@ func (b *builder) notes(add func(agent string, n *node)) {
 func (b *builder) working() time.Duration {
 	var work time.Duration
 	for _, n := range b.order {
-		if n.a.ParentAgentID == "" && n.a.ParentCallID == "" {
+		if n.last && n.a.ParentAgentID == "" && n.a.ParentCallID == "" {
 			if !n.a.Started {
 				return 0
 			}

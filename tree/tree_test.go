@@ -164,8 +164,8 @@ func TestCachedTokens(t *testing.T) {
 	}
 }
 
-// The counts on an agent's line are all of the same attempts: all.
-func TestCountsAreOfAllAttempts(t *testing.T) {
+// The counts on the line of an attempt are all its own.
+func TestCountsAreOfTheirAttempt(t *testing.T) {
 	em, rec := eventtest.RecordWith(t, agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleDerived})
 	run, err := em.Run("r")
 	require.NoError(t, err)
@@ -178,11 +178,11 @@ func TestCountsAreOfAllAttempts(t *testing.T) {
 			require.NoError(t, a.Emit(t.Context(), &agentevents.ToolReturned{CallID: id, ToolID: "t", Status: agentevents.ToolStatusOK, OneEvent: true}))
 		}
 		if attempt == 1 {
-			require.Contains(t, draw(t, rec.Snapshot(""), tree.Options{}), "a (attempt 2) tool_result · 5 steps · 5 tool calls · 5 model calls\n")
+			require.Contains(t, draw(t, rec.Snapshot(""), tree.Options{}), "a (attempt 2) tool_result · 2 steps · 2 tool calls · 2 model calls\n")
 		}
 		require.NoError(t, a.Emit(t.Context(), &agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged}))
 	}
-	require.Contains(t, draw(t, rec.Snapshot(""), tree.Options{}), "· 5 steps · 5 tool calls · 5 model calls\n")
+	require.Contains(t, draw(t, rec.Snapshot(""), tree.Options{}), "a (attempt 1) ✓ converged · 12s · 3 steps · 3 tool calls · 3 model calls\n")
 }
 
 func TestQuestionsWithoutAnAnswer(t *testing.T) {

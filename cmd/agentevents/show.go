@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -95,7 +96,7 @@ func writeRun(w io.Writer, s *agentevents.RunSnapshot, d *tree.Details) {
 		field("tokens", someTokens(u, s.Usage.Partial))
 	}
 	field("cost", someDollars(s.Usage.CostUSD))
-	field("turns", some(turns(s)))
+	field("turns", some(view.Turns(s)))
 	field("goal", visible(s.SessionGoal))
 	agents := agentRows(s)
 	tops := slices.DeleteFunc(slices.Clone(agents), func(a agentRow) bool { return a.ParentAgentID != "" || a.ParentCallID != "" })
@@ -109,7 +110,11 @@ func writeRun(w io.Writer, s *agentevents.RunSnapshot, d *tree.Details) {
 				field(name, visible(whose+text))
 			}
 		}
-		said("asked", cmp.Or(d.Prompt(s.RunID, a.AgentID), a.Task, request(s)))
+		prompt, asked := d.Prompt(s.RunID, a.AgentID), request(s)
+		if !a.first { // they are about the first attempt
+			prompt, asked = "", ""
+		}
+		said("asked", cmp.Or(prompt, a.Task, asked))
 		said("answered", oneLine(cmp.Or(a.Result, a.Text)))
 	}
 
@@ -171,25 +176,36 @@ func oneLine(text string) string {
 	return text
 }
 
-// An agentRow is an agent as people see it.
+// An agentRow is an attempt of an agent, or all turns of a conversation, as people see it.
 type agentRow struct {
-	name, status string
-	how          view.Mark
-	*agentevents.AgentSnapshot
+	agent, name, status string // name is that of the attempt
+	how                 view.Mark
+	first, last         bool // of the agent
+	view.Attempt
 }
 
 func agentRows(s *agentevents.RunSnapshot) (rows []agentRow) {
 	all := view.Of(s)
 	named := map[string]int{} // agents by name
 	for _, a := range s.AgentsInOrder() {
-		row := agentRow{name: view.Name(a.AgentID, a), AgentSnapshot: a}
-		row.status, row.how = all.Status(a.AgentID, a)
-		rows = append(rows, row)
-		named[row.name]++
+		attempts := view.Attempts(a)
+		for i, t := range attempts {
+			row := agentRow{name: view.Name(a.AgentID, a), first: i == 0, last: i == len(attempts)-1, Attempt: t}
+			row.status, row.how = all.Status(a.AgentID, t.AgentSnapshot)
+			if t.Dropped > 0 {
+				row.status, row.how = plural(t.Dropped, "attempt")+" not kept", view.None
+			}
+			rows = append(rows, row)
+		}
+		named[view.Name(a.AgentID, a)]++
 	}
 	for i := range rows {
-		if a := &rows[i]; a.name != a.AgentID && named[a.name] > 1 {
+		a := &rows[i]
+		if a.name != a.AgentID && named[a.name] > 1 {
 			a.name += " (" + a.AgentID + ")"
+		}
+		if a.agent = a.name; a.Several && a.Dropped == 0 {
+			a.name += " (attempt " + strconv.Itoa(a.Attempts) + ")"
 		}
 	}
 	return rows
@@ -199,7 +215,7 @@ var agentColumns = []column[agentRow]{
 	{"AGENT", false, func(a agentRow) string { return clip(visible(a.name)) }},
 	{"STATUS", false, func(a agentRow) string { return cmp.Or(visible(a.status), "-") }},
 	{"MODEL", false, func(a agentRow) string { return clip(visible(view.Model(a.AgentSnapshot))) }},
-	{"STEPS", true, func(a agentRow) string { return some(a.Totals.Or(a.Counted).Steps) }},
+	{"STEPS", true, func(a agentRow) string { return some(view.Steps(a.AgentSnapshot)) }},
 	{"CALLS", true, func(a agentRow) string { return some(a.ToolCalls) }},
 	{"FAILED", true, func(a agentRow) string { return some(a.ToolFailures) }},
 	{"TOKENS", true, func(a agentRow) string {
@@ -207,7 +223,7 @@ var agentColumns = []column[agentRow]{
 		return someTokens(u, a.Usage.Partial())
 	}},
 	{"COST", true, func(a agentRow) string { _, c := a.Usage.Total(); return someDollars(c) }},
-	{"TOOK", true, func(a agentRow) string { return took(a.Duration.V) }},
+	{"TOOK", true, func(a agentRow) string { return took(view.Took(a.AgentSnapshot)) }},
 	{"TASK", false, func(a agentRow) string { return clip(visible(oneLine(a.Task))) }},
 }
 
@@ -294,7 +310,7 @@ func attention(s *agentevents.RunSnapshot, agents []agentRow, d *tree.Details) (
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	names := map[string]string{}
 	for _, a := range agents {
-		names[a.AgentID] = " of " + a.name
+		names[a.AgentID] = " of " + a.agent
 	}
 	for _, c := range s.OpenCalls {
 		say("call %s%s (%s) has not returned", c.CallID, names[c.AgentID], c.ToolID)
@@ -310,7 +326,10 @@ func attention(s *agentevents.RunSnapshot, agents []agentRow, d *tree.Details) (
 		}
 	}
 	for _, a := range agents {
-		failure := cmp.Or(a.Error.V.Message, a.Error.V.Code, a.LastError.V.Message, a.LastError.V.Code, d.Why(s.RunID, a.AgentID))
+		failure := cmp.Or(a.Error.V.Message, a.Error.V.Code, a.LastError.V.Message, a.LastError.V.Code)
+		if a.last {
+			failure = cmp.Or(failure, d.Why(s.RunID, a.AgentID))
+		}
 		switch {
 		case a.how == view.Bad || a.how == view.Warn:
 			say("agent %s %s", a.name, because(a.status, failure))

@@ -176,6 +176,9 @@ func (m *machine) index(s *RunSnapshot) {
 		if a.SpanID != "" {
 			put(&m.bySpan, a.SpanID, a)
 		}
+		for _, span := range a.Resume.spans {
+			put(&m.twins, span, a)
+		}
 		if a.firm() {
 			m.ordered++
 		}
@@ -298,7 +301,7 @@ func (r *RunSnapshot) machine(l Lifecycle) *machine {
 		if a.Status == "" {
 			a.Status = StatusThinking
 		}
-		a.Resume.blocks = slices.Clone(a.Resume.blocks)
+		a.Resume.blocks, a.Resume.spans = slices.Clone(a.Resume.blocks), slices.Clone(a.Resume.spans)
 		for i := range a.Resume.blocks {
 			a.Resume.blocks[i].text = nil
 		}

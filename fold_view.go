@@ -819,15 +819,15 @@ func (v *view) facts() *FactsSnapshot {
 	return &v.s.Facts.V
 }
 
-func (v *view) intentClassified(ev *Event, _ *subject) {
+func (v *view) intentClassified(ev *Event, sub *subject) {
 	p := ev.Payload.(*IntentClassified)
 	f := v.facts()
-	f.Intents = append(f.Intents, IntentSnapshot{Sequence: ev.Sequence, AgentID: v.intern(ev.AgentID), Intent: v.intern(p.Intent), Confidence: p.Confidence})
+	f.Intents = append(f.Intents, IntentSnapshot{Sequence: ev.Sequence, AgentID: v.intern(whose(ev, sub)), Intent: v.intern(p.Intent), Confidence: p.Confidence})
 }
 
-func (v *view) planProposed(ev *Event, _ *subject) {
+func (v *view) planProposed(ev *Event, sub *subject) {
 	p := ev.Payload.(*PlanProposed)
-	plan := PlanSnapshot{Sequence: ev.Sequence, AgentID: v.intern(ev.AgentID), Strategy: v.intern(p.Strategy)}
+	plan := PlanSnapshot{Sequence: ev.Sequence, AgentID: v.intern(whose(ev, sub)), Strategy: v.intern(p.Strategy)}
 	for i := range p.Steps {
 		plan.Steps = append(plan.Steps, *p.Steps[i].clone())
 	}
@@ -835,10 +835,10 @@ func (v *view) planProposed(ev *Event, _ *subject) {
 	f.Plans = append(f.Plans, plan)
 }
 
-func (v *view) turnStarted(ev *Event, _ *subject) {
+func (v *view) turnStarted(ev *Event, sub *subject) {
 	v.s.SessionEndedAt = time.Time{}
 	p := ev.Payload.(*TurnStarted)
-	v.newTurn(TurnSnapshot{Sequence: ev.Sequence, Turn: p.Turn, Name: v.intern(p.Name), AgentID: v.intern(ev.AgentID), SpanID: v.keep(ev.SpanID), StartedAt: ev.Time})
+	v.newTurn(TurnSnapshot{Sequence: ev.Sequence, Turn: p.Turn, Name: v.intern(p.Name), AgentID: v.intern(whose(ev, sub)), SpanID: v.keep(ev.SpanID), StartedAt: ev.Time})
 }
 
 func (v *view) newTurn(t TurnSnapshot) *TurnSnapshot {
@@ -864,17 +864,26 @@ func (v *view) noteTurn(i int) {
 // openTurn returns the index of the turn that an end closes: the last open turn of its
 // span that has not another number or agent, else the agent's last open turn with its
 // number, or without a number the agent's last open turn.
-func (v *view) openTurn(ev *Event, number Opt[int]) (int, bool) {
+func (v *view) openTurn(ev *Event, agent string, number Opt[int]) (int, bool) {
 	open := func(i int) bool { return v.s.Turns[i].EndedAt.IsZero() }
 	if ev.SpanID != "" {
 		if i, ok := v.turns.LastOpen(turnKey{span: ev.SpanID}, open); ok {
 			t := &v.s.Turns[i]
-			if sameOrUnsaid(t.AgentID, ev.AgentID) && (t.Turn == number || !t.Turn.OK || !number.OK) {
+			if sameOrUnsaid(t.AgentID, agent) && (t.Turn == number || !t.Turn.OK || !number.OK) {
 				return i, true
 			}
 		}
 	}
-	return v.turns.LastOpen(turnKey{agent: ev.AgentID, number: number}, open)
+	return v.turns.LastOpen(turnKey{agent: agent, number: number}, open)
+}
+
+// whose returns the id of the agent that an event names: of twins, which the event gives one id,
+// that of the one it is of.
+func whose(ev *Event, sub *subject) string {
+	if ev.AgentID != "" && sub.agent != nil {
+		return sub.agent.AgentID
+	}
+	return ev.AgentID
 }
 
 func sameOrUnsaid(a, b string) bool { return a == b || a == "" || b == "" }
@@ -882,33 +891,33 @@ func sameOrUnsaid(a, b string) bool { return a == b || a == "" || b == "" }
 func (v *view) turnEnded(ev *Event, sub *subject) {
 	p := ev.Payload.(*TurnEnded)
 	var t *TurnSnapshot
-	if i, ok := v.openTurn(ev, p.Turn); ok {
+	if i, ok := v.openTurn(ev, whose(ev, sub), p.Turn); ok {
 		t = &v.s.Turns[i]
 	} else {
-		t = v.newTurn(TurnSnapshot{Sequence: ev.Sequence, Turn: p.Turn, AgentID: v.intern(ev.AgentID)})
+		t = v.newTurn(TurnSnapshot{Sequence: ev.Sequence, Turn: p.Turn, AgentID: v.intern(whose(ev, sub))})
 	}
 	t.EndSequence = ev.Sequence
 	t.EndedAt, t.Duration = ev.Time, elapsed(p.Duration, t.StartedAt, ev.Time)
 	t.Error = v.errorInfo(sub, p.Error)
 }
 
-func (v *view) turnSummarized(ev *Event, _ *subject) {
+func (v *view) turnSummarized(ev *Event, sub *subject) {
 	p := ev.Payload.(*TurnSummarized)
 	var t *TurnSnapshot
-	if i, ok := v.lastTurn[ev.AgentID]; ok {
+	if i, ok := v.lastTurn[whose(ev, sub)]; ok {
 		t = &v.s.Turns[i]
 	} else {
 		// The rules know of no open turn.
-		t = v.newTurn(TurnSnapshot{Sequence: ev.Sequence, AgentID: v.intern(ev.AgentID), EndSequence: ev.Sequence, EndedAt: ev.Time})
+		t = v.newTurn(TurnSnapshot{Sequence: ev.Sequence, AgentID: v.intern(whose(ev, sub)), EndSequence: ev.Sequence, EndedAt: ev.Time})
 	}
 	t.Text, t.Intent = v.keep(p.Text), v.keep(p.Intent)
 }
 
-func (v *view) stepStarted(ev *Event, _ *subject) {
+func (v *view) stepStarted(ev *Event, sub *subject) {
 	p := ev.Payload.(*StepStarted)
 	v.newStep(StepSnapshot{
 		Sequence: ev.Sequence, StepID: v.intern(p.StepID), Name: v.intern(p.Name), Description: v.keep(p.Description),
-		AgentID: v.intern(ev.AgentID), SpanID: v.keep(ev.SpanID), StartedAt: ev.Time,
+		AgentID: v.intern(whose(ev, sub)), SpanID: v.keep(ev.SpanID), StartedAt: ev.Time,
 	})
 }
 
@@ -930,13 +939,13 @@ func (v *view) noteStep(i int) {
 // openStep returns the index of the step that an end closes: the agent's last open step
 // with its id, else the last open step of its span, the end of which may have an id that
 // a reader made up.
-func (v *view) openStep(ev *Event, id string) (int, bool) {
+func (v *view) openStep(ev *Event, agent string, id string) (int, bool) {
 	open := func(i int) bool { return v.s.Steps[i].EndedAt.IsZero() }
-	i, ok := v.steps.LastOpen(stepKey{agent: ev.AgentID, step: id}, open)
+	i, ok := v.steps.LastOpen(stepKey{agent: agent, step: id}, open)
 	if ev.SpanID == "" || ok && v.s.Steps[i].SpanID == ev.SpanID {
 		return i, ok
 	}
-	if at, found := v.steps.LastOpen(stepKey{span: ev.SpanID}, open); found && sameOrUnsaid(v.s.Steps[at].AgentID, ev.AgentID) && (!ok || v.s.Steps[at].StepID == id) {
+	if at, found := v.steps.LastOpen(stepKey{span: ev.SpanID}, open); found && sameOrUnsaid(v.s.Steps[at].AgentID, agent) && (!ok || v.s.Steps[at].StepID == id) {
 		return at, true
 	}
 	return i, ok
@@ -945,10 +954,10 @@ func (v *view) openStep(ev *Event, id string) (int, bool) {
 func (v *view) stepEnded(ev *Event, sub *subject) {
 	p := ev.Payload.(*StepEnded)
 	var st *StepSnapshot
-	if i, ok := v.openStep(ev, p.StepID); ok {
+	if i, ok := v.openStep(ev, whose(ev, sub), p.StepID); ok {
 		st = &v.s.Steps[i]
 	} else {
-		st = v.newStep(StepSnapshot{Sequence: ev.Sequence, StepID: v.intern(p.StepID), AgentID: v.intern(ev.AgentID)})
+		st = v.newStep(StepSnapshot{Sequence: ev.Sequence, StepID: v.intern(p.StepID), AgentID: v.intern(whose(ev, sub))})
 	}
 	st.EndSequence = ev.Sequence
 	st.EndedAt, st.Duration = ev.Time, elapsed(p.Duration, st.StartedAt, ev.Time)
@@ -1311,10 +1320,10 @@ func (v *view) commandConsumed(ev *Event, _ *subject) {
 
 // Assurance and resources.
 
-func (v *view) auditChecked(ev *Event, _ *subject) {
+func (v *view) auditChecked(ev *Event, sub *subject) {
 	p := ev.Payload.(*AuditChecked)
 	v.s.Audits = append(v.s.Audits, AuditSnapshot{
-		Sequence: ev.Sequence, AgentID: v.intern(ev.AgentID), CheckpointID: v.intern(p.CheckpointID), Result: p.Result.constant(), Duration: p.Duration,
+		Sequence: ev.Sequence, AgentID: v.intern(whose(ev, sub)), CheckpointID: v.intern(p.CheckpointID), Result: p.Result.constant(), Duration: p.Duration,
 	})
 }
 
@@ -1329,25 +1338,25 @@ func (v *view) claimVerified(ev *Event, sub *subject) {
 func (v *view) issueFound(ev *Event, sub *subject) {
 	p := ev.Payload.(*IssueFound)
 	v.s.Issues = append(v.s.Issues, IssueSnapshot{
-		Sequence: ev.Sequence, AgentID: v.intern(ev.AgentID), Issue: v.keep(p.Issue), Severity: v.intern(p.Severity),
+		Sequence: ev.Sequence, AgentID: v.intern(whose(ev, sub)), Issue: v.keep(p.Issue), Severity: v.intern(p.Severity),
 		Evidence: v.json(sub, p.Evidence), SuggestedFix: v.keep(p.SuggestedFix),
 	})
 }
 
-func (v *view) citationFound(ev *Event, _ *subject) {
+func (v *view) citationFound(ev *Event, sub *subject) {
 	p := ev.Payload.(*CitationFound)
 	v.s.Citations = plus(v.s.Citations, 1)
 	f := v.facts()
 	f.Citations = append(f.Citations, CitationSnapshot{
-		Sequence: ev.Sequence, AgentID: v.intern(ev.AgentID), Claim: v.keep(p.Claim), SourceURI: v.keep(p.SourceURI), Confidence: p.Confidence, Verified: p.Verified.V,
+		Sequence: ev.Sequence, AgentID: v.intern(whose(ev, sub)), Claim: v.keep(p.Claim), SourceURI: v.keep(p.SourceURI), Confidence: p.Confidence, Verified: p.Verified.V,
 	})
 }
 
-func (v *view) evidenceInsufficient(ev *Event, _ *subject) {
+func (v *view) evidenceInsufficient(ev *Event, sub *subject) {
 	p := ev.Payload.(*EvidenceInsufficient)
 	f := v.facts()
 	f.Insufficiencies = append(f.Insufficiencies, InsufficiencySnapshot{
-		Sequence: ev.Sequence, AgentID: v.intern(ev.AgentID), Reason: v.keep(p.Reason), WhatWouldResolve: v.keep(p.WhatWouldResolve),
+		Sequence: ev.Sequence, AgentID: v.intern(whose(ev, sub)), Reason: v.keep(p.Reason), WhatWouldResolve: v.keep(p.WhatWouldResolve),
 	})
 }
 

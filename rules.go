@@ -57,6 +57,7 @@ type machine struct {
 
 	agents  map[string]*AgentState
 	bySpan  map[string]*AgentState // by AgentState.SpanID
+	twins   map[string]*AgentState // by agentResume.spans
 	last    *AgentState            // the agent that find returned last
 	ordered int32                  // number of agents that have an order
 	resting int32                  // number of agents that have ended
@@ -214,6 +215,10 @@ func (m *machine) identify(sub *subject, ev *Event) {
 	if ev.AgentID == "" || len(m.bySpan) == 0 {
 		return
 	}
+	if a := m.twin(ev); a != nil {
+		sub.agent, sub.key = a, a.AgentID
+		return
+	}
 	_, end := ev.Payload.(*AgentEnded)
 	unknown := sub.agent == nil || !sub.agent.firm() || sub.agent.Ended // several agents may have one id, each in a span of its own
 	if a := m.nameless(ev); a != nil && a != sub.agent && (unknown || end && a.SpanID == ev.SpanID) {
@@ -263,6 +268,42 @@ func (m *machine) nameless(ev *Event) *AgentState {
 	return a
 }
 
+// twin returns the agent of an event whose id several agents have at once: the one in the span
+// of which it is.
+func (m *machine) twin(ev *Event) *AgentState {
+	if len(m.twins) == 0 {
+		return nil
+	}
+	switch ev.Payload.(type) {
+	case *AgentStarted, *HandoffAccepted: // another agent comes
+		return nil
+	}
+	for _, span := range [...]string{ev.SpanID, ev.ParentSpanID} {
+		if a := m.twins[span]; a != nil && a.Resume.twin == ev.AgentID {
+			return a
+		}
+	}
+	return nil
+}
+
+// maxSpans is how many spans of a twin are known.
+const maxSpans = 64
+
+// within notes a span of a twin: what ends there may not name the span around it.
+func (m *machine) within(a *AgentState, span string) {
+	r := &a.Resume
+	if span == "" || m.twins[span] == a {
+		return
+	}
+	if len(r.spans) == maxSpans {
+		delete(m.twins, r.spans[1]) // the first one is that of its start
+		r.spans = slices.Delete(r.spans, 1, 2)
+	}
+	span = strings.Clone(span)
+	r.spans = append(r.spans, span)
+	put(&m.twins, span, a)
+}
+
 // name gives an agent that is known by the span of its start its id.
 func (m *machine) name(a *AgentState, id string) {
 	was := a.AgentID
@@ -300,6 +341,10 @@ func (m *machine) name(a *AgentState, id string) {
 func (m *machine) begins(a *AgentState, ev *Event) {
 	if ev.AgentID == "" && ev.NodeRunID == "" {
 		a.Resume.unnamed = true
+		if ref := &ev.Payload.(*AgentStarted).Agent; ref.V.AgentID != "" {
+			a.Resume.twin = m.view.intern(ref.V.AgentID)
+			m.within(a, ev.SpanID)
+		}
 	}
 	if ev.SpanID == "" || ev.SpanID == a.SpanID {
 		return
@@ -427,6 +472,9 @@ func (m *machine) apply(ev *Event, sub *subject) {
 		if ev.Step.OK && !(kind.Droppable && m.atRest(a)) {
 			a.reach(ev.Step.V, kind.Droppable)
 		}
+	}
+	if a != nil && !kind.Droppable && a.Resume.twin != "" && ev.AgentID == a.Resume.twin {
+		m.within(a, ev.SpanID)
 	}
 	sub.agent = a
 	m.applyKind(ev, sub)

@@ -282,6 +282,8 @@ type agentResume struct {
 	renew   bool     `wire:"renew,omitzero"`   // the emitter stamps a new step next
 	resumes int      `wire:"resumes,omitzero"` // runResume.resumes when the agent started
 	unnamed bool     `wire:"unnamed,omitzero"` // its start has no id: the span of the start stands for it
+	twin    string   `wire:"twin,omitzero"`    // the id that its events may have: another agent has it too
+	spans   []string `wire:"spans,omitzero"`   // of a twin: the span of its start, and the latest ones in that
 	act     int      `wire:"act,omitzero"`     // the status that the last act tells, as an index of statuses
 	blocks  []block  `wire:"blocks,omitzero"`  // blocks whose deltas were seen
 

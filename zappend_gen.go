@@ -2940,6 +2940,14 @@ func (v *agentResume) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"unnamed":`...)
 		dst = strconv.AppendBool(dst, v.unnamed)
 	}
+	if v.twin != "" {
+		dst = append(dst, `,"twin":`...)
+		dst = jsonwire.AppendString(dst, v.twin)
+	}
+	if v.spans != nil {
+		dst = append(dst, `,"spans":`...)
+		dst = appendListOfString(dst, v.spans)
+	}
 	if v.act != 0 {
 		dst = append(dst, `,"act":`...)
 		dst = jsonwire.AppendInt(dst, int64(v.act))

@@ -287,6 +287,8 @@ func (v *agentResume) clone() *agentResume {
 
 // deepen makes a shallow copy a deep one.
 func (w *agentResume) deepen() {
+	w.twin = cloneText(w.twin)
+	w.spans = cloneListOfString(w.spans)
 	w.blocks = cloneListOfBlock(w.blocks)
 	if w.dropped.OK {
 		w.dropped.V.deepen()

@@ -5491,35 +5491,49 @@ func (v *agentResume) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `false`)
 				}
 			}
-		case 8: // act
+		case 8: // twin
+			if !m.null(s, name) {
+				v.twin, err = s.String()
+				if v.twin == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 9: // spans
+			if !m.null(s, name) {
+				v.spans, err = parseListOfString(s)
+			}
+			if len(v.spans) == 0 {
+				v.spans = nil
+			}
+		case 10: // act
 			if !m.null(s, name) {
 				v.act, err = s.SmallInt()
 				if v.act == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 9: // blocks
+		case 11: // blocks
 			if !m.null(s, name) {
 				v.blocks, err = parseListOfBlock(s)
 			}
 			if len(v.blocks) == 0 {
 				v.blocks = nil
 			}
-		case 10: // textOpen
+		case 12: // textOpen
 			if !m.null(s, name) {
 				v.textOpen, err = s.Bool()
 				if !v.textOpen {
 					m.spelled(name, `false`)
 				}
 			}
-		case 11: // reasoningOpen
+		case 13: // reasoningOpen
 			if !m.null(s, name) {
 				v.reasoningOpen, err = s.Bool()
 				if !v.reasoningOpen {
 					m.spelled(name, `false`)
 				}
 			}
-		case 12: // dropped
+		case 14: // dropped
 			if !m.null(s, name) {
 				err = v.dropped.V.parseJSON(s)
 				v.dropped.OK = err == nil
@@ -5542,6 +5556,8 @@ var namesOfagentResume = jsonwire.Names(
 	"renew",
 	"resumes",
 	"unnamed",
+	"twin",
+	"spans",
 	"act",
 	"blocks",
 	"textOpen",

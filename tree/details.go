@@ -50,6 +50,7 @@ type agentDetails struct {
 	began    time.Time         // of the attempt that is at work; zero between attempts
 	worked   time.Duration     // in all attempts that ended
 	attempts int               // that ended
+	twin     string            // the id that its events may have: another agent has it too
 }
 
 const (
@@ -271,11 +272,13 @@ func (d *Details) agent(ev *agentevents.Event) *agentDetails {
 	r := d.add(ev.RunID)
 	id := cmp.Or(ev.AgentID, ev.NodeRunID)
 	spans := []string{ev.SpanID, ev.ParentSpanID}
-	switch ev.Payload.(type) {
+	switch p := ev.Payload.(type) {
 	case *agentevents.AgentStarted:
 		delete(r.spans, ev.SpanID)
 		if id == "" && ev.SpanID != "" {
-			r.spans[strings.Clone(ev.SpanID)] = r.agent(ev.SpanID)
+			a := r.agent(ev.SpanID)
+			a.twin = strings.Clone(p.Agent.V.AgentID)
+			r.spans[strings.Clone(ev.SpanID)] = a
 		}
 		return r.agent(cmp.Or(id, ev.SpanID))
 	case *agentevents.AgentEnded:
@@ -288,6 +291,11 @@ func (d *Details) agent(ev *agentevents.Event) *agentDetails {
 		switch a := r.spans[span]; {
 		case a == nil:
 		case id == "":
+			return a
+		case a.twin == id:
+			if ev.SpanID != "" && r.spans[ev.SpanID] == nil {
+				r.spans[strings.Clone(ev.SpanID)] = a // what ends there may not name the span around it
+			}
 			return a
 		case r.agents[id] == nil && r.agents[span] == a:
 			delete(r.agents, span)

@@ -29,6 +29,9 @@ func Name(id string, a *agentevents.AgentSnapshot) string {
 	if Executes(id, a) {
 		return a.NodeID
 	}
+	if a != nil && id == a.SpanID && a.Ref.V.AgentID != "" { // one of several agents with one id
+		return a.Ref.V.AgentID
+	}
 	return id
 }
 

@@ -392,10 +392,13 @@ func (v *view) again(a *AgentState, ev *Event) {
 	t := rec.attempt()
 	t.Died = !a.Ended
 	if rec.Earlier = append(rec.Earlier, t); len(rec.Earlier) > 2*keptAttempts {
-		a.Resume.dropped.OK = true
-		a.Resume.dropped.V.add(&rec.Earlier[keptAttempts])
+		first, d := &rec.Earlier[keptAttempts], &rec.Dropped
+		if !d.OK {
+			*d = Some(DroppedAttempts{Sequence: first.Sequence})
+		}
+		d.V.Count = plus(d.V.Count, 1)
+		d.V.add(first)
 		rec.Earlier = slices.Delete(rec.Earlier, keptAttempts, keptAttempts+1)
-		rec.EarlierDropped = plus(rec.EarlierDropped, 1)
 	}
 	rec.Usage.next(t.Died)
 	rec.Usage.Sequence, rec.Usage.Model = ev.Sequence, rec.Model

@@ -220,7 +220,7 @@ func (a *AgentSnapshot) AttemptsInOrder() []AttemptSnapshot {
 
 // attempt returns the current attempt.
 func (a *AgentSnapshot) attempt() AttemptSnapshot {
-	before := a.Resume.dropped.V
+	before := a.Dropped.V
 	for i := range a.Earlier {
 		before.add(&a.Earlier[i])
 	}
@@ -228,8 +228,8 @@ func (a *AgentSnapshot) attempt() AttemptSnapshot {
 		Attempt: max(1, a.Attempts), Sequence: a.Usage.Sequence, ParentAgentID: a.ParentAgentID, ParentSpanID: a.ParentSpanID, ParentCallID: a.ParentCallID,
 		WorkflowID: a.WorkflowID, Phase: a.Phase, Task: a.Task, StartedAt: a.StartedAt, EndedAt: a.EndedAt, Duration: a.Duration,
 		Status: a.Status, Counted: a.Counted, Totals: a.Totals,
-		ToolCalls: a.ToolCalls - before.toolCalls, ToolFailures: a.ToolFailures - before.toolFailures,
-		ModelCalls: a.ModelCalls - before.modelCalls, ModelFailures: a.ModelFailures - before.modelFailures, Errors: a.Errors - before.errors,
+		ToolCalls: a.ToolCalls - before.ToolCalls, ToolFailures: a.ToolFailures - before.ToolFailures,
+		ModelCalls: a.ModelCalls - before.ModelCalls, ModelFailures: a.ModelFailures - before.ModelFailures, Errors: a.Errors - before.Errors,
 		Outcome: a.Outcome, Error: a.Error, Result: a.Result, NumTurns: a.NumTurns, ConvergenceScore: a.ConvergenceScore,
 	}
 	if t.Errors > 0 {
@@ -238,10 +238,11 @@ func (a *AgentSnapshot) attempt() AttemptSnapshot {
 	return t
 }
 
-func (c *attemptCounts) add(t *AttemptSnapshot) {
-	c.toolCalls, c.toolFailures = plus(c.toolCalls, t.ToolCalls), plus(c.toolFailures, t.ToolFailures)
-	c.modelCalls, c.modelFailures = plus(c.modelCalls, t.ModelCalls), plus(c.modelFailures, t.ModelFailures)
-	c.errors = plus(c.errors, t.Errors)
+// add adds the counts of an attempt.
+func (d *DroppedAttempts) add(t *AttemptSnapshot) {
+	d.ToolCalls, d.ToolFailures = plus(d.ToolCalls, t.ToolCalls), plus(d.ToolFailures, t.ToolFailures)
+	d.ModelCalls, d.ModelFailures = plus(d.ModelCalls, t.ModelCalls), plus(d.ModelFailures, t.ModelFailures)
+	d.Errors = plus(d.Errors, t.Errors)
 }
 
 // InboxItem is a command that was received and not consumed, for an execution of a node that
@@ -291,16 +292,6 @@ type agentResume struct {
 	textOpen      bool `wire:"textOpen,omitzero"`      // AgentSnapshot.Text comes from a block's deltas
 	reasoningOpen bool `wire:"reasoningOpen,omitzero"` // AgentSnapshot.Reasoning comes from a block's deltas
 
-	dropped Opt[attemptCounts] `wire:"dropped,omitzero"` // counts of the attempts in AgentSnapshot.EarlierDropped
-}
-
-// attemptCounts are counts of attempts that a snapshot has of all attempts.
-type attemptCounts struct {
-	toolCalls     int `wire:"toolCalls,omitzero"`
-	toolFailures  int `wire:"toolFailures,omitzero"`
-	modelCalls    int `wire:"modelCalls,omitzero"`
-	modelFailures int `wire:"modelFailures,omitzero"`
-	errors        int `wire:"errors,omitzero"`
 }
 
 // A block is a block of text, reasoning or arguments that comes in deltas.
@@ -355,9 +346,9 @@ type AgentSnapshot struct {
 	Usage             AgentUsage         `json:"usage"`                      // what it reported; see RunUsage
 
 	// Earlier are the attempts before the current one, in order: the first 16 and the latest 16.
-	// EarlierDropped is the number of those between them, which are not kept.
-	Earlier        []AttemptSnapshot `json:"earlier"`
-	EarlierDropped int               `json:"earlierDropped,omitzero"`
+	// Dropped stands for those between them, which are not kept.
+	Earlier []AttemptSnapshot    `json:"earlier"`
+	Dropped Opt[DroppedAttempts] `json:"dropped,omitzero"`
 
 	text, reasoning []byte // in a fold, the latest whole blocks; Text and Reasoning are copies of them
 }
@@ -392,6 +383,18 @@ type AttemptSnapshot struct {
 	Result           string             `json:"result,omitzero"`           // AgentEnded.Result
 	NumTurns         Opt[int]           `json:"numTurns,omitzero"`         // AgentEnded.NumTurns
 	ConvergenceScore Opt[float64]       `json:"convergenceScore,omitzero"` // AgentEnded.ConvergenceScore
+}
+
+// DroppedAttempts are the attempts of an agent that a snapshot does not keep: their number and
+// the sums of their counts.
+type DroppedAttempts struct {
+	Count         int    `json:"count"`                  // how many they are
+	Sequence      uint64 `json:"sequence"`               // AttemptSnapshot.Sequence of the first one
+	ToolCalls     int    `json:"toolCalls"`              // AttemptSnapshot.ToolCalls, like all below
+	ToolFailures  int    `json:"toolFailures"`           // number of returns with a status other than ok
+	ModelCalls    int    `json:"modelCalls,omitzero"`    // number of model calls
+	ModelFailures int    `json:"modelFailures,omitzero"` // number of model calls that returned an error
+	Errors        int    `json:"errors,omitzero"`        // number of agent.error, without warnings
 }
 
 // ToolCallSnapshot is one tool call.

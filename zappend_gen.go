@@ -2964,39 +2964,6 @@ func (v *agentResume) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"reasoningOpen":`...)
 		dst = strconv.AppendBool(dst, v.reasoningOpen)
 	}
-	if v.dropped.OK {
-		dst = append(dst, `,"dropped":`...)
-		dst = v.dropped.V.appendJSON(dst)
-	}
-	return append(dst, '}')
-}
-
-func (v *attemptCounts) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	if v.toolCalls != 0 {
-		dst = append(dst, `,"toolCalls":`...)
-		dst = jsonwire.AppendInt(dst, int64(v.toolCalls))
-	}
-	if v.toolFailures != 0 {
-		dst = append(dst, `,"toolFailures":`...)
-		dst = jsonwire.AppendInt(dst, int64(v.toolFailures))
-	}
-	if v.modelCalls != 0 {
-		dst = append(dst, `,"modelCalls":`...)
-		dst = jsonwire.AppendInt(dst, int64(v.modelCalls))
-	}
-	if v.modelFailures != 0 {
-		dst = append(dst, `,"modelFailures":`...)
-		dst = jsonwire.AppendInt(dst, int64(v.modelFailures))
-	}
-	if v.errors != 0 {
-		dst = append(dst, `,"errors":`...)
-		dst = jsonwire.AppendInt(dst, int64(v.errors))
-	}
-	if len(dst) == mark {
-		dst = append(dst, ',')
-	}
-	dst[mark] = '{'
 	return append(dst, '}')
 }
 
@@ -3199,9 +3166,9 @@ func (v *AgentSnapshot) appendJSON(dst []byte) []byte {
 	dst = v.Usage.appendJSON(dst)
 	dst = append(dst, `,"earlier":`...)
 	dst = appendListOfAttemptSnapshot(dst, v.Earlier)
-	if v.EarlierDropped != 0 {
-		dst = append(dst, `,"earlierDropped":`...)
-		dst = jsonwire.AppendInt(dst, int64(v.EarlierDropped))
+	if v.Dropped.OK {
+		dst = append(dst, `,"dropped":`...)
+		dst = v.Dropped.V.appendJSON(dst)
 	}
 	return append(dst, '}')
 }
@@ -3298,6 +3265,30 @@ func (v *AttemptSnapshot) appendJSON(dst []byte) []byte {
 	if v.ConvergenceScore.OK {
 		dst = append(dst, `,"convergenceScore":`...)
 		dst = jsonwire.AppendFloat(dst, v.ConvergenceScore.V)
+	}
+	return append(dst, '}')
+}
+
+func (v *DroppedAttempts) appendJSON(dst []byte) []byte {
+	dst = append(dst, `{"count":`...)
+	dst = jsonwire.AppendInt(dst, int64(v.Count))
+	dst = append(dst, `,"sequence":`...)
+	dst = jsonwire.AppendUint(dst, v.Sequence)
+	dst = append(dst, `,"toolCalls":`...)
+	dst = jsonwire.AppendInt(dst, int64(v.ToolCalls))
+	dst = append(dst, `,"toolFailures":`...)
+	dst = jsonwire.AppendInt(dst, int64(v.ToolFailures))
+	if v.ModelCalls != 0 {
+		dst = append(dst, `,"modelCalls":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.ModelCalls))
+	}
+	if v.ModelFailures != 0 {
+		dst = append(dst, `,"modelFailures":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.ModelFailures))
+	}
+	if v.Errors != 0 {
+		dst = append(dst, `,"errors":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.Errors))
 	}
 	return append(dst, '}')
 }

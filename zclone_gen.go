@@ -290,19 +290,6 @@ func (w *agentResume) deepen() {
 	w.twin = cloneText(w.twin)
 	w.spans = cloneListOfString(w.spans)
 	w.blocks = cloneListOfBlock(w.blocks)
-	if w.dropped.OK {
-		w.dropped.V.deepen()
-	}
-}
-
-func (v *attemptCounts) clone() *attemptCounts {
-	w := *v
-	w.deepen()
-	return &w
-}
-
-// deepen makes a shallow copy a deep one.
-func (w *attemptCounts) deepen() {
 }
 
 func (v *block) clone() *block {
@@ -358,6 +345,9 @@ func (w *AgentSnapshot) deepen() {
 	w.Reasoning = cloneText(w.Reasoning)
 	w.Usage.deepen()
 	w.Earlier = cloneListOfAttemptSnapshot(w.Earlier)
+	if w.Dropped.OK {
+		w.Dropped.V.deepen()
+	}
 	clearField(&w.text)
 	clearField(&w.reasoning)
 }
@@ -389,6 +379,16 @@ func (w *AttemptSnapshot) deepen() {
 		w.Error.V.deepen()
 	}
 	w.Result = cloneText(w.Result)
+}
+
+func (v *DroppedAttempts) clone() *DroppedAttempts {
+	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *DroppedAttempts) deepen() {
 }
 
 func (v *ToolCallSnapshot) clone() *ToolCallSnapshot {

@@ -5533,11 +5533,6 @@ func (v *agentResume) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `false`)
 				}
 			}
-		case 14: // dropped
-			if !m.null(s, name) {
-				err = v.dropped.V.parseJSON(s)
-				v.dropped.OK = err == nil
-			}
 		default:
 			err = s.Skip()
 		}
@@ -5562,77 +5557,6 @@ var namesOfagentResume = jsonwire.Names(
 	"blocks",
 	"textOpen",
 	"reasoningOpen",
-	"dropped",
-)
-
-func (v *attemptCounts) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfattemptCounts, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // toolCalls
-			if !m.null(s, name) {
-				v.toolCalls, err = s.SmallInt()
-				if v.toolCalls == 0 {
-					m.spelled(name, `0`)
-				}
-			}
-		case 2: // toolFailures
-			if !m.null(s, name) {
-				v.toolFailures, err = s.SmallInt()
-				if v.toolFailures == 0 {
-					m.spelled(name, `0`)
-				}
-			}
-		case 3: // modelCalls
-			if !m.null(s, name) {
-				v.modelCalls, err = s.SmallInt()
-				if v.modelCalls == 0 {
-					m.spelled(name, `0`)
-				}
-			}
-		case 4: // modelFailures
-			if !m.null(s, name) {
-				v.modelFailures, err = s.SmallInt()
-				if v.modelFailures == 0 {
-					m.spelled(name, `0`)
-				}
-			}
-		case 5: // errors
-			if !m.null(s, name) {
-				v.errors, err = s.SmallInt()
-				if v.errors == 0 {
-					m.spelled(name, `0`)
-				}
-			}
-		default:
-			err = s.Skip()
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-var namesOfattemptCounts = jsonwire.Names(
-	"toolCalls",
-	"toolFailures",
-	"modelCalls",
-	"modelFailures",
-	"errors",
 )
 
 func (v *block) parseJSON(s *jsonwire.Scanner) error {
@@ -5985,12 +5909,10 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			if len(v.Earlier) == 0 {
 				v.Earlier = nil
 			}
-		case 50: // earlierDropped
+		case 50: // dropped
 			if !m.null(s, name) {
-				v.EarlierDropped, err = s.SmallInt()
-				if v.EarlierDropped == 0 {
-					m.spelled(name, `0`)
-				}
+				err = v.Dropped.V.parseJSON(s)
+				v.Dropped.OK = err == nil
 			}
 		default:
 			err = s.Skip()
@@ -6052,7 +5974,7 @@ var namesOfAgentSnapshot = jsonwire.Names(
 	"reasoning",
 	"usage",
 	"earlier",
-	"earlierDropped",
+	"dropped",
 )
 
 func (v *AttemptSnapshot) parseJSON(s *jsonwire.Scanner) error {
@@ -6249,6 +6171,72 @@ var namesOfAttemptSnapshot = jsonwire.Names(
 	"result",
 	"numTurns",
 	"convergenceScore",
+)
+
+func (v *DroppedAttempts) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfDroppedAttempts, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // count
+			v.Count, err = s.SmallInt()
+		case 2: // sequence
+			v.Sequence, err = s.Uint()
+		case 3: // toolCalls
+			v.ToolCalls, err = s.SmallInt()
+		case 4: // toolFailures
+			v.ToolFailures, err = s.SmallInt()
+		case 5: // modelCalls
+			if !m.null(s, name) {
+				v.ModelCalls, err = s.SmallInt()
+				if v.ModelCalls == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 6: // modelFailures
+			if !m.null(s, name) {
+				v.ModelFailures, err = s.SmallInt()
+				if v.ModelFailures == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 7: // errors
+			if !m.null(s, name) {
+				v.Errors, err = s.SmallInt()
+				if v.Errors == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		default:
+			err = s.Skip()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var namesOfDroppedAttempts = jsonwire.Names(
+	"count",
+	"sequence",
+	"toolCalls",
+	"toolFailures",
+	"modelCalls",
+	"modelFailures",
+	"errors",
 )
 
 func (v *ToolCallSnapshot) parseJSON(s *jsonwire.Scanner) error {

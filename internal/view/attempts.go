@@ -27,7 +27,6 @@ func Attempts(a *agentevents.AgentSnapshot) []Attempt {
 		usage[u.Sequence] = u
 	}
 	var out []Attempt
-	rest := *a
 	for i, t := range a.AttemptsInOrder() {
 		one := alone(a, &t)
 		if i == len(a.Earlier) {
@@ -37,24 +36,23 @@ func Attempts(a *agentevents.AgentSnapshot) []Attempt {
 			one.Usage.AttemptUsage = usage[t.Sequence]
 			delete(usage, t.Sequence)
 		}
-		rest.ToolCalls, rest.ToolFailures = rest.ToolCalls-t.ToolCalls, rest.ToolFailures-t.ToolFailures
-		rest.ModelCalls, rest.ModelFailures = rest.ModelCalls-t.ModelCalls, rest.ModelFailures-t.ModelFailures
 		out = append(out, Attempt{AgentSnapshot: one, Several: true})
 	}
-	if a.EarlierDropped == 0 {
+	d := &a.Dropped.V
+	if d.Count == 0 {
 		return out
 	}
-	at := len(a.Earlier) / 2
-	first := out[at-1]
+	at := (len(a.Earlier) + 1) / 2 // the snapshot keeps as many of the first as of the latest
 	gap := alone(a, &agentevents.AttemptSnapshot{
-		Attempt: first.Attempts + 1, Sequence: first.Sequence + 1, ToolCalls: rest.ToolCalls, ToolFailures: rest.ToolFailures, ModelCalls: rest.ModelCalls, ModelFailures: rest.ModelFailures,
+		Attempt: out[at-1].Attempts + 1, Sequence: d.Sequence, ToolCalls: d.ToolCalls, ToolFailures: d.ToolFailures,
+		ModelCalls: d.ModelCalls, ModelFailures: d.ModelFailures, Errors: d.Errors,
 	})
 	for _, u := range a.Usage.Earlier {
 		if _, left := usage[u.Sequence]; left {
 			gap.Usage.Earlier = append(gap.Usage.Earlier, u)
 		}
 	}
-	return slices.Insert(out, at, Attempt{gap, a.EarlierDropped, true})
+	return slices.Insert(out, at, Attempt{gap, d.Count, true})
 }
 
 // alone returns an agent with an attempt as its only one, without the texts and figures of it.
@@ -70,7 +68,7 @@ func alone(a *agentevents.AgentSnapshot, t *agentevents.AttemptSnapshot) *agente
 	one.Outcome, one.Error, one.Result, one.NumTurns, one.ConvergenceScore = t.Outcome, t.Error, t.Result, t.NumTurns, t.ConvergenceScore
 	one.Text, one.Reasoning, one.StructuredOutput, one.ResultSchema = "", "", "", ""
 	one.Usage = agentevents.AgentUsage{}
-	one.Earlier, one.EarlierDropped = nil, 0
+	one.Earlier, one.Dropped = nil, agentevents.Opt[agentevents.DroppedAttempts]{}
 	return &one
 }
 

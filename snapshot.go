@@ -692,7 +692,10 @@ type RunUsage struct {
 // of the attempts before. [AgentUsage.Total] says which figures count.
 type AgentUsage struct {
 	AttemptUsage
-	Earlier []AttemptUsage `json:"earlier"` // earlier attempts, without those that a running total includes; of those without figures the first in a row
+	// Earlier are the earlier attempts, without those that a running total includes; of those
+	// without figures the first in a row. The 33rd and the 34th stand for more than one when they
+	// are more than 65.
+	Earlier []AttemptUsage `json:"earlier"`
 }
 
 // AttemptUsage is what one attempt of an agent reported.

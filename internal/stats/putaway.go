@@ -66,6 +66,10 @@ func lighten(s *agentevents.RunSnapshot) {
 		a.Task, a.Text, a.Reasoning, a.Result, a.StructuredOutput, a.ProviderSessionID = "", "", "", "", "", ""
 		a.LastError = agentevents.Opt[agentevents.ErrorInfo]{}
 		a.Error.V = agentevents.ErrorInfo{} // that there is one is said
+		for i := range a.Earlier {
+			t := &a.Earlier[i]
+			t.Task, t.Result, t.Error, t.LastError = "", "", agentevents.Opt[agentevents.ErrorInfo]{}, agentevents.Opt[agentevents.ErrorInfo]{}
+		}
 	}
 	for i := range s.Issues {
 		s.Issues[i].Issue = ""

@@ -68,6 +68,8 @@ type flow struct {
 type try struct {
 	run, name, task    string
 	flow, phase        string
+	above              string // task of the attempt that spawned it
+	second             bool   // in the second of two passages at once
 	failed, died       bool
 	calls, failedCalls int
 	tokens             int64
@@ -210,8 +212,25 @@ func drawWiki(m *many) {
 					lines = append(lines, func() {
 						add(run, "workflow.phase.started", span, "", "lead", map[string]any{"workflowId": id, "phase": phase, "inputCount": 1})
 					})
+					twin := ""
+					if m.chance(30) { // a passage through the same phase at once
+						twin = m.fresh("span")
+						lines = append(lines, func() {
+							add(run, "workflow.phase.started", twin, "", "lead", map[string]any{"workflowId": id, "phase": phase, "inputCount": 2})
+						})
+					}
 					for range m.IntN(3) {
-						lines = append(lines, work(run, names[m.IntN(2)], id, phase, span)...)
+						in := span
+						if twin != "" && m.chance(50) {
+							in = twin
+						}
+						lines = append(lines, work(run, names[m.IntN(2)], id, phase, in)...)
+						m.tries[len(m.tries)-1].second = in == twin
+					}
+					if twin != "" {
+						lines = append(lines, func() {
+							add(run, "workflow.phase.completed", twin, "", "lead", map[string]any{"workflowId": id, "phase": phase, "outputCount": 7, "tokens": 1})
+						})
 					}
 					lines = append(lines, func() {
 						add(run, "workflow.phase.completed", span, "", "lead", map[string]any{"workflowId": id, "phase": phase, "outputCount": 1, "tokens": 1})
@@ -408,17 +427,22 @@ func drawKAHN(m *many) {
 // drawNative draws agents with attempts and figures; now and then one agent has very many.
 func drawNative(m *many) {
 	run := m.fresh("run")
-	add := func(kind, agent string, payload map[string]any) {
-		m.write(map[string]any{
+	addBelow := func(parent, kind, agent string, payload map[string]any) {
+		line := map[string]any{
 			"id": fmt.Sprint("n", m.line), "sequence": m.line, "timestamp": fmt.Sprintf("2026-08-03T07:%02d:%02d.000Z", m.line/60%60, m.line%60), "type": kind,
 			"runId": run, "agentId": agent, "schemaVersion": "1.0", "payload": payload,
-		})
+		}
+		if parent != "" {
+			line["parentAgentId"] = parent
+		}
+		m.write(line)
 	}
+	add := func(kind, agent string, payload map[string]any) { addBelow("", kind, agent, payload) }
 	var strands []strand
 	for range m.IntN(3) + 1 {
 		name := m.fresh("cook")
 		var lines strand
-		tries := m.IntN(4) + 1
+		tries, helper := m.IntN(4)+1, m.fresh("helper")
 		if m.chance(5) {
 			tries = m.IntN(60) + 20
 		}
@@ -438,6 +462,21 @@ func drawNative(m *many) {
 					}
 					add("agent.toolReturned", name, map[string]any{"callId": tool, "toolId": tool, "status": status, "oneEvent": true})
 				})
+			}
+			if m.chance(25) {
+				b := m.try(run, helper, helper)
+				b.above = a.task
+				lines = append(lines,
+					func() {
+						addBelow(name, "agent.started", helper, map[string]any{"task": b.task, "resumed": true})
+					},
+					func() {
+						outcome := "converged"
+						if b.failed {
+							outcome = "aborted"
+						}
+						add("agent.ended", helper, map[string]any{"outcome": outcome})
+					})
 			}
 			if a.died {
 				lines = append(lines, func() {
@@ -473,6 +512,7 @@ func (m *many) check(t *testing.T) bool {
 	set := agentevents.NewFoldSet(agentevents.FoldOptions{KeepCalls: 1 << 20})
 	var details tree.Details
 	figures := stats.New("")
+	events := map[string][]agentevents.Event{}
 	reader := agentevents.NewReader(strings.NewReader(strings.Join(m.lines, "\n")+"\n"), agentevents.ReaderOptions{Decoder: &dialect.Auto{Decoders: map[dialect.Name]agentevents.Decoder{
 		dialect.KAHN: kahn.NewDecoder(kahn.Options{}), dialect.KAOS: kaos.NewDecoder(kaos.Options{}), dialect.MultiAgent: multiagent.NewDecoder(multiagent.Options{}),
 	}}})
@@ -481,6 +521,7 @@ func (m *many) check(t *testing.T) bool {
 		set.Apply(ev)
 		details.Add(&ev)
 		figures.Event(ev)
+		events[ev.RunID] = append(events[ev.RunID], ev)
 	}
 	ok := true
 	equal := func(want, got any, about string) {
@@ -492,6 +533,7 @@ func (m *many) check(t *testing.T) bool {
 	statuses := map[agentevents.RunStatus]int{}
 	agents, calls, failed, tokens := 0, 0, 0, int64(0)
 	for id, r := range m.runs {
+		m.resumed(t, events[id])
 		s := set.Snapshot(id)
 		equal(r.status, s.Status, "status of "+id)
 		statuses[r.status]++
@@ -532,7 +574,7 @@ func (m *many) check(t *testing.T) bool {
 		m.rows(s, want, equal)
 		var text strings.Builder
 		require.NoError(t, tree.Write(&text, s, tree.Options{Width: -1, Ended: true, Details: &details}))
-		m.drawn(id, s, text.String(), equal)
+		m.drawn(id, text.String(), equal)
 	}
 	report := figures.Report()
 	equal(statuses, report.Statuses, "runs by status in the figures")
@@ -544,6 +586,24 @@ func (m *many) check(t *testing.T) bool {
 	}
 	equal(tokens, all, "tokens in the figures")
 	return ok
+}
+
+// resumed folds the events of a run in two parts: the snapshot is that of a fold of all.
+func (m *many) resumed(t *testing.T, events []agentevents.Event) {
+	whole, fold := agentevents.NewFold(agentevents.FoldOptions{}), agentevents.NewFold(agentevents.FoldOptions{})
+	cut := m.IntN(len(events) + 1)
+	for i := range events {
+		whole.Apply(events[i])
+		if i == cut {
+			var s agentevents.RunSnapshot
+			require.NoError(t, s.UnmarshalJSON(fold.Snapshot().AppendJSON(nil)))
+			var err error
+			fold, err = agentevents.ResumeFold(&s, agentevents.FoldOptions{})
+			require.NoError(t, err)
+		}
+		fold.Apply(events[i])
+	}
+	require.Equal(t, string(whole.Snapshot().AppendJSON(nil)), string(fold.Snapshot().AppendJSON(nil)), "cut at %d", cut)
 }
 
 // rows compares the attempts that people see of a run. Of very many those in the middle are one.
@@ -590,7 +650,7 @@ func (m *many) rows(s *agentevents.RunSnapshot, want []row, equal func(want, got
 
 // drawn compares the places in the tree: a call is below its attempt, an attempt below its phase and that
 // below its workflow.
-func (m *many) drawn(run string, s *agentevents.RunSnapshot, text string, equal func(want, got any, about string)) {
+func (m *many) drawn(run, text string, equal func(want, got any, about string)) {
 	above := func(token string) (path []string, found bool) {
 		for line := range strings.Lines(text) {
 			name := strings.TrimLeft(line, "│├└─ ")
@@ -613,15 +673,17 @@ func (m *many) drawn(run string, s *agentevents.RunSnapshot, text string, equal 
 		if !found && strings.Contains(text, "not kept") {
 			continue
 		}
-		bad := a.failed && !strings.Contains(text, "lost "+a.task) // KAHN tells no reason
-		equal(true, found || bad, "the attempt at "+a.task+" in\n"+text)
+		equal(true, found, "the attempt at "+a.task+" in\n"+text)
 		if a.flow != "" {
 			equal(true, has(path, "workflow "+a.flow) && has(path, "phase "+a.phase), "the place of "+a.task+" in\n"+text)
+			equal(a.second, has(path, "2 in · 7 out"), "the passage of "+a.task+" in\n"+text)
+		}
+		if _, kept := above(a.above); a.above != "" && kept {
+			equal(true, has(path, a.above), "the attempt above "+a.task+" in\n"+text)
 		}
 		for _, tool := range a.tools {
 			path, found := above("tool." + tool)
 			equal(true, found && has(path, a.task) && has(path, a.name), "the place of "+tool+" of "+a.task+" in\n"+text)
 		}
 	}
-	_ = s
 }

@@ -615,8 +615,8 @@ func (r *RunSnapshot) status() RunStatus {
 	return st.status()
 }
 
-// turns yields the turns that the run is: those of agents that have not started. The agents
-// that have work for them.
+// turns yields the turns that the run follows: their agents have not started. The agents that have
+// started work for them.
 func (r *RunSnapshot) turns(yield func(*TurnSnapshot) bool) {
 	for i := range r.Turns {
 		t := &r.Turns[i]

@@ -8,8 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The snapshot of an agent with very many attempts is as large as that of one with many, and no
-// figure is lost.
+// The snapshot of an agent with very many attempts does not grow with them, and no figure is lost.
 func TestAttemptsAreBounded(t *testing.T) {
 	size := func(attempts int) int {
 		f := NewFold(FoldOptions{})

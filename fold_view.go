@@ -403,7 +403,7 @@ func (v *view) again(a *AgentState, ev *Event) {
 	rec.Usage.next(t.Died)
 	rec.Usage.Sequence, rec.Usage.Model = ev.Sequence, rec.Model
 	if _, end := ev.Payload.(*AgentEnded); end {
-		rec.StartedAt = time.Time{} // that of the attempt before
+		rec.StartedAt = time.Time{} // the attempt before began then
 	}
 }
 
@@ -880,8 +880,8 @@ func (v *view) openTurn(ev *Event, agent string, number Opt[int]) (int, bool) {
 	return v.turns.LastOpen(turnKey{agent: agent, number: number}, open)
 }
 
-// whose returns the id of the agent that an event names: of twins, which the event gives one id,
-// that of the one it is of.
+// whose returns the id of the agent that acts in an event. Of twins the event names both: the
+// subject is the one in whose span it is.
 func whose(ev *Event, sub *subject) string {
 	if ev.AgentID != "" && sub.agent != nil {
 		return sub.agent.AgentID

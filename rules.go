@@ -296,7 +296,7 @@ func (m *machine) within(a *AgentState, span string) {
 		return
 	}
 	if len(r.spans) == maxSpans {
-		delete(m.twins, r.spans[1]) // the first one is that of its start
+		delete(m.twins, r.spans[1]) // the first span is where it started
 		r.spans = slices.Delete(r.spans, 1, 2)
 	}
 	span = strings.Clone(span)

@@ -211,9 +211,8 @@ func (r *RunSnapshot) agentsInOrder(agents []listedAgent) []listedAgent {
 	return agents
 }
 
-// AttemptsInOrder returns the attempts of the agent that the snapshot keeps, in order: those in
-// Earlier, and the current one. The counts of the current one are those of all attempts without
-// the earlier ones.
+// AttemptsInOrder returns the attempts of the agent that the snapshot keeps, in order: Earlier, and
+// the current one. The counts of the current one are the agent's without the earlier attempts.
 func (a *AgentSnapshot) AttemptsInOrder() []AttemptSnapshot {
 	return append(slices.Clone(a.Earlier), a.attempt())
 }
@@ -364,7 +363,7 @@ type AttemptSnapshot struct {
 	ParentCallID     string             `json:"parentCallId,omitzero"`     // call that spawned it
 	WorkflowID       string             `json:"workflowId,omitzero"`       // workflow of its start
 	Phase            string             `json:"phase,omitzero"`            // phase of its start
-	Task             string             `json:"task,omitzero"`             // AgentStarted.Task, else that of the attempt before
+	Task             string             `json:"task,omitzero"`             // AgentStarted.Task, else the task before
 	StartedAt        time.Time          `json:"startedAt,omitzero"`        // time of its start
 	EndedAt          time.Time          `json:"endedAt,omitzero"`          // time of its end; zero when it died
 	Duration         Opt[time.Duration] `json:"durationMs,omitzero"`       // AgentEnded.Duration, else EndedAt - StartedAt

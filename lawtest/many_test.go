@@ -316,7 +316,7 @@ func drawKAOS(m *many) {
 		r.others = 1 // the root
 		strands = append(strands, lines)
 	}
-	// The first of those of one name that work at once has the name; another one has its span.
+	// Of agents with one name that work at once, the first has the name; another one has its span.
 	holds := map[string]string{}
 	names := []string{m.fresh("scout"), m.fresh("scout")}
 	for range m.IntN(4) + 1 {
@@ -588,7 +588,7 @@ func (m *many) check(t *testing.T) bool {
 	return ok
 }
 
-// resumed folds the events of a run in two parts: the snapshot is that of a fold of all.
+// resumed folds the events of a run in two parts: the snapshot equals the one that a whole fold makes.
 func (m *many) resumed(t *testing.T, events []agentevents.Event) {
 	whole, fold := agentevents.NewFold(agentevents.FoldOptions{}), agentevents.NewFold(agentevents.FoldOptions{})
 	cut := m.IntN(len(events) + 1)

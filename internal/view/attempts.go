@@ -11,7 +11,7 @@ import (
 // a conversation.
 type Attempt struct {
 	// AgentSnapshot is the agent as if there were no other attempt: Sequence, the task, the counts,
-	// the figures and the end are those of this one.
+	// the figures and the end belong to this one.
 	*agentevents.AgentSnapshot
 	Dropped int  // number of attempts that the snapshot has not kept and that this one stands for
 	Several bool // the agent has other attempts
@@ -79,8 +79,8 @@ func Conversation(a *agentevents.AgentSnapshot) bool {
 		!slices.ContainsFunc(a.Earlier, func(t agentevents.AttemptSnapshot) bool { return t.Died })
 }
 
-// Turns returns how many turns a run has, if it has turns: those of the log, else those of its
-// conversation, if it is one.
+// Turns returns how many turns a run has, if it has turns: the log tells them, or the run is a
+// conversation.
 func Turns(s *agentevents.RunSnapshot) int {
 	if n := len(s.Turns); n > 0 {
 		return n

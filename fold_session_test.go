@@ -57,3 +57,38 @@ func TestTheEndOfASessionEndsItsRuns(t *testing.T) {
 		}
 	}
 }
+
+// A fold that serves a further run knows nothing of the one before.
+func TestAFoldThatIsUsedAgainIsEmpty(t *testing.T) {
+	set := NewFoldSet(FoldOptions{})
+	for run := range 4 * maxEnded {
+		id := fmt.Sprint("r", run)
+		alone := NewFold(FoldOptions{})
+		sequence := uint64(0)
+		add := func(p Payload) {
+			ev := Event{
+				ID: fmt.Sprint(id, sequence), Sequence: sequence, Time: time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC), RunID: id, AgentID: "a", SchemaVersion: SchemaVersion,
+				Scope: Scope{WorkflowID: "w", Phase: "p"}, Payload: p,
+			}
+			set.Apply(ev)
+			alone.Apply(ev)
+			sequence++
+		}
+		add(&RunStarted{})
+		switch run % 4 {
+		case 0: // it leaves open what the next ones end
+			add(&WorkflowCreated{Phases: []string{"p"}})
+			add(&PhaseStarted{})
+			add(&CommandReceived{Command: Command{Type: CommandSend, RunID: "a"}})
+		case 1:
+			add(&WorkflowFinalized{})
+		case 2:
+			add(&PhaseCompleted{})
+		default:
+			add(&WorkflowCreated{})
+			add(&TurnEnded{})
+		}
+		add(&RunCompleted{})
+		require.Equal(t, string(alone.Snapshot().AppendJSON(nil)), string(set.Snapshot(id).AppendJSON(nil)))
+	}
+}

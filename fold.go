@@ -178,6 +178,9 @@ func (m *machine) index(s *RunSnapshot) {
 		if a.SpanID != "" {
 			put(&m.bySpan, a.SpanID, a)
 		}
+		for _, span := range a.Resume.spans {
+			put(&m.twins, span, a)
+		}
 		if a.firm() {
 			m.ordered++
 		}
@@ -288,7 +291,7 @@ func (r *RunSnapshot) machine(l Lifecycle) *machine {
 	was := &run.Resume
 	m := newMachine(&RunState{
 		RunID: run.RunID, NextSequence: run.NextSequence, TerminalKind: run.TerminalKind, Lifecycle: run.Lifecycle,
-		Resume: runResume{opened: was.opened, begun: was.begun, cut: was.cut, resumes: was.resumes, workflow: was.workflow, finalized: was.finalized},
+		Resume: runResume{opened: was.opened, begun: was.begun, cut: was.cut, resumes: was.resumes, workflows: slices.Clone(was.workflows), finalized: was.finalized},
 	})
 	if m.Lifecycle == "" {
 		m.goBy(l)
@@ -300,7 +303,7 @@ func (r *RunSnapshot) machine(l Lifecycle) *machine {
 		if a.Status == "" {
 			a.Status = StatusThinking
 		}
-		a.Resume.blocks = slices.Clone(a.Resume.blocks)
+		a.Resume.blocks, a.Resume.spans = slices.Clone(a.Resume.blocks), slices.Clone(a.Resume.spans)
 		for i := range a.Resume.blocks {
 			a.Resume.blocks[i].text = nil
 		}
@@ -543,22 +546,26 @@ func (o *FoldOptions) finish(s *RunSnapshot) *RunSnapshot {
 		if s.sessionEnded() {
 			s.CompletedAt = s.SessionEndedAt
 		} else if s.Resume.finalized {
-			s.CompletedAt = s.Workflow.V.FinalizedAt
+			for i := range s.Workflows {
+				s.CompletedAt = later(s.CompletedAt, s.Workflows[i].FinalizedAt)
+			}
 		} else if len(s.Turns) == 1 {
 			s.CompletedAt = s.Turns[0].EndedAt
+		} else {
+			for t := range s.turns {
+				s.CompletedAt = later(s.CompletedAt, t.EndedAt)
+			}
 		}
 		stated, unknown := s.CompletedAt, false
 		for _, a := range s.Agents {
-			if a.EndedAt.After(s.CompletedAt) {
-				s.CompletedAt = a.EndedAt
-			}
+			s.CompletedAt = later(s.CompletedAt, a.EndedAt)
 			unknown = unknown || !a.EndedAt.IsZero() && !TimeKnown(a.EndedAt)
 		}
 		if unknown && stated.IsZero() || !stated.IsZero() && !TimeKnown(stated) {
 			s.CompletedAt = time.Unix(0, 0).UTC() // nobody knows which of the ends is the last one
 		}
 	}
-	if t := s.turn(); t != nil && s.TerminalKind == "" && s.Status == RunStatusFailed {
+	if t, _ := s.badTurn(); t != nil && s.TerminalKind == "" && s.Status == RunStatusFailed {
 		s.Error = t.Error
 		s.Error.V.deepen()
 	} else if t != nil && s.TerminalKind == "" && s.Status == RunStatusCancelled && s.CancelReason == "" {
@@ -576,6 +583,13 @@ func (o *FoldOptions) finish(s *RunSnapshot) *RunSnapshot {
 		put(&s.Outputs, k, soundJSON(j))
 	}
 	return s
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 // put sets an entry of a map, which it makes if it is nil.
@@ -604,24 +618,48 @@ func (r *RunSnapshot) status() RunStatus {
 	for _, a := range r.Agents {
 		st.add(&a.AgentState, waiting[a.AgentID], a.end())
 	}
-	if len(r.Turns) == 1 {
-		st.turnOver, st.turn = !r.Turns[0].EndedAt.IsZero(), endOf(r.Turns[0].Error, "", "")
+	open := false
+	for t := range r.turns {
+		st.isTurn, open = true, open || t.EndedAt.IsZero()
 	}
-	st.isTurn = r.turn() != nil
+	_, st.turn = r.badTurn()
+	if st.turnOver = st.isTurn && !open; !st.isTurn && len(r.Turns) == 1 {
+		st.turn = endOf(r.Turns[0].Error, "", "")
+	}
 	return st.status()
 }
 
-// turn returns the turn that the run is, or nil: its only one, of an agent that has not
-// started. The agents that have work for it.
-func (r *RunSnapshot) turn() *TurnSnapshot {
-	if len(r.Turns) != 1 {
-		return nil
+// turns yields the turns that the run follows: their agents have not started. The agents that have
+// started work for them.
+func (r *RunSnapshot) turns(yield func(*TurnSnapshot) bool) {
+	for i := range r.Turns {
+		t := &r.Turns[i]
+		if a := r.Agents[t.AgentID]; (a == nil || !a.Started) && !yield(t) {
+			return
+		}
 	}
-	t := &r.Turns[0]
-	if a := r.Agents[t.AgentID]; a != nil && a.Started {
-		return nil
+}
+
+// badTurn returns how the run's turns went, and the turn that tells it: of the latest turn of each
+// agent the last one that failed, else the last one that was cancelled, else nil.
+func (r *RunSnapshot) badTurn() (bad *TurnSnapshot, how agentEnd) {
+	if len(r.Turns) == 0 {
+		return nil, agentEnd{}
 	}
-	return t
+	last := map[string]*TurnSnapshot{}
+	for t := range r.turns {
+		last[t.AgentID] = t
+	}
+	for _, t := range last {
+		end := endOf(t.Error, "", "")
+		if end == (agentEnd{}) || how.failed && !end.failed {
+			continue
+		}
+		if bad == nil || end.failed && !how.failed || t.Sequence > bad.Sequence {
+			bad, how = t, end
+		}
+	}
+	return bad, how
 }
 
 // sessionEnded reports whether the end of the session is that of the run.

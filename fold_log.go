@@ -14,11 +14,16 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 	"github.com/agentevents/agentevents/internal/lines"
 	"github.com/agentevents/agentevents/internal/reuse"
+	"github.com/agentevents/agentevents/internal/sessions"
 )
 
 // A FoldSet folds a log of any number of runs. Each event goes to the fold of its
 // run. The zero FoldSet is one with the zero options. A FoldSet must not be used
 // concurrently.
+//
+// A session.completed ends every run of its session that has begun and that nothing else has
+// ended: SessionEndedAt and SessionStatus of its snapshot come from that event. No agent, turn
+// or session has started in the run since.
 //
 // A run that has ended takes little memory: its snapshot is kept in a packed form.
 type FoldSet struct {
@@ -33,6 +38,9 @@ type FoldSet struct {
 	packed reuse.Slab
 	buf    []byte
 	errs   firsterrs.List // of lines
+
+	at       int // place of the event in the log, from 1: a number that rises
+	sessions sessions.Ends
 }
 
 // A logRun is a run of a log. Exactly one of fold, rest and text holds its state.
@@ -44,6 +52,7 @@ type logRun struct {
 	cover *coverage    // of an ended run that misses events, while it has no fold
 	woken bool         // the run has been in FoldSet.ended, or went on after it was put away
 	line  int          // number of its first line, when workers fold
+	went  int          // place of its first event, or of the last one with which it goes on
 }
 
 const (
@@ -93,6 +102,7 @@ func FoldLog(r *Reader, o FoldOptions) (*FoldSet, error) {
 // Apply adds one event to the fold of its run. See [Fold.Apply].
 func (l *FoldSet) Apply(ev Event) {
 	run := l.run(ev.RunID)
+	l.see(run, &ev)
 	run.fold.Apply(ev)
 	l.note(run)
 }
@@ -101,8 +111,42 @@ func (l *FoldSet) Apply(ev Event) {
 // writes it.
 func (l *FoldSet) add(ev *Event, line string) {
 	run := l.run(ev.RunID)
+	l.see(run, ev)
 	run.fold.add(ev, jsonwire.Hash(line), true)
 	l.note(run)
+}
+
+// see notes where a run goes on and where its session ends, before its fold has the event. An
+// event that may come again says neither.
+func (l *FoldSet) see(run *logRun, ev *Event) {
+	l.at++
+	if run.went == 0 {
+		run.went = l.at
+	}
+	if ev.Sequence < run.fold.m.NextSequence {
+		return
+	}
+	switch p := ev.Payload.(type) {
+	case *AgentStarted, *TurnStarted, *SessionStarted:
+		run.went = l.at
+	case *SessionCompleted:
+		l.sessions.Add(ev.SessionID, sessions.End{At: l.at, Time: ev.Time, Status: p.Status})
+	}
+}
+
+// finish finishes the snapshot of a run that went on at a place in the log. What ends its
+// session afterwards ends the run, if nothing else does.
+func (l *FoldSet) finish(s *RunSnapshot, went int) *RunSnapshot {
+	s = l.opts.finish(s)
+	if s.Resume.opened || s.Status.Terminal() {
+		return s
+	}
+	end, ended := l.sessions.After(s.SessionID, went)
+	if !ended {
+		return s
+	}
+	s.SessionEndedAt, s.SessionStatus = end.Time, end.Status
+	return l.opts.finish(s)
 }
 
 // Snapshot returns the snapshot of a run, or nil when the log has no event of the
@@ -113,11 +157,11 @@ func (l *FoldSet) Snapshot(runID string) *RunSnapshot {
 	case run == nil:
 		return nil
 	case run.fold != nil:
-		return run.fold.Snapshot()
+		return l.finish(run.fold.Snapshot(), run.went)
 	case run.rest != nil:
-		return l.opts.finish(run.rest.clone())
+		return l.finish(run.rest.clone(), run.went)
 	}
-	return l.opts.finish(run.unpack())
+	return l.finish(run.unpack(), run.went)
 }
 
 // Drain yields the snapshot of every run in the order in which the runs appear,
@@ -139,8 +183,9 @@ func (l *FoldSet) Drain() iter.Seq[*RunSnapshot] {
 			case s == nil:
 				s = run.unpack()
 			}
+			went := run.went
 			*run = logRun{}
-			if !yield(l.opts.finish(s)) {
+			if !yield(l.finish(s, went)) {
 				return
 			}
 		}
@@ -312,6 +357,7 @@ func (l *FoldSet) readParallel(r *Reader) {
 	d.Wait()
 	for _, w := range workers {
 		faults = append(faults, w.errs...)
+		l.sessions.Merge(&w.fold.sessions)
 		l.order = append(l.order, w.fold.order...)
 		for id, run := range w.fold.runs {
 			put(&l.runs, id, run)
@@ -399,6 +445,7 @@ func (w *foldWorker) line(text string, at dealtLine) {
 		text = whole
 	}
 	runs := len(w.fold.order)
+	w.fold.at = at.Line - 1
 	w.fold.add(&w.ev, w.pool.canonical(text))
 	if len(w.fold.order) > runs {
 		w.fold.order[runs].line = at.Line

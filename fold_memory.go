@@ -4,9 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agentevents/agentevents/internal/jsonwire"
 	"github.com/agentevents/agentevents/internal/reuse"
-	"github.com/agentevents/agentevents/internal/roster"
 )
 
 // This file has the memory of a fold. Many lines share one piece of memory, so a
@@ -147,10 +145,10 @@ func (f *Fold) reset(all bool) {
 	}
 	*m = machine{agents: reuse.Map(m.agents), calls: m.calls, messages: reuse.Map(m.messages), buf: m.buf}
 	clear(v.closed)
-	v.s, v.tools, v.closed, v.oldest = nil, reuse.Map(v.tools), v.closed[:0], 0
-	v.state, v.messages, v.inbox = jsonwire.Object{}, roster.Roster[string, ConversationMessage]{}, roster.Roster[string, InboxItem]{}
-	v.turns, v.steps = roster.Opens[turnKey]{}, roster.Opens[stepKey]{}
-	v.lastTurn, v.active = nil, nil
+	*v = view{
+		keepCalls: v.keepCalls, words: v.words, kept: v.kept, brief: v.brief, agents: v.agents, calls: v.calls, stats: v.stats, reports: v.reports,
+		tools: reuse.Map(v.tools), closed: v.closed[:0],
+	}
 	f.begun, f.line, f.cover = false, reuse.Small(f.line), coverage{}
 }
 

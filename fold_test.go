@@ -445,12 +445,12 @@ var kindEffects = []struct {
 		require.Equal(t, `{"a":1}`, stateOf(s))
 	}},
 	{KindWorkflowCreated, []Event{ev("", &WorkflowCreated{Phases: []string{"scout", "build"}, EstimatedTokens: Some[int64](5)}, inWorkflow)}, func(t *testing.T, s *RunSnapshot) {
-		require.Equal(t, Some(WorkflowSnapshot{WorkflowID: "w", Phases: []string{"scout", "build"}, EstimatedTokens: Some[int64](5)}), s.Workflow)
+		require.Equal(t, []WorkflowSnapshot{{WorkflowID: "w", Phases: []string{"scout", "build"}, EstimatedTokens: Some[int64](5)}}, s.Workflows)
 		require.Equal(t, "w", s.WorkflowID)
 	}},
 	{KindWorkflowApproved, []Event{ev("", &WorkflowApproved{ApprovedBy: "ada", ApprovedAt: second(9)}, inWorkflow)}, func(t *testing.T, s *RunSnapshot) {
-		require.Equal(t, "ada", s.Workflow.V.ApprovedBy)
-		require.Equal(t, second(9), s.Workflow.V.ApprovedAt)
+		require.Equal(t, "ada", s.Workflows[0].ApprovedBy)
+		require.Equal(t, second(9), s.Workflows[0].ApprovedAt)
 	}},
 	{KindPhaseStarted, []Event{ev("", &PhaseStarted{InputCount: Some(3)}, inScout)}, func(t *testing.T, s *RunSnapshot) {
 		require.Equal(t, []PhaseSnapshot{{WorkflowID: "w", Phase: "scout", Open: true, StartedAt: second(0), InputCount: Some(3)}}, s.Phases)
@@ -483,9 +483,9 @@ var kindEffects = []struct {
 		require.Equal(t, []CheckpointSnapshot{{WorkflowID: "w", Phase: "scout", At: second(3), Resumed: true}}, s.Checkpoints)
 	}},
 	{KindWorkflowFinalized, []Event{ev("", &WorkflowFinalized{TotalTokens: 9, TotalAgents: 2, Duration: time.Second}, inWorkflow)}, func(t *testing.T, s *RunSnapshot) {
-		require.True(t, s.Workflow.V.Finalized)
-		require.Equal(t, second(0), s.Workflow.V.FinalizedAt)
-		require.Equal(t, Some[int64](9), s.Workflow.V.TotalTokens)
+		require.True(t, s.Workflows[0].Finalized)
+		require.Equal(t, second(0), s.Workflows[0].FinalizedAt)
+		require.Equal(t, Some[int64](9), s.Workflows[0].TotalTokens)
 		require.Zero(t, s.Usage.Usage, "a cross-check")
 	}},
 	{KindApprovalRequested, []Event{ev("a", started()), ev("a", &ApprovalRequested{ApprovalID: "p", Action: "push", CallID: "c"})}, func(t *testing.T, s *RunSnapshot) {

@@ -47,6 +47,46 @@ func (u *AgentUsage) next(died bool) {
 		u.Earlier = append(u.Earlier, u.AttemptUsage)
 	}
 	u.AttemptUsage = AttemptUsage{}
+	u.squeeze()
+}
+
+// squeeze joins two earlier attempts when they are many. In the middle are two sums: one of
+// attempts that ended and one of those that died.
+func (u *AgentUsage) squeeze() {
+	const at = 2 * keptAttempts
+	all := u.Earlier
+	switch {
+	case len(all) <= 2*at+1:
+	case all[at].join(&all[at+1]):
+		u.Earlier = slices.Delete(all, at+1, at+2)
+	case all[at].join(&all[at+2]) || all[at+1].join(&all[at+2]):
+		u.Earlier = slices.Delete(all, at+2, at+3)
+	}
+}
+
+// join adds the figures of the next attempt, as reports about models, and reports whether it did:
+// the sums and the figures of each model stay the same. Attempts stay apart that include
+// sub-agents, of which one died alone, or whose figures are of several reports in place of which
+// others count.
+func (u *AttemptUsage) join(next *AttemptUsage) bool {
+	var reports []ReportedUsage
+	for _, a := range [...]*AttemptUsage{u, next} {
+		if len(a.Models) > 0 || a.Died != u.Died || a.Ended.OK && a.several() || a.CostUSD.OK && !a.Ended.OK && len(a.Reported) > 0 {
+			return false
+		}
+		a.byModel(func(model string, v Usage) {
+			reports = append(reports, ReportedUsage{Model: model, Usage: v, Partial: a.partial()})
+		})
+		if a.CostUSD.OK && !a.Ended.OK {
+			reports = append(reports, ReportedUsage{Usage: Usage{CostUSD: a.CostUSD}})
+		}
+	}
+	*u = AttemptUsage{Sequence: u.Sequence, Died: u.Died, Reported: []ReportedUsage{}}
+	for _, r := range reports {
+		u.report(nil, r)
+	}
+	u.Reported = orNil(u.Reported)
+	return true
 }
 
 // empty reports whether the attempt has no figures.
@@ -304,8 +344,7 @@ func (u *AttemptUsage) byModel(add func(model string, v Usage)) {
 			model = r.Model
 		}
 	}
-	several := slices.ContainsFunc(u.Reported, func(r ReportedUsage) bool { return r.Model != "" && r.Model != model })
-	if u.Ended.OK && !several {
+	if u.Ended.OK && !u.several() {
 		v, cost := u.Total()
 		v.CostUSD = cost
 		add(model, v)
@@ -315,6 +354,21 @@ func (u *AttemptUsage) byModel(add func(model string, v Usage)) {
 		r := &u.Reported[i]
 		add(cmp.Or(r.Model, u.Model), r.Usage)
 	}
+}
+
+// several reports whether the reports name several models.
+func (u *AttemptUsage) several() bool {
+	first := ""
+	for i := range u.Reported {
+		switch model := u.Reported[i].Model; {
+		case model == "":
+		case first == "":
+			first = model
+		case model != first:
+			return true
+		}
+	}
+	return false
 }
 
 // partial reports whether a report that counts is partial.

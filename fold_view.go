@@ -44,7 +44,10 @@ type view struct {
 	lastTurn map[string]int // index of the agent's last turn, open or not
 	steps    roster.Opens[stepKey]
 	phases   roster.Opens[passageKey]
-	active   map[string]struct{} // nodes that run or are suspended
+
+	workflows map[string]int // index of the latest one, by id
+
+	active map[string]struct{} // nodes that run or are suspended
 }
 
 // A turnKey is the key of the turns of an agent, of those with a number or without a
@@ -105,6 +108,9 @@ func (v *view) index() {
 	for i := range s.Phases {
 		v.notePhase(i, true)
 	}
+	for i := range s.Workflows {
+		put(&v.workflows, s.Workflows[i].WorkflowID, i)
+	}
 	for id, st := range s.NodeStatus {
 		if st == NodeStatusRunning || st == NodeStatusSuspended {
 			put(&v.active, id, struct{}{})
@@ -124,6 +130,9 @@ func (v *view) sync(m *machine) *RunSnapshot {
 	for id, a := range m.agents {
 		rec := a.shown
 		v.rename(&rec.ParentAgentID, rec.Sequence)
+		for i := range rec.Earlier {
+			v.rename(&rec.Earlier[i].ParentAgentID, rec.Earlier[i].Sequence)
+		}
 		s.Agents[id] = rec
 		text, reasoning := rec.text, rec.reasoning
 		if a.Resume.textOpen {
@@ -378,6 +387,34 @@ func (v *view) newAgent() *AgentState {
 	return &rec.AgentState
 }
 
+// keptAttempts is how many earlier attempts of an agent a snapshot keeps: so many of the first,
+// and so many of the latest.
+const keptAttempts = 16
+
+// again keeps the attempt of an agent that an event begins another one of.
+func (v *view) again(a *AgentState, ev *Event) {
+	if v == nil {
+		return
+	}
+	rec := a.shown
+	t := rec.attempt()
+	t.Died = !a.Ended
+	if rec.Earlier = append(rec.Earlier, t); len(rec.Earlier) > 2*keptAttempts {
+		first, d := &rec.Earlier[keptAttempts], &rec.Dropped
+		if !d.OK {
+			*d = Some(DroppedAttempts{Sequence: first.Sequence})
+		}
+		d.V.Count = plus(d.V.Count, 1)
+		d.V.add(first)
+		rec.Earlier = slices.Delete(rec.Earlier, keptAttempts, keptAttempts+1)
+	}
+	rec.Usage.next(t.Died)
+	rec.Usage.Sequence, rec.Usage.Model = ev.Sequence, rec.Model
+	if _, end := ev.Payload.(*AgentEnded); end {
+		rec.StartedAt = time.Time{} // the attempt before began then
+	}
+}
+
 func (v *view) agentStarted(ev *Event, sub *subject) {
 	if sub.agent == nil {
 		return
@@ -391,18 +428,18 @@ func (v *view) agentStarted(ev *Event, sub *subject) {
 		to   *string
 		from string
 	}{
-		{&rec.ParentAgentID, ev.ParentAgentID}, {&rec.ParentCallID, ev.ParentCallID}, {&rec.NodeID, ev.NodeID}, {&rec.NodeRunID, ev.NodeRunID}, {&rec.Phase, ev.Phase},
+		{&rec.ParentAgentID, ev.ParentAgentID}, {&rec.ParentCallID, ev.ParentCallID}, {&rec.NodeID, ev.NodeID}, {&rec.NodeRunID, ev.NodeRunID},
 		{&rec.Name, p.Name}, {&rec.Task, p.Task}, {&rec.Model, p.Model},
 	} {
 		if t.from != "" && *t.to != t.from {
 			*t.to = v.intern(t.from)
 		}
 	}
-	if !rec.StartedAt.IsZero() || !rec.EndedAt.IsZero() { // else reports that came before are of this attempt
-		rec.Usage.next(rec.EndedAt.IsZero())
+	if ev.WorkflowID != "" || ev.Phase != "" {
+		rec.WorkflowID, rec.Phase = v.intern(ev.WorkflowID), v.intern(ev.Phase)
 	}
 	rec.Usage.Sequence, rec.Usage.Model = ev.Sequence, rec.Model
-	if rec.StartedAt.IsZero() {
+	if rec.StartedAt.IsZero() && len(rec.Earlier) == 0 {
 		rec.Sequence = ev.Sequence
 	}
 	rec.StartedAt, rec.EndedAt = ev.Time, time.Time{}
@@ -493,10 +530,6 @@ func (v *view) agentEnded(ev *Event, sub *subject) {
 		return
 	}
 	rec, p := sub.agent.shown, ev.Payload.(*AgentEnded)
-	if !rec.EndedAt.IsZero() && !ev.Marks.Has(MarkLate) {
-		rec.Usage.next(false) // an end without a start is an attempt, too
-		rec.Usage.Sequence, rec.Usage.Model = ev.Sequence, rec.Model
-	}
 	rec.EndedAt, rec.Duration = ev.Time, elapsed(p.Duration, rec.StartedAt, ev.Time)
 	rec.Outcome, rec.EndStatus = AgentOutcome(v.intern(string(p.Outcome))), v.intern(p.Status)
 	v.set(&rec.Result, p.Result)
@@ -809,15 +842,15 @@ func (v *view) facts() *FactsSnapshot {
 	return &v.s.Facts.V
 }
 
-func (v *view) intentClassified(ev *Event, _ *subject) {
+func (v *view) intentClassified(ev *Event, sub *subject) {
 	p := ev.Payload.(*IntentClassified)
 	f := v.facts()
-	f.Intents = append(f.Intents, IntentSnapshot{Sequence: ev.Sequence, AgentID: v.intern(ev.AgentID), Intent: v.intern(p.Intent), Confidence: p.Confidence})
+	f.Intents = append(f.Intents, IntentSnapshot{Sequence: ev.Sequence, AgentID: v.intern(whose(ev, sub)), Intent: v.intern(p.Intent), Confidence: p.Confidence})
 }
 
-func (v *view) planProposed(ev *Event, _ *subject) {
+func (v *view) planProposed(ev *Event, sub *subject) {
 	p := ev.Payload.(*PlanProposed)
-	plan := PlanSnapshot{Sequence: ev.Sequence, AgentID: v.intern(ev.AgentID), Strategy: v.intern(p.Strategy)}
+	plan := PlanSnapshot{Sequence: ev.Sequence, AgentID: v.intern(whose(ev, sub)), Strategy: v.intern(p.Strategy)}
 	for i := range p.Steps {
 		plan.Steps = append(plan.Steps, *p.Steps[i].clone())
 	}
@@ -825,10 +858,10 @@ func (v *view) planProposed(ev *Event, _ *subject) {
 	f.Plans = append(f.Plans, plan)
 }
 
-func (v *view) turnStarted(ev *Event, _ *subject) {
+func (v *view) turnStarted(ev *Event, sub *subject) {
 	v.s.SessionEndedAt = time.Time{}
 	p := ev.Payload.(*TurnStarted)
-	v.newTurn(TurnSnapshot{Sequence: ev.Sequence, Turn: p.Turn, Name: v.intern(p.Name), AgentID: v.intern(ev.AgentID), SpanID: v.keep(ev.SpanID), StartedAt: ev.Time})
+	v.newTurn(TurnSnapshot{Sequence: ev.Sequence, Turn: p.Turn, Name: v.intern(p.Name), AgentID: v.intern(whose(ev, sub)), SpanID: v.keep(ev.SpanID), StartedAt: ev.Time})
 }
 
 func (v *view) newTurn(t TurnSnapshot) *TurnSnapshot {
@@ -854,17 +887,26 @@ func (v *view) noteTurn(i int) {
 // openTurn returns the index of the turn that an end closes: the last open turn of its
 // span that has not another number or agent, else the agent's last open turn with its
 // number, or without a number the agent's last open turn.
-func (v *view) openTurn(ev *Event, number Opt[int]) (int, bool) {
+func (v *view) openTurn(ev *Event, agent string, number Opt[int]) (int, bool) {
 	open := func(i int) bool { return v.s.Turns[i].EndedAt.IsZero() }
 	if ev.SpanID != "" {
 		if i, ok := v.turns.LastOpen(turnKey{span: ev.SpanID}, open); ok {
 			t := &v.s.Turns[i]
-			if sameOrUnsaid(t.AgentID, ev.AgentID) && (t.Turn == number || !t.Turn.OK || !number.OK) {
+			if sameOrUnsaid(t.AgentID, agent) && (t.Turn == number || !t.Turn.OK || !number.OK) {
 				return i, true
 			}
 		}
 	}
-	return v.turns.LastOpen(turnKey{agent: ev.AgentID, number: number}, open)
+	return v.turns.LastOpen(turnKey{agent: agent, number: number}, open)
+}
+
+// whose returns the id of the agent that acts in an event. Of twins the event names both: the
+// subject is the one in whose span it is.
+func whose(ev *Event, sub *subject) string {
+	if ev.AgentID != "" && sub.agent != nil {
+		return sub.agent.AgentID
+	}
+	return ev.AgentID
 }
 
 func sameOrUnsaid(a, b string) bool { return a == b || a == "" || b == "" }
@@ -872,10 +914,10 @@ func sameOrUnsaid(a, b string) bool { return a == b || a == "" || b == "" }
 func (v *view) turnEnded(ev *Event, sub *subject) {
 	p := ev.Payload.(*TurnEnded)
 	var t *TurnSnapshot
-	if i, ok := v.openTurn(ev, p.Turn); ok {
+	if i, ok := v.openTurn(ev, whose(ev, sub), p.Turn); ok {
 		t = &v.s.Turns[i]
 	} else {
-		t = v.newTurn(TurnSnapshot{Sequence: ev.Sequence, Turn: p.Turn, AgentID: v.intern(ev.AgentID)})
+		t = v.newTurn(TurnSnapshot{Sequence: ev.Sequence, Turn: p.Turn, AgentID: v.intern(whose(ev, sub))})
 	}
 	t.EndSequence = ev.Sequence
 	t.EndedAt, t.Duration = ev.Time, elapsed(p.Duration, t.StartedAt, ev.Time)
@@ -889,20 +931,20 @@ func (v *view) turnSummarized(ev *Event, sub *subject) {
 	}
 	v.s.Resume.reported = false
 	var t *TurnSnapshot
-	if i, ok := v.lastTurn[ev.AgentID]; ok {
+	if i, ok := v.lastTurn[whose(ev, sub)]; ok {
 		t = &v.s.Turns[i]
 	} else {
 		// The rules know of no open turn.
-		t = v.newTurn(TurnSnapshot{Sequence: ev.Sequence, AgentID: v.intern(ev.AgentID), EndSequence: ev.Sequence, EndedAt: ev.Time})
+		t = v.newTurn(TurnSnapshot{Sequence: ev.Sequence, AgentID: v.intern(whose(ev, sub)), EndSequence: ev.Sequence, EndedAt: ev.Time})
 	}
 	t.Text, t.Intent = v.keep(p.Text), v.keep(p.Intent)
 }
 
-func (v *view) stepStarted(ev *Event, _ *subject) {
+func (v *view) stepStarted(ev *Event, sub *subject) {
 	p := ev.Payload.(*StepStarted)
 	v.newStep(StepSnapshot{
 		Sequence: ev.Sequence, StepID: v.intern(p.StepID), Name: v.intern(p.Name), Description: v.keep(p.Description),
-		AgentID: v.intern(ev.AgentID), SpanID: v.keep(ev.SpanID), StartedAt: ev.Time,
+		AgentID: v.intern(whose(ev, sub)), SpanID: v.keep(ev.SpanID), StartedAt: ev.Time,
 	})
 }
 
@@ -924,13 +966,13 @@ func (v *view) noteStep(i int) {
 // openStep returns the index of the step that an end closes: the agent's last open step
 // with its id, else the last open step of its span, the end of which may have an id that
 // a reader made up.
-func (v *view) openStep(ev *Event, id string) (int, bool) {
+func (v *view) openStep(ev *Event, agent string, id string) (int, bool) {
 	open := func(i int) bool { return v.s.Steps[i].EndedAt.IsZero() }
-	i, ok := v.steps.LastOpen(stepKey{agent: ev.AgentID, step: id}, open)
+	i, ok := v.steps.LastOpen(stepKey{agent: agent, step: id}, open)
 	if ev.SpanID == "" || ok && v.s.Steps[i].SpanID == ev.SpanID {
 		return i, ok
 	}
-	if at, found := v.steps.LastOpen(stepKey{span: ev.SpanID}, open); found && sameOrUnsaid(v.s.Steps[at].AgentID, ev.AgentID) && (!ok || v.s.Steps[at].StepID == id) {
+	if at, found := v.steps.LastOpen(stepKey{span: ev.SpanID}, open); found && sameOrUnsaid(v.s.Steps[at].AgentID, agent) && (!ok || v.s.Steps[at].StepID == id) {
 		return at, true
 	}
 	return i, ok
@@ -939,10 +981,10 @@ func (v *view) openStep(ev *Event, id string) (int, bool) {
 func (v *view) stepEnded(ev *Event, sub *subject) {
 	p := ev.Payload.(*StepEnded)
 	var st *StepSnapshot
-	if i, ok := v.openStep(ev, p.StepID); ok {
+	if i, ok := v.openStep(ev, whose(ev, sub), p.StepID); ok {
 		st = &v.s.Steps[i]
 	} else {
-		st = v.newStep(StepSnapshot{Sequence: ev.Sequence, StepID: v.intern(p.StepID), AgentID: v.intern(ev.AgentID)})
+		st = v.newStep(StepSnapshot{Sequence: ev.Sequence, StepID: v.intern(p.StepID), AgentID: v.intern(whose(ev, sub))})
 	}
 	st.EndSequence = ev.Sequence
 	st.EndedAt, st.Duration = ev.Time, elapsed(p.Duration, st.StartedAt, ev.Time)
@@ -1078,21 +1120,31 @@ func (v *view) loopIterated(ev *Event, _ *subject) {
 
 // Workflows.
 
+// workflow returns the workflow of an event: the latest one with its id, or a new one.
 func (v *view) workflow(ev *Event) *WorkflowSnapshot {
-	w := &v.s.Workflow
-	if !w.OK {
-		*w = Some(WorkflowSnapshot{WorkflowID: v.intern(ev.WorkflowID)})
+	if i, ok := v.workflows[ev.WorkflowID]; ok {
+		return &v.s.Workflows[i]
 	}
-	return &w.V
+	return v.newWorkflow(ev)
+}
+
+func (v *view) newWorkflow(ev *Event) *WorkflowSnapshot {
+	v.s.Workflows = append(v.s.Workflows, WorkflowSnapshot{Sequence: ev.Sequence, WorkflowID: v.intern(ev.WorkflowID)})
+	i := len(v.s.Workflows) - 1
+	put(&v.workflows, v.s.Workflows[i].WorkflowID, i)
+	return &v.s.Workflows[i]
 }
 
 func (v *view) workflowCreated(ev *Event, _ *subject) {
 	p := ev.Payload.(*WorkflowCreated)
-	w := WorkflowSnapshot{WorkflowID: v.intern(ev.WorkflowID), Script: strings.Clone(p.Script), EstimatedTokens: p.EstimatedTokens}
+	w := v.workflow(ev)
+	if w.Finalized {
+		w = v.newWorkflow(ev)
+	}
+	w.Script, w.Phases, w.EstimatedTokens = strings.Clone(p.Script), nil, p.EstimatedTokens
 	for _, phase := range p.Phases {
 		w.Phases = append(w.Phases, v.intern(phase))
 	}
-	v.s.Workflow = Some(w)
 }
 
 func (v *view) workflowApproved(ev *Event, _ *subject) {
@@ -1154,7 +1206,8 @@ func (v *view) phaseCompleted(ev *Event, key phaseKey) {
 		at, open = v.openPhase(key, "")
 	}
 	if !open {
-		v.s.Phases = append(v.s.Phases, PhaseSnapshot{WorkflowID: v.intern(ev.WorkflowID), Phase: v.intern(ev.Phase)})
+		v.workflow(ev)
+		v.s.Phases = append(v.s.Phases, PhaseSnapshot{Sequence: ev.Sequence, WorkflowID: v.intern(ev.WorkflowID), Phase: v.intern(ev.Phase)})
 		at = len(v.s.Phases) - 1
 	}
 	ph, p := &v.s.Phases[at], ev.Payload.(*PhaseCompleted)
@@ -1162,12 +1215,14 @@ func (v *view) phaseCompleted(ev *Event, key phaseKey) {
 }
 
 func (v *view) checkpointSaved(ev *Event, _ *subject) {
+	v.workflow(ev)
 	v.s.Checkpoints = append(v.s.Checkpoints, CheckpointSnapshot{
 		Sequence: ev.Sequence, WorkflowID: v.intern(ev.WorkflowID), Phase: v.intern(ev.Phase), At: ev.Time, StateBytes: Some(ev.Payload.(*CheckpointSaved).StateBytes),
 	})
 }
 
 func (v *view) checkpointResumed(ev *Event, _ *subject) {
+	v.workflow(ev)
 	v.s.Checkpoints = append(v.s.Checkpoints, CheckpointSnapshot{
 		Sequence: ev.Sequence, WorkflowID: v.intern(ev.WorkflowID), Phase: v.intern(ev.Phase), At: ev.Payload.(*CheckpointResumed).ResumedAt, Resumed: true,
 	})
@@ -1292,10 +1347,10 @@ func (v *view) commandConsumed(ev *Event, _ *subject) {
 
 // Assurance and resources.
 
-func (v *view) auditChecked(ev *Event, _ *subject) {
+func (v *view) auditChecked(ev *Event, sub *subject) {
 	p := ev.Payload.(*AuditChecked)
 	v.s.Audits = append(v.s.Audits, AuditSnapshot{
-		Sequence: ev.Sequence, AgentID: v.intern(ev.AgentID), CheckpointID: v.intern(p.CheckpointID), Result: p.Result.constant(), Duration: p.Duration,
+		Sequence: ev.Sequence, AgentID: v.intern(whose(ev, sub)), CheckpointID: v.intern(p.CheckpointID), Result: p.Result.constant(), Duration: p.Duration,
 	})
 }
 
@@ -1310,25 +1365,25 @@ func (v *view) claimVerified(ev *Event, sub *subject) {
 func (v *view) issueFound(ev *Event, sub *subject) {
 	p := ev.Payload.(*IssueFound)
 	v.s.Issues = append(v.s.Issues, IssueSnapshot{
-		Sequence: ev.Sequence, AgentID: v.intern(ev.AgentID), Issue: v.keep(p.Issue), Severity: v.intern(p.Severity),
+		Sequence: ev.Sequence, AgentID: v.intern(whose(ev, sub)), Issue: v.keep(p.Issue), Severity: v.intern(p.Severity),
 		Evidence: v.json(sub, p.Evidence), SuggestedFix: v.keep(p.SuggestedFix),
 	})
 }
 
-func (v *view) citationFound(ev *Event, _ *subject) {
+func (v *view) citationFound(ev *Event, sub *subject) {
 	p := ev.Payload.(*CitationFound)
 	v.s.Citations = plus(v.s.Citations, 1)
 	f := v.facts()
 	f.Citations = append(f.Citations, CitationSnapshot{
-		Sequence: ev.Sequence, AgentID: v.intern(ev.AgentID), Claim: v.keep(p.Claim), SourceURI: v.keep(p.SourceURI), Confidence: p.Confidence, Verified: p.Verified.V,
+		Sequence: ev.Sequence, AgentID: v.intern(whose(ev, sub)), Claim: v.keep(p.Claim), SourceURI: v.keep(p.SourceURI), Confidence: p.Confidence, Verified: p.Verified.V,
 	})
 }
 
-func (v *view) evidenceInsufficient(ev *Event, _ *subject) {
+func (v *view) evidenceInsufficient(ev *Event, sub *subject) {
 	p := ev.Payload.(*EvidenceInsufficient)
 	f := v.facts()
 	f.Insufficiencies = append(f.Insufficiencies, InsufficiencySnapshot{
-		Sequence: ev.Sequence, AgentID: v.intern(ev.AgentID), Reason: v.keep(p.Reason), WhatWouldResolve: v.keep(p.WhatWouldResolve),
+		Sequence: ev.Sequence, AgentID: v.intern(whose(ev, sub)), Reason: v.keep(p.Reason), WhatWouldResolve: v.keep(p.WhatWouldResolve),
 	})
 }
 

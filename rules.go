@@ -57,6 +57,7 @@ type machine struct {
 
 	agents  map[string]*AgentState
 	bySpan  map[string]*AgentState // by AgentState.SpanID
+	twins   map[string]*AgentState // by agentResume.spans
 	last    *AgentState            // the agent that find returned last
 	ordered int32                  // number of agents that have an order
 	resting int32                  // number of agents that have ended
@@ -214,6 +215,10 @@ func (m *machine) identify(sub *subject, ev *Event) {
 	if ev.AgentID == "" || len(m.bySpan) == 0 {
 		return
 	}
+	if a := m.twin(ev); a != nil {
+		sub.agent, sub.key = a, a.AgentID
+		return
+	}
 	_, end := ev.Payload.(*AgentEnded)
 	unknown := sub.agent == nil || !sub.agent.firm() || sub.agent.Ended // several agents may have one id, each in a span of its own
 	if a := m.nameless(ev); a != nil && a != sub.agent && (unknown || end && a.SpanID == ev.SpanID) {
@@ -263,6 +268,42 @@ func (m *machine) nameless(ev *Event) *AgentState {
 	return a
 }
 
+// twin returns the agent of an event whose id several agents have at once: the one in the span
+// of which it is.
+func (m *machine) twin(ev *Event) *AgentState {
+	if len(m.twins) == 0 {
+		return nil
+	}
+	switch ev.Payload.(type) {
+	case *AgentStarted, *HandoffAccepted: // another agent comes
+		return nil
+	}
+	for _, span := range [...]string{ev.SpanID, ev.ParentSpanID} {
+		if a := m.twins[span]; a != nil && a.Resume.twin == ev.AgentID {
+			return a
+		}
+	}
+	return nil
+}
+
+// maxSpans is how many spans of a twin are known.
+const maxSpans = 64
+
+// within notes a span of a twin: what ends there may not name the span around it.
+func (m *machine) within(a *AgentState, span string) {
+	r := &a.Resume
+	if span == "" || m.twins[span] == a {
+		return
+	}
+	if len(r.spans) == maxSpans {
+		delete(m.twins, r.spans[1]) // the first span is where it started
+		r.spans = slices.Delete(r.spans, 1, 2)
+	}
+	span = strings.Clone(span)
+	r.spans = append(r.spans, span)
+	put(&m.twins, span, a)
+}
+
 // name gives an agent that is known by the span of its start its id.
 func (m *machine) name(a *AgentState, id string) {
 	was := a.AgentID
@@ -300,6 +341,10 @@ func (m *machine) name(a *AgentState, id string) {
 func (m *machine) begins(a *AgentState, ev *Event) {
 	if ev.AgentID == "" && ev.NodeRunID == "" {
 		a.Resume.unnamed = true
+		if ref := &ev.Payload.(*AgentStarted).Agent; ref.V.AgentID != "" {
+			a.Resume.twin = m.view.intern(ref.V.AgentID)
+			m.within(a, ev.SpanID)
+		}
 	}
 	if ev.SpanID == "" || ev.SpanID == a.SpanID {
 		return
@@ -427,6 +472,9 @@ func (m *machine) apply(ev *Event, sub *subject) {
 		if ev.Step.OK && !(kind.Droppable && m.atRest(a)) {
 			a.reach(ev.Step.V, kind.Droppable)
 		}
+	}
+	if a != nil && !kind.Droppable && a.Resume.twin != "" && ev.AgentID == a.Resume.twin {
+		m.within(a, ev.SpanID)
 	}
 	sub.agent = a
 	m.applyKind(ev, sub)
@@ -615,6 +663,9 @@ func (m *machine) agentStarted(ev *Event, sub *subject) {
 	}
 	m.goesOn()
 	m.rest(a)
+	if a.Started || a.Ended {
+		m.view.again(a, ev)
+	}
 	m.begins(a, ev)
 	m.view.within(ev.ParentSpanID, m.bySpan[ev.ParentSpanID], a)
 	r := &a.Resume
@@ -774,6 +825,10 @@ func (m *machine) agentEnded(ev *Event, sub *subject) {
 	}
 	if p := ev.Payload.(*AgentEnded); m.view == nil {
 		a.end = endOf(p.Error, p.Status, p.Outcome)
+	}
+	if a.Ended && !ev.Marks.Has(MarkLate) { // an end without a start is an attempt, too
+		m.view.again(a, ev)
+		a.Attempts = plus(max(1, a.Attempts), 1)
 	}
 	m.endAgent(a, KindAgentEnded)
 }
@@ -1238,17 +1293,21 @@ const RulePhaseOpen Rule = "phase-open"
 
 type phaseKey struct{ workflow, phase string }
 
-// workflowCreated notes the workflow that the run is: the first event but those of the
-// session creates it, or one that follows another.
+// workflowCreated notes a workflow that the run is: the first event but those of the
+// session creates it, or one that comes beside or after another.
 func (m *machine) workflowCreated(ev *Event, _ *subject) {
-	if r := &m.Resume; !r.begun || r.finalized {
-		r.workflow, r.finalized = m.view.intern(ev.WorkflowID), false
+	r := &m.Resume
+	if r.begun && !r.finalized && len(r.workflows) == 0 || slices.Contains(r.workflows, ev.WorkflowID) {
+		return
 	}
+	r.workflows, r.finalized = append(r.workflows, m.view.intern(ev.WorkflowID)), false
 }
 
 func (m *machine) workflowFinalized(ev *Event, _ *subject) {
-	if r := &m.Resume; r.workflow != "" && r.workflow == ev.WorkflowID {
-		r.workflow, r.finalized = "", true
+	r := &m.Resume
+	if i := slices.Index(r.workflows, ev.WorkflowID); i >= 0 {
+		r.workflows = orNil(slices.Delete(r.workflows, i, i+1))
+		r.finalized = len(r.workflows) == 0
 	}
 }
 

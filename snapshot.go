@@ -10,18 +10,21 @@ import (
 // RunStatus is the state of a run. The events run.* decide it. A run that has no
 // run.started follows its agents: it is running while an agent is open. When all
 // started agents have ended it is failed if one of them failed or was aborted,
-// else completed. A run with one turn, the agent of which has not started, follows that
-// turn and not the agents that work for it: the turn's end ends it, failed if the turn
-// failed, else completed. A run that begins with workflow.created follows that workflow
-// in the same way: workflow.finalized completes it, whatever is open.
+// else completed. An agent that ends, or moves to another status, has started, whether or not
+// the log has its start. A run with turns of agents that have not started follows those
+// turns and not the agents that work for them: the end of the last open one ends it, failed if
+// the latest turn of one of their agents failed, else completed. A run that begins with
+// workflow.created follows its workflows in the same way: when each that was created is
+// finalized it is completed, whatever is open.
 //
 // The end of the session ends such a run too, whatever is open. Neither end holds when the
 // session, a turn or an agent starts. The run is cancelled if it was cancelling; else
 // completed, failed or cancelled as the word in SessionCompleted.Status means, such as
 // "success", "timeout" or "aborted"; ended with any other word, and without one as its
-// workflow, its turn and its agents say. A turn or an agent that was cancelled, as the code
+// workflows, its turns and its agents say. A turn or an agent that was cancelled, as the code
 // of its error or its own word tells, makes the run cancelled where one that failed makes it
-// failed.
+// failed. Where a [FoldSet] has the event of another run that ends the session, that ends the
+// run as well, if nothing else does.
 type RunStatus string
 
 // The run statuses. Dialects map them to their own.
@@ -88,8 +91,8 @@ type runResume struct {
 	resumes int  `wire:"resumes,omitzero"` // number of run.resumed seen
 	cut     bool `wire:"cut,omitzero"`     // the log begins inside the run: what came before is unknown
 
-	workflow  string `wire:"workflow,omitzero"`  // the workflow that the run is, until it is finalized
-	finalized bool   `wire:"finalized,omitzero"` // that was finalized, and nothing has started since
+	workflows []string `wire:"workflows,omitzero"` // the workflows that the run is, until they are finalized
+	finalized bool     `wire:"finalized,omitzero"` // all of those were finalized, and nothing has started since
 
 	// Only a fold writes these; an emitter leaves them empty.
 	reported      bool           `wire:"reported,omitzero"`      // usage was reported since the last turn.summarized
@@ -165,8 +168,8 @@ type RunSnapshot struct {
 	Messages          []ConversationMessage     `json:"messages"`              // the conversation, each messageId once
 	Turns             []TurnSnapshot            `json:"turns"`                 // turns, as they started
 	Steps             []StepSnapshot            `json:"steps"`                 // steps of plans, as they started
-	Workflow          Opt[WorkflowSnapshot]     `json:"workflow,omitzero"`     // the workflow; absent without workflow events
-	Phases            []PhaseSnapshot           `json:"phases"`                // phases of the workflow, as they started
+	Workflows         []WorkflowSnapshot        `json:"workflows"`             // workflows, as they first appeared
+	Phases            []PhaseSnapshot           `json:"phases"`                // phases of all workflows, as they started
 	Checkpoints       []CheckpointSnapshot      `json:"checkpoints"`           // checkpoints saved and resumed from
 	Approvals         []ApprovalSnapshot        `json:"approvals"`             // approvals, as they were requested
 	Clarifications    []ClarificationSnapshot   `json:"clarifications"`        // clarifications, as they were requested
@@ -216,6 +219,39 @@ func (r *RunSnapshot) agentsInOrder(agents []listedAgent) []listedAgent {
 	return agents
 }
 
+// AttemptsInOrder returns the attempts of the agent that the snapshot keeps, in order: Earlier, and
+// the current one. The counts of the current one are the agent's without the earlier attempts.
+func (a *AgentSnapshot) AttemptsInOrder() []AttemptSnapshot {
+	return append(slices.Clone(a.Earlier), a.attempt())
+}
+
+// attempt returns the current attempt.
+func (a *AgentSnapshot) attempt() AttemptSnapshot {
+	before := a.Dropped.V
+	for i := range a.Earlier {
+		before.add(&a.Earlier[i])
+	}
+	t := AttemptSnapshot{
+		Attempt: max(1, a.Attempts), Sequence: a.Usage.Sequence, ParentAgentID: a.ParentAgentID, ParentSpanID: a.ParentSpanID, ParentCallID: a.ParentCallID,
+		WorkflowID: a.WorkflowID, Phase: a.Phase, Task: a.Task, StartedAt: a.StartedAt, EndedAt: a.EndedAt, Duration: a.Duration,
+		Status: a.Status, Counted: a.Counted, Totals: a.Totals,
+		ToolCalls: a.ToolCalls - before.ToolCalls, ToolFailures: a.ToolFailures - before.ToolFailures,
+		ModelCalls: a.ModelCalls - before.ModelCalls, ModelFailures: a.ModelFailures - before.ModelFailures, Errors: a.Errors - before.Errors,
+		Outcome: a.Outcome, Error: a.Error, Result: a.Result, NumTurns: a.NumTurns, ConvergenceScore: a.ConvergenceScore,
+	}
+	if t.Errors > 0 {
+		t.LastError = a.LastError
+	}
+	return t
+}
+
+// add adds the counts of an attempt.
+func (d *DroppedAttempts) add(t *AttemptSnapshot) {
+	d.ToolCalls, d.ToolFailures = plus(d.ToolCalls, t.ToolCalls), plus(d.ToolFailures, t.ToolFailures)
+	d.ModelCalls, d.ModelFailures = plus(d.ModelCalls, t.ModelCalls), plus(d.ModelFailures, t.ModelFailures)
+	d.Errors = plus(d.Errors, t.Errors)
+}
+
 // InboxItem is a command that was received and not consumed, for an execution of a node that
 // has not ended.
 type InboxItem struct {
@@ -254,12 +290,15 @@ type agentResume struct {
 	renew   bool     `wire:"renew,omitzero"`   // the emitter stamps a new step next
 	resumes int      `wire:"resumes,omitzero"` // runResume.resumes when the agent started
 	unnamed bool     `wire:"unnamed,omitzero"` // its start has no id: the span of the start stands for it
+	twin    string   `wire:"twin,omitzero"`    // the id that its events may have: another agent has it too
+	spans   []string `wire:"spans,omitzero"`   // of a twin: the span of its start, and the latest ones in that
 	act     int      `wire:"act,omitzero"`     // the status that the last act tells, as an index of statuses
 	blocks  []block  `wire:"blocks,omitzero"`  // blocks whose deltas were seen
 
 	// Only a fold uses these; an emitter leaves them empty.
 	textOpen      bool `wire:"textOpen,omitzero"`      // AgentSnapshot.Text comes from a block's deltas
 	reasoningOpen bool `wire:"reasoningOpen,omitzero"` // AgentSnapshot.Reasoning comes from a block's deltas
+
 }
 
 // A block is a block of text, reasoning or arguments that comes in deltas.
@@ -282,7 +321,8 @@ type AgentSnapshot struct {
 	ParentCallID      string             `json:"parentCallId,omitzero"`      // call that spawned it
 	NodeID            string             `json:"nodeId,omitzero"`            // node of its start; without a start, of its first event
 	NodeRunID         string             `json:"nodeRunId,omitzero"`         // execution of that node; AgentID is the same if nothing else identifies the agent
-	Phase             string             `json:"phase,omitzero"`             // phase of its start
+	WorkflowID        string             `json:"workflowId,omitzero"`        // workflow of its latest start that names one
+	Phase             string             `json:"phase,omitzero"`             // phase of that start
 	Task              string             `json:"task,omitzero"`              // AgentStarted.Task
 	Model             string             `json:"model,omitzero"`             // AgentStarted.Model
 	ProviderSessionID string             `json:"providerSessionId,omitzero"` // the latest session id at the provider
@@ -316,7 +356,56 @@ type AgentSnapshot struct {
 	Reasoning         string             `json:"reasoning,omitzero"`         // its latest reasoning block, whole or so far
 	Usage             AgentUsage         `json:"usage"`                      // what it reported; see RunUsage
 
+	// Earlier are the attempts before the current one, in order: the first 16 and the latest 16.
+	// Dropped stands for those between them, which are not kept.
+	Earlier []AttemptSnapshot    `json:"earlier"`
+	Dropped Opt[DroppedAttempts] `json:"dropped,omitzero"`
+
 	text, reasoning []byte // in a fold, the latest whole blocks; Text and Reasoning are copies of them
+}
+
+// AttemptSnapshot is an attempt of an agent that another one has followed. What is not here, such
+// as the name of the agent, is the agent's. AgentUsage.Earlier has its figures, under the same
+// sequence.
+type AttemptSnapshot struct {
+	Attempt          int                `json:"attempt"`                   // its number; see AgentStarted.Attempt
+	Sequence         uint64             `json:"sequence"`                  // sequence of its start, else of its end; 0 if the log has no start of the first one
+	ParentAgentID    string             `json:"parentAgentId,omitzero"`    // AgentSnapshot.ParentAgentID, like all below, when the attempt was over
+	ParentSpanID     string             `json:"parentSpanId,omitzero"`     // the span around its start
+	ParentCallID     string             `json:"parentCallId,omitzero"`     // call that spawned it
+	WorkflowID       string             `json:"workflowId,omitzero"`       // workflow of its start
+	Phase            string             `json:"phase,omitzero"`            // phase of its start
+	Task             string             `json:"task,omitzero"`             // AgentStarted.Task, else the task before
+	StartedAt        time.Time          `json:"startedAt,omitzero"`        // time of its start
+	EndedAt          time.Time          `json:"endedAt,omitzero"`          // time of its end; zero when it died
+	Duration         Opt[time.Duration] `json:"durationMs,omitzero"`       // AgentEnded.Duration, else EndedAt - StartedAt
+	Died             bool               `json:"died,omitzero"`             // the agent started again before it ended
+	Status           AgentStatus        `json:"status"`                    // its last status
+	Counted          Totals             `json:"counted"`                   // its counts
+	Totals           Opt[Totals]        `json:"totals,omitzero"`           // AgentEnded.Totals
+	ToolCalls        int                `json:"toolCalls"`                 // number of calls
+	ToolFailures     int                `json:"toolFailures"`              // number of returns with a status other than ok
+	ModelCalls       int                `json:"modelCalls,omitzero"`       // number of model calls
+	ModelFailures    int                `json:"modelFailures,omitzero"`    // number of model calls that returned an error
+	Errors           int                `json:"errors,omitzero"`           // number of agent.error, without warnings
+	LastError        Opt[ErrorInfo]     `json:"lastError,omitzero"`        // the latest agent.error, without warnings
+	Outcome          AgentOutcome       `json:"outcome,omitzero"`          // AgentEnded.Outcome
+	Error            Opt[ErrorInfo]     `json:"error,omitzero"`            // AgentEnded.Error
+	Result           string             `json:"result,omitzero"`           // AgentEnded.Result
+	NumTurns         Opt[int]           `json:"numTurns,omitzero"`         // AgentEnded.NumTurns
+	ConvergenceScore Opt[float64]       `json:"convergenceScore,omitzero"` // AgentEnded.ConvergenceScore
+}
+
+// DroppedAttempts are the attempts of an agent that a snapshot does not keep: their number and
+// the sums of their counts.
+type DroppedAttempts struct {
+	Count         int    `json:"count"`                  // how many they are
+	Sequence      uint64 `json:"sequence"`               // AttemptSnapshot.Sequence of the first one
+	ToolCalls     int    `json:"toolCalls"`              // AttemptSnapshot.ToolCalls, like all below
+	ToolFailures  int    `json:"toolFailures"`           // number of returns with a status other than ok
+	ModelCalls    int    `json:"modelCalls,omitzero"`    // number of model calls
+	ModelFailures int    `json:"modelFailures,omitzero"` // number of model calls that returned an error
+	Errors        int    `json:"errors,omitzero"`        // number of agent.error, without warnings
 }
 
 // ToolCallSnapshot is one tool call.
@@ -394,8 +483,10 @@ type StepSnapshot struct {
 	Error       Opt[ErrorInfo]     `json:"error,omitzero"`       // set when it failed
 }
 
-// WorkflowSnapshot is the run's workflow.
+// WorkflowSnapshot is one workflow of the run. One that is created again after it was finalized
+// is another one with the same id: its phases and checkpoints are those from its Sequence on.
 type WorkflowSnapshot struct {
+	Sequence        uint64             `json:"sequence"`                 // sequence of its first event
 	WorkflowID      string             `json:"workflowId"`               // the workflow
 	Script          string             `json:"script,omitzero"`          // WorkflowCreated.Script
 	Phases          []string           `json:"phases"`                   // planned phases, in order
@@ -618,7 +709,10 @@ type RunUsage struct {
 // of the attempts before. [AgentUsage.Total] says which figures count.
 type AgentUsage struct {
 	AttemptUsage
-	Earlier []AttemptUsage `json:"earlier"` // earlier attempts, without those that a running total includes; of those without figures the first in a row
+	// Earlier are the earlier attempts, without those that a running total includes; of those
+	// without figures the first in a row. The 33rd and the 34th stand for more than one when they
+	// are more than 65.
+	Earlier []AttemptUsage `json:"earlier"`
 }
 
 // AttemptUsage is what one attempt of an agent reported.

@@ -157,10 +157,10 @@ type standing struct {
 	begun, opened      bool   // as in runResume
 	over               bool   // the end of the session, or of the workflow that the run is, is that of the run
 	session            string // status of the session that has ended
-	workflow           bool   // the run is a workflow that goes on
-	finalized          bool   // the run is a workflow that was finalized
-	// A run that has one turn ends with it, and is that turn if its agent has not started;
-	// the state of an emitter does not know turns.
+	workflow           bool   // the run is workflows of which one goes on
+	finalized          bool   // the run is workflows that were finalized
+	// A run ends with its turns, and is its turns if their agents have not started; the state
+	// of an emitter does not know turns.
 	turnOver, isTurn bool
 	turn             agentEnd
 
@@ -183,7 +183,7 @@ func (m *machine) standing(questions []OpenQuestion) standing {
 // ended, with that status.
 func (r *RunState) standing(ended bool, status string) standing {
 	was := &r.Resume
-	st := standing{terminal: r.TerminalKind, begun: was.begun, opened: was.opened, workflow: was.workflow != "", finalized: was.finalized && !was.opened}
+	st := standing{terminal: r.TerminalKind, begun: was.begun, opened: was.opened, workflow: len(was.workflows) > 0, finalized: was.finalized && !was.opened}
 	if st.over = st.finalized; ended && !was.opened {
 		st.over, st.session = true, status
 	}
@@ -192,10 +192,16 @@ func (r *RunState) standing(ended bool, status string) standing {
 
 // add counts an agent. waits says that it has an open question, end how its end went.
 func (st *standing) add(a *AgentState, waits bool, end agentEnd) {
-	if !a.Started {
+	switch moved := a.Status != "" && a.Status != StatusThinking && !a.Status.Terminal(); {
+	case a.Started, a.Ended: // the start of an agent that has ended may be before the log
+		st.started++
+	case moved: // so may the start of one that moves
+		st.open++
+		st.working++
+		return
+	default:
 		return
 	}
-	st.started++
 	switch {
 	case a.Open:
 		st.open++

@@ -2657,9 +2657,9 @@ func (v *runResume) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"cut":`...)
 		dst = strconv.AppendBool(dst, v.cut)
 	}
-	if v.workflow != "" {
-		dst = append(dst, `,"workflow":`...)
-		dst = jsonwire.AppendString(dst, v.workflow)
+	if v.workflows != nil {
+		dst = append(dst, `,"workflows":`...)
+		dst = appendListOfString(dst, v.workflows)
 	}
 	if v.finalized {
 		dst = append(dst, `,"finalized":`...)
@@ -2845,10 +2845,8 @@ func (v *RunSnapshot) appendJSON(dst []byte) []byte {
 	dst = appendListOfTurnSnapshot(dst, v.Turns)
 	dst = append(dst, `,"steps":`...)
 	dst = appendListOfStepSnapshot(dst, v.Steps)
-	if v.Workflow.OK {
-		dst = append(dst, `,"workflow":`...)
-		dst = v.Workflow.V.appendJSON(dst)
-	}
+	dst = append(dst, `,"workflows":`...)
+	dst = appendListOfWorkflowSnapshot(dst, v.Workflows)
 	dst = append(dst, `,"phases":`...)
 	dst = appendListOfPhaseSnapshot(dst, v.Phases)
 	dst = append(dst, `,"checkpoints":`...)
@@ -2965,6 +2963,14 @@ func (v *agentResume) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"unnamed":`...)
 		dst = strconv.AppendBool(dst, v.unnamed)
 	}
+	if v.twin != "" {
+		dst = append(dst, `,"twin":`...)
+		dst = jsonwire.AppendString(dst, v.twin)
+	}
+	if v.spans != nil {
+		dst = append(dst, `,"spans":`...)
+		dst = appendListOfString(dst, v.spans)
+	}
 	if v.act != 0 {
 		dst = append(dst, `,"act":`...)
 		dst = jsonwire.AppendInt(dst, int64(v.act))
@@ -3068,6 +3074,10 @@ func (v *AgentSnapshot) appendJSON(dst []byte) []byte {
 	if v.NodeRunID != "" {
 		dst = append(dst, `,"nodeRunId":`...)
 		dst = jsonwire.AppendString(dst, v.NodeRunID)
+	}
+	if v.WorkflowID != "" {
+		dst = append(dst, `,"workflowId":`...)
+		dst = jsonwire.AppendString(dst, v.WorkflowID)
 	}
 	if v.Phase != "" {
 		dst = append(dst, `,"phase":`...)
@@ -3193,6 +3203,132 @@ func (v *AgentSnapshot) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, `,"usage":`...)
 	dst = v.Usage.appendJSON(dst)
+	dst = append(dst, `,"earlier":`...)
+	dst = appendListOfAttemptSnapshot(dst, v.Earlier)
+	if v.Dropped.OK {
+		dst = append(dst, `,"dropped":`...)
+		dst = v.Dropped.V.appendJSON(dst)
+	}
+	return append(dst, '}')
+}
+
+func (v *AttemptSnapshot) appendJSON(dst []byte) []byte {
+	dst = append(dst, `{"attempt":`...)
+	dst = jsonwire.AppendInt(dst, int64(v.Attempt))
+	dst = append(dst, `,"sequence":`...)
+	dst = jsonwire.AppendUint(dst, v.Sequence)
+	if v.ParentAgentID != "" {
+		dst = append(dst, `,"parentAgentId":`...)
+		dst = jsonwire.AppendString(dst, v.ParentAgentID)
+	}
+	if v.ParentSpanID != "" {
+		dst = append(dst, `,"parentSpanId":`...)
+		dst = jsonwire.AppendString(dst, v.ParentSpanID)
+	}
+	if v.ParentCallID != "" {
+		dst = append(dst, `,"parentCallId":`...)
+		dst = jsonwire.AppendString(dst, v.ParentCallID)
+	}
+	if v.WorkflowID != "" {
+		dst = append(dst, `,"workflowId":`...)
+		dst = jsonwire.AppendString(dst, v.WorkflowID)
+	}
+	if v.Phase != "" {
+		dst = append(dst, `,"phase":`...)
+		dst = jsonwire.AppendString(dst, v.Phase)
+	}
+	if v.Task != "" {
+		dst = append(dst, `,"task":`...)
+		dst = jsonwire.AppendString(dst, v.Task)
+	}
+	if !v.StartedAt.IsZero() {
+		dst = append(dst, `,"startedAt":`...)
+		dst = jsonwire.AppendTime(dst, v.StartedAt)
+	}
+	if !v.EndedAt.IsZero() {
+		dst = append(dst, `,"endedAt":`...)
+		dst = jsonwire.AppendTime(dst, v.EndedAt)
+	}
+	if v.Duration.OK {
+		dst = append(dst, `,"durationMs":`...)
+		dst = jsonwire.AppendMillis(dst, v.Duration.V)
+	}
+	if v.Died {
+		dst = append(dst, `,"died":`...)
+		dst = strconv.AppendBool(dst, v.Died)
+	}
+	dst = append(dst, `,"status":`...)
+	dst = jsonwire.AppendString(dst, string(v.Status))
+	dst = append(dst, `,"counted":`...)
+	dst = v.Counted.appendJSON(dst)
+	if v.Totals.OK {
+		dst = append(dst, `,"totals":`...)
+		dst = v.Totals.V.appendJSON(dst)
+	}
+	dst = append(dst, `,"toolCalls":`...)
+	dst = jsonwire.AppendInt(dst, int64(v.ToolCalls))
+	dst = append(dst, `,"toolFailures":`...)
+	dst = jsonwire.AppendInt(dst, int64(v.ToolFailures))
+	if v.ModelCalls != 0 {
+		dst = append(dst, `,"modelCalls":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.ModelCalls))
+	}
+	if v.ModelFailures != 0 {
+		dst = append(dst, `,"modelFailures":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.ModelFailures))
+	}
+	if v.Errors != 0 {
+		dst = append(dst, `,"errors":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.Errors))
+	}
+	if v.LastError.OK {
+		dst = append(dst, `,"lastError":`...)
+		dst = v.LastError.V.appendJSON(dst)
+	}
+	if v.Outcome != "" {
+		dst = append(dst, `,"outcome":`...)
+		dst = jsonwire.AppendString(dst, string(v.Outcome))
+	}
+	if v.Error.OK {
+		dst = append(dst, `,"error":`...)
+		dst = v.Error.V.appendJSON(dst)
+	}
+	if v.Result != "" {
+		dst = append(dst, `,"result":`...)
+		dst = jsonwire.AppendString(dst, v.Result)
+	}
+	if v.NumTurns.OK {
+		dst = append(dst, `,"numTurns":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.NumTurns.V))
+	}
+	if v.ConvergenceScore.OK {
+		dst = append(dst, `,"convergenceScore":`...)
+		dst = jsonwire.AppendFloat(dst, v.ConvergenceScore.V)
+	}
+	return append(dst, '}')
+}
+
+func (v *DroppedAttempts) appendJSON(dst []byte) []byte {
+	dst = append(dst, `{"count":`...)
+	dst = jsonwire.AppendInt(dst, int64(v.Count))
+	dst = append(dst, `,"sequence":`...)
+	dst = jsonwire.AppendUint(dst, v.Sequence)
+	dst = append(dst, `,"toolCalls":`...)
+	dst = jsonwire.AppendInt(dst, int64(v.ToolCalls))
+	dst = append(dst, `,"toolFailures":`...)
+	dst = jsonwire.AppendInt(dst, int64(v.ToolFailures))
+	if v.ModelCalls != 0 {
+		dst = append(dst, `,"modelCalls":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.ModelCalls))
+	}
+	if v.ModelFailures != 0 {
+		dst = append(dst, `,"modelFailures":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.ModelFailures))
+	}
+	if v.Errors != 0 {
+		dst = append(dst, `,"errors":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.Errors))
+	}
 	return append(dst, '}')
 }
 
@@ -3401,7 +3537,9 @@ func (v *StepSnapshot) appendJSON(dst []byte) []byte {
 }
 
 func (v *WorkflowSnapshot) appendJSON(dst []byte) []byte {
-	dst = append(dst, `{"workflowId":`...)
+	dst = append(dst, `{"sequence":`...)
+	dst = jsonwire.AppendUint(dst, v.Sequence)
+	dst = append(dst, `,"workflowId":`...)
 	dst = jsonwire.AppendString(dst, v.WorkflowID)
 	if v.Script != "" {
 		dst = append(dst, `,"script":`...)
@@ -4228,6 +4366,17 @@ func appendListOfStepSnapshot(dst []byte, v []StepSnapshot) []byte {
 	return append(dst, ']')
 }
 
+func appendListOfWorkflowSnapshot(dst []byte, v []WorkflowSnapshot) []byte {
+	dst = append(dst, '[')
+	for i := range v {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = v[i].appendJSON(dst)
+	}
+	return append(dst, ']')
+}
+
 func appendListOfPhaseSnapshot(dst []byte, v []PhaseSnapshot) []byte {
 	dst = append(dst, '[')
 	for i := range v {
@@ -4363,6 +4512,17 @@ func appendListOfRefToRuleError(dst []byte, v []*RuleError) []byte {
 }
 
 func appendListOfBlock(dst []byte, v []block) []byte {
+	dst = append(dst, '[')
+	for i := range v {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = v[i].appendJSON(dst)
+	}
+	return append(dst, ']')
+}
+
+func appendListOfAttemptSnapshot(dst []byte, v []AttemptSnapshot) []byte {
 	dst = append(dst, '[')
 	for i := range v {
 		if i > 0 {

@@ -163,7 +163,7 @@ func (v *runResume) clone() *runResume {
 
 // deepen makes a shallow copy a deep one.
 func (w *runResume) deepen() {
-	w.workflow = cloneText(w.workflow)
+	w.workflows = cloneListOfString(w.workflows)
 	if w.sessionError.OK {
 		w.sessionError.V.deepen()
 	}
@@ -230,9 +230,7 @@ func (w *RunSnapshot) deepen() {
 	w.Messages = cloneListOfConversationMessage(w.Messages)
 	w.Turns = cloneListOfTurnSnapshot(w.Turns)
 	w.Steps = cloneListOfStepSnapshot(w.Steps)
-	if w.Workflow.OK {
-		w.Workflow.V.deepen()
-	}
+	w.Workflows = cloneListOfWorkflowSnapshot(w.Workflows)
 	w.Phases = cloneListOfPhaseSnapshot(w.Phases)
 	w.Checkpoints = cloneListOfCheckpointSnapshot(w.Checkpoints)
 	w.Approvals = cloneListOfApprovalSnapshot(w.Approvals)
@@ -292,6 +290,8 @@ func (v *agentResume) clone() *agentResume {
 
 // deepen makes a shallow copy a deep one.
 func (w *agentResume) deepen() {
+	w.twin = cloneText(w.twin)
+	w.spans = cloneListOfString(w.spans)
 	w.blocks = cloneListOfBlock(w.blocks)
 }
 
@@ -326,6 +326,7 @@ func (w *AgentSnapshot) deepen() {
 	w.ParentCallID = cloneText(w.ParentCallID)
 	w.NodeID = cloneText(w.NodeID)
 	w.NodeRunID = cloneText(w.NodeRunID)
+	w.WorkflowID = cloneText(w.WorkflowID)
 	w.Phase = cloneText(w.Phase)
 	w.Task = cloneText(w.Task)
 	w.Model = cloneText(w.Model)
@@ -347,8 +348,51 @@ func (w *AgentSnapshot) deepen() {
 	w.Text = cloneText(w.Text)
 	w.Reasoning = cloneText(w.Reasoning)
 	w.Usage.deepen()
+	w.Earlier = cloneListOfAttemptSnapshot(w.Earlier)
+	if w.Dropped.OK {
+		w.Dropped.V.deepen()
+	}
 	clearField(&w.text)
 	clearField(&w.reasoning)
+}
+
+func (v *AttemptSnapshot) clone() *AttemptSnapshot {
+	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *AttemptSnapshot) deepen() {
+	w.ParentAgentID = cloneText(w.ParentAgentID)
+	w.ParentSpanID = cloneText(w.ParentSpanID)
+	w.ParentCallID = cloneText(w.ParentCallID)
+	w.WorkflowID = cloneText(w.WorkflowID)
+	w.Phase = cloneText(w.Phase)
+	w.Task = cloneText(w.Task)
+	w.Status = cloneText(w.Status)
+	w.Counted.deepen()
+	if w.Totals.OK {
+		w.Totals.V.deepen()
+	}
+	if w.LastError.OK {
+		w.LastError.V.deepen()
+	}
+	w.Outcome = cloneText(w.Outcome)
+	if w.Error.OK {
+		w.Error.V.deepen()
+	}
+	w.Result = cloneText(w.Result)
+}
+
+func (v *DroppedAttempts) clone() *DroppedAttempts {
+	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *DroppedAttempts) deepen() {
 }
 
 func (v *ToolCallSnapshot) clone() *ToolCallSnapshot {
@@ -741,18 +785,6 @@ func (w *countedCall) deepen() {
 	w.id = cloneText(w.id)
 }
 
-func cloneListOfAgentRef(v []AgentRef) []AgentRef {
-	if len(v) == 0 {
-		return nil
-	}
-	w := make([]AgentRef, len(v))
-	copy(w, v)
-	for i := range w {
-		w[i].deepen()
-	}
-	return w
-}
-
 func cloneListOfString(v []string) []string {
 	if len(v) == 0 {
 		return nil
@@ -761,6 +793,18 @@ func cloneListOfString(v []string) []string {
 	copy(w, v)
 	for i := range w {
 		w[i] = cloneText(w[i])
+	}
+	return w
+}
+
+func cloneListOfAgentRef(v []AgentRef) []AgentRef {
+	if len(v) == 0 {
+		return nil
+	}
+	w := make([]AgentRef, len(v))
+	copy(w, v)
+	for i := range w {
+		w[i].deepen()
 	}
 	return w
 }
@@ -933,6 +977,18 @@ func cloneListOfStepSnapshot(v []StepSnapshot) []StepSnapshot {
 	return w
 }
 
+func cloneListOfWorkflowSnapshot(v []WorkflowSnapshot) []WorkflowSnapshot {
+	if len(v) == 0 {
+		return nil
+	}
+	w := make([]WorkflowSnapshot, len(v))
+	copy(w, v)
+	for i := range w {
+		w[i].deepen()
+	}
+	return w
+}
+
 func cloneListOfPhaseSnapshot(v []PhaseSnapshot) []PhaseSnapshot {
 	if len(v) == 0 {
 		return nil
@@ -1082,6 +1138,18 @@ func cloneListOfBlock(v []block) []block {
 		return nil
 	}
 	w := make([]block, len(v))
+	copy(w, v)
+	for i := range w {
+		w[i].deepen()
+	}
+	return w
+}
+
+func cloneListOfAttemptSnapshot(v []AttemptSnapshot) []AttemptSnapshot {
+	if len(v) == 0 {
+		return nil
+	}
+	w := make([]AttemptSnapshot, len(v))
 	copy(w, v)
 	for i := range w {
 		w[i].deepen()

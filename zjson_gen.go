@@ -536,6 +536,18 @@ func (v AgentSnapshot) MarshalJSON() ([]byte, error) { return v.appendJSON(nil),
 func (v *AgentSnapshot) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand in a snapshot.
+func (v AttemptSnapshot) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
+
+// UnmarshalJSON reads that and skips extra members; the error is a [*LineError].
+func (v *AttemptSnapshot) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand in a snapshot.
+func (v DroppedAttempts) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
+
+// UnmarshalJSON reads that and skips extra members; the error is a [*LineError].
+func (v *DroppedAttempts) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand in a snapshot.
 func (v ToolCallSnapshot) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
 // UnmarshalJSON reads that and skips extra members; the error is a [*LineError].

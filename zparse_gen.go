@@ -4802,12 +4802,12 @@ func (v *runResume) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `false`)
 				}
 			}
-		case 5: // workflow
+		case 5: // workflows
 			if !m.null(s, name) {
-				v.workflow, err = s.String()
-				if v.workflow == "" {
-					m.spelled(name, `""`)
-				}
+				v.workflows, err = parseListOfString(s)
+			}
+			if len(v.workflows) == 0 {
+				v.workflows = nil
 			}
 		case 6: // finalized
 			if !m.null(s, name) {
@@ -4885,7 +4885,7 @@ var namesOfrunResume = jsonwire.Names(
 	"begun",
 	"resumes",
 	"cut",
-	"workflow",
+	"workflows",
 	"finalized",
 	"reported",
 	"sessionError",
@@ -5175,10 +5175,10 @@ func (v *RunSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			if len(v.Steps) == 0 {
 				v.Steps = nil
 			}
-		case 45: // workflow
-			if !m.null(s, name) {
-				err = v.Workflow.V.parseJSON(s)
-				v.Workflow.OK = err == nil
+		case 45: // workflows
+			v.Workflows, err = parseListOfWorkflowSnapshot(s)
+			if len(v.Workflows) == 0 {
+				v.Workflows = nil
 			}
 		case 46: // phases
 			v.Phases, err = parseListOfPhaseSnapshot(s)
@@ -5321,7 +5321,7 @@ var namesOfRunSnapshot = jsonwire.Names(
 	"messages",
 	"turns",
 	"steps",
-	"workflow",
+	"workflows",
 	"phases",
 	"checkpoints",
 	"approvals",
@@ -5527,28 +5527,42 @@ func (v *agentResume) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `false`)
 				}
 			}
-		case 8: // act
+		case 8: // twin
+			if !m.null(s, name) {
+				v.twin, err = s.String()
+				if v.twin == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 9: // spans
+			if !m.null(s, name) {
+				v.spans, err = parseListOfString(s)
+			}
+			if len(v.spans) == 0 {
+				v.spans = nil
+			}
+		case 10: // act
 			if !m.null(s, name) {
 				v.act, err = s.SmallInt()
 				if v.act == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 9: // blocks
+		case 11: // blocks
 			if !m.null(s, name) {
 				v.blocks, err = parseListOfBlock(s)
 			}
 			if len(v.blocks) == 0 {
 				v.blocks = nil
 			}
-		case 10: // textOpen
+		case 12: // textOpen
 			if !m.null(s, name) {
 				v.textOpen, err = s.Bool()
 				if !v.textOpen {
 					m.spelled(name, `false`)
 				}
 			}
-		case 11: // reasoningOpen
+		case 13: // reasoningOpen
 			if !m.null(s, name) {
 				v.reasoningOpen, err = s.Bool()
 				if !v.reasoningOpen {
@@ -5573,6 +5587,8 @@ var namesOfagentResume = jsonwire.Names(
 	"renew",
 	"resumes",
 	"unnamed",
+	"twin",
+	"spans",
 	"act",
 	"blocks",
 	"textOpen",
@@ -5756,195 +5772,212 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `""`)
 				}
 			}
-		case 19: // phase
+		case 19: // workflowId
+			if !m.null(s, name) {
+				v.WorkflowID, err = s.String()
+				if v.WorkflowID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 20: // phase
 			if !m.null(s, name) {
 				v.Phase, err = s.String()
 				if v.Phase == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 20: // task
+		case 21: // task
 			if !m.null(s, name) {
 				v.Task, err = s.String()
 				if v.Task == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 21: // model
+		case 22: // model
 			if !m.null(s, name) {
 				v.Model, err = s.String()
 				if v.Model == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 22: // providerSessionId
+		case 23: // providerSessionId
 			if !m.null(s, name) {
 				v.ProviderSessionID, err = s.String()
 				if v.ProviderSessionID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 23: // sequence
+		case 24: // sequence
 			if !m.null(s, name) {
 				v.Sequence, err = s.Uint()
 				if v.Sequence == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 24: // startedAt
+		case 25: // startedAt
 			if !m.null(s, name) {
 				v.StartedAt, err = s.Time()
 				if v.StartedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 25: // endedAt
+		case 26: // endedAt
 			if !m.null(s, name) {
 				v.EndedAt, err = s.Time()
 				if v.EndedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 26: // durationMs
+		case 27: // durationMs
 			if !m.null(s, name) {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
 			}
-		case 27: // transitions
+		case 28: // transitions
 			v.Transitions, err = s.SmallInt()
-		case 28: // toolCalls
+		case 29: // toolCalls
 			v.ToolCalls, err = s.SmallInt()
-		case 29: // toolSuccesses
+		case 30: // toolSuccesses
 			if !m.null(s, name) {
 				v.ToolSuccesses, err = s.SmallInt()
 				if v.ToolSuccesses == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 30: // toolFailures
+		case 31: // toolFailures
 			v.ToolFailures, err = s.SmallInt()
-		case 31: // toolRefusals
+		case 32: // toolRefusals
 			if !m.null(s, name) {
 				v.ToolRefusals, err = s.SmallInt()
 				if v.ToolRefusals == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 32: // toolsUndecided
+		case 33: // toolsUndecided
 			if !m.null(s, name) {
 				v.ToolsUndecided, err = s.SmallInt()
 				if v.ToolsUndecided == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 33: // modelCalls
+		case 34: // modelCalls
 			if !m.null(s, name) {
 				v.ModelCalls, err = s.SmallInt()
 				if v.ModelCalls == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 34: // modelFailures
+		case 35: // modelFailures
 			if !m.null(s, name) {
 				v.ModelFailures, err = s.SmallInt()
 				if v.ModelFailures == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 35: // modelDurationMs
+		case 36: // modelDurationMs
 			if !m.null(s, name) {
 				v.ModelDuration, err = s.Millis()
 				if v.ModelDuration == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 36: // errors
+		case 37: // errors
 			if !m.null(s, name) {
 				v.Errors, err = s.SmallInt()
 				if v.Errors == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 37: // decisions
+		case 38: // decisions
 			if !m.null(s, name) {
 				v.Decisions, err = s.SmallInt()
 				if v.Decisions == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 38: // lastError
+		case 39: // lastError
 			if !m.null(s, name) {
 				err = v.LastError.V.parseJSON(s)
 				v.LastError.OK = err == nil
 			}
-		case 39: // outcome
+		case 40: // outcome
 			if !m.null(s, name) {
 				v.Outcome, err = parseText[AgentOutcome](s)
 				if v.Outcome == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 40: // endStatus
+		case 41: // endStatus
 			if !m.null(s, name) {
 				v.EndStatus, err = s.String()
 				if v.EndStatus == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 41: // error
+		case 42: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
-		case 42: // result
+		case 43: // result
 			if !m.null(s, name) {
 				v.Result, err = s.String()
 				if v.Result == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 43: // refused
+		case 44: // refused
 			if !m.null(s, name) {
 				v.Refused, err = s.SmallInt()
 				if v.Refused == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 44: // structuredOutput
+		case 45: // structuredOutput
 			v.StructuredOutput, err = parseAny(s)
-		case 45: // resultSchema
+		case 46: // resultSchema
 			v.ResultSchema, err = parseAny(s)
-		case 46: // totals
+		case 47: // totals
 			if !m.null(s, name) {
 				err = v.Totals.V.parseJSON(s)
 				v.Totals.OK = err == nil
 			}
-		case 47: // numTurns
+		case 48: // numTurns
 			if !m.null(s, name) {
 				v.NumTurns.V, err = s.SmallInt()
 				v.NumTurns.OK = err == nil
 			}
-		case 48: // convergenceScore
+		case 49: // convergenceScore
 			if !m.null(s, name) {
 				v.ConvergenceScore.V, err = s.Float()
 				v.ConvergenceScore.OK = err == nil
 			}
-		case 49: // text
+		case 50: // text
 			if !m.null(s, name) {
 				v.Text, err = s.String()
 				if v.Text == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 50: // reasoning
+		case 51: // reasoning
 			if !m.null(s, name) {
 				v.Reasoning, err = s.String()
 				if v.Reasoning == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 51: // usage
+		case 52: // usage
 			err = v.Usage.parseJSON(s)
+		case 53: // earlier
+			v.Earlier, err = parseListOfAttemptSnapshot(s)
+			if len(v.Earlier) == 0 {
+				v.Earlier = nil
+			}
+		case 54: // dropped
+			if !m.null(s, name) {
+				err = v.Dropped.V.parseJSON(s)
+				v.Dropped.OK = err == nil
+			}
 		default:
 			err = s.Skip()
 		}
@@ -5974,6 +6007,7 @@ var namesOfAgentSnapshot = jsonwire.Names(
 	"parentCallId",
 	"nodeId",
 	"nodeRunId",
+	"workflowId",
 	"phase",
 	"task",
 	"model",
@@ -6007,6 +6041,270 @@ var namesOfAgentSnapshot = jsonwire.Names(
 	"text",
 	"reasoning",
 	"usage",
+	"earlier",
+	"dropped",
+)
+
+func (v *AttemptSnapshot) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfAttemptSnapshot, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // attempt
+			v.Attempt, err = s.SmallInt()
+		case 2: // sequence
+			v.Sequence, err = s.Uint()
+		case 3: // parentAgentId
+			if !m.null(s, name) {
+				v.ParentAgentID, err = s.String()
+				if v.ParentAgentID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 4: // parentSpanId
+			if !m.null(s, name) {
+				v.ParentSpanID, err = s.String()
+				if v.ParentSpanID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 5: // parentCallId
+			if !m.null(s, name) {
+				v.ParentCallID, err = s.String()
+				if v.ParentCallID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 6: // workflowId
+			if !m.null(s, name) {
+				v.WorkflowID, err = s.String()
+				if v.WorkflowID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 7: // phase
+			if !m.null(s, name) {
+				v.Phase, err = s.String()
+				if v.Phase == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 8: // task
+			if !m.null(s, name) {
+				v.Task, err = s.String()
+				if v.Task == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 9: // startedAt
+			if !m.null(s, name) {
+				v.StartedAt, err = s.Time()
+				if v.StartedAt.IsZero() {
+					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
+				}
+			}
+		case 10: // endedAt
+			if !m.null(s, name) {
+				v.EndedAt, err = s.Time()
+				if v.EndedAt.IsZero() {
+					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
+				}
+			}
+		case 11: // durationMs
+			if !m.null(s, name) {
+				v.Duration.V, err = s.Millis()
+				v.Duration.OK = err == nil
+			}
+		case 12: // died
+			if !m.null(s, name) {
+				v.Died, err = s.Bool()
+				if !v.Died {
+					m.spelled(name, `false`)
+				}
+			}
+		case 13: // status
+			v.Status, err = parseText[AgentStatus](s)
+		case 14: // counted
+			err = v.Counted.parseJSON(s)
+		case 15: // totals
+			if !m.null(s, name) {
+				err = v.Totals.V.parseJSON(s)
+				v.Totals.OK = err == nil
+			}
+		case 16: // toolCalls
+			v.ToolCalls, err = s.SmallInt()
+		case 17: // toolFailures
+			v.ToolFailures, err = s.SmallInt()
+		case 18: // modelCalls
+			if !m.null(s, name) {
+				v.ModelCalls, err = s.SmallInt()
+				if v.ModelCalls == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 19: // modelFailures
+			if !m.null(s, name) {
+				v.ModelFailures, err = s.SmallInt()
+				if v.ModelFailures == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 20: // errors
+			if !m.null(s, name) {
+				v.Errors, err = s.SmallInt()
+				if v.Errors == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 21: // lastError
+			if !m.null(s, name) {
+				err = v.LastError.V.parseJSON(s)
+				v.LastError.OK = err == nil
+			}
+		case 22: // outcome
+			if !m.null(s, name) {
+				v.Outcome, err = parseText[AgentOutcome](s)
+				if v.Outcome == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 23: // error
+			if !m.null(s, name) {
+				err = v.Error.V.parseJSON(s)
+				v.Error.OK = err == nil
+			}
+		case 24: // result
+			if !m.null(s, name) {
+				v.Result, err = s.String()
+				if v.Result == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 25: // numTurns
+			if !m.null(s, name) {
+				v.NumTurns.V, err = s.SmallInt()
+				v.NumTurns.OK = err == nil
+			}
+		case 26: // convergenceScore
+			if !m.null(s, name) {
+				v.ConvergenceScore.V, err = s.Float()
+				v.ConvergenceScore.OK = err == nil
+			}
+		default:
+			err = s.Skip()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var namesOfAttemptSnapshot = jsonwire.Names(
+	"attempt",
+	"sequence",
+	"parentAgentId",
+	"parentSpanId",
+	"parentCallId",
+	"workflowId",
+	"phase",
+	"task",
+	"startedAt",
+	"endedAt",
+	"durationMs",
+	"died",
+	"status",
+	"counted",
+	"totals",
+	"toolCalls",
+	"toolFailures",
+	"modelCalls",
+	"modelFailures",
+	"errors",
+	"lastError",
+	"outcome",
+	"error",
+	"result",
+	"numTurns",
+	"convergenceScore",
+)
+
+func (v *DroppedAttempts) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfDroppedAttempts, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // count
+			v.Count, err = s.SmallInt()
+		case 2: // sequence
+			v.Sequence, err = s.Uint()
+		case 3: // toolCalls
+			v.ToolCalls, err = s.SmallInt()
+		case 4: // toolFailures
+			v.ToolFailures, err = s.SmallInt()
+		case 5: // modelCalls
+			if !m.null(s, name) {
+				v.ModelCalls, err = s.SmallInt()
+				if v.ModelCalls == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 6: // modelFailures
+			if !m.null(s, name) {
+				v.ModelFailures, err = s.SmallInt()
+				if v.ModelFailures == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 7: // errors
+			if !m.null(s, name) {
+				v.Errors, err = s.SmallInt()
+				if v.Errors == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		default:
+			err = s.Skip()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var namesOfDroppedAttempts = jsonwire.Names(
+	"count",
+	"sequence",
+	"toolCalls",
+	"toolFailures",
+	"modelCalls",
+	"modelFailures",
+	"errors",
 )
 
 func (v *ToolCallSnapshot) parseJSON(s *jsonwire.Scanner) error {
@@ -6512,64 +6810,66 @@ func (v *WorkflowSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			return s.Duplicate(name)
 		}
 		switch n {
-		case 1: // workflowId
+		case 1: // sequence
+			v.Sequence, err = s.Uint()
+		case 2: // workflowId
 			v.WorkflowID, err = s.String()
-		case 2: // script
+		case 3: // script
 			if !m.null(s, name) {
 				v.Script, err = s.String()
 				if v.Script == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 3: // phases
+		case 4: // phases
 			v.Phases, err = parseListOfString(s)
 			if len(v.Phases) == 0 {
 				v.Phases = nil
 			}
-		case 4: // estimatedTokens
+		case 5: // estimatedTokens
 			if !m.null(s, name) {
 				v.EstimatedTokens.V, err = s.Int()
 				v.EstimatedTokens.OK = err == nil
 			}
-		case 5: // approvedBy
+		case 6: // approvedBy
 			if !m.null(s, name) {
 				v.ApprovedBy, err = s.String()
 				if v.ApprovedBy == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 6: // approvedAt
+		case 7: // approvedAt
 			if !m.null(s, name) {
 				v.ApprovedAt, err = s.Time()
 				if v.ApprovedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 7: // finalized
+		case 8: // finalized
 			if !m.null(s, name) {
 				v.Finalized, err = s.Bool()
 				if !v.Finalized {
 					m.spelled(name, `false`)
 				}
 			}
-		case 8: // finalizedAt
+		case 9: // finalizedAt
 			if !m.null(s, name) {
 				v.FinalizedAt, err = s.Time()
 				if v.FinalizedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 9: // totalTokens
+		case 10: // totalTokens
 			if !m.null(s, name) {
 				v.TotalTokens.V, err = s.Int()
 				v.TotalTokens.OK = err == nil
 			}
-		case 10: // totalAgents
+		case 11: // totalAgents
 			if !m.null(s, name) {
 				v.TotalAgents.V, err = s.SmallInt()
 				v.TotalAgents.OK = err == nil
 			}
-		case 11: // durationMs
+		case 12: // durationMs
 			if !m.null(s, name) {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
@@ -6585,6 +6885,7 @@ func (v *WorkflowSnapshot) parseJSON(s *jsonwire.Scanner) error {
 }
 
 var namesOfWorkflowSnapshot = jsonwire.Names(
+	"sequence",
 	"workflowId",
 	"script",
 	"phases",
@@ -8548,6 +8849,26 @@ func parseListOfStepSnapshot(s *jsonwire.Scanner) ([]StepSnapshot, error) {
 	}
 }
 
+func parseListOfWorkflowSnapshot(s *jsonwire.Scanner) ([]WorkflowSnapshot, error) {
+	if err := s.Array(); err != nil {
+		return nil, err
+	}
+	list := []WorkflowSnapshot{}
+	for {
+		ok, err := s.Elem()
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return list, nil
+		}
+		list = append(list, WorkflowSnapshot{})
+		if err := list[len(list)-1].parseJSON(s); err != nil {
+			return nil, err
+		}
+	}
+}
+
 func parseListOfPhaseSnapshot(s *jsonwire.Scanner) ([]PhaseSnapshot, error) {
 	if err := s.Array(); err != nil {
 		return nil, err
@@ -8811,6 +9132,26 @@ func parseListOfBlock(s *jsonwire.Scanner) ([]block, error) {
 			return list, nil
 		}
 		list = append(list, block{})
+		if err := list[len(list)-1].parseJSON(s); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func parseListOfAttemptSnapshot(s *jsonwire.Scanner) ([]AttemptSnapshot, error) {
+	if err := s.Array(); err != nil {
+		return nil, err
+	}
+	list := []AttemptSnapshot{}
+	for {
+		ok, err := s.Elem()
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return list, nil
+		}
+		list = append(list, AttemptSnapshot{})
 		if err := list[len(list)-1].parseJSON(s); err != nil {
 			return nil, err
 		}

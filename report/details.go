@@ -37,17 +37,19 @@ type noted struct {
 }
 
 type agentDetails struct {
-	calls    map[string]string // main arguments, by call id
+	calls    map[uint64]string // main arguments, by the sequences of the calls: ids may repeat
 	prompt   string            // of the first start
 	notes    map[uint64]*noted // by sequence, as events may come again
 	unknown  map[agentevents.Kind]*noted
-	blocked  *noted        // while it waits
-	why      string        // why it has failed or waits
-	failure  string        // of the last model call that failed
-	first    time.Time     // start of the first attempt
-	began    time.Time     // of the attempt that is at work; zero between attempts
-	worked   time.Duration // in all attempts that ended
-	attempts int           // that ended
+	blocked  *noted            // while it waits
+	why      string            // why it has failed or waits
+	whys     map[uint64]string // why earlier attempts did, by the sequences of their starts
+	start    uint64            // sequence of the latest start
+	failure  string            // of the last model call that failed
+	began    time.Time         // of the attempt that is at work; zero between attempts
+	worked   time.Duration     // in all attempts that ended
+	attempts int               // that ended
+	twin     string            // the id that its events may have: another agent has it too
 }
 
 const (
@@ -60,10 +62,10 @@ const (
 func (d *Details) Add(ev *agentevents.Event) {
 	switch p := ev.Payload.(type) {
 	case *agentevents.ToolCalled:
-		d.call(ev, p.CallID, p.ArgumentsSummary, p.Arguments)
+		d.call(ev, p.ArgumentsSummary, p.Arguments)
 	case *agentevents.ToolReturned:
 		if p.OneEvent {
-			d.call(ev, p.CallID, p.ArgumentsSummary, p.Arguments)
+			d.call(ev, p.ArgumentsSummary, p.Arguments)
 		}
 	case *agentevents.ModelReturned:
 		if p.Error.OK {
@@ -96,15 +98,18 @@ func (d *Details) Add(ev *agentevents.Event) {
 	case *agentevents.AgentStarted:
 		a := d.agent(ev)
 		a.unblock(ev.Time)
-		a.why = ""
+		if a.why != "" && ev.Sequence > a.start {
+			if a.whys == nil {
+				a.whys = map[uint64]string{}
+			}
+			a.whys[a.start] = a.why
+		}
+		a.why, a.start = "", max(a.start, ev.Sequence)
 		if a.attempts == 0 && a.prompt == "" {
 			a.prompt = short(promptText(p.Prompt), maxPrompt)
 		}
 		a.stop(ev.Time, agentevents.Opt[time.Duration]{}) // a start may come without an end before it
 		a.began = ev.Time
-		if a.first.IsZero() {
-			a.first = ev.Time
-		}
 	case *agentevents.AgentEnded:
 		a := d.agent(ev)
 		a.unblock(ev.Time)
@@ -251,11 +256,13 @@ func (d *Details) agent(ev *agentevents.Event) *agentDetails {
 	r := d.add(ev.RunID)
 	id := cmp.Or(ev.AgentID, ev.NodeRunID)
 	spans := []string{ev.SpanID, ev.ParentSpanID}
-	switch ev.Payload.(type) {
+	switch p := ev.Payload.(type) {
 	case *agentevents.AgentStarted:
 		delete(r.spans, ev.SpanID)
 		if id == "" && ev.SpanID != "" {
-			r.spans[strings.Clone(ev.SpanID)] = r.agent(ev.SpanID)
+			a := r.agent(ev.SpanID)
+			a.twin = strings.Clone(p.Agent.V.AgentID)
+			r.spans[strings.Clone(ev.SpanID)] = a
 		}
 		return r.agent(cmp.Or(id, ev.SpanID))
 	case *agentevents.AgentEnded:
@@ -269,6 +276,11 @@ func (d *Details) agent(ev *agentevents.Event) *agentDetails {
 		case a == nil:
 		case id == "":
 			return a
+		case a.twin == id:
+			if ev.SpanID != "" && r.spans[ev.SpanID] == nil {
+				r.spans[strings.Clone(ev.SpanID)] = a // what ends there may not name the span around it
+			}
+			return a
 		case r.agents[id] == nil && r.agents[span] == a:
 			delete(r.agents, span)
 			r.agents[strings.Clone(id)] = a
@@ -280,15 +292,15 @@ func (d *Details) agent(ev *agentevents.Event) *agentDetails {
 func (r *runDetails) agent(id string) *agentDetails {
 	a := r.agents[id]
 	if a == nil {
-		a = &agentDetails{calls: map[string]string{}}
+		a = &agentDetails{calls: map[uint64]string{}}
 		r.agents[strings.Clone(id)] = a
 	}
 	return a
 }
 
-func (d *Details) call(ev *agentevents.Event, id, summary string, arguments agentevents.JSON) {
+func (d *Details) call(ev *agentevents.Event, summary string, arguments agentevents.JSON) {
 	if text := argument(summary, arguments); text != "" {
-		d.agent(ev).calls[strings.Clone(id)] = text
+		d.agent(ev).calls[ev.Sequence] = text
 	}
 }
 
@@ -354,16 +366,6 @@ func (r *runDetails) of(agent string) agentDetails {
 	return *r.agents[agent]
 }
 
-// took returns how long an agent took from its first start on, and how long it was at work
-// if that is much less, else 0.
-func (a agentDetails) took(s *agentevents.AgentSnapshot) (took, work time.Duration) {
-	took = s.Duration.V
-	if s.Attempts > 1 && agentevents.TimeKnown(a.first) && agentevents.TimeKnown(s.EndedAt) && s.EndedAt.After(a.first) {
-		took = max(took, s.EndedAt.Sub(a.first))
-	}
-	return took, rested(took, a.worked)
-}
-
 // rested returns the time at work, if the rest of the time matters, else 0.
 func rested(took, work time.Duration) time.Duration {
 	if took-work < max(time.Second, took/4) {
@@ -412,18 +414,24 @@ var reasons = []struct {
 	{"network", []string{"network_error"}},
 }
 
-// Call returns the main argument of a call, such as its command or path, or "".
-func (d *Details) Call(runID, agentID, callID string) string {
-	return d.run(runID).of(agentID).calls[callID]
+// Call returns the main argument of a call, such as its command or path, or "". sequence is that
+// of its first event, as ids of calls may repeat.
+func (d *Details) Call(runID, agentID string, sequence uint64) string {
+	return d.run(runID).of(agentID).calls[sequence]
 }
 
 // ModelFailure returns why the last failed model call of an agent failed, or "".
 func (d *Details) ModelFailure(runID, agentID string) string { return d.run(runID).of(agentID).failure }
 
-// Took returns how long an agent took from its first start on, and how long it was at work if that
-// is much less, else 0.
-func (d *Details) Took(runID string, a *agentevents.AgentSnapshot) (took, work time.Duration) {
-	return d.run(runID).of(a.AgentID).took(a)
+// Worked returns how long an agent was at work in all attempts that ended, if that is much less than
+// it took, else 0.
+func (d *Details) Worked(runID, agentID string, took time.Duration) time.Duration {
+	return rested(took, d.run(runID).of(agentID).worked)
+}
+
+// WhyEarlier is Why for an earlier attempt. start is the sequence of its start.
+func (d *Details) WhyEarlier(runID, agentID string, start uint64) string {
+	return d.run(runID).of(agentID).whys[start]
 }
 
 // AtWork returns how long the agents that nobody spawned were at work, if that is known and much

@@ -198,8 +198,9 @@ type collector struct {
 }
 
 func (c *collector) add(i Item) {
-	i.Agent, i.ToName = cmp.Or(c.names[i.AgentID], i.AgentID), cmp.Or(c.names[i.To], i.To)
-	if i.ToName != "" {
+	i.Agent = cmp.Or(c.names[i.AgentID], i.AgentID)
+	if i.To != "" {
+		i.ToName = cmp.Or(c.names[i.To], i.To)
 		i.Subject = "message to " + i.ToName
 	}
 	c.items = append(c.items, i)
@@ -223,34 +224,13 @@ func (c *collector) agents() {
 	c.names = Names(agents)
 	answered := false
 	for _, a := range agents {
-		d := c.d.of(a.AgentID)
-		of := Item{Sequence: a.Sequence, Time: a.StartedAt, AgentID: a.AgentID}
-		top := a.ParentAgentID == "" && a.ParentCallID == ""
-		if text := cmp.Or(d.prompt, short(a.Task, maxPrompt)); text != "" {
-			i := of
-			i.Topic, i.Subject, i.Text = Asked, "prompt", text
-			c.add(i)
-		}
-		if text := short(cmp.Or(a.Result, a.Text), maxPrompt); text != "" {
-			i := of
-			i.Topic, i.Subject, i.Text = Answered, "answer", text
-			c.add(i)
-			answered = answered || top
-		}
-		i := of
-		i.Topic, i.Subject = Agent, "agent "+c.names[a.AgentID]
-		i.Status, i.Mark = all.Status(a.AgentID, a)
-		i.Text = cmp.Or(errorText(a.Error.V), errorText(a.LastError.V), d.why)
-		switch {
-		case i.Mark == Bad, i.Mark == Warn:
-			i.Concern = Failed
-		case a.Status == agentevents.StatusBlockedOnClarification && d.why != "":
-			i.Status, i.Text, i.Concern = "waits", d.why, c.waits(true)
-		case a.LastError.OK:
-			i.Status, i.Concern = view.Count(a.Errors, "error")+", the last one", Look
-		}
-		if i.Concern != Nothing {
-			c.add(i)
+		attempts := view.Attempts(a)
+		for n, t := range attempts {
+			if t.Dropped > 0 {
+				continue
+			}
+			last := n == len(attempts)-1
+			answered = c.attempt(all, a, t, n == 0, last) || answered
 		}
 	}
 	if text := valueText(c.s.SessionResult); text != "" && !answered {
@@ -259,6 +239,56 @@ func (c *collector) agents() {
 	if text := requested(c.s); text != "" && !slices.ContainsFunc(c.items, func(i Item) bool { return i.Topic == Asked }) {
 		c.add(Item{Topic: Asked, Subject: "prompt", Text: text, Time: c.s.StartedAt})
 	}
+}
+
+// attempt adds the request to an attempt of an agent, its answer, and its failure. It reports
+// whether it answers a request of somebody outside the run.
+func (c *collector) attempt(all *view.Agents, a *agentevents.AgentSnapshot, t view.Attempt, first, last bool) (answered bool) {
+	d := c.d.of(a.AgentID)
+	why := d.whys[t.Sequence]
+	if last {
+		why = d.why
+	}
+	of := Item{Sequence: t.Sequence, Time: t.StartedAt, AgentID: a.AgentID}
+	which := ""
+	if t.Several {
+		which = " (attempt " + strconv.Itoa(t.Attempts) + ")"
+	}
+	add := func(i Item) {
+		c.add(i)
+		c.items[len(c.items)-1].Agent += which
+	}
+	text := short(t.Task, maxPrompt)
+	if first {
+		text = cmp.Or(d.prompt, text)
+	}
+	if text != "" {
+		i := of
+		i.Topic, i.Subject, i.Text = Asked, "prompt", text
+		add(i)
+	}
+	if text := short(cmp.Or(t.Result, t.Text), maxPrompt); text != "" {
+		i := of
+		i.Topic, i.Subject, i.Text = Answered, "answer", text
+		add(i)
+		answered = t.ParentAgentID == "" && t.ParentCallID == ""
+	}
+	i := of
+	i.Topic, i.Subject = Agent, "agent "+c.names[a.AgentID]+which
+	i.Status, i.Mark = all.Status(a.AgentID, t.AgentSnapshot)
+	i.Text = cmp.Or(errorText(t.Error.V), errorText(t.LastError.V), why)
+	switch {
+	case i.Mark == Bad, i.Mark == Warn:
+		i.Concern = Failed
+	case last && a.Status == agentevents.StatusBlockedOnClarification && why != "":
+		i.Status, i.Text, i.Concern = "waits", why, c.waits(true)
+	case t.LastError.OK:
+		i.Status, i.Concern = view.Count(t.Errors, "error")+", the last one", Look
+	}
+	if i.Concern != Nothing {
+		add(i)
+	}
+	return answered
 }
 
 // Names returns the names of agents for people, by their ids. The id stands beside a name that
@@ -385,7 +415,7 @@ func (c *collector) work() {
 		if l.Open {
 			l.Concern = Look
 		}
-		l.Text = Dashed(c.d.of(call.AgentID).calls[call.CallID], call.Error)
+		l.Text = Dashed(c.d.of(call.AgentID).calls[call.Sequence], call.Error)
 		if l.Text == "" && !l.Open {
 			l.Text = "no reason given"
 		}
@@ -496,9 +526,6 @@ func (c *collector) details() {
 			l.Facts = slices.Clone(l.Facts)
 			if n.open {
 				l.close(true, None, "")
-			}
-			if l.Topic == Blocked && n.open {
-				l.Concern = c.waits(true)
 			}
 			c.add(l)
 		}

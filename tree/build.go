@@ -24,22 +24,32 @@ type builder struct {
 	details *report.Details
 	items   []report.Item
 
-	agents     map[string]*agentNode
-	asking     map[string]int    // number of open model calls, by agent id
-	nodeOf     map[string]string // the first node that names the agent, by agent id
-	executions map[string]int    // number of agents that only executions identify, by node
-	order      []*agentNode      // in the order in which the agents appeared
-	calls      map[callKey]*node
-	named      map[callKey]bool // calls that other lines refer to
-	phases     map[string]*phaseNodes
+	agents     map[string][]*agentNode // the attempts of an agent in order, by its id
+	asking     map[string]int          // number of open model calls, by agent id
+	nodeOf     map[string]string       // the first node that names the agent, by agent id
+	executions map[string]int          // number of agents that only executions identify, by node
+	order      []*agentNode            // in the order in which the agents appeared, and further attempts started
+	calls      map[callKey][]*node     // in order
+	named      map[callKey]bool        // calls that other lines refer to
+	phases     map[phaseKey]*phaseNodes
+	flows      map[string][]*node // workflows in order, by their ids
 }
 
 type callKey struct{ agent, call string }
 
+// A phaseKey is the key of a phase of a workflow, or without one of all.
+type phaseKey struct {
+	flow *node
+	name string
+}
+
+// An agentNode is an attempt of an agent.
 type agentNode struct {
 	node
 	id    string
-	a     *agentevents.AgentSnapshot
+	a     view.Attempt
+	nth   int  // from 0
+	last  bool // the current one
 	below []*agentNode
 	at    *node // what it hangs from; nil until it is placed
 	depth int
@@ -54,7 +64,7 @@ func (b *builder) run() *node {
 	}
 	var rest []*node // of the run itself
 	add := func(agent string, n *node) {
-		if owner := b.agents[agent]; owner != nil {
+		if owner := b.attempt(agent, n.seq); owner != nil {
 			owner.add(n)
 			return
 		}
@@ -62,13 +72,15 @@ func (b *builder) run() *node {
 	}
 	b.acts(add)
 	b.spans(add)
-	b.workflow(root)
+	b.workflows(root)
 	b.placeAgents(root)
 	for _, a := range b.order {
 		a.children = nest(a.children)
 	}
-	for _, c := range b.calls {
-		sortBySeq(c.children)
+	for _, calls := range b.calls {
+		for _, c := range calls {
+			sortBySeq(c.children)
+		}
 	}
 	root.children = append(root.children, nest(rest)...)
 	b.said(root)
@@ -155,8 +167,8 @@ func errorText(e agentevents.ErrorInfo) string {
 
 // makeAgents makes a node for every agent.
 func (b *builder) makeAgents() {
-	b.agents = map[string]*agentNode{}
-	b.calls = map[callKey]*node{}
+	b.agents = map[string][]*agentNode{}
+	b.calls = map[callKey][]*node{}
 	b.asking = map[string]int{}
 	for i := range b.s.OpenModelCalls {
 		b.asking[b.s.OpenModelCalls[i].AgentID]++
@@ -176,22 +188,68 @@ func (b *builder) makeAgents() {
 			b.executions[a.NodeID]++
 		}
 	}
+	var further []*agentNode // attempts
 	for _, a := range b.s.AgentsInOrder() {
-		n := &agentNode{id: ids[a], a: a}
-		n.seq = a.Sequence
-		n.line = b.agentLine(n, agents)
-		b.agents[n.id] = n
+		id, attempts := ids[a], view.Attempts(a)
+		for i, t := range attempts {
+			n := &agentNode{id: id, a: t, nth: i, last: i == len(attempts)-1}
+			n.seq = t.Sequence
+			n.line = b.agentLine(n, agents)
+			b.agents[id] = append(b.agents[id], n)
+			if i == 0 {
+				b.order = append(b.order, n)
+			} else {
+				further = append(further, n)
+			}
+		}
+	}
+	slices.SortStableFunc(further, func(x, y *agentNode) int { return cmp.Compare(x.seq, y.seq) })
+	first := b.order
+	b.order = make([]*agentNode, 0, len(first)+len(further))
+	for _, n := range first {
+		for len(further) > 0 && further[0].seq < n.seq {
+			b.order, further = append(b.order, further[0]), further[1:]
+		}
 		b.order = append(b.order, n)
 	}
+	b.order = append(b.order, further...)
+}
+
+// attempt returns the attempt of an agent in which an event of a sequence falls, or the first
+// one; nil without an agent.
+func (b *builder) attempt(id string, sequence uint64) *agentNode {
+	all := b.agents[id]
+	if len(all) == 0 {
+		return nil
+	}
+	n := sort.Search(len(all), func(i int) bool { return all[i].seq > sequence })
+	return all[max(0, n-1)]
+}
+
+// call returns the call of an id within which an event of a sequence falls: the latest one
+// before it, else the last one; nil without a call.
+func (b *builder) call(key callKey, sequence uint64) *node {
+	all := b.calls[key]
+	if len(all) == 0 {
+		return nil
+	}
+	n := sort.Search(len(all), func(i int) bool { return all[i].seq > sequence })
+	if n == 0 {
+		n = len(all)
+	}
+	return all[n-1]
 }
 
 func (b *builder) agentLine(n *agentNode, agents *view.Agents) line {
-	a := n.a
+	a := n.a.AgentSnapshot
 	l := line{head: view.Name(n.id, a), bold: true}
-	if a.Attempts > 1 {
+	if n.a.Several {
 		l.head += " (attempt " + strconv.Itoa(a.Attempts) + ")"
 	}
 	l.word, l.mark = agents.Status(n.id, a)
+	if n.a.Dropped > 0 {
+		l.head, l.word, l.mark = view.Name(n.id, a), view.Count(n.a.Dropped, "attempt")+" not kept", none
+	}
 	if l.mark == view.Open {
 		l.mark = none
 		b.goesOn(&l)
@@ -201,19 +259,22 @@ func (b *builder) agentLine(n *agentNode, agents *view.Agents) line {
 		l.detail = errorText(a.Error.V)
 	case l.mark != good && a.LastError.OK && errorText(a.LastError.V) != "":
 		l.detail = errorText(a.LastError.V)
-	case l.mark == bad && b.details.Why(b.s.RunID, n.id) != "":
-		l.detail = b.details.Why(b.s.RunID, n.id)
+	case l.mark == bad && b.why(n) != "":
+		l.detail = b.why(n)
 	default:
 		l.detail = a.Task
 	}
 	if a.ConvergenceScore.OK {
 		l.fact("convergence " + strconv.FormatFloat(a.ConvergenceScore.V, 'g', 4, 64))
 	}
-	took, work := b.details.Took(b.s.RunID, a)
+	if !n.a.Several && a.Attempts > 1 {
+		l.fact(view.Count(a.Attempts, "turn"))
+	}
+	took := view.Took(a)
 	if a.Duration.OK {
 		l.fact(view.Duration(took))
 	}
-	if work > 0 {
+	if work := b.details.Worked(b.s.RunID, n.id, took); !n.a.Several && work > 0 {
 		l.fact("at work " + view.Duration(work))
 	}
 	if b.details != nil {
@@ -227,11 +288,7 @@ func (b *builder) agentLine(n *agentNode, agents *view.Agents) line {
 	case b.executions[a.NodeID] > 1:
 		l.fact("execution " + n.id)
 	}
-	steps := a.Totals.Or(a.Counted).Steps
-	if a.Attempts > 1 && a.Step.OK { // the counts are of the last attempt, and the calls beside them of all
-		steps = max(steps, a.Step.V+1)
-	}
-	if steps > 0 {
+	if steps := view.Steps(a); steps > 0 {
 		l.fact(view.Count(steps, "step"))
 	}
 	if a.ToolCalls+a.ToolFailures+a.ToolRefusals+a.ToolsUndecided > 0 {
@@ -250,7 +307,7 @@ func (b *builder) agentLine(n *agentNode, agents *view.Agents) line {
 		if why := b.details.ModelFailure(b.s.RunID, n.id); why != "" && a.ModelFailures > 0 && !strings.Contains(l.detail, strings.TrimSuffix(why, "…")) {
 			text = strings.TrimSuffix(text, ")") + ": " + why + ")"
 		}
-		if open := b.asking[n.id]; open > 0 {
+		if open := b.asking[n.id]; open > 0 && n.last {
 			text += ", " + strconv.Itoa(open) + " open"
 		}
 		l.fact(text)
@@ -263,6 +320,14 @@ func (b *builder) agentLine(n *agentNode, agents *view.Agents) line {
 		l.fact(view.Dollars(cost.V))
 	}
 	return l
+}
+
+// why returns why an attempt has failed or waits.
+func (b *builder) why(n *agentNode) string {
+	if n.last {
+		return b.details.Why(b.s.RunID, n.id)
+	}
+	return b.details.WhyEarlier(b.s.RunID, n.id, n.a.Sequence)
 }
 
 func withFailed(text string, failed int) string { return withOthers(text, failed, 0, 0) }
@@ -301,7 +366,7 @@ func (b *builder) placeAgents(root *node) {
 		if key := spawners[n.a.ParentCallID]; parent == "" && n.a.ParentCallID != "" && key.agent != n.id {
 			parent = key.agent
 		}
-		if p := b.agents[parent]; p != nil && parent != n.id {
+		if p := b.attempt(parent, n.seq); p != nil && parent != n.id {
 			p.below = append(p.below, n)
 		} else {
 			roots = append(roots, n)
@@ -333,7 +398,7 @@ func (b *builder) place(top *agentNode, root *node) {
 				continue // the circle closes here
 			}
 			at, depth := &parent.node, parent.depth+1
-			if call := b.calls[callKey{parent.id, n.a.ParentCallID}]; call != nil {
+			if call := b.call(callKey{parent.id, n.a.ParentCallID}, n.seq); call != nil {
 				at, depth = call, depth+1
 			}
 			if depth > maxDepth {
@@ -355,32 +420,41 @@ func (n *agentNode) hang(at *node, depth int) {
 // made, the passage through the phase in which it started, or the run.
 func (b *builder) top(n *agentNode, root *node) *node {
 	if n.a.ParentAgentID == "" {
-		if call := b.calls[callKey{"", n.a.ParentCallID}]; call != nil {
+		if call := b.call(callKey{"", n.a.ParentCallID}, n.seq); call != nil {
 			return call
 		}
 	}
-	if phase := b.phases[n.a.Phase]; phase != nil && n.a.Phase != "" {
-		return phase.at(n.a.StartedAt)
+	var flow *node // any, when it names none
+	if len(b.flows[n.a.WorkflowID]) > 0 && n.a.WorkflowID != "" {
+		flow = b.flow(root, n.a.WorkflowID, n.seq)
 	}
-	return root
+	if phase := b.phases[phaseKey{flow, n.a.Phase}]; phase != nil && n.a.Phase != "" {
+		return phase.at(n.a.StartedAt, n.a.ParentSpanID)
+	}
+	return cmp.Or(flow, root)
 }
 
 // A phaseNodes holds the passages through one phase.
 type phaseNodes struct {
 	first *node
-	later []passage // in rising order of their start
+	later []passage        // in rising order of their start
+	spans map[string]*node // by span
 }
 
 type passage struct {
 	node  *node
 	start time.Time
+	span  string
 }
 
 // add adds the next passage of the snapshot. An earlier one that did not start
 // before it is left out of later: at never returns it.
 func (p *phaseNodes) add(next passage) {
 	if p.first == nil {
-		p.first = next.node
+		p.first, p.spans = next.node, map[string]*node{}
+	}
+	if next.span != "" {
+		p.spans[next.span] = next.node
 	}
 	if next.start.IsZero() {
 		return
@@ -392,8 +466,12 @@ func (p *phaseNodes) add(next passage) {
 	p.later = append(p.later[:n], next)
 }
 
-// at returns the last passage that has started at a time, or the first one.
-func (p *phaseNodes) at(t time.Time) *node {
+// at returns the passage of a span, else the last one that has started at a time, or the first
+// one.
+func (p *phaseNodes) at(t time.Time, span string) *node {
+	if n := p.spans[span]; n != nil {
+		return n
+	}
 	n := sort.Search(len(p.later), func(i int) bool { return p.later[i].start.After(t) })
 	if n == 0 {
 		return p.first
@@ -425,10 +503,13 @@ func (b *builder) acts(place func(agent string, n *node)) {
 		if c.Status == agentevents.ToolStatusOK && !b.named[key] && c.RetryOf == "" && c.Attempt.V < 2 {
 			n.tool, n.took = c.ToolID, c.Duration.V
 		}
-		if old := b.calls[key]; c.CallID != "" && (old == nil || old.seq <= n.seq) {
-			b.calls[key] = n // the latest call of an id is the one that spawned agents
+		if c.CallID != "" {
+			b.calls[key] = append(b.calls[key], n) // agents that it spawned hang from it
 		}
 		place(c.AgentID, n)
+	}
+	for _, calls := range b.calls {
+		sortBySeq(calls)
 	}
 	type said struct {
 		topic       report.Topic
@@ -531,7 +612,7 @@ func (b *builder) goesOn(l *line) {
 }
 
 func (b *builder) callLine(c *agentevents.ToolCallSnapshot) line {
-	l := line{head: "tool." + c.ToolID, detail: report.Dashed(b.details.Call(b.s.RunID, c.AgentID, c.CallID), c.Error)}
+	l := line{head: "tool." + c.ToolID, detail: report.Dashed(b.details.Call(b.s.RunID, c.AgentID, c.Sequence), c.Error)}
 	if b.named[callKey{c.AgentID, c.CallID}] {
 		l.head += " [" + c.CallID + "]"
 	}
@@ -598,16 +679,64 @@ func (b *builder) span(l *line, open bool, failure agentevents.Opt[agentevents.E
 	}
 }
 
-// workflow hangs the workflow and its phases under the run. Agents join their
-// phase later.
-func (b *builder) workflow(root *node) {
+// workflows hangs the workflows, their phases and their checkpoints under the run. Agents join
+// their phase later.
+func (b *builder) workflows(root *node) {
 	s := b.s
-	if !s.Workflow.OK && len(s.Phases) == 0 && len(s.Checkpoints) == 0 {
-		return
+	b.phases = map[phaseKey]*phaseNodes{}
+	b.flows = map[string][]*node{}
+	for i := range s.Workflows {
+		b.workflow(root, &s.Workflows[i])
 	}
-	w := &s.Workflow.V
-	top := &node{line: line{head: words("workflow", w.WorkflowID), bold: true}}
-	b.closed(&top.line, s.Workflow.OK && !w.Finalized && !s.Status.Terminal(), none, "")
+	for i := range s.Phases {
+		ph := &s.Phases[i]
+		n := &node{line: line{head: "phase " + ph.Phase}, seq: ph.Sequence}
+		b.ended(&n.line, ph.Open, good, "completed")
+		n.line.fact(view.Between(ph.StartedAt, ph.EndedAt))
+		if ph.InputCount.OK {
+			n.line.fact(strconv.Itoa(ph.InputCount.V) + " in")
+		}
+		if ph.OutputCount.OK {
+			n.line.fact(strconv.Itoa(ph.OutputCount.V) + " out")
+		}
+		if ph.Tokens.OK {
+			n.line.fact(view.Count(ph.Tokens.V, "token"))
+		}
+		flow := b.flow(root, ph.WorkflowID, ph.Sequence)
+		for _, key := range [...]phaseKey{{flow, ph.Phase}, {nil, ph.Phase}} {
+			if b.phases[key] == nil {
+				b.phases[key] = &phaseNodes{}
+			}
+			b.phases[key].add(passage{n, ph.StartedAt, ph.SpanID})
+		}
+		flow.add(n)
+	}
+	for i := range s.Workflows {
+		w := &s.Workflows[i]
+		flow := b.flow(root, w.WorkflowID, w.Sequence)
+		for _, phase := range w.Phases {
+			if b.phases[phaseKey{flow, phase}] == nil {
+				flow.add(&node{line: line{head: "phase " + phase, word: "not started"}})
+			}
+		}
+	}
+	for i := range s.Checkpoints {
+		c := &s.Checkpoints[i]
+		l := line{head: words("checkpoint", c.Phase), word: "saved"}
+		if c.Resumed {
+			l.word = "resumed"
+		}
+		if c.StateBytes.V > 0 {
+			l.fact(view.Count(c.StateBytes.V, "byte"))
+		}
+		b.flow(root, c.WorkflowID, c.Sequence).add(&node{line: l})
+	}
+}
+
+// workflow hangs a workflow under the run.
+func (b *builder) workflow(root *node, w *agentevents.WorkflowSnapshot) {
+	top := &node{line: line{head: words("workflow", w.WorkflowID), bold: true}, seq: w.Sequence}
+	b.closed(&top.line, !w.Finalized && !b.s.Status.Terminal(), none, "")
 	if w.Finalized {
 		top.line.mark, top.line.word = good, "finalized"
 	}
@@ -624,43 +753,25 @@ func (b *builder) workflow(root *node) {
 		top.line.fact(view.Count(w.TotalTokens.V, "token"))
 	}
 	root.add(top)
-	b.phases = map[string]*phaseNodes{}
-	for i := range s.Phases {
-		ph := &s.Phases[i]
-		n := &node{line: line{head: "phase " + ph.Phase}}
-		b.ended(&n.line, ph.Open, good, "completed")
-		n.line.fact(view.Between(ph.StartedAt, ph.EndedAt))
-		if ph.InputCount.OK {
-			n.line.fact(strconv.Itoa(ph.InputCount.V) + " in")
-		}
-		if ph.OutputCount.OK {
-			n.line.fact(strconv.Itoa(ph.OutputCount.V) + " out")
-		}
-		if ph.Tokens.OK {
-			n.line.fact(view.Count(ph.Tokens.V, "token"))
-		}
-		if b.phases[ph.Phase] == nil {
-			b.phases[ph.Phase] = &phaseNodes{}
-		}
-		b.phases[ph.Phase].add(passage{n, ph.StartedAt})
-		top.add(n)
+	b.flows[w.WorkflowID] = append(b.flows[w.WorkflowID], top)
+}
+
+// flow returns the node of the workflow with an id that an event of a sequence is about: the
+// latest one that has begun, or the first. One that is not in the snapshot gets a node.
+func (b *builder) flow(root *node, id string, sequence uint64) *node {
+	all := b.flows[id]
+	if len(all) == 0 {
+		top := &node{line: line{head: words("workflow", id), bold: true}}
+		root.add(top)
+		b.flows[id] = []*node{top}
+		return top
 	}
-	for _, phase := range w.Phases {
-		if b.phases[phase] == nil {
-			top.add(&node{line: line{head: "phase " + phase, word: "not started"}})
+	for _, flow := range slices.Backward(all) {
+		if flow.seq <= sequence {
+			return flow
 		}
 	}
-	for i := range s.Checkpoints {
-		c := &s.Checkpoints[i]
-		l := line{head: words("checkpoint", c.Phase), word: "saved"}
-		if c.Resumed {
-			l.word = "resumed"
-		}
-		if c.StateBytes.V > 0 {
-			l.fact(view.Count(c.StateBytes.V, "byte"))
-		}
-		top.add(&node{line: l})
-	}
+	return all[0]
 }
 
 // state hangs the nodes of the flow and the budgets under the run.
@@ -740,23 +851,31 @@ func (b *builder) totals() line {
 	return l
 }
 
-// said hangs what an agent was asked first below it, and its answer last. The line of the call that
-// an agent works for, or its own line, may tell the same.
+// said hangs what an attempt of an agent was asked first below it, and its answer last. The line of
+// the call that it works for, or its own line, may tell the same.
 func (b *builder) said(root *node) {
 	if b.details == nil {
 		return
 	}
 	for i := range b.items {
 		it := &b.items[i]
-		n := b.agents[it.AgentID]
+		n := b.attempt(it.AgentID, it.Sequence)
 		l := b.itemLine(it)
 		switch {
 		case it.Topic == report.Answered && n == nil:
 			root.add(&node{line: l})
 		case it.Topic == report.Answered:
 			n.add(&node{line: l})
-		case it.Topic == report.Asked && n != nil && it.Text != n.a.Task && it.Text != b.details.Call(b.s.RunID, n.a.ParentAgentID, n.a.ParentCallID):
+		case it.Topic == report.Asked && n != nil && it.Text != n.a.Task && it.Text != b.told(n):
 			n.children = slices.Insert(n.children, 0, &node{line: l})
 		}
 	}
+}
+
+// told returns the main argument of the call that an attempt works for.
+func (b *builder) told(n *agentNode) string {
+	if call := b.call(callKey{n.a.ParentAgentID, n.a.ParentCallID}, n.seq); call != nil && n.a.ParentCallID != "" {
+		return b.details.Call(b.s.RunID, n.a.ParentAgentID, call.seq)
+	}
+	return ""
 }

@@ -46,7 +46,7 @@ func TestDetails(t *testing.T) {
 		}
 		a := run.Agent("main")
 		_ = run.Emit(ctx, &ae.RunStarted{})
-		_ = a.Emit(ctx, &ae.AgentStarted{Model: "opus", Prompt: `[{"role":"user","content":"first"},{"role":"user","content":[{"type":"text","text":"Fix  the\nbuild"}]}]`})
+		_ = a.Emit(ctx, &ae.AgentStarted{Model: "opus", ProviderSessionID: "chat", Prompt: `[{"role":"user","content":"first"},{"role":"user","content":[{"type":"text","text":"Fix  the\nbuild"}]}]`})
 		for _, path := range []ae.JSON{`{"path":"a.go"}`, `{"path":"b.go"}`, `{"limit":5,"file_path":"/home/u/src/github.com/agentevents/agentevents/internal/c.go"}`, `{"path":"a.go"}`} {
 			do(a, "Read", path, nil)
 		}
@@ -69,7 +69,7 @@ func TestDetails(t *testing.T) {
 		_ = run.Emit(ctx, &ae.RunFailed{Error: ae.Some(ae.ErrorInfo{Message: "no more turns"})})
 	})
 	require.Equal(t, `run r ✗ failed · 2026-05-05 09:00:00Z · 48h00m · at work 1.9s · turn limit: no more turns
-└─ main (attempt 2) ! partial · 48h00m · at work 1.9s · opus · 2 steps · 10 tool calls (1 undecided) · 5 tokens in, 7 out: too many
+└─ main ! partial · 2 turns · 48h00m · at work 1.9s · opus · 2 steps · 10 tool calls (1 undecided) · 5 tokens in, 7 out: too many
    ├─ prompt: Fix the build (after: first)
    ├─ tool.Read ×4 ✓ 400ms: a.go, b.go, …/agentevents/agentevents/internal/c.go
    ├─ tool.Bash ✗ cancelled · 100ms: go test ./... — context canceled

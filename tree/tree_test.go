@@ -137,8 +137,8 @@ func TestAgentsOfNodes(t *testing.T) {
 func TestFiguresThatNobodyStates(t *testing.T) {
 	zero := agentevents.Some(0.0)
 	s := &agentevents.RunSnapshot{
-		Workflow:    agentevents.Some(agentevents.WorkflowSnapshot{WorkflowID: "w", Finalized: true, TotalTokens: agentevents.Some[int64](0), TotalAgents: agentevents.Some(0)}),
-		Checkpoints: []agentevents.CheckpointSnapshot{{Phase: "audit", StateBytes: agentevents.Some[int64](0)}},
+		Workflows:   []agentevents.WorkflowSnapshot{{WorkflowID: "w", Finalized: true, TotalTokens: agentevents.Some[int64](0), TotalAgents: agentevents.Some(0)}},
+		Checkpoints: []agentevents.CheckpointSnapshot{{WorkflowID: "w", Phase: "audit", StateBytes: agentevents.Some[int64](0)}},
 		Budgets:     []agentevents.BudgetSnapshot{{Budget: "usd", Limit: zero, Actual: zero}, {Budget: "tokens", Limit: zero, Actual: agentevents.Some(1.0)}},
 	}
 	require.Contains(t, draw(t, s, tree.Options{}), "workflow w ✓ finalized\n│  └─ checkpoint audit saved\n├─ budget usd ! exceeded\n└─ budget tokens ! exceeded · 1 · limit 0\n")
@@ -165,8 +165,8 @@ func TestCachedTokens(t *testing.T) {
 	}
 }
 
-// The counts on an agent's line are all of the same attempts: all.
-func TestCountsAreOfAllAttempts(t *testing.T) {
+// The counts on the line of an attempt are all its own.
+func TestCountsAreOfTheirAttempt(t *testing.T) {
 	em, rec := eventtest.RecordWith(t, agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleDerived})
 	run, err := em.Run("r")
 	require.NoError(t, err)
@@ -179,11 +179,11 @@ func TestCountsAreOfAllAttempts(t *testing.T) {
 			require.NoError(t, a.Emit(t.Context(), &agentevents.ToolReturned{CallID: id, ToolID: "t", Status: agentevents.ToolStatusOK, OneEvent: true}))
 		}
 		if attempt == 1 {
-			require.Contains(t, draw(t, rec.Snapshot(""), tree.Options{}), "a (attempt 2) tool_result · 5 steps · 5 tool calls · 5 model calls\n")
+			require.Contains(t, draw(t, rec.Snapshot(""), tree.Options{}), "a (attempt 2) tool_result · 2 steps · 2 tool calls · 2 model calls\n")
 		}
 		require.NoError(t, a.Emit(t.Context(), &agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged}))
 	}
-	require.Contains(t, draw(t, rec.Snapshot(""), tree.Options{}), "· 5 steps · 5 tool calls · 5 model calls\n")
+	require.Contains(t, draw(t, rec.Snapshot(""), tree.Options{}), "a (attempt 1) ✓ converged · 12s · 3 steps · 3 tool calls · 3 model calls\n")
 }
 
 func TestQuestionsWithoutAnAnswer(t *testing.T) {
@@ -284,7 +284,7 @@ func everywhere(text string) *agentevents.RunSnapshot {
 		},
 		OpenCalls:      []*agentevents.ToolCallSnapshot{{CallID: text, ToolID: text, AgentID: text, RetryOf: text}},
 		ClosedCalls:    []*agentevents.ToolCallSnapshot{{CallID: text, ToolID: text, Status: agentevents.ToolStatus(text), Error: text}},
-		Workflow:       agentevents.Some(agentevents.WorkflowSnapshot{WorkflowID: text, ApprovedBy: text, Phases: []string{text, "p"}}),
+		Workflows:      []agentevents.WorkflowSnapshot{{WorkflowID: text, ApprovedBy: text, Phases: []string{text, "p"}}},
 		Phases:         []agentevents.PhaseSnapshot{{Phase: text}},
 		Checkpoints:    []agentevents.CheckpointSnapshot{{Phase: text}},
 		Approvals:      []agentevents.ApprovalSnapshot{{ApprovalID: text, CallID: text, AgentID: text, Action: text, Feedback: text, By: text}},

@@ -98,7 +98,7 @@ func foldView(t *testing.T, line string) (id string, v seen, counts [7]int, ende
 var (
 	drawnTotals  = regexp.MustCompile(`(?m)^\d+ agents? · (\d+) tool calls?(?: \((\d+) failed\))?`)
 	drawnOpen    = regexp.MustCompile(`(?m)^[│ ]*[├└]─ tool\.[^\n]*? (?:! )?open\b`)
-	drawnAttempt = regexp.MustCompile(`\(attempt (\d+)\)`)
+	drawnAttempt = regexp.MustCompile(`(?:\(attempt | · )(\d+)(?:\)| turns)`)
 )
 
 // treeView is the run as its tree shows it, with the status if it shows that one.

@@ -131,7 +131,7 @@ var runColumns = []column[*agentevents.RunSnapshot]{
 	{"BEGAN", false, began},
 	{"TOOK", true, func(s *agentevents.RunSnapshot) string { return took(view.Length(s)) }},
 	{"AGENTS", true, func(s *agentevents.RunSnapshot) string { return some(len(s.Agents)) }},
-	{"TURNS", true, func(s *agentevents.RunSnapshot) string { return some(turns(s)) }},
+	{"TURNS", true, func(s *agentevents.RunSnapshot) string { return some(view.Turns(s)) }},
 	{"CALLS", true, func(s *agentevents.RunSnapshot) string {
 		calls, _ := toolCalls(s)
 		return callsOf(calls, slices.Collect(maps.Values(s.Agents))...)
@@ -203,28 +203,6 @@ func someDollars(cost agentevents.Opt[float64]) string {
 		return ""
 	}
 	return dollars(cost.V)
-}
-
-// turns returns how many turns a run has, if there are several: those of the log, else the
-// starts of the one agent that nobody spawned. A start after an attempt without an end, as
-// after a crash, goes on with a turn: then the starts count no turns. Neither do they in a run
-// with several such agents, where another agent than a person may have asked again.
-func turns(s *agentevents.RunSnapshot) int {
-	if n := len(s.Turns); n > 0 {
-		return n
-	}
-	n := 0
-	for _, a := range s.Agents {
-		if a.ParentAgentID != "" || a.ParentCallID != "" {
-			continue
-		}
-		died := slices.ContainsFunc(a.Usage.Earlier, func(u agentevents.AttemptUsage) bool { return u.Died })
-		if n > 0 || died || a.Attempts < 2 {
-			return 0
-		}
-		n = a.Attempts
-	}
-	return n
 }
 
 // callsOf returns a number of calls, and the number that agents state beyond those in the log.

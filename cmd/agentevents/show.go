@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -95,7 +96,7 @@ func writeRun(w io.Writer, s *agentevents.RunSnapshot, d *report.Details) {
 		field("tokens", someTokens(u, s.Usage.Partial))
 	}
 	field("cost", someDollars(s.Usage.CostUSD))
-	field("turns", some(turns(s)))
+	field("turns", some(view.Turns(s)))
 	field("goal", visible(s.SessionGoal))
 	agents := agentRows(s)
 	tops := slices.DeleteFunc(slices.Clone(agents), func(a agentRow) bool { return a.ParentAgentID != "" || a.ParentCallID != "" })
@@ -162,11 +163,11 @@ func oneLine(text string) string {
 	return text
 }
 
-// An agentRow is an agent as people see it.
+// An agentRow is an attempt of an agent, or all turns of a conversation, as people see it.
 type agentRow struct {
 	name, status string
 	how          view.Mark
-	*agentevents.AgentSnapshot
+	view.Attempt
 }
 
 func agentRows(s *agentevents.RunSnapshot) (rows []agentRow) {
@@ -174,9 +175,17 @@ func agentRows(s *agentevents.RunSnapshot) (rows []agentRow) {
 	agents := s.AgentsInOrder()
 	names := report.Names(agents)
 	for _, a := range agents {
-		row := agentRow{name: names[a.AgentID], AgentSnapshot: a}
-		row.status, row.how = all.Status(a.AgentID, a)
-		rows = append(rows, row)
+		for _, t := range view.Attempts(a) {
+			row := agentRow{name: names[a.AgentID], Attempt: t}
+			row.status, row.how = all.Status(a.AgentID, t.AgentSnapshot)
+			switch {
+			case t.Dropped > 0:
+				row.status, row.how = plural(t.Dropped, "attempt")+" not kept", view.None
+			case t.Several:
+				row.name += " (attempt " + strconv.Itoa(t.Attempts) + ")"
+			}
+			rows = append(rows, row)
+		}
 	}
 	return rows
 }
@@ -185,7 +194,7 @@ var agentColumns = []column[agentRow]{
 	{"AGENT", false, func(a agentRow) string { return clip(visible(a.name)) }},
 	{"STATUS", false, func(a agentRow) string { return cmp.Or(visible(a.status), "-") }},
 	{"MODEL", false, func(a agentRow) string { return clip(visible(view.Model(a.AgentSnapshot))) }},
-	{"STEPS", true, func(a agentRow) string { return some(a.Totals.Or(a.Counted).Steps) }},
+	{"STEPS", true, func(a agentRow) string { return some(view.Steps(a.AgentSnapshot)) }},
 	{"CALLS", true, func(a agentRow) string { return callsOf(a.ToolCalls, a.AgentSnapshot) }},
 	{"FAILED", true, func(a agentRow) string { return some(a.ToolFailures) }},
 	{"REFUSED", true, func(a agentRow) string { return some(a.ToolRefusals) }},
@@ -195,7 +204,7 @@ var agentColumns = []column[agentRow]{
 		return someTokens(u, a.Usage.Partial())
 	}},
 	{"COST", true, func(a agentRow) string { _, c := a.Usage.Total(); return someDollars(c) }},
-	{"TOOK", true, func(a agentRow) string { return took(a.Duration.V) }},
+	{"TOOK", true, func(a agentRow) string { return took(view.Took(a.AgentSnapshot)) }},
 	{"TASK", false, func(a agentRow) string { return clip(visible(oneLine(a.Task))) }},
 }
 

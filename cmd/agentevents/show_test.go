@@ -67,7 +67,8 @@ func TestTurns(t *testing.T) {
 		return fmt.Sprintf(`{"id":"e%d","sequence":%d,"timestamp":"2026-11-01T09:00:00Z","type":"agent.ended","runId":"r","agentId":%q,"payload":{"outcome":"aborted"}}`+"\n", n, n, agent)
 	}
 	for name, c := range map[string]struct{ log, turns string }{
-		"asked again":                 {start(0, "a") + end(1, "a") + start(2, "a") + end(3, "a") + start(4, "a"), "3"},
+		"asked again":                 {strings.Replace(start(0, "a"), "{}", `{"providerSessionId":"p"}`, 1) + end(1, "a") + start(2, "a") + end(3, "a") + start(4, "a"), "3"},
+		"tried anew":                  {start(0, "a") + end(1, "a") + start(2, "a") + end(3, "a") + start(4, "a"), ""},
 		"died":                        {start(0, "a") + start(1, "a"), ""},
 		"died after a turn":           {start(0, "a") + end(1, "a") + start(2, "a") + start(3, "a") + end(4, "a"), ""},
 		"another agent died":          {start(0, "boss") + start(1, "w") + start(2, "w") + end(3, "w"), ""},

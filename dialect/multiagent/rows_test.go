@@ -205,7 +205,7 @@ func TestRows(t *testing.T) {
 			func(t *testing.T, s *agentevents.RunSnapshot) { require.Len(t, s.Budgets, 1) }},
 		{"a time in a payload may be a number", []said{{"user", "s", "", "workflow.approved", `{"workflowId":"w","approvedAt":1779094801200,"approvedBy":"ann"}`}},
 			func(t *testing.T, s *agentevents.RunSnapshot) {
-				require.Equal(t, at, s.Workflow.V.ApprovedAt)
+				require.Equal(t, at, s.Workflows[0].ApprovedAt)
 			}},
 
 		{"agents and claims may occur without their workflow", []said{
@@ -225,7 +225,7 @@ func TestRows(t *testing.T) {
 		), func(t *testing.T, s *agentevents.RunSnapshot) {
 			a := s.Agents["a1"]
 			require.Equal(t, []string{"s1", "ph", `{"type":"string"}`, "p"}, []string{a.SpanID, a.ParentSpanID, string(a.ResultSchema), a.Phase})
-			require.Equal(t, "phase(p)", s.Workflow.V.Script)
+			require.Equal(t, "phase(p)", s.Workflows[0].Script)
 			require.Equal(t, agentevents.JSON(`{"line":3}`), s.Claims[0].Evidence)
 			require.Equal(t, []string{"[1]", "x"}, []string{string(s.Issues[0].Evidence), s.Issues[0].SuggestedFix})
 			require.Equal(t, []string{"c", `["k"]`, "e"}, []string{s.Tasks[0].Context, string(s.Tasks[0].Constraints), s.Tasks[0].ExpectedOutput})

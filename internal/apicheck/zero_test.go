@@ -45,7 +45,7 @@ import (
 var zeros = map[string][]any{
 	".": {
 		&agentevents.Agent{}, &agentevents.AgentRef{}, &agentevents.AgentSnapshot{}, &agentevents.AgentState{}, &agentevents.AgentUsage{},
-		&agentevents.ApprovalSnapshot{}, &agentevents.AttemptUsage{}, &agentevents.AuditSnapshot{}, &agentevents.BlackboardItem{}, &agentevents.BudgetError{}, &agentevents.BudgetSnapshot{},
+		&agentevents.ApprovalSnapshot{}, &agentevents.AttemptSnapshot{}, &agentevents.AttemptUsage{}, &agentevents.AuditSnapshot{}, &agentevents.BlackboardItem{}, &agentevents.BudgetError{}, &agentevents.DroppedAttempts{}, &agentevents.BudgetSnapshot{},
 		&agentevents.BufferedSink{}, &agentevents.Call{}, &agentevents.CheckpointSnapshot{}, &agentevents.CitationSnapshot{}, &agentevents.ClaimSnapshot{},
 		&agentevents.ClarificationSnapshot{}, &agentevents.Command{}, &agentevents.ConversationMessage{}, &agentevents.Emitter{}, &agentevents.ErrorInfo{},
 		&agentevents.Event{}, &agentevents.FactsSnapshot{}, &agentevents.Fold{}, &agentevents.ForeignError{}, &agentevents.HandoffSnapshot{}, &agentevents.InboxItem{},

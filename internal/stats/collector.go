@@ -10,6 +10,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/internal/endword"
+	"github.com/agentevents/agentevents/internal/sessions"
 	"github.com/agentevents/agentevents/internal/view"
 )
 
@@ -43,6 +44,7 @@ type Collector struct {
 	live     []*run // runs with a fold that may be put away
 	buf      []byte
 	sessions map[string]*session
+	ends     sessions.Ends
 	total    tally
 	groups   map[string]*tally
 
@@ -72,6 +74,7 @@ type run struct {
 	keep   int  // number of events before which the run is not put away
 	queued bool // in Collector.live
 	active bool // had an event since Collector looked at it
+	went   int  // place of its first event, or of the last one with which it goes on
 
 	seen  view.Sequences
 	names map[string]string              // of agents that have one, by their ids
@@ -156,7 +159,7 @@ func (c *Collector) group(name string) *tally {
 func (c *Collector) Event(ev agentevents.Event) {
 	r := c.runs[ev.RunID]
 	if r == nil {
-		r = &run{fold: newFold()}
+		r = &run{fold: newFold(), went: c.events + 1}
 		c.runs[strings.Clone(ev.RunID)] = r
 		c.order = append(c.order, r)
 	}
@@ -180,7 +183,12 @@ func (c *Collector) Event(ev agentevents.Event) {
 		return
 	}
 	switch p := ev.Payload.(type) {
+	case *agentevents.SessionStarted, *agentevents.TurnStarted:
+		r.went = c.events
+	case *agentevents.SessionCompleted:
+		c.ends.Add(ev.SessionID, sessions.End{At: c.events, Time: ev.Time, Status: p.Status})
 	case *agentevents.AgentStarted:
+		r.went = c.events
 		if p.Name != "" && r.names[ev.AgentID] != p.Name {
 			if r.names == nil {
 				r.names = map[string]string{}
@@ -414,7 +422,7 @@ func (c *Collector) agents(s *agentevents.RunSnapshot) {
 		g.runs++
 		g.agents++
 		g.parents += d
-		if a.Started {
+		if a.Started || a.Ended {
 			g.tasks[outcome(a)]++
 		}
 		g.tools.add(calls{

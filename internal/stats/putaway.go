@@ -66,6 +66,10 @@ func lighten(s *agentevents.RunSnapshot) {
 		a.Task, a.Text, a.Reasoning, a.Result, a.StructuredOutput, a.ProviderSessionID = "", "", "", "", "", ""
 		a.LastError = agentevents.Opt[agentevents.ErrorInfo]{}
 		a.Error.V = agentevents.ErrorInfo{} // that there is one is said
+		for i := range a.Earlier {
+			t := &a.Earlier[i]
+			t.Task, t.Result, t.Error, t.LastError = "", "", agentevents.Opt[agentevents.ErrorInfo]{}, agentevents.Opt[agentevents.ErrorInfo]{}
+		}
 	}
 	for i := range s.Issues {
 		s.Issues[i].Issue = ""
@@ -92,7 +96,7 @@ func sparse(snapshot string) string {
 			continue
 		}
 		if name == "resume" && jsonwire.HasMember(value, "begun") { // without it, all of it tells that the fold made it
-			value = only(value, "opened", "begun", "cut", "resumes")
+			value = only(value, "opened", "begun", "cut", "resumes", "workflows", "finalized")
 		}
 		b.WriteByte(sep)
 		sep = ','
@@ -139,6 +143,22 @@ func (r *run) snapshot() *agentevents.RunSnapshot {
 		return r.unpack()
 	}
 	return r.fold.Snapshot()
+}
+
+// ended returns the state of a run after the last event of all runs: the end of its session may
+// be another run's.
+func (c *Collector) ended(r *run) *agentevents.RunSnapshot {
+	s := r.snapshot()
+	end, ended := c.ends.After(s.SessionID, r.went)
+	if !ended || s.Status.Terminal() {
+		return s
+	}
+	s.SessionEndedAt, s.SessionStatus = end.Time, end.Status
+	fold, err := agentevents.ResumeFold(s, options())
+	if err != nil {
+		return s // impossible: a fold made the snapshot
+	}
+	return fold.Snapshot()
 }
 
 func (r *run) unpack() *agentevents.RunSnapshot {

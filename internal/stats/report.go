@@ -130,7 +130,7 @@ func (t *Tokens) add(u agentevents.Usage) {
 // Report returns the figures of all events. It empties the collector.
 func (c *Collector) Report() *Report {
 	for i, r := range c.order {
-		c.snapshot(r, r.snapshot())
+		c.snapshot(r, c.ended(r))
 		c.order[i], *r = nil, run{}
 	}
 	for _, one := range c.sessions {

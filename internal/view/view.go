@@ -30,6 +30,9 @@ func Name(id string, a *agentevents.AgentSnapshot) string {
 	if Executes(id, a) {
 		return a.NodeID
 	}
+	if a != nil && id == a.SpanID && a.Ref.V.AgentID != "" { // one of several agents with one id
+		return a.Ref.V.AgentID
+	}
 	return id
 }
 
@@ -241,6 +244,8 @@ func Of(s *agentevents.RunSnapshot) *Agents {
 // an agent that acts without a start, as in documents that have no starts.
 func (v *Agents) Status(id string, a *agentevents.AgentSnapshot) (word string, how Mark) {
 	switch turn := v.turns[id]; {
+	case a.Started && !a.Open && !a.Ended:
+		return "cut off", Warn // it started again
 	case a.Ended:
 		how := Ending(a)
 		said := cmp.Or(string(a.Outcome), a.EndStatus)

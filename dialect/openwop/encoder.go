@@ -320,7 +320,36 @@ func (e *Encoder) line(w *wire.Writer, dst []byte) ([]byte, error) {
 	mark := len(dst)
 	dst = w.LineAs(dst, at, typ, e.body)
 	e.unlack(w, string(dst[mark:]), typ)
+	e.unpair(w, string(dst[mark:]), typ)
 	return dst, nil
+}
+
+// unpair lists what changes because readers take the line for one about another question.
+func (e *Encoder) unpair(w *wire.Writer, line, typ string) {
+	id, pointer := interruptOf(w.Ev.Payload)
+	if id == nil {
+		return
+	}
+	s, is := saidBy(typ, w.Ev.RunID, e.nodeID, jsonwire.Member(line, "payload"))
+	if !is {
+		return
+	}
+	q, twin := (*question)(nil), false
+	if s.answers {
+		q, twin = e.open.answered(&s)
+	} else {
+		twin = e.open.twin(&s) != nil
+	}
+	switch name := "interruptId"; {
+	case twin:
+		w.Lose(dialect.Altered, "", "readers take it for the line of another event")
+	case q != nil && q.id != *id:
+		if jsonwire.Member(jsonwire.Member(line, "payload"), name) == "" {
+			name = "gateId"
+		}
+		w.Lose(dialect.Altered, pointer, "readers take it for the answer to another question")
+		w.Lose(dialect.Made, "/openwop/"+jsonwire.Token("/payload/"+name), "as the line has it")
+	}
 }
 
 // unlack lists the members that a line of a schema has and the line that was read lacked, and

@@ -240,7 +240,7 @@ func (f answerForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) (
 			kept = normalized(w, InterruptID, apart, kept)
 		}
 		return jsonwire.AppendString(dst, kept), true
-	case q == nil || m.Name != "interruptId" || utf8.RuneCountInString(id) > maxKey:
+	case q == nil || id == "" || m.Name != "interruptId" || utf8.RuneCountInString(id) > maxKey:
 		return f.textForm.Append(w, dst, m, at)
 	case q.interruptID != "" && q.interruptID != id:
 		id = q.interruptID

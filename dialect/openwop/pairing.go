@@ -101,7 +101,7 @@ func (q *question) named(id string) bool {
 
 // at reports whether a line is about a question of the kind in the node.
 func (q *question) at(s *said) bool {
-	return (s.kind == "" || s.kind == q.kind) && (q.nodeID == s.nodeID || s.gate && q.nodeID == s.id)
+	return (s.kind == "" || s.kind == q.kind) && (q.nodeID == s.nodeID && (s.nodeID != "" || s.id == "") || s.gate && s.id != "" && q.nodeID == s.id)
 }
 
 // twin returns the open question that a line in another form has asked, or nil.

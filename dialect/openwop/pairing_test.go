@@ -57,7 +57,9 @@ func drawQuestions(r *rand.Rand) (log string, asked []*drawnQuestion) {
 			data = `{"questions":[{"id":"q","question":"?"}]}`
 			older = data[1 : len(data)-1]
 		}
-		suspend := func() { say(q.node, "node.suspended", `{"nodeId":%q,"interruptId":%q,"kind":%q,"key":%q}`, q.node, q.id, q.kind, q.key) }
+		suspend := func() {
+			say(q.node, "node.suspended", `{"nodeId":%q,"interruptId":%q,"kind":%q,"key":%q}`, q.node, q.id, q.kind, q.key)
+		}
 		published := func() { say(q.node, "interrupt.requested", `{"kind":%q,"key":%q,"data":%s}`, q.kind, q.key, data) }
 		twin := func() { say(q.node, q.kind+".requested", `{"nodeId":%q,%s,"interruptId":%q}`, q.node, older, q.id) }
 		switch {
@@ -91,7 +93,9 @@ func drawQuestions(r *rand.Rand) (log string, asked []*drawnQuestion) {
 		}
 		if q.kind == kindClarification {
 			q.answer = fmt.Sprint("answer to ", q.key)
-			published := func() { say(q.node, "interrupt.resolved", `{"nodeId":%q,"interruptId":%q,%s"resumeValue":{"q":%q}}`, q.node, q.id, kind, q.answer) }
+			published := func() {
+				say(q.node, "interrupt.resolved", `{"nodeId":%q,"interruptId":%q,%s"resumeValue":{"q":%q}}`, q.node, q.id, kind, q.answer)
+			}
 			older := func() { say(q.node, "clarification.resolved", `{"nodeId":%q,"answers":{"q":%q}}`, q.node, q.answer) }
 			switch {
 			case parallel || coin():
@@ -107,7 +111,9 @@ func drawQuestions(r *rand.Rand) (log string, asked []*drawnQuestion) {
 		n := r.IntN(len(words))
 		q.answer = []string{"granted", "granted", "rejected", "rejected", "rejected"}[n]
 		steps := []func(){
-			func() { say(q.node, "interrupt.resolved", `{"nodeId":%q,"interruptId":%q,%s"resumeValue":{"action":%q}}`, q.node, q.id, kind, words[n]) },
+			func() {
+				say(q.node, "interrupt.resolved", `{"nodeId":%q,"interruptId":%q,%s"resumeValue":{"action":%q}}`, q.node, q.id, kind, words[n])
+			},
 			func() { say(q.node, "approval.received", `{"nodeId":%q,"action":%q}`, q.node, words[n]) },
 			func() { say("", "approval."+q.answer, `{"gateId":%q,"principal":"ada"}`, q.node) },
 		}

@@ -63,7 +63,7 @@ func look(line, typ, asked string) string {
 		}
 		return ofTurn
 	case "channel.written":
-		if word("channel") != MessageChannel || !isText(at("value", "messageId")) {
+		if word("channel") != MessageChannel || !isText(at("value", "messageId")) || strings.Contains(word("reducer"), ".") && !isText(at("value", "from")) { // a vendor's value
 			return ""
 		}
 	case "clarification.requested", "approval.requested":

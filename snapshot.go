@@ -465,7 +465,12 @@ type HandoffSnapshot struct {
 	To            string `json:"to"`                     // id of the agent that takes over
 	Reason        string `json:"reason,omitzero"`        // why; free text
 	ContextDigest string `json:"contextDigest,omitzero"` // HandoffRequested.ContextDigest
-	Open          bool   `json:"open,omitzero"`          // it is requested and not accepted yet
+	SpanID        string `json:"spanId,omitzero"`        // span of the request
+	Open          bool   `json:"open,omitzero"`          // it is requested and neither accepted nor over yet
+	// Ended is the phase of the SpanRecorded with subject handoff that has ended the request,
+	// which nobody accepts then: error or cancelled.
+	Ended string         `json:"ended,omitzero"`
+	Error Opt[ErrorInfo] `json:"error,omitzero"` // of that SpanRecorded
 }
 
 // TaskSnapshot is an assigned task.

@@ -431,6 +431,9 @@ func (b *builder) items(place func(agent string, n *node)) {
 		h := &s.Handoffs[i]
 		l := line{head: "handoff " + h.From + " → " + h.To, detail: h.Reason}
 		b.closed(&l, h.Open, good, "")
+		if h.Ended != "" {
+			l.mark, l.word, l.detail = spanMarks[h.Ended], cmp.Or(handoffWords[h.Ended], h.Ended), cmp.Or(errorText(h.Error.V), l.detail)
+		}
 		add(h.From, h.Sequence, l)
 	}
 	for i := range s.Approvals {
@@ -505,6 +508,9 @@ func words(head, id string) string {
 
 // closed gives a line the mark and word of something that is done, or says
 // that it is open.
+// handoffWords are the words for how a handoff ends that nobody accepts, by its phase.
+var handoffWords = map[string]string{"error": "failed"}
+
 func (b *builder) closed(l *line, open bool, m view.Mark, word string) {
 	if !open {
 		l.mark, l.word = m, word

@@ -85,7 +85,7 @@ var libraryRules = map[dialect.Name][]agentevents.Rule{
 	openharness.Name: {agentevents.RuleTerminalLast},
 	openwop.Name:     {agentevents.RuleToolCallOpen, agentevents.RuleDeltaIndex, agentevents.RuleMessageGroup},
 	kaos.Name:        {},
-	agui.Name:        {},
+	agui.Name:        {agentevents.RuleToolCallOpen},
 }
 
 // stated reports whether a document states a rule.

@@ -296,11 +296,15 @@ func (v *view) unknown(ev *Event) {
 	} else {
 		put(&s.Unknown, v.intern(string(p.Type)), 1)
 	}
-	// node.resumed is OpenWOP's counterpart of node.suspended; the catalog has no
-	// kind for it. The status decides and not Suspended: an answer takes the node
-	// out of Suspended before it runs again.
-	if p.Type == "node.resumed" && s.NodeStatus[ev.NodeID] == NodeStatusSuspended {
+	// Two types of OpenWOP for which the catalog has no kind. node.resumed is the counterpart of
+	// node.suspended. The status decides and not Suspended: an answer takes the node
+	// out of Suspended before it runs again. node.cancelled ends a node.
+	switch status := s.NodeStatus[ev.NodeID]; {
+	case p.Type == "node.resumed" && status == NodeStatusSuspended:
 		v.nodeRuns(ev.NodeID)
+	case p.Type == "node.cancelled" && (status == NodeStatusSuspended || status == NodeStatusRunning):
+		v.nodeEnded(ev.NodeID, NodeStatusDone)
+		v.setOutput(ev.NodeID, `{"cancelled":true,"reason":`+JSONString(jsonwire.Text(jsonwire.Member(string(p.Raw), "reason")))+`}`)
 	}
 }
 

@@ -46,7 +46,7 @@ type NodeStatus string
 const (
 	NodeStatusPending   NodeStatus = "pending"   // the node does not run yet, or will run again
 	NodeStatusRunning   NodeStatus = "running"   // an execution of the node is open
-	NodeStatusDone      NodeStatus = "done"      // the node has completed or is skipped
+	NodeStatusDone      NodeStatus = "done"      // the node has completed, is skipped or was cancelled
 	NodeStatusFailed    NodeStatus = "failed"    // the node has failed
 	NodeStatusSuspended NodeStatus = "suspended" // the node waits for something outside the run
 )

@@ -177,7 +177,7 @@ func (d *Decoder) other() {
 	if of := others[d.o.Profile][r.Type]; of != nil {
 		d.odd = cmp.Or(d.odd, of.broken(r.Body))
 	}
-	if r.Type == nodeResumed && !r.Has("nodeId") {
+	if (r.Type == nodeResumed || r.Type == nodeCancelled) && !r.Has("nodeId") {
 		// The fold needs the node, but only the payload must have it.
 		r.Ev.NodeID = jsonwire.Text(jsonwire.Member(r.Body, "nodeId"))
 		d.absent = append(d.absent, "/nodeId")
@@ -319,8 +319,11 @@ func keep(r *wire.Reader, name, raw string) (taken bool, err error) {
 // [dialect.UnknownKind].
 const unknownPrefix = string(Name) + ":"
 
-// nodeResumed is a type that the vocabulary does not have but the fold uses.
-const nodeResumed = "node.resumed"
+// Types that the vocabulary does not have but the fold uses.
+const (
+	nodeResumed   = "node.resumed"
+	nodeCancelled = "node.cancelled"
+)
 
 // agentOf returns the agentId of a payload, or "".
 func agentOf(raw string) string {

@@ -237,7 +237,7 @@ func TestAutoFramesOfAGUI(t *testing.T) {
 	require.Equal(t, []dialect.Name{dialect.AGUI, dialect.AGUI, dialect.AGUI}, seen[3:])
 }
 
-// The end of a stream as servers of models send it is no event, and no fault of the log.
+// The end of a stream as servers of models send it is neither an event nor a fault of the log.
 func TestAutoReadsTheEndOfAStream(t *testing.T) {
 	for name, lines := range map[dialect.Name][]string{
 		dialect.AGUI: {`{"type":"RUN_STARTED","threadId":"t","runId":"r"}`, `{"type":"RUN_FINISHED","threadId":"t","runId":"r"}`},

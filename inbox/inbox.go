@@ -85,8 +85,8 @@ func (b *Inbox) Open(nodeRunID string) *Box {
 
 // Deliver records a command, and has it wait for its execution if it is a send or a
 // reply, or of a type of the runtime's own and names one. The other commands are for the
-// whole run: they are recorded, and the caller does as they ask. Those of a type of the
-// runtime's own wait in the box of "", if that is open.
+// whole run: they are recorded, and the caller does as they ask. Commands of the
+// runtime's own types wait in the box of "", if that is open.
 //
 // A command for an execution is rejected when it names none ([ErrNoExecution]), one that
 // is not open ([ErrUnknown]) or one for which too many wait ([ErrFull]): it is recorded as
@@ -165,8 +165,8 @@ func (x *Box) Receive(ctx context.Context) (agentevents.Command, error) {
 }
 
 // Peek waits for the next command and returns it with the id of its event. The command stays
-// the next one until [Box.Ack], so a box with several readers needs [Box.Receive]. The errors
-// are those of Receive.
+// the next one until [Box.Ack], so a box with several readers needs [Box.Receive]. It has the
+// errors of Receive.
 func (x *Box) Peek(ctx context.Context) (agentevents.InboxItem, error) {
 	if x.in == nil {
 		return agentevents.InboxItem{}, agentevents.ErrZeroValue
@@ -198,7 +198,7 @@ func (x *Box) next() (item agentevents.InboxItem, changed <-chan struct{}, err e
 }
 
 // Ack records that the agent has the command of [Box.Peek]. A command that no longer waits
-// changes nothing. The error is that of the run.
+// changes nothing. The error comes from the run.
 func (x *Box) Ack(ctx context.Context, eventID string) error {
 	if x.in == nil {
 		return agentevents.ErrZeroValue

@@ -97,7 +97,9 @@ var closings = func() (all []closing) {
 			node("interrupt.resolved", `,"interruptId":"i$id","resumeValue":{"q":1}`), node("clarification.resolved", `,"answers":{"q":1}`),
 		}})
 
-	agui := func(typ, members string) string { return `{"type":"` + typ + `","timestamp":17675173220$0n,` + members + `}` }
+	agui := func(typ, members string) string {
+		return `{"type":"` + typ + `","timestamp":17675173220$0n,` + members + `}`
+	}
 	return append(all,
 		closing{"agui", "step", agui("STEP_STARTED", `"stepName":"$name"`), []string{agui("STEP_FINISHED", `"stepName":"$name"`)}},
 		closing{"agui", "call", agui("TOOL_CALL_START", `"toolCallId":"$id","toolCallName":"$name"`), []string{

@@ -63,8 +63,8 @@ func numberOf(ev *agentevents.Event) (n uint64, own bool) {
 	return n, true
 }
 
-// byNumber sorts the events of a run by their numbers in the document, those of each process
-// for themselves, and gives them the run's sequences in that order.
+// byNumber sorts the events of a run by their numbers in the document, each process
+// for itself, and gives them the run's sequences in that order.
 func byNumber(run []placed) {
 	type key struct {
 		process int

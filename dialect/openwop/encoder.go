@@ -324,7 +324,7 @@ func (e *Encoder) line(w *wire.Writer, dst []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// unpair lists what changes because readers take the line for one about another question.
+// unpair lists the changes of an event whose line readers take for one about another question.
 func (e *Encoder) unpair(w *wire.Writer, line, typ string) {
 	id, pointer := interruptOf(w.Ev.Payload)
 	if id == nil {

@@ -41,7 +41,7 @@ const (
 	ofOlder                          // the others
 )
 
-// A said is what a line says about a question.
+// A said has the members of a line about a question.
 type said struct {
 	runID, nodeID, kind string
 	id, key             string // key is that of interrupt.requested
@@ -63,7 +63,7 @@ var saidTypes = map[string]said{
 	"clarification.resolved":  {form: ofOlder, answers: true, kind: kindClarification},
 }
 
-// saidBy returns what a payload says about a question.
+// saidBy returns the members of a payload about a question.
 func saidBy(typ, runID, nodeID, payload string) (said, bool) {
 	s, is := saidTypes[typ]
 	if !is {
@@ -114,7 +114,7 @@ func (o *interrupts) twin(s *said) *question {
 	return nil
 }
 
-// maybe reports whether no id and no key says that a line asks another question.
+// maybe reports whether the ids and keys allow that a line asks the question.
 func (o *interrupts) maybe(q *question, s *said) bool {
 	if s.form != ofInterrupt {
 		return s.id == "" || q.interruptID == "" || q.named(s.id)
@@ -152,7 +152,7 @@ func (o *interrupts) answered(s *said) (of *question, twin bool) {
 	return of, false
 }
 
-// told reports whether a line asks or answers what an event has asked or answered.
+// told reports whether an event has the question or the answer of a line already.
 func (o *interrupts) told(s *said) bool {
 	whole := *s
 	whole.form = 0

@@ -53,7 +53,7 @@ type decision struct {
 	confidence, threshold float64
 }
 
-// String says which decision it is, for a person who looks for it.
+// String names the decision, for a person who looks for it.
 func (d decision) String() string {
 	return fmt.Sprintf("the decision %s has the confidence %g, the threshold is %g", jsonwire.Brief(d.eventID), d.confidence, d.threshold)
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // At returns the value of a member, as Open().Value does. In a list a name that is a
-// number is that of an element: see [Gap] for one that the list does not have. Another name
+// number stands for an element: see [Gap] for one that the list does not have. Another name
 // in a list returns a value that is a part of nothing. The
 // result is valid until a member or an element is added to v.
 func (v *Value) At(name string) *Value {
@@ -30,7 +30,7 @@ func (v *Value) At(name string) *Value {
 // MaxGap is the maximum number of elements that fill a gap in front of a new one.
 const MaxGap = 100
 
-// Gap reports whether a name is that of a new element of a list, and returns how many nulls
+// Gap reports whether a name stands for a new element of a list, and returns how many nulls
 // come between the list's last element and the new one.
 func Gap(length int, name string) (n int, ok bool) {
 	i, is := number(name)

@@ -1,5 +1,5 @@
 package wire
 
 // Done is the data of the last frame of a stream of Server-Sent Events, as servers of models
-// send it. It is no event.
+// send it. A reader skips it.
 const Done = "[DONE]"

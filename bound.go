@@ -2,6 +2,8 @@ package agentevents
 
 import (
 	"strconv"
+
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // The rules that bind Emit and the methods of handles, and nobody else. A log may be a
@@ -17,6 +19,10 @@ const RuleAgentOpen Rule = "agent-open"
 // RuleToolCallStatus: an agent that has started calls a tool in status tool_call, or
 // under the derived table while a question blocks it. Binds Emit and handles.
 const RuleToolCallStatus Rule = "tool-call-status"
+
+// RuleReturnTool: the return of an open call names the tool of the call. Binds Emit and
+// handles.
+const RuleReturnTool Rule = "return-tool"
 
 // RuleEndedConverged: an agent that ends with outcome converged and no error has the
 // status converged, and no open call. Binds Emit and handles.
@@ -70,6 +76,9 @@ func (s *runState) bind(ev *Event, sub *subject) *RuleError {
 	case *ToolReturned:
 		if p.OneEvent {
 			return nil
+		}
+		if call := m.calls.Find(callKey{sub.key, p.CallID}); call != nil && call.tool != "" && call.tool != p.ToolID {
+			return m.refuse(ev, RuleReturnTool, named("call", p.CallID), "of tool "+jsonwire.Brief(call.tool), "a return names the tool of its call; legal: "+jsonwire.Brief(call.tool))
 		}
 	case *ModelReturned:
 		if p.OneEvent {

@@ -46,6 +46,9 @@ var boundCases = []boundCase{
 	{name: "derived, with an open question", rule: RuleToolCallStatus, log: logOf(moves(), []Event{ev("a", &ClarificationRequested{InterruptID: "i"})}), last: ev("a", call("c")), lifecycle: LifecycleDerived},
 	{name: "of the runtime itself", rule: RuleToolCallStatus, last: ev("core.system", call("c"))},
 
+	{name: "a return of the call's tool", rule: RuleReturnTool, log: inTool(ev("a", call("c"))), last: ev("a", &ToolReturned{CallID: "c", ToolID: call("c").ToolID, Status: ToolStatusOK})},
+	{name: "a return of another tool", rule: RuleReturnTool, log: inTool(ev("a", call("c"))), last: ev("a", &ToolReturned{CallID: "c", ToolID: "other", Status: ToolStatusOK}), refused: true},
+
 	{name: "converged", rule: RuleEndedConverged, log: moves(StatusToolCall, StatusToolResult, StatusResponse, StatusReflect, StatusConverged), last: ev("a", &AgentEnded{Outcome: OutcomeConverged})},
 	{name: "converged while it thinks", rule: RuleEndedConverged, log: moves(), last: ev("a", &AgentEnded{Outcome: OutcomeConverged}), refused: true},
 	{name: "converged while it thinks, derived", rule: RuleEndedConverged, log: moves(), last: ev("a", &AgentEnded{Outcome: OutcomeConverged}), lifecycle: LifecycleDerived},

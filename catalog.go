@@ -200,7 +200,7 @@ var catalog = [...]KindInfo{
 
 	{Kind: KindToolCalled, Role: RoleOpens, Subject: "tool_call", ByAgent: true, traits: binds | endsBlocks, does: &behaviour{check: (*machine).checkToolCalled, apply: (*machine).toolCalled}},
 	{Kind: KindToolArgumentsDelta, Role: RoleDelta, Subject: "tool_call", Droppable: true, ByAgent: true, traits: endsBlocks, does: &behaviour{check: (*machine).checkDelta, apply: (*machine).delta}},
-	{Kind: KindToolReturned, Role: RoleCloses, Subject: "tool_call", ByAgent: true, traits: endsBlocks, does: &behaviour{check: (*machine).checkToolReturned, apply: (*machine).toolReturned}},
+	{Kind: KindToolReturned, Role: RoleCloses, Subject: "tool_call", ByAgent: true, traits: binds | endsBlocks, does: &behaviour{check: (*machine).checkToolReturned, apply: (*machine).toolReturned}},
 
 	{Kind: KindAgentHandoff, Role: RolePoint, Subject: "handoff", ByAgent: true, does: &behaviour{apply: (*machine).nameAgents, show: (*view).agentHandoff}},
 	{Kind: KindHandoffRequested, Role: RoleOpens, Subject: "handoff", ByAgent: true, does: &behaviour{apply: (*machine).handoffRequested}},

@@ -130,7 +130,7 @@ func (p *StatePatched) checkMore() *fieldError {
 	if p.Value == "" && p.Op != PatchRemove {
 		return checkRequired("value", false)
 	}
-	if p.Path == "" && p.Op != PatchRemove && !(p.Op == PatchSet && strings.TrimSpace(string(p.Value)) == "null") {
+	if jsonwire.Path(p.Path) == "" && p.Op != PatchRemove && !(p.Op == PatchSet && strings.TrimSpace(string(p.Value)) == "null") {
 		return checkObject("value", p.Value) // or the state would be lost
 	}
 	return p.checkPath()

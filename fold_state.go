@@ -64,12 +64,13 @@ func (v *view) statePatched(ev *Event, _ *subject) {
 	if p.checkMore() != nil {
 		return // without a value, or with too long a path: a violation says so
 	}
+	whole := jsonwire.Path(p.Path)
 	if p.Op == PatchRemove {
-		v.removeState(p.Path)
+		v.removeState(whole)
 		return
 	}
 	value := soundJSON(p.Value)
-	if p.Path == "" {
+	if whole == "" {
 		if p.Op == PatchSet {
 			v.state = jsonwire.Object{}
 		}
@@ -78,7 +79,7 @@ func (v *view) statePatched(ev *Event, _ *subject) {
 		}
 		return
 	}
-	name, path, nested := strings.Cut(strings.Clone(p.Path), ".")
+	name, path, nested := strings.Cut(strings.Clone(whole), ".")
 	for at := v.state.Value(name); ; {
 		if nested && at.SetNested(path, string(value)) {
 			return

@@ -924,14 +924,14 @@ func TestStatePatches(t *testing.T) {
 		{"through what is no object", []patch{{PatchSet, "a", "7"}, {PatchSet, "a.b", "1"}}, `{"a":{"b":1}}`},
 		{"an element of a list", []patch{{PatchSet, "a", `[{"x":1},[2,3]]`}, {PatchSet, "a.0.x", "9"}, {PatchSet, "a.1.0", `"b"`}, {PatchMerge, "a.0", `{"y":1}`}}, `{"a":[{"x":9,"y":1},["b",3]]}`},
 		{"one more element", []patch{{PatchSet, "a", `[]`}, {PatchSet, "a.0", "1"}, {PatchSet, "a.1.x.0", "2"}, {PatchSet, "a.1.x", "[]"}, {PatchSet, "a.1.x.0", "3"}}, `{"a":[1,{"x":[3]}]}`},
-		{"no element of the list", []patch{{PatchSet, "a", `[1]`}, {PatchSet, "b", `[1]`}, {PatchSet, "c", `[1]`}, {PatchSet, "a.2", "1"}, {PatchSet, "b.00", "1"}, {PatchSet, "c.-1", "1"}}, `{"a":{"2":1},"b":{"00":1},"c":{"-1":1}}`},
+		{"no element of the list", []patch{{PatchSet, "a", `[1]`}, {PatchSet, "b", `[1]`}, {PatchSet, "c", `[1]`}, {PatchSet, "a.2", "1"}, {PatchSet, "b.00", "1"}, {PatchSet, "c.-1", "1"}, {PatchSet, "b.length", "9"}, {PatchSet, "c.x.y", "9"}, {PatchSet, "b.102", "1"}}, `{"a":[1,null,1],"b":[1],"c":[1]}`},
 		{"a list gives place to an object", []patch{{PatchSet, "a", `[1]`}, {PatchSet, "a.0", "2"}, {PatchMerge, "a", `{"x":1}`}, {PatchSet, "a.0", "3"}}, `{"a":{"x":1,"0":3}}`},
 		{"a number in an object is a name", []patch{{PatchSet, "0", "1"}, {PatchSet, "a.0", "1"}}, `{"0":1,"a":{"0":1}}`},
 		{"the whole state", []patch{{PatchSet, "a", "1"}, {PatchSet, "", `{"b":2,"c":3}`}}, `{"b":2,"c":3}`},
 		{"merge into the whole state", []patch{{PatchSet, "a", "1"}, {PatchMerge, "", `{"b":2}`}}, `{"a":1,"b":2}`},
 		{"a merge is shallow", []patch{{PatchSet, "a", `{"x":{"y":1}}`}, {PatchMerge, "a", `{"x":{"z":2}}`}}, `{"a":{"x":{"z":2}}}`},
 		{"a merge of no object replaces", []patch{{PatchSet, "a", `{"x":1}`}, {PatchMerge, "a", "7"}}, `{"a":7}`},
-		{"beyond the end of a list", []patch{{PatchSet, "a", "[1,2,3]"}, {PatchSet, "a.4", "3"}}, `{"a":{"4":3}}`},
+		{"beyond the end of a list", []patch{{PatchSet, "a", "[1,2,3]"}, {PatchSet, "a.4", "3"}, {PatchSet, "a.6.t", "4"}}, `{"a":[1,2,3,null,3,null,{"t":4}]}`},
 		{"null empties the whole state", []patch{{PatchSet, "a", "1"}, {PatchSet, "", "null"}, {PatchSet, "b", "2"}}, `{"b":2}`},
 		{"null is a value", []patch{{PatchSet, "a", "null"}, {PatchSet, "b.c", "null"}}, `{"a":null,"b":{"c":null}}`},
 		{"numbers and text keep their bytes", []patch{{PatchSet, "a", `{"n":9007199254740993,"f":1.0,"t":"<\u00e9"}`}, {PatchSet, "a.m", `-0`}}, `{"a":{"n":9007199254740993,"f":1.0,"t":"<\u00e9","m":-0}}`},
@@ -941,7 +941,7 @@ func TestStatePatches(t *testing.T) {
 		{"remove the whole state", []patch{{PatchSet, "a", "1"}, {PatchRemove, "", ""}, {PatchSet, "b", "2"}}, `{"b":2}`},
 		{"remove in a list", []patch{{PatchSet, "a", `[{"x":1,"y":2},[{"z":3}],4]`}, {PatchRemove, "a.0.x", ""}, {PatchRemove, "a.1.0.z", ""}, {PatchRemove, "a.2.x", ""}, {PatchRemove, "a.2", ""}, {PatchRemove, "a.9.x", ""}}, `{"a":[{"y":2},[{}],4]}`},
 		{"remove what is not there", []patch{{PatchSet, "a", `{"x":"t"}`}, {PatchRemove, "b", ""}, {PatchRemove, "b.c", ""}, {PatchRemove, "a.x.y", ""}, {PatchRemove, "a.z.y", ""}}, `{"a":{"x":"t"}}`},
-		{"empty names", []patch{{PatchSet, "a..b", "1"}, {PatchSet, ".", "2"}}, `{"":{"":2},"a":{"":{"b":1}}}`},
+		{"empty names", []patch{{PatchSet, "a..b", "1"}, {PatchSet, ".c.", "2"}, {PatchMerge, "..", `{"d":3}`}}, `{"a":{"b":1},"c":2,"d":3}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var log []Event

@@ -306,11 +306,15 @@ func (v *view) unknown(ev *Event) {
 	} else {
 		put(&s.Unknown, v.intern(string(p.Type)), 1)
 	}
-	// node.resumed is OpenWOP's counterpart of node.suspended; the catalog has no
-	// kind for it. The status decides and not Suspended: an answer takes the node
-	// out of Suspended before it runs again.
-	if p.Type == "node.resumed" && s.NodeStatus[ev.NodeID] == NodeStatusSuspended {
+	// Two types of OpenWOP for which the catalog has no kind. node.resumed is the counterpart of
+	// node.suspended. The status decides and not Suspended: an answer takes the node
+	// out of Suspended before it runs again. node.cancelled ends a node.
+	switch status := s.NodeStatus[ev.NodeID]; {
+	case p.Type == "node.resumed" && status == NodeStatusSuspended:
 		v.nodeRuns(ev.NodeID)
+	case p.Type == "node.cancelled" && (status == NodeStatusSuspended || status == NodeStatusRunning):
+		v.nodeEnded(ev.NodeID, NodeStatusDone)
+		v.setOutput(ev.NodeID, `{"cancelled":true,"reason":`+JSONString(jsonwire.Text(jsonwire.Member(string(p.Raw), "reason")))+`}`)
 	}
 }
 
@@ -829,7 +833,7 @@ func (v *view) handoffRequested(ev *Event, p *HandoffRequested, key handoffKey) 
 	}
 	h := HandoffSnapshot{
 		Sequence: ev.Sequence, HandoffID: v.keep(p.HandoffID), From: v.intern(p.From.AgentID), To: v.intern(p.To.AgentID),
-		Reason: v.keep(p.Reason), ContextDigest: v.keep(p.ContextDigest), Open: true,
+		Reason: v.keep(p.Reason), ContextDigest: v.keep(p.ContextDigest), SpanID: v.keep(ev.SpanID), Open: true,
 	}
 	v.s.Handoffs = append(v.s.Handoffs, h)
 	return newHandoffKey(h.HandoffID, h.From, h.To), len(v.s.Handoffs) - 1
@@ -1394,6 +1398,22 @@ func (v *view) memoryChanged(ev *Event, _ *subject) {
 func (v *view) spanRecorded(ev *Event, _ *subject) {
 	p := ev.Payload.(*SpanRecorded)
 	v.countWord(&v.facts().Spans, p.Subject+" "+p.Phase)
+	if p.Subject == "handoff" && (p.Phase == "error" || p.Phase == "cancelled") {
+		v.handoffEnded(ev, p)
+	}
+}
+
+// handoffEnded closes the latest request of a span, which nobody will accept.
+func (v *view) handoffEnded(ev *Event, p *SpanRecorded) {
+	for i := range slices.Backward(v.s.Handoffs) {
+		if h := &v.s.Handoffs[i]; h.Open && h.SpanID == ev.SpanID && h.SpanID != "" {
+			h.Open, h.Ended = false, v.intern(p.Phase)
+			if p.ErrorType != "" || p.ErrorMessage != "" {
+				h.Error = Some(ErrorInfo{Code: v.keep(p.ErrorType), Message: v.keep(p.ErrorMessage)})
+			}
+			return
+		}
+	}
 }
 
 // countWord counts one more of a word.

@@ -211,11 +211,12 @@ type LoopRoundCompleted struct {
 type StatePatched struct {
 	Op PatchOp `json:"op" class:"meta"` // required: set, merge or remove
 	// Path is names joined by dots, at most 100, such as "tasks.open". A name with a dot
-	// in it cannot be said: patch the object around it. Empty means the whole state, which
+	// in it cannot be said: patch the object around it. Empty names are left out. A path
+	// without names means the whole state, which
 	// is an object: others are refused for it, but null empties it. In a list a name is
-	// the number of an element, from 0; the list's length adds one. Any other value on
-	// the way that has no such member gives place to an object: "a.4" set to 5 makes
-	// {"4":5} of the list [1,2,3].
+	// the number of an element, from 0: "a.4" set to 5 makes [1,2,null,null,5] of the list
+	// [1,2]. A number more than 100 after the list's end, and any other name in a list, change
+	// nothing. Any other value on the way gives place to an object.
 	Path string `json:"path" class:"meta"`
 	// Value is the new value, or the object to merge. It is required, but not for
 	// remove, which ignores it.

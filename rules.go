@@ -1419,10 +1419,22 @@ func (k handoffKey) String() string {
 func (m *machine) checkHandoffAccepted(ev *Event, _ *subject) *RuleError {
 	p := ev.Payload.(*HandoffAccepted)
 	key := newHandoffKey(p.HandoffID, p.From.AgentID, p.To.AgentID)
-	if _, open := m.workflows().handoffs.First(key); open || m.Resume.cut {
+	if m.openHandoff(key) || m.Resume.cut {
 		return nil
 	}
 	return m.refuse(ev, RuleHandoffOpen, named("handoff", key.String()), "not open", "only an open handoff is accepted; legal: handoff.requested first")
+}
+
+// openHandoff reports whether a handoff of the key is open. It forgets those before it that
+// have ended otherwise.
+func (m *machine) openHandoff(key handoffKey) bool {
+	for {
+		at, open := m.workflows().handoffs.First(key)
+		if !open || m.view == nil || at == roster.NoPlace || m.view.s.Handoffs[at].Open {
+			return open
+		}
+		m.workflows().handoffs.Take(key)
+	}
 }
 
 func (m *machine) handoffRequested(ev *Event, _ *subject) {
@@ -1435,7 +1447,9 @@ func (m *machine) handoffRequested(ev *Event, _ *subject) {
 
 func (m *machine) handoffAccepted(ev *Event, _ *subject) {
 	p := ev.Payload.(*HandoffAccepted)
-	at, open := m.workflows().handoffs.Take(newHandoffKey(p.HandoffID, p.From.AgentID, p.To.AgentID))
+	key := newHandoffKey(p.HandoffID, p.From.AgentID, p.To.AgentID)
+	m.openHandoff(key)
+	at, open := m.workflows().handoffs.Take(key)
 	if open && m.view != nil {
 		m.view.s.Handoffs[at].Open = false
 	}

@@ -55,7 +55,7 @@ type NodeStatus string
 const (
 	NodeStatusPending   NodeStatus = "pending"   // the node does not run yet, or will run again
 	NodeStatusRunning   NodeStatus = "running"   // an execution of the node is open
-	NodeStatusDone      NodeStatus = "done"      // the node has completed or is skipped
+	NodeStatusDone      NodeStatus = "done"      // the node has completed, is skipped or was cancelled
 	NodeStatusFailed    NodeStatus = "failed"    // the node has failed
 	NodeStatusSuspended NodeStatus = "suspended" // the node waits for something outside the run
 )
@@ -571,7 +571,12 @@ type HandoffSnapshot struct {
 	To            string `json:"to"`                     // id of the agent that takes over
 	Reason        string `json:"reason,omitzero"`        // why; free text
 	ContextDigest string `json:"contextDigest,omitzero"` // HandoffRequested.ContextDigest
-	Open          bool   `json:"open,omitzero"`          // it is requested and not accepted yet
+	SpanID        string `json:"spanId,omitzero"`        // span of the request
+	Open          bool   `json:"open,omitzero"`          // it is requested and neither accepted nor over yet
+	// Ended is the phase of the SpanRecorded with subject handoff that has ended the request,
+	// which nobody accepts then: error or cancelled.
+	Ended string         `json:"ended,omitzero"`
+	Error Opt[ErrorInfo] `json:"error,omitzero"` // of that SpanRecorded
 }
 
 // TaskSnapshot is an assigned task.

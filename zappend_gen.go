@@ -3779,9 +3779,21 @@ func (v *HandoffSnapshot) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"contextDigest":`...)
 		dst = jsonwire.AppendString(dst, v.ContextDigest)
 	}
+	if v.SpanID != "" {
+		dst = append(dst, `,"spanId":`...)
+		dst = jsonwire.AppendString(dst, v.SpanID)
+	}
 	if v.Open {
 		dst = append(dst, `,"open":`...)
 		dst = strconv.AppendBool(dst, v.Open)
+	}
+	if v.Ended != "" {
+		dst = append(dst, `,"ended":`...)
+		dst = jsonwire.AppendString(dst, v.Ended)
+	}
+	if v.Error.OK {
+		dst = append(dst, `,"error":`...)
+		dst = v.Error.V.appendJSON(dst)
 	}
 	return append(dst, '}')
 }

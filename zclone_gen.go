@@ -566,6 +566,11 @@ func (w *HandoffSnapshot) deepen() {
 	w.To = cloneText(w.To)
 	w.Reason = cloneText(w.Reason)
 	w.ContextDigest = cloneText(w.ContextDigest)
+	w.SpanID = cloneText(w.SpanID)
+	w.Ended = cloneText(w.Ended)
+	if w.Error.OK {
+		w.Error.V.deepen()
+	}
 }
 
 func (v *TaskSnapshot) clone() *TaskSnapshot {

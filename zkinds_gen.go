@@ -10,6 +10,7 @@ var ruleTable = [...]struct {
 	{RuleApprovalBinds, "a call that names an approval is the one that was approved: the approval is granted and not used yet, the call has its agent, tool and arguments, and comes within the Timeout of the request after the grant"},
 	{RuleAgentOpen, "an agent acts only after its agent.started; exempt are returns with oneEvent, and agents that act in a node, whose start is the node's. Binds Emit and handles"},
 	{RuleToolCallStatus, "an agent that has started calls a tool in status tool_call, or under the derived table while a question blocks it. Binds Emit and handles"},
+	{RuleReturnTool, "the return of an open call names the tool of the call. Binds Emit and handles"},
 	{RuleEndedConverged, "an agent that ends with outcome converged and no error has the status converged, and no open call. Binds Emit and handles"},
 	{RuleRunPaused, "run.resumed follows a pause, or the resumption of the emitter. Binds Emit and handles"},
 	{RuleClarificationOpen, "only an open clarification is resolved. Binds Emit and handles"},

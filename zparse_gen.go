@@ -7366,12 +7366,31 @@ func (v *HandoffSnapshot) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `""`)
 				}
 			}
-		case 7: // open
+		case 7: // spanId
+			if !m.null(s, name) {
+				v.SpanID, err = s.String()
+				if v.SpanID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 8: // open
 			if !m.null(s, name) {
 				v.Open, err = s.Bool()
 				if !v.Open {
 					m.spelled(name, `false`)
 				}
+			}
+		case 9: // ended
+			if !m.null(s, name) {
+				v.Ended, err = s.String()
+				if v.Ended == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 10: // error
+			if !m.null(s, name) {
+				err = v.Error.V.parseJSON(s)
+				v.Error.OK = err == nil
 			}
 		default:
 			err = s.Skip()
@@ -7390,7 +7409,10 @@ var namesOfHandoffSnapshot = jsonwire.Names(
 	"to",
 	"reason",
 	"contextDigest",
+	"spanId",
 	"open",
+	"ended",
+	"error",
 )
 
 func (v *TaskSnapshot) parseJSON(s *jsonwire.Scanner) error {

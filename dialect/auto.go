@@ -118,6 +118,8 @@ func (a *Auto) detect(line []byte) (Name, error) {
 		if field, data, _ := strings.Cut(text, ":"); field == "data" {
 			if inner := Detect(strings.TrimSpace(data)); inner != "" {
 				name = inner
+			} else if strings.TrimSpace(data) == "[DONE]" && (a.last == KAOS || a.last == AGUI) {
+				name = a.last // the end of the stream, as servers of models send it
 			} else if f, ok := foreign.Line(text); ok {
 				return a.last, foreignLine(f)
 			}

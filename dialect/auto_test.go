@@ -236,3 +236,24 @@ func TestAutoFramesOfAGUI(t *testing.T) {
 	require.Equal(t, []string{"run.started", "CUSTOM"}, kinds)
 	require.Equal(t, []dialect.Name{dialect.AGUI, dialect.AGUI, dialect.AGUI}, seen[3:])
 }
+
+// The end of a stream as servers of models send it is neither an event nor a fault of the log.
+func TestAutoReadsTheEndOfAStream(t *testing.T) {
+	for name, lines := range map[dialect.Name][]string{
+		dialect.AGUI: {`{"type":"RUN_STARTED","threadId":"t","runId":"r"}`, `{"type":"RUN_FINISHED","threadId":"t","runId":"r"}`},
+		dialect.KAOS: {`{"timestamp":1.5,"sequence":0,"session_id":"s","run_id":"r","agent_id":null,"type":"text_delta","text":"a"}`},
+	} {
+		stream := "data: " + strings.Join(append(lines, "[DONE]"), "\n\ndata: ") + "\n\n"
+		for _, dec := range []agentevents.Decoder{
+			&dialect.Auto{Decoders: map[dialect.Name]agentevents.Decoder{dialect.AGUI: agui.NewDecoder(agui.Options{}), dialect.KAOS: kaos.NewDecoder(kaos.Options{})}},
+			map[dialect.Name]agentevents.Decoder{dialect.AGUI: agui.NewDecoder(agui.Options{Strict: true}), dialect.KAOS: kaos.NewDecoder(kaos.Options{Strict: true})}[name],
+		} {
+			n := 0
+			for _, err := range agentevents.NewReader(strings.NewReader(stream), agentevents.ReaderOptions{Decoder: dec}).All() {
+				require.NoError(t, err, name)
+				n++
+			}
+			require.Equal(t, len(lines), n, name)
+		}
+	}
+}

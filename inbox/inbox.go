@@ -2,8 +2,9 @@
 // are for, while a run goes on.
 //
 // Every command is recorded as it comes ([agentevents.CommandReceived]), also one that is
-// rejected, and again when the execution takes it ([agentevents.CommandConsumed]). So a
-// fold of the log knows what is waiting, and an inbox goes on from its snapshot.
+// rejected, and again when the execution has it ([agentevents.CommandConsumed]). So a
+// fold of the log knows what is waiting, and an inbox goes on from its snapshot. A process
+// that dies between [Box.Peek] and [Box.Ack] loses no command: the next one gets it again.
 //
 // The execution gets a command as it was delivered. The log has it redacted, and cut where it
 // is too long for a line; after a resume the execution gets what the log has.
@@ -18,6 +19,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"sync"
 
 	"github.com/agentevents/agentevents"
@@ -64,7 +66,8 @@ func New(run *agentevents.Run, o Options) *Inbox {
 
 // Open begins to take commands for an execution of a node: the id is Scope.NodeRunID.
 // Who opens the box closes it when the execution ends. An execution that is open already
-// gets the same box.
+// gets the same box. The box of "" has the commands of types of the runtime's own that name
+// no execution, which are for the run.
 func (b *Inbox) Open(nodeRunID string) *Box {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -82,7 +85,8 @@ func (b *Inbox) Open(nodeRunID string) *Box {
 
 // Deliver records a command, and has it wait for its execution if it is a send or a
 // reply, or of a type of the runtime's own and names one. The other commands are for the
-// whole run: they are recorded, and what they ask for is up to the caller.
+// whole run: they are recorded, and the caller does as they ask. Commands of the
+// runtime's own types wait in the box of "", if that is open.
 //
 // A command for an execution is rejected when it names none ([ErrNoExecution]), one that
 // is not open ([ErrUnknown]) or one for which too many wait ([ErrFull]): it is recorded as
@@ -92,7 +96,7 @@ func (b *Inbox) Open(nodeRunID string) *Box {
 func (b *Inbox) Deliver(ctx context.Context, c agentevents.Command) error {
 	b.mu.Lock()
 	defer b.mu.Unlock() // the order of the log is that of the box
-	waits := c.RunID != ""
+	waits := c.RunID != "" || b.boxes[""] != nil
 	switch c.Type {
 	case agentevents.CommandSend, agentevents.CommandReply:
 		waits = true
@@ -105,7 +109,7 @@ func (b *Inbox) Deliver(ctx context.Context, c agentevents.Command) error {
 	box := b.boxes[c.RunID]
 	var rejected error
 	switch {
-	case c.RunID == "":
+	case c.RunID == "" && (c.Type == agentevents.CommandSend || c.Type == agentevents.CommandReply):
 		rejected = ErrNoExecution
 	case box == nil:
 		rejected = ErrUnknown
@@ -144,56 +148,94 @@ func (x *Box) wake() {
 	x.changed = make(chan struct{})
 }
 
-// Receive waits for the next command, records that it is consumed and returns it. It
+// Receive waits for the next command, records that it is consumed and returns it: a process
+// that dies before the agent has it loses it, see [Box.Peek]. It
 // returns [io.EOF] when the box is closed, and the error of the context when that ends
 // first. A command comes with an error if that it is consumed could not be recorded.
 func (x *Box) Receive(ctx context.Context) (agentevents.Command, error) {
+	for {
+		item, err := x.Peek(ctx)
+		if err != nil {
+			return item.Command, err
+		}
+		if taken, err := x.ack(ctx, item.EventID); taken {
+			return item.Command, err
+		}
+	}
+}
+
+// Peek waits for the next command and returns it with the id of its event. The command stays
+// the next one until [Box.Ack], so a box with several readers needs [Box.Receive]. It has the
+// errors of Receive.
+func (x *Box) Peek(ctx context.Context) (agentevents.InboxItem, error) {
 	if x.in == nil {
-		return agentevents.Command{}, agentevents.ErrZeroValue
+		return agentevents.InboxItem{}, agentevents.ErrZeroValue
 	}
 	for {
-		c, ok, changed, err := x.take(ctx)
-		if ok || err != nil {
-			return c, err
+		item, changed, err := x.next()
+		if changed == nil {
+			return item, err
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return agentevents.Command{}, ctx.Err()
+			return agentevents.InboxItem{}, ctx.Err()
 		}
 	}
 }
 
-// take takes a command if one is waiting.
-func (x *Box) take(ctx context.Context) (c agentevents.Command, ok bool, changed <-chan struct{}, err error) {
+// next returns the next command, or what tells of it.
+func (x *Box) next() (item agentevents.InboxItem, changed <-chan struct{}, err error) {
 	x.in.mu.Lock()
 	defer x.in.mu.Unlock()
 	switch {
 	case len(x.waiting) > 0:
-		item := x.waiting[0]
-		x.waiting = x.waiting[1:]
-		_, err = x.in.record(ctx, &agentevents.CommandConsumed{EventID: item.EventID})
-		return item.Command, true, nil, err
+		return x.waiting[0], nil, nil
 	case x.closed:
-		return c, false, nil, io.EOF
+		return item, nil, io.EOF
 	}
-	return c, false, x.changed, nil
+	return item, x.changed, nil
+}
+
+// Ack records that the agent has the command of [Box.Peek]. A command that no longer waits
+// changes nothing. The error comes from the run.
+func (x *Box) Ack(ctx context.Context, eventID string) error {
+	if x.in == nil {
+		return agentevents.ErrZeroValue
+	}
+	_, err := x.ack(ctx, eventID)
+	return err
+}
+
+// ack takes a command out of the box. It reports false for one that is not in it.
+func (x *Box) ack(ctx context.Context, eventID string) (taken bool, err error) {
+	x.in.mu.Lock()
+	defer x.in.mu.Unlock()
+	i := slices.IndexFunc(x.waiting, func(item agentevents.InboxItem) bool { return item.EventID == eventID })
+	if i < 0 {
+		return false, nil
+	}
+	x.waiting = slices.Delete(x.waiting, i, i+1)
+	_, err = x.in.record(ctx, &agentevents.CommandConsumed{EventID: eventID})
+	return true, err
 }
 
 // All yields the commands as they come, for a loop that feeds an agent, until the box is
-// closed or the context ends.
+// closed or the context ends. A command is consumed when the body of the loop is done with
+// it: if that could not be recorded, the error comes next, without a command.
 func (x *Box) All(ctx context.Context) iter.Seq2[agentevents.Command, error] {
 	return func(yield func(agentevents.Command, error) bool) {
 		for {
-			c, err := x.Receive(ctx)
+			item, err := x.Peek(ctx)
 			if errors.Is(err, agentevents.ErrZeroValue) {
-				yield(c, err)
+				yield(item.Command, err)
 				return
 			}
-			if errors.Is(err, io.EOF) || ctx.Err() != nil && c.Type == "" {
+			if err != nil {
 				return
 			}
-			if !yield(c, err) {
+			more := yield(item.Command, nil)
+			if err := x.Ack(ctx, item.EventID); err != nil && (!more || !yield(agentevents.Command{}, err)) || !more {
 				return
 			}
 		}

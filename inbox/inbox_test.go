@@ -205,3 +205,53 @@ func TestCommandsAreDeliveredAsTheyCame(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "Deploy with password=[REDACTED:key]", got.Message)
 }
+
+// A process that dies before its agent has a command gets it again.
+func TestCommandsAreConsumedWhenTheAgentHasThem(t *testing.T) {
+	run, snapshot := begin(t)
+	_, err := new(inbox.Box).Peek(t.Context())
+	require.ErrorIs(t, err, ae.ErrZeroValue)
+	in := inbox.New(run, inbox.Options{})
+	box := in.Open("a-1")
+	require.NoError(t, in.Deliver(t.Context(), send("a-1", "one")))
+	require.NoError(t, in.Deliver(t.Context(), send("a-1", "two")))
+	item, err := box.Peek(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "one", item.Command.Message)
+
+	died := snapshot()
+	again := inbox.New(run, inbox.Options{Snapshot: died}).Open("a-1")
+	var got []string
+	for c, err := range again.All(t.Context()) {
+		require.NoError(t, err)
+		require.Len(t, snapshot().Inbox, 2-len(got), "the agent does not have it yet")
+		if got = append(got, c.Message); len(got) == 2 {
+			break
+		}
+	}
+	require.Equal(t, []string{"one", "two"}, got)
+	require.Empty(t, snapshot().Inbox)
+	require.NoError(t, again.Ack(t.Context(), item.EventID), "it is consumed")
+	require.Zero(t, again.Waiting())
+}
+
+// Commands of a type of the runtime's own that name no execution are for the run.
+func TestCommandsForTheRun(t *testing.T) {
+	run, snapshot := begin(t)
+	in := inbox.New(run, inbox.Options{})
+	pause := ae.Command{Type: "pause", Reason: "lunch"}
+	require.NoError(t, in.Deliver(t.Context(), pause))
+	require.Len(t, snapshot().Inbox, 1)
+	again := inbox.New(run, inbox.Options{Snapshot: snapshot()})
+	box := again.Open("")
+	require.NoError(t, again.Deliver(t.Context(), ae.Command{Type: "nap"}))
+	require.ErrorIs(t, again.Deliver(t.Context(), ae.Command{Type: ae.CommandSend}), inbox.ErrNoExecution)
+	require.NoError(t, again.Deliver(t.Context(), ae.Command{Type: ae.CommandAbort, Resumable: ae.Some(true)}))
+	for _, want := range []ae.CommandType{"pause", "nap"} {
+		c, err := box.Receive(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, want, c.Type)
+	}
+	require.Empty(t, snapshot().Inbox)
+	require.Zero(t, box.Waiting(), "the caller aborts")
+}

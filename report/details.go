@@ -93,6 +93,12 @@ func (d *Details) Add(ev *agentevents.Event) {
 		to := *ev // a command for an execution of a node is for its agent
 		to.NodeRunID = cmp.Or(ev.NodeRunID, p.Command.RunID)
 		d.note(&to, commandItem(p))
+	case *agentevents.HandoffRequested:
+		if ev.SpanID != "" { // the snapshot has its end
+			d.add(ev.RunID).open[strings.Clone(ev.SpanID)] = &noted{}
+		}
+	case *agentevents.HandoffAccepted:
+		delete(d.add(ev.RunID).open, ev.SpanID)
 	case *agentevents.SpanRecorded:
 		d.span(ev, p)
 	case *agentevents.AgentStarted:

@@ -429,7 +429,11 @@ func (c *collector) work() {
 		h := &c.s.Handoffs[i]
 		l := Item{Topic: Handoff, Sequence: h.Sequence, AgentID: h.From, Subject: "handoff " + h.From + " → " + h.To, Text: h.Reason}
 		l.close(h.Open, Good, "")
-		if h.Open {
+		if h.Ended != "" { // nobody accepts it any more
+			l.Mark, l.Status = view.MarkOf(endword.Of(h.Ended)), cmp.Or(handoffWords[h.Ended], h.Ended)
+			l.Text = cmp.Or(errorText(h.Error.V), l.Text)
+		}
+		if h.Open || l.Mark == Bad {
 			l.Concern = Look
 		}
 		c.add(l)
@@ -450,6 +454,9 @@ func (c *collector) work() {
 		c.add(l)
 	}
 }
+
+// handoffWords are the words for how a handoff ends that nobody accepts, by its phase.
+var handoffWords = map[string]string{"error": "failed"}
 
 // findings adds issues, intents, plans, citations, evidence and claims.
 func (c *collector) findings() {

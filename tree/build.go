@@ -584,6 +584,7 @@ func words(head, id string) string {
 
 // closed gives a line the mark and word of something that is done, or says
 // that it is open.
+
 func (b *builder) closed(l *line, open bool, m view.Mark, word string) {
 	if !open {
 		l.mark, l.word = m, word

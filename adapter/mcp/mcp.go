@@ -214,7 +214,7 @@ func called(ctx context.Context, a *agentevents.Agent, req mcp.Request, next han
 		if r, _ := res.(*mcp.CallToolResult); err == nil && r != nil && r.IsError {
 			return "", failure(r)
 		}
-		if said := new(jsonrpc.Error); errors.As(err, &said) {
+		if said := new(jsonrpc.Error); errors.As(err, &said) && said.Code != 0 { // 0 stands for none
 			return "", &agentevents.ToolError{Code: strconv.FormatInt(said.Code, 10), Err: err}
 		}
 		return agentevents.JSONOf(res), err

@@ -275,6 +275,28 @@ func TestTree(t *testing.T) {
 	}
 }
 
+// An error that has no code on the wire has none in the log.
+func TestErrorsWithoutCode(t *testing.T) {
+	for _, protocol := range protocols {
+		t.Run(protocol, func(t *testing.T) {
+			server, client := record(t, "server", agentevents.EmitterOptions{}), record(t, "planner", agentevents.EmitterOptions{})
+			s := newServer(nil)
+			s.AddTool(&mcp.Tool{Name: "fuse", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				return nil, errors.New("blown")
+			})
+			_, err := call(client.context(t), connect(t, protocol, s, server, client, answers(), nil), "fuse", "Rome")
+			require.ErrorContains(t, err, "blown")
+			client.end(t)
+			server.end(t)
+			for _, l := range []*log{client, server} {
+				failure := eventtest.Payloads[*agentevents.ToolReturned](l.rec.Events())[0].Error.V
+				require.Empty(t, failure.Code)
+				require.Contains(t, failure.Message, "blown")
+			}
+		})
+	}
+}
+
 // What is in the log of a client and of its server.
 func TestEvents(t *testing.T) {
 	for _, protocol := range protocols {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -48,7 +49,10 @@ log is named at the end, in a line that begins with "warning:". A chain has no k
 shows accidents and edits, but not one by somebody who wrote all of its rest anew.
 
 The format of every line is detected. With --dialect all lines are read as that
-format, and the rules of its document are checked too: kahn has the strict table.`,
+format, and the rules of its document are checked too: kahn has the strict table. A rule
+of the library that the document does not state is then only a warning, in a line with
+"warning:" after its place, and does not change the exit status; with --strict it is a
+problem.`,
 		examples: []string{
 			"agentevents check run.jsonl",
 			"agentevents check --lifecycle strict *.jsonl",
@@ -61,6 +65,7 @@ format, and the rules of its document are checked too: kahn has the strict table
 			c.l.flags(fs)
 			f.flags(fs, &c.l)
 			chained := fs.Bool("chain", false, "check the chain of a log that was recorded with one")
+			strict := fs.Bool("strict", false, "exit with 1 for rules that the document does not state, too")
 			complete := fs.Bool("complete", false, "exit with 1 if a sequence number is missing, too")
 			fs.Var(&format, "dialect", "check the rules of this `FORMAT` too; 'agentevents help convert' lists them")
 			threshold := openwop.DefaultThreshold
@@ -81,6 +86,10 @@ format, and the rules of its document are checked too: kahn has the strict table
 					}
 					c.l.broken = func(at position, v *agentevents.RuleError) { c.report(at, v.Rule, violation(v)) }
 				}
+				if c.document = format.wire != nil && !*strict; c.document {
+					c.dialect = format.dialect()
+				}
+				c.l.verb = format.wire != nil // for the words of the document
 				c.l.hint = func(what string) { c.l.notes = append(c.l.notes, what) }
 				f.options.OnViolation = c.violated
 				events, err := c.l.events(in)
@@ -91,9 +100,8 @@ format, and the rules of its document are checked too: kahn has the strict table
 					c.l.raw = c.chain.reader
 					c.chain.openHeads(in)
 				}
-				var ev agentevents.Event
-				for c.at, ev = range events {
-					f.apply(ev)
+				for c.at, c.ev = range events {
+					f.apply(c.ev)
 				}
 				c.chain.end()
 				c.showChain(position{file: len(c.l.files)})
@@ -124,8 +132,11 @@ type checker struct {
 	out      *output
 	l        logReader
 	chain    chainCheck
-	at       position // of the event that is folded
+	ev       agentevents.Event // that is folded
+	at       position          // of it
 	problems int
+	document bool // only the rules of the document are problems
+	dialect  dialect.Name
 }
 
 // report prints a problem, and before it those of the chain up to there.
@@ -149,9 +160,24 @@ func (c *checker) show(at position, rule agentevents.Rule, what string) {
 // violated reports what the fold says of an event, unless its line was reported: one report
 // is enough.
 func (c *checker) violated(v *agentevents.RuleError) {
-	if !c.at.refused {
-		c.report(c.at, v.Rule, violation(v))
+	if c.at.refused {
+		return
 	}
+	if typ := lineType(c.ev.Origin()); typ != "" && v.Kind != "" {
+		named := *v
+		named.Kind, v = agentevents.Kind(typ), &named
+	}
+	if c.document && !stated(c.dialect, v.Rule) {
+		c.showChain(c.at)
+		fmt.Fprintf(c.out, "%s: warning: %s: %s\n", c.l.place(c.at), visible(string(v.Rule)), violation(v))
+		return
+	}
+	c.report(c.at, v.Rule, violation(v))
+}
+
+// lineType returns the type that a line of a document has, or "".
+func lineType(line string) string {
+	return cmp.Or(jsonwire.Text(jsonwire.Member(line, "type")), jsonwire.Text(jsonwire.Member(line, "event")))
 }
 
 // missingNumbers names the sequence numbers that are missing.

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strconv"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -34,6 +36,10 @@ func bySequence(events iter.Seq2[position, agentevents.Event]) iter.Seq2[positio
 			runs[ev.RunID] = append(runs[ev.RunID], placed{at, ev})
 		}
 		for _, run := range runs {
+			if slices.ContainsFunc(run, func(p placed) bool { _, own := numberOf(&p.ev); return own }) {
+				byNumber(run)
+				continue
+			}
 			slices.SortStableFunc(run, func(a, b placed) int { return cmp.Compare(a.ev.Sequence, b.ev.Sequence) })
 		}
 		for _, id := range turns {
@@ -46,17 +52,60 @@ func bySequence(events iter.Seq2[position, agentevents.Event]) iter.Seq2[positio
 	}
 }
 
+// numberOf returns the number that an event has in its document. It reports true if that is
+// another one than the sequence: lines of KAOS are numbered anew as they are read, because a
+// process that goes on with a run begins at 0 again.
+func numberOf(ev *agentevents.Event) (n uint64, own bool) {
+	n, err := strconv.ParseUint(string(dialect.Unknown(ev, dialect.KAOS, "sequence")), 10, 64)
+	if err != nil {
+		return ev.Sequence, false
+	}
+	return n, true
+}
+
+// byNumber sorts the events of a run by their numbers in the document, each process
+// for itself, and gives them the run's sequences in that order.
+func byNumber(run []placed) {
+	type key struct {
+		process int
+		number  uint64
+		placed
+	}
+	keys, sequences := make([]key, len(run)), make([]uint64, len(run))
+	process, seen := 0, map[uint64]uint64{} // sequences by their numbers
+	for i, p := range run {
+		n, _ := numberOf(&p.ev)
+		if of, again := seen[n]; again && of != p.ev.Sequence {
+			process++
+			clear(seen)
+		}
+		seen[n], sequences[i] = p.ev.Sequence, p.ev.Sequence
+		keys[i] = key{process, n, p}
+	}
+	slices.SortStableFunc(keys, func(a, b key) int {
+		return cmp.Or(cmp.Compare(a.process, b.process), cmp.Compare(a.number, b.number))
+	})
+	slices.Sort(sequences)
+	for i := range keys {
+		run[i] = keys[i].placed
+		run[i].ev.Sequence = sequences[i]
+	}
+}
+
 // told yields the events as they come. After them it says if a run went back to a sequence that
 // it had left out: a fold leaves such events out.
 func (l *logReader) told(in *invocation, events iter.Seq2[position, agentevents.Event]) iter.Seq2[position, agentevents.Event] {
 	return func(yield func(position, agentevents.Event) bool) {
 		runs, hint := map[string]*numbers{}, ""
 		for at, ev := range events {
-			if hint == "" && runs[ev.RunID].back(ev.Sequence) {
+			if n, own := numberOf(&ev); hint == "" && own && runs[ev.RunID].left(n) {
+				hint = fmt.Sprintf("%s: run %s goes back to number %d, which was missing: with --order sequence it is read in that order",
+					l.place(at), visible(jsonwire.Brief(ev.RunID)), n)
+			} else if hint == "" && !own && runs[ev.RunID].back(ev.Sequence) {
 				hint = fmt.Sprintf("%s: run %s goes back to sequence %d, which was missing: with --order sequence it is read in that order",
 					l.place(at), visible(jsonwire.Brief(ev.RunID)), ev.Sequence)
-			} else if n := runs[ev.RunID]; hint == "" && (n != nil || len(runs) < maxOrderRuns) {
-				runs[ev.RunID] = n.seen(ev.Sequence)
+			} else if number, n := n, runs[ev.RunID]; hint == "" && (n != nil || len(runs) < maxOrderRuns) {
+				runs[ev.RunID] = n.seen(number)
 			}
 			if !yield(at, ev) {
 				return
@@ -99,6 +148,11 @@ func (n *numbers) back(sequence uint64) bool {
 		return false
 	}
 	return i >= 0
+}
+
+// left reports whether a number was left out.
+func (n *numbers) left(number uint64) bool {
+	return n != nil && slices.ContainsFunc(n.gaps, func(g agentevents.SequenceGap) bool { return g.First <= number && number <= g.Last })
 }
 
 func (n *numbers) seen(sequence uint64) *numbers {

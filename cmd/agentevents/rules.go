@@ -3,6 +3,8 @@ package main
 import (
 	"flag"
 	"fmt"
+	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/agentevents/agentevents"
@@ -72,6 +74,24 @@ var documentRules = []documentRule{
 	{agui.Name, agui.RuleValue, "members have the JSON type that the protocol says, roles are in their list, times are whole milliseconds"},
 	{agui.Name, agui.RuleOrder, "RUN_STARTED comes first; messages, calls, steps and sub-agents begin before they go on, and end before their run; nothing follows its end"},
 	{agui.Name, agui.RuleState, "a JSON Patch can be applied to the state that the lines before have told"},
+}
+
+// libraryRules are the rules of the library that a document states, beside those that the
+// package of its dialect names. Field rules are of every document, and all rules are of a
+// native log.
+var libraryRules = map[dialect.Name][]agentevents.Rule{
+	kahn.Name:        {agentevents.RuleTransitionFromCurrent, agentevents.RuleTransitionLegal, agentevents.RuleStepMonotonic, agentevents.RuleEndedTotals},
+	multiagent.Name:  {agentevents.RuleWorkflowContext},
+	openharness.Name: {agentevents.RuleTerminalLast},
+	openwop.Name:     {agentevents.RuleToolCallOpen, agentevents.RuleDeltaIndex, agentevents.RuleMessageGroup},
+	kaos.Name:        {},
+	agui.Name:        {agentevents.RuleToolCallOpen},
+}
+
+// stated reports whether a document states a rule.
+func stated(in dialect.Name, rule agentevents.Rule) bool {
+	rules, document := libraryRules[in]
+	return !document || rule == agentevents.RuleRun || strings.HasPrefix(string(rule), "field-") || slices.Contains(rules, rule)
 }
 
 func rulesCommand() command {

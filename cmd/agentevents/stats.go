@@ -158,7 +158,7 @@ func writeStats(w io.Writer, r *stats.Report) {
 	}
 	share("task success rate", m.TaskSuccessRate, "task", also(r.Undecided, "undecided"))
 	share("handoff loop rate", m.HandoffLoopRate, "session", fmt.Sprintf("; %s", plural(r.Handoffs, "handoff")))
-	share("verifier rejection rate", m.VerifierRejectionRate, "verdict", also(r.Issues, strings.TrimPrefix(plural(r.Issues, "issue"), strconv.Itoa(r.Issues)+" ")+" found"))
+	share("verifier rejection rate", m.VerifierRejectionRate, "verdict", also(r.Issues, one(r.Issues, "issue", "issues")+" found"))
 	line("average agent depth", number(m.AverageAgentDepth, 2), fmt.Sprintf("%.0f above %s", m.AverageAgentDepth.Numerator.V, plural(int(m.AverageAgentDepth.Denominator), "agent")))
 	share("tool failure rate", m.ToolFailureRate, "call", "")
 	cost, spent := noData, "no cost known"
@@ -295,6 +295,14 @@ func also(n int, what string) string {
 		return ""
 	}
 	return fmt.Sprintf("; %d %s", n, what)
+}
+
+// one returns the word for one thing or for several.
+func one(n int, thing, things string) string {
+	if n == 1 {
+		return thing
+	}
+	return things
 }
 
 func plural(n int, thing string) string {

@@ -145,7 +145,9 @@ func (d *Decoder) Decode(dst []agentevents.Event, text []byte) ([]agentevents.Ev
 	if field, value, ok := strings.Cut(line, ":"); ok && !strings.HasPrefix(line, "{") {
 		switch field {
 		case "data":
-			line = strings.TrimPrefix(value, " ")
+			if line = strings.TrimPrefix(value, " "); line == wire.Done {
+				return dst, nil
+			}
 		case "", "event", "id", "retry":
 			return dst, nil
 		}

@@ -420,7 +420,7 @@ func (e *Encoder) row(ev *agentevents.Event) *wire.Row {
 		outcome := string(dialect.Unknown(ev, Name, "outcome"))
 		own = outcome != "" && e.s.asks(outcome) || len(e.s.questions.open) > 0
 	case *agentevents.StatePatched:
-		if p.Op == agentevents.PatchSet && p.Path == "" && p.Value != "" {
+		if p.Op == agentevents.PatchSet && jsonwire.Path(p.Path) == "" && p.Value != "" {
 			return format.CaseRow(typeSnapshot, "")
 		}
 	case *agentevents.AgentStarted:

@@ -65,13 +65,14 @@ func (s *state) patch(p *agentevents.StatePatched) string {
 	if value == "" {
 		value = "null"
 	}
-	if p.Path == "" {
+	path := jsonwire.Path(p.Path)
+	if path == "" {
 		if p.Op == agentevents.PatchMerge {
 			return setAll("", value)
 		}
 		return `[{"op":"replace","path":"","value":{}}]` // a set of the whole has a line of its own
 	}
-	pointer, names := "", strings.Split(p.Path, ".")
+	pointer, names := "", strings.Split(path, ".")
 	object, at := &s.Object, (*jsonwire.Value)(nil) // at is nil for the whole state
 	for i, name := range names {
 		here := pointer + "/" + jsonwire.Token(name)
@@ -102,13 +103,28 @@ func (s *state) patch(p *agentevents.StatePatched) string {
 			return setAll(here, value)
 		case next != nil:
 			return `[` + setting(here, value, true) + `]`
-		case object != nil, list && name == strconv.Itoa(length):
+		case object != nil:
 			return `[` + setting(here, within(names[i+1:], value), false) + `]`
+		case list:
+			return adding(pointer, length, name, within(names[i+1:], value))
 		default: // the value gives place to an object
 			return `[{"op":"replace","path":` + jsonwire.Quote(pointer) + `,"value":` + within(names[i:], value) + `}]`
 		}
 	}
 	return "[]"
+}
+
+// adding returns the JSON Patch that adds an element to a list, with nulls up to it.
+func adding(pointer string, length int, name, value string) string {
+	gap, ok := jsonwire.Gap(length, name)
+	if !ok {
+		return "[]"
+	}
+	ops := []byte{'['}
+	for i := range gap {
+		ops = append(append(ops, setting(pointer+"/"+strconv.Itoa(length+i), "null", false)...), ',')
+	}
+	return string(append(append(ops, setting(pointer+"/"+name, value, false)...), ']'))
 }
 
 // setting returns the operation that sets a place. An add replaces a member, and in a list it
@@ -162,22 +178,22 @@ func (s *state) note(run string, p agentevents.Payload) {
 
 // apply applies a patch as the fold does.
 func (s *state) apply(p *agentevents.StatePatched) {
-	value := strings.TrimLeft(string(p.Value), " \t\r\n")
+	value, path := strings.TrimLeft(string(p.Value), " \t\r\n"), jsonwire.Path(p.Path)
 	switch {
-	case p.Path == "" && p.Op == agentevents.PatchMerge:
+	case path == "" && p.Op == agentevents.PatchMerge:
 		s.merge(value)
 		return
-	case p.Path == "" && p.Op == agentevents.PatchRemove:
+	case path == "" && p.Op == agentevents.PatchRemove:
 		s.set("")
 		return
-	case p.Path == "":
+	case path == "":
 		s.set(value)
 		return
 	}
 	if p.Op != agentevents.PatchMerge {
-		delete(s.untold, p.Path)
+		delete(s.untold, path)
 	}
-	names := strings.Split(strings.Clone(p.Path), ".")
+	names := strings.Split(strings.Clone(path), ".")
 	object, last := &s.Object, names[len(names)-1]
 	if p.Op == agentevents.PatchRemove {
 		for i := 0; i < len(names)-1; i++ {

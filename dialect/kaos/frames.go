@@ -9,6 +9,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/internal/wire"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -89,6 +90,9 @@ func (d *Decoder) field(dst []agentevents.Event, text []byte) ([]agentevents.Eve
 	value = bytes.TrimPrefix(value, []byte(" "))
 	switch string(name) {
 	case "data":
+		if string(value) == wire.Done {
+			return dst, d.torn()
+		}
 		return d.data(dst, value, len(text)-len(value))
 	case "event":
 		err := d.torn()

@@ -154,14 +154,15 @@ const (
 
 func isAgent(typ string) bool { return strings.HasPrefix(typ, "agent:") }
 
-// afterAbort reports whether a line of a type is the abort of its flow or stands behind it;
-// before is what it reports for the line before. A line is late if it tells how what was
-// at work stops, and schedules nothing.
+// afterAbort reports whether a line of a type is the abort of its flow or comes after it;
+// before is the report for the line before. A line is late if it tells how the work
+// stops, edges and loops and the end of the flow included: a node that starts is new work.
 func afterAbort(before bool, typ string) (after, late bool) {
 	switch {
+	case before && typ == "flow:complete":
 	case strings.HasPrefix(typ, "flow:"):
 		return typ == aborted, false
-	case typ == "node:start", typ == "edge:fire", typ == "loop:iterate":
+	case typ == "node:start":
 		return before, false
 	}
 	return before, before

@@ -37,7 +37,7 @@ type Decoder struct {
 	o    Options
 	doc  *document
 	r    wire.Reader
-	open interrupts // clarifications without an answer
+	open interrupts
 	runs map[string]*runState
 
 	alone   bool // the rules over several lines are left out
@@ -48,6 +48,7 @@ type Decoder struct {
 	foreign   bool                   // it is not in the profile's spelling
 	moves     bool                   // the encoder writes another type, which may have another form
 	node      string                 // of the payload
+	question  string                 // id of the question that the line answers
 	version   string                 // schemaVersion, a JSON number
 	reducer   string                 // of a message
 	writtenAt string                 // of a message
@@ -86,7 +87,7 @@ func (d *Decoder) Losses() []dialect.Loss { return d.r.Losses.List() }
 
 func (d *Decoder) read(line string, ev *agentevents.Event) error {
 	r := &d.r
-	d.row, d.foreign, d.moves, d.node, d.version, d.reducer, d.writtenAt, d.odd = nil, false, false, "", "", "", "", nil
+	d.row, d.foreign, d.moves, d.node, d.question, d.version, d.reducer, d.writtenAt, d.odd = nil, false, false, "", "", "", "", "", nil
 	d.details.Reset()
 	d.spelled, d.absent = d.spelled[:0], d.absent[:0]
 	if err := r.Read(line, ev); err != nil {
@@ -172,10 +173,11 @@ func (d *Decoder) other() {
 	r := &d.r
 	r.Ev.Payload = &agentevents.Unknown{Type: dialect.UnknownKind(Name, r.Type), Raw: agentevents.JSON(r.Body)}
 	r.Ev.AgentID = agentOf(r.Body)
+	d.open.note(r.Ev, r.Type)
 	if of := others[d.o.Profile][r.Type]; of != nil {
 		d.odd = cmp.Or(d.odd, of.broken(r.Body))
 	}
-	if r.Type == nodeResumed && !r.Has("nodeId") {
+	if (r.Type == nodeResumed || r.Type == nodeCancelled) && !r.Has("nodeId") {
 		// The fold needs the node, but only the payload must have it.
 		r.Ev.NodeID = jsonwire.Text(jsonwire.Member(r.Body, "nodeId"))
 		d.absent = append(d.absent, "/nodeId")
@@ -186,13 +188,7 @@ func (d *Decoder) other() {
 func (d *Decoder) finish() {
 	r, ev := &d.r, d.r.Ev
 	if id, pointer := interruptOf(ev.Payload); id != nil {
-		if *id == "" {
-			asked := false
-			if *id, asked = d.open.made(ev); !asked {
-				r.Made(pointer, "derived from the event")
-			}
-		}
-		d.open.note(ev)
+		d.pair(id, pointer)
 	}
 	switch p := ev.Payload.(type) {
 	case *agentevents.ToolReturned:
@@ -205,6 +201,7 @@ func (d *Decoder) finish() {
 		ev.AgentID = cmp.Or(ev.AgentID, p.From.AgentID)
 	case *agentevents.NodeSuspended:
 		p.Details = d.details.Object()
+		d.open.note(ev, r.Type)
 	case *agentevents.MessageCreated:
 		if r.Has("reducer") && d.reducer != reducerRFC {
 			r.Kept.Add("/payload/reducer", jsonwire.Quote(d.reducer))
@@ -213,6 +210,26 @@ func (d *Decoder) finish() {
 			r.Kept.Add("/payload/writtenAt", jsonwire.Quote(d.writtenAt))
 		}
 	}
+}
+
+// pair gives a question or an answer the id of its question.
+func (d *Decoder) pair(id *string, pointer string) {
+	r, own := &d.r, d.question
+	name := "interruptId"
+	if !r.BodyHas(name) {
+		name = "gateId"
+	}
+	switch {
+	case own != "" && *id != "" && *id != own && (d.o.Profile != SchemaV2 || *id != NormalizeID(SchemaV2, InterruptID, own)):
+		r.Kept.Add("/payload/"+name, jsonwire.Quote(*id))
+		fallthrough
+	case own != "":
+		*id = own
+	case *id == "":
+		*id = madeInterruptID(r.Ev)
+		r.Made(pointer, "derived from the event")
+	}
+	d.open.note(r.Ev, r.Type)
 }
 
 // form notes a type or a spelling that is not the profile's.
@@ -242,11 +259,36 @@ func (d *Decoder) spell(r *wire.Reader) { d.spelled = append(d.spelled, r.Pointe
 // pick returns the row of a line.
 func pick(r *wire.Reader) *wire.Row {
 	d := decoderOf(r)
-	line := d.doc.rows[look(r.S.Text(), r.Type)]
+	asked, twin := d.asked(r.S.Text())
+	if twin {
+		return nil
+	}
+	line := d.doc.rows[look(r.S.Text(), r.Type, asked)]
 	if line != nil {
 		d.row = line.More.(*row)
 	}
 	return line
+}
+
+// asked returns the kind of the question that a line answers, or "". It reports true for a
+// line that asks or answers as an earlier line does.
+func (d *Decoder) asked(line string) (kind string, twin bool) {
+	if saidTypes[d.r.Type].form == 0 {
+		return "", false
+	}
+	s, is := saidBy(d.r.Type, jsonwire.Text(jsonwire.Member(line, "runId")), jsonwire.Text(jsonwire.Member(line, "nodeId")), jsonwire.Member(line, "payload"))
+	if !is {
+		return "", false
+	}
+	if !s.answers {
+		return "", d.open.twin(&s) != nil
+	}
+	q, twin := d.open.answered(&s)
+	if q == nil || twin {
+		return "", twin
+	}
+	d.question = q.id
+	return q.kind, false
 }
 
 // keep notes an extra member that breaks a schema. Those of a suspension are its
@@ -277,8 +319,11 @@ func keep(r *wire.Reader, name, raw string) (taken bool, err error) {
 // [dialect.UnknownKind].
 const unknownPrefix = string(Name) + ":"
 
-// nodeResumed is a type that the vocabulary does not have but the fold uses.
-const nodeResumed = "node.resumed"
+// Types that the vocabulary does not have but the fold uses.
+const (
+	nodeResumed   = "node.resumed"
+	nodeCancelled = "node.cancelled"
+)
 
 // agentOf returns the agentId of a payload, or "".
 func agentOf(raw string) string {

@@ -37,7 +37,7 @@ type Encoder struct {
 	calls  map[subject]opened // open calls
 	runs   map[string]*lined
 	deltas map[subject]index // by block
-	open   interrupts        // clarifications without an answer
+	open   interrupts
 	shift  map[string]uint64 // by run: the number of lines added by events that became two
 	names  dialect.Names     // of agents without an id
 
@@ -178,7 +178,7 @@ func (e *Encoder) Losses() []dialect.Loss { return e.w.Losses.List() }
 
 // note remembers what later lines need to know of ev.
 func (e *Encoder) note(ev *agentevents.Event) {
-	e.open.note(ev)
+	e.open.note(ev, e.w.Type())
 	e.place(ev)
 	switch p := ev.Payload.(type) {
 	case *agentevents.ToolCalled:
@@ -270,7 +270,7 @@ func (l *lines) Reread(w *wire.Writer, line string) error {
 	}
 	// A line may keep the rules of another profile only, unless it was read under this one.
 	d := NewDecoder(Options{Profile: l.p, Strict: l.p != RFC0002 && !(*Encoder)(l).same()})
-	d.alone, d.open = true, slices.Clone(l.open)
+	d.alone, d.open = true, l.open.clone()
 	err := d.read(line, &w.Read)
 	if d.foreign {
 		return dialect.ErrNoCounterpart
@@ -288,7 +288,7 @@ func (e *Encoder) line(w *wire.Writer, dst []byte) ([]byte, error) {
 	}
 	at := e.doc.Row(ev.Kind())
 	if e.k.typ != "" {
-		at = cmp.Or(e.doc.others[ev.Kind()], at)
+		at = cmp.Or(e.doc.others[otherForm{ev.Kind(), e.k.typ}], e.doc.others[otherForm{ev.Kind(), ""}], at)
 	}
 	typ := ""
 	if e.row, e.body = nil, ""; at == nil {
@@ -317,7 +317,73 @@ func (e *Encoder) line(w *wire.Writer, dst []byte) ([]byte, error) {
 	if !w.Whole {
 		e.payload, e.own.eventID, e.own.nodeID = w.Ev.Payload, e.eventID, e.nodeID
 	}
-	return w.LineAs(dst, at, typ, e.body), nil
+	mark := len(dst)
+	dst = w.LineAs(dst, at, typ, e.body)
+	e.unlack(w, string(dst[mark:]), typ)
+	e.unpair(w, string(dst[mark:]), typ)
+	return dst, nil
+}
+
+// unpair lists the changes of an event whose line readers take for one about another question.
+func (e *Encoder) unpair(w *wire.Writer, line, typ string) {
+	id, pointer := interruptOf(w.Ev.Payload)
+	if id == nil {
+		return
+	}
+	s, is := saidBy(typ, w.Ev.RunID, e.nodeID, jsonwire.Member(line, "payload"))
+	if !is {
+		return
+	}
+	q, twin := (*question)(nil), false
+	if s.answers {
+		q, twin = e.open.answered(&s)
+	} else {
+		twin = e.open.twin(&s) != nil
+	}
+	switch name := "interruptId"; {
+	case twin:
+		w.Lose(dialect.Altered, "", "readers take it for the line of another event")
+	case q != nil && q.id != *id:
+		if jsonwire.Member(jsonwire.Member(line, "payload"), name) == "" {
+			name = "gateId"
+		}
+		w.Lose(dialect.Altered, pointer, "readers take it for the answer to another question")
+		w.Lose(dialect.Made, "/openwop/"+jsonwire.Token("/payload/"+name), "as the line has it")
+	}
+}
+
+// unlack lists the members that a line of a schema has and the line that was read lacked, and
+// the type that a reader of the line does not keep.
+func (e *Encoder) unlack(w *wire.Writer, line, typ string) {
+	if e.p == RFC0002 || e.same() {
+		return
+	}
+	var made []string
+	for _, pointer := range e.k.absent {
+		if value := valueAt(line, pointer, e.doc.toolName); value != "" && (e.p == SchemaV2 || pointer != "/payload/interruptId") { // a program has set it
+			made = append(made, pointer[strings.LastIndexByte(pointer, '/')+1:])
+		}
+	}
+	if len(made) > 0 {
+		w.Lose(dialect.Dropped, "/openwop/"+jsonwire.Token(keptAbsent), "made up: "+strings.Join(made, ", "))
+	}
+	if e.p == SchemaV2 && e.row != nil && e.k.typ != "" && e.row.of != ofTurn && typ == e.row.typ {
+		w.Lose(dialect.Dropped, "/openwop/"+jsonwire.Token(keptType), "the profile has one type for the event")
+	}
+}
+
+// schemaNames are the schemas' names of members that have another one in the RFC.
+var schemaNames = map[string]string{"from": "fromAgentId", "to": "toAgentId", "arguments": "inputs", "result": "outcome"}
+
+// valueAt returns the value at the pointer of a member of a line, or "".
+func valueAt(line, pointer, toolName string) string {
+	for name := range strings.SplitSeq(pointer[1:], "/") {
+		if name == "toolId" {
+			name = toolName
+		}
+		line = cmp.Or(jsonwire.Member(line, name), jsonwire.Member(line, schemaNames[name]))
+	}
+	return line
 }
 
 // typeOf returns the type of a line: the one that was read, where the profile
@@ -351,6 +417,11 @@ func (e *Encoder) other(w *wire.Writer) (typ, body string, err error) {
 		w.Lose(dialect.Altered, "/type", dialect.DamagedText)
 		typ = strings.ToValidUTF8(typ, "\ufffd")
 		w.Ev.Payload = &agentevents.Unknown{Type: agentevents.Kind(typ), Raw: u.Raw}
+	}
+	if e.p == SchemaV2 {
+		if s, is := saidBy(typ, w.Ev.RunID, w.Ev.NodeID, string(u.Raw)); is && e.open.told(&s) {
+			return "", "", alreadyTold
+		}
 	}
 	if !legalType(e.p, typ) {
 		return "", "", dialect.ErrNoCounterpart

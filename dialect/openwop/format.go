@@ -163,9 +163,15 @@ func (r *row) add(list []wire.Member, c column) []wire.Member {
 type document struct {
 	*wire.Format
 	p        Profile
-	toolName string                         // how the profile calls toolId
-	rows     map[string]*wire.Row           // by type, in the names of all profiles, or by name
-	others   map[agentevents.Kind]*wire.Row // the other forms of a kind, which a line keeps: interrupts and turns
+	toolName string                  // how the profile calls toolId
+	rows     map[string]*wire.Row    // by type, in the names of all profiles, or by name
+	others   map[otherForm]*wire.Row // the other forms of a kind, which a line keeps: interrupts, receipts and turns
+}
+
+// An otherForm is a kind and the type of its lines, which is "" for the usual one.
+type otherForm struct {
+	kind agentevents.Kind
+	typ  string
 }
 
 var tables = [...]document{RFC0002: newDocument(RFC0002), SchemaV1: newDocument(SchemaV1), SchemaV2: newDocument(SchemaV2)}
@@ -217,7 +223,7 @@ func newDocument(p Profile) document {
 		}
 		f.Rows = append(f.Rows, line)
 	}
-	d := document{Format: wire.New(f), p: p, toolName: "toolName", rows: map[string]*wire.Row{}, others: map[agentevents.Kind]*wire.Row{}}
+	d := document{Format: wire.New(f), p: p, toolName: "toolName", rows: map[string]*wire.Row{}, others: map[otherForm]*wire.Row{}}
 	if p == RFC0002 {
 		d.toolName = "toolId"
 	}
@@ -225,8 +231,12 @@ func newDocument(p Profile) document {
 		at := &d.Rows[i]
 		r := at.More.(*row)
 		d.rows[cmp.Or(r.of, r.typ)] = at
-		if r.of != "" {
-			d.others[r.kind] = at
+		if r.of != "" && !(p == SchemaV2 && r.legacy) {
+			form := otherForm{r.kind, ""}
+			if r.legacy {
+				form.typ = r.typ
+			}
+			d.others[form] = at
 		}
 		if r.v2 != "" {
 			d.rows[r.v2] = at
@@ -248,7 +258,8 @@ func rows(p Profile) []row {
 		object   = jsonObject(p)
 		id       = func(f IDForm) textForm { return idForm(p, f) }
 		handed   = id(HandoffID)
-		resolves = id(InterruptID)
+		resolves = answerForm{id(InterruptID)}
+		gate     = answerForm{id(PlainID)}
 		agent    = m("agentId", "/agentId", id(AgentID)).must(all).or(madeAgent)
 		artifact = func(name string) column { return m(name, "", artifactForm{p, name}) } // the vocabulary has no field for it
 		anyAgent = m("agentId", "/agentId", textForm{spell: true, mend: normalizing(AgentID)}).on(none)
@@ -364,7 +375,7 @@ func rows(p Profile) []row {
 			asker, asked.on(v2), m("answers", "answers", object).must(rfc | v1).or(madeJSON("{}")), m("answeredBy", "answeredBy", text), anyAgent,
 		}},
 		{typ: "interrupt.resolved", of: "answer", kind: agentevents.KindClarificationResolved, reads: old, also: answered, members: []column{
-			asker, m("interruptId", "interruptId", resolves).must(all).or(madeOf(ofEvent)), m("kind", "", constant(kindClarification)),
+			asker, m("interruptId", "interruptId", resolves).must(all).or(madeOf(ofEvent)), m("kind", "", constant(kindClarification)).written(),
 			m("resumeValue", "answers", json), m("answeredBy", "answeredBy", text).on(none), anyAgent,
 		}},
 		{typ: "approval.requested", kind: agentevents.KindApprovalRequested, legacy: true, also: artifacts, members: []column{
@@ -385,19 +396,27 @@ func rows(p Profile) []row {
 			m("timeoutMs", "timeoutMs", millis),
 		}},
 		{typ: "approval.granted", kind: agentevents.KindApprovalGranted, legacy: true, closed1: true, also: []part{may("quorumProgress", aQuorum)}, members: []column{
-			m("gateId", "approvalId", id(PlainID)).must(v1).orAlways(madeOf(ofEvent)), m("principal", "approvedBy", plain).must(v1).or(made("user")),
+			m("gateId", "approvalId", gate).must(v1).orAlways(madeOf(ofEvent)), m("principal", "approvedBy", plain).must(v1).or(made("user")),
 		}},
 		{typ: "approval.rejected", kind: agentevents.KindApprovalRejected, legacy: true, closed1: true, members: []column{
-			m("gateId", "approvalId", id(PlainID)).must(v1).orAlways(madeOf(ofEvent)), m("principal", "rejectedBy", plain).must(v1).or(made("user")),
+			m("gateId", "approvalId", gate).must(v1).orAlways(madeOf(ofEvent)), m("principal", "rejectedBy", plain).must(v1).or(made("user")),
 			m("reason", "feedback", text),
 		}},
+		{typ: "approval.received", of: "approval.received granted", kind: agentevents.KindApprovalGranted, reads: true, legacy: true, members: []column{
+			asker.must(v1), m("interruptId", "approvalId", answerForm{}).written().orAlways(madeOf(ofEvent)), m("action", "", keptForm{perSchema(anAction, anAction)}).must(all).or(made("accept")),
+			m("decidedBy", "approvedBy", text), m("comment", "feedback", text), anyAgent,
+		}},
+		{typ: "approval.received", of: "approval.received rejected", kind: agentevents.KindApprovalRejected, reads: true, legacy: true, members: []column{
+			asker.must(v1), m("interruptId", "approvalId", answerForm{}).written().orAlways(madeOf(ofEvent)), m("action", "", keptForm{perSchema(anAction, anAction)}).must(all).or(made("reject")),
+			m("decidedBy", "rejectedBy", text), m("comment", "feedback", text), anyAgent,
+		}},
 		{typ: "interrupt.resolved", of: "granted", kind: agentevents.KindApprovalGranted, reads: old, also: decided, members: []column{
-			asker, m("interruptId", "approvalId", resolves).must(all).or(madeOf(ofEvent)), m("kind", "", constant(kindApproval)),
-			m("reason", "feedback", shortForm(p)).on(v2), m("decision", "", constant("granted")).on(v2 | rfc), m("principal", "approvedBy", text).on(none), anyAgent,
+			asker, m("interruptId", "approvalId", resolves).must(all).or(madeOf(ofEvent)), m("kind", "", constant(kindApproval)).written(),
+			m("reason", "feedback", shortForm(p)).on(v2), m("decision", "", constant("granted")).on(v2 | rfc).written(), m("principal", "approvedBy", text).on(none), anyAgent,
 		}},
 		{typ: "interrupt.resolved", of: "rejected", kind: agentevents.KindApprovalRejected, reads: old, also: decided, members: []column{
-			asker, m("interruptId", "approvalId", resolves).must(all).or(madeOf(ofEvent)), m("kind", "", constant(kindApproval)),
-			m("reason", "feedback", shortForm(p)).on(v2), m("decision", "", constant("rejected")).on(v2 | rfc), m("principal", "rejectedBy", text).on(none), anyAgent,
+			asker, m("interruptId", "approvalId", resolves).must(all).or(madeOf(ofEvent)), m("kind", "", constant(kindApproval)).written(),
+			m("reason", "feedback", shortForm(p)).on(v2), m("decision", "", constant("rejected")).on(v2 | rfc).written(), m("principal", "rejectedBy", text).on(none), anyAgent,
 		}},
 	}
 }
@@ -407,11 +426,14 @@ var written = []part{
 	may("nodeId", anIDOf(NodeID)), may("schemaVersion", wholeFrom(1)), may("sourceEngineId", shortText(aName, 256)), may("sourceRunId", anIDOf(RunID)),
 }
 
+// anAction is the answer of a person to an approval.
+var anAction = oneOf("accept", "reject", "refine", "edit-accept", "timeout")
+
 // answered are those of an answer to an interrupt, decided those of a decision.
 var (
 	answered = append(decided, may("reason", shortText(aName, 64)).in(SchemaV2), may("decision", oneOf("granted", "rejected", "overridden")).in(SchemaV2))
 	decided  = []part{
-		may("action", oneOf("accept", "reject", "refine", "edit-accept", "timeout")).in(SchemaV2), may("resolvedBy", aSubject).in(SchemaV2),
+		may("action", anAction).in(SchemaV2), may("resolvedBy", aSubject).in(SchemaV2),
 		may("refineFeedback", aFeedback).in(SchemaV2), may("editedArtifactData", nil), may("resumeValue", nil),
 	}
 )

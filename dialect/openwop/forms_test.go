@@ -138,6 +138,6 @@ func TestLook(t *testing.T) {
 		{"interrupt.resolved", `{"kind":"approval","decision":"rejected"}`, "rejected"}, {"interrupt.resolved", `{"kind":"approval"}`, ""},
 		{"interrupt.resolved", `{"kind":"custom","decision":"granted"}`, ""},
 	} {
-		require.Equal(t, c.want, look(`{"payload":`+c.payload+"}", c.typ), "%s %s", c.typ, c.payload)
+		require.Equal(t, c.want, look(`{"payload":`+c.payload+"}", c.typ, ""), "%s %s", c.typ, c.payload)
 	}
 }

@@ -216,7 +216,7 @@ var registered1 = map[string]string{
 	"commitment":      " fired ",
 	"connector":       " auth_expired authorized ",
 	"conversation":    " closed exchanged opened ",
-	"core":            " workflowChain.confidence-escalated workflowChain.event ",
+	"core":            " dispatch.fanOut dispatch.join workflowChain.confidence-escalated workflowChain.event ",
 	"deployment":      " canary.adjusted promoted rolled-back state.changed ",
 	"egress":          " decided ",
 	"envelope":        " nlToFormat.engaged recovery.applied refusal retry.attempted retry.exhausted truncated ",
@@ -248,7 +248,7 @@ var registered1 = map[string]string{
 var registered2, names1, names2 = func() (all, to1, to2 map[string]string) {
 	all = map[string]string{
 		"channel": " presence ", "compensation": " completed failed manual-intervention-required paused requested started ", "context": " summarized ",
-		"dispatch": " fanned-out joined ", "goal": " closed evaluated ", "import": " applied ", "negotiation": " decided ", "proposal": " activated created ",
+		"goal": " closed evaluated ", "import": " applied ", "negotiation": " decided ", "proposal": " activated created ",
 		"voice": " barge-in cancelled endpoint-candidate speech-start synthesis-chunk transcript turn-commit ",
 	}
 	to1, to2 = map[string]string{}, map[string]string{}
@@ -268,10 +268,13 @@ var registered2, names1, names2 = func() (all, to1, to2 map[string]string) {
 	return all, to1, to2
 }()
 
+// renames2 are the types that SchemaV2 has under another word.
+var renames2 = map[string]string{"run.resuming": "run.resume-started", "core.dispatch.fanOut": "dispatch.fanned-out", "core.dispatch.join": "dispatch.joined"}
+
 // name2 returns SchemaV2's name of a type of SchemaV1: in kebab case, with one dot.
 func name2(typ string) string {
-	if typ == "run.resuming" {
-		return "run.resume-started"
+	if name := renames2[typ]; name != "" {
+		return name
 	}
 	domain, verb, _ := strings.Cut(strings.TrimPrefix(typ, "core."), ".")
 	name := domain + "." + strings.NewReplacer("_", "-", ".", "-").Replace(verb)

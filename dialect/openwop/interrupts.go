@@ -39,38 +39,15 @@ func interruptOf(p agentevents.Payload) (id *string, pointer string) {
 	return nil, ""
 }
 
-// interrupts are the clarifications of a log without an answer.
-type interrupts []openInterrupt
-
-type openInterrupt struct{ runID, nodeID, interruptID string }
-
-// made returns the id that a reader gives to the interrupt of a line that does not name it.
-// An answer is to the latest question of its node, if there is one.
-func (open interrupts) made(ev *agentevents.Event) (id string, asked bool) {
-	if _, answer := ev.Payload.(*agentevents.ClarificationResolved); answer {
-		for _, o := range slices.Backward(open) {
-			if o.runID == ev.RunID && o.nodeID == ev.NodeID {
-				return o.interruptID, true
-			}
-		}
-	}
-	return dialect.DerivedID(ev.RunID+"\x00"+ev.ID, int(ev.Sequence), 4), false
+// madeInterruptID returns the id that a reader gives to the interrupt of a line that does not
+// name it and has no question.
+func madeInterruptID(ev *agentevents.Event) string {
+	return dialect.DerivedID(ev.RunID+"\x00"+ev.ID, int(ev.Sequence), 4)
 }
 
-// note remembers a question, and forgets it with its answer. It copies what it remembers,
-// because a text of a line keeps the whole line in memory.
-func (open *interrupts) note(ev *agentevents.Event) {
-	switch p := ev.Payload.(type) {
-	case *agentevents.ClarificationRequested:
-		*open = limited(*open, openInterrupt{strings.Clone(ev.RunID), strings.Clone(ev.NodeID), strings.Clone(p.InterruptID)})
-	case *agentevents.ClarificationResolved:
-		*open = slices.DeleteFunc(*open, func(o openInterrupt) bool { return o.runID == ev.RunID && o.interruptID == p.InterruptID })
-	}
-}
-
-// look returns the row of a line. The payload decides for a type with several forms; "" is
-// none of them.
-func look(line, typ string) string {
+// look returns the row of a line. The payload decides for a type with several forms, and
+// for an answer the kind of the question that was asked, if it is known; "" is none of them.
+func look(line, typ, asked string) string {
 	at := func(names ...string) string {
 		raw := jsonwire.Member(line, "payload")
 		for _, name := range names {
@@ -86,7 +63,7 @@ func look(line, typ string) string {
 		}
 		return ofTurn
 	case "channel.written":
-		if word("channel") != MessageChannel || !isText(at("value", "messageId")) {
+		if word("channel") != MessageChannel || !isText(at("value", "messageId")) || strings.Contains(word("reducer"), ".") && !isText(at("value", "from")) { // a vendor's value
 			return ""
 		}
 	case "clarification.requested", "approval.requested":
@@ -103,14 +80,25 @@ func look(line, typ string) string {
 		}
 		return ""
 	case "interrupt.resolved", "approval.granted", "approval.rejected":
-		interrupt, kind, decision := typ == "interrupt.resolved", word("kind"), word("decision")
+		kind := word("kind")
 		switch {
-		case !interrupt && (decision == "" || at("gateId") != "" || at("interruptId") == ""):
+		case typ != "interrupt.resolved" && (word("decision") == "" || at("gateId") != "" || at("interruptId") == ""):
 			return typ
-		case kind == kindClarification:
+		case asked != "":
+			kind = asked
+		case typ != "interrupt.resolved" && kind != kindClarification:
+			kind = kindApproval
+		}
+		switch kind {
+		case kindClarification:
 			return "answer"
-		case (kind == kindApproval || !interrupt) && (decision == "granted" || decision == "rejected"):
-			return decision
+		case kindApproval:
+			return verdict(at())
+		}
+		return ""
+	case "approval.received":
+		if v := verdict(at()); v != "" {
+			return typ + " " + v
 		}
 		return ""
 	}
@@ -140,7 +128,7 @@ func (f detailsForm) AppendMembers(w *wire.Writer, dst []byte) []byte {
 		}
 	}
 	if f.first && !has && f.p != RFC0002 {
-		made := dialect.DerivedID(w.Ev.RunID+"\x00"+w.Ev.ID, int(w.Ev.Sequence), 3)
+		made := cmp.Or(encoderOf(w).open.openAt(w.Ev), dialect.DerivedID(w.Ev.RunID+"\x00"+w.Ev.ID, int(w.Ev.Sequence), 3))
 		w.Lose(dialect.Made, "/payload/details/interruptId", "")
 		dst = jsonwire.AppendString(append(dst, `,"interruptId":`...), NormalizeID(f.p, InterruptID, made))
 	}
@@ -220,8 +208,7 @@ func madeQuestionID(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 
 const unknownQuestion = "?"
 
-// A keyForm is the key of an interrupt. It has the form of the id in the line that
-// resolves the interrupt.
+// A keyForm is the key of an interrupt.
 type keyForm struct{ textForm }
 
 func newKeyForm(p Profile) keyForm {
@@ -233,19 +220,33 @@ func newKeyForm(p Profile) keyForm {
 }
 
 func (f keyForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	if encoderOf(w).spelled(w, m) && utf8.RuneCountInString(*at.(*string)) <= maxKey {
+	if utf8.RuneCountInString(*at.(*string)) <= maxKey {
 		f.mend = nil // a key need not be an id
 	}
 	return f.textForm.Append(w, dst, m, at)
 }
 
-func (f keyForm) Parse(r *wire.Reader, at any) error {
-	err := f.textForm.Parse(r, at)
-	d, id := decoderOf(r), *at.(*string)
-	if d.o.Profile == SchemaV2 && id != "" && !ValidID(SchemaV2, InterruptID, id) {
-		d.spell(r)
+// An answerForm is the id of a question in the line of an answer: the interruptId that the
+// lines of the question have, or a gate.
+type answerForm struct{ textForm }
+
+func (f answerForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	e, id, kept := encoderOf(w), *at.(*string), jsonwire.Text(w.Use(m.Name))
+	q := e.open.of(w.Ev, id)
+	apart := "/openwop/" + jsonwire.Token(w.At()+"/"+m.Name)
+	switch {
+	case kept != "":
+		if f.mend != nil {
+			kept = normalized(w, InterruptID, apart, kept)
+		}
+		return jsonwire.AppendString(dst, kept), true
+	case q == nil || id == "" || m.Name != "interruptId" || utf8.RuneCountInString(id) > maxKey:
+		return f.textForm.Append(w, dst, m, at)
+	case q.interruptID != "" && q.interruptID != id:
+		id = q.interruptID
+		w.Lose(dialect.Made, apart, "as the lines of the question have it")
 	}
-	return err
+	return jsonwire.AppendString(dst, NormalizeID(e.p, InterruptID, id)), true // readers know the question
 }
 
 // maxKey is the maximum length of a key, in characters.

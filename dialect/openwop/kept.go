@@ -75,9 +75,17 @@ func (e *Encoder) leaves(name string) bool {
 	if !slices.Contains(e.k.absent, "/payload/"+name) {
 		return false
 	}
-	id, _ := interruptOf(e.w.Ev.Payload)
-	made, _ := e.open.made(e.w.Ev)
-	return name != "interruptId" || *id == made
+	if name != "interruptId" {
+		return true
+	}
+	ev := e.w.Ev
+	id, _ := interruptOf(ev.Payload)
+	if s := (said{runID: ev.RunID, nodeID: ev.NodeID, kind: kindClarification, answers: true, form: ofOlder}); ev.Kind() == agentevents.KindClarificationResolved {
+		if q, twin := e.open.answered(&s); q != nil && !twin {
+			return *id == q.id
+		}
+	}
+	return *id == madeInterruptID(ev)
 }
 
 // lack decides what stands for a member that the event does not say, where the line

@@ -55,7 +55,7 @@ func TestUndeclaredMembersMayBeAnything(t *testing.T) {
 		require.True(t, keptAs(events[0], c.key), c.payload)
 		out, losses := rewritten(t, c.p, events)
 		require.Equal(t, c.typ+" "+c.payload, out)
-		require.Empty(t, losses)
+		require.Empty(t, losses, c.payload)
 		for _, to := range []Profile{RFC0002, SchemaV1, SchemaV2} {
 			text, _ := encodeAll(t, to, events)
 			decodeAll(t, Options{Profile: to}, text)

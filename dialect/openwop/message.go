@@ -116,14 +116,59 @@ func (f turnForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]
 	if e.p != SchemaV2 || e.same() {
 		return dst, said
 	}
-	if turn := string(dst[mark:]); e.msg.Role == roleAgent && jsonwire.IsObject(turn) && !jsonwire.HasMember(turn, speaker) {
-		w.Lose(dialect.Made, "/payload/message/"+speaker, jsonwire.BriefName(e.msg.From))
-		dst = append(jsonwire.AppendString(append(dst[:len(dst)-1], `,"`+speaker+`":`...), e.msg.From), '}')
-	}
+	dst = append(dst[:mark], shapedTurn(w, string(dst[mark:]))...)
 	if rule, detail := aTurn(e.p, string(dst[mark:])); detail != "" {
 		w.Break(rule, w.Pointer(m), detail)
 	}
 	return dst, said
+}
+
+// shapedTurn returns a turn in the form of SchemaV2: without the members that it has no place
+// for, and with those that it requires.
+func shapedTurn(w *wire.Writer, raw string) string {
+	e := encoderOf(w)
+	if !jsonwire.IsObject(raw) {
+		return raw
+	}
+	raw = optional(w, "/payload/message/", raw, turn)
+	have := func(name string) bool { return jsonwire.HasMember(raw, name) }
+	add := func(name, value string) {
+		w.Lose(dialect.Made, "/payload/message/"+name, strings.Trim(value, `"`))
+		raw = raw[:len(raw)-1] + `,"` + name + `":` + value + "}"
+	}
+	if !have("role") {
+		role := roleAgent
+		if e.msg.From == "user" || e.msg.From == "system" {
+			role = e.msg.From
+		}
+		add("role", jsonwire.Quote(role))
+	}
+	if !have("turnIndex") {
+		add("turnIndex", cmp.Or(w.KeptAt("/payload", "turnIndex", false), "0"))
+	}
+	if jsonwire.Text(jsonwire.Member(raw, "role")) == roleAgent && !have(speaker) {
+		add(speaker, jsonwire.Quote(e.msg.From))
+	}
+	return raw
+}
+
+// optional returns an object without the optional members that SchemaV2 has no place or
+// another form for.
+func optional(w *wire.Writer, at, raw string, parts []part) string {
+	return edited(raw, func(name, value string) (string, bool) {
+		i := slices.IndexFunc(parts, func(p part) bool { return p.name == name })
+		why := extraMember
+		if i >= 0 {
+			if name == "agent" {
+				value = optional(w, at+"agent/", value, turnAgent)
+			}
+			if _, why = parts[i].form.check(SchemaV2, value); why == "" || parts[i].need {
+				return value, true
+			}
+		}
+		w.Lose(dialect.Dropped, at+jsonwire.Token(name), why)
+		return value, false
+	})
 }
 
 func (f turnForm) Parse(r *wire.Reader, at any) error {
@@ -147,13 +192,13 @@ const (
 // turn are the members of a turn under SchemaV2.
 var turn = []part{
 	must("messageId", shortText(aName, 256)), must("from", shortText(aName, 256)), may("to", shortText(aText, 256)), may("groupId", shortText(aText, 256)),
-	must("content", nil), must("ts", wholeFrom(0)), must("role", oneOf("user", roleAgent, "system")), may("agent", turnAgent), must("turnIndex", wholeFrom(0)),
+	must("content", nil), must("ts", wholeFrom(0)), must("role", oneOf("user", roleAgent, "system")), may("agent", closedObject(turnAgent...)), must("turnIndex", wholeFrom(0)),
 	may(speaker, shortText(aName, 256)), may("parts", nil),
 }
 
-var turnAgent = closedObject(
+var turnAgent = []part{
 	may("agentId", anIDOf(AgentID)), may("agentSharing", oneOf(string(agentevents.SharingIsolated), string(agentevents.SharingShared))), may("memoryRef", aText), may("model", anObject),
-)
+}
 
 // aTurn requires a turn of SchemaV2. The other profiles have no form for it.
 var aTurn = perSchema(nil, allOf(closedObject(turn...), valueThat(func(raw string) bool {

@@ -30,6 +30,9 @@ func (e outOfOrder) Error() string { return "openwop: the event " + string(e) }
 // Unwrap says that the event has no counterpart.
 func (outOfOrder) Unwrap() error { return dialect.ErrNoCounterpart }
 
+// alreadyTold is the error for a second line of a question. SchemaV2 has one line for it.
+const alreadyTold outOfOrder = "says of a question what another line says"
+
 // own reports whether the event was read from a line of the document, which keeps its place.
 func own(ev *agentevents.Event, typ string) bool {
 	line := ev.Origin()

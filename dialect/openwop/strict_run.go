@@ -2,6 +2,7 @@ package openwop
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +21,7 @@ type runState struct {
 
 	calls        []call
 	blocks       []openBlock
+	streams      []stream
 	low          []decision // those below the threshold that are not escalated yet
 	escalated    []decision // the others
 	just         bool       // nothing has come after the action of the last of them
@@ -38,11 +40,23 @@ type delivered struct{ sequence, hash uint64 }
 // A call is a tool call without a return. Call ids are unique to an agent.
 type call struct{ agentID, callID, toolID, eventID string }
 
+// A stream are deltas of an agent's reasoning without a block id. Its closer is another agent
+// that has reasoned in the node after them.
+type stream struct{ agentID, nodeID, closer string }
+
 // An openBlock is a block of reasoning of which only deltas were read.
 type openBlock struct{ agentID, blockID string }
 
 // A decision is one with a confidence below the threshold.
-type decision struct{ node, eventID string }
+type decision struct {
+	node, eventID         string
+	confidence, threshold float64
+}
+
+// String names the decision, for a person who looks for it.
+func (d decision) String() string {
+	return fmt.Sprintf("the decision %s has the confidence %g, the threshold is %g", jsonwire.Brief(d.eventID), d.confidence, d.threshold)
+}
 
 // A nodeState is how far a node is.
 type nodeState struct {
@@ -90,7 +104,7 @@ func (d *Decoder) checkRun(line string) *agentevents.RuleError {
 	}
 	r.last = ev.Sequence
 	payload := jsonwire.Member(line, "payload")
-	broken := cmp.Or(d.checkNodes(r), d.checkAgents(r), d.checkConversation(r, payload), d.checkEscalation(r))
+	broken := cmp.Or(d.checkNodes(r), d.checkAgents(r), d.checkBlocks(r), d.checkConversation(r, payload), d.checkEscalation(r))
 	if r.fold != nil {
 		r.found = nil
 		r.fold.Apply(*ev)
@@ -225,6 +239,46 @@ func (d *Decoder) checkReturn(r *runState, p *agentevents.ToolReturned) *agentev
 	return nil
 }
 
+// checkBlocks checks that no stream of reasoning stays open in what ends while another agent
+// has closed one that it had not begun.
+func (d *Decoder) checkBlocks(r *runState) *agentevents.RuleError {
+	ev := d.r.Ev
+	at := func(s stream) bool { return true }
+	switch p := ev.Payload.(type) {
+	case *agentevents.AgentReasoningDelta:
+		if p.BlockID == "" && !slices.ContainsFunc(r.streams, func(s stream) bool { return s.agentID == ev.AgentID }) {
+			r.streams = limited(r.streams, stream{agentID: strings.Clone(ev.AgentID), nodeID: strings.Clone(ev.NodeID)})
+		}
+		return nil
+	case *agentevents.AgentReasoned:
+		if p.BlockID != "" {
+			return nil
+		}
+		if i := slices.IndexFunc(r.streams, func(s stream) bool { return s.agentID == ev.AgentID }); i >= 0 {
+			r.streams = slices.Delete(r.streams, i, i+1)
+			return nil
+		}
+		for i := range r.streams {
+			if s := &r.streams[i]; s.nodeID == ev.NodeID && s.closer == "" {
+				s.closer = strings.Clone(ev.AgentID)
+			}
+		}
+		return nil
+	case *agentevents.NodeCompleted:
+		at = func(s stream) bool { return s.nodeID == ev.NodeID }
+	case *agentevents.RunCompleted:
+	default:
+		return nil
+	}
+	i := slices.IndexFunc(r.streams, func(s stream) bool { return at(s) && s.closer != "" })
+	if i < 0 {
+		return nil
+	}
+	s := r.streams[i]
+	r.streams = slices.Delete(r.streams, i, i+1)
+	return breaks(RuleBlock, "/type", "the reasoning that "+jsonwire.Brief(s.agentID)+" streamed is not closed; only "+jsonwire.Brief(s.closer)+" has reasoned after it")
+}
+
 // checkConversation checks that nothing follows the end of a conversation.
 func (d *Decoder) checkConversation(r *runState, payload string) *agentevents.RuleError {
 	if !strings.HasPrefix(d.r.Type, "conversation.") {
@@ -247,8 +301,8 @@ func (d *Decoder) checkEscalation(r *runState) *agentevents.RuleError {
 	r.just = false
 	switch p := ev.Payload.(type) {
 	case *agentevents.AgentDecided:
-		if p.Confidence.OK && p.Confidence.V < r.threshold.Or(d.o.ThresholdOf(ev.RunID, ev.AgentID)) {
-			r.low = limited(r.low, decision{strings.Clone(node), strings.Clone(ev.ID)})
+		if threshold := r.threshold.Or(d.o.ThresholdOf(ev.RunID, ev.AgentID)); p.Confidence.OK && p.Confidence.V < threshold {
+			r.low = limited(r.low, decision{strings.Clone(node), strings.Clone(ev.ID), p.Confidence.V, threshold})
 		}
 	case *agentevents.NodeSuspended, *agentevents.CapBreached, *agentevents.OrchestratorDecided, *agentevents.ClarificationRequested:
 		if !d.escalates(r, p) {
@@ -275,13 +329,15 @@ func (d *Decoder) checkEscalation(r *runState) *agentevents.RuleError {
 			return breaks(RuleEscalate, "/type", "is a second action after a decision with a confidence below the threshold; legal: one")
 		}
 	case *agentevents.NodeCompleted:
-		low := len(r.low)
-		if r.low = slices.DeleteFunc(r.low, func(d decision) bool { return d.node == node }); len(r.low) < low { // told once
-			return breaks(RuleEscalate, "/type", "the node decided with a confidence below the threshold, and the decision was not escalated")
+		own := func(d decision) bool { return d.node == node }
+		if i := slices.IndexFunc(r.low, own); i >= 0 {
+			broken := breaks(RuleEscalate, "/type", "completes a node whose decision was not escalated: "+r.low[i].String())
+			r.low = slices.DeleteFunc(r.low, own) // told once
+			return broken
 		}
 	case *agentevents.RunCompleted:
 		if len(r.low) > 0 {
-			return breaks(RuleEscalate, "/type", "a decision with a confidence below the threshold was not escalated")
+			return breaks(RuleEscalate, "/type", "completes a run with a decision that was not escalated: "+r.low[0].String())
 		}
 	}
 	return nil

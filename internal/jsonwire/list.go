@@ -3,28 +3,61 @@ package jsonwire
 import (
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // At returns the value of a member, as Open().Value does. In a list a name that is a
-// number below its length is that of an element, and the length itself adds one. The
+// number stands for an element: see [Gap] for one that the list does not have. Another name
+// in a list returns a value that is a part of nothing. The
 // result is valid until a member or an element is added to v.
 func (v *Value) At(name string) *Value {
-	if list := v.openList(); list != nil && name == strconv.Itoa(len(*list)) {
+	list := v.openList()
+	if list == nil {
+		return v.Open().Value(name)
+	}
+	if n, ok := Gap(len(*list), name); ok {
+		for range n {
+			*list = append(*list, Value{text: "null"})
+		}
 		*list = append(*list, Value{})
 	}
 	if element := v.Element(name); element != nil {
 		return element
 	}
-	return v.Open().Value(name)
+	return &Value{}
+}
+
+// MaxGap is the maximum number of elements that fill a gap in front of a new one.
+const MaxGap = 100
+
+// Gap reports whether a name stands for a new element of a list, and returns how many nulls
+// come between the list's last element and the new one.
+func Gap(length int, name string) (n int, ok bool) {
+	i, is := number(name)
+	return i - length, is && i >= length && i-length <= MaxGap
+}
+
+// number returns the number that a name is in its only spelling.
+func number(name string) (i int, ok bool) {
+	i, err := strconv.Atoi(name)
+	return i, err == nil && i >= 0 && strconv.Itoa(i) == name
 }
 
 // Element returns the element of a list whose number the name is, or nil.
 func (v *Value) Element(name string) *Value {
-	i, err := strconv.Atoi(name)
-	if list := v.openList(); err == nil && list != nil && i >= 0 && i < len(*list) && strconv.Itoa(i) == name {
+	list := v.openList()
+	if i, ok := number(name); ok && list != nil && i < len(*list) {
 		return &(*list)[i]
 	}
 	return nil
+}
+
+// Path returns a path, which is names joined by dots, without the names that are empty.
+func Path(path string) string {
+	if !strings.HasPrefix(path, ".") && !strings.HasSuffix(path, ".") && !strings.Contains(path, "..") {
+		return path // as mostly
+	}
+	return strings.Join(strings.FieldsFunc(path, func(c rune) bool { return c == '.' }), ".")
 }
 
 // openList returns the elements of a list, or nil for another value.

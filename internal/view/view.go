@@ -110,12 +110,17 @@ func Node(s *agentevents.RunSnapshot, id string) (word, why string) {
 	var out struct{ Reason, Error string }
 	status, output := s.NodeStatus[id], string(s.Outputs[id])
 	failed := status == agentevents.NodeStatusFailed
-	skipped := status == agentevents.NodeStatusDone && strings.HasPrefix(output, `{"skipped":true,"reason":"`)
-	if (failed || skipped) && json.Unmarshal([]byte(output), &out) != nil {
+	done := status == agentevents.NodeStatusDone
+	skipped := done && strings.HasPrefix(output, `{"skipped":true,"reason":"`)
+	cancelled := done && strings.HasPrefix(output, `{"cancelled":true,"reason":"`)
+	if (failed || skipped || cancelled) && json.Unmarshal([]byte(output), &out) != nil {
 		return string(status), ""
 	}
-	if skipped {
+	switch {
+	case skipped:
 		return "skipped", out.Reason
+	case cancelled:
+		return "cancelled", out.Reason
 	}
 	open := status == agentevents.NodeStatusRunning || status == agentevents.NodeStatusSuspended
 	if open && s.Status.Terminal() { // nothing interrupts a node of a run that has ended

@@ -1,0 +1,5 @@
+package wire
+
+// Done is the data of the last frame of a stream of Server-Sent Events, as servers of models
+// send it. A reader skips it.
+const Done = "[DONE]"

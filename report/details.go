@@ -420,8 +420,8 @@ var reasons = []struct {
 	{"network", []string{"network_error"}},
 }
 
-// Call returns the main argument of a call, such as its command or path, or "". sequence is that
-// of its first event, as ids of calls may repeat.
+// Call returns the main argument of a call, such as its command or path, or "". sequence is the
+// sequence of its first event, as ids of calls may repeat.
 func (d *Details) Call(runID, agentID string, sequence uint64) string {
 	return d.run(runID).of(agentID).calls[sequence]
 }

@@ -1,0 +1,590 @@
+package genkit_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/firebase/genkit/go/ai"
+	"github.com/firebase/genkit/go/core/status"
+	"github.com/firebase/genkit/go/genkit"
+	"github.com/firebase/genkit/go/plugins/middleware"
+	"github.com/stretchr/testify/require"
+
+	ae "github.com/agentevents/agentevents"
+	aegenkit "github.com/agentevents/agentevents/adapter/genkit"
+	"github.com/agentevents/agentevents/eventtest"
+	"github.com/agentevents/agentevents/tree"
+)
+
+// patience is how long a test waits before it gives up.
+const patience = 30 * time.Second
+
+var update = flag.Bool("update", false, "write the golden trees")
+
+// A line is the answer of a scripted model to one request.
+type line struct {
+	parts  []*ai.Part
+	err    error // after the parts
+	panics bool
+}
+
+// A script is a model that answers with one line after the other.
+type script struct {
+	mu    sync.Mutex
+	lines []line
+}
+
+func (m *script) next() line {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l := m.lines[0]
+	m.lines = m.lines[1:]
+	return l
+}
+
+func (m *script) answer(ctx context.Context, req *ai.ModelRequest, stream ai.ModelStreamCallback) (*ai.ModelResponse, error) {
+	l := m.next()
+	if l.panics {
+		panic("the model broke")
+	}
+	if stream != nil {
+		for _, p := range l.parts {
+			if err := stream(ctx, &ai.ModelResponseChunk{Content: []*ai.Part{p}}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := errors.Join(l.err, ctx.Err()); err != nil {
+		return nil, err
+	}
+	return &ai.ModelResponse{
+		Request: req, Message: ai.NewModelMessage(l.parts...), FinishReason: ai.FinishReasonStop,
+		Usage: &ai.GenerationUsage{InputTokens: 100, CachedContentTokens: 40, OutputTokens: 10, ThoughtsTokens: 4, TotalTokens: 110},
+	}, nil
+}
+
+var supports = &ai.ModelOptions{Supports: &ai.ModelSupports{Tools: true, Multiturn: true, SystemRole: true}}
+
+// begin returns a genkit, and a run whose events are recorded.
+func begin(t testing.TB) (*genkit.Genkit, *ae.Run, *eventtest.Recorder) {
+	t.Helper()
+	em, rec := eventtest.RecordWith(t, ae.EmitterOptions{})
+	run, err := em.Run("r1")
+	require.NoError(t, err)
+	return genkit.Init(t.Context()), run, rec
+}
+
+// models defines a model with a script.
+func models(g *genkit.Genkit, name string, lines ...line) ai.GenerateOption {
+	m := &script{lines: lines}
+	return ai.WithModel(genkit.DefineModel(g, "googleai/"+name, supports, m.answer))
+}
+
+// says is an answer in words, which come in two pieces.
+func says(text string) line {
+	half := len(text) / 2
+	return line{parts: []*ai.Part{ai.NewReasoningPart("hm", nil), ai.NewTextPart(text[:half]), ai.NewTextPart(text[half:])}}
+}
+
+// calls is an answer that calls tools: pairs of names and texts. The refs count from c1.
+func calls(first int, pairs ...string) line {
+	var l line
+	for i := 0; i < len(pairs); i += 2 {
+		l.parts = append(l.parts, ai.NewToolRequestPart(&ai.ToolRequest{Name: pairs[i], Ref: fmt.Sprintf("c%d", first+i/2), Input: map[string]any{"text": pairs[i+1]}}))
+	}
+	return l
+}
+
+// withRefs gives the tool calls of an answer other refs.
+func withRefs(l line, ref string) line {
+	for _, p := range l.parts {
+		p.ToolRequest.Ref = ref
+	}
+	return l
+}
+
+type query struct {
+	Text string `json:"text"`
+}
+
+func function(g *genkit.Genkit, name string, fn func(ctx *ai.ToolContext, in query) (string, error)) ai.Tool {
+	return genkit.DefineTool(g, name, "does "+name, fn)
+}
+
+// together returns tools that begin in their order, wait for each other, and return in their
+// order, and the middleware that sees to the first.
+func together(g *genkit.Genkit, names ...string) (tools []ai.ToolRef, inOrder ai.Middleware) {
+	var all sync.WaitGroup
+	all.Add(len(names))
+	begun, returned := gates(len(names)), gates(len(names))
+	for i, name := range names {
+		tools = append(tools, function(g, name, func(_ *ai.ToolContext, in query) (string, error) {
+			close(begun[i+1])
+			all.Done()
+			all.Wait()
+			<-returned[i]
+			if in.Text == "nowhere" {
+				return "", errors.New("no such place")
+			}
+			return name + " of " + in.Text, nil
+		}))
+	}
+	return tools, ai.MiddlewareFunc(func(context.Context) (*ai.Hooks, error) {
+		return &ai.Hooks{WrapTool: func(ctx context.Context, p *ai.ToolParams, next ai.ToolNext) (*ai.MultipartToolResponse, error) {
+			i := slices.Index(names, p.Tool.Name())
+			if i < 0 {
+				return next(ctx, p)
+			}
+			<-begun[i]
+			defer close(returned[i+1])
+			return next(ctx, p)
+		}}, nil
+	})
+}
+
+// gates returns n gates that are closed, after one that is open.
+func gates(n int) []chan struct{} {
+	out := make([]chan struct{}, n+1)
+	for i := range out {
+		out[i] = make(chan struct{})
+	}
+	close(out[0])
+	return out
+}
+
+func golden(t *testing.T, rec *eventtest.Recorder, name string) {
+	t.Helper()
+	rec.WantLaws(t, eventtest.LawOptions{})
+	var details tree.Details
+	for _, ev := range rec.Events() {
+		details.Add(&ev)
+	}
+	var out bytes.Buffer
+	require.NoError(t, tree.Write(&out, rec.Snapshot(""), tree.Options{Width: 160, Details: &details}))
+	path := filepath.Join("testdata", name+".txt")
+	if *update {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(path, out.Bytes(), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(want), out.String())
+}
+
+// both runs a test with a model that answers at once, and with one that streams.
+func both(t *testing.T, test func(t *testing.T, mode string, how ...ai.GenerateOption)) {
+	t.Run("whole", func(t *testing.T) { test(t, "whole") })
+	t.Run("stream", func(t *testing.T) {
+		test(t, "stream", ai.WithStreaming(func(context.Context, *ai.ModelResponseChunk) error { return nil }))
+	})
+}
+
+func TestTools(t *testing.T) {
+	both(t, func(t *testing.T, mode string, how ...ai.GenerateOption) {
+		g, run, rec := begin(t)
+		tools, inOrder := together(g, "search", "weather", "hotels")
+		tools = append(tools, function(g, "book", func(*ai.ToolContext, query) (string, error) { return "12A", nil }))
+		r := &aegenkit.Recorder{Run: run, Agent: "travel"}
+		resp, err := genkit.Generate(t.Context(), g, append(how, ai.WithPrompt("Book a flight to Oslo"), ai.WithTools(tools...), ai.WithUse(inOrder, r),
+			models(g, "gemini-x", calls(1, "search", "Oslo", "weather", "Oslo", "hotels", "Oslo"), calls(4, "book", "SK 1"), says("You fly on Monday.")))...)
+		require.NoError(t, err)
+		require.Equal(t, "You fly on Monday.", resp.Text())
+		require.NoError(t, r.End(t.Context()))
+		golden(t, rec, "tools-"+mode)
+		require.Equal(t, int64(3*60), rec.Snapshot("").Usage.Usage.InputTokens)
+		asked := eventtest.Payloads[*ae.ModelCalled](rec.Events())
+		require.Len(t, asked, 3)
+		require.Equal(t, []string{"gcp.gemini", "gemini-x"}, []string{asked[0].Provider, asked[0].Model})
+		require.Equal(t, []string{"stop"}, eventtest.Payloads[*ae.ModelReturned](rec.Events())[2].FinishReasons)
+		var deltas strings.Builder
+		for _, d := range eventtest.Payloads[*ae.TextDelta](rec.Events()) {
+			deltas.WriteString(d.Delta)
+		}
+		if mode == "stream" {
+			require.Equal(t, resp.Text(), deltas.String())
+			require.Len(t, eventtest.Payloads[*ae.ToolArgumentsDelta](rec.Events()), 4)
+		}
+		require.Len(t, eventtest.Payloads[*ae.TextCompleted](rec.Events()), 1)
+		require.Len(t, eventtest.Payloads[*ae.AgentReasoned](rec.Events()), 1)
+	})
+}
+
+var errDown = status.Errorf(status.ErrUnavailable, "the model is down")
+
+// play generates and records it under one name.
+func play(t *testing.T, name string, setup func(g *genkit.Genkit, r *aegenkit.Recorder) []ai.GenerateOption) (*ai.ModelResponse, error) {
+	t.Helper()
+	g, run, rec := begin(t)
+	r := &aegenkit.Recorder{Run: run, Agent: "a"}
+	resp, err := genkit.Generate(t.Context(), g, append([]ai.GenerateOption{ai.WithPrompt("Go")}, setup(g, r)...)...)
+	require.NoError(t, r.End(t.Context()))
+	golden(t, rec, name)
+	return resp, err
+}
+
+func TestFailingTool(t *testing.T) {
+	both(t, func(t *testing.T, mode string, how ...ai.GenerateOption) {
+		_, err := play(t, "toolfails-"+mode, func(g *genkit.Genkit, r *aegenkit.Recorder) []ai.GenerateOption {
+			tools, inOrder := together(g, "search", "weather", "hotels")
+			return append(how, ai.WithTools(tools...), ai.WithUse(inOrder, r), models(g, "m", calls(1, "search", "nowhere", "weather", "Oslo", "hotels", "Oslo")))
+		})
+		require.ErrorIs(t, err, ai.ErrToolFailed)
+	})
+}
+
+// TestToolsAfterAFailure has tools that begin after the failure of another one has ended Generate.
+func TestToolsAfterAFailure(t *testing.T) {
+	g, run, rec := begin(t)
+	failed, release := make(chan struct{}), make(chan struct{})
+	bad := function(g, "bad", func(*ai.ToolContext, query) (string, error) { return "", errors.New("no such place") })
+	slow := function(g, "slow", func(ctx *ai.ToolContext, _ query) (string, error) {
+		require.NotNil(t, ae.CallFromContext(ctx))
+		<-release
+		return "at last", nil
+	})
+	held := ai.MiddlewareFunc(func(context.Context) (*ai.Hooks, error) {
+		return &ai.Hooks{WrapTool: func(ctx context.Context, p *ai.ToolParams, next ai.ToolNext) (*ai.MultipartToolResponse, error) {
+			if p.Tool.Name() == "slow" {
+				<-failed
+			}
+			return next(ctx, p)
+		}}, nil
+	})
+	r := &aegenkit.Recorder{Run: run, Agent: "a"}
+	_, err := genkit.Generate(t.Context(), g, ai.WithPrompt("Go"), ai.WithTools(bad, slow), ai.WithUse(held, r), models(g, "m", calls(1, "bad", "x", "slow", "y")))
+	require.ErrorIs(t, err, ai.ErrToolFailed)
+	require.True(t, run.Agent("a").Open())
+	close(failed)
+	require.Eventually(t, func() bool { return len(run.Agent("a").OpenCalls()) == 1 }, patience, patience/10000)
+	close(release)
+	require.NoError(t, r.End(t.Context()))
+	golden(t, rec, "afterfailure")
+}
+
+// TestToolThatNeverEnds has End give up when its context ends.
+func TestToolThatNeverEnds(t *testing.T) {
+	g, run, rec := begin(t)
+	begun, release, gone := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	bad := function(g, "bad", func(*ai.ToolContext, query) (string, error) { <-begun; return "", errors.New("no such place") })
+	stuck := function(g, "stuck", func(*ai.ToolContext, query) (string, error) { close(begun); <-release; return "late", nil })
+	watched := ai.MiddlewareFunc(func(context.Context) (*ai.Hooks, error) {
+		return &ai.Hooks{WrapTool: func(ctx context.Context, p *ai.ToolParams, next ai.ToolNext) (*ai.MultipartToolResponse, error) {
+			if p.Tool.Name() == "stuck" {
+				defer close(gone)
+			}
+			return next(ctx, p)
+		}}, nil
+	})
+	r := &aegenkit.Recorder{Run: run, Agent: "a"}
+	_, err := genkit.Generate(t.Context(), g, ai.WithPrompt("Go"), ai.WithTools(bad, stuck), ai.WithUse(watched, r), models(g, "m", calls(1, "bad", "x", "stuck", "y")))
+	require.Error(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.NoError(t, r.End(ctx))
+	close(release)
+	<-gone
+	golden(t, rec, "stuck")
+}
+
+func TestUnknownTool(t *testing.T) {
+	_, err := play(t, "unknowntool", func(g *genkit.Genkit, r *aegenkit.Recorder) []ai.GenerateOption {
+		look := function(g, "look", func(*ai.ToolContext, query) (string, error) { return "seen", nil })
+		return []ai.GenerateOption{ai.WithTools(look), ai.WithUse(r), models(g, "m", calls(1, "gone", "x"))}
+	})
+	require.ErrorIs(t, err, ai.ErrToolNotFound)
+}
+
+func TestTurnsRunOut(t *testing.T) {
+	_, err := play(t, "turns", func(g *genkit.Genkit, r *aegenkit.Recorder) []ai.GenerateOption {
+		look := function(g, "look", func(*ai.ToolContext, query) (string, error) { return "seen", nil })
+		return []ai.GenerateOption{ai.WithTools(look), ai.WithMaxTurns(1), ai.WithUse(r), models(g, "m", calls(1, "look", "x"), calls(2, "look", "y"))}
+	})
+	require.ErrorIs(t, err, ai.ErrMaxTurnsExceeded)
+}
+
+func TestFailingModel(t *testing.T) {
+	both(t, func(t *testing.T, mode string, how ...ai.GenerateOption) {
+		_, err := play(t, "modelfails-"+mode, func(g *genkit.Genkit, r *aegenkit.Recorder) []ai.GenerateOption {
+			half := says("I am not finished.")
+			half.parts, half.err = half.parts[:2], errDown
+			return append(how, ai.WithUse(r), models(g, "m", half))
+		})
+		require.ErrorIs(t, err, status.ErrUnavailable)
+	})
+}
+
+func TestCancelled(t *testing.T) {
+	g, run, rec := begin(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stop := function(g, "stop", func(*ai.ToolContext, query) (string, error) { cancel(errors.New("the user left")); return "ok", nil })
+	r := &aegenkit.Recorder{Run: run, Agent: "a"}
+	_, err := genkit.Generate(ctx, g, ai.WithPrompt("Go"), ai.WithTools(stop), ai.WithUse(r), models(g, "m", calls(1, "stop", "x"), says("Never.")))
+	require.Error(t, err)
+	require.NoError(t, r.End(ctx))
+	golden(t, rec, "cancelled")
+}
+
+func TestRetry(t *testing.T) {
+	_, err := play(t, "retry", func(g *genkit.Genkit, r *aegenkit.Recorder) []ai.GenerateOption {
+		look := function(g, "look", func(*ai.ToolContext, query) (string, error) { return "seen", nil })
+		return []ai.GenerateOption{ai.WithTools(look), ai.WithUse(&middleware.Retry{InitialDelayMs: 1, NoJitter: true}, r), models(g, "m", line{err: errDown}, calls(1, "look", "x"), line{err: errDown}, says("Here I am."))}
+	})
+	require.NoError(t, err)
+}
+
+// TestFallback has a model that only the middleware knows: the agent has its words all the same.
+func TestFallback(t *testing.T) {
+	resp, err := play(t, "fallback", func(g *genkit.Genkit, r *aegenkit.Recorder) []ai.GenerateOption {
+		models(g, "spare", says("Here I am."))
+		return []ai.GenerateOption{ai.WithUse(&middleware.Fallback{Models: []ai.ModelRef{ai.NewModelRef("googleai/spare", nil)}}, r), models(g, "m", line{err: errDown})}
+	})
+	require.NoError(t, err)
+	require.Equal(t, "Here I am.", resp.Text())
+}
+
+func TestPanics(t *testing.T) {
+	g, run, rec := begin(t)
+	r := &aegenkit.Recorder{Run: run, Agent: "a"}
+	require.PanicsWithValue(t, "the model broke", func() {
+		_, _ = genkit.Generate(t.Context(), g, ai.WithPrompt("Go"), ai.WithUse(r), models(g, "m", line{panics: true}))
+	})
+	require.NoError(t, r.End(t.Context()))
+	golden(t, rec, "panics")
+}
+
+// TestRefs has calls without a ref, calls with the same, and one that another turn has used.
+func TestRefs(t *testing.T) {
+	_, err := play(t, "refs", func(g *genkit.Genkit, r *aegenkit.Recorder) []ai.GenerateOption {
+		tools, inOrder := together(g, "one", "two", "three")
+		return []ai.GenerateOption{ai.WithTools(tools...), ai.WithUse(inOrder, r), models(g, "m", withRefs(calls(1, "one", "a", "two", "b", "three", "c"), "same"), says("Done."))}
+	})
+	require.NoError(t, err)
+	for _, ref := range []string{"", "again"} {
+		g, run, rec := begin(t)
+		look := function(g, "look", func(_ *ai.ToolContext, in query) (string, error) { return in.Text, nil })
+		r := &aegenkit.Recorder{Run: run}
+		_, err := genkit.Generate(t.Context(), g, ai.WithPrompt("Go"), ai.WithTools(look), ai.WithUse(r), models(g, "m", withRefs(calls(1, "look", "a", "look", "b"), ref), withRefs(calls(1, "look", "c"), ref), says("Done.")))
+		require.NoError(t, err)
+		require.NoError(t, r.End(t.Context()))
+		rec.WantLaws(t, eventtest.LawOptions{})
+		arguments := map[string]string{}
+		for _, ev := range rec.Events() {
+			switch p := ev.Payload.(type) {
+			case *ae.ToolCalled:
+				arguments[p.CallID] = string(p.Arguments)
+			case *ae.ToolReturned:
+				require.Equal(t, `{"text":`+string(p.Result)+`}`, arguments[p.CallID])
+				delete(arguments, p.CallID)
+			}
+		}
+		require.Len(t, eventtest.Payloads[*ae.ToolReturned](rec.Events()), 3)
+		require.Empty(t, arguments)
+	}
+}
+
+// nested defines a tool that generates, by a flow of its own.
+func nested(g *genkit.Genkit, lines ...line) ai.Tool {
+	m := models(g, "inner", lines...)
+	read := function(g, "read", func(_ *ai.ToolContext, in query) (string, error) { return "ships", nil })
+	flow := genkit.DefineFlow(g, "researchFlow", func(ctx context.Context, in query) (string, error) {
+		return genkit.GenerateText(ctx, g, ai.WithPrompt("Read %s", in.Text), ai.WithTools(read), ai.WithUse(&aegenkit.Recorder{}), m)
+	})
+	return function(g, "research", func(ctx *ai.ToolContext, in query) (string, error) { return flow.Run(ctx, in) })
+}
+
+func TestAgentInTool(t *testing.T) {
+	both(t, func(t *testing.T, mode string, how ...ai.GenerateOption) {
+		_, err := play(t, "nested-"+mode, func(g *genkit.Genkit, r *aegenkit.Recorder) []ai.GenerateOption {
+			return append(how, ai.WithTools(nested(g, calls(1, "read", "a.txt"), says("It is about ships."), says("And trains."))), ai.WithUse(r), models(g, "m",
+				calls(1, "research", "a.txt"), calls(2, "research", "b.txt"), says("Ships and trains.")))
+		})
+		require.NoError(t, err)
+	})
+}
+
+// TestAgentTwiceAtOnce has two calls of a tool at once whose Generates wait for each other.
+func TestAgentTwiceAtOnce(t *testing.T) {
+	g, run, rec := begin(t)
+	var both sync.WaitGroup
+	both.Add(2)
+	inner := genkit.DefineModel(g, "inner", supports, func(_ context.Context, req *ai.ModelRequest, _ ai.ModelStreamCallback) (*ai.ModelResponse, error) {
+		both.Done()
+		both.Wait()
+		return &ai.ModelResponse{Message: ai.NewModelTextMessage("It is " + req.Messages[0].Text()), Request: req}, nil
+	})
+	research := function(g, "research", func(ctx *ai.ToolContext, in query) (string, error) {
+		return genkit.GenerateText(ctx, g, ai.WithPrompt("%s", in.Text), ai.WithModel(inner), ai.WithUse(&aegenkit.Recorder{Agent: "researcher"}))
+	})
+	r := &aegenkit.Recorder{Run: run, Agent: "lead"}
+	_, err := genkit.Generate(t.Context(), g, ai.WithPrompt("Go"), ai.WithTools(research), ai.WithUse(r), models(g, "m", calls(1, "research", "a", "research", "b"), says("Done.")))
+	require.NoError(t, err)
+	require.NoError(t, r.End(t.Context()))
+	rec.WantLaws(t, eventtest.LawOptions{})
+	for i, text := range []string{"a", "b"} {
+		id := fmt.Sprintf("c%d", i+1)
+		rec.Want(t, "lead agent.toolCalled research "+id, "researcher/"+id+" agent.started name=researcher parentAgentId=lead parentCallId="+id+" task="+text,
+			"researcher/"+id+" agent.text \"It is "+text+"\"", "researcher/"+id+" agent.ended converged", "lead agent.toolReturned research "+id, "run.completed")
+	}
+}
+
+// janitor returns the options of a Generate whose tool wants approval.
+func janitor(g *genkit.Genkit, r *aegenkit.Recorder, lines ...line) []ai.GenerateOption {
+	remove := function(g, "delete", func(ctx *ai.ToolContext, in query) (string, error) {
+		if !ctx.IsResumed() {
+			return "", ctx.Interrupt(&ai.InterruptOptions{Metadata: map[string]any{"question": "May I delete " + in.Text + "?"}})
+		}
+		if ctx.Resumed["approved"] == false {
+			return "kept", nil
+		}
+		return "deleted", nil
+	})
+	look := function(g, "look", func(*ai.ToolContext, query) (string, error) { return "seen", nil })
+	return []ai.GenerateOption{ai.WithTools(remove, look), ai.WithUse(r), models(g, "m", lines...)}
+}
+
+// again returns options that resume a Generate.
+func again(options []ai.GenerateOption, resp *ai.ModelResponse, resume ai.GenerateOption) []ai.GenerateOption {
+	return append(options, ai.WithMessages(resp.History()...), resume)
+}
+
+func restart(g *genkit.Genkit, p *ai.Part, metadata any) ai.GenerateOption {
+	return ai.WithToolRestarts(genkit.LookupTool(g, p.ToolRequest.Name).Restart(p, &ai.RestartOptions{ResumedMetadata: metadata}))
+}
+
+func respond(g *genkit.Genkit, p *ai.Part, output any) ai.GenerateOption {
+	return ai.WithToolResponses(genkit.LookupTool(g, p.ToolRequest.Name).Respond(p, output, nil))
+}
+
+// TestInterrupts pauses a run, and has another Recorder go on with it, or the same one without a
+// pause.
+func TestInterrupts(t *testing.T) {
+	for name, resume := range map[string]func(*genkit.Genkit, *ai.Part) ai.GenerateOption{
+		"granted":          func(g *genkit.Genkit, p *ai.Part) ai.GenerateOption { return restart(g, p, nil) },
+		"rejected":         func(g *genkit.Genkit, p *ai.Part) ai.GenerateOption { return restart(g, p, map[string]any{"approved": false}) },
+		"responded":        func(g *genkit.Genkit, p *ai.Part) ai.GenerateOption { return respond(g, p, "I keep it") },
+		"respondedgranted": func(g *genkit.Genkit, p *ai.Part) ai.GenerateOption { return respond(g, p, `{"approved":true}`) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, run, rec := begin(t)
+			r := &aegenkit.Recorder{Run: run, Agent: "janitor"}
+			options := janitor(g, r, calls(1, "look", "a.txt", "delete", "a.txt"), says("That is all."))
+			resp, err := genkit.Generate(t.Context(), g, append(options, ai.WithPrompt("Go"))...)
+			require.NoError(t, err)
+			require.Equal(t, ai.FinishReasonInterrupted, resp.FinishReason)
+			if name != "responded" {
+				require.NoError(t, r.End(t.Context()))
+				require.NoError(t, r.End(t.Context()))
+				require.Equal(t, ae.RunStatusPaused, run.State().Status)
+			}
+			if name == "granted" {
+				golden(t, rec, "paused")
+			}
+			resp, err = genkit.Generate(t.Context(), g, again(options, resp, resume(g, resp.Interrupts()[0]))...)
+			require.NoError(t, err)
+			require.Equal(t, "That is all.", resp.Text())
+			require.NoError(t, r.End(t.Context()))
+			rec.Want(t, "janitor agent.started", "janitor agent.toolCalled delete c2", "janitor approval.requested callId=c2 toolId=delete", "janitor agent.ended converged", "run.completed")
+			golden(t, rec, name)
+		})
+	}
+}
+
+func TestQuestions(t *testing.T) {
+	for _, broken := range []bool{false, true} {
+		g, run, rec := begin(t)
+		ask := function(g, "ask", func(ctx *ai.ToolContext, in query) (string, error) {
+			return "", ctx.Interrupt(&ai.InterruptOptions{Metadata: map[string]any{"text": in.Text}})
+		})
+		r := &aegenkit.Recorder{Run: run, Agent: "a", Questions: func(metadata map[string]any) []ae.Question {
+			if broken {
+				panic("no questions")
+			}
+			return []ae.Question{{ID: "answer", Question: metadata["text"].(string)}}
+		}}
+		options := []ai.GenerateOption{ai.WithTools(ask), ai.WithUse(r), models(g, "m", calls(1, "ask", "Which city?"), says("On to Oslo."))}
+		resp, err := genkit.Generate(t.Context(), g, append(options, ai.WithPrompt("Go"))...)
+		require.NoError(t, err)
+		_, err = genkit.Generate(t.Context(), g, again(options, resp, respond(g, resp.Interrupts()[0], "Oslo"))...)
+		require.NoError(t, err)
+		require.NoError(t, r.End(t.Context()))
+		if broken {
+			rec.Want(t, "approval.requested", "approval.rejected", "run.completed")
+			continue
+		}
+		rec.Want(t, "clarification.requested callId=c1", "clarification.resolved answers={\"answer\":\"Oslo\"}", "a agent.toolReturned ask c1 ok result=\"Oslo\"", "run.completed")
+		golden(t, rec, "questions")
+	}
+}
+
+// TestToolApproval has a middleware that holds a tool before the Recorder sees the call.
+func TestToolApproval(t *testing.T) {
+	g, run, rec := begin(t)
+	look := function(g, "look", func(*ai.ToolContext, query) (string, error) { return "seen", nil })
+	r := &aegenkit.Recorder{Run: run, Agent: "a"}
+	options := []ai.GenerateOption{ai.WithTools(look), ai.WithUse(&middleware.ToolApproval{}, r), models(g, "m", calls(1, "look", "a.txt"), says("Done."))}
+	resp, err := genkit.Generate(t.Context(), g, append(options, ai.WithPrompt("Go"))...)
+	require.NoError(t, err)
+	_, err = genkit.Generate(t.Context(), g, again(options, resp, restart(g, resp.Interrupts()[0], map[string]any{"toolApproved": true}))...)
+	require.NoError(t, err)
+	require.NoError(t, r.End(t.Context()))
+	golden(t, rec, "toolapproval")
+}
+
+// TestInterruptWithin has the agent in a tool wait: for the tool to begin again, or in vain.
+func TestInterruptWithin(t *testing.T) {
+	for _, passedOn := range []bool{true, false} {
+		t.Run(fmt.Sprint(passedOn), func(t *testing.T) {
+			g, run, rec := begin(t)
+			inner := janitor(g, &aegenkit.Recorder{}, calls(1, "delete", "a.txt"), says("It is gone."))
+			var first *ai.ModelResponse
+			clean := function(g, "clean", func(ctx *ai.ToolContext, _ query) (string, error) {
+				if ctx.IsResumed() {
+					return genkit.GenerateText(ctx, g, again(inner, first, restart(g, first.Interrupts()[0], nil))...)
+				}
+				resp, err := genkit.Generate(ctx, g, append(inner, ai.WithPrompt("Clean up"))...)
+				if err != nil || !passedOn {
+					return "nobody was there", err
+				}
+				first = resp
+				return "", ctx.Interrupt(nil)
+			})
+			r := &aegenkit.Recorder{Run: run, Agent: "lead"}
+			outer := []ai.GenerateOption{ai.WithTools(clean), ai.WithUse(r), models(g, "outer", calls(7, "clean", "all"), says("Done."))}
+			resp, err := genkit.Generate(t.Context(), g, append(outer, ai.WithPrompt("Go"))...)
+			require.NoError(t, err)
+			if passedOn {
+				require.NoError(t, r.End(t.Context()))
+				golden(t, rec, "within-paused")
+				_, err = genkit.Generate(t.Context(), g, again(outer, resp, restart(g, resp.Interrupts()[0], nil))...)
+				require.NoError(t, err)
+			}
+			require.NoError(t, r.End(t.Context()))
+			golden(t, rec, fmt.Sprintf("within-%v", passedOn))
+			require.Equal(t, ae.RunStatusCompleted, run.State().Status)
+		})
+	}
+}
+
+// TestInterruptOfTwins has two calls with one ref wait for an answer, which genkit gives to both.
+func TestInterruptOfTwins(t *testing.T) {
+	g, run, rec := begin(t)
+	r := &aegenkit.Recorder{Run: run, Agent: "janitor"}
+	options := janitor(g, r, withRefs(calls(1, "delete", "a.txt", "delete", "b.txt"), "same"), says("That is all."))
+	resp, err := genkit.Generate(t.Context(), g, append(options, ai.WithPrompt("Go"))...)
+	require.NoError(t, err)
+	_, err = genkit.Generate(t.Context(), g, again(options, resp, restart(g, resp.Interrupts()[0], nil))...)
+	require.NoError(t, err)
+	require.NoError(t, r.End(t.Context()))
+	rec.WantLaws(t, eventtest.LawOptions{})
+	require.Equal(t, ae.RunStatusCompleted, run.State().Status)
+}

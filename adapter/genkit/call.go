@@ -239,4 +239,3 @@ func (g *generation) leave(call *agentevents.Call) {
 		g.finish(err)
 	}
 }
-

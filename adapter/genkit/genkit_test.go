@@ -18,6 +18,7 @@ import (
 	"github.com/firebase/genkit/go/core/status"
 	"github.com/firebase/genkit/go/genkit"
 	"github.com/firebase/genkit/go/plugins/middleware"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	ae "github.com/agentevents/agentevents"
@@ -164,7 +165,7 @@ func gates(n int) []chan struct{} {
 
 func golden(t *testing.T, rec *eventtest.Recorder, name string) {
 	t.Helper()
-	rec.WantLaws(t, eventtest.LawOptions{})
+	rec.WantLaws(t, eventtest.LawOptions{Open: strings.HasSuffix(name, "paused")})
 	var details tree.Details
 	for _, ev := range rec.Events() {
 		details.Add(&ev)
@@ -275,12 +276,14 @@ func TestToolsAfterAFailure(t *testing.T) {
 func TestToolThatNeverEnds(t *testing.T) {
 	g, run, rec := begin(t)
 	begun, release, gone := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	bad := function(g, "bad", func(*ai.ToolContext, query) (string, error) { <-begun; return "", errors.New("no such place") })
+	bad := function(g, "bad", func(*ai.ToolContext, query) (string, error) { return "", errors.New("no such place") })
 	stuck := function(g, "stuck", func(*ai.ToolContext, query) (string, error) { close(begun); <-release; return "late", nil })
 	watched := ai.MiddlewareFunc(func(context.Context) (*ai.Hooks, error) {
 		return &ai.Hooks{WrapTool: func(ctx context.Context, p *ai.ToolParams, next ai.ToolNext) (*ai.MultipartToolResponse, error) {
 			if p.Tool.Name() == "stuck" {
 				defer close(gone)
+			} else {
+				<-begun
 			}
 			return next(ctx, p)
 		}}, nil
@@ -469,15 +472,17 @@ func respond(g *genkit.Genkit, p *ai.Part, output any) ai.GenerateOption {
 // pause.
 func TestInterrupts(t *testing.T) {
 	for name, resume := range map[string]func(*genkit.Genkit, *ai.Part) ai.GenerateOption{
-		"granted":          func(g *genkit.Genkit, p *ai.Part) ai.GenerateOption { return restart(g, p, nil) },
-		"rejected":         func(g *genkit.Genkit, p *ai.Part) ai.GenerateOption { return restart(g, p, map[string]any{"approved": false}) },
+		"granted": func(g *genkit.Genkit, p *ai.Part) ai.GenerateOption { return restart(g, p, nil) },
+		"rejected": func(g *genkit.Genkit, p *ai.Part) ai.GenerateOption {
+			return restart(g, p, map[string]any{"approved": false})
+		},
 		"responded":        func(g *genkit.Genkit, p *ai.Part) ai.GenerateOption { return respond(g, p, "I keep it") },
 		"respondedgranted": func(g *genkit.Genkit, p *ai.Part) ai.GenerateOption { return respond(g, p, `{"approved":true}`) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, run, rec := begin(t)
 			r := &aegenkit.Recorder{Run: run, Agent: "janitor"}
-			options := janitor(g, r, calls(1, "look", "a.txt", "delete", "a.txt"), says("That is all."))
+			options := janitor(g, r, calls(1, "delete", "a.txt"), says("That is all."))
 			resp, err := genkit.Generate(t.Context(), g, append(options, ai.WithPrompt("Go"))...)
 			require.NoError(t, err)
 			require.Equal(t, ai.FinishReasonInterrupted, resp.FinishReason)
@@ -493,10 +498,26 @@ func TestInterrupts(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, "That is all.", resp.Text())
 			require.NoError(t, r.End(t.Context()))
-			rec.Want(t, "janitor agent.started", "janitor agent.toolCalled delete c2", "janitor approval.requested callId=c2 toolId=delete", "janitor agent.ended converged", "run.completed")
+			rec.Want(t, "janitor agent.started", "janitor agent.toolCalled delete c1", "janitor approval.requested callId=c1 toolId=delete", "janitor agent.ended converged", "run.completed")
 			golden(t, rec, name)
 		})
 	}
+}
+
+// TestInterruptBesideAResult has a tool return while another one waits.
+func TestInterruptBesideAResult(t *testing.T) {
+	g, run, rec := begin(t)
+	r := &aegenkit.Recorder{Run: run, Agent: "janitor"}
+	options := janitor(g, r, calls(1, "look", "a.txt", "delete", "a.txt"), says("That is all."))
+	resp, err := genkit.Generate(t.Context(), g, append(options, ai.WithPrompt("Go"))...)
+	require.NoError(t, err)
+	require.Equal(t, []string{"c2"}, run.Agent("janitor").OpenCalls())
+	_, err = genkit.Generate(t.Context(), g, again(options, resp, restart(g, resp.Interrupts()[0], nil))...)
+	require.NoError(t, err)
+	require.NoError(t, r.End(t.Context()))
+	rec.WantLaws(t, eventtest.LawOptions{})
+	rec.Want(t, "janitor agent.toolReturned look c1 ok", "janitor approval.requested callId=c2", "approval.granted approvalId=c2", "janitor agent.toolReturned delete c2 ok", "run.completed")
+	require.Len(t, eventtest.Payloads[*ae.ToolCalled](rec.Events()), 2)
 }
 
 func TestQuestions(t *testing.T) {
@@ -587,4 +608,229 @@ func TestInterruptOfTwins(t *testing.T) {
 	require.NoError(t, r.End(t.Context()))
 	rec.WantLaws(t, eventtest.LawOptions{})
 	require.Equal(t, ae.RunStatusCompleted, run.State().Status)
+}
+
+// A steady model looks once, and then answers.
+func steady(_ context.Context, req *ai.ModelRequest, _ ai.ModelStreamCallback) (*ai.ModelResponse, error) {
+	l := says("I saw it.")
+	if req.Messages[len(req.Messages)-1].Role != ai.RoleTool {
+		l = calls(1, "look", "x")
+	}
+	return &ai.ModelResponse{Request: req, Message: ai.NewModelMessage(l.parts...)}, nil
+}
+
+func TestConcurrentGenerates(t *testing.T) {
+	g, run, rec := begin(t)
+	look := function(g, "look", func(*ai.ToolContext, query) (string, error) { return "seen", nil })
+	model := genkit.DefineModel(g, "steady", supports, steady)
+	r := &aegenkit.Recorder{Run: run}
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() {
+			text, err := genkit.GenerateText(t.Context(), g, ai.WithPrompt("Go"), ai.WithTools(look), ai.WithModel(model), ai.WithUse(r))
+			assert.NoError(t, err)
+			assert.Equal(t, "I saw it.", text)
+		})
+	}
+	all.Wait()
+	require.NoError(t, r.End(t.Context()))
+	rec.WantLaws(t, eventtest.LawOptions{})
+	ids := map[string]bool{}
+	for _, a := range rec.Snapshot("").Agents {
+		ids[a.AgentID] = true
+	}
+	for n := range 50 {
+		id := "generate"
+		if n > 0 {
+			id = fmt.Sprintf("generate@%d", n+1)
+		}
+		require.True(t, ids[id], id)
+		rec.Want(t, id+" agent.started", id+" agent.toolCalled look c1", id+" agent.toolReturned look c1 ok", id+" agent.text \"I saw it.\"", id+" agent.ended converged", "run.completed")
+	}
+	require.Len(t, ids, 50)
+	require.Len(t, eventtest.Payloads[*ae.ToolReturned](rec.Events()), 50)
+}
+
+func TestNames(t *testing.T) {
+	g, run, rec := begin(t)
+	r := &aegenkit.Recorder{Run: run}
+	model := genkit.DefineModel(g, "steady", supports, steady)
+	look := function(g, "look", func(*ai.ToolContext, query) (string, error) { return "seen", nil })
+	flow := genkit.DefineFlow(g, "watch", func(ctx context.Context, text string) (string, error) {
+		return genkit.GenerateText(ctx, g, ai.WithPrompt("%s", text), ai.WithTools(look), ai.WithModel(model), ai.WithUse(r))
+	})
+	for range 2 {
+		_, err := flow.Run(t.Context(), "Go")
+		require.NoError(t, err)
+	}
+	_, err := genkit.Generate(t.Context(), g, ai.WithStepName("step"), ai.WithPrompt("Go"), ai.WithTools(look), ai.WithModel(model), ai.WithUse(r))
+	require.NoError(t, err)
+	prompt := genkit.DefinePrompt(g, "greet", ai.WithPrompt("Hello {{name}}"), ai.WithInputType(map[string]any{}), ai.WithTools(look), ai.WithModel(model), ai.WithUse(&aegenkit.Recorder{}))
+	host := run.Agent("host")
+	require.NoError(t, host.Emit(t.Context(), &ae.AgentStarted{}))
+	_, err = prompt.Execute(ae.ContextWithAgent(t.Context(), host), ai.WithInput(map[string]any{"name": "you"}))
+	require.NoError(t, err)
+	require.NoError(t, host.Finish(t.Context(), nil, nil))
+	require.NoError(t, r.End(t.Context()))
+	rec.WantLaws(t, eventtest.LawOptions{})
+	rec.Want(t, "watch agent.started task=Go", "watch@2 agent.started name=watch task=Go", "step agent.started", "host agent.started", "generate agent.started parentAgentId=host task=\"Hello you\"", "generate agent.ended converged", "host agent.ended", "run.completed")
+}
+
+// TestTask leaves out of the task the instructions that genkit adds to the prompt.
+func TestTask(t *testing.T) {
+	g, run, rec := begin(t)
+	r := &aegenkit.Recorder{Run: run}
+	out, _, err := genkit.GenerateData[query](t.Context(), g, ai.WithPrompt("Where?"), models(g, "m", line{parts: []*ai.Part{ai.NewTextPart(`{"text":"Oslo"}`)}}), ai.WithUse(r))
+	require.NoError(t, err)
+	require.Equal(t, "Oslo", out.Text)
+	require.NoError(t, r.End(t.Context()))
+	rec.WantLaws(t, eventtest.LawOptions{})
+	require.Equal(t, "Where?", eventtest.Payloads[*ae.AgentStarted](rec.Events())[0].Task)
+}
+
+// TestTwice has two Recorders in one Generate, where one of them records.
+func TestTwice(t *testing.T) {
+	play := func(use func(r *aegenkit.Recorder) []ai.Middleware) []string {
+		g, run, rec := begin(t)
+		look := function(g, "look", func(*ai.ToolContext, query) (string, error) { return "seen", nil })
+		r := &aegenkit.Recorder{Run: run}
+		_, err := genkit.Generate(t.Context(), g, ai.WithPrompt("Go"), ai.WithTools(look), ai.WithUse(use(r)...), models(g, "m", calls(1, "look", "x"), says("Done.")))
+		require.NoError(t, err)
+		require.NoError(t, r.End(t.Context()))
+		rec.WantLaws(t, eventtest.LawOptions{})
+		var kinds []string
+		for _, ev := range rec.Events() {
+			kinds = append(kinds, string(ev.Kind()))
+		}
+		return kinds
+	}
+	once := play(func(r *aegenkit.Recorder) []ai.Middleware { return []ai.Middleware{r} })
+	require.Equal(t, once, play(func(r *aegenkit.Recorder) []ai.Middleware { return []ai.Middleware{r, r} }))
+	require.Equal(t, once, play(func(r *aegenkit.Recorder) []ai.Middleware { return []ai.Middleware{r, &aegenkit.Recorder{Run: r.Run}} }))
+	require.Equal(t, once, play(func(r *aegenkit.Recorder) []ai.Middleware {
+		return []ai.Middleware{(*aegenkit.Recorder)(nil), r, &aegenkit.Recorder{}}
+	}))
+}
+
+type panicking struct{}
+
+func (panicking) WriteEvent(context.Context, ae.Event) error { panic("the sink broke") }
+
+// TestRecordingChangesNothing compares the output of genkit without a recorder, and with recorders
+// that cannot record.
+func TestRecordingChangesNothing(t *testing.T) {
+	type outcome struct {
+		text, err string
+		pieces    []string
+	}
+	generate := func(use ...ai.Middleware) (out outcome) {
+		g := genkit.Init(t.Context())
+		tools, inOrder := together(g, "search", "weather")
+		ask := genkit.DefineTool(g, "ask", "asks", func(ctx *ai.ToolContext, _ query) (string, error) { return "", ctx.Interrupt(nil) })
+		tools = append(tools, ask, nested(g, says("It is about ships.")))
+		for i, lines := range [][]line{
+			{calls(1, "research", "a.txt"), calls(2, "search", "Oslo", "weather", "Oslo"), says("Done.")},
+			{calls(4, "ask", "x")},
+			{{err: errDown}},
+			{calls(4, "gone", "x")},
+		} {
+			resp, err := genkit.Generate(t.Context(), g, ai.WithPrompt("Go"), ai.WithTools(tools...), ai.WithUse(append([]ai.Middleware{inOrder}, use...)...), models(g, fmt.Sprint("m", i), lines...),
+				ai.WithStreaming(func(_ context.Context, c *ai.ModelResponseChunk) error {
+					out.pieces = append(out.pieces, fmt.Sprint(c.Role, c.Index, string(ae.JSONOf(c.Content))))
+					return nil
+				}))
+			if err != nil {
+				out.err += err.Error()
+				continue
+			}
+			out.text += string(ae.JSONOf(resp.Message)) + string(resp.FinishReason)
+		}
+		return out
+	}
+	alone := generate()
+	require.NotEmpty(t, alone.text)
+	require.NotEmpty(t, alone.err)
+	run := func(o ae.EmitterOptions) *ae.Run {
+		o.OnViolation = func(*ae.RuleError) {}
+		em, err := ae.NewEmitter(o)
+		require.NoError(t, err)
+		run, err := em.Run("r")
+		require.NoError(t, err)
+		return run
+	}
+	closed := run(ae.EmitterOptions{})
+	require.NoError(t, closed.Close())
+	over := run(ae.EmitterOptions{})
+	require.NoError(t, over.Finish(t.Context(), nil))
+	for name, r := range map[string]*aegenkit.Recorder{
+		"nil": nil, "zero": {}, "zero run": {Run: new(ae.Run)}, "closed": {Run: closed}, "over": {Run: over},
+		"failing":  {Run: run(ae.EmitterOptions{Sinks: []ae.Sink{panicking{}}, OnError: func(error) {}})},
+		"refusing": {Run: run(ae.EmitterOptions{Lifecycle: ae.LifecycleStrict})},
+		"working":  {Run: run(ae.EmitterOptions{})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, alone, generate(r))
+			_ = r.End(t.Context())
+		})
+	}
+}
+
+// TestSpans has the JSON of a recorder: genkit writes it into the span of each generation.
+func TestSpans(t *testing.T) {
+	_, run, _ := begin(t)
+	require.JSONEq(t, `{}`, string(ae.JSONOf(&aegenkit.Recorder{Run: run, Agent: "a", Questions: func(map[string]any) []ae.Question { return nil }})))
+	require.NoError(t, run.Finish(t.Context(), nil))
+}
+
+// TestUsage has the figures of genkit's plugins, which count in different ways.
+func TestUsage(t *testing.T) {
+	for _, c := range []struct {
+		plugin string
+		usage  *ai.GenerationUsage
+		want   ae.Usage
+	}{
+		{"gemini", &ai.GenerationUsage{InputTokens: 100, CachedContentTokens: 40, OutputTokens: 10, ThoughtsTokens: 30, TotalTokens: 140}, ae.Usage{InputTokens: 60, OutputTokens: 40, TotalTokens: ae.Some(int64(140)), CacheReadInputTokens: ae.Some(int64(40)), ReasoningOutputTokens: ae.Some(int64(30))}},
+		{"openai", &ai.GenerationUsage{InputTokens: 100, CachedContentTokens: 40, OutputTokens: 10, ThoughtsTokens: 4, TotalTokens: 110}, ae.Usage{InputTokens: 60, OutputTokens: 10, TotalTokens: ae.Some(int64(110)), CacheReadInputTokens: ae.Some(int64(40)), ReasoningOutputTokens: ae.Some(int64(4))}},
+		{"anthropic", &ai.GenerationUsage{InputTokens: 100, CachedContentTokens: 40, OutputTokens: 10}, ae.Usage{InputTokens: 100, OutputTokens: 10, CacheReadInputTokens: ae.Some(int64(40))}},
+		{"exclusive", &ai.GenerationUsage{InputTokens: 100, CachedContentTokens: 40, OutputTokens: 10, TotalTokens: 150}, ae.Usage{InputTokens: 100, OutputTokens: 10, TotalTokens: ae.Some(int64(150)), CacheReadInputTokens: ae.Some(int64(40))}},
+		{"ollama", &ai.GenerationUsage{InputTokens: 100, OutputTokens: 10}, ae.Usage{InputTokens: 100, OutputTokens: 10}},
+		{"negative", &ai.GenerationUsage{InputTokens: -1, CachedContentTokens: 40, OutputTokens: -10}, ae.Usage{CacheReadInputTokens: ae.Some(int64(40))}},
+	} {
+		g, run, rec := begin(t)
+		r := &aegenkit.Recorder{Run: run}
+		m := genkit.DefineModel(g, c.plugin, supports, func(_ context.Context, req *ai.ModelRequest, _ ai.ModelStreamCallback) (*ai.ModelResponse, error) {
+			return &ai.ModelResponse{Request: req, Message: ai.NewModelTextMessage("x"), Usage: c.usage}, nil
+		})
+		_, err := genkit.Generate(t.Context(), g, ai.WithPrompt("Go"), ai.WithModel(m), ai.WithUse(r))
+		require.NoError(t, err)
+		require.NoError(t, r.End(t.Context()))
+		require.Equal(t, ae.Some(c.want), eventtest.Payloads[*ae.ModelReturned](rec.Events())[0].Usage, c.plugin)
+	}
+}
+
+// TestPieces has a model that streams each time all it has written so far, and one that stops its
+// reader.
+func TestPieces(t *testing.T) {
+	g, run, rec := begin(t)
+	r := &aegenkit.Recorder{Run: run, Agent: "a"}
+	all := []*ai.Part{ai.NewReasoningPart("hm, let me see", nil), ai.NewTextPart("On to "), ai.NewTextPart("Oslo.")}
+	m := genkit.DefineModel(g, "m", supports, func(ctx context.Context, req *ai.ModelRequest, stream ai.ModelStreamCallback) (*ai.ModelResponse, error) {
+		for _, parts := range [][]*ai.Part{{ai.NewReasoningPart("hm, ", nil)}, {ai.NewReasoningPart("hm, let me see", nil)}, {all[0], ai.NewTextPart("On")}, all[:2], all} {
+			if err := stream(ctx, &ai.ModelResponseChunk{Content: parts, Aggregated: true}); err != nil {
+				return nil, err
+			}
+		}
+		return &ai.ModelResponse{Request: req, Message: ai.NewModelMessage(all...)}, nil
+	})
+	generate := func(err error) error {
+		_, err = genkit.Generate(t.Context(), g, ai.WithPrompt("Go"), ai.WithModel(m), ai.WithUse(r), ai.WithStreaming(func(context.Context, *ai.ModelResponseChunk) error { return err }))
+		return err
+	}
+	require.NoError(t, generate(nil))
+	require.Equal(t, "On to Oslo.", eventtest.Payloads[*ae.TextCompleted](rec.Events())[0].Text)
+	require.Equal(t, "hm, let me see", eventtest.Payloads[*ae.AgentReasoned](rec.Events())[0].Reasoning)
+	require.ErrorContains(t, generate(errors.New("nobody listens")), "nobody listens")
+	require.NoError(t, r.End(t.Context()))
+	rec.WantLaws(t, eventtest.LawOptions{})
+	rec.Want(t, "a@2 agent.started", "a@2 agent.ended error.message=\"nobody listens\"", "run.failed")
 }

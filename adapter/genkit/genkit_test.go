@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,8 +16,10 @@ import (
 	"time"
 
 	"github.com/firebase/genkit/go/ai"
+	aiexp "github.com/firebase/genkit/go/ai/exp"
 	"github.com/firebase/genkit/go/core/status"
 	"github.com/firebase/genkit/go/genkit"
+	genkitexp "github.com/firebase/genkit/go/genkit/exp"
 	"github.com/firebase/genkit/go/plugins/middleware"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -833,4 +836,74 @@ func TestPieces(t *testing.T) {
 	require.NoError(t, r.End(t.Context()))
 	rec.WantLaws(t, eventtest.LawOptions{})
 	rec.Want(t, "a@2 agent.started", "a@2 agent.ended error.message=\"nobody listens\"", "run.failed")
+}
+
+// TestExperimentalAgent has an agent of genkit: each turn of its session is a Generate.
+func TestExperimentalAgent(t *testing.T) {
+	_, run, rec := begin(t)
+	g := genkit.Init(t.Context(), genkit.WithExperimental())
+	janitor(g, nil, says("Hello."), calls(1, "delete", "a.txt"), says("It is gone."))
+	agent := genkitexp.DefineAgent[any](g, "chat", aiexp.InlinePrompt{ai.WithModelName("googleai/m"), ai.WithTools(ai.ToolName("delete")), ai.WithUse(&aegenkit.Recorder{})})
+	host := run.Agent("chat")
+	require.NoError(t, host.Emit(t.Context(), &ae.AgentStarted{}))
+	conn, err := agent.Connect(ae.ContextWithAgent(t.Context(), host))
+	require.NoError(t, err)
+	require.NoError(t, conn.SendText("Hi"))
+	require.NoError(t, conn.SendText("Delete a.txt"))
+	var asked *ai.Part
+	for chunk, err := range conn.Receive() {
+		require.NoError(t, err)
+		if chunk.ModelChunk != nil {
+			for _, p := range chunk.ModelChunk.Content {
+				if p.IsInterrupt() {
+					asked = p
+				}
+			}
+		}
+		if asked != nil && chunk.TurnEnd != nil {
+			break
+		}
+	}
+	require.NoError(t, conn.SendResume(&aiexp.ToolResume{Restart: []*ai.Part{genkit.LookupTool(g, "delete").Restart(asked, nil)}}))
+	require.NoError(t, conn.Close())
+	out, err := conn.Output()
+	require.NoError(t, err)
+	require.Equal(t, "It is gone.", out.Message.Text())
+	require.NoError(t, host.Finish(t.Context(), nil, nil))
+	require.NoError(t, run.Finish(t.Context(), nil))
+	golden(t, rec, "session")
+}
+
+func BenchmarkGenerate(b *testing.B) {
+	g := genkit.Init(b.Context())
+	look := function(g, "look", func(*ai.ToolContext, query) (string, error) { return "seen", nil })
+	model := genkit.DefineModel(g, "steady", supports, steady)
+	generate := func(b *testing.B, use ...ai.Middleware) {
+		_, err := genkit.Generate(b.Context(), g, ai.WithPrompt("Go"), ai.WithTools(look), ai.WithModel(model), ai.WithUse(use...))
+		require.NoError(b, err)
+	}
+	b.Run("alone", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			generate(b)
+		}
+	})
+	b.Run("off", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			generate(b, (*aegenkit.Recorder)(nil))
+		}
+	})
+	b.Run("on", func(b *testing.B) {
+		em, err := ae.NewEmitter(ae.EmitterOptions{Sinks: []ae.Sink{ae.NewWriter(io.Discard, ae.WriterOptions{})}})
+		require.NoError(b, err)
+		b.ReportAllocs()
+		for b.Loop() {
+			run, err := em.Run("")
+			require.NoError(b, err)
+			r := &aegenkit.Recorder{Run: run}
+			generate(b, r)
+			require.NoError(b, r.End(b.Context()))
+		}
+	})
 }

@@ -86,9 +86,10 @@ func (g *generation) modelled(ctx context.Context, call *agentevents.ModelCall, 
 }
 
 // usageOf returns the figures of genkit. Its plugins hand on the providers' own, so the input may
-// include the tokens from the cache, and the output those of the reasoning; the total tells.
+// include the tokens from the cache, and the output those of the reasoning; the total tells. It
+// also counts characters itself, for a model that counts no tokens.
 func usageOf(u *ai.GenerationUsage) agentevents.Opt[agentevents.Usage] {
-	if u == nil {
+	if u == nil || max(u.InputTokens, u.OutputTokens, u.TotalTokens, u.CachedContentTokens, u.ThoughtsTokens) <= 0 {
 		return agentevents.Opt[agentevents.Usage]{}
 	}
 	in, out, cached, thoughts := u.InputTokens, u.OutputTokens, u.CachedContentTokens, u.ThoughtsTokens

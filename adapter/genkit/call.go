@@ -86,7 +86,7 @@ func (g *generation) modelled(ctx context.Context, call *agentevents.ModelCall, 
 }
 
 // usageOf returns the figures of genkit. Its plugins hand on the providers' own, so the input may
-// include the tokens from the cache, and the output those of the reasoning; the total tells. It
+// include the tokens from the cache, and the output the tokens for reasoning; the total tells. It
 // also counts characters itself, for a model that counts no tokens.
 func usageOf(u *ai.GenerationUsage) agentevents.Opt[agentevents.Usage] {
 	if u == nil || max(u.InputTokens, u.OutputTokens, u.TotalTokens, u.CachedContentTokens, u.ThoughtsTokens) <= 0 {
@@ -110,7 +110,7 @@ func count(n int) agentevents.Opt[int64] {
 	return agentevents.Opt[int64]{V: max(0, int64(n)), OK: n > 0}
 }
 
-// pieces takes what a model streams.
+// pieces takes the chunks that a model streams.
 type pieces struct {
 	call  *agentevents.ModelCall
 	taken map[string]int // bytes by the sort of the piece

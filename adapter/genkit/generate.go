@@ -15,7 +15,7 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// hooks are those of one Generate. Their state is in the context: see generation.
+// hooks serve one Generate. Their state is in the context: see generation.
 type hooks struct{ r *Recorder }
 
 // A generation is a Generate whose agent is recorded.
@@ -189,7 +189,7 @@ func modelOf(name string) (provider, model string) {
 	return cmp.Or(providers[plugin], plugin), model
 }
 
-// end is what follows a Generate.
+// end records the outcome of a Generate.
 func (g *generation) end(resp *ai.ModelResponse, err error) {
 	waits := err == nil && g.ask(resp)
 	g.mu.Lock()
@@ -322,7 +322,7 @@ func (g *generation) answer(ctx context.Context) {
 }
 
 // resolve records the answer to a question, if it is open. A tool that runs is approved, and one
-// that gets its output from elsewhere is not, unless the answer says so.
+// that gets its output from elsewhere is not, unless the answer has another verdict.
 func (g *generation) resolve(ctx context.Context, id string, data any, runs bool) {
 	run := g.agent.Run()
 	for _, q := range run.State().Questions {

@@ -3,6 +3,7 @@ package genkit_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -88,10 +89,17 @@ func begin(t testing.TB) (*genkit.Genkit, *ae.Run, *eventtest.Recorder) {
 	return genkit.Init(t.Context()), run, rec
 }
 
+// define defines a model without a configuration.
+func define(g *genkit.Genkit, name string, fn ai.ModelFunc) *ai.ModelAction {
+	return genkit.DefineModelAction(g, name, supports, func(ctx context.Context, req *ai.ModelRequest, _ any, stream ai.ModelStreamCallback) (*ai.ModelResponse, error) {
+		return fn(ctx, req, stream)
+	})
+}
+
 // models defines a model with a script.
 func models(g *genkit.Genkit, name string, lines ...line) ai.GenerateOption {
 	m := &script{lines: lines}
-	return ai.WithModel(genkit.DefineModel(g, "googleai/"+name, supports, m.answer))
+	return ai.WithModel(define(g, "googleai/"+name, m.answer))
 }
 
 // says is an answer in words, which come in two pieces.
@@ -423,7 +431,7 @@ func TestAgentTwiceAtOnce(t *testing.T) {
 	g, run, rec := begin(t)
 	var both sync.WaitGroup
 	both.Add(2)
-	inner := genkit.DefineModel(g, "inner", supports, func(_ context.Context, req *ai.ModelRequest, _ ai.ModelStreamCallback) (*ai.ModelResponse, error) {
+	inner := define(g, "inner", func(_ context.Context, req *ai.ModelRequest, _ ai.ModelStreamCallback) (*ai.ModelResponse, error) {
 		both.Done()
 		both.Wait()
 		return &ai.ModelResponse{Message: ai.NewModelTextMessage("It is " + req.Messages[0].Text()), Request: req}, nil
@@ -521,6 +529,34 @@ func TestInterruptBesideAResult(t *testing.T) {
 	rec.WantLaws(t, eventtest.LawOptions{})
 	rec.Want(t, "janitor agent.toolReturned look c1 ok", "janitor approval.requested callId=c2", "approval.granted approvalId=c2", "janitor agent.toolReturned delete c2 ok", "run.completed")
 	require.Len(t, eventtest.Payloads[*ae.ToolCalled](rec.Events()), 2)
+}
+
+// TestInterruptAcrossProcesses has the emitter, the Recorder and genkit of another process go on.
+func TestInterruptAcrossProcesses(t *testing.T) {
+	g, run, rec := begin(t)
+	r := &aegenkit.Recorder{Run: run, Agent: "janitor"}
+	resp, err := genkit.Generate(t.Context(), g, append(janitor(g, r, calls(1, "delete", "a.txt")), ai.WithPrompt("Go"))...)
+	require.NoError(t, err)
+	require.NoError(t, r.End(t.Context()))
+	history, err := json.Marshal(resp.History())
+	require.NoError(t, err)
+	snapshot := rec.Snapshot("")
+
+	em, rec := eventtest.RecordWith(t, ae.EmitterOptions{})
+	run, err = em.Resume(snapshot)
+	require.NoError(t, err)
+	g = genkit.Init(t.Context())
+	r = &aegenkit.Recorder{Run: run, Agent: "janitor"}
+	options := janitor(g, r, says("That is all."))
+	var messages []*ai.Message
+	require.NoError(t, json.Unmarshal(history, &messages))
+	asked := messages[len(messages)-1].Content[0]
+	_, err = genkit.Generate(t.Context(), g, append(options, ai.WithMessages(messages...), restart(g, asked, map[string]any{"approved": true}))...)
+	require.NoError(t, err)
+	require.NoError(t, r.End(t.Context()))
+	rec.WantLaws(t, eventtest.LawOptions{From: []*ae.RunSnapshot{snapshot}})
+	rec.Want(t, "run.resumed", "approval.granted approvalId=c1", "janitor agent.toolReturned delete c1 ok", "janitor agent.text \"That is all.\"", "janitor agent.ended converged", "run.completed")
+	rec.WantNone(t, "agent.started", "agent.toolCalled")
 }
 
 func TestQuestions(t *testing.T) {
@@ -625,7 +661,7 @@ func steady(_ context.Context, req *ai.ModelRequest, _ ai.ModelStreamCallback) (
 func TestConcurrentGenerates(t *testing.T) {
 	g, run, rec := begin(t)
 	look := function(g, "look", func(*ai.ToolContext, query) (string, error) { return "seen", nil })
-	model := genkit.DefineModel(g, "steady", supports, steady)
+	model := define(g, "steady", steady)
 	r := &aegenkit.Recorder{Run: run}
 	var all sync.WaitGroup
 	for range 50 {
@@ -657,7 +693,7 @@ func TestConcurrentGenerates(t *testing.T) {
 func TestNames(t *testing.T) {
 	g, run, rec := begin(t)
 	r := &aegenkit.Recorder{Run: run}
-	model := genkit.DefineModel(g, "steady", supports, steady)
+	model := define(g, "steady", steady)
 	look := function(g, "look", func(*ai.ToolContext, query) (string, error) { return "seen", nil })
 	flow := genkit.DefineFlow(g, "watch", func(ctx context.Context, text string) (string, error) {
 		return genkit.GenerateText(ctx, g, ai.WithPrompt("%s", text), ai.WithTools(look), ai.WithModel(model), ai.WithUse(r))
@@ -803,7 +839,7 @@ func TestUsage(t *testing.T) {
 	} {
 		g, run, rec := begin(t)
 		r := &aegenkit.Recorder{Run: run}
-		m := genkit.DefineModel(g, c.plugin, supports, func(_ context.Context, req *ai.ModelRequest, _ ai.ModelStreamCallback) (*ai.ModelResponse, error) {
+		m := define(g, c.plugin, func(_ context.Context, req *ai.ModelRequest, _ ai.ModelStreamCallback) (*ai.ModelResponse, error) {
 			return &ai.ModelResponse{Request: req, Message: ai.NewModelTextMessage("x"), Usage: c.usage}, nil
 		})
 		_, err := genkit.Generate(t.Context(), g, ai.WithPrompt("Go"), ai.WithModel(m), ai.WithUse(r))
@@ -821,7 +857,7 @@ func TestPieces(t *testing.T) {
 	g, run, rec := begin(t)
 	r := &aegenkit.Recorder{Run: run, Agent: "a"}
 	all := []*ai.Part{ai.NewReasoningPart("hm, let me see", nil), ai.NewTextPart("On to "), ai.NewTextPart("Oslo.")}
-	m := genkit.DefineModel(g, "m", supports, func(ctx context.Context, req *ai.ModelRequest, stream ai.ModelStreamCallback) (*ai.ModelResponse, error) {
+	m := define(g, "m", func(ctx context.Context, req *ai.ModelRequest, stream ai.ModelStreamCallback) (*ai.ModelResponse, error) {
 		for _, parts := range [][]*ai.Part{{ai.NewReasoningPart("hm, ", nil)}, {ai.NewReasoningPart("hm, let me see", nil)}, {all[0], ai.NewTextPart("On")}, all[:2], all} {
 			if err := stream(ctx, &ai.ModelResponseChunk{Content: parts, Aggregated: true}); err != nil {
 				return nil, err
@@ -881,7 +917,7 @@ func TestExperimentalAgent(t *testing.T) {
 func BenchmarkGenerate(b *testing.B) {
 	g := genkit.Init(b.Context())
 	look := function(g, "look", func(*ai.ToolContext, query) (string, error) { return "seen", nil })
-	model := genkit.DefineModel(g, "steady", supports, steady)
+	model := define(g, "steady", steady)
 	generate := func(b *testing.B, use ...ai.Middleware) {
 		_, err := genkit.Generate(b.Context(), g, ai.WithPrompt("Go"), ai.WithTools(look), ai.WithModel(model), ai.WithUse(use...))
 		require.NoError(b, err)

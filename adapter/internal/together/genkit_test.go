@@ -25,8 +25,8 @@ import (
 )
 
 // askByHTTP is a model of Genkit that calls a tool, and then answers.
-func askByHTTP(client *http.Client, url string) ai.ModelFunc {
-	return func(ctx context.Context, req *ai.ModelRequest, _ ai.ModelStreamCallback) (*ai.ModelResponse, error) {
+func askByHTTP(client *http.Client, url string) ai.ModelActionFunc[any] {
+	return func(ctx context.Context, req *ai.ModelRequest, _ any, _ ai.ModelStreamCallback) (*ai.ModelResponse, error) {
 		r, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/v1/chat/completions", strings.NewReader(`{"model":"m"}`))
 		if err != nil {
 			return nil, err
@@ -78,7 +78,7 @@ func TestGenkitWithModelHTTPAndHook(t *testing.T) {
 	require.Same(t, tp, otel.GetTracerProvider())
 	weather := genkit.DefineTool(g, "weather", "tells the weather", func(ctx *ai.ToolContext, in city) (string, error) { return rain(ctx, in) })
 	client := &http.Client{Transport: new(modelhttp.Recorder).Transport(nil)}
-	model := genkit.DefineModel(g, "openai/m", &ai.ModelOptions{Supports: &ai.ModelSupports{Tools: true, Multiturn: true}}, askByHTTP(client, provider.URL))
+	model := genkit.DefineModelAction(g, "openai/m", &ai.ModelOptions{Supports: &ai.ModelSupports{Tools: true, Multiturn: true}}, askByHTTP(client, provider.URL))
 	ctx, request := tp.Tracer("host").Start(t.Context(), "request")
 	r := &aegenkit.Recorder{Run: run, Agent: "guide"}
 	_, err = genkit.Generate(ctx, g, ai.WithPrompt("Does it rain?"), ai.WithModel(model), ai.WithTools(weather), ai.WithUse(r))

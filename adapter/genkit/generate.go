@@ -198,6 +198,9 @@ func (g *generation) end(resp *ai.ModelResponse, err error) {
 	if err == nil && resp.Text() != g.said {
 		result = resp.Text() // no model call that is recorded said it
 	}
+	if errors.Is(err, ai.ErrToolNotFound) && !errors.Is(err, ai.ErrToolFailed) {
+		g.asked-- // it will not begin
+	}
 	left := err != nil && g.left()
 	if waits {
 		g.over = true

@@ -17,9 +17,9 @@ package genkit
 import (
 	"context"
 	"maps"
-	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/firebase/genkit/go/ai"
 
@@ -116,18 +116,21 @@ func (r *Recorder) ended(g *generation, err error) {
 	}
 }
 
-// turnsOfOthers is how often settle lets other goroutines run before it takes a tool call that
-// has not begun for one that never will.
-const turnsOfOthers = 100
+// settle gives a tool call that has not begun so many times this rest before it takes the call for
+// one that never will: genkit has made its goroutine already.
+const (
+	rests = 20
+	rest  = time.Millisecond
+)
 
 // settle waits for a generation, and ends it if ctx ends or if only tools that may never begin
 // are left.
 func (g *generation) settle(ctx context.Context) {
-	for range turnsOfOthers {
+	for range rests {
 		if !g.waitsForTools() {
 			break
 		}
-		runtime.Gosched()
+		time.Sleep(rest)
 	}
 	if !g.waitsForTools() {
 		select {

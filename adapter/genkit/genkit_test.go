@@ -283,6 +283,24 @@ func TestToolsAfterAFailure(t *testing.T) {
 	golden(t, rec, "afterfailure")
 }
 
+// TestNoToolIsLost has a tool that fails at once, as genkit may return before it begins the others.
+func TestNoToolIsLost(t *testing.T) {
+	for range 20 {
+		g, run, rec := begin(t)
+		var others sync.WaitGroup
+		others.Add(3)
+		bad := function(g, "bad", func(*ai.ToolContext, query) (string, error) { return "", errors.New("no such place") })
+		good := function(g, "good", func(ctx *ai.ToolContext, in query) (string, error) { others.Done(); return in.Text, nil })
+		r := &aegenkit.Recorder{Run: run}
+		_, err := genkit.Generate(t.Context(), g, ai.WithPrompt("Go"), ai.WithTools(bad, good), ai.WithUse(r), models(g, "m", calls(1, "good", "a", "good", "b", "good", "c", "bad", "x")))
+		require.ErrorIs(t, err, ai.ErrToolFailed)
+		require.NoError(t, r.End(t.Context()))
+		others.Wait()
+		rec.WantLaws(t, eventtest.LawOptions{})
+		require.Len(t, eventtest.Payloads[*ae.ToolCalled](rec.Events()), 4)
+	}
+}
+
 // TestToolThatNeverEnds has End give up when its context ends.
 func TestToolThatNeverEnds(t *testing.T) {
 	g, run, rec := begin(t)

@@ -149,4 +149,5 @@ func (g *generation) settle(ctx context.Context) {
 		_ = g.agent.OpenCall(id).Fail(ctx, context.Cause(ctx))
 	}
 	g.finish(err)
+	<-g.done // somebody else may have been first
 }

@@ -76,7 +76,7 @@ func TestDetails(t *testing.T) {
    ├─ tool.Bash ✓ 100ms: go fmt
    ├─ tool.List ×2 ✓ 200ms
    ├─ tool.Task ✓: look
-   │  └─ helper ✓ converged · 1 step
+   │  └─ helper ✓ converged
    ├─ error ✗ error_max_turns: too many
    └─ answer: Done.
 2 agents · 10 tool calls (1 failed) · 5 tokens in, 7 out

@@ -28,6 +28,7 @@ type agent struct {
 	kind                string // its type, as the program spells it
 	task, model, prompt string // prompt is JSON
 	background          bool   // the sub-agent outlives the call that spawned it
+	inWorkflow          bool   // only the progress of its workflow tells of it
 	first               *line  // the line that first mentions it
 	held                []*line
 

@@ -261,7 +261,7 @@ func subAgentEnd(p *agentevents.ToolReturned, output *object, content string) ag
 	switch status := output.str("status"); {
 	case p.Error.OK:
 		end.Outcome, end.Error, end.Result = agentevents.OutcomeAborted, p.Error, ""
-	case status != "" && status != "completed":
+	case status != "" && taskStates[status] != taskCompleted:
 		end.Outcome = agentevents.OutcomeAborted
 		end.Error = agentevents.Some(agentevents.ErrorInfo{Code: status, Message: "the sub-agent ended with status " + status})
 	}
@@ -410,7 +410,10 @@ func (d *Decoder) system(l *line) {
 		if b := d.agents[d.tasks[l.str("task_id")]]; b != nil && patch.raw("is_backgrounded") == "true" {
 			b.background = true
 		}
+	case "task_progress":
+		d.workflow(l)
 	case "task_notification":
+		d.workflow(l)
 		d.taskNotified(l)
 	}
 	d.other(l)
@@ -458,18 +461,27 @@ func (d *Decoder) taskNotified(l *line) {
 	if ok {
 		delete(d.tasks, l.str("task_id"))
 	}
+	d.endWorkflow(key, l.str("status"))
 	b := d.agents[key]
 	if b == nil || b.ended || d.calls[key] != nil {
 		return
 	}
 	u := l.object.object("usage")
-	end := agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged, Result: l.str("summary"), Duration: u.millis("duration_ms")}
-	if status := l.str("status"); status != "" && status != "completed" {
-		end.Outcome = agentevents.OutcomeAborted
-		end.Error = agentevents.Some(agentevents.ErrorInfo{Code: status, Message: cmp.Or(end.Result, "the task did not complete")})
-		end.Result = ""
-	}
+	end := taskEnd(l.str("status"), l.str("summary"))
+	end.Duration = u.millis("duration_ms")
 	d.endSubAgent(b, end, 0)
+}
+
+// taskEnd returns the end of a sub-agent that a task's status and its last words tell. A task
+// without a status has completed.
+func taskEnd(status, words string) agentevents.AgentEnded {
+	if status == "" || taskStates[status] == taskCompleted {
+		return agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged, Result: words}
+	}
+	return agentevents.AgentEnded{
+		Outcome: agentevents.OutcomeAborted,
+		Error:   agentevents.Some(agentevents.ErrorInfo{Code: status, Message: cmp.Or(words, "the task did not complete")}),
+	}
 }
 
 // other processes a line of any other type. It emits most of them complete, as Unknown.

@@ -36,6 +36,7 @@ func join(u, v agentevents.Usage, op func(a, b int64) int64) agentevents.Usage {
 		}
 	}
 	u.InputTokens, u.OutputTokens = op(u.InputTokens, v.InputTokens), op(u.OutputTokens, v.OutputTokens)
+	optional(&u.TotalTokens, v.TotalTokens)
 	optional(&u.CacheCreationInputTokens, v.CacheCreationInputTokens)
 	optional(&u.CacheReadInputTokens, v.CacheReadInputTokens)
 	if v.CostUSD.OK {
@@ -54,8 +55,11 @@ func plus(a, b int64) int64 {
 
 func minus(a, b int64) int64 { return max(0, a-b) }
 
-// tokens returns the sum of all counts.
+// tokens returns the sum of all counts, or a total that stands alone.
 func tokens(u agentevents.Usage) int64 {
+	if u.TotalTokens.OK {
+		return u.TotalTokens.V
+	}
 	return plus(plus(u.InputTokens, u.OutputTokens), plus(u.CacheCreationInputTokens.V, u.CacheReadInputTokens.V))
 }
 

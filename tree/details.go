@@ -102,6 +102,12 @@ func (d *Details) Add(ev *agentevents.Event) {
 			l.head, l.mark = "warning", warn
 		}
 		d.note(ev, l)
+	case *agentevents.ContextCompacted:
+		l := line{head: "context compacted", word: short(p.Trigger, maxWhy), detail: short(p.Summary, maxNote)}
+		if before, after := p.TokensBefore, p.TokensAfter; before.OK && after.OK {
+			l.fact(strconv.FormatInt(before.V, 10) + " tokens to " + strconv.FormatInt(after.V, 10))
+		}
+		d.note(ev, l)
 	case *agentevents.BlackboardItemCreated:
 		l := line{head: words("blackboard", short(p.ItemID, maxWhy)), word: short(p.ItemType, maxWhy), detail: valueText(p.Content)}
 		confidence(&l, p.Confidence)

@@ -867,7 +867,7 @@ func beginsStep(ev *Event, sub *subject) bool {
 		return !p.To.Terminal()
 	case *MessageCreated:
 		return p.Message.From == sub.key || p.Message.From == ""
-	case *ContextCompacted, *AgentSessionChanged, *Unknown:
+	case *ContextCompacted, *AgentErrored, *AgentSessionChanged, *Unknown:
 		return false
 	}
 	return sub.kind.ByAgent

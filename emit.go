@@ -859,7 +859,7 @@ func own[T any, P interface {
 	return out
 }
 
-// beginsStep reports whether an event of an agent that has no step yet begins the first one. An
+// beginsStep reports whether an event of an agent begins the first step of its attempt. An
 // agent that ends before it acts, or that only others have written to, has taken none.
 func beginsStep(ev *Event, sub *subject) bool {
 	switch p := ev.Payload.(type) {
@@ -880,7 +880,7 @@ func (s *runState) fillStep(ev *Event, sub *subject) {
 	if sub.kind.traits&stepless != 0 {
 		return
 	}
-	if a != nil && a.Started && !a.current().OK && !beginsStep(ev, sub) {
+	if a != nil && a.Started && (!a.current().OK || a.Resume.renew) && !beginsStep(ev, sub) {
 		return
 	}
 	step := 0

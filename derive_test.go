@@ -80,7 +80,7 @@ func TestDerived(t *testing.T) {
 			"started →response/0 text/0 →failed/0 ended",
 		},
 		"a partial end":            {[]Payload{start, say, &AgentEnded{Outcome: OutcomePartial}}, "started →response/0 text/0 ended"},
-		"an end that was foretold": {[]Payload{start, to(StatusFailed), &AgentEnded{Outcome: OutcomePartial}}, "started To→failed/0 ended"},
+		"an end that was foretold": {[]Payload{start, to(StatusFailed), &AgentEnded{Outcome: OutcomePartial}}, "started To→failed ended"},
 		"a further turn":           {[]Payload{start, say, to(StatusConverged), think, say}, "started →response/0 text/0 To→converged/0 →thinking/1 reasoned/1 →response/1 text/1"},
 		"another attempt forgets the calls of the one before": {
 			[]Payload{start, call("a"), &AgentEnded{Outcome: OutcomePartial}, start, think, say, back("a"), say},
@@ -88,7 +88,7 @@ func TestDerived(t *testing.T) {
 		},
 		"an attempt that ends at once": {
 			[]Payload{start, say, &AgentEnded{}, start, &AgentEnded{Outcome: OutcomeConverged}},
-			"started →response/0 text/0 ended started →converged/1 ended",
+			"started →response/0 text/0 ended started →converged ended",
 		},
 		"three steps, with parallel tools and streaming": {
 			[]Payload{
@@ -210,6 +210,6 @@ func TestDerivedTransitionAndEventAreOne(t *testing.T) {
 	require.Equal(t, StatusThinking, status)
 	require.Len(t, log.events, 1)
 	require.NoError(t, a.Emit(ctx, &AgentEnded{Outcome: OutcomeAborted}))
-	require.Equal(t, "started →failed/0 ended", inWords(log.events))
+	require.Equal(t, "started →failed ended", inWords(log.events))
 	require.Equal(t, uint64(1), log.events[1].Sequence)
 }

@@ -859,11 +859,28 @@ func own[T any, P interface {
 	return out
 }
 
+// beginsStep reports whether an event of an agent begins the first step of its attempt. An
+// agent that ends before it acts, or that only others have written to, has taken none.
+func beginsStep(ev *Event, sub *subject) bool {
+	switch p := ev.Payload.(type) {
+	case *AgentTransition:
+		return !p.To.Terminal()
+	case *MessageCreated:
+		return p.Message.From == sub.key || p.Message.From == ""
+	case *ContextCompacted, *AgentErrored, *AgentSessionChanged, *Unknown:
+		return false
+	}
+	return sub.kind.ByAgent
+}
+
 // fillStep gives an event of an agent its current step: starts, ends and
 // audits have none, and what comes before the start is in no step.
 func (s *runState) fillStep(ev *Event, sub *subject) {
 	a := sub.agent
 	if sub.kind.traits&stepless != 0 {
+		return
+	}
+	if a != nil && a.Started && (!a.current().OK || a.Resume.renew) && !beginsStep(ev, sub) {
 		return
 	}
 	step := 0

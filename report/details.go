@@ -83,7 +83,7 @@ func (d *Details) Add(ev *agentevents.Event) {
 			a.blocked.open = true
 		}
 	case *agentevents.AgentDecided, *agentevents.OrchestratorDecided, *agentevents.LoopRoundCompleted,
-		*agentevents.AgentErrored, *agentevents.BlackboardItemCreated:
+		*agentevents.AgentErrored, *agentevents.BlackboardItemCreated, *agentevents.ContextCompacted:
 		d.note(ev, itemOf(ev))
 	case *agentevents.MessageCreated:
 		d.message(ev, &p.Message)

@@ -67,6 +67,12 @@ func itemOf(ev *agentevents.Event) Item {
 			l.Text = short(l.Text, maxNote)
 		}
 		return l
+	case *agentevents.ContextCompacted:
+		l := Item{Topic: Compaction, Subject: "context compacted", Status: short(p.Trigger, maxWhy), Text: short(p.Summary, maxNote)}
+		if before, after := p.TokensBefore, p.TokensAfter; before.OK && after.OK {
+			l.fact(strconv.FormatInt(before.V, 10) + " tokens to " + strconv.FormatInt(after.V, 10))
+		}
+		return l
 	case *agentevents.IntentClassified:
 		l := Item{Topic: Intent, Subject: "intent", Status: p.Intent}
 		l.confidence(p.Confidence)

@@ -50,6 +50,7 @@ const (
 	Citation   Topic = "citation"   // a citation
 	Round      Topic = "round"      // a round of a loop
 	Blackboard Topic = "blackboard" // an item of the blackboard
+	Compaction Topic = "compaction" // a compaction of an agent's context
 	Command    Topic = "command"    // a command of a person or a program
 	Blocked    Topic = "blocked"    // a time in which an agent waited
 	Error      Topic = "error"      // an error or a warning of an agent

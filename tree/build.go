@@ -278,7 +278,7 @@ func (b *builder) agentLine(n *agentNode, agents *view.Agents) line {
 		l.fact("at work " + view.Duration(work))
 	}
 	if b.details != nil {
-		l.fact(a.Model)
+		l.fact(view.Model(a))
 	}
 	switch node := cmp.Or(a.NodeID, b.nodeOf[n.id]); {
 	case !view.Executes(n.id, a):

@@ -69,7 +69,7 @@ func TestDetails(t *testing.T) {
 		_ = run.Emit(ctx, &ae.RunFailed{Error: ae.Some(ae.ErrorInfo{Message: "no more turns"})})
 	})
 	require.Equal(t, `run r ✗ failed · 2026-05-05 09:00:00Z · 48h00m · at work 1.9s · turn limit: no more turns
-└─ main ! partial · 2 turns · 48h00m · at work 1.9s · opus · 2 steps · 10 tool calls (1 undecided) · 5 tokens in, 7 out: too many
+└─ main ! partial · 2 turns · 48h00m · at work 1.9s · opus · 1 step · 10 tool calls (1 undecided) · 5 tokens in, 7 out: too many
    ├─ prompt: Fix the build (after: first)
    ├─ tool.Read ×4 ✓ 400ms: a.go, b.go, …/agentevents/agentevents/internal/c.go
    ├─ tool.Bash ✗ cancelled · 100ms: go test ./... — context canceled
@@ -77,7 +77,7 @@ func TestDetails(t *testing.T) {
    ├─ tool.Bash ✓ 100ms: go fmt
    ├─ tool.List ×2 ✓ 200ms
    ├─ tool.Task ✓: look
-   │  └─ helper ✓ converged · 1 step
+   │  └─ helper ✓ converged
    │     └─ answer: seen
    ├─ error ✗ error_max_turns: too many
    └─ answer: Done.

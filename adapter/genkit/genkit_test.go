@@ -28,6 +28,7 @@ import (
 	ae "github.com/agentevents/agentevents"
 	aegenkit "github.com/agentevents/agentevents/adapter/genkit"
 	"github.com/agentevents/agentevents/eventtest"
+	"github.com/agentevents/agentevents/report"
 	"github.com/agentevents/agentevents/tree"
 )
 
@@ -177,7 +178,7 @@ func gates(n int) []chan struct{} {
 func golden(t *testing.T, rec *eventtest.Recorder, name string) {
 	t.Helper()
 	rec.WantLaws(t, eventtest.LawOptions{Open: strings.HasSuffix(name, "paused")})
-	var details tree.Details
+	var details report.Details
 	for _, ev := range rec.Events() {
 		details.Add(&ev)
 	}

@@ -28,6 +28,7 @@ type agent struct {
 	kind                string // its type, as the program spells it
 	task, model, prompt string // prompt is JSON
 	background          bool   // the sub-agent outlives the call that spawned it
+	inWorkflow          bool   // only the progress of its workflow tells of it
 	first               *line  // the line that first mentions it
 	held                []*line
 
@@ -47,6 +48,7 @@ type call struct {
 	elapsed    agentevents.Opt[time.Duration] // from tool_progress
 	background bool
 	denied     bool // a line before its result said that it was not allowed
+	doubt      *doubt
 	args       string
 }
 
@@ -196,7 +198,7 @@ func (d *Decoder) endSubAgent(a *agent, end agentevents.AgentEnded, marks agente
 	if !a.open {
 		return
 	}
-	d.interrupt(a, true)
+	d.interrupt(a, d.callSeq, true)
 	d.close(a, &end, marks)
 	if i := slices.Index(a.parent.kids, a); i >= 0 {
 		a.parent.kids = slices.Delete(a.parent.kids, i, i+1)
@@ -207,29 +209,39 @@ func (d *Decoder) endSubAgent(a *agent, end agentevents.AgentEnded, marks agente
 func (d *Decoder) close(a *agent, end *agentevents.AgentEnded, marks agentevents.Marks) {
 	a.turned = false // an end has no step
 	if !end.Usage.OK && len(end.ModelUsage) == 0 {
-		d.reportUsage(a, marks)
+		d.reportUsage(a, a.used, marks)
 	}
 	d.emit(a, end, marks)
+	if a != d.main {
+		d.keepUnstated(a)
+	}
 	a.open, a.ended, a.used = false, true, nil
 	a.stream = stream{}
 }
 
-// interrupt closes the open calls of an agent and the sub-agents that they spawned.
-// Background work stays open unless all is set.
-func (d *Decoder) interrupt(a *agent, all bool) {
+// interrupt closes the open calls of an agent that came before one with a number, and the
+// sub-agents that they spawned. Background work stays open unless all is set.
+func (d *Decoder) interrupt(a *agent, before int, all bool) {
 	for _, b := range slices.Clone(a.kids) {
+		if c := d.calls[b.call]; c != nil && c.order >= before {
+			continue
+		}
 		if all || !b.background {
 			d.endSubAgent(b, interrupted(noReturn), agentevents.MarkSynthetic)
 		}
 	}
 	for _, c := range openCalls(a.calls) {
-		if all || !c.background {
+		if c.order < before && (all || !c.background) {
 			d.interruptCall(c)
 		}
 	}
 }
 
 func (d *Decoder) interruptCall(c *call) {
+	if c.doubt != nil {
+		d.decide(c, agentevents.ToolStatusCancelled)
+		return
+	}
 	d.closeCall(c, &agentevents.ToolReturned{
 		Status: agentevents.ToolStatusInterrupted,
 		Error:  agentevents.Some(agentevents.ErrorInfo{Code: codeInterrupted, Message: "the call did not return"}),

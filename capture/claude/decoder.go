@@ -87,7 +87,7 @@ type Decoder struct {
 	calls    map[string]*call  // open calls
 	callSeq  int
 
-	refused  counters          // calls that are recorded as forbidden
+	refused  counters          // calls that are recorded as forbidden or cancelled
 	failed   map[string]*call  // calls of this turn that returned an error
 	blocks   counters          // number of the next whole block, by API message
 	streamed counters          // blocks and calls that had deltas
@@ -95,12 +95,8 @@ type Decoder struct {
 	madeList []string          // the keys of made, oldest first
 	messages []eventRef        // messages since the conversation began
 
-	outcome turnResult
-	stopped string   // what ends this turn from outside
-	spent   spending // the totals of the latest result
-	carried spending // the totals before they began anew
-	anew    bool     // the totals may begin anew
-	moved   bool     // since the latest result the session is another one
+	turns
+	ledger
 }
 
 // A line is one line of the stream.
@@ -154,7 +150,7 @@ func NewDecoder(o Options) *Decoder {
 	}
 	d := &Decoder{
 		o: o, agents: map[string]*agent{}, agentIDs: map[string]bool{o.AgentID: true}, tasks: map[string]string{},
-		calls: map[string]*call{}, failed: map[string]*call{}, made: map[string]lineID{},
+		calls: map[string]*call{}, failed: map[string]*call{}, made: map[string]lineID{}, ledger: ledger{unstated: map[string]messageUsage{}},
 	}
 	d.main = newAgent(o.AgentID, nil, "")
 	return d
@@ -271,7 +267,7 @@ func timestamp(l *object) (time.Time, bool) {
 // accept decides whether a line begins a turn, waits for one, or is processed now.
 func (d *Decoder) accept(l *line) {
 	switch {
-	case d.main.open:
+	case d.main.open && !d.idle:
 		d.process(l)
 	case d.repeated(l):
 	case l.isInit() && d.init == nil:
@@ -356,7 +352,7 @@ func (d *Decoder) opens(l *line) bool {
 		event := l.object.object("event")
 		return event.str("type") == "message_start"
 	}
-	return l.kind == "result"
+	return l.kind == "result" && !d.main.open && !isEmpty(l)
 }
 
 // hold keeps a line until a turn begins. If too many lines wait, it begins one.
@@ -441,15 +437,19 @@ func (d *Decoder) beginTurn(from *line, held []*line, synthetic agentevents.Mark
 			from.at = started.Truncate(time.Millisecond)
 		}
 		d.emit(nil, &agentevents.RunStarted{Inputs: inputs(from), Agent: start.Agent}, synthetic)
-	} else {
-		start.Resumed = true
-		start.Attempt = agentevents.Some(d.main.starts + 1)
-		d.anew = d.anew || from.isInit()
 	}
-	d.began = from.at
-	d.main.begin()
-	d.emit(d.main, start, synthetic)
-	if start.Resumed {
+	first := d.main.starts == 0
+	d.anew = d.anew || !first && from.isInit()
+	d.began, d.idle, d.fresh = from.at, false, true
+	if d.main.model = strings.Clone(start.Model); !d.main.open {
+		if !first { // the attempt before has failed
+			start.Resumed, start.Attempt = true, agentevents.Some(d.main.starts+1)
+		}
+		d.main.begin()
+		d.attempt = attempt{began: from.at, cost: d.counted.cost.V}
+		d.emit(d.main, start, synthetic)
+	}
+	if !first {
 		d.sessionChanged(before)
 	}
 }
@@ -488,6 +488,9 @@ func inputs(l *line) agentevents.JSON {
 func (d *Decoder) process(l *line) {
 	saved := d.cur
 	d.cur = l
+	if !d.idle && (l.kind == "assistant" || l.kind == "user" || l.kind == "stream_event") && d.agentKey(l) == "" {
+		d.goesOn(l.kind != "user")
+	}
 	switch {
 	case d.repeated(l):
 	case l.kind == "assistant":

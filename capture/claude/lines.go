@@ -2,6 +2,7 @@ package claude
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,13 +22,20 @@ func (d *Decoder) assistant(l *line) {
 	a := d.agentOf(l)
 	message := l.object.object("message")
 	model := message.str("model")
+	d.settle(a)
+	id := message.str("id")
+	if model == modelNone && !hasBlocks(&message) {
+		d.start(a, "")
+		d.retract(a, l.strings("supersedes"), "supersedes")
+		d.ownWords(a, l, &message)
+		return
+	}
 	d.start(a, model)
 	d.retract(a, l.strings("supersedes"), "supersedes")
-	id := message.str("id")
 	a.enter(id)
 	a.use(id, model, &message)
 	if kind := l.str("error"); kind != "" {
-		d.emit(a, &agentevents.AgentErrored{ErrorType: kind, Message: cmp.Or(contentText(message.raw("content")), kind)}, 0)
+		d.apiError(a, kind, contentText(message.raw("content")))
 	}
 	if raw := message.raw("content"); strings.HasPrefix(raw, `"`) {
 		d.text(a, d.blockID(a, id), unquote(raw))
@@ -36,6 +44,34 @@ func (d *Decoder) assistant(l *line) {
 	for _, block := range message.objects("content") {
 		d.block(a, id, &block)
 	}
+}
+
+// modelNone is the model of messages that the CLI writes itself.
+const modelNone = "<synthetic>"
+
+// hasBlocks reports whether a message has more than texts.
+func hasBlocks(message *object) bool {
+	return strings.HasPrefix(message.raw("content"), "[") && slices.ContainsFunc(message.objects("content"), func(b object) bool { return b.str("type") != "text" })
+}
+
+// ownWords processes a message that the CLI wrote in the place of the model: an error of the
+// API, or the output of a command. It is no step of the agent.
+func (d *Decoder) ownWords(a *agent, l *line, message *object) {
+	text := contentText(message.raw("content"))
+	if kind := l.str("error"); kind != "" || l.flag("is_api_error_message") {
+		d.apiError(a, cmp.Or(kind, l.str("api_error"), "api_error"), text)
+	} else if text != "" {
+		d.message(nil, agentevents.ConversationMessage{MessageID: l.uuid, From: systemAgent, To: "user", Content: agentevents.JSONString(text), Role: "system"}, "orchestrator")
+	}
+}
+
+// apiError records an error of the API. A result that repeats it does not tell it again.
+func (d *Decoder) apiError(a *agent, kind, text string) {
+	text = cmp.Or(text, kind)
+	if a == d.main {
+		d.told = text
+	}
+	d.emit(a, &agentevents.AgentErrored{ErrorType: kind, Message: text}, 0)
 }
 
 // blockID returns the id of the next whole block of an API message. Its number is that
@@ -165,12 +201,6 @@ func (d *Decoder) toolResult(a *agent, block *object, alone bool) {
 		p.Status = agentevents.ToolStatusError
 		message = cmp.Or(message, content)
 		p.Error = agentevents.Some(agentevents.ErrorInfo{Code: errorToolUse, Message: message})
-		if c := d.calls[id]; c != nil && (c.denied || denialText(message)) {
-			p.Status, p.Error.V.Code = agentevents.ToolStatusForbidden, codeDenied
-			d.refused.set(id, 1)
-		} else if c != nil {
-			d.failed[c.id] = c
-		}
 	}
 	var ignored faults
 	output.faults = &ignored
@@ -179,6 +209,9 @@ func (d *Decoder) toolResult(a *agent, block *object, alone bool) {
 		p.Duration = output.millis("durationMs")
 	}
 
+	if c := d.calls[id]; c != nil && c.doubt != nil { // a second result
+		d.decide(c, agentevents.ToolStatusForbidden)
+	}
 	c := d.calls[id]
 	if c == nil {
 		p.ToolID, p.OneEvent = "unknown", true
@@ -192,13 +225,27 @@ func (d *Decoder) toolResult(a *agent, block *object, alone bool) {
 	if !p.Duration.OK {
 		p.Duration = c.elapsed
 	}
-	status := output.str("status")
-	if status == "async_launched" || output.raw("isAsync") == "true" {
-		d.subAgent(id, d.cur).background = true // its end comes with a task_notification
-	} else if b := d.agents[id]; b != nil && !b.background {
-		d.endSubAgent(b, subAgentEnd(p, &output, content), 0)
+	finish := func() { d.finishCall(c, p, &output, content) }
+	if failed {
+		status := statusOf(d.cur, c, message)
+		if status == inDoubt {
+			c.doubt = &doubt{d.cur, finish, p}
+			return
+		}
+		d.classify(c, p, status)
 	}
-	if d.calls[id] == nil {
+	finish()
+}
+
+// finishCall records the return of a call, and the end of the sub-agent that it spawned.
+func (d *Decoder) finishCall(c *call, p *agentevents.ToolReturned, output *object, content string) {
+	launched := output.str("status") == "async_launched" || output.raw("isAsync") == "true"
+	if b := d.agents[c.id]; launched && (b != nil || isSpawn(c.tool)) {
+		d.subAgent(c.id, d.cur).background = true // its end comes with a task_notification
+	} else if b != nil && !b.background {
+		d.endSubAgent(b, subAgentEnd(p, output, content), 0)
+	}
+	if d.calls[c.id] == nil {
 		return // the call was one of the sub-agent that it spawned; no real stream has that
 	}
 	d.closeCall(c, p, 0)
@@ -214,7 +261,7 @@ func subAgentEnd(p *agentevents.ToolReturned, output *object, content string) ag
 	switch status := output.str("status"); {
 	case p.Error.OK:
 		end.Outcome, end.Error, end.Result = agentevents.OutcomeAborted, p.Error, ""
-	case status != "" && status != "completed":
+	case status != "" && taskStates[status] != taskCompleted:
 		end.Outcome = agentevents.OutcomeAborted
 		end.Error = agentevents.Some(agentevents.ErrorInfo{Code: status, Message: "the sub-agent ended with status " + status})
 	}
@@ -331,9 +378,14 @@ func (d *Decoder) system(l *line) {
 			d.session = strings.Clone(session)
 		}
 		d.anew = true
+		d.begun = append(d.begun, d.callSeq)
+		d.fresh = true
 		d.sessionChanged(before)
 		return
+	case "hook_started", "hook_response":
+		d.resumed = d.resumed || l.str("hook_name") == "SessionStart:resume"
 	case "compact_boundary":
+		d.compacted = true
 		meta := l.object.object("compact_metadata")
 		d.emit(a, &agentevents.ContextCompacted{
 			TokensBefore: meta.count("pre_tokens"), TokensAfter: meta.count("post_tokens"), Trigger: meta.str("trigger"),
@@ -358,7 +410,10 @@ func (d *Decoder) system(l *line) {
 		if b := d.agents[d.tasks[l.str("task_id")]]; b != nil && patch.raw("is_backgrounded") == "true" {
 			b.background = true
 		}
+	case "task_progress":
+		d.workflow(l)
 	case "task_notification":
+		d.workflow(l)
 		d.taskNotified(l)
 	}
 	d.other(l)
@@ -406,18 +461,27 @@ func (d *Decoder) taskNotified(l *line) {
 	if ok {
 		delete(d.tasks, l.str("task_id"))
 	}
+	d.endWorkflow(key, l.str("status"))
 	b := d.agents[key]
 	if b == nil || b.ended || d.calls[key] != nil {
 		return
 	}
 	u := l.object.object("usage")
-	end := agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged, Result: l.str("summary"), Duration: u.millis("duration_ms")}
-	if status := l.str("status"); status != "" && status != "completed" {
-		end.Outcome = agentevents.OutcomeAborted
-		end.Error = agentevents.Some(agentevents.ErrorInfo{Code: status, Message: cmp.Or(end.Result, "the task did not complete")})
-		end.Result = ""
-	}
+	end := taskEnd(l.str("status"), l.str("summary"))
+	end.Duration = u.millis("duration_ms")
 	d.endSubAgent(b, end, 0)
+}
+
+// taskEnd returns the end of a sub-agent that a task's status and its last words tell. A task
+// without a status has completed.
+func taskEnd(status, words string) agentevents.AgentEnded {
+	if status == "" || taskStates[status] == taskCompleted {
+		return agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged, Result: words}
+	}
+	return agentevents.AgentEnded{
+		Outcome: agentevents.OutcomeAborted,
+		Error:   agentevents.Some(agentevents.ErrorInfo{Code: status, Message: cmp.Or(words, "the task did not complete")}),
+	}
 }
 
 // other processes a line of any other type. It emits most of them complete, as Unknown.

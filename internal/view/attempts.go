@@ -73,10 +73,10 @@ func alone(a *agentevents.AgentSnapshot, t *agentevents.AttemptSnapshot) *agente
 }
 
 // Conversation reports whether the starts of an agent are turns of a conversation with a person:
-// nobody spawned it, its provider keeps a session, and no turn was cut off.
+// nobody spawned it, its provider keeps a session, and no turn before the last was cut off or failed.
 func Conversation(a *agentevents.AgentSnapshot) bool {
 	return a.ProviderSessionID != "" && a.ParentAgentID == "" && a.ParentCallID == "" &&
-		!slices.ContainsFunc(a.Earlier, func(t agentevents.AttemptSnapshot) bool { return t.Died })
+		!slices.ContainsFunc(a.Earlier, func(t agentevents.AttemptSnapshot) bool { return t.Died || t.Error.OK })
 }
 
 // Turns returns how many turns a run has, if it has turns: the log tells them, or the run is a

@@ -75,9 +75,13 @@ func Models(s *agentevents.RunSnapshot) (names []string) {
 }
 
 // Model returns the model of an agent: that of its start, else the one that answered it first
-// in its attempt.
+// in its attempt. When its end states the usage of other models alone, those are the models:
+// the one that was asked for gave no answer.
 func Model(a *agentevents.AgentSnapshot) string {
 	model := a.Model
+	if _, used := a.Usage.Models[model]; len(a.Usage.Models) > 0 && !used {
+		return strings.Join(slices.Sorted(maps.Keys(a.Usage.Models)), ", ")
+	}
 	for i := range a.Usage.Reported {
 		model = cmp.Or(model, a.Usage.Reported[i].Model)
 	}

@@ -1,0 +1,130 @@
+package claude
+
+import (
+	"strings"
+
+	"github.com/agentevents/agentevents"
+)
+
+// The words by which the CLI tells that a call did not go its way, and their meaning. Error is
+// the meaning of a failed result without one of these.
+
+const (
+	codeDenied    = "permission_denied"
+	codeCancelled = "cancelled"
+	inDoubt       = agentevents.ToolStatus("in doubt") // refused or interrupted: later lines tell
+)
+
+// refusalWords are the words of tool_result_meta, by member.
+var refusalWords = []struct {
+	member, word string
+	means        agentevents.ToolStatus
+}{
+	{"permission_decision", "reject", agentevents.ToolStatusForbidden},
+	{"permission_decision", "accept", agentevents.ToolStatusError},
+	{"non_execution_kind", "permission-rule", agentevents.ToolStatusForbidden},
+	{"non_execution_kind", "interrupted", agentevents.ToolStatusCancelled},
+	{"non_execution_kind", "user-rejected", inDoubt},
+}
+
+// refusalTexts are the beginnings of the texts for the model, for lines without tool_result_meta.
+var refusalTexts = []struct {
+	begin, within string
+	means         agentevents.ToolStatus
+}{
+	{"Claude requested permissions to ", "", agentevents.ToolStatusForbidden},
+	{"Permission to use ", "", agentevents.ToolStatusForbidden},
+	{"PreToolUse:", " hook error", agentevents.ToolStatusForbidden},
+	{"The user doesn't want to proceed with this tool use", "stopped while running", agentevents.ToolStatusCancelled},
+	{"The user doesn't want to proceed with this tool use", "", inDoubt},
+}
+
+// A taskState is the state of a sub-agent's work.
+type taskState uint8
+
+const (
+	taskWorks taskState = iota // also a word that nobody knows
+	taskCompleted
+	taskFailed
+)
+
+// taskStates are the words of tasks and of the agents of workflows.
+var taskStates = map[string]taskState{
+	"completed": taskCompleted, "complete": taskCompleted, "done": taskCompleted, "success": taskCompleted,
+	"failed": taskFailed, "error": taskFailed, "stopped": taskFailed, "killed": taskFailed, "cancelled": taskFailed, "interrupted": taskFailed,
+}
+
+// statusOf returns the status of a failed result with a text.
+func statusOf(l *line, c *call, text string) agentevents.ToolStatus {
+	if c.denied {
+		return agentevents.ToolStatusForbidden
+	}
+	var ignored faults
+	for _, raw := range l.list("tool_result_meta") {
+		meta := parseObject(raw, "", &ignored)
+		if meta.str("id") != c.id {
+			continue
+		}
+		decision := meta.object("permission_decision")
+		said := map[string]string{"permission_decision": decision.str("decision"), "non_execution_kind": meta.str("non_execution_kind")}
+		for _, w := range refusalWords {
+			if said[w.member] == w.word {
+				return w.means
+			}
+		}
+	}
+	for _, t := range refusalTexts {
+		if strings.HasPrefix(text, t.begin) && strings.Contains(text, t.within) {
+			return t.means
+		}
+	}
+	return agentevents.ToolStatusError
+}
+
+// classify gives a failed return the status that its call has.
+func (d *Decoder) classify(c *call, p *agentevents.ToolReturned, status agentevents.ToolStatus) {
+	p.Status = status
+	switch status {
+	case agentevents.ToolStatusForbidden:
+		p.Error.V.Code = codeDenied
+		d.refused.set(c.id, 1)
+	case agentevents.ToolStatusCancelled:
+		p.Error.V = agentevents.ErrorInfo{Code: codeCancelled, Message: "the user interrupted the call"}
+		d.refused.set(c.id, 1)
+	case agentevents.ToolStatusError:
+		d.failed[c.id] = c
+	}
+}
+
+// A doubt is a return that waits until it is known whether its call was refused or interrupted:
+// the CLI has the same text for both. A refused call is in the permission_denials of the result,
+// or its agent goes on; an interrupt ends the turn.
+type doubt struct {
+	line   *line
+	finish func()
+	p      *agentevents.ToolReturned
+}
+
+// settle decides the doubts about the calls of an agent that goes on, or with nil about all
+// calls, at the end of the turn.
+func (d *Decoder) settle(a *agent) {
+	for _, c := range openCalls(d.calls) {
+		switch {
+		case c.doubt == nil || a != nil && c.agent != a:
+		case a == nil && d.stopped != "":
+			d.decide(c, agentevents.ToolStatusCancelled)
+		default:
+			d.decide(c, agentevents.ToolStatusForbidden)
+		}
+	}
+}
+
+// decide records the return of a call that was in doubt.
+func (d *Decoder) decide(c *call, status agentevents.ToolStatus) {
+	t := c.doubt
+	c.doubt = nil
+	defer func(saved *line) { d.cur = saved }(d.cur)
+	d.cur = t.line
+	d.classify(c, t.p, status)
+	t.finish()
+}

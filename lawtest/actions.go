@@ -385,7 +385,13 @@ func (g *generator) toolWithoutCall() bool {
 	if p.OneEvent = g.chance(60); !p.OneEvent {
 		p.Status = pick(g, []agentevents.ToolStatus{agentevents.ToolStatusForbidden, agentevents.ToolStatusRateLimited})
 	}
-	return g.act(g.acting(), p)
+	a := g.acting()
+	for _, c := range a.calls {
+		if c.id == p.CallID && !p.OneEvent { // it is the return of that call
+			p.ToolID = c.tool
+		}
+	}
+	return g.act(a, p)
 }
 
 func (g *generator) modelCall() bool {

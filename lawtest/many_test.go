@@ -18,6 +18,7 @@ import (
 	"github.com/agentevents/agentevents/internal/effort"
 	"github.com/agentevents/agentevents/internal/stats"
 	"github.com/agentevents/agentevents/internal/view"
+	"github.com/agentevents/agentevents/report"
 	"github.com/agentevents/agentevents/tree"
 )
 
@@ -510,7 +511,7 @@ type row struct {
 // check compares what is known of the log with what the views have.
 func (m *many) check(t *testing.T) bool {
 	set := agentevents.NewFoldSet(agentevents.FoldOptions{KeepCalls: 1 << 20})
-	var details tree.Details
+	var details report.Details
 	figures := stats.New("")
 	events := map[string][]agentevents.Event{}
 	reader := agentevents.NewReader(strings.NewReader(strings.Join(m.lines, "\n")+"\n"), agentevents.ReaderOptions{Decoder: &dialect.Auto{Decoders: map[dialect.Name]agentevents.Decoder{

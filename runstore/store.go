@@ -77,8 +77,8 @@ func ParseEntry(line string) (Entry, error) {
 	return e, e.Event.UnmarshalJSON([]byte(line))
 }
 
-// Events returns the events of entries, such as those of [Store].Load, for functions that take
-// the events of a log: resume.Conversation is one. Errors are passed on.
+// Events turns entries, as [Store].Load yields them, into events, as resume.Conversation takes
+// them. Errors are passed on.
 func Events(entries iter.Seq2[Entry, error]) iter.Seq2[agentevents.Event, error] {
 	return func(yield func(agentevents.Event, error) bool) {
 		for e, err := range entries {

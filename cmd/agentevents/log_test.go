@@ -180,7 +180,9 @@ func TestCommandsReadTheDirectoryOfAStore(t *testing.T) {
 		if args[0] == "diff" {
 			args, files = append(args, "--width", "-1"), 2 // it prints the names
 		}
-		of := func(name string) result { return exec("", append(slices.Clone(args), slices.Repeat([]string{name}, files)...)...) }
+		of := func(name string) result {
+			return exec("", append(slices.Clone(args), slices.Repeat([]string{name}, files)...)...)
+		}
 		want, got := of(log), of(dir)
 		require.NotContains(t, got.err, "directory", command)
 		require.Equal(t, want.code, got.code, command)

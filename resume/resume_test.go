@@ -164,7 +164,7 @@ func TestApply(t *testing.T) {
 			"[run.resumed model.returned agent.toolReturned approval.requested clarification.requested]"},
 		"rejected": {resume.Options{Approval: func(*ae.ApprovalSnapshot) resume.Action { return resume.Close }},
 			resume.Receipt{Nodes: []string{"fetch"}, ModelCalls: []string{"m1"}, Calls: []string{"c1", "c2"}, Rejected: []string{"ap1"}},
-			"[run.resumed model.returned agent.toolReturned agent.toolReturned approval.rejected]"},
+			"[run.resumed approval.rejected model.returned agent.toolReturned agent.toolReturned]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			log := crashed(t)

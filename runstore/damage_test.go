@@ -523,13 +523,7 @@ func TestTokensOfASink(t *testing.T) {
 
 // conversation returns what a runtime with a loop of its own goes on with.
 func conversation(t *testing.T, s runstore.Store) []resume.Message {
-	messages, err := resume.Conversation(func(yield func(ae.Event, error) bool) {
-		for entry, err := range s.Load(t.Context(), "r", 0) {
-			if !yield(entry.Event, err) {
-				return
-			}
-		}
-	}, "r", "a")
+	messages, err := resume.Conversation(runstore.Events(s.Load(t.Context(), "r", 0)), "r", "a")
 	require.NoError(t, err)
 	return messages
 }

@@ -77,6 +77,18 @@ func ParseEntry(line string) (Entry, error) {
 	return e, e.Event.UnmarshalJSON([]byte(line))
 }
 
+// Events turns entries, as [Store].Load yields them, into events, as resume.Conversation takes
+// them. Errors are passed on.
+func Events(entries iter.Seq2[Entry, error]) iter.Seq2[agentevents.Event, error] {
+	return func(yield func(agentevents.Event, error) bool) {
+		for e, err := range entries {
+			if !yield(e.Event, err) {
+				return
+			}
+		}
+	}
+}
+
 func (e *Entry) same(f *Entry) bool {
 	return e.Event.Sequence == f.Event.Sequence && e.Event.ID == f.Event.ID && e.Line == f.Line
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"iter"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -92,7 +93,11 @@ func (l *logReader) events(in *invocation) (iter.Seq2[position, agentevents.Even
 	if len(in.args) == 0 {
 		return nil, usageError("a FILE is needed; - is standard input")
 	}
-	in.args = slices.DeleteFunc(slices.Clone(in.args), func(name string) bool {
+	in.args = slices.Clone(in.args)
+	for i, name := range in.args {
+		in.args[i] = logOf(name)
+	}
+	in.args = slices.DeleteFunc(in.args, func(name string) bool {
 		log := logPart.ReplaceAllString(name, "")
 		return log != name && slices.Contains(in.args, log)
 	})
@@ -157,6 +162,19 @@ func (l *logReader) events(in *invocation) (iter.Seq2[position, agentevents.Even
 		return l.told(in, all), nil
 	}
 	return all, nil
+}
+
+// logOf returns the log of a directory in which package runstore keeps runs, and any other name
+// as it is.
+func logOf(name string) string {
+	if info, err := os.Stat(name); err != nil || !info.IsDir() {
+		return name
+	}
+	log := filepath.Join(name, "events.jsonl")
+	if _, err := logfile.Segments(log); err != nil {
+		return name
+	}
+	return log
 }
 
 // print prints a report on standard error.

@@ -5,10 +5,15 @@ import (
 	"compress/gzip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	ae "github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/logfile"
+	"github.com/agentevents/agentevents/runstore"
 )
 
 // gz returns a compressed text.
@@ -153,4 +158,37 @@ func TestCatFromASequence(t *testing.T) {
 	log := line("r", 0) + line("r", 1) + line("r", 5)
 	require.Equal(t, line("r", 1)+line("r", 5), exec(log, "cat", "--from", "1", "-").out)
 	require.Equal(t, log, exec(log, "cat", "-").out)
+}
+
+// Each command that reads a log reads the log of a store of runs, if it is given the directory.
+func TestCommandsReadTheDirectoryOfAStore(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "runs")
+	store, err := runstore.Open(dir, runstore.Options{Log: &logfile.Options{MaxBytes: 400}})
+	require.NoError(t, err)
+	emitter, err := ae.NewEmitter(ae.EmitterOptions{Sinks: []ae.Sink{runstore.NewSink(store)}})
+	require.NoError(t, err)
+	run, err := emitter.Run("r1")
+	require.NoError(t, err)
+	require.NoError(t, run.Emit(t.Context(), &ae.RunStarted{Name: "release"}))
+	require.NoError(t, run.Agent("coder").Emit(t.Context(), &ae.AgentStarted{Task: "Add /v2/health"}))
+	require.NoError(t, run.Finish(t.Context(), nil))
+	require.NoError(t, store.Close())
+
+	log := filepath.Join(dir, "events.jsonl")
+	for _, command := range readers {
+		args, files := strings.Fields(command), 1
+		if args[0] == "diff" {
+			args, files = append(args, "--width", "-1"), 2 // it prints the names
+		}
+		of := func(name string) result {
+			return exec("", append(slices.Clone(args), slices.Repeat([]string{name}, files)...)...)
+		}
+		want, got := of(log), of(dir)
+		require.NotContains(t, got.err, "directory", command)
+		require.Equal(t, want.code, got.code, command)
+		require.Equal(t, strings.ReplaceAll(want.out, log, dir), strings.ReplaceAll(got.out, log, dir), command)
+		require.Equal(t, want.err, got.err, command)
+	}
+	require.Contains(t, exec("", "tree", dir).out, "coder")
+	require.Contains(t, exec("", "tree", filepath.Join(dir, "snapshots")).err, "directory")
 }

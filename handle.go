@@ -498,8 +498,8 @@ var errNoFunction = errors.New("agentevents: Do: the function is nil")
 //	}
 //
 // The error is fn's, joined with one of recording the end. For a call that is not recorded fn runs
-// and nothing is recorded, with the two exceptions of [Agent.Do]: then the error is that of
-// [Agent.Call]. A nil fn is an error, and the call fails with it.
+// and nothing is recorded, with the two exceptions of [Agent.Do]: then the error is
+// the one which [Agent.Call] returned. A nil fn is an error, and the call fails with it.
 func (c *Call) Do(ctx context.Context, fn func(context.Context) (JSON, error)) (JSON, error) {
 	switch {
 	case fn == nil:

@@ -96,7 +96,7 @@ func (p *plain) walk(field string, v reflect.Value) {
 	}
 }
 
-// nobodys are the fields with ids of events, traces and spans, and what their words begin with. Nobody
+// nobodys are the fields with ids of events, traces and spans, and the beginning of their words. Nobody
 // chooses these ids, whatever they look like.
 var nobodys = map[string]string{"EventID": "id", "CausationID": "id", "TraceID": "trace", "SpanID": "span", "ParentSpanID": "span"}
 

@@ -220,8 +220,8 @@ func filters(query url.Values) error {
 	return nil
 }
 
-// cursorOf returns the sequence that a stream begins at, and the epoch that it is of, if it names
-// one. The header goes before the query: it is of the same stream, later.
+// cursorOf returns the sequence that a stream begins at, and its epoch, if the request names
+// one. The header goes before the query: it comes from the same stream, later.
 func cursorOf(req *http.Request, query url.Values) (from uint64, epoch string, err error) {
 	if id := req.Header.Get("Last-Event-ID"); id != "" {
 		number, epoch, hasEpoch := strings.Cut(id, "-")

@@ -74,7 +74,7 @@ func (f *Feed) Events(ctx context.Context, runID string, from uint64) iter.Seq2[
 type cursor struct {
 	run   *run
 	from  uint64 // sequence of the next event
-	stale bool   // from is of another log: the next read is a gap
+	stale bool   // from belongs to another log: the next read is a gap
 	epoch string // of the run, at the last read
 	batch []line // the lines taken last
 	took  time.Time
@@ -187,8 +187,8 @@ func (r *run) end() uint64 {
 	return r.next
 }
 
-// stale reports whether a cursor with an epoch is of another log. What was recorded elsewhere since the
-// run went on here may have other events under the same numbers.
+// stale reports whether a cursor with an epoch belongs to another log: events that were recorded
+// elsewhere, since the run went on here, have the same numbers as others here.
 func (r *run) stale(from uint64, epoch string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

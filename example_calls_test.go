@@ -212,12 +212,12 @@ func ExampleWrapTool() {
 	//  no city
 }
 
-// An agent that fails has left a call open. Finish ends the run on every way out, with what
-// is open in it.
-func ExampleRun_Finish() {
+// An agent that fails has left a call open. FinishDeferred ends the run on every way out, with
+// what is open in it.
+func ExampleRun_FinishDeferred() {
 	ctx := context.Background()
 	work := func(run *agentevents.Run) (err error) {
-		defer func() { err = errors.Join(err, run.Finish(ctx, err)) }()
+		defer run.FinishDeferred(ctx, &err)
 		agent := run.Agent("guide")
 		agent.Emit(ctx, &agentevents.AgentStarted{})
 		agent.Call(ctx, &agentevents.ToolCalled{CallID: "toolu_1", ToolID: "weather"})

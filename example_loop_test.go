@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -37,12 +38,14 @@ type loop struct {
 }
 
 // work runs an agent, which is new or goes on with the messages of its log.
-func (l loop) work(ctx context.Context, a *ae.Agent, messages []resume.Message) (answer string, err error) {
-	a.Emit(ctx, &ae.AgentStarted{Task: messages[0].Text, Resumed: len(messages) > 1})
-	defer func() { a.Finish(ctx, err, &ae.AgentEnded{Result: answer}) }()
+func (l loop) work(ctx context.Context, a *ae.Agent, name string, messages []resume.Message) (answer string, err error) {
+	a.Emit(ctx, &ae.AgentStarted{Name: name, Task: messages[0].Text, Resumed: len(messages) > 1})
+	var end ae.AgentEnded
+	defer a.FinishDeferred(ctx, &err, &end)
 	for range 20 {
-		text, calls, err := l.ask(ctx, a, messages)
+		text, calls, err := l.ask(ctx, a, name, messages)
 		if err != nil || len(calls) == 0 {
+			end.Result = text
 			return text, err
 		}
 		messages = append(messages,
@@ -53,12 +56,12 @@ func (l loop) work(ctx context.Context, a *ae.Agent, messages []resume.Message) 
 }
 
 // ask asks the model, up to three times, and records the stream of the answer.
-func (l loop) ask(ctx context.Context, a *ae.Agent, messages []resume.Message) (text string, calls []resume.Call, err error) {
+func (l loop) ask(ctx context.Context, a *ae.Agent, name string, messages []resume.Message) (text string, calls []resume.Call, err error) {
 	call, _ := a.Model(ctx, &ae.ModelCalled{Model: "some-model"})
 	for try := 1; ; try++ {
 		var end ae.ModelReturned
 		text, calls, err = "", nil, nil
-		for c, broken := range l.model(ctx, a.ID(), messages) {
+		for c, broken := range l.model(ctx, name, messages) {
 			if err = broken; err != nil {
 				break
 			}
@@ -80,11 +83,12 @@ func (l loop) ask(ctx context.Context, a *ae.Agent, messages []resume.Message) (
 	}
 }
 
-// use uses tools at once. A tool that fails or panics is a result for the model.
+// use uses tools at once. Their calls start in order. A tool that fails or panics is a result for the model.
 func (l loop) use(ctx context.Context, a *ae.Agent, calls []resume.Call) []resume.Result {
 	results := make([]resume.Result, len(calls))
 	var all sync.WaitGroup
 	for i, c := range calls {
+		call, _ := a.Call(ctx, &ae.ToolCalled{CallID: c.ID, ToolID: c.Tool, Arguments: ae.JSON(c.Arguments.String())})
 		all.Go(func() {
 			r := resume.Result{CallID: c.ID, Tool: c.Tool, Status: ae.ToolStatusError}
 			defer func() {
@@ -93,7 +97,7 @@ func (l loop) use(ctx context.Context, a *ae.Agent, calls []resume.Call) []resum
 				}
 				results[i] = r
 			}()
-			out, err := a.Do(ctx, &ae.ToolCalled{CallID: c.ID, ToolID: c.Tool, Arguments: ae.JSON(c.Arguments.String())}, func(ctx context.Context) (ae.JSON, error) {
+			out, err := call.Do(ctx, func(ctx context.Context) (ae.JSON, error) {
 				if tool := l.tools[c.Tool]; tool != nil {
 					return tool(ctx, c.Arguments.String())
 				}
@@ -110,10 +114,10 @@ func (l loop) use(ctx context.Context, a *ae.Agent, calls []resume.Call) []resum
 	return results
 }
 
-// delegate runs a sub-agent. Its id has the call, as it may run twice at once; its name has not.
+// delegate runs a sub-agent. Each call has another one: providers may use the ids of calls again.
 func (l loop) delegate(ctx context.Context, name, task string) (ae.JSON, error) {
-	call := ae.CallFromContext(ctx)
-	answer, err := l.work(ctx, call.Agent(name+"/"+call.ID), []resume.Message{{Role: resume.RoleUser, Text: task}})
+	scout := ae.CallFromContext(ctx).NewAgent()
+	answer, err := l.work(ctx, scout, name, []resume.Message{{Role: resume.RoleUser, Text: task}})
 	return ae.JSONString(answer), err
 }
 
@@ -126,8 +130,8 @@ func TestLoopOfItsOwn(t *testing.T) {
 		return resume.Call{ID: id, Tool: tool, Arguments: resume.Value{JSON: ae.JSON(args)}}
 	}
 	script := map[string][]chunk{
-		"lead":         {{text: "I look.", calls: []resume.Call{use("call_0", "read", `{"path":"a.go"}`), use("call_1", "burn", `{}`), use("call_2", "scout", `"find it"`)}}, {text: "Done."}},
-		"scout/call_2": {{text: "broken"}, {calls: []resume.Call{use("call_0", "read", `{"path":"b.go"}`)}}, {text: "Found."}},
+		"lead":  {{text: "I look.", calls: []resume.Call{use("call_0", "read", `{"path":"a.go"}`), use("call_1", "burn", `{}`), use("call_2", "scout", `"find it"`)}}, {calls: []resume.Call{use("call_2", "scout", `"find more"`)}}, {text: "Done."}},
+		"scout": {{text: "broken"}, {calls: []resume.Call{use("call_0", "read", `{"path":"b.go"}`)}}, {text: "Found."}, {text: "No more."}},
 	}
 	var mu sync.Mutex
 	model := func(_ context.Context, agent string, _ []resume.Message) iter.Seq2[chunk, error] {
@@ -155,7 +159,7 @@ func TestLoopOfItsOwn(t *testing.T) {
 	require.NoError(t, err)
 	run, err := em.Run("r1")
 	require.NoError(t, err)
-	answer, err := loop{model, tools}.work(t.Context(), run.Agent("lead"), []resume.Message{{Role: resume.RoleUser, Text: "Go"}})
+	answer, err := loop{model, tools}.work(t.Context(), run.Agent("lead"), "lead", []resume.Message{{Role: resume.RoleUser, Text: "Go"}})
 	require.NoError(t, err)
 	require.Equal(t, "Done.", answer)
 	require.NoError(t, run.Finish(t.Context(), nil))
@@ -166,13 +170,32 @@ func TestLoopOfItsOwn(t *testing.T) {
 	s := runs.Snapshot("r1")
 	require.Empty(t, s.Violations)
 	require.Equal(t, ae.RunStatusCompleted, s.Status)
-	scout := s.Agents["scout/call_2"]
-	require.Equal(t, []any{"lead", "call_2", 3, 1}, []any{scout.ParentAgentID, scout.ParentCallID, scout.ModelCalls, scout.ModelFailures})
-	require.Equal(t, 3, s.Agents["lead"].ToolCalls)
+	require.Equal(t, 4, s.Agents["lead"].ToolCalls)
 	require.Equal(t, 1, s.Agents["lead"].ToolFailures)
-	messages, err := resume.Conversation(ae.NewReader(bytes.NewReader(log.Bytes()), ae.ReaderOptions{}).All(), "r1", "scout/call_2")
-	require.NoError(t, err)
-	require.Equal(t, `[{"find it"} { [call_0]} {Found. []}]`, fmt.Sprint(brief(messages)))
+	agents := s.AgentsInOrder()
+	require.Len(t, agents, 3)
+	for i, c := range []struct {
+		calls, failures int
+		answer, talk    string
+	}{
+		{3, 1, "Found.", `[{find it} { [call_0]} {Found. []}]`},
+		{1, 0, "No more.", `[{find more} {No more. []}]`},
+	} {
+		scout := agents[i+1]
+		require.Equal(t, []any{"scout", "lead", "call_2", 1}, []any{scout.Name, scout.ParentAgentID, scout.ParentCallID, scout.Attempts})
+		require.Equal(t, []any{c.calls, c.failures, c.answer}, []any{scout.ModelCalls, scout.ModelFailures, scout.Result})
+		messages, err := resume.Conversation(ae.NewReader(bytes.NewReader(log.Bytes()), ae.ReaderOptions{}).All(), "r1", scout.AgentID)
+		require.NoError(t, err)
+		require.Equal(t, c.talk, strings.ReplaceAll(fmt.Sprint(brief(messages)), `"`, ""))
+	}
+	var calls []string
+	for ev, err := range ae.NewReader(bytes.NewReader(log.Bytes()), ae.ReaderOptions{}).All() {
+		require.NoError(t, err)
+		if p, ok := ev.Payload.(*ae.ToolCalled); ok && ev.AgentID == "lead" {
+			calls = append(calls, p.ToolID)
+		}
+	}
+	require.Equal(t, []string{"read", "burn", "scout", "scout"}, calls)
 	var drawn bytes.Buffer
 	require.NoError(t, tree.Write(&drawn, s, tree.Options{}))
 	require.Contains(t, drawn.String(), "tool.scout")

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	ae "github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/eventtest"
 	"github.com/agentevents/agentevents/report"
 	"github.com/agentevents/agentevents/tree"
 )
@@ -29,10 +30,10 @@ func gather(ctx context.Context, planner *ae.Agent) {
 }
 
 // A tool that is an agent: the agent of CallFromContext stands below the call.
-func hotels(ctx context.Context) (ae.JSON, error) {
+func hotels(ctx context.Context) (found ae.JSON, err error) {
 	scout := ae.CallFromContext(ctx).Agent("scout")
 	scout.Emit(ctx, &ae.AgentStarted{Task: "Find three hotels"})
-	defer scout.Finish(ctx, nil, nil)
+	defer scout.FinishDeferred(ctx, &err, nil)
 	return scout.Do(ctx, &ae.ToolCalled{ToolID: "search", Arguments: `{"query":"hotels in Oslo"}`}, search)
 }
 
@@ -97,4 +98,32 @@ func branches(drawn string) []string {
 	}
 	slices.Sort(lines)
 	return lines
+}
+
+// The agent of the recipe fails when its search does, like the call that it stands below.
+func TestReadmesAgentFailsWithItsSearch(t *testing.T) {
+	em, rec := eventtest.RecordWith(t, ae.EmitterOptions{
+		Lifecycle:   ae.LifecycleDerived,
+		OnViolation: func(*ae.RuleError) {},
+		Guard: func(ev ae.Event) *ae.RuleError {
+			if p, ok := ev.Payload.(*ae.ToolCalled); ok && p.ToolID == "search" {
+				return &ae.RuleError{Rule: "no-search"}
+			}
+			return nil
+		},
+	})
+	run, err := em.Run("trip")
+	require.NoError(t, err)
+	planner := run.Agent("planner")
+	require.NoError(t, planner.Emit(t.Context(), &ae.AgentStarted{}))
+	_, err = planner.Do(t.Context(), &ae.ToolCalled{ToolID: "hotels"}, hotels)
+	require.Error(t, err)
+	require.NoError(t, run.Finish(t.Context(), nil))
+	var statuses []ae.AgentStatus
+	for _, ev := range rec.Events() {
+		if p, ok := ev.Payload.(*ae.AgentTransition); ok && ev.AgentID == "scout" {
+			statuses = append(statuses, p.To)
+		}
+	}
+	require.Equal(t, ae.StatusFailed, statuses[len(statuses)-1])
 }

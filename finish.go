@@ -3,7 +3,9 @@ package agentevents
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/agentevents/agentevents/internal/reentry"
 )
@@ -30,6 +32,75 @@ func (a *Agent) Finish(ctx context.Context, err error, p *AgentEnded) error {
 		return nil
 	}
 	return join(a.failCalls(ctx, err, a.OpenCalls(), a.OpenModelCalls()), a.end(ctx, err, p))
+}
+
+// FinishDeferred is [Agent.Finish] for a defer statement, for each way out of a function:
+//
+//	func work(ctx context.Context, agent *agentevents.Agent) (err error) {
+//		var end agentevents.AgentEnded // end.Result may be set later
+//		defer agent.FinishDeferred(ctx, &err, &end)
+//
+// The agent ends with *err as it is then; a nil pointer is no error. When a panic passes, the agent
+// ends with a [*PanicError] whatever outcome p names, and the panic goes on with the same value.
+// So it does, without a panic, when runtime.Goexit ends the goroutine. Only a method that is itself
+// deferred sees these two, not one in a deferred function.
+//
+// *err is left as it is, because it is the work's: errors of recording are told to
+// EmitterOptions.OnViolation and OnError.
+func (a *Agent) FinishDeferred(ctx context.Context, err *error, p *AgentEnded) {
+	v := recover()
+	how, cut := wayOut(v, err)
+	if cut && p != nil {
+		out := *p
+		out.Outcome, out.Error = "", Opt[ErrorInfo]{}
+		p = &out
+	}
+	_ = a.Finish(ctx, how, p)
+	if v != nil {
+		panic(v)
+	}
+}
+
+// FinishDeferred is [Run.Finish] for a defer statement: defer run.FinishDeferred(ctx, &err). It
+// records panics and leaves *err as [Agent.FinishDeferred] does.
+func (r *Run) FinishDeferred(ctx context.Context, err *error) {
+	v := recover()
+	how, _ := wayOut(v, err)
+	_ = r.Finish(ctx, how)
+	if v != nil {
+		panic(v)
+	}
+}
+
+// errGoexit is the failure of work that runtime.Goexit cut off.
+var errGoexit = errors.New("the work ended its goroutine")
+
+// wayOut returns how a function ended whose deferred method calls it, and whether it did not
+// return: a panic with v passes, or runtime.Goexit ends the goroutine.
+func wayOut(v any, err *error) (how error, cut bool) {
+	switch {
+	case v != nil:
+		return &PanicError{Value: v}, true
+	case byGoexit():
+		return errGoexit, true
+	case err == nil:
+		return nil, false
+	}
+	return *err, false
+}
+
+// byGoexit reports whether runtime.Goexit has called the method that calls wayOut. Functions that
+// Goexit's deferred ones call return as ever, so only the caller of the method counts. The compiler
+// puts a function between the two.
+func byGoexit() bool {
+	var pcs [4]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(4, pcs[:])]) // without Callers, byGoexit, wayOut and the method
+	for {
+		f, more := frames.Next()
+		if !more || !strings.Contains(f.Function, ".deferwrap") {
+			return f.Function == "runtime.Goexit"
+		}
+	}
 }
 
 // failCalls closes open calls and model calls as work that ended with err leaves them.

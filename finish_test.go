@@ -1,9 +1,11 @@
 package agentevents
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -270,4 +272,93 @@ func TestFinishAfterABudget(t *testing.T) {
 		})
 	}
 	require.ErrorIs(t, over, over.Err)
+}
+
+// However a function ends, its deferred methods record it, and what passes goes on.
+func TestFinishDeferredOnEachWayOut(t *testing.T) {
+	down := errors.New("down")
+	for _, tc := range []struct {
+		name    string
+		work    func() error
+		panics  any
+		run     Kind
+		message string // of the ends
+		code    string
+		outcome AgentOutcome
+	}{
+		{"good", func() error { return nil }, nil, KindRunCompleted, "", "", OutcomeConverged},
+		{"error", func() error { return down }, nil, KindRunFailed, "down", "", OutcomePartial},
+		{"cancelled", func() error { return context.Canceled }, nil, KindRunCancelled, "context canceled", "", OutcomePartial},
+		{"panic", func() error { panic("fire") }, "fire", KindRunFailed, "panic: fire", "panic", ""},
+		{"panic with an error", func() error { panic(down) }, down, KindRunFailed, "panic: down", "panic", ""},
+		{"end of the goroutine", func() error { runtime.Goexit(); return nil }, nil, KindRunFailed, "the work ended its goroutine", "", ""},
+		{"a panic that is put out", func() error {
+			defer func() { _ = recover() }()
+			panic("fire")
+		}, nil, KindRunCompleted, "", "", OutcomeConverged},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleDerived})
+			work := func() (err error) {
+				defer r.FinishDeferred(t.Context(), &err)
+				a := beginAgent(t, r, "a")
+				end := &AgentEnded{Outcome: cmp.Or(tc.outcome, OutcomePartial)}
+				defer a.FinishDeferred(t.Context(), &err, end)
+				end.Result = "half"
+				return tc.work()
+			}
+			passed := make(chan any, 1)
+			go func() {
+				defer func() { passed <- recover() }()
+				_ = work()
+			}()
+			require.Equal(t, tc.panics, <-passed)
+			ev := log.last(t)
+			require.Equal(t, tc.run, ev.Kind())
+			switch p := ev.Payload.(type) {
+			case *RunFailed:
+				require.Equal(t, ErrorInfo{Message: tc.message, Code: tc.code}, p.Error.V)
+			case *RunCancelled:
+				require.Equal(t, tc.message, p.Reason)
+			}
+			end, ok := log.events[len(log.events)-2].Payload.(*AgentEnded)
+			require.True(t, ok)
+			require.Equal(t, []any{tc.outcome, "half"}, []any{end.Outcome, end.Result})
+			if tc.outcome == "" {
+				require.Equal(t, ErrorInfo{Message: tc.message, Code: tc.code}, end.Error.V)
+			}
+		})
+	}
+}
+
+// A function that Goexit's deferred functions call returns as ever, and so does one that a
+// panic's deferred functions call.
+func TestFinishDeferredBelowADeferredFunction(t *testing.T) {
+	for name, out := range map[string]func(){"Goexit": runtime.Goexit, "panic": func() { panic("fire") }} {
+		t.Run(name, func(t *testing.T) {
+			r, log := startRun(t, EmitterOptions{})
+			work := func() { defer r.FinishDeferred(t.Context(), nil) }
+			done := make(chan bool)
+			go func() {
+				defer close(done)
+				defer func() { _ = recover() }()
+				defer func() { work() }()
+				out()
+			}()
+			<-done
+			last := log.last(t)
+			require.Equal(t, KindRunCompleted, last.Kind())
+		})
+	}
+}
+
+// The deferred methods of handles of nothing let a panic pass.
+func TestFinishDeferredOfNothing(t *testing.T) {
+	var r *Run
+	var a *Agent
+	require.PanicsWithValue(t, "fire", func() {
+		defer r.FinishDeferred(t.Context(), nil)
+		defer a.FinishDeferred(t.Context(), nil, nil)
+		panic("fire")
+	})
 }

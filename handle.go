@@ -263,6 +263,7 @@ type Call struct {
 	attempt int
 	start   time.Time // zero when it is not known
 	dead    bool
+	denied  error // why the tool must not run; nil when it may
 }
 
 // Call records that the agent calls a tool. p says which, and what else is known of the
@@ -286,7 +287,9 @@ func (a *Agent) Call(ctx context.Context, p *ToolCalled) (*Call, error) {
 	}
 	c := &Call{ID: p.CallID, ToolID: p.ToolID, agent: a, args: p.Arguments, attempt: p.Attempt.Or(1), start: e.now()}
 	err := a.Emit(ctx, p)
-	c.dead = err != nil && !onlySinks(err)
+	if c.dead = err != nil && !onlySinks(err); c.dead && (p.ApprovalID != "" || e.forbids(err)) {
+		c.denied = err
+	}
 	return c, err
 }
 
@@ -319,6 +322,17 @@ func (c *Call) Retry(ctx context.Context) (*Call, error) {
 		return &Call{dead: true}, nil
 	}
 	return c.agent.Call(ctx, &ToolCalled{ToolID: c.ToolID, Arguments: c.args, Attempt: Some(c.attempt + 1), RetryOf: c.ID})
+}
+
+// NewAgent returns a handle to a sub-agent that this call spawned, with an id that no other
+// agent has. It is for tools that are agents, which may run more than once: an id of the tool or
+// of the call may come again, and the agent of that id would start again. Give the agent
+// a name for people in its [AgentStarted].
+func (c *Call) NewAgent() *Agent {
+	if c == nil || !c.agent.ok() {
+		return nil
+	}
+	return c.Agent(c.agent.run.s.e.newID())
 }
 
 // Agent returns a handle to a sub-agent that this call spawned.
@@ -448,6 +462,9 @@ func failed(ctx context.Context, err error) (p *ToolReturned) {
 // (see [Call.Fail]). The context of fn carries the call: see [CallFromContext]. A panic of
 // fn is recorded as a failure and goes on. The error is fn's, joined with one of recording.
 //
+// Do may be called from goroutines. Their calls start in any order then: where that matters, as
+// for a golden log, use Call in order and [Call.Do] in the goroutines.
+//
 // A log must not stop the tool: fn runs also when the call is not recorded, as when the emitter
 // is closed. An agent that is nil, as of a context without one, runs fn and records nothing.
 // There are two exceptions. With an EmitterOptions.Guard fn does not run when that refuses the
@@ -456,17 +473,47 @@ func failed(ctx context.Context, err error) (p *ToolReturned) {
 //
 // Under [LifecycleDerived] the agent's status follows. Under the other tables an agent that
 // uses a tool goes To(ctx, StatusToolCall) before and To(ctx, StatusToolResult) after.
-func (a *Agent) Do(ctx context.Context, p *ToolCalled, fn func(context.Context) (JSON, error)) (result JSON, err error) {
+func (a *Agent) Do(ctx context.Context, p *ToolCalled, fn func(context.Context) (JSON, error)) (JSON, error) {
 	if fn == nil {
-		return "", errors.New("agentevents: Do: the function is nil")
+		return "", errNoFunction
 	}
 	if !a.ok() {
 		return fn(orBackground(ctx))
 	}
 	c, recordErr := a.Call(ctx, p)
-	if c.dead && (p != nil && p.ApprovalID != "" || a.run.s.e.forbids(recordErr)) {
-		return "", recordErr
+	if c.denied != nil {
+		return "", c.denied
 	}
+	return c.do(ctx, recordErr, fn)
+}
+
+var errNoFunction = errors.New("agentevents: Do: the function is nil")
+
+// Do runs fn, and records its return or failure, as [Agent.Do] does for a call that it records
+// itself. It is for calls that run at once and start in order:
+//
+//	for _, p := range calls {
+//		call, _ := agent.Call(ctx, p)
+//		all.Go(func() { call.Do(ctx, tool) })
+//	}
+//
+// The error is fn's, joined with one of recording the end. For a call that is not recorded fn runs
+// and nothing is recorded, with the two exceptions of [Agent.Do]: then the error is
+// the one which [Agent.Call] returned. A nil fn is an error, and the call fails with it.
+func (c *Call) Do(ctx context.Context, fn func(context.Context) (JSON, error)) (JSON, error) {
+	switch {
+	case fn == nil:
+		return "", join(errNoFunction, c.Fail(ctx, errNoFunction))
+	case c != nil && c.denied != nil:
+		return "", c.denied
+	case c == nil || !c.agent.ok():
+		return fn(orBackground(ctx))
+	}
+	return c.do(ctx, nil, fn)
+}
+
+// do is Do; recordErr is the error of recording the call.
+func (c *Call) do(ctx context.Context, recordErr error, fn func(context.Context) (JSON, error)) (result JSON, err error) {
 	returned := false
 	defer func() {
 		if returned {

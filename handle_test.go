@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -679,4 +682,103 @@ func TestReturnsOfAnAgentAtRestAreLate(t *testing.T) {
 			require.Empty(t, s.OpenModelCalls)
 		})
 	}
+}
+
+// Calls that run at once start in the order of Call, and Call.Do records each end as Agent.Do does.
+func TestCallsThatRunAtOnceStartInOrder(t *testing.T) {
+	r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleDerived})
+	a := beginAgent(t, r, "a")
+	down := errors.New("down")
+	tools := []func(context.Context) (JSON, error){
+		func(ctx context.Context) (JSON, error) { return JSONString(CallFromContext(ctx).ID), nil },
+		func(context.Context) (JSON, error) { return "", down },
+		func(context.Context) (JSON, error) { panic("fire") },
+		func(context.Context) (JSON, error) { runtime.Goexit(); return "", nil },
+	}
+	var all sync.WaitGroup
+	for i, tool := range tools {
+		call, err := a.Call(t.Context(), &ToolCalled{CallID: strconv.Itoa(i), ToolID: "t"})
+		require.NoError(t, err)
+		all.Go(func() {
+			defer func() { _ = recover() }()
+			result, err := call.Do(t.Context(), tool)
+			if i == 0 && (result != `"0"` || err != nil) || i == 1 && err != down {
+				t.Errorf("call %d: %s, %v", i, result, err)
+			}
+		})
+	}
+	all.Wait()
+	var calls []string
+	ends := map[string]string{}
+	for _, ev := range log.events {
+		switch p := ev.Payload.(type) {
+		case *ToolCalled:
+			calls = append(calls, p.CallID)
+		case *ToolReturned:
+			ends[p.CallID] = string(p.Result) + p.Error.V.Message
+		}
+	}
+	require.Equal(t, []string{"0", "1", "2", "3"}, calls)
+	require.Equal(t, map[string]string{"0": `"0"`, "1": "down", "2": "panic: fire", "3": "the tool ended its goroutine"}, ends)
+}
+
+// A tool runs without a record, unless somebody forbids it.
+func TestCallDoOfACallThatIsNotRecorded(t *testing.T) {
+	r, _ := startRun(t, EmitterOptions{Lifecycle: LifecycleDerived})
+	a := beginAgent(t, r, "a")
+	ran := 0
+	tool := func(context.Context) (JSON, error) { ran++; return "1", nil }
+	_, err := a.Call(t.Context(), &ToolCalled{CallID: "c", ToolID: "t"})
+	require.NoError(t, err)
+	again, err := a.Call(t.Context(), &ToolCalled{CallID: "c", ToolID: "t"})
+	require.Error(t, err)
+	for _, c := range []*Call{again, nil, a.OpenCall("none")} {
+		result, err := c.Do(t.Context(), tool)
+		require.NoError(t, err)
+		require.Equal(t, JSON("1"), result)
+	}
+	require.Equal(t, 3, ran)
+
+	unknown, refused := a.Call(t.Context(), &ToolCalled{ToolID: "t", ApprovalID: "none"})
+	require.Error(t, refused)
+	_, err = unknown.Do(t.Context(), tool)
+	require.Equal(t, refused, err)
+	guarded, _ := startRun(t, EmitterOptions{Lifecycle: LifecycleDerived, Guard: func(ev Event) *RuleError {
+		if _, ok := ev.Payload.(*ToolCalled); ok {
+			return &RuleError{Rule: "too-much"}
+		}
+		return nil
+	}})
+	call, refused := beginAgent(t, guarded, "a").Call(t.Context(), &ToolCalled{ToolID: "t"})
+	require.Error(t, refused)
+	_, err = call.Do(t.Context(), tool)
+	require.Equal(t, refused, err)
+	require.Equal(t, 3, ran)
+
+	open := a.OpenCall("c")
+	_, err = open.Do(t.Context(), nil)
+	require.ErrorIs(t, err, errNoFunction)
+	require.Empty(t, a.OpenCalls())
+}
+
+// A tool that is an agent has another agent for each call, also when ids of calls come again.
+func TestNewAgentOfACallIsAnotherEachTime(t *testing.T) {
+	r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleDerived})
+	a := beginAgent(t, r, "a")
+	ids := map[string]bool{}
+	for range 2 {
+		_, err := a.Do(t.Context(), &ToolCalled{CallID: "call_0", ToolID: "scout"}, func(ctx context.Context) (JSON, error) {
+			scout := CallFromContext(ctx).NewAgent()
+			ids[scout.ID()] = true
+			return "", errors.Join(scout.Emit(ctx, &AgentStarted{Name: "scout"}), scout.Finish(ctx, nil, nil))
+		})
+		require.NoError(t, err)
+	}
+	require.Len(t, ids, 2)
+	for _, ev := range log.events {
+		if p, ok := ev.Payload.(*AgentStarted); ok && p.Name == "scout" {
+			require.Equal(t, []string{"a", "call_0"}, []string{ev.ParentAgentID, ev.ParentCallID})
+		}
+	}
+	require.Nil(t, (*Call)(nil).NewAgent())
 }

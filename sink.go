@@ -158,7 +158,8 @@ func (l skipReplayed) WriteEvent(ctx context.Context, ev Event) error {
 // What is left out leaves gaps in the sequence. The snapshot of a finished run is the
 // same without it. A crash loses the blocks that were under way. A run that is resumed
 // from such a log also uses the sequences of the last deltas a second time, if no
-// lasting event came after them: readers of the deltas must begin anew with a snapshot.
+// lasting event came after them: readers of the deltas must begin anew with a snapshot, as
+// the streams of package live tell them.
 func WithoutDeltas(s Sink) Sink { return withoutDeltas{s} }
 
 type withoutDeltas struct{ Sink }

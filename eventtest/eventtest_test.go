@@ -498,6 +498,35 @@ func TestGoldenIsPlain(t *testing.T) {
 }
 
 // Agents that work at the same time do what the golden log says in any order.
+// Ids that the program chose stay, also one that an event or a span has, too.
+func TestGoldenKeepsChosenIDs(t *testing.T) {
+	em, rec := eventtest.Record(t)
+	run, err := em.Run("r")
+	require.NoError(t, err)
+	coder := run.Agent("coder")
+	_, err = coder.Record(t.Context(), agentevents.Event{ID: "e", SpanID: "s", TraceID: "t", Payload: &agentevents.AgentStarted{}})
+	require.NoError(t, err)
+	for _, id := range []string{"e", "s", "t"} {
+		_, err := coder.Do(t.Context(), &agentevents.ToolCalled{CallID: id, ToolID: id}, func(context.Context) (agentevents.JSON, error) { return "", nil })
+		require.NoError(t, err)
+	}
+	require.NoError(t, coder.Emit(t.Context(), &agentevents.ClarificationRequested{InterruptID: "i", Questions: []agentevents.Question{
+		{ID: "q", Question: "Which day?"}, {ID: "e", Question: "Which hour?"}, {ID: "8c5f4a0e-6a53-4d6e-9a43-0a4a3b9c2b1d", Question: "Who?"},
+	}}))
+	require.NoError(t, run.Answer(t.Context(), &agentevents.ClarificationResolved{InterruptID: "i", Answers: `{"q":"Sunday"}`, AnsweredBy: "ann"}))
+	require.NoError(t, run.Finish(t.Context(), nil))
+	path := filepath.Join(t.TempDir(), "log.jsonl")
+	rec.GoldenWith(t, path, eventtest.GoldenOptions{Update: true})
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	log := string(text)
+	require.Regexp(t, `"id":"id1".*"traceId":"trace1","spanId":"span1"`, log)
+	for _, id := range []string{"e", "s", "t"} {
+		require.Equal(t, 2, strings.Count(log, `"callId":"`+id+`","toolId":"`+id+`"`), log)
+	}
+	require.Regexp(t, `"questions":\[\{"id":"q",.*\{"id":"e",.*\{"id":"id[0-9]+",`, log)
+}
+
 func TestGoldenOfActs(t *testing.T) {
 	t.Setenv("AGENTEVENTS_UPDATE", "")
 	run := func(tool string, agents ...string) *eventtest.Recorder {

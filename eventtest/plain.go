@@ -1,6 +1,7 @@
 package eventtest
 
 import (
+	"cmp"
 	"encoding/json"
 	"reflect"
 	"regexp"
@@ -45,8 +46,11 @@ func (p *plain) event(ev agentevents.Event) (agentevents.Event, error) {
 	}
 	own.Sequence = p.next[own.RunID]
 	p.next[own.RunID]++
+	id := p.word("EventID", own.ID)
+	own.ID = "" // other members of that name are not of events
 	p.walk("", reflect.ValueOf(&own).Elem())
 	p.walk("", reflect.ValueOf(own.Payload))
+	own.ID = id
 	p.time = p.time.Add(time.Second)
 	return own, nil
 }
@@ -92,24 +96,28 @@ func (p *plain) walk(field string, v reflect.Value) {
 	}
 }
 
+// nobodys are the fields with ids of events, traces and spans, and the beginning of their words. Nobody
+// chooses these ids, whatever they look like.
+var nobodys = map[string]string{"EventID": "id", "CausationID": "id", "TraceID": "trace", "SpanID": "span", "ParentSpanID": "span"}
+
 // word returns the word for an id, or the id if somebody chose it.
 func (p *plain) word(field, id string) string {
-	if w, ok := p.words[id]; ok {
+	key, name := id, nobodys[field]
+	switch {
+	case minted.MatchString(id):
+	case name == "":
+		return id
+	default:
+		key = name + "\x00" + id // somebody may have chosen the same text for another thing
+	}
+	if w, ok := p.words[key]; ok || id == "" {
 		return w
 	}
-	name := strings.TrimSuffix(field, "ID")
-	name = strings.TrimPrefix(name, "Parent")
-	switch name {
-	case "", "Causation":
-		name = "id"
-	case "Trace", "Span":
-	default:
-		if !minted.MatchString(id) {
-			return id
-		}
+	if name == "" {
+		name = strings.TrimPrefix(strings.TrimSuffix(field, "ID"), "Parent")
+		name = cmp.Or(strings.ToLower(name[:min(1, len(name))])+name[min(1, len(name)):], "id")
 	}
-	name = strings.ToLower(name[:1]) + name[1:]
 	p.counts[name]++
-	p.words[id] = name + strconv.Itoa(p.counts[name])
-	return p.words[id]
+	p.words[key] = name + strconv.Itoa(p.counts[name])
+	return p.words[key]
 }

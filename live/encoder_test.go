@@ -273,7 +273,7 @@ func TestEncodedStreamOfFrames(t *testing.T) {
 	for i, frame := range plain {
 		typ := []string{"intent_classified", "text_delta", "text_delta"}[i]
 		require.Equal(t, strings.Replace(frame, "data:", "event: "+typ+"\ndata:", 1), framed[i])
-		require.Regexp(t, fmt.Sprintf(`^id: %d\ndata: \{[^\n]*\}$`, i+1), frame)
+		require.Regexp(t, fmt.Sprintf(`^id: %d-[0-9a-z]+\ndata: \{[^\n]*\}$`, i+1), frame)
 	}
 	require.Equal(t, fields(asAGUI(false)), fields(asAGUI(true)))
 }

@@ -67,7 +67,8 @@ func Example() {
 	defer stream.Body.Close()
 	for lines := bufio.NewScanner(stream.Body); lines.Scan(); {
 		if id, ok := strings.CutPrefix(lines.Text(), "id: "); ok {
-			fmt.Println("event", id)
+			sequence, _, _ := strings.Cut(id, "-") // an epoch follows
+			fmt.Println("event", sequence)
 		}
 	}
 	fmt.Println("lines in the file:", strings.Count(file.String(), "\n"))

@@ -49,11 +49,15 @@ func (f *Feed) serveSnapshot(w http.ResponseWriter, req *http.Request) {
 // they connect again; else at the sequence that the query's from names; else at 0. The
 // query's agent and kind, each any number of times, leave out all other events.
 //
-// Of each event the id is its sequence and the data its line; it has no type, so a
-// browser takes it as a message. Two events with a type are about the stream:
+// Of each event the id is its sequence and an epoch, such as 7-1f3xk2, and the data its line; it
+// has no type, so a browser takes it as a message. The epoch is another one in each process and
+// after each resume: a log whose last events were lost goes on with other events under
+// their numbers. An id of another epoch is good for events before the sequence at which the run
+// was resumed here. One without an epoch, and from, are taken as they are. Two events with a
+// type are about the stream:
 //
 //   - resync: events that the reader wants are not kept any more, or its cursor is of
-//     another log. The data is {"from":…,"oldest":…,"next":…}, the fields of a
+//     another log or epoch. The data is {"from":…,"oldest":…,"next":…}, the fields of a
 //     [GapError]. The stream goes on at next. Load the snapshot now; events below its
 //     nextSequence are in it.
 //   - end: the run has ended, and these are all its events; the data is {"next":…}. It comes
@@ -95,7 +99,7 @@ type Encoder interface {
 // leave out none. Events that it refuses are left out. The handler answers POST like GET,
 // and reads no body.
 //
-// A cursor of another feed is none: the stream begins with the run. For a reader that comes
+// A cursor of another log or epoch is none: the stream begins with the run. For a reader that comes
 // when the first events are not kept any more it begins with the run's agent, with the other
 // agents and the calls that are open, and with the state, as the snapshot tells them. Of a block
 // whose beginning is missing come no deltas, but its whole text. A reader that falls behind
@@ -132,8 +136,9 @@ func (f *Feed) serveStream(w http.ResponseWriter, req *http.Request, newEncoder 
 		err = filters(query)
 	}
 	var from uint64
+	var epoch string
 	if err == nil {
-		from, err = cursorOf(req, query)
+		from, epoch, err = cursorOf(req, query)
 	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -144,7 +149,7 @@ func (f *Feed) serveStream(w http.ResponseWriter, req *http.Request, newEncoder 
 		http.Error(w, ErrUnknownRun.Error(), http.StatusNotFound)
 		return
 	}
-	s := stream{cursor: cursor{run: r, from: from}, feed: f, w: w, conn: http.NewResponseController(w), query: query, told: from}
+	s := stream{cursor: cursor{run: r, from: from, stale: r.stale(from, epoch)}, feed: f, w: w, conn: http.NewResponseController(w), query: query, told: from}
 	if s.ended() && r.finished() {
 		w.WriteHeader(http.StatusNoContent)
 		return
@@ -153,10 +158,10 @@ func (f *Feed) serveStream(w http.ResponseWriter, req *http.Request, newEncoder 
 	w.Header().Set("X-Accel-Buffering", "no") // of nginx
 	s.buf.WriteString(":\n\n")                // the reader learns that it is connected
 	if newEncoder != nil {
-		s.encoder, s.from = newEncoder(), 0
-		if from <= r.end() {
+		if !s.stale && from <= r.end() {
 			s.skip = from
 		}
+		s.encoder, s.from, s.stale = newEncoder(), 0, false
 	}
 	if req.Method == http.MethodGet {
 		s.serve(req.Context())
@@ -215,25 +220,25 @@ func filters(query url.Values) error {
 	return nil
 }
 
-// cursorOf returns the sequence that a stream begins at. The header goes before the
-// query: it is of the same stream, later.
-func cursorOf(req *http.Request, query url.Values) (uint64, error) {
+// cursorOf returns the sequence that a stream begins at, and its epoch, if the request names
+// one. The header goes before the query: it comes from the same stream, later.
+func cursorOf(req *http.Request, query url.Values) (from uint64, epoch string, err error) {
 	if id := req.Header.Get("Last-Event-ID"); id != "" {
-		n, err := strconv.ParseUint(id, 10, 64)
-		if err != nil || n == math.MaxUint64 {
-			return 0, errors.New("Last-Event-ID is not the id of an event")
+		number, epoch, hasEpoch := strings.Cut(id, "-")
+		n, err := strconv.ParseUint(number, 10, 64)
+		if err != nil || n == math.MaxUint64 || hasEpoch && epoch == "" {
+			return 0, "", errors.New("Last-Event-ID is not the id of an event")
 		}
-		return n + 1, nil
+		return n + 1, epoch, nil
 	}
-	from := query.Get("from")
-	if from == "" {
-		return 0, nil
+	text := query.Get("from")
+	if text == "" {
+		return 0, "", nil
 	}
-	n, err := strconv.ParseUint(from, 10, 64)
-	if err != nil {
-		return 0, errors.New("from is not a sequence")
+	if from, err = strconv.ParseUint(text, 10, 64); err != nil {
+		return 0, "", errors.New("from is not a sequence")
 	}
-	return n, nil
+	return from, "", nil
 }
 
 // A stream is an HTTP answer under way.
@@ -438,6 +443,8 @@ func (s *stream) id(next uint64) {
 	if next > 0 {
 		s.buf.WriteString("id: ")
 		s.buf.Write(strconv.AppendUint(s.buf.AvailableBuffer(), next-1, 10))
+		s.buf.WriteByte('-')
+		s.buf.WriteString(s.epoch)
 		s.buf.WriteByte('\n')
 	}
 }

@@ -22,7 +22,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -104,6 +106,8 @@ type run struct {
 	bytes    int        // length of all lines
 	next     uint64     // sequence of the next event
 	oldest   uint64     // readers from here on miss nothing
+	epoch    string     // of the ids of streams; each resume has another
+	start    uint64     // sequence at which the epoch began
 	pending  []pending  // events that are not folded yet
 	last     time.Time  // when the last event came; set once released
 	released bool
@@ -194,10 +198,13 @@ func (f *Feed) unusable() error {
 // begin adds a run. f.mu is held.
 func (f *Feed) begin(id string, fold *agentevents.Fold, next uint64) *run {
 	f.forget(f.runs[id])
-	r := &run{feed: f, id: strings.Clone(id), fold: fold, next: next, oldest: next}
+	r := &run{feed: f, id: strings.Clone(id), fold: fold, next: next, oldest: next, epoch: newEpoch(), start: next}
 	f.runs[r.id] = r
 	return r
 }
+
+// newEpoch returns an epoch that no other process and no other resume has.
+func newEpoch() string { return strconv.FormatUint(uint64(rand.Uint32()), 36) }
 
 // forget drops a run, which may be nil. Its readers are released. f.mu is held.
 func (f *Feed) forget(r *run) {
@@ -401,6 +408,7 @@ func (r *run) resume(fold *agentevents.Fold, next uint64) bool {
 		return false
 	}
 	r.fold, r.pending, r.released, r.last = fold, nil, false, time.Time{}
+	r.epoch, r.start = newEpoch(), next
 	r.notify()
 	return true
 }

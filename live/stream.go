@@ -74,6 +74,8 @@ func (f *Feed) Events(ctx context.Context, runID string, from uint64) iter.Seq2[
 type cursor struct {
 	run   *run
 	from  uint64 // sequence of the next event
+	stale bool   // from belongs to another log: the next read is a gap
+	epoch string // of the run, at the last read
 	batch []line // the lines taken last
 	took  time.Time
 }
@@ -145,7 +147,9 @@ func (c *cursor) take() (changed <-chan struct{}, left time.Duration, err error)
 	r := c.run
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if c.from < r.oldest || c.from > r.next {
+	c.epoch = r.epoch
+	if c.stale || c.from < r.oldest || c.from > r.next {
+		c.stale = false
 		return nil, 0, &GapError{RunID: r.id, From: c.from, Oldest: r.oldest, Next: r.next}
 	}
 	clear(c.batch) // the run may not keep them any more
@@ -183,10 +187,18 @@ func (r *run) end() uint64 {
 	return r.next
 }
 
+// stale reports whether a cursor with an epoch belongs to another log: events that were recorded
+// elsewhere, since the run went on here, have the same numbers as others here.
+func (r *run) stale(from uint64, epoch string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return epoch != "" && epoch != r.epoch && from > r.start
+}
+
 // ended reports whether the reader has seen the last event of a run that is over.
 func (c *cursor) ended() bool {
 	r := c.run
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.released && c.from == r.next && r.left() <= 0
+	return r.released && !c.stale && c.from == r.next && r.left() <= 0
 }

@@ -23,9 +23,9 @@ func checkCommand() command {
 		args:    "[flags] FILE...",
 		purpose: "check that a log keeps its rules",
 		about: `
-Prints nothing and exits with 0 when the log keeps the rules; an empty log does.
-Otherwise it prints a line for every problem, in the order of the log, and exits
-with 1:
+Exits with 0 when the log keeps the rules, and prints nothing but warnings; an empty
+log keeps them. Otherwise it prints a line for every problem, in the order of the log,
+and exits with 1:
 
   FILE:LINE: RULE: what is wrong; the subject is in this state
 
@@ -36,7 +36,9 @@ relaxed one.
 
 Sequence numbers that no event of a run has are named at the end, in one line for
 every run, which begins with "warning:". They do not change the exit status, as a log
-may leave out deltas; with --complete they are problems. Nothing is known to be missing
+may leave out deltas; with --complete they are problems. Runs that have no delta, and end
+a block of text after the last number that is missing, have one line together: a log
+without deltas looks so. With --complete each has its own. Nothing is known to be missing
 from logs in formats whose numbers are not unique (KAOS) or that have none. A log whose
 first segments are not there is named likewise. A run whose beginning is missing breaks
 no rule that needs it: statuses, open calls and the table are unknown there.
@@ -100,20 +102,31 @@ problem.`,
 					c.l.raw = c.chain.reader
 					c.chain.openHeads(in)
 				}
+				cuts := gaps{}
 				for c.at, c.ev = range events {
-					f.apply(c.ev)
+					if f.apply(c.ev) {
+						cuts.see(&c.ev)
+					}
 				}
 				c.chain.end()
 				c.showChain(position{file: len(c.l.files)})
 				for _, note := range append(c.l.notes, c.chain.notes...) {
 					fmt.Fprintf(in.stdout, "warning: %s\n", note)
 				}
-				missing := false
+				missing, runs, numbers := false, 0, uint64(0)
 				for run, c := range f.runs().Coverage() {
-					if c.Missing > 0 {
-						missing = true
+					switch {
+					case c.Missing == 0:
+						continue
+					case !*complete && cuts[run].deltas():
+						runs, numbers = runs+1, numbers+c.Missing
+					default:
 						fmt.Fprintf(in.stdout, "warning: run %s: %s\n", visible(jsonwire.Brief(run)), missingNumbers(c))
 					}
+					missing = true
+				}
+				if runs > 0 {
+					fmt.Fprintf(in.stdout, "warning: sequence numbers are missing from runs without deltas, as if those were left out: runs %d, numbers %d; --complete names them\n", runs, numbers)
 				}
 				if err := c.l.result(); err != nil {
 					return err
@@ -126,6 +139,38 @@ problem.`,
 		},
 	}
 }
+
+// gaps tell, by run, whether left-out deltas explain what is missing.
+type gaps map[string]*gap
+
+type gap struct {
+	next  uint64 // above the highest sequence so far
+	delta bool   // the log has one of the run, or lacks its beginning, which is none
+	open  bool   // a number is missing after which no block has ended
+}
+
+func (g gaps) see(ev *agentevents.Event) {
+	r := g[ev.RunID]
+	if r == nil {
+		r = &gap{delta: ev.Sequence > 0}
+		g[ev.RunID] = r
+	} else if ev.Sequence > r.next {
+		r.open = true
+	}
+	r.next = max(r.next, ev.Sequence+1)
+	switch p := ev.Payload.(type) {
+	case *agentevents.TextCompleted:
+		r.open = r.open && p.BlockID == ""
+	case *agentevents.AgentReasoned:
+		r.open = r.open && p.BlockID == ""
+	default:
+		info, _ := ev.Kind().Info()
+		r.delta = r.delta || info.Droppable
+	}
+}
+
+// deltas reports whether the run looks like one without its deltas.
+func (r *gap) deltas() bool { return r != nil && !r.delta && !r.open }
 
 // A checker prints problems in the order of the log.
 type checker struct {

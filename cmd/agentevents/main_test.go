@@ -347,6 +347,54 @@ warning: run "r3": 1 sequence number is missing: 0
 	require.Equal(t, result{exitOK, "", ""}, exec("", "check", "--complete", clean))
 }
 
+// Runs that look like runs without deltas have one line together. A run that has deltas, or lacks
+// its beginning or its last events before no block, has its own.
+func TestCheckOfALogWithoutDeltas(t *testing.T) {
+	log := func(without bool, runs ...string) string {
+		var text bytes.Buffer
+		var sink agentevents.Sink = agentevents.NewWriter(&text, agentevents.WriterOptions{})
+		if without {
+			sink = agentevents.WithoutDeltas(sink)
+		}
+		em, err := agentevents.NewEmitter(agentevents.EmitterOptions{Sinks: []agentevents.Sink{sink}})
+		require.NoError(t, err)
+		for _, id := range runs {
+			run, err := em.Run(id)
+			require.NoError(t, err)
+			a := run.Agent("a")
+			require.NoError(t, a.Emit(t.Context(), &agentevents.AgentStarted{}))
+			call, err := a.Model(t.Context(), &agentevents.ModelCalled{Model: "m"})
+			require.NoError(t, err)
+			for _, word := range []string{"I ", "am ", "here."} {
+				require.NoError(t, call.Text(t.Context(), word))
+			}
+			require.NoError(t, call.Return(t.Context(), nil))
+			require.NoError(t, run.Finish(t.Context(), nil))
+		}
+		require.NoError(t, em.Close(t.Context()))
+		return text.String()
+	}
+	small := log(true, "r1", "r2")
+	require.Equal(t, result{exitOK, "warning: sequence numbers are missing from runs without deltas, as if those were left out: runs 2, numbers 6; --complete names them\n", ""}, exec(small, "check", "-"))
+	each := exec(small, "check", "--complete", "-")
+	require.Equal(t, exitProblems, each.code)
+	require.Regexp(t, `^warning: run "r1": 3 sequence numbers are missing: \d-\d\nwarning: run "r2": 3 .*\n$`, each.out)
+
+	lines := strings.SplitAfter(small, "\n")
+	last := len(lines)/2 - 1
+	lost := exec(strings.Join(slices.Delete(slices.Clone(lines), last-1, last), ""), "check", "-").out
+	require.Contains(t, lost, `warning: run "r1": 4 sequence numbers`, "no block ends after it")
+	require.Contains(t, lost, "runs 1, numbers 3")
+	require.Contains(t, exec(strings.Join(lines[1:], ""), "check", "-").out, `warning: run "r1": 4 sequence numbers`)
+
+	whole := strings.SplitAfter(log(false, "r1"), "\n")
+	for i, line := range whole {
+		if strings.Contains(line, "agent.text.delta") {
+			require.Contains(t, exec(strings.Join(slices.Delete(slices.Clone(whole), i, i+1), ""), "check", "-").out, `warning: run "r1": 1 sequence number is missing`)
+		}
+	}
+}
+
 // One false sequence is one problem, and an event that the check leaves out is one too,
 // however old it is.
 func TestCheckSequences(t *testing.T) {

@@ -15,9 +15,10 @@ func treeCommand() command {
 		args:    "[flags] FILE...",
 		purpose: "draw the runs of a log: agents, tool calls, audits and how they ended",
 		about: `
-A run that has not ended by the end of the log is shown as interrupted. With
---live, for a log that is still being written, it is shown with its status. Events
-that break a rule are counted below the run; they do not change the exit status.
+A run that is at work at the end of the log is shown as interrupted; one that waits
+or is paused is not. With --live, for a log that is still being written, each is shown
+with its status. Events that break a rule are counted below the run; they do not
+change the exit status.
 
 Colours are used on a terminal, unless the environment variable NO_COLOR is set
 or --color says otherwise.`,

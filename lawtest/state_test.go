@@ -50,7 +50,7 @@ func requireState(t *rapid.T, s *agentevents.RunSnapshot, run *agentevents.Run) 
 	for _, q := range v.Questions {
 		require.True(t, questions[q], q)
 	}
-	if len(s.Turns) != 1 { // a live run does not follow its only turn
+	if len(s.Turns) == 0 { // a live run does not follow its turns
 		require.Equal(t, s.Status, v.Status)
 	}
 	calls := map[string][]string{}

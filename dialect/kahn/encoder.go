@@ -193,9 +193,7 @@ func (e *Encoder) remember(ev *agentevents.Event, a *agentState) {
 func (a *agentState) line(ev *agentevents.Event) {
 	switch ev.Payload.(type) {
 	case *agentevents.AgentTransition, *agentevents.ToolReturned:
-		step := ev.Step.Or(a.at())
-		a.read.Reach(step)
-		a.reach(step)
+		a.read.Reach(ev.Step.Or(a.at())) // one that is made up moves no later one
 	}
 	a.read.Event(ev)
 }

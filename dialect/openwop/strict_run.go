@@ -21,7 +21,6 @@ type runState struct {
 
 	calls        []call
 	blocks       []openBlock
-	streams      []stream
 	low          []decision // those below the threshold that are not escalated yet
 	escalated    []decision // the others
 	just         bool       // nothing has come after the action of the last of them
@@ -39,10 +38,6 @@ type delivered struct{ sequence, hash uint64 }
 
 // A call is a tool call without a return. Call ids are unique to an agent.
 type call struct{ agentID, callID, toolID, eventID string }
-
-// A stream are deltas of an agent's reasoning without a block id. Its closer is another agent
-// that has reasoned in the node after them.
-type stream struct{ agentID, nodeID, closer string }
 
 // An openBlock is a block of reasoning of which only deltas were read.
 type openBlock struct{ agentID, blockID string }
@@ -104,7 +99,7 @@ func (d *Decoder) checkRun(line string) *agentevents.RuleError {
 	}
 	r.last = ev.Sequence
 	payload := jsonwire.Member(line, "payload")
-	broken := cmp.Or(d.checkNodes(r), d.checkAgents(r), d.checkBlocks(r), d.checkConversation(r, payload), d.checkEscalation(r))
+	broken := cmp.Or(d.checkNodes(r), d.checkAgents(r), d.checkConversation(r, payload), d.checkEscalation(r))
 	if r.fold != nil {
 		r.found = nil
 		r.fold.Apply(*ev)
@@ -237,46 +232,6 @@ func (d *Decoder) checkReturn(r *runState, p *agentevents.ToolReturned) *agentev
 		return breaks(RuleTool, "/payload/"+d.doc.toolName, "is not "+jsonwire.Brief(c.toolID)+", the tool of the call")
 	}
 	return nil
-}
-
-// checkBlocks checks that no stream of reasoning stays open in what ends while another agent
-// has closed one that it had not begun.
-func (d *Decoder) checkBlocks(r *runState) *agentevents.RuleError {
-	ev := d.r.Ev
-	at := func(s stream) bool { return true }
-	switch p := ev.Payload.(type) {
-	case *agentevents.AgentReasoningDelta:
-		if p.BlockID == "" && !slices.ContainsFunc(r.streams, func(s stream) bool { return s.agentID == ev.AgentID }) {
-			r.streams = limited(r.streams, stream{agentID: strings.Clone(ev.AgentID), nodeID: strings.Clone(ev.NodeID)})
-		}
-		return nil
-	case *agentevents.AgentReasoned:
-		if p.BlockID != "" {
-			return nil
-		}
-		if i := slices.IndexFunc(r.streams, func(s stream) bool { return s.agentID == ev.AgentID }); i >= 0 {
-			r.streams = slices.Delete(r.streams, i, i+1)
-			return nil
-		}
-		for i := range r.streams {
-			if s := &r.streams[i]; s.nodeID == ev.NodeID && s.closer == "" {
-				s.closer = strings.Clone(ev.AgentID)
-			}
-		}
-		return nil
-	case *agentevents.NodeCompleted:
-		at = func(s stream) bool { return s.nodeID == ev.NodeID }
-	case *agentevents.RunCompleted:
-	default:
-		return nil
-	}
-	i := slices.IndexFunc(r.streams, func(s stream) bool { return at(s) && s.closer != "" })
-	if i < 0 {
-		return nil
-	}
-	s := r.streams[i]
-	r.streams = slices.Delete(r.streams, i, i+1)
-	return breaks(RuleBlock, "/type", "the reasoning that "+jsonwire.Brief(s.agentID)+" streamed is not closed; only "+jsonwire.Brief(s.closer)+" has reasoned after it")
 }
 
 // checkConversation checks that nothing follows the end of a conversation.

@@ -347,6 +347,7 @@ func rows(p Profile) []row {
 			m("conversationId", "", keptForm{perSchema(shortText(aName, 256), shortText(aName, 256))}).must(all).or(made("unknown")), m("turnIndex", "", keptForm{perSchema(wholeFrom(0), wholeFrom(0))}).must(all).or(madeJSON("0")),
 			m("turn", "message", turnForm{}).must(all),
 		}},
+		usageRow(p, anyAgent),
 
 		// A node that waits for a person. The RFC and SchemaV1 have a type for each
 		// question and answer, SchemaV2 has interrupts.

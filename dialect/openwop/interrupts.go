@@ -80,6 +80,10 @@ func look(line, typ string) string {
 	}
 	word := func(name string) string { return jsonwire.Text(at(name)) }
 	switch typ {
+	case providerUsage:
+		if !isUsage(at()) {
+			return ""
+		}
 	case exchanged:
 		if _, err := ParseMessage([]byte(at("turn"))); err != nil || !isText(at("turn", "messageId")) {
 			return ""

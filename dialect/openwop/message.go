@@ -70,6 +70,11 @@ func (f keptForm) Parse(r *wire.Reader, _ any) error {
 	raw, err := r.S.Raw()
 	if err == nil {
 		r.KeepAs(raw)
+		if d := decoderOf(r); d.odd == nil {
+			if rule, detail := f.rule.check(d.o.Profile, raw); detail != "" {
+				d.odd = breaks(rule, r.Pointer(), detail)
+			}
+		}
 	}
 	return checked(r, &s, f.rule, err)
 }

@@ -37,7 +37,7 @@ var kindSamples = []Event{
 	{Payload: &RunPaused{Reason: "waiting for the weekend to end"}, Actor: "user"},
 	{Payload: &RunResumed{Message: "go on with the tests"}, Actor: "user"},
 	{Payload: &RunCompleted{Outputs: `{"version":"2.4.0"}`, Refused: 2}},
-	{Payload: &RunFailed{Error: Some(ErrorInfo{Code: "build_failed", Message: "go build: exit status 1", Details: `{"package":"./api"}`, Retryable: Some(true)}), Refused: 1}},
+	{Payload: &RunFailed{Error: Some(ErrorInfo{Code: "build_failed", Message: "go build: exit status 1", Details: `{"package":"./api"}`, Retryable: Some(true)}), FailedNodeID: "build", Refused: 1}},
 	{Payload: &RunCancelled{Reason: "superseded by run 43", Refused: 3}, Actor: "user"},
 
 	// Agents.

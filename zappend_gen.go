@@ -2091,6 +2091,10 @@ func (v *RunFailed) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"error":`...)
 		dst = v.Error.V.appendJSON(dst)
 	}
+	if v.FailedNodeID != "" {
+		dst = append(dst, `,"failedNodeId":`...)
+		dst = jsonwire.AppendString(dst, v.FailedNodeID)
+	}
 	if v.Refused != 0 {
 		dst = append(dst, `,"refused":`...)
 		dst = jsonwire.AppendInt(dst, int64(v.Refused))
@@ -2108,6 +2112,7 @@ func (v *RunFailed) appendJSON(dst []byte) []byte {
 
 var fieldsOfRunFailed = [...]extra.Field{
 	{Name: "error"},
+	{Name: "failedNodeId"},
 	{Name: "refused"},
 }
 
@@ -3699,6 +3704,10 @@ func (v *FactsSnapshot) appendJSON(dst []byte) []byte {
 	if v.NodeAgents != nil {
 		dst = append(dst, `,"nodeAgents":`...)
 		dst = appendMapOfAgentRef(dst, v.NodeAgents)
+	}
+	if v.Suspensions != nil {
+		dst = append(dst, `,"suspensions":`...)
+		dst = appendMapOfJSON(dst, v.Suspensions)
 	}
 	dst = append(dst, `,"spans":`...)
 	dst = appendMapOfInt(dst, v.Spans)

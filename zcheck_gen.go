@@ -1416,6 +1416,9 @@ func (v *RunFailed) check() *fieldError {
 			return err.in("error")
 		}
 	}
+	if err := checkText("failedNodeId", v.FailedNodeID); err != nil {
+		return err
+	}
 	if v.Refused != 0 {
 		if err := checkMin("refused", v.Refused, 0); err != nil {
 			return err

@@ -2167,7 +2167,7 @@ func (v *RunCompleted) clean(c *cleaner) *RunCompleted {
 
 func (v *RunFailed) clean(c *cleaner) *RunFailed {
 	w := v // or the copy, once there is one
-	c.size += 67
+	c.size += 85 + mostEscaped*(len(v.FailedNodeID))
 	if v.Error.OK {
 		if e := v.Error.V.clean(c); c.err != nil {
 			c.err = c.err.in("error")

@@ -3764,7 +3764,14 @@ func (v *RunFailed) parseJSON(s *jsonwire.Scanner) error {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
-		case 2: // refused
+		case 2: // failedNodeId
+			if !m.null(s, name) {
+				v.FailedNodeID, err = s.String()
+				if v.FailedNodeID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 3: // refused
 			if !m.null(s, name) {
 				v.Refused, err = s.SmallInt()
 				if v.Refused == 0 {
@@ -3784,6 +3791,7 @@ func (v *RunFailed) parseJSON(s *jsonwire.Scanner) error {
 
 var namesOfRunFailed = jsonwire.Names(
 	"error",
+	"failedNodeId",
 	"refused",
 )
 
@@ -7286,7 +7294,14 @@ func (v *FactsSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			if len(v.NodeAgents) == 0 {
 				v.NodeAgents = nil
 			}
-		case 7: // spans
+		case 7: // suspensions
+			if !m.null(s, name) {
+				v.Suspensions, err = parseMapOfJSON(s)
+			}
+			if len(v.Suspensions) == 0 {
+				v.Suspensions = nil
+			}
+		case 8: // spans
 			v.Spans, err = parseMapOfInt(s)
 			if len(v.Spans) == 0 {
 				v.Spans = nil
@@ -7308,6 +7323,7 @@ var namesOfFactsSnapshot = jsonwire.Names(
 	"insufficiencies",
 	"memory",
 	"nodeAgents",
+	"suspensions",
 	"spans",
 )
 

@@ -273,6 +273,10 @@ func rows(p Profile) []row {
 		decision = ruled{decisionForm{}, aDecision}
 		title.rule, breach, amount = aName, wire.OneOf(RuleEnum, wire.Full{}, capKinds...), wire.AtLeast(RuleRange, json, 0)
 	}
+	failedNode := m("failedNodeId", "failedNodeId", textForm{spell: true, rule: anID(NodeID, aText)}).on(schemas)
+	if p != RFC0002 {
+		failedNode.Form = textForm{spell: true, rule: anID(NodeID, aText), mend: normalizing(NodeID)}
+	}
 	readAgent := anyAgent
 	readAgent.Reads = true
 	return []row{
@@ -333,8 +337,8 @@ func rows(p Profile) []row {
 		}, members: []column{reason, anyAgent}},
 		{typ: "run.resumed", kind: agentevents.KindRunResumed, open2: true, members: []column{m("message", "message", text).on(none), anyAgent}},
 		{typ: "run.completed", kind: agentevents.KindRunCompleted, also: []part{lasted}, members: []column{outputs.must(v2).or(madeJSON("{}")), anyAgent}},
-		{typ: "run.failed", kind: agentevents.KindRunFailed, also: []part{lasted, may("failedNodeId", anID(NodeID, aText))}, members: []column{
-			failure.must(schemas).or(madeAs(unknownError, `{"code":"error","message":"error"}`)), anyAgent,
+		{typ: "run.failed", kind: agentevents.KindRunFailed, also: []part{lasted}, members: []column{
+			failure.must(schemas).or(madeAs(unknownError, `{"code":"error","message":"error"}`)), failedNode, anyAgent,
 		}},
 		{typ: "run.cancelled", kind: agentevents.KindRunCancelled, also: []part{lasted, may("cancelledBy", aText), may("parentRunId", anID(RunID, aName))}, members: []column{
 			reason, anyAgent,

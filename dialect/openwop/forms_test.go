@@ -33,7 +33,6 @@ func TestKeptMembersHaveTheFormOfTheProfile(t *testing.T) {
 		{SchemaV1, SchemaV2, "run.started", `{"workflowId":"wf","engineVersion":"1.2.3"}`, "engineVersion"},
 		{SchemaV1, SchemaV2, "run.started", `{"workflowId":"wf","owner":{"tenant":"acme","principal":"ann"}}`, "owner"},
 		{SchemaV2, SchemaV1, "run.started", `{"workflowId":"wf","owner":{"tenant":"acme","subject":` + goodSubject + `}}`, "owner"},
-		{SchemaV1, SchemaV2, "run.failed", `{"error":{"code":"c","message":"m"},"failedNodeId":"step one"}`, "failedNodeId"},
 		{SchemaV1, SchemaV2, "run.cancelled", `{"parentRunId":"run-parent"}`, "parentRunId"},
 		{SchemaV1, SchemaV2, "channel.written", `{` + message + `,"sourceRunId":"run-src"}`, "sourceRunId"},
 		{SchemaV1, SchemaV2, "cap.breached", `{"kind":"schema","limit":1,"observed":2,"nodeId":"n 1"}`, "nodeId"},

@@ -390,3 +390,26 @@ func TestAgentsOfNodes(t *testing.T) {
 		require.Equal(t, 1, s.Agents["host:b"].Decisions)
 	}
 }
+
+// A run that fails names the node that failed, which may have no end of its own.
+func TestFailedNodes(t *testing.T) {
+	log := documents("node.started", `{"nodeId":"n1","typeId":"core.llm"}`, "run.failed", `{"error":{"code":"c","message":"m"},"failedNodeId":"n1"}`)
+	for _, p := range []Profile{RFC0002, SchemaV1, SchemaV2} {
+		events := decodeAll(t, Options{Profile: p}, log)
+		f := agentevents.NewFold(agentevents.FoldOptions{})
+		for _, ev := range events {
+			f.Apply(ev)
+		}
+		s := f.Snapshot()
+		require.Equal(t, agentevents.NodeStatusFailed, s.NodeStatus["n1"])
+		require.Equal(t, agentevents.JSON(`{"error":"m"}`), s.Outputs["n1"])
+		out, losses := encodeAll(t, p, events)
+		require.Equal(t, log, out)
+		require.Empty(t, losses)
+	}
+	out, losses := converted(t, SchemaV1, SchemaV2, documents("run.failed", `{"error":{"code":"c","message":"m"},"failedNodeId":"step one"}`))
+	require.Contains(t, out, `"failedNodeId":"`+NormalizeID(SchemaV2, NodeID, "step one")+`"`)
+	require.Contains(t, losses, "altered /payload/failedNodeId")
+	rule, pointer := strictly(t, SchemaV2, `{"type":"run.failed","payload":{"error":{"code":"c","message":"m"},"failedNodeId":"step one"}}`)
+	require.Equal(t, [2]string{string(RuleID), "/payload/failedNodeId"}, [2]string{string(rule), pointer})
+}

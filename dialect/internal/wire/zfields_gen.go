@@ -405,6 +405,7 @@ var structFields = map[string][]fieldInfo{
 	},
 	"RunFailed": {
 		{"error", "ErrorInfo", func(v any) any { return &v.(*agentevents.RunFailed).Error.V }, func(v any) *bool { return &v.(*agentevents.RunFailed).Error.OK }},
+		{"failedNodeId", "", func(v any) any { return (*string)(&v.(*agentevents.RunFailed).FailedNodeID) }, nil},
 		{"refused", "", func(v any) any { return &v.(*agentevents.RunFailed).Refused }, nil},
 	},
 	"RunCancelled": {
@@ -1000,6 +1001,7 @@ var leaves = map[string][]string{
 		"/payload/error/message",
 		"/payload/error/details",
 		"/payload/error/retryable",
+		"/payload/failedNodeId",
 		"/payload/refused",
 	},
 	"RunCancelled": {
@@ -2268,8 +2270,11 @@ func present(v any) (set uint64) {
 		if p.Error.OK && p.Error.V.Retryable.OK {
 			set |= 1 << 4
 		}
-		if p.Refused != 0 {
+		if p.FailedNodeID != "" {
 			set |= 1 << 5
+		}
+		if p.Refused != 0 {
+			set |= 1 << 6
 		}
 	case *agentevents.RunCancelled:
 		if p.Reason != "" {

@@ -57,7 +57,8 @@
 // The vocabulary has the types agent.*, node.*, run.*, cap.breached,
 // runOrchestrator.decided, clarification.* and approval.*. A message is a
 // channel.written with the channel [MessageChannel] and the reducer applyMessage, or the
-// turn of a conversation.exchanged, whose other members are extra members.
+// turn of a conversation.exchanged or the initialTurn of a conversation.opened, whose other
+// members are extra members.
 // The schemas do not have that reducer: under them the encoder makes up append.
 //
 // A provider.usage is an [agentevents.UsageObserved]. Its provider, its currency and a cost

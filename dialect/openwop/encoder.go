@@ -288,7 +288,7 @@ func (e *Encoder) line(w *wire.Writer, dst []byte) ([]byte, error) {
 	}
 	at := e.doc.Row(ev.Kind())
 	if e.k.typ != "" {
-		at = cmp.Or(e.doc.others[ev.Kind()], at)
+		at = cmp.Or(e.doc.other(ev.Kind(), e.k.typ), at)
 	}
 	typ := ""
 	if e.row, e.body = nil, ""; at == nil {

@@ -162,9 +162,9 @@ func (r *row) add(list []wire.Member, c column) []wire.Member {
 type document struct {
 	*wire.Format
 	p        Profile
-	toolName string                         // how the profile calls toolId
-	rows     map[string]*wire.Row           // by type, in the names of all profiles, or by name
-	others   map[agentevents.Kind]*wire.Row // the other forms of a kind, which a line keeps: interrupts and turns
+	toolName string                           // how the profile calls toolId
+	rows     map[string]*wire.Row             // by type, in the names of all profiles, or by name
+	others   map[agentevents.Kind][]*wire.Row // the other forms of a kind, which a line keeps: interrupts and turns
 }
 
 var tables = [...]document{RFC0002: newDocument(RFC0002), SchemaV1: newDocument(SchemaV1), SchemaV2: newDocument(SchemaV2)}
@@ -216,7 +216,7 @@ func newDocument(p Profile) document {
 		}
 		f.Rows = append(f.Rows, line)
 	}
-	d := document{Format: wire.New(f), p: p, toolName: "toolName", rows: map[string]*wire.Row{}, others: map[agentevents.Kind]*wire.Row{}}
+	d := document{Format: wire.New(f), p: p, toolName: "toolName", rows: map[string]*wire.Row{}, others: map[agentevents.Kind][]*wire.Row{}}
 	if p == RFC0002 {
 		d.toolName = "toolId"
 	}
@@ -225,13 +225,28 @@ func newDocument(p Profile) document {
 		r := at.More.(*row)
 		d.rows[cmp.Or(r.of, r.typ)] = at
 		if r.of != "" {
-			d.others[r.kind] = at
+			d.others[r.kind] = append(d.others[r.kind], at)
 		}
 		if r.v2 != "" {
 			d.rows[r.v2] = at
 		}
 	}
 	return d
+}
+
+// other returns the other form of a kind for a line that was read with that type, or nil. The
+// first one is that of types which only the row knows.
+func (d *document) other(kind agentevents.Kind, typ string) *wire.Row {
+	of := d.others[kind]
+	for _, at := range of {
+		if at.Type == typ {
+			return at
+		}
+	}
+	if len(of) == 0 {
+		return nil
+	}
+	return of[0]
 }
 
 // rows returns the document under a profile.
@@ -272,6 +287,11 @@ func rows(p Profile) []row {
 		ask = madeAs(unknownQuestion, `[{"id":"q1","question":"?"}]`)
 		decision = ruled{decisionForm{}, aDecision}
 		title.rule, breach, amount = aName, wire.OneOf(RuleEnum, wire.Full{}, capKinds...), wire.AtLeast(RuleRange, json, 0)
+	}
+	conversation := m("conversationId", "", keptForm{perSchema(shortText(aName, 256), shortText(aName, 256))}).must(all).or(made("unknown"))
+	opener := anyAgent.on(v2)
+	if p == SchemaV2 {
+		opener.Form = textForm{spell: true, rule: anIDOf(AgentID), mend: normalizing(AgentID)}
 	}
 	failedNode := m("failedNodeId", "failedNodeId", textForm{spell: true, rule: anID(NodeID, aText)}).on(schemas)
 	if p != RFC0002 {
@@ -348,8 +368,13 @@ func rows(p Profile) []row {
 			m("reducer", "", reducerForm).must(schemas).written(), m("writtenAt", "", writtenAt).must(schemas).written(),
 		}},
 		{typ: exchanged, of: ofTurn, kind: agentevents.KindMessageCreated, reads: true, also: []part{may("outcome", nil)}, members: []column{
-			m("conversationId", "", keptForm{perSchema(shortText(aName, 256), shortText(aName, 256))}).must(all).or(made("unknown")), m("turnIndex", "", keptForm{perSchema(wholeFrom(0), wholeFrom(0))}).must(all).or(madeJSON("0")),
+			conversation, m("turnIndex", "", keptForm{perSchema(wholeFrom(0), wholeFrom(0))}).must(all).or(madeJSON("0")),
 			m("turn", "message", turnForm{}).must(all),
+		}},
+		{typ: begins, of: ofOpening, kind: agentevents.KindMessageCreated, reads: true, also: []part{
+			may("openedBy", aText), may("participants", nil), may("schema", nil), may("capabilities", nil),
+		}, members: []column{
+			conversation, m("initialTurn", "message", turnForm{}).must(all), opener,
 		}},
 		usageRow(p, anyAgent),
 

@@ -84,11 +84,15 @@ func look(line, typ string) string {
 		if !isUsage(at()) {
 			return ""
 		}
-	case exchanged:
-		if _, err := ParseMessage([]byte(at("turn"))); err != nil || !isText(at("turn", "messageId")) {
+	case exchanged, begins:
+		member, row := "turn", ofTurn
+		if typ == begins {
+			member, row = "initialTurn", ofOpening
+		}
+		if _, err := ParseMessage([]byte(at(member))); err != nil || !isText(at(member, "messageId")) {
 			return ""
 		}
-		return ofTurn
+		return row
 	case "channel.written":
 		if word("channel") != MessageChannel || !isText(at("value", "messageId")) {
 			return ""

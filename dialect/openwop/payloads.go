@@ -42,7 +42,7 @@ var payloads = []shape{
 	{typ: "channel.written", need: "channel value reducer writtenAt", sealed: true, forms: written},
 	{typ: "conversation.closed", need: "conversationId", may: "reason turnCount"},
 	{typ: exchanged, need: "conversationId turnIndex", may: "turn outcome"},
-	{typ: "conversation.opened", need: "conversationId", may: "openedBy participants initialTurn schema capabilities",
+	{typ: begins, need: "conversationId", may: "openedBy participants initialTurn schema capabilities",
 		forms: []part{may("agentId", anID(AgentID, nil)).in(SchemaV2)}},
 	{typ: "core.workflowChain.confidence-escalated", need: "confidence floor escalationKind parentRunId",
 		may: "workerId originalDecision causationHostId", sealed: true},
@@ -82,7 +82,7 @@ var values = map[string]form{
 	"currency": aCurrency, "confidence": numberIn(0, 1, "in [0, 1]"), "costEstimateUsd": numberIn(0, math.Inf(1), "a number from 0 on"),
 	"source": oneOf("workflow-node", "run-api", "chat-mention"), "verdict": oneOf("pass", "fail", "revise"), "level": oneOf("debug", "info", "warn", "error"),
 	"divergenceKind": oneOf("output", "missing", "extra", "type-mismatch"),
-	"mergedIds":      listOf(aName, 0, false), "tags": listOf(aText, 0, false), "criteria": listOf(aName, 0, true), "fields": anObject, "turn": aTurn,
+	"mergedIds":      listOf(aName, 0, false), "tags": listOf(aText, 0, false), "criteria": listOf(aName, 0, true), "fields": anObject, "turn": aTurn, "initialTurn": aTurn,
 	"reducer": aReducer, "writtenAt": aTime,
 }
 

@@ -139,6 +139,20 @@ var kindEffects = []struct {
 		require.Equal(t, RunStatusFailed, s.Status)
 		require.Equal(t, Some(ErrorInfo{Code: "c", Message: "m", Details: `{"d":1}`}), s.Error)
 	}},
+	{KindRunFailed, []Event{
+		ev("", &NodeStarted{}, node("n1")), ev("", &NodeStarted{}, node("n1")), ev("", &NodeSuspended{Reason: "r"}, node("n1")), ev("", &NodeStarted{}, node("n2")),
+		ev("", &RunFailed{Error: Some(ErrorInfo{Message: `it "broke"`}), FailedNodeID: "n1"}),
+	}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, map[string]NodeStatus{"n1": NodeStatusFailed, "n2": NodeStatusRunning}, s.NodeStatus)
+		require.Equal(t, map[string]JSON{"n1": `{"error":"it \"broke\""}`}, s.Outputs)
+		require.Equal(t, map[string]int{"n2": 1}, s.NodeRuns)
+		require.Empty(t, s.Suspended)
+	}},
+	{KindRunFailed, []Event{
+		ev("", &NodeStarted{}, node("n1")), ev("", &NodeFailed{Error: ErrorInfo{Message: "own"}}, node("n1")), ev("", &RunFailed{FailedNodeID: "n1"}),
+	}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, map[string]JSON{"n1": `{"error":"own"}`}, s.Outputs, "a node keeps its own error")
+	}},
 	{KindRunCancelled, []Event{ev("", &RunCancelled{Reason: "no longer needed"})}, func(t *testing.T, s *RunSnapshot) {
 		require.Equal(t, RunStatusCancelled, s.Status)
 		require.Equal(t, "no longer needed", s.CancelReason)
@@ -419,8 +433,12 @@ var kindEffects = []struct {
 		require.Equal(t, NodeStatusDone, s.NodeStatus["n1"], "a skipped node is done")
 		require.Equal(t, JSON(`{"skipped":true,"reason":"when"}`), s.Outputs["n1"])
 	}},
-	{KindNodeSuspended, []Event{ev("", &NodeStarted{}, node("n1")), ev("", &NodeSuspended{Reason: "low-confidence"}, node("n1"))}, func(t *testing.T, s *RunSnapshot) {
+	{KindNodeSuspended, []Event{
+		ev("", &NodeStarted{}, node("n1")), ev("", &NodeSuspended{Reason: "low-confidence", Details: `{"observed":0.4}`}, node("n1")),
+		ev("", &NodeSuspended{Details: "1"}, node("n2")), ev("", &NodeSuspended{}, node("n2")),
+	}, func(t *testing.T, s *RunSnapshot) {
 		require.Equal(t, NodeStatusSuspended, s.NodeStatus["n1"])
+		require.Equal(t, map[string]JSON{"n1": `{"observed":0.4}`}, s.Facts.V.Suspensions, "of the latest suspension")
 		require.Equal(t, "n1", s.CurrentNodeID)
 	}},
 	{"node.resumed", []Event{ev("", &NodeStarted{}, node("n1")), ev("", &NodeSuspended{Reason: "r1"}, node("n1")), ev("", &NodeStarted{}, node("n2")), ev("", &Unknown{Type: "node.resumed"}, node("n1")),

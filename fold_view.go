@@ -367,11 +367,9 @@ func (v *view) runFailed(ev *Event, sub *subject) {
 	if p.Error.OK {
 		v.s.Error = v.errorInfo(sub, p.Error)
 	}
-	if _, open := v.active[p.FailedNodeID]; open {
-		v.nodeEnded(p.FailedNodeID, NodeStatusFailed)
-		if v.s.NodeStatus[p.FailedNodeID] == NodeStatusFailed {
-			v.setOutput(p.FailedNodeID, `{"error":`+JSONString(p.Error.V.Message)+`}`)
-		}
+	if id := p.FailedNodeID; id != "" && v.s.NodeStatus[id] != NodeStatusFailed {
+		delete(v.s.NodeRuns, id) // all of its executions are over
+		v.failNode(id, p.Error.V.Message)
 	}
 }
 
@@ -1056,8 +1054,13 @@ func (v *view) nodeFailed(ev *Event, _ *subject) {
 		return
 	}
 	v.unqueue(ev.NodeRunID)
-	v.nodeEnded(ev.NodeID, NodeStatusFailed)
-	v.setOutput(ev.NodeID, `{"error":`+JSONString(ev.Payload.(*NodeFailed).Error.Message)+`}`)
+	v.failNode(ev.NodeID, ev.Payload.(*NodeFailed).Error.Message)
+}
+
+// failNode closes one execution of a node, which failed. The node's output is why.
+func (v *view) failNode(id, why string) {
+	v.nodeEnded(id, NodeStatusFailed)
+	v.setOutput(id, `{"error":`+JSONString(why)+`}`)
 }
 
 func (v *view) nodeSkipped(ev *Event, _ *subject) {
@@ -1080,13 +1083,18 @@ func (v *view) agentOfNodeEnded(ev *Event, sub *subject, p *NodeFailed) {
 
 func (v *view) setOutput(node string, output JSON) { put(&v.s.Outputs, v.intern(node), output) }
 
-func (v *view) nodeSuspended(ev *Event, _ *subject) {
+func (v *view) nodeSuspended(ev *Event, sub *subject) {
 	if ev.NodeID == "" {
 		return
 	}
-	s := v.s
+	s, p := v.s, ev.Payload.(*NodeSuspended)
 	id := v.setNode(ev.NodeID, NodeStatusSuspended)
-	put(&s.Suspended, id, v.intern(ev.Payload.(*NodeSuspended).Reason))
+	put(&s.Suspended, id, v.intern(p.Reason))
+	if p.Details != "" {
+		put(&v.facts().Suspensions, id, v.copyJSON(sub, p.Details))
+	} else {
+		delete(s.Facts.V.Suspensions, id)
+	}
 	if n := s.NodeRuns[id] - 1; n > 0 {
 		s.NodeRuns[id] = n
 	} else {

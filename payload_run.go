@@ -91,7 +91,8 @@ type RunCompleted struct {
 // Mirrors: resume spec flow:complete; OpenWOP run.failed.
 type RunFailed struct {
 	Error Opt[ErrorInfo] `json:"error,omitzero" class:"content"` // what went wrong
-	// FailedNodeID is the node with which the run failed; empty when the producer does not state it.
+	// FailedNodeID is the node whose failure the run failed with, if the log has no
+	// [NodeFailed] of it. The fold shows the node as failed, with the error of the run.
 	FailedNodeID string `json:"failedNodeId,omitzero" class:"id"`
 	// Refused is the number of the run's events that the emitter refused, since the
 	// start or the last [Emitter.Resume]. The emitter fills it in when it is 0.

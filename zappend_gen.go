@@ -3897,6 +3897,10 @@ func (v *FactsSnapshot) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"nodeAgents":`...)
 		dst = appendMapOfAgentRef(dst, v.NodeAgents)
 	}
+	if v.Suspensions != nil {
+		dst = append(dst, `,"suspensions":`...)
+		dst = appendMapOfJSON(dst, v.Suspensions)
+	}
 	dst = append(dst, `,"spans":`...)
 	dst = appendMapOfInt(dst, v.Spans)
 	return append(dst, '}')

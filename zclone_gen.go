@@ -645,6 +645,7 @@ func (w *FactsSnapshot) deepen() {
 	w.Insufficiencies = cloneListOfInsufficiencySnapshot(w.Insufficiencies)
 	w.Memory = cloneMapOfInt(w.Memory)
 	w.NodeAgents = cloneMapOfAgentRef(w.NodeAgents)
+	w.Suspensions = cloneMapOfJSON(w.Suspensions)
 	w.Spans = cloneMapOfInt(w.Spans)
 }
 

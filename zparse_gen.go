@@ -7693,7 +7693,14 @@ func (v *FactsSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			if len(v.NodeAgents) == 0 {
 				v.NodeAgents = nil
 			}
-		case 7: // spans
+		case 7: // suspensions
+			if !m.null(s, name) {
+				v.Suspensions, err = parseMapOfJSON(s)
+			}
+			if len(v.Suspensions) == 0 {
+				v.Suspensions = nil
+			}
+		case 8: // spans
 			v.Spans, err = parseMapOfInt(s)
 			if len(v.Spans) == 0 {
 				v.Spans = nil
@@ -7715,6 +7722,7 @@ var namesOfFactsSnapshot = jsonwire.Names(
 	"insufficiencies",
 	"memory",
 	"nodeAgents",
+	"suspensions",
 	"spans",
 )
 

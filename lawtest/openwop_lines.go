@@ -27,6 +27,7 @@ var otherPayloads = map[openwop.Profile][][2]string{
 		{"run.restored-from-snapshot", `{"snapshotSeq":3,"engineVersion":"1.2"}`},
 		{"run.dead_lettered", `{"runId":"r1","reason":"tired","attempts":3}`},
 		{"conversation.opened", `{"conversationId":"c1","openedBy":"ann"}`},
+		{"conversation.opened", `{"conversationId":"c1","initialTurn":{"messageId":"m1","from":"ann","content":"x","ts":1},"openedBy":"ann"}`},
 		{"conversation.exchanged", `{"conversationId":"c1","turnIndex":0,"outcome":{}}`},
 		{"conversation.closed", `{"conversationId":"c1","turnCount":4}`},
 		{"interrupt.resolved", `{"nodeId":"n1","interruptId":"i1","kind":"external-event","resumeValue":1}`},
@@ -37,6 +38,7 @@ var otherPayloads = map[openwop.Profile][][2]string{
 		{"agent.memory.consolidated", `{"memoryRef":"m","inputCount":2,"outputCount":1}`},
 		{"memory.written", `{"memoryRef":"m","memoryId":"i","nodeId":"n 1","agentId":"q"}`},
 		{"provider.usage", `{"provider":"p","model":"m","inputTokens":1,"outputTokens":2,"traceId":"t"}`},
+		{"provider.usage", `{"provider":"p","model":"m","inputTokens":1,"outputTokens":2,"costEstimateUsd":0.5,"currency":"EUR","cacheHit":false,"nodeId":"n 1"}`},
 		{"output.chunk", `{"nodeId":"n1","chunk":"a"}`},
 		{"log.appended", `{"level":"info","message":"m","fields":{}}`},
 		{"replay.diverged", `{"sourceRunId":"r0","atSequence":3,"originalEventId":"e3"}`},
@@ -47,11 +49,13 @@ var otherPayloads = map[openwop.Profile][][2]string{
 	openwop.SchemaV2: {
 		{"node.resumed", `{"nodeId":"n1","interruptId":"acme/int-000000000001","x-a":1}`},
 		{"provider.usage", `{"provider":"p","model":"m","inputTokens":1,"outputTokens":2,"cacheReadTokens":1}`},
+		{"provider.usage", `{"provider":"p","model":"m","inputTokens":1,"outputTokens":2,"costEstimateUsd":0.5,"currency":"USD","cacheHit":true,"nodeId":"n1"}`},
 		{"output.chunk", `{"nodeId":"n1","runId":"acme/run-000000000001","chunk":"a","isLast":true}`},
 		{"interrupt.resolved", `{"nodeId":"n1","interruptId":"acme/int-000000000001","kind":"credential","action":"accept"}`},
 		{"agent.verified", `{"agentId":"q","target":"t","verdict":"pass"}`},
 		{"run.dead-lettered", `{"runId":"acme/run-000000000001","reason":"tired","attempts":3}`},
 		{"conversation.opened", `{"conversationId":"c1","agentId":"host:a"}`},
+		{"conversation.opened", `{"conversationId":"c1","initialTurn":{"messageId":"m1","from":"ann","content":"x","ts":1,"role":"user","turnIndex":0},"agentId":"host:a"}`},
 	},
 }
 
@@ -107,7 +111,8 @@ var (
 		title scope risk artifactId artifactType actions questions metadata tags owner transport engineVersion failedNodeId attempts attempt
 		quorumProgress resolvedBy action writtenAt reducer resumeSchema timeoutMs refineFeedback drainPolicy interruptedNodeId interruptedAttempt
 		cancelledBy parentRunId approversList requiredApprovals verbosity agent confidence sequence iteration workflowId message reasoning delta
-		outputs limit observed gateId traceId typeId callId argsHash sourceRunId sourceEngineId schemaVersion blockId`)
+		outputs limit observed gateId traceId typeId callId argsHash sourceRunId sourceEngineId schemaVersion blockId
+		provider model inputTokens outputTokens totalTokens costEstimateUsd currency cacheHit cacheReadTokens cacheWriteTokens initialTurn openedBy`)
 	crossValues = []string{
 		`null`, `1`, `-1`, `0.5`, `9007199254`, `""`, `"x"`, `"é y"`, `{}`, `[]`, `{"a":1}`, `["accept"]`, `{"tenant":"a"}`, `true`, `"granted"`, `"approval"`,
 		`"clarification"`, `"low-confidence"`, `["a","a"]`, `"acme/int-000000000001"`, `"host:a"`, `{"agentId":"q"}`, `{"code":"c","message":"m","error":{}}`,

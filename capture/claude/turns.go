@@ -53,7 +53,7 @@ type turn struct {
 	summary agentevents.TurnSummarized
 }
 
-// isEmpty reports whether a result is that of a notice or a command that no model answered.
+// isEmpty reports whether a result belongs to a notice or a command that no model answered.
 func isEmpty(l *line) bool {
 	n := l.count("num_turns")
 	return n.OK && n.V == 0 && l.str("result") == "" && l.raw("structured_output") == "" && !failed(l, l.str("subtype"))

@@ -100,7 +100,7 @@ func (d *Decoder) reportUsage(a *agent, used map[string]messageUsage, marks agen
 
 // A ledger has what the results of the stream state in total.
 type ledger struct {
-	counted   spending                // what counts for the run
+	counted   spending                // the figures that count for the run
 	spent     spending                // the totals of the latest result, as it states them
 	carried   spending                // the totals before they began anew
 	exact     bool                    // counted is not made of totals alone
@@ -137,7 +137,7 @@ type spending struct {
 	cost   agentevents.Opt[float64]
 }
 
-// A price that the CLI has made up is no cost: it takes that of its own model for one that it
+// A price that the CLI has made up does not count: it takes the price of its own model for one that it
 // does not know.
 const basisUnknown = "unknown"
 
@@ -171,10 +171,10 @@ func readSpending(perModel *object) (s spending, guessed bool) {
 	return s, guessed
 }
 
-// account adds what a result states to what counts for the run, and returns what was added.
-// used is what the main agent used in the turn.
+// account adds the figures of a result to those that count for the run, and returns the difference.
+// used has the figures of the main agent in the turn.
 //
-// modelUsage and total_cost_usd are those of the session: a process that resumes or forks one
+// modelUsage and total_cost_usd belong to the session: a process that resumes or forks one
 // begins with what others have spent. What was used since the result before counts, where the
 // result states it. Without that the totals count, less those of the result before. They begin
 // again after a reset of the session, and in the processes of old versions.

@@ -240,7 +240,7 @@ func (d *Decoder) form() {
 	}
 	v2 := likeV2(d.version, r.Ev.RunID) && (r.Ev.ID == "" || ValidID(SchemaV2, EventID, r.Ev.ID)) // encoders make up an empty one
 	d.foreign = r.Foreign()
-	if of := d.row.of; of == ofTurn || of != "" && (r.Type != d.row.typ || !v2) {
+	if of := d.row.of; of == ofTurn || of == ofOpening || of != "" && (r.Type != d.row.typ || !v2) {
 		r.Kept.Add(keptType, jsonwire.Quote(r.Type))
 	} else if r.Type != d.doc.Row(d.row.kind).Type {
 		d.foreign, d.moves = true, true

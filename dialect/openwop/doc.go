@@ -57,8 +57,14 @@
 // The vocabulary has the types agent.*, node.*, run.*, cap.breached,
 // runOrchestrator.decided, clarification.* and approval.*. A message is a
 // channel.written with the channel [MessageChannel] and the reducer applyMessage, or the
-// turn of a conversation.exchanged, whose other members are extra members.
+// turn of a conversation.exchanged or the initialTurn of a conversation.opened, whose other
+// members are extra members.
 // The schemas do not have that reducer: under them the encoder makes up append.
+//
+// A provider.usage is an [agentevents.UsageObserved]. Its provider, its currency and a cost
+// in another currency than US dollars are extra members. An answer of the cache
+// ("cacheHit":true) repeats what the first call used: it adds nothing, and is read as a
+// type that the vocabulary does not have.
 //
 // All other published types are read as [agentevents.Unknown] and written back.
 // The schemas decide the members of their payloads and, under SchemaV2, the ids.

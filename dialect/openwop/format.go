@@ -232,11 +232,10 @@ func newDocument(p Profile) document {
 		r := at.More.(*row)
 		d.rows[cmp.Or(r.of, r.typ)] = at
 		if r.of != "" && !(p == SchemaV2 && r.legacy) {
-			form := otherForm{r.kind, ""}
-			if r.legacy {
-				form.typ = r.typ
+			d.others[otherForm{r.kind, r.typ}] = at
+			if _, usual := d.others[otherForm{r.kind, ""}]; !usual && !r.legacy {
+				d.others[otherForm{r.kind, ""}] = at
 			}
-			d.others[form] = at
 		}
 		if r.v2 != "" {
 			d.rows[r.v2] = at
@@ -284,6 +283,15 @@ func rows(p Profile) []row {
 		ask = madeAs(unknownQuestion, `[{"id":"q1","question":"?"}]`)
 		decision = ruled{decisionForm{}, aDecision}
 		title.rule, breach, amount = aName, wire.OneOf(RuleEnum, wire.Full{}, capKinds...), wire.AtLeast(RuleRange, json, 0)
+	}
+	conversation := m("conversationId", "", keptForm{perSchema(shortText(aName, 256), shortText(aName, 256))}).must(all).or(made("unknown"))
+	opener := anyAgent.on(v2)
+	if p == SchemaV2 {
+		opener.Form = textForm{spell: true, rule: anIDOf(AgentID), mend: normalizing(AgentID)}
+	}
+	failedNode := m("failedNodeId", "failedNodeId", textForm{spell: true, rule: anID(NodeID, aText)}).on(schemas)
+	if p != RFC0002 {
+		failedNode.Form = textForm{spell: true, rule: anID(NodeID, aText), mend: normalizing(NodeID)}
 	}
 	readAgent := anyAgent
 	readAgent.Reads = true
@@ -345,8 +353,8 @@ func rows(p Profile) []row {
 		}, members: []column{reason, anyAgent}},
 		{typ: "run.resumed", kind: agentevents.KindRunResumed, open2: true, members: []column{m("message", "message", text).on(none), anyAgent}},
 		{typ: "run.completed", kind: agentevents.KindRunCompleted, also: []part{lasted}, members: []column{outputs.must(v2).or(madeJSON("{}")), anyAgent}},
-		{typ: "run.failed", kind: agentevents.KindRunFailed, also: []part{lasted, may("failedNodeId", anID(NodeID, aText))}, members: []column{
-			failure.must(schemas).or(madeAs(unknownError, `{"code":"error","message":"error"}`)), m("failedNodeId", "failedNodeId", id(NodeID)), anyAgent,
+		{typ: "run.failed", kind: agentevents.KindRunFailed, also: []part{lasted}, members: []column{
+			failure.must(schemas).or(madeAs(unknownError, `{"code":"error","message":"error"}`)), failedNode, anyAgent,
 		}},
 		{typ: "run.cancelled", kind: agentevents.KindRunCancelled, also: []part{lasted, may("cancelledBy", aText), may("parentRunId", anID(RunID, aName))}, members: []column{
 			reason, anyAgent,
@@ -356,9 +364,15 @@ func rows(p Profile) []row {
 			m("reducer", "", reducerForm).must(schemas).written(), m("writtenAt", "", writtenAt).must(schemas).written(),
 		}},
 		{typ: exchanged, of: ofTurn, kind: agentevents.KindMessageCreated, reads: true, also: []part{may("outcome", nil)}, members: []column{
-			m("conversationId", "", keptForm{perSchema(shortText(aName, 256), shortText(aName, 256))}).must(all).or(made("unknown")), m("turnIndex", "", keptForm{perSchema(wholeFrom(0), wholeFrom(0))}).must(all).or(madeJSON("0")),
+			conversation, m("turnIndex", "", keptForm{perSchema(wholeFrom(0), wholeFrom(0))}).must(all).or(madeJSON("0")),
 			m("turn", "message", turnForm{}).must(all),
 		}},
+		{typ: begins, of: ofOpening, kind: agentevents.KindMessageCreated, reads: true, also: []part{
+			may("openedBy", aText), may("participants", nil), may("schema", nil), may("capabilities", nil),
+		}, members: []column{
+			conversation, m("initialTurn", "message", turnForm{}).must(all), opener,
+		}},
+		usageRow(p, anyAgent),
 
 		// A node that waits for a person. The RFC and SchemaV1 have a type for each
 		// question and answer, SchemaV2 has interrupts.

@@ -57,11 +57,19 @@ func look(line, typ, asked string) string {
 	}
 	word := func(name string) string { return jsonwire.Text(at(name)) }
 	switch typ {
-	case exchanged:
-		if _, err := ParseMessage([]byte(at("turn"))); err != nil || !isText(at("turn", "messageId")) {
+	case providerUsage:
+		if !isUsage(at()) {
 			return ""
 		}
-		return ofTurn
+	case exchanged, begins:
+		member, row := "turn", ofTurn
+		if typ == begins {
+			member, row = "initialTurn", ofOpening
+		}
+		if _, err := ParseMessage([]byte(at(member))); err != nil || !isText(at(member, "messageId")) {
+			return ""
+		}
+		return row
 	case "channel.written":
 		if word("channel") != MessageChannel || !isText(at("value", "messageId")) || strings.Contains(word("reducer"), ".") && !isText(at("value", "from")) { // a vendor's value
 			return ""

@@ -46,10 +46,13 @@ const (
 )
 
 // exchanged is the type of a line with a turn of a conversation, which is a message with
-// more members. ofTurn is the name of its row.
+// more members, and begins that of one which may have the first turn. The others are the
+// names of their rows.
 const (
 	exchanged = "conversation.exchanged"
+	begins    = "conversation.opened"
 	ofTurn    = "turn"
+	ofOpening = "initial turn"
 )
 
 // A keptForm is a member that the vocabulary has no field for, and that has a place among
@@ -70,6 +73,11 @@ func (f keptForm) Parse(r *wire.Reader, _ any) error {
 	raw, err := r.S.Raw()
 	if err == nil {
 		r.KeepAs(raw)
+		if d := decoderOf(r); d.odd == nil {
+			if rule, detail := f.rule.check(d.o.Profile, raw); detail != "" {
+				d.odd = breaks(rule, r.Pointer(), detail)
+			}
+		}
 	}
 	return checked(r, &s, f.rule, err)
 }

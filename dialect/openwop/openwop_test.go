@@ -357,7 +357,7 @@ func TestWhatAnEncoderRemembers(t *testing.T) {
 func TestRefused(t *testing.T) {
 	e := NewEncoder(EncoderOptions{})
 	base := agentevents.Event{ID: "e", RunID: "r", AgentID: "abc", Time: t0}
-	for _, p := range []agentevents.Payload{&agentevents.TextDelta{Delta: "x"}, &agentevents.UsageObserved{}, &agentevents.AgentStarted{}} {
+	for _, p := range []agentevents.Payload{&agentevents.TextDelta{Delta: "x"}, &agentevents.ModelCalled{}, &agentevents.AgentStarted{}} {
 		ev := base
 		ev.Payload = p
 		out, err := e.Append([]byte("x"), ev)

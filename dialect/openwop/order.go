@@ -46,7 +46,8 @@ func (e *Encoder) order(w *wire.Writer, typ string) error {
 	if r == nil || w.Whole || own(w.Ev, typ) {
 		return nil
 	}
-	if r.ended && w.Ev.Marks.Has(agentevents.MarkLate) {
+	_, used := w.Ev.Payload.(*agentevents.UsageObserved) // which the library accepts after the end
+	if r.ended && (used || w.Ev.Marks.Has(agentevents.MarkLate)) {
 		return outOfOrder("comes after the end of the run")
 	}
 	if name := r.names[w.Ev.NodeRunID]; name != "" && w.Ev.NodeRunID != "" {

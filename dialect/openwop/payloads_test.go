@@ -36,11 +36,11 @@ func TestPayloadsOfOtherTypes(t *testing.T) {
 		},
 		"one without extensions": {
 			from: SchemaV2, to: SchemaV1, typ: "provider.usage", payload: `{"provider":"p","model":"m","inputTokens":1,"outputTokens":1,"cacheReadTokens":1}`,
-			out: `{"provider":"p","model":"m","inputTokens":1,"outputTokens":1}`, losses: []string{"dropped /payload/cacheReadTokens"},
+			out: `{"provider":"p","model":"m","inputTokens":1,"outputTokens":1}`, losses: []string{"dropped /payload/usage/cacheReadInputTokens"},
 		},
 		"a value that both describe": {
 			from: SchemaV1, to: SchemaV2, typ: "provider.usage", payload: `{"provider":"p","model":"m","inputTokens":1,"outputTokens":1,"traceId":"t"}`,
-			out: `{"provider":"p","model":"m","inputTokens":1,"outputTokens":1}`, losses: []string{"dropped /payload/traceId"},
+			out: `{"provider":"p","model":"m","inputTokens":1,"outputTokens":1}`, losses: []string{"dropped /openwop/~1payload~1traceId"},
 		},
 		"a version": {
 			from: SchemaV1, to: SchemaV2, typ: "run.restored-from-snapshot", payload: `{"snapshotSeq":1,"engineVersion":"1.2"}`, out: `{"snapshotSeq":1}`,

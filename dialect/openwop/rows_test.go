@@ -2,12 +2,15 @@ package openwop
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/effort"
 )
 
 // The requirements of the document that a log keeps or breaks as a whole. Each breaks, or
@@ -388,5 +391,119 @@ func TestAgentsOfNodes(t *testing.T) {
 		require.Equal(t, agentevents.Some(agentevents.AgentRef{AgentID: "host:b", ModelClass: agentevents.ModelWriting}), s.Agents["host:b"].Ref)
 		require.Equal(t, "n1", s.Agents["host:b"].NodeID)
 		require.Equal(t, 1, s.Agents["host:b"].Decisions)
+	}
+}
+
+// A run that fails names the node that failed, which may have no end of its own.
+func TestFailedNodes(t *testing.T) {
+	log := documents("node.started", `{"nodeId":"n1","typeId":"core.llm"}`, "run.failed", `{"error":{"code":"c","message":"m"},"failedNodeId":"n1"}`)
+	for _, p := range []Profile{RFC0002, SchemaV1, SchemaV2} {
+		events := decodeAll(t, Options{Profile: p}, log)
+		f := agentevents.NewFold(agentevents.FoldOptions{})
+		for _, ev := range events {
+			f.Apply(ev)
+		}
+		s := f.Snapshot()
+		require.Equal(t, agentevents.NodeStatusFailed, s.NodeStatus["n1"])
+		require.Equal(t, agentevents.JSON(`{"error":"m"}`), s.Outputs["n1"])
+		out, losses := encodeAll(t, p, events)
+		require.Equal(t, log, out)
+		require.Empty(t, losses)
+	}
+	out, losses := converted(t, SchemaV1, SchemaV2, documents("run.failed", `{"error":{"code":"c","message":"m"},"failedNodeId":"step one"}`))
+	require.Contains(t, out, `"failedNodeId":"`+NormalizeID(SchemaV2, NodeID, "step one")+`"`)
+	require.Contains(t, losses, "altered /payload/failedNodeId")
+	rule, pointer := strictly(t, SchemaV2, `{"type":"run.failed","payload":{"error":{"code":"c","message":"m"},"failedNodeId":"step one"}}`)
+	require.Equal(t, [2]string{string(RuleID), "/payload/failedNodeId"}, [2]string{string(rule), pointer})
+}
+
+// The first turn of a conversation is a message, too, and counts once if the conversation
+// exchanges it again. Its line keeps its type and its other members.
+func TestInitialTurns(t *testing.T) {
+	turn := func(id, content string) string {
+		return `{"messageId":"` + id + `","from":"ann","content":"` + content + `","ts":1,"role":"user","turnIndex":0}`
+	}
+	opening := func(turn string) string {
+		return `{"conversationId":"c1","initialTurn":` + turn + `,"openedBy":"ann","agentId":"host:a"}`
+	}
+	log := documents("conversation.opened", opening(turn("m1", "hello")), "conversation.exchanged", `{"conversationId":"c1","turnIndex":0,"turn":`+turn("m1", "hello")+`}`,
+		"conversation.exchanged", `{"conversationId":"c1","turnIndex":1,"turn":`+turn("m2", "and?")+`}`)
+	for _, p := range []Profile{RFC0002, SchemaV1, SchemaV2} {
+		f := agentevents.NewFold(agentevents.FoldOptions{})
+		events := decodeAll(t, Options{Profile: p}, log)
+		for _, ev := range events {
+			f.Apply(ev)
+		}
+		s := f.Snapshot()
+		require.Empty(t, s.Violations)
+		require.Len(t, s.Messages, 2)
+		require.Equal(t, agentevents.JSON(`"hello"`), s.Messages[0].Content)
+		require.Equal(t, "host:a", events[0].AgentID)
+		for _, to := range []Profile{p, RFC0002} {
+			out, losses := encodeAll(t, to, events)
+			if to == p {
+				require.Equal(t, strings.Replace(log, `,"openedBy":"ann","agentId":"host:a"`, `,"agentId":"host:a","openedBy":"ann"`, 1), out)
+				require.Empty(t, losses)
+			}
+			require.Len(t, strings.Split(out, `"conversation.opened"`), 2)
+		}
+	}
+	for _, first := range []string{`{"from":"ann"}`, `5`, strings.Replace(turn("m", "x"), `"ts":1`, `"ts":"now"`, 1)} {
+		require.IsType(t, &agentevents.Unknown{}, decodeAll(t, Options{}, documents("conversation.opened", opening(first)))[0].Payload, first)
+	}
+
+	bare := `{"conversationId":"c1"}`
+	require.IsType(t, &agentevents.Unknown{}, decodeAll(t, Options{}, documents("conversation.opened", bare))[0].Payload)
+	for edit, want := range map[[2]string]agentevents.Rule{
+		{"", ""}:                   "",
+		{`"c1"`, `""`}:             RuleRange,
+		{`"role":"user",`, ""}:     RuleRequired,
+		{`"host:a"`, `"a b"`}:      RuleID,
+		{`"openedBy"`, `"opener"`}: RuleClosed,
+	} {
+		rule, _ := strictly(t, SchemaV2, `{"type":"conversation.opened","payload":`+strings.Replace(opening(turn("m1", "x")), edit[0], edit[1], 1)+`}`)
+		require.Equal(t, want, rule, edit)
+	}
+}
+
+// A fold has each turn of random conversations once, in the order in which it came first,
+// whichever type of line it came on and how often.
+func TestTurnsCountOnce(t *testing.T) {
+	r := rand.New(rand.NewPCG(effort.Seed(t), 2))
+	for range effort.Of(50, 300, 5000) {
+		var log strings.Builder
+		var want []string
+		for i := range 1 + r.IntN(9) {
+			id, typ, member := fmt.Sprintf("m%d", r.IntN(5)), "conversation.exchanged", "turn"
+			if r.IntN(3) == 0 {
+				typ, member = "conversation.opened", "initialTurn"
+			}
+			payload := fmt.Sprintf(`{"conversationId":"c%d","turnIndex":%d`, r.IntN(2), i)
+			if r.IntN(5) > 0 {
+				payload += `,"` + member + `":{"messageId":"` + id + `","from":"ann","content":"of ` + id + `","ts":1,"role":"user","turnIndex":0}`
+				if !slices.Contains(want, id) {
+					want = append(want, id)
+				}
+			}
+			fmt.Fprintf(&log, `{"eventId":"e%d","runId":"r","type":"%s","payload":%s},"timestamp":"2026-05-19T10:00:00.000Z","sequence":%d}`+"\n", i, typ, payload, i)
+		}
+		events := decodeAll(t, Options{}, log.String())
+		f := agentevents.NewFold(agentevents.FoldOptions{})
+		for _, ev := range events {
+			f.Apply(ev)
+		}
+		s := f.Snapshot()
+		require.Empty(t, s.Violations)
+		var got []string
+		for _, m := range s.Messages {
+			got = append(got, m.MessageID)
+			require.Equal(t, agentevents.JSON(`"of `+m.MessageID+`"`), m.Content)
+		}
+		require.Equal(t, want, got, log.String())
+		for _, p := range []Profile{RFC0002, SchemaV1} {
+			out, _ := encodeAll(t, p, events)
+			require.Equal(t, strings.Count(log.String(), `"initialTurn"`), strings.Count(out, `"initialTurn"`))
+			require.Equal(t, strings.Count(log.String(), `"turn"`), strings.Count(out, `"turn"`))
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -108,8 +109,8 @@ func Plus[T ~int64](a, b T) T {
 	return math.MaxInt64
 }
 
-// Node returns the word for the status of a node, and why it failed or was skipped. A fold
-// keeps both of these in the node's outputs.
+// Node returns the word for the status of a node, and why it failed, was skipped or waits. A
+// fold keeps the first two of these in the node's outputs.
 func Node(s *agentevents.RunSnapshot, id string) (word, why string) {
 	var out struct{ Reason, Error string }
 	status, output := s.NodeStatus[id], string(s.Outputs[id])
@@ -130,7 +131,19 @@ func Node(s *agentevents.RunSnapshot, id string) (word, why string) {
 	if open && s.Status.Terminal() { // nothing interrupts a node of a run that has ended
 		return NoEnd, s.Suspended[id]
 	}
-	return string(status), cmp.Or(out.Error, s.Suspended[id])
+	return string(status), cmp.Or(out.Error, suspended(s, id))
+}
+
+// suspended returns the reason of a suspended node. That of a low confidence has the figures of
+// the details.
+func suspended(s *agentevents.RunSnapshot, id string) string {
+	why := s.Suspended[id]
+	var d struct{ Threshold, Observed agentevents.Opt[float64] }
+	if why == "" || json.Unmarshal([]byte(s.Facts.V.Suspensions[id]), &d) != nil || !d.Observed.OK || !d.Threshold.OK {
+		return why
+	}
+	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+	return why + " (" + number(d.Observed.V) + " of " + number(d.Threshold.V) + ")"
 }
 
 // Unlogged returns how many tool calls and audits an agent states in its totals beyond those in the

@@ -72,3 +72,24 @@ func TestArgument(t *testing.T) {
 		require.Equal(t, want, view.Argument(arguments), string(arguments))
 	}
 }
+
+// The word of a suspended node has why it waits: that of a low confidence has the figures.
+func TestSuspendedNode(t *testing.T) {
+	for details, want := range map[agentevents.JSON]string{
+		`{"interruptId":"i","threshold":0.7,"observed":0.65}`: "low-confidence (0.65 of 0.7)",
+		`{"threshold":1,"observed":0}`:                        "low-confidence (0 of 1)",
+		`{"threshold":0.7}`:                                   "low-confidence",
+		`{"threshold":"0.7","observed":0.65}`:                 "low-confidence",
+		`"0.65"`:                                              "low-confidence",
+		"":                                                    "low-confidence",
+	} {
+		f := agentevents.NewFold(agentevents.FoldOptions{})
+		suspend := agentevents.Event{RunID: "r", Scope: agentevents.Scope{NodeID: "n"}, Payload: &agentevents.NodeSuspended{Reason: "low-confidence", Details: details}}
+		f.Apply(suspend)
+		word, why := view.Node(f.Snapshot(), "n")
+		require.Equal(t, [2]string{"suspended", want}, [2]string{word, why}, details)
+		f.Apply(agentevents.Event{RunID: "r", Sequence: 1, Scope: suspend.Scope, Payload: &agentevents.NodeStarted{}})
+		word, why = view.Node(f.Snapshot(), "n")
+		require.Equal(t, [2]string{"running", ""}, [2]string{word, why})
+	}
+}

@@ -1,0 +1,116 @@
+package openwop
+
+import (
+	"math"
+	"strings"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// The use of a provider: one line for each call of a model.
+
+// providerUsage is the type of the line. costEstimate is its member with the cost, and
+// currency the one that takes the place of US dollars.
+const (
+	providerUsage = "provider.usage"
+	costEstimate  = "costEstimateUsd"
+	currency      = "currency"
+)
+
+// usageRow is the row of the type. Both schemas close the payload, so the agent has a place
+// only under RFC0002, which has no schema.
+func usageRow(p Profile, agent column) row {
+	m := func(name, says string, form wire.Form) column {
+		return column{Member: wire.May(name, says, form), p: p}
+	}
+	name := perSchema(aName, aName)
+	tokens := countFrom(0)
+	inOther := []part{may(costEstimate, values[costEstimate])} // a cost that no field has
+	return row{typ: providerUsage, kind: agentevents.KindUsageObserved, closed1: true, sealed: true, also: inOther, members: []column{
+		m("provider", "", keptForm{name}).must(schemas).or(made("unknown")),
+		m("model", "model", textForm{spell: true, rule: name}).must(schemas).or(made("unknown")),
+		m("inputTokens", "usage/inputTokens", tokens).must(all), m("outputTokens", "usage/outputTokens", tokens).must(all),
+		m("totalTokens", "usage/totalTokens", tokens),
+		m(costEstimate, "costUsd", costForm{wire.AtLeast(RuleRange, wire.Value{}, 0)}), m(currency, "", currencyForm{keptForm{perSchema(aCurrency, aCurrency)}}),
+		m("cacheHit", "", keptForm{perSchema(aBool, aBool)}),
+		m("cacheReadTokens", "usage/cacheReadInputTokens", tokens).on(v2), m("cacheWriteTokens", "usage/cacheCreationInputTokens", tokens).on(v2),
+		m("nodeId", "", apart{anID(NodeID, aText), nodeForm.read, nodeForm.own}).written(),
+		m("traceId", "", keptForm{aTrace}), agent,
+	}}
+}
+
+// isUsage reports whether a payload of the type is what a call of a model used: it has both
+// counts of tokens, and no member that its field cannot hold. A call that the cache answered
+// repeats the counts of the first call, and used nothing. Others are events of an unknown kind.
+func isUsage(payload string) bool {
+	if jsonwire.Member(payload, "cacheHit") == "true" {
+		return false
+	}
+	for _, of := range [...]struct {
+		form  form
+		names string
+		need  bool
+	}{
+		{aCount, "inputTokens outputTokens", true}, {aCount, "totalTokens cacheReadTokens cacheWriteTokens", false},
+		{aText, "provider model nodeId", false}, {numberIn(0, math.MaxFloat64, ""), costEstimate, false},
+	} {
+		for name := range strings.FieldsSeq(of.names) {
+			raw := jsonwire.Member(payload, name)
+			if absent := raw == "" || raw == "null" && name != "provider" && name != "model"; absent && of.need || !absent && !of.form.fits(RFC0002, raw) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// aCount requires a whole number that a count of tokens can hold.
+var aCount = valueThat(func(raw string) bool {
+	var s jsonwire.Scanner
+	s.Reset(raw)
+	n, err := jsonwire.Whole[int64](&s)
+	return err == nil && n >= 0
+}, RuleRange, "is not a number of tokens")
+
+// aCurrency requires a code of ISO 4217.
+var aCurrency = idThat(aText, func(code string) bool {
+	return len(code) == 3 && strings.Trim(code, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
+}, "3 capitals, such as EUR")
+
+// inDollars reports whether a cost with that currency is one in US dollars, as one without is.
+func inDollars(currency string) bool {
+	return currency == "" || currency == "null" || strings.EqualFold(jsonwire.Text(currency), "USD")
+}
+
+// A costForm is a cost in US dollars. One in another currency is an extra member.
+type costForm struct{ wire.Form }
+
+func (f costForm) Parse(r *wire.Reader, at any) error {
+	if !inDollars(jsonwire.Member(jsonwire.Member(r.S.Text(), "payload"), currency)) {
+		return wire.ErrMisfit
+	}
+	return f.Form.Parse(r, at)
+}
+
+func (f costForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	if !at.(*agentevents.Opt[float64]).OK && !inDollars(w.Kept(currency)) {
+		raw := w.Use(m.Name)
+		return append(dst, raw...), raw != ""
+	}
+	return f.Form.Append(w, dst, m, at)
+}
+
+// A currencyForm is the currency of a cost.
+type currencyForm struct{ keptForm }
+
+func (f currencyForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	if w.Ev.Payload.(*agentevents.UsageObserved).CostUSD.OK && !inDollars(w.Kept(m.Name)) {
+		w.Use(m.Name)
+		w.Lose(dialect.Dropped, w.Pointer(m), "the cost is one in US dollars")
+		return dst, false
+	}
+	return f.keptForm.Append(w, dst, m, at)
+}

@@ -68,7 +68,7 @@ func TestDetails(t *testing.T) {
 		_ = run.Emit(ctx, &ae.RunFailed{Error: ae.Some(ae.ErrorInfo{Message: "no more turns"})})
 	})
 	require.Equal(t, `run r ✗ failed · 2026-05-05 09:00:00Z · 48h00m · at work 1.9s · turn limit: no more turns
-└─ main (attempt 2) ! partial · 48h00m · at work 1.9s · opus · 2 steps · 10 tool calls (1 failed) · 5 tokens in, 7 out: too many
+└─ main (attempt 2) ! partial · 48h00m · at work 1.9s · opus · 1 step · 10 tool calls (1 failed) · 5 tokens in, 7 out: too many
    ├─ prompt: Fix the build
    ├─ tool.Read ×4 ✓ 400ms: a.go, b.go, …/agentevents/agentevents/internal/c.go
    ├─ tool.Bash ✗ cancelled · 100ms: go test ./... — context canceled

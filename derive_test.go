@@ -88,7 +88,7 @@ func TestDerived(t *testing.T) {
 		},
 		"an attempt that ends at once": {
 			[]Payload{start, say, &AgentEnded{}, start, &AgentEnded{Outcome: OutcomeConverged}},
-			"started →response/0 text/0 ended started →converged/1 ended",
+			"started →response/0 text/0 ended started →converged ended",
 		},
 		"three steps, with parallel tools and streaming": {
 			[]Payload{

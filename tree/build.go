@@ -221,7 +221,7 @@ func (b *builder) agentLine(n *agentNode, agents *view.Agents) line {
 	if work > 0 {
 		l.fact("at work " + duration(work))
 	}
-	if b.details != nil {
+	if b.details != nil && a.Model != "" {
 		l.fact(view.Model(a))
 	}
 	switch node := cmp.Or(a.NodeID, b.nodeOf[n.id]); {

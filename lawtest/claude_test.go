@@ -300,7 +300,7 @@ func (g *captureMaker) outcome(parent, id string) {
 	case 5:
 		g.line(`{"type":"system","subtype":"permission_denied","session_id":"s","tool_name":"Bash","tool_use_id":%q}`, id)
 		g.answer(parent, id, "Not now.", true, meta(`"non_execution_kind":"user-rejected","permission_decision":{"decision":"reject","source":"config"}`))
-	case 6: // the words are those of an interrupt, but the agent goes on or the result lists the call
+	case 6: // as for an interrupt, but the agent goes on or the result lists the call
 		g.answer(parent, id, "The user doesn't want to proceed with this tool use.", true, meta(`"non_execution_kind":"user-rejected"`))
 	default:
 		g.answer(parent, id, "fine", false, "")

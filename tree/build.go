@@ -277,7 +277,7 @@ func (b *builder) agentLine(n *agentNode, agents *view.Agents) line {
 	if work := b.details.Worked(b.s.RunID, n.id, took); !n.a.Several && work > 0 {
 		l.fact("at work " + view.Duration(work))
 	}
-	if b.details != nil {
+	if b.details != nil && a.Model != "" {
 		l.fact(view.Model(a))
 	}
 	switch node := cmp.Or(a.NodeID, b.nodeOf[n.id]); {

@@ -24,20 +24,24 @@
 //
 //	line                                 events
 //	system/init, the first               RunStarted (Inputs: cwd, tools, version, …), AgentStarted
-//	system/init, after a result          AgentStarted with Resumed; AgentSessionChanged if the session differs
-//	system/init, inside a turn           AgentSessionChanged if the session differs, else nothing
+//	system/init, after a failed turn     AgentStarted with Resumed
+//	system/init, the others              AgentSessionChanged if the session differs, else nothing
 //	assistant: text                      TextCompleted and MessageCreated
 //	assistant: thinking                  AgentReasoned; verbosity off if the text is withheld
 //	assistant: tool_use, *_tool_use      ToolCalled
 //	assistant: *_tool_result             ToolReturned
 //	assistant: other blocks              Unknown, claude.block.<type>
-//	assistant.error                      AgentErrored, then the blocks
+//	assistant, model <synthetic>         AgentErrored, or a message from core.system
+//	assistant.error, of another model    AgentErrored, then the blocks
 //	assistant.supersedes                 EventRetracted with the events of those lines
 //	user: text                           MessageCreated; from core.system if isSynthetic is set
 //	user: tool_result                    ToolReturned; without an open call with OneEvent, marked synthetic
 //	stream_event                         TextDelta, AgentReasoningDelta, ToolArgumentsDelta; else nothing
-//	result                               AgentErrored if it states a failure, AgentEnded
+//	result that states a failure         AgentErrored, AgentEnded
+//	result, of several turns             TurnEnded, and TurnSummarized if it has a text
+//	result, the last                     AgentEnded at the end of the stream
 //	usage of API messages                UsageObserved before an AgentEnded without usage
+//	task_progress.workflow_progress      AgentStarted and AgentEnded of the agents of a workflow
 //	parent_tool_use_id, task_started     AgentStarted of a sub-agent
 //	result of the spawning call          AgentEnded of the sub-agent
 //	task_notification                    AgentEnded of a sub-agent in the background
@@ -58,9 +62,11 @@
 //
 // A stream is one run, also if several processes were appended to it. The run is named by
 // its process and not by its session, because a process that resumes a session prints the
-// same session id: see [Options].RunID. A result ends a turn, and with it the main agent. An init
-// after that begins the next turn. The end of the stream ends the run, with the
-// outcome of the latest result: the run is complete unless that states a failure, by another
+// same session id: see [Options].RunID. A result ends a turn. The main agent
+// goes on after that: a turn is not an attempt. A turn that failed ends the agent, and the next
+// one begins another attempt. A result may come after the first lines of the next turn, and a
+// result with num_turns 0 and without a text changes the totals only. The end of the stream ends
+// the agent and the run, with the outcome of the latest turn: the run is complete unless that states a failure, by another
 // subtype than success, by is_error, or without a subtype by errors, a status of the API or
 // the terminal_reason of a failure. It was cancelled if the user interrupted that turn, or its
 // terminal_reason begins with "aborted".
@@ -69,9 +75,12 @@
 // sub-agents, and ends the agent as aborted and the run as failed, or as cancelled if the
 // user interrupted it. It marks all these events synthetic. A result also closes what is still open, except background work.
 // A call in its permission_denials is closed as forbidden. The CLI returns an error for
-// most of these calls before the result: it is recorded as forbidden too, if a line said
-// that the call was denied or if the text is one that the CLI has for it. Otherwise, and
-// if the stream does not have the call, the denial is a ToolReturned with OneEvent. Acts
+// most of these calls before the result: it is recorded as forbidden too, if tool_result_meta or
+// another line said that the call was denied, or if the text is one that the CLI has for it.
+// Otherwise a warning tells of the denial. If the stream does not have the call, the denial is a
+// ToolReturned with OneEvent. The CLI has one text for calls that the user refused and for those
+// that the user interrupted: their return waits until the agent goes on, which makes it
+// forbidden, or the turn ends, which makes it cancelled if it was interrupted. Acts
 // of an agent after its end are marked late.
 //
 // Lines before the first init wait for it, because the session ids that hooks print
@@ -99,16 +108,21 @@
 //
 // # Usage
 //
-// AgentEnded of the main agent has the usage of its own turn. Its ModelUsage and
-// TotalCostUSD are the CLI's running totals, which include sub-agents and what a
-// resumed session spent before. After a reset of the session, and in another process,
-// the CLI's totals may begin again. The decoder sees it when one of them is lower than
-// before, or lower in another session than those before and the turn together, and adds
-// the amount that was spent until then.
+// AgentEnded of the main agent has the usage of its own turns. Its ModelUsage and
+// TotalCostUSD are the sums over the stream, sub-agents included. The CLI's totals are sums over
+// the session, with all its processes: the decoder adds up the usage since the result before, where
+// results state it (model_usage_since_last_result). Where they do not, the totals count. These
+// may begin again after a reset of the session, and in another process. The decoder sees it when
+// one of them is lower than before, or lower in another session than those before and the turn
+// together, and adds the amount that was spent until then. If the first totals of a resumed
+// session are more than its turn read, the usage of the turn counts, the cost is unknown, and a
+// warning (session_totals) has the totals. A price with the costBasis unknown does not count;
+// a warning (unknown_price) has it.
 //
 // Sub-agents, and a turn whose result is missing or states no usage, have a UsageObserved
 // for each model: the sum of the greatest usage that the lines state of each API message.
-// It is partial, because the CLI prints lines while their message grows. AgentEnded of a
+// It is partial, because the CLI prints lines while their message grows, unless all messages
+// were streamed to their end (message_delta). AgentEnded of a
 // sub-agent has no usage: the one beside the result of its call is that of its last message
 // alone.
 //

@@ -55,7 +55,7 @@ func hasBlocks(message *object) bool {
 }
 
 // ownWords processes a message that the CLI wrote in the place of the model: an error of the
-// API, or the output of a command. It does not count as a step of the agent.
+// API, or the output of a command. The agent takes a step only for a message of the model.
 func (d *Decoder) ownWords(a *agent, l *line, message *object) {
 	text := contentText(message.raw("content"))
 	if kind := l.str("error"); kind != "" || l.flag("is_api_error_message") {

@@ -25,14 +25,14 @@ type turns struct {
 	attempt attempt
 	end     *ending // of the latest turn, until it is recorded
 	untold  *turn   // the first turn, until a second one begins
-	outcome ending  // of the run
+	outcome ending  // the run's
 }
 
 // An attempt is the work of the main agent from a start to an end.
 type attempt struct {
 	began    time.Time
 	results  int
-	usage    agentevents.Opt[agentevents.Usage] // of the turns that state it
+	usage    agentevents.Opt[agentevents.Usage] // sum over the turns that state it
 	cost     float64                            // of the attempts before
 	worked   agentevents.Opt[time.Duration]
 	numTurns agentevents.Opt[int]

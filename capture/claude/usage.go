@@ -81,7 +81,7 @@ func (a *agent) use(message, model string, o *object) {
 	a.used[strings.Clone(message)] = m
 }
 
-// reportUsage emits what messages used, for an end that does not state it. Most lines are
+// reportUsage emits the usage of messages, for an end that does not state it. Most lines are
 // written while their message still grows: then more may have been used. a is nil for messages
 // of several agents.
 func (d *Decoder) reportUsage(a *agent, used map[string]messageUsage, marks agentevents.Marks) {
@@ -98,9 +98,9 @@ func (d *Decoder) reportUsage(a *agent, used map[string]messageUsage, marks agen
 	}
 }
 
-// A ledger has what the results of the stream state in total.
+// A ledger has the totals that the results of the stream state.
 type ledger struct {
-	counted   spending                // the figures that count for the run
+	counted   spending                // for the run
 	spent     spending                // the totals of the latest result, as it states them
 	carried   spending                // the totals before they began anew
 	exact     bool                    // counted is not made of totals alone
@@ -131,14 +131,14 @@ func (d *Decoder) stated() {
 	d.main.used = nil
 }
 
-// spending is what was used of each model, and the cost.
+// spending is the usage by model, and the cost.
 type spending struct {
 	models map[string]agentevents.Usage
 	cost   agentevents.Opt[float64]
 }
 
-// A price that the CLI has made up does not count: it takes the price of its own model for one that it
-// does not know.
+// A price that the CLI has made up does not count: for a model that it does not know it takes
+// the price of its own model.
 const basisUnknown = "unknown"
 
 // readSpending reads an object that states the usage by model. guessed says that it holds a
@@ -171,12 +171,12 @@ func readSpending(perModel *object) (s spending, guessed bool) {
 	return s, guessed
 }
 
-// account adds the figures of a result to those that count for the run, and returns the difference.
-// used has the figures of the main agent in the turn.
+// account adds the figures of a result to the counted ones, and returns the part that it added.
+// used is the usage of the main agent in the turn.
 //
-// modelUsage and total_cost_usd belong to the session: a process that resumes or forks one
-// begins with what others have spent. What was used since the result before counts, where the
-// result states it. Without that the totals count, less those of the result before. They begin
+// modelUsage and total_cost_usd are totals of the session: a process that resumes or forks one
+// begins with the spending of others. The usage since the result before counts, where the
+// result states it. Otherwise the totals count, less the totals of the result before. They begin
 // again after a reset of the session, and in the processes of old versions.
 func (d *Decoder) account(l *line, used agentevents.Usage) spending {
 	perModel := l.object.object("modelUsage")
@@ -198,7 +198,7 @@ func (d *Decoder) account(l *line, used agentevents.Usage) spending {
 			added.models[model] = used
 		}
 		d.counted, d.exact = before.plus(added), true
-		d.warn("session_totals", "the totals of the result are those of the session, with what other processes spent: only the usage of this turn counts, and no cost",
+		d.warn("session_totals", "the totals of the result include the spending of other processes of the session: only the usage of this turn counts, and its cost is unknown",
 			l.pick("modelUsage", "total_cost_usd"))
 	case d.exact:
 		added = now.minus(d.spent)
@@ -254,7 +254,7 @@ func (d *Decoder) unpriced(perModel *object) {
 		o := parseObject(m.raw, "", new(faults))
 		if o.str("costBasis") == basisUnknown && !slices.Contains(d.guessed, m.name) {
 			d.guessed = append(d.guessed, strings.Clone(m.name))
-			d.warn("unknown_price", "the CLI does not know the price of "+m.name+": the cost that it states is that of another model, and does not count",
+			d.warn("unknown_price", "the CLI does not know the price of "+m.name+": the cost that it states is made up, and does not count",
 				o.pick("costUSD", "costBasis"))
 		}
 	}

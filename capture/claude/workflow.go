@@ -55,7 +55,7 @@ func (d *Decoder) worker(workflow, id string, l *line, o *object) *agent {
 	return a
 }
 
-// workflowAgent records what the progress tells of an agent.
+// workflowAgent records the progress of an agent.
 func (d *Decoder) workflowAgent(a *agent, o *object) {
 	if a.ended {
 		return

@@ -43,7 +43,7 @@ func TestCaptureCases(t *testing.T) {
 	}
 }
 
-// A file that is no stream is refused by its name, and a capture without lines is one, too.
+// A file of another format is refused by its name, and an empty one as empty.
 func TestNoCapture(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"type":"started","key":"v1","agentId":"n1"}` + "\n" + `{"type":"result","key":"v1","agentId":"n1","result":"Green."}`: "this is the journal of a workflow of Claude Code",

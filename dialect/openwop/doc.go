@@ -63,7 +63,7 @@
 //
 // A provider.usage is an [agentevents.UsageObserved]. Its provider, its currency and a cost
 // in another currency than US dollars are extra members. An answer of the cache
-// ("cacheHit":true) repeats what the first call used: it adds nothing, and is read as a
+// ("cacheHit":true) repeats the figures of the first call. It adds nothing, and is read as a
 // type that the vocabulary does not have.
 //
 // All other published types are read as [agentevents.Unknown] and written back.

@@ -381,7 +381,7 @@ func BenchmarkCompare(b *testing.B) {
 
 // kept are the members of the vocabulary that are ids or times and say something, though no
 // act is about them.
-var kept = setOf("approvedBy", "rejectedBy", "answeredBy", "groupId", "memoryRef", "id", "itemId", "timeoutMs", "ttlMs", "typeId")
+var kept = setOf("approvedBy", "rejectedBy", "answeredBy", "groupId", "memoryRef", "id", "itemId", "timeoutMs", "ttlMs", "typeId", "failedNodeId")
 
 // Somebody has decided for every id and every measure whether it differs between any two runs.
 func TestVocabulary(t *testing.T) {

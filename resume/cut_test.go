@@ -3,10 +3,10 @@ package resume_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	ae "github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/resume"
@@ -187,83 +187,96 @@ func TestASubAgentGoesOnWithItsCall(t *testing.T) {
 // Laws of plans: an open agent starts, waits or ends; one that waits has something to wait for,
 // also after the others have started; and without options no question is lost.
 func TestPlanLaws(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
-		var log []ae.Event
-		run, err := newHost(t, &log).em.Run("r")
-		require.NoError(t, err)
-		agents := []*ae.Agent{run.Agent("a0")}
-		require.NoError(t, agents[0].Emit(t.Context(), &ae.AgentStarted{}))
-		var calls []*ae.Call
-		for i := range rapid.IntRange(1, 12).Draw(r, "events") {
-			at := rapid.IntRange(0, len(agents)-1).Draw(r, "agent")
-			id := fmt.Sprintf("%d-%d", at, i)
-			about := ""
-			if open := agents[at].OpenCalls(); len(open) > 0 && rapid.Bool().Draw(r, "about a call") {
-				about = rapid.SampledFrom(open).Draw(r, "call")
-			}
-			switch rapid.SampledFrom([]string{"call", "call", "sub", "sub", "helper", "approval", "clarification", "model"}).Draw(r, "what") {
-			case "call":
-				c, err := agents[at].Call(t.Context(), &ae.ToolCalled{CallID: "c" + id, ToolID: "x"})
-				require.NoError(t, err)
-				calls = append(calls, c)
-			case "sub", "helper":
-				sub := agents[at].Agent("s" + id)
-				if len(calls) > 0 && rapid.Bool().Draw(r, "in a call") {
-					sub = rapid.SampledFrom(calls).Draw(r, "caller").Agent("s" + id)
-				}
-				require.NoError(t, sub.Emit(t.Context(), &ae.AgentStarted{}))
-				agents = append(agents, sub)
-			case "approval":
-				require.NoError(t, agents[at].Emit(t.Context(), &ae.ApprovalRequested{ApprovalID: "p" + id, CallID: about}))
-			case "clarification":
-				require.NoError(t, agents[at].Emit(t.Context(), &ae.ClarificationRequested{InterruptID: "q" + id, CallID: about, Questions: []ae.Question{{ID: "x", Question: "?"}}}))
-			case "model":
-				_, err := agents[at].Model(t.Context(), &ae.ModelCalled{ModelCallID: "m" + id})
-				require.NoError(t, err)
-			}
-		}
-		action := func(may ...resume.Action) resume.Action { return rapid.SampledFrom(may).Draw(r, "action") }
-		o, zero := resume.Options{}, rapid.Bool().Draw(r, "no options")
-		if !zero {
-			o.Call = func(*ae.ToolCallSnapshot) resume.Action { return action(resume.Default, resume.Close, resume.Wait) }
-			o.Approval = func(*ae.ApprovalSnapshot) resume.Action {
-				return action(resume.Default, resume.Close, resume.Wait, resume.AskAgain)
-			}
-			o.Clarification = func(*ae.ClarificationSnapshot) resume.Action {
-				return action(resume.Default, resume.Wait, resume.AskAgain)
-			}
-		}
-		before := questionsOf(snapshot(t, log))
-		run, p, receipt := goOn(t, &log, o)
-		for _, a := range p.Agents {
-			require.NoError(t, run.Agent(a.AgentID).Emit(t.Context(), &ae.AgentStarted{Resumed: true}))
-		}
-		s := snapshot(t, log)
-		after, waits := questionsOf(s), map[string]bool{}
-		if zero {
-			require.Equal(t, before, after)
-		}
-		for _, agent := range after {
-			waits[agent] = true
-		}
-		for _, c := range s.OpenCalls {
-			waits[c.AgentID] = true
-		}
-		require.Empty(t, s.OpenModelCalls)
-		require.Len(t, receipt.Ended, len(p.Ended))
-		require.Len(t, agents, len(p.Agents)+len(p.Waiting)+len(p.Ended))
-		for _, a := range p.Waiting {
-			require.True(t, waits[a.AgentID], "%s waits for nothing", a.AgentID)
-		}
-		for _, a := range append(p.Agents, p.Ended...) {
-			require.False(t, waits[a.AgentID], "%s does not wait for what is open", a.AgentID)
-		}
-		for _, a := range p.Ended {
-			require.False(t, s.Agents[a.AgentID].Open)
-		}
-		require.NoError(t, run.Finish(t.Context(), nil))
-	})
+	for seed := range uint64(300) {
+		planKeepsTheLaws(t, rand.New(rand.NewPCG(seed, 0)), seed)
+	}
 }
+
+func planKeepsTheLaws(t *testing.T, r *rand.Rand, seed uint64) {
+	t.Helper()
+	defer func() {
+		if t.Failed() {
+			t.Logf("seed %d", seed)
+		}
+	}()
+	var log []ae.Event
+	run, err := newHost(t, &log).em.Run("r")
+	require.NoError(t, err)
+	agents := []*ae.Agent{run.Agent("a0")}
+	require.NoError(t, agents[0].Emit(t.Context(), &ae.AgentStarted{}))
+	var calls []*ae.Call
+	for i := range 1 + r.IntN(12) {
+		at := r.IntN(len(agents))
+		id := fmt.Sprintf("%d-%d", at, i)
+		about := ""
+		if open := agents[at].OpenCalls(); len(open) > 0 && r.IntN(2) == 0 {
+			about = pick(r, open)
+		}
+		switch pick(r, []string{"call", "call", "sub", "sub", "helper", "approval", "clarification", "model"}) {
+		case "call":
+			c, err := agents[at].Call(t.Context(), &ae.ToolCalled{CallID: "c" + id, ToolID: "x"})
+			require.NoError(t, err)
+			calls = append(calls, c)
+		case "sub", "helper":
+			sub := agents[at].Agent("s" + id)
+			if len(calls) > 0 && r.IntN(2) == 0 {
+				sub = pick(r, calls).Agent("s" + id)
+			}
+			require.NoError(t, sub.Emit(t.Context(), &ae.AgentStarted{}))
+			agents = append(agents, sub)
+		case "approval":
+			require.NoError(t, agents[at].Emit(t.Context(), &ae.ApprovalRequested{ApprovalID: "p" + id, CallID: about}))
+		case "clarification":
+			require.NoError(t, agents[at].Emit(t.Context(), &ae.ClarificationRequested{InterruptID: "q" + id, CallID: about, Questions: []ae.Question{{ID: "x", Question: "?"}}}))
+		case "model":
+			_, err := agents[at].Model(t.Context(), &ae.ModelCalled{ModelCallID: "m" + id})
+			require.NoError(t, err)
+		}
+	}
+	action := func(may ...resume.Action) resume.Action { return pick(r, may) }
+	o, zero := resume.Options{}, r.IntN(2) == 0
+	if !zero {
+		o.Call = func(*ae.ToolCallSnapshot) resume.Action { return action(resume.Default, resume.Close, resume.Wait) }
+		o.Approval = func(*ae.ApprovalSnapshot) resume.Action {
+			return action(resume.Default, resume.Close, resume.Wait, resume.AskAgain)
+		}
+		o.Clarification = func(*ae.ClarificationSnapshot) resume.Action {
+			return action(resume.Default, resume.Wait, resume.AskAgain)
+		}
+	}
+	before := questionsOf(snapshot(t, log))
+	run, p, receipt := goOn(t, &log, o)
+	for _, a := range p.Agents {
+		require.NoError(t, run.Agent(a.AgentID).Emit(t.Context(), &ae.AgentStarted{Resumed: true}))
+	}
+	s := snapshot(t, log)
+	after, waits := questionsOf(s), map[string]bool{}
+	if zero {
+		require.Equal(t, before, after)
+	}
+	for _, agent := range after {
+		waits[agent] = true
+	}
+	for _, c := range s.OpenCalls {
+		waits[c.AgentID] = true
+	}
+	require.Empty(t, s.OpenModelCalls)
+	require.Len(t, receipt.Ended, len(p.Ended))
+	require.Len(t, agents, len(p.Agents)+len(p.Waiting)+len(p.Ended))
+	for _, a := range p.Waiting {
+		require.True(t, waits[a.AgentID], "%s waits for nothing", a.AgentID)
+	}
+	for _, a := range append(p.Agents, p.Ended...) {
+		require.False(t, waits[a.AgentID], "%s does not wait for what is open", a.AgentID)
+	}
+	for _, a := range p.Ended {
+		require.False(t, s.Agents[a.AgentID].Open)
+	}
+	require.NoError(t, run.Finish(t.Context(), nil))
+}
+
+// pick returns one of a list.
+func pick[T any](r *rand.Rand, list []T) T { return list[r.IntN(len(list))] }
 
 // questionsOf returns the agents of the open questions.
 func questionsOf(s *ae.RunSnapshot) map[string]string {

@@ -61,9 +61,10 @@
 // members are extra members.
 // The schemas do not have that reducer: under them the encoder makes up append.
 //
-// A provider.usage is an [agentevents.UsageObserved]. Its provider, its currency and a cost
+// A provider.usage is an [agentevents.UsageObserved], but for a running total or a partial
+// report, which readers would add up: they have no line. Its provider, its currency and a cost
 // in another currency than US dollars are extra members. An answer of the cache
-// ("cacheHit":true) repeats what the first call used: it adds nothing, and is read as a
+// ("cacheHit":true) repeats the figures of the first call. It adds nothing, and is read as a
 // type that the vocabulary does not have.
 //
 // All other published types are read as [agentevents.Unknown] and written back.

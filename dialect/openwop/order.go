@@ -42,12 +42,15 @@ func own(ev *agentevents.Event, typ string) bool {
 // order fits the event that is written into the order of the lines: it changes what a
 // strict reader refuses.
 func (e *Encoder) order(w *wire.Writer, typ string) error {
+	used, _ := w.Ev.Payload.(*agentevents.UsageObserved)
+	if used != nil && (used.Cumulative || used.Partial) { // readers add the lines up
+		return outOfOrder(string(agentevents.KindUsageObserved) + " is a running total or partial, and a line has the amount of one call")
+	}
 	r := e.runs[w.Ev.RunID]
 	if r == nil || w.Whole || own(w.Ev, typ) {
 		return nil
 	}
-	_, used := w.Ev.Payload.(*agentevents.UsageObserved) // which the library accepts after the end
-	if r.ended && (used || w.Ev.Marks.Has(agentevents.MarkLate)) {
+	if r.ended && (used != nil || w.Ev.Marks.Has(agentevents.MarkLate)) {
 		return outOfOrder("comes after the end of the run")
 	}
 	if name := r.names[w.Ev.NodeRunID]; name != "" && w.Ev.NodeRunID != "" {

@@ -42,8 +42,8 @@ func usageRow(p Profile, agent column) row {
 	}}
 }
 
-// isUsage reports whether a payload of the type is what a call of a model used: it has both
-// counts of tokens, and no member that its field cannot hold. A call that the cache answered
+// isUsage reports whether a payload of the type states the tokens of a call: it has both counts,
+// and no member that its field cannot hold. A call that the cache answered
 // repeats the counts of the first call, and used nothing. Others are events of an unknown kind.
 func isUsage(payload string) bool {
 	if jsonwire.Member(payload, "cacheHit") == "true" {

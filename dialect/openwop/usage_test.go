@@ -14,7 +14,6 @@ import (
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/internal/effort"
 	"github.com/agentevents/agentevents/internal/jsonwire"
-	"github.com/agentevents/agentevents/internal/stats"
 )
 
 // A provider.usage is what a model used, and its line is written back as it was.
@@ -91,12 +90,12 @@ func dialectMember(ev agentevents.Event, name string) agentevents.JSON {
 // other currency.
 func TestUsageOfOtherLogs(t *testing.T) {
 	used := agentevents.Event{ID: "e", RunID: "r", AgentID: "a", Time: t0, SchemaVersion: agentevents.SchemaVersion, Payload: &agentevents.UsageObserved{
-		ModelCallID: "c", Usage: agentevents.Usage{InputTokens: 2, OutputTokens: 3, ReasoningOutputTokens: agentevents.Some[int64](1)}, Cumulative: true,
+		ModelCallID: "c", Usage: agentevents.Usage{InputTokens: 2, OutputTokens: 3, ReasoningOutputTokens: agentevents.Some[int64](1)},
 	}}
 	out, losses := rewritten(t, SchemaV1, []agentevents.Event{used})
 	require.Equal(t, `provider.usage {"provider":"unknown","model":"unknown","inputTokens":2,"outputTokens":3}`, out)
 	require.ElementsMatch(t, []string{
-		"made up /openwop/~1payload~1provider", "made up /payload/model", "dropped /agentId", "dropped /payload/modelCallId", "dropped /payload/usage/reasoningOutputTokens", "dropped /payload/cumulative",
+		"made up /openwop/~1payload~1provider", "made up /payload/model", "dropped /agentId", "dropped /payload/modelCallId", "dropped /payload/usage/reasoningOutputTokens",
 	}, losses)
 
 	euros := decodeAll(t, Options{}, documents(providerUsage, `{"provider":"acme","model":"m","inputTokens":1,"outputTokens":3,"costEstimateUsd":0.5,"currency":"EUR"}`))
@@ -106,9 +105,14 @@ func TestUsageOfOtherLogs(t *testing.T) {
 	require.ElementsMatch(t, []string{"dropped /openwop/~1payload~1costEstimateUsd", "dropped /openwop/~1payload~1currency"}, losses)
 }
 
-// Nothing comes after the end of a run, so a report there has no line.
-func TestUsageAfterTheEnd(t *testing.T) {
+// A line is what one call used, so a running total or a part of it has none. Nothing comes after
+// the end of a run, so a report there has none either.
+func TestUsageWithoutALine(t *testing.T) {
 	e := NewEncoder(EncoderOptions{Profile: SchemaV1})
+	for _, p := range []agentevents.UsageObserved{{Cumulative: true}, {Partial: true}} {
+		_, err := e.Append(nil, agentevents.Event{ID: "d", RunID: "r", Time: t0, Payload: &p})
+		require.ErrorIs(t, err, dialect.ErrNoCounterpart)
+	}
 	_, err := e.Append(nil, agentevents.Event{ID: "e", RunID: "r", Time: t0, Payload: &agentevents.RunCompleted{}})
 	require.NoError(t, err)
 	_, err = e.Append(nil, agentevents.Event{ID: "f", RunID: "r", Time: t0, Payload: &agentevents.UsageObserved{}})
@@ -145,31 +149,24 @@ type usageLog struct {
 	priced                       bool
 }
 
-// A fold and the figures of many runs have the sums of all reports, in any order of members,
-// and other profiles write lines with the same sums.
+// A fold has the sums of all reports, in any order of members, and other profiles write lines
+// with the same sums.
 func TestSumsOfUsage(t *testing.T) {
 	r := rand.New(rand.NewPCG(effort.Seed(t), 1))
 	for range effort.Of(50, 300, 5000) {
 		log := drawUsage(r)
 		events := decodeAll(t, Options{Profile: Profile(r.IntN(3))}, log.lines)
 		check := func(events []agentevents.Event) {
-			f, c := agentevents.NewFold(agentevents.FoldOptions{}), stats.New("")
+			f := agentevents.NewFold(agentevents.FoldOptions{})
 			for _, ev := range events {
 				f.Apply(ev)
-				c.Event(ev)
 			}
 			s := f.Snapshot()
 			require.Empty(t, s.Violations)
-			u, figures := s.Usage, c.Report().Figures
+			u := s.Usage
 			require.Equal(t, [4]int64{log.input, log.output, log.read, log.written},
 				[4]int64{u.Usage.InputTokens, u.Usage.OutputTokens, u.Usage.CacheReadInputTokens.V, u.Usage.CacheCreationInputTokens.V}, log.lines)
 			require.Equal(t, agentevents.Opt[float64]{V: log.cost, OK: log.priced}, u.CostUSD, log.lines)
-			if figures.Tokens != nil { // some call used something
-				require.Equal(t, [2]int64{log.input, log.output}, [2]int64{figures.Tokens.Input, figures.Tokens.Output})
-			} else {
-				require.Zero(t, log.input+log.output)
-			}
-			require.Equal(t, u.CostUSD, figures.CostUSD)
 		}
 		check(events)
 		p := []Profile{RFC0002, SchemaV2}[r.IntN(2)] // SchemaV1 has no cache

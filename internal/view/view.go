@@ -134,8 +134,8 @@ func Node(s *agentevents.RunSnapshot, id string) (word, why string) {
 	return string(status), cmp.Or(out.Error, suspended(s, id))
 }
 
-// suspended returns the reason of a suspended node. That of a low confidence has the figures of
-// the details.
+// suspended returns the reason of a suspended node, with the confidence and the threshold that
+// the details have.
 func suspended(s *agentevents.RunSnapshot, id string) string {
 	why := s.Suspended[id]
 	var d struct{ Threshold, Observed agentevents.Opt[float64] }

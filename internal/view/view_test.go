@@ -73,7 +73,7 @@ func TestArgument(t *testing.T) {
 	}
 }
 
-// The word of a suspended node has why it waits: that of a low confidence has the figures.
+// A node that is suspended for a low confidence shows the confidence and the threshold.
 func TestSuspendedNode(t *testing.T) {
 	for details, want := range map[agentevents.JSON]string{
 		`{"interruptId":"i","threshold":0.7,"observed":0.65}`: "low-confidence (0.65 of 0.7)",

@@ -93,6 +93,8 @@ func itemOf(ev *agentevents.Event) Item {
 		return Item{Status: p.Model, Text: short(errorText(p.Error.V), maxNote)}
 	case *agentevents.ToolCalled:
 		return Item{Topic: Call, Status: p.ToolID, Text: argument(p.ArgumentsSummary, p.Arguments)}
+	case *agentevents.ToolArgumentsDelta:
+		return Item{Topic: Call, Status: p.CallID, Text: short(p.Delta, maxNote)}
 	case *agentevents.ToolReturned:
 		l := Item{Topic: Call, Status: strings.TrimSpace(p.ToolID + " " + string(p.Status)), Text: short(errorText(p.Error.V), maxNote)}
 		if endword.Of(string(p.Status)) != endword.Succeeded {

@@ -33,6 +33,7 @@ type Topic string
 const (
 	Asked      Topic = "asked"      // the request to an agent
 	Answered   Topic = "answered"   // the answer of an agent, or of the session
+	Said       Topic = "said"       // the last text of an agent that is at work or failed
 	Agent      Topic = "agent"      // an agent that failed or waits
 	Call       Topic = "call"       // a tool call that failed or is open
 	Approval   Topic = "approval"   // a request for approval
@@ -268,15 +269,19 @@ func (c *collector) attempt(all *view.Agents, a *agentevents.AgentSnapshot, t vi
 		i.Topic, i.Subject, i.Text = Asked, "prompt", text
 		add(i)
 	}
+	status, mark := all.Status(a.AgentID, t.AgentSnapshot)
 	if text := short(cmp.Or(t.Result, t.Text), maxPrompt); text != "" {
 		i := of
 		i.Topic, i.Subject, i.Text = Answered, "answer", text
+		if t.Result == "" && (t.Open || mark == Bad) { // an agent says something before each of its calls, too
+			i.Topic, i.Subject = Said, "last text"
+		}
 		add(i)
-		answered = t.ParentAgentID == "" && t.ParentCallID == ""
+		answered = i.Topic == Answered && t.ParentAgentID == "" && t.ParentCallID == ""
 	}
 	i := of
 	i.Topic, i.Subject = Agent, "agent "+c.names[a.AgentID]+which
-	i.Status, i.Mark = all.Status(a.AgentID, t.AgentSnapshot)
+	i.Status, i.Mark = status, mark
 	i.Text = cmp.Or(errorText(t.Error.V), errorText(t.LastError.V), why)
 	switch {
 	case i.Mark == Bad, i.Mark == Warn:

@@ -523,7 +523,7 @@ func (b *builder) acts(place func(agent string, n *node)) {
 	for i := range b.items {
 		switch it := &b.items[i]; {
 		case structural[it.Topic]:
-		case it.Topic == report.Message && (b.details == nil || told[said{report.Answered, it.AgentID, start(it.Text)}] || told[said{report.Asked, it.To, start(it.Text)}]):
+		case it.Topic == report.Message && (b.details == nil || told[said{report.Answered, it.AgentID, start(it.Text)}] || told[said{report.Said, it.AgentID, start(it.Text)}] || told[said{report.Asked, it.To, start(it.Text)}]):
 			// Without details it has no place, and else a line says the same.
 		default:
 			b.item(place, it)
@@ -542,7 +542,7 @@ func start(text string) string {
 
 // structural are the topics that the tree draws from the snapshot, or in a place of their own.
 var structural = map[report.Topic]bool{
-	report.Agent: true, report.Call: true, report.Node: true, report.Budget: true, report.Violation: true, report.Asked: true, report.Answered: true,
+	report.Agent: true, report.Call: true, report.Node: true, report.Budget: true, report.Violation: true, report.Asked: true, report.Answered: true, report.Said: true,
 }
 
 // item hangs an item below its agent. A message of somebody who is no agent hangs below its receiver.
@@ -865,7 +865,7 @@ func (b *builder) said(root *node) {
 		switch {
 		case it.Topic == report.Answered && n == nil:
 			root.add(&node{line: l})
-		case it.Topic == report.Answered:
+		case it.Topic == report.Answered, it.Topic == report.Said && n != nil:
 			n.add(&node{line: l})
 		case it.Topic == report.Asked && n != nil && it.Text != n.a.Task && it.Text != b.told(n):
 			n.children = slices.Insert(n.children, 0, &node{line: l})

@@ -233,8 +233,12 @@ func nodeColumns(s *agentevents.RunSnapshot) []column[string] {
 }
 
 // An answerRow is a closed question to people.
-type answerRow struct{ question, answer, by, waited string }
+type answerRow struct {
+	at                           uint64
+	question, answer, by, waited string
+}
 
+// answerRows returns the closed questions in the order in which they were asked.
 func answerRows(s *agentevents.RunSnapshot) (rows []answerRow) {
 	for i := range s.Approvals {
 		a, word := &s.Approvals[i], "no answer"
@@ -245,22 +249,36 @@ func answerRows(s *agentevents.RunSnapshot) (rows []answerRow) {
 			word = "rejected"
 		}
 		if !a.Open {
-			rows = append(rows, answerRow{cmp.Or(a.Action, a.ApprovalID), word, a.By, waited(a.RequestedAt, a.AnsweredAt)})
+			rows = append(rows, answerRow{a.Sequence, cmp.Or(a.Action, a.ToolID, a.ApprovalID), because(word, a.Feedback), a.By, waited(a.RequestedAt, a.AnsweredAt)})
 		}
 	}
 	for i := range s.Clarifications {
-		c, word, text := &s.Clarifications[i], "no answer", ""
-		if c.ClosedBy == agentevents.KindClarificationResolved {
-			word = "answered"
+		c := &s.Clarifications[i]
+		var questions, answers []string
+		for _, q := range c.Questions {
+			questions = append(questions, q.Question)
+			if text := report.AnswerTo(q.ID, c.Answers); text != "" {
+				answers = append(answers, text)
+			}
 		}
-		if len(c.Questions) > 0 {
-			text = c.Questions[0].Question
+		word := "no answer"
+		if c.ClosedBy == agentevents.KindClarificationResolved {
+			word = cmp.Or(strings.Join(answers, "; "), "answered")
 		}
 		if !c.Open {
-			rows = append(rows, answerRow{cmp.Or(text, c.InterruptID), word, c.AnsweredBy, waited(c.RequestedAt, c.AnsweredAt)})
+			rows = append(rows, answerRow{c.Sequence, cmp.Or(strings.Join(questions, "; "), c.InterruptID), word, c.AnsweredBy, waited(c.RequestedAt, c.AnsweredAt)})
 		}
 	}
+	slices.SortStableFunc(rows, func(a, b answerRow) int { return cmp.Compare(a.at, b.at) })
 	return rows
+}
+
+// because returns a word, and the reason for it if there is one.
+func because(word, reason string) string {
+	if reason == "" {
+		return word
+	}
+	return word + ": " + reason
 }
 
 // waited returns the time from a request to its answer, if the log has both.
@@ -273,7 +291,7 @@ func waited(from, to time.Time) string {
 
 var answerColumns = []column[answerRow]{
 	{"QUESTION", false, func(a answerRow) string { return clip(visible(oneLine(a.question))) }},
-	{"ANSWER", false, func(a answerRow) string { return a.answer }},
+	{"ANSWER", false, func(a answerRow) string { return clip(visible(oneLine(a.answer))) }},
 	{"BY", false, func(a answerRow) string { return clip(visible(a.by)) }},
 	{"WAITED", true, func(a answerRow) string { return a.waited }},
 }

@@ -324,7 +324,7 @@ func argumentOf(text string, deep bool) string {
 		if deep && jsonwire.IsObject(raw) {
 			value, rank = argumentOf(raw, false), len(telling)+1
 		}
-		if rank < best && value != "" {
+		if rank < best && value != "" && !strings.HasPrefix(value, "[REDACTED:") {
 			best, said = rank, value
 			if strings.HasSuffix(strings.ToLower(name), "path") {
 				said = end(value)

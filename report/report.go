@@ -273,7 +273,7 @@ func (c *collector) attempt(all *view.Agents, a *agentevents.AgentSnapshot, t vi
 	if text := short(cmp.Or(t.Result, t.Text), maxPrompt); text != "" {
 		i := of
 		i.Topic, i.Subject, i.Text = Answered, "answer", text
-		if t.Result == "" && (t.Open || mark == Bad) { // an agent says something before each of its calls, too
+		if t.Result == "" && (t.Open || mark == Bad) { // a model often writes a text before its calls, too
 			i.Topic, i.Subject = Said, "last text"
 		}
 		add(i)

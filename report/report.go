@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/jsonwire"
@@ -345,7 +347,7 @@ var unanswered = map[agentevents.Kind]string{
 func (c *collector) people() {
 	for i := range c.s.Approvals {
 		ap := &c.s.Approvals[i]
-		l := Item{Topic: Approval, Sequence: ap.Sequence, Time: ap.RequestedAt, AgentID: ap.AgentID, Subject: words("approval", ap.ApprovalID), Concern: c.waits(ap.Open)}
+		l := Item{Topic: Approval, Sequence: ap.Sequence, Time: ap.RequestedAt, AgentID: ap.AgentID, Subject: asked("approval", ap.ApprovalID, ap.Open), Concern: c.waits(ap.Open)}
 		if ap.CallID != "" {
 			l.Subject += " of call " + ap.CallID
 		}
@@ -366,7 +368,7 @@ func (c *collector) people() {
 	}
 	for i := range c.s.Clarifications {
 		q := &c.s.Clarifications[i]
-		l := Item{Topic: Question, Sequence: q.Sequence, Time: q.RequestedAt, AgentID: q.AgentID, Subject: words("clarification", q.InterruptID), Concern: c.waits(q.Open)}
+		l := Item{Topic: Question, Sequence: q.Sequence, Time: q.RequestedAt, AgentID: q.AgentID, Subject: asked("clarification", q.InterruptID, q.Open), Concern: c.waits(q.Open)}
 		word := "answered"
 		mark := Good
 		if q.AnsweredBy != "" {
@@ -617,6 +619,15 @@ func (c *collector) state() {
 func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 func errorText(e agentevents.ErrorInfo) string { return cmp.Or(e.Message, e.Code) }
+
+// asked returns a head and the id of a question. The id of an open one is needed for the answer; a UUID
+// of one that is over tells nothing.
+func asked(head, id string, open bool) string {
+	if _, err := uuid.Parse(id); err == nil && !open {
+		return head
+	}
+	return words(head, id)
+}
 
 // words returns a head and an id. One that a reader has derived from the log tells nothing.
 func words(head, id string) string {

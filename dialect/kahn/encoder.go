@@ -193,13 +193,30 @@ func (e *Encoder) remember(ev *agentevents.Event, a *agentState) {
 func (a *agentState) line(ev *agentevents.Event) {
 	switch ev.Payload.(type) {
 	case *agentevents.AgentTransition, *agentevents.ToolReturned:
-		a.read.Reach(ev.Step.Or(a.at())) // one that is made up moves no later one
+		step := ev.Step.Or(a.at(ev))
+		a.read.Reach(step)
+		if !ends(ev) {
+			a.reach(step)
+		}
 	}
 	a.read.Event(ev)
 }
 
-// at returns the agent's current step in this attempt.
-func (a *agentState) at() int { return max(a.step, a.from) }
+// at returns the step for the line of an event without one: the current one of the attempt. A
+// transition to the end of an attempt that took no step has the one before it, which moves no
+// later step.
+func (a *agentState) at(ev *agentevents.Event) int {
+	if ends(ev) {
+		return a.step
+	}
+	return max(a.step, a.from)
+}
+
+// ends reports whether an event is a transition to an end, in no step.
+func ends(ev *agentevents.Event) bool {
+	p, ok := ev.Payload.(*agentevents.AgentTransition)
+	return ok && p.To.Terminal() && !ev.Step.OK
+}
 
 // reach notes a step.
 func (a *agentState) reach(step int) {

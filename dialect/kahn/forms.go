@@ -147,7 +147,7 @@ func (stepOfOther) Parse(r *wire.Reader, at any) error {
 // madeStep stands for a step that the event does not say.
 func madeStep(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 	w.Lose(dialect.Made, "/step", "the step the agent is at")
-	return jsonwire.AppendInt(dst, int64(encoderOf(w).a.at()))
+	return jsonwire.AppendInt(dst, int64(encoderOf(w).a.at(w.Ev)))
 }
 
 // A secondsForm is a duration in seconds, always with a point: 65.0, 0.04.

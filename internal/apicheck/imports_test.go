@@ -100,7 +100,7 @@ var layers = []layer{
 		"production programs ask agents through it, and need no more than the events"},
 	{"querytest", []string{".", "capture/claude", "dialect/openharness", "internal/disk", "internal/jsonwire", "internal/textdiff", "query"},
 		"fixtures are of three forms, and only tests need them"},
-	{"report", []string{".", "internal/endword", "internal/jsonwire", "internal/view"},
+	{"report", []string{".", "internal/endword", "internal/jsonwire", "internal/view", "github.com/google/uuid"},
 		"a view of snapshots needs only the root, and how a word for an end is meant"},
 	{"tree", []string{".", "internal/endword", "internal/view", "report"},
 		"a tree draws the items of a report"},

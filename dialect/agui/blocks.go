@@ -276,11 +276,13 @@ func (e *Encoder) after(ev *agentevents.Event) {
 		e.s.returned.add(b.id)
 	}
 	if returns {
-		if e.s.of.used.add(e.result); b.role != called && e.s.known(b.owner, b.key) != b {
-			return // it was a call of its own: another one with its id may be open
-		}
+		e.s.of.used.add(e.result)
 	}
-	e.forget(b)
+	if mine := e.s.known(b.owner, b.key) == b; returns && b.role != called && !mine {
+		return // it was a call of its own: another one with its id may be open
+	} else if mine || !returns { // else it is the return of another agent's call
+		e.forget(b)
+	}
 	_, _, delta := blockOf(ev.Payload)
 	switch _, calls := ev.Payload.(*agentevents.ToolCalled); {
 	case delta != nil:

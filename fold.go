@@ -173,7 +173,8 @@ func (f *Fold) wake(s *RunSnapshot) {
 
 // index fills the machine's indexes from a snapshot.
 func (m *machine) index(s *RunSnapshot) {
-	m.paused, m.cancelling, m.sessionOver, m.sessionStatus = s.Paused, s.Cancelling, !s.SessionEndedAt.IsZero(), s.SessionStatus
+	m.paused, m.cancelling, m.sessionOver, m.sessionStatus = s.Paused, s.Cancelling, !s.SessionEndedAt.IsZero(), s.sessionWord()
+	m.sessionAnswered = s.SessionResult != ""
 	for _, a := range m.agents {
 		if a.SpanID != "" {
 			put(&m.bySpan, a.SpanID, a)
@@ -613,7 +614,8 @@ func (r *RunSnapshot) status() RunStatus {
 			waiting[r.Clarifications[i].AgentID] = true
 		}
 	}
-	st := r.RunState.standing(!r.SessionEndedAt.IsZero(), r.SessionStatus)
+	st := r.RunState.standing(!r.SessionEndedAt.IsZero(), r.sessionWord())
+	st.answered = !r.SessionEndedAt.IsZero() && r.SessionResult != ""
 	st.paused, st.cancelling, st.waiting = r.Paused, r.Cancelling, len(waiting)
 	for _, a := range r.Agents {
 		st.add(&a.AgentState, waiting[a.AgentID], a.end())
@@ -660,6 +662,14 @@ func (r *RunSnapshot) badTurn() (bad *TurnSnapshot, how agentEnd) {
 		}
 	}
 	return bad, how
+}
+
+// sessionWord returns the word for how the session ended. An error without a word is a failure.
+func (r *RunSnapshot) sessionWord() string {
+	if r.SessionStatus == "" && r.Resume.sessionError.OK {
+		return string(RunStatusFailed)
+	}
+	return r.SessionStatus
 }
 
 // sessionEnded reports whether the end of the session is that of the run.

@@ -53,7 +53,8 @@ type machine struct {
 	// A snapshot has these; see RunStatus.
 	paused, cancelling, sessionOver bool
 	derives                         bool   // of an emitter: the next start names LifecycleDerived, if none has named a table
-	sessionStatus                   string // SessionCompleted.Status
+	sessionStatus                   string // SessionCompleted.Status, or failed for an error without one
+	sessionAnswered                 bool   // SessionCompleted.Result was seen
 
 	agents  map[string]*AgentState
 	bySpan  map[string]*AgentState // by AgentState.SpanID
@@ -624,8 +625,11 @@ func (m *machine) goesOn() { m.sessionOver, m.Resume.finalized = false, false }
 
 func (m *machine) sessionCompleted(ev *Event, _ *subject) {
 	m.sessionOver = true
-	if status := ev.Payload.(*SessionCompleted).Status; m.view == nil {
-		m.sessionStatus = status
+	if p := ev.Payload.(*SessionCompleted); m.view == nil {
+		if m.sessionStatus = p.Status; p.Status == "" && p.Error.OK {
+			m.sessionStatus = string(RunStatusFailed)
+		}
+		m.sessionAnswered = m.sessionAnswered || p.Result != ""
 	}
 }
 

@@ -29,7 +29,7 @@ type RunStatus string
 
 // The run statuses. Dialects map them to their own.
 const (
-	RunStatusPending    RunStatus = "pending"    // there are no events but session events, and none says how the session ended
+	RunStatusPending    RunStatus = "pending"    // there are no events but session events, and none has a status, a result or an error of the session
 	RunStatusRunning    RunStatus = "running"    // the run is under way
 	RunStatusPaused     RunStatus = "paused"     // run.paused or a resumable abort was seen, and no run.resumed since
 	RunStatusWaiting    RunStatus = "waiting"    // an approval or a clarification is open, and no agent works

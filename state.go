@@ -157,6 +157,7 @@ type standing struct {
 	begun, opened      bool   // as in runResume
 	over               bool   // the end of the session, or of the workflow that the run is, is that of the run
 	session            string // status of the session that has ended
+	answered           bool   // it has a result
 	workflow           bool   // the run is workflows of which one goes on
 	finalized          bool   // the run is workflows that were finalized
 	// A run ends with its turns, and is its turns if their agents have not started; the state
@@ -172,6 +173,7 @@ type standing struct {
 // standing returns the standing of an emitter's run.
 func (m *machine) standing(questions []OpenQuestion) standing {
 	st := m.RunState.standing(m.sessionOver, m.sessionStatus)
+	st.answered = m.sessionAnswered
 	st.paused, st.cancelling, st.waiting = m.paused, m.cancelling, len(questions)
 	for _, a := range m.agents {
 		st.add(a, m.questions.of(a.AgentID) > 0, a.end)
@@ -230,7 +232,7 @@ func (st standing) status() RunStatus {
 		return RunStatusPaused
 	case st.cancelling && !st.over:
 		return RunStatusCancelling
-	case !st.begun && st.session == "":
+	case !st.begun && st.session == "" && !st.answered:
 		return RunStatusPending
 	case st.cancelling:
 		return RunStatusCancelled

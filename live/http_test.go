@@ -245,7 +245,9 @@ func TestAStreamEndsAfterLinger(t *testing.T) {
 			emit(t, run, &ae.RunCompleted{})
 			time.Sleep(time.Second)
 			synctest.Wait()
+			w.mu.Lock()
 			require.Contains(t, strings.Join(w.flushed, ""), "run.completed")
+			w.mu.Unlock()
 			<-done
 			require.Contains(t, w.flushed[len(w.flushed)-1], "event: end")
 			require.Equal(t, want, ended)

@@ -318,6 +318,9 @@ func FuzzDecode(f *testing.F) {
 			if rule := (*agentevents.RuleError)(nil); errors.As(err, &rule) && rule.Rule == RuleType {
 				err = nil // unknown events are written as they are
 			}
+			if !strict && !agentevents.TimeKnown(events[0].Time) {
+				err = nil // and so is a text that is no time
+			}
 			require.NoError(t, err, "what is written, a strict decoder reads: %s", text)
 			again, err := NewDecoder(Options{}).Decode(nil, text[:len(text)-1])
 			require.NoError(t, err, "%s", text)

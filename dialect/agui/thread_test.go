@@ -135,3 +135,22 @@ func TestAgain(t *testing.T) {
 	lines, _ := encode(t, agui.EncoderOptions{}, decode(t, agui.Options{Strict: true}, log))
 	require.Equal(t, log, lines)
 }
+
+// The return of a call of another run, which is over, leaves the agent's own open call of that id.
+func TestReturnOfAnotherRunsCall(t *testing.T) {
+	at := func(run string, sequence uint64, p agentevents.Payload) agentevents.Event {
+		return agentevents.Event{ID: run + string(rune('a'+sequence)), RunID: run, Sequence: sequence, Scope: agentevents.Scope{SessionID: "t"}, AgentID: "a", Payload: p}
+	}
+	called := func(tool string) agentevents.Payload { return &agentevents.ToolCalled{CallID: "c", ToolID: tool} }
+	returned := func(tool, result string, whole bool) agentevents.Payload {
+		return &agentevents.ToolReturned{CallID: "c", ToolID: tool, Status: agentevents.ToolStatusOK, Result: agentevents.JSONString(result), OneEvent: whole}
+	}
+	ended := at("two", 1, &agentevents.RunCompleted{})
+	ended.AgentID = ""
+	lines, _ := encode(t, agui.EncoderOptions{}, []agentevents.Event{
+		at("one", 0, called("Read")), at("one", 1, &agentevents.ApprovalRequested{ApprovalID: "q"}), at("one", 2, &agentevents.RunPaused{}),
+		at("two", 0, called("Bash")), ended,
+		at("one", 3, &agentevents.RunResumed{}), at("one", 4, returned("Bash", "y", true)), at("one", 5, returned("Read", "x", false)),
+	})
+	require.Equal(t, []string{"Read c: ", "Bash c~two~0: ", "tool c~two~0-result: y", "tool c-result: x"}, shown(t, lines), lines)
+}

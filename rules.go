@@ -967,6 +967,7 @@ func (m *machine) toolReturned(ev *Event, sub *subject) {
 	if p.OneEvent { // closes no open call
 		if a != nil && p.wholeCall() {
 			a.Counted.ToolCalls = plus(a.Counted.ToolCalls, 1)
+			a.endUnnamed() // as a call of two events does
 		}
 	} else {
 		call, _ = m.takeCall(a, callKey{sub.key, p.CallID})
@@ -1236,7 +1237,10 @@ func saysEnd(ev *Event, sub *subject, subject, id string) bool {
 	case *ToolCalled, *ModelCalled:
 		return id == "" && subject != "tool_call" // see endUnnamed
 	case *ToolReturned:
-		return subject == "tool_call" && id == p.CallID && !p.OneEvent
+		if p.OneEvent {
+			return p.wholeCall() && id == "" && subject != "tool_call" // a call, too
+		}
+		return subject == "tool_call" && id == p.CallID
 	case *TextCompleted:
 		own = p.BlockID
 	case *AgentReasoned:

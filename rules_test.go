@@ -287,6 +287,15 @@ var ruleCases = []ruleCase{
 	{name: "reasoning counts by itself", rule: RuleDeltaIndex, log: []Event{ev("a", &TextDelta{BlockID: "b1", Delta: "I", Index: Some(0)})}, last: ev("a", &AgentReasoningDelta{BlockID: "b1", Delta: "Hm", Index: Some(0)})},
 	{name: "deltas need no number", rule: RuleDeltaIndex, log: []Event{ev("a", &TextDelta{BlockID: "b1", Delta: "I", Index: Some(0)})}, last: ev("a", &TextDelta{BlockID: "b1", Delta: "'ll"})},
 	{name: "a block without a name begins again", rule: RuleDeltaIndex, log: []Event{ev("a", &TextDelta{Delta: "I", Index: Some(0)})}, last: ev("a", &TextDelta{Delta: "We", Index: Some(0)})},
+	{name: "a call ends a block without a name", rule: RuleDeltaIndex, log: []Event{
+		ev("a", &TextDelta{Delta: "I", Index: Some(0)}), ev("a", call("c1")), ev("a", &TextDelta{Delta: "We"}),
+	}, last: ev("a", &TextDelta{Delta: "'ll", Index: Some(1)}), refused: true},
+	{name: "a whole call in one event ends it too", rule: RuleDeltaIndex, log: []Event{
+		ev("a", &TextDelta{Delta: "I", Index: Some(0)}), ev("a", &ToolReturned{CallID: "c1", ToolID: "Read", Status: ToolStatusOK, OneEvent: true}), ev("a", &TextDelta{Delta: "We"}),
+	}, last: ev("a", &TextDelta{Delta: "'ll", Index: Some(1)}), refused: true},
+	{name: "a refusal in one event does not", rule: RuleDeltaIndex, log: []Event{
+		ev("a", &TextDelta{Delta: "I", Index: Some(0)}), ev("a", &ToolReturned{CallID: "c1", ToolID: "Read", Status: ToolStatusForbidden, OneEvent: true}), ev("a", &TextDelta{Delta: "'ll"}),
+	}, last: ev("a", &TextDelta{Delta: " go", Index: Some(1)})},
 	{name: "a delta after the whole block", rule: RuleDeltaIndex, log: []Event{
 		ev("a", &TextDelta{BlockID: "b1", Delta: "I", Index: Some(0)}), ev("a", &TextCompleted{BlockID: "b1", Text: "I will"}),
 	}, last: ev("a", &TextDelta{BlockID: "b1", Delta: " will", Index: Some(1)})},

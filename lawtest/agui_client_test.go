@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect/agui"
+	"github.com/agentevents/agentevents/internal/effort"
 )
 
 // A client is a process that plays streams to the client of AG-UI: see judge.cjs.
@@ -74,14 +74,13 @@ func (c *client) do(t rapid.TB, task any) (e ending) {
 	return e
 }
 
-// fresh makes the property tests of t begin with another seed each time, which they print when
-// they fail, and do so many checks: ten times as many in the long run. AGENTEVENTS_SEED sets the
-// seed. Flags of the command line stay.
+// fresh makes the property tests of t begin with the seed of [effort.Seed] and do so many
+// checks: ten times as many in the long run. Flags of the command line stay.
 func fresh(t *testing.T, checks int) {
-	if os.Getenv("AGENTEVENTS_LONG") != "" {
+	if effort.Long() {
 		checks *= 10
 	}
-	seed := cmp.Or(os.Getenv("AGENTEVENTS_SEED"), strconv.FormatUint(rand.Uint64()|1, 10))
+	seed := strconv.FormatUint(effort.Seed(t)|1, 10)
 	for name, value := range map[string]string{"rapid.seed": seed, "rapid.checks": strconv.Itoa(checks)} {
 		f := flag.Lookup(name)
 		if was := f.Value.String(); was == defaults()[name] {

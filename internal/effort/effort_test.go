@@ -23,6 +23,9 @@ func TestOf(t *testing.T) {
 
 func TestSeed(t *testing.T) {
 	t.Setenv("AGENTEVENTS_SEED", "")
+	t.Setenv("AGENTEVENTS_LONG", "")
+	require.Equal(t, effort.Seed(t), effort.Seed(t))
+	t.Setenv("AGENTEVENTS_LONG", "1")
 	require.NotEqual(t, effort.Seed(t), effort.Seed(t))
 	t.Setenv("AGENTEVENTS_SEED", "7")
 	require.EqualValues(t, 7, effort.Seed(t))

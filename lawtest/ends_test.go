@@ -29,10 +29,10 @@ const (
 
 var endWords = [...][]string{
 	well:        {"success", "ok", "done", "completed", "succeeded", "passed"},
-	badly:       {"failed", "error", "timeout", "timed_out", "failure", "crashed"},
-	refusedEnd:  {"denied", "rejected", "refused", "forbidden"},
+	badly:       {"failed", "error", "timeout", "timed_out", "failure", "crashed", "max_turns", "exhausted"},
+	refusedEnd:  {"denied", "rejected", "refused", "forbidden", "blocked"},
 	stopped:     {"cancelled", "canceled", "aborted", "interrupted", "killed"},
-	inPart:      {"partial"},
+	inPart:      {"partial", "incomplete"},
 	nobodyKnows: {"shelved", "weird", "later", "42", "ok?"},
 }
 

@@ -58,6 +58,7 @@ const (
 	Blocked    Topic = "blocked"    // a time in which an agent waited
 	Error      Topic = "error"      // an error or a warning of an agent
 	Span       Topic = "span"       // a span that no other topic is about
+	Step       Topic = "step"       // a step that failed
 	Node       Topic = "node"       // a node of the flow
 	Budget     Topic = "budget"     // a budget that ran out, or a cap that was reached
 	Violation  Topic = "violation"  // a violated rule, or refused events
@@ -429,6 +430,21 @@ func (c *collector) work() {
 		}
 		c.add(l)
 	}
+	for i := range c.s.Steps {
+		st := &c.s.Steps[i]
+		word, how := view.Error(st.Error)
+		if how == endword.Succeeded {
+			continue
+		}
+		l := Item{Topic: Step, Concern: Failed, Sequence: st.Sequence, Time: st.StartedAt, AgentID: st.AgentID, Subject: stepName(st), Mark: view.MarkOf(how), Status: word}
+		if how == endword.Cancelled {
+			l.Concern = Look
+		}
+		if st.Error.V.Code != word {
+			l.Text = errorText(st.Error.V)
+		}
+		c.add(l)
+	}
 	for i := range c.s.Tasks {
 		t := &c.s.Tasks[i]
 		c.add(Item{Topic: Task, Sequence: t.Sequence, AgentID: t.AgentID, Subject: words("task", t.TaskID), Text: t.Goal})
@@ -461,6 +477,14 @@ func (c *collector) work() {
 		l.fact(view.Duration(a.Duration))
 		c.add(l)
 	}
+}
+
+// stepName returns the name of a step for people, which begins with the word step.
+func stepName(st *agentevents.StepSnapshot) string {
+	if strings.HasPrefix(st.Name, "step") {
+		return st.Name
+	}
+	return words("step", cmp.Or(st.Name, st.StepID))
 }
 
 // handoffWords are the words for how a handoff ends that nobody accepts, by its phase.

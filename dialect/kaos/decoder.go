@@ -60,6 +60,7 @@ type said struct {
 	agent     string // the name of a sub-agent
 	failed    bool   // is_error
 	delegates bool   // the line's agent is the parent of the event's
+	below     bool   // the parent is the agent of the span around it
 	agentMade string // why the line's agent has another id, if it has
 	asides    dialect.Unknowns
 }

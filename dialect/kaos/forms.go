@@ -99,11 +99,14 @@ func (lineAgent) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]b
 			w.Lose(dialect.Made, of, ofStart)
 		}
 	}
-	alone := of == "/parentAgentId" && !encoderOf(w).check.roots.have(w.Ev.RunID)
+	why, alone := "the log has no line of the root agent", of == "/parentAgentId" && !encoderOf(w).check.roots.have(w.Ev.RunID)
+	if of == "/parentAgentId" && encoderOf(w).below {
+		why, alone = "readers take the agent of the span around it", true
+	}
 	if agent == "" && !alone {
 		w.Every(dialect.Made, of, "null is the root agent")
 	}
-	lose(w, agent == Root && alone, dialect.Dropped, of, "the log has no line of the root agent")
+	lose(w, agent == Root && alone, dialect.Dropped, of, why)
 	return jsonwire.AppendString(dst, unnamed(agent)), agent != "" && agent != Root
 }
 

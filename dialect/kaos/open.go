@@ -19,6 +19,7 @@ type opened struct {
 	about
 	spanID
 	other string    // for readers: see parts; for the encoder the parent of an agent
+	below bool      // an agent whose parent is the agent of the span around it
 	at    time.Time // for the encoder: of the start
 }
 
@@ -173,6 +174,12 @@ func (o *opens) ended(run string, id spanID, subject string, begins bool) *opene
 	return p
 }
 
+// within reports whether a span is that of an open agent.
+func (o *opens) within(run, span string) bool {
+	p := o.find(&key{about{run: run}, spanID{span: span}})
+	return span != "" && p != nil && p.subject == "subagent"
+}
+
 // known returns the id by which readers know the call or agent of a line: that of its
 // start, or what the line says, or the span's id if the line says none or one that
 // another open span has.
@@ -189,6 +196,15 @@ func (o *opens) known(c *change, said about, begins bool, span spanID) string {
 		return span.text()
 	}
 	return said.id
+}
+
+// below reports whether the parent of an agent is the agent of the span around it: its line
+// names none, as the end of one whose start names none.
+func (o *opens) below(c *change, ev *agentevents.Event, begins bool) bool {
+	if !begins && c.ends != nil {
+		return c.ends.below
+	}
+	return o.within(ev.RunID, ev.ParentSpanID)
 }
 
 // settle makes a change.

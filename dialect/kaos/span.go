@@ -114,7 +114,7 @@ func (d *Decoder) span(ev *agentevents.Event) (ok bool) {
 		}
 	}
 	if ok && begins && ev.SpanID != "" {
-		d.change.begins = opened{about: about{*id, subject, agent, ev.RunID}, spanID: span, other: *other}
+		d.change.begins = opened{about: about{*id, subject, agent, ev.RunID}, spanID: span, other: *other, below: d.said.below}
 	}
 	return ok
 }
@@ -178,6 +178,11 @@ func (d *Decoder) delegated(ev *agentevents.Event, begins bool) {
 	name := d.said.agent
 	d.said.delegates = true
 	ev.AgentID, ev.ParentAgentID = name, ev.AgentID
+	below := d.said.agentMade != "" && ev.ParentAgentID == Root && d.open.below(&d.change, ev, begins)
+	if below { // the fold finds it by its span
+		ev.ParentAgentID = ""
+	}
+	d.said.below = below
 	if name == ev.ParentAgentID {
 		ev.ParentAgentID = ""
 		d.r.Kept.Add("agent_id", jsonwire.Quote(unnamed(name)))
@@ -220,6 +225,7 @@ type boundary struct {
 	within *spanID // the span that this one begins in, if it is known
 	failed bool    // is_error
 	found  bool    // the id is that of the span's start
+	below  bool    // readers take the agent of the span around it for the agent's parent
 
 	// Of the spans that an event without a span id may mean, the one that ends, and
 	// whether this one begins.
@@ -383,7 +389,7 @@ func sinceStart(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 // begin notes that readers know a span to be open, if the line begins one.
 func (e *Encoder) begin(id, agent, other string) {
 	if e.begins {
-		e.read.begins = opened{about: about{id, e.subject, agent, e.run}, spanID: e.span, other: other}
+		e.read.begins = opened{about: about{id, e.subject, agent, e.run}, spanID: e.span, other: other, below: e.below}
 	}
 }
 
@@ -426,6 +432,7 @@ func (e *Encoder) agent(w *wire.Writer, id string) (phase string) {
 	case known != b.name:
 		w.Lose(dialect.Made, "/payload/agent", "the agent's id")
 	}
+	b.below = cmp.Or(w.Ev.ParentAgentID, Root) == Root && w.Kept("agent_id") == "" && e.check.open.below(&b.read, w.Ev, b.begins)
 	e.begin(known, "", "")
 	lose(w, id == "" && known != "", dialect.Made, "/agentId", "the agent's id")
 	if id != "" && known != id && !e.fromNode(w) {

@@ -104,8 +104,8 @@ func (o PatchOp) known() bool { return slices.Contains(patchOps, o) }
 
 func (PatchOp) words() []PatchOp { return patchOps }
 
-// CommandType is the kind of a [Command]. Runtimes have others than these, such as pause:
-// they are data, which waits in the inbox of the snapshot.
+// CommandType is the kind of a [Command]. Runtimes have others than these: they are data,
+// which waits in the inbox of the snapshot, as a pause does.
 type CommandType string
 
 // The commands of the resume spec, which leaves the list open.
@@ -114,6 +114,7 @@ const (
 	CommandReply  CommandType = "reply"  // answer a prompt of a node run
 	CommandAbort  CommandType = "abort"  // stop, or pause when resumable
 	CommandResume CommandType = "resume" // go on
+	CommandPause  CommandType = "pause"  // pause, as abort does when resumable; a word of Open-Harness
 )
 
 // MemoryChange is what happened to a memory.

@@ -81,7 +81,9 @@ func (u *AttemptUsage) join(next *AttemptUsage) bool {
 			reports = append(reports, ReportedUsage{Usage: Usage{CostUSD: a.CostUSD}})
 		}
 	}
-	*u = AttemptUsage{Sequence: u.Sequence, Died: u.Died, Reported: []ReportedUsage{}}
+	stated := u.Stated
+	addTokens(&stated, next.Stated)
+	*u = AttemptUsage{Sequence: u.Sequence, Died: u.Died, Stated: stated, Reported: []ReportedUsage{}}
 	for _, r := range reports {
 		u.report(nil, r)
 	}
@@ -91,7 +93,7 @@ func (u *AttemptUsage) join(next *AttemptUsage) bool {
 
 // empty reports whether the attempt has no figures.
 func (u *AttemptUsage) empty() bool {
-	return len(u.Models) == 0 && !u.Ended.OK && !u.CostUSD.OK && len(u.Reported) == 0
+	return len(u.Models) == 0 && !u.Ended.OK && !u.CostUSD.OK && !u.Stated.OK && len(u.Reported) == 0
 }
 
 // end takes the figures of an end. Those of an earlier end of the attempt, which was
@@ -106,6 +108,9 @@ func (u *AgentUsage) end(p *AgentEnded) {
 	}
 	if p.Usage.OK {
 		u.Ended = Some(p.Usage.V.plain())
+	}
+	if p.StatedTokens.OK {
+		u.Stated = p.StatedTokens
 	}
 	if p.TotalCostUSD.OK {
 		u.CostUSD = p.TotalCostUSD
@@ -244,6 +249,15 @@ func (u *AgentUsage) Total() (tokens Usage, cost Opt[float64]) {
 		addCost(&cost, c)
 	}
 	return tokens, cost
+}
+
+// StatedTokens returns the sum of the tokens that the agent's ends state beside reports of usage. They
+// count for the run only if it has no other tokens.
+func (u *AgentUsage) StatedTokens() (tokens Opt[int64]) {
+	for a := range u.attempts {
+		addTokens(&tokens, a.Stated)
+	}
+	return tokens
 }
 
 // Partial reports whether the tokens of Total are the least that the agent used: a report
@@ -405,6 +419,13 @@ func (r *RunSnapshot) countUsage() {
 		}
 	}
 	add(&run.Unassigned.AttemptUsage)
+	if u := &run.Usage; u.InputTokens == 0 && u.OutputTokens == 0 && u.TotalTokens.V == 0 {
+		for _, a := range agents {
+			if n := a.snapshot.Usage.StatedTokens(); n.V > 0 {
+				addTokens(&u.TotalTokens, n)
+			}
+		}
+	}
 }
 
 // countedByParents returns the attempts whose usage an attempt above them includes: a

@@ -329,6 +329,9 @@ func (v *view) sessionCompleted(ev *Event, sub *subject) {
 	p := ev.Payload.(*SessionCompleted)
 	v.s.SessionEndedAt = ev.Time
 	replace(&v.s.SessionStatus, p.Status)
+	if p.Reason != "" || v.s.Facts.OK {
+		replace(&v.facts().SessionReason, p.Reason)
+	}
 	v.replaceJSON(sub, &v.s.SessionResult, p.Result)
 	v.s.Resume.sessionError = v.errorInfo(sub, p.Error)
 }

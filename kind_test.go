@@ -29,7 +29,7 @@ var update = flag.Bool("update", false, "write the golden files in testdata")
 var kindSamples = []Event{
 	// Sessions and runs.
 	{Payload: &SessionStarted{Goal: "Ship the health endpoint"}, Scope: Scope{SessionID: "sess-41"}},
-	{Payload: &SessionCompleted{Status: "completed", Result: `{"pullRequest":812}`, Error: Some(ErrorInfo{Code: "budget", Message: "out of money"})}, Scope: Scope{SessionID: "sess-41"}},
+	{Payload: &SessionCompleted{Status: "completed", Reason: "the patch is merged", Result: `{"pullRequest":812}`, Error: Some(ErrorInfo{Code: "budget", Message: "out of money"})}, Scope: Scope{SessionID: "sess-41"}},
 	{Payload: &RunStarted{
 		Name: "release", Inputs: `{"branch":"main"}`, Agent: Some(AgentRef{AgentID: "core.lead", ModelClass: ModelReasoning}),
 		Definition: `{"nodes":["plan",{"id":"build"}],"edges":[{"id":"e1","from":"plan","to":"build"}],"state":{"open":[]}}`, Lifecycle: LifecycleRelaxed,
@@ -47,7 +47,7 @@ var kindSamples = []Event{
 		Lifecycle: LifecycleRelaxed,
 	}},
 	{AgentID: "coder", Step: Some(0), Payload: &AgentTransition{From: StatusThinking, To: StatusToolCall, Reason: "tool_call:Read"}},
-	{AgentID: "coder", Payload: &AgentEnded{
+	{AgentID: "coder", Payload: &AgentEnded{StatedTokens: Some[int64](4096),
 		Outcome: OutcomeConverged, Status: "done", Result: "Added /v2/health with a test.", StructuredOutput: `{"files":["health.go"]}`,
 		Usage:        Some(Usage{InputTokens: 41250, OutputTokens: 1830, TotalTokens: Some[int64](43080), CacheReadInputTokens: Some[int64](38000)}),
 		ModelUsage:   map[string]Usage{"claude-sonnet-4-5": {InputTokens: 41250, OutputTokens: 1830, CostUSD: Some(0.1512)}},

@@ -80,6 +80,9 @@ type AgentEnded struct {
 	StructuredOutput JSON `json:"structuredOutput,omitzero" class:"content"`
 	// Usage is what the agent itself used in the attempt, without its sub-agents.
 	Usage Opt[Usage] `json:"usage,omitzero" class:"meta"`
+	// StatedTokens is a number of tokens that the end states beside reports of usage, which may
+	// have counted them. A fold counts them only in a run that has no other tokens.
+	StatedTokens Opt[int64] `json:"statedTokens,omitzero" class:"meta" check:"min=0"`
 	// ModelUsage is the usage of the attempt by model name, sub-agents included. When
 	// it is set, the fold counts it and not Usage: see [RunUsage].
 	ModelUsage map[string]Usage `json:"modelUsage,omitzero" class:"meta"`

@@ -20,6 +20,8 @@ type SessionCompleted struct {
 	// Status says how the session ended. It is an open word: the wiki lists no
 	// values.
 	Status string `json:"status,omitzero" class:"meta"`
+	// Reason is why the session ended so; free text.
+	Reason string `json:"reason,omitzero" class:"content"`
 	// Result is what the session produced; any JSON value.
 	Result JSON `json:"result,omitzero" class:"content"`
 	// Error is why the session failed.

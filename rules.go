@@ -650,7 +650,7 @@ func (m *machine) commandReceived(ev *Event, _ *subject) {
 	p := ev.Payload.(*CommandReceived)
 	switch abort := p.Command.Type == CommandAbort; {
 	case p.Rejected != "":
-	case abort && p.Command.Resumable.V:
+	case abort && p.Command.Resumable.V, p.Command.Type == CommandPause:
 		m.paused = true
 	case abort:
 		m.cancelling = true

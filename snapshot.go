@@ -620,14 +620,15 @@ type IssueSnapshot struct {
 
 // FactsSnapshot is what is said of the work besides its boundaries.
 type FactsSnapshot struct {
-	Intents         []IntentSnapshot        `json:"intents"`              // what they took users to want
-	Plans           []PlanSnapshot          `json:"plans"`                // plans proposed
-	Citations       []CitationSnapshot      `json:"citations"`            // citations found
-	Insufficiencies []InsufficiencySnapshot `json:"insufficiencies"`      // where evidence did not suffice
-	Memory          map[string]int          `json:"memory"`               // number of memory.changed, by change
-	NodeAgents      map[string]AgentRef     `json:"nodeAgents,omitzero"`  // the agent that NodeStarted.Agent or NodeCompleted.Agent names last, by node id
-	Suspensions     map[string]JSON         `json:"suspensions,omitzero"` // NodeSuspended.Details of the latest suspension, by node id
-	Spans           map[string]int          `json:"spans"`                // number of span.recorded, by subject and phase, such as "judge complete"
+	SessionReason   string                  `json:"sessionReason,omitzero"` // SessionCompleted.Reason
+	Intents         []IntentSnapshot        `json:"intents"`                // what they took users to want
+	Plans           []PlanSnapshot          `json:"plans"`                  // plans proposed
+	Citations       []CitationSnapshot      `json:"citations"`              // citations found
+	Insufficiencies []InsufficiencySnapshot `json:"insufficiencies"`        // where evidence did not suffice
+	Memory          map[string]int          `json:"memory"`                 // number of memory.changed, by change
+	NodeAgents      map[string]AgentRef     `json:"nodeAgents,omitzero"`    // the agent that NodeStarted.Agent or NodeCompleted.Agent names last, by node id
+	Suspensions     map[string]JSON         `json:"suspensions,omitzero"`   // NodeSuspended.Details of the latest suspension, by node id
+	Spans           map[string]int          `json:"spans"`                  // number of span.recorded, by subject and phase, such as "judge complete"
 }
 
 // IntentSnapshot is what an agent took its user to want.
@@ -732,6 +733,7 @@ type AttemptUsage struct {
 	Models   map[string]Usage `json:"models"`            // AgentEnded.ModelUsage
 	Ended    Opt[Usage]       `json:"ended,omitzero"`    // AgentEnded.Usage
 	CostUSD  Opt[float64]     `json:"costUsd,omitzero"`  // AgentEnded.TotalCostUSD
+	Stated   Opt[int64]       `json:"stated,omitzero"`   // AgentEnded.StatedTokens
 	Reported []ReportedUsage  `json:"reported"`          // sums of model.returned and usage.observed
 
 	counted []countedCall `wire:"counted,omitzero"` // the latest model calls that returned figures

@@ -192,6 +192,10 @@ func (v *AgentEnded) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"usage":`...)
 		dst = v.Usage.V.appendJSON(dst)
 	}
+	if v.StatedTokens.OK {
+		dst = append(dst, `,"statedTokens":`...)
+		dst = jsonwire.AppendInt(dst, v.StatedTokens.V)
+	}
 	if v.ModelUsage != nil {
 		dst = append(dst, `,"modelUsage":`...)
 		dst = appendMapOfUsage(dst, v.ModelUsage)
@@ -246,6 +250,7 @@ var fieldsOfAgentEnded = [...]extra.Field{
 	{Name: "result"},
 	{Name: "structuredOutput"},
 	{Name: "usage"},
+	{Name: "statedTokens"},
 	{Name: "modelUsage"},
 	{Name: "totalCostUsd"},
 	{Name: "cumulative"},
@@ -1961,6 +1966,10 @@ func (v *SessionCompleted) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"status":`...)
 		dst = jsonwire.AppendString(dst, v.Status)
 	}
+	if v.Reason != "" {
+		dst = append(dst, `,"reason":`...)
+		dst = jsonwire.AppendString(dst, v.Reason)
+	}
 	if v.Result != "" {
 		dst = append(dst, `,"result":`...)
 		dst = append(dst, v.Result...)
@@ -1982,6 +1991,7 @@ func (v *SessionCompleted) appendJSON(dst []byte) []byte {
 
 var fieldsOfSessionCompleted = [...]extra.Field{
 	{Name: "status"},
+	{Name: "reason"},
 	{Name: "result"},
 	{Name: "error"},
 }
@@ -3883,7 +3893,12 @@ func (v *IssueSnapshot) appendJSON(dst []byte) []byte {
 }
 
 func (v *FactsSnapshot) appendJSON(dst []byte) []byte {
-	dst = append(dst, `{"intents":`...)
+	mark := len(dst)
+	if v.SessionReason != "" {
+		dst = append(dst, `,"sessionReason":`...)
+		dst = jsonwire.AppendString(dst, v.SessionReason)
+	}
+	dst = append(dst, `,"intents":`...)
 	dst = appendListOfIntentSnapshot(dst, v.Intents)
 	dst = append(dst, `,"plans":`...)
 	dst = appendListOfPlanSnapshot(dst, v.Plans)
@@ -3903,6 +3918,7 @@ func (v *FactsSnapshot) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, `,"spans":`...)
 	dst = appendMapOfInt(dst, v.Spans)
+	dst[mark] = '{'
 	return append(dst, '}')
 }
 
@@ -4066,6 +4082,10 @@ func (v *AgentUsage) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"costUsd":`...)
 		dst = jsonwire.AppendFloat(dst, v.CostUSD.V)
 	}
+	if v.Stated.OK {
+		dst = append(dst, `,"stated":`...)
+		dst = jsonwire.AppendInt(dst, v.Stated.V)
+	}
 	dst = append(dst, `,"reported":`...)
 	dst = appendListOfReportedUsage(dst, v.Reported)
 	if v.counted != nil {
@@ -4101,6 +4121,10 @@ func (v *AttemptUsage) appendJSON(dst []byte) []byte {
 	if v.CostUSD.OK {
 		dst = append(dst, `,"costUsd":`...)
 		dst = jsonwire.AppendFloat(dst, v.CostUSD.V)
+	}
+	if v.Stated.OK {
+		dst = append(dst, `,"stated":`...)
+		dst = jsonwire.AppendInt(dst, v.Stated.V)
 	}
 	dst = append(dst, `,"reported":`...)
 	dst = appendListOfReportedUsage(dst, v.Reported)

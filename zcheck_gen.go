@@ -116,6 +116,11 @@ func (v *AgentEnded) check() *fieldError {
 			return err.in("usage")
 		}
 	}
+	if v.StatedTokens.OK {
+		if err := checkMin("statedTokens", v.StatedTokens.V, 0); err != nil {
+			return err
+		}
+	}
 	if err := checkKeys("modelUsage", v.ModelUsage); err != nil {
 		return err
 	}

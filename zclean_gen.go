@@ -143,7 +143,7 @@ func (v *AgentTransition) clean(c *cleaner) *AgentTransition {
 
 func (v *AgentEnded) clean(c *cleaner) *AgentEnded {
 	w := v // or the copy, once there is one
-	c.size += 617 + mostEscaped*(len(v.Outcome))
+	c.size += 673 + mostEscaped*(len(v.Outcome))
 	if v.Outcome != "" {
 		if c.words && !v.Outcome.known() {
 			if s, changed := c.text("outcome", ClassMeta, string(v.Outcome)); changed {
@@ -2012,11 +2012,17 @@ func (v *SessionStarted) clean(c *cleaner) *SessionStarted {
 
 func (v *SessionCompleted) clean(c *cleaner) *SessionCompleted {
 	w := v // or the copy, once there is one
-	c.size += 116
+	c.size += 166
 	if v.Status != "" {
 		if s, changed := c.text("status", ClassMeta, v.Status); changed {
 			w = copyOnce(v, w)
 			w.Status = s
+		}
+	}
+	if v.Reason != "" {
+		if s, changed := c.text("reason", ClassContent, v.Reason); changed {
+			w = copyOnce(v, w)
+			w.Reason = s
 		}
 	}
 	if v.Result != "" {

@@ -639,6 +639,7 @@ func (v *FactsSnapshot) clone() *FactsSnapshot {
 
 // deepen makes a shallow copy a deep one.
 func (w *FactsSnapshot) deepen() {
+	w.SessionReason = cloneText(w.SessionReason)
 	w.Intents = cloneListOfIntentSnapshot(w.Intents)
 	w.Plans = cloneListOfPlanSnapshot(w.Plans)
 	w.Citations = cloneListOfCitationSnapshot(w.Citations)

@@ -362,50 +362,55 @@ func (v *AgentEnded) parseJSON(s *jsonwire.Scanner) error {
 				err = v.Usage.V.parseJSON(s)
 				v.Usage.OK = err == nil
 			}
-		case 7: // modelUsage
+		case 7: // statedTokens
+			if !m.null(s, name) {
+				v.StatedTokens.V, err = s.Int()
+				v.StatedTokens.OK = err == nil
+			}
+		case 8: // modelUsage
 			if !m.null(s, name) {
 				v.ModelUsage, err = parseMapOfUsage(s)
 			}
-		case 8: // totalCostUsd
+		case 9: // totalCostUsd
 			if !m.null(s, name) {
 				v.TotalCostUSD.V, err = s.Float()
 				v.TotalCostUSD.OK = err == nil
 			}
-		case 9: // cumulative
+		case 10: // cumulative
 			if !m.null(s, name) {
 				v.Cumulative, err = s.Bool()
 				if !v.Cumulative {
 					m.spelled(name, `false`)
 				}
 			}
-		case 10: // durationMs
+		case 11: // durationMs
 			if !m.null(s, name) {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
 			}
-		case 11: // numTurns
+		case 12: // numTurns
 			if !m.null(s, name) {
 				v.NumTurns.V, err = s.SmallInt()
 				v.NumTurns.OK = err == nil
 			}
-		case 12: // totals
+		case 13: // totals
 			if !m.null(s, name) {
 				err = v.Totals.V.parseJSON(s)
 				v.Totals.OK = err == nil
 			}
-		case 13: // convergenceScore
+		case 14: // convergenceScore
 			if !m.null(s, name) {
 				v.ConvergenceScore.V, err = s.Float()
 				v.ConvergenceScore.OK = err == nil
 			}
-		case 14: // refused
+		case 15: // refused
 			if !m.null(s, name) {
 				v.Refused, err = s.SmallInt()
 				if v.Refused == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 15: // resultSchema
+		case 16: // resultSchema
 			v.ResultSchema, err = parseAny(s)
 		default:
 			err = m.unknown(s, name)
@@ -425,6 +430,7 @@ var namesOfAgentEnded = jsonwire.Names(
 	"result",
 	"structuredOutput",
 	"usage",
+	"statedTokens",
 	"modelUsage",
 	"totalCostUsd",
 	"cumulative",
@@ -3553,9 +3559,16 @@ func (v *SessionCompleted) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `""`)
 				}
 			}
-		case 2: // result
+		case 2: // reason
+			if !m.null(s, name) {
+				v.Reason, err = s.String()
+				if v.Reason == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 3: // result
 			v.Result, err = parseAny(s)
-		case 3: // error
+		case 4: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
@@ -3573,6 +3586,7 @@ func (v *SessionCompleted) parseJSON(s *jsonwire.Scanner) error {
 
 var namesOfSessionCompleted = jsonwire.Names(
 	"status",
+	"reason",
 	"result",
 	"error",
 )
@@ -7661,46 +7675,53 @@ func (v *FactsSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			return s.Duplicate(name)
 		}
 		switch n {
-		case 1: // intents
+		case 1: // sessionReason
+			if !m.null(s, name) {
+				v.SessionReason, err = s.String()
+				if v.SessionReason == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 2: // intents
 			v.Intents, err = parseListOfIntentSnapshot(s)
 			if len(v.Intents) == 0 {
 				v.Intents = nil
 			}
-		case 2: // plans
+		case 3: // plans
 			v.Plans, err = parseListOfPlanSnapshot(s)
 			if len(v.Plans) == 0 {
 				v.Plans = nil
 			}
-		case 3: // citations
+		case 4: // citations
 			v.Citations, err = parseListOfCitationSnapshot(s)
 			if len(v.Citations) == 0 {
 				v.Citations = nil
 			}
-		case 4: // insufficiencies
+		case 5: // insufficiencies
 			v.Insufficiencies, err = parseListOfInsufficiencySnapshot(s)
 			if len(v.Insufficiencies) == 0 {
 				v.Insufficiencies = nil
 			}
-		case 5: // memory
+		case 6: // memory
 			v.Memory, err = parseMapOfInt(s)
 			if len(v.Memory) == 0 {
 				v.Memory = nil
 			}
-		case 6: // nodeAgents
+		case 7: // nodeAgents
 			if !m.null(s, name) {
 				v.NodeAgents, err = parseMapOfAgentRef(s)
 			}
 			if len(v.NodeAgents) == 0 {
 				v.NodeAgents = nil
 			}
-		case 7: // suspensions
+		case 8: // suspensions
 			if !m.null(s, name) {
 				v.Suspensions, err = parseMapOfJSON(s)
 			}
 			if len(v.Suspensions) == 0 {
 				v.Suspensions = nil
 			}
-		case 8: // spans
+		case 9: // spans
 			v.Spans, err = parseMapOfInt(s)
 			if len(v.Spans) == 0 {
 				v.Spans = nil
@@ -7716,6 +7737,7 @@ func (v *FactsSnapshot) parseJSON(s *jsonwire.Scanner) error {
 }
 
 var namesOfFactsSnapshot = jsonwire.Names(
+	"sessionReason",
 	"intents",
 	"plans",
 	"citations",
@@ -8182,19 +8204,24 @@ func (v *AgentUsage) parseJSON(s *jsonwire.Scanner) error {
 				v.CostUSD.V, err = s.Float()
 				v.CostUSD.OK = err == nil
 			}
-		case 7: // reported
+		case 7: // stated
+			if !m.null(s, name) {
+				v.Stated.V, err = s.Int()
+				v.Stated.OK = err == nil
+			}
+		case 8: // reported
 			v.Reported, err = parseListOfReportedUsage(s)
 			if len(v.Reported) == 0 {
 				v.Reported = nil
 			}
-		case 8: // counted
+		case 9: // counted
 			if !m.null(s, name) {
 				v.counted, err = parseListOfCountedCall(s)
 			}
 			if len(v.counted) == 0 {
 				v.counted = nil
 			}
-		case 9: // earlier
+		case 10: // earlier
 			v.Earlier, err = parseListOfAttemptUsage(s)
 			if len(v.Earlier) == 0 {
 				v.Earlier = nil
@@ -8216,6 +8243,7 @@ var namesOfAgentUsage = jsonwire.Names(
 	"models",
 	"ended",
 	"costUsd",
+	"stated",
 	"reported",
 	"counted",
 	"earlier",
@@ -8274,12 +8302,17 @@ func (v *AttemptUsage) parseJSON(s *jsonwire.Scanner) error {
 				v.CostUSD.V, err = s.Float()
 				v.CostUSD.OK = err == nil
 			}
-		case 7: // reported
+		case 7: // stated
+			if !m.null(s, name) {
+				v.Stated.V, err = s.Int()
+				v.Stated.OK = err == nil
+			}
+		case 8: // reported
 			v.Reported, err = parseListOfReportedUsage(s)
 			if len(v.Reported) == 0 {
 				v.Reported = nil
 			}
-		case 8: // counted
+		case 9: // counted
 			if !m.null(s, name) {
 				v.counted, err = parseListOfCountedCall(s)
 			}
@@ -8303,6 +8336,7 @@ var namesOfAttemptUsage = jsonwire.Names(
 	"models",
 	"ended",
 	"costUsd",
+	"stated",
 	"reported",
 	"counted",
 )

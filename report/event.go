@@ -31,7 +31,7 @@ func itemOf(ev *agentevents.Event) Item {
 	case *agentevents.SessionStarted:
 		return Item{Topic: Asked, Text: short(p.Goal, maxNote)}
 	case *agentevents.SessionCompleted:
-		return Item{Topic: Answered, Status: p.Status, Text: cmp.Or(short(errorText(p.Error.V), maxNote), valueText(p.Result))}
+		return Item{Topic: Answered, Status: p.Status, Text: cmp.Or(short(errorText(p.Error.V), maxNote), short(p.Reason, maxNote), valueText(p.Result))}
 	case *agentevents.RunStarted:
 		return Item{Status: p.Name}
 	case *agentevents.RunFailed:

@@ -163,10 +163,13 @@ func Attention(items []Item) []Item {
 // Reason returns the reason for the status of a run in a few words: the error of a run that
 // failed, the question that a waiting run asks. It is empty for a run that goes well.
 func Reason(s *agentevents.RunSnapshot, items []Item) string {
+	if s.Status == agentevents.RunStatusEnded {
+		return short(s.Facts.V.SessionReason, maxNote)
+	}
 	if view.Over(s) {
 		return ""
 	}
-	if text := cmp.Or(errorText(s.Error.V), s.CancelReason); text != "" {
+	if text := cmp.Or(errorText(s.Error.V), s.CancelReason, s.Facts.V.SessionReason); text != "" {
 		return short(text, maxNote)
 	}
 	for _, i := range Attention(items) {

@@ -152,6 +152,8 @@ func (b *builder) runLine() line {
 		l.detail = errorText(s.Error.V)
 	case s.CancelReason != "":
 		l.detail = s.CancelReason
+	case s.Facts.V.SessionReason != "":
+		l.detail = report.Dashed(s.SessionGoal, s.Facts.V.SessionReason)
 	default:
 		l.detail = s.SessionGoal
 	}
@@ -315,6 +317,9 @@ func (b *builder) agentLine(n *agentNode, agents *view.Agents) line {
 	tokens, cost := a.Usage.Total()
 	if b.details != nil {
 		l.fact(tokensText(tokens, a.Usage.Partial()))
+		if n := view.Stated(&a.Usage); n > 0 {
+			l.fact(tokensText(agentevents.Usage{TotalTokens: agentevents.Some(n)}, false) + " stated")
+		}
 	}
 	if cost.OK {
 		l.fact(view.Dollars(cost.V))

@@ -78,6 +78,8 @@ func writeRun(w io.Writer, s *agentevents.RunSnapshot, d *report.Details) {
 		status += ": " + cmp.Or(s.Error.V.Message, s.Error.V.Code)
 	} else if s.CancelReason != "" {
 		status += ": " + s.CancelReason
+	} else if s.Facts.V.SessionReason != "" {
+		status += ": " + s.Facts.V.SessionReason
 	}
 	field("status", clip(visible(status)))
 	field("began", began(s))
@@ -200,6 +202,9 @@ var agentColumns = []column[agentRow]{
 	{"REFUSED", true, func(a agentRow) string { return some(a.ToolRefusals) }},
 	{"UNDECIDED", true, func(a agentRow) string { return some(a.ToolsUndecided) }},
 	{"TOKENS", true, func(a agentRow) string {
+		if n := view.Stated(&a.Usage); n > 0 {
+			return strconv.FormatInt(n, 10) + " stated"
+		}
 		u, _ := a.Usage.Total()
 		return someTokens(u, a.Usage.Partial())
 	}},

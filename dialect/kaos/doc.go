@@ -70,9 +70,9 @@
 //     agent_id. If another agent of that name is open in the run, the event has no
 //     agentId: readers know the agent by its span, and the start's field agent
 //     carries the name.
-//   - tokens_used of a sub-agent, and the tokens and the cost of an llm_call, are extra
-//     members: KAOS writes a usage_observed for every model call, and a fold would
-//     count both.
+//   - tokens_used of a sub-agent is the StatedTokens of its end, and the tokens and the cost
+//     of an llm_call are extra members: KAOS writes a usage_observed for every model call,
+//     and a fold would count both.
 //   - A handoff that ends with error or cancelled was not accepted: span.recorded.
 //   - A span that does not say what it is about is span.recorded.
 //   - Arguments keep their form: a list of pairs of texts, or an object.

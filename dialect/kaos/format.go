@@ -224,7 +224,7 @@ var format = func() *wire.Format {
 			does, may("inputs", "request", wholeCall{}), may("input_tokens", "", spent{}), may("output_tokens", "", spent{}), may("total_tokens", "", spent{}),
 			may("cost_usd", "", spent{}), ask, by, model, may("response", "response"))
 		span("subagent", phase, agentevents.KindAgentEnded, "/parentAgentId"+outcome, "", named("subagent."),
-			agent, known("result_summary", "result"), may("tokens_used", "", spent{}))
+			agent, known("result_summary", "result"), attr("tokens_used", "statedTokens", "", statedForm{count}))
 	}
 	wire.AddLate(f.Rows)
 	return wire.New(f)

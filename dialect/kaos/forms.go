@@ -509,18 +509,12 @@ func (agentName) Parse(r *wire.Reader, _ any) error {
 	return err
 }
 
-// A spent is a figure of the usage of an agent or of a model call, which readers keep.
+// A spent is a figure of the usage of a model call, which readers keep.
 type spent struct{}
 
 func (spent) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
-	var usage agentevents.Opt[agentevents.Usage]
-	var cost agentevents.Opt[float64]
-	switch p := w.Ev.Payload.(type) {
-	case *agentevents.AgentEnded:
-		usage = p.Usage
-	case *agentevents.ModelReturned:
-		usage, cost = p.Usage, p.CostUSD
-	}
+	p := w.Ev.Payload.(*agentevents.ModelReturned)
+	usage, cost := p.Usage, p.CostUSD
 	said, n := usage.OK, usage.V.TotalTokens.Or(usage.V.InputTokens+usage.V.OutputTokens)
 	switch m.Name {
 	case "input_tokens":
@@ -539,6 +533,28 @@ func (spent) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, 
 		return number{}.Append(w, dst, m, &cost)
 	}
 	return jsonwire.AppendInt(dst, n), true
+}
+
+// A statedForm is the number of tokens that the end of a sub-agent states. In the place of one
+// that is missing stands that of its usage.
+type statedForm struct{ wire.Form }
+
+func (f statedForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	usage := w.Ev.Payload.(*agentevents.AgentEnded).Usage
+	if at.(*agentevents.Opt[int64]).OK {
+		return f.Form.Append(w, dst, m, at)
+	}
+	if !usage.OK {
+		var r wire.Reader
+		r.S.Reset(w.Kept(m.Name))
+		fits := w.Kept(m.Name) != "" && f.Form.Parse(&r, new(agentevents.Opt[int64])) == nil
+		lose(w, fits, dialect.Dropped, "/"+string(Name)+"/"+jsonwire.Token("/attributes/"+m.Name), "readers take it for the tokens that the end states")
+		lose(w, fits, dialect.Made, "/payload/statedTokens", "the extra member")
+		return keptMember(w, dst, m)
+	}
+	lose(w, w.Use(m.Name) != "", dialect.Dropped, "/"+string(Name)+"/"+jsonwire.Token("/attributes/"+m.Name), "the figure of its usage")
+	w.Lose(dialect.Made, "/payload/statedTokens", "the tokens of its usage")
+	return jsonwire.AppendInt(dst, usage.V.TotalTokens.Or(usage.V.InputTokens+usage.V.OutputTokens)), true
 }
 
 func (spent) Parse(*wire.Reader, any) error { return wire.ErrMisfit }

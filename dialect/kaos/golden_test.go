@@ -93,7 +93,7 @@ var goldens = []golden{
 	{"subagent start", strings.Replace(spanLine("subagent", "start", "subagent.researcher", "null", "null", "null", `{"subagent_name":"researcher","task":"find sources"}`), `"agent_id":null`, `"agent_id":"lead"`, 1),
 		&agentevents.AgentStarted{Task: "find sources"}, func(ev *agentevents.Event) { ev.AgentID, ev.ParentAgentID = "researcher", "lead" }},
 	{"subagent complete", spanLine("subagent", "complete", "subagent.researcher", "90.5", "null", "null", `{"subagent_name":"researcher","result_summary":"found 3","tokens_used":812}`),
-		&agentevents.AgentEnded{Result: "found 3", Duration: ms(90500)}, kept(`"/attributes/tokens_used":812`, agentID("researcher"))},
+		&agentevents.AgentEnded{Result: "found 3", Duration: ms(90500), StatedTokens: agentevents.Some[int64](812)}, agentID("researcher")},
 	{"subagent error", spanLine("subagent", "error", "subagent.researcher", "90.5", `"RuntimeError"`, `"broke"`, `{"subagent_name":"researcher","result_summary":""}`),
 		&agentevents.AgentEnded{Error: failure("RuntimeError", "broke"), Duration: ms(90500)}, agentID("researcher")},
 	{"subagent cancelled", spanLine("subagent", "cancelled", "subagent.researcher", "90.5", "null", "null", `{"subagent_name":"researcher","result_summary":""}`),

@@ -165,7 +165,7 @@ func TestSpanIDsAreMadeUp(t *testing.T) {
 	require.Empty(t, back[2].Payload.(*agentevents.ToolReturned).ResultSummary, "what stands for it is not taken for one")
 	require.False(t, back[2].Payload.(*agentevents.ToolReturned).OneEvent)
 	require.Equal(t, "forbidden", back[4].Payload.(*agentevents.ToolReturned).Error.V.Code)
-	require.Equal(t, agentevents.JSON("7"), dialect.Unknown(&back[6], Name, "/attributes/tokens_used"))
+	require.Equal(t, agentevents.Some[int64](7), back[6].Payload.(*agentevents.AgentEnded).StatedTokens)
 	made := map[string]bool{}
 	for _, l := range e.Losses() {
 		if l.What == dialect.Made {

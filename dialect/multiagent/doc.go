@@ -40,7 +40,7 @@
 //	from, to     fromAgent, toAgent               contextDigest   context_digest
 //	goal         task                             expectedOutput  expected_output
 //	suggestedFix suggested_fix                    budget          kind
-//	agentTask    task, in agent.spawned
+//	agentTask    task, in agent.spawned           status, reason  outcome, message, in session.completed
 //
 // The fields of a message are members of the payload or, as in the native format,
 // of its member message. An AgentRef may be a string, which is its agentId. A time may be a

@@ -107,7 +107,7 @@ var format = func() *wire.Format {
 			row("verifier.issue.found", agentevents.KindIssueFound, field("issue").As("description", "text", "message"), field("severity"), field("evidence"), field("suggestedFix").As("suggested_fix")),
 			row("loop.round.completed", agentevents.KindLoopRoundCompleted, field("round", count), field("score"), field("feedback"), field("diff"), field("costUsd")),
 			row("budget.exceeded", agentevents.KindBudgetExceeded, field("budget").As("kind"), field("limit", count), field("actual", count), field("reason")),
-			row("session.completed", agentevents.KindSessionCompleted, field("status"), field("result"), field("error", fault)),
+			row("session.completed", agentevents.KindSessionCompleted, field("status").As("outcome"), field("reason").As("message"), field("result"), field("error", fault)),
 
 			flow("workflow.created", agentevents.KindWorkflowCreated, 4, scope("workflowId"), field("script"), field("phases", count), field("estimatedTokens")),
 			flow("workflow.approved", agentevents.KindWorkflowApproved, 3, scope("workflowId"), field("approvedAt"), field("approvedBy")),

@@ -23,7 +23,7 @@ type Change struct {
 // are in the totals.
 var varies = setOf(strings.Fields(`callId modelCallId retryOf messageId blockId approvalId interruptId promptId handoffId responseId requestId
 	providerSessionId eventId eventIds runId approvedAt resumedAt ts durationMs timeToFirstTokenMs
-	usage modelUsage cumulative costUsd totalCostUsd totals tokens tokenCount totalTokens totalAgents estimatedTokens tokensBefore tokensAfter
+	usage modelUsage cumulative costUsd totalCostUsd totals statedTokens tokens tokenCount totalTokens totalAgents estimatedTokens tokensBefore tokensAfter
 	inputTokens outputTokens stateBytes numTurns refused actual observed turn turnIndex iteration round index oneEvent lifecycle`)...)
 
 // typed are the members of the vocabulary with members of the vocabulary. What is in others is

@@ -89,6 +89,14 @@ func Model(a *agentevents.AgentSnapshot) string {
 	return model
 }
 
+// Stated returns the tokens that the ends of an agent state, if no report of the agent counts any.
+func Stated(u *agentevents.AgentUsage) int64 {
+	if tokens, _ := u.Total(); Tokens(tokens) > 0 {
+		return 0
+	}
+	return u.StatedTokens().V
+}
+
 // Cached returns the tokens that a provider read from its cache or wrote to it. They are no part
 // of the input.
 func Cached(u agentevents.Usage) int64 {

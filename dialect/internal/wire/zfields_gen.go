@@ -37,6 +37,7 @@ var structFields = map[string][]fieldInfo{
 		{"result", "", func(v any) any { return (*string)(&v.(*agentevents.AgentEnded).Result) }, nil},
 		{"structuredOutput", "", func(v any) any { return &v.(*agentevents.AgentEnded).StructuredOutput }, nil},
 		{"usage", "Usage", func(v any) any { return &v.(*agentevents.AgentEnded).Usage.V }, func(v any) *bool { return &v.(*agentevents.AgentEnded).Usage.OK }},
+		{"statedTokens", "", func(v any) any { return &v.(*agentevents.AgentEnded).StatedTokens }, nil},
 		{"modelUsage", "", func(v any) any { return &v.(*agentevents.AgentEnded).ModelUsage }, nil},
 		{"totalCostUsd", "", func(v any) any { return &v.(*agentevents.AgentEnded).TotalCostUSD }, nil},
 		{"cumulative", "", func(v any) any { return &v.(*agentevents.AgentEnded).Cumulative }, nil},
@@ -385,6 +386,7 @@ var structFields = map[string][]fieldInfo{
 	},
 	"SessionCompleted": {
 		{"status", "", func(v any) any { return (*string)(&v.(*agentevents.SessionCompleted).Status) }, nil},
+		{"reason", "", func(v any) any { return (*string)(&v.(*agentevents.SessionCompleted).Reason) }, nil},
 		{"result", "", func(v any) any { return &v.(*agentevents.SessionCompleted).Result }, nil},
 		{"error", "ErrorInfo", func(v any) any { return &v.(*agentevents.SessionCompleted).Error.V }, func(v any) *bool { return &v.(*agentevents.SessionCompleted).Error.OK }},
 	},
@@ -558,6 +560,7 @@ var leaves = map[string][]string{
 		"/payload/usage/cacheReadInputTokens",
 		"/payload/usage/reasoningOutputTokens",
 		"/payload/usage/costUsd",
+		"/payload/statedTokens",
 		"/payload/modelUsage",
 		"/payload/totalCostUsd",
 		"/payload/cumulative",
@@ -975,6 +978,7 @@ var leaves = map[string][]string{
 	},
 	"SessionCompleted": {
 		"/payload/status",
+		"/payload/reason",
 		"/payload/result",
 		"/payload/error",
 		"/payload/error/code",
@@ -1253,47 +1257,50 @@ func present(v any) (set uint64) {
 		if p.Usage.OK && p.Usage.V.CostUSD.OK {
 			set |= 1 << 16
 		}
-		if p.ModelUsage != nil {
+		if p.StatedTokens.OK {
 			set |= 1 << 17
 		}
-		if p.TotalCostUSD.OK {
+		if p.ModelUsage != nil {
 			set |= 1 << 18
 		}
-		if p.Cumulative {
+		if p.TotalCostUSD.OK {
 			set |= 1 << 19
 		}
-		if p.Duration.OK {
+		if p.Cumulative {
 			set |= 1 << 20
 		}
-		if p.NumTurns.OK {
+		if p.Duration.OK {
 			set |= 1 << 21
 		}
-		if p.Totals.OK {
+		if p.NumTurns.OK {
 			set |= 1 << 22
 		}
-		if p.Totals.OK && p.Totals.V.Steps != 0 {
+		if p.Totals.OK {
 			set |= 1 << 23
 		}
-		if p.Totals.OK && p.Totals.V.ToolCalls != 0 {
+		if p.Totals.OK && p.Totals.V.Steps != 0 {
 			set |= 1 << 24
 		}
-		if p.Totals.OK && p.Totals.V.AuditCheckpoints != 0 {
+		if p.Totals.OK && p.Totals.V.ToolCalls != 0 {
 			set |= 1 << 25
 		}
-		if p.Totals.OK && p.Totals.V.AuditsPassed != 0 {
+		if p.Totals.OK && p.Totals.V.AuditCheckpoints != 0 {
 			set |= 1 << 26
 		}
-		if p.Totals.OK && p.Totals.V.AuditsFailed != 0 {
+		if p.Totals.OK && p.Totals.V.AuditsPassed != 0 {
 			set |= 1 << 27
 		}
-		if p.ConvergenceScore.OK {
+		if p.Totals.OK && p.Totals.V.AuditsFailed != 0 {
 			set |= 1 << 28
 		}
-		if p.Refused != 0 {
+		if p.ConvergenceScore.OK {
 			set |= 1 << 29
 		}
-		if p.ResultSchema != "" {
+		if p.Refused != 0 {
 			set |= 1 << 30
+		}
+		if p.ResultSchema != "" {
+			set |= 1 << 31
 		}
 	case *agentevents.Totals:
 		if p.Steps != 0 {
@@ -2219,23 +2226,26 @@ func present(v any) (set uint64) {
 		if p.Status != "" {
 			set |= 1 << 0
 		}
-		if p.Result != "" {
+		if p.Reason != "" {
 			set |= 1 << 1
 		}
-		if p.Error.OK {
+		if p.Result != "" {
 			set |= 1 << 2
 		}
-		if p.Error.OK && p.Error.V.Code != "" {
+		if p.Error.OK {
 			set |= 1 << 3
 		}
-		if p.Error.OK && p.Error.V.Message != "" {
+		if p.Error.OK && p.Error.V.Code != "" {
 			set |= 1 << 4
 		}
-		if p.Error.OK && p.Error.V.Details != "" {
+		if p.Error.OK && p.Error.V.Message != "" {
 			set |= 1 << 5
 		}
-		if p.Error.OK && p.Error.V.Retryable.OK {
+		if p.Error.OK && p.Error.V.Details != "" {
 			set |= 1 << 6
+		}
+		if p.Error.OK && p.Error.V.Retryable.OK {
+			set |= 1 << 7
 		}
 	case *agentevents.RunStarted:
 		if p.Name != "" {

@@ -467,6 +467,13 @@ func (v *view) within(span string, around, a *AgentState) {
 	}
 }
 
+// twin notes the name of an agent whose id another one has.
+func (v *view) twin(a *AgentState) {
+	if v != nil && !a.shown.Ref.OK {
+		a.shown.Ref = Some(AgentRef{AgentID: a.Resume.twin})
+	}
+}
+
 // A renaming is the id of an agent that was known by a span, in the records before a
 // sequence: another agent may have the span's name for its id from then on.
 type renaming struct {

@@ -222,9 +222,15 @@ func (m *machine) identify(sub *subject, ev *Event) {
 	}
 	_, end := ev.Payload.(*AgentEnded)
 	unknown := sub.agent == nil || !sub.agent.firm() || sub.agent.Ended // several agents may have one id, each in a span of its own
-	if a := m.nameless(ev); a != nil && a != sub.agent && (unknown || end && a.SpanID == ev.SpanID) {
+	if a := m.nameless(ev); a != nil && a != sub.agent && (unknown || end && a.SpanID == ev.SpanID || a.SpanID == ev.SpanID && apart(sub.agent, ev)) {
 		sub.agent, sub.key = a, a.AgentID
 	}
+}
+
+// apart reports whether an agent works in another span than that of an event, which another agent
+// of its id started in.
+func apart(a *AgentState, ev *Event) bool {
+	return a.Open && a.SpanID != "" && a.SpanID != ev.SpanID && a.SpanID != ev.ParentSpanID
 }
 
 // agentKey returns the key of the agent of an event without an agentId: nodeRunId, else
@@ -451,6 +457,10 @@ func (m *machine) apply(ev *Event, sub *subject) {
 		if other := m.agents[ev.AgentID]; other == nil || !other.firm() {
 			m.name(a, ev.AgentID)
 			sub.key = a.AgentID
+		} else if a.Resume.unnamed && a.Resume.twin == "" && other.Open {
+			a.Resume.twin = m.view.intern(ev.AgentID)
+			m.within(a, a.SpanID)
+			m.view.twin(a)
 		}
 	}
 	switch {

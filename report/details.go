@@ -39,6 +39,7 @@ type noted struct {
 type agentDetails struct {
 	calls    map[uint64]string // main arguments, by the sequences of the calls: ids may repeat
 	prompt   string            // of the first start
+	prompts  map[uint64]string // of later starts, when they are others, by sequence
 	notes    map[uint64]*noted // by sequence, as events may come again
 	unknown  map[agentevents.Kind]*noted
 	blocked  *noted            // while it waits
@@ -89,6 +90,10 @@ func (d *Details) Add(ev *agentevents.Event) {
 		d.message(ev, &p.Message)
 	case *agentevents.Unknown:
 		d.unknown(ev, p)
+	case *agentevents.NodeStarted:
+		if ev.AgentID != "" && ev.NodeRunID == "" { // its document has no executions of nodes
+			d.note(ev, Item{Topic: Visit, Subject: "enters node " + short(ev.NodeID, maxWhy)})
+		}
 	case *agentevents.CommandReceived:
 		to := *ev // a command for an execution of a node is for its agent
 		to.NodeRunID = cmp.Or(ev.NodeRunID, p.Command.RunID)
@@ -111,8 +116,15 @@ func (d *Details) Add(ev *agentevents.Event) {
 			a.whys[a.start] = a.why
 		}
 		a.why, a.start = "", max(a.start, ev.Sequence)
+		text := short(promptText(p.Prompt), maxPrompt)
 		if a.attempts == 0 && a.prompt == "" {
-			a.prompt = short(promptText(p.Prompt), maxPrompt)
+			a.prompt = text
+		}
+		if text != "" && text != a.prompt {
+			if a.prompts == nil {
+				a.prompts = map[uint64]string{}
+			}
+			a.prompts[ev.Sequence] = text
 		}
 		a.stop(ev.Time, agentevents.Opt[time.Duration]{}) // a start may come without an end before it
 		a.began = ev.Time

@@ -60,6 +60,7 @@ const (
 	Span       Topic = "span"       // a span that no other topic is about
 	Step       Topic = "step"       // a step that failed
 	Node       Topic = "node"       // a node of the flow
+	Visit      Topic = "visit"      // an agent enters a node
 	Budget     Topic = "budget"     // a budget that ran out, or a cap that was reached
 	Violation  Topic = "violation"  // a violated rule, or refused events
 	Other      Topic = "other"      // an event of an unknown kind
@@ -192,9 +193,18 @@ func Of(s *agentevents.RunSnapshot, d *Details) []Item {
 	c.work()
 	c.findings()
 	c.details()
-	slices.SortStableFunc(c.items, func(a, b Item) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	slices.SortStableFunc(c.items, func(a, b Item) int {
+		return cmp.Or(cmp.Compare(a.Sequence, b.Sequence), -cmp.Compare(btoi(a.Topic == Asked), btoi(b.Topic == Asked))) // a question is before its answer
+	})
 	c.state()
 	return c.items
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 type collector struct {
@@ -233,6 +243,9 @@ func (c *collector) agents() {
 	answered := false
 	for _, a := range agents {
 		attempts := view.Attempts(a)
+		if view.Conversation(a) && len(a.Earlier) > 0 {
+			c.turns(a)
+		}
 		for n, t := range attempts {
 			if t.Dropped > 0 {
 				continue
@@ -246,6 +259,22 @@ func (c *collector) agents() {
 	}
 	if text := requested(c.s); text != "" && !slices.ContainsFunc(c.items, func(i Item) bool { return i.Topic == Asked }) {
 		c.add(Item{Topic: Asked, Subject: "prompt", Text: text, Time: c.s.StartedAt})
+	}
+}
+
+// turns adds the questions and answers of the turns of a conversation but the first question and
+// the last answer.
+func (c *collector) turns(a *agentevents.AgentSnapshot) {
+	turns := a.AttemptsInOrder()
+	for n, t := range turns {
+		i := Item{Topic: Asked, Subject: "prompt", Sequence: t.Sequence, Time: t.StartedAt, AgentID: a.AgentID, Text: c.d.of(a.AgentID).prompts[t.Sequence]}
+		if n > 0 && i.Text != "" {
+			c.add(i)
+		}
+		i.Topic, i.Subject, i.Text = Answered, "answer", short(t.Result, maxPrompt)
+		if n < len(turns)-1 && i.Text != "" {
+			c.add(i)
+		}
 	}
 }
 
@@ -269,6 +298,8 @@ func (c *collector) attempt(all *view.Agents, a *agentevents.AgentSnapshot, t vi
 	text := short(t.Task, maxPrompt)
 	if first {
 		text = cmp.Or(d.prompt, text)
+	} else {
+		text = cmp.Or(d.prompts[t.Sequence], text)
 	}
 	if text != "" {
 		i := of
@@ -278,6 +309,9 @@ func (c *collector) attempt(all *view.Agents, a *agentevents.AgentSnapshot, t vi
 	status, mark := all.Status(a.AgentID, t.AgentSnapshot)
 	if text := short(cmp.Or(t.Result, t.Text), maxPrompt); text != "" {
 		i := of
+		if !t.Several && len(a.Earlier) > 0 {
+			i.Sequence, i.Time = a.Usage.Sequence, a.StartedAt // of the last turn
+		}
 		i.Topic, i.Subject, i.Text = Answered, "answer", text
 		if t.Result == "" && (t.Open || mark == Bad) { // a model often writes a text before its calls, too
 			i.Topic, i.Subject = Said, "last text"

@@ -870,12 +870,33 @@ func (b *builder) said(root *node) {
 		switch {
 		case it.Topic == report.Answered && n == nil:
 			root.add(&node{line: l})
+		case it.Topic == report.Answered && !n.a.Several && len(n.a.Earlier) > 0, it.Topic == report.Asked && n != nil && it.Sequence > n.seq && !n.a.Several:
+			n.turn(&node{line: l, seq: it.Sequence}, it.Topic == report.Answered)
 		case it.Topic == report.Answered, it.Topic == report.Said && n != nil:
 			n.add(&node{line: l})
 		case it.Topic == report.Asked && n != nil && it.Text != n.a.Task && it.Text != b.told(n):
 			n.children = slices.Insert(n.children, 0, &node{line: l})
 		}
 	}
+}
+
+// turn adds the question or the answer of a turn of a conversation in front of what belongs to
+// later turns.
+func (n *agentNode) turn(child *node, answer bool) {
+	until := child.seq
+	if answer {
+		until = math.MaxUint64
+		for _, t := range n.a.AttemptsInOrder() {
+			if t.Sequence > child.seq {
+				until = min(until, t.Sequence)
+			}
+		}
+	}
+	at := slices.IndexFunc(n.children, func(c *node) bool { return c.seq >= until })
+	if at < 0 {
+		at = len(n.children)
+	}
+	n.children = slices.Insert(n.children, at, child)
 }
 
 // told returns the main argument of the call that an attempt works for.

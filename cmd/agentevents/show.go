@@ -106,16 +106,28 @@ func writeRun(w io.Writer, s *agentevents.RunSnapshot, d *report.Details) {
 	for _, a := range tops {
 		top[a.AgentID] = true
 	}
-	for _, topic := range []report.Topic{report.Asked, report.Answered} {
+	topics := [][]report.Topic{{report.Asked}, {report.Answered}}
+	if len(tops) == 1 && view.Turns(s) > 1 { // one turn after the other
+		topics = [][]report.Topic{{report.Asked, report.Answered}}
+	}
+	for _, topic := range topics {
 		for _, i := range items {
-			if i.Topic == topic && top[i.AgentID] {
+			if slices.Contains(topic, i.Topic) && top[i.AgentID] {
 				if len(tops) > 1 && i.Agent != "" {
 					i.Text = i.Agent + ": " + i.Text
 				}
-				field(string(topic), visible(i.Text))
+				field(string(i.Topic), visible(i.Text))
 			}
 		}
 	}
+
+	var visits []string
+	for _, i := range items {
+		if i.Topic == report.Visit {
+			visits = append(visits, strings.TrimPrefix(i.Subject, "enters node "))
+		}
+	}
+	field("visited", clip(visible(strings.Join(visits, " → "))))
 
 	table := func(name string, write func()) {
 		fmt.Fprintf(w, "\n%s\n", name)

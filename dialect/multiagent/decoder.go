@@ -148,7 +148,10 @@ func (d *Decoder) scope(ev *agentevents.Event, open *openThings) {
 		if (ofAgents(ev.Kind()) || byOthers(ev.Kind())) && ev.Actor == ev.AgentID {
 			ev.Actor = ""
 		}
-	case open.hasSpan(ev), byOthers(ev.Kind()): // the actor is who spawns, or reports
+		if p, ok := ev.Payload.(*agentevents.AgentStarted); ok && !p.Agent.OK && !p.Resumed && !p.Attempt.OK && open.twin(ev, ev.AgentID) { // it is known by its span
+			p.Agent, ev.AgentID = agentevents.Some(agentevents.AgentRef{AgentID: ev.AgentID}), ""
+		}
+	case open.hasSpan(ev), byOthers(ev.Kind()), d.r.Row == nil && unlisted(d.r.Type): // the actor is who spawns, or reports
 	case !nonAgent(ev.Actor):
 		ev.AgentID, ev.Actor = ev.Actor, ""
 	}

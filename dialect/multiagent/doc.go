@@ -102,6 +102,9 @@
 // actor is the agent.) And the actor of tool.call.completed may be what runs the tools: if
 // its call is open, the agent is that of the call.
 //
+// An agent that is spawned while another one of its id is at work in another span is a twin: its
+// start has the id in its field agent, which the encoder writes, and the span stands for the twin.
+//
 // # Lines that are delivered again
 //
 // A line with an id whose bytes are those of one of the latest [Window] lines has no event,

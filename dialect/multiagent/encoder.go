@@ -219,6 +219,11 @@ func (e *Encoder) actor(unknown bool) {
 			lose(dialect.Made, "/agentId", "readers take the actor, or who called, for the agent")
 			drop("/actor", ev.Actor == agent)
 		}
+	case unknown && e.unlisted():
+		drop("/agentId", true)
+		if ev.Actor == "" {
+			lose(dialect.Made, "/actor", "the agent's id")
+		}
 	case unknown:
 		drop("/agentId", ev.Actor != "" && ev.Actor != ev.AgentID || nonAgent(ev.AgentID))
 		if ev.Actor == "" && nonAgent(ev.AgentID) {
@@ -243,7 +248,7 @@ func (e *Encoder) actor(unknown bool) {
 // assumed returns the agent that readers give the event if the payload names none.
 func (e *Encoder) assumed() string {
 	agent := cmp.Or(e.ev.Actor, e.ev.AgentID)
-	if nonAgent(agent) || e.open.hasSpan(e.ev) || byOthers(e.ev.Kind()) {
+	if nonAgent(agent) || e.open.hasSpan(e.ev) || byOthers(e.ev.Kind()) || e.unlisted() {
 		agent = ""
 	}
 	if p, ok := e.ev.Payload.(*agentevents.ToolReturned); ok {
@@ -252,6 +257,13 @@ func (e *Encoder) assumed() string {
 		}
 	}
 	return agent
+}
+
+// unlisted reports whether the event has a type that the document does not list, and that no agent
+// is the actor of.
+func (e *Encoder) unlisted() bool {
+	p, ok := e.ev.Payload.(*agentevents.Unknown)
+	return ok && unlisted(strings.TrimPrefix(string(p.Type), string(Name)+":"))
 }
 
 // hide finds the fields that the payload leaves out, and notes those that readers

@@ -2,6 +2,7 @@ package multiagent
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/agentevents/agentevents"
@@ -154,6 +155,15 @@ var byPeople = []agentevents.Kind{agentevents.KindSessionStarted, agentevents.Ki
 // byOthers reports whether the actor of events of this kind is no agent, but a person, a
 // service or the script of a workflow.
 func byOthers(kind agentevents.Kind) bool { return factsOf(format.Row(kind)).byOthers }
+
+// othersDomains begin the types, also those that the document does not list, whose actor is no
+// agent.
+var othersDomains = []string{"workflow.", "session.", "budget."}
+
+// unlisted reports whether the actor of a line of an unlisted type is no agent.
+func unlisted(typ string) bool {
+	return !strings.HasPrefix(typ, "workflow.node.") && slices.ContainsFunc(othersDomains, func(domain string) bool { return strings.HasPrefix(typ, domain) })
+}
 
 // ofAgents reports whether events of this kind are those of agents: they may occur
 // outside of workflows, and are outside of steps.

@@ -12,7 +12,8 @@ import (
 // answer, the latest last. An answer may not name what it answers.
 type openThings struct {
 	list    []openThing
-	spawned map[agentSpan]struct{} // the spans of agents that have not ended
+	spawned map[agentSpan]string // the spans of agents that have not ended, with the ids that their starts have
+	working map[agentSpan]string // the same the other way round: the span is the agent's id
 }
 
 type openThing struct {
@@ -59,14 +60,29 @@ func (o *openThings) note(ev *agentevents.Event, long bool) {
 	case *agentevents.AgentStarted:
 		if len(o.spawned) == maxSpawned {
 			clear(o.spawned)
+			clear(o.working)
 		}
 		if o.spawned == nil {
-			o.spawned = map[agentSpan]struct{}{}
+			o.spawned, o.working = map[agentSpan]string{}, map[agentSpan]string{}
 		}
-		o.spawned[agentSpan{strings.Clone(ev.RunID), strings.Clone(ev.SpanID)}] = struct{}{}
+		run, span, agent := strings.Clone(ev.RunID), strings.Clone(ev.SpanID), strings.Clone(ev.AgentID)
+		o.spawned[agentSpan{run, span}] = agent
+		if agent != "" && span != "" {
+			o.working[agentSpan{run, agent}] = span
+		}
 	case *agentevents.AgentEnded:
+		if o.working[agentSpan{ev.RunID, ev.AgentID}] == ev.SpanID || o.spawned[agentSpan{ev.RunID, ev.SpanID}] == "" && !o.hasSpan(ev) {
+			delete(o.working, agentSpan{ev.RunID, ev.AgentID}) // the end may not have the span of the start
+		}
 		delete(o.spawned, agentSpan{ev.RunID, ev.SpanID})
 	}
+}
+
+// twin reports whether an agent that starts has the id of one that is at work in another span.
+func (o *openThings) twin(ev *agentevents.Event, agent string) bool {
+	span, ok := o.working[agentSpan{ev.RunID, agent}]
+	_, again := o.spawned[agentSpan{ev.RunID, ev.SpanID}]
+	return ok && !again && ev.SpanID != "" && span != ev.SpanID
 }
 
 func (o *openThings) add(t openThing, long bool) {

@@ -170,7 +170,7 @@ var format = func() *wire.Format {
 				need("path", "path", text("path")), may("value", "value", alwaysForm{wire.Value{}, "/payload/value"})))),
 			row("command:received", agentevents.KindCommandReceived, "rejected", at, need("command", "command", wire.Object(
 				need("type", "type", alwaysForm{oneOf(string(agentevents.CommandSend), string(agentevents.CommandReply),
-					string(agentevents.CommandAbort), string(agentevents.CommandResume)), "/payload/command/type"}),
+					string(agentevents.CommandAbort), string(agentevents.CommandResume), string(agentevents.CommandPause)), "/payload/command/type"}),
 				part("message"), part("promptId"), part("content"), part("runId"), part("resumable"), part("reason")))),
 		},
 		Any: []wire.Member{may("nodeId", "/nodeId", nodeOfOther{}), may("runId", "/nodeRunId", runOfOther{}), may("timestamp", "/timestamp", timeOfOther{})},

@@ -223,7 +223,9 @@ func TestRows(t *testing.T) {
 		s := foldOf(lines(t, line))
 		require.Empty(t, s.Violations)
 		require.Equal(t, ae.Command{Type: "pause", Reason: "lunch"}, s.Inbox[0].Command)
-		require.Equal(t, openharness.RuleEnum, broken(t, line))
+		require.Empty(t, broken(t, line), "the runtime has it")
+		require.Equal(t, openharness.RuleEnum, broken(t, strings.Replace(line, "pause", "nap", 1)))
+		require.True(t, s.Paused)
 		ev := recorded(t, func(run *ae.Run) error {
 			return run.Emit(t.Context(), &ae.CommandReceived{Command: ae.Command{Type: "pause", Reason: "lunch"}})
 		})

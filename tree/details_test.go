@@ -79,6 +79,7 @@ func TestDetails(t *testing.T) {
    ├─ tool.Task ✓: look
    │  └─ helper ✓ converged
    │     └─ answer: seen
+   ├─ answer: Half of it works.
    ├─ error ✗ error_max_turns: too many
    └─ answer: Done.
 2 agents · 10 tool calls (1 undecided) · 5 tokens in, 7 out

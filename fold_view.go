@@ -1276,9 +1276,9 @@ func (v *view) approvalAnswered(ev *Event, sub *subject, at int, open bool) {
 	a.AnsweredAt = ev.Time
 	switch p := ev.Payload.(type) {
 	case *ApprovalGranted:
-		a.Granted, a.By, a.Feedback = true, v.intern(cmp.Or(p.ApprovedBy, ev.Actor)), v.keep(p.Feedback)
+		a.Granted, a.By, a.Feedback, a.Answer = true, v.intern(cmp.Or(p.ApprovedBy, ev.Actor)), v.keep(p.Feedback), v.intern(p.Answer)
 	case *ApprovalRejected:
-		a.Granted, a.By, a.Feedback = false, v.intern(cmp.Or(p.RejectedBy, ev.Actor)), v.keep(p.Feedback)
+		a.Granted, a.By, a.Feedback, a.Answer = false, v.intern(cmp.Or(p.RejectedBy, ev.Actor)), v.keep(p.Feedback), v.intern(p.Answer)
 	}
 	delete(s.Suspended, ev.NodeID)
 }

@@ -546,6 +546,7 @@ type ApprovalSnapshot struct {
 	UsedBy        string             `json:"usedBy,omitzero"`        // id of the call that was made under it
 	By            string             `json:"by,omitzero"`            // the person who answered, else the actor of the answer
 	Feedback      string             `json:"feedback,omitzero"`      // what that person says
+	Answer        string             `json:"answer,omitzero"`        // ApprovalGranted.Answer or ApprovalRejected.Answer
 }
 
 // ClarificationSnapshot is a set of questions and the answers.

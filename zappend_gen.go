@@ -1580,6 +1580,10 @@ func (v *ApprovalGranted) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"feedback":`...)
 		dst = jsonwire.AppendString(dst, v.Feedback)
 	}
+	if v.Answer != "" {
+		dst = append(dst, `,"answer":`...)
+		dst = jsonwire.AppendString(dst, v.Answer)
+	}
 	dst = append(dst, '}')
 	if v.extra != "" {
 		dst = v.extra.Merge(dst, mark, fieldsOfApprovalGranted[:])
@@ -1591,6 +1595,7 @@ var fieldsOfApprovalGranted = [...]extra.Field{
 	{Name: "approvalId", Zero: `""`},
 	{Name: "approvedBy"},
 	{Name: "feedback"},
+	{Name: "answer"},
 }
 
 func (v *ApprovalRejected) appendJSON(dst []byte) []byte {
@@ -1605,6 +1610,10 @@ func (v *ApprovalRejected) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"feedback":`...)
 		dst = jsonwire.AppendString(dst, v.Feedback)
 	}
+	if v.Answer != "" {
+		dst = append(dst, `,"answer":`...)
+		dst = jsonwire.AppendString(dst, v.Answer)
+	}
 	dst = append(dst, '}')
 	if v.extra != "" {
 		dst = v.extra.Merge(dst, mark, fieldsOfApprovalRejected[:])
@@ -1616,6 +1625,7 @@ var fieldsOfApprovalRejected = [...]extra.Field{
 	{Name: "approvalId", Zero: `""`},
 	{Name: "rejectedBy"},
 	{Name: "feedback"},
+	{Name: "answer"},
 }
 
 func (v *ClarificationRequested) appendJSON(dst []byte) []byte {
@@ -3714,6 +3724,10 @@ func (v *ApprovalSnapshot) appendJSON(dst []byte) []byte {
 	if v.Feedback != "" {
 		dst = append(dst, `,"feedback":`...)
 		dst = jsonwire.AppendString(dst, v.Feedback)
+	}
+	if v.Answer != "" {
+		dst = append(dst, `,"answer":`...)
+		dst = jsonwire.AppendString(dst, v.Answer)
 	}
 	return append(dst, '}')
 }

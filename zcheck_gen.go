@@ -1076,6 +1076,9 @@ func (v *ApprovalGranted) check() *fieldError {
 	if err := checkText("approvedBy", v.ApprovedBy); err != nil {
 		return err
 	}
+	if err := checkText("answer", v.Answer); err != nil {
+		return err
+	}
 	return nil
 }
 
@@ -1092,6 +1095,9 @@ func (v *ApprovalRejected) check() *fieldError {
 		return err
 	}
 	if err := checkText("rejectedBy", v.RejectedBy); err != nil {
+		return err
+	}
+	if err := checkText("answer", v.Answer); err != nil {
 		return err
 	}
 	return nil

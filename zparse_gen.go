@@ -2813,6 +2813,13 @@ func (v *ApprovalGranted) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `""`)
 				}
 			}
+		case 4: // answer
+			if !m.null(s, name) {
+				v.Answer, err = s.String()
+				if v.Answer == "" {
+					m.spelled(name, `""`)
+				}
+			}
 		default:
 			err = m.unknown(s, name)
 		}
@@ -2831,6 +2838,7 @@ var namesOfApprovalGranted = jsonwire.Names(
 	"approvalId",
 	"approvedBy",
 	"feedback",
+	"answer",
 )
 
 func (v *ApprovalRejected) parseJSON(s *jsonwire.Scanner) error {
@@ -2866,6 +2874,13 @@ func (v *ApprovalRejected) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `""`)
 				}
 			}
+		case 4: // answer
+			if !m.null(s, name) {
+				v.Answer, err = s.String()
+				if v.Answer == "" {
+					m.spelled(name, `""`)
+				}
+			}
 		default:
 			err = m.unknown(s, name)
 		}
@@ -2884,6 +2899,7 @@ var namesOfApprovalRejected = jsonwire.Names(
 	"approvalId",
 	"rejectedBy",
 	"feedback",
+	"answer",
 )
 
 func (v *ClarificationRequested) parseJSON(s *jsonwire.Scanner) error {
@@ -7191,6 +7207,13 @@ func (v *ApprovalSnapshot) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `""`)
 				}
 			}
+		case 18: // answer
+			if !m.null(s, name) {
+				v.Answer, err = s.String()
+				if v.Answer == "" {
+					m.spelled(name, `""`)
+				}
+			}
 		default:
 			err = s.Skip()
 		}
@@ -7219,6 +7242,7 @@ var namesOfApprovalSnapshot = jsonwire.Names(
 	"usedBy",
 	"by",
 	"feedback",
+	"answer",
 )
 
 func (v *ClarificationSnapshot) parseJSON(s *jsonwire.Scanner) error {

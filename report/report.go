@@ -355,6 +355,7 @@ func (c *collector) people() {
 		if ap.Granted {
 			mark, word = Good, "granted"
 		}
+		word = AnswerWord(word, ap.Answer)
 		if ap.By != "" {
 			word += " by " + ap.By
 		}
@@ -389,6 +390,14 @@ func (c *collector) people() {
 		l.Text = strings.Join(texts, "; ")
 		c.add(l)
 	}
+}
+
+// AnswerWord returns a word for an answer to an approval, with the word of the log beside it.
+func AnswerWord(word, own string) string {
+	if own == "" || own == word {
+		return word
+	}
+	return word + " (" + short(own, maxWhy) + ")"
 }
 
 // close gives an item the mark and word of something that is done, or notes that it is open.

@@ -244,9 +244,9 @@ func answerRows(s *agentevents.RunSnapshot) (rows []answerRow) {
 		a, word := &s.Approvals[i], "no answer"
 		switch a.ClosedBy {
 		case agentevents.KindApprovalGranted:
-			word = "granted"
+			word = report.AnswerWord("granted", a.Answer)
 		case agentevents.KindApprovalRejected:
-			word = "rejected"
+			word = report.AnswerWord("rejected", a.Answer)
 		}
 		if !a.Open {
 			rows = append(rows, answerRow{a.Sequence, cmp.Or(a.Action, a.ToolID, a.ApprovalID), because(word, a.Feedback), a.By, waited(a.RequestedAt, a.AnsweredAt)})

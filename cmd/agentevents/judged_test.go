@@ -110,6 +110,12 @@ func TestALogIsJudgedByItsDocument(t *testing.T) {
 			require.Equal(t, all.faults > 0, plain.code == exitProblems, told)
 			require.Equal(t, all.faults+all.odd > 0, strict.code == exitProblems, told)
 			require.Equal(t, all.odd, strings.Count(plain.out+plain.err, "warning: "), told)
+			if all.faults == 0 { // without the flag the document is that of the lines
+				found, strict := exec(log, "check", "-"), exec(log, "check", "--strict", "-")
+				require.Equal(t, exitOK, found.code, told)
+				require.Equal(t, all.odd, strings.Count(found.out+found.err, "warning: "), told)
+				require.Equal(t, all.odd > 0, strict.code == exitProblems, told)
+			}
 		}
 	}
 }

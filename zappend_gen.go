@@ -3381,6 +3381,10 @@ func (v *ToolCallSnapshot) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"durationMs":`...)
 		dst = jsonwire.AppendMillis(dst, v.Duration.V)
 	}
+	if !v.ReturnedAt.IsZero() {
+		dst = append(dst, `,"returnedAt":`...)
+		dst = jsonwire.AppendTime(dst, v.ReturnedAt)
+	}
 	if v.Error != "" {
 		dst = append(dst, `,"error":`...)
 		dst = jsonwire.AppendString(dst, v.Error)

@@ -6396,7 +6396,14 @@ func (v *ToolCallSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
 			}
-		case 12: // error
+		case 12: // returnedAt
+			if !m.null(s, name) {
+				v.ReturnedAt, err = s.Time()
+				if v.ReturnedAt.IsZero() {
+					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
+				}
+			}
+		case 13: // error
 			if !m.null(s, name) {
 				v.Error, err = s.String()
 				if v.Error == "" {
@@ -6425,6 +6432,7 @@ var namesOfToolCallSnapshot = jsonwire.Names(
 	"startedAt",
 	"status",
 	"durationMs",
+	"returnedAt",
 	"error",
 )
 

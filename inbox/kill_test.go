@@ -196,13 +196,17 @@ func requireTaken(t *testing.T, dir string, twice int) {
 		lines   []byte
 		decoder ae.Decoder
 	}{"agui": {lines1, agui.NewDecoder(agui.Options{Strict: true})}, "openharness": {lines2, openharness.NewDecoder(openharness.Options{})}} {
-		commands := 0
+		commands, fold := 0, ae.NewFold(ae.FoldOptions{})
 		for ev, err := range ae.NewReader(bytes.NewReader(d.lines), ae.ReaderOptions{Decoder: d.decoder}).All() {
 			require.NoError(t, err, name)
+			fold.Apply(ev)
 			if ev.Kind() == ae.KindCommandReceived {
 				commands++
 			}
 		}
 		require.Equal(t, 9, commands, name)
+		if name == "agui" { // the other document does not tell that a command is consumed
+			require.Empty(t, fold.Snapshot().Inbox)
+		}
 	}
 }

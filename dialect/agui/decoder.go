@@ -287,8 +287,10 @@ func (d *Decoder) line(dst []agentevents.Event, line string) ([]agentevents.Even
 		return dst[:mark], err
 	}
 	ev.SchemaVersion = agentevents.SchemaVersion
-	ev.ID, ev.Sequence = r.IDs.Derived(line, r.Lines, 0), r.Numbers.Next(ev.RunID)
-	r.Made("/id", "derived from the line")
+	if ev.Sequence = r.Numbers.Next(ev.RunID); ev.ID == "" {
+		ev.ID = r.IDs.Derived(line, r.Lines, 0)
+		r.Made("/id", "derived from the line")
+	}
 	r.Made("/sequence", "the number of the event in its run")
 	if r.Row == nil && d.patch.fault != "" {
 		r.Losses.Add(ev, dialect.Dropped, "/delta"+d.patch.at, d.patch.fault)

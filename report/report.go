@@ -45,6 +45,7 @@ const (
 	Handoff    Topic = "handoff"    // a handoff, or the request for one
 	Decision   Topic = "decision"   // a decision of an agent or of the supervisor
 	Audit      Topic = "audit"      // an audit
+	Stated     Topic = "stated"     // audits that an agent states and the log does not have
 	Issue      Topic = "issue"      // a finding of a verifier
 	Claim      Topic = "claim"      // a verdict on a finding
 	Evidence   Topic = "evidence"   // evidence that does not suffice
@@ -280,6 +281,14 @@ func (c *collector) attempt(all *view.Agents, a *agentevents.AgentSnapshot, t vi
 		}
 		add(i)
 		answered = i.Topic == Answered && t.ParentAgentID == "" && t.ParentCallID == ""
+	}
+	if _, audits := view.Unlogged(t.AgentSnapshot); audits > 0 {
+		i := of
+		i.Topic, i.Subject, i.Status = Stated, view.Count(audits, "audit"), "stated"
+		if failed := view.UnloggedFailures(t.AgentSnapshot); failed > 0 {
+			i.Status, i.Concern, i.Mark = "stated, "+strconv.Itoa(failed)+" failed", Failed, Bad
+		}
+		add(i)
 	}
 	i := of
 	i.Topic, i.Subject = Agent, "agent "+c.names[a.AgentID]+which

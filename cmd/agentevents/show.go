@@ -199,6 +199,7 @@ var agentColumns = []column[agentRow]{
 	{"FAILED", true, func(a agentRow) string { return some(a.ToolFailures) }},
 	{"REFUSED", true, func(a agentRow) string { return some(a.ToolRefusals) }},
 	{"UNDECIDED", true, func(a agentRow) string { return some(a.ToolsUndecided) }},
+	{"AUDITS", true, func(a agentRow) string { return auditsOf(a.Counted.AuditCheckpoints, a.AgentSnapshot) }},
 	{"TOKENS", true, func(a agentRow) string {
 		u, _ := a.Usage.Total()
 		return someTokens(u, a.Usage.Partial())

@@ -175,7 +175,7 @@ var format = func() *wire.Format {
 			return jsonwire.Quote(custom + string(ev.Kind()))
 		}), need("value", "", valueForm{})))
 		if info.Kind == agentevents.KindCommandReceived { // what consumes the command names its event
-			r.Members = append(r.Members, may("eventId", "/id"))
+			r.Members = append(r.Members, may("commandId", "/id"))
 		}
 		for i := range rows[:own] {
 			r.Reads = r.Reads || rows[i].Kind == info.Kind

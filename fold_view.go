@@ -47,6 +47,8 @@ type view struct {
 
 	workflows map[string]int // index of the latest one, by id
 
+	unbegun map[callKey]unbegun
+
 	active map[string]struct{} // nodes that run or are suspended
 }
 
@@ -85,6 +87,11 @@ func (v *view) index() {
 	}
 	extra := max(0, len(s.ClosedCalls)-v.keepCalls) // the snapshot's limit may have been higher
 	v.closed = slices.Clone(s.ClosedCalls[extra:])
+	for _, c := range v.closed {
+		if c != nil && TimeKnown(c.ReturnedAt) {
+			v.returnedFirst(callKey{c.AgentID, c.CallID}, unbegun{c.ReturnedAt, c.ToolID, c.Status, c.Duration})
+		}
+	}
 	s.DroppedCalls += extra
 	for name, text := range s.State {
 		v.state.Set(name, string(text))
@@ -704,6 +711,69 @@ func (v *view) toolCalled(ev *Event, sub *subject, p *ToolCalled, call *openCall
 	}
 }
 
+// An unbegun is the return of a call whose beginning is not in the log so far.
+type unbegun struct {
+	at     time.Time
+	tool   string
+	status ToolStatus
+	took   Opt[time.Duration]
+}
+
+// maxUnbegun limits how many of them the fold of a run remembers.
+const maxUnbegun = 1024
+
+// returnedFirst remembers the return of a call whose beginning is not in the log.
+func (v *view) returnedFirst(key callKey, u unbegun) {
+	if TimeKnown(u.at) && len(v.unbegun) < maxUnbegun {
+		put(&v.unbegun, callKey{strings.Clone(key.agent), strings.Clone(key.call)}, u)
+	}
+}
+
+// begunLate reports whether a call has returned already: its event has an earlier time than a
+// return without a call, because its line was written late. The record gets what the event tells.
+func (v *view) begunLate(ev *Event, sub *subject, p *ToolCalled) bool {
+	was, early := v.unbegun[callKey{sub.key, p.CallID}]
+	if !early || !TimeKnown(ev.Time) || !ev.Time.Before(was.at) {
+		return false
+	}
+	delete(v.unbegun, callKey{sub.key, p.CallID})
+	old, t := v.tool(was.tool), v.tool(p.ToolID)
+	took := elapsed(was.took, ev.Time, was.at)
+	for _, m := range [...]struct {
+		stats *ToolStats
+		n     int
+		took  time.Duration
+	}{{old.stats, -1, -was.took.V}, {t.stats, 1, took.V}} {
+		m.stats.Calls = plus(m.stats.Calls, m.n)
+		*m.stats.counted(was.status) += m.n
+		m.stats.Duration = plus(m.stats.Duration, m.took)
+	}
+	if *old.stats == (ToolStats{}) {
+		delete(v.tools, old.id)
+		delete(v.s.Tools, old.id)
+	}
+	for _, c := range v.closed {
+		if TimeKnown(c.ReturnedAt) && c.CallID == p.CallID && c.AgentID == sub.key {
+			c.Sequence, c.EventID, c.ToolID, c.Step = ev.Sequence, v.keepBriefly(ev.ID), t.id, ev.Step
+			c.Attempt, c.RetryOf, c.StartedAt, c.Duration, c.ReturnedAt = p.Attempt, v.keepBriefly(p.RetryOf), ev.Time, took, time.Time{}
+		}
+	}
+	return true
+}
+
+// counted returns the number of calls with statuses of that kind.
+func (s *ToolStats) counted(status ToolStatus) *int {
+	switch endword.Of(string(status)) {
+	case endword.Succeeded:
+		return &s.OK
+	case endword.Failed:
+		return &s.Failed
+	case endword.Refused:
+		return &s.Refused
+	}
+	return &s.Undecided
+}
+
 // newCall returns the record of a call. id, event and tool are copies that the fold
 // keeps.
 func (v *view) newCall(ev *Event, sub *subject, id, event, tool string) *ToolCallSnapshot {
@@ -747,6 +817,10 @@ func (v *view) toolReturned(ev *Event, sub *subject, p *ToolReturned, c *ToolCal
 			}
 		}
 		if !refused { // without its event, the call began before the log does
+			if !p.OneEvent {
+				c.ReturnedAt = ev.Time
+				v.returnedFirst(callKey{c.AgentID, c.CallID}, unbegun{ev.Time, t.id, p.Status.constant(), p.Duration})
+			}
 			stats.Calls = plus(stats.Calls, 1)
 			if sub.agent != nil {
 				sub.agent.shown.ToolCalls++
@@ -1286,9 +1360,9 @@ func (v *view) approvalAnswered(ev *Event, sub *subject, at int, open bool) {
 	a.AnsweredAt = ev.Time
 	switch p := ev.Payload.(type) {
 	case *ApprovalGranted:
-		a.Granted, a.By, a.Feedback = true, v.intern(cmp.Or(p.ApprovedBy, ev.Actor)), v.keep(p.Feedback)
+		a.Granted, a.By, a.Feedback, a.Answer = true, v.intern(cmp.Or(p.ApprovedBy, ev.Actor)), v.keep(p.Feedback), v.intern(p.Answer)
 	case *ApprovalRejected:
-		a.Granted, a.By, a.Feedback = false, v.intern(cmp.Or(p.RejectedBy, ev.Actor)), v.keep(p.Feedback)
+		a.Granted, a.By, a.Feedback, a.Answer = false, v.intern(cmp.Or(p.RejectedBy, ev.Actor)), v.keep(p.Feedback), v.intern(p.Answer)
 	}
 	delete(s.Suspended, ev.NodeID)
 }

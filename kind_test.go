@@ -146,8 +146,8 @@ var kindSamples = []Event{
 	{AgentID: "coder", Payload: &ApprovalRequested{
 		ApprovalID: "ap-1", Action: "git push", Reason: "it leaves the machine", Scope: "branch health", Risk: "low", CallID: "call-8", ToolID: "Bash", Arguments: `{"command":"git push"}`, ArgumentsHash: "sha256:30b695dacdb9995167363f05ec1090c63a1940c95fb222a845c2eb6b135b15cf", Timeout: Some(10 * time.Minute),
 	}},
-	{Actor: "user:ada", Payload: &ApprovalGranted{ApprovalID: "ap-1", ApprovedBy: "user:ada", Feedback: "Go ahead."}},
-	{Actor: "user:ada", Payload: &ApprovalRejected{ApprovalID: "ap-1", RejectedBy: "user:ada", Feedback: "Not on a Friday."}},
+	{Actor: "user:ada", Payload: &ApprovalGranted{ApprovalID: "ap-1", ApprovedBy: "user:ada", Feedback: "Go ahead.", Answer: "edit-accept"}},
+	{Actor: "user:ada", Payload: &ApprovalRejected{ApprovalID: "ap-1", RejectedBy: "user:ada", Feedback: "Not on a Friday.", Answer: "refine"}},
 	{AgentID: "coder", Payload: &ClarificationRequested{InterruptID: "int-1", CallID: "call-1", Questions: []Question{{ID: "q1", Question: "Which port?", Schema: `{"type":"integer"}`}}}},
 	{Actor: "user:ada", Payload: &ClarificationResolved{InterruptID: "int-1", Answers: `{"q1":8080}`, AnsweredBy: "user:ada"}},
 	{Actor: "user:ada", Payload: &CommandReceived{

@@ -42,6 +42,7 @@ type ApprovalGranted struct {
 	ApprovalID string `json:"approvalId" class:"id" check:"required"` // as in the request
 	ApprovedBy string `json:"approvedBy,omitzero" class:"id"`         // the person who answers
 	Feedback   string `json:"feedback,omitzero" class:"content"`      // what that person says
+	Answer     string `json:"answer,omitzero" class:"meta"`           // the word for the answer, if it tells more than yes or no, such as edit-accept, refine or timeout
 
 	extra extras
 }
@@ -54,6 +55,7 @@ type ApprovalRejected struct {
 	ApprovalID string `json:"approvalId" class:"id" check:"required"` // as in the request
 	RejectedBy string `json:"rejectedBy,omitzero" class:"id"`         // the person who answers
 	Feedback   string `json:"feedback,omitzero" class:"content"`      // what that person says
+	Answer     string `json:"answer,omitzero" class:"meta"`           // the word for the answer, if it tells more than yes or no, such as edit-accept, refine or timeout
 
 	extra extras
 }

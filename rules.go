@@ -936,13 +936,20 @@ func (m *machine) toolCalled(ev *Event, sub *subject) {
 		}
 		a.endUnnamed()
 	}
+	begun := false
 	if m.view != nil {
 		if again {
 			m.view.dropCall(earlier.shown)
 		}
-		m.view.toolCalled(ev, sub, p, &call)
+		if begun = m.view.begunLate(ev, sub, p); !begun {
+			m.view.toolCalled(ev, sub, p, &call)
+		}
 	}
-	m.calls.Add(call.callKey, call)
+	if !begun {
+		m.calls.Add(call.callKey, call)
+	} else if a := sub.agent; a != nil && call.step >= a.Resume.first {
+		a.calls = max(0, a.calls-1)
+	}
 	if p.ApprovalID != "" {
 		m.useApproval(p.ApprovalID, call.call)
 	}

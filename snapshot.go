@@ -421,7 +421,10 @@ type ToolCallSnapshot struct {
 	StartedAt time.Time          `json:"startedAt,omitzero"`  // time of its agent.toolCalled; with oneEvent the return's time minus its duration; zero when it never began
 	Status    ToolStatus         `json:"status,omitzero"`     // status of the return; empty while open
 	Duration  Opt[time.Duration] `json:"durationMs,omitzero"` // ToolReturned.Duration, else the time between the two events
-	Error     string             `json:"error,omitzero"`      // message of the return's error; of a failed return without one the beginning of its summary, else of its result
+	// ReturnedAt is the time of a return that has come without the beginning of its call. An
+	// agent.toolCalled of an earlier time, whose line was written late, is that beginning.
+	ReturnedAt time.Time `json:"returnedAt,omitzero"`
+	Error      string    `json:"error,omitzero"` // message of the return's error; of a failed return without one the beginning of its summary, else of its result
 }
 
 // ModelCallSnapshot is one open model call.
@@ -546,6 +549,7 @@ type ApprovalSnapshot struct {
 	UsedBy        string             `json:"usedBy,omitzero"`        // id of the call that was made under it
 	By            string             `json:"by,omitzero"`            // the person who answered, else the actor of the answer
 	Feedback      string             `json:"feedback,omitzero"`      // what that person says
+	Answer        string             `json:"answer,omitzero"`        // ApprovalGranted.Answer or ApprovalRejected.Answer
 }
 
 // ClarificationSnapshot is a set of questions and the answers.

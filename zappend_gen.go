@@ -1585,6 +1585,10 @@ func (v *ApprovalGranted) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"feedback":`...)
 		dst = jsonwire.AppendString(dst, v.Feedback)
 	}
+	if v.Answer != "" {
+		dst = append(dst, `,"answer":`...)
+		dst = jsonwire.AppendString(dst, v.Answer)
+	}
 	dst = append(dst, '}')
 	if v.extra != "" {
 		dst = v.extra.Merge(dst, mark, fieldsOfApprovalGranted[:])
@@ -1596,6 +1600,7 @@ var fieldsOfApprovalGranted = [...]extra.Field{
 	{Name: "approvalId", Zero: `""`},
 	{Name: "approvedBy"},
 	{Name: "feedback"},
+	{Name: "answer"},
 }
 
 func (v *ApprovalRejected) appendJSON(dst []byte) []byte {
@@ -1610,6 +1615,10 @@ func (v *ApprovalRejected) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"feedback":`...)
 		dst = jsonwire.AppendString(dst, v.Feedback)
 	}
+	if v.Answer != "" {
+		dst = append(dst, `,"answer":`...)
+		dst = jsonwire.AppendString(dst, v.Answer)
+	}
 	dst = append(dst, '}')
 	if v.extra != "" {
 		dst = v.extra.Merge(dst, mark, fieldsOfApprovalRejected[:])
@@ -1621,6 +1630,7 @@ var fieldsOfApprovalRejected = [...]extra.Field{
 	{Name: "approvalId", Zero: `""`},
 	{Name: "rejectedBy"},
 	{Name: "feedback"},
+	{Name: "answer"},
 }
 
 func (v *ClarificationRequested) appendJSON(dst []byte) []byte {
@@ -3381,6 +3391,10 @@ func (v *ToolCallSnapshot) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"durationMs":`...)
 		dst = jsonwire.AppendMillis(dst, v.Duration.V)
 	}
+	if !v.ReturnedAt.IsZero() {
+		dst = append(dst, `,"returnedAt":`...)
+		dst = jsonwire.AppendTime(dst, v.ReturnedAt)
+	}
 	if v.Error != "" {
 		dst = append(dst, `,"error":`...)
 		dst = jsonwire.AppendString(dst, v.Error)
@@ -3724,6 +3738,10 @@ func (v *ApprovalSnapshot) appendJSON(dst []byte) []byte {
 	if v.Feedback != "" {
 		dst = append(dst, `,"feedback":`...)
 		dst = jsonwire.AppendString(dst, v.Feedback)
+	}
+	if v.Answer != "" {
+		dst = append(dst, `,"answer":`...)
+		dst = jsonwire.AppendString(dst, v.Answer)
 	}
 	return append(dst, '}')
 }

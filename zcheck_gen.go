@@ -1081,6 +1081,9 @@ func (v *ApprovalGranted) check() *fieldError {
 	if err := checkText("approvedBy", v.ApprovedBy); err != nil {
 		return err
 	}
+	if err := checkText("answer", v.Answer); err != nil {
+		return err
+	}
 	return nil
 }
 
@@ -1097,6 +1100,9 @@ func (v *ApprovalRejected) check() *fieldError {
 		return err
 	}
 	if err := checkText("rejectedBy", v.RejectedBy); err != nil {
+		return err
+	}
+	if err := checkText("answer", v.Answer); err != nil {
 		return err
 	}
 	return nil

@@ -1623,11 +1623,17 @@ func (v *ApprovalRequested) clean(c *cleaner) *ApprovalRequested {
 
 func (v *ApprovalGranted) clean(c *cleaner) *ApprovalGranted {
 	w := v // or the copy, once there is one
-	c.size += 87 + mostEscaped*(len(v.ApprovalID)+len(v.ApprovedBy))
+	c.size += 137 + mostEscaped*(len(v.ApprovalID)+len(v.ApprovedBy))
 	if v.Feedback != "" {
 		if s, changed := c.text("feedback", ClassContent, v.Feedback); changed {
 			w = copyOnce(v, w)
 			w.Feedback = s
+		}
+	}
+	if v.Answer != "" {
+		if s, changed := c.text("answer", ClassMeta, v.Answer); changed {
+			w = copyOnce(v, w)
+			w.Answer = s
 		}
 	}
 	if v.extra != "" {
@@ -1645,11 +1651,17 @@ func (v *ApprovalGranted) clean(c *cleaner) *ApprovalGranted {
 
 func (v *ApprovalRejected) clean(c *cleaner) *ApprovalRejected {
 	w := v // or the copy, once there is one
-	c.size += 87 + mostEscaped*(len(v.ApprovalID)+len(v.RejectedBy))
+	c.size += 137 + mostEscaped*(len(v.ApprovalID)+len(v.RejectedBy))
 	if v.Feedback != "" {
 		if s, changed := c.text("feedback", ClassContent, v.Feedback); changed {
 			w = copyOnce(v, w)
 			w.Feedback = s
+		}
+	}
+	if v.Answer != "" {
+		if s, changed := c.text("answer", ClassMeta, v.Answer); changed {
+			w = copyOnce(v, w)
+			w.Answer = s
 		}
 	}
 	if v.extra != "" {

@@ -534,6 +534,7 @@ func (w *ApprovalSnapshot) deepen() {
 	w.UsedBy = cloneText(w.UsedBy)
 	w.By = cloneText(w.By)
 	w.Feedback = cloneText(w.Feedback)
+	w.Answer = cloneText(w.Answer)
 }
 
 func (v *ClarificationSnapshot) clone() *ClarificationSnapshot {

@@ -2819,6 +2819,13 @@ func (v *ApprovalGranted) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `""`)
 				}
 			}
+		case 4: // answer
+			if !m.null(s, name) {
+				v.Answer, err = s.String()
+				if v.Answer == "" {
+					m.spelled(name, `""`)
+				}
+			}
 		default:
 			err = m.unknown(s, name)
 		}
@@ -2837,6 +2844,7 @@ var namesOfApprovalGranted = jsonwire.Names(
 	"approvalId",
 	"approvedBy",
 	"feedback",
+	"answer",
 )
 
 func (v *ApprovalRejected) parseJSON(s *jsonwire.Scanner) error {
@@ -2872,6 +2880,13 @@ func (v *ApprovalRejected) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `""`)
 				}
 			}
+		case 4: // answer
+			if !m.null(s, name) {
+				v.Answer, err = s.String()
+				if v.Answer == "" {
+					m.spelled(name, `""`)
+				}
+			}
 		default:
 			err = m.unknown(s, name)
 		}
@@ -2890,6 +2905,7 @@ var namesOfApprovalRejected = jsonwire.Names(
 	"approvalId",
 	"rejectedBy",
 	"feedback",
+	"answer",
 )
 
 func (v *ClarificationRequested) parseJSON(s *jsonwire.Scanner) error {
@@ -6394,7 +6410,14 @@ func (v *ToolCallSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
 			}
-		case 12: // error
+		case 12: // returnedAt
+			if !m.null(s, name) {
+				v.ReturnedAt, err = s.Time()
+				if v.ReturnedAt.IsZero() {
+					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
+				}
+			}
+		case 13: // error
 			if !m.null(s, name) {
 				v.Error, err = s.String()
 				if v.Error == "" {
@@ -6423,6 +6446,7 @@ var namesOfToolCallSnapshot = jsonwire.Names(
 	"startedAt",
 	"status",
 	"durationMs",
+	"returnedAt",
 	"error",
 )
 
@@ -7205,6 +7229,13 @@ func (v *ApprovalSnapshot) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `""`)
 				}
 			}
+		case 18: // answer
+			if !m.null(s, name) {
+				v.Answer, err = s.String()
+				if v.Answer == "" {
+					m.spelled(name, `""`)
+				}
+			}
 		default:
 			err = s.Skip()
 		}
@@ -7233,6 +7264,7 @@ var namesOfApprovalSnapshot = jsonwire.Names(
 	"usedBy",
 	"by",
 	"feedback",
+	"answer",
 )
 
 func (v *ClarificationSnapshot) parseJSON(s *jsonwire.Scanner) error {

@@ -187,6 +187,14 @@ func (a *Auto) Losses(except Name) (list []Loss) {
 	return list
 }
 
+// Locate returns the pointer of a field on the line that was decoded last. See [Locator].
+func (a *Auto) Locate(kind agentevents.Kind, native string) string {
+	if d, ok := a.Decoders[a.last].(Locator); ok {
+		return d.Locate(kind, native)
+	}
+	return native
+}
+
 func (a *Auto) native() agentevents.Decoder {
 	d := a.Decoders[Native]
 	if d == nil {

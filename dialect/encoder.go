@@ -46,6 +46,15 @@ type Decoder interface {
 	Losses() []Loss
 }
 
+// A Locator is a decoder that knows where its lines tell the fields of events.
+type Locator interface {
+	// Locate returns the pointer of a field on the line that was decoded last. kind is that of
+	// its event, and native the pointer of the field there, such as /payload/toolId. It returns
+	// native if no member of the line is for the field. Use it with the errors of a fold, whose
+	// pointers are native.
+	Locate(kind agentevents.Kind, native string) string
+}
+
 // ErrNoCounterpart is the error for an event whose kind the document does not
 // have. The event is counted among the losses.
 var ErrNoCounterpart = errors.New("dialect: the document has no counterpart for this kind")

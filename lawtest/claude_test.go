@@ -35,6 +35,7 @@ type captureTruth struct {
 	status   agentevents.RunStatus
 	attempts int
 	steps    int // of the last attempt
+	models   int // calls of models
 	in, out  int64
 	cost     float64
 	priced   bool
@@ -45,8 +46,8 @@ type captureTruth struct {
 }
 
 func (c *captureTruth) text() string {
-	return fmt.Sprintf("%s, %d attempts, %d steps, %d in, %d out, cost %v %v, %d errors, %d texts, %d agents, calls %v",
-		c.status, c.attempts, c.steps, c.in, c.out, c.cost, c.priced, c.errors, c.said, c.agents, c.calls)
+	return fmt.Sprintf("%s, %d attempts, %d steps, %d model calls, %d in, %d out, cost %v %v, %d errors, %d texts, %d agents, calls %v",
+		c.status, c.attempts, c.steps, c.models, c.in, c.out, c.cost, c.priced, c.errors, c.said, c.agents, c.calls)
 }
 
 // readCapture reads what the decoder makes of a capture. Events are counted here, and not in
@@ -88,6 +89,9 @@ func readCapture(t *testing.T, stream string) *captureTruth {
 	}
 	require.Equal(t, called, returned, stream)
 	s := fold.Snapshot()
+	for _, a := range s.Agents {
+		got.models += a.ModelCalls
+	}
 	require.Zero(t, s.ViolationCount, "%v\n%s", s.Violations, stream)
 	got.status, got.steps, got.agents = s.Status, len(steps), len(s.Agents)
 	got.in, got.out = s.Usage.Usage.InputTokens, s.Usage.Usage.OutputTokens
@@ -208,6 +212,7 @@ func (g *captureMaker) turn(lastOfProcess, last bool) {
 func (g *captureMaker) use(model string, main bool) (in, out int64) {
 	in, out = int64(1+g.IntN(500)), int64(1+g.IntN(90))
 	u := g.since[model]
+	g.want.models++
 	g.since[model] = spent{u.in + in, u.out + out, u.cost + float64(in)/1024}
 	if main {
 		g.stated.in, g.stated.out = g.stated.in+in, g.stated.out+out

@@ -9,6 +9,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/internal/endword"
+	"github.com/agentevents/agentevents/internal/jsonwire"
 	"github.com/agentevents/agentevents/internal/view"
 )
 
@@ -89,7 +90,9 @@ func (d *Details) Add(ev *agentevents.Event) {
 	case *agentevents.MessageCreated:
 		d.message(ev, &p.Message)
 	case *agentevents.Unknown:
-		d.unknown(ev, p)
+		if !isTwin(ev) {
+			d.unknown(ev, p)
+		}
 	case *agentevents.NodeStarted:
 		if ev.AgentID != "" && ev.NodeRunID == "" { // its document has no executions of nodes
 			d.note(ev, Item{Topic: Visit, Subject: "enters node " + short(ev.NodeID, maxWhy)})
@@ -180,6 +183,16 @@ func (d *Details) unknown(ev *agentevents.Event, p *agentevents.Unknown) {
 		n.Text = ""
 	}
 	n.times, n.last = n.times+1, ev.Sequence
+}
+
+// isTwin reports whether an event repeats a question or an answer, as its decoder has noted.
+func isTwin(ev *agentevents.Event) bool {
+	for _, raw := range ev.Extras() {
+		if jsonwire.Member(string(raw), "~twin") != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // span notes a span that no other line is about. Its start and its end are one line.

@@ -129,9 +129,9 @@ func itemOf(ev *agentevents.Event) Item {
 	case *agentevents.ApprovalRequested:
 		return Item{Topic: Approval, Subject: words("approval", p.ApprovalID), Text: short(Dashed(cmp.Or(p.Action, p.ToolID), p.Reason), maxNote)}
 	case *agentevents.ApprovalGranted:
-		return Item{Topic: Approval, Subject: words("approval", p.ApprovalID), Mark: Good, Status: "granted" + by(p.ApprovedBy), Text: short(p.Feedback, maxNote)}
+		return Item{Topic: Approval, Subject: words("approval", p.ApprovalID), Mark: Good, Status: AnswerWord("granted", p.Answer) + by(p.ApprovedBy), Text: short(p.Feedback, maxNote)}
 	case *agentevents.ApprovalRejected:
-		return Item{Topic: Approval, Subject: words("approval", p.ApprovalID), Mark: Bad, Status: "rejected" + by(p.RejectedBy), Text: short(p.Feedback, maxNote)}
+		return Item{Topic: Approval, Subject: words("approval", p.ApprovalID), Mark: Bad, Status: AnswerWord("rejected", p.Answer) + by(p.RejectedBy), Text: short(p.Feedback, maxNote)}
 	case *agentevents.ClarificationRequested:
 		l := Item{Topic: Question, Subject: words("clarification", p.InterruptID)}
 		for i := range p.Questions {

@@ -45,6 +45,7 @@ const (
 	Handoff    Topic = "handoff"    // a handoff, or the request for one
 	Decision   Topic = "decision"   // a decision of an agent or of the supervisor
 	Audit      Topic = "audit"      // an audit
+	Stated     Topic = "stated"     // audits that an agent states and the log does not have
 	Issue      Topic = "issue"      // a finding of a verifier
 	Claim      Topic = "claim"      // a verdict on a finding
 	Evidence   Topic = "evidence"   // evidence that does not suffice
@@ -319,6 +320,14 @@ func (c *collector) attempt(all *view.Agents, a *agentevents.AgentSnapshot, t vi
 		add(i)
 		answered = i.Topic == Answered && t.ParentAgentID == "" && t.ParentCallID == ""
 	}
+	if _, audits := view.Unlogged(t.AgentSnapshot); audits > 0 {
+		i := of
+		i.Topic, i.Subject, i.Status = Stated, view.Count(audits, "audit"), "stated"
+		if failed := view.UnloggedFailures(t.AgentSnapshot); failed > 0 {
+			i.Status, i.Concern, i.Mark = "stated, "+strconv.Itoa(failed)+" failed", Failed, Bad
+		}
+		add(i)
+	}
 	i := of
 	i.Topic, i.Subject = Agent, "agent "+c.names[a.AgentID]+which
 	i.Status, i.Mark = status, mark
@@ -393,6 +402,7 @@ func (c *collector) people() {
 		if ap.Granted {
 			mark, word = Good, "granted"
 		}
+		word = AnswerWord(word, ap.Answer)
 		if ap.By != "" {
 			word += " by " + ap.By
 		}
@@ -427,6 +437,14 @@ func (c *collector) people() {
 		l.Text = strings.Join(texts, "; ")
 		c.add(l)
 	}
+}
+
+// AnswerWord returns a word for an answer to an approval, with the word of the log beside it.
+func AnswerWord(word, own string) string {
+	if own == "" || own == word {
+		return word
+	}
+	return word + " (" + short(own, maxWhy) + ")"
 }
 
 // close gives an item the mark and word of something that is done, or notes that it is open.

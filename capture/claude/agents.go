@@ -74,6 +74,15 @@ func (a *agent) enter(message string) {
 	a.message = strings.Clone(message)
 }
 
+// answered records the call of the model that a message is the answer of. Its tokens are in the
+// totals of the agent and of the result.
+func (d *Decoder) answered(a *agent, message, model string) {
+	if key := "model " + a.id + " " + message; message != "" && model != modelNone && !a.ended && d.streamed.get(key) == 0 {
+		d.streamed.set(key, 1)
+		d.emit(a, &agentevents.ModelReturned{ModelCallID: strings.Clone(message), Model: strings.Clone(model), OneEvent: true}, 0)
+	}
+}
+
 // agentKey returns the key of the sub-agent that a line belongs to, or "" for
 // the main agent.
 func (d *Decoder) agentKey(l *line) string {

@@ -683,10 +683,10 @@ func TestStatuses(t *testing.T) {
 		}
 		got[ev.AgentID] = append(got[ev.AgentID], word)
 	}
-	require.Equal(t, "agent.started agent.reasoned →response/0 agent.text agent.message.created →tool_call/0 call c1 call c2 return c2 "+
-		"→tool_result/0 return c1 →thinking/1 agent.reasoned →response/1 agent.text agent.message.created →converged/1 agent.ended",
+	require.Equal(t, "agent.started model.returned agent.reasoned →response/0 agent.text agent.message.created →tool_call/0 call c1 call c2 return c2 "+
+		"→tool_result/0 return c1 →thinking/1 model.returned agent.reasoned →response/1 agent.text agent.message.created →converged/1 agent.ended",
 		strings.Join(got["claude"], " "))
-	require.Equal(t, "agent.started →response/0 agent.text agent.message.created →tool_call/0 call c3 →tool_result/0 return c3 →converged/0 agent.ended",
+	require.Equal(t, "agent.started model.returned →response/0 agent.text agent.message.created →tool_call/0 call c3 →tool_result/0 return c3 →converged/0 agent.ended",
 		strings.Join(got[idOf("Explore", "c1")], " "))
 }
 
@@ -851,7 +851,7 @@ func TestRetraction(t *testing.T) {
 		require.Equal(t, []string{"claude: final"}, texts(s))
 		retracted := eventtest.Payloads[*agentevents.EventRetracted](events)
 		require.Len(t, retracted, 1)
-		require.Len(t, retracted[0].EventIDs, 3) // the transition, the text and the message
+		require.Len(t, retracted[0].EventIDs, 4) // the model call, the transition, the text and the message
 	})
 	t.Run("refusal", func(t *testing.T) {
 		_, s := run(t, Options{}, initLine("s1"), line("u1", "m1", "draft"), `{"type":"system","subtype":"model_refusal_fallback","retracted_message_uuids":["u1"]}`, success)
@@ -907,7 +907,7 @@ func TestOtherLines(t *testing.T) {
 func TestDamagedCharacters(t *testing.T) {
 	events, s := run(t, Options{}, initLine("s1"), block("m1", `{"type":"text","text":"a\ud800b`+"\xff"+`"}`), success)
 	require.Equal(t, []string{"claude: a\ufffdb\ufffd"}, texts(s))
-	require.Equal(t, []agentevents.Kind{agentevents.KindTextCompleted, agentevents.KindMessageCreated}, marked(events, agentevents.MarkSanitized))
+	require.Equal(t, []agentevents.Kind{agentevents.KindModelReturned, agentevents.KindTextCompleted, agentevents.KindMessageCreated}, marked(events, agentevents.MarkSanitized))
 }
 
 func TestBadLines(t *testing.T) {

@@ -33,6 +33,7 @@ func (d *Decoder) assistant(l *line) {
 	d.start(a, model)
 	d.retract(a, l.strings("supersedes"), "supersedes")
 	a.enter(id)
+	d.answered(a, id, message.str("model"))
 	a.use(id, model, &message)
 	if kind := l.str("error"); kind != "" {
 		d.apiError(a, kind, contentText(message.raw("content")))
@@ -308,13 +309,14 @@ func (d *Decoder) user(l *line) {
 	if !ok {
 		return
 	}
-	if a == d.main && strings.HasPrefix(contentText(string(content)), "[Request interrupted by user") {
+	interruption := strings.HasPrefix(contentText(string(content)), "[Request interrupted by user")
+	if a == d.main && interruption {
 		d.stopped = "interrupted by the user"
 	}
 	m := agentevents.ConversationMessage{MessageID: l.uuid, From: "user", To: a.id, Content: content, Role: "user"}
 	actor := "user"
 	switch {
-	case l.flag("isSynthetic"):
+	case l.flag("isSynthetic"), interruption: // the CLI writes it
 		m.From, m.Role, actor = systemAgent, "system", "orchestrator"
 	case a.parent != nil:
 		m.From, actor = a.parent.id, "parent"

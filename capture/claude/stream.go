@@ -36,6 +36,7 @@ func (d *Decoder) streamEvent(l *line) {
 		d.start(a, message.str("model"))
 		id := message.str("id")
 		a.enter(id)
+		d.answered(a, id, message.str("model"))
 		a.use(id, message.str("model"), &message)
 		a.stream = stream{message: strings.Clone(id), open: -1, pieces: map[int64]*pieces{}}
 	case "content_block_start":

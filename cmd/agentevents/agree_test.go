@@ -96,7 +96,7 @@ func foldView(t *testing.T, line string) (id string, v seen, counts [7]int, ende
 }
 
 var (
-	drawnTotals  = regexp.MustCompile(`(?m)^\d+ agents? · (\d+) tool calls?(?: \((\d+) failed\))?`)
+	drawnTotals  = regexp.MustCompile(`(?m)^\d+ agents? · (\d+) tool calls?(?: \((?:(\d+) failed)?[^)]*\))?`)
 	drawnOpen    = regexp.MustCompile(`(?m)^[│ ]*[├└]─ tool\.[^\n]*? (?:! )?open\b`)
 	drawnAttempt = regexp.MustCompile(`(?:\(attempt | · )(\d+)(?:\)| turns)`)
 )
@@ -164,7 +164,7 @@ func TestViewsAgree(t *testing.T) {
 		for _, row := range rows {
 			byID[row["RUN"]] = row
 		}
-		statuses, sums := map[string]int{}, [7]int{}
+		statuses, sums, calls := map[string]int{}, [7]int{}, 0
 		for i, line := range lines {
 			id, want, counts, ended := foldView(t, line)
 			compared++
@@ -177,6 +177,8 @@ func TestViewsAgree(t *testing.T) {
 				sums[k] += n
 			}
 
+			began, _ := strconv.Atoi(want.calls) // "" is none
+			calls += began
 			drawn := treeView(trees[i], want.status)
 			drawn.tokens = want.tokens // a tree has them by kind
 			require.Equal(t, want, drawn, "%s: the tree of %s\n%s", name, id, trees[i])
@@ -196,10 +198,11 @@ func TestViewsAgree(t *testing.T) {
 		var r struct {
 			Runs      int
 			Statuses  map[string]int
-			ToolCalls struct{ Returned, Failed, Open, Refused, Undecided int }
+			ToolCalls struct{ Calls, Returned, Failed, Open, Refused, Undecided int }
 		}
 		require.NoError(t, json.Unmarshal([]byte(exec("", "stats", "--json", path).out), &r), name)
 		require.Equal(t, statuses, r.Statuses, "%s: stats", name)
+		require.Equal(t, calls, r.ToolCalls.Calls, "%s: stats", name)
 		require.Equal(t, [5]int{sums[1], sums[3], sums[4], sums[5], sums[6]}, [5]int{r.ToolCalls.Failed, r.ToolCalls.Returned, r.ToolCalls.Refused, r.ToolCalls.Undecided, r.ToolCalls.Open}, "%s: stats", name)
 	}
 	t.Logf("%d runs of %d logs", compared, len(logs))

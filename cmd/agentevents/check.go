@@ -52,9 +52,9 @@ shows accidents and edits, but not one by somebody who wrote all of its rest ane
 
 The format of every line is detected. With --dialect all lines are read as that
 format, and the rules of its document are checked too: kahn has the strict table. A rule
-of the library that the document does not state is then only a warning, in a line with
+of the library that the line's document does not state is only a warning, in a line with
 "warning:" after its place, and does not change the exit status; with --strict it is a
-problem.`,
+problem. Logs in the library's own format keep all rules.`,
 		examples: []string{
 			"agentevents check run.jsonl",
 			"agentevents check --lifecycle strict *.jsonl",
@@ -88,10 +88,10 @@ problem.`,
 					}
 					c.l.broken = func(at position, v *agentevents.RuleError) { c.report(at, v.Rule, violation(v)) }
 				}
-				if c.document = format.wire != nil && !*strict; c.document {
+				if c.document = !*strict; format.wire != nil {
 					c.dialect = format.dialect()
 				}
-				c.l.verb = format.wire != nil // for the words of the document
+				c.l.verb = true // for the words of the document
 				c.l.hint = func(what string) { c.l.notes = append(c.l.notes, what) }
 				f.options.OnViolation = c.violated
 				events, err := c.l.events(in)
@@ -210,9 +210,9 @@ func (c *checker) violated(v *agentevents.RuleError) {
 	}
 	if typ := lineType(c.ev.Origin()); typ != "" && v.Kind != "" {
 		named := *v
-		named.Kind, v = agentevents.Kind(typ), &named
+		named.Kind, named.Pointer, v = agentevents.Kind(typ), c.l.locate(v.Kind, v.Pointer), &named
 	}
-	if c.document && !stated(c.dialect, v.Rule) {
+	if c.document && !stated(cmp.Or(c.dialect, c.l.format), v.Rule) {
 		c.showChain(c.at)
 		fmt.Fprintf(c.out, "%s: warning: %s: %s\n", c.l.place(c.at), visible(string(v.Rule)), violation(v))
 		return

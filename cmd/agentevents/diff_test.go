@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,8 +47,11 @@ func TestDiff(t *testing.T) {
 	show("the same, in full", strings.ReplaceAll(log, "The parser is in parse.go.", "The parser is in parser.go, at line 7."), "--width", "-1", "--all")
 	show("colours", strings.Replace(log, "func Parse", "func NewParser", 1), "--color", "always")
 	lines := strings.SplitAfter(log, "\n")
-	call := strings.Index(log, lines[11]) // while Grep is open
-	more := log[:call] + strings.NewReplacer("toolu_grep", "toolu_more", "Grep", "Read", `"status"`, `"oneEvent":true,"arguments":{"file_path":"parse.go"},"status"`).Replace(lines[12]) + log[call:]
+	returned := slices.IndexFunc(lines, func(line string) bool {
+		return strings.Contains(line, `"agent.toolReturned"`) && strings.Contains(line, "toolu_grep")
+	})
+	call := strings.Index(log, lines[returned-1]) // while Grep is open
+	more := log[:call] + strings.NewReplacer("toolu_grep", "toolu_more", "Grep", "Read", `"status"`, `"oneEvent":true,"arguments":{"file_path":"parse.go"},"status"`).Replace(lines[returned]) + log[call:]
 	sequence := -1
 	more = regexp.MustCompile(`"sequence":\d+`).ReplaceAllStringFunc(more, func(string) string { sequence++; return fmt.Sprint(`"sequence":`, sequence) })
 	more = strings.Replace(more, `"toolCalls":1,`, `"toolCalls":2,`, 1)

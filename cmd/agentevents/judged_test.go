@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -110,6 +111,51 @@ func TestALogIsJudgedByItsDocument(t *testing.T) {
 			require.Equal(t, all.faults > 0, plain.code == exitProblems, told)
 			require.Equal(t, all.faults+all.odd > 0, strict.code == exitProblems, told)
 			require.Equal(t, all.odd, strings.Count(plain.out+plain.err, "warning: "), told)
+			if all.faults == 0 { // without the flag the document is that of the lines
+				found, strict := exec(log, "check", "-"), exec(log, "check", "--strict", "-")
+				require.Equal(t, exitOK, found.code, told)
+				require.Equal(t, all.odd, strings.Count(found.out+found.err, "warning: "), told)
+				require.Equal(t, all.odd > 0, strict.code == exitProblems, told)
+			}
 		}
+	}
+}
+
+// A start whose line was flushed after that of its end is one call with it.
+func TestAStartThatIsFlushedLateIsOneCall(t *testing.T) {
+	r := rand.New(rand.NewPCG(effort.Seed(t), 0))
+	for range effort.Of(30, 150, 5000) {
+		var lines []string
+		calls, failed, took := 1+r.IntN(6), 0, 0
+		line := func(agent, typ, payload string, second int) {
+			lines = append(lines, fmt.Sprintf(`{"id":"e%d","traceId":"T","spanId":"s%s","sessionId":"S","runId":"R","actor":"%s","type":"%s","payload":%s,"timestamp":"2026-05-05T09:%02d:%02dZ","schemaVersion":"1.0"}`,
+				len(lines), agent, agent, typ, payload, second/60, second%60))
+		}
+		line("a", "agent.spawned", `{"agentId":"a","agentTask":"t"}`, 0)
+		for n := range calls {
+			at, lasts, agent := 10*n, 1+r.IntN(9), []string{"a", "b"}[r.IntN(2)]
+			end := fmt.Sprintf(`{"callId":"c%d"}`, n)
+			if r.IntN(3) == 0 {
+				end = fmt.Sprintf(`{"callId":"c%d","error":"no"}`, n)
+				failed++
+			}
+			line(agent, "tool.call.started", fmt.Sprintf(`{"callId":"c%d","toolName":"dig"}`, n), at)
+			line(agent, "tool.call.completed", end, at+lasts)
+			if last := len(lines) - 1; r.IntN(2) == 0 {
+				lines[last], lines[last-1] = lines[last-1], lines[last]
+			}
+			took += lasts
+		}
+		log := strings.Join(lines, "\n") + "\n"
+		var s struct {
+			OpenCalls []any
+			Tools     map[string]struct{ Calls, OK, Failed, DurationMS int }
+		}
+		require.NoError(t, json.Unmarshal([]byte(exec(log, "fold", "-").out), &s))
+		require.Empty(t, s.OpenCalls, log)
+		require.Len(t, s.Tools, 1, log)
+		require.Equal(t, struct{ Calls, OK, Failed, DurationMS int }{calls, calls - failed, failed, 1000 * took}, s.Tools["dig"], log)
+		require.NotContains(t, exec(log, "tree", "-").out, "open", log)
+		require.Equal(t, exitOK, exec(log, "check", "-").code, log)
 	}
 }

@@ -55,6 +55,9 @@ type logReader struct {
 	files []string // names of those that were opened, for messages
 	notes []string // what a reader should know that is no problem
 
+	reads  agentevents.Decoder // of the line that was read last
+	format dialect.Name        // of that line, when it was detected
+
 	bad    int // lines that cannot be read
 	lines  int // those that were reported or are an event
 	failed bool
@@ -130,7 +133,7 @@ func (l *logReader) events(in *invocation) (iter.Seq2[position, agentevents.Even
 		for _, name := range in.args {
 			begun, lines, decoder := false, l.lines, l.decoder
 			if auto, ok := decoder.(*dialect.Auto); ok { // the format of another file is not a sign of this one
-				decoder = &dialect.Auto{Decoders: auto.Decoders}
+				decoder = &dialect.Auto{Decoders: auto.Decoders, OnLine: func(name dialect.Name) { l.format = name }}
 			}
 			for from, err := range l.open(name) {
 				l.files = append(l.files, visible(from.name))
@@ -191,6 +194,21 @@ func (l *logReader) place(at position) string {
 	return fmt.Sprintf("%s:%d", l.files[at.file], at.line)
 }
 
+// locate returns the place, on the line that was read last, of a field of its event.
+func (l *logReader) locate(kind agentevents.Kind, native string) string {
+	d := l.reads
+	if j, ok := d.(*judge); ok {
+		d = j.lenient
+	}
+	if n, ok := d.(*named); ok {
+		d = n.Decoder
+	}
+	if of, ok := d.(dialect.Locator); ok && native != "" {
+		return of.Locate(kind, native)
+	}
+	return native
+}
+
 // strictStarts is a decoder of KAHN lines. The document has one table of status
 // changes, the strict one, unless a line names another.
 type strictStarts struct{ agentevents.Decoder }
@@ -227,6 +245,7 @@ func (l *logReader) read(in *invocation, file int, from input, decoder agenteven
 		src.r = l.raw(file, src.r)
 	}
 	r := agentevents.NewReader(src, agentevents.ReaderOptions{Decoder: decoder, MaxLine: l.maxLine, Verbatim: l.verb})
+	l.reads = decoder
 	bad, reported, more := 0, 0, 0 // lines that cannot be read
 	var same repeated
 	tell := func() {

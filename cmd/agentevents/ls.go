@@ -137,6 +137,9 @@ var runColumns = []column[*agentevents.RunSnapshot]{
 		return callsOf(calls, slices.Collect(maps.Values(s.Agents))...)
 	}},
 	{"FAILED", true, func(s *agentevents.RunSnapshot) string { _, failed := toolCalls(s); return some(failed) }},
+	{"AUDITS", true, func(s *agentevents.RunSnapshot) string {
+		return auditsOf(len(s.Audits), slices.Collect(maps.Values(s.Agents))...)
+	}},
 	{"ERRORS", true, func(s *agentevents.RunSnapshot) string {
 		n := 0
 		for _, a := range s.Agents {
@@ -207,10 +210,18 @@ func someDollars(cost agentevents.Opt[float64]) string {
 
 // callsOf returns a number of calls, and the number that agents state beyond those in the log.
 func callsOf(n int, agents ...*agentevents.AgentSnapshot) string {
+	return withStated(n, agents, func(a *agentevents.AgentSnapshot) int { calls, _ := view.Unlogged(a); return calls })
+}
+
+// auditsOf is callsOf for audits.
+func auditsOf(n int, agents ...*agentevents.AgentSnapshot) string {
+	return withStated(n, agents, func(a *agentevents.AgentSnapshot) int { _, audits := view.Unlogged(a); return audits })
+}
+
+func withStated(n int, agents []*agentevents.AgentSnapshot, stated func(*agentevents.AgentSnapshot) int) string {
 	sum := int64(0)
 	for _, a := range agents {
-		calls, _ := view.Unlogged(a)
-		sum = view.Plus(sum, int64(calls))
+		sum = view.Plus(sum, int64(stated(a)))
 	}
 	if sum == 0 {
 		return some(n)

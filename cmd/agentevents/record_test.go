@@ -39,7 +39,7 @@ func TestRecordCommand(t *testing.T) {
 	require.Equal(t, printed, got.out, "what the program prints is printed as it is")
 	require.Contains(t, got.err, "working\n")
 	require.Contains(t, got.err, "masked 2: token 2")
-	require.Contains(t, got.err, "recorded 8 events: ")
+	require.Contains(t, got.err, "recorded 9 events: ")
 
 	log := filepath.Join(dir, "n.jsonl")
 	require.Contains(t, exec("", "tree", log).out, "n ✓ converged")

@@ -213,6 +213,7 @@ var agentColumns = []column[agentRow]{
 	{"FAILED", true, func(a agentRow) string { return some(a.ToolFailures) }},
 	{"REFUSED", true, func(a agentRow) string { return some(a.ToolRefusals) }},
 	{"UNDECIDED", true, func(a agentRow) string { return some(a.ToolsUndecided) }},
+	{"AUDITS", true, func(a agentRow) string { return auditsOf(a.Counted.AuditCheckpoints, a.AgentSnapshot) }},
 	{"TOKENS", true, func(a agentRow) string {
 		if n := view.Stated(&a.Usage); n > 0 {
 			return strconv.FormatInt(n, 10) + " stated"
@@ -261,9 +262,9 @@ func answerRows(s *agentevents.RunSnapshot) (rows []answerRow) {
 		a, word := &s.Approvals[i], "no answer"
 		switch a.ClosedBy {
 		case agentevents.KindApprovalGranted:
-			word = "granted"
+			word = report.AnswerWord("granted", a.Answer)
 		case agentevents.KindApprovalRejected:
-			word = "rejected"
+			word = report.AnswerWord("rejected", a.Answer)
 		}
 		if !a.Open {
 			rows = append(rows, answerRow{a.Sequence, cmp.Or(a.Action, a.ToolID, a.ApprovalID), because(word, a.Feedback), a.By, waited(a.RequestedAt, a.AnsweredAt)})

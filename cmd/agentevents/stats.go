@@ -158,7 +158,7 @@ func writeStats(w io.Writer, r *stats.Report) {
 	}
 	share("task success rate", m.TaskSuccessRate, "task", also(r.Undecided, "undecided"))
 	share("handoff loop rate", m.HandoffLoopRate, "session", fmt.Sprintf("; %s", plural(r.Handoffs, "handoff")))
-	share("verifier rejection rate", m.VerifierRejectionRate, "verdict", also(r.Issues, one(r.Issues, "issue", "issues")+" found"))
+	share("verifier rejection rate", m.VerifierRejectionRate, "verdict", also(r.Issues, one(r.Issues, "issue", "issues")+" found")+also(int(r.StatedAudits), one(int(r.StatedAudits), "audit", "audits")+" stated by agents"))
 	line("average agent depth", number(m.AverageAgentDepth, 2), fmt.Sprintf("%.0f above %s", m.AverageAgentDepth.Numerator.V, plural(int(m.AverageAgentDepth.Denominator), "agent")))
 	share("tool failure rate", m.ToolFailureRate, "call", "")
 	cost, spent := noData, "no cost known"
@@ -232,7 +232,7 @@ func groupColumns(by stats.By) []column[stats.Group] {
 			if g.ModelCalls == nil {
 				return ""
 			}
-			return strconv.Itoa(g.ModelCalls.Returned) + failedOf(g.ModelCalls)
+			return strconv.Itoa(g.ModelCalls.Calls) + failedOf(g.ModelCalls)
 		}},
 		{"model mean", false, func(g stats.Group) string { return mean(g.ModelCalls) }},
 		{"tokens in", false, func(g stats.Group) string {
@@ -263,7 +263,7 @@ func callsText(c *stats.Calls) (value, of string) {
 	if c.MeanMS.OK {
 		of = strings.TrimPrefix(of+"; mean "+milliseconds(c.MeanMS.V), "; ")
 	}
-	return strconv.Itoa(c.Returned), of
+	return strconv.Itoa(c.Calls), of
 }
 
 func failedOf(c *stats.Calls) string {

@@ -139,6 +139,14 @@ func decoderOf(r *wire.Reader) *Decoder { return r.Doc.(*Decoder) }
 // [dialect.Decoder].
 func (d *Decoder) Losses() []dialect.Loss { return d.r.Losses.List() }
 
+// Locate returns the pointer of a field on the line that was decoded last. See [dialect.Locator].
+func (d *Decoder) Locate(kind agentevents.Kind, native string) string {
+	if field, is := strings.CutPrefix(native, "/payload/"); is && d.r.Type == "CUSTOM" {
+		return "/value/" + field // a payload of this library
+	}
+	return d.r.Locate(kind, native)
+}
+
 // Decode appends the events of a line.
 func (d *Decoder) Decode(dst []agentevents.Event, text []byte) ([]agentevents.Event, error) {
 	line := strings.TrimSuffix(string(text), "\r")
@@ -279,8 +287,10 @@ func (d *Decoder) line(dst []agentevents.Event, line string) ([]agentevents.Even
 		return dst[:mark], err
 	}
 	ev.SchemaVersion = agentevents.SchemaVersion
-	ev.ID, ev.Sequence = r.IDs.Derived(line, r.Lines, 0), r.Numbers.Next(ev.RunID)
-	r.Made("/id", "derived from the line")
+	if ev.Sequence = r.Numbers.Next(ev.RunID); ev.ID == "" {
+		ev.ID = r.IDs.Derived(line, r.Lines, 0)
+		r.Made("/id", "derived from the line")
+	}
 	r.Made("/sequence", "the number of the event in its run")
 	if r.Row == nil && d.patch.fault != "" {
 		r.Losses.Add(ev, dialect.Dropped, "/delta"+d.patch.at, d.patch.fault)

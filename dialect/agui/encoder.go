@@ -320,7 +320,7 @@ func (e *Encoder) everywhere(ev *agentevents.Event, verbatim bool) {
 			e.w.Losses.Every(ev, what, pointer, detail)
 		}
 	}
-	every(ev.ID != "", dialect.Dropped, "/id", "the protocol has no ids of events")
+	every(ev.ID != "" && ev.Kind() != agentevents.KindCommandReceived, dialect.Dropped, "/id", "the protocol has no ids of events")
 	every(ev.Sequence != number, dialect.Dropped, "/sequence", "readers count the events of a run")
 	every(e.s.run == "", dialect.Dropped, "/runId", "no line names the run")
 	switch {

@@ -174,6 +174,9 @@ var format = func() *wire.Format {
 		r := when(string(info.Kind), row("CUSTOM", info.Kind, usual("name", func(_ *stream, ev *agentevents.Event) string {
 			return jsonwire.Quote(custom + string(ev.Kind()))
 		}), need("value", "", valueForm{})))
+		if info.Kind == agentevents.KindCommandReceived { // what consumes the command names its event
+			r.Members = append(r.Members, may("commandId", "/id"))
+		}
 		for i := range rows[:own] {
 			r.Reads = r.Reads || rows[i].Kind == info.Kind
 		}

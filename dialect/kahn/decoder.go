@@ -50,6 +50,11 @@ func (d *Decoder) End(dst []agentevents.Event) ([]agentevents.Event, error) { re
 // [dialect.Decoder].
 func (d *Decoder) Losses() []dialect.Loss { return d.r.Losses.List() }
 
+// Locate returns the pointer of a field on the line that was decoded last. See [dialect.Locator].
+func (d *Decoder) Locate(kind agentevents.Kind, native string) string {
+	return d.r.Locate(kind, native)
+}
+
 func (d *Decoder) read(line string, ev *agentevents.Event) error {
 	r := &d.r
 	if err := r.Read(line, ev); err != nil {

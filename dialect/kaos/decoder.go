@@ -80,6 +80,11 @@ func decoderOf(r *wire.Reader) *Decoder { return r.Doc.(*Decoder) }
 // [dialect.Decoder].
 func (d *Decoder) Losses() []dialect.Loss { return d.r.Losses.List() }
 
+// Locate returns the pointer of a field on the line that was decoded last. See [dialect.Locator].
+func (d *Decoder) Locate(kind agentevents.Kind, native string) string {
+	return d.r.Locate(kind, native)
+}
+
 // errForeign is the error of an object of another format: other streams hold
 // objects with a type, too.
 var errForeign = errors.New("not a KAOS event: it has none of the members timestamp, sequence, session_id and run_id")

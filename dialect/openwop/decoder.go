@@ -48,7 +48,7 @@ type Decoder struct {
 	foreign   bool                   // it is not in the profile's spelling
 	moves     bool                   // the encoder writes another type, which may have another form
 	node      string                 // of the payload
-	question  string                 // id of the question that the line answers
+	question  string                 // id of the question that the line answers or repeats
 	version   string                 // schemaVersion, a JSON number
 	reducer   string                 // of a message
 	writtenAt string                 // of a message
@@ -85,6 +85,11 @@ func (d *Decoder) End(dst []agentevents.Event) ([]agentevents.Event, error) { re
 // [dialect.Decoder].
 func (d *Decoder) Losses() []dialect.Loss { return d.r.Losses.List() }
 
+// Locate returns the pointer of a field on the line that was decoded last. See [dialect.Locator].
+func (d *Decoder) Locate(kind agentevents.Kind, native string) string {
+	return d.r.Locate(kind, native)
+}
+
 func (d *Decoder) read(line string, ev *agentevents.Event) error {
 	r := &d.r
 	d.row, d.foreign, d.moves, d.node, d.question, d.version, d.reducer, d.writtenAt, d.odd = nil, false, false, "", "", "", "", "", nil
@@ -102,7 +107,7 @@ func (d *Decoder) read(line string, ev *agentevents.Event) error {
 	if r.Row == nil {
 		d.other()
 	} else {
-		d.finish()
+		d.finish(jsonwire.Member(line, "payload"))
 	}
 	d.form()
 	if d.o.Strict {
@@ -149,6 +154,9 @@ func (d *Decoder) missing() {
 			continue
 		}
 		d.absent = append(d.absent, strings.TrimSuffix(at, m.Name)+cmp.Or(rfcNames[m.Name], m.Name))
+		if r.Row != nil && native(r.Row.Kind, m.Says) {
+			r.Made("/payload/"+m.Says, "the line lacks it")
+		}
 	}
 	if d.row == nil {
 		return
@@ -168,11 +176,22 @@ func (d *Decoder) missing() {
 	}
 }
 
+// native reports whether the native line of a kind always has the field: readers of it take an
+// empty one for known.
+func native(kind agentevents.Kind, field string) bool {
+	empty := agentevents.Event{Payload: agentevents.NewPayload(kind)}
+	line, _ := empty.AppendJSON(nil) // without a field there is no line
+	return field != "" && jsonwire.Member(jsonwire.Member(string(line), "payload"), field) != ""
+}
+
 // other reads a line whose type the vocabulary does not have.
 func (d *Decoder) other() {
 	r := &d.r
 	r.Ev.Payload = &agentevents.Unknown{Type: dialect.UnknownKind(Name, r.Type), Raw: agentevents.JSON(r.Body)}
 	r.Ev.AgentID = agentOf(r.Body)
+	if d.question != "" {
+		r.Kept.Add(keptTwin, jsonwire.Quote(d.question))
+	}
 	d.open.note(r.Ev, r.Type)
 	if of := others[d.o.Profile][r.Type]; of != nil {
 		d.odd = cmp.Or(d.odd, of.broken(r.Body))
@@ -185,7 +204,7 @@ func (d *Decoder) other() {
 }
 
 // finish sets the fields that more than one member decides.
-func (d *Decoder) finish() {
+func (d *Decoder) finish(payload string) {
 	r, ev := &d.r, d.r.Ev
 	if id, pointer := interruptOf(ev.Payload); id != nil {
 		d.pair(id, pointer)
@@ -197,6 +216,10 @@ func (d *Decoder) finish() {
 		} else if p.Status == derived {
 			d.spelled = append(d.spelled, "/payload/status")
 		}
+	case *agentevents.ApprovalGranted:
+		answeredBy(payload, "granted", &p.Answer, &p.Feedback)
+	case *agentevents.ApprovalRejected:
+		answeredBy(payload, "rejected", &p.Answer, &p.Feedback)
 	case *agentevents.AgentHandoff:
 		ev.AgentID = cmp.Or(ev.AgentID, p.From.AgentID)
 	case *agentevents.NodeSuspended:
@@ -280,14 +303,19 @@ func (d *Decoder) asked(line string) (kind string, twin bool) {
 	if !is {
 		return "", false
 	}
-	if !s.answers {
-		return "", d.open.twin(&s) != nil
+	q := (*question)(nil)
+	if s.answers {
+		q, twin = d.open.answered(&s)
+	} else {
+		q = d.open.twin(&s)
+		twin = q != nil
 	}
-	q, twin := d.open.answered(&s)
-	if q == nil || twin {
-		return "", twin
+	if q == nil {
+		return "", false
 	}
-	d.question = q.id
+	if d.question = q.id; twin {
+		return "", true
+	}
 	return q.kind, false
 }
 

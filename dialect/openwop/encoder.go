@@ -365,7 +365,7 @@ func (e *Encoder) unlack(w *wire.Writer, line, typ string) {
 		}
 	}
 	if len(made) > 0 {
-		w.Lose(dialect.Dropped, "/openwop/"+jsonwire.Token(keptAbsent), "made up: "+strings.Join(made, ", "))
+		w.Lose(dialect.Made, "/openwop/"+jsonwire.Token(keptAbsent), strings.Join(made, ", "))
 	}
 	if e.p == SchemaV2 && e.row != nil && e.k.typ != "" && e.row.of != ofTurn && e.row.of != ofOpening && typ == e.row.typ {
 		w.Lose(dialect.Dropped, "/openwop/"+jsonwire.Token(keptType), "the profile has one type for the event")

@@ -193,7 +193,7 @@ func newDocument(p Profile) document {
 		schemaVersion = schemaVersion.Or(madeJSON("1"))
 	}
 	f := wire.Format{
-		Name: Name, Required: RuleRequired, Body: "payload", Remarks: []string{keptSpelled, keptAbsent, keptType, keptProfile},
+		Name: Name, Required: RuleRequired, Body: "payload", Remarks: []string{keptSpelled, keptAbsent, keptType, keptProfile, keptTwin},
 		Head: []wire.Member{
 			need("eventId", "/id", id(EventID).says(ownID)), need("runId", "/runId", id(RunID)).Or(made(unknownRun)), may("nodeId", "/nodeId", id(NodeID).says(ownNode)),
 			need("type", "", wire.Type), need("payload", "", wire.Body),
@@ -276,6 +276,7 @@ func rows(p Profile) []row {
 		lasted   = may("durationMs", wholeFrom(0))
 		outputs  = m("outputs", "outputs", object)
 		key      = newKeyForm(p)
+		action   = m("action", "answer", actionForm{keptForm{perSchema(anAction, anAction)}})
 		asked    = m("interruptId", "interruptId", textForm{}).written().orAlways(madeOf(ofEvent))
 	)
 	title, breach, amount, decision, ask := textForm{}, wire.Form(textForm{rule: aCap}), wire.Form(json), wire.Form(json), plainly("[]")
@@ -410,27 +411,27 @@ func rows(p Profile) []row {
 			m("timeoutMs", "timeoutMs", millis),
 		}},
 		{typ: "approval.granted", kind: agentevents.KindApprovalGranted, legacy: true, closed1: true, also: []part{may("quorumProgress", aQuorum)}, members: []column{
-			m("gateId", "approvalId", gate).must(v1).orAlways(madeOf(ofEvent)), m("principal", "approvedBy", plain).must(v1).or(made("user")),
+			m("gateId", "approvalId", gate).must(v1).orAlways(madeOf(ofEvent)), m("principal", "approvedBy", plain).must(v1).or(made("user")), action.on(none),
 		}},
 		{typ: "approval.rejected", kind: agentevents.KindApprovalRejected, legacy: true, closed1: true, members: []column{
 			m("gateId", "approvalId", gate).must(v1).orAlways(madeOf(ofEvent)), m("principal", "rejectedBy", plain).must(v1).or(made("user")),
-			m("reason", "feedback", text),
+			m("reason", "feedback", text).unless(toldApart), action.on(none),
 		}},
 		{typ: "approval.received", of: "approval.received granted", kind: agentevents.KindApprovalGranted, reads: true, legacy: true, members: []column{
-			asker.must(v1), m("interruptId", "approvalId", answerForm{}).written().orAlways(madeOf(ofEvent)), m("action", "", keptForm{perSchema(anAction, anAction)}).must(all).or(made("accept")),
-			m("decidedBy", "approvedBy", text), m("comment", "feedback", text), anyAgent,
+			asker.must(v1), m("interruptId", "approvalId", answerForm{}).written().orAlways(madeOf(ofEvent)), action.must(all).or(made("accept")),
+			m("decidedBy", "approvedBy", text), m("comment", "feedback", text).unless(toldApart), anyAgent,
 		}},
 		{typ: "approval.received", of: "approval.received rejected", kind: agentevents.KindApprovalRejected, reads: true, legacy: true, members: []column{
-			asker.must(v1), m("interruptId", "approvalId", answerForm{}).written().orAlways(madeOf(ofEvent)), m("action", "", keptForm{perSchema(anAction, anAction)}).must(all).or(made("reject")),
-			m("decidedBy", "rejectedBy", text), m("comment", "feedback", text), anyAgent,
+			asker.must(v1), m("interruptId", "approvalId", answerForm{}).written().orAlways(madeOf(ofEvent)), action.must(all).or(made("reject")),
+			m("decidedBy", "rejectedBy", text), m("comment", "feedback", text).unless(toldApart), anyAgent,
 		}},
 		{typ: "interrupt.resolved", of: "granted", kind: agentevents.KindApprovalGranted, reads: old, also: decided, members: []column{
 			asker, m("interruptId", "approvalId", resolves).must(all).or(madeOf(ofEvent)), m("kind", "", constant(kindApproval)).written(),
-			m("reason", "feedback", shortForm(p)).on(v2), m("decision", "", constant("granted")).on(v2 | rfc).written(), m("principal", "approvedBy", text).on(none), anyAgent,
+			m("reason", "feedback", shortForm(p)).on(v2).unless(toldApart), m("decision", "", constant("granted")).on(v2 | rfc).written(), action.on(v2), m("principal", "approvedBy", text).on(none), anyAgent,
 		}},
 		{typ: "interrupt.resolved", of: "rejected", kind: agentevents.KindApprovalRejected, reads: old, also: decided, members: []column{
 			asker, m("interruptId", "approvalId", resolves).must(all).or(madeOf(ofEvent)), m("kind", "", constant(kindApproval)).written(),
-			m("reason", "feedback", shortForm(p)).on(v2), m("decision", "", constant("rejected")).on(v2 | rfc).written(), m("principal", "rejectedBy", text).on(none), anyAgent,
+			m("reason", "feedback", shortForm(p)).on(v2).unless(toldApart), m("decision", "", constant("rejected")).on(v2 | rfc).written(), action.on(v2), m("principal", "rejectedBy", text).on(none), anyAgent,
 		}},
 	}
 }

@@ -331,3 +331,41 @@ func (f artifactForm) Parse(r *wire.Reader, _ any) error {
 	}
 	return err
 }
+
+// An actionForm is the word of an answer to an approval. One that tells no more than the type
+// of the event is kept.
+type actionForm struct{ keptForm }
+
+func (f actionForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	word := *at.(*string)
+	if word == "" {
+		return f.keptForm.Append(w, dst, m, at)
+	}
+	said := jsonwire.Quote(word)
+	if !f.rule.fits(encoderOf(w).p, said) || telling(word, verdictOf(w.Ev.Payload)) == "" {
+		w.Lose(dialect.Dropped, w.Pointer(m), "not a word for such an answer")
+		return dst, false
+	}
+	return append(dst, said...), true
+}
+
+func (f actionForm) Parse(r *wire.Reader, at any) error {
+	s := r.S
+	if raw, err := s.Raw(); err != nil || telling(jsonwire.Text(raw), verdictOf(r.Ev.Payload)) == "" {
+		return f.keptForm.Parse(r, at)
+	}
+	s = r.S
+	return checked(r, &s, f.rule, wire.Value{}.Parse(r, at))
+}
+
+// toldApart reports whether a member that is no field has the words of the person who answers.
+func toldApart(w *wire.Writer) bool {
+	var own string
+	switch p := w.Ev.Payload.(type) {
+	case *agentevents.ApprovalGranted:
+		own = p.Feedback
+	case *agentevents.ApprovalRejected:
+		own = p.Feedback
+	}
+	return own != "" && encoderOf(w).p != SchemaV2 && feedbackOf(w.Kept) == own
+}

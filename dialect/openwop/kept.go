@@ -16,6 +16,7 @@ const (
 	keptAbsent  = "~absent"
 	keptType    = "~type"
 	keptProfile = "~profile"
+	keptTwin    = "~twin" // of a line that asks or answers as an earlier one does: the id of the question
 )
 
 // remarks are those members.
@@ -80,7 +81,8 @@ func (e *Encoder) leaves(name string) bool {
 	}
 	ev := e.w.Ev
 	id, _ := interruptOf(ev.Payload)
-	if s := (said{runID: ev.RunID, nodeID: ev.NodeID, kind: kindClarification, answers: true, form: ofOlder}); ev.Kind() == agentevents.KindClarificationResolved {
+	if s := saidTypes[e.row.typ]; s.answers {
+		s.runID, s.nodeID = ev.RunID, ev.NodeID
 		if q, twin := e.open.answered(&s); q != nil && !twin {
 			return *id == q.id
 		}

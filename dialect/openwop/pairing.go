@@ -1,6 +1,7 @@
 package openwop
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -302,13 +303,57 @@ func verdict(payload string) string {
 		}
 		return word
 	}
+	return verdicts[answerOf(payload)]
+}
+
+// answerOf returns the word of an answer to an approval that is one of verdicts, or "".
+func answerOf(payload string) string {
 	value := jsonwire.Member(payload, "resumeValue")
 	for _, word := range [...]string{
 		jsonwire.Text(jsonwire.Member(payload, "action")), jsonwire.Text(jsonwire.Member(value, "action")), jsonwire.Text(value),
 	} {
-		if v := verdicts[word]; v != "" {
-			return v
+		if verdicts[word] != "" {
+			return word
 		}
 	}
 	return ""
+}
+
+// telling returns a word for an answer of a verdict that tells more than the verdict, or "".
+func telling(word, verdict string) string {
+	switch {
+	case verdicts[word] != verdict, word == "granted", word == "accept", word == "rejected", word == "reject":
+		return ""
+	}
+	return word
+}
+
+// verdictOf returns the verdict of an answer to an approval.
+func verdictOf(p agentevents.Payload) string {
+	if _, granted := p.(*agentevents.ApprovalGranted); granted {
+		return "granted"
+	}
+	return "rejected"
+}
+
+// feedbackOf returns the words of a person who answers an approval, from the members that are
+// no fields, or "".
+func feedbackOf(member func(name string) string) string {
+	value := member("resumeValue")
+	of := func(name string) string { return jsonwire.Member(value, name) }
+	for _, raw := range [...]string{
+		member("feedback"), jsonwire.Member(member("refineFeedback"), "text"),
+		of("feedback"), jsonwire.Member(of("refineFeedback"), "text"), of("comment"),
+	} {
+		if text := jsonwire.Text(raw); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// answeredBy sets what an answer to an approval tells in members that are no fields.
+func answeredBy(payload, verdict string, word, feedback *string) {
+	*word = cmp.Or(*word, strings.Clone(telling(answerOf(payload), verdict)))
+	*feedback = cmp.Or(*feedback, strings.Clone(feedbackOf(func(name string) string { return jsonwire.Member(payload, name) })))
 }

@@ -339,7 +339,7 @@ func (t *Trip) covered(i int, d Difference) bool {
 	case listed[dialect.Altered]:
 		return true
 	case d.After == "":
-		return listed[dialect.Dropped]
+		return listed[dialect.Dropped] || listed[dialect.Made] && lacks(d.Pointer)
 	case d.Before == "":
 		return listed[dialect.Made] || t.Derives(d.Pointer)
 	}
@@ -348,6 +348,10 @@ func (t *Trip) covered(i int, d Difference) bool {
 	}
 	return listed[dialect.Made] && Nothing(d.Before) || d.Before == `""` && t.Derives(d.Pointer)
 }
+
+// lacks reports whether the place is a decoder's note that a line lacked a member. The note is
+// gone when an encoder makes the member up.
+func lacks(pointer string) bool { return strings.Contains(pointer, "/~0absent") }
 
 // stays reports whether event i and the event that came back both have a value at
 // the place.
@@ -399,7 +403,7 @@ func (t *Trip) visible(l dialect.Loss) bool {
 			return true
 		}
 		for _, d := range t.Diffs[i] {
-			if Covers(l.Pointer, d.Pointer) && (l.What != dialect.Dropped || d.Before != "") && (l.What != dialect.Made || d.After != "") {
+			if Covers(l.Pointer, d.Pointer) && (l.What != dialect.Dropped || d.Before != "") && (l.What != dialect.Made || d.After != "" || lacks(d.Pointer)) {
 				return true
 			}
 		}

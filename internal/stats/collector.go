@@ -52,6 +52,7 @@ type Collector struct {
 	endWords map[string]int
 	lasted   []time.Duration // of runs that are over
 	issues   int
+	audits   int64 // that agents state beyond those in the log
 	events   int
 	repeated int // events that come again
 }
@@ -134,6 +135,7 @@ type tally struct {
 type calls struct {
 	returned, failed, open, refused int // those that returned succeeded or failed
 	undecided                       int // returned with neither
+	all                             int // that began
 	unlogged                        int64
 	timed                           int // calls whose duration is known: those that last has
 	last                            time.Duration
@@ -213,7 +215,7 @@ func (c *Collector) Event(ev agentevents.Event) {
 		r.opened(call{true, ev.AgentID, p.ModelCallID}, opened{p.Model, ev.Time})
 	case *agentevents.ModelReturned:
 		began, _ := r.returned(call{true, ev.AgentID, p.ModelCallID})
-		one := calls{returned: 1}
+		one := calls{returned: 1, all: 1}
 		if p.Error.OK {
 			one.failed = 1
 		}
@@ -300,7 +302,7 @@ func (c *calls) took(stated agentevents.Opt[time.Duration], from, to time.Time) 
 
 func (c *calls) add(v calls) {
 	c.returned, c.failed = c.returned+v.returned, c.failed+v.failed
-	c.open, c.refused, c.undecided = c.open+v.open, c.refused+v.refused, c.undecided+v.undecided
+	c.open, c.refused, c.undecided, c.all = c.open+v.open, c.refused+v.refused, c.undecided+v.undecided, c.all+v.all
 	c.timed, c.last = c.timed+v.timed, view.Plus(c.last, v.last)
 }
 
@@ -318,15 +320,15 @@ func (c *Collector) snapshot(r *run, s *agentevents.RunSnapshot) {
 	if d := view.Length(s); s.Status.Terminal() && d > 0 {
 		c.lasted = append(c.lasted, d)
 	}
-	t.models.open += len(s.OpenModelCalls)
+	t.models.open, t.models.all = t.models.open+len(s.OpenModelCalls), t.models.all+len(s.OpenModelCalls)
 	c.issues += len(s.Issues)
 	t.use(s.Usage.Usage, s.Usage.CostUSD, s.Usage.Partial)
 	c.session(s, r)
 	c.agents(s)
 	c.tools(s)
 	for _, a := range s.Agents {
-		calls, _ := view.Unlogged(a)
-		t.tools.unlogged = view.Plus(t.tools.unlogged, int64(calls))
+		calls, audits := view.Unlogged(a)
+		t.tools.unlogged, c.audits = view.Plus(t.tools.unlogged, int64(calls)), view.Plus(c.audits, int64(audits))
 	}
 	for i := range s.Audits {
 		a := &s.Audits[i]
@@ -346,7 +348,7 @@ func (c *Collector) snapshot(r *run, s *agentevents.RunSnapshot) {
 		}
 		for i := range s.OpenModelCalls {
 			if m := &s.OpenModelCalls[i]; m.Model != "" {
-				c.group(m.Model).models.open++
+				c.group(m.Model).models.add(calls{open: 1, all: 1})
 			}
 		}
 	}
@@ -394,7 +396,7 @@ func (c *Collector) tools(s *agentevents.RunSnapshot) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.Tools)) {
 		st := s.Tools[id]
-		v := calls{returned: st.OK + st.Failed, failed: st.Failed, open: open[id], refused: st.Refused, undecided: st.Undecided}
+		v := calls{returned: st.OK + st.Failed, failed: st.Failed, open: open[id], refused: st.Refused, undecided: st.Undecided, all: st.Calls}
 		c.total.tools.add(v)
 		if c.by == ByTool {
 			g := c.group(id)
@@ -427,6 +429,7 @@ func (c *Collector) agents(s *agentevents.RunSnapshot) {
 		}
 		g.tools.add(calls{
 			returned: a.ToolSuccesses + a.ToolFailures, failed: a.ToolFailures, open: open[a.AgentID], refused: a.ToolRefusals, undecided: a.ToolsUndecided,
+			all: a.ToolCalls,
 		})
 		tokens, cost := a.Usage.Total()
 		g.use(tokens, cost, a.Usage.Partial())
@@ -434,7 +437,7 @@ func (c *Collector) agents(s *agentevents.RunSnapshot) {
 	if c.by == ByAgent {
 		for i := range s.OpenModelCalls {
 			if m := &s.OpenModelCalls[i]; m.AgentID != "" {
-				c.group(name(s, m.AgentID)).models.open++
+				c.group(name(s, m.AgentID)).models.add(calls{open: 1, all: 1})
 			}
 		}
 	}

@@ -24,9 +24,12 @@ type Report struct {
 	Unanswered  int                           `json:"approvalsUnanswered"` // requests that nobody answered
 	Handoffs    int                           `json:"handoffs"`            // handoffs and requests for them
 	Issues      int                           `json:"issues"`              // issues that verifiers found
-	Compactions int                           `json:"compactions"`         // of contexts; some may not state tokens
-	Events      int                           `json:"events"`              // events of the log
-	Repeated    int                           `json:"eventsRepeated"`      // of them left out: their sequence does not come after those of their run
+	// StatedAudits is the number of audits that agents state in their totals beyond those in the
+	// log. No other figure has them.
+	StatedAudits int64 `json:"statedAudits,omitzero"`
+	Compactions  int   `json:"compactions"`    // of contexts; some may not state tokens
+	Events       int   `json:"events"`         // events of the log
+	Repeated     int   `json:"eventsRepeated"` // of them left out: their sequence does not come after those of their run
 
 	By     By      `json:"by,omitzero"`
 	Groups []Group `json:"groups,omitzero"` // the most expensive first, else those with the most tokens or calls
@@ -90,6 +93,7 @@ type Spread struct {
 
 // Calls counts calls.
 type Calls struct {
+	Calls     int    `json:"calls"`              // calls that began
 	Returned  int    `json:"returned"`           // calls that returned with a success or a failure
 	Failed    int    `json:"failed"`             // those of them that failed
 	Open      int    `json:"open"`               // calls that have not returned
@@ -139,7 +143,7 @@ func (c *Collector) Report() *Report {
 	t := &c.total
 	r := &Report{
 		Figures: t.figures(), Statuses: c.statuses, RunDuration: spread(c.lasted), Sessions: t.sessions, Agents: t.agents, CostRuns: t.costRuns,
-		Undecided: t.tasks[undecided], EndWords: c.endWords, Unanswered: t.unanswered, Handoffs: t.handoffs, Issues: c.issues, Compactions: t.compactions,
+		Undecided: t.tasks[undecided], EndWords: c.endWords, Unanswered: t.unanswered, Handoffs: t.handoffs, Issues: c.issues, StatedAudits: c.audits, Compactions: t.compactions,
 		Events: c.events, Repeated: c.repeated, By: c.by,
 	}
 	r.ToolCalls = cmp.Or(r.ToolCalls, &Calls{})
@@ -211,7 +215,7 @@ func (c calls) figures() *Calls {
 	if c == (calls{}) {
 		return nil
 	}
-	return &Calls{c.returned, c.failed, c.open, c.refused, c.undecided, quotient(milliseconds(c.last), float64(c.timed)).Value, c.unlogged}
+	return &Calls{c.all, c.returned, c.failed, c.open, c.refused, c.undecided, quotient(milliseconds(c.last), float64(c.timed)).Value, c.unlogged}
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

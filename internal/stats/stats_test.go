@@ -262,21 +262,21 @@ func TestGroups(t *testing.T) {
 	require.Equal(t, Metric{none, none, 0}, help.Metrics.CostPerSuccessfulTask)
 	require.Equal(t, Metric{some(1), some(1), 1}, lead.Metrics.VerifierRejectionRate)
 	require.Equal(t, Metric{some(3), some(30), 10}, help.Metrics.ContextCompression)
-	require.Equal(t, &Calls{Returned: 1, Failed: 1, MeanMS: some(500)}, help.ModelCalls)
+	require.Equal(t, &Calls{Calls: 1, Returned: 1, Failed: 1, MeanMS: some(500)}, help.ModelCalls)
 
 	tools := groups(ByTool)
 	require.Equal(t, Group{"read", Figures{
-		Runs: 1, ToolCalls: &Calls{Returned: 2, Failed: 1, MeanMS: some(1000)},
+		Runs: 1, ToolCalls: &Calls{Calls: 2, Returned: 2, Failed: 1, MeanMS: some(1000)},
 		Metrics: onlyTools(Metric{some(0.5), some(1), 2}),
 	}}, tools["read"])
 
 	models := groups(ByModel)
-	require.Equal(t, &Calls{Returned: 1, MeanMS: some(1000)}, models["big"].ModelCalls)
+	require.Equal(t, &Calls{Calls: 1, Returned: 1, MeanMS: some(1000)}, models["big"].ModelCalls)
 	require.Equal(t, &Tokens{Input: 10, Output: 2}, models["big"].Tokens)
 	require.Equal(t, some(0.25), models["big"].CostUSD)
 	require.Equal(t, none, models["small"].CostUSD)
 	require.Equal(t, "big", report(ByModel, sample()).Groups[0].Name, "what costs more comes first")
-	require.Equal(t, &Calls{Returned: 2, Failed: 1, MeanMS: some(750)}, report("", sample()).ModelCalls)
+	require.Equal(t, &Calls{Calls: 2, Returned: 2, Failed: 1, MeanMS: some(750)}, report("", sample()).ModelCalls)
 }
 
 // TestUnknownDurations: the mean is of the calls whose duration is known.
@@ -290,8 +290,8 @@ func TestUnknownDurations(t *testing.T) {
 		entry{second: 1, agent: "a", p: &ae.ToolReturned{CallID: "2", ToolID: "t", Status: ae.ToolStatusForbidden, Duration: ae.Some(time.Hour)}}, // it never began
 		entry{second: 1, agent: "a", p: &ae.ToolReturned{CallID: "3", ToolID: "t", Status: ae.ToolStatusOK, OneEvent: true, Duration: ae.Some(4 * time.Second)}},
 	))
-	require.Equal(t, &Calls{Returned: 2, Refused: 1, MeanMS: some(4000)}, r.ToolCalls)
-	require.Equal(t, &Calls{Returned: 1}, r.ModelCalls)
+	require.Equal(t, &Calls{Calls: 2, Returned: 2, Refused: 1, MeanMS: some(4000)}, r.ToolCalls)
+	require.Equal(t, &Calls{Calls: 1, Returned: 1}, r.ModelCalls)
 	require.Equal(t, some(4000), r.Groups[0].ToolCalls.MeanMS)
 }
 

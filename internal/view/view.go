@@ -154,6 +154,14 @@ func suspended(s *agentevents.RunSnapshot, id string) string {
 	return why + " (" + number(d.Observed.V) + " of " + number(d.Threshold.V) + ")"
 }
 
+// UnloggedFailures returns how many of the audits that Unlogged counts failed, as the agent states.
+func UnloggedFailures(a *agentevents.AgentSnapshot) int {
+	if _, audits := Unlogged(a); audits == 0 {
+		return 0
+	}
+	return max(0, a.Totals.V.AuditsFailed-a.Counted.AuditsFailed)
+}
+
 // Unlogged returns how many tool calls and audits an agent states in its totals beyond those in the
 // log: a document may be an excerpt.
 func Unlogged(a *agentevents.AgentSnapshot) (calls, audits int) {

@@ -532,6 +532,8 @@ func (l *list[T]) compile(f *Format, _ *Member) Form {
 	return &list[T]{t: f.table(reflect.TypeFor[T]().Name(), l.members)}
 }
 
+func (l *list[T]) elements() *table { return l.t }
+
 func (l *list[T]) Append(w *Writer, dst []byte, m *Member, at any) ([]byte, bool) {
 	v := *at.(*[]T)
 	line, native := w.enter(w.name(m), m.Says)

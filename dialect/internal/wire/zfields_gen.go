@@ -310,11 +310,13 @@ var structFields = map[string][]fieldInfo{
 		{"approvalId", "", func(v any) any { return (*string)(&v.(*agentevents.ApprovalGranted).ApprovalID) }, nil},
 		{"approvedBy", "", func(v any) any { return (*string)(&v.(*agentevents.ApprovalGranted).ApprovedBy) }, nil},
 		{"feedback", "", func(v any) any { return (*string)(&v.(*agentevents.ApprovalGranted).Feedback) }, nil},
+		{"answer", "", func(v any) any { return (*string)(&v.(*agentevents.ApprovalGranted).Answer) }, nil},
 	},
 	"ApprovalRejected": {
 		{"approvalId", "", func(v any) any { return (*string)(&v.(*agentevents.ApprovalRejected).ApprovalID) }, nil},
 		{"rejectedBy", "", func(v any) any { return (*string)(&v.(*agentevents.ApprovalRejected).RejectedBy) }, nil},
 		{"feedback", "", func(v any) any { return (*string)(&v.(*agentevents.ApprovalRejected).Feedback) }, nil},
+		{"answer", "", func(v any) any { return (*string)(&v.(*agentevents.ApprovalRejected).Answer) }, nil},
 	},
 	"ClarificationRequested": {
 		{"interruptId", "", func(v any) any { return (*string)(&v.(*agentevents.ClarificationRequested).InterruptID) }, nil},
@@ -890,11 +892,13 @@ var leaves = map[string][]string{
 		"/payload/approvalId",
 		"/payload/approvedBy",
 		"/payload/feedback",
+		"/payload/answer",
 	},
 	"ApprovalRejected": {
 		"/payload/approvalId",
 		"/payload/rejectedBy",
 		"/payload/feedback",
+		"/payload/answer",
 	},
 	"ClarificationRequested": {
 		"/payload/interruptId",
@@ -2032,6 +2036,9 @@ func present(v any) (set uint64) {
 		if p.Feedback != "" {
 			set |= 1 << 2
 		}
+		if p.Answer != "" {
+			set |= 1 << 3
+		}
 	case *agentevents.ApprovalRejected:
 		if p.ApprovalID != "" {
 			set |= 1 << 0
@@ -2041,6 +2048,9 @@ func present(v any) (set uint64) {
 		}
 		if p.Feedback != "" {
 			set |= 1 << 2
+		}
+		if p.Answer != "" {
+			set |= 1 << 3
 		}
 	case *agentevents.ClarificationRequested:
 		if p.InterruptID != "" {

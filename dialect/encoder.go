@@ -48,7 +48,7 @@ type Decoder interface {
 
 // A Locator is a decoder that knows where its lines tell the fields of events.
 type Locator interface {
-	// Locate returns the pointer of a field on the line that was decoded last. kind is that of
+	// Locate returns the pointer of a field on the line that was decoded last. kind belongs to
 	// its event, and native the pointer of the field there, such as /payload/toolId. It returns
 	// native if no member of the line is for the field. Use it with the errors of a fold, whose
 	// pointers are native.

@@ -16,7 +16,7 @@ import (
 
 // beyondSchemas are the rules of a strict decoder that no schema has.
 var beyondSchemas = []agentevents.Rule{
-	openwop.RuleCausation, openwop.RuleResult, openwop.RuleDuration, openwop.RuleNode, openwop.RuleType, openwop.RuleEscalate,
+	openwop.RuleCausation, openwop.RuleResult, openwop.RuleDuration, openwop.RuleNode, openwop.RuleType, openwop.RuleEscalate, openwop.RuleInvocation, openwop.RuleMemory,
 }
 
 // Every line that a schema describes can be read, and keeps the rules of a strict decoder but

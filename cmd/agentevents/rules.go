@@ -63,6 +63,8 @@ var documentRules = []documentRule{
 	{openwop.Name, openwop.RuleNode, "a node starts before its agents act, and starts and completes once an attempt; payload and envelope name the same node"},
 	{openwop.Name, openwop.RuleTool, "agent.toolReturned names the tool of the call"},
 	{openwop.Name, openwop.RuleBlock, "an agent closes no block of reasoning of another agent"},
+	{openwop.Name, openwop.RuleInvocation, "an invocation starts before it completes, and its lines have identifiers and counts only"},
+	{openwop.Name, openwop.RuleMemory, "a consolidated memory has no more parts than before"},
 	{openwop.Name, openwop.RuleOrchestrator, "a run has one orchestrator"},
 	{openwop.Name, openwop.RuleEscalate, "exactly one action follows a decision below the threshold before its node or the run completes"},
 	{openwop.Name, openwop.RuleSequence, "sequence rises within the run; an event that is delivered again is none"},

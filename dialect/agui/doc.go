@@ -42,7 +42,7 @@
 //
 // Of the envelope a line has, beside the protocol's members and under their native names,
 // what the rules ask for: workflowId and phase, nodeId and nodeRunId, and late for that
-// mark. A command has commandId, the id of its event, as what consumes it names that. A line has spanId and parentSpanId in a run with an agent that only the span of its
+// mark. A command has commandId, the id of its event, for the event that consumes it. A line has spanId and parentSpanId in a run with an agent that only the span of its
 // start names.
 //
 // # The member agentevents of metadata

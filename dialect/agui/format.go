@@ -174,7 +174,7 @@ var format = func() *wire.Format {
 		r := when(string(info.Kind), row("CUSTOM", info.Kind, usual("name", func(_ *stream, ev *agentevents.Event) string {
 			return jsonwire.Quote(custom + string(ev.Kind()))
 		}), need("value", "", valueForm{})))
-		if info.Kind == agentevents.KindCommandReceived { // what consumes the command names its event
+		if info.Kind == agentevents.KindCommandReceived { // the command.consumed names it
 			r.Members = append(r.Members, may("commandId", "/id"))
 		}
 		for i := range rows[:own] {

@@ -180,7 +180,7 @@ func (d *Decoder) missing() {
 // empty one for known.
 func native(kind agentevents.Kind, field string) bool {
 	empty := agentevents.Event{Payload: agentevents.NewPayload(kind)}
-	line, _ := empty.AppendJSON(nil) // without a field there is no line
+	line, _ := empty.AppendJSON(nil) // an empty payload has a line, too
 	return field != "" && jsonwire.Member(jsonwire.Member(string(line), "payload"), field) != ""
 }
 

@@ -152,6 +152,9 @@ func (r *row) add(list []wire.Member, c column) []wire.Member {
 		}
 	} else if f, ok := c.Form.(ruled); ok && c.Loose {
 		c.Form = f.Form // of a member that the profile does not declare
+	} else if f, ok := c.Form.(actionForm); ok && c.Loose {
+		f.rule = nil
+		c.Form = f
 	}
 	if list = append(list, c.Member); c.other != "" {
 		list = append(list, other)

@@ -358,7 +358,7 @@ func (f actionForm) Parse(r *wire.Reader, at any) error {
 	return checked(r, &s, f.rule, wire.Value{}.Parse(r, at))
 }
 
-// toldApart reports whether a member that is no field has the words of the person who answers.
+// toldApart reports whether a member without a field has the words of the person who answers.
 func toldApart(w *wire.Writer) bool {
 	var own string
 	switch p := w.Ev.Payload.(type) {

@@ -32,6 +32,8 @@ const (
 	RuleCausation    agentevents.Rule = "openwop-causation"    // agent.toolReturned whose causationId is not the eventId of the call
 	RuleTool         agentevents.Rule = "openwop-tool"         // agent.toolReturned of another tool than its call
 	RuleBlock        agentevents.Rule = "openwop-block"        // agent.reasoned that closes a block of another agent
+	RuleInvocation   agentevents.Rule = "openwop-invocation"   // an invocation that completes unopened, or whose lines have content
+	RuleMemory       agentevents.Rule = "openwop-memory"       // a memory that has more after its consolidation
 	RuleOrchestrator agentevents.Rule = "openwop-orchestrator" // a decision of another orchestrator than the run's
 	RuleEscalate     agentevents.Rule = "openwop-escalation"   // not exactly one action after a decision below the threshold, before its node or the run ends
 	RuleSequence     agentevents.Rule = "openwop-sequence"     // a sequence that does not rise within the run

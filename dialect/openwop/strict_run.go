@@ -2,6 +2,7 @@ package openwop
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -19,6 +20,7 @@ type runState struct {
 	begun  bool        // the log has the run from its start on
 	ended  bool
 
+	invocations  []string // that have not completed
 	calls        []call
 	blocks       []openBlock
 	low          []decision // those below the threshold that are not escalated yet
@@ -203,11 +205,48 @@ func (d *Decoder) checkAgents(r *runState) *agentevents.RuleError {
 		} else if i := slices.IndexFunc(r.blocks, func(b openBlock) bool { return b.blockID == p.BlockID }); i >= 0 {
 			return breaks(RuleBlock, "/payload/agentId", "closes a block of "+jsonwire.Brief(r.blocks[i].agentID))
 		}
+	case *agentevents.Unknown:
+		return d.checkInvocation(r, string(p.Raw))
 	case *agentevents.OrchestratorDecided:
 		if r.orchestrator == "" {
 			r.orchestrator = strings.Clone(ev.AgentID)
 		} else if r.orchestrator != ev.AgentID {
 			return breaks(RuleOrchestrator, "/payload/agentId", "is not "+jsonwire.Brief(r.orchestrator)+", the orchestrator of the run")
+		}
+	}
+	return nil
+}
+
+// contents are the members of a payload that would tell what an invocation is about: its lines
+// have only identifiers and counts.
+var contents = []string{"prompt", "result", "body", "input", "output", "apiKey", "secret", "credentials", "token"}
+
+// checkInvocation checks the lines of an invocation and of a memory, which the vocabulary does
+// not have.
+func (d *Decoder) checkInvocation(r *runState, payload string) *agentevents.RuleError {
+	at := func(name string) string { return jsonwire.Member(payload, name) }
+	id := jsonwire.Text(at("invocationId"))
+	switch renamed(SchemaV1, d.r.Type) {
+	case "agent.memory.consolidated":
+		var in, out int64
+		if json.Unmarshal([]byte(at("inputCount")), &in) == nil && json.Unmarshal([]byte(at("outputCount")), &out) == nil && out > in {
+			return breaks(RuleMemory, "/payload/outputCount", strconv.FormatInt(out, 10)+" is above inputCount, "+strconv.FormatInt(in, 10))
+		}
+		return nil
+	case "agent.invocation.started":
+		r.invocations = limited(r.invocations, strings.Clone(id))
+	case "agent.invocation.completed":
+		if i := slices.Index(r.invocations, id); i >= 0 {
+			r.invocations = slices.Delete(r.invocations, i, i+1)
+		} else if r.begun {
+			return breaks(RuleInvocation, "/payload/invocationId", "completes an invocation that has not started")
+		}
+	default:
+		return nil
+	}
+	for _, name := range contents {
+		if at(name) != "" {
+			return breaks(RuleInvocation, "/payload/"+name, "has content; legal: identifiers and counts")
 		}
 	}
 	return nil

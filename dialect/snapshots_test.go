@@ -144,7 +144,7 @@ func TestSnapshotsAgree(t *testing.T) {
 			"/name run.started has no name",
 			"/agents/[^/]*/nodeRunId nor have nodes executions",
 			"/(state|loopCounters|edgeStatus|resume/lastEdge).* there are no patches, loops and edges",
-			"/inbox nor commands",
+			"/(inbox|paused) nor commands",
 			"/agentSessions/.* nor sessions of providers",
 			"/agents/host:build-1 an agent without reasoning, calls and decisions has no line",
 			"/agents/[^/]*/(started|startedAt|sequence|attempts|model|providerSessionId|usage/sequence|usage/model|ended|endedAt|durationMs|outcome|result|numTurns|totals|usage/.*|counted/steps|resume/act|text) there are no starts, ends and texts of agents",

@@ -535,8 +535,8 @@ func (spent) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, 
 	return jsonwire.AppendInt(dst, n), true
 }
 
-// A statedForm is the number of tokens that the end of a sub-agent states. In the place of one
-// that is missing stands that of its usage.
+// A statedForm is the number of tokens that the end of a sub-agent states. Where the end states
+// none, the number from its usage is written.
 type statedForm struct{ wire.Form }
 
 func (f statedForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {

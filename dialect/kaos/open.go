@@ -174,7 +174,7 @@ func (o *opens) ended(run string, id spanID, subject string, begins bool) *opene
 	return p
 }
 
-// within reports whether a span is that of an open agent.
+// within reports whether an open agent has a span.
 func (o *opens) within(run, span string) bool {
 	p := o.find(&key{about{run: run}, spanID{span: span}})
 	return span != "" && p != nil && p.subject == "subagent"

@@ -152,15 +152,15 @@ func factsOf(row *wire.Row) *facts {
 // byPeople are the kinds of what people and services do: the actor is one of them.
 var byPeople = []agentevents.Kind{agentevents.KindSessionStarted, agentevents.KindSessionCompleted, agentevents.KindApprovalGranted, agentevents.KindBudgetExceeded}
 
-// byOthers reports whether the actor of events of this kind is no agent, but a person, a
-// service or the script of a workflow.
+// byOthers reports whether the actor of events of this kind is a person, a service or the
+// script of a workflow, and not an agent.
 func byOthers(kind agentevents.Kind) bool { return factsOf(format.Row(kind)).byOthers }
 
-// othersDomains begin the types, also those that the document does not list, whose actor is no
-// agent.
+// othersDomains begin the types, also those that the document does not list, whose actor is
+// not an agent.
 var othersDomains = []string{"workflow.", "session.", "budget."}
 
-// unlisted reports whether the actor of a line of an unlisted type is no agent.
+// unlisted reports whether the actor of a line of an unlisted type is not an agent.
 func unlisted(typ string) bool {
 	return !strings.HasPrefix(typ, "workflow.node.") && slices.ContainsFunc(othersDomains, func(domain string) bool { return strings.HasPrefix(typ, domain) })
 }

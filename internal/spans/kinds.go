@@ -284,6 +284,7 @@ func (m *Mapper) agentStarted(ev *agentevents.Event, p *agentevents.AgentStarted
 	a.span.set(val("agentevents.agent.attempt", opt(p.Attempt)))
 	a.span.set(str(AttrRequestModel, p.Model))
 	m.prompt(a.span, p)
+	m.attributes(a.span, ev)
 	return a.span
 }
 
@@ -455,6 +456,7 @@ func (m *Mapper) modelCalled(ev *agentevents.Event, start time.Time, p *agenteve
 	if a.span != nil && m.o.Semconv == SemconvV1_41 && a.span.Attr(AttrProvider).none() {
 		a.span.set(str(AttrProvider, p.Provider))
 	}
+	m.attributes(a.model, ev)
 	m.exchange(a.model, AttrInput, "user", "request", string(p.Request), "")
 	return a.model
 }
@@ -522,6 +524,7 @@ func (m *Mapper) toolCalled(ev *agentevents.Event, start time.Time, p *agenteven
 	m.counted(ev).tools++
 	m.total.tools++
 	s := m.begin(ev, m.scope(ev), key{"tool", m.who(ev), p.CallID}, h)
+	m.attributes(s, ev)
 	m.either(s, AttrToolArguments, p.Arguments, p.ArgumentsSummary)
 	return s
 }
@@ -722,6 +725,7 @@ func (m *Mapper) stepBegins(ev *agentevents.Event, parent *Span, k key, name str
 		if m.root == nil { // it is the run
 			m.of, m.name = k, name
 			m.workflowRoot(ev, more...)
+			m.attributes(m.root, ev)
 			return m.root
 		}
 	}
@@ -737,7 +741,16 @@ func (m *Mapper) stepBegins(ev *agentevents.Event, parent *Span, k key, name str
 	if ev.AgentID != "" {
 		attrs = append(attrs, str(AttrAgent, m.called(ev)))
 	}
+	if k.kind == "node" {
+		m.next = m.edges[ev.NodeID]
+		delete(m.edges, ev.NodeID)
+	}
 	s := m.begin(ev, parent, k, shape{name: title(OpStep, name), attrs: attrs})
+	m.next = nil
+	if k.kind == "node" && ev.NodeID != "" && (len(m.nodes) < maxAgents || m.nodes[ev.NodeID] != nil) {
+		put(&m.nodes, ev.NodeID, s)
+	}
+	m.attributes(s, ev)
 	if k.kind != "phase" && k.kind != "node" {
 		scopes := m.scopesOf(ev)
 		*scopes = append(slices.DeleteFunc(*scopes, func(s *Span) bool { return s.ended }), s)
@@ -879,6 +892,22 @@ func (m *Mapper) handoffTo(id string, l Link) {
 		}
 		m.handoffs[id] = append(m.handoffs[id], l)
 	}
+}
+
+// edge remembers that the next span of the node is linked to the latest one of the node before.
+func (m *Mapper) edge(p *agentevents.EdgeFired) {
+	s, links := m.nodes[p.From], m.edges[p.To]
+	if s != nil && s.TraceID == m.root.TraceID && len(m.edges) < maxWaits && len(links) < maxEarly {
+		put(&m.edges, p.To, append(links, Link{s.TraceID, s.ID, []Attr{str(AttrLinkType, "edge")}}))
+	}
+}
+
+// put sets an entry of a map, which it makes if it is nil.
+func put[K comparable, V any](m *map[K]V, k K, v V) {
+	if *m == nil {
+		*m = map[K]V{}
+	}
+	(*m)[k] = v
 }
 
 // took is how long a handoff took, or nil.

@@ -63,16 +63,18 @@ type Mapper struct {
 	waits    map[key]wait        // what people are asked
 	handoffs map[string][]Link   // to an agent that did not start yet
 	used     map[SpanID]struct{}
-	next     []Link        // of the span that begins next
-	flows    int           // workflows that are finalized
-	done     []uint64      // digests of the keys of spans that have ended: the latest maxDone
-	seed     maphash.Seed  // of the digests
-	doneAt   int           // where the next one goes, once there are so many
-	orphans  map[key]*Span // made of their ends
-	spare    []Attr        // for the span that begins next
-	noting   Point         // the one that is told of
-	saying   []Attr        // its attributes
-	store    []Attr        // of points that are kept
+	next     []Link            // of the span that begins next
+	nodes    map[string]*Span  // the latest span of each node
+	edges    map[string][]Link // to a node that did not start yet
+	flows    int               // workflows that are finalized
+	done     []uint64          // digests of the keys of spans that have ended: the latest maxDone
+	seed     maphash.Seed      // of the digests
+	doneAt   int               // where the next one goes, once there are so many
+	orphans  map[key]*Span     // made of their ends
+	spare    []Attr            // for the span that begins next
+	noting   Point             // the one that is told of
+	saying   []Attr            // its attributes
+	store    []Attr            // of points that are kept
 
 	// Unmatched counts ends without an open span.
 	Unmatched int
@@ -441,6 +443,8 @@ func (m *Mapper) feed(ev *agentevents.Event) *Span {
 	case *agentevents.ToolReturned:
 		return m.toolReturned(ev, p)
 
+	case *agentevents.EdgeFired:
+		m.edge(p)
 	case *agentevents.HandoffRequested:
 		m.wait(ev, handoffKey(p.HandoffID, p.From, p.To), wait{parent: m.scope(ev)})
 		m.handoff(ev, p.To)
@@ -633,11 +637,13 @@ func (m *Mapper) make(ev *agentevents.Event, parent *Span, k key, h shape) *Span
 	return s
 }
 
-// covers has a root that is made up begin with the span at the latest. An export has it so; a
-// provider's span has begun.
+// covers has the spans around that are made up begin with the span at the latest. An export has
+// it so; a provider's spans have begun.
 func (m *Mapper) covers(s *Span) {
-	if m.root.madeUp && m.root.Start.After(s.Start) {
-		m.root.Start = s.Start
+	for up := s.Parent; up != nil; up = up.Parent {
+		if up.madeUp && up.Start.After(s.Start) {
+			up.Start = s.Start
+		}
 	}
 }
 
@@ -722,6 +728,7 @@ func (m *Mapper) end(s *Span, ev *agentevents.Event) *Span {
 	if s == nil || s.ended {
 		return s
 	}
+	m.attributes(s, ev)
 	s.touch(ev.Time, ev.Sequence)
 	m.adopt(s, ev.SpanID)
 	m.adopt(s.Parent, ev.ParentSpanID)

@@ -209,7 +209,7 @@ func TestRunsThatDoNotSayWhenTheyEnd(t *testing.T) {
 			r.feed("a", tool("c"))
 			r.feed("b", tool("d"))
 			r.feed("", &ae.SessionCompleted{Status: "done"})
-		}, []string{"invoke_workflow -1-2 +session.completed", "  invoke_agent a 0-0", "    execute_tool Read -1-0", "  invoke_agent b 1-1", "    execute_tool Read 0-1"}, "completed"},
+		}, []string{"invoke_workflow -1-2 +session.completed", "  invoke_agent a -1-0", "    execute_tool Read -1-0", "  invoke_agent b 0-1", "    execute_tool Read 0-1"}, "completed"},
 		{"two workflows at once", func(r *recording) {
 			r.flow("w", "", "", &ae.WorkflowCreated{})
 			r.flow("v", "", "", &ae.WorkflowCreated{})
@@ -242,7 +242,7 @@ func TestRunsThatDoNotSayWhenTheyEnd(t *testing.T) {
 			done := &ae.ToolReturned{CallID: "c", ToolID: "Read", Status: ae.ToolStatusOK, Duration: ae.Some(2 * time.Second)}
 			r.feed("a", &ae.TextCompleted{}, &ae.TextCompleted{}, done, done)
 			r.m.Unmatched--
-		}, []string{"invoke_workflow 0-3 +text +text", "  invoke_agent a 2-3 +late_end", "    execute_tool Read 0-2"}, nil},
+		}, []string{"invoke_workflow 0-3 +text +text", "  invoke_agent a 0-3 +late_end", "    execute_tool Read 0-2"}, nil},
 		{"ends alone", func(r *recording) {
 			r.n = 10
 			r.feed("a", &ae.ToolReturned{CallID: "c", ToolID: "Read", Status: ae.ToolStatusOK, Duration: ae.Some(2 * time.Second)}, &ae.ModelReturned{ModelCallID: "m", Model: "m"})
@@ -423,4 +423,37 @@ func TestContentThatIsAskedFor(t *testing.T) {
 			require.Equal(t, want, strings.Contains(b.String(), secret), "%s, content %v", name, content)
 		}
 	}
+}
+
+// The attributes that an event of KAOS carries are those of its span; texts are content.
+func TestFreeAttributes(t *testing.T) {
+	for content, want := range map[bool]any{false: nil, true: spans.Content{Text: "a note"}} {
+		r := record(spans.Options{Content: spans.InTrace(content)})
+		r.feed("", &ae.RunStarted{Name: "n"})
+		r.feed("a", &ae.ToolCalled{CallID: "c", ToolID: "Read", Attributes: `{"cached":true,"note":"a note","rate":0.5,"none":null}`})
+		ev := ae.Event{AgentID: "a", Payload: &ae.ToolReturned{CallID: "c", ToolID: "Read", Status: ae.ToolStatusOK}}
+		require.NoError(t, ev.SetExtra("kaos", `{"/attributes/tokens_used":55,"name":"x"}`))
+		s := r.event(ev)
+		require.Equal(t, true, attr(s, "agentevents.attribute.cached"))
+		require.Equal(t, 0.5, attr(s, "agentevents.attribute.rate"))
+		require.EqualValues(t, 55, attr(s, "agentevents.attribute.tokens_used"))
+		require.Equal(t, want, attr(s, "agentevents.attribute.note"))
+		require.Nil(t, attr(s, "agentevents.attribute.name"))
+		require.Nil(t, attr(s, "agentevents.attribute.none"))
+	}
+}
+
+// A node is linked to the nodes whose edges lead to it.
+func TestEdgesAreLinks(t *testing.T) {
+	r := record(spans.Options{})
+	r.feed("", &ae.RunStarted{Name: "n"})
+	first := r.in("dig", "", &ae.NodeStarted{}, &ae.NodeCompleted{})
+	r.feed("", &ae.EdgeFired{From: "dig", To: "fill"}, &ae.EdgeSkipped{From: "dig", To: "stop"})
+	fill := r.in("fill", "", &ae.NodeStarted{}, &ae.NodeCompleted{})
+	stop := r.in("stop", "", &ae.NodeStarted{}, &ae.NodeCompleted{})
+	r.feed("", &ae.RunCompleted{})
+	require.Len(t, fill.Links, 1)
+	require.Equal(t, first.ID, fill.Links[0].SpanID)
+	require.Equal(t, "edge", fill.Links[0].Attributes[0].Text)
+	require.Empty(t, stop.Links)
 }

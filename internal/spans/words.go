@@ -103,6 +103,7 @@ const (
 	AttrCost         = "agentevents.usage.cost"    // of a model call
 	AttrDeltas       = "agentevents.deltas"        // parts that a model call has streamed
 	AttrContent      = "agentevents.content"       // of a point
+	AttrFree         = "agentevents.attribute."    // and the name of a free attribute of the event
 	AttrMadeUp       = "agentevents.made_up"       // a span of the run or an agent that no event begins
 	AttrNoStart      = "agentevents.start.unknown" // a span of an end that states no duration
 	AttrStarted      = "agentevents.started"       // name of the span that a marker is for

@@ -480,6 +480,9 @@ func (m *Mapper) modelReturned(ev *agentevents.Event, p *agentevents.ModelReturn
 	switch {
 	case p.OneEvent:
 		s = m.modelCalled(ev, ev.Time.Add(-p.Duration.V), &agentevents.ModelCalled{ModelCallID: p.ModelCallID, Provider: p.Provider, Model: p.Model, Operation: p.Operation, Request: p.Request})
+		if !p.Duration.OK {
+			s.set(val(AttrNoStart, true))
+		}
 	case s == nil && m.unbegun(key{"model", m.who(ev), p.ModelCallID}):
 		s = m.orphan(m.modelCalled(ev, ev.Time.Add(-p.Duration.V), &agentevents.ModelCalled{ModelCallID: p.ModelCallID, Provider: p.Provider, Model: p.Model, Operation: p.Operation, Request: p.Request}), p.Duration.V)
 	case s == nil:
@@ -539,9 +542,12 @@ func (m *Mapper) toolReturned(ev *agentevents.Event, p *agentevents.ToolReturned
 	switch {
 	case p.OneEvent || s == nil && refused:
 		s = m.toolCalled(ev, ev.Time.Add(-took), &agentevents.ToolCalled{CallID: p.CallID, ToolID: p.ToolID, Arguments: p.Arguments, ArgumentsSummary: p.ArgumentsSummary})
-		if refused { // it did not run
+		switch {
+		case refused: // it did not run
 			m.counted(ev).tools--
 			m.total.tools--
+		case !p.Duration.OK:
+			s.set(val(AttrNoStart, true))
 		}
 	case s == nil && m.unbegun(key{"tool", m.who(ev), p.CallID}):
 		s = m.orphan(m.toolCalled(ev, ev.Time.Add(-took), &agentevents.ToolCalled{CallID: p.CallID, ToolID: p.ToolID, Arguments: p.Arguments, ArgumentsSummary: p.ArgumentsSummary}), took)

@@ -12,7 +12,7 @@ import (
 // A Mapper maps the events of one run to spans. It is not for concurrent use.
 //
 // A run has one root, which is never the span of an agent: agents, their attempts and
-// workflows that nobody else has begun are siblings below it. The root is that of run.started.
+// workflows that nobody else has begun are siblings below it. run.started begins the root.
 // A run without one, that begins with a turn, has the turn as its root, and another turn has a
 // trace of its own; a turn's span goes on until its summary, which may come after its end.
 // Any other run gets a root that is made up. It has [AttrMadeUp], begins with the first event
@@ -824,7 +824,7 @@ func (m *Mapper) remember(k key) {
 	m.doneAt = (m.doneAt + 1) % maxDone
 }
 
-// unbegun reports whether an end is of a span that was never open: its start is not in the log.
+// unbegun reports whether an end ends no span that was ever open: its start is not in the log.
 func (m *Mapper) unbegun(k key) bool {
 	open := m.root == nil || !m.root.ended || m.over && k.kind == "turn"
 	return open && !slices.Contains(m.done, maphash.Comparable(m.seed, k))

@@ -54,6 +54,9 @@ func (m *Mapper) workflow(ev *agentevents.Event) *Span {
 		parent = m.scope(ev)
 	}
 	name := label(ev.WorkflowID)
+	if _, created := ev.Payload.(*agentevents.WorkflowCreated); !created && m.stated && name != "" && name == m.name {
+		return m.root // the run is the workflow
+	}
 	h := shape{name: title(OpWorkflow, name), attrs: m.common(&as, OpWorkflow, str(AttrWorkflow, name), str("agentevents.workflow.id", cut(ev.WorkflowID, maxText)))}
 	_, phase := ev.Payload.(*agentevents.PhaseStarted)
 	if phase {
@@ -73,7 +76,10 @@ func (m *Mapper) finalized(ev *agentevents.Event, p *agentevents.WorkflowFinaliz
 	case !m.unbegun(k):
 		return m.late(ev)
 	default:
-		s = m.orphan(m.workflow(before(ev, p.Duration)), p.Duration)
+		if s = m.workflow(before(ev, p.Duration)); s == m.root {
+			return m.pointAt(s, ev)
+		}
+		m.orphan(s, p.Duration)
 	}
 	m.flows++
 	m.pointAt(s, ev)

@@ -184,6 +184,12 @@ func TestRunsThatDoNotSayWhenTheyEnd(t *testing.T) {
 			r.flow("w", "", "", &ae.WorkflowCreated{}, &ae.WorkflowFinalized{})
 			r.feed("", &ae.SessionCompleted{}, &ae.RunFailed{})
 		}, []string{"invoke_workflow n 0-4 error=_OTHER +session.completed", "  invoke_workflow w 1-2 +plan.proposed +workflow.finalized"}, "failed"},
+		{"a workflow that is the run", func(r *recording) {
+			r.feed("", &ae.RunStarted{Name: "w"})
+			r.flow("w", "audit", "", &ae.PhaseStarted{}, &ae.PhaseCompleted{})
+			r.flow("w", "", "", &ae.WorkflowFinalized{})
+			r.feed("", &ae.RunCompleted{})
+		}, []string{"invoke_workflow w 0-4 +workflow.finalized", "  run_step audit 1-2"}, "completed"},
 		{"a workflow of an agent", func(r *recording) {
 			r.feed("a", &ae.AgentStarted{})
 			r.flow("w", "", "a", &ae.WorkflowCreated{}, &ae.WorkflowFinalized{})

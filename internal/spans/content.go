@@ -2,11 +2,13 @@ package spans
 
 import (
 	"encoding/json"
+	"iter"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // This file has what users have written: where it goes, its bounds and its form.
@@ -219,6 +221,21 @@ func free(p agentevents.Payload) agentevents.JSON {
 	return ""
 }
 
+// members are those of an object, by name. Anything else has none.
+func members(object agentevents.JSON) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		var all map[string]json.RawMessage
+		if object == "" || json.Unmarshal([]byte(object), &all) != nil {
+			return
+		}
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			if !yield(name, string(all[name])) {
+				return
+			}
+		}
+	}
+}
+
 // attributes gives a span the attributes of the event that begins or ends it. Numbers and booleans
 // are always there, all else is content.
 func (m *Mapper) attributes(s *Span, ev *agentevents.Event) {
@@ -238,7 +255,7 @@ func (m *Mapper) attributes(s *Span, ev *agentevents.Event) {
 		case raw == "null":
 		case raw[0] == '"':
 			if m.captures(raw) {
-				m.keep(s, k, m.o.fit(m.o.redact(k, jsonwire.Text(raw)), false))
+				m.keep(s, k, m.o.fit(m.o.redact(k, unquoted(agentevents.JSON(raw))), false))
 			}
 		case raw[0] == '{' || raw[0] == '[':
 			if m.captures(raw) {
@@ -252,10 +269,10 @@ func (m *Mapper) attributes(s *Span, ev *agentevents.Event) {
 			}
 		}
 	}
-	for name, raw := range jsonwire.Members(string(own)) {
+	for name, raw := range members(own) {
 		add(name, raw)
 	}
-	for name, raw := range jsonwire.Members(string(kept)) {
+	for name, raw := range members(kept) {
 		if name, ok := strings.CutPrefix(name, pointer); ok && !strings.Contains(name, "/") {
 			add(name, raw)
 		}

@@ -29,9 +29,19 @@
 // agentevents.usage.total; it is gen_ai.usage as well only if no model call below has that:
 // back ends add it up.
 //
-// A log without run.started, of another system, has the workflow that it creates or its first
-// turn as the root. It ends with that, a turn with its summary, or with the session. Each further
-// turn is a trace of its own, linked to the one before.
+// The root is the run's and never an agent's: agents, their attempts and workflows are siblings
+// below it. An attempt is linked to the one before and has agentevents.agent.attempt, a node is linked
+// to the nodes whose edges lead to it.
+//
+// A log without run.started, of another system, that begins with a turn has the turn as its root,
+// which ends with the turn's summary. Each further turn is a trace of its own, linked to the one
+// before. Any other has a root with agentevents.made_up: it begins with the first event, and ends with
+// the session or the last event. An agent that acts without a start has such a span as well. Neither
+// enters the metrics of durations.
+//
+// An end whose start is missing makes a span that lasts as long as the end states; without that
+// it has no duration, and agentevents.start.unknown. Attributes that an event carries beside its fields
+// are agentevents.attribute.NAME; texts among them are content.
 //
 // Prompts, arguments, results, reasoning and texts of errors are content, and left out
 // unless Options.Content, or the variable of OpenTelemetry that it names, says where they

@@ -45,6 +45,7 @@ func Example() {
 	}
 	// Output:
 	// 1 variable for a subprocess
+	// invoke_workflow Unset
 	// invoke_agent coder Unset
 	// execute_tool Read Unset
 }

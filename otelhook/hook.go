@@ -396,10 +396,10 @@ func (r *run) trace(ctx context.Context, ev *agentevents.Event) agentevents.Trac
 		return agentevents.TraceContext{}
 	}
 	d := s.Data.(*data)
-	if s == r.m.Root() && !d.recording && r.h.meters == nil && r.h.logger == nil {
+	if root := r.m.Root().Data.(*data); !root.recording && r.h.meters == nil && r.h.logger == nil {
 		// A sampler decides for the trace: what is below would not be recorded either.
 		r.m.Close(spans.ReasonShutdown)
-		r.at = d.at
+		r.at = root.at
 		r.off.Store(true)
 		r.opens(1) // until it is released: a later event would begin a trace again
 	}

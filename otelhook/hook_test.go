@@ -324,14 +324,14 @@ func TestAnIdleRunIsClosedAtItsLastEvent(t *testing.T) {
 	r.pass(time.Second)
 	r.hook.Expire()
 	list := r.spans()
-	require.Len(t, list, 2)
+	require.Len(t, list, 3)
 	for _, s := range list {
 		require.Equal(t, last.Add(1), s.EndTime, "no span has a duration of 0")
 		require.Equal(t, "idle_timeout", value(s, "agentevents.closed.reason").AsString())
 		require.Equal(t, "agentevents.incomplete", value(s, "error.type").AsString())
 	}
 	emit(t, run.Agent("a"), &ae.ToolReturned{CallID: "c", ToolID: "Read", Status: ae.ToolStatusOK})
-	require.Len(t, r.spans(), 2, "a late end makes no second span")
+	require.Len(t, r.spans(), 3, "a late end makes no second span")
 	require.EqualValues(t, 1, r.hook.Stats().Unmatched)
 	require.Equal(t, list[0].SpanContext.SpanID().String(), r.last().SpanID, "the log still says where it belongs")
 
@@ -339,12 +339,12 @@ func TestAnIdleRunIsClosedAtItsLastEvent(t *testing.T) {
 	emit(t, r.run(t, "other"), &ae.RunStarted{})
 	r.pass(2 * time.Minute)
 	emit(t, r.run(t, "third"), &ae.RunStarted{})
-	require.EqualValues(t, 3, r.hook.Stats().Closed["idle_timeout"], "events of other runs do it as well")
+	require.EqualValues(t, 4, r.hook.Stats().Closed["idle_timeout"], "events of other runs do it as well")
 }
 
 // TestRunsThatNeverEndAreBounded: a run that is not heard of again costs nothing in the end.
 func TestRunsThatNeverEndAreBounded(t *testing.T) {
-	const maxOpen, leak = 1000, 100 // bytes a run; what the hook knows of one is over 1,000
+	const maxOpen, each, leak = 999, 3, 100 // whole runs of three spans; bytes a run; what the hook knows of one is over 1,000
 	runs := effort.Of(4000, 10_000, 100_000)
 	ended := &counter{}
 	o := otelhook.Options{TracerProvider: sdktrace.NewTracerProvider(sdktrace.WithSyncer(ended)), MaxOpen: maxOpen, KeepRuns: 100}
@@ -365,13 +365,13 @@ func TestRunsThatNeverEndAreBounded(t *testing.T) {
 	}
 	require.LessOrEqual(t, int64(heap())-int64(half), int64(leak*runs/2), "the heap of the second half")
 	require.Contains(t, measured(t, reader), fmt.Sprintf("agentevents.hook.open [{span}] {} %d", maxOpen))
-	evicted := fmt.Sprintf("agentevents.hook.closed [{span}] {agentevents.closed.reason=evicted} %d", 2*runs-maxOpen)
+	evicted := fmt.Sprintf("agentevents.hook.closed [{span}] {agentevents.closed.reason=evicted} %d", each*runs-maxOpen)
 	require.Contains(t, measured(t, reader), evicted)
-	require.EqualValues(t, 2*runs-maxOpen, r.hook.Stats().Closed["evicted"])
+	require.EqualValues(t, each*runs-maxOpen, r.hook.Stats().Closed["evicted"])
 	require.NoError(t, r.hook.Close())
 	require.Zero(t, r.hook.Stats().Open)
 	require.Contains(t, measured(t, reader), "agentevents.hook.open [{span}] {} 0")
-	require.EqualValues(t, 2*runs, ended.spans.Load())
+	require.EqualValues(t, each*runs, ended.spans.Load())
 }
 
 // heap is what is in use after a collection.
@@ -393,7 +393,7 @@ func (c *counter) ExportSpans(_ context.Context, list []sdktrace.ReadOnlySpan) e
 func (c *counter) Shutdown(context.Context) error { return nil }
 
 // TestEventsInAWrongOrder: logs of other programs have them. No span ends before it begins,
-// and an end that has no span makes none.
+// and an end whose start is missing makes one.
 func TestEventsInAWrongOrder(t *testing.T) {
 	type event struct {
 		at    int // in seconds
@@ -422,17 +422,21 @@ invoke_workflow n 0-1
     execute_tool tool-c 3-4
 `, 0},
 		{"an end before its start", []event{{0, "a", start}, {1, "a", done("c")}, {2, "a", call("c")}, {3, "a", end}}, `
-invoke_agent a 0-3 +late_end
-  execute_tool tool-c 2-2 error closed=parent_ended
-`, 1},
+invoke_workflow 0-3
+  invoke_agent a 0-3
+    execute_tool tool-c 1-1
+    execute_tool tool-c 2-2 error closed=parent_ended
+`, 0},
 		{"an end whose time is before its start", []event{{5, "a", start}, {6, "a", call("c")}, {1, "a", done("c")}, {2, "a", end}}, `
-invoke_agent a 5-6
-  execute_tool tool-c 6-6
+invoke_workflow 5-6
+  invoke_agent a 5-5
+    execute_tool tool-c 6-6
 `, 0},
 		{"a call that starts twice", []event{{0, "a", start}, {1, "a", call("c")}, {2, "a", call("c")}, {3, "a", done("c")}, {4, "a", end}}, `
-invoke_agent a 0-4
-  execute_tool tool-c 1-1 error closed=restarted
-  execute_tool tool-c 2-3
+invoke_workflow 0-4
+  invoke_agent a 0-4
+    execute_tool tool-c 1-1 error closed=restarted
+    execute_tool tool-c 2-3
 `, 0},
 		{"an agent that starts twice", []event{{0, "", run}, {1, "a", start}, {2, "a", call("c")}, {3, "a", start}, {4, "a", end}, {5, "", over}}, `
 invoke_workflow n 0-5
@@ -447,16 +451,25 @@ invoke_workflow n 0-2 +run.started
 			{0, "", run}, {1, "a", done("c")}, {2, "a", &ae.ModelReturned{ModelCallID: "m"}}, {3, "a", end},
 			{4, "", &ae.StepEnded{StepID: "s"}}, {5, "", &ae.ApprovalGranted{ApprovalID: "p"}}, {6, "", over}, {7, "", over},
 		}, `
-invoke_workflow n 0-6 +late_end +late_end +late_end +late_end +late_end
-`, 6},
-		{"ends alone", []event{{0, "a", done("c")}, {1, "a", end}, {2, "", over}}, "", 3},
+invoke_workflow n 0-6 +late_end
+  execute_tool tool-c 1-1
+  chat 2-2
+  invoke_agent a 3-3
+  run_step s 4-4
+`, 2},
+		{"ends alone", []event{{0, "a", done("c")}, {1, "a", end}, {2, "", over}}, `
+invoke_workflow 0-2
+  invoke_agent a 0-1
+    execute_tool tool-c 0-0
+`, 0},
 		{"a run that ends twice", []event{{0, "", run}, {1, "", over}, {2, "", over}}, `
 invoke_workflow n 0-1
 `, 1},
 		{"pairs that overlap", []event{{0, "a", start}, {1, "a", call("c")}, {2, "a", call("d")}, {3, "a", done("c")}, {4, "a", done("d")}, {5, "a", end}}, `
-invoke_agent a 0-5
-  execute_tool tool-c 1-3
-  execute_tool tool-d 2-4
+invoke_workflow 0-5
+  invoke_agent a 0-5
+    execute_tool tool-c 1-3
+    execute_tool tool-d 2-4
 `, 0},
 		{"one time for all", []event{{1, "", run}, {1, "a", start}, {1, "a", call("c")}, {1, "a", done("c")}, {1, "a", end}, {1, "", over}}, `
 invoke_workflow n 1-1
@@ -667,7 +680,7 @@ func TestManyRunsAtOnce(t *testing.T) {
 	}
 	require.Len(t, byTrace, runs)
 	for _, list := range byTrace {
-		require.Len(t, list, agents*(1+calls))
+		require.Len(t, list, 1+agents*(1+calls))
 		wantOneTree(t, list)
 	}
 	require.Zero(t, r.hook.Stats().Unmatched)

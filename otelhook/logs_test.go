@@ -325,7 +325,7 @@ func TestDeltasAreCountedWhenAsked(t *testing.T) {
 		r.pass(250 * time.Millisecond)
 		emit(t, a, &ae.TextDelta{Index: ae.Some(0), Delta: "a"}, &ae.TextDelta{Index: ae.Some(1), Delta: "b"}, &ae.ModelReturned{ModelCallID: "m"}, &ae.AgentEnded{})
 		require.NoError(t, r.hook.Close())
-		chat := r.spans()[1]
+		chat := r.spans()[2]
 		require.Equal(t, "chat x", chat.Name)
 		if !counts {
 			require.Empty(t, value(chat, "agentevents.deltas").String())

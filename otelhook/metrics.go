@@ -146,7 +146,9 @@ func (x *meters) noted(ctx context.Context, p *spans.Point) {
 func (x *meters) ended(d *data, s *spans.Span) {
 	ctx := d.in(context.Background())
 	operation := s.Attr(spans.AttrOperation).Text
-	if h := x.durations[operation]; h != nil && !d.foreign {
+	guessed := s.Attr(spans.AttrMadeUp).Value == true ||
+		operation != spans.OpTool && s.Attr(spans.AttrNoStart).Value == true // the count of tool calls is their failure rate
+	if h := x.durations[operation]; h != nil && !d.foreign && !guessed {
 		h.Record(ctx, s.Lasted().Seconds(), labels(s.Attributes, durationKeys[operation]))
 	}
 	switch {

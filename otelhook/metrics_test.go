@@ -132,7 +132,7 @@ func TestMetricsOfEvents(t *testing.T) {
 		"agentevents.budget.exceeded [{event}] {agentevents.budget.kind=cost} 1",
 		"agentevents.usage.cost [{USD}] {gen_ai.request.model=x} 0.25",
 		"agentevents.runs [{run}] {agentevents.run.outcome=incomplete} 1",
-		"agentevents.hook.closed [{span}] {agentevents.closed.reason=shutdown} 1",
+		"agentevents.hook.closed [{span}] {agentevents.closed.reason=shutdown} 2",
 	} {
 		require.Contains(t, got, want)
 	}

@@ -231,7 +231,7 @@ func burst(t *testing.T, r *rig) int {
 	}
 	emit(t, a, &ae.AgentEnded{})
 	require.NoError(t, r.hook.Close())
-	return calls + 1
+	return calls + 2 // and those of the agent and the run
 }
 
 // TestABurstArrivesWhenTheProcessorBlocks: with the default one, some would be lost.

@@ -73,7 +73,8 @@ func ExampleExporter() {
 	// Output:
 	// /v1/traces execute_tool Read 1767348001000000000 1767348002000000000
 	// /v1/traces invoke_agent coder 1767348000000000000 1767348002000000000
-	// 2 map[shutdown:1]
+	// /v1/traces invoke_workflow 1767348000000000000 1767348002000000000
+	// 3 map[shutdown:2]
 }
 
 func TestExport(t *testing.T) {
@@ -89,7 +90,7 @@ func TestExport(t *testing.T) {
 	two.Reset()
 	_, err = export(t.Context(), otlpjson.Lines(&two), otlpjson.Options{MaxSpans: 1, Content: true})
 	require.NoError(t, err)
-	require.Equal(t, 2, strings.Count(two.String(), "\n"))
+	require.Equal(t, 3, strings.Count(two.String(), "\n"))
 	require.Contains(t, two.String(), "add a route")
 
 	ctx, cancel := context.WithCancel(t.Context())

@@ -32,9 +32,11 @@ func exportCommand() command {
 		args:    "otlp|chrome [flags] FILE...",
 		purpose: "show a log in a tracing back end or a timeline viewer",
 		about: `
-Each run becomes a tree of spans: the run, its phases and steps, its agents, their
-model calls and their tool calls. Spans that the log leaves open, as after a crash,
-end with their last event. An event without a time gets that of the event before it in
+Each run becomes a tree of spans: the run, its workflows, phases and steps, its agents,
+their model calls and their tool calls. A run that no event begins has a root that is
+marked as made up; an end without a start lasts as long as it states.
+Spans that the log leaves open, as after a crash, end with their last event.
+An event without a time gets that of the event before it in
 its run, or of the first that has one; a run without times is left out.
 
 otlp writes OTLP/JSON, one request per line, or posts it to the --endpoint of an

@@ -2,6 +2,11 @@ package spans
 
 import (
 	"encoding/json"
+	"iter"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/agentevents/agentevents"
 )
@@ -186,4 +191,90 @@ func areMessages(value string) bool {
 		}
 	}
 	return true
+}
+
+// kaos is the extra member of events that are read from KAOS, whose spans each carry attributes.
+// Those that no field has are members of it, named by a pointer.
+const kaos, pointer = "kaos", "/attributes/"
+
+// maxAttributes is how many attributes of events one span gets from an event.
+const maxAttributes = 32
+
+// free returns the free attributes of a payload, or "".
+func free(p agentevents.Payload) agentevents.JSON {
+	switch p := p.(type) {
+	case *agentevents.TurnStarted:
+		return p.Attributes
+	case *agentevents.TurnEnded:
+		return p.Attributes
+	case *agentevents.StepStarted:
+		return p.Attributes
+	case *agentevents.StepEnded:
+		return p.Attributes
+	case *agentevents.ToolCalled:
+		return p.Attributes
+	case *agentevents.ModelCalled:
+		return p.Attributes
+	case *agentevents.SpanRecorded:
+		return p.Attributes
+	}
+	return ""
+}
+
+// members are those of an object, by name. Anything else has none.
+func members(object agentevents.JSON) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		var all map[string]json.RawMessage
+		if object == "" || json.Unmarshal([]byte(object), &all) != nil {
+			return
+		}
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			if !yield(name, string(all[name])) {
+				return
+			}
+		}
+	}
+}
+
+// attributes gives a span the attributes of the event that begins or ends it. Numbers and booleans
+// are always there, all else is content.
+func (m *Mapper) attributes(s *Span, ev *agentevents.Event) {
+	own, kept := free(ev.Payload), ev.Extra(kaos)
+	if own == "" && kept == "" || s.ended {
+		return
+	}
+	n := 0
+	add := func(name, raw string) {
+		if n++; name == "" || len(name) > 64 || n > maxAttributes {
+			return
+		}
+		k := AttrFree + name
+		switch {
+		case raw == "true" || raw == "false":
+			s.set(val(k, raw == "true"))
+		case raw == "null":
+		case raw[0] == '"':
+			if m.captures(raw) {
+				m.keep(s, k, m.o.fit(m.o.redact(k, unquoted(agentevents.JSON(raw))), false))
+			}
+		case raw[0] == '{' || raw[0] == '[':
+			if m.captures(raw) {
+				m.keep(s, k, m.o.fit(m.o.redact(k, raw), true))
+			}
+		default:
+			if i, err := strconv.ParseInt(raw, 10, 64); err == nil {
+				s.set(val(k, i))
+			} else if f, err := strconv.ParseFloat(raw, 64); err == nil {
+				s.set(val(k, f))
+			}
+		}
+	}
+	for name, raw := range members(own) {
+		add(name, raw)
+	}
+	for name, raw := range members(kept) {
+		if name, ok := strings.CutPrefix(name, pointer); ok && !strings.Contains(name, "/") {
+			add(name, raw)
+		}
+	}
 }

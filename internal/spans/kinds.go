@@ -18,14 +18,79 @@ func (m *Mapper) runStarted(ev *agentevents.Event, p *agentevents.RunStarted) *S
 	switch {
 	case m.root != nil:
 		return m.point(ev)
-	case p.Agent.OK && p.Name == "" && p.Definition == "" && ev.WorkflowID == "":
-		m.agentRoot(ev, p.Agent.V.AgentID)
 	default:
 		m.name = label(cmp.Or(p.Name, ev.WorkflowID))
 		m.workflowRoot(ev)
+		m.runsAgent(ev, p.Agent.V.AgentID)
 	}
 	m.say(m.root, AttrInput, "user", string(p.Inputs))
 	return m.root
+}
+
+// runsAgent begins the span of the agent that the run names. Its start, if there is one, has
+// that span; else it ends with the run.
+func (m *Mapper) runsAgent(ev *agentevents.Event, id string) {
+	if id == "" {
+		return
+	}
+	as := *ev
+	as.AgentID, as.SpanID, as.ParentSpanID = id, "", "" // the ids are the run's
+	m.owner = m.newAgent(&as, id, "", m.root, m.invoke(&as, ""))
+	m.owner.span.madeUp = true
+}
+
+// workflow is the span of the event's workflow, which begins with the first event that is about
+// the workflow. It is below the agent that creates it, if that is at work.
+func (m *Mapper) workflow(ev *agentevents.Event) *Span {
+	k := workflowKey(ev)
+	if s := m.open[k]; s != nil {
+		return s
+	}
+	as := *ev
+	as.AgentID = "" // it is no agent's
+	m.ensureRoot(&as)
+	parent := m.root
+	if a := m.agent(ev); a != nil && !a.span.ended {
+		parent = m.scope(ev)
+	}
+	name := label(ev.WorkflowID)
+	if _, created := ev.Payload.(*agentevents.WorkflowCreated); !created && m.stated && name != "" && name == m.name {
+		return m.root // the run is the workflow
+	}
+	h := shape{name: title(OpWorkflow, name), attrs: m.common(&as, OpWorkflow, str(AttrWorkflow, name), str("agentevents.workflow.id", cut(ev.WorkflowID, maxText)))}
+	_, phase := ev.Payload.(*agentevents.PhaseStarted)
+	if phase {
+		h.attrs = append(h.attrs, val(AttrMadeUp, true))
+	}
+	s := m.begin(&as, parent, k, h)
+	s.madeUp = phase
+	return s
+}
+
+// finalized ends a workflow. Agents that it has begun may work on.
+func (m *Mapper) finalized(ev *agentevents.Event, p *agentevents.WorkflowFinalized) *Span {
+	k := workflowKey(ev)
+	s := m.open[k]
+	switch {
+	case s != nil:
+	case !m.unbegun(k):
+		return m.late(ev)
+	default:
+		if s = m.workflow(before(ev, p.Duration)); s == m.root {
+			return m.pointAt(s, ev)
+		}
+		m.orphan(s, p.Duration)
+	}
+	m.flows++
+	m.pointAt(s, ev)
+	return m.end(s, ev)
+}
+
+// before is the event at the time at which its work began.
+func before(ev *agentevents.Event, took time.Duration) *agentevents.Event {
+	as := *ev
+	as.Time = ev.Time.Add(-max(0, took))
+	return &as
 }
 
 // runResumed begins another trace if the run's root has ended, or if the log says that
@@ -52,7 +117,7 @@ func (m *Mapper) again(ev *agentevents.Event) {
 	}
 	m.Close(ReasonRestarted) // what has begun below it since
 	old := m.root
-	m.root, m.joined, m.segment, m.over, m.summed, m.of = nil, nil, ev.Sequence, false, false, key{}
+	m.root, m.owner, m.segment, m.over, m.summed, m.of, m.flows = nil, nil, ev.Sequence, false, false, key{}, 0
 	m.resumed = &Link{TraceID: old.TraceID, SpanID: old.ID}
 	clear(m.agents)
 	m.recent = nil
@@ -66,6 +131,9 @@ var sessionOutcomes = map[endword.Meaning]string{
 
 // sessionEnded ends a run that does not say itself when it ends.
 func (m *Mapper) sessionEnded(ev *agentevents.Event, p *agentevents.SessionCompleted) *Span {
+	if m.root == nil && !m.stated {
+		m.ensureRoot(m.ofRunAt(ev))
+	}
 	root := m.root
 	if root == nil || root.ended || m.stated {
 		return m.point(ev)
@@ -83,6 +151,13 @@ func (m *Mapper) sessionEnded(ev *agentevents.Event, p *agentevents.SessionCompl
 	return m.runEnded(ev, outcome, incomplete)
 }
 
+// ofRunAt is the event as one of no agent.
+func (m *Mapper) ofRunAt(ev *agentevents.Event) *agentevents.Event {
+	as := *ev
+	as.AgentID = ""
+	return &as
+}
+
 func (m *Mapper) runEnded(ev *agentevents.Event, outcome, incomplete string) *Span {
 	root := m.root
 	switch {
@@ -92,6 +167,7 @@ func (m *Mapper) runEnded(ev *agentevents.Event, outcome, incomplete string) *Sp
 	case root == nil || root.ended:
 		return m.late(ev)
 	}
+	root.madeUp = false
 	switch ev.Payload.(type) {
 	case *agentevents.RunCompleted, *agentevents.RunFailed, *agentevents.RunCancelled:
 	default:
@@ -107,15 +183,17 @@ func (m *Mapper) runEnded(ev *agentevents.Event, outcome, incomplete string) *Sp
 	}
 	m.order, m.open, m.waits, m.handoffs, m.spare, m.store = nil, nil, nil, nil, nil, nil
 	root.set(str(AttrOutcome, outcome))
-	root.set(val("agentevents.run.tool_calls", m.total.tools))
-	root.set(val("agentevents.run.model_calls", m.total.models))
-	if m.joined != nil {
-		m.totals(m.joined)
-	}
+	m.counts()
 	if p, ok := ev.Payload.(*agentevents.RunCompleted); ok {
 		m.say(root, AttrOutput, "assistant", string(p.Outputs))
 	}
 	return m.end(root, ev)
+}
+
+// counts gives the root the calls of the run.
+func (m *Mapper) counts() {
+	m.root.set(val("agentevents.run.tool_calls", m.total.tools))
+	m.root.set(val("agentevents.run.model_calls", m.total.models))
 }
 
 // turnEnded ends a run that is a turn, now or with the turn's summary.
@@ -146,7 +224,9 @@ func (m *Mapper) settle() {
 
 func (m *Mapper) agentStarted(ev *agentevents.Event, p *agentevents.AgentStarted) *Span {
 	id := m.who(ev)
-	first := m.root == nil
+	if s := m.flushed(ev, key{"agent", id, ""}); s != nil {
+		return s
+	}
 	m.ensureRoot(ev)
 	a := m.agent(ev)
 	given := label(p.Name)
@@ -154,13 +234,20 @@ func (m *Mapper) agentStarted(ev *agentevents.Event, p *agentevents.AgentStarted
 		given = a.given
 	}
 	switch {
-	case first && m.joined != nil:
-		a = m.joined // the root is the agent
 	case a != nil && !a.started && !a.span.ended: // the run or the node has named it, or it goes on
 		m.adopt(a.span, ev.SpanID)
+		if a.span.madeUp {
+			a.span.madeUp = false
+			if m.o.Recorded {
+				m.record(a.span, ev.SpanID)
+			}
+			if !a.span.Attr(AttrMadeUp).none() {
+				a.span.set(val(AttrMadeUp, false))
+			}
+		}
 	default:
 		if a != nil {
-			a.ended = true // the root, which may be its span, goes on
+			a.ended = true
 		}
 		parent := m.place(ev)
 		if up := m.agents[ev.ParentSpanID]; up != nil && up.id == ev.ParentSpanID && ev.ParentAgentID == "" && up != a {
@@ -172,10 +259,22 @@ func (m *Mapper) agentStarted(ev *agentevents.Event, p *agentevents.AgentStarted
 		if s := m.open[key{"tool", ev.ParentAgentID, ev.ParentCallID}]; s != nil {
 			parent = s
 		}
-		if a != nil && a != m.joined && a.errType != "" {
+		if a != nil && a.errType != "" {
 			m.abandon(a, ReasonRestarted)
 		}
+		attempt := 1
+		if a != nil { // a sibling, not below the attempt before
+			for parent == a.span || parent.under(a.span) && parent.key.agent == id {
+				parent = a.span.Parent
+			}
+			attempt = a.attempt + 1
+			m.handoffTo(id, Link{a.span.TraceID, a.span.ID, []Attr{str(AttrLinkType, "attempt")}})
+		}
 		a = m.newAgent(ev, id, "", parent, m.invoke(ev, given))
+		a.attempt = attempt
+		if attempt > 1 {
+			a.span.set(val("agentevents.agent.attempt", int64(attempt)))
+		}
 		if node := m.open[nodeKey(ev)]; node != nil && ev.AgentID == "" && ev.NodeRunID != "" {
 			m.give(node, a)
 		}
@@ -191,12 +290,13 @@ func (m *Mapper) agentStarted(ev *agentevents.Event, p *agentevents.AgentStarted
 	a.span.set(val("agentevents.agent.attempt", opt(p.Attempt)))
 	a.span.set(str(AttrRequestModel, p.Model))
 	m.prompt(a.span, p)
+	m.attributes(a.span, ev)
 	return a.span
 }
 
 // newAgent begins an agent's span. in tells spans of the same agent apart.
 func (m *Mapper) newAgent(ev *agentevents.Event, id, in string, parent *Span, h shape) *agent {
-	a := &agent{id: id}
+	a := &agent{id: id, attempt: 1}
 	for _, h := range h.attrs {
 		if h.Key == AttrAgent {
 			a.name = h.Text
@@ -260,8 +360,23 @@ var badWords = map[endword.Meaning]bool{endword.Failed: true, endword.Refused: t
 
 func (m *Mapper) agentEnded(ev *agentevents.Event, p *agentevents.AgentEnded) *Span {
 	a := m.agent(ev)
+	if k := (key{"agent", m.who(ev), ""}); a == nil && k.agent != "" && m.unbegun(k) {
+		took := p.Duration.V
+		as := before(ev, took)
+		m.ensureRoot(m.ofRunAt(as))
+		parent := m.place(as)
+		if up := m.find(cmp.Or(m.named[ev.ParentAgentID], ev.ParentAgentID)); up != nil && ev.ParentAgentID != "" {
+			parent = up.span
+		}
+		a = m.newAgent(as, k.agent, "", parent, m.invoke(as, ""))
+		m.orphan(a.span, took)
+	}
 	if a == nil || a.ended || a.span.ended {
 		return m.late(ev)
+	}
+	if a.span.madeUp && p.Duration.V > ev.Time.Sub(a.span.Start) { // its acts before are not in the log
+		a.span.Start = ev.Time.Add(-p.Duration.V)
+		m.covers(a.span)
 	}
 	a.ended, a.model = true, nil
 	s := a.span
@@ -291,9 +406,6 @@ func (m *Mapper) agentEnded(ev *agentevents.Event, p *agentevents.AgentEnded) *S
 	if a.id == "" { // or else it would have the events of no agent
 		delete(m.agents, "")
 		m.recent = nil
-	}
-	if a == m.joined {
-		return s // which ends with the run
 	}
 	m.totals(a)
 	return m.end(s, ev)
@@ -336,6 +448,9 @@ func (m *Mapper) counted(ev *agentevents.Event) *agent {
 
 // modelCalled begins the span of a model call.
 func (m *Mapper) modelCalled(ev *agentevents.Event, start time.Time, p *agentevents.ModelCalled) *Span {
+	if s := m.flushed(ev, key{"model", m.who(ev), p.ModelCallID}); s != nil {
+		return s
+	}
 	m.ensureRoot(ev)
 	op := cmp.Or(word(p.Operation), OpChat)
 	h := shape{name: title(op, word(p.Model)), kind: KindClient, start: start}
@@ -347,6 +462,7 @@ func (m *Mapper) modelCalled(ev *agentevents.Event, start time.Time, p *agenteve
 	if a.span != nil && m.o.Semconv == SemconvV1_41 && a.span.Attr(AttrProvider).none() {
 		a.span.set(str(AttrProvider, p.Provider))
 	}
+	m.attributes(a.model, ev)
 	m.exchange(a.model, AttrInput, "user", "request", string(p.Request), "")
 	return a.model
 }
@@ -370,6 +486,11 @@ func (m *Mapper) modelReturned(ev *agentevents.Event, p *agentevents.ModelReturn
 	switch {
 	case p.OneEvent:
 		s = m.modelCalled(ev, ev.Time.Add(-p.Duration.V), &agentevents.ModelCalled{ModelCallID: p.ModelCallID, Provider: p.Provider, Model: p.Model, Operation: p.Operation, Request: p.Request})
+		if !p.Duration.OK {
+			s.set(val(AttrNoStart, true))
+		}
+	case s == nil && m.unbegun(key{"model", m.who(ev), p.ModelCallID}):
+		s = m.orphan(m.modelCalled(ev, ev.Time.Add(-p.Duration.V), &agentevents.ModelCalled{ModelCallID: p.ModelCallID, Provider: p.Provider, Model: p.Model, Operation: p.Operation, Request: p.Request}), p.Duration.V)
 	case s == nil:
 		return m.late(ev)
 	}
@@ -397,6 +518,9 @@ func (m *Mapper) modelReturned(ev *agentevents.Event, p *agentevents.ModelReturn
 
 // toolCalled begins the span of a tool call.
 func (m *Mapper) toolCalled(ev *agentevents.Event, start time.Time, p *agentevents.ToolCalled) *Span {
+	if s := m.flushed(ev, key{"tool", m.who(ev), p.CallID}); s != nil {
+		return s
+	}
 	m.ensureRoot(ev)
 	h := shape{name: title(OpTool, label(p.ToolID)), start: start}
 	h.attrs = m.common(ev, OpTool, str(AttrTool, cut(p.ToolID, maxText)), str(AttrAgent, m.called(ev)), str(AttrToolCallID, cut(p.CallID, maxText)))
@@ -409,6 +533,7 @@ func (m *Mapper) toolCalled(ev *agentevents.Event, start time.Time, p *agenteven
 	m.counted(ev).tools++
 	m.total.tools++
 	s := m.begin(ev, m.scope(ev), key{"tool", m.who(ev), p.CallID}, h)
+	m.attributes(s, ev)
 	m.either(s, AttrToolArguments, p.Arguments, p.ArgumentsSummary)
 	return s
 }
@@ -423,10 +548,15 @@ func (m *Mapper) toolReturned(ev *agentevents.Event, p *agentevents.ToolReturned
 	switch {
 	case p.OneEvent || s == nil && refused:
 		s = m.toolCalled(ev, ev.Time.Add(-took), &agentevents.ToolCalled{CallID: p.CallID, ToolID: p.ToolID, Arguments: p.Arguments, ArgumentsSummary: p.ArgumentsSummary})
-		if refused { // it did not run
+		switch {
+		case refused: // it did not run
 			m.counted(ev).tools--
 			m.total.tools--
+		case !p.Duration.OK:
+			s.set(val(AttrNoStart, true))
 		}
+	case s == nil && m.unbegun(key{"tool", m.who(ev), p.CallID}):
+		s = m.orphan(m.toolCalled(ev, ev.Time.Add(-took), &agentevents.ToolCalled{CallID: p.CallID, ToolID: p.ToolID, Arguments: p.Arguments, ArgumentsSummary: p.ArgumentsSummary}), took)
 	case s == nil:
 		return m.late(ev)
 	}
@@ -478,9 +608,13 @@ func (m *Mapper) spanKey(ev *agentevents.Event, p *agentevents.SpanRecorded) key
 func (m *Mapper) step(ev *agentevents.Event) (*Span, bool) {
 	switch p := ev.Payload.(type) {
 	case *agentevents.PhaseStarted:
-		return m.stepBegins(ev, m.root, phaseKey(ev), ev.Phase, val("agentevents.step.input_count", opt(p.InputCount))), true
+		return m.stepBegins(ev, m.workflow(ev), phaseKey(ev), ev.Phase, val("agentevents.step.input_count", opt(p.InputCount))), true
 	case *agentevents.PhaseCompleted:
-		return m.stepEnds(ev, phaseKey(ev), m.open[phaseKey(ev)], agentevents.Opt[agentevents.ErrorInfo]{}, val("agentevents.step.output_count", opt(p.OutputCount))), true
+		s := m.open[phaseKey(ev)]
+		if s == nil && m.unbegun(phaseKey(ev)) {
+			s = m.stepWhole(ev, m.workflow(ev), phaseKey(ev), ev.Phase, 0)
+		}
+		return m.stepEnds(ev, phaseKey(ev), s, agentevents.Opt[agentevents.ErrorInfo]{}, val("agentevents.step.output_count", opt(p.OutputCount))), true
 
 	case *agentevents.NodeStarted:
 		if ev.Extra(multiagent) != "" {
@@ -492,9 +626,9 @@ func (m *Mapper) step(ev *agentevents.Event) (*Span, bool) {
 		}
 		return s, true
 	case *agentevents.NodeCompleted:
-		return m.nodeEnds(ev, agentevents.Opt[agentevents.ErrorInfo]{}), true
+		return m.nodeEnds(ev, p.Duration.V, agentevents.Opt[agentevents.ErrorInfo]{}), true
 	case *agentevents.NodeFailed:
-		return m.nodeEnds(ev, agentevents.Some(p.Error)), true
+		return m.nodeEnds(ev, 0, agentevents.Some(p.Error)), true
 
 	case *agentevents.TurnStarted:
 		return m.stepBegins(ev, nil, m.turnKey(ev, p.Turn), "turn", val("agentevents.turn.index", opt(p.Turn))), true
@@ -503,12 +637,19 @@ func (m *Mapper) step(ev *agentevents.Event) (*Span, bool) {
 		if s == nil {
 			s = innermost(*m.scopesOf(ev), "turn")
 		}
+		if s == nil {
+			s = m.stepWhole(ev, nil, m.ended(ev, p), "turn", p.Duration.V)
+		}
 		return m.stepEnds(ev, m.ended(ev, p), s, p.Error), true
 	case *agentevents.StepStarted:
 		return m.stepBegins(ev, nil, key{"step", m.who(ev), p.StepID}, cmp.Or(p.Name, p.StepID)), true
 	case *agentevents.StepEnded:
 		k := key{"step", m.who(ev), p.StepID}
-		return m.stepEnds(ev, k, m.open[k], p.Error), true
+		s := m.open[k]
+		if s == nil {
+			s = m.stepWhole(ev, nil, k, cmp.Or(p.Name, p.StepID), p.Duration.V)
+		}
+		return m.stepEnds(ev, k, s, p.Error), true
 
 	case *agentevents.SpanRecorded:
 		k := m.spanKey(ev, p)
@@ -518,10 +659,8 @@ func (m *Mapper) step(ev *agentevents.Event) (*Span, bool) {
 			return m.stepBegins(ev, nil, k, p.Subject), true
 		case p.Phase != "complete" && p.Phase != "error" && p.Phase != "cancelled":
 			return nil, false
-		case s == nil && p.Duration.OK:
-			early := *ev
-			early.Time = ev.Time.Add(-p.Duration.V)
-			s = m.stepBegins(&early, nil, k, p.Subject)
+		case s == nil:
+			s = m.stepWhole(ev, nil, k, p.Subject, p.Duration.V)
 		}
 		var info agentevents.Opt[agentevents.ErrorInfo]
 		if p.Phase != "complete" {
@@ -548,8 +687,11 @@ func (m *Mapper) delegate(ev *agentevents.Event, node *Span, id string) {
 
 // nodeEnds ends a node, and the agent that works for it if that has not said so: an agent
 // with a start of its own is incomplete then, and has failed if it had an error.
-func (m *Mapper) nodeEnds(ev *agentevents.Event, info agentevents.Opt[agentevents.ErrorInfo]) *Span {
+func (m *Mapper) nodeEnds(ev *agentevents.Event, took time.Duration, info agentevents.Opt[agentevents.ErrorInfo]) *Span {
 	node := m.open[nodeKey(ev)]
+	if node == nil {
+		node = m.stepWhole(ev, m.phase(ev), nodeKey(ev), ev.NodeID, took)
+	}
 	a := m.own[node]
 	if a == nil || a.span.ended {
 		return m.stepEnds(ev, nodeKey(ev), node, info)
@@ -595,10 +737,15 @@ func (m *Mapper) stepBegins(ev *agentevents.Event, parent *Span, k key, name str
 		if m.root == nil { // it is the run
 			m.of, m.name = k, name
 			m.workflowRoot(ev, more...)
+			m.attributes(m.root, ev)
 			return m.root
 		}
 	}
-	m.ensureRoot(ev)
+	if k.kind == "phase" || k.kind == "node" { // no agent's
+		m.ensureRoot(m.ofRunAt(ev))
+	} else {
+		m.ensureRoot(ev)
+	}
 	if parent == nil {
 		parent = m.scope(ev)
 	}
@@ -606,10 +753,32 @@ func (m *Mapper) stepBegins(ev *agentevents.Event, parent *Span, k key, name str
 	if ev.AgentID != "" {
 		attrs = append(attrs, str(AttrAgent, m.called(ev)))
 	}
+	if k.kind == "node" {
+		m.next = m.edges[ev.NodeID]
+		delete(m.edges, ev.NodeID)
+	}
 	s := m.begin(ev, parent, k, shape{name: title(OpStep, name), attrs: attrs})
+	m.next = nil
+	if k.kind == "node" && ev.NodeID != "" && (len(m.nodes) < maxAgents || m.nodes[ev.NodeID] != nil) {
+		put(&m.nodes, ev.NodeID, s)
+	}
+	m.attributes(s, ev)
 	if k.kind != "phase" && k.kind != "node" {
 		scopes := m.scopesOf(ev)
 		*scopes = append(slices.DeleteFunc(*scopes, func(s *Span) bool { return s.ended }), s)
+	}
+	return s
+}
+
+// stepWhole begins the step of an end whose start is not in the log. It returns nil if that is
+// the root, or if the step has ended before.
+func (m *Mapper) stepWhole(ev *agentevents.Event, parent *Span, k key, name string, took time.Duration) *Span {
+	if m.is(k) || !m.unbegun(k) {
+		return nil
+	}
+	s := m.orphan(m.stepBegins(before(ev, took), parent, k, name), took)
+	if s == m.root {
+		return nil
 	}
 	return s
 }
@@ -722,12 +891,35 @@ func handoffKey(id string, from, to agentevents.AgentRef) key {
 
 // handoff remembers that the agent's next start is linked to this event's span.
 func (m *Mapper) handoff(ev *agentevents.Event, to agentevents.AgentRef) {
-	if s := m.scope(ev); s != nil && len(m.handoffs) < maxWaits && len(m.handoffs[to.AgentID]) < maxEarly {
+	if s := m.scope(ev); s != nil {
+		m.handoffTo(to.AgentID, Link{s.TraceID, s.ID, []Attr{str(AttrLinkType, "handoff")}})
+	}
+}
+
+// handoffTo adds a link of the agent's next span.
+func (m *Mapper) handoffTo(id string, l Link) {
+	if len(m.handoffs) < maxWaits && len(m.handoffs[id]) < maxEarly {
 		if m.handoffs == nil {
 			m.handoffs = map[string][]Link{}
 		}
-		m.handoffs[to.AgentID] = append(m.handoffs[to.AgentID], Link{s.TraceID, s.ID, []Attr{str(AttrLinkType, "handoff")}})
+		m.handoffs[id] = append(m.handoffs[id], l)
 	}
+}
+
+// edge remembers that the next span of the node is linked to the latest one of the node before.
+func (m *Mapper) edge(p *agentevents.EdgeFired) {
+	s, links := m.nodes[p.From], m.edges[p.To]
+	if s != nil && s.TraceID == m.root.TraceID && len(m.edges) < maxWaits && len(links) < maxEarly {
+		put(&m.edges, p.To, append(links, Link{s.TraceID, s.ID, []Attr{str(AttrLinkType, "edge")}}))
+	}
+}
+
+// put sets an entry of a map, which it makes if it is nil.
+func put[K comparable, V any](m *map[K]V, k K, v V) {
+	if *m == nil {
+		*m = map[K]V{}
+	}
+	(*m)[k] = v
 }
 
 // took is how long a handoff took, or nil.

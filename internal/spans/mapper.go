@@ -2,6 +2,7 @@ package spans
 
 import (
 	"cmp"
+	"hash/maphash"
 	"slices"
 	"time"
 
@@ -10,13 +11,18 @@ import (
 
 // A Mapper maps the events of one run to spans. It is not for concurrent use.
 //
-// A run has one root: of run.started, else of the first event that opens something. It
-// is a workflow, or an agent if the run says that one agent owns it or if it begins
-// with an agent. A run without run.started ends with the workflow or the turn that it begins
-// with, or with its session; another turn has a trace of its own. A turn's span goes on until
-// its summary, which may come behind its end. What is below is parented
-// by the ids of the events. Spans are open only for what works; what waits for people
-// becomes a span when it is over.
+// A run has one root, which is never the span of an agent: agents, their attempts and
+// workflows that nobody else has begun are siblings below it. run.started begins the root.
+// A run without one, that begins with a turn, has the turn as its root, and another turn has a
+// trace of its own; a turn's span goes on until its summary, which may come after its end.
+// Any other run gets a root that is made up. It has [AttrMadeUp], begins with the first event
+// of the run, and ends with the session or with the last event. One root of each agent in the
+// trace was rejected: Jaeger and samplers take the first root for the whole trace.
+// A span below the root has its parent by the ids of the events. Spans are open only for work;
+// a question to people becomes a span when it is over.
+//
+// An end whose start is not in the log makes a span that lasts as long as the end states. If
+// the end states no duration, the span has none, and [AttrNoStart].
 //
 // Agents are told apart as a fold does it: by agentId, else by nodeRunId, else by the spanId
 // of their start.
@@ -29,13 +35,14 @@ type Mapper struct {
 	resumed *Link  // to the segment before; the next root gets it
 
 	root    *Span
-	joined  *agent // the agent whose span the root is
-	stated  bool   // the run says itself when it ends
-	over    bool   // the root has ended with something else
-	of      key    // what the root is the span of, besides the run: a workflow or a turn
-	turn    bool   // the run is a turn of the root agent; see isTurn
-	summed  bool   // so is the summary of that turn seen
-	turned  *ended // the turn has ended, and its summary may come
+	owner   *agent    // that the run names, or nil
+	began   time.Time // the time of the first event
+	stated  bool      // the run says itself when it ends
+	over    bool      // the root has ended with something else
+	of      key       // what the root is the span of, besides the run: a turn
+	turn    bool      // the run is a turn of the root agent; see isTurn
+	summed  bool      // so is the summary of that turn seen
+	turned  *ended    // the turn has ended, and its summary may come
 	session string
 	name    string // of the run
 	paused  bool
@@ -56,12 +63,18 @@ type Mapper struct {
 	waits    map[key]wait        // what people are asked
 	handoffs map[string][]Link   // to an agent that did not start yet
 	used     map[SpanID]struct{}
-	next     []Link // of the span that begins next
-	unnamed  bool   // an agent without a start made the root
-	spare    []Attr // for the span that begins next
-	noting   Point  // the one that is told of
-	saying   []Attr // its attributes
-	store    []Attr // of points that are kept
+	next     []Link            // of the span that begins next
+	nodes    map[string]*Span  // the latest span of each node
+	edges    map[string][]Link // to a node that did not start yet
+	flows    int               // workflows that are finalized
+	done     []uint64          // digests of the keys of spans that have ended: the latest maxDone
+	seed     maphash.Seed      // of the digests
+	doneAt   int               // where the next one goes, once there are so many
+	orphans  map[key]*Span     // made of their ends
+	spare    []Attr            // for the span that begins next
+	noting   Point             // the one that is told of
+	saying   []Attr            // its attributes
+	store    []Attr            // of points that are kept
 
 	// Unmatched counts ends without an open span.
 	Unmatched int
@@ -77,6 +90,7 @@ type agent struct {
 	span    *Span
 	scopes  []*Span // open turns and steps, the innermost last
 	started bool    // an agent.started was seen
+	attempt int     // 1 for the first
 	ended   bool
 	failed  bool   // a transition said so
 	errType string // of its last error event
@@ -103,13 +117,14 @@ const (
 	maxWaits  = 256
 	maxAgents = 1024 // ended ones among them
 	maxUsed   = 1 << 16
+	maxDone   = 1024
 )
 
 // New returns a mapper for the run. Events of other runs must not be fed.
 func New(runID string, o Options) *Mapper {
 	o.ContentBytes = cmp.Or(o.ContentBytes, 8192)
 	o.MaxOpen = cmp.Or(o.MaxOpen, 1024)
-	return &Mapper{o: o, runID: runID, agents: map[string]*agent{}}
+	return &Mapper{o: o, runID: runID, agents: map[string]*agent{}, seed: maphash.MakeSeed()}
 }
 
 // Resume makes the mapper one for the rest of a run that began elsewhere. The rest has a
@@ -130,7 +145,7 @@ func (m *Mapper) Left(ev agentevents.Event) {
 
 // leave is Left for all that is open in a trace that ends.
 func (m *Mapper) leave() {
-	for _, s := range append([]*Span{m.root}, m.order...) {
+	for _, s := range m.order {
 		ev := agentevents.Event{RunID: m.runID, AgentID: s.key.agent, Time: s.Start, Sequence: s.First}
 		if a := m.agents[s.key.agent]; a != nil {
 			ev.ParentAgentID = a.under
@@ -141,8 +156,6 @@ func (m *Mapper) leave() {
 		switch {
 		case s.ended:
 			continue
-		case s == m.root && m.joined != nil && !m.joined.ended:
-			ev.AgentID, ev.Payload = m.joined.id, &agentevents.AgentStarted{Name: m.joined.given}
 		case s.key.kind == "agent":
 			start := &agentevents.AgentStarted{Model: s.Attr(AttrRequestModel).Text}
 			if a := m.agents[s.key.agent]; a != nil {
@@ -308,6 +321,9 @@ func (m *Mapper) Feed(ev *agentevents.Event) *Span {
 	if m.session == "" {
 		m.session = ev.SessionID
 	}
+	if m.began.IsZero() {
+		m.began = ev.Time
+	}
 	if m.isTurn(ev) {
 		as := *ev
 		for _, id := range [...]*string{&as.AgentID, &as.ParentAgentID} {
@@ -381,11 +397,14 @@ func (m *Mapper) feed(ev *agentevents.Event) *Span {
 		m.paused = false
 		return m.runResumed(ev)
 	case *agentevents.RunCompleted:
+		m.endsAlone(ev)
 		return m.runEnded(ev, "completed", "")
 	case *agentevents.RunFailed:
+		m.endsAlone(ev)
 		m.fail(m.root, errorType(p.Error, cmp.Or(m.errType, ErrorOther)), p.Error.V.Message)
 		return m.runEnded(ev, "failed", ReasonRunEnded)
 	case *agentevents.RunCancelled:
+		m.endsAlone(ev)
 		m.fail(m.root, "aborted", p.Reason)
 		return m.runEnded(ev, "cancelled", ReasonRunEnded)
 
@@ -400,15 +419,9 @@ func (m *Mapper) feed(ev *agentevents.Event) *Span {
 	case *agentevents.SessionCompleted:
 		return m.sessionEnded(ev, p)
 	case *agentevents.WorkflowCreated:
-		if m.root == nil {
-			m.of = key{"workflow", "", ev.WorkflowID}
-			m.workflowRoot(ev)
-		}
+		return m.pointAt(m.workflow(ev), ev)
 	case *agentevents.WorkflowFinalized:
-		if m.is(key{"workflow", "", ev.WorkflowID}) {
-			m.point(ev)
-			return m.runEnded(ev, "completed", "")
-		}
+		return m.finalized(ev, p)
 	case *agentevents.TurnSummarized:
 		if m.of.kind == "turn" && m.is(m.of) && m.who(ev) == "" {
 			return m.turnSummarized(ev, p)
@@ -430,6 +443,8 @@ func (m *Mapper) feed(ev *agentevents.Event) *Span {
 	case *agentevents.ToolReturned:
 		return m.toolReturned(ev, p)
 
+	case *agentevents.EdgeFired:
+		m.edge(p)
 	case *agentevents.HandoffRequested:
 		m.wait(ev, handoffKey(p.HandoffID, p.From, p.To), wait{parent: m.scope(ev)})
 		m.handoff(ev, p.To)
@@ -485,20 +500,22 @@ func (m *Mapper) common(ev *agentevents.Event, operation string, more ...Attr) [
 	return attrs
 }
 
-// ensureRoot makes a root of an event that opens something, if the run has none. An
-// agent's start makes one that is the agent's span as well. Where nobody has named a root, an
-// agent that acts without a start is one of several, and has a span below the root.
+// ensureRoot makes up a root where an event opens something and the run has none. Below a
+// root that is made up, an agent that acts without a start has a span that is made up as well.
 func (m *Mapper) ensureRoot(ev *agentevents.Event) {
-	_, starts := ev.Payload.(*agentevents.AgentStarted)
-	if m.root == nil {
-		if starts && ev.AgentID != "" && ev.ParentAgentID == "" && m.segment == 0 && ev.WorkflowID == "" {
-			m.agentRoot(ev, ev.AgentID)
-			return
-		}
-		m.unnamed = ev.AgentID != "" && !starts && m.segment == 0
+	if m.root == nil && m.stated {
 		m.workflowRoot(ev)
 	}
-	if m.unnamed && !starts && ev.AgentID != "" && m.agent(ev) == nil {
+	if m.root == nil {
+		as := *ev
+		if m.segment == 0 && m.began.Before(ev.Time) {
+			as.Time = m.began
+		}
+		m.workflowRoot(&as, val(AttrMadeUp, true))
+		m.root.madeUp = true
+	}
+	_, starts := ev.Payload.(*agentevents.AgentStarted)
+	if m.root.madeUp && !starts && ev.AgentID != "" && m.agent(ev) == nil {
 		id := m.who(ev)
 		parent := m.place(ev)
 		if up := m.find(ev.ParentAgentID); up != nil {
@@ -506,10 +523,20 @@ func (m *Mapper) ensureRoot(ev *agentevents.Event) {
 		}
 		as := *ev
 		as.SpanID, as.ParentSpanID = "", "" // the act has them
-		m.newAgent(&as, id, "", parent, m.invoke(&as, ""))
+		h := m.invoke(&as, "")
+		h.attrs = append(h.attrs, val(AttrMadeUp, true))
+		m.newAgent(&as, id, "", parent, h).span.madeUp = true
 	}
 }
 
+// endsAlone makes up the root of a run of which only the end is in the log.
+func (m *Mapper) endsAlone(ev *agentevents.Event) {
+	if m.root == nil {
+		m.ensureRoot(m.ofRunAt(ev))
+	}
+}
+
+// workflowRoot makes the root of the run.
 func (m *Mapper) workflowRoot(ev *agentevents.Event, more ...Attr) {
 	as := *ev
 	as.AgentID = "" // it is no agent's
@@ -519,19 +546,6 @@ func (m *Mapper) workflowRoot(ev *agentevents.Event, more ...Attr) {
 // is reports whether the open root is the span of this as well.
 func (m *Mapper) is(k key) bool { return m.of == k && m.root != nil && !m.root.ended }
 
-// agentRoot makes a root that is the agent's span.
-func (m *Mapper) agentRoot(ev *agentevents.Event, id string) {
-	as := *ev
-	as.AgentID = id
-	given := ""
-	if p, ok := ev.Payload.(*agentevents.AgentStarted); ok {
-		given = label(p.Name)
-	}
-	m.makeRoot(ev, m.invoke(&as, given))
-	m.joined = &agent{id: id, name: cmp.Or(given, word(id)), given: given, span: m.root}
-	m.agents[id], m.recent = m.joined, nil
-}
-
 func (m *Mapper) makeRoot(ev *agentevents.Event, h shape) {
 	s := m.span(ev, nil, h)
 	if m.o.Recorded {
@@ -540,8 +554,7 @@ func (m *Mapper) makeRoot(ev *agentevents.Event, h shape) {
 		}
 		_, opens := ev.Payload.(*agentevents.RunStarted)
 		_, resumes := ev.Payload.(*agentevents.RunResumed)
-		_, starts := ev.Payload.(*agentevents.AgentStarted)
-		if opens || resumes || starts && h.attrs[0].Text == OpAgent || m.of.kind != "" {
+		if opens || resumes || m.of.kind != "" {
 			m.record(s, ev.SpanID)
 			s.ParentID, s.Remote = parent(ev)
 		} else {
@@ -616,11 +629,22 @@ func (m *Mapper) span(ev *agentevents.Event, parent *Span, h shape) *Span {
 func (m *Mapper) make(ev *agentevents.Event, parent *Span, k key, h shape) *Span {
 	s := m.span(ev, parent, h)
 	s.TraceID, s.key, s.carried = m.root.TraceID, k, m.carrying
+	m.covers(s)
 	if m.o.Recorded {
 		m.adopt(parent, ev.ParentSpanID)
 		m.record(s, ev.SpanID)
 	}
 	return s
+}
+
+// covers has the spans around that are made up begin with the span at the latest. An export has
+// it so; a provider's spans have begun.
+func (m *Mapper) covers(s *Span) {
+	for up := s.Parent; up != nil; up = up.Parent {
+		if up.madeUp && up.Start.After(s.Start) {
+			up.Start = s.Start
+		}
+	}
 }
 
 // begin opens a span. One of the same key that is open has begun again.
@@ -704,6 +728,7 @@ func (m *Mapper) end(s *Span, ev *agentevents.Event) *Span {
 	if s == nil || s.ended {
 		return s
 	}
+	m.attributes(s, ev)
 	s.touch(ev.Time, ev.Sequence)
 	m.adopt(s, ev.SpanID)
 	m.adopt(s.Parent, ev.ParentSpanID)
@@ -746,8 +771,14 @@ func (m *Mapper) finish(s *Span, at time.Time) {
 		s.DroppedPoints += len(s.Points) - maxPoints
 		s.Points = s.Points[len(s.Points)-maxPoints:]
 	}
-	if s != m.root {
-		delete(m.open, s.key)
+	k := s.key
+	if s == m.root {
+		k = m.of
+	} else {
+		delete(m.open, k)
+	}
+	if k.kind != "" {
+		m.remember(k)
 	}
 	if m.o.Ended != nil {
 		m.o.Ended(s)
@@ -759,10 +790,12 @@ func (m *Mapper) close(s *Span, reason string, failed bool) {
 	if s == nil || s.ended {
 		return
 	}
-	s.ClosedReason = reason
-	s.set(str(AttrClosedReason, reason))
-	if failed {
-		m.fail(s, ErrorIncomplete, "")
+	if !s.madeUp { // or else it has no event of its end
+		s.ClosedReason = reason
+		s.set(str(AttrClosedReason, reason))
+		if failed {
+			m.fail(s, ErrorIncomplete, "")
+		}
 	}
 	m.finish(s, s.last)
 }
@@ -781,6 +814,53 @@ func (m *Mapper) closeBelow(of *Span, reason string, failed bool) {
 	}
 }
 
+// remember notes that a span of the key has ended.
+func (m *Mapper) remember(k key) {
+	if len(m.done) < maxDone {
+		m.done = append(m.done, maphash.Comparable(m.seed, k))
+		return
+	}
+	m.done[m.doneAt] = maphash.Comparable(m.seed, k)
+	m.doneAt = (m.doneAt + 1) % maxDone
+}
+
+// unbegun reports whether an end ends no span that was ever open: its start is not in the log.
+func (m *Mapper) unbegun(k key) bool {
+	open := m.root == nil || !m.root.ended || m.over && k.kind == "turn"
+	return open && !slices.Contains(m.done, maphash.Comparable(m.seed, k))
+}
+
+// orphan completes a span that is made of its end. A start of it that comes later, but is not
+// later in time, makes no second one.
+func (m *Mapper) orphan(s *Span, took time.Duration) *Span {
+	if took <= 0 {
+		s.set(val(AttrNoStart, true))
+	}
+	if s == m.root || s.key.kind == "" {
+		return s
+	}
+	if m.orphans == nil {
+		m.orphans = map[key]*Span{}
+	}
+	if len(m.orphans) < maxWaits {
+		m.orphans[s.key] = s
+	}
+	return s
+}
+
+// flushed is the span of a start that comes after its end, or nil.
+func (m *Mapper) flushed(ev *agentevents.Event, k key) *Span {
+	s := m.orphans[k]
+	if s == nil {
+		return nil
+	}
+	delete(m.orphans, k)
+	if !s.ended || ev.Time.After(s.End) {
+		return nil
+	}
+	return s
+}
+
 // under reports whether a span is below another one, or is the same.
 func (s *Span) under(of *Span) bool {
 	for ; s != nil; s = s.Parent {
@@ -792,14 +872,17 @@ func (s *Span) under(of *Span) bool {
 }
 
 // Close ends all open spans at the time of their last event, for the reason. It is no
-// error that a paused run ends, and that one is idle which waits for people. A run whose
-// one agent has ended well has no more to say, and its root ends without a reason.
+// error that a paused run ends, and that one is idle which waits for people. A root that is
+// made up, and below which nothing is open, ends without a reason.
 //
 // Events may still be fed: they belong to spans that have ended, and open new ones below.
 func (m *Mapper) Close(reason string) {
 	m.settle()
 	failed := reason != ReasonPaused && !(reason == ReasonIdle && (m.paused || len(m.waits) > 0))
-	done := m.joined != nil && m.joined.ended && len(m.open) == 0
+	done := true
+	for _, s := range m.open {
+		done = done && s.madeUp
+	}
 	for _, s := range slices.Backward(m.order) {
 		m.close(s, reason, failed)
 	}
@@ -810,10 +893,14 @@ func (m *Mapper) Close(reason string) {
 	m.early = nil
 	switch {
 	case m.root == nil || m.root.ended:
-	case done:
-		m.totals(m.joined)
+	case done && (m.root.madeUp || m.owner != nil && m.owner.ended):
+		if m.flows > 0 {
+			m.root.set(str(AttrOutcome, "completed"))
+		}
+		m.counts()
 		m.finish(m.root, m.root.last)
 	default:
+		m.root.madeUp = false // its work is cut off
 		if reason == ReasonPaused {
 			m.root.set(str(AttrOutcome, "paused"))
 		}
@@ -918,8 +1005,15 @@ func (m *Mapper) phase(ev *agentevents.Event) *Span {
 			return s
 		}
 	}
+	if ev.WorkflowID != "" {
+		if s := m.open[workflowKey(ev)]; s != nil {
+			return s
+		}
+	}
 	return m.root
 }
+
+func workflowKey(ev *agentevents.Event) key { return key{"workflow", "", ev.WorkflowID} }
 
 func nodeKey(ev *agentevents.Event) key { return key{"node", "", cmp.Or(ev.NodeRunID, ev.NodeID)} }
 

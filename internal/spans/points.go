@@ -12,7 +12,18 @@ func (m *Mapper) point(ev *agentevents.Event) *Span { return m.pointAt(m.scope(e
 func (m *Mapper) pointAt(s *Span, ev *agentevents.Event) *Span {
 	name, severity, attrs := m.describe(ev)
 	if name != "" {
-		m.note(s, ev, name, severity, attrs...)
+		m.note(s.working(), ev, name, severity, attrs...)
+	}
+	return s
+}
+
+// working is the span, or the first one around it that is open, else the span again: a point of
+// an agent that has ended is still shown.
+func (s *Span) working() *Span {
+	for up := s; up != nil; up = up.Parent {
+		if !up.ended {
+			return up
+		}
 	}
 	return s
 }

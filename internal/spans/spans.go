@@ -202,6 +202,7 @@ type Span struct {
 	Data any // what Options.Started keeps with the span
 
 	ended   bool
+	madeUp  bool      // no event begins it, and so none has to end it
 	carried bool      // from the trace before, and the id is known only by a later event
 	spent   bool      // a model call, this or one below, has usage
 	last    time.Time // of the last event of the span and of those below

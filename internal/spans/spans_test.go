@@ -120,9 +120,19 @@ func TestTreeOfARunWithAgents(t *testing.T) {
 	require.Equal(t, "completed", attr(r.begun[0], "agentevents.run.outcome"))
 }
 
+// alone is the tree of a run without a start: the agent's spans below a root that is made up.
+func alone(agent ...string) string {
+	first, _, _ := strings.Cut(strings.Replace(agent[0], "invoke_agent a", "invoke_workflow", 1), " +")
+	all := first + "\n"
+	for _, l := range agent {
+		all += "  " + l + "\n"
+	}
+	return all
+}
+
 func lines(l ...string) string { return strings.Join(append(l, ""), "\n") }
 
-func TestARunOfOneAgentHasTheAgentAsItsRoot(t *testing.T) {
+func TestARunOfOneAgent(t *testing.T) {
 	for name, started := range map[string][]ae.Payload{
 		"no run.started":          nil,
 		"the run names its agent": {&ae.RunStarted{Agent: ae.Some(ae.AgentRef{AgentID: "a"})}},
@@ -133,7 +143,8 @@ func TestARunOfOneAgentHasTheAgentAsItsRoot(t *testing.T) {
 			n := len(started)
 			r.feed("a", &ae.AgentStarted{}, &ae.ToolCalled{CallID: "c", ToolID: "Read"}, &ae.ToolReturned{CallID: "c", ToolID: "Read", Status: ae.ToolStatusOK}, &ae.AgentEnded{Outcome: ae.OutcomeConverged})
 			r.m.Close(spans.ReasonShutdown)
-			r.want(t, lines(fmt.Sprintf("invoke_agent a 0-%d", 3+n), fmt.Sprintf("  execute_tool Read %d-%d", 1+n, 2+n)))
+			r.want(t, alone(fmt.Sprintf("invoke_agent a 0-%d", 3+n), fmt.Sprintf("  execute_tool Read %d-%d", 1+n, 2+n)))
+			require.Equal(t, n == 0, attr(r.begun[0], "agentevents.made_up") == true)
 		})
 	}
 }
@@ -201,30 +212,30 @@ func TestHostileOrder(t *testing.T) {
 		want string
 	}{
 		{"end without a start", func(r *recording) { r.feed("a", done) },
-			lines("invoke_agent a 0-1 +late_end")},
+			alone("invoke_agent a 0-1", "  execute_tool Read 1-1")},
 		{"end before the start", func(r *recording) { r.feed("a", done, call) },
-			lines("invoke_agent a 0-2 error=agentevents.incomplete closed=shutdown +late_end",
+			alone("invoke_agent a 0-2 error=agentevents.incomplete closed=shutdown", "  execute_tool Read 1-1",
 				"  execute_tool Read 2-2 error=agentevents.incomplete closed=shutdown")},
 		{"start twice", func(r *recording) { r.feed("a", call, call, done) },
-			lines("invoke_agent a 0-3 closed=",
+			alone("invoke_agent a 0-3 closed=",
 				"  execute_tool Read 1-1 error=agentevents.incomplete closed=restarted",
 				"  execute_tool Read 2-3")},
 		{"time runs backwards", func(r *recording) {
 			r.feed("a", call)
 			r.event(ae.Event{AgentID: "a", Time: t0, Payload: done})
-		}, lines("invoke_agent a 0-2", "  execute_tool Read 1-1")},
+		}, alone("invoke_agent a 0-2", "  execute_tool Read 1-1")},
 		{"child after its parent's end", func(r *recording) {
 			r.event(ae.Event{AgentID: "b", ParentAgentID: "a", Payload: &ae.AgentStarted{}})
 			r.feed("b", &ae.AgentEnded{})
 			r.event(ae.Event{AgentID: "d", ParentAgentID: "b", Payload: &ae.AgentStarted{}})
 			r.feed("d", call, done, &ae.AgentEnded{})
-		}, lines("invoke_agent a 0-6", "  invoke_agent b 1-2", "    invoke_agent d 3-6", "      execute_tool Read 4-5")},
+		}, alone("invoke_agent a 0-6", "  invoke_agent b 1-2", "    invoke_agent d 3-6", "      execute_tool Read 4-5")},
 		{"a call is refused before it began", func(r *recording) {
 			r.feed("a", &ae.ToolReturned{CallID: "c", ToolID: "Bash", Status: ae.ToolStatusForbidden})
-		}, lines("invoke_agent a 0-1", "  execute_tool Bash 1-1 error=forbidden")},
+		}, alone("invoke_agent a 0-1", "  execute_tool Bash 1-1 error=forbidden")},
 		{"a call in one event", func(r *recording) {
 			r.feed("a", &ae.TextCompleted{}, &ae.TextCompleted{}, &ae.ToolReturned{CallID: "c", ToolID: "Bash", Status: ae.ToolStatusOK, OneEvent: true, Duration: ae.Some(2 * time.Second)})
-		}, lines("invoke_agent a 0-3 +text +text", "  execute_tool Bash 1-3")},
+		}, alone("invoke_agent a 0-3 +text +text", "  execute_tool Bash 1-3")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := record(spans.Options{})
@@ -236,7 +247,7 @@ func TestHostileOrder(t *testing.T) {
 				r.feed("a", &ae.AgentEnded{})
 			}
 			r.m.Close(spans.ReasonShutdown)
-			r.want(t, strings.Replace(c.want, " closed=\n", "\n", 1))
+			r.want(t, strings.Replace(c.want, " closed=\n", "\n", 2))
 			for _, s := range r.begun {
 				require.False(t, s.End.Before(s.Start))
 			}
@@ -247,13 +258,13 @@ func TestHostileOrder(t *testing.T) {
 func TestWaitsAreSpansWhenTheyAreOver(t *testing.T) {
 	r := record(spans.Options{})
 	r.feed("a", &ae.AgentStarted{}, &ae.ToolCalled{CallID: "c", ToolID: "Bash"}, &ae.ApprovalRequested{ApprovalID: "p", CallID: "c"})
-	require.Equal(t, 2, r.m.Open(), "no span is open for the approval")
+	require.Equal(t, 3, r.m.Open(), "no span is open for the approval")
 	r.n += 3 * 3600
 	at := r.feed("", &ae.ApprovalGranted{ApprovalID: "p", ApprovedBy: "ann"})
 	require.Equal(t, "agentevents.approval", at.Name)
 	r.feed("a", &ae.ToolReturned{CallID: "c", ToolID: "Bash", Status: ae.ToolStatusOK}, &ae.AgentEnded{})
 	r.m.Close(spans.ReasonShutdown)
-	r.want(t, lines("invoke_agent a 0-10805", "  execute_tool Bash 1-10804 +approval.requested", "    agentevents.approval 2-10803"))
+	r.want(t, alone("invoke_agent a 0-10805", "  execute_tool Bash 1-10804 +approval.requested", "    agentevents.approval 2-10803"))
 	require.Equal(t, "granted", attr(at, "agentevents.approval.decision"))
 	for _, s := range r.begun {
 		for _, a := range s.Attributes {
@@ -307,7 +318,7 @@ func TestStepsAndPhases(t *testing.T) {
 		r.feed("", &ae.RunCompleted{})
 		return r
 	}
-	feed(spans.Options{}).want(t, lines("invoke_workflow n 0-9", "  run_step find 1-8", "    invoke_agent a 2-7", "      run_step s 3-6 error=timeout", "        execute_tool Read 4-5"))
+	feed(spans.Options{}).want(t, lines("invoke_workflow n 0-9", "  invoke_workflow w 1-8", "    run_step find 1-8", "      invoke_agent a 2-7", "        run_step s 3-6 error=timeout", "          execute_tool Read 4-5"))
 	feed(spans.Options{NoSteps: true}).want(t, lines("invoke_workflow n 0-9 +event +event", "  invoke_agent a 2-7 +event +event", "    execute_tool Read 4-5"))
 }
 
@@ -338,11 +349,12 @@ func TestWhatIsOpenIsInBothTraces(t *testing.T) {
 	r.feed("a", &ae.ToolReturned{CallID: "c", ToolID: "Task", Status: ae.ToolStatusOK}, &ae.AgentEnded{})
 	r.feed("", &ae.RunCompleted{})
 	r.want(t, lines(
-		"invoke_agent a 0-5 closed=paused +run.paused",
-		"  execute_tool Task 1-4 closed=paused",
-		"    invoke_agent d 3-4 closed=paused",
-		"      chat x 4-4 closed=paused",
-		"  invoke_agent b 2-2 closed=paused",
+		"invoke_workflow 0-5 closed=paused +run.paused",
+		"  invoke_agent a 0-4 closed=paused",
+		"    execute_tool Task 1-4 closed=paused",
+		"      invoke_agent d 3-4 closed=paused",
+		"        chat x 4-4 closed=paused",
+		"    invoke_agent b 2-2 closed=paused",
 		"invoke_workflow 6-10 +run.resumed ->",
 		"  invoke_agent a 0-9",
 		"    execute_tool Task 1-8",
@@ -359,7 +371,7 @@ func TestOpenSpansAreBounded(t *testing.T) {
 		r.feed("a", &ae.ToolCalled{CallID: fmt.Sprint(i), ToolID: "Read"})
 		require.LessOrEqual(t, r.m.Open(), 11)
 	}
-	require.Equal(t, "evicted", r.begun[1].ClosedReason, "the oldest call goes first")
+	require.Equal(t, "evicted", r.begun[2].ClosedReason, "the oldest call goes first")
 	r.m.Close(spans.ReasonShutdown)
 	require.Equal(t, len(r.begun), r.ended)
 }
@@ -371,7 +383,7 @@ func TestTheNewestPointsAreKept(t *testing.T) {
 		r.feed("a", &ae.TextCompleted{})
 	}
 	r.m.Close(spans.ReasonShutdown)
-	s := r.begun[0]
+	s := r.begun[1]
 	require.Len(t, s.Points, 128)
 	require.Equal(t, 1000-128, s.DroppedPoints)
 	require.EqualValues(t, 1000, s.Points[127].Sequence)
@@ -385,7 +397,7 @@ func TestDeltasCreateNothingAndCostNoMemory(t *testing.T) {
 		ev := ae.Event{RunID: "r", AgentID: "a", Sequence: 9, Time: t0, Payload: p}
 		require.Zero(t, testing.AllocsPerRun(100, func() { r.m.Feed(&ev) }))
 	}
-	require.Len(t, r.begun, 2)
+	require.Len(t, r.begun, 3)
 }
 
 func TestContentIsLeftOut(t *testing.T) {
@@ -419,7 +431,7 @@ func TestContentThatIsTooLongStaysJSON(t *testing.T) {
 	r.feed("a", &ae.AgentStarted{Task: strings.Repeat("\x01", 500)}, &ae.ToolCalled{CallID: "c", ToolID: "Read", Arguments: ae.JSONString(strings.Repeat("é<", 500))})
 	r.m.Close(spans.ReasonShutdown)
 	for i, k := range []string{"gen_ai.input.messages", "gen_ai.tool.call.arguments"} {
-		text := attr(r.begun[i], k).(spans.Content).Text
+		text := attr(r.begun[i+1], k).(spans.Content).Text
 		require.LessOrEqual(t, len(text), 200)
 		_, err := ae.ToJSON(ae.JSON(text))
 		require.NoError(t, err, text)
@@ -494,9 +506,10 @@ func TestAnEmittersLogIsOneTree(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, a.Emit(ctx, &ae.AgentEnded{Outcome: ae.OutcomeConverged}))
 	require.NoError(t, run.Emit(ctx, &ae.RunCompleted{}))
-	require.Len(t, r.begun, 2)
+	require.Len(t, r.begun, 3)
 	require.Zero(t, r.m.Open())
 	require.Equal(t, r.begun[0], r.begun[1].Parent)
+	require.Equal(t, r.begun[1], r.begun[2].Parent)
 }
 
 // TestAnythingMakesATree: whatever comes in whatever order, each trace has one root, all

@@ -69,7 +69,7 @@ func TestAnAgentThatTriesAgain(t *testing.T) {
 		"invoke_workflow release 0-8",
 		"  run_step check 1-7",
 		"    invoke_agent check 2-3 error=rate_limit closed=restarted +error",
-		"    invoke_agent check 4-6",
+		"    invoke_agent check 4-6 ->",
 		"      execute_tool Read 4-5"))
 }
 
@@ -162,7 +162,7 @@ func TestRunsThatDoNotSayWhenTheyEnd(t *testing.T) {
 		r.flow("w", "audit", "auditor", &ae.AgentStarted{}, &ae.AgentEnded{})
 		r.flow("w", "audit", "planner", &ae.PhaseCompleted{})
 	}
-	const tree = "  run_step audit 1-4\n    invoke_agent auditor 2-3"
+	const tree = "    run_step audit 1-4\n      invoke_agent auditor 2-3"
 	for _, c := range []struct {
 		name    string
 		feed    func(*recording)
@@ -173,43 +173,103 @@ func TestRunsThatDoNotSayWhenTheyEnd(t *testing.T) {
 			workflow(r)
 			r.flow("w", "", "planner", &ae.WorkflowFinalized{})
 			r.feed("", &ae.SessionCompleted{Status: "done"})
-		}, []string{"invoke_workflow 0-5 +plan.proposed +workflow.finalized", tree}, "completed"},
+		}, []string{"invoke_workflow 0-6 +session.completed", "  invoke_workflow w 0-5 +plan.proposed +workflow.finalized", tree}, "completed"},
 		{"a workflow that says it twice", func(r *recording) {
 			workflow(r)
 			r.flow("w", "", "planner", &ae.WorkflowFinalized{})
 			r.feed("", &ae.RunCompleted{})
-		}, []string{"invoke_workflow 0-5 +plan.proposed +workflow.finalized", tree}, "completed"},
+		}, []string{"invoke_workflow 0-6", "  invoke_workflow w 0-5 +plan.proposed +workflow.finalized", tree}, "completed"},
 		{"a workflow in a run", func(r *recording) {
 			r.feed("", &ae.RunStarted{Name: "n"})
 			r.flow("w", "", "", &ae.WorkflowCreated{}, &ae.WorkflowFinalized{})
 			r.feed("", &ae.SessionCompleted{}, &ae.RunFailed{})
-		}, []string{"invoke_workflow n 0-4 error=_OTHER +plan.proposed +workflow.finalized +session.completed"}, "failed"},
+		}, []string{"invoke_workflow n 0-4 error=_OTHER +session.completed", "  invoke_workflow w 1-2 +plan.proposed +workflow.finalized"}, "failed"},
+		{"a workflow that is the run", func(r *recording) {
+			r.feed("", &ae.RunStarted{Name: "w"})
+			r.flow("w", "audit", "", &ae.PhaseStarted{}, &ae.PhaseCompleted{})
+			r.flow("w", "", "", &ae.WorkflowFinalized{})
+			r.feed("", &ae.RunCompleted{})
+		}, []string{"invoke_workflow w 0-4 +workflow.finalized", "  run_step audit 1-2"}, "completed"},
 		{"a workflow of an agent", func(r *recording) {
 			r.feed("a", &ae.AgentStarted{})
 			r.flow("w", "", "a", &ae.WorkflowCreated{}, &ae.WorkflowFinalized{})
 			r.feed("a", tool("c"), &ae.AgentEnded{})
-		}, []string{"invoke_agent a 0-4 +plan.proposed +workflow.finalized", "  execute_tool Read 2-3"}, nil},
+		}, []string{"invoke_workflow 0-4", "  invoke_agent a 0-4", "    invoke_workflow w 1-2 +plan.proposed +workflow.finalized", "    execute_tool Read 2-3"}, "completed"},
 		{"a session", func(r *recording) {
 			r.feed("a", &ae.AgentStarted{})
 			r.feed("", &ae.SessionCompleted{Status: "done"})
-		}, []string{"invoke_agent a 0-1 +session.completed"}, "completed"},
+		}, []string{"invoke_workflow 0-1 +session.completed", "  invoke_agent a 0-0 closed=run_ended"}, "completed"},
 		{"a session that failed", func(r *recording) {
 			r.feed("a", &ae.AgentStarted{}, &ae.AgentErrored{ErrorType: "overloaded"})
 			r.feed("", &ae.SessionCompleted{Status: "failed"})
-		}, []string{"invoke_agent a 0-2 error=overloaded +error +session.completed"}, "failed"},
+		}, []string{"invoke_workflow 0-2 error=overloaded +session.completed", "  invoke_agent a 0-1 error=agentevents.incomplete closed=run_ended +error"}, "failed"},
 		{"a session with another word for it", func(r *recording) {
 			r.feed("a", &ae.AgentStarted{})
 			r.feed("", &ae.SessionCompleted{Status: "Timed_Out"})
-		}, []string{"invoke_agent a 0-1 error=_OTHER +session.completed"}, "failed"},
+		}, []string{"invoke_workflow 0-1 error=_OTHER +session.completed", "  invoke_agent a 0-0 error=agentevents.incomplete closed=run_ended"}, "failed"},
 		{"a session with an unknown word", func(r *recording) {
 			r.feed("a", &ae.AgentStarted{})
 			r.feed("", &ae.SessionCompleted{Status: "shelved"})
-		}, []string{"invoke_agent a 0-1 +session.completed"}, "shelved"},
+		}, []string{"invoke_workflow 0-1 +session.completed", "  invoke_agent a 0-0 closed=run_ended"}, "shelved"},
 		{"agents without starts are below a root that is none of them", func(r *recording) {
 			r.feed("a", tool("c"))
 			r.feed("b", tool("d"))
 			r.feed("", &ae.SessionCompleted{Status: "done"})
-		}, []string{"invoke_workflow 0-2 +session.completed", "  invoke_agent a 0-0 closed=run_ended", "    execute_tool Read -1-0", "  invoke_agent b 1-1 closed=run_ended", "    execute_tool Read 0-1"}, "completed"},
+		}, []string{"invoke_workflow -1-2 +session.completed", "  invoke_agent a -1-0", "    execute_tool Read -1-0", "  invoke_agent b 0-1", "    execute_tool Read 0-1"}, "completed"},
+		{"two workflows at once", func(r *recording) {
+			r.flow("w", "", "", &ae.WorkflowCreated{})
+			r.flow("v", "", "", &ae.WorkflowCreated{})
+			r.flow("w", "audit", "", &ae.PhaseStarted{})
+			r.flow("v", "audit", "", &ae.PhaseStarted{})
+			r.flow("w", "audit", "a", &ae.AgentStarted{}, &ae.AgentEnded{})
+			r.flow("v", "audit", "b", &ae.AgentStarted{}, &ae.AgentEnded{})
+			r.flow("w", "audit", "", &ae.PhaseCompleted{}, &ae.WorkflowFinalized{})
+			r.flow("v", "audit", "", &ae.PhaseCompleted{}, &ae.WorkflowFinalized{})
+		}, []string{"invoke_workflow 0-11",
+			"  invoke_workflow w 0-9 +plan.proposed +workflow.finalized", "    run_step audit 2-8", "      invoke_agent a 4-5",
+			"  invoke_workflow v 1-11 +plan.proposed +workflow.finalized", "    run_step audit 3-10", "      invoke_agent b 6-7"}, "completed"},
+		{"two workflows, one after the other", func(r *recording) {
+			r.feed("", &ae.SessionStarted{})
+			r.flow("w", "", "", &ae.WorkflowCreated{}, &ae.WorkflowFinalized{})
+			r.flow("v", "", "", &ae.WorkflowCreated{}, &ae.WorkflowFinalized{})
+			r.flow("v", "", "", &ae.WorkflowCreated{}, &ae.WorkflowFinalized{})
+		}, []string{"invoke_workflow 0-6 +session.started", "  invoke_workflow w 1-2 +plan.proposed +workflow.finalized",
+			"  invoke_workflow v 3-4 +plan.proposed +workflow.finalized", "  invoke_workflow v 5-6 +plan.proposed +workflow.finalized"}, "completed"},
+		{"peers that start", func(r *recording) {
+			r.feed("", &ae.SessionStarted{})
+			r.feed("a", &ae.AgentStarted{}, tool("c"))
+			r.feed("b", &ae.AgentStarted{}, tool("d"), &ae.AgentEnded{})
+			r.feed("a", &ae.AgentEnded{})
+		}, []string{"invoke_workflow 0-6 +session.started", "  invoke_agent a 1-6", "    execute_tool Read 1-2", "  invoke_agent b 3-5", "    execute_tool Read 3-4"}, nil},
+		{"attempts", func(r *recording) {
+			r.feed("a", &ae.AgentStarted{}, &ae.AgentEnded{}, &ae.AgentStarted{}, tool("c"), &ae.AgentEnded{})
+		}, []string{"invoke_workflow 0-4", "  invoke_agent a 0-1", "  invoke_agent a 2-4 ->", "    execute_tool Read 2-3"}, nil},
+		{"a call that is returned twice", func(r *recording) {
+			done := &ae.ToolReturned{CallID: "c", ToolID: "Read", Status: ae.ToolStatusOK, Duration: ae.Some(2 * time.Second)}
+			r.feed("a", &ae.TextCompleted{}, &ae.TextCompleted{}, done, done)
+			r.m.Unmatched--
+		}, []string{"invoke_workflow 0-3 +text +text", "  invoke_agent a 0-3 +late_end", "    execute_tool Read 0-2"}, nil},
+		{"ends alone", func(r *recording) {
+			r.n = 10
+			r.feed("a", &ae.ToolReturned{CallID: "c", ToolID: "Read", Status: ae.ToolStatusOK, Duration: ae.Some(2 * time.Second)}, &ae.ModelReturned{ModelCallID: "m", Model: "m"})
+			r.feed("a", &ae.AgentEnded{Duration: ae.Some(9 * time.Second)})
+			r.feed("b", &ae.AgentEnded{Duration: ae.Some(4 * time.Second)})
+			r.flow("w", "", "", &ae.WorkflowFinalized{Duration: 3 * time.Second})
+			r.feed("", &ae.StepEnded{StepID: "s"}, &ae.RunCompleted{})
+		}, []string{"invoke_workflow 3-16", "  invoke_agent a 3-12", "    execute_tool Read 8-10", "    chat m 11-11", "  invoke_agent b 9-13",
+			"  invoke_workflow w 11-14 +workflow.finalized", "  run_step s 15-15"}, "completed"},
+		{"the end of a run alone", func(r *recording) { r.feed("", &ae.RunFailed{}) }, []string{"invoke_workflow 0-0 error=_OTHER"}, "failed"},
+		{"the end of a session alone", func(r *recording) { r.feed("o", &ae.SessionCompleted{}) }, []string{"invoke_workflow 0-0 +session.completed"}, "completed"},
+		{"the end of a turn alone", func(r *recording) {
+			r.n = 10
+			r.feed("", &ae.TurnEnded{Turn: ae.Some(1), Duration: ae.Some(4 * time.Second)}, &ae.TurnSummarized{})
+			r.feed("", &ae.TurnEnded{Turn: ae.Some(2), Duration: ae.Some(time.Second)})
+		}, []string{"invoke_workflow turn 6-11 +turn.summarized", "invoke_workflow turn 11-12 ->"}, "completed"},
+		{"a start that is flushed after its end", func(r *recording) {
+			r.feed("a", &ae.AgentStarted{}, &ae.TextCompleted{}, &ae.ToolReturned{CallID: "c", ToolID: "Read", Status: ae.ToolStatusOK, Duration: ae.Some(time.Second)})
+			r.event(ae.Event{AgentID: "a", Time: t0.Add(time.Second), Payload: &ae.ToolCalled{CallID: "c", ToolID: "Read"}})
+			r.feed("a", &ae.AgentEnded{})
+		}, []string{"invoke_workflow 0-4", "  invoke_agent a 0-4 +text", "    execute_tool Read 1-2"}, nil},
 		{"a turn", func(r *recording) {
 			r.feed("", turn(1), &ae.StepStarted{StepID: "s"}, &ae.ModelReturned{ModelCallID: "m", Model: "m", OneEvent: true}, tool("c"), &ae.MemoryChanged{})
 			r.feed("reader", &ae.AgentStarted{}, &ae.AgentEnded{})
@@ -333,7 +393,7 @@ func TestATotalOfTokens(t *testing.T) {
 	r := record(spans.Options{})
 	r.feed("a", &ae.AgentStarted{}, &ae.AgentEnded{Usage: ae.Some(ae.Usage{TotalTokens: ae.Some(int64(64))})})
 	r.m.Close(spans.ReasonShutdown)
-	require.EqualValues(t, 64, attr(r.begun[0], "agentevents.usage.total.tokens"))
+	require.EqualValues(t, 64, attr(r.begun[1], "agentevents.usage.total.tokens"))
 	require.Nil(t, attr(r.begun[0], "gen_ai.usage.input_tokens"))
 	require.Nil(t, attr(r.begun[0], "agentevents.usage.total.input_tokens"))
 }
@@ -369,4 +429,37 @@ func TestContentThatIsAskedFor(t *testing.T) {
 			require.Equal(t, want, strings.Contains(b.String(), secret), "%s, content %v", name, content)
 		}
 	}
+}
+
+// The attributes that an event of KAOS carries are those of its span; texts are content.
+func TestFreeAttributes(t *testing.T) {
+	for content, want := range map[bool]any{false: nil, true: spans.Content{Text: "a note"}} {
+		r := record(spans.Options{Content: spans.InTrace(content)})
+		r.feed("", &ae.RunStarted{Name: "n"})
+		r.feed("a", &ae.ToolCalled{CallID: "c", ToolID: "Read", Attributes: `{"cached":true,"note":"a note","rate":0.5,"none":null}`})
+		ev := ae.Event{AgentID: "a", Payload: &ae.ToolReturned{CallID: "c", ToolID: "Read", Status: ae.ToolStatusOK}}
+		require.NoError(t, ev.SetExtra("kaos", `{"/attributes/tokens_used":55,"name":"x"}`))
+		s := r.event(ev)
+		require.Equal(t, true, attr(s, "agentevents.attribute.cached"))
+		require.Equal(t, 0.5, attr(s, "agentevents.attribute.rate"))
+		require.EqualValues(t, 55, attr(s, "agentevents.attribute.tokens_used"))
+		require.Equal(t, want, attr(s, "agentevents.attribute.note"))
+		require.Nil(t, attr(s, "agentevents.attribute.name"))
+		require.Nil(t, attr(s, "agentevents.attribute.none"))
+	}
+}
+
+// A node is linked to the nodes whose edges lead to it.
+func TestEdgesAreLinks(t *testing.T) {
+	r := record(spans.Options{})
+	r.feed("", &ae.RunStarted{Name: "n"})
+	first := r.in("dig", "", &ae.NodeStarted{}, &ae.NodeCompleted{})
+	r.feed("", &ae.EdgeFired{From: "dig", To: "fill"}, &ae.EdgeSkipped{From: "dig", To: "stop"})
+	fill := r.in("fill", "", &ae.NodeStarted{}, &ae.NodeCompleted{})
+	stop := r.in("stop", "", &ae.NodeStarted{}, &ae.NodeCompleted{})
+	r.feed("", &ae.RunCompleted{})
+	require.Len(t, fill.Links, 1)
+	require.Equal(t, first.ID, fill.Links[0].SpanID)
+	require.Equal(t, "edge", fill.Links[0].Attributes[0].Text)
+	require.Empty(t, stop.Links)
 }

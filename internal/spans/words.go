@@ -100,11 +100,14 @@ const (
 	AttrWait         = "agentevents.wait" // seconds
 	AttrToolCalls    = "agentevents.agent.tool_calls"
 	AttrModelCalls   = "agentevents.agent.model_calls"
-	AttrCost         = "agentevents.usage.cost" // of a model call
-	AttrDeltas       = "agentevents.deltas"     // parts that a model call has streamed
-	AttrContent      = "agentevents.content"    // of a point
-	AttrStarted      = "agentevents.started"    // name of the span that a marker is for
-	AttrSequence     = "agentevents.seq"        // of the event of a log record
+	AttrCost         = "agentevents.usage.cost"    // of a model call
+	AttrDeltas       = "agentevents.deltas"        // parts that a model call has streamed
+	AttrContent      = "agentevents.content"       // of a point
+	AttrFree         = "agentevents.attribute."    // and the name of a free attribute of the event
+	AttrMadeUp       = "agentevents.made_up"       // a span of the run or an agent that no event begins
+	AttrNoStart      = "agentevents.start.unknown" // a span of an end that states no duration
+	AttrStarted      = "agentevents.started"       // name of the span that a marker is for
+	AttrSequence     = "agentevents.seq"           // of the event of a log record
 
 	EventSpanDetails = "agentevents.span.details" // a span with its content
 	OpStarted        = "agentevents.started"      // a marker

@@ -72,6 +72,7 @@ invoke_workflow n  5s
 		{"an end before the start", "0 run begins, 0 a begins, 1 a returns 1, 2 a calls 1, 3 a ends, 4 run ends", `
 invoke_workflow n  4s
 └─ invoke_agent a  3s
+   ├─ execute_tool t1  0s
    └─ execute_tool t1  0s  error: agentevents.incomplete
 `},
 		{"a start twice", "0 run begins, 0 a begins, 1 a calls 1, 2 a calls 1, 3 a returns 1, 4 a begins, 5 a ends, 6 run begins, 7 run ends", `
@@ -84,6 +85,8 @@ invoke_workflow n  7s
 		{"an end without a start", "0 run begins, 0 a begins, 1 a returns 1, 1 b<a ends, 2 a ends, 2 a ends, 3 run ends, 4 run ends", `
 invoke_workflow n  3s
 └─ invoke_agent a  2s
+   ├─ execute_tool t1  0s
+   └─ invoke_agent b  0s
 `},
 		{"pairs that cross", "0 run begins, 0 a begins, 1 a calls 1, 2 a calls 2, 3 a returns 1, 4 a returns 2, 5 a ends, 6 run ends", `
 invoke_workflow n  6s

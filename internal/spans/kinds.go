@@ -394,6 +394,7 @@ func (m *Mapper) agentEnded(ev *agentevents.Event, p *agentevents.AgentEnded) *S
 	}
 	s.set(val("agentevents.agent.convergence_score", opt(p.ConvergenceScore)))
 	s.set(val("agentevents.agent.turn_count", opt(p.NumTurns)))
+	s.set(val("agentevents.agent.stated_tokens", opt(p.StatedTokens)))
 	if p.Usage.OK {
 		t := s.tally()
 		t.stated, t.usage = true, p.Usage.V

@@ -111,7 +111,7 @@ func TestGenkitWithModelHTTPAndHook(t *testing.T) {
 		}
 	}
 	require.ElementsMatch(t, []string{
-		"invoke_agent guide by hook, in request", "generate by Genkit, in request", "generate by Genkit, in generate",
+		"invoke_workflow by hook, in request", "invoke_agent guide by hook, in invoke_workflow", "generate by Genkit, in request", "generate by Genkit, in generate",
 		"chat m by hook, in invoke_agent guide", "openai/m by Genkit, in generate",
 		"execute_tool weather by hook, in invoke_agent guide", "weather by Genkit, in generate",
 		"chat m by hook, in invoke_agent guide", "openai/m by Genkit, in generate",

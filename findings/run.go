@@ -174,8 +174,11 @@ func (r *Run) event(ev *agentevents.Event) {
 		r.paused = true
 	case *agentevents.RunStarted, *agentevents.RunResumed:
 		r.paused, r.over = false, false
-	case *agentevents.RunCompleted, *agentevents.RunFailed, *agentevents.RunCancelled, *agentevents.SessionCompleted:
+	case *agentevents.SessionCompleted:
 		r.end()
+	case *agentevents.RunCompleted, *agentevents.RunFailed, *agentevents.RunCancelled:
+		r.end()
+		r.forgetAll()
 	default:
 		answered = r.answered
 	}
@@ -186,6 +189,15 @@ func (r *Run) event(ev *agentevents.Event) {
 func (r *Run) end() {
 	r.over = true
 	r.close("")
+}
+
+// forgetAll closes all findings, and forgets the agents of a run that has ended.
+func (r *Run) forgetAll() {
+	for _, f := range r.found {
+		f.Open = false
+	}
+	clear(r.agents)
+	r.open, r.asking, r.working, r.idle, r.hands = 0, 0, 0, nil, hands{}
 }
 
 // begin adds a finding that began earlier, with the events that it has so far.

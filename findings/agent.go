@@ -100,6 +100,7 @@ type agent struct {
 	reports []report
 
 	retry, err, any streak
+	why             string // the last call failed
 	tools           []toolStreak
 	model, attempt  streak
 
@@ -358,6 +359,7 @@ func (a *agent) failures(x *act, p *agentevents.ToolReturned) {
 		a.err.reset()
 		a.err.key = key
 	}
+	a.why = view.Visible(brief(text(p.Error.V, cmp.Or(p.ResultSummary, plain(p.Result)))), maxWhy)
 	for _, s := range []*streak{&a.retry, &a.err, &a.any} {
 		s.add(x.returned, x.began, x.at, x.spent)
 	}
@@ -412,6 +414,9 @@ func (a *agent) follow(r *Run, ev *agentevents.Event) {
 	}
 	if f.Count++; a.streak != nil {
 		f.Count = a.streak.n
+	}
+	if a.streak == &a.any {
+		f.about = reason(a.why)
 	}
 	a.extend(r, ev, f)
 }
@@ -470,7 +475,7 @@ func (a *agent) look(r *Run, ev *agentevents.Event, p *agentevents.ToolReturned,
 	one := Finding{AgentID: a.id, ToolID: p.ToolID, CallID: p.CallID}
 	about := callText(p.ToolID, &x.args)
 	if x.failed {
-		why := view.Visible(brief(text(p.Error.V, cmp.Or(p.ResultSummary, plain(p.Result)))), maxWhy)
+		why := a.why
 		for _, f := range []struct {
 			s     *streak
 			limit int

@@ -472,33 +472,7 @@ func (a *agent) sorts(window int) int {
 
 // look begins a finding, if the last act completes one.
 func (a *agent) look(r *Run, ev *agentevents.Event, p *agentevents.ToolReturned, x *act, waits bool) {
-	one := Finding{AgentID: a.id, ToolID: p.ToolID, CallID: p.CallID}
-	about := callText(p.ToolID, &x.args)
-	if x.failed {
-		why := a.why
-		for _, f := range []struct {
-			s     *streak
-			limit int
-			found
-		}{
-			{&a.retry, r.o.Retries, found{Finding: with(one, Retry), about: about + reason(why), write: retryText}},
-			{&a.err, r.o.SameError, found{Finding: with(one, FailureStreak), about: why, write: sameErrorText}},
-			{a.tool(x.tool), r.o.Failures, found{Finding: with(one, FailureStreak), about: reason(why), write: toolText}},
-			{&a.any, r.o.Failures, found{Finding: with(one, FailureStreak), about: reason(why), write: anyText}},
-		} {
-			if f.s == nil || !f.s.reached(f.limit) {
-				continue
-			}
-			f.found.loops = true
-			if f.s == &a.any {
-				f.found.ToolID = ""
-			}
-			r.streak(ev, a, f.s, f.limit, f.found)
-			a.loop, a.streak = f.s.f, f.s
-			return
-		}
-	}
-	if waits || !x.args.ok && !x.hasResult {
+	if x.failed && a.fails(r, ev, p, x) || waits || !x.args.ok && !x.hasResult {
 		return
 	}
 	for period := 1; period <= maxPeriod; period++ {
@@ -515,7 +489,8 @@ func (a *agent) look(r *Run, ev *agentevents.Event, p *agentevents.ToolReturned,
 		if period > 1 && a.same[1] > 0 || n < limit*period {
 			continue
 		}
-		f := found{Finding: with(one, Repeat), about: about, parts: period, write: repeatText}
+		one := Finding{AgentID: a.id, ToolID: p.ToolID, CallID: p.CallID}
+		f := found{Finding: with(one, Repeat), about: callText(p.ToolID, &x.args), parts: period, write: repeatText}
 		if period > 1 {
 			f.Kind, f.write = PingPong, cycleText
 			f.ToolID, f.CallID = "", ""
@@ -524,9 +499,40 @@ func (a *agent) look(r *Run, ev *agentevents.Event, p *agentevents.ToolReturned,
 		return
 	}
 	if n := a.sorts(r.o.Window); n > 0 {
-		one.ToolID, one.CallID = "", ""
-		a.circle(r, ev, found{Finding: with(one, Repeat), parts: n, write: sortsText}, r.o.Window, 0)
+		a.circle(r, ev, found{Finding: Finding{Kind: Repeat, AgentID: a.id}, parts: n, write: sortsText}, r.o.Window, 0)
 	}
+}
+
+// fails begins a finding about failures in a row, or adds to it, and reports whether it did.
+func (a *agent) fails(r *Run, ev *agentevents.Event, p *agentevents.ToolReturned, x *act) bool {
+	tool := a.tool(x.tool)
+	if !a.retry.reached(r.o.Retries) && !a.err.reached(r.o.SameError) && !a.any.reached(r.o.Failures) && (tool == nil || !tool.reached(r.o.Failures)) {
+		return false // the usual case
+	}
+	one := Finding{AgentID: a.id, ToolID: p.ToolID, CallID: p.CallID}
+	about, why := callText(p.ToolID, &x.args), a.why
+	for _, f := range []struct {
+		s     *streak
+		limit int
+		found
+	}{
+		{&a.retry, r.o.Retries, found{Finding: with(one, Retry), about: about + reason(why), write: retryText}},
+		{&a.err, r.o.SameError, found{Finding: with(one, FailureStreak), about: why, write: sameErrorText}},
+		{tool, r.o.Failures, found{Finding: with(one, FailureStreak), about: reason(why), write: toolText}},
+		{&a.any, r.o.Failures, found{Finding: with(one, FailureStreak), about: reason(why), write: anyText}},
+	} {
+		if f.s == nil || !f.s.reached(f.limit) {
+			continue
+		}
+		f.found.loops = true
+		if f.s == &a.any {
+			f.found.ToolID = ""
+		}
+		r.streak(ev, a, f.s, f.limit, f.found)
+		a.loop, a.streak = f.s.f, f.s
+		return true
+	}
+	return false
 }
 
 func with(f Finding, k Kind) Finding {
@@ -595,4 +601,33 @@ func (r *Run) streak(ev *agentevents.Event, a *agent, s *streak, limit int, f fo
 	s.f.grow(ev, ev.Sequence)
 	s.f.size = float64(s.f.Count)
 	r.tell(s.f)
+}
+
+// GoesOn returns the finding of the agent's loop that a call would go on with, or nil: an open
+// [Repeat], [PingPong] or [Retry] whose next call it is. The call is no event yet.
+func (r *Run) GoesOn(agentID string, p *agentevents.ToolCalled) *Finding {
+	a := r.agents[agentID]
+	if a == nil || a.loop == nil || a.loop.Kind == FailureStreak {
+		return nil
+	}
+	var own args
+	own.set(p.Arguments, p.ArgumentsSummary, p.ArgsHash)
+	tool := hashOf(p.ToolID)
+	same := func(x *act) bool { return x != nil && x.tool == tool && x.args.same(&own) }
+	goes := false
+	switch {
+	case a.streak != nil:
+		goes = same(a.before(1))
+	case a.period > 0:
+		goes = same(a.before(a.period))
+	default:
+		for i := range r.o.Window {
+			goes = goes || same(a.before(i+1))
+		}
+	}
+	if !goes {
+		return nil
+	}
+	f := a.loop.copied()
+	return &f
 }

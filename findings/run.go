@@ -99,6 +99,9 @@ func (r *Run) Findings() []Finding {
 // More returns the number of findings beyond those that are kept.
 func (r *Run) More() int { return r.more }
 
+// ID returns the id of the run.
+func (r *Run) ID() string { return r.id }
+
 // Next returns the sequence after that of the last event.
 func (r *Run) Next() uint64 { return r.seen.Next }
 

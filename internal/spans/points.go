@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/findings"
 )
 
 // point is the point of an event that is no boundary of a span.
@@ -36,6 +37,12 @@ func (m *Mapper) note(s *Span, ev *agentevents.Event, name string, severity Seve
 		return
 	}
 	m.add(s, p)
+}
+
+// Found adds a point about a finding that the event has made begin or grow.
+func (m *Mapper) Found(ev *agentevents.Event, c *findings.Change) {
+	m.note(m.scope(ev), ev, "agentevents.finding", SeverityWarn, str("agentevents.finding.kind", string(c.Kind)), str("agentevents.finding.severity", string(c.Severity)),
+		val("agentevents.finding.count", c.Count), val("agentevents.finding.began", c.Began), str("agentevents.finding.tool", word(c.ToolID)))
 }
 
 // said is a copy of what a point says, which is good until the next one. So a point that nobody

@@ -26,7 +26,7 @@ type act struct {
 
 // args are the arguments of a call.
 type args struct {
-	hash, canon uint64 // canon is that of the canonical form; 0 until somebody asks
+	hash, canon uint64 // canon is the hash of the canonical form; 0 until somebody asks
 	text        []byte // the beginning
 	whole, ok   bool   // text is all; there are arguments
 }
@@ -252,7 +252,7 @@ func (a *agent) called(r *Run, ev *agentevents.Event, p *agentevents.ToolCalled)
 	r.open++
 }
 
-// take removes an open call and moves what is known of it to the act.
+// take removes an open call and moves its sequence, time and arguments to the act.
 func (a *agent) take(r *Run, id uint64, x *act) {
 	i := slices.IndexFunc(a.calls, func(c openCall) bool { return c.id == id })
 	if i < 0 {
@@ -604,7 +604,7 @@ func (r *Run) streak(ev *agentevents.Event, a *agent, s *streak, limit int, f fo
 }
 
 // GoesOn returns the finding of the agent's loop that a call would go on with, or nil: an open
-// [Repeat], [PingPong] or [Retry] whose next call it is. The call is no event yet.
+// [Repeat], [PingPong] or [Retry] whose next call it is. The call has not been recorded yet.
 func (r *Run) GoesOn(agentID string, p *agentevents.ToolCalled) *Finding {
 	a := r.agents[agentID]
 	if a == nil || a.loop == nil || a.loop.Kind == FailureStreak {

@@ -31,9 +31,9 @@
 // # No findings
 //
 // Arguments count in canonical JSON. A result counts as it was recorded, so polling with progress is
-// no loop: the result changes. [Options.Polls] names tools that may get one result many times.
+// not a loop: the result changes. [Options.Polls] names tools that may get one result many times.
 // Calls that are open at the same time, or that one answer of the model asks for, are one act: a
-// fan-out is no loop. Attempts whose pauses grow are back-off, and are allowed twice the
+// fan-out is not a loop. Attempts whose pauses grow are back-off, and are allowed twice the
 // number. A prompt or a message of a user begins anew. An open tool call or question explains
 // a gap of any length; an open model call explains one up to [Options.ModelStall].
 //

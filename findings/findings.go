@@ -39,7 +39,7 @@ const (
 	Serious Severity = "serious" // it has grown tenfold since it began, or the limit is all but reached
 )
 
-// Options are the numbers from which on a pattern is a finding. A number of 0 is that of
+// Options are the numbers from which on a pattern is a finding. A number of 0 stands for the one in
 // [Defaults]; one below 0 is refused by [Options.Check].
 type Options struct {
 	Repeats     int `least:"2"` // equal calls in a row with equal results
@@ -55,8 +55,8 @@ type Options struct {
 	Stall      time.Duration `least:"0"` // a gap in which the log has nothing open
 	ModelStall time.Duration `least:"0"` // a gap with an open model call, or in a log without model calls
 
-	// ContextTokens is the limit of a model's input in tokens: of what is sent and of what is
-	// read from and written to caches. ContextOf has it by model, and 0 of one that it does not
+	// ContextTokens is the limit of a model's input in tokens, with the tokens
+	// that are read from and written to caches. ContextOf has it by model, and 0 of one that it does not
 	// know. Without either, only compactions are looked at.
 	ContextTokens int64 `least:"0"`
 	ContextOf     func(model string) int64
@@ -71,7 +71,7 @@ type Options struct {
 
 	Wait time.Duration `least:"0"` // time for which a person was waited for
 
-	Polls []string // tools that may get one result many times; nil means those of Defaults
+	Polls []string // tools that may get one result many times; nil means the list in Defaults
 	Off   []Kind   // kinds that are not looked for
 }
 

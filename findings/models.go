@@ -57,7 +57,7 @@ func (a *agent) spend(id uint64, p *agentevents.ModelReturned) {
 	}
 }
 
-// observed counts usage that is reported: that of a model call until the call states it.
+// observed counts usage that is reported; the one about a model call, until the call states its own.
 func (a *agent) observed(p *agentevents.UsageObserved) {
 	now := spent{tokens: tokensOf(p.Usage), cost: p.CostUSD.V}
 	id := uint64(0) // of the whole attempt

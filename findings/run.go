@@ -65,14 +65,14 @@ type found struct {
 	write  func(*found) string
 }
 
-// A spent is what the model calls of an agent used.
+// A spent is the use of an agent's model calls.
 type spent struct {
 	tokens, calls int64
 	cost          float64
 	known, priced bool // somebody has stated tokens, or cost
 }
 
-// seed is of the process: hashes never leave it.
+// seed is drawn by the process: hashes never leave it.
 var seed = maphash.MakeSeed()
 
 func hashOf(text string) uint64 { return maphash.String(seed, text) }
@@ -102,7 +102,7 @@ func (r *Run) More() int { return r.more }
 // ID returns the id of the run.
 func (r *Run) ID() string { return r.id }
 
-// Next returns the sequence after that of the last event.
+// Next returns the sequence after the last event.
 func (r *Run) Next() uint64 { return r.seen.Next }
 
 func (f *found) copied() Finding {

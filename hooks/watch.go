@@ -29,7 +29,7 @@ const (
 	// error is an [*agentevents.RuleError] with the rule "finding-" and the kind, whose Detail
 	// can be shown to the model; with [agentevents.Agent.Do] the tool does not run.
 	Refuse
-	// Ask records an approval.requested of the agent, and refuses its tool calls, or those of all agents
+	// Ask records an approval.requested of the agent, and refuses its tool calls, or the calls of all agents
 	// when the finding is about the run, until the approval is granted or the agent ends.
 	Ask
 	// Stop calls Breaker.Stop.
@@ -47,7 +47,7 @@ type WatchOptions struct {
 	// Act has the actions by kind. Kinds without an entry are told.
 	Act map[findings.Kind]Action
 	// Log returns the events of a run from its beginning. It is called when a run is resumed,
-	// so that the findings after it are those of the whole log; events beyond the snapshot are
+	// so that the findings after it are the same as in the whole log; events beyond the snapshot are
 	// left out. Nil looks at the events after the resume alone.
 	Log func(ctx context.Context, runID string) iter.Seq2[agentevents.Event, error]
 }

@@ -57,6 +57,9 @@ func billLine(l *agentevents.UsageSource) string {
 	if l.Why == "" {
 		return "+ " + name + ": " + cmp.Or(counted, "0")
 	}
+	if l.Counted == l.Usage && counted != "" { // a cost of another source takes the place of its own
+		return "+ " + name + ": " + counted + "; " + l.Why + " in place of " + view.Dollars(l.Cost.V)
+	}
 	line := "- " + name + ": " + cmp.Or(figures(l.Usage, l.Cost), "0")
 	if counted != "" {
 		line = "+ " + name + ": " + counted + " of " + figures(l.Usage, l.Cost)

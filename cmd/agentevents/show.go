@@ -43,7 +43,7 @@ and how many tokens more or fewer they state than those of the attempt that coun
 			f.flags(fs, &l)
 			f.one(fs)
 			all := fs.Bool("all", false, "every run of the log")
-			bill := fs.Bool("usage", false, "only the bill: each source of tokens and cost, which counts and why others do not")
+			bill := fs.Bool("usage", false, "only the bill: the sources of tokens and cost, and which of them count")
 			return func(in *invocation) error {
 				details, err := f.read(in, &l)
 				if err != nil {

@@ -124,8 +124,8 @@ type Cost struct {
 
 // A Finding is one pattern of a run. It shares no memory with the run.
 type Finding struct {
-	Kind      Kind      `json:"kind"`
-	Severity  Severity  `json:"severity"`
+	Kind      Kind      `json:"kind"`             // the pattern
+	Severity  Severity  `json:"severity"`         // how bad it is
 	Text      string    `json:"text"`             // one sentence for people
 	RunID     string    `json:"runId"`            // its run
 	AgentID   string    `json:"agentId,omitzero"` // its agent; empty when it is about the run
@@ -146,7 +146,7 @@ type Change struct {
 	Began bool // else it has grown
 }
 
-// A Fold finds in a log of any number of runs. It is not for concurrent use.
+// A Fold finds in a log of any number of runs. The zero Fold has the default options. It is not for concurrent use.
 type Fold struct {
 	o    Options
 	runs map[string]*Run
@@ -159,6 +159,9 @@ func New(o Options) *Fold { return &Fold{o: o.filled(), runs: map[string]*Run{}}
 func (f *Fold) Add(ev *agentevents.Event) []Change {
 	r := f.runs[ev.RunID]
 	if r == nil {
+		if f.runs == nil {
+			*f = *New(f.o)
+		}
 		r = newRun(ev.RunID, &f.o)
 		f.runs[r.id] = r
 	}

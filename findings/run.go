@@ -22,7 +22,7 @@ const (
 	keptEnds    = 8    // sequences at each end of a finding
 )
 
-// A Run finds in the events of one run. It is not for concurrent use.
+// A Run finds in the events of one run. The zero Run has the default options. It is not for concurrent use.
 type Run struct {
 	id string
 	o  *Options
@@ -117,6 +117,9 @@ func (r *Run) Add(ev *agentevents.Event) []Change {
 	switch ev.Payload.(type) {
 	case *agentevents.TextDelta, *agentevents.AgentReasoningDelta, *agentevents.ToolArgumentsDelta:
 		return nil // a log may lack them
+	}
+	if r.o == nil {
+		*r = *NewRun(ev.RunID, Options{})
 	}
 	if r.seen.Again(ev.Sequence) {
 		return nil

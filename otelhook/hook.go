@@ -402,7 +402,7 @@ func (r *run) trace(ctx context.Context, ev *agentevents.Event) agentevents.Trac
 	s := r.m.Feed(ev)
 	if r.found != nil && !r.replayed {
 		for _, c := range r.found.Add(ev) {
-			r.m.Found(ev, &c)
+			r.m.Found(ev, string(c.Kind), string(c.Severity), c.ToolID, c.Count, c.Began)
 		}
 	}
 	r.ctx = nil

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/findings"
 )
 
 // point is the point of an event that is no boundary of a span.
@@ -40,9 +39,9 @@ func (m *Mapper) note(s *Span, ev *agentevents.Event, name string, severity Seve
 }
 
 // Found adds a point about a finding that the event has made begin or grow.
-func (m *Mapper) Found(ev *agentevents.Event, c *findings.Change) {
-	m.note(m.scope(ev), ev, "agentevents.finding", SeverityWarn, str("agentevents.finding.kind", string(c.Kind)), str("agentevents.finding.severity", string(c.Severity)),
-		val("agentevents.finding.count", c.Count), val("agentevents.finding.began", c.Began), str("agentevents.finding.tool", word(c.ToolID)))
+func (m *Mapper) Found(ev *agentevents.Event, kind, severity, tool string, count int, began bool) {
+	m.note(m.scope(ev), ev, "agentevents.finding", SeverityWarn, str("agentevents.finding.kind", kind), str("agentevents.finding.severity", severity),
+		val("agentevents.finding.count", count), val("agentevents.finding.began", began), str("agentevents.finding.tool", word(tool)))
 }
 
 // said is a copy of what a point says, which is good until the next one. So a point that nobody

@@ -33,6 +33,20 @@ func (r *Run) gap(ev *agentevents.Event) {
 	}
 }
 
+// Idle returns how long nothing has happened at a time after the last event, if an event of an agent at
+// that time would make it a [Stall], else 0. It changes nothing: a host asks it now and then, as a run
+// that hangs has no event that tells.
+func (r *Run) Idle(now time.Time) time.Duration {
+	if r.o == nil || r.last.IsZero() {
+		return 0
+	}
+	gap := now.Sub(r.last)
+	if slices.Contains(r.o.Off, Stall) || gap < r.o.Stall || !r.stalls(&agentevents.Event{}, gap) {
+		return 0
+	}
+	return gap
+}
+
 // began returns the time at which the work began that an event is about.
 func began(ev *agentevents.Event, at time.Time) time.Time {
 	switch p := ev.Payload.(type) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/findings"
@@ -57,7 +58,8 @@ type WatchOptions struct {
 // findings stop a run through one door. One Watch may be installed for several emitters whose runs
 // have different ids. Its methods may be called concurrently.
 //
-// Replayed events count and are not acted upon. A stall is found when the next event comes.
+// Replayed events count and are not acted upon. A stall is found when the
+// next event comes; until then [Watch.Idle] tells it.
 type Watch struct {
 	o    WatchOptions
 	mu   sync.RWMutex // nothing is waited for while it is held
@@ -94,6 +96,22 @@ func (w *Watch) Findings(runID string) []findings.Finding {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.found.Findings()
+}
+
+// Idle returns the open runs that stand still at a time, and for how long, if an event of an agent
+// at that time would make it a [findings.Stall]. It changes nothing. A host calls it now and then.
+func (w *Watch) Idle(now time.Time) map[string]time.Duration {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	idle := map[string]time.Duration{}
+	for id, r := range w.runs {
+		r.mu.Lock()
+		if d := r.found.Idle(now); d > 0 {
+			idle[id] = d
+		}
+		r.mu.Unlock()
+	}
+	return idle
 }
 
 func (w *Watch) run(id string) *watched {

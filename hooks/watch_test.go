@@ -246,3 +246,28 @@ func TestWatchFindsWhatAFoldOfTheLogFinds(t *testing.T) {
 	t.Log(kinds)
 	require.Len(t, kinds, len(findings.Kinds()), "a kind is never drawn")
 }
+
+// A run that hangs is known before its next event, and an open call explains it.
+func TestWatchKnowsTheRunsThatStandStill(t *testing.T) {
+	now := time.Date(2026, 5, 5, 9, 0, 0, 0, time.UTC)
+	w := hooks.NewWatch(hooks.WatchOptions{})
+	em, err := ae.NewEmitter(hooks.Breaker{Watch: w}.Install(ae.EmitterOptions{Clock: func() time.Time { return now }}))
+	require.NoError(t, err)
+	run, err := em.Run("r")
+	require.NoError(t, err)
+	a, ctx := run.Agent("a"), t.Context()
+	require.NoError(t, a.Emit(ctx, &ae.AgentStarted{}))
+	require.NoError(t, a.Emit(ctx, &ae.ModelReturned{ModelCallID: "m", OneEvent: true}))
+	require.Empty(t, w.Idle(now.Add(4*time.Minute)))
+	require.Equal(t, map[string]time.Duration{"r": 6 * time.Minute}, w.Idle(now.Add(6*time.Minute)))
+	require.Empty(t, w.Findings("r"), "asking changes nothing")
+
+	call, err := a.Call(ctx, &ae.ToolCalled{ToolID: "make"})
+	require.NoError(t, err)
+	require.Empty(t, w.Idle(now.Add(6*time.Hour)))
+	require.NoError(t, call.Return(ctx, ""))
+	now = now.Add(6 * time.Minute)
+	require.NoError(t, a.Emit(ctx, &ae.AgentEnded{}))
+	require.Equal(t, findings.Stall, w.Findings("r")[0].Kind)
+	require.Empty(t, w.Idle(now.Add(time.Hour)))
+}

@@ -130,7 +130,9 @@ func (w *Watch) run(id string) *watched {
 // install returns the options with the watch in them.
 func (w *Watch) install(o agentevents.EmitterOptions, stop func(context.Context, string, agentevents.BudgetExceeded) error) agentevents.EmitterOptions {
 	o.Sinks = append(slices.Clip(o.Sinks), &watchSink{w, stop})
-	o.Follow = w.follow(o.Follow)
+	if slices.ContainsFunc(findings.Kinds(), func(k findings.Kind) bool { return w.o.Act[k] != Tell }) {
+		o.Follow = w.follow(o.Follow)
+	}
 	if slices.ContainsFunc(findings.Kinds(), func(k findings.Kind) bool { return w.o.Act[k] == Refuse || w.o.Act[k] == Ask }) {
 		o.Guard = w.guard(o.Guard)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/findings"
 )
 
 // Want fails the test unless what is wanted matches events in this order. Other events
@@ -89,6 +90,24 @@ func (r *Recorder) WantNone(t testing.TB, unwanted ...any) {
 		if first >= 0 {
 			t.Errorf("eventtest: a line that must not be recorded is: %s\nrecorded (! it is this):\n%s", w.text, list(rows, first))
 		}
+	}
+}
+
+// WantNoFindings fails the test for each finding of package findings in the recorded runs: a
+// loop, a stall, failures in a row. The zero options are the defaults; Off has the kinds that may
+// occur. The clock of the recorder goes on by one second with each event.
+func (r *Recorder) WantNoFindings(t testing.TB, o findings.Options) {
+	t.Helper()
+	if err := o.Check(); err != nil {
+		t.Errorf("eventtest: %v", err)
+		return
+	}
+	f := findings.New(o)
+	for _, ev := range r.Events() {
+		f.Add(&ev)
+	}
+	for _, one := range f.Findings() {
+		t.Errorf("eventtest: %s in run %s: %s (events %v)", one.Kind, spell(cut(one.RunID)), one.Text, one.Sequences)
 	}
 }
 

@@ -53,7 +53,7 @@ type Limits struct {
 }
 
 // A Breaker stops runs that use too much: it calls Stop, once for each run, and has a
-// budget.exceeded ([agentevents.BudgetExceeded]) recorded, once. It refuses no event: how
+// budget.exceeded ([agentevents.BudgetExceeded]) recorded, once. Its limits refuse no event: how
 // the run ends is up to the program that Stop stops, and is recorded as always. KAOS's
 // breaker, which keeps one tool from being called until it has rested, can be an
 // EmitterOptions.Guard.
@@ -101,13 +101,23 @@ type Breaker struct {
 	// Its error, or what it panics with, is the sink's. When the timer called it, it comes
 	// back with the run's next event, with the run's release, or from Emitter.Close.
 	Stop func(ctx context.Context, runID string, exceeded agentevents.BudgetExceeded) error
+	// Watch looks for loops, stalls and waste in the runs, and acts on them: see [WatchOptions].
+	// Nil looks for none. Its Stop is the one of the breaker, which is then called for the first
+	// limit that is exceeded and for each finding with that action.
+	Watch *Watch
 }
 
-// Install returns the options with the breaker in them: as the last sink, and in Follow,
+// Install returns the options with the breaker in them: as the last sinks, and in Follow,
 // in front of what the Follow of o wants to be recorded. Call it where the emitter is made,
-// so that nothing replaces Follow. Several breakers are installed one after the other; one
+// so that nothing replaces Follow, and Guard with a Watch. Several breakers are installed one after the other; one
 // may be installed for several emitters, whose runs it keeps apart.
 func (b Breaker) Install(o agentevents.EmitterOptions) agentevents.EmitterOptions {
+	if b.Watch != nil {
+		o = b.Watch.install(o, b.Stop)
+		if b.Limits == (Limits{}) && b.LimitsOf == nil {
+			return o
+		}
+	}
 	s := &breaker{Breaker: b, runs: map[string]*run{}}
 	o.Sinks = append(slices.Clip(o.Sinks), s)
 	o.Follow = s.follow(o.Follow)

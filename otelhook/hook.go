@@ -19,6 +19,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/findings"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 	"github.com/agentevents/agentevents/internal/option"
 	"github.com/agentevents/agentevents/internal/spans"
@@ -115,6 +116,11 @@ type Options struct {
 	// end. attrs are those that it has; they must not be changed or kept. nil means none. It may
 	// be called concurrently for different runs, and must not call the hook.
 	Attributes func(name string, attrs []attribute.KeyValue) []attribute.KeyValue
+	// Findings makes an event agentevents.finding of each finding that begins, and once more when it
+	// has grown tenfold, and counts them by kind: see package findings of the root module. Their
+	// sentences are content and are left out. Of a resumed run the events after the resume are
+	// looked at, and of a replayed one none. nil looks for none.
+	Findings *findings.Options
 	// Previous returns the root span of a run that is resumed and that this hook does not
 	// know, so that the new trace is linked to it: the run's first event in the log has its ids.
 	// nil means that it is not known. It is called with the id of the run.
@@ -174,6 +180,7 @@ type run struct {
 	replayed bool            // so is the event
 	room     room
 	m        *spans.Mapper
+	found    *findings.Run            // or nil
 	off      atomic.Bool              // the root is not recorded, and so is nothing
 	at       agentevents.TraceContext // of a run that is off; set before
 	next     atomic.Uint64            // sequence of the next event; others were mapped
@@ -197,6 +204,11 @@ type room struct {
 func New(o Options) (*Hook, error) {
 	if err := option.Check("otelhook.Options", o); err != nil {
 		return nil, err
+	}
+	if o.Findings != nil {
+		if err := o.Findings.Check(); err != nil {
+			return nil, err
+		}
 	}
 	if o.TracerProvider == nil {
 		return nil, errors.New("otelhook: Options.TracerProvider is required")
@@ -367,6 +379,9 @@ func (h *Hook) begin(id string, now int64) *run {
 		o.Noted = r.noted
 	}
 	r.m = spans.New(id, o)
+	if f := h.o.Findings; f != nil {
+		r.found = findings.NewRun(id, *f)
+	}
 	h.runs[id] = r
 	h.known.Store(int64(len(h.runs)))
 	h.last.Store(r)
@@ -385,6 +400,11 @@ func (r *run) trace(ctx context.Context, ev *agentevents.Event) agentevents.Trac
 	r.ctx, r.replayed = ctx, ev.Marks.Has(agentevents.MarkReplayed)
 	unmatched := r.m.Unmatched
 	s := r.m.Feed(ev)
+	if r.found != nil && !r.replayed {
+		for _, c := range r.found.Add(ev) {
+			r.m.Found(ev, string(c.Kind), string(c.Severity), c.ToolID, c.Count, c.Began)
+		}
+	}
 	r.ctx = nil
 	r.next.Store(ev.Sequence + 1)
 	if n := r.m.Unmatched - unmatched; n > 0 {

@@ -92,6 +92,7 @@ func newMeters(p metric.MeterProvider, v spans.Semconv) (*meters, error) {
 		"agentevents.handoff.requested": {handoffs, pair},
 		spans.EventEvaluation:           {counter("agentevents.evaluations", "{evaluation}", "Audits and verdicts."), []string{spans.AttrEvaluation, spans.AttrScoreLabel}},
 		"agentevents.budget.exceeded":   {counter("agentevents.budget.exceeded", "{event}", "Budgets and caps that ran out."), []string{"agentevents.budget.kind"}},
+		"agentevents.finding":           {counter("agentevents.findings", "{finding}", "Loops, stalls and waste that began or grew tenfold."), []string{"agentevents.finding.kind", "agentevents.finding.severity"}},
 		"agentevents.late_end":          {counter("agentevents.hook.unmatched", "{event}", "Ends without an open span."), nil},
 	}
 	var err error

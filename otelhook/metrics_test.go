@@ -15,6 +15,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	ae "github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/findings"
 	"github.com/agentevents/agentevents/internal/effort"
 	"github.com/agentevents/agentevents/otelhook"
 )
@@ -136,6 +137,41 @@ func TestMetricsOfEvents(t *testing.T) {
 	} {
 		require.Contains(t, got, want)
 	}
+}
+
+func TestFindingsAreEventsAndMetrics(t *testing.T) {
+	for _, o := range []*findings.Options{nil, {}} {
+		r, reader := metered(t, otelhook.Options{Findings: o})
+		a := r.run(t, "r").Agent("a")
+		emit(t, a, &ae.AgentStarted{})
+		for range 30 {
+			emit(t, a, &ae.ToolCalled{CallID: "c", ToolID: "Read", Arguments: `{"path":"secret"}`}, &ae.ToolReturned{CallID: "c", ToolID: "Read", Status: ae.ToolStatusOK, Result: `"x"`})
+		}
+		emit(t, a, &ae.AgentEnded{})
+		require.NoError(t, r.hook.Close())
+		var events []string
+		for _, s := range r.spans() {
+			for _, e := range s.Events {
+				if e.Name == "agentevents.finding" {
+					events = append(events, fmt.Sprint(s.Name, e.Attributes))
+				}
+			}
+		}
+		got := strings.Join(measured(t, reader), "\n")
+		if o == nil {
+			require.Empty(t, events)
+			require.NotContains(t, got, "agentevents.findings")
+			continue
+		}
+		require.Len(t, events, 2)
+		require.Contains(t, events[0], "invoke_agent a")
+		require.Contains(t, events[0], "repeat")
+		require.NotContains(t, strings.Join(events, ""), "secret")
+		require.Contains(t, got, "agentevents.findings [{finding}] {agentevents.finding.kind=repeat,agentevents.finding.severity=warning} 1")
+		require.Contains(t, got, "agentevents.findings [{finding}] {agentevents.finding.kind=repeat,agentevents.finding.severity=serious} 1")
+	}
+	_, err := otelhook.New(otelhook.Options{Findings: &findings.Options{Repeats: -1}})
+	require.ErrorContains(t, err, "findings.Options.Repeats")
 }
 
 func TestReplayedEventsHaveNoMetrics(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/findings"
 	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 	"github.com/agentevents/agentevents/internal/view"
@@ -27,6 +28,7 @@ type runDetails struct {
 	open   map[string]*noted        // by the span that it covers
 
 	messages map[string]uint64 // sequences of messages, by id
+	found    *findings.Run
 }
 
 // A noted is a line about an event.
@@ -62,6 +64,7 @@ const (
 
 // Add adds an event of a log.
 func (d *Details) Add(ev *agentevents.Event) {
+	d.add(ev.RunID).found.Add(ev)
 	switch p := ev.Payload.(type) {
 	case *agentevents.ToolCalled:
 		d.call(ev, p.ArgumentsSummary, p.Arguments)
@@ -274,7 +277,7 @@ func (d *Details) add(id string) *runDetails {
 		if d.runs == nil {
 			d.runs = map[string]*runDetails{}
 		}
-		r = &runDetails{agents: map[string]*agentDetails{}, spans: map[string]*agentDetails{}, open: map[string]*noted{}, messages: map[string]uint64{}}
+		r = &runDetails{agents: map[string]*agentDetails{}, spans: map[string]*agentDetails{}, open: map[string]*noted{}, messages: map[string]uint64{}, found: findings.NewRun(id, findings.Options{})}
 		d.runs[strings.Clone(id)] = r
 	}
 	return r

@@ -64,6 +64,7 @@ const (
 	Visit      Topic = "visit"      // an agent enters a node
 	Budget     Topic = "budget"     // a budget that ran out, or a cap that was reached
 	Violation  Topic = "violation"  // a violated rule, or refused events
+	Finding    Topic = "finding"    // a loop, a stall or waste: see package findings
 	Other      Topic = "other"      // an event of an unknown kind
 )
 
@@ -144,6 +145,8 @@ func (i *Item) Sentence() string {
 		text = i.Agent + " is blocked"
 	case Audit:
 		text = "audit " + strings.TrimPrefix(i.Subject, "audit:") + owner + " " + cmp.Or(auditWords[i.Status], status)
+	case Finding: // the text names the agent
+		text = i.Subject
 	case Issue:
 		text = i.Subject + owner + " (" + status + ")"
 	default:
@@ -612,6 +615,17 @@ func (c *collector) details() {
 	if c.d == nil {
 		c.messages()
 		return
+	}
+	for _, one := range c.d.found.Findings() {
+		l := Item{Topic: Finding, Concern: Look, Sequence: one.Sequences[0], Time: one.Since, AgentID: one.AgentID, Subject: string(one.Kind), Mark: Warn, Status: string(one.Severity), Open: one.Open, Text: one.Text}
+		if one.Cost.Tokens.OK {
+			l.fact(view.Count(one.Cost.Tokens.V, "token"))
+		}
+		if one.Cost.CostUSD.OK {
+			l.fact(view.Dollars(one.Cost.CostUSD.V))
+		}
+		l.times = one.Count
+		c.add(l)
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.d.agents)) {
 		for _, n := range c.d.agents[id].notes {

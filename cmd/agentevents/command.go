@@ -91,6 +91,7 @@ func commands() []command {
 		foldCommand(),
 		lsCommand(),
 		showCommand(),
+		findingsCommand(),
 		treeCommand(),
 		replayCommand(),
 		diffCommand(),

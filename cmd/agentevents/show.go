@@ -27,7 +27,11 @@ Shows what a person wants to know of a run that somebody else has recorded: when
 how it ended and why, what it was asked and answered, its agents, nodes and tools, and
 what is open or has failed. 'agentevents tree' draws what happened in its order.
 
-A log of several runs needs --run, or all of them with --all.`,
+A log of several runs needs --run, or all of them with --all.
+
+With --usage it shows the bill of the run: every event that states tokens or cost, by agent
+and attempt. The sum of those that count is the run's total. The others have the reason,
+and how many tokens more or fewer they state than those of the attempt that count.`,
 		examples: []string{
 			"agentevents show run.jsonl",
 			"agentevents show --run r-17 logs/*.jsonl",
@@ -39,6 +43,7 @@ A log of several runs needs --run, or all of them with --all.`,
 			f.flags(fs, &l)
 			f.one(fs)
 			all := fs.Bool("all", false, "every run of the log")
+			bill := fs.Bool("usage", false, "only the bill: the sources of tokens and cost, and which of them count")
 			return func(in *invocation) error {
 				details, err := f.read(in, &l)
 				if err != nil {
@@ -51,6 +56,10 @@ A log of several runs needs --run, or all of them with --all.`,
 				for i, s := range runs {
 					if i > 0 {
 						fmt.Fprintln(in.stdout)
+					}
+					if *bill {
+						writeBill(in.stdout, s)
+						continue
 					}
 					writeRun(in.stdout, s, details)
 				}

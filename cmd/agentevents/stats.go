@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/findings"
 	"github.com/agentevents/agentevents/internal/stats"
 )
 
@@ -44,6 +45,8 @@ divide by has no data, which is null in JSON.
                              is unanswered
   context compression ratio  tokens before the context was compacted, by those after, of
                              the compactions that state both
+  finding rate               runs with a loop, a stall or waste, of all runs: see
+                             'agentevents help findings'
 
 A taskId names a task of its session, of its run without one; a run without any is
 one task. A run that failed or was cancelled fails. One that completed succeeds or fails
@@ -180,6 +183,11 @@ func writeStats(w io.Writer, r *stats.Report) {
 		of = fmt.Sprintf("%.0f tokens to %.0f in %s", c.Numerator.V, c.Denominator, of)
 	}
 	line("context compression ratio", number(m.ContextCompression, 2), of)
+	var kinds strings.Builder
+	for _, kind := range findings.Kinds() {
+		kinds.WriteString(also(r.Findings[kind], string(kind)))
+	}
+	share("finding rate", r.FindingRate, "run", kinds.String())
 	if r.By != "" {
 		fmt.Fprintln(w)
 		writeTable(w, r.Groups, groupColumns(r.By))

@@ -55,7 +55,7 @@ func TestStatsInput(t *testing.T) {
 	empty := exec("", "stats", "-")
 	require.Equal(t, exitOK, empty.code)
 	require.Empty(t, empty.err)
-	require.Equal(t, 8+4, strings.Count(empty.out, "no data"), "the metrics, model calls, tokens, cost and duration\n%s", empty.out)
+	require.Equal(t, 9+4, strings.Count(empty.out, "no data"), "the metrics, findings, model calls, tokens, cost and duration\n%s", empty.out)
 	require.Contains(t, empty.out, "tool calls                 0\n")
 	require.Empty(t, exec("", "stats", "nowhere.jsonl").out)
 	var got stats.Report

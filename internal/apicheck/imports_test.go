@@ -53,7 +53,7 @@ var layers = []layer{
 		"the views of a run say the same of a snapshot, and of what a call asks for"},
 	{"internal/rundiff", []string{".", "internal/endword", "internal/jsonwire", "internal/textdiff", "internal/view"},
 		"the command and the tests of programs compare what agents did by one definition"},
-	{"internal/stats", []string{".", "internal/endword", "internal/jsonwire", "internal/sessions", "internal/view"},
+	{"internal/stats", []string{".", "findings", "internal/endword", "internal/jsonwire", "internal/sessions", "internal/view"},
 		"the figures of runs come from events and their folds; their definitions are too young for a public package"},
 	{"internal/...", nil,
 		"internal packages are leaves: they handle bytes, files or Go source, and know nothing of events"},
@@ -76,9 +76,11 @@ var layers = []layer{
 		"HTTP stays out of the dialect, and needs only what it serves and the events that this declares"},
 	{"dialect/...", []string{".", "dialect", "dialect/internal/wire", "internal/endword", "internal/jsonwire"},
 		"a dialect needs the vocabulary, the contract and the engine, never another dialect"},
-	{"eventtest", []string{".", "internal/disk", "internal/jsonwire", "internal/rundiff"},
+	{"eventtest", []string{".", "findings", "internal/disk", "internal/jsonwire", "internal/rundiff"},
 		"tests of programs need the vocabulary, the JSON text of events and how runs differ; what is more would be a dependency of every test"},
-	{"hooks", []string{".", "internal/jsonwire", "internal/option"},
+	{"findings", []string{".", "internal/canonjson", "internal/jsonwire", "internal/option", "internal/view"},
+		"the patterns of a run come from its events, as a fold of their own"},
+	{"hooks", []string{".", "findings", "internal/jsonwire", "internal/option"},
 		"what a host would write itself needs only what a host has"},
 	{"live", []string{".", "internal/jsonwire", "internal/reuse"},
 		"a sink that is read over HTTP needs only the root and the standard library"},
@@ -100,11 +102,11 @@ var layers = []layer{
 		"production programs ask agents through it, and need no more than the events"},
 	{"querytest", []string{".", "capture/claude", "dialect/openharness", "internal/disk", "internal/jsonwire", "internal/textdiff", "query"},
 		"fixtures are of three forms, and only tests need them"},
-	{"report", []string{".", "internal/endword", "internal/jsonwire", "internal/view", "github.com/google/uuid"},
+	{"report", []string{".", "findings", "internal/endword", "internal/jsonwire", "internal/view", "github.com/google/uuid"},
 		"a view of snapshots needs only the root, and how a word for an end is meant"},
 	{"tree", []string{".", "internal/endword", "internal/view", "report"},
 		"a tree draws the items of a report"},
-	{"cmd/...", []string{".", "logfile", "otlpjson", "playback", "query", "querytest", "report", "tree", "capture/...", "dialect/...", "internal/chain", "internal/disk", "internal/endword", "internal/foreign", "internal/jsonwire", "internal/lines",
+	{"cmd/...", []string{".", "findings", "logfile", "otlpjson", "playback", "query", "querytest", "report", "tree", "capture/...", "dialect/...", "internal/chain", "internal/disk", "internal/endword", "internal/foreign", "internal/jsonwire", "internal/lines",
 		"internal/readback", "internal/replay", "internal/rundiff", "internal/spans", "internal/stats", "internal/view"},
 		"the command may use every package of the module, but no dependency of its own"},
 	{"examples/...", []string{".", "live", "query", "resume", "runstore", "tree"},
@@ -112,7 +114,7 @@ var layers = []layer{
 }
 
 // testOnly are packages that the tests of every package may import.
-var testOnly = []string{"github.com/stretchr/testify/...", ".", "dialect/...", "adapter/...", "capture/...", "eventtest", "hooks", "live", "logfile", "otlpjson", "inbox", "playback", "query", "querytest", "resume", "runstore", "runstore/runstoretest", "report", "tree", "internal/canary", "internal/cputime", "internal/effort", "internal/readback", "internal/scale", "internal/secret/corpus", "internal/txtar"}
+var testOnly = []string{"github.com/stretchr/testify/...", ".", "dialect/...", "adapter/...", "capture/...", "eventtest", "findings", "hooks", "live", "logfile", "otlpjson", "inbox", "playback", "query", "querytest", "resume", "runstore", "runstore/runstoretest", "report", "tree", "internal/canary", "internal/cputime", "internal/effort", "internal/readback", "internal/scale", "internal/secret/corpus", "internal/txtar"}
 
 type listed struct {
 	ImportPath                         string

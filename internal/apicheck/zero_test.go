@@ -28,6 +28,7 @@ import (
 	"github.com/agentevents/agentevents/dialect/openharness"
 	"github.com/agentevents/agentevents/dialect/openwop"
 	"github.com/agentevents/agentevents/eventtest"
+	"github.com/agentevents/agentevents/findings"
 	"github.com/agentevents/agentevents/hooks"
 	"github.com/agentevents/agentevents/inbox"
 	"github.com/agentevents/agentevents/live"
@@ -71,7 +72,8 @@ var zeros = map[string][]any{
 	"dialect/openharness": {&openharness.Decoder{}, &openharness.Encoder{}, &openharness.Snapshot{}},
 	"dialect/openwop":     {&openwop.Capabilities{}, &openwop.Decoder{}, &openwop.Discovery{}, &openwop.Encoder{}, &openwop.Host{}, &openwop.Namespace{}},
 	"eventtest":           {&eventtest.Matcher{}, &eventtest.Recorder{}, &eventtest.SinkTest{}},
-	"hooks":               {&hooks.Breaker{}, &hooks.Slog{}},
+	"hooks":               {&hooks.Breaker{}, &hooks.Slog{}, &hooks.Watch{}},
+	"findings":            {&findings.Fold{}, &findings.Options{}, &findings.Run{}},
 	"inbox":               {&inbox.Box{}, &inbox.Inbox{}},
 	"live":                {&live.GapError{}, &live.Feed{}},
 	"logfile": {

@@ -49,6 +49,12 @@ func (m *Mapper) note(s *Span, ev *agentevents.Event, name string, severity Seve
 	m.add(s, p)
 }
 
+// Found adds a point about a finding that the event has made begin or grow.
+func (m *Mapper) Found(ev *agentevents.Event, kind, severity, tool string, count int, began bool) {
+	m.note(m.scope(ev), ev, "agentevents.finding", SeverityWarn, str("agentevents.finding.kind", kind), str("agentevents.finding.severity", severity),
+		val("agentevents.finding.count", count), val("agentevents.finding.began", began), str("agentevents.finding.tool", word(tool)))
+}
+
 // said is a copy of what a point says, which is good until the next one. So a point that nobody
 // keeps costs no allocation.
 func (m *Mapper) said(attrs []Attr) []Attr {

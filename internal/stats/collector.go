@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/findings"
 	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/sessions"
 	"github.com/agentevents/agentevents/internal/view"
@@ -55,13 +56,14 @@ type Collector struct {
 	audits   int64 // that agents state beyond those in the log
 	events   int
 	repeated int // events that come again
+	found    *findings.Fold
 }
 
 // New returns a collector without events.
 func New(by By) *Collector {
 	return &Collector{
 		by: by, runs: map[string]*run{}, sessions: map[string]*session{}, groups: map[string]*tally{},
-		statuses: map[agentevents.RunStatus]int{},
+		statuses: map[agentevents.RunStatus]int{}, found: findings.New(findings.Options{}),
 	}
 }
 
@@ -166,6 +168,7 @@ func (c *Collector) Event(ev agentevents.Event) {
 		c.order = append(c.order, r)
 	}
 	c.events++
+	c.found.Add(&ev)
 	again := r.seen.Again(ev.Sequence)
 	if again {
 		c.repeated++

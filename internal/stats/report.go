@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/findings"
 	"github.com/agentevents/agentevents/internal/view"
 )
 
@@ -26,10 +27,12 @@ type Report struct {
 	Issues      int                           `json:"issues"`              // issues that verifiers found
 	// StatedAudits is the number of audits that agents state in their totals beyond those in the
 	// log. No other figure has them.
-	StatedAudits int64 `json:"statedAudits,omitzero"`
-	Compactions  int   `json:"compactions"`    // of contexts; some may not state tokens
-	Events       int   `json:"events"`         // events of the log
-	Repeated     int   `json:"eventsRepeated"` // of them left out: their sequence does not come after those of their run
+	StatedAudits int64                 `json:"statedAudits,omitzero"`
+	Compactions  int                   `json:"compactions"`       // of contexts; some may not state tokens
+	Events       int                   `json:"events"`            // events of the log
+	Repeated     int                   `json:"eventsRepeated"`    // of them left out: their sequence does not come after those of their run
+	FindingRate  Metric                `json:"findingRate"`       // runs with a finding of package findings / runs
+	Findings     map[findings.Kind]int `json:"findings,omitzero"` // number of findings by kind
 
 	By     By      `json:"by,omitzero"`
 	Groups []Group `json:"groups,omitzero"` // the most expensive first, else those with the most tokens or calls
@@ -147,6 +150,7 @@ func (c *Collector) Report() *Report {
 		Events: c.events, Repeated: c.repeated, By: c.by,
 	}
 	r.ToolCalls = cmp.Or(r.ToolCalls, &Calls{})
+	r.findings(c.found)
 	if c.by != "" {
 		r.Groups = make([]Group, 0, len(c.groups))
 	}
@@ -156,6 +160,20 @@ func (c *Collector) Report() *Report {
 	slices.SortFunc(r.Groups, func(a, b Group) int { return cmp.Or(a.weigh(&b.Figures), strings.Compare(a.Name, b.Name)) })
 	*c = *New(c.by)
 	return r
+}
+
+// findings counts the runs with a finding, and the findings by their kind.
+func (r *Report) findings(f *findings.Fold) {
+	runs, last := 0, ""
+	for _, one := range f.Findings() {
+		if r.Findings == nil {
+			r.Findings = map[findings.Kind]int{}
+		}
+		if r.Findings[one.Kind]++; runs == 0 || one.RunID != last {
+			runs, last = runs+1, one.RunID
+		}
+	}
+	r.FindingRate = quotient(float64(runs), float64(r.Runs))
 }
 
 // weigh compares groups: what costs more comes first.

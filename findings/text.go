@@ -1,0 +1,132 @@
+package findings
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+	"github.com/agentevents/agentevents/internal/view"
+)
+
+const (
+	maxWhy  = 100 // characters of an error
+	maxCall = 80  // characters of the main argument of a call
+)
+
+// name returns the name of an agent in a sentence.
+func name(id string) string {
+	if id == "" {
+		return "the run"
+	}
+	return view.Visible(id, maxCall)
+}
+
+// callText names a call by its tool and its main argument.
+func callText(tool string, a *args) string {
+	text := view.Visible(tool, maxCall)
+	if main := brief(view.Argument(agentevents.JSON(a.text))); main != "" && a.whole {
+		text += " (" + view.Visible(main, maxCall) + ")"
+	}
+	return text
+}
+
+// plain returns JSON as text for people.
+func plain(j agentevents.JSON) string {
+	if text := jsonwire.Text(string(j)); text != "" {
+		return text
+	}
+	return string(j)
+}
+
+// brief returns a text on one line.
+func brief(text string) string {
+	const most = 4 * maxWhy
+	return strings.Join(strings.Fields(strings.ToValidUTF8(text[:min(len(text), most)], "")), " ")
+}
+
+func reason(why string) string {
+	if why == "" {
+		return ""
+	}
+	return ": " + why
+}
+
+func repeatText(f *found) string {
+	return fmt.Sprintf("%s made the same call of %s %d times in a row and got the same result", name(f.AgentID), f.about, f.Count)
+}
+
+func sortsText(f *found) string {
+	return fmt.Sprintf("%s made %d calls of only %s and got nothing new", name(f.AgentID), f.Count, view.Count(f.parts, "sort"))
+}
+
+func cycleText(f *found) string {
+	return fmt.Sprintf("%s went round in a circle of %d calls %d times without a new result, the last one %s", name(f.AgentID), f.parts, f.Count/f.parts, f.about)
+}
+
+func handsText(f *found) string {
+	return fmt.Sprintf("%s handed over to each other %d times without a new result", f.about, f.Count)
+}
+
+func retryText(f *found) string {
+	return fmt.Sprintf("%s made a call that fails %d times without a change: %s", name(f.AgentID), f.Count, f.about)
+}
+
+func sameErrorText(f *found) string {
+	if f.about == "" {
+		return fmt.Sprintf("%d calls of %s failed in a row, without a reason", f.Count, name(f.AgentID))
+	}
+	return fmt.Sprintf("%d calls of %s failed in a row with the same error: %s", f.Count, name(f.AgentID), f.about)
+}
+
+func toolText(f *found) string {
+	return fmt.Sprintf("%d calls of %s by %s failed in a row%s", f.Count, view.Visible(f.ToolID, maxCall), name(f.AgentID), f.about)
+}
+
+func anyText(f *found) string {
+	return fmt.Sprintf("%d calls of %s failed in a row, the last one%s", f.Count, name(f.AgentID), f.about)
+}
+
+func modelText(f *found) string {
+	return fmt.Sprintf("%d model calls of %s failed in a row%s", f.Count, name(f.AgentID), f.about)
+}
+
+func attemptsText(f *found) string {
+	return fmt.Sprintf("%s ended with an error %d times in a row%s", name(f.AgentID), f.Count, reason(view.Visible(brief(f.about), maxWhy)))
+}
+
+func stallText(f *found) string {
+	if f.Count == 1 {
+		return "nothing happened for " + view.Duration(f.long) + ", and nothing was waited for"
+	}
+	return fmt.Sprintf("nothing happened %d times, for %s at most, and nothing was waited for", f.Count, view.Duration(f.long))
+}
+
+func contextText(f *found) string {
+	return fmt.Sprintf("the input of %s has %d tokens, %d %% of the limit of %d", name(f.AgentID), f.parts, int64(f.parts)*100/max(1, f.room), f.room)
+}
+
+func compactionsText(f *found) string {
+	return fmt.Sprintf("the context of %s was compacted %d times with %d calls or fewer between", name(f.AgentID), f.Count, f.parts)
+}
+
+func wasteText(f *found) string {
+	text := "loops and failures used " + strconv.FormatInt(f.Cost.Tokens.V, 10) + " tokens"
+	if f.Cost.CostUSD.OK {
+		text += " and " + view.Dollars(f.Cost.CostUSD.V)
+	}
+	return text + " in " + view.Count(f.Cost.ModelCalls, "model call")
+}
+
+func waitText(f *found) string {
+	return "a person was waited for " + view.Duration(f.long) + ": question " + view.Visible(f.CallID, maxCall)
+}
+
+func expiredText(f *found) string {
+	return "the answer to question " + view.Visible(f.CallID, maxCall) + " came after the time that it stood"
+}
+
+func afterEndText(f *found) string {
+	return "the answer to question " + view.Visible(f.CallID, maxCall) + " came after the end"
+}

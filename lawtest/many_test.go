@@ -15,6 +15,7 @@ import (
 	"github.com/agentevents/agentevents/dialect/kahn"
 	"github.com/agentevents/agentevents/dialect/kaos"
 	"github.com/agentevents/agentevents/dialect/multiagent"
+	"github.com/agentevents/agentevents/findings"
 	"github.com/agentevents/agentevents/internal/effort"
 	"github.com/agentevents/agentevents/internal/stats"
 	"github.com/agentevents/agentevents/internal/view"
@@ -657,7 +658,7 @@ func (m *many) drawn(run, text string, equal func(want, got any, about string)) 
 			name := strings.TrimLeft(line, "│├└─ ")
 			depth := (len([]rune(line)) - len([]rune(name))) / 3
 			path = append(path[:min(depth, len(path))], name)
-			if strings.Contains(name, token) {
+			if strings.Contains(name, token) && !strings.HasPrefix(name, string(findings.FailureStreak)) { // which quotes an error
 				return path[:len(path)-1], true
 			}
 		}

@@ -285,10 +285,12 @@ func TestRunsArePutAwayOnce(t *testing.T) {
 		}
 		return n
 	}
-	NewReader(bytes.NewReader(mixedLog(t, 40, 3)), ReaderOptions{}).each(func(ev *Event, line string) {
+	for line, err := range NewReader(bytes.NewReader(mixedLog(t, 40, 3)), ReaderOptions{}).Lines() {
+		require.NoError(t, err)
+		ev := line.Event
 		was := l.runs[ev.RunID]
 		late := was != nil && was.fold == nil
-		l.add(ev, line)
+		l.ApplyLine(ev, line.Text)
 		run := l.runs[ev.RunID]
 		require.NotNil(t, run.fold)
 		if late {
@@ -297,7 +299,7 @@ func TestRunsArePutAwayOnce(t *testing.T) {
 		away = max(away, count())
 		require.LessOrEqual(t, len(l.ended), maxEnded)
 		require.LessOrEqual(t, len(l.idle), maxEnded)
-	}, func(err error) { require.NoError(t, err) })
+	}
 	require.Greater(t, away, 15)
 	require.Less(t, count(), away, "late events wake")
 }

@@ -94,7 +94,7 @@ problem.`,
 				c.l.verb = format.wire != nil // for the words of the document
 				c.l.hint = func(what string) { c.l.notes = append(c.l.notes, what) }
 				f.options.OnViolation = c.violated
-				events, err := c.l.events(in)
+				lines, err := c.l.each(in)
 				if err != nil {
 					return err
 				}
@@ -103,9 +103,9 @@ problem.`,
 					c.chain.openHeads(in)
 				}
 				cuts := gaps{}
-				for c.at, c.ev = range events {
-					if f.apply(c.ev) {
-						cuts.see(&c.ev)
+				for c.at, c.line = range lines {
+					if f.apply(c.line) {
+						cuts.see(c.line.Event)
 					}
 				}
 				c.chain.end()
@@ -177,8 +177,8 @@ type checker struct {
 	out      *output
 	l        logReader
 	chain    chainCheck
-	ev       agentevents.Event // that is folded
-	at       position          // of it
+	line     agentevents.Line // that is folded
+	at       position         // of it
 	problems int
 	document bool // only the rules of the document are problems
 	dialect  dialect.Name
@@ -208,7 +208,7 @@ func (c *checker) violated(v *agentevents.RuleError) {
 	if c.at.refused {
 		return
 	}
-	if typ := lineType(c.ev.Origin()); typ != "" && v.Kind != "" {
+	if typ := lineType(c.line.Event.Origin()); typ != "" && v.Kind != "" {
 		named := *v
 		named.Kind, v = agentevents.Kind(typ), &named
 	}

@@ -44,12 +44,12 @@ running.`,
 			}
 			fs.Var(&status, "status", "list the runs with the `STATUS` only: completed, failed, running …")
 			return func(in *invocation) error {
-				events, err := l.events(in)
+				lines, err := l.each(in)
 				if err != nil {
 					return err
 				}
-				for _, ev := range events {
-					f.apply(ev)
+				for _, line := range lines {
+					f.apply(line)
 				}
 				var runs []*agentevents.RunSnapshot
 				for s := range f.runs().Drain() {

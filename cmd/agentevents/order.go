@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
-	"iter"
 	"slices"
 	"strconv"
 
@@ -27,13 +26,14 @@ func (l *logReader) order(fs *flag.FlagSet) {
 
 // bySequence yields the events of every run in the order of their sequences. Events of different
 // runs take turns as before. It reads all events before it yields one.
-func bySequence(events iter.Seq2[position, agentevents.Event]) iter.Seq2[position, agentevents.Event] {
-	return func(yield func(position, agentevents.Event) bool) {
+func bySequence(lines lineSeq) lineSeq {
+	return func(yield func(position, agentevents.Line) bool) {
 		var turns []string // the run of each event
 		runs := map[string][]placed{}
-		for at, ev := range events {
+		for at, line := range lines {
+			ev := line.Event
 			turns = append(turns, ev.RunID)
-			runs[ev.RunID] = append(runs[ev.RunID], placed{at, ev})
+			runs[ev.RunID] = append(runs[ev.RunID], placed{at, *ev})
 		}
 		for _, run := range runs {
 			if slices.ContainsFunc(run, func(p placed) bool { _, own := numberOf(&p.ev); return own }) {
@@ -43,9 +43,9 @@ func bySequence(events iter.Seq2[position, agentevents.Event]) iter.Seq2[positio
 			slices.SortStableFunc(run, func(a, b placed) int { return cmp.Compare(a.ev.Sequence, b.ev.Sequence) })
 		}
 		for _, id := range turns {
-			next := runs[id][0]
+			next := &runs[id][0]
 			runs[id] = runs[id][1:]
-			if !yield(next.at, next.ev) {
+			if !yield(next.at, agentevents.Line{Event: &next.ev}) {
 				return
 			}
 		}
@@ -94,11 +94,12 @@ func byNumber(run []placed) {
 
 // told yields the events as they come. After them it says if a run went back to a sequence that
 // it had left out: a fold leaves such events out.
-func (l *logReader) told(in *invocation, events iter.Seq2[position, agentevents.Event]) iter.Seq2[position, agentevents.Event] {
-	return func(yield func(position, agentevents.Event) bool) {
+func (l *logReader) told(in *invocation, lines lineSeq) lineSeq {
+	return func(yield func(position, agentevents.Line) bool) {
 		runs, hint := map[string]*numbers{}, ""
-		for at, ev := range events {
-			if n, own := numberOf(&ev); hint == "" && own && runs[ev.RunID].left(n) {
+		for at, line := range lines {
+			ev := line.Event
+			if n, own := numberOf(ev); hint == "" && own && runs[ev.RunID].left(n) {
 				hint = fmt.Sprintf("%s: run %s goes back to number %d, which was missing: with --order sequence it is read in that order",
 					l.place(at), visible(jsonwire.Brief(ev.RunID)), n)
 			} else if hint == "" && !own && runs[ev.RunID].back(ev.Sequence) {
@@ -107,7 +108,7 @@ func (l *logReader) told(in *invocation, events iter.Seq2[position, agentevents.
 			} else if number, n := n, runs[ev.RunID]; hint == "" && (n != nil || len(runs) < maxOrderRuns) {
 				runs[ev.RunID] = n.seen(number)
 			}
-			if !yield(at, ev) {
+			if !yield(at, line) {
 				return
 			}
 		}

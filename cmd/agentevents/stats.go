@@ -76,13 +76,13 @@ Percentiles are values that occur: the least one that so many percent do not exc
 			fs.Var(&by, "by", "add figures for every `THING`: agent, tool, model")
 			asJSON := fs.Bool("json", false, "print JSON; durations are in milliseconds, costs in US dollars")
 			return func(in *invocation) error {
-				events, err := l.events(in)
+				lines, err := l.each(in)
 				if err != nil {
 					return err
 				}
 				c := stats.New(stats.By(by.value))
-				for _, ev := range events {
-					c.Event(ev)
+				for _, line := range lines {
+					c.Line(line)
 				}
 				r := c.Report()
 				if r.Events == 0 && (l.failed || l.bad > 0) {

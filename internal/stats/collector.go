@@ -156,7 +156,12 @@ func (c *Collector) group(name string) *tally {
 
 // Event adds one event. Events of different runs may come in any order. Those that come
 // again count once.
-func (c *Collector) Event(ev agentevents.Event) {
+func (c *Collector) Event(ev agentevents.Event) { c.Line(agentevents.Line{Event: &ev}) }
+
+// Line is Event for an event and its line, as [agentevents.Reader.Lines] yields both. It keeps no
+// part of the event.
+func (c *Collector) Line(line agentevents.Line) {
+	ev := line.Event
 	r := c.runs[ev.RunID]
 	if r == nil {
 		r = &run{fold: newFold(), went: c.events + 1}
@@ -174,7 +179,11 @@ func (c *Collector) Event(ev agentevents.Event) {
 		}
 		r.wake()
 	}
-	r.fold.Apply(ev)
+	if line.Text != "" {
+		r.fold.ApplyLine(*ev, line.Text)
+	} else {
+		r.fold.Apply(*ev)
+	}
 	if ev.TaskID != "" {
 		r.task(ev.TaskID, ev.AgentID)
 	}
@@ -196,7 +205,7 @@ func (c *Collector) Event(ev agentevents.Event) {
 			r.names[strings.Clone(ev.AgentID)] = strings.Clone(p.Name)
 		}
 	case *agentevents.ContextCompacted:
-		c.count(ByAgent, r.agentOf(&ev), "", func(t *tally) { t.compacted(p) })
+		c.count(ByAgent, r.agentOf(ev), "", func(t *tally) { t.compacted(p) })
 	case *agentevents.ToolCalled:
 		r.opened(call{false, ev.AgentID, p.CallID}, opened{p.ToolID, ev.Time})
 	case *agentevents.ToolReturned:
@@ -207,7 +216,7 @@ func (c *Collector) Event(ev agentevents.Event) {
 		if open || p.OneEvent {
 			var one calls
 			one.took(p.Duration, began.at, ev.Time)
-			c.count(ByTool, began.of, r.agentOf(&ev), func(t *tally) { t.tools.add(one) })
+			c.count(ByTool, began.of, r.agentOf(ev), func(t *tally) { t.tools.add(one) })
 		}
 	case *agentevents.ModelCalled:
 		r.opened(call{true, ev.AgentID, p.ModelCallID}, opened{p.Model, ev.Time})
@@ -218,7 +227,7 @@ func (c *Collector) Event(ev agentevents.Event) {
 			one.failed = 1
 		}
 		one.took(p.Duration, began.at, ev.Time)
-		c.count(ByModel, cmp.Or(p.Model, began.of), r.agentOf(&ev), func(t *tally) { t.models.add(one) })
+		c.count(ByModel, cmp.Or(p.Model, began.of), r.agentOf(ev), func(t *tally) { t.models.add(one) })
 	}
 }
 

@@ -153,7 +153,7 @@ func (g gaps) see(ev *agentevents.Event) {
 	r := g[ev.RunID]
 	if r == nil {
 		r = &gap{delta: ev.Sequence > 0}
-		g[ev.RunID] = r
+		g[strings.Clone(ev.RunID)] = r
 	} else if ev.Sequence > r.next {
 		r.open = true
 	}

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"maps"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -172,4 +173,35 @@ func TestLinesGoOn(t *testing.T) {
 		}
 		require.Equal(t, want, append(got, all(r)...))
 	}
+}
+
+// What watches the order and the gaps of many runs keeps no line of them.
+func TestLinesAreNotKept(t *testing.T) {
+	var log strings.Builder
+	text := strings.Repeat("x", 7000)
+	const runs = 4000
+	for i := range runs {
+		fmt.Fprintf(&log, `{"id":"e%d","sequence":0,"timestamp":"2026-05-05T09:00:00Z","type":"run.started","runId":"r%d","schemaVersion":"2.0","payload":{"inputs":%q}}`+"\n", i, i, text)
+	}
+	l := logReader{maxLine: 1 << 20}
+	l.sorted.value = "file"
+	in := &invocation{name: "check", args: []string{"-"}, stdin: strings.NewReader(log.String()), stdout: newOutput(new(bytes.Buffer))}
+	lines, err := l.each(in)
+	require.NoError(t, err)
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	cuts, n := gaps{}, 0
+	before := heap()
+	for _, line := range lines {
+		require.NotEmpty(t, line.Text)
+		cuts.see(line.Event)
+		if n++; n == runs {
+			require.Less(t, heap(), before+4<<20)
+		}
+	}
+	require.Equal(t, runs, n)
 }

@@ -96,13 +96,18 @@ func (l *logReader) events(in *invocation) (iter.Seq2[position, agentevents.Even
 	if err != nil {
 		return nil, err
 	}
+	return unlined(lines), nil
+}
+
+// unlined yields the events of lines. They may be kept if the reader of the lines keeps them.
+func unlined(lines lineSeq) iter.Seq2[position, agentevents.Event] {
 	return func(yield func(position, agentevents.Event) bool) {
 		for at, line := range lines {
 			if !yield(at, *line.Event) {
 				return
 			}
 		}
-	}, nil
+	}
 }
 
 // A lineSeq yields events with their positions, each until the next one.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
@@ -106,7 +107,11 @@ func (l *logReader) told(in *invocation, lines lineSeq) lineSeq {
 				hint = fmt.Sprintf("%s: run %s goes back to sequence %d, which was missing: with --order sequence it is read in that order",
 					l.place(at), visible(jsonwire.Brief(ev.RunID)), ev.Sequence)
 			} else if number, n := n, runs[ev.RunID]; hint == "" && (n != nil || len(runs) < maxOrderRuns) {
-				runs[ev.RunID] = n.seen(number)
+				if n == nil {
+					n = &numbers{}
+					runs[strings.Clone(ev.RunID)] = n
+				}
+				n.seen(number)
 			}
 			if !yield(at, line) {
 				return
@@ -156,10 +161,7 @@ func (n *numbers) left(number uint64) bool {
 	return n != nil && slices.ContainsFunc(n.gaps, func(g agentevents.SequenceGap) bool { return g.First <= number && number <= g.Last })
 }
 
-func (n *numbers) seen(sequence uint64) *numbers {
-	if n == nil {
-		n = &numbers{}
-	}
+func (n *numbers) seen(sequence uint64) {
 	if n.jumped = sequence > n.next; n.jumped {
 		if len(n.gaps) == maxOrderGaps {
 			n.gaps = slices.Delete(n.gaps, 1, 2)
@@ -167,5 +169,4 @@ func (n *numbers) seen(sequence uint64) *numbers {
 		n.gaps = append(n.gaps, agentevents.SequenceGap{First: n.next, Last: sequence - 1})
 	}
 	n.next = max(n.next, sequence, sequence+1)
-	return n
 }

@@ -61,7 +61,7 @@ const (
 	maxEnded = 8
 	// maxPacked is the size of the largest snapshot that is packed as JSON, in
 	// bytes. A larger snapshot takes not much more memory than its JSON.
-	maxPacked = 4 << 10
+	maxPacked = 8 << 10
 	// maxReadErrors is how many errors of lines FoldLog returns.
 	maxReadErrors = 100
 )

@@ -45,7 +45,8 @@ type payloadPool struct {
 	scanner jsonwire.Scanner
 	times   jsonwire.TimeReader
 	after   [envPayload + 1]uint8 // the envelope's member that came last time after another one
-	reuse   bool                  // payloads too; texts that no fold reads are not unescaped
+	reuse   bool                  // payloads too
+	brief   bool                  // texts that no fold reads are not unescaped
 	known   [len(catalog)]payloadOps
 	unknown Unknown
 	texts   strings.Builder // of unescaped strings, when payloads are used again
@@ -417,7 +418,7 @@ func parseEvent(text string, e *Event, pool *payloadPool) error {
 		payloadStart, payloadEnd int // where a payload is that came before its type
 	)
 	s.Reset(text)
-	s.Brief = pool.reuse
+	s.Brief = pool.brief
 	if pool.reuse {
 		s.Texts = &pool.texts
 	}

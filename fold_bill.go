@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// A UsageSource is one place of a run that states usage: a leaf of the run's bill. The figures of
-// those that count are those of [RunUsage]: the sums of Counted and CountedCost over all leaves are
-// RunUsage.Usage and RunUsage.CostUSD, but for the rounding of costs.
+// A UsageSource is one place of a run that states usage: a leaf of the run's bill. The sums
+// of Counted and CountedCost over all leaves are RunUsage.Usage and RunUsage.CostUSD, but for the
+// rounding of costs.
 type UsageSource struct {
 	AgentID string // the agent; empty for events without an agent, and for figures of the run
 	Parent  string // the agent that spawned it
@@ -114,7 +114,7 @@ func (u *AttemptUsage) sources() (all []UsageSource) {
 	return all
 }
 
-// rest returns the figures of the usage of the end that complete those of modelUsage.
+// rest returns the figures of the end's usage that complete modelUsage.
 func (u *AttemptUsage) rest() Usage {
 	var models Usage
 	for _, v := range u.Models {
@@ -135,7 +135,7 @@ func (u *AttemptUsage) rest() Usage {
 	return rest
 }
 
-// countCosts sets the costs that count: those of the first of these kinds of sources that states any.
+// countCosts sets the costs that count: the first of these kinds of sources that states any has them.
 func (u *AttemptUsage) countCosts(all []UsageSource) {
 	order := []string{"agent.ended totalCostUsd", "agent.ended usage", "reports"}
 	if len(u.Models) > 0 {

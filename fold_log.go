@@ -61,7 +61,7 @@ const (
 	maxEnded = 8
 	// maxPacked is the size of the largest snapshot that is packed as JSON, in
 	// bytes. A larger snapshot takes not much more memory than its JSON.
-	maxPacked = 4 << 10
+	maxPacked = 8 << 10
 	// maxReadErrors is how many errors of lines FoldLog returns.
 	maxReadErrors = 100
 )
@@ -82,19 +82,16 @@ func FoldLog(r *Reader, o FoldOptions) (*FoldSet, error) {
 	if err := cmp.Or(o.check(), r.usable()); err != nil {
 		return l, err
 	}
-	switch _, native := r.dec.(*nativeDecoder); {
-	case !native:
-		for ev, err := range r.All() {
-			if err != nil {
-				l.fail(err)
-			} else {
-				l.Apply(ev)
-			}
-		}
-	case o.Workers > 1:
+	if _, native := r.dec.(*nativeDecoder); native && o.Workers > 1 {
 		l.readParallel(r)
-	default:
-		r.each(l.add, l.fail)
+		return l, errors.Join(l.errs.Take("")...)
+	}
+	for line, err := range r.lines(true) {
+		if err != nil {
+			l.fail(err)
+		} else {
+			l.ApplyLine(line.Event, line.Text)
+		}
 	}
 	return l, errors.Join(l.errs.Take("")...)
 }
@@ -105,6 +102,17 @@ func (l *FoldSet) Apply(ev Event) {
 	l.see(run, &ev)
 	run.fold.Apply(ev)
 	l.note(run)
+}
+
+// ApplyLine is Apply for an event that a [Reader] has read and its line, as [Reader.Lines] yields
+// both. It takes less time, because it encodes nothing. It keeps no part of the event. An empty
+// line is not known: then it is Apply.
+func (l *FoldSet) ApplyLine(ev *Event, line string) {
+	if line == "" || ops(ev.Payload) == nil {
+		l.Apply(*ev)
+		return
+	}
+	l.add(ev, line)
 }
 
 // add applies an event that was read from a line. line is the line as AppendJSON
@@ -349,7 +357,7 @@ func (l *FoldSet) readParallel(r *Reader) {
 	workers := make([]*foldWorker, l.opts.Workers)
 	work := make([]func(string, dealtLine), len(workers))
 	for i := range workers {
-		workers[i] = &foldWorker{fold: NewFoldSet(l.opts), pool: payloadPool{reuse: true}}
+		workers[i] = &foldWorker{fold: NewFoldSet(l.opts), pool: payloadPool{reuse: true, brief: true}}
 		work[i] = workers[i].line
 	}
 	d := deal.New(work...)
@@ -376,7 +384,7 @@ func (l *FoldSet) readParallel(r *Reader) {
 // the errors of lines that no worker sees.
 func (r *Reader) deal(d *deal.Dealer[dealtLine]) []lineFault {
 	var faults []lineFault
-	pool := payloadPool{reuse: true}
+	pool := payloadPool{reuse: true, brief: true}
 	give := func(line []byte, last bool) {
 		run, ok := quickRunID(line)
 		if !ok || bytes.Contains(line[1:], []byte(`{"id":"`)) { // perhaps that of another event: see fused
@@ -384,14 +392,24 @@ func (r *Reader) deal(d *deal.Dealer[dealtLine]) []lineFault {
 		}
 		d.Deal(run, line, dealtLine{r.in.Pos(), last})
 	}
-	r.begin(
-		func(_ *Event, line string) { give([]byte(line), false) },
-		func(err error) { faults = append(faults, lineFault{r.Line(), err}) },
-	)
+	fail := func(err error) { faults = append(faults, lineFault{r.Line(), err}) }
+	for { // up to the line that shows that the input is a log
+		for ; r.given < len(r.events); r.given++ {
+			ev := &r.events[r.given]
+			give(ev.append(nil, ops(ev.Payload)), false)
+		}
+		for err := r.nextErr(); err != nil; err = r.nextErr() {
+			fail(err)
+		}
+		if r.isLog || r.done {
+			break
+		}
+		r.decode(r.next())
+	}
 	for !r.done && !r.in.Ended() {
 		line, err := r.next()
 		if err != nil {
-			faults = append(faults, lineFault{r.Line(), err})
+			fail(err)
 		} else if line != nil {
 			give(chain.Strip(line), r.in.Ended())
 		}

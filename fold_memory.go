@@ -169,7 +169,7 @@ func (f *Fold) giveBack(a *AgentSnapshot) {
 // JSON.
 func (v *view) showsLittle() bool {
 	s := v.s
-	return len(s.Agents) <= 2 && len(v.closed)+len(s.OpenCalls)+len(s.OpenModelCalls) <= 8 && len(s.Messages) <= 8 && s.NextSequence < 64
+	return len(v.closed)+len(s.OpenCalls)+len(s.OpenModelCalls) <= 8 && len(s.Messages) <= 8 && s.NextSequence < 64
 }
 
 // ownCalls copies calls and their texts into new memory, so that the fold can use

@@ -285,10 +285,12 @@ func TestRunsArePutAwayOnce(t *testing.T) {
 		}
 		return n
 	}
-	NewReader(bytes.NewReader(mixedLog(t, 40, 3)), ReaderOptions{}).each(func(ev *Event, line string) {
+	for line, err := range NewReader(bytes.NewReader(mixedLog(t, 40, 3)), ReaderOptions{}).Lines() {
+		require.NoError(t, err)
+		ev := line.Event
 		was := l.runs[ev.RunID]
 		late := was != nil && was.fold == nil
-		l.add(ev, line)
+		l.ApplyLine(ev, line.Text)
 		run := l.runs[ev.RunID]
 		require.NotNil(t, run.fold)
 		if late {
@@ -297,7 +299,7 @@ func TestRunsArePutAwayOnce(t *testing.T) {
 		away = max(away, count())
 		require.LessOrEqual(t, len(l.ended), maxEnded)
 		require.LessOrEqual(t, len(l.idle), maxEnded)
-	}, func(err error) { require.NoError(t, err) })
+	}
 	require.Greater(t, away, 15)
 	require.Less(t, count(), away, "late events wake")
 }
@@ -434,5 +436,52 @@ func TestFoldReaderAllocations(t *testing.T) {
 		})
 		t.Logf("%d workers: %.0f allocations for %d events, %.4f each", workers, allocs, events, allocs/float64(events))
 		require.Less(t, allocs/float64(events), 0.1) // 0.04 alone, 0.06 beside other processes
+	}
+}
+
+// A run of 32 events and four agents is packed when it has ended, and its snapshot is the same.
+func TestRunOfFourAgentsIsPacked(t *testing.T) {
+	var log strings.Builder
+	const runs = 2 * maxEnded
+	for run := range runs {
+		n := 0
+		emit := func(kind, agent, payload string) {
+			fmt.Fprintf(&log, `{"id":"%d-%d","sequence":%d,"timestamp":"2026-05-05T09:00:00Z","type":%q,"runId":"r%d","agentId":%q,"schemaVersion":%q,"payload":%s}`+"\n",
+				run, n, n, kind, run, agent, SchemaVersion, payload)
+			n++
+		}
+		emit("run.started", "", `{"name":"release"}`)
+		for a := range 4 {
+			agent := fmt.Sprint("a", a)
+			emit("agent.started", agent, `{"model":"m","task":"`+strings.Repeat("Add an endpoint. ", 20)+`"}`)
+			for call := range 3 {
+				emit("agent.toolCalled", agent, fmt.Sprintf(`{"callId":"%d-%d","toolId":"Bash"}`, a, call))
+				emit("agent.toolReturned", agent, fmt.Sprintf(`{"callId":"%d-%d","status":"ok"}`, a, call))
+			}
+		}
+		emit("run.completed", "", `{}`)
+		require.InDelta(t, 32, n, 3)
+	}
+	o := FoldOptions{KeepCalls: -1, MaxViolations: -1}
+	l, err := FoldLog(NewReader(strings.NewReader(log.String()), ReaderOptions{}), o)
+	require.NoError(t, err)
+	packed := 0
+	for _, run := range l.order {
+		if run.fold == nil {
+			require.NotEmpty(t, run.text)
+			packed++
+		}
+	}
+	require.GreaterOrEqual(t, packed, maxEnded-1)
+	plain := map[string]*Fold{}
+	for ev, err := range NewReader(strings.NewReader(log.String()), ReaderOptions{}).All() {
+		require.NoError(t, err)
+		if plain[ev.RunID] == nil {
+			plain[ev.RunID] = NewFold(o)
+		}
+		plain[ev.RunID].Apply(ev)
+	}
+	for id, f := range plain {
+		require.Equal(t, string(f.Snapshot().AppendJSON(nil)), string(l.Snapshot(id).AppendJSON(nil)))
 	}
 }

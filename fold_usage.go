@@ -271,6 +271,20 @@ func (u *AgentUsage) Partial() bool {
 	return false
 }
 
+// ByModel returns what the agent used of each model, over all its attempts and with the cost that is
+// known, as RunUsage.Models has it for all agents. Usage that names no model has the empty name.
+func (u *AgentUsage) ByModel() map[string]Usage {
+	models := map[string]Usage{}
+	for a := range u.attempts {
+		a.byModel(func(model string, v Usage) {
+			all := models[model]
+			all.add(v)
+			models[model] = all
+		})
+	}
+	return models
+}
+
 // attempts yields the attempts in order.
 func (u *AgentUsage) attempts(yield func(*AttemptUsage) bool) {
 	for i := range u.Earlier {

@@ -297,18 +297,17 @@ func (r *Reader) All() iter.Seq2[Event, error] {
 			if r.done {
 				return
 			}
-			r.decode()
+			r.decode(r.next())
 		}
 	}
 }
 
-// decode reads and decodes one line.
-func (r *Reader) decode() {
+// decode decodes a line, or keeps the error of reading it. The line is nil at the end.
+func (r *Reader) decode(line []byte, err error) {
 	if len(r.events) > 1 {
 		clear(r.events[1:]) // the decoder overwrites the first
 	}
 	r.events, r.given = r.events[:0], 0
-	line, err := r.next()
 	if err != nil {
 		r.err = err
 	} else if line != nil {
@@ -321,10 +320,16 @@ func (r *Reader) decode() {
 		}
 		r.begun = true
 	}
+	r.end()
+}
+
+// end has the decoder give the events that it holds back, after the last line.
+func (r *Reader) end() {
 	if r.done || !r.in.Ended() {
 		return
 	}
 	r.done = true
+	var err error
 	switch r.events, err = r.dec.End(r.events); {
 	case r.named && !r.isLog:
 		r.events = r.events[:0]
@@ -426,56 +431,115 @@ func splitJoined(err error) []error {
 	return all
 }
 
-// each gives every event of a native log to event, together with its canonical
-// text, and every error to fail. It is quicker than All: event and text are valid
-// only during the call.
-func (r *Reader) each(event func(ev *Event, line string), fail func(error)) {
-	r.begin(event, fail)
-	pool := payloadPool{reuse: true}
-	text := reuse.Slab{Size: 32 << 10}
-	var ev Event
-	for !r.done && !r.in.Ended() {
-		line, err := r.next()
-		if err != nil {
-			fail(err)
-			continue
-		}
-		if line == nil {
-			break // the rest is blank
-		}
-		line = chain.Strip(line)
-		s := text.String(line)
-		ev = Event{}
-		if bad := pool.parse(s, &ev); bad != nil {
-			whole, torn := fused(s, bad, &ev, &pool)
-			if torn == nil {
-				le, _ := lineErrorAt(r.in.Pos(), bad, fault(line, r.in.Ended()), true)
-				fail(le)
-				continue
-			}
-			fail(placed(torn, r.in.Pos()))
-			s = whole
-		}
-		event(&ev, pool.canonical(s))
-	}
-	r.done = true
+// A Line is an event as [Reader.Lines] yields it.
+type Line struct {
+	// Event is valid until the loop asks for the next line.
+	Event *Event
+	// Text is the event as [Event.AppendJSON] writes it, or empty where the reader has not got
+	// that without writing it. [FoldSet.ApplyLine] takes both.
+	Text string
 }
 
-// begin gives the events and errors that All has left over, and those of the lines up to the one
-// that shows that the input is a log.
-func (r *Reader) begin(event func(ev *Event, line string), fail func(error)) {
-	for {
-		for ; r.given < len(r.events); r.given++ {
-			ev := &r.events[r.given]
-			event(ev, string(ev.append(nil, ops(ev.Payload))))
-		}
-		for err := r.nextErr(); err != nil; err = r.nextErr() {
-			fail(err)
-		}
-		if r.isLog || r.done {
+// Lines yields the same events and errors as All, in less time, to a loop that keeps no part of
+// an event: it uses the memory of an event again for the next one. The texts of an event stay
+// valid; its payload and what that points to do not.
+func (r *Reader) Lines() iter.Seq2[Line, error] { return r.lines(false) }
+
+// lines is Lines. brief says that only a fold gets the events: texts that no fold reads are not
+// unescaped.
+func (r *Reader) lines(brief bool) iter.Seq2[Line, error] {
+	return func(yield func(Line, error) bool) {
+		if err := r.usable(); err != nil {
+			yield(Line{}, err)
 			return
 		}
-		r.decode()
+		q := quickReader{Reader: r, pool: payloadPool{reuse: true, brief: brief}, text: reuse.Slab{Size: 32 << 10}}
+		defer q.tell()
+		q.picker, _ = r.dec.(nativePicker)
+		_, q.all = r.dec.(*nativeDecoder)
+		for {
+			for r.given < len(r.events) {
+				r.given++
+				if !yield(Line{Event: &r.events[r.given-1]}, nil) {
+					return
+				}
+			}
+			for err := r.nextErr(); err != nil; err = r.nextErr() {
+				if !yield(Line{}, err) {
+					return
+				}
+			}
+			if r.done {
+				return
+			}
+			line, err := r.next()
+			if err != nil || !q.read(line) {
+				q.tell()
+				r.decode(line, err)
+				continue
+			}
+			r.isLog, r.begun = true, true
+			r.events, r.given = r.events[:0], 0
+			r.end()
+			if !yield(Line{&q.ev, q.pool.canonical(q.line)}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// A nativePicker is a decoder that gives some lines to the decoder of native lines. A reader may
+// decode these itself, if it has the decoder decode the last of them again before another line.
+type nativePicker interface {
+	// NativeDecoder returns the decoder that Decode gives the line to, if it is the one for
+	// native lines, and that is all that Decode does; else nil, also if that takes time to know.
+	NativeDecoder(line []byte) Decoder
+}
+
+// A quickReader decodes native lines into the same memory.
+type quickReader struct {
+	*Reader
+	all    bool         // its decoder is the one of native lines
+	picker nativePicker // or knows them
+	pool   payloadPool
+	text   reuse.Slab
+	ev     Event
+	line   string // of the event
+	untold bool   // the decoder has not seen that line
+}
+
+// read reads a native line into ev. It returns false, and leaves the line as it was, if that is
+// not a sound event without doubt: then the decoder has to read it.
+func (q *quickReader) read(line []byte) bool {
+	if line == nil || !q.all && !q.picks(line) {
+		return false
+	}
+	own := chain.Strip(line)
+	text := q.text.String(own)
+	if q.ev = (Event{}); parseEvent(text, &q.ev, &q.pool) != nil || !q.pool.native(&q.ev) {
+		chain.Unstrip(line, len(own))
+		return false
+	}
+	if q.verbatim {
+		q.ev.origin = text
+	}
+	q.line, q.untold = text, !q.all
+	return true
+}
+
+func (q *quickReader) picks(line []byte) bool {
+	if q.picker == nil {
+		return false
+	}
+	_, native := q.picker.NativeDecoder(line).(*nativeDecoder)
+	return native
+}
+
+// tell shows the decoder the line before the one that it decodes next.
+func (q *quickReader) tell() {
+	if q.untold {
+		q.untold = false
+		_, _ = q.dec.Decode(nil, []byte(q.line)) // the line is sound, and its event was yielded
 	}
 }
 

@@ -227,8 +227,8 @@ func (m *machine) identify(sub *subject, ev *Event) {
 	}
 }
 
-// apart reports whether an agent works in another span than that of an event, which another agent
-// of its id started in.
+// apart reports whether an agent works in another span than an event, in whose span another agent
+// of its id started.
 func apart(a *AgentState, ev *Event) bool {
 	return a.Open && a.SpanID != "" && a.SpanID != ev.SpanID && a.SpanID != ev.ParentSpanID
 }

@@ -94,7 +94,7 @@ problem. Logs in the library's own format keep all rules.`,
 				c.l.verb = true // for the words of the document
 				c.l.hint = func(what string) { c.l.notes = append(c.l.notes, what) }
 				f.options.OnViolation = c.violated
-				events, err := c.l.events(in)
+				lines, err := c.l.each(in)
 				if err != nil {
 					return err
 				}
@@ -103,9 +103,9 @@ problem. Logs in the library's own format keep all rules.`,
 					c.chain.openHeads(in)
 				}
 				cuts := gaps{}
-				for c.at, c.ev = range events {
-					if f.apply(c.ev) {
-						cuts.see(&c.ev)
+				for c.at, c.line = range lines {
+					if f.apply(c.line) {
+						cuts.see(c.line.Event)
 					}
 				}
 				c.chain.end()
@@ -153,7 +153,7 @@ func (g gaps) see(ev *agentevents.Event) {
 	r := g[ev.RunID]
 	if r == nil {
 		r = &gap{delta: ev.Sequence > 0}
-		g[ev.RunID] = r
+		g[strings.Clone(ev.RunID)] = r
 	} else if ev.Sequence > r.next {
 		r.open = true
 	}
@@ -177,8 +177,8 @@ type checker struct {
 	out      *output
 	l        logReader
 	chain    chainCheck
-	ev       agentevents.Event // that is folded
-	at       position          // of it
+	line     agentevents.Line // that is folded
+	at       position         // of it
 	problems int
 	document bool // only the rules of the document are problems
 	dialect  dialect.Name
@@ -208,7 +208,7 @@ func (c *checker) violated(v *agentevents.RuleError) {
 	if c.at.refused {
 		return
 	}
-	if typ := lineType(c.ev.Origin()); typ != "" && v.Kind != "" {
+	if typ := lineType(c.line.Event.Origin()); typ != "" && v.Kind != "" {
 		named := *v
 		named.Kind, named.Pointer, v = agentevents.Kind(typ), c.l.locate(v.Kind, v.Pointer), &named
 	}

@@ -69,10 +69,12 @@ Lines do not keep their bytes then.`,
 					return usageError("--to is needed: one of " + strings.Join(wireNames(), ", "))
 				}
 				l.decoder, l.verb = from.newDecoder(reading{run: l.run}), !*redact
-				events, err := l.events(in)
+				l.kept = to.dialect() != dialect.Native || *redact || *verify // other encoders keep events
+				lines, err := l.each(in)
 				if err != nil {
 					return err
 				}
+				events := unlined(lines)
 				var redacted dialect.Losses
 				if *redact {
 					if err := r.open(in); err != nil {
@@ -84,25 +86,25 @@ Lines do not keep their bytes then.`,
 					return usageError(redactFlags + " need --redact")
 				}
 				enc := to.encoder()
-				var lines []byte
+				var out []byte
 				var trip readback.Trip
 				for at, ev := range events {
-					lines, err = enc.Append(lines[:0], ev)
+					out, err = enc.Append(out[:0], ev)
 					if *verify {
-						trip.Wrote(respelled(ev), lines, err)
+						trip.Wrote(respelled(ev), out, err)
 					}
 					if err != nil && !errors.Is(err, dialect.ErrNoCounterpart) {
 						l.bad++
 						l.report(at, clip(visible(err.Error())))
 					}
-					if _, err := in.stdout.Write(lines); err != nil {
+					if _, err := in.stdout.Write(out); err != nil {
 						return err
 					}
 				}
-				if lines, err = enc.End(lines[:0]); err != nil {
+				if out, err = enc.End(out[:0]); err != nil {
 					return err
 				}
-				if _, err := in.stdout.Write(lines); err != nil {
+				if _, err := in.stdout.Write(out); err != nil {
 					return err
 				}
 				losses, made, changes := enc.Losses(), to.madeUp(l.decoder, &from), redacted.List()
@@ -114,7 +116,7 @@ Lines do not keep their bytes then.`,
 				}
 				unlisted := 0
 				if *verify {
-					trip.Wrote(agentevents.Event{}, lines, nil)
+					trip.Wrote(agentevents.Event{}, out, nil)
 					trip.Losses = losses
 					unlisted = readBack(in, to.wire, &trip)
 				}

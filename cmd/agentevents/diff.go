@@ -70,12 +70,12 @@ id in common, by their order. What a format cannot say is absent: compare logs o
 					logs[i] = new(rundiff.Log)
 					one, reader := *in, l
 					one.args = files[i : i+1]
-					events, err := reader.events(&one)
+					lines, err := reader.each(&one)
 					if err != nil {
 						return err
 					}
-					for _, ev := range events {
-						if err := logs[i].Add(&ev); err != nil {
+					for _, line := range lines {
+						if err := logs[i].AddLine(line); err != nil {
 							return err
 						}
 					}

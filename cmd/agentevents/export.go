@@ -6,7 +6,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"iter"
 	"maps"
 	"net/http"
 	"net/url"
@@ -85,18 +84,18 @@ reached makes it 2.`,
 					return err
 				}
 				l.decoder = from.newDecoder(reading{run: l.run})
-				events, err := l.events(in)
+				lines, err := l.each(in)
 				if err != nil {
 					return err
 				}
-				return x.run(in, begin, events, &l)
+				return x.run(in, begin, lines, &l)
 			}
 		},
 	}
 }
 
 // run exports the events of a log.
-func (x *export) run(in *invocation, begin func(*export, *output) exporter, events iter.Seq2[position, agentevents.Event], log *logReader) error {
+func (x *export) run(in *invocation, begin func(*export, *output) exporter, lines lineSeq, log *logReader) error {
 	// What the output file held stays if nothing can be read.
 	var to exporter
 	var done func() error
@@ -108,13 +107,13 @@ func (x *export) run(in *invocation, begin func(*export, *output) exporter, even
 		return err
 	}
 	var err error
-	for _, ev := range events {
+	for _, line := range lines {
 		if to == nil {
 			if err := start(); err != nil {
 				return err
 			}
 		}
-		if err = to.Export(context.Background(), &ev); err != nil {
+		if err = to.Export(context.Background(), line.Event); err != nil {
 			break
 		}
 	}

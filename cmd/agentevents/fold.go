@@ -32,25 +32,25 @@ func (f *folder) flags(fs *flag.FlagSet, l *logReader) {
 func (f *folder) one(fs *flag.FlagSet) { fs.StringVar(&f.run, "run", "", "only the run `ID`") }
 
 // apply reports whether the event is of a run that is wanted.
-func (f *folder) apply(ev agentevents.Event) bool {
-	if f.run != "" && ev.RunID != f.run {
+func (f *folder) apply(line agentevents.Line) bool {
+	if f.run != "" && line.Event.RunID != f.run {
 		return false
 	}
-	f.runs().Apply(ev)
+	f.runs().ApplyLine(line.Event, line.Text)
 	f.found = true
 	return true
 }
 
 // read folds a log, and returns what people look for in its runs.
 func (f *folder) read(in *invocation, l *logReader) (*report.Details, error) {
-	events, err := l.events(in)
+	lines, err := l.each(in)
 	if err != nil {
 		return nil, err
 	}
 	details := new(report.Details)
-	for _, ev := range events {
-		if f.apply(ev) {
-			details.Add(&ev)
+	for _, line := range lines {
+		if f.apply(line) {
+			details.Add(line.Event)
 		}
 	}
 	return details, f.missing(l)
@@ -96,16 +96,16 @@ are counted in the snapshot; they do not change the exit status.`,
 			fs.IntVar(&f.options.KeepCalls, "keep-calls", 64, "keep the latest `N` calls that returned; default 64")
 			indent := fs.Bool("indent", false, "indent the JSON over several lines")
 			return func(in *invocation) error {
-				events, err := l.events(in)
+				lines, err := l.each(in)
 				if err != nil {
 					return err
 				}
 				if f.options.KeepCalls == 0 {
 					f.options.KeepCalls = -1 // 0 is the default of a fold
 				}
-				for _, ev := range events {
-					if ev.Sequence <= uint64(until) {
-						f.apply(ev)
+				for _, line := range lines {
+					if line.Event.Sequence <= uint64(until) {
+						f.apply(line)
 					}
 				}
 				if err := f.missing(&l); err != nil {

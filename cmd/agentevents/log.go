@@ -42,6 +42,7 @@ type logReader struct {
 	maxLine int
 	run     string                         // the run of lines that name none
 	verb    bool                           // keep the spelling of lines
+	kept    bool                           // events are kept
 	sorted  choice                         // file or sequence; empty for a command without the flag
 	judged  bool                           // the agents of a KAHN log say that they keep the strict table
 	decoder agentevents.Decoder            // nil detects the format of every line
@@ -90,9 +91,33 @@ func (l *logReader) limit(fs *flag.FlagSet) {
 // with its segments, and a shell expands run.jsonl* to all of them.
 var logPart = regexp.MustCompile(`\.(\d{6,}(\.gz)?(\.tmp)?|head|lock|torn\.\d{6,})$`)
 
-// events yields the events of the files with their positions. Lines that
-// cannot be read are reported and left out.
+// events yields the events of the files with their positions, to a loop that keeps them. Lines
+// that cannot be read are reported and left out.
 func (l *logReader) events(in *invocation) (iter.Seq2[position, agentevents.Event], error) {
+	l.kept = true
+	lines, err := l.each(in)
+	if err != nil {
+		return nil, err
+	}
+	return unlined(lines), nil
+}
+
+// unlined yields the events of lines. They may be kept if the reader of the lines keeps them.
+func unlined(lines lineSeq) iter.Seq2[position, agentevents.Event] {
+	return func(yield func(position, agentevents.Event) bool) {
+		for at, line := range lines {
+			if !yield(at, *line.Event) {
+				return
+			}
+		}
+	}
+}
+
+// A lineSeq yields events with their positions, each until the next one.
+type lineSeq = iter.Seq2[position, agentevents.Line]
+
+// each is events for a loop that keeps no part of an event. It takes less time.
+func (l *logReader) each(in *invocation) (lineSeq, error) {
 	if len(in.args) == 0 {
 		return nil, usageError("a FILE is needed; - is standard input")
 	}
@@ -129,7 +154,7 @@ func (l *logReader) events(in *invocation) (iter.Seq2[position, agentevents.Even
 		}
 		l.decoder = auto
 	}
-	all := func(yield func(position, agentevents.Event) bool) {
+	all := func(yield func(position, agentevents.Line) bool) {
 		for _, name := range in.args {
 			begun, lines, decoder := false, l.lines, l.decoder
 			if auto, ok := decoder.(*dialect.Auto); ok { // the format of another file is not a sign of this one
@@ -160,6 +185,7 @@ func (l *logReader) events(in *invocation) (iter.Seq2[position, agentevents.Even
 	}
 	switch l.sorted.value {
 	case "sequence":
+		l.kept = true
 		return bySequence(all), nil
 	case "file":
 		return l.told(in, all), nil
@@ -239,7 +265,7 @@ const emptyFile = "the file is empty"
 const sameLines, sameForeign = 3, 1
 
 // read reads one file. It returns false when the caller stops.
-func (l *logReader) read(in *invocation, file int, from input, decoder agentevents.Decoder, yield func(position, agentevents.Event) bool) bool {
+func (l *logReader) read(in *invocation, file int, from input, decoder agentevents.Decoder, yield func(position, agentevents.Line) bool) bool {
 	src := &source{r: from, out: in.stdout}
 	if l.raw != nil {
 		src.r = l.raw(file, src.r)
@@ -254,7 +280,11 @@ func (l *logReader) read(in *invocation, file int, from input, decoder agenteven
 		}
 		same = repeated{}
 	}
-	for ev, err := range r.All() {
+	lines := r.Lines()
+	if l.kept {
+		lines = keptLines(r)
+	}
+	for line, err := range lines {
 		at := position{file: file, line: r.Line()}
 		if j, ok := decoder.(*judge); ok {
 			at.refused = j.refused
@@ -262,7 +292,7 @@ func (l *logReader) read(in *invocation, file int, from input, decoder agenteven
 		l.lines++
 		if err == nil {
 			tell()
-			if !yield(at, ev) {
+			if !yield(at, line) {
 				return false
 			}
 			continue
@@ -309,6 +339,21 @@ func (l *logReader) read(in *invocation, file int, from input, decoder agenteven
 	}
 	l.bad += bad
 	return true
+}
+
+// keptLines yields the events that r reads. They may be copied and kept.
+func keptLines(r *agentevents.Reader) iter.Seq2[agentevents.Line, error] {
+	return func(yield func(agentevents.Line, error) bool) {
+		var line agentevents.Line
+		for ev, err := range r.All() {
+			if line.Event == nil {
+				line.Event = new(agentevents.Event)
+			}
+			if *line.Event = ev; !yield(line, err) {
+				return
+			}
+		}
+	}
 }
 
 func (l *logReader) fail(in *invocation, file int, err error) {

@@ -44,25 +44,60 @@ running.`,
 			}
 			fs.Var(&status, "status", "list the runs with the `STATUS` only: completed, failed, running …")
 			return func(in *invocation) error {
-				events, err := l.events(in)
+				lines, err := l.each(in)
 				if err != nil {
 					return err
 				}
-				for _, ev := range events {
-					f.apply(ev)
+				for _, line := range lines {
+					f.apply(line)
 				}
-				var runs []*agentevents.RunSnapshot
+				var runs []runRow // of many runs the snapshots would take much memory
 				for s := range f.runs().Drain() {
 					if status.value == "" || string(s.Status) == status.value {
-						runs = append(runs, s)
+						runs = append(runs, rowOf(s))
 					}
 				}
-				slices.SortStableFunc(runs, func(a, b *agentevents.RunSnapshot) int { return a.StartedAt.Compare(b.StartedAt) })
-				writeTable(in.stdout, runs, runColumns)
+				slices.SortStableFunc(runs, func(a, b runRow) int { return a.began.Compare(b.began) })
+				writeTable(in.stdout, runs, rowColumns())
 				return l.result()
 			}
 		},
 	}
+}
+
+// A runRow is the row of a run: the texts of all its cells, one after another.
+type runRow struct {
+	began time.Time
+	text  string
+	ends  [len(runColumns)]uint32 // of the cells, in text
+}
+
+func rowOf(s *agentevents.RunSnapshot) runRow {
+	r := runRow{began: s.StartedAt}
+	var text []byte
+	for i := range runColumns {
+		text = append(text, runColumns[i].cell(s)...)
+		r.ends[i] = uint32(len(text))
+	}
+	r.text = string(text)
+	return r
+}
+
+// cell returns the text of a cell.
+func (r *runRow) cell(i int) string {
+	from := uint32(0)
+	if i > 0 {
+		from = r.ends[i-1]
+	}
+	return r.text[from:r.ends[i]]
+}
+
+// rowColumns are runColumns for rows.
+func rowColumns() (columns []column[runRow]) {
+	for i, c := range runColumns {
+		columns = append(columns, column[runRow]{c.name, c.right, func(r runRow) string { return r.cell(i) }})
+	}
+	return columns
 }
 
 // A column is one of a table; cell returns "" for nothing.
@@ -124,7 +159,7 @@ func columnsOf(text string) (n int) {
 	return n
 }
 
-var runColumns = []column[*agentevents.RunSnapshot]{
+var runColumns = [...]column[*agentevents.RunSnapshot]{
 	{"RUN", false, func(s *agentevents.RunSnapshot) string { return clip(visible(s.RunID)) }},
 	{"NAME", false, func(s *agentevents.RunSnapshot) string { return clip(visible(s.Name)) }},
 	{"STATUS", false, func(s *agentevents.RunSnapshot) string { word, _ := view.Run(s); return visible(word) }},

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
-	"iter"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
@@ -27,13 +27,14 @@ func (l *logReader) order(fs *flag.FlagSet) {
 
 // bySequence yields the events of every run in the order of their sequences. Events of different
 // runs take turns as before. It reads all events before it yields one.
-func bySequence(events iter.Seq2[position, agentevents.Event]) iter.Seq2[position, agentevents.Event] {
-	return func(yield func(position, agentevents.Event) bool) {
+func bySequence(lines lineSeq) lineSeq {
+	return func(yield func(position, agentevents.Line) bool) {
 		var turns []string // the run of each event
 		runs := map[string][]placed{}
-		for at, ev := range events {
+		for at, line := range lines {
+			ev := line.Event
 			turns = append(turns, ev.RunID)
-			runs[ev.RunID] = append(runs[ev.RunID], placed{at, ev})
+			runs[ev.RunID] = append(runs[ev.RunID], placed{at, *ev})
 		}
 		for _, run := range runs {
 			if slices.ContainsFunc(run, func(p placed) bool { _, own := numberOf(&p.ev); return own }) {
@@ -43,9 +44,9 @@ func bySequence(events iter.Seq2[position, agentevents.Event]) iter.Seq2[positio
 			slices.SortStableFunc(run, func(a, b placed) int { return cmp.Compare(a.ev.Sequence, b.ev.Sequence) })
 		}
 		for _, id := range turns {
-			next := runs[id][0]
+			next := &runs[id][0]
 			runs[id] = runs[id][1:]
-			if !yield(next.at, next.ev) {
+			if !yield(next.at, agentevents.Line{Event: &next.ev}) {
 				return
 			}
 		}
@@ -94,20 +95,25 @@ func byNumber(run []placed) {
 
 // told yields the events as they come. After them it says if a run went back to a sequence that
 // it had left out: a fold leaves such events out.
-func (l *logReader) told(in *invocation, events iter.Seq2[position, agentevents.Event]) iter.Seq2[position, agentevents.Event] {
-	return func(yield func(position, agentevents.Event) bool) {
+func (l *logReader) told(in *invocation, lines lineSeq) lineSeq {
+	return func(yield func(position, agentevents.Line) bool) {
 		runs, hint := map[string]*numbers{}, ""
-		for at, ev := range events {
-			if n, own := numberOf(&ev); hint == "" && own && runs[ev.RunID].left(n) {
+		for at, line := range lines {
+			ev := line.Event
+			if n, own := numberOf(ev); hint == "" && own && runs[ev.RunID].left(n) {
 				hint = fmt.Sprintf("%s: run %s goes back to number %d, which was missing: with --order sequence it is read in that order",
 					l.place(at), visible(jsonwire.Brief(ev.RunID)), n)
 			} else if hint == "" && !own && runs[ev.RunID].back(ev.Sequence) {
 				hint = fmt.Sprintf("%s: run %s goes back to sequence %d, which was missing: with --order sequence it is read in that order",
 					l.place(at), visible(jsonwire.Brief(ev.RunID)), ev.Sequence)
 			} else if number, n := n, runs[ev.RunID]; hint == "" && (n != nil || len(runs) < maxOrderRuns) {
-				runs[ev.RunID] = n.seen(number)
+				if n == nil {
+					n = &numbers{}
+					runs[strings.Clone(ev.RunID)] = n
+				}
+				n.seen(number)
 			}
-			if !yield(at, ev) {
+			if !yield(at, line) {
 				return
 			}
 		}
@@ -155,10 +161,7 @@ func (n *numbers) left(number uint64) bool {
 	return n != nil && slices.ContainsFunc(n.gaps, func(g agentevents.SequenceGap) bool { return g.First <= number && number <= g.Last })
 }
 
-func (n *numbers) seen(sequence uint64) *numbers {
-	if n == nil {
-		n = &numbers{}
-	}
+func (n *numbers) seen(sequence uint64) {
 	if n.jumped = sequence > n.next; n.jumped {
 		if len(n.gaps) == maxOrderGaps {
 			n.gaps = slices.Delete(n.gaps, 1, 2)
@@ -166,5 +169,4 @@ func (n *numbers) seen(sequence uint64) *numbers {
 		n.gaps = append(n.gaps, agentevents.SequenceGap{First: n.next, Last: sequence - 1})
 	}
 	n.next = max(n.next, sequence, sequence+1)
-	return n
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -59,7 +60,9 @@ run has several tasks, the agent of a task that ended last decides it. A task th
 tried in several runs succeeds if it does so in one, else the last one decides. A task
 that may go on is undecided. A run without a session is one.
 
-With --by a table follows. There an agent has one task in each run in which it started,
+With --by a table follows, and with several names one for each: the log is read once. By
+agent+model there is a row for each model of each agent, with the calls, tokens and cost.
+By agent an agent has one task in each run in which it started,
 and its end there decides it. An agent that states
 the usage of its sub-agents has that, too.
 
@@ -67,25 +70,26 @@ Tokens with ≥ are the least that were used: a process that was killed told no 
 
 Means are of the calls whose duration is known: it is stated, or the clock of the log
 goes on between the call and the return.
-Percentiles are values that occur: the least one that so many percent do not exceed.`,
+Percentiles are values that occur: the least one that so many percent do not exceed. Those of
+calls are within 0.8 % of it, in at most 30 kB of memory for each row; the maximum is exact.`,
 		examples: []string{
-			"agentevents stats --by tool *.jsonl",
+			"agentevents stats --by agent,model,tool *.jsonl",
 			"agentevents stats --json run.jsonl | jq .metrics.toolFailureRate.value",
 		},
 		flags: func(fs *flag.FlagSet) action {
 			var l logReader
 			l.flags(fs)
-			by := choice{values: []string{string(stats.ByAgent), string(stats.ByTool), string(stats.ByModel)}}
-			fs.Var(&by, "by", "add figures for every `THING`: agent, tool, model")
+			var by groupings
+			fs.Var(&by, "by", "add a table of every `THING`: agent, tool, model, agent+model, or several with commas between them")
 			asJSON := fs.Bool("json", false, "print JSON; durations are in milliseconds, costs in US dollars")
 			return func(in *invocation) error {
-				events, err := l.events(in)
+				lines, err := l.each(in)
 				if err != nil {
 					return err
 				}
-				c := stats.New(stats.By(by.value))
-				for _, ev := range events {
-					c.Event(ev)
+				c := stats.New(by...)
+				for _, line := range lines {
+					c.Line(line)
 				}
 				r := c.Report()
 				if r.Events == 0 && (l.failed || l.bad > 0) {
@@ -106,6 +110,25 @@ Percentiles are values that occur: the least one that so many percent do not exc
 			}
 		},
 	}
+}
+
+// groupings is a flag for what tables are by.
+type groupings []stats.By
+
+func (g *groupings) String() string { return "" }
+
+func (g *groupings) Set(s string) error {
+	known := []stats.By{stats.ByAgent, stats.ByTool, stats.ByModel, stats.ByAgentModel}
+	for name := range strings.SplitSeq(s, ",") {
+		by := stats.By(name)
+		if !slices.Contains(known, by) {
+			return errors.New("want agent, tool, model, agent+model, or several of them with commas between them")
+		}
+		if !slices.Contains(*g, by) {
+			*g = append(*g, by)
+		}
+	}
+	return nil
 }
 
 const noData = "no data"
@@ -188,9 +211,11 @@ func writeStats(w io.Writer, r *stats.Report) {
 		kinds.WriteString(also(r.Findings[kind], string(kind)))
 	}
 	share("finding rate", r.FindingRate, "run", kinds.String())
-	if r.By != "" {
-		fmt.Fprintln(w)
-		writeTable(w, r.Groups, groupColumns(r.By))
+	for _, t := range append([]stats.Table{r.Table}, r.Tables...) {
+		if t.By != "" {
+			fmt.Fprintln(w)
+			writeTable(w, t.Groups, groupColumns(t.By))
+		}
 	}
 }
 
@@ -222,6 +247,16 @@ func groupColumns(by stats.By) []column[stats.Group] {
 		}
 		return milliseconds(c.MeanMS.V)
 	}
+	at := func(c *stats.Calls, figure func(*stats.Spread) float64) string {
+		if c == nil || c.Spread == nil {
+			return ""
+		}
+		return milliseconds(figure(c.Spread))
+	}
+	p50 := func(s *stats.Spread) float64 { return s.P50 }
+	p95 := func(s *stats.Spread) float64 { return s.P95 }
+	longest := func(s *stats.Spread) float64 { return s.Max }
+	first, _, _ := strings.Cut(string(by), "+")
 	value := func(m stats.Metric, text func(float64) string) string {
 		if !m.Value.OK {
 			return ""
@@ -230,12 +265,16 @@ func groupColumns(by stats.By) []column[stats.Group] {
 	}
 	twoPlaces := func(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
 	return []column[stats.Group]{
-		{string(by), false, func(g stats.Group) string { return clip(visible(g.Name)) }},
+		{first, false, func(g stats.Group) string { return clip(visible(g.Name)) }},
+		{"model", false, func(g stats.Group) string { return clip(visible(g.Model)) }},
 		{"runs", false, func(g stats.Group) string { return strconv.Itoa(g.Runs) }},
 		{"success", false, func(g stats.Group) string { return share(g.Metrics.TaskSuccessRate) }},
 		{"depth", false, func(g stats.Group) string { return value(g.Metrics.AverageAgentDepth, twoPlaces) }},
 		{"tool failures", false, func(g stats.Group) string { return share(g.Metrics.ToolFailureRate) }},
 		{"tool mean", false, func(g stats.Group) string { return mean(g.ToolCalls) }},
+		{"tool p50", false, func(g stats.Group) string { return at(g.ToolCalls, p50) }},
+		{"tool p95", false, func(g stats.Group) string { return at(g.ToolCalls, p95) }},
+		{"tool max", false, func(g stats.Group) string { return at(g.ToolCalls, longest) }},
 		{"model calls", false, func(g stats.Group) string {
 			if g.ModelCalls == nil {
 				return ""
@@ -243,6 +282,9 @@ func groupColumns(by stats.By) []column[stats.Group] {
 			return strconv.Itoa(g.ModelCalls.Calls) + failedOf(g.ModelCalls)
 		}},
 		{"model mean", false, func(g stats.Group) string { return mean(g.ModelCalls) }},
+		{"model p50", false, func(g stats.Group) string { return at(g.ModelCalls, p50) }},
+		{"model p95", false, func(g stats.Group) string { return at(g.ModelCalls, p95) }},
+		{"model max", false, func(g stats.Group) string { return at(g.ModelCalls, longest) }},
 		{"tokens in", false, func(g stats.Group) string {
 			if g.Tokens == nil {
 				return ""

@@ -185,6 +185,13 @@ func Strip(line []byte) []byte {
 	return line[:n+1]
 }
 
+// Unstrip undoes Strip, which returned the first n bytes of the line.
+func Unstrip(line []byte, n int) {
+	if n < len(line) {
+		line[n-1] = ','
+	}
+}
+
 // Own keeps members of the line dst[start:] that look like a link apart from one: they are
 // an event's own, and a reader must not take them off. It writes a space into them.
 func Own(dst []byte, start int) []byte {

@@ -65,7 +65,12 @@ func (l *Log) Run(id string) (*Log, bool) {
 
 // Add adds the next event of a log. An event that comes again is left out. The error is that of
 // an event that is none.
-func (l *Log) Add(ev *agentevents.Event) error {
+func (l *Log) Add(ev *agentevents.Event) error { return l.AddLine(agentevents.Line{Event: ev}) }
+
+// AddLine is Add for an event and its line, as [agentevents.Reader.Lines] yields both. It keeps no
+// part of the event.
+func (l *Log) AddLine(line agentevents.Line) error {
+	ev := line.Event
 	r := l.runs[ev.RunID]
 	if r == nil {
 		if l.runs == nil {
@@ -76,7 +81,11 @@ func (l *Log) Add(ev *agentevents.Event) error {
 		l.runs[r.id] = r
 		l.order = append(l.order, r)
 	}
-	r.fold.Apply(*ev)
+	if line.Text != "" {
+		r.fold.ApplyLine(*ev, line.Text)
+	} else {
+		r.fold.Apply(*ev)
+	}
 	if r.seen.Again(ev.Sequence) {
 		return nil
 	}
@@ -94,13 +103,16 @@ func (l *Log) Add(ev *agentevents.Event) error {
 		r.agent(ev).delta(ev, agentevents.KindAgentReasoned, p.BlockID, p.Delta)
 		return nil
 	}
-	line, err := ev.AppendJSON(nil)
-	if err != nil {
-		return err
+	if line.Text == "" {
+		text, err := ev.AppendJSON(nil)
+		if err != nil {
+			return err
+		}
+		line.Text = string(text)
 	}
 	a := r.agent(ev)
 	e := newAct(ev, ev.Kind())
-	e.payload = strings.Clone(cmp.Or(jsonwire.Member(string(line), "payload"), "null"))
+	e.payload = strings.Clone(cmp.Or(jsonwire.Member(line.Text, "payload"), "null"))
 	switch p := ev.Payload.(type) {
 	case *agentevents.AgentStarted:
 		if parent := r.agents[ev.ParentAgentID]; ev.ParentAgentID != "" {

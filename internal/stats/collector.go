@@ -2,6 +2,7 @@ package stats
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -23,6 +24,10 @@ const (
 	ByAgent By = "agent" // by the name of the agent, else its id
 	ByTool  By = "tool"  // by tool id
 	ByModel By = "model" // by model name
+
+	// ByAgentModel is by the name of the agent and the model: its calls of models, and its
+	// tokens and cost as its agents state them of each model.
+	ByAgentModel By = "agent+model"
 )
 
 // Limits of what a Collector keeps, as ids come from logs.
@@ -39,7 +44,7 @@ const Others = "(others)"
 // A Collector adds up the figures of the runs of a log. It keeps little of a run that
 // goes on no more. A Collector must not be used concurrently.
 type Collector struct {
-	by       By
+	tables   []table
 	runs     map[string]*run
 	order    []*run // in the order in which the runs appear
 	live     []*run // runs with a fold that may be put away
@@ -47,7 +52,6 @@ type Collector struct {
 	sessions map[string]*session
 	ends     sessions.Ends
 	total    tally
-	groups   map[string]*tally
 
 	statuses map[agentevents.RunStatus]int
 	endWords map[string]int
@@ -59,13 +63,27 @@ type Collector struct {
 	found    *findings.Fold
 }
 
-// New returns a collector without events.
-func New(by By) *Collector {
-	return &Collector{
-		by: by, runs: map[string]*run{}, sessions: map[string]*session{}, groups: map[string]*tally{},
-		statuses: map[agentevents.RunStatus]int{}, found: findings.New(findings.Options{}),
+// New returns a collector without events, which groups figures by each of the given things.
+func New(by ...By) *Collector {
+	c := &Collector{
+		runs: map[string]*run{}, sessions: map[string]*session{}, statuses: map[agentevents.RunStatus]int{}, found: findings.New(findings.Options{}),
 	}
+	for _, by := range by {
+		if by != "" {
+			c.tables = append(c.tables, table{by, map[key]*tally{}})
+		}
+	}
+	return c
 }
+
+// A table has the figures of the groups by one thing.
+type table struct {
+	by     By
+	groups map[key]*tally
+}
+
+// A key names a group: an agent, a tool, a model, or an agent and a model.
+type key struct{ name, model string }
 
 // A run is the state of a run: its fold or what is left of it, and what the fold does not
 // show.
@@ -141,26 +159,43 @@ type calls struct {
 	unlogged                        int64
 	timed                           int // calls whose duration is known: those that last has
 	last                            time.Duration
+	times                           *histogram // of those; nil without any
 }
 
 // group returns the tally of a group.
-func (c *Collector) group(name string) *tally {
-	t := c.groups[name]
+func (b *table) group(k key) *tally {
+	t := b.groups[k]
 	if t == nil {
-		if len(c.groups) >= maxGroups {
-			name = Others
+		if len(b.groups) >= maxGroups {
+			k = key{name: Others}
 		}
-		if t = c.groups[name]; t == nil {
+		if t = b.groups[k]; t == nil {
 			t = &tally{}
-			c.groups[strings.Clone(name)] = t
+			b.groups[key{strings.Clone(k.name), strings.Clone(k.model)}] = t
 		}
 	}
 	return t
 }
 
+// groups yields the tally of the group with that name in the tables by one thing.
+func (c *Collector) groups(by By, k key) iter.Seq[*tally] {
+	return func(yield func(*tally) bool) {
+		for i := range c.tables {
+			if t := &c.tables[i]; t.by == by && !yield(t.group(k)) {
+				return
+			}
+		}
+	}
+}
+
 // Event adds one event. Events of different runs may come in any order. Those that come
 // again count once.
-func (c *Collector) Event(ev agentevents.Event) {
+func (c *Collector) Event(ev agentevents.Event) { c.Line(agentevents.Line{Event: &ev}) }
+
+// Line is Event for an event and its line, as [agentevents.Reader.Lines] yields both. It keeps no
+// part of the event.
+func (c *Collector) Line(line agentevents.Line) {
+	ev := line.Event
 	r := c.runs[ev.RunID]
 	if r == nil {
 		r = &run{fold: newFold(), went: c.events + 1}
@@ -168,7 +203,7 @@ func (c *Collector) Event(ev agentevents.Event) {
 		c.order = append(c.order, r)
 	}
 	c.events++
-	c.found.Add(&ev)
+	c.found.Add(ev)
 	again := r.seen.Again(ev.Sequence)
 	if again {
 		c.repeated++
@@ -179,7 +214,11 @@ func (c *Collector) Event(ev agentevents.Event) {
 		}
 		r.wake()
 	}
-	r.fold.Apply(ev)
+	if line.Text != "" {
+		r.fold.ApplyLine(*ev, line.Text)
+	} else {
+		r.fold.Apply(*ev)
+	}
 	if ev.TaskID != "" {
 		r.task(ev.TaskID, ev.AgentID)
 	}
@@ -201,7 +240,7 @@ func (c *Collector) Event(ev agentevents.Event) {
 			r.names[strings.Clone(ev.AgentID)] = strings.Clone(p.Name)
 		}
 	case *agentevents.ContextCompacted:
-		c.count(ByAgent, r.agentOf(&ev), "", func(t *tally) { t.compacted(p) })
+		c.count(ByAgent, "", r.agentOf(ev), func(t *tally) { t.compacted(p) })
 	case *agentevents.ToolCalled:
 		r.opened(call{false, ev.AgentID, p.CallID}, opened{p.ToolID, ev.Time})
 	case *agentevents.ToolReturned:
@@ -212,7 +251,7 @@ func (c *Collector) Event(ev agentevents.Event) {
 		if open || p.OneEvent {
 			var one calls
 			one.took(p.Duration, began.at, ev.Time)
-			c.count(ByTool, began.of, r.agentOf(&ev), func(t *tally) { t.tools.add(one) })
+			c.count(ByTool, began.of, r.agentOf(ev), func(t *tally) { t.tools.one(one) })
 		}
 	case *agentevents.ModelCalled:
 		r.opened(call{true, ev.AgentID, p.ModelCallID}, opened{p.Model, ev.Time})
@@ -223,7 +262,7 @@ func (c *Collector) Event(ev agentevents.Event) {
 			one.failed = 1
 		}
 		one.took(p.Duration, began.at, ev.Time)
-		c.count(ByModel, cmp.Or(p.Model, began.of), r.agentOf(&ev), func(t *tally) { t.models.add(one) })
+		c.count(ByModel, cmp.Or(p.Model, began.of), r.agentOf(ev), func(t *tally) { t.models.one(one) })
 	}
 }
 
@@ -238,14 +277,19 @@ func (r *run) agentOf(ev *agentevents.Event) string {
 	return cmp.Or(r.names[ev.AgentID], ev.AgentID)
 }
 
-// count adds to the total, and to the group of an agent, or to that of what by says.
+// count adds to the total, and to the groups of an agent, of a tool or model, and of an agent and a
+// model.
 func (c *Collector) count(by By, of, agent string, add func(*tally)) {
 	add(&c.total)
-	switch {
-	case c.by == by && of != "":
-		add(c.group(of))
-	case c.by == ByAgent && agent != "":
-		add(c.group(agent))
+	for i := range c.tables {
+		switch t := &c.tables[i]; {
+		case t.by == ByAgent && agent != "":
+			add(t.group(key{name: agent}))
+		case t.by == by && of != "":
+			add(t.group(key{name: of}))
+		case t.by == ByAgentModel && by == ByModel && agent != "":
+			add(t.group(key{agent, of}))
+		}
 	}
 }
 
@@ -303,6 +347,17 @@ func (c *calls) took(stated agentevents.Opt[time.Duration], from, to time.Time) 
 	}
 }
 
+// one adds one call.
+func (c *calls) one(v calls) {
+	if c.add(v); v.timed == 0 {
+		return
+	}
+	if c.times == nil {
+		c.times = new(histogram)
+	}
+	c.times.add(v.last)
+}
+
 func (c *calls) add(v calls) {
 	c.returned, c.failed = c.returned+v.returned, c.failed+v.failed
 	c.open, c.refused, c.undecided, c.all = c.open+v.open, c.refused+v.refused, c.undecided+v.undecided, c.all+v.all
@@ -343,16 +398,30 @@ func (c *Collector) snapshot(r *run, s *agentevents.RunSnapshot) {
 	for i := range s.Approvals {
 		c.approval(&s.Approvals[i], name(s, s.Approvals[i].AgentID))
 	}
-	if c.by == ByModel {
-		for _, name := range slices.Sorted(maps.Keys(s.Usage.Models)) {
-			g, u := c.group(name), s.Usage.Models[name]
+	for _, name := range slices.Sorted(maps.Keys(s.Usage.Models)) {
+		for g := range c.groups(ByModel, key{name: name}) {
+			u := s.Usage.Models[name]
 			g.runs++
 			g.use(u, u.CostUSD, s.Usage.Partial) // of which of the models, the snapshot leaves open
 		}
-		for i := range s.OpenModelCalls {
-			if m := &s.OpenModelCalls[i]; m.Model != "" {
-				c.group(m.Model).models.add(calls{open: 1, all: 1})
-			}
+	}
+	for i := range s.OpenModelCalls {
+		m := &s.OpenModelCalls[i]
+		c.openModelCall(m.Model, name(s, m.AgentID))
+	}
+}
+
+// openModelCall adds a call that has not returned to its groups; the total has it.
+func (c *Collector) openModelCall(model, agent string) {
+	one := calls{open: 1, all: 1}
+	for i := range c.tables {
+		switch t := &c.tables[i]; {
+		case t.by == ByModel && model != "":
+			t.group(key{name: model}).models.add(one)
+		case t.by == ByAgent && agent != "":
+			t.group(key{name: agent}).models.add(one)
+		case t.by == ByAgentModel && agent != "":
+			t.group(key{agent, model}).models.add(one)
 		}
 	}
 }
@@ -368,7 +437,7 @@ func (t *tally) use(u agentevents.Usage, cost number, partial bool) {
 
 // judged adds a verdict on the work of an agent, or of a run.
 func (c *Collector) judged(agent string, rejected bool) {
-	c.count(ByAgent, agent, "", func(t *tally) {
+	c.count(ByAgent, "", agent, func(t *tally) {
 		if t.verdicts++; rejected {
 			t.rejections++
 		}
@@ -380,7 +449,7 @@ func (c *Collector) approval(a *agentevents.ApprovalSnapshot, agent string) {
 		return // an answer without a request
 	}
 	wait := a.AnsweredAt.Sub(a.RequestedAt)
-	c.count(ByAgent, agent, "", func(t *tally) {
+	c.count(ByAgent, "", agent, func(t *tally) {
 		switch {
 		case a.ClosedBy != agentevents.KindApprovalGranted && a.ClosedBy != agentevents.KindApprovalRejected:
 			t.unanswered++
@@ -401,8 +470,7 @@ func (c *Collector) tools(s *agentevents.RunSnapshot) {
 		st := s.Tools[id]
 		v := calls{returned: st.OK + st.Failed, failed: st.Failed, open: open[id], refused: st.Refused, undecided: st.Undecided, all: st.Calls}
 		c.total.tools.add(v)
-		if c.by == ByTool {
-			g := c.group(id)
+		for g := range c.groups(ByTool, key{name: id}) {
 			g.runs++
 			g.tools.add(v)
 		}
@@ -420,28 +488,34 @@ func (c *Collector) agents(s *agentevents.RunSnapshot) {
 		d := depth(s, a.AgentID, depths)
 		c.total.agents++
 		c.total.parents += d
-		if c.by != ByAgent {
-			continue
-		}
-		g := c.group(name(s, a.AgentID))
-		g.runs++
-		g.agents++
-		g.parents += d
-		if a.Started || a.Ended {
-			g.tasks[outcome(a)]++
-		}
-		g.tools.add(calls{
-			returned: a.ToolSuccesses + a.ToolFailures, failed: a.ToolFailures, open: open[a.AgentID], refused: a.ToolRefusals, undecided: a.ToolsUndecided,
-			all: a.ToolCalls,
-		})
-		tokens, cost := a.Usage.Total()
-		g.use(tokens, cost, a.Usage.Partial())
-	}
-	if c.by == ByAgent {
-		for i := range s.OpenModelCalls {
-			if m := &s.OpenModelCalls[i]; m.AgentID != "" {
-				c.group(name(s, m.AgentID)).models.add(calls{open: 1, all: 1})
+		for g := range c.groups(ByAgent, key{name: name(s, a.AgentID)}) {
+			g.runs++
+			g.agents++
+			g.parents += d
+			if a.Started || a.Ended {
+				g.tasks[outcome(a)]++
 			}
+			g.tools.add(calls{
+				returned: a.ToolSuccesses + a.ToolFailures, failed: a.ToolFailures, open: open[a.AgentID], refused: a.ToolRefusals, undecided: a.ToolsUndecided,
+				all: a.ToolCalls,
+			})
+			tokens, cost := a.Usage.Total()
+			g.use(tokens, cost, a.Usage.Partial())
+		}
+		c.pairs(name(s, a.AgentID), &a.Usage)
+	}
+}
+
+// pairs adds what an agent used of each model.
+func (c *Collector) pairs(agent string, usage *agentevents.AgentUsage) {
+	if !slices.ContainsFunc(c.tables, func(t table) bool { return t.by == ByAgentModel }) {
+		return
+	}
+	models := usage.ByModel()
+	for _, model := range slices.Sorted(maps.Keys(models)) {
+		for g := range c.groups(ByAgentModel, key{agent, model}) {
+			g.runs++
+			g.use(models[model], models[model].CostUSD, usage.Partial())
 		}
 	}
 }

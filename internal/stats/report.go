@@ -34,6 +34,13 @@ type Report struct {
 	FindingRate  Metric                `json:"findingRate"`       // runs with a finding of package findings / runs
 	Findings     map[findings.Kind]int `json:"findings,omitzero"` // number of findings by kind
 
+	// Table is the one by the first thing, and Tables has those by the others.
+	Table
+	Tables []Table `json:"tables,omitzero"`
+}
+
+// A Table has the figures of the groups by one thing.
+type Table struct {
 	By     By      `json:"by,omitzero"`
 	Groups []Group `json:"groups,omitzero"` // the most expensive first, else those with the most tokens or calls
 }
@@ -43,7 +50,8 @@ type Report struct {
 // converged or states no outcome. An
 // agent that states the usage of its sub-agents has that, too.
 type Group struct {
-	Name string `json:"name"`
+	Name  string `json:"name"`
+	Model string `json:"model,omitzero"` // of a group by agent and model; may be empty
 	Figures
 }
 
@@ -103,6 +111,9 @@ type Calls struct {
 	Refused   int    `json:"refused"`            // calls that were refused, whether they had begun or not
 	Undecided int    `json:"undecided,omitzero"` // calls that were cut short, or returned with an unknown status
 	MeanMS    number `json:"meanMs"`             // mean duration; null when none is known
+	// Spread says how the durations spread; null when none is known. Its percentiles are within
+	// 0.8 % of one that occurs, and its maximum is exact.
+	Spread *Spread `json:"spreadMs"`
 	// Unlogged is the number of tool calls that agents state in their totals beyond those in the
 	// log. No other figure has them.
 	Unlogged int64 `json:"unlogged,omitzero"`
@@ -147,18 +158,19 @@ func (c *Collector) Report() *Report {
 	r := &Report{
 		Figures: t.figures(), Statuses: c.statuses, RunDuration: spread(c.lasted), Sessions: t.sessions, Agents: t.agents, CostRuns: t.costRuns,
 		Undecided: t.tasks[undecided], EndWords: c.endWords, Unanswered: t.unanswered, Handoffs: t.handoffs, Issues: c.issues, StatedAudits: c.audits, Compactions: t.compactions,
-		Events: c.events, Repeated: c.repeated, By: c.by,
+		Events: c.events, Repeated: c.repeated,
 	}
 	r.ToolCalls = cmp.Or(r.ToolCalls, &Calls{})
 	r.findings(c.found)
-	if c.by != "" {
-		r.Groups = make([]Group, 0, len(c.groups))
+	var by []By
+	for i, t := range c.tables {
+		if by = append(by, t.by); i == 0 {
+			r.Table = t.figures()
+		} else {
+			r.Tables = append(r.Tables, t.figures())
+		}
 	}
-	for name, t := range c.groups {
-		r.Groups = append(r.Groups, Group{name, t.figures()})
-	}
-	slices.SortFunc(r.Groups, func(a, b Group) int { return cmp.Or(a.weigh(&b.Figures), strings.Compare(a.Name, b.Name)) })
-	*c = *New(c.by)
+	*c = *New(by...)
 	return r
 }
 
@@ -174,6 +186,17 @@ func (r *Report) findings(f *findings.Fold) {
 		}
 	}
 	r.FindingRate = quotient(float64(runs), float64(r.Runs))
+}
+
+func (b *table) figures() Table {
+	groups := make([]Group, 0, len(b.groups))
+	for k, t := range b.groups {
+		groups = append(groups, Group{k.name, k.model, t.figures()})
+	}
+	slices.SortFunc(groups, func(a, b Group) int {
+		return cmp.Or(a.weigh(&b.Figures), strings.Compare(a.Name, b.Name), strings.Compare(a.Model, b.Model))
+	})
+	return Table{b.by, groups}
 }
 
 // weigh compares groups: what costs more comes first.
@@ -233,7 +256,7 @@ func (c calls) figures() *Calls {
 	if c == (calls{}) {
 		return nil
 	}
-	return &Calls{c.all, c.returned, c.failed, c.open, c.refused, c.undecided, quotient(milliseconds(c.last), float64(c.timed)).Value, c.unlogged}
+	return &Calls{c.all, c.returned, c.failed, c.open, c.refused, c.undecided, quotient(milliseconds(c.last), float64(c.timed)).Value, c.times.spread(), c.unlogged}
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

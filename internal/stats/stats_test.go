@@ -262,21 +262,59 @@ func TestGroups(t *testing.T) {
 	require.Equal(t, Metric{none, none, 0}, help.Metrics.CostPerSuccessfulTask)
 	require.Equal(t, Metric{some(1), some(1), 1}, lead.Metrics.VerifierRejectionRate)
 	require.Equal(t, Metric{some(3), some(30), 10}, help.Metrics.ContextCompression)
-	require.Equal(t, &Calls{Calls: 1, Returned: 1, Failed: 1, MeanMS: some(500)}, help.ModelCalls)
+	require.Equal(t, &Calls{Calls: 1, Returned: 1, Failed: 1, MeanMS: some(500), Spread: &Spread{500, 500, 500}}, help.ModelCalls)
 
 	tools := groups(ByTool)
-	require.Equal(t, Group{"read", Figures{
-		Runs: 1, ToolCalls: &Calls{Calls: 2, Returned: 2, Failed: 1, MeanMS: some(1000)},
+	require.Equal(t, Group{"read", "", Figures{
+		Runs: 1, ToolCalls: &Calls{Calls: 2, Returned: 2, Failed: 1, MeanMS: some(1000), Spread: &Spread{1000, 1000, 1000}},
 		Metrics: onlyTools(Metric{some(0.5), some(1), 2}),
 	}}, tools["read"])
 
 	models := groups(ByModel)
-	require.Equal(t, &Calls{Calls: 1, Returned: 1, MeanMS: some(1000)}, models["big"].ModelCalls)
+	require.Equal(t, &Calls{Calls: 1, Returned: 1, MeanMS: some(1000), Spread: &Spread{1000, 1000, 1000}}, models["big"].ModelCalls)
 	require.Equal(t, &Tokens{Input: 10, Output: 2}, models["big"].Tokens)
 	require.Equal(t, some(0.25), models["big"].CostUSD)
 	require.Equal(t, none, models["small"].CostUSD)
 	require.Equal(t, "big", report(ByModel, sample()).Groups[0].Name, "what costs more comes first")
-	require.Equal(t, &Calls{Calls: 2, Returned: 2, Failed: 1, MeanMS: some(750)}, report("", sample()).ModelCalls)
+	both := report("", sample()).ModelCalls
+	require.InEpsilon(t, 500, both.Spread.P50, 1.0/128)
+	require.Equal(t, &Calls{Calls: 2, Returned: 2, Failed: 1, MeanMS: some(750), Spread: &Spread{both.Spread.P50, 1000, 1000}}, both)
+}
+
+// TestSeveralTables makes all tables in one pass, the same as those of a pass for each.
+func TestSeveralTables(t *testing.T) {
+	all := []By{ByAgentModel, ByTool, ByAgent, ByModel}
+	c := New(all...)
+	events := append(sample(), log(
+		entry{run: "x", agent: "lead", p: &ae.AgentStarted{Model: "small"}},
+		entry{run: "x", agent: "lead", p: &ae.ModelCalled{ModelCallID: "1"}},
+		entry{run: "x", agent: "lead", p: &ae.ModelReturned{ModelCallID: "1", Usage: ae.Some(ae.Usage{InputTokens: 3}), CostUSD: some(0.5)}},
+		entry{run: "x", agent: "lead", p: &ae.ModelCalled{ModelCallID: "2", Model: "big"}},
+	)...)
+	for _, ev := range events {
+		c.Event(ev)
+	}
+	r := c.Report()
+	tables := append([]Table{r.Table}, r.Tables...)
+	require.Len(t, tables, len(all))
+	tokens := map[string]int64{}
+	for i, by := range all {
+		one := report(by, events)
+		require.Equal(t, one.Table, tables[i])
+		require.Equal(t, one.Figures, r.Figures)
+		require.Empty(t, one.Tables)
+		sign := map[By]int64{ByAgentModel: 1, ByModel: -1}[by]
+		for _, g := range tables[i].Groups {
+			if name := map[By]string{ByAgentModel: g.Model, ByModel: g.Name}[by]; name != "" {
+				tokens[name] += sign * or(g.Tokens).All()
+			}
+		}
+	}
+	require.Equal(t, map[string]int64{"big": 0, "small": 0}, tokens, "the models of all agents have what each model has")
+	pair := tables[0].Groups[slices.IndexFunc(tables[0].Groups, func(g Group) bool { return g.Name == "lead" && g.Model == "small" })]
+	require.Equal(t, int64(3), pair.Tokens.Input)
+	require.Equal(t, some(0.5), pair.CostUSD)
+	require.NotNil(t, tables[0].Groups[slices.IndexFunc(tables[0].Groups, func(g Group) bool { return g.Name == "lead" && g.Model == "big" })].ModelCalls)
 }
 
 // TestUnknownDurations: the mean is of the calls whose duration is known.
@@ -290,7 +328,7 @@ func TestUnknownDurations(t *testing.T) {
 		entry{second: 1, agent: "a", p: &ae.ToolReturned{CallID: "2", ToolID: "t", Status: ae.ToolStatusForbidden, Duration: ae.Some(time.Hour)}}, // it never began
 		entry{second: 1, agent: "a", p: &ae.ToolReturned{CallID: "3", ToolID: "t", Status: ae.ToolStatusOK, OneEvent: true, Duration: ae.Some(4 * time.Second)}},
 	))
-	require.Equal(t, &Calls{Calls: 2, Returned: 2, Refused: 1, MeanMS: some(4000)}, r.ToolCalls)
+	require.Equal(t, &Calls{Calls: 2, Returned: 2, Refused: 1, MeanMS: some(4000), Spread: &Spread{4000, 4000, 4000}}, r.ToolCalls)
 	require.Equal(t, &Calls{Calls: 1, Returned: 1}, r.ModelCalls)
 	require.Equal(t, some(4000), r.Groups[0].ToolCalls.MeanMS)
 }

@@ -48,6 +48,7 @@ type Auto struct {
 	OnLine func(Name)
 
 	last    Name // the dialect of the latest line
+	line    Name // and of one that the reader takes for native
 	framed  bool // the latest line is part of a Server-Sent Event
 	foreign bool // a line of another program came, and no line of a log after it
 	doubt   bool // the current line may be one of another program
@@ -57,6 +58,7 @@ type Auto struct {
 func (a *Auto) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
 	last, events := a.last, len(dst)
 	name, err := a.detect(line)
+	a.line = name
 	if a.OnLine != nil {
 		a.OnLine(name)
 	}
@@ -94,8 +96,12 @@ func (a *Auto) NativeDecoder(line []byte) agentevents.Decoder {
 	if a.Detect != nil || a.OnLine != nil || !isNative(line) {
 		return nil
 	}
+	a.line = Native
 	return a.native()
 }
+
+// Dialect returns the dialect of the latest line, "" before the first one.
+func (a *Auto) Dialect() Name { return a.line }
 
 // foreignLine returns the error for a line of another program.
 func foreignLine(f foreign.File) error {
@@ -198,7 +204,7 @@ func (a *Auto) Losses(except Name) (list []Loss) {
 
 // Locate returns the pointer of a field on the line that was decoded last. See [Locator].
 func (a *Auto) Locate(kind agentevents.Kind, native string) string {
-	if d, ok := a.Decoders[a.last].(Locator); ok {
+	if d, ok := a.Decoders[a.line].(Locator); ok {
 		return d.Locate(kind, native)
 	}
 	return native

@@ -212,7 +212,7 @@ func (c *checker) violated(v *agentevents.RuleError) {
 		named := *v
 		named.Kind, named.Pointer, v = agentevents.Kind(typ), c.l.locate(v.Kind, v.Pointer), &named
 	}
-	if c.document && !stated(cmp.Or(c.dialect, c.l.format), v.Rule) {
+	if c.document && !stated(cmp.Or(c.dialect, c.l.format()), v.Rule) {
 		c.showChain(c.at)
 		fmt.Fprintf(c.out, "%s: warning: %s: %s\n", c.l.place(c.at), visible(string(v.Rule)), violation(v))
 		return

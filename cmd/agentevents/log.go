@@ -56,8 +56,7 @@ type logReader struct {
 	files []string // names of those that were opened, for messages
 	notes []string // what a reader should know that is no problem
 
-	reads  agentevents.Decoder // of the line that was read last
-	format dialect.Name        // of that line, when it was detected
+	reads agentevents.Decoder // of the line that was read last
 
 	bad    int // lines that cannot be read
 	lines  int // those that were reported or are an event
@@ -158,7 +157,7 @@ func (l *logReader) each(in *invocation) (lineSeq, error) {
 		for _, name := range in.args {
 			begun, lines, decoder := false, l.lines, l.decoder
 			if auto, ok := decoder.(*dialect.Auto); ok { // the format of another file is not a sign of this one
-				decoder = &dialect.Auto{Decoders: auto.Decoders, OnLine: func(name dialect.Name) { l.format = name }}
+				decoder = &dialect.Auto{Decoders: auto.Decoders}
 			}
 			for from, err := range l.open(name) {
 				l.files = append(l.files, visible(from.name))
@@ -218,6 +217,14 @@ func (l *logReader) place(at position) string {
 		return l.files[at.file]
 	}
 	return fmt.Sprintf("%s:%d", l.files[at.file], at.line)
+}
+
+// format returns the detected dialect of the line that was read last.
+func (l *logReader) format() dialect.Name {
+	if auto, ok := l.reads.(*dialect.Auto); ok {
+		return auto.Dialect()
+	}
+	return ""
 }
 
 // locate returns the place, on the line that was read last, of a field of its event.

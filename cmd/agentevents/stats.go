@@ -80,7 +80,7 @@ calls are within 0.8 % of it, in at most 30 kB of memory for each row; the maxim
 			var l logReader
 			l.flags(fs)
 			var by groupings
-			fs.Var(&by, "by", "add a table of every `THING`: agent, tool, model, agent+model, or several with commas between them")
+			fs.Var(&by, "by", "add a table by `THING`: agent, tool, model, agent+model, or several: agent,tool")
 			asJSON := fs.Bool("json", false, "print JSON; durations are in milliseconds, costs in US dollars")
 			return func(in *invocation) error {
 				lines, err := l.each(in)

@@ -122,12 +122,11 @@ func TestWatchStopsByTheDoorOfTheBreaker(t *testing.T) {
 
 // An actor draws the acts of agents that go round in circles now and then.
 type actor struct {
-	t    *testing.T
-	r    *rand.Rand
-	run  *ae.Run
-	now  *time.Time
-	open []string
-	ask  []string
+	t   *testing.T
+	r   *rand.Rand
+	run *ae.Run
+	now *time.Time
+	ask []string
 }
 
 func (d *actor) act() {

@@ -313,6 +313,9 @@ func (v *view) unknown(ev *Event) {
 	} else {
 		put(&s.Unknown, v.intern(string(p.Type)), 1)
 	}
+	if word, of := strings.CutPrefix(string(p.Type), "handoff."); of && endword.Of(word) >= endword.Failed {
+		v.handoffOver(string(p.Raw), word)
+	}
 	// Two types of OpenWOP for which the catalog has no kind. node.resumed is the counterpart of
 	// node.suspended. The status decides and not Suspended: an answer takes the node
 	// out of Suspended before it runs again. node.cancelled ends a node.
@@ -322,6 +325,19 @@ func (v *view) unknown(ev *Event) {
 	case p.Type == "node.cancelled" && (status == NodeStatusSuspended || status == NodeStatusRunning):
 		v.nodeEnded(ev.NodeID, NodeStatusDone)
 		v.setOutput(ev.NodeID, `{"cancelled":true,"reason":`+JSONString(jsonwire.Text(jsonwire.Member(string(p.Raw), "reason")))+`}`)
+	}
+}
+
+// handoffOver closes the request that the payload of an unlisted type names, which nobody accepts.
+func (v *view) handoffOver(payload, word string) {
+	id := jsonwire.Text(jsonwire.Member(payload, "handoffId"))
+	for i := range v.s.Handoffs {
+		if h := &v.s.Handoffs[i]; h.Open && id != "" && h.HandoffID == id {
+			h.Open, h.Ended = false, v.intern(word)
+			if why := jsonwire.Text(jsonwire.Member(payload, "reason")); why != "" {
+				h.Error = Some(ErrorInfo{Message: v.keep(why)})
+			}
+		}
 	}
 }
 

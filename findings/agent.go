@@ -8,6 +8,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/internal/canonjson"
+	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/view"
 )
 
@@ -282,13 +283,13 @@ func (a *agent) returned(r *Run, ev *agentevents.Event, p *agentevents.ToolRetur
 	} else {
 		a.take(r, hashOf(p.CallID), x)
 	}
-	switch p.Status {
-	case agentevents.ToolStatusCancelled, agentevents.ToolStatusInterrupted:
+	meaning := endword.Of(string(p.Status))
+	if meaning == endword.Cancelled {
 		return
 	}
 	result := cmp.Or(string(p.Result), p.ResultSummary, p.Error.V.Message, p.Error.V.Code)
 	x.tool, x.result, x.hasResult = hashOf(p.ToolID), hashOf(result), result != ""
-	x.failed = p.Status != agentevents.ToolStatusOK
+	x.failed = meaning == endword.Failed || meaning == endword.Refused // another word decides nothing
 	x.returned, x.at, x.round, x.spent = ev.Sequence, ev.Time, a.rounds, a.spent
 	a.since++
 	a.act(r, ev, p, x)

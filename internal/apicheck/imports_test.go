@@ -78,7 +78,7 @@ var layers = []layer{
 		"a dialect needs the vocabulary, the contract and the engine, never another dialect"},
 	{"eventtest", []string{".", "findings", "internal/disk", "internal/jsonwire", "internal/rundiff"},
 		"tests of programs need the vocabulary, the JSON text of events and how runs differ; what is more would be a dependency of every test"},
-	{"findings", []string{".", "internal/canonjson", "internal/jsonwire", "internal/option", "internal/view"},
+	{"findings", []string{".", "internal/canonjson", "internal/endword", "internal/jsonwire", "internal/option", "internal/view"},
 		"the patterns of a run come from its events, as a fold of their own"},
 	{"hooks", []string{".", "findings", "internal/jsonwire", "internal/option"},
 		"what a host would write itself needs only what a host has"},

@@ -16,11 +16,18 @@ import (
 // empty text is none. An encoder that writes again whatever is odd in a line writes such a
 // fault, but no other.
 func OwnFault(read, written string, fault error) bool {
-	var rule *agentevents.RuleError
-	if !errors.As(fault, &rule) || rule.Pointer == "" {
-		return false
+	var (
+		rule    *agentevents.RuleError
+		syntax  *jsonwire.SyntaxError // of a value, such as a text that is no time
+		pointer string
+	)
+	switch {
+	case errors.As(fault, &rule):
+		pointer = rule.Pointer
+	case errors.As(fault, &syntax):
+		pointer = jsonwire.Pointer(written, syntax.Offset)
 	}
-	return reflect.DeepEqual(valueAt(read, rule.Pointer), valueAt(written, rule.Pointer))
+	return pointer != "" && reflect.DeepEqual(valueAt(read, pointer), valueAt(written, pointer))
 }
 
 // valueAt returns the value at a pointer into a line, nil if there is none or an empty text.

@@ -18,7 +18,7 @@ import (
 func OwnFault(read, written string, fault error) bool {
 	var (
 		rule    *agentevents.RuleError
-		syntax  *jsonwire.SyntaxError // of a value, such as a text that is no time
+		syntax  *jsonwire.SyntaxError // of a value, such as a text in the place of a time
 		pointer string
 	)
 	switch {

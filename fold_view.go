@@ -323,6 +323,9 @@ func (v *view) unknown(ev *Event) {
 		v.nodeEnded(ev.NodeID, NodeStatusDone)
 		v.setOutput(ev.NodeID, `{"cancelled":true,"reason":`+JSONString(jsonwire.Text(jsonwire.Member(string(p.Raw), "reason")))+`}`)
 	}
+	if word, of := strings.CutPrefix(string(p.Type), "handoff."); of {
+		v.handoffNotAccepted(ev, p, word)
+	}
 }
 
 // Sessions and runs.
@@ -1497,15 +1500,43 @@ func (v *view) spanRecorded(ev *Event, _ *subject) {
 
 // handoffEnded closes the latest request of a span, which nobody will accept.
 func (v *view) handoffEnded(ev *Event, p *SpanRecorded) {
-	for i := range slices.Backward(v.s.Handoffs) {
-		if h := &v.s.Handoffs[i]; h.Open && h.SpanID == ev.SpanID && h.SpanID != "" {
-			h.Open, h.Ended = false, v.intern(p.Phase)
-			if p.ErrorType != "" || p.ErrorMessage != "" {
-				h.Error = Some(ErrorInfo{Code: v.keep(p.ErrorType), Message: v.keep(p.ErrorMessage)})
-			}
-			return
-		}
+	v.endHandoff(p.Phase, ErrorInfo{Code: p.ErrorType, Message: p.ErrorMessage}, func(h *HandoffSnapshot) bool { return h.SpanID == ev.SpanID && h.SpanID != "" })
+}
+
+// handoffNotAccepted closes the request that an event of an unknown kind tells to be over, such as
+// handoff.rejected: that of its handoffId, else the latest one of its span, else the latest one to
+// or from its agent.
+func (v *view) handoffNotAccepted(ev *Event, p *Unknown, word string) {
+	switch endword.Of(word) {
+	case endword.Failed, endword.Refused, endword.Cancelled:
+	default:
+		return
 	}
+	member := func(name string) string { return jsonwire.Text(jsonwire.Member(string(p.Raw), name)) }
+	reason := ErrorInfo{Message: cmp.Or(member("reason"), member("message"))}
+	if id := member("handoffId"); id != "" {
+		v.endHandoff(word, reason, func(h *HandoffSnapshot) bool { return h.HandoffID == id })
+		return
+	}
+	_ = v.endHandoff(word, reason, func(h *HandoffSnapshot) bool { return h.SpanID == ev.SpanID && h.SpanID != "" }) ||
+		v.endHandoff(word, reason, func(h *HandoffSnapshot) bool { return h.To == ev.AgentID }) ||
+		v.endHandoff(word, reason, func(h *HandoffSnapshot) bool { return h.From == ev.AgentID })
+}
+
+// endHandoff closes the latest open request for which is is true, and reports whether there is one.
+func (v *view) endHandoff(word string, reason ErrorInfo, is func(h *HandoffSnapshot) bool) bool {
+	for i := range slices.Backward(v.s.Handoffs) {
+		h := &v.s.Handoffs[i]
+		if !h.Open || !is(h) {
+			continue
+		}
+		h.Open, h.Ended = false, v.intern(word)
+		if reason.Code != "" || reason.Message != "" {
+			h.Error = Some(ErrorInfo{Code: v.keep(reason.Code), Message: v.keep(reason.Message)})
+		}
+		return true
+	}
+	return false
 }
 
 // countWord counts one more of a word.

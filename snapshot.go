@@ -577,10 +577,11 @@ type HandoffSnapshot struct {
 	ContextDigest string `json:"contextDigest,omitzero"` // HandoffRequested.ContextDigest
 	SpanID        string `json:"spanId,omitzero"`        // span of the request
 	Open          bool   `json:"open,omitzero"`          // it is requested and neither accepted nor over yet
-	// Ended is the phase of the SpanRecorded with subject handoff that has ended the request,
-	// which nobody accepts then: error or cancelled.
+	// Ended is the word for how the request ended that nobody accepts: the phase of a SpanRecorded
+	// with subject handoff, error or cancelled, or the last part of an unknown kind handoff.*
+	// that means a failure, such as rejected.
 	Ended string         `json:"ended,omitzero"`
-	Error Opt[ErrorInfo] `json:"error,omitzero"` // of that SpanRecorded
+	Error Opt[ErrorInfo] `json:"error,omitzero"` // the reason of that event
 }
 
 // TaskSnapshot is an assigned task.

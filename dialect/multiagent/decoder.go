@@ -213,6 +213,10 @@ func (d *Decoder) complete(ev *agentevents.Event, open *openThings) {
 		}
 	}
 	switch p := ev.Payload.(type) {
+	case *agentevents.ApprovalRejected:
+		if p.Answer = answerOf(r.Type); p.Answer != "" {
+			r.Made("/payload/answer", "the type tells it")
+		}
 	case *agentevents.MessageCreated:
 		if !r.Has("ts") {
 			p.Message.TS = ev.Time.UnixMilli()
@@ -272,6 +276,9 @@ func (d *Decoder) keepRemarks() {
 	for _, s := range d.r.Spelled {
 		as = append(jsonwire.AppendString(append(as, ','), s.Member.Name), ':')
 		as = jsonwire.AppendString(as, s.Name)
+	}
+	if row := d.r.Row; row != nil && row.Reads {
+		as = jsonwire.AppendString(append(as, `,"type":`...), d.r.Type)
 	}
 	if len(as) > 0 {
 		d.r.Kept.Add("/as", "{"+string(as[1:])+"}")

@@ -132,13 +132,23 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 			ev = &again
 		}
 	}
-	row := format.Row(ev.Kind())
 	unknown, ok := ev.Payload.(*agentevents.Unknown)
+	e.ev, e.madeActor, e.madeSpan, e.madeParent = ev, false, false, false
+	e.remarks()
+	row := format.Row(ev.Kind())
+	if p, rejects := ev.Payload.(*agentevents.ApprovalRejected); rejects {
+		typ := e.spelled("type")
+		if row = rowOf(format, typ); row == nil || row.Kind != ev.Kind() {
+			return dst, dialect.ErrNoCounterpart
+		}
+		e.actor(false)
+		dst = w.LineAs(dst, row, typ, "")
+		w.Pend.Drop("/payload/answer", p.Answer != answerOf(typ))
+		return dst, nil
+	}
 	if broken := contextRule(row, ev); broken != nil {
 		w.Break(broken.Rule, broken.Pointer, broken.Detail)
 	}
-	e.ev, e.madeActor, e.madeSpan, e.madeParent = ev, false, false, false
-	e.remarks()
 	e.actor(ok)
 	if !ok {
 		return w.Line(dst, row)
@@ -148,7 +158,7 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 		return dst, w.Refused(agentevents.RuleFieldJSON, "/payload", err.Error())
 	}
 	typ := strings.TrimPrefix(string(unknown.Type), string(Name)+":")
-	if format.CaseRow(typ, "") != nil { // readers would read it as that
+	if rowOf(format, typ) != nil { // readers would read it as that
 		return dst, dialect.ErrNoCounterpart
 	}
 	if dialect.UnknownKind(Name, typ) != unknown.Type {

@@ -111,6 +111,12 @@
 // An agent that is spawned while another one of its id is at work in another span is a twin: its
 // start has the id in its field agent, which the encoder writes, and the span stands for the twin.
 //
+// # Sessions of one run
+//
+// A run is that of one session. If another session starts with its runId, the lines of that
+// session are those of a run of its own: its id is the runId, a slash and the session. They are
+// written with the runId again.
+//
 // # Lines that are delivered again
 //
 // A line with an id whose bytes are those of one of the latest [Window] lines has no event,

@@ -28,6 +28,7 @@ type Encoder struct {
 	numbers dialect.Numbers // of the lines, as readers count them
 	check   Decoder         // reads origin lines
 	past    repeats         // lines with ids, as readers know them
+	runs    wire.Shared     // the sessions of runs, as readers know them
 	steps   map[stepper]*attempt
 
 	// The state of the current line.
@@ -69,6 +70,9 @@ func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
 // Append appends the line of an event. See [dialect.Encoder].
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	defer e.w.Release()
+	said := ev
+	_, starts := ev.Payload.(*agentevents.SessionStarted)
+	ev.RunID = e.runs.ID(ev.SessionID, e.runs.Line(ev.SessionID, ev.RunID, starts), starts)
 	mark, agent := len(dst), (*attempt)(nil)
 	switch ev.Payload.(type) {
 	case *agentevents.AgentStarted, *agentevents.AgentEnded:
@@ -96,6 +100,12 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		}
 		e.past.add(hash)
 	}
+	if starts {
+		e.runs.Start(ev.SessionID, ev.RunID)
+	}
+	if ev.RunID != said.RunID {
+		e.w.Losses.Every(&said, dialect.Altered, "/runId", sharedRun)
+	}
 	if ev.Sequence != e.numbers.Next(ev.RunID) {
 		e.w.Losses.Every(&ev, dialect.Dropped, "/sequence", "readers count lines")
 	}
@@ -116,6 +126,7 @@ func (e *Encoder) Losses() []dialect.Loss { return e.w.Losses.List() }
 type document Encoder
 
 func (d *document) Reread(w *wire.Writer, line string) error {
+	d.check.sessions = d.runs
 	d.check.r.Continue(w)
 	return d.check.read(line, &w.Read, &d.open)
 }

@@ -83,7 +83,7 @@ var format = func() *wire.Format {
 		Loose:    true,
 		Head: []wire.Member{
 			need("id").Or(madeID), need("traceId").Or(madeTrace), need("spanId").Or(madeSpan), scope("parentSpanId").Or(madeAbove),
-			need("sessionId").Or(madeSession), wire.Need("runId", "/runId", wire.Check(RuleEnvelope, wire.Full{}, notEmpty)), scope("taskId"),
+			need("sessionId").Or(madeSession), wire.Need("runId", "/runId", runForm{wire.Check(RuleEnvelope, wire.Full{}, notEmpty)}), scope("taskId"),
 			wire.Need("actor", "/actor /agentId", actorForm{needed}).Or(madeActor), wire.Need("type", "", wire.Type), wire.Need("payload", "", payloadForm{}).Or(noPayload),
 			wire.Need("timestamp", "/timestamp", wire.AnyTime(timestampForm{}, time.Millisecond)), wire.Need("schemaVersion", "", versionForm{}),
 		},

@@ -43,7 +43,7 @@ type Decoder struct {
 	run    string // the current run
 	blocks blocks
 	order  order
-	nodes  nodes
+	nodes  wire.Shared
 
 	aborted bool // the flow was
 }
@@ -69,7 +69,7 @@ func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Ev
 		case "flow:start":
 			d.nodes = nil // another run
 		case "node:start":
-			d.nodes.start(ev.NodeID, ev.NodeRunID)
+			d.nodes.Start(ev.NodeID, ev.NodeRunID)
 		}
 		return d.r.Finish()
 	})
@@ -102,7 +102,7 @@ func (d *Decoder) read(line string, ev *agentevents.Event) error {
 	}
 	ev.RunID = d.run
 	if run := ev.NodeRunID; run != "" && r.Type != "node:skipped" {
-		ev.NodeRunID = d.nodes.id(ev.NodeID, run, r.Type == "node:start")
+		ev.NodeRunID = d.nodes.ID(ev.NodeID, run, r.Type == "node:start")
 		shared = ev.NodeRunID != run
 	}
 	if r.Strict {

@@ -28,7 +28,7 @@ type Encoder struct {
 	open                 // runs and agents
 	blocks blocks        // the blocks that readers see
 	order  order         // the executions that readers see
-	nodes  nodes         // the nodes of these, as readers see them
+	nodes  wire.Shared   // the nodes of these, as readers see them
 	made   wire.Writer   // of lines that are made up
 
 	running map[string]string // by execution: the agent that has started and not ended
@@ -105,7 +105,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if starts {
 		e.nodes = nil
 	} else if typ == "node:start" {
-		e.nodes.start(e.nodeOf(&ev), e.execution(&ev))
+		e.nodes.Start(e.nodeOf(&ev), e.execution(&ev))
 	}
 	return dst, nil
 }
@@ -222,7 +222,7 @@ func (e *Encoder) insert(dst []byte, mark int, ev *agentevents.Event, types []st
 		e.block(&made)
 		e.place(&made, typ, nobody)
 		if typ == "node:start" {
-			e.nodes.start(made.NodeID, made.NodeRunID)
+			e.nodes.Start(made.NodeID, made.NodeRunID)
 		}
 	}
 	return slices.Insert(dst, mark, lines...)
@@ -425,13 +425,13 @@ func (e *Encoder) start(ev *agentevents.Event) *start {
 // runID returns the runId of the line of an event.
 func (e *Encoder) runID(ev *agentevents.Event) string {
 	_, starts := ev.Payload.(*agentevents.NodeStarted)
-	return e.nodes.runID(e.nodeOf(ev), cmp.Or(ev.NodeRunID, e.agentOf(ev), ev.RunID), starts)
+	return e.nodes.Line(e.nodeOf(ev), cmp.Or(ev.NodeRunID, e.agentOf(ev), ev.RunID), starts)
 }
 
 // execution returns the execution of a node that readers see in the line of an event.
 func (e *Encoder) execution(ev *agentevents.Event) string {
 	_, starts := ev.Payload.(*agentevents.NodeStarted)
-	return e.nodes.id(e.nodeOf(ev), e.runID(ev), starts)
+	return e.nodes.ID(e.nodeOf(ev), e.runID(ev), starts)
 }
 
 // nodeOf returns the node that the line of an event names.

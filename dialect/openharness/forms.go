@@ -73,6 +73,9 @@ func (executionForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) (
 	return jsonwire.AppendString(dst, run), true
 }
 
+// sharedRun is the detail of an execution with the runId of another node.
+const sharedRun = "another node has started with this runId"
+
 // shares lists the execution of the event if readers see another one.
 func shares(w *wire.Writer) {
 	if encoderOf(w).execution(w.Ev) != w.Ev.NodeRunID {

@@ -1313,6 +1313,25 @@ func (v *view) phaseCompleted(ev *Event, key phaseKey) {
 	ph.Open, ph.EndedAt, ph.OutputCount, ph.Tokens = false, ev.Time, p.OutputCount, p.Tokens
 }
 
+// phaseNotCompleted closes the latest open passage of its span, else the latest one of all.
+func (v *view) phaseNotCompleted(ev *Event, key phaseKey, word, reason string) {
+	if v == nil {
+		return
+	}
+	at, open := v.openPhase(key, ev.SpanID)
+	if !open {
+		at, open = v.openPhase(key, "")
+	}
+	if !open {
+		return
+	}
+	ph := &v.s.Phases[at]
+	ph.Open, ph.EndedAt, ph.Ended = false, ev.Time, v.intern(word)
+	if reason != "" {
+		ph.Error = Some(ErrorInfo{Message: v.keep(reason)})
+	}
+}
+
 func (v *view) checkpointSaved(ev *Event, _ *subject) {
 	v.workflow(ev)
 	v.s.Checkpoints = append(v.s.Checkpoints, CheckpointSnapshot{
@@ -1513,7 +1532,7 @@ func (v *view) handoffNotAccepted(ev *Event, p *Unknown, word string) {
 		return
 	}
 	member := func(name string) string { return jsonwire.Text(jsonwire.Member(string(p.Raw), name)) }
-	reason := ErrorInfo{Message: cmp.Or(member("reason"), member("message"))}
+	reason := ErrorInfo{Message: reasonOf(p)}
 	if id := member("handoffId"); id != "" {
 		v.endHandoff(word, reason, func(h *HandoffSnapshot) bool { return h.HandoffID == id })
 		return

@@ -516,6 +516,10 @@ type PhaseSnapshot struct {
 	InputCount  Opt[int]   `json:"inputCount,omitzero"`  // number of items that went in, of its latest start that says it
 	OutputCount Opt[int]   `json:"outputCount,omitzero"` // number of items that came out
 	Tokens      Opt[int64] `json:"tokens,omitzero"`      // PhaseCompleted.Tokens; not in the run's usage
+	// Ended is the word for how a phase ended that was not completed: the last part of an unknown
+	// kind workflow.phase.*, such as failed.
+	Ended string         `json:"ended,omitzero"`
+	Error Opt[ErrorInfo] `json:"error,omitzero"` // the reason of that event
 
 	resumes int `wire:"resumes,omitzero"` // number of checkpoints that the workflow had resumed from at its latest start
 }

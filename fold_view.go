@@ -48,6 +48,7 @@ type view struct {
 	workflows map[string]int // index of the latest one, by id
 
 	unbegun map[callKey]unbegun
+	unasked map[string]int // answers whose requests are not in the log so far, by their ids
 
 	active map[string]struct{} // nodes that run or are suspended
 }
@@ -91,6 +92,9 @@ func (v *view) index() {
 		if c != nil && TimeKnown(c.ReturnedAt) {
 			v.returnedFirst(callKey{c.AgentID, c.CallID}, unbegun{c.ReturnedAt, c.ToolID, c.Status, c.Duration})
 		}
+	}
+	for i := range s.Approvals {
+		v.answeredFirst(i)
 	}
 	s.DroppedCalls += extra
 	for name, text := range s.State {
@@ -1354,17 +1358,52 @@ func (v *view) workflowFinalized(ev *Event, _ *subject) {
 
 // People.
 
+// askedLate reports whether an approval was answered already: its request has an earlier time than
+// an answer without a request, because its line was written late. The record gets the request.
+func (v *view) askedLate(ev *Event, p *ApprovalRequested, about callKey) (at int, answered bool) {
+	if v == nil {
+		return 0, false
+	}
+	at, answered = v.unasked[p.ApprovalID]
+	if !answered || !TimeKnown(ev.Time) || !ev.Time.Before(v.s.Approvals[at].AnsweredAt) {
+		return 0, false
+	}
+	delete(v.unasked, p.ApprovalID)
+	a, was := &v.s.Approvals[at], v.s.Approvals[at]
+	*a = v.approval(ev, p, about)
+	a.Open, a.ClosedBy, a.AnsweredAt = false, was.ClosedBy, was.AnsweredAt
+	a.Granted, a.By, a.Feedback, a.Answer = was.Granted, was.By, was.Feedback, was.Answer
+	for i := range v.s.Approvals {
+		if v.s.Approvals[i].ApprovalID == a.ApprovalID {
+			v.answeredFirst(i) // an earlier answer of the id, if there is one
+		}
+	}
+	return at, true
+}
+
+// answeredFirst remembers an answer whose request is not in the log.
+func (v *view) answeredFirst(at int) {
+	if a := &v.s.Approvals[at]; a.RequestedAt.IsZero() && !a.AnsweredAt.IsZero() && TimeKnown(a.AnsweredAt) && len(v.unasked) < maxUnbegun {
+		put(&v.unasked, a.ApprovalID, at)
+	}
+}
+
+// approval returns the record of a request.
+func (v *view) approval(ev *Event, p *ApprovalRequested, about callKey) ApprovalSnapshot {
+	return ApprovalSnapshot{
+		Sequence: ev.Sequence, ApprovalID: v.keep(p.ApprovalID), Action: v.intern(p.Action), Reason: v.keep(beginning(p.Reason)), CallID: v.keep(p.CallID),
+		ToolID: v.intern(p.ToolID), ArgumentsHash: v.keep(p.ArgumentsHash), Timeout: p.Timeout,
+		AgentID: about.agent, RequestedAt: ev.Time, Open: true,
+	}
+}
+
 // approvalRequested adds the record of an approval. It returns copies of the id and the
 // call that the fold keeps, and the index of the record.
 func (v *view) approvalRequested(ev *Event, p *ApprovalRequested, about callKey) (id, call string, at int) {
 	s := v.s
-	id, call = v.keep(p.ApprovalID), v.keep(p.CallID)
-	s.Approvals = append(s.Approvals, ApprovalSnapshot{
-		Sequence: ev.Sequence, ApprovalID: id, Action: v.intern(p.Action), Reason: v.keep(beginning(p.Reason)), CallID: call,
-		ToolID: v.intern(p.ToolID), ArgumentsHash: v.keep(p.ArgumentsHash), Timeout: p.Timeout,
-		AgentID: about.agent, RequestedAt: ev.Time, Open: true,
-	})
-	return id, call, len(s.Approvals) - 1
+	a := v.approval(ev, p, about)
+	s.Approvals = append(s.Approvals, a)
+	return a.ApprovalID, a.CallID, len(s.Approvals) - 1
 }
 
 // approvalAnswered answers the record at the index at, or a new record when no
@@ -1385,6 +1424,9 @@ func (v *view) approvalAnswered(ev *Event, sub *subject, at int, open bool) {
 		a.Granted, a.By, a.Feedback, a.Answer = true, v.intern(cmp.Or(p.ApprovedBy, ev.Actor)), v.keep(p.Feedback), v.intern(p.Answer)
 	case *ApprovalRejected:
 		a.Granted, a.By, a.Feedback, a.Answer = false, v.intern(cmp.Or(p.RejectedBy, ev.Actor)), v.keep(p.Feedback), v.intern(p.Answer)
+	}
+	if !open {
+		v.answeredFirst(at)
 	}
 	delete(s.Suspended, ev.NodeID)
 }

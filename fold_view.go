@@ -434,12 +434,20 @@ func (v *view) again(a *AgentState, ev *Event) {
 	}
 }
 
+// startedLate reports whether an agent has ended already without a start: its start has an earlier
+// time than the end, because its line was written late.
+func (v *view) startedLate(a *AgentState, ev *Event) bool {
+	return v != nil && a.Ended && !a.Started && TimeKnown(ev.Time) && TimeKnown(a.shown.EndedAt) && ev.Time.Before(a.shown.EndedAt)
+}
+
 func (v *view) agentStarted(ev *Event, sub *subject) {
 	if sub.agent == nil {
 		return
 	}
-	v.s.SessionEndedAt = time.Time{}
-	rec, p := sub.agent.shown, ev.Payload.(*AgentStarted)
+	rec, p, late := sub.agent.shown, ev.Payload.(*AgentStarted), sub.agent.Ended
+	if !late {
+		v.s.SessionEndedAt = time.Time{}
+	}
 	if p.Agent.OK {
 		rec.Ref = Some(v.keepRef(p.Agent.V))
 	}
@@ -461,8 +469,14 @@ func (v *view) agentStarted(ev *Event, sub *subject) {
 	if rec.StartedAt.IsZero() && len(rec.Earlier) == 0 {
 		rec.Sequence = ev.Sequence
 	}
-	rec.StartedAt, rec.EndedAt = ev.Time, time.Time{}
-	rec.Duration = Opt[time.Duration]{}
+	if rec.StartedAt = ev.Time; late {
+		rec.Duration = elapsed(rec.Duration, rec.StartedAt, rec.EndedAt)
+		if p.ProviderSessionID != "" {
+			v.session(ev, rec, p.ProviderSessionID)
+		}
+		return
+	}
+	rec.EndedAt, rec.Duration = time.Time{}, Opt[time.Duration]{}
 	rec.Outcome, rec.EndStatus, rec.Error, rec.Result, rec.StructuredOutput, rec.ResultSchema = "", "", Opt[ErrorInfo]{}, "", "", ""
 	rec.Totals, rec.NumTurns, rec.ConvergenceScore = Opt[Totals]{}, Opt[int]{}, Opt[float64]{}
 	if p.ProviderSessionID != "" {

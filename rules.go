@@ -679,6 +679,12 @@ func (m *machine) agentStarted(ev *Event, sub *subject) {
 	if a == nil {
 		return
 	}
+	if m.view.startedLate(a, ev) { // it stays ended
+		m.begins(a, ev)
+		m.view.within(ev.ParentSpanID, m.bySpan[ev.ParentSpanID], a)
+		a.Started, a.Attempts = true, p.Attempt.Or(max(1, a.Attempts))
+		return
+	}
 	m.goesOn()
 	m.rest(a)
 	if a.Started || a.Ended {

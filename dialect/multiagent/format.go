@@ -192,13 +192,13 @@ func factsOf(row *wire.Row) *facts {
 // byPeople are the kinds of what people and services do: the actor is one of them.
 var byPeople = []agentevents.Kind{agentevents.KindSessionStarted, agentevents.KindSessionCompleted, agentevents.KindApprovalGranted, agentevents.KindApprovalRejected, agentevents.KindBudgetExceeded}
 
-// byOthers reports whether the actor of events of this kind is no agent, but a person, a
+// byOthers reports whether the actor of events of this kind is not an agent, but a person, a
 // service or the script of a workflow.
 func byOthers(kind agentevents.Kind) bool {
 	return slices.Contains(byPeople, kind) || factsOf(format.Row(kind)).byOthers
 }
 
-// othersDomains begin the types, also those that the document does not list, whose actor is no
+// othersDomains begin the types, also those that the document does not list, whose actor is not an
 // agent.
 var othersDomains = []string{"workflow.", "session.", "budget."}
 

@@ -448,6 +448,28 @@ var kindEffects = []struct {
 		require.Empty(t, s.Suspended)
 		require.Equal(t, "n1", s.CurrentNodeID)
 	}},
+	{"workflow.phase.failed", []Event{
+		ev("", &PhaseStarted{}, inScout), ev("", &PhaseStarted{}, inBuild), ev("", &Unknown{Type: "workflow.phase.reviewed", Raw: `{"workflowId":"w","phase":"build"}`}),
+		ev("", &Unknown{Type: "workflow.phase.failed", Raw: `{"workflowId":"w","phase":"build","error":{"message":"rock"}}`}), ev("", &Unknown{Type: "workflow.phase.skipped"}, inScout),
+		ev("a", &AgentStarted{}, scoped(Scope{WorkflowID: "w"})), // outside a phase, so it is legal
+	}, func(t *testing.T, s *RunSnapshot) {
+		require.Len(t, s.Phases, 2)
+		require.False(t, s.Phases[0].Open || s.Phases[1].Open)
+		require.Equal(t, []string{"skipped", "failed"}, []string{s.Phases[0].Ended, s.Phases[1].Ended})
+		require.Equal(t, "rock", s.Phases[1].Error.V.Message)
+		require.Equal(t, second(3), s.Phases[1].EndedAt)
+		require.Empty(t, s.Violations)
+	}},
+	{"handoff.rejected", []Event{
+		ev("", &HandoffRequested{HandoffID: "h1", From: AgentRef{AgentID: "a"}, To: AgentRef{AgentID: "b"}}), ev("", &HandoffRequested{From: AgentRef{AgentID: "b"}, To: AgentRef{AgentID: "c"}}),
+		ev("c", &Unknown{Type: "handoff.queued", Raw: `{"handoffId":"h1"}`}), ev("", &Unknown{Type: "handoff.rejected", Raw: `{"handoffId":"h1","reason":"busy"}`}), ev("c", &Unknown{Type: "handoff.timed_out"}),
+	}, func(t *testing.T, s *RunSnapshot) {
+		require.Len(t, s.Handoffs, 2)
+		require.False(t, s.Handoffs[0].Open || s.Handoffs[1].Open)
+		require.Equal(t, "rejected", s.Handoffs[0].Ended)
+		require.Equal(t, "busy", s.Handoffs[0].Error.V.Message)
+		require.Equal(t, "timed_out", s.Handoffs[1].Ended)
+	}},
 	{KindEdgeFired, []Event{ev("", &NodeStarted{}, node("n1")), ev("", &NodeCompleted{}, node("n1")), ev("", &EdgeFired{EdgeID: "e1", From: "n2", To: "n1"}), ev("", &EdgeFired{From: "n1", To: "n3"})}, func(t *testing.T, s *RunSnapshot) {
 		require.Equal(t, map[string]EdgeStatus{"e1": EdgeStatusFired, "n1->n3": EdgeStatusFired}, s.EdgeStatus)
 		require.Equal(t, "n1->n3", s.Resume.lastEdge)

@@ -48,6 +48,7 @@ type view struct {
 	workflows map[string]int // index of the latest one, by id
 
 	unbegun map[callKey]unbegun
+	unasked map[string]int // answers whose requests are not in the log so far, by their ids
 
 	active map[string]struct{} // nodes that run or are suspended
 }
@@ -91,6 +92,9 @@ func (v *view) index() {
 		if c != nil && TimeKnown(c.ReturnedAt) {
 			v.returnedFirst(callKey{c.AgentID, c.CallID}, unbegun{c.ReturnedAt, c.ToolID, c.Status, c.Duration})
 		}
+	}
+	for i := range s.Approvals {
+		v.answeredFirst(i)
 	}
 	s.DroppedCalls += extra
 	for name, text := range s.State {
@@ -313,9 +317,6 @@ func (v *view) unknown(ev *Event) {
 	} else {
 		put(&s.Unknown, v.intern(string(p.Type)), 1)
 	}
-	if word, of := strings.CutPrefix(string(p.Type), "handoff."); of && endword.Of(word) >= endword.Failed {
-		v.handoffOver(string(p.Raw), word)
-	}
 	// Two types of OpenWOP for which the catalog has no kind. node.resumed is the counterpart of
 	// node.suspended. The status decides and not Suspended: an answer takes the node
 	// out of Suspended before it runs again. node.cancelled ends a node.
@@ -326,18 +327,8 @@ func (v *view) unknown(ev *Event) {
 		v.nodeEnded(ev.NodeID, NodeStatusDone)
 		v.setOutput(ev.NodeID, `{"cancelled":true,"reason":`+JSONString(jsonwire.Text(jsonwire.Member(string(p.Raw), "reason")))+`}`)
 	}
-}
-
-// handoffOver closes the request that the payload of an unlisted type names, which nobody accepts.
-func (v *view) handoffOver(payload, word string) {
-	id := jsonwire.Text(jsonwire.Member(payload, "handoffId"))
-	for i := range v.s.Handoffs {
-		if h := &v.s.Handoffs[i]; h.Open && id != "" && h.HandoffID == id {
-			h.Open, h.Ended = false, v.intern(word)
-			if why := jsonwire.Text(jsonwire.Member(payload, "reason")); why != "" {
-				h.Error = Some(ErrorInfo{Message: v.keep(why)})
-			}
-		}
+	if word, of := strings.CutPrefix(string(p.Type), "handoff."); of {
+		v.handoffNotAccepted(ev, p, word)
 	}
 }
 
@@ -443,12 +434,20 @@ func (v *view) again(a *AgentState, ev *Event) {
 	}
 }
 
+// startedLate reports whether an agent has ended already without a start: its start has an earlier
+// time than the end, because its line was written late.
+func (v *view) startedLate(a *AgentState, ev *Event) bool {
+	return v != nil && a.Ended && !a.Started && TimeKnown(ev.Time) && TimeKnown(a.shown.EndedAt) && ev.Time.Before(a.shown.EndedAt)
+}
+
 func (v *view) agentStarted(ev *Event, sub *subject) {
 	if sub.agent == nil {
 		return
 	}
-	v.s.SessionEndedAt = time.Time{}
-	rec, p := sub.agent.shown, ev.Payload.(*AgentStarted)
+	rec, p, late := sub.agent.shown, ev.Payload.(*AgentStarted), sub.agent.Ended
+	if !late {
+		v.s.SessionEndedAt = time.Time{}
+	}
 	if p.Agent.OK {
 		rec.Ref = Some(v.keepRef(p.Agent.V))
 	}
@@ -470,8 +469,14 @@ func (v *view) agentStarted(ev *Event, sub *subject) {
 	if rec.StartedAt.IsZero() && len(rec.Earlier) == 0 {
 		rec.Sequence = ev.Sequence
 	}
-	rec.StartedAt, rec.EndedAt = ev.Time, time.Time{}
-	rec.Duration = Opt[time.Duration]{}
+	if rec.StartedAt = ev.Time; late {
+		rec.Duration = elapsed(rec.Duration, rec.StartedAt, rec.EndedAt)
+		if p.ProviderSessionID != "" {
+			v.session(ev, rec, p.ProviderSessionID)
+		}
+		return
+	}
+	rec.EndedAt, rec.Duration = time.Time{}, Opt[time.Duration]{}
 	rec.Outcome, rec.EndStatus, rec.Error, rec.Result, rec.StructuredOutput, rec.ResultSchema = "", "", Opt[ErrorInfo]{}, "", "", ""
 	rec.Totals, rec.NumTurns, rec.ConvergenceScore = Opt[Totals]{}, Opt[int]{}, Opt[float64]{}
 	if p.ProviderSessionID != "" {
@@ -1326,6 +1331,25 @@ func (v *view) phaseCompleted(ev *Event, key phaseKey) {
 	ph.Open, ph.EndedAt, ph.OutputCount, ph.Tokens = false, ev.Time, p.OutputCount, p.Tokens
 }
 
+// phaseNotCompleted closes the latest open passage of its span, else the latest one of all.
+func (v *view) phaseNotCompleted(ev *Event, key phaseKey, word, reason string) {
+	if v == nil {
+		return
+	}
+	at, open := v.openPhase(key, ev.SpanID)
+	if !open {
+		at, open = v.openPhase(key, "")
+	}
+	if !open {
+		return
+	}
+	ph := &v.s.Phases[at]
+	ph.Open, ph.EndedAt, ph.Ended = false, ev.Time, v.intern(word)
+	if reason != "" {
+		ph.Error = Some(ErrorInfo{Message: v.keep(reason)})
+	}
+}
+
 func (v *view) checkpointSaved(ev *Event, _ *subject) {
 	v.workflow(ev)
 	v.s.Checkpoints = append(v.s.Checkpoints, CheckpointSnapshot{
@@ -1348,17 +1372,52 @@ func (v *view) workflowFinalized(ev *Event, _ *subject) {
 
 // People.
 
+// askedLate reports whether an approval was answered already: its request has an earlier time than
+// an answer without a request, because its line was written late. The record gets the request.
+func (v *view) askedLate(ev *Event, p *ApprovalRequested, about callKey) (at int, answered bool) {
+	if v == nil {
+		return 0, false
+	}
+	at, answered = v.unasked[p.ApprovalID]
+	if !answered || !TimeKnown(ev.Time) || !ev.Time.Before(v.s.Approvals[at].AnsweredAt) {
+		return 0, false
+	}
+	delete(v.unasked, p.ApprovalID)
+	a, was := &v.s.Approvals[at], v.s.Approvals[at]
+	*a = v.approval(ev, p, about)
+	a.Open, a.ClosedBy, a.AnsweredAt = false, was.ClosedBy, was.AnsweredAt
+	a.Granted, a.By, a.Feedback, a.Answer = was.Granted, was.By, was.Feedback, was.Answer
+	for i := range v.s.Approvals {
+		if v.s.Approvals[i].ApprovalID == a.ApprovalID {
+			v.answeredFirst(i) // an earlier answer of the id, if there is one
+		}
+	}
+	return at, true
+}
+
+// answeredFirst remembers an answer whose request is not in the log.
+func (v *view) answeredFirst(at int) {
+	if a := &v.s.Approvals[at]; a.RequestedAt.IsZero() && !a.AnsweredAt.IsZero() && TimeKnown(a.AnsweredAt) && len(v.unasked) < maxUnbegun {
+		put(&v.unasked, a.ApprovalID, at)
+	}
+}
+
+// approval returns the record of a request.
+func (v *view) approval(ev *Event, p *ApprovalRequested, about callKey) ApprovalSnapshot {
+	return ApprovalSnapshot{
+		Sequence: ev.Sequence, ApprovalID: v.keep(p.ApprovalID), Action: v.intern(p.Action), Reason: v.keep(beginning(p.Reason)), CallID: v.keep(p.CallID),
+		ToolID: v.intern(p.ToolID), ArgumentsHash: v.keep(p.ArgumentsHash), Timeout: p.Timeout,
+		AgentID: about.agent, RequestedAt: ev.Time, Open: true,
+	}
+}
+
 // approvalRequested adds the record of an approval. It returns copies of the id and the
 // call that the fold keeps, and the index of the record.
 func (v *view) approvalRequested(ev *Event, p *ApprovalRequested, about callKey) (id, call string, at int) {
 	s := v.s
-	id, call = v.keep(p.ApprovalID), v.keep(p.CallID)
-	s.Approvals = append(s.Approvals, ApprovalSnapshot{
-		Sequence: ev.Sequence, ApprovalID: id, Action: v.intern(p.Action), Reason: v.keep(beginning(p.Reason)), CallID: call,
-		ToolID: v.intern(p.ToolID), ArgumentsHash: v.keep(p.ArgumentsHash), Timeout: p.Timeout,
-		AgentID: about.agent, RequestedAt: ev.Time, Open: true,
-	})
-	return id, call, len(s.Approvals) - 1
+	a := v.approval(ev, p, about)
+	s.Approvals = append(s.Approvals, a)
+	return a.ApprovalID, a.CallID, len(s.Approvals) - 1
 }
 
 // approvalAnswered answers the record at the index at, or a new record when no
@@ -1379,6 +1438,9 @@ func (v *view) approvalAnswered(ev *Event, sub *subject, at int, open bool) {
 		a.Granted, a.By, a.Feedback, a.Answer = true, v.intern(cmp.Or(p.ApprovedBy, ev.Actor)), v.keep(p.Feedback), v.intern(p.Answer)
 	case *ApprovalRejected:
 		a.Granted, a.By, a.Feedback, a.Answer = false, v.intern(cmp.Or(p.RejectedBy, ev.Actor)), v.keep(p.Feedback), v.intern(p.Answer)
+	}
+	if !open {
+		v.answeredFirst(at)
 	}
 	delete(s.Suspended, ev.NodeID)
 }
@@ -1513,15 +1575,43 @@ func (v *view) spanRecorded(ev *Event, _ *subject) {
 
 // handoffEnded closes the latest request of a span, which nobody will accept.
 func (v *view) handoffEnded(ev *Event, p *SpanRecorded) {
-	for i := range slices.Backward(v.s.Handoffs) {
-		if h := &v.s.Handoffs[i]; h.Open && h.SpanID == ev.SpanID && h.SpanID != "" {
-			h.Open, h.Ended = false, v.intern(p.Phase)
-			if p.ErrorType != "" || p.ErrorMessage != "" {
-				h.Error = Some(ErrorInfo{Code: v.keep(p.ErrorType), Message: v.keep(p.ErrorMessage)})
-			}
-			return
-		}
+	v.endHandoff(p.Phase, ErrorInfo{Code: p.ErrorType, Message: p.ErrorMessage}, func(h *HandoffSnapshot) bool { return h.SpanID == ev.SpanID && h.SpanID != "" })
+}
+
+// handoffNotAccepted closes the request that an event of an unknown kind tells to be over, such as
+// handoff.rejected: that of its handoffId, else the latest one of its span, else the latest one to
+// or from its agent.
+func (v *view) handoffNotAccepted(ev *Event, p *Unknown, word string) {
+	switch endword.Of(word) {
+	case endword.Failed, endword.Refused, endword.Cancelled:
+	default:
+		return
 	}
+	member := func(name string) string { return jsonwire.Text(jsonwire.Member(string(p.Raw), name)) }
+	reason := ErrorInfo{Message: reasonOf(p)}
+	if id := member("handoffId"); id != "" {
+		v.endHandoff(word, reason, func(h *HandoffSnapshot) bool { return h.HandoffID == id })
+		return
+	}
+	_ = v.endHandoff(word, reason, func(h *HandoffSnapshot) bool { return h.SpanID == ev.SpanID && h.SpanID != "" }) ||
+		v.endHandoff(word, reason, func(h *HandoffSnapshot) bool { return h.To == ev.AgentID }) ||
+		v.endHandoff(word, reason, func(h *HandoffSnapshot) bool { return h.From == ev.AgentID })
+}
+
+// endHandoff closes the latest open request for which is is true, and reports whether there is one.
+func (v *view) endHandoff(word string, reason ErrorInfo, is func(h *HandoffSnapshot) bool) bool {
+	for i := range slices.Backward(v.s.Handoffs) {
+		h := &v.s.Handoffs[i]
+		if !h.Open || !is(h) {
+			continue
+		}
+		h.Open, h.Ended = false, v.intern(word)
+		if reason.Code != "" || reason.Message != "" {
+			h.Error = Some(ErrorInfo{Code: v.keep(reason.Code), Message: v.keep(reason.Message)})
+		}
+		return true
+	}
+	return false
 }
 
 // countWord counts one more of a word.

@@ -198,6 +198,14 @@ func (m *machine) approvalRequested(ev *Event, sub *subject) {
 	key, about, at := questionKey{KindApprovalRequested, p.ApprovalID}, m.about(sub, p.CallID), 0
 	// A second request with the id of an open one replaces it: the answer belongs
 	// to the later request.
+	if at, answered := m.view.askedLate(ev, p, about); answered {
+		a := &m.view.s.Approvals[at]
+		if a.Granted {
+			m.approvals.add(a.ApprovalID, &approval{callKey: callKey{a.AgentID, a.CallID}, tool: a.ToolID, digest: a.ArgumentsHash, stands: a.Timeout, asked: a.RequestedAt, at: at})
+			m.approvals.grant(a.ApprovalID, a.AnsweredAt)
+		}
+		return
+	}
 	m.closeQuestion(key, KindApprovalRequested)
 	if m.view != nil {
 		key.id, about.call, at = m.view.approvalRequested(ev, p, about)

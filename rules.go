@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 	"github.com/agentevents/agentevents/internal/roster"
 )
@@ -489,6 +490,9 @@ func (m *machine) apply(ev *Event, sub *subject) {
 	}
 	sub.agent = a
 	m.applyKind(ev, sub)
+	if p, ok := ev.Payload.(*Unknown); ok {
+		m.phaseNotCompleted(ev, p)
+	}
 	if kind.traits&ofSession == 0 {
 		m.Resume.begun = true
 	}
@@ -673,6 +677,12 @@ func (m *machine) agentStarted(ev *Event, sub *subject) {
 	a, p := sub.agent, ev.Payload.(*AgentStarted)
 	m.says(p.Lifecycle)
 	if a == nil {
+		return
+	}
+	if m.view.startedLate(a, ev) { // it stays ended
+		m.begins(a, ev)
+		m.view.within(ev.ParentSpanID, m.bySpan[ev.ParentSpanID], a)
+		a.Started, a.Attempts = true, p.Attempt.Or(max(1, a.Attempts))
 		return
 	}
 	m.goesOn()
@@ -1372,18 +1382,51 @@ func (w *workflows) openPhase(key phaseKey) *passages {
 }
 
 func (m *machine) phaseCompleted(ev *Event, _ *subject) {
-	w, key := m.workflows(), phaseKey{ev.WorkflowID, ev.Phase}
-	if p := w.phases[key]; p != nil {
-		if p.open--; p.open == 0 {
-			delete(w.phases, key)
-		}
-		if n := w.inPhase[ev.WorkflowID] - 1; n > 0 {
-			w.inPhase[m.view.intern(ev.WorkflowID)] = n
-		} else {
-			delete(w.inPhase, ev.WorkflowID)
-		}
-	}
+	key := phaseKey{ev.WorkflowID, ev.Phase}
+	m.closePhase(key)
 	m.view.phaseCompleted(ev, key)
+}
+
+// closePhase closes a passage through a phase, and reports whether one was open.
+func (m *machine) closePhase(key phaseKey) bool {
+	w := m.workflows()
+	p := w.phases[key]
+	if p == nil {
+		return false
+	}
+	if p.open--; p.open == 0 {
+		delete(w.phases, key)
+	}
+	if n := w.inPhase[key.workflow] - 1; n > 0 {
+		w.inPhase[m.view.intern(key.workflow)] = n
+	} else {
+		delete(w.inPhase, key.workflow)
+	}
+	return true
+}
+
+// phaseNotCompleted closes the phase that an event of an unknown kind tells to be over, such as
+// workflow.phase.failed.
+func (m *machine) phaseNotCompleted(ev *Event, p *Unknown) {
+	word, of := strings.CutPrefix(string(p.Type), "workflow.phase.")
+	if !of {
+		return
+	}
+	switch endword.Of(word) {
+	case endword.Unknown, endword.Succeeded: // a success of another word may be one on the way, such as an approval
+		return
+	}
+	member := func(name string) string { return jsonwire.Text(jsonwire.Member(string(p.Raw), name)) }
+	key := phaseKey{cmp.Or(ev.WorkflowID, member("workflowId")), cmp.Or(ev.Phase, member("phase"))}
+	if m.closePhase(key) {
+		m.view.phaseNotCompleted(ev, key, word, reasonOf(p))
+	}
+}
+
+// reasonOf returns the reason that an event of an unknown kind has, or "".
+func reasonOf(p *Unknown) string {
+	member := func(name string) string { return jsonwire.Text(jsonwire.Member(string(p.Raw), name)) }
+	return cmp.Or(member("reason"), member("message"), member("error"), jsonwire.Text(jsonwire.Member(jsonwire.Member(string(p.Raw), "error"), "message")))
 }
 
 func (m *machine) checkpointResumed(ev *Event, _ *subject) {

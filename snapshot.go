@@ -516,6 +516,10 @@ type PhaseSnapshot struct {
 	InputCount  Opt[int]   `json:"inputCount,omitzero"`  // number of items that went in, of its latest start that says it
 	OutputCount Opt[int]   `json:"outputCount,omitzero"` // number of items that came out
 	Tokens      Opt[int64] `json:"tokens,omitzero"`      // PhaseCompleted.Tokens; not in the run's usage
+	// Ended is the word for how a phase ended that was not completed: the last part of an unknown
+	// kind workflow.phase.*, such as failed.
+	Ended string         `json:"ended,omitzero"`
+	Error Opt[ErrorInfo] `json:"error,omitzero"` // the reason of that event
 
 	resumes int `wire:"resumes,omitzero"` // number of checkpoints that the workflow had resumed from at its latest start
 }
@@ -577,10 +581,11 @@ type HandoffSnapshot struct {
 	ContextDigest string `json:"contextDigest,omitzero"` // HandoffRequested.ContextDigest
 	SpanID        string `json:"spanId,omitzero"`        // span of the request
 	Open          bool   `json:"open,omitzero"`          // it is requested and neither accepted nor over yet
-	// Ended is the phase of the SpanRecorded with subject handoff that has ended the request,
-	// which nobody accepts then: error or cancelled.
+	// Ended is the word for how the request ended that nobody accepts: the phase of a SpanRecorded
+	// with subject handoff, error or cancelled, or the last part of an unknown kind handoff.*
+	// that means a failure, such as rejected.
 	Ended string         `json:"ended,omitzero"`
-	Error Opt[ErrorInfo] `json:"error,omitzero"` // of that SpanRecorded
+	Error Opt[ErrorInfo] `json:"error,omitzero"` // the reason of that event
 }
 
 // TaskSnapshot is an assigned task.

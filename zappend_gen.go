@@ -3641,6 +3641,14 @@ func (v *PhaseSnapshot) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"tokens":`...)
 		dst = jsonwire.AppendInt(dst, v.Tokens.V)
 	}
+	if v.Ended != "" {
+		dst = append(dst, `,"ended":`...)
+		dst = jsonwire.AppendString(dst, v.Ended)
+	}
+	if v.Error.OK {
+		dst = append(dst, `,"error":`...)
+		dst = v.Error.V.appendJSON(dst)
+	}
 	if v.resumes != 0 {
 		dst = append(dst, `,"resumes":`...)
 		dst = jsonwire.AppendInt(dst, int64(v.resumes))

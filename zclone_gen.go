@@ -501,6 +501,10 @@ func (w *PhaseSnapshot) deepen() {
 	w.WorkflowID = cloneText(w.WorkflowID)
 	w.Phase = cloneText(w.Phase)
 	w.SpanID = cloneText(w.SpanID)
+	w.Ended = cloneText(w.Ended)
+	if w.Error.OK {
+		w.Error.V.deepen()
+	}
 }
 
 func (v *CheckpointSnapshot) clone() *CheckpointSnapshot {

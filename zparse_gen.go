@@ -7003,7 +7003,19 @@ func (v *PhaseSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				v.Tokens.V, err = s.Int()
 				v.Tokens.OK = err == nil
 			}
-		case 11: // resumes
+		case 11: // ended
+			if !m.null(s, name) {
+				v.Ended, err = s.String()
+				if v.Ended == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 12: // error
+			if !m.null(s, name) {
+				err = v.Error.V.parseJSON(s)
+				v.Error.OK = err == nil
+			}
+		case 13: // resumes
 			if !m.null(s, name) {
 				v.resumes, err = s.SmallInt()
 				if v.resumes == 0 {
@@ -7031,6 +7043,8 @@ var namesOfPhaseSnapshot = jsonwire.Names(
 	"inputCount",
 	"outputCount",
 	"tokens",
+	"ended",
+	"error",
 	"resumes",
 )
 

@@ -698,7 +698,12 @@ func (b *builder) workflows(root *node) {
 	for i := range s.Phases {
 		ph := &s.Phases[i]
 		n := &node{line: line{head: "phase " + ph.Phase}, seq: ph.Sequence}
-		b.ended(&n.line, ph.Open, good, "completed")
+		how := good
+		if ph.Ended != "" {
+			how = view.MarkOf(endword.Of(ph.Ended))
+		}
+		b.ended(&n.line, ph.Open, how, cmp.Or(ph.Ended, "completed"))
+		n.line.detail = ph.Error.V.Message
 		n.line.fact(view.Between(ph.StartedAt, ph.EndedAt))
 		if ph.InputCount.OK {
 			n.line.fact(strconv.Itoa(ph.InputCount.V) + " in")

@@ -26,9 +26,10 @@ type Options struct {
 // It remembers a bounded list of open calls, approvals and handoffs, the latest [Window]
 // lines, and a counter for each run.
 type Decoder struct {
-	r    wire.Reader
-	open openThings
-	past repeats
+	r        wire.Reader
+	open     openThings
+	past     repeats
+	sessions wire.Shared // of runs
 
 	// The state of the current line.
 	lacking []byte                 // fields that it lacks: those of /made, each after a comma
@@ -62,6 +63,9 @@ func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Ev
 		if err := d.read(line, ev, &d.open); err != nil {
 			return err
 		}
+		if _, starts := ev.Payload.(*agentevents.SessionStarted); starts {
+			d.sessions.Start(ev.SessionID, ev.RunID)
+		}
 		d.open.note(ev, len(line) > longLine)
 		if !d.noID {
 			d.past.add(hash)
@@ -69,6 +73,9 @@ func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Ev
 		return nil
 	})
 }
+
+// sharedRun is the detail of a run with the runId of another session.
+const sharedRun = "another session has started with this runId"
 
 // longLine is the size above which a line is not kept alive for one of its ids.
 const longLine = 4 << 10
@@ -101,6 +108,12 @@ func (d *Decoder) read(line string, ev *agentevents.Event, open *openThings) err
 	}
 	if !r.Has("timestamp") {
 		r.NoTime()
+	}
+	if run := ev.RunID; run != "" {
+		_, starts := ev.Payload.(*agentevents.SessionStarted)
+		if ev.RunID = d.sessions.ID(ev.SessionID, run, starts); ev.RunID != run {
+			r.Made("/runId", sharedRun)
+		}
 	}
 	d.scope(ev, open)
 	if r.Strict {
@@ -213,6 +226,10 @@ func (d *Decoder) complete(ev *agentevents.Event, open *openThings) {
 		}
 	}
 	switch p := ev.Payload.(type) {
+	case *agentevents.ApprovalRejected:
+		if p.Answer = answerOf(r.Type); p.Answer != "" {
+			r.Made("/payload/answer", "the type tells it")
+		}
 	case *agentevents.MessageCreated:
 		if !r.Has("ts") {
 			p.Message.TS = ev.Time.UnixMilli()
@@ -272,6 +289,9 @@ func (d *Decoder) keepRemarks() {
 	for _, s := range d.r.Spelled {
 		as = append(jsonwire.AppendString(append(as, ','), s.Member.Name), ':')
 		as = jsonwire.AppendString(as, s.Name)
+	}
+	if row := d.r.Row; row != nil && row.Reads {
+		as = jsonwire.AppendString(append(as, `,"type":`...), d.r.Type)
 	}
 	if len(as) > 0 {
 		d.r.Kept.Add("/as", "{"+string(as[1:])+"}")

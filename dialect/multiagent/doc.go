@@ -26,6 +26,11 @@
 // [agentevents.Unknown] with the complete payload. Its type gets the prefix
 // "multiagent:" if the vocabulary has a kind of that name.
 //
+// One row is for types that the document does not list: approval.rejected, approval.denied and
+// other words for an end without a grant become approval.rejected. A word that means no
+// refusal, such as expired, is its Answer. Such a type is written only where a line had it.
+// A handoff.rejected and its like stay unknown, and end the handoff in a snapshot.
+//
 // # Payloads
 //
 // The document does not define payloads, so the decoder accepts any JSON. A member
@@ -40,6 +45,7 @@
 //	from, to     fromAgent, toAgent               contextDigest   context_digest
 //	goal         task                             expectedOutput  expected_output
 //	suggestedFix suggested_fix                    budget          kind
+//	rejectedBy   deniedBy, declinedBy             feedback        reason, message, comment, in approval.rejected
 //	agentTask    task, in agent.spawned           status, reason  outcome, message, in session.completed
 //
 // The fields of a message are members of the payload or, as in the native format,
@@ -95,7 +101,7 @@
 //
 // In four cases another actor is no agent. The actor of a workflow's own events
 // (workflow.*, except workflow.node.enter) is its script, or who approves it. That of
-// session.*, approval.granted and budget.exceeded is a person or a service. The actor of
+// session.*, approval.granted, approval.rejected and budget.exceeded is a person or a service. The actor of
 // agent.spawned is who spawns: without payload.agentId the event has no agent, and the
 // spanId stands for it until an event names it (see [agentevents.AgentState]). So it is with
 // the agent.completed of such a span, where the actor is who reports. (Without a spanId the
@@ -104,6 +110,12 @@
 //
 // An agent that is spawned while another one of its id is at work in another span is a twin: its
 // start has the id in its field agent, which the encoder writes, and the span stands for the twin.
+//
+// # Sessions of one run
+//
+// A run is that of one session. If another session starts with its runId, the lines of that
+// session are those of a run of its own: its id is the runId, a slash and the session. They are
+// written with the runId again.
 //
 // # Lines that are delivered again
 //
@@ -121,7 +133,7 @@
 //   - A tool.call.completed without callId closes the latest open call of its span,
 //     and of its tool if it names one. Without such a call it is a call of its own
 //     (OneEvent).
-//   - An approval.granted without approvalId answers the latest open request of its
+//   - An approval.granted or approval.rejected without approvalId answers the latest open request of its
 //     span, or of the span around it, or else the only open one of the run.
 //   - A handoff.accepted takes what it lacks from the latest open request to the agent.
 //   - toolId, itemType, budget and the other side of a handoff are "unknown".
@@ -161,6 +173,8 @@
 //	"/~1x":1                     a member of the envelope whose name begins with a slash
 //	"/as":{"toolId":"tool"}      a field that has another name on the line
 //	"/made":["callId"]           a field that the line lacks
+//
+// The member type of /as is the type of a line that the document does not list.
 //
 // The encoder writes these members after its own members of the same object. It
 // leaves out a member that has the name of a field if the field says something

@@ -28,6 +28,7 @@ type Encoder struct {
 	numbers dialect.Numbers // of the lines, as readers count them
 	check   Decoder         // reads origin lines
 	past    repeats         // lines with ids, as readers know them
+	runs    wire.Shared     // the sessions of runs, as readers know them
 	steps   map[stepper]*attempt
 
 	// The state of the current line.
@@ -69,6 +70,9 @@ func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
 // Append appends the line of an event. See [dialect.Encoder].
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	defer e.w.Release()
+	said := ev
+	_, starts := ev.Payload.(*agentevents.SessionStarted)
+	ev.RunID = e.runs.ID(ev.SessionID, e.runs.Line(ev.SessionID, ev.RunID, starts), starts)
 	mark, agent := len(dst), (*attempt)(nil)
 	switch ev.Payload.(type) {
 	case *agentevents.AgentStarted, *agentevents.AgentEnded:
@@ -96,6 +100,12 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		}
 		e.past.add(hash)
 	}
+	if starts {
+		e.runs.Start(ev.SessionID, ev.RunID)
+	}
+	if ev.RunID != said.RunID {
+		e.w.Losses.Every(&said, dialect.Altered, "/runId", sharedRun)
+	}
 	if ev.Sequence != e.numbers.Next(ev.RunID) {
 		e.w.Losses.Every(&ev, dialect.Dropped, "/sequence", "readers count lines")
 	}
@@ -116,6 +126,7 @@ func (e *Encoder) Losses() []dialect.Loss { return e.w.Losses.List() }
 type document Encoder
 
 func (d *document) Reread(w *wire.Writer, line string) error {
+	d.check.sessions = d.runs
 	d.check.r.Continue(w)
 	return d.check.read(line, &w.Read, &d.open)
 }
@@ -132,13 +143,23 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 			ev = &again
 		}
 	}
-	row := format.Row(ev.Kind())
 	unknown, ok := ev.Payload.(*agentevents.Unknown)
+	e.ev, e.madeActor, e.madeSpan, e.madeParent = ev, false, false, false
+	e.remarks()
+	row := format.Row(ev.Kind())
+	if p, rejects := ev.Payload.(*agentevents.ApprovalRejected); rejects {
+		typ := e.spelled("type")
+		if row = rowOf(format, typ); row == nil || row.Kind != ev.Kind() {
+			return dst, dialect.ErrNoCounterpart
+		}
+		e.actor(false)
+		dst = w.LineAs(dst, row, typ, "")
+		w.Pend.Drop("/payload/answer", p.Answer != answerOf(typ))
+		return dst, nil
+	}
 	if broken := contextRule(row, ev); broken != nil {
 		w.Break(broken.Rule, broken.Pointer, broken.Detail)
 	}
-	e.ev, e.madeActor, e.madeSpan, e.madeParent = ev, false, false, false
-	e.remarks()
 	e.actor(ok)
 	if !ok {
 		return w.Line(dst, row)
@@ -148,7 +169,7 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 		return dst, w.Refused(agentevents.RuleFieldJSON, "/payload", err.Error())
 	}
 	typ := strings.TrimPrefix(string(unknown.Type), string(Name)+":")
-	if format.CaseRow(typ, "") != nil { // readers would read it as that
+	if rowOf(format, typ) != nil { // readers would read it as that
 		return dst, dialect.ErrNoCounterpart
 	}
 	if dialect.UnknownKind(Name, typ) != unknown.Type {

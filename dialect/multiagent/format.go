@@ -7,6 +7,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/internal/endword"
 )
 
 // The rules of the document. A strict [Decoder] and the [Encoder] enforce them.
@@ -51,7 +52,7 @@ var format = func() *wire.Format {
 	}
 	row := func(typ string, kind agentevents.Kind, members ...wire.Member) wire.Row {
 		flow := has(members, "workflowId")
-		r := wire.Row{Type: typ, Kind: kind, Members: members, More: &facts{workflow: flow, phase: has(members, "phase"), byOthers: flow && !ofAgents(kind) || slices.Contains(byPeople, kind)}}
+		r := wire.Row{Type: typ, Kind: kind, Members: members, More: &facts{workflow: flow, phase: has(members, "phase"), byOthers: flow && !ofAgents(kind)}}
 		for _, c := range common {
 			if !has(members, c.Name) {
 				r.Members = append(r.Members, c)
@@ -60,6 +61,11 @@ var format = func() *wire.Format {
 		for i := range r.Members {
 			_, r.Members[i].Plain = r.Members[i].Form.(valueForm)
 		}
+		return r
+	}
+	// read is a row of a type that the document does not list. It is written only where a line had it.
+	read := func(r wire.Row) wire.Row {
+		r.Reads, r.Says = true, "answer"
 		return r
 	}
 	// flow is a row of a workflow. Its first n members are the key fields of the
@@ -77,7 +83,7 @@ var format = func() *wire.Format {
 		Loose:    true,
 		Head: []wire.Member{
 			need("id").Or(madeID), need("traceId").Or(madeTrace), need("spanId").Or(madeSpan), scope("parentSpanId").Or(madeAbove),
-			need("sessionId").Or(madeSession), wire.Need("runId", "/runId", wire.Check(RuleEnvelope, wire.Full{}, notEmpty)), scope("taskId"),
+			need("sessionId").Or(madeSession), wire.Need("runId", "/runId", runForm{wire.Check(RuleEnvelope, wire.Full{}, notEmpty)}), scope("taskId"),
 			wire.Need("actor", "/actor /agentId", actorForm{needed}).Or(madeActor), wire.Need("type", "", wire.Type), wire.Need("payload", "", payloadForm{}).Or(noPayload),
 			wire.Need("timestamp", "/timestamp", wire.AnyTime(timestampForm{}, time.Millisecond)), wire.Need("schemaVersion", "", versionForm{}),
 		},
@@ -126,13 +132,47 @@ var format = func() *wire.Format {
 			flow("workflow.checkpoint.resumed", agentevents.KindCheckpointResumed, 3, scope("workflowId"), scope("phase"), field("resumedAt")),
 			flow("workflow.finalized", agentevents.KindWorkflowFinalized, 4,
 				scope("workflowId"), field("totalTokens", count), field("totalAgents", count), field("durationMs", count)),
+
+			read(row("approval.rejected", agentevents.KindApprovalRejected, field("approvalId").As("id"), field("rejectedBy").As("deniedBy", "declinedBy"), field("feedback").As("reason", "message", "comment"))),
 		},
 	})
 	for i := range f.Rows {
 		f.Rows[i].More.(*facts).made = madeIn(&f.Rows[i])
 	}
+	f.Pick = func(r *wire.Reader) *wire.Row { return rowOf(f, r.Type) }
 	return f
 }()
+
+// rowOf returns the row of a type, or nil. Some types that the document does not list have the row
+// of one with their meaning.
+func rowOf(f *wire.Format, typ string) *wire.Row {
+	if row := f.CaseRow(typ, ""); row != nil {
+		return row
+	}
+	if _, ended := endOfType(typ, "approval."); ended {
+		return f.CaseRow("approval.rejected", "")
+	}
+	return nil
+}
+
+// endOfType returns the word with which a type tells that a request was not granted: refused, or
+// over without an answer. domain is the beginning of the types of such requests.
+func endOfType(typ, domain string) (word string, ended bool) {
+	word, is := strings.CutPrefix(typ, domain)
+	return word, is && badEnds[endword.Of(word)]
+}
+
+// badEnds are the meanings of the words for an end without a grant.
+var badEnds = map[endword.Meaning]bool{endword.Failed: true, endword.Refused: true, endword.Cancelled: true}
+
+// answerOf returns the answer that the type of a rejection tells besides the rejection, or "".
+func answerOf(typ string) string {
+	word, _ := endOfType(typ, "approval.")
+	if endword.Of(word) == endword.Refused {
+		return ""
+	}
+	return word
+}
 
 // facts are what the dialect knows of a row besides its members.
 type facts struct {
@@ -150,11 +190,13 @@ func factsOf(row *wire.Row) *facts {
 }
 
 // byPeople are the kinds of what people and services do: the actor is one of them.
-var byPeople = []agentevents.Kind{agentevents.KindSessionStarted, agentevents.KindSessionCompleted, agentevents.KindApprovalGranted, agentevents.KindBudgetExceeded}
+var byPeople = []agentevents.Kind{agentevents.KindSessionStarted, agentevents.KindSessionCompleted, agentevents.KindApprovalGranted, agentevents.KindApprovalRejected, agentevents.KindBudgetExceeded}
 
 // byOthers reports whether the actor of events of this kind is a person, a service or the
 // script of a workflow, and not an agent.
-func byOthers(kind agentevents.Kind) bool { return factsOf(format.Row(kind)).byOthers }
+func byOthers(kind agentevents.Kind) bool {
+	return slices.Contains(byPeople, kind) || factsOf(format.Row(kind)).byOthers
+}
 
 // othersDomains begin the types, also those that the document does not list, whose actor is
 // not an agent.

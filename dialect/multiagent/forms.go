@@ -77,6 +77,15 @@ func notEmpty(at any) string {
 
 const needed = "is required and must not be empty"
 
+// A runForm is the run, which sessions may share on their lines.
+type runForm struct{ wire.Form }
+
+func (f runForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	_, starts := w.Ev.Payload.(*agentevents.SessionStarted)
+	run := encoderOf(w).runs.Line(w.Ev.SessionID, *at.(*string), starts)
+	return f.Form.Append(w, dst, m, &run)
+}
+
 // An actorForm is the actor, or else the agent. The decoder says which one it is.
 type actorForm struct{ wire.Form }
 

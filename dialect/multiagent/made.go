@@ -51,6 +51,7 @@ var madeUps = map[agentevents.Kind][]madeUp{
 	agentevents.KindBlackboardItemCreated: {{name: "itemId", from: ofEvent}, {name: "itemType", from: nobody}},
 	agentevents.KindApprovalRequested:     {{name: "approvalId", from: ofEvent}},
 	agentevents.KindApprovalGranted:       {{name: "approvalId", from: ofApproval}},
+	agentevents.KindApprovalRejected:      {{name: "approvalId", from: ofApproval}},
 	agentevents.KindBudgetExceeded:        {{name: "budget", from: nobody}},
 	agentevents.KindAgentEnded:            {{name: "status", from: ofFlag}},
 	agentevents.KindSessionCompleted:      {{name: "status", from: ofFlag}},

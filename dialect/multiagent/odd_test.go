@@ -693,3 +693,26 @@ func TestValuesThatFit(t *testing.T) {
 		require.Equal(t, agentevents.JSON(`{"schemaVersion":"1.0"}`), decode(t, Options{}, docLine(typ, payload))[0].Extra(string(Name)), typ)
 	}
 }
+
+// A run of two sessions is read as two runs, which the encoder tells.
+func TestSessionsOfOneRunAreTold(t *testing.T) {
+	var events []agentevents.Event
+	for i, session := range []string{"north", "south", "north"} {
+		ev := agentevents.Event{ID: fmt.Sprint("e", i), Sequence: uint64(i), RunID: "r", Scope: agentevents.Scope{SessionID: session}, SchemaVersion: agentevents.SchemaVersion, Payload: &agentevents.SessionStarted{Goal: session}}
+		events = append(events, ev)
+	}
+	out, losses := encode(t, events...)
+	told := 0
+	for _, loss := range losses {
+		if loss.Pointer == "/runId" {
+			require.Equal(t, dialect.Altered, loss.What)
+			told += loss.Count
+		}
+	}
+	require.Equal(t, 1, told, losses)
+	var runs []string
+	for _, ev := range decode(t, Options{}, strings.Split(out, "\n")...) {
+		runs = append(runs, ev.RunID)
+	}
+	require.Equal(t, []string{"r", "r/south", "r"}, runs)
+}

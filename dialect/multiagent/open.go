@@ -55,6 +55,8 @@ func (o *openThings) note(ev *agentevents.Event, long bool) {
 		o.remove(o.find(aCall, ev.RunID, p.CallID, ev.AgentID))
 	case *agentevents.ApprovalGranted:
 		o.remove(o.find(anApproval, ev.RunID, p.ApprovalID, ""))
+	case *agentevents.ApprovalRejected:
+		o.remove(o.find(anApproval, ev.RunID, p.ApprovalID, ""))
 	case *agentevents.HandoffAccepted:
 		o.remove(o.handoff(ev))
 	case *agentevents.AgentStarted:

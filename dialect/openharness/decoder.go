@@ -43,6 +43,7 @@ type Decoder struct {
 	run    string // the current run
 	blocks blocks
 	order  order
+	nodes  wire.Shared
 
 	aborted bool // the flow was
 }
@@ -63,6 +64,12 @@ func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Ev
 		if id, block := d.blocks.line(ev.Payload, ev.NodeRunID); block != "" {
 			*id = block
 			d.r.Made("/payload/blockId", "the number of the block")
+		}
+		switch d.r.Type {
+		case "flow:start":
+			d.nodes = nil // another run
+		case "node:start":
+			d.nodes.Start(ev.NodeID, ev.NodeRunID)
 		}
 		return d.r.Finish()
 	})
@@ -89,11 +96,15 @@ const (
 
 // read reads a line, except for its block and its extra members.
 func (d *Decoder) read(line string, ev *agentevents.Event) error {
-	r := &d.r
+	r, shared := &d.r, false
 	if err := r.Read(line, ev); err != nil {
 		return err
 	}
 	ev.RunID = d.run
+	if run := ev.NodeRunID; run != "" && r.Type != "node:skipped" {
+		ev.NodeRunID = d.nodes.ID(ev.NodeID, run, r.Type == "node:start")
+		shared = ev.NodeRunID != run
+	}
 	if r.Strict {
 		if err := d.check(line, ev); err != nil {
 			return err
@@ -121,6 +132,9 @@ func (d *Decoder) read(line string, ev *agentevents.Event) error {
 			ev.NodeRunID = ev.RunID
 			r.Made("/nodeRunId", "the run, as the line names no node")
 		}
+	}
+	if shared {
+		r.Made("/nodeRunId", sharedRun)
 	}
 	late := false
 	if d.aborted, late = afterAbort(d.aborted, r.Type); late {

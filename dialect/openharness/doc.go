@@ -7,7 +7,9 @@
 // The runId of a line is one execution of one node. It becomes the NodeRunID of the
 // event's scope, and identifies the agent of events without agentId. In the place of one
 // that is missing stands the node, as in the document's own listings, and the run for an
-// agent without a node. No line names its run; see [Options]. Timestamps are milliseconds
+// agent without a node. A runId with which several nodes start is the execution of the first of
+// these alone: that of another one is the runId, a slash and the node, and its lines are
+// written with the runId again. No line names its run; see [Options]. Timestamps are milliseconds
 // since the epoch, and may have fractions. The time of a line without one that can be read
 // is not known: see [agentevents.TimeKnown]. A flow may end with another word than complete
 // and failed: a lenient decoder goes by its meaning.

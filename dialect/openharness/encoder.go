@@ -28,6 +28,7 @@ type Encoder struct {
 	open                 // runs and agents
 	blocks blocks        // the blocks that readers see
 	order  order         // the executions that readers see
+	nodes  wire.Shared   // the nodes of these, as readers see them
 	made   wire.Writer   // of lines that are made up
 
 	running map[string]string // by execution: the agent that has started and not ended
@@ -60,9 +61,13 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if late {
 		ev.Marks, detail = ev.Marks&^agentevents.MarkLate, afterwards // readers set it
 	}
-	mark := len(dst)
+	mark, nodes := len(dst), e.nodes
+	if flow {
+		e.nodes = nil
+	}
 	dst, verbatim, err := e.w.Append(dst, &ev, (*document)(e))
 	if err != nil {
+		e.nodes = nodes
 		return dst, err
 	}
 	if e.aborted = after; (late || ev.Marks != marks) && !marks.Has(agentevents.MarkLate) {
@@ -97,6 +102,11 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	}
 	e.open.line(&ev, e.agentOf(&ev), e.execution(&ev))
 	e.place(&ev, typ, e.agentOf(&ev))
+	if starts {
+		e.nodes = nil
+	} else if typ == "node:start" {
+		e.nodes.Start(e.nodeOf(&ev), e.execution(&ev))
+	}
 	return dst, nil
 }
 
@@ -200,6 +210,7 @@ func (e *Encoder) insert(dst []byte, mark int, ev *agentevents.Event, types []st
 			made.Payload = &agentevents.RunStarted{}
 			e.run, e.number = strings.Clone(ev.RunID), 0
 		case "node:start":
+			made.NodeID = cmp.Or(e.nodes[made.NodeRunID], made.NodeID) // another node's start would begin another execution
 			made.Payload = &agentevents.NodeStarted{}
 		default:
 			made.Payload = &agentevents.AgentStarted{ProviderSessionID: made.NodeRunID, Prompt: `""`, Resumed: e.runs(made.NodeRunID)}
@@ -210,6 +221,9 @@ func (e *Encoder) insert(dst []byte, mark int, ev *agentevents.Event, types []st
 		e.number, e.w.Lines = e.number+1, e.w.Lines+1
 		e.block(&made)
 		e.place(&made, typ, nobody)
+		if typ == "node:start" {
+			e.nodes.Start(made.NodeID, made.NodeRunID)
+		}
 	}
 	return slices.Insert(dst, mark, lines...)
 }
@@ -304,8 +318,9 @@ func other(w *wire.Writer, dst []byte, p *agentevents.Unknown) ([]byte, error) {
 	}
 	raw, _ := jsonwire.Compact(string(cmp.Or(p.Raw, "{}")))
 	var back agentevents.Event
-	d := NewDecoder(Options{RunID: w.Ev.RunID})
-	if d.read(string(dst[mark:]), &back) != nil || back.NodeID != w.Ev.NodeID || back.NodeID != "" && back.NodeRunID != w.Ev.NodeRunID {
+	d, e := NewDecoder(Options{RunID: w.Ev.RunID}), encoderOf(w)
+	d.nodes = e.nodes
+	if d.read(string(dst[mark:]), &back) != nil || back.NodeID != w.Ev.NodeID || back.NodeID != "" && back.NodeRunID != w.Ev.NodeRunID && back.NodeRunID != e.execution(w.Ev) {
 		return dst, dialect.ErrNoCounterpart
 	}
 	if u, ok := back.Payload.(*agentevents.Unknown); !ok || string(u.Raw) != raw {
@@ -318,6 +333,7 @@ func (e *document) Joined(w *wire.Writer) *agentevents.Event { return e.calls.Jo
 
 func (e *document) Reread(w *wire.Writer, line string) error {
 	e.check.o.RunID, e.check.run, e.check.aborted = w.Ev.RunID, w.Ev.RunID, false // Append knows what an abort marks
+	e.check.nodes = e.nodes
 	e.check.r.Continue(w)
 	if err := e.check.read(line, &w.Read); err != nil {
 		return err
@@ -406,9 +422,16 @@ func (e *Encoder) start(ev *agentevents.Event) *start {
 	return e.started[agent{ev.RunID, e.agentOf(ev)}]
 }
 
-// execution returns the execution of a node that the line of an event names.
+// runID returns the runId of the line of an event.
+func (e *Encoder) runID(ev *agentevents.Event) string {
+	_, starts := ev.Payload.(*agentevents.NodeStarted)
+	return e.nodes.Line(e.nodeOf(ev), cmp.Or(ev.NodeRunID, e.agentOf(ev), ev.RunID), starts)
+}
+
+// execution returns the execution of a node that readers see in the line of an event.
 func (e *Encoder) execution(ev *agentevents.Event) string {
-	return cmp.Or(ev.NodeRunID, e.agentOf(ev), ev.RunID)
+	_, starts := ev.Payload.(*agentevents.NodeStarted)
+	return e.nodes.ID(e.nodeOf(ev), e.runID(ev), starts)
 }
 
 // nodeOf returns the node that the line of an event names.

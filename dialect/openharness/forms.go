@@ -56,9 +56,10 @@ func madeNode(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 type executionForm struct{ wire.Form }
 
 func (executionForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
-	run := encoderOf(w).execution(w.Ev)
+	run := encoderOf(w).runID(w.Ev)
 	if w.Ev.NodeRunID != "" {
 		w.Pend.Drop("/agentId", w.Ev.AgentID != "")
+		shares(w)
 		return jsonwire.AppendString(dst, run), true
 	}
 	w.Every(dialect.Made, "/nodeRunId", "")
@@ -70,6 +71,16 @@ func (executionForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) (
 		w.Every(dialect.Dropped, "/agentId", "the execution is the span that its start has in the place of an id")
 	}
 	return jsonwire.AppendString(dst, run), true
+}
+
+// sharedRun is the detail of an execution with the runId of another node.
+const sharedRun = "another node has started with this runId"
+
+// shares lists the execution of the event if readers see another one.
+func shares(w *wire.Writer) {
+	if encoderOf(w).execution(w.Ev) != w.Ev.NodeRunID {
+		w.Lose(dialect.Altered, "/nodeRunId", sharedRun)
+	}
 }
 
 // Members of lines of other types, if that is what they are there.
@@ -96,7 +107,11 @@ func (f runOfOther) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) (
 		w.Pend.Drop("/nodeRunId", w.Ev.NodeRunID != "")
 		return dst, false
 	}
-	return f.Value.Append(w, dst, m, at)
+	if w.Ev.NodeRunID == "" {
+		return dst, false
+	}
+	shares(w)
+	return jsonwire.AppendString(dst, encoderOf(w).runID(w.Ev)), true
 }
 
 func (f runOfOther) Parse(r *wire.Reader, at any) error {

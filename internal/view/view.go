@@ -137,9 +137,23 @@ func Node(s *agentevents.RunSnapshot, id string) (word, why string) {
 	}
 	open := status == agentevents.NodeStatusRunning || status == agentevents.NodeStatusSuspended
 	if open && s.Status.Terminal() { // nothing interrupts a node of a run that has ended
+		if s.TerminalKind == "" && !nodesEnd(s) {
+			return "visited", ""
+		}
 		return NoEnd, s.Suspended[id]
 	}
 	return string(status), cmp.Or(out.Error, suspended(s, id))
+}
+
+// nodesEnd reports whether a node of the run has ended or waited. A document that has no runs may
+// have no ends of nodes either: then agents visit them.
+func nodesEnd(s *agentevents.RunSnapshot) bool {
+	for _, status := range s.NodeStatus {
+		if status != agentevents.NodeStatusRunning && status != agentevents.NodeStatusPending {
+			return true
+		}
+	}
+	return false
 }
 
 // suspended returns the reason of a suspended node, with the confidence and the threshold that
@@ -178,7 +192,7 @@ const NoEnd = "without an end"
 func Phase(s *agentevents.RunSnapshot, p *agentevents.PhaseSnapshot) string {
 	switch {
 	case !p.Open:
-		return "completed"
+		return cmp.Or(p.Ended, "completed")
 	case s.Status.Terminal():
 		return NoEnd
 	}

@@ -113,8 +113,8 @@
 //
 // # Sessions of one run
 //
-// A run is that of one session. If another session starts with its runId, the lines of that
-// session are those of a run of its own: its id is the runId, a slash and the session. They are
+// A run belongs to one session. If another session starts with its runId, that session's lines
+// belong to a second run: its id is the runId, a slash and the session. They are
 // written with the runId again.
 //
 // # Lines that are delivered again

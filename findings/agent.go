@@ -58,13 +58,6 @@ func (a *args) canonical() uint64 {
 	return a.canon
 }
 
-// copyOf takes the arguments of another call, in memory of its own.
-func (a *args) copyOf(b *args) {
-	text := append(a.text[:0], b.text...)
-	*a = *b
-	a.text = text
-}
-
 // same reports whether two calls are equal, and so are their results.
 func (x *act) same(y *act) bool {
 	return x.tool == y.tool && x.failed == y.failed && x.result == y.result && x.args.same(&y.args)
@@ -266,9 +259,9 @@ func (a *agent) take(r *Run, id uint64, x *act) {
 	}
 	c := &a.calls[i]
 	x.called, x.began = c.sequence, c.at
-	x.args.copyOf(&c.args)
+	x.args, c.args = c.args, x.args // the memory stays
 	last := len(a.calls) - 1
-	a.calls[i], a.calls[last] = a.calls[last], a.calls[i] // the memory stays
+	a.calls[i], a.calls[last] = a.calls[last], a.calls[i]
 	a.calls = a.calls[:last]
 	r.open--
 }

@@ -262,7 +262,7 @@ func (r *run) add(ev *agentevents.Event, line string) {
 	r.steps.Apply(*ev)
 	r.details.Add(ev)
 	one := report.Event(ev)
-	one.Subject, one.Status, one.Text = strings.Clone(one.Subject), strings.Clone(one.Status), strings.Clone(one.Text)
+	one.Subject, one.Status, one.Text = strings.Clone(brief(one.Subject, maxName)), strings.Clone(brief(one.Status, maxName)), strings.Clone(brief(one.Text, maxText))
 	if agentevents.TimeKnown(ev.Time) && r.first.IsZero() {
 		r.first = ev.Time
 	}
@@ -445,7 +445,7 @@ func (r *run) finish() {
 	h := &r.head
 	items := report.Of(s, &r.details)
 	word, mark := view.Run(s)
-	h.Session, h.Name, h.Status, h.Mark, h.Why = s.SessionID, s.Name, word, int(mark), report.Reason(s, items)
+	h.Session, h.Name, h.Status, h.Mark, h.Why = s.SessionID, brief(s.Name, maxName), word, int(mark), brief(report.Reason(s, items), maxText)
 	if !r.first.IsZero() {
 		h.Start = r.first.UTC().Format(time.RFC3339Nano)
 	}
@@ -471,7 +471,7 @@ func (r *run) finish() {
 		h.Attention = append(h.Attention, itemOf(&attention[i]))
 	}
 	for _, v := range s.Violations {
-		h.Rules = append(h.Rules, item{Topic: "violation", At: int64(v.Sequence), Text: v.Error(), Mark: int(view.Warn), Agent: v.AgentID})
+		h.Rules = append(h.Rules, item{Topic: "violation", At: int64(v.Sequence), Text: brief(v.Error(), maxText), Mark: int(view.Warn), Agent: v.AgentID})
 	}
 	h.Tables = tables(s, h)
 }
@@ -489,7 +489,7 @@ func itemOf(i *report.Item) item {
 	if i.Time.IsZero() && i.Sequence == 0 {
 		at = -1
 	}
-	return item{Topic: string(i.Topic), At: at, Text: i.Sentence(), Mark: int(i.Mark), Agent: i.AgentID}
+	return item{Topic: string(i.Topic), At: at, Text: brief(i.Sentence(), maxText), Mark: int(i.Mark), Agent: i.AgentID}
 }
 
 func tokens(u agentevents.Usage, partial bool) string {

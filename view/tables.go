@@ -39,7 +39,7 @@ func agents(s *agentevents.RunSnapshot) (rows []agentHead) {
 				word, mark := all.Status(a.AgentID, t.AgentSnapshot)
 				u, cost := t.Usage.Total()
 				row := agentHead{
-					ID: a.AgentID, Name: names[a.AgentID], Depth: depth, Status: word, Mark: int(mark), Model: view.Model(t.AgentSnapshot), Task: t.Task,
+					ID: a.AgentID, Name: brief(names[a.AgentID], maxName), Depth: depth, Status: word, Mark: int(mark), Model: view.Model(t.AgentSnapshot), Task: brief(t.Task, maxText),
 					Calls: t.ToolCalls, Failed: t.ToolFailures, Tokens: tokens(u, t.Usage.Partial()), Cost: dollars(cost), Took: ms(view.Took(t.AgentSnapshot)), At: t.Sequence,
 				}
 				if t.Several {
@@ -69,7 +69,7 @@ func (r *run) calls(s *agentevents.RunSnapshot) (rows []callHead) {
 	list := slices.Concat(s.ClosedCalls, s.OpenCalls)
 	slices.SortStableFunc(list, func(a, b *agentevents.ToolCallSnapshot) int { return cmp.Compare(a.Sequence, b.Sequence) })
 	for _, c := range list {
-		row := callHead{At: c.Sequence, End: -1, Tool: c.ToolID, Text: r.details.Call(s.RunID, c.AgentID, c.Sequence), Status: string(c.Status), Mark: int(view.None), Took: -1, Error: c.Error}
+		row := callHead{At: c.Sequence, End: -1, Tool: brief(c.ToolID, maxName), Text: r.details.Call(s.RunID, c.AgentID, c.Sequence), Status: string(c.Status), Mark: int(view.None), Took: -1, Error: brief(c.Error, maxText)}
 		switch {
 		case c.Status != "":
 			row.Mark = int(view.MarkOf(endword.Of(string(c.Status))))
@@ -98,7 +98,7 @@ func (r *run) timeline() (bars []bar) {
 		for top := s; top != nil && agent == ""; top = top.Parent {
 			agent = cmp.Or(text(top, "agentevents.agent.id"), text(top, "gen_ai.agent.id"), text(top, "gen_ai.agent.name"))
 		}
-		b := bar{Agent: agent, Type: operation, Name: s.Name, From: r.since(s.Start), To: r.since(s.End), First: s.First, Bad: s.Status == spans.StatusError}
+		b := bar{Agent: agent, Type: operation, Name: brief(s.Name, maxName), From: r.since(s.Start), To: r.since(s.End), First: s.First, Bad: s.Status == spans.StatusError}
 		if b.From < 0 || b.To < b.From {
 			continue
 		}
@@ -136,7 +136,7 @@ func text(s *spans.Span, key string) string {
 // gaps returns the times without an event that are long for this run. The reason is the bar that
 // goes on meanwhile: a wait for a person, a call, a model call; without one the run is idle.
 func (r *run) gaps() (gaps []gap) {
-	const share, least = 20, 5 * time.Second
+	const share, short, least = 20, 5 * time.Second, 4
 	var times []float64
 	for i := range r.rows {
 		if t := r.rows[i].at; t >= 0 {
@@ -144,10 +144,10 @@ func (r *run) gaps() (gaps []gap) {
 		}
 	}
 	slices.Sort(times)
-	if len(times) == 0 {
-		return nil
+	if times = slices.Compact(times); len(times) < least {
+		return nil // the log has hardly any times: a fold would leave nothing to see
 	}
-	long := max(ms(least), (times[len(times)-1]-times[0])/share)
+	long := max(ms(short), (times[len(times)-1]-times[0])/share)
 	for i := 1; i < len(times); i++ {
 		if from, to := times[i-1], times[i]; to-from >= long {
 			gaps = append(gaps, gap{from, to, r.meanwhile(from, to)})
@@ -227,4 +227,15 @@ func number[T int | int64](n T) string {
 		return ""
 	}
 	return strconv.FormatInt(int64(n), 10)
+}
+
+// The numbers of bytes of a text that a list shows. The event's line has all of it.
+const maxName, maxText = 200, 1000
+
+// brief returns the beginning of a text.
+func brief(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }

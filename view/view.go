@@ -37,11 +37,11 @@ type Options struct {
 	Run string
 }
 
-// ErrNoEvent is the error of [Write] for logs without an event, or without one of [Options.Run].
-var ErrNoEvent = errors.New("agentevents/view: there is no event")
+// ErrNoRun is the error of [Write] for logs without an event of [Options.Run].
+var ErrNoRun = errors.New("agentevents/view: there is no event of the run")
 
 // Write writes the page of one log, or of two that are compared. It keeps the lines of all events
-// in memory, and some 200 bytes more for each.
+// in memory, and some 200 bytes more for each. Logs without an event give a page that tells so.
 func Write(w io.Writer, o Options, logs ...Log) error {
 	if len(logs) == 0 || len(logs) > 2 {
 		return fmt.Errorf("agentevents/view: Write takes one log or two, not %d", len(logs))
@@ -52,8 +52,8 @@ func Write(w io.Writer, o Options, logs ...Log) error {
 			return err
 		}
 	}
-	if d.events == 0 {
-		return ErrNoEvent
+	if d.events == 0 && o.Run != "" {
+		return ErrNoRun
 	}
 	var packed bytes.Buffer
 	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)

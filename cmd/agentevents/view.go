@@ -12,12 +12,12 @@ import (
 	"net/http"
 	"os"
 	osexec "os/exec"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/disk"
 	"github.com/agentevents/agentevents/view"
 )
 
@@ -39,7 +39,6 @@ Secrets are masked as recording with the default policy masks them, and the page
 Ids and names, and a word that only its meaning makes a secret, stay: read the page before
 you give it away.`,
 		examples: []string{
-			"agentevents view run.jsonl",
 			"agentevents view --out run.html logs/*.jsonl",
 			"agentevents view --diff last-week.jsonl today.jsonl",
 		},
@@ -64,20 +63,25 @@ you give it away.`,
 					groups = [][]string{in.args[:1], in.args[1:]}
 				}
 				var logs []view.Log
+				events := 0
 				readers := make([]logReader, len(groups))
 				for i, files := range groups {
 					one, reader := *in, &readers[i]
 					*reader, one.args = l, files
-					events, err := reader.events(&one)
+					all, err := reader.events(&one)
 					if err != nil {
 						return err
 					}
-					name := strings.Join(files, " ")
-					if len(files) > 2 {
-						name = fmt.Sprintf("%s and %s", files[0], plural(len(files)-1, "more file"))
+					name := one.args[0]
+					if n := len(one.args); n > 1 {
+						name = fmt.Sprintf("%s and %s", name, plural(n-1, "more file"))
 					}
-					logs = append(logs, view.Log{Name: cmp.Or(strings.TrimPrefix(name, "-"), "stdin"), Events: func(yield func(agentevents.Event, error) bool) {
-						for _, ev := range events {
+					if name == "-" {
+						name = "stdin"
+					}
+					logs = append(logs, view.Log{Name: name, Events: func(yield func(agentevents.Event, error) bool) {
+						for _, ev := range all {
+							events++
 							if !yield(ev, nil) {
 								return
 							}
@@ -90,12 +94,13 @@ you give it away.`,
 					}})
 				}
 				var page bytes.Buffer
-				if err := view.Write(&page, o, logs...); errors.Is(err, view.ErrNoEvent) && o.Run != "" {
-					return usageError("the log has no event of this run")
-				} else if errors.Is(err, view.ErrNoEvent) {
-					return cmp.Or(results(readers), error(usageError("the FILE has no event")))
-				} else if err != nil {
+				switch err := view.Write(&page, o, logs...); {
+				case errors.Is(err, view.ErrNoRun):
+					return cmp.Or(results(readers), error(usageError("the log has no event of this run")))
+				case err != nil:
 					return err
+				case events == 0 && results(readers) != nil: // no log
+					return results(readers)
 				}
 				if *out != "" {
 					if err := writePage(in, *out, page.Bytes()); err != nil {
@@ -127,18 +132,7 @@ func writePage(in *invocation, name string, page []byte) error {
 		_, err := in.stdout.Write(page)
 		return err
 	}
-	dir := filepath.Dir(name)
-	f, err := os.CreateTemp(dir, ".agentevents-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(page)
-	err = cmp.Or(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		os.Remove(f.Name())
+	if err := disk.Replace(name, page); err != nil {
 		return err
 	}
 	fmt.Fprintf(in.stderr, "agentevents view: wrote %s, %d kB\n", visible(name), (len(page)+1023)/1024)

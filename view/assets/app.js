@@ -85,6 +85,7 @@ function failures(by) {
 async function begin() {
   const head = parse(await unpack("data"));
   app.head = head; app.runs = head.runs;
+  if (!app.runs.length) { $("heading").textContent = "The log has no events"; document.documentElement.dataset.ready = 0; return; }
   controls();
   const wanted = new URLSearchParams(location.hash.slice(1)), run = app.runs[Number(wanted.get("run") || 0)] || app.runs[0];
   app.tab = panes[wanted.get("tab")] && (head.diff || wanted.get("tab") !== "Diff") ? wanted.get("tab") : head.diff ? "Diff" : "Summary";

@@ -4,7 +4,7 @@ const rowHeight = 22;
 
 // list fills a box with n rows; draw(i) returns the element of one. It returns {show(i), redraw()}.
 function list(box, n, draw) {
-  const inner = make("div", { role: "list", style: "" });
+  const inner = make("div", { role: "list" });
   inner.style.position = "relative";
   inner.style.height = n * rowHeight + "px";
   fill(box, inner);

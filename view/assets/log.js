@@ -15,6 +15,7 @@ function parse(text) {
   let at = 0;
   const line = () => { const end = text.indexOf("\n", at), s = text.slice(at, end); at = end + 1; return s; };
   const head = JSON.parse(line());
+  head.runs = head.runs || [];
   for (const run of head.runs) {
     run.rows = Array.from({ length: run.events }, () => JSON.parse(line()));
     run.lines = Array.from({ length: run.events }, line);

@@ -100,9 +100,11 @@ const texts = { "agent.text": "text", "agent.reasoned": "text", "message.created
 
 // Acts of the transcript: what was said in full, each call on one line with its return.
 function actsOf(run) {
-  const acts = [];
+  const acts = [], last = {};
   run.rows.forEach((r, i) => {
     const kind = kindOf(r);
+    if (kind === "message.created" && r[TEXT] && last[r[AGENT]] === r[TEXT]) return; // the text that came just before
+    if (kind === "agent.text" || kind === "message.created") last[r[AGENT]] = r[TEXT];
     if (isDelta(kind) || run.returns.has(r[SEQ]) && !run.callAt.has(r[SEQ])) return;
     if (run.callAt.has(r[SEQ]) || kind === "agent.text" || kind === "agent.reasoned" || r[TEXT] || r[MARK] > 1 || isQuestion(r)) acts.push(i);
   });

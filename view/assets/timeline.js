@@ -5,7 +5,7 @@ const laneHeight = 16, gapWidth = 46, nameWidth = 130;
 
 // scale maps times to places: the gaps take no share of the width.
 function scale(run, width, zoom) {
-  const last = Math.max(1, ...run.bars.map(b => b.to), ...run.rows.map(r => r[MS]));
+  const last = run.last || (run.last = Math.max(run.bars.reduce((n, b) => Math.max(n, b.to), 1), run.rows.reduce((n, r) => Math.max(n, r[MS]), 1)));
   const [from, to] = zoom || [0, last];
   const gaps = run.gaps.filter(g => g.to > from && g.from < to);
   const work = Math.max(1, to - from - gaps.reduce((n, g) => n + Math.min(g.to, to) - Math.max(g.from, from), 0));
@@ -58,11 +58,21 @@ function drawTimeline(app, box) {
     const end = scale(run, 100, null).to;
     zoomTo(from <= 0 && to >= end ? null : [Math.max(0, from), Math.max(Math.min(end, to), Math.max(0, from) + 1)]);
   }
+  // The picture is drawn once for a zoom and a width; the cursor is a line above a copy of it.
+  let picture = null;
+  function cursor() {
+    const g = canvas.getContext("2d"), now = run.rows[app.at] && run.rows[app.at][MS];
+    g.setTransform(1, 0, 0, 1, 0, 0);
+    g.clearRect(0, 0, canvas.width, canvas.height);
+    g.drawImage(picture, 0, 0);
+    if (now >= 0) { const ratio = window.devicePixelRatio || 1; g.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--good"); g.fillRect((s.x(now) - 1) * ratio, 0, 2 * ratio, canvas.height); }
+  }
   function draw() {
     const style = getComputedStyle(document.documentElement), colour = n => style.getPropertyValue("--" + n);
     const width = box.clientWidth - 4, height = Math.min(12000, rows.length * laneHeight + 22), ratio = window.devicePixelRatio || 1;
     canvas.width = width * ratio; canvas.height = height * ratio; canvas.style.width = width + "px"; canvas.style.height = height + "px";
-    const g = canvas.getContext("2d");
+    picture = document.createElement("canvas"); picture.width = canvas.width; picture.height = canvas.height;
+    const g = picture.getContext("2d");
     g.scale(ratio, ratio);
     g.font = "11px system-ui, sans-serif"; g.textBaseline = "middle";
     s = scale(run, width, app.zoom);
@@ -82,8 +92,7 @@ function drawTimeline(app, box) {
         if (!thin && w > 40) { g.fillStyle = colour("back"); g.fillText(visible(b.name), a + (b.bad ? 12 : 3), y + laneHeight / 2, w - 6); }
       }
     });
-    const now = run.rows[app.at] && run.rows[app.at][MS];
-    if (now >= 0) { g.fillStyle = colour("good"); g.fillRect(s.x(now) - 1, 0, 2, height); }
+    cursor();
   }
   const barAt = e => {
     const r = canvas.getBoundingClientRect(), lane = rows[Math.floor((e.clientY - r.top - 22) / laneHeight)], px = e.clientX - r.left;
@@ -93,7 +102,7 @@ function drawTimeline(app, box) {
   canvas.onclick = e => { const b = barAt(e); if (b) app.goSeq(b.first); };
   canvas.onwheel = e => { if (!e.ctrlKey) return; e.preventDefault(); zoomBy(e.deltaY > 0 ? 1.25 : 0.8, s.ms(e.clientX - canvas.getBoundingClientRect().left)); };
   draw();
-  return { redraw: draw };
+  return { redraw: cursor };
 }
 
 // drawMarks draws the marks of the slider: failures, waits, hits of a search.

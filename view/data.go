@@ -26,7 +26,6 @@ type data struct {
 	events int
 	runs   []*run
 	byID   [2]map[string]*run
-	bars   *replay.Log
 	diffs  [2]*rundiff.Log
 	logs   int
 	head   head
@@ -39,6 +38,8 @@ type head struct {
 	Logs     []logHead       `json:"logs"`
 	Runs     []*runHead      `json:"runs"`
 	Diff     *rundiff.Report `json:"diff,omitempty"`
+	Live     string          `json:"live,omitempty"`   // where the events come from, if the run goes on
+	Choice   []string        `json:"choice,omitempty"` // ids of runs, on the page that lists them
 }
 
 type logHead struct {
@@ -181,8 +182,10 @@ type run struct {
 	counted counters
 	state   string
 	returns map[[2]string][]uint64
+	spans   *replay.Log
 	bars    []*spans.Span
 	first   time.Time
+	masked  int // events
 }
 
 func newData(o Options) *data {
@@ -203,7 +206,6 @@ func (d *data) add(at int, l *Log) error {
 	d.head.Logs = append(d.head.Logs, logHead{Name: l.Name})
 	d.byID[at], d.diffs[at] = map[string]*run{}, new(rundiff.Log)
 	d.logs++
-	bars := replay.New(spans.Options{Content: 0, Ended: func(s *spans.Span) { d.bar(at, s) }})
 	events := l.Events
 	if !d.o.Unredacted {
 		events = d.o.Policy.Redact(events)
@@ -219,9 +221,7 @@ func (d *data) add(at int, l *Log) error {
 		if err := d.event(at, &ev); err != nil {
 			return err
 		}
-		bars.Feed(&ev)
 	}
-	bars.Close()
 	return nil
 }
 
@@ -234,23 +234,25 @@ func (d *data) event(at int, ev *agentevents.Event) error {
 	}
 	r := d.byID[at][ev.RunID]
 	if r == nil {
-		id := strings.Clone(ev.RunID)
-		o := agentevents.FoldOptions{KeepCalls: math.MaxInt, MaxViolations: maxRules, Lifecycle: d.o.Lifecycle}
-		r = &run{head: runHead{Log: at, ID: id}, whole: agentevents.NewFold(o), returns: map[[2]string][]uint64{}}
-		o.KeepCalls, o.MaxViolations = -1, -1
-		r.steps = agentevents.NewFold(o)
-		d.byID[at][id] = r
+		r = newRun(at, strings.Clone(ev.RunID), d.o)
+		d.byID[at][r.head.ID] = r
 		d.runs = append(d.runs, r)
 	}
 	d.events++
-	if ev.Marks.Has(agentevents.MarkRedacted) {
-		d.head.Masked++
-	}
 	if err := d.diffs[at].Add(ev); err != nil {
 		return err
 	}
 	r.add(ev, string(line))
 	return nil
+}
+
+func newRun(log int, id string, o Options) *run {
+	f := agentevents.FoldOptions{KeepCalls: math.MaxInt, MaxViolations: maxRules, Lifecycle: o.Lifecycle}
+	r := &run{head: runHead{Log: log, ID: id}, whole: agentevents.NewFold(f), returns: map[[2]string][]uint64{}}
+	f.KeepCalls, f.MaxViolations = -1, -1
+	r.steps = agentevents.NewFold(f)
+	r.spans = replay.New(spans.Options{Ended: func(s *spans.Span) { r.bars = append(r.bars, s) }})
+	return r
 }
 
 // maxRules is the number of violations that a page lists.
@@ -261,6 +263,10 @@ func (r *run) add(ev *agentevents.Event, line string) {
 	r.whole.Apply(*ev)
 	r.steps.Apply(*ev)
 	r.details.Add(ev)
+	r.spans.Feed(ev)
+	if ev.Marks.Has(agentevents.MarkRedacted) {
+		r.masked++
+	}
 	one := report.Event(ev)
 	one.Subject, one.Status, one.Text = strings.Clone(brief(one.Subject, maxName)), strings.Clone(brief(one.Status, maxName)), strings.Clone(brief(one.Text, maxText))
 	if agentevents.TimeKnown(ev.Time) && r.first.IsZero() {
@@ -366,24 +372,12 @@ func put[K comparable, V any](m *map[K]V, k K, v V) {
 	(*m)[k] = v
 }
 
-// bar keeps a span that has ended.
-func (d *data) bar(log int, s *spans.Span) {
-	for top := s; top != nil; top = top.Parent {
-		for _, a := range top.Attributes {
-			if a.Key == "agentevents.run.id" && a.Value == nil {
-				if r := d.byID[log][a.Text]; r != nil {
-					r.bars = append(r.bars, s)
-				}
-				return
-			}
-		}
-	}
-}
-
 // write writes all lines.
 func (d *data) write(w io.Writer) error {
 	for _, r := range d.runs {
+		r.spans.Close()
 		r.finish()
+		d.head.Masked += r.masked
 		d.head.Runs = append(d.head.Runs, &r.head)
 	}
 	if d.logs == 2 {
@@ -395,6 +389,7 @@ func (d *data) write(w io.Writer) error {
 	if err := enc.Encode(&d.head); err != nil {
 		return err
 	}
+	var line []byte
 	for _, r := range d.runs {
 		kinds, names := indexes(r.head.Kinds), map[string]int{}
 		for i := range r.head.Agents {
@@ -408,11 +403,12 @@ func (d *data) write(w io.Writer) error {
 			if n, ok := names[w.agent]; ok {
 				agent = n
 			}
-			text := w.ev.Text
-			if len(w.ev.Facts) > 0 {
-				text = report.Dashed(strings.Join(w.ev.Facts, " · "), text)
+			text, err := w.appendJSON(line[:0], agent, kinds[w.kind])
+			if err != nil {
+				return err
 			}
-			if err := enc.Encode([]any{w.ev.Sequence, w.at, agent, kinds[w.kind], w.ev.Subject, int(w.ev.Mark), w.ev.Status, text, w.change}); err != nil {
+			line = append(text, '\n')
+			if _, err := out.Write(line); err != nil {
 				return err
 			}
 		}
@@ -426,6 +422,16 @@ func (d *data) write(w io.Writer) error {
 		}
 	}
 	return out.Flush()
+}
+
+// appendJSON appends the row. agent and kind are indexes, or names.
+func (w *row) appendJSON(dst []byte, agent, kind any) ([]byte, error) {
+	text := w.ev.Text
+	if len(w.ev.Facts) > 0 {
+		text = report.Dashed(strings.Join(w.ev.Facts, " · "), text)
+	}
+	list, err := json.Marshal([]any{w.ev.Sequence, w.at, agent, kind, w.ev.Subject, int(w.ev.Mark), w.ev.Status, text, w.change})
+	return append(dst, list...), err
 }
 
 func indexes(names []string) map[string]int {

@@ -56,27 +56,32 @@ func Write(w io.Writer, o Options, logs ...Log) error {
 		return ErrNoRun
 	}
 	var packed bytes.Buffer
-	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	if err := pack(&packed, d.write); err != nil {
+		return err
+	}
+	return page(w, d.title(logs), packed.Bytes(), "")
+}
+
+// pack compresses the lines that write writes.
+func pack(w io.Writer, write func(io.Writer) error) error {
+	z, err := gzip.NewWriterLevel(w, gzip.BestCompression)
 	if err != nil {
 		return err
 	}
-	if err := d.write(z); err != nil {
+	if err := write(z); err != nil {
 		return err
 	}
-	if err := z.Close(); err != nil {
-		return err
-	}
-	return page(w, d.title(logs), packed.Bytes())
+	return z.Close()
 }
 
 //go:embed assets
 var assets embed.FS
 
 // scripts are the parts of the page's script, in their order. They share one scope.
-var scripts = []string{"base.js", "log.js", "list.js", "timeline.js", "panes.js", "diff.js", "app.js"}
+var scripts = []string{"base.js", "log.js", "list.js", "timeline.js", "panes.js", "diff.js", "live.js", "app.js"}
 
-// page writes the document around the packed data.
-func page(w io.Writer, title string, packed []byte) error {
+// page writes the document around the packed data. more is what its policy allows besides.
+func page(w io.Writer, title string, packed []byte, more string) error {
 	style, err := assets.ReadFile("assets/app.css")
 	if err != nil {
 		return err
@@ -96,7 +101,7 @@ func page(w io.Writer, title string, packed []byte) error {
 	}
 	text := strings.NewReplacer(
 		"{{title}}", html.EscapeString(title),
-		"{{policy}}", "default-src 'none'; script-src "+digest(script.String())+"; style-src "+digest(string(style))+"; base-uri 'none'; form-action 'none'",
+		"{{policy}}", "default-src 'none'; "+more+"script-src "+digest(script.String())+"; style-src "+digest(string(style))+"; base-uri 'none'; form-action 'none'",
 		"{{style}}", string(style),
 		"{{script}}", script.String(),
 	).Replace(string(shell))

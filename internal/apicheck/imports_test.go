@@ -106,7 +106,7 @@ var layers = []layer{
 		"a view of snapshots needs only the root, and how a word for an end is meant"},
 	{"tree", []string{".", "internal/endword", "internal/view", "report"},
 		"a tree draws the items of a report"},
-	{"view", []string{".", "report", "internal/endword", "internal/replay", "internal/rundiff", "internal/spans", "internal/view"},
+	{"view", []string{".", "live", "report", "internal/endword", "internal/replay", "internal/rundiff", "internal/spans", "internal/view"},
 		"a page shows the figures of the other views, so it takes them from the same packages"},
 	{"cmd/...", []string{".", "findings", "logfile", "otlpjson", "playback", "query", "querytest", "report", "tree", "view", "capture/...", "dialect/...", "internal/chain", "internal/disk", "internal/endword", "internal/foreign", "internal/jsonwire", "internal/lines",
 		"internal/readback", "internal/replay", "internal/rundiff", "internal/spans", "internal/stats", "internal/view"},

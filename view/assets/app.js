@@ -5,15 +5,16 @@ const keys = [["→ or l", "next event"], ["← or h", "event before"], ["n / p"
   ["1 to 5", "summary, timeline, transcript, events, diff"], ["Home / End", "first event, last event"], ["r", "next run"], ["c", "copy the event's line"], ["?", "this help"]];
 
 const app = {
-  head: null, runs: [], run: null, at: 0, state: null, tab: "Summary", pane: null, agent: "", deltas: false, hits: [], zoom: null,
+  head: null, runs: [], run: null, at: 0, state: null, tab: "Summary", pane: null, agent: "", deltas: false, hits: [], zoom: null, follows: true,
   choose(run, at) {
     this.run = run; kindNames = run.kinds || []; this.agent = ""; this.zoom = null; this.hits = []; this.at = at === undefined ? Math.max(0, run.rows.length - 1) : at;
-    this.state = stateAt(run, this.at);
+    this.state = run.rows.length ? stateAt(run, this.at) : fresh();
     drawFacts(this); this.draw();
   },
   go(i) {
     if (!this.run.rows.length) return;
     this.at = Math.max(0, Math.min(this.run.rows.length - 1, i));
+    this.follows = this.at === this.run.rows.length - 1;
     this.state = stateAt(this.run, this.at);
     history.replaceState(null, "", "#" + link(this, this.run.rows[this.at][SEQ]));
     this.pane.redraw(); drawAgents(this); drawRight(this); this.slide();
@@ -85,6 +86,13 @@ function failures(by) {
 async function begin() {
   const head = parse(await unpack("data"));
   app.head = head; app.runs = head.runs;
+  if (head.choice) {
+    $("heading").textContent = "Runs";
+    fill($("pane"), make("ul", {}, ...head.choice.map(id => make("li", {}, make("a", { href: "?run=" + encodeURIComponent(id) }, visible(id))))));
+    document.documentElement.dataset.ready = 0;
+    return;
+  }
+  if (head.live) { app.runs = [emptyRun(head.logs[0].name)]; app.tab = "Transcript"; controls(); app.choose(app.runs[0]); follow(app, head.live); document.documentElement.dataset.ready = 0; return; }
   if (!app.runs.length) { $("heading").textContent = "The log has no events"; document.documentElement.dataset.ready = 0; return; }
   controls();
   const wanted = new URLSearchParams(location.hash.slice(1)), run = app.runs[Number(wanted.get("run") || 0)] || app.runs[0];

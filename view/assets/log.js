@@ -20,13 +20,17 @@ function parse(text) {
     run.rows = Array.from({ length: run.events }, () => JSON.parse(line()));
     run.lines = Array.from({ length: run.events }, line);
     run.bySeq = new Map(run.rows.map((r, i) => [r[SEQ], i]));
-    run.calls = run.calls || [];
-    run.callAt = new Map(run.calls.map(c => [c.at, c]));
-    run.returns = new Set(run.calls.map(c => c.end).filter(e => e >= 0));
+    for (const k of ["kinds", "agents", "calls", "bars", "gaps", "attention", "items", "rules", "tables"]) run[k] = run[k] || [];
+    index(run);
     run.points = checkpoints(run);
-    for (const k of ["agents", "bars", "gaps", "attention", "items", "rules", "tables"]) run[k] = run[k] || [];
   }
   return head;
+}
+
+// index makes the maps of a run's head.
+function index(run) {
+  run.callAt = new Map(run.calls.map(c => [c.at, c]));
+  run.returns = new Set(run.calls.map(c => c.end).filter(e => e >= 0));
 }
 
 const every = 512;
@@ -61,5 +65,8 @@ function stateAt(run, index) {
   return s;
 }
 
-const agentName = (run, r) => r[AGENT] < 0 ? "" : run.agents[r[AGENT]].name;
+// agentOf returns the id of a row's agent. A row has its index in a page that is whole, and its id in one that goes on.
+const agentOf = (run, r) => typeof r[AGENT] === "string" ? r[AGENT] : r[AGENT] < 0 ? "" : run.agents[r[AGENT]].id;
+const nameOf = (run, id) => (run.agents.find(a => a.id === id) || { name: id }).name;
+const agentName = (run, r) => r[AGENT] >= 0 ? run.agents[r[AGENT]].name : nameOf(run, agentOf(run, r));
 const isDelta = kind => kind.endsWith(".delta");

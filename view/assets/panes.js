@@ -3,7 +3,7 @@
 const question = /^(approval|clarification)\.requested$/;
 const isQuestion = r => question.test(kindOf(r));
 let kindNames = [];
-const kindOf = r => kindNames[r[KIND]] || "";
+const kindOf = r => typeof r[KIND] === "string" ? r[KIND] : kindNames[r[KIND]] || "";
 
 const jump = (app, at, text, mark) => at < 0 ? make("span", { class: cls(mark) }, visible(text)) :
   make("a", { href: "#" + link(app, at), class: cls(mark), onclick: e => { e.preventDefault(); app.goSeq(at); } }, visible(text));
@@ -53,11 +53,9 @@ function drawRight(app) {
       ["calls", c.calls && c.calls + (c.failed ? " (" + c.failed + " failed)" : "")], ["model calls", c.models || ""], ["messages", c.messages || ""], ["tokens", c.tokens || ""],
       ["cost", c.cost !== undefined ? "$" + c.cost : ""], ["violations", c.violations || ""]]),
     run.rows.length > 4096 && s.counted >= 0 && make("p", { class: "weak" }, "The figures are those after event " + run.rows[s.counted][SEQ] + "."),
-    make("table", {}, make("caption", {}, "Agents now"), ...Object.entries(s.agents).map(([id, w]) => make("tr", {}, make("th", { scope: "row" }, visible(nameOf(run, id))), make("td", {}, visible(w))))),
+    make("table", {}, make("caption", {}, "Agents now"), ...Object.entries(s.agents).map(([id, w]) => make("tr", {}, make("th", { scope: "row" }, visible(nameOf(run, id) || "run")), make("td", {}, visible(w))))),
     Object.keys(s.tree).length > 0 && make("details", {}, make("summary", {}, "state tree"), long(JSON.stringify(s.tree, null, 2))));
 }
-
-const nameOf = (run, id) => (run.agents.find(a => a.id === id) || { name: id || "run" }).name;
 
 // The first page: what needs attention, the question and the answer, where time and tokens went.
 function drawSummary(app, box) {
@@ -77,7 +75,7 @@ function drawSummary(app, box) {
 function drawEvents(app, box) {
   const run = app.run, all = [];
   run.rows.forEach((r, i) => {
-    if (app.deltas || !isDelta(kindOf(r))) if (!app.agent || r[AGENT] >= 0 && run.agents[r[AGENT]].id === app.agent) all.push(i);
+    if (app.deltas || !isDelta(kindOf(r))) if (!app.agent || agentOf(run, r) === app.agent) all.push(i);
   });
   const place = () => { let a = 0, b = all.length; while (a < b) { const m = (a + b) >> 1; if (all[m] < app.at) a = m + 1; else b = m; } return Math.min(a, all.length - 1); };
   const bar = make("div", {}, make("label", {}, make("input", { type: "checkbox", checked: app.deltas, onchange: e => { app.deltas = e.target.checked; app.draw(); } }), " deltas"),
@@ -103,8 +101,8 @@ function actsOf(run) {
   const acts = [], last = {};
   run.rows.forEach((r, i) => {
     const kind = kindOf(r);
-    if (kind === "message.created" && r[TEXT] && last[r[AGENT]] === r[TEXT]) return; // the text that came just before
-    if (kind === "agent.text" || kind === "message.created") last[r[AGENT]] = r[TEXT];
+    if (kind === "message.created" && r[TEXT] && last[agentOf(run, r)] === r[TEXT]) return; // the text that came just before
+    if (kind === "agent.text" || kind === "message.created") last[agentOf(run, r)] = r[TEXT];
     if (isDelta(kind) || run.returns.has(r[SEQ]) && !run.callAt.has(r[SEQ])) return;
     if (run.callAt.has(r[SEQ]) || kind === "agent.text" || kind === "agent.reasoned" || r[TEXT] || r[MARK] > 1 || isQuestion(r)) acts.push(i);
   });
@@ -113,7 +111,7 @@ function actsOf(run) {
 
 function drawTranscript(app, box) {
   const run = app.run, acts = run.acts || (run.acts = actsOf(run)), page = 200;
-  const own = app.agent ? acts.filter(i => run.rows[i][AGENT] >= 0 && run.agents[run.rows[i][AGENT]].id === app.agent) : acts;
+  const own = app.agent ? acts.filter(i => agentOf(run, run.rows[i]) === app.agent) : acts;
   let first = -1;
   const place = () => { let n = own.findIndex(i => i >= app.at); return n < 0 ? own.length - 1 : n; };
   const one = i => {

@@ -15,19 +15,19 @@ import (
 // a sink sees the state behind its event, Guard the one before. Handles of a released
 // run still answer.
 
-// RunView is what an emitter knows of a run at one moment: see [Run.State]. A
-// [RunSnapshot], which package live keeps, shows much more.
+// RunView is the state of a run at one moment, as an emitter or a fold knows it: see [Run.State] and
+// [Fold.State]. A [RunSnapshot], which package live keeps, has much more.
 type RunView struct {
 	RunID     string // the run
 	SessionID string // the run's session; see [Run.With]
-	// Status is as in a snapshot of the same events, except that turns do not count here.
+	// Status is as in a snapshot of the same events, except that an emitter does not count turns.
 	Status       RunStatus
 	NextSequence uint64         // sequence of the next event
 	Agents       []AgentView    // in the order in which they first appear
 	Questions    []OpenQuestion // in the order of their kinds and ids
 }
 
-// AgentView is what an emitter knows of an agent at one moment.
+// AgentView is the state of an agent at one moment.
 type AgentView struct {
 	AgentID        string      // the agent; see AgentState.AgentID
 	Status         AgentStatus // the latest status
@@ -55,9 +55,33 @@ func (r *Run) State() RunView {
 	s := r.s
 	s.state.Lock()
 	defer s.state.Unlock()
-	m := s.m
-	v := RunView{RunID: m.RunID, SessionID: s.session, NextSequence: m.NextSequence, Questions: m.openQuestions()}
-	v.Status = m.standing(v.Questions).status()
+	v := s.m.runView()
+	v.SessionID = s.session
+	v.Status = s.m.standing(v.Questions).status()
+	return v
+}
+
+// State returns the state of the run after the events applied so far: part of a [Fold.Snapshot], at
+// a fraction of its price. It takes time in proportion to the agents, open calls and open questions.
+// Status is the snapshot's, and turns count.
+func (f *Fold) State() RunView {
+	if !f.begun {
+		return RunView{Status: RunStatusPending}
+	}
+	v, s := f.m.runView(), f.v.s
+	v.SessionID = s.SessionID
+	s.Paused, s.Cancelling = f.m.paused, f.m.cancelling
+	s.Agents = make(map[string]*AgentSnapshot, len(f.m.agents))
+	for id, a := range f.m.agents {
+		s.Agents[id] = a.shown
+	}
+	v.Status = s.status()
+	return v
+}
+
+// runView returns the state of the run, without its session and its status.
+func (m *machine) runView() RunView {
+	v := RunView{RunID: m.RunID, NextSequence: m.NextSequence, Questions: m.openQuestions()}
 	agents := make([]*AgentState, 0, len(m.agents))
 	for _, a := range m.agents {
 		agents = append(agents, a)

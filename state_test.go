@@ -2,6 +2,7 @@ package agentevents
 
 import (
 	"context"
+	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -278,4 +279,34 @@ func TestARunHasOneSession(t *testing.T) {
 	require.Equal(t, "s", again.State().SessionID)
 	require.NoError(t, again.Emit(ctx, &TextDelta{}))
 	require.Equal(t, "s", log.last(t).SessionID)
+}
+
+// A fold and its snapshot have one state after every event.
+func TestStateOfAFoldIsThatOfItsSnapshot(t *testing.T) {
+	for _, name := range []string{"testdata/agent.jsonl", "testdata/kinds.jsonl"} {
+		file, err := os.Open(name)
+		require.NoError(t, err)
+		defer file.Close()
+		folds := map[string]*Fold{}
+		require.Equal(t, RunStatusPending, NewFold(FoldOptions{}).State().Status)
+		for ev, err := range NewReader(file, ReaderOptions{}).All() {
+			require.NoError(t, err)
+			f := folds[ev.RunID]
+			if f == nil {
+				f = NewFold(FoldOptions{})
+				folds[ev.RunID] = f
+			}
+			f.Apply(ev)
+			v := f.State()
+			s := f.Snapshot()
+			require.Equal(t, s.Status, v.Status, ev.Sequence)
+			require.Equal(t, s.NextSequence, v.NextSequence)
+			require.Len(t, v.Agents, len(s.Agents))
+			for _, a := range v.Agents {
+				require.Equal(t, s.Agents[a.AgentID].Status, a.Status)
+				require.Equal(t, s.Agents[a.AgentID].Open, a.Open)
+			}
+			require.Equal(t, s, f.Snapshot(), "asking changes nothing")
+		}
+	}
 }

@@ -27,6 +27,7 @@ programs() {
 	command -v node >/dev/null || packages+=(nodejs)
 	command -v npm >/dev/null || packages+=(npm)
 	command -v jq >/dev/null || packages+=(jq)
+	command -v chromium >/dev/null || packages+=(chromium)
 	if [ ${#packages[@]} -gt 0 ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${packages[@]}" || true
 	fi
@@ -64,7 +65,7 @@ fuzz() {
 # slow down everybody. Those that only test others are built once, without the race detector.
 adapters() {
 	local mod
-	for mod in $(modules 'adapter/**go.mod' 'runstore/**go.mod'); do
+	for mod in $(modules 'adapter/**go.mod' 'runstore/**go.mod' 'view/**go.mod'); do
 		(
 			cd "$mod"
 			export GOWORK=off

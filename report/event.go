@@ -25,6 +25,14 @@ func Event(ev *agentevents.Event) Item {
 	return l
 }
 
+// unless returns the mark of an end, and none for a success: most events are one.
+func unless(how endword.Meaning) Mark {
+	if how == endword.Succeeded {
+		return None
+	}
+	return view.MarkOf(how)
+}
+
 // itemOf returns the texts of an event.
 func itemOf(ev *agentevents.Event) Item {
 	switch p := ev.Payload.(type) {
@@ -43,7 +51,8 @@ func itemOf(ev *agentevents.Event) Item {
 	case *agentevents.AgentTransition:
 		return Item{Status: string(p.From) + " → " + string(p.To), Text: short(p.Reason, maxNote)}
 	case *agentevents.AgentEnded:
-		return Item{Topic: Answered, Status: string(p.Outcome), Text: cmp.Or(short(errorText(p.Error.V), maxNote), short(p.Result, maxNote))}
+		return Item{Topic: Answered, Mark: unless(endword.End{Error: p.Error.OK, Code: p.Error.V.Code, Word: p.Status, Outcome: string(p.Outcome)}.Meaning()),
+			Status: string(p.Outcome), Text: cmp.Or(short(errorText(p.Error.V), maxNote), short(p.Result, maxNote))}
 	case *agentevents.AgentErrored:
 		l := Item{Topic: Error, Subject: "error", Mark: Bad, Status: short(p.ErrorType, maxWhy), Text: short(p.Message, maxNote)}
 		if p.Severity == agentevents.SeverityWarning {
@@ -90,14 +99,15 @@ func itemOf(ev *agentevents.Event) Item {
 	case *agentevents.ModelCalled:
 		return Item{Status: p.Model}
 	case *agentevents.ModelReturned:
-		return Item{Status: p.Model, Text: short(errorText(p.Error.V), maxNote)}
+		return Item{Mark: unless(endword.End{Error: p.Error.OK, Code: p.Error.V.Code}.Meaning()), Status: p.Model, Text: short(errorText(p.Error.V), maxNote)}
 	case *agentevents.ToolCalled:
 		return Item{Topic: Call, Status: p.ToolID, Text: argument(p.ArgumentsSummary, p.Arguments)}
 	case *agentevents.ToolArgumentsDelta:
 		return Item{Topic: Call, Status: p.CallID, Text: short(p.Delta, maxNote)}
 	case *agentevents.ToolReturned:
 		l := Item{Topic: Call, Status: strings.TrimSpace(p.ToolID + " " + string(p.Status)), Text: short(errorText(p.Error.V), maxNote)}
-		if endword.Of(string(p.Status)) != endword.Succeeded {
+		if how := endword.Of(string(p.Status)); how != endword.Succeeded {
+			l.Mark = view.MarkOf(how)
 			l.Text = cmp.Or(l.Text, short(p.ResultSummary, maxNote), valueText(p.Result))
 		}
 		return l

@@ -93,6 +93,7 @@ func commands() []command {
 		showCommand(),
 		findingsCommand(),
 		treeCommand(),
+		viewCommand(),
 		replayCommand(),
 		diffCommand(),
 		statsCommand(),

@@ -15,7 +15,7 @@ import (
 
 // readers are the commands that read a log, with the arguments that they need.
 var readers = []string{
-	"cat", "check", "check --chain", "diff", "export chrome", "export otlp", "findings", "fold", "ls", "redact", "replay --speed 0", "show", "stats", "stats --json", "tail", "tree",
+	"cat", "check", "check --chain", "diff", "export chrome", "export otlp", "findings", "fold", "ls", "redact", "replay --speed 0", "show", "stats", "stats --json", "tail", "tree", "view --out -",
 	"convert --to native", "convert --to kahn --redact",
 	"check --dialect native", "check --dialect kahn", "check --dialect multiagent", "check --dialect kaos", "check --dialect openharness", "check --dialect openwop", "check --dialect agui",
 	"convert --from native --to agui", "redact --from openharness",

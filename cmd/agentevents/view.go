@@ -1,0 +1,216 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	osexec "os/exec"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/disk"
+	"github.com/agentevents/agentevents/view"
+)
+
+func viewCommand() command {
+	return command{
+		name:    "view",
+		args:    "[flags] FILE...",
+		purpose: "open a page of a log, or of two logs beside each other, in a browser",
+		about: `
+Makes a page: the runs, their agents, a timeline, the transcript, the events with their
+lines, and the state after each event. It shows where the time and the tokens went, and
+what somebody must look at. The key ? on the page lists its keys.
+
+The page is served on this machine until an interrupt, under an address that nobody
+guesses, and opened in a browser. Where none opens, go to the printed address.
+With --out it is written to a file, which works offline and makes no request.
+
+Secrets are masked as recording with the default policy masks them, and the page tells so.
+Ids and names, and a word that only its meaning makes a secret, stay: read the page before
+you give it away.`,
+		examples: []string{
+			"agentevents view --out run.html logs/*.jsonl",
+			"agentevents view --diff last-week.jsonl today.jsonl",
+		},
+		flags: func(fs *flag.FlagSet) action {
+			var l logReader
+			var o view.Options
+			l.flags(fs)
+			l.judged = true
+			out := fs.String("out", "", "write the page to `FILE`, - for standard output, and open nothing")
+			both := fs.Bool("diff", false, "compare two FILEs: both are on the page")
+			listen := fs.String("listen", "127.0.0.1:0", "serve on the `ADDRESS`, which must be of this machine")
+			quiet := fs.Bool("no-open", false, "only print the address")
+			fs.StringVar(&o.Title, "title", "", "`TEXT` above the page; default: the names of the FILEs")
+			fs.StringVar(&o.Run, "run", "", "only the run `ID`")
+			fs.BoolVar(&o.Unredacted, "unredacted", false, "keep secrets; the page tells so")
+			return func(in *invocation) error {
+				groups := [][]string{in.args}
+				if *both {
+					if len(in.args) != 2 {
+						return usageError("--diff needs two FILEs")
+					}
+					groups = [][]string{in.args[:1], in.args[1:]}
+				}
+				var logs []view.Log
+				events := 0
+				readers := make([]logReader, len(groups))
+				for i, files := range groups {
+					one, reader := *in, &readers[i]
+					*reader, one.args = l, files
+					all, err := reader.events(&one)
+					if err != nil {
+						return err
+					}
+					name := one.args[0]
+					if n := len(one.args); n > 1 {
+						name = fmt.Sprintf("%s and %s", name, plural(n-1, "more file"))
+					}
+					if name == "-" {
+						name = "stdin"
+					}
+					logs = append(logs, view.Log{Name: name, Events: func(yield func(agentevents.Event, error) bool) {
+						for _, ev := range all {
+							events++
+							if !yield(ev, nil) {
+								return
+							}
+						}
+						for range reader.bad {
+							if !yield(agentevents.Event{}, errProblems) {
+								return
+							}
+						}
+					}})
+				}
+				var page bytes.Buffer
+				switch err := view.Write(&page, o, logs...); {
+				case errors.Is(err, view.ErrNoRun):
+					return cmp.Or(results(readers), error(usageError("the log has no event of this run")))
+				case err != nil:
+					return err
+				case events == 0 && results(readers) != nil: // no log
+					return results(readers)
+				}
+				if *out != "" {
+					if err := writePage(in, *out, page.Bytes()); err != nil {
+						return err
+					}
+					return results(readers)
+				}
+				if err := servePage(in, *listen, page.Bytes(), !*quiet); err != nil {
+					return err
+				}
+				return results(readers)
+			}
+		},
+	}
+}
+
+// results returns the first error of readers.
+func results(readers []logReader) error {
+	var all error
+	for i := range readers {
+		all = cmp.Or(all, readers[i].result())
+	}
+	return all
+}
+
+// writePage writes the page to a file that only its owner may read: it has what agents read.
+func writePage(in *invocation, name string, page []byte) error {
+	if name == "-" {
+		_, err := in.stdout.Write(page)
+		return err
+	}
+	if err := disk.Replace(name, page); err != nil {
+		return err
+	}
+	fmt.Fprintf(in.stderr, "agentevents view: wrote %s, %d kB\n", visible(name), (len(page)+1023)/1024)
+	return nil
+}
+
+// servePage serves the page until an interrupt.
+func servePage(in *invocation, address string, page []byte, open bool) error {
+	host, _, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return usageError("--listen wants an address of this machine, such as 127.0.0.1:8080; give a page away with --out")
+	}
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	path := "/" + strings.ToLower(rand.Text()) + "/"
+	server := &http.Server{Handler: pageHandler(l.Addr().String(), path, page), ReadHeaderTimeout: 10 * time.Second}
+	url := "http://" + l.Addr().String() + path
+	fmt.Fprintf(in.stderr, "agentevents view: %s\nInterrupt ends it (Ctrl-C).\n", url)
+	if open && !openBrowser(url) {
+		fmt.Fprintln(in.stderr, "No browser opened: open the address yourself.")
+	}
+	ctx, stop := in.interrupted()
+	defer stop()
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(l) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return server.Close()
+	}
+}
+
+// pageHandler serves the page at one path, to requests that name this host: a page elsewhere that
+// has a name of its own resolved to this machine gets nothing.
+func pageHandler(host, path string, page []byte) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, port, _ := net.SplitHostPort(host)
+		origin := r.Header.Get("Origin")
+		switch {
+		case r.Host != host && r.Host != "localhost:"+port, origin != "" && origin != "http://"+r.Host:
+			http.Error(w, "the page is for this machine only", http.StatusForbidden)
+		case r.URL.Path != path:
+			http.NotFound(w, r)
+		case r.Method != http.MethodGet && r.Method != http.MethodHead:
+			w.Header().Set("Allow", "GET, HEAD")
+			http.Error(w, "the page can only be read", http.StatusMethodNotAllowed)
+		default:
+			h := w.Header()
+			h.Set("Content-Type", "text/html; charset=utf-8")
+			h.Set("Cache-Control", "no-store")
+			h.Set("Referrer-Policy", "no-referrer")
+			h.Set("X-Content-Type-Options", "nosniff")
+			h.Set("X-Frame-Options", "DENY")
+			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(page))
+		}
+	})
+}
+
+// openBrowser opens an address in the browser of the desktop, and reports whether that began.
+func openBrowser(url string) bool {
+	name, args := "xdg-open", []string{url}
+	switch runtime.GOOS {
+	case "darwin":
+		name = "open"
+	case "windows":
+		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", url}
+	}
+	if runtime.GOOS == "linux" && os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
+		return false
+	}
+	cmd := osexec.Command(name, args...)
+	cmd.Stdout, cmd.Stderr = io.Discard, io.Discard
+	if err := cmd.Start(); err != nil {
+		return false
+	}
+	go func() { _ = cmd.Wait() }() // it ends with the program that it starts
+	return true
+}

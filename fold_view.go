@@ -477,7 +477,7 @@ func (v *view) agentStarted(ev *Event, sub *subject) {
 		return
 	}
 	rec.EndedAt, rec.Duration = time.Time{}, Opt[time.Duration]{}
-	rec.Outcome, rec.EndStatus, rec.Error, rec.Result, rec.StructuredOutput, rec.ResultSchema = "", "", Opt[ErrorInfo]{}, "", "", ""
+	rec.Outcome, rec.EndStatus, rec.EndReason, rec.Error, rec.Result, rec.StructuredOutput, rec.ResultSchema = "", "", "", Opt[ErrorInfo]{}, "", "", ""
 	rec.Totals, rec.NumTurns, rec.ConvergenceScore = Opt[Totals]{}, Opt[int]{}, Opt[float64]{}
 	if p.ProviderSessionID != "" {
 		v.session(ev, rec, p.ProviderSessionID)
@@ -571,7 +571,7 @@ func (v *view) agentEnded(ev *Event, sub *subject) {
 	}
 	rec, p := sub.agent.shown, ev.Payload.(*AgentEnded)
 	rec.EndedAt, rec.Duration = ev.Time, elapsed(p.Duration, rec.StartedAt, ev.Time)
-	rec.Outcome, rec.EndStatus = AgentOutcome(v.intern(string(p.Outcome))), v.intern(p.Status)
+	rec.Outcome, rec.EndStatus, rec.EndReason = AgentOutcome(v.intern(string(p.Outcome))), v.intern(p.Status), v.keep(beginning(p.Reason))
 	v.set(&rec.Result, p.Result)
 	v.replaceJSON(sub, &rec.StructuredOutput, p.StructuredOutput)
 	v.replaceJSON(sub, &rec.ResultSchema, p.ResultSchema)
@@ -848,7 +848,7 @@ func (v *view) toolReturned(ev *Event, sub *subject, p *ToolReturned, c *ToolCal
 			}
 		}
 	}
-	c.Status, c.Duration = p.Status.constant(), elapsed(p.Duration, c.StartedAt, ev.Time)
+	c.Status, c.Word, c.Duration = p.Status.constant(), v.intern(p.StatusWord), elapsed(p.Duration, c.StartedAt, ev.Time)
 	if endword.Of(string(p.Status)) != endword.Succeeded {
 		c.Error = v.keepBriefly(p.reason())
 	} else if p.Error.OK {

@@ -237,7 +237,7 @@ func (a *AgentSnapshot) attempt() AttemptSnapshot {
 		Status: a.Status, Counted: a.Counted, Totals: a.Totals,
 		ToolCalls: a.ToolCalls - before.ToolCalls, ToolFailures: a.ToolFailures - before.ToolFailures,
 		ModelCalls: a.ModelCalls - before.ModelCalls, ModelFailures: a.ModelFailures - before.ModelFailures, Errors: a.Errors - before.Errors,
-		Outcome: a.Outcome, Error: a.Error, Result: a.Result, NumTurns: a.NumTurns, ConvergenceScore: a.ConvergenceScore,
+		Outcome: a.Outcome, EndStatus: a.EndStatus, EndReason: a.EndReason, Error: a.Error, Result: a.Result, NumTurns: a.NumTurns, ConvergenceScore: a.ConvergenceScore,
 	}
 	if t.Errors > 0 {
 		t.LastError = a.LastError
@@ -344,6 +344,7 @@ type AgentSnapshot struct {
 	LastError         Opt[ErrorInfo]     `json:"lastError,omitzero"`         // the latest agent.error, without warnings
 	Outcome           AgentOutcome       `json:"outcome,omitzero"`           // AgentEnded.Outcome; empty while open, like all from the end
 	EndStatus         string             `json:"endStatus,omitzero"`         // AgentEnded.Status
+	EndReason         string             `json:"endReason,omitzero"`         // AgentEnded.Reason
 	Error             Opt[ErrorInfo]     `json:"error,omitzero"`             // AgentEnded.Error
 	Result            string             `json:"result,omitzero"`            // AgentEnded.Result
 	Refused           int                `json:"refused,omitzero"`           // AgentEnded.Refused, in all attempts
@@ -390,6 +391,8 @@ type AttemptSnapshot struct {
 	Errors           int                `json:"errors,omitzero"`           // number of agent.error, without warnings
 	LastError        Opt[ErrorInfo]     `json:"lastError,omitzero"`        // the latest agent.error, without warnings
 	Outcome          AgentOutcome       `json:"outcome,omitzero"`          // AgentEnded.Outcome
+	EndStatus        string             `json:"endStatus,omitzero"`        // AgentEnded.Status
+	EndReason        string             `json:"endReason,omitzero"`        // AgentEnded.Reason
 	Error            Opt[ErrorInfo]     `json:"error,omitzero"`            // AgentEnded.Error
 	Result           string             `json:"result,omitzero"`           // AgentEnded.Result
 	NumTurns         Opt[int]           `json:"numTurns,omitzero"`         // AgentEnded.NumTurns
@@ -420,6 +423,7 @@ type ToolCallSnapshot struct {
 	RetryOf   string             `json:"retryOf,omitzero"`    // call id of the previous attempt
 	StartedAt time.Time          `json:"startedAt,omitzero"`  // time of its agent.toolCalled; with oneEvent the return's time minus its duration; zero when it never began
 	Status    ToolStatus         `json:"status,omitzero"`     // status of the return; empty while open
+	Word      string             `json:"statusWord,omitzero"` // ToolReturned.StatusWord
 	Duration  Opt[time.Duration] `json:"durationMs,omitzero"` // ToolReturned.Duration, else the time between the two events
 	// ReturnedAt is the time of a return that has come without the beginning of its call. An
 	// agent.toolCalled of an earlier time, whose line was written late, is that beginning.

@@ -336,6 +336,7 @@ func (w *AgentSnapshot) deepen() {
 	}
 	w.Outcome = cloneText(w.Outcome)
 	w.EndStatus = cloneText(w.EndStatus)
+	w.EndReason = cloneText(w.EndReason)
 	if w.Error.OK {
 		w.Error.V.deepen()
 	}
@@ -379,6 +380,8 @@ func (w *AttemptSnapshot) deepen() {
 		w.LastError.V.deepen()
 	}
 	w.Outcome = cloneText(w.Outcome)
+	w.EndStatus = cloneText(w.EndStatus)
+	w.EndReason = cloneText(w.EndReason)
 	if w.Error.OK {
 		w.Error.V.deepen()
 	}
@@ -409,6 +412,7 @@ func (w *ToolCallSnapshot) deepen() {
 	w.EventID = cloneText(w.EventID)
 	w.RetryOf = cloneText(w.RetryOf)
 	w.Status = cloneText(w.Status)
+	w.Word = cloneText(w.Word)
 	w.Error = cloneText(w.Error)
 }
 

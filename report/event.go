@@ -43,7 +43,7 @@ func itemOf(ev *agentevents.Event) Item {
 	case *agentevents.AgentTransition:
 		return Item{Status: string(p.From) + " → " + string(p.To), Text: short(p.Reason, maxNote)}
 	case *agentevents.AgentEnded:
-		return Item{Topic: Answered, Status: string(p.Outcome), Text: cmp.Or(short(errorText(p.Error.V), maxNote), short(p.Result, maxNote))}
+		return Item{Topic: Answered, Status: cmp.Or(string(p.Outcome), short(p.Status, maxWhy)), Text: cmp.Or(short(errorText(p.Error.V), maxNote), short(p.Reason, maxNote), short(p.Result, maxNote))}
 	case *agentevents.AgentErrored:
 		l := Item{Topic: Error, Subject: "error", Mark: Bad, Status: short(p.ErrorType, maxWhy), Text: short(p.Message, maxNote)}
 		if p.Severity == agentevents.SeverityWarning {
@@ -96,7 +96,7 @@ func itemOf(ev *agentevents.Event) Item {
 	case *agentevents.ToolArgumentsDelta:
 		return Item{Topic: Call, Status: p.CallID, Text: short(p.Delta, maxNote)}
 	case *agentevents.ToolReturned:
-		l := Item{Topic: Call, Status: strings.TrimSpace(p.ToolID + " " + string(p.Status)), Text: short(errorText(p.Error.V), maxNote)}
+		l := Item{Topic: Call, Status: strings.TrimSpace(p.ToolID + " " + cmp.Or(short(p.StatusWord, maxWhy), string(p.Status))), Text: short(errorText(p.Error.V), maxNote)}
 		if endword.Of(string(p.Status)) != endword.Succeeded {
 			l.Text = cmp.Or(l.Text, short(p.ResultSummary, maxNote), valueText(p.Result))
 		}

@@ -334,7 +334,7 @@ func (c *collector) attempt(all *view.Agents, a *agentevents.AgentSnapshot, t vi
 	i := of
 	i.Topic, i.Subject = Agent, "agent "+c.names[a.AgentID]+which
 	i.Status, i.Mark = status, mark
-	i.Text = cmp.Or(errorText(t.Error.V), errorText(t.LastError.V), why)
+	i.Text = cmp.Or(errorText(t.Error.V), errorText(t.LastError.V), short(t.EndReason, maxNote), why)
 	switch {
 	case i.Mark == Bad, i.Mark == Warn:
 		i.Concern = Failed
@@ -478,7 +478,7 @@ func (c *collector) work() {
 			continue
 		}
 		l := Item{Topic: Call, Sequence: call.Sequence, Time: call.StartedAt, AgentID: call.AgentID, Subject: words("call", call.CallID) + " (" + call.ToolID + ")", Concern: Failed}
-		l.close(call.Status == "", how, string(call.Status))
+		l.close(call.Status == "", how, cmp.Or(call.Word, string(call.Status)))
 		if l.Open {
 			l.Concern = Look
 		}

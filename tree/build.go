@@ -261,6 +261,8 @@ func (b *builder) agentLine(n *agentNode, agents *view.Agents) line {
 		l.detail = errorText(a.Error.V)
 	case l.mark != good && a.LastError.OK && errorText(a.LastError.V) != "":
 		l.detail = errorText(a.LastError.V)
+	case l.mark != good && a.EndReason != "":
+		l.detail = a.EndReason
 	case l.mark == bad && b.why(n) != "":
 		l.detail = b.why(n)
 	default:
@@ -632,8 +634,8 @@ func (b *builder) callLine(c *agentevents.ToolCallSnapshot) line {
 			l.head += " of " + c.RetryOf
 		}
 	}
-	m, word := view.MarkOf(endword.Of(string(c.Status))), string(c.Status)
-	if c.Status == agentevents.ToolStatusOK {
+	m, word := view.MarkOf(endword.Of(string(c.Status))), cmp.Or(c.Word, string(c.Status))
+	if m == good {
 		word = ""
 	}
 	b.closed(&l, c.Status == "", m, word)

@@ -146,21 +146,27 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	unknown, ok := ev.Payload.(*agentevents.Unknown)
 	e.ev, e.madeActor, e.madeSpan, e.madeParent = ev, false, false, false
 	e.remarks()
-	row := format.Row(ev.Kind())
-	if p, rejects := ev.Payload.(*agentevents.ApprovalRejected); rejects {
-		typ := e.spelled("type")
-		if row = rowOf(format, typ); row == nil || row.Kind != ev.Kind() {
-			return dst, dialect.ErrNoCounterpart
-		}
-		e.actor(false)
-		dst = w.LineAs(dst, row, typ, "")
-		w.Pend.Drop("/payload/answer", p.Answer != answerOf(typ))
-		return dst, nil
+	row, typ := format.Row(ev.Kind()), e.spelled("type")
+	if other := rowOf(format, typ); other != nil && other.Kind == ev.Kind() && !ok {
+		row = other
+	} else if typ = ""; row != nil {
+		typ = row.Type
+	}
+	if row == nil && ev.Kind() == agentevents.KindApprovalRejected {
+		return dst, dialect.ErrNoCounterpart
 	}
 	if broken := contextRule(row, ev); broken != nil {
 		w.Break(broken.Rule, broken.Pointer, broken.Detail)
 	}
 	e.actor(ok)
+	if p, rejects := ev.Payload.(*agentevents.ApprovalRejected); rejects {
+		dst = w.LineAs(dst, row, typ, "")
+		w.Pend.Drop("/payload/answer", p.Answer != answerOf(typ))
+		return dst, nil
+	}
+	if !ok && row != nil {
+		return w.LineAs(dst, row, typ, ""), nil
+	}
 	if !ok {
 		return w.Line(dst, row)
 	}
@@ -168,7 +174,7 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	if err != nil && unknown.Raw != "" {
 		return dst, w.Refused(agentevents.RuleFieldJSON, "/payload", err.Error())
 	}
-	typ := strings.TrimPrefix(string(unknown.Type), string(Name)+":")
+	typ = strings.TrimPrefix(string(unknown.Type), string(Name)+":")
 	if rowOf(format, typ) != nil { // readers would read it as that
 		return dst, dialect.ErrNoCounterpart
 	}
@@ -318,7 +324,7 @@ func (e *Encoder) unmake(f *madeUp, text string) {
 	if !inside && !e.lacked(f.name) {
 		return
 	}
-	value, alone := made(f.from, ev, &e.open, string(ev.Extra(string(Name))))
+	value, alone := made(f.from, ev, &e.open, string(ev.Extra(string(Name))), wordOf(e.w.Type()))
 	switch {
 	case value != text:
 	case inside:

@@ -100,8 +100,8 @@ var format = func() *wire.Format {
 				field("callId").As("toolCallId", "id"), field("toolId").As("toolName", "tool", "name"), field("arguments").As("input", "args"), field("argumentsSummary"),
 				field("attempt"), field("retryOf"), field("argsHash"), field("principal"), field("transport"), field("attributes")),
 			row("tool.call.completed", agentevents.KindToolReturned,
-				field("callId").As("toolCallId", "id"), field("toolId").As("toolName", "tool", "name"), field("status", statusForm{}), field("result").As("output"),
-				field("resultSummary"), field("error", fault), field("durationMs"), field("oneEvent"), field("arguments").As("input", "args"), field("argumentsSummary")),
+				field("callId").As("toolCallId", "id"), field("toolId").As("toolName", "tool", "name"), may("status", "status statusWord", statusForm{}), field("result").As("output"),
+				field("resultSummary").As("reason", "message", "summary"), field("error", fault), field("durationMs"), field("oneEvent"), field("arguments").As("input", "args"), field("argumentsSummary")),
 			row("handoff.requested", agentevents.KindHandoffRequested,
 				field("handoffId"), field("from", ref).As("fromAgent"), field("to", ref).As("toAgent"), field("reason"), field("contextDigest").As("context_digest")),
 			row("handoff.accepted", agentevents.KindHandoffAccepted,
@@ -125,7 +125,7 @@ var format = func() *wire.Format {
 				field("agent", ref), field("name"), field("model"), field("providerSessionId"), field("prompt"), field("attempt"), field("resumed"), field("lifecycle")),
 			flow("agent.completed", agentevents.KindAgentEnded, 4,
 				scope("agentId", agentIDForm{}), may("tokens", "", tokensForm{}), field("durationMs"), field("resultSchema"), scope("workflowId"), scope("phase"),
-				field("outcome"), field("status"), field("error", fault), field("result"), field("structuredOutput"), field("usage", wire.Object(usage...)).Unless(onlyTotal),
+				field("outcome"), field("status"), field("reason").As("message"), field("error", fault), field("result"), field("structuredOutput"), field("usage", wire.Object(usage...)).Unless(onlyTotal),
 				field("modelUsage", wire.Dict[agentevents.Usage](usage...)), field("totalCostUsd"), field("cumulative"), field("numTurns"), field("totals", totals), field("convergenceScore")),
 			flow("claim.verified", agentevents.KindClaimVerified, 4, field("findingId"), field("verifierAgentId"), field("verdict"), field("evidence")),
 			flow("workflow.checkpoint.saved", agentevents.KindCheckpointSaved, 3, scope("workflowId"), scope("phase"), field("stateBytes", count)),
@@ -143,35 +143,66 @@ var format = func() *wire.Format {
 	return f
 }()
 
-// rowOf returns the row of a type, or nil. Some types that the document does not list have the row
-// of one with their meaning.
+// rowOf returns the row of a type, or nil. A type that the document does not list has the row of
+// the end of its domain, if its last word tells an end.
 func rowOf(f *wire.Format, typ string) *wire.Row {
 	if row := f.CaseRow(typ, ""); row != nil {
 		return row
 	}
-	if _, ended := endOfType(typ, "approval."); ended {
-		return f.CaseRow("approval.rejected", "")
-	}
-	return nil
+	row, _ := endOfType(typ)
+	return f.CaseRow(row, "")
 }
 
-// endOfType returns the word with which a type tells that a request was not granted: refused, or
-// over without an answer. domain is the beginning of the types of such requests.
-func endOfType(typ, domain string) (word string, ended bool) {
-	word, is := strings.CutPrefix(typ, domain)
-	return word, is && badEnds[endword.Of(word)]
+// ends have the types of the ends of calls, agents, sessions, approvals and handoffs, by the
+// beginning of the types that the document does not list and that tell the same with another word.
+var ends = []struct {
+	domain string
+	over   string // the type of an end: its status, or the answer, is the word
+	yes    string // the type of a grant
+}{
+	{"tool.call.", "tool.call.completed", ""},
+	{"agent.", "agent.completed", ""},
+	{"session.", "session.completed", ""},
+	{"approval.", "approval.rejected", "approval.granted"},
+	{"handoff.", "", "handoff.accepted"}, // the fold knows one that is refused: see agentevents.Unknown
+}
+
+// endOfType returns the type of the document, or of the row of rejections, that means the same as
+// a type which the document does not list, and the word with which that type tells the end. They
+// are empty for any other type.
+func endOfType(typ string) (row, word string) {
+	for _, e := range ends {
+		word, is := strings.CutPrefix(typ, e.domain)
+		switch meaning := endword.OfType(word); {
+		case !is || word == "":
+		case e.yes != "" && endword.Grants(word):
+			return e.yes, word
+		case e.yes != "" && !badEnds[meaning], meaning == endword.Unknown, e.over == "":
+		default:
+			return e.over, word
+		}
+	}
+	return "", ""
 }
 
 // badEnds are the meanings of the words for an end without a grant.
 var badEnds = map[endword.Meaning]bool{endword.Failed: true, endword.Refused: true, endword.Cancelled: true}
 
-// answerOf returns the answer that the type of a rejection tells besides the rejection, or "".
-func answerOf(typ string) string {
-	word, _ := endOfType(typ, "approval.")
-	if endword.Of(word) == endword.Refused {
+// wordOf returns the word with which a type that the document does not list tells an end, or "".
+func wordOf(typ string) string {
+	if format.CaseRow(typ, "") != nil {
 		return ""
 	}
+	_, word := endOfType(typ)
 	return word
+}
+
+// answerOf returns the answer that the type of a rejection tells besides the rejection, or "".
+func answerOf(typ string) string {
+	if _, word := endOfType(typ); endword.Of(word) != endword.Refused {
+		return word
+	}
+	return ""
 }
 
 // facts are what the dialect knows of a row besides its members.

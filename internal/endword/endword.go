@@ -55,6 +55,33 @@ func Of(word string) Meaning {
 	return words[separators.Replace(strings.ToLower(strings.TrimSpace(word)))]
 }
 
+// grants are the words of success that tell of a permission or a judgement: what they are told of
+// may go on.
+var grants = set("accepted accept approved approve granted grant confirmed verified supported valid")
+
+func set(list string) map[string]bool {
+	all := map[string]bool{}
+	for word := range strings.FieldsSeq(list) {
+		all[word] = true
+	}
+	return all
+}
+
+// OfType returns the meaning of the last word of a type of event, such as tool.call.failed: how
+// its subject ended. It is Unknown for a word after which the subject may go on: a grant, and a
+// part of a result, of which the rest may come.
+func OfType(word string) Meaning {
+	switch m := Of(word); {
+	case m == Partial, m == Succeeded && Grants(word):
+		return Unknown
+	default:
+		return m
+	}
+}
+
+// Grants reports whether a word answers a request with yes.
+func Grants(word string) bool { return grants[separators.Replace(strings.ToLower(word))] }
+
 // An End is the end of an agent, a turn or a step as a log has it.
 type End struct {
 	Error bool   // there is an error

@@ -292,7 +292,7 @@ func (r *RunSnapshot) machine(l Lifecycle) *machine {
 	was := &run.Resume
 	m := newMachine(&RunState{
 		RunID: run.RunID, NextSequence: run.NextSequence, TerminalKind: run.TerminalKind, Lifecycle: run.Lifecycle,
-		Resume: runResume{opened: was.opened, begun: was.begun, cut: was.cut, resumes: was.resumes, workflows: slices.Clone(was.workflows), finalized: was.finalized},
+		Resume: runResume{opened: was.opened, begun: was.begun, cut: was.cut, resumes: was.resumes, workflows: slices.Clone(was.workflows), finalized: was.finalized, flowEnd: was.flowEnd},
 	})
 	if m.Lifecycle == "" {
 		m.goBy(l)
@@ -575,6 +575,14 @@ func (o *FoldOptions) finish(s *RunSnapshot) *RunSnapshot {
 	if s.TerminalKind == "" && s.sessionEnded() && s.Status == RunStatusFailed && s.Resume.sessionError.OK {
 		s.Error = s.Resume.sessionError
 		s.Error.V.deepen()
+	}
+	if s.TerminalKind == "" && s.Resume.finalized && !s.sessionEnded() && s.Status == RunStatusFailed {
+		for i := range s.Workflows {
+			if w := &s.Workflows[i]; w.Ended == s.Resume.flowEnd {
+				s.Error = w.Error
+				s.Error.V.deepen()
+			}
+		}
 	}
 	s.countUsage()
 	for k, j := range o.Host.State {

@@ -93,6 +93,7 @@ type runResume struct {
 
 	workflows []string `wire:"workflows,omitzero"` // the workflows that the run is, until they are finalized
 	finalized bool     `wire:"finalized,omitzero"` // all of those were finalized, and nothing has started since
+	flowEnd   string   `wire:"flowEnd,omitzero"`   // the word for how the latest of them ended that failed or was cancelled
 
 	// Only a fold writes these; an emitter leaves them empty.
 	reported      bool           `wire:"reported,omitzero"`      // usage was reported since the last turn.summarized
@@ -500,8 +501,10 @@ type WorkflowSnapshot struct {
 	EstimatedTokens Opt[int64]         `json:"estimatedTokens,omitzero"` // estimate before the workflow ran
 	ApprovedBy      string             `json:"approvedBy,omitzero"`      // the person who allowed it to run
 	ApprovedAt      time.Time          `json:"approvedAt,omitzero"`      // time of the approval
-	Finalized       bool               `json:"finalized,omitzero"`       // workflow.finalized was seen
-	FinalizedAt     time.Time          `json:"finalizedAt,omitzero"`     // time of workflow.finalized
+	Finalized       bool               `json:"finalized,omitzero"`       // workflow.finalized, or another end, was seen
+	FinalizedAt     time.Time          `json:"finalizedAt,omitzero"`     // time of that
+	Ended           string             `json:"ended,omitzero"`           // word for another end: the last part of an unknown kind workflow.*, such as failed
+	Error           Opt[ErrorInfo]     `json:"error,omitzero"`           // the reason of that event
 	TotalTokens     Opt[int64]         `json:"totalTokens,omitzero"`     // WorkflowFinalized.TotalTokens
 	TotalAgents     Opt[int]           `json:"totalAgents,omitzero"`     // WorkflowFinalized.TotalAgents
 	Duration        Opt[time.Duration] `json:"durationMs,omitzero"`      // WorkflowFinalized.Duration

@@ -2695,6 +2695,10 @@ func (v *runResume) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"finalized":`...)
 		dst = strconv.AppendBool(dst, v.finalized)
 	}
+	if v.flowEnd != "" {
+		dst = append(dst, `,"flowEnd":`...)
+		dst = jsonwire.AppendString(dst, v.flowEnd)
+	}
 	if v.reported {
 		dst = append(dst, `,"reported":`...)
 		dst = strconv.AppendBool(dst, v.reported)
@@ -3616,6 +3620,14 @@ func (v *WorkflowSnapshot) appendJSON(dst []byte) []byte {
 	if !v.FinalizedAt.IsZero() {
 		dst = append(dst, `,"finalizedAt":`...)
 		dst = jsonwire.AppendTime(dst, v.FinalizedAt)
+	}
+	if v.Ended != "" {
+		dst = append(dst, `,"ended":`...)
+		dst = jsonwire.AppendString(dst, v.Ended)
+	}
+	if v.Error.OK {
+		dst = append(dst, `,"error":`...)
+		dst = v.Error.V.appendJSON(dst)
 	}
 	if v.TotalTokens.OK {
 		dst = append(dst, `,"totalTokens":`...)

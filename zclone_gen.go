@@ -164,6 +164,7 @@ func (v *runResume) clone() *runResume {
 // deepen makes a shallow copy a deep one.
 func (w *runResume) deepen() {
 	w.workflows = cloneListOfString(w.workflows)
+	w.flowEnd = cloneText(w.flowEnd)
 	if w.sessionError.OK {
 		w.sessionError.V.deepen()
 	}
@@ -492,6 +493,10 @@ func (w *WorkflowSnapshot) deepen() {
 	w.Script = cloneText(w.Script)
 	w.Phases = cloneListOfString(w.Phases)
 	w.ApprovedBy = cloneText(w.ApprovedBy)
+	w.Ended = cloneText(w.Ended)
+	if w.Error.OK {
+		w.Error.V.deepen()
+	}
 }
 
 func (v *PhaseSnapshot) clone() *PhaseSnapshot {

@@ -4862,54 +4862,61 @@ func (v *runResume) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `false`)
 				}
 			}
-		case 7: // reported
+		case 7: // flowEnd
+			if !m.null(s, name) {
+				v.flowEnd, err = s.String()
+				if v.flowEnd == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 8: // reported
 			if !m.null(s, name) {
 				v.reported, err = s.Bool()
 				if !v.reported {
 					m.spelled(name, `false`)
 				}
 			}
-		case 8: // sessionError
+		case 9: // sessionError
 			if !m.null(s, name) {
 				err = v.sessionError.V.parseJSON(s)
 				v.sessionError.OK = err == nil
 			}
-		case 9: // expected
+		case 10: // expected
 			if !m.null(s, name) {
 				v.expected, err = parseListOfAgentRef(s)
 			}
 			if len(v.expected) == 0 {
 				v.expected = nil
 			}
-		case 10: // lastEdge
+		case 11: // lastEdge
 			if !m.null(s, name) {
 				v.lastEdge, err = s.String()
 				if v.lastEdge == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 11: // messageEvents
+		case 12: // messageEvents
 			if !m.null(s, name) {
 				v.messageEvents, err = parseListOfString(s)
 			}
 			if len(v.messageEvents) == 0 {
 				v.messageEvents = nil
 			}
-		case 12: // recent
+		case 13: // recent
 			if !m.null(s, name) {
 				v.recent, err = parseListOfFingerprint(s)
 			}
 			if len(v.recent) == 0 {
 				v.recent = nil
 			}
-		case 13: // recentDeltas
+		case 14: // recentDeltas
 			if !m.null(s, name) {
 				v.recentDeltas, err = parseListOfFingerprint(s)
 			}
 			if len(v.recentDeltas) == 0 {
 				v.recentDeltas = nil
 			}
-		case 14: // strays
+		case 15: // strays
 			if !m.null(s, name) {
 				v.strays, err = parseListOfFingerprint(s)
 			}
@@ -4933,6 +4940,7 @@ var namesOfrunResume = jsonwire.Names(
 	"cut",
 	"workflows",
 	"finalized",
+	"flowEnd",
 	"reported",
 	"sessionError",
 	"expected",
@@ -6945,17 +6953,29 @@ func (v *WorkflowSnapshot) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 10: // totalTokens
+		case 10: // ended
+			if !m.null(s, name) {
+				v.Ended, err = s.String()
+				if v.Ended == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 11: // error
+			if !m.null(s, name) {
+				err = v.Error.V.parseJSON(s)
+				v.Error.OK = err == nil
+			}
+		case 12: // totalTokens
 			if !m.null(s, name) {
 				v.TotalTokens.V, err = s.Int()
 				v.TotalTokens.OK = err == nil
 			}
-		case 11: // totalAgents
+		case 13: // totalAgents
 			if !m.null(s, name) {
 				v.TotalAgents.V, err = s.SmallInt()
 				v.TotalAgents.OK = err == nil
 			}
-		case 12: // durationMs
+		case 14: // durationMs
 			if !m.null(s, name) {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
@@ -6980,6 +7000,8 @@ var namesOfWorkflowSnapshot = jsonwire.Names(
 	"approvedAt",
 	"finalized",
 	"finalizedAt",
+	"ended",
+	"error",
 	"totalTokens",
 	"totalAgents",
 	"durationMs",

@@ -753,6 +753,9 @@ func (b *builder) workflow(root *node, w *agentevents.WorkflowSnapshot) {
 	b.closed(&top.line, !w.Finalized && !b.s.Status.Terminal(), none, "")
 	if w.Finalized {
 		top.line.mark, top.line.word = good, "finalized"
+		if w.Ended != "" {
+			top.line.mark, top.line.word, top.line.detail = view.MarkOf(endword.Of(w.Ended)), w.Ended, w.Error.V.Message
+		}
 	}
 	if w.Duration.OK {
 		top.line.fact(view.Duration(w.Duration.V))

@@ -153,36 +153,37 @@ func rowOf(f *wire.Format, typ string) *wire.Row {
 	return f.CaseRow(row, "")
 }
 
-// ends have the types of the ends of calls, agents, sessions, approvals and handoffs, by the
-// beginning of the types that the document does not list and that tell the same with another word.
-var ends = []struct {
-	domain string
-	over   string // the type of an end: its status, or the answer, is the word
-	yes    string // the type of a grant
-}{
-	{"tool.call.", "tool.call.completed", ""},
-	{"agent.", "agent.completed", ""},
-	{"session.", "session.completed", ""},
-	{"approval.", "approval.rejected", "approval.granted"},
-	{"handoff.", "", "handoff.accepted"}, // the fold knows one that is refused: see agentevents.Unknown
+// An end is the type of the document that a type of the same domain with another word stands for.
+type end struct {
+	over string // of an end, the row of rejections included: its status, or its answer, is the word
+	yes  string // of a grant
 }
 
-// endOfType returns the type of the document, or of the row of rejections, that means the same as
-// a type which the document does not list, and the word with which that type tells the end. They
-// are empty for any other type.
+// ends have the ends by domain: see [endword.OfType]. The others are unknown kinds, which the fold
+// closes phases, workflows and requests of handoffs by.
+var ends = map[string]end{
+	"tool.call.": {over: "tool.call.completed"},
+	"agent.":     {over: "agent.completed"},
+	"session.":   {over: "session.completed"},
+	"approval.":  {over: "approval.rejected", yes: "approval.granted"},
+	"handoff.":   {yes: "handoff.accepted"},
+}
+
+// endOfType returns the type of the row for a type that the document does not list, and the word
+// with which that type tells the end. They are empty if no row is for it.
 func endOfType(typ string) (row, word string) {
-	for _, e := range ends {
-		word, is := strings.CutPrefix(typ, e.domain)
-		switch meaning := endword.OfType(word); {
-		case !is || word == "":
-		case e.yes != "" && endword.Grants(word):
-			return e.yes, word
-		case e.yes != "" && !badEnds[meaning], meaning == endword.Unknown, e.over == "":
-		default:
-			return e.over, word
-		}
+	domain, word, how := endword.OfType(typ)
+	switch e := ends[domain]; {
+	case how == endword.Unknown:
+	case e.yes == "" || badEnds[how]:
+		row = e.over
+	case endword.Grants(word):
+		row = e.yes
 	}
-	return "", ""
+	if row == "" {
+		return "", ""
+	}
+	return row, word
 }
 
 // badEnds are the meanings of the words for an end without a grant.

@@ -31,6 +31,10 @@ type FoldOptions struct {
 	// what the snapshot does not count: see Coverage.Unproven. Nil means that only the
 	// snapshot has the violations.
 	OnViolation func(*RuleError)
+	// Tolerate reports that a violation does not count, because the document of its line does
+	// not state the rule: the snapshot and OnViolation do not get it. It is called while the
+	// event is applied, with Workers concurrently, and must not keep the error. Nil counts all.
+	Tolerate func(*RuleError) bool
 	// Host is state that the log does not have.
 	Host HostState
 	// Workers is the number of goroutines on which [FoldLog] folds the runs of a
@@ -499,6 +503,9 @@ func (f *Fold) astray(ev *Event, sub *subject, recent, deltas []fingerprint) boo
 func utoa(n uint64) string { return strconv.FormatUint(n, 10) }
 
 func (f *Fold) violation(err *RuleError) {
+	if f.opts.Tolerate != nil && f.opts.Tolerate(err) {
+		return
+	}
 	s := f.v.s
 	s.ViolationCount = plus(s.ViolationCount, 1)
 	f.tell(err)

@@ -129,9 +129,9 @@ func itemOf(ev *agentevents.Event) Item {
 	case *agentevents.ApprovalRequested:
 		return Item{Topic: Approval, Subject: words("approval", p.ApprovalID), Text: short(Dashed(cmp.Or(p.Action, p.ToolID), p.Reason), maxNote)}
 	case *agentevents.ApprovalGranted:
-		return Item{Topic: Approval, Subject: words("approval", p.ApprovalID), Mark: Good, Status: AnswerWord("granted", p.Answer) + by(p.ApprovedBy), Text: short(p.Feedback, maxNote)}
+		return answer(p.ApprovalID, true, p.Answer, p.ApprovedBy, p.Feedback)
 	case *agentevents.ApprovalRejected:
-		return Item{Topic: Approval, Subject: words("approval", p.ApprovalID), Mark: Bad, Status: AnswerWord("rejected", p.Answer) + by(p.RejectedBy), Text: short(p.Feedback, maxNote)}
+		return answer(p.ApprovalID, false, p.Answer, p.RejectedBy, p.Feedback)
 	case *agentevents.ClarificationRequested:
 		l := Item{Topic: Question, Subject: words("clarification", p.InterruptID)}
 		for i := range p.Questions {
@@ -162,6 +162,11 @@ func itemOf(ev *agentevents.Event) Item {
 		return Item{Topic: Other, Subject: short(string(p.Type), maxWhy), Text: short(view.Argument(p.Raw), maxNote)}
 	}
 	return Item{Topic: Other}
+}
+
+func answer(id string, granted bool, own, who, feedback string) Item {
+	word, mark := Answer(granted, own)
+	return Item{Topic: Approval, Subject: words("approval", id), Mark: mark, Status: word + by(who), Text: short(feedback, maxNote)}
 }
 
 func by(who string) string {

@@ -401,11 +401,7 @@ func (c *collector) people() {
 		if ap.CallID != "" {
 			l.Subject += " of call " + ap.CallID
 		}
-		mark, word := Bad, "rejected"
-		if ap.Granted {
-			mark, word = Good, "granted"
-		}
-		word = AnswerWord(word, ap.Answer)
+		word, mark := Answer(ap.Granted, ap.Answer)
 		if ap.By != "" {
 			word += " by " + ap.By
 		}
@@ -442,12 +438,21 @@ func (c *collector) people() {
 	}
 }
 
-// AnswerWord returns a word for an answer to an approval, with the word of the log beside it.
-func AnswerWord(word, own string) string {
-	if own == "" || own == word {
-		return word
+// Answer returns the word for an answer to an approval, and its mark. own is the answer's own word,
+// if it tells more than yes or no: it stands alone unless it is a grant or a refusal of another kind.
+func Answer(granted bool, own string) (word string, mark Mark) {
+	how := endword.Of(own)
+	switch {
+	case own == "" && granted:
+		return "granted", Good
+	case own == "":
+		return "rejected", Bad
+	case granted:
+		return "granted (" + short(own, maxWhy) + ")", Good
+	case how == endword.Refused:
+		return "rejected (" + short(own, maxWhy) + ")", Bad
 	}
-	return word + " (" + short(own, maxWhy) + ")"
+	return short(own, maxWhy), view.MarkOf(how)
 }
 
 // close gives an item the mark and word of something that is done, or notes that it is open.

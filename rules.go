@@ -270,10 +270,34 @@ func (m *machine) nameless(ev *Event) *AgentState {
 	if a == nil {
 		a = m.bySpan[ev.ParentSpanID]
 	}
-	if a == nil || !a.Resume.unnamed || a.AgentID != a.SpanID {
+	if a == nil && ev.Kind() == KindAgentEnded && m.find(ev.AgentID) == nil {
+		return m.onlyNameless()
+	}
+	if a == nil || !a.waitsForName() {
 		return nil
 	}
 	return a
+}
+
+// waitsForName reports whether the agent is known by the span of its start alone.
+func (a *AgentState) waitsForName() bool { return a.Resume.unnamed && a.AgentID == a.SpanID }
+
+// onlyNameless returns the one open agent that waits for its name, or nil: the end of an agent that
+// nobody knows, in a span that nobody knows, is its end. It does not look through many spans.
+func (m *machine) onlyNameless() (only *AgentState) {
+	if len(m.bySpan) > maxSpans {
+		return nil
+	}
+	for _, a := range m.bySpan {
+		switch {
+		case !a.Open || !a.waitsForName():
+		case only != nil:
+			return nil
+		default:
+			only = a
+		}
+	}
+	return only
 }
 
 // twin returns the agent of an event whose id several agents have at once: the one in the span

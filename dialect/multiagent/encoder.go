@@ -30,6 +30,7 @@ type Encoder struct {
 	past    repeats         // lines with ids, as readers know them
 	runs    wire.Shared     // the sessions of runs, as readers know them
 	steps   map[stepper]*attempt
+	traced  struct{ run, trace string } // the latest event with a trace
 
 	// The state of the current line.
 	ev             *agentevents.Event
@@ -70,6 +71,9 @@ func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
 // Append appends the line of an event. See [dialect.Encoder].
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	defer e.w.Release()
+	if t := &e.traced; ev.TraceID != "" && (t.run != ev.RunID || t.trace != ev.TraceID) {
+		t.run, t.trace = strings.Clone(ev.RunID), strings.Clone(ev.TraceID)
+	}
 	said := ev
 	_, starts := ev.Payload.(*agentevents.SessionStarted)
 	ev.RunID = e.runs.ID(ev.SessionID, e.runs.Line(ev.SessionID, ev.RunID, starts), starts)
@@ -369,6 +373,10 @@ func madeID(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 }
 
 func madeTrace(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+	if t := &encoderOf(w).traced; t.trace != "" && t.run == w.Ev.RunID {
+		w.Every(dialect.Made, "/traceId", "that of the run's event before")
+		return jsonwire.AppendString(dst, t.trace)
+	}
 	w.Every(dialect.Made, "/traceId", "derived from the run")
 	return appendTrace(dst, w.Ev.RunID)
 }

@@ -178,6 +178,9 @@ func Reason(s *agentevents.RunSnapshot, items []Item) string {
 		return short(text, maxNote)
 	}
 	for _, i := range Attention(items) {
+		if a := s.Agents[i.AgentID]; i.Topic == Agent && a != nil && len(a.Earlier) > 0 && i.Sequence != a.Usage.Sequence {
+			continue // an earlier attempt
+		}
 		if i.Concern == Waits || i.Concern == Failed && s.Status.Terminal() {
 			return short(cmp.Or(i.Text, i.Sentence()), maxNote)
 		}

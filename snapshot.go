@@ -15,7 +15,8 @@ import (
 // turns and not the agents that work for them: the end of the last open one ends it, failed if
 // the latest turn of one of their agents failed, else completed. A run that begins with
 // workflow.created follows its workflows in the same way: when each that was created is
-// finalized it is completed, whatever is open.
+// finalized it is completed, whatever is open; failed or cancelled if one of them ended with such a
+// word, as in an unknown workflow.failed.
 //
 // The end of the session ends such a run too, whatever is open. Neither end holds when the
 // session, a turn or an agent starts. The run is cancelled if it was cancelling; else

@@ -77,7 +77,7 @@ type Loss struct {
 	Sequence uint64
 }
 
-// remarks name in words what a dialect notes of a line beside its event, by the note's name.
+// remarks are the words for the notes that a dialect keeps of a line, by the names of the notes.
 var remarks = map[string]string{
 	"absent": "members that the line lacks", "spelled": "members that the line has without need",
 	"type": "the line's own type", "profile": "the line's own profile", "twin": "the question that the line repeats",

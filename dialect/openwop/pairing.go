@@ -296,7 +296,7 @@ var verdicts = map[string]string{
 	"rejected": "rejected", "reject": "rejected", "refine": "rejected", "timeout": "rejected",
 }
 
-// verdictFor returns the answer that a word gives. A word that nobody knows is no grant.
+// verdictFor returns the answer that a word gives. A word that nobody knows does not grant.
 func verdictFor(word string) string {
 	switch {
 	case word == "", verdicts[word] != "":

@@ -74,8 +74,8 @@ var domains = [...]string{"tool.call.", "agent.", "session.", "workflow.phase.",
 // OfType splits a type of event that tells by its last word how its subject ended, such as
 // tool.call.failed, into the domain, with its dot, and the word. The meaning is Unknown for any other
 // type, and for a word after which the subject may go on: a grant, unless it answers a request,
-// a part of a result, of which the rest may come, and an error or an obstacle of what may get over
-// it.
+// a part of a result, of which the rest may come, and an error or an obstacle that the subject may
+// get over.
 func OfType(typ string) (domain, word string, how Meaning) {
 	for _, domain = range domains {
 		word, is := strings.CutPrefix(typ, domain)
@@ -92,7 +92,7 @@ func OfType(typ string) (domain, word string, how Meaning) {
 	return "", "", Unknown
 }
 
-// hurdles are words for what an agent, a session or a workflow may get over.
+// hurdles are words for troubles that an agent, a session or a workflow may get over.
 var hurdles = set("error errors exception panic blocked stuck")
 
 // plain returns a word in lower case and without separators.

@@ -177,15 +177,19 @@ func Reason(s *agentevents.RunSnapshot, items []Item) string {
 	if text := cmp.Or(errorText(s.Error.V), s.CancelReason, s.Facts.V.SessionReason); text != "" {
 		return short(text, maxNote)
 	}
+	earlier := "" // of an attempt before the last one, for a run whose last ones tell nothing
 	for _, i := range Attention(items) {
-		if a := s.Agents[i.AgentID]; i.Topic == Agent && a != nil && len(a.Earlier) > 0 && i.Sequence != a.Usage.Sequence {
-			continue // an earlier attempt
+		if i.Concern != Waits && (i.Concern != Failed || !s.Status.Terminal()) {
+			continue
 		}
-		if i.Concern == Waits || i.Concern == Failed && s.Status.Terminal() {
-			return short(cmp.Or(i.Text, i.Sentence()), maxNote)
+		text := short(cmp.Or(i.Text, i.Sentence()), maxNote)
+		a := s.Agents[i.AgentID]
+		if i.Topic != Agent || a == nil || len(a.Earlier) == 0 || view.Conversation(a) || i.Sequence == a.Usage.Sequence {
+			return text
 		}
+		earlier = cmp.Or(earlier, text)
 	}
-	return ""
+	return earlier
 }
 
 // Of returns the items of a run, in the order of their first events; those without an event

@@ -793,9 +793,15 @@ func (b *builder) flow(root *node, id string, sequence uint64) *node {
 
 // state hangs the nodes of the flow and the budgets under the run.
 func (b *builder) state(root *node) {
+	entered := map[string]bool{} // a line for each visit is in the tree
+	for i := range b.items {
+		if it := &b.items[i]; it.Topic == report.Visit {
+			entered[it.Subject] = true
+		}
+	}
 	for i := range b.items {
 		it := &b.items[i]
-		if it.Topic != report.Node && it.Topic != report.Budget {
+		if it.Topic != report.Node && it.Topic != report.Budget || it.Status == "visited" && entered["enters "+it.Subject] {
 			continue
 		}
 		root.add(&node{line: b.itemLine(it)})

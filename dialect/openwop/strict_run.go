@@ -23,7 +23,6 @@ type runState struct {
 	invocations  []string // that have not completed
 	calls        []call
 	blocks       []openBlock
-	loose        []looseBlock
 	low          []decision // those below the threshold that are not escalated yet
 	escalated    []decision // the others
 	just         bool       // nothing has come after the action of the last of them
@@ -44,12 +43,6 @@ type call struct{ agentID, callID, toolID, eventID string }
 
 // An openBlock is a block of reasoning of which only deltas were read.
 type openBlock struct{ agentID, blockID string }
-
-// A looseBlock is an open block without an id.
-type looseBlock struct {
-	agentID, node string
-	by            string // another agent that has reasoned in the node since, or ""
-}
 
 // A decision is one with a confidence below the threshold.
 type decision struct {
@@ -108,7 +101,7 @@ func (d *Decoder) checkRun(line string) *agentevents.RuleError {
 	}
 	r.last = ev.Sequence
 	payload := jsonwire.Member(line, "payload")
-	broken := cmp.Or(d.checkNodes(r), d.checkAgents(r), d.checkLoose(r), d.checkConversation(r, payload), d.checkEscalation(r))
+	broken := cmp.Or(d.checkNodes(r), d.checkAgents(r), d.checkConversation(r, payload), d.checkEscalation(r))
 	if r.fold != nil {
 		r.found = nil
 		r.fold.Apply(*ev)
@@ -222,40 +215,6 @@ func (d *Decoder) checkAgents(r *runState) *agentevents.RuleError {
 		}
 	}
 	return nil
-}
-
-// checkLoose checks that no node, and no run, completes with a block without an id that another agent
-// seems to have closed. Both agents may reason at once: until then the block may still be closed.
-func (d *Decoder) checkLoose(r *runState) *agentevents.RuleError {
-	ev := d.r.Ev
-	own := func(b looseBlock) bool { return b.agentID == ev.AgentID && b.node == ev.NodeID }
-	done := func(b looseBlock) bool { return b.node == ev.NodeID }
-	switch p := ev.Payload.(type) {
-	case *agentevents.AgentReasoningDelta:
-		if p.BlockID == "" && !slices.ContainsFunc(r.loose, own) {
-			r.loose = limited(r.loose, looseBlock{agentID: strings.Clone(ev.AgentID), node: strings.Clone(ev.NodeID)})
-		}
-		return nil
-	case *agentevents.AgentReasoned:
-		if i := slices.IndexFunc(r.loose, own); i >= 0 {
-			r.loose = slices.Delete(r.loose, i, i+1)
-		} else if i := slices.IndexFunc(r.loose, done); i >= 0 && p.BlockID == "" {
-			r.loose[i].by = strings.Clone(ev.AgentID)
-		}
-		return nil
-	case *agentevents.NodeCompleted:
-	case *agentevents.RunCompleted:
-		done = func(looseBlock) bool { return true }
-	default:
-		return nil
-	}
-	i := slices.IndexFunc(r.loose, func(b looseBlock) bool { return b.by != "" && done(b) })
-	if i < 0 {
-		return nil
-	}
-	b := r.loose[i]
-	r.loose = slices.DeleteFunc(r.loose, done) // told once
-	return breaks(RuleBlock, "/type", "completes with an open block of "+jsonwire.Brief(b.agentID)+", after which "+jsonwire.Brief(b.by)+" reasons")
 }
 
 // contents are the members of a payload that would tell what an invocation is about: its lines

@@ -31,6 +31,10 @@ type FoldOptions struct {
 	// what the snapshot does not count: see Coverage.Unproven. Nil means that only the
 	// snapshot has the violations.
 	OnViolation func(*RuleError)
+	// Tolerate reports that a violation does not count, because the document of its line does
+	// not state the rule: the snapshot and OnViolation do not get it. It is called while the
+	// event is applied, with Workers concurrently, and must not keep the error. Nil counts all.
+	Tolerate func(*RuleError) bool
 	// Host is state that the log does not have.
 	Host HostState
 	// Workers is the number of goroutines on which [FoldLog] folds the runs of a
@@ -292,7 +296,7 @@ func (r *RunSnapshot) machine(l Lifecycle) *machine {
 	was := &run.Resume
 	m := newMachine(&RunState{
 		RunID: run.RunID, NextSequence: run.NextSequence, TerminalKind: run.TerminalKind, Lifecycle: run.Lifecycle,
-		Resume: runResume{opened: was.opened, begun: was.begun, cut: was.cut, resumes: was.resumes, workflows: slices.Clone(was.workflows), finalized: was.finalized},
+		Resume: runResume{opened: was.opened, begun: was.begun, cut: was.cut, resumes: was.resumes, workflows: slices.Clone(was.workflows), finalized: was.finalized, flowEnd: was.flowEnd},
 	})
 	if m.Lifecycle == "" {
 		m.goBy(l)
@@ -499,6 +503,9 @@ func (f *Fold) astray(ev *Event, sub *subject, recent, deltas []fingerprint) boo
 func utoa(n uint64) string { return strconv.FormatUint(n, 10) }
 
 func (f *Fold) violation(err *RuleError) {
+	if f.opts.Tolerate != nil && f.opts.Tolerate(err) {
+		return
+	}
 	s := f.v.s
 	s.ViolationCount = plus(s.ViolationCount, 1)
 	f.tell(err)
@@ -575,6 +582,14 @@ func (o *FoldOptions) finish(s *RunSnapshot) *RunSnapshot {
 	if s.TerminalKind == "" && s.sessionEnded() && s.Status == RunStatusFailed && s.Resume.sessionError.OK {
 		s.Error = s.Resume.sessionError
 		s.Error.V.deepen()
+	}
+	if s.TerminalKind == "" && s.Resume.finalized && !s.sessionEnded() && s.Status == RunStatusFailed {
+		for i := range s.Workflows {
+			if w := &s.Workflows[i]; w.Ended == s.Resume.flowEnd {
+				s.Error = w.Error
+				s.Error.V.deepen()
+			}
+		}
 	}
 	s.countUsage()
 	for k, j := range o.Host.State {

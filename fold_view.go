@@ -327,9 +327,6 @@ func (v *view) unknown(ev *Event) {
 		v.nodeEnded(ev.NodeID, NodeStatusDone)
 		v.setOutput(ev.NodeID, `{"cancelled":true,"reason":`+JSONString(jsonwire.Text(jsonwire.Member(string(p.Raw), "reason")))+`}`)
 	}
-	if word, of := strings.CutPrefix(string(p.Type), "handoff."); of {
-		v.handoffNotAccepted(ev, p, word)
-	}
 }
 
 // Sessions and runs.
@@ -477,7 +474,7 @@ func (v *view) agentStarted(ev *Event, sub *subject) {
 		return
 	}
 	rec.EndedAt, rec.Duration = time.Time{}, Opt[time.Duration]{}
-	rec.Outcome, rec.EndStatus, rec.Error, rec.Result, rec.StructuredOutput, rec.ResultSchema = "", "", Opt[ErrorInfo]{}, "", "", ""
+	rec.Outcome, rec.EndStatus, rec.EndReason, rec.Error, rec.Result, rec.StructuredOutput, rec.ResultSchema = "", "", "", Opt[ErrorInfo]{}, "", "", ""
 	rec.Totals, rec.NumTurns, rec.ConvergenceScore = Opt[Totals]{}, Opt[int]{}, Opt[float64]{}
 	if p.ProviderSessionID != "" {
 		v.session(ev, rec, p.ProviderSessionID)
@@ -571,7 +568,7 @@ func (v *view) agentEnded(ev *Event, sub *subject) {
 	}
 	rec, p := sub.agent.shown, ev.Payload.(*AgentEnded)
 	rec.EndedAt, rec.Duration = ev.Time, elapsed(p.Duration, rec.StartedAt, ev.Time)
-	rec.Outcome, rec.EndStatus = AgentOutcome(v.intern(string(p.Outcome))), v.intern(p.Status)
+	rec.Outcome, rec.EndStatus, rec.EndReason = AgentOutcome(v.intern(string(p.Outcome))), v.intern(p.Status), v.keep(beginning(p.Reason))
 	v.set(&rec.Result, p.Result)
 	v.replaceJSON(sub, &rec.StructuredOutput, p.StructuredOutput)
 	v.replaceJSON(sub, &rec.ResultSchema, p.ResultSchema)
@@ -848,7 +845,7 @@ func (v *view) toolReturned(ev *Event, sub *subject, p *ToolReturned, c *ToolCal
 			}
 		}
 	}
-	c.Status, c.Duration = p.Status.constant(), elapsed(p.Duration, c.StartedAt, ev.Time)
+	c.Status, c.Word, c.Duration = p.Status.constant(), v.intern(p.StatusWord), elapsed(p.Duration, c.StartedAt, ev.Time)
 	if endword.Of(string(p.Status)) != endword.Succeeded {
 		c.Error = v.keepBriefly(p.reason())
 	} else if p.Error.OK {
@@ -1370,6 +1367,24 @@ func (v *view) workflowFinalized(ev *Event, _ *subject) {
 	w.Finalized, w.FinalizedAt, w.TotalTokens, w.TotalAgents, w.Duration = true, ev.Time, Some(p.TotalTokens), Some(p.TotalAgents), Some(p.Duration)
 }
 
+// workflowNotFinalized closes the latest open workflow of an id.
+func (v *view) workflowNotFinalized(ev *Event, id, word, reason string) {
+	if v == nil {
+		return
+	}
+	for i := range slices.Backward(v.s.Workflows) {
+		w := &v.s.Workflows[i]
+		if w.WorkflowID != id || w.Finalized {
+			continue
+		}
+		w.Finalized, w.FinalizedAt, w.Ended = true, ev.Time, v.intern(word)
+		if reason != "" {
+			w.Error = Some(ErrorInfo{Message: v.keep(reason)})
+		}
+		return
+	}
+}
+
 // People.
 
 // askedLate reports whether an approval was answered already: its request has an earlier time than
@@ -1582,14 +1597,8 @@ func (v *view) handoffEnded(ev *Event, p *SpanRecorded) {
 // handoff.rejected: that of its handoffId, else the latest one of its span, else the latest one to
 // or from its agent.
 func (v *view) handoffNotAccepted(ev *Event, p *Unknown, word string) {
-	switch endword.Of(word) {
-	case endword.Failed, endword.Refused, endword.Cancelled:
-	default:
-		return
-	}
-	member := func(name string) string { return jsonwire.Text(jsonwire.Member(string(p.Raw), name)) }
 	reason := ErrorInfo{Message: reasonOf(p)}
-	if id := member("handoffId"); id != "" {
+	if id := p.member("handoffId"); id != "" {
 		v.endHandoff(word, reason, func(h *HandoffSnapshot) bool { return h.HandoffID == id })
 		return
 	}

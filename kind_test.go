@@ -48,7 +48,7 @@ var kindSamples = []Event{
 	}},
 	{AgentID: "coder", Step: Some(0), Payload: &AgentTransition{From: StatusThinking, To: StatusToolCall, Reason: "tool_call:Read"}},
 	{AgentID: "coder", Payload: &AgentEnded{StatedTokens: Some[int64](4096),
-		Outcome: OutcomeConverged, Status: "done", Result: "Added /v2/health with a test.", StructuredOutput: `{"files":["health.go"]}`,
+		Outcome: OutcomeConverged, Status: "done", Reason: "all tests pass", Result: "Added /v2/health with a test.", StructuredOutput: `{"files":["health.go"]}`,
 		Usage:        Some(Usage{InputTokens: 41250, OutputTokens: 1830, TotalTokens: Some[int64](43080), CacheReadInputTokens: Some[int64](38000)}),
 		ModelUsage:   map[string]Usage{"claude-sonnet-4-5": {InputTokens: 41250, OutputTokens: 1830, CostUSD: Some(0.1512)}},
 		TotalCostUSD: Some(0.1512), Cumulative: true, Duration: Some(65 * time.Second), NumTurns: Some(7),
@@ -102,7 +102,7 @@ var kindSamples = []Event{
 	}},
 	{AgentID: "coder", Step: Some(1), Payload: &ToolArgumentsDelta{CallID: "call-7", Delta: `{"path":`, Index: Some(0)}},
 	{AgentID: "coder", Step: Some(1), CausationID: "01985f3a-0000-7000-8000-000000000004", Payload: &ToolReturned{
-		CallID: "call-7", ToolID: "fs:read_file", Status: ToolStatusError, Result: `"no such file"`, ResultText: true, ResultSummary: "no such file",
+		CallID: "call-7", ToolID: "fs:read_file", Status: ToolStatusError, StatusWord: "failed", Result: `"no such file"`, ResultText: true, ResultSummary: "no such file",
 		Error: Some(ErrorInfo{Code: "not_found", Message: "api/router.go: no such file"}), Duration: Some(40 * time.Millisecond),
 		OneEvent: true, Arguments: `"api/router.go"`, ArgumentsText: true, ArgumentsSummary: "api/router.go",
 	}},

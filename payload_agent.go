@@ -74,6 +74,8 @@ type AgentEnded struct {
 	Status string `json:"status,omitzero" class:"meta"`
 	// Error is the error that ended the agent.
 	Error Opt[ErrorInfo] `json:"error,omitzero" class:"content"`
+	// Reason tells in words why the agent ended so, where there is no error; free text.
+	Reason string `json:"reason,omitzero" class:"content"`
 	// Result is the agent's final text.
 	Result string `json:"result,omitzero" class:"content"`
 	// StructuredOutput is the result as data, when the agent was given a schema.

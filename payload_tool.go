@@ -72,6 +72,7 @@ type ToolReturned struct {
 	CallID        string             `json:"callId" class:"id" check:"required"`                  // id of the call; with OneEvent the emitter mints an empty one
 	ToolID        string             `json:"toolId" class:"id" check:"required"`                  // as in the call
 	Status        ToolStatus         `json:"status" class:"meta"`                                 // required: how the call went
+	StatusWord    string             `json:"statusWord,omitzero" class:"meta"`                    // the document's own word for Status, if it is another one, such as timeout
 	Result        JSON               `json:"result,omitzero" class:"content" broken:"ResultText"` // any JSON value
 	ResultText    bool               `json:"resultText,omitzero" class:"meta"`                    // Result is a JSON string that holds a text which is not JSON; the emitter sets it, as in ToolCalled
 	ResultSummary string             `json:"resultSummary,omitzero" class:"content"`              // the result as a short text; KAHN's output_summary

@@ -270,10 +270,34 @@ func (m *machine) nameless(ev *Event) *AgentState {
 	if a == nil {
 		a = m.bySpan[ev.ParentSpanID]
 	}
-	if a == nil || !a.Resume.unnamed || a.AgentID != a.SpanID {
+	if a == nil && ev.Kind() == KindAgentEnded && m.find(ev.AgentID) == nil {
+		return m.onlyNameless()
+	}
+	if a == nil || !a.waitsForName() {
 		return nil
 	}
 	return a
+}
+
+// waitsForName reports whether the agent is known by the span of its start alone.
+func (a *AgentState) waitsForName() bool { return a.Resume.unnamed && a.AgentID == a.SpanID }
+
+// onlyNameless returns the one open agent that waits for its name, or nil: the end of an agent that
+// nobody knows, in a span that nobody knows, is its end. It does not look through many spans.
+func (m *machine) onlyNameless() (only *AgentState) {
+	if len(m.bySpan) > maxSpans {
+		return nil
+	}
+	for _, a := range m.bySpan {
+		switch {
+		case !a.Open || !a.waitsForName():
+		case only != nil:
+			return nil
+		default:
+			only = a
+		}
+	}
+	return only
 }
 
 // twin returns the agent of an event whose id several agents have at once: the one in the span
@@ -491,7 +515,7 @@ func (m *machine) apply(ev *Event, sub *subject) {
 	sub.agent = a
 	m.applyKind(ev, sub)
 	if p, ok := ev.Payload.(*Unknown); ok {
-		m.phaseNotCompleted(ev, p)
+		m.unknownEnd(ev, p)
 	}
 	if kind.traits&ofSession == 0 {
 		m.Resume.begun = true
@@ -1335,15 +1359,24 @@ func (m *machine) workflowCreated(ev *Event, _ *subject) {
 	if r.begun && !r.finalized && len(r.workflows) == 0 || slices.Contains(r.workflows, ev.WorkflowID) {
 		return
 	}
+	if len(r.workflows) == 0 {
+		r.flowEnd = ""
+	}
 	r.workflows, r.finalized = append(r.workflows, m.view.intern(ev.WorkflowID)), false
 }
 
-func (m *machine) workflowFinalized(ev *Event, _ *subject) {
+func (m *machine) workflowFinalized(ev *Event, _ *subject) { m.closeWorkflow(ev.WorkflowID) }
+
+// closeWorkflow notes the end of a workflow, and reports whether the run was that one, alone or beside others.
+func (m *machine) closeWorkflow(id string) bool {
 	r := &m.Resume
-	if i := slices.Index(r.workflows, ev.WorkflowID); i >= 0 {
-		r.workflows = orNil(slices.Delete(r.workflows, i, i+1))
-		r.finalized = len(r.workflows) == 0
+	i := slices.Index(r.workflows, id)
+	if i < 0 {
+		return false
 	}
+	r.workflows = orNil(slices.Delete(r.workflows, i, i+1))
+	r.finalized = len(r.workflows) == 0
+	return true
 }
 
 func (m *machine) checkPhaseCompleted(ev *Event, _ *subject) *RuleError {
@@ -1405,28 +1438,57 @@ func (m *machine) closePhase(key phaseKey) bool {
 	return true
 }
 
-// phaseNotCompleted closes the phase that an event of an unknown kind tells to be over, such as
-// workflow.phase.failed.
-func (m *machine) phaseNotCompleted(ev *Event, p *Unknown) {
-	word, of := strings.CutPrefix(string(p.Type), "workflow.phase.")
-	if !of {
+// unknownEnd closes what an event of an unknown kind tells to be over: see [endword.OfType].
+// Decoders have kinds for the other domains. Calls by a table would move every event to the heap.
+func (m *machine) unknownEnd(ev *Event, p *Unknown) {
+	domain, word, how := endword.OfType(string(p.Type))
+	if how == endword.Unknown {
 		return
 	}
-	switch endword.Of(word) {
-	case endword.Unknown, endword.Succeeded: // a success of another word may be one on the way, such as an approval
-		return
+	switch domain {
+	case "workflow.phase.":
+		m.phaseNotCompleted(ev, p, word)
+	case "workflow.":
+		m.workflowNotFinalized(ev, p, word, how)
+	case "handoff.":
+		if m.view != nil {
+			m.view.handoffNotAccepted(ev, p, word)
+		}
 	}
-	member := func(name string) string { return jsonwire.Text(jsonwire.Member(string(p.Raw), name)) }
-	key := phaseKey{cmp.Or(ev.WorkflowID, member("workflowId")), cmp.Or(ev.Phase, member("phase"))}
+}
+
+// member returns a text of an event of an unknown kind, or "".
+func (p *Unknown) member(name string) string {
+	return jsonwire.Text(jsonwire.Member(string(p.Raw), name))
+}
+
+// phaseNotCompleted closes a phase, for an event such as workflow.phase.failed.
+func (m *machine) phaseNotCompleted(ev *Event, p *Unknown, word string) {
+	key := phaseKey{cmp.Or(ev.WorkflowID, p.member("workflowId")), cmp.Or(ev.Phase, p.member("phase"))}
 	if m.closePhase(key) {
 		m.view.phaseNotCompleted(ev, key, word, reasonOf(p))
 	}
 }
 
+// workflowNotFinalized closes a workflow, for an event such as workflow.failed.
+func (m *machine) workflowNotFinalized(ev *Event, p *Unknown, word string, how endword.Meaning) {
+	id, r := cmp.Or(ev.WorkflowID, p.member("workflowId")), &m.Resume
+	if id == "" && len(r.workflows) == 1 {
+		id = r.workflows[0]
+	}
+	closed := m.closeWorkflow(id)
+	switch how {
+	case endword.Failed, endword.Refused, endword.Cancelled:
+		if closed {
+			r.flowEnd = m.view.intern(word)
+		}
+	}
+	m.view.workflowNotFinalized(ev, id, word, reasonOf(p))
+}
+
 // reasonOf returns the reason that an event of an unknown kind has, or "".
 func reasonOf(p *Unknown) string {
-	member := func(name string) string { return jsonwire.Text(jsonwire.Member(string(p.Raw), name)) }
-	return cmp.Or(member("reason"), member("message"), member("error"), jsonwire.Text(jsonwire.Member(jsonwire.Member(string(p.Raw), "error"), "message")))
+	return cmp.Or(p.member("reason"), p.member("message"), p.member("error"), jsonwire.Text(jsonwire.Member(jsonwire.Member(string(p.Raw), "error"), "message")))
 }
 
 func (m *machine) checkpointResumed(ev *Event, _ *subject) {

@@ -15,7 +15,8 @@ import (
 // turns and not the agents that work for them: the end of the last open one ends it, failed if
 // the latest turn of one of their agents failed, else completed. A run that begins with
 // workflow.created follows its workflows in the same way: when each that was created is
-// finalized it is completed, whatever is open.
+// finalized it is completed, whatever is open; failed or cancelled if one of them ended with such a
+// word, as in an unknown workflow.failed.
 //
 // The end of the session ends such a run too, whatever is open. Neither end holds when the
 // session, a turn or an agent starts. The run is cancelled if it was cancelling; else
@@ -93,6 +94,7 @@ type runResume struct {
 
 	workflows []string `wire:"workflows,omitzero"` // the workflows that the run is, until they are finalized
 	finalized bool     `wire:"finalized,omitzero"` // all of those were finalized, and nothing has started since
+	flowEnd   string   `wire:"flowEnd,omitzero"`   // the word for how the latest of them ended that failed or was cancelled
 
 	// Only a fold writes these; an emitter leaves them empty.
 	reported      bool           `wire:"reported,omitzero"`      // usage was reported since the last turn.summarized
@@ -237,7 +239,7 @@ func (a *AgentSnapshot) attempt() AttemptSnapshot {
 		Status: a.Status, Counted: a.Counted, Totals: a.Totals,
 		ToolCalls: a.ToolCalls - before.ToolCalls, ToolFailures: a.ToolFailures - before.ToolFailures,
 		ModelCalls: a.ModelCalls - before.ModelCalls, ModelFailures: a.ModelFailures - before.ModelFailures, Errors: a.Errors - before.Errors,
-		Outcome: a.Outcome, Error: a.Error, Result: a.Result, NumTurns: a.NumTurns, ConvergenceScore: a.ConvergenceScore,
+		Outcome: a.Outcome, EndStatus: a.EndStatus, EndReason: a.EndReason, Error: a.Error, Result: a.Result, NumTurns: a.NumTurns, ConvergenceScore: a.ConvergenceScore,
 	}
 	if t.Errors > 0 {
 		t.LastError = a.LastError
@@ -344,6 +346,7 @@ type AgentSnapshot struct {
 	LastError         Opt[ErrorInfo]     `json:"lastError,omitzero"`         // the latest agent.error, without warnings
 	Outcome           AgentOutcome       `json:"outcome,omitzero"`           // AgentEnded.Outcome; empty while open, like all from the end
 	EndStatus         string             `json:"endStatus,omitzero"`         // AgentEnded.Status
+	EndReason         string             `json:"endReason,omitzero"`         // AgentEnded.Reason
 	Error             Opt[ErrorInfo]     `json:"error,omitzero"`             // AgentEnded.Error
 	Result            string             `json:"result,omitzero"`            // AgentEnded.Result
 	Refused           int                `json:"refused,omitzero"`           // AgentEnded.Refused, in all attempts
@@ -390,6 +393,8 @@ type AttemptSnapshot struct {
 	Errors           int                `json:"errors,omitzero"`           // number of agent.error, without warnings
 	LastError        Opt[ErrorInfo]     `json:"lastError,omitzero"`        // the latest agent.error, without warnings
 	Outcome          AgentOutcome       `json:"outcome,omitzero"`          // AgentEnded.Outcome
+	EndStatus        string             `json:"endStatus,omitzero"`        // AgentEnded.Status
+	EndReason        string             `json:"endReason,omitzero"`        // AgentEnded.Reason
 	Error            Opt[ErrorInfo]     `json:"error,omitzero"`            // AgentEnded.Error
 	Result           string             `json:"result,omitzero"`           // AgentEnded.Result
 	NumTurns         Opt[int]           `json:"numTurns,omitzero"`         // AgentEnded.NumTurns
@@ -420,6 +425,7 @@ type ToolCallSnapshot struct {
 	RetryOf   string             `json:"retryOf,omitzero"`    // call id of the previous attempt
 	StartedAt time.Time          `json:"startedAt,omitzero"`  // time of its agent.toolCalled; with oneEvent the return's time minus its duration; zero when it never began
 	Status    ToolStatus         `json:"status,omitzero"`     // status of the return; empty while open
+	Word      string             `json:"statusWord,omitzero"` // ToolReturned.StatusWord
 	Duration  Opt[time.Duration] `json:"durationMs,omitzero"` // ToolReturned.Duration, else the time between the two events
 	// ReturnedAt is the time of a return that has come without the beginning of its call. An
 	// agent.toolCalled of an earlier time, whose line was written late, is that beginning.
@@ -496,8 +502,10 @@ type WorkflowSnapshot struct {
 	EstimatedTokens Opt[int64]         `json:"estimatedTokens,omitzero"` // estimate before the workflow ran
 	ApprovedBy      string             `json:"approvedBy,omitzero"`      // the person who allowed it to run
 	ApprovedAt      time.Time          `json:"approvedAt,omitzero"`      // time of the approval
-	Finalized       bool               `json:"finalized,omitzero"`       // workflow.finalized was seen
-	FinalizedAt     time.Time          `json:"finalizedAt,omitzero"`     // time of workflow.finalized
+	Finalized       bool               `json:"finalized,omitzero"`       // workflow.finalized, or another end, was seen
+	FinalizedAt     time.Time          `json:"finalizedAt,omitzero"`     // time of that
+	Ended           string             `json:"ended,omitzero"`           // word for another end: the last part of an unknown kind workflow.*, such as failed
+	Error           Opt[ErrorInfo]     `json:"error,omitzero"`           // the reason of that event
 	TotalTokens     Opt[int64]         `json:"totalTokens,omitzero"`     // WorkflowFinalized.TotalTokens
 	TotalAgents     Opt[int]           `json:"totalAgents,omitzero"`     // WorkflowFinalized.TotalAgents
 	Duration        Opt[time.Duration] `json:"durationMs,omitzero"`      // WorkflowFinalized.Duration

@@ -184,6 +184,7 @@ type standing struct {
 	answered           bool   // it has a result
 	workflow           bool   // the run is workflows of which one goes on
 	finalized          bool   // the run is workflows that were finalized
+	flowEnd            string // the word for how one of these ended that was not
 	// A run ends with its turns, and is its turns if their agents have not started; the state
 	// of an emitter does not know turns.
 	turnOver, isTurn bool
@@ -209,7 +210,7 @@ func (m *machine) standing(questions []OpenQuestion) standing {
 // ended, with that status.
 func (r *RunState) standing(ended bool, status string) standing {
 	was := &r.Resume
-	st := standing{terminal: r.TerminalKind, begun: was.begun, opened: was.opened, workflow: len(was.workflows) > 0, finalized: was.finalized && !was.opened}
+	st := standing{terminal: r.TerminalKind, begun: was.begun, opened: was.opened, workflow: len(was.workflows) > 0, finalized: was.finalized && !was.opened, flowEnd: was.flowEnd}
 	if st.over = st.finalized; ended && !was.opened {
 		st.over, st.session = true, status
 	}
@@ -269,6 +270,8 @@ func (st standing) status() RunStatus {
 		return RunStatusRunning
 	}
 	switch {
+	case st.finalized && st.flowEnd != "":
+		return wordStatus(st.flowEnd)
 	case st.finalized:
 	case st.failed > 0 && !st.isTurn || st.turn.failed:
 		return RunStatusFailed

@@ -180,6 +180,10 @@ func (v *AgentEnded) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"error":`...)
 		dst = v.Error.V.appendJSON(dst)
 	}
+	if v.Reason != "" {
+		dst = append(dst, `,"reason":`...)
+		dst = jsonwire.AppendString(dst, v.Reason)
+	}
 	if v.Result != "" {
 		dst = append(dst, `,"result":`...)
 		dst = jsonwire.AppendString(dst, v.Result)
@@ -247,6 +251,7 @@ var fieldsOfAgentEnded = [...]extra.Field{
 	{Name: "outcome"},
 	{Name: "status"},
 	{Name: "error"},
+	{Name: "reason"},
 	{Name: "result"},
 	{Name: "structuredOutput"},
 	{Name: "usage"},
@@ -2271,6 +2276,10 @@ func (v *ToolReturned) appendJSON(dst []byte) []byte {
 	dst = jsonwire.AppendString(dst, v.ToolID)
 	dst = append(dst, `,"status":`...)
 	dst = jsonwire.AppendString(dst, string(v.Status))
+	if v.StatusWord != "" {
+		dst = append(dst, `,"statusWord":`...)
+		dst = jsonwire.AppendString(dst, v.StatusWord)
+	}
 	if v.Result != "" {
 		dst = append(dst, `,"result":`...)
 		dst = append(dst, v.Result...)
@@ -2318,6 +2327,7 @@ var fieldsOfToolReturned = [...]extra.Field{
 	{Name: "callId", Zero: `""`},
 	{Name: "toolId", Zero: `""`},
 	{Name: "status", Zero: `""`},
+	{Name: "statusWord"},
 	{Name: "result"},
 	{Name: "resultText"},
 	{Name: "resultSummary"},
@@ -2684,6 +2694,10 @@ func (v *runResume) appendJSON(dst []byte) []byte {
 	if v.finalized {
 		dst = append(dst, `,"finalized":`...)
 		dst = strconv.AppendBool(dst, v.finalized)
+	}
+	if v.flowEnd != "" {
+		dst = append(dst, `,"flowEnd":`...)
+		dst = jsonwire.AppendString(dst, v.flowEnd)
 	}
 	if v.reported {
 		dst = append(dst, `,"reported":`...)
@@ -3181,6 +3195,10 @@ func (v *AgentSnapshot) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"endStatus":`...)
 		dst = jsonwire.AppendString(dst, v.EndStatus)
 	}
+	if v.EndReason != "" {
+		dst = append(dst, `,"endReason":`...)
+		dst = jsonwire.AppendString(dst, v.EndReason)
+	}
 	if v.Error.OK {
 		dst = append(dst, `,"error":`...)
 		dst = v.Error.V.appendJSON(dst)
@@ -3309,6 +3327,14 @@ func (v *AttemptSnapshot) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"outcome":`...)
 		dst = jsonwire.AppendString(dst, string(v.Outcome))
 	}
+	if v.EndStatus != "" {
+		dst = append(dst, `,"endStatus":`...)
+		dst = jsonwire.AppendString(dst, v.EndStatus)
+	}
+	if v.EndReason != "" {
+		dst = append(dst, `,"endReason":`...)
+		dst = jsonwire.AppendString(dst, v.EndReason)
+	}
 	if v.Error.OK {
 		dst = append(dst, `,"error":`...)
 		dst = v.Error.V.appendJSON(dst)
@@ -3386,6 +3412,10 @@ func (v *ToolCallSnapshot) appendJSON(dst []byte) []byte {
 	if v.Status != "" {
 		dst = append(dst, `,"status":`...)
 		dst = jsonwire.AppendString(dst, string(v.Status))
+	}
+	if v.Word != "" {
+		dst = append(dst, `,"statusWord":`...)
+		dst = jsonwire.AppendString(dst, v.Word)
 	}
 	if v.Duration.OK {
 		dst = append(dst, `,"durationMs":`...)
@@ -3590,6 +3620,14 @@ func (v *WorkflowSnapshot) appendJSON(dst []byte) []byte {
 	if !v.FinalizedAt.IsZero() {
 		dst = append(dst, `,"finalizedAt":`...)
 		dst = jsonwire.AppendTime(dst, v.FinalizedAt)
+	}
+	if v.Ended != "" {
+		dst = append(dst, `,"ended":`...)
+		dst = jsonwire.AppendString(dst, v.Ended)
+	}
+	if v.Error.OK {
+		dst = append(dst, `,"error":`...)
+		dst = v.Error.V.appendJSON(dst)
 	}
 	if v.TotalTokens.OK {
 		dst = append(dst, `,"totalTokens":`...)

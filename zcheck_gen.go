@@ -1547,6 +1547,9 @@ func (v *ToolReturned) check() *fieldError {
 	if !v.Status.known() {
 		return otherWord("status", v.Status)
 	}
+	if err := checkText("statusWord", v.StatusWord); err != nil {
+		return err
+	}
 	if v.Error.OK {
 		if err := v.Error.V.check(); err != nil {
 			return err.in("error")

@@ -143,7 +143,7 @@ func (v *AgentTransition) clean(c *cleaner) *AgentTransition {
 
 func (v *AgentEnded) clean(c *cleaner) *AgentEnded {
 	w := v // or the copy, once there is one
-	c.size += 673 + mostEscaped*(len(v.Outcome))
+	c.size += 723 + mostEscaped*(len(v.Outcome))
 	if v.Outcome != "" {
 		if c.words && !v.Outcome.known() {
 			if s, changed := c.text("outcome", ClassMeta, string(v.Outcome)); changed {
@@ -165,6 +165,12 @@ func (v *AgentEnded) clean(c *cleaner) *AgentEnded {
 		} else if e != &v.Error.V {
 			w = copyOnce(v, w)
 			w.Error.V = *e
+		}
+	}
+	if v.Reason != "" {
+		if s, changed := c.text("reason", ClassContent, v.Reason); changed {
+			w = copyOnce(v, w)
+			w.Reason = s
 		}
 	}
 	if v.Result != "" {
@@ -2332,13 +2338,19 @@ func (v *ToolArgumentsDelta) clean(c *cleaner) *ToolArgumentsDelta {
 
 func (v *ToolReturned) clean(c *cleaner) *ToolReturned {
 	w := v // or the copy, once there is one
-	c.size += 489 + mostEscaped*(len(v.CallID)+len(v.ToolID)+len(v.Status))
+	c.size += 543 + mostEscaped*(len(v.CallID)+len(v.ToolID)+len(v.Status))
 	if v.Status != "" {
 		if c.words && !v.Status.known() {
 			if s, changed := c.text("status", ClassMeta, string(v.Status)); changed {
 				w = copyOnce(v, w)
 				w.Status = ToolStatus(s)
 			}
+		}
+	}
+	if v.StatusWord != "" {
+		if s, changed := c.text("statusWord", ClassMeta, v.StatusWord); changed {
+			w = copyOnce(v, w)
+			w.StatusWord = s
 		}
 	}
 	if v.Result != "" {

@@ -164,6 +164,7 @@ func (v *runResume) clone() *runResume {
 // deepen makes a shallow copy a deep one.
 func (w *runResume) deepen() {
 	w.workflows = cloneListOfString(w.workflows)
+	w.flowEnd = cloneText(w.flowEnd)
 	if w.sessionError.OK {
 		w.sessionError.V.deepen()
 	}
@@ -336,6 +337,7 @@ func (w *AgentSnapshot) deepen() {
 	}
 	w.Outcome = cloneText(w.Outcome)
 	w.EndStatus = cloneText(w.EndStatus)
+	w.EndReason = cloneText(w.EndReason)
 	if w.Error.OK {
 		w.Error.V.deepen()
 	}
@@ -379,6 +381,8 @@ func (w *AttemptSnapshot) deepen() {
 		w.LastError.V.deepen()
 	}
 	w.Outcome = cloneText(w.Outcome)
+	w.EndStatus = cloneText(w.EndStatus)
+	w.EndReason = cloneText(w.EndReason)
 	if w.Error.OK {
 		w.Error.V.deepen()
 	}
@@ -409,6 +413,7 @@ func (w *ToolCallSnapshot) deepen() {
 	w.EventID = cloneText(w.EventID)
 	w.RetryOf = cloneText(w.RetryOf)
 	w.Status = cloneText(w.Status)
+	w.Word = cloneText(w.Word)
 	w.Error = cloneText(w.Error)
 }
 
@@ -488,6 +493,10 @@ func (w *WorkflowSnapshot) deepen() {
 	w.Script = cloneText(w.Script)
 	w.Phases = cloneListOfString(w.Phases)
 	w.ApprovedBy = cloneText(w.ApprovedBy)
+	w.Ended = cloneText(w.Ended)
+	if w.Error.OK {
+		w.Error.V.deepen()
+	}
 }
 
 func (v *PhaseSnapshot) clone() *PhaseSnapshot {

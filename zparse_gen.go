@@ -348,69 +348,76 @@ func (v *AgentEnded) parseJSON(s *jsonwire.Scanner) error {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
-		case 4: // result
+		case 4: // reason
+			if !m.null(s, name) {
+				v.Reason, err = s.String()
+				if v.Reason == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 5: // result
 			if !m.null(s, name) {
 				v.Result, err = s.String()
 				if v.Result == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 5: // structuredOutput
+		case 6: // structuredOutput
 			v.StructuredOutput, err = parseAny(s)
-		case 6: // usage
+		case 7: // usage
 			if !m.null(s, name) {
 				err = v.Usage.V.parseJSON(s)
 				v.Usage.OK = err == nil
 			}
-		case 7: // statedTokens
+		case 8: // statedTokens
 			if !m.null(s, name) {
 				v.StatedTokens.V, err = s.Int()
 				v.StatedTokens.OK = err == nil
 			}
-		case 8: // modelUsage
+		case 9: // modelUsage
 			if !m.null(s, name) {
 				v.ModelUsage, err = parseMapOfUsage(s)
 			}
-		case 9: // totalCostUsd
+		case 10: // totalCostUsd
 			if !m.null(s, name) {
 				v.TotalCostUSD.V, err = s.Float()
 				v.TotalCostUSD.OK = err == nil
 			}
-		case 10: // cumulative
+		case 11: // cumulative
 			if !m.null(s, name) {
 				v.Cumulative, err = s.Bool()
 				if !v.Cumulative {
 					m.spelled(name, `false`)
 				}
 			}
-		case 11: // durationMs
+		case 12: // durationMs
 			if !m.null(s, name) {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
 			}
-		case 12: // numTurns
+		case 13: // numTurns
 			if !m.null(s, name) {
 				v.NumTurns.V, err = s.SmallInt()
 				v.NumTurns.OK = err == nil
 			}
-		case 13: // totals
+		case 14: // totals
 			if !m.null(s, name) {
 				err = v.Totals.V.parseJSON(s)
 				v.Totals.OK = err == nil
 			}
-		case 14: // convergenceScore
+		case 15: // convergenceScore
 			if !m.null(s, name) {
 				v.ConvergenceScore.V, err = s.Float()
 				v.ConvergenceScore.OK = err == nil
 			}
-		case 15: // refused
+		case 16: // refused
 			if !m.null(s, name) {
 				v.Refused, err = s.SmallInt()
 				if v.Refused == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 16: // resultSchema
+		case 17: // resultSchema
 			v.ResultSchema, err = parseAny(s)
 		default:
 			err = m.unknown(s, name)
@@ -427,6 +434,7 @@ var namesOfAgentEnded = jsonwire.Names(
 	"outcome",
 	"status",
 	"error",
+	"reason",
 	"result",
 	"structuredOutput",
 	"usage",
@@ -4063,49 +4071,56 @@ func (v *ToolReturned) parseJSON(s *jsonwire.Scanner) error {
 			v.ToolID, err = s.String()
 		case 3: // status
 			v.Status, err = parseText[ToolStatus](s)
-		case 4: // result
+		case 4: // statusWord
+			if !m.null(s, name) {
+				v.StatusWord, err = s.String()
+				if v.StatusWord == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 5: // result
 			v.Result, err = parseAny(s)
-		case 5: // resultText
+		case 6: // resultText
 			if !m.null(s, name) {
 				v.ResultText, err = s.Bool()
 				if !v.ResultText {
 					m.spelled(name, `false`)
 				}
 			}
-		case 6: // resultSummary
+		case 7: // resultSummary
 			if !m.null(s, name) {
 				v.ResultSummary, err = s.String()
 				if v.ResultSummary == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 7: // error
+		case 8: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
-		case 8: // durationMs
+		case 9: // durationMs
 			if !m.null(s, name) {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
 			}
-		case 9: // oneEvent
+		case 10: // oneEvent
 			if !m.null(s, name) {
 				v.OneEvent, err = s.Bool()
 				if !v.OneEvent {
 					m.spelled(name, `false`)
 				}
 			}
-		case 10: // arguments
+		case 11: // arguments
 			v.Arguments, err = parseAny(s)
-		case 11: // argumentsText
+		case 12: // argumentsText
 			if !m.null(s, name) {
 				v.ArgumentsText, err = s.Bool()
 				if !v.ArgumentsText {
 					m.spelled(name, `false`)
 				}
 			}
-		case 12: // argumentsSummary
+		case 13: // argumentsSummary
 			if !m.null(s, name) {
 				v.ArgumentsSummary, err = s.Aside()
 				if v.ArgumentsSummary == "" {
@@ -4130,6 +4145,7 @@ var namesOfToolReturned = jsonwire.Names(
 	"callId",
 	"toolId",
 	"status",
+	"statusWord",
 	"result",
 	"resultText",
 	"resultSummary",
@@ -4846,54 +4862,61 @@ func (v *runResume) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `false`)
 				}
 			}
-		case 7: // reported
+		case 7: // flowEnd
+			if !m.null(s, name) {
+				v.flowEnd, err = s.String()
+				if v.flowEnd == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 8: // reported
 			if !m.null(s, name) {
 				v.reported, err = s.Bool()
 				if !v.reported {
 					m.spelled(name, `false`)
 				}
 			}
-		case 8: // sessionError
+		case 9: // sessionError
 			if !m.null(s, name) {
 				err = v.sessionError.V.parseJSON(s)
 				v.sessionError.OK = err == nil
 			}
-		case 9: // expected
+		case 10: // expected
 			if !m.null(s, name) {
 				v.expected, err = parseListOfAgentRef(s)
 			}
 			if len(v.expected) == 0 {
 				v.expected = nil
 			}
-		case 10: // lastEdge
+		case 11: // lastEdge
 			if !m.null(s, name) {
 				v.lastEdge, err = s.String()
 				if v.lastEdge == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 11: // messageEvents
+		case 12: // messageEvents
 			if !m.null(s, name) {
 				v.messageEvents, err = parseListOfString(s)
 			}
 			if len(v.messageEvents) == 0 {
 				v.messageEvents = nil
 			}
-		case 12: // recent
+		case 13: // recent
 			if !m.null(s, name) {
 				v.recent, err = parseListOfFingerprint(s)
 			}
 			if len(v.recent) == 0 {
 				v.recent = nil
 			}
-		case 13: // recentDeltas
+		case 14: // recentDeltas
 			if !m.null(s, name) {
 				v.recentDeltas, err = parseListOfFingerprint(s)
 			}
 			if len(v.recentDeltas) == 0 {
 				v.recentDeltas = nil
 			}
-		case 14: // strays
+		case 15: // strays
 			if !m.null(s, name) {
 				v.strays, err = parseListOfFingerprint(s)
 			}
@@ -4917,6 +4940,7 @@ var namesOfrunResume = jsonwire.Names(
 	"cut",
 	"workflows",
 	"finalized",
+	"flowEnd",
 	"reported",
 	"sessionError",
 	"expected",
@@ -5944,66 +5968,73 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `""`)
 				}
 			}
-		case 42: // error
+		case 42: // endReason
+			if !m.null(s, name) {
+				v.EndReason, err = s.String()
+				if v.EndReason == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 43: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
-		case 43: // result
+		case 44: // result
 			if !m.null(s, name) {
 				v.Result, err = s.String()
 				if v.Result == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 44: // refused
+		case 45: // refused
 			if !m.null(s, name) {
 				v.Refused, err = s.SmallInt()
 				if v.Refused == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 45: // structuredOutput
+		case 46: // structuredOutput
 			v.StructuredOutput, err = parseAny(s)
-		case 46: // resultSchema
+		case 47: // resultSchema
 			v.ResultSchema, err = parseAny(s)
-		case 47: // totals
+		case 48: // totals
 			if !m.null(s, name) {
 				err = v.Totals.V.parseJSON(s)
 				v.Totals.OK = err == nil
 			}
-		case 48: // numTurns
+		case 49: // numTurns
 			if !m.null(s, name) {
 				v.NumTurns.V, err = s.SmallInt()
 				v.NumTurns.OK = err == nil
 			}
-		case 49: // convergenceScore
+		case 50: // convergenceScore
 			if !m.null(s, name) {
 				v.ConvergenceScore.V, err = s.Float()
 				v.ConvergenceScore.OK = err == nil
 			}
-		case 50: // text
+		case 51: // text
 			if !m.null(s, name) {
 				v.Text, err = s.String()
 				if v.Text == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 51: // reasoning
+		case 52: // reasoning
 			if !m.null(s, name) {
 				v.Reasoning, err = s.String()
 				if v.Reasoning == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 52: // usage
+		case 53: // usage
 			err = v.Usage.parseJSON(s)
-		case 53: // earlier
+		case 54: // earlier
 			v.Earlier, err = parseListOfAttemptSnapshot(s)
 			if len(v.Earlier) == 0 {
 				v.Earlier = nil
 			}
-		case 54: // dropped
+		case 55: // dropped
 			if !m.null(s, name) {
 				err = v.Dropped.V.parseJSON(s)
 				v.Dropped.OK = err == nil
@@ -6060,6 +6091,7 @@ var namesOfAgentSnapshot = jsonwire.Names(
 	"lastError",
 	"outcome",
 	"endStatus",
+	"endReason",
 	"error",
 	"result",
 	"refused",
@@ -6210,24 +6242,38 @@ func (v *AttemptSnapshot) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `""`)
 				}
 			}
-		case 23: // error
+		case 23: // endStatus
+			if !m.null(s, name) {
+				v.EndStatus, err = s.String()
+				if v.EndStatus == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 24: // endReason
+			if !m.null(s, name) {
+				v.EndReason, err = s.String()
+				if v.EndReason == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 25: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
-		case 24: // result
+		case 26: // result
 			if !m.null(s, name) {
 				v.Result, err = s.String()
 				if v.Result == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 25: // numTurns
+		case 27: // numTurns
 			if !m.null(s, name) {
 				v.NumTurns.V, err = s.SmallInt()
 				v.NumTurns.OK = err == nil
 			}
-		case 26: // convergenceScore
+		case 28: // convergenceScore
 			if !m.null(s, name) {
 				v.ConvergenceScore.V, err = s.Float()
 				v.ConvergenceScore.OK = err == nil
@@ -6265,6 +6311,8 @@ var namesOfAttemptSnapshot = jsonwire.Names(
 	"errors",
 	"lastError",
 	"outcome",
+	"endStatus",
+	"endReason",
 	"error",
 	"result",
 	"numTurns",
@@ -6405,19 +6453,26 @@ func (v *ToolCallSnapshot) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `""`)
 				}
 			}
-		case 11: // durationMs
+		case 11: // statusWord
+			if !m.null(s, name) {
+				v.Word, err = s.String()
+				if v.Word == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 12: // durationMs
 			if !m.null(s, name) {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
 			}
-		case 12: // returnedAt
+		case 13: // returnedAt
 			if !m.null(s, name) {
 				v.ReturnedAt, err = s.Time()
 				if v.ReturnedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 13: // error
+		case 14: // error
 			if !m.null(s, name) {
 				v.Error, err = s.String()
 				if v.Error == "" {
@@ -6445,6 +6500,7 @@ var namesOfToolCallSnapshot = jsonwire.Names(
 	"retryOf",
 	"startedAt",
 	"status",
+	"statusWord",
 	"durationMs",
 	"returnedAt",
 	"error",
@@ -6897,17 +6953,29 @@ func (v *WorkflowSnapshot) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 10: // totalTokens
+		case 10: // ended
+			if !m.null(s, name) {
+				v.Ended, err = s.String()
+				if v.Ended == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 11: // error
+			if !m.null(s, name) {
+				err = v.Error.V.parseJSON(s)
+				v.Error.OK = err == nil
+			}
+		case 12: // totalTokens
 			if !m.null(s, name) {
 				v.TotalTokens.V, err = s.Int()
 				v.TotalTokens.OK = err == nil
 			}
-		case 11: // totalAgents
+		case 13: // totalAgents
 			if !m.null(s, name) {
 				v.TotalAgents.V, err = s.SmallInt()
 				v.TotalAgents.OK = err == nil
 			}
-		case 12: // durationMs
+		case 14: // durationMs
 			if !m.null(s, name) {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
@@ -6932,6 +7000,8 @@ var namesOfWorkflowSnapshot = jsonwire.Names(
 	"approvedAt",
 	"finalized",
 	"finalizedAt",
+	"ended",
+	"error",
 	"totalTokens",
 	"totalAgents",
 	"durationMs",

@@ -77,6 +77,12 @@ type Loss struct {
 	Sequence uint64
 }
 
+// remarks are the words for the notes that a dialect keeps of a line, by the names of the notes.
+var remarks = map[string]string{
+	"absent": "members that the line lacks", "spelled": "members that the line has without need",
+	"type": "the line's own type", "profile": "the line's own profile", "twin": "the question that the line repeats",
+}
+
 // LogValue makes the loss a group of its fields, for logs of the program.
 func (l Loss) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("what", l.What.String()), slog.String("kind", string(l.Kind)), slog.String("pointer", l.Pointer),
@@ -91,6 +97,9 @@ func (l Loss) String() string {
 	}
 	if place == "" {
 		place = "the event"
+	}
+	if _, note, ok := strings.Cut(l.Pointer, "/~0"); ok && remarks[note] != "" {
+		place = remarks[note]
 	}
 	text := fmt.Sprintf("%s: %s %s", l.What, kind, place)
 	if l.Detail != "" {

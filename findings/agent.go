@@ -16,7 +16,7 @@ import (
 type act struct {
 	tool, result     uint64
 	args             args
-	failed           bool
+	failed, refused  bool // a refused call failed, too
 	hasResult        bool
 	called, returned uint64 // sequences
 	began, at        time.Time
@@ -112,6 +112,7 @@ const maxPeriod = 4
 // A streak is a row of failures.
 type streak struct {
 	n         int
+	refused   int      // those that were refused
 	sequences []uint64 // the first ones
 	since     time.Time
 	base      spent
@@ -282,7 +283,8 @@ func (a *agent) returned(r *Run, ev *agentevents.Event, p *agentevents.ToolRetur
 	}
 	result := cmp.Or(string(p.Result), p.ResultSummary, p.Error.V.Message, p.Error.V.Code)
 	x.tool, x.result, x.hasResult = hashOf(p.ToolID), hashOf(result), result != ""
-	x.failed = meaning == endword.Failed || meaning == endword.Refused // another word decides nothing
+	x.refused = meaning == endword.Refused
+	x.failed = meaning == endword.Failed || x.refused // another word decides nothing
 	x.returned, x.at, x.round, x.spent = ev.Sequence, ev.Time, a.rounds, a.spent
 	a.since++
 	a.act(r, ev, p, x)
@@ -354,11 +356,17 @@ func (a *agent) failures(x *act, p *agentevents.ToolReturned) {
 		a.err.key = key
 	}
 	a.why = view.Visible(brief(text(p.Error.V, cmp.Or(p.ResultSummary, plain(p.Result)))), maxWhy)
-	for _, s := range []*streak{&a.retry, &a.err, &a.any} {
-		s.add(x.returned, x.began, x.at, x.spent)
-	}
+	streaks := [4]*streak{&a.retry, &a.err, &a.any}
 	if i >= 0 {
-		a.tools[i].add(x.returned, x.began, x.at, x.spent)
+		streaks[3] = &a.tools[i].streak
+	}
+	for _, s := range streaks {
+		if s == nil {
+			continue
+		}
+		if s.add(x.returned, x.began, x.at, x.spent); x.refused {
+			s.refused++
+		}
 	}
 }
 
@@ -407,7 +415,7 @@ func (a *agent) follow(r *Run, ev *agentevents.Event) {
 		return
 	}
 	if f.Count++; a.streak != nil {
-		f.Count = a.streak.n
+		f.Count, f.parts = a.streak.n, a.streak.refused
 	}
 	if a.streak == &a.any {
 		f.about = reason(a.why)
@@ -587,7 +595,7 @@ func (r *Run) streak(ev *agentevents.Event, a *agent, s *streak, limit int, f fo
 			return
 		}
 	}
-	s.f.Count = s.n
+	s.f.Count, s.f.parts = s.n, s.refused
 	if s.f.loops {
 		a.extend(r, ev, s.f)
 		return

@@ -54,7 +54,7 @@ type Run struct {
 type found struct {
 	Finding
 	about  string // the call, or the error
-	parts  int    // calls of a round, sorts of calls, or tokens of the input
+	parts  int    // calls of a round, sorts of calls, refused calls of a streak, or tokens of the input
 	room   int64  // limit of the input
 	long   time.Duration
 	base   spent   // of the agent, at the beginning

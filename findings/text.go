@@ -69,23 +69,37 @@ func handsText(f *found) string {
 	return fmt.Sprintf("%s handed over to each other %d times without a new result", f.about, f.Count)
 }
 
+// calls returns the verb for how the calls of a streak went.
+func (f *found) calls() string { return f.went("failed", "were refused", "failed or were refused") }
+
+// went returns the word for a streak of calls that failed, of calls that were refused, or of both.
+func (f *found) went(failed, refused, both string) string {
+	switch f.parts {
+	case 0:
+		return failed
+	case f.Count:
+		return refused
+	}
+	return both
+}
+
 func retryText(f *found) string {
-	return fmt.Sprintf("%s made a call that fails %d times without a change: %s", name(f.AgentID), f.Count, f.about)
+	return fmt.Sprintf("%s made a call that %s %d times without a change: %s", name(f.AgentID), f.went("fails", "is refused", "fails or is refused"), f.Count, f.about)
 }
 
 func sameErrorText(f *found) string {
 	if f.about == "" {
-		return fmt.Sprintf("%d calls of %s failed in a row, without a reason", f.Count, name(f.AgentID))
+		return fmt.Sprintf("%d calls of %s %s in a row, without a reason", f.Count, name(f.AgentID), f.calls())
 	}
-	return fmt.Sprintf("%d calls of %s failed in a row with the same error: %s", f.Count, name(f.AgentID), f.about)
+	return fmt.Sprintf("%d calls of %s %s in a row with the same error: %s", f.Count, name(f.AgentID), f.calls(), f.about)
 }
 
 func toolText(f *found) string {
-	return fmt.Sprintf("%d calls of %s by %s failed in a row%s", f.Count, view.Visible(f.ToolID, maxCall), name(f.AgentID), f.about)
+	return fmt.Sprintf("%d calls of %s by %s %s in a row%s", f.Count, view.Visible(f.ToolID, maxCall), name(f.AgentID), f.calls(), f.about)
 }
 
 func anyText(f *found) string {
-	return fmt.Sprintf("%d calls of %s failed in a row, the last one%s", f.Count, name(f.AgentID), f.about)
+	return fmt.Sprintf("%d calls of %s %s in a row, the last one%s", f.Count, name(f.AgentID), f.calls(), f.about)
 }
 
 func modelText(f *found) string {

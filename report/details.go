@@ -97,7 +97,7 @@ func (d *Details) Add(ev *agentevents.Event) {
 			d.unknown(ev, p)
 		}
 	case *agentevents.NodeStarted:
-		if ev.AgentID != "" && ev.NodeRunID == "" { // its document has no executions of nodes
+		if (ev.AgentID != "" || ev.Actor != "") && ev.NodeRunID == "" { // its document has no executions of nodes
 			d.note(ev, Item{Topic: Visit, Subject: "enters node " + short(ev.NodeID, maxWhy)})
 		}
 	case *agentevents.CommandReceived:

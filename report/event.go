@@ -52,7 +52,7 @@ func itemOf(ev *agentevents.Event) Item {
 		return Item{Status: string(p.From) + " → " + string(p.To), Text: short(p.Reason, maxNote)}
 	case *agentevents.AgentEnded:
 		return Item{Topic: Answered, Mark: unless(endword.End{Error: p.Error.OK, Code: p.Error.V.Code, Word: p.Status, Outcome: string(p.Outcome)}.Meaning()),
-			Status: string(p.Outcome), Text: cmp.Or(short(errorText(p.Error.V), maxNote), short(p.Result, maxNote))}
+			Status: cmp.Or(string(p.Outcome), short(p.Status, maxWhy)), Text: cmp.Or(short(errorText(p.Error.V), maxNote), short(p.Reason, maxNote), short(p.Result, maxNote))}
 	case *agentevents.AgentErrored:
 		l := Item{Topic: Error, Subject: "error", Mark: Bad, Status: short(p.ErrorType, maxWhy), Text: short(p.Message, maxNote)}
 		if p.Severity == agentevents.SeverityWarning {
@@ -105,7 +105,7 @@ func itemOf(ev *agentevents.Event) Item {
 	case *agentevents.ToolArgumentsDelta:
 		return Item{Topic: Call, Status: p.CallID, Text: short(p.Delta, maxNote)}
 	case *agentevents.ToolReturned:
-		l := Item{Topic: Call, Status: strings.TrimSpace(p.ToolID + " " + string(p.Status)), Text: short(errorText(p.Error.V), maxNote)}
+		l := Item{Topic: Call, Status: strings.TrimSpace(p.ToolID + " " + cmp.Or(short(p.StatusWord, maxWhy), string(p.Status))), Text: short(errorText(p.Error.V), maxNote)}
 		if how := endword.Of(string(p.Status)); how != endword.Succeeded {
 			l.Mark = view.MarkOf(how)
 			l.Text = cmp.Or(l.Text, short(p.ResultSummary, maxNote), valueText(p.Result))
@@ -139,9 +139,9 @@ func itemOf(ev *agentevents.Event) Item {
 	case *agentevents.ApprovalRequested:
 		return Item{Topic: Approval, Subject: words("approval", p.ApprovalID), Text: short(Dashed(cmp.Or(p.Action, p.ToolID), p.Reason), maxNote)}
 	case *agentevents.ApprovalGranted:
-		return Item{Topic: Approval, Subject: words("approval", p.ApprovalID), Mark: Good, Status: AnswerWord("granted", p.Answer) + by(p.ApprovedBy), Text: short(p.Feedback, maxNote)}
+		return answer(p.ApprovalID, true, p.Answer, p.ApprovedBy, p.Feedback)
 	case *agentevents.ApprovalRejected:
-		return Item{Topic: Approval, Subject: words("approval", p.ApprovalID), Mark: Bad, Status: AnswerWord("rejected", p.Answer) + by(p.RejectedBy), Text: short(p.Feedback, maxNote)}
+		return answer(p.ApprovalID, false, p.Answer, p.RejectedBy, p.Feedback)
 	case *agentevents.ClarificationRequested:
 		l := Item{Topic: Question, Subject: words("clarification", p.InterruptID)}
 		for i := range p.Questions {
@@ -172,6 +172,11 @@ func itemOf(ev *agentevents.Event) Item {
 		return Item{Topic: Other, Subject: short(string(p.Type), maxWhy), Text: short(view.Argument(p.Raw), maxNote)}
 	}
 	return Item{Topic: Other}
+}
+
+func answer(id string, granted bool, own, who, feedback string) Item {
+	word, mark := Answer(granted, own)
+	return Item{Topic: Approval, Subject: words("approval", id), Mark: mark, Status: word + by(who), Text: short(feedback, maxNote)}
 }
 
 func by(who string) string {

@@ -177,12 +177,19 @@ func Reason(s *agentevents.RunSnapshot, items []Item) string {
 	if text := cmp.Or(errorText(s.Error.V), s.CancelReason, s.Facts.V.SessionReason); text != "" {
 		return short(text, maxNote)
 	}
+	earlier := "" // of an attempt before the last one, for a run whose last ones tell nothing
 	for _, i := range Attention(items) {
-		if i.Concern == Waits || i.Concern == Failed && s.Status.Terminal() {
-			return short(cmp.Or(i.Text, i.Sentence()), maxNote)
+		if i.Concern != Waits && (i.Concern != Failed || !s.Status.Terminal()) {
+			continue
 		}
+		text := short(cmp.Or(i.Text, i.Sentence()), maxNote)
+		a := s.Agents[i.AgentID]
+		if i.Topic != Agent || a == nil || len(a.Earlier) == 0 || view.Conversation(a) || i.Sequence == a.Usage.Sequence {
+			return text
+		}
+		earlier = cmp.Or(earlier, text)
 	}
-	return ""
+	return earlier
 }
 
 // Of returns the items of a run, in the order of their first events; those without an event
@@ -334,7 +341,7 @@ func (c *collector) attempt(all *view.Agents, a *agentevents.AgentSnapshot, t vi
 	i := of
 	i.Topic, i.Subject = Agent, "agent "+c.names[a.AgentID]+which
 	i.Status, i.Mark = status, mark
-	i.Text = cmp.Or(errorText(t.Error.V), errorText(t.LastError.V), why)
+	i.Text = cmp.Or(errorText(t.Error.V), errorText(t.LastError.V), short(t.EndReason, maxNote), why)
 	switch {
 	case i.Mark == Bad, i.Mark == Warn:
 		i.Concern = Failed
@@ -401,11 +408,7 @@ func (c *collector) people() {
 		if ap.CallID != "" {
 			l.Subject += " of call " + ap.CallID
 		}
-		mark, word := Bad, "rejected"
-		if ap.Granted {
-			mark, word = Good, "granted"
-		}
-		word = AnswerWord(word, ap.Answer)
+		word, mark := Answer(ap.Granted, ap.Answer)
 		if ap.By != "" {
 			word += " by " + ap.By
 		}
@@ -442,12 +445,21 @@ func (c *collector) people() {
 	}
 }
 
-// AnswerWord returns a word for an answer to an approval, with the word of the log beside it.
-func AnswerWord(word, own string) string {
-	if own == "" || own == word {
-		return word
+// Answer returns the word for an answer to an approval, and its mark. own is the answer's own word,
+// if it tells more than yes or no: it stands alone unless it is a grant or a refusal of another kind.
+func Answer(granted bool, own string) (word string, mark Mark) {
+	how := endword.Of(own)
+	switch {
+	case own == "" && granted:
+		return "granted", Good
+	case own == "":
+		return "rejected", Bad
+	case granted:
+		return "granted (" + short(own, maxWhy) + ")", Good
+	case how == endword.Refused:
+		return "rejected (" + short(own, maxWhy) + ")", Bad
 	}
-	return word + " (" + short(own, maxWhy) + ")"
+	return short(own, maxWhy), view.MarkOf(how)
 }
 
 // close gives an item the mark and word of something that is done, or notes that it is open.
@@ -478,7 +490,7 @@ func (c *collector) work() {
 			continue
 		}
 		l := Item{Topic: Call, Sequence: call.Sequence, Time: call.StartedAt, AgentID: call.AgentID, Subject: words("call", call.CallID) + " (" + call.ToolID + ")", Concern: Failed}
-		l.close(call.Status == "", how, string(call.Status))
+		l.close(call.Status == "", how, cmp.Or(call.Word, string(call.Status)))
 		if l.Open {
 			l.Concern = Look
 		}

@@ -261,6 +261,8 @@ func (b *builder) agentLine(n *agentNode, agents *view.Agents) line {
 		l.detail = errorText(a.Error.V)
 	case l.mark != good && a.LastError.OK && errorText(a.LastError.V) != "":
 		l.detail = errorText(a.LastError.V)
+	case l.mark != good && a.EndReason != "":
+		l.detail = a.EndReason
 	case l.mark == bad && b.why(n) != "":
 		l.detail = b.why(n)
 	default:
@@ -632,8 +634,8 @@ func (b *builder) callLine(c *agentevents.ToolCallSnapshot) line {
 			l.head += " of " + c.RetryOf
 		}
 	}
-	m, word := view.MarkOf(endword.Of(string(c.Status))), string(c.Status)
-	if c.Status == agentevents.ToolStatusOK {
+	m, word := view.MarkOf(endword.Of(string(c.Status))), cmp.Or(c.Word, string(c.Status))
+	if m == good {
 		word = ""
 	}
 	b.closed(&l, c.Status == "", m, word)
@@ -751,6 +753,9 @@ func (b *builder) workflow(root *node, w *agentevents.WorkflowSnapshot) {
 	b.closed(&top.line, !w.Finalized && !b.s.Status.Terminal(), none, "")
 	if w.Finalized {
 		top.line.mark, top.line.word = good, "finalized"
+		if w.Ended != "" {
+			top.line.mark, top.line.word, top.line.detail = view.MarkOf(endword.Of(w.Ended)), w.Ended, w.Error.V.Message
+		}
 	}
 	if w.Duration.OK {
 		top.line.fact(view.Duration(w.Duration.V))
@@ -788,9 +793,15 @@ func (b *builder) flow(root *node, id string, sequence uint64) *node {
 
 // state hangs the nodes of the flow and the budgets under the run.
 func (b *builder) state(root *node) {
+	entered := map[string]bool{} // a line for each visit is in the tree
+	for i := range b.items {
+		if it := &b.items[i]; it.Topic == report.Visit {
+			entered[it.Subject] = true
+		}
+	}
 	for i := range b.items {
 		it := &b.items[i]
-		if it.Topic != report.Node && it.Topic != report.Budget {
+		if it.Topic != report.Node && it.Topic != report.Budget || it.Status == "visited" && entered["enters "+it.Subject] {
 			continue
 		}
 		root.add(&node{line: b.itemLine(it)})

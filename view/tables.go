@@ -69,7 +69,7 @@ func (r *run) calls(s *agentevents.RunSnapshot) (rows []callHead) {
 	list := slices.Concat(s.ClosedCalls, s.OpenCalls)
 	slices.SortStableFunc(list, func(a, b *agentevents.ToolCallSnapshot) int { return cmp.Compare(a.Sequence, b.Sequence) })
 	for _, c := range list {
-		row := callHead{At: c.Sequence, End: -1, Tool: brief(c.ToolID, maxName), Text: r.details.Call(s.RunID, c.AgentID, c.Sequence), Status: string(c.Status), Mark: int(view.None), Took: -1, Error: brief(c.Error, maxText)}
+		row := callHead{At: c.Sequence, End: -1, Tool: brief(c.ToolID, maxName), Text: r.details.Call(s.RunID, c.AgentID, c.Sequence), Status: cmp.Or(brief(c.Word, maxName), string(c.Status)), Mark: int(view.None), Took: -1, Error: brief(c.Error, maxText)}
 		switch {
 		case c.Status != "":
 			row.Mark = int(view.MarkOf(endword.Of(string(c.Status))))

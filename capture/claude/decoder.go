@@ -319,6 +319,19 @@ func (d *Decoder) isUserText(l *line) bool {
 	return l.kind == "user" && d.agentKey(l) == "" && !hasToolResult(l)
 }
 
+// asks reports whether a line is a text of the user: the CLI writes some lines of the user's side.
+func (d *Decoder) asks(l *line) bool {
+	if !d.isUserText(l) || l.flag("isSynthetic") {
+		return false
+	}
+	message := l.object.object("message")
+	content, _ := messageContent(&message)
+	return !fromCommand(contentText(string(content)))
+}
+
+// fromCommand reports whether a text is the output of a command of the CLI, such as /model.
+func fromCommand(text string) bool { return strings.HasPrefix(text, "<local-command-") }
+
 func hasToolResult(l *line) bool {
 	message := l.object.object("message")
 	content := message.raw("content")
@@ -369,7 +382,7 @@ func (d *Decoder) hold(l *line) {
 
 func (d *Decoder) heldPrompt() bool {
 	for _, l := range d.held {
-		if d.isUserText(l) && !l.flag("isSynthetic") {
+		if d.asks(l) {
 			return true
 		}
 	}
@@ -418,7 +431,7 @@ func (d *Decoder) beginTurn(from *line, held []*line, synthetic agentevents.Mark
 		if d.session == "" {
 			d.session = strings.Clone(l.str("session_id"))
 		}
-		if start.Prompt == "" && d.isUserText(l) && !l.flag("isSynthetic") {
+		if start.Prompt == "" && d.asks(l) {
 			message := l.object.object("message")
 			start.Prompt, _ = messageContent(&message)
 		}

@@ -309,14 +309,15 @@ func (d *Decoder) user(l *line) {
 	if !ok {
 		return
 	}
-	interruption := strings.HasPrefix(contentText(string(content)), "[Request interrupted by user")
+	text := contentText(string(content))
+	interruption := strings.HasPrefix(text, "[Request interrupted by user")
 	if a == d.main && interruption {
 		d.stopped = "interrupted by the user"
 	}
 	m := agentevents.ConversationMessage{MessageID: l.uuid, From: "user", To: a.id, Content: content, Role: "user"}
 	actor := "user"
 	switch {
-	case l.flag("isSynthetic"), interruption: // the CLI writes it
+	case l.flag("isSynthetic"), interruption, fromCommand(text): // the CLI writes it
 		m.From, m.Role, actor = systemAgent, "system", "orchestrator"
 	case a.parent != nil:
 		m.From, actor = a.parent.id, "parent"

@@ -93,7 +93,7 @@ problem. Logs in the library's own format keep all rules.`,
 				}
 				c.l.verb = true // for the words of the document
 				c.l.hint = func(what string) { c.l.notes = append(c.l.notes, what) }
-				f.options.OnViolation = c.violated
+				f.options.OnViolation, f.options.Tolerate = c.violated, nil
 				lines, err := c.l.each(in)
 				if err != nil {
 					return err
@@ -208,11 +208,13 @@ func (c *checker) violated(v *agentevents.RuleError) {
 	if c.at.refused {
 		return
 	}
+	in := cmp.Or(c.dialect, c.l.format())
+	tolerable := c.document && (!stated(in, v.Rule) || readable(in, c.line.Event, v))
 	if typ := lineType(c.line.Event.Origin()); typ != "" && v.Kind != "" {
 		named := *v
 		named.Kind, named.Pointer, v = agentevents.Kind(typ), c.l.locate(v.Kind, v.Pointer), &named
 	}
-	if c.document && !stated(cmp.Or(c.dialect, c.l.format()), v.Rule) {
+	if tolerable {
 		c.showChain(c.at)
 		fmt.Fprintf(c.out, "%s: warning: %s: %s\n", c.l.place(c.at), visible(string(v.Rule)), violation(v))
 		return

@@ -15,8 +15,9 @@ import (
 type folder struct {
 	lifecycle choice
 	options   agentevents.FoldOptions
-	run       string // the only one that is wanted; empty for all
-	found     bool   // an event of it
+	run       string             // the only one that is wanted; empty for all
+	found     bool               // an event of it
+	event     *agentevents.Event // that is applied
 	log       *agentevents.FoldSet
 }
 
@@ -26,6 +27,9 @@ func (f *folder) flags(fs *flag.FlagSet, l *logReader) {
 	f.lifecycle = choice{values: []string{string(agentevents.LifecycleStrict), string(agentevents.LifecycleRelaxed), string(agentevents.LifecycleDerived)}}
 	fs.Var(&f.lifecycle, "lifecycle", "`TABLE` of legal status changes: strict, relaxed, derived; default the log's")
 	l.judged = true
+	f.options.Tolerate = func(v *agentevents.RuleError) bool {
+		return !stated(l.format(), v.Rule) || readable(l.format(), f.event, v)
+	}
 }
 
 // one adds the flag for a run.
@@ -36,6 +40,7 @@ func (f *folder) apply(line agentevents.Line) bool {
 	if f.run != "" && line.Event.RunID != f.run {
 		return false
 	}
+	f.event = line.Event
 	f.runs().ApplyLine(line.Event, line.Text)
 	f.found = true
 	return true

@@ -15,6 +15,7 @@ import (
 	"github.com/agentevents/agentevents/dialect/multiagent"
 	"github.com/agentevents/agentevents/dialect/openharness"
 	"github.com/agentevents/agentevents/dialect/openwop"
+	"github.com/agentevents/agentevents/internal/endword"
 )
 
 // A documentRule is a rule of a document. The package of its dialect names it.
@@ -95,6 +96,25 @@ func stated(in dialect.Name, rule agentevents.Rule) bool {
 	rules, document := libraryRules[in]
 	return !document || rule == agentevents.RuleRun || strings.HasPrefix(string(rule), "field-") || slices.Contains(rules, rule)
 }
+
+// readable reports whether a word that is none of its list has a meaning all the same, in a
+// document without that list.
+func readable(in dialect.Name, ev *agentevents.Event, v *agentevents.RuleError) bool {
+	if v.Rule != agentevents.RuleFieldEnum || !openWords[in] {
+		return false
+	}
+	var word string
+	switch p := ev.Payload.(type) {
+	case *agentevents.ToolReturned:
+		word = string(p.Status)
+	case *agentevents.AgentEnded:
+		word = string(p.Outcome)
+	}
+	return endword.Of(word) != endword.Unknown
+}
+
+// openWords are the documents that list no words for how calls and agents end.
+var openWords = map[dialect.Name]bool{multiagent.Name: true, kaos.Name: true, openharness.Name: true, agui.Name: true}
 
 func rulesCommand() command {
 	return command{

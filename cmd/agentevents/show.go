@@ -271,9 +271,9 @@ func answerRows(s *agentevents.RunSnapshot) (rows []answerRow) {
 		a, word := &s.Approvals[i], "no answer"
 		switch a.ClosedBy {
 		case agentevents.KindApprovalGranted:
-			word = report.AnswerWord("granted", a.Answer)
+			word, _ = report.Answer(true, a.Answer)
 		case agentevents.KindApprovalRejected:
-			word = report.AnswerWord("rejected", a.Answer)
+			word, _ = report.Answer(false, a.Answer)
 		}
 		if !a.Open {
 			rows = append(rows, answerRow{a.Sequence, cmp.Or(a.Action, a.ToolID, a.ApprovalID), because(word, a.Feedback), a.By, waited(a.RequestedAt, a.AnsweredAt)})

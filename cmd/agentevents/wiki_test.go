@@ -56,7 +56,7 @@ func TestWikiTree(t *testing.T) {
 ├─ Reviewer
 │  ├─ issue ! high: bug
 │  └─ approval ✓ granted by user · 1s: merge
-└─ node plan visited
+└─ enters node plan
 5 agents · 2 tool calls (1 failed) · 1 message
 `, got.out)
 }

@@ -249,12 +249,16 @@ func (d *Decoder) complete(ev *agentevents.Event, open *openThings) {
 // makeUp makes up the text of a field.
 func (d *Decoder) makeUp(ev *agentevents.Event, f *madeUp, text *string, open *openThings) {
 	r := &d.r
-	value, alone := made(f.from, ev, open, string(r.Kept.Object()))
+	word := wordOf(r.Type)
+	value, alone := made(f.from, ev, open, string(r.Kept.Object()), word)
 	if value == "" || f.from == ofHandoff && r.Has(f.name) { // an empty id names no handoff
 		return
 	}
 	*text = value
-	if _, said := succeeded(string(r.Kept.Object())); !said || f.from != ofError && f.from != ofFlag {
+	if p, returns := ev.Payload.(*agentevents.ToolReturned); returns && f.from == ofError && word != "" {
+		setStatus(p, word)
+	}
+	if _, said := succeeded(string(r.Kept.Object())); !said && word == "" || f.from != ofError && f.from != ofFlag {
 		r.Made(f.pointer, "the line lacks it")
 	}
 	if r.Has(f.name) && !jsonwire.HasMember(string(r.Kept.Object()), "/payload/"+d.spelled(f.name)) {
@@ -290,7 +294,7 @@ func (d *Decoder) keepRemarks() {
 		as = append(jsonwire.AppendString(append(as, ','), s.Member.Name), ':')
 		as = jsonwire.AppendString(as, s.Name)
 	}
-	if row := d.r.Row; row != nil && row.Reads {
+	if row := d.r.Row; row != nil && (row.Reads || row.Type != d.r.Type) {
 		as = jsonwire.AppendString(append(as, `,"type":`...), d.r.Type)
 	}
 	if len(as) > 0 {

@@ -26,10 +26,14 @@
 // [agentevents.Unknown] with the complete payload. Its type gets the prefix
 // "multiagent:" if the vocabulary has a kind of that name.
 //
-// One row is for types that the document does not list: approval.rejected, approval.denied and
-// other words for an end without a grant become approval.rejected. A word that means no
-// refusal, such as expired, is its Answer. Such a type is written only where a line had it.
-// A handoff.rejected and its like stay unknown, and end the handoff in a snapshot.
+// Types that the document does not list may tell an end by their last word. Tool.call., agent. and
+// session. with a word of success, failure, refusal or cancellation, such as agent.failed, are read
+// as the .completed of the domain, and the word is the status. Words for a yes make approval.granted
+// and handoff.accepted, words for an end without a grant approval.rejected; one that does not mean a
+// refusal, such as expired, is its Answer. Such a type is written only where a line had it. The ends
+// of workflows, of phases and of handoffs that nobody accepts, such as workflow.failed, stay
+// unknown, and close these in a snapshot. All other words stay unknown and end nothing: tool.call.progress,
+// agent.error, agent.blocked and tool.call.partial among them.
 //
 // # Payloads
 //
@@ -47,12 +51,13 @@
 //	suggestedFix suggested_fix                    budget          kind
 //	rejectedBy   deniedBy, declinedBy             feedback        reason, message, comment, in approval.rejected
 //	agentTask    task, in agent.spawned           status, reason  outcome, message, in session.completed
+//	reason       message, in agent.completed      resultSummary   reason, message, summary, in tool.call.completed
 //
 // The fields of a message are members of the payload or, as in the native format,
 // of its member message. An AgentRef may be a string, which is its agentId. A time may be a
 // whole number of milliseconds since 1970. An error may be a string, which is its message.
 // A tool status may be any word
-// for one, such as success, failed, timeout or denied; agents and sessions have the word as their status,
+// for one, such as success, failed, timeout or denied, which the event keeps as StatusWord; agents and sessions have the word as their status,
 // and success, ok and isError stand for one. Everything else is an extra member: a member that
 // no field has, a member whose value does not fit its field, and a payload that is
 // not an object.
@@ -135,7 +140,8 @@
 //     (OneEvent).
 //   - An approval.granted or approval.rejected without approvalId answers the latest open request of its
 //     span, or of the span around it, or else the only open one of the run.
-//   - A handoff.accepted takes what it lacks from the latest open request to the agent.
+//   - A handoff.accepted takes what it lacks from the latest open request to the agent, of its span
+//     if there is one.
 //   - toolId, itemType, budget and the other side of a handoff are "unknown".
 //   - The sender of a message and the near side of a handoff are the agent.
 //   - A tool status follows from the members success, ok, isError or is_error of the
@@ -154,7 +160,7 @@
 // # What is made up when an event lacks it
 //
 // The document requires traceId, spanId, sessionId, actor and schemaVersion. The
-// encoder derives a missing trace id from the run, and a missing span id from run
+// encoder takes a missing trace id from the run's event before, else derives it from the run, and a missing span id from run
 // and agent, so the events of an agent share a span. A tool call has a span of its
 // own, whose parent is the agent's span. The parent span of a spawned agent is that
 // of its parent agent, or of the call that spawned it. The session is the run. The

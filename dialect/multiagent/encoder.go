@@ -30,6 +30,7 @@ type Encoder struct {
 	past    repeats         // lines with ids, as readers know them
 	runs    wire.Shared     // the sessions of runs, as readers know them
 	steps   map[stepper]*attempt
+	traced  struct{ run, trace string } // the latest event with a trace
 
 	// The state of the current line.
 	ev             *agentevents.Event
@@ -70,6 +71,9 @@ func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
 // Append appends the line of an event. See [dialect.Encoder].
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	defer e.w.Release()
+	if t := &e.traced; ev.TraceID != "" && (t.run != ev.RunID || t.trace != ev.TraceID) {
+		t.run, t.trace = strings.Clone(ev.RunID), strings.Clone(ev.TraceID)
+	}
 	said := ev
 	_, starts := ev.Payload.(*agentevents.SessionStarted)
 	ev.RunID = e.runs.ID(ev.SessionID, e.runs.Line(ev.SessionID, ev.RunID, starts), starts)
@@ -146,21 +150,27 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	unknown, ok := ev.Payload.(*agentevents.Unknown)
 	e.ev, e.madeActor, e.madeSpan, e.madeParent = ev, false, false, false
 	e.remarks()
-	row := format.Row(ev.Kind())
-	if p, rejects := ev.Payload.(*agentevents.ApprovalRejected); rejects {
-		typ := e.spelled("type")
-		if row = rowOf(format, typ); row == nil || row.Kind != ev.Kind() {
-			return dst, dialect.ErrNoCounterpart
-		}
-		e.actor(false)
-		dst = w.LineAs(dst, row, typ, "")
-		w.Pend.Drop("/payload/answer", p.Answer != answerOf(typ))
-		return dst, nil
+	row, typ := format.Row(ev.Kind()), e.spelled("type")
+	if other := rowOf(format, typ); other != nil && other.Kind == ev.Kind() && !ok {
+		row = other
+	} else if typ = ""; row != nil {
+		typ = row.Type
+	}
+	if row == nil && ev.Kind() == agentevents.KindApprovalRejected {
+		return dst, dialect.ErrNoCounterpart
 	}
 	if broken := contextRule(row, ev); broken != nil {
 		w.Break(broken.Rule, broken.Pointer, broken.Detail)
 	}
 	e.actor(ok)
+	if p, rejects := ev.Payload.(*agentevents.ApprovalRejected); rejects {
+		dst = w.LineAs(dst, row, typ, "")
+		w.Pend.Drop("/payload/answer", p.Answer != answerOf(typ))
+		return dst, nil
+	}
+	if !ok && row != nil {
+		return w.LineAs(dst, row, typ, ""), nil
+	}
 	if !ok {
 		return w.Line(dst, row)
 	}
@@ -168,7 +178,7 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	if err != nil && unknown.Raw != "" {
 		return dst, w.Refused(agentevents.RuleFieldJSON, "/payload", err.Error())
 	}
-	typ := strings.TrimPrefix(string(unknown.Type), string(Name)+":")
+	typ = strings.TrimPrefix(string(unknown.Type), string(Name)+":")
 	if rowOf(format, typ) != nil { // readers would read it as that
 		return dst, dialect.ErrNoCounterpart
 	}
@@ -318,7 +328,7 @@ func (e *Encoder) unmake(f *madeUp, text string) {
 	if !inside && !e.lacked(f.name) {
 		return
 	}
-	value, alone := made(f.from, ev, &e.open, string(ev.Extra(string(Name))))
+	value, alone := made(f.from, ev, &e.open, string(ev.Extra(string(Name))), wordOf(e.w.Type()))
 	switch {
 	case value != text:
 	case inside:
@@ -363,6 +373,10 @@ func madeID(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 }
 
 func madeTrace(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+	if t := &encoderOf(w).traced; t.trace != "" && t.run == w.Ev.RunID {
+		w.Every(dialect.Made, "/traceId", "that of the run's event before")
+		return jsonwire.AppendString(dst, t.trace)
+	}
 	w.Every(dialect.Made, "/traceId", "derived from the run")
 	return appendTrace(dst, w.Ev.RunID)
 }

@@ -100,8 +100,8 @@ var format = func() *wire.Format {
 				field("callId").As("toolCallId", "id"), field("toolId").As("toolName", "tool", "name"), field("arguments").As("input", "args"), field("argumentsSummary"),
 				field("attempt"), field("retryOf"), field("argsHash"), field("principal"), field("transport"), field("attributes")),
 			row("tool.call.completed", agentevents.KindToolReturned,
-				field("callId").As("toolCallId", "id"), field("toolId").As("toolName", "tool", "name"), field("status", statusForm{}), field("result").As("output"),
-				field("resultSummary"), field("error", fault), field("durationMs"), field("oneEvent"), field("arguments").As("input", "args"), field("argumentsSummary")),
+				field("callId").As("toolCallId", "id"), field("toolId").As("toolName", "tool", "name"), may("status", "status statusWord", statusForm{}), field("result").As("output"),
+				field("resultSummary").As("reason", "message", "summary"), field("error", fault), field("durationMs"), field("oneEvent"), field("arguments").As("input", "args"), field("argumentsSummary")),
 			row("handoff.requested", agentevents.KindHandoffRequested,
 				field("handoffId"), field("from", ref).As("fromAgent"), field("to", ref).As("toAgent"), field("reason"), field("contextDigest").As("context_digest")),
 			row("handoff.accepted", agentevents.KindHandoffAccepted,
@@ -125,7 +125,7 @@ var format = func() *wire.Format {
 				field("agent", ref), field("name"), field("model"), field("providerSessionId"), field("prompt"), field("attempt"), field("resumed"), field("lifecycle")),
 			flow("agent.completed", agentevents.KindAgentEnded, 4,
 				scope("agentId", agentIDForm{}), may("tokens", "", tokensForm{}), field("durationMs"), field("resultSchema"), scope("workflowId"), scope("phase"),
-				field("outcome"), field("status"), field("error", fault), field("result"), field("structuredOutput"), field("usage", wire.Object(usage...)).Unless(onlyTotal),
+				field("outcome"), field("status"), field("reason").As("message"), field("error", fault), field("result"), field("structuredOutput"), field("usage", wire.Object(usage...)).Unless(onlyTotal),
 				field("modelUsage", wire.Dict[agentevents.Usage](usage...)), field("totalCostUsd"), field("cumulative"), field("numTurns"), field("totals", totals), field("convergenceScore")),
 			flow("claim.verified", agentevents.KindClaimVerified, 4, field("findingId"), field("verifierAgentId"), field("verdict"), field("evidence")),
 			flow("workflow.checkpoint.saved", agentevents.KindCheckpointSaved, 3, scope("workflowId"), scope("phase"), field("stateBytes", count)),
@@ -143,35 +143,67 @@ var format = func() *wire.Format {
 	return f
 }()
 
-// rowOf returns the row of a type, or nil. Some types that the document does not list have the row
-// of one with their meaning.
+// rowOf returns the row of a type, or nil. A type that the document does not list has the row of
+// the end of its domain, if its last word tells an end.
 func rowOf(f *wire.Format, typ string) *wire.Row {
 	if row := f.CaseRow(typ, ""); row != nil {
 		return row
 	}
-	if _, ended := endOfType(typ, "approval."); ended {
-		return f.CaseRow("approval.rejected", "")
-	}
-	return nil
+	row, _ := endOfType(typ)
+	return f.CaseRow(row, "")
 }
 
-// endOfType returns the word with which a type tells that a request was not granted: refused, or
-// over without an answer. domain is the beginning of the types of such requests.
-func endOfType(typ, domain string) (word string, ended bool) {
-	word, is := strings.CutPrefix(typ, domain)
-	return word, is && badEnds[endword.Of(word)]
+// An end is the type of the document that a type of the same domain with another word stands for.
+type end struct {
+	over string // of an end, the row of rejections included: its status, or its answer, is the word
+	yes  string // of a grant
+}
+
+// ends have the ends by domain: see [endword.OfType]. The others are unknown kinds, which the fold
+// closes phases, workflows and requests of handoffs by.
+var ends = map[string]end{
+	"tool.call.": {over: "tool.call.completed"},
+	"agent.":     {over: "agent.completed"},
+	"session.":   {over: "session.completed"},
+	"approval.":  {over: "approval.rejected", yes: "approval.granted"},
+	"handoff.":   {yes: "handoff.accepted"},
+}
+
+// endOfType returns the type of the row for a type that the document does not list, and the word
+// with which that type tells the end. They are empty if no row is for it.
+func endOfType(typ string) (row, word string) {
+	domain, word, how := endword.OfType(typ)
+	switch e := ends[domain]; {
+	case how == endword.Unknown:
+	case e.yes == "" || badEnds[how]:
+		row = e.over
+	case endword.Grants(word):
+		row = e.yes
+	}
+	if row == "" {
+		return "", ""
+	}
+	return row, word
 }
 
 // badEnds are the meanings of the words for an end without a grant.
 var badEnds = map[endword.Meaning]bool{endword.Failed: true, endword.Refused: true, endword.Cancelled: true}
 
-// answerOf returns the answer that the type of a rejection tells besides the rejection, or "".
-func answerOf(typ string) string {
-	word, _ := endOfType(typ, "approval.")
-	if endword.Of(word) == endword.Refused {
+// wordOf returns the word with which a type that the document does not list tells an end, or "".
+func wordOf(typ string) string {
+	if format.CaseRow(typ, "") != nil {
 		return ""
 	}
+	_, word := endOfType(typ)
 	return word
+}
+
+// answerOf returns the answer that the type of a rejection tells besides the rejection, or "".
+func answerOf(typ string) string {
+	if _, word := endOfType(typ); endword.Of(word) != endword.Refused {
+		return word
+	}
+	return ""
 }
 
 // facts are what the dialect knows of a row besides its members.

@@ -325,24 +325,37 @@ func (marksForm) Parse(r *wire.Reader, at any) error {
 	return nil
 }
 
-// A statusForm is a tool status. Another word for one is kept.
+// A statusForm is a tool status and the line's own word for it.
 type statusForm struct{ valueForm }
 
 func (f statusForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	if status := statusOf(*at.(*string)); status != *at.(*string) {
-		w.Lose(dialect.Altered, "/payload/status", "read as "+status)
+	status := *at.(*string)
+	word := w.Ev.Payload.(*agentevents.ToolReturned).StatusWord
+	if w.Pend.Drop("/payload/statusWord", word != "" && (statusOf(word) != status || word == status)); statusOf(word) == status {
+		status = cmp.Or(word, status)
+	} else if read := statusOf(status); read != status {
+		w.Lose(dialect.Altered, "/payload/status", "read as "+read)
+		w.Lose(dialect.Made, "/payload/statusWord", status)
 	}
-	return f.valueForm.Append(w, dst, m, at)
+	return f.valueForm.Append(w, dst, m, &status)
 }
 
 func (f statusForm) Parse(r *wire.Reader, at any) error {
-	from := r.S.Offset()
 	err := f.valueForm.Parse(r, at)
-	if word := at.(*string); statusOf(*word) != *word {
-		*word = statusOf(*word)
-		r.KeepAs(r.S.Text()[from:r.S.Offset()])
+	word := *at.(*string)
+	*at.(*string) = statusOf(word)
+	if p, ok := r.Ev.Payload.(*agentevents.ToolReturned); ok { // a value alone has no payload
+		setStatus(p, word)
 	}
 	return err
+}
+
+// setStatus sets the status that a word means, and the word if it is another one.
+func setStatus(p *agentevents.ToolReturned, word string) {
+	p.Status, p.StatusWord = agentevents.ToolStatus(statusOf(word)), ""
+	if string(p.Status) != word {
+		p.StatusWord = word
+	}
 }
 
 // statusOf returns the tool status that a word means, or the word if it means none.

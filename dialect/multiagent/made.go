@@ -32,8 +32,8 @@ const (
 	ofHandoff                // the id of the open handoff; else nothing
 	ofSender                 // who hands over in the open handoff; else the word unknown
 	ofAgent                  // the agent, or the actor; else the word unknown
-	ofError                  // as the payload says by success, ok or isError; else error if it has an error; else ok
-	ofFlag                   // success or failed, by the same members; else nothing
+	ofError                  // the word of the type; else as the payload says by success, ok or isError; else error if it has an error; else ok
+	ofFlag                   // the word of the type; else success or failed, by the same members; else nothing
 	nobody                   // the word unknown
 )
 
@@ -81,8 +81,9 @@ func (f *madeUp) text(ev *agentevents.Event) *string {
 }
 
 // made returns the value of a field that the line of ev lacks. alone reports that no
-// open call matches. extra are the members of the line that no field has, as they are kept.
-func made(from source, ev *agentevents.Event, open *openThings, extra string) (value string, alone bool) {
+// open call matches. extra are the members of the line that no field has, as they are kept, and
+// word is the word for an end that its type has: see wordOf.
+func made(from source, ev *agentevents.Event, open *openThings, extra, word string) (value string, alone bool) {
 	p, _ := ev.Payload.(*agentevents.ToolReturned)
 	switch from {
 	case ofCall:
@@ -120,7 +121,13 @@ func made(from source, ev *agentevents.Event, open *openThings, extra string) (v
 		if success, said := succeeded(extra); said {
 			value = string(statuses[success])
 		}
+		if word != "" {
+			value = statusOf(word)
+		}
 	case ofFlag:
+		if word != "" {
+			return word, false
+		}
 		if success, said := succeeded(extra); said {
 			value = endWords[success]
 		}

@@ -159,15 +159,19 @@ func (o *openThings) approval(ev *agentevents.Event) *openThing {
 	return only
 }
 
-// handoff returns the latest handoff that an event accepts, as far as it says which one,
-// or nil.
+// handoff returns the latest handoff that an event accepts, of its span if there is one, as far as
+// it says which one, or nil.
 func (o *openThings) handoff(ev *agentevents.Event) *openThing {
 	p := ev.Payload.(*agentevents.HandoffAccepted)
 	to := cmp.Or(p.To.AgentID, ev.AgentID)
 	same := func(said, is string) bool { return said == "" || said == is }
-	return o.last(func(t *openThing) bool {
+	fits := func(t *openThing) bool {
 		return t.what == aHandoff && t.run == ev.RunID && same(p.HandoffID, t.id) && same(p.From.AgentID, t.agent) && t.other == to
-	})
+	}
+	if own := o.last(func(t *openThing) bool { return t.span == ev.SpanID && t.span != "" && fits(t) }); own != nil {
+		return own
+	}
+	return o.last(fits)
 }
 
 // caller returns the agent whose call a return closes, if the call is open. agent is who

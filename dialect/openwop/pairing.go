@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -295,6 +296,17 @@ var verdicts = map[string]string{
 	"rejected": "rejected", "reject": "rejected", "refine": "rejected", "timeout": "rejected",
 }
 
+// verdictFor returns the answer that a word gives. A word that nobody knows does not grant.
+func verdictFor(word string) string {
+	switch {
+	case word == "", verdicts[word] != "":
+		return verdicts[word]
+	case endword.Of(word) == endword.Succeeded:
+		return "granted"
+	}
+	return "rejected"
+}
+
 // verdict returns the answer that a payload gives to an approval, or "".
 func verdict(payload string) string {
 	if word := jsonwire.Text(jsonwire.Member(payload, "decision")); word != "" {
@@ -303,26 +315,25 @@ func verdict(payload string) string {
 		}
 		return word
 	}
-	return verdicts[answerOf(payload)]
+	return verdictFor(answerOf(payload))
 }
 
-// answerOf returns the word of an answer to an approval that is one of verdicts, or "".
+// answerOf returns the word of an answer to an approval: any action, or a text with a meaning; else "".
 func answerOf(payload string) string {
 	value := jsonwire.Member(payload, "resumeValue")
-	for _, word := range [...]string{
-		jsonwire.Text(jsonwire.Member(payload, "action")), jsonwire.Text(jsonwire.Member(value, "action")), jsonwire.Text(value),
-	} {
-		if verdicts[word] != "" {
-			return word
-		}
+	if word := cmp.Or(jsonwire.Text(jsonwire.Member(payload, "action")), jsonwire.Text(jsonwire.Member(value, "action"))); word != "" {
+		return word
 	}
-	return ""
+	word := jsonwire.Text(value)
+	if verdicts[word] == "" && endword.Of(word) == endword.Unknown {
+		return ""
+	}
+	return word
 }
 
 // telling returns a word for an answer of a verdict that tells more than the verdict, or "".
 func telling(word, verdict string) string {
-	switch {
-	case verdicts[word] != verdict, word == "granted", word == "accept", word == "rejected", word == "reject":
+	if verdictFor(word) != verdict || word == "accept" || endword.Grants(word) || endword.Of(word) == endword.Refused {
 		return ""
 	}
 	return word

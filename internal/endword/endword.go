@@ -52,8 +52,54 @@ func Of(word string) Meaning {
 	if len(word) > 40 {
 		return Unknown
 	}
-	return words[separators.Replace(strings.ToLower(strings.TrimSpace(word)))]
+	return words[plain(word)]
 }
+
+// grants are the words of success that tell of a permission or a judgement, after which
+// there is more to come.
+var grants = set("accepted accept approved approve granted grant confirmed verified supported valid")
+
+func set(list string) map[string]bool {
+	all := map[string]bool{}
+	for word := range strings.FieldsSeq(list) {
+		all[word] = true
+	}
+	return all
+}
+
+// domains are the beginnings of the types of events whose last word may tell that their subject
+// is over. The first one that fits counts.
+var domains = [...]string{"tool.call.", "agent.", "session.", "workflow.phase.", "workflow.", "handoff.", "approval."}
+
+// OfType splits a type of event that tells by its last word how its subject ended, such as
+// tool.call.failed, into the domain, with its dot, and the word. The meaning is Unknown for any other
+// type, and for a word after which the subject may go on: a grant, unless it answers a request,
+// a part of a result, of which the rest may come, and an error or an obstacle that the subject may
+// get over.
+func OfType(typ string) (domain, word string, how Meaning) {
+	for _, domain = range domains {
+		word, is := strings.CutPrefix(typ, domain)
+		if !is {
+			continue
+		}
+		asks := domain == "approval." || domain == "handoff."
+		lasts := !asks && domain != "tool.call."
+		if how = Of(word); how == Partial || !asks && Grants(word) || lasts && hurdles[plain(word)] {
+			how = Unknown
+		}
+		return domain, word, how
+	}
+	return "", "", Unknown
+}
+
+// hurdles are words for troubles that an agent, a session or a workflow may get over.
+var hurdles = set("error errors exception panic blocked stuck")
+
+// plain returns a word in lower case and without separators.
+func plain(word string) string { return separators.Replace(strings.ToLower(strings.TrimSpace(word))) }
+
+// Grants reports whether a word answers a request with yes.
+func Grants(word string) bool { return grants[plain(word)] }
 
 // An End is the end of an agent, a turn or a step as a log has it.
 type End struct {

@@ -46,3 +46,34 @@ func TestEnd(t *testing.T) {
 		require.Equal(t, c.want, c.end.Meaning(), "%+v", c.end)
 	}
 }
+
+func TestOfType(t *testing.T) {
+	for _, c := range []struct {
+		typ, domain, word string
+		want              Meaning
+	}{
+		{"tool.call.failed", "tool.call.", "failed", Failed},
+		{"tool.call.timed_out", "tool.call.", "timed_out", Failed},
+		{"tool.call.error", "tool.call.", "error", Failed},
+		{"tool.call.blocked", "tool.call.", "blocked", Refused},
+		{"tool.call.partial", "tool.call.", "partial", Unknown},
+		{"tool.call.approved", "tool.call.", "approved", Unknown},
+		{"tool.call.done", "tool.call.", "done", Succeeded},
+		{"agent.aborted", "agent.", "aborted", Cancelled},
+		{"agent.error", "agent.", "error", Unknown},
+		{"agent.Blocked", "agent.", "Blocked", Unknown},
+		{"session.expired", "session.", "expired", Failed},
+		{"workflow.failed", "workflow.", "failed", Failed},
+		{"workflow.approved", "workflow.", "approved", Unknown},
+		{"workflow.phase.skipped", "workflow.phase.", "skipped", Skipped},
+		{"workflow.node.failed", "workflow.", "node.failed", Unknown},
+		{"handoff.declined", "handoff.", "declined", Refused},
+		{"handoff.approved", "handoff.", "approved", Succeeded},
+		{"approval.approved", "approval.", "approved", Succeeded},
+		{"approval.", "approval.", "", Unknown},
+		{"deploy.failed", "", "", Unknown},
+	} {
+		domain, word, how := OfType(c.typ)
+		require.Equal(t, []any{c.domain, c.word, c.want}, []any{domain, word, how}, c.typ)
+	}
+}

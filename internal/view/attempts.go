@@ -65,6 +65,7 @@ func alone(a *agentevents.AgentSnapshot, t *agentevents.AttemptSnapshot) *agente
 	one.StartedAt, one.EndedAt, one.Duration = t.StartedAt, t.EndedAt, t.Duration
 	one.ToolCalls, one.ToolFailures, one.ModelCalls, one.ModelFailures = t.ToolCalls, t.ToolFailures, t.ModelCalls, t.ModelFailures
 	one.Errors, one.LastError = t.Errors, t.LastError
+	one.EndStatus, one.EndReason = t.EndStatus, t.EndReason
 	one.Outcome, one.Error, one.Result, one.NumTurns, one.ConvergenceScore = t.Outcome, t.Error, t.Result, t.NumTurns, t.ConvergenceScore
 	one.Text, one.Reasoning, one.StructuredOutput, one.ResultSchema = "", "", "", ""
 	one.Usage = agentevents.AgentUsage{}

@@ -34,6 +34,7 @@ var structFields = map[string][]fieldInfo{
 		{"outcome", "", func(v any) any { return (*string)(&v.(*agentevents.AgentEnded).Outcome) }, nil},
 		{"status", "", func(v any) any { return (*string)(&v.(*agentevents.AgentEnded).Status) }, nil},
 		{"error", "ErrorInfo", func(v any) any { return &v.(*agentevents.AgentEnded).Error.V }, func(v any) *bool { return &v.(*agentevents.AgentEnded).Error.OK }},
+		{"reason", "", func(v any) any { return (*string)(&v.(*agentevents.AgentEnded).Reason) }, nil},
 		{"result", "", func(v any) any { return (*string)(&v.(*agentevents.AgentEnded).Result) }, nil},
 		{"structuredOutput", "", func(v any) any { return &v.(*agentevents.AgentEnded).StructuredOutput }, nil},
 		{"usage", "Usage", func(v any) any { return &v.(*agentevents.AgentEnded).Usage.V }, func(v any) *bool { return &v.(*agentevents.AgentEnded).Usage.OK }},
@@ -441,6 +442,7 @@ var structFields = map[string][]fieldInfo{
 		{"callId", "", func(v any) any { return (*string)(&v.(*agentevents.ToolReturned).CallID) }, nil},
 		{"toolId", "", func(v any) any { return (*string)(&v.(*agentevents.ToolReturned).ToolID) }, nil},
 		{"status", "", func(v any) any { return (*string)(&v.(*agentevents.ToolReturned).Status) }, nil},
+		{"statusWord", "", func(v any) any { return (*string)(&v.(*agentevents.ToolReturned).StatusWord) }, nil},
 		{"result", "", func(v any) any { return &v.(*agentevents.ToolReturned).Result }, nil},
 		{"resultText", "", func(v any) any { return &v.(*agentevents.ToolReturned).ResultText }, nil},
 		{"resultSummary", "", func(v any) any { return (*string)(&v.(*agentevents.ToolReturned).ResultSummary) }, nil},
@@ -552,6 +554,7 @@ var leaves = map[string][]string{
 		"/payload/error/message",
 		"/payload/error/details",
 		"/payload/error/retryable",
+		"/payload/reason",
 		"/payload/result",
 		"/payload/structuredOutput",
 		"/payload/usage",
@@ -1047,6 +1050,7 @@ var leaves = map[string][]string{
 		"/payload/callId",
 		"/payload/toolId",
 		"/payload/status",
+		"/payload/statusWord",
 		"/payload/result",
 		"/payload/resultText",
 		"/payload/resultSummary",
@@ -1231,80 +1235,83 @@ func present(v any) (set uint64) {
 		if p.Error.OK && p.Error.V.Retryable.OK {
 			set |= 1 << 6
 		}
-		if p.Result != "" {
+		if p.Reason != "" {
 			set |= 1 << 7
 		}
-		if p.StructuredOutput != "" {
+		if p.Result != "" {
 			set |= 1 << 8
 		}
-		if p.Usage.OK {
+		if p.StructuredOutput != "" {
 			set |= 1 << 9
 		}
-		if p.Usage.OK && p.Usage.V.InputTokens != 0 {
+		if p.Usage.OK {
 			set |= 1 << 10
 		}
-		if p.Usage.OK && p.Usage.V.OutputTokens != 0 {
+		if p.Usage.OK && p.Usage.V.InputTokens != 0 {
 			set |= 1 << 11
 		}
-		if p.Usage.OK && p.Usage.V.TotalTokens.OK {
+		if p.Usage.OK && p.Usage.V.OutputTokens != 0 {
 			set |= 1 << 12
 		}
-		if p.Usage.OK && p.Usage.V.CacheCreationInputTokens.OK {
+		if p.Usage.OK && p.Usage.V.TotalTokens.OK {
 			set |= 1 << 13
 		}
-		if p.Usage.OK && p.Usage.V.CacheReadInputTokens.OK {
+		if p.Usage.OK && p.Usage.V.CacheCreationInputTokens.OK {
 			set |= 1 << 14
 		}
-		if p.Usage.OK && p.Usage.V.ReasoningOutputTokens.OK {
+		if p.Usage.OK && p.Usage.V.CacheReadInputTokens.OK {
 			set |= 1 << 15
 		}
-		if p.Usage.OK && p.Usage.V.CostUSD.OK {
+		if p.Usage.OK && p.Usage.V.ReasoningOutputTokens.OK {
 			set |= 1 << 16
 		}
-		if p.StatedTokens.OK {
+		if p.Usage.OK && p.Usage.V.CostUSD.OK {
 			set |= 1 << 17
 		}
-		if p.ModelUsage != nil {
+		if p.StatedTokens.OK {
 			set |= 1 << 18
 		}
-		if p.TotalCostUSD.OK {
+		if p.ModelUsage != nil {
 			set |= 1 << 19
 		}
-		if p.Cumulative {
+		if p.TotalCostUSD.OK {
 			set |= 1 << 20
 		}
-		if p.Duration.OK {
+		if p.Cumulative {
 			set |= 1 << 21
 		}
-		if p.NumTurns.OK {
+		if p.Duration.OK {
 			set |= 1 << 22
 		}
-		if p.Totals.OK {
+		if p.NumTurns.OK {
 			set |= 1 << 23
 		}
-		if p.Totals.OK && p.Totals.V.Steps != 0 {
+		if p.Totals.OK {
 			set |= 1 << 24
 		}
-		if p.Totals.OK && p.Totals.V.ToolCalls != 0 {
+		if p.Totals.OK && p.Totals.V.Steps != 0 {
 			set |= 1 << 25
 		}
-		if p.Totals.OK && p.Totals.V.AuditCheckpoints != 0 {
+		if p.Totals.OK && p.Totals.V.ToolCalls != 0 {
 			set |= 1 << 26
 		}
-		if p.Totals.OK && p.Totals.V.AuditsPassed != 0 {
+		if p.Totals.OK && p.Totals.V.AuditCheckpoints != 0 {
 			set |= 1 << 27
 		}
-		if p.Totals.OK && p.Totals.V.AuditsFailed != 0 {
+		if p.Totals.OK && p.Totals.V.AuditsPassed != 0 {
 			set |= 1 << 28
 		}
-		if p.ConvergenceScore.OK {
+		if p.Totals.OK && p.Totals.V.AuditsFailed != 0 {
 			set |= 1 << 29
 		}
-		if p.Refused != 0 {
+		if p.ConvergenceScore.OK {
 			set |= 1 << 30
 		}
-		if p.ResultSchema != "" {
+		if p.Refused != 0 {
 			set |= 1 << 31
+		}
+		if p.ResultSchema != "" {
+			set |= 1 << 32
 		}
 	case *agentevents.Totals:
 		if p.Steps != 0 {
@@ -2386,44 +2393,47 @@ func present(v any) (set uint64) {
 		if p.Status != "" {
 			set |= 1 << 2
 		}
-		if p.Result != "" {
+		if p.StatusWord != "" {
 			set |= 1 << 3
 		}
-		if p.ResultText {
+		if p.Result != "" {
 			set |= 1 << 4
 		}
-		if p.ResultSummary != "" {
+		if p.ResultText {
 			set |= 1 << 5
 		}
-		if p.Error.OK {
+		if p.ResultSummary != "" {
 			set |= 1 << 6
 		}
-		if p.Error.OK && p.Error.V.Code != "" {
+		if p.Error.OK {
 			set |= 1 << 7
 		}
-		if p.Error.OK && p.Error.V.Message != "" {
+		if p.Error.OK && p.Error.V.Code != "" {
 			set |= 1 << 8
 		}
-		if p.Error.OK && p.Error.V.Details != "" {
+		if p.Error.OK && p.Error.V.Message != "" {
 			set |= 1 << 9
 		}
-		if p.Error.OK && p.Error.V.Retryable.OK {
+		if p.Error.OK && p.Error.V.Details != "" {
 			set |= 1 << 10
 		}
-		if p.Duration.OK {
+		if p.Error.OK && p.Error.V.Retryable.OK {
 			set |= 1 << 11
 		}
-		if p.OneEvent {
+		if p.Duration.OK {
 			set |= 1 << 12
 		}
-		if p.Arguments != "" {
+		if p.OneEvent {
 			set |= 1 << 13
 		}
-		if p.ArgumentsText {
+		if p.Arguments != "" {
 			set |= 1 << 14
 		}
-		if p.ArgumentsSummary != "" {
+		if p.ArgumentsText {
 			set |= 1 << 15
+		}
+		if p.ArgumentsSummary != "" {
+			set |= 1 << 16
 		}
 	case *agentevents.AgentHandoff:
 		if p.From.AgentID != "" {

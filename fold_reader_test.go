@@ -280,7 +280,7 @@ func TestRunsArePutAwayOnce(t *testing.T) {
 		for _, run := range l.order {
 			if run.fold == nil {
 				n++
-				require.True(t, (run.rest == nil) != (run.text == ""))
+				require.True(t, (run.rest == nil) != run.text.IsZero())
 			}
 		}
 		return n
@@ -468,7 +468,7 @@ func TestRunOfFourAgentsIsPacked(t *testing.T) {
 	packed := 0
 	for _, run := range l.order {
 		if run.fold == nil {
-			require.NotEmpty(t, run.text)
+			require.False(t, run.text.IsZero())
 			packed++
 		}
 	}

@@ -113,8 +113,7 @@ func (p *Packer) pack(dst, text []byte) []byte {
 		if n < few {
 			continue
 		}
-		dst = binary.AppendUvarint(dst, uint64(i-done))
-		dst = append(dst, text[done:i]...)
+		dst = appendBytes(dst, text[done:i])
 		dst = binary.AppendUvarint(dst, uint64(n))
 		if back > 0 {
 			dst = binary.AppendUvarint(dst, uint64(back)<<1|1)
@@ -127,8 +126,38 @@ func (p *Packer) pack(dst, text []byte) []byte {
 		done = i + n
 		i = done - 1
 	}
-	dst = binary.AppendUvarint(dst, uint64(len(text)-done))
-	return append(dst, text[done:]...)
+	return appendBytes(dst, text[done:])
+}
+
+// digits are the bytes of which two take one: those that differ between two texts are mostly
+// numbers, times and hexadecimal ids.
+const digits = "0123456789.:abcd"
+
+// nibbles has the places in digits, from 1.
+var nibbles = func() (n [256]byte) {
+	for i := range len(digits) {
+		n[digits[i]] = byte(i + 1)
+	}
+	return n
+}()
+
+// appendBytes appends bytes as they are, or two in one if all are digits.
+func appendBytes(dst, text []byte) []byte {
+	for _, c := range text {
+		if nibbles[c] == 0 {
+			dst = binary.AppendUvarint(dst, uint64(len(text))<<1)
+			return append(dst, text...)
+		}
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(text))<<1|1)
+	for i := 0; i < len(text); i += 2 {
+		b := nibbles[text[i]] - 1
+		if i+1 < len(text) {
+			b |= (nibbles[text[i+1]] - 1) << 4
+		}
+		dst = append(dst, b)
+	}
+	return dst
 }
 
 // best returns the place in the dictionary that has most of text[i:], and how much that is: the
@@ -155,10 +184,17 @@ func (t Text) Append(dst []byte) []byte {
 	start, next := len(dst), 0
 	b := reader{t.form}
 	for {
-		n := int(b.uvarint())
-		dst = append(dst, b.s[:n]...)
-		b.s = b.s[n:]
-		next += n
+		v := b.uvarint()
+		n := int(v >> 1)
+		if next += n; v&1 == 0 {
+			dst = append(dst, b.s[:n]...)
+			b.s = b.s[n:]
+		} else {
+			for i := range n {
+				dst = append(dst, digits[b.s[i/2]>>(i%2*4)&15])
+			}
+			b.s = b.s[(n+1)/2:]
+		}
 		if b.s == "" {
 			return dst
 		}

@@ -51,7 +51,9 @@ type logRun struct {
 	rest  *RunSnapshot // the snapshot of an ended run
 	text  pack.Text    // the JSON of the snapshot of an ended run, when it is small
 	cover *coverage    // of an ended run that misses events, while it has no fold
-	woken bool         // the run has been in FoldSet.ended, or went on after it was put away
+	due   bool         // the run is in FoldSet.ended
+	wakes int          // how often it went on after it was put away
+	wait  int          // number of events until it may be put away again
 	line  int          // number of its first line, when workers fold
 	went  int          // place of its first event, or of the last one with which it goes on
 }
@@ -63,6 +65,9 @@ const (
 	// maxPacked is the size of the largest snapshot that is packed as JSON, in
 	// bytes. A larger snapshot takes not much more memory than its JSON.
 	maxPacked = 8 << 10
+	// firstWait is for how many events a run keeps its fold when it goes on the first time, and
+	// maxWakes how often that doubles.
+	firstWait, maxWakes = 16, 20
 	// maxReadErrors is how many errors of lines FoldLog returns.
 	maxReadErrors = 100
 )
@@ -233,7 +238,9 @@ func (l *FoldSet) run(id string) *logRun {
 		if s == nil {
 			s = l.unpack(run)
 		}
-		run.fold, run.rest, run.text, run.woken = l.newFold(), nil, pack.Text{}, true
+		run.fold, run.rest, run.text = l.newFold(), nil, pack.Text{}
+		run.wakes++
+		run.wait = firstWait << min(run.wakes-1, maxWakes)
 		run.fold.wake(s)
 		if run.cover != nil {
 			run.fold.cover, run.cover = *run.cover, nil
@@ -252,14 +259,17 @@ func (l *FoldSet) newFold() *Fold {
 	return newFold(l.opts, &l.words)
 }
 
-// note queues a run that has ended for putAway, once. A run that goes on after it
-// was put away keeps its fold: many late events must not pack and unpack it
-// repeatedly.
+// note queues a run that has ended for putAway. A run that goes on after it was put away keeps
+// its fold for some events, and each time for twice as many: to unpack and pack it costs more
+// than an event. A log that is read twice has all events of each run again.
 func (l *FoldSet) note(run *logRun) {
-	if run.fold.m.TerminalKind == "" || run.woken {
+	if run.wait > 0 {
+		run.wait--
+	}
+	if run.fold.m.TerminalKind == "" || run.due || run.wait > 0 {
 		return
 	}
-	run.woken = true
+	run.due = true
 	l.ended = append(l.ended, run)
 	if len(l.ended) > maxEnded {
 		l.putAwayFirst()
@@ -274,7 +284,7 @@ func (l *FoldSet) putAwayFirst() {
 // putAway reduces an ended run to its snapshot and frees its fold for another run.
 func (l *FoldSet) putAway(run *logRun) {
 	f := run.fold
-	run.fold = nil
+	run.fold, run.due = nil, false
 	if f.cover.Missing > 0 || f.cover.Unproven > 0 {
 		c := f.cover
 		run.cover = &c

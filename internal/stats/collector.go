@@ -189,13 +189,13 @@ func (c *Collector) Line(line agentevents.Line) {
 	}
 	c.events++
 	c.found.Add(ev)
-	if r.seen.Again(ev.Sequence) { // the fold would leave it out
-		c.repeated++
-		return
-	}
 	c.log.ApplyLine(ev, line.Text)
 	if ev.TaskID != "" {
 		r.task(ev.TaskID, ev.AgentID)
+	}
+	if r.seen.Again(ev.Sequence) {
+		c.repeated++
+		return
 	}
 	switch p := ev.Payload.(type) {
 	case *agentevents.AgentStarted:

@@ -8,7 +8,7 @@ import (
 	"github.com/agentevents/agentevents/internal/reuse"
 )
 
-// A Packer packs texts. What they have in common is kept once, in its dictionary: the texts that
+// A Packer packs texts. Their common parts are kept once, in its dictionary: the texts that
 // were unlike all before them, up to [MaxDictionary]. The zero Packer is ready to use; it must not
 // be used concurrently.
 type Packer struct {
@@ -20,7 +20,7 @@ type Packer struct {
 }
 
 // A Text is a packed text: a list of pieces. A piece has bytes as they are, and then a copy from
-// the dictionary or from the text so far. The zero Text is no text.
+// the dictionary or from the text so far. The zero Text stands for nothing.
 type Text struct {
 	by   *Packer
 	form string
@@ -52,7 +52,7 @@ func (p *Packer) Pack(text []byte) Text {
 	return t
 }
 
-// IsZero reports whether t is no text.
+// IsZero reports whether t stands for nothing.
 func (t Text) IsZero() bool { return t.by == nil }
 
 // Size returns the size of the packed form in bytes.

@@ -13,6 +13,7 @@ import (
 	"github.com/agentevents/agentevents/internal/firsterrs"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 	"github.com/agentevents/agentevents/internal/lines"
+	"github.com/agentevents/agentevents/internal/pack"
 	"github.com/agentevents/agentevents/internal/reuse"
 	"github.com/agentevents/agentevents/internal/sessions"
 )
@@ -35,7 +36,7 @@ type FoldSet struct {
 	words  words
 	ended  []*logRun // ended runs that still have a fold, in order of their ends
 	idle   []*Fold   // folds that are free for new runs
-	packed reuse.Slab
+	packer pack.Packer
 	buf    []byte
 	errs   firsterrs.List // of lines
 
@@ -48,9 +49,11 @@ type logRun struct {
 	id    string
 	fold  *Fold
 	rest  *RunSnapshot // the snapshot of an ended run
-	text  string       // the snapshot of an ended run as JSON, when it is small
+	text  pack.Text    // the JSON of the snapshot of an ended run, when it is small
 	cover *coverage    // of an ended run that misses events, while it has no fold
-	woken bool         // the run has been in FoldSet.ended, or went on after it was put away
+	due   bool         // the run is in FoldSet.ended
+	wakes int          // how often it went on after it was put away
+	wait  int          // number of events until it may be put away again
 	line  int          // number of its first line, when workers fold
 	went  int          // place of its first event, or of the last one with which it goes on
 }
@@ -62,6 +65,9 @@ const (
 	// maxPacked is the size of the largest snapshot that is packed as JSON, in
 	// bytes. A larger snapshot takes not much more memory than its JSON.
 	maxPacked = 8 << 10
+	// firstWait is for how many events a run keeps its fold when it goes on the first time, and
+	// maxWakes how often that doubles.
+	firstWait, maxWakes = 16, 20
 	// maxReadErrors is how many errors of lines FoldLog returns.
 	maxReadErrors = 100
 )
@@ -169,7 +175,7 @@ func (l *FoldSet) Snapshot(runID string) *RunSnapshot {
 	case run.rest != nil:
 		return l.finish(run.rest.clone(), run.went)
 	}
-	return l.finish(run.unpack(), run.went)
+	return l.finish(l.unpack(run), run.went)
 }
 
 // Drain yields the snapshot of every run in the order in which the runs appear,
@@ -189,7 +195,7 @@ func (l *FoldSet) Drain() iter.Seq[*RunSnapshot] {
 			case run.fold != nil:
 				s = run.fold.detach()
 			case s == nil:
-				s = run.unpack()
+				s = l.unpack(run)
 			}
 			went := run.went
 			*run = logRun{}
@@ -201,9 +207,10 @@ func (l *FoldSet) Drain() iter.Seq[*RunSnapshot] {
 }
 
 // unpack returns the snapshot of a packed run.
-func (r *logRun) unpack() *RunSnapshot {
+func (l *FoldSet) unpack(r *logRun) *RunSnapshot {
 	s := &RunSnapshot{}
-	if err := s.UnmarshalJSON([]byte(r.text)); err != nil {
+	l.buf = r.text.Append(l.buf[:0])
+	if err := s.UnmarshalJSON(l.buf); err != nil {
 		panic("agentevents: a packed snapshot is damaged: " + err.Error()) // impossible: putAway wrote it
 	}
 	return s
@@ -229,9 +236,11 @@ func (l *FoldSet) run(id string) *logRun {
 	case run.fold == nil:
 		s := run.rest
 		if s == nil {
-			s = run.unpack()
+			s = l.unpack(run)
 		}
-		run.fold, run.rest, run.text, run.woken = l.newFold(), nil, "", true
+		run.fold, run.rest, run.text = l.newFold(), nil, pack.Text{}
+		run.wakes++
+		run.wait = firstWait << min(run.wakes-1, maxWakes)
 		run.fold.wake(s)
 		if run.cover != nil {
 			run.fold.cover, run.cover = *run.cover, nil
@@ -250,14 +259,17 @@ func (l *FoldSet) newFold() *Fold {
 	return newFold(l.opts, &l.words)
 }
 
-// note queues a run that has ended for putAway, once. A run that goes on after it
-// was put away keeps its fold: many late events must not pack and unpack it
-// repeatedly.
+// note queues a run that has ended for putAway. A run that goes on after it was put away keeps
+// its fold for some events, and each time for twice as many: to unpack and pack it costs more
+// than an event. A log that is read twice has all events of each run again.
 func (l *FoldSet) note(run *logRun) {
-	if run.fold.m.TerminalKind == "" || run.woken {
+	if run.wait > 0 {
+		run.wait--
+	}
+	if run.fold.m.TerminalKind == "" || run.due || run.wait > 0 {
 		return
 	}
-	run.woken = true
+	run.due = true
 	l.ended = append(l.ended, run)
 	if len(l.ended) > maxEnded {
 		l.putAwayFirst()
@@ -272,13 +284,13 @@ func (l *FoldSet) putAwayFirst() {
 // putAway reduces an ended run to its snapshot and frees its fold for another run.
 func (l *FoldSet) putAway(run *logRun) {
 	f := run.fold
-	run.fold = nil
+	run.fold, run.due = nil, false
 	if f.cover.Missing > 0 || f.cover.Unproven > 0 {
 		c := f.cover
 		run.cover = &c
 	}
 	recent, deltas := f.m.Resume.recent, f.m.Resume.recentDeltas
-	if run.text = l.pack(f); run.text == "" {
+	if run.text = l.pack(f); run.text.IsZero() {
 		s := f.detach()
 		s.OpenCalls, s.ClosedCalls = ownCalls(s.OpenCalls, s.ClosedCalls)
 		s.Resume.recent, s.Resume.recentDeltas = slices.Clone(s.Resume.recent), slices.Clone(s.Resume.recentDeltas)
@@ -292,38 +304,16 @@ func (l *FoldSet) putAway(run *logRun) {
 	}
 }
 
-// pack returns the JSON of a run that shows little, or "".
-func (l *FoldSet) pack(f *Fold) string {
+// pack returns the JSON of a run that shows little.
+func (l *FoldSet) pack(f *Fold) (none pack.Text) {
 	if !f.v.showsLittle() {
-		return ""
+		return none
 	}
 	l.buf = f.v.sync(&f.m).appendJSON(l.buf[:0])
 	if len(l.buf) > maxPacked {
-		return ""
+		return none
 	}
-	return l.packed.Clone(sparse(string(l.buf)))
-}
-
-// sparse leaves out the members of a snapshot that are empty: reading it gives the
-// same snapshot.
-func sparse(object string) string {
-	noUsage := string(new(RunUsage).appendJSON(nil))
-	var b strings.Builder
-	b.WriteByte('{')
-	for name, value := range jsonwire.Members(object) {
-		switch value {
-		case "[]", "{}", `""`, "0", noUsage:
-			continue
-		}
-		if b.Len() > 1 {
-			b.WriteByte(',')
-		}
-		b.WriteString(jsonwire.Quote(name))
-		b.WriteByte(':')
-		b.WriteString(value)
-	}
-	b.WriteByte('}')
-	return b.String()
+	return l.packer.Pack(l.buf)
 }
 
 // fail keeps the error of a line.

@@ -2,6 +2,7 @@ package agentevents
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"runtime"
 	"strings"
@@ -271,8 +272,8 @@ func TestFoldReaderIsFoldsApart(t *testing.T) {
 	}
 }
 
-// A run is put away once: late events do not unpack and pack it repeatedly.
-func TestRunsArePutAwayOnce(t *testing.T) {
+// Late events do not unpack and pack a run repeatedly.
+func TestLateEventsKeepTheFold(t *testing.T) {
 	l := NewFoldSet(FoldOptions{})
 	away := 0
 	count := func() int {
@@ -280,7 +281,7 @@ func TestRunsArePutAwayOnce(t *testing.T) {
 		for _, run := range l.order {
 			if run.fold == nil {
 				n++
-				require.True(t, (run.rest == nil) != (run.text == ""))
+				require.True(t, (run.rest == nil) != run.text.IsZero())
 			}
 		}
 		return n
@@ -439,6 +440,32 @@ func TestFoldReaderAllocations(t *testing.T) {
 	}
 }
 
+// A log that is read twice leaves no more folds than one that is read once.
+func TestRunsArePutAwayAgain(t *testing.T) {
+	var log strings.Builder
+	const runs, steps = 40, 2 * firstWait
+	for run := range runs {
+		for n := range steps {
+			kind := [...]string{0: "run.started", steps - 1: "run.completed"}[n]
+			fmt.Fprintf(&log, `{"id":"%d-%d","sequence":%d,"timestamp":"2026-05-05T09:00:00Z","type":%q,"runId":"r%d","schemaVersion":%q,"payload":{}}`+"\n",
+				run, n, n, cmp.Or(kind, "run.resumed"), run, SchemaVersion)
+		}
+	}
+	folds := func(times int) (n int) {
+		l, err := FoldLog(NewReader(strings.NewReader(strings.Repeat(log.String(), times)), ReaderOptions{}), FoldOptions{})
+		require.NoError(t, err)
+		require.Equal(t, uint64(steps), l.Snapshot("r0").NextSequence)
+		for _, run := range l.order {
+			if run.fold != nil {
+				n++
+			}
+		}
+		return n
+	}
+	require.LessOrEqual(t, folds(1), maxEnded)
+	require.LessOrEqual(t, folds(2), maxEnded)
+}
+
 // A run of 32 events and four agents is packed when it has ended, and its snapshot is the same.
 func TestRunOfFourAgentsIsPacked(t *testing.T) {
 	var log strings.Builder
@@ -468,7 +495,7 @@ func TestRunOfFourAgentsIsPacked(t *testing.T) {
 	packed := 0
 	for _, run := range l.order {
 		if run.fold == nil {
-			require.NotEmpty(t, run.text)
+			require.False(t, run.text.IsZero())
 			packed++
 		}
 	}

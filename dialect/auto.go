@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -231,13 +232,6 @@ func isNative(line []byte) bool {
 		return false
 	}
 	head := line[len(id):min(len(line), 120)]
-	for i, c := range head {
-		if c == '"' {
-			return strings.HasPrefix(string(head[i:]), sequence)
-		}
-		if c == '\\' {
-			break
-		}
-	}
-	return false
+	end := bytes.IndexByte(head, '"')
+	return end >= 0 && bytes.HasPrefix(head[end:], []byte(sequence)) && bytes.IndexByte(head[:end], '\\') < 0
 }

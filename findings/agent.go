@@ -168,6 +168,9 @@ func (r *Run) agent(ev *agentevents.Event) *agent {
 			r.forget()
 		}
 		a = &agent{id: strings.Clone(id)}
+		if r.agents == nil {
+			r.agents = map[string]*agent{}
+		}
 		r.agents[a.id] = a
 	}
 	r.acts++

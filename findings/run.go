@@ -84,7 +84,7 @@ func NewRun(id string, o Options) *Run {
 }
 
 func newRun(id string, o *Options) *Run {
-	return &Run{id: strings.Clone(id), o: o, agents: map[string]*agent{}}
+	return &Run{id: strings.Clone(id), o: o}
 }
 
 // Findings returns the findings in the order in which they began.
@@ -202,8 +202,7 @@ func (r *Run) forgetAll() {
 	for _, f := range r.found {
 		f.Open = false
 	}
-	clear(r.agents)
-	r.open, r.asking, r.working, r.idle, r.hands = 0, 0, 0, nil, hands{}
+	r.agents, r.open, r.asking, r.working, r.idle, r.hands = nil, 0, 0, 0, nil, hands{} // of many runs an empty map is memory
 }
 
 // begin adds a finding that began earlier, with the events that it has so far.

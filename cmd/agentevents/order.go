@@ -57,7 +57,11 @@ func bySequence(lines lineSeq) lineSeq {
 // another one than the sequence: lines of KAOS are numbered anew as they are read, because a
 // process that goes on with a run begins at 0 again.
 func numberOf(ev *agentevents.Event) (n uint64, own bool) {
-	n, err := strconv.ParseUint(string(dialect.Unknown(ev, dialect.KAOS, "sequence")), 10, 64)
+	text := dialect.Unknown(ev, dialect.KAOS, "sequence")
+	if text == "" {
+		return ev.Sequence, false // of most events: an error takes memory
+	}
+	n, err := strconv.ParseUint(string(text), 10, 64)
 	if err != nil {
 		return ev.Sequence, false
 	}
@@ -99,19 +103,23 @@ func (l *logReader) told(in *invocation, lines lineSeq) lineSeq {
 	return func(yield func(position, agentevents.Line) bool) {
 		runs, hint := map[string]*numbers{}, ""
 		for at, line := range lines {
-			ev := line.Event
-			if n, own := numberOf(ev); hint == "" && own && runs[ev.RunID].left(n) {
-				hint = fmt.Sprintf("%s: run %s goes back to number %d, which was missing: with --order sequence it is read in that order",
-					l.place(at), visible(jsonwire.Brief(ev.RunID)), n)
-			} else if hint == "" && !own && runs[ev.RunID].back(ev.Sequence) {
-				hint = fmt.Sprintf("%s: run %s goes back to sequence %d, which was missing: with --order sequence it is read in that order",
-					l.place(at), visible(jsonwire.Brief(ev.RunID)), ev.Sequence)
-			} else if number, n := n, runs[ev.RunID]; hint == "" && (n != nil || len(runs) < maxOrderRuns) {
-				if n == nil {
+			if hint == "" {
+				ev := line.Event
+				number, own := numberOf(ev)
+				switch n := runs[ev.RunID]; {
+				case own && n.left(number):
+					hint = fmt.Sprintf("%s: run %s goes back to number %d, which was missing: with --order sequence it is read in that order",
+						l.place(at), visible(jsonwire.Brief(ev.RunID)), number)
+				case !own && n.back(number):
+					hint = fmt.Sprintf("%s: run %s goes back to sequence %d, which was missing: with --order sequence it is read in that order",
+						l.place(at), visible(jsonwire.Brief(ev.RunID)), number)
+				case n != nil:
+					n.seen(number)
+				case len(runs) < maxOrderRuns:
 					n = &numbers{}
+					n.seen(number)
 					runs[strings.Clone(ev.RunID)] = n
 				}
-				n.seen(number)
 			}
 			if !yield(at, line) {
 				return

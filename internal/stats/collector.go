@@ -12,7 +12,6 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/findings"
 	"github.com/agentevents/agentevents/internal/endword"
-	"github.com/agentevents/agentevents/internal/sessions"
 	"github.com/agentevents/agentevents/internal/view"
 )
 
@@ -35,22 +34,18 @@ const (
 	maxWords     = 32   // in Report.EndWords
 	maxGroups    = 1000 // further ones share the group Others
 	maxOpenCalls = 1024 // open calls of a run whose starts are known
-	maxLive      = 64   // runs that have a fold; see note
 )
 
 // Others is the name of the group that has everything for which there is no group left.
 const Others = "(others)"
 
-// A Collector adds up the figures of the runs of a log. It keeps little of a run that
-// goes on no more. A Collector must not be used concurrently.
+// A Collector adds up the figures of the runs of a log. It keeps little of a run that has
+// ended. A Collector must not be used concurrently.
 type Collector struct {
 	tables   []table
+	log      *agentevents.FoldSet
 	runs     map[string]*run
-	order    []*run // in the order in which the runs appear
-	live     []*run // runs with a fold that may be put away
-	buf      []byte
 	sessions map[string]*session
-	ends     sessions.Ends
 	total    tally
 
 	statuses map[agentevents.RunStatus]int
@@ -66,6 +61,7 @@ type Collector struct {
 // New returns a collector without events, which groups figures by each of the given things.
 func New(by ...By) *Collector {
 	c := &Collector{
+		log:  agentevents.NewFoldSet(agentevents.FoldOptions{KeepCalls: -1, MaxViolations: -1}),
 		runs: map[string]*run{}, sessions: map[string]*session{}, statuses: map[agentevents.RunStatus]int{}, found: findings.New(findings.Options{}),
 	}
 	for _, by := range by {
@@ -85,18 +81,8 @@ type table struct {
 // A key names a group: an agent, a tool, a model, or an agent and a model.
 type key struct{ name, model string }
 
-// A run is the state of a run: its fold or what is left of it, and what the fold does not
-// show.
+// A run has the state of a run that its fold does not show.
 type run struct {
-	fold   *agentevents.Fold
-	packed string // the snapshot as JSON, without a fold
-
-	events int  // number of events so far
-	keep   int  // number of events before which the run is not put away
-	queued bool // in Collector.live
-	active bool // had an event since Collector looked at it
-	went   int  // place of its first event, or of the last one with which it goes on
-
 	seen  view.Sequences
 	names map[string]string              // of agents that have one, by their ids
 	tasks map[string]map[string]struct{} // agents of the tasks
@@ -198,41 +184,21 @@ func (c *Collector) Line(line agentevents.Line) {
 	ev := line.Event
 	r := c.runs[ev.RunID]
 	if r == nil {
-		r = &run{fold: newFold(), went: c.events + 1}
+		r = &run{}
 		c.runs[strings.Clone(ev.RunID)] = r
-		c.order = append(c.order, r)
 	}
 	c.events++
 	c.found.Add(ev)
-	again := r.seen.Again(ev.Sequence)
-	if again {
-		c.repeated++
-	}
-	if r.fold == nil {
-		if again {
-			return
-		}
-		r.wake()
-	}
-	if line.Text != "" {
-		r.fold.ApplyLine(*ev, line.Text)
-	} else {
-		r.fold.Apply(*ev)
-	}
+	c.log.ApplyLine(ev, line.Text)
 	if ev.TaskID != "" {
 		r.task(ev.TaskID, ev.AgentID)
 	}
-	c.note(r, ev.Payload)
-	if again {
+	if r.seen.Again(ev.Sequence) {
+		c.repeated++
 		return
 	}
 	switch p := ev.Payload.(type) {
-	case *agentevents.SessionStarted, *agentevents.TurnStarted:
-		r.went = c.events
-	case *agentevents.SessionCompleted:
-		c.ends.Add(ev.SessionID, sessions.End{At: c.events, Time: ev.Time, Status: p.Status})
 	case *agentevents.AgentStarted:
-		r.went = c.events
 		if p.Name != "" && r.names[ev.AgentID] != p.Name {
 			if r.names == nil {
 				r.names = map[string]string{}
@@ -332,7 +298,9 @@ func (r *run) opened(k call, o opened) {
 // returned takes the start of a call, and reports whether it is known.
 func (r *run) returned(k call) (o opened, open bool) {
 	o, open = r.calls[k]
-	delete(r.calls, k)
+	if delete(r.calls, k); len(r.calls) == 0 {
+		r.calls = nil // of an ended run it is memory
+	}
 	return o, open
 }
 

@@ -147,9 +147,8 @@ func (t *Tokens) add(u agentevents.Usage) {
 
 // Report returns the figures of all events. It empties the collector.
 func (c *Collector) Report() *Report {
-	for i, r := range c.order {
-		c.snapshot(r, c.ended(r))
-		c.order[i], *r = nil, run{}
+	for s := range c.log.Drain() {
+		c.snapshot(c.runs[s.RunID], s)
 	}
 	for _, one := range c.sessions {
 		c.total.session(one)

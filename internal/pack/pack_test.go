@@ -1,0 +1,63 @@
+package pack
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// Texts come back as they were, also when the dictionary has grown since.
+func TestAnyText(t *testing.T) {
+	piece := rapid.OneOf(rapid.StringMatching(`[a-c]{0,12}`), rapid.StringMatching(`"[a-z]{1,9}":[0-9]{1,16},`), rapid.String())
+	text := rapid.Custom(func(t *rapid.T) string {
+		return strings.Repeat(strings.Join(rapid.SliceOf(piece).Draw(t, "pieces"), ""), rapid.IntRange(1, 40).Draw(t, "times"))
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		var p Packer
+		texts := rapid.SliceOfN(text, 1, 8).Draw(t, "texts")
+		var packed []Text
+		for _, text := range texts {
+			packed = append(packed, p.Pack([]byte(text)))
+		}
+		for i, text := range texts {
+			require.Equal(t, "before"+text, string(packed[i].Append([]byte("before"))))
+			require.LessOrEqual(t, packed[i].Size(), len(text)+16)
+		}
+	})
+}
+
+func TestDictionaryHasALimit(t *testing.T) {
+	var p Packer
+	random := rand.NewChaCha8([32]byte{})
+	for n := range 300 {
+		text := make([]byte, 1<<10*(1+n%90)) // also one that is larger than the dictionary
+		_, _ = random.Read(text)
+		require.Equal(t, text, p.Pack(text).Append(nil))
+	}
+	require.LessOrEqual(t, len(p.dict), MaxDictionary)
+}
+
+// A text with the shape of one before takes little more than what is new in it.
+func TestAlike(t *testing.T) {
+	var p Packer
+	random := rand.New(rand.NewPCG(1, 2))
+	text := func() []byte {
+		var b bytes.Buffer
+		for i := range 40 {
+			fmt.Fprintf(&b, `{"name of member %d":"2026-05-05T09:00:%02d.%03dZ","other":%d}`, i, random.IntN(60), random.IntN(1000), random.IntN(1e6))
+		}
+		return b.Bytes()
+	}
+	require.Less(t, p.Pack(text()).Size(), 16, "it is in the dictionary")
+	for range 100 {
+		one := text()
+		packed := p.Pack(one)
+		require.Less(t, packed.Size(), len(one)/3)
+		require.Equal(t, one, packed.Append(nil))
+	}
+}

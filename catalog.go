@@ -207,7 +207,7 @@ var catalog = [...]KindInfo{
 	{Kind: KindHandoffAccepted, Role: RoleCloses, Subject: "handoff", ByAgent: true, does: &behaviour{check: (*machine).checkHandoffAccepted, apply: (*machine).handoffAccepted}},
 
 	{Kind: KindTurnStarted, Role: RoleOpens, Subject: "turn", does: &behaviour{apply: (*machine).turnStarted, show: (*view).turnStarted}},
-	{Kind: KindTurnEnded, Role: RoleCloses, Subject: "turn", traits: binds, does: &behaviour{apply: (*machine).spanEnded, show: (*view).turnEnded}},
+	{Kind: KindTurnEnded, Role: RoleCloses, Subject: "turn", traits: binds, does: &behaviour{apply: (*machine).turnEnded, show: (*view).turnEnded}},
 	{Kind: KindTurnSummarized, Role: RolePoint, Subject: "turn", does: &behaviour{show: (*view).turnSummarized}},
 	{Kind: KindStepStarted, Role: RoleOpens, Subject: "step", does: &behaviour{apply: (*machine).spanStarted, show: (*view).stepStarted}},
 	{Kind: KindStepEnded, Role: RoleCloses, Subject: "step", traits: binds, does: &behaviour{apply: (*machine).spanEnded, show: (*view).stepEnded}},

@@ -417,7 +417,8 @@ func (v *view) again(a *AgentState, ev *Event) {
 	}
 	rec := a.shown
 	t := rec.attempt()
-	t.Died = !a.Ended
+	t.Died, t.Text = !a.Ended, string(rec.text)
+	rec.text = rec.text[:0]
 	if rec.Earlier = append(rec.Earlier, t); len(rec.Earlier) > 2*keptAttempts {
 		first, d := &rec.Earlier[keptAttempts], &rec.Dropped
 		if !d.OK {
@@ -692,7 +693,49 @@ func rewrite[T string | []byte](v *view, dst []byte, text T) []byte {
 func (v *view) textCompleted(ev *Event, sub *subject) {
 	if a := sub.agent; a != nil {
 		a.shown.text, a.Resume.textOpen = rewrite(v, a.shown.text, ev.Payload.(*TextCompleted).Text), false
+		v.saidInTurn(a.AgentID, a.shown.text)
 	}
+}
+
+// saidInTurn notes a text of an agent in its latest open turn.
+func (v *view) saidInTurn(agent string, text []byte) {
+	if len(v.s.Turns) == 0 {
+		return
+	}
+	if i, ok := v.turns.LastOpen(turnKey{agent: agent}, func(i int) bool { return v.s.Turns[i].EndedAt.IsZero() }); ok {
+		replace(&v.s.Turns[i].Said, string(text))
+	}
+}
+
+// finishUnnamed notes the text of the block without an id that the begin or the end of a turn ends.
+func (v *view) finishUnnamed(a *AgentState) {
+	if v == nil || !a.Resume.textOpen {
+		return
+	}
+	blocks := a.Resume.blocks
+	for i := len(blocks) - 1; i >= 0; i-- {
+		if b := &blocks[i]; b.subject == "text" && (!b.whole || b.id == "") { // see latest
+			if b.id == "" {
+				a.shown.text, a.Resume.textOpen = rewrite(v, a.shown.text, b.text), false
+				v.saidInTurn(a.AgentID, a.shown.text)
+			}
+			return
+		}
+	}
+}
+
+// requests are the attributes that tell what a turn was asked, the most telling first. No document
+// lists them.
+var requests = [...]string{"user_input", "user_message", "input", "prompt", "query", "question", "message"}
+
+// requestIn returns the request among the attributes of a turn, or "".
+func requestIn(attributes string) (text string) {
+	for _, name := range requests {
+		if text = jsonwire.Text(jsonwire.Member(attributes, name)); text != "" {
+			break
+		}
+	}
+	return text
 }
 
 func (v *view) agentReasoned(ev *Event, sub *subject) {
@@ -968,7 +1011,10 @@ func (v *view) planProposed(ev *Event, sub *subject) {
 func (v *view) turnStarted(ev *Event, sub *subject) {
 	v.s.SessionEndedAt = time.Time{}
 	p := ev.Payload.(*TurnStarted)
-	v.newTurn(TurnSnapshot{Sequence: ev.Sequence, Turn: p.Turn, Name: v.intern(p.Name), AgentID: v.intern(whose(ev, sub)), SpanID: v.keep(ev.SpanID), StartedAt: ev.Time})
+	v.newTurn(TurnSnapshot{
+		Sequence: ev.Sequence, Turn: p.Turn, Name: v.intern(p.Name), AgentID: v.intern(whose(ev, sub)), SpanID: v.keep(ev.SpanID), StartedAt: ev.Time,
+		Asked: v.keep(requestIn(string(p.Attributes))),
+	})
 }
 
 func (v *view) newTurn(t TurnSnapshot) *TurnSnapshot {

@@ -649,7 +649,22 @@ func (m *machine) sessionCompleted(ev *Event, _ *subject) {
 
 func (m *machine) turnStarted(ev *Event, sub *subject) {
 	m.goesOn()
+	m.turnOfTexts(sub)
 	m.spanStarted(ev, sub)
+}
+
+func (m *machine) turnEnded(ev *Event, sub *subject) {
+	m.turnOfTexts(sub)
+	m.spanEnded(ev, sub)
+}
+
+// turnOfTexts ends the blocks without an id of an agent, of which a turn begins or ends: no block
+// is of two turns.
+func (m *machine) turnOfTexts(sub *subject) {
+	if a := sub.agent; a != nil {
+		m.view.finishUnnamed(a)
+		a.endUnnamed()
+	}
 }
 
 func (m *machine) runPaused(*Event, *subject) { m.paused, m.cancelling = true, false }
@@ -1261,7 +1276,7 @@ func saysEnd(ev *Event, sub *subject, subject, id string) bool {
 		return ev.AgentID == "" && ev.NodeRunID != "" // see nodeEnded
 	case *AgentTransition:
 		return p.To.Terminal() || id == "" && subject != "tool_call" // an agent at rest says nothing more
-	case *ToolCalled, *ModelCalled:
+	case *ToolCalled, *ModelCalled, *TurnStarted, *TurnEnded:
 		return id == "" && subject != "tool_call" // see endUnnamed
 	case *ToolReturned:
 		if p.OneEvent {

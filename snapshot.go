@@ -236,8 +236,10 @@ func (a *AgentSnapshot) attempt() AttemptSnapshot {
 		WorkflowID: a.WorkflowID, Phase: a.Phase, Task: a.Task, StartedAt: a.StartedAt, EndedAt: a.EndedAt, Duration: a.Duration,
 		Status: a.Status, Counted: a.Counted, Totals: a.Totals,
 		ToolCalls: a.ToolCalls - before.ToolCalls, ToolFailures: a.ToolFailures - before.ToolFailures,
+		ToolSuccesses: a.ToolSuccesses - before.ToolSuccesses, ToolRefusals: a.ToolRefusals - before.ToolRefusals, ToolsUndecided: a.ToolsUndecided - before.ToolsUndecided,
 		ModelCalls: a.ModelCalls - before.ModelCalls, ModelFailures: a.ModelFailures - before.ModelFailures, Errors: a.Errors - before.Errors,
-		Outcome: a.Outcome, Error: a.Error, Result: a.Result, NumTurns: a.NumTurns, ConvergenceScore: a.ConvergenceScore,
+		Outcome: a.Outcome, EndStatus: a.EndStatus, Error: a.Error, Result: a.Result, NumTurns: a.NumTurns, ConvergenceScore: a.ConvergenceScore,
+		Text: a.Text,
 	}
 	if t.Errors > 0 {
 		t.LastError = a.LastError
@@ -248,6 +250,7 @@ func (a *AgentSnapshot) attempt() AttemptSnapshot {
 // add adds the counts of an attempt.
 func (d *DroppedAttempts) add(t *AttemptSnapshot) {
 	d.ToolCalls, d.ToolFailures = plus(d.ToolCalls, t.ToolCalls), plus(d.ToolFailures, t.ToolFailures)
+	d.ToolSuccesses, d.ToolRefusals, d.ToolsUndecided = plus(d.ToolSuccesses, t.ToolSuccesses), plus(d.ToolRefusals, t.ToolRefusals), plus(d.ToolsUndecided, t.ToolsUndecided)
 	d.ModelCalls, d.ModelFailures = plus(d.ModelCalls, t.ModelCalls), plus(d.ModelFailures, t.ModelFailures)
 	d.Errors = plus(d.Errors, t.Errors)
 }
@@ -352,7 +355,7 @@ type AgentSnapshot struct {
 	Totals            Opt[Totals]        `json:"totals,omitzero"`            // AgentEnded.Totals
 	NumTurns          Opt[int]           `json:"numTurns,omitzero"`          // AgentEnded.NumTurns
 	ConvergenceScore  Opt[float64]       `json:"convergenceScore,omitzero"`  // AgentEnded.ConvergenceScore
-	Text              string             `json:"text,omitzero"`              // its latest text block, whole or so far
+	Text              string             `json:"text,omitzero"`              // the latest text block of the current attempt, whole or so far
 	Reasoning         string             `json:"reasoning,omitzero"`         // its latest reasoning block, whole or so far
 	Usage             AgentUsage         `json:"usage"`                      // what it reported; see RunUsage
 
@@ -385,27 +388,35 @@ type AttemptSnapshot struct {
 	Totals           Opt[Totals]        `json:"totals,omitzero"`           // AgentEnded.Totals
 	ToolCalls        int                `json:"toolCalls"`                 // number of calls
 	ToolFailures     int                `json:"toolFailures"`              // number of returns with a status other than ok
+	ToolSuccesses    int                `json:"toolSuccesses,omitzero"`    // number of calls that returned ok; like the next two, as ToolStats counts
+	ToolRefusals     int                `json:"toolRefusals,omitzero"`     // number of calls that were refused
+	ToolsUndecided   int                `json:"toolsUndecided,omitzero"`   // number of calls that returned with neither
 	ModelCalls       int                `json:"modelCalls,omitzero"`       // number of model calls
 	ModelFailures    int                `json:"modelFailures,omitzero"`    // number of model calls that returned an error
 	Errors           int                `json:"errors,omitzero"`           // number of agent.error, without warnings
 	LastError        Opt[ErrorInfo]     `json:"lastError,omitzero"`        // the latest agent.error, without warnings
 	Outcome          AgentOutcome       `json:"outcome,omitzero"`          // AgentEnded.Outcome
+	EndStatus        string             `json:"endStatus,omitzero"`        // AgentEnded.Status
 	Error            Opt[ErrorInfo]     `json:"error,omitzero"`            // AgentEnded.Error
 	Result           string             `json:"result,omitzero"`           // AgentEnded.Result
 	NumTurns         Opt[int]           `json:"numTurns,omitzero"`         // AgentEnded.NumTurns
 	ConvergenceScore Opt[float64]       `json:"convergenceScore,omitzero"` // AgentEnded.ConvergenceScore
+	Text             string             `json:"text,omitzero"`             // its last text block, whole or as far as it came
 }
 
 // DroppedAttempts are the attempts of an agent that a snapshot does not keep: their number and
 // the sums of their counts.
 type DroppedAttempts struct {
-	Count         int    `json:"count"`                  // how many they are
-	Sequence      uint64 `json:"sequence"`               // AttemptSnapshot.Sequence of the first one
-	ToolCalls     int    `json:"toolCalls"`              // AttemptSnapshot.ToolCalls, like all below
-	ToolFailures  int    `json:"toolFailures"`           // number of returns with a status other than ok
-	ModelCalls    int    `json:"modelCalls,omitzero"`    // number of model calls
-	ModelFailures int    `json:"modelFailures,omitzero"` // number of model calls that returned an error
-	Errors        int    `json:"errors,omitzero"`        // number of agent.error, without warnings
+	Count          int    `json:"count"`                   // how many they are
+	Sequence       uint64 `json:"sequence"`                // AttemptSnapshot.Sequence of the first one
+	ToolCalls      int    `json:"toolCalls"`               // AttemptSnapshot.ToolCalls, like all below
+	ToolFailures   int    `json:"toolFailures"`            // number of returns with a status other than ok
+	ToolSuccesses  int    `json:"toolSuccesses,omitzero"`  // number of calls that returned ok
+	ToolRefusals   int    `json:"toolRefusals,omitzero"`   // number of calls that were refused
+	ToolsUndecided int    `json:"toolsUndecided,omitzero"` // number of calls that returned with neither
+	ModelCalls     int    `json:"modelCalls,omitzero"`     // number of model calls
+	ModelFailures  int    `json:"modelFailures,omitzero"`  // number of model calls that returned an error
+	Errors         int    `json:"errors,omitzero"`         // number of agent.error, without warnings
 }
 
 // ToolCallSnapshot is one tool call.
@@ -467,6 +478,8 @@ type TurnSnapshot struct {
 	EndedAt     time.Time          `json:"endedAt,omitzero"`     // time of its closing event; zero while open
 	Duration    Opt[time.Duration] `json:"durationMs,omitzero"`  // duration of the closing event, else EndedAt - StartedAt
 	Error       Opt[ErrorInfo]     `json:"error,omitzero"`       // set when it failed
+	Asked       string             `json:"asked,omitzero"`       // the request: the text of the first of these attributes of its start: user_input, user_message, input, prompt, query, question, message
+	Said        string             `json:"said,omitzero"`        // the last text block of its agent in it, once that is whole or the turn has ended
 	Text        string             `json:"text,omitzero"`        // TurnSummarized.Text
 	Intent      string             `json:"intent,omitzero"`      // TurnSummarized.Intent
 }

@@ -3289,6 +3289,18 @@ func (v *AttemptSnapshot) appendJSON(dst []byte) []byte {
 	dst = jsonwire.AppendInt(dst, int64(v.ToolCalls))
 	dst = append(dst, `,"toolFailures":`...)
 	dst = jsonwire.AppendInt(dst, int64(v.ToolFailures))
+	if v.ToolSuccesses != 0 {
+		dst = append(dst, `,"toolSuccesses":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.ToolSuccesses))
+	}
+	if v.ToolRefusals != 0 {
+		dst = append(dst, `,"toolRefusals":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.ToolRefusals))
+	}
+	if v.ToolsUndecided != 0 {
+		dst = append(dst, `,"toolsUndecided":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.ToolsUndecided))
+	}
 	if v.ModelCalls != 0 {
 		dst = append(dst, `,"modelCalls":`...)
 		dst = jsonwire.AppendInt(dst, int64(v.ModelCalls))
@@ -3309,6 +3321,10 @@ func (v *AttemptSnapshot) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"outcome":`...)
 		dst = jsonwire.AppendString(dst, string(v.Outcome))
 	}
+	if v.EndStatus != "" {
+		dst = append(dst, `,"endStatus":`...)
+		dst = jsonwire.AppendString(dst, v.EndStatus)
+	}
 	if v.Error.OK {
 		dst = append(dst, `,"error":`...)
 		dst = v.Error.V.appendJSON(dst)
@@ -3325,6 +3341,10 @@ func (v *AttemptSnapshot) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"convergenceScore":`...)
 		dst = jsonwire.AppendFloat(dst, v.ConvergenceScore.V)
 	}
+	if v.Text != "" {
+		dst = append(dst, `,"text":`...)
+		dst = jsonwire.AppendString(dst, v.Text)
+	}
 	return append(dst, '}')
 }
 
@@ -3337,6 +3357,18 @@ func (v *DroppedAttempts) appendJSON(dst []byte) []byte {
 	dst = jsonwire.AppendInt(dst, int64(v.ToolCalls))
 	dst = append(dst, `,"toolFailures":`...)
 	dst = jsonwire.AppendInt(dst, int64(v.ToolFailures))
+	if v.ToolSuccesses != 0 {
+		dst = append(dst, `,"toolSuccesses":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.ToolSuccesses))
+	}
+	if v.ToolRefusals != 0 {
+		dst = append(dst, `,"toolRefusals":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.ToolRefusals))
+	}
+	if v.ToolsUndecided != 0 {
+		dst = append(dst, `,"toolsUndecided":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.ToolsUndecided))
+	}
 	if v.ModelCalls != 0 {
 		dst = append(dst, `,"modelCalls":`...)
 		dst = jsonwire.AppendInt(dst, int64(v.ModelCalls))
@@ -3504,6 +3536,14 @@ func (v *TurnSnapshot) appendJSON(dst []byte) []byte {
 	if v.Error.OK {
 		dst = append(dst, `,"error":`...)
 		dst = v.Error.V.appendJSON(dst)
+	}
+	if v.Asked != "" {
+		dst = append(dst, `,"asked":`...)
+		dst = jsonwire.AppendString(dst, v.Asked)
+	}
+	if v.Said != "" {
+		dst = append(dst, `,"said":`...)
+		dst = jsonwire.AppendString(dst, v.Said)
 	}
 	if v.Text != "" {
 		dst = append(dst, `,"text":`...)

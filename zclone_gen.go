@@ -379,10 +379,12 @@ func (w *AttemptSnapshot) deepen() {
 		w.LastError.V.deepen()
 	}
 	w.Outcome = cloneText(w.Outcome)
+	w.EndStatus = cloneText(w.EndStatus)
 	if w.Error.OK {
 		w.Error.V.deepen()
 	}
 	w.Result = cloneText(w.Result)
+	w.Text = cloneText(w.Text)
 }
 
 func (v *DroppedAttempts) clone() *DroppedAttempts {
@@ -454,6 +456,8 @@ func (w *TurnSnapshot) deepen() {
 	if w.Error.OK {
 		w.Error.V.deepen()
 	}
+	w.Asked = cloneText(w.Asked)
+	w.Said = cloneText(w.Said)
 	w.Text = cloneText(w.Text)
 	w.Intent = cloneText(w.Intent)
 }

@@ -499,10 +499,12 @@ func (m *machine) applyKind(ev *Event, sub *subject) {
 		m.handoffAccepted(ev, sub)
 	case 33:
 		m.turnStarted(ev, sub)
-	case 34, 37:
-		m.spanEnded(ev, sub)
+	case 34:
+		m.turnEnded(ev, sub)
 	case 36:
 		m.spanStarted(ev, sub)
+	case 37:
+		m.spanEnded(ev, sub)
 	case 40, 41:
 		m.nodeEnded(ev, sub)
 	case 49:

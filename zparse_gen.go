@@ -6177,60 +6177,95 @@ func (v *AttemptSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			v.ToolCalls, err = s.SmallInt()
 		case 17: // toolFailures
 			v.ToolFailures, err = s.SmallInt()
-		case 18: // modelCalls
+		case 18: // toolSuccesses
+			if !m.null(s, name) {
+				v.ToolSuccesses, err = s.SmallInt()
+				if v.ToolSuccesses == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 19: // toolRefusals
+			if !m.null(s, name) {
+				v.ToolRefusals, err = s.SmallInt()
+				if v.ToolRefusals == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 20: // toolsUndecided
+			if !m.null(s, name) {
+				v.ToolsUndecided, err = s.SmallInt()
+				if v.ToolsUndecided == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 21: // modelCalls
 			if !m.null(s, name) {
 				v.ModelCalls, err = s.SmallInt()
 				if v.ModelCalls == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 19: // modelFailures
+		case 22: // modelFailures
 			if !m.null(s, name) {
 				v.ModelFailures, err = s.SmallInt()
 				if v.ModelFailures == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 20: // errors
+		case 23: // errors
 			if !m.null(s, name) {
 				v.Errors, err = s.SmallInt()
 				if v.Errors == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 21: // lastError
+		case 24: // lastError
 			if !m.null(s, name) {
 				err = v.LastError.V.parseJSON(s)
 				v.LastError.OK = err == nil
 			}
-		case 22: // outcome
+		case 25: // outcome
 			if !m.null(s, name) {
 				v.Outcome, err = parseText[AgentOutcome](s)
 				if v.Outcome == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 23: // error
+		case 26: // endStatus
+			if !m.null(s, name) {
+				v.EndStatus, err = s.String()
+				if v.EndStatus == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 27: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
-		case 24: // result
+		case 28: // result
 			if !m.null(s, name) {
 				v.Result, err = s.String()
 				if v.Result == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 25: // numTurns
+		case 29: // numTurns
 			if !m.null(s, name) {
 				v.NumTurns.V, err = s.SmallInt()
 				v.NumTurns.OK = err == nil
 			}
-		case 26: // convergenceScore
+		case 30: // convergenceScore
 			if !m.null(s, name) {
 				v.ConvergenceScore.V, err = s.Float()
 				v.ConvergenceScore.OK = err == nil
+			}
+		case 31: // text
+			if !m.null(s, name) {
+				v.Text, err = s.String()
+				if v.Text == "" {
+					m.spelled(name, `""`)
+				}
 			}
 		default:
 			err = s.Skip()
@@ -6260,15 +6295,20 @@ var namesOfAttemptSnapshot = jsonwire.Names(
 	"totals",
 	"toolCalls",
 	"toolFailures",
+	"toolSuccesses",
+	"toolRefusals",
+	"toolsUndecided",
 	"modelCalls",
 	"modelFailures",
 	"errors",
 	"lastError",
 	"outcome",
+	"endStatus",
 	"error",
 	"result",
 	"numTurns",
 	"convergenceScore",
+	"text",
 )
 
 func (v *DroppedAttempts) parseJSON(s *jsonwire.Scanner) error {
@@ -6296,21 +6336,42 @@ func (v *DroppedAttempts) parseJSON(s *jsonwire.Scanner) error {
 			v.ToolCalls, err = s.SmallInt()
 		case 4: // toolFailures
 			v.ToolFailures, err = s.SmallInt()
-		case 5: // modelCalls
+		case 5: // toolSuccesses
+			if !m.null(s, name) {
+				v.ToolSuccesses, err = s.SmallInt()
+				if v.ToolSuccesses == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 6: // toolRefusals
+			if !m.null(s, name) {
+				v.ToolRefusals, err = s.SmallInt()
+				if v.ToolRefusals == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 7: // toolsUndecided
+			if !m.null(s, name) {
+				v.ToolsUndecided, err = s.SmallInt()
+				if v.ToolsUndecided == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 8: // modelCalls
 			if !m.null(s, name) {
 				v.ModelCalls, err = s.SmallInt()
 				if v.ModelCalls == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 6: // modelFailures
+		case 9: // modelFailures
 			if !m.null(s, name) {
 				v.ModelFailures, err = s.SmallInt()
 				if v.ModelFailures == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 7: // errors
+		case 10: // errors
 			if !m.null(s, name) {
 				v.Errors, err = s.SmallInt()
 				if v.Errors == 0 {
@@ -6332,6 +6393,9 @@ var namesOfDroppedAttempts = jsonwire.Names(
 	"sequence",
 	"toolCalls",
 	"toolFailures",
+	"toolSuccesses",
+	"toolRefusals",
+	"toolsUndecided",
 	"modelCalls",
 	"modelFailures",
 	"errors",
@@ -6688,14 +6752,28 @@ func (v *TurnSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
-		case 11: // text
+		case 11: // asked
+			if !m.null(s, name) {
+				v.Asked, err = s.String()
+				if v.Asked == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 12: // said
+			if !m.null(s, name) {
+				v.Said, err = s.String()
+				if v.Said == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 13: // text
 			if !m.null(s, name) {
 				v.Text, err = s.String()
 				if v.Text == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 12: // intent
+		case 14: // intent
 			if !m.null(s, name) {
 				v.Intent, err = s.String()
 				if v.Intent == "" {
@@ -6723,6 +6801,8 @@ var namesOfTurnSnapshot = jsonwire.Names(
 	"endedAt",
 	"durationMs",
 	"error",
+	"asked",
+	"said",
 	"text",
 	"intent",
 )

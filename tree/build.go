@@ -547,7 +547,7 @@ func start(text string) string {
 
 // structural are the topics that the tree draws from the snapshot, or in a place of their own.
 var structural = map[report.Topic]bool{
-	report.Agent: true, report.Call: true, report.Step: true, report.Node: true, report.Budget: true, report.Violation: true, report.Stated: true, report.Asked: true, report.Answered: true,
+	report.Agent: true, report.Call: true, report.Turn: true, report.Step: true, report.Node: true, report.Budget: true, report.Violation: true, report.Stated: true, report.Asked: true, report.Answered: true,
 	report.Said: true,
 }
 
@@ -653,14 +653,9 @@ func (b *builder) spans(add func(agent string, n *node)) {
 	}
 	for i := range b.s.Turns {
 		t := &b.s.Turns[i]
-		l := line{head: t.Name, detail: t.Text}
-		if l.head == "" {
-			l.head = "turn"
-			if t.Turn.OK {
-				l.head += " " + strconv.Itoa(t.Turn.V)
-			}
-		}
+		l := line{head: report.TurnName(t), detail: cmp.Or(t.Text, t.Said)}
 		b.span(&l, t.EndedAt.IsZero(), t.Error, t.Duration)
+		l.detail = report.Dashed(t.Asked, l.detail)
 		span(t.AgentID, l, turn, t.Sequence, t.EndSequence, t.EndedAt.IsZero())
 	}
 	for i := range b.s.Steps {
@@ -874,6 +869,7 @@ func (b *builder) said(root *node) {
 		n := b.attempt(it.AgentID, it.Sequence)
 		l := b.itemLine(it)
 		switch {
+		case it.Turn != "": // the line of the turn tells it
 		case it.Topic == report.Answered && n == nil:
 			root.add(&node{line: l})
 		case it.Topic == report.Answered && !n.a.Several && len(n.a.Earlier) > 0, it.Topic == report.Asked && n != nil && it.Sequence > n.seq && !n.a.Several:

@@ -94,6 +94,8 @@ type runResume struct {
 	workflows []string `wire:"workflows,omitzero"` // the workflows that the run is, until they are finalized
 	finalized bool     `wire:"finalized,omitzero"` // all of those were finalized, and nothing has started since
 
+	early []earlyEnd `wire:"early,omitzero"` // ends without starts: see earlyEnd
+
 	// Only a fold writes these; an emitter leaves them empty.
 	reported      bool           `wire:"reported,omitzero"`      // usage was reported since the last turn.summarized
 	sessionError  Opt[ErrorInfo] `wire:"sessionError,omitzero"`  // SessionCompleted.Error
@@ -432,8 +434,9 @@ type ToolCallSnapshot struct {
 	StartedAt time.Time          `json:"startedAt,omitzero"`  // time of its agent.toolCalled; with oneEvent the return's time minus its duration; zero when it never began
 	Status    ToolStatus         `json:"status,omitzero"`     // status of the return; empty while open
 	Duration  Opt[time.Duration] `json:"durationMs,omitzero"` // ToolReturned.Duration, else the time between the two events
-	// ReturnedAt is the time of a return that has come without the beginning of its call. An
-	// agent.toolCalled of an earlier time, whose line was written late, is that beginning.
+	// ReturnedAt is the time of a return that has come without the beginning of its call, unless it
+	// is a whole call without a span. An agent.toolCalled of an earlier time, whose line was written
+	// late, is that beginning, and takes the time away.
 	ReturnedAt time.Time `json:"returnedAt,omitzero"`
 	Error      string    `json:"error,omitzero"` // message of the return's error; of a failed return without one the beginning of its summary, else of its result
 }

@@ -82,6 +82,42 @@ func (v *RuleError) appendJSON(dst []byte) []byte {
 	return append(dst, '}')
 }
 
+func (v *earlyEnd) appendJSON(dst []byte) []byte {
+	dst = append(dst, `{"kind":`...)
+	dst = jsonwire.AppendString(dst, string(v.kind))
+	if v.agent != "" {
+		dst = append(dst, `,"agent":`...)
+		dst = jsonwire.AppendString(dst, v.agent)
+	}
+	if v.id != "" {
+		dst = append(dst, `,"id":`...)
+		dst = jsonwire.AppendString(dst, v.id)
+	}
+	if v.span != "" {
+		dst = append(dst, `,"span":`...)
+		dst = jsonwire.AppendString(dst, v.span)
+	}
+	dst = append(dst, `,"at":`...)
+	dst = jsonwire.AppendTime(dst, v.at)
+	if v.word != "" {
+		dst = append(dst, `,"word":`...)
+		dst = jsonwire.AppendString(dst, v.word)
+	}
+	if v.how != "" {
+		dst = append(dst, `,"how":`...)
+		dst = jsonwire.AppendString(dst, string(v.how))
+	}
+	if v.took.OK {
+		dst = append(dst, `,"tookMs":`...)
+		dst = jsonwire.AppendMillis(dst, v.took.V)
+	}
+	if v.whole {
+		dst = append(dst, `,"whole":`...)
+		dst = strconv.AppendBool(dst, v.whole)
+	}
+	return append(dst, '}')
+}
+
 func (v *AgentStarted) appendJSON(dst []byte) []byte {
 	mark := len(dst)
 	if v.Agent.OK {
@@ -2685,6 +2721,10 @@ func (v *runResume) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"finalized":`...)
 		dst = strconv.AppendBool(dst, v.finalized)
 	}
+	if v.early != nil {
+		dst = append(dst, `,"early":`...)
+		dst = appendListOfEarlyEnd(dst, v.early)
+	}
 	if v.reported {
 		dst = append(dst, `,"reported":`...)
 		dst = strconv.AppendBool(dst, v.reported)
@@ -4283,6 +4323,17 @@ func appendListOfPlanStep(dst []byte, v []PlanStep) []byte {
 }
 
 func appendListOfQuestion(dst []byte, v []Question) []byte {
+	dst = append(dst, '[')
+	for i := range v {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = v[i].appendJSON(dst)
+	}
+	return append(dst, ']')
+}
+
+func appendListOfEarlyEnd(dst []byte, v []earlyEnd) []byte {
 	dst = append(dst, '[')
 	for i := range v {
 		if i > 0 {

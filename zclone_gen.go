@@ -40,6 +40,22 @@ func (w *RuleError) deepen() {
 	w.Detail = cloneText(w.Detail)
 }
 
+func (v *earlyEnd) clone() *earlyEnd {
+	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *earlyEnd) deepen() {
+	w.kind = cloneText(w.kind)
+	w.agent = cloneText(w.agent)
+	w.id = cloneText(w.id)
+	w.span = cloneText(w.span)
+	w.word = cloneText(w.word)
+	w.how = cloneText(w.how)
+}
+
 func (v *Totals) clone() *Totals {
 	w := *v
 	w.deepen()
@@ -164,6 +180,7 @@ func (v *runResume) clone() *runResume {
 // deepen makes a shallow copy a deep one.
 func (w *runResume) deepen() {
 	w.workflows = cloneListOfString(w.workflows)
+	w.early = cloneListOfEarlyEnd(w.early)
 	if w.sessionError.OK {
 		w.sessionError.V.deepen()
 	}
@@ -809,6 +826,18 @@ func cloneListOfString(v []string) []string {
 	copy(w, v)
 	for i := range w {
 		w[i] = cloneText(w[i])
+	}
+	return w
+}
+
+func cloneListOfEarlyEnd(v []earlyEnd) []earlyEnd {
+	if len(v) == 0 {
+		return nil
+	}
+	w := make([]earlyEnd, len(v))
+	copy(w, v)
+	for i := range w {
+		w[i].deepen()
 	}
 	return w
 }

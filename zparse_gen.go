@@ -170,6 +170,96 @@ var namesOfRuleError = jsonwire.Names(
 	"refused",
 )
 
+func (v *earlyEnd) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfearlyEnd, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // kind
+			v.kind, err = parseText[Kind](s)
+		case 2: // agent
+			if !m.null(s, name) {
+				v.agent, err = s.String()
+				if v.agent == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 3: // id
+			if !m.null(s, name) {
+				v.id, err = s.String()
+				if v.id == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 4: // span
+			if !m.null(s, name) {
+				v.span, err = s.String()
+				if v.span == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 5: // at
+			v.at, err = s.Time()
+		case 6: // word
+			if !m.null(s, name) {
+				v.word, err = s.String()
+				if v.word == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 7: // how
+			if !m.null(s, name) {
+				v.how, err = parseText[ToolStatus](s)
+				if v.how == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 8: // tookMs
+			if !m.null(s, name) {
+				v.took.V, err = s.Millis()
+				v.took.OK = err == nil
+			}
+		case 9: // whole
+			if !m.null(s, name) {
+				v.whole, err = s.Bool()
+				if !v.whole {
+					m.spelled(name, `false`)
+				}
+			}
+		default:
+			err = s.Skip()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var namesOfearlyEnd = jsonwire.Names(
+	"kind",
+	"agent",
+	"id",
+	"span",
+	"at",
+	"word",
+	"how",
+	"tookMs",
+	"whole",
+)
+
 func (v *AgentStarted) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
@@ -4846,54 +4936,61 @@ func (v *runResume) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `false`)
 				}
 			}
-		case 7: // reported
+		case 7: // early
+			if !m.null(s, name) {
+				v.early, err = parseListOfEarlyEnd(s)
+			}
+			if len(v.early) == 0 {
+				v.early = nil
+			}
+		case 8: // reported
 			if !m.null(s, name) {
 				v.reported, err = s.Bool()
 				if !v.reported {
 					m.spelled(name, `false`)
 				}
 			}
-		case 8: // sessionError
+		case 9: // sessionError
 			if !m.null(s, name) {
 				err = v.sessionError.V.parseJSON(s)
 				v.sessionError.OK = err == nil
 			}
-		case 9: // expected
+		case 10: // expected
 			if !m.null(s, name) {
 				v.expected, err = parseListOfAgentRef(s)
 			}
 			if len(v.expected) == 0 {
 				v.expected = nil
 			}
-		case 10: // lastEdge
+		case 11: // lastEdge
 			if !m.null(s, name) {
 				v.lastEdge, err = s.String()
 				if v.lastEdge == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 11: // messageEvents
+		case 12: // messageEvents
 			if !m.null(s, name) {
 				v.messageEvents, err = parseListOfString(s)
 			}
 			if len(v.messageEvents) == 0 {
 				v.messageEvents = nil
 			}
-		case 12: // recent
+		case 13: // recent
 			if !m.null(s, name) {
 				v.recent, err = parseListOfFingerprint(s)
 			}
 			if len(v.recent) == 0 {
 				v.recent = nil
 			}
-		case 13: // recentDeltas
+		case 14: // recentDeltas
 			if !m.null(s, name) {
 				v.recentDeltas, err = parseListOfFingerprint(s)
 			}
 			if len(v.recentDeltas) == 0 {
 				v.recentDeltas = nil
 			}
-		case 14: // strays
+		case 15: // strays
 			if !m.null(s, name) {
 				v.strays, err = parseListOfFingerprint(s)
 			}
@@ -4917,6 +5014,7 @@ var namesOfrunResume = jsonwire.Names(
 	"cut",
 	"workflows",
 	"finalized",
+	"early",
 	"reported",
 	"sessionError",
 	"expected",
@@ -8676,6 +8774,26 @@ func parseListOfQuestion(s *jsonwire.Scanner) ([]Question, error) {
 			return list, nil
 		}
 		list = append(list, Question{})
+		if err := list[len(list)-1].parseJSON(s); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func parseListOfEarlyEnd(s *jsonwire.Scanner) ([]earlyEnd, error) {
+	if err := s.Array(); err != nil {
+		return nil, err
+	}
+	list := []earlyEnd{}
+	for {
+		ok, err := s.Elem()
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return list, nil
+		}
+		list = append(list, earlyEnd{})
 		if err := list[len(list)-1].parseJSON(s); err != nil {
 			return nil, err
 		}

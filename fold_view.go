@@ -153,7 +153,11 @@ func (v *view) sync(m *machine) *RunSnapshot {
 		for _, list := range [...][]*ToolCallSnapshot{s.OpenCalls, v.closed} {
 			for _, c := range list {
 				v.rename(&c.AgentID, c.Sequence)
+				v.rename(&c.Within, c.Sequence)
 			}
+		}
+		for i := range s.Steps {
+			v.rename(&s.Steps[i].Within, s.Steps[i].Sequence)
 		}
 		for i := range s.Approvals {
 			v.rename(&s.Approvals[i].AgentID, s.Approvals[i].Sequence)
@@ -747,10 +751,10 @@ func (v *view) messageCreated(ev *Event, sub *subject, m *ConversationMessage) {
 
 // Tools.
 
-func (v *view) toolCalled(ev *Event, sub *subject, p *ToolCalled, call *openCall) {
+func (v *view) toolCalled(ev *Event, sub *subject, p *ToolCalled, call *openCall, within string) {
 	t := v.tool(p.ToolID)
 	c := v.newCall(ev, sub, v.keepBriefly(p.CallID), v.keepBriefly(ev.ID), t.id)
-	c.Attempt, c.RetryOf, c.StartedAt = p.Attempt, v.keepBriefly(p.RetryOf), ev.Time
+	c.Attempt, c.RetryOf, c.StartedAt, c.Within = p.Attempt, v.keepBriefly(p.RetryOf), ev.Time, within
 	*call = openCall{callKey: callKey{c.AgentID, c.CallID}, event: c.EventID, step: call.step, shown: c}
 	t.stats.Calls = plus(t.stats.Calls, 1)
 	if sub.agent != nil {
@@ -760,7 +764,7 @@ func (v *view) toolCalled(ev *Event, sub *subject, p *ToolCalled, call *openCall
 
 // calledLate gives the record of a call that has returned, and the counts of its tool, what its
 // beginning tells.
-func (v *view) calledLate(ev *Event, sub *subject, p *ToolCalled, end *earlyEnd) {
+func (v *view) calledLate(ev *Event, sub *subject, p *ToolCalled, end *earlyEnd, within string) {
 	old, t := v.tool(end.word), v.tool(p.ToolID)
 	took := elapsed(end.took, ev.Time, end.at)
 	for _, m := range [...]struct {
@@ -778,7 +782,7 @@ func (v *view) calledLate(ev *Event, sub *subject, p *ToolCalled, end *earlyEnd)
 	}
 	for _, c := range v.closed {
 		if c.ReturnedAt.Equal(end.at) && TimeKnown(c.ReturnedAt) && c.CallID == p.CallID && c.AgentID == sub.key {
-			c.Sequence, c.EventID, c.ToolID, c.Step = ev.Sequence, v.keepBriefly(ev.ID), t.id, ev.Step
+			c.Sequence, c.EventID, c.ToolID, c.Step, c.Within = ev.Sequence, v.keepBriefly(ev.ID), t.id, ev.Step, within
 			c.Attempt, c.RetryOf, c.StartedAt, c.Duration, c.ReturnedAt = p.Attempt, v.keepBriefly(p.RetryOf), ev.Time, took, time.Time{}
 			break
 		}
@@ -1093,9 +1097,11 @@ func (v *view) turnSummarized(ev *Event, sub *subject) {
 	t.Text, t.Intent = v.keep(p.Text), v.keep(p.Intent)
 }
 
-func (v *view) stepStarted(ev *Event, sub *subject) {
+func (v *view) stepStarted(ev *Event, sub *subject, within string) {
 	if v != nil {
-		v.newStep(v.step(ev, sub))
+		st := v.step(ev, sub)
+		st.Within = within
+		v.newStep(st)
 	}
 }
 
@@ -1108,7 +1114,7 @@ func (v *view) step(ev *Event, sub *subject) StepSnapshot {
 }
 
 // stepStartedLate gives the record of a step that has ended what its start tells.
-func (v *view) stepStartedLate(ev *Event, sub *subject) {
+func (v *view) stepStartedLate(ev *Event, sub *subject, within string) {
 	if v == nil {
 		return
 	}
@@ -1121,6 +1127,7 @@ func (v *view) stepStartedLate(ev *Event, sub *subject) {
 		}
 		was := *st
 		*st = v.step(ev, sub)
+		st.Within = within
 		st.Sequence = min(st.Sequence, was.Sequence)
 		st.EndSequence, st.EndedAt, st.Duration, st.Error = max(was.EndSequence, ev.Sequence), was.EndedAt, elapsed(was.Duration, st.StartedAt, was.EndedAt), was.Error
 		v.noteStep(i)

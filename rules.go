@@ -661,11 +661,11 @@ func (m *machine) turnStarted(ev *Event, sub *subject) {
 
 func (m *machine) stepStarted(ev *Event, sub *subject) {
 	if _, late := m.beginsLate(spanOf(ev, sub)); late {
-		m.view.stepStartedLate(ev, sub)
+		m.view.stepStartedLate(ev, sub, m.inside(ev, sub))
 		return
 	}
 	m.spanStarted(ev, sub)
-	m.view.stepStarted(ev, sub)
+	m.view.stepStarted(ev, sub, m.inside(ev, sub))
 }
 
 func (m *machine) turnEnded(ev *Event, sub *subject) {
@@ -1032,7 +1032,7 @@ func (m *machine) toolCalled(ev *Event, sub *subject) {
 		if again {
 			m.view.dropCall(earlier.shown)
 		}
-		m.view.toolCalled(ev, sub, p, &call)
+		m.view.toolCalled(ev, sub, p, &call, m.inside(ev, sub))
 	}
 	m.calls.Add(call.callKey, call)
 	if p.ApprovalID != "" {
@@ -1049,7 +1049,7 @@ func (m *machine) calledLate(ev *Event, sub *subject, p *ToolCalled, end *earlyE
 		a.endUnnamed()
 	}
 	if m.view != nil {
-		m.view.calledLate(ev, sub, p, end)
+		m.view.calledLate(ev, sub, p, end, m.inside(ev, sub))
 	}
 	if p.ApprovalID != "" {
 		m.useApproval(p.ApprovalID, m.view.keep(p.CallID))
@@ -1114,6 +1114,25 @@ func (m *machine) toolReturned(ev *Event, sub *subject) {
 	if !open && counts && !refused && (!p.OneEvent || ev.SpanID != "") { // the end of a span has begun somewhere
 		m.endedFirst(earlyEnd{kind: KindToolCalled, agent: sub.key, id: p.CallID, span: ev.SpanID, at: ev.Time, word: p.ToolID, how: p.Status.constant(), took: p.Duration, whole: p.wholeCall()})
 	}
+}
+
+// inside returns the agent in whose span, or in a step of which, the call or the step of an event
+// begins, if that is another one than its own.
+func (m *machine) inside(ev *Event, sub *subject) string {
+	if m.view == nil || ev.ParentSpanID == "" {
+		return ""
+	}
+	if a := m.bySpan[ev.ParentSpanID]; a != nil {
+		if a == sub.agent {
+			return ""
+		}
+		return a.AgentID
+	}
+	v := m.view
+	if i, ok := v.steps.LastOpen(stepKey{span: ev.ParentSpanID}, func(i int) bool { return v.s.Steps[i].EndedAt.IsZero() }); ok {
+		return v.s.Steps[i].Within
+	}
+	return ""
 }
 
 // takeCall closes a call of an agent.

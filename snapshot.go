@@ -425,6 +425,7 @@ type DroppedAttempts struct {
 type ToolCallSnapshot struct {
 	Sequence  uint64             `json:"sequence"`            // sequence of its first event
 	AgentID   string             `json:"agentId,omitzero"`    // its agent; empty when the envelope names none
+	Within    string             `json:"within,omitzero"`     // the agent in whose span it began, or in a step of it, if that is another one
 	CallID    string             `json:"callId"`              // the call id
 	ToolID    string             `json:"toolId"`              // the tool
 	EventID   string             `json:"eventId,omitzero"`    // ID of its first event
@@ -476,8 +477,8 @@ type TurnSnapshot struct {
 	Turn        Opt[int]           `json:"turn,omitzero"`        // number of the turn
 	Name        string             `json:"name,omitzero"`        // name of the span
 	AgentID     string             `json:"agentId,omitzero"`     // its agent; empty when the envelope names none
-	SpanID      string             `json:"spanId,omitzero"`      // span of its start
-	StartedAt   time.Time          `json:"startedAt,omitzero"`   // time of its first event
+	SpanID      string             `json:"spanId,omitzero"`      // span of its start, else of its end
+	StartedAt   time.Time          `json:"startedAt,omitzero"`   // time of its start; zero when that is not in the log
 	EndedAt     time.Time          `json:"endedAt,omitzero"`     // time of its closing event; zero while open
 	Duration    Opt[time.Duration] `json:"durationMs,omitzero"`  // duration of the closing event, else EndedAt - StartedAt
 	Error       Opt[ErrorInfo]     `json:"error,omitzero"`       // set when it failed
@@ -495,7 +496,8 @@ type StepSnapshot struct {
 	Name        string             `json:"name,omitzero"`        // name of the span
 	Description string             `json:"description,omitzero"` // what the step is meant to do
 	AgentID     string             `json:"agentId,omitzero"`     // its agent; empty when the envelope names none
-	SpanID      string             `json:"spanId,omitzero"`      // span of its start
+	Within      string             `json:"within,omitzero"`      // the agent in whose span it began, or in a step of it, if that is another one
+	SpanID      string             `json:"spanId,omitzero"`      // span of its start, else of its end
 	StartedAt   time.Time          `json:"startedAt,omitzero"`   // time of its first event
 	EndedAt     time.Time          `json:"endedAt,omitzero"`     // time of its closing event; zero while open
 	Duration    Opt[time.Duration] `json:"durationMs,omitzero"`  // duration of the closing event, else EndedAt - StartedAt

@@ -3431,6 +3431,10 @@ func (v *ToolCallSnapshot) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"agentId":`...)
 		dst = jsonwire.AppendString(dst, v.AgentID)
 	}
+	if v.Within != "" {
+		dst = append(dst, `,"within":`...)
+		dst = jsonwire.AppendString(dst, v.Within)
+	}
 	dst = append(dst, `,"callId":`...)
 	dst = jsonwire.AppendString(dst, v.CallID)
 	dst = append(dst, `,"toolId":`...)
@@ -3616,6 +3620,10 @@ func (v *StepSnapshot) appendJSON(dst []byte) []byte {
 	if v.AgentID != "" {
 		dst = append(dst, `,"agentId":`...)
 		dst = jsonwire.AppendString(dst, v.AgentID)
+	}
+	if v.Within != "" {
+		dst = append(dst, `,"within":`...)
+		dst = jsonwire.AppendString(dst, v.Within)
 	}
 	if v.SpanID != "" {
 		dst = append(dst, `,"spanId":`...)

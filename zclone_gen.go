@@ -423,6 +423,7 @@ func (v *ToolCallSnapshot) clone() *ToolCallSnapshot {
 // deepen makes a shallow copy a deep one.
 func (w *ToolCallSnapshot) deepen() {
 	w.AgentID = cloneText(w.AgentID)
+	w.Within = cloneText(w.Within)
 	w.CallID = cloneText(w.CallID)
 	w.ToolID = cloneText(w.ToolID)
 	w.EventID = cloneText(w.EventID)
@@ -491,6 +492,7 @@ func (w *StepSnapshot) deepen() {
 	w.Name = cloneText(w.Name)
 	w.Description = cloneText(w.Description)
 	w.AgentID = cloneText(w.AgentID)
+	w.Within = cloneText(w.Within)
 	w.SpanID = cloneText(w.SpanID)
 	if w.Error.OK {
 		w.Error.V.deepen()

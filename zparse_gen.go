@@ -6525,61 +6525,68 @@ func (v *ToolCallSnapshot) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `""`)
 				}
 			}
-		case 3: // callId
+		case 3: // within
+			if !m.null(s, name) {
+				v.Within, err = s.String()
+				if v.Within == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 4: // callId
 			v.CallID, err = s.String()
-		case 4: // toolId
+		case 5: // toolId
 			v.ToolID, err = s.String()
-		case 5: // eventId
+		case 6: // eventId
 			if !m.null(s, name) {
 				v.EventID, err = s.String()
 				if v.EventID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 6: // step
+		case 7: // step
 			if !m.null(s, name) {
 				v.Step.V, err = s.SmallInt()
 				v.Step.OK = err == nil
 			}
-		case 7: // attempt
+		case 8: // attempt
 			if !m.null(s, name) {
 				v.Attempt.V, err = s.SmallInt()
 				v.Attempt.OK = err == nil
 			}
-		case 8: // retryOf
+		case 9: // retryOf
 			if !m.null(s, name) {
 				v.RetryOf, err = s.String()
 				if v.RetryOf == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 9: // startedAt
+		case 10: // startedAt
 			if !m.null(s, name) {
 				v.StartedAt, err = s.Time()
 				if v.StartedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 10: // status
+		case 11: // status
 			if !m.null(s, name) {
 				v.Status, err = parseText[ToolStatus](s)
 				if v.Status == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 11: // durationMs
+		case 12: // durationMs
 			if !m.null(s, name) {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
 			}
-		case 12: // returnedAt
+		case 13: // returnedAt
 			if !m.null(s, name) {
 				v.ReturnedAt, err = s.Time()
 				if v.ReturnedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 13: // error
+		case 14: // error
 			if !m.null(s, name) {
 				v.Error, err = s.String()
 				if v.Error == "" {
@@ -6599,6 +6606,7 @@ func (v *ToolCallSnapshot) parseJSON(s *jsonwire.Scanner) error {
 var namesOfToolCallSnapshot = jsonwire.Names(
 	"sequence",
 	"agentId",
+	"within",
 	"callId",
 	"toolId",
 	"eventId",
@@ -6954,33 +6962,40 @@ func (v *StepSnapshot) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `""`)
 				}
 			}
-		case 7: // spanId
+		case 7: // within
+			if !m.null(s, name) {
+				v.Within, err = s.String()
+				if v.Within == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 8: // spanId
 			if !m.null(s, name) {
 				v.SpanID, err = s.String()
 				if v.SpanID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 8: // startedAt
+		case 9: // startedAt
 			if !m.null(s, name) {
 				v.StartedAt, err = s.Time()
 				if v.StartedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 9: // endedAt
+		case 10: // endedAt
 			if !m.null(s, name) {
 				v.EndedAt, err = s.Time()
 				if v.EndedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 10: // durationMs
+		case 11: // durationMs
 			if !m.null(s, name) {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
 			}
-		case 11: // error
+		case 12: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
@@ -7002,6 +7017,7 @@ var namesOfStepSnapshot = jsonwire.Names(
 	"name",
 	"description",
 	"agentId",
+	"within",
 	"spanId",
 	"startedAt",
 	"endedAt",

@@ -31,6 +31,7 @@ type builder struct {
 	order      []*agentNode            // in the order in which the agents appeared, and further attempts started
 	calls      map[callKey][]*node     // in order
 	named      map[callKey]bool        // calls that other lines refer to
+	spawns     map[string]bool         // ids of calls that agents work for
 	phases     map[phaseKey]*phaseNodes
 	flows      map[string][]*node // workflows in order, by their ids
 }
@@ -184,8 +185,12 @@ func (b *builder) makeAgents() {
 	ids := make(map[*agentevents.AgentSnapshot]string, len(b.s.Agents))
 	b.executions = map[string]int{}
 	agents := view.Of(b.s)
+	b.spawns = map[string]bool{}
 	for id, a := range b.s.Agents {
 		ids[a] = id
+		if a != nil {
+			b.spawns[a.ParentCallID] = true
+		}
 		if view.Executes(id, a) {
 			b.executions[a.NodeID]++
 		}
@@ -511,7 +516,7 @@ func (b *builder) acts(place func(agent string, n *node)) {
 		if c.CallID != "" {
 			b.calls[key] = append(b.calls[key], n) // agents that it spawned hang from it
 		}
-		place(c.AgentID, n)
+		place(b.inside(c.AgentID, c.Within, c.CallID), n)
 	}
 	for _, calls := range b.calls {
 		sortBySeq(calls)
@@ -534,6 +539,25 @@ func (b *builder) acts(place func(agent string, n *node)) {
 			b.item(place, it)
 		}
 	}
+}
+
+// inside returns the agent below which a call or a step of an agent hangs: the one in whose span it
+// began, if that works for the agent and the call has spawned none.
+func (b *builder) inside(agent, within, call string) string {
+	if within == "" || b.spawns[call] && call != "" {
+		return agent
+	}
+	up := within
+	for range maxDepth {
+		a := b.s.Agents[up]
+		if a == nil || a.ParentAgentID == "" {
+			break
+		}
+		if up = a.ParentAgentID; up == agent {
+			return within
+		}
+	}
+	return agent
 }
 
 // start returns the beginning of a text, as one that was cut at another place has it.
@@ -665,7 +689,7 @@ func (b *builder) spans(add func(agent string, n *node)) {
 			l.head = words("step", st.StepID)
 		}
 		b.span(&l, st.EndedAt.IsZero(), st.Error, st.Duration)
-		span(st.AgentID, l, step, st.Sequence, st.EndSequence, st.EndedAt.IsZero())
+		span(b.inside(st.AgentID, st.Within, ""), l, step, st.Sequence, st.EndSequence, st.EndedAt.IsZero())
 	}
 }
 

@@ -174,7 +174,12 @@ func (l *logReader) told(in *invocation, lines lineSeq) lineSeq {
 		runs, hint := map[string]*numbers{}, ""
 		for at, line := range lines {
 			ev := line.Event
-			if n, own := numberOf(ev); hint == "" && own && runs[ev.RunID].left(n) {
+			n, own := numberOf(ev)
+			if r := runs[ev.RunID]; r != nil {
+				own = own || r.own // a number may be the same as the sequence by chance
+				r.own = own
+			}
+			if hint == "" && own && runs[ev.RunID].left(n) {
 				hint = fmt.Sprintf("%s: run %s goes back to number %d, which was missing: with --order sequence it is read in that order",
 					l.place(at), visible(jsonwire.Brief(ev.RunID)), n)
 			} else if hint == "" && !own && runs[ev.RunID].back(ev.Sequence) {
@@ -182,7 +187,7 @@ func (l *logReader) told(in *invocation, lines lineSeq) lineSeq {
 					l.place(at), visible(jsonwire.Brief(ev.RunID)), ev.Sequence)
 			} else if number, n := n, runs[ev.RunID]; hint == "" && (n != nil || len(runs) < maxOrderRuns) {
 				if n == nil {
-					n = &numbers{}
+					n = &numbers{own: own}
 					runs[strings.Clone(ev.RunID)] = n
 				}
 				n.seen(number)
@@ -207,6 +212,7 @@ type numbers struct {
 	next   uint64
 	gaps   []agentevents.SequenceGap
 	jumped bool // the latest event left the latest gap
+	own    bool // the document has numbers that are no sequences: see numberOf
 }
 
 // maxOrderRuns is how many runs of a log are watched: the first.

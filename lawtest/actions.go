@@ -539,7 +539,7 @@ func (g *generator) plain() bool {
 	}
 	a := g.anyone()
 	if turn := info.Subject == "turn"; turn && a != nil {
-		g.settle(a) // no block is of two turns
+		g.settle(a) // a block ends with its turn
 	}
 	return g.offer(g.by(a, g.payload(info.Kind)))
 }

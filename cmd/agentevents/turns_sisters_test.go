@@ -202,7 +202,9 @@ func TestSisterTurnsKAOS(t *testing.T) {
 			want = append(want, d)
 		}
 		text := strings.Join(log, "\n") + "\n"
-		var s struct{ Turns []struct{ Asked, Said string } }
+		var s struct {
+			Turns []struct{ Asked, Said string }
+		}
 		require.NoError(t, json.Unmarshal([]byte(exec(text, "fold", "-").out), &s))
 		require.Len(t, s.Turns, len(want))
 		tree, show := exec(text, "tree", "-").out, exec(text, "show", "-").out

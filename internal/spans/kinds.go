@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/agentevents/agentevents"

@@ -296,7 +296,7 @@ func (r *RunSnapshot) machine(l Lifecycle) *machine {
 	was := &run.Resume
 	m := newMachine(&RunState{
 		RunID: run.RunID, NextSequence: run.NextSequence, TerminalKind: run.TerminalKind, Lifecycle: run.Lifecycle,
-		Resume: runResume{opened: was.opened, begun: was.begun, cut: was.cut, resumes: was.resumes, workflows: slices.Clone(was.workflows), finalized: was.finalized, flowEnd: was.flowEnd},
+		Resume: runResume{opened: was.opened, begun: was.begun, cut: was.cut, resumes: was.resumes, workflows: slices.Clone(was.workflows), finalized: was.finalized, flowEnd: was.flowEnd, early: slices.Clone(was.early)},
 	})
 	if m.Lifecycle == "" {
 		m.goBy(l)

@@ -54,3 +54,23 @@ func TestAttemptsAreBounded(t *testing.T) {
 	}
 	require.Less(t, float64(size(40_000)), 1.5*float64(size(400)))
 }
+
+// An attempt keeps its text, its words and its counts when another one follows, and a turn its text.
+func TestAttemptsAndTurnsKeepTheirs(t *testing.T) {
+	attempt := func(text string, status ToolStatus, end string) []Event {
+		return []Event{
+			ev("a", started()), ev("a", &TextDelta{Delta: text}), ev("a", call("c")), ev("a", returned("c", status)), ev("a", &AgentEnded{Status: end}),
+		}
+	}
+	s := fold(t, append(attempt("one", ToolStatusForbidden, "failed"), attempt("two", ToolStatusOK, "done")...)...)
+	tries := s.Agents["a"].AttemptsInOrder()
+	require.Equal(t, []string{"one", "two"}, []string{tries[0].Text, tries[1].Text})
+	require.Equal(t, []string{"failed", "done"}, []string{tries[0].EndStatus, tries[1].EndStatus})
+	require.Equal(t, [][2]int{{1, 0}, {0, 1}}, [][2]int{{tries[0].ToolRefusals, tries[0].ToolSuccesses}, {tries[1].ToolRefusals, tries[1].ToolSuccesses}})
+
+	s = fold(t, ev("a", &TextDelta{Delta: "before"}), ev("a", &TurnStarted{Attributes: `{"query":"q"}`}), ev("a", &TextDelta{Delta: "x"}), ev("a", &TextDelta{Delta: "y"}),
+		ev("a", &TurnEnded{}), ev("a", &TurnStarted{}), ev("a", &TextDelta{BlockID: "b", Delta: "goes on"}), ev("a", &TurnEnded{}),
+		ev("a", &TurnStarted{}), ev("a", &TextCompleted{Text: "whole"}))
+	require.Equal(t, []string{"xy", "", "whole"}, []string{s.Turns[0].Said, s.Turns[1].Said, s.Turns[2].Said})
+	require.Equal(t, "q", s.Turns[0].Asked)
+}

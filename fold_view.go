@@ -47,9 +47,6 @@ type view struct {
 
 	workflows map[string]int // index of the latest one, by id
 
-	unbegun map[callKey]unbegun
-	unasked map[string]int // answers whose requests are not in the log so far, by their ids
-
 	active map[string]struct{} // nodes that run or are suspended
 }
 
@@ -88,14 +85,6 @@ func (v *view) index() {
 	}
 	extra := max(0, len(s.ClosedCalls)-v.keepCalls) // the snapshot's limit may have been higher
 	v.closed = slices.Clone(s.ClosedCalls[extra:])
-	for _, c := range v.closed {
-		if c != nil && TimeKnown(c.ReturnedAt) {
-			v.returnedFirst(callKey{c.AgentID, c.CallID}, unbegun{c.ReturnedAt, c.ToolID, c.Status, c.Duration})
-		}
-	}
-	for i := range s.Approvals {
-		v.answeredFirst(i)
-	}
 	s.DroppedCalls += extra
 	for name, text := range s.State {
 		v.state.Set(name, string(text))
@@ -164,7 +153,11 @@ func (v *view) sync(m *machine) *RunSnapshot {
 		for _, list := range [...][]*ToolCallSnapshot{s.OpenCalls, v.closed} {
 			for _, c := range list {
 				v.rename(&c.AgentID, c.Sequence)
+				v.rename(&c.Within, c.Sequence)
 			}
+		}
+		for i := range s.Steps {
+			v.rename(&s.Steps[i].Within, s.Steps[i].Sequence)
 		}
 		for i := range s.Approvals {
 			v.rename(&s.Approvals[i].AgentID, s.Approvals[i].Sequence)
@@ -414,7 +407,8 @@ func (v *view) again(a *AgentState, ev *Event) {
 	}
 	rec := a.shown
 	t := rec.attempt()
-	t.Died = !a.Ended
+	t.Died, t.Text = !a.Ended, string(rec.text)
+	rec.text = rec.text[:0]
 	if rec.Earlier = append(rec.Earlier, t); len(rec.Earlier) > 2*keptAttempts {
 		first, d := &rec.Earlier[keptAttempts], &rec.Dropped
 		if !d.OK {
@@ -429,12 +423,6 @@ func (v *view) again(a *AgentState, ev *Event) {
 	if _, end := ev.Payload.(*AgentEnded); end {
 		rec.StartedAt = time.Time{} // the attempt before began then
 	}
-}
-
-// startedLate reports whether an agent has ended already without a start: its start has an earlier
-// time than the end, because its line was written late.
-func (v *view) startedLate(a *AgentState, ev *Event) bool {
-	return v != nil && a.Ended && !a.Started && TimeKnown(ev.Time) && TimeKnown(a.shown.EndedAt) && ev.Time.Before(a.shown.EndedAt)
 }
 
 func (v *view) agentStarted(ev *Event, sub *subject) {
@@ -689,7 +677,49 @@ func rewrite[T string | []byte](v *view, dst []byte, text T) []byte {
 func (v *view) textCompleted(ev *Event, sub *subject) {
 	if a := sub.agent; a != nil {
 		a.shown.text, a.Resume.textOpen = rewrite(v, a.shown.text, ev.Payload.(*TextCompleted).Text), false
+		v.saidInTurn(a.AgentID, a.shown.text)
 	}
+}
+
+// saidInTurn notes a text of an agent in its latest open turn.
+func (v *view) saidInTurn(agent string, text []byte) {
+	if len(v.s.Turns) == 0 {
+		return
+	}
+	if i, ok := v.turns.LastOpen(turnKey{agent: agent}, func(i int) bool { return v.s.Turns[i].EndedAt.IsZero() }); ok {
+		replace(&v.s.Turns[i].Said, string(text))
+	}
+}
+
+// finishUnnamed notes the text of the block without an id that the begin or the end of a turn ends.
+func (v *view) finishUnnamed(a *AgentState) {
+	if v == nil || !a.Resume.textOpen {
+		return
+	}
+	blocks := a.Resume.blocks
+	for i := len(blocks) - 1; i >= 0; i-- {
+		if b := &blocks[i]; b.subject == "text" && (!b.whole || b.id == "") { // see latest
+			if b.id == "" {
+				a.shown.text, a.Resume.textOpen = rewrite(v, a.shown.text, b.text), false
+				v.saidInTurn(a.AgentID, a.shown.text)
+			}
+			return
+		}
+	}
+}
+
+// requests are the attributes that tell what a turn was asked, the most telling first. No document
+// lists them.
+var requests = [...]string{"user_input", "user_message", "input", "prompt", "query", "question", "message"}
+
+// requestIn returns the request among the attributes of a turn, or "".
+func requestIn(attributes string) (text string) {
+	for _, name := range requests {
+		if text = jsonwire.Text(jsonwire.Member(attributes, name)); text != "" {
+			break
+		}
+	}
+	return text
 }
 
 func (v *view) agentReasoned(ev *Event, sub *subject) {
@@ -718,10 +748,10 @@ func (v *view) messageCreated(ev *Event, sub *subject, m *ConversationMessage) {
 
 // Tools.
 
-func (v *view) toolCalled(ev *Event, sub *subject, p *ToolCalled, call *openCall) {
+func (v *view) toolCalled(ev *Event, sub *subject, p *ToolCalled, call *openCall, within string) {
 	t := v.tool(p.ToolID)
 	c := v.newCall(ev, sub, v.keepBriefly(p.CallID), v.keepBriefly(ev.ID), t.id)
-	c.Attempt, c.RetryOf, c.StartedAt = p.Attempt, v.keepBriefly(p.RetryOf), ev.Time
+	c.Attempt, c.RetryOf, c.StartedAt, c.Within = p.Attempt, v.keepBriefly(p.RetryOf), ev.Time, within
 	*call = openCall{callKey: callKey{c.AgentID, c.CallID}, event: c.EventID, step: call.step, shown: c}
 	t.stats.Calls = plus(t.stats.Calls, 1)
 	if sub.agent != nil {
@@ -729,41 +759,18 @@ func (v *view) toolCalled(ev *Event, sub *subject, p *ToolCalled, call *openCall
 	}
 }
 
-// An unbegun is the return of a call whose beginning is not in the log so far.
-type unbegun struct {
-	at     time.Time
-	tool   string
-	status ToolStatus
-	took   Opt[time.Duration]
-}
-
-// maxUnbegun limits how many of them the fold of a run remembers.
-const maxUnbegun = 1024
-
-// returnedFirst remembers the return of a call whose beginning is not in the log.
-func (v *view) returnedFirst(key callKey, u unbegun) {
-	if TimeKnown(u.at) && len(v.unbegun) < maxUnbegun {
-		put(&v.unbegun, callKey{strings.Clone(key.agent), strings.Clone(key.call)}, u)
-	}
-}
-
-// begunLate reports whether a call has returned already: its event has an earlier time than a
-// return without a call, because its line was written late. The record gets what the event tells.
-func (v *view) begunLate(ev *Event, sub *subject, p *ToolCalled) bool {
-	was, early := v.unbegun[callKey{sub.key, p.CallID}]
-	if !early || !TimeKnown(ev.Time) || !ev.Time.Before(was.at) {
-		return false
-	}
-	delete(v.unbegun, callKey{sub.key, p.CallID})
-	old, t := v.tool(was.tool), v.tool(p.ToolID)
-	took := elapsed(was.took, ev.Time, was.at)
+// calledLate gives the record of a call that has returned, and the counts of its tool, what its
+// beginning tells.
+func (v *view) calledLate(ev *Event, sub *subject, p *ToolCalled, end *earlyEnd, within string) {
+	old, t := v.tool(end.word), v.tool(p.ToolID)
+	took := elapsed(end.took, ev.Time, end.at)
 	for _, m := range [...]struct {
 		stats *ToolStats
 		n     int
 		took  time.Duration
-	}{{old.stats, -1, -was.took.V}, {t.stats, 1, took.V}} {
+	}{{old.stats, -1, -end.took.V}, {t.stats, 1, took.V}} {
 		m.stats.Calls = plus(m.stats.Calls, m.n)
-		*m.stats.counted(was.status) += m.n
+		*m.stats.counted(end.how) += m.n
 		m.stats.Duration = plus(m.stats.Duration, m.took)
 	}
 	if *old.stats == (ToolStats{}) {
@@ -771,12 +778,24 @@ func (v *view) begunLate(ev *Event, sub *subject, p *ToolCalled) bool {
 		delete(v.s.Tools, old.id)
 	}
 	for _, c := range v.closed {
-		if TimeKnown(c.ReturnedAt) && c.CallID == p.CallID && c.AgentID == sub.key {
-			c.Sequence, c.EventID, c.ToolID, c.Step = ev.Sequence, v.keepBriefly(ev.ID), t.id, ev.Step
+		if c.ReturnedAt.Equal(end.at) && TimeKnown(c.ReturnedAt) && c.CallID == p.CallID && c.AgentID == sub.key {
+			c.Sequence, c.EventID, c.ToolID, c.Step, c.Within = ev.Sequence, v.keepBriefly(ev.ID), t.id, ev.Step, within
 			c.Attempt, c.RetryOf, c.StartedAt, c.Duration, c.ReturnedAt = p.Attempt, v.keepBriefly(p.RetryOf), ev.Time, took, time.Time{}
+			break
 		}
 	}
-	return true
+}
+
+// modelCalledLate counts a model call that has returned before its beginning.
+func (v *view) modelCalledLate(a *AgentState, ev *Event, end *earlyEnd) {
+	if v == nil {
+		return
+	}
+	rec := a.shown
+	if !end.whole {
+		rec.ModelCalls = plus(rec.ModelCalls, 1)
+	}
+	rec.ModelDuration = plus(rec.ModelDuration, elapsed(end.took, ev.Time, end.at).V-end.took.V)
 }
 
 // counted returns the number of calls with statuses of that kind.
@@ -816,12 +835,12 @@ func (v *view) returned(sub *subject, id string) bool {
 	return slices.ContainsFunc(v.closed, func(c *ToolCallSnapshot) bool { return c.CallID == id && c.AgentID == sub.key })
 }
 
-// toolReturned closes a call. c is nil when no call was open. A second return of a call that
-// has returned does not count.
-func (v *view) toolReturned(ev *Event, sub *subject, p *ToolReturned, c *ToolCallSnapshot) {
+// toolReturned closes a call, and reports whether it counts. c is nil when no call was open. A
+// second return of a call that has returned does not count.
+func (v *view) toolReturned(ev *Event, sub *subject, p *ToolReturned, c *ToolCallSnapshot) (counts bool) {
 	refused := p.Status == ToolStatusForbidden || p.Status == ToolStatusRateLimited
 	if c == nil && !p.OneEvent && !refused && v.returned(sub, p.CallID) {
-		return
+		return false
 	}
 	t := v.tool(p.ToolID)
 	stats := t.stats
@@ -835,9 +854,8 @@ func (v *view) toolReturned(ev *Event, sub *subject, p *ToolReturned, c *ToolCal
 			}
 		}
 		if !refused { // without its event, the call began before the log does
-			if !p.OneEvent {
+			if !p.OneEvent || ev.SpanID != "" {
 				c.ReturnedAt = ev.Time
-				v.returnedFirst(callKey{c.AgentID, c.CallID}, unbegun{ev.Time, t.id, p.Status.constant(), p.Duration})
 			}
 			stats.Calls = plus(stats.Calls, 1)
 			if sub.agent != nil {
@@ -871,6 +889,7 @@ func (v *view) toolReturned(ev *Event, sub *subject, p *ToolReturned, c *ToolCal
 	}
 	stats.Duration = plus(stats.Duration, c.Duration.V)
 	v.keepCall(c)
+	return true
 }
 
 // keepCall adds a closed call to the snapshot. When the limit is reached it
@@ -963,9 +982,40 @@ func (v *view) planProposed(ev *Event, sub *subject) {
 }
 
 func (v *view) turnStarted(ev *Event, sub *subject) {
+	if v == nil {
+		return
+	}
 	v.s.SessionEndedAt = time.Time{}
-	p := ev.Payload.(*TurnStarted)
-	v.newTurn(TurnSnapshot{Sequence: ev.Sequence, Turn: p.Turn, Name: v.intern(p.Name), AgentID: v.intern(whose(ev, sub)), SpanID: v.keep(ev.SpanID), StartedAt: ev.Time})
+	v.newTurn(v.turn(ev, sub, ev.Payload.(*TurnStarted)))
+}
+
+func (v *view) turn(ev *Event, sub *subject, p *TurnStarted) TurnSnapshot {
+	return TurnSnapshot{
+		Sequence: ev.Sequence, Turn: p.Turn, Name: v.intern(p.Name), AgentID: v.intern(whose(ev, sub)), SpanID: v.keep(ev.SpanID), StartedAt: ev.Time,
+		Asked: v.keep(requestIn(string(p.Attributes))),
+	}
+}
+
+// turnStartedLate gives the record of a turn that has ended what its start tells.
+func (v *view) turnStartedLate(ev *Event, sub *subject) {
+	if v == nil {
+		return
+	}
+	start := spanOf(ev, sub)
+	for i := range slices.Backward(v.s.Turns) {
+		t := &v.s.Turns[i]
+		end := earlyEnd{kind: start.kind, agent: t.AgentID, id: turnID(t.Turn), span: t.SpanID}
+		if !t.StartedAt.IsZero() || !start.at.Before(t.EndedAt) || !end.same(&start) {
+			continue
+		}
+		was := *t
+		*t = v.turn(ev, sub, ev.Payload.(*TurnStarted))
+		t.Sequence = min(t.Sequence, was.Sequence) // the place of what came in between is in the turn
+		t.EndSequence, t.EndedAt, t.Duration, t.Error = max(was.EndSequence, ev.Sequence), was.EndedAt, elapsed(was.Duration, t.StartedAt, was.EndedAt), was.Error
+		t.Said, t.Text, t.Intent = was.Said, was.Text, was.Intent
+		v.noteTurn(i)
+		return
+	}
 }
 
 func (v *view) newTurn(t TurnSnapshot) *TurnSnapshot {
@@ -1021,7 +1071,7 @@ func (v *view) turnEnded(ev *Event, sub *subject) {
 	if i, ok := v.openTurn(ev, whose(ev, sub), p.Turn); ok {
 		t = &v.s.Turns[i]
 	} else {
-		t = v.newTurn(TurnSnapshot{Sequence: ev.Sequence, Turn: p.Turn, AgentID: v.intern(whose(ev, sub))})
+		t = v.newTurn(TurnSnapshot{Sequence: ev.Sequence, Turn: p.Turn, AgentID: v.intern(whose(ev, sub)), SpanID: v.keep(ev.SpanID)})
 	}
 	t.EndSequence = ev.Sequence
 	t.EndedAt, t.Duration = ev.Time, elapsed(p.Duration, t.StartedAt, ev.Time)
@@ -1044,12 +1094,42 @@ func (v *view) turnSummarized(ev *Event, sub *subject) {
 	t.Text, t.Intent = v.keep(p.Text), v.keep(p.Intent)
 }
 
-func (v *view) stepStarted(ev *Event, sub *subject) {
+func (v *view) stepStarted(ev *Event, sub *subject, within string) {
+	if v != nil {
+		st := v.step(ev, sub)
+		st.Within = within
+		v.newStep(st)
+	}
+}
+
+func (v *view) step(ev *Event, sub *subject) StepSnapshot {
 	p := ev.Payload.(*StepStarted)
-	v.newStep(StepSnapshot{
+	return StepSnapshot{
 		Sequence: ev.Sequence, StepID: v.intern(p.StepID), Name: v.intern(p.Name), Description: v.keep(p.Description),
 		AgentID: v.intern(whose(ev, sub)), SpanID: v.keep(ev.SpanID), StartedAt: ev.Time,
-	})
+	}
+}
+
+// stepStartedLate gives the record of a step that has ended what its start tells.
+func (v *view) stepStartedLate(ev *Event, sub *subject, within string) {
+	if v == nil {
+		return
+	}
+	start := spanOf(ev, sub)
+	for i := range slices.Backward(v.s.Steps) {
+		st := &v.s.Steps[i]
+		end := earlyEnd{kind: start.kind, agent: st.AgentID, id: st.StepID, span: st.SpanID}
+		if !st.StartedAt.IsZero() || !start.at.Before(st.EndedAt) || !end.same(&start) {
+			continue
+		}
+		was := *st
+		*st = v.step(ev, sub)
+		st.Within = within
+		st.Sequence = min(st.Sequence, was.Sequence)
+		st.EndSequence, st.EndedAt, st.Duration, st.Error = max(was.EndSequence, ev.Sequence), was.EndedAt, elapsed(was.Duration, st.StartedAt, was.EndedAt), was.Error
+		v.noteStep(i)
+		return
+	}
 }
 
 func (v *view) newStep(st StepSnapshot) *StepSnapshot {
@@ -1088,7 +1168,7 @@ func (v *view) stepEnded(ev *Event, sub *subject) {
 	if i, ok := v.openStep(ev, whose(ev, sub), p.StepID); ok {
 		st = &v.s.Steps[i]
 	} else {
-		st = v.newStep(StepSnapshot{Sequence: ev.Sequence, StepID: v.intern(p.StepID), AgentID: v.intern(whose(ev, sub))})
+		st = v.newStep(StepSnapshot{Sequence: ev.Sequence, StepID: v.intern(p.StepID), AgentID: v.intern(whose(ev, sub)), SpanID: v.keep(ev.SpanID)})
 	}
 	st.EndSequence = ev.Sequence
 	st.EndedAt, st.Duration = ev.Time, elapsed(p.Duration, st.StartedAt, ev.Time)
@@ -1289,6 +1369,21 @@ func (v *view) phaseStarted(ev *Event, key phaseKey, again bool, resumes int) {
 	v.notePhase(at, !ok)
 }
 
+// phaseStartedLate gives the passage through a phase that has ended what its start tells.
+func (v *view) phaseStartedLate(ev *Event, key phaseKey, end *earlyEnd) {
+	if v == nil {
+		return
+	}
+	for i := range slices.Backward(v.s.Phases) {
+		ph := &v.s.Phases[i]
+		if ph.WorkflowID == key.workflow && ph.Phase == key.phase && ph.StartedAt.IsZero() && ph.EndedAt.Equal(end.at) {
+			ph.Sequence, ph.StartedAt, ph.SpanID, ph.InputCount = ev.Sequence, ev.Time, v.keep(ev.SpanID), ev.Payload.(*PhaseStarted).InputCount
+			v.notePhase(i, true)
+			return
+		}
+	}
+}
+
 // notePhase adds a passage through a phase to the indexes, under its span alone if it is not new.
 func (v *view) notePhase(i int, isNew bool) {
 	ph := &v.s.Phases[i]
@@ -1387,34 +1482,26 @@ func (v *view) workflowNotFinalized(ev *Event, id, word, reason string) {
 
 // People.
 
-// askedLate reports whether an approval was answered already: its request has an earlier time than
-// an answer without a request, because its line was written late. The record gets the request.
-func (v *view) askedLate(ev *Event, p *ApprovalRequested, about callKey) (at int, answered bool) {
-	if v == nil {
-		return 0, false
-	}
-	at, answered = v.unasked[p.ApprovalID]
-	if !answered || !TimeKnown(ev.Time) || !ev.Time.Before(v.s.Approvals[at].AnsweredAt) {
-		return 0, false
-	}
-	delete(v.unasked, p.ApprovalID)
-	a, was := &v.s.Approvals[at], v.s.Approvals[at]
-	*a = v.approval(ev, p, about)
-	a.Open, a.ClosedBy, a.AnsweredAt = false, was.ClosedBy, was.AnsweredAt
-	a.Granted, a.By, a.Feedback, a.Answer = was.Granted, was.By, was.Feedback, was.Answer
-	for i := range v.s.Approvals {
-		if v.s.Approvals[i].ApprovalID == a.ApprovalID {
-			v.answeredFirst(i) // an earlier answer of the id, if there is one
+// approvalRequestedLate gives the record of an answer what its request tells, and returns it and its
+// index. A snapshot that was made by hand may lack the record.
+func (v *view) approvalRequestedLate(ev *Event, p *ApprovalRequested, about callKey, end *earlyEnd) (a *ApprovalSnapshot, at int) {
+	s := v.s
+	for i := range slices.Backward(s.Approvals) {
+		was := s.Approvals[i]
+		if was.ApprovalID != p.ApprovalID || !was.RequestedAt.IsZero() || !was.AnsweredAt.Equal(end.at) {
+			continue
 		}
+		a = &s.Approvals[i]
+		*a = v.approval(ev, p, about)
+		a.Open, a.ClosedBy, a.AnsweredAt = false, was.ClosedBy, was.AnsweredAt
+		a.Granted, a.By, a.Feedback, a.Answer = was.Granted, was.By, was.Feedback, was.Answer
+		return a, i
 	}
-	return at, true
-}
-
-// answeredFirst remembers an answer whose request is not in the log.
-func (v *view) answeredFirst(at int) {
-	if a := &v.s.Approvals[at]; a.RequestedAt.IsZero() && !a.AnsweredAt.IsZero() && TimeKnown(a.AnsweredAt) && len(v.unasked) < maxUnbegun {
-		put(&v.unasked, a.ApprovalID, at)
-	}
+	s.Approvals = append(s.Approvals, v.approval(ev, p, about))
+	at = len(s.Approvals) - 1
+	a = &s.Approvals[at]
+	a.Open, a.AnsweredAt = false, end.at
+	return a, at
 }
 
 // approval returns the record of a request.
@@ -1454,9 +1541,6 @@ func (v *view) approvalAnswered(ev *Event, sub *subject, at int, open bool) {
 	case *ApprovalRejected:
 		a.Granted, a.By, a.Feedback, a.Answer = false, v.intern(cmp.Or(p.RejectedBy, ev.Actor)), v.keep(p.Feedback), v.intern(p.Answer)
 	}
-	if !open {
-		v.answeredFirst(at)
-	}
 	delete(s.Suspended, ev.NodeID)
 }
 
@@ -1476,6 +1560,27 @@ func (v *view) clarificationRequested(ev *Event, sub *subject, p *ClarificationR
 	}
 	s.Clarifications = append(s.Clarifications, c)
 	return id, call, len(s.Clarifications) - 1
+}
+
+// clarificationRequestedLate gives the record of an answer what its request tells.
+func (v *view) clarificationRequestedLate(ev *Event, sub *subject, p *ClarificationRequested, about callKey, end *earlyEnd) {
+	if v == nil {
+		return
+	}
+	s := v.s
+	for i := range slices.Backward(s.Clarifications) {
+		was := &s.Clarifications[i]
+		if was.InterruptID != p.InterruptID || !was.RequestedAt.IsZero() || !was.AnsweredAt.Equal(end.at) {
+			continue
+		}
+		_, _, at := v.clarificationRequested(ev, sub, p, about)
+		c := s.Clarifications[at]
+		s.Clarifications = s.Clarifications[:at]
+		was = &s.Clarifications[i]
+		c.Open, c.ClosedBy, c.AnsweredAt, c.Answers, c.AnsweredBy = false, was.ClosedBy, was.AnsweredAt, was.Answers, was.AnsweredBy
+		*was = c
+		return
+	}
 }
 
 // clarificationResolved answers the record at the index at, or a new record when no

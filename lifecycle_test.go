@@ -116,7 +116,7 @@ func TestSpanIsNamed(t *testing.T) {
 	}
 	require.Equal(t, []string{"a in s4 below ", "b in s3 below a", "c in s5 below a"}, ids)
 	require.Equal(t, 3, s.Agents["a"].Attempts)
-	require.Equal(t, "y", s.Agents["a"].Text)
+	require.Equal(t, "y", s.Agents["a"].Earlier[0].Text)
 	require.Equal(t, "a", s.ClosedCalls[0].AgentID)
 	require.Equal(t, "a", s.Approvals[0].AgentID)
 	require.False(t, s.Approvals[0].Open, "the return closes it")

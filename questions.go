@@ -174,6 +174,9 @@ func (m *machine) closeQuestionsAbout(call callKey, by Kind) {
 // RuleApprovalOpen: only an open approval is granted or rejected.
 const RuleApprovalOpen Rule = "approval-open"
 
+// granted is the word of an approval's earlyEnd.
+const granted = "granted"
+
 // approvalOf returns the key of the approval that an answer names.
 func approvalOf(ev *Event) questionKey {
 	switch p := ev.Payload.(type) {
@@ -198,11 +201,15 @@ func (m *machine) approvalRequested(ev *Event, sub *subject) {
 	key, about, at := questionKey{KindApprovalRequested, p.ApprovalID}, m.about(sub, p.CallID), 0
 	// A second request with the id of an open one replaces it: the answer belongs
 	// to the later request.
-	if at, answered := m.view.askedLate(ev, p, about); answered {
-		a := &m.view.s.Approvals[at]
-		if a.Granted {
-			m.approvals.add(a.ApprovalID, &approval{callKey: callKey{a.AgentID, a.CallID}, tool: a.ToolID, digest: a.ArgumentsHash, stands: a.Timeout, asked: a.RequestedAt, at: at})
-			m.approvals.grant(a.ApprovalID, a.AnsweredAt)
+	if end, late := m.beginsLate(earlyEnd{kind: key.kind, id: key.id, at: ev.Time}); late {
+		x := &approval{callKey: about, tool: p.ToolID, digest: p.ArgumentsHash, stands: p.Timeout, asked: ev.Time}
+		if m.view != nil {
+			a, at := m.view.approvalRequestedLate(ev, p, about, &end)
+			key.id, x.callKey.call, x.tool, x.digest, x.at = a.ApprovalID, a.CallID, a.ToolID, a.ArgumentsHash, at
+		}
+		if end.word == granted {
+			m.approvals.add(key.id, x)
+			m.approvals.grant(key.id, end.at)
 		}
 		return
 	}
@@ -225,7 +232,12 @@ func (m *machine) approvalRequested(ev *Event, sub *subject) {
 func (m *machine) approvalAnswered(ev *Event, sub *subject) {
 	key := approvalOf(ev)
 	at, open := m.closeQuestion(key, sub.kind.Kind)
-	if open && sub.kind.Kind == KindApprovalGranted {
+	switch yes := sub.kind.Kind == KindApprovalGranted; {
+	case !open && yes:
+		m.endedFirst(earlyEnd{kind: key.kind, id: key.id, at: ev.Time, word: granted})
+	case !open:
+		m.endedFirst(earlyEnd{kind: key.kind, id: key.id, at: ev.Time})
+	case yes:
 		m.approvals.grant(key.id, ev.Time)
 	}
 	m.view.approvalAnswered(ev, sub, at, open)
@@ -234,6 +246,10 @@ func (m *machine) approvalAnswered(ev *Event, sub *subject) {
 func (m *machine) clarificationRequested(ev *Event, sub *subject) {
 	p := ev.Payload.(*ClarificationRequested)
 	key, about, at := questionKey{KindClarificationRequested, p.InterruptID}, m.about(sub, p.CallID), 0
+	if end, late := m.beginsLate(earlyEnd{kind: key.kind, id: key.id, at: ev.Time}); late {
+		m.view.clarificationRequestedLate(ev, sub, p, about, &end)
+		return
+	}
 	m.closeQuestion(key, KindClarificationRequested)
 	if m.view != nil {
 		key.id, about.call, at = m.view.clarificationRequested(ev, sub, p, about)
@@ -244,5 +260,8 @@ func (m *machine) clarificationRequested(ev *Event, sub *subject) {
 func (m *machine) clarificationResolved(ev *Event, sub *subject) {
 	id := ev.Payload.(*ClarificationResolved).InterruptID
 	at, open := m.closeQuestion(questionKey{KindClarificationRequested, id}, KindClarificationResolved)
+	if !open {
+		m.endedFirst(earlyEnd{kind: KindClarificationRequested, id: id, at: ev.Time})
+	}
 	m.view.clarificationResolved(ev, sub, at, open)
 }

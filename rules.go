@@ -362,6 +362,7 @@ func (m *machine) name(a *AgentState, id string) {
 	})
 	m.questions.rename(was, a.AgentID)
 	m.approvals.rename(was, a.AgentID)
+	m.renameEarly(was, a.AgentID)
 	m.view.named(was, a, m.NextSequence)
 	if ref, ok := m.expected.Take(a.AgentID); ok {
 		m.nameAgent(&ref.V)
@@ -672,8 +673,75 @@ func (m *machine) sessionCompleted(ev *Event, _ *subject) {
 }
 
 func (m *machine) turnStarted(ev *Event, sub *subject) {
+	if _, late := m.beginsLate(spanOf(ev, sub)); late {
+		m.view.turnStartedLate(ev, sub)
+		return
+	}
 	m.goesOn()
+	m.turnOfTexts(sub)
 	m.spanStarted(ev, sub)
+	m.view.turnStarted(ev, sub)
+}
+
+func (m *machine) stepStarted(ev *Event, sub *subject) {
+	if _, late := m.beginsLate(spanOf(ev, sub)); late {
+		m.view.stepStartedLate(ev, sub, m.inside(ev, sub))
+		return
+	}
+	m.spanStarted(ev, sub)
+	m.view.stepStarted(ev, sub, m.inside(ev, sub))
+}
+
+func (m *machine) turnEnded(ev *Event, sub *subject) {
+	m.turnOfTexts(sub)
+	m.stepEnded(ev, sub)
+}
+
+func (m *machine) stepEnded(ev *Event, sub *subject) {
+	if !m.spanOpen(ev, sub) {
+		m.endedFirst(spanOf(ev, sub))
+	}
+	m.spanEnded(ev, sub)
+}
+
+// spanOf returns the start or the end of a turn or a step.
+func spanOf(ev *Event, sub *subject) earlyEnd {
+	e := earlyEnd{kind: KindTurnStarted, agent: whose(ev, sub), span: ev.SpanID, at: ev.Time}
+	switch p := ev.Payload.(type) {
+	case *TurnStarted:
+		e.id = turnID(p.Turn)
+	case *TurnEnded:
+		e.id = turnID(p.Turn)
+	case *StepStarted:
+		e.kind, e.id = KindStepStarted, p.StepID
+	case *StepEnded:
+		e.kind, e.id = KindStepStarted, p.StepID
+	}
+	return e
+}
+
+// spanOpen reports whether the turn or step is open that an end closes.
+func (m *machine) spanOpen(ev *Event, sub *subject) (open bool) {
+	e := spanOf(ev, sub)
+	if m.view == nil {
+		return m.openSpan(ev, e.kind, e.id) != nil
+	}
+	switch p := ev.Payload.(type) {
+	case *TurnEnded:
+		_, open = m.view.openTurn(ev, e.agent, p.Turn)
+	case *StepEnded:
+		_, open = m.view.openStep(ev, e.agent, p.StepID)
+	}
+	return open
+}
+
+// turnOfTexts ends the blocks without an id of an agent, of which a turn begins or ends: no block
+// is of two turns.
+func (m *machine) turnOfTexts(sub *subject) {
+	if a := sub.agent; a != nil {
+		m.view.finishUnnamed(a)
+		a.endUnnamed()
+	}
 }
 
 func (m *machine) runPaused(*Event, *subject) { m.paused, m.cancelling = true, false }
@@ -703,7 +771,7 @@ func (m *machine) agentStarted(ev *Event, sub *subject) {
 	if a == nil {
 		return
 	}
-	if m.view.startedLate(a, ev) { // it stays ended
+	if a.Ended && !a.Started && m.startedLate(a, ev) { // it stays ended
 		m.begins(a, ev)
 		m.view.within(ev.ParentSpanID, m.bySpan[ev.ParentSpanID], a)
 		a.Started, a.Attempts = true, p.Attempt.Or(max(1, a.Attempts))
@@ -878,7 +946,17 @@ func (m *machine) agentEnded(ev *Event, sub *subject) {
 		m.view.again(a, ev)
 		a.Attempts = plus(max(1, a.Attempts), 1)
 	}
+	if !a.Started {
+		m.endedFirst(earlyEnd{kind: KindAgentStarted, agent: a.AgentID, at: ev.Time})
+	}
 	m.endAgent(a, KindAgentEnded)
+}
+
+// startedLate reports whether the start of an agent comes after its end in the log and before it in
+// time.
+func (m *machine) startedLate(a *AgentState, ev *Event) bool {
+	_, late := m.beginsLate(earlyEnd{kind: KindAgentStarted, agent: a.AgentID, at: ev.Time})
+	return late
 }
 
 // endAgent puts an agent to rest, by an event of that kind.
@@ -959,6 +1037,10 @@ func (m *machine) checkToolCalled(ev *Event, sub *subject) *RuleError {
 func (m *machine) toolCalled(ev *Event, sub *subject) {
 	p := ev.Payload.(*ToolCalled)
 	call := openCall{callKey: callKey{sub.key, p.CallID}, tool: p.ToolID, event: ev.ID, step: ev.Step.V, start: ev.Time}
+	if end, late := m.beginsLate(earlyEnd{kind: KindToolCalled, agent: sub.key, id: p.CallID, at: ev.Time}); late {
+		m.calledLate(ev, sub, p, &end)
+		return
+	}
 	// A second call with the id of an open one replaces it: a return names the
 	// later call.
 	earlier, again := m.takeCall(sub.agent, call.callKey)
@@ -970,22 +1052,31 @@ func (m *machine) toolCalled(ev *Event, sub *subject) {
 		}
 		a.endUnnamed()
 	}
-	begun := false
 	if m.view != nil {
 		if again {
 			m.view.dropCall(earlier.shown)
 		}
-		if begun = m.view.begunLate(ev, sub, p); !begun {
-			m.view.toolCalled(ev, sub, p, &call)
-		}
+		m.view.toolCalled(ev, sub, p, &call, m.inside(ev, sub))
 	}
-	if !begun {
-		m.calls.Add(call.callKey, call)
-	} else if a := sub.agent; a != nil && call.step >= a.Resume.first {
-		a.calls = max(0, a.calls-1)
-	}
+	m.calls.Add(call.callKey, call)
 	if p.ApprovalID != "" {
 		m.useApproval(p.ApprovalID, call.call)
+	}
+}
+
+// calledLate joins a call that has returned and its beginning.
+func (m *machine) calledLate(ev *Event, sub *subject, p *ToolCalled, end *earlyEnd) {
+	if a := sub.agent; a != nil {
+		if !end.whole {
+			a.Counted.ToolCalls = plus(a.Counted.ToolCalls, 1)
+		}
+		a.endUnnamed()
+	}
+	if m.view != nil {
+		m.view.calledLate(ev, sub, p, end, m.inside(ev, sub))
+	}
+	if p.ApprovalID != "" {
+		m.useApproval(p.ApprovalID, m.view.keep(p.CallID))
 	}
 }
 
@@ -1015,13 +1106,14 @@ func (m *machine) checkCause(ev *Event, rule Rule, what, id, opened string) *Rul
 func (m *machine) toolReturned(ev *Event, sub *subject) {
 	a, p := sub.agent, ev.Payload.(*ToolReturned)
 	var call openCall
+	open := false
 	if p.OneEvent { // closes no open call
 		if a != nil && p.wholeCall() {
 			a.Counted.ToolCalls = plus(a.Counted.ToolCalls, 1)
 			a.endUnnamed() // as a call of two events does
 		}
 	} else {
-		call, _ = m.takeCall(a, callKey{sub.key, p.CallID})
+		call, open = m.takeCall(a, callKey{sub.key, p.CallID})
 		if a != nil {
 			m.forget(a, "tool_call", p.CallID)
 		}
@@ -1038,9 +1130,33 @@ func (m *machine) toolReturned(ev *Event, sub *subject) {
 			}
 		}
 	}
+	counts := true
 	if m.view != nil {
-		m.view.toolReturned(ev, sub, p, call.shown)
+		counts = m.view.toolReturned(ev, sub, p, call.shown)
 	}
+	refused := p.Status == ToolStatusForbidden || p.Status == ToolStatusRateLimited
+	if !open && counts && !refused && (!p.OneEvent || ev.SpanID != "") { // the end of a span has begun somewhere
+		m.endedFirst(earlyEnd{kind: KindToolCalled, agent: sub.key, id: p.CallID, span: ev.SpanID, at: ev.Time, word: p.ToolID, how: p.Status.constant(), took: p.Duration, whole: p.wholeCall()})
+	}
+}
+
+// inside returns the agent in whose span, or in a step of which, the call or the step of an event
+// begins, if that is another one than its own.
+func (m *machine) inside(ev *Event, sub *subject) string {
+	if m.view == nil || ev.ParentSpanID == "" {
+		return ""
+	}
+	if a := m.bySpan[ev.ParentSpanID]; a != nil {
+		if a == sub.agent {
+			return ""
+		}
+		return a.AgentID
+	}
+	v := m.view
+	if i, ok := v.steps.LastOpen(stepKey{span: ev.ParentSpanID}, func(i int) bool { return v.s.Steps[i].EndedAt.IsZero() }); ok {
+		return v.s.Steps[i].Within
+	}
+	return ""
 }
 
 // takeCall closes a call of an agent.
@@ -1084,6 +1200,13 @@ func (m *machine) checkModelCalled(ev *Event, sub *subject) *RuleError {
 // replaces it: a return names the later call.
 func (m *machine) modelCalled(ev *Event, sub *subject) {
 	p, v := ev.Payload.(*ModelCalled), m.view
+	if end, late := m.beginsLate(earlyEnd{kind: KindModelCalled, agent: sub.key, id: p.ModelCallID, at: ev.Time}); late {
+		if a := sub.agent; a != nil {
+			a.endUnnamed()
+			v.modelCalledLate(a, ev, &end)
+		}
+		return
+	}
 	c := ModelCallSnapshot{
 		Sequence: ev.Sequence, ModelCallID: v.keepBriefly(p.ModelCallID), EventID: v.keepBriefly(ev.ID), Step: ev.Step, Provider: v.intern(p.Provider), Model: v.intern(p.Model),
 		Operation: v.intern(p.Operation), Attempt: p.Attempt, RetryOf: v.keepBriefly(p.RetryOf), StartedAt: ev.Time,
@@ -1129,8 +1252,12 @@ func (m *machine) checkModelReturned(ev *Event, sub *subject) *RuleError {
 func (m *machine) modelReturned(ev *Event, sub *subject) {
 	p := ev.Payload.(*ModelReturned)
 	var call ModelCallSnapshot
+	open := false
 	if !p.OneEvent { // else it closes no open call
-		call, _ = m.modelCalls.Take(callKey{sub.key, p.ModelCallID})
+		call, open = m.modelCalls.Take(callKey{sub.key, p.ModelCallID})
+	}
+	if !open && (!p.OneEvent || ev.SpanID != "") {
+		m.endedFirst(earlyEnd{kind: KindModelCalled, agent: sub.key, id: p.ModelCallID, span: ev.SpanID, at: ev.Time, took: p.Duration, whole: p.OneEvent})
 	}
 	if m.view != nil {
 		m.view.modelReturned(ev, sub, p, &call)
@@ -1285,7 +1412,7 @@ func saysEnd(ev *Event, sub *subject, subject, id string) bool {
 		return ev.AgentID == "" && ev.NodeRunID != "" // see nodeEnded
 	case *AgentTransition:
 		return p.To.Terminal() || id == "" && subject != "tool_call" // an agent at rest says nothing more
-	case *ToolCalled, *ModelCalled:
+	case *ToolCalled, *ModelCalled, *TurnStarted, *TurnEnded:
 		return id == "" && subject != "tool_call" // see endUnnamed
 	case *ToolReturned:
 		if p.OneEvent {
@@ -1394,6 +1521,10 @@ type passages struct {
 
 func (m *machine) phaseStarted(ev *Event, _ *subject) {
 	w, key := m.workflows(), phaseKey{m.view.intern(ev.WorkflowID), m.view.intern(ev.Phase)}
+	if end, late := m.beginsLate(phaseOf(ev)); late {
+		m.view.phaseStartedLate(ev, key, &end)
+		return
+	}
 	p, resumes := w.phases[key], w.resumes[ev.WorkflowID]
 	again := p != nil && p.resumes < resumes
 	if !again {
@@ -1416,8 +1547,15 @@ func (w *workflows) openPhase(key phaseKey) *passages {
 
 func (m *machine) phaseCompleted(ev *Event, _ *subject) {
 	key := phaseKey{ev.WorkflowID, ev.Phase}
-	m.closePhase(key)
+	if !m.closePhase(key) {
+		m.endedFirst(phaseOf(ev))
+	}
 	m.view.phaseCompleted(ev, key)
+}
+
+// phaseOf returns the start or the end of a passage through a phase.
+func phaseOf(ev *Event) earlyEnd {
+	return earlyEnd{kind: KindPhaseStarted, agent: ev.WorkflowID, id: ev.Phase, at: ev.Time}
 }
 
 // closePhase closes a passage through a phase, and reports whether one was open.
@@ -1570,8 +1708,13 @@ func (m *machine) openHandoff(key handoffKey) bool {
 func (m *machine) handoffRequested(ev *Event, _ *subject) {
 	p := ev.Payload.(*HandoffRequested)
 	key := newHandoffKey(p.HandoffID, p.From.AgentID, p.To.AgentID)
+	end := earlyEnd{kind: KindHandoffRequested, id: key.String(), at: ev.Time}
 	key, at := m.view.handoffRequested(ev, p, key)
-	m.workflows().handoffs.Add(key, at)
+	if _, late := m.beginsLate(end); !late {
+		m.workflows().handoffs.Add(key, at)
+	} else if m.view != nil {
+		m.view.s.Handoffs[at].Open = false
+	}
 	m.nameAgents(ev, nil)
 }
 
@@ -1580,7 +1723,10 @@ func (m *machine) handoffAccepted(ev *Event, _ *subject) {
 	key := newHandoffKey(p.HandoffID, p.From.AgentID, p.To.AgentID)
 	m.openHandoff(key)
 	at, open := m.workflows().handoffs.Take(key)
-	if open && m.view != nil {
+	switch {
+	case !open:
+		m.endedFirst(earlyEnd{kind: KindHandoffRequested, id: key.String(), at: ev.Time})
+	case m.view != nil:
 		m.view.s.Handoffs[at].Open = false
 	}
 	m.nameAgents(ev, nil)

@@ -96,6 +96,8 @@ type runResume struct {
 	finalized bool     `wire:"finalized,omitzero"` // all of those were finalized, and nothing has started since
 	flowEnd   string   `wire:"flowEnd,omitzero"`   // the word for how the latest of them ended that failed or was cancelled
 
+	early []earlyEnd `wire:"early,omitzero"` // ends without starts: see earlyEnd
+
 	// Only a fold writes these; an emitter leaves them empty.
 	reported      bool           `wire:"reported,omitzero"`      // usage was reported since the last turn.summarized
 	sessionError  Opt[ErrorInfo] `wire:"sessionError,omitzero"`  // SessionCompleted.Error
@@ -238,8 +240,10 @@ func (a *AgentSnapshot) attempt() AttemptSnapshot {
 		WorkflowID: a.WorkflowID, Phase: a.Phase, Task: a.Task, StartedAt: a.StartedAt, EndedAt: a.EndedAt, Duration: a.Duration,
 		Status: a.Status, Counted: a.Counted, Totals: a.Totals,
 		ToolCalls: a.ToolCalls - before.ToolCalls, ToolFailures: a.ToolFailures - before.ToolFailures,
+		ToolSuccesses: a.ToolSuccesses - before.ToolSuccesses, ToolRefusals: a.ToolRefusals - before.ToolRefusals, ToolsUndecided: a.ToolsUndecided - before.ToolsUndecided,
 		ModelCalls: a.ModelCalls - before.ModelCalls, ModelFailures: a.ModelFailures - before.ModelFailures, Errors: a.Errors - before.Errors,
 		Outcome: a.Outcome, EndStatus: a.EndStatus, EndReason: a.EndReason, Error: a.Error, Result: a.Result, NumTurns: a.NumTurns, ConvergenceScore: a.ConvergenceScore,
+		Text: a.Text,
 	}
 	if t.Errors > 0 {
 		t.LastError = a.LastError
@@ -250,6 +254,7 @@ func (a *AgentSnapshot) attempt() AttemptSnapshot {
 // add adds the counts of an attempt.
 func (d *DroppedAttempts) add(t *AttemptSnapshot) {
 	d.ToolCalls, d.ToolFailures = plus(d.ToolCalls, t.ToolCalls), plus(d.ToolFailures, t.ToolFailures)
+	d.ToolSuccesses, d.ToolRefusals, d.ToolsUndecided = plus(d.ToolSuccesses, t.ToolSuccesses), plus(d.ToolRefusals, t.ToolRefusals), plus(d.ToolsUndecided, t.ToolsUndecided)
 	d.ModelCalls, d.ModelFailures = plus(d.ModelCalls, t.ModelCalls), plus(d.ModelFailures, t.ModelFailures)
 	d.Errors = plus(d.Errors, t.Errors)
 }
@@ -355,7 +360,7 @@ type AgentSnapshot struct {
 	Totals            Opt[Totals]        `json:"totals,omitzero"`            // AgentEnded.Totals
 	NumTurns          Opt[int]           `json:"numTurns,omitzero"`          // AgentEnded.NumTurns
 	ConvergenceScore  Opt[float64]       `json:"convergenceScore,omitzero"`  // AgentEnded.ConvergenceScore
-	Text              string             `json:"text,omitzero"`              // its latest text block, whole or so far
+	Text              string             `json:"text,omitzero"`              // the latest text block of the current attempt, whole or so far
 	Reasoning         string             `json:"reasoning,omitzero"`         // its latest reasoning block, whole or so far
 	Usage             AgentUsage         `json:"usage"`                      // what it reported; see RunUsage
 
@@ -388,6 +393,9 @@ type AttemptSnapshot struct {
 	Totals           Opt[Totals]        `json:"totals,omitzero"`           // AgentEnded.Totals
 	ToolCalls        int                `json:"toolCalls"`                 // number of calls
 	ToolFailures     int                `json:"toolFailures"`              // number of returns with a status other than ok
+	ToolSuccesses    int                `json:"toolSuccesses,omitzero"`    // number of calls that returned ok; like the next two, as ToolStats counts
+	ToolRefusals     int                `json:"toolRefusals,omitzero"`     // number of calls that were refused
+	ToolsUndecided   int                `json:"toolsUndecided,omitzero"`   // number of calls that returned with neither
 	ModelCalls       int                `json:"modelCalls,omitzero"`       // number of model calls
 	ModelFailures    int                `json:"modelFailures,omitzero"`    // number of model calls that returned an error
 	Errors           int                `json:"errors,omitzero"`           // number of agent.error, without warnings
@@ -399,24 +407,29 @@ type AttemptSnapshot struct {
 	Result           string             `json:"result,omitzero"`           // AgentEnded.Result
 	NumTurns         Opt[int]           `json:"numTurns,omitzero"`         // AgentEnded.NumTurns
 	ConvergenceScore Opt[float64]       `json:"convergenceScore,omitzero"` // AgentEnded.ConvergenceScore
+	Text             string             `json:"text,omitzero"`             // its last text block, whole or as far as it came
 }
 
 // DroppedAttempts are the attempts of an agent that a snapshot does not keep: their number and
 // the sums of their counts.
 type DroppedAttempts struct {
-	Count         int    `json:"count"`                  // how many they are
-	Sequence      uint64 `json:"sequence"`               // AttemptSnapshot.Sequence of the first one
-	ToolCalls     int    `json:"toolCalls"`              // AttemptSnapshot.ToolCalls, like all below
-	ToolFailures  int    `json:"toolFailures"`           // number of returns with a status other than ok
-	ModelCalls    int    `json:"modelCalls,omitzero"`    // number of model calls
-	ModelFailures int    `json:"modelFailures,omitzero"` // number of model calls that returned an error
-	Errors        int    `json:"errors,omitzero"`        // number of agent.error, without warnings
+	Count          int    `json:"count"`                   // how many they are
+	Sequence       uint64 `json:"sequence"`                // AttemptSnapshot.Sequence of the first one
+	ToolCalls      int    `json:"toolCalls"`               // AttemptSnapshot.ToolCalls, like all below
+	ToolFailures   int    `json:"toolFailures"`            // number of returns with a status other than ok
+	ToolSuccesses  int    `json:"toolSuccesses,omitzero"`  // number of calls that returned ok
+	ToolRefusals   int    `json:"toolRefusals,omitzero"`   // number of calls that were refused
+	ToolsUndecided int    `json:"toolsUndecided,omitzero"` // number of calls that returned with neither
+	ModelCalls     int    `json:"modelCalls,omitzero"`     // number of model calls
+	ModelFailures  int    `json:"modelFailures,omitzero"`  // number of model calls that returned an error
+	Errors         int    `json:"errors,omitzero"`         // number of agent.error, without warnings
 }
 
 // ToolCallSnapshot is one tool call.
 type ToolCallSnapshot struct {
 	Sequence  uint64             `json:"sequence"`            // sequence of its first event
 	AgentID   string             `json:"agentId,omitzero"`    // its agent; empty when the envelope names none
+	Within    string             `json:"within,omitzero"`     // the agent in whose span it began, or in a step of it, if that is another one
 	CallID    string             `json:"callId"`              // the call id
 	ToolID    string             `json:"toolId"`              // the tool
 	EventID   string             `json:"eventId,omitzero"`    // ID of its first event
@@ -427,8 +440,9 @@ type ToolCallSnapshot struct {
 	Status    ToolStatus         `json:"status,omitzero"`     // status of the return; empty while open
 	Word      string             `json:"statusWord,omitzero"` // ToolReturned.StatusWord
 	Duration  Opt[time.Duration] `json:"durationMs,omitzero"` // ToolReturned.Duration, else the time between the two events
-	// ReturnedAt is the time of a return that has come without the beginning of its call. An
-	// agent.toolCalled of an earlier time, whose line was written late, is that beginning.
+	// ReturnedAt is the time of a return that has come without the beginning of its call, unless it
+	// is a whole call without a span. An agent.toolCalled of an earlier time, whose line was written
+	// late, is that beginning, and takes the time away.
 	ReturnedAt time.Time `json:"returnedAt,omitzero"`
 	Error      string    `json:"error,omitzero"` // message of the return's error; of a failed return without one the beginning of its summary, else of its result
 }
@@ -468,11 +482,13 @@ type TurnSnapshot struct {
 	Turn        Opt[int]           `json:"turn,omitzero"`        // number of the turn
 	Name        string             `json:"name,omitzero"`        // name of the span
 	AgentID     string             `json:"agentId,omitzero"`     // its agent; empty when the envelope names none
-	SpanID      string             `json:"spanId,omitzero"`      // span of its start
-	StartedAt   time.Time          `json:"startedAt,omitzero"`   // time of its first event
+	SpanID      string             `json:"spanId,omitzero"`      // span of its start, else of its end
+	StartedAt   time.Time          `json:"startedAt,omitzero"`   // time of its start; zero when that is not in the log
 	EndedAt     time.Time          `json:"endedAt,omitzero"`     // time of its closing event; zero while open
 	Duration    Opt[time.Duration] `json:"durationMs,omitzero"`  // duration of the closing event, else EndedAt - StartedAt
 	Error       Opt[ErrorInfo]     `json:"error,omitzero"`       // set when it failed
+	Asked       string             `json:"asked,omitzero"`       // the request: the text of the first of these attributes of its start: user_input, user_message, input, prompt, query, question, message
+	Said        string             `json:"said,omitzero"`        // the last text block of its agent in it, once that is whole or the turn has ended
 	Text        string             `json:"text,omitzero"`        // TurnSummarized.Text
 	Intent      string             `json:"intent,omitzero"`      // TurnSummarized.Intent
 }
@@ -485,7 +501,8 @@ type StepSnapshot struct {
 	Name        string             `json:"name,omitzero"`        // name of the span
 	Description string             `json:"description,omitzero"` // what the step is meant to do
 	AgentID     string             `json:"agentId,omitzero"`     // its agent; empty when the envelope names none
-	SpanID      string             `json:"spanId,omitzero"`      // span of its start
+	Within      string             `json:"within,omitzero"`      // the agent in whose span it began, or in a step of it, if that is another one
+	SpanID      string             `json:"spanId,omitzero"`      // span of its start, else of its end
 	StartedAt   time.Time          `json:"startedAt,omitzero"`   // time of its first event
 	EndedAt     time.Time          `json:"endedAt,omitzero"`     // time of its closing event; zero while open
 	Duration    Opt[time.Duration] `json:"durationMs,omitzero"`  // duration of the closing event, else EndedAt - StartedAt

@@ -82,6 +82,42 @@ func (v *RuleError) appendJSON(dst []byte) []byte {
 	return append(dst, '}')
 }
 
+func (v *earlyEnd) appendJSON(dst []byte) []byte {
+	dst = append(dst, `{"kind":`...)
+	dst = jsonwire.AppendString(dst, string(v.kind))
+	if v.agent != "" {
+		dst = append(dst, `,"agent":`...)
+		dst = jsonwire.AppendString(dst, v.agent)
+	}
+	if v.id != "" {
+		dst = append(dst, `,"id":`...)
+		dst = jsonwire.AppendString(dst, v.id)
+	}
+	if v.span != "" {
+		dst = append(dst, `,"span":`...)
+		dst = jsonwire.AppendString(dst, v.span)
+	}
+	dst = append(dst, `,"at":`...)
+	dst = jsonwire.AppendTime(dst, v.at)
+	if v.word != "" {
+		dst = append(dst, `,"word":`...)
+		dst = jsonwire.AppendString(dst, v.word)
+	}
+	if v.how != "" {
+		dst = append(dst, `,"how":`...)
+		dst = jsonwire.AppendString(dst, string(v.how))
+	}
+	if v.took.OK {
+		dst = append(dst, `,"tookMs":`...)
+		dst = jsonwire.AppendMillis(dst, v.took.V)
+	}
+	if v.whole {
+		dst = append(dst, `,"whole":`...)
+		dst = strconv.AppendBool(dst, v.whole)
+	}
+	return append(dst, '}')
+}
+
 func (v *AgentStarted) appendJSON(dst []byte) []byte {
 	mark := len(dst)
 	if v.Agent.OK {
@@ -2699,6 +2735,10 @@ func (v *runResume) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"flowEnd":`...)
 		dst = jsonwire.AppendString(dst, v.flowEnd)
 	}
+	if v.early != nil {
+		dst = append(dst, `,"early":`...)
+		dst = appendListOfEarlyEnd(dst, v.early)
+	}
 	if v.reported {
 		dst = append(dst, `,"reported":`...)
 		dst = strconv.AppendBool(dst, v.reported)
@@ -3307,6 +3347,18 @@ func (v *AttemptSnapshot) appendJSON(dst []byte) []byte {
 	dst = jsonwire.AppendInt(dst, int64(v.ToolCalls))
 	dst = append(dst, `,"toolFailures":`...)
 	dst = jsonwire.AppendInt(dst, int64(v.ToolFailures))
+	if v.ToolSuccesses != 0 {
+		dst = append(dst, `,"toolSuccesses":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.ToolSuccesses))
+	}
+	if v.ToolRefusals != 0 {
+		dst = append(dst, `,"toolRefusals":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.ToolRefusals))
+	}
+	if v.ToolsUndecided != 0 {
+		dst = append(dst, `,"toolsUndecided":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.ToolsUndecided))
+	}
 	if v.ModelCalls != 0 {
 		dst = append(dst, `,"modelCalls":`...)
 		dst = jsonwire.AppendInt(dst, int64(v.ModelCalls))
@@ -3351,6 +3403,10 @@ func (v *AttemptSnapshot) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"convergenceScore":`...)
 		dst = jsonwire.AppendFloat(dst, v.ConvergenceScore.V)
 	}
+	if v.Text != "" {
+		dst = append(dst, `,"text":`...)
+		dst = jsonwire.AppendString(dst, v.Text)
+	}
 	return append(dst, '}')
 }
 
@@ -3363,6 +3419,18 @@ func (v *DroppedAttempts) appendJSON(dst []byte) []byte {
 	dst = jsonwire.AppendInt(dst, int64(v.ToolCalls))
 	dst = append(dst, `,"toolFailures":`...)
 	dst = jsonwire.AppendInt(dst, int64(v.ToolFailures))
+	if v.ToolSuccesses != 0 {
+		dst = append(dst, `,"toolSuccesses":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.ToolSuccesses))
+	}
+	if v.ToolRefusals != 0 {
+		dst = append(dst, `,"toolRefusals":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.ToolRefusals))
+	}
+	if v.ToolsUndecided != 0 {
+		dst = append(dst, `,"toolsUndecided":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.ToolsUndecided))
+	}
 	if v.ModelCalls != 0 {
 		dst = append(dst, `,"modelCalls":`...)
 		dst = jsonwire.AppendInt(dst, int64(v.ModelCalls))
@@ -3384,6 +3452,10 @@ func (v *ToolCallSnapshot) appendJSON(dst []byte) []byte {
 	if v.AgentID != "" {
 		dst = append(dst, `,"agentId":`...)
 		dst = jsonwire.AppendString(dst, v.AgentID)
+	}
+	if v.Within != "" {
+		dst = append(dst, `,"within":`...)
+		dst = jsonwire.AppendString(dst, v.Within)
 	}
 	dst = append(dst, `,"callId":`...)
 	dst = jsonwire.AppendString(dst, v.CallID)
@@ -3535,6 +3607,14 @@ func (v *TurnSnapshot) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"error":`...)
 		dst = v.Error.V.appendJSON(dst)
 	}
+	if v.Asked != "" {
+		dst = append(dst, `,"asked":`...)
+		dst = jsonwire.AppendString(dst, v.Asked)
+	}
+	if v.Said != "" {
+		dst = append(dst, `,"said":`...)
+		dst = jsonwire.AppendString(dst, v.Said)
+	}
 	if v.Text != "" {
 		dst = append(dst, `,"text":`...)
 		dst = jsonwire.AppendString(dst, v.Text)
@@ -3566,6 +3646,10 @@ func (v *StepSnapshot) appendJSON(dst []byte) []byte {
 	if v.AgentID != "" {
 		dst = append(dst, `,"agentId":`...)
 		dst = jsonwire.AppendString(dst, v.AgentID)
+	}
+	if v.Within != "" {
+		dst = append(dst, `,"within":`...)
+		dst = jsonwire.AppendString(dst, v.Within)
 	}
 	if v.SpanID != "" {
 		dst = append(dst, `,"spanId":`...)
@@ -4281,6 +4365,17 @@ func appendListOfPlanStep(dst []byte, v []PlanStep) []byte {
 }
 
 func appendListOfQuestion(dst []byte, v []Question) []byte {
+	dst = append(dst, '[')
+	for i := range v {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = v[i].appendJSON(dst)
+	}
+	return append(dst, ']')
+}
+
+func appendListOfEarlyEnd(dst []byte, v []earlyEnd) []byte {
 	dst = append(dst, '[')
 	for i := range v {
 		if i > 0 {

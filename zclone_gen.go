@@ -40,6 +40,22 @@ func (w *RuleError) deepen() {
 	w.Detail = cloneText(w.Detail)
 }
 
+func (v *earlyEnd) clone() *earlyEnd {
+	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *earlyEnd) deepen() {
+	w.kind = cloneText(w.kind)
+	w.agent = cloneText(w.agent)
+	w.id = cloneText(w.id)
+	w.span = cloneText(w.span)
+	w.word = cloneText(w.word)
+	w.how = cloneText(w.how)
+}
+
 func (v *Totals) clone() *Totals {
 	w := *v
 	w.deepen()
@@ -165,6 +181,7 @@ func (v *runResume) clone() *runResume {
 func (w *runResume) deepen() {
 	w.workflows = cloneListOfString(w.workflows)
 	w.flowEnd = cloneText(w.flowEnd)
+	w.early = cloneListOfEarlyEnd(w.early)
 	if w.sessionError.OK {
 		w.sessionError.V.deepen()
 	}
@@ -387,6 +404,7 @@ func (w *AttemptSnapshot) deepen() {
 		w.Error.V.deepen()
 	}
 	w.Result = cloneText(w.Result)
+	w.Text = cloneText(w.Text)
 }
 
 func (v *DroppedAttempts) clone() *DroppedAttempts {
@@ -408,6 +426,7 @@ func (v *ToolCallSnapshot) clone() *ToolCallSnapshot {
 // deepen makes a shallow copy a deep one.
 func (w *ToolCallSnapshot) deepen() {
 	w.AgentID = cloneText(w.AgentID)
+	w.Within = cloneText(w.Within)
 	w.CallID = cloneText(w.CallID)
 	w.ToolID = cloneText(w.ToolID)
 	w.EventID = cloneText(w.EventID)
@@ -459,6 +478,8 @@ func (w *TurnSnapshot) deepen() {
 	if w.Error.OK {
 		w.Error.V.deepen()
 	}
+	w.Asked = cloneText(w.Asked)
+	w.Said = cloneText(w.Said)
 	w.Text = cloneText(w.Text)
 	w.Intent = cloneText(w.Intent)
 }
@@ -475,6 +496,7 @@ func (w *StepSnapshot) deepen() {
 	w.Name = cloneText(w.Name)
 	w.Description = cloneText(w.Description)
 	w.AgentID = cloneText(w.AgentID)
+	w.Within = cloneText(w.Within)
 	w.SpanID = cloneText(w.SpanID)
 	if w.Error.OK {
 		w.Error.V.deepen()
@@ -814,6 +836,18 @@ func cloneListOfString(v []string) []string {
 	copy(w, v)
 	for i := range w {
 		w[i] = cloneText(w[i])
+	}
+	return w
+}
+
+func cloneListOfEarlyEnd(v []earlyEnd) []earlyEnd {
+	if len(v) == 0 {
+		return nil
+	}
+	w := make([]earlyEnd, len(v))
+	copy(w, v)
+	for i := range w {
+		w[i].deepen()
 	}
 	return w
 }

@@ -499,10 +499,12 @@ func (m *machine) applyKind(ev *Event, sub *subject) {
 		m.handoffAccepted(ev, sub)
 	case 33:
 		m.turnStarted(ev, sub)
-	case 34, 37:
-		m.spanEnded(ev, sub)
+	case 34:
+		m.turnEnded(ev, sub)
 	case 36:
-		m.spanStarted(ev, sub)
+		m.stepStarted(ev, sub)
+	case 37:
+		m.stepEnded(ev, sub)
 	case 40, 41:
 		m.nodeEnded(ev, sub)
 	case 49:
@@ -575,14 +577,10 @@ func (v *view) showKind(ev *Event, sub *subject) {
 		v.textCompleted(ev, sub)
 	case 30:
 		v.agentHandoff(ev, sub)
-	case 33:
-		v.turnStarted(ev, sub)
 	case 34:
 		v.turnEnded(ev, sub)
 	case 35:
 		v.turnSummarized(ev, sub)
-	case 36:
-		v.stepStarted(ev, sub)
 	case 37:
 		v.stepEnded(ev, sub)
 	case 38:

@@ -170,6 +170,96 @@ var namesOfRuleError = jsonwire.Names(
 	"refused",
 )
 
+func (v *earlyEnd) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfearlyEnd, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // kind
+			v.kind, err = parseText[Kind](s)
+		case 2: // agent
+			if !m.null(s, name) {
+				v.agent, err = s.String()
+				if v.agent == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 3: // id
+			if !m.null(s, name) {
+				v.id, err = s.String()
+				if v.id == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 4: // span
+			if !m.null(s, name) {
+				v.span, err = s.String()
+				if v.span == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 5: // at
+			v.at, err = s.Time()
+		case 6: // word
+			if !m.null(s, name) {
+				v.word, err = s.String()
+				if v.word == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 7: // how
+			if !m.null(s, name) {
+				v.how, err = parseText[ToolStatus](s)
+				if v.how == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 8: // tookMs
+			if !m.null(s, name) {
+				v.took.V, err = s.Millis()
+				v.took.OK = err == nil
+			}
+		case 9: // whole
+			if !m.null(s, name) {
+				v.whole, err = s.Bool()
+				if !v.whole {
+					m.spelled(name, `false`)
+				}
+			}
+		default:
+			err = s.Skip()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var namesOfearlyEnd = jsonwire.Names(
+	"kind",
+	"agent",
+	"id",
+	"span",
+	"at",
+	"word",
+	"how",
+	"tookMs",
+	"whole",
+)
+
 func (v *AgentStarted) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
@@ -4869,54 +4959,61 @@ func (v *runResume) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `""`)
 				}
 			}
-		case 8: // reported
+		case 8: // early
+			if !m.null(s, name) {
+				v.early, err = parseListOfEarlyEnd(s)
+			}
+			if len(v.early) == 0 {
+				v.early = nil
+			}
+		case 9: // reported
 			if !m.null(s, name) {
 				v.reported, err = s.Bool()
 				if !v.reported {
 					m.spelled(name, `false`)
 				}
 			}
-		case 9: // sessionError
+		case 10: // sessionError
 			if !m.null(s, name) {
 				err = v.sessionError.V.parseJSON(s)
 				v.sessionError.OK = err == nil
 			}
-		case 10: // expected
+		case 11: // expected
 			if !m.null(s, name) {
 				v.expected, err = parseListOfAgentRef(s)
 			}
 			if len(v.expected) == 0 {
 				v.expected = nil
 			}
-		case 11: // lastEdge
+		case 12: // lastEdge
 			if !m.null(s, name) {
 				v.lastEdge, err = s.String()
 				if v.lastEdge == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 12: // messageEvents
+		case 13: // messageEvents
 			if !m.null(s, name) {
 				v.messageEvents, err = parseListOfString(s)
 			}
 			if len(v.messageEvents) == 0 {
 				v.messageEvents = nil
 			}
-		case 13: // recent
+		case 14: // recent
 			if !m.null(s, name) {
 				v.recent, err = parseListOfFingerprint(s)
 			}
 			if len(v.recent) == 0 {
 				v.recent = nil
 			}
-		case 14: // recentDeltas
+		case 15: // recentDeltas
 			if !m.null(s, name) {
 				v.recentDeltas, err = parseListOfFingerprint(s)
 			}
 			if len(v.recentDeltas) == 0 {
 				v.recentDeltas = nil
 			}
-		case 15: // strays
+		case 16: // strays
 			if !m.null(s, name) {
 				v.strays, err = parseListOfFingerprint(s)
 			}
@@ -4941,6 +5038,7 @@ var namesOfrunResume = jsonwire.Names(
 	"workflows",
 	"finalized",
 	"flowEnd",
+	"early",
 	"reported",
 	"sessionError",
 	"expected",
@@ -6209,74 +6307,102 @@ func (v *AttemptSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			v.ToolCalls, err = s.SmallInt()
 		case 17: // toolFailures
 			v.ToolFailures, err = s.SmallInt()
-		case 18: // modelCalls
+		case 18: // toolSuccesses
+			if !m.null(s, name) {
+				v.ToolSuccesses, err = s.SmallInt()
+				if v.ToolSuccesses == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 19: // toolRefusals
+			if !m.null(s, name) {
+				v.ToolRefusals, err = s.SmallInt()
+				if v.ToolRefusals == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 20: // toolsUndecided
+			if !m.null(s, name) {
+				v.ToolsUndecided, err = s.SmallInt()
+				if v.ToolsUndecided == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 21: // modelCalls
 			if !m.null(s, name) {
 				v.ModelCalls, err = s.SmallInt()
 				if v.ModelCalls == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 19: // modelFailures
+		case 22: // modelFailures
 			if !m.null(s, name) {
 				v.ModelFailures, err = s.SmallInt()
 				if v.ModelFailures == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 20: // errors
+		case 23: // errors
 			if !m.null(s, name) {
 				v.Errors, err = s.SmallInt()
 				if v.Errors == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 21: // lastError
+		case 24: // lastError
 			if !m.null(s, name) {
 				err = v.LastError.V.parseJSON(s)
 				v.LastError.OK = err == nil
 			}
-		case 22: // outcome
+		case 25: // outcome
 			if !m.null(s, name) {
 				v.Outcome, err = parseText[AgentOutcome](s)
 				if v.Outcome == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 23: // endStatus
+		case 26: // endStatus
 			if !m.null(s, name) {
 				v.EndStatus, err = s.String()
 				if v.EndStatus == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 24: // endReason
+		case 27: // endReason
 			if !m.null(s, name) {
 				v.EndReason, err = s.String()
 				if v.EndReason == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 25: // error
+		case 28: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
-		case 26: // result
+		case 29: // result
 			if !m.null(s, name) {
 				v.Result, err = s.String()
 				if v.Result == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 27: // numTurns
+		case 30: // numTurns
 			if !m.null(s, name) {
 				v.NumTurns.V, err = s.SmallInt()
 				v.NumTurns.OK = err == nil
 			}
-		case 28: // convergenceScore
+		case 31: // convergenceScore
 			if !m.null(s, name) {
 				v.ConvergenceScore.V, err = s.Float()
 				v.ConvergenceScore.OK = err == nil
+			}
+		case 32: // text
+			if !m.null(s, name) {
+				v.Text, err = s.String()
+				if v.Text == "" {
+					m.spelled(name, `""`)
+				}
 			}
 		default:
 			err = s.Skip()
@@ -6306,6 +6432,9 @@ var namesOfAttemptSnapshot = jsonwire.Names(
 	"totals",
 	"toolCalls",
 	"toolFailures",
+	"toolSuccesses",
+	"toolRefusals",
+	"toolsUndecided",
 	"modelCalls",
 	"modelFailures",
 	"errors",
@@ -6317,6 +6446,7 @@ var namesOfAttemptSnapshot = jsonwire.Names(
 	"result",
 	"numTurns",
 	"convergenceScore",
+	"text",
 )
 
 func (v *DroppedAttempts) parseJSON(s *jsonwire.Scanner) error {
@@ -6344,21 +6474,42 @@ func (v *DroppedAttempts) parseJSON(s *jsonwire.Scanner) error {
 			v.ToolCalls, err = s.SmallInt()
 		case 4: // toolFailures
 			v.ToolFailures, err = s.SmallInt()
-		case 5: // modelCalls
+		case 5: // toolSuccesses
+			if !m.null(s, name) {
+				v.ToolSuccesses, err = s.SmallInt()
+				if v.ToolSuccesses == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 6: // toolRefusals
+			if !m.null(s, name) {
+				v.ToolRefusals, err = s.SmallInt()
+				if v.ToolRefusals == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 7: // toolsUndecided
+			if !m.null(s, name) {
+				v.ToolsUndecided, err = s.SmallInt()
+				if v.ToolsUndecided == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 8: // modelCalls
 			if !m.null(s, name) {
 				v.ModelCalls, err = s.SmallInt()
 				if v.ModelCalls == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 6: // modelFailures
+		case 9: // modelFailures
 			if !m.null(s, name) {
 				v.ModelFailures, err = s.SmallInt()
 				if v.ModelFailures == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 7: // errors
+		case 10: // errors
 			if !m.null(s, name) {
 				v.Errors, err = s.SmallInt()
 				if v.Errors == 0 {
@@ -6380,6 +6531,9 @@ var namesOfDroppedAttempts = jsonwire.Names(
 	"sequence",
 	"toolCalls",
 	"toolFailures",
+	"toolSuccesses",
+	"toolRefusals",
+	"toolsUndecided",
 	"modelCalls",
 	"modelFailures",
 	"errors",
@@ -6411,68 +6565,75 @@ func (v *ToolCallSnapshot) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `""`)
 				}
 			}
-		case 3: // callId
+		case 3: // within
+			if !m.null(s, name) {
+				v.Within, err = s.String()
+				if v.Within == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 4: // callId
 			v.CallID, err = s.String()
-		case 4: // toolId
+		case 5: // toolId
 			v.ToolID, err = s.String()
-		case 5: // eventId
+		case 6: // eventId
 			if !m.null(s, name) {
 				v.EventID, err = s.String()
 				if v.EventID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 6: // step
+		case 7: // step
 			if !m.null(s, name) {
 				v.Step.V, err = s.SmallInt()
 				v.Step.OK = err == nil
 			}
-		case 7: // attempt
+		case 8: // attempt
 			if !m.null(s, name) {
 				v.Attempt.V, err = s.SmallInt()
 				v.Attempt.OK = err == nil
 			}
-		case 8: // retryOf
+		case 9: // retryOf
 			if !m.null(s, name) {
 				v.RetryOf, err = s.String()
 				if v.RetryOf == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 9: // startedAt
+		case 10: // startedAt
 			if !m.null(s, name) {
 				v.StartedAt, err = s.Time()
 				if v.StartedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 10: // status
+		case 11: // status
 			if !m.null(s, name) {
 				v.Status, err = parseText[ToolStatus](s)
 				if v.Status == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 11: // statusWord
+		case 12: // statusWord
 			if !m.null(s, name) {
 				v.Word, err = s.String()
 				if v.Word == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 12: // durationMs
+		case 13: // durationMs
 			if !m.null(s, name) {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
 			}
-		case 13: // returnedAt
+		case 14: // returnedAt
 			if !m.null(s, name) {
 				v.ReturnedAt, err = s.Time()
 				if v.ReturnedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 14: // error
+		case 15: // error
 			if !m.null(s, name) {
 				v.Error, err = s.String()
 				if v.Error == "" {
@@ -6492,6 +6653,7 @@ func (v *ToolCallSnapshot) parseJSON(s *jsonwire.Scanner) error {
 var namesOfToolCallSnapshot = jsonwire.Names(
 	"sequence",
 	"agentId",
+	"within",
 	"callId",
 	"toolId",
 	"eventId",
@@ -6744,14 +6906,28 @@ func (v *TurnSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
-		case 11: // text
+		case 11: // asked
+			if !m.null(s, name) {
+				v.Asked, err = s.String()
+				if v.Asked == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 12: // said
+			if !m.null(s, name) {
+				v.Said, err = s.String()
+				if v.Said == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 13: // text
 			if !m.null(s, name) {
 				v.Text, err = s.String()
 				if v.Text == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 12: // intent
+		case 14: // intent
 			if !m.null(s, name) {
 				v.Intent, err = s.String()
 				if v.Intent == "" {
@@ -6779,6 +6955,8 @@ var namesOfTurnSnapshot = jsonwire.Names(
 	"endedAt",
 	"durationMs",
 	"error",
+	"asked",
+	"said",
 	"text",
 	"intent",
 )
@@ -6832,33 +7010,40 @@ func (v *StepSnapshot) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `""`)
 				}
 			}
-		case 7: // spanId
+		case 7: // within
+			if !m.null(s, name) {
+				v.Within, err = s.String()
+				if v.Within == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 8: // spanId
 			if !m.null(s, name) {
 				v.SpanID, err = s.String()
 				if v.SpanID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 8: // startedAt
+		case 9: // startedAt
 			if !m.null(s, name) {
 				v.StartedAt, err = s.Time()
 				if v.StartedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 9: // endedAt
+		case 10: // endedAt
 			if !m.null(s, name) {
 				v.EndedAt, err = s.Time()
 				if v.EndedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 10: // durationMs
+		case 11: // durationMs
 			if !m.null(s, name) {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
 			}
-		case 11: // error
+		case 12: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
@@ -6880,6 +7065,7 @@ var namesOfStepSnapshot = jsonwire.Names(
 	"name",
 	"description",
 	"agentId",
+	"within",
 	"spanId",
 	"startedAt",
 	"endedAt",
@@ -8666,6 +8852,26 @@ func parseListOfQuestion(s *jsonwire.Scanner) ([]Question, error) {
 			return list, nil
 		}
 		list = append(list, Question{})
+		if err := list[len(list)-1].parseJSON(s); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func parseListOfEarlyEnd(s *jsonwire.Scanner) ([]earlyEnd, error) {
+	if err := s.Array(); err != nil {
+		return nil, err
+	}
+	list := []earlyEnd{}
+	for {
+		ok, err := s.Elem()
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return list, nil
+		}
+		list = append(list, earlyEnd{})
 		if err := list[len(list)-1].parseJSON(s); err != nil {
 			return nil, err
 		}

@@ -537,7 +537,11 @@ func (g *generator) plain() bool {
 	if info.ByAgent {
 		return g.act(g.acting(), g.payload(info.Kind))
 	}
-	return g.offer(g.by(g.anyone(), g.payload(info.Kind)))
+	a := g.anyone()
+	if turn := info.Subject == "turn"; turn && a != nil {
+		g.settle(a) // a block ends with its turn
+	}
+	return g.offer(g.by(a, g.payload(info.Kind)))
 }
 
 // wild offers an event that may be illegal.

@@ -442,7 +442,7 @@ func breaksDeltaIndex(_ ae.Lifecycle, log []entry, ev entry) bool {
 			return false // nor do they after the end of the agent
 		}
 		switch p := old.Payload.(type) {
-		case *ae.ToolCalled, *ae.ModelCalled, *ae.AgentTransition:
+		case *ae.ToolCalled, *ae.ModelCalled, *ae.AgentTransition, *ae.TurnStarted, *ae.TurnEnded:
 			over = id == "" && subject != "arguments"
 		case *ae.ToolReturned:
 			if subject == "arguments" && p.CallID == id && !p.OneEvent {

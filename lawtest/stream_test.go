@@ -177,6 +177,9 @@ var endings = []struct {
 	{"a transition", (*voice).unnamed, func(t testing.TB, run *agentevents.Run, v *voice) error {
 		return v.act(t, run, &agentevents.AgentTransition{To: agentevents.StatusToolCall})
 	}},
+	{"a turn", (*voice).unnamed, func(t testing.TB, run *agentevents.Run, v *voice) error {
+		return v.act(t, run, &agentevents.TurnStarted{})
+	}},
 	{"a failure", func(*voice) bool { return true }, func(t testing.TB, run *agentevents.Run, v *voice) error {
 		return v.act(t, run, &agentevents.AgentTransition{To: agentevents.StatusFailed})
 	}},
@@ -376,7 +379,7 @@ func cutLaw(t testing.TB, text string, sizes []int, how int) {
 			require.True(t, !ok || text == "", "%s: the rest comes behind what ends the block", what)
 		}
 	}
-	if usual && err == nil && v.unnamed() && (end.name == "a call" || end.name == "a transition") {
+	if usual && err == nil && v.unnamed() && slices.Contains([]string{"a call", "a transition", "a turn"}, end.name) {
 		v.say(t, run, "") // it goes on counting
 	}
 	require.NoError(t, em.Close(t.Context()))

@@ -59,6 +59,7 @@ const (
 	Blocked    Topic = "blocked"    // a time in which an agent waited
 	Error      Topic = "error"      // an error or a warning of an agent
 	Span       Topic = "span"       // a span that no other topic is about
+	Turn       Topic = "turn"       // a turn that failed
 	Step       Topic = "step"       // a step that failed
 	Node       Topic = "node"       // a node of the flow
 	Visit      Topic = "visit"      // an agent enters a node
@@ -95,6 +96,7 @@ type Item struct {
 	Open     bool      // it goes on, or waits
 	Facts    []string  // such as "confidence 0.65"
 	Text     string    // the words of the log: the question, the reason, the message
+	Turn     string    // the name of the turn in which it was asked or answered; empty when the log tells no turn
 
 	times int // number of events that it stands for, when there are several
 }
@@ -195,7 +197,7 @@ func Reason(s *agentevents.RunSnapshot, items []Item) string {
 // Of returns the items of a run, in the order of their first events; those without an event
 // come last. Nil details add nothing. The items share no memory with the snapshot.
 func Of(s *agentevents.RunSnapshot, d *Details) []Item {
-	c := collector{s: s, d: d.run(s.RunID), over: s.Status.Terminal(), names: map[string]string{}}
+	c := collector{s: s, d: d.run(s.RunID), over: s.Status.Terminal(), names: map[string]string{}, said: map[said]bool{}}
 	if s.SessionID != "" && s.SessionStatus != "" { // the session has ended, and with it its runs
 		c.over = c.over || !s.SessionEndedAt.IsZero()
 	}
@@ -223,8 +225,12 @@ type collector struct {
 	d     *runDetails
 	over  bool              // nobody is waited for any more
 	names map[string]string // of agents, by id
+	said  map[said]bool     // answers of turns
 	items []Item
 }
+
+// A said is a text of an agent.
+type said struct{ agent, text string }
 
 func (c *collector) add(i Item) {
 	i.Agent = cmp.Or(c.names[i.AgentID], i.AgentID)
@@ -251,11 +257,12 @@ func (c *collector) agents() {
 	all := view.Of(c.s)
 	agents := c.s.AgentsInOrder()
 	c.names = Names(agents)
+	c.turns()
 	answered := false
 	for _, a := range agents {
 		attempts := view.Attempts(a)
 		if view.Conversation(a) && len(a.Earlier) > 0 {
-			c.turns(a)
+			c.conversation(a)
 		}
 		for n, t := range attempts {
 			if t.Dropped > 0 {
@@ -273,16 +280,16 @@ func (c *collector) agents() {
 	}
 }
 
-// turns adds the questions and answers of the turns of a conversation but the first question and
+// conversation adds the questions and answers of the turns of a conversation but the first question and
 // the last answer.
-func (c *collector) turns(a *agentevents.AgentSnapshot) {
+func (c *collector) conversation(a *agentevents.AgentSnapshot) {
 	turns := a.AttemptsInOrder()
 	for n, t := range turns {
 		i := Item{Topic: Asked, Subject: "prompt", Sequence: t.Sequence, Time: t.StartedAt, AgentID: a.AgentID, Text: c.d.of(a.AgentID).prompts[t.Sequence]}
 		if n > 0 && i.Text != "" {
 			c.add(i)
 		}
-		i.Topic, i.Subject, i.Text = Answered, "answer", short(t.Result, maxPrompt)
+		i.Topic, i.Subject, i.Text = Answered, "answer", short(cmp.Or(t.Result, t.Text), maxPrompt)
 		if n < len(turns)-1 && i.Text != "" {
 			c.add(i)
 		}
@@ -318,13 +325,13 @@ func (c *collector) attempt(all *view.Agents, a *agentevents.AgentSnapshot, t vi
 		add(i)
 	}
 	status, mark := all.Status(a.AgentID, t.AgentSnapshot)
-	if text := short(cmp.Or(t.Result, t.Text), maxPrompt); text != "" {
+	if text := short(cmp.Or(t.Result, t.Text), maxPrompt); text != "" && !c.said[said{a.AgentID, text}] {
 		i := of
 		if !t.Several && len(a.Earlier) > 0 {
 			i.Sequence, i.Time = a.Usage.Sequence, a.StartedAt // of the last turn
 		}
 		i.Topic, i.Subject, i.Text = Answered, "answer", text
-		if t.Result == "" && (t.Open || mark == Bad) { // a model often writes a text before its calls, too
+		if t.Result == "" && (t.Started && !t.Ended || mark == Bad) { // a model often writes a text before its calls, too
 			i.Topic, i.Subject = Said, "last text"
 		}
 		add(i)
@@ -354,6 +361,37 @@ func (c *collector) attempt(all *view.Agents, a *agentevents.AgentSnapshot, t vi
 		add(i)
 	}
 	return answered
+}
+
+// turns adds the questions and answers of the turns that the log tells.
+func (c *collector) turns() {
+	for i := range c.s.Turns {
+		t := &c.s.Turns[i]
+		of := Item{Sequence: t.Sequence, Time: t.StartedAt, AgentID: t.AgentID, Turn: TurnName(t)}
+		if of.Text = short(t.Asked, maxPrompt); of.Text != "" {
+			of.Topic, of.Subject = Asked, "prompt"
+			c.add(of)
+		}
+		if of.Text = short(cmp.Or(t.Text, t.Said), maxPrompt); of.Text != "" {
+			of.Topic, of.Subject = Answered, "answer"
+			if t.Text == "" && t.Error.OK {
+				of.Topic, of.Subject = Said, "last text"
+			}
+			c.said[said{t.AgentID, of.Text}] = true
+			c.add(of)
+		}
+	}
+}
+
+// TurnName returns the name of a turn for people.
+func TurnName(t *agentevents.TurnSnapshot) string {
+	switch {
+	case t.Name != "":
+		return t.Name
+	case t.Turn.OK:
+		return "turn " + strconv.Itoa(t.Turn.V)
+	}
+	return "turn"
 }
 
 // Names returns the names of agents for people, by their ids. The id stands beside a name that
@@ -500,20 +538,13 @@ func (c *collector) work() {
 		}
 		c.add(l)
 	}
+	for i := range c.s.Turns {
+		t := &c.s.Turns[i]
+		c.failed(Item{Topic: Turn, Sequence: t.Sequence, Time: t.StartedAt, AgentID: t.AgentID, Subject: TurnName(t)}, t.Error)
+	}
 	for i := range c.s.Steps {
 		st := &c.s.Steps[i]
-		word, how := view.Error(st.Error)
-		if how == endword.Succeeded {
-			continue
-		}
-		l := Item{Topic: Step, Concern: Failed, Sequence: st.Sequence, Time: st.StartedAt, AgentID: st.AgentID, Subject: stepName(st), Mark: view.MarkOf(how), Status: word}
-		if how == endword.Cancelled {
-			l.Concern = Look
-		}
-		if st.Error.V.Code != word {
-			l.Text = errorText(st.Error.V)
-		}
-		c.add(l)
+		c.failed(Item{Topic: Step, Sequence: st.Sequence, Time: st.StartedAt, AgentID: st.AgentID, Subject: stepName(st)}, st.Error)
 	}
 	for i := range c.s.Tasks {
 		t := &c.s.Tasks[i]
@@ -547,6 +578,22 @@ func (c *collector) work() {
 		l.fact(view.Duration(a.Duration))
 		c.add(l)
 	}
+}
+
+// failed adds a turn or a step that failed or was cancelled.
+func (c *collector) failed(l Item, err agentevents.Opt[agentevents.ErrorInfo]) {
+	word, how := view.Error(err)
+	if how == endword.Succeeded {
+		return
+	}
+	l.Concern, l.Mark, l.Status = Failed, view.MarkOf(how), word
+	if how == endword.Cancelled {
+		l.Concern = Look
+	}
+	if err.V.Code != word {
+		l.Text = errorText(err.V)
+	}
+	c.add(l)
 }
 
 // stepName returns the name of a step for people, which begins with the word step.

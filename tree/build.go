@@ -31,6 +31,7 @@ type builder struct {
 	order      []*agentNode            // in the order in which the agents appeared, and further attempts started
 	calls      map[callKey][]*node     // in order
 	named      map[callKey]bool        // calls that other lines refer to
+	spawns     map[string]bool         // ids of calls that agents work for
 	phases     map[phaseKey]*phaseNodes
 	flows      map[string][]*node // workflows in order, by their ids
 }
@@ -184,8 +185,12 @@ func (b *builder) makeAgents() {
 	ids := make(map[*agentevents.AgentSnapshot]string, len(b.s.Agents))
 	b.executions = map[string]int{}
 	agents := view.Of(b.s)
+	b.spawns = map[string]bool{}
 	for id, a := range b.s.Agents {
 		ids[a] = id
+		if a != nil {
+			b.spawns[a.ParentCallID] = true
+		}
 		if view.Executes(id, a) {
 			b.executions[a.NodeID]++
 		}
@@ -513,7 +518,7 @@ func (b *builder) acts(place func(agent string, n *node)) {
 		if c.CallID != "" {
 			b.calls[key] = append(b.calls[key], n) // agents that it spawned hang from it
 		}
-		place(c.AgentID, n)
+		place(b.inside(c.AgentID, c.Within, c.CallID), n)
 	}
 	for _, calls := range b.calls {
 		sortBySeq(calls)
@@ -538,6 +543,25 @@ func (b *builder) acts(place func(agent string, n *node)) {
 	}
 }
 
+// inside returns the agent below which a call or a step of an agent hangs: the one in whose span it
+// began, if that works for the agent and the call has spawned none.
+func (b *builder) inside(agent, within, call string) string {
+	if within == "" || b.spawns[call] && call != "" {
+		return agent
+	}
+	up := within
+	for range maxDepth {
+		a := b.s.Agents[up]
+		if a == nil || a.ParentAgentID == "" {
+			break
+		}
+		if up = a.ParentAgentID; up == agent {
+			return within
+		}
+	}
+	return agent
+}
+
 // start returns the beginning of a text, as one that was cut at another place has it.
 func start(text string) string {
 	const most = 140
@@ -549,7 +573,7 @@ func start(text string) string {
 
 // structural are the topics that the tree draws from the snapshot, or in a place of their own.
 var structural = map[report.Topic]bool{
-	report.Agent: true, report.Call: true, report.Step: true, report.Node: true, report.Budget: true, report.Violation: true, report.Stated: true, report.Asked: true, report.Answered: true,
+	report.Agent: true, report.Call: true, report.Turn: true, report.Step: true, report.Node: true, report.Budget: true, report.Violation: true, report.Stated: true, report.Asked: true, report.Answered: true,
 	report.Said: true,
 }
 
@@ -655,14 +679,9 @@ func (b *builder) spans(add func(agent string, n *node)) {
 	}
 	for i := range b.s.Turns {
 		t := &b.s.Turns[i]
-		l := line{head: t.Name, detail: t.Text}
-		if l.head == "" {
-			l.head = "turn"
-			if t.Turn.OK {
-				l.head += " " + strconv.Itoa(t.Turn.V)
-			}
-		}
+		l := line{head: report.TurnName(t), detail: cmp.Or(t.Text, t.Said)}
 		b.span(&l, t.EndedAt.IsZero(), t.Error, t.Duration)
+		l.detail = report.Dashed(t.Asked, l.detail)
 		span(t.AgentID, l, turn, t.Sequence, t.EndSequence, t.EndedAt.IsZero())
 	}
 	for i := range b.s.Steps {
@@ -672,7 +691,7 @@ func (b *builder) spans(add func(agent string, n *node)) {
 			l.head = words("step", st.StepID)
 		}
 		b.span(&l, st.EndedAt.IsZero(), st.Error, st.Duration)
-		span(st.AgentID, l, step, st.Sequence, st.EndSequence, st.EndedAt.IsZero())
+		span(b.inside(st.AgentID, st.Within, ""), l, step, st.Sequence, st.EndSequence, st.EndedAt.IsZero())
 	}
 }
 
@@ -885,6 +904,7 @@ func (b *builder) said(root *node) {
 		n := b.attempt(it.AgentID, it.Sequence)
 		l := b.itemLine(it)
 		switch {
+		case it.Turn != "": // the line of the turn tells it
 		case it.Topic == report.Answered && n == nil:
 			root.add(&node{line: l})
 		case it.Topic == report.Answered && !n.a.Several && len(n.a.Earlier) > 0, it.Topic == report.Asked && n != nil && it.Sequence > n.seq && !n.a.Several:

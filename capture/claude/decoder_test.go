@@ -948,7 +948,7 @@ func TestBadLines(t *testing.T) {
 				require.Equal(t, tt.pointer, le.Pointer)
 			}
 			s := fold(t, events)
-			require.Equal(t, "hello", s.Agents["claude"].Text)
+			require.Equal(t, "hello", s.Agents["claude"].AttemptsInOrder()[0].Text)
 		})
 	}
 	t.Run("repeated call", func(t *testing.T) {

@@ -107,6 +107,7 @@ problem. Logs in the library's own format keep all rules.`,
 					if f.apply(c.line) {
 						cuts.see(c.line.Event)
 					}
+					c.told(c.line.Event)
 				}
 				c.chain.end()
 				c.showChain(position{file: len(c.l.files)})
@@ -182,6 +183,31 @@ type checker struct {
 	problems int
 	document bool // only the rules of the document are problems
 	dialect  dialect.Name
+	known    map[agentOfRun]bool // agents of KAHN lines whose status an event has told
+}
+
+type agentOfRun struct{ run, agent string }
+
+// told notes that an event tells the status of a KAHN agent.
+func (c *checker) told(ev *agentevents.Event) {
+	switch ev.Payload.(type) {
+	case *agentevents.AgentStarted, *agentevents.AgentTransition:
+	default:
+		return
+	}
+	if !c.document || cmp.Or(c.dialect, c.l.format()) != dialect.KAHN || c.known[agentOfRun{ev.RunID, ev.AgentID}] {
+		return
+	}
+	if c.known == nil {
+		c.known = map[agentOfRun]bool{}
+	}
+	c.known[agentOfRun{strings.Clone(ev.RunID), strings.Clone(ev.AgentID)}] = true
+}
+
+// cut reports whether a violation is one because the log begins in the middle: the agent has moved
+// before its first line. KAHN has no numbers that show it.
+func (c *checker) cut(v *agentevents.RuleError) bool {
+	return v.Rule == agentevents.RuleTransitionFromCurrent && cmp.Or(c.dialect, c.l.format()) == dialect.KAHN && !c.known[agentOfRun{v.RunID, v.AgentID}]
 }
 
 // report prints a problem, and before it those of the chain up to there.
@@ -209,7 +235,7 @@ func (c *checker) violated(v *agentevents.RuleError) {
 		return
 	}
 	in := cmp.Or(c.dialect, c.l.format())
-	tolerable := c.document && (!stated(in, v.Rule) || readable(in, c.line.Event, v))
+	tolerable := c.document && (!stated(in, v.Rule) || readable(in, c.line.Event, v) || c.cut(v))
 	if typ := lineType(c.line.Event.Origin()); typ != "" && v.Kind != "" {
 		named := *v
 		named.Kind, named.Pointer, v = agentevents.Kind(typ), c.l.locate(v.Kind, v.Pointer), &named

@@ -56,6 +56,8 @@ type logReader struct {
 	files []string // names of those that were opened, for messages
 	notes []string // what a reader should know that is no problem
 
+	places []position // of the lines of a sorted text; nil for files in their own order
+
 	reads agentevents.Decoder // of the line that was read last
 
 	bad    int // lines that cannot be read
@@ -153,6 +155,17 @@ func (l *logReader) each(in *invocation) (lineSeq, error) {
 		}
 		l.decoder = auto
 	}
+	read := func(file int, from input, decoder agentevents.Decoder, yield func(position, agentevents.Line) bool) bool {
+		return l.read(in, file, from, decoder, yield)
+	}
+	var unread *unsorted
+	if l.sorted.value == "sequence" {
+		unread = &unsorted{maxLine: l.maxLine}
+		read = func(file int, from input, _ agentevents.Decoder, _ func(position, agentevents.Line) bool) bool {
+			l.gather(in, unread, file, from)
+			return true
+		}
+	}
 	all := func(yield func(position, agentevents.Line) bool) {
 		for _, name := range in.args {
 			begun, lines, decoder := false, l.lines, l.decoder
@@ -173,23 +186,57 @@ func (l *logReader) each(in *invocation) (lineSeq, error) {
 					l.report(position{file: file}, visible(lost(err)))
 				case err != nil:
 					l.fail(in, file, err)
-				case !l.read(in, file, from, decoder, yield):
+				case !read(file, from, decoder, yield):
 					return
 				}
 			}
-			if begun && !l.failed && l.lines == lines && name != "-" { // a pipe may be empty
+			if begun && !l.failed && l.lines == lines && (unread == nil || len(unread.pieces) == 0) && name != "-" { // a pipe may be empty
 				l.print(in, position{file: len(l.files) - 1}, emptyFile)
 			}
 		}
 	}
 	switch l.sorted.value {
 	case "sequence":
-		l.kept = true
-		return bySequence(all), nil
+		return func(yield func(position, agentevents.Line) bool) {
+			all(yield)
+			unread.sort()
+			var text io.Reader
+			text, l.places = unread.read()
+			l.read(in, 0, input{Reader: text}, l.decoder, yield)
+		}, nil
 	case "file":
 		return l.told(in, all), nil
 	}
 	return all, nil
+}
+
+// gather adds the lines of a file to those that wait to be sorted.
+func (l *logReader) gather(in *invocation, u *unsorted, file int, from input) {
+	if l.raw != nil {
+		from.Reader = l.raw(file, from.Reader)
+	}
+	switch err := u.add(file, from.Reader); {
+	case err == nil:
+	case isDamaged(err):
+		l.bad++
+		l.report(position{file: file}, damagedGzip+visible(lost(err)))
+	default:
+		l.fail(in, file, err)
+	}
+}
+
+// damagedGzip begins the report of a compressed file that ends early or is damaged.
+const damagedGzip = "the gzip data is damaged, cut off or followed by other data: "
+
+// at returns the position of a line of a file, or of a line of the sorted text.
+func (l *logReader) at(file, line int) position {
+	if l.places == nil {
+		return position{file: file, line: line}
+	}
+	if line = min(line, len(l.places)); line == 0 {
+		return position{file: file}
+	}
+	return l.places[line-1]
 }
 
 // logOf returns the log of a directory in which package runstore keeps runs, and any other name
@@ -274,7 +321,7 @@ const sameLines, sameForeign = 3, 1
 // read reads one file. It returns false when the caller stops.
 func (l *logReader) read(in *invocation, file int, from input, decoder agentevents.Decoder, yield func(position, agentevents.Line) bool) bool {
 	src := &source{r: from, out: in.stdout}
-	if l.raw != nil {
+	if l.raw != nil && l.places == nil {
 		src.r = l.raw(file, src.r)
 	}
 	r := agentevents.NewReader(src, agentevents.ReaderOptions{Decoder: decoder, MaxLine: l.maxLine, Verbatim: l.verb})
@@ -292,7 +339,7 @@ func (l *logReader) read(in *invocation, file int, from input, decoder agenteven
 		lines = keptLines(r)
 	}
 	for line, err := range lines {
-		at := position{file: file, line: r.Line()}
+		at := l.at(file, r.Line())
 		if j, ok := decoder.(*judge); ok {
 			at.refused = j.refused
 		}
@@ -307,7 +354,7 @@ func (l *logReader) read(in *invocation, file int, from input, decoder agenteven
 		if src.err != nil && errors.Is(err, src.err) { // the last error, except those of events that the decoder held back
 			if isDamaged(src.err) {
 				l.bad++
-				l.report(position{file: file}, "the gzip data is damaged, cut off or followed by other data: "+visible(lost(src.err)))
+				l.report(position{file: file}, damagedGzip+visible(lost(src.err)))
 			} else {
 				l.fail(in, file, src.err)
 			}
@@ -342,7 +389,7 @@ func (l *logReader) read(in *invocation, file int, from input, decoder agenteven
 	}
 	tell()
 	if more > 0 {
-		l.report(position{file: file, line: r.Line()}, fmt.Sprintf("%d more lines cannot be read; is this a log?", more))
+		l.report(l.at(file, r.Line()), fmt.Sprintf("%d more lines cannot be read; is this a log?", more))
 	}
 	l.bad += bad
 	return true

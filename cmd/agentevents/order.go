@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"cmp"
 	"flag"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,44 +16,144 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// A placed is an event with its position.
-type placed struct {
-	at position
-	ev agentevents.Event
-}
-
 // order adds the flag for the order in which events are read.
 func (l *logReader) order(fs *flag.FlagSet) {
 	l.sorted = choice{"file", []string{"file", "sequence"}}
 	fs.Var(&l.sorted, "order", "`ORDER` of a run's events: file (default), sequence; that takes memory")
 }
 
-// bySequence yields the events of every run in the order of their sequences. Events of different
-// runs take turns as before. It reads all events before it yields one.
-func bySequence(lines lineSeq) lineSeq {
-	return func(yield func(position, agentevents.Line) bool) {
-		var turns []string // the run of each event
-		runs := map[string][]placed{}
-		for at, line := range lines {
-			ev := line.Event
-			turns = append(turns, ev.RunID)
-			runs[ev.RunID] = append(runs[ev.RunID], placed{at, *ev})
+// An unsorted log is the text of files in pieces: a line, or the lines of a Server-Sent Event.
+// Decoders keep a state, so lines come into the order of their document before they are decoded.
+type unsorted struct {
+	pieces  []piece
+	maxLine int
+	frame   bool // the last piece is a Server-Sent Event that goes on
+}
+
+// A piece is a number of lines with the number of their event in its run.
+type piece struct {
+	text   []byte
+	at     []position // of each line
+	run    string
+	number uint64
+	placed bool // it has a number
+	anew   bool // numbers of the run begin again with each process, as those of KAOS do
+}
+
+// add adds the lines of a file. It returns the error of the file.
+func (u *unsorted) add(file int, r io.Reader) error {
+	in := bufio.NewReader(r)
+	u.frame = false
+	for number := 1; ; number++ {
+		line, err := u.line(in)
+		if len(line) > 0 {
+			u.take(line, position{file: file, line: number})
 		}
-		for _, run := range runs {
-			if slices.ContainsFunc(run, func(p placed) bool { _, own := numberOf(&p.ev); return own }) {
-				byNumber(run)
-				continue
+		if err != nil {
+			u.frame = false
+			if err == io.EOF {
+				return nil
 			}
-			slices.SortStableFunc(run, func(a, b placed) int { return cmp.Compare(a.ev.Sequence, b.ev.Sequence) })
-		}
-		for _, id := range turns {
-			next := &runs[id][0]
-			runs[id] = runs[id][1:]
-			if !yield(next.at, agentevents.Line{Event: &next.ev}) {
-				return
-			}
+			return err
 		}
 	}
+}
+
+// line reads a line. Of one that is too long for a reader of events it keeps a beginning that is, too.
+func (u *unsorted) line(in *bufio.Reader) (line []byte, err error) {
+	for {
+		part, err := in.ReadSlice('\n')
+		if len(line) <= u.maxLine {
+			line = append(line, part...)
+		}
+		if err == bufio.ErrBufferFull {
+			continue
+		}
+		if n := len(line); n > 0 && line[n-1] != '\n' {
+			line = append(line, '\n')
+		}
+		return line, err
+	}
+}
+
+// take adds a line: to the event before it, or as a piece of its own.
+func (u *unsorted) take(line []byte, at position) {
+	text := strings.TrimSpace(strings.TrimPrefix(string(line), "\ufeff"))
+	field := false
+	for _, name := range [...]string{"data:", "event:", "id:", "retry:"} {
+		field = field || strings.HasPrefix(text, name)
+	}
+	if u.frame && (field || text == "") {
+		p := &u.pieces[len(u.pieces)-1]
+		p.text, p.at = append(p.text, line...), append(p.at, at)
+		u.frame = text != ""
+	} else {
+		u.pieces = append(u.pieces, piece{text: line, at: []position{at}})
+		u.frame = field
+	}
+	if p := &u.pieces[len(u.pieces)-1]; !p.placed {
+		p.find(strings.TrimPrefix(text, "data:"))
+	}
+}
+
+// find finds the run and the number of a piece on a line of it.
+func (p *piece) find(text string) {
+	text = strings.TrimSpace(text)
+	if !strings.HasPrefix(text, "{") {
+		return
+	}
+	number, err := strconv.ParseUint(jsonwire.Member(text, "sequence"), 10, 64)
+	if err != nil {
+		return
+	}
+	run := jsonwire.Text(jsonwire.Member(text, "run_id"))
+	p.anew = run != ""
+	p.run, p.number, p.placed = cmp.Or(run, jsonwire.Text(jsonwire.Member(text, "runId"))), number, true
+}
+
+// sort brings the pieces of every run into the order of their numbers. Pieces of different runs take
+// turns as before, and those without a number stay.
+func (u *unsorted) sort() {
+	places := map[string][]int{}
+	for i := range u.pieces {
+		if p := &u.pieces[i]; p.placed {
+			places[p.run] = append(places[p.run], i)
+		}
+	}
+	for _, at := range places {
+		type key struct {
+			process int
+			piece
+		}
+		keys := make([]key, len(at))
+		process, seen := 0, map[uint64]uint64{} // hashes by their numbers
+		for i, place := range at {
+			p := u.pieces[place]
+			hash := jsonwire.Hash(string(bytes.TrimSpace(p.text)))
+			if of, again := seen[p.number]; again && of != hash && p.anew {
+				process++
+				clear(seen)
+			}
+			seen[p.number] = hash
+			keys[i] = key{process, p}
+		}
+		slices.SortStableFunc(keys, func(a, b key) int {
+			return cmp.Or(cmp.Compare(a.process, b.process), cmp.Compare(a.number, b.number))
+		})
+		for i, place := range at {
+			u.pieces[place] = keys[i].piece
+		}
+	}
+}
+
+// read returns the text of the pieces, and the places of its lines.
+func (u *unsorted) read() (text io.Reader, lines []position) {
+	readers := make([]io.Reader, len(u.pieces))
+	for i := range u.pieces {
+		readers[i] = bytes.NewReader(u.pieces[i].text)
+		lines = append(lines, u.pieces[i].at...)
+	}
+	return io.MultiReader(readers...), lines
 }
 
 // numberOf returns the number that an event has in its document. It reports true if that is
@@ -68,35 +171,6 @@ func numberOf(ev *agentevents.Event) (n uint64, own bool) {
 	return n, true
 }
 
-// byNumber sorts the events of a run by their numbers in the document, each process
-// for itself, and gives them the run's sequences in that order.
-func byNumber(run []placed) {
-	type key struct {
-		process int
-		number  uint64
-		placed
-	}
-	keys, sequences := make([]key, len(run)), make([]uint64, len(run))
-	process, seen := 0, map[uint64]uint64{} // sequences by their numbers
-	for i, p := range run {
-		n, _ := numberOf(&p.ev)
-		if of, again := seen[n]; again && of != p.ev.Sequence {
-			process++
-			clear(seen)
-		}
-		seen[n], sequences[i] = p.ev.Sequence, p.ev.Sequence
-		keys[i] = key{process, n, p}
-	}
-	slices.SortStableFunc(keys, func(a, b key) int {
-		return cmp.Or(cmp.Compare(a.process, b.process), cmp.Compare(a.number, b.number))
-	})
-	slices.Sort(sequences)
-	for i := range keys {
-		run[i] = keys[i].placed
-		run[i].ev.Sequence = sequences[i]
-	}
-}
-
 // told yields the events as they come. After them it says if a run went back to a sequence that
 // it had left out: a fold leaves such events out.
 func (l *logReader) told(in *invocation, lines lineSeq) lineSeq {
@@ -106,17 +180,22 @@ func (l *logReader) told(in *invocation, lines lineSeq) lineSeq {
 			if hint == "" {
 				ev := line.Event
 				number, own := numberOf(ev)
-				switch n := runs[ev.RunID]; {
+				n := runs[ev.RunID]
+				if n != nil {
+					own = own || n.own // a number may be the same as the sequence by chance
+					n.own = own
+				}
+				switch {
 				case own && n.left(number):
 					hint = fmt.Sprintf("%s: run %s goes back to number %d, which was missing: with --order sequence it is read in that order",
 						l.place(at), visible(jsonwire.Brief(ev.RunID)), number)
-				case !own && n.back(number):
+				case !own && n.back(ev.Sequence):
 					hint = fmt.Sprintf("%s: run %s goes back to sequence %d, which was missing: with --order sequence it is read in that order",
-						l.place(at), visible(jsonwire.Brief(ev.RunID)), number)
+						l.place(at), visible(jsonwire.Brief(ev.RunID)), ev.Sequence)
 				case n != nil:
 					n.seen(number)
 				case len(runs) < maxOrderRuns:
-					n = &numbers{}
+					n = &numbers{own: own}
 					n.seen(number)
 					runs[strings.Clone(ev.RunID)] = n
 				}
@@ -141,6 +220,7 @@ type numbers struct {
 	next   uint64
 	gaps   []agentevents.SequenceGap
 	jumped bool // the latest event left the latest gap
+	own    bool // the document has numbers that are no sequences: see numberOf
 }
 
 // maxOrderRuns is how many runs of a log are watched: the first.

@@ -115,9 +115,9 @@ func writeRun(w io.Writer, s *agentevents.RunSnapshot, d *report.Details) {
 	for _, a := range tops {
 		top[a.AgentID] = true
 	}
-	topics := [][]report.Topic{{report.Asked}, {report.Answered}}
+	topics := [][]report.Topic{{report.Asked}, {report.Answered, report.Said}}
 	if len(tops) == 1 && view.Turns(s) > 1 { // one turn after the other
-		topics = [][]report.Topic{{report.Asked, report.Answered}}
+		topics = [][]report.Topic{{report.Asked, report.Answered, report.Said}}
 	}
 	for _, topic := range topics {
 		for _, i := range items {

@@ -127,6 +127,42 @@ const ofRequest = "that of the request with its id, as no line has the id"
 type change struct {
 	ends   *opened // nil if none
 	begins opened  // without a subject if none
+	first  early   // an end whose start has not come; without a subject if none
+	late   *early  // the end of the span that a line begins late; nil if none
+}
+
+// An early is the end of a span whose start has not come so far: its line may be written late.
+type early struct {
+	about
+	span string
+	at   time.Time
+}
+
+// maxEarly is how many of them are known: the latest.
+const maxEarly = 256
+
+// late returns the end of the span that a line begins which was written late: it has an earlier time.
+func (o *opens) late(ev *agentevents.Event, subject string) *early {
+	if !agentevents.TimeKnown(ev.Time) {
+		return nil
+	}
+	for i := len(o.early) - 1; i >= 0; i-- {
+		if e := &o.early[i]; e.span == ev.SpanID && e.subject == subject && e.run == ev.RunID && ev.Time.Before(e.at) {
+			return e
+		}
+	}
+	return nil
+}
+
+// endedFirst remembers an end whose start has not come.
+func (o *opens) endedFirst(e *early) {
+	if e.subject == "" {
+		return
+	}
+	if len(o.early) == maxEarly {
+		o.early = slices.Delete(o.early, 0, 1)
+	}
+	o.early = append(o.early, early{about{strings.Clone(e.id), e.subject, "", strings.Clone(e.run)}, strings.Clone(e.span), e.at})
 }
 
 // A key finds an open span by what it is about. Without a subject, it finds it by its
@@ -142,6 +178,7 @@ type key struct {
 type opens struct {
 	recent     []opened // the latest last; their texts may be parts of lines
 	young, old map[key]*opened
+	early      []early // the latest last; their texts are no parts of lines
 }
 
 func (p *opened) keys() [2]key { return [...]key{{about: p.about}, {about{run: p.run}, p.spanID}} }
@@ -184,8 +221,11 @@ func (o *opens) within(run, span string) bool {
 // start, or what the line says, or the span's id if the line says none or one that
 // another open span has.
 func (o *opens) known(c *change, said about, begins bool, span spanID) string {
-	if !begins && c.ends != nil {
+	switch {
+	case !begins && c.ends != nil:
 		return c.ends.id
+	case begins && c.late != nil:
+		return c.late.id
 	}
 	taken := said.id == ""
 	if begins && !taken {
@@ -213,6 +253,11 @@ func (o *opens) settle(c *change) {
 	if c.begins.subject != "" {
 		o.add(&c.begins)
 	}
+	o.endedFirst(&c.first)
+	if c.late != nil {
+		began := *c.late // which is in the list
+		o.early = slices.DeleteFunc(o.early, func(e early) bool { return e == began })
+	}
 	c.reset()
 }
 
@@ -224,7 +269,7 @@ func (c *change) start(begins bool) (start opened) {
 	return start
 }
 
-func (c *change) reset() { c.ends, c.begins.subject = nil, "" }
+func (c *change) reset() { c.ends, c.begins.subject, c.first.subject, c.late = nil, "", "", nil }
 
 // remove removes an open span, if p is not nil.
 func (o *opens) remove(p *opened) {

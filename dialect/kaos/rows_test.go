@@ -241,7 +241,7 @@ func drawn(t *testing.T) {
 	require.NoError(t, tree.Write(&b, fold(t, flow().String()), tree.Options{Ended: true}))
 	require.Equal(t, `session s-1 · run run_1f2e3d4c5b6a ✓ completed · 14s
 └─ root ✓ completed · 1 tool call · $0.2500
-   └─ turn.1 ✓ completed · 1.5s
+   └─ turn.1 ✓ completed · 1.5s: It is blue.
       ├─ intent research · confidence 0.9
       ├─ plan direct · 1 step: search
       └─ step.s001 ✓ completed · 400ms: search

@@ -59,6 +59,9 @@ func (d *Decoder) span(ev *agentevents.Event) (ok bool) {
 	}
 	begins, span := phase == "start", spanID{span: ev.SpanID}
 	d.change.ends = d.open.ended(ev.RunID, span, subject, begins)
+	if begins {
+		d.change.late = d.open.late(ev, subject)
+	}
 	start, agent := d.change.start(begins), ""
 	id, other, failure := parts(ev)
 	switch {
@@ -113,7 +116,11 @@ func (d *Decoder) span(ev *agentevents.Event) (ok bool) {
 			p.Outcome = agentevents.OutcomeAborted
 		}
 	}
-	if ok && begins && ev.SpanID != "" {
+	switch {
+	case !ok || ev.SpanID == "" || d.change.late != nil:
+	case !begins && d.change.ends == nil:
+		d.change.first = early{about{*id, subject, "", ev.RunID}, ev.SpanID, ev.Time}
+	case begins:
 		d.change.begins = opened{about: about{*id, subject, agent, ev.RunID}, spanID: span, other: *other, below: d.said.below}
 	}
 	return ok

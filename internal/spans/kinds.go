@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/agentevents/agentevents"
@@ -250,7 +251,7 @@ func (m *Mapper) agentStarted(ev *agentevents.Event, p *agentevents.AgentStarted
 			a.ended = true
 		}
 		parent := m.place(ev)
-		if up := m.agents[ev.ParentSpanID]; up != nil && up.id == ev.ParentSpanID && ev.ParentAgentID == "" && up != a {
+		if up := m.started[ev.ParentSpanID]; up != nil && ev.ParentAgentID == "" && up != a {
 			parent = up.span
 		}
 		if up := m.agents[cmp.Or(m.named[ev.ParentAgentID], ev.ParentAgentID)]; up != nil && ev.ParentAgentID != "" && ev.ParentAgentID != id {
@@ -287,6 +288,12 @@ func (m *Mapper) agentStarted(ev *agentevents.Event, p *agentevents.AgentStarted
 		a.span.set(str(AttrAgent, a.name))
 	}
 	a.spanned = ev.AgentID == "" && ev.NodeRunID == "" && id != ""
+	if ev.SpanID != "" {
+		if m.started == nil {
+			m.started = map[string]*agent{}
+		}
+		m.started[strings.Clone(ev.SpanID)] = a
+	}
 	a.span.set(val("agentevents.agent.attempt", opt(p.Attempt)))
 	a.span.set(str(AttrRequestModel, p.Model))
 	m.prompt(a.span, p)
@@ -344,6 +351,7 @@ func (m *Mapper) forgetAgents() {
 		}
 	}
 	m.recent = nil
+	maps.DeleteFunc(m.started, func(_ string, a *agent) bool { return a.span.ended })
 	maps.DeleteFunc(m.named, func(_, span string) bool { return m.agents[span] == nil })
 }
 

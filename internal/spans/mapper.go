@@ -49,13 +49,14 @@ type Mapper struct {
 	errType string                        // of the last error event
 	total   struct{ tools, models int64 } // calls of the run
 
-	open   map[key]*Span
-	order  []*Span // the open ones, parents first; ended ones are dropped now and then
-	agents map[string]*agent
-	recent *agent            // one of agents, or nil
-	named  map[string]string // the spans that stand for agents, by the ids that events give them
-	scopes []*Span           // open turns and steps of no agent, the innermost last
-	own    map[*Span]*agent  // who works for an open node and for nothing else
+	open    map[key]*Span
+	order   []*Span // the open ones, parents first; ended ones are dropped now and then
+	agents  map[string]*agent
+	recent  *agent            // one of agents, or nil
+	named   map[string]string // the spans that stand for agents, by the ids that events give them
+	started map[string]*agent // by the spans in which they started, the latest
+	scopes  []*Span           // open turns and steps of no agent, the innermost last
+	own     map[*Span]*agent  // who works for an open node and for nothing else
 
 	early    []Point             // came before the root
 	left     []agentevents.Event // began what goes on with the next root: see Left
@@ -964,7 +965,11 @@ func (m *Mapper) add(s *Span, p *Point) {
 // scope is the span that an agent's event belongs to: the innermost one of the agent,
 // its node or its phase that is open, else the root.
 func (m *Mapper) scope(ev *agentevents.Event) *Span {
-	if a := m.agent(ev); a != nil {
+	a := m.agent(ev)
+	if in := m.started[ev.ParentSpanID]; in != nil && in != a && !in.span.ended {
+		return in.span // its line names the agent around it, or none
+	}
+	if a != nil {
 		if s := innermost(a.scopes, ""); s != nil {
 			return s
 		}

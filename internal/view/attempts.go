@@ -45,6 +45,7 @@ func Attempts(a *agentevents.AgentSnapshot) []Attempt {
 	at := (len(a.Earlier) + 1) / 2 // the snapshot keeps as many of the first as of the latest
 	gap := alone(a, &agentevents.AttemptSnapshot{
 		Attempt: out[at-1].Attempts + 1, Sequence: d.Sequence, ToolCalls: d.ToolCalls, ToolFailures: d.ToolFailures,
+		ToolSuccesses: d.ToolSuccesses, ToolRefusals: d.ToolRefusals, ToolsUndecided: d.ToolsUndecided,
 		ModelCalls: d.ModelCalls, ModelFailures: d.ModelFailures, Errors: d.Errors,
 	})
 	for _, u := range a.Usage.Earlier {
@@ -63,11 +64,12 @@ func alone(a *agentevents.AgentSnapshot, t *agentevents.AttemptSnapshot) *agente
 	one.ParentAgentID, one.ParentSpanID, one.ParentCallID = t.ParentAgentID, t.ParentSpanID, t.ParentCallID
 	one.WorkflowID, one.Phase, one.Task = t.WorkflowID, t.Phase, t.Task
 	one.StartedAt, one.EndedAt, one.Duration = t.StartedAt, t.EndedAt, t.Duration
+	one.ToolSuccesses, one.ToolRefusals, one.ToolsUndecided = t.ToolSuccesses, t.ToolRefusals, t.ToolsUndecided
 	one.ToolCalls, one.ToolFailures, one.ModelCalls, one.ModelFailures = t.ToolCalls, t.ToolFailures, t.ModelCalls, t.ModelFailures
 	one.Errors, one.LastError = t.Errors, t.LastError
 	one.EndStatus, one.EndReason = t.EndStatus, t.EndReason
 	one.Outcome, one.Error, one.Result, one.NumTurns, one.ConvergenceScore = t.Outcome, t.Error, t.Result, t.NumTurns, t.ConvergenceScore
-	one.Text, one.Reasoning, one.StructuredOutput, one.ResultSchema = "", "", "", ""
+	one.Text, one.Reasoning, one.StructuredOutput, one.ResultSchema = t.Text, "", "", ""
 	one.Usage = agentevents.AgentUsage{}
 	one.Earlier, one.Dropped = nil, agentevents.Opt[agentevents.DroppedAttempts]{}
 	return &one

@@ -1,0 +1,137 @@
+// Package capture reads the sessions that agent programs keep on disk, or print, as logs of
+// events. The program is known by the first lines of a file, whatever its name:
+//
+//	sessions, err := capture.Open(filepath.Join(home, ".codex", "sessions"))
+//	…
+//	for _, s := range sessions {
+//		for line, err := range s.Lines(capture.Options{}) { … }
+//	}
+//
+// A session is one run, with the files of its sub-agents: its events have ids and sequence
+// numbers, and a fold reports no violations. The id of an event is made of the run, the thread,
+// and the number of its line, so that the same files give the same ids.
+//
+// Files are opened to read, and no symbolic link is followed out of the folder that is read. The
+// events hold what the agent saw, and nothing is redacted: give them to
+// [agentevents.Policy.Redact] before they are kept.
+//
+// # Usage
+//
+// Tokens have one meaning for all programs: the input without what a cache gave or took, the
+// output with the reasoning. Each call of the model counts once over all files of a session. A
+// history that was copied from another session is no work of this one, and makes no events.
+//
+// # What was not understood
+//
+// Programs change their formats. Lines and members that a reader does not know are left out and
+// counted: see [Session.Unread]. [Session.Notes] tells when the program's version is newer than
+// the newest one that the reader was tested with.
+package capture
+
+import (
+	"iter"
+	"time"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/capture/internal/codex"
+	"github.com/agentevents/agentevents/capture/internal/session"
+)
+
+// programs returns the readers.
+func programs() []*session.Program {
+	return []*session.Program{codex.Rollout()}
+}
+
+// Options configure the reading of a session. The zero Options are usable.
+type Options struct {
+	// RunID names the run. Empty means the id of the session.
+	RunID string
+	// AgentID is the id of the main agent, with which those of its sub-agents begin. Empty means
+	// the name of the program.
+	AgentID string
+	// MaxLine is the length in bytes of the longest line that is read; 0 means
+	// [agentevents.DefaultMaxLine]. Longer ones are reported.
+	MaxLine int `least:"0"`
+	// Time is the clock for lines before the first time of a session; nil means time.Now.
+	Time func() time.Time
+}
+
+func (o Options) options() session.Options {
+	return session.Options{RunID: o.RunID, AgentID: o.AgentID, MaxLine: o.MaxLine, Time: o.Time}
+}
+
+// A Session is a session on disk. It must not be used concurrently.
+type Session struct{ source *session.Source }
+
+// Open returns the sessions in a file, or in the files below a folder, by the time of their
+// beginning. With the file of a session come those of its sub-agents that are beside it. The
+// error wraps [io/fs.ErrNotExist] if there is no session of a known program.
+func Open(name string) ([]*Session, error) {
+	sources, err := session.Open(programs(), name)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*Session, len(sources))
+	for i, s := range sources {
+		out[i] = &Session{s}
+	}
+	return out, nil
+}
+
+// Program is the name of the program, such as "Codex".
+func (s *Session) Program() string { return s.source.Program.Name }
+
+// ID is the id of the session.
+func (s *Session) ID() string { return s.source.Files[0].Facts.Session }
+
+// Files are the names of its files. The session's own is the first one.
+func (s *Session) Files() []string {
+	out := make([]string, len(s.source.Files))
+	for i, f := range s.source.Files {
+		out[i] = f.Path
+	}
+	return out
+}
+
+// A Line is an event, and the place that it comes from.
+type Line struct {
+	File   int                // index in [Session.Files]
+	Number int                // of the line, from 1; 0 is the whole file
+	Event  *agentevents.Event // it may be kept; nil beside an error
+}
+
+// Lines reads the session. It yields the events in their order, and the faults of lines, which do
+// not end it.
+func (s *Session) Lines(o Options) iter.Seq2[Line, error] {
+	return func(yield func(Line, error) bool) {
+		for item := range s.source.Read(o.options()) {
+			if !yield(Line{item.File, item.Line, item.Event}, item.Err) {
+				return
+			}
+		}
+	}
+}
+
+// Notes tell a reader of the session what is no fault of a line, such as a file that is missing.
+// They are complete after Lines.
+func (s *Session) Notes() []string { return s.source.Notes }
+
+// Unread returns what was not understood, sorted. It is complete after Lines.
+func (s *Session) Unread() []Unread { return unread(&s.source.Residue) }
+
+// An Unread names lines, or members of lines, that a reader did not understand and left out.
+type Unread struct {
+	Program string // such as "Codex"
+	Version string // of the program
+	Kind    string // of the line, as the program spells it
+	Pointer string // JSON pointer of the member, with * for the elements of a list; empty means the whole line
+	Count   int    // number of lines
+}
+
+func unread(r *session.Residue) []Unread {
+	var out []Unread
+	for _, c := range r.Counts() {
+		out = append(out, Unread{c.Program, c.Version, c.Kind, c.Pointer, c.N})
+	}
+	return out
+}

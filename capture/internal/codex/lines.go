@@ -1,0 +1,223 @@
+package codex
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/capture/internal/session"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// meta reads a session_meta line. The first one of a file is the thread's own. Another one is
+// that of a thread whose history was copied.
+func (c *rollout) meta(t *thread) {
+	if id := c.p.Str("id"); id != "" && id != t.id {
+		t.foreign = true
+	}
+	c.p.SkipAll()
+}
+
+// own reports whether a line of a file with a copied history is the thread's own, which it is
+// from its first turn on.
+func (c *rollout) own(t *thread, kind string) bool {
+	if kind == "event_msg/task_started" && (c.p.Str("parent_turn_id") != "" || c.p.Object("turn_attribution").Str("parent_turn_id") != "" || c.p.Str("turn_id") > t.id) {
+		t.foreign = false
+	}
+	return !t.foreign
+}
+
+func (c *rollout) context(t *thread) {
+	t.model = cmp.Or(strings.Clone(c.p.Str("model")), t.model)
+	c.p.SkipAll() // policies and folders
+}
+
+func (c *rollout) settings(t *thread) {
+	t.model = cmp.Or(strings.Clone(c.p.Object("thread_settings").Str("model")), t.model)
+	c.p.Skip("thread_id")
+}
+
+func (c *rollout) taskStarted(t *thread) {
+	if t.turn != nil { // the program was killed in the turn before
+		c.cutTurn(t)
+	}
+	t.turns++
+	t.turn = &turn{number: t.turns, id: strings.Clone(c.p.Str("turn_id"))}
+	clear(t.said)
+	c.r.Emit(t.agent, &agentevents.TurnStarted{Turn: agentevents.Some(t.turns)}, 0)
+	c.p.Skip("turn_attribution", "root_turn_id", "parent_turn_id", "started_at", "model_context_window", "collaboration_mode_kind")
+}
+
+// endTurn ends the turn of a thread.
+func (c *rollout) endTurn(t *thread, took agentevents.Opt[time.Duration], marks agentevents.Marks) {
+	c.r.Emit(t.agent, &agentevents.TurnEnded{Turn: agentevents.Some(t.turn.number), Duration: took, Error: t.turn.err}, marks)
+	t.last, t.turn = *t.turn, nil
+}
+
+func (c *rollout) taskComplete(t *thread) {
+	took := c.p.Millis("duration_ms")
+	c.p.Skip("turn_id", "root_turn_id", "started_at", "completed_at", "time_to_first_token_ms")
+	if t.turn == nil {
+		return
+	}
+	t.turn.end = completed
+	t.turn.words = strings.Clone(c.p.Str("last_agent_message"))
+	if e := c.p.Object("error"); e.Text != "" {
+		t.turn.err = agentevents.Some(agentevents.ErrorInfo{Code: cmp.Or(errorCode(e), "error"), Message: strings.Clone(e.Str("message"))})
+	} else if t.turn.words != "" {
+		t.turn.err = agentevents.Opt[agentevents.ErrorInfo]{} // an error before the last message was overcome
+	}
+	c.interrupt(t, agentevents.ToolStatusInterrupted, "the turn ended before the call returned")
+	c.endTurn(t, took, 0)
+}
+
+// errorCode returns the word for an error: a text, or an object with one member.
+func errorCode(e *session.Object) string {
+	raw := e.Raw("codex_error_info")
+	if jsonwire.IsObject(raw) {
+		for name := range jsonwire.Members(raw) {
+			return strings.Clone(name)
+		}
+	}
+	return strings.Clone(jsonwire.Text(raw))
+}
+
+func (c *rollout) turnAborted(t *thread) {
+	took := c.p.Millis("duration_ms")
+	reason := cmp.Or(c.p.Str("reason"), "interrupted")
+	c.p.Skip("turn_id", "root_turn_id", "started_at", "completed_at")
+	if t.turn == nil {
+		return
+	}
+	t.turn.end = stopped
+	t.turn.err = agentevents.Some(agentevents.ErrorInfo{Code: "cancelled", Message: "the turn was stopped: " + strings.Clone(reason)})
+	c.interrupt(t, agentevents.ToolStatusCancelled, "the turn was stopped")
+	c.endTurn(t, took, 0)
+}
+
+// interrupt closes the open calls at the end of a turn, but for commands that run in the
+// background.
+func (c *rollout) interrupt(t *thread, status agentevents.ToolStatus, message string) {
+	c.r.Interrupt(t.agent, status, message, false)
+}
+
+// compacted reads the line that replaces the history by a summary.
+func (c *rollout) compacted(t *thread) {
+	c.r.Emit(t.agent, &agentevents.ContextCompacted{Summary: c.p.Str("message")}, 0)
+	c.p.SkipAll() // the new history is no work
+}
+
+// message reads a message of the conversation.
+func (c *rollout) message(t *thread) {
+	role, text := c.p.Str("role"), c.text("content")
+	id := c.p.Str("id")
+	c.p.Skip("status", "phase", "internal_chat_message_metadata_passthrough", "end_turn")
+	switch role {
+	case "assistant":
+		c.say(t, id, text)
+	case "user":
+		if c.byUser() {
+			c.ask(t, id, text)
+			return
+		}
+		c.told(t, id, "system", text)
+	default:
+		c.told(t, id, "system", text)
+	}
+}
+
+// say records a text of the agent.
+func (c *rollout) say(t *thread, id, text string) {
+	id = cmp.Or(id, c.lineID())
+	c.r.Emit(t.agent, &agentevents.TextCompleted{BlockID: id, Text: text}, 0)
+	to := "user"
+	if t.agent.Parent != nil {
+		to = t.agent.Parent.ID
+	}
+	c.send(t, "", agentevents.ConversationMessage{MessageID: id, From: t.agent.ID, To: to, Role: "agent"}, text)
+}
+
+// ask records a text of the user, or of the parent for a sub-agent.
+func (c *rollout) ask(t *thread, id, text string) {
+	if t.said[text] {
+		return
+	}
+	t.said[strings.Clone(text)] = true
+	m := agentevents.ConversationMessage{MessageID: id, From: "user", To: t.agent.ID, Role: "user"}
+	actor := "user"
+	if t.agent.Parent != nil {
+		m.From, actor = t.agent.Parent.ID, "parent"
+	}
+	c.send(t, actor, m, text)
+}
+
+// told records a text that the program itself wrote for the model.
+func (c *rollout) told(t *thread, id, role, text string) {
+	c.send(t, "orchestrator", agentevents.ConversationMessage{MessageID: id, From: session.System, To: t.agent.ID, Role: role}, text)
+}
+
+func (c *rollout) send(t *thread, actor string, m agentevents.ConversationMessage, text string) {
+	m.MessageID = cmp.Or(m.MessageID, c.lineID())
+	m.Content = agentevents.JSON(jsonwire.Quote(text))
+	m.TS = c.r.Here().At.UnixMilli()
+	c.r.Record(t.agent, agentevents.Event{Actor: actor, Payload: &agentevents.MessageCreated{Message: m}})
+}
+
+// lineID is an id made of the place of the line.
+func (c *rollout) lineID() string {
+	l := c.r.Here()
+	return session.ID(c.r.RunID(), l.Thread, string(jsonwire.AppendInt(nil, int64(l.Number))))
+}
+
+// text joins the texts of a list of contents.
+func (c *rollout) text(name string) string { return textOf(c.p.Raw(name)) }
+
+func textOf(raw string) string {
+	if raw == "" || raw[0] == '"' {
+		return jsonwire.Text(raw)
+	}
+	var parts []string
+	for elem := range jsonwire.Elements(raw) {
+		if text := jsonwire.Text(jsonwire.Member(elem, "text")); text != "" {
+			parts = append(parts, text)
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+// harness are the beginnings of texts that the program, and no person, writes in the name of the
+// user.
+var harness = []string{
+	"<environment_context>", "<user_instructions>", "<turn_aborted>", "<subagent_notification>", "<user_shell_command>", "<skill>",
+	"<permissions", "<collaboration_mode>", "<goal_context>", "# AGENTS.md instructions",
+}
+
+// byUser reports whether a message with the role user is one that a person wrote.
+func (c *rollout) byUser() bool {
+	meta := c.p.Object("internal_chat_message_metadata_passthrough")
+	if kinds := meta.Raw("content_item_kinds"); kinds != "" {
+		return strings.Contains(kinds, `"user.`)
+	}
+	text := c.text("content")
+	for _, begin := range harness {
+		if strings.HasPrefix(text, begin) {
+			return false
+		}
+	}
+	return true
+}
+
+// reasoning reads what the model thought. Without a summary only that it did is known.
+func (c *rollout) reasoning(t *thread) {
+	id := cmp.Or(c.p.Str("id"), c.lineID())
+	p := &agentevents.AgentReasoned{BlockID: id, Reasoning: c.text("content"), Verbosity: agentevents.VerbosityFull}
+	if p.Reasoning == "" {
+		p.Reasoning, p.Verbosity = c.text("summary"), agentevents.VerbositySummary
+	}
+	if p.Reasoning == "" {
+		p.Verbosity = agentevents.VerbosityOff
+	}
+	c.r.Emit(t.agent, p, 0)
+	c.p.Skip("summary", "encrypted_content", "internal_chat_message_metadata_passthrough")
+}

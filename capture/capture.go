@@ -1,19 +1,18 @@
 // Package capture reads the sessions that agent programs keep on disk, or print, as logs of
 // events. The program is known by the first lines of a file, whatever its name:
 //
-//	sessions, err := capture.Open(filepath.Join(home, ".codex", "sessions"))
+//	sessions, err := capture.Open(filepath.Join(home, ".codex", "sessions"), capture.Options{})
 //	…
 //	for _, s := range sessions {
-//		for line, err := range s.Lines(capture.Options{}) { … }
+//		for line, err := range s.Lines() { … }
 //	}
 //
 // A session is one run, with the files of its sub-agents: its events have ids and sequence
 // numbers, and a fold reports no violations. The id of an event is made of the run, the thread,
 // and the number of its line, so that the same files give the same ids.
 //
-// Files are opened to read, and no symbolic link is followed out of the folder that is read. The
-// events hold what the agent saw, and nothing is redacted: give them to
-// [agentevents.Policy.Redact] before they are kept.
+// Files are opened to read, and no symbolic link is followed out of the folder that is read.
+// Texts are redacted as an emitter redacts them: see [Options].Redaction.
 //
 // # Usage
 //
@@ -35,6 +34,7 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/capture/internal/codex"
 	"github.com/agentevents/agentevents/capture/internal/session"
+	"github.com/agentevents/agentevents/internal/option"
 )
 
 // programs returns the readers.
@@ -54,26 +54,32 @@ type Options struct {
 	MaxLine int `least:"0"`
 	// Time is the clock for lines before the first time of a session; nil means time.Now.
 	Time func() time.Time
-}
-
-func (o Options) options() session.Options {
-	return session.Options{RunID: o.RunID, AgentID: o.AgentID, MaxLine: o.MaxLine, Time: o.Time}
+	// Redaction is the policy that texts are redacted by; nil means the default one,
+	// &agentevents.Policy{Off: true} none.
+	Redaction *agentevents.Policy
 }
 
 // A Session is a session on disk. It must not be used concurrently.
-type Session struct{ source *session.Source }
+type Session struct {
+	source *session.Source
+	o      Options
+}
 
 // Open returns the sessions in a file, or in the files below a folder, by the time of their
 // beginning. With the file of a session come those of its sub-agents that are beside it. The
-// error wraps [io/fs.ErrNotExist] if there is no session of a known program.
-func Open(name string) ([]*Session, error) {
+// error wraps [io/fs.ErrNotExist] if there is no session of a known program, and is an
+// [*agentevents.OptionError] if an option makes no sense.
+func Open(name string, o Options) ([]*Session, error) {
+	if err := option.Check("Options", o); err != nil {
+		return nil, err
+	}
 	sources, err := session.Open(programs(), name)
 	if err != nil {
 		return nil, err
 	}
 	out := make([]*Session, len(sources))
 	for i, s := range sources {
-		out[i] = &Session{s}
+		out[i] = &Session{s, o}
 	}
 	return out, nil
 }
@@ -102,9 +108,9 @@ type Line struct {
 
 // Lines reads the session. It yields the events in their order, and the faults of lines, which do
 // not end it.
-func (s *Session) Lines(o Options) iter.Seq2[Line, error] {
+func (s *Session) Lines() iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
-		for item := range s.source.Read(o.options()) {
+		for item := range s.source.Read(session.Options(s.o)) {
 			if !yield(Line{item.File, item.Line, item.Event}, item.Err) {
 				return
 			}
@@ -135,3 +141,35 @@ func unread(r *session.Residue) []Unread {
 	}
 	return out
 }
+
+// A Decoder reads a stream of lines, such as standard input, as one session. It implements
+// [agentevents.Decoder], and must not be used concurrently. A stream has no files of sub-agents.
+type Decoder struct{ d *session.Decoder }
+
+// NewDecoder returns a decoder of a stream that begins with these lines, of which the last one
+// may be cut. It reports false if no known program begins a session so, or an option makes no
+// sense.
+func NewDecoder(first []string, o Options) (*Decoder, bool) {
+	p, ok := session.Detect(programs(), first)
+	if !ok || option.Check("Options", o) != nil {
+		return nil, false
+	}
+	return &Decoder{session.NewDecoder(p, session.Options(o))}, true
+}
+
+// Program is as [Session.Program].
+func (d *Decoder) Program() string { return d.d.Program().Name }
+
+// Decode appends the events of a line to dst. Several faults of a line are joined.
+func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
+	return d.d.Decode(dst, line)
+}
+
+// End appends the end of the run.
+func (d *Decoder) End(dst []agentevents.Event) ([]agentevents.Event, error) { return d.d.End(dst) }
+
+// Notes is as [Session.Notes], of the stream so far.
+func (d *Decoder) Notes() []string { return d.d.Notes() }
+
+// Unread is as [Session.Unread], of the stream so far.
+func (d *Decoder) Unread() []Unread { return unread(&d.d.Residue) }

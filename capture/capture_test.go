@@ -22,11 +22,11 @@ type counts struct {
 // count reads sessions and folds their events. There are no faults and no violations.
 func count(t *testing.T, name string) (c counts, sessions []*Session) {
 	t.Helper()
-	sessions, err := Open(name)
+	sessions, err := Open(name, Options{})
 	require.NoError(t, err)
 	for _, s := range sessions {
 		fold := agentevents.NewFold(agentevents.FoldOptions{})
-		for line, err := range s.Lines(Options{}) {
+		for line, err := range s.Lines() {
 			require.NoError(t, err, "%s:%d", s.Files()[line.File], line.Number)
 			fold.Apply(*line.Event)
 			c.event(line.Event)
@@ -97,10 +97,10 @@ func TestCounts(t *testing.T) {
 // Reading again gives the same events with the same ids.
 func TestSameEvents(t *testing.T) {
 	read := func() (text []byte) {
-		sessions, err := Open("testdata/codex/tools")
+		sessions, err := Open("testdata/codex/tools", Options{})
 		require.NoError(t, err)
 		for _, s := range sessions {
-			for line, err := range s.Lines(Options{}) {
+			for line, err := range s.Lines() {
 				require.NoError(t, err)
 				text, err = line.Event.AppendJSON(text)
 				require.NoError(t, err)

@@ -18,6 +18,7 @@ import (
 	"unicode"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/capture"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 	"github.com/agentevents/agentevents/logfile"
@@ -55,6 +56,9 @@ type logReader struct {
 	raw   func(file int, r io.Reader) io.Reader
 	files []string // names of those that were opened, for messages
 	notes []string // what a reader should know that is no problem
+
+	capture capture.Options  // for sessions of agent programs
+	unread  []capture.Unread // what their readers did not understand
 
 	reads agentevents.Decoder // of the line that was read last
 
@@ -155,6 +159,20 @@ func (l *logReader) each(in *invocation) (lineSeq, error) {
 	}
 	all := func(yield func(position, agentevents.Line) bool) {
 		for _, name := range in.args {
+			sessions, err := l.sessions(name)
+			if err != nil {
+				l.files = append(l.files, visible(name))
+				l.fail(in, len(l.files)-1, err)
+				continue
+			}
+			for _, s := range sessions {
+				if !l.session(in, s, yield) {
+					return
+				}
+			}
+			if len(sessions) > 0 {
+				continue
+			}
 			begun, lines, decoder := false, l.lines, l.decoder
 			if auto, ok := decoder.(*dialect.Auto); ok { // the format of another file is not a sign of this one
 				decoder = &dialect.Auto{Decoders: auto.Decoders}
@@ -164,6 +182,9 @@ func (l *logReader) each(in *invocation) (lineSeq, error) {
 				file := len(l.files) - 1
 				if !begun && from.number > 1 {
 					l.notes = append(l.notes, fmt.Sprintf("%s: the log begins here, with segment %d: those before it were removed", l.files[file], from.number))
+				}
+				if !begun && name == "-" && err == nil {
+					decoder = l.streamed(&from, decoder)
 				}
 				begun = true
 				var missing *logfile.MissingError
@@ -176,6 +197,7 @@ func (l *logReader) each(in *invocation) (lineSeq, error) {
 				case !l.read(in, file, from, decoder, yield):
 					return
 				}
+				l.streamEnd(in, file, decoder)
 			}
 			if begun && !l.failed && l.lines == lines && name != "-" { // a pipe may be empty
 				l.print(in, position{file: len(l.files) - 1}, emptyFile)

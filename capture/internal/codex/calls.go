@@ -123,7 +123,7 @@ func (c *rollout) output(t *thread) {
 	}
 	p := &agentevents.ToolReturned{CallID: id, Status: v.status, Result: agentevents.JSON(raw), Duration: v.duration}
 	if p.Status != agentevents.ToolStatusOK {
-		p.Error = agentevents.Some(agentevents.ErrorInfo{Code: v.code(), Message: text})
+		p.Error = agentevents.Some(agentevents.ErrorInfo{Code: v.code(), Message: v.message(text)})
 	}
 	c.spawnedBy(t, id, text)
 	c.back(t, p)
@@ -144,6 +144,19 @@ func (v *verdict) code() string {
 	return string(v.status)
 }
 
+// message returns what a call that failed told, without the lines about the process.
+func (v *verdict) message(text string) string {
+	if head, rest, ok := strings.Cut(text, "Output:"); ok && len(head) < 512 && about.MatchString(head) {
+		text = strings.TrimSpace(rest)
+	} else if _, rest, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(text, "Wall time: ") {
+		text = strings.TrimSpace(rest)
+	}
+	if text == "" && v.exit.OK {
+		text = "exit code " + strconv.FormatInt(v.exit.V, 10)
+	}
+	return text
+}
+
 // take makes the verdict that of an item, which knows better than the text, but not that
 // somebody stopped the call.
 func (v *verdict) take(i *info) {
@@ -157,6 +170,7 @@ func (v *verdict) take(i *info) {
 var (
 	exited  = regexp.MustCompile(`^(?:(?:Chunk ID|Wall time): [^\n]*\n)*(?:Process exited with code|Exit code:) (-?\d+)`)
 	running = regexp.MustCompile(`^(?:(?:Chunk ID|Wall time): [^\n]*\n)*Process running with session ID `)
+	about   = regexp.MustCompile(`^(?:(?:Chunk ID|Wall time|Exit code|Process exited|Original token count|Total output lines)[^\n]*\n)*$`)
 	aborted = regexp.MustCompile(`^(?:Wall time: [^\n]*\n)?aborted(?: by user)?`)
 	refused = regexp.MustCompile(`(?i)^(?:exec command rejected|patch rejected|command rejected|[^\n]{0,60}rejected by (?:the )?user|user (?:denied|rejected))`)
 	failed  = regexp.MustCompile(`^(?:failed to parse function arguments|unsupported (?:custom tool )?call|apply_patch verification failed|unable to |failed in sandbox|(?:execution|collab|tool|err)[^\n]{0,40} error:|[a-z_]+(?: [a-z]+)? failed:|Error: )`)

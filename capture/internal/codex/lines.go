@@ -2,6 +2,7 @@ package codex
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,12 +65,21 @@ func (c *rollout) taskComplete(t *thread) {
 	t.turn.end = completed
 	t.turn.words = strings.Clone(c.p.Str("last_agent_message"))
 	if e := c.p.Object("error"); e.Text != "" {
-		t.turn.err = agentevents.Some(agentevents.ErrorInfo{Code: cmp.Or(errorCode(e), "error"), Message: strings.Clone(e.Str("message"))})
+		t.turn.err = agentevents.Some(agentevents.ErrorInfo{Code: cmp.Or(errorCode(e), "error"), Message: errorText(e.Str("message"))})
 	} else if t.turn.words != "" {
 		t.turn.err = agentevents.Opt[agentevents.ErrorInfo]{} // an error before the last message was overcome
 	}
 	c.interrupt(t, agentevents.ToolStatusInterrupted, "the turn ended before the call returned")
 	c.endTurn(t, took, 0)
+}
+
+// errorText returns the message of an error, which may be the provider's answer as it came.
+func errorText(text string) string {
+	if jsonwire.IsObject(text) && jsonwire.Valid(text) == nil {
+		o := session.ParseObject(text)
+		text = cmp.Or(o.Object("error").Str("message"), o.Str("message"), text)
+	}
+	return strings.Clone(text)
 }
 
 // errorCode returns the word for an error: a text, or an object with one member.
@@ -108,7 +118,8 @@ func (c *rollout) compacted(t *thread) {
 	c.p.SkipAll() // the new history is no work
 }
 
-// message reads a message of the conversation.
+// message reads a message of the conversation. The instructions of the program (role developer)
+// and what it tells the model of its surroundings are left out.
 func (c *rollout) message(t *thread) {
 	role, text := c.p.Str("role"), c.text("content")
 	id := c.p.Str("id")
@@ -121,9 +132,9 @@ func (c *rollout) message(t *thread) {
 			c.ask(t, id, text)
 			return
 		}
-		c.told(t, id, "system", text)
-	default:
-		c.told(t, id, "system", text)
+		if !begins(text, surroundings) {
+			c.told(t, id, "system", text)
+		}
 	}
 }
 
@@ -188,9 +199,15 @@ func textOf(raw string) string {
 
 // harness are the beginnings of texts that the program, and no person, writes in the name of the
 // user.
-var harness = []string{
-	"<environment_context>", "<user_instructions>", "<turn_aborted>", "<subagent_notification>", "<user_shell_command>", "<skill>",
-	"<permissions", "<collaboration_mode>", "<goal_context>", "# AGENTS.md instructions",
+var harness = append([]string{"<turn_aborted>", "<subagent_notification>", "<user_shell_command>", "<goal_context>"}, surroundings...)
+
+// surroundings are those of texts that repeat the state of the machine and of the program.
+var surroundings = []string{
+	"<environment_context>", "<user_instructions>", "<skill>", "<skills", "<permissions", "<collaboration_mode>", "<tools>", "# AGENTS.md instructions",
+}
+
+func begins(text string, with []string) bool {
+	return slices.ContainsFunc(with, func(begin string) bool { return strings.HasPrefix(text, begin) })
 }
 
 // byUser reports whether a message with the role user is one that a person wrote.
@@ -199,13 +216,7 @@ func (c *rollout) byUser() bool {
 	if kinds := meta.Raw("content_item_kinds"); kinds != "" {
 		return strings.Contains(kinds, `"user.`)
 	}
-	text := c.text("content")
-	for _, begin := range harness {
-		if strings.HasPrefix(text, begin) {
-			return false
-		}
-	}
-	return true
+	return !begins(c.text("content"), harness)
 }
 
 // reasoning reads what the model thought. Without a summary only that it did is known.

@@ -45,6 +45,9 @@ func (d *Decoder) done(dst []agentevents.Event) ([]agentevents.Event, error) {
 	return append(dst, events...), errors.Join(faults...)
 }
 
+// Program returns the program that the stream is of.
+func (d *Decoder) Program() *Program { return d.f.p }
+
 // Notes returns what a reader should know that is no fault of a line.
 func (d *Decoder) Notes() []string { return d.f.rec.notes }
 

@@ -25,8 +25,8 @@
 // # The recorder
 //
 // The recorder writes through an emitter that observes, under [agentevents.LifecycleDerived]:
-// statuses, steps and totals follow from what the reader records. Nothing is redacted here. The
-// id of an event is made of the run, the thread, the line and the position on it, so that the
+// statuses, steps and totals follow from what the reader records. The emitter
+// redacts texts. The id of an event is made of the run, the thread, the line and the position on it, so that the
 // same files give the same ids.
 //
 // # Files

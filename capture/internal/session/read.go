@@ -86,11 +86,19 @@ func Open(programs []*Program, name string) ([]*Source, error) {
 		out = append(out, group(p, found[p])...)
 	}
 	if len(out) == 0 {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("no session of an agent program is below this folder: %w", fs.ErrNotExist)}
+		return nil, &fs.PathError{Op: "open", Path: name, Err: noSession("it is a directory without a log, or a session of an agent program")}
 	}
 	slices.SortStableFunc(out, func(a, b *Source) int { return a.Files[0].Facts.At.Compare(b.Files[0].Facts.At) })
 	return out, nil
 }
+
+// noSession is the error of a path without a session.
+type noSession string
+
+func (e noSession) Error() string { return string(e) }
+
+// Is makes the error one of those that are fs.ErrNotExist.
+func (e noSession) Is(target error) bool { return target == fs.ErrNotExist }
 
 // newFile returns a file below a folder. It is opened below the folder again.
 func newFile(dir, name string, facts Facts) File {
@@ -123,7 +131,7 @@ func openFile(programs []*Program, name string) ([]*Source, error) {
 	if err = errors.Join(err, file.Close()); err != nil {
 		return nil, err
 	}
-	none := &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("not a session of an agent program: %w", fs.ErrNotExist)}
+	none := &fs.PathError{Op: "open", Path: name, Err: noSession("it is no session of an agent program")}
 	p, ok := Detect(programs, head)
 	if !ok {
 		return nil, none

@@ -18,13 +18,13 @@ import (
 // System is the id of the sender of messages that a program, and no person, wrote.
 const System = "core.system"
 
-// Options are the choices of a caller. The zero Options are usable.
+// Options are the choices of a caller: those of package capture, which describes them.
 type Options struct {
-	RunID   string // empty means that of the session
-	AgentID string // id of the main agent; empty means the reader's
-	MaxLine int    // longest line in bytes; 0 means agentevents.DefaultMaxLine
-	// Time is the clock for lines before the first time of a stream; nil means time.Now.
-	Time func() time.Time
+	RunID     string
+	AgentID   string
+	MaxLine   int `least:"0"`
+	Time      func() time.Time
+	Redaction *agentevents.Policy
 }
 
 // A Recorder records the events of one run. It has the place that they come from: the line that
@@ -130,7 +130,7 @@ func (r *Recorder) Begin(runID string) {
 	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{
 		Lifecycle: agentevents.LifecycleDerived,
 		Mode:      agentevents.ModeObserve,
-		Redaction: &agentevents.Policy{Off: true},
+		Redaction: r.Options.Redaction,
 		Clock:     func() time.Time { return r.line.At },
 		NewID:     r.newID,
 		Sinks: []agentevents.Sink{agentevents.SinkFunc(func(_ context.Context, ev agentevents.Event) error {

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// programFiles are sessions of agent programs: a folder for each program, and the file of a session
+// in it.
+var programFiles = []struct{ dir, file, id string }{
+	{"../../capture/testdata/codex/agents-v1", "rollout-2026-11-28T11-12-12-01a0b7db-08b3-7e60-aea3-eebdc3559bc3.jsonl", "01a0b7db-08b3-7e60-aea3-eebdc3559bc3"},
+}
+
+// Commands that read a log read a session of an agent program, too: its file under any name, its
+// folder, and standard input.
+func TestSessionsOfPrograms(t *testing.T) {
+	for _, p := range programFiles {
+		text := read(t, filepath.Join(p.dir, p.file))
+		renamed := filepath.Join(t.TempDir(), "a name")
+		require.NoError(t, os.WriteFile(renamed, []byte(text), 0o600))
+		for _, command := range readers {
+			if strings.Contains(command, "--from") || strings.Contains(command, "--dialect") || command == "tail" {
+				continue
+			}
+			args := strings.Fields(command)
+			for _, name := range []string{p.dir, filepath.Join(p.dir, p.file), renamed, "-"} {
+				all := append(args, name)
+				stdin := ""
+				switch {
+				case name == "-" && args[0] == "diff":
+					continue
+				case name == "-":
+					stdin = text
+				case args[0] == "diff":
+					all = append(all, name)
+				}
+				got := exec(stdin, all...)
+				if command == "check --chain" {
+					require.Equal(t, exitProblems, got.code, got.out)
+					require.Contains(t, got.out, "no line of the log is chained")
+					continue
+				}
+				require.Equal(t, exitOK, got.code, "%s %s: %s%s", command, name, got.out, got.err)
+				if args[0] != "diff" && args[0] != "check" && args[0] != "findings" {
+					require.NotEmpty(t, got.out, "%s %s", command, name)
+				}
+			}
+		}
+		for _, name := range []string{p.dir, filepath.Join(p.dir, p.file)} {
+			imported := exec("", "import", name)
+			require.Equal(t, exitOK, imported.code, imported.err)
+			require.Equal(t, exec("", "tree", name), exec(imported.out, "tree", "-"), "the log tells as much")
+			require.Equal(t, exec(imported.out, "cat", "-").out, exec("", "cat", name).out, "the same events, redacted alike")
+			require.Equal(t, "all lines and members were understood\n", exec("", "import", "--report", name).out)
+		}
+	}
+}
+
+// Secrets in a session are masked by each command that reads it, and by import unless it is told
+// not to.
+func TestSecretsOfSessions(t *testing.T) {
+	const secret = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
+	p := programFiles[0]
+	text := strings.ReplaceAll(read(t, filepath.Join(p.dir, p.file)), "MAIN: use", secret+" use")
+	path := write(t, text)
+	for _, command := range readers {
+		if strings.Contains(command, "--from") || strings.Contains(command, "--dialect") || command == "tail" {
+			continue
+		}
+		args := append(strings.Fields(command), path)
+		if args[0] == "diff" {
+			args = append(args, filepath.Join(p.dir, p.file))
+		}
+		got := exec("", args...)
+		require.NotContains(t, got.out+got.err, secret, command)
+	}
+	require.Contains(t, exec("", "cat", path).out, "[REDACTED:token]")
+	got := exec("", "import", path)
+	require.NotContains(t, got.out, secret)
+	require.Contains(t, got.err, "masked 2: token 2")
+	require.Contains(t, exec("", "import", "--no-redact", path).out, secret)
+}
+
+// What was not understood is told by import --report.
+func TestImportReport(t *testing.T) {
+	p := programFiles[0]
+	text := read(t, filepath.Join(p.dir, p.file))
+	more := strings.Replace(text, `"status":"completed","execution":"client","tools"`, `"status":"completed","mood":"good","execution":"client","tools"`, 1) +
+		`{"timestamp":"2026-11-28T11:12:20.000Z","ordinal":99,"type":"event_msg","payload":{"type":"new_kind"}}` + "\n"
+	more = strings.Replace(more, `"cli_version":"0.169.0"`, `"cli_version":"0.170.1"`, 1)
+	got := exec("", "import", "--report", write(t, more))
+	require.Equal(t, exitOK, got.code)
+	require.Equal(t, strings.TrimLeft(`
+COUNT  PROGRAM  VERSION  LINE                              MEMBER
+1      Codex    0.170.1  event_msg/new_kind                all
+1      Codex    0.170.1  response_item/tool_search_output  /payload/mood
+`, "\n"), got.out)
+	require.Contains(t, got.err, "Codex: version 0.170.1 is newer than 0.169.0")
+	require.Equal(t, 1, strings.Count(got.err, "newer"), got.err)
+}
+
+// A directory without a log or a session is called so.
+func TestDirectoryWithoutSessions(t *testing.T) {
+	dir := t.TempDir()
+	got := exec("", "tree", dir)
+	require.Equal(t, exitUsage, got.code)
+	require.Contains(t, got.err, dir+": it is a directory without a log, or a session of an agent program\n")
+	require.Empty(t, got.out)
+}

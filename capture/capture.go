@@ -39,7 +39,7 @@ import (
 
 // programs returns the readers.
 func programs() []*session.Program {
-	return []*session.Program{codex.Rollout()}
+	return []*session.Program{codex.Rollout(), codex.Exec()}
 }
 
 // Options configure the reading of a session. The zero Options are usable.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,6 +25,7 @@ func count(t *testing.T, name string) (c counts, sessions []*Session) {
 	t.Helper()
 	sessions, err := Open(name, Options{})
 	require.NoError(t, err)
+	slices.SortFunc(sessions, func(a, b *Session) int { return strings.Compare(a.Files()[0], b.Files()[0]) }) // files without times
 	for _, s := range sessions {
 		fold := agentevents.NewFold(agentevents.FoldOptions{})
 		for line, err := range s.Lines() {

@@ -11,8 +11,9 @@ import (
 
 // programFiles are sessions of agent programs: a folder for each program, and the file of a session
 // in it.
-var programFiles = []struct{ dir, file, id string }{
-	{"../../capture/testdata/codex/agents-v1", "rollout-2026-11-28T11-12-12-01a0b7db-08b3-7e60-aea3-eebdc3559bc3.jsonl", "01a0b7db-08b3-7e60-aea3-eebdc3559bc3"},
+var programFiles = []struct{ dir, file string }{
+	{"../../capture/testdata/codex/agents-v1", "rollout-2026-11-28T11-12-12-01a0b7db-08b3-7e60-aea3-eebdc3559bc3.jsonl"},
+	{"../../capture/testdata/codex-exec/agents-v1", "stdout-1.jsonl"},
 }
 
 // Commands that read a log read a session of an agent program, too: its file under any name, its

@@ -49,7 +49,7 @@ var programs = []struct {
 	{"Codex", "a session of Codex, as it keeps them on disk", direct, []string{
 		"type=session_meta|turn_context|response_item|event_msg|compacted|world_state|token_usage_record payload !id !sequence",
 	}},
-	{"Codex", "a stream of codex exec --json", "", []string{
+	{"Codex", "a stream of codex exec --json", direct, []string{
 		"type=thread.started thread_id",
 		"type=turn.started !id !sequence !payload !timestamp",
 		"type=turn.completed usage !id !sequence",

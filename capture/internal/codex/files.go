@@ -56,3 +56,6 @@ func beside(f *session.Folder, name string, _ session.Facts) (out []string) {
 	})
 	return out
 }
+
+// noTime is for lines without times.
+func noTime(string) (time.Time, bool) { return time.Time{}, false }

@@ -375,16 +375,30 @@ func (c *rollout) End(l *session.Line) {
 	}
 	c.endGhosts()
 	c.finish(main)
-	switch end := main.last; {
-	case end.end == stopped:
-		c.r.Emit(nil, &agentevents.RunCancelled{Reason: end.err.V.Message}, 0)
-	case end.end == cut:
-		c.r.Emit(nil, &agentevents.RunFailed{Error: end.err}, agentevents.MarkSynthetic)
-	case end.err.OK:
-		c.r.Emit(nil, &agentevents.RunFailed{Error: end.err}, 0)
+	main.last.close(c.r)
+}
+
+// close ends the run as its last turn ended.
+func (t *turn) close(r *session.Recorder) {
+	switch {
+	case t.end == stopped:
+		r.Emit(nil, &agentevents.RunCancelled{Reason: t.err.V.Message}, 0)
+	case t.end == cut:
+		r.Emit(nil, &agentevents.RunFailed{Error: t.err}, agentevents.MarkSynthetic)
+	case t.err.OK:
+		r.Emit(nil, &agentevents.RunFailed{Error: t.err}, 0)
 	default:
-		c.r.Emit(nil, &agentevents.RunCompleted{}, 0)
+		r.Emit(nil, &agentevents.RunCompleted{}, 0)
 	}
+}
+
+// finish ends an agent as its last turn ended.
+func (t *turn) finish(r *session.Recorder, a *session.Agent, marks agentevents.Marks) {
+	end := &agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged, Result: t.words, Error: t.err}
+	if t.err.OK {
+		end.Outcome, end.Result = agentevents.OutcomeAborted, ""
+	}
+	r.End(a, end, marks)
 }
 
 // finish ends the agent of a thread as its last turn ended.
@@ -397,11 +411,7 @@ func (c *rollout) finish(t *thread) {
 		c.cutTurn(t)
 		marks = agentevents.MarkSynthetic
 	}
-	end := &agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged, Result: t.last.words, Error: t.last.err}
-	if t.last.err.OK {
-		end.Outcome = agentevents.OutcomeAborted
-	}
-	c.r.End(t.agent, end, marks)
+	t.last.finish(c.r, t.agent, marks)
 }
 
 // cutTurn ends a turn that has no end on disk.

@@ -69,8 +69,7 @@ func (f *feed) line(l *Line, text string, cut bool) {
 	f.rec.line = l
 	f.place(l, text)
 	if err := jsonwire.Valid(text); err != nil {
-		repaired, changed := jsonwire.Repair(text)
-		if changed && jsonwire.Valid(repaired) == nil {
+		if repaired, ok := repair(text); ok {
 			text, l.Repaired = repaired, true
 		} else {
 			f.rec.faults = append(f.rec.faults, f.unreadable(text, err, cut))
@@ -83,6 +82,85 @@ func (f *feed) line(l *Line, text string, cut bool) {
 	}
 	l.Text = text
 	f.reader.Line(l)
+}
+
+// repair returns a line without its damaged characters, and with the first one only of members
+// that have one name, if it is JSON then.
+func repair(text string) (string, bool) {
+	text, _ = jsonwire.Repair(text)
+	if jsonwire.Valid(text) == nil {
+		return text, true
+	}
+	var s jsonwire.Scanner
+	s.Reset(text)
+	out, err := firstMembers(nil, &s)
+	if err != nil || s.End() != nil || jsonwire.Valid(string(out)) != nil {
+		return "", false
+	}
+	return string(out), true
+}
+
+// firstMembers appends the next value, in which each object has the first member of each name.
+func firstMembers(dst []byte, s *jsonwire.Scanner) ([]byte, error) {
+	switch s.Kind() {
+	case '{':
+		if err := s.Object(); err != nil {
+			return nil, err
+		}
+		dst = append(dst, '{')
+		seen := map[string]bool{}
+		for {
+			name, ok, err := s.Member()
+			if err != nil {
+				return nil, err
+			}
+			if !ok {
+				return append(dst, '}'), nil
+			}
+			if seen[name] {
+				if _, err := firstMembers(nil, s); err != nil {
+					return nil, err
+				}
+				continue
+			}
+			if len(seen) > 0 {
+				dst = append(dst, ',')
+			}
+			seen[strings.Clone(name)] = true
+			if dst, err = firstMembers(append(jsonwire.AppendString(dst, name), ':'), s); err != nil {
+				return nil, err
+			}
+		}
+	case '[':
+		if err := s.Array(); err != nil {
+			return nil, err
+		}
+		dst = append(dst, '[')
+		for n := 0; ; n++ {
+			ok, err := s.Elem()
+			if err != nil {
+				return nil, err
+			}
+			if !ok {
+				return append(dst, ']'), nil
+			}
+			if n > 0 {
+				dst = append(dst, ',')
+			}
+			if dst, err = firstMembers(dst, s); err != nil {
+				return nil, err
+			}
+		}
+	}
+	raw, err := s.Raw()
+	return append(dst, raw...), err
+}
+
+// began notes the time at which a file began.
+func (f *feed) began(file int, at time.Time) {
+	if !at.IsZero() {
+		f.lasts[file] = at
+	}
 }
 
 // place sets the time of a line.

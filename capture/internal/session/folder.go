@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // A Folder is a folder of a user. Its files are opened to read, and no symbolic link leads out of
@@ -68,6 +69,15 @@ func (f *Folder) Read(name string) (string, error) {
 	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, 1<<20))
 	return string(text), err
+}
+
+// changed returns the time of a file's last change.
+func (f *Folder) changed(name string) time.Time {
+	info, err := f.root.Stat(name)
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime().UTC().Truncate(time.Millisecond)
 }
 
 // Open opens a file, which may be compressed by gzip.

@@ -29,7 +29,9 @@ type Facts struct {
 	Session string    // id of the session, which is that of its main thread
 	Thread  string    // id of the thread that the file has; the session's id for the main one
 	Version string    // of the program
-	At      time.Time // the first time
+	At      time.Time // the first time; that of the file's last change where no line has one
+	// Copies says that the id is made of the lines: another file with the same one is another run.
+	Copies bool
 }
 
 // A Reader turns the lines of one run into events on its recorder.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/agentevents/agentevents"
@@ -58,7 +59,7 @@ func Open(programs []*Program, name string) ([]*Source, error) {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return openFile(programs, name)
+		return openFile(programs, name, info)
 	}
 	folder, err := OpenFolder(name)
 	if err != nil {
@@ -76,6 +77,9 @@ func Open(programs []*Program, name string) ([]*Source, error) {
 		}
 		if p, ok := Detect(programs, head); ok {
 			if facts, ok := p.Facts(head); ok {
+				if facts.At.IsZero() {
+					facts.At = folder.changed(file)
+				}
 				found[p] = append(found[p], newFile(name, file, facts))
 			}
 		}
@@ -113,7 +117,7 @@ func newFile(dir, name string, facts Facts) File {
 }
 
 // openFile returns the session of a file, with the other files that belong to it.
-func openFile(programs []*Program, name string) ([]*Source, error) {
+func openFile(programs []*Program, name string, info fs.FileInfo) ([]*Source, error) {
 	dir, base := filepath.Split(name)
 	dir = cmp.Or(dir, ".")
 	open := func() (io.ReadCloser, error) {
@@ -139,6 +143,9 @@ func openFile(programs []*Program, name string) ([]*Source, error) {
 	facts, ok := p.Facts(head)
 	if !ok {
 		return nil, none
+	}
+	if facts.At.IsZero() {
+		facts.At = info.ModTime().UTC().Truncate(time.Millisecond)
 	}
 	own := File{Path: name, Facts: facts, open: open}
 	if facts.Thread != facts.Session || p.Beside == nil {
@@ -174,6 +181,10 @@ func group(p *Program, files []File) []*Source {
 	bySession := map[string]*Source{}
 	var out []*Source
 	for _, f := range files {
+		for n, id := 2, f.Facts.Session; f.Facts.Copies && bySession[f.Facts.Session] != nil; n++ {
+			f.Facts.Session = ID(id, strconv.Itoa(n))
+			f.Facts.Thread = f.Facts.Session
+		}
 		s := bySession[f.Facts.Session]
 		if s == nil {
 			s = &Source{Program: p}
@@ -312,6 +323,7 @@ func (m *merge) start(i int) error {
 	}
 	st := &stream{file: i, in: in, lines: lines.NewReader(in, cmp.Or(m.o.MaxLine, agentevents.DefaultMaxLine)), at: m.s.Files[i].Facts.At}
 	m.open = append(m.open, st)
+	m.f.began(i, st.at)
 	m.advance(st)
 	return nil
 }

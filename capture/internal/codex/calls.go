@@ -34,7 +34,7 @@ func (c *rollout) functionCall(t *thread) {
 	switch space := c.p.Str("namespace"); {
 	case strings.HasPrefix(space, mcp):
 		tool = space[len(mcp):] + "." + tool
-	case space != "" && !strings.HasPrefix(space, "multi_agent"):
+	case space != "" && space != "collaboration" && !strings.HasPrefix(space, "multi_agent"):
 		tool = space + "." + tool
 	}
 	c.call(t, c.p.Str("call_id"), tool, agentevents.JSON(c.p.Str("arguments")))
@@ -42,6 +42,48 @@ func (c *rollout) functionCall(t *thread) {
 
 func (c *rollout) customCall(t *thread) {
 	c.call(t, c.p.Str("call_id"), c.p.Str("name"), agentevents.JSON(c.p.Raw("input")))
+}
+
+func (c *rollout) localShell(t *thread) {
+	c.call(t, cmp.Or(c.p.Str("call_id"), c.p.Str("id")), "local_shell", agentevents.JSON(c.p.Raw("action")))
+}
+
+// image reads an image that the provider made: the line is the whole call. The image itself is left
+// out.
+func (c *rollout) image(t *thread) {
+	id, status := cmp.Or(c.p.Str("id"), c.lineID()), c.p.Str("status")
+	c.p.Skip("result")
+	c.call(t, id, "image_generation", c.p.Pick("revised_prompt"))
+	c.back(t, &agentevents.ToolReturned{CallID: id, Status: statusOf(status)})
+}
+
+// commandEnd notes how a command or a patch of older versions went.
+func (c *rollout) commandEnd(t *thread) {
+	n := &info{status: strings.Clone(c.p.Str("status")), exit: c.p.Int("exit_code"), duration: duration(c.p.Object("duration"))}
+	if c.p.Raw("success") == "false" {
+		n.status = "failed"
+	}
+	if n.exit.OK && n.exit.V != 0 {
+		n.status = "failed"
+	}
+	id := c.p.Str("call_id")
+	c.p.SkipAll()
+	if t.agent.OpenCall(id) != nil {
+		t.calls[strings.Clone(id)] = n
+	}
+}
+
+// mcpEnd notes how a call of an MCP server went: {"Ok": {"isError": true}} or {"Err": "…"}.
+func (c *rollout) mcpEnd(t *thread) {
+	n := &info{duration: duration(c.p.Object("duration"))}
+	if result := c.p.Object("result"); result.Raw("Err") != "" || result.Object("Ok").Flag("isError") || result.Object("Ok").Flag("is_error") {
+		n.status = "failed"
+	}
+	id := c.p.Str("call_id")
+	c.p.SkipAll()
+	if t.agent.OpenCall(id) != nil {
+		t.calls[strings.Clone(id)] = n
+	}
 }
 
 func (c *rollout) toolSearch(t *thread) {
@@ -82,6 +124,7 @@ func toolNames(raw string) agentevents.JSON {
 // statuses are the words for how a call went.
 var statuses = map[string]agentevents.ToolStatus{
 	"completed": agentevents.ToolStatusOK, "": agentevents.ToolStatusOK,
+	"in_progress": agentevents.ToolStatusInterrupted, "inProgress": agentevents.ToolStatusInterrupted,
 	"failed": agentevents.ToolStatusError, "error": agentevents.ToolStatusError, "incomplete": agentevents.ToolStatusError,
 	"declined": agentevents.ToolStatusForbidden, "denied": agentevents.ToolStatusForbidden,
 }
@@ -160,7 +203,7 @@ func (v *verdict) message(text string) string {
 // take makes the verdict that of an item, which knows better than the text, but not that
 // somebody stopped the call.
 func (v *verdict) take(i *info) {
-	if i.status != "" && i.status != "in_progress" && v.status != agentevents.ToolStatusCancelled && v.status != agentevents.ToolStatusForbidden {
+	if i.status != "" && v.status != agentevents.ToolStatusCancelled && v.status != agentevents.ToolStatusForbidden {
 		v.status = statusOf(i.status)
 	}
 	v.exit, v.duration = cmp.Or(v.exit, i.exit), cmp.Or(v.duration, i.duration)
@@ -262,6 +305,14 @@ var items = map[string]func(*rollout, *thread, *session.Object){
 	"McpToolCall":         (*rollout).enrich,
 	"WebSearch":           double,
 	"CollabAgentToolCall": (*rollout).collab,
+	"SubAgentActivity":    (*rollout).activity,
+	"DynamicToolCall":     (*rollout).enrich,
+	"ImageView":           double,
+	"ImageGeneration":     double,
+	"ContextCompaction":   double,
+	"HookPrompt":          double,
+	"Sleep":               double,
+	"Plan":                double,
 }
 
 func double(_ *rollout, _ *thread, i *session.Object) { i.SkipAll() }

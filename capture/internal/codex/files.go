@@ -16,10 +16,14 @@ func facts(first []string) (session.Facts, bool) {
 			continue
 		}
 		o := session.ParseObject(line)
-		if o.Str("type") != "session_meta" {
+		p := o.Object("payload")
+		switch kind := o.Str("type"); {
+		case kind == "session_meta":
+		case kind == "" && o.Str("id") != "" && p.Text == "": // the first versions have no envelope
+			p = o
+		default:
 			continue
 		}
-		p := o.Object("payload")
 		f := session.Facts{Thread: p.Str("id"), Session: p.Str("session_id"), Version: p.Str("cli_version")}
 		parent, _ := parentOf(p)
 		if f.Session == "" || f.Session == f.Thread {

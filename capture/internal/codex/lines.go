@@ -11,22 +11,33 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// meta reads a session_meta line. The first one of a file is the thread's own. Another one is
-// that of a thread whose history was copied.
-func (c *rollout) meta(t *thread) {
-	if id := c.p.Str("id"); id != "" && id != t.id {
-		t.foreign = true
-	}
-	c.p.SkipAll()
-}
+// meta reads the first line of a thread, which was read before.
+func (c *rollout) meta(*thread) { c.p.SkipAll() }
 
-// own reports whether a line of a file with a copied history is the thread's own, which it is
-// from its first turn on.
-func (c *rollout) own(t *thread, kind string) bool {
-	if kind == "event_msg/task_started" && (c.p.Str("parent_turn_id") != "" || c.p.Object("turn_attribution").Str("parent_turn_id") != "" || c.p.Str("turn_id") > t.id) {
-		t.foreign = false
+// copied reports whether a line is a part of a copied history, which is no work of the thread. It
+// begins with the session_meta of another thread, and ends with the first turn of the thread's
+// own: the ids of turns and threads are in the order of time.
+func (c *rollout) copied(t *thread, kind string) bool {
+	switch kind {
+	case "session_meta":
+		if id := c.p.Str("id"); id != "" && id != t.id {
+			t.foreign = true
+		}
+	case "event_msg/task_started":
+		id := c.p.Str("turn_id")
+		if len(id) == len(t.id) && id > t.id || len(id) != len(t.id) && c.p.Str("parent_turn_id") != "" {
+			t.foreign = false
+		}
+	case "event_msg/token_count":
+		if t.foreign {
+			c.baseline(t)
+		}
+	case "turn_context", "event_msg/thread_settings_applied":
+		if t.foreign {
+			c.foresee(t, kind)
+		}
 	}
-	return !t.foreign
+	return t.foreign
 }
 
 func (c *rollout) context(t *thread) {
@@ -43,11 +54,17 @@ func (c *rollout) taskStarted(t *thread) {
 	if t.turn != nil { // the program was killed in the turn before
 		c.cutTurn(t)
 	}
+	t.tasked = true
+	c.beginTurn(t)
+	c.p.Skip("turn_id", "turn_attribution", "root_turn_id", "parent_turn_id", "started_at", "model_context_window", "collaboration_mode_kind")
+}
+
+func (c *rollout) beginTurn(t *thread) {
 	t.turns++
-	t.turn = &turn{number: t.turns, id: strings.Clone(c.p.Str("turn_id"))}
+	t.turn = &turn{number: t.turns}
+	t.turnMessages = append(t.turnMessages, nil)
 	clear(t.said)
 	c.r.Emit(t.agent, &agentevents.TurnStarted{Turn: agentevents.Some(t.turns)}, 0)
-	c.p.Skip("turn_attribution", "root_turn_id", "parent_turn_id", "started_at", "model_context_window", "collaboration_mode_kind")
 }
 
 // endTurn ends the turn of a thread.
@@ -126,6 +143,9 @@ func (c *rollout) message(t *thread) {
 	c.p.Skip("status", "phase", "internal_chat_message_metadata_passthrough", "end_turn")
 	switch role {
 	case "assistant":
+		if t.turn != nil && !t.tasked {
+			t.turn.words = strings.Clone(text)
+		}
 		c.say(t, id, text)
 	case "user":
 		if c.byUser() {
@@ -154,6 +174,14 @@ func (c *rollout) ask(t *thread, id, text string) {
 	if t.said[text] {
 		return
 	}
+	if !t.tasked { // a version whose turns begin with the user's text
+		if t.turn != nil {
+			t.turn.end = completed
+			c.interrupt(t, agentevents.ToolStatusInterrupted, "the turn ended before the call returned")
+			c.endTurn(t, agentevents.Opt[time.Duration]{}, agentevents.MarkSynthetic)
+		}
+		c.beginTurn(t)
+	}
 	t.said[strings.Clone(text)] = true
 	m := agentevents.ConversationMessage{MessageID: id, From: "user", To: t.agent.ID, Role: "user"}
 	actor := "user"
@@ -172,7 +200,10 @@ func (c *rollout) send(t *thread, actor string, m agentevents.ConversationMessag
 	m.MessageID = cmp.Or(m.MessageID, c.lineID())
 	m.Content = agentevents.JSON(jsonwire.Quote(text))
 	m.TS = c.r.Here().At.UnixMilli()
-	c.r.Record(t.agent, agentevents.Event{Actor: actor, Payload: &agentevents.MessageCreated{Message: m}})
+	event := c.r.Record(t.agent, agentevents.Event{Actor: actor, Payload: &agentevents.MessageCreated{Message: m}})
+	if n := len(t.turnMessages); n > 0 {
+		t.turnMessages[n-1] = append(t.turnMessages[n-1], event)
+	}
 }
 
 // lineID is an id made of the place of the line.
@@ -231,4 +262,71 @@ func (c *rollout) reasoning(t *thread) {
 	}
 	c.r.Emit(t.agent, p, 0)
 	c.p.Skip("summary", "encrypted_content", "internal_chat_message_metadata_passthrough")
+}
+
+// userMessage reads a text of the user, mostly a double.
+func (c *rollout) userMessage(t *thread) {
+	text := c.p.Str("message")
+	c.p.Skip("kind", "images", "local_images", "text_elements", "image_details", "local_image_details", "client_id")
+	if !begins(text, harness) {
+		c.ask(t, "", text)
+	}
+}
+
+// agentMessage reads what one agent of a team wrote to another. The text of a task may be
+// encrypted: it is that of the call that spawned the agent.
+func (c *rollout) agentMessage(t *thread) {
+	text := c.text("content")
+	if _, rest, ok := strings.Cut(text, "\nPayload:\n"); ok {
+		text = rest
+	}
+	id, author, to := c.p.Str("id"), c.p.Str("author"), c.p.Str("recipient")
+	c.p.Skip("internal_chat_message_metadata_passthrough")
+	if strings.TrimSpace(text) == "" {
+		return
+	}
+	c.send(t, "", agentevents.ConversationMessage{MessageID: id, From: c.named(author, t), To: c.named(to, t), Role: "agent"}, text)
+}
+
+// named returns the id of the agent that others call by a path, or the path.
+func (c *rollout) named(path string, t *thread) string {
+	for _, other := range c.order {
+		if other.path == path && other.agent != nil {
+			return other.agent.ID
+		}
+	}
+	return cmp.Or(path, t.agent.ID)
+}
+
+// failed reads an error. The turn fails with it, unless the agent goes on.
+func (c *rollout) failed(t *thread) {
+	err := agentevents.ErrorInfo{Code: cmp.Or(errorCode(&c.p), "error"), Message: errorText(c.p.Str("message"))}
+	if t.turn != nil {
+		t.turn.err = agentevents.Some(err)
+		return
+	}
+	c.r.Emit(t.agent, &agentevents.AgentErrored{ErrorType: err.Code, Message: err.Message}, 0)
+}
+
+func (c *rollout) warned(t *thread) {
+	c.p.Skip("codex_error_info", "additional_details")
+	c.r.Emit(t.agent, &agentevents.AgentErrored{ErrorType: "warning", Message: errorText(c.p.Str("message")), Severity: agentevents.SeverityWarning}, 0)
+}
+
+// rolledBack reads that the user took back the last turns. Their events are retracted; what they
+// used stays spent.
+func (c *rollout) rolledBack(t *thread) {
+	n := int(c.p.Count("num_turns").V)
+	if n = min(n, len(t.turnMessages)); n == 0 {
+		return
+	}
+	from := len(t.turnMessages) - n
+	var ids []string
+	for _, turn := range t.turnMessages[from:] {
+		ids = append(ids, turn...)
+	}
+	t.turnMessages = t.turnMessages[:from]
+	if len(ids) > 0 {
+		c.r.Emit(t.agent, &agentevents.EventRetracted{EventIDs: ids, Reason: "the user took back the last turns"}, 0)
+	}
 }

@@ -2,6 +2,7 @@ package codex
 
 import (
 	"cmp"
+	"path"
 	"strings"
 	"time"
 
@@ -42,9 +43,8 @@ type rollout struct {
 type spawn struct {
 	by         *thread
 	call, name string
-	prompt     string
+	prompt     string         // JSON
 	ghost      *session.Agent // stands for the sub-agent if its file is missing
-	said       string         // its last words, as the parent was told
 }
 
 // A thread is the conversation of one agent: a file.
@@ -58,10 +58,13 @@ type thread struct {
 	first            *session.Line
 	held             []*session.Line
 	heldBytes        int
-	started, foreign bool // foreign: the lines are a copied history
+	started, foreign bool   // foreign: the lines are a copied history
+	tasked           bool   // the file tells the beginning of turns
+	path             string // by which agents call each other
 	turns            int
 	turn             *turn
-	last             turn // the latest turn that ended
+	last             turn       // the latest turn that ended
+	turnMessages     [][]string // ids of the events of messages, by turn
 	calls            map[string]*info
 	counter          counter
 	said             map[string]bool // texts of the user in this turn
@@ -73,6 +76,7 @@ type thread struct {
 type answer struct {
 	parts   []*session.Line
 	n       int    // number of answers so far
+	broken  bool   // the answer that is held was broken off, if tokens are told of whole ones
 	without string // id of the model call of the latest one, if its tokens were not known
 }
 
@@ -108,26 +112,63 @@ func newRollout(r *session.Recorder) session.Reader {
 // kinds are the kinds of lines: the type, and the type of the payload where there is one.
 func kinds() map[string]func(*rollout, *thread) {
 	return map[string]func(*rollout, *thread){
-		"session_meta":                          (*rollout).meta,
-		"turn_context":                          (*rollout).context,
-		"world_state":                           nothing,
-		"token_usage_record":                    (*rollout).record,
-		"compacted":                             (*rollout).compacted,
-		"event_msg/thread_settings_applied":     (*rollout).settings,
-		"event_msg/task_started":                (*rollout).taskStarted,
-		"event_msg/task_complete":               (*rollout).taskComplete,
-		"event_msg/turn_aborted":                (*rollout).turnAborted,
-		"event_msg/token_count":                 (*rollout).tokenCount,
-		"event_msg/item_completed":              (*rollout).item,
-		"response_item/message":                 (*rollout).message,
-		"response_item/reasoning":               (*rollout).reasoning,
-		"response_item/function_call":           (*rollout).functionCall,
-		"response_item/custom_tool_call":        (*rollout).customCall,
-		"response_item/tool_search_call":        (*rollout).toolSearch,
-		"response_item/web_search_call":         (*rollout).webSearch,
-		"response_item/function_call_output":    (*rollout).output,
-		"response_item/custom_tool_call_output": (*rollout).output,
-		"response_item/tool_search_output":      (*rollout).searchOutput,
+		"session_meta":                            (*rollout).meta,
+		"turn_context":                            (*rollout).context,
+		"world_state":                             nothing,
+		"token_usage_record":                      (*rollout).record,
+		"compacted":                               (*rollout).compacted,
+		"inter_agent_communication_metadata":      nothing,
+		"record_type/state":                       nothing,
+		"event_msg/thread_settings_applied":       (*rollout).settings,
+		"event_msg/task_started":                  (*rollout).taskStarted,
+		"event_msg/task_complete":                 (*rollout).taskComplete,
+		"event_msg/turn_aborted":                  (*rollout).turnAborted,
+		"event_msg/token_count":                   (*rollout).tokenCount,
+		"event_msg/item_completed":                (*rollout).item,
+		"response_item/message":                   (*rollout).message,
+		"response_item/reasoning":                 (*rollout).reasoning,
+		"response_item/function_call":             (*rollout).functionCall,
+		"response_item/custom_tool_call":          (*rollout).customCall,
+		"response_item/tool_search_call":          (*rollout).toolSearch,
+		"response_item/web_search_call":           (*rollout).webSearch,
+		"response_item/function_call_output":      (*rollout).output,
+		"response_item/custom_tool_call_output":   (*rollout).output,
+		"response_item/tool_search_output":        (*rollout).searchOutput,
+		"response_item/agent_message":             (*rollout).agentMessage,
+		"response_item/local_shell_call":          (*rollout).localShell,
+		"response_item/image_generation_call":     (*rollout).image,
+		"response_item/ghost_snapshot":            nothing,
+		"response_item/compaction":                nothing,
+		"response_item/compaction_summary":        nothing,
+		"event_msg/user_message":                  (*rollout).userMessage,
+		"event_msg/agent_message":                 nothing,
+		"event_msg/agent_reasoning":               nothing,
+		"event_msg/agent_reasoning_raw_content":   nothing,
+		"event_msg/agent_reasoning_section_break": nothing,
+		"event_msg/exec_command_begin":            nothing,
+		"event_msg/exec_command_end":              (*rollout).commandEnd,
+		"event_msg/patch_apply_begin":             nothing,
+		"event_msg/patch_apply_end":               (*rollout).commandEnd,
+		"event_msg/mcp_tool_call_begin":           nothing,
+		"event_msg/mcp_tool_call_end":             (*rollout).mcpEnd,
+		"event_msg/web_search_begin":              nothing,
+		"event_msg/web_search_end":                nothing,
+		"event_msg/image_generation_end":          nothing,
+		"event_msg/view_image_tool_call":          nothing,
+		"event_msg/context_compacted":             nothing,
+		"event_msg/thread_rolled_back":            (*rollout).rolledBack,
+		"event_msg/thread_name_updated":           nothing,
+		"event_msg/error":                         (*rollout).failed,
+		"event_msg/stream_error":                  (*rollout).warned,
+		"event_msg/warning":                       (*rollout).warned,
+		"event_msg/turn_diff":                     nothing,
+		"event_msg/plan_update":                   nothing,
+		"event_msg/background_event":              nothing,
+		"event_msg/collab_agent_spawn_end":        (*rollout).spawnEnd,
+		"event_msg/collab_agent_spawn_begin":      nothing,
+		"event_msg/collab_waiting_begin":          nothing,
+		"event_msg/collab_waiting_end":            (*rollout).waitEnd,
+		"event_msg/sub_agent_activity":            (*rollout).activityEvent,
 	}
 }
 
@@ -176,7 +217,8 @@ func nothing(c *rollout, _ *thread) { c.p.SkipAll() }
 // before the model and the prompt are known.
 var openers = map[string]bool{
 	"session_meta": true, "turn_context": true, "world_state": true,
-	"event_msg/thread_settings_applied": true, "event_msg/task_started": true, "event_msg/token_count": true,
+	"event_msg/thread_settings_applied": true, "event_msg/task_started": true, "event_msg/token_count": true, "record_type/state": true,
+	"inter_agent_communication_metadata": true, "response_item/ghost_snapshot": true,
 }
 
 const maxHeld, maxHeldBytes = 64, 4 << 20
@@ -185,6 +227,9 @@ const maxHeld, maxHeldBytes = 64, 4 << 20
 func (c *rollout) Line(l *session.Line) {
 	kind := c.open(l)
 	t := c.thread(l, kind)
+	if c.copied(t, kind) {
+		return
+	}
 	if !t.started {
 		copied := *l
 		t.held = append(t.held, &copied)
@@ -199,12 +244,25 @@ func (c *rollout) Line(l *session.Line) {
 	c.read(t, kind)
 }
 
-// open parses a line and returns its kind.
+// open parses a line and returns its kind. The first versions wrote the parts of the
+// conversation alone, without an envelope.
 func (c *rollout) open(l *session.Line) string {
 	c.line.Parse(l.Text)
 	c.line.Skip("timestamp", "ordinal", "metadata")
 	kind := c.line.Str("type")
-	c.p.Parse(c.line.Raw("payload"))
+	payload := c.line.Raw("payload")
+	if payload == "" {
+		c.p.Parse(l.Text)
+		c.line.SkipAll()
+		switch {
+		case kind != "":
+			return "response_item/" + kind
+		case c.p.Str("record_type") != "":
+			return "record_type/" + c.p.Str("record_type")
+		}
+		return "session_meta"
+	}
+	c.p.Parse(payload)
 	if kind == "event_msg" || kind == "response_item" {
 		kind += "/" + c.p.Str("type")
 	}
@@ -214,11 +272,8 @@ func (c *rollout) open(l *session.Line) string {
 // read makes the events of a line, which was parsed.
 func (c *rollout) read(t *thread, kind string) {
 	f, ok := c.kinds[kind]
-	switch {
-	case !ok:
+	if !ok {
 		c.r.Unread(kind, "")
-		return
-	case t.foreign && !c.own(t, kind):
 		return
 	}
 	switch {
@@ -227,6 +282,7 @@ func (c *rollout) read(t *thread, kind string) {
 		t.parts = append(t.parts, &part)
 		return
 	case !tokenLines[kind] && !c.doubles(kind) && len(t.parts) > 0:
+		t.broken = kind == "event_msg/task_started" || kind == "event_msg/turn_aborted"
 		c.answered(t, nil)
 	}
 	c.do(t, kind, f)
@@ -263,6 +319,7 @@ func (c *rollout) thread(l *session.Line, kind string) *thread {
 		t.root = strings.Clone(cmp.Or(c.p.Str("session_id"), t.id))
 		t.version = strings.Clone(c.p.Str("cli_version"))
 		t.parent, t.name = parentOf(&c.p)
+		t.path = strings.Clone(cmp.Or(c.p.Str("agent_path"), "/root"))
 	}
 	t.id = cmp.Or(t.id, l.Thread, "codex")
 	t.root = cmp.Or(t.root, t.id)
@@ -276,7 +333,11 @@ func parentOf(meta *session.Object) (parent, name string) {
 	parent, name = meta.Str("parent_thread_id"), meta.Str("agent_nickname")
 	spawn := meta.Object("source").Object("subagent").Object("thread_spawn")
 	parent = cmp.Or(parent, spawn.Str("parent_thread_id"))
-	name = cmp.Or(name, spawn.Str("agent_nickname"), spawn.Str("agent_path"), spawn.Str("agent_role"))
+	p := cmp.Or(spawn.Str("agent_path"), meta.Str("agent_path"))
+	if p != "" {
+		name = path.Base(p)
+	}
+	name = cmp.Or(name, spawn.Str("agent_nickname"), spawn.Str("agent_role"))
 	return strings.Clone(parent), strings.Clone(name)
 }
 
@@ -287,6 +348,10 @@ func (c *rollout) foresee(t *thread, kind string) {
 		t.model = cmp.Or(t.model, strings.Clone(c.p.Str("model")))
 	case "event_msg/thread_settings_applied":
 		t.model = cmp.Or(t.model, strings.Clone(c.p.Object("thread_settings").Str("model")))
+	case "event_msg/user_message":
+		if text := c.p.Str("message"); !begins(text, harness) {
+			t.prompt = cmp.Or(t.prompt, strings.Clone(jsonwire.Quote(text)))
+		}
 	case "response_item/message":
 		if c.p.Str("role") == "user" && c.byUser() {
 			t.prompt = cmp.Or(t.prompt, strings.Clone(jsonwire.Quote(c.text("content"))))
@@ -300,8 +365,11 @@ func (c *rollout) foresee(t *thread, kind string) {
 
 // opens reports whether a line shows that the agent of its thread is at work.
 func (c *rollout) opens(t *thread, kind string) bool {
-	if kind == "response_item/message" {
+	switch kind {
+	case "response_item/message":
 		return c.p.Str("role") == "assistant" || t.prompt != ""
+	case "response_item/agent_message": // the task of a sub-agent
+		return t.model != ""
 	}
 	return !openers[kind]
 }
@@ -327,8 +395,10 @@ func (c *rollout) start(t *thread) {
 			return
 		}
 		t.agent = c.r.NewAgent(c.mainID(), parent.agent, t.name, t.id)
-		p.Task = jsonwire.Text(t.prompt)
-		c.r.Start(t.agent, c.spawnOf(t).call, p)
+		by := c.spawnOf(t)
+		p.Prompt = cmp.Or(p.Prompt, agentevents.JSON(by.prompt))
+		p.Task = jsonwire.Text(string(p.Prompt))
+		c.r.Start(t.agent, by.call, p)
 	})
 	for _, l := range held {
 		c.r.At(l, func() {
@@ -344,7 +414,25 @@ func (c *rollout) spawnOf(t *thread) *spawn {
 	if s := c.spawned[t.id]; s != nil {
 		return s
 	}
+	parent := c.threads[t.parent]
+	for _, call := range parent.agent.Calls() { // the parent's line comes later
+		if s := spawnCall(call); call.Tool == "spawn_agent" && !c.taken(call.ID) && (t.prompt == "" || s.prompt == t.prompt) {
+			s.by = parent
+			c.spawned[t.id] = s
+			return s
+		}
+	}
 	return &spawn{}
+}
+
+// taken reports whether a call is known to have spawned a thread.
+func (c *rollout) taken(call string) bool {
+	for _, s := range c.spawned {
+		if s.call == call {
+			return true
+		}
+	}
+	return false
 }
 
 // EndFile ends the sub-agent of a file.
@@ -373,7 +461,6 @@ func (c *rollout) End(l *session.Line) {
 			break
 		}
 	}
-	c.endGhosts()
 	c.finish(main)
 	main.last.close(c.r)
 }
@@ -405,7 +492,12 @@ func (t *turn) finish(r *session.Recorder, a *session.Agent, marks agentevents.M
 func (c *rollout) finish(t *thread) {
 	var marks agentevents.Marks
 	if len(t.parts) > 0 {
+		t.broken = t.turn != nil
 		c.answered(t, nil)
+	}
+	if t.turn != nil && !t.tasked && t.turn.words != "" { // the end of turns is not on disk
+		t.turn.end = completed
+		c.endTurn(t, agentevents.Opt[time.Duration]{}, agentevents.MarkSynthetic)
 	}
 	if t.turn != nil { // the program ended within it
 		c.cutTurn(t)

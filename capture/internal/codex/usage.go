@@ -83,8 +83,19 @@ func (c *rollout) modelCall(t *thread, used *usage) {
 	}
 	if used == nil {
 		t.without = p.ModelCallID
+		if t.broken && t.counter.records {
+			p.Error = agentevents.Some(agentevents.ErrorInfo{Code: "interrupted", Message: "the answer was broken off; its tokens are not known"})
+		}
 	}
+	t.broken = false
 	c.r.Emit(t.agent, p, 0)
+}
+
+// baseline takes the totals of a copied history, which the thread's own totals go on from.
+func (c *rollout) baseline(t *thread) {
+	if total := c.p.Object("info").Object("total_token_usage"); total.Text != "" {
+		t.counter.known, t.counter.total = true, tokensOf(total)
+	}
 }
 
 // tokenCount reads the running totals of a thread. They come again without change, begin anew,

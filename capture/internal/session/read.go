@@ -222,6 +222,10 @@ func (s *Source) Read(o Options) iter.Seq[Item] {
 	return func(yield func(Item) bool) {
 		var f feed
 		f.init(s.Program, o, &s.Residue)
+		f.rec.threads = map[string]bool{}
+		for _, file := range s.Files {
+			f.rec.threads[file.Facts.Thread] = true
+		}
 		m := merge{s: s, o: o, f: &f}
 		defer m.close()
 		m.run(yield)

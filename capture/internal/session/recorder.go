@@ -44,6 +44,7 @@ type Recorder struct {
 	newer   bool
 	order   int // number of calls and agents so far
 	ids     map[string]bool
+	threads map[string]bool // that have files
 }
 
 func newRecorder(p *Program, o Options, residue *Residue) *Recorder {
@@ -69,6 +70,9 @@ func (r *Recorder) At(l *Line, f func()) {
 	f()
 	r.line = saved
 }
+
+// Has reports whether the session has the file of a thread.
+func (r *Recorder) Has(thread string) bool { return r.threads[thread] }
 
 // Fault notes an error of the line that is read. Pointer is the place in it, or empty.
 func (r *Recorder) Fault(pointer, format string, args ...any) {
@@ -218,9 +222,10 @@ func (r *Recorder) Emit(a *Agent, p agentevents.Payload, marks agentevents.Marks
 
 // Record completes an event of the line and records it. An act of an agent after its end is
 // marked late.
-func (r *Recorder) Record(a *Agent, ev agentevents.Event) {
+// It returns the event's id.
+func (r *Recorder) Record(a *Agent, ev agentevents.Event) (id string) {
 	if r.run == nil {
-		return
+		return ""
 	}
 	if r.line.Repaired {
 		ev.Marks |= agentevents.MarkSanitized
@@ -234,7 +239,8 @@ func (r *Recorder) Record(a *Agent, ev agentevents.Event) {
 		}
 	}
 	n := len(r.out)
-	if _, err := r.run.Record(context.Background(), ev); err != nil {
+	recorded, err := r.run.Record(context.Background(), ev)
+	if err != nil {
 		if rule := (*agentevents.RuleError)(nil); !errors.As(err, &rule) {
 			r.faults = append(r.faults, err)
 		}
@@ -244,6 +250,7 @@ func (r *Recorder) Record(a *Agent, ev agentevents.Event) {
 			a.step, a.turned = step.V, false
 		}
 	}
+	return recorded.ID
 }
 
 // Answers notes that a new answer of the model begins: the next event of the agent is of another

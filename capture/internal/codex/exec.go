@@ -117,7 +117,7 @@ func (e *exec) start() {
 		e.r.Begin(cmp.Or(held[0].Thread, processID(texts)))
 		e.r.Emit(nil, &agentevents.RunStarted{Agent: agentevents.Some(agentevents.AgentRef{AgentID: main})}, 0)
 		e.agent = e.r.NewAgent(main, nil, "", e.thread)
-		e.r.Start(e.agent, "", &agentevents.AgentStarted{ProviderSessionID: e.thread})
+		e.r.Start(e.agent, "", &agentevents.AgentStarted{ProviderSessionID: e.thread, Prompt: e.r.Options.Prompt})
 	})
 	for _, l := range held {
 		e.r.At(l, func() { e.read(l) })

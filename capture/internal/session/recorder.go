@@ -24,6 +24,7 @@ type Options struct {
 	AgentID   string
 	MaxLine   int `least:"0"`
 	Time      func() time.Time
+	Prompt    agentevents.JSON
 	Redaction *agentevents.Policy
 }
 

@@ -19,7 +19,7 @@ func Exec() *session.Program {
 		Files:  []string{"a stream of codex exec --json"},
 		Facts: func(first []string) (session.Facts, bool) {
 			id := processID(first)
-			return session.Facts{Session: id, Thread: id, Copies: true}, true
+			return session.Facts{Session: id, Thread: id, Copies: true, Of: threadOf(first)}, true
 		},
 		Time: noTime,
 		New:  newExec,
@@ -36,6 +36,18 @@ func processID(lines []string) string {
 		}
 	}
 	return session.ID(lines...)
+}
+
+// threadOf returns the thread that a process tells first.
+func threadOf(lines []string) string {
+	for _, line := range lines {
+		if jsonwire.Valid(line) == nil {
+			if id := jsonwire.Text(jsonwire.Member(line, "thread_id")); id != "" {
+				return id
+			}
+		}
+	}
+	return ""
 }
 
 // maxOpening bounds the lines before the first item.
@@ -108,10 +120,8 @@ func (e *exec) start() {
 	texts := make([]string, len(held))
 	for i, l := range held {
 		texts[i] = l.Text
-		if e.thread == "" {
-			e.thread = strings.Clone(jsonwire.Text(jsonwire.Member(l.Text, "thread_id")))
-		}
 	}
+	e.thread = strings.Clone(threadOf(texts))
 	e.r.At(held[0], func() {
 		main := cmp.Or(e.r.Options.AgentID, mainAgent)
 		e.r.Begin(cmp.Or(held[0].Thread, processID(texts)))

@@ -32,6 +32,9 @@ type Facts struct {
 	At      time.Time // the first time; that of the file's last change where no line has one
 	// Copies says that the id is made of the lines: another file with the same one is another run.
 	Copies bool
+	// Of is the id of the thread that the file is printed of. If the thread itself is in the same
+	// folder, it counts, and not what was printed.
+	Of string
 }
 
 // A Reader turns the lines of one run into events on its recorder.

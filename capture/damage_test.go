@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -25,22 +26,30 @@ func corpora(t testing.TB) (files []string) {
 	return files
 }
 
-// decode reads lines as a stream and folds the events.
-func decode(t testing.TB, lines []string) *agentevents.RunSnapshot {
+// decode reads lines as a stream and folds the events. refused is the first event that broke a rule.
+func decode(t testing.TB, lines []string) (s *agentevents.RunSnapshot, refused error) {
 	d, ok := NewDecoder(lines[:min(len(lines), 8)], Options{})
 	if !ok {
-		return nil // the beginning is gone
+		return nil, nil // the beginning is gone
 	}
 	fold := agentevents.NewFold(agentevents.FoldOptions{})
 	var events []agentevents.Event
-	for _, line := range lines {
-		events, _ = d.Decode(events, []byte(line))
+	see := func(err error) {
+		if rule := (*agentevents.RuleError)(nil); refused == nil && errors.As(err, &rule) {
+			refused = err
+		}
 	}
-	events, _ = d.End(events)
+	for _, line := range lines {
+		var err error
+		events, err = d.Decode(events, []byte(line))
+		see(err)
+	}
+	events, err := d.End(events)
+	see(err)
 	for i := range events {
 		fold.Apply(events[i])
 	}
-	return fold.Snapshot()
+	return fold.Snapshot(), refused
 }
 
 // However a session is damaged, what is read of it keeps the rules, and the run has an end. Each
@@ -63,11 +72,12 @@ func TestDamagedSessions(t *testing.T) {
 				if len(damaged) == 0 {
 					continue
 				}
-				snapshot := decode(t, damaged)
+				snapshot, refused := decode(t, damaged)
 				if snapshot == nil || snapshot.RunID == "" {
 					continue
 				}
 				where := fmt.Sprintf("%s: line %d %s", name, i+1, what)
+				require.NoError(t, refused, where)
 				require.Empty(t, snapshot.Violations, where)
 				require.True(t, snapshot.Status.Terminal(), where)
 				for _, call := range snapshot.OpenCalls {
@@ -86,7 +96,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add(string(text[:min(len(text), 4096)]))
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if snapshot := decode(t, strings.Split(text, "\n")); snapshot != nil {
+		if snapshot, _ := decode(t, strings.Split(text, "\n")); snapshot != nil {
 			require.Empty(t, snapshot.Violations)
 		}
 	})

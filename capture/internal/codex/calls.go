@@ -15,10 +15,6 @@ import (
 // call opens a tool call.
 func (c *rollout) call(t *thread, id, tool string, args agentevents.JSON) *session.Call {
 	c.p.Skip("id", "status", "internal_chat_message_metadata_passthrough")
-	if id == "" || tool == "" {
-		c.r.Fault("/payload", `a call needs "call_id" and "name"`)
-		return nil
-	}
 	p := &agentevents.ToolCalled{CallID: id, ToolID: tool, Arguments: args}
 	if strings.Contains(tool, ".") && strings.HasPrefix(c.p.Str("namespace"), mcp) {
 		p.Transport = agentevents.TransportMCP

@@ -289,7 +289,8 @@ func (e *exec) call(i *session.Object, state, tool string, args agentevents.JSON
 	i.Skip("id", "status")
 	done = state == "completed"
 	if e.agent.OpenCall(id) == nil && (done || state == "started") {
-		e.r.Call(e.agent, &agentevents.ToolCalled{CallID: id, ToolID: tool, Arguments: args, Transport: transport}, 0)
+		c := e.r.Call(e.agent, &agentevents.ToolCalled{CallID: id, ToolID: tool, Arguments: args, Transport: transport}, 0)
+		done = done && c != nil
 	}
 	return id, done
 }

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -78,6 +79,24 @@ func TestMissingFileOfASubAgent(t *testing.T) {
 		require.Len(t, sessions[0].Notes(), 1)
 		require.Contains(t, sessions[0].Notes()[0], "Codex: the file of the sub-agent Beauvoir is not here (rollout-*-01a0b7db-0b7d-77c1-8327-1cc96902ee22.jsonl)")
 	}
+}
+
+// The file of a sub-agent that began after midnight is in the folder of the next day.
+func TestFoldersOfDays(t *testing.T) {
+	sessions := t.TempDir()
+	day, next := filepath.Join(sessions, "2026", "11", "28"), filepath.Join(sessions, "2026", "11", "29")
+	require.NoError(t, os.MkdirAll(day, 0o700))
+	require.NoError(t, os.MkdirAll(next, 0o700))
+	put(t, day, filepath.Join(agents, lead), filepath.Join(agents, alpha))
+	put(t, next, filepath.Join(agents, beta))
+	last := time.Date(2026, 11, 29, 1, 0, 0, 0, time.UTC)
+	require.NoError(t, os.Chtimes(filepath.Join(day, lead), last, last))
+	c, opened := count(t, filepath.Join(day, lead))
+	require.Equal(t, 9, c.models)
+	require.Empty(t, opened[0].Notes())
+	t.Chdir(day)
+	c, _ = count(t, lead)
+	require.Equal(t, 9, c.models)
 }
 
 // A tail that was cut in the middle of a line costs that line, which is told.

@@ -19,6 +19,7 @@ func Rollout() *session.Program {
 		Files:  []string{"a session of Codex, as it keeps them on disk"},
 		Facts:  facts,
 		Time:   lineTime,
+		Root:   root,
 		Beside: beside,
 		New:    newRollout,
 	}

@@ -54,6 +54,20 @@ func (f *Folder) Files(dir string, yield func(name string) bool) {
 	})
 }
 
+// List returns the regular files in dir, and not those below it, by name.
+func (f *Folder) List(dir string) (names []string) {
+	entries, err := fs.ReadDir(f.root.FS(), path.Clean(dir))
+	if err != nil {
+		return nil //silent: a folder that is not there has no files
+	}
+	for _, e := range entries {
+		if e.Type().IsRegular() {
+			names = append(names, path.Join(dir, e.Name()))
+		}
+	}
+	return names
+}
+
 // IsLog reports whether the name of a file is that of lines of JSON, which may be compressed.
 func IsLog(name string) bool {
 	name = strings.TrimSuffix(name, ".gz")

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"iter"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -170,11 +171,17 @@ func openFile(programs []*Program, name string, info fs.FileInfo) ([]*Source, er
 	if facts.Thread != facts.Session || p.Beside == nil {
 		return group(p, []File{own}), nil
 	}
+	if p.Root != nil {
+		var below string
+		dir, below = p.Root(dir)
+		base = path.Join(below, base)
+	}
 	folder, err := OpenFolder(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer folder.Close()
+	facts.Changed = info.ModTime()
 	files := []File{own}
 	for _, beside := range p.Beside(folder, base, facts) {
 		if beside == base {

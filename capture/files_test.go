@@ -76,6 +76,8 @@ func TestMissingFileOfASubAgent(t *testing.T) {
 		require.Equal(t, 3, c.agents)
 		require.Equal(t, 7, c.models)
 		require.Equal(t, []string{"completed"}, c.ends)
+		for range sessions[0].Lines() { // again
+		}
 		require.Len(t, sessions[0].Notes(), 1)
 		require.Contains(t, sessions[0].Notes()[0], "Codex: the file of the sub-agent Beauvoir is not here (rollout-*-01a0b7db-0b7d-77c1-8327-1cc96902ee22.jsonl)")
 	}

@@ -32,6 +32,8 @@ type Source struct {
 	Files   []File   // the session's own file is the first one
 	Notes   []string // what a reader should know
 	Residue Residue  // what was not understood, after Read
+	opened  int      // number of notes before Read
+	read    bool
 }
 
 // Detect returns the program whose sessions begin with these lines.
@@ -246,6 +248,10 @@ type Item struct {
 // Read reads the session and yields its events in order, and its faults. The events may be kept.
 func (s *Source) Read(o Options) iter.Seq[Item] {
 	return func(yield func(Item) bool) {
+		if !s.read {
+			s.read, s.opened = true, len(s.Notes)
+		}
+		s.Notes, s.Residue = s.Notes[:s.opened:s.opened], Residue{}
 		var f feed
 		f.init(s.Program, o, &s.Residue)
 		f.rec.threads = map[string]bool{}

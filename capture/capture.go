@@ -16,11 +16,11 @@
 //
 // # Usage
 //
-// Tokens have one meaning for all programs: the input without what a cache gave or took, the
+// Tokens have one meaning for all programs: the input without the tokens of caches, the
 // output with the reasoning. Each call of the model counts once over all files of a session. A
-// history that was copied from another session is no work of this one, and makes no events.
+// history that was copied from another session is not work of this one, and makes no events.
 //
-// # What was not understood
+// # Unknown lines and members
 //
 // Programs change their formats. Lines and members that a reader does not know are left out and
 // counted: see [Session.Unread]. [Session.Notes] tells when the program's version is newer than
@@ -47,7 +47,7 @@ func programs() []*session.Program {
 type Options struct {
 	// RunID names the run. Empty means the id of the session.
 	RunID string
-	// AgentID is the id of the main agent, with which those of its sub-agents begin. Empty means
+	// AgentID is the id of the main agent, with which the ids of its sub-agents begin. Empty means
 	// the name of the program.
 	AgentID string
 	// MaxLine is the length in bytes of the longest line that is read; 0 means
@@ -69,8 +69,8 @@ type Session struct {
 }
 
 // Open returns the sessions in a file, or in the files below a folder, by the time of their
-// beginning. With the file of a session come those of its sub-agents that are beside it. The
-// error wraps [io/fs.ErrNotExist] if there is no session of a known program, and is an
+// beginning. With the file of a session come the files of its sub-agents that are beside it. The
+// error wraps [io/fs.ErrNotExist] if a known program has no session there, and is an
 // [*agentevents.OptionError] if an option makes no sense.
 func Open(name string, o Options) ([]*Session, error) {
 	if err := option.Check("Options", o); err != nil {
@@ -137,7 +137,7 @@ func (s *Session) Lines() iter.Seq2[Line, error] {
 	}
 }
 
-// Notes tell a reader of the session what is no fault of a line, such as a file that is missing.
+// Notes are facts that are not faults of a line, such as a file that is missing.
 // They are complete after Lines.
 func (s *Session) Notes() []string {
 	if s.source == nil {
@@ -146,7 +146,7 @@ func (s *Session) Notes() []string {
 	return s.source.Notes
 }
 
-// Unread returns what was not understood, sorted. It is complete after Lines.
+// Unread returns the lines and members that were not understood, sorted. It is complete after Lines.
 func (s *Session) Unread() []Unread {
 	if s.source == nil {
 		return nil

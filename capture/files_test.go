@@ -156,7 +156,7 @@ func TestTheSameSessionTwice(t *testing.T) {
 // No link is followed out of the folder, and nothing is written into it.
 func TestLinksAndWrites(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("links need a privilege")
+		t.Skip("no symbolic links: they need a privilege")
 	}
 	outside, dir := t.TempDir(), t.TempDir()
 	put(t, outside, filepath.Join(agents, alpha), filepath.Join(agents, beta))

@@ -30,8 +30,8 @@ type File struct {
 type Source struct {
 	Program *Program
 	Files   []File   // the session's own file is the first one
-	Notes   []string // what a reader should know
-	Residue Residue  // what was not understood, after Read
+	Notes   []string // facts that are not faults
+	Residue Residue  // lines and members that were not understood, after Read
 	opened  int      // number of notes before Read
 	read    bool
 }
@@ -93,7 +93,7 @@ func Open(programs []*Program, name string) ([]*Source, error) {
 		return true
 	})
 	var out []*Source
-	printed := map[string][]string{} // what was printed of threads that are here, too
+	printed := map[string][]string{} // files that were printed of threads that are here, too
 	for _, p := range programs {
 		found[p] = slices.DeleteFunc(found[p], func(f File) bool {
 			here := f.Facts.Of != "" && onDisk[f.Facts.Of]
@@ -157,7 +157,7 @@ func openFile(programs []*Program, name string, info fs.FileInfo) ([]*Source, er
 	if err = errors.Join(err, file.Close()); err != nil {
 		return nil, err
 	}
-	none := &fs.PathError{Op: "open", Path: name, Err: noSession("it is no session of an agent program")}
+	none := &fs.PathError{Op: "open", Path: name, Err: noSession("it is not a session of an agent program")}
 	p, ok := Detect(programs, head)
 	if !ok {
 		return nil, none
@@ -281,7 +281,7 @@ type stream struct {
 	in    io.Closer
 	lines *lines.Reader
 	text  string
-	at    time.Time // of the next line, not before that of the lines before it
+	at    time.Time // of the next line; never before the times of the lines before it
 	err   error     // of the next line
 	cut   bool
 	ended bool

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -107,6 +108,32 @@ COUNT  PROGRAM  VERSION  LINE                              MEMBER
 `, "\n"), got.out)
 	require.Contains(t, got.err, "Codex: version 0.170.1 is newer than 0.169.0")
 	require.Equal(t, 1, strings.Count(got.err, "newer"), got.err)
+}
+
+// One id names one session.
+func TestIDOfSessions(t *testing.T) {
+	got := exec("", "import", "--run", "r", "../../capture/testdata/codex/text")
+	require.NotZero(t, got.code)
+	require.Contains(t, got.err, "has 2 sessions, and one id cannot name them all")
+	got = exec("", "import", "--run", "r", "--agent", "main", "../../capture/testdata/codex/agents-v1")
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, exec(got.out, "tree", "-").out, "run r ✓ completed")
+	require.Contains(t, got.out, `"agentId":"main:beauvoir:`)
+}
+
+// A tail that was cut in the middle of a line is told, with the file and the line, and the rest is
+// read.
+func TestCutSession(t *testing.T) {
+	p := programFiles[0]
+	text := read(t, filepath.Join(p.dir, p.file))
+	path := write(t, text[:len(text)-30])
+	got := exec("", "tree", path)
+	require.Equal(t, exitProblems, got.code)
+	require.Contains(t, got.err, path+":"+strconv.Itoa(strings.Count(text, "\n"))+": ")
+	require.Contains(t, got.err, "Codex: the file ends in the middle of this line")
+	require.Contains(t, got.err, "the file of the sub-agent Beauvoir is not here")
+	require.Contains(t, got.out, "MAIN: use two workers")
+	require.Contains(t, exec("", "check", path).out, "line-unreadable")
 }
 
 // A directory without a log or a session is called so.

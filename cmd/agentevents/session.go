@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -26,6 +27,9 @@ func (l *logReader) sessions(name string) ([]*capture.Session, error) {
 	sessions, err := capture.Open(name, l.captured())
 	if err != nil && !info.IsDir() {
 		return nil, nil // it may be a log
+	}
+	if l.run != "" && len(sessions) > 1 {
+		return nil, fmt.Errorf("%s has %d sessions, and one id cannot name them all: name the file of one", name, len(sessions))
 	}
 	return sessions, err
 }

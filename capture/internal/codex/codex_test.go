@@ -100,6 +100,21 @@ func TestReturns(t *testing.T) {
 	}
 }
 
+// A command that ran tells of its process. Any other return of one is a failure.
+func TestReturnsOfCommands(t *testing.T) {
+	for text, want := range map[string]agentevents.ToolStatus{
+		"some new words of a refusal":                               agentevents.ToolStatusError,
+		"approval policy is Never; reject command — you cannot ask": agentevents.ToolStatusForbidden,
+		"Wall time: 0.1 seconds\nOutput:\nhi":                       agentevents.ToolStatusOK,
+		`{"output":"good","metadata":{"exit_code":0}}`:              agentevents.ToolStatusOK,
+	} {
+		events, _ := decode(t, rolloutOf(
+			`response_item {"type":"function_call","name":"exec_command","arguments":"{}","call_id":"c"}`,
+			`response_item {"type":"function_call_output","call_id":"c","output":`+string(agentevents.JSONString(text))+`}`, done))
+		require.Equal(t, want, of[*agentevents.ToolReturned](events)[0].Status, text)
+	}
+}
+
 // A command that runs on in the background returns with its item, or with the end of the program.
 func TestBackgroundCommands(t *testing.T) {
 	begin := []string{

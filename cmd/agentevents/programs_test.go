@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -134,6 +135,24 @@ func TestCutSession(t *testing.T) {
 	require.Contains(t, got.err, "the file of the sub-agent Beauvoir is not here")
 	require.Contains(t, got.out, "MAIN: use two workers")
 	require.Contains(t, exec("", "check", path).out, "line-unreadable")
+}
+
+// The files of one session are one run, also where a shell names each, and other sessions and logs
+// stay beside it.
+func TestNamesOfSessions(t *testing.T) {
+	files, err := filepath.Glob("../../capture/testdata/codex/agents-v1/*")
+	require.NoError(t, err)
+	require.Len(t, files, 3)
+	want := exec("", "tree", "../../capture/testdata/codex/agents-v1")
+	require.Equal(t, want, exec("", append([]string{"tree"}, files...)...))
+	slices.Reverse(files)
+	require.Equal(t, want, exec("", append([]string{"tree"}, files...)...))
+	require.Equal(t, want, exec("", append(append([]string{"tree"}, files...), files...)...))
+	log := write(t, linesOf(0, 3))
+	got := exec("", append([]string{"ls", log, "../../capture/testdata/codex/text"}, files...)...)
+	require.Equal(t, exitOK, got.code, got.err)
+	require.Equal(t, 5, strings.Count(got.out, "\n"), "the heading, the log, two sessions and this one")
+	require.Equal(t, result{}, exec("", append([]string{"check"}, files...)...))
 }
 
 // A directory without a log or a session is called so.

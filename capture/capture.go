@@ -83,9 +83,9 @@ func Open(name string, o Options) ([]*Session, error) {
 	return sessionsOf(sources, o), nil
 }
 
-// Merge returns the sessions that the files of several ones make, such as those of the names of a
-// command line. A file counts once, and the file of a sub-agent belongs to its session. The
-// options are those of the first one.
+// Merge returns the sessions that the files of several ones make, such as the sessions of the names on
+// a command line. A file counts once, and the file of a sub-agent belongs to its session. The
+// options of the first one hold for all.
 func Merge(sessions []*Session) []*Session {
 	var sources []*session.Source
 	var o Options

@@ -208,6 +208,7 @@ func TestEnds(t *testing.T) {
 		"an error before the end":   {[]string{`event_msg {"type":"error","message":"x"}`, `event_msg {"type":"task_complete","last_agent_message":null}`}, agentevents.RunStatusFailed},
 		"an error that was mended":  {[]string{`event_msg {"type":"error","message":"x"}`, text, done}, agentevents.RunStatusCompleted},
 		"stopped":                   {[]string{`event_msg {"type":"turn_aborted","reason":"interrupted"}`}, agentevents.RunStatusCancelled},
+		"out of budget":             {[]string{`event_msg {"type":"turn_aborted","reason":"budget_limited"}`}, agentevents.RunStatusFailed},
 		"killed":                    {[]string{text}, agentevents.RunStatusFailed},
 		"killed and resumed":        {[]string{text, next, text, done}, agentevents.RunStatusCompleted},
 		"stopped and resumed":       {[]string{`event_msg {"type":"turn_aborted","reason":"interrupted"}`, next, text, done}, agentevents.RunStatusCompleted},

@@ -18,6 +18,7 @@ import (
 	"unicode"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/capture"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 	"github.com/agentevents/agentevents/logfile"
@@ -56,7 +57,9 @@ type logReader struct {
 	files []string // names of those that were opened, for messages
 	notes []string // what a reader should know that is no problem
 
-	places []position // of the lines of a sorted text; nil for files in their own order
+	places  []position       // of the lines of a sorted text; nil for files in their own order
+	capture capture.Options  // for sessions of agent programs
+	unread  []capture.Unread // what their readers did not understand
 
 	reads agentevents.Decoder // of the line that was read last
 
@@ -167,7 +170,17 @@ func (l *logReader) each(in *invocation) (lineSeq, error) {
 		}
 	}
 	all := func(yield func(position, agentevents.Line) bool) {
+		sessions := l.allSessions(in)
 		for _, name := range in.args {
+			if of, ok := sessions[name]; ok {
+				sessions[name] = nil // a name that comes again
+				for _, s := range of {
+					if !l.session(in, s, yield) {
+						return
+					}
+				}
+				continue
+			}
 			begun, lines, decoder := false, l.lines, l.decoder
 			if auto, ok := decoder.(*dialect.Auto); ok { // the format of another file is not a sign of this one
 				decoder = &dialect.Auto{Decoders: auto.Decoders}
@@ -177,6 +190,9 @@ func (l *logReader) each(in *invocation) (lineSeq, error) {
 				file := len(l.files) - 1
 				if !begun && from.number > 1 {
 					l.notes = append(l.notes, fmt.Sprintf("%s: the log begins here, with segment %d: those before it were removed", l.files[file], from.number))
+				}
+				if !begun && name == "-" && err == nil {
+					decoder = l.streamed(&from, decoder)
 				}
 				begun = true
 				var missing *logfile.MissingError
@@ -189,6 +205,7 @@ func (l *logReader) each(in *invocation) (lineSeq, error) {
 				case !read(file, from, decoder, yield):
 					return
 				}
+				l.streamEnd(in, file, decoder)
 			}
 			if begun && !l.failed && l.lines == lines && (unread == nil || len(unread.pieces) == 0) && name != "-" { // a pipe may be empty
 				l.print(in, position{file: len(l.files) - 1}, emptyFile)

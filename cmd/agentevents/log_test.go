@@ -97,9 +97,9 @@ func TestCommandsReadSegments(t *testing.T) {
 
 func TestImportReadsCompressedCaptures(t *testing.T) {
 	const capture = "../../capture/claude/testdata/subagent.stream.jsonl"
-	want := exec(read(t, capture), "import", "claude", "--time", "2026-01-02T00:00:00Z", "-")
+	want := exec(read(t, oneCapture), "import", "claude", "--time", "2026-01-02T00:00:00Z", "-")
 	require.Equal(t, exitOK, want.code)
-	packed := gz(read(t, capture))
+	packed := gz(read(t, oneCapture))
 	require.Equal(t, want, exec(packed, "import", "claude", "--time", "2026-01-02T00:00:00Z", "-"))
 	path := filepath.Join(t.TempDir(), "capture.gz")
 	require.NoError(t, os.WriteFile(path, []byte(packed), 0o600))

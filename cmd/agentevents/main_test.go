@@ -105,8 +105,8 @@ func TestUsageErrors(t *testing.T) {
 		{"kinds x", "agentevents kinds: unexpected argument \"x\"\nRun 'agentevents help kinds' for usage.\n"},
 		{"rules x", "agentevents rules: unexpected argument \"x\"\nRun 'agentevents help rules' for usage.\n"},
 		{"version x", "agentevents version: unexpected argument \"x\"\nRun 'agentevents help version' for usage.\n"},
-		{"import", "agentevents import: a source is needed: claude\nRun 'agentevents help import' for usage.\n"},
-		{"import codex -", "agentevents import: unknown source \"codex\"; known: claude\nRun 'agentevents help import' for usage.\n"},
+		{"import", "agentevents import: a FILE is needed; - is standard input\nRun 'agentevents help import' for usage.\n"},
+		{"import codex -", "agentevents import: -: this is no session of Codex, nor what it prints\n"},
 		{"import claude", "agentevents import: a FILE is needed; - is standard input\nRun 'agentevents help import' for usage.\n"},
 		{"import claude a b", "agentevents import: one FILE at a time: a capture is one run\nRun 'agentevents help import' for usage.\n"},
 		{"import claude --time noon -", "agentevents import: --time \"noon\" is not a time like 2026-01-02T15:04:05Z\nRun 'agentevents help import' for usage.\n"},
@@ -738,11 +738,11 @@ func TestCatIsLive(t *testing.T) {
 
 func TestImportPipeline(t *testing.T) {
 	const at = "2026-01-02T00:00:00Z"
-	imported := exec("", "import", "claude", "--time", at, capture)
+	imported := exec("", "import", "claude", "--time", at, oneCapture)
 	require.Equal(t, exitOK, imported.code, imported.err)
 	require.NotEmpty(t, imported.out)
-	require.Empty(t, exec("", "import", "claude", "--no-redact", capture).err)
-	stdin := exec(read(t, capture), "import", "claude", "-", "--time", at)
+	require.Empty(t, exec("", "import", "claude", "--no-redact", oneCapture).err)
+	stdin := exec(read(t, oneCapture), "import", "claude", "-", "--time", at)
 	require.Equal(t, imported, stdin)
 
 	require.Equal(t, result{exitOK, imported.out, ""}, exec(imported.out, "cat", "-"))
@@ -762,12 +762,12 @@ func TestImportPipeline(t *testing.T) {
 
 	// As a log it is called by its name.
 	for _, args := range []string{"tree", "fold", "cat", "check", "convert --to native"} {
-		raw := exec("", append(strings.Fields(args), capture)...)
+		raw := exec("", append(strings.Fields(args), oneCapture)...)
 		require.Equal(t, exitProblems, raw.code, args)
 		require.Contains(t, raw.out+raw.err, "this is a stream of Claude Code: import it first with 'agentevents import claude FILE'\n", args)
 	}
 
-	named := exec("", "import", "claude", "--run", "my-run", "--agent", "my-agent", capture)
+	named := exec("", "import", "claude", "--run", "my-run", "--agent", "my-agent", oneCapture)
 	require.Equal(t, exitOK, named.code)
 	require.NoError(t, json.Unmarshal([]byte(exec(named.out, "fold", "-").out), &s))
 	require.Equal(t, "my-run", s.RunID)

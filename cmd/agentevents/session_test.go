@@ -8,10 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sessions are the captures of whole sessions, and capture is one of them.
+// sessions are the captures of whole sessions, and oneCapture is one of them.
 const (
-	sessions = "../../capture/claude/testdata/sessions/"
-	capture  = sessions + "skill.stream.jsonl"
+	sessions   = "../../capture/claude/testdata/sessions/"
+	oneCapture = sessions + "skill.stream.jsonl"
 )
 
 // TestSessionTrees draws sessions as they are, and one of them in each of the formats.
@@ -30,7 +30,7 @@ func TestSessionTrees(t *testing.T) {
 		require.Zero(t, log.code, log.err)
 		name := filepath.Base(path)
 		draw(name, log.out)
-		if path != capture {
+		if path != oneCapture {
 			continue
 		}
 		for _, format := range []string{"kahn", "multiagent", "kaos", "openharness", "openwop", "openwop:v2"} {

@@ -68,7 +68,7 @@ var layers = []layer{
 		"model calls are recorded in every program that makes them, with the standard library alone"},
 	{"adapter/modelhttp/cassette", []string{".", "adapter/modelhttp/internal/frames", "internal/disk", "internal/jsonwire", "internal/textdiff"},
 		"what is recorded and played is HTTP; only tests need it"},
-	{"capture/...", []string{".", "internal/endword", "internal/foreign", "internal/jsonwire", "github.com/google/uuid"},
+	{"capture/...", []string{".", "capture/internal/...", "internal/endword", "internal/foreign", "internal/jsonwire", "internal/lines", "internal/option", "github.com/google/uuid"},
 		"readers of foreign streams need the vocabulary and the wire primitives, never each other or a command"},
 	{"dialect", []string{".", "internal/foreign", "internal/jsonwire"},
 		"the contract of the dialects must not depend on a dialect"},

@@ -5,6 +5,7 @@ const ClaudeStream = "a stream of Claude Code"
 
 const (
 	imported  = "import it first with 'agentevents import "
+	direct    = "agentevents reads it as it is, as a file of its own and without the name of a format"
 	exported  = "agentevents writes it and cannot read it; name the log that it was exported from"
 	camelCase = "the protocol has runId, threadId and messageId: rename the members, as jq -c 'with_entries(.key |= gsub(\"_(?<c>[a-z])\"; .c | ascii_upcase))' does with lines of JSON"
 )
@@ -45,10 +46,11 @@ var programs = []struct {
 		"type=result session_id duration_ms",
 		"type=command_lifecycle|conversation_reset session_id",
 	}},
-	{"Codex", "a session of Codex, as it keeps them on disk", "", []string{
+	{"Codex", "a session of Codex, as it keeps them on disk", direct, []string{
 		"type=session_meta|turn_context|response_item|event_msg|compacted|world_state|token_usage_record payload !id !sequence",
+		"id timestamp instructions !type !sequence !event",
 	}},
-	{"Codex", "a stream of codex exec --json", "", []string{
+	{"Codex", "a stream of codex exec --json", direct, []string{
 		"type=thread.started thread_id",
 		"type=turn.started !id !sequence !payload !timestamp",
 		"type=turn.completed usage !id !sequence",

@@ -1,0 +1,220 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// A Decoder reads the lines of one stream, such as standard input. It implements
+// [agentevents.Decoder].
+type Decoder struct {
+	f       feed
+	number  int
+	Residue Residue // lines and members that were not understood
+}
+
+// NewDecoder returns a decoder of a stream of a program.
+func NewDecoder(p *Program, o Options) *Decoder {
+	d := &Decoder{}
+	d.f.init(p, o, &d.Residue)
+	return d
+}
+
+// Decode appends the events of a line to dst. Several faults of a line are joined.
+func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
+	d.number++
+	d.f.line(&Line{Number: d.number}, string(line), false)
+	return d.done(dst)
+}
+
+// End appends the events of the end.
+func (d *Decoder) End(dst []agentevents.Event) ([]agentevents.Event, error) {
+	d.f.endFile(&Line{Number: d.number + 1})
+	d.f.end(&Line{Number: d.number + 2})
+	return d.done(dst)
+}
+
+func (d *Decoder) done(dst []agentevents.Event) ([]agentevents.Event, error) {
+	events, faults := d.f.rec.take()
+	return append(dst, events...), errors.Join(faults...)
+}
+
+// Program returns the program that wrote the stream.
+func (d *Decoder) Program() *Program { return d.f.p }
+
+// Notes returns facts that are not faults of a line.
+func (d *Decoder) Notes() []string { return d.f.rec.notes }
+
+// A feed gives lines to a reader.
+type feed struct {
+	p      *Program
+	rec    *Recorder
+	reader Reader
+	lasts  map[int]time.Time // by file
+}
+
+func (f *feed) init(p *Program, o Options, residue *Residue) {
+	f.p, f.rec, f.lasts = p, newRecorder(p, o, residue), map[int]time.Time{}
+	f.reader = p.New(f.rec)
+}
+
+// line reads a line. cut means that it is the last one of a file, without a newline.
+func (f *feed) line(l *Line, text string, cut bool) {
+	f.rec.line = l
+	f.place(l, text)
+	if err := jsonwire.Valid(text); err != nil {
+		if repaired, ok := repair(text); ok {
+			text, l.Repaired = repaired, true
+		} else {
+			f.rec.faults = append(f.rec.faults, f.unreadable(text, err, cut))
+			return
+		}
+	}
+	if text = strings.TrimLeft(text, " \t"); !jsonwire.IsObject(text) {
+		f.rec.Fault("", "not a line of a session: found %s, expected an object", jsonwire.Describe(text))
+		return
+	}
+	l.Text = text
+	f.reader.Line(l)
+}
+
+// repair returns a line without its damaged characters, and with the first one only of members
+// that have one name, if it is JSON then.
+func repair(text string) (string, bool) {
+	text, _ = jsonwire.Repair(text)
+	if jsonwire.Valid(text) == nil {
+		return text, true
+	}
+	var s jsonwire.Scanner
+	s.Reset(text)
+	out, err := firstMembers(nil, &s)
+	if err != nil || s.End() != nil || jsonwire.Valid(string(out)) != nil {
+		return "", false
+	}
+	return string(out), true
+}
+
+// firstMembers appends the next value, in which each object has the first member of each name.
+func firstMembers(dst []byte, s *jsonwire.Scanner) ([]byte, error) {
+	switch s.Kind() {
+	case '{':
+		if err := s.Object(); err != nil {
+			return nil, err
+		}
+		dst = append(dst, '{')
+		seen := map[string]bool{}
+		for {
+			name, ok, err := s.Member()
+			if err != nil {
+				return nil, err
+			}
+			if !ok {
+				return append(dst, '}'), nil
+			}
+			if seen[name] {
+				if _, err := firstMembers(nil, s); err != nil {
+					return nil, err
+				}
+				continue
+			}
+			if len(seen) > 0 {
+				dst = append(dst, ',')
+			}
+			seen[strings.Clone(name)] = true
+			if dst, err = firstMembers(append(jsonwire.AppendString(dst, name), ':'), s); err != nil {
+				return nil, err
+			}
+		}
+	case '[':
+		if err := s.Array(); err != nil {
+			return nil, err
+		}
+		dst = append(dst, '[')
+		for n := 0; ; n++ {
+			ok, err := s.Elem()
+			if err != nil {
+				return nil, err
+			}
+			if !ok {
+				return append(dst, ']'), nil
+			}
+			if n > 0 {
+				dst = append(dst, ',')
+			}
+			if dst, err = firstMembers(dst, s); err != nil {
+				return nil, err
+			}
+		}
+	}
+	raw, err := s.Raw()
+	return append(dst, raw...), err
+}
+
+// began notes the time at which a file began.
+func (f *feed) began(file int, at time.Time) {
+	if !at.IsZero() {
+		f.lasts[file] = at
+	}
+}
+
+// place sets the time of a line.
+func (f *feed) place(l *Line, text string) {
+	at, ok := f.p.Time(text)
+	switch last := f.lasts[l.File]; {
+	case ok:
+		l.At, l.Stamped = at, true
+	case !last.IsZero():
+		l.At = last
+	default:
+		l.At = f.rec.Options.Time().UTC().Truncate(time.Millisecond)
+	}
+	if ok {
+		f.lasts[l.File] = l.At
+	}
+	if f.rec.last.Before(l.At) {
+		f.rec.last = l.At
+	}
+}
+
+func (f *feed) unreadable(text string, err error, cut bool) error {
+	out := &agentevents.LineError{}
+	var syntax *jsonwire.SyntaxError
+	if errors.As(err, &syntax) {
+		out.Column, out.Pointer = syntax.Offset, jsonwire.Pointer(text, syntax.Offset)
+	}
+	if cut {
+		out.Err = fmt.Errorf("%s: the file ends in the middle of this line, which is left out; all before it counts: %w", f.p.Name, io.ErrUnexpectedEOF)
+	} else {
+		out.Err = fmt.Errorf("%s: not JSON: %w", f.p.Name, err)
+	}
+	return out
+}
+
+// endFile ends a file. Its events have the time of its last line.
+func (f *feed) endFile(l *Line) {
+	if l.At = f.lasts[l.File]; l.At.IsZero() {
+		l.At = f.rec.last
+	}
+	l.Stamped = !l.At.IsZero()
+	if !l.Stamped {
+		l.At = f.rec.Options.Time().UTC().Truncate(time.Millisecond)
+	}
+	f.rec.line = l
+	f.reader.EndFile(l)
+}
+
+// end ends the run.
+func (f *feed) end(l *Line) {
+	l.At, l.Stamped = f.rec.last, true
+	if l.At.IsZero() {
+		l.At, l.Stamped = f.rec.Options.Time().UTC().Truncate(time.Millisecond), false
+	}
+	f.rec.line = l
+	f.reader.End(l)
+}

@@ -1,0 +1,100 @@
+package session
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Program is the reader of the sessions of one program.
+type Program struct {
+	Name   string // as people call it
+	Tested string // the newest version that the reader was tested with
+	// Files are the names that package foreign gives to the first lines that the reader takes.
+	Files []string
+	// Facts returns the facts that the first lines of a file tell. A line may be cut.
+	Facts func(first []string) (Facts, bool)
+	// Time returns the time that a line states; it decides the order of the lines of several
+	// files. It need not check the line.
+	Time func(line string) (time.Time, bool)
+	// Root returns the folder that Beside is given, for one with a session in it, and where that is
+	// below it. Nil means the same folder.
+	Root func(dir string) (root, below string)
+	// Beside returns the files that may belong to the session of a file, which is the session's
+	// own and not a sub-agent's. Nil means that there are no others.
+	Beside func(f *Folder, name string, facts Facts) []string
+	// New returns the reader of one run.
+	New func(r *Recorder) Reader
+}
+
+// Facts come from the first lines of a file.
+type Facts struct {
+	Session string    // id of the session and of its main thread
+	Thread  string    // id of the thread that the file has; the session's id for the main one
+	Version string    // of the program
+	At      time.Time // the first time; the time of the file's last change where lines have none
+	Changed time.Time // of the last change of the file, for Beside
+	// Copies means that the id is made of the lines: another file with the same one is another run.
+	Copies bool
+	// Of is the id of the thread that the file is printed of. If the thread itself is in the same
+	// folder, the thread counts, and not this file.
+	Of string
+}
+
+// A Reader turns the lines of one run into events on its recorder.
+type Reader interface {
+	// Line reads a line. Faults go to the recorder, and reading goes on.
+	Line(l *Line)
+	// EndFile is called after the last line of a file. l has the number after it.
+	EndFile(l *Line)
+	// End ends the run. It is called once, after the end of all files.
+	End(l *Line)
+}
+
+// A Line is one line of a file. The recorder's events have its time and place.
+type Line struct {
+	File    int    // index in Source.Files; 0 for a stream
+	Thread  string // id of the file's thread; empty for a stream
+	Number  int    // from 1
+	Text    string // valid JSON, an object, or the empty text at an end
+	At      time.Time
+	Stamped bool // the line states its time; else it has the time of the line before
+	// Repaired means that damaged characters were replaced.
+	Repaired bool
+	pos      int // number of its events so far
+}
+
+// Newer reports whether a version is later than another. Of a version that does not begin with
+// numbers and dots nothing is known.
+func Newer(version, than string) bool {
+	a, b := numbers(version), numbers(than)
+	for i := range max(len(a), len(b)) {
+		var x, y int
+		if i < len(a) {
+			x = a[i]
+		}
+		if i < len(b) {
+			y = b[i]
+		}
+		if x != y {
+			return x > y
+		}
+	}
+	return false
+}
+
+func numbers(version string) (out []int) {
+	version = strings.TrimPrefix(version, "v")
+	for part := range strings.SplitSeq(version, ".") {
+		n, err := strconv.Atoi(part)
+		if err != nil {
+			digits := strings.IndexFunc(part, func(r rune) bool { return r < '0' || r > '9' })
+			if n, err = strconv.Atoi(part[:max(digits, 0)]); err == nil {
+				out = append(out, n)
+			}
+			return out
+		}
+		out = append(out, n)
+	}
+	return out
+}

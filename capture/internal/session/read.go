@@ -1,0 +1,431 @@
+package session
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/foreign"
+	"github.com/agentevents/agentevents/internal/lines"
+)
+
+// A File is a file of a session.
+type File struct {
+	Path  string // for people
+	Facts Facts
+	open  func() (io.ReadCloser, error)
+}
+
+// A Source is a session on disk: one run.
+type Source struct {
+	Program *Program
+	Files   []File   // the session's own file is the first one
+	Notes   []string // facts that are not faults
+	Residue Residue  // lines and members that were not understood, after Read
+	opened  int      // number of notes before Read
+	read    bool
+}
+
+// Detect returns the program whose sessions begin with these lines.
+func Detect(programs []*Program, head []string) (*Program, bool) {
+	for _, line := range head {
+		file, ok := foreign.Line(line)
+		if !ok {
+			continue
+		}
+		for _, p := range programs {
+			if slices.Contains(p.Files, file.Name) {
+				return p, true
+			}
+		}
+		return nil, false
+	}
+	return nil, false
+}
+
+// Open returns the sessions in a file or below a folder, by the time of their beginning. The
+// error of a path where no program has a session wraps [fs.ErrNotExist]. Folders stay open while
+// a source is read, not before.
+func Open(programs []*Program, name string) ([]*Source, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return openFile(programs, name, info)
+	}
+	folder, err := OpenFolder(name)
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	found := map[*Program][]File{}
+	folder.Files(".", func(file string) bool {
+		if !IsLog(file) {
+			return true
+		}
+		head, err := folder.Head(file)
+		if err != nil {
+			return true
+		}
+		if p, ok := Detect(programs, head); ok {
+			if facts, ok := p.Facts(head); ok {
+				if facts.At.IsZero() {
+					facts.At = folder.changed(file)
+				}
+				found[p] = append(found[p], newFile(name, file, facts))
+			}
+		}
+		return true
+	})
+	var all []owned
+	for _, p := range programs {
+		for _, f := range found[p] {
+			all = append(all, owned{p, f})
+		}
+	}
+	out := assemble(all)
+	if len(out) == 0 {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: noSession("it is a directory without a log, or a session of an agent program")}
+	}
+	return out, nil
+}
+
+// Merge returns the sessions that the files of several sources make. A file counts once, and the
+// file of a sub-agent belongs to its session.
+func Merge(sources []*Source) []*Source {
+	if len(sources) < 2 {
+		return sources
+	}
+	seen := map[string]bool{}
+	var all []owned
+	for _, s := range sources {
+		for _, f := range s.Files {
+			path, err := filepath.Abs(f.Path)
+			if err != nil {
+				path = f.Path
+			}
+			if !seen[path] {
+				seen[path] = true
+				all = append(all, owned{s.Program, f})
+			}
+		}
+	}
+	return assemble(all)
+}
+
+// An owned file is one of a program.
+type owned struct {
+	p *Program
+	File
+}
+
+// assemble makes sources of files, by the time of their beginning.
+func assemble(files []owned) (out []*Source) {
+	onDisk := map[string]bool{} // threads
+	for _, f := range files {
+		onDisk[f.Facts.Thread] = onDisk[f.Facts.Thread] || f.Facts.Of == ""
+	}
+	printed := map[string][]string{} // files that were printed of threads that are here, too
+	byProgram := map[string][]File{}
+	var programs []*Program
+	for _, f := range files {
+		if f.Facts.Of != "" && onDisk[f.Facts.Of] {
+			printed[f.Facts.Of] = append(printed[f.Facts.Of], f.Path)
+			continue
+		}
+		id := f.p.Name + f.p.Files[0]
+		if byProgram[id] == nil {
+			programs = append(programs, f.p)
+		}
+		byProgram[id] = append(byProgram[id], f.File)
+	}
+	for _, p := range programs {
+		out = append(out, group(p, byProgram[p.Name+p.Files[0]])...)
+	}
+	for _, s := range out {
+		for _, f := range s.Files {
+			for _, path := range printed[f.Facts.Thread] {
+				s.Notes = append(s.Notes, fmt.Sprintf("%s: %s was printed of this session and is left out", s.Program.Name, path))
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *Source) int { return a.Files[0].Facts.At.Compare(b.Files[0].Facts.At) })
+	return out
+}
+
+// noSession is the error of a path without a session.
+type noSession string
+
+func (e noSession) Error() string { return string(e) }
+
+// Is makes the error one of those that are fs.ErrNotExist.
+func (e noSession) Is(target error) bool { return target == fs.ErrNotExist }
+
+// newFile returns a file below a folder. It is opened below the folder again.
+func newFile(dir, name string, facts Facts) File {
+	return File{Path: filepath.Join(dir, filepath.FromSlash(name)), Facts: facts, open: func() (io.ReadCloser, error) {
+		folder, err := OpenFolder(dir)
+		if err != nil {
+			return nil, err
+		}
+		defer folder.Close()
+		return folder.Open(name)
+	}}
+}
+
+// openFile returns the session of a file, with the other files that belong to it.
+func openFile(programs []*Program, name string, info fs.FileInfo) ([]*Source, error) {
+	dir, base := filepath.Split(name)
+	dir = cmp.Or(dir, ".")
+	open := func() (io.ReadCloser, error) {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		return plain(file, name)
+	}
+	file, err := open()
+	if err != nil {
+		return nil, err
+	}
+	head, err := Head(file)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return nil, err
+	}
+	none := &fs.PathError{Op: "open", Path: name, Err: noSession("it is not a session of an agent program")}
+	p, ok := Detect(programs, head)
+	if !ok {
+		return nil, none
+	}
+	facts, ok := p.Facts(head)
+	if !ok {
+		return nil, none
+	}
+	if facts.At.IsZero() {
+		facts.At = info.ModTime().UTC().Truncate(time.Millisecond)
+	}
+	own := File{Path: name, Facts: facts, open: open}
+	if facts.Thread != facts.Session || p.Beside == nil {
+		return group(p, []File{own}), nil
+	}
+	if p.Root != nil {
+		var below string
+		dir, below = p.Root(dir)
+		base = path.Join(below, base)
+	}
+	folder, err := OpenFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	facts.Changed = info.ModTime()
+	files := []File{own}
+	for _, beside := range p.Beside(folder, base, facts) {
+		if beside == base {
+			continue
+		}
+		head, err := folder.Head(beside)
+		if err != nil {
+			continue
+		}
+		if q, ok := Detect(programs, head); !ok || q != p {
+			continue
+		}
+		if other, ok := p.Facts(head); ok && other.Session == facts.Session && other.Thread != facts.Thread {
+			files = append(files, newFile(dir, beside, other))
+		}
+	}
+	return group(p, files), nil
+}
+
+// group makes sources of the files of a program: one for each session.
+func group(p *Program, files []File) []*Source {
+	slices.SortStableFunc(files, func(a, b File) int { return a.Facts.At.Compare(b.Facts.At) })
+	bySession := map[string]*Source{}
+	var out []*Source
+	for _, f := range files {
+		for n, id := 2, f.Facts.Session; f.Facts.Copies && bySession[f.Facts.Session] != nil; n++ {
+			f.Facts.Session = ID(id, strconv.Itoa(n))
+			f.Facts.Thread = f.Facts.Session
+		}
+		s := bySession[f.Facts.Session]
+		if s == nil {
+			s = &Source{Program: p}
+			bySession[f.Facts.Session] = s
+			out = append(out, s)
+		}
+		i := slices.IndexFunc(s.Files, func(g File) bool { return g.Facts.Thread == f.Facts.Thread })
+		switch {
+		case i >= 0:
+			s.Notes = append(s.Notes, fmt.Sprintf("%s: %s has the same session as %s and is left out", p.Name, f.Path, s.Files[i].Path))
+		case f.Facts.Thread == f.Facts.Session:
+			s.Files = slices.Insert(s.Files, 0, f)
+		default:
+			s.Files = append(s.Files, f)
+		}
+	}
+	for _, s := range out {
+		if f := s.Files[0].Facts; f.Thread != f.Session {
+			s.Notes = append(s.Notes, fmt.Sprintf("%s: this is the file of a sub-agent; its session %s is in another file: read that one, or their folder, for the whole", p.Name, f.Session))
+		}
+	}
+	return out
+}
+
+// An Item is an event of a session, or a fault, with the place that it comes from.
+type Item struct {
+	File  int // index in Source.Files
+	Line  int // 0 is the file
+	Event *agentevents.Event
+	Err   error
+}
+
+// Read reads the session and yields its events in order, and its faults. The events may be kept.
+func (s *Source) Read(o Options) iter.Seq[Item] {
+	return func(yield func(Item) bool) {
+		if !s.read {
+			s.read, s.opened = true, len(s.Notes)
+		}
+		s.Notes, s.Residue = s.Notes[:s.opened:s.opened], Residue{}
+		var f feed
+		f.init(s.Program, o, &s.Residue)
+		f.rec.threads = map[string]bool{}
+		for _, file := range s.Files {
+			f.rec.threads[file.Facts.Thread] = true
+		}
+		m := merge{s: s, o: o, f: &f}
+		defer m.close()
+		m.run(yield)
+		s.Notes = append(s.Notes, f.rec.notes...)
+	}
+}
+
+// A merge reads the files of a session at once, line by line in the order of their times. The
+// lines of one file keep their order. A file is opened when its time has come.
+type merge struct {
+	s    *Source
+	o    Options
+	f    *feed
+	open []*stream
+	next int // index of the first file that was not opened
+}
+
+// A stream is an open file.
+type stream struct {
+	file  int
+	in    io.Closer
+	lines *lines.Reader
+	text  string
+	at    time.Time // of the next line; never before the times of the lines before it
+	err   error     // of the next line
+	cut   bool
+	ended bool
+}
+
+func (m *merge) close() {
+	for _, st := range m.open {
+		_ = st.in.Close() // it was only read
+	}
+}
+
+func (m *merge) run(yield func(Item) bool) {
+	files := m.s.Files
+	last := Item{}
+	flush := func(file, line int) bool {
+		events, faults := m.f.rec.take()
+		last.File, last.Line = file, line
+		for i := range events {
+			if !yield(Item{File: file, Line: line, Event: &events[i]}) {
+				return false
+			}
+		}
+		for _, err := range faults {
+			if !yield(Item{File: file, Line: line, Err: err}) {
+				return false
+			}
+		}
+		return true
+	}
+	for {
+		for m.next < len(files) && (len(m.open) == 0 || !files[m.next].Facts.At.After(m.first().at)) {
+			if err := m.start(m.next); err != nil && !yield(Item{File: m.next, Err: err}) {
+				return
+			}
+			m.next++
+		}
+		if len(m.open) == 0 {
+			break
+		}
+		st := m.first()
+		number := st.lines.Pos().Line
+		switch {
+		case st.err != nil:
+			if !yield(Item{File: st.file, Line: number, Err: st.err}) {
+				return
+			}
+			m.advance(st)
+			continue
+		case st.ended:
+			m.f.endFile(&Line{File: st.file, Thread: files[st.file].Facts.Thread, Number: number + 1})
+			m.open = slices.DeleteFunc(m.open, func(other *stream) bool { return other == st })
+			_ = st.in.Close() // it was only read
+		default:
+			m.f.line(&Line{File: st.file, Thread: files[st.file].Facts.Thread, Number: number}, st.text, st.cut)
+			m.advance(st)
+		}
+		if !flush(st.file, number) {
+			return
+		}
+	}
+	m.f.end(&Line{Thread: files[0].Facts.Thread, Number: 1 << 40})
+	flush(last.File, last.Line)
+}
+
+// first returns the open file whose next line is the earliest.
+func (m *merge) first() *stream {
+	return slices.MinFunc(m.open, func(a, b *stream) int { return a.at.Compare(b.at) })
+}
+
+// start opens a file.
+func (m *merge) start(i int) error {
+	in, err := m.s.Files[i].open()
+	if err != nil {
+		return err
+	}
+	st := &stream{file: i, in: in, lines: lines.NewReader(in, cmp.Or(m.o.MaxLine, agentevents.DefaultMaxLine)), at: m.s.Files[i].Facts.At}
+	m.open = append(m.open, st)
+	m.f.began(i, st.at)
+	m.advance(st)
+	return nil
+}
+
+// advance reads the next line of a file.
+func (m *merge) advance(st *stream) {
+	line, err := st.lines.Next()
+	var long *lines.TooLongError
+	st.text, st.err, st.cut = "", nil, st.lines.Ended()
+	switch {
+	case errors.As(err, &long):
+		st.err = &agentevents.LineError{Err: fmt.Errorf("%s: %w", m.s.Program.Name, err)}
+	case err != nil:
+		st.err = err
+	case line == nil:
+		st.ended = true
+	default:
+		st.text = string(line)
+		if at, ok := m.s.Program.Time(st.text); ok && at.After(st.at) {
+			st.at = at
+		}
+	}
+}

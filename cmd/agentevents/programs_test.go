@@ -1,0 +1,204 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/query"
+	"github.com/agentevents/agentevents/querytest"
+)
+
+// programFiles are sessions of agent programs: a folder for each program, and the file of a session
+// in it.
+var programFiles = []struct{ dir, file string }{
+	{"../../capture/testdata/codex/agents-v1", "rollout-2026-11-28T11-12-12-01a0b7db-08b3-7e60-aea3-eebdc3559bc3.jsonl"},
+	{"../../capture/testdata/codex-exec/agents-v1", "stdout-1.jsonl"},
+}
+
+// Commands that read a log read a session of an agent program, too: its file under any name, its
+// folder, and standard input.
+func TestSessionsOfPrograms(t *testing.T) {
+	for _, p := range programFiles {
+		text := read(t, filepath.Join(p.dir, p.file))
+		renamed := filepath.Join(t.TempDir(), "a name")
+		require.NoError(t, os.WriteFile(renamed, []byte(text), 0o600))
+		for _, command := range readers {
+			if strings.Contains(command, "--from") || strings.Contains(command, "--dialect") || command == "tail" {
+				continue
+			}
+			args := strings.Fields(command)
+			for _, name := range []string{p.dir, filepath.Join(p.dir, p.file), renamed, "-"} {
+				all := append(args, name)
+				stdin := ""
+				switch {
+				case name == "-" && args[0] == "diff":
+					continue
+				case name == "-":
+					stdin = text
+				case args[0] == "diff":
+					all = append(all, name)
+				}
+				got := exec(stdin, all...)
+				if command == "check --chain" {
+					require.Equal(t, exitProblems, got.code, got.out)
+					require.Contains(t, got.out, "no line of the log is chained")
+					continue
+				}
+				require.Equal(t, exitOK, got.code, "%s %s: %s%s", command, name, got.out, got.err)
+				if args[0] != "diff" && args[0] != "check" && args[0] != "findings" {
+					require.NotEmpty(t, got.out, "%s %s", command, name)
+				}
+			}
+		}
+		for _, name := range []string{p.dir, filepath.Join(p.dir, p.file)} {
+			imported := exec("", "import", name)
+			require.Equal(t, exitOK, imported.code, imported.err)
+			require.Equal(t, exec("", "tree", name), exec(imported.out, "tree", "-"), "the log tells as much")
+			require.Equal(t, exec(imported.out, "cat", "-").out, exec("", "cat", name).out, "the same events, redacted alike")
+			require.Equal(t, "all lines and members were understood\n", exec("", "import", "--report", name).out)
+		}
+	}
+}
+
+// Secrets in a session are masked by each command that reads it, and by import unless it is told
+// not to.
+func TestSecretsOfSessions(t *testing.T) {
+	const secret = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
+	p := programFiles[0]
+	text := strings.ReplaceAll(read(t, filepath.Join(p.dir, p.file)), "MAIN: use", secret+" use")
+	path := write(t, text)
+	for _, command := range readers {
+		if strings.Contains(command, "--from") || strings.Contains(command, "--dialect") || command == "tail" {
+			continue
+		}
+		args := append(strings.Fields(command), path)
+		if args[0] == "diff" {
+			args = append(args, filepath.Join(p.dir, p.file))
+		}
+		got := exec("", args...)
+		require.NotContains(t, got.out+got.err, secret, command)
+	}
+	require.Contains(t, exec("", "cat", path).out, "[REDACTED:token]")
+	got := exec("", "import", path)
+	require.NotContains(t, got.out, secret)
+	require.Contains(t, got.err, "masked 2: token 2")
+	require.Contains(t, exec("", "import", "--no-redact", path).out, secret)
+}
+
+// What was not understood is told by import --report.
+func TestImportReport(t *testing.T) {
+	p := programFiles[0]
+	text := read(t, filepath.Join(p.dir, p.file))
+	more := strings.Replace(text, `"status":"completed","execution":"client","tools"`, `"status":"completed","mood":"good","execution":"client","tools"`, 1) +
+		`{"timestamp":"2026-11-28T11:12:20.000Z","ordinal":99,"type":"event_msg","payload":{"type":"new_kind"}}` + "\n"
+	more = strings.Replace(more, `"cli_version":"0.169.0"`, `"cli_version":"0.170.1"`, 1)
+	got := exec("", "import", "--report", write(t, more))
+	require.Equal(t, exitOK, got.code)
+	require.Equal(t, strings.TrimLeft(`
+COUNT  PROGRAM  VERSION  LINE                              MEMBER
+1      Codex    0.170.1  event_msg/new_kind                all
+1      Codex    0.170.1  response_item/tool_search_output  /payload/mood
+`, "\n"), got.out)
+	require.Contains(t, got.err, "Codex: version 0.170.1 is newer than 0.169.0")
+	require.Equal(t, 1, strings.Count(got.err, "newer"), got.err)
+}
+
+// One id names one session.
+func TestIDOfSessions(t *testing.T) {
+	got := exec("", "import", "--run", "r", "../../capture/testdata/codex/text")
+	require.NotZero(t, got.code)
+	require.Contains(t, got.err, "has 2 sessions, and one id cannot name them all")
+	got = exec("", "import", "--run", "r", "--agent", "main", "../../capture/testdata/codex/agents-v1")
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, exec(got.out, "tree", "-").out, "run r ✓ completed")
+	require.Contains(t, got.out, `"agentId":"main:beauvoir:`)
+}
+
+// A tail that was cut in the middle of a line is told, with the file and the line, and the rest is
+// read.
+func TestCutSession(t *testing.T) {
+	p := programFiles[0]
+	text := read(t, filepath.Join(p.dir, p.file))
+	path := write(t, text[:len(text)-30])
+	got := exec("", "tree", path)
+	require.Equal(t, exitProblems, got.code)
+	require.Contains(t, got.err, path+":"+strconv.Itoa(strings.Count(text, "\n"))+": ")
+	require.Contains(t, got.err, "Codex: the file ends in the middle of this line")
+	require.Contains(t, got.err, "the file of the sub-agent Beauvoir is not here")
+	require.Contains(t, got.out, "MAIN: use two workers")
+	require.Contains(t, exec("", "check", path).out, "line-unreadable")
+}
+
+// The files of one session are one run, also where a shell names each, and other sessions and logs
+// stay beside it.
+func TestNamesOfSessions(t *testing.T) {
+	files, err := filepath.Glob("../../capture/testdata/codex/agents-v1/*")
+	require.NoError(t, err)
+	require.Len(t, files, 3)
+	want := exec("", "tree", "../../capture/testdata/codex/agents-v1")
+	require.Equal(t, want, exec("", append([]string{"tree"}, files...)...))
+	slices.Reverse(files)
+	require.Equal(t, want, exec("", append([]string{"tree"}, files...)...))
+	require.Equal(t, want, exec("", append(append([]string{"tree"}, files...), files...)...))
+	log := write(t, linesOf(0, 3))
+	got := exec("", append([]string{"ls", log, "../../capture/testdata/codex/text"}, files...)...)
+	require.Equal(t, exitOK, got.code, got.err)
+	require.Equal(t, 5, strings.Count(got.out, "\n"), "the heading, the log, two sessions and this one")
+	require.Equal(t, result{}, exec("", append([]string{"check"}, files...)...))
+}
+
+// A directory without a log or a session is called so.
+func TestDirectoryWithoutSessions(t *testing.T) {
+	dir := t.TempDir()
+	got := exec("", "tree", dir)
+	require.Equal(t, exitUsage, got.code)
+	require.Contains(t, got.err, dir+": it is a directory without a log, or a session of an agent program\n")
+	require.Empty(t, got.out)
+}
+
+// record takes what codex exec --json prints, and the fixture plays in package querytest.
+func TestRecordCodex(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the programs that are recorded are shell scripts")
+	}
+	bin := t.TempDir()
+	printed, err := filepath.Abs("../../capture/testdata/codex-exec/mcp/stdout-1.jsonl")
+	require.NoError(t, err)
+	program := filepath.Join(bin, "codex")
+	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\ncat "+printed+"\n"), 0o700))
+	dir := t.TempDir()
+	record := func(args ...string) result {
+		return exec("", append([]string{"record", "--output", dir, "--node", "n", "--", program, "exec", "--json"}, args...)...)
+	}
+	got := record("Use MCP")
+	require.Zero(t, got.code, got.err)
+	require.Equal(t, read(t, printed), got.out)
+	log := filepath.Join(dir, "n.jsonl")
+	require.Equal(t, result{}, exec("", "check", log))
+	tree := exec("", "tree", log).out
+	require.Contains(t, tree, "n ✓ converged")
+	require.Contains(t, tree, "prompt: Use MCP")
+	require.Contains(t, tree, "4 tool calls (1 failed)")
+	fixtures, err := querytest.Load(dir)
+	require.NoError(t, err)
+	call := fixtures["n"].Calls[0]
+	require.Equal(t, agentevents.JSON(`"Use MCP"`), call.Input.Prompt)
+	require.Equal(t, "Done.", call.Output.Text)
+	mock := querytest.NewMock(fixtures, querytest.MockOptions{})
+	calls := 0
+	for ev, err := range mock.Query(t.Context(), query.Request{NodeID: "n", Prompt: `"Use MCP"`}) {
+		require.NoError(t, err)
+		if ev.Kind() == agentevents.KindToolCalled {
+			calls++
+		}
+	}
+	require.Equal(t, 4, calls)
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/capture"
+	"github.com/agentevents/agentevents/dialect"
+)
+
+// sessions returns the sessions of agent programs in a file or below a folder. A log has none,
+// and so has what can be read only once.
+func (l *logReader) sessions(name string) ([]*capture.Session, error) {
+	if _, detects := l.decoder.(*dialect.Auto); l.decoder != nil && !detects || name == "-" {
+		return nil, nil // the command line names a format
+	}
+	info, err := os.Stat(name)
+	if err != nil || !info.Mode().IsRegular() && !info.IsDir() {
+		return nil, nil // opening it as a log tells the fault
+	}
+	sessions, err := capture.Open(name, l.captured())
+	if err != nil && !info.IsDir() {
+		return nil, nil // it may be a log
+	}
+	if l.run != "" && len(sessions) > 1 {
+		return nil, fmt.Errorf("%s has %d sessions, and one id cannot name them all: name the file of one", name, len(sessions))
+	}
+	return sessions, err
+}
+
+// allSessions returns the sessions of agent programs in the files and folders of the command line:
+// all under the first name that has one, and none under the other names that have. The file of a
+// sub-agent belongs to its session, also if a shell has made a name of it.
+func (l *logReader) allSessions(in *invocation) map[string][]*capture.Session {
+	byName := map[string][]*capture.Session{}
+	var first string
+	var all []*capture.Session
+	for _, name := range in.args {
+		sessions, err := l.sessions(name)
+		if err != nil {
+			l.files = append(l.files, visible(name))
+			l.fail(in, len(l.files)-1, err)
+		}
+		if len(sessions) > 0 && len(all) == 0 {
+			first = name
+		}
+		if all = append(all, sessions...); err != nil || len(sessions) > 0 {
+			byName[name] = nil
+		}
+	}
+	if len(all) > 0 {
+		byName[first] = capture.Merge(all)
+	}
+	return byName
+}
+
+// captured are the options for sessions.
+func (l *logReader) captured() capture.Options {
+	o := l.capture
+	o.RunID, o.MaxLine = l.run, l.maxLine
+	return o
+}
+
+// session reads a session of an agent program. It returns false when the caller stops.
+func (l *logReader) session(in *invocation, s *capture.Session, yield func(position, agentevents.Line) bool) bool {
+	base := len(l.files)
+	for _, name := range s.Files() {
+		l.files = append(l.files, visible(name))
+	}
+	if l.raw != nil { // no line of a session is chained
+		_, _ = io.Copy(io.Discard, l.raw(base, strings.NewReader("{}\n")))
+	}
+	for line, err := range s.Lines() {
+		at := position{file: base + line.File, line: line.Number}
+		l.lines++
+		var path *fs.PathError
+		switch {
+		case err == nil:
+			if !yield(at, agentevents.Line{Event: line.Event}) {
+				return false
+			}
+		case errors.As(err, &path):
+			l.fail(in, at.file, err)
+		default:
+			l.bad++
+			l.report(at, what(err))
+		}
+	}
+	l.tell(in, base, s.Notes())
+	l.unread = append(l.unread, s.Unread()...)
+	return true
+}
+
+// tell tells what is no fault of a line of a session.
+func (l *logReader) tell(in *invocation, file int, notes []string) {
+	for _, note := range notes {
+		if l.hint != nil {
+			l.hint(l.files[file] + ": " + note)
+			continue
+		}
+		l.print(in, position{file: file}, visible(note))
+	}
+}
+
+// streamed returns the decoder of a session that comes as a stream, if the input begins as one.
+func (l *logReader) streamed(from *input, decoder agentevents.Decoder) agentevents.Decoder {
+	if _, detects := decoder.(*dialect.Auto); !detects {
+		return decoder
+	}
+	first, rest := peek(from.Reader)
+	from.Reader = rest
+	if d, ok := capture.NewDecoder([]string{first}, l.captured()); ok {
+		return d
+	}
+	return decoder
+}
+
+// peek returns the first line of an input that is not blank, of which the end may be missing, and
+// the whole input.
+func peek(in io.Reader) (first string, all io.Reader) {
+	const most = 256 << 10
+	var head []byte
+	var failed error
+	for chunk := make([]byte, 16<<10); failed == nil && len(head) < most && bytes.IndexByte(bytes.TrimLeft(head, blanks), '\n') < 0; {
+		var n int
+		n, failed = in.Read(chunk)
+		head = append(head, chunk[:n]...)
+	}
+	if failed != nil {
+		in = over{failed}
+	}
+	first, _, _ = strings.Cut(strings.TrimLeft(string(head), blanks), "\n")
+	return strings.TrimSpace(first), io.MultiReader(bytes.NewReader(head), in)
+}
+
+// blanks may stand before the first line.
+const blanks = "\ufeff \t\r\n"
+
+// An over is a reader at its end.
+type over struct{ err error }
+
+func (o over) Read([]byte) (int, error) { return 0, o.err }
+
+// streamEnd tells the notes of a stream.
+func (l *logReader) streamEnd(in *invocation, file int, decoder agentevents.Decoder) {
+	if d, ok := decoder.(*capture.Decoder); ok {
+		l.tell(in, file, d.Notes())
+		l.unread = append(l.unread, d.Unread()...)
+	}
+}

@@ -120,6 +120,8 @@ func (m *Mapper) again(ev *agentevents.Event) {
 	m.root, m.owner, m.segment, m.over, m.summed, m.of, m.flows = nil, nil, ev.Sequence, false, false, key{}, 0
 	m.resumed = &Link{TraceID: old.TraceID, SpanID: old.ID}
 	clear(m.agents)
+	clear(m.starts)
+	clear(m.twins)
 	m.recent = nil
 }
 
@@ -253,10 +255,13 @@ func (m *Mapper) agentStarted(ev *agentevents.Event, p *agentevents.AgentStarted
 		if up := m.agents[ev.ParentSpanID]; up != nil && up.id == ev.ParentSpanID && ev.ParentAgentID == "" && up != a {
 			parent = up.span
 		}
-		if up := m.agents[cmp.Or(m.named[ev.ParentAgentID], ev.ParentAgentID)]; up != nil && ev.ParentAgentID != "" && ev.ParentAgentID != id {
-			parent = up.span
+		caller := ev.ParentAgentID
+		if up := m.spawner(ev); up != nil {
+			if caller = up.id; caller != id {
+				parent = up.span
+			}
 		}
-		if s := m.open[key{"tool", ev.ParentAgentID, ev.ParentCallID}]; s != nil {
+		if s := m.open[key{"tool", caller, ev.ParentCallID}]; s != nil {
 			parent = s
 		}
 		if a != nil && a.errType != "" {
@@ -286,7 +291,7 @@ func (m *Mapper) agentStarted(ev *agentevents.Event, p *agentevents.AgentStarted
 		a.name = a.given
 		a.span.set(str(AttrAgent, a.name))
 	}
-	a.spanned = ev.AgentID == "" && ev.NodeRunID == "" && id != ""
+	m.starting(a, ev)
 	a.span.set(val("agentevents.agent.attempt", opt(p.Attempt)))
 	a.span.set(str(AttrRequestModel, p.Model))
 	m.prompt(a.span, p)
@@ -297,6 +302,9 @@ func (m *Mapper) agentStarted(ev *agentevents.Event, p *agentevents.AgentStarted
 // newAgent begins an agent's span. in tells spans of the same agent apart.
 func (m *Mapper) newAgent(ev *agentevents.Event, id, in string, parent *Span, h shape) *agent {
 	a := &agent{id: id, attempt: 1}
+	if before := m.agents[id]; before != nil {
+		a.identity = before.identity
+	}
 	for _, h := range h.attrs {
 		if h.Key == AttrAgent {
 			a.name = h.Text
@@ -344,7 +352,9 @@ func (m *Mapper) forgetAgents() {
 		}
 	}
 	m.recent = nil
-	maps.DeleteFunc(m.named, func(_, span string) bool { return m.agents[span] == nil })
+	for _, ids := range [...]map[string]string{m.named, m.starts, m.twins} {
+		maps.DeleteFunc(ids, func(_, id string) bool { return m.agents[id] == nil })
+	}
 }
 
 // beginLinked is begin with links.
@@ -365,7 +375,7 @@ func (m *Mapper) agentEnded(ev *agentevents.Event, p *agentevents.AgentEnded) *S
 		as := before(ev, took)
 		m.ensureRoot(m.ofRunAt(as))
 		parent := m.place(as)
-		if up := m.find(cmp.Or(m.named[ev.ParentAgentID], ev.ParentAgentID)); up != nil && ev.ParentAgentID != "" {
+		if up := m.spawner(ev); up != nil {
 			parent = up.span
 		}
 		a = m.newAgent(as, k.agent, "", parent, m.invoke(as, ""))

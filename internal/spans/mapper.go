@@ -25,7 +25,7 @@ import (
 // the end states no duration, the span has none, and [AttrNoStart].
 //
 // Agents are told apart as a fold does it: by agentId, else by nodeRunId, else by the spanId
-// of their start.
+// of their start. Of several agents that have one id at a time, each has the events in its span.
 //
 // What a mapper keeps is bounded by MaxOpen, and by the number of agents that are open.
 type Mapper struct {
@@ -54,6 +54,9 @@ type Mapper struct {
 	agents map[string]*agent
 	recent *agent            // one of agents, or nil
 	named  map[string]string // the spans that stand for agents, by the ids that events give them
+	starts map[string]string // the agents, by the spans of their latest starts
+	twins  map[string]string // the agents that share an id, by the spans of their events
+	bare   bool              // an agent has started without an id
 	scopes []*Span           // open turns and steps of no agent, the innermost last
 	own    map[*Span]*agent  // who works for an open node and for nothing else
 
@@ -82,11 +85,11 @@ type Mapper struct {
 
 // An agent is the latest attempt of one.
 type agent struct {
-	id      string
-	name    string // in few words, or ""
-	given   string // the name of its start, in few words, or ""
-	under   string // the agent that it says it works for
-	spanned bool   // the span of its start stands for it: an event may name it
+	id    string
+	name  string // in few words, or ""
+	given string // the name of its start, in few words, or ""
+	under string // the agent that it says it works for
+	identity
 	span    *Span
 	scopes  []*Span // open turns and steps, the innermost last
 	started bool    // an agent.started was seen
@@ -97,6 +100,15 @@ type agent struct {
 	tools   int64
 	models  int64
 	model   *Span // of the last model call
+}
+
+// An identity is how the events of an agent are known. All attempts have it.
+type identity struct {
+	begun   string   // the span of the latest start
+	unnamed bool     // a start has no id: the span stands for it
+	spanned bool     // so is it now: an event may name it
+	twin    string   // the id that its events have, and another agent has at the same time
+	in      []string // the spans of a twin
 }
 
 // ended is how a run has ended.
@@ -147,7 +159,8 @@ func (m *Mapper) Left(ev agentevents.Event) {
 func (m *Mapper) leave() {
 	for _, s := range m.order {
 		ev := agentevents.Event{RunID: m.runID, AgentID: s.key.agent, Time: s.Start, Sequence: s.First}
-		if a := m.agents[s.key.agent]; a != nil {
+		a := m.agents[s.key.agent]
+		if a != nil {
 			ev.ParentAgentID = a.under
 		}
 		if up := s.Parent; up != nil && up.key.kind == "tool" {
@@ -158,8 +171,11 @@ func (m *Mapper) leave() {
 			continue
 		case s.key.kind == "agent":
 			start := &agentevents.AgentStarted{Model: s.Attr(AttrRequestModel).Text}
-			if a := m.agents[s.key.agent]; a != nil {
+			if a != nil {
 				start.Name = a.given
+			}
+			if a != nil && a.unnamed {
+				ev.AgentID, ev.SpanID, start.Agent = "", a.id, agentevents.Some(agentevents.AgentRef{AgentID: a.twin})
 			}
 			ev.Payload = start
 		case s.key.kind == "tool":
@@ -223,96 +239,6 @@ func (m *Mapper) At(agentID, callID, modelCallID string) *Span {
 		}
 	}
 	return m.scope(&agentevents.Event{AgentID: agentID})
-}
-
-// find is the agent with the key, or nil. Most events are of the agent of the event before.
-func (m *Mapper) find(key string) *agent {
-	if a := m.recent; a != nil && a.id == key {
-		return a
-	}
-	m.recent = m.agents[key]
-	return m.recent
-}
-
-// who is the key of the event's agent, or "": see [Mapper].
-func (m *Mapper) who(ev *agentevents.Event) string {
-	if ev.AgentID != "" {
-		return cmp.Or(m.named[ev.AgentID], ev.AgentID)
-	}
-	if ev.NodeRunID != "" {
-		return ev.NodeRunID
-	}
-	switch ev.Payload.(type) {
-	case *agentevents.AgentStarted, *agentevents.AgentEnded:
-		return ev.SpanID
-	}
-	if ev.ParentSpanID != "" && m.agents[ev.ParentSpanID] != nil {
-		return ev.ParentSpanID
-	}
-	return ""
-}
-
-// identify notes that the event names an agent that has only a span, as a fold does it.
-func (m *Mapper) identify(ev *agentevents.Event) {
-	if ev.AgentID == "" || m.find(m.who(ev)) != nil {
-		return
-	}
-	if info, _ := ev.Kind().Info(); info.Droppable {
-		return
-	}
-	switch ev.Payload.(type) {
-	case *agentevents.AgentStarted, *agentevents.HandoffAccepted,
-		*agentevents.ApprovalGranted, *agentevents.ApprovalRejected, *agentevents.ClarificationResolved:
-		return
-	}
-	a := m.agents[ev.SpanID]
-	if a == nil {
-		a = m.agents[ev.ParentSpanID]
-	}
-	if a == nil || !a.spanned {
-		return
-	}
-	a.spanned = false
-	if a.given == "" {
-		a.name = word(ev.AgentID)
-		a.span.set(str(AttrAgent, a.name))
-	}
-	a.span.set(str(m.o.Semconv.agentID(), cut(ev.AgentID, maxText)))
-	if m.named == nil {
-		m.named = map[string]string{}
-	}
-	m.named[ev.AgentID] = a.id
-}
-
-// agent returns the event's agent, or nil. One that several nodes have at a time is that of
-// the event's node.
-func (m *Mapper) agent(ev *agentevents.Event) *agent {
-	id := m.who(ev)
-	if len(m.own) > 0 && (ev.NodeID != "" || ev.NodeRunID != "") {
-		if a := m.own[m.open[nodeKey(ev)]]; a != nil && a.id == id {
-			return a
-		}
-	}
-	return m.find(id)
-}
-
-// known is the id of the event's agent, if it has one or is known, else "".
-func (m *Mapper) known(ev *agentevents.Event) string {
-	if ev.AgentID != "" {
-		return ev.AgentID
-	}
-	if a := m.agent(ev); a != nil {
-		return a.id
-	}
-	return ""
-}
-
-// called is the name of the event's agent in few words, or "".
-func (m *Mapper) called(ev *agentevents.Event) string {
-	if a := m.agent(ev); a != nil {
-		return a.name
-	}
-	return word(ev.AgentID)
 }
 
 // Feed maps one event. It returns the span that the event belongs to, which may have
@@ -518,7 +444,7 @@ func (m *Mapper) ensureRoot(ev *agentevents.Event) {
 	if m.root.madeUp && !starts && ev.AgentID != "" && m.agent(ev) == nil {
 		id := m.who(ev)
 		parent := m.place(ev)
-		if up := m.find(ev.ParentAgentID); up != nil {
+		if up := m.spawner(ev); up != nil {
 			parent = up.span
 		}
 		as := *ev

@@ -204,6 +204,7 @@ func (m *Mapper) turnEnded(ev *agentevents.Event, outcome, incomplete string) *S
 	if m.summed || m.of.kind != "turn" {
 		return m.runEnded(ev, outcome, incomplete)
 	}
+	m.timed(m.root, ev)
 	return m.root
 }
 
@@ -384,7 +385,7 @@ func (m *Mapper) agentEnded(ev *agentevents.Event, p *agentevents.AgentEnded) *S
 	if a == nil || a.ended || a.span.ended {
 		return m.late(ev)
 	}
-	if a.span.madeUp && p.Duration.V > ev.Time.Sub(a.span.Start) { // its acts before are not in the log
+	if a.span.madeUp && !m.lent && p.Duration.V > ev.Time.Sub(a.span.Start) { // its acts before are not in the log
 		a.span.Start = ev.Time.Add(-p.Duration.V)
 		m.covers(a.span)
 	}
@@ -484,7 +485,7 @@ func (m *Mapper) delta(ev *agentevents.Event) {
 		return
 	}
 	if s := m.counted(ev).model; s != nil && !s.ended {
-		if s.deltas == 0 {
+		if s.deltas == 0 && !m.lent {
 			s.delta = ev.Time
 		}
 		s.deltas++
@@ -497,7 +498,7 @@ func (m *Mapper) modelReturned(ev *agentevents.Event, p *agentevents.ModelReturn
 	switch {
 	case p.OneEvent:
 		s = m.modelCalled(ev, ev.Time.Add(-p.Duration.V), &agentevents.ModelCalled{ModelCallID: p.ModelCallID, Provider: p.Provider, Model: p.Model, Operation: p.Operation, Request: p.Request})
-		if !p.Duration.OK {
+		if !p.Duration.OK || m.lent {
 			s.set(val(AttrNoStart, true))
 		}
 	case s == nil && m.unbegun(key{"model", m.who(ev), p.ModelCallID}):
@@ -551,11 +552,7 @@ func (m *Mapper) toolCalled(ev *agentevents.Event, start time.Time, p *agenteven
 
 func (m *Mapper) toolReturned(ev *agentevents.Event, p *agentevents.ToolReturned) *Span {
 	s := m.open[key{"tool", m.who(ev), p.CallID}]
-	refused := p.Status == agentevents.ToolStatusForbidden || p.Status == agentevents.ToolStatusRateLimited
-	took := p.Duration.V
-	if refused {
-		took = 0
-	}
+	refused, took := refused(p.Status), durationOf(p)
 	switch {
 	case p.OneEvent || s == nil && refused:
 		s = m.toolCalled(ev, ev.Time.Add(-took), &agentevents.ToolCalled{CallID: p.CallID, ToolID: p.ToolID, Arguments: p.Arguments, ArgumentsSummary: p.ArgumentsSummary})
@@ -563,7 +560,7 @@ func (m *Mapper) toolReturned(ev *agentevents.Event, p *agentevents.ToolReturned
 		case refused: // it did not run
 			m.counted(ev).tools--
 			m.total.tools--
-		case !p.Duration.OK:
+		case !p.Duration.OK || m.lent:
 			s.set(val(AttrNoStart, true))
 		}
 	case s == nil && m.unbegun(key{"tool", m.who(ev), p.CallID}):
@@ -824,7 +821,7 @@ func (m *Mapper) asked(ev *agentevents.Event, kind, id, callID string, stands ag
 	if s := m.open[key{"tool", m.who(ev), callID}]; s != nil {
 		w.parent = s
 	}
-	if stands.OK {
+	if stands.OK && !m.lent {
 		w.ends = ev.Time.Add(stands.V)
 	}
 	m.wait(ev, key{kind, "", id}, w)
@@ -832,7 +829,7 @@ func (m *Mapper) asked(ev *agentevents.Event, kind, id, callID string, stands ag
 }
 
 func (m *Mapper) wait(ev *agentevents.Event, k key, w wait) {
-	w.at, w.first = ev.Time, ev.Sequence
+	w.at, w.lent, w.first = ev.Time, m.lent, ev.Sequence
 	m.await(k, w)
 }
 
@@ -873,7 +870,10 @@ func (m *Mapper) lapse(ev *agentevents.Event) {
 		if w := m.waits[k]; !w.ends.IsZero() && !w.ends.After(ev.Time) {
 			over := *ev
 			over.Time = w.ends
+			lent := m.lent
+			m.lent = false
 			m.waited(&over, k, w, "expired", "")
+			m.lent = lent
 		}
 	}
 }
@@ -890,7 +890,13 @@ func (m *Mapper) waited(ev *agentevents.Event, k key, w wait, decision, said str
 		parent = m.root
 	}
 	operation := "agentevents." + k.kind
-	attrs := m.common(ev, operation, str(operation+".id", cut(k.id, maxText)), str(operation+".decision", decision), val(AttrWait, ev.Time.Sub(w.at).Seconds()))
+	attrs := m.common(ev, operation, str(operation+".id", cut(k.id, maxText)), str(operation+".decision", decision))
+	switch {
+	case w.lent:
+		attrs = append(attrs, val(AttrNoStart, true))
+	case !m.lent:
+		attrs = append(attrs, val(AttrWait, ev.Time.Sub(w.at).Seconds()))
+	}
 	s := m.beginLinked(ev, parent, k, shape{name: operation, start: w.at, attrs: attrs}, asked)
 	m.tells(s, operation+".answer", said)
 	return m.end(s, ev)
@@ -940,6 +946,9 @@ func (m *Mapper) took(ev *agentevents.Event, k key) any {
 		return nil
 	}
 	delete(m.waits, k)
+	if w.lent || m.lent {
+		return nil
+	}
 	return max(0, ev.Time.Sub(w.at)).Seconds()
 }
 

@@ -22,7 +22,8 @@ import (
 // a question to people becomes a span when it is over.
 //
 // An end whose start is not in the log makes a span that lasts as long as the end states. If
-// the end states no duration, the span has none, and [AttrNoStart].
+// the end states no duration, the span has none, and [AttrNoStart]. A span of which an event has
+// no time has [AttrNoStart] or [AttrNoEnd], unless the end states the duration: [AttrStated].
 //
 // Agents are told apart as a fold does it: by agentId, else by nodeRunId, else by the spanId
 // of their start. Of several agents that have one id at a time, each has the events in its span.
@@ -37,6 +38,7 @@ type Mapper struct {
 	root    *Span
 	owner   *agent    // that the run names, or nil
 	began   time.Time // the time of the first event
+	undated bool      // that is not its own
 	stated  bool      // the run says itself when it ends
 	over    bool      // the root has ended with something else
 	of      key       // what the root is the span of, besides the run: a turn
@@ -60,6 +62,7 @@ type Mapper struct {
 	scopes []*Span           // open turns and steps of no agent, the innermost last
 	own    map[*Span]*agent  // who works for an open node and for nothing else
 
+	lent     bool                // the event has no time of its own
 	early    []Point             // came before the root
 	left     []agentevents.Event // began what goes on with the next root: see Left
 	carrying bool                // what begins is of left, and the log may have its id
@@ -117,6 +120,7 @@ type ended struct{ outcome, incomplete string }
 // A wait is a question to a person that has no answer yet.
 type wait struct {
 	at     time.Time
+	lent   bool // the time is not the question's
 	first  uint64
 	parent *Span
 	ends   time.Time // when the question lapses, or zero
@@ -241,6 +245,14 @@ func (m *Mapper) At(agentID, callID, modelCallID string) *Span {
 	return m.scope(&agentevents.Event{AgentID: agentID})
 }
 
+// FeedAt is Feed for an event that has no time: at is where it is shown, and is in no duration.
+func (m *Mapper) FeedAt(ev *agentevents.Event, at time.Time) *Span {
+	timed := *ev
+	timed.Time, m.lent = at, true
+	defer func() { m.lent = false }()
+	return m.Feed(&timed)
+}
+
 // Feed maps one event. It returns the span that the event belongs to, which may have
 // ended, or nil: its ids are the event's place in the trace.
 func (m *Mapper) Feed(ev *agentevents.Event) *Span {
@@ -248,7 +260,7 @@ func (m *Mapper) Feed(ev *agentevents.Event) *Span {
 		m.session = ev.SessionID
 	}
 	if m.began.IsZero() {
-		m.began = ev.Time
+		m.began, m.undated = ev.Time, m.lent && m.segment == 0
 	}
 	if m.isTurn(ev) {
 		as := *ev
@@ -361,11 +373,11 @@ func (m *Mapper) feed(ev *agentevents.Event) *Span {
 		}
 
 	case *agentevents.ModelCalled:
-		return m.modelCalled(ev, ev.Time, p)
+		return m.modelCalled(ev, time.Time{}, p)
 	case *agentevents.ModelReturned:
 		return m.modelReturned(ev, p)
 	case *agentevents.ToolCalled:
-		return m.toolCalled(ev, ev.Time, p)
+		return m.toolCalled(ev, time.Time{}, p)
 	case *agentevents.ToolReturned:
 		return m.toolReturned(ev, p)
 
@@ -439,6 +451,9 @@ func (m *Mapper) ensureRoot(ev *agentevents.Event) {
 		}
 		m.workflowRoot(&as, val(AttrMadeUp, true))
 		m.root.madeUp = true
+		if m.undated {
+			m.root.set(val(AttrNoStart, true))
+		}
 	}
 	_, starts := ev.Payload.(*agentevents.AgentStarted)
 	if m.root.madeUp && !starts && ev.AgentID != "" && m.agent(ev) == nil {
@@ -544,6 +559,9 @@ func (m *Mapper) Derive(s *Span) {
 func (m *Mapper) span(ev *agentevents.Event, parent *Span, h shape) *Span {
 	if h.start.IsZero() {
 		h.start = ev.Time
+		if m.lent {
+			h.attrs = append(h.attrs, val(AttrNoStart, true))
+		}
 	}
 	return &Span{
 		Parent: parent, Name: h.name, Kind: cmp.Or(h.kind, KindInternal), Start: h.start, last: h.start,
@@ -658,8 +676,63 @@ func (m *Mapper) end(s *Span, ev *agentevents.Event) *Span {
 	s.touch(ev.Time, ev.Sequence)
 	m.adopt(s, ev.SpanID)
 	m.adopt(s.Parent, ev.ParentSpanID)
-	m.finish(s, ev.Time)
+	m.finish(s, m.timed(s, ev))
 	return s
+}
+
+// timed returns the time at which a span ends. Where only one of its two times is known, and the
+// event states how long the work took, the other one follows.
+func (m *Mapper) timed(s *Span, ev *agentevents.Event) time.Time {
+	took, at := durationOf(ev.Payload), ev.Time
+	unbegun := s.Attr(AttrNoStart).Value == true
+	if m.lent && took <= 0 {
+		s.set(val(AttrNoEnd, true))
+	}
+	if took <= 0 || !unbegun && !m.lent {
+		return at
+	}
+	s.set(val(AttrStated, true))
+	switch {
+	case m.lent:
+		at = s.Start.Add(took)
+		s.touch(at, s.Last)
+	default:
+		s.Start = at.Add(-took)
+		s.set(val(AttrNoStart, false))
+		m.covers(s)
+	}
+	return at
+}
+
+// durationOf is how long what an event ends took, by the event, or 0.
+func durationOf(p agentevents.Payload) time.Duration {
+	switch p := p.(type) {
+	case *agentevents.AgentEnded:
+		return p.Duration.V
+	case *agentevents.ToolReturned:
+		if refused(p.Status) {
+			return 0
+		}
+		return p.Duration.V
+	case *agentevents.ModelReturned:
+		return p.Duration.V
+	case *agentevents.NodeCompleted:
+		return p.Duration.V
+	case *agentevents.TurnEnded:
+		return p.Duration.V
+	case *agentevents.StepEnded:
+		return p.Duration.V
+	case *agentevents.SpanRecorded:
+		return p.Duration.V
+	case *agentevents.WorkflowFinalized:
+		return p.Duration
+	}
+	return 0
+}
+
+// refused reports whether a call did not run.
+func refused(s agentevents.ToolStatus) bool {
+	return s == agentevents.ToolStatusForbidden || s == agentevents.ToolStatusRateLimited
 }
 
 func (m *Mapper) finish(s *Span, at time.Time) {
@@ -681,7 +754,7 @@ func (m *Mapper) finish(s *Span, at time.Time) {
 	s.Attributes = append(s.Attributes, val(AttrLast, int64(s.Last)))
 	if s.deltas > 0 {
 		s.set(val(AttrDeltas, int64(s.deltas)))
-		if s.Attr(AttrFirstChunk).none() {
+		if s.Attr(AttrFirstChunk).none() && !s.delta.IsZero() && s.Attr(AttrNoStart).Value != true {
 			s.set(val(AttrFirstChunk, max(0, s.delta.Sub(s.Start)).Seconds()))
 		}
 	}
@@ -759,8 +832,10 @@ func (m *Mapper) unbegun(k key) bool {
 // orphan completes a span that is made of its end. A start of it that comes later, but is not
 // later in time, makes no second one.
 func (m *Mapper) orphan(s *Span, took time.Duration) *Span {
-	if took <= 0 {
+	if took <= 0 || m.lent {
 		s.set(val(AttrNoStart, true))
+	} else {
+		s.set(val(AttrStated, true))
 	}
 	if s == m.root || s.key.kind == "" {
 		return s

@@ -5,10 +5,12 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/internal/endword"
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // This file has the spans of each kind of event, points.go the points.
@@ -204,6 +206,7 @@ func (m *Mapper) turnEnded(ev *agentevents.Event, outcome, incomplete string) *S
 	if m.summed || m.of.kind != "turn" {
 		return m.runEnded(ev, outcome, incomplete)
 	}
+	m.attributes(m.root, ev)
 	m.timed(m.root, ev)
 	return m.root
 }
@@ -660,6 +663,12 @@ func (m *Mapper) step(ev *agentevents.Event) (*Span, bool) {
 		return m.stepEnds(ev, k, s, p.Error), true
 
 	case *agentevents.SpanRecorded:
+		if over := p.Phase == "error" || p.Phase == "cancelled"; over && p.Subject == "handoff" && ev.SpanID != "" {
+			info := agentevents.ErrorInfo{Code: p.ErrorType, Message: p.ErrorMessage}
+			if s := m.handedOver(ev, func(_ key, w wait) bool { return w.span == ev.SpanID }, p.Phase, info); s != nil {
+				return s, true
+			}
+		}
 		k := m.spanKey(ev, p)
 		s := m.open[k]
 		switch {
@@ -855,12 +864,10 @@ func (m *Mapper) await(k key, w wait) {
 func (m *Mapper) answered(ev *agentevents.Event, kind, id, decision, said string) *Span {
 	k := key{kind, "", id}
 	w, ok := m.waits[k]
-	if ok && m.segment > 0 { // the answer may be the first event of the trace
-		m.ensureRoot(ev)
-	}
-	if !ok || m.root == nil {
+	if !ok {
 		return m.late(ev)
 	}
+	m.ensureRoot(m.ofRunAt(ev)) // the answer may be the first event of the trace
 	return m.waited(ev, k, w, decision, said)
 }
 
@@ -878,8 +885,75 @@ func (m *Mapper) lapse(ev *agentevents.Event) {
 	}
 }
 
-// waited makes the span of a wait.
+// waited makes the span of a question that is over.
 func (m *Mapper) waited(ev *agentevents.Event, k key, w wait, decision, said string) *Span {
+	s := m.waitSpan(ev, k, w, decision, str("agentevents."+k.kind+".id", cut(k.id, maxText)))
+	m.tells(s, s.Name+".answer", said)
+	return m.end(s, ev)
+}
+
+// attributed is a copy of an event that has attributes, else nil.
+func attributed(ev *agentevents.Event) *agentevents.Event {
+	if free(ev.Payload) == "" && ev.Extra(kaos) == "" {
+		return nil
+	}
+	as := *ev
+	return &as
+}
+
+// notAccepted ends the handoff that an event of an unknown kind tells to be over, such as
+// handoff.rejected, as a fold does: that of its handoffId, else the latest one of its span, else
+// the latest one to or from its agent.
+func (m *Mapper) notAccepted(ev *agentevents.Event, p *agentevents.Unknown) {
+	word, of := strings.CutPrefix(string(p.Type), "handoff.")
+	if !of || !badWords[endword.Of(word)] {
+		return
+	}
+	if id := jsonwire.Text(jsonwire.Member(string(p.Raw), "handoffId")); id != "" {
+		m.handedOver(ev, func(k key, _ wait) bool { return k.id == id }, word, agentevents.ErrorInfo{})
+		return
+	}
+	for _, is := range [...]func(key, wait) bool{
+		func(_ key, w wait) bool { return w.span != "" && w.span == ev.SpanID },
+		func(_ key, w wait) bool { return w.to == ev.AgentID },
+		func(_ key, w wait) bool { return w.from == ev.AgentID },
+	} {
+		if m.handedOver(ev, is, word, agentevents.ErrorInfo{}) != nil {
+			return
+		}
+	}
+}
+
+// handedOver makes the span of the latest open handoff for which is is true. It returns nil if
+// there is none.
+func (m *Mapper) handedOver(ev *agentevents.Event, is func(key, wait) bool, decision string, info agentevents.ErrorInfo) *Span {
+	var k key
+	var w wait
+	for of, at := range m.waits {
+		if of.kind == "handoff" && is(of, at) && (k.kind == "" || at.first > w.first) {
+			k, w = of, at
+		}
+	}
+	if k.kind == "" {
+		return nil
+	}
+	ev = m.ofRunAt(ev)
+	if w.span != ev.SpanID { // of the agent that accepts
+		ev.SpanID = ""
+	}
+	m.ensureRoot(ev)
+	s := m.waitSpan(ev, k, w, decision, str("agentevents.handoff.from", word(w.from)), str("agentevents.handoff.to", word(w.to)))
+	if w.free != nil {
+		m.attributes(s, w.free)
+	}
+	if decision != "accepted" {
+		m.fail(s, errorType(agentevents.Some(info), word(decision)), info.Message)
+	}
+	return m.end(s, ev)
+}
+
+// waitSpan begins the span of a wait, which ends with the event.
+func (m *Mapper) waitSpan(ev *agentevents.Event, k key, w wait, decision string, more ...Attr) *Span {
 	delete(m.waits, k)
 	parent := w.parent
 	var asked []Link
@@ -890,16 +964,14 @@ func (m *Mapper) waited(ev *agentevents.Event, k key, w wait, decision, said str
 		parent = m.root
 	}
 	operation := "agentevents." + k.kind
-	attrs := m.common(ev, operation, str(operation+".id", cut(k.id, maxText)), str(operation+".decision", decision))
+	attrs := m.common(ev, operation, append(more, str(operation+".decision", decision))...)
 	switch {
 	case w.lent:
 		attrs = append(attrs, val(AttrNoStart, true))
 	case !m.lent:
 		attrs = append(attrs, val(AttrWait, ev.Time.Sub(w.at).Seconds()))
 	}
-	s := m.beginLinked(ev, parent, k, shape{name: operation, start: w.at, attrs: attrs}, asked)
-	m.tells(s, operation+".answer", said)
-	return m.end(s, ev)
+	return m.beginLinked(ev, parent, k, shape{name: operation, start: w.at, attrs: attrs}, asked)
 }
 
 func handoffKey(id string, from, to agentevents.AgentRef) key {
@@ -945,7 +1017,6 @@ func (m *Mapper) took(ev *agentevents.Event, k key) any {
 	if !ok {
 		return nil
 	}
-	delete(m.waits, k)
 	if w.lent || m.lent {
 		return nil
 	}

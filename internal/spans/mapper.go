@@ -19,7 +19,7 @@ import (
 // of the run, and ends with the session or with the last event. One root of each agent in the
 // trace was rejected: Jaeger and samplers take the first root for the whole trace.
 // A span below the root has its parent by the ids of the events. Spans are open only for work;
-// a question to people becomes a span when it is over.
+// a question to people and a handoff become spans when they are over.
 //
 // An end whose start is not in the log makes a span that lasts as long as the end states. If
 // the end states no duration, the span has none, and [AttrNoStart]. A span of which an event has
@@ -117,13 +117,16 @@ type identity struct {
 // ended is how a run has ended.
 type ended struct{ outcome, incomplete string }
 
-// A wait is a question to a person that has no answer yet.
+// A wait is a question to a person that has no answer yet, or a handoff that nobody has accepted.
 type wait struct {
 	at     time.Time
 	lent   bool // the time is not the question's
 	first  uint64
 	parent *Span
 	ends   time.Time // when the question lapses, or zero
+
+	span, from, to string             // of a handoff
+	free           *agentevents.Event // its event, if that has attributes
 }
 
 // Bounds of what is kept for later.
@@ -384,8 +387,17 @@ func (m *Mapper) feed(ev *agentevents.Event) *Span {
 	case *agentevents.EdgeFired:
 		m.edge(p)
 	case *agentevents.HandoffRequested:
-		m.wait(ev, handoffKey(p.HandoffID, p.From, p.To), wait{parent: m.scope(ev)})
+		m.wait(ev, handoffKey(p.HandoffID, p.From, p.To), wait{parent: m.scope(ev), span: ev.SpanID, from: p.From.AgentID, to: p.To.AgentID, free: attributed(ev)})
 		m.handoff(ev, p.To)
+	case *agentevents.HandoffAccepted:
+		s := m.point(ev)
+		k := handoffKey(p.HandoffID, p.From, p.To)
+		m.handedOver(ev, func(of key, _ wait) bool { return of == k }, "accepted", agentevents.ErrorInfo{})
+		return s
+	case *agentevents.Unknown:
+		s := m.point(ev)
+		m.notAccepted(ev, p)
+		return s
 	case *agentevents.AgentHandoff:
 		m.handoff(ev, p.To)
 	case *agentevents.ApprovalRequested:

@@ -124,6 +124,7 @@ func (m *Mapper) again(ev *agentevents.Event) {
 	clear(m.agents)
 	clear(m.starts)
 	clear(m.twins)
+	clear(m.past)
 	m.recent = nil
 }
 
@@ -143,16 +144,73 @@ func (m *Mapper) sessionEnded(ev *agentevents.Event, p *agentevents.SessionCompl
 		return m.point(ev)
 	}
 	m.pointAt(root, ev)
-	outcome, incomplete := sessionOutcomes[endword.Of(cmp.Or(p.Status, "completed"))], ReasonRunEnded
-	switch outcome {
-	case "", "completed":
-		outcome, incomplete = cmp.Or(outcome, word(p.Status), "ended"), ""
-	case "failed":
-		m.fail(root, cmp.Or(m.errType, ErrorOther), "")
-	default:
-		m.fail(root, "aborted", "")
+	word := p.Status
+	if word == "" && p.Error.OK {
+		word = "failed"
+	}
+	outcome := m.turnsOut(word)
+	incomplete := ReasonRunEnded
+	if root.Status != StatusError {
+		incomplete = ""
 	}
 	return m.runEnded(ev, outcome, incomplete)
+}
+
+// turnsOut gives the root the outcome and the status of a run that is over with a word. Without
+// one the run went as its agents did, unless it had a workflow that is finalized.
+func (m *Mapper) turnsOut(said string) string {
+	meaning := endword.Succeeded
+	switch {
+	case said != "":
+		meaning = endword.Of(said)
+	case m.flows == 0:
+		meaning = m.agentsWent()
+	}
+	outcome, known := sessionOutcomes[meaning]
+	switch outcome {
+	case "failed":
+		m.fail(m.root, cmp.Or(m.errType, ErrorOther), "")
+	case "cancelled":
+		m.fail(m.root, "aborted", "")
+	}
+	if !known {
+		outcome = cmp.Or(word(said), "ended")
+	}
+	m.root.set(str(AttrOutcome, outcome))
+	return outcome
+}
+
+// rested reports whether agents have ended, and none works.
+func (m *Mapper) rested() bool {
+	for _, a := range m.agents {
+		if !a.ended {
+			return false
+		}
+	}
+	return len(m.agents) > 0
+}
+
+// agentsWent is how the latest attempts of all agents went together.
+func (m *Mapper) agentsWent() endword.Meaning {
+	went := map[endword.Meaning]bool{endword.Failed: m.past[endword.Failed], endword.Cancelled: m.past[endword.Cancelled]}
+	for _, a := range m.agents {
+		went[a.went] = true
+	}
+	for _, bad := range [...]endword.Meaning{endword.Failed, endword.Cancelled} {
+		if went[bad] {
+			return bad
+		}
+	}
+	return endword.Succeeded
+}
+
+// went is how the end of an agent says that it went. An agent whose outcome is aborted failed.
+func went(p *agentevents.AgentEnded, gave bool) endword.Meaning {
+	end := endword.End{Error: p.Error.OK, Code: p.Error.V.Code, Gave: gave, Word: p.Status, Outcome: string(p.Outcome)}.Meaning()
+	if end == endword.Refused || end == endword.Cancelled && p.Outcome == agentevents.OutcomeAborted {
+		return endword.Failed
+	}
+	return end
 }
 
 // ofRunAt is the event as one of no agent.
@@ -352,6 +410,7 @@ func (m *Mapper) forgetAgents() {
 	}
 	for id, a := range m.agents {
 		if a.span.ended {
+			put(&m.past, a.went, true)
 			delete(m.agents, id)
 		}
 	}
@@ -392,7 +451,7 @@ func (m *Mapper) agentEnded(ev *agentevents.Event, p *agentevents.AgentEnded) *S
 		a.span.Start = ev.Time.Add(-p.Duration.V)
 		m.covers(a.span)
 	}
-	a.ended, a.model = true, nil
+	a.ended, a.model, a.went = true, nil, went(p, a.failed)
 	s := a.span
 	m.closeOf(a)
 	s.set(str("agentevents.agent.outcome", cmp.Or(string(p.Outcome), word(p.Status))))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/endword"
 )
 
 // A Mapper maps the events of one run to spans. It is not for concurrent use.
@@ -50,6 +51,7 @@ type Mapper struct {
 	paused  bool
 	errType string                        // of the last error event
 	total   struct{ tools, models int64 } // calls of the run
+	past    map[endword.Meaning]bool      // how agents went that are forgotten
 
 	open   map[key]*Span
 	order  []*Span // the open ones, parents first; ended ones are dropped now and then
@@ -98,8 +100,9 @@ type agent struct {
 	started bool    // an agent.started was seen
 	attempt int     // 1 for the first
 	ended   bool
-	failed  bool   // a transition said so
-	errType string // of its last error event
+	failed  bool            // a transition said so
+	went    endword.Meaning // how its end says that it went
+	errType string          // of its last error event
 	tools   int64
 	models  int64
 	model   *Span // of the last model call
@@ -907,8 +910,8 @@ func (m *Mapper) Close(reason string) {
 	switch {
 	case m.root == nil || m.root.ended:
 	case done && (m.root.madeUp || m.owner != nil && m.owner.ended):
-		if m.flows > 0 {
-			m.root.set(str(AttrOutcome, "completed"))
+		if m.root.madeUp && (m.flows > 0 || m.rested()) {
+			m.turnsOut("")
 		}
 		m.counts()
 		m.finish(m.root, m.root.last)

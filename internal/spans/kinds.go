@@ -314,9 +314,6 @@ func (m *Mapper) agentStarted(ev *agentevents.Event, p *agentevents.AgentStarted
 			a.ended = true
 		}
 		parent := m.place(ev)
-		if up := m.agents[ev.ParentSpanID]; up != nil && up.id == ev.ParentSpanID && ev.ParentAgentID == "" && up != a {
-			parent = up.span
-		}
 		caller := ev.ParentAgentID
 		if up := m.spawner(ev); up != nil {
 			if caller = up.id; caller != id {

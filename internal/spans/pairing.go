@@ -154,13 +154,16 @@ func (m *Mapper) within(a *agent, span string) {
 	put(&m.twins, span, a.id)
 }
 
-// spawner is the agent that the event's agent works for by its id, or nil.
+// spawner is the agent that the event's agent works for, or nil: for a start the one that started in
+// the span around, else the one that the event names.
 func (m *Mapper) spawner(ev *agentevents.Event) *agent {
+	if _, start := ev.Payload.(*agentevents.AgentStarted); start {
+		if a := m.agents[m.starts[ev.ParentSpanID]]; a != nil {
+			return a
+		}
+	}
 	if ev.ParentAgentID == "" {
 		return nil
-	}
-	if a := m.agents[m.twins[ev.ParentSpanID]]; a != nil && a.twin == ev.ParentAgentID {
-		return a
 	}
 	return m.agents[cmp.Or(m.named[ev.ParentAgentID], ev.ParentAgentID)]
 }

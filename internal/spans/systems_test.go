@@ -497,12 +497,14 @@ func TestAgentsThatShareAnID(t *testing.T) {
 	at("k1", "", "w", &ae.ToolReturned{CallID: "c", ToolID: "Bash", Status: ae.ToolStatusOK})
 	r.event(ae.Event{AgentID: "sub", ParentAgentID: "w", SpanID: "u3", ParentSpanID: "u2", Payload: &ae.AgentStarted{}})
 	r.feed("sub", &ae.AgentEnded{})
+	at("u4", "u1", "helper", &ae.AgentStarted{})
+	at("u4", "u1", "helper", &ae.AgentEnded{})
 	at("u2", "", "w", &ae.AgentEnded{})
 	at("u1", "", "w", &ae.AgentEnded{Error: ae.Some(ae.ErrorInfo{Code: "broken"})})
 	r.m.Close(spans.ReasonShutdown)
-	r.want(t, lines("invoke_workflow 0-10 error=_OTHER +session.started",
-		"  invoke_agent w 1-10 error=broken", "    execute_tool Bash 4-6",
-		"  invoke_agent w 2-9", "    execute_tool Read 3-5", "    invoke_agent sub 7-8"))
+	r.want(t, lines("invoke_workflow 0-12 error=_OTHER +session.started",
+		"  invoke_agent w 1-12 error=broken", "    execute_tool Bash 4-6", "    invoke_agent helper 9-10",
+		"  invoke_agent w 2-11", "    execute_tool Read 3-5", "    invoke_agent sub 7-8"))
 	require.Zero(t, r.m.Unmatched)
 }
 

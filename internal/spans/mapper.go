@@ -278,7 +278,7 @@ func (m *Mapper) Feed(ev *agentevents.Event) *Span {
 		m.session = ev.SessionID
 	}
 	if m.began.IsZero() {
-		m.began, m.undated = ev.Time, m.lent && m.segment == 0
+		m.began, m.undated = ev.Time, m.lent
 	}
 	if m.isTurn(ev) {
 		as := *ev
@@ -472,15 +472,15 @@ func (m *Mapper) ensureRoot(ev *agentevents.Event) {
 		m.workflowRoot(ev)
 	}
 	if m.root == nil {
-		as := *ev
-		if m.segment == 0 && m.began.Before(ev.Time) {
-			as.Time = m.began
+		as, lent := *ev, m.lent
+		if m.segment == 0 { // it begins with the first event
+			m.lent = m.undated
+			if m.began.Before(ev.Time) {
+				as.Time = m.began
+			}
 		}
 		m.workflowRoot(&as, val(AttrMadeUp, true))
-		m.root.madeUp = true
-		if m.undated {
-			m.root.set(val(AttrNoStart, true))
-		}
+		m.root.madeUp, m.lent = true, lent
 	}
 	_, starts := ev.Payload.(*agentevents.AgentStarted)
 	if m.root.madeUp && !starts && ev.AgentID != "" && m.agent(ev) == nil {

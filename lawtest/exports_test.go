@@ -50,7 +50,8 @@ type exportLog struct {
 type exportAgent struct {
 	name, span string
 	at         exportTime
-	id         string // of the exported span
+	id, below  string // of the exported span, and of the one around it
+	around     string // the span around it, in the log
 	calls      int
 }
 
@@ -142,11 +143,15 @@ func (l *exportLog) start() {
 		a.name = fmt.Sprintf("n%d", l.count)
 	}
 	l.count++
-	a.id = "invoke_agent " + a.name + a.id
+	a.id, a.below, a.around = "invoke_agent "+a.name+a.id, "root", "root"
+	if len(l.open) > 0 && l.rng.IntN(3) == 0 {
+		up := oneOf(l.rng, l.open)
+		a.below, a.around = up.id, up.span
+	}
 	if l.kaos {
-		a.at = l.span("subagent", "start", a.span, "", "", fmt.Sprintf(`{"subagent_name":%q,"task":"t"}`, a.name), 0)
+		a.at = l.span("subagent", "start", a.span, a.around, "", fmt.Sprintf(`{"subagent_name":%q,"task":"t"}`, a.name), 0)
 	} else {
-		a.at = l.wiki(a.span, "root", "boss", "agent.spawned", fmt.Sprintf(`{"agentTask":"t","agentId":%q}`, a.name))
+		a.at = l.wiki(a.span, a.around, "boss", "agent.spawned", fmt.Sprintf(`{"agentTask":"t","agentId":%q}`, a.name))
 	}
 	l.open = append(l.open, a)
 }
@@ -183,10 +188,10 @@ func (l *exportLog) end(i int) {
 		how = oneOf(l.rng, []int{well, badly, stopped})
 		end = l.span("subagent", map[int]string{well: "complete", badly: "error", stopped: "cancelled"}[how], a.span, "", "", fmt.Sprintf(`{"subagent_name":%q}`, a.name), took)
 	} else {
-		end = l.wiki(a.span, "root", a.name, "agent.completed", fmt.Sprintf(`{"agentId":%q,"tokens":1,"status":%q%s}`, a.name, spell(l.rng, oneOf(l.rng, endWords[how])), stated(took)))
+		end = l.wiki(a.span, a.around, a.name, "agent.completed", fmt.Sprintf(`{"agentId":%q,"tokens":1,"status":%q%s}`, a.name, spell(l.rng, oneOf(l.rng, endWords[how])), stated(took)))
 	}
 	l.names[a.name], l.went[how] = true, true
-	l.done(drawnSpan{name: a.id, parent: "root", bad: how == badly || how == refusedEnd || how == stopped}, a.at, end, took)
+	l.done(drawnSpan{name: a.id, parent: a.below, bad: how == badly || how == refusedEnd || how == stopped}, a.at, end, took)
 }
 
 // ask begins a handoff, or in the wiki a question to a person.

@@ -889,8 +889,16 @@ func (m *Mapper) asked(ev *agentevents.Event, kind, id, callID string, stands ag
 	if stands.OK && !m.lent {
 		w.ends = ev.Time.Add(stands.V)
 	}
-	m.wait(ev, key{kind, "", id}, w)
-	return m.pointAt(w.parent, ev)
+	k := key{kind, "", id}
+	m.wait(ev, k, w)
+	s := m.pointAt(w.parent, ev)
+	if a, ok := m.unasked[k]; ok && !m.lent && ev.Time.Before(a.ev.Time) { // its line was written late
+		delete(m.unasked, k)
+		m.Unmatched--
+		m.ensureRoot(m.ofRunAt(ev))
+		m.waited(&a.ev, k, m.waits[k], a.decision, a.said)
+	}
+	return s
 }
 
 func (m *Mapper) wait(ev *agentevents.Event, k key, w wait) {
@@ -921,6 +929,9 @@ func (m *Mapper) answered(ev *agentevents.Event, kind, id, decision, said string
 	k := key{kind, "", id}
 	w, ok := m.waits[k]
 	if !ok {
+		if !m.lent && m.unbegun(k) && len(m.unasked) < maxWaits {
+			put(&m.unasked, k, answer{*ev, decision, said})
+		}
 		return m.late(ev)
 	}
 	m.ensureRoot(m.ofRunAt(ev)) // the answer may be the first event of the trace

@@ -70,6 +70,7 @@ type Mapper struct {
 	left     []agentevents.Event // began what goes on with the next root: see Left
 	carrying bool                // what begins is of left, and the log may have its id
 	waits    map[key]wait        // what people are asked
+	unasked  map[key]answer      // answers whose questions are not in the log so far
 	handoffs map[string][]Link   // to an agent that did not start yet
 	used     map[SpanID]struct{}
 	next     []Link            // of the span that begins next
@@ -120,6 +121,12 @@ type identity struct {
 
 // ended is how a run has ended.
 type ended struct{ outcome, incomplete string }
+
+// An answer is one to a question that the log may have later, with an earlier time.
+type answer struct {
+	ev             agentevents.Event
+	decision, said string
+}
 
 // A wait is a question to a person that has no answer yet, or a handoff that nobody has accepted.
 type wait struct {

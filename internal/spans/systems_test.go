@@ -566,6 +566,18 @@ func TestTimesThatAreNotKnown(t *testing.T) {
 	}
 }
 
+// A question whose line comes after that of its answer, with an earlier time, was answered.
+func TestAQuestionThatIsWrittenLate(t *testing.T) {
+	r := record(spans.Options{})
+	r.n = 10
+	r.feed("", &ae.RunStarted{Name: "n"}, &ae.ApprovalGranted{ApprovalID: "p"}, &ae.ApprovalGranted{ApprovalID: "q"})
+	r.event(ae.Event{Time: t0.Add(10500 * time.Millisecond), Payload: &ae.ApprovalRequested{ApprovalID: "p"}})
+	r.feed("", &ae.ApprovalRequested{ApprovalID: "q"}, &ae.RunCompleted{})
+	r.want(t, lines("invoke_workflow n 10-15 +late_end +late_end +approval.requested +approval.requested", "  agentevents.approval 10.5-11"))
+	require.Equal(t, 0.5, attr(r.begun[1], spans.AttrWait))
+	require.Equal(t, 1, r.m.Unmatched)
+}
+
 // A handoff is over when it is accepted, or when the log tells that it is not.
 func TestHandoffsThatAreOver(t *testing.T) {
 	request := ae.Event{AgentID: "a", SpanID: "h", Payload: &ae.HandoffRequested{HandoffID: "h1", From: ae.AgentRef{AgentID: "a"}, To: ae.AgentRef{AgentID: "b"}}}

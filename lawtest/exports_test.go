@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -41,7 +42,8 @@ type exportLog struct {
 	last   int // the last time that anything is shown at
 	want   []drawnSpan
 	open   []*exportAgent
-	names  map[string]bool // of agents that have ended: they would be tried again
+	of     map[string]*exportAgent // by the exported span
+	names  map[string]bool         // of agents that have ended: they would be tried again
 	count  int
 	waits  []exportWait
 	went   [6]bool
@@ -153,7 +155,7 @@ func (l *exportLog) start() {
 	} else {
 		a.at = l.wiki(a.span, a.around, "boss", "agent.spawned", fmt.Sprintf(`{"agentTask":"t","agentId":%q}`, a.name))
 	}
-	l.open = append(l.open, a)
+	l.open, l.of[a.id] = append(l.open, a), a
 }
 
 func (l *exportLog) call(a *exportAgent) {
@@ -214,6 +216,9 @@ func (l *exportLog) answer(i int) {
 	w := l.waits[i]
 	l.waits = append(l.waits[:i:i], l.waits[i+1:]...)
 	good := l.rng.IntN(2) == 0
+	for up := l.of[w.parent]; up != nil && !slices.Contains(l.open, up); up = l.of[w.parent] { // a span that is over has no more
+		w.parent = up.below
+	}
 	s := drawnSpan{name: fmt.Sprintf("agentevents.%s#%d", w.kind, l.n), parent: w.parent, bad: !good && w.kind == "handoff"}
 	var end exportTime
 	switch {
@@ -376,7 +381,7 @@ func exported(t *testing.T, events []agentevents.Event) (got []string, outcome s
 func TestExportsShowWhoWorkedAndWhen(t *testing.T) {
 	rng := rand.New(rand.NewPCG(effort.Seed(t), 382))
 	for i := range effort.Of(100, 400, 5000) {
-		l := &exportLog{rng: rng, kaos: i%2 == 1, names: map[string]bool{}}
+		l := &exportLog{rng: rng, kaos: i%2 == 1, names: map[string]bool{}, of: map[string]*exportAgent{}}
 		outcome := l.draw()
 		log := l.String()
 		var events []agentevents.Event

@@ -1022,7 +1022,7 @@ func (m *Mapper) handedOver(ev *agentevents.Event, is func(key, wait) bool, deci
 // waitSpan begins the span of a wait, which ends with the event.
 func (m *Mapper) waitSpan(ev *agentevents.Event, k key, w wait, decision string, more ...Attr) *Span {
 	delete(m.waits, k)
-	parent := w.parent
+	parent := w.parent.working() // else it would end after its parent, which Jaeger takes for clock skew
 	var asked []Link
 	if parent == nil || parent.TraceID != m.root.TraceID { // the run has gone on in another trace
 		if parent != nil {

@@ -22,6 +22,7 @@
 //	      ├─ chat {model}
 //	      ├─ execute_tool {tool}
 //	      │  └─ agentevents.approval  begins and ends when the answer comes
+//	      ├─ agentevents.handoff      begins and ends when the handoff is accepted or fails
 //	      └─ events: transitions, audits, handoffs, errors, …
 //
 // Parents are found by the ids of the events, not by the context. Times are the events'.

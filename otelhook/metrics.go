@@ -22,7 +22,7 @@ type meters struct {
 	wait       metric.Float64Histogram // for answers
 	taken      metric.Float64Histogram // for handoffs
 	runs       metric.Int64Counter
-	calls      metric.Int64Counter // of tools, also those of which no duration is known
+	calls      metric.Int64Counter // by tool, also without a known duration
 	cost       metric.Float64Counter
 	open       metric.Int64UpDownCounter
 	closed     metric.Int64Counter

@@ -191,7 +191,7 @@ func (d *Details) unknown(ev *agentevents.Event, p *agentevents.Unknown) {
 	n.times, n.last = n.times+1, ev.Sequence
 }
 
-// edge notes an edge of the flow, which is no agent's. An edge that is taken again is one line, and so
+// edge notes an edge of the flow, which belongs to the run. An edge that is taken again is one line, and so
 // is a loop, which has the latest iteration.
 func (d *Details) edge(ev *agentevents.Event) {
 	l, r := itemOf(ev), d.add(ev.RunID)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/internal/endword"
-	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // This file has the spans of each kind of event, points.go the points.
@@ -969,16 +968,18 @@ func attributed(ev *agentevents.Event) *agentevents.Event {
 }
 
 // notAccepted ends the handoff that an event of an unknown kind tells to be over, such as
-// handoff.rejected, as a fold does: that of its handoffId, else the latest one of its span, else
-// the latest one to or from its agent.
+// handoff.rejected, as a fold does: the handoff with its handoffId, else the latest one in its span,
+// else the latest one to or from its agent.
 func (m *Mapper) notAccepted(ev *agentevents.Event, p *agentevents.Unknown) {
 	word, of := strings.CutPrefix(string(p.Type), "handoff.")
 	if !of || !badWords[endword.Of(word)] {
 		return
 	}
-	if id := jsonwire.Text(jsonwire.Member(string(p.Raw), "handoffId")); id != "" {
-		m.handedOver(ev, func(k key, _ wait) bool { return k.id == id }, word, agentevents.ErrorInfo{})
-		return
+	for name, raw := range members(p.Raw) {
+		if id := unquoted(agentevents.JSON(raw)); name == "handoffId" && id != "" && raw[0] == '"' {
+			m.handedOver(ev, func(k key, _ wait) bool { return k.id == id }, word, agentevents.ErrorInfo{})
+			return
+		}
 	}
 	for _, is := range [...]func(key, wait) bool{
 		func(_ key, w wait) bool { return w.span != "" && w.span == ev.SpanID },

@@ -39,8 +39,8 @@ type Mapper struct {
 	root    *Span
 	owner   *agent    // that the run names, or nil
 	began   time.Time // the time of the first event
-	latest  time.Time // that of the last one that has one, or was lent one
-	undated bool      // that is not its own
+	latest  time.Time // the time of the last event
+	undated bool      // began is lent
 	stated  bool      // the run says itself when it ends
 	over    bool      // the root has ended with something else
 	of      key       // what the root is the span of, besides the run: a turn
@@ -269,7 +269,7 @@ func (m *Mapper) FeedAt(ev *agentevents.Event, at time.Time) *Span {
 
 // Feed maps one event. It returns the span that the event belongs to, which may have
 // ended, or nil: its ids are the event's place in the trace. An event whose time is not known is
-// shown at that of the event before.
+// shown at the time of the event before.
 func (m *Mapper) Feed(ev *agentevents.Event) *Span {
 	switch known := agentevents.TimeKnown(ev.Time); {
 	case !known && !m.lent:

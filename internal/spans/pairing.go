@@ -8,7 +8,7 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// This file has the agent of each event. The rules are those of a fold, which lawtest compares.
+// This file has the agent of each event. The rules are the same as in a fold: see the root package's machine.
 
 // find is the agent with the key, or nil. Most events are of the agent of the event before.
 func (m *Mapper) find(key string) *agent {
@@ -114,7 +114,7 @@ func (m *Mapper) titled(a *agent, id string) {
 	a.span.set(str(m.o.Semconv.agentID(), cut(id, maxText)))
 }
 
-// starting notes the span that an agent starts in, which is that of the one that started last in it.
+// starting notes the span that an agent starts in. It stands for the agent that started last in it.
 func (m *Mapper) starting(a *agent, ev *agentevents.Event) {
 	a.spanned = ev.AgentID == "" && ev.NodeRunID == "" && a.id != ""
 	if a.spanned {
@@ -168,8 +168,8 @@ func (m *Mapper) spawner(ev *agentevents.Event) *agent {
 	return m.agents[cmp.Or(m.named[ev.ParentAgentID], ev.ParentAgentID)]
 }
 
-// agent returns the event's agent, or nil. One that several nodes have at a time is that of
-// the event's node.
+// agent returns the event's agent, or nil. Where several nodes have it at a time, the event's node
+// decides.
 func (m *Mapper) agent(ev *agentevents.Event) *agent {
 	id := m.who(ev)
 	if len(m.own) > 0 && (ev.NodeID != "" || ev.NodeRunID != "") {
@@ -180,8 +180,8 @@ func (m *Mapper) agent(ev *agentevents.Event) *agent {
 	return m.find(id)
 }
 
-// known is the id of the event's agent, if it has one or is known, else "". That of a twin is its
-// span, as it tells twins apart.
+// known is the id of the event's agent, if it has one or is known, else "". A twin has its span for
+// an id, as the span tells twins apart.
 func (m *Mapper) known(ev *agentevents.Event) string {
 	if a := m.agent(ev); a != nil && (ev.AgentID == "" || a.twin != "") {
 		return a.id

@@ -22,6 +22,7 @@
 //	      ├─ chat {model}
 //	      ├─ execute_tool {tool}
 //	      │  └─ agentevents.approval  begins and ends when the answer comes
+//	      ├─ agentevents.handoff      begins and ends when the handoff is accepted or fails
 //	      └─ events: transitions, audits, handoffs, errors, …
 //
 // Parents are found by the ids of the events, not by the context. Times are the events'.
@@ -40,7 +41,9 @@
 // enters the metrics of durations.
 //
 // An end whose start is missing makes a span that lasts as long as the end states; without that
-// it has no duration, and agentevents.start.unknown. Attributes that an event carries beside its fields
+// it has no duration, and agentevents.start.unknown. Where an event has no time a duration that its end
+// states is the span's, with agentevents.time.stated, else the span has agentevents.start.unknown or
+// agentevents.end.unknown. Attributes that an event carries beside its fields
 // are agentevents.attribute.NAME; texts among them are content.
 //
 // Prompts, arguments, results, reasoning and texts of errors are content, and left out

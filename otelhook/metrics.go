@@ -22,6 +22,7 @@ type meters struct {
 	wait       metric.Float64Histogram // for answers
 	taken      metric.Float64Histogram // for handoffs
 	runs       metric.Int64Counter
+	calls      metric.Int64Counter // by tool, also without a known duration
 	cost       metric.Float64Counter
 	open       metric.Int64UpDownCounter
 	closed     metric.Int64Counter
@@ -74,6 +75,7 @@ func newMeters(p metric.MeterProvider, v spans.Semconv) (*meters, error) {
 		wait:       seconds("agentevents.approval.wait", "Time until a person answers.", waits),
 		taken:      seconds("agentevents.handoff.wait", "Time until a handoff is accepted.", waits),
 		runs:       counter("agentevents.runs", "{run}", "Runs, by outcome."),
+		calls:      counter("agentevents.tool_calls", "{tool_call}", "Tool calls that are over."),
 		closed:     counter("agentevents.hook.closed", "{span}", "Spans that ended without their event, by reason."),
 	}
 	switch v {
@@ -147,8 +149,11 @@ func (x *meters) noted(ctx context.Context, p *spans.Point) {
 func (x *meters) ended(d *data, s *spans.Span) {
 	ctx := d.in(context.Background())
 	operation := s.Attr(spans.AttrOperation).Text
-	guessed := s.Attr(spans.AttrMadeUp).Value == true ||
-		operation != spans.OpTool && s.Attr(spans.AttrNoStart).Value == true // the count of tool calls is their failure rate
+	unknown := s.Attr(spans.AttrNoStart).Value == true || s.Attr(spans.AttrNoEnd).Value == true
+	guessed := s.Attr(spans.AttrMadeUp).Value == true || unknown && s.Attr(spans.AttrStated).Value != true
+	if operation == spans.OpTool && !d.foreign {
+		x.calls.Add(ctx, 1, labels(s.Attributes, durationKeys[operation]))
+	}
 	if h := x.durations[operation]; h != nil && !d.foreign && !guessed {
 		h.Record(ctx, s.Lasted().Seconds(), labels(s.Attributes, durationKeys[operation]))
 	}
@@ -162,7 +167,7 @@ func (x *meters) ended(d *data, s *spans.Span) {
 		if n, ok := s.Attr(spans.AttrToolCalls).Value.(int64); ok {
 			x.toolCalls.Record(ctx, n, set)
 		}
-	case operation == "agentevents.approval":
+	case operation == "agentevents.approval" && !unknown:
 		x.wait.Record(ctx, s.End.Sub(s.Start).Seconds(), labels(s.Attributes, waitKeys))
 	}
 	if s.Kind == spans.KindClient && !d.foreign {

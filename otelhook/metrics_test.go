@@ -78,7 +78,8 @@ func TestMetricsOfARun(t *testing.T) {
 		want := append([]string{
 			"agentevents.hook.open [{span}] {} 0",
 			"agentevents.runs [{run}] {agentevents.run.outcome=completed} 1",
-			"gen_ai.execute_tool.duration [s] {error.type=timeout,gen_ai.agent.name=sub,gen_ai.tool.name=Bash} 0",
+			"agentevents.tool_calls [{tool_call}] {error.type=timeout,gen_ai.agent.name=sub,gen_ai.tool.name=Bash} 1",
+			"agentevents.tool_calls [{tool_call}] {gen_ai.agent.name=lead,gen_ai.tool.name=Task} 1",
 			"gen_ai.execute_tool.duration [s] {gen_ai.agent.name=lead,gen_ai.tool.name=Task} 1",
 			"gen_ai.invoke_agent.duration [s] {gen_ai.agent.name=lead} 1",
 			"gen_ai.invoke_agent.duration [s] {gen_ai.agent.name=sub} 1",
@@ -113,6 +114,38 @@ func TestCallsWithinAMillisecond(t *testing.T) {
 	got := strings.Join(measured(t, reader), "\n")
 	require.Contains(t, got, "gen_ai.execute_tool.duration [s] {gen_ai.agent.name=a,gen_ai.tool.name=Read} 0.000125")
 	require.Contains(t, got, "gen_ai.client.inference.duration [s] {gen_ai.operation.name=chat,gen_ai.request.model=x} 0.000125")
+}
+
+// A call of which no duration is known is counted, and is in no histogram.
+func TestUnknownDurationsAreInNoHistogram(t *testing.T) {
+	r, reader := metered(t, otelhook.Options{})
+	times := []time.Time{r.now, {}, r.now.Add(3 * time.Second)}
+	for i, c := range []struct {
+		at int // of times
+		p  ae.Payload
+	}{
+		{0, &ae.RunStarted{Name: "n"}}, {1, &ae.AgentStarted{}},
+		{0, &ae.ToolReturned{CallID: "a", ToolID: "whole", Status: ae.ToolStatusOK, OneEvent: true}},
+		{2, &ae.ToolReturned{CallID: "b", ToolID: "end", Status: ae.ToolStatusOK}},
+		{1, &ae.ToolCalled{CallID: "c", ToolID: "start"}}, {2, &ae.ToolReturned{CallID: "c", ToolID: "start", Status: ae.ToolStatusError}},
+		{2, &ae.ToolCalled{CallID: "d", ToolID: "stated"}}, {1, &ae.ToolReturned{CallID: "d", ToolID: "stated", Status: ae.ToolStatusOK, Duration: ae.Some(2 * time.Second)}},
+		{1, &ae.ApprovalRequested{ApprovalID: "p"}}, {2, &ae.ApprovalGranted{ApprovalID: "p"}},
+		{2, &ae.AgentEnded{}}, {2, &ae.RunCompleted{}},
+	} {
+		require.NoError(t, r.hook.WriteEvent(t.Context(), ae.Event{RunID: "r", AgentID: "a", Sequence: uint64(i), Time: times[c.at], Payload: c.p}))
+	}
+	require.Equal(t, []string{
+		"agentevents.hook.open [{span}] {} 0",
+		"agentevents.runs [{run}] {agentevents.run.outcome=completed} 1",
+		"agentevents.tool_calls [{tool_call}] {error.type=_OTHER,gen_ai.agent.name=a,gen_ai.tool.name=start} 1",
+		"agentevents.tool_calls [{tool_call}] {gen_ai.agent.name=a,gen_ai.tool.name=end} 1",
+		"agentevents.tool_calls [{tool_call}] {gen_ai.agent.name=a,gen_ai.tool.name=stated} 1",
+		"agentevents.tool_calls [{tool_call}] {gen_ai.agent.name=a,gen_ai.tool.name=whole} 1",
+		"gen_ai.execute_tool.duration [s] {gen_ai.agent.name=a,gen_ai.tool.name=stated} 2",
+		"gen_ai.invoke_agent.inference_calls [{inference_call}] {gen_ai.agent.name=a} 0",
+		"gen_ai.invoke_agent.tool_calls [{tool_call}] {gen_ai.agent.name=a} 4",
+		"gen_ai.invoke_workflow.duration [s] {gen_ai.workflow.name=n} 3",
+	}, measured(t, reader))
 }
 
 func TestMetricsOfEvents(t *testing.T) {
@@ -217,5 +250,5 @@ func TestMetricsHaveFewSeries(t *testing.T) {
 		require.NotRegexp(t, `\bid\d`, line)
 	}
 	require.Contains(t, lines, fmt.Sprintf("agentevents.runs [{run}] {agentevents.run.outcome=failed} %d", runs))
-	require.Len(t, lines, 14)
+	require.Len(t, lines, 15)
 }

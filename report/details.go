@@ -27,6 +27,7 @@ type runDetails struct {
 	spans  map[string]*agentDetails // by the span of a start without an id
 	open   map[string]*noted        // by the span that it covers
 
+	edges    map[string]*noted // by the words of their lines
 	messages map[string]uint64 // sequences of messages, by id
 	found    *findings.Run
 }
@@ -36,7 +37,7 @@ type noted struct {
 	Item
 	open bool // it goes on
 
-	last uint64 // of events of an unknown kind: sequence of the last one
+	last uint64 // of events of an unknown kind or of an edge: sequence of the last one
 }
 
 type agentDetails struct {
@@ -90,6 +91,8 @@ func (d *Details) Add(ev *agentevents.Event) {
 	case *agentevents.AgentDecided, *agentevents.OrchestratorDecided, *agentevents.LoopRoundCompleted,
 		*agentevents.AgentErrored, *agentevents.BlackboardItemCreated, *agentevents.ContextCompacted:
 		d.note(ev, itemOf(ev))
+	case *agentevents.EdgeFired, *agentevents.EdgeSkipped, *agentevents.LoopIterated:
+		d.edge(ev)
 	case *agentevents.MessageCreated:
 		d.message(ev, &p.Message)
 	case *agentevents.Unknown:
@@ -186,6 +189,34 @@ func (d *Details) unknown(ev *agentevents.Event, p *agentevents.Unknown) {
 		n.Text = ""
 	}
 	n.times, n.last = n.times+1, ev.Sequence
+}
+
+// edge notes an edge of the flow, which belongs to the run. An edge that is taken again is one line, and so
+// is a loop, which has the latest iteration.
+func (d *Details) edge(ev *agentevents.Event) {
+	l, r := itemOf(ev), d.add(ev.RunID)
+	key := l.Subject
+	_, loop := ev.Payload.(*agentevents.LoopIterated)
+	if !loop {
+		key += " " + l.Status
+	}
+	n := r.edges[key]
+	switch {
+	case n == nil:
+		n = d.note(&agentevents.Event{RunID: ev.RunID, Sequence: ev.Sequence, Time: ev.Time}, l)
+		if r.edges == nil {
+			r.edges = map[string]*noted{}
+		}
+		r.edges[key] = n
+	case ev.Sequence <= n.last:
+		return // it comes again
+	}
+	n.last = ev.Sequence
+	if loop {
+		n.Status = l.Status
+	} else {
+		n.times++
+	}
 }
 
 // isTwin reports whether an event repeats a question or an answer, as its decoder has noted.

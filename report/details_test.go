@@ -26,3 +26,25 @@ func TestPrompt(t *testing.T) {
 func TestShort(t *testing.T) {
 	require.Equal(t, strings.Repeat("ä", maxNote)+"…", short(strings.Repeat("ä", 10*maxNote), maxNote))
 }
+
+// An edge is one line, however often it is taken, and events that come again count once.
+func TestEdges(t *testing.T) {
+	var d Details
+	f := ae.NewFold(ae.FoldOptions{})
+	for i, p := range []ae.Payload{
+		&ae.RunStarted{}, &ae.EdgeFired{From: "a", To: "b"}, &ae.EdgeSkipped{From: "a", To: "c"}, &ae.EdgeFired{From: "a", To: "b"},
+		&ae.LoopIterated{EdgeID: "e", Iteration: 1}, &ae.LoopIterated{EdgeID: "e", Iteration: 2}, &ae.EdgeSkipped{From: "a", To: "b"},
+	} {
+		ev := ae.Event{RunID: "r", ID: string(rune('a' + i)), Sequence: uint64(i), Payload: p}
+		for range 2 {
+			d.Add(&ev)
+		}
+		f.Apply(ev)
+	}
+	var got []string
+	for _, i := range Of(f.Snapshot(), &d) {
+		require.Equal(t, Edge, i.Topic)
+		got = append(got, strings.Repeat(i.Subject+" "+i.Status+"|", i.Times()))
+	}
+	require.Equal(t, []string{"edge a → b taken|edge a → b taken|", "edge a → c skipped|", "loop e iteration 2|", "edge a → b skipped|"}, got)
+}

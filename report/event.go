@@ -123,6 +123,12 @@ func itemOf(ev *agentevents.Event) Item {
 		return Item{Topic: Node, Text: p.Reason}
 	case *agentevents.NodeSuspended:
 		return Item{Topic: Node, Status: p.Reason, Text: valueText(p.Details)}
+	case *agentevents.EdgeFired:
+		return Item{Topic: Edge, Subject: "edge " + short(p.From, maxWhy) + " → " + short(p.To, maxWhy), Mark: Good, Status: "taken"}
+	case *agentevents.EdgeSkipped:
+		return Item{Topic: Edge, Subject: "edge " + short(p.From, maxWhy) + " → " + short(p.To, maxWhy), Status: "skipped"}
+	case *agentevents.LoopIterated:
+		return Item{Topic: Edge, Subject: words("loop", short(p.EdgeID, maxWhy)), Status: "iteration " + strconv.Itoa(p.Iteration)}
 	case *agentevents.LoopRoundCompleted:
 		l := Item{Topic: Round, Subject: "round " + strconv.Itoa(p.Round), Text: short(p.Feedback, maxNote)}
 		if p.Score.OK {

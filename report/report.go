@@ -63,6 +63,7 @@ const (
 	Step       Topic = "step"       // a step that failed
 	Node       Topic = "node"       // a node of the flow
 	Visit      Topic = "visit"      // an agent enters a node
+	Edge       Topic = "edge"       // an edge of the flow that is taken or skipped, and how often a loop went round
 	Budget     Topic = "budget"     // a budget that ran out, or a cap that was reached
 	Violation  Topic = "violation"  // a violated rule, or refused events
 	Finding    Topic = "finding"    // a loop, a stall or waste: see package findings

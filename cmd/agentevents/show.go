@@ -137,6 +137,16 @@ func writeRun(w io.Writer, s *agentevents.RunSnapshot, d *report.Details) {
 		}
 	}
 	field("visited", clip(visible(strings.Join(visits, " → "))))
+	for _, i := range items {
+		if i.Topic == report.Edge {
+			name, of, _ := strings.Cut(i.Subject, " ")
+			text := strings.TrimSpace(of + " " + i.Status)
+			if n := i.Times(); n > 1 {
+				text += fmt.Sprintf(" ×%d", n)
+			}
+			field(name, clip(visible(text)))
+		}
+	}
 
 	table := func(name string, write func()) {
 		fmt.Fprintf(w, "\n%s\n", name)

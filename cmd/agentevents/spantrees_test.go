@@ -41,7 +41,7 @@ func (a *exportedAttr) String() string {
 }
 
 // ofSpans are the attributes that a drawn tree has.
-var ofSpans = []string{"agentevents.made_up", "agentevents.start.unknown", "agentevents.agent.attempt", "agentevents.attribute.", "agentevents.agent.stated_tokens", "agentevents.closed.reason"}
+var ofSpans = []string{"agentevents.made_up", "agentevents.start.unknown", "agentevents.end.unknown", "agentevents.time.stated", "agentevents.wait", "agentevents.handoff.decision", "agentevents.run.outcome", "error.type", "agentevents.agent.attempt", "agentevents.attribute.", "agentevents.agent.stated_tokens", "agentevents.closed.reason"}
 
 // drawSpans draws the spans of an export as trees, with times in seconds since the first start.
 func drawSpans(t *testing.T, out string) string {

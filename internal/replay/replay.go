@@ -136,9 +136,8 @@ func (l *Log) feed(r *run, ev *agentevents.Event) {
 		}
 	case !r.time.IsZero():
 		l.Counts.Untimed++
-		timed := *ev
-		timed.Time = r.time
-		ev = &timed
+		r.m.FeedAt(ev, r.time)
+		return
 	case len(r.held) < maxHeld:
 		r.held = append(r.held, *ev)
 		return

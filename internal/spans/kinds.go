@@ -121,6 +121,9 @@ func (m *Mapper) again(ev *agentevents.Event) {
 	m.root, m.owner, m.segment, m.over, m.summed, m.of, m.flows = nil, nil, ev.Sequence, false, false, key{}, 0
 	m.resumed = &Link{TraceID: old.TraceID, SpanID: old.ID}
 	clear(m.agents)
+	clear(m.starts)
+	clear(m.twins)
+	clear(m.past)
 	m.recent = nil
 }
 
@@ -140,16 +143,73 @@ func (m *Mapper) sessionEnded(ev *agentevents.Event, p *agentevents.SessionCompl
 		return m.point(ev)
 	}
 	m.pointAt(root, ev)
-	outcome, incomplete := sessionOutcomes[endword.Of(cmp.Or(p.Status, "completed"))], ReasonRunEnded
-	switch outcome {
-	case "", "completed":
-		outcome, incomplete = cmp.Or(outcome, word(p.Status), "ended"), ""
-	case "failed":
-		m.fail(root, cmp.Or(m.errType, ErrorOther), "")
-	default:
-		m.fail(root, "aborted", "")
+	word := p.Status
+	if word == "" && p.Error.OK {
+		word = "failed"
+	}
+	outcome := m.turnsOut(word)
+	incomplete := ReasonRunEnded
+	if root.Status != StatusError {
+		incomplete = ""
 	}
 	return m.runEnded(ev, outcome, incomplete)
+}
+
+// turnsOut gives the root the outcome and the status of a run that is over with a word. Without
+// one the run went as its agents did, unless it had a workflow that is finalized.
+func (m *Mapper) turnsOut(said string) string {
+	meaning := endword.Succeeded
+	switch {
+	case said != "":
+		meaning = endword.Of(said)
+	case m.flows == 0:
+		meaning = m.agentsWent()
+	}
+	outcome, known := sessionOutcomes[meaning]
+	switch outcome {
+	case "failed":
+		m.fail(m.root, cmp.Or(m.errType, ErrorOther), "")
+	case "cancelled":
+		m.fail(m.root, "aborted", "")
+	}
+	if !known {
+		outcome = cmp.Or(word(said), "ended")
+	}
+	m.root.set(str(AttrOutcome, outcome))
+	return outcome
+}
+
+// rested reports whether agents have ended, and none works.
+func (m *Mapper) rested() bool {
+	for _, a := range m.agents {
+		if !a.ended {
+			return false
+		}
+	}
+	return len(m.agents) > 0
+}
+
+// agentsWent is how the latest attempts of all agents went together.
+func (m *Mapper) agentsWent() endword.Meaning {
+	went := map[endword.Meaning]bool{endword.Failed: m.past[endword.Failed], endword.Cancelled: m.past[endword.Cancelled]}
+	for _, a := range m.agents {
+		went[a.went] = true
+	}
+	for _, bad := range [...]endword.Meaning{endword.Failed, endword.Cancelled} {
+		if went[bad] {
+			return bad
+		}
+	}
+	return endword.Succeeded
+}
+
+// went is how the end of an agent says that it went. An agent whose outcome is aborted failed.
+func went(p *agentevents.AgentEnded, gave bool) endword.Meaning {
+	end := endword.End{Error: p.Error.OK, Code: p.Error.V.Code, Gave: gave, Word: p.Status, Outcome: string(p.Outcome)}.Meaning()
+	if end == endword.Refused || end == endword.Cancelled && p.Outcome == agentevents.OutcomeAborted {
+		return endword.Failed
+	}
+	return end
 }
 
 // ofRunAt is the event as one of no agent.
@@ -203,6 +263,8 @@ func (m *Mapper) turnEnded(ev *agentevents.Event, outcome, incomplete string) *S
 	if m.summed || m.of.kind != "turn" {
 		return m.runEnded(ev, outcome, incomplete)
 	}
+	m.attributes(m.root, ev)
+	m.timed(m.root, ev)
 	return m.root
 }
 
@@ -251,13 +313,13 @@ func (m *Mapper) agentStarted(ev *agentevents.Event, p *agentevents.AgentStarted
 			a.ended = true
 		}
 		parent := m.place(ev)
-		if up := m.started[ev.ParentSpanID]; up != nil && ev.ParentAgentID == "" && up != a {
-			parent = up.span
+		caller := ev.ParentAgentID
+		if up := m.spawner(ev); up != nil {
+			if caller = up.id; caller != id {
+				parent = up.span
+			}
 		}
-		if up := m.agents[cmp.Or(m.named[ev.ParentAgentID], ev.ParentAgentID)]; up != nil && ev.ParentAgentID != "" && ev.ParentAgentID != id {
-			parent = up.span
-		}
-		if s := m.open[key{"tool", ev.ParentAgentID, ev.ParentCallID}]; s != nil {
+		if s := m.open[key{"tool", caller, ev.ParentCallID}]; s != nil {
 			parent = s
 		}
 		if a != nil && a.errType != "" {
@@ -287,13 +349,7 @@ func (m *Mapper) agentStarted(ev *agentevents.Event, p *agentevents.AgentStarted
 		a.name = a.given
 		a.span.set(str(AttrAgent, a.name))
 	}
-	a.spanned = ev.AgentID == "" && ev.NodeRunID == "" && id != ""
-	if ev.SpanID != "" {
-		if m.started == nil {
-			m.started = map[string]*agent{}
-		}
-		m.started[strings.Clone(ev.SpanID)] = a
-	}
+	m.starting(a, ev)
 	a.span.set(val("agentevents.agent.attempt", opt(p.Attempt)))
 	a.span.set(str(AttrRequestModel, p.Model))
 	m.prompt(a.span, p)
@@ -304,6 +360,9 @@ func (m *Mapper) agentStarted(ev *agentevents.Event, p *agentevents.AgentStarted
 // newAgent begins an agent's span. in tells spans of the same agent apart.
 func (m *Mapper) newAgent(ev *agentevents.Event, id, in string, parent *Span, h shape) *agent {
 	a := &agent{id: id, attempt: 1}
+	if before := m.agents[id]; before != nil {
+		a.identity = before.identity
+	}
 	for _, h := range h.attrs {
 		if h.Key == AttrAgent {
 			a.name = h.Text
@@ -347,12 +406,14 @@ func (m *Mapper) forgetAgents() {
 	}
 	for id, a := range m.agents {
 		if a.span.ended {
+			put(&m.past, a.went, true)
 			delete(m.agents, id)
 		}
 	}
 	m.recent = nil
-	maps.DeleteFunc(m.started, func(_ string, a *agent) bool { return a.span.ended })
-	maps.DeleteFunc(m.named, func(_, span string) bool { return m.agents[span] == nil })
+	for _, ids := range [...]map[string]string{m.named, m.starts, m.twins} {
+		maps.DeleteFunc(ids, func(_, id string) bool { return m.agents[id] == nil })
+	}
 }
 
 // beginLinked is begin with links.
@@ -373,7 +434,7 @@ func (m *Mapper) agentEnded(ev *agentevents.Event, p *agentevents.AgentEnded) *S
 		as := before(ev, took)
 		m.ensureRoot(m.ofRunAt(as))
 		parent := m.place(as)
-		if up := m.find(cmp.Or(m.named[ev.ParentAgentID], ev.ParentAgentID)); up != nil && ev.ParentAgentID != "" {
+		if up := m.spawner(ev); up != nil {
 			parent = up.span
 		}
 		a = m.newAgent(as, k.agent, "", parent, m.invoke(as, ""))
@@ -382,11 +443,11 @@ func (m *Mapper) agentEnded(ev *agentevents.Event, p *agentevents.AgentEnded) *S
 	if a == nil || a.ended || a.span.ended {
 		return m.late(ev)
 	}
-	if a.span.madeUp && p.Duration.V > ev.Time.Sub(a.span.Start) { // its acts before are not in the log
+	if a.span.madeUp && !m.lent && p.Duration.V > ev.Time.Sub(a.span.Start) { // its acts before are not in the log
 		a.span.Start = ev.Time.Add(-p.Duration.V)
 		m.covers(a.span)
 	}
-	a.ended, a.model = true, nil
+	a.ended, a.model, a.went = true, nil, went(p, a.failed)
 	s := a.span
 	m.closeOf(a)
 	s.set(str("agentevents.agent.outcome", cmp.Or(string(p.Outcome), word(p.Status))))
@@ -482,7 +543,7 @@ func (m *Mapper) delta(ev *agentevents.Event) {
 		return
 	}
 	if s := m.counted(ev).model; s != nil && !s.ended {
-		if s.deltas == 0 {
+		if s.deltas == 0 && !m.lent {
 			s.delta = ev.Time
 		}
 		s.deltas++
@@ -495,7 +556,7 @@ func (m *Mapper) modelReturned(ev *agentevents.Event, p *agentevents.ModelReturn
 	switch {
 	case p.OneEvent:
 		s = m.modelCalled(ev, ev.Time.Add(-p.Duration.V), &agentevents.ModelCalled{ModelCallID: p.ModelCallID, Provider: p.Provider, Model: p.Model, Operation: p.Operation, Request: p.Request})
-		if !p.Duration.OK {
+		if !p.Duration.OK || m.lent {
 			s.set(val(AttrNoStart, true))
 		}
 	case s == nil && m.unbegun(key{"model", m.who(ev), p.ModelCallID}):
@@ -549,11 +610,7 @@ func (m *Mapper) toolCalled(ev *agentevents.Event, start time.Time, p *agenteven
 
 func (m *Mapper) toolReturned(ev *agentevents.Event, p *agentevents.ToolReturned) *Span {
 	s := m.open[key{"tool", m.who(ev), p.CallID}]
-	refused := p.Status == agentevents.ToolStatusForbidden || p.Status == agentevents.ToolStatusRateLimited
-	took := p.Duration.V
-	if refused {
-		took = 0
-	}
+	refused, took := refused(p.Status), durationOf(p)
 	switch {
 	case p.OneEvent || s == nil && refused:
 		s = m.toolCalled(ev, ev.Time.Add(-took), &agentevents.ToolCalled{CallID: p.CallID, ToolID: p.ToolID, Arguments: p.Arguments, ArgumentsSummary: p.ArgumentsSummary})
@@ -561,7 +618,7 @@ func (m *Mapper) toolReturned(ev *agentevents.Event, p *agentevents.ToolReturned
 		case refused: // it did not run
 			m.counted(ev).tools--
 			m.total.tools--
-		case !p.Duration.OK:
+		case !p.Duration.OK || m.lent:
 			s.set(val(AttrNoStart, true))
 		}
 	case s == nil && m.unbegun(key{"tool", m.who(ev), p.CallID}):
@@ -661,6 +718,12 @@ func (m *Mapper) step(ev *agentevents.Event) (*Span, bool) {
 		return m.stepEnds(ev, k, s, p.Error), true
 
 	case *agentevents.SpanRecorded:
+		if over := p.Phase == "error" || p.Phase == "cancelled"; over && p.Subject == "handoff" && ev.SpanID != "" {
+			info := agentevents.ErrorInfo{Code: p.ErrorType, Message: p.ErrorMessage}
+			if s := m.handedOver(ev, func(_ key, w wait) bool { return w.span == ev.SpanID }, p.Phase, info); s != nil {
+				return s, true
+			}
+		}
 		k := m.spanKey(ev, p)
 		s := m.open[k]
 		switch {
@@ -822,15 +885,23 @@ func (m *Mapper) asked(ev *agentevents.Event, kind, id, callID string, stands ag
 	if s := m.open[key{"tool", m.who(ev), callID}]; s != nil {
 		w.parent = s
 	}
-	if stands.OK {
+	if stands.OK && !m.lent {
 		w.ends = ev.Time.Add(stands.V)
 	}
-	m.wait(ev, key{kind, "", id}, w)
-	return m.pointAt(w.parent, ev)
+	k := key{kind, "", id}
+	m.wait(ev, k, w)
+	s := m.pointAt(w.parent, ev)
+	if a, ok := m.unasked[k]; ok && !m.lent && ev.Time.Before(a.ev.Time) { // its line was written late
+		delete(m.unasked, k)
+		m.Unmatched--
+		m.ensureRoot(m.ofRunAt(ev))
+		m.waited(&a.ev, k, m.waits[k], a.decision, a.said)
+	}
+	return s
 }
 
 func (m *Mapper) wait(ev *agentevents.Event, k key, w wait) {
-	w.at, w.first = ev.Time, ev.Sequence
+	w.at, w.lent, w.first = ev.Time, m.lent, ev.Sequence
 	m.await(k, w)
 }
 
@@ -856,12 +927,13 @@ func (m *Mapper) await(k key, w wait) {
 func (m *Mapper) answered(ev *agentevents.Event, kind, id, decision, said string) *Span {
 	k := key{kind, "", id}
 	w, ok := m.waits[k]
-	if ok && m.segment > 0 { // the answer may be the first event of the trace
-		m.ensureRoot(ev)
-	}
-	if !ok || m.root == nil {
+	if !ok {
+		if !m.lent && m.unbegun(k) && len(m.unasked) < maxWaits {
+			put(&m.unasked, k, answer{*ev, decision, said})
+		}
 		return m.late(ev)
 	}
+	m.ensureRoot(m.ofRunAt(ev)) // the answer may be the first event of the trace
 	return m.waited(ev, k, w, decision, said)
 }
 
@@ -871,15 +943,87 @@ func (m *Mapper) lapse(ev *agentevents.Event) {
 		if w := m.waits[k]; !w.ends.IsZero() && !w.ends.After(ev.Time) {
 			over := *ev
 			over.Time = w.ends
+			lent := m.lent
+			m.lent = false
 			m.waited(&over, k, w, "expired", "")
+			m.lent = lent
 		}
 	}
 }
 
-// waited makes the span of a wait.
+// waited makes the span of a question that is over.
 func (m *Mapper) waited(ev *agentevents.Event, k key, w wait, decision, said string) *Span {
+	s := m.waitSpan(ev, k, w, decision, str("agentevents."+k.kind+".id", cut(k.id, maxText)))
+	m.tells(s, s.Name+".answer", said)
+	return m.end(s, ev)
+}
+
+// attributed is a copy of an event that has attributes, else nil.
+func attributed(ev *agentevents.Event) *agentevents.Event {
+	if free(ev.Payload) == "" && ev.Extra(kaos) == "" {
+		return nil
+	}
+	as := *ev
+	return &as
+}
+
+// notAccepted ends the handoff that an event of an unknown kind tells to be over, such as
+// handoff.rejected, as a fold does: the handoff with its handoffId, else the latest one in its span,
+// else the latest one to or from its agent.
+func (m *Mapper) notAccepted(ev *agentevents.Event, p *agentevents.Unknown) {
+	word, of := strings.CutPrefix(string(p.Type), "handoff.")
+	if !of || !badWords[endword.Of(word)] {
+		return
+	}
+	for name, raw := range members(p.Raw) {
+		if id := unquoted(agentevents.JSON(raw)); name == "handoffId" && id != "" && raw[0] == '"' {
+			m.handedOver(ev, func(k key, _ wait) bool { return k.id == id }, word, agentevents.ErrorInfo{})
+			return
+		}
+	}
+	for _, is := range [...]func(key, wait) bool{
+		func(_ key, w wait) bool { return w.span != "" && w.span == ev.SpanID },
+		func(_ key, w wait) bool { return w.to == ev.AgentID },
+		func(_ key, w wait) bool { return w.from == ev.AgentID },
+	} {
+		if m.handedOver(ev, is, word, agentevents.ErrorInfo{}) != nil {
+			return
+		}
+	}
+}
+
+// handedOver makes the span of the latest open handoff for which is is true. It returns nil if
+// there is none.
+func (m *Mapper) handedOver(ev *agentevents.Event, is func(key, wait) bool, decision string, info agentevents.ErrorInfo) *Span {
+	var k key
+	var w wait
+	for of, at := range m.waits {
+		if of.kind == "handoff" && is(of, at) && (k.kind == "" || at.first > w.first) {
+			k, w = of, at
+		}
+	}
+	if k.kind == "" {
+		return nil
+	}
+	ev = m.ofRunAt(ev)
+	if w.span != ev.SpanID { // of the agent that accepts
+		ev.SpanID = ""
+	}
+	m.ensureRoot(ev)
+	s := m.waitSpan(ev, k, w, decision, str("agentevents.handoff.from", word(w.from)), str("agentevents.handoff.to", word(w.to)))
+	if w.free != nil {
+		m.attributes(s, w.free)
+	}
+	if decision != "accepted" {
+		m.fail(s, errorType(agentevents.Some(info), word(decision)), info.Message)
+	}
+	return m.end(s, ev)
+}
+
+// waitSpan begins the span of a wait, which ends with the event.
+func (m *Mapper) waitSpan(ev *agentevents.Event, k key, w wait, decision string, more ...Attr) *Span {
 	delete(m.waits, k)
-	parent := w.parent
+	parent := w.parent.working() // else it would end after its parent, which Jaeger takes for clock skew
 	var asked []Link
 	if parent == nil || parent.TraceID != m.root.TraceID { // the run has gone on in another trace
 		if parent != nil {
@@ -888,10 +1032,14 @@ func (m *Mapper) waited(ev *agentevents.Event, k key, w wait, decision, said str
 		parent = m.root
 	}
 	operation := "agentevents." + k.kind
-	attrs := m.common(ev, operation, str(operation+".id", cut(k.id, maxText)), str(operation+".decision", decision), val(AttrWait, ev.Time.Sub(w.at).Seconds()))
-	s := m.beginLinked(ev, parent, k, shape{name: operation, start: w.at, attrs: attrs}, asked)
-	m.tells(s, operation+".answer", said)
-	return m.end(s, ev)
+	attrs := m.common(ev, operation, append(more, str(operation+".decision", decision))...)
+	switch {
+	case w.lent:
+		attrs = append(attrs, val(AttrNoStart, true))
+	case !m.lent:
+		attrs = append(attrs, val(AttrWait, ev.Time.Sub(w.at).Seconds()))
+	}
+	return m.beginLinked(ev, parent, k, shape{name: operation, start: w.at, attrs: attrs}, asked)
 }
 
 func handoffKey(id string, from, to agentevents.AgentRef) key {
@@ -937,7 +1085,9 @@ func (m *Mapper) took(ev *agentevents.Event, k key) any {
 	if !ok {
 		return nil
 	}
-	delete(m.waits, k)
+	if w.lent || m.lent {
+		return nil
+	}
 	return max(0, ev.Time.Sub(w.at)).Seconds()
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/endword"
 )
 
 // A Mapper maps the events of one run to spans. It is not for concurrent use.
@@ -19,13 +20,14 @@ import (
 // of the run, and ends with the session or with the last event. One root of each agent in the
 // trace was rejected: Jaeger and samplers take the first root for the whole trace.
 // A span below the root has its parent by the ids of the events. Spans are open only for work;
-// a question to people becomes a span when it is over.
+// a question to people and a handoff become spans when they are over.
 //
 // An end whose start is not in the log makes a span that lasts as long as the end states. If
-// the end states no duration, the span has none, and [AttrNoStart].
+// the end states no duration, the span has none, and [AttrNoStart]. A span of which an event has
+// no time has [AttrNoStart] or [AttrNoEnd], unless the end states the duration: [AttrStated].
 //
 // Agents are told apart as a fold does it: by agentId, else by nodeRunId, else by the spanId
-// of their start.
+// of their start. Of several agents that have one id at a time, each has the events in its span.
 //
 // What a mapper keeps is bounded by MaxOpen, and by the number of agents that are open.
 type Mapper struct {
@@ -37,6 +39,8 @@ type Mapper struct {
 	root    *Span
 	owner   *agent    // that the run names, or nil
 	began   time.Time // the time of the first event
+	latest  time.Time // the time of the last event
+	undated bool      // began is lent
 	stated  bool      // the run says itself when it ends
 	over    bool      // the root has ended with something else
 	of      key       // what the root is the span of, besides the run: a turn
@@ -48,20 +52,25 @@ type Mapper struct {
 	paused  bool
 	errType string                        // of the last error event
 	total   struct{ tools, models int64 } // calls of the run
+	past    map[endword.Meaning]bool      // how agents went that are forgotten
 
-	open    map[key]*Span
-	order   []*Span // the open ones, parents first; ended ones are dropped now and then
-	agents  map[string]*agent
-	recent  *agent            // one of agents, or nil
-	named   map[string]string // the spans that stand for agents, by the ids that events give them
-	started map[string]*agent // by the spans in which they started, the latest
-	scopes  []*Span           // open turns and steps of no agent, the innermost last
-	own     map[*Span]*agent  // who works for an open node and for nothing else
+	open   map[key]*Span
+	order  []*Span // the open ones, parents first; ended ones are dropped now and then
+	agents map[string]*agent
+	recent *agent            // one of agents, or nil
+	named  map[string]string // the spans that stand for agents, by the ids that events give them
+	starts map[string]string // the agents, by the spans of their latest starts
+	twins  map[string]string // the agents that share an id, by the spans of their events
+	bare   bool              // an agent has started without an id
+	scopes []*Span           // open turns and steps of no agent, the innermost last
+	own    map[*Span]*agent  // who works for an open node and for nothing else
 
+	lent     bool                // the event has no time of its own
 	early    []Point             // came before the root
 	left     []agentevents.Event // began what goes on with the next root: see Left
 	carrying bool                // what begins is of left, and the log may have its id
 	waits    map[key]wait        // what people are asked
+	unasked  map[key]answer      // answers whose questions are not in the log so far
 	handoffs map[string][]Link   // to an agent that did not start yet
 	used     map[SpanID]struct{}
 	next     []Link            // of the span that begins next
@@ -83,32 +92,52 @@ type Mapper struct {
 
 // An agent is the latest attempt of one.
 type agent struct {
-	id      string
-	name    string // in few words, or ""
-	given   string // the name of its start, in few words, or ""
-	under   string // the agent that it says it works for
-	spanned bool   // the span of its start stands for it: an event may name it
+	id    string
+	name  string // in few words, or ""
+	given string // the name of its start, in few words, or ""
+	under string // the agent that it says it works for
+	identity
 	span    *Span
 	scopes  []*Span // open turns and steps, the innermost last
 	started bool    // an agent.started was seen
 	attempt int     // 1 for the first
 	ended   bool
-	failed  bool   // a transition said so
-	errType string // of its last error event
+	failed  bool            // a transition said so
+	went    endword.Meaning // how its end says that it went
+	errType string          // of its last error event
 	tools   int64
 	models  int64
 	model   *Span // of the last model call
 }
 
+// An identity is how the events of an agent are known. All attempts have it.
+type identity struct {
+	begun   string   // the span of the latest start
+	unnamed bool     // a start has no id: the span stands for it
+	spanned bool     // so is it now: an event may name it
+	twin    string   // the id that its events have, and another agent has at the same time
+	in      []string // the spans of a twin
+}
+
 // ended is how a run has ended.
 type ended struct{ outcome, incomplete string }
 
-// A wait is a question to a person that has no answer yet.
+// An answer is one to a question that the log may have later, with an earlier time.
+type answer struct {
+	ev             agentevents.Event
+	decision, said string
+}
+
+// A wait is a question to a person that has no answer yet, or a handoff that nobody has accepted.
 type wait struct {
 	at     time.Time
+	lent   bool // the time is not the question's
 	first  uint64
 	parent *Span
 	ends   time.Time // when the question lapses, or zero
+
+	span, from, to string             // of a handoff
+	free           *agentevents.Event // its event, if that has attributes
 }
 
 // Bounds of what is kept for later.
@@ -148,7 +177,8 @@ func (m *Mapper) Left(ev agentevents.Event) {
 func (m *Mapper) leave() {
 	for _, s := range m.order {
 		ev := agentevents.Event{RunID: m.runID, AgentID: s.key.agent, Time: s.Start, Sequence: s.First}
-		if a := m.agents[s.key.agent]; a != nil {
+		a := m.agents[s.key.agent]
+		if a != nil {
 			ev.ParentAgentID = a.under
 		}
 		if up := s.Parent; up != nil && up.key.kind == "tool" {
@@ -159,8 +189,11 @@ func (m *Mapper) leave() {
 			continue
 		case s.key.kind == "agent":
 			start := &agentevents.AgentStarted{Model: s.Attr(AttrRequestModel).Text}
-			if a := m.agents[s.key.agent]; a != nil {
+			if a != nil {
 				start.Name = a.given
+			}
+			if a != nil && a.unnamed {
+				ev.AgentID, ev.SpanID, start.Agent = "", a.id, agentevents.Some(agentevents.AgentRef{AgentID: a.twin})
 			}
 			ev.Payload = start
 		case s.key.kind == "tool":
@@ -226,104 +259,33 @@ func (m *Mapper) At(agentID, callID, modelCallID string) *Span {
 	return m.scope(&agentevents.Event{AgentID: agentID})
 }
 
-// find is the agent with the key, or nil. Most events are of the agent of the event before.
-func (m *Mapper) find(key string) *agent {
-	if a := m.recent; a != nil && a.id == key {
-		return a
-	}
-	m.recent = m.agents[key]
-	return m.recent
-}
-
-// who is the key of the event's agent, or "": see [Mapper].
-func (m *Mapper) who(ev *agentevents.Event) string {
-	if ev.AgentID != "" {
-		return cmp.Or(m.named[ev.AgentID], ev.AgentID)
-	}
-	if ev.NodeRunID != "" {
-		return ev.NodeRunID
-	}
-	switch ev.Payload.(type) {
-	case *agentevents.AgentStarted, *agentevents.AgentEnded:
-		return ev.SpanID
-	}
-	if ev.ParentSpanID != "" && m.agents[ev.ParentSpanID] != nil {
-		return ev.ParentSpanID
-	}
-	return ""
-}
-
-// identify notes that the event names an agent that has only a span, as a fold does it.
-func (m *Mapper) identify(ev *agentevents.Event) {
-	if ev.AgentID == "" || m.find(m.who(ev)) != nil {
-		return
-	}
-	if info, _ := ev.Kind().Info(); info.Droppable {
-		return
-	}
-	switch ev.Payload.(type) {
-	case *agentevents.AgentStarted, *agentevents.HandoffAccepted,
-		*agentevents.ApprovalGranted, *agentevents.ApprovalRejected, *agentevents.ClarificationResolved:
-		return
-	}
-	a := m.agents[ev.SpanID]
-	if a == nil {
-		a = m.agents[ev.ParentSpanID]
-	}
-	if a == nil || !a.spanned {
-		return
-	}
-	a.spanned = false
-	if a.given == "" {
-		a.name = word(ev.AgentID)
-		a.span.set(str(AttrAgent, a.name))
-	}
-	a.span.set(str(m.o.Semconv.agentID(), cut(ev.AgentID, maxText)))
-	if m.named == nil {
-		m.named = map[string]string{}
-	}
-	m.named[ev.AgentID] = a.id
-}
-
-// agent returns the event's agent, or nil. One that several nodes have at a time is that of
-// the event's node.
-func (m *Mapper) agent(ev *agentevents.Event) *agent {
-	id := m.who(ev)
-	if len(m.own) > 0 && (ev.NodeID != "" || ev.NodeRunID != "") {
-		if a := m.own[m.open[nodeKey(ev)]]; a != nil && a.id == id {
-			return a
-		}
-	}
-	return m.find(id)
-}
-
-// known is the id of the event's agent, if it has one or is known, else "".
-func (m *Mapper) known(ev *agentevents.Event) string {
-	if ev.AgentID != "" {
-		return ev.AgentID
-	}
-	if a := m.agent(ev); a != nil {
-		return a.id
-	}
-	return ""
-}
-
-// called is the name of the event's agent in few words, or "".
-func (m *Mapper) called(ev *agentevents.Event) string {
-	if a := m.agent(ev); a != nil {
-		return a.name
-	}
-	return word(ev.AgentID)
+// FeedAt is Feed for an event that has no time: at is where it is shown, and is in no duration.
+func (m *Mapper) FeedAt(ev *agentevents.Event, at time.Time) *Span {
+	timed := *ev
+	timed.Time, m.lent = at, true
+	defer func() { m.lent = false }()
+	return m.Feed(&timed)
 }
 
 // Feed maps one event. It returns the span that the event belongs to, which may have
-// ended, or nil: its ids are the event's place in the trace.
+// ended, or nil: its ids are the event's place in the trace. An event whose time is not known is
+// shown at the time of the event before.
 func (m *Mapper) Feed(ev *agentevents.Event) *Span {
+	switch known := agentevents.TimeKnown(ev.Time); {
+	case !known && !m.lent:
+		at := ev.Time
+		if !m.latest.IsZero() {
+			at = m.latest
+		}
+		return m.FeedAt(ev, at)
+	case known:
+		m.latest = ev.Time
+	}
 	if m.session == "" {
 		m.session = ev.SessionID
 	}
 	if m.began.IsZero() {
-		m.began = ev.Time
+		m.began, m.undated = ev.Time, m.lent
 	}
 	if m.isTurn(ev) {
 		as := *ev
@@ -436,19 +398,28 @@ func (m *Mapper) feed(ev *agentevents.Event) *Span {
 		}
 
 	case *agentevents.ModelCalled:
-		return m.modelCalled(ev, ev.Time, p)
+		return m.modelCalled(ev, time.Time{}, p)
 	case *agentevents.ModelReturned:
 		return m.modelReturned(ev, p)
 	case *agentevents.ToolCalled:
-		return m.toolCalled(ev, ev.Time, p)
+		return m.toolCalled(ev, time.Time{}, p)
 	case *agentevents.ToolReturned:
 		return m.toolReturned(ev, p)
 
 	case *agentevents.EdgeFired:
 		m.edge(p)
 	case *agentevents.HandoffRequested:
-		m.wait(ev, handoffKey(p.HandoffID, p.From, p.To), wait{parent: m.scope(ev)})
+		m.wait(ev, handoffKey(p.HandoffID, p.From, p.To), wait{parent: m.scope(ev), span: ev.SpanID, from: p.From.AgentID, to: p.To.AgentID, free: attributed(ev)})
 		m.handoff(ev, p.To)
+	case *agentevents.HandoffAccepted:
+		s := m.point(ev)
+		k := handoffKey(p.HandoffID, p.From, p.To)
+		m.handedOver(ev, func(of key, _ wait) bool { return of == k }, "accepted", agentevents.ErrorInfo{})
+		return s
+	case *agentevents.Unknown:
+		s := m.point(ev)
+		m.notAccepted(ev, p)
+		return s
 	case *agentevents.AgentHandoff:
 		m.handoff(ev, p.To)
 	case *agentevents.ApprovalRequested:
@@ -508,18 +479,21 @@ func (m *Mapper) ensureRoot(ev *agentevents.Event) {
 		m.workflowRoot(ev)
 	}
 	if m.root == nil {
-		as := *ev
-		if m.segment == 0 && m.began.Before(ev.Time) {
-			as.Time = m.began
+		as, lent := *ev, m.lent
+		if m.segment == 0 { // it begins with the first event
+			m.lent = m.undated
+			if m.began.Before(ev.Time) {
+				as.Time = m.began
+			}
 		}
 		m.workflowRoot(&as, val(AttrMadeUp, true))
-		m.root.madeUp = true
+		m.root.madeUp, m.lent = true, lent
 	}
 	_, starts := ev.Payload.(*agentevents.AgentStarted)
 	if m.root.madeUp && !starts && ev.AgentID != "" && m.agent(ev) == nil {
 		id := m.who(ev)
 		parent := m.place(ev)
-		if up := m.find(ev.ParentAgentID); up != nil {
+		if up := m.spawner(ev); up != nil {
 			parent = up.span
 		}
 		as := *ev
@@ -619,6 +593,9 @@ func (m *Mapper) Derive(s *Span) {
 func (m *Mapper) span(ev *agentevents.Event, parent *Span, h shape) *Span {
 	if h.start.IsZero() {
 		h.start = ev.Time
+		if m.lent {
+			h.attrs = append(h.attrs, val(AttrNoStart, true))
+		}
 	}
 	return &Span{
 		Parent: parent, Name: h.name, Kind: cmp.Or(h.kind, KindInternal), Start: h.start, last: h.start,
@@ -733,8 +710,63 @@ func (m *Mapper) end(s *Span, ev *agentevents.Event) *Span {
 	s.touch(ev.Time, ev.Sequence)
 	m.adopt(s, ev.SpanID)
 	m.adopt(s.Parent, ev.ParentSpanID)
-	m.finish(s, ev.Time)
+	m.finish(s, m.timed(s, ev))
 	return s
+}
+
+// timed returns the time at which a span ends. Where only one of its two times is known, and the
+// event states how long the work took, the other one follows.
+func (m *Mapper) timed(s *Span, ev *agentevents.Event) time.Time {
+	took, at := durationOf(ev.Payload), ev.Time
+	unbegun := s.Attr(AttrNoStart).Value == true
+	if m.lent && took <= 0 {
+		s.set(val(AttrNoEnd, true))
+	}
+	if took <= 0 || !unbegun && !m.lent {
+		return at
+	}
+	s.set(val(AttrStated, true))
+	switch {
+	case m.lent:
+		at = s.Start.Add(took)
+		s.touch(at, s.Last)
+	default:
+		s.Start = at.Add(-took)
+		s.set(val(AttrNoStart, false))
+		m.covers(s)
+	}
+	return at
+}
+
+// durationOf is how long what an event ends took, by the event, or 0.
+func durationOf(p agentevents.Payload) time.Duration {
+	switch p := p.(type) {
+	case *agentevents.AgentEnded:
+		return p.Duration.V
+	case *agentevents.ToolReturned:
+		if refused(p.Status) {
+			return 0
+		}
+		return p.Duration.V
+	case *agentevents.ModelReturned:
+		return p.Duration.V
+	case *agentevents.NodeCompleted:
+		return p.Duration.V
+	case *agentevents.TurnEnded:
+		return p.Duration.V
+	case *agentevents.StepEnded:
+		return p.Duration.V
+	case *agentevents.SpanRecorded:
+		return p.Duration.V
+	case *agentevents.WorkflowFinalized:
+		return p.Duration
+	}
+	return 0
+}
+
+// refused reports whether a call did not run.
+func refused(s agentevents.ToolStatus) bool {
+	return s == agentevents.ToolStatusForbidden || s == agentevents.ToolStatusRateLimited
 }
 
 func (m *Mapper) finish(s *Span, at time.Time) {
@@ -756,7 +788,7 @@ func (m *Mapper) finish(s *Span, at time.Time) {
 	s.Attributes = append(s.Attributes, val(AttrLast, int64(s.Last)))
 	if s.deltas > 0 {
 		s.set(val(AttrDeltas, int64(s.deltas)))
-		if s.Attr(AttrFirstChunk).none() {
+		if s.Attr(AttrFirstChunk).none() && !s.delta.IsZero() && s.Attr(AttrNoStart).Value != true {
 			s.set(val(AttrFirstChunk, max(0, s.delta.Sub(s.Start)).Seconds()))
 		}
 	}
@@ -834,8 +866,10 @@ func (m *Mapper) unbegun(k key) bool {
 // orphan completes a span that is made of its end. A start of it that comes later, but is not
 // later in time, makes no second one.
 func (m *Mapper) orphan(s *Span, took time.Duration) *Span {
-	if took <= 0 {
+	if took <= 0 || m.lent {
 		s.set(val(AttrNoStart, true))
+	} else {
+		s.set(val(AttrStated, true))
 	}
 	if s == m.root || s.key.kind == "" {
 		return s
@@ -895,8 +929,8 @@ func (m *Mapper) Close(reason string) {
 	switch {
 	case m.root == nil || m.root.ended:
 	case done && (m.root.madeUp || m.owner != nil && m.owner.ended):
-		if m.flows > 0 {
-			m.root.set(str(AttrOutcome, "completed"))
+		if m.root.madeUp && (m.flows > 0 || m.rested()) {
+			m.turnsOut("")
 		}
 		m.counts()
 		m.finish(m.root, m.root.last)
@@ -966,7 +1000,7 @@ func (m *Mapper) add(s *Span, p *Point) {
 // its node or its phase that is open, else the root.
 func (m *Mapper) scope(ev *agentevents.Event) *Span {
 	a := m.agent(ev)
-	if in := m.started[ev.ParentSpanID]; in != nil && in != a && !in.span.ended {
+	if in := m.agents[m.starts[ev.ParentSpanID]]; in != nil && in != a && !in.span.ended {
 		return in.span // its line names the agent around it, or none
 	}
 	if a != nil {

@@ -299,7 +299,7 @@ func TestAHandoffLinksTheAgentThatTakesOver(t *testing.T) {
 	r.feed("a", &ae.AgentEnded{})
 	r.feed("b", &ae.AgentStarted{}, &ae.HandoffAccepted{From: ae.AgentRef{AgentID: "a"}, To: ae.AgentRef{AgentID: "b"}}, &ae.AgentEnded{})
 	r.feed("", &ae.RunCompleted{})
-	r.want(t, lines("invoke_workflow n 0-7", "  invoke_agent a 1-3 +handoff.requested", "  invoke_agent b 4-6 +handoff.accepted ->"))
+	r.want(t, lines("invoke_workflow n 0-7", "  invoke_agent a 1-3 +handoff.requested", "  invoke_agent b 4-6 +handoff.accepted ->", "  agentevents.handoff 2-5"))
 	b := r.begun[2]
 	require.Equal(t, from.ID, b.Links[0].SpanID)
 	require.Equal(t, 3.0, b.Points[0].Attributes[2].Value, "seconds that the handoff took")

@@ -240,10 +240,27 @@ func TestRunsThatDoNotSayWhenTheyEnd(t *testing.T) {
 			r.feed("a", &ae.AgentStarted{}, tool("c"))
 			r.feed("b", &ae.AgentStarted{}, tool("d"), &ae.AgentEnded{})
 			r.feed("a", &ae.AgentEnded{})
-		}, []string{"invoke_workflow 0-6 +session.started", "  invoke_agent a 1-6", "    execute_tool Read 1-2", "  invoke_agent b 3-5", "    execute_tool Read 3-4"}, nil},
+		}, []string{"invoke_workflow 0-6 +session.started", "  invoke_agent a 1-6", "    execute_tool Read 1-2", "  invoke_agent b 3-5", "    execute_tool Read 3-4"}, "completed"},
 		{"attempts", func(r *recording) {
 			r.feed("a", &ae.AgentStarted{}, &ae.AgentEnded{}, &ae.AgentStarted{}, tool("c"), &ae.AgentEnded{})
-		}, []string{"invoke_workflow 0-4", "  invoke_agent a 0-1", "  invoke_agent a 2-4 ->", "    execute_tool Read 2-3"}, nil},
+		}, []string{"invoke_workflow 0-4", "  invoke_agent a 0-1", "  invoke_agent a 2-4 ->", "    execute_tool Read 2-3"}, "completed"},
+		{"an agent that failed", func(r *recording) {
+			r.feed("a", &ae.AgentStarted{}, &ae.AgentEnded{Error: ae.Some(ae.ErrorInfo{Code: "broken"})})
+			r.feed("b", &ae.AgentStarted{}, &ae.AgentEnded{Status: "interrupted"})
+		}, []string{"invoke_workflow 0-3 error=_OTHER", "  invoke_agent a 0-1 error=broken", "  invoke_agent b 2-3 error=interrupted"}, "failed"},
+		{"an agent that was stopped", func(r *recording) {
+			r.feed("a", &ae.AgentStarted{}, &ae.AgentEnded{Status: "interrupted"})
+		}, []string{"invoke_workflow 0-1 error=aborted", "  invoke_agent a 0-1 error=interrupted"}, "cancelled"},
+		{"an agent that failed first", func(r *recording) {
+			r.feed("a", &ae.AgentStarted{}, &ae.AgentEnded{Outcome: ae.OutcomeAborted}, &ae.AgentStarted{}, &ae.AgentEnded{})
+		}, []string{"invoke_workflow 0-3", "  invoke_agent a 0-1 error=aborted", "  invoke_agent a 2-3 ->"}, "completed"},
+		{"a session without a word, of an agent that failed", func(r *recording) {
+			r.feed("a", &ae.AgentStarted{}, &ae.AgentErrored{ErrorType: "broken"}, &ae.AgentEnded{Status: "timed out"})
+			r.feed("", &ae.SessionCompleted{})
+		}, []string{"invoke_workflow 0-3 error=broken +session.completed", "  invoke_agent a 0-2 error=broken +error"}, "failed"},
+		{"a session with an error and without a word", func(r *recording) {
+			r.feed("", &ae.SessionCompleted{Error: ae.Some(ae.ErrorInfo{Message: "no"})})
+		}, []string{"invoke_workflow 0-0 error=_OTHER +session.completed"}, "failed"},
 		{"a call that is returned twice", func(r *recording) {
 			done := &ae.ToolReturned{CallID: "c", ToolID: "Read", Status: ae.ToolStatusOK, Duration: ae.Some(2 * time.Second)}
 			r.feed("a", &ae.TextCompleted{}, &ae.TextCompleted{}, done, done)
@@ -269,7 +286,7 @@ func TestRunsThatDoNotSayWhenTheyEnd(t *testing.T) {
 			r.feed("a", &ae.AgentStarted{}, &ae.TextCompleted{}, &ae.ToolReturned{CallID: "c", ToolID: "Read", Status: ae.ToolStatusOK, Duration: ae.Some(time.Second)})
 			r.event(ae.Event{AgentID: "a", Time: t0.Add(time.Second), Payload: &ae.ToolCalled{CallID: "c", ToolID: "Read"}})
 			r.feed("a", &ae.AgentEnded{})
-		}, []string{"invoke_workflow 0-4", "  invoke_agent a 0-4 +text", "    execute_tool Read 1-2"}, nil},
+		}, []string{"invoke_workflow 0-4", "  invoke_agent a 0-4 +text", "    execute_tool Read 1-2"}, "completed"},
 		{"a turn", func(r *recording) {
 			r.feed("", turn(1), &ae.StepStarted{StepID: "s"}, &ae.ModelReturned{ModelCallID: "m", Model: "m", OneEvent: true}, tool("c"), &ae.MemoryChanged{})
 			r.feed("reader", &ae.AgentStarted{}, &ae.AgentEnded{})
@@ -462,4 +479,135 @@ func TestEdgesAreLinks(t *testing.T) {
 	require.Equal(t, first.ID, fill.Links[0].SpanID)
 	require.Equal(t, "edge", fill.Links[0].Attributes[0].Text)
 	require.Empty(t, stop.Links)
+}
+
+// Several agents have one id at a time. What is in the span of one, or below it, is that one's.
+func TestAgentsThatShareAnID(t *testing.T) {
+	r := record(spans.Options{})
+	r.feed("", &ae.SessionStarted{})
+	at := func(span, parent, id string, p ae.Payload) {
+		r.event(ae.Event{AgentID: id, SpanID: span, ParentSpanID: parent, Payload: p})
+	}
+	twin := &ae.AgentStarted{Agent: ae.Some(ae.AgentRef{AgentID: "w"})}
+	at("u1", "", "w", &ae.AgentStarted{})
+	at("u2", "", "", twin)
+	at("k2", "u2", "w", &ae.ToolCalled{CallID: "c", ToolID: "Read"})
+	at("k1", "u1", "w", &ae.ToolCalled{CallID: "c", ToolID: "Bash"})
+	at("k2", "", "w", &ae.ToolReturned{CallID: "c", ToolID: "Read", Status: ae.ToolStatusOK})
+	at("k1", "", "w", &ae.ToolReturned{CallID: "c", ToolID: "Bash", Status: ae.ToolStatusOK})
+	r.event(ae.Event{AgentID: "sub", ParentAgentID: "w", SpanID: "u3", ParentSpanID: "u2", Payload: &ae.AgentStarted{}})
+	r.feed("sub", &ae.AgentEnded{})
+	at("u4", "u1", "helper", &ae.AgentStarted{})
+	at("u4", "u1", "helper", &ae.AgentEnded{})
+	at("u2", "", "w", &ae.AgentEnded{})
+	at("u1", "", "w", &ae.AgentEnded{Error: ae.Some(ae.ErrorInfo{Code: "broken"})})
+	r.m.Close(spans.ReasonShutdown)
+	r.want(t, lines("invoke_workflow 0-12 error=_OTHER +session.started",
+		"  invoke_agent w 1-12 error=broken", "    execute_tool Bash 4-6", "    invoke_agent helper 9-10",
+		"  invoke_agent w 2-11", "    execute_tool Read 3-5", "    invoke_agent sub 7-8"))
+	require.Zero(t, r.m.Unmatched)
+}
+
+// A time that is lent to an event is in no duration. Where the end states one, the other time follows.
+func TestTimesThatAreNotKnown(t *testing.T) {
+	unknown := func(s *spans.Span) string {
+		text := ""
+		for _, k := range []string{spans.AttrNoStart, spans.AttrNoEnd, spans.AttrStated} {
+			if attr(s, k) == true {
+				text += " " + strings.TrimPrefix(k, "agentevents.")
+			}
+		}
+		return text
+	}
+	const second = time.Second
+	for _, c := range []struct {
+		name        string
+		start, end  ae.Payload
+		from, to    int // the times that are known, or -1
+		want        string
+		begin, over int
+	}{
+		{"both known", &ae.AgentStarted{}, &ae.AgentEnded{Duration: ae.Some(9 * second)}, 20, 25, "", 20, 25},
+		{"an agent's start", &ae.AgentStarted{}, &ae.AgentEnded{}, -1, 25, " start.unknown", 20, 25},
+		{"an agent's start, with a duration", &ae.AgentStarted{}, &ae.AgentEnded{Duration: ae.Some(2 * second)}, -1, 25, " time.stated", 23, 25},
+		{"an agent's end", &ae.AgentStarted{}, &ae.AgentEnded{}, 20, -1, " end.unknown", 20, 20},
+		{"an agent's end, with a duration", &ae.AgentStarted{}, &ae.AgentEnded{Duration: ae.Some(3 * second)}, 20, -1, " time.stated", 20, 23},
+		{"neither", &ae.AgentStarted{}, &ae.AgentEnded{}, -1, -1, " start.unknown end.unknown", 20, 20},
+		{"neither, with a duration", &ae.AgentStarted{}, &ae.AgentEnded{Duration: ae.Some(3 * second)}, -1, -1, " start.unknown time.stated", 20, 23},
+		{"a call's start", &ae.ToolCalled{CallID: "c"}, &ae.ToolReturned{CallID: "c", Status: ae.ToolStatusOK}, -1, 25, " start.unknown", 20, 25},
+		{"a call's end, with a duration", &ae.ToolCalled{CallID: "c"}, &ae.ToolReturned{CallID: "c", Status: ae.ToolStatusOK, Duration: ae.Some(4 * second)}, 20, -1, " time.stated", 20, 24},
+		{"a model call's start, with a duration", &ae.ModelCalled{ModelCallID: "c"}, &ae.ModelReturned{ModelCallID: "c", Duration: ae.Some(4 * second)}, -1, 25, " time.stated", 21, 25},
+		{"a step's end", &ae.StepStarted{StepID: "s"}, &ae.StepEnded{StepID: "s"}, 20, -1, " end.unknown", 20, 20},
+		{"an approval's question", &ae.ApprovalRequested{ApprovalID: "p"}, &ae.ApprovalGranted{ApprovalID: "p"}, -1, 25, " start.unknown", 20, 25},
+		{"an approval's answer", &ae.ApprovalRequested{ApprovalID: "p"}, &ae.ApprovalGranted{ApprovalID: "p"}, 20, -1, " end.unknown", 20, 20},
+		{"a handoff's request", &ae.HandoffRequested{HandoffID: "h"}, &ae.HandoffAccepted{HandoffID: "h"}, -1, 25, " start.unknown", 20, 25},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := record(spans.Options{})
+			at := func(s int) time.Time { return t0.Add(time.Duration(s) * second) }
+			r.m.Feed(&ae.Event{RunID: "run-1", Time: at(0), Payload: &ae.RunStarted{Name: "n"}})
+			for i, p := range []ae.Payload{c.start, c.end} {
+				ev := &ae.Event{RunID: "run-1", AgentID: "a", Sequence: uint64(i + 1), Payload: p}
+				if known := [...]int{c.from, c.to}[i]; known >= 0 {
+					ev.Time = at(known)
+					r.m.Feed(ev)
+				} else {
+					r.m.FeedAt(ev, at(20))
+				}
+			}
+			require.Len(t, r.begun, 2)
+			require.Equal(t, 1, r.ended)
+			s := r.begun[1]
+			require.Equal(t, c.want, unknown(s))
+			require.Equal(t, at(c.begin), s.Start)
+			require.Equal(t, at(c.over), s.End)
+			require.Nil(t, attr(s, spans.AttrWait))
+		})
+	}
+}
+
+// A question whose line comes after that of its answer, with an earlier time, was answered.
+func TestAQuestionThatIsWrittenLate(t *testing.T) {
+	r := record(spans.Options{})
+	r.n = 10
+	r.feed("", &ae.RunStarted{Name: "n"}, &ae.ApprovalGranted{ApprovalID: "p"}, &ae.ApprovalGranted{ApprovalID: "q"})
+	r.event(ae.Event{Time: t0.Add(10500 * time.Millisecond), Payload: &ae.ApprovalRequested{ApprovalID: "p"}})
+	r.feed("", &ae.ApprovalRequested{ApprovalID: "q"}, &ae.RunCompleted{})
+	r.want(t, lines("invoke_workflow n 10-15 +late_end +late_end +approval.requested +approval.requested", "  agentevents.approval 10.5-11"))
+	require.Equal(t, 0.5, attr(r.begun[1], spans.AttrWait))
+	require.Equal(t, 1, r.m.Unmatched)
+}
+
+// A handoff is over when it is accepted, or when the log tells that it is not.
+func TestHandoffsThatAreOver(t *testing.T) {
+	request := ae.Event{AgentID: "a", SpanID: "h", Payload: &ae.HandoffRequested{HandoffID: "h1", From: ae.AgentRef{AgentID: "a"}, To: ae.AgentRef{AgentID: "b"}}}
+	unknown := func(kind, raw string) ae.Payload { return &ae.Unknown{Type: ae.Kind(kind), Raw: ae.JSON(raw)} }
+	for _, c := range []struct {
+		name string
+		end  ae.Event
+		want string
+	}{
+		{"accepted", ae.Event{AgentID: "b", Payload: &ae.HandoffAccepted{HandoffID: "h1"}}, "    agentevents.handoff 2-3"},
+		{"an error of its span", ae.Event{SpanID: "h", Payload: &ae.SpanRecorded{Subject: "handoff", Phase: "error", ErrorType: "gone"}}, "    agentevents.handoff 2-3 error=gone"},
+		{"cancelled", ae.Event{SpanID: "h", Payload: &ae.SpanRecorded{Subject: "handoff", Phase: "cancelled"}}, "    agentevents.handoff 2-3 error=cancelled"},
+		{"rejected by its id", ae.Event{AgentID: "c", Payload: unknown("handoff.rejected", `{"handoffId":"h1"}`)}, "    agentevents.handoff 2-3 error=rejected"},
+		{"declined by its agent", ae.Event{AgentID: "b", Payload: unknown("handoff.declined", `{}`)}, "    agentevents.handoff 2-3 error=declined"},
+		{"another one", ae.Event{AgentID: "b", Payload: unknown("handoff.declined", `{"handoffId":"h2"}`)}, ""},
+		{"no end", ae.Event{AgentID: "b", Payload: unknown("handoff.noticed", `{"handoffId":"h1"}`)}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := record(spans.Options{})
+			r.feed("", &ae.RunStarted{Name: "n"})
+			r.feed("a", &ae.AgentStarted{})
+			r.event(request)
+			r.event(c.end)
+			got := ""
+			for line := range strings.Lines(r.tree()) {
+				if strings.Contains(line, "agentevents.handoff") {
+					got = strings.TrimSuffix(line, "\n")
+				}
+			}
+			require.Equal(t, c.want, got)
+		})
+	}
 }

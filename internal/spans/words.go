@@ -105,7 +105,9 @@ const (
 	AttrContent      = "agentevents.content"       // of a point
 	AttrFree         = "agentevents.attribute."    // and the name of a free attribute of the event
 	AttrMadeUp       = "agentevents.made_up"       // a span of the run or an agent that no event begins
-	AttrNoStart      = "agentevents.start.unknown" // a span of an end that states no duration
+	AttrNoStart      = "agentevents.start.unknown" // a span of an end that states no duration, or whose start has no time
+	AttrNoEnd        = "agentevents.end.unknown"   // a span whose end has no time
+	AttrStated       = "agentevents.time.stated"   // a start or an end that follows from the duration that the log states
 	AttrStarted      = "agentevents.started"       // name of the span that a marker is for
 	AttrSequence     = "agentevents.seq"           // of the event of a log record
 

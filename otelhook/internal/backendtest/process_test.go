@@ -122,6 +122,7 @@ invoke_workflow n  3h0m1s
 ├─ invoke_agent a  3h0m0.5s
 │  └─ execute_tool Push  3h0m0.2s
 │     └─ agentevents.approval  3h0m0s
+├─ agentevents.handoff  300ms
 └─ invoke_agent b  200ms
 `, "\n"+tr.Tree())
 }

@@ -138,7 +138,7 @@ func (m *machine) openThings() string {
 	return fmt.Sprintln(len(calls), len(models), agents, len(m.questions.open), handoffs, spans, m.inPhase("w"))
 }
 
-// A start of an earlier time than its end, whose line comes after that of the end, is no second
+// A start of an earlier time than its end, whose line comes after the end, is no second
 // thing. The emitter, the fold, and a fold and an emitter that go on from a snapshot agree. A start
 // of a later time is another thing.
 func TestLateStarts(t *testing.T) {

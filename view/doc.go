@@ -1,4 +1,4 @@
-// Package view makes a page of one or two logs for a browser: who worked, when, on what, how it
+// Package view makes a page of one or two logs for a browser: who worked, when, on which task, how it
 // ended, and each event with its line.
 //
 //	err := view.Write(file, view.Options{Title: "nightly run"}, view.Log{Name: "run.jsonl", Events: reader.All()})

@@ -80,7 +80,7 @@ var assets embed.FS
 // scripts are the parts of the page's script, in their order. They share one scope.
 var scripts = []string{"base.js", "log.js", "list.js", "timeline.js", "panes.js", "diff.js", "live.js", "app.js"}
 
-// page writes the document around the packed data. more is what its policy allows besides.
+// page writes the document around the packed data. more are the requests that its policy allows.
 func page(w io.Writer, title string, packed []byte, more string) error {
 	style, err := assets.ReadFile("assets/app.css")
 	if err != nil {

@@ -566,7 +566,7 @@ func TestTimesThatAreNotKnown(t *testing.T) {
 	}
 }
 
-// A question whose line comes after that of its answer, with an earlier time, was answered.
+// A question whose line comes after its answer, with an earlier time, was answered.
 func TestAQuestionThatIsWrittenLate(t *testing.T) {
 	r := record(spans.Options{})
 	r.n = 10

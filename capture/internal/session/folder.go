@@ -54,6 +54,17 @@ func (f *Folder) Files(dir string, yield func(name string) bool) {
 	})
 }
 
+// Logs returns the files of lines of JSON in the folder itself, in their order by name.
+func (f *Folder) Logs() (out []string) {
+	entries, _ := fs.ReadDir(f.root.FS(), ".") // a folder that cannot be read has none
+	for _, e := range entries {
+		if e.Type().IsRegular() && IsLog(e.Name()) {
+			out = append(out, e.Name())
+		}
+	}
+	return out
+}
+
 // IsLog reports whether the name of a file is that of lines of JSON, which may be compressed.
 func IsLog(name string) bool {
 	name = strings.TrimSuffix(name, ".gz")

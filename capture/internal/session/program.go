@@ -20,6 +20,9 @@ type Program struct {
 	// Beside returns the files that may belong to the session of a file, which is the session's
 	// own and not a sub-agent's. Nil means that there are no others.
 	Beside func(f *Folder, name string, facts Facts) []string
+	// Describe completes the facts of a file by its name and the files beside it. Nil means that
+	// there is nothing to add.
+	Describe func(f *Folder, name string, facts *Facts)
 	// New returns the reader of one run.
 	New func(r *Recorder) Reader
 }
@@ -32,6 +35,8 @@ type Facts struct {
 	At      time.Time // the first time; that of the file's last change where no line has one
 	// Copies says that the id is made of the lines: another file with the same one is another run.
 	Copies bool
+	About  string // an object that describes the thread, from another file; or empty
+	Group  string // name of the folder that threads of one origin share; or empty
 }
 
 // A Reader turns the lines of one run into events on its recorder.
@@ -48,6 +53,7 @@ type Reader interface {
 type Line struct {
 	File    int    // index in Source.Files; 0 for a stream
 	Thread  string // id of the file's thread; empty for a stream
+	Facts   *Facts // of the file; nil for a stream
 	Number  int    // from 1
 	Text    string // valid JSON, an object, or the empty text at an end
 	At      time.Time

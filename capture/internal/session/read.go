@@ -76,7 +76,7 @@ func Open(programs []*Program, name string) ([]*Source, error) {
 			return true
 		}
 		if p, ok := Detect(programs, head); ok {
-			if facts, ok := p.Facts(head); ok {
+			if facts, ok := p.facts(folder, file, head); ok {
 				if facts.At.IsZero() {
 					facts.At = folder.changed(file)
 				}
@@ -94,6 +94,15 @@ func Open(programs []*Program, name string) ([]*Source, error) {
 	}
 	slices.SortStableFunc(out, func(a, b *Source) int { return a.Files[0].Facts.At.Compare(b.Files[0].Facts.At) })
 	return out, nil
+}
+
+// facts returns the facts of a file.
+func (p *Program) facts(f *Folder, name string, head []string) (Facts, bool) {
+	facts, ok := p.Facts(head)
+	if ok && p.Describe != nil {
+		p.Describe(f, name, &facts)
+	}
+	return facts, ok
 }
 
 // noSession is the error of a path without a session.
@@ -140,7 +149,12 @@ func openFile(programs []*Program, name string, info fs.FileInfo) ([]*Source, er
 	if !ok {
 		return nil, none
 	}
-	facts, ok := p.Facts(head)
+	folder, err := OpenFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	facts, ok := p.facts(folder, base, head)
 	if !ok {
 		return nil, none
 	}
@@ -151,11 +165,6 @@ func openFile(programs []*Program, name string, info fs.FileInfo) ([]*Source, er
 	if facts.Thread != facts.Session || p.Beside == nil {
 		return group(p, []File{own}), nil
 	}
-	folder, err := OpenFolder(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer folder.Close()
 	files := []File{own}
 	for _, beside := range p.Beside(folder, base, facts) {
 		if beside == base {
@@ -168,7 +177,7 @@ func openFile(programs []*Program, name string, info fs.FileInfo) ([]*Source, er
 		if q, ok := Detect(programs, head); !ok || q != p {
 			continue
 		}
-		if other, ok := p.Facts(head); ok && other.Session == facts.Session && other.Thread != facts.Thread {
+		if other, ok := p.facts(folder, beside, head); ok && other.Session == facts.Session && other.Thread != facts.Thread {
 			files = append(files, newFile(dir, beside, other))
 		}
 	}
@@ -299,11 +308,11 @@ func (m *merge) run(yield func(Item) bool) {
 			m.advance(st)
 			continue
 		case st.ended:
-			m.f.endFile(&Line{File: st.file, Thread: files[st.file].Facts.Thread, Number: number + 1})
+			m.f.endFile(&Line{File: st.file, Thread: files[st.file].Facts.Thread, Facts: &files[st.file].Facts, Number: number + 1})
 			m.open = slices.DeleteFunc(m.open, func(other *stream) bool { return other == st })
 			_ = st.in.Close() // it was only read
 		default:
-			m.f.line(&Line{File: st.file, Thread: files[st.file].Facts.Thread, Number: number}, st.text, st.cut)
+			m.f.line(&Line{File: st.file, Thread: files[st.file].Facts.Thread, Facts: &files[st.file].Facts, Number: number}, st.text, st.cut)
 			m.advance(st)
 		}
 		if !flush(st.file, number) {

@@ -253,6 +253,14 @@ func (r *Recorder) Record(a *Agent, ev agentevents.Event) (id string) {
 	return recorded.ID
 }
 
+// Last returns the id of the event that was recorded last, or "".
+func (r *Recorder) Last() string {
+	if len(r.out) == 0 {
+		return ""
+	}
+	return r.out[len(r.out)-1].ID
+}
+
 // Answers notes that a new answer of the model begins: the next event of the agent is of another
 // step.
 func (a *Agent) Answers() { a.turned = true }

@@ -1,0 +1,111 @@
+package transcript
+
+import (
+	"cmp"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/agentevents/agentevents/capture/internal/session"
+	"github.com/agentevents/agentevents/internal/foreign"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// Program returns the reader of transcripts.
+func Program() *session.Program {
+	return &session.Program{
+		Name:     "Claude Code",
+		Tested:   "2.1.328",
+		Files:    []string{foreign.ClaudeTranscript},
+		Facts:    facts,
+		Time:     lineTime,
+		Beside:   beside,
+		Describe: describe,
+		New:      newReader,
+	}
+}
+
+// facts reads the session, and the sub-agent if the file is that of one.
+func facts(first []string) (f session.Facts, ok bool) {
+	for _, line := range first {
+		if jsonwire.Valid(line) != nil {
+			continue
+		}
+		o := session.ParseObject(line)
+		f.Session = cmp.Or(o.Str("sessionId"), f.Session)
+		f.Version = cmp.Or(o.Str("version"), f.Version)
+		if o.Flag("isSidechain") {
+			f.Thread = cmp.Or(f.Thread, o.Str("agentId"))
+		}
+		if at, ok := o.Time("timestamp"); ok && f.At.IsZero() {
+			f.At = at
+		}
+	}
+	f.Thread = cmp.Or(f.Thread, f.Session)
+	return f, f.Session != ""
+}
+
+// untimed are the beginnings of long lines without a time.
+var untimed = []string{`{"type":"api-request-blob"`, `{"type":"file-history-snapshot"`, `{"type":"last-prompt"`, `{"type":"cost-state"`}
+
+func lineTime(line string) (time.Time, bool) {
+	for _, begin := range untimed {
+		if strings.HasPrefix(line, begin) {
+			return time.Time{}, false
+		}
+	}
+	raw := jsonwire.Member(line, "timestamp")
+	if raw == "" || raw[0] != '"' {
+		return time.Time{}, false
+	}
+	return session.ParseTime(jsonwire.Text(raw))
+}
+
+// beside returns the files of the sub-agents of a session: those of its folder, and for older
+// versions those beside it.
+func beside(f *session.Folder, name string, facts session.Facts) (out []string) {
+	logs := func(other string) bool {
+		if session.IsLog(other) {
+			out = append(out, other)
+		}
+		return true
+	}
+	for _, folder := range []string{facts.Session, sessionOf(name)} {
+		if folder != "" && len(out) == 0 && !strings.ContainsAny(folder, "/\\") {
+			f.Files(folder+"/subagents", logs)
+		}
+	}
+	for _, other := range f.Logs() {
+		if strings.HasPrefix(other, "agent-") {
+			out = append(out, other)
+		}
+	}
+	return out
+}
+
+// sessionOf returns the session that the name of a file names, or "".
+func sessionOf(name string) string {
+	base, ok := strings.CutSuffix(path.Base(name), ".jsonl")
+	if !ok || len(base) != jsonwire.LenUUID || strings.Count(base, "-") != 4 {
+		return ""
+	}
+	return base
+}
+
+// describe completes the facts of a file: its name is the session's id, also if it begins with
+// lines of another one, and the file META beside that of a sub-agent tells its place in the tree.
+func describe(f *session.Folder, name string, facts *session.Facts) {
+	if facts.Thread == facts.Session {
+		if id := sessionOf(name); id != "" {
+			facts.Session, facts.Thread = id, id
+		}
+		return
+	}
+	dir, base := path.Split(name)
+	if meta, err := f.Read(dir + strings.TrimSuffix(base, ".jsonl") + ".meta.json"); err == nil && jsonwire.Valid(meta) == nil {
+		facts.About = meta
+	}
+	if flow := path.Base(path.Clean(dir)); strings.HasPrefix(flow, "wf_") {
+		facts.Group = flow
+	}
+}

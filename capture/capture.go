@@ -55,6 +55,8 @@ type Options struct {
 	MaxLine int `least:"0"`
 	// Time is the clock for lines before the first time of a session; nil means time.Now.
 	Time func() time.Time
+	// Prompt is the prompt of the main agent, a JSON string, for programs that do not print it.
+	Prompt agentevents.JSON
 	// Redaction is the policy that texts are redacted by; nil means the default one,
 	// &agentevents.Policy{Off: true} none.
 	Redaction *agentevents.Policy

@@ -3,10 +3,15 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/query"
+	"github.com/agentevents/agentevents/querytest"
 )
 
 // programFiles are sessions of agent programs: a folder for each program, and the file of a session
@@ -111,4 +116,43 @@ func TestDirectoryWithoutSessions(t *testing.T) {
 	require.Equal(t, exitUsage, got.code)
 	require.Contains(t, got.err, dir+": it is a directory without a log, or a session of an agent program\n")
 	require.Empty(t, got.out)
+}
+
+// record takes what codex exec --json prints, and the fixture plays in package querytest.
+func TestRecordCodex(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the programs that are recorded are shell scripts")
+	}
+	bin := t.TempDir()
+	printed, err := filepath.Abs("../../capture/testdata/codex-exec/mcp/stdout-1.jsonl")
+	require.NoError(t, err)
+	program := filepath.Join(bin, "codex")
+	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\ncat "+printed+"\n"), 0o700))
+	dir := t.TempDir()
+	record := func(args ...string) result {
+		return exec("", append([]string{"record", "--output", dir, "--node", "n", "--", program, "exec", "--json"}, args...)...)
+	}
+	got := record("Use MCP")
+	require.Zero(t, got.code, got.err)
+	require.Equal(t, read(t, printed), got.out)
+	log := filepath.Join(dir, "n.jsonl")
+	require.Equal(t, result{}, exec("", "check", log))
+	tree := exec("", "tree", log).out
+	require.Contains(t, tree, "n ✓ converged")
+	require.Contains(t, tree, "prompt: Use MCP")
+	require.Contains(t, tree, "4 tool calls (1 failed)")
+	fixtures, err := querytest.Load(dir)
+	require.NoError(t, err)
+	call := fixtures["n"].Calls[0]
+	require.Equal(t, agentevents.JSON(`"Use MCP"`), call.Input.Prompt)
+	require.Equal(t, "Done.", call.Output.Text)
+	mock := querytest.NewMock(fixtures, querytest.MockOptions{})
+	calls := 0
+	for ev, err := range mock.Query(t.Context(), query.Request{NodeID: "n", Prompt: `"Use MCP"`}) {
+		require.NoError(t, err)
+		if ev.Kind() == agentevents.KindToolCalled {
+			calls++
+		}
+	}
+	require.Equal(t, 4, calls)
 }

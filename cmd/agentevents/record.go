@@ -20,6 +20,7 @@ import (
 	"syscall"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/capture"
 	"github.com/agentevents/agentevents/capture/claude"
 	"github.com/agentevents/agentevents/internal/disk"
 	"github.com/agentevents/agentevents/query"
@@ -33,17 +34,19 @@ func recordCommand() command {
 		purpose: "run an agent program, and record it as a test fixture and a log",
 		about: `
 COMMAND is run as it is: its input, output and errors are those of record. What it
-prints must be the output of the Claude CLI with --output-format stream-json --verbose.
+prints must be the output of the Claude CLI with --output-format stream-json --verbose,
+or that of codex exec --json.
 When it has ended, DIR has two files, without secrets, which only their owner may read:
 
   NODE.json   the fixture, from which package querytest answers in tests
   NODE.jsonl  the log, for all other commands
 
-The prompt of the fixture is the argument behind -p or --print, unless --prompt is given,
-and its session is that behind --session-id, --resume or -r.`,
+The prompt of the fixture is the argument behind -p or --print, or the last one of codex
+exec, unless --prompt is given, and its session is that behind --session-id, --resume, -r
+or resume.`,
 		examples: []string{
 			"agentevents record --output fixtures -- claude -p 'Do it' --output-format stream-json --verbose",
-			"agentevents record --output testdata/report --node writer --append -- ./ask-claude.sh 2>/dev/null",
+			"agentevents record --output testdata/report --node writer --append -- codex exec --json 'Do it'",
 		},
 		exit: `Exit status: that of COMMAND; if that is 0,
   0  all went well
@@ -69,7 +72,7 @@ and its session is that behind --session-id, --resume or -r.`,
 				argv := in.args
 				rec := recording{
 					node: cmp.Or(*node, filepath.Base(argv[0])), dir: *dir, more: *more,
-					prompt: cmp.Or(*prompt, behind(argv, "-p", "--print")),
+					prompt: cmp.Or(*prompt, behind(argv, "-p", "--print"), codexPrompt(argv)),
 				}
 				if err := r.open(in); err != nil {
 					return err
@@ -95,6 +98,46 @@ func behind(argv []string, flags ...string) string {
 		}
 	}
 	return ""
+}
+
+// codexPrompt returns the prompt of codex exec --json, its last argument, or "".
+func codexPrompt(argv []string) string {
+	last := argv[len(argv)-1]
+	i := slices.Index(argv, "exec")
+	if i < 0 || i == len(argv)-1 || !slices.Contains(argv, "--json") || strings.HasPrefix(last, "-") {
+		return ""
+	}
+	return last
+}
+
+// printedDecoder reads what a program prints: its first line tells which program it is. The
+// Claude CLI may print others before it.
+type printedDecoder struct {
+	agentevents.Decoder
+	o claude.Options
+}
+
+func (d *printedDecoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
+	d.choose(string(line))
+	return d.Decoder.Decode(dst, line)
+}
+
+// End ends the stream, which may have no lines.
+func (d *printedDecoder) End(dst []agentevents.Event) ([]agentevents.Event, error) {
+	d.choose("")
+	return d.Decoder.End(dst)
+}
+
+func (d *printedDecoder) choose(first string) {
+	if d.Decoder != nil {
+		return
+	}
+	o := capture.Options{RunID: d.o.RunID, AgentID: d.o.AgentID, Prompt: d.o.Prompt, Redaction: &agentevents.Policy{Off: true}}
+	if session, ok := capture.NewDecoder([]string{first}, o); ok {
+		d.Decoder = session
+		return
+	}
+	d.Decoder = claude.NewDecoder(d.o)
 }
 
 // A recording is made of one run of a program.
@@ -157,7 +200,7 @@ func (rec *recording) run(in *invocation, l *logReader, r *redactor, argv []stri
 	if rec.more { // a program that always prints the same always names the same run
 		o.RunID = strings.ToLower(rand.Text())
 	}
-	l.decoder = claude.NewDecoder(o)
+	l.decoder = &printedDecoder{o: o}
 	l.open = func(name string) iter.Seq2[input, error] {
 		return func(yield func(input, error) bool) {
 			yield(input{Reader: io.TeeReader(stdout, careless{in.stdout}), name: name}, nil)
@@ -193,7 +236,7 @@ func (rec *recording) run(in *invocation, l *logReader, r *redactor, argv []stri
 		failed = os.Rename(path, rec.path(".jsonl"))
 	}
 	if failed == nil && len(events) == 0 {
-		failed = fmt.Errorf("%s printed nothing that can be recorded; the Claude CLI needs --output-format stream-json --verbose", argv[0])
+		failed = fmt.Errorf("%s printed nothing that can be recorded; the Claude CLI needs --output-format stream-json --verbose, and codex exec needs --json", argv[0])
 	}
 	r.report(in)
 	if failed == nil {
@@ -258,6 +301,9 @@ func (rec *recording) save(f *querytest.Fixture, events []agentevents.Event, r *
 		return err
 	}
 	resumed := behind(argv, "--resume", "-r")
+	if slices.Contains(argv, "exec") {
+		resumed = cmp.Or(resumed, behind(argv, "resume"))
+	}
 	call, err := querytest.NewCall(query.Request{
 		Prompt: rec.asked(), Options: options,
 		SessionID: cmp.Or(resumed, behind(argv, "--session-id")), Resume: resumed != "",

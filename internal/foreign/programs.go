@@ -51,6 +51,7 @@ var programs = []struct {
 	}},
 	{"Codex", "a session of Codex, as it keeps them on disk", direct, []string{
 		"type=session_meta|turn_context|response_item|event_msg|compacted|world_state|token_usage_record payload !id !sequence",
+		"id timestamp instructions !type !sequence !event",
 	}},
 	{"Codex", "a stream of codex exec --json", direct, []string{
 		"type=thread.started thread_id",

@@ -340,6 +340,9 @@ func argumentOf(text string, deep bool) string {
 		if deep && jsonwire.IsObject(raw) {
 			value, rank = argumentOf(raw, false), len(telling)+1
 		}
+		if strings.HasPrefix(raw, "[") && rank < len(telling) {
+			value, rank = words(raw), len(telling)+1
+		}
 		if rank < best && value != "" && !strings.HasPrefix(value, "[REDACTED:") {
 			best, said = rank, value
 			if strings.HasSuffix(strings.ToLower(name), "path") {
@@ -348,6 +351,21 @@ func argumentOf(text string, deep bool) string {
 		}
 	}
 	return said
+}
+
+// words joins a list of texts, such as a command and its arguments. Of a shell and its command
+// only that counts.
+func words(list string) string {
+	var all []string
+	for raw := range jsonwire.Elements(list) {
+		if text := jsonwire.Text(raw); text != "" {
+			all = append(all, text)
+		}
+	}
+	if n := len(all); n == 3 && strings.HasSuffix(all[0], "sh") && strings.HasPrefix(all[1], "-") && strings.HasSuffix(all[1], "c") {
+		return all[2]
+	}
+	return strings.Join(all, " ")
 }
 
 // end returns a path without the folders at its beginning, if it is long.

@@ -67,6 +67,9 @@ func TestArgument(t *testing.T) {
 		`{"zeta":"first text","alpha":"next"}`: "first text",
 		`{"note":"n","QUERY":"q","path":""}`:   "q",
 		`{"command":["a"],"cmd":"c"}`:          "c",
+		`{"command":["go","test"]}`:            "go test",
+		`{"command":["/bin/bash","-lc","ls"]}`: "ls",
+		`{"numbers":["a"]}`:                    "",
 		`{"command":"cut off`:                  "",
 	} {
 		require.Equal(t, want, view.Argument(arguments), string(arguments))

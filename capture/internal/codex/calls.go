@@ -15,10 +15,6 @@ import (
 // call opens a tool call.
 func (c *rollout) call(t *thread, id, tool string, args agentevents.JSON) *session.Call {
 	c.p.Skip("id", "status", "internal_chat_message_metadata_passthrough")
-	if id == "" || tool == "" {
-		c.r.Fault("/payload", `a call needs "call_id" and "name"`)
-		return nil
-	}
 	p := &agentevents.ToolCalled{CallID: id, ToolID: tool, Arguments: args}
 	if strings.Contains(tool, ".") && strings.HasPrefix(c.p.Str("namespace"), mcp) {
 		p.Transport = agentevents.TransportMCP
@@ -155,6 +151,9 @@ func (c *rollout) output(t *thread) {
 	}
 	text := textOf(raw)
 	v := judge(text)
+	if v.object {
+		text = textOf(jsonwire.Member(text, "output"))
+	}
 	if v.running {
 		if open := t.agent.OpenCall(id); open != nil {
 			open.Background = true
@@ -178,6 +177,7 @@ type verdict struct {
 	exit     agentevents.Opt[int64]
 	duration agentevents.Opt[time.Duration]
 	running  bool // it goes on in the background
+	object   bool // the text is an object with the output
 }
 
 func (v *verdict) code() string {
@@ -187,17 +187,27 @@ func (v *verdict) code() string {
 	return string(v.status)
 }
 
-// message returns what a call that failed told, without the lines about the process.
+// message returns what a call that failed told, without what stands before it about the process.
 func (v *verdict) message(text string) string {
-	if head, rest, ok := strings.Cut(text, "Output:"); ok && len(head) < 512 && about.MatchString(head) {
-		text = strings.TrimSpace(rest)
-	} else if _, rest, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(text, "Wall time: ") {
-		text = strings.TrimSpace(rest)
+	if _, output, ok := aboutProcess(text); ok {
+		text = output
 	}
-	if text == "" && v.exit.OK {
+	if text = strings.TrimSpace(text); text == "" && v.exit.OK {
 		text = "exit code " + strconv.FormatInt(v.exit.V, 10)
 	}
 	return text
+}
+
+// aboutProcess splits the text of a return into lines about the process and its output.
+func aboutProcess(text string) (about, output string, ok bool) {
+	if !process.MatchString(text) {
+		return "", text, false
+	}
+	if about, output, ok = strings.Cut(text, "\nOutput:"); ok {
+		return about + "\n", strings.TrimPrefix(output, "\n"), true
+	}
+	about, output, _ = strings.Cut(text, "\n")
+	return about + "\n", output, true
 }
 
 // take makes the verdict that of an item, which knows better than the text, but not that
@@ -211,36 +221,39 @@ func (v *verdict) take(i *info) {
 
 // The forms of texts of returns, which have no status of their own.
 var (
-	exited  = regexp.MustCompile(`^(?:(?:Chunk ID|Wall time): [^\n]*\n)*(?:Process exited with code|Exit code:) (-?\d+)`)
-	running = regexp.MustCompile(`^(?:(?:Chunk ID|Wall time): [^\n]*\n)*Process running with session ID `)
-	about   = regexp.MustCompile(`^(?:(?:Chunk ID|Wall time|Exit code|Process exited|Original token count|Total output lines)[^\n]*\n)*$`)
-	aborted = regexp.MustCompile(`^(?:Wall time: [^\n]*\n)?aborted(?: by user)?`)
+	process = regexp.MustCompile(`^(?:Command|Chunk ID|Wall time|Exit code|Process exited|Process running|Total output lines)[: ]`)
+	exited  = regexp.MustCompile(`(?m)^(?:Process exited with code|Exit code:) (-?\d+)`)
+	running = regexp.MustCompile(`(?m)^Process running with session ID `)
+	aborted = regexp.MustCompile(`^aborted(?: by user)?`)
 	refused = regexp.MustCompile(`(?i)^(?:exec command rejected|patch rejected|command rejected|[^\n]{0,60}rejected by (?:the )?user|user (?:denied|rejected))`)
 	failed  = regexp.MustCompile(`^(?:failed to parse function arguments|unsupported (?:custom tool )?call|apply_patch verification failed|unable to |failed in sandbox|(?:execution|collab|tool|err)[^\n]{0,40} error:|[a-z_]+(?: [a-z]+)? failed:|Error: )`)
 )
 
 // judge reads the text of a return.
 func judge(text string) verdict {
-	head := text[:min(len(text), 512)]
 	v := verdict{status: agentevents.ToolStatusOK}
-	if strings.HasPrefix(head, "{") {
+	if strings.HasPrefix(text, "{") {
 		return judgeObject(text)
 	}
-	switch m := exited.FindStringSubmatch(head); {
-	case m != nil:
+	about, output, _ := aboutProcess(text)
+	m := exited.FindStringSubmatch(about)
+	if m != nil {
 		if n, err := strconv.ParseInt(m[1], 10, 64); err == nil {
 			v.exit = agentevents.Some(n)
 		}
 		if m[1] != "0" {
 			v.status = agentevents.ToolStatusError
 		}
-	case running.MatchString(head):
+		return v
+	}
+	switch output = output[:min(len(output), 512)]; {
+	case running.MatchString(about):
 		v.running = true
-	case aborted.MatchString(head):
+	case aborted.MatchString(output):
 		v.status = agentevents.ToolStatusCancelled
-	case refused.MatchString(head):
+	case refused.MatchString(output):
 		v.status = agentevents.ToolStatusForbidden
-	case failed.MatchString(head):
+	case failed.MatchString(output):
 		v.status = agentevents.ToolStatusError
 	}
 	return v
@@ -256,7 +269,7 @@ func judgeObject(text string) verdict {
 	if v.exit = meta.Int("exit_code"); v.exit.OK && v.exit.V != 0 {
 		v.status = agentevents.ToolStatusError
 	}
-	v.duration = seconds(meta.Raw("duration_seconds"))
+	v.duration, v.object = seconds(meta.Raw("duration_seconds")), meta.Text != ""
 	return v
 }
 

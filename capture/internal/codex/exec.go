@@ -19,7 +19,7 @@ func Exec() *session.Program {
 		Files:  []string{"a stream of codex exec --json"},
 		Facts: func(first []string) (session.Facts, bool) {
 			id := processID(first)
-			return session.Facts{Session: id, Thread: id, Copies: true}, true
+			return session.Facts{Session: id, Thread: id, Copies: true, Of: threadOf(first)}, true
 		},
 		Time: noTime,
 		New:  newExec,
@@ -36,6 +36,18 @@ func processID(lines []string) string {
 		}
 	}
 	return session.ID(lines...)
+}
+
+// threadOf returns the thread that a process tells first.
+func threadOf(lines []string) string {
+	for _, line := range lines {
+		if jsonwire.Valid(line) == nil {
+			if id := jsonwire.Text(jsonwire.Member(line, "thread_id")); id != "" {
+				return id
+			}
+		}
+	}
+	return ""
 }
 
 // maxOpening bounds the lines before the first item.
@@ -108,16 +120,14 @@ func (e *exec) start() {
 	texts := make([]string, len(held))
 	for i, l := range held {
 		texts[i] = l.Text
-		if e.thread == "" {
-			e.thread = strings.Clone(jsonwire.Text(jsonwire.Member(l.Text, "thread_id")))
-		}
 	}
+	e.thread = strings.Clone(threadOf(texts))
 	e.r.At(held[0], func() {
 		main := cmp.Or(e.r.Options.AgentID, mainAgent)
 		e.r.Begin(cmp.Or(held[0].Thread, processID(texts)))
 		e.r.Emit(nil, &agentevents.RunStarted{Agent: agentevents.Some(agentevents.AgentRef{AgentID: main})}, 0)
 		e.agent = e.r.NewAgent(main, nil, "", e.thread)
-		e.r.Start(e.agent, "", &agentevents.AgentStarted{ProviderSessionID: e.thread})
+		e.r.Start(e.agent, "", &agentevents.AgentStarted{ProviderSessionID: e.thread, Prompt: e.r.Options.Prompt})
 	})
 	for _, l := range held {
 		e.r.At(l, func() { e.read(l) })
@@ -279,7 +289,8 @@ func (e *exec) call(i *session.Object, state, tool string, args agentevents.JSON
 	i.Skip("id", "status")
 	done = state == "completed"
 	if e.agent.OpenCall(id) == nil && (done || state == "started") {
-		e.r.Call(e.agent, &agentevents.ToolCalled{CallID: id, ToolID: tool, Arguments: args, Transport: transport}, 0)
+		c := e.r.Call(e.agent, &agentevents.ToolCalled{CallID: id, ToolID: tool, Arguments: args, Transport: transport}, 0)
+		done = done && c != nil
 	}
 	return id, done
 }

@@ -2,6 +2,7 @@ package codex
 
 import (
 	"path"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -49,15 +50,40 @@ func lineTime(line string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// beside returns the files in the folder of a file, and, as sub-agents may begin on another day,
-// in the folders of days after it.
-func beside(f *session.Folder, name string, _ session.Facts) (out []string) {
-	f.Files(".", func(other string) bool {
-		if path.Dir(other) == "." && session.IsLog(other) {
-			out = append(out, other)
+// root returns the folder of all sessions for that of a day, as in sessions/2026/11/28.
+func root(dir string) (root, below string) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return dir, ""
+	}
+	month := filepath.Dir(abs)
+	below = path.Join(filepath.Base(filepath.Dir(month)), filepath.Base(month), filepath.Base(abs))
+	if _, err := time.Parse(dayFolder, below); err != nil {
+		return dir, "" //silent: a folder of another name has files of all days
+	}
+	return filepath.Join(dir, "..", "..", ".."), below
+}
+
+const dayFolder = "2006/01/02"
+
+// beside returns the files in the folder of a file, and in those of the days after it on which the
+// session went on: a sub-agent's file is in the folder of the day on which it began.
+func beside(f *session.Folder, name string, facts session.Facts) (out []string) {
+	const most = 366
+	folders := []string{path.Dir(name)}
+	if day, err := time.Parse(dayFolder, folders[0]); err == nil {
+		for until := facts.Changed.AddDate(0, 0, 1); len(folders) < most && day.Before(until); {
+			day = day.AddDate(0, 0, 1)
+			folders = append(folders, day.Format(dayFolder))
 		}
-		return true
-	})
+	}
+	for _, folder := range folders {
+		for _, other := range f.List(folder) {
+			if session.IsLog(other) {
+				out = append(out, other)
+			}
+		}
+	}
 	return out
 }
 

@@ -40,6 +40,9 @@ func (c *rollout) copied(t *thread, kind string) bool {
 	return t.foreign
 }
 
+// state reads a line of the first versions that stands between the answers of the model.
+func (c *rollout) state(t *thread) { t.within = false }
+
 func (c *rollout) context(t *thread) {
 	t.model = cmp.Or(strings.Clone(c.p.Str("model")), t.model)
 	c.p.SkipAll() // policies and folders
@@ -182,7 +185,7 @@ func (c *rollout) ask(t *thread, id, text string) {
 		}
 		c.beginTurn(t)
 	}
-	t.said[strings.Clone(text)] = true
+	t.said[strings.Clone(text)], t.within = true, false
 	m := agentevents.ConversationMessage{MessageID: id, From: "user", To: t.agent.ID, Role: "user"}
 	actor := "user"
 	if t.agent.Parent != nil {

@@ -19,6 +19,7 @@ func Rollout() *session.Program {
 		Files:  []string{"a session of Codex, as it keeps them on disk"},
 		Facts:  facts,
 		Time:   lineTime,
+		Root:   root,
 		Beside: beside,
 		New:    newRollout,
 	}
@@ -60,6 +61,7 @@ type thread struct {
 	heldBytes        int
 	started, foreign bool   // foreign: the lines are a copied history
 	tasked           bool   // the file tells the beginning of turns
+	bare             bool   // it is of the first versions, without times, tokens and envelopes
 	path             string // by which agents call each other
 	turns            int
 	turn             *turn
@@ -76,6 +78,8 @@ type thread struct {
 type answer struct {
 	parts   []*session.Line
 	n       int    // number of answers so far
+	ahead   bool   // tokens are told before the parts, so that parts begin no call of the model
+	within  bool   // of a version that tells no tokens: a call of the model has begun
 	broken  bool   // the answer that is held was broken off, if tokens are told of whole ones
 	without string // id of the model call of the latest one, if its tokens were not known
 }
@@ -118,7 +122,7 @@ func kinds() map[string]func(*rollout, *thread) {
 		"token_usage_record":                      (*rollout).record,
 		"compacted":                               (*rollout).compacted,
 		"inter_agent_communication_metadata":      nothing,
-		"record_type/state":                       nothing,
+		"record_type/state":                       (*rollout).state,
 		"event_msg/thread_settings_applied":       (*rollout).settings,
 		"event_msg/task_started":                  (*rollout).taskStarted,
 		"event_msg/task_complete":                 (*rollout).taskComplete,
@@ -194,13 +198,16 @@ func (c *rollout) answered(t *thread, used *usage) {
 	t.parts = nil
 	line, p := c.line, c.p
 	c.line, c.p = session.Object{}, session.Object{}
-	if t.n++; t.n > 1 {
-		t.agent.Answers()
-	}
-	if len(parts) == 0 {
-		c.modelCall(t, used)
-	} else {
-		c.r.At(parts[0], func() { c.modelCall(t, used) })
+	if used != nil || !t.ahead && !(t.bare && t.within) {
+		if t.n++; t.n > 1 {
+			t.agent.Answers()
+		}
+		at := c.r.Here()
+		if len(parts) > 0 {
+			at = parts[0]
+		}
+		t.within = true
+		c.r.At(at, func() { c.modelCall(t, used) })
 	}
 	for _, l := range parts {
 		c.r.At(l, func() {
@@ -253,6 +260,7 @@ func (c *rollout) open(l *session.Line) string {
 	payload := c.line.Raw("payload")
 	if payload == "" {
 		c.p.Parse(l.Text)
+		c.p.Skip("type")
 		c.line.SkipAll()
 		switch {
 		case kind != "":
@@ -320,6 +328,7 @@ func (c *rollout) thread(l *session.Line, kind string) *thread {
 		t.version = strings.Clone(c.p.Str("cli_version"))
 		t.parent, t.name = parentOf(&c.p)
 		t.path = strings.Clone(cmp.Or(c.p.Str("agent_path"), "/root"))
+		t.bare = c.line.Raw("payload") == ""
 	}
 	t.id = cmp.Or(t.id, l.Thread, "codex")
 	t.root = cmp.Or(t.root, t.id)
@@ -367,7 +376,9 @@ func (c *rollout) foresee(t *thread, kind string) {
 func (c *rollout) opens(t *thread, kind string) bool {
 	switch kind {
 	case "response_item/message":
-		return c.p.Str("role") == "assistant" || t.prompt != ""
+		return c.p.Str("role") == "assistant" || t.prompt != "" && t.model != ""
+	case "event_msg/user_message", "turn_context", "event_msg/thread_settings_applied":
+		return t.prompt != "" && t.model != ""
 	case "response_item/agent_message": // the task of a sub-agent
 		return t.model != ""
 	}

@@ -114,8 +114,9 @@ func (c *rollout) tokenCount(t *thread) {
 		return
 	}
 	used := last
-	if before != (tokens{}) && !total.below(before) {
+	if before != (tokens{}) && !total.below(before) && total != last { // the total of another process begins anew
 		used = total.minus(before)
 	}
+	t.ahead = t.ahead || len(t.parts) == 0 && t.n == 0
 	c.used(t, usage{"", used})
 }

@@ -24,7 +24,7 @@
 //
 // # The recorder
 //
-// The recorder writes through an emitter that observes, under [agentevents.LifecycleDerived]:
+// The recorder writes through an emitter that enforces the rules, under [agentevents.LifecycleDerived]:
 // statuses, steps and totals follow from what the reader records. The emitter
 // redacts texts. The id of an event is made of the run, the thread, the line and the position on it, so that the
 // same files give the same ids.

@@ -54,15 +54,18 @@ func (f *Folder) Files(dir string, yield func(name string) bool) {
 	})
 }
 
-// Logs returns the files of lines of JSON in the folder itself, in their order by name.
-func (f *Folder) Logs() (out []string) {
-	entries, _ := fs.ReadDir(f.root.FS(), ".") // a folder that cannot be read has none
+// List returns the regular files in dir, and not those below it, by name.
+func (f *Folder) List(dir string) (names []string) {
+	entries, err := fs.ReadDir(f.root.FS(), path.Clean(dir))
+	if err != nil {
+		return nil //silent: a folder that is not there has no files
+	}
 	for _, e := range entries {
-		if e.Type().IsRegular() && IsLog(e.Name()) {
-			out = append(out, e.Name())
+		if e.Type().IsRegular() {
+			names = append(names, path.Join(dir, e.Name()))
 		}
 	}
-	return out
+	return names
 }
 
 // IsLog reports whether the name of a file is that of lines of JSON, which may be compressed.

@@ -17,6 +17,9 @@ type Program struct {
 	// Time returns the time that a line states; it decides the order of the lines of several
 	// files. It need not check the line.
 	Time func(line string) (time.Time, bool)
+	// Root returns the folder that Beside is given, for one with a session in it, and where that is
+	// below it. Nil means the same folder.
+	Root func(dir string) (root, below string)
 	// Beside returns the files that may belong to the session of a file, which is the session's
 	// own and not a sub-agent's. Nil means that there are no others.
 	Beside func(f *Folder, name string, facts Facts) []string
@@ -33,10 +36,14 @@ type Facts struct {
 	Thread  string    // id of the thread that the file has; the session's id for the main one
 	Version string    // of the program
 	At      time.Time // the first time; that of the file's last change where no line has one
+	Changed time.Time // of the last change of the file, for Beside
 	// Copies says that the id is made of the lines: another file with the same one is another run.
 	Copies bool
 	About  string // an object that describes the thread, from another file; or empty
 	Group  string // name of the folder that threads of one origin share; or empty
+	// Of is the id of the thread that the file is printed of. If the thread itself is in the same
+	// folder, it counts, and not what was printed.
+	Of string
 }
 
 // A Reader turns the lines of one run into events on its recorder.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"iter"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -67,6 +68,7 @@ func Open(programs []*Program, name string) ([]*Source, error) {
 	}
 	defer folder.Close()
 	found := map[*Program][]File{}
+	onDisk := map[string]bool{} // threads
 	folder.Files(".", func(file string) bool {
 		if !IsLog(file) {
 			return true
@@ -81,13 +83,31 @@ func Open(programs []*Program, name string) ([]*Source, error) {
 					facts.At = folder.changed(file)
 				}
 				found[p] = append(found[p], newFile(name, file, facts))
+				if facts.Of == "" {
+					onDisk[facts.Thread] = true
+				}
 			}
 		}
 		return true
 	})
 	var out []*Source
+	printed := map[string][]string{} // what was printed of threads that are here, too
 	for _, p := range programs {
+		found[p] = slices.DeleteFunc(found[p], func(f File) bool {
+			here := f.Facts.Of != "" && onDisk[f.Facts.Of]
+			if here {
+				printed[f.Facts.Of] = append(printed[f.Facts.Of], f.Path)
+			}
+			return here
+		})
 		out = append(out, group(p, found[p])...)
+	}
+	for _, s := range out {
+		for _, f := range s.Files {
+			for _, path := range printed[f.Facts.Thread] {
+				s.Notes = append(s.Notes, fmt.Sprintf("%s: %s was printed of this session and is left out", s.Program.Name, path))
+			}
+		}
 	}
 	if len(out) == 0 {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: noSession("it is a directory without a log, or a session of an agent program")}
@@ -149,6 +169,11 @@ func openFile(programs []*Program, name string, info fs.FileInfo) ([]*Source, er
 	if !ok {
 		return nil, none
 	}
+	if p.Root != nil {
+		var below string
+		dir, below = p.Root(dir)
+		base = path.Join(below, base)
+	}
 	folder, err := OpenFolder(dir)
 	if err != nil {
 		return nil, err
@@ -165,6 +190,7 @@ func openFile(programs []*Program, name string, info fs.FileInfo) ([]*Source, er
 	if facts.Thread != facts.Session || p.Beside == nil {
 		return group(p, []File{own}), nil
 	}
+	facts.Changed = info.ModTime()
 	files := []File{own}
 	for _, beside := range p.Beside(folder, base, facts) {
 		if beside == base {

@@ -3,7 +3,6 @@ package session
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,6 +23,7 @@ type Options struct {
 	AgentID   string
 	MaxLine   int `least:"0"`
 	Time      func() time.Time
+	Prompt    agentevents.JSON
 	Redaction *agentevents.Policy
 }
 
@@ -133,7 +133,6 @@ func (r *Recorder) Begin(runID string) {
 	r.runID = strings.Clone(cmp.Or(r.Options.RunID, runID))
 	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{
 		Lifecycle: agentevents.LifecycleDerived,
-		Mode:      agentevents.ModeObserve,
 		Redaction: r.Options.Redaction,
 		Clock:     func() time.Time { return r.line.At },
 		NewID:     r.newID,
@@ -141,7 +140,7 @@ func (r *Recorder) Begin(runID string) {
 			r.out = append(r.out, ev)
 			return nil
 		})},
-		OnViolation: func(*agentevents.RuleError) {}, // the fold of the log reports them
+		OnViolation: func(*agentevents.RuleError) {}, // Record returns it
 	})
 	if err == nil {
 		r.run, err = em.Run(r.runID)
@@ -241,9 +240,7 @@ func (r *Recorder) Record(a *Agent, ev agentevents.Event) (id string) {
 	n := len(r.out)
 	recorded, err := r.run.Record(context.Background(), ev)
 	if err != nil {
-		if rule := (*agentevents.RuleError)(nil); !errors.As(err, &rule) {
-			r.faults = append(r.faults, err)
-		}
+		r.faults = append(r.faults, &agentevents.LineError{Err: fmt.Errorf("%s: what this line tells does not fit to what came before, and is left out: %w", r.Program.Name, err)})
 	}
 	for i := range r.out[n:] { // the event, and the status change in front of it
 		if step := r.out[n+i].Step; step.OK && a != nil {
@@ -277,10 +274,14 @@ func (r *Recorder) Start(a *Agent, call string, p *agentevents.AgentStarted) {
 	a.turned = false
 }
 
-// Call opens a tool call. One that is open already stays as it is.
+// Call opens a tool call. One that is open already stays as it is. One without an id or a name is a fault, and nil.
 func (r *Recorder) Call(a *Agent, p *agentevents.ToolCalled, marks agentevents.Marks) *Call {
 	if c := a.calls[p.CallID]; c != nil {
 		return c
+	}
+	if p.CallID == "" || p.ToolID == "" {
+		r.Fault("", "a call of a tool has no id or no name")
+		return nil
 	}
 	r.order++
 	c := &Call{

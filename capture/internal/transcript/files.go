@@ -75,9 +75,9 @@ func beside(f *session.Folder, name string, facts session.Facts) (out []string) 
 			f.Files(folder+"/subagents", logs)
 		}
 	}
-	for _, other := range f.Logs() {
+	for _, other := range f.List(".") {
 		if strings.HasPrefix(other, "agent-") {
-			out = append(out, other)
+			logs(other)
 		}
 	}
 	return out

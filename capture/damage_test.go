@@ -1,0 +1,103 @@
+package capture
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents"
+)
+
+// corpora are the files of sessions below testdata.
+func corpora(t testing.TB) (files []string) {
+	require.NoError(t, filepath.WalkDir("testdata", func(path string, d os.DirEntry, err error) error {
+		if strings.HasSuffix(path, ".jsonl") {
+			files = append(files, path)
+		}
+		return err
+	}))
+	require.NotEmpty(t, files)
+	return files
+}
+
+// decode reads lines as a stream and folds the events. refused is the first event that broke a rule.
+func decode(t testing.TB, lines []string) (s *agentevents.RunSnapshot, refused error) {
+	d, ok := NewDecoder(lines[:min(len(lines), 8)], Options{})
+	if !ok {
+		return nil, nil // the beginning is gone
+	}
+	fold := agentevents.NewFold(agentevents.FoldOptions{})
+	var events []agentevents.Event
+	see := func(err error) {
+		if rule := (*agentevents.RuleError)(nil); refused == nil && errors.As(err, &rule) {
+			refused = err
+		}
+	}
+	for _, line := range lines {
+		var err error
+		events, err = d.Decode(events, []byte(line))
+		see(err)
+	}
+	events, err := d.End(events)
+	see(err)
+	for i := range events {
+		fold.Apply(events[i])
+	}
+	return fold.Snapshot(), refused
+}
+
+// However a session is damaged, what is read of it keeps the rules, and the run has an end. Each
+// line is cut off with those after it, in its middle too, left out, doubled, and moved behind the
+// next.
+func TestDamagedSessions(t *testing.T) {
+	for _, name := range corpora(t) {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+		for i := range lines {
+			half := lines[i][:len(lines[i])/2]
+			for what, damaged := range map[string][]string{
+				"cut off":  lines[:i+1],
+				"cut in":   append(slices.Clone(lines[:i]), half),
+				"left out": slices.Delete(slices.Clone(lines), i, i+1),
+				"doubled":  slices.Insert(slices.Clone(lines), i, lines[i]),
+				"moved":    slices.Insert(slices.Delete(slices.Clone(lines), i, i+1), min(i+1, len(lines)-1), lines[i]),
+			} {
+				if len(damaged) == 0 {
+					continue
+				}
+				snapshot, refused := decode(t, damaged)
+				if snapshot == nil || snapshot.RunID == "" {
+					continue
+				}
+				where := fmt.Sprintf("%s: line %d %s", name, i+1, what)
+				require.NoError(t, refused, where)
+				require.Empty(t, snapshot.Violations, where)
+				require.True(t, snapshot.Status.Terminal(), where)
+				for _, call := range snapshot.OpenCalls {
+					t.Fatalf("%s: call %s is open", where, call.CallID)
+				}
+			}
+		}
+	}
+}
+
+// A stream of any lines is read without a panic, and keeps the rules.
+func FuzzDecode(f *testing.F) {
+	for _, name := range corpora(f) {
+		text, err := os.ReadFile(name)
+		require.NoError(f, err)
+		f.Add(string(text[:min(len(text), 4096)]))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if snapshot, _ := decode(t, strings.Split(text, "\n")); snapshot != nil {
+			require.Empty(t, snapshot.Violations)
+		}
+	})
+}

@@ -67,7 +67,8 @@ type Line struct {
 	Stamped bool // the line states its time; else it has that of the line before
 	// Repaired says that damaged characters were replaced.
 	Repaired bool
-	pos      int // number of its events so far
+	pos      int  // number of its events so far
+	timed    bool // At and Stamped are set
 }
 
 // Newer reports whether a version is later than another. Of a version that does not begin with

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/agentevents/agentevents"
@@ -121,6 +122,9 @@ func (p *Program) facts(f *Folder, name string, head []string) (Facts, bool) {
 	facts, ok := p.Facts(head)
 	if ok && p.Describe != nil {
 		p.Describe(f, name, &facts)
+	}
+	for _, text := range []*string{&facts.Session, &facts.Thread, &facts.Version, &facts.Of, &facts.About} {
+		*text = strings.Clone(*text) // it keeps the lines alive
 	}
 	return facts, ok
 }
@@ -280,14 +284,16 @@ type merge struct {
 
 // A stream is an open file.
 type stream struct {
-	file  int
-	in    io.Closer
-	lines *lines.Reader
-	text  string
-	at    time.Time // of the next line, not before that of the lines before it
-	err   error     // of the next line
-	cut   bool
-	ended bool
+	file    int
+	in      io.Closer
+	lines   *lines.Reader
+	text    string
+	at      time.Time // of the next line, not before that of the lines before it
+	stated  time.Time // by the next line
+	stamped bool      // the next line states a time
+	err     error     // of the next line
+	cut     bool
+	ended   bool
 }
 
 func (m *merge) close() {
@@ -338,7 +344,7 @@ func (m *merge) run(yield func(Item) bool) {
 			m.open = slices.DeleteFunc(m.open, func(other *stream) bool { return other == st })
 			_ = st.in.Close() // it was only read
 		default:
-			m.f.line(&Line{File: st.file, Thread: files[st.file].Facts.Thread, Facts: &files[st.file].Facts, Number: number}, st.text, st.cut)
+			m.f.line(&Line{File: st.file, Thread: files[st.file].Facts.Thread, Facts: &files[st.file].Facts, Number: number, At: st.stated, Stamped: st.stamped, timed: true}, st.text, st.cut)
 			m.advance(st)
 		}
 		if !flush(st.file, number) {
@@ -381,8 +387,8 @@ func (m *merge) advance(st *stream) {
 		st.ended = true
 	default:
 		st.text = string(line)
-		if at, ok := m.s.Program.Time(st.text); ok && at.After(st.at) {
-			st.at = at
+		if st.stated, st.stamped = m.s.Program.Time(st.text); st.stamped && st.stated.After(st.at) {
+			st.at = st.stated
 		}
 	}
 }

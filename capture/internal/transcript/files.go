@@ -27,18 +27,20 @@ func Program() *session.Program {
 
 // facts reads the session, and the sub-agent if the file is that of one.
 func facts(first []string) (f session.Facts, ok bool) {
+	var o session.Object
 	for _, line := range first {
-		if jsonwire.Valid(line) != nil {
-			continue
-		}
-		o := session.ParseObject(line)
-		f.Session = cmp.Or(o.Str("sessionId"), f.Session)
+		o.Parse(line)
+		before := f.Session
+		f.Session = cmp.Or(o.Str("sessionId"), before)
 		f.Version = cmp.Or(o.Str("version"), f.Version)
 		if o.Flag("isSidechain") {
 			f.Thread = cmp.Or(f.Thread, o.Str("agentId"))
 		}
 		if at, ok := o.Time("timestamp"); ok && f.At.IsZero() {
 			f.At = at
+		}
+		if before == f.Session && before != "" && !f.At.IsZero() {
+			break // two lines agree: old versions begin with lines of another session
 		}
 	}
 	f.Thread = cmp.Or(f.Thread, f.Session)

@@ -155,22 +155,25 @@ var skipped = []string{
 // kindOf parses a line and returns its kind, and false for one that is not read.
 func (c *reader) kindOf(l *session.Line) (kind string, f func(*reader, *thread), read bool) {
 	c.message.Parse("")
-	kind = jsonwire.Text(jsonwire.Member(l.Text, "type"))
-	if kind == "system" {
-		kind += "/" + jsonwire.Text(jsonwire.Member(l.Text, "subtype"))
-	}
-	f, known := c.kinds[kind]
-	if f == nil {
-		if !known {
-			c.r.Unread(kind, "")
+	if strings.HasPrefix(l.Text, `{"type":`) { // lines that are not read begin so, and may be long
+		c.line.Parse("")
+		if f, known := c.kinds[jsonwire.Text(jsonwire.Member(l.Text, "type"))]; known && f == nil {
+			return "", nil, false
 		}
-		return kind, nil, false
 	}
 	c.line.Parse(l.Text)
+	kind = c.line.Str("type")
+	if kind == "system" {
+		kind += "/" + c.line.Str("subtype")
+	}
+	f, known := c.kinds[kind]
+	if !known {
+		c.r.Unread(kind, "")
+	}
 	if kind == "user" || kind == "assistant" {
 		c.message.Parse(c.line.Raw("message"))
 	}
-	return kind, f, true
+	return kind, f, f != nil
 }
 
 // Line reads a line.

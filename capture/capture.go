@@ -16,11 +16,11 @@
 //
 // # Usage
 //
-// Tokens have one meaning for all programs: the input without what a cache gave or took, the
+// Tokens have one meaning for all programs: the input without the tokens of caches, the
 // output with the reasoning. Each call of the model counts once over all files of a session. A
-// history that was copied from another session is no work of this one, and makes no events.
+// history that was copied from another session is not work of this one, and makes no events.
 //
-// # What was not understood
+// # Unknown lines and members
 //
 // Programs change their formats. Lines and members that a reader does not know are left out and
 // counted: see [Session.Unread]. [Session.Notes] tells when the program's version is newer than
@@ -28,6 +28,7 @@
 package capture
 
 import (
+	"errors"
 	"iter"
 	"time"
 
@@ -47,7 +48,7 @@ func programs() []*session.Program {
 type Options struct {
 	// RunID names the run. Empty means the id of the session.
 	RunID string
-	// AgentID is the id of the main agent, with which those of its sub-agents begin. Empty means
+	// AgentID is the id of the main agent, with which the ids of its sub-agents begin. Empty means
 	// the name of the program.
 	AgentID string
 	// MaxLine is the length in bytes of the longest line that is read; 0 means
@@ -69,8 +70,8 @@ type Session struct {
 }
 
 // Open returns the sessions in a file, or in the files below a folder, by the time of their
-// beginning. With the file of a session come those of its sub-agents that are beside it. The
-// error wraps [io/fs.ErrNotExist] if there is no session of a known program, and is an
+// beginning. With the file of a session come the files of its sub-agents that are beside it. The
+// error wraps [io/fs.ErrNotExist] if a known program has no session there, and is an
 // [*agentevents.OptionError] if an option makes no sense.
 func Open(name string, o Options) ([]*Session, error) {
 	if err := option.Check("Options", o); err != nil {
@@ -88,13 +89,26 @@ func Open(name string, o Options) ([]*Session, error) {
 }
 
 // Program is the name of the program, such as "Codex".
-func (s *Session) Program() string { return s.source.Program.Name }
+func (s *Session) Program() string {
+	if s.source == nil {
+		return ""
+	}
+	return s.source.Program.Name
+}
 
 // ID is the id of the session.
-func (s *Session) ID() string { return s.source.Files[0].Facts.Session }
+func (s *Session) ID() string {
+	if s.source == nil {
+		return ""
+	}
+	return s.source.Files[0].Facts.Session
+}
 
 // Files are the names of its files. The session's own is the first one.
 func (s *Session) Files() []string {
+	if s.source == nil {
+		return nil
+	}
 	out := make([]string, len(s.source.Files))
 	for i, f := range s.source.Files {
 		out[i] = f.Path
@@ -113,6 +127,9 @@ type Line struct {
 // not end it.
 func (s *Session) Lines() iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
+		if s.source == nil {
+			return
+		}
 		for item := range s.source.Read(session.Options(s.o)) {
 			if !yield(Line{item.File, item.Line, item.Event}, item.Err) {
 				return
@@ -121,12 +138,22 @@ func (s *Session) Lines() iter.Seq2[Line, error] {
 	}
 }
 
-// Notes tell a reader of the session what is no fault of a line, such as a file that is missing.
+// Notes are facts that are not faults of a line, such as a file that is missing.
 // They are complete after Lines.
-func (s *Session) Notes() []string { return s.source.Notes }
+func (s *Session) Notes() []string {
+	if s.source == nil {
+		return nil
+	}
+	return s.source.Notes
+}
 
-// Unread returns what was not understood, sorted. It is complete after Lines.
-func (s *Session) Unread() []Unread { return unread(&s.source.Residue) }
+// Unread returns the lines and members that were not understood, sorted. It is complete after Lines.
+func (s *Session) Unread() []Unread {
+	if s.source == nil {
+		return nil
+	}
+	return unread(&s.source.Residue)
+}
 
 // An Unread names lines, or members of lines, that a reader did not understand and left out.
 type Unread struct {
@@ -161,18 +188,44 @@ func NewDecoder(first []string, o Options) (*Decoder, bool) {
 }
 
 // Program is as [Session.Program].
-func (d *Decoder) Program() string { return d.d.Program().Name }
+func (d *Decoder) Program() string {
+	if d.d == nil {
+		return ""
+	}
+	return d.d.Program().Name
+}
 
 // Decode appends the events of a line to dst. Several faults of a line are joined.
 func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
+	if d.d == nil {
+		return dst, errZero
+	}
 	return d.d.Decode(dst, line)
 }
 
 // End appends the end of the run.
-func (d *Decoder) End(dst []agentevents.Event) ([]agentevents.Event, error) { return d.d.End(dst) }
+func (d *Decoder) End(dst []agentevents.Event) ([]agentevents.Event, error) {
+	if d.d == nil {
+		return dst, errZero
+	}
+	return d.d.End(dst)
+}
+
+// errZero is the error of a decoder that NewDecoder did not return.
+var errZero = errors.New("agentevents: a capture.Decoder comes from capture.NewDecoder")
 
 // Notes is as [Session.Notes], of the stream so far.
-func (d *Decoder) Notes() []string { return d.d.Notes() }
+func (d *Decoder) Notes() []string {
+	if d.d == nil {
+		return nil
+	}
+	return d.d.Notes()
+}
 
 // Unread is as [Session.Unread], of the stream so far.
-func (d *Decoder) Unread() []Unread { return unread(&d.d.Residue) }
+func (d *Decoder) Unread() []Unread {
+	if d.d == nil {
+		return nil
+	}
+	return unread(&d.d.Residue)
+}

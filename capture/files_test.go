@@ -76,6 +76,8 @@ func TestMissingFileOfASubAgent(t *testing.T) {
 		require.Equal(t, 3, c.agents)
 		require.Equal(t, 7, c.models)
 		require.Equal(t, []string{"completed"}, c.ends)
+		for range sessions[0].Lines() { // again
+		}
 		require.Len(t, sessions[0].Notes(), 1)
 		require.Contains(t, sessions[0].Notes()[0], "Codex: the file of the sub-agent Beauvoir is not here (rollout-*-01a0b7db-0b7d-77c1-8327-1cc96902ee22.jsonl)")
 	}
@@ -154,7 +156,7 @@ func TestTheSameSessionTwice(t *testing.T) {
 // No link is followed out of the folder, and nothing is written into it.
 func TestLinksAndWrites(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("links need a privilege")
+		t.Skip("no symbolic links: they need a privilege")
 	}
 	outside, dir := t.TempDir(), t.TempDir()
 	put(t, outside, filepath.Join(agents, alpha), filepath.Join(agents, beta))

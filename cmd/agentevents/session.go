@@ -47,7 +47,6 @@ func (l *logReader) session(in *invocation, s *capture.Session, yield func(posit
 		_, _ = io.Copy(io.Discard, l.raw(base, strings.NewReader("{}\n")))
 	}
 	for line, err := range s.Lines() {
-		in.stdout.Flush()
 		at := position{file: base + line.File, line: line.Number}
 		l.lines++
 		var path *fs.PathError

@@ -19,6 +19,7 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/adapter/modelhttp"
 	"github.com/agentevents/agentevents/adapter/modelhttp/cassette"
+	"github.com/agentevents/agentevents/capture"
 	"github.com/agentevents/agentevents/capture/claude"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/agui"
@@ -60,6 +61,7 @@ var zeros = map[string][]any{
 	},
 	"adapter/modelhttp":          {&modelhttp.Recorder{}},
 	"adapter/modelhttp/cassette": {&cassette.Cassette{}, &cassette.MissError{}},
+	"capture":                    {&capture.Decoder{}, &capture.Session{}},
 	"capture/claude":             {&claude.Decoder{}},
 	"dialect": {
 		&dialect.Auto{}, &dialect.Calls{}, &dialect.IDs{}, &dialect.Loss{}, &dialect.Losses{}, &dialect.Names{}, &dialect.NativeEncoder{}, &dialect.Numbers{},

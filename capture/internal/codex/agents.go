@@ -31,7 +31,7 @@ func (c *rollout) collab(t *thread, i *session.Object) {
 	i.SkipAll()
 }
 
-// activity reads an item about a sub-agent of a team: its id is that of the call that spawned it.
+// activity reads an item about a sub-agent of a team: it has the id of the call that spawned it.
 func (c *rollout) activity(t *thread, i *session.Object) {
 	id := i.Str("agent_thread_id")
 	switch i.Str("kind") {
@@ -90,7 +90,7 @@ func (c *rollout) spawnedBy(t *thread, call, text string) {
 	c.spawn(o.Str("agent_id"), *s)
 }
 
-// spawnCall returns what an open call tells of the sub-agent that it spawns.
+// spawnCall returns the facts that an open call tells of the sub-agent that it spawns.
 func spawnCall(open *session.Call) *spawn {
 	s := &spawn{call: open.ID}
 	if jsonwire.Valid(open.Arguments) == nil {
@@ -99,8 +99,8 @@ func spawnCall(open *session.Call) *spawn {
 	return s
 }
 
-// spawn notes that a thread has spawned another one. If the file of that one is missing, what its
-// parent tells of it stands for it.
+// spawn notes that a thread has spawned another one. If the file of that one is missing, an
+// agent stands for it that has the facts of its parent.
 func (c *rollout) spawn(id string, s spawn) {
 	if id == "" || c.spawned[id] != nil {
 		return

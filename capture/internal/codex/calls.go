@@ -141,7 +141,7 @@ func (c *rollout) back(t *thread, p *agentevents.ToolReturned) {
 	c.r.Return(t.agent, p, 0)
 }
 
-// output reads what the model was told of a call.
+// output reads the return of a call, as the model got it.
 func (c *rollout) output(t *thread) {
 	c.p.Skip("id", "name", "namespace", "status", "internal_chat_message_metadata_passthrough")
 	id, raw := c.p.Str("call_id"), c.p.Raw("output")
@@ -187,7 +187,7 @@ func (v *verdict) code() string {
 	return string(v.status)
 }
 
-// message returns what a call that failed told, without what stands before it about the process.
+// message returns the output of a call that failed, without the lines about its process.
 func (v *verdict) message(text string) string {
 	if _, output, ok := aboutProcess(text); ok {
 		text = output
@@ -210,7 +210,7 @@ func aboutProcess(text string) (about, output string, ok bool) {
 	return about + "\n", output, true
 }
 
-// take makes the verdict that of an item, which knows better than the text, but not that
+// take gives the verdict the facts of an item, which knows better than the text, but not that
 // somebody stopped the call.
 func (v *verdict) take(i *info) {
 	if i.status != "" && v.status != agentevents.ToolStatusCancelled && v.status != agentevents.ToolStatusForbidden {
@@ -219,7 +219,7 @@ func (v *verdict) take(i *info) {
 	v.exit, v.duration = cmp.Or(v.exit, i.exit), cmp.Or(v.duration, i.duration)
 }
 
-// The forms of texts of returns, which have no status of their own.
+// The forms of texts of returns. A return has a text and not a status.
 var (
 	process = regexp.MustCompile(`^(?:Command|Chunk ID|Wall time|Exit code|Process exited|Process running|Total output lines)[: ]`)
 	exited  = regexp.MustCompile(`(?m)^(?:Process exited with code|Exit code:) (-?\d+)`)
@@ -293,8 +293,8 @@ func duration(o *session.Object) (d agentevents.Opt[time.Duration]) {
 	return d
 }
 
-// item reads an item that a turn has completed. Most are doubles of response items: only what
-// those do not tell is taken.
+// item reads an item that a turn has completed. Most are doubles of response items: only the
+// facts that those lack are taken.
 func (c *rollout) item(t *thread) {
 	item := c.p.Object("item")
 	kind := item.Str("type")

@@ -9,9 +9,9 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// Exec returns the reader of what codex exec --json prints: one process. It has no times, no
-// prompt and no model, not all calls, and nothing of the work of sub-agents. Its usage is that of
-// the thread with all processes before, so it is a running total.
+// Exec returns the reader of the output of codex exec --json: one process. Times, prompt, model,
+// the work of sub-agents and some calls are not in it. Its usage is the sum over the thread with
+// all processes before, so it is a running total.
 func Exec() *session.Program {
 	return &session.Program{
 		Name:   "Codex",

@@ -20,7 +20,7 @@ func facts(first []string) (session.Facts, bool) {
 		p := o.Object("payload")
 		switch kind := o.Str("type"); {
 		case kind == "session_meta":
-		case kind == "" && o.Str("id") != "" && p.Text == "": // the first versions have no envelope
+		case kind == "" && o.Str("id") != "" && p.Text == "": // the first versions lack envelopes
 			p = o
 		default:
 			continue
@@ -50,7 +50,7 @@ func lineTime(line string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// root returns the folder of all sessions for that of a day, as in sessions/2026/11/28.
+// root returns the folder of all sessions for the folder of a day, as in sessions/2026/11/28.
 func root(dir string) (root, below string) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -59,14 +59,14 @@ func root(dir string) (root, below string) {
 	month := filepath.Dir(abs)
 	below = path.Join(filepath.Base(filepath.Dir(month)), filepath.Base(month), filepath.Base(abs))
 	if _, err := time.Parse(dayFolder, below); err != nil {
-		return dir, "" //silent: a folder of another name has files of all days
+		return dir, "" // a folder of another name has files of all days
 	}
 	return filepath.Join(dir, "..", "..", ".."), below
 }
 
 const dayFolder = "2006/01/02"
 
-// beside returns the files in the folder of a file, and in those of the days after it on which the
+// beside returns the files in the folder of a file, and in the folders of the days after it on which the
 // session went on: a sub-agent's file is in the folder of the day on which it began.
 func beside(f *session.Folder, name string, facts session.Facts) (out []string) {
 	const most = 366

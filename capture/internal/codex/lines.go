@@ -14,7 +14,7 @@ import (
 // meta reads the first line of a thread, which was read before.
 func (c *rollout) meta(*thread) { c.p.SkipAll() }
 
-// copied reports whether a line is a part of a copied history, which is no work of the thread. It
+// copied reports whether a line is a part of a copied history, which is not work of the thread. It
 // begins with the session_meta of another thread, and ends with the first turn of the thread's
 // own: the ids of turns and threads are in the order of time.
 func (c *rollout) copied(t *thread, kind string) bool {
@@ -135,11 +135,11 @@ func (c *rollout) interrupt(t *thread, status agentevents.ToolStatus, message st
 // compacted reads the line that replaces the history by a summary.
 func (c *rollout) compacted(t *thread) {
 	c.r.Emit(t.agent, &agentevents.ContextCompacted{Summary: c.p.Str("message")}, 0)
-	c.p.SkipAll() // the new history is no work
+	c.p.SkipAll() // the new history is not work
 }
 
 // message reads a message of the conversation. The instructions of the program (role developer)
-// and what it tells the model of its surroundings are left out.
+// and its texts about the machine are left out.
 func (c *rollout) message(t *thread) {
 	role, text := c.p.Str("role"), c.text("content")
 	id := c.p.Str("id")
@@ -149,7 +149,7 @@ func (c *rollout) message(t *thread) {
 		if t.turn != nil && !t.tasked {
 			t.turn.words = strings.Clone(text)
 		}
-		c.say(t, id, text)
+		c.spoke(t, id, text)
 	case "user":
 		if c.byUser() {
 			c.ask(t, id, text)
@@ -161,8 +161,8 @@ func (c *rollout) message(t *thread) {
 	}
 }
 
-// say records a text of the agent.
-func (c *rollout) say(t *thread, id, text string) {
+// spoke records a text of the agent.
+func (c *rollout) spoke(t *thread, id, text string) {
 	id = cmp.Or(id, c.lineID())
 	c.r.Emit(t.agent, &agentevents.TextCompleted{BlockID: id, Text: text}, 0)
 	to := "user"
@@ -235,7 +235,7 @@ func textOf(raw string) string {
 // user.
 var harness = append([]string{"<turn_aborted>", "<subagent_notification>", "<user_shell_command>", "<goal_context>"}, surroundings...)
 
-// surroundings are those of texts that repeat the state of the machine and of the program.
+// surroundings are the beginnings of texts that repeat the state of the machine and of the program.
 var surroundings = []string{
 	"<environment_context>", "<user_instructions>", "<skill>", "<skills", "<permissions", "<collaboration_mode>", "<tools>", "# AGENTS.md instructions",
 }
@@ -253,7 +253,7 @@ func (c *rollout) byUser() bool {
 	return !begins(c.text("content"), harness)
 }
 
-// reasoning reads what the model thought. Without a summary only that it did is known.
+// reasoning reads the thoughts of the model. They may be encrypted, and lack a summary.
 func (c *rollout) reasoning(t *thread) {
 	id := cmp.Or(c.p.Str("id"), c.lineID())
 	p := &agentevents.AgentReasoned{BlockID: id, Reasoning: c.text("content"), Verbosity: agentevents.VerbosityFull}
@@ -276,8 +276,8 @@ func (c *rollout) userMessage(t *thread) {
 	}
 }
 
-// agentMessage reads what one agent of a team wrote to another. The text of a task may be
-// encrypted: it is that of the call that spawned the agent.
+// agentMessage reads a message between agents of a team. The text of a task may be encrypted: the
+// call that spawned the agent has it.
 func (c *rollout) agentMessage(t *thread) {
 	text := c.text("content")
 	if _, rest, ok := strings.Cut(text, "\nPayload:\n"); ok {
@@ -316,8 +316,8 @@ func (c *rollout) warned(t *thread) {
 	c.r.Emit(t.agent, &agentevents.AgentErrored{ErrorType: "warning", Message: errorText(c.p.Str("message")), Severity: agentevents.SeverityWarning}, 0)
 }
 
-// rolledBack reads that the user took back the last turns. Their events are retracted; what they
-// used stays spent.
+// rolledBack reads that the user took back the last turns. Their events are retracted; the
+// tokens stay spent.
 func (c *rollout) rolledBack(t *thread) {
 	n := int(c.p.Count("num_turns").V)
 	if n = min(n, len(t.turnMessages)); n == 0 {

@@ -40,7 +40,7 @@ type rollout struct {
 	line, p session.Object    // the line that is read, and its payload
 }
 
-// A spawn is what a thread tells of a sub-agent that it started.
+// A spawn has the facts that a thread tells of a sub-agent that it started.
 type spawn struct {
 	by         *thread
 	call, name string
@@ -61,7 +61,7 @@ type thread struct {
 	heldBytes        int
 	started, foreign bool   // foreign: the lines are a copied history
 	tasked           bool   // the file tells the beginning of turns
-	bare             bool   // it is of the first versions, without times, tokens and envelopes
+	bare             bool   // the first versions wrote it, without times, tokens and envelopes
 	path             string // by which agents call each other
 	turns            int
 	turn             *turn
@@ -73,7 +73,7 @@ type thread struct {
 	answer
 }
 
-// An answer is that of the model. Its parts stand before its tokens on disk, and are held until
+// An answer comes from the model. Its parts stand before its tokens on disk, and are held until
 // those are known.
 type answer struct {
 	parts   []*session.Line
@@ -102,7 +102,7 @@ const (
 	cut                     // the program ended within it
 )
 
-// An info is what event_msg lines tell of a call, which response items do not.
+// An info has the facts of a call that event_msg lines tell and response items lack.
 type info struct {
 	status   string
 	exit     agentevents.Opt[int64]
@@ -420,7 +420,7 @@ func (c *rollout) start(t *thread) {
 
 func (c *rollout) mainID() string { return cmp.Or(c.r.Options.AgentID, mainAgent) }
 
-// spawnOf returns what the parent of a thread told of it.
+// spawnOf returns the facts that the parent of a thread told of it.
 func (c *rollout) spawnOf(t *thread) *spawn {
 	if s := c.spawned[t.id]; s != nil {
 		return s
@@ -517,7 +517,7 @@ func (c *rollout) finish(t *thread) {
 	t.last.finish(c.r, t.agent, marks)
 }
 
-// cutTurn ends a turn that has no end on disk.
+// cutTurn ends a turn whose end is not on disk.
 func (c *rollout) cutTurn(t *thread) {
 	c.r.Interrupt(t.agent, agentevents.ToolStatusInterrupted, "the program ended before the call returned", true)
 	t.turn.end = cut

@@ -7,8 +7,8 @@ import (
 	"github.com/agentevents/agentevents/capture/internal/session"
 )
 
-// tokens are the figures of Codex: the input holds what was read from the cache and written to
-// it, and the output holds the reasoning.
+// tokens are the figures of Codex: the input holds the tokens that were read from the cache and written
+// to it, and the output holds the reasoning.
 type tokens struct{ input, cached, written, output, reasoning int64 }
 
 func tokensOf(o *session.Object) tokens {
@@ -45,7 +45,7 @@ type counter struct {
 	total   tokens
 }
 
-// A usage is what one call of the model used.
+// A usage has the tokens of one call of the model.
 type usage struct {
 	id string // of the answer, or empty
 	tokens

@@ -16,7 +16,7 @@ import (
 type Decoder struct {
 	f       feed
 	number  int
-	Residue Residue // what was not understood
+	Residue Residue // lines and members that were not understood
 }
 
 // NewDecoder returns a decoder of a stream of a program.
@@ -45,10 +45,10 @@ func (d *Decoder) done(dst []agentevents.Event) ([]agentevents.Event, error) {
 	return append(dst, events...), errors.Join(faults...)
 }
 
-// Program returns the program that the stream is of.
+// Program returns the program that wrote the stream.
 func (d *Decoder) Program() *Program { return d.f.p }
 
-// Notes returns what a reader should know that is no fault of a line.
+// Notes returns facts that are not faults of a line.
 func (d *Decoder) Notes() []string { return d.f.rec.notes }
 
 // A feed gives lines to a reader.
@@ -64,7 +64,7 @@ func (f *feed) init(p *Program, o Options, residue *Residue) {
 	f.reader = p.New(f.rec)
 }
 
-// line reads a line. cut says that it is the last one of a file and has no newline.
+// line reads a line. cut means that it is the last one of a file, without a newline.
 func (f *feed) line(l *Line, text string, cut bool) {
 	f.rec.line = l
 	f.place(l, text)
@@ -220,4 +220,5 @@ func (f *feed) end(l *Line) {
 	}
 	f.rec.line = l
 	f.reader.End(l)
+	f.rec.close()
 }

@@ -18,7 +18,7 @@
 //
 //   - Lines wait until the model and the prompt of their agent are known: AgentStarted has both.
 //   - The usage of a model call counts once over all files: [Once] tells by the call's id.
-//   - A history that was copied from another session is no work: it makes no events.
+//   - A history that was copied from another session is not work: it makes no events.
 //   - A call that was interrupted is not one that was refused.
 //   - Figures that the program only states go beside the counted ones.
 //

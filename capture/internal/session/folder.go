@@ -37,7 +37,7 @@ func (f *Folder) Close() error { return f.root.Close() }
 func (f *Folder) Path(name string) string { return filepath.Join(f.path, filepath.FromSlash(name)) }
 
 // Files calls yield with the regular files below dir, in their order by name, until it returns
-// false. Links are not followed. A folder that is not there has no files.
+// false. Links are not followed. A folder that is not there is empty.
 func (f *Folder) Files(dir string, yield func(name string) bool) {
 	errStop := errors.New("stop")
 	_ = fs.WalkDir(f.root.FS(), path.Clean(dir), func(name string, d fs.DirEntry, err error) error {
@@ -58,7 +58,7 @@ func (f *Folder) Files(dir string, yield func(name string) bool) {
 func (f *Folder) List(dir string) (names []string) {
 	entries, err := fs.ReadDir(f.root.FS(), path.Clean(dir))
 	if err != nil {
-		return nil //silent: a folder that is not there has no files
+		return nil // a folder that is not there is empty
 	}
 	for _, e := range entries {
 		if e.Type().IsRegular() {
@@ -68,7 +68,7 @@ func (f *Folder) List(dir string) (names []string) {
 	return names
 }
 
-// IsLog reports whether the name of a file is that of lines of JSON, which may be compressed.
+// IsLog reports whether a file has the name of a file with lines of JSON, which may be compressed.
 func IsLog(name string) bool {
 	name = strings.TrimSuffix(name, ".gz")
 	return strings.HasSuffix(name, ".jsonl") || strings.HasSuffix(name, ".jsonl.zst") || strings.HasSuffix(name, ".ndjson")
@@ -147,7 +147,7 @@ func (f *Folder) Head(name string) ([]string, error) {
 	return Head(file)
 }
 
-// Head returns the first lines of what r reads. The last one may be cut.
+// Head returns the first lines of an input. The last one may be cut.
 func Head(r io.Reader) ([]string, error) {
 	in := bufio.NewReaderSize(io.LimitReader(r, maxHead), 16<<10)
 	var lines []string

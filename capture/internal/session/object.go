@@ -134,7 +134,7 @@ func ParseTime(text string) (time.Time, bool) {
 	return at.Truncate(time.Millisecond), err == nil && at.Year() >= 0 && at.Year() <= 9999
 }
 
-// Pick returns an object with those of the named members that are present, or "".
+// Pick returns an object with the named members that are present, or "".
 func (o *Object) Pick(names ...string) agentevents.JSON {
 	var b strings.Builder
 	for _, name := range names {

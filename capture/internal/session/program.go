@@ -30,19 +30,19 @@ type Program struct {
 	New func(r *Recorder) Reader
 }
 
-// Facts are what the first lines of a file tell.
+// Facts come from the first lines of a file.
 type Facts struct {
-	Session string    // id of the session, which is that of its main thread
+	Session string    // id of the session and of its main thread
 	Thread  string    // id of the thread that the file has; the session's id for the main one
 	Version string    // of the program
-	At      time.Time // the first time; that of the file's last change where no line has one
+	At      time.Time // the first time; the time of the file's last change where lines have none
 	Changed time.Time // of the last change of the file, for Beside
-	// Copies says that the id is made of the lines: another file with the same one is another run.
+	// Copies means that the id is made of the lines: another file with the same one is another run.
 	Copies bool
 	About  string // an object that describes the thread, from another file; or empty
 	Group  string // name of the folder that threads of one origin share; or empty
 	// Of is the id of the thread that the file is printed of. If the thread itself is in the same
-	// folder, it counts, and not what was printed.
+	// folder, the thread counts, and not this file.
 	Of string
 }
 
@@ -64,8 +64,8 @@ type Line struct {
 	Number  int    // from 1
 	Text    string // valid JSON, an object, or the empty text at an end
 	At      time.Time
-	Stamped bool // the line states its time; else it has that of the line before
-	// Repaired says that damaged characters were replaced.
+	Stamped bool // the line states its time; else it has the time of the line before
+	// Repaired means that damaged characters were replaced.
 	Repaired bool
 	pos      int  // number of its events so far
 	timed    bool // At and Stamped are set

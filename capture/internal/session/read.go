@@ -31,8 +31,10 @@ type File struct {
 type Source struct {
 	Program *Program
 	Files   []File   // the session's own file is the first one
-	Notes   []string // what a reader should know
-	Residue Residue  // what was not understood, after Read
+	Notes   []string // facts that are not faults
+	Residue Residue  // lines and members that were not understood, after Read
+	opened  int      // number of notes before Read
+	read    bool
 }
 
 // Detect returns the program whose sessions begin with these lines.
@@ -92,7 +94,7 @@ func Open(programs []*Program, name string) ([]*Source, error) {
 		return true
 	})
 	var out []*Source
-	printed := map[string][]string{} // what was printed of threads that are here, too
+	printed := map[string][]string{} // files that were printed of threads that are here, too
 	for _, p := range programs {
 		found[p] = slices.DeleteFunc(found[p], func(f File) bool {
 			here := f.Facts.Of != "" && onDisk[f.Facts.Of]
@@ -168,7 +170,7 @@ func openFile(programs []*Program, name string, info fs.FileInfo) ([]*Source, er
 	if err = errors.Join(err, file.Close()); err != nil {
 		return nil, err
 	}
-	none := &fs.PathError{Op: "open", Path: name, Err: noSession("it is no session of an agent program")}
+	none := &fs.PathError{Op: "open", Path: name, Err: noSession("it is not a session of an agent program")}
 	p, ok := Detect(programs, head)
 	if !ok {
 		return nil, none
@@ -259,6 +261,10 @@ type Item struct {
 // Read reads the session and yields its events in order, and its faults. The events may be kept.
 func (s *Source) Read(o Options) iter.Seq[Item] {
 	return func(yield func(Item) bool) {
+		if !s.read {
+			s.read, s.opened = true, len(s.Notes)
+		}
+		s.Notes, s.Residue = s.Notes[:s.opened:s.opened], Residue{}
 		var f feed
 		f.init(s.Program, o, &s.Residue)
 		f.rec.threads = map[string]bool{}
@@ -288,7 +294,7 @@ type stream struct {
 	in      io.Closer
 	lines   *lines.Reader
 	text    string
-	at      time.Time // of the next line, not before that of the lines before it
+	at      time.Time // of the next line; never before the times of the lines before it
 	stated  time.Time // by the next line
 	stamped bool      // the next line states a time
 	err     error     // of the next line

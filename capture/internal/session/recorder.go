@@ -17,7 +17,7 @@ import (
 // System is the id of the sender of messages that a program, and no person, wrote.
 const System = "core.system"
 
-// Options are the choices of a caller: those of package capture, which describes them.
+// Options are the choices of a caller. Package capture has the same, and describes them.
 type Options struct {
 	RunID     string
 	AgentID   string
@@ -34,6 +34,7 @@ type Recorder struct {
 	Program *Program
 	Version string // of the program, for the residue; the reader sets it
 	residue *Residue
+	em      *agentevents.Emitter
 	run     *agentevents.Run
 	runID   string
 	line    *Line
@@ -63,7 +64,7 @@ func (r *Recorder) RunID() string { return r.runID }
 // Here returns the line that events are of.
 func (r *Recorder) Here() *Line { return r.line }
 
-// At makes events those of another line, such as one that was held back, while f runs.
+// At gives events another line, such as one that was held back, while f runs.
 func (r *Recorder) At(l *Line, f func()) {
 	saved := r.line
 	r.line = l
@@ -79,7 +80,7 @@ func (r *Recorder) Fault(pointer, format string, args ...any) {
 	r.faults = append(r.faults, &agentevents.LineError{Pointer: pointer, Err: fmt.Errorf(r.Program.Name+": "+format, args...)})
 }
 
-// Note tells a reader of the log what is no fault of a line, once.
+// Note notes a fact that is not a fault of a line, once.
 func (r *Recorder) Note(format string, args ...any) {
 	if text := r.Program.Name + ": " + fmt.Sprintf(format, args...); !slices.Contains(r.notes, text) {
 		r.notes = append(r.notes, text)
@@ -143,6 +144,7 @@ func (r *Recorder) Begin(runID string) {
 		OnViolation: func(*agentevents.RuleError) {}, // Record returns it
 	})
 	if err == nil {
+		r.em = em
 		r.run, err = em.Run(r.runID)
 	}
 	if err != nil {
@@ -154,7 +156,7 @@ func (r *Recorder) Begin(runID string) {
 type Agent struct {
 	ID     string
 	Parent *Agent // nil for the main agent
-	Thread string // what the program calls it
+	Thread string // its id for the program
 	Open   bool   // it has started and not ended
 	Ended  bool
 
@@ -172,13 +174,13 @@ type Call struct {
 	Agent     *Agent
 	At        time.Time
 	Stamped   bool
-	// Background says that the program went on without the call's return.
+	// Background means that the program went on without the call's return.
 	Background bool
 	order      int
 }
 
 // NewAgent returns an agent that has not started. parent is nil for the main one. kind is its
-// type or name and key its id for the program, of which its id is made: that of the parent's
+// type or name and key its id for the program, of which its id is made: the id of the parent's
 // root, the kind in lower case and eight digits of a hash.
 func (r *Recorder) NewAgent(main string, parent *Agent, kind, key string) *Agent {
 	r.order++
@@ -240,7 +242,7 @@ func (r *Recorder) Record(a *Agent, ev agentevents.Event) (id string) {
 	n := len(r.out)
 	recorded, err := r.run.Record(context.Background(), ev)
 	if err != nil {
-		r.faults = append(r.faults, &agentevents.LineError{Err: fmt.Errorf("%s: what this line tells does not fit to what came before, and is left out: %w", r.Program.Name, err)})
+		r.faults = append(r.faults, &agentevents.LineError{Err: fmt.Errorf("%s: the line does not fit to those before it, and an event of it is left out: %w", r.Program.Name, err)})
 	}
 	for i := range r.out[n:] { // the event, and the status change in front of it
 		if step := r.out[n+i].Step; step.OK && a != nil {
@@ -250,15 +252,7 @@ func (r *Recorder) Record(a *Agent, ev agentevents.Event) (id string) {
 	return recorded.ID
 }
 
-// Last returns the id of the event that was recorded last, or "".
-func (r *Recorder) Last() string {
-	if len(r.out) == 0 {
-		return ""
-	}
-	return r.out[len(r.out)-1].ID
-}
-
-// Answers notes that a new answer of the model begins: the next event of the agent is of another
+// Answers notes that a new answer of the model begins: the next event of the agent has another
 // step.
 func (a *Agent) Answers() { a.turned = true }
 
@@ -280,7 +274,7 @@ func (r *Recorder) Call(a *Agent, p *agentevents.ToolCalled, marks agentevents.M
 		return c
 	}
 	if p.CallID == "" || p.ToolID == "" {
-		r.Fault("", "a call of a tool has no id or no name")
+		r.Fault("", "a call of a tool lacks its id or its name")
 		return nil
 	}
 	r.order++
@@ -371,6 +365,16 @@ func (r *Recorder) End(a *Agent, p *agentevents.AgentEnded, marks agentevents.Ma
 func Interrupted(message string) *agentevents.AgentEnded {
 	return &agentevents.AgentEnded{
 		Outcome: agentevents.OutcomeAborted, Error: agentevents.Some(agentevents.ErrorInfo{Code: "interrupted", Message: message}),
+	}
+}
+
+// close ends the emitter, which otherwise looks after its runs for some seconds more.
+func (r *Recorder) close() {
+	if r.em == nil {
+		return
+	}
+	if err := r.em.Close(context.Background()); err != nil {
+		r.faults = append(r.faults, err)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A Residue counts what readers did not understand. The zero Residue is empty.
+// A Residue counts the lines and members that readers did not understand. The zero Residue is empty.
 type Residue struct{ counts map[Unread]int }
 
 // Unread names lines, or a member of them, that a reader did not understand.

@@ -191,11 +191,11 @@ func (c *reader) text(t *thread, text string) {
 	if t.agent.Parent != nil {
 		to = t.agent.Parent.ID
 	}
-	c.r.Emit(t.agent, &agentevents.MessageCreated{Message: agentevents.ConversationMessage{
+	said := c.r.Record(t.agent, agentevents.Event{Payload: &agentevents.MessageCreated{Message: agentevents.ConversationMessage{
 		MessageID: id, From: t.agent.ID, To: to, Role: "agent", Content: agentevents.JSONString(text), TS: c.r.Here().At.UnixMilli(),
-	}}, 0)
-	if !t.sub {
-		c.chain.said(c.line.Str("uuid"), c.r.Last())
+	}}})
+	if !t.sub && said != "" {
+		c.chain.said(c.line.Str("uuid"), said)
 	}
 }
 

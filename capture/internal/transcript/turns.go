@@ -206,9 +206,9 @@ func (c *reader) send(t *thread, actor string, m agentevents.ConversationMessage
 	m.MessageID = strings.Clone(cmp.Or(m.MessageID, c.lineID()))
 	m.Content = plainContent(content)
 	m.TS = c.r.Here().At.UnixMilli()
-	c.r.Record(t.agent, agentevents.Event{Actor: actor, Payload: &agentevents.MessageCreated{Message: m}})
-	if !t.sub {
-		c.chain.said(c.line.Str("uuid"), c.r.Last())
+	id := c.r.Record(t.agent, agentevents.Event{Actor: actor, Payload: &agentevents.MessageCreated{Message: m}})
+	if !t.sub && id != "" {
+		c.chain.said(c.line.Str("uuid"), id)
 	}
 }
 

@@ -19,7 +19,9 @@ func (c *reader) place(t *thread) {
 	if t.parent != nil {
 		return
 	}
-	t.spawn = c.spawns[t.about.Str("toolUseId")]
+	if s := c.spawns[t.about.Str("toolUseId")]; s != nil {
+		t.spawn = s
+	}
 	if t.spawn == nil {
 		i := slices.IndexFunc(c.spawned, func(s *spawn) bool {
 			return s.id == t.id || s.thread == nil && s.prompt != "" && jsonwire.Text(s.prompt) == jsonwire.Text(t.prompt)

@@ -138,6 +138,7 @@ func kinds() map[string]func(*reader, *thread) {
 		"system/informational":          (*reader).notice,
 		"system/local_command":          (*reader).notice,
 		"summary":                       func(*reader, *thread) {},
+		"progress":                      func(*reader, *thread) {},
 	}
 	for _, kind := range skipped {
 		table[kind] = nil
@@ -148,7 +149,7 @@ func kinds() map[string]func(*reader, *thread) {
 // skipped are the kinds of lines that tell nothing of the work, or repeat it.
 var skipped = []string{
 	"api-request", "api-request-shape", "api-request-blob", "queue-operation", "last-prompt", "mode", "permission-mode", "atis-latch",
-	"tools-used", "file-history-snapshot", "progress", "custom-title", "ai-title", "tag", "agent-name", "pr-link", "frame-link",
+	"tools-used", "file-history-snapshot", "custom-title", "ai-title", "tag", "agent-name", "pr-link", "frame-link",
 	"worktree-state", "relocated", "bridge-session", "system/stop_hook_summary",
 }
 
@@ -183,8 +184,12 @@ func (c *reader) Line(l *session.Line) {
 	if !read {
 		return
 	}
-	if kind == "summary" {
+	switch kind {
+	case "summary":
 		t.leaf = strings.Clone(c.line.Str("leafUuid"))
+		return
+	case "progress":
+		c.progress(t, l)
 		return
 	}
 	if v := c.line.Str("version"); v != "" && v != c.r.Version {
@@ -194,6 +199,30 @@ func (c *reader) Line(l *session.Line) {
 		return
 	}
 	c.read(t, kind, f)
+}
+
+// progress reads a line of a sub-agent that stands in the file of its session, in versions that
+// repeat them there, if the sub-agent has no file.
+func (c *reader) progress(t *thread, l *session.Line) {
+	data := c.line.Object("data")
+	id, inner := data.Str("agentId"), data.Raw("message")
+	if data.Str("type") != "agent_progress" || id == "" || !jsonwire.IsObject(inner) || c.r.Has(id) {
+		return
+	}
+	call := c.line.Str("parentToolUseID")
+	copied := *l
+	copied.Text = inner
+	in := c.agents[id]
+	if in == nil {
+		in = c.newThread(&copied, id)
+		in.sub, in.spawn = true, c.spawns[call]
+		c.agents[in.id] = in
+	}
+	c.r.At(&copied, func() {
+		if kind, f, read := c.kindOf(&copied); read && (in.started || !c.hold(in, kind, &copied)) {
+			c.read(in, kind, f)
+		}
+	})
 }
 
 // file returns the thread of a file.

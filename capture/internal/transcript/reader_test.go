@@ -401,6 +401,27 @@ func TestInline(t *testing.T) {
 	require.Equal(t, map[string]agentevents.ToolStatus{"c1": "ok", "c2": "ok"}, r.returns())
 }
 
+// Some versions repeat the lines of sub-agents in the file of the session. They count if the
+// sub-agent has no file, and once if it has one.
+func TestProgress(t *testing.T) {
+	progress := func(s *script, members string) {
+		s.line(`"type":"progress","parentToolUseID":"c1","data":{"type":"agent_progress","agentId":"x1","message":{` + members + `}}`)
+	}
+	s := new(script).ask("go").answer("m1", call("c1", "Task", `{"prompt":"do one"}`), `"tool_use"`, 1, 1)
+	progress(s, `"type":"user","uuid":"x1u5","message":{"role":"user","content":"do one"}`)
+	progress(s, `"type":"assistant","uuid":"x1u6","message":{"id":"x1m","model":"m","content":[`+text("done by x1")+`],"stop_reason":"end_turn","usage":{"input_tokens":100,"output_tokens":50}}`)
+	s.n += 3
+	s.result("c1", "done by x1", good+`,"toolUseResult":{"status":"completed","agentId":"x1"}`).answer("m2", text("done"), `"end_turn"`, 1, 1)
+	for _, files := range []map[string]string{{}, {"agent-x1.jsonl": agent("x1", "do one").String()}} {
+		files[main1+".jsonl"] = s.String()
+		r := read(t, files)
+		require.Len(t, r.Agents, 2)
+		require.EqualValues(t, 102, r.Usage.Usage.InputTokens)
+		require.Equal(t, 3, count[*agentevents.ModelReturned](&r))
+		require.Empty(t, r.source.Notes)
+	}
+}
+
 // A line that the program was writing when it was read costs only that line.
 func TestCutTail(t *testing.T) {
 	s := new(script).ask("go").answer("m1", text("done"), `"end_turn"`, 1, 2)

@@ -70,8 +70,8 @@ func (c *chain) events(uuid string) (ids []string) {
 // maxWalk bounds the way from a prompt to the answer before it.
 const maxWalk = 10000
 
-// left returns the events of the messages that a prompt with a parent leaves behind, because it
-// goes on from before them.
+// left returns the events of the messages that a prompt with a parent leaves out, because it
+// goes on from an earlier line.
 func (c *chain) left(parent string) (ids []string) {
 	from := int32(0)
 	if parent != "" {

@@ -25,7 +25,7 @@ func Program() *session.Program {
 	}
 }
 
-// facts reads the session, and the sub-agent if the file is that of one.
+// facts reads the ids of the session, and of the sub-agent if it wrote the file.
 func facts(first []string) (f session.Facts, ok bool) {
 	var o session.Object
 	for _, line := range first {
@@ -63,8 +63,8 @@ func lineTime(line string) (time.Time, bool) {
 	return session.ParseTime(jsonwire.Text(raw))
 }
 
-// beside returns the files of the sub-agents of a session: those of its folder, and for older
-// versions those beside it.
+// beside returns the files of the sub-agents of a session. They are in its folder, and in older
+// versions beside its file.
 func beside(f *session.Folder, name string, facts session.Facts) (out []string) {
 	logs := func(other string) bool {
 		if session.IsLog(other) {
@@ -95,7 +95,7 @@ func sessionOf(name string) string {
 }
 
 // describe completes the facts of a file: its name is the session's id, also if it begins with
-// lines of another one, and the file META beside that of a sub-agent tells its place in the tree.
+// lines of another one, and a description beside a sub-agent's file tells its place in the tree.
 func describe(f *session.Folder, name string, facts *session.Facts) {
 	if facts.Thread == facts.Session {
 		if id := sessionOf(name); id != "" {

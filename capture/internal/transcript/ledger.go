@@ -11,7 +11,7 @@ import (
 )
 
 // A ledger compares the program's own totals with the tokens of the messages. The totals are
-// those of the session over all its processes, and of the one that it was forked from.
+// sums over the session with all its processes, and over the session that it was forked from.
 type ledger struct {
 	once      session.Once
 	counted   agentevents.Usage // since the latest totals
@@ -25,7 +25,7 @@ type ledger struct {
 	differs   agentevents.Usage // more stated than counted
 }
 
-// totals are those of a line of type cost-state.
+// totals are the figures of a line of type cost-state.
 type totals struct {
 	models map[string]agentevents.Usage
 	sum    agentevents.Usage
@@ -84,8 +84,8 @@ func (c *reader) readTotals() (now totals, guessed bool) {
 	return now, guessed
 }
 
-// costState reads the program's own totals. Tokens that they have more than the messages are
-// those of a compaction, if there was one.
+// costState reads the program's own totals. If there was a
+// compaction, it has used the tokens that the totals have more than the messages.
 func (c *reader) costState(t *thread) {
 	g := &c.ledger
 	for _, other := range c.order {
@@ -128,7 +128,7 @@ func spender(now, before totals) (most string) {
 	return most
 }
 
-// close states the cost, if it is known, and tells of totals that differ from what was counted.
+// close states the cost, if it is known, and tells of totals that differ from the counted tokens.
 func (g *ledger) close(c *reader, t *thread, end *agentevents.AgentEnded) {
 	if !g.known {
 		return

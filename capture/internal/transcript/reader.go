@@ -10,7 +10,7 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// mainAgent is the id of the main agent where the caller names none: that of package claude.
+// mainAgent is the id of the main agent unless the caller names one. Package claude has the same.
 const mainAgent = "claude"
 
 // A reader reads the files of one session.
@@ -54,7 +54,7 @@ type thread struct {
 	spawn         *spawn
 	agent         *session.Agent
 	model, prompt string // prompt is JSON
-	command       string // JSON of a local command, which is the prompt if there is no other
+	command       string // JSON of a local command, which is the prompt if the user has not written one
 	inputs        agentevents.JSON
 	first         *session.Line
 	latest        *session.Line // the last line of the conversation
@@ -100,7 +100,7 @@ type turn struct {
 	output   bool // the output that was asked for is there
 }
 
-// A state tells what comes next in a conversation.
+// A state is the point that a conversation has reached.
 type state uint8
 
 const (
@@ -248,8 +248,8 @@ func (c *reader) newThread(l *session.Line, id string) *thread {
 	return t
 }
 
-// threadOf returns the thread of a line: that of the file, or of a sub-agent of older versions,
-// which have them in the file of the main agent.
+// threadOf returns the thread of a line: the file's, or in older versions a sub-agent's, which
+// have their lines in the file of the main agent.
 func (c *reader) threadOf(t *thread, l *session.Line) *thread {
 	if t.sub || !c.line.Flag("isSidechain") {
 		return t
@@ -321,7 +321,7 @@ func (c *reader) leaveOut(t *thread) {
 	c.line.SkipAll()
 }
 
-// foresee takes the prompt of a thread and what the run began with from a line that is held.
+// foresee takes the prompt of a thread and the inputs of the run from a line that is held.
 func (c *reader) foresee(t *thread, kind string) {
 	switch kind {
 	case "user":
@@ -541,7 +541,7 @@ func (c *reader) end(t *thread) {
 	}
 }
 
-// closeLine records what waits for a next line, which does not come.
+// closeLine records the events that wait for a next line, which does not come.
 func (c *reader) closeLine(t *thread) {
 	c.flushParts(t)
 	c.settle(t, "")

@@ -200,8 +200,8 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// Lines of an answer that was not whole when they were written have tokens that grow. Those of
-// the last one count, also when results of its calls stand between.
+// Lines of an answer that was not whole when they were written have tokens that grow. The
+// last line counts, also when results of its calls stand between.
 func TestGrowingTokens(t *testing.T) {
 	s := new(script).ask("go")
 	s.answer("m1", text("a"), "null", 10, 1).answer("m1", call("c1", "Bash", `{}`), "null", 10, 2).result("c1", "1", good).answer("m1", call("c2", "Bash", `{}`), "null", 10, 30)
@@ -332,7 +332,7 @@ func TestSubAgents(t *testing.T) {
 	}
 }
 
-// A path to the file of the session finds those of its sub-agents; a path to the file of a
+// A path to the file of the session finds the files of its sub-agents; a path to the file of a
 // sub-agent tells where the rest is.
 func TestOneFile(t *testing.T) {
 	dir := t.TempDir()
@@ -356,7 +356,7 @@ func TestLinks(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, main1+".jsonl"), []byte(spawning().String()), 0o600))
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, main1), 0o700))
 	if err := os.Symlink(out, filepath.Join(dir, main1, "subagents")); err != nil {
-		t.Skip(err)
+		t.Skip("no symbolic links: ", err)
 	}
 	require.Len(t, readDir(t, dir).source.Files, 1)
 	r := readDir(t, filepath.Join(dir, main1+".jsonl"))

@@ -268,7 +268,7 @@ var attachments = names(`environment model date date_change session_context prom
 	ultramemory critical_system_reminder opened_file_in_ide selected_lines_in_ide total_tokens_reminder async_hook_response companion_intro
 	mcp_resource relevant_memories dynamic_skill budget_reminder output_token_usage verify_plan_reminder thinking_frame`)
 
-// attachment reads what the program adds to the conversation.
+// attachment reads a line that the program adds to the conversation.
 func (c *reader) attachment(t *thread) {
 	a := c.line.Object("attachment")
 	switch kind := a.Str("type"); kind {
@@ -326,7 +326,7 @@ func apiErrorType(e *session.Object) string {
 	return ""
 }
 
-// warning reads a line of the system that is no error of the agent.
+// warning reads a line of the system that is not an error of the agent.
 func (c *reader) warning(t *thread) {
 	kind, text := c.line.Str("subtype"), c.line.Str("content")
 	c.line.SkipAll()

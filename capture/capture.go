@@ -81,11 +81,32 @@ func Open(name string, o Options) ([]*Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	return sessionsOf(sources, o), nil
+}
+
+// Merge returns the sessions that the files of several ones make, such as the sessions of the names on
+// a command line. A file counts once, and the file of a sub-agent belongs to its session. The
+// options of the first one hold for all.
+func Merge(sessions []*Session) []*Session {
+	var sources []*session.Source
+	var o Options
+	for i, s := range sessions {
+		if i == 0 {
+			o = s.o
+		}
+		if s.source != nil {
+			sources = append(sources, s.source)
+		}
+	}
+	return sessionsOf(session.Merge(sources), o)
+}
+
+func sessionsOf(sources []*session.Source, o Options) []*Session {
 	out := make([]*Session, len(sources))
 	for i, s := range sources {
 		out[i] = &Session{s, o}
 	}
-	return out, nil
+	return out
 }
 
 // Program is the name of the program, such as "Codex".

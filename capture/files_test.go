@@ -153,6 +153,22 @@ func TestTheSameSessionTwice(t *testing.T) {
 	require.Contains(t, sessions[0].Notes()[0], "has the same session as")
 }
 
+// Names of files that are one session make one session, whatever their order.
+func TestMerge(t *testing.T) {
+	var all []*Session
+	for _, name := range []string{alpha, lead, beta, lead} {
+		sessions, err := Open(filepath.Join(agents, name), Options{})
+		require.NoError(t, err)
+		all = append(all, sessions...)
+	}
+	merged := Merge(all)
+	require.Len(t, merged, 1)
+	require.Len(t, merged[0].Files(), 3)
+	require.Equal(t, filepath.Join(agents, lead), merged[0].Files()[0])
+	require.Empty(t, merged[0].Notes())
+	require.Empty(t, Merge(nil))
+}
+
 // No link is followed out of the folder, and nothing is written into it.
 func TestLinksAndWrites(t *testing.T) {
 	if runtime.GOOS == "windows" {

@@ -158,19 +158,15 @@ func (l *logReader) each(in *invocation) (lineSeq, error) {
 		l.decoder = auto
 	}
 	all := func(yield func(position, agentevents.Line) bool) {
+		sessions := l.allSessions(in)
 		for _, name := range in.args {
-			sessions, err := l.sessions(name)
-			if err != nil {
-				l.files = append(l.files, visible(name))
-				l.fail(in, len(l.files)-1, err)
-				continue
-			}
-			for _, s := range sessions {
-				if !l.session(in, s, yield) {
-					return
+			if of, ok := sessions[name]; ok {
+				sessions[name] = nil // a name that comes again
+				for _, s := range of {
+					if !l.session(in, s, yield) {
+						return
+					}
 				}
-			}
-			if len(sessions) > 0 {
 				continue
 			}
 			begun, lines, decoder := false, l.lines, l.decoder

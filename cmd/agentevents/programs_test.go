@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -107,6 +109,50 @@ COUNT  PROGRAM  VERSION  LINE                              MEMBER
 `, "\n"), got.out)
 	require.Contains(t, got.err, "Codex: version 0.170.1 is newer than 0.169.0")
 	require.Equal(t, 1, strings.Count(got.err, "newer"), got.err)
+}
+
+// One id names one session.
+func TestIDOfSessions(t *testing.T) {
+	got := exec("", "import", "--run", "r", "../../capture/testdata/codex/text")
+	require.NotZero(t, got.code)
+	require.Contains(t, got.err, "has 2 sessions, and one id cannot name them all")
+	got = exec("", "import", "--run", "r", "--agent", "main", "../../capture/testdata/codex/agents-v1")
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, exec(got.out, "tree", "-").out, "run r ✓ completed")
+	require.Contains(t, got.out, `"agentId":"main:beauvoir:`)
+}
+
+// A tail that was cut in the middle of a line is told, with the file and the line, and the rest is
+// read.
+func TestCutSession(t *testing.T) {
+	p := programFiles[0]
+	text := read(t, filepath.Join(p.dir, p.file))
+	path := write(t, text[:len(text)-30])
+	got := exec("", "tree", path)
+	require.Equal(t, exitProblems, got.code)
+	require.Contains(t, got.err, path+":"+strconv.Itoa(strings.Count(text, "\n"))+": ")
+	require.Contains(t, got.err, "Codex: the file ends in the middle of this line")
+	require.Contains(t, got.err, "the file of the sub-agent Beauvoir is not here")
+	require.Contains(t, got.out, "MAIN: use two workers")
+	require.Contains(t, exec("", "check", path).out, "line-unreadable")
+}
+
+// The files of one session are one run, also where a shell names each, and other sessions and logs
+// stay beside it.
+func TestNamesOfSessions(t *testing.T) {
+	files, err := filepath.Glob("../../capture/testdata/codex/agents-v1/*")
+	require.NoError(t, err)
+	require.Len(t, files, 3)
+	want := exec("", "tree", "../../capture/testdata/codex/agents-v1")
+	require.Equal(t, want, exec("", append([]string{"tree"}, files...)...))
+	slices.Reverse(files)
+	require.Equal(t, want, exec("", append([]string{"tree"}, files...)...))
+	require.Equal(t, want, exec("", append(append([]string{"tree"}, files...), files...)...))
+	log := write(t, linesOf(0, 3))
+	got := exec("", append([]string{"ls", log, "../../capture/testdata/codex/text"}, files...)...)
+	require.Equal(t, exitOK, got.code, got.err)
+	require.Equal(t, 5, strings.Count(got.out, "\n"), "the heading, the log, two sessions and this one")
+	require.Equal(t, result{}, exec("", append([]string{"check"}, files...)...))
 }
 
 // A directory without a log or a session is called so.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -27,7 +28,36 @@ func (l *logReader) sessions(name string) ([]*capture.Session, error) {
 	if err != nil && !info.IsDir() {
 		return nil, nil // it may be a log
 	}
+	if l.run != "" && len(sessions) > 1 {
+		return nil, fmt.Errorf("%s has %d sessions, and one id cannot name them all: name the file of one", name, len(sessions))
+	}
 	return sessions, err
+}
+
+// allSessions returns the sessions of agent programs in the files and folders of the command line:
+// all under the first name that has one, and none under the other names that have. The file of a
+// sub-agent belongs to its session, also if a shell has made a name of it.
+func (l *logReader) allSessions(in *invocation) map[string][]*capture.Session {
+	byName := map[string][]*capture.Session{}
+	var first string
+	var all []*capture.Session
+	for _, name := range in.args {
+		sessions, err := l.sessions(name)
+		if err != nil {
+			l.files = append(l.files, visible(name))
+			l.fail(in, len(l.files)-1, err)
+		}
+		if len(sessions) > 0 && len(all) == 0 {
+			first = name
+		}
+		if all = append(all, sessions...); err != nil || len(sessions) > 0 {
+			byName[name] = nil
+		}
+	}
+	if len(all) > 0 {
+		byName[first] = capture.Merge(all)
+	}
+	return byName
 }
 
 // captured are the options for sessions.

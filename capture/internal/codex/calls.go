@@ -160,6 +160,9 @@ func (c *rollout) output(t *thread) {
 			return
 		}
 	}
+	if open := t.agent.OpenCall(id); open != nil && commands[open.Tool] && v.unknown {
+		v.status = agentevents.ToolStatusError // a command that ran tells of its process
+	}
 	if i := t.calls[id]; i != nil {
 		v.take(i)
 	}
@@ -171,6 +174,9 @@ func (c *rollout) output(t *thread) {
 	c.back(t, p)
 }
 
+// commands are the tools that run commands.
+var commands = map[string]bool{"exec_command": true, "write_stdin": true, "shell": true, "shell_command": true, "container.exec": true}
+
 // A verdict is how a call went.
 type verdict struct {
 	status   agentevents.ToolStatus
@@ -178,6 +184,7 @@ type verdict struct {
 	duration agentevents.Opt[time.Duration]
 	running  bool // it goes on in the background
 	object   bool // the text is an object with the output
+	unknown  bool // the text does not tell how the call went
 }
 
 func (v *verdict) code() string {
@@ -225,7 +232,7 @@ var (
 	exited  = regexp.MustCompile(`(?m)^(?:Process exited with code|Exit code:) (-?\d+)`)
 	running = regexp.MustCompile(`(?m)^Process running with session ID `)
 	aborted = regexp.MustCompile(`^aborted(?: by user)?`)
-	refused = regexp.MustCompile(`(?i)^(?:exec command rejected|patch rejected|command rejected|[^\n]{0,60}rejected by (?:the )?user|user (?:denied|rejected))`)
+	refused = regexp.MustCompile(`(?i)^(?:approval policy is \w+; reject|exec command rejected|patch rejected|command rejected|[^\n]{0,60}rejected by (?:the )?user|user (?:denied|rejected))`)
 	failed  = regexp.MustCompile(`^(?:failed to parse function arguments|unsupported (?:custom tool )?call|apply_patch verification failed|unable to |failed in sandbox|(?:execution|collab|tool|err)[^\n]{0,40} error:|[a-z_]+(?: [a-z]+)? failed:|Error: )`)
 )
 
@@ -255,6 +262,8 @@ func judge(text string) verdict {
 		v.status = agentevents.ToolStatusForbidden
 	case failed.MatchString(output):
 		v.status = agentevents.ToolStatusError
+	default:
+		v.unknown = about == ""
 	}
 	return v
 }

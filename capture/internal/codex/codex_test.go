@@ -100,6 +100,21 @@ func TestReturns(t *testing.T) {
 	}
 }
 
+// A command that ran tells of its process. Any other return of one is a failure.
+func TestReturnsOfCommands(t *testing.T) {
+	for text, want := range map[string]agentevents.ToolStatus{
+		"some new words of a refusal":                               agentevents.ToolStatusError,
+		"approval policy is Never; reject command — you cannot ask": agentevents.ToolStatusForbidden,
+		"Wall time: 0.1 seconds\nOutput:\nhi":                       agentevents.ToolStatusOK,
+		`{"output":"good","metadata":{"exit_code":0}}`:              agentevents.ToolStatusOK,
+	} {
+		events, _ := decode(t, rolloutOf(
+			`response_item {"type":"function_call","name":"exec_command","arguments":"{}","call_id":"c"}`,
+			`response_item {"type":"function_call_output","call_id":"c","output":`+string(agentevents.JSONString(text))+`}`, done))
+		require.Equal(t, want, of[*agentevents.ToolReturned](events)[0].Status, text)
+	}
+}
+
 // A command that runs on in the background returns with its item, or with the end of the program.
 func TestBackgroundCommands(t *testing.T) {
 	begin := []string{
@@ -193,6 +208,7 @@ func TestEnds(t *testing.T) {
 		"an error before the end":   {[]string{`event_msg {"type":"error","message":"x"}`, `event_msg {"type":"task_complete","last_agent_message":null}`}, agentevents.RunStatusFailed},
 		"an error that was mended":  {[]string{`event_msg {"type":"error","message":"x"}`, text, done}, agentevents.RunStatusCompleted},
 		"stopped":                   {[]string{`event_msg {"type":"turn_aborted","reason":"interrupted"}`}, agentevents.RunStatusCancelled},
+		"out of budget":             {[]string{`event_msg {"type":"turn_aborted","reason":"budget_limited"}`}, agentevents.RunStatusFailed},
 		"killed":                    {[]string{text}, agentevents.RunStatusFailed},
 		"killed and resumed":        {[]string{text, next, text, done}, agentevents.RunStatusCompleted},
 		"stopped and resumed":       {[]string{`event_msg {"type":"turn_aborted","reason":"interrupted"}`, next, text, done}, agentevents.RunStatusCompleted},

@@ -120,11 +120,16 @@ func (c *rollout) turnAborted(t *thread) {
 	if t.turn == nil {
 		return
 	}
-	t.turn.end = stopped
-	t.turn.err = agentevents.Some(agentevents.ErrorInfo{Code: "cancelled", Message: "the turn was stopped: " + strings.Clone(reason)})
+	t.turn.end, t.turn.err = stopped, agentevents.Some(agentevents.ErrorInfo{Code: "cancelled", Message: "the turn was stopped: " + strings.Clone(reason)})
+	if !stops[reason] {
+		t.turn.end, t.turn.err.V.Code = completed, strings.Clone(reason)
+	}
 	c.interrupt(t, agentevents.ToolStatusCancelled, "the turn was stopped")
 	c.endTurn(t, took, 0)
 }
+
+// stops are the reasons of turns that somebody stopped. A limit is a failure.
+var stops = map[string]bool{"interrupted": true, "replaced": true, "review_ended": true}
 
 // interrupt closes the open calls at the end of a turn, but for commands that run in the
 // background.

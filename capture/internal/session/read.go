@@ -71,7 +71,6 @@ func Open(programs []*Program, name string) ([]*Source, error) {
 	}
 	defer folder.Close()
 	found := map[*Program][]File{}
-	onDisk := map[string]bool{} // threads
 	folder.Files(".", func(file string) bool {
 		if !IsLog(file) {
 			return true
@@ -86,24 +85,74 @@ func Open(programs []*Program, name string) ([]*Source, error) {
 					facts.At = folder.changed(file)
 				}
 				found[p] = append(found[p], newFile(name, file, facts))
-				if facts.Of == "" {
-					onDisk[facts.Thread] = true
-				}
 			}
 		}
 		return true
 	})
-	var out []*Source
-	printed := map[string][]string{} // files that were printed of threads that are here, too
+	var all []owned
 	for _, p := range programs {
-		found[p] = slices.DeleteFunc(found[p], func(f File) bool {
-			here := f.Facts.Of != "" && onDisk[f.Facts.Of]
-			if here {
-				printed[f.Facts.Of] = append(printed[f.Facts.Of], f.Path)
+		for _, f := range found[p] {
+			all = append(all, owned{p, f})
+		}
+	}
+	out := assemble(all)
+	if len(out) == 0 {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: noSession("it is a directory without a log, or a session of an agent program")}
+	}
+	return out, nil
+}
+
+// Merge returns the sessions that the files of several sources make. A file counts once, and the
+// file of a sub-agent belongs to its session.
+func Merge(sources []*Source) []*Source {
+	if len(sources) < 2 {
+		return sources
+	}
+	seen := map[string]bool{}
+	var all []owned
+	for _, s := range sources {
+		for _, f := range s.Files {
+			path, err := filepath.Abs(f.Path)
+			if err != nil {
+				path = f.Path
 			}
-			return here
-		})
-		out = append(out, group(p, found[p])...)
+			if !seen[path] {
+				seen[path] = true
+				all = append(all, owned{s.Program, f})
+			}
+		}
+	}
+	return assemble(all)
+}
+
+// An owned file is one of a program.
+type owned struct {
+	p *Program
+	File
+}
+
+// assemble makes sources of files, by the time of their beginning.
+func assemble(files []owned) (out []*Source) {
+	onDisk := map[string]bool{} // threads
+	for _, f := range files {
+		onDisk[f.Facts.Thread] = onDisk[f.Facts.Thread] || f.Facts.Of == ""
+	}
+	printed := map[string][]string{} // files that were printed of threads that are here, too
+	byProgram := map[string][]File{}
+	var programs []*Program
+	for _, f := range files {
+		if f.Facts.Of != "" && onDisk[f.Facts.Of] {
+			printed[f.Facts.Of] = append(printed[f.Facts.Of], f.Path)
+			continue
+		}
+		id := f.p.Name + f.p.Files[0]
+		if byProgram[id] == nil {
+			programs = append(programs, f.p)
+		}
+		byProgram[id] = append(byProgram[id], f.File)
+	}
+	for _, p := range programs {
+		out = append(out, group(p, byProgram[p.Name+p.Files[0]])...)
 	}
 	for _, s := range out {
 		for _, f := range s.Files {
@@ -112,11 +161,8 @@ func Open(programs []*Program, name string) ([]*Source, error) {
 			}
 		}
 	}
-	if len(out) == 0 {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: noSession("it is a directory without a log, or a session of an agent program")}
-	}
 	slices.SortStableFunc(out, func(a, b *Source) int { return a.Files[0].Facts.At.Compare(b.Files[0].Facts.At) })
-	return out, nil
+	return out
 }
 
 // facts returns the facts of a file.

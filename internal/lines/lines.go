@@ -37,8 +37,8 @@ type Reader struct {
 func NewReader(r io.Reader, max int) *Reader {
 	size := int64(64 << 10)
 	if f, ok := r.(interface{ Stat() (fs.FileInfo, error) }); ok { // many sessions have small files
-		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-			size = min(size, info.Size()+(4<<10))
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Size() < size {
+			size = min(info.Size()+1, 16<<10)
 		}
 	}
 	return &Reader{in: bufio.NewReaderSize(r, int(size)), max: max}

@@ -149,7 +149,7 @@ func (f *Folder) Head(name string) ([]string, error) {
 
 // Head returns the first lines of an input. The last one may be cut.
 func Head(r io.Reader) ([]string, error) {
-	in := bufio.NewReaderSize(io.LimitReader(r, maxHead), 16<<10)
+	in := bufio.NewReaderSize(io.LimitReader(r, maxHead), 4<<10)
 	var lines []string
 	for len(lines) < maxHeadLines {
 		line, err := in.ReadString('\n')

@@ -20,6 +20,9 @@ type Program struct {
 	// Root returns the folder that Beside is given, for one with a session in it, and where that is
 	// below it. Nil means the same folder.
 	Root func(dir string) (root, below string)
+	// Skip reports whether a line tells nothing of the work, whatever its members are. Such lines
+	// are left out without a check of their JSON. Nil means that there are none.
+	Skip func(line []byte) bool
 	// Beside returns the files that may belong to the session of a file, which is the session's
 	// own and not a sub-agent's. Nil means that there are no others.
 	Beside func(f *Folder, name string, facts Facts) []string

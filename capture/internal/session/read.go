@@ -428,6 +428,9 @@ func (m *merge) start(i int) error {
 // advance reads the next line of a file.
 func (m *merge) advance(st *stream) {
 	line, err := st.lines.Next()
+	for skip := m.s.Program.Skip; skip != nil && len(line) > 0 && !st.lines.Ended() && skip(line); {
+		line, err = st.lines.Next()
+	}
 	var long *lines.TooLongError
 	st.text, st.err, st.cut = "", nil, st.lines.Ended()
 	switch {

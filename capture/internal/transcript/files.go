@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"bytes"
 	"cmp"
 	"path"
 	"strings"
@@ -19,6 +20,7 @@ func Program() *session.Program {
 		Files:    []string{foreign.ClaudeTranscript},
 		Facts:    facts,
 		Time:     lineTime,
+		Skip:     func(line []byte) bool { return bytes.HasPrefix(line, request) },
 		Beside:   beside,
 		Describe: describe,
 		New:      newReader,
@@ -47,8 +49,11 @@ func facts(first []string) (f session.Facts, ok bool) {
 	return f, f.Session != ""
 }
 
+// request begins lines that repeat the requests to the API: a third of all bytes.
+var request = []byte(`{"type":"api-request`)
+
 // untimed are the beginnings of long lines without a time.
-var untimed = []string{`{"type":"api-request-blob"`, `{"type":"file-history-snapshot"`, `{"type":"last-prompt"`, `{"type":"cost-state"`}
+var untimed = []string{`{"type":"file-history-snapshot"`, `{"type":"last-prompt"`, `{"type":"cost-state"`}
 
 func lineTime(line string) (time.Time, bool) {
 	for _, begin := range untimed {

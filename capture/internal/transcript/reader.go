@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/capture/internal/session"
@@ -120,8 +121,8 @@ func newReader(r *session.Recorder) session.Reader {
 	}
 }
 
-// kinds are the kinds of lines: the type, and the subtype of a system line.
-func kinds() map[string]func(*reader, *thread) {
+// kinds are the kinds of lines: the type, and the subtype of a system line. Readers share them.
+var kinds = sync.OnceValue(func() map[string]func(*reader, *thread) {
 	table := map[string]func(*reader, *thread){
 		"user":                          (*reader).user,
 		"assistant":                     (*reader).assistant,
@@ -144,7 +145,7 @@ func kinds() map[string]func(*reader, *thread) {
 		table[kind] = nil
 	}
 	return table
-}
+})
 
 // skipped are the kinds of lines that tell nothing of the work, or repeat it.
 var skipped = []string{

@@ -35,12 +35,13 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/capture/internal/codex"
 	"github.com/agentevents/agentevents/capture/internal/session"
+	"github.com/agentevents/agentevents/capture/internal/transcript"
 	"github.com/agentevents/agentevents/internal/option"
 )
 
 // programs returns the readers.
 func programs() []*session.Program {
-	return []*session.Program{codex.Rollout(), codex.Exec()}
+	return []*session.Program{codex.Rollout(), codex.Exec(), transcript.Program()}
 }
 
 // Options configure the reading of a session. The zero Options are usable.

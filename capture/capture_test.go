@@ -114,3 +114,30 @@ func TestSameEvents(t *testing.T) {
 	require.NotEmpty(t, first)
 	require.Equal(t, string(first), string(read()))
 }
+
+// The cost of a session is its own: what the totals of the program grew by while it lasted. It is
+// unknown after a fork, the first totals of which have the cost of another session, with a model
+// without a price, and after a kill.
+func TestCosts(t *testing.T) {
+	for name, want := range map[string][]string{
+		"agents": {"0.012736"}, "agents-fg": {"0.011954"}, "compact": {"0.015332"}, "resume": {"0.010654", "unknown"}, "cost": {"unknown", "0.018000", "0.005000"},
+		"input": {"0.002752"}, "text": {"0.002540"}, "fallback": {"0.000480"}, "maxturns": {"0.000640", "0.000664"}, "sigint": {"0.001304", "0.000640", "unknown"},
+	} {
+		sessions, err := Open("testdata/claude/"+name, Options{})
+		require.NoError(t, err)
+		var got []string
+		for _, s := range sessions {
+			fold := agentevents.NewFold(agentevents.FoldOptions{})
+			for line, err := range s.Lines() {
+				require.NoError(t, err)
+				fold.Apply(*line.Event)
+			}
+			cost := "unknown"
+			if c := fold.Snapshot().Usage.CostUSD; c.OK {
+				cost = fmt.Sprintf("%.6f", c.V)
+			}
+			got = append(got, cost)
+		}
+		require.Equal(t, want, got, name)
+	}
+}

@@ -9,6 +9,8 @@
 //	})
 //	for event, err := range reader.All() { … }
 //
+// Package [github.com/agentevents/agentevents/capture] reads the sessions that Claude Code keeps on disk.
+//
 // The events have ids and sequence numbers, and a fold reports no violations. An event's
 // id is derived from the run's id and the number of its line, so reading the same lines
 // again gives the same ids.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/capture/internal/transcript"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -48,7 +49,7 @@ func (d *Decoder) assistant(l *line) {
 }
 
 // modelNone is the model of messages that the CLI writes itself.
-const modelNone = "<synthetic>"
+const modelNone = transcript.Synthetic
 
 // hasBlocks reports whether a message has more than texts.
 func hasBlocks(message *object) bool {
@@ -153,20 +154,17 @@ func (d *Decoder) toolUse(a *agent, kind string, block *object) {
 	d.emit(a, p, 0)
 	c := &call{id: strings.Clone(id), tool: strings.Clone(tool), agent: a, order: d.callSeq, at: d.cur.at, stamped: d.cur.stamped}
 	d.callSeq++
-	if input := block.raw("input"); strings.HasPrefix(input, "{") && (isSpawn(tool) || strings.Contains(input, `"run_in_background"`)) {
+	if input := block.raw("input"); strings.HasPrefix(input, "{") && (transcript.IsSpawn(tool) || strings.Contains(input, `"run_in_background"`)) {
 		var ignored faults
 		args := parseObject(input, "", &ignored)
 		c.background = args.raw("run_in_background") == "true"
-		if isSpawn(tool) {
+		if transcript.IsSpawn(tool) {
 			c.args = strings.Clone(string(args.pick("subagent_type", "description", "prompt", "model", "run_in_background")))
 		}
 	}
 	d.calls[c.id], a.calls[c.id] = c, c
 	d.streamed.set("call "+c.id, 1)
 }
-
-// isSpawn reports whether a tool spawns sub-agents.
-func isSpawn(tool string) bool { return tool == "Task" || tool == "Agent" }
 
 // toolResult processes a result block. alone says that it is the only one on its line,
 // so the line's tool_use_result belongs to it.
@@ -229,7 +227,7 @@ func (d *Decoder) toolResult(a *agent, block *object, alone bool) {
 	finish := func() { d.finishCall(c, p, &output, content) }
 	if failed {
 		status := statusOf(d.cur, c, message)
-		if status == inDoubt {
+		if status == transcript.InDoubt {
 			c.doubt = &doubt{d.cur, finish, p}
 			return
 		}
@@ -241,7 +239,7 @@ func (d *Decoder) toolResult(a *agent, block *object, alone bool) {
 // finishCall records the return of a call, and the end of the sub-agent that it spawned.
 func (d *Decoder) finishCall(c *call, p *agentevents.ToolReturned, output *object, content string) {
 	launched := output.str("status") == "async_launched" || output.raw("isAsync") == "true"
-	if b := d.agents[c.id]; launched && (b != nil || isSpawn(c.tool)) {
+	if b := d.agents[c.id]; launched && (b != nil || transcript.IsSpawn(c.tool)) {
 		d.subAgent(c.id, d.cur).background = true // its end comes with a task_notification
 	} else if b != nil && !b.background {
 		d.endSubAgent(b, subAgentEnd(p, output, content), 0)
@@ -310,7 +308,7 @@ func (d *Decoder) user(l *line) {
 		return
 	}
 	text := contentText(string(content))
-	interruption := strings.HasPrefix(text, "[Request interrupted by user")
+	interruption := transcript.IsInterruption(text)
 	if a == d.main && interruption {
 		d.stopped = "interrupted by the user"
 	}
@@ -446,7 +444,7 @@ func (d *Decoder) taskStarted(l *line) {
 	if c != nil && background {
 		c.background = true
 	}
-	if l.str("subagent_type") == "" && l.str("task_type") != "local_agent" && (c == nil || !isSpawn(c.tool)) {
+	if l.str("subagent_type") == "" && l.str("task_type") != "local_agent" && (c == nil || !transcript.IsSpawn(c.tool)) {
 		return // not a sub-agent but, for example, a command
 	}
 	if b := d.subAgent(key, l); background {

@@ -1,43 +1,16 @@
 package claude
 
 import (
-	"strings"
+	"cmp"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/capture/internal/transcript"
 )
-
-// The words by which the CLI tells that a call did not go its way, and their meaning. Error is
-// the meaning of a failed result without one of these.
 
 const (
 	codeDenied    = "permission_denied"
 	codeCancelled = "cancelled"
-	inDoubt       = agentevents.ToolStatus("in doubt") // refused or interrupted: later lines tell
 )
-
-// refusalWords are the words of tool_result_meta, by member.
-var refusalWords = []struct {
-	member, word string
-	means        agentevents.ToolStatus
-}{
-	{"permission_decision", "reject", agentevents.ToolStatusForbidden},
-	{"permission_decision", "accept", agentevents.ToolStatusError},
-	{"non_execution_kind", "permission-rule", agentevents.ToolStatusForbidden},
-	{"non_execution_kind", "interrupted", agentevents.ToolStatusCancelled},
-	{"non_execution_kind", "user-rejected", inDoubt},
-}
-
-// refusalTexts are the beginnings of the texts for the model, for lines without tool_result_meta.
-var refusalTexts = []struct {
-	begin, within string
-	means         agentevents.ToolStatus
-}{
-	{"Claude requested permissions to ", "", agentevents.ToolStatusForbidden},
-	{"Permission to use ", "", agentevents.ToolStatusForbidden},
-	{"PreToolUse:", " hook error", agentevents.ToolStatusForbidden},
-	{"The user doesn't want to proceed with this tool use", "stopped while running", agentevents.ToolStatusCancelled},
-	{"The user doesn't want to proceed with this tool use", "", inDoubt},
-}
 
 // A taskState is the state of a sub-agent's work.
 type taskState uint8
@@ -66,19 +39,11 @@ func statusOf(l *line, c *call, text string) agentevents.ToolStatus {
 			continue
 		}
 		decision := meta.object("permission_decision")
-		said := map[string]string{"permission_decision": decision.str("decision"), "non_execution_kind": meta.str("non_execution_kind")}
-		for _, w := range refusalWords {
-			if said[w.member] == w.word {
-				return w.means
-			}
+		if means := cmp.Or(transcript.Decision(decision.str("decision")), transcript.Denial(meta.str("non_execution_kind"))); means != "" {
+			return means
 		}
 	}
-	for _, t := range refusalTexts {
-		if strings.HasPrefix(text, t.begin) && strings.Contains(text, t.within) {
-			return t.means
-		}
-	}
-	return agentevents.ToolStatusError
+	return transcript.Refusal(text)
 }
 
 // classify gives a failed return the status that its call has.

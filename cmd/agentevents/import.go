@@ -24,7 +24,8 @@ func importCommand() command {
 FILE is a session that the program keeps on disk, a folder with such files, or what the
 program printed. Its first lines tell the program, unless it is named:
 
-  claude   what the Claude CLI prints with --output-format stream-json --verbose
+  claude   sessions of Claude Code, as in ~/.claude/projects, and what it prints with
+           --output-format stream-json --verbose
   codex    sessions of Codex, as in ~/.codex/sessions
 
 With the file of a session come those of its sub-agents beside it: they are one run.

@@ -3,6 +3,9 @@ package foreign
 // ClaudeStream is the Name of the stream that capture/claude reads.
 const ClaudeStream = "a stream of Claude Code"
 
+// ClaudeTranscript is the Name of the files that Claude Code keeps on disk.
+const ClaudeTranscript = "a transcript of Claude Code, as it keeps them on disk"
+
 const (
 	imported  = "import it first with 'agentevents import "
 	direct    = "agentevents reads it as it is, as a file of its own and without the name of a format"
@@ -28,7 +31,7 @@ var programs = []struct {
 	}},
 	{"Qwen Code", "the description of a sub-agent of Qwen Code", "", []string{"agentId agentType parentSessionId"}},
 	{"Qwen Code", "the usage record of Qwen Code", "", []string{"sessionId models tools totalLatencyMs"}},
-	{"Claude Code", "a transcript of Claude Code, as it keeps them on disk", "", []string{
+	{"Claude Code", ClaudeTranscript, direct, []string{
 		"parentUuid sessionId !session_id !parent_tool_use_id",
 		"type=queue-operation|mode|permission-mode|last-prompt|cost-state|tools-used|atis-latch|api-request|api-request-shape|api-request-blob sessionId !session_id",
 		"type=summary leafUuid",

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"io/fs"
 
 	"github.com/agentevents/agentevents/internal/chain"
 )
@@ -34,7 +35,13 @@ type Reader struct {
 // NewReader returns a reader of lines up to max bytes. What a chain has added to a line
 // does not count.
 func NewReader(r io.Reader, max int) *Reader {
-	return &Reader{in: bufio.NewReaderSize(r, 64<<10), max: max}
+	size := int64(64 << 10)
+	if f, ok := r.(interface{ Stat() (fs.FileInfo, error) }); ok { // many sessions have small files
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Size() < size {
+			size = min(info.Size()+1, 16<<10)
+		}
+	}
+	return &Reader{in: bufio.NewReaderSize(r, int(size)), max: max}
 }
 
 // Pos returns the place of the line that was read last.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
@@ -80,8 +81,18 @@ type Names struct {
 	any    bool          // a name does not end in a letter
 }
 
+// builtin are the known names. Names do not change once they are made, and each emitter has them.
+var builtin = sync.OnceValue(func() *Names { return newNames(nil, nil) })
+
 // NewNames returns the known names and more, without those to keep.
 func NewNames(more, keep []string) *Names {
+	if len(more) == 0 && len(keep) == 0 {
+		return builtin()
+	}
+	return newNames(more, keep)
+}
+
+func newNames(more, keep []string) *Names {
 	n := &Names{keep: slices.Clone(harmless)}
 	for c := range byte(32) {
 		for b := range byte(32) {

@@ -165,7 +165,10 @@ func (f *feed) began(file int, at time.Time) {
 
 // place sets the time of a line.
 func (f *feed) place(l *Line, text string) {
-	at, ok := f.p.Time(text)
+	at, ok := l.At, l.Stamped
+	if !l.timed {
+		at, ok = f.p.Time(text)
+	}
 	switch last := f.lasts[l.File]; {
 	case ok:
 		l.At, l.Stamped = at, true
@@ -217,4 +220,5 @@ func (f *feed) end(l *Line) {
 	}
 	f.rec.line = l
 	f.reader.End(l)
+	f.rec.close()
 }

@@ -112,19 +112,19 @@ func (f *Folder) Open(name string) (io.ReadCloser, error) {
 
 // plain returns the text of a file, which may be compressed.
 func plain(file *os.File, name string) (io.ReadCloser, error) {
-	in := bufio.NewReaderSize(file, 64<<10)
-	magic, _ := in.Peek(4) // a short file is not compressed
+	var magic [4]byte
+	_, _ = file.ReadAt(magic[:], 0) // a short file is not compressed, and a pipe has no place
 	switch {
-	case strings.HasPrefix(string(magic), "\x1f\x8b"):
-		zr, err := gzip.NewReader(in)
+	case string(magic[:2]) == "\x1f\x8b":
+		zr, err := gzip.NewReader(file)
 		if err != nil {
 			return nil, errors.Join(err, file.Close())
 		}
 		return opened{zr, file}, nil
-	case string(magic) == "\x28\xb5\x2f\xfd":
+	case string(magic[:]) == "\x28\xb5\x2f\xfd":
 		return nil, errors.Join(fmt.Errorf("%s: zstd data; decompress it first (zstd -d)", name), file.Close())
 	}
-	return opened{in, file}, nil
+	return file, nil
 }
 
 type opened struct {
@@ -149,7 +149,7 @@ func (f *Folder) Head(name string) ([]string, error) {
 
 // Head returns the first lines of an input. The last one may be cut.
 func Head(r io.Reader) ([]string, error) {
-	in := bufio.NewReaderSize(io.LimitReader(r, maxHead), 16<<10)
+	in := bufio.NewReaderSize(io.LimitReader(r, maxHead), 4<<10)
 	var lines []string
 	for len(lines) < maxHeadLines {
 		line, err := in.ReadString('\n')

@@ -20,9 +20,15 @@ type Program struct {
 	// Root returns the folder that Beside is given, for one with a session in it, and where that is
 	// below it. Nil means the same folder.
 	Root func(dir string) (root, below string)
+	// Skip reports whether a line tells nothing of the work, whatever its members are. Such lines
+	// are left out without a check of their JSON. Nil means that there are none.
+	Skip func(line []byte) bool
 	// Beside returns the files that may belong to the session of a file, which is the session's
 	// own and not a sub-agent's. Nil means that there are no others.
 	Beside func(f *Folder, name string, facts Facts) []string
+	// Describe completes the facts of a file by its name and the files beside it. Nil means that
+	// there is nothing to add.
+	Describe func(f *Folder, name string, facts *Facts)
 	// New returns the reader of one run.
 	New func(r *Recorder) Reader
 }
@@ -36,6 +42,8 @@ type Facts struct {
 	Changed time.Time // of the last change of the file, for Beside
 	// Copies means that the id is made of the lines: another file with the same one is another run.
 	Copies bool
+	About  string // an object that describes the thread, from another file; or empty
+	Group  string // name of the folder that threads of one origin share; or empty
 	// Of is the id of the thread that the file is printed of. If the thread itself is in the same
 	// folder, the thread counts, and not this file.
 	Of string
@@ -55,13 +63,15 @@ type Reader interface {
 type Line struct {
 	File    int    // index in Source.Files; 0 for a stream
 	Thread  string // id of the file's thread; empty for a stream
+	Facts   *Facts // of the file; nil for a stream
 	Number  int    // from 1
 	Text    string // valid JSON, an object, or the empty text at an end
 	At      time.Time
 	Stamped bool // the line states its time; else it has the time of the line before
 	// Repaired means that damaged characters were replaced.
 	Repaired bool
-	pos      int // number of its events so far
+	pos      int  // number of its events so far
+	timed    bool // At and Stamped are set
 }
 
 // Newer reports whether a version is later than another. Of a version that does not begin with

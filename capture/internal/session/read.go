@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/agentevents/agentevents"
@@ -79,7 +80,7 @@ func Open(programs []*Program, name string) ([]*Source, error) {
 			return true
 		}
 		if p, ok := Detect(programs, head); ok {
-			if facts, ok := p.Facts(head); ok {
+			if facts, ok := p.facts(folder, file, head); ok {
 				if facts.At.IsZero() {
 					facts.At = folder.changed(file)
 				}
@@ -164,6 +165,18 @@ func assemble(files []owned) (out []*Source) {
 	return out
 }
 
+// facts returns the facts of a file.
+func (p *Program) facts(f *Folder, name string, head []string) (Facts, bool) {
+	facts, ok := p.Facts(head)
+	if ok && p.Describe != nil {
+		p.Describe(f, name, &facts)
+	}
+	for _, text := range []*string{&facts.Session, &facts.Thread, &facts.Version, &facts.Of, &facts.About} {
+		*text = strings.Clone(*text) // it keeps the lines alive
+	}
+	return facts, ok
+}
+
 // noSession is the error of a path without a session.
 type noSession string
 
@@ -208,17 +221,6 @@ func openFile(programs []*Program, name string, info fs.FileInfo) ([]*Source, er
 	if !ok {
 		return nil, none
 	}
-	facts, ok := p.Facts(head)
-	if !ok {
-		return nil, none
-	}
-	if facts.At.IsZero() {
-		facts.At = info.ModTime().UTC().Truncate(time.Millisecond)
-	}
-	own := File{Path: name, Facts: facts, open: open}
-	if facts.Thread != facts.Session || p.Beside == nil {
-		return group(p, []File{own}), nil
-	}
 	if p.Root != nil {
 		var below string
 		dir, below = p.Root(dir)
@@ -229,6 +231,17 @@ func openFile(programs []*Program, name string, info fs.FileInfo) ([]*Source, er
 		return nil, err
 	}
 	defer folder.Close()
+	facts, ok := p.facts(folder, base, head)
+	if !ok {
+		return nil, none
+	}
+	if facts.At.IsZero() {
+		facts.At = info.ModTime().UTC().Truncate(time.Millisecond)
+	}
+	own := File{Path: name, Facts: facts, open: open}
+	if facts.Thread != facts.Session || p.Beside == nil {
+		return group(p, []File{own}), nil
+	}
 	facts.Changed = info.ModTime()
 	files := []File{own}
 	for _, beside := range p.Beside(folder, base, facts) {
@@ -242,7 +255,7 @@ func openFile(programs []*Program, name string, info fs.FileInfo) ([]*Source, er
 		if q, ok := Detect(programs, head); !ok || q != p {
 			continue
 		}
-		if other, ok := p.Facts(head); ok && other.Session == facts.Session && other.Thread != facts.Thread {
+		if other, ok := p.facts(folder, beside, head); ok && other.Session == facts.Session && other.Thread != facts.Thread {
 			files = append(files, newFile(dir, beside, other))
 		}
 	}
@@ -323,14 +336,16 @@ type merge struct {
 
 // A stream is an open file.
 type stream struct {
-	file  int
-	in    io.Closer
-	lines *lines.Reader
-	text  string
-	at    time.Time // of the next line; never before the times of the lines before it
-	err   error     // of the next line
-	cut   bool
-	ended bool
+	file    int
+	in      io.Closer
+	lines   *lines.Reader
+	text    string
+	at      time.Time // of the next line; never before the times of the lines before it
+	stated  time.Time // by the next line
+	stamped bool      // the next line states a time
+	err     error     // of the next line
+	cut     bool
+	ended   bool
 }
 
 func (m *merge) close() {
@@ -377,11 +392,11 @@ func (m *merge) run(yield func(Item) bool) {
 			m.advance(st)
 			continue
 		case st.ended:
-			m.f.endFile(&Line{File: st.file, Thread: files[st.file].Facts.Thread, Number: number + 1})
+			m.f.endFile(&Line{File: st.file, Thread: files[st.file].Facts.Thread, Facts: &files[st.file].Facts, Number: number + 1})
 			m.open = slices.DeleteFunc(m.open, func(other *stream) bool { return other == st })
 			_ = st.in.Close() // it was only read
 		default:
-			m.f.line(&Line{File: st.file, Thread: files[st.file].Facts.Thread, Number: number}, st.text, st.cut)
+			m.f.line(&Line{File: st.file, Thread: files[st.file].Facts.Thread, Facts: &files[st.file].Facts, Number: number, At: st.stated, Stamped: st.stamped, timed: true}, st.text, st.cut)
 			m.advance(st)
 		}
 		if !flush(st.file, number) {
@@ -413,6 +428,9 @@ func (m *merge) start(i int) error {
 // advance reads the next line of a file.
 func (m *merge) advance(st *stream) {
 	line, err := st.lines.Next()
+	for skip := m.s.Program.Skip; skip != nil && len(line) > 0 && !st.lines.Ended() && skip(line); {
+		line, err = st.lines.Next()
+	}
 	var long *lines.TooLongError
 	st.text, st.err, st.cut = "", nil, st.lines.Ended()
 	switch {
@@ -424,8 +442,8 @@ func (m *merge) advance(st *stream) {
 		st.ended = true
 	default:
 		st.text = string(line)
-		if at, ok := m.s.Program.Time(st.text); ok && at.After(st.at) {
-			st.at = at
+		if st.stated, st.stamped = m.s.Program.Time(st.text); st.stamped && st.stated.After(st.at) {
+			st.at = st.stated
 		}
 	}
 }

@@ -34,6 +34,7 @@ type Recorder struct {
 	Program *Program
 	Version string // of the program, for the residue; the reader sets it
 	residue *Residue
+	em      *agentevents.Emitter
 	run     *agentevents.Run
 	runID   string
 	line    *Line
@@ -143,6 +144,7 @@ func (r *Recorder) Begin(runID string) {
 		OnViolation: func(*agentevents.RuleError) {}, // Record returns it
 	})
 	if err == nil {
+		r.em = em
 		r.run, err = em.Run(r.runID)
 	}
 	if err != nil {
@@ -363,6 +365,16 @@ func (r *Recorder) End(a *Agent, p *agentevents.AgentEnded, marks agentevents.Ma
 func Interrupted(message string) *agentevents.AgentEnded {
 	return &agentevents.AgentEnded{
 		Outcome: agentevents.OutcomeAborted, Error: agentevents.Some(agentevents.ErrorInfo{Code: "interrupted", Message: message}),
+	}
+}
+
+// close ends the emitter, which otherwise looks after its runs for some seconds more.
+func (r *Recorder) close() {
+	if r.em == nil {
+		return
+	}
+	if err := r.em.Close(context.Background()); err != nil {
+		r.faults = append(r.faults, err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -35,6 +36,47 @@ type Trip struct {
 	called map[int]int // for a return, the call that shares its line
 	wrote  []int       // for each line, the event for which it was written, or -1
 	lines  []int       // for each event that came back, its line
+	listed [][]bool    // for each event and each of its differences, whether a loss lists it
+	known  [4]known    // the latest ones: an event, what came back, and the same of its call
+	next   int         // into known
+	kinds  map[agentevents.Kind][]dialect.Loss
+	still  map[string]bool // of the event that is compared: what stays has returned
+}
+
+// A known is an event with its facts.
+type known struct {
+	ev    *agentevents.Event
+	facts Facts
+	err   error
+}
+
+// factsOf returns the facts of an event, which the caller must not change. Only the latest are
+// kept: a long log has many.
+func (t *Trip) factsOf(ev *agentevents.Event) (Facts, error) {
+	for i := range t.known {
+		if k := &t.known[i]; k.ev == ev {
+			return k.facts, k.err
+		}
+	}
+	k := &t.known[t.next]
+	t.next = (t.next + 1) % len(t.known)
+	k.ev = ev
+	k.facts, k.err = FactsOf(ev)
+	return k.facts, k.err
+}
+
+// of returns the losses that may be some of events of the kind.
+func (t *Trip) of(kind agentevents.Kind) []dialect.Loss {
+	list, ok := t.kinds[kind]
+	if !ok {
+		for _, l := range t.Losses {
+			if IsOf(l, kind) {
+				list = append(list, l)
+			}
+		}
+		t.kinds[kind] = list
+	}
+	return list
 }
 
 // Wrote adds an event, the lines that were written when it came, and why it was
@@ -213,31 +255,40 @@ func (t *Trip) join() {
 // Compare computes the differences. It returns the errors of events that cannot be
 // written in the native format.
 func (t *Trip) Compare() (errs []error) {
+	t.kinds, t.still = map[agentevents.Kind][]dialect.Loss{}, map[string]bool{}
 	t.pair()
 	t.join()
-	t.Diffs = make([][]Difference, len(t.Events))
-	facts := func(ev *agentevents.Event) Facts { // not kept: a long log has many
-		f, err := FactsOf(ev)
-		if err != nil {
+	t.Diffs, t.listed = make([][]Difference, len(t.Events)), make([][]bool, len(t.Events))
+	failed := map[*agentevents.Event]bool{}
+	facts := func(ev *agentevents.Event) Facts {
+		f, err := t.factsOf(ev)
+		if err != nil && !failed[ev] {
+			failed[ev] = true
 			errs = append(errs, fmt.Errorf("a %s cannot be written: %w", jsonwire.BriefName(string(ev.Kind())), err))
 		}
 		return f
 	}
 	for i := range t.Events {
-		ev := &t.Events[i]
-		if j := t.Joined[i]; j >= 0 {
-			for _, d := range facts(ev).Diff(facts(t.Partner[j])) {
-				if d.Before != "" && d.Pointer != "/type" && !t.saidByReturn(i, j, d) {
-					d.After = ""
-					t.Diffs[i] = append(t.Diffs[i], d)
-				}
+		t.compare(i, facts)
+	}
+	return errs
+}
+
+// compare computes the differences of event i, and which of them are listed.
+func (t *Trip) compare(i int, facts func(*agentevents.Event) Facts) {
+	ev := &t.Events[i]
+	if j := t.Joined[i]; j >= 0 {
+		for _, d := range facts(ev).Diff(facts(t.Partner[j])) {
+			if d.Before != "" && d.Pointer != "/type" && !t.saidByReturn(i, j, d) {
+				d.After = ""
+				t.Diffs[i] = append(t.Diffs[i], d)
 			}
 		}
-		if t.Partner[i] == nil {
-			continue
-		}
+	}
+	if t.Partner[i] != nil {
 		was := facts(ev)
 		if call, ok := t.called[i]; ok { // the return also says the arguments of the call
+			was.Leaves = maps.Clone(was.Leaves)
 			was.Leaves["/payload/oneEvent"] = "true"
 			for pointer, text := range facts(&t.Events[call]).Leaves {
 				if isArguments(pointer) {
@@ -247,12 +298,13 @@ func (t *Trip) Compare() (errs []error) {
 		}
 		t.Diffs[i] = append(t.Diffs[i], was.Diff(facts(t.Partner[i]))...)
 	}
-	for i := range t.Diffs {
-		t.Diffs[i] = slices.DeleteFunc(t.Diffs[i], func(d Difference) bool {
-			return slices.ContainsFunc(t.Ignore, func(p string) bool { return Covers(p, d.Pointer) })
-		})
+	t.Diffs[i] = slices.DeleteFunc(t.Diffs[i], func(d Difference) bool {
+		return slices.ContainsFunc(t.Ignore, func(p string) bool { return Covers(p, d.Pointer) })
+	})
+	clear(t.still) // a value has many differences that one loss lists
+	for _, d := range t.Diffs[i] {
+		t.listed[i] = append(t.listed[i], t.covered(i, d))
 	}
-	return errs
 }
 
 func isArguments(pointer string) bool {
@@ -260,8 +312,8 @@ func isArguments(pointer string) bool {
 }
 
 // says reports whether an event has a value at the place or below it.
-func says(ev *agentevents.Event, pointer string) bool {
-	f, err := FactsOf(ev)
+func (t *Trip) says(ev *agentevents.Event, pointer string) bool {
+	f, err := t.factsOf(ev)
 	return err == nil && f.Under(pointer)
 }
 
@@ -287,8 +339,8 @@ func (t *Trip) Unlisted(report func(i int, what string)) {
 		if !t.refused(i) && t.Joined[i] < 0 && t.Partner[i] == nil && !t.Lost(kind, "", dialect.Dropped) {
 			report(i, fmt.Sprintf("%s has disappeared, but that is not among the losses", jsonwire.BriefName(string(kind))))
 		}
-		for _, d := range t.Diffs[i] {
-			if !t.covered(i, d) {
+		for j, d := range t.Diffs[i] {
+			if !t.listed[i][j] {
 				text := d.String()
 				if t.Brief {
 					text = d.Brief()
@@ -306,8 +358,12 @@ func (t *Trip) Unlisted(report func(i int, what string)) {
 
 // Unreal calls report with every listed loss that did not happen.
 func (t *Trip) Unreal(report func(what string)) {
-	for _, l := range t.Losses {
-		if !t.visible(l) {
+	open := slices.Clone(t.Losses)
+	for i := range t.Events { // one pass: the facts of an event are those of the latest one
+		open = slices.DeleteFunc(open, func(l dialect.Loss) bool { return t.visible(i, l) })
+	}
+	for _, l := range open {
+		if !(l.Pointer == "" && l.What == dialect.Made && len(t.Extra) > 0 || l.Pointer == "/schemaVersion" && l.What == dialect.Dropped) {
 			report(fmt.Sprintf("a loss that did not happen: %s: %s %s", l.Kind, l.Pointer, strings.TrimSpace(l.What.String()+" "+l.Detail)))
 		}
 	}
@@ -322,7 +378,11 @@ func (t *Trip) covered(i int, d Difference) bool {
 	_, joined := t.called[i]
 	arguments := joined && isArguments(d.Pointer)
 	var listed [dialect.Made + 1]bool
-	for _, l := range t.Losses {
+	losses := t.of(kind)
+	if arguments {
+		losses = t.Losses
+	}
+	for _, l := range losses {
 		calls := arguments && IsOf(l, agentevents.KindToolCalled)
 		if !calls && !IsOf(l, kind) || !Covers(l.Pointer, d.Pointer) || l.Pointer == "" && !calls && !whole {
 			continue
@@ -352,7 +412,16 @@ func (t *Trip) covered(i int, d Difference) bool {
 // stays reports whether event i and the event that came back both have a value at
 // the place.
 func (t *Trip) stays(i int, pointer string) bool {
-	return t.Partner[i] != nil && says(&t.Events[i], pointer) && says(t.Partner[i], pointer)
+	still, ok := t.still[pointer]
+	if !ok {
+		still = t.staysAt(i, pointer)
+		t.still[pointer] = still
+	}
+	return still
+}
+
+func (t *Trip) staysAt(i int, pointer string) bool {
+	return t.Partner[i] != nil && t.says(&t.Events[i], pointer) && t.says(t.Partner[i], pointer)
 }
 
 // moved reports whether event i came back with a new value that is listed as made
@@ -365,52 +434,44 @@ func (t *Trip) moved(i int) bool {
 	})
 }
 
-// visible reports whether a loss shows as a difference, or is one of those that
+// visible reports whether a loss shows as a difference of event i, or is one of those that
 // cannot show.
-func (t *Trip) visible(l dialect.Loss) bool {
+func (t *Trip) visible(i int, l dialect.Loss) bool {
 	if l.Pointer == "" && l.What == dialect.Made {
-		return len(t.Extra) > 0
+		return false // it shows as an event that came back for none
 	}
-	if l.Pointer == "/schemaVersion" && l.What == dialect.Dropped {
+	ev := &t.Events[i]
+	mine, joined := IsOf(l, ev.Kind()), t.Joined[i] >= 0
+	if call, ok := t.called[i]; ok { // the return has the facts of the call
+		mine = mine || IsOf(l, t.Events[call].Kind())
+		joined = joined || l.Pointer == "/payload/oneEvent"
+		// The call's arguments stand for those of the return.
+		if l.What == dialect.Dropped && isArguments(l.Pointer) && t.says(ev, l.Pointer) {
+			return true
+		}
+	}
+	if !mine {
+		return false
+	}
+	if l.Pointer == "" && (joined || t.Partner[i] == nil && l.What == dialect.Dropped) || l.Pointer == "/payload/oneEvent" && joined {
 		return true
 	}
-	for i := range t.Events {
-		mine, joined := IsOf(l, t.Events[i].Kind()), t.Joined[i] >= 0
-		if call, ok := t.called[i]; ok { // the return has the facts of the call
-			mine = mine || IsOf(l, t.Events[call].Kind())
-			joined = joined || l.Pointer == "/payload/oneEvent"
-			// The call's arguments stand for those of the return.
-			if l.What == dialect.Dropped && isArguments(l.Pointer) && says(&t.Events[i], l.Pointer) {
-				return true
-			}
-		}
-		if !mine {
-			continue
-		}
-		if l.Pointer == "" && (joined || t.Partner[i] == nil && l.What == dialect.Dropped) {
+	// A call and its return may have equal facts: it does not show which of them
+	// came back. All facts are gone with the event.
+	if l.Pointer != "" && l.What == dialect.Dropped && t.Partner[i] == nil && !t.refused(i) && t.says(ev, l.Pointer) {
+		return true
+	}
+	for _, d := range t.Diffs[i] {
+		if Covers(l.Pointer, d.Pointer) && (l.What != dialect.Dropped || d.Before != "") && (l.What != dialect.Made || d.After != "") {
 			return true
 		}
-		if l.Pointer == "/payload/oneEvent" && joined {
-			return true
-		}
-		// A call and its return may have equal facts: it does not show which of them
-		// came back. All facts are gone with the event.
-		if l.Pointer != "" && l.What == dialect.Dropped && t.Partner[i] == nil && !t.refused(i) && says(&t.Events[i], l.Pointer) {
-			return true
-		}
-		for _, d := range t.Diffs[i] {
-			if Covers(l.Pointer, d.Pointer) && (l.What != dialect.Dropped || d.Before != "") && (l.What != dialect.Made || d.After != "") {
-				return true
-			}
-		}
-		// A made-up value may read as absent, and an event that came back as another kind may
-		// have something in the place of an empty value.
-		other := t.Partner[i] != nil && t.Partner[i].Kind() != t.Events[i].Kind()
-		if l.What == dialect.Made || l.What == dialect.Dropped && other {
-			if was, err := FactsOf(&t.Events[i]); err == nil && !was.Says(l.Pointer) && (l.What == dialect.Made || was.Under(l.Pointer)) {
-				return true
-			}
-		}
+	}
+	// A made-up value may read as absent, and an event that came back as another kind may
+	// have something in the place of an empty value.
+	other := t.Partner[i] != nil && t.Partner[i].Kind() != ev.Kind()
+	if l.What == dialect.Made || l.What == dialect.Dropped && other {
+		was, err := t.factsOf(ev)
+		return err == nil && !was.Says(l.Pointer) && (l.What == dialect.Made || was.Under(l.Pointer))
 	}
 	return false
 }

@@ -79,6 +79,12 @@ func decoderOf(r *wire.Reader) *Decoder { return r.Doc.(*Decoder) }
 // [dialect.Decoder].
 func (d *Decoder) Losses() []dialect.Loss { return d.r.Losses.List() }
 
+// release lets go of the line that was read last.
+func (d *Decoder) release() {
+	d.r.Release()
+	d.said, d.change = said{}, change{}
+}
+
 // errForeign is the error of an object of another format: other streams hold
 // objects with a type, too.
 var errForeign = errors.New("not a KAOS event: it has none of the members timestamp, sequence, session_id and run_id")

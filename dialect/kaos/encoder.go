@@ -26,6 +26,8 @@ type EncoderOptions struct {
 	// negative, as there.
 	Anchor        time.Time
 	AnchorSeconds float64
+	// Fast leaves the lines unread: Losses then returns nil. The lines are the same.
+	Fast bool
 }
 
 // An Encoder writes events as KAOS lines. It implements [dialect.Encoder]. It
@@ -48,6 +50,8 @@ type EncoderOptions struct {
 type Encoder struct {
 	sse     bool
 	w       wire.Writer
+	measure *dialect.Measure // nil: the losses are not asked for
+	reader  *Decoder         // of measure
 	numbers dialect.Numbers
 	open    opens              // as events name them
 	scopes  map[scope][]spanID // the open spans of agents, turns and steps that others begin in, the innermost last
@@ -73,9 +77,13 @@ type Encoder struct {
 
 // NewEncoder returns an encoder.
 func NewEncoder(o EncoderOptions) *Encoder {
-	return &Encoder{
-		sse: o.SSE, w: wire.Writer{F: format}, check: NewDecoder(Options{Anchor: o.Anchor, AnchorSeconds: o.AnchorSeconds}),
+	reader := Options{Anchor: o.Anchor, AnchorSeconds: o.AnchorSeconds}
+	e := &Encoder{sse: o.SSE, w: wire.Writer{F: format}, check: NewDecoder(reader)}
+	if !o.Fast {
+		e.reader = NewDecoder(reader)
+		e.measure = dialect.NewMeasure(Name, e.reader, words)
 	}
+	return e
 }
 
 func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
@@ -83,12 +91,28 @@ func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
 // End appends nothing: every event is written at once.
 func (e *Encoder) End(dst []byte) ([]byte, error) { return dst, nil }
 
-// Losses returns the losses so far. See [dialect.Encoder].
-func (e *Encoder) Losses() []dialect.Loss { return e.w.Losses.List() }
+// Losses returns the losses so far: the encoder reads each line back, see [dialect.Measure].
+func (e *Encoder) Losses() []dialect.Loss {
+	if e.measure == nil {
+		return nil
+	}
+	return e.measure.Losses()
+}
 
 // Append appends the line of an event. See [dialect.Encoder].
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	defer e.w.Release()
+	mark := len(dst)
+	dst, err := e.write(dst, ev)
+	if e.measure != nil {
+		e.measure.Wrote(&ev, dst[mark:], err)
+		e.reader.release()
+	}
+	return dst, err
+}
+
+// write appends the lines of an event.
+func (e *Encoder) write(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if ev.SchemaVersion == "" {
 		ev.SchemaVersion = agentevents.SchemaVersion // readers give it
 	}

@@ -103,6 +103,7 @@ func (d *Decoder) document(dst []agentevents.Event, text []byte) ([]agentevents.
 		return dst[:n], err
 	}
 	d.open.settle(&d.change)
+	d.r.Numbers.Next(dst[n].RunID)
 	d.roots.note(&dst[n])
 	if d.identifies() {
 		d.seen.add(hash, d.said.sequence)
@@ -135,7 +136,7 @@ func (d *Decoder) read(line string, ev *agentevents.Event) error {
 		ev.Payload = r.Unknown()
 	}
 	d.frame.sequence = d.said.sequence
-	number := r.Numbers.Next(ev.RunID)
+	number := r.Numbers.Peek(ev.RunID)
 	d.number(number)
 	if r.Row != nil && r.Row.Type == "span" && !d.span(ev) {
 		r.Plain = true

@@ -14,14 +14,14 @@ import (
 
 // Words are the words of a document for its losses.
 type Words struct {
-	// Why says why something is lost. A key is a pointer into the event's native line. One that
+	// Why has the reasons of losses. A key is a pointer into the event's native line. One that
 	// ends in /* stands for all members below it. Before the pointer may stand the name of a
 	// [Change], and after that a kind, each with a blank. Of several keys the most exact
 	// applies. The change and the kind alone are a whole event: of a made-up one it is the
 	// kind that readers find.
 	Why map[string]string
 	// Derived lists pointers of values that no line has and readers make up, such as /id. The
-	// new value is no loss. The event's own value is dropped when another one comes back.
+	// new value is not listed. The event's own value is dropped when another one comes back.
 	Derived []string
 	// Every lists keys, without a kind, of losses that are counted over all kinds.
 	Every []string
@@ -32,7 +32,7 @@ type Words struct {
 // the whole field. Use it for an encoder that writes every event at once. It is not for
 // concurrent use.
 //
-// It remembers what its decoder remembers, and a count for each different loss. The zero
+// It remembers all that its decoder remembers, and a count for each different loss. The zero
 // Measure reads nothing and has no losses.
 type Measure struct {
 	dec    agentevents.Decoder
@@ -54,7 +54,7 @@ type lossOf struct {
 	what Change
 }
 
-// A why is what the document says of a loss.
+// A why is the reason of a loss.
 type why struct {
 	pointer, detail string
 	every           bool // it is counted over all kinds
@@ -66,7 +66,7 @@ func NewMeasure(name Name, dec agentevents.Decoder, words Words) *Measure {
 	return &Measure{dec: dec, name: name, words: words, shapes: map[reflect.Type]*shape{}, whys: map[lossOf]map[string]*why{}}
 }
 
-// Measured returns an encoder that writes what enc writes and measures the losses: see
+// Measured returns an encoder that writes the lines of enc and measures the losses: see
 // [Measure].
 func Measured(enc Encoder, m *Measure) Encoder { return &measured{enc, m} }
 
@@ -106,13 +106,13 @@ func (m *Measure) Wrote(ev *agentevents.Event, lines []byte, err error) {
 	m.ev = nil
 }
 
-// noCounterpart says why an event has no line.
+// noCounterpart is the reason for an event without a line.
 const noCounterpart = "no counterpart"
 
 // whole counts a loss of the whole event.
 func (m *Measure) whole(what Change, detail string) { m.losses.Add(m.ev, what, "", detail) }
 
-// read reads the lines of the event, and compares what comes back.
+// read reads the lines of the event, and compares it with the event that comes back.
 func (m *Measure) read(lines []byte) {
 	m.back = m.back[:0]
 	var refused error
@@ -161,7 +161,7 @@ func (m *Measure) as(what Change, of, read agentevents.Kind) string {
 	return cmp.Or(m.words.Why[what.String()+" "+string(of)], "read as "+jsonwire.BriefName(string(read)))
 }
 
-// compare counts the differences of the event and what came back for it.
+// compare counts the differences of the event and the one that came back for it.
 func (m *Measure) compare(back *agentevents.Event, lines []byte) {
 	was, err := m.ev.AppendJSON(m.lines[0][:0])
 	is, backErr := back.AppendJSON(m.lines[1][:0])
@@ -339,8 +339,8 @@ func (m *Measure) differ(was, is string) {
 	m.count(what)
 }
 
-// change returns what became of a value. One that is not there is "". A zero says nothing beside
-// another value of its type.
+// change returns the change from one value to another. A missing value is "", and a zero counts
+// as missing beside another value of its type.
 func change(was, is string) Change {
 	switch {
 	case was == "":
@@ -399,7 +399,7 @@ func inside(raw string) (list []member) {
 	return list
 }
 
-// zero reports whether a value says nothing.
+// zero reports whether a value is a zero.
 func zero(raw string) bool {
 	switch raw {
 	case `""`, "0", "false", "null", "{}", "[]", `"0001-01-01T00:00:00.000Z"`:
@@ -426,7 +426,7 @@ func (m *Measure) count(what Change) {
 	}
 }
 
-// why returns what the document says of losses of a kind at a pointer.
+// why returns the reason for losses of a kind at a pointer.
 func (m *Measure) why(of lossOf, pointer string) *why {
 	w := &why{pointer: pointer}
 	change := of.what.String() + " "
@@ -453,7 +453,7 @@ type shape struct {
 // Shapes that no type has.
 var (
 	anyMember   shape // of an object whose members have no shape
-	otherMember shape // of a member that is no field of its object
+	otherMember shape // of a member without a field in its object
 	otherKind   shape // of the payload of an event that came back as another kind
 )
 

@@ -37,10 +37,10 @@ type Trip struct {
 	wrote  []int       // for each line, the event for which it was written, or -1
 	lines  []int       // for each event that came back, its line
 	listed [][]bool    // for each event and each of its differences, whether a loss lists it
-	known  [4]known    // the latest ones: an event, what came back, and the same of its call
+	known  [4]known    // the latest ones: an event, its partner, and the same two for its call
 	next   int         // into known
 	kinds  map[agentevents.Kind][]dialect.Loss
-	still  map[string]bool // of the event that is compared: what stays has returned
+	still  map[string]bool // results of stays for the event that is compared
 }
 
 // A known is an event with its facts.
@@ -359,7 +359,7 @@ func (t *Trip) Unlisted(report func(i int, what string)) {
 // Unreal calls report with every listed loss that did not happen.
 func (t *Trip) Unreal(report func(what string)) {
 	open := slices.Clone(t.Losses)
-	for i := range t.Events { // one pass: the facts of an event are those of the latest one
+	for i := range t.Events { // one pass: only the facts of the latest events are kept
 		open = slices.DeleteFunc(open, func(l dialect.Loss) bool { return t.visible(i, l) })
 	}
 	for _, l := range open {

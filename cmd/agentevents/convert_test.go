@@ -173,7 +173,8 @@ func TestStrictAndVerifyAgree(t *testing.T) {
 	add("../../capture/claude/testdata/sessions/*.jsonl", "import", "claude")
 	read := 0
 	for name, log := range logs {
-		for _, format := range []string{"kaos", "kaos:sse"} {
+		// The predicted lists of the other formats miss some differences.
+		for _, format := range []string{"native", "kahn", "multiagent", "kaos", "kaos:sse"} {
 			verify := exec(log, "convert", "--to", format, "--verify", "-")
 			require.NotContains(t, verify.err, "verify: ", name)
 			if verify.code == exitUsage || strings.Contains(verify.err, "stdin:") {
@@ -186,7 +187,9 @@ func TestStrictAndVerifyAgree(t *testing.T) {
 			require.Equal(t, verify.err != "", strict.code == exitProblems, name)
 			fast := exec(log, "convert", "--to", format, "--fast", "-")
 			require.Equal(t, verify.out, fast.out, name)
-			require.NotContains(t, strings.ReplaceAll(fast.err, "reading: ", ""), "dropped: ", name)
+			if strings.HasPrefix(format, "kaos") {
+				require.NotContains(t, fast.err, "dropped: ", name)
+			}
 		}
 	}
 	require.Greater(t, read, 500)

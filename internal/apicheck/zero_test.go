@@ -62,7 +62,7 @@ var zeros = map[string][]any{
 	"adapter/modelhttp/cassette": {&cassette.Cassette{}, &cassette.MissError{}},
 	"capture/claude":             {&claude.Decoder{}},
 	"dialect": {
-		&dialect.Auto{}, &dialect.Calls{}, &dialect.IDs{}, &dialect.Loss{}, &dialect.Losses{}, &dialect.Names{}, &dialect.NativeEncoder{}, &dialect.Numbers{},
+		&dialect.Auto{}, &dialect.Calls{}, &dialect.IDs{}, &dialect.Loss{}, &dialect.Losses{}, &dialect.Measure{}, &dialect.Names{}, &dialect.NativeEncoder{}, &dialect.Numbers{},
 		&dialect.Pending{}, &dialect.Unknowns{},
 	},
 	"dialect/agui":        {&agui.Decoder{}, &agui.Encoder{}},

@@ -62,7 +62,7 @@ func (c *Capabilities) gate(p agentevents.Payload) (name string, on bool) {
 // event that needs a capability counts as that event, because its line is read so.
 func gated(p agentevents.Payload) agentevents.Kind {
 	if u, ok := p.(*agentevents.Unknown); ok {
-		if at := tables[RFC0002].rows[strings.TrimPrefix(string(u.Type), unknownPrefix)]; at != nil {
+		if at := documentOf(RFC0002).rows[strings.TrimPrefix(string(u.Type), unknownPrefix)]; at != nil {
 			return at.Kind
 		}
 	}

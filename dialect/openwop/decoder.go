@@ -193,8 +193,8 @@ func (d *Decoder) other() {
 		r.Kept.Add(keptTwin, jsonwire.Quote(d.question))
 	}
 	d.open.note(r.Ev, r.Type)
-	if of := others[d.o.Profile][r.Type]; of != nil {
-		d.odd = cmp.Or(d.odd, of.broken(r.Body))
+	if p := d.o.Profile; p != RFC0002 {
+		d.odd = cmp.Or(d.odd, brokenPayload(p, payloadOf(p, r.Type), r.Body))
 	}
 	if (r.Type == nodeResumed || r.Type == nodeCancelled) && !r.Has("nodeId") {
 		// The fold needs the node, but only the payload must have it.
@@ -327,10 +327,8 @@ func keep(r *wire.Reader, name, raw string) (taken bool, err error) {
 	in := at[:strings.LastIndexByte(at, '/')]
 	switch {
 	case d.odd != nil:
-	case closedAt(p, d.row, in, name):
-		d.odd = breaks(RuleClosed, at, extraMember)
-	case d.row != nil && p != RFC0002:
-		if rule, detail := d.row.form(inPayload(in, name)).check(p, raw); detail != "" {
+	case p != RFC0002:
+		if rule, detail := wrong(p, d.row.object(p, in), name, raw); detail != "" {
 			d.odd = breaks(rule, at, detail)
 		}
 	}

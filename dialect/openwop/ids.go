@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -75,15 +76,26 @@ func (form IDForm) legal(p Profile) string {
 	length := strconv.Itoa(low) + " to " + strconv.Itoa(high)
 	switch {
 	case p == RFC0002 || form == PlainID || p == SchemaV1 && high == math.MaxInt:
-		return "any text that is not empty"
+		return lengths(1, 0)
 	case p == SchemaV1:
-		return length + " characters"
+		return lengths(low, high)
 	case form == TypeID:
 		return "a dotted name such as core.llm"
 	case g.tenant:
 		return "a tenant, a slash and " + length + " letters, digits and . _ ~ -"
 	}
 	return strings.TrimRight(length+" letters, digits and . _ ~ - "+g.also, " ")
+}
+
+// lengths describes the texts with a length from low to high characters. A high of 0 sets no limit.
+func lengths(low, high int) string {
+	switch {
+	case high == 0 && low > 1:
+		return "at least " + strconv.Itoa(low) + " characters"
+	case high == 0:
+		return "any text that is not empty"
+	}
+	return strconv.Itoa(low) + " to " + strconv.Itoa(high) + " characters"
 }
 
 // opaque reports whether id has a legal length and only characters of SchemaV2's
@@ -142,7 +154,7 @@ func vendorType(p Profile, typ string) bool {
 	}
 	if p == SchemaV2 {
 		verb, more, two := strings.Cut(rest, ".")
-		return first != "openwop" && registered2[first] == "" && kebab(first) && kebab(verb) && (!two || kebab(more))
+		return first != "openwop" && !registered2().domains[first] && kebab(first) && kebab(verb) && (!two || kebab(more))
 	}
 	switch first {
 	case "openwop", "core", "community", "vendor", "private", "local":
@@ -179,7 +191,7 @@ func kebab(s string) bool { return isWord(s, "") && s[len(s)-1] != '-' && !strin
 func legalType(p Profile, typ string) bool {
 	if p == SchemaV1 {
 		first, _, _ := strings.Cut(typ, ".")
-		return registeredIn(registered1, typ) || registered1[first] == "" && knownType(p, typ)
+		return registered1().has(typ) || !registered1().domains[first] && knownType(p, typ)
 	}
 	return knownType(p, typ)
 }
@@ -190,83 +202,26 @@ func legalType(p Profile, typ string) bool {
 func knownType(p Profile, typ string) bool {
 	switch p {
 	case SchemaV1:
-		return registeredIn(registered1, typ) || vendorType(p, typ) && renamed(p, typ) == typ
+		return registered1().has(typ) || vendorType(p, typ) && renamed(p, typ) == typ
 	case SchemaV2:
-		return registeredIn(registered2, typ) || vendorType(p, typ)
+		return registered2().has(typ) || vendorType(p, typ)
 	}
 	return typ != ""
 }
 
-// registeredIn reports whether a table has a type.
-func registeredIn(table map[string]string, typ string) bool {
-	first, verb, ok := strings.Cut(typ, ".")
-	return ok && verb != "" && !strings.Contains(verb, " ") && strings.Contains(table[first], " "+verb+" ")
-}
-
-// registered1 are the types that SchemaV1 registers: a domain and its verbs.
-var registered1 = map[string]string{
-	"agent":           " decided handoff invocation.completed invocation.started memory.consolidated promptResolved reasoned reasoning.delta toolCalled toolReturned verified ",
-	"approval":        " granted overridden received rejected requested ",
-	"artifact":        " created ",
-	"authorization":   " decided ",
-	"budget":          " consumed exhausted reserved threshold.crossed ",
-	"cap":             " breached ",
-	"channel":         " written ",
-	"clarification":   " requested resolved ",
-	"commitment":      " fired ",
-	"connector":       " auth_expired authorized ",
-	"conversation":    " closed exchanged opened ",
-	"core":            " dispatch.fanOut dispatch.join workflowChain.confidence-escalated workflowChain.event ",
-	"deployment":      " canary.adjusted promoted rolled-back state.changed ",
-	"egress":          " decided ",
-	"envelope":        " nlToFormat.engaged recovery.applied refusal retry.attempted retry.exhausted truncated ",
-	"eval":            " completed scored started ",
-	"interrupt":       " requested resolved ",
-	"lease":           " acquired handed-off lost renewed ",
-	"log":             " appended ",
-	"memory":          " compacted written ",
-	"model":           " capability.insufficient capability.substituted ",
-	"node":            " cancelled completed dispatched failed resumed retried skipped started suspend-failed suspended ",
-	"output":          " chunk ",
-	"prompt":          " composed ",
-	"provider":        " usage ",
-	"replay":          " diverged divergedAtRefusal ",
-	"roster":          " run.initiated ",
-	"run":             " cancelled completed dead_lettered failed paused restored-from-snapshot resumed resuming started ",
-	"runOrchestrator": " decided ",
-	"tool":            " session.closed session.opened ",
-	"trigger":         " delivery.attempted subscription.state.changed ",
-	"variable":        " changed ",
-	"version":         " pinned ",
-	"workflow":        " loopback-limit restored stalled ",
-	"workspace":       " updated ",
-}
-
-// registered2 are the types that SchemaV2 registers: those of SchemaV1, perhaps by
-// another name, and more. names2 are its names for those, and names1 the same
-// the other way round.
-var registered2, names1, names2 = func() (all, to1, to2 map[string]string) {
-	all = map[string]string{
-		"channel": " presence ", "compensation": " completed failed manual-intervention-required paused requested started ", "context": " summarized ",
-		"goal": " closed evaluated ", "import": " applied ", "negotiation": " decided ", "proposal": " activated created ",
-		"voice": " barge-in cancelled endpoint-candidate speech-start synthesis-chunk transcript turn-commit ",
-	}
+// names are the types of SchemaV1 by their names in SchemaV2 and the other way round.
+var names = sync.OnceValues(func() (to1, to2 map[string]string) {
 	to1, to2 = map[string]string{}, map[string]string{}
 	vocabulary := map[string]string{}
 	for _, r := range rows(SchemaV2) {
 		vocabulary[r.typ] = cmp.Or(r.v2, r.typ)
 	}
-	for domain, verbs := range registered1 {
-		for verb := range strings.FieldsSeq(verbs) {
-			typ := domain + "." + verb
-			name := cmp.Or(vocabulary[typ], name2(typ))
-			to1[name], to2[typ] = typ, name
-			first, rest, _ := strings.Cut(name, ".")
-			all[first] = cmp.Or(all[first], " ") + rest + " "
-		}
+	for typ := range registered1().types {
+		name := cmp.Or(vocabulary[typ], name2(typ))
+		to1[name], to2[typ] = typ, name
 	}
-	return all, to1, to2
-}()
+	return to1, to2
+})
 
 // renames2 are the types that SchemaV2 has under another word.
 var renames2 = map[string]string{"run.resuming": "run.resume-started", "core.dispatch.fanOut": "dispatch.fanned-out", "core.dispatch.join": "dispatch.joined"}
@@ -287,9 +242,9 @@ func name2(typ string) string {
 // renamed returns a type of the other major version in the profile's spelling,
 // and any other type unchanged.
 func renamed(p Profile, typ string) string {
-	names := names1
+	to1, to2 := names()
 	if p == SchemaV2 {
-		names = names2
+		return cmp.Or(to2[typ], typ)
 	}
-	return cmp.Or(names[typ], typ)
+	return cmp.Or(to1[typ], typ)
 }

@@ -18,20 +18,6 @@ type Manifest struct {
 	Threshold agentevents.Opt[float64]
 }
 
-// manifest are the members of a manifest that a host uses. The schema has more.
-var manifest = []part{
-	must("agentId", allOf(aText, aManifestID)), may("modelClass", oneOf(modelWords...)), may("harnessRole", aText), may("toolAllowlist", listOf(aName, 0, false)),
-	may("confidence", openObject(may("defaultThreshold", numberIn(0, 1, "a number in [0, 1]")))),
-}
-
-func aManifestID(_ Profile, raw string) (agentevents.Rule, string) {
-	id := jsonwire.Text(raw)
-	if of, ok := ParseAgentID(id); !ok || !of.Manifest() || !ValidID(SchemaV1, AgentID, id) {
-		return RuleID, jsonwire.Brief(id) + " is not the id of an agent with a manifest; legal: core.<name>, or <tier>.<org>.<pack>.<agent> with the tier vendor, community, private or local"
-	}
-	return "", ""
-}
-
 // ParseManifest reads the manifest of an agent as a pack has it (agent-manifest.schema.json).
 // It returns what a [Host] needs, and a reference with the agent's id and model class for
 // the events of its nodes. toolAllowlist, confidence.defaultThreshold, modelClass and
@@ -45,13 +31,15 @@ func ParseManifest(text []byte) (agentevents.AgentRef, Manifest, error) {
 	if err := jsonwire.Valid(raw); err != nil { // this finds duplicates too
 		return agentevents.AgentRef{}, Manifest{}, err
 	}
-	if !jsonwire.IsObject(raw) {
-		return agentevents.AgentRef{}, Manifest{}, breaks(RuleForm, "", "is not an object")
+	if fault := demands[RFC0002]()["manifest"].Check(raw); fault != nil {
+		return agentevents.AgentRef{}, Manifest{}, breach(RFC0002, "", fault)
 	}
-	if name, rule, detail := brokenPart(manifest, true, RFC0002, raw); detail != "" {
-		return agentevents.AgentRef{}, Manifest{}, breaks(rule, "/"+name, detail)
+	id := jsonwire.Text(jsonwire.Member(raw, "agentId"))
+	if of, ok := ParseAgentID(id); !ok || !of.Manifest() || !ValidID(SchemaV1, AgentID, id) {
+		return agentevents.AgentRef{}, Manifest{}, breaks(RuleID, "/agentId", jsonwire.Brief(id)+
+			" is not the id of an agent with a manifest; legal: core.<name>, or <tier>.<org>.<pack>.<agent> with the tier vendor, community, private or local")
 	}
-	ref := agentevents.AgentRef{AgentID: jsonwire.Text(jsonwire.Member(raw, "agentId")), ModelClass: agentevents.ModelClass(jsonwire.Text(jsonwire.Member(raw, "modelClass")))}
+	ref := agentevents.AgentRef{AgentID: id, ModelClass: agentevents.ModelClass(jsonwire.Text(jsonwire.Member(raw, "modelClass")))}
 	m := Manifest{HarnessRole: jsonwire.Text(jsonwire.Member(raw, "harnessRole"))}
 	if list := jsonwire.Member(raw, "toolAllowlist"); list != "" {
 		m.Tools = append([]string{}, texts(list)...)

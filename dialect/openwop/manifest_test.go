@@ -38,9 +38,9 @@ func TestParseManifest(t *testing.T) {
 		`{}`:                                       {string(RuleRequired), "/agentId"},
 		`{"agentId":"core.a","modelClass":"chat"}`: {string(RuleEnum), "/modelClass"},
 		`{"agentId":"core.a","toolAllowlist":"mcp:search"}`:            {string(RuleForm), "/toolAllowlist"},
-		`{"agentId":"core.a","toolAllowlist":[""]}`:                    {string(RuleRange), "/toolAllowlist"},
-		`{"agentId":"core.a","confidence":{"defaultThreshold":70}}`:    {string(RuleRange), "/confidence"},
-		`{"agentId":"core.a","confidence":{"defaultThreshold":"0.7"}}`: {string(RuleRange), "/confidence"},
+		`{"agentId":"core.a","toolAllowlist":[""]}`:                    {string(RuleRange), "/toolAllowlist/0"},
+		`{"agentId":"core.a","confidence":{"defaultThreshold":70}}`:    {string(RuleRange), "/confidence/defaultThreshold"},
+		`{"agentId":"core.a","confidence":{"defaultThreshold":"0.7"}}`: {string(RuleRange), "/confidence/defaultThreshold"},
 		`{"agentId":"core.a","harnessRole":["worker"]}`:                {string(RuleForm), "/harnessRole"},
 		`["core.a"]`: {string(RuleForm), ""},
 	} {

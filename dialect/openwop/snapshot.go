@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/agentevents/agentevents"
@@ -252,8 +253,9 @@ func (s *Snapshot) parse(r *wire.Reader, at any) (err error) {
 // snapshotError reads the error of a run, which begins at an offset of the text.
 // The ErrorEnvelope of HTTP answers has error in place of code.
 func snapshotError(raw string, at int) (info agentevents.Opt[agentevents.ErrorInfo], more agentevents.JSON, err error) {
-	if _, detail := openObject(may("message", aText))(RFC0002, raw); detail != "" {
-		return info, "", &jsonwire.SyntaxError{Offset: at, Msg: "found another value than an error: " + detail}
+	of, _, _ := demands[RFC0002]()["snapshot"].Member("error")
+	if fault := of.Check(raw); fault != nil {
+		return info, "", &jsonwire.SyntaxError{Offset: at, Msg: "found another value than an error: " + strings.TrimPrefix(fault.Pointer+" ", "/") + fault.Detail}
 	}
 	info.OK = true
 	var rest dialect.Unknowns
@@ -265,7 +267,7 @@ func snapshotError(raw string, at int) (info agentevents.Opt[agentevents.ErrorIn
 			info.V.Code = jsonwire.Text(value)
 		case name == "details":
 			info.V.Details = agentevents.JSON(value)
-		case name == "retryable" && aBool.fits(RFC0002, value):
+		case name == "retryable" && (value == "true" || value == "false"):
 			info.V.Retryable = agentevents.Some(value == "true")
 		default:
 			rest.Add(name, value)

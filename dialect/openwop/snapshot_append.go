@@ -1,13 +1,11 @@
 package openwop
 
 import (
-	"math"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/internal/facts"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -37,14 +35,8 @@ func AppendSnapshot(dst []byte, s Snapshot, p Profile) ([]byte, []dialect.Loss, 
 		}
 	}
 	w.rest(&out, "", "More", s.More)
-	parts := snapshotParts
-	if p == RFC0002 {
-		parts = snapshotOfRFC
-	}
 	object := string(out.Object())
-	if name, rule, detail := brokenPart(parts, p != SchemaV2, p, object); detail != "" {
-		w.fail(rule, "/"+jsonwire.Token(name), detail)
-	}
+	w.check("", demands[p]()["snapshot"], object)
 	if w.err != nil {
 		return dst, nil, w.err
 	}
@@ -72,49 +64,12 @@ func (w *snapshotWriter) lose(what dialect.Change, pointer, detail string) {
 	w.losses = append(w.losses, dialect.Loss{What: what, Pointer: pointer, Detail: detail, Count: 1, RunID: w.s.RunID})
 }
 
-// The members of a snapshot.
-var (
-	snapshotOfRFC = []part{must("runId", nil), must("status", nil)}
-	snapshotParts = []part{
-		must("runId", anIDOf(RunID)), must("workflowId", anIDOf(WorkflowID)),
-		must("status", oneOf(
-			string(StatusPending), string(StatusRunning), string(StatusPaused), string(StatusWaitingApproval), string(StatusWaitingInput),
-			string(StatusWaitingExternal), string(StatusCompleted), string(StatusFailed), string(StatusCancelling), string(StatusCancelled),
-		)),
-		must("owner", anOwner).in(SchemaV2), may("owner", anOwner), may("currentNodeId", anID(NodeID, aText)), may("startedAt", nil), may("completedAt", nil),
-		may("agent", nil), may("runOrchestrator", nil), may("error", nil), may("nodeStates", anObject), may("variables", anObject), may("channels", anObject),
-		may("metrics", perSchema(openObject(may("openwopCost", aCost)), closedObject(may("openwopCost", aCost)))),
-		may("engineVersion", aVersion), may("eventLogSchemaVersion", perSchema(wholeFrom(0), wholeFrom(2))), may("metadata", anObject), may("configurable", anObject),
-		may("tags", allOf(listOf(shortText(aText, 256), 0, false), atMost100)), may("inputs", anObject).in(SchemaV2), may("extensions", theExtensions).in(SchemaV2),
-		may("parentRunId", anIDOf(RunID)).in(SchemaV2),
-		may("compensationStatus", oneOf("none", "pending", "running", "completed", "partial", "failed", "manual")).in(SchemaV2),
+// check refuses a value that breaks its schema.
+func (w *snapshotWriter) check(pointer string, of *facts.Schema, raw string) {
+	if fault := of.Check(raw); fault != nil {
+		broken := breach(w.p, pointer, fault)
+		w.fail(broken.Rule, broken.Pointer, broken.Detail)
 	}
-	aCost = closedObject(
-		may("usd", numberIn(0, math.Inf(1), "a number from 0 on")), may("tokens", closedObject(may("input", wholeFrom(0)), may("output", wholeFrom(0)))),
-		may("model", aText), may("provider", aText), may("duration_ms", wholeFrom(0)),
-	)
-	atMost100 = valueThat(func(raw string) bool { return len(slices.Collect(jsonwire.Elements(raw))) <= 100 }, RuleRange, "has more than 100 elements")
-	// The members of its AgentRefs and its error under the schemas.
-	refParts = []part{
-		must("agentId", anIDOf(AgentID)), may("memoryRef", shortText(aName, 256)), may("name", shortText(aText, 256)), may("version", shortText(aText, 64)),
-		may("channel", shortText(aName, 64)), may("sourceManifestId", shortText(aText, 256)), may("modelClass", nil),
-	}
-	errorParts   = []part{may("code", nil), may("message", nil), may("details", nil)}
-	modelClasses = []string{"reasoning", "tool-using", "chat", "code", "vision", "multimodal", "embedding", "classification", "retrieval"}
-)
-
-// theExtensions requires objects, with names such as acme.state.
-func theExtensions(p Profile, raw string) (agentevents.Rule, string) {
-	for name, value := range jsonwire.Members(raw) {
-		org, own, _ := strings.Cut(name, ".")
-		if !kebab(org) || !kebab(own) {
-			return RuleForm, "has the member " + jsonwire.Brief(name) + ", but a name must be an organization, a dot and a word"
-		}
-		if !jsonwire.IsObject(value) {
-			return RuleForm, jsonwire.Brief(name) + " is not an object"
-		}
-	}
-	return anObject(p, raw)
 }
 
 // value returns the value of a field, or "".
@@ -177,17 +132,10 @@ func (w *snapshotWriter) rest(out *dialect.Unknowns, pointer, what string, more 
 	}
 }
 
-// declared returns an object with the members that the profile has.
-func (w *snapshotWriter) declared(pointer, object string, parts []part) string {
-	if w.p != RFC0002 {
-		object = declared(object, parts, w.p, func(name string) {
-			w.lose(dialect.Dropped, pointer+"/"+jsonwire.Token(name), "the profile has no place for it")
-		})
-	}
-	if name, rule, detail := brokenPart(parts, true, w.p, object); detail != "" {
-		w.fail(rule, pointer+"/"+jsonwire.Token(name), detail)
-	}
-	return object
+// declared returns the value of a member without the members that the profile has no place for.
+func (w *snapshotWriter) declared(pointer, object string) (string, *facts.Schema) {
+	of, _, _ := demands[w.p]()["snapshot"].Member(pointer[1:])
+	return declaredOnly(of, pointer, object, func(at, _ string) { w.lose(dialect.Dropped, at, "the profile has no place for it") }), of
 }
 
 // ref returns an AgentRef in the profile's form.
@@ -196,17 +144,12 @@ func (w *snapshotWriter) ref(pointer string, ref *agentevents.AgentRef) string {
 		w.valid(pointer, text)
 	}
 	raw, _ := ref.MarshalJSON() // never fails
-	if w.p == RFC0002 {
-		return w.declared(pointer, string(raw), refParts[:1]) // it requires an id
-	}
-	object := w.declared(pointer, string(raw), refParts)
-	if jsonwire.HasMember(object, "channel") && jsonwire.HasMember(object, "version") {
-		w.fail(RuleForm, pointer+"/channel", "must not stand beside a version")
-	}
-	return edited(object, func(name, value string) (string, bool) {
-		switch class := jsonwire.Text(value); {
-		case name != "modelClass" || slices.Contains(modelClasses, class):
-		case class == string(agentevents.ModelCoding):
+	object, of := w.declared(pointer, string(raw))
+	classes, declared, _ := of.Member("modelClass")
+	object = edited(object, func(name, value string) (string, bool) {
+		switch {
+		case name != "modelClass" || !declared || classes.Fits(value):
+		case jsonwire.Text(value) == string(agentevents.ModelCoding):
 			w.lose(dialect.Altered, pointer+"/modelClass", "the schemas call it code")
 			return `"code"`, true
 		default:
@@ -215,6 +158,8 @@ func (w *snapshotWriter) ref(pointer string, ref *agentevents.AgentRef) string {
 		}
 		return value, true
 	})
+	w.check(pointer, of, object)
+	return object
 }
 
 // error returns the run's error in the profile's form.
@@ -244,5 +189,6 @@ func (w *snapshotWriter) error(pointer string, e agentevents.ErrorInfo) string {
 	var out dialect.Unknowns
 	w.rest(&out, pointer, "Error", agentevents.JSON(raw))
 	w.rest(&out, pointer, "ErrorMore", w.s.ErrorMore)
-	return w.declared(pointer, string(out.Object()), errorParts)
+	object, _ := w.declared(pointer, string(out.Object()))
+	return object
 }

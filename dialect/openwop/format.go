@@ -136,7 +136,10 @@ func (r *row) refuses(name string) bool { return r.payload.Refuses(name) }
 func (r *row) add(list []wire.Member, c column) []wire.Member {
 	if c.Name != "" {
 		c = c.in(r.payload)
-		c.Need = c.Need && !(r.p == SchemaV2 && r.legacy)
+		if r.p == SchemaV2 && r.legacy {
+			_, _, need := payloadOf(SchemaV2, r.typ).Member(c.Name)
+			c.Need = c.Need && need
+		}
 	}
 	if c.Name == "nodeId" {
 		r.node, r.needNode = true, c.Need

@@ -29,7 +29,7 @@ import (
 type published map[string]*jsonschema.Schema
 
 // demands is the folder of the facts of the schemas.
-const demands = "../dialect/openwop/schemas"
+const demands = "../dialect/openwop/internal/schemas"
 
 func loadPublished(t *testing.T, version string) published {
 	t.Helper()

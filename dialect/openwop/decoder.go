@@ -23,7 +23,7 @@ type Options struct {
 	// ThresholdOf returns the confidence threshold of the agent in the run. A
 	// decision below it must be escalated before its node completes. The start of a run
 	// may state the run's own (configurable.escalationThreshold), which goes first; no line
-	// states an agent's. Nil means [DefaultThreshold]. See [Host.ThresholdOf].
+	// states an agent's. Nil means [DefaultThreshold]. See package host.
 	ThresholdOf func(runID, agentID string) float64
 	// Folded says that the caller folds the events, too. Strict then leaves to the fold
 	// the rules of the document that a fold has: tool-call-open, delta-index and

@@ -117,7 +117,7 @@ func (r *row) object(p Profile, at string) *facts.Schema {
 	s := r.payload
 	path := strings.Split(at[1:], "/")[1:] // after the payload
 	if len(path) > 0 && path[0] == "data" && r.data != "" {
-		s, path = demands[p]()[r.data], path[1:]
+		s, path = tableOf(p)[r.data], path[1:]
 	}
 	for _, step := range path {
 		if inner, declared, _ := s.Member(step); declared {
@@ -159,7 +159,7 @@ func (r *row) add(list []wire.Member, c column) []wire.Member {
 
 // schemaOf returns the schema of the payload of a row. Legacy rows of SchemaV2 have those of SchemaV1.
 func schemaOf(p Profile, r *row) *facts.Schema {
-	if s := demands[p]()["row:"+strings.ReplaceAll(r.of, " ", "-")]; s != nil {
+	if s := tableOf(p)["row:"+strings.ReplaceAll(r.of, " ", "-")]; s != nil {
 		return s
 	}
 	switch {
@@ -303,7 +303,7 @@ func rows(p Profile) []row {
 	}
 	conversation := m("conversationId", "", keptForm{}).or(made("unknown"))
 	failedNode := m("failedNodeId", "failedNodeId", id(NodeID))
-	approval := demands[p]()[approvalData]
+	approval := tableOf(p)[approvalData]
 	asking := func(name string) wire.Member { return artifact(name).in(approval).Member }
 	readAgent := anyAgent
 	readAgent.Reads = true

@@ -8,6 +8,7 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/openwop/internal/schemas"
 	"github.com/agentevents/agentevents/internal/facts"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
@@ -147,7 +148,7 @@ func shapedTurn(w *wire.Writer, turn *facts.Schema, raw string) string {
 	if !jsonwire.IsObject(raw) {
 		return raw
 	}
-	raw = fitted(turn, "/payload/message", raw, func(pointer, why string) { w.Lose(dialect.Dropped, pointer, why) })
+	raw = schemas.Fitted(turn, "/payload/message", raw, func(pointer, why string) { w.Lose(dialect.Dropped, pointer, why) })
 	have := func(name string) bool { return jsonwire.HasMember(raw, name) }
 	add := func(name, value string) {
 		w.Lose(dialect.Made, "/payload/message/"+name, strings.Trim(value, `"`))

@@ -802,3 +802,11 @@ func TestDecoderListsWhatItMakesUp(t *testing.T) {
 		" /id": 1, " /sequence": 1, " /timestamp": 1, "clarification.requested /payload/interruptId": 1,
 	}, made, "the answer is to the open question")
 }
+
+func TestMessageIDsAreDeterministic(t *testing.T) {
+	id := MessageID("r", "a", 0, `"hi"`)
+	require.Equal(t, id, MessageID("r", "a", 0, `"hi"`))
+	for _, other := range []string{MessageID("r2", "a", 0, `"hi"`), MessageID("r", "b", 0, `"hi"`), MessageID("r", "a", 1, `"hi"`), MessageID("r", "a", 0, `"ho"`)} {
+		require.NotEqual(t, id, other)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/openwop/internal/schemas"
 	"github.com/agentevents/agentevents/internal/facts"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
@@ -19,13 +20,13 @@ import (
 // package agentevents that the document has: see Options.Folded. A line that was read
 // before, with its sequence and what it says, breaks no rule: it is read again.
 const (
-	RuleRequired     agentevents.Rule = "openwop-required"     // a required member is missing
-	RuleID           agentevents.Rule = "openwop-id"           // an id that does not have the length or the grammar of the profile
+	RuleRequired     agentevents.Rule = schemas.RuleRequired   // a required member is missing
+	RuleID           agentevents.Rule = schemas.RuleID         // an id that does not have the length or the grammar of the profile
 	RuleType         agentevents.Rule = "openwop-type"         // a type that is neither registered nor a vendor's
-	RuleEnum         agentevents.Rule = "openwop-enum"         // a word outside a closed list
-	RuleRange        agentevents.Rule = "openwop-range"        // a number outside its range or with a fraction, a text that is too short or too long
-	RuleForm         agentevents.Rule = "openwop-form"         // a value of another type or form: not an object, text or time, or a decision of another form
-	RuleClosed       agentevents.Rule = "openwop-closed"       // an extra member of a closed object
+	RuleEnum         agentevents.Rule = schemas.RuleEnum       // a word outside a closed list
+	RuleRange        agentevents.Rule = schemas.RuleRange      // a number outside its range or with a fraction, a text that is too short or too long
+	RuleForm         agentevents.Rule = schemas.RuleForm       // a value of another type or form: not an object, text or time, or a decision of another form
+	RuleClosed       agentevents.Rule = schemas.RuleClosed     // an extra member of a closed object
 	RuleResult       agentevents.Rule = "openwop-result-error" // a tool result, or the status ok, beside an error
 	RuleDuration     agentevents.Rule = "openwop-duration"     // a duration of a call that never began (schemas)
 	RuleNode         agentevents.Rule = "openwop-node"         // the events of a node are not in order, or name two nodes
@@ -172,12 +173,12 @@ func (f decisionForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any)
 // agents have the same ids as elsewhere.
 func (f decisionForm) closed(w *wire.Writer, of *facts.Schema, decision string) string {
 	const at = "/payload/decision"
-	decision = declaredOnly(of, at, decision, func(pointer, _ string) { w.Lose(dialect.Dropped, pointer, "") })
-	return edited(decision, func(name, raw string) (string, bool) {
+	decision = schemas.Declared(of, at, decision, func(pointer, _ string) { w.Lose(dialect.Dropped, pointer, "") })
+	return schemas.Edited(decision, func(name, raw string) (string, bool) {
 		if name != "nextWorkerIds" {
 			return raw, true
 		}
-		return editedList(raw, func(i int, raw string) string {
+		return schemas.EditedList(raw, func(i int, raw string) string {
 			return jsonwire.Quote(encoderOf(w).agentID(w, at+"/"+name+"/"+strconv.Itoa(i), jsonwire.Text(raw)))
 		}), true
 	})

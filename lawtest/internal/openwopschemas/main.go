@@ -1,5 +1,5 @@
 // Command openwopschemas writes the facts of the published JSON Schemas of OpenWOP, which
-// are outside the project, into dialect/openwop/schemas, which strict readers go by. The files are
+// are outside the project, into dialect/openwop/internal/schemas, which strict readers go by. The files are
 // in a folder with the folders v1 and v2.
 //
 //	go run ./internal/openwopschemas -schemas FOLDER           # in lawtest
@@ -37,7 +37,7 @@ const (
 func main() {
 	log.SetFlags(0)
 	folder := flag.String("schemas", "", "the `FOLDER` of the published schemas")
-	to := flag.String("to", "../dialect/openwop/schemas", "the folder of the tables")
+	to := flag.String("to", "../dialect/openwop/internal/schemas", "the folder of the tables")
 	check := flag.Bool("check", false, "compare the tables with the schemas")
 	judge := flag.Bool("verify", false, "compare them and what they judge")
 	flag.Parse()

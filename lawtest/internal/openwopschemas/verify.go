@@ -16,6 +16,7 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect/dialecttest"
 	"github.com/agentevents/agentevents/dialect/openwop"
+	"github.com/agentevents/agentevents/dialect/openwop/snapshot"
 	"github.com/agentevents/agentevents/internal/facts"
 	"github.com/agentevents/agentevents/lawtest"
 	"github.com/agentevents/agentevents/lawtest/internal/schematable"
@@ -149,11 +150,11 @@ func samples(version string) (list []sample, err error) {
 	if err != nil {
 		return nil, err
 	}
-	snapshot, err := snapshot(version)
+	snapshots, err := ofARun(version)
 	if err != nil {
 		return nil, err
 	}
-	for _, line := range append(lines, snapshot...) {
+	for _, line := range append(lines, snapshots...) {
 		v, err := jsonschema.UnmarshalJSON(strings.NewReader(line))
 		if err != nil {
 			return nil, err
@@ -163,13 +164,13 @@ func samples(version string) (list []sample, err error) {
 	return list, nil
 }
 
-// snapshot returns snapshots of a run with all members that the encoder writes.
-func snapshot(version string) ([]string, error) {
+// ofARun returns snapshots of a run with all members that the encoder writes.
+func ofARun(version string) ([]string, error) {
 	f := agentevents.NewFold(agentevents.FoldOptions{})
 	for _, ev := range dialecttest.StandardRun("acme/run-000000000001") {
 		f.Apply(ev)
 	}
-	s, err := openwop.SnapshotOf(f.Snapshot())
+	s, err := snapshot.Of(f.Snapshot())
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +184,7 @@ func snapshot(version string) ([]string, error) {
 		p = openwop.SchemaV2
 		s.Owner = `{"tenant":"acme","subject":{"issuer":"https://id.example","subjectId":"ann","tenant":"acme","lane":"oidc","kind":"user"}}`
 	}
-	text, _, err := openwop.AppendSnapshot(nil, s, p)
+	text, _, err := snapshot.Append(nil, s, p)
 	return slices.Repeat([]string{`{"payload":` + string(text) + `}`}, 10), err
 }
 

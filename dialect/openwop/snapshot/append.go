@@ -1,16 +1,18 @@
-package openwop
+package snapshot
 
 import (
 	"time"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/openwop"
+	"github.com/agentevents/agentevents/dialect/openwop/internal/schemas"
 	"github.com/agentevents/agentevents/internal/facts"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// AppendSnapshot appends the snapshot as one JSON object without a newline. It
-// returns what the object does not say of the snapshot, and what it says beyond
+// Append appends the snapshot as one JSON object without a newline. It
+// returns the parts of the snapshot that the object lacks, and its members beyond
 // it, with pointers into the object.
 //
 // The schemas differ from the fields in three places. Their AgentRef has no
@@ -18,15 +20,15 @@ import (
 // error has no retryable and no extra members, and its details are an object.
 // SchemaV2 requires eventLogSchemaVersion.
 //
-// AppendSnapshot appends nothing and returns an [*agentevents.RuleError] in these
+// Append appends nothing and returns an [*agentevents.RuleError] in these
 // cases: a member that the profile requires is missing (workflowId under the
 // schemas, owner under SchemaV2); an id, the status or a value does not have the
 // profile's form; SchemaV2 does not have a member; raw JSON is not valid.
-func AppendSnapshot(dst []byte, s Snapshot, p Profile) ([]byte, []dialect.Loss, error) {
+func Append(dst []byte, s Snapshot, p openwop.Profile) ([]byte, []dialect.Loss, error) {
 	w := snapshotWriter{s: &s, p: p}
 	var out dialect.Unknowns
 	for _, f := range s.fields() {
-		if f.name == "metrics" && p == SchemaV2 && !jsonwire.HasMember(string(s.More), "eventLogSchemaVersion") {
+		if f.name == "metrics" && p == openwop.SchemaV2 && !jsonwire.HasMember(string(s.More), "eventLogSchemaVersion") {
 			out.Add("eventLogSchemaVersion", madeLogVersion)
 			w.lose(dialect.Made, "/eventLogSchemaVersion", madeLogVersion)
 		}
@@ -36,7 +38,7 @@ func AppendSnapshot(dst []byte, s Snapshot, p Profile) ([]byte, []dialect.Loss, 
 	}
 	w.rest(&out, "", "More", s.More)
 	object := string(out.Object())
-	w.check("", demands[p]()["snapshot"], object)
+	w.check("", schemas.Table(schemas.Version(p))["snapshot"], object)
 	if w.err != nil {
 		return dst, nil, w.err
 	}
@@ -49,7 +51,7 @@ const madeLogVersion = "3"
 // A snapshotWriter writes one snapshot.
 type snapshotWriter struct {
 	s      *Snapshot
-	p      Profile
+	p      openwop.Profile
 	losses []dialect.Loss
 	err    error
 }
@@ -67,7 +69,7 @@ func (w *snapshotWriter) lose(what dialect.Change, pointer, detail string) {
 // check refuses a value that breaks its schema.
 func (w *snapshotWriter) check(pointer string, of *facts.Schema, raw string) {
 	if fault := of.Check(raw); fault != nil {
-		broken := breach(w.p, pointer, fault)
+		broken := schemas.Breach(schemas.Version(w.p), pointer, fault)
 		w.fail(broken.Rule, broken.Pointer, broken.Detail)
 	}
 }
@@ -134,8 +136,8 @@ func (w *snapshotWriter) rest(out *dialect.Unknowns, pointer, what string, more 
 
 // declared returns the value of a member without the members that the profile has no place for.
 func (w *snapshotWriter) declared(pointer, object string) (string, *facts.Schema) {
-	of, _, _ := demands[w.p]()["snapshot"].Member(pointer[1:])
-	return declaredOnly(of, pointer, object, func(at, _ string) { w.lose(dialect.Dropped, at, "the profile has no place for it") }), of
+	of, _, _ := schemas.Table(schemas.Version(w.p))["snapshot"].Member(pointer[1:])
+	return schemas.Declared(of, pointer, object, func(at, _ string) { w.lose(dialect.Dropped, at, "the profile has no place for it") }), of
 }
 
 // ref returns an AgentRef in the profile's form.
@@ -146,7 +148,7 @@ func (w *snapshotWriter) ref(pointer string, ref *agentevents.AgentRef) string {
 	raw, _ := ref.MarshalJSON() // never fails
 	object, of := w.declared(pointer, string(raw))
 	classes, declared, _ := of.Member("modelClass")
-	object = edited(object, func(name, value string) (string, bool) {
+	object = schemas.Edited(object, func(name, value string) (string, bool) {
 		switch {
 		case name != "modelClass" || !declared || classes.Fits(value):
 		case jsonwire.Text(value) == string(agentevents.ModelCoding):
@@ -171,9 +173,9 @@ func (w *snapshotWriter) error(pointer string, e agentevents.ErrorInfo) string {
 	}
 	e.Code = jsonwire.Text(jsonwire.Quote(e.Code)) // without the damage, which MarshalJSON refuses
 	e.Details = agentevents.JSON(w.json(pointer+"/details", e.Details))
-	if w.p != RFC0002 {
+	if w.p != openwop.RFC0002 {
 		if e.Code == "" {
-			e.Code = unknownError
+			e.Code = "error"
 			w.lose(dialect.Made, pointer+"/code", e.Code)
 		}
 		if e.Message == "" {

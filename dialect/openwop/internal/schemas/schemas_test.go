@@ -1,4 +1,4 @@
-package openwop
+package schemas
 
 import (
 	"math/rand/v2"
@@ -17,7 +17,7 @@ func TestGrammarsAreThePublishedPatterns(t *testing.T) {
 	require.NoError(t, err)
 	r := rand.New(rand.NewPCG(1, 2))
 	chars := []rune("aAz09.._~--::/é ")
-	for name, form := range publishedIDs {
+	for name, form := range PublishedIDs {
 		require.NotEmpty(t, table[name].Pattern(), name)
 		seen := map[bool]int{}
 		for range 8000 {
@@ -41,8 +41,26 @@ func TestGrammarsAreThePublishedPatterns(t *testing.T) {
 		require.Greater(t, seen[false], 20, name)
 	}
 	for name, form := range map[string]IDForm{"eventId": EventID, "runId": RunID, "nodeId": NodeID, "causationId": EventID} {
-		of, _, _ := envelopeOf(SchemaV1).Member(name)
+		of, _, _ := Table(SchemaV1)["envelope"].Member(name)
 		g := grammars[form]
 		require.Equal(t, []int{g.low1, g.high1}, []int{of.Low, of.High}, name)
+	}
+}
+
+// The error for an id says which form is legal.
+func TestLegalIDs(t *testing.T) {
+	for want, of := range map[string]struct {
+		v    Version
+		form IDForm
+	}{
+		"any text that is not empty":                                  {RFC0002, RunID},
+		"1 to 128 characters":                                         {SchemaV1, EventID},
+		"3 to 256 characters":                                         {SchemaV1, HandoffID},
+		"16 to 128 letters, digits and . _ ~ -":                       {SchemaV2, EventID},
+		"3 to 128 letters, digits and . _ ~ - :":                      {SchemaV2, HandoffID},
+		"a tenant, a slash and 16 to 128 letters, digits and . _ ~ -": {SchemaV2, RunID},
+		"a dotted name such as core.llm":                              {SchemaV2, TypeID},
+	} {
+		require.Equal(t, want, of.form.legal(of.v))
 	}
 }

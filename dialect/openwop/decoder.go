@@ -66,6 +66,7 @@ func NewDecoder(o Options) *Decoder {
 		o.ThresholdOf = func(string, string) float64 { return DefaultThreshold }
 	}
 	doc := documentOf(o.Profile)
+	o.Profile = doc.p
 	d := &Decoder{o: o, doc: doc, r: wire.Reader{F: doc.Format, Strict: o.Strict}, runs: map[string]*runState{}}
 	d.r.Doc = d
 	return d

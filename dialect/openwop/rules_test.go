@@ -186,6 +186,19 @@ func TestInventedTypesAreNotWritten(t *testing.T) {
 	}
 }
 
+// A profile that does not exist has the rules of the RFC.
+func TestUnknownProfiles(t *testing.T) {
+	for line := range strings.Lines(goldenRFC) {
+		line = strings.TrimSuffix(line, "\n")
+		for _, strict := range []bool{false, true} {
+			want, wantErr := NewDecoder(Options{Strict: strict}).Decode(nil, []byte(line))
+			got, err := NewDecoder(Options{Strict: strict, Profile: 7}).Decode(nil, []byte(line))
+			require.Equal(t, wantErr, err)
+			require.Equal(t, want, got)
+		}
+	}
+}
+
 // SchemaV1 counts the characters of an id.
 func TestIDLengthsAreCharacters(t *testing.T) {
 	for id, want := range map[string]bool{"éé": false, "ééé": true, "ab": false, "abc": true, "日本": false, "日本語": true, "😀😀": false, strings.Repeat("日", 256): true, strings.Repeat("日", 257): false} {

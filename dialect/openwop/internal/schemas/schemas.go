@@ -35,8 +35,15 @@ const (
 	RuleClosed   agentevents.Rule = "openwop-closed"
 )
 
-// Table returns the schemas of a version by name.
-func Table(v Version) facts.Table { return demands[v]() }
+// Table returns the schemas of a version by name. An unknown version is RFC0002.
+func Table(v Version) facts.Table { return demands[known(v)]() }
+
+func known(v Version) Version {
+	if v > SchemaV2 {
+		return RFC0002
+	}
+	return v
+}
 
 // The demands of the versions. Those of the published schemas are written by
 // lawtest/internal/openwopschemas. A file of more has facts that the known files lack.
@@ -101,7 +108,7 @@ func Breach(v Version, at string, f *facts.Fault) *agentevents.RuleError {
 	case id == "":
 		rule, detail = RuleID, "is empty; legal: "+legal
 	default:
-		rule, detail = RuleID, jsonwire.Brief(id)+" does not have the form of "+names[v]+"; legal: "+legal
+		rule, detail = RuleID, jsonwire.Brief(id)+" does not have the form of "+names[known(v)]+"; legal: "+legal
 	}
 	return &agentevents.RuleError{Rule: rule, Pointer: at, Detail: detail}
 }

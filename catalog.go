@@ -206,8 +206,8 @@ var catalog = [...]KindInfo{
 	{Kind: KindHandoffRequested, Role: RoleOpens, Subject: "handoff", ByAgent: true, does: &behaviour{apply: (*machine).handoffRequested}},
 	{Kind: KindHandoffAccepted, Role: RoleCloses, Subject: "handoff", ByAgent: true, does: &behaviour{check: (*machine).checkHandoffAccepted, apply: (*machine).handoffAccepted}},
 
-	{Kind: KindTurnStarted, Role: RoleOpens, Subject: "turn", does: &behaviour{apply: (*machine).turnStarted}},
-	{Kind: KindTurnEnded, Role: RoleCloses, Subject: "turn", traits: binds, does: &behaviour{apply: (*machine).turnEnded, show: (*view).turnEnded}},
+	{Kind: KindTurnStarted, Role: RoleOpens, Subject: "turn", traits: endsBlocks, does: &behaviour{apply: (*machine).turnStarted}},
+	{Kind: KindTurnEnded, Role: RoleCloses, Subject: "turn", traits: binds | endsBlocks, does: &behaviour{apply: (*machine).turnEnded, show: (*view).turnEnded}},
 	{Kind: KindTurnSummarized, Role: RolePoint, Subject: "turn", does: &behaviour{show: (*view).turnSummarized}},
 	{Kind: KindStepStarted, Role: RoleOpens, Subject: "step", does: &behaviour{apply: (*machine).stepStarted}},
 	{Kind: KindStepEnded, Role: RoleCloses, Subject: "step", traits: binds, does: &behaviour{apply: (*machine).stepEnded, show: (*view).stepEnded}},

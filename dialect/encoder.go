@@ -168,8 +168,8 @@ func (l *Losses) of(kind agentevents.Kind) *kindLosses {
 		if l.kinds == nil {
 			l.kinds = map[agentevents.Kind]*kindLosses{}
 		}
-		k = &kindLosses{kind: kind}
-		l.kinds[kind] = k
+		k = &kindLosses{kind: agentevents.Kind(strings.Clone(string(kind)))} // the clone does not keep the line alive
+		l.kinds[k.kind] = k
 	}
 	*recent = k
 	return k

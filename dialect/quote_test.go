@@ -21,6 +21,7 @@ import (
 	"github.com/agentevents/agentevents/dialect/multiagent"
 	"github.com/agentevents/agentevents/dialect/openharness"
 	"github.com/agentevents/agentevents/dialect/openwop"
+	"github.com/agentevents/agentevents/dialect/openwop/snapshot"
 	"github.com/agentevents/agentevents/internal/canary"
 	"github.com/agentevents/agentevents/internal/effort"
 )
@@ -173,9 +174,9 @@ func TestSnapshotsQuoteNoContent(t *testing.T) {
 	}
 	harness, err := openharness.AppendSnapshot(nil, f.Snapshot())
 	require.NoError(t, err)
-	wop, err := openwop.SnapshotOf(f.Snapshot())
+	wop, err := snapshot.Of(f.Snapshot())
 	require.NoError(t, err)
-	snapshot, _, err := openwop.AppendSnapshot(nil, wop, openwop.RFC0002)
+	document, _, err := snapshot.Append(nil, wop, openwop.RFC0002)
 	require.NoError(t, err)
 	for l := range canary.Lines(string(harness), ids.MatchString) {
 		s, err := openharness.ParseSnapshot([]byte(l.Text))
@@ -185,12 +186,12 @@ func TestSnapshotsQuoteNoContent(t *testing.T) {
 			told(t, err, l.Quotable, l.Text)
 		}
 	}
-	for l := range canary.Lines(string(snapshot), ids.MatchString) {
-		s, err := openwop.ParseSnapshot([]byte(l.Text))
+	for l := range canary.Lines(string(document), ids.MatchString) {
+		s, err := snapshot.Parse([]byte(l.Text))
 		told(t, err, l.Quotable, l.Text)
 		for _, p := range []openwop.Profile{openwop.RFC0002, openwop.SchemaV1, openwop.SchemaV2} {
 			if err == nil {
-				_, losses, err := openwop.AppendSnapshot(nil, s, p)
+				_, losses, err := snapshot.Append(nil, s, p)
 				told(t, err, l.Quotable, l.Text)
 				lost(t, losses, l.Text)
 			}

@@ -38,6 +38,7 @@ func (u *Unknowns) Reset() {
 	if cap(u.buf) > maxBuffer || cap(u.names) > maxBuffer/8 {
 		*u = Unknowns{}
 	}
+	clear(u.names) // they are parts of the line
 	u.buf, u.names, u.more = u.buf[:0], u.names[:0], nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect/dialecttest"
 	"github.com/agentevents/agentevents/dialect/openwop"
+	"github.com/agentevents/agentevents/dialect/openwop/snapshot"
 )
 
 // The encoder writes a snapshot that keeps the published schema, or returns an error.
@@ -20,32 +21,32 @@ func TestOpenWOPSnapshotsKeepThePublishedSchemas(t *testing.T) {
 	for _, ev := range dialecttest.StandardRun("acme/run-000000000001") {
 		f.Apply(ev)
 	}
-	base, err := openwop.SnapshotOf(f.Snapshot())
+	base, err := snapshot.Of(f.Snapshot())
 	require.NoError(t, err)
 	base.WorkflowID = "wf"
-	ref := func(text string) func(*openwop.Snapshot) {
-		return func(s *openwop.Snapshot) {
+	ref := func(text string) func(*snapshot.Snapshot) {
+		return func(s *snapshot.Snapshot) {
 			s.Agent.OK = true
 			require.NoError(t, s.Agent.V.UnmarshalJSON([]byte(text)))
 		}
 	}
-	more := func(text agentevents.JSON) func(*openwop.Snapshot) {
-		return func(s *openwop.Snapshot) { s.More = text }
+	more := func(text agentevents.JSON) func(*snapshot.Snapshot) {
+		return func(s *snapshot.Snapshot) { s.More = text }
 	}
-	metrics := func(text agentevents.JSON) func(*openwop.Snapshot) {
-		return func(s *openwop.Snapshot) { s.Metrics = text }
+	metrics := func(text agentevents.JSON) func(*snapshot.Snapshot) {
+		return func(s *snapshot.Snapshot) { s.Metrics = text }
 	}
 	long := strings.Repeat("x", 300)
-	changes := map[string]func(*openwop.Snapshot){
-		"none": func(*openwop.Snapshot) {},
-		"error": func(s *openwop.Snapshot) {
+	changes := map[string]func(*snapshot.Snapshot){
+		"none": func(*snapshot.Snapshot) {},
+		"error": func(s *snapshot.Snapshot) {
 			s.Error, s.ErrorMore = agentevents.Some(agentevents.ErrorInfo{Details: `[1]`, Retryable: agentevents.Some(true)}), `{"x":1}`
 		},
-		"times":            func(s *openwop.Snapshot) { s.StartedAt, s.CompletedAt = time.Unix(1e9, 5), time.Unix(2e9, 0) },
-		"late":             func(s *openwop.Snapshot) { s.StartedAt = time.Date(12000, 1, 1, 0, 0, 0, 0, time.UTC) },
-		"node":             func(s *openwop.Snapshot) { s.CurrentNodeID = "n 1" },
-		"status":           func(s *openwop.Snapshot) { s.Status = "napping" },
-		"states":           func(s *openwop.Snapshot) { s.NodeStates = `[]` },
+		"times":            func(s *snapshot.Snapshot) { s.StartedAt, s.CompletedAt = time.Unix(1e9, 5), time.Unix(2e9, 0) },
+		"late":             func(s *snapshot.Snapshot) { s.StartedAt = time.Date(12000, 1, 1, 0, 0, 0, 0, time.UTC) },
+		"node":             func(s *snapshot.Snapshot) { s.CurrentNodeID = "n 1" },
+		"status":           func(s *snapshot.Snapshot) { s.Status = "napping" },
+		"states":           func(s *snapshot.Snapshot) { s.NodeStates = `[]` },
 		"sharing":          ref(`{"agentId":"abc","agentSharing":"shared","modelClass":"coding","memoryRef":"m"}`),
 		"writing":          ref(`{"agentId":"abc","modelClass":"writing"}`),
 		"short agent":      ref(`{"agentId":"a"}`),
@@ -90,7 +91,7 @@ func TestOpenWOPSnapshotsKeepThePublishedSchemas(t *testing.T) {
 					s.Owner = `{"tenant":"acme","subject":{"issuer":"https://id.example","subjectId":"ann","tenant":"acme","lane":"oidc","kind":"user"}}`
 				}
 				change(&s)
-				out, _, err := openwop.AppendSnapshot(nil, s, want.profile)
+				out, _, err := snapshot.Append(nil, s, want.profile)
 				if err != nil {
 					continue
 				}

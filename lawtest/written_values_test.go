@@ -48,7 +48,7 @@ func TestWrittenValues(t *testing.T) {
 		"a span has no error before it ends": {"kaos kaos:sse", []ae.Event{at("a", none, &ae.SpanRecorded{Subject: "judge", Phase: "progress", ErrorType: "e", Duration: ae.Some(time.Second)})},
 			`"(?:error_type|duration_ms)":([^,]*)`, "null null", "dropped /payload/errorType"},
 		"the pair of a handoff with an id": {"kaos kaos:sse", []ae.Event{at("a", none, asked("h", "x", "y")), at("a", none, asked("h", "v", "w")), at("a", none, taken("h", "v", "w")), at("a", none, taken("h", "v", "w"))},
-			`"from_agent":"(.)"`, "x v v x", "altered /payload/from"},
+			`"from_agent":"(.)"`, "x v v x", "altered /payload/from/agentId"},
 		"a handoff without an id": {"multiagent", []ae.Event{at("a", none, asked("", "x", "y")), at("a", none, asked("h", "x", "y")), at("a", none, taken("", "x", "y")), at("a", none, taken("h", "x", "y"))},
 			`"handoffId":("[^"]*")`, `"h" "" "h"`, "made up /multiagent/~1payload~1handoffId"},
 		"the start of an agent comes again after one that is made up": {"openharness", []ae.Event{at("", none, &ae.RunStarted{}), at("a", none, start), {AgentID: "a", Scope: ae.Scope{NodeID: "n"}, Payload: &ae.NodeStarted{}}, at("", none, &ae.RunPaused{}), at("", none, &ae.RunResumed{}),

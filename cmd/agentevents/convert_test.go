@@ -12,6 +12,7 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/internal/readback"
+	"github.com/agentevents/agentevents/internal/txtar"
 )
 
 // The example of seed 000.
@@ -138,6 +139,61 @@ func TestImportedLogInEveryFormat(t *testing.T) {
 			require.Equal(t, exitOK, exec(to.out, "check", "--lifecycle", "derived", "--dialect", w.name, "-").code)
 		})
 	}
+}
+
+// The list that --strict goes by and what --verify finds never disagree, on any log in the tree.
+func TestStrictAndVerifyAgree(t *testing.T) {
+	logs := map[string]string{}
+	add := func(pattern string, command ...string) {
+		files, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		require.NotEmpty(t, files, pattern)
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			switch {
+			case strings.HasSuffix(file, ".txtar"):
+				for _, f := range txtar.Parse(string(text)).Files {
+					if findWire(f.Name) != nil {
+						logs[file+" "+f.Name] = f.Text
+					}
+				}
+			case len(command) > 0:
+				logs[file] = exec(string(text), append(command, "-")...).out
+			default:
+				logs[file] = string(text)
+			}
+		}
+	}
+	add("testdata/*.jsonl")
+	add("../../testdata/*.jsonl")
+	add("../../dialect/*/testdata/*.jsonl")
+	add("../../dialect/testdata/golden/*.txtar")
+	add("../../capture/claude/testdata/*.jsonl", "import", "claude")
+	add("../../capture/claude/testdata/sessions/*.jsonl", "import", "claude")
+	read := 0
+	for name, log := range logs {
+		// The predicted lists of the other formats miss some differences.
+		for _, format := range []string{"native", "kahn", "multiagent", "kaos", "kaos:sse"} {
+			verify := exec(log, "convert", "--to", format, "--verify", "-")
+			require.NotContains(t, verify.err, "verify: ", name)
+			if verify.code == exitUsage || strings.Contains(verify.err, "stdin:") {
+				continue // some lines are no events, which is another problem
+			}
+			read++
+			require.Equal(t, exitOK, verify.code, name)
+			strict := exec(log, "convert", "--to", format, "--strict", "-")
+			require.Equal(t, verify.out, strict.out, name)
+			require.Equal(t, verify.err != "", strict.code == exitProblems, name)
+			fast := exec(log, "convert", "--to", format, "--fast", "-")
+			require.Equal(t, verify.out, fast.out, name)
+			if strings.HasPrefix(format, "kaos") {
+				require.NotContains(t, fast.err, "dropped: ", name)
+			}
+		}
+	}
+	require.Greater(t, read, 500)
+	require.Equal(t, exitUsage, exec(kahnLog, "convert", "--to", "kaos", "--fast", "--strict", "-").code)
 }
 
 // --verify reads the output back: what the list of losses names is no problem, and

@@ -23,7 +23,7 @@ type wire struct {
 	name    string // of the dialect, with a profile after a colon
 	about   string
 	decoder func(reading) agentevents.Decoder
-	encoder func() dialect.Encoder
+	encoder func(writing) dialect.Encoder
 }
 
 // A reading is how lines are read.
@@ -33,31 +33,38 @@ type reading struct {
 	threshold float64 // below which decisions are escalated, unless their run says another
 }
 
+// A writing is how lines are written.
+type writing struct {
+	fast bool // losses that the encoder has to measure are not asked for
+}
+
 // wires returns the table of formats.
 func wires() []wire {
 	return []wire{
 		{"native", "this library's own",
 			func(reading) agentevents.Decoder { return agentevents.NewDecoder() },
-			func() dialect.Encoder { return dialect.NativeEncoder{} }},
+			func(writing) dialect.Encoder { return dialect.NativeEncoder{} }},
 		{"kahn", "agent transition events of KAHN",
 			func(o reading) agentevents.Decoder { return kahn.NewDecoder(kahn.Options{Strict: o.strict}) },
-			func() dialect.Encoder { return kahn.NewEncoder() }},
+			func(writing) dialect.Encoder { return kahn.NewEncoder() }},
 		{"multiagent", "the AgentEvent envelope of the Multi-Agent Wiki",
 			func(o reading) agentevents.Decoder {
 				return multiagent.NewDecoder(multiagent.Options{Strict: o.strict})
 			},
-			func() dialect.Encoder { return multiagent.NewEncoder() }},
+			func(writing) dialect.Encoder { return multiagent.NewEncoder() }},
 		{"kaos", "events and spans of KAOS, one per line",
 			func(o reading) agentevents.Decoder { return kaos.NewDecoder(kaos.Options{Strict: o.strict}) },
-			func() dialect.Encoder { return kaos.NewEncoder(kaos.EncoderOptions{}) }},
+			func(o writing) dialect.Encoder { return kaos.NewEncoder(kaos.EncoderOptions{Fast: o.fast}) }},
 		{"kaos:sse", "the same as Server-Sent Events",
 			func(o reading) agentevents.Decoder { return kaos.NewDecoder(kaos.Options{Strict: o.strict}) },
-			func() dialect.Encoder { return kaos.NewEncoder(kaos.EncoderOptions{SSE: true}) }},
+			func(o writing) dialect.Encoder {
+				return kaos.NewEncoder(kaos.EncoderOptions{SSE: true, Fast: o.fast})
+			}},
 		{"openharness", "the Agent Observability & Resume Specification",
 			func(o reading) agentevents.Decoder {
 				return openharness.NewDecoder(openharness.Options{Strict: o.strict, RunID: o.run})
 			},
-			func() dialect.Encoder { return openharness.NewEncoder() }},
+			func(writing) dialect.Encoder { return openharness.NewEncoder() }},
 		{"openwop", "OpenWOP RFC 0002, in the names of its text",
 			openwopDecoder(openwop.RFC0002), openwopEncoder(openwop.RFC0002)},
 		{"openwop:rfc0002", "another name for openwop", openwopDecoder(openwop.RFC0002), openwopEncoder(openwop.RFC0002)},
@@ -65,10 +72,10 @@ func wires() []wire {
 		{"openwop:v2", "its published schema, version 2", openwopDecoder(openwop.SchemaV2), openwopEncoder(openwop.SchemaV2)},
 		{"agui", "events of AG-UI 1.0, the Agent-User Interaction protocol",
 			func(o reading) agentevents.Decoder { return agui.NewDecoder(agui.Options{Strict: o.strict}) },
-			func() dialect.Encoder { return agui.NewEncoder(agui.EncoderOptions{}) }},
+			func(writing) dialect.Encoder { return agui.NewEncoder(agui.EncoderOptions{}) }},
 		{"agui:sse", "the same as Server-Sent Events",
 			func(o reading) agentevents.Decoder { return agui.NewDecoder(agui.Options{Strict: o.strict}) },
-			func() dialect.Encoder { return agui.NewEncoder(agui.EncoderOptions{SSE: true}) }},
+			func(writing) dialect.Encoder { return agui.NewEncoder(agui.EncoderOptions{SSE: true}) }},
 	}
 }
 
@@ -79,8 +86,8 @@ func openwopDecoder(p openwop.Profile) func(reading) agentevents.Decoder {
 	}
 }
 
-func openwopEncoder(p openwop.Profile) func() dialect.Encoder {
-	return func() dialect.Encoder { return openwop.NewEncoder(openwop.EncoderOptions{Profile: p}) }
+func openwopEncoder(p openwop.Profile) func(writing) dialect.Encoder {
+	return func(writing) dialect.Encoder { return openwop.NewEncoder(openwop.EncoderOptions{Profile: p}) }
 }
 
 func wireNames() []string {

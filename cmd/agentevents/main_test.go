@@ -174,8 +174,13 @@ func TestDocumentRules(t *testing.T) {
 		if _, err := os.Stat(dir); err != nil { //silent: it is native, or a profile
 			continue
 		}
-		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
-		require.NoError(t, err)
+		var files []string
+		require.NoError(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+			if strings.HasSuffix(path, ".go") {
+				files = append(files, path)
+			}
+			return err
+		}))
 		for _, file := range files {
 			for _, m := range regexp.MustCompile(`\bRule[A-Z]\w*\s+agentevents\.Rule\s*=\s*"([^"]+)"`).FindAllStringSubmatch(read(t, file), -1) {
 				found++

@@ -15,6 +15,7 @@ import (
 	"github.com/agentevents/agentevents/dialect/multiagent"
 	"github.com/agentevents/agentevents/dialect/openharness"
 	"github.com/agentevents/agentevents/dialect/openwop"
+	"github.com/agentevents/agentevents/dialect/openwop/host"
 	"github.com/agentevents/agentevents/internal/endword"
 )
 
@@ -70,8 +71,8 @@ var documentRules = []documentRule{
 	{openwop.Name, openwop.RuleEscalate, "exactly one action follows a decision below the threshold before its node or the run completes"},
 	{openwop.Name, openwop.RuleSequence, "sequence rises within the run; an event that is delivered again is none"},
 	{openwop.Name, openwop.RuleTerminal, "nothing follows the end of the run, and no message the end of its conversation"},
-	{openwop.Name, openwop.RuleCapability, "a host emits no event of a capability that it does not declare (refused by openwop.Host, not by check)"},
-	{openwop.Name, openwop.RuleToolAllowed, "an agent calls the tools of its allowlist (refused by openwop.Host, not by check)"},
+	{openwop.Name, host.RuleCapability, "a host emits no event of a capability that it does not declare (refused by host.Host, not by check)"},
+	{openwop.Name, host.RuleToolAllowed, "an agent calls the tools of its allowlist (refused by host.Host, not by check)"},
 	{agui.Name, agui.RuleRequired, "required members are there"},
 	{agui.Name, agui.RuleType, "a type is one of the protocol"},
 	{agui.Name, agui.RuleValue, "members have the JSON type that the protocol says, roles are in their list, times are whole milliseconds"},

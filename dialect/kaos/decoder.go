@@ -85,6 +85,12 @@ func (d *Decoder) Locate(kind agentevents.Kind, native string) string {
 	return d.r.Locate(kind, native)
 }
 
+// release lets go of the line that was read last.
+func (d *Decoder) release() {
+	d.r.Release()
+	d.said, d.change = said{}, change{}
+}
+
 // errForeign is the error of an object of another format: other streams hold
 // objects with a type, too.
 var errForeign = errors.New("not a KAOS event: it has none of the members timestamp, sequence, session_id and run_id")
@@ -103,6 +109,7 @@ func (d *Decoder) document(dst []agentevents.Event, text []byte) ([]agentevents.
 		return dst[:n], err
 	}
 	d.open.settle(&d.change)
+	d.r.Numbers.Next(dst[n].RunID)
 	d.roots.note(&dst[n])
 	if d.identifies() {
 		d.seen.add(hash, d.said.sequence)
@@ -135,7 +142,7 @@ func (d *Decoder) read(line string, ev *agentevents.Event) error {
 		ev.Payload = r.Unknown()
 	}
 	d.frame.sequence = d.said.sequence
-	number := r.Numbers.Next(ev.RunID)
+	number := r.Numbers.Peek(ev.RunID)
 	d.number(number)
 	if r.Row != nil && r.Row.Type == "span" && !d.span(ev) {
 		r.Plain = true

@@ -26,6 +26,8 @@ type EncoderOptions struct {
 	// negative, as there.
 	Anchor        time.Time
 	AnchorSeconds float64
+	// Fast leaves the losses out: Losses returns nil. The lines are the same.
+	Fast bool
 }
 
 // An Encoder writes events as KAOS lines. It implements [dialect.Encoder]. It
@@ -48,34 +50,37 @@ type EncoderOptions struct {
 type Encoder struct {
 	sse     bool
 	w       wire.Writer
-	numbers dialect.Numbers
+	measure *dialect.Measure   // nil: the losses are not asked for
 	open    opens              // as events name them
 	scopes  map[scope][]spanID // the open spans of agents, turns and steps that others begin in, the innermost last
-	check   *Decoder           // reads lines, and knows which spans readers of the log know to be open
+	check   *Decoder           // reads the lines, and knows which spans readers of the log know to be open
 
 	accounts map[scope]*account
 	latest   *account // of the latest event
 	untold   bool     // the event has a usage_observed before its line
 
 	ofNode        bool // the agent of the event is its node
-	spanned       bool // the event gets the agent that is known by a span,
-	named         bool // and has named it itself
 	names         dialect.Names
 	handoffs      map[scope][]pair // the open ones of a handoff id
 	called        map[scope]string // the ids by which span lines call agents that are known by their spans
 	line          []byte           // in a frame
-	*boundary                      // of the line that is written: own, or compared
+	read          []agentevents.Event
+	*boundary     // of the line that is written: own, or compared
 	own, compared boundary
 	// Of the line of the event itself, not of one that it is compared with:
+	kind   agentevents.Kind
 	typ    string
 	number int64
 }
 
 // NewEncoder returns an encoder.
 func NewEncoder(o EncoderOptions) *Encoder {
-	return &Encoder{
-		sse: o.SSE, w: wire.Writer{F: format}, check: NewDecoder(Options{Anchor: o.Anchor, AnchorSeconds: o.AnchorSeconds}),
+	reader := Options{Anchor: o.Anchor, AnchorSeconds: o.AnchorSeconds}
+	e := &Encoder{sse: o.SSE, w: wire.Writer{F: format}, check: NewDecoder(reader)}
+	if !o.Fast {
+		e.measure = dialect.NewMeasure(Name, e.check, words)
 	}
+	return e
 }
 
 func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
@@ -83,20 +88,35 @@ func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
 // End appends nothing: every event is written at once.
 func (e *Encoder) End(dst []byte) ([]byte, error) { return dst, nil }
 
-// Losses returns the losses so far. See [dialect.Encoder].
-func (e *Encoder) Losses() []dialect.Loss { return e.w.Losses.List() }
+// Losses returns the losses so far: the encoder reads each line back, see [dialect.Measure].
+func (e *Encoder) Losses() []dialect.Loss {
+	if e.measure == nil {
+		return nil
+	}
+	return e.measure.Losses()
+}
 
 // Append appends the line of an event. See [dialect.Encoder].
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	defer e.w.Release()
+	mark := len(dst)
+	dst, err := e.write(dst, ev)
+	if e.measure != nil {
+		e.measure.Wrote(&ev, dst[mark:], err)
+		e.check.release()
+	}
+	return dst, err
+}
+
+// write appends the lines of an event.
+func (e *Encoder) write(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if ev.SchemaVersion == "" {
 		ev.SchemaVersion = agentevents.SchemaVersion // readers give it
 	}
 	agent := e.names.Of(&ev) // keeps agents without an id apart
 	id := e.idOf(&ev, agent)
 	if e.told(&ev, agent) {
-		e.w.Losses.Add(&ev, dialect.Dropped, "", "its deltas are there")
-		return dst, nil
+		return dst, nil // its deltas are there
 	}
 	out, err := dst, error(nil)
 	var after account
@@ -105,14 +125,11 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		after, used = e.account(ev.RunID, agent).ended(p)
 	}
 	if e.untold = used != nil; e.untold {
-		losses := e.w.Losses // those of the event say what is lost of its usage
-		e.w.Losses = dialect.Losses{}
 		out, err = e.append(out, &agentevents.Event{Scope: agentevents.Scope{SessionID: ev.SessionID}, RunID: ev.RunID, AgentID: id,
 			Sequence: ev.Sequence, Time: ev.Time, Marks: ev.Marks & agentevents.MarkLate, SchemaVersion: ev.SchemaVersion, Payload: used})
-		if e.w.Losses = losses; err != nil {
+		if err != nil {
 			return dst, err
 		}
-		e.w.Losses.Add(&ev, dialect.Made, "", "a usage_observed in front of it says what the agent used")
 	}
 	if out, err = e.append(out, &ev); err != nil {
 		return dst, err
@@ -125,7 +142,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 // an agent that starts without an id is the span of its start, until the line of a span there
 // has another one; its own start and end say their span.
 func (e *Encoder) idOf(ev *agentevents.Event, agent string) string {
-	e.ofNode, e.spanned = ev.AgentID == "" && len(ev.NodeRunID)|len(ev.NodeID) != 0, false
+	e.ofNode = ev.AgentID == "" && len(ev.NodeRunID)|len(ev.NodeID) != 0
 	if agent == ev.AgentID || e.ofNode {
 		ev.AgentID = agent
 		return agent
@@ -142,11 +159,8 @@ func (e *Encoder) idOf(ev *agentevents.Event, agent string) string {
 			e.called[scope{strings.Clone(ev.RunID), strings.Clone(agent)}] = strings.Clone(ev.AgentID)
 		}
 	}
-	id := cmp.Or(e.called[key], agent)
-	if e.spanned = id != ev.AgentID; e.spanned {
-		e.named, ev.AgentID = ev.AgentID != "", id
-	}
-	return id
+	ev.AgentID = cmp.Or(e.called[key], agent)
+	return ev.AgentID
 }
 
 // append appends one line.
@@ -156,6 +170,7 @@ func (e *Encoder) append(dst []byte, ev *agentevents.Event) ([]byte, error) {
 		out = e.line
 	}
 	mark := len(out)
+	e.kind = ev.Kind()
 	out, verbatim, err := e.w.Append(out, ev, (*document)(e))
 	if err != nil {
 		return dst, err
@@ -163,13 +178,8 @@ func (e *Encoder) append(dst []byte, ev *agentevents.Event) ([]byte, error) {
 	if e.own.subject != "" {
 		e.settle(ev.SpanID != "", verbatim, ev.Time)
 	}
-	e.everywhere(ev, verbatim)
-	e.check.roots.note(ev)
-	if hash := jsonwire.Hash(bytes.TrimSuffix(out[mark:], newline)); !verbatim || e.check.identifies() {
-		if _, again := e.check.seen.find(hash); again {
-			e.w.Losses.Add(ev, dialect.Dropped, "", repeatedLine)
-		}
-		e.check.seen.add(hash, e.number)
+	if e.measure == nil {
+		e.follow(out[mark:], ev)
 	}
 	if !e.sse {
 		return out, nil
@@ -182,32 +192,17 @@ func (e *Encoder) append(dst []byte, ev *agentevents.Event) ([]byte, error) {
 	return append(jsonwire.AppendInt(append(dst, "id: "...), e.number), "\n\n"...), nil
 }
 
-// everywhere counts the losses that do not depend on the kind. Readers of a verbatim
-// line derive the same id, number and session.
-func (e *Encoder) everywhere(ev *agentevents.Event, verbatim bool) {
-	l, next := &e.w.Losses, e.numbers.Next(ev.RunID)
-	if verbatim {
+// follow reads the line of a span as readers of the log do, since the spans that they know to be
+// open decide on later lines.
+func (e *Encoder) follow(line []byte, ev *agentevents.Event) {
+	if e.own.subject == "" {
+		e.check.roots.note(ev)
 		return
 	}
-	if ev.ID != "" {
-		l.Every(ev, dialect.Dropped, "/id", "the document has no ids of events")
-	}
-	if next != ev.Sequence {
-		l.Every(ev, dialect.Dropped, "/sequence", "a reader numbers the events of a run from 0 without gaps; the number on the line is an extra member")
-	}
-	if ev.SessionID == "" {
-		l.Every(ev, dialect.Made, "/sessionId", "required; the run's id")
-	}
-	switch {
-	case ev.SpanID != "" || e.own.subject == "":
-	case e.own.found:
-		l.Every(ev, dialect.Made, "/spanId", "the id that its start got")
-	default:
-		l.Every(ev, dialect.Made, "/spanId", "required; derived from what the span is about")
-	}
+	e.read, _ = e.check.document(e.read[:0], bytes.TrimSuffix(line, newline)) // no reader refuses it
+	clear(e.read)
+	e.check.release()
 }
-
-const repeatedLine = "an earlier event has the same line: readers take it for that one"
 
 var newline = []byte("\n")
 
@@ -215,7 +210,7 @@ var newline = []byte("\n")
 type document Encoder
 
 func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
-	e, mark := (*Encoder)(d), len(dst)
+	e := (*Encoder)(d)
 	if e.boundary = &e.compared; !w.Whole {
 		e.boundary = &e.own
 		e.own.subject = ""
@@ -223,74 +218,37 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	if w.Ev.RunID == "" {
 		w.Break(RuleRequired, "/runId", "is required")
 	}
-	lose(w, e.fromNode(w), dialect.Made, "/agentId", "the id of the node's execution, or of the node")
-	if e.spanned && w.Ev != &w.Read {
-		const detail = "the span that its start has in the place of an id"
-		lose(w, e.named, dialect.Altered, "/agentId", detail)
-		lose(w, !e.named, dialect.Made, "/agentId", detail)
-	}
 	switch p := w.Ev.Payload.(type) {
 	case *agentevents.TextCompleted:
 		if p.Text != "" {
-			w.SayAs(&agentevents.TextDelta{BlockID: p.BlockID, Delta: p.Text}, "written as one delta")
+			w.SayAs(&agentevents.TextDelta{BlockID: p.BlockID, Delta: p.Text}, "")
 		}
 	case *agentevents.AgentReasoned:
 		if p.Reasoning != "" {
-			w.SayAs(&agentevents.AgentReasoningDelta{BlockID: p.BlockID, Delta: p.Reasoning, Verbosity: p.Verbosity, TokenCount: p.TokenCount}, "written as one delta")
+			w.SayAs(&agentevents.AgentReasoningDelta{BlockID: p.BlockID, Delta: p.Reasoning, Verbosity: p.Verbosity, TokenCount: p.TokenCount}, "")
 		}
 	case *agentevents.HandoffAccepted:
 		if of := e.handoff(w.Ev.RunID, p); !w.Whole && of != (pair{p.From.AgentID, p.To.AgentID}) {
-			lose(w, of.from != p.From.AgentID, dialect.Altered, "/payload/from", ofRequest)
-			lose(w, of.to != p.To.AgentID, dialect.Altered, "/payload/to", ofRequest)
 			ev, accepted := *w.Ev, *p
 			accepted.From.AgentID, accepted.To.AgentID, ev.Payload = of.from, of.to, &accepted
 			w.Say(&ev)
 		}
 	case *agentevents.NodeFailed:
 		if e.ofNode && w.Ev.NodeRunID != "" && e.account(w.Ev.RunID, w.Ev.AgentID).open {
-			w.SayAs(&agentevents.AgentEnded{Error: agentevents.Some(p.Error)}, "written as the end of the node's agent")
+			w.SayAs(&agentevents.AgentEnded{Error: agentevents.Some(p.Error)}, "")
 		}
 	}
 	row := format.Row(w.Ev.Kind())
 	if row == nil {
 		w.After, _ = strconv.Atoi(string(dialect.Unknown(w.Ev, Name, afterType)))
 	} else if row.Type == "span" {
-		row = e.plan(w, row)
+		row = e.plan(w.Ev, row)
 	}
 	dst, err := w.Line(dst, row)
-	if err != nil {
-		return dst, err
-	}
-	e.otherwise(w, row, dst[mark:])
-	if !w.Whole {
+	if err == nil && !w.Whole {
 		e.typ = w.Type()
 	}
-	return dst, nil
-}
-
-// fromNode reports whether the event that is written has its node's id as its agent's.
-func (e *Encoder) fromNode(w *wire.Writer) bool { return e.ofNode && w.Ev != &w.Read }
-
-// otherwise lists an event whose line is read as another kind.
-func (e *Encoder) otherwise(w *wire.Writer, row *wire.Row, line []byte) {
-	switch p := w.Ev.Payload.(type) {
-	case *agentevents.MemoryChanged:
-		tokens := strings.Contains(string(p.Attributes), `"tokens_`) && caseOf(row.Type, string(line)) != ""
-		lose(w, tokens, dialect.Altered, "", "a memory summary that counts tokens is read as context.compacted")
-	case *agentevents.ContextCompacted:
-		lose(w, !p.TokensBefore.OK && !p.TokensAfter.OK, dialect.Altered, "", "without token counts it is read as memory.changed")
-	case *agentevents.ApprovalRequested:
-		lose(w, p.ApprovalID != cmp.Or(p.CallID, w.Ev.RunID), dialect.Altered, "/payload/approvalId", "readers take the call's id, or without one the run's id")
-	case *agentevents.SpanRecorded:
-		if format.CaseRow("span", caseOf("span", string(line))) == row {
-			break
-		}
-		var read agentevents.Event
-		if e.check.read(string(line), &read) == nil && read.Kind() != w.Ev.Kind() {
-			w.Lose(dialect.Altered, "", "the pair of subject and phase is read as "+string(read.Kind()))
-		}
-		e.boundary.read = e.check.change
-	}
+	return dst, err
 }
 
 // Reread reads a line again, as readers of the lines so far do.
@@ -306,14 +264,27 @@ func (d *document) Reread(w *wire.Writer, line string) error {
 		line = strings.TrimPrefix(value, " ")
 		w.Origin = line
 	}
-	r.Continue(w)
-	if err := e.check.read(line, &w.Read); err != nil {
+	if !mayBe(e.kind, line) {
+		return errForeign
+	}
+	err := e.check.read(line, &w.Read)
+	if r.Lines--; err != nil { // the line that is written counts
 		return err
 	}
 	if !r.Has("sequence") {
 		w.Read.Sequence = w.Ev.Sequence // it came from the line's place in the log
 	}
 	return nil
+}
+
+// mayBe reports whether an event of a kind may have been read from a line. It spares the reading
+// of lines of other formats.
+func mayBe(kind agentevents.Kind, line string) bool {
+	if row := format.Row(kind); row != nil {
+		return strings.Contains(line, `"`+row.Type+`"`) || strings.Contains(line, `\u`)
+	}
+	_, known := kind.Info()
+	return !known
 }
 
 // errUntold is the error of an event whose line alone does not say what the event says.

@@ -101,17 +101,11 @@ var format = func() *wire.Format {
 		Own: func(typ string) bool {
 			return strings.Trim(typ, "abcdefghijklmnopqrstuvwxyz_") == "" && !slices.Contains(others, typ)
 		},
-		Lax: true, OtherExtra: true, Nulls: true,
+		Lax: true, OtherExtra: true, Nulls: true, Measured: true,
 		// Of a line of another type, members are the payload's.
 		Place:   func(w *wire.Writer, m *wire.Member, _, _, _ string) bool { return m == nil && w.Row() != nil },
 		Remarks: []string{monotonic, afterType},
-		Every:   "/step /causationId",
-		Details: map[string]string{
-			"/payload/agent":   "the document has only the agent's name",
-			"/payload/usage":   "the figures on the line are read as extra members: usage_observed has them, too",
-			"/payload/costUsd": "cost_usd is read as an extra member: usage_observed has it, too",
-		},
-		Case: caseOf,
+		Case:    caseOf,
 		Head: []wire.Member{
 			need("timestamp", "/timestamp", wire.AnyTime(timeForm{}, time.Second)), need("sequence", "/sequence", sequenceForm{}), need("session_id", "/sessionId", filled(wire.Value{})).Or(ownRun),
 			need("run_id", "/runId", id), may("agent_id", "/agentId", lineAgent{orNull}).Or(null),
@@ -164,7 +158,7 @@ var format = func() *wire.Format {
 			{Type: "text_delta", Kind: agentevents.KindTextDelta, Members: []wire.Member{content}},
 			{Type: "thinking_delta", Kind: agentevents.KindAgentReasoningDelta, Members: []wire.Member{content}},
 			{Type: "tool_call_args_delta", Kind: agentevents.KindToolArgumentsDelta, Members: []wire.Member{may("call_id", "callId", text), content}},
-			{Type: "tool_call_approval_required", Kind: agentevents.KindApprovalRequested, Says: "approvalId", Members: []wire.Member{
+			{Type: "tool_call_approval_required", Kind: agentevents.KindApprovalRequested, Members: []wire.Member{
 				may("call_id", "callId", text), may("tool_name", "toolId", text), may("arguments", "arguments", pairs{free{empty: "[]"}}).Or(instead("[]")), reason,
 				beside[string]("run_state_ref", wire.Value{}, `""`),
 			}},
@@ -181,49 +175,44 @@ var format = func() *wire.Format {
 		},
 	}
 	// span adds the row of a kind that spans of a subject and phase become.
-	span := func(subject, phase string, kind agentevents.Kind, says, rest string, name wire.Member, attributes ...wire.Member) {
-		word, _, _ := strings.Cut(phase, " ")
+	span := func(subject, phase string, kind agentevents.Kind, rest string, name wire.Member, attributes ...wire.Member) {
 		duration, parent := beside[time.Duration]("duration_ms", wire.Value{}, "null"), parentSpan
-		if word == "start" || subject == "tool_call" || subject == "llm_call" { // a record of a whole call begins, too
+		if phase == "start" || subject == "tool_call" || subject == "llm_call" { // a record of a whole call begins, too
 			parent = enclosed
 		}
 		errorType, errorMessage := beside[string]("error_type", wire.Value{}, "null"), beside[string]("error_message", wire.Value{}, "null")
-		if word != "start" && subject != "handoff" {
+		if phase != "start" && subject != "handoff" {
 			duration = may("duration_ms", "durationMs", wire.Nullable(least0)).Or(sinceStart)
 		}
 		if phase == "error" {
 			errorType, errorMessage = may("error_type", "error/code", orNull).Or(errorCode), may("error_message", "error/message", orNull).Or(null)
 		}
-		f.Rows = append(f.Rows, wire.Row{Type: "span", Case: subject + " " + phase, Kind: kind, Says: says, Rest: rest, Body: attributes, Members: []wire.Member{
-			need("subject", "", wire.Const(`"`+subject+`"`)), need("phase", "", wire.Const(`"`+word+`"`)), spanID, parent, name, duration, errorType, errorMessage, may("attributes", "", wire.Body),
+		f.Rows = append(f.Rows, wire.Row{Type: "span", Case: subject + " " + phase, Kind: kind, Rest: rest, Body: attributes, Members: []wire.Member{
+			need("subject", "", wire.Const(`"`+subject+`"`)), need("phase", "", wire.Const(`"`+phase+`"`)), spanID, parent, name, duration, errorType, errorMessage, may("attributes", "", wire.Body),
 		}})
 	}
-	span("turn", "start", agentevents.KindTurnStarted, "", "attributes", title, turn)
-	span("step", "start", agentevents.KindStepStarted, "", "attributes", title, step, known("description", "description"))
-	span("tool_call", "start", agentevents.KindToolCalled, "", "attributes", named("tool."), tool, call, may("arguments", "arguments"))
-	span("llm_call", "start", agentevents.KindModelCalled, "", "attributes", named("llm_call."), does, may("inputs", "request"), ask, by, model)
-	span("subagent", "start by span", agentevents.KindAgentStarted, "/parentAgentId agent/agentId", "", named("subagent."), agent, known("task", "task"), may("lifecycle", "lifecycle"), wire.Resumed()) // no line has it
-	span("subagent", "start", agentevents.KindAgentStarted, "/parentAgentId", "", named("subagent."), agent, known("task", "task"), may("lifecycle", "lifecycle"), wire.Resumed())
-	span("handoff", "start", agentevents.KindHandoffRequested, "", "", named("handoff."), from, to, known("reason", "reason"))
-	span("handoff", "complete", agentevents.KindHandoffAccepted, "", "", named("handoff."), from, to, known("reason", "reason"))
+	span("turn", "start", agentevents.KindTurnStarted, "attributes", title, turn)
+	span("step", "start", agentevents.KindStepStarted, "attributes", title, step, known("description", "description"))
+	span("tool_call", "start", agentevents.KindToolCalled, "attributes", named("tool."), tool, call, may("arguments", "arguments"))
+	span("llm_call", "start", agentevents.KindModelCalled, "attributes", named("llm_call."), does, may("inputs", "request"), ask, by, model)
+	span("subagent", "start", agentevents.KindAgentStarted, "", named("subagent."), agent, known("task", "task"), may("lifecycle", "lifecycle"), wire.Resumed())
+	span("handoff", "start", agentevents.KindHandoffRequested, "", named("handoff."), from, to, known("reason", "reason"))
+	span("handoff", "complete", agentevents.KindHandoffAccepted, "", named("handoff."), from, to, known("reason", "reason"))
 	for _, phase := range []string{"error", "cancelled", "complete"} { // the last one is what writers take
-		summary, isError, outcome := "", []wire.Member(nil), ""
-		switch phase {
-		case "complete":
+		summary, isError := "", []wire.Member(nil)
+		if phase == "complete" {
 			summary, isError = `""`, []wire.Member{attr("is_error", "", "false", failed{})}
-		case "cancelled":
-			outcome = " outcome"
 		}
-		span("turn", phase, agentevents.KindTurnEnded, "error/code error/message", "attributes", title, turn)
-		span("step", phase, agentevents.KindStepEnded, "error/code error/message", "attributes", title,
+		span("turn", phase, agentevents.KindTurnEnded, "attributes", title, turn)
+		span("step", phase, agentevents.KindStepEnded, "attributes", title,
 			append([]wire.Member{step, attr("result_summary", "resultSummary", summary)}, isError...)...)
-		span("tool_call", phase, agentevents.KindToolReturned, "status oneEvent", "", named("tool."), slices.Concat(
+		span("tool_call", phase, agentevents.KindToolReturned, "", named("tool."), slices.Concat(
 			[]wire.Member{tool, call, attr("result_summary", "resultSummary", summary, summaryForm{})}, isError,
 			[]wire.Member{may("arguments", "arguments", wholeCall{}), may("result", "result")})...)
-		span("llm_call", phase, agentevents.KindModelReturned, "oneEvent error/code error/message", "", named("llm_call."),
+		span("llm_call", phase, agentevents.KindModelReturned, "", named("llm_call."),
 			does, may("inputs", "request", wholeCall{}), may("input_tokens", "", spent{}), may("output_tokens", "", spent{}), may("total_tokens", "", spent{}),
 			may("cost_usd", "", spent{}), ask, by, model, may("response", "response"))
-		span("subagent", phase, agentevents.KindAgentEnded, "/parentAgentId"+outcome, "", named("subagent."),
+		span("subagent", phase, agentevents.KindAgentEnded, "", named("subagent."),
 			agent, known("result_summary", "result"), attr("tokens_used", "statedTokens", "", statedForm{count}))
 	}
 	wire.AddLate(f.Rows)

@@ -10,19 +10,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // The forms of values that the document has and the engine does not.
-
-// lose notes a loss of the event that is written, if it is one.
-func lose(w *wire.Writer, lost bool, what dialect.Change, pointer, detail string) {
-	if lost {
-		w.Lose(what, pointer, detail)
-	}
-}
 
 // A timeForm is a reading of the monotonic clock, in seconds.
 type timeForm struct{}
@@ -88,25 +80,16 @@ func instead(value string) func(*wire.Writer, []byte, *wire.Member) []byte {
 type lineAgent struct{ wire.Form }
 
 func (lineAgent) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	agent, parent, of := w.Ev.AgentID, w.Ev.ParentAgentID, "/agentId"
+	agent, parent := w.Ev.AgentID, w.Ev.ParentAgentID
 	switch w.Ev.Payload.(type) {
 	case *agentevents.AgentStarted, *agentevents.AgentEnded:
 		if parent != "" || agent == "" || agent != named(jsonwire.Text(w.Kept(m.Name))) {
-			agent, of = parent, "/parentAgentId"
+			agent = parent
 		}
 		if start := encoderOf(w).ends; agent == "" && start != nil && start.other != "" && start.other != Root && start.other != encoderOf(w).name {
 			agent = start.other
-			w.Lose(dialect.Made, of, ofStart)
 		}
 	}
-	why, alone := "the log has no line of the root agent", of == "/parentAgentId" && !encoderOf(w).check.roots.have(w.Ev.RunID)
-	if of == "/parentAgentId" && encoderOf(w).below {
-		why, alone = "readers take the agent of the span around it", true
-	}
-	if agent == "" && !alone {
-		w.Every(dialect.Made, of, "null is the root agent")
-	}
-	lose(w, agent == Root && alone, dialect.Dropped, of, why)
 	return jsonwire.AppendString(dst, unnamed(agent)), agent != "" && agent != Root
 }
 
@@ -120,7 +103,6 @@ func (f phaseForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([
 	if !said || w.Whole || !ok || !nullIn(p.Phase, m.Name) {
 		return dst, said
 	}
-	w.Lose(dialect.Dropped, w.Pointer(m), mustBeNull+p.Phase)
 	return dst[:mark], false
 }
 
@@ -185,7 +167,6 @@ func (f free) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte
 	mark := len(dst)
 	dst, said := f.Value.Append(w, dst, m, at)
 	if said && (len(dst) < mark+3 || dst[mark] != '{') {
-		w.Lose(dialect.Dropped, w.Pointer(m), "it is not an object with members")
 		return dst, false
 	}
 	return dst, said
@@ -220,12 +201,10 @@ func (pairs) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte,
 		w.Fail(agentevents.RuleFieldJSON, w.Pointer(m), err.Error())
 		return dst, false
 	case text == "[]" || text == "{}":
-		w.Lose(dialect.Dropped, w.Pointer(m), "an empty list is read as absent")
 		return dst, false
 	case arePairs(text):
 		return append(dst, text...), true
 	}
-	w.Lose(dialect.Altered, w.Pointer(m), "written as a list of pairs of texts")
 	if text[0] != '{' {
 		return append(jsonwire.AppendString(append(dst, `[["arguments",`...), text), "]]"...), true
 	}
@@ -271,9 +250,13 @@ func beside[T any](name string, form wire.Form, empty string) wire.Member {
 }
 
 func (f *aside[T]) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+	kept := w.Kept(m.Name)
+	if kept == "" || kept == f.empty { // as mostly
+		return dst, false
+	}
 	var r wire.Reader
-	r.S.Reset(w.Kept(m.Name))
-	if w.Kept(m.Name) == f.empty || f.Form.Parse(&r, new(T)) != nil {
+	r.S.Reset(kept)
+	if f.Form.Parse(&r, new(T)) != nil {
 		return dst, false
 	}
 	return keptMember(w, dst, m)
@@ -307,17 +290,6 @@ func (questionForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, at any) (
 	for i := range list {
 		text += "\n" + list[i].Question
 	}
-	switch len(list) {
-	case 0:
-		w.Lose(dialect.Made, "/payload/questions", "one empty question")
-	case 1:
-		id := cmp.Or(w.Ev.Payload.(*agentevents.ClarificationRequested).InterruptID, interruptOf(w))
-		lose(w, list[0].ID != id, dialect.Altered, "/payload/questions/0/id", "readers take the interrupt's id")
-		w.Pend.Drop("/payload/questions/0/schema", list[0].Schema != "")
-	default:
-		w.Lose(dialect.Altered, "/payload/questions", "joined to one question")
-		w.Lose(dialect.Dropped, "/payload/questions", "joined to one question")
-	}
 	return jsonwire.AppendString(dst, strings.TrimPrefix(text, "\n")), true
 }
 
@@ -332,10 +304,8 @@ func (questionForm) Parse(r *wire.Reader, at any) error {
 type interruptForm struct{ wire.EmptyKept }
 
 func (interruptForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	id, kept := *at.(*string), w.Kept(m.Name)
-	lose(w, id == "", dialect.Made, "/payload/interruptId", "readers take the resume token or, without one, the run's id")
-	lose(w, id == "" && kept == "", dialect.Made, "/"+string(Name), m.Name)
-	if kept != "" && id == interruptOf(w) {
+	id := *at.(*string)
+	if w.Kept(m.Name) != "" && id == interruptOf(w) {
 		id = ""
 	}
 	return jsonwire.AppendString(dst, id), true
@@ -393,8 +363,6 @@ func errorCode(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 	if !ok || p.Status == agentevents.ToolStatusError {
 		return append(dst, "null"...)
 	}
-	lose(w, p.Error.OK, dialect.Made, "/payload/error/code", "the status")
-	lose(w, !p.Error.OK, dialect.Made, "/payload/error", "the status")
 	return jsonwire.AppendString(dst, string(p.Status))
 }
 
@@ -416,16 +384,10 @@ func (callID) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte
 type wholeCall struct{ wire.Value }
 
 func (f wholeCall) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	said, whole, open := *at.(*agentevents.JSON) != "", isWhole(w.Ev), encoderOf(w).read.ends != nil
-	lose(w, whole && open, dialect.Dropped, "/payload/oneEvent", "")
-	lose(w, whole && open && said, dialect.Dropped, w.Pointer(m), "")
-	lose(w, whole && open && said, dialect.Made, "/"+string(Name), m.Name)
-	lose(w, !whole && !open, dialect.Made, "/payload/oneEvent", "the log has no start of its span")
-	lose(w, !whole && said, dialect.Dropped, w.Pointer(m), "the start has them")
 	switch {
-	case whole:
+	case isWhole(w.Ev):
 		return f.Value.Append(w, dst, m, at)
-	case open:
+	case encoderOf(w).known != nil:
 		return keptMember(w, dst, m)
 	}
 	return dst, false
@@ -465,9 +427,7 @@ func (summaryForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, at any) ([
 	summary := *at.(*string)
 	if result := w.Ev.Payload.(*agentevents.ToolReturned).Result; result != "" {
 		text, _ := jsonwire.Compact(string(result))
-		made := summaryOf(text)
-		lose(w, summary != "" && summary == made, dialect.Dropped, "/payload/resultSummary", "readers take the beginning of a result for a made-up summary")
-		summary = cmp.Or(summary, made)
+		summary = cmp.Or(summary, summaryOf(text))
 	}
 	return jsonwire.AppendString(dst, summary), summary != ""
 }
@@ -493,9 +453,6 @@ type agentName struct{}
 
 func (agentName) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
 	name := encoderOf(w).name
-	own := name != "" && w.Ev.ParentAgentID == name
-	lose(w, own, dialect.Dropped, "/parentAgentId", "")
-	lose(w, own, dialect.Made, "/"+string(Name), "agent_id")
 	if raw := w.Kept(m.Name); raw != "" && (name == "" || name == named(jsonwire.Text(raw))) {
 		return keptMember(w, dst, m)
 	}
@@ -527,8 +484,7 @@ func (spent) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, 
 	if !said {
 		return keptMember(w, dst, m)
 	}
-	lose(w, w.Use(m.Name) != "", dialect.Altered, w.Pointer(m), "the figure of its usage")
-	w.Lose(dialect.Made, "/"+string(Name), m.Name)
+	w.Use(m.Name) // the event's own figure is in its place
 	if m.Name == "cost_usd" {
 		return number{}.Append(w, dst, m, &cost)
 	}
@@ -545,15 +501,9 @@ func (f statedForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) (
 		return f.Form.Append(w, dst, m, at)
 	}
 	if !usage.OK {
-		var r wire.Reader
-		r.S.Reset(w.Kept(m.Name))
-		fits := w.Kept(m.Name) != "" && f.Form.Parse(&r, new(agentevents.Opt[int64])) == nil
-		lose(w, fits, dialect.Dropped, "/"+string(Name)+"/"+jsonwire.Token("/attributes/"+m.Name), "readers take it for the tokens that the end states")
-		lose(w, fits, dialect.Made, "/payload/statedTokens", "the extra member")
 		return keptMember(w, dst, m)
 	}
-	lose(w, w.Use(m.Name) != "", dialect.Dropped, "/"+string(Name)+"/"+jsonwire.Token("/attributes/"+m.Name), "the figure of its usage")
-	w.Lose(dialect.Made, "/payload/statedTokens", "the tokens of its usage")
+	w.Use(m.Name) // the figure of the usage is in its place
 	return jsonwire.AppendInt(dst, usage.V.TotalTokens.Or(usage.V.InputTokens+usage.V.OutputTokens)), true
 }
 

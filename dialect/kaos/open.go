@@ -120,8 +120,6 @@ func (e *Encoder) noteHandoff(ev *agentevents.Event) {
 	}
 }
 
-const ofRequest = "that of the request with its id, as no line has the id"
-
 // A change is what a line does to the open spans. It takes effect when the line is
 // written or read, so that a line that is refused changes nothing.
 type change struct {

@@ -231,21 +231,19 @@ type boundary struct {
 	parent string  // of the agent that begins
 	within *spanID // the span that this one begins in, if it is known
 	failed bool    // is_error
-	found  bool    // the id is that of the span's start
-	below  bool    // readers take the agent of the span around it for the agent's parent
 
 	// Of the spans that an event without a span id may mean, the one that ends, and
 	// whether this one begins.
 	ends   *opened
 	begins bool
-	read   change // to the spans that readers know to be open
+	known  *opened // the open span with the id, as readers know it
 }
 
 // plan sets e.boundary for the event that is written, and returns its row: that of
 // its kind, for a start or complete, or another.
-func (e *Encoder) plan(w *wire.Writer, row *wire.Row) *wire.Row {
+func (e *Encoder) plan(ev *agentevents.Event, row *wire.Row) *wire.Row {
 	*e.boundary = boundary{}
-	b, ev, phase, whole := e.boundary, w.Ev, "", false
+	b, phase, whole := e.boundary, "", false
 	id, other, _ := parts(ev)
 	subject, usual, _ := strings.Cut(row.Case, " ")
 	b.begins = usual == "start"
@@ -270,7 +268,7 @@ func (e *Encoder) plan(w *wire.Writer, row *wire.Row) *wire.Row {
 			phase = ended(ev, p.Error)
 		}
 	case *agentevents.ToolReturned:
-		phase, whole = e.returned(w, p), p.OneEvent && ev.SpanID == ""
+		phase, whole = e.returned(p), p.OneEvent && ev.SpanID == ""
 	case *agentevents.ModelReturned:
 		phase, whole = ended(ev, p.Error), p.OneEvent && ev.SpanID == ""
 	case *agentevents.AgentEnded:
@@ -286,34 +284,16 @@ func (e *Encoder) plan(w *wire.Writer, row *wire.Row) *wire.Row {
 		b.subject, b.begins = "span", p.Phase == "start"
 	}
 	e.bound(ev, whole)
+	var start opened
+	if b.known != nil && !b.begins {
+		start = *b.known
+	}
 	switch b.subject {
-	case "step":
-		lose(w, *id == "", dialect.Made, "/payload/stepId", "readers take the name or the span's id")
-		e.begin(cmp.Or(*id, stepOf(*other, b.span)), "", "")
-	case "tool_call":
-		if b.name = cmp.Or(*other, b.read.start(b.begins).other); b.name == "" {
-			w.Lose(dialect.Altered, "", "a call without a tool is read as span.recorded")
-			break
-		}
-		lose(w, *other == "", dialect.Made, "/payload/toolId", ofStart)
-		e.call(w, *id, "/payload/callId")
-	case "llm_call":
-		b.name = cmp.Or(*other, b.read.start(b.begins).other)
-		e.call(w, *id, "/payload/modelCallId")
+	case "tool_call", "llm_call", "handoff":
+		b.name = cmp.Or(*other, start.other)
 	case "subagent":
-		phase = cmp.Or(phase, e.agent(w, *id))
-	case "handoff":
-		from := cmp.Or(*id, b.read.start(b.begins).id)
-		b.name = cmp.Or(*other, b.read.start(b.begins).other)
-		if from == "" || b.name == "" {
-			w.Lose(dialect.Altered, "", "a handoff without both agents is read as span.recorded")
-			break
-		}
-		lose(w, *id == "", dialect.Made, "/payload/from", ofStart)
-		lose(w, *other == "", dialect.Made, "/payload/to", ofStart)
-		e.begin(from, "", b.name)
+		b.name = agentNamed(ev, *id, start.id)
 	case "span":
-		b.read.ends = nil
 		if !slices.Contains(closing, ev.Payload.(*agentevents.SpanRecorded).Phase) {
 			b.ends = nil
 		}
@@ -323,9 +303,6 @@ func (e *Encoder) plan(w *wire.Writer, row *wire.Row) *wire.Row {
 	}
 	return row
 }
-
-// ofStart says what stands for a fact that the end of a span does not say.
-const ofStart = "that of its start"
 
 // bound sets the id of a span that begins or ends. A subject that begins again before
 // it has ended keeps its span. whole means that the event is all of a call.
@@ -341,7 +318,7 @@ func (e *Encoder) bound(ev *agentevents.Event, whole bool) {
 			b.ends = e.open.ended(b.run, b.span, b.subject, false)
 		}
 	case start != nil:
-		b.span, b.found = start.spanID, true
+		b.span = start.spanID
 	default: // what the span is about and the event's number make the id
 		agent := max(1, jsonwire.Mix(jsonwire.Hash(b.run), jsonwire.Hash(b.agent)))
 		h := jsonwire.Mix(uint64(max(0, slices.Index(subjects, b.subject))), ev.Sequence)
@@ -350,7 +327,7 @@ func (e *Encoder) bound(ev *agentevents.Event, whole bool) {
 	if b.begins || whole {
 		b.within = e.enclosing(ev)
 	}
-	b.read.ends = e.check.open.ended(b.run, b.span, b.subject, b.begins)
+	b.known = e.check.open.ended(b.run, spanID{span: b.span.text()}, b.subject, b.begins)
 }
 
 // enclosing returns the span in which one of the event begins: that of the call which
@@ -377,7 +354,6 @@ func enclosing(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 	if within == nil || w.Ev.SpanID != "" || w.Whole {
 		return append(dst, "null"...)
 	}
-	w.Every(dialect.Made, "/parentSpanId", "the span in which it begins")
 	return within.append(dst, false)
 }
 
@@ -387,86 +363,21 @@ func sinceStart(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 	if start == nil || !agentevents.TimeKnown(start.at) || !agentevents.TimeKnown(w.Ev.Time) || !w.Ev.Time.After(start.at) || w.Whole {
 		return append(dst, "null"...)
 	}
-	w.Lose(dialect.Made, "/payload/durationMs", "the time since its start")
 	took := agentevents.Some(w.Ev.Time.Sub(start.at))
 	dst, _ = number{}.Append(w, dst, nil, &took)
 	return dst
 }
 
-// begin notes that readers know a span to be open, if the line begins one.
-func (e *Encoder) begin(id, agent, other string) {
-	if e.begins {
-		e.read.begins = opened{about: about{id, e.subject, agent, e.run}, spanID: e.span, other: other, below: e.below}
-	}
-}
-
-// call lists what readers make of a call of a tool or of a model, and its id.
-func (e *Encoder) call(w *wire.Writer, call, pointer string) {
-	b, said, kept := e.boundary, call, ""
-	if call == b.span.span { // the line has what was read instead
-		kept = jsonwire.Text(string(dialect.Unknown(w.Ev, Name, "/attributes/call_id")))
-		said = kept
-	}
-	known := e.check.open.known(&b.read, about{said, b.subject, b.agent, b.run}, b.begins, b.span)
-	switch {
-	case call == "":
-		w.Lose(dialect.Made, pointer, "readers take the span's id")
-	case known != call:
-		w.Lose(dialect.Altered, pointer, e.otherID())
-	}
-	besides(w, "call_id", kept, said, known)
-	e.begin(known, b.agent, b.name)
-}
-
-// agent lists what readers make of the agent of a sub-agent's span. It returns the
-// phase, if it is not that of the kind. The id of a node is no id of the event.
-func (e *Encoder) agent(w *wire.Writer, id string) (phase string) {
-	b, kept, said := e.boundary, "", ""
-	if p, ok := w.Ev.Payload.(*agentevents.AgentStarted); ok {
-		said = p.Agent.Or(agentevents.AgentRef{}).AgentID
-		b.name = cmp.Or(id, said)
+// agentNamed returns the name of the agent of a sub-agent's span, whose start readers know by an
+// id.
+func agentNamed(ev *agentevents.Event, id, start string) (name string) {
+	if p, ok := ev.Payload.(*agentevents.AgentStarted); ok {
+		name = cmp.Or(id, p.Agent.Or(agentevents.AgentRef{}).AgentID)
 	} else { // the name on the line may be one that another open agent has, too
-		kept = named(jsonwire.Text(string(dialect.Unknown(w.Ev, Name, "/attributes/subagent_name"))))
-		b.name = cmp.Or(kept, id, b.read.start(false).id)
+		kept := named(jsonwire.Text(string(dialect.Unknown(ev, Name, "/attributes/subagent_name"))))
+		name = cmp.Or(kept, id, start)
 	}
-	b.name = named(unnamed(b.name)) // no sub-agent is read as the root agent
-	known := e.check.open.known(&b.read, about{b.name, b.subject, "", b.run}, b.begins, spanID{})
-	switch {
-	case !b.begins:
-		besides(w, "subagent_name", kept, b.name, known)
-	case known != b.name && b.name == said:
-		phase = "start by span"
-	case known != b.name:
-		w.Lose(dialect.Made, "/payload/agent", "the agent's id")
-	}
-	b.below = cmp.Or(w.Ev.ParentAgentID, Root) == Root && w.Kept("agent_id") == "" && e.check.open.below(&b.read, w.Ev, b.begins)
-	e.begin(known, "", "")
-	lose(w, id == "" && known != "", dialect.Made, "/agentId", "the agent's id")
-	if id != "" && known != id && !e.fromNode(w) {
-		what, why := dialect.Altered, e.otherID()
-		if known == "" {
-			what, why = dialect.Dropped, "readers know it by its span"
-		}
-		w.Lose(what, "/agentId", why)
-	}
-	return phase
-}
-
-// otherID says why readers know a call or an agent by another id.
-func (b *boundary) otherID() string {
-	if b.begins {
-		return "another one with this id is open: readers take the span's id"
-	}
-	return "readers take the id of the span's start"
-}
-
-// besides lists that readers keep an attribute because they know the call or agent by
-// another name, or that they no longer do.
-func besides(w *wire.Writer, attribute, kept, said, known string) {
-	lose(w, kept == "" && said != "" && said != known, dialect.Made, "/"+string(Name), attribute)
-	if kept != "" && said == known {
-		w.Lose(dialect.Dropped, "/"+string(Name)+"/~1attributes~1"+attribute, "readers know it by this name")
-	}
+	return named(unnamed(name)) // no sub-agent is read as the root agent
 }
 
 // turnID returns the id of a turn: its number.
@@ -488,30 +399,23 @@ func ended(ev *agentevents.Event, err agentevents.Opt[agentevents.ErrorInfo]) st
 	return "error"
 }
 
-// returned sets what the status of a call that ends needs on the line, and returns the
+// returned sets the members that the status of a call that ends needs on the line, and returns the
 // phase, if it is not complete.
-func (e *Encoder) returned(w *wire.Writer, p *agentevents.ToolReturned) (phase string) {
-	written := agentevents.ToolStatusOK
+func (e *Encoder) returned(p *agentevents.ToolReturned) (phase string) {
 	switch p.Status {
 	case agentevents.ToolStatusCancelled, agentevents.ToolStatusInterrupted:
-		phase, written = "cancelled", agentevents.ToolStatusCancelled
+		return "cancelled"
 	case agentevents.ToolStatusError, agentevents.ToolStatusForbidden, agentevents.ToolStatusRateLimited:
-		written = agentevents.ToolStatusError
-		if e.failed = !p.Error.OK && p.Status == written; !e.failed {
-			phase = "error"
+		if e.failed = !p.Error.OK && p.Status == agentevents.ToolStatusError; !e.failed {
+			return "error"
 		}
 	}
-	lose(w, p.Status != written, dialect.Altered, "/payload/status", string(written))
-	return phase
+	return ""
 }
 
 // settle changes the open spans once the line is written.
 func (e *Encoder) settle(hasID, verbatim bool, at time.Time) {
 	b := &e.own
-	if verbatim {
-		b.read = e.check.change
-	}
-	e.check.open.settle(&b.read)
 	if verbatim && !hasID {
 		return // readers find no pair
 	}

@@ -23,7 +23,7 @@ type Options struct {
 	// ThresholdOf returns the confidence threshold of the agent in the run. A
 	// decision below it must be escalated before its node completes. The start of a run
 	// may state the run's own (configurable.escalationThreshold), which goes first; no line
-	// states an agent's. Nil means [DefaultThreshold]. See [Host.ThresholdOf].
+	// states an agent's. Nil means [DefaultThreshold]. See package host.
 	ThresholdOf func(runID, agentID string) float64
 	// Folded says that the caller folds the events, too. Strict then leaves to the fold
 	// the rules of the document that a fold has: tool-call-open, delta-index and
@@ -66,6 +66,7 @@ func NewDecoder(o Options) *Decoder {
 		o.ThresholdOf = func(string, string) float64 { return DefaultThreshold }
 	}
 	doc := documentOf(o.Profile)
+	o.Profile = doc.p
 	d := &Decoder{o: o, doc: doc, r: wire.Reader{F: doc.Format, Strict: o.Strict}, runs: map[string]*runState{}}
 	d.r.Doc = d
 	return d
@@ -193,8 +194,8 @@ func (d *Decoder) other() {
 		r.Kept.Add(keptTwin, jsonwire.Quote(d.question))
 	}
 	d.open.note(r.Ev, r.Type)
-	if of := others[d.o.Profile][r.Type]; of != nil {
-		d.odd = cmp.Or(d.odd, of.broken(r.Body))
+	if p := d.o.Profile; p != RFC0002 {
+		d.odd = cmp.Or(d.odd, brokenPayload(p, payloadOf(p, r.Type), r.Body))
 	}
 	if (r.Type == nodeResumed || r.Type == nodeCancelled) && !r.Has("nodeId") {
 		// The fold needs the node, but only the payload must have it.
@@ -327,10 +328,8 @@ func keep(r *wire.Reader, name, raw string) (taken bool, err error) {
 	in := at[:strings.LastIndexByte(at, '/')]
 	switch {
 	case d.odd != nil:
-	case closedAt(p, d.row, in, name):
-		d.odd = breaks(RuleClosed, at, extraMember)
-	case d.row != nil && p != RFC0002:
-		if rule, detail := d.row.form(inPayload(in, name)).check(p, raw); detail != "" {
+	case p != RFC0002:
+		if rule, detail := wrong(p, d.row.object(p, in), name, raw); detail != "" {
 			d.odd = breaks(rule, at, detail)
 		}
 	}

@@ -106,11 +106,10 @@
 //
 // # Hosts and clients
 //
-// A [Host] applies the rules that no line shows, as options of an emitter: which
+// Package host applies the rules that no line shows, as options of an emitter: which
 // events and tools the host declares, and what follows a decision below the
-// threshold. [Capabilities] are the host's declarations, which clients look up;
-// package discovery serves and fetches them. [SnapshotOf] makes the document's
-// snapshot from a fold's snapshot, and [AppendSnapshot] writes it.
+// threshold. Clients look up its capabilities; package discovery serves and fetches
+// them. Package snapshot makes the document's snapshot from a fold's snapshot.
 package openwop
 
 import "github.com/agentevents/agentevents/dialect"

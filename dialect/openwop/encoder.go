@@ -391,7 +391,7 @@ func valueAt(line, pointer, toolName string) string {
 func (e *Encoder) typeOf(w *wire.Writer, at *wire.Row) string {
 	typ := e.k.typ
 	switch {
-	case e.row.of == "" || typ != tables[RFC0002].Row(e.row.kind).Type:
+	case e.row.of == "" || typ != documentOf(RFC0002).Row(e.row.kind).Type:
 		return at.Type
 	case e.p == SchemaV1: // it has another payload for this type
 		w.Lose(dialect.Altered, "/openwop/"+jsonwire.Token(keptType), e.row.typ)

@@ -3,12 +3,14 @@ package openwop
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/internal/facts"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -64,6 +66,13 @@ var empty = plainly(`""`)
 // ofEvent returns the id of the event, for a call or an interrupt without an id.
 func ofEvent(e *Encoder) string { return e.eventID }
 
+// demand returns the schema of the member that is written, or nil.
+func demand(w *wire.Writer, m *wire.Member) *facts.Schema {
+	e := encoderOf(w)
+	of, _, _ := e.row.object(e.p, w.At()).Member(m.Name)
+	return of.Whole()
+}
+
 // A mender is a form that writes only texts of a certain form.
 type mender interface {
 	mended(w *wire.Writer, m *wire.Member, text string) string
@@ -74,9 +83,6 @@ func idForm(p Profile, form IDForm) textForm {
 	f := textForm{spell: true}
 	if p != RFC0002 {
 		f.mend = normalizing(form)
-	}
-	if form != InterruptID || p == SchemaV2 {
-		f.rule = anIDOf(form)
 	}
 	return f
 }
@@ -165,17 +171,13 @@ func calledTool(w *wire.Writer, m *wire.Member, id string) string {
 type textForm struct {
 	wire.Value
 	spell bool // the decoder notes an empty one: the field cannot tell it from an absent one
-	rule  form // what a strict decoder checks; nil for none
 	// say returns what the line says where the event says a text, or "". mend returns
 	// a text in the form of the profile, or "". Both note what they change, and may be
 	// nil.
 	say, mend func(w *wire.Writer, m *wire.Member, text string) string
 }
 
-var (
-	text  = textForm{spell: true}
-	plain = textForm{spell: true, rule: aPlainID}
-)
+var text = textForm{spell: true}
 
 func (f textForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	v := *at.(*string)
@@ -196,42 +198,19 @@ func (f textForm) mended(w *wire.Writer, m *wire.Member, text string) string {
 }
 
 func (f textForm) Parse(r *wire.Reader, at any) error {
-	s := r.S
 	err := f.Value.Parse(r, at)
 	if err == nil && f.spell && *at.(*string) == "" {
 		decoderOf(r).spell(r)
-	}
-	return checked(r, &s, f.rule, err)
-}
-
-// A ruled form has values that a strict decoder checks.
-type ruled struct {
-	wire.Form
-	rule form
-}
-
-func (f ruled) Parse(r *wire.Reader, at any) error {
-	s := r.S
-	return checked(r, &s, f.rule, f.Form.Parse(r, at))
-}
-
-// checked checks the value that s reads next by a rule, if it was read without error.
-func checked(r *wire.Reader, s *jsonwire.Scanner, of form, err error) error {
-	if err == nil && r.Strict && of != nil {
-		raw, _ := s.Raw() // never fails
-		if rule, detail := of(decoderOf(r).o.Profile, raw); detail != "" {
-			r.Break(rule, detail)
-		}
 	}
 	return err
 }
 
 // wordForm is an optional word. The schemas allow only those of a list.
-func wordForm(p Profile, words []string) wire.Form {
-	f := textForm{spell: true, rule: oneOf(words...)}
+func wordForm(p Profile) wire.Form {
+	f := text
 	if p != RFC0002 {
 		f.mend = func(w *wire.Writer, m *wire.Member, text string) string {
-			if !slices.Contains(words, text) {
+			if !slices.Contains(demand(w, m).Words, text) {
 				w.Lose(dialect.Dropped, w.Pointer(m), "not one of the schema's words")
 				return ""
 			}
@@ -241,15 +220,16 @@ func wordForm(p Profile, words []string) wire.Form {
 	return f
 }
 
-// shortForm is a text that must have 1 to 64 characters under SchemaV2.
+// shortForm is a text of limited length under SchemaV2.
 func shortForm(p Profile) wire.Form {
 	if p != SchemaV2 {
 		return text
 	}
-	return textForm{spell: true, rule: shortText(aName, 64), mend: func(w *wire.Writer, m *wire.Member, text string) string {
-		n := jsonwire.FirstCharacters(text, 64)
+	return textForm{spell: true, mend: func(w *wire.Writer, m *wire.Member, text string) string {
+		high := demand(w, m).High
+		n := jsonwire.FirstCharacters(text, high)
 		if n < len(text) {
-			w.Lose(dialect.Altered, w.Pointer(m), "cut after 64 characters")
+			w.Lose(dialect.Altered, w.Pointer(m), "cut after "+strconv.Itoa(high)+" characters")
 		}
 		return text[:n]
 	}}
@@ -260,7 +240,7 @@ func jsonObject(p Profile) wire.Form {
 	if p == RFC0002 {
 		return wire.Value{}
 	}
-	return ruled{objectForm{}, anObject}
+	return objectForm{}
 }
 
 type objectForm struct{ wire.Value }
@@ -290,7 +270,7 @@ func sequence(s *jsonwire.Scanner) (uint64, error) {
 }
 
 // millis is a duration in whole milliseconds.
-var millis = ruled{wire.AtLeast(RuleRange, millisForm{}, 0), wholeFrom(0)}
+var millis = wire.AtLeast(RuleRange, millisForm{}, 0)
 
 type millisForm struct{ wire.Value }
 
@@ -329,7 +309,7 @@ func (statusForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]
 	case status == agentevents.ToolStatusOK && derived != status:
 		w.Lose(dialect.Altered, w.Pointer(m), "error")
 		status = derived
-	case status == agentevents.ToolStatusCancelled, status == agentevents.ToolStatusInterrupted, encoderOf(w).p != RFC0002 && !slices.Contains(toolStatuses, string(status)):
+	case status == agentevents.ToolStatusCancelled, status == agentevents.ToolStatusInterrupted, encoderOf(w).p != RFC0002 && !slices.Contains(demand(w, m).Words, string(status)):
 		w.Lose(dialect.Altered, w.Pointer(m), "error")
 		status = agentevents.ToolStatusError
 	}
@@ -394,7 +374,6 @@ func errorObject(p Profile, envelope bool) wire.Form {
 	code, message := errorText{textForm{spell: true}}, errorText{}
 	silence := empty
 	if p != RFC0002 { // the message must not be empty
-		code.rule, message.rule = aName, aName
 		silence = madeOf(func(e *Encoder) string { return cmp.Or(errorOf(e.w.Ev.Payload).Code, unknownError) })
 	}
 	name, other := "code", "error"
@@ -470,26 +449,7 @@ func (f refForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]b
 }
 
 func (f refForm) Parse(r *wire.Reader, at any) error {
-	s := r.S
-	err := agentRef(&r.S, at.(*agentevents.AgentRef))
-	if err == nil && r.Strict && f.p == RFC0002 {
-		raw, _ := s.Raw() // never fails
-		if name, rule, detail := brokenPart(aRef, true, f.p, raw); detail != "" {
-			r.BreakAt(r.Pointer()+"/"+name, rule, detail)
-		}
-	}
-	return err
-}
-
-// aRef are the members of an AgentRef of the RFC, section A.
-var aRef = []part{must("agentId", aName), may("agentSharing", aSharing), may("modelClass", oneOf(modelWords...))}
-
-func aSharing(_ Profile, raw string) (agentevents.Rule, string) {
-	s := agentevents.AgentSharing(jsonwire.Text(raw))
-	if _, group := s.Group(); group || s == agentevents.SharingIsolated || s == agentevents.SharingShared {
-		return "", ""
-	}
-	return RuleEnum, jsonwire.Word(string(s)) + " is not isolated, shared or shared:<group>"
+	return agentRef(&r.S, at.(*agentevents.AgentRef))
 }
 
 // agentRef reads an AgentRef. One with extra members or empty texts reads itself.
@@ -563,14 +523,13 @@ func (handsOver) AppendMembers(w *wire.Writer, dst []byte) []byte {
 // An apart is a text that the event says elsewhere, or not at all. The line may have
 // another one, which is kept.
 type apart struct {
-	rule form
 	read func(d *Decoder) *string // where the decoder remembers it
 	own  func(w *wire.Writer, dst []byte, kept string) []byte
 }
 
 func (f apart) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
-	p, kept := encoderOf(w).p, w.Kept(m.Name)
-	if isText(kept) && (p == RFC0002 || f.rule.fits(p, kept)) {
+	kept := w.Kept(m.Name)
+	if isText(kept) && (encoderOf(w).p == RFC0002 || demand(w, m).Fits(kept)) {
 		w.Use(m.Name)
 		return append(dst, kept...), true
 	}
@@ -579,12 +538,11 @@ func (f apart) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte
 }
 
 func (f apart) Parse(r *wire.Reader, _ any) error {
-	s := r.S
-	return checked(r, &s, f.rule, wire.Value{}.Parse(r, f.read(decoderOf(r))))
+	return wire.Value{}.Parse(r, f.read(decoderOf(r)))
 }
 
 // nodeForm is the node in a payload. It also stands in the envelope.
-var nodeForm = apart{allOf(aPlainID, anID(NodeID, nil)), func(d *Decoder) *string { return &d.node }, func(w *wire.Writer, dst []byte, _ string) []byte {
+var nodeForm = apart{func(d *Decoder) *string { return &d.node }, func(w *wire.Writer, dst []byte, _ string) []byte {
 	id := encoderOf(w).nodeID
 	if id == "" {
 		return dst
@@ -684,9 +642,4 @@ func (agentOfOther) AppendMembers(w *wire.Writer, dst []byte) []byte {
 		w.Lose(dialect.Altered, "/agentId", "read from the payload")
 	}
 	return dst
-}
-
-// undeclared is the rule of a member that a closed payload does not have.
-func undeclared(Profile, string) (agentevents.Rule, string) {
-	return RuleClosed, "the profile does not declare it, and the payload is closed"
 }

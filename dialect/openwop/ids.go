@@ -2,13 +2,11 @@ package openwop
 
 import (
 	"cmp"
-	"math"
-	"strconv"
 	"strings"
+	"sync"
 	"unicode"
-	"unicode/utf8"
 
-	"github.com/agentevents/agentevents/internal/jsonwire"
+	"github.com/agentevents/agentevents/dialect/openwop/internal/schemas"
 )
 
 // An IDForm is the required form of an id.
@@ -28,80 +26,10 @@ const (
 	PlainID                   // any
 )
 
-// grammars are the lengths of ids under both schemas. Ids of SchemaV2 may also have
-// colons, or begin with a tenant.
-var grammars = [...]struct {
-	low1, high1, low2, high2 int
-	also                     string
-	tenant                   bool
-}{
-	EventID:     {low1: 1, high1: 128, low2: 16, high2: 128},
-	RunID:       {low1: 1, high1: 128, low2: 16, high2: 128, tenant: true},
-	NodeID:      {low1: 1, high1: 128, low2: 1, high2: 128, also: ":"},
-	AgentID:     {low1: 3, high1: 256, low2: 1, high2: 128, also: ":"},
-	HandoffID:   {low1: 3, high1: 256, low2: 3, high2: 128, also: ":"},
-	WorkflowID:  {low1: 1, high1: math.MaxInt, low2: 1, high2: 128, also: ":"},
-	InterruptID: {low1: 1, high1: 256, low2: 16, high2: 128, tenant: true},
-	TypeID:      {low1: 1, high1: math.MaxInt},
-	PlainID:     {low1: 1, high1: math.MaxInt},
-}
-
 // ValidID reports whether an id has the form that the profile requires. RFC0002
 // only requires that it is not empty.
 func ValidID(p Profile, form IDForm, id string) bool {
-	g := &grammars[form]
-	switch {
-	case p == RFC0002 || form == PlainID:
-		return id != ""
-	case p == SchemaV1:
-		n := utf8.RuneCountInString(id)
-		return n >= g.low1 && n <= g.high1
-	case form == TypeID:
-		return validTypeID(id)
-	case g.tenant:
-		tenant, rest, ok := strings.Cut(strings.TrimPrefix(id, "anon:"), "/")
-		return ok && opaque(tenant, 1, 128, "") && opaque(rest, g.low2, g.high2, "")
-	}
-	return opaque(id, g.low2, g.high2, g.also)
-}
-
-// legal says what ids of the form are legal.
-func (form IDForm) legal(p Profile) string {
-	g := &grammars[form]
-	low, high := g.low1, g.high1
-	if p == SchemaV2 {
-		low, high = g.low2, g.high2
-	}
-	length := strconv.Itoa(low) + " to " + strconv.Itoa(high)
-	switch {
-	case p == RFC0002 || form == PlainID || p == SchemaV1 && high == math.MaxInt:
-		return "any text that is not empty"
-	case p == SchemaV1:
-		return length + " characters"
-	case form == TypeID:
-		return "a dotted name such as core.llm"
-	case g.tenant:
-		return "a tenant, a slash and " + length + " letters, digits and . _ ~ -"
-	}
-	return strings.TrimRight(length+" letters, digits and . _ ~ - "+g.also, " ")
-}
-
-// opaque reports whether id has a legal length and only characters of SchemaV2's
-// ids, and also those.
-func opaque(id string, low, high int, also string) bool {
-	return len(id) >= low && len(id) <= high && strings.Trim(id, idLetters+also) == ""
-}
-
-// validTypeID reports whether id is a dotted name of at least two parts. Each
-// part begins with a small letter, and the first has no capital letters.
-func validTypeID(id string) bool {
-	first, _, dotted := strings.Cut(id, ".")
-	for part := range strings.SplitSeq(id, ".") {
-		if !isWord(part, capitals+"_") {
-			return false
-		}
-	}
-	return dotted && len(id) <= 256 && first == strings.ToLower(first)
+	return schemas.ValidID(schemas.Version(p), schemas.IDForm(form), id)
 }
 
 // NormalizeID returns an id in the form that the profile requires. It returns an
@@ -109,69 +37,37 @@ func validTypeID(id string) bool {
 // characters that are not allowed, and adds a hash of the whole id, so that
 // different ids stay different. It does not change its own results.
 func NormalizeID(p Profile, form IDForm, id string) string {
-	if id == "" || ValidID(p, form, id) {
-		return id
-	}
-	g, keep := &grammars[form], 60
-	var buf [96]byte
-	b := buf[:0]
-	if p == SchemaV2 && g.tenant {
-		b = append(b, "local/"...)
-		keep += len(b)
-	}
-	allowed, sep := idLetters+g.also, byte('~')
-	if form == TypeID {
-		b, allowed, sep = append(b, "core.t"...), letters+capitals+"_", '-'
-	}
-	for i := 0; i < len(id) && len(b) < keep; i++ {
-		c := id[i]
-		if p == SchemaV2 && strings.IndexByte(allowed, c) < 0 || c >= utf8.RuneSelf {
-			c = '_'
-		}
-		b = append(b, c)
-	}
-	return string(jsonwire.AppendHex(append(b, sep), jsonwire.Hash(id)))
+	return schemas.NormalizeID(schemas.Version(p), schemas.IDForm(form), id)
 }
 
 // vendorType reports whether an unregistered type is legal for a vendor under the
 // profile.
 func vendorType(p Profile, typ string) bool {
 	first, rest, ok := strings.Cut(typ, ".")
-	if !ok || !isWord(first, capitals+"_") {
+	if !ok || !schemas.IsWord(first, schemas.Capitals+"_") {
 		return false
 	}
 	if p == SchemaV2 {
 		verb, more, two := strings.Cut(rest, ".")
-		return first != "openwop" && registered2[first] == "" && kebab(first) && kebab(verb) && (!two || kebab(more))
+		return first != "openwop" && !registered2().domains[first] && kebab(first) && kebab(verb) && (!two || kebab(more))
 	}
 	switch first {
 	case "openwop", "core", "community", "vendor", "private", "local":
 		return false
 	}
 	for part := range strings.SplitSeq(typ, ".") {
-		if part == "" || strings.Trim(part, letters+capitals+"_") != "" {
+		if part == "" || strings.Trim(part, schemas.Letters+schemas.Capitals+"_") != "" {
 			return false
 		}
 	}
 	return true
 }
 
-// letters are the characters of kebab case, idLetters those of SchemaV2's ids.
-const (
-	letters   = "abcdefghijklmnopqrstuvwxyz0123456789-"
-	capitals  = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	idLetters = letters + capitals + "._~"
-)
-
-// isWord reports whether s begins with a small letter and has only characters of
-// kebab case and more.
-func isWord(s, more string) bool {
-	return s != "" && s[0] >= 'a' && s[0] <= 'z' && strings.Trim(s, letters+more) == ""
-}
-
 // kebab reports whether s is in kebab case: words of small letters and digits,
 // joined by dashes. The first word begins with a letter.
-func kebab(s string) bool { return isWord(s, "") && s[len(s)-1] != '-' && !strings.Contains(s, "--") }
+func kebab(s string) bool {
+	return schemas.IsWord(s, "") && s[len(s)-1] != '-' && !strings.Contains(s, "--")
+}
 
 // legalType reports whether the profile allows writing a type. The pattern of
 // SchemaV1 matches any name of two parts, also misspelt and invented types of the
@@ -179,7 +75,7 @@ func kebab(s string) bool { return isWord(s, "") && s[len(s)-1] != '-' && !strin
 func legalType(p Profile, typ string) bool {
 	if p == SchemaV1 {
 		first, _, _ := strings.Cut(typ, ".")
-		return registeredIn(registered1, typ) || registered1[first] == "" && knownType(p, typ)
+		return registered1().has(typ) || !registered1().domains[first] && knownType(p, typ)
 	}
 	return knownType(p, typ)
 }
@@ -190,83 +86,26 @@ func legalType(p Profile, typ string) bool {
 func knownType(p Profile, typ string) bool {
 	switch p {
 	case SchemaV1:
-		return registeredIn(registered1, typ) || vendorType(p, typ) && renamed(p, typ) == typ
+		return registered1().has(typ) || vendorType(p, typ) && renamed(p, typ) == typ
 	case SchemaV2:
-		return registeredIn(registered2, typ) || vendorType(p, typ)
+		return registered2().has(typ) || vendorType(p, typ)
 	}
 	return typ != ""
 }
 
-// registeredIn reports whether a table has a type.
-func registeredIn(table map[string]string, typ string) bool {
-	first, verb, ok := strings.Cut(typ, ".")
-	return ok && verb != "" && !strings.Contains(verb, " ") && strings.Contains(table[first], " "+verb+" ")
-}
-
-// registered1 are the types that SchemaV1 registers: a domain and its verbs.
-var registered1 = map[string]string{
-	"agent":           " decided handoff invocation.completed invocation.started memory.consolidated promptResolved reasoned reasoning.delta toolCalled toolReturned verified ",
-	"approval":        " granted overridden received rejected requested ",
-	"artifact":        " created ",
-	"authorization":   " decided ",
-	"budget":          " consumed exhausted reserved threshold.crossed ",
-	"cap":             " breached ",
-	"channel":         " written ",
-	"clarification":   " requested resolved ",
-	"commitment":      " fired ",
-	"connector":       " auth_expired authorized ",
-	"conversation":    " closed exchanged opened ",
-	"core":            " dispatch.fanOut dispatch.join workflowChain.confidence-escalated workflowChain.event ",
-	"deployment":      " canary.adjusted promoted rolled-back state.changed ",
-	"egress":          " decided ",
-	"envelope":        " nlToFormat.engaged recovery.applied refusal retry.attempted retry.exhausted truncated ",
-	"eval":            " completed scored started ",
-	"interrupt":       " requested resolved ",
-	"lease":           " acquired handed-off lost renewed ",
-	"log":             " appended ",
-	"memory":          " compacted written ",
-	"model":           " capability.insufficient capability.substituted ",
-	"node":            " cancelled completed dispatched failed resumed retried skipped started suspend-failed suspended ",
-	"output":          " chunk ",
-	"prompt":          " composed ",
-	"provider":        " usage ",
-	"replay":          " diverged divergedAtRefusal ",
-	"roster":          " run.initiated ",
-	"run":             " cancelled completed dead_lettered failed paused restored-from-snapshot resumed resuming started ",
-	"runOrchestrator": " decided ",
-	"tool":            " session.closed session.opened ",
-	"trigger":         " delivery.attempted subscription.state.changed ",
-	"variable":        " changed ",
-	"version":         " pinned ",
-	"workflow":        " loopback-limit restored stalled ",
-	"workspace":       " updated ",
-}
-
-// registered2 are the types that SchemaV2 registers: those of SchemaV1, perhaps by
-// another name, and more. names2 are its names for those, and names1 the same
-// the other way round.
-var registered2, names1, names2 = func() (all, to1, to2 map[string]string) {
-	all = map[string]string{
-		"channel": " presence ", "compensation": " completed failed manual-intervention-required paused requested started ", "context": " summarized ",
-		"goal": " closed evaluated ", "import": " applied ", "negotiation": " decided ", "proposal": " activated created ",
-		"voice": " barge-in cancelled endpoint-candidate speech-start synthesis-chunk transcript turn-commit ",
-	}
+// names are the types of SchemaV1 by their names in SchemaV2 and the other way round.
+var names = sync.OnceValues(func() (to1, to2 map[string]string) {
 	to1, to2 = map[string]string{}, map[string]string{}
 	vocabulary := map[string]string{}
 	for _, r := range rows(SchemaV2) {
 		vocabulary[r.typ] = cmp.Or(r.v2, r.typ)
 	}
-	for domain, verbs := range registered1 {
-		for verb := range strings.FieldsSeq(verbs) {
-			typ := domain + "." + verb
-			name := cmp.Or(vocabulary[typ], name2(typ))
-			to1[name], to2[typ] = typ, name
-			first, rest, _ := strings.Cut(name, ".")
-			all[first] = cmp.Or(all[first], " ") + rest + " "
-		}
+	for typ := range registered1().types {
+		name := cmp.Or(vocabulary[typ], name2(typ))
+		to1[name], to2[typ] = typ, name
 	}
-	return all, to1, to2
-}()
+	return to1, to2
+})
 
 // renames2 are the types that SchemaV2 has under another word.
 var renames2 = map[string]string{"run.resuming": "run.resume-started", "core.dispatch.fanOut": "dispatch.fanned-out", "core.dispatch.join": "dispatch.joined"}
@@ -287,9 +126,9 @@ func name2(typ string) string {
 // renamed returns a type of the other major version in the profile's spelling,
 // and any other type unchanged.
 func renamed(p Profile, typ string) string {
-	names := names1
+	to1, to2 := names()
 	if p == SchemaV2 {
-		names = names2
+		return cmp.Or(to2[typ], typ)
 	}
-	return cmp.Or(names[typ], typ)
+	return cmp.Or(to1[typ], typ)
 }

@@ -113,9 +113,6 @@ func look(line, typ, asked string) string {
 	return typ
 }
 
-// suspension are the details of a suspension that the schemas declare.
-var suspension = []part{may("interruptId", anID(InterruptID, aName)), may("kind", anInterruptKind), may("key", anIDOf(PlainID))}
-
 // A detailsForm is the details of a suspension: all members of the payload that no
 // other field has. The schemas put two of them first.
 type detailsForm struct {
@@ -174,7 +171,7 @@ func (f detailsForm) object(w *wire.Writer, raw agentevents.JSON) string {
 // line has no place for.
 func (f detailsForm) detail(w *wire.Writer, name, raw string) (string, bool) {
 	why := ""
-	of, declared := formOf(suspension, f.p, name)
+	payload := encoderOf(w).row.payload
 	switch id := jsonwire.Text(raw); {
 	case f.p != RFC0002 && name == "interruptId" && id != "":
 		raw = jsonwire.Quote(normalized(w, InterruptID, "/payload/details", id))
@@ -182,10 +179,10 @@ func (f detailsForm) detail(w *wire.Writer, name, raw string) (string, bool) {
 		name == "agentId" && (isText(raw) || w.Ev.AgentID != ""):
 		why = "the payload has a member of that name"
 	case f.p == RFC0002 || encoderOf(w).same():
-	case f.p == SchemaV2 && !declared && !hatch(name):
+	case payload.Refuses(name):
 		why = "the profile has no place for it"
 	default:
-		_, why = of.check(f.p, raw)
+		_, why = wrong(f.p, payload, name, raw)
 	}
 	if why != "" {
 		w.Lose(dialect.Dropped, "/payload/details/"+jsonwire.Token(name), why)
@@ -201,7 +198,7 @@ func (detailsForm) Parse(*wire.Reader, any) error { return nil }
 func questions(p Profile, interrupt bool) wire.Form {
 	id, text := wire.Need("id", "id", wire.Full{}), wire.Need("question", "question", wire.Full{})
 	if interrupt && p != RFC0002 {
-		id.Form, text.Form = textForm{rule: aName}, textForm{rule: aName}
+		id.Form, text.Form = textForm{}, textForm{}
 		id, text = id.Or(madeQuestionID), text.Or(made(unknownQuestion))
 	}
 	return wire.List[agentevents.Question](id, text, wire.May("schema", "schema", jsonObject(p)))
@@ -219,12 +216,8 @@ const unknownQuestion = "?"
 // A keyForm is the key of an interrupt.
 type keyForm struct{ textForm }
 
-func newKeyForm(p Profile) keyForm {
-	f := keyForm{textForm{rule: aPlainID, mend: normalizing(InterruptID)}}
-	if p != RFC0002 {
-		f.rule = shortText(aPlainID, maxKey)
-	}
-	return f
+func newKeyForm() keyForm {
+	return keyForm{textForm{mend: normalizing(InterruptID)}}
 }
 
 func (f keyForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
@@ -275,14 +268,14 @@ func (f artifactForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) 
 		kept = w.KeptAt(elsewhere(w), f.name, true)
 	}
 	value := kept
-	switch of := e.row.form(inPayload(w.At(), f.name)); {
+	switch of := demand(w, m); {
 	case kept == "" && !m.Need:
 		return dst, false
 	case kept == "":
 		w.Lose(dialect.Made, w.Pointer(m), "")
-	case f.p != RFC0002 && !of.fits(f.p, kept):
+	case f.p != RFC0002 && !of.Fits(kept):
 		if value = ""; f.name == "actions" {
-			value = mendedActions(kept, w.At() == "/payload/data")
+			value = mendedActions(kept, of.Element().Whole().Words)
 		}
 		w.Lose(dialect.Altered, w.Pointer(m), "the profile has another form for it")
 	}
@@ -302,18 +295,18 @@ func (f artifactForm) made(e *Encoder, p *agentevents.ApprovalRequested) string 
 	return `"action"`
 }
 
-// mendedActions returns those of the actions that the profile has, or "".
-func mendedActions(raw string, data bool) string {
-	edit := "edit"
-	if data {
-		edit = "edit-accept"
-	}
+// mendedActions returns those of the actions that the profile has, or "". Its lists differ in the
+// name of an edit.
+func mendedActions(raw string, legal []string) string {
 	var words []string
 	for _, word := range texts(raw) {
-		if word == "edit" || word == "edit-accept" {
+		switch edit := map[string]string{"edit": "edit-accept", "edit-accept": "edit"}[word]; {
+		case slices.Contains(legal, edit):
 			word = edit
+		case !slices.Contains(legal, word):
+			continue
 		}
-		if slices.Contains(actions(edit), word) && !slices.Contains(words, word) {
+		if !slices.Contains(words, word) {
 			words = append(words, word)
 		}
 	}
@@ -342,7 +335,7 @@ func (f actionForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) (
 		return f.keptForm.Append(w, dst, m, at)
 	}
 	said := jsonwire.Quote(word)
-	if !f.rule.fits(encoderOf(w).p, said) || telling(word, verdictOf(w.Ev.Payload)) == "" {
+	if encoderOf(w).p != RFC0002 && !demand(w, m).Fits(said) || telling(word, verdictOf(w.Ev.Payload)) == "" {
 		w.Lose(dialect.Dropped, w.Pointer(m), "not a word for such an answer")
 		return dst, false
 	}
@@ -354,8 +347,7 @@ func (f actionForm) Parse(r *wire.Reader, at any) error {
 	if raw, err := s.Raw(); err != nil || telling(jsonwire.Text(raw), verdictOf(r.Ev.Payload)) == "" {
 		return f.keptForm.Parse(r, at)
 	}
-	s = r.S
-	return checked(r, &s, f.rule, wire.Value{}.Parse(r, at))
+	return wire.Value{}.Parse(r, at)
 }
 
 // toldApart reports whether a member without a field has the words of the person who answers.

@@ -99,7 +99,7 @@ func lack(w *wire.Writer, dst []byte, m *wire.Member) ([]byte, bool) {
 	}
 	if e.spelled(w, m) {
 		// A schema that does not allow an empty text has it left out or made up.
-		if f, ok := m.Form.(textForm); e.p == RFC0002 || ok && f.rule.fits(e.p, `""`) {
+		if _, ok := m.Form.(textForm); e.p == RFC0002 || ok && demand(w, m).Fits(`""`) {
 			return append(dst, `""`...), true
 		}
 	}
@@ -110,31 +110,15 @@ func lack(w *wire.Writer, dst []byte, m *wire.Member) ([]byte, bool) {
 func place(w *wire.Writer, m *wire.Member, from, name, raw string) bool {
 	e, at, r := encoderOf(w), w.At(), encoderOf(w).row
 	switch {
-	case m != nil && !m.Loose, !e.same() && closedAt(e.p, r, at, name),
+	case m != nil && !m.Loose, !e.same() && r.object(e.p, at).Refuses(name),
 		at == "/payload/data" && from == "/payload" && (e.same() || !r.refuses(name)):
 		return false
 	}
-	return at == "" || e.p == RFC0002 || e.same() || r.form(inPayload(at, name)).fits(e.p, raw)
-}
-
-// inPayload returns the name of a member of the object at a pointer, as a row has it.
-func inPayload(at, name string) string {
-	return strings.TrimPrefix(at+"/"+name, "/payload/")
-}
-
-// closedAt reports whether the object at a pointer must not have an extra member. r is
-// nil on a line whose type the vocabulary does not have.
-func closedAt(p Profile, r *row, at, name string) bool {
-	switch at {
-	case "":
-		return p == SchemaV2
-	case "/payload":
-		return r.refuses(name)
-	case "/payload/error":
-		return p == SchemaV2 && !hatch(name)
+	if at == "" || e.p == RFC0002 || e.same() {
+		return true
 	}
-	_, declared := formOf(r.also, p, inPayload(at, name))
-	return r.of == "clarification" && p != RFC0002 && !declared
+	of, _, _ := r.object(e.p, at).Member(name)
+	return of.Fits(raw)
 }
 
 // elsewhere returns the object of the other form of an interrupt whose extra members

@@ -485,7 +485,7 @@ func TestDecisionsWithStrangeMembers(t *testing.T) {
 		lines := documents("runOrchestrator.decided", `{"agentId":"abc","decision":`+c.decision+`}`)
 		for _, p := range c.profiles {
 			out, losses := converted(t, RFC0002, p, lines)
-			require.Equal(t, tables[p].Row(agentevents.KindOrchestratorDecided).Type+` {"agentId":"abc","decision":`+c.out+`}`, out)
+			require.Equal(t, documentOf(p).Row(agentevents.KindOrchestratorDecided).Type+` {"agentId":"abc","decision":`+c.out+`}`, out)
 			require.ElementsMatch(t, c.losses, losses)
 		}
 		if c.refusedV2 {

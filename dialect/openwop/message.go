@@ -3,12 +3,13 @@ package openwop
 import (
 	"cmp"
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/openwop/internal/schemas"
+	"github.com/agentevents/agentevents/internal/facts"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -57,29 +58,36 @@ const (
 
 // A keptForm is a member that the vocabulary has no field for, and that has a place among
 // the others.
-type keptForm struct{ rule form }
+type keptForm struct{}
 
-func (f keptForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+func (keptForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
 	raw, e := w.Use(m.Name), encoderOf(w)
-	if raw != "" && !e.same() && !f.rule.fits(e.p, raw) {
+	if raw != "" && e.p != RFC0002 && !e.same() && !demand(w, m).Fits(raw) {
 		w.Lose(dialect.Dropped, w.Pointer(m), "the profile has another form for it")
 		raw = ""
 	}
 	return append(dst, raw...), raw != ""
 }
 
-func (f keptForm) Parse(r *wire.Reader, _ any) error {
-	s := r.S
+func (keptForm) Parse(r *wire.Reader, _ any) error {
 	raw, err := r.S.Raw()
 	if err == nil {
 		r.KeepAs(raw)
-		if d := decoderOf(r); d.odd == nil {
-			if rule, detail := f.rule.check(d.o.Profile, raw); detail != "" {
-				d.odd = breaks(rule, r.Pointer(), detail)
-			}
-		}
+		decoderOf(r).see(r, raw)
 	}
-	return checked(r, &s, f.rule, err)
+	return err
+}
+
+// see notes a member without a field whose form is not the one that a schema declares.
+func (d *Decoder) see(r *wire.Reader, raw string) {
+	p, at := d.o.Profile, r.Pointer()
+	if d.odd != nil || p == RFC0002 {
+		return
+	}
+	of, _, _ := d.row.object(p, at[:strings.LastIndexByte(at, '/')]).Member(r.Name())
+	if fault := of.Check(raw); fault != nil {
+		d.odd = breach(p, at, fault)
+	}
 }
 
 // A messageForm is a message. The schemas change the ids of its agents.
@@ -124,21 +132,23 @@ func (f turnForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]
 	if e.p != SchemaV2 || e.same() {
 		return dst, said
 	}
-	dst = append(dst[:mark], shapedTurn(w, string(dst[mark:]))...)
-	if rule, detail := aTurn(e.p, string(dst[mark:])); detail != "" {
-		w.Break(rule, w.Pointer(m), detail)
+	turn := demand(w, m)
+	dst = append(dst[:mark], shapedTurn(w, turn, string(dst[mark:]))...)
+	if fault := turn.Check(string(dst[mark:])); fault != nil {
+		broken := breach(e.p, w.Pointer(m), fault)
+		w.Break(broken.Rule, broken.Pointer, broken.Detail)
 	}
 	return dst, said
 }
 
 // shapedTurn returns a turn in the form of SchemaV2: without the members that it has no place
 // for, and with those that it requires.
-func shapedTurn(w *wire.Writer, raw string) string {
+func shapedTurn(w *wire.Writer, turn *facts.Schema, raw string) string {
 	e := encoderOf(w)
 	if !jsonwire.IsObject(raw) {
 		return raw
 	}
-	raw = optional(w, "/payload/message/", raw, turn)
+	raw = schemas.Fitted(turn, "/payload/message", raw, func(pointer, why string) { w.Lose(dialect.Dropped, pointer, why) })
 	have := func(name string) bool { return jsonwire.HasMember(raw, name) }
 	add := func(name, value string) {
 		w.Lose(dialect.Made, "/payload/message/"+name, strings.Trim(value, `"`))
@@ -160,33 +170,12 @@ func shapedTurn(w *wire.Writer, raw string) string {
 	return raw
 }
 
-// optional returns an object without the optional members that SchemaV2 has no place or
-// another form for.
-func optional(w *wire.Writer, at, raw string, parts []part) string {
-	return edited(raw, func(name, value string) (string, bool) {
-		i := slices.IndexFunc(parts, func(p part) bool { return p.name == name })
-		why := extraMember
-		if i >= 0 {
-			if name == "agent" {
-				value = optional(w, at+"agent/", value, turnAgent)
-			}
-			if _, why = parts[i].form.check(SchemaV2, value); why == "" || parts[i].need {
-				return value, true
-			}
-		}
-		w.Lose(dialect.Dropped, at+jsonwire.Token(name), why)
-		return value, false
-	})
-}
-
 func (f turnForm) Parse(r *wire.Reader, at any) error {
-	s, d := r.S, decoderOf(r)
+	s := r.S
 	err := f.messageForm.Parse(r, at)
-	if err == nil && d.odd == nil {
+	if err == nil {
 		raw, _ := s.Raw() // never fails
-		if rule, detail := aTurn(d.o.Profile, raw); detail != "" {
-			d.odd = breaks(rule, r.Pointer(), detail)
-		}
+		decoderOf(r).see(r, raw)
 	}
 	return err
 }
@@ -197,24 +186,8 @@ const (
 	speaker   = "speakerId"
 )
 
-// turn are the members of a turn under SchemaV2.
-var turn = []part{
-	must("messageId", shortText(aName, 256)), must("from", shortText(aName, 256)), may("to", shortText(aText, 256)), may("groupId", shortText(aText, 256)),
-	must("content", nil), must("ts", wholeFrom(0)), must("role", oneOf("user", roleAgent, "system")), may("agent", closedObject(turnAgent...)), must("turnIndex", wholeFrom(0)),
-	may(speaker, shortText(aName, 256)), may("parts", nil),
-}
-
-var turnAgent = []part{
-	may("agentId", anIDOf(AgentID)), may("agentSharing", oneOf(string(agentevents.SharingIsolated), string(agentevents.SharingShared))), may("memoryRef", aText), may("model", anObject),
-}
-
-// aTurn requires a turn of SchemaV2. The other profiles have no form for it.
-var aTurn = perSchema(nil, allOf(closedObject(turn...), valueThat(func(raw string) bool {
-	return jsonwire.Text(jsonwire.Member(raw, "role")) != roleAgent || jsonwire.HasMember(raw, speaker)
-}, RuleRequired, "has no "+speaker+", which the turn of an agent must have")))
-
 // reducerForm is how the message is applied.
-var reducerForm = apart{aReducer, func(d *Decoder) *string { return &d.reducer }, func(w *wire.Writer, dst []byte, kept string) []byte {
+var reducerForm = apart{func(d *Decoder) *string { return &d.reducer }, func(w *wire.Writer, dst []byte, kept string) []byte {
 	if encoderOf(w).p == RFC0002 {
 		return jsonwire.AppendString(dst, reducerRFC)
 	}
@@ -225,32 +198,9 @@ var reducerForm = apart{aReducer, func(d *Decoder) *string { return &d.reducer }
 }}
 
 // writtenAt is the time of the message, mostly that of the event.
-var writtenAt = apart{aTime, func(d *Decoder) *string { return &d.writtenAt }, func(w *wire.Writer, dst []byte, _ string) []byte {
+var writtenAt = apart{func(d *Decoder) *string { return &d.writtenAt }, func(w *wire.Writer, dst []byte, _ string) []byte {
 	return jsonwire.AppendTime(dst, w.EventTime())
 }}
-
-// aReducer requires a reducer of the schemas or of a vendor.
-func aReducer(p Profile, raw string) (agentevents.Rule, string) {
-	name := jsonwire.Text(raw)
-	rest, vendor := strings.CutPrefix(name, "vendor.")
-	org, own, _ := strings.Cut(rest, ".")
-	if p == RFC0002 || slices.Contains(reducers, name) || vendor && isWord(org, "_") && isWord(own, "_") {
-		return "", ""
-	}
-	return RuleEnum, unlisted(name, reducers) + ", and not vendor.<org>.<name>"
-}
-
-func aTime(_ Profile, raw string) (agentevents.Rule, string) {
-	var s jsonwire.Scanner
-	s.Reset(raw)
-	if upper, ok := upperTime(s); ok {
-		s = upper
-	}
-	if _, err := s.Time(); err != nil {
-		return RuleForm, "is not a time"
-	}
-	return "", ""
-}
 
 // MessageID returns the id of a message (section G). It is the same in every
 // replay of the run: it derives from the run, the sender, the number of the

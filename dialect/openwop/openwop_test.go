@@ -449,9 +449,9 @@ func TestStrict(t *testing.T) {
 		{RuleRange, "/payload/durationMs", all, line("node.completed", `{"nodeId":"n1","durationMs":1.5}`)},
 		{RuleRange, "/payload/iteration", all[:2], line("runOrchestrator.decided", `{"agentId":"abc","decision":{"kind":"terminate"},"iteration":0}`)},
 		{RuleForm, "/payload/outputs", schemas, line("node.completed", `{"nodeId":"n1","outputs":1}`)},
-		{RuleForm, "/payload/decision", v2, line("orchestrator.decided", `{"agentId":"abc","decision":{"kind":"next-worker","nextWorkerIds":[]}}`)},
+		{RuleRange, "/payload/decision/nextWorkerIds", v2, line("orchestrator.decided", `{"agentId":"abc","decision":{"kind":"next-worker","nextWorkerIds":[]}}`)},
 		{RuleForm, "/payload/decision", v2, line("orchestrator.decided", `{"agentId":"abc","decision":{"kind":"next-worker","nextWorkerIds":["a"],"nextWorkerInputs":[]}}`)},
-		{RuleForm, "/payload/decision", v2, line("orchestrator.decided", `{"agentId":"abc","decision":{"kind":"wait"}}`)},
+		{RuleEnum, "/payload/decision/kind", v2, line("orchestrator.decided", `{"agentId":"abc","decision":{"kind":"wait"}}`)},
 		{RuleRequired, "/payload/kind", v2, line("clarification.requested", `{"nodeId":"n1","questions":[{"id":"x","question":"?"}]}`)},
 		{RuleRequired, "/payload/questions/0/question", all[:2], line("clarification.requested", `{"nodeId":"n1","questions":[{"id":"x"}]}`)},
 		{RuleClosed, "/payload/model", v2, line("agent.reasoned", `{"agentId":"abc","reasoning":"","model":"m"}`)},
@@ -801,4 +801,12 @@ func TestDecoderListsWhatItMakesUp(t *testing.T) {
 	require.Equal(t, map[string]int{
 		" /id": 1, " /sequence": 1, " /timestamp": 1, "clarification.requested /payload/interruptId": 1,
 	}, made, "the answer is to the open question")
+}
+
+func TestMessageIDsAreDeterministic(t *testing.T) {
+	id := MessageID("r", "a", 0, `"hi"`)
+	require.Equal(t, id, MessageID("r", "a", 0, `"hi"`))
+	for _, other := range []string{MessageID("r2", "a", 0, `"hi"`), MessageID("r", "b", 0, `"hi"`), MessageID("r", "a", 1, `"hi"`), MessageID("r", "a", 0, `"ho"`)} {
+		require.NotEqual(t, id, other)
+	}
 }

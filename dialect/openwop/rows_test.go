@@ -211,36 +211,6 @@ func TestErrorsOfTools(t *testing.T) {
 	require.Equal(t, [2]string{string(RuleRequired), "/payload/error/error"}, [2]string{string(broken.Rule), broken.Pointer})
 }
 
-// The primary agent is the only one that acts in the run or is named in it.
-func TestOwnerOfARun(t *testing.T) {
-	const (
-		ref    = `{"agentId":"host:a","agentSharing":"shared:team","modelClass":"coding"}`
-		nodeA  = `{"nodeId":"n1","agent":` + ref + `}`
-		acts   = `{"agentId":"host:a","reasoning":"x"}`
-		system = `{"agentId":"core.system","toolId":"x:y","callId":"c","arguments":1}`
-	)
-	full := agentevents.Some(agentevents.AgentRef{AgentID: "host:a", AgentSharing: "shared:team", ModelClass: agentevents.ModelCoding})
-	for name, c := range map[string]struct {
-		want  agentevents.Opt[agentevents.AgentRef]
-		lines string
-	}{
-		"it acts":                      {agentevents.Some(agentevents.AgentRef{AgentID: "host:a"}), documents("agent.reasoned", acts)},
-		"a node names it":              {full, documents("node.started", nodeA)},
-		"a node names it, and it acts": {full, documents("node.started", nodeA, "agent.reasoned", acts, "agent.toolCalled", system)},
-		"nobody":                       {agentevents.Opt[agentevents.AgentRef]{}, documents("run.paused", `{}`)},
-		"another node has another":     {agentevents.Opt[agentevents.AgentRef]{}, documents("node.started", nodeA, "agent.reasoned", acts, "node.started", `{"nodeId":"n1","agent":{"agentId":"host:b"}}`, "agent.reasoned", acts)},
-		"it hands over":                {agentevents.Opt[agentevents.AgentRef]{}, documents("agent.handoff", `{"from":`+ref+`,"to":{"agentId":"host:b"}}`)},
-	} {
-		f := agentevents.NewFold(agentevents.FoldOptions{})
-		for _, ev := range decodeAll(t, Options{}, c.lines) {
-			f.Apply(ev)
-		}
-		s, err := SnapshotOf(f.Snapshot())
-		require.NoError(t, err)
-		require.Equal(t, c.want, s.Agent, name)
-	}
-}
-
 // The turns of a conversation are messages: a fold has them, once each. A turn without an
 // id, or with a member of another type, is an event of an unknown kind.
 func TestTurnsAreMessages(t *testing.T) {
@@ -269,7 +239,7 @@ func TestTurnsAreMessages(t *testing.T) {
 	for edit, want := range map[[2]string]agentevents.Rule{
 		{"", ""}:                      "",
 		{`"conversationId":"c",`, ""}: RuleRequired,
-		{`"conversationId":"c"`, `"conversationId":""`}: RuleRange,
+		{`"conversationId":"c"`, `"conversationId":""`}: RuleID,
 		{`:1,"turn":`, `:-1,"turn":`}:                   RuleRange,
 		{`"turn":`, `"turns":0,"turn":`}:                RuleClosed,
 		{role, `"role":"agent"`}:                        RuleRequired,
@@ -321,56 +291,6 @@ func TestTimesInSmallLetters(t *testing.T) {
 	require.Equal(t, decodeAll(t, Options{Strict: true}, line), decodeAll(t, Options{Strict: true}, small))
 	_, err := NewDecoder(Options{Strict: true}).Decode(nil, []byte(strings.Replace(strings.TrimSuffix(line, "\n"), "2026-05-19T10", "2026-05-19z10", 1)))
 	require.ErrorContains(t, err, "time")
-}
-
-// The error for an id says which form is legal.
-func TestLegalIDs(t *testing.T) {
-	for want, of := range map[string]struct {
-		p    Profile
-		form IDForm
-	}{
-		"any text that is not empty":                                  {RFC0002, RunID},
-		"1 to 128 characters":                                         {SchemaV1, EventID},
-		"3 to 256 characters":                                         {SchemaV1, HandoffID},
-		"16 to 128 letters, digits and . _ ~ -":                       {SchemaV2, EventID},
-		"3 to 128 letters, digits and . _ ~ - :":                      {SchemaV2, HandoffID},
-		"a tenant, a slash and 16 to 128 letters, digits and . _ ~ -": {SchemaV2, RunID},
-		"a dotted name such as core.llm":                              {SchemaV2, TypeID},
-	} {
-		_, detail := anIDOf(of.form)(of.p, `""`)
-		require.Equal(t, "is empty; legal: "+want, detail)
-		if of.p == SchemaV2 {
-			_, detail = anIDOf(of.form)(of.p, `"a b"`)
-			require.Equal(t, `"a b" does not have the form of SchemaV2; legal: `+want, detail)
-		}
-	}
-}
-
-// A call that returns has a result on success and an error on failure, for a host as for a
-// reader.
-func TestResultOrError(t *testing.T) {
-	failed := agentevents.Some(agentevents.ErrorInfo{Code: "x", Message: "y"})
-	for _, c := range []struct {
-		returned agentevents.ToolReturned
-		payload  string
-		legal    bool
-	}{
-		{agentevents.ToolReturned{Status: "ok", Result: "1"}, `"result":1,"status":"ok"`, true},
-		{agentevents.ToolReturned{Status: "error", Error: failed}, `"error":{"error":"x","message":"y"},"status":"error"`, true},
-		{agentevents.ToolReturned{Status: "error", Error: failed, Result: "1"}, `"error":{"error":"x","message":"y"},"status":"error","result":1`, false},
-		{agentevents.ToolReturned{Status: "ok", Error: failed}, `"error":{"error":"x","message":"y"},"status":"ok"`, false},
-	} {
-		err := (&Host{}).Guard(agentevents.Event{Payload: &c.returned})
-		rule, _ := strictly(t, RFC0002, `{"type":"agent.toolCalled","payload":{"agentId":"host:a","toolId":"x:y","callId":"c","arguments":1}}`,
-			`{"type":"agent.toolReturned","causationId":"evt-000000000-0000","payload":{"agentId":"host:a","toolId":"x:y","callId":"c",`+c.payload+`}}`)
-		if c.legal {
-			require.Nil(t, err)
-			require.Empty(t, rule)
-			continue
-		}
-		require.Equal(t, RuleResult, err.Rule)
-		require.Equal(t, RuleResult, rule)
-	}
 }
 
 // A fold says which agent a node delegated to, with its reference, also of an agent that has
@@ -456,7 +376,7 @@ func TestInitialTurns(t *testing.T) {
 	require.IsType(t, &agentevents.Unknown{}, decodeAll(t, Options{}, documents("conversation.opened", bare))[0].Payload)
 	for edit, want := range map[[2]string]agentevents.Rule{
 		{"", ""}:                   "",
-		{`"c1"`, `""`}:             RuleRange,
+		{`"c1"`, `""`}:             RuleID,
 		{`"role":"user",`, ""}:     RuleRequired,
 		{`"host:a"`, `"a b"`}:      RuleID,
 		{`"openedBy"`, `"opener"`}: RuleClosed,

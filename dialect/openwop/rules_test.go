@@ -1,7 +1,6 @@
 package openwop
 
 import (
-	"encoding/json"
 	"fmt"
 	"runtime"
 	"strings"
@@ -12,136 +11,6 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
 )
-
-// A return that is the whole call counts as a call too.
-func TestAllowlistHoldsForCallsOfOneEvent(t *testing.T) {
-	h := &Host{Agents: map[string]Manifest{"coder": {Tools: []string{"fs:read"}}}}
-	run, log := emitting(t, h, agentevents.ModeEnforce)
-	returned := func(tool string, status agentevents.ToolStatus) error {
-		return run.Agent("coder").Emit(t.Context(), &agentevents.ToolReturned{CallID: "c", ToolID: tool, Status: status, OneEvent: true, Arguments: `{}`})
-	}
-	for _, status := range []agentevents.ToolStatus{agentevents.ToolStatusOK, agentevents.ToolStatusError} {
-		var v *agentevents.RuleError
-		require.ErrorAs(t, returned("rm:all", status), &v)
-		require.Equal(t, RuleToolAllowed, v.Rule)
-	}
-	require.Empty(t, log.Events())
-	require.NoError(t, returned("fs:read", agentevents.ToolStatusOK))
-	// A refused call never began.
-	require.NoError(t, returned("rm:all", agentevents.ToolStatusForbidden))
-	require.NoError(t, returned("rm:all", agentevents.ToolStatusRateLimited))
-}
-
-// A run with a suspended node waits: for a person if the agent was not sure.
-func TestSuspendedNodesWait(t *testing.T) {
-	for _, p := range []Profile{SchemaV1, SchemaV2} {
-		run, log := emitting(t, &Host{Profile: p}, agentevents.ModeEnforce)
-		node := run.With(agentevents.Scope{NodeID: "n1"})
-		status := func(more ...agentevents.Event) Snapshot {
-			f := agentevents.NewFold(agentevents.FoldOptions{})
-			for _, ev := range append(log.Events(), more...) {
-				f.Apply(ev)
-			}
-			text, err := f.Snapshot().MarshalJSON()
-			require.NoError(t, err)
-			var r agentevents.RunSnapshot
-			require.NoError(t, r.UnmarshalJSON(text))
-			s, err := SnapshotOf(&r)
-			require.NoError(t, err)
-			return s
-		}
-		require.NoError(t, run.Emit(t.Context(), &agentevents.RunStarted{}))
-		require.NoError(t, node.Emit(t.Context(), &agentevents.NodeStarted{}))
-		require.Equal(t, StatusRunning, status().Status)
-		require.NoError(t, node.Agent("abc").Emit(t.Context(), &agentevents.AgentDecided{Decision: `1`, Confidence: agentevents.Some(0.1)}))
-		s := status()
-		require.Equal(t, StatusWaitingApproval, s.Status)
-		require.Equal(t, "n1", s.CurrentNodeID)
-
-		next := func(p agentevents.Payload) agentevents.Event {
-			return agentevents.Event{ID: "x", RunID: "r", Scope: agentevents.Scope{NodeID: "n1"}, Sequence: uint64(len(log.Events())), Time: log.Events()[0].Time, Payload: p}
-		}
-		require.Equal(t, StatusWaitingExternal, status(next(&agentevents.NodeSuspended{Reason: "webhook"})).Status)
-		other := next(&agentevents.NodeStarted{})
-		other.NodeID = "n2"
-		require.Equal(t, StatusRunning, status(other).Status, "another node runs")
-		for _, p := range []agentevents.Payload{
-			&agentevents.NodeStarted{}, &agentevents.NodeCompleted{}, &agentevents.NodeFailed{}, &agentevents.NodeSkipped{}, &agentevents.RunResumed{},
-			&agentevents.ApprovalGranted{ApprovalID: "a"}, &agentevents.ApprovalRejected{ApprovalID: "a"}, &agentevents.ClarificationResolved{InterruptID: "i"},
-			&agentevents.Unknown{Type: "node.resumed", Raw: `{}`},
-		} {
-			require.Equal(t, StatusRunning, status(next(p)).Status, p)
-		}
-		require.Equal(t, StatusCompleted, status(next(&agentevents.RunCompleted{})).Status)
-	}
-}
-
-// A resumed node runs, wherever the line names it, and whatever ends its waiting.
-func TestResumedNodesRun(t *testing.T) {
-	line := func(n int, typ, envelope, payload string) string {
-		return fmt.Sprintf(`{"eventId":"e%d","runId":"r1"%s,"type":"%s","payload":%s,"timestamp":"2026-05-19T10:00:00.000Z","sequence":%d}`+"\n", n, envelope, typ, payload, n)
-	}
-	n1, n2 := `,"nodeId":"n1"`, `,"nodeId":"n2"`
-	before := line(0, "node.started", n1, `{"nodeId":"n1","typeId":"a.b"}`) + line(1, "node.started", n2, `{"nodeId":"n2","typeId":"a.b"}`) +
-		line(2, "node.suspended", n1, `{"nodeId":"n1","interruptId":"i1","reason":"low-confidence"}`) +
-		line(3, "node.suspended", n2, `{"nodeId":"n2","interruptId":"i2","reason":"low-confidence"}`)
-	resolved := line(4, "interrupt.resolved", n1, `{"nodeId":"n1","interruptId":"i1","kind":"approval","decision":"granted"}`)
-	for name, more := range map[string]string{
-		"envelope":     line(5, "node.resumed", n1, `{"nodeId":"n1","interruptId":"i1"}`),
-		"payload only": line(5, "node.resumed", "", `{"nodeId":"n1","interruptId":"i1"}`),
-		"answered":     resolved + line(5, "node.resumed", n1, `{"nodeId":"n1","interruptId":"i1"}`),
-	} {
-		t.Run(name, func(t *testing.T) {
-			for _, p := range []Profile{RFC0002, SchemaV1} {
-				events := decodeAll(t, Options{Profile: p}, before+more)
-				f := agentevents.NewFold(agentevents.FoldOptions{})
-				for _, ev := range events {
-					f.Apply(ev)
-				}
-				s, err := SnapshotOf(f.Snapshot())
-				require.NoError(t, err)
-				require.Equal(t, StatusRunning, s.Status)
-				require.Equal(t, "n1", s.CurrentNodeID)
-				require.JSONEq(t, `{"n1":{"status":"running"},"n2":{"status":"suspended"}}`, string(s.NodeStates))
-
-				out, losses := encodeAll(t, p, events[len(events)-1:])
-				require.Equal(t, more[strings.LastIndex(more[:len(more)-1], "\n")+1:], out, "it is written as it was read")
-				require.Empty(t, losses)
-			}
-		})
-	}
-	// A node that the payload does not name is written in the envelope.
-	ev := decodeAll(t, Options{}, line(0, "node.resumed", "", `{"nodeId":"n1"}`))[0]
-	ev.NodeID = "n3"
-	out, _ := encodeAll(t, SchemaV1, []agentevents.Event{ev})
-	require.Contains(t, out, `"nodeId":"n3","type"`)
-}
-
-// The host decides whether a decision is escalated, by run and by agent.
-func TestStrictThresholds(t *testing.T) {
-	hosts := map[string]*Host{
-		"r1": {Agents: map[string]Manifest{"host:a": {Threshold: agentevents.Some(0.5)}, "host:b": {Threshold: agentevents.Some(0.9)}}},
-		"r2": {Threshold: agentevents.Some(0.1)},
-	}
-	o := Options{Strict: true, ThresholdOf: func(runID, agentID string) float64 { return hosts[runID].ThresholdOf(agentID) }}
-	for _, c := range []struct {
-		run, agent string
-		confidence float64
-		escalated  bool
-	}{{"r1", "host:a", 0.6, false}, {"r1", "host:a", 0.4, true}, {"r1", "host:b", 0.8, true}, {"r1", "host:c", 0.8, false}, {"r2", "host:b", 0.2, false}} {
-		line := func(n int, typ, payload string) string {
-			return fmt.Sprintf(`{"eventId":"e%d","runId":"%s","nodeId":"n1","type":"%s","payload":%s,"timestamp":"2026-05-19T10:00:00.000Z","sequence":%d}`, n, c.run, typ, payload, n)
-		}
-		decided := line(0, "agent.decided", fmt.Sprintf(`{"agentId":"%s","decision":1,"confidence":%v}`, c.agent, c.confidence))
-		d := NewDecoder(o)
-		_, err := d.Decode(nil, []byte(decided))
-		require.NoError(t, err)
-		_, err = d.Decode(nil, []byte(line(1, "node.completed", `{"nodeId":"n1"}`)))
-		require.Equal(t, c.escalated, err != nil, "%+v: %v", c, err)
-		_, err = d.Decode(nil, []byte(line(2, "run.completed", `{}`)))
-		require.NoError(t, err, "it is told once")
-	}
-}
 
 // strictly decodes lines of one run and returns the rule that the last one
 // breaks, or "". It puts an envelope around {"type":...,"payload":...}.
@@ -302,13 +171,10 @@ func TestInventedTypesAreNotWritten(t *testing.T) {
 		}
 		require.Contains(t, out, `"type":"`+want+`"`)
 	}
-	for first, verbs := range registered1 {
-		for verb := range strings.FieldsSeq(verbs) {
-			typ := first + "." + verb
-			require.True(t, legalType(SchemaV1, typ), typ)
-			require.True(t, legalType(SchemaV2, renamed(SchemaV2, typ)) || tables[RFC0002].rows[typ] != nil, typ)
-			require.True(t, legalType(SchemaV1, renamed(SchemaV1, renamed(SchemaV2, typ))), typ)
-		}
+	for typ := range registered1().types {
+		require.True(t, legalType(SchemaV1, typ), typ)
+		require.True(t, registered2().has(renamed(SchemaV2, typ)), typ)
+		require.Equal(t, typ, renamed(SchemaV1, renamed(SchemaV2, typ)))
 	}
 	rule, _ := strictly(t, SchemaV1, `{"type":"agent.thought","payload":{}}`)
 	require.Empty(t, rule, "readers pass over what they do not know")
@@ -317,6 +183,19 @@ func TestInventedTypesAreNotWritten(t *testing.T) {
 		require.Equal(t, RuleType, rule, typ)
 		require.Equal(t, "/type", pointer)
 		require.False(t, legalType(SchemaV1, typ))
+	}
+}
+
+// A profile that does not exist has the rules of the RFC.
+func TestUnknownProfiles(t *testing.T) {
+	for line := range strings.Lines(goldenRFC) {
+		line = strings.TrimSuffix(line, "\n")
+		for _, strict := range []bool{false, true} {
+			want, wantErr := NewDecoder(Options{Strict: strict}).Decode(nil, []byte(line))
+			got, err := NewDecoder(Options{Strict: strict, Profile: 7}).Decode(nil, []byte(line))
+			require.Equal(t, wantErr, err)
+			require.Equal(t, want, got)
+		}
 	}
 }
 
@@ -348,17 +227,19 @@ func TestStrictChecksDeclaredMembers(t *testing.T) {
 		{SchemaV1, "run.started", `{"workflowId":"w","transport":"pigeon"}`, RuleEnum, "/payload/transport", true},
 		{SchemaV1, "run.started", `{"workflowId":"w","transport":5}`, RuleEnum, "/payload/transport", true},
 		{SchemaV1, "run.started", `{"workflowId":"w","owner":5}`, RuleForm, "/payload/owner", true},
-		{SchemaV1, "run.started", `{"workflowId":"w","owner":{}}`, RuleRequired, "/payload/owner", true},
-		{SchemaV1, "run.started", `{"workflowId":"w","owner":{"tenant":""}}`, RuleRange, "/payload/owner", true},
-		{SchemaV1, "run.started", `{"workflowId":"w","owner":{"tenant":"t","x":1}}`, RuleClosed, "/payload/owner", true},
-		{SchemaV1, "run.started", `{"workflowId":"w","tags":[1]}`, RuleForm, "/payload/tags", true},
+		{SchemaV1, "run.started", `{"workflowId":"w","owner":{}}`, RuleRequired, "/payload/owner/tenant", false},
+		{SchemaV2, "run.started", `{"workflowId":"w","owner":{}}`, RuleRequired, "/payload/owner/subject", false},
+		{SchemaV1, "run.started", `{"workflowId":"w","owner":{"tenant":""}}`, RuleRange, "/payload/owner/tenant", false},
+		{SchemaV2, "run.started", `{"workflowId":"w","owner":{"tenant":""}}`, RuleID, "/payload/owner/tenant", false},
+		{SchemaV1, "run.started", `{"workflowId":"w","owner":{"tenant":"t","x":1}}`, RuleClosed, "/payload/owner/x", true},
+		{SchemaV1, "run.started", `{"workflowId":"w","tags":[1]}`, RuleForm, "/payload/tags/0", true},
 		{SchemaV1, "run.started", `{"workflowId":"w","metadata":[]}`, RuleForm, "/payload/metadata", true},
 		{p: SchemaV1, typ: "run.started", payload: `{"workflowId":"w","engineVersion":1}`, rule: RuleForm, pointer: "/payload/engineVersion"},
 		{p: SchemaV2, typ: "run.started", payload: `{"workflowId":"w","engineVersion":"1"}`, rule: RuleRange, pointer: "/payload/engineVersion"},
 		{SchemaV1, "run.failed", `{"error":{"code":"c","message":"m"},"durationMs":-1}`, RuleRange, "/payload/durationMs", true},
 		{SchemaV1, "run.cancelled", `{"cancelledBy":1}`, RuleForm, "/payload/cancelledBy", true},
 		{SchemaV1, "node.failed", `{"nodeId":"n","error":{"code":"c","message":"m"},"attempts":0}`, RuleRange, "/payload/attempts", true},
-		{SchemaV1, "agent.reasoned", `{"agentId":"abc","reasoning":"","causationHostId":""}`, RuleRange, "/payload/causationHostId", true},
+		{SchemaV1, "agent.reasoned", `{"agentId":"abc","reasoning":"","causationHostId":""}`, RuleID, "/payload/causationHostId", true},
 		{SchemaV1, "node.failed", `{"nodeId":"n","error":{"code":"c","message":""}}`, RuleRange, "/payload/error/message", true},
 		{SchemaV1, "node.failed", `{"nodeId":"n","error":{"code":"","message":"m"}}`, RuleRange, "/payload/error/code", true},
 		{p: RFC0002, typ: "agent.decided", payload: `{"agentId":"abc","decision":1,"causationHostId":""}`},
@@ -372,10 +253,10 @@ func TestStrictChecksDeclaredMembers(t *testing.T) {
 		{p: SchemaV1, typ: "approval.requested", payload: `{"nodeId":"n1","artifactId":1,"artifactType":"t","actions":["accept"]}`, rule: RuleForm, pointer: "/payload/artifactId"},
 		{p: SchemaV1, typ: "approval.requested", payload: `{` + approval + `,"actions":3}`, rule: RuleForm, pointer: "/payload/actions"},
 		{p: SchemaV1, typ: "approval.requested", payload: `{` + approval + `,"actions":[]}`, rule: RuleRange, pointer: "/payload/actions"},
-		{p: SchemaV1, typ: "approval.requested", payload: `{` + approval + `,"actions":["edit-accept"]}`, rule: RuleEnum, pointer: "/payload/actions"},
+		{p: SchemaV1, typ: "approval.requested", payload: `{` + approval + `,"actions":["edit-accept"]}`, rule: RuleEnum, pointer: "/payload/actions/0"},
 		{p: SchemaV1, typ: "approval.requested", payload: `{` + approval + `,"actions":["ask"],"requiredApprovals":0}`, rule: RuleRange, pointer: "/payload/requiredApprovals"},
 		{p: SchemaV1, typ: "approval.granted", payload: `{"gateId":"g","principal":"p","quorumProgress":{"granted":1,"required":2}}`},
-		{p: SchemaV1, typ: "approval.granted", payload: `{"gateId":"g","principal":"p","quorumProgress":{"required":0}}`, rule: RuleRange, pointer: "/payload/quorumProgress"},
+		{p: SchemaV1, typ: "approval.granted", payload: `{"gateId":"g","principal":"p","quorumProgress":{"required":0}}`, rule: RuleRange, pointer: "/payload/quorumProgress/required"},
 
 		{p: SchemaV1, typ: "clarification.requested", payload: `{"nodeId":"n","questions":[{"id":"","question":"","schema":{},"x":1}]}`},
 		{p: SchemaV1, typ: "clarification.requested", payload: `{"nodeId":"n","questions":[]}`},
@@ -396,7 +277,7 @@ func TestStrictChecksDeclaredMembers(t *testing.T) {
 		{SchemaV1, "interrupt.requested", `{"kind":"clarification","key":"acme/int-000000000001","data":{}}`, RuleRequired, "/payload/data/questions", true},
 		{SchemaV1, "interrupt.requested", `{"kind":"clarification","key":"acme/int-000000000001","data":{` + questions + `},"timeoutMs":-1}`, RuleRange, "/payload/timeoutMs", true},
 		{SchemaV1, "interrupt.requested", `{"kind":"approval","key":"acme/int-000000000001","data":{` + permit + `,"actions":["edit-accept"]}}`, "", "", true},
-		{SchemaV1, "interrupt.requested", `{"kind":"approval","key":"acme/int-000000000001","data":{` + permit + `,"actions":["boo"]}}`, RuleEnum, "/payload/data/actions", true},
+		{SchemaV1, "interrupt.requested", `{"kind":"approval","key":"acme/int-000000000001","data":{` + permit + `,"actions":["boo"]}}`, RuleEnum, "/payload/data/actions/0", true},
 		{SchemaV1, "interrupt.requested", `{"kind":"approval","key":"acme/int-000000000001","data":{` + permit + `,"actions":["ask","ask"]}}`, RuleForm, "/payload/data/actions", true},
 		{SchemaV1, "interrupt.requested", `{"kind":"approval","key":"acme/int-000000000001","data":{"artifactId":5,"artifactType":"t","title":"T","actions":["ask"]}}`, RuleForm, "/payload/data/artifactId", true},
 		{SchemaV1, "interrupt.requested", `{"kind":"approval","key":"acme/int-000000000001","data":{"artifactId":"a","artifactType":"t","actions":["ask"]}}`, RuleRequired, "/payload/data/title", true},
@@ -419,25 +300,6 @@ func TestStrictChecksDeclaredMembers(t *testing.T) {
 			require.Equal(t, c.pointer, pointer, "%s %s %s", p, c.typ, c.payload)
 		}
 	}
-}
-
-// In version 2 a host with agents has all their events. Only the deltas of
-// reasoning are declared separately.
-func TestDiscoveryOfPublishedHosts(t *testing.T) {
-	read := func(text string) *Capabilities {
-		var d Discovery
-		require.NoError(t, json.Unmarshal([]byte(text), &d), text)
-		return d.Agents
-	}
-	all := Capabilities{ReasoningEvents: true, ToolEvents: true, HandoffEvents: true, DecisionEvents: true, Streaming: agentevents.Some(false)}
-	require.Equal(t, &all, read(`{"agents":{}}`))
-	limited := all
-	limited.TokenLimit, limited.MemoryBackends = 256, []string{MemoryLongTerm, MemoryScratchpad}
-	require.Equal(t, &limited, read(`{"agents":{"reasoning":{"tokenLimit":256},"memoryBackends":["long-term","scratchpad"]}}`))
-	require.Equal(t, &Capabilities{}, read(`{"agents":{"supported":false}}`))
-	require.Equal(t, &Capabilities{ToolEvents: true}, read(`{"agents":{"toolEvents":true}}`))
-	require.Equal(t, &Capabilities{}, read(`{"agents":{"toolEvents":false}}`))
-	require.Equal(t, &Capabilities{}, read(`{"capabilities":{"agents":{}}}`), "the RFC's form has flags")
 }
 
 // Published lines read the same with and without their profile, and writing them
@@ -536,63 +398,4 @@ func TestTheRFCHasNoBounds(t *testing.T) {
 		_, err := NewEncoder(EncoderOptions{Profile: p}).Append(nil, list[0])
 		require.Error(t, err, "the schemas do")
 	}
-}
-
-// A snapshot under the schemas has their form, or it is refused.
-func TestSnapshotsKeepTheSchemas(t *testing.T) {
-	good := func() Snapshot {
-		return Snapshot{
-			RunID: "acme/run-000000000001", WorkflowID: "wf", Status: StatusRunning, Owner: `{"tenant":"acme","subject":` + goodSubject + `}`, CurrentNodeID: "n1",
-			NodeStates: `{}`, Variables: `{}`, Channels: `{}`, Metrics: `{}`, More: `{"engineVersion":1,"tags":["a"],"extensions":{}}`,
-		}
-	}
-	out, _, err := AppendSnapshot(nil, good(), SchemaV2)
-	require.NoError(t, err)
-	back, err := ParseSnapshot(out)
-	require.NoError(t, err)
-	want := good()
-	want.More = back.More // eventLogSchemaVersion and the others
-	require.Equal(t, want, back)
-	for pointer, bad := range map[string]func(*Snapshot){
-		"/status":                func(s *Snapshot) { s.Status = "weird" },
-		"/owner":                 func(s *Snapshot) { s.Owner = `5` },
-		"/currentNodeId":         func(s *Snapshot) { s.CurrentNodeID = "has space" },
-		"/nodeStates":            func(s *Snapshot) { s.NodeStates = `[]` },
-		"/variables":             func(s *Snapshot) { s.Variables = `1` },
-		"/channels":              func(s *Snapshot) { s.Channels = `null` },
-		"/metrics":               func(s *Snapshot) { s.Metrics = `""` },
-		"/engineVersion":         func(s *Snapshot) { s.More = `{"engineVersion":"1"}` },
-		"/eventLogSchemaVersion": func(s *Snapshot) { s.More = `{"eventLogSchemaVersion":1}` },
-		"/parentRunId":           func(s *Snapshot) { s.More = `{"parentRunId":"x"}` },
-		"/x":                     func(s *Snapshot) { s.More = `{"x":1}` },
-	} {
-		s := good()
-		bad(&s)
-		out, _, err := AppendSnapshot([]byte("x"), s, SchemaV2)
-		var v *agentevents.RuleError
-		require.ErrorAs(t, err, &v, pointer)
-		require.Equal(t, pointer, v.Pointer)
-		require.Equal(t, "x", string(out))
-		_, _, err = AppendSnapshot(nil, s, RFC0002)
-		require.NoError(t, err)
-	}
-	s := good()
-	s.Owner, s.More = `{"tenant":"acme","principal":"p"}`, `{"x":1,"engineVersion":"1"}`
-	_, _, err = AppendSnapshot(nil, s, SchemaV1)
-	require.NoError(t, err)
-	s.Status = "weird"
-	_, _, err = AppendSnapshot(nil, s, SchemaV1)
-	require.Error(t, err)
-
-	text := `{"runId":"r","status":"failed","error":{"code":"c","message":"m","retryable":true,"host":"h","a/b":1}}`
-	s, err = ParseSnapshot([]byte(text))
-	require.NoError(t, err)
-	require.JSONEq(t, `{"host":"h","a/b":1}`, string(s.ErrorMore))
-	out, _, err = AppendSnapshot(nil, s, RFC0002)
-	require.NoError(t, err)
-	require.Equal(t, text, string(out))
-	s.WorkflowID = "w"
-	out, _, err = AppendSnapshot(nil, s, SchemaV1)
-	require.NoError(t, err)
-	require.Contains(t, string(out), `"error":{"code":"c","message":"m"}`, "it is closed")
 }

@@ -4,11 +4,12 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/openwop/internal/schemas"
+	"github.com/agentevents/agentevents/internal/facts"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -19,13 +20,13 @@ import (
 // package agentevents that the document has: see Options.Folded. A line that was read
 // before, with its sequence and what it says, breaks no rule: it is read again.
 const (
-	RuleRequired     agentevents.Rule = "openwop-required"     // a required member is missing
-	RuleID           agentevents.Rule = "openwop-id"           // an id that does not have the length or the grammar of the profile
+	RuleRequired     agentevents.Rule = schemas.RuleRequired   // a required member is missing
+	RuleID           agentevents.Rule = schemas.RuleID         // an id that does not have the length or the grammar of the profile
 	RuleType         agentevents.Rule = "openwop-type"         // a type that is neither registered nor a vendor's
-	RuleEnum         agentevents.Rule = "openwop-enum"         // a word outside a closed list
-	RuleRange        agentevents.Rule = "openwop-range"        // a number outside its range or with a fraction, a text that is too short or too long
-	RuleForm         agentevents.Rule = "openwop-form"         // a value of another type or form: not an object, text or time, or a decision of another form
-	RuleClosed       agentevents.Rule = "openwop-closed"       // an extra member of a closed object
+	RuleEnum         agentevents.Rule = schemas.RuleEnum       // a word outside a closed list
+	RuleRange        agentevents.Rule = schemas.RuleRange      // a number outside its range or with a fraction, a text that is too short or too long
+	RuleForm         agentevents.Rule = schemas.RuleForm       // a value of another type or form: not an object, text or time, or a decision of another form
+	RuleClosed       agentevents.Rule = schemas.RuleClosed     // an extra member of a closed object
 	RuleResult       agentevents.Rule = "openwop-result-error" // a tool result, or the status ok, beside an error
 	RuleDuration     agentevents.Rule = "openwop-duration"     // a duration of a call that never began (schemas)
 	RuleNode         agentevents.Rule = "openwop-node"         // the events of a node are not in order, or name two nodes
@@ -57,9 +58,9 @@ func (d *Decoder) check(line string) error {
 		broken = breaks(RuleRequired, inError+"code", "is required")
 	case broken != nil:
 	case d.row == nil:
-		broken = cmp.Or(d.checkOther(), d.odd)
+		broken = cmp.Or(d.checkOther(), d.checkDemands(line))
 	default:
-		broken = cmp.Or(d.checkValues(), d.odd)
+		broken = cmp.Or(d.checkDemands(line), d.checkValues())
 		if broken == nil && d.node != "" && d.node != r.Ev.NodeID {
 			broken = breaks(RuleNode, "/payload/nodeId", "is not the nodeId of the envelope")
 		}
@@ -72,6 +73,29 @@ func (d *Decoder) check(line string) error {
 	}
 	_ = r.Refused(broken)
 	broken.Sequence = r.Ev.Sequence
+	return broken
+}
+
+// checkDemands checks the line and its payload by the schemas of the profile.
+func (d *Decoder) checkDemands(line string) *agentevents.RuleError {
+	p := d.o.Profile
+	if fault := envelopeOf(p).Check(line); fault != nil {
+		return breach(p, "", fault)
+	}
+	of := payloadOf(p, d.r.Type)
+	switch {
+	case d.row == nil && p == RFC0002:
+		return nil
+	case d.row != nil && (of == nil || p == RFC0002):
+		of = d.row.payload
+	}
+	payload := jsonwire.Member(line, "payload")
+	broken := brokenPayload(p, of, payload)
+	if broken == nil && d.row != nil && d.row.data != "" {
+		if fault := d.row.object(p, "/payload/data").Check(jsonwire.Member(payload, "data")); fault != nil {
+			broken = breach(p, "/payload/data", fault)
+		}
+	}
 	return broken
 }
 
@@ -107,55 +131,22 @@ func (d *Decoder) checkValues() *agentevents.RuleError {
 		if d.row.of != "" && p != RFC0002 && len(v.Questions) == 0 {
 			return breaks(RuleRange, "/payload/data/questions", "is empty")
 		}
-	case *agentevents.NodeSuspended:
-		if p != RFC0002 && !jsonwire.HasMember(string(v.Details), "interruptId") {
-			return breaks(RuleRequired, "/payload/interruptId", "is required")
+	case *agentevents.OrchestratorDecided:
+		if why := unequal(string(v.Decision)); why != "" && p != RFC0002 {
+			return breaks(RuleForm, "/payload/decision", why)
 		}
 	}
 	return nil
 }
 
-// hatch reports whether a name is an extension. SchemaV2 allows extensions in
-// most closed payloads.
-func hatch(name string) bool {
-	return strings.HasPrefix(name, "openwop-") || strings.HasPrefix(name, "x-") || strings.HasPrefix(name, "vendor.")
-}
-
-// decisions are the members of an orchestrator's decision under the schemas, by its
-// kind.
-var decisions = map[string][]part{
-	"next-worker": {
-		aKind, must("nextWorkerIds", listOf(shortText(aName, 256), 1, false)), may("nextWorkerInputs", listOf(anObject, 0, false)).in(SchemaV2),
-		may("confidence", numberIn(0, 1, "in [0, 1]")),
-	},
-	"ask-user": {aKind, must("prompt", aName)},
-	"terminate": {
-		aKind, may("reason", aName), may("successCriteria", listOf(closedObject(criterion...), 0, false)).in(SchemaV2),
-		may("confidence", numberIn(0, 1, "in [0, 1]")),
-	},
-}
-
-var (
-	aKind     = must("kind", oneOf("next-worker", "ask-user", "terminate"))
-	criterion = []part{must("key", aName), must("met", aBool)}
-)
-
-func decisionParts(raw string) []part {
-	if parts := decisions[jsonwire.Text(jsonwire.Member(raw, "kind"))]; parts != nil {
-		return parts
-	}
-	return []part{aKind}
-}
-
-// aDecision requires one of the three decisions of an orchestrator that the schemas
-// have.
-func aDecision(p Profile, raw string) (agentevents.Rule, string) {
-	_, detail := closedObject(decisionParts(raw)...)(p, raw)
-	ids, inputs := jsonwire.Member(raw, "nextWorkerIds"), jsonwire.Member(raw, "nextWorkerInputs")
+// unequal tells that a decision of an orchestrator has inputs that are not one for each worker,
+// or returns "".
+func unequal(decision string) string {
+	ids, inputs := jsonwire.Member(decision, "nextWorkerIds"), jsonwire.Member(decision, "nextWorkerInputs")
 	if inputs != "" && len(slices.Collect(jsonwire.Elements(ids))) != len(slices.Collect(jsonwire.Elements(inputs))) {
-		detail = "has nextWorkerInputs that are not one object for each worker"
+		return "has nextWorkerInputs that are not one object for each worker"
 	}
-	return RuleForm, detail
+	return ""
 }
 
 // A decisionForm is the decision of an orchestrator under the schemas.
@@ -167,30 +158,28 @@ func (f decisionForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any)
 	if !said {
 		return dst, false
 	}
-	closed := f.closed(w, string(dst[mark:]))
-	if rule, why := aDecision(encoderOf(w).p, closed); why != "" {
-		w.Fail(rule, w.Pointer(m), why)
+	of := demand(w, m)
+	decision := f.closed(w, of, string(dst[mark:]))
+	if fault := of.Check(decision); fault != nil {
+		broken := breach(encoderOf(w).p, w.Pointer(m), fault)
+		w.Fail(broken.Rule, broken.Pointer, broken.Detail)
+	} else if why := unequal(decision); why != "" {
+		w.Fail(RuleForm, w.Pointer(m), why)
 	}
-	return append(dst[:mark], closed...), true
+	return append(dst[:mark], decision...), true
 }
 
 // closed returns a decision without the members that its form does not have. Its
 // agents have the same ids as elsewhere.
-func (f decisionForm) closed(w *wire.Writer, decision string) string {
-	const at = "/payload/decision/"
-	only := func(at, object string, parts []part) string {
-		return declared(object, parts, encoderOf(w).p, func(name string) { w.Lose(dialect.Dropped, at+jsonwire.Token(name), "") })
-	}
-	return edited(only(at, decision, decisionParts(decision)), func(name, raw string) (string, bool) {
-		return editedList(raw, func(i int, raw string) string {
-			at := at + name + "/" + strconv.Itoa(i)
-			switch name {
-			case "successCriteria":
-				return only(at+"/", raw, criterion)
-			case "nextWorkerIds":
-				return jsonwire.Quote(encoderOf(w).agentID(w, at, jsonwire.Text(raw)))
-			}
-			return raw
+func (f decisionForm) closed(w *wire.Writer, of *facts.Schema, decision string) string {
+	const at = "/payload/decision"
+	decision = schemas.Declared(of, at, decision, func(pointer, _ string) { w.Lose(dialect.Dropped, pointer, "") })
+	return schemas.Edited(decision, func(name, raw string) (string, bool) {
+		if name != "nextWorkerIds" {
+			return raw, true
+		}
+		return schemas.EditedList(raw, func(i int, raw string) string {
+			return jsonwire.Quote(encoderOf(w).agentID(w, at+"/"+name+"/"+strconv.Itoa(i), jsonwire.Text(raw)))
 		}), true
 	})
 }

@@ -366,3 +366,12 @@ func (d *Decoder) escalates(r *runState, p agentevents.Payload) bool {
 	}
 	return false
 }
+
+// confidenceOf returns the confidence that an object has in another one, if it is one.
+func confidenceOf(raw, object, name string) agentevents.Opt[float64] {
+	v, err := strconv.ParseFloat(jsonwire.Member(jsonwire.Member(raw, object), name), 64)
+	if err != nil || !(v >= 0 && v <= 1) {
+		return agentevents.Opt[float64]{}
+	}
+	return agentevents.Some(v)
+}

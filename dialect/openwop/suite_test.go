@@ -1,6 +1,7 @@
 package openwop
 
 import (
+	_ "embed"
 	"errors"
 	"strings"
 	"testing"
@@ -10,41 +11,13 @@ import (
 	"github.com/agentevents/agentevents/dialect/dialecttest"
 )
 
+//go:embed testdata/rfc0002.jsonl
+var goldenRFC string
+
 // golden holds lines of each profile, at least one for every type that the
 // vocabulary has.
 var golden = map[Profile]string{
-	RFC0002: `{"eventId":"e1","runId":"r1","type":"run.started","payload":{"workflowId":"wf","inputs":{"q":1}},"timestamp":"2026-05-19T10:00:00.000Z","sequence":0}
-{"eventId":"e2","runId":"r1","nodeId":"n1","type":"node.started","payload":{"nodeId":"n1","typeId":"core.llm","attempt":0,"agent":{"agentId":"vendor.acme.support.tier1","agentSharing":"shared:team","memoryRef":"mem-1","modelClass":"reasoning"}},"timestamp":"2026-05-19T10:00:01.000Z","sequence":1}
-{"eventId":"e3","runId":"r1","nodeId":"n1","type":"agent.reasoning.delta","payload":{"agentId":"host:planner","delta":"look up","sequence":0},"timestamp":"2026-05-19T10:00:02.000Z","sequence":2}
-{"eventId":"e4","runId":"r1","nodeId":"n1","type":"agent.reasoned","payload":{"agentId":"host:planner","reasoning":"look up the order first","verbosity":"summary"},"timestamp":"2026-05-19T10:00:03.000Z","sequence":3}
-{"eventId":"e5","runId":"r1","nodeId":"n1","type":"agent.toolCalled","payload":{"agentId":"host:planner","toolId":"orders:lookup","callId":"c1","arguments":{"z":9007199254740993,"a":"<b>&</b>"}},"timestamp":"2026-05-19T10:00:04.000Z","sequence":4}
-{"eventId":"e6","runId":"r1","nodeId":"n1","type":"agent.toolReturned","payload":{"agentId":"host:planner","toolId":"orders:lookup","callId":"c1","result":{"id":7},"durationMs":12},"timestamp":"2026-05-19T10:00:05.000Z","sequence":5,"causationId":"e5"}
-{"eventId":"e7","runId":"r1","type":"agent.toolCalled","payload":{"agentId":"core.system","toolId":"web:search","callId":"c2","argsHash":"9f86","principal":"core.system","transport":"mcp"},"timestamp":"2026-05-19T10:00:06.000Z","sequence":6}
-{"eventId":"e8","runId":"r1","type":"agent.toolReturned","payload":{"agentId":"core.system","toolId":"web:search","callId":"c2","error":{"code":"timeout","message":"slow","details":{"after":5},"retryable":true}},"timestamp":"2026-05-19T10:00:07.000Z","sequence":7,"causationId":"e7"}
-{"eventId":"e9","runId":"r1","type":"agent.toolReturned","payload":{"agentId":"core.system","toolId":"db:delete","callId":"c3","status":"forbidden"},"timestamp":"2026-05-19T10:00:08.000Z","sequence":8}
-{"eventId":"e10","runId":"r1","type":"agent.handoff","payload":{"from":{"agentId":"host:planner"},"to":{"agentId":"vendor.acme.support.tier1","modelClass":"writing"},"reason":"billing","context":{"order":7}},"timestamp":"2026-05-19T10:00:09.000Z","sequence":9}
-{"eventId":"e11","runId":"r1","nodeId":"n1","type":"agent.decided","payload":{"agentId":"host:planner","decision":{"refund":true},"confidence":0.42,"reasoning":"policy"},"timestamp":"2026-05-19T10:00:10.000Z","sequence":10}
-{"eventId":"e12","runId":"r1","type":"cap.breached","payload":{"kind":"confidence-escalation-suppressed","limit":0.7,"observed":0.42},"timestamp":"2026-05-19T10:00:11.000Z","sequence":11}
-{"eventId":"e13","runId":"r1","type":"runOrchestrator.decided","payload":{"agentId":"core.supervisor","decision":{"kind":"next-worker","nextWorkerIds":["n2"]},"iteration":1},"timestamp":"2026-05-19T10:00:12.000Z","sequence":12}
-{"eventId":"e14","runId":"r1","nodeId":"n1","type":"clarification.requested","payload":{"nodeId":"n1","interruptId":"i1","questions":[{"id":"q1","question":"Which one?","schema":{"type":"string"}}]},"timestamp":"2026-05-19T10:00:13.000Z","sequence":13}
-{"eventId":"e15","runId":"r1","nodeId":"n1","type":"clarification.resolved","payload":{"nodeId":"n1","interruptId":"i1","answers":{"q1":"both"},"answeredBy":"user"},"timestamp":"2026-05-19T10:00:14.000Z","sequence":14}
-{"eventId":"e16","runId":"r1","nodeId":"n1","type":"node.suspended","payload":{"nodeId":"n1","interruptId":"i2","reason":"low-confidence","agentId":"host:planner","threshold":0.7,"observed":0.42},"timestamp":"2026-05-19T10:00:15.000Z","sequence":15}
-{"eventId":"e17","runId":"r1","nodeId":"n1","type":"approval.requested","payload":{"nodeId":"n1","interruptId":"i2","title":"Refund","reason":"low confidence"},"timestamp":"2026-05-19T10:00:16.000Z","sequence":16}
-{"eventId":"e18","runId":"r1","type":"approval.granted","payload":{"gateId":"i2","principal":"ann"},"timestamp":"2026-05-19T10:00:17.000Z","sequence":17}
-{"eventId":"e19","runId":"r1","type":"approval.rejected","payload":{"gateId":"i3","principal":"ann","reason":"no"},"timestamp":"2026-05-19T10:00:18.000Z","sequence":18}
-{"eventId":"e20","runId":"r1","nodeId":"n1","type":"node.completed","payload":{"nodeId":"n1","outputs":{"ok":true},"durationMs":900,"agent":{"agentId":"vendor.acme.support.tier1"}},"timestamp":"2026-05-19T10:00:19.000Z","sequence":19}
-{"eventId":"e21","runId":"r1","nodeId":"n2","type":"node.failed","payload":{"nodeId":"n2","error":{"code":"x","message":"y"}},"timestamp":"2026-05-19T10:00:20.000Z","sequence":20}
-{"eventId":"e22","runId":"r1","nodeId":"n3","type":"node.skipped","payload":{"nodeId":"n3","reason":"when"},"timestamp":"2026-05-19T10:00:21.000Z","sequence":21}
-{"eventId":"e23","runId":"r1","type":"run.paused","payload":{"reason":"night"},"timestamp":"2026-05-19T10:00:22.000Z","sequence":22}
-{"eventId":"e24","runId":"r1","type":"run.resumed","payload":{},"timestamp":"2026-05-19T10:00:23.000Z","sequence":23}
-{"eventId":"e25","runId":"r1","type":"channel.written","payload":{"channel":"messages","value":{"messageId":"m1","from":"host:planner","to":"user","content":"done","ts":1747648824000},"reducer":"applyMessage","writtenAt":"2026-05-19T10:00:24.000Z"},"timestamp":"2026-05-19T10:00:24.000Z","sequence":24}
-{"eventId":"e25b","runId":"r5","nodeId":"n1","type":"conversation.exchanged","payload":{"conversationId":"c1","turnIndex":1,"turn":{"messageId":"m2","from":"host:planner","content":[1],"ts":1747648824000,"role":"agent","turnIndex":1},"outcome":{"a":1}},"timestamp":"2026-05-19T10:00:24.000Z","sequence":0}
-{"eventId":"e26","runId":"r1","type":"run.completed","payload":{"outputs":{"ok":true}},"timestamp":"2026-05-19T10:00:25.000Z","sequence":25}
-{"eventId":"f1","runId":"r2","type":"run.failed","payload":{"error":{"code":"x","message":"y"}},"timestamp":"2026-05-19T10:00:26.000Z","sequence":0}
-{"eventId":"g1","runId":"r3","type":"run.cancelled","payload":{"reason":"stop"},"timestamp":"2026-05-19T10:00:27.000Z","sequence":0}
-{"eventId":"h1","runId":"r4","nodeId":"n1","type":"node.started","payload":{"agent":{"agentId":"a"}},"timestamp":"2026-05-19T10:00:27.000Z","sequence":0}
-{"eventId":"h2","runId":"r4","type":"acme.canvas.published","payload":{"id":1},"timestamp":"2026-05-19T10:00:28.000Z","sequence":1}
-`,
+	RFC0002: goldenRFC,
 	SchemaV1: `{"eventId":"e2","runId":"r1","nodeId":"n1","type":"node.started","payload":{"nodeId":"n1","typeId":"core.llm","attempt":0,"agent":{"agentId":"vendor.acme.support.tier1"}},"timestamp":"2026-05-19T10:00:01.000Z","sequence":1}
 {"eventId":"e3","runId":"r1","type":"agent.reasoning.delta","payload":{"agentId":"host:planner","delta":"look up","sequence":0},"timestamp":"2026-05-19T10:00:02.000Z","sequence":2,"schemaVersion":2,"engineVersion":"1.2"}
 {"eventId":"e4","runId":"r1","type":"agent.reasoned","payload":{"agentId":"host:planner","reasoning":"","verbosity":"off"},"timestamp":"2026-05-19T10:00:03.000Z","sequence":3}

@@ -1,7 +1,7 @@
 package openwop
 
 import (
-	"math"
+	"strconv"
 	"strings"
 
 	"github.com/agentevents/agentevents"
@@ -26,19 +26,17 @@ func usageRow(p Profile, agent column) row {
 	m := func(name, says string, form wire.Form) column {
 		return column{Member: wire.May(name, says, form), p: p}
 	}
-	name := perSchema(aName, aName)
 	tokens := countFrom(0)
-	inOther := []part{may(costEstimate, values[costEstimate])} // a cost that no field has
-	return row{typ: providerUsage, kind: agentevents.KindUsageObserved, closed1: true, sealed: true, also: inOther, members: []column{
-		m("provider", "", keptForm{name}).must(schemas).or(made("unknown")),
-		m("model", "model", textForm{spell: true, rule: name}).must(schemas).or(made("unknown")),
-		m("inputTokens", "usage/inputTokens", tokens).must(all), m("outputTokens", "usage/outputTokens", tokens).must(all),
+	return row{typ: providerUsage, kind: agentevents.KindUsageObserved, members: []column{
+		m("provider", "", keptForm{}).or(made("unknown")),
+		m("model", "model", text).or(made("unknown")),
+		m("inputTokens", "usage/inputTokens", tokens), m("outputTokens", "usage/outputTokens", tokens),
 		m("totalTokens", "usage/totalTokens", tokens),
-		m(costEstimate, "costUsd", costForm{wire.AtLeast(RuleRange, wire.Value{}, 0)}), m(currency, "", currencyForm{keptForm{perSchema(aCurrency, aCurrency)}}),
-		m("cacheHit", "", keptForm{perSchema(aBool, aBool)}),
-		m("cacheReadTokens", "usage/cacheReadInputTokens", tokens).on(v2), m("cacheWriteTokens", "usage/cacheCreationInputTokens", tokens).on(v2),
-		m("nodeId", "", apart{anID(NodeID, aText), nodeForm.read, nodeForm.own}).written(),
-		m("traceId", "", keptForm{aTrace}), agent,
+		m(costEstimate, "costUsd", costForm{wire.AtLeast(RuleRange, wire.Value{}, 0)}), m(currency, "", currencyForm{}),
+		m("cacheHit", "", keptForm{}),
+		m("cacheReadTokens", "usage/cacheReadInputTokens", tokens), m("cacheWriteTokens", "usage/cacheCreationInputTokens", tokens),
+		m("nodeId", "", nodeForm).written(),
+		m("traceId", "", keptForm{}), agent,
 	}}
 }
 
@@ -50,16 +48,16 @@ func isUsage(payload string) bool {
 		return false
 	}
 	for _, of := range [...]struct {
-		form  form
+		fits  func(raw string) bool
 		names string
 		need  bool
 	}{
-		{aCount, "inputTokens outputTokens", true}, {aCount, "totalTokens cacheReadTokens cacheWriteTokens", false},
-		{aText, "provider model nodeId", false}, {numberIn(0, math.MaxFloat64, ""), costEstimate, false},
+		{isCount, "inputTokens outputTokens", true}, {isCount, "totalTokens cacheReadTokens cacheWriteTokens", false},
+		{isText, "provider model nodeId", false}, {isCost, costEstimate, false},
 	} {
 		for name := range strings.FieldsSeq(of.names) {
 			raw := jsonwire.Member(payload, name)
-			if absent := raw == "" || raw == "null" && name != "provider" && name != "model"; absent && of.need || !absent && !of.form.fits(RFC0002, raw) {
+			if absent := raw == "" || raw == "null" && name != "provider" && name != "model"; absent && of.need || !absent && !of.fits(raw) {
 				return false
 			}
 		}
@@ -67,18 +65,18 @@ func isUsage(payload string) bool {
 	return true
 }
 
-// aCount requires a whole number that a count of tokens can hold.
-var aCount = valueThat(func(raw string) bool {
+// isCount reports whether a value is a whole number that a count of tokens can hold.
+func isCount(raw string) bool {
 	var s jsonwire.Scanner
 	s.Reset(raw)
 	n, err := jsonwire.Whole[int64](&s)
 	return err == nil && n >= 0
-}, RuleRange, "is not a number of tokens")
+}
 
-// aCurrency requires a code of ISO 4217.
-var aCurrency = idThat(aText, func(code string) bool {
-	return len(code) == 3 && strings.Trim(code, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
-}, "3 capitals, such as EUR")
+func isCost(raw string) bool {
+	cost, err := strconv.ParseFloat(raw, 64)
+	return err == nil && cost >= 0
+}
 
 // inDollars reports whether a cost with that currency is one in US dollars, as one without is.
 func inDollars(currency string) bool {

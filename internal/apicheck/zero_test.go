@@ -28,6 +28,7 @@ import (
 	"github.com/agentevents/agentevents/dialect/multiagent"
 	"github.com/agentevents/agentevents/dialect/openharness"
 	"github.com/agentevents/agentevents/dialect/openwop"
+	"github.com/agentevents/agentevents/dialect/openwop/host"
 	"github.com/agentevents/agentevents/eventtest"
 	"github.com/agentevents/agentevents/findings"
 	"github.com/agentevents/agentevents/hooks"
@@ -64,20 +65,21 @@ var zeros = map[string][]any{
 	"capture":                    {&capture.Decoder{}, &capture.Session{}},
 	"capture/claude":             {&claude.Decoder{}},
 	"dialect": {
-		&dialect.Auto{}, &dialect.Calls{}, &dialect.IDs{}, &dialect.Loss{}, &dialect.Losses{}, &dialect.Names{}, &dialect.NativeEncoder{}, &dialect.Numbers{},
+		&dialect.Auto{}, &dialect.Calls{}, &dialect.IDs{}, &dialect.Loss{}, &dialect.Losses{}, &dialect.Measure{}, &dialect.Names{}, &dialect.NativeEncoder{}, &dialect.Numbers{},
 		&dialect.Pending{}, &dialect.Unknowns{},
 	},
-	"dialect/agui":        {&agui.Decoder{}, &agui.Encoder{}},
-	"dialect/kahn":        {&kahn.Decoder{}, &kahn.Encoder{}},
-	"dialect/kaos":        {&kaos.Decoder{}, &kaos.Encoder{}},
-	"dialect/multiagent":  {&multiagent.Decoder{}, &multiagent.Encoder{}},
-	"dialect/openharness": {&openharness.Decoder{}, &openharness.Encoder{}, &openharness.Snapshot{}},
-	"dialect/openwop":     {&openwop.Capabilities{}, &openwop.Decoder{}, &openwop.Discovery{}, &openwop.Encoder{}, &openwop.Host{}, &openwop.Namespace{}},
-	"eventtest":           {&eventtest.Matcher{}, &eventtest.Recorder{}, &eventtest.SinkTest{}},
-	"hooks":               {&hooks.Breaker{}, &hooks.Slog{}, &hooks.Watch{}},
-	"findings":            {&findings.Fold{}, &findings.Options{}, &findings.Run{}},
-	"inbox":               {&inbox.Box{}, &inbox.Inbox{}},
-	"live":                {&live.GapError{}, &live.Feed{}},
+	"dialect/agui":         {&agui.Decoder{}, &agui.Encoder{}},
+	"dialect/kahn":         {&kahn.Decoder{}, &kahn.Encoder{}},
+	"dialect/kaos":         {&kaos.Decoder{}, &kaos.Encoder{}},
+	"dialect/multiagent":   {&multiagent.Decoder{}, &multiagent.Encoder{}},
+	"dialect/openharness":  {&openharness.Decoder{}, &openharness.Encoder{}, &openharness.Snapshot{}},
+	"dialect/openwop":      {&openwop.Decoder{}, &openwop.Encoder{}},
+	"dialect/openwop/host": {&host.Capabilities{}, &host.Discovery{}, &host.Host{}, &host.Namespace{}},
+	"eventtest":            {&eventtest.Matcher{}, &eventtest.Recorder{}, &eventtest.SinkTest{}},
+	"hooks":                {&hooks.Breaker{}, &hooks.Slog{}, &hooks.Watch{}},
+	"findings":             {&findings.Fold{}, &findings.Options{}, &findings.Run{}},
+	"inbox":                {&inbox.Box{}, &inbox.Inbox{}},
+	"live":                 {&live.GapError{}, &live.Feed{}},
 	"logfile": {
 		&logfile.File{}, &logfile.Follower{}, &logfile.Log{}, &logfile.LostError{}, &logfile.MissingError{}, &logfile.Reader{}, &logfile.Segment{},
 		&logfile.TornError{},

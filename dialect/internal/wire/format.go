@@ -48,6 +48,8 @@ type Format struct {
 	// Every names fields of the envelope, separated by blanks, that most events have
 	// and no line says: their losses are counted over all kinds.
 	Every string
+	// Measured says that the dialect measures its losses: writers note none.
+	Measured bool
 	// Nulls reads a member that may not be null as one that is missing, and keeps the
 	// null. A strict reader refuses it.
 	Nulls bool

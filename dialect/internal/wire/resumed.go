@@ -62,7 +62,7 @@ func (w *Writer) resume(ev *agentevents.Event) {
 			again := *p
 			again.Resumed = true
 			ev.Payload = &again
-			w.Pend.Add(dialect.Made, "/payload/resumed", "the run was resumed")
+			w.Lose(dialect.Made, "/payload/resumed", "the run was resumed")
 		}
 		r.open[agent] = resumes
 	}

@@ -221,6 +221,9 @@ func (w *Writer) damaged(line []byte) error {
 	if broken := (*agentevents.RuleError)(nil); errors.As(err, &broken) && broken.Rule == agentevents.RuleFieldUTF8 {
 		return err
 	}
+	if w.F.Measured {
+		return nil
+	}
 	list := dialect.Damaged(&w.own, line)
 	if j, ok := w.Doc.(joiner); ok {
 		if call := j.Joined(w); call != nil { // the line has its texts too
@@ -292,10 +295,12 @@ func (w *Writer) LineAs(dst []byte, row *Row, typ, body string) []byte {
 	}
 	w.at, w.place = w.at[:0], append(w.place[:0], "/payload"...)
 	dst = w.object(dst, row.line, w.Ev.Payload)
-	w.drop(w.present, row)
-	w.others(w.Ev)
-	w.left = w.Pend.Len()
-	w.kept.left(w)
+	if !w.F.Measured {
+		w.drop(w.present, row)
+		w.others(w.Ev)
+		w.left = w.Pend.Len()
+		w.kept.left(w)
+	}
 	return dst
 }
 
@@ -402,9 +407,11 @@ func (w *Writer) other(dst []byte, typ, raw string) []byte {
 		}
 	}
 	dst = braces(w.rest(dst, mark, t, nil, false), mark)
-	w.kept.left(w)
-	w.drop(w.present, w.F.other)
-	w.others(w.Ev)
+	if !w.F.Measured {
+		w.kept.left(w)
+		w.drop(w.present, w.F.other)
+		w.others(w.Ev)
+	}
 	return dst
 }
 
@@ -646,7 +653,9 @@ func (w *Writer) EventTime() time.Time {
 
 // Lose notes a loss of the event that is written.
 func (w *Writer) Lose(what dialect.Change, pointer, detail string) {
-	w.Pend.Add(what, pointer, detail)
+	if !w.F.Measured {
+		w.Pend.Add(what, pointer, detail)
+	}
 }
 
 // Every notes a loss that is counted over all kinds.

@@ -13,10 +13,10 @@ import (
 	"strings"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/dialect/openwop"
+	"github.com/agentevents/agentevents/dialect/openwop/host"
 )
 
-// Handler returns a handler for [openwop.DiscoveryPath]. It answers GET and HEAD
+// Handler returns a handler for [host.DiscoveryPath]. It answers GET and HEAD
 // with document, a JSON object, after setting the members of c in its
 // capabilities.agents. All other members stay as they are. A nil document is an
 // empty one, and a nil c sets nothing.
@@ -25,7 +25,7 @@ import (
 // than c from it. The agents of document may say "supported", which stands for
 // all events. They may stand at its root, where clients of the published schemas
 // look first.
-func Handler(c *openwop.Capabilities, document []byte) (http.Handler, error) {
+func Handler(c *host.Capabilities, document []byte) (http.Handler, error) {
 	if document == nil {
 		document = []byte("{}")
 	}
@@ -43,7 +43,7 @@ func Handler(c *openwop.Capabilities, document []byte) (http.Handler, error) {
 				return nil, fmt.Errorf("discovery: the document has %q at its root", name)
 			}
 		}
-		if own, err = json.Marshal(openwop.Discovery{Agents: c}); err != nil {
+		if own, err = json.Marshal(host.Discovery{Agents: c}); err != nil {
 			return nil, err
 		}
 	}
@@ -51,7 +51,7 @@ func Handler(c *openwop.Capabilities, document []byte) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	var read openwop.Discovery
+	var read host.Discovery
 	if err := json.Unmarshal(text, &read); err != nil {
 		return nil, fmt.Errorf("discovery: the document: %w", err)
 	}
@@ -116,12 +116,12 @@ const maxDocument = 1 << 20
 // Fetch reads the capabilities of the host at base, such as https://host.example.
 // It is the first request of a client that consumes agent events. A nil client
 // means http.DefaultClient.
-func Fetch(ctx context.Context, client *http.Client, base string) (openwop.Discovery, error) {
-	var d openwop.Discovery
+func Fetch(ctx context.Context, client *http.Client, base string) (host.Discovery, error) {
+	var d host.Discovery
 	if client == nil {
 		client = http.DefaultClient
 	}
-	url := strings.TrimSuffix(base, "/") + openwop.DiscoveryPath
+	url := strings.TrimSuffix(base, "/") + host.DiscoveryPath
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return d, err

@@ -10,15 +10,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/dialect/openwop"
+	"github.com/agentevents/agentevents/dialect/openwop/host"
 )
 
 func TestServeAndFetch(t *testing.T) {
-	c := &openwop.Capabilities{ReasoningEvents: true, TokenLimit: 128}
+	c := &host.Capabilities{ReasoningEvents: true, TokenLimit: 128}
 	h, err := Handler(c, []byte(`{"protocolVersion":"1","capabilities":{"replay":{"supported":true},"agents":{"toolEvents":true}}}`))
 	require.NoError(t, err)
 	mux := http.NewServeMux()
-	mux.Handle(openwop.DiscoveryPath, h)
+	mux.Handle(host.DiscoveryPath, h)
 	srv := httptest.NewServer(mux)
 	defer srv.Close()
 
@@ -26,7 +26,7 @@ func TestServeAndFetch(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, c, d.Agents)
 
-	resp, err := srv.Client().Get(srv.URL + openwop.DiscoveryPath)
+	resp, err := srv.Client().Get(srv.URL + host.DiscoveryPath)
 	require.NoError(t, err)
 	text, err := io.ReadAll(resp.Body)
 	require.NoError(t, err)
@@ -35,7 +35,7 @@ func TestServeAndFetch(t *testing.T) {
 	require.JSONEq(t, `{"protocolVersion":"1","capabilities":{"replay":{"supported":true},"agents":{
 		"reasoningEvents":true,"toolEvents":false,"handoffEvents":false,"decisionEvents":false,"reasoning":{"tokenLimit":128}}}}`, string(text))
 
-	resp, err = srv.Client().Post(srv.URL+openwop.DiscoveryPath, "application/json", strings.NewReader("{}"))
+	resp, err = srv.Client().Post(srv.URL+host.DiscoveryPath, "application/json", strings.NewReader("{}"))
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
 	require.Equal(t, http.StatusMethodNotAllowed, resp.StatusCode)
@@ -44,11 +44,11 @@ func TestServeAndFetch(t *testing.T) {
 
 // The handler keeps all members of the document that the capabilities do not set.
 func TestHandlerKeepsTheDocument(t *testing.T) {
-	serve := func(c *openwop.Capabilities, document string) string {
+	serve := func(c *host.Capabilities, document string) string {
 		h, err := Handler(c, []byte(document))
 		require.NoError(t, err, document)
 		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, openwop.DiscoveryPath, nil))
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, host.DiscoveryPath, nil))
 		return w.Body.String()
 	}
 	document := `{"capabilities":{"agents":{"toolEvents":true,"reasoning":{"verbosity":"summary","tokenLimit":9,"streaming":true},"liveRuntime":{"supported":true}}}}`
@@ -56,14 +56,14 @@ func TestHandlerKeepsTheDocument(t *testing.T) {
 	require.JSONEq(t, `{"capabilities":{"agents":{
 		"reasoningEvents":true,"toolEvents":false,"handoffEvents":false,"decisionEvents":false,"memoryBackends":["longTerm"],
 		"reasoning":{"verbosity":"summary","tokenLimit":128,"streaming":true},"liveRuntime":{"supported":true}}}}`,
-		serve(&openwop.Capabilities{ReasoningEvents: true, TokenLimit: 128, MemoryBackends: []string{openwop.MemoryLongTerm}}, document))
+		serve(&host.Capabilities{ReasoningEvents: true, TokenLimit: 128, MemoryBackends: []string{host.MemoryLongTerm}}, document))
 	require.JSONEq(t, `{"agents":{"supported":true}}`, serve(nil, `{"agents":{"supported":true}}`))
 	for _, none := range []string{`{"capabilities":null}`, `{"capabilities":{"agents":null}}`, `{"capabilities":{"agents":{"reasoning":null}}}`} {
-		require.Contains(t, serve(&openwop.Capabilities{TokenLimit: 128}, none), `"reasoning":{"tokenLimit":128}`, none)
+		require.Contains(t, serve(&host.Capabilities{TokenLimit: 128}, none), `"reasoning":{"tokenLimit":128}`, none)
 	}
 
 	// "supported" stands for all events except the deltas.
-	all := openwop.Capabilities{ReasoningEvents: true, ToolEvents: true, HandoffEvents: true, DecisionEvents: true, Streaming: agentevents.Some(false)}
+	all := host.Capabilities{ReasoningEvents: true, ToolEvents: true, HandoffEvents: true, DecisionEvents: true, Streaming: agentevents.Some(false)}
 	require.Contains(t, serve(&all, `{"capabilities":{"agents":{"supported":true}}}`), `"supported":true`)
 }
 
@@ -72,7 +72,7 @@ func TestHandlerRefuses(t *testing.T) {
 		_, err := Handler(nil, []byte(document))
 		require.Error(t, err, document)
 	}
-	tools := &openwop.Capabilities{ToolEvents: true}
+	tools := &host.Capabilities{ToolEvents: true}
 	for _, document := range []string{
 		`{"capabilities":1}`, `{"capabilities":{"agents":[]}}`, `{"capabilities":{"agents":{"reasoning":1}}}`, `{"capabilities":{"agents":{"supported":1}}}`,
 		`{"agents":{"supported":true}}`, `{"Agents":{"supported":true}}`, `{"agents":{"toolEvents":true}}`, // at the root
@@ -81,7 +81,7 @@ func TestHandlerRefuses(t *testing.T) {
 		_, err := Handler(tools, []byte(document))
 		require.Error(t, err, document)
 	}
-	_, err := Handler(&openwop.Capabilities{ReasoningEvents: true}, []byte(`{"capabilities":{"agents":{"reasoning":{"streaming":false}}}}`))
+	_, err := Handler(&host.Capabilities{ReasoningEvents: true}, []byte(`{"capabilities":{"agents":{"reasoning":{"streaming":false}}}}`))
 	require.ErrorContains(t, err, "reasoning.streaming")
 	_, err = Handler(tools, nil)
 	require.NoError(t, err)

@@ -7,20 +7,20 @@ import (
 	"net/http/httptest"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/dialect/openwop"
 	"github.com/agentevents/agentevents/dialect/openwop/discovery"
+	"github.com/agentevents/agentevents/dialect/openwop/host"
 )
 
 // A host serves its capabilities, and a client asks for them before it waits for
 // events.
 func Example() {
-	handler, err := discovery.Handler(&openwop.Capabilities{ToolEvents: true}, []byte(`{"protocolVersion":"1"}`))
+	handler, err := discovery.Handler(&host.Capabilities{ToolEvents: true}, []byte(`{"protocolVersion":"1"}`))
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	mux := http.NewServeMux()
-	mux.Handle(openwop.DiscoveryPath, handler)
+	mux.Handle(host.DiscoveryPath, handler)
 	host := httptest.NewServer(mux)
 	defer host.Close()
 

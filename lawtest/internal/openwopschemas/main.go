@@ -1,11 +1,14 @@
 // Command openwopschemas writes the facts of the published JSON Schemas of OpenWOP, which
-// are outside the project, into testdata. They are in a folder with the folders v1 and v2.
+// are outside the project, into dialect/openwop/internal/schemas, which strict readers go by. The files are
+// in a folder with the folders v1 and v2.
 //
 //	go run ./internal/openwopschemas -schemas FOLDER           # in lawtest
+//	go run ./internal/openwopschemas -schemas FOLDER -check
 //	go run ./internal/openwopschemas -schemas FOLDER -verify
 //
-// With -verify it writes nothing. It has the published schemas and the table in testdata
-// judge the same lines, and fails at the first one where they differ.
+// With -verify it writes nothing. It has the published schemas, the table and package facts
+// judge the same lines, and fails at the first one where they differ. -check only compares the
+// table with the files.
 //
 // Three published schemas of v2 are not taken as they are. The one for decisions refuses
 // every decision, as it forbids all members but those beside its alternatives; that condition
@@ -34,13 +37,17 @@ const (
 func main() {
 	log.SetFlags(0)
 	folder := flag.String("schemas", "", "the `FOLDER` of the published schemas")
-	to := flag.String("to", "testdata", "the folder of the tables")
-	check := flag.Bool("verify", false, "compare the tables with the schemas")
+	to := flag.String("to", "../dialect/openwop/internal/schemas", "the folder of the tables")
+	check := flag.Bool("check", false, "compare the tables with the schemas")
+	judge := flag.Bool("verify", false, "compare them and what they judge")
 	flag.Parse()
 	for _, version := range []string{"v1", "v2"} {
-		path := filepath.Join(*to, "openwop-"+version+".txt")
+		path := filepath.Join(*to, version+".txt")
 		do := write
 		if *check {
+			do = upToDate
+		}
+		if *judge {
 			do = verify
 		}
 		if err := do(*folder, version, path); err != nil {
@@ -60,6 +67,24 @@ func write(folder, version, path string) error {
 		return err
 	}
 	return os.WriteFile(path, []byte(text), 0o644)
+}
+
+// upToDate fails if the table of a version and the files differ.
+func upToDate(folder, version, path string) error {
+	files, err := load(folder, version)
+	if err != nil {
+		return err
+	}
+	want, err := tableOf(files, version)
+	if err != nil {
+		return err
+	}
+	if text, err := os.ReadFile(path); err != nil {
+		return err
+	} else if string(text) != want {
+		return fmt.Errorf("%s is not up to date", path)
+	}
+	return nil
 }
 
 // tableOf returns the text of the table of a version. It fails if the text is not exactly

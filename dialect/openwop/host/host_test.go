@@ -1,7 +1,9 @@
-package openwop
+package host
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -9,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect/openwop"
+	"github.com/agentevents/agentevents/dialect/openwop/snapshot"
 	"github.com/agentevents/agentevents/eventtest"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
@@ -125,7 +129,7 @@ func TestToolsOutsideTheAllowlistAreRefused(t *testing.T) {
 	_, err = run.With(inNode).Agent("coder").Call(t.Context(), &agentevents.ToolCalled{ToolID: "fs:read", Arguments: `{}`})
 	require.NoError(t, err)
 	// A call without an agent is the system's.
-	_, err = run.Agent(CoreSystem).Call(t.Context(), &agentevents.ToolCalled{ToolID: "net:get", Arguments: `{}`})
+	_, err = run.Agent(openwop.CoreSystem).Call(t.Context(), &agentevents.ToolCalled{ToolID: "net:get", Arguments: `{}`})
 	require.NoError(t, err)
 }
 
@@ -142,10 +146,10 @@ func TestThresholdsResolveRunAgentDefault(t *testing.T) {
 	for _, wrong := range []float64{math.NaN(), math.Inf(1), -0.1, 70} {
 		h.Threshold = agentevents.Some(wrong)
 		require.Equal(t, 0.5, h.ThresholdOf("a"), "as if it were absent")
-		require.ErrorContains(t, h.Check(), "openwop: Host.Threshold is ")
+		require.ErrorContains(t, h.Check(), "host: Host.Threshold is ")
 		h := &Host{Agents: map[string]Manifest{"a": {}, "b": {Threshold: agentevents.Some(wrong)}}}
-		require.Equal(t, DefaultThreshold, h.ThresholdOf("b"))
-		require.ErrorContains(t, h.Check(), `openwop: Host.Agents["b"].Threshold is `)
+		require.Equal(t, openwop.DefaultThreshold, h.ThresholdOf("b"))
+		require.ErrorContains(t, h.Check(), `host: Host.Agents["b"].Threshold is `)
 	}
 }
 
@@ -160,7 +164,7 @@ func TestExactlyOneActionBelowTheThreshold(t *testing.T) {
 		"none: a clarification": {Host{}, nil, "a"},
 		"opted out": {Host{NoEscalation: true, Orchestrator: "boss"}, &agentevents.CapBreached{
 			Cap: "confidence-escalation-suppressed", Limit: agentevents.Some(0.7), Observed: agentevents.Some(0.6)}, "a"},
-		"the published contract": {Host{Profile: SchemaV1, Orchestrator: "boss"}, &agentevents.NodeSuspended{
+		"the published contract": {Host{Profile: openwop.SchemaV1, Orchestrator: "boss"}, &agentevents.NodeSuspended{
 			Reason: "low-confidence", Details: `{"interruptId":"ID","threshold":0.7,"observed":0.6,"decision":{"do":"it"}}`}, "a"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -209,18 +213,18 @@ func TestExactlyOneActionBelowTheThreshold(t *testing.T) {
 // interrupt, and both name it.
 func TestEscalationUnderSchemaV2(t *testing.T) {
 	for runID, tenant := range map[string]string{"acme/run-000000000001": "acme", "anon:x/run-000000000001": "anon:x", "r": "local", "two words/run-000000000001": "local"} {
-		events := (&Host{Profile: SchemaV2}).Follow(agentevents.Event{
+		events := (&Host{Profile: openwop.SchemaV2}).Follow(agentevents.Event{
 			ID: "evt-000000000000001", RunID: runID, AgentID: "host:a", Payload: &agentevents.AgentDecided{Decision: `[1]`, Confidence: agentevents.Some(0.25)},
 		})
 		require.Len(t, events, 2)
 		asked := events[0].Payload.(*agentevents.Unknown)
 		require.Equal(t, agentevents.Kind("interrupt.requested"), asked.Type)
 		id := jsonwire.Text(jsonwire.Member(string(asked.Raw), "key"))
-		require.True(t, ValidID(SchemaV2, InterruptID, id), id)
+		require.True(t, openwop.ValidID(openwop.SchemaV2, openwop.InterruptID, id), id)
 		require.True(t, strings.HasPrefix(id, tenant+"/"), id)
 		require.JSONEq(t, `{"kind":"low-confidence","key":"`+id+`","data":{"agentId":"host:a","threshold":0.7,"observed":0.25,"decision":[1]}}`, string(asked.Raw))
 		require.Equal(t, &agentevents.NodeSuspended{
-			Reason: ReasonLowConfidence, Details: agentevents.JSON(`{"interruptId":"` + id + `","kind":"low-confidence"}`),
+			Reason: openwop.ReasonLowConfidence, Details: agentevents.JSON(`{"interruptId":"` + id + `","kind":"low-confidence"}`),
 		}, events[1].Payload)
 	}
 }
@@ -228,7 +232,7 @@ func TestEscalationUnderSchemaV2(t *testing.T) {
 // A decision without a node escalates like any other. The action on a late one is
 // late.
 func TestEscalationWithoutNodeAndLate(t *testing.T) {
-	for _, p := range []Profile{RFC0002, SchemaV1, SchemaV2} {
+	for _, p := range []openwop.Profile{openwop.RFC0002, openwop.SchemaV1, openwop.SchemaV2} {
 		run, log := emitting(t, &Host{Profile: p}, agentevents.ModeEnforce)
 		ctx := t.Context()
 		require.NoError(t, run.Emit(ctx, &agentevents.RunStarted{}))
@@ -239,10 +243,10 @@ func TestEscalationWithoutNodeAndLate(t *testing.T) {
 		for _, ev := range log.Events() {
 			f.Apply(ev)
 		}
-		if s := f.Snapshot(); p == RFC0002 {
+		if s := f.Snapshot(); p == openwop.RFC0002 {
 			require.Len(t, s.Clarifications, 2)
 		} else {
-			require.Equal(t, map[string]string{"host:a": ReasonLowConfidence, "host:b": ReasonLowConfidence}, s.Suspended)
+			require.Equal(t, map[string]string{"host:a": openwop.ReasonLowConfidence, "host:b": openwop.ReasonLowConfidence}, s.Suspended)
 		}
 		before := len(log.Events())
 		require.NoError(t, run.Emit(ctx, &agentevents.RunCompleted{}))
@@ -252,16 +256,8 @@ func TestEscalationWithoutNodeAndLate(t *testing.T) {
 			require.True(t, ev.Marks.Has(agentevents.MarkLate), ev.Kind())
 		}
 	}
-	followed := (&Host{Profile: SchemaV1}).Follow(agentevents.Event{Payload: &agentevents.AgentDecided{Confidence: agentevents.Some(0.1)}})
-	require.Equal(t, unknownNode, followed[0].NodeID)
-}
-
-func TestMessageIDsAreDeterministic(t *testing.T) {
-	id := MessageID("r", "a", 0, `"hi"`)
-	require.Equal(t, id, MessageID("r", "a", 0, `"hi"`))
-	for _, other := range []string{MessageID("r2", "a", 0, `"hi"`), MessageID("r", "b", 0, `"hi"`), MessageID("r", "a", 1, `"hi"`), MessageID("r", "a", 0, `"ho"`)} {
-		require.NotEqual(t, id, other)
-	}
+	followed := (&Host{Profile: openwop.SchemaV1}).Follow(agentevents.Event{Payload: &agentevents.AgentDecided{Confidence: agentevents.Some(0.1)}})
+	require.Equal(t, "unknown", followed[0].NodeID)
 }
 
 func TestDiscoveryDocument(t *testing.T) {
@@ -312,3 +308,145 @@ func TestDiscoveryDocument(t *testing.T) {
 
 // errOf returns the error of two results.
 func errOf[T any](_ T, err error) error { return err }
+
+// A return that is the whole call counts as a call too.
+func TestAllowlistHoldsForCallsOfOneEvent(t *testing.T) {
+	h := &Host{Agents: map[string]Manifest{"coder": {Tools: []string{"fs:read"}}}}
+	run, log := emitting(t, h, agentevents.ModeEnforce)
+	returned := func(tool string, status agentevents.ToolStatus) error {
+		return run.Agent("coder").Emit(t.Context(), &agentevents.ToolReturned{CallID: "c", ToolID: tool, Status: status, OneEvent: true, Arguments: `{}`})
+	}
+	for _, status := range []agentevents.ToolStatus{agentevents.ToolStatusOK, agentevents.ToolStatusError} {
+		var v *agentevents.RuleError
+		require.ErrorAs(t, returned("rm:all", status), &v)
+		require.Equal(t, RuleToolAllowed, v.Rule)
+	}
+	require.Empty(t, log.Events())
+	require.NoError(t, returned("fs:read", agentevents.ToolStatusOK))
+	// A refused call never began.
+	require.NoError(t, returned("rm:all", agentevents.ToolStatusForbidden))
+	require.NoError(t, returned("rm:all", agentevents.ToolStatusRateLimited))
+}
+
+// The host decides whether a decision is escalated, by run and by agent.
+func TestStrictThresholds(t *testing.T) {
+	hosts := map[string]*Host{
+		"r1": {Agents: map[string]Manifest{"host:a": {Threshold: agentevents.Some(0.5)}, "host:b": {Threshold: agentevents.Some(0.9)}}},
+		"r2": {Threshold: agentevents.Some(0.1)},
+	}
+	o := openwop.Options{Strict: true, ThresholdOf: func(runID, agentID string) float64 { return hosts[runID].ThresholdOf(agentID) }}
+	for _, c := range []struct {
+		run, agent string
+		confidence float64
+		escalated  bool
+	}{{"r1", "host:a", 0.6, false}, {"r1", "host:a", 0.4, true}, {"r1", "host:b", 0.8, true}, {"r1", "host:c", 0.8, false}, {"r2", "host:b", 0.2, false}} {
+		line := func(n int, typ, payload string) string {
+			return fmt.Sprintf(`{"eventId":"e%d","runId":"%s","nodeId":"n1","type":"%s","payload":%s,"timestamp":"2026-05-19T10:00:00.000Z","sequence":%d}`, n, c.run, typ, payload, n)
+		}
+		decided := line(0, "agent.decided", fmt.Sprintf(`{"agentId":"%s","decision":1,"confidence":%v}`, c.agent, c.confidence))
+		d := openwop.NewDecoder(o)
+		_, err := d.Decode(nil, []byte(decided))
+		require.NoError(t, err)
+		_, err = d.Decode(nil, []byte(line(1, "node.completed", `{"nodeId":"n1"}`)))
+		require.Equal(t, c.escalated, err != nil, "%+v: %v", c, err)
+		_, err = d.Decode(nil, []byte(line(2, "run.completed", `{}`)))
+		require.NoError(t, err, "it is told once")
+	}
+}
+
+// In version 2 a host with agents has all their events. Only the deltas of
+// reasoning are declared separately.
+func TestDiscoveryOfPublishedHosts(t *testing.T) {
+	read := func(text string) *Capabilities {
+		var d Discovery
+		require.NoError(t, json.Unmarshal([]byte(text), &d), text)
+		return d.Agents
+	}
+	all := Capabilities{ReasoningEvents: true, ToolEvents: true, HandoffEvents: true, DecisionEvents: true, Streaming: agentevents.Some(false)}
+	require.Equal(t, &all, read(`{"agents":{}}`))
+	limited := all
+	limited.TokenLimit, limited.MemoryBackends = 256, []string{MemoryLongTerm, MemoryScratchpad}
+	require.Equal(t, &limited, read(`{"agents":{"reasoning":{"tokenLimit":256},"memoryBackends":["long-term","scratchpad"]}}`))
+	require.Equal(t, &Capabilities{}, read(`{"agents":{"supported":false}}`))
+	require.Equal(t, &Capabilities{ToolEvents: true}, read(`{"agents":{"toolEvents":true}}`))
+	require.Equal(t, &Capabilities{}, read(`{"agents":{"toolEvents":false}}`))
+	require.Equal(t, &Capabilities{}, read(`{"capabilities":{"agents":{}}}`), "the RFC's form has flags")
+}
+
+// A call that returns has a result on success and an error on failure, for a host as for a
+// reader.
+func TestResultOrError(t *testing.T) {
+	failed := agentevents.Some(agentevents.ErrorInfo{Code: "x", Message: "y"})
+	for _, c := range []struct {
+		returned agentevents.ToolReturned
+		payload  string
+		legal    bool
+	}{
+		{agentevents.ToolReturned{Status: "ok", Result: "1"}, `"result":1,"status":"ok"`, true},
+		{agentevents.ToolReturned{Status: "error", Error: failed}, `"error":{"error":"x","message":"y"},"status":"error"`, true},
+		{agentevents.ToolReturned{Status: "error", Error: failed, Result: "1"}, `"error":{"error":"x","message":"y"},"status":"error","result":1`, false},
+		{agentevents.ToolReturned{Status: "ok", Error: failed}, `"error":{"error":"x","message":"y"},"status":"ok"`, false},
+	} {
+		err := (&Host{}).Guard(agentevents.Event{Payload: &c.returned})
+		d := openwop.NewDecoder(openwop.Options{Strict: true})
+		var rule agentevents.Rule
+		for i, rest := range []string{`{"type":"agent.toolCalled","payload":{"agentId":"host:a","toolId":"x:y","callId":"c","arguments":1}}`, `{"type":"agent.toolReturned","causationId":"evt-000000000-0000","payload":{"agentId":"host:a","toolId":"x:y","callId":"c",` + c.payload + `}}`} {
+			line := fmt.Sprintf(`{"eventId":"evt-000000000-%04d","runId":"r1","timestamp":"2026-05-19T10:00:00.000Z","sequence":%d,%s`, i, i, rest[1:])
+			var broken *agentevents.RuleError
+			if _, err := d.Decode(nil, []byte(line)); errors.As(err, &broken) {
+				rule = broken.Rule
+			}
+		}
+		if c.legal {
+			require.Nil(t, err)
+			require.Empty(t, rule)
+			continue
+		}
+		require.Equal(t, openwop.RuleResult, err.Rule)
+		require.Equal(t, openwop.RuleResult, rule)
+	}
+}
+
+// A run with a suspended node waits: for a person if the agent was not sure.
+func TestSuspendedNodesWait(t *testing.T) {
+	for _, p := range []openwop.Profile{openwop.SchemaV1, openwop.SchemaV2} {
+		run, log := emitting(t, &Host{Profile: p}, agentevents.ModeEnforce)
+		node := run.With(agentevents.Scope{NodeID: "n1"})
+		status := func(more ...agentevents.Event) snapshot.Snapshot {
+			f := agentevents.NewFold(agentevents.FoldOptions{})
+			for _, ev := range append(log.Events(), more...) {
+				f.Apply(ev)
+			}
+			text, err := f.Snapshot().MarshalJSON()
+			require.NoError(t, err)
+			var r agentevents.RunSnapshot
+			require.NoError(t, r.UnmarshalJSON(text))
+			s, err := snapshot.Of(&r)
+			require.NoError(t, err)
+			return s
+		}
+		require.NoError(t, run.Emit(t.Context(), &agentevents.RunStarted{}))
+		require.NoError(t, node.Emit(t.Context(), &agentevents.NodeStarted{}))
+		require.Equal(t, snapshot.StatusRunning, status().Status)
+		require.NoError(t, node.Agent("abc").Emit(t.Context(), &agentevents.AgentDecided{Decision: `1`, Confidence: agentevents.Some(0.1)}))
+		s := status()
+		require.Equal(t, snapshot.StatusWaitingApproval, s.Status)
+		require.Equal(t, "n1", s.CurrentNodeID)
+
+		next := func(p agentevents.Payload) agentevents.Event {
+			return agentevents.Event{ID: "x", RunID: "r", Scope: agentevents.Scope{NodeID: "n1"}, Sequence: uint64(len(log.Events())), Time: log.Events()[0].Time, Payload: p}
+		}
+		require.Equal(t, snapshot.StatusWaitingExternal, status(next(&agentevents.NodeSuspended{Reason: "webhook"})).Status)
+		other := next(&agentevents.NodeStarted{})
+		other.NodeID = "n2"
+		require.Equal(t, snapshot.StatusRunning, status(other).Status, "another node runs")
+		for _, p := range []agentevents.Payload{
+			&agentevents.NodeStarted{}, &agentevents.NodeCompleted{}, &agentevents.NodeFailed{}, &agentevents.NodeSkipped{}, &agentevents.RunResumed{},
+			&agentevents.ApprovalGranted{ApprovalID: "a"}, &agentevents.ApprovalRejected{ApprovalID: "a"}, &agentevents.ClarificationResolved{InterruptID: "i"},
+			&agentevents.Unknown{Type: "node.resumed", Raw: `{}`},
+		} {
+			require.Equal(t, snapshot.StatusRunning, status(next(p)).Status, p)
+		}
+		require.Equal(t, snapshot.StatusCompleted, status(next(&agentevents.RunCompleted{})).Status)
+	}
+}

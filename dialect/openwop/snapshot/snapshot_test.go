@@ -1,6 +1,8 @@
-package openwop
+package snapshot
 
 import (
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -9,38 +11,42 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/openwop"
+	"github.com/agentevents/agentevents/eventtest"
 )
 
 func TestSnapshot(t *testing.T) {
-	events := decodeAll(t, Options{}, golden[RFC0002])
+	log, err := os.ReadFile("../testdata/rfc0002.jsonl")
+	require.NoError(t, err)
+	events := decodeAll(t, openwop.Options{}, string(log))
 	fold := agentevents.NewFold(agentevents.FoldOptions{})
 	for _, ev := range events {
 		if ev.RunID == "r1" {
 			fold.Apply(ev)
 		}
 	}
-	s, err := SnapshotOf(fold.Snapshot())
+	s, err := Of(fold.Snapshot())
 	require.NoError(t, err)
 	s.RunOrchestrator = agentevents.Some(agentevents.AgentRef{AgentID: "core.supervisor", ModelClass: agentevents.ModelCoding, AgentSharing: agentevents.SharingShared})
-	out, losses, err := AppendSnapshot(nil, s, RFC0002)
+	out, losses, err := Append(nil, s, openwop.RFC0002)
 	require.NoError(t, err)
 	require.Empty(t, losses)
 	require.Contains(t, string(out), `{"runId":"r1","workflowId":"wf","status":"completed","startedAt":"2026-05-19T10:00:00.000Z","completedAt":"2026-05-19T10:00:25.000Z","runOrchestrator":{"agentId":"core.supervisor","agentSharing":"shared","modelClass":"coding"},"nodeStates":{"n1":{"status":"done"}`)
 	require.Contains(t, string(out), `"channels":{"messages":[{"messageId":"m1"`)
-	back, err := ParseSnapshot(out)
+	back, err := Parse(out)
 	require.NoError(t, err)
 	require.Equal(t, s, back)
 
-	out, losses, err = AppendSnapshot(nil, s, SchemaV1)
+	out, losses, err = Append(nil, s, openwop.SchemaV1)
 	require.NoError(t, err)
 	require.Equal(t, []string{"dropped /runOrchestrator/agentSharing", "altered /runOrchestrator/modelClass"}, lossNames(losses))
 	require.Contains(t, string(out), `"runOrchestrator":{"agentId":"core.supervisor","modelClass":"code"}`)
-	out, losses, err = AppendSnapshot([]byte("x"), s, SchemaV2)
+	out, losses, err = Append([]byte("x"), s, openwop.SchemaV2)
 	require.Error(t, err)
 	require.Empty(t, losses)
 	require.Equal(t, "x", string(out))
 	s.RunID, s.Owner = "acme/run-000000000001", snapshotOwner
-	out, losses, err = AppendSnapshot([]byte("x"), s, SchemaV2)
+	out, losses, err = Append([]byte("x"), s, openwop.SchemaV2)
 	require.NoError(t, err)
 	require.True(t, strings.HasPrefix(string(out), `x{"runId":"acme/`))
 	require.Contains(t, string(out), `"eventLogSchemaVersion":3`)
@@ -65,7 +71,7 @@ func TestSnapshotStatus(t *testing.T) {
 		State: map[string]agentevents.JSON{"a": "1"},
 	}
 	r.Usage.CostUSD = agentevents.Some(0.5)
-	of, err := SnapshotOf(r)
+	of, err := Of(r)
 	require.NoError(t, err)
 	require.Equal(t, Snapshot{RunID: "r", Status: StatusWaitingApproval, Variables: `{"a":1}`, Metrics: `{"openwopCost":{"usd":0.5}}`}, of)
 	r.Usage.Usage.OutputTokens, r.Usage.Models, r.StartedAt = 3, map[string]agentevents.Usage{"m": {}}, t0
@@ -81,25 +87,25 @@ func TestSnapshotStatus(t *testing.T) {
 		`{"error":"e","code":5}`:                                  {Error: agentevents.Some(agentevents.ErrorInfo{Code: "e"}), ErrorMore: `{"code":5}`},
 		`{"error":5}`:                                             {Error: agentevents.Some(agentevents.ErrorInfo{}), ErrorMore: `{"error":5}`},
 	} {
-		s, err := ParseSnapshot([]byte(`{"runId":"r","status":"failed","error":` + text + `}`))
+		s, err := Parse([]byte(`{"runId":"r","status":"failed","error":` + text + `}`))
 		require.NoError(t, err)
 		want.RunID, want.Status = "r", StatusFailed
 		require.Equal(t, want, s, text)
 	}
 	for _, bad := range []string{`5`, `{"message":1}`} {
-		_, err := ParseSnapshot([]byte(`{"runId":"r","status":"failed","error":` + bad + `}`))
+		_, err := Parse([]byte(`{"runId":"r","status":"failed","error":` + bad + `}`))
 		require.ErrorContains(t, err, "error")
 	}
 
 	text := `{"runId":"r","status":"napping","error":{"code":"c","message":"m"},"metrics":{"openwopCost":{"usd":0.10}},"tags":["a"],"x":1}`
-	s, err := ParseSnapshot([]byte(text))
+	s, err := Parse([]byte(text))
 	require.NoError(t, err)
-	out, losses, err := AppendSnapshot(nil, s, RFC0002)
+	out, losses, err := Append(nil, s, openwop.RFC0002)
 	require.NoError(t, err)
 	require.Empty(t, losses)
 	require.Equal(t, text, string(out), "extra members and unknown statuses survive")
 	for _, bad := range []string{``, `1`, `{}`, `{"runId":"r"}`, `{"runId":1,"status":"x"}`, `{"runId":"r","status":"x","runId":"r"}`, `{"runId":"r","status":"x","agent":1}`, text[:20]} {
-		_, err := ParseSnapshot([]byte(bad))
+		_, err := Parse([]byte(bad))
 		require.Error(t, err, bad)
 	}
 	require.True(t, strings.HasPrefix(text, "{"))
@@ -116,9 +122,9 @@ func lossNames(losses []dialect.Loss) []string {
 }
 
 // goodSnapshot returns a snapshot that the profile accepts unchanged.
-func goodSnapshot(p Profile) Snapshot {
+func goodSnapshot(p openwop.Profile) Snapshot {
 	s := Snapshot{RunID: "acme/run-000000000001", WorkflowID: "wf", Status: StatusRunning}
-	if p == SchemaV2 {
+	if p == openwop.SchemaV2 {
 		s.Owner, s.More = snapshotOwner, `{"eventLogSchemaVersion":3}`
 	}
 	return s
@@ -168,16 +174,16 @@ func TestSnapshotLosses(t *testing.T) {
 			rfc: `"status":"running"`, rfcLosses: []string{"dropped /status"},
 		},
 	} {
-		for _, p := range []Profile{RFC0002, SchemaV1, SchemaV2} {
+		for _, p := range []openwop.Profile{openwop.RFC0002, openwop.SchemaV1, openwop.SchemaV2} {
 			s := goodSnapshot(p)
-			_, losses, err := AppendSnapshot(nil, s, p)
+			_, losses, err := Append(nil, s, p)
 			require.NoError(t, err)
 			require.Empty(t, losses)
 			c.change(&s)
-			out, losses, err := AppendSnapshot(nil, s, p)
+			out, losses, err := Append(nil, s, p)
 			require.NoError(t, err, "%s %s", p, name)
 			want, wantLosses := c.want, c.losses
-			if p == RFC0002 {
+			if p == openwop.RFC0002 {
 				want, wantLosses = c.rfc, c.rfcLosses
 			}
 			require.Contains(t, string(out), want, "%s %s", p, name)
@@ -210,7 +216,7 @@ func TestSnapshotRefuses(t *testing.T) {
 		{"/agent/name", ref(`{"agentId":"abc","name":5}`), false},
 		{"/agent/sourceManifestId", ref(`{"agentId":"abc","sourceManifestId":"` + long + `"}`), false},
 		{"/agent/channel", ref(`{"agentId":"abc","channel":""}`), false},
-		{"/agent/channel", ref(`{"agentId":"abc","version":"1","channel":"stable"}`), false},
+		{"/agent", ref(`{"agentId":"abc","version":"1","channel":"stable"}`), false},
 		{"/agent", func(s *Snapshot) {
 			s.Agent = agentevents.Some(agentevents.AgentRef{AgentID: "abc", AgentSharing: "\xff"})
 		}, false},
@@ -218,22 +224,22 @@ func TestSnapshotRefuses(t *testing.T) {
 		{"/runId", func(s *Snapshot) { s.RunID += "\xff" }, false},
 		{"/startedAt", func(s *Snapshot) { s.StartedAt = time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC) }, false},
 		{"/metrics", metrics(`[]`), false},
-		{"/metrics", metrics(`{"openwopCost":1}`), false},
-		{"/metrics", metrics(`{"openwopCost":{"usd":"x"}}`), false},
-		{"/metrics", metrics(`{"openwopCost":{"usd":-1}}`), false},
-		{"/metrics", metrics(`{"openwopCost":{"tokens":{"input":1.5}}}`), false},
-		{"/metrics", metrics(`{"openwopCost":{"tokens":{"total":1}}}`), false},
-		{"/metrics", metrics(`{"openwopCost":{"tokens":1}}`), false},
-		{"/metrics", metrics(`{"openwopCost":{"model":1}}`), false},
-		{"/metrics", metrics(`{"openwopCost":{"duration_ms":-1}}`), false},
-		{"/metrics", metrics(`{"openwopCost":{"currency":"EUR"}}`), false},
-		{"/metrics", metrics(`{"other":1}`), true},
-		{"/tags", more(`"tags":["` + long + `"]`), false},
+		{"/metrics/openwopCost", metrics(`{"openwopCost":1}`), false},
+		{"/metrics/openwopCost/usd", metrics(`{"openwopCost":{"usd":"x"}}`), false},
+		{"/metrics/openwopCost/usd", metrics(`{"openwopCost":{"usd":-1}}`), false},
+		{"/metrics/openwopCost/tokens/input", metrics(`{"openwopCost":{"tokens":{"input":1.5}}}`), false},
+		{"/metrics/openwopCost/tokens/total", metrics(`{"openwopCost":{"tokens":{"total":1}}}`), false},
+		{"/metrics/openwopCost/tokens", metrics(`{"openwopCost":{"tokens":1}}`), false},
+		{"/metrics/openwopCost/model", metrics(`{"openwopCost":{"model":1}}`), false},
+		{"/metrics/openwopCost/duration_ms", metrics(`{"openwopCost":{"duration_ms":-1}}`), false},
+		{"/metrics/openwopCost/currency", metrics(`{"openwopCost":{"currency":"EUR"}}`), false},
+		{"/metrics/other", metrics(`{"other":1}`), true},
+		{"/tags/0", more(`"tags":["` + long + `"]`), false},
 		{"/tags", more(`"tags":[` + strings.Repeat(`"a",`, 100) + `"a"]`), false},
 		{"/tags", more(`"tags":"a"`), false},
-		{"/extensions", more(`"extensions":{"bad":{}}`), true},
-		{"/extensions", more(`"extensions":{"acme.x.y":{}}`), true},
-		{"/extensions", more(`"extensions":{"acme.x":1}`), true},
+		{"/extensions/bad", more(`"extensions":{"bad":{}}`), true},
+		{"/extensions/acme.x.y", more(`"extensions":{"acme.x.y":{}}`), true},
+		{"/extensions/acme.x", more(`"extensions":{"acme.x":1}`), true},
 		{"/extensions", more(`"extensions":1`), true},
 		{"/other", more(`"other":1`), true},
 		{"/startedAt", func(s *Snapshot) { s.StartedAt = time.Date(12000, 1, 1, 0, 0, 0, 0, time.UTC) }, false},
@@ -241,11 +247,11 @@ func TestSnapshotRefuses(t *testing.T) {
 		{"/error", func(s *Snapshot) { s.Error, s.ErrorMore = agentevents.Some(agentevents.ErrorInfo{}), `{"a":` }, false},
 		{"", func(s *Snapshot) { s.More = `[]` }, false},
 	} {
-		for _, p := range []Profile{SchemaV1, SchemaV2} {
+		for _, p := range []openwop.Profile{openwop.SchemaV1, openwop.SchemaV2} {
 			s := goodSnapshot(p)
 			c.change(&s)
-			out, _, err := AppendSnapshot([]byte("x"), s, p)
-			if c.onlyV2 && p == SchemaV1 {
+			out, _, err := Append([]byte("x"), s, p)
+			if c.onlyV2 && p == openwop.SchemaV1 {
 				require.NoError(t, err, c.pointer)
 				continue
 			}
@@ -255,9 +261,170 @@ func TestSnapshotRefuses(t *testing.T) {
 			require.Equal(t, "x", string(out))
 		}
 	}
-	s := goodSnapshot(SchemaV2)
+	s := goodSnapshot(openwop.SchemaV2)
 	s.Metrics = `{"openwopCost":{"usd":0.1,"tokens":{"input":1,"output":2},"model":"m","provider":"p","duration_ms":5}}`
 	s.More = `{"eventLogSchemaVersion":3,"tags":["a"],"extensions":{"acme.my-state":{}}}`
-	_, _, err := AppendSnapshot(nil, s, SchemaV2)
+	_, _, err := Append(nil, s, openwop.SchemaV2)
 	require.NoError(t, err)
 }
+
+// A snapshot under the schemas has their form, or it is refused.
+func TestSnapshotsKeepTheSchemas(t *testing.T) {
+	good := func() Snapshot {
+		return Snapshot{
+			RunID: "acme/run-000000000001", WorkflowID: "wf", Status: StatusRunning, Owner: `{"tenant":"acme","subject":` + goodSubject + `}`, CurrentNodeID: "n1",
+			NodeStates: `{}`, Variables: `{}`, Channels: `{}`, Metrics: `{}`, More: `{"engineVersion":1,"tags":["a"],"extensions":{}}`,
+		}
+	}
+	out, _, err := Append(nil, good(), openwop.SchemaV2)
+	require.NoError(t, err)
+	back, err := Parse(out)
+	require.NoError(t, err)
+	want := good()
+	want.More = back.More // eventLogSchemaVersion and the others
+	require.Equal(t, want, back)
+	for pointer, bad := range map[string]func(*Snapshot){
+		"/status":                func(s *Snapshot) { s.Status = "weird" },
+		"/owner":                 func(s *Snapshot) { s.Owner = `5` },
+		"/currentNodeId":         func(s *Snapshot) { s.CurrentNodeID = "has space" },
+		"/nodeStates":            func(s *Snapshot) { s.NodeStates = `[]` },
+		"/variables":             func(s *Snapshot) { s.Variables = `1` },
+		"/channels":              func(s *Snapshot) { s.Channels = `null` },
+		"/metrics":               func(s *Snapshot) { s.Metrics = `""` },
+		"/engineVersion":         func(s *Snapshot) { s.More = `{"engineVersion":"1"}` },
+		"/eventLogSchemaVersion": func(s *Snapshot) { s.More = `{"eventLogSchemaVersion":1}` },
+		"/parentRunId":           func(s *Snapshot) { s.More = `{"parentRunId":"x"}` },
+		"/x":                     func(s *Snapshot) { s.More = `{"x":1}` },
+	} {
+		s := good()
+		bad(&s)
+		out, _, err := Append([]byte("x"), s, openwop.SchemaV2)
+		var v *agentevents.RuleError
+		require.ErrorAs(t, err, &v, pointer)
+		require.Equal(t, pointer, v.Pointer)
+		require.Equal(t, "x", string(out))
+		_, _, err = Append(nil, s, openwop.RFC0002)
+		require.NoError(t, err)
+	}
+	s := good()
+	s.Owner, s.More = `{"tenant":"acme","principal":"p"}`, `{"x":1,"engineVersion":"1"}`
+	_, _, err = Append(nil, s, openwop.SchemaV1)
+	require.NoError(t, err)
+	s.Status = "weird"
+	_, _, err = Append(nil, s, openwop.SchemaV1)
+	require.Error(t, err)
+
+	text := `{"runId":"r","status":"failed","error":{"code":"c","message":"m","retryable":true,"host":"h","a/b":1}}`
+	s, err = Parse([]byte(text))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"host":"h","a/b":1}`, string(s.ErrorMore))
+	out, _, err = Append(nil, s, openwop.RFC0002)
+	require.NoError(t, err)
+	require.Equal(t, text, string(out))
+	s.WorkflowID = "w"
+	out, _, err = Append(nil, s, openwop.SchemaV1)
+	require.NoError(t, err)
+	require.Contains(t, string(out), `"error":{"code":"c","message":"m"}`, "it is closed")
+}
+
+// A resumed node runs, wherever the line names it, and whatever ends its waiting.
+func TestResumedNodesRun(t *testing.T) {
+	line := func(n int, typ, envelope, payload string) string {
+		return fmt.Sprintf(`{"eventId":"e%d","runId":"r1"%s,"type":"%s","payload":%s,"timestamp":"2026-05-19T10:00:00.000Z","sequence":%d}`+"\n", n, envelope, typ, payload, n)
+	}
+	n1, n2 := `,"nodeId":"n1"`, `,"nodeId":"n2"`
+	before := line(0, "node.started", n1, `{"nodeId":"n1","typeId":"a.b"}`) + line(1, "node.started", n2, `{"nodeId":"n2","typeId":"a.b"}`) +
+		line(2, "node.suspended", n1, `{"nodeId":"n1","interruptId":"i1","reason":"low-confidence"}`) +
+		line(3, "node.suspended", n2, `{"nodeId":"n2","interruptId":"i2","reason":"low-confidence"}`)
+	resolved := line(4, "interrupt.resolved", n1, `{"nodeId":"n1","interruptId":"i1","kind":"approval","decision":"granted"}`)
+	for name, more := range map[string]string{
+		"envelope":     line(5, "node.resumed", n1, `{"nodeId":"n1","interruptId":"i1"}`),
+		"payload only": line(5, "node.resumed", "", `{"nodeId":"n1","interruptId":"i1"}`),
+		"answered":     resolved + line(5, "node.resumed", n1, `{"nodeId":"n1","interruptId":"i1"}`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, p := range []openwop.Profile{openwop.RFC0002, openwop.SchemaV1} {
+				events := decodeAll(t, openwop.Options{Profile: p}, before+more)
+				f := agentevents.NewFold(agentevents.FoldOptions{})
+				for _, ev := range events {
+					f.Apply(ev)
+				}
+				s, err := Of(f.Snapshot())
+				require.NoError(t, err)
+				require.Equal(t, StatusRunning, s.Status)
+				require.Equal(t, "n1", s.CurrentNodeID)
+				require.JSONEq(t, `{"n1":{"status":"running"},"n2":{"status":"suspended"}}`, string(s.NodeStates))
+
+				out, losses := encodeAll(t, p, events[len(events)-1:])
+				require.Equal(t, more[strings.LastIndex(more[:len(more)-1], "\n")+1:], out, "it is written as it was read")
+				require.Empty(t, losses)
+			}
+		})
+	}
+	// A node that the payload does not name is written in the envelope.
+	ev := decodeAll(t, openwop.Options{}, line(0, "node.resumed", "", `{"nodeId":"n1"}`))[0]
+	ev.NodeID = "n3"
+	out, _ := encodeAll(t, openwop.SchemaV1, []agentevents.Event{ev})
+	require.Contains(t, out, `"nodeId":"n3","type"`)
+}
+
+// The primary agent is the only one that acts in the run or is named in it.
+func TestOwnerOfARun(t *testing.T) {
+	const (
+		ref    = `{"agentId":"host:a","agentSharing":"shared:team","modelClass":"coding"}`
+		nodeA  = `{"nodeId":"n1","agent":` + ref + `}`
+		acts   = `{"agentId":"host:a","reasoning":"x"}`
+		system = `{"agentId":"core.system","toolId":"x:y","callId":"c","arguments":1}`
+	)
+	full := agentevents.Some(agentevents.AgentRef{AgentID: "host:a", AgentSharing: "shared:team", ModelClass: agentevents.ModelCoding})
+	for name, c := range map[string]struct {
+		want  agentevents.Opt[agentevents.AgentRef]
+		lines string
+	}{
+		"it acts":                      {agentevents.Some(agentevents.AgentRef{AgentID: "host:a"}), documents("agent.reasoned", acts)},
+		"a node names it":              {full, documents("node.started", nodeA)},
+		"a node names it, and it acts": {full, documents("node.started", nodeA, "agent.reasoned", acts, "agent.toolCalled", system)},
+		"nobody":                       {agentevents.Opt[agentevents.AgentRef]{}, documents("run.paused", `{}`)},
+		"another node has another":     {agentevents.Opt[agentevents.AgentRef]{}, documents("node.started", nodeA, "agent.reasoned", acts, "node.started", `{"nodeId":"n1","agent":{"agentId":"host:b"}}`, "agent.reasoned", acts)},
+		"it hands over":                {agentevents.Opt[agentevents.AgentRef]{}, documents("agent.handoff", `{"from":`+ref+`,"to":{"agentId":"host:b"}}`)},
+	} {
+		f := agentevents.NewFold(agentevents.FoldOptions{})
+		for _, ev := range decodeAll(t, openwop.Options{}, c.lines) {
+			f.Apply(ev)
+		}
+		s, err := Of(f.Snapshot())
+		require.NoError(t, err)
+		require.Equal(t, c.want, s.Agent, name)
+	}
+}
+
+func decodeAll(t *testing.T, o openwop.Options, lines string) []agentevents.Event {
+	t.Helper()
+	return eventtest.ReadLog(t, strings.NewReader(lines), agentevents.ReaderOptions{Decoder: openwop.NewDecoder(o)}).Events()
+}
+
+func encodeAll(t *testing.T, p openwop.Profile, events []agentevents.Event) (string, []dialect.Loss) {
+	t.Helper()
+	e := openwop.NewEncoder(openwop.EncoderOptions{Profile: p})
+	var out []byte
+	for _, ev := range events {
+		var err error
+		out, err = e.Append(out, ev)
+		require.NoError(t, err)
+	}
+	return string(out), e.Losses()
+}
+
+func documents(typesAndPayloads ...string) string {
+	var b strings.Builder
+	for i := 0; i < len(typesAndPayloads); i += 2 {
+		n := string(rune('1' + i/2))
+		b.WriteString(`{"eventId":"evt-000000000000` + n + `","runId":"acme/run-000000000001","nodeId":"n1","type":"` + typesAndPayloads[i] +
+			`","payload":` + typesAndPayloads[i+1] + `,"timestamp":"2026-05-19T10:00:0` + n + `.000Z","sequence":` + n + `,"schemaVersion":2}` + "\n")
+	}
+	return b.String()
+}
+
+const goodSubject = `{"issuer":"https://id.example","subjectId":"u1","tenant":"acme","lane":"oidc","kind":"user"}`
+
+var t0 = time.Date(2026, 5, 19, 10, 0, 7, 0, time.UTC)

@@ -1,4 +1,7 @@
-package openwop
+// Package host holds the rules of an OpenWOP host: its capabilities, the manifests and tools of
+// its agents, and the action that follows a decision with a low confidence. An emitter applies
+// them as its options Guard and Follow.
+package host
 
 import (
 	"cmp"
@@ -10,10 +13,11 @@ import (
 	"strings"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect/openwop"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// The rules of a host, besides those of the library.
+// The rules of a host, besides the rules of the library.
 const (
 	// RuleCapability refuses events of a capability that the host does not declare.
 	RuleCapability agentevents.Rule = "capability"
@@ -21,15 +25,11 @@ const (
 	RuleToolAllowed agentevents.Rule = "tool-allowed"
 )
 
-// DefaultThreshold is the confidence below which a decision escalates, unless the
-// run or the agent has its own threshold (section F).
-const DefaultThreshold = 0.7
-
-// A Host holds what a host declares and decides, besides the events it emits. The
-// zero Host allows everything and escalates decisions below [DefaultThreshold].
+// A Host holds the declarations and decisions of a host, besides the events it emits. The
+// zero Host allows everything and escalates decisions below [openwop.DefaultThreshold].
 //
-//	host := &openwop.Host{Capabilities: &openwop.Capabilities{DecisionEvents: true}}
-//	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{Guard: host.Guard, Follow: host.Follow})
+//	h := &host.Host{Capabilities: &host.Capabilities{DecisionEvents: true}}
+//	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{Guard: h.Guard, Follow: h.Follow})
 //
 // Threshold, Orchestrator and NoEscalation belong to a run. If the runs of an
 // emitter differ in them, use a Host for each run:
@@ -42,7 +42,7 @@ type Host struct {
 	// Capabilities are the capabilities that the host declares (section D). Guard
 	// refuses events of a capability that is not declared. Nil allows all events.
 	Capabilities *Capabilities
-	// Agents are the manifests by agent id, and what the host decides for agents of its
+	// Agents are the manifests by agent id, and the host's decisions for agents of its
 	// own ([TierHost]). See [ParseManifest].
 	Agents map[string]Manifest
 	// FilterTools returns the tools that an agent with the harness role may use
@@ -61,9 +61,9 @@ type Host struct {
 	NoEscalation bool
 	// Profile selects the contract of escalation. RFC0002 is the RFC's text. Under
 	// the schema profiles, which have the published contract, the node is suspended
-	// with the reason low-confidence, whatever Orchestrator and NoEscalation say.
+	// with the reason low-confidence, whatever the values of Orchestrator and NoEscalation.
 	// See [Host.Follow].
-	Profile Profile
+	Profile openwop.Profile
 }
 
 // Guard refuses events that the host's declarations exclude, and returns that have both a
@@ -79,7 +79,7 @@ func (h *Host) Guard(ev agentevents.Event) *agentevents.RuleError {
 	}
 	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok && p.Error.OK && (p.Result != "" || p.Status == agentevents.ToolStatusOK) {
 		return &agentevents.RuleError{
-			Rule: RuleResult, Subject: "call " + jsonwire.Brief(p.CallID), Detail: "it has an error beside a result or the status ok; legal: a result on success, an error on failure",
+			Rule: openwop.RuleResult, Subject: "call " + jsonwire.Brief(p.CallID), Detail: "it has an error beside a result or the status ok; legal: a result on success, an error on failure",
 		}
 	}
 	agents, tools := toolCalls(&ev)
@@ -95,14 +95,14 @@ func (h *Host) Guard(ev agentevents.Event) *agentevents.RuleError {
 	return nil
 }
 
-// toolCalls returns who calls what in an event. A return that is the whole
+// toolCalls returns the callers and tools of an event. A return that is the whole
 // call states it too, unless the call never began.
 func toolCalls(ev *agentevents.Event) (agents, tools []string) {
 	switch p := ev.Payload.(type) {
 	case *agentevents.ToolCalled:
 		return []string{ev.AgentID}, []string{p.ToolID}
 	case *agentevents.ToolReturned:
-		if isSplit(p) {
+		if p.OneEvent && !refused(p.Status) {
 			return []string{ev.AgentID}, []string{p.ToolID}
 		}
 	case *agentevents.Unknown:
@@ -139,7 +139,7 @@ func (h *Host) Tools(agentID string, tools []string) []string {
 }
 
 // ThresholdOf returns the confidence below which a decision of the agent
-// escalates: the run's, else the agent's, else [DefaultThreshold]. One that is not
+// escalates: the run's, else the agent's, else [openwop.DefaultThreshold]. One that is not
 // between 0 and 1 counts as absent: see [Host.Check].
 func (h *Host) ThresholdOf(agentID string) float64 {
 	for _, t := range []agentevents.Opt[float64]{h.Threshold, h.Agents[agentID].Threshold} {
@@ -147,18 +147,18 @@ func (h *Host) ThresholdOf(agentID string) float64 {
 			return t.V
 		}
 	}
-	return DefaultThreshold
+	return openwop.DefaultThreshold
 }
 
 // Check returns an error that names a threshold which is not between 0 and 1. A host
 // that takes thresholds from a configuration calls it before it begins a run.
 func (h *Host) Check() error {
 	if t := h.Threshold; !isConfidence(t.V) {
-		return fmt.Errorf("openwop: Host.Threshold is %v; legal: 0 to 1", t.V)
+		return fmt.Errorf("host: Host.Threshold is %v; legal: 0 to 1", t.V)
 	}
 	for _, id := range slices.Sorted(maps.Keys(h.Agents)) {
 		if t := h.Agents[id].Threshold; !isConfidence(t.V) {
-			return fmt.Errorf("openwop: Host.Agents[%q].Threshold is %v; legal: 0 to 1", id, t.V)
+			return fmt.Errorf("host: Host.Agents[%q].Threshold is %v; legal: 0 to 1", id, t.V)
 		}
 	}
 	return nil
@@ -174,7 +174,7 @@ func isConfidence(v float64) bool { return v >= 0 && v <= 1 }
 // Under SchemaV1 the action is an [agentevents.NodeSuspended] with the details
 // interruptId, threshold, observed and decision. The node.suspended of SchemaV2
 // has no place for the last three: its details are interruptId and kind, and an
-// interrupt.requested before it carries the data. The suspended node is that of
+// interrupt.requested before it carries the data. The suspended node is the node of
 // the decision; without one, it is a node with the id of the agent. The node goes
 // on with an [agentevents.Unknown] of type node.resumed whose payload has that
 // nodeId and interruptId.
@@ -187,11 +187,11 @@ func (h *Host) Follow(ev agentevents.Event) []agentevents.Event {
 	next := agentevents.Event{Scope: ev.Scope, AgentID: ev.AgentID, Marks: ev.Marks & agentevents.MarkLate}
 	question := "The agent " + strconv.Quote(ev.AgentID) + " decided with confidence " + number(p.Confidence.V) + ", below " + number(threshold) + ". Go on?"
 	switch {
-	case h.Profile != RFC0002:
+	case h.Profile != openwop.RFC0002:
 		return suspended(h.Profile, ev, next, p, threshold)
 	case h.NoEscalation:
 		next.Payload = &agentevents.CapBreached{
-			Cap: CapConfidenceEscalationSuppressed, Limit: agentevents.Some(threshold), Observed: p.Confidence,
+			Cap: openwop.CapConfidenceEscalationSuppressed, Limit: agentevents.Some(threshold), Observed: p.Confidence,
 		}
 	case h.Orchestrator != "":
 		next.AgentID = h.Orchestrator
@@ -208,41 +208,42 @@ func (h *Host) Follow(ev agentevents.Event) []agentevents.Event {
 
 // suspended returns the action of the published contract. next has no payload
 // yet.
-func suspended(profile Profile, ev, next agentevents.Event, p *agentevents.AgentDecided, threshold float64) []agentevents.Event {
+func suspended(profile openwop.Profile, ev, next agentevents.Event, p *agentevents.AgentDecided, threshold float64) []agentevents.Event {
 	// A suspension without a node tells a reader of the log nothing, and one node
 	// for all such decisions would mix them up.
-	next.NodeID = cmp.Or(ev.NodeID, ev.AgentID, unknownNode)
+	next.NodeID = cmp.Or(ev.NodeID, ev.AgentID, "unknown")
 	id := jsonwire.Quote(escalationID(profile, ev))
 	data := `"threshold":` + number(threshold) + `,"observed":` + number(p.Confidence.V) + `,"decision":` + cmp.Or(string(p.Decision), "null") + "}"
-	if profile == SchemaV1 {
+	if profile == openwop.SchemaV1 {
 		// The first edition of SchemaV1 has no kind low-confidence. The agent is
-		// that of the event.
-		next.Payload = &agentevents.NodeSuspended{Reason: ReasonLowConfidence, Details: agentevents.JSON(`{"interruptId":` + id + `,` + data)}
+		// the agent of the event.
+		next.Payload = &agentevents.NodeSuspended{Reason: openwop.ReasonLowConfidence, Details: agentevents.JSON(`{"interruptId":` + id + `,` + data)}
 		return []agentevents.Event{next}
 	}
 	asked := next
 	asked.AgentID = "" // the line has the agent only in the data, in the profile's form
-	asked.Payload = &agentevents.Unknown{Type: "interrupt.requested", Raw: agentevents.JSON(`{"kind":"` + ReasonLowConfidence + `","key":` + id +
-		`,"data":{"agentId":` + jsonwire.Quote(NormalizeID(SchemaV2, HandoffID, cmp.Or(ev.AgentID, CoreSystem))) + `,` + data + "}")}
-	next.Payload = &agentevents.NodeSuspended{Reason: ReasonLowConfidence, Details: agentevents.JSON(`{"interruptId":` + id + `,"kind":"` + ReasonLowConfidence + `"}`)}
+	asked.Payload = &agentevents.Unknown{Type: "interrupt.requested", Raw: agentevents.JSON(`{"kind":"` + openwop.ReasonLowConfidence + `","key":` + id +
+		`,"data":{"agentId":` + jsonwire.Quote(openwop.NormalizeID(openwop.SchemaV2, openwop.HandoffID, cmp.Or(ev.AgentID, openwop.CoreSystem))) + `,` + data + "}")}
+	next.Payload = &agentevents.NodeSuspended{Reason: openwop.ReasonLowConfidence, Details: agentevents.JSON(`{"interruptId":` + id + `,"kind":"` + openwop.ReasonLowConfidence + `"}`)}
 	return []agentevents.Event{asked, next}
 }
 
 // escalationID returns the id of the interrupt for a decision. It is the same in
 // every replay. Under SchemaV2 it begins with the tenant of the run.
-func escalationID(p Profile, ev agentevents.Event) string {
-	if p != SchemaV2 {
+func escalationID(p openwop.Profile, ev agentevents.Event) string {
+	if p != openwop.SchemaV2 {
 		return "escalation:" + ev.ID
 	}
 	tenant, _, ok := strings.Cut(ev.RunID, "/")
 	if !ok {
 		tenant = "local" // as NormalizeID does for such a run
 	}
-	return NormalizeID(p, InterruptID, tenant+"/escalation-"+ev.ID)
+	return openwop.NormalizeID(p, openwop.InterruptID, tenant+"/escalation-"+ev.ID)
 }
 
-// ReasonLowConfidence is the reason of a node that is suspended because of a
-// decision below the threshold.
-const ReasonLowConfidence = "low-confidence"
+// refused reports whether the call of a return with that status never began.
+func refused(status agentevents.ToolStatus) bool {
+	return status == agentevents.ToolStatusForbidden || status == agentevents.ToolStatusRateLimited
+}
 
 func number(f float64) string { return string(jsonwire.AppendFloat(nil, f)) }

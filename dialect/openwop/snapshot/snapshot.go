@@ -1,15 +1,19 @@
-package openwop
+// Package snapshot reads and writes OpenWOP's RunSnapshot, and makes one of a fold's snapshot.
+package snapshot
 
 import (
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/dialect/openwop"
+	"github.com/agentevents/agentevents/dialect/openwop/internal/schemas"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -32,7 +36,7 @@ const (
 )
 
 // A Snapshot is OpenWOP's RunSnapshot (section C). It shares only its name with
-// the snapshot of the resume spec. [SnapshotOf] sets the fields that a fold
+// the snapshot of the resume spec. [Of] sets the fields that a fold
 // knows. The host sets the others.
 type Snapshot struct {
 	RunID         string           // the run
@@ -59,14 +63,14 @@ type Snapshot struct {
 	More agentevents.JSON
 }
 
-// SnapshotOf returns a fold's snapshot in OpenWOP's terms.
+// Of returns a fold's snapshot in OpenWOP's terms.
 //
-// A run waits if the fold says so, or if a node is suspended and no other node
+// A run waits if it waits in the fold, or if a node is suspended and no other node
 // runs. It waits for an approval if one is open, or if a node is suspended for
 // low confidence or for a turn of a conversation. Otherwise it waits for input if
 // a question is open, and else for something external. The messages are in the
-// channel [MessageChannel].
-func SnapshotOf(r *agentevents.RunSnapshot) (Snapshot, error) {
+// channel [openwop.MessageChannel].
+func Of(r *agentevents.RunSnapshot) (Snapshot, error) {
 	s := Snapshot{
 		RunID: r.RunID, WorkflowID: r.WorkflowID, Status: statusOf(r), CurrentNodeID: r.CurrentNodeID, StartedAt: r.StartedAt, CompletedAt: r.CompletedAt,
 		Agent: r.Agent, Error: r.Error,
@@ -83,12 +87,12 @@ func SnapshotOf(r *agentevents.RunSnapshot) (Snapshot, error) {
 	var messages []byte
 	for _, m := range r.Messages {
 		var err error
-		if messages, err = AppendMessage(append(messages, ','), m); err != nil {
+		if messages, err = openwop.AppendMessage(append(messages, ','), m); err != nil {
 			return Snapshot{}, fmt.Errorf("message %s: %w", jsonwire.Brief(m.MessageID), err)
 		}
 	}
 	if len(messages) > 0 {
-		s.Channels = agentevents.JSON(`{"` + MessageChannel + `":[` + string(messages[1:]) + "]}")
+		s.Channels = agentevents.JSON(`{"` + openwop.MessageChannel + `":[` + string(messages[1:]) + "]}")
 	}
 	s.Metrics = metrics(r)
 	return s, nil
@@ -112,7 +116,7 @@ func ownerOf(r *agentevents.RunSnapshot) (owner agentevents.Opt[agentevents.Agen
 		}
 	}
 	delete(refs, "")
-	delete(refs, CoreSystem)
+	delete(refs, openwop.CoreSystem)
 	if len(refs) != 1 {
 		return owner
 	}
@@ -133,7 +137,7 @@ func statusOf(r *agentevents.RunSnapshot) Status {
 		return StatusWaitingApproval
 	}
 	for _, reason := range r.Suspended {
-		if reason == ReasonLowConfidence || reason == "conversation-input" {
+		if reason == openwop.ReasonLowConfidence || reason == "conversation-input" {
 			return StatusWaitingApproval
 		}
 	}
@@ -156,7 +160,7 @@ func metrics(r *agentevents.RunSnapshot) agentevents.JSON {
 	var cost dialect.Unknowns
 	u := &r.Usage
 	if u.CostUSD.OK {
-		cost.Add("usd", number(u.CostUSD.V))
+		cost.Add("usd", string(jsonwire.AppendFloat(nil, u.CostUSD.V)))
 	}
 	if u.Usage.InputTokens != 0 || u.Usage.OutputTokens != 0 {
 		cost.Add("tokens", fmt.Sprintf(`{"input":%d,"output":%d}`, u.Usage.InputTokens, u.Usage.OutputTokens))
@@ -175,7 +179,7 @@ func metrics(r *agentevents.RunSnapshot) agentevents.JSON {
 	return `{"openwopCost":` + cost.Object() + "}"
 }
 
-// A snapshotField is a member of a snapshot and the field that it says.
+// A snapshotField is a member of a snapshot and its field.
 type snapshotField struct {
 	name string
 	at   any
@@ -189,10 +193,10 @@ func (s *Snapshot) fields() []snapshotField {
 	}
 }
 
-// ParseSnapshot reads a snapshot of any profile. It fails at the first place
+// Parse reads a snapshot of any profile. It fails at the first place
 // where the text is not JSON or a member has the wrong type, or if runId or
 // status is missing.
-func ParseSnapshot(text []byte) (Snapshot, error) {
+func Parse(text []byte) (Snapshot, error) {
 	if err := jsonwire.Valid(string(text)); err != nil { // this finds duplicates too
 		return Snapshot{}, err
 	}
@@ -237,7 +241,18 @@ func (s *Snapshot) parse(r *wire.Reader, at any) (err error) {
 	switch v := at.(type) {
 	case *agentevents.Opt[agentevents.AgentRef]:
 		v.OK = true
-		return agentRef(&r.S, &v.V)
+		start := r.S.Offset()
+		raw, err := r.S.Raw()
+		if err != nil {
+			return err
+		}
+		if !jsonwire.IsObject(raw) {
+			return &jsonwire.SyntaxError{Offset: start, Msg: "found a value that is not an object, expected an object"}
+		}
+		if err := v.V.UnmarshalJSON([]byte(raw)); err != nil {
+			return &jsonwire.SyntaxError{Offset: start, Msg: err.Error()}
+		}
+		return nil
 	case *agentevents.Opt[agentevents.ErrorInfo]:
 		start := r.S.Offset()
 		raw, err := r.S.Raw()
@@ -252,8 +267,9 @@ func (s *Snapshot) parse(r *wire.Reader, at any) (err error) {
 // snapshotError reads the error of a run, which begins at an offset of the text.
 // The ErrorEnvelope of HTTP answers has error in place of code.
 func snapshotError(raw string, at int) (info agentevents.Opt[agentevents.ErrorInfo], more agentevents.JSON, err error) {
-	if _, detail := openObject(may("message", aText))(RFC0002, raw); detail != "" {
-		return info, "", &jsonwire.SyntaxError{Offset: at, Msg: "found another value than an error: " + detail}
+	of, _, _ := schemas.Table(schemas.RFC0002)["snapshot"].Member("error")
+	if fault := of.Check(raw); fault != nil {
+		return info, "", &jsonwire.SyntaxError{Offset: at, Msg: "found another value than an error: " + strings.TrimPrefix(fault.Pointer+" ", "/") + fault.Detail}
 	}
 	info.OK = true
 	var rest dialect.Unknowns
@@ -261,11 +277,11 @@ func snapshotError(raw string, at int) (info agentevents.Opt[agentevents.ErrorIn
 		switch {
 		case name == "message":
 			info.V.Message = jsonwire.Text(value)
-		case name == "code" && isText(value), name == "error" && isText(value) && !isText(jsonwire.Member(raw, "code")):
+		case name == "code" && text(value), name == "error" && text(value) && !text(jsonwire.Member(raw, "code")):
 			info.V.Code = jsonwire.Text(value)
 		case name == "details":
 			info.V.Details = agentevents.JSON(value)
-		case name == "retryable" && aBool.fits(RFC0002, value):
+		case name == "retryable" && (value == "true" || value == "false"):
 			info.V.Retryable = agentevents.Some(value == "true")
 		default:
 			rest.Add(name, value)
@@ -273,3 +289,5 @@ func snapshotError(raw string, at int) (info agentevents.Opt[agentevents.ErrorIn
 	}
 	return info, rest.Object(), nil
 }
+
+func text(raw string) bool { return strings.HasPrefix(raw, `"`) }

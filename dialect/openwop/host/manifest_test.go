@@ -1,4 +1,4 @@
-package openwop
+package host
 
 import (
 	"testing"
@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect/openwop"
 )
 
 // A host reads the manifests of its packs, and refuses those with an id of its own agents.
@@ -31,18 +32,18 @@ func TestParseManifest(t *testing.T) {
 	require.Equal(t, Manifest{Tools: []string{}}, m, "an empty one allows none")
 
 	for text, want := range map[string][2]string{
-		`{"agentId":"host:planner"}`:               {string(RuleID), "/agentId"},
-		`{"agentId":"planner"}`:                    {string(RuleID), "/agentId"},
-		`{"agentId":"vendor.acme.support"}`:        {string(RuleID), "/agentId"},
-		`{"agentId":1}`:                            {string(RuleForm), "/agentId"},
-		`{}`:                                       {string(RuleRequired), "/agentId"},
-		`{"agentId":"core.a","modelClass":"chat"}`: {string(RuleEnum), "/modelClass"},
-		`{"agentId":"core.a","toolAllowlist":"mcp:search"}`:            {string(RuleForm), "/toolAllowlist"},
-		`{"agentId":"core.a","toolAllowlist":[""]}`:                    {string(RuleRange), "/toolAllowlist"},
-		`{"agentId":"core.a","confidence":{"defaultThreshold":70}}`:    {string(RuleRange), "/confidence"},
-		`{"agentId":"core.a","confidence":{"defaultThreshold":"0.7"}}`: {string(RuleRange), "/confidence"},
-		`{"agentId":"core.a","harnessRole":["worker"]}`:                {string(RuleForm), "/harnessRole"},
-		`["core.a"]`: {string(RuleForm), ""},
+		`{"agentId":"host:planner"}`:               {string(openwop.RuleID), "/agentId"},
+		`{"agentId":"planner"}`:                    {string(openwop.RuleID), "/agentId"},
+		`{"agentId":"vendor.acme.support"}`:        {string(openwop.RuleID), "/agentId"},
+		`{"agentId":1}`:                            {string(openwop.RuleForm), "/agentId"},
+		`{}`:                                       {string(openwop.RuleRequired), "/agentId"},
+		`{"agentId":"core.a","modelClass":"chat"}`: {string(openwop.RuleEnum), "/modelClass"},
+		`{"agentId":"core.a","toolAllowlist":"mcp:search"}`:            {string(openwop.RuleForm), "/toolAllowlist"},
+		`{"agentId":"core.a","toolAllowlist":[""]}`:                    {string(openwop.RuleRange), "/toolAllowlist/0"},
+		`{"agentId":"core.a","confidence":{"defaultThreshold":70}}`:    {string(openwop.RuleRange), "/confidence/defaultThreshold"},
+		`{"agentId":"core.a","confidence":{"defaultThreshold":"0.7"}}`: {string(openwop.RuleRange), "/confidence/defaultThreshold"},
+		`{"agentId":"core.a","harnessRole":["worker"]}`:                {string(openwop.RuleForm), "/harnessRole"},
+		`["core.a"]`: {string(openwop.RuleForm), ""},
 	} {
 		_, _, err := ParseManifest([]byte(text))
 		var broken *agentevents.RuleError

@@ -1,4 +1,4 @@
-package openwop
+package host
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect/openwop"
 )
 
 // DiscoveryPath is the path at which a host serves its [Discovery].
@@ -21,7 +22,7 @@ type Capabilities struct {
 	// MemoryBackends holds the words scratchpad, conversation and longTerm. The
 	// schemas spell the last one long-term.
 	MemoryBackends []string
-	// Streaming says whether there are deltas of reasoning (reasoning.streaming). It
+	// Streaming tells whether there are deltas of reasoning (reasoning.streaming). It
 	// counts only if there are reasoning events. The RFC does not have this flag:
 	// absent means that there may be deltas.
 	Streaming agentevents.Opt[bool]
@@ -62,12 +63,20 @@ func (c *Capabilities) gate(p agentevents.Payload) (name string, on bool) {
 // event that needs a capability counts as that event, because its line is read so.
 func gated(p agentevents.Payload) agentevents.Kind {
 	if u, ok := p.(*agentevents.Unknown); ok {
-		if at := tables[RFC0002].rows[strings.TrimPrefix(string(u.Type), unknownPrefix)]; at != nil {
-			return at.Kind
+		if kind := gatedTypes[strings.TrimPrefix(string(u.Type), string(openwop.Name)+":")]; kind != "" {
+			return kind
 		}
 	}
 	ev := agentevents.Event{Payload: p}
 	return ev.Kind()
+}
+
+// gatedTypes are the types of those lines, as all profiles have them.
+var gatedTypes = map[string]agentevents.Kind{
+	"agent.reasoned": agentevents.KindAgentReasoned, "agent.handoff": agentevents.KindAgentHandoff, "agent.decided": agentevents.KindAgentDecided,
+	"agent.reasoning.delta": agentevents.KindAgentReasoningDelta, "agent.reasoning-delta": agentevents.KindAgentReasoningDelta,
+	"agent.toolCalled": agentevents.KindToolCalled, "agent.tool-called": agentevents.KindToolCalled,
+	"agent.toolReturned": agentevents.KindToolReturned, "agent.tool-returned": agentevents.KindToolReturned,
 }
 
 // Allows reports whether a host with these capabilities emits events like p. A
@@ -90,7 +99,7 @@ type Discovery struct {
 }
 
 // wireAgents is capabilities.agents on the wire. Hosts of the published schemas
-// write "supported" for all events; with version 2 the record alone says that.
+// write "supported" for all events; with version 2 the record alone means that.
 type wireAgents struct {
 	Supported       agentevents.Opt[bool] `json:"supported,omitzero"`
 	ReasoningEvents agentevents.Opt[bool] `json:"reasoningEvents,omitzero"`
@@ -129,7 +138,7 @@ func (d Discovery) MarshalJSON() ([]byte, error) {
 // The published ones have the agents at the root, and "supported" for all events
 // except the deltas of reasoning. Streaming decides about the deltas: it is set
 // to false where it is missing. Agents at the root without any of the flags are
-// those of version 2, where the record itself declares all events. Other members
+// the agents of version 2, where the record itself declares all events. Other members
 // are ignored.
 func (d *Discovery) UnmarshalJSON(text []byte) error {
 	var doc struct {
@@ -145,7 +154,7 @@ func (d *Discovery) UnmarshalJSON(text []byte) error {
 		return nil
 	}
 	if a.Reasoning.TokenLimit < 0 {
-		return errors.New("openwop: agents.reasoning.tokenLimit must not be below 0")
+		return errors.New("host: agents.reasoning.tokenLimit must not be below 0")
 	}
 	flags := a.Supported.OK || a.ReasoningEvents.OK || a.ToolEvents.OK || a.HandoffEvents.OK || a.DecisionEvents.OK
 	all := a.Supported.V || a == doc.Agents && !flags

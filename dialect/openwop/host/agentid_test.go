@@ -1,9 +1,11 @@
-package openwop
+package host
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents/dialect/openwop"
 )
 
 // The forms that OpenWOP RFC 0002, section A1, reserves, and other ids, which are
@@ -32,7 +34,7 @@ func TestNamespaces(t *testing.T) {
 		_, ok := ParseAgentID(id)
 		require.False(t, ok, id)
 	}
-	id, ok := ParseAgentID(CoreSystem)
+	id, ok := ParseAgentID(openwop.CoreSystem)
 	require.True(t, ok)
 	require.Equal(t, TierCore, id.Tier)
 }

@@ -1,4 +1,4 @@
-package openwop
+package host
 
 import (
 	"bytes"
@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/openwop"
+	"github.com/agentevents/agentevents/dialect/openwop/snapshot"
 	"github.com/agentevents/agentevents/eventtest"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
@@ -20,7 +21,7 @@ import (
 // wireSink writes events as OpenWOP lines.
 type wireSink struct {
 	host *Host
-	enc  *Encoder
+	enc  *openwop.Encoder
 	buf  bytes.Buffer
 	t    *testing.T
 }
@@ -35,7 +36,7 @@ func (s *wireSink) WriteEvent(_ context.Context, ev agentevents.Event) error {
 // writes.
 func referenceHost(t *testing.T, h *Host, more ...agentevents.Sink) (*agentevents.Run, *wireSink) {
 	t.Helper()
-	s := &wireSink{host: h, enc: NewEncoder(EncoderOptions{Profile: h.Profile}), t: t}
+	s := &wireSink{host: h, enc: openwop.NewEncoder(openwop.EncoderOptions{Profile: h.Profile}), t: t}
 	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{
 		Lifecycle: agentevents.LifecycleStrict,
 		Sinks:     append(more, s), Guard: h.Guard, Follow: h.Follow, OnError: func(err error) { t.Errorf("reported: %v", err) },
@@ -49,8 +50,8 @@ func referenceHost(t *testing.T, h *Host, more ...agentevents.Sink) (*agentevent
 // read decodes the lines strictly.
 func (s *wireSink) read() []agentevents.Event {
 	s.t.Helper()
-	d := NewDecoder(Options{
-		Strict: true, Profile: s.enc.p, ThresholdOf: func(_, agentID string) float64 { return s.host.ThresholdOf(agentID) },
+	d := openwop.NewDecoder(openwop.Options{
+		Strict: true, Profile: s.host.Profile, ThresholdOf: func(_, agentID string) float64 { return s.host.ThresholdOf(agentID) },
 	})
 	return eventtest.ReadLog(s.t, bytes.NewReader(s.buf.Bytes()), agentevents.ReaderOptions{Decoder: d}).Events()
 }
@@ -105,7 +106,7 @@ func TestConformanceReplayDeterminism(t *testing.T) {
 
 	outside := 0
 	webhook := agentevents.SkipReplayed(agentevents.SinkFunc(func(context.Context, agentevents.Event) error { outside++; return nil }))
-	again := &wireSink{enc: NewEncoder(EncoderOptions{}), t: t}
+	again := &wireSink{enc: openwop.NewEncoder(openwop.EncoderOptions{}), t: t}
 	h := &Host{Capabilities: &everything}
 	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleStrict, Sinks: []agentevents.Sink{again, webhook}, Guard: h.Guard, Follow: h.Follow})
 	require.NoError(t, err)
@@ -171,15 +172,15 @@ func TestConformanceAgentConfidenceEscalation(t *testing.T) {
 	for name, c := range map[string]struct {
 		host    Host
 		actions []agentevents.Kind
-		status  Status
+		status  snapshot.Status
 		lines   []string
 	}{
-		"ask-user":      {Host{Orchestrator: "host:boss"}, []agentevents.Kind{agentevents.KindOrchestratorDecided}, StatusRunning, []string{`"kind":"ask-user"`}},
-		"clarification": {Host{}, []agentevents.Kind{agentevents.KindClarificationRequested}, StatusWaitingInput, nil},
-		"suppressed":    {Host{NoEscalation: true}, []agentevents.Kind{agentevents.KindCapBreached}, StatusRunning, []string{`"kind":"confidence-escalation-suppressed"`}},
-		"v1": {Host{Profile: SchemaV1}, []agentevents.Kind{agentevents.KindNodeSuspended}, StatusWaitingApproval,
+		"ask-user":      {Host{Orchestrator: "host:boss"}, []agentevents.Kind{agentevents.KindOrchestratorDecided}, snapshot.StatusRunning, []string{`"kind":"ask-user"`}},
+		"clarification": {Host{}, []agentevents.Kind{agentevents.KindClarificationRequested}, snapshot.StatusWaitingInput, nil},
+		"suppressed":    {Host{NoEscalation: true}, []agentevents.Kind{agentevents.KindCapBreached}, snapshot.StatusRunning, []string{`"kind":"confidence-escalation-suppressed"`}},
+		"v1": {Host{Profile: openwop.SchemaV1}, []agentevents.Kind{agentevents.KindNodeSuspended}, snapshot.StatusWaitingApproval,
 			[]string{`"reason":"low-confidence","agentId":"host:planner","threshold":0.8,"observed":0.79,"decision":2}`}},
-		"v2": {Host{Profile: SchemaV2}, []agentevents.Kind{"interrupt.requested", agentevents.KindNodeSuspended}, StatusWaitingApproval,
+		"v2": {Host{Profile: openwop.SchemaV2}, []agentevents.Kind{"interrupt.requested", agentevents.KindNodeSuspended}, snapshot.StatusWaitingApproval,
 			[]string{`"data":{"agentId":"host:planner","threshold":0.8,"observed":0.79,"decision":2}}`, `"kind":"low-confidence","reason":"low-confidence"}`}},
 	} {
 		for _, nodeID := range []string{"n1", ""} {
@@ -218,15 +219,15 @@ func TestConformanceAgentConfidenceEscalation(t *testing.T) {
 					require.Contains(t, log.buf.String(), part)
 				}
 				for _, f := range []*agentevents.Fold{native, back} {
-					s, err := SnapshotOf(f.Snapshot())
+					s, err := snapshot.Of(f.Snapshot())
 					require.NoError(t, err)
 					require.Equal(t, c.status, s.Status)
-					if c.status == StatusWaitingApproval {
+					if c.status == snapshot.StatusWaitingApproval {
 						require.NotEmpty(t, s.CurrentNodeID)
 						require.Contains(t, string(s.NodeStates), `"suspended"`)
 					}
 				}
-				if c.status != StatusWaitingApproval {
+				if c.status != snapshot.StatusWaitingApproval {
 					return
 				}
 
@@ -238,14 +239,12 @@ func TestConformanceAgentConfidenceEscalation(t *testing.T) {
 				require.NoError(t, run.With(agentevents.Scope{NodeID: waiting.NodeID}).Emit(t.Context(), &agentevents.Unknown{Type: "node.resumed", Raw: resumed}))
 				back.Apply(log.read()[len(events)])
 				for _, f := range []*agentevents.Fold{native, back} {
-					s, err := SnapshotOf(f.Snapshot())
+					s, err := snapshot.Of(f.Snapshot())
 					require.NoError(t, err)
-					require.Equal(t, StatusRunning, s.Status)
+					require.Equal(t, snapshot.StatusRunning, s.Status)
 					require.Equal(t, `{"`+waiting.NodeID+`":{"status":"running"}}`, string(s.NodeStates))
 				}
 			})
 		}
 	}
 }
-
-var _ dialect.Encoder = (*Encoder)(nil)

@@ -1,18 +1,18 @@
-package openwop
+package snapshot
 
 import (
-	"math"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/openwop"
+	"github.com/agentevents/agentevents/dialect/openwop/internal/schemas"
+	"github.com/agentevents/agentevents/internal/facts"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// AppendSnapshot appends the snapshot as one JSON object without a newline. It
-// returns what the object does not say of the snapshot, and what it says beyond
+// Append appends the snapshot as one JSON object without a newline. It
+// returns the parts of the snapshot that the object lacks, and its members beyond
 // it, with pointers into the object.
 //
 // The schemas differ from the fields in three places. Their AgentRef has no
@@ -20,15 +20,15 @@ import (
 // error has no retryable and no extra members, and its details are an object.
 // SchemaV2 requires eventLogSchemaVersion.
 //
-// AppendSnapshot appends nothing and returns an [*agentevents.RuleError] in these
+// Append appends nothing and returns an [*agentevents.RuleError] in these
 // cases: a member that the profile requires is missing (workflowId under the
 // schemas, owner under SchemaV2); an id, the status or a value does not have the
 // profile's form; SchemaV2 does not have a member; raw JSON is not valid.
-func AppendSnapshot(dst []byte, s Snapshot, p Profile) ([]byte, []dialect.Loss, error) {
+func Append(dst []byte, s Snapshot, p openwop.Profile) ([]byte, []dialect.Loss, error) {
 	w := snapshotWriter{s: &s, p: p}
 	var out dialect.Unknowns
 	for _, f := range s.fields() {
-		if f.name == "metrics" && p == SchemaV2 && !jsonwire.HasMember(string(s.More), "eventLogSchemaVersion") {
+		if f.name == "metrics" && p == openwop.SchemaV2 && !jsonwire.HasMember(string(s.More), "eventLogSchemaVersion") {
 			out.Add("eventLogSchemaVersion", madeLogVersion)
 			w.lose(dialect.Made, "/eventLogSchemaVersion", madeLogVersion)
 		}
@@ -37,14 +37,8 @@ func AppendSnapshot(dst []byte, s Snapshot, p Profile) ([]byte, []dialect.Loss, 
 		}
 	}
 	w.rest(&out, "", "More", s.More)
-	parts := snapshotParts
-	if p == RFC0002 {
-		parts = snapshotOfRFC
-	}
 	object := string(out.Object())
-	if name, rule, detail := brokenPart(parts, p != SchemaV2, p, object); detail != "" {
-		w.fail(rule, "/"+jsonwire.Token(name), detail)
-	}
+	w.check("", schemas.Table(schemas.Version(p))["snapshot"], object)
 	if w.err != nil {
 		return dst, nil, w.err
 	}
@@ -57,7 +51,7 @@ const madeLogVersion = "3"
 // A snapshotWriter writes one snapshot.
 type snapshotWriter struct {
 	s      *Snapshot
-	p      Profile
+	p      openwop.Profile
 	losses []dialect.Loss
 	err    error
 }
@@ -72,49 +66,12 @@ func (w *snapshotWriter) lose(what dialect.Change, pointer, detail string) {
 	w.losses = append(w.losses, dialect.Loss{What: what, Pointer: pointer, Detail: detail, Count: 1, RunID: w.s.RunID})
 }
 
-// The members of a snapshot.
-var (
-	snapshotOfRFC = []part{must("runId", nil), must("status", nil)}
-	snapshotParts = []part{
-		must("runId", anIDOf(RunID)), must("workflowId", anIDOf(WorkflowID)),
-		must("status", oneOf(
-			string(StatusPending), string(StatusRunning), string(StatusPaused), string(StatusWaitingApproval), string(StatusWaitingInput),
-			string(StatusWaitingExternal), string(StatusCompleted), string(StatusFailed), string(StatusCancelling), string(StatusCancelled),
-		)),
-		must("owner", anOwner).in(SchemaV2), may("owner", anOwner), may("currentNodeId", anID(NodeID, aText)), may("startedAt", nil), may("completedAt", nil),
-		may("agent", nil), may("runOrchestrator", nil), may("error", nil), may("nodeStates", anObject), may("variables", anObject), may("channels", anObject),
-		may("metrics", perSchema(openObject(may("openwopCost", aCost)), closedObject(may("openwopCost", aCost)))),
-		may("engineVersion", aVersion), may("eventLogSchemaVersion", perSchema(wholeFrom(0), wholeFrom(2))), may("metadata", anObject), may("configurable", anObject),
-		may("tags", allOf(listOf(shortText(aText, 256), 0, false), atMost100)), may("inputs", anObject).in(SchemaV2), may("extensions", theExtensions).in(SchemaV2),
-		may("parentRunId", anIDOf(RunID)).in(SchemaV2),
-		may("compensationStatus", oneOf("none", "pending", "running", "completed", "partial", "failed", "manual")).in(SchemaV2),
+// check refuses a value that breaks its schema.
+func (w *snapshotWriter) check(pointer string, of *facts.Schema, raw string) {
+	if fault := of.Check(raw); fault != nil {
+		broken := schemas.Breach(schemas.Version(w.p), pointer, fault)
+		w.fail(broken.Rule, broken.Pointer, broken.Detail)
 	}
-	aCost = closedObject(
-		may("usd", numberIn(0, math.Inf(1), "a number from 0 on")), may("tokens", closedObject(may("input", wholeFrom(0)), may("output", wholeFrom(0)))),
-		may("model", aText), may("provider", aText), may("duration_ms", wholeFrom(0)),
-	)
-	atMost100 = valueThat(func(raw string) bool { return len(slices.Collect(jsonwire.Elements(raw))) <= 100 }, RuleRange, "has more than 100 elements")
-	// The members of its AgentRefs and its error under the schemas.
-	refParts = []part{
-		must("agentId", anIDOf(AgentID)), may("memoryRef", shortText(aName, 256)), may("name", shortText(aText, 256)), may("version", shortText(aText, 64)),
-		may("channel", shortText(aName, 64)), may("sourceManifestId", shortText(aText, 256)), may("modelClass", nil),
-	}
-	errorParts   = []part{may("code", nil), may("message", nil), may("details", nil)}
-	modelClasses = []string{"reasoning", "tool-using", "chat", "code", "vision", "multimodal", "embedding", "classification", "retrieval"}
-)
-
-// theExtensions requires objects, with names such as acme.state.
-func theExtensions(p Profile, raw string) (agentevents.Rule, string) {
-	for name, value := range jsonwire.Members(raw) {
-		org, own, _ := strings.Cut(name, ".")
-		if !kebab(org) || !kebab(own) {
-			return RuleForm, "has the member " + jsonwire.Brief(name) + ", but a name must be an organization, a dot and a word"
-		}
-		if !jsonwire.IsObject(value) {
-			return RuleForm, jsonwire.Brief(name) + " is not an object"
-		}
-	}
-	return anObject(p, raw)
 }
 
 // value returns the value of a field, or "".
@@ -177,17 +134,10 @@ func (w *snapshotWriter) rest(out *dialect.Unknowns, pointer, what string, more 
 	}
 }
 
-// declared returns an object with the members that the profile has.
-func (w *snapshotWriter) declared(pointer, object string, parts []part) string {
-	if w.p != RFC0002 {
-		object = declared(object, parts, w.p, func(name string) {
-			w.lose(dialect.Dropped, pointer+"/"+jsonwire.Token(name), "the profile has no place for it")
-		})
-	}
-	if name, rule, detail := brokenPart(parts, true, w.p, object); detail != "" {
-		w.fail(rule, pointer+"/"+jsonwire.Token(name), detail)
-	}
-	return object
+// declared returns the value of a member without the members that the profile has no place for.
+func (w *snapshotWriter) declared(pointer, object string) (string, *facts.Schema) {
+	of, _, _ := schemas.Table(schemas.Version(w.p))["snapshot"].Member(pointer[1:])
+	return schemas.Declared(of, pointer, object, func(at, _ string) { w.lose(dialect.Dropped, at, "the profile has no place for it") }), of
 }
 
 // ref returns an AgentRef in the profile's form.
@@ -196,17 +146,12 @@ func (w *snapshotWriter) ref(pointer string, ref *agentevents.AgentRef) string {
 		w.valid(pointer, text)
 	}
 	raw, _ := ref.MarshalJSON() // never fails
-	if w.p == RFC0002 {
-		return w.declared(pointer, string(raw), refParts[:1]) // it requires an id
-	}
-	object := w.declared(pointer, string(raw), refParts)
-	if jsonwire.HasMember(object, "channel") && jsonwire.HasMember(object, "version") {
-		w.fail(RuleForm, pointer+"/channel", "must not stand beside a version")
-	}
-	return edited(object, func(name, value string) (string, bool) {
-		switch class := jsonwire.Text(value); {
-		case name != "modelClass" || slices.Contains(modelClasses, class):
-		case class == string(agentevents.ModelCoding):
+	object, of := w.declared(pointer, string(raw))
+	classes, declared, _ := of.Member("modelClass")
+	object = schemas.Edited(object, func(name, value string) (string, bool) {
+		switch {
+		case name != "modelClass" || !declared || classes.Fits(value):
+		case jsonwire.Text(value) == string(agentevents.ModelCoding):
 			w.lose(dialect.Altered, pointer+"/modelClass", "the schemas call it code")
 			return `"code"`, true
 		default:
@@ -215,6 +160,8 @@ func (w *snapshotWriter) ref(pointer string, ref *agentevents.AgentRef) string {
 		}
 		return value, true
 	})
+	w.check(pointer, of, object)
+	return object
 }
 
 // error returns the run's error in the profile's form.
@@ -226,9 +173,9 @@ func (w *snapshotWriter) error(pointer string, e agentevents.ErrorInfo) string {
 	}
 	e.Code = jsonwire.Text(jsonwire.Quote(e.Code)) // without the damage, which MarshalJSON refuses
 	e.Details = agentevents.JSON(w.json(pointer+"/details", e.Details))
-	if w.p != RFC0002 {
+	if w.p != openwop.RFC0002 {
 		if e.Code == "" {
-			e.Code = unknownError
+			e.Code = "error"
 			w.lose(dialect.Made, pointer+"/code", e.Code)
 		}
 		if e.Message == "" {
@@ -244,5 +191,6 @@ func (w *snapshotWriter) error(pointer string, e agentevents.ErrorInfo) string {
 	var out dialect.Unknowns
 	w.rest(&out, pointer, "Error", agentevents.JSON(raw))
 	w.rest(&out, pointer, "ErrorMore", w.s.ErrorMore)
-	return w.declared(pointer, string(out.Object()), errorParts)
+	object, _ := w.declared(pointer, string(out.Object()))
+	return object
 }

@@ -25,7 +25,7 @@ func Example() {
 			dialect.OpenWOP: openwop.NewDecoder(openwop.Options{}),
 		},
 	}})
-	enc := kahn.NewEncoder()
+	enc := kahn.NewEncoder(kahn.EncoderOptions{})
 	var out []byte
 	for ev, err := range r.All() {
 		if err == nil {

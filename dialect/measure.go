@@ -33,7 +33,7 @@ type Words struct {
 // concurrent use.
 //
 // It remembers all that its decoder remembers, and a count for each different loss. The zero
-// Measure reads nothing and has no losses.
+// Measure and a nil one read nothing and have no losses.
 type Measure struct {
 	dec    agentevents.Decoder
 	name   Name
@@ -43,6 +43,7 @@ type Measure struct {
 	whys   map[lossOf]map[string]*why // by pointer
 	// Of the event that was written last:
 	ev      *agentevents.Event
+	joined  bool // it is a call that the line of its return says
 	back    []agentevents.Event
 	lines   [2][]byte // native: of the event, and of the one that came back
 	members []member  // of the objects that are compared
@@ -85,12 +86,22 @@ func (e *measured) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 func (e *measured) Losses() []Loss { return e.m.Losses() }
 
 // Losses returns the losses so far.
-func (m *Measure) Losses() []Loss { return m.losses.List() }
+func (m *Measure) Losses() []Loss {
+	if m == nil {
+		return nil
+	}
+	return m.losses.List()
+}
 
 // Wrote counts the losses of an event, for which an encoder has written these lines and returned
 // this error. An event that is refused with another error than [ErrNoCounterpart] has none.
 func (m *Measure) Wrote(ev *agentevents.Event, lines []byte, err error) {
-	if m.dec == nil || ev == nil || ev.Kind() == "" {
+	m.Joined(ev, nil, lines, err)
+}
+
+// Joined does what Wrote does for a return whose lines also say its call. A nil call is none.
+func (m *Measure) Joined(ev, call *agentevents.Event, lines []byte, err error) {
+	if m == nil || m.dec == nil || ev == nil || ev.Kind() == "" {
 		return
 	}
 	m.ev = ev
@@ -101,7 +112,7 @@ func (m *Measure) Wrote(ev *agentevents.Event, lines []byte, err error) {
 	case len(lines) == 0:
 		m.whole(Dropped, m.words.Why[Dropped.String()+" "+string(ev.Kind())])
 	default:
-		m.read(lines)
+		m.read(lines, call)
 	}
 	m.ev = nil
 }
@@ -112,8 +123,9 @@ const noCounterpart = "no counterpart"
 // whole counts a loss of the whole event.
 func (m *Measure) whole(what Change, detail string) { m.losses.Add(m.ev, what, "", detail) }
 
-// read reads the lines of the event, and compares it with the event that comes back.
-func (m *Measure) read(lines []byte) {
+// read reads the lines of the event and of its call, and compares them with the event that
+// comes back.
+func (m *Measure) read(lines []byte, call *agentevents.Event) {
 	m.back = m.back[:0]
 	var refused error
 	for line := range bytes.SplitSeq(lines, newline) {
@@ -145,7 +157,32 @@ func (m *Measure) read(lines []byte) {
 			m.whole(Made, m.as(Made, kind, kind))
 		}
 	}
+	if back, ok := m.back[own].Payload.(*agentevents.ToolReturned); ok && call != nil {
+		m.join(&m.back[own], back, call, lines)
+	}
 	m.compare(&m.back[own], lines)
+}
+
+// join compares a call with the line of its return. The event becomes that of a whole call.
+func (m *Measure) join(back *agentevents.Event, p *agentevents.ToolReturned, call *agentevents.Event, lines []byte) {
+	ev, whole := *m.ev, *m.ev.Payload.(*agentevents.ToolReturned)
+	whole.OneEvent, ev.Payload = true, &whole
+	if m.at = append(m.at[:0], "/payload/arguments"...); whole.Arguments != "" && !same(string(whole.Arguments), string(p.Arguments)) {
+		m.count(Dropped)
+	}
+	if m.at = append(m.at, "Summary"...); whole.ArgumentsSummary != "" && whole.ArgumentsSummary != p.ArgumentsSummary {
+		m.count(Dropped)
+	}
+	whole.Arguments, whole.ArgumentsSummary = p.Arguments, p.ArgumentsSummary // the call may say them
+	called := *back
+	called.Payload = &agentevents.ToolCalled{CallID: p.CallID, ToolID: p.ToolID, Arguments: p.Arguments, ArgumentsSummary: p.ArgumentsSummary}
+	if p.Duration.OK {
+		called.Time = called.Time.Add(-p.Duration.V)
+	}
+	m.ev, m.joined = call, true
+	m.whole(Altered, m.as(Altered, call.Kind(), back.Kind()))
+	m.compare(&called, lines)
+	m.ev, m.joined = &ev, false
 }
 
 var newline = []byte("\n")
@@ -293,21 +330,28 @@ func (m *Measure) moved(was, is string) {
 	m.at = m.at[:n]
 }
 
-// list compares the elements of two lists.
+// list compares the elements of two lists, or the values of two maps.
 func (m *Measure) list(was, is string, s *shape) {
-	before, after := slices.Collect(jsonwire.Elements(was)), slices.Collect(jsonwire.Elements(is))
+	before, after := inside(was), inside(is)
+	raw := func(list []member, i int, name string) string {
+		if was[0] == '{' {
+			i = find(list, name)
+		}
+		if i < len(list) {
+			return list[i].raw
+		}
+		return ""
+	}
 	n := len(m.at)
 	m.at = append(m.at, "/*"...)
-	for i := range max(len(before), len(after)) {
-		var a, b string
-		if i < len(before) {
-			a = before[i]
+	for i, a := range before {
+		if b := raw(after, i, a.name); a.raw != b {
+			m.value(a.raw, b, s, n)
 		}
-		if i < len(after) {
-			b = after[i]
-		}
-		if a != b {
-			m.value(a, b, s, n)
+	}
+	for i, b := range after {
+		if raw(before, i, b.name) == "" {
+			m.value("", b.raw, s, n)
 		}
 	}
 	m.at = m.at[:n]
@@ -349,7 +393,7 @@ func change(was, is string) Change {
 		return Dropped
 	case typeOf(was) != typeOf(is):
 		return Altered
-	case zero(was) && !zero(is):
+	case zero(was):
 		return Made
 	case zero(is):
 		return Dropped
@@ -402,7 +446,7 @@ func inside(raw string) (list []member) {
 // zero reports whether a value is a zero.
 func zero(raw string) bool {
 	switch raw {
-	case `""`, "0", "false", "null", "{}", "[]", `"0001-01-01T00:00:00.000Z"`:
+	case `""`, "0", "false", "null", "{}", "[]", `"0001-01-01T00:00:00.000Z"`, `"1970-01-01T00:00:00.000Z"`:
 		return true
 	}
 	return false
@@ -410,6 +454,12 @@ func zero(raw string) bool {
 
 // count counts a loss at the pointer.
 func (m *Measure) count(what Change) {
+	if m.joined {
+		if what == Made {
+			return // the line says it of the return
+		}
+		what = Dropped
+	}
 	of := lossOf{m.ev.Kind(), what}
 	w := m.whys[of][string(m.at)]
 	if w == nil {
@@ -444,10 +494,10 @@ func (m *Measure) why(of lossOf, pointer string) *why {
 }
 
 // A shape is the form of a value of the native format. A value without one is compared as a
-// whole: a text, a number, a map or raw JSON.
+// whole: a text, a number or raw JSON.
 type shape struct {
 	members map[string]*shape // of an object with fields
-	element *shape            // of a list
+	element *shape            // of a list or map
 }
 
 // Shapes that no type has.
@@ -480,7 +530,7 @@ func (m *Measure) shape(t reflect.Type) *shape {
 			inner = t.Field(0).Type
 		}
 		m.shapes[t] = m.shape(inner)
-	case t.Kind() == reflect.Slice:
+	case t.Kind() == reflect.Slice || t.Kind() == reflect.Map:
 		s := &shape{}
 		m.shapes[t] = s
 		s.element = m.shape(t.Elem())

@@ -15,6 +15,8 @@ import (
 type EncoderOptions struct {
 	// SSE writes each line as a Server-Sent Event: its data, and a blank line.
 	SSE bool
+	// Fast leaves the losses out: Losses returns nil. The lines are the same.
+	Fast bool
 }
 
 // An Encoder writes events as AG-UI lines. It implements [dialect.Encoder]. It must not be

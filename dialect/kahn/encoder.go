@@ -52,8 +52,14 @@ type agentState struct {
 	failed  bool // it is at the status failed
 }
 
+// EncoderOptions configure an [Encoder]. The zero EncoderOptions are usable.
+type EncoderOptions struct {
+	// Fast leaves the losses out: Losses returns nil. The lines are the same.
+	Fast bool
+}
+
 // NewEncoder returns an encoder.
-func NewEncoder() *Encoder { return &Encoder{w: wire.Writer{F: format}} }
+func NewEncoder(EncoderOptions) *Encoder { return &Encoder{w: wire.Writer{F: format}} }
 
 func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
 

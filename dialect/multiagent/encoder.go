@@ -62,8 +62,14 @@ func (e *Encoder) attempt(ev *agentevents.Event) *attempt {
 	return a
 }
 
+// EncoderOptions configure an [Encoder]. The zero EncoderOptions are usable.
+type EncoderOptions struct {
+	// Fast leaves the losses out: Losses returns nil. The lines are the same.
+	Fast bool
+}
+
 // NewEncoder returns an encoder.
-func NewEncoder() *Encoder { return &Encoder{w: wire.Writer{F: format}} }
+func NewEncoder(EncoderOptions) *Encoder { return &Encoder{w: wire.Writer{F: format}} }
 
 func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
 

@@ -33,11 +33,11 @@ func TestClearedFields(t *testing.T) {
 	} {
 		events, err := NewDecoder(Options{}).Decode(nil, []byte(docLine(c.typ, c.payload)))
 		require.NoError(t, err)
-		line, err := NewEncoder().Append(nil, events[0])
+		line, err := NewEncoder(EncoderOptions{}).Append(nil, events[0])
 		require.NoError(t, err)
 		require.Equal(t, docLine(c.typ, c.payload)+"\n", string(line))
 		c.clear(events[0].Payload)
-		e := NewEncoder()
+		e := NewEncoder(EncoderOptions{})
 		line, err = e.Append(nil, events[0])
 		require.NoError(t, err)
 		require.Equal(t, docLine(c.typ, c.want)+"\n", string(line))
@@ -52,7 +52,7 @@ func TestClearedFields(t *testing.T) {
 	events, err := NewDecoder(Options{}).Decode(nil, []byte(docLine("agent.completed", `{}`)))
 	require.NoError(t, err)
 	events[0].AgentID = "system"
-	line, err := NewEncoder().Append(nil, events[0])
+	line, err := NewEncoder(EncoderOptions{}).Append(nil, events[0])
 	require.NoError(t, err)
 	back, err := NewDecoder(Options{}).Decode(nil, line)
 	require.NoError(t, err)

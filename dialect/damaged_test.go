@@ -1,6 +1,7 @@
 package dialect_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -48,7 +49,7 @@ func TestDamagedTextIsListed(t *testing.T) {
 	} {
 		write := func(text string) (out string) {
 			for i, p := range c.payloads(text) {
-				ev := ae.Event{ID: "e", Sequence: uint64(i), Time: time.Date(2026, 5, 5, 9, 0, i, 0, time.UTC), RunID: "r", AgentID: "a", Payload: p}
+				ev := ae.Event{ID: fmt.Sprint("e", len(text)), Sequence: uint64(i), Time: time.Date(2026, 5, 5, 9, 0, i, 0, time.UTC), RunID: "r", AgentID: "a", Payload: p}
 				ev.NodeID, ev.NodeRunID, ev.WorkflowID = "n", "x", "w"
 				line, err := c.enc.Append(nil, ev)
 				require.NoError(t, err, name)

@@ -23,6 +23,9 @@ type Words struct {
 	// Derived lists pointers of values that no line has and readers make up, such as /id. The
 	// new value is not listed. The event's own value is dropped when another one comes back.
 	Derived []string
+	// Notes lists pointers of what readers note of a line's spelling. It is no part of the
+	// event, and no loss.
+	Notes []string
 	// Every lists keys, without a kind, of losses that are counted over all kinds.
 	Every []string
 }
@@ -374,6 +377,9 @@ func (m *Measure) differ(was, is string) {
 		return
 	}
 	what := change(was, is)
+	if slices.Contains(m.words.Notes, string(m.at)) {
+		return
+	}
 	if slices.Contains(m.words.Derived, string(m.at)) {
 		if was == "" || was == `""` {
 			return

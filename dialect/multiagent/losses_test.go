@@ -96,7 +96,7 @@ func TestKeptMembersThatAreLost(t *testing.T) {
 	for _, extra := range []agentevents.JSON{`["x"]`, `1`, `"x"`} {
 		require.NoError(t, odd.SetExtra(string(Name), extra))
 		_, losses := encode(t, odd)
-		require.Contains(t, told(losses), "dropped /multiagent")
+		require.Contains(t, told(losses), "altered /multiagent")
 	}
 
 	ev := decode(t, Options{}, docLine("session.started", `{"phase":"planning"}`))[0]
@@ -140,7 +140,7 @@ func TestLossesOfOddEvents(t *testing.T) {
 	require.NoError(t, ev.SetExtra(string(Name), `{"schemaVersion":2}`)) // readers refuse a number
 	out, losses = encode(t, ev)
 	require.Equal(t, "g", decode(t, Options{}, out)[0].Payload.(*agentevents.SessionStarted).Goal)
-	require.Contains(t, told(losses), "dropped /multiagent/schemaVersion")
+	require.Contains(t, told(losses), "altered /multiagent/schemaVersion")
 }
 
 // The encoder makes up the time of an event without one, unless the line had one.

@@ -466,7 +466,7 @@ func TestMadeUpFacts(t *testing.T) {
 	}
 
 	// A payload that is not an object has no place for these members, and stays.
-	for payload, want := range map[string]string{`"hi"`: "made up /payload/message/from", `[]`: "made up /payload/callId"} {
+	for payload, want := range map[string]string{`"hi"`: "altered /payload/message/from", `[]`: "made up /spanId"} {
 		typ := "agent.message.created"
 		if payload == `[]` {
 			typ = "tool.call.completed"

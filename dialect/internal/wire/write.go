@@ -52,6 +52,7 @@ type Writer struct {
 	kept    kept
 	left    int          // number of losses before those of kept members
 	present uint64       // leaves that the event says
+	made    uint64       // a hash of the members whose values are made up
 	said    Set          // members of the object that is written
 	here    []keptMember // of it
 	inside  bool         // some of them stand in a member: see Inside
@@ -166,7 +167,7 @@ func Buffer(buf []byte) []byte {
 
 // line appends the line of ev.
 func (w *Writer) line(dst []byte, ev *agentevents.Event, d Document) ([]byte, error) {
-	w.Ev, w.err, w.broken, w.left = ev, nil, nil, 0
+	w.Ev, w.err, w.broken, w.left, w.made = ev, nil, nil, 0, 0
 	if !writable(ev.Time) {
 		return dst, w.Refused(agentevents.RuleFieldRange, "/timestamp", badYear)
 	}
@@ -249,10 +250,10 @@ func (w *Writer) says(d Document, left int) bool {
 	w.Whole = true
 	n := w.Pend.Len()
 	now, err := w.line(w.scratch[0][:0], &w.own, d)
-	m := w.Pend.Len()
+	m, made := w.Pend.Len(), w.made
 	was, wasErr := w.line(w.scratch[1][:0], &w.Read, d)
 	w.scratch = [...][]byte{now, was}
-	same := err == nil && wasErr == nil && w.Pend.SameMade(n, m) && bytes.Equal(now, was)
+	same := err == nil && wasErr == nil && w.made == made && w.Pend.SameMade(n, m) && bytes.Equal(now, was)
 	lost := w.Pend.From(m)
 	w.Pend.Cut(n)
 	if same {
@@ -582,6 +583,7 @@ func (w *Writer) absent(dst []byte, mark int, m *Member) []byte {
 		out = m.or(w, dst, m)
 	}
 	if len(out) > len(dst) {
+		w.made = jsonwire.Mix(w.made, uint64(m.number))
 		return out
 	}
 	return dst[:mark]

@@ -156,18 +156,15 @@ func TestMadeUpOutcomesAndSummaries(t *testing.T) {
 	}
 }
 
-// A move that the document's diagram does not have is listed, unless its own line has it.
+// A move that the document's diagram does not have has a line that says it.
 func TestMovesOutsideTheDiagram(t *testing.T) {
 	answer := native(&agentevents.AgentTransition{From: agentevents.StatusResponse, To: agentevents.StatusConverged})
 	e := NewEncoder(EncoderOptions{})
 	line := encode(t, e, answer)
-	require.Contains(t, pointers(e), "altered ")
+	require.NotContains(t, pointers(e), "altered ")
 	e = NewEncoder(EncoderOptions{})
 	require.Equal(t, line, encode(t, e, verbatim(t, line)))
 	require.Empty(t, e.Losses())
-	e = NewEncoder(EncoderOptions{})
-	encode(t, e, native(&agentevents.AgentTransition{From: agentevents.StatusResponse, To: agentevents.StatusReflect}))
-	require.NotContains(t, pointers(e), "altered ")
 }
 
 // An audit that was read with an empty agent is written with null, also when its line is
@@ -178,5 +175,5 @@ func TestAuditWithAnEmptyAgent(t *testing.T) {
 	out := encode(t, e, verbatim(t, line))
 	require.Contains(t, out, `"agent_id":null`)
 	decode(t, Options{Strict: true}, out)
-	require.Equal(t, []string{"dropped /id", "altered /kahn/agent_id"}, pointers(e))
+	require.Equal(t, []string{"dropped /id", "dropped /kahn/agent_id"}, pointers(e))
 }

@@ -49,6 +49,8 @@ var reasons = dialect.Words{
 		"altered /payload/prompt":                        "written as a text, or as a list of one message",
 		"made up /payload/providerSessionId":             "the execution of the node",
 		"made up /payload/resumed":                       "readers have a start of it",
+		"made up /payload/usage":                         "the document requires it",
+		"made up /payload/numTurns":                      "the document requires it",
 		"made up /payload/outcome":                       success,
 		"altered /payload/op":                            "the document cannot remove: written as set with null",
 		"made up state.patched /payload/value":           "written as set with null",

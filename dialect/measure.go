@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -38,12 +39,13 @@ type Words struct {
 // It remembers all that its decoder remembers, and a count for each different loss. The zero
 // Measure and a nil one read nothing and have no losses.
 type Measure struct {
-	dec    agentevents.Decoder
-	name   Name
-	words  Words
-	losses Losses
-	shapes map[reflect.Type]*shape
-	whys   map[lossOf]map[string]*why // by pointer
+	dec     agentevents.Decoder
+	name    Name
+	words   Words
+	losses  Losses
+	shapes  map[reflect.Type]*shape
+	whys    map[lossOf]map[string]*why     // by pointer
+	waiting map[string][]agentevents.Event // by run: events whose lines have not come
 	// Of the event that was written last:
 	ev      *agentevents.Event
 	joined  bool // it is a call that the line of its return says
@@ -113,11 +115,86 @@ func (m *Measure) Joined(ev, call *agentevents.Event, lines []byte, err error) {
 		m.whole(Dropped, noCounterpart)
 	case err != nil:
 	case len(lines) == 0:
-		m.whole(Dropped, m.words.Why[Dropped.String()+" "+string(ev.Kind())])
+		m.whole(Dropped, cmp.Or(m.words.Why[Dropped.String()+" "+string(ev.Kind())], m.words.Why[Dropped.String()]))
 	default:
 		m.read(lines, call)
 	}
 	m.ev = nil
+}
+
+// Waits notes an event whose lines come with those of later events, or with its own call of
+// [Measure.Came]. The events of a run come back in their order.
+func (m *Measure) Waits(ev *agentevents.Event) {
+	if m == nil || m.dec == nil {
+		return
+	}
+	if m.waiting == nil {
+		m.waiting = map[string][]agentevents.Event{}
+	}
+	list := m.waiting[ev.RunID]
+	run := ev.RunID
+	if list == nil {
+		run = strings.Clone(run)
+	}
+	m.waiting[run] = append(list, *ev)
+}
+
+// Came counts the losses of the events that wait and have these lines.
+func (m *Measure) Came(lines []byte) {
+	if m == nil || m.dec == nil || len(lines) == 0 {
+		return
+	}
+	defer m.release()
+	m.decode(lines)
+	for i := range m.back {
+		back := &m.back[i]
+		if m.take(back) {
+			m.compare(back, lines)
+		} else {
+			m.ev = back
+			m.whole(Made, m.as(Made, back.Kind(), back.Kind()))
+		}
+	}
+	m.ev = nil
+}
+
+// Ends counts the events that still wait as dropped.
+func (m *Measure) Ends() {
+	if m == nil {
+		return
+	}
+	for _, run := range slices.Sorted(maps.Keys(m.waiting)) {
+		for _, ev := range m.waiting[run] {
+			m.losses.Add(&ev, Dropped, "", noReader)
+		}
+	}
+	m.waiting = nil
+}
+
+// noReader is the reason for an event whose line no reader takes.
+const noReader = "readers refuse its line"
+
+// take takes the event for which another one came back: the first of its run and kind that
+// waits. It is false if none does.
+func (m *Measure) take(back *agentevents.Event) bool {
+	run := back.RunID
+	if m.waiting[run] == nil && len(m.waiting) == 1 { // no line names the run
+		for run = range m.waiting {
+		}
+	}
+	list := m.waiting[run]
+	i := slices.IndexFunc(list, func(ev agentevents.Event) bool { return ev.Kind() == back.Kind() })
+	if i < 0 {
+		return false
+	}
+	ev := list[i]
+	m.ev = &ev
+	if list = slices.Delete(list, i, i+1); len(list) == 0 {
+		delete(m.waiting, run)
+	} else {
+		m.waiting[run] = list
+	}
+	return true
 }
 
 // noCounterpart is the reason for an event without a line.
@@ -129,22 +206,12 @@ func (m *Measure) whole(what Change, detail string) { m.losses.Add(m.ev, what, "
 // read reads the lines of the event and of its call, and compares them with the event that
 // comes back.
 func (m *Measure) read(lines []byte, call *agentevents.Event) {
-	m.back = m.back[:0]
-	var refused error
-	for line := range bytes.SplitSeq(lines, newline) {
-		if len(line) == 0 {
-			continue
-		}
-		var err error
-		if m.back, err = m.dec.Decode(m.back, line); err != nil {
-			refused = err
-		}
-	}
+	refused := m.decode(lines)
 	defer m.release()
 	own := len(m.back) - 1
 	switch {
 	case own < 0 && refused != nil:
-		m.whole(Dropped, "readers refuse its line")
+		m.whole(Dropped, noReader)
 		return
 	case own < 0:
 		m.whole(Dropped, "an earlier event has the same line: readers take it for that one")
@@ -164,6 +231,21 @@ func (m *Measure) read(lines []byte, call *agentevents.Event) {
 		m.join(&m.back[own], back, call, lines)
 	}
 	m.compare(&m.back[own], lines)
+}
+
+// decode reads lines. It returns the last error.
+func (m *Measure) decode(lines []byte) (refused error) {
+	m.back = m.back[:0]
+	for line := range bytes.SplitSeq(lines, newline) {
+		if len(line) == 0 {
+			continue
+		}
+		var err error
+		if m.back, err = m.dec.Decode(m.back, line); err != nil {
+			refused = err
+		}
+	}
+	return refused
 }
 
 // join compares a call with the line of its return. The event becomes that of a whole call.

@@ -176,7 +176,7 @@ func TestStrictAndVerifyAgree(t *testing.T) {
 	read := 0
 	for name, log := range logs {
 		// The predicted lists of the other formats miss some differences.
-		for _, format := range []string{"native", "kahn", "multiagent", "kaos", "kaos:sse", "openharness"} {
+		for _, format := range []string{"native", "kahn", "multiagent", "kaos", "kaos:sse", "openharness", "agui", "agui:sse"} {
 			verify := exec(log, "convert", "--to", format, "--verify", "-")
 			require.NotContains(t, verify.err, "verify: ", name)
 			if verify.code == exitUsage || strings.Contains(verify.err, "stdin:") {

@@ -47,6 +47,7 @@ type Measure struct {
 	whys    map[lossOf]map[string]*why     // by pointer
 	waiting map[string][]agentevents.Event // by run: events whose lines have not come
 	// Of the event that was written last:
+	own     agentevents.Event // a copy, so that the caller's stays off the heap
 	ev      *agentevents.Event
 	joined  bool // it is a call that the line of its return says
 	back    []agentevents.Event
@@ -109,7 +110,8 @@ func (m *Measure) Joined(ev, call *agentevents.Event, lines []byte, err error) {
 	if m == nil || m.dec == nil || ev == nil || ev.Kind() == "" {
 		return
 	}
-	m.ev = ev
+	m.own = *ev
+	m.ev = &m.own
 	switch {
 	case errors.Is(err, ErrNoCounterpart):
 		m.whole(Dropped, noCounterpart)
@@ -119,7 +121,7 @@ func (m *Measure) Joined(ev, call *agentevents.Event, lines []byte, err error) {
 	default:
 		m.read(lines, call)
 	}
-	m.ev = nil
+	m.own, m.ev = agentevents.Event{}, nil
 }
 
 // Waits notes an event whose lines come with those of later events, or with its own call of
@@ -155,7 +157,7 @@ func (m *Measure) Came(lines []byte) {
 			m.whole(Made, m.as(Made, back.Kind(), back.Kind()))
 		}
 	}
-	m.ev = nil
+	m.own, m.ev = agentevents.Event{}, nil
 }
 
 // Ends counts the events that still wait as dropped.
@@ -187,8 +189,8 @@ func (m *Measure) take(back *agentevents.Event) bool {
 	if i < 0 {
 		return false
 	}
-	ev := list[i]
-	m.ev = &ev
+	m.own = list[i]
+	m.ev = &m.own
 	if list = slices.Delete(list, i, i+1); len(list) == 0 {
 		delete(m.waiting, run)
 	} else {

@@ -44,6 +44,7 @@ var words = dialect.Words{
 		"altered /payload/checkpointId":                  "normalised: it does not match " + PatternCheckpointID,
 		"dropped /payload/evidence":                      "the document allows only an object",
 		"made up /payload/outcome":                       "aborted with an error or a word or status of failure, partial with a word for a part, converged otherwise",
+		"altered /payload/durationMs":                    "the time since the start",
 		"made up agent.toolReturned /payload/durationMs": "the time since the call, or 0",
 		"made up agent.ended /payload/durationMs":        "the time since the start, or 0",
 		"made up /payload/totals":                        "counted by the encoder",

@@ -81,12 +81,6 @@ type Speller interface {
 	NameOf(m *Member) string
 }
 
-// A joiner is a Document whose lines may say two events.
-type joiner interface {
-	// Joined returns the earlier event that the line of w.Ev says, or nil.
-	Joined(w *Writer) *agentevents.Event
-}
-
 // Append appends the line of ev, if it has one of its own. Verbatim reports that
 // it is the line that ev was read from, which still says what ev says: then nothing
 // is made up or altered. Append counts the losses.
@@ -225,13 +219,7 @@ func (w *Writer) damaged(line []byte) error {
 	if w.F.Measured {
 		return nil
 	}
-	list := dialect.Damaged(&w.own, line)
-	if j, ok := w.Doc.(joiner); ok {
-		if call := j.Joined(w); call != nil { // the line has its texts too
-			list = append(list, dialect.Damaged(call, line)...)
-		}
-	}
-	for _, at := range list {
+	for _, at := range dialect.Damaged(&w.own, line) {
 		w.Lose(dialect.Altered, at, dialect.DamagedText)
 	}
 	return nil
@@ -658,11 +646,6 @@ func (w *Writer) Lose(what dialect.Change, pointer, detail string) {
 	if !w.F.Measured {
 		w.Pend.Add(what, pointer, detail)
 	}
-}
-
-// Every notes a loss that is counted over all kinds.
-func (w *Writer) Every(what dialect.Change, pointer, detail string) {
-	w.Pend.Every(what, pointer, detail)
 }
 
 // Pointer returns the native pointer of a member of the object that is written: where it is

@@ -21,11 +21,10 @@ type Words struct {
 	// applies. The change and the kind alone are a whole event: of a made-up one it is the
 	// kind that readers find.
 	Why map[string]string
-	// Derived lists pointers of values that no line has and readers make up, such as /id. The
+	// Derived lists pointers of values that only readers make up, such as /id. The
 	// new value is not listed. The event's own value is dropped when another one comes back.
 	Derived []string
-	// Notes lists pointers of what readers note of a line's spelling. It is no part of the
-	// event, and no loss.
+	// Notes lists pointers of remarks on a line's spelling. Their differences are not listed.
 	Notes []string
 	// Every lists keys, without a kind, of losses that are counted over all kinds.
 	Every []string
@@ -124,8 +123,8 @@ func (m *Measure) Joined(ev, call *agentevents.Event, lines []byte, err error) {
 	m.own, m.ev = agentevents.Event{}, nil
 }
 
-// Waits notes an event whose lines come with those of later events, or with its own call of
-// [Measure.Came]. The events of a run come back in their order.
+// Waits notes an event whose lines come later: [Measure.Came] gets them. The events of a run
+// come back in their order.
 func (m *Measure) Waits(ev *agentevents.Event) {
 	if m == nil || m.dec == nil {
 		return
@@ -250,7 +249,7 @@ func (m *Measure) decode(lines []byte) (refused error) {
 	return refused
 }
 
-// join compares a call with the line of its return. The event becomes that of a whole call.
+// join compares a call with the line of its return. The event becomes a whole call.
 func (m *Measure) join(back *agentevents.Event, p *agentevents.ToolReturned, call *agentevents.Event, lines []byte) {
 	ev, whole := *m.ev, *m.ev.Payload.(*agentevents.ToolReturned)
 	whole.OneEvent, ev.Payload = true, &whole

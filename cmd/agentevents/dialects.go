@@ -64,7 +64,9 @@ func wires() []wire {
 			func(o reading) agentevents.Decoder {
 				return openharness.NewDecoder(openharness.Options{Strict: o.strict, RunID: o.run})
 			},
-			func(o writing) dialect.Encoder { return openharness.NewEncoder(openharness.EncoderOptions{Fast: o.fast}) }},
+			func(o writing) dialect.Encoder {
+				return openharness.NewEncoder(openharness.EncoderOptions{Fast: o.fast})
+			}},
 		{"openwop", "OpenWOP RFC 0002, in the names of its text",
 			openwopDecoder(openwop.RFC0002), openwopEncoder(openwop.RFC0002)},
 		{"openwop:rfc0002", "another name for openwop", openwopDecoder(openwop.RFC0002), openwopEncoder(openwop.RFC0002)},

@@ -119,7 +119,7 @@ func (e *Encoder) init(o EncoderOptions) {
 func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
 
 // Losses returns the losses so far: the encoder reads the lines back, see [dialect.Measure].
-// Those of lines that wait are not among them.
+// Lines that wait are read later.
 func (e *Encoder) Losses() []dialect.Loss { return e.measure.Losses() }
 
 // called is the role of a block of a call that has not returned.

@@ -380,8 +380,7 @@ func (m *Measure) member(name, was, is string, inner func(name string) *shape) {
 // pointer of the object around them.
 func (m *Measure) value(was, is string, s *shape, around int) {
 	switch at := string(m.at); {
-	case at == "/type" || at == "/schemaVersion" && was == "":
-		// The kind is compared apart, and readers give every event the version.
+	case at == "/type": // the kind is compared apart
 	case at == "/marks":
 		m.marks(was, is)
 	case s == &otherKind:

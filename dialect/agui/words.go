@@ -8,6 +8,7 @@ var words = dialect.Words{
 		"dropped": "the run is over",
 
 		"/id":                                "the protocol has no ids of events",
+		"/schemaVersion":                     "readers give the native version",
 		"/sequence":                          "readers count the events of a run",
 		"/runId":                             "no line names the run",
 		"dropped /sessionId":                 "the thread of the run has the run's id",

@@ -96,7 +96,7 @@ func TestTheDocumentsExampleFromStructs(t *testing.T) {
 		}),
 	))
 	for _, l := range e.Losses() {
-		require.Contains(t, []string{"/id", "/sequence", "/timestamp", "", "/payload/callId"}, l.Pointer)
+		require.Contains(t, []string{"/id", "/sequence", "/timestamp", "/schemaVersion", "", "/payload/callId"}, l.Pointer)
 	}
 }
 

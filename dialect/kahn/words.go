@@ -12,6 +12,7 @@ var words = dialect.Words{
 		"altered agent.toolCalled": "written with its return",
 
 		"/id":                                 "the document has no event ids",
+		"/schemaVersion":                      "readers give the native version",
 		"/sequence":                           "readers count lines",
 		"made up /timestamp":                  "1970 stands for a time that is not known",
 		"altered /timestamp":                  "cut to milliseconds",

@@ -68,6 +68,6 @@ var words = dialect.Words{
 		"dropped span.recorded /payload/errorType":      "must be null outside phase error",
 		"dropped span.recorded /payload/errorMessage":   "must be null outside phase error",
 	},
-	Derived: []string{"/id", "/sequence", "/kaos/sequence", "/kaos/~1timestamp"},
+	Derived: []string{"/id", "/schemaVersion", "/sequence", "/kaos/sequence", "/kaos/~1timestamp"},
 	Every:   []string{"/id", "/sequence", "/step", "/causationId", "made up /sessionId", "made up /spanId", "made up /parentSpanId", "made up /agentId", "made up /parentAgentId"},
 }

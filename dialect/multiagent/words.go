@@ -8,6 +8,7 @@ import (
 // words are the reasons of the document's losses.
 var words = dialect.Words{
 	Why: map[string]string{
+		"/schemaVersion":                       "readers give the native version",
 		"/sequence":                            "readers count lines",
 		"altered /runId":                       sharedRun,
 		"made up /id":                          "derived from run and sequence",

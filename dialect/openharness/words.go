@@ -14,6 +14,7 @@ var reasons = dialect.Words{
 
 		"/id":                           "the document has no ids of events",
 		"/runId":                        "a log has one run, which no line names",
+		"/schemaVersion":                "readers give the native version",
 		"/sequence":                     "readers count lines",
 		"made up /timestamp":            "1970 stands for a time that is not known",
 		"altered /timestamp":            "written in whole milliseconds",

@@ -32,11 +32,12 @@ type Words struct {
 
 // A Measure finds losses: it reads the lines of each event back and compares the event that
 // comes back with the one that was written, member by member. A loss inside raw JSON is one of
-// the whole field. Use it for an encoder that writes every event at once. It is not for
-// concurrent use.
+// the whole field. [Measured] is enough for an encoder that writes every event at once. Others call
+// Joined for a return that has its call on its line, or Waits, Came and Ends where lines come
+// later. It is not for concurrent use.
 //
-// It remembers all that its decoder remembers, and a count for each different loss. The zero
-// Measure and a nil one read nothing and have no losses.
+// It remembers all that its decoder remembers, the events that wait, and a count for each
+// different loss. The zero Measure and a nil one read nothing and have no losses.
 type Measure struct {
 	dec     agentevents.Decoder
 	name    Name

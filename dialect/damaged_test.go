@@ -1,6 +1,7 @@
 package dialect_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -38,17 +39,17 @@ func TestDamagedTextIsListed(t *testing.T) {
 		payloads func(text string) []ae.Payload
 		pointer  string
 	}{
-		"kahn": {kahn.NewEncoder(), func(s string) []ae.Payload { return []ae.Payload{&ae.AgentStarted{Task: s}} }, "/payload/task"},
-		"kahn, of a call": {kahn.NewEncoder(), func(s string) []ae.Payload {
+		"kahn": {kahn.NewEncoder(kahn.EncoderOptions{}), func(s string) []ae.Payload { return []ae.Payload{&ae.AgentStarted{Task: s}} }, "/payload/task"},
+		"kahn, of a call": {kahn.NewEncoder(kahn.EncoderOptions{}), func(s string) []ae.Payload {
 			return []ae.Payload{&ae.ToolCalled{CallID: "c", ToolID: "t", ArgumentsSummary: s}, &ae.ToolReturned{CallID: "c", ToolID: "t", Status: ae.ToolStatusOK}}
 		}, "/payload/argumentsSummary"},
-		"multiagent":  {multiagent.NewEncoder(), func(s string) []ae.Payload { return []ae.Payload{&ae.WorkflowCreated{Script: s}} }, "/payload/script"},
-		"openharness": {openharness.NewEncoder(), func(s string) []ae.Payload { return []ae.Payload{&ae.TextCompleted{Text: s}} }, "/payload/text"},
+		"multiagent":  {multiagent.NewEncoder(multiagent.EncoderOptions{}), func(s string) []ae.Payload { return []ae.Payload{&ae.WorkflowCreated{Script: s}} }, "/payload/script"},
+		"openharness": {openharness.NewEncoder(openharness.EncoderOptions{}), func(s string) []ae.Payload { return []ae.Payload{&ae.TextCompleted{Text: s}} }, "/payload/text"},
 		"openwop":     {openwop.NewEncoder(openwop.EncoderOptions{}), func(s string) []ae.Payload { return []ae.Payload{&ae.AgentReasoned{Reasoning: s}} }, "/payload/reasoning"},
 	} {
 		write := func(text string) (out string) {
 			for i, p := range c.payloads(text) {
-				ev := ae.Event{ID: "e", Sequence: uint64(i), Time: time.Date(2026, 5, 5, 9, 0, i, 0, time.UTC), RunID: "r", AgentID: "a", Payload: p}
+				ev := ae.Event{ID: fmt.Sprint("e", len(text)), Sequence: uint64(i), Time: time.Date(2026, 5, 5, 9, 0, i, 0, time.UTC), RunID: "r", AgentID: "a", Payload: p}
 				ev.NodeID, ev.NodeRunID, ev.WorkflowID = "n", "x", "w"
 				line, err := c.enc.Append(nil, ev)
 				require.NoError(t, err, name)

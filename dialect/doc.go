@@ -52,7 +52,7 @@
 //
 // A dialect may live in any module. It needs a decoder, an encoder, and a [Name]
 // of its own for the extra members of its events. This package has the parts that
-// all dialects use: [Unknowns], [Losses], [Calls], [Numbers], [DerivedID].
+// all dialects use: [Unknowns], [Measure], [Losses], [Calls], [Numbers], [DerivedID].
 // Package dialecttest tests such a dialect like the ones here. [Auto] reads it
 // beside the others when its Decoders have the name and its Detect recognises the
 // lines. [Detect] and the command recognise only the dialects of this module.

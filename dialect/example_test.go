@@ -25,7 +25,7 @@ func Example() {
 			dialect.OpenWOP: openwop.NewDecoder(openwop.Options{}),
 		},
 	}})
-	enc := kahn.NewEncoder()
+	enc := kahn.NewEncoder(kahn.EncoderOptions{})
 	var out []byte
 	for ev, err := range r.All() {
 		if err == nil {
@@ -43,15 +43,14 @@ func Example() {
 	// Output:
 	// {"ts":"2026-05-19T10:00:04.012Z","run_id":"run-2","event":"tool_invocation","agent_id":"coder","step":0,"tool_name":"Read","duration_s":0.012,"ok":true,"input_summary":"{\"path\":\"main.go\"}","output_summary":"package main"}
 	// <nil>
-	// dropped: every kind /id: the document has no event ids (2 times, first in run run-2 at sequence 5)
-	// dropped: every kind /sequence: readers count lines (once, in run run-2 at sequence 5)
+	// dropped: every kind /id: the document has no event ids (2 times, first in run run-2 at sequence 4)
+	// dropped: every kind /sequence: readers count lines (2 times, first in run run-2 at sequence 4)
 	// dropped: agent.text.delta the event: no counterpart (once, in run run-1 at sequence 0)
 	// altered: agent.toolCalled the event: written with its return (once, in run run-2 at sequence 4)
-	// altered: agent.toolReturned /payload/arguments: written as a summary (once, in run run-2 at sequence 5)
-	// made up: agent.toolReturned /payload/argumentsSummary: the value's text (once, in run run-2 at sequence 5)
+	// dropped: agent.toolCalled /payload/arguments: written as a summary, or the line has one (once, in run run-2 at sequence 4)
+	// dropped: agent.toolCalled /payload/callId: the document has no call ids (once, in run run-2 at sequence 4)
 	// dropped: agent.toolReturned /payload/callId: the document has no call ids (once, in run run-2 at sequence 5)
-	// altered: agent.toolReturned /payload/oneEvent: the call and its return are one line (once, in run run-2 at sequence 5)
-	// altered: agent.toolReturned /payload/result: written as a summary (once, in run run-2 at sequence 5)
+	// dropped: agent.toolReturned /payload/result: written as a summary, or the line has one (once, in run run-2 at sequence 5)
 	// made up: agent.toolReturned /payload/resultSummary: the value's text (once, in run run-2 at sequence 5)
 	// made up: agent.toolReturned /step: the step the agent is at (once, in run run-2 at sequence 5)
 }

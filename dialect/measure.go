@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -20,29 +21,35 @@ type Words struct {
 	// applies. The change and the kind alone are a whole event: of a made-up one it is the
 	// kind that readers find.
 	Why map[string]string
-	// Derived lists pointers of values that no line has and readers make up, such as /id. The
+	// Derived lists pointers of values that only readers make up, such as /id. The
 	// new value is not listed. The event's own value is dropped when another one comes back.
 	Derived []string
+	// Notes lists pointers of remarks on a line's spelling. Their differences are not listed.
+	Notes []string
 	// Every lists keys, without a kind, of losses that are counted over all kinds.
 	Every []string
 }
 
 // A Measure finds losses: it reads the lines of each event back and compares the event that
 // comes back with the one that was written, member by member. A loss inside raw JSON is one of
-// the whole field. Use it for an encoder that writes every event at once. It is not for
-// concurrent use.
+// the whole field. [Measured] is enough for an encoder that writes every event at once. Others call
+// Joined for a return that has its call on its line, or Waits, Came and Ends where lines come
+// later. It is not for concurrent use.
 //
-// It remembers all that its decoder remembers, and a count for each different loss. The zero
-// Measure reads nothing and has no losses.
+// It remembers all that its decoder remembers, the events that wait, and a count for each
+// different loss. The zero Measure and a nil one read nothing and have no losses.
 type Measure struct {
-	dec    agentevents.Decoder
-	name   Name
-	words  Words
-	losses Losses
-	shapes map[reflect.Type]*shape
-	whys   map[lossOf]map[string]*why // by pointer
+	dec     agentevents.Decoder
+	name    Name
+	words   Words
+	losses  Losses
+	shapes  map[reflect.Type]*shape
+	whys    map[lossOf]map[string]*why     // by pointer
+	waiting map[string][]agentevents.Event // by run: events whose lines have not come
 	// Of the event that was written last:
+	own     agentevents.Event // a copy, so that the caller's stays off the heap
 	ev      *agentevents.Event
+	joined  bool // it is a call that the line of its return says
 	back    []agentevents.Event
 	lines   [2][]byte // native: of the event, and of the one that came back
 	members []member  // of the objects that are compared
@@ -85,25 +92,111 @@ func (e *measured) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 func (e *measured) Losses() []Loss { return e.m.Losses() }
 
 // Losses returns the losses so far.
-func (m *Measure) Losses() []Loss { return m.losses.List() }
+func (m *Measure) Losses() []Loss {
+	if m == nil {
+		return nil
+	}
+	return m.losses.List()
+}
 
 // Wrote counts the losses of an event, for which an encoder has written these lines and returned
 // this error. An event that is refused with another error than [ErrNoCounterpart] has none.
 func (m *Measure) Wrote(ev *agentevents.Event, lines []byte, err error) {
-	if m.dec == nil || ev == nil || ev.Kind() == "" {
+	m.Joined(ev, nil, lines, err)
+}
+
+// Joined does what Wrote does for a return whose lines also say its call. A nil call is none.
+func (m *Measure) Joined(ev, call *agentevents.Event, lines []byte, err error) {
+	if m == nil || m.dec == nil || ev == nil || ev.Kind() == "" {
 		return
 	}
-	m.ev = ev
+	m.own = *ev
+	m.ev = &m.own
 	switch {
 	case errors.Is(err, ErrNoCounterpart):
 		m.whole(Dropped, noCounterpart)
 	case err != nil:
 	case len(lines) == 0:
-		m.whole(Dropped, m.words.Why[Dropped.String()+" "+string(ev.Kind())])
+		m.whole(Dropped, cmp.Or(m.words.Why[Dropped.String()+" "+string(ev.Kind())], m.words.Why[Dropped.String()]))
 	default:
-		m.read(lines)
+		m.read(lines, call)
 	}
-	m.ev = nil
+	m.own, m.ev = agentevents.Event{}, nil
+}
+
+// Waits notes an event whose lines come later: [Measure.Came] gets them. The events of a run
+// come back in their order.
+func (m *Measure) Waits(ev *agentevents.Event) {
+	if m == nil || m.dec == nil {
+		return
+	}
+	if m.waiting == nil {
+		m.waiting = map[string][]agentevents.Event{}
+	}
+	list := m.waiting[ev.RunID]
+	run := ev.RunID
+	if list == nil {
+		run = strings.Clone(run)
+	}
+	m.waiting[run] = append(list, *ev)
+}
+
+// Came counts the losses of the events that wait and have these lines.
+func (m *Measure) Came(lines []byte) {
+	if m == nil || m.dec == nil || len(lines) == 0 {
+		return
+	}
+	defer m.release()
+	m.decode(lines)
+	for i := range m.back {
+		back := &m.back[i]
+		if m.take(back) {
+			m.compare(back, lines)
+		} else {
+			m.ev = back
+			m.whole(Made, m.as(Made, back.Kind(), back.Kind()))
+		}
+	}
+	m.own, m.ev = agentevents.Event{}, nil
+}
+
+// Ends counts the events that still wait as dropped.
+func (m *Measure) Ends() {
+	if m == nil {
+		return
+	}
+	for _, run := range slices.Sorted(maps.Keys(m.waiting)) {
+		for _, ev := range m.waiting[run] {
+			m.losses.Add(&ev, Dropped, "", noReader)
+		}
+	}
+	m.waiting = nil
+}
+
+// noReader is the reason for an event whose line no reader takes.
+const noReader = "readers refuse its line"
+
+// take takes the event for which another one came back: the first of its run and kind that
+// waits. It is false if none does.
+func (m *Measure) take(back *agentevents.Event) bool {
+	run := back.RunID
+	if m.waiting[run] == nil && len(m.waiting) == 1 { // no line names the run
+		for run = range m.waiting {
+		}
+	}
+	list := m.waiting[run]
+	i := slices.IndexFunc(list, func(ev agentevents.Event) bool { return ev.Kind() == back.Kind() })
+	if i < 0 {
+		return false
+	}
+	m.own = list[i]
+	m.ev = &m.own
+	if list = slices.Delete(list, i, i+1); len(list) == 0 {
+		delete(m.waiting, run)
+	} else {
+		m.waiting[run] = list
+	}
+	return true
 }
 
 // noCounterpart is the reason for an event without a line.
@@ -112,24 +205,15 @@ const noCounterpart = "no counterpart"
 // whole counts a loss of the whole event.
 func (m *Measure) whole(what Change, detail string) { m.losses.Add(m.ev, what, "", detail) }
 
-// read reads the lines of the event, and compares it with the event that comes back.
-func (m *Measure) read(lines []byte) {
-	m.back = m.back[:0]
-	var refused error
-	for line := range bytes.SplitSeq(lines, newline) {
-		if len(line) == 0 {
-			continue
-		}
-		var err error
-		if m.back, err = m.dec.Decode(m.back, line); err != nil {
-			refused = err
-		}
-	}
+// read reads the lines of the event and of its call, and compares them with the event that
+// comes back.
+func (m *Measure) read(lines []byte, call *agentevents.Event) {
+	refused := m.decode(lines)
 	defer m.release()
 	own := len(m.back) - 1
 	switch {
 	case own < 0 && refused != nil:
-		m.whole(Dropped, "readers refuse its line")
+		m.whole(Dropped, noReader)
 		return
 	case own < 0:
 		m.whole(Dropped, "an earlier event has the same line: readers take it for that one")
@@ -145,7 +229,47 @@ func (m *Measure) read(lines []byte) {
 			m.whole(Made, m.as(Made, kind, kind))
 		}
 	}
+	if back, ok := m.back[own].Payload.(*agentevents.ToolReturned); ok && call != nil {
+		m.join(&m.back[own], back, call, lines)
+	}
 	m.compare(&m.back[own], lines)
+}
+
+// decode reads lines. It returns the last error.
+func (m *Measure) decode(lines []byte) (refused error) {
+	m.back = m.back[:0]
+	for line := range bytes.SplitSeq(lines, newline) {
+		if len(line) == 0 {
+			continue
+		}
+		var err error
+		if m.back, err = m.dec.Decode(m.back, line); err != nil {
+			refused = err
+		}
+	}
+	return refused
+}
+
+// join compares a call with the line of its return. The event becomes a whole call.
+func (m *Measure) join(back *agentevents.Event, p *agentevents.ToolReturned, call *agentevents.Event, lines []byte) {
+	ev, whole := *m.ev, *m.ev.Payload.(*agentevents.ToolReturned)
+	whole.OneEvent, ev.Payload = true, &whole
+	if m.at = append(m.at[:0], "/payload/arguments"...); whole.Arguments != "" && !same(string(whole.Arguments), string(p.Arguments)) {
+		m.count(Dropped)
+	}
+	if m.at = append(m.at, "Summary"...); whole.ArgumentsSummary != "" && whole.ArgumentsSummary != p.ArgumentsSummary {
+		m.count(Dropped)
+	}
+	whole.Arguments, whole.ArgumentsSummary = p.Arguments, p.ArgumentsSummary // the call may say them
+	called := *back
+	called.Payload = &agentevents.ToolCalled{CallID: p.CallID, ToolID: p.ToolID, Arguments: p.Arguments, ArgumentsSummary: p.ArgumentsSummary}
+	if p.Duration.OK {
+		called.Time = called.Time.Add(-p.Duration.V)
+	}
+	m.ev, m.joined = call, true
+	m.whole(Altered, m.as(Altered, call.Kind(), back.Kind()))
+	m.compare(&called, lines)
+	m.ev, m.joined = &ev, false
 }
 
 var newline = []byte("\n")
@@ -257,8 +381,7 @@ func (m *Measure) member(name, was, is string, inner func(name string) *shape) {
 // pointer of the object around them.
 func (m *Measure) value(was, is string, s *shape, around int) {
 	switch at := string(m.at); {
-	case at == "/type" || at == "/schemaVersion" && was == "":
-		// The kind is compared apart, and readers give every event the version.
+	case at == "/type": // the kind is compared apart
 	case at == "/marks":
 		m.marks(was, is)
 	case s == &otherKind:
@@ -293,21 +416,28 @@ func (m *Measure) moved(was, is string) {
 	m.at = m.at[:n]
 }
 
-// list compares the elements of two lists.
+// list compares the elements of two lists, or the values of two maps.
 func (m *Measure) list(was, is string, s *shape) {
-	before, after := slices.Collect(jsonwire.Elements(was)), slices.Collect(jsonwire.Elements(is))
+	before, after := inside(was), inside(is)
+	raw := func(list []member, i int, name string) string {
+		if was[0] == '{' {
+			i = find(list, name)
+		}
+		if i < len(list) {
+			return list[i].raw
+		}
+		return ""
+	}
 	n := len(m.at)
 	m.at = append(m.at, "/*"...)
-	for i := range max(len(before), len(after)) {
-		var a, b string
-		if i < len(before) {
-			a = before[i]
+	for i, a := range before {
+		if b := raw(after, i, a.name); a.raw != b {
+			m.value(a.raw, b, s, n)
 		}
-		if i < len(after) {
-			b = after[i]
-		}
-		if a != b {
-			m.value(a, b, s, n)
+	}
+	for i, b := range after {
+		if raw(before, i, b.name) == "" {
+			m.value("", b.raw, s, n)
 		}
 	}
 	m.at = m.at[:n]
@@ -330,6 +460,9 @@ func (m *Measure) differ(was, is string) {
 		return
 	}
 	what := change(was, is)
+	if slices.Contains(m.words.Notes, string(m.at)) {
+		return
+	}
 	if slices.Contains(m.words.Derived, string(m.at)) {
 		if was == "" || was == `""` {
 			return
@@ -349,7 +482,7 @@ func change(was, is string) Change {
 		return Dropped
 	case typeOf(was) != typeOf(is):
 		return Altered
-	case zero(was) && !zero(is):
+	case zero(was):
 		return Made
 	case zero(is):
 		return Dropped
@@ -402,7 +535,7 @@ func inside(raw string) (list []member) {
 // zero reports whether a value is a zero.
 func zero(raw string) bool {
 	switch raw {
-	case `""`, "0", "false", "null", "{}", "[]", `"0001-01-01T00:00:00.000Z"`:
+	case `""`, "0", "false", "null", "{}", "[]", `"0001-01-01T00:00:00.000Z"`, `"1970-01-01T00:00:00.000Z"`:
 		return true
 	}
 	return false
@@ -410,6 +543,12 @@ func zero(raw string) bool {
 
 // count counts a loss at the pointer.
 func (m *Measure) count(what Change) {
+	if m.joined {
+		if what == Made {
+			return // the line says it of the return
+		}
+		what = Dropped
+	}
 	of := lossOf{m.ev.Kind(), what}
 	w := m.whys[of][string(m.at)]
 	if w == nil {
@@ -444,10 +583,10 @@ func (m *Measure) why(of lossOf, pointer string) *why {
 }
 
 // A shape is the form of a value of the native format. A value without one is compared as a
-// whole: a text, a number, a map or raw JSON.
+// whole: a text, a number or raw JSON.
 type shape struct {
 	members map[string]*shape // of an object with fields
-	element *shape            // of a list
+	element *shape            // of a list or map
 }
 
 // Shapes that no type has.
@@ -480,7 +619,7 @@ func (m *Measure) shape(t reflect.Type) *shape {
 			inner = t.Field(0).Type
 		}
 		m.shapes[t] = m.shape(inner)
-	case t.Kind() == reflect.Slice:
+	case t.Kind() == reflect.Slice || t.Kind() == reflect.Map:
 		s := &shape{}
 		m.shapes[t] = s
 		s.element = m.shape(t.Elem())

@@ -25,12 +25,12 @@ func TestNullInAnOptionalMember(t *testing.T) {
 		encoder       dialect.Encoder
 		line, without string
 	}{
-		{dialect.KAHN, func(strict bool) agentevents.Decoder { return kahn.NewDecoder(kahn.Options{Strict: strict}) }, kahn.NewEncoder(),
+		{dialect.KAHN, func(strict bool) agentevents.Decoder { return kahn.NewDecoder(kahn.Options{Strict: strict}) }, kahn.NewEncoder(kahn.EncoderOptions{}),
 			`{"ts":"2026-05-05T09:00:01.000Z","run_id":"r1","event":"agent_transition","agent_id":"coder","step":0,"from":"thinking","to":"tool_call","reason":null}`,
 			`,"reason":null`},
 		{dialect.MultiAgent, func(strict bool) agentevents.Decoder {
 			return multiagent.NewDecoder(multiagent.Options{Strict: strict})
-		}, multiagent.NewEncoder(),
+		}, multiagent.NewEncoder(multiagent.EncoderOptions{}),
 			`{"id":"e1","traceId":"T","spanId":"root","sessionId":"S","runId":"R","actor":"user","type":"session.started","payload":{"goal":"g"},"timestamp":"2026-05-05T09:00:01.000Z","schemaVersion":"1.0","parentSpanId":null}`,
 			`,"parentSpanId":null`},
 		{dialect.KAOS, func(strict bool) agentevents.Decoder { return kaos.NewDecoder(kaos.Options{Strict: strict}) }, kaos.NewEncoder(kaos.EncoderOptions{}),
@@ -38,7 +38,7 @@ func TestNullInAnOptionalMember(t *testing.T) {
 			`"content":null,`},
 		{dialect.OpenHarness, func(strict bool) agentevents.Decoder {
 			return openharness.NewDecoder(openharness.Options{Strict: strict})
-		}, openharness.NewEncoder(),
+		}, openharness.NewEncoder(openharness.EncoderOptions{}),
 			`{"type":"agent:tool","nodeId":"n","runId":"x","timestamp":1767517322010,"toolName":"t","toolInput":{},"toolOutput":1,"error":null}`,
 			`,"error":null`},
 		{dialect.OpenWOP, func(strict bool) agentevents.Decoder { return openwop.NewDecoder(openwop.Options{Strict: strict}) }, openwop.NewEncoder(openwop.EncoderOptions{}),

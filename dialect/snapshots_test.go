@@ -128,7 +128,7 @@ func TestSnapshotsAgree(t *testing.T) {
 		decoder ae.Decoder
 		forced  []string // a pattern of places, a blank, and the reason
 	}{
-		{"openharness", openharness.NewEncoder(), openharness.NewDecoder(openharness.Options{RunID: "run-1"}), []string{
+		{"openharness", openharness.NewEncoder(openharness.EncoderOptions{}), openharness.NewDecoder(openharness.Options{RunID: "run-1"}), []string{
 			"/resume/recent/.* hashes of other lines",
 			"/(inbox|closedCalls)/./eventId no line has an id",
 			"/closedCalls/./callId nor has a call",

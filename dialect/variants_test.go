@@ -43,7 +43,7 @@ var documents = []document{
 		variants: strings.Fields(`agent_run_start agent_transition tool_invocation audit_checkpoint agent_run_end`),
 		decoder:  func() agentevents.Decoder { return kahn.NewDecoder(kahn.Options{Strict: true}) },
 		lenient:  func() agentevents.Decoder { return kahn.NewDecoder(kahn.Options{}) },
-		encoder:  func() dialect.Encoder { return kahn.NewEncoder() },
+		encoder:  func() dialect.Encoder { return kahn.NewEncoder(kahn.EncoderOptions{}) },
 	},
 	{
 		name: dialect.MultiAgent, column: "wiki", member: "type",
@@ -53,7 +53,7 @@ var documents = []document{
 			agent.completed claim.verified workflow.checkpoint.saved workflow.checkpoint.resumed workflow.finalized`),
 		decoder: func() agentevents.Decoder { return multiagent.NewDecoder(multiagent.Options{Strict: true}) },
 		lenient: func() agentevents.Decoder { return multiagent.NewDecoder(multiagent.Options{}) },
-		encoder: func() dialect.Encoder { return multiagent.NewEncoder() },
+		encoder: func() dialect.Encoder { return multiagent.NewEncoder(multiagent.EncoderOptions{}) },
 		suite:   dialecttest.Dialect{Ignore: []string{"/multiagent/schemaVersion"}, Maps: []string{"/payload/modelUsage"}},
 	},
 	{
@@ -82,7 +82,7 @@ var documents = []document{
 			state:patch command:received`),
 		decoder: func() agentevents.Decoder { return openharness.NewDecoder(openharness.Options{Strict: true}) },
 		lenient: func() agentevents.Decoder { return openharness.NewDecoder(openharness.Options{RunID: "run"}) },
-		encoder: func() dialect.Encoder { return openharness.NewEncoder() },
+		encoder: func() dialect.Encoder { return openharness.NewEncoder(openharness.EncoderOptions{}) },
 		suite:   dialecttest.Dialect{Maps: []string{"/modelUsage"}},
 	},
 }

@@ -180,7 +180,7 @@ func requireTaken(t *testing.T, dir string, twice int) {
 
 	text, err := os.ReadFile(filepath.Join(dir, "log.jsonl"))
 	require.NoError(t, err)
-	ui, harness := agui.NewEncoder(agui.EncoderOptions{}), openharness.NewEncoder()
+	ui, harness := agui.NewEncoder(agui.EncoderOptions{}), openharness.NewEncoder(openharness.EncoderOptions{})
 	var lines1, lines2 []byte
 	for ev, err := range ae.NewReader(bytes.NewReader(text), ae.ReaderOptions{}).All() {
 		require.NoError(t, err)

@@ -58,19 +58,19 @@ func formats() map[string]format {
 	return map[string]format{
 		"agui": aguiAs(false), "agui:sse": aguiAs(true),
 		"kaos": kaosAs(false), "kaos:sse": kaosAs(true),
-		"kahn": {dialect.KAHN, func(strict bool) agentevents.Decoder { return kahn.NewDecoder(kahn.Options{Strict: strict}) }, func() dialect.Encoder { return kahn.NewEncoder() }, nil, nil},
+		"kahn": {dialect.KAHN, func(strict bool) agentevents.Decoder { return kahn.NewDecoder(kahn.Options{Strict: strict}) }, func() dialect.Encoder { return kahn.NewEncoder(kahn.EncoderOptions{}) }, nil, nil},
 		"multiagent": {
 			dialect.MultiAgent, func(strict bool) agentevents.Decoder {
 				return multiagent.NewDecoder(multiagent.Options{Strict: strict})
 			},
 			// What readers make up is listed. Their note of it is not.
-			func() dialect.Encoder { return multiagent.NewEncoder() }, []string{"/multiagent/schemaVersion", "/multiagent/~1made"}, nil,
+			func() dialect.Encoder { return multiagent.NewEncoder(multiagent.EncoderOptions{}) }, []string{"/multiagent/schemaVersion", "/multiagent/~1made"}, nil,
 		},
 		"openharness": {
 			dialect.OpenHarness, func(strict bool) agentevents.Decoder {
 				return openharness.NewDecoder(openharness.Options{Strict: strict})
 			},
-			func() dialect.Encoder { return openharness.NewEncoder() }, nil, nil,
+			func() dialect.Encoder { return openharness.NewEncoder(openharness.EncoderOptions{}) }, nil, nil,
 		},
 		"openwop": wop(openwop.RFC0002), "openwop:v1": wop(openwop.SchemaV1), "openwop:v2": wop(openwop.SchemaV2),
 	}

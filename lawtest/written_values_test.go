@@ -59,7 +59,7 @@ func TestWrittenValues(t *testing.T) {
 			`"type":"([^"]*)"`, "agent:start node:error node:start agent:start agent:error", "made up "},
 		"a step of an earlier attempt": {"kahn multiagent", []ae.Event{at("a", none, start), at("a", step(0), &ae.StepStarted{StepID: "s"}), at("a", none, once), at("a", none, start),
 			at("a", step(0), &ae.ToolReturned{CallID: "c", ToolID: "t", Status: ae.ToolStatusOK, OneEvent: true}), at("a", none, &ae.AgentEnded{Outcome: ae.OutcomeConverged, Totals: ae.Some(ae.Totals{ToolCalls: 1})})},
-			`"(?:total_)?steps":(\d)`, "1 1", "altered /payload/totals/steps"},
+			`"(?:total_)?steps":(\d)`, "1 1", "made up /payload/totals/steps"},
 		"a wrong total remains": {"kahn multiagent", []ae.Event{at("a", none, start), at("a", step(0), &ae.ToolReturned{CallID: "c", ToolID: "t", Status: ae.ToolStatusOK, OneEvent: true}), at("a", none, ended)},
 			`"(?:total_)?steps":(\d)`, "0", ""},
 		"index 0 begins a block": {"openwop openwop:v1", []ae.Event{at("a", none, start), at("a", none, thought(0, "x")), at("a", none, start), at("a", none, thought(0, "y")), at("a", none, thought(1, "z"))},

@@ -92,7 +92,7 @@ type Encoder interface {
 // that format reads. If the encoder writes Server-Sent Events, as the encoder of KAOS can, the
 // frames keep the names of their events and get the ids of the stream. For AG-UI:
 //
-//	mux.Handle("/runs/{run}/agui", page.EncodedHandler(func() live.Encoder { return agui.NewEncoder(agui.EncoderOptions{}) }))
+//	mux.Handle("/runs/{run}/agui", page.EncodedHandler(func() live.Encoder { return agui.NewEncoder(agui.EncoderOptions{Fast: true}) }))
 //
 // Every stream has an encoder of its own, from newEncoder. It gets all events that the run
 // keeps, also those before the cursor, whose lines are not sent; the query's agent and kind

@@ -38,11 +38,10 @@ made up, such as ids that their format does not have, is listed first, as
 "reading:". Events without a counterpart are left out and listed too. With
 --strict the exit status is then 1.
 
-The list for kaos is measured: each line is read back and compared with its event.
---fast leaves that out, and so does --quiet; the other formats list their losses while
-they write. --verify relies on no list: it reads the whole output back,
-compares every event, and reports a difference that the list does not name; the exit
-status is then 1.
+The list is measured: each line is read back and compared with its event. --fast leaves
+that out, and so does --quiet. The openwop formats list their losses while they write.
+--verify relies on no list: it reads the whole output back, compares every event, and
+reports a difference that the list does not name; the exit status is then 1.
 
 A line that is written in its own format keeps its bytes. A frame of Server-Sent
 Events keeps those of its data.

@@ -46,12 +46,12 @@ func wires() []wire {
 			func(writing) dialect.Encoder { return dialect.NativeEncoder{} }},
 		{"kahn", "agent transition events of KAHN",
 			func(o reading) agentevents.Decoder { return kahn.NewDecoder(kahn.Options{Strict: o.strict}) },
-			func(writing) dialect.Encoder { return kahn.NewEncoder() }},
+			func(o writing) dialect.Encoder { return kahn.NewEncoder(kahn.EncoderOptions{Fast: o.fast}) }},
 		{"multiagent", "the AgentEvent envelope of the Multi-Agent Wiki",
 			func(o reading) agentevents.Decoder {
 				return multiagent.NewDecoder(multiagent.Options{Strict: o.strict})
 			},
-			func(writing) dialect.Encoder { return multiagent.NewEncoder() }},
+			func(o writing) dialect.Encoder { return multiagent.NewEncoder(multiagent.EncoderOptions{Fast: o.fast}) }},
 		{"kaos", "events and spans of KAOS, one per line",
 			func(o reading) agentevents.Decoder { return kaos.NewDecoder(kaos.Options{Strict: o.strict}) },
 			func(o writing) dialect.Encoder { return kaos.NewEncoder(kaos.EncoderOptions{Fast: o.fast}) }},
@@ -64,7 +64,9 @@ func wires() []wire {
 			func(o reading) agentevents.Decoder {
 				return openharness.NewDecoder(openharness.Options{Strict: o.strict, RunID: o.run})
 			},
-			func(writing) dialect.Encoder { return openharness.NewEncoder() }},
+			func(o writing) dialect.Encoder {
+				return openharness.NewEncoder(openharness.EncoderOptions{Fast: o.fast})
+			}},
 		{"openwop", "OpenWOP RFC 0002, in the names of its text",
 			openwopDecoder(openwop.RFC0002), openwopEncoder(openwop.RFC0002)},
 		{"openwop:rfc0002", "another name for openwop", openwopDecoder(openwop.RFC0002), openwopEncoder(openwop.RFC0002)},
@@ -72,10 +74,10 @@ func wires() []wire {
 		{"openwop:v2", "its published schema, version 2", openwopDecoder(openwop.SchemaV2), openwopEncoder(openwop.SchemaV2)},
 		{"agui", "events of AG-UI 1.0, the Agent-User Interaction protocol",
 			func(o reading) agentevents.Decoder { return agui.NewDecoder(agui.Options{Strict: o.strict}) },
-			func(writing) dialect.Encoder { return agui.NewEncoder(agui.EncoderOptions{}) }},
+			func(o writing) dialect.Encoder { return agui.NewEncoder(agui.EncoderOptions{Fast: o.fast}) }},
 		{"agui:sse", "the same as Server-Sent Events",
 			func(o reading) agentevents.Decoder { return agui.NewDecoder(agui.Options{Strict: o.strict}) },
-			func(writing) dialect.Encoder { return agui.NewEncoder(agui.EncoderOptions{SSE: true}) }},
+			func(o writing) dialect.Encoder { return agui.NewEncoder(agui.EncoderOptions{SSE: true, Fast: o.fast}) }},
 	}
 }
 

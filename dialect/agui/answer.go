@@ -162,7 +162,7 @@ func (e *Encoder) answeredBy(ev *agentevents.Event) bool {
 	}
 	for i := range e.held {
 		e.s = e.streams[e.held[i].RunID]
-		e.everywhere(&e.held[i], false)
+		e.measure.Waits(&e.held[i])
 		e.s.ask(&e.held[i])
 		delete(t.waiting, list[i].id)
 	}

@@ -202,12 +202,6 @@ func (e *Encoder) unique(id string, ev *agentevents.Event) string {
 func (e *Encoder) prepare(ev *agentevents.Event) (before string) {
 	b := e.block
 	member := func(name string) string { return jsonwire.Member(string(e.own), name) }
-	if e.start != "" && (b == nil || b.begun || !b.starts(member("subagentRunId"))) {
-		e.w.Losses.Add(ev, dialect.Dropped, "/"+string(Name)+"/"+jsonwire.Token(remarkStart), "no block begins with it")
-	}
-	if dialect.Unknown(ev, Name, remarkRun) != "" && ev.RunID == e.s.run {
-		e.w.Losses.Add(ev, dialect.Dropped, "/"+string(Name)+"/"+jsonwire.Token(remarkRun), "no line of that run has it")
-	}
 	step := func(other, name string, ends bool) {
 		if e.s.steps[ev.AgentID][name] != ends {
 			before = lineOf(other, member("timestamp"), member("subagentRunId"), `,"stepName":`+jsonwire.Quote(name), true) + "\n"

@@ -15,13 +15,16 @@ import (
 type EncoderOptions struct {
 	// SSE writes each line as a Server-Sent Event: its data, and a blank line.
 	SSE bool
+	// Fast leaves the losses out: Losses returns nil. The lines are the same.
+	Fast bool
 }
 
 // An Encoder writes events as AG-UI lines. It implements [dialect.Encoder]. It must not be
 // used concurrently. Its memory grows with the number of runs, with the ids of messages and
 // calls (some 20 bytes each), with the blocks and calls of runs that have not ended, and with
 // the names in the state. Of the blocks that the end of a run has cut it remembers 64, and of
-// other blocks and calls that are not open on its lines 16,384.
+// other blocks and calls that are not open on its lines 16,384. Unless it is Fast, it also has
+// what a [Decoder] of its lines has, and the events whose lines wait.
 //
 // It writes the lines that the protocol needs around those of the events: see the
 // documentation of the package. The lines of a run wait for the end of the runs that
@@ -29,6 +32,8 @@ type EncoderOptions struct {
 type Encoder struct {
 	o       EncoderOptions
 	w       wire.Writer
+	measure *dialect.Measure      // nil: the losses are not asked for
+	reads   *Decoder              // reads the lines for it
 	s       *streamOut            // of the event that is written
 	streams map[string]*streamOut // by run
 	threads map[string]*thread
@@ -36,7 +41,6 @@ type Encoder struct {
 	queue   []*streamOut        // runs that have not ended, or wait; the first one is under way
 	waiting int                 // length of the lines that wait
 	parts   int                 // of the stream so far, each between a start and an end
-	numbers dialect.Numbers
 	again   map[string]int      // how often an id was made of one event
 	owner   string              // whose event is written
 	block   *block              // of it
@@ -106,12 +110,17 @@ func (e *Encoder) init(o EncoderOptions) {
 	*e = Encoder{o: o, w: wire.Writer{F: format}, streams: map[string]*streamOut{}, threads: map[string]*thread{}, calls: map[string]toolCall{}, again: map[string]int{}}
 	e.check = *NewDecoder(Options{})
 	e.check.r.Doc, e.check.aside = &e.check, true
+	if !o.Fast {
+		e.reads = NewDecoder(Options{})
+		e.measure = dialect.NewMeasure(Name, e.reads, words)
+	}
 }
 
 func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
 
-// Losses returns the losses so far. See [dialect.Encoder].
-func (e *Encoder) Losses() []dialect.Loss { return e.w.Losses.List() }
+// Losses returns the losses so far: the encoder reads the lines back, see [dialect.Measure].
+// Lines that wait are read later.
+func (e *Encoder) Losses() []dialect.Loss { return e.measure.Losses() }
 
 // called is the role of a block of a call that has not returned.
 const called = "called"
@@ -133,12 +142,13 @@ func (e *Encoder) newStreamOut(run, session string, before *streamOut) *streamOu
 }
 
 // Append appends the lines of an event; see [dialect.Encoder].
-func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
+func (e *Encoder) Append(dst []byte, ev agentevents.Event) (out []byte, _ error) {
 	if e.holds(&ev) {
 		e.held = append(e.held, ev)
 		return dst, nil
 	}
-	var err error
+	mark, err := len(dst), error(nil)
+	defer func() { e.came(out[mark:]) }()
 	if len(e.held) > 0 && !e.answeredBy(&ev) {
 		dst, err = e.flush(dst)
 	}
@@ -156,18 +166,19 @@ func (e *Encoder) append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	defer e.release()
 	before, begins := e.turn(&ev)
 	if e.s.over {
-		e.w.Losses.Add(&ev, dialect.Dropped, "", "the run is over")
+		e.measure.Wrote(&ev, nil, nil)
 		return dst, nil
 	}
 	if _, starts := ev.Payload.(*agentevents.AgentStarted); starts && ev.AgentID == "" && ev.NodeRunID == "" {
 		e.s.spans = true
 	}
 	e.enter(&ev)
-	line, verbatim, err := e.w.Append(e.own[:0], &ev, (*document)(e))
+	line, _, err := e.w.Append(e.own[:0], &ev, (*document)(e))
 	if e.own = line; err != nil {
+		e.measure.Wrote(&ev, nil, err)
 		return dst, err
 	}
-	e.everywhere(&ev, verbatim)
+	e.measure.Waits(&ev)
 	if u, ok := ev.Payload.(*agentevents.UsageObserved); ok && !begins {
 		raw := string(dialect.Unknown(&ev, Name, "usage"))
 		if p := reportOf(raw); p != nil && *p == *u {
@@ -203,9 +214,21 @@ func (e *Encoder) release() {
 	e.w.Release()
 	e.own, e.buf, e.rest, e.start, e.block = wire.Buffer(e.own), wire.Buffer(e.buf), "", "", nil
 	e.before, e.owner, e.result, e.fill = nil, "", "", ""
-	d := &e.check
+	e.check.release()
+	clear(e.check.s.open)
+}
+
+// came reads lines that are written.
+func (e *Encoder) came(lines []byte) {
+	e.measure.Came(lines)
+	if e.measure != nil {
+		e.reads.release()
+	}
+}
+
+// release lets go of the line that was read last.
+func (d *Decoder) release() {
 	d.r.Release()
-	clear(d.s.open)
 	d.buf, d.thread, d.role, d.tool, d.rest, d.patch, d.patches, d.usage = wire.Buffer(d.buf), "", "", "", "", delta{}, nil, nil
 	d.result, d.delta = "", ""
 }
@@ -278,6 +301,7 @@ func (e *Encoder) Over() bool { return e.s != nil && e.s.over }
 
 // End ends what is open. It does not end the last run.
 func (e *Encoder) End(dst []byte) ([]byte, error) {
+	mark := len(dst)
 	dst, err := e.flush(dst)
 	for len(e.queue) > 1 {
 		dst = e.giveUp(dst)
@@ -286,6 +310,8 @@ func (e *Encoder) End(dst []byte) ([]byte, error) {
 		e.s = e.queue[0]
 		dst = frame(e, dst, string(e.s.told)+string(e.s.asked)+e.close("", true))
 	}
+	e.came(dst[mark:])
+	e.measure.Ends()
 	return dst, err
 }
 
@@ -303,34 +329,6 @@ func typeOf(u *agentevents.Unknown) string {
 // isType reports whether a word looks like a type of the protocol.
 func isType(word string) bool {
 	return word != "" && strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == ""
-}
-
-// everywhere counts what no line says. Readers of a verbatim line read the same again.
-func (e *Encoder) everywhere(ev *agentevents.Event, verbatim bool) {
-	run, session := e.s.run, e.s.session()
-	if s := e.streams[ev.RunID]; s != nil && s != e.s {
-		run, session = s.run, s.session() // the line of another run has it
-	}
-	number := e.numbers.Next(run)
-	if verbatim {
-		return
-	}
-	every := func(lost bool, what dialect.Change, pointer, detail string) {
-		if lost {
-			e.w.Losses.Every(ev, what, pointer, detail)
-		}
-	}
-	every(ev.ID != "" && ev.Kind() != agentevents.KindCommandReceived, dialect.Dropped, "/id", "the protocol has no ids of events")
-	every(ev.Sequence != number, dialect.Dropped, "/sequence", "readers count the events of a run")
-	every(e.s.run == "", dialect.Dropped, "/runId", "no line names the run")
-	switch {
-	case session == "":
-		every(ev.SessionID != "", dialect.Dropped, "/sessionId", "the thread of the run has the run's id")
-	case ev.SessionID == "":
-		every(true, dialect.Made, "/sessionId", "the thread of the run")
-	default:
-		every(session != ev.SessionID, dialect.Altered, "/sessionId", "the thread of the run")
-	}
 }
 
 // quoted returns the tag of an agent: none for the run's.
@@ -358,14 +356,11 @@ type document Encoder
 func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	e, p := (*Encoder)(d), w.Ev.Payload
 	if u, ok := p.(*agentevents.Unknown); ok && !isType(typeOf(u)) {
-		if u.Raw == "" {
-			w.Lose(dialect.Made, "/payload", "null")
-		}
 		other := *w.Ev
 		other.Payload = &agentevents.Unknown{Type: "CUSTOM", Raw: agentevents.JSON(`{"name":` + jsonwire.Quote(custom+string(u.Type)) + `,"value":` + cmp.Or(string(u.Raw), "null") + `}`)}
 		w.Say(&other)
 	}
-	row, mark, losses := e.row(w.Ev), len(dst), w.Pend.Len()
+	row, mark := e.row(w.Ev), len(dst)
 	e.rest = ""
 	if row != nil && row.Type == "CUSTOM" && !w.Whole {
 		uncount(w)
@@ -377,7 +372,6 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	if e.rest = e.unsaid(w, string(dst[mark:])); e.rest == "" {
 		return dst, nil
 	}
-	w.Pend.Cut(losses)
 	w.Say(w.Ev)
 	return w.Line(dst[:mark], row)
 }
@@ -390,15 +384,12 @@ func uncount(w *wire.Writer) {
 	case *agentevents.TextDelta:
 		piece := *p
 		piece.Index, ev.Payload = agentevents.Opt[int]{}, &piece
-		w.Pend.Drop("/payload/index", p.Index.OK)
 	case *agentevents.AgentReasoningDelta:
 		piece := *p
 		piece.Index, ev.Payload = agentevents.Opt[int]{}, &piece
-		w.Pend.Drop("/payload/index", p.Index.OK)
 	case *agentevents.ToolArgumentsDelta:
 		piece := *p
 		piece.Index, ev.Payload = agentevents.Opt[int]{}, &piece
-		w.Pend.Drop("/payload/index", p.Index.OK)
 	default:
 		return
 	}

@@ -1,7 +1,6 @@
 package agui
 
 import (
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -84,12 +83,7 @@ var format = func() *wire.Format {
 	word := func(says string) wire.Member { return need("delta", says, wire.Full{}) }
 	rest := wire.May("metadata", "", restForm{})
 	row := func(typ string, kind agentevents.Kind, members ...wire.Member) wire.Row {
-		return wire.Row{Type: typ, Kind: kind, Says: fields(kind), Members: append(members, rest)}
-	}
-	delta := func(typ string, kind agentevents.Kind, members ...wire.Member) wire.Row {
-		r := row(typ, kind, members...)
-		r.Says = ""
-		return r
+		return wire.Row{Type: typ, Kind: kind, Members: append(members, rest)}
 	}
 	// read is a row of a line that is written as another one, or as none.
 	read := func(typ string, kind agentevents.Kind, members ...wire.Member) wire.Row {
@@ -149,19 +143,19 @@ var format = func() *wire.Format {
 		row(typeSubagentError, agentevents.KindAgentEnded, fails, code),
 		row("SUBAGENT_FINISHED", agentevents.KindAgentEnded, may("result", "structuredOutput", resultForm{})),
 		read("TEXT_MESSAGE_START", deltaKind, message("blockId"), may("role", "", roles)),
-		delta("TEXT_MESSAGE_CONTENT", deltaKind, message("blockId"), word("delta")),
+		row("TEXT_MESSAGE_CONTENT", deltaKind, message("blockId"), word("delta")),
 		read("TEXT_MESSAGE_CHUNK", deltaKind, may("messageId", "blockId"), may("role", "", roles), may("delta", "delta")),
 		row("TEXT_MESSAGE_END", agentevents.KindTextCompleted, message("blockId")),
 		when(caseMessage, row("TEXT_MESSAGE_END", agentevents.KindMessageCreated, message("message/messageId"))),
 		read("REASONING_MESSAGE_START", thinkKind, message("blockId"), need("role", "", role("reasoning"))),
-		delta("REASONING_MESSAGE_CONTENT", thinkKind, message("blockId"), word("delta")),
+		row("REASONING_MESSAGE_CONTENT", thinkKind, message("blockId"), word("delta")),
 		read("REASONING_MESSAGE_CHUNK", thinkKind, may("messageId", "blockId"), may("delta", "delta")),
 		row("REASONING_MESSAGE_END", agentevents.KindAgentReasoned, message("blockId")),
 		read("THINKING_TEXT_MESSAGE_START", thinkKind),
 		read("THINKING_TEXT_MESSAGE_CONTENT", thinkKind, word("delta")),
 		read("THINKING_TEXT_MESSAGE_END", agentevents.KindAgentReasoned),
 		read("TOOL_CALL_START", argsKind, callID, need("toolCallName", "", tool)),
-		delta("TOOL_CALL_ARGS", argsKind, callID, word("delta")),
+		row("TOOL_CALL_ARGS", argsKind, callID, word("delta")),
 		read("TOOL_CALL_CHUNK", argsKind, may("toolCallId", "callId"), may("toolCallName", "", tool), may("delta", "delta")),
 		row("TOOL_CALL_END", agentevents.KindToolCalled, callID),
 		row("TOOL_CALL_RESULT", agentevents.KindToolReturned, callID, result, need("content", "result", contentForm{})),
@@ -186,28 +180,15 @@ var format = func() *wire.Format {
 	return wire.New(wire.Format{
 		Name:       Name,
 		Required:   RuleRequired,
-		Every:      "/step /traceId /causationId",
+		Measured:   true,
 		Remarks:    []string{remarkStart, remarkTime, remarkRun},
 		OtherExtra: true,
 		Case:       caseOf,
 		Pick:       func(r *wire.Reader) *wire.Row { return decoderOf(r).pick() },
-		Extra:      func(*agentevents.Event) bool { return false },
 		Head:       head,
 		Rows:       rows,
 	})
 }()
-
-// fields are the names of the fields of a kind's payload, separated by blanks.
-func fields(kind agentevents.Kind) string {
-	var names []string
-	t := reflect.TypeOf(agentevents.NewPayload(kind)).Elem()
-	for i := range t.NumField() {
-		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name != "" {
-			names = append(names, name)
-		}
-	}
-	return strings.Join(names, " ")
-}
 
 // caseOf tells the rows of a type apart by the line.
 func caseOf(typ, line string) string {

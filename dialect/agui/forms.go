@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
@@ -34,18 +33,12 @@ func keep(r *wire.Reader, raw, canonical string) {
 type timeForm struct{}
 
 func (timeForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
-	if w.Key(remarkTime, false) != "" {
-		if w.Ev.Time.Equal(wire.NoTime) {
-			return dst, false
-		}
-		w.Lose(dialect.Dropped, "/"+string(Name)+"/"+jsonwire.Token(remarkTime), "the event has a time")
+	if w.Ev.Time.Equal(wire.NoTime) && w.Key(remarkTime, false) != "" {
+		return dst, false
 	}
 	t := w.Time()
-	if t.Nanosecond()%1e6 != 0 {
-		if w.Whole { // compare exactly
-			return t.AppendFormat(dst, time.RFC3339Nano), true
-		}
-		w.Lose(dialect.Altered, "/timestamp", "written in whole milliseconds")
+	if t.Nanosecond()%1e6 != 0 && w.Whole { // compare exactly
+		return t.AppendFormat(dst, time.RFC3339Nano), true
 	}
 	return jsonwire.AppendInt(dst, t.UnixMilli()), true
 }
@@ -63,9 +56,6 @@ type tagForm struct{ wire.Value }
 
 func (f tagForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	if id := *at.(*string); ofMain(w.Ev, encoderOf(w).s.spans) && (id == "" || id == encoderOf(w).s.main) {
-		if id == "" {
-			w.Lose(dialect.Made, "/agentId", "readers take the run's agent")
-		}
 		return dst, false
 	}
 	return f.Value.Append(w, dst, m, at)
@@ -85,26 +75,14 @@ func (f spanForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]
 	if *at.(*string) == "" || encoderOf(w).s.spans {
 		return f.Value.Append(w, dst, m, at)
 	}
-	w.Every(dialect.Dropped, m.Says, "")
 	return dst, false
 }
 
 // An idForm is the id of a message or a call, which is unique in the run.
 type idForm struct{ wire.Full }
 
-func (idForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	b, own, delta := encoderOf(w).block, *at.(*string), isDelta(w.Ev.Kind())
-	switch {
-	case own == b.id || !delta && !(b.begun && m.Says == "blockId"):
-	case own == "":
-		w.Lose(dialect.Made, w.Pointer(m), "")
-	default:
-		w.Lose(dialect.Altered, w.Pointer(m), "the id is unique in the run")
-	}
-	if delta && w.Ev.PayloadExtra() {
-		w.Lose(dialect.Dropped, "/payload", "members that no field has")
-	}
-	return jsonwire.AppendString(dst, b.id), true
+func (idForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
+	return jsonwire.AppendString(dst, encoderOf(w).block.id), true
 }
 
 // A sideForm is a text that no field has: the decoder notes it.
@@ -165,10 +143,7 @@ func (replyForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]by
 		e.result = jsonwire.Text(raw)
 		return append(dst, raw...), true
 	}
-	usual := resultID(e.block.id)
-	if e.result = e.unique(usual, w.Ev); e.result != usual {
-		w.Lose(dialect.Made, w.Pointer(m), "another message has the usual id")
-	}
+	e.result = e.unique(resultID(e.block.id), w.Ev)
 	return jsonwire.AppendString(dst, e.result), true
 }
 
@@ -316,7 +291,6 @@ func (restForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byt
 	dst = append(append(append(dst, `{"agentevents":{`...), rest...), '}')
 	for name, raw := range jsonwire.Members(others) {
 		if name == "agentevents" {
-			w.Lose(dialect.Dropped, "/"+string(Name)+"/metadata/agentevents", "the rest of the payload takes its place")
 			continue
 		}
 		dst = append(append(jsonwire.AppendString(append(dst, ','), name), ':'), raw...)

@@ -145,9 +145,6 @@ type waitsForm struct{ keptForm }
 func (f waitsForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	s, kept := encoderOf(w).s, w.Kept(m.Name)
 	if own := s.outcome(); !s.asks(kept) || kept == own && !s.said(w.Ev) {
-		if kept != "" {
-			w.Lose(dialect.Dropped, w.Pointer(m), "the outcome is the open questions")
-		}
 		return append(dst, own...), true
 	}
 	return f.keptForm.Append(w, dst, m, at)

@@ -6,7 +6,7 @@
 //		dialecttest.Run(t, dialecttest.Dialect{
 //			Name:    kahn.Name,
 //			Decoder: func() agentevents.Decoder { return kahn.NewDecoder(kahn.Options{}) },
-//			Encoder: func() dialect.Encoder { return kahn.NewEncoder() },
+//			Encoder: func() dialect.Encoder { return kahn.NewEncoder(kahn.EncoderOptions{}) },
 //			Golden: []dialecttest.Golden{
 //				{Name: "start", Lines: `{"ts":…}`, Events: []agentevents.Event{{…}}, Build: true},
 //			},

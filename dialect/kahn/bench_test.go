@@ -19,7 +19,7 @@ var benchLines = []dialecttest.BenchLine{
 var benched = dialecttest.Dialect{
 	Name:    Name,
 	Decoder: func() agentevents.Decoder { return NewDecoder(Options{}) },
-	Encoder: func() dialect.Encoder { return NewEncoder() },
+	Encoder: func() dialect.Encoder { return NewEncoder(EncoderOptions{}) },
 }
 
 func BenchmarkDecode(b *testing.B) { dialecttest.BenchmarkDecode(b, benched, benchLines) }

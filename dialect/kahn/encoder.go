@@ -27,12 +27,13 @@ import (
 // after their nodes ([dialect.Names]), and end when these fail. It keeps a few numbers for every agent of every run.
 type Encoder struct {
 	w       wire.Writer
+	measure *dialect.Measure // nil: the losses are not asked for
+	reads   Decoder          // reads the lines for it
 	agents  map[agentKey]*agentState
 	a       *agentState // the agent of the current event
 	names   dialect.Names
-	numbers dialect.Numbers // that readers give the lines
-	calls   dialect.Calls   // the calls that have not returned
-	check   Decoder         // reads origin lines
+	calls   dialect.Calls // the calls that have not returned
+	check   Decoder       // reads origin lines
 }
 
 type agentKey struct{ run, agent string }
@@ -52,28 +53,42 @@ type agentState struct {
 	failed  bool // it is at the status failed
 }
 
+// EncoderOptions configure an [Encoder]. The zero EncoderOptions are usable.
+type EncoderOptions struct {
+	// Fast leaves the losses out: Losses returns nil. The lines are the same.
+	Fast bool
+}
+
 // NewEncoder returns an encoder.
-func NewEncoder() *Encoder { return &Encoder{w: wire.Writer{F: format}} }
+func NewEncoder(o EncoderOptions) *Encoder {
+	e := &Encoder{w: wire.Writer{F: format}}
+	if !o.Fast {
+		e.reads = *NewDecoder(Options{})
+		e.measure = dialect.NewMeasure(Name, &e.reads, words)
+	}
+	return e
+}
 
 func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
 
 // Append appends the line of an event. See [dialect.Encoder].
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
-	defer e.w.Release()
 	e.a = e.agent(&ev)
 	e.a.own.Event(&ev)
-	mark := len(dst)
-	dst, verbatim, err := e.w.Append(dst, &ev, (*document)(e))
+	mark, call := len(dst), e.calls.Joined(&ev)
+	dst, _, err := e.w.Append(dst, &ev, (*document)(e))
+	if _, waits := ev.Payload.(*agentevents.ToolCalled); !waits || err != nil {
+		e.measure.Joined(&ev, call, dst[mark:], err)
+	}
+	e.w.Release()
+	e.reads.r.Release()
 	if err != nil {
 		return dst, err
 	}
 	if len(dst) > mark {
-		e.everywhere(&ev, verbatim)
-	}
-	if len(dst) > mark {
 		e.a.line(&ev)
 	}
-	e.remember(&ev, e.a)
+	e.remember(&ev, e.a, call)
 	return dst, nil
 }
 
@@ -81,24 +96,16 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 type document Encoder
 
 func (e *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
-	switch p := w.Ev.Payload.(type) {
-	case *agentevents.ToolCalled:
+	if _, waits := w.Ev.Payload.(*agentevents.ToolCalled); waits {
 		return dst, nil
-	case *agentevents.AgentTransition:
-		if !agentevents.LifecycleStrict.Allows(p.From, p.To) {
-			w.Lose(dialect.Altered, "", "the document's diagram does not have the move: agent_run_start names its table in lifecycle")
-		}
 	}
 	if name := e.a.key.agent; w.Ev.AgentID != "" && w.Ev.AgentID != name && w.Ev != &w.Read {
 		ev := *w.Ev
 		ev.AgentID = name
 		w.Say(&ev)
-		w.Lose(dialect.Altered, "/agentId", "the span that its start has in the place of an id")
 	}
 	return w.Line(dst, format.Row(w.Ev.Kind()))
 }
-
-func (e *document) Joined(w *wire.Writer) *agentevents.Event { return e.calls.Joined(w.Ev) }
 
 func (e *document) Reread(w *wire.Writer, line string) error {
 	e.check.r.Continue(w)
@@ -115,13 +122,13 @@ var errEmptyAgent = errors.New("kahn: null stands for the run")
 // End lists the calls that never returned.
 func (e *Encoder) End(dst []byte) ([]byte, error) {
 	for _, call := range e.calls.Clear() {
-		e.w.Losses.Add(call, dialect.Dropped, "", unreturned)
+		e.measure.Wrote(call, nil, nil)
 	}
 	return dst, nil
 }
 
-// Losses returns what the lines so far do not say. See [dialect.Encoder].
-func (e *Encoder) Losses() []dialect.Loss { return e.w.Losses.List() }
+// Losses returns the losses so far: the encoder reads each line back, see [dialect.Measure].
+func (e *Encoder) Losses() []dialect.Loss { return e.measure.Losses() }
 
 // callerOf returns the agent whose call ids the event's is one of, as the rules of
 // the library see it: the node does not count.
@@ -144,13 +151,12 @@ func (e *Encoder) agent(ev *agentevents.Event) *agentState {
 	return a
 }
 
-// remember notes what later lines need to know of ev.
-func (e *Encoder) remember(ev *agentevents.Event, a *agentState) {
+// remember notes what later lines need to know of ev. call is the one that it returns, or nil.
+func (e *Encoder) remember(ev *agentevents.Event, a *agentState, call *agentevents.Event) {
 	switch p := ev.Payload.(type) {
 	case *agentevents.ToolCalled:
-		e.open(ev, p, a)
+		e.open(ev, p)
 	case *agentevents.ToolReturned:
-		call := e.calls.Joined(ev)
 		if call == nil && (p.Status == agentevents.ToolStatusForbidden || p.Status == agentevents.ToolStatusRateLimited) {
 			a.refused++
 		}
@@ -158,7 +164,7 @@ func (e *Encoder) remember(ev *agentevents.Event, a *agentState) {
 			if call.Sequence < a.since {
 				a.refused++
 			}
-			e.returned(ev, p, call)
+			e.calls.Remove(ev.RunID, callerOf(ev), p.CallID)
 		}
 	}
 	if ev.Step.OK {
@@ -225,51 +231,13 @@ func (a *agentState) reach(step int) {
 	}
 }
 
-// everywhere counts the members that no line has: event ids, call ids, sequence
-// numbers. They are not lost where a reader derives the same ones.
-func (e *Encoder) everywhere(ev *agentevents.Event, verbatim bool) {
-	l, read := &e.w.Losses, &e.w.Read
-	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok && !(verbatim && read.Payload.(*agentevents.ToolReturned).CallID == p.CallID) {
-		l.Add(ev, dialect.Dropped, "/payload/callId", "the document has no call ids")
-	}
-	if ev.ID != "" && !(verbatim && ev.ID == read.ID) {
-		l.Every(ev, dialect.Dropped, "/id", noIDs)
-	}
-	if ev.Sequence != e.numbers.Next(ev.RunID) {
-		l.Every(ev, dialect.Dropped, "/sequence", "readers count lines")
-	}
-}
-
-const noIDs = "the document has no event ids"
-
 // open keeps a call until it returns.
-func (e *Encoder) open(ev *agentevents.Event, p *agentevents.ToolCalled, a *agentState) {
+func (e *Encoder) open(ev *agentevents.Event, p *agentevents.ToolCalled) {
 	old, ok := e.calls.Put(ev, callerOf(ev), p.CallID)
 	if old != nil {
-		e.w.Losses.Add(old, dialect.Dropped, "", unreturned)
+		e.measure.Wrote(old, nil, nil)
 	}
 	if !ok {
-		e.w.Losses.Add(ev, dialect.Dropped, "", "too many calls are open")
+		e.measure.Wrote(ev, nil, nil)
 	}
-}
-
-const unreturned = "the call never returned"
-
-// called is what the line of a return says of its call.
-var called = format.Joined(agentevents.KindToolCalled, "/agentId /step callId toolId arguments argumentsSummary")
-
-// returned forgets the call of p, and lists what the line does not say of it.
-func (e *Encoder) returned(ev *agentevents.Event, p *agentevents.ToolReturned, call *agentevents.Event) {
-	w := &e.w
-	w.Losses.Add(call, dialect.Altered, "", "written with its return")
-	if call.ID != "" {
-		w.Losses.Every(call, dialect.Dropped, "/id", noIDs)
-	}
-	w.Pend.Reset()
-	called.Drop(w, call)
-	w.Pend.Drop("/step", call.Step.OK && call.Step != ev.Step)
-	w.Pend.Drop("/"+string(Name), call.Extra(string(Name)) != "")
-	w.Pend.Drop("/payload/toolId", call.Payload.(*agentevents.ToolCalled).ToolID != p.ToolID)
-	w.Pend.Count(&w.Losses, call, false)
-	e.calls.Remove(ev.RunID, callerOf(ev), p.CallID)
 }

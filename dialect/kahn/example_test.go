@@ -11,7 +11,7 @@ import (
 // The encoder builds KAHN lines from Go structs. A call waits for its return:
 // both are one line.
 func ExampleEncoder() {
-	enc := kahn.NewEncoder()
+	enc := kahn.NewEncoder(kahn.EncoderOptions{})
 	at := time.Date(2026, 5, 5, 9, 0, 0, 0, time.UTC)
 	var lines []byte
 	for i, p := range []ae.Payload{

@@ -49,6 +49,7 @@ var format = func() *wire.Format {
 		Name:     Name,
 		Required: RuleRequired,
 		Type:     RuleType,
+		Measured: true,
 		Own:      func(typ string) bool { return strings.Trim(typ, "abcdefghijklmnopqrstuvwxyz_") == "" },
 		Head:     []wire.Member{need("ts", "/timestamp", wire.AnyTime(timeForm{}, time.Second)), need("run_id", "/runId", text), need("event", "", wire.Type)},
 		Rows: []wire.Row{
@@ -58,7 +59,7 @@ var format = func() *wire.Format {
 			{Type: "agent_transition", Kind: agentevents.KindAgentTransition, Members: []wire.Member{
 				agent, step, need("from", "from", status), need("to", "to", status), may("reason", "reason", text),
 			}},
-			{Type: "tool_invocation", Kind: agentevents.KindToolReturned, Says: "callId", Members: []wire.Member{
+			{Type: "tool_invocation", Kind: agentevents.KindToolReturned, Members: []wire.Member{
 				agent, step, need("tool_name", "toolId", text), need("duration_s", "durationMs", seconds).Or(sinceCall),
 				need("ok", "status oneEvent", okForm{}),
 				may("input_summary", "argumentsSummary arguments", summaryForm{value: inputOf, max: math.MaxInt}),

@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
 	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/jsonwire"
@@ -23,7 +22,6 @@ type timeForm struct{}
 func (timeForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
 	t := w.Time()
 	if t.Nanosecond()%1e6 != 0 && !w.Whole {
-		w.Lose(dialect.Altered, "/timestamp", "cut to milliseconds")
 		t = t.Truncate(time.Millisecond)
 	}
 	return w.Times.Append(dst, t), true
@@ -50,16 +48,7 @@ type id struct{ p *pattern }
 
 func (f id) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	v := *at.(*string)
-	switch {
-	case v == "":
-		return dst, false
-	case f.p.matches(v):
-		dst = append(append(dst, '"'), v...)
-	default:
-		w.Lose(dialect.Altered, w.Pointer(m), f.p.altered)
-		dst = f.p.append(append(dst, '"'), v)
-	}
-	return append(dst, '"'), true
+	return append(f.p.append(append(dst, '"'), v), '"'), v != ""
 }
 
 func (f id) Parse(r *wire.Reader, at any) error {
@@ -72,7 +61,6 @@ func (f id) Parse(r *wire.Reader, at any) error {
 
 // madeID stands for an id that the event does not have.
 func madeID(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	w.Lose(dialect.Made, w.Pointer(m), "required")
 	return append(m.Form.(id).p.append(append(dst, '"'), ""), '"')
 }
 
@@ -82,18 +70,12 @@ func madeAgent(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 	if agent == "" {
 		return madeID(w, dst, m)
 	}
-	w.Lose(dialect.Made, "/agentId", "the name of the node, or the span of the start")
 	return append(agentPattern.append(append(dst, '"'), agent), '"')
 }
 
 // promptAsTask stands for the task of an agent: its prompt, if that is a text.
 func promptAsTask(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 	prompt := jsonwire.Text(string(w.Ev.Payload.(*agentevents.AgentStarted).Prompt))
-	if prompt == "" {
-		w.Lose(dialect.Made, "/"+string(Name)+"/"+m.Name, "written as an empty text")
-	} else {
-		w.Lose(dialect.Made, w.Pointer(m), "the prompt")
-	}
 	return jsonwire.AppendString(dst, prompt)
 }
 
@@ -103,10 +85,6 @@ type auditedForm struct{ id }
 func (f auditedForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	if dst, said := f.id.Append(w, dst, m, at); said {
 		return dst, true
-	}
-	if w.Kept(m.Name) == `""` {
-		w.Use(m.Name)
-		w.Lose(dialect.Altered, "/"+string(Name)+"/"+m.Name, "null stands for the run")
 	}
 	return append(dst, "null"...), true
 }
@@ -146,7 +124,6 @@ func (stepOfOther) Parse(r *wire.Reader, at any) error {
 
 // madeStep stands for a step that the event does not say.
 func madeStep(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
-	w.Lose(dialect.Made, "/step", "the step the agent is at")
 	return jsonwire.AppendInt(dst, int64(encoderOf(w).a.at(w.Ev)))
 }
 
@@ -186,19 +163,15 @@ func appendSeconds(dst []byte, d time.Duration) []byte {
 // sinceCall and sinceStart stand for durations that events do not say.
 func sinceCall(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 	if call := encoderOf(w).calls.Joined(w.Ev); call != nil && agentevents.TimeKnown(call.Time) && agentevents.TimeKnown(w.Ev.Time) {
-		w.Lose(dialect.Made, w.Pointer(m), "the time since the call")
 		return appendSeconds(dst, max(0, w.Ev.Time.Sub(call.Time)))
 	}
-	w.Lose(dialect.Made, w.Pointer(m), "0: no call came before, or a time is not known")
 	return append(dst, "0.0"...)
 }
 
 func sinceStart(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 	if at := encoderOf(w).a.started; agentevents.TimeKnown(at) && agentevents.TimeKnown(w.Ev.Time) {
-		w.Lose(dialect.Made, w.Pointer(m), "the time since the start")
 		return appendSeconds(dst, max(0, w.Ev.Time.Sub(at)))
 	}
-	w.Lose(dialect.Made, w.Pointer(m), "0: no start came before, or a time is not known")
 	return append(dst, "0.0"...)
 }
 
@@ -219,18 +192,7 @@ func (f floatForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([
 type okForm struct{}
 
 func (okForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, at any) ([]byte, bool) {
-	if !w.Ev.Payload.(*agentevents.ToolReturned).OneEvent {
-		w.Lose(dialect.Altered, "/payload/oneEvent", "the call and its return are one line")
-	}
-	status := agentevents.ToolStatus(*at.(*string))
-	switch status {
-	case agentevents.ToolStatusOK, agentevents.ToolStatusError:
-	case "":
-		w.Lose(dialect.Made, "/payload/status", "written as not ok")
-	default:
-		w.Lose(dialect.Altered, "/payload/status", "the document has only ok and not ok")
-	}
-	return strconv.AppendBool(dst, status == agentevents.ToolStatusOK), true
+	return strconv.AppendBool(dst, agentevents.ToolStatus(*at.(*string)) == agentevents.ToolStatusOK), true
 }
 
 func (okForm) Parse(r *wire.Reader, at any) error {
@@ -252,27 +214,13 @@ type summaryForm struct {
 	max   int
 }
 
-func (f summaryForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+func (f summaryForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
 	text, value := f.value(w)
-	at := m.Pointer()
-	if value != "" {
-		whole := at[:len(at)-len("Summary")]
-		switch made := asText(value); {
-		case text != "":
-			w.Lose(dialect.Dropped, whole, "the line has its summary")
-		case made == "":
-			w.Pend.Drop(whole, true)
-		default:
-			text = made
-			w.Lose(dialect.Altered, whole, "written as a summary")
-			w.Lose(dialect.Made, at, "the value's text")
-		}
+	if text == "" && value != "" {
+		text = asText(value)
 	}
 	if len(text) > f.max && !w.Whole {
-		if n := jsonwire.FirstCharacters(text, f.max); n < len(text) {
-			text = text[:n]
-			w.Lose(dialect.Altered, at, cut)
-		}
+		text = text[:jsonwire.FirstCharacters(text, f.max)]
 	}
 	return jsonwire.AppendString(dst, text), text != ""
 }
@@ -314,8 +262,6 @@ func inputOf(w *wire.Writer) (string, agentevents.JSON) {
 		return p.ArgumentsSummary, p.Arguments
 	}
 	called := call.Payload.(*agentevents.ToolCalled)
-	w.Pend.Drop("/payload/arguments", p.Arguments != "" && p.Arguments != called.Arguments)
-	w.Pend.Drop("/payload/argumentsSummary", p.ArgumentsSummary != "" && p.ArgumentsSummary != called.ArgumentsSummary)
 	return called.ArgumentsSummary, called.Arguments
 }
 
@@ -331,7 +277,6 @@ func (f objectForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) (
 	mark := len(dst)
 	dst, said := f.Value.Append(w, dst, m, at)
 	if len(dst) > mark && dst[mark] != '{' {
-		w.Lose(dialect.Dropped, w.Pointer(m), "the document allows only an object")
 		return dst, false
 	}
 	return dst, said
@@ -348,7 +293,6 @@ func (objectForm) Schema() map[string]any { return map[string]any{"type": "objec
 
 // madeOutcome stands for an outcome that the event does not say.
 func madeOutcome(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	w.Lose(dialect.Made, w.Pointer(m), "aborted with an error or a word or status of failure, partial with a word for a part, converged otherwise")
 	outcome := agentevents.OutcomeConverged
 	switch wire.Ending(w.Ev.Payload.(*agentevents.AgentEnded)) {
 	case endword.Failed, endword.Refused, endword.Cancelled:
@@ -368,18 +312,12 @@ type totalForm struct{ wire.Whole }
 func (f totalForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	n := *at.(*int)
 	a := encoderOf(w).a
-	raise := func(to int, detail string) {
-		if to != n {
-			w.Lose(dialect.Altered, w.Pointer(m), detail)
-			n = to
-		}
-	}
 	switch m.Name {
 	case "total_steps":
-		raise(a.own.Raised(n, &a.read), wire.UnseenSteps)
+		n = a.own.Raised(n, &a.read)
 	case "total_tool_calls":
 		if short := a.totals.ToolCalls - n; short > 0 && short <= a.refused {
-			raise(n+short, "refused calls, and those of before the start, have a line and are counted")
+			n += short
 		}
 	}
 	return jsonwire.AppendInt(dst, int64(n)), true
@@ -388,16 +326,12 @@ func (f totalForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([
 // madeTotal stands for a total of an event without totals: that of its line, if the
 // line had only some, or what the encoder counted.
 func madeTotal(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	if m.Name == totals[0] {
-		w.Lose(dialect.Made, "/payload/totals", "counted by the encoder")
-	}
 	raw := w.Kept(m.Name)
 	if n, _ := strconv.Atoi(raw); strconv.Itoa(n) == raw {
 		at := "/" + string(Name) + "/" + m.Name
 		if n < 0 {
 			w.Break(RuleRange, at, "is below 0")
 		}
-		w.Lose(dialect.Altered, at, "written with totals that are made up")
 		return append(dst, raw...)
 	}
 	a := encoderOf(w).a

@@ -20,8 +20,6 @@ type pattern struct {
 	first  [256]bool // the characters that an id may begin with
 	rest   [256]bool // the others may be these too
 	syntax string
-
-	altered string // the detail of an id that is normalised
 }
 
 var (
@@ -30,7 +28,7 @@ var (
 )
 
 func newPattern(max int, extra, syntax string) pattern {
-	p := pattern{max: max, syntax: syntax, altered: "normalised: it does not match " + syntax}
+	p := pattern{max: max, syntax: syntax}
 	for c := range p.first {
 		p.first[c] = '0' <= c && c <= '9' || 'a' <= c && c <= 'z'
 		p.rest[c] = p.first[c] || strings.IndexByte(extra, byte(c)) >= 0

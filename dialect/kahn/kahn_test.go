@@ -53,7 +53,7 @@ func encode(t testing.TB, e *Encoder, events ...agentevents.Event) string {
 func TestTheDocumentsExample(t *testing.T) {
 	for _, log := range []string{example, full} {
 		events := decode(t, Options{Strict: true}, log)
-		require.Equal(t, log, encode(t, NewEncoder(), events...))
+		require.Equal(t, log, encode(t, NewEncoder(EncoderOptions{}), events...))
 	}
 	events := decode(t, Options{Strict: true}, example)
 	require.Len(t, events, 4)
@@ -84,7 +84,7 @@ func TestTheDocumentsExampleFromStructs(t *testing.T) {
 		return agentevents.Event{Time: at(ms), RunID: "agent-coder-1", AgentID: "coder", Payload: p}
 	}
 	step := func(ev agentevents.Event) agentevents.Event { ev.Step = agentevents.Some(0); return ev }
-	e := NewEncoder()
+	e := NewEncoder(EncoderOptions{})
 	require.Equal(t, example, encode(t, e,
 		event(0, &agentevents.AgentStarted{Task: "Add /v2/health"}),
 		step(event(1200, &agentevents.AgentTransition{From: agentevents.StatusThinking, To: agentevents.StatusToolCall, Reason: "tool_call:Read"})),
@@ -96,7 +96,7 @@ func TestTheDocumentsExampleFromStructs(t *testing.T) {
 		}),
 	))
 	for _, l := range e.Losses() {
-		require.Contains(t, []string{"/id", "/sequence", "/schemaVersion", "", "/payload/oneEvent", "/payload/callId"}, l.Pointer)
+		require.Contains(t, []string{"/id", "/sequence", "/timestamp", "/schemaVersion", "", "/payload/callId"}, l.Pointer)
 	}
 }
 
@@ -109,7 +109,7 @@ func TestUnknownEventsAndMembersSurvive(t *testing.T) {
 	require.Equal(t, agentevents.JSON(`{"task":"not a member of this variant","x":{"a":[1.50]}}`), events[0].Extra("kahn"))
 	require.Equal(t, &agentevents.Unknown{Type: "agent_dreamed", Raw: `{"of":"sheep","n":1.50}`}, events[1].Payload)
 	require.Equal(t, agentevents.Kind("kahn:agent.text"), events[2].Kind(), "the name is taken")
-	require.Equal(t, log, encode(t, NewEncoder(), events...))
+	require.Equal(t, log, encode(t, NewEncoder(EncoderOptions{}), events...))
 
 	// The same holds through a native log.
 	var native []byte
@@ -120,18 +120,18 @@ func TestUnknownEventsAndMembersSurvive(t *testing.T) {
 		native = append(native, '\n')
 	}
 	back := eventtest.ReadLog(t, bytes.NewReader(native), agentevents.ReaderOptions{}).Events()
-	require.Equal(t, log, encode(t, NewEncoder(), back...))
+	require.Equal(t, log, encode(t, NewEncoder(EncoderOptions{}), back...))
 }
 
 func TestVerbatim(t *testing.T) {
 	const line = `{ "event":"agent_transition","x":1, "ts":"2026-05-05T09:00:00Z","agent_id":"a","step":0,"run_id":"r","to":"failed","from":"thinking"}`
 	for ev, err := range agentevents.NewReader(strings.NewReader(line), agentevents.ReaderOptions{Decoder: NewDecoder(Options{}), Verbatim: true}).All() {
 		require.NoError(t, err)
-		require.Equal(t, line+"\n", encode(t, NewEncoder(), ev))
+		require.Equal(t, line+"\n", encode(t, NewEncoder(EncoderOptions{}), ev))
 		changed := ev
 		changed.AgentID = "b"
 		require.Equal(t, `{"ts":"2026-05-05T09:00:00.000Z","run_id":"r","event":"agent_transition","agent_id":"b","step":0,"from":"thinking","to":"failed","x":1}`+"\n",
-			encode(t, NewEncoder(), changed))
+			encode(t, NewEncoder(EncoderOptions{}), changed))
 	}
 }
 
@@ -253,7 +253,7 @@ func TestNormalize(t *testing.T) {
 }
 
 func TestLongSummariesAreCut(t *testing.T) {
-	e := NewEncoder()
+	e := NewEncoder(EncoderOptions{})
 	line := encode(t, e, agentevents.Event{
 		RunID: "r", AgentID: "a", Step: agentevents.Some(1),
 		Payload: &agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: agentevents.ToolStatusOK, OneEvent: true, ResultSummary: strings.Repeat("é", MaxSummary+1)},
@@ -298,7 +298,7 @@ func FuzzDecode(f *testing.F) {
 				if err != nil {
 					break // a line may become several
 				}
-				e := NewEncoder()
+				e := NewEncoder(EncoderOptions{})
 				text := encode(t, e, ev)
 				if _, audit := ev.Payload.(*agentevents.AuditChecked); audit && strings.Contains(string(ev.Extra(string(Name))), `"agent_id"`) {
 					break // null stands for an agent that is no text
@@ -307,7 +307,7 @@ func FuzzDecode(f *testing.F) {
 				require.Empty(t, e.Losses())
 				break
 			}
-			text, err := NewEncoder().Append(nil, events[0])
+			text, err := NewEncoder(EncoderOptions{}).Append(nil, events[0])
 			if err != nil {
 				var rule *agentevents.RuleError
 				require.ErrorAs(t, err, &rule)
@@ -324,7 +324,7 @@ func FuzzDecode(f *testing.F) {
 			require.NoError(t, err, "what is written, a strict decoder reads: %s", text)
 			again, err := NewDecoder(Options{}).Decode(nil, text[:len(text)-1])
 			require.NoError(t, err, "%s", text)
-			text2, err := NewEncoder().Append(nil, again[0])
+			text2, err := NewEncoder(EncoderOptions{}).Append(nil, again[0])
 			require.NoError(t, err)
 			require.Equal(t, string(text), string(text2))
 		}

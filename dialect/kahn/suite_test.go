@@ -18,7 +18,7 @@ func TestSuite(t *testing.T) {
 	d := dialecttest.Dialect{
 		Name:    Name,
 		Decoder: func() agentevents.Decoder { return NewDecoder(Options{}) },
-		Encoder: func() dialect.Encoder { return NewEncoder() },
+		Encoder: func() dialect.Encoder { return NewEncoder(EncoderOptions{}) },
 	}
 	for line := range strings.Lines(example + full) {
 		_, name, _ := strings.Cut(line, `"event":"`)
@@ -33,7 +33,7 @@ func TestForeignEvents(t *testing.T) {
 	one := func(name string, log ...agentevents.Event) {
 		t.Helper()
 		trip := readback.Trip{}
-		require.Empty(t, trip.Problems(log, NewEncoder(), NewDecoder(Options{})), name)
+		require.Empty(t, trip.Problems(log, NewEncoder(EncoderOptions{}), NewDecoder(Options{})), name)
 	}
 	with := func(p agentevents.Payload, change func(ev *agentevents.Event)) agentevents.Event {
 		ev := native(p)

@@ -31,6 +31,15 @@ var words = dialect.Words{
 		"made up /kaos/*":                      "read as an extra member",
 		"dropped /kaos/*":                      "the line has no place for it",
 
+		"made up /payload":                              "an empty object",
+		"/payload/status":                               "readers take it from the phase of the span",
+		"made up /payload/approvalId":                   "readers take the call's id, or without one the run's id",
+		"altered /payload/attributes":                   "the line has members of these names for other fields",
+		"made up agent.toolReturned /payload/toolId":    "readers take that of the start",
+		"made up /payload/from/agentId":                 "that of the request",
+		"made up /payload/to/agentId":                   "that of the request",
+		"altered node.failed /payload/*":                "written as the end of the node's agent",
+		"altered /payload/agent/agentId":                "readers know it by its span",
 		"/payload/agent":                                "the document has only the agent's name",
 		"/payload/usage":                                "the figures on the line are read as extra members: usage_observed has them, too",
 		"/payload/costUsd":                              "cost_usd is read as an extra member: usage_observed has it, too",
@@ -59,6 +68,6 @@ var words = dialect.Words{
 		"dropped span.recorded /payload/errorType":      "must be null outside phase error",
 		"dropped span.recorded /payload/errorMessage":   "must be null outside phase error",
 	},
-	Derived: []string{"/id", "/sequence", "/kaos/sequence", "/kaos/~1timestamp"},
+	Derived: []string{"/id", "/schemaVersion", "/sequence", "/kaos/sequence", "/kaos/~1timestamp"},
 	Every:   []string{"/id", "/sequence", "/step", "/causationId", "made up /sessionId", "made up /spanId", "made up /parentSpanId", "made up /agentId", "made up /parentAgentId"},
 }

@@ -24,11 +24,12 @@ import (
 // agents with steps, a counter for each run, and the losses.
 type Encoder struct {
 	w       wire.Writer
+	measure *dialect.Measure // nil: the losses are not asked for
+	reads   Decoder          // reads the lines for it
 	open    openThings
-	numbers dialect.Numbers // of the lines, as readers count them
-	check   Decoder         // reads origin lines
-	past    repeats         // lines with ids, as readers know them
-	runs    wire.Shared     // the sessions of runs, as readers know them
+	check   Decoder     // reads origin lines
+	past    repeats     // lines with ids, as readers know them
+	runs    wire.Shared // the sessions of runs, as readers know them
 	steps   map[stepper]*attempt
 	traced  struct{ run, trace string } // the latest event with a trace
 
@@ -63,18 +64,39 @@ func (e *Encoder) attempt(ev *agentevents.Event) *attempt {
 	return a
 }
 
+// EncoderOptions configure an [Encoder]. The zero EncoderOptions are usable.
+type EncoderOptions struct {
+	// Fast leaves the losses out: Losses returns nil. The lines are the same.
+	Fast bool
+}
+
 // NewEncoder returns an encoder.
-func NewEncoder() *Encoder { return &Encoder{w: wire.Writer{F: format}} }
+func NewEncoder(o EncoderOptions) *Encoder {
+	e := &Encoder{w: wire.Writer{F: format}}
+	if !o.Fast {
+		e.reads = *NewDecoder(Options{})
+		e.measure = dialect.NewMeasure(Name, &e.reads, words)
+	}
+	return e
+}
 
 func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
 
 // Append appends the line of an event. See [dialect.Encoder].
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
-	defer e.w.Release()
+	mark := len(dst)
+	dst, err := e.write(dst, ev)
+	e.measure.Wrote(&ev, dst[mark:], err)
+	e.w.Release()
+	e.reads.r.Release()
+	return dst, err
+}
+
+// write appends the line of an event.
+func (e *Encoder) write(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if t := &e.traced; ev.TraceID != "" && (t.run != ev.RunID || t.trace != ev.TraceID) {
 		t.run, t.trace = strings.Clone(ev.RunID), strings.Clone(ev.TraceID)
 	}
-	said := ev
 	_, starts := ev.Payload.(*agentevents.SessionStarted)
 	ev.RunID = e.runs.ID(ev.SessionID, e.runs.Line(ev.SessionID, ev.RunID, starts), starts)
 	mark, agent := len(dst), (*attempt)(nil)
@@ -99,7 +121,6 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if !(verbatim && e.check.noID) { // readers take a line that they know for the same event
 		hash, again := e.past.has(bytes.TrimSuffix(dst[mark:], []byte("\n")))
 		if again {
-			e.w.Losses.Add(&ev, dialect.Dropped, "", repeatedLine)
 			return dst, nil
 		}
 		e.past.add(hash)
@@ -107,24 +128,15 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if starts {
 		e.runs.Start(ev.SessionID, ev.RunID)
 	}
-	if ev.RunID != said.RunID {
-		e.w.Losses.Every(&said, dialect.Altered, "/runId", sharedRun)
-	}
-	if ev.Sequence != e.numbers.Next(ev.RunID) {
-		e.w.Losses.Every(&ev, dialect.Dropped, "/sequence", "readers count lines")
-	}
 	e.open.note(&ev, len(dst)-mark > longLine)
 	return dst, nil
 }
 
-// repeatedLine is the detail of an event whose line equals an earlier one.
-const repeatedLine = "an earlier event has the same line: readers take it for that one"
-
 // End appends nothing: no event waits for another.
 func (e *Encoder) End(dst []byte) ([]byte, error) { return dst, nil }
 
-// Losses returns the losses so far. See [dialect.Encoder].
-func (e *Encoder) Losses() []dialect.Loss { return e.w.Losses.List() }
+// Losses returns the losses so far: the encoder reads each line back, see [dialect.Measure].
+func (e *Encoder) Losses() []dialect.Loss { return e.measure.Losses() }
 
 // A document is the part of an Encoder that its Writer asks.
 type document Encoder
@@ -142,7 +154,6 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 		if a := e.attempt(ev); a != nil && a.own.Raised(p.Totals.V.Steps, &a.read) != p.Totals.V.Steps {
 			again, raised := *ev, *p
 			raised.Totals.V.Steps, again.Payload = a.own.Raised(p.Totals.V.Steps, &a.read), &raised
-			w.Lose(dialect.Altered, "/payload/totals/steps", wire.UnseenSteps)
 			w.Say(&again)
 			ev = &again
 		}
@@ -162,16 +173,12 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	if broken := contextRule(row, ev); broken != nil {
 		w.Break(broken.Rule, broken.Pointer, broken.Detail)
 	}
-	e.actor(ok)
-	if p, rejects := ev.Payload.(*agentevents.ApprovalRejected); rejects {
-		dst = w.LineAs(dst, row, typ, "")
-		w.Pend.Drop("/payload/answer", p.Answer != answerOf(typ))
-		return dst, nil
-	}
 	if !ok && row != nil {
+		e.actor()
 		return w.LineAs(dst, row, typ, ""), nil
 	}
 	if !ok {
+		e.actor()
 		return w.Line(dst, row)
 	}
 	raw, err := jsonwire.Compact(string(unknown.Raw))
@@ -181,9 +188,6 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	typ = strings.TrimPrefix(string(unknown.Type), string(Name)+":")
 	if rowOf(format, typ) != nil { // readers would read it as that
 		return dst, dialect.ErrNoCounterpart
-	}
-	if dialect.UnknownKind(Name, typ) != unknown.Type {
-		w.Lose(dialect.Altered, "/type", "gets another prefix")
 	}
 	return w.LineAs(dst, nil, typ, raw), nil
 }
@@ -239,47 +243,18 @@ func (d *document) Hides(m *wire.Member, at any) bool {
 	return slices.Contains(e.hidden, field) || zero(at) && e.lacked(field)
 }
 
-// actor notes the losses of agent and actor, and decides whether the payload names
-// the agent.
-func (e *Encoder) actor(unknown bool) {
-	ev, lose := e.ev, e.w.Lose
-	drop := func(pointer string, present bool) { e.w.Pend.Drop(pointer, present) }
-	switch {
-	case ev.AgentID == "":
-		if agent := e.assumed(); agent != "" {
-			lose(dialect.Made, "/agentId", "readers take the actor, or who called, for the agent")
-			drop("/actor", ev.Actor == agent)
-		}
-	case unknown && e.unlisted():
-		drop("/agentId", true)
-		if ev.Actor == "" {
-			lose(dialect.Made, "/actor", "the agent's id")
-		}
-	case unknown:
-		drop("/agentId", ev.Actor != "" && ev.Actor != ev.AgentID || nonAgent(ev.AgentID))
-		if ev.Actor == "" && nonAgent(ev.AgentID) {
-			lose(dialect.Made, "/actor", "the agent's id")
-		} else if ev.Actor != "" && !nonAgent(ev.Actor) {
-			drop("/actor", true)
-			if ev.Actor != ev.AgentID {
-				lose(dialect.Altered, "/agentId", "readers take the actor for the agent")
-			}
-		}
-	default:
+// actor decides whether the payload names the agent.
+func (e *Encoder) actor() {
+	if ev := e.ev; ev.AgentID != "" {
 		agents := ofAgents(ev.Kind())
 		e.agentInPayload = e.assumed() != ev.AgentID || (agents || ev.Actor != "") && !e.lacked("agentId") || agents && ev.SpanID == ""
-		if agents || byOthers(ev.Kind()) {
-			drop("/actor", ev.Actor == ev.AgentID)
-		} else if ev.Actor == "" && (e.agentInPayload || nonAgent(ev.AgentID)) {
-			lose(dialect.Made, "/actor", "the agent's id")
-		}
 	}
 }
 
 // assumed returns the agent that readers give the event if the payload names none.
 func (e *Encoder) assumed() string {
 	agent := cmp.Or(e.ev.Actor, e.ev.AgentID)
-	if nonAgent(agent) || e.open.hasSpan(e.ev) || byOthers(e.ev.Kind()) || e.unlisted() {
+	if nonAgent(agent) || e.open.hasSpan(e.ev) || byOthers(e.ev.Kind()) {
 		agent = ""
 	}
 	if p, ok := e.ev.Payload.(*agentevents.ToolReturned); ok {
@@ -290,15 +265,7 @@ func (e *Encoder) assumed() string {
 	return agent
 }
 
-// unlisted reports whether the event has a type that the document does not list, and that no agent
-// is the actor of.
-func (e *Encoder) unlisted() bool {
-	p, ok := e.ev.Payload.(*agentevents.Unknown)
-	return ok && unlisted(strings.TrimPrefix(string(p.Type), string(Name)+":"))
-}
-
-// hide finds the fields that the payload leaves out, and notes those that readers
-// make up.
+// hide finds the fields that the payload leaves out.
 func (e *Encoder) hide() {
 	ev, w := e.ev, &e.w
 	if p, ok := ev.Payload.(*agentevents.MessageCreated); ok && p.Message.TS == ev.Time.UnixMilli() && e.lacked("ts") {
@@ -309,13 +276,8 @@ func (e *Encoder) hide() {
 		f := &list[i]
 		text := *f.text(ev)
 		guessed := f.from == ofAgent && e.madeActor || (f.from == ofCall || f.from == ofApproval) && e.madeSpan
-		switch {
-		case text == "":
-			e.madeByReaders(f)
-		case !guessed:
-			e.unmake(f, text)
-		case w.Key("/payload", false) != "": // it is not an object, and has no place for the field
-			e.madeByReaders(f)
+		// A payload that is not an object has no place for the field.
+		if text != "" && (!guessed || w.Key("/payload", false) != "") {
 			e.unmake(f, text)
 		}
 	}
@@ -343,17 +305,6 @@ func (e *Encoder) unmake(f *madeUp, text string) {
 	}
 }
 
-// madeByReaders notes that readers make up a field.
-func (e *Encoder) madeByReaders(f *madeUp) {
-	if f.from == ofHandoff || f.from == ofFlag { // see noHandoff; readers make none up
-		return
-	}
-	if f.from == ofCall && !e.ev.Payload.(*agentevents.ToolReturned).OneEvent {
-		e.w.Lose(dialect.Made, "/payload/oneEvent", "made up by readers, unless a call of the span is open")
-	}
-	e.w.Lose(dialect.Made, f.pointer, "made up by readers")
-}
-
 // The members that the document requires and the event does not say.
 
 // noHandoff stands for the id of the handoff that is accepted, if readers would take the
@@ -363,27 +314,22 @@ func noHandoff(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 	if t := e.open.handoff(w.Ev); t == nil || t.id == "" || e.lacked("handoffId") {
 		return dst
 	}
-	w.Lose(dialect.Made, "/"+string(Name)+"/"+jsonwire.Token("/payload/handoffId"), "empty, as readers would take the id of another handoff")
 	return append(dst, `""`...)
 }
 
 func madeID(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
-	w.Lose(dialect.Made, "/id", "derived from run and sequence")
 	return jsonwire.AppendString(dst, dialect.DerivedID(w.Ev.RunID, int(uint32(w.Ev.Sequence)), 0))
 }
 
 func madeTrace(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 	if t := &encoderOf(w).traced; t.trace != "" && t.run == w.Ev.RunID {
-		w.Every(dialect.Made, "/traceId", "that of the run's event before")
 		return jsonwire.AppendString(dst, t.trace)
 	}
-	w.Every(dialect.Made, "/traceId", "derived from the run")
 	return appendTrace(dst, w.Ev.RunID)
 }
 
 func madeSpan(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 	encoderOf(w).madeSpan = true
-	w.Every(dialect.Made, "/spanId", "derived from run, agent and call")
 	return appendSpan(dst, w.Ev.RunID, w.Ev.AgentID, callOf(w.Ev))
 }
 
@@ -405,7 +351,6 @@ func madeAbove(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 	if e.madeParent = e.madeSpan && (started || callOf(ev) != ""); !e.madeParent {
 		return nil
 	}
-	w.Every(dialect.Made, "/parentSpanId", "the made-up span of the agent or call")
 	if started {
 		return appendSpan(dst, ev.RunID, ev.ParentAgentID, ev.ParentCallID)
 	}
@@ -413,15 +358,12 @@ func madeAbove(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 }
 
 func madeSession(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
-	w.Every(dialect.Made, "/sessionId", "the run's id")
 	return jsonwire.AppendString(dst, w.Ev.RunID)
 }
 
 func madeActor(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
-	const actor = "system"
 	encoderOf(w).madeActor = true
-	w.Every(dialect.Made, "/actor", actor)
-	return append(dst, `"`+actor+`"`...)
+	return append(dst, `"system"`...)
 }
 
 // madeNode writes what readers make up, too.

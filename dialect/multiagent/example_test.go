@@ -28,7 +28,7 @@ func Example() {
 }
 
 func ExampleEncoder() {
-	enc := multiagent.NewEncoder()
+	enc := multiagent.NewEncoder(multiagent.EncoderOptions{})
 	line, err := enc.Append(nil, agentevents.Event{
 		ID: "e1", Time: time.Date(2026, 5, 18, 9, 0, 0, 0, time.UTC), RunID: "r1", AgentID: "coder", SchemaVersion: agentevents.SchemaVersion,
 		Scope:   agentevents.Scope{SessionID: "s1"},

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
 	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/jsonwire"
@@ -125,7 +124,6 @@ func (versionForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]
 	if strings.HasPrefix(w.Kept(m.Name), `"`) { // readers refuse other values
 		return asRead(w, dst, m)
 	}
-	w.Every(dialect.Made, "/"+string(Name)+"/schemaVersion", "1.0")
 	return append(dst, `"1.0"`...), true
 }
 
@@ -166,7 +164,6 @@ func noPayload(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 	if encoderOf(w).own {
 		return nil
 	}
-	w.Lose(dialect.Made, "/payload", "an empty object")
 	return append(dst, "{}"...)
 }
 
@@ -257,16 +254,10 @@ func (agentIDForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, at any) ([
 type phaseForm struct{ valueForm }
 
 func (f phaseForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	switch {
-	case w.Ev.WorkflowID == "":
-		w.Pend.Drop("/phase", w.Ev.Phase != "")
-	case w.Ev.Phase == "" && jsonwire.Text(w.Kept(m.Name)) != "":
-		w.Lose(dialect.Dropped, "/"+string(Name)+"/~1payload~1phase", "")
-		w.Lose(dialect.Made, "/phase", "the payload's own phase, because the event has a workflow now")
-	default:
-		return f.valueForm.Append(w, dst, m, at)
+	if w.Ev.WorkflowID == "" || w.Ev.Phase == "" && jsonwire.Text(w.Kept(m.Name)) != "" {
+		return asRead(w, dst, m)
 	}
-	return asRead(w, dst, m)
+	return f.valueForm.Append(w, dst, m, at)
 }
 
 // A stepForm is a step from 0. Another one is the payload's own, and so is that of an
@@ -275,7 +266,6 @@ type stepForm struct{ valueForm }
 
 func (f stepForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	if step := at.(*agentevents.Opt[int]); step.OK && (step.V < 0 || ofAgents(w.Row().Kind)) {
-		w.Lose(dialect.Dropped, "/step", "")
 		return dst, false
 	}
 	return f.valueForm.Append(w, dst, m, at)
@@ -329,13 +319,9 @@ func (marksForm) Parse(r *wire.Reader, at any) error {
 type statusForm struct{ valueForm }
 
 func (f statusForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	status := *at.(*string)
-	word := w.Ev.Payload.(*agentevents.ToolReturned).StatusWord
-	if w.Pend.Drop("/payload/statusWord", word != "" && (statusOf(word) != status || word == status)); statusOf(word) == status {
+	status, word := *at.(*string), w.Ev.Payload.(*agentevents.ToolReturned).StatusWord
+	if statusOf(word) == status {
 		status = cmp.Or(word, status)
-	} else if read := statusOf(status); read != status {
-		w.Lose(dialect.Altered, "/payload/status", "read as "+read)
-		w.Lose(dialect.Made, "/payload/statusWord", status)
 	}
 	return f.valueForm.Append(w, dst, m, &status)
 }

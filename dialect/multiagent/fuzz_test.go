@@ -43,14 +43,14 @@ func FuzzDecode(f *testing.F) {
 			if err != nil {
 				break
 			}
-			e := NewEncoder()
+			e := NewEncoder(EncoderOptions{})
 			same, err := e.Append(nil, ev)
 			require.NoError(t, err)
 			require.Equal(t, ev.Origin()+"\n", string(same))
 			require.Empty(t, e.Losses())
 		}
 
-		e := NewEncoder()
+		e := NewEncoder(EncoderOptions{})
 		out, err := e.Append(nil, ev)
 		if err != nil {
 			var rule *agentevents.RuleError
@@ -67,7 +67,7 @@ func FuzzDecode(f *testing.F) {
 			require.NoError(t, err)
 			require.Equal(t, sortedJSON(string(text)), sortedJSON(string(text2)), "%s", out)
 		}
-		e2 := NewEncoder()
+		e2 := NewEncoder(EncoderOptions{})
 		out2, err := e2.Append(nil, again[0])
 		require.NoError(t, err)
 		require.Equal(t, string(out), string(out2))
@@ -75,7 +75,7 @@ func FuzzDecode(f *testing.F) {
 		// The event survives the native format.
 		var through agentevents.Event
 		require.NoError(t, through.UnmarshalJSON(text))
-		out3, err := NewEncoder().Append(nil, through)
+		out3, err := NewEncoder(EncoderOptions{}).Append(nil, through)
 		require.NoError(t, err)
 		require.Equal(t, string(out), string(out3))
 	})

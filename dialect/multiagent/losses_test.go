@@ -33,11 +33,11 @@ func TestClearedFields(t *testing.T) {
 	} {
 		events, err := NewDecoder(Options{}).Decode(nil, []byte(docLine(c.typ, c.payload)))
 		require.NoError(t, err)
-		line, err := NewEncoder().Append(nil, events[0])
+		line, err := NewEncoder(EncoderOptions{}).Append(nil, events[0])
 		require.NoError(t, err)
 		require.Equal(t, docLine(c.typ, c.payload)+"\n", string(line))
 		c.clear(events[0].Payload)
-		e := NewEncoder()
+		e := NewEncoder(EncoderOptions{})
 		line, err = e.Append(nil, events[0])
 		require.NoError(t, err)
 		require.Equal(t, docLine(c.typ, c.want)+"\n", string(line))
@@ -52,7 +52,7 @@ func TestClearedFields(t *testing.T) {
 	events, err := NewDecoder(Options{}).Decode(nil, []byte(docLine("agent.completed", `{}`)))
 	require.NoError(t, err)
 	events[0].AgentID = "system"
-	line, err := NewEncoder().Append(nil, events[0])
+	line, err := NewEncoder(EncoderOptions{}).Append(nil, events[0])
 	require.NoError(t, err)
 	back, err := NewDecoder(Options{}).Decode(nil, line)
 	require.NoError(t, err)
@@ -96,7 +96,7 @@ func TestKeptMembersThatAreLost(t *testing.T) {
 	for _, extra := range []agentevents.JSON{`["x"]`, `1`, `"x"`} {
 		require.NoError(t, odd.SetExtra(string(Name), extra))
 		_, losses := encode(t, odd)
-		require.Contains(t, told(losses), "dropped /multiagent")
+		require.Contains(t, told(losses), "altered /multiagent")
 	}
 
 	ev := decode(t, Options{}, docLine("session.started", `{"phase":"planning"}`))[0]
@@ -140,7 +140,7 @@ func TestLossesOfOddEvents(t *testing.T) {
 	require.NoError(t, ev.SetExtra(string(Name), `{"schemaVersion":2}`)) // readers refuse a number
 	out, losses = encode(t, ev)
 	require.Equal(t, "g", decode(t, Options{}, out)[0].Payload.(*agentevents.SessionStarted).Goal)
-	require.Contains(t, told(losses), "dropped /multiagent/schemaVersion")
+	require.Contains(t, told(losses), "altered /multiagent/schemaVersion")
 }
 
 // The encoder makes up the time of an event without one, unless the line had one.

@@ -137,7 +137,7 @@ func decode(t testing.TB, o Options, lines ...string) []agentevents.Event {
 // encode writes valid events.
 func encode(t testing.TB, events ...agentevents.Event) (string, []dialect.Loss) {
 	t.Helper()
-	e := NewEncoder()
+	e := NewEncoder(EncoderOptions{})
 	var out []byte
 	for _, ev := range events {
 		var err error

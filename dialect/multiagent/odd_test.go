@@ -24,7 +24,7 @@ func TestManyKeptMembers(t *testing.T) {
 		line := docLine("agent.completed", `{"agentId":"planner","modelUsage":{`+strings.Join(append(models, bare...), ",")+`},"y":1}`)
 		ev := decode(t, Options{}, line)[0]
 		require.Len(t, ev.Payload.(*agentevents.AgentEnded).ModelUsage, 2*n)
-		e := NewEncoder()
+		e := NewEncoder(EncoderOptions{})
 		out, err := e.Append(nil, ev)
 		require.NoError(t, err)
 		require.Equal(t, sorted(t, line), sorted(t, strings.TrimSuffix(string(out), "\n")))
@@ -233,7 +233,7 @@ func TestEnvelope(t *testing.T) {
 			ev := decode(t, Options{}, line)[0]
 			require.NotEmpty(t, ev.ID)
 			require.Equal(t, agentevents.SchemaVersion, ev.SchemaVersion)
-			out, err := NewEncoder().Append(nil, ev)
+			out, err := NewEncoder(EncoderOptions{}).Append(nil, ev)
 			if ev.RunID == "" {
 				var rule *agentevents.RuleError
 				require.ErrorAs(t, err, &rule)
@@ -466,7 +466,7 @@ func TestMadeUpFacts(t *testing.T) {
 	}
 
 	// A payload that is not an object has no place for these members, and stays.
-	for payload, want := range map[string]string{`"hi"`: "made up /payload/message/from", `[]`: "made up /payload/callId"} {
+	for payload, want := range map[string]string{`"hi"`: "altered /payload/message/from", `[]`: "made up /spanId"} {
 		typ := "agent.message.created"
 		if payload == `[]` {
 			typ = "tool.call.completed"
@@ -580,7 +580,7 @@ func TestStrict(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, events, 1)
 			if c.rule == RuleWorkflow || c.rule == RulePhase {
-				out, err := NewEncoder().Append([]byte("x"), events[0])
+				out, err := NewEncoder(EncoderOptions{}).Append([]byte("x"), events[0])
 				require.ErrorAs(t, err, &broken)
 				require.Equal(t, c.rule, broken.Rule)
 				require.Equal(t, "x", string(out))
@@ -652,7 +652,7 @@ func TestBadLines(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
-	e := NewEncoder()
+	e := NewEncoder(EncoderOptions{})
 	for info := range agentevents.Kinds() {
 		if format.Row(info.Kind) != nil {
 			continue

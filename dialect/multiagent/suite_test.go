@@ -17,7 +17,7 @@ import (
 var suite = dialecttest.Dialect{
 	Name:    Name,
 	Decoder: func() agentevents.Decoder { return NewDecoder(Options{}) },
-	Encoder: func() dialect.Encoder { return NewEncoder() },
+	Encoder: func() dialect.Encoder { return NewEncoder(EncoderOptions{}) },
 	Ignore:  []string{"/multiagent/schemaVersion", "/multiagent/~1made"},
 	Maps:    []string{"/payload/modelUsage"},
 }
@@ -62,7 +62,7 @@ func TestForeignEvents(t *testing.T) {
 	exact := func(t *testing.T, name string, log ...agentevents.Event) {
 		t.Helper()
 		trip := readback.Trip{Ignore: suite.Ignore, Derived: []string{"/multiagent"}} // what a reader keeps of the line is no loss
-		require.Empty(t, trip.Problems(log, NewEncoder(), NewDecoder(Options{})), name)
+		require.Empty(t, trip.Problems(log, NewEncoder(EncoderOptions{}), NewDecoder(Options{})), name)
 	}
 	run := func(t *testing.T, name string, ev agentevents.Event) {
 		exact(t, name, ev)

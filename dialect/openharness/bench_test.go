@@ -23,7 +23,7 @@ var benchLines = []dialecttest.BenchLine{
 var benched = dialecttest.Dialect{
 	Name:    Name,
 	Decoder: func() agentevents.Decoder { return NewDecoder(Options{RunID: run}) },
-	Encoder: func() dialect.Encoder { return NewEncoder() },
+	Encoder: func() dialect.Encoder { return NewEncoder(EncoderOptions{RunID: run}) },
 }
 
 func BenchmarkDecode(b *testing.B) { dialecttest.BenchmarkDecode(b, benched, benchLines) }

@@ -11,6 +11,15 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
+// EncoderOptions configure an [Encoder]. The zero EncoderOptions are usable.
+type EncoderOptions struct {
+	// RunID is the run that readers know the log to be of, as in [Options]. It decides on
+	// losses only.
+	RunID string
+	// Fast leaves the losses out: Losses returns nil. The lines are the same.
+	Fast bool
+}
+
 // An Encoder writes events as lines of the document. It implements
 // [dialect.Encoder]. It is for the events of one log, in order, and must not be used
 // concurrently.
@@ -22,14 +31,15 @@ import (
 // unless it writes a line verbatim. It writes words that the document does not list,
 // because later versions may list them.
 type Encoder struct {
-	w      wire.Writer
-	calls  dialect.Calls // open calls
-	names  dialect.Names // of agents without an execution
-	open                 // runs and agents
-	blocks blocks        // the blocks that readers see
-	order  order         // the executions that readers see
-	nodes  wire.Shared   // the nodes of these, as readers see them
-	made   wire.Writer   // of lines that are made up
+	w       wire.Writer
+	measure *dialect.Measure // nil: the losses are not asked for
+	reads   Decoder          // reads the lines for it
+	calls   dialect.Calls    // open calls
+	names   dialect.Names    // of agents without an execution
+	open                     // runs and agents
+	order   order            // the executions that readers see
+	nodes   wire.Shared      // the nodes of these, as readers see them
+	made    wire.Writer      // of lines that are made up
 
 	running map[string]string // by execution: the agent that has started and not ended
 	over    map[string]string // by execution whose agent readers take for ended: the agent that has ended
@@ -40,65 +50,69 @@ type Encoder struct {
 	returned agentevents.ToolReturned
 
 	run     string // that readers assume
-	number  uint64 // that they give the next line
 	aborted bool   // the flow was
 }
 
 var _ dialect.Encoder = (*Encoder)(nil)
 
 // NewEncoder returns an encoder.
-func NewEncoder() *Encoder { return &Encoder{w: wire.Writer{F: format}, made: wire.Writer{F: format}} }
+func NewEncoder(o EncoderOptions) *Encoder {
+	e := &Encoder{w: wire.Writer{F: format}, made: wire.Writer{F: format}}
+	if !o.Fast {
+		e.reads = *NewDecoder(Options{RunID: o.RunID})
+		e.measure = dialect.NewMeasure(Name, &e.reads, reasons)
+	}
+	return e
+}
 
 func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
 
 // Append appends the event's line; see [dialect.Encoder].
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	defer e.release()
-	typ, marks := typeOf(&ev), ev.Marks
-	before, detail := e.ready(&ev, typ)
+	mark, call := len(dst), e.calls.Joined(&ev)
+	dst, err := e.write(dst, ev)
+	switch p := ev.Payload.(type) {
+	case *agentevents.ToolCalled:
+		if err == nil {
+			e.called(&ev, p)
+			return dst, nil
+		}
+	case *agentevents.ToolReturned:
+		if err == nil && call != nil {
+			defer e.calls.Remove(ev.RunID, callerOf(&ev), p.CallID)
+		}
+	}
+	e.measure.Joined(&ev, call, dst[mark:], err)
+	return dst, err
+}
+
+// write appends the line of an event.
+func (e *Encoder) write(dst []byte, ev agentevents.Event) ([]byte, error) {
+	typ := typeOf(&ev)
+	before := e.ready(&ev, typ)
 	flow := slices.Contains(before, "flow:start")
 	after, late := afterAbort(e.aborted && !flow, typ)
 	if late {
-		ev.Marks, detail = ev.Marks&^agentevents.MarkLate, afterwards // readers set it
+		ev.Marks &^= agentevents.MarkLate // readers set it
 	}
 	mark, nodes := len(dst), e.nodes
 	if flow {
 		e.nodes = nil
 	}
-	dst, verbatim, err := e.w.Append(dst, &ev, (*document)(e))
+	dst, _, err := e.w.Append(dst, &ev, (*document)(e))
 	if err != nil {
 		e.nodes = nodes
 		return dst, err
 	}
-	if e.aborted = after; (late || ev.Marks != marks) && !marks.Has(agentevents.MarkLate) {
-		e.w.Losses.Add(&ev, dialect.Made, "/marks", detail)
-	}
-	if call, ok := ev.Payload.(*agentevents.ToolCalled); ok {
-		e.called(&ev, call)
+	e.aborted = after
+	if len(dst) == mark {
 		return dst, nil
 	}
 	dst = e.insert(dst, mark, &ev, before)
 	_, starts := ev.Payload.(*agentevents.RunStarted)
-	if starts && !(verbatim && ev.RunID == e.run) {
-		e.number = 0 // a flow:start begins another run, unless the options of the reader name the run
-	}
 	if starts || e.w.Lines == 1 {
 		e.run = strings.Clone(ev.RunID) // the clone does not keep the line alive
-	} else if ev.RunID != e.run {
-		e.w.Losses.Every(&ev, dialect.Altered, "/runId", "the log mixes runs, and readers take them for one")
-	}
-	if ev.Sequence != e.number {
-		e.w.Losses.Every(&ev, dialect.Dropped, "/sequence", "readers count lines")
-	}
-	e.number++
-	if verbatim {
-		e.reread(&ev)
-	} else {
-		e.everywhere(&ev)
-	}
-	e.block(&ev)
-	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok {
-		e.closed(&ev, p)
 	}
 	e.open.line(&ev, e.agentOf(&ev), e.execution(&ev))
 	e.place(&ev, typ, e.agentOf(&ev))
@@ -113,6 +127,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 // release lets go of the event that was written.
 func (e *Encoder) release() {
 	e.w.Release()
+	e.reads.r.Release()
 	if e.joined.Payload != nil {
 		e.joined, e.returned = agentevents.Event{}, agentevents.ToolReturned{}
 	}
@@ -154,36 +169,35 @@ func (e *Encoder) place(ev *agentevents.Event, typ, agent string) {
 }
 
 // ready returns the types of the lines that the order of the document needs in front of that
-// of an event. An event that stands behind the end of its node is made late, which the
-// detail tells. A line of the document's own keeps its place.
-func (e *Encoder) ready(ev *agentevents.Event, typ string) (before []string, detail string) {
+// of an event. An event that stands behind the end of its node is made late. A line of the
+// document's own keeps its place.
+func (e *Encoder) ready(ev *agentevents.Event, typ string) (before []string) {
 	if typ == "" || own(ev.Origin(), typ) {
-		return nil, ""
+		return nil
 	}
 	seen := e.order
 	if ev.RunID != e.run && e.w.Lines > 0 && typ != "flow:start" {
 		before, seen = append(before, "flow:start"), order{}
 	}
 	if format.Row(ev.Kind()) == nil || e.aborted && before == nil {
-		return before, ""
+		return before
 	}
 	run, late := e.execution(ev), ev.Marks.Has(agentevents.MarkLate)
 	ended, over := e.over[run]
 	switch seen.fault(typ, run, late) {
 	case behindNode:
 		if typ == "agent:start" {
-			return append(before, "node:start"), ""
+			return append(before, "node:start")
 		}
 		ev.Marks |= agentevents.MarkLate
-		return before, "it stands behind the end of its node"
 	case beforeAgent:
-		return append(before, "agent:start"), ""
+		return append(before, "agent:start")
 	case "":
 		if over && ended != e.agentOf(ev) && before == nil && !late && isAgent(typ) && typ != "agent:start" {
-			return append(before, "agent:start"), ""
+			return append(before, "agent:start")
 		}
 	}
-	return before, ""
+	return before
 }
 
 // own reports whether a line that an event was read from is one of the document, of the type.
@@ -208,18 +222,15 @@ func (e *Encoder) insert(dst []byte, mark int, ev *agentevents.Event, types []st
 		switch typ {
 		case "flow:start":
 			made.Payload = &agentevents.RunStarted{}
-			e.run, e.number = strings.Clone(ev.RunID), 0
+			e.run = strings.Clone(ev.RunID)
 		case "node:start":
 			made.NodeID = cmp.Or(e.nodes[made.NodeRunID], made.NodeID) // another node's start would begin another execution
 			made.Payload = &agentevents.NodeStarted{}
 		default:
 			made.Payload = &agentevents.AgentStarted{ProviderSessionID: made.NodeRunID, Prompt: `""`, Resumed: e.runs(made.NodeRunID)}
 		}
-		e.made.Losses = dialect.Losses{}
 		lines, _, _ = e.made.Append(lines, &made, (*document)(e))
-		e.w.Losses.Add(ev, dialect.Made, "", typ+" in front of it")
-		e.number, e.w.Lines = e.number+1, e.w.Lines+1
-		e.block(&made)
+		e.w.Lines++
 		e.place(&made, typ, nobody)
 		if typ == "node:start" {
 			e.nodes.Start(made.NodeID, made.NodeRunID)
@@ -269,43 +280,20 @@ func (e *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 		if run := enc.execution(w.Ev); !p.Resumed && !w.Whole && enc.runs(run) && e.running[run] != enc.agentOf(w.Ev) {
 			ev, again := *w.Ev, *p
 			again.Resumed, ev.Payload = true, &again
-			w.Lose(dialect.Made, "/payload/resumed", "readers have a start of it")
 			w.Say(&ev)
 		}
 	case *agentevents.AgentEnded:
 		if failed(p) {
 			row = ended
-			w.Lose(dialect.Altered, "", "written as agent:error with an outcome, because "+success)
-			break
-		}
-		if p.Outcome == "" {
-			w.Lose(dialect.Made, "/payload/outcome", success)
 		}
 	case *agentevents.StatePatched:
-		if p.Op == agentevents.PatchRemove {
-			w.Lose(dialect.Altered, "/payload/op", "the document cannot remove: written as set with null")
-			readAs(w, "/payload/value", string(p.Value), "null", "null")
+		if p.Op == agentevents.PatchRemove { // the document cannot remove
 			ev, set := *w.Ev, *p
 			set.Op, set.Value, ev.Payload = agentevents.PatchSet, "null", &set
 			w.Say(&ev)
 		}
-	case *agentevents.CommandReceived:
-		readAs(w, "/payload/rejected", p.Rejected, rejection(&p.Command, string(w.Ev.Extra(string(Name)))), refused)
 	}
 	return w.Line(dst, row)
-}
-
-// readAs notes that readers make up a field: read, which may be empty.
-func readAs(w *wire.Writer, pointer, said, read, detail string) {
-	switch {
-	case said == read:
-	case read == "":
-		w.Lose(dialect.Dropped, pointer, "")
-	case said == "":
-		w.Lose(dialect.Made, pointer, detail)
-	default:
-		w.Lose(dialect.Altered, pointer, detail)
-	}
 }
 
 // other appends a line of an unknown type. It refuses the event if readers do not read
@@ -329,8 +317,6 @@ func other(w *wire.Writer, dst []byte, p *agentevents.Unknown) ([]byte, error) {
 	return dst, nil
 }
 
-func (e *document) Joined(w *wire.Writer) *agentevents.Event { return e.calls.Joined(w.Ev) }
-
 func (e *document) Reread(w *wire.Writer, line string) error {
 	e.check.o.RunID, e.check.run, e.check.aborted = w.Ev.RunID, w.Ev.RunID, false // Append knows what an abort marks
 	e.check.nodes = e.nodes
@@ -351,63 +337,12 @@ func (e *Encoder) End(dst []byte) ([]byte, error) {
 // forget removes the open calls and counts them as losses.
 func (e *Encoder) forget() {
 	for _, call := range e.calls.Clear() {
-		e.w.Losses.Add(call, dialect.Dropped, "", unreturned)
+		e.measure.Wrote(call, nil, nil)
 	}
 }
 
-const unreturned = "the call did not return"
-
-// Losses returns the losses so far. See [dialect.Encoder].
-func (e *Encoder) Losses() []dialect.Loss { return e.w.Losses.List() }
-
-// reread counts the ids of an event whose line is copied, where readers derive others: the
-// line may have another number than it had.
-func (e *Encoder) reread(ev *agentevents.Event) {
-	l, read := &e.w.Losses, &e.w.Read
-	if ev.ID != "" && ev.ID != read.ID {
-		l.Every(ev, dialect.Dropped, "/id", noIDs)
-	}
-	p, ok := ev.Payload.(*agentevents.ToolReturned)
-	if again, same := read.Payload.(*agentevents.ToolReturned); ok && same && p.CallID != again.CallID {
-		l.Add(ev, dialect.Dropped, "/payload/callId", "")
-	}
-}
-
-const noIDs = "the document has no ids of events"
-
-// everywhere counts what no line says.
-func (e *Encoder) everywhere(ev *agentevents.Event) {
-	l := &e.w.Losses
-	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok {
-		what := dialect.Dropped
-		if p.CallID == "" {
-			what = dialect.Made // readers derive one
-		}
-		l.Add(ev, what, "/payload/callId", "")
-	}
-	if ev.ID != "" {
-		l.Every(ev, dialect.Dropped, "/id", noIDs)
-	}
-	if ev.RunID != "" {
-		l.Every(ev, dialect.Dropped, "/runId", "a log has one run, which no line names")
-	}
-}
-
-// block notes the line of an event on an execution of a node, and counts the loss of a
-// block id that differs from the reader's.
-func (e *Encoder) block(ev *agentevents.Event) {
-	id, read := e.blocks.line(ev.Payload, e.execution(ev))
-	if id == nil || *id == read {
-		return
-	}
-	what, detail := dialect.Altered, "readers number blocks"
-	if *id == "" {
-		what, detail = dialect.Made, ""
-	} else if read == "" {
-		what, detail = dialect.Dropped, ""
-	}
-	e.w.Losses.Add(ev, what, "/payload/blockId", detail)
-}
+// Losses returns the losses so far: the encoder reads each line back, see [dialect.Measure].
+func (e *Encoder) Losses() []dialect.Loss { return e.measure.Losses() }
 
 // agentOf returns the name of the agent of an event. An execution of a node needs no other.
 func (e *Encoder) agentOf(ev *agentevents.Event) string {
@@ -447,7 +382,7 @@ func callerOf(ev *agentevents.Event) string { return cmp.Or(ev.AgentID, ev.NodeR
 func (e *Encoder) called(ev *agentevents.Event, p *agentevents.ToolCalled) {
 	old, ok := e.calls.Put(ev, callerOf(ev), p.CallID)
 	if old != nil {
-		e.w.Losses.Add(old, dialect.Dropped, "", unreturned)
+		e.measure.Wrote(old, nil, nil)
 	}
 	if !ok {
 		e.forget()
@@ -457,53 +392,17 @@ func (e *Encoder) called(ev *agentevents.Event, p *agentevents.ToolCalled) {
 
 // join makes w.Ev a return with what its call says, which goes first.
 func (e *Encoder) join(w *wire.Writer, p *agentevents.ToolReturned) {
-	switch {
-	case p.Status == agentevents.ToolStatusOK && p.Error.OK:
-		w.Lose(dialect.Altered, "/payload/status", "readers take a call with an error for a failed one")
-	case p.Status != agentevents.ToolStatusOK && p.Status != agentevents.ToolStatusError:
-		w.Lose(dialect.Altered, "/payload/status", "written as an error")
-	}
 	call := e.calls.Joined(w.Ev)
 	if call == nil {
-		if !p.OneEvent {
-			w.Lose(dialect.Made, "/payload/oneEvent", "readers take the line for the whole call")
-		}
 		return
 	}
 	c := call.Payload.(*agentevents.ToolCalled)
-	args, brief := cmp.Or(c.Arguments, p.Arguments), cmp.Or(c.ArgumentsSummary, p.ArgumentsSummary)
-	w.Pend.Drop("/payload/arguments", p.Arguments != "" && p.Arguments != args)
-	w.Pend.Drop("/payload/argumentsSummary", p.ArgumentsSummary != "" && p.ArgumentsSummary != brief)
 	e.joined, e.returned = *w.Ev, *p
 	p = &e.returned
-	p.Arguments, p.ArgumentsSummary = args, brief
+	p.Arguments, p.ArgumentsSummary = cmp.Or(c.Arguments, p.Arguments), cmp.Or(c.ArgumentsSummary, p.ArgumentsSummary)
 	if d := w.Ev.Time.Sub(call.Time); !p.Duration.OK && d >= 0 && agentevents.TimeKnown(call.Time) && agentevents.TimeKnown(w.Ev.Time) {
 		p.Duration = agentevents.Some(d)
-		w.Lose(dialect.Made, "/payload/durationMs", "measured from the call")
 	}
 	e.joined.Payload = p
 	w.Say(&e.joined)
-}
-
-// calledRow is what the line of a return says of its call.
-var calledRow = format.Joined(agentevents.KindToolCalled, "/nodeId /nodeRunId toolId arguments argumentsSummary")
-
-// closed forgets the call of a return, and counts what the line does not say of it.
-func (e *Encoder) closed(ev *agentevents.Event, p *agentevents.ToolReturned) {
-	call := e.calls.Joined(ev)
-	if call == nil {
-		return
-	}
-	w := &e.w
-	w.Pend.Reset()
-	w.Lose(dialect.Altered, "", "joined with its return")
-	calledRow.Drop(w, call)
-	w.Pend.Drop("/"+string(Name), call.Extra(string(Name)) != "")
-	w.Pend.Drop("/nodeId", call.NodeID != "" && call.NodeID != e.nodeOf(ev))
-	w.Pend.Drop("/nodeRunId", call.NodeRunID != "" && call.NodeRunID != e.execution(ev))
-	toolID := call.Payload.(*agentevents.ToolCalled).ToolID
-	w.Pend.Drop("/payload/toolId", toolID != "" && toolID != p.ToolID)
-	w.Pend.Count(&w.Losses, call, false)
-	e.everywhere(call)
-	e.calls.Remove(ev.RunID, callerOf(ev), p.CallID)
 }

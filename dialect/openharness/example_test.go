@@ -56,7 +56,7 @@ func ExampleAppendSnapshot() {
 
 // The encoder writes events of another document, and lists what the lines lose.
 func ExampleEncoder() {
-	e := openharness.NewEncoder()
+	e := openharness.NewEncoder(openharness.EncoderOptions{})
 	var out []byte
 	at := time.UnixMilli(1767517322488)
 	for _, p := range []agentevents.Payload{
@@ -76,13 +76,12 @@ func ExampleEncoder() {
 	}
 	// Output:
 	// {"type":"agent:tool","nodeId":"coder","runId":"coder","timestamp":1767517322500,"toolName":"Read","toolInput":{"path":"a.go"},"toolOutput":"package a","durationMs":12}
-	// dropped /agentId written as the execution of a node
-	// made up /nodeId
-	// made up /nodeRunId
+	// dropped /agentId no line names an agent: the execution of a node stands for it
+	// made up /nodeId the agent's name, or the run's id
+	// made up /nodeRunId the agent's name, or the run's id
 	// dropped /runId a log has one run, which no line names
 	// altered agent.toolCalled joined with its return
-	// dropped agent.toolCalled/agentId
-	// dropped agent.toolCalled/payload/callId
-	// dropped agent.toolReturned/payload/callId
+	// dropped agent.toolCalled/payload/callId derived from the line
+	// dropped agent.toolReturned/payload/callId derived from the line
 	// made up agent.toolReturned/payload/durationMs measured from the call
 }

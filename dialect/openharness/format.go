@@ -101,15 +101,15 @@ var format = func() *wire.Format {
 		m.Loose = true
 		return m
 	}
-	row := func(typ string, kind agentevents.Kind, says string, members ...wire.Member) wire.Row {
-		return wire.Row{Type: typ, Kind: kind, Says: says, Members: members}
+	row := func(typ string, kind agentevents.Kind, members ...wire.Member) wire.Row {
+		return wire.Row{Type: typ, Kind: kind, Members: members}
 	}
 	flow := func(typ string, kind agentevents.Kind, members ...wire.Member) wire.Row {
-		return row(typ, kind, "", append([]wire.Member{at}, members...)...)
+		return row(typ, kind, append([]wire.Member{at}, members...)...)
 	}
-	// node is a row of an execution of a node. says are fields without a member.
-	node := func(typ string, kind agentevents.Kind, says string, members ...wire.Member) wire.Row {
-		return row(typ, kind, says, append([]wire.Member{nodeID, runID, at}, members...)...)
+	// node is a row of an execution of a node.
+	node := func(typ string, kind agentevents.Kind, members ...wire.Member) wire.Row {
+		return row(typ, kind, append([]wire.Member{nodeID, runID, at}, members...)...)
 	}
 	when := func(word string, row wire.Row) wire.Row {
 		row.Case = word
@@ -125,31 +125,25 @@ var format = func() *wire.Format {
 			domain, _, ok := strings.Cut(typ, ":")
 			return ok && slices.Contains(domains, domain) && typ != "agent:paused" && typ != "agent:aborted"
 		},
-		Every:  "/sessionId /step",
-		Absent: wire.Made(`""`),
-		Details: map[string]string{
-			"/payload/task":             "on the line only in place of a missing prompt",
-			"/payload/argumentsSummary": "on the line only in place of a missing value",
-			"/payload/resultSummary":    "on the line only in place of a missing value",
-		},
-		Case: caseOf,
-		Head: []wire.Member{need("type", "", wire.Type)},
+		Measured: true,
+		Case:     caseOf,
+		Head:     []wire.Member{need("type", "", wire.Type)},
 		Rows: []wire.Row{
-			node("agent:start", agentevents.KindAgentStarted, "",
+			node("agent:start", agentevents.KindAgentStarted,
 				need("sessionId", "providerSessionId", session).Or(executionAsSession), may("model", "model"), need("prompt", "prompt", promptForm{}).Or(taskAsPrompt), may("lifecycle", "lifecycle"), wire.Resumed(), parent),
-			node("agent:thinking:delta", agentevents.KindAgentReasoningDelta, "blockId", need("content", "delta", text("delta")), may("tokenCount", "tokenCount", number)),
-			node("agent:thinking", agentevents.KindAgentReasoned, "blockId", need("content", "reasoning", text("reasoning")), may("tokenCount", "tokenCount", number)),
-			node("agent:text:delta", agentevents.KindTextDelta, "blockId", need("content", "delta", text("delta"))),
-			node("agent:text", agentevents.KindTextCompleted, "blockId", need("content", "text", text("text"))),
-			node("agent:tool", agentevents.KindToolReturned, "callId oneEvent status",
+			node("agent:thinking:delta", agentevents.KindAgentReasoningDelta, need("content", "delta", text("delta")), may("tokenCount", "tokenCount", number)),
+			node("agent:thinking", agentevents.KindAgentReasoned, need("content", "reasoning", text("reasoning")), may("tokenCount", "tokenCount", number)),
+			node("agent:text:delta", agentevents.KindTextDelta, need("content", "delta", text("delta"))),
+			node("agent:text", agentevents.KindTextCompleted, need("content", "text", text("text"))),
+			node("agent:tool", agentevents.KindToolReturned,
 				need("toolName", "toolId", text("toolId")), may("toolInput", "arguments").Or(summary), may("toolOutput", "result").Or(summary),
 				may("durationMs", "durationMs", atLeast(0, wire.Value{})), may("error", "error/message", wire.Full{}).Or(statusAsError)),
-			node("agent:error", agentevents.KindAgentErrored, "", need("errorType", "errorType", text("errorType")), need("message", "message", text("message")), may("details", "details")),
+			node("agent:error", agentevents.KindAgentErrored, need("errorType", "errorType", text("errorType")), need("message", "message", text("message")), may("details", "details")),
 			// agent:complete means success: a failure is written as this row. It has what agent:complete has, and its outcome, which tells it from an error.
-			when(caseEnded, node("agent:error", agentevents.KindAgentEnded, "", need("errorType", "error/code").Or(outcomeAsType),
+			when(caseEnded, node("agent:error", agentevents.KindAgentEnded, need("errorType", "error/code").Or(outcomeAsType),
 				need("message", "error/message").Or(resultAsMessage), may("details", "error/details"), need("outcome", "outcome").Or(wire.Made(`"aborted"`)), may("result", "result"),
 				structured, usage, models, cost, duration, turns, cumulative)),
-			node("agent:complete", agentevents.KindAgentEnded, "outcome",
+			node("agent:complete", agentevents.KindAgentEnded,
 				need("result", "result").Or(lastText), may("outcome", "outcome", unsuccessful{}), structured, required(usage).Or(wire.Made(`{"inputTokens":0,"outputTokens":0}`)), models, cost,
 				required(duration).Or(sinceStart), required(turns).Or(wire.Made("0")), cumulative),
 			flow("flow:start", agentevents.KindRunStarted, need("flowName", "name"), may("lifecycle", "lifecycle")),
@@ -159,16 +153,16 @@ var format = func() *wire.Format {
 			flow("flow:paused", agentevents.KindRunPaused),
 			flow("flow:resumed", agentevents.KindRunResumed),
 			flow("flow:aborted", agentevents.KindRunCancelled),
-			node("node:start", agentevents.KindNodeStarted, ""),
-			node("node:complete", agentevents.KindNodeCompleted, "", may("output", "outputs")),
-			node("node:error", agentevents.KindNodeFailed, "", need("error", "error/message", text("error/message"))),
-			row("node:skipped", agentevents.KindNodeSkipped, "", nodeID, may("runId", "/nodeRunId"), at, need("reason", "reason", alwaysForm{wire.Value{}, "/payload/reason"})),
+			node("node:start", agentevents.KindNodeStarted),
+			node("node:complete", agentevents.KindNodeCompleted, may("output", "outputs")),
+			node("node:error", agentevents.KindNodeFailed, need("error", "error/message", text("error/message"))),
+			row("node:skipped", agentevents.KindNodeSkipped, nodeID, may("runId", "/nodeRunId"), at, need("reason", "reason", alwaysForm{wire.Value{}, "/payload/reason"})),
 			flow("edge:fire", agentevents.KindEdgeFired, may("edgeId", "edgeId"), need("from", "from", text("from")), need("to", "to", text("to"))),
 			flow("loop:iterate", agentevents.KindLoopIterated, may("edgeId", "edgeId"), need("iteration", "iteration", alwaysForm{atLeast(1, wire.Whole{}), "/payload/iteration"})),
 			flow("state:patch", agentevents.KindStatePatched, need("patch", "", wire.Object(
 				need("op", "op", alwaysForm{oneOf(string(agentevents.PatchSet), string(agentevents.PatchMerge)), "/payload/op"}),
 				need("path", "path", text("path")), may("value", "value", alwaysForm{wire.Value{}, "/payload/value"})))),
-			row("command:received", agentevents.KindCommandReceived, "rejected", at, need("command", "command", wire.Object(
+			row("command:received", agentevents.KindCommandReceived, at, need("command", "command", wire.Object(
 				need("type", "type", alwaysForm{oneOf(string(agentevents.CommandSend), string(agentevents.CommandReply),
 					string(agentevents.CommandAbort), string(agentevents.CommandResume), string(agentevents.CommandPause)), "/payload/command/type"}),
 				part("message"), part("promptId"), part("content"), part("runId"), part("resumable"), part("reason")))),

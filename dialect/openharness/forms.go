@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
 	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/jsonwire"
@@ -27,7 +26,6 @@ func (timeForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byt
 	if y := t.Year(); y > 1700 && y < 2200 { // its nanoseconds are an int64
 		return jsonwire.AppendMillis(dst, time.Duration(t.UnixNano())), true
 	}
-	w.Lose(dialect.Altered, "/timestamp", "written in whole milliseconds")
 	return jsonwire.AppendInt(dst, t.UnixMilli()), true
 }
 
@@ -48,7 +46,6 @@ func (openForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]by
 
 // madeNode stands for a node that the event does not have.
 func madeNode(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
-	w.Every(dialect.Made, "/nodeId", "")
 	return jsonwire.AppendString(dst, encoderOf(w).nodeOf(w.Ev))
 }
 
@@ -56,32 +53,11 @@ func madeNode(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 type executionForm struct{ wire.Form }
 
 func (executionForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
-	run := encoderOf(w).runID(w.Ev)
-	if w.Ev.NodeRunID != "" {
-		w.Pend.Drop("/agentId", w.Ev.AgentID != "")
-		shares(w)
-		return jsonwire.AppendString(dst, run), true
-	}
-	w.Every(dialect.Made, "/nodeRunId", "")
-	switch w.Ev.AgentID {
-	case "":
-	case run:
-		w.Every(dialect.Dropped, "/agentId", "written as the execution of a node")
-	default:
-		w.Every(dialect.Dropped, "/agentId", "the execution is the span that its start has in the place of an id")
-	}
-	return jsonwire.AppendString(dst, run), true
+	return jsonwire.AppendString(dst, encoderOf(w).runID(w.Ev)), true
 }
 
 // sharedRun is the detail of an execution with the runId of another node.
 const sharedRun = "another node has started with this runId"
-
-// shares lists the execution of the event if readers see another one.
-func shares(w *wire.Writer) {
-	if encoderOf(w).execution(w.Ev) != w.Ev.NodeRunID {
-		w.Lose(dialect.Altered, "/nodeRunId", sharedRun)
-	}
-}
 
 // Members of lines of other types, if that is what they are there.
 
@@ -103,14 +79,9 @@ func (f nodeOfOther) Parse(r *wire.Reader, at any) error {
 type runOfOther struct{ nodeOfOther }
 
 func (f runOfOther) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	if w.Ev.NodeID == "" {
-		w.Pend.Drop("/nodeRunId", w.Ev.NodeRunID != "")
+	if w.Ev.NodeID == "" || w.Ev.NodeRunID == "" {
 		return dst, false
 	}
-	if w.Ev.NodeRunID == "" {
-		return dst, false
-	}
-	shares(w)
 	return jsonwire.AppendString(dst, encoderOf(w).runID(w.Ev)), true
 }
 
@@ -128,8 +99,6 @@ type timeOfOther struct{ timeForm }
 
 func (f timeOfOther) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	if p, ok := w.Ev.Payload.(*agentevents.Unknown); ok && jsonwire.HasMember(string(p.Raw), m.Name) {
-		t := w.Ev.Time
-		w.Pend.Drop("/timestamp", agentevents.TimeKnown(t))
 		return dst, false
 	}
 	return f.timeForm.Append(w, dst, m, at)
@@ -146,10 +115,8 @@ func (f promptForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) (
 	switch {
 	case len(dst) == mark || notAPrompt(string(dst[mark:])) == "":
 	case dst[mark] == '{':
-		w.Lose(dialect.Altered, w.Pointer(m), "written as a list of one message")
 		dst = append(slices.Insert(dst, mark, '['), ']')
 	default:
-		w.Lose(dialect.Altered, w.Pointer(m), "written as a text")
 		dst = jsonwire.AppendString(dst[:mark], string(dst[mark:]))
 	}
 	return dst, said
@@ -184,12 +151,10 @@ func notAPrompt(prompt string) string {
 
 // executionAsSession stands for a session that the event does not have.
 func executionAsSession(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	w.Lose(dialect.Made, w.Pointer(m), "the execution of the node")
 	return jsonwire.AppendString(dst, encoderOf(w).execution(w.Ev))
 }
 
 func taskAsPrompt(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	w.Lose(dialect.Made, w.Pointer(m), "")
 	return jsonwire.AppendString(dst, w.Ev.Payload.(*agentevents.AgentStarted).Task)
 }
 
@@ -202,7 +167,6 @@ func (f parentForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) (
 		return dst, false
 	}
 	if start := e.started[agent{w.Ev.RunID, e.names.Named(w.Ev.RunID, id)}]; start != nil && start.run != id {
-		w.Lose(dialect.Altered, w.Pointer(m), "written as the execution of its node")
 		id = start.run
 	}
 	return jsonwire.AppendString(dst, id), true
@@ -211,11 +175,9 @@ func (f parentForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) (
 // sinceStart stands for a duration that the event does not say.
 func sinceStart(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 	var d time.Duration
-	detail := ""
 	if start := encoderOf(w).start(w.Ev); start != nil && agentevents.TimeKnown(start.at) && agentevents.TimeKnown(w.Ev.Time) && !w.Ev.Time.Before(start.at) {
-		d, detail = w.Ev.Time.Sub(start.at), "measured from the start"
+		d = w.Ev.Time.Sub(start.at)
 	}
-	w.Lose(dialect.Made, w.Pointer(m), detail)
 	return jsonwire.AppendMillis(dst, d)
 }
 
@@ -225,7 +187,6 @@ func lastText(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 	if start := encoderOf(w).start(w.Ev); start != nil {
 		text = start.text
 	}
-	w.Lose(dialect.Made, w.Pointer(m), "the agent's last text, if there is one")
 	return jsonwire.AppendString(dst, text)
 }
 
@@ -239,12 +200,10 @@ func failed(p *agentevents.AgentEnded) bool {
 }
 
 func outcomeAsType(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
-	w.Lose(dialect.Made, "/payload/error/code", "the outcome")
 	return jsonwire.AppendString(dst, cmp.Or(string(w.Ev.Payload.(*agentevents.AgentEnded).Outcome), "error"))
 }
 
 func resultAsMessage(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
-	w.Lose(dialect.Made, "/payload/error/message", "the result")
 	return jsonwire.AppendString(dst, w.Ev.Payload.(*agentevents.AgentEnded).Result)
 }
 
@@ -258,7 +217,6 @@ func summary(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 	if text == "" {
 		return nil
 	}
-	w.Lose(dialect.Made, w.Pointer(m), "the summary")
 	return jsonwire.AppendString(dst, text)
 }
 
@@ -269,7 +227,6 @@ func statusAsError(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 	if status == agentevents.ToolStatusOK {
 		return nil
 	}
-	w.Lose(dialect.Made, "/payload/error", "")
 	return jsonwire.AppendString(dst, string(status))
 }
 
@@ -355,7 +312,6 @@ func (nameForm) Parse(r *wire.Reader, _ any) error {
 
 // madeName is the name of the flow's start.
 func madeName(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	w.Lose(dialect.Made, w.Pointer(m), "that of the run's start, if there is one")
 	return jsonwire.AppendString(dst, encoderOf(w).flows[w.Ev.RunID])
 }
 

@@ -137,10 +137,11 @@ func decodeLines(t testing.TB, o Options, lines ...string) []agentevents.Event {
 // and by nothing else. Few events of the tests have ids: the suite asks about them.
 func encode(t testing.TB, events ...agentevents.Event) (string, []dialect.Loss) {
 	t.Helper()
-	o, e, trip := Options{RunID: events[0].RunID}, NewEncoder(), readback.Trip{Ignore: []string{"/id", "/runId", "/payload/callId"}}
+	o, trip := Options{RunID: events[0].RunID}, readback.Trip{Ignore: []string{"/id", "/runId", "/payload/callId"}}
 	if slices.ContainsFunc(events, func(ev agentevents.Event) bool { return ev.Kind() == agentevents.KindRunStarted }) {
 		o.RunID = "" // there may be other runs
 	}
+	e := NewEncoder(EncoderOptions{RunID: o.RunID})
 	same := regexp.MustCompile(`^a loss that did not happen: .*(/id|/runId|/payload/callId) (dropped|altered)`)
 	for _, problem := range trip.Problems(events, e, NewDecoder(o)) {
 		if !same.MatchString(problem) {

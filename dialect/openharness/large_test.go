@@ -25,7 +25,7 @@ func TestManyModels(t *testing.T) {
 		return func() {
 			events, err := NewDecoder(Options{}).Decode(nil, []byte(line))
 			require.NoError(t, err)
-			out, err := NewEncoder().Append(nil, events[0])
+			out, err := NewEncoder(EncoderOptions{}).Append(nil, events[0])
 			require.NoError(t, err)
 			require.True(t, string(out) == line+"\n")
 		}
@@ -41,7 +41,7 @@ func TestManyModels(t *testing.T) {
 func TestKeptMembersOfModels(t *testing.T) {
 	ev := agentevents.Event{RunID: "r", Scope: agentevents.Scope{NodeRunID: "x"}, Payload: &agentevents.AgentEnded{ModelUsage: map[string]agentevents.Usage{"a": {}, "a/b": {}}}}
 	require.NoError(t, ev.SetExtra(string(Name), `{"/modelUsage/a~1b/y":2,"/modelUsage/a/b/y":3,"/modelUsage/a/x":1,"/modelUsage/a/inputTokens":4,"/modelUsage/c/x":5}`))
-	e := NewEncoder()
+	e := NewEncoder(EncoderOptions{})
 	out, err := e.Append(nil, ev)
 	require.NoError(t, err)
 	require.Contains(t, string(out), `"modelUsage":{"a":{"inputTokens":0,"outputTokens":0,"x":1},"a/b":{"inputTokens":0,"outputTokens":0,"y":2}}`)
@@ -57,7 +57,7 @@ func TestKeptMembersOfModels(t *testing.T) {
 // The durations of very many agents at the same time are measured from their starts.
 func TestManyAgents(t *testing.T) {
 	const n = 10_000
-	e := NewEncoder()
+	e := NewEncoder(EncoderOptions{})
 	line := func(i int, after time.Duration, p agentevents.Payload) string {
 		text, err := e.Append(nil, in("r", fmt.Sprint("a", i), after, p))
 		require.NoError(t, err)

@@ -13,7 +13,7 @@ func TestNodesOfOneExecution(t *testing.T) {
 	line := func(node string) agentevents.Event {
 		return agentevents.Event{ID: node, RunID: "r", Scope: agentevents.Scope{NodeID: node, NodeRunID: "x"}, SchemaVersion: "1.0", Payload: &agentevents.NodeStarted{}}
 	}
-	e := NewEncoder()
+	e := NewEncoder(EncoderOptions{})
 	var out []byte
 	var err error
 	for _, node := range []string{"a", "b", "a"} {

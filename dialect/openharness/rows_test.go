@@ -107,7 +107,7 @@ func TestRows(t *testing.T) {
 	t.Run("resuming records flow:resumed once", func(t *testing.T) {
 		_, log := resumed(t)
 		n := 0
-		e := openharness.NewEncoder()
+		e := openharness.NewEncoder(openharness.EncoderOptions{})
 		for _, ev := range log {
 			line, err := e.Append(nil, ev)
 			require.NoError(t, err)
@@ -229,7 +229,7 @@ func TestRows(t *testing.T) {
 		ev := recorded(t, func(run *ae.Run) error {
 			return run.Emit(t.Context(), &ae.CommandReceived{Command: ae.Command{Type: "pause", Reason: "lunch"}})
 		})
-		out, err := openharness.NewEncoder().Append(nil, ev)
+		out, err := openharness.NewEncoder(openharness.EncoderOptions{}).Append(nil, ev)
 		require.NoError(t, err)
 		require.Contains(t, string(out), `"command":{"type":"pause","reason":"lunch"}`)
 	})
@@ -266,7 +266,7 @@ func TestRows(t *testing.T) {
 			require.NoError(t, err)
 			var back ae.Event
 			require.NoError(t, back.UnmarshalJSON(native))
-			e := openharness.NewEncoder()
+			e := openharness.NewEncoder(openharness.EncoderOptions{})
 			out, err := e.Append(nil, back)
 			require.NoError(t, err)
 			require.JSONEq(t, line, string(out), "also by way of the native format")
@@ -301,7 +301,7 @@ func TestRows(t *testing.T) {
 		s := foldOf(events)
 		require.Empty(t, s.Violations)
 		require.Equal(t, ae.RunStatusCancelled, s.Status)
-		e := openharness.NewEncoder()
+		e := openharness.NewEncoder(openharness.EncoderOptions{})
 		var out []byte
 		for _, ev := range events {
 			var err error

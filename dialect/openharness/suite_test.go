@@ -18,7 +18,7 @@ func TestDialect(t *testing.T) {
 		d := dialecttest.Dialect{
 			Name:    Name,
 			Decoder: func() agentevents.Decoder { return NewDecoder(Options{RunID: run, Strict: strict}) },
-			Encoder: func() dialect.Encoder { return NewEncoder() },
+			Encoder: func() dialect.Encoder { return NewEncoder(EncoderOptions{RunID: run}) },
 			Maps:    []string{"/modelUsage"},
 		}
 		for _, g := range golden {

@@ -56,11 +56,18 @@ var (
 	registered2 = registryOf(SchemaV2)
 )
 
+// later1 are types that SchemaV1 registers in later versions than the one in the table.
+var later1 = []string{"core.dispatch.fanOut", "core.dispatch.join"}
+
 func registryOf(p Profile) func() *registry {
 	return sync.OnceValue(func() *registry {
 		r := &registry{map[string]bool{}, map[string]bool{}}
 		typ, _, _ := envelopeOf(p).Member("type")
-		for _, name := range typ.Vocabulary() {
+		names := typ.Vocabulary()
+		if p == SchemaV1 {
+			names = slices.Concat(names, later1)
+		}
+		for _, name := range names {
 			domain, _, _ := strings.Cut(name, ".")
 			r.types[name], r.domains[domain] = true, true
 		}

@@ -27,7 +27,7 @@ func TestWorkIsLinear(t *testing.T) {
 		}
 		return testing.AllocsPerRun(3, func() {
 			var trip readback.Trip
-			require.Empty(t, trip.Problems(events, kahn.NewEncoder(), kahn.NewDecoder(kahn.Options{})))
+			require.Empty(t, trip.Problems(events, kahn.NewEncoder(kahn.EncoderOptions{}), kahn.NewDecoder(kahn.Options{})))
 		})
 	}
 	few, many := work(100), work(400)

@@ -43,11 +43,6 @@ type Format struct {
 	// Remarks are names in the extra member that stand for no member of the line. A
 	// member whose name begins as the first one does is kept under its pointer.
 	Remarks []string
-	// Details say why a field is lost, by its pointer.
-	Details map[string]string
-	// Every names fields of the envelope, separated by blanks, that most events have
-	// and no line says: their losses are counted over all kinds.
-	Every string
 	// Measured says that the dialect measures its losses: writers note none.
 	Measured bool
 	// Nulls reads a member that may not be null as one that is missing, and keeps the
@@ -78,7 +73,6 @@ type Format struct {
 	restarts bool // starts say that their run was resumed, because no line does
 
 	at    string  // the row that New compiles
-	every uint64  // the leaves of Every
 	typ   *Member // that names the type
 	line  *table  // of lines whose type has no row
 	other *Row    // the same, for writing
@@ -115,7 +109,7 @@ type Row struct {
 	rest    *field
 	bodyAt  string // pointer of the body
 	carried uint64 // leaves that the line says
-	lost    []lostLeaf
+	lost    []string
 }
 
 // A Member is one member of an object.
@@ -221,11 +215,11 @@ type table struct {
 	of       []*Member // by number; a name of Also has a number of its own
 	named    map[string]*Member
 	required Set
-	rest     bool       // of a row's Body
-	missers  Set        // members whose form is a Misser
-	foreign  Set        // members with For
-	carried  uint64     // leaves of the struct that the members say
-	lost     []lostLeaf // those of the others
+	rest     bool     // of a row's Body
+	missers  Set      // members whose form is a Misser
+	foreign  Set      // members with For
+	carried  uint64   // leaves of the struct that the members say
+	lost     []string // those of the others
 }
 
 // New compiles a table. It panics if the table names a field that does not exist:
@@ -238,7 +232,6 @@ func New(f Format) *Format {
 	for i := range f.Any {
 		f.Any[i].Loose = true
 	}
-	f.every = covered(nil, f.Every)
 	f.line = f.table("", f.Head, f.Any, f.Tail)
 	f.typ = f.line.of[1+slices.IndexFunc(f.line.of[1:], func(m *Member) bool { return m.Form == Type })]
 	f.other = &Row{f: &f, line: f.line, carried: f.line.carried, lost: f.line.lost}
@@ -270,7 +263,7 @@ func New(f Format) *Format {
 		if r.body != nil {
 			r.carried |= r.body.carried
 		}
-		r.lost = f.lost(name, r.carried)
+		r.lost = lost(name, r.carried)
 		f.rows[rowKey{r.Type, r.Case}], f.types[r.Type] = r, true
 		if !r.Reads {
 			*f.kind(r.Kind) = r
@@ -332,7 +325,7 @@ func (f *Format) table(in string, lists ...[]Member) *table {
 	}
 	t.names = jsonwire.Names(names...)
 	t.carried = t.carries(leaves[in])
-	t.lost = f.lost(in, t.carried)
+	t.lost = lost(in, t.carried)
 	return t
 }
 
@@ -564,47 +557,21 @@ func bit(s string, n int) uint64 {
 	return 1 << n
 }
 
-// Joined returns a row for events that have no line of their own: says are the
-// fields that the lines of others say of them.
-func (f *Format) Joined(kind agentevents.Kind, says string) *Row {
-	name := payloadName(kind)
-	carried := covered(leaves[name], says)
-	return &Row{Kind: kind, f: f, carried: carried, lost: f.lost(name, carried)}
-}
-
-// Drop lists what the row does not say of an event of its kind.
-func (r *Row) Drop(w *Writer, ev *agentevents.Event) {
-	w.drop(presentIn(ev), r)
-	w.others(ev)
-}
-
 // drop lists the leaves of an event that the row does not carry.
 func (w *Writer) drop(present uint64, row *Row) {
 	last := ""
 	for rest := present &^ row.carried; rest != 0; rest &= rest - 1 {
-		switch l := &row.lost[bits.TrailingZeros64(rest)]; {
-		case l.every:
-			w.Every(dialect.Dropped, l.pointer, l.detail)
-		case l.pointer != last: // else it is of the same value
-			w.Lose(dialect.Dropped, l.pointer, l.detail)
-			last = l.pointer
+		if at := row.lost[bits.TrailingZeros64(rest)]; at != last { // else it is of the same value
+			w.Lose(dialect.Dropped, at, "")
+			last = at
 		}
 	}
 }
 
-// A lostLeaf is what to list when a leaf is lost.
-type lostLeaf struct {
-	pointer, detail string
-	every           bool // it is counted over all kinds
-}
-
 // lost returns for each leaf of the envelope and of a struct what to list when it is lost:
 // the leaf, or the value around it of which nothing is carried.
-func (f *Format) lost(name string, carried uint64) []lostLeaf {
-	var list []lostLeaf
-	for i, at := range envelope {
-		list = append(list, lostLeaf{at, f.Details[at], f.every>>i&1 != 0})
-	}
+func lost(name string, carried uint64) []string {
+	list := slices.Clone(envelope[:])
 	for _, leaf := range leaves[name] {
 		at, in := leaf, strings.TrimPrefix(strings.TrimPrefix(leaf, "/payload"), "/")
 		for n := range in {
@@ -613,7 +580,7 @@ func (f *Format) lost(name string, carried uint64) []lostLeaf {
 				break
 			}
 		}
-		list = append(list, lostLeaf{at, f.Details[at], false})
+		list = append(list, at)
 	}
 	return list
 }
@@ -621,7 +588,7 @@ func (f *Format) lost(name string, carried uint64) []lostLeaf {
 // dropIn notes the leaves of a struct in a list or map that the table does not say.
 func (w *Writer) dropIn(t *table, v any) {
 	for rest := present(v) &^ (t.carried >> envelopeLeaves); rest != 0; rest &= rest - 1 {
-		w.Lose(dialect.Dropped, string(w.place)+t.lost[envelopeLeaves+bits.TrailingZeros64(rest)].pointer, "")
+		w.Lose(dialect.Dropped, string(w.place)+t.lost[envelopeLeaves+bits.TrailingZeros64(rest)], "")
 	}
 }
 

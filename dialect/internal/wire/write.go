@@ -52,6 +52,7 @@ type Writer struct {
 	kept    kept
 	left    int          // number of losses before those of kept members
 	present uint64       // leaves that the event says
+	made    uint64       // a hash of the members whose values are made up
 	said    Set          // members of the object that is written
 	here    []keptMember // of it
 	inside  bool         // some of them stand in a member: see Inside
@@ -78,12 +79,6 @@ type Speller interface {
 	Hides(m *Member, at any) bool
 	// NameOf returns the name that a member with other names gets.
 	NameOf(m *Member) string
-}
-
-// A joiner is a Document whose lines may say two events.
-type joiner interface {
-	// Joined returns the earlier event that the line of w.Ev says, or nil.
-	Joined(w *Writer) *agentevents.Event
 }
 
 // Append appends the line of ev, if it has one of its own. Verbatim reports that
@@ -166,7 +161,7 @@ func Buffer(buf []byte) []byte {
 
 // line appends the line of ev.
 func (w *Writer) line(dst []byte, ev *agentevents.Event, d Document) ([]byte, error) {
-	w.Ev, w.err, w.broken, w.left = ev, nil, nil, 0
+	w.Ev, w.err, w.broken, w.left, w.made = ev, nil, nil, 0, 0
 	if !writable(ev.Time) {
 		return dst, w.Refused(agentevents.RuleFieldRange, "/timestamp", badYear)
 	}
@@ -224,13 +219,7 @@ func (w *Writer) damaged(line []byte) error {
 	if w.F.Measured {
 		return nil
 	}
-	list := dialect.Damaged(&w.own, line)
-	if j, ok := w.Doc.(joiner); ok {
-		if call := j.Joined(w); call != nil { // the line has its texts too
-			list = append(list, dialect.Damaged(call, line)...)
-		}
-	}
-	for _, at := range list {
+	for _, at := range dialect.Damaged(&w.own, line) {
 		w.Lose(dialect.Altered, at, dialect.DamagedText)
 	}
 	return nil
@@ -249,10 +238,10 @@ func (w *Writer) says(d Document, left int) bool {
 	w.Whole = true
 	n := w.Pend.Len()
 	now, err := w.line(w.scratch[0][:0], &w.own, d)
-	m := w.Pend.Len()
+	m, made := w.Pend.Len(), w.made
 	was, wasErr := w.line(w.scratch[1][:0], &w.Read, d)
 	w.scratch = [...][]byte{now, was}
-	same := err == nil && wasErr == nil && w.Pend.SameMade(n, m) && bytes.Equal(now, was)
+	same := err == nil && wasErr == nil && w.made == made && w.Pend.SameMade(n, m) && bytes.Equal(now, was)
 	lost := w.Pend.From(m)
 	w.Pend.Cut(n)
 	if same {
@@ -582,6 +571,7 @@ func (w *Writer) absent(dst []byte, mark int, m *Member) []byte {
 		out = m.or(w, dst, m)
 	}
 	if len(out) > len(dst) {
+		w.made = jsonwire.Mix(w.made, uint64(m.number))
 		return out
 	}
 	return dst[:mark]
@@ -656,11 +646,6 @@ func (w *Writer) Lose(what dialect.Change, pointer, detail string) {
 	if !w.F.Measured {
 		w.Pend.Add(what, pointer, detail)
 	}
-}
-
-// Every notes a loss that is counted over all kinds.
-func (w *Writer) Every(what dialect.Change, pointer, detail string) {
-	w.Pend.Every(what, pointer, detail)
 }
 
 // Pointer returns the native pointer of a member of the object that is written: where it is

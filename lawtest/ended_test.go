@@ -169,7 +169,7 @@ func TestTypesOfEnds(t *testing.T) {
 		}
 
 		var again []byte
-		enc := multiagent.NewEncoder()
+		enc := multiagent.NewEncoder(multiagent.EncoderOptions{})
 		for i := range events {
 			var err error
 			again, err = enc.Append(again, events[i])

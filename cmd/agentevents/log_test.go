@@ -96,7 +96,6 @@ func TestCommandsReadSegments(t *testing.T) {
 }
 
 func TestImportReadsCompressedCaptures(t *testing.T) {
-	const capture = "../../capture/claude/testdata/subagent.stream.jsonl"
 	want := exec(read(t, oneCapture), "import", "claude", "--time", "2026-01-02T00:00:00Z", "-")
 	require.Equal(t, exitOK, want.code)
 	packed := gz(read(t, oneCapture))

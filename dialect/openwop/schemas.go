@@ -43,14 +43,6 @@ type registry struct{ types, domains map[string]bool }
 
 func (r *registry) has(typ string) bool { return r.types[typ] }
 
-// registered returns the types of a schema.
-func registered(p Profile) *registry {
-	if p == SchemaV1 {
-		return registered1()
-	}
-	return registered2()
-}
-
 var (
 	registered1 = registryOf(SchemaV1)
 	registered2 = registryOf(SchemaV2)

@@ -84,7 +84,7 @@ var layers = []layer{
 		"a host needs the events and the ids of the document"},
 	{"dialect/openwop/snapshot", []string{".", "dialect", "dialect/internal/wire", "dialect/openwop", "dialect/openwop/internal/schemas", "internal/facts", "internal/jsonwire"},
 		"a snapshot is another document than the lines"},
-	{"dialect/openwop", []string{".", "dialect", "dialect/internal/wire", "dialect/openwop/internal/schemas", "internal/facts", "internal/jsonwire"},
+	{"dialect/openwop", []string{".", "dialect", "dialect/internal/wire", "dialect/openwop/internal/schemas", "internal/endword", "internal/facts", "internal/jsonwire"},
 		"the dialect needs the vocabulary, the contract, the engine and the facts of its schemas"},
 	{"dialect/...", []string{".", "dialect", "dialect/internal/wire", "internal/endword", "internal/jsonwire"},
 		"a dialect needs the vocabulary, the contract and the engine, never another dialect"},

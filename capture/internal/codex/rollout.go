@@ -87,7 +87,6 @@ type answer struct {
 // A turn is one exchange with the user.
 type turn struct {
 	number int
-	id     string
 	err    agentevents.Opt[agentevents.ErrorInfo]
 	end    ending
 	words  string // the last message

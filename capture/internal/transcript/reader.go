@@ -46,7 +46,7 @@ type spawn struct {
 
 // A thread is the conversation of one agent.
 type thread struct {
-	id, version   string
+	id            string
 	sub           bool
 	ghost         bool // it has no file
 	about         *session.Object

@@ -39,7 +39,6 @@ type exportLog struct {
 	rng    *rand.Rand
 	kaos   bool
 	n, now int // lines, and the last time that is known
-	last   int // the last time that anything is shown at
 	want   []drawnSpan
 	open   []*exportAgent
 	of     map[string]*exportAgent // by the exported span

@@ -98,7 +98,7 @@ func (r *run) timeline() (bars []bar) {
 		for top := s; top != nil && agent == ""; top = top.Parent {
 			agent = cmp.Or(text(top, "agentevents.agent.id"), text(top, "gen_ai.agent.id"), text(top, "gen_ai.agent.name"))
 		}
-		b := bar{Agent: agent, Type: operation, Name: brief(s.Name, maxName), From: r.since(s.Start), To: r.since(s.End), First: s.First, Bad: s.Status == spans.StatusError}
+		b := bar{Agent: agent, Type: operation, Name: brief(strings.TrimPrefix(s.Name, text(s, "gen_ai.operation.name")+" "), maxName), From: r.since(s.Start), To: r.since(s.End), First: s.First, Bad: s.Status == spans.StatusError}
 		if b.From < 0 || b.To < b.From {
 			continue
 		}

@@ -1,7 +1,7 @@
 // The app: one cursor, and all panes at it.
 
 const panes = { Summary: drawSummary, Timeline: drawTimeline, Transcript: drawTranscript, Events: drawEvents, Diff: drawDiff };
-const keys = [["→ or l", "next event"], ["← or h", "event before"], ["n / p", "next failure, failure before"], ["q", "next question to a person"], ["/", "search; Enter for the next hit"],
+const keys = [["→ or l", "next event"], ["← or h", "event before"], ["n / p", "next failure, failure before"], ["q", "next question to a person"], ["a, then 1 to 9", "that item of those that need attention; its text is on the right"], ["/", "search; Enter for the next hit"],
   ["1 to 5", "summary, timeline, transcript, events, diff"], ["Home / End", "first event, last event"], ["r", "next run"], ["c", "copy the event's line"], ["?", "this help"]];
 
 const app = {
@@ -65,6 +65,13 @@ function help() {
 const failed = r => r[MARK] === 2;
 document.addEventListener("keydown", e => {
   if (!app.run || e.ctrlKey || e.metaKey || e.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(e.target.tagName) && e.target.id !== "slider") return;
+  if (app.attends && e.key >= "1" && e.key <= "9") {
+    const item = app.run.attention[e.key - 1];
+    app.attends = false; e.preventDefault();
+    if (item && item.at >= 0) app.goSeq(item.at);
+    return;
+  }
+  app.attends = e.key === "a";
   const tabs = ["Summary", "Timeline", "Transcript", "Events", "Diff"];
   const acts = {
     ArrowRight: () => app.go(app.at + 1), l: () => app.go(app.at + 1), ArrowLeft: () => app.go(app.at - 1), h: () => app.go(app.at - 1),

@@ -51,9 +51,9 @@ function drawRight(app) {
     make("h2", {}, "State after this event"),
     dl([["run", s.status], ["open calls", open.length ? open.join(", ") : "none"], ["waits for", s.questions.length ? s.questions.join(", ") : "nobody"],
       ["calls", c.calls && c.calls + (c.failed ? " (" + c.failed + " failed)" : "")], ["model calls", c.models || ""], ["messages", c.messages || ""], ["tokens", c.tokens || ""],
-      ["cost", c.cost !== undefined ? "$" + c.cost : ""], ["violations", c.violations || ""]]),
+      ["cost", c.cost !== undefined ? "$" + Number(c.cost.toFixed(4)) : ""], ["violations", c.violations || ""]]),
     run.rows.length > 4096 && s.counted >= 0 && make("p", { class: "weak" }, "The figures are those after event " + run.rows[s.counted][SEQ] + "."),
-    make("table", {}, make("caption", {}, "Agents now"), ...Object.entries(s.agents).map(([id, w]) => make("tr", {}, make("th", { scope: "row" }, visible(nameOf(run, id) || "run")), make("td", {}, visible(w))))),
+    make("table", {}, make("caption", {}, "Agents now"), ...Object.entries(s.agents).map(([id, w]) => make("tr", {}, make("th", { scope: "row", class: "wrap" }, visible(nameOf(run, id) || "run")), make("td", {}, visible(w))))),
     Object.keys(s.tree).length > 0 && make("details", {}, make("summary", {}, "state tree"), long(JSON.stringify(s.tree, null, 2))));
 }
 
@@ -61,10 +61,11 @@ function drawRight(app) {
 function drawSummary(app, box) {
   const run = app.run;
   const lines = items => make("ul", {}, ...items.map(i => make("li", {}, jump(app, i.at, i.text, i.mark))));
-  const part = (name, items) => items.length > 0 && make("section", {}, make("h2", {}, name), lines(items));
+  const part = (name, items, list) => items.length > 0 && make("section", {}, make("h2", {}, name), (list || lines)(items));
+  const numbered = items => make("ol", {}, ...items.map(i => make("li", {}, jump(app, i.at, i.text, i.mark))));
   const most = 12, every = run.items.filter(i => ["asked", "answered", "message", "handoff", "decision", "approval", "question"].includes(i.topic));
   const told = every.slice(0, most);
-  fill(box, part("Needs attention", run.attention), part("Asked, answered, said", told),
+  fill(box, part("Needs attention", run.attention, numbered), part("Asked, answered, said", told),
     every.length > most && make("p", { class: "weak" }, every.length - most + " more in the transcript"), part("Rules that are violated", run.rules),
     ...run.tables.map(t => make("section", {}, make("h2", {}, t.name), make("table", {}, make("tr", {}, ...t.columns.map(c => make("th", { scope: "col" }, c))),
       ...t.rows.map(r => make("tr", {}, ...r.map(c => make("td", {}, visible(c)))))))));

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/capture"
 	"github.com/agentevents/agentevents/internal/effort"
 	"github.com/agentevents/agentevents/view"
 )
@@ -106,6 +107,38 @@ func TestKeys(t *testing.T) {
 	require.True(t, eval[bool](p, `document.getElementById("help").open`))
 	p.keys(kb.Escape + "4" + kb.Home)
 	require.Zero(t, at())
+	p.clean()
+}
+
+// Each failed call of a session is three keys or fewer from the start page, with its text.
+func TestFailuresAreNear(t *testing.T) {
+	ctx := browser(t)
+	var events []agentevents.Event
+	sessions, err := capture.Open("../../../capture/testdata/claude/fail", capture.Options{})
+	require.NoError(t, err)
+	for _, s := range sessions {
+		for line, err := range s.Lines() {
+			require.NoError(t, err)
+			events = append(events, *line.Event)
+		}
+	}
+	p := open(t, ctx, view.Options{}, view.Log{Name: "fail", Events: seq(events)})
+	failed := 0
+	for i := range events {
+		r, ok := events[i].Payload.(*agentevents.ToolReturned)
+		if !ok || r.Status != agentevents.ToolStatusError {
+			continue
+		}
+		failed++
+		reached := false
+		for key := '1'; key <= '9' && !reached; key++ {
+			p.keys("1a" + string(key))
+			right := eval[string](p, `$("right").textContent`)
+			reached = strings.Contains(right, r.CallID) && strings.Contains(right, strings.Fields(r.Error.V.Message + r.ResultSummary + string(r.Result))[0])
+		}
+		require.True(t, reached, r.CallID)
+	}
+	require.Greater(t, failed, 3)
 	p.clean()
 }
 

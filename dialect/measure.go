@@ -44,8 +44,8 @@ type Measure struct {
 	words   Words
 	losses  Losses
 	shapes  map[reflect.Type]*shape
-	whys    map[lossOf]map[string]*why     // by pointer
-	waiting map[string][]agentevents.Event // by run: events whose lines have not come
+	whys    map[lossOf]map[string]*why                          // by pointer
+	waiting map[string]map[agentevents.Kind][]agentevents.Event // by run: events whose lines have not come
 	// Of the event that was written last:
 	own     agentevents.Event // a copy, so that the caller's stays off the heap
 	ev      *agentevents.Event
@@ -131,14 +131,14 @@ func (m *Measure) Waits(ev *agentevents.Event) {
 		return
 	}
 	if m.waiting == nil {
-		m.waiting = map[string][]agentevents.Event{}
+		m.waiting = map[string]map[agentevents.Kind][]agentevents.Event{}
 	}
-	list := m.waiting[ev.RunID]
-	run := ev.RunID
-	if list == nil {
-		run = strings.Clone(run)
+	kinds := m.waiting[ev.RunID]
+	if kinds == nil {
+		kinds = map[agentevents.Kind][]agentevents.Event{}
+		m.waiting[strings.Clone(ev.RunID)] = kinds
 	}
-	m.waiting[run] = append(list, *ev)
+	kinds[ev.Kind()] = append(kinds[ev.Kind()], *ev)
 }
 
 // Came counts the losses of the events that wait and have these lines.
@@ -166,8 +166,11 @@ func (m *Measure) Ends() {
 		return
 	}
 	for _, run := range slices.Sorted(maps.Keys(m.waiting)) {
-		for _, ev := range m.waiting[run] {
-			m.losses.Add(&ev, Dropped, "", noReader)
+		kinds := m.waiting[run]
+		for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+			for i := range kinds[kind] {
+				m.losses.Add(&kinds[kind][i], Dropped, "", noReader)
+			}
 		}
 	}
 	m.waiting = nil
@@ -184,17 +187,18 @@ func (m *Measure) take(back *agentevents.Event) bool {
 		for run = range m.waiting {
 		}
 	}
-	list := m.waiting[run]
-	i := slices.IndexFunc(list, func(ev agentevents.Event) bool { return ev.Kind() == back.Kind() })
-	if i < 0 {
+	kinds := m.waiting[run]
+	list := kinds[back.Kind()]
+	if len(list) == 0 {
 		return false
 	}
-	m.own = list[i]
+	m.own, list[0] = list[0], agentevents.Event{}
 	m.ev = &m.own
-	if list = slices.Delete(list, i, i+1); len(list) == 0 {
+	if kinds[back.Kind()] = list[1:]; len(list) == 1 {
+		delete(kinds, back.Kind())
+	}
+	if len(kinds) == 0 {
 		delete(m.waiting, run)
-	} else {
-		m.waiting[run] = list
 	}
 	return true
 }

@@ -146,16 +146,18 @@ func (m *Measure) Came(lines []byte) {
 	if m == nil || m.dec == nil || len(lines) == 0 {
 		return
 	}
-	defer m.release()
-	m.decode(lines)
-	for i := range m.back {
-		back := &m.back[i]
-		if m.take(back) {
-			m.compare(back, lines)
-		} else {
-			m.ev = back
-			m.whole(Made, m.as(Made, back.Kind(), back.Kind()))
+	for line := range bytes.SplitSeq(lines, newline) { // each event is compared with its own line
+		m.decode(line)
+		for i := range m.back {
+			back := &m.back[i]
+			if m.take(back) {
+				m.compare(back, line)
+			} else {
+				m.ev = back
+				m.whole(Made, m.as(Made, back.Kind(), back.Kind()))
+			}
 		}
+		m.release()
 	}
 	m.own, m.ev = agentevents.Event{}, nil
 }
@@ -199,6 +201,9 @@ func (m *Measure) take(back *agentevents.Event) bool {
 	}
 	if len(kinds) == 0 {
 		delete(m.waiting, run)
+		if len(m.waiting) < 2 { // walking through a map takes time for all that it once had
+			m.waiting = maps.Collect(maps.All(m.waiting))
+		}
 	}
 	return true
 }

@@ -270,7 +270,7 @@ func (m *machine) nameless(ev *Event) *AgentState {
 	if a == nil {
 		a = m.bySpan[ev.ParentSpanID]
 	}
-	if a == nil && ev.Kind() == KindAgentEnded && m.find(ev.AgentID) == nil {
+	if a == nil && ev.SpanID != "" && ev.Kind() == KindAgentEnded && m.find(ev.AgentID) == nil {
 		return m.onlyNameless()
 	}
 	if a == nil || !a.waitsForName() {

@@ -256,7 +256,7 @@ func (g *generator) endAgent(a *agent) bool {
 	if g.chance(70) {
 		p.Totals = agentevents.Opt[agentevents.Totals]{}
 	} else {
-		p.Totals = agentevents.Some(agentevents.Totals{Steps: 1 << 60, ToolCalls: 1 << 40, AuditCheckpoints: 3 << 20, AuditsPassed: 1 << 20, AuditsFailed: 1 << 20})
+		p.Totals = agentevents.Some(agentevents.Totals{Steps: math.MaxInt32, ToolCalls: math.MaxInt32, AuditCheckpoints: 3 << 20, AuditsPassed: 1 << 20, AuditsFailed: 1 << 20})
 	}
 	return g.act(a, p)
 }

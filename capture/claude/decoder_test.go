@@ -547,7 +547,7 @@ func TestInterrupted(t *testing.T) {
 // message counts, once, and only if no result states the usage of the turn.
 func TestUsageOfMessages(t *testing.T) {
 	const task = "toolu_00000001"
-	said := func(id, model string, in, out, read int, more ...string) string {
+	said := func(id, model string, in, out, read int64, more ...string) string {
 		return fmt.Sprintf(`{"type":"assistant","message":{"id":%q,"model":%q,"content":[{"type":"text","text":"x"}],`+
 			`"usage":{"input_tokens":%d,"output_tokens":%d,"cache_read_input_tokens":%d}}%s}`, id, model, in, out, read, strings.Join(more, ""))
 	}

@@ -62,7 +62,7 @@ func drawTurn(rnd *rand.Rand, n int) (d drawnTurn, pieces []string) {
 func TestSisterTurnsOpenHarness(t *testing.T) {
 	drawLogs(t, func(t *testing.T, rnd *rand.Rand) {
 		var log []string
-		at := 1777100000000
+		at := int64(1777100000000)
 		add := func(typ string, members ...any) {
 			at += 1000
 			log = append(log, object(append([]any{"type", typ, "timestamp", at}, members...)...))

@@ -18,7 +18,7 @@ func TestOneCallIsOneCall(t *testing.T) {
 	at := 0
 	line := func(typ, id, rest string) string {
 		at += 100
-		return fmt.Sprintf(`{"type":"TOOL_CALL_%s","toolCallId":%q%s,"timestamp":%d}`+"\n", typ, id, rest, 1793523600000+at)
+		return fmt.Sprintf(`{"type":"TOOL_CALL_%s","toolCallId":%q%s,"timestamp":%d}`+"\n", typ, id, rest, 1793523600000+int64(at))
 	}
 	started := `{"type":"RUN_STARTED","threadId":"th","runId":"rn","timestamp":1793523600000}` + "\n"
 	finished := `{"type":"RUN_FINISHED","threadId":"th","runId":"rn","timestamp":1793523609000}` + "\n"

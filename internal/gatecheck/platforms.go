@@ -16,8 +16,9 @@ import (
 	"strings"
 )
 
-// systems are the operating systems that the gate does not run on, and modules support.
-var systems = []string{"darwin", "windows"}
+// systems are the systems that modules support and the gate does not run on. One of them has
+// an int of 32 bits.
+var systems = []struct{ os, arch string }{{"darwin", "amd64"}, {"windows", "amd64"}, {"linux", "386"}}
 
 // platforms type-checks modules and their tests for other systems. It does so from source,
 // which takes a small part of the CPU time of go vet: that first compiles all dependencies.
@@ -27,10 +28,10 @@ func platforms(modules []string, out io.Writer) error {
 	}
 	return printed(out, func() (problems []string, err error) {
 		for _, system := range systems {
-			p := &platform{system: system, fset: token.NewFileSet(), standard: map[string]*types.Package{"unsafe": types.Unsafe}, seen: map[string]bool{}}
+			p := &platform{os: system.os, arch: system.arch, fset: token.NewFileSet(), standard: map[string]*types.Package{"unsafe": types.Unsafe}, seen: map[string]bool{}}
 			for _, module := range modules {
 				if err := p.check(module); err != nil {
-					return nil, fmt.Errorf("module %s on %s: %w", module, system, err)
+					return nil, fmt.Errorf("module %s on %s/%s: %w", module, system.os, system.arch, err)
 				}
 			}
 			problems = append(problems, p.problems...)
@@ -40,7 +41,7 @@ func platforms(modules []string, out io.Writer) error {
 }
 
 type platform struct {
-	system   string
+	os, arch string
 	fset     *token.FileSet
 	standard map[string]*types.Package // packages of the standard library, by the path that go list gives them
 	packages map[string]*types.Package // the others of a module
@@ -60,7 +61,7 @@ type listed struct {
 func (p *platform) check(module string) error {
 	cmd := exec.Command("go", "list", "-deps", "-test", "-json=ImportPath,Dir,GoFiles,ImportMap,Module", "./...")
 	cmd.Dir, cmd.Stderr = module, os.Stderr
-	cmd.Env = append(cmd.Environ(), "GOOS="+p.system, "CGO_ENABLED=0", "GOWORK=off")
+	cmd.Env = append(cmd.Environ(), "GOOS="+p.os, "GOARCH="+p.arch, "CGO_ENABLED=0", "GOWORK=off")
 	out, err := cmd.Output()
 	if err != nil {
 		return err
@@ -83,7 +84,7 @@ func (p *platform) check(module string) error {
 func (p *platform) add(l listed) {
 	own := l.Module != nil && l.Module.Main
 	note := func(err error) {
-		if text := fmt.Sprintf("%v (%s)", err, p.system); own && !p.seen[text] {
+		if text := fmt.Sprintf("%v (%s/%s)", err, p.os, p.arch); own && !p.seen[text] {
 			p.problems, p.seen[text] = append(p.problems, text), true
 		}
 	}
@@ -97,7 +98,7 @@ func (p *platform) add(l listed) {
 		files = append(files, f)
 	}
 	path, _, _ := strings.Cut(l.ImportPath, " ")
-	conf := types.Config{Importer: importer{p, l.ImportMap}, IgnoreFuncBodies: !own, Sizes: types.SizesFor("gc", "amd64"), Error: note}
+	conf := types.Config{Importer: importer{p, l.ImportMap}, IgnoreFuncBodies: !own, Sizes: types.SizesFor("gc", p.arch), Error: note}
 	checked, _ := conf.Check(path, p.fset, files, nil) // note has the errors
 	if l.Module == nil {
 		p.standard[l.ImportPath] = checked

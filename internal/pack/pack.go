@@ -120,7 +120,7 @@ func (p *Packer) pack(dst, text []byte) []byte {
 			next += i - done + n
 		} else {
 			away := at - (next + i - done)
-			dst = binary.AppendUvarint(dst, uint64(away<<1^away>>63)<<1)
+			dst = binary.AppendUvarint(dst, uint64(away<<1^away>>(bits.UintSize-1))<<1)
 			next = at + n
 		}
 		done = i + n

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -403,7 +404,7 @@ func (m *merge) run(yield func(Item) bool) {
 			return
 		}
 	}
-	m.f.end(&Line{Thread: files[0].Facts.Thread, Number: 1 << 40})
+	m.f.end(&Line{Thread: files[0].Facts.Thread, Number: math.MaxInt32})
 	flush(last.File, last.Line)
 }
 

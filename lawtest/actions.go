@@ -1,6 +1,7 @@
 package lawtest
 
 import (
+	"math"
 	"slices"
 	"strconv"
 

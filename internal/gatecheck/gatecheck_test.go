@@ -193,7 +193,7 @@ func TestPlatforms(t *testing.T) {
 	var out strings.Builder
 	require.EqualError(t, run([]string{"platforms", "good", "bad"}, &out), "3 problems")
 	require.Regexp(t, `^\S+/bad/bad_test\.go:5:25: undefined: helper \(windows/amd64\)
-\S+/bad/lock_unix\.go:5:26: .* overflows.* \(linux/386\)
+\S+/bad/lock_unix\.go:5:26: .*overflows.* \(linux/386\)
 \S+/bad/lock_windows\.go:5:9: cannot use "" .*
 $`, out.String())
 	require.Error(t, run([]string{"platforms", "none"}, io.Discard))

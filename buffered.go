@@ -14,7 +14,7 @@ import (
 	"github.com/agentevents/agentevents/internal/turns"
 )
 
-// Overflow says what [Buffered] does when its buffer is full.
+// Overflow selects how [Buffered] acts when its buffer is full.
 type Overflow uint8
 
 // The policies.
@@ -22,14 +22,12 @@ const (
 	OverflowBlock      Overflow = iota // wait for room: nothing is lost, the run may be slowed
 	OverflowDropNewest                 // lose the event that does not fit
 	OverflowDropOldest                 // lose the event that waited longest
-	// OverflowDropDeltas loses deltas only ([KindInfo], Droppable): one that does not fit,
-	// and all that follow in its block until the block ends, so that no block has a hole.
-	// An event that is no delta takes the place of the deltas that wait, which are lost in
-	// the same way, as they alone should not slow a run. Only when none is left it waits for
-	// room, as with OverflowBlock. So nothing is lost that a fold needs, provided that the
-	// whole of a block follows its deltas, as a [ModelCall] and [ToolReturned] have it. In
-	// a run in which 1,024 blocks are cut off at the same time all deltas are lost until it
-	// ends.
+	// OverflowDropDeltas loses deltas only ([KindInfo], Droppable): one that does not fit, and all
+	// that follow in its block until the block ends, so that no block has a hole. Any other event
+	// replaces the waiting deltas, which are lost in the same way. If no delta waits, it waits for
+	// room, as with OverflowBlock. A fold loses nothing if the whole block follows its deltas, as
+	// with [ModelCall] and [ToolReturned]. In a run in which 1,024 blocks are cut off at the same
+	// time all deltas are lost until it ends.
 	OverflowDropDeltas
 
 	overflows = iota
@@ -76,12 +74,12 @@ type BufferedSink struct {
 
 // A commitWait is a call of Commit that waits.
 type commitWait struct {
-	end  uint64 // number behind the last item that it waits for
+	end  uint64 // number after the last item that it waits for
 	done bool
 	err  error
 }
 
-// A buffered item is an event, or what the sink is told of a run.
+// A buffered item is an event, or a notice to the sink about a run.
 type buffered struct {
 	ctx    context.Context
 	ev     Event
@@ -92,12 +90,12 @@ type buffered struct {
 // BufferedStats count events. Queued is the sum of Waiting, Written, Failed and all of
 // Dropped, at any time.
 //
-// What the buffer refuses with an error is not counted, nor what [SkipReplayed] and
-// [WithoutDeltas] leave out.
+// Events that the buffer refuses with an error are not counted, nor are those that [SkipReplayed]
+// and [WithoutDeltas] omit.
 type BufferedStats struct {
 	Queued  uint64          // the buffer was given them
 	Waiting uint64          // they are in the buffer, or being delivered
-	Written uint64          // the sink behind it took them
+	Written uint64          // the sink took them
 	Failed  uint64          // the sink returned an error or panicked, in the last try
 	Dropped map[Kind]uint64 // lost, by kind; unknown kinds count as ""; nil when none is lost
 	Retried uint64          // tries after the first one of an event; of no sum
@@ -111,37 +109,34 @@ const (
 	maxFailures = 1024
 )
 
-// ErrDropped is what [BufferedSink.Flush] and Close report, with the number,
-// when events were dropped since the last report.
+// [BufferedSink.Flush] and Close return ErrDropped, with the number, if events were dropped since
+// the last report.
 var ErrDropped = errors.New("agentevents: events were dropped")
 
 // Buffered returns a sink that queues up to size events (below 1 it means 1) and
 // delivers them to s, in order, from one goroutine that ends with Close.
 //
-// With [OverflowBlock] Emit queues its event, lets other events of the run go
-// on, and waits for room before it returns; with [OverflowDropDeltas] it does for
-// events that are no deltas. So the queue may hold one event
-// more for every goroutine that is emitting, and s may emit into any run: with
-// the context it is given, or it could wait for the room that it makes.
+// With [OverflowBlock] Emit queues its event, lets other events of the run go on, and waits for
+// room before it returns; with [OverflowDropDeltas] it does so for events other than deltas. So the
+// queue may hold one event more for every goroutine that is emitting, and s may emit into any run:
+// with the context it is given, or it could wait for the room that it makes.
 //
-// Errors of s come back from Flush and Close. What was dropped is counted:
-// see [BufferedSink.Stats]; Flush and Close report it as [ErrDropped]. A sink
-// that ends the goroutine gets no more events: what is queued counts as
-// dropped, and WriteEvent returns an error.
+// Errors of s come back from Flush and Close. Dropped events are counted: see [BufferedSink.Stats];
+// Flush and Close report them as [ErrDropped]. A sink that ends the goroutine gets no more events:
+// the queued ones count as dropped, and WriteEvent returns an error.
 //
-// An event that s refuses with a temporary error is tried again, after 10 milliseconds
-// first, then after twice as long each time, up to a second, and the events behind it wait.
-// When s has been down for 30 seconds, events fail after one try, until one gets through. An
-// error is temporary if one in its chain has a method Temporary() bool that returns true, as
-// the time-outs of net and context do. So s returns such an error only for an event that it
-// may get twice. Close, also of the emitter, ends the pause; then an event is tried once
-// more only.
+// An event that s refuses with a temporary error is tried again, after 10 milliseconds first, then
+// after twice as long each time, up to a second, and later events wait. When s has been down for 30
+// seconds, events fail after one try, until one gets through. An error is temporary if one in its
+// chain has a method Temporary() bool that returns true, as the time-outs of net and context do. So
+// s returns such an error only for an event that it may get twice. Close, also of the emitter, ends
+// the pause; then an event is tried once more only.
 //
-// A [Resumer] or [Releaser] behind the buffer is told in order; that is never dropped.
-// A [Tracer] behind the buffer is asked at once, while it may be receiving
-// earlier events. With a [Committer] behind it, Emit returns when the event is durable,
-// unless the policy drops such events: see [BufferedSink.Commit]. A sink that cannot be used and an unknown
-// policy are refused by [NewEmitter], and WriteEvent returns an error.
+// If s is a [Resumer] or [Releaser], it is told in order; these notices are never dropped. If s is
+// a [Tracer], it is asked at once, while it may be receiving earlier events. If s is a [Committer],
+// Emit returns when the event is durable, unless the policy drops such events: see
+// [BufferedSink.Commit]. A sink that cannot be used and an unknown policy are refused by
+// [NewEmitter], and WriteEvent returns an error.
 func Buffered(s Sink, size int, policy Overflow) *BufferedSink {
 	b := &BufferedSink{entry: newSinkEntry(s), policy: policy, size: max(size, 1), done: make(chan struct{}), stop: make(chan struct{})}
 	b.changed = sync.NewCond(&b.mu)
@@ -161,9 +156,9 @@ func Buffered(s Sink, size int, policy Overflow) *BufferedSink {
 
 func (b *BufferedSink) ok() bool { return b != nil && b.entry != nil }
 
-// WriteEvent queues the event. With [OverflowBlock], and with [OverflowDropDeltas] if the
-// event is no delta, it then waits until the queue is no longer than the buffer. After
-// Close it returns [ErrClosed].
+// WriteEvent queues the event. With [OverflowBlock], and with [OverflowDropDeltas] unless the event
+// is a delta, it then waits until the queue is no longer than the buffer. After Close it returns
+// [ErrClosed].
 func (b *BufferedSink) WriteEvent(ctx context.Context, ev Event) error {
 	ctx = orBackground(ctx)
 	if err := b.put(ctx, ev); err != nil {
@@ -173,8 +168,8 @@ func (b *BufferedSink) WriteEvent(ctx context.Context, ev Event) error {
 	return nil
 }
 
-// put queues the event, in place of another one or not at all where the policy
-// says so. It waits for nothing.
+// put queues the event, replaces another one or drops it, according to the policy. It does not
+// wait.
 func (b *BufferedSink) put(ctx context.Context, ev Event) error {
 	if !b.ok() {
 		return ErrZeroValue
@@ -188,7 +183,7 @@ func (b *BufferedSink) put(ctx context.Context, ev Event) error {
 	return b.add(buffered{ctx: ctx, ev: ev})
 }
 
-// ResumeRun queues the call for the sink behind the buffer, if it is a [Resumer].
+// ResumeRun queues the call for the wrapped sink, if that is a [Resumer].
 func (b *BufferedSink) ResumeRun(ctx context.Context, snapshot *RunSnapshot) error {
 	if !b.ok() {
 		return ErrZeroValue
@@ -199,7 +194,7 @@ func (b *BufferedSink) ResumeRun(ctx context.Context, snapshot *RunSnapshot) err
 	return b.add(buffered{ctx: orBackground(ctx), tell: func(ctx context.Context) error { return b.entry.resumeRun(ctx, snapshot) }})
 }
 
-// ReleaseRun queues the call for the sink behind the buffer, if it is a [Releaser].
+// ReleaseRun queues the call for the wrapped sink, if that is a [Releaser].
 func (b *BufferedSink) ReleaseRun(ctx context.Context, runID string) error {
 	if !b.ok() {
 		return ErrZeroValue
@@ -249,8 +244,8 @@ func (b *BufferedSink) add(item buffered) error {
 // at returns the i-th item of the queue. b.mu is held.
 func (b *BufferedSink) at(i int) *buffered { return &b.queue[(b.head+i)%len(b.queue)] }
 
-// admit reports whether an event is queued, and drops other ones where the policy says so.
-// b.mu is held.
+// admit reports whether an event is queued, and drops other ones according to the policy. b.mu is
+// held.
 func (b *BufferedSink) admit(ev *Event) bool {
 	full := b.n >= b.size
 	switch b.policy {
@@ -294,9 +289,9 @@ func (b *BufferedSink) lost() (n uint64) {
 	return n
 }
 
-// room waits until the queue is no longer than the buffer, if an event that was queued has
-// to. lasting says that it is no delta. It does not wait when c is a call that the
-// buffer's goroutine makes or waits for.
+// room waits until the queue fits the buffer, if the queued event has to wait. lasting means that
+// the event is not a delta. It does not wait when c is a call that the buffer's goroutine makes or
+// waits for.
 func (b *BufferedSink) room(c *reentry.Call, lasting bool) {
 	if b.policy != OverflowBlock && (b.policy != OverflowDropDeltas || !lasting) {
 		return
@@ -312,8 +307,8 @@ func (b *BufferedSink) room(c *reentry.Call, lasting bool) {
 	c.Waited()
 }
 
-// dropOldest removes the event that waited longest. What is told before it stays in
-// front. b.mu is held.
+// dropOldest removes the event that waited longest. Notices before it keep their place. b.mu is
+// held.
 func (b *BufferedSink) dropOldest() bool {
 	for i := range b.n {
 		if b.at(i).tell != nil {
@@ -329,8 +324,8 @@ func (b *BufferedSink) dropOldest() bool {
 	return false
 }
 
-// dropDeltas removes all deltas of the queue, and cuts those of their blocks that do not
-// end there. b.mu is held.
+// dropDeltas removes all deltas of the queue, and cuts off their blocks that do not end there. b.mu
+// is held.
 func (b *BufferedSink) dropDeltas() {
 	var fresh cuts
 	kept := 0
@@ -389,7 +384,7 @@ func (b *BufferedSink) deliver() {
 	}
 }
 
-// What the goroutine does next.
+// The next act of the goroutine.
 const (
 	toDeliver = iota
 	toCommit
@@ -487,7 +482,7 @@ func (b *BufferedSink) hurry() {
 	b.stopped = true
 }
 
-// temporary reports whether an error says so of itself.
+// temporary reports whether an error calls itself temporary.
 func temporary(err error) (is bool) {
 	if err == nil {
 		return false
@@ -585,23 +580,22 @@ func (b *BufferedSink) tellCommits(end uint64, err error) {
 	b.commits = slices.Delete(b.commits, 0, n)
 }
 
-// waits reports whether Commit waits, because the policy may not drop what it waits for.
+// waits reports whether Commit waits: the policy then cannot drop the events in question.
 func (b *BufferedSink) waits() bool {
 	return b.policy == OverflowBlock || b.policy == OverflowDropDeltas
 }
 
-// Commit waits until the events that were queued before the call are delivered, and durable
-// by one Commit of the sink behind the buffer, which all who wait share. Its error comes
-// back to each of them, and from Flush or Close. Emit gets the error of the delivery of its
-// event as well.
+// Commit waits until the events that were queued before the call are delivered, and durable by one
+// Commit of the wrapped sink, which all waiting callers share. Its error comes back to each of
+// them, and from Flush or Close. Emit gets the error of the delivery of its event as well.
 //
 // That sink commits when the queue is empty, and after 64 events. With [OverflowDropNewest]
 // and [OverflowDropOldest] nobody waits, and with [OverflowDropDeltas] Emit does not for a
 // delta: then Flush waits for the commit and has its error. Nor does the sink itself wait,
 // with the context that it is given.
 //
-// Commit returns nil at once when the sink is no [Committer]. When the context ends first,
-// it says how many events are waiting.
+// Commit returns nil at once if the sink does not implement [Committer]. If the context ends first,
+// the error has the number of waiting events.
 func (b *BufferedSink) Commit(ctx context.Context) error {
 	if !b.ok() {
 		return ErrZeroValue
@@ -609,7 +603,7 @@ func (b *BufferedSink) Commit(ctx context.Context) error {
 	return b.commit(orBackground(ctx), "")
 }
 
-// commit is Commit by the emitter of an event. The empty id is that of none.
+// commit is Commit for the event with the given id, or for no event if id is "".
 func (b *BufferedSink) commit(ctx context.Context, id string) error {
 	if b.entry.committer == nil || !b.waits() {
 		return nil
@@ -707,12 +701,11 @@ func (b *BufferedSink) Stats() BufferedStats {
 	return out
 }
 
-// Flush waits until the events that were queued before the call are delivered, and
-// committed if the sink behind the buffer is a [Committer].
-// Then it flushes the sink behind the buffer and reports what failed since the
-// last report. When the context ends first, Flush says how many events are still
-// waiting. A context that ended before the call gives them a second. The sink
-// behind the buffer must not call it: that is [ErrReentrant].
+// Flush waits until the events that were queued before the call are delivered, and committed if the
+// wrapped sink is a [Committer]. Then it flushes the wrapped sink and reports the failures since
+// the last report. If the context ends first, the error has the number of waiting events. A context
+// that ended before the call gives them a second. The wrapped sink must not call Flush: it gets
+// [ErrReentrant].
 func (b *BufferedSink) Flush(ctx context.Context) error {
 	if !b.ok() {
 		return ErrZeroValue
@@ -776,9 +769,9 @@ func (b *BufferedSink) report() error {
 	return errors.Join(errs...)
 }
 
-// Close delivers what is queued, ends the goroutine and closes the sink behind
-// it. It waits for that sink, which must not call it; give Flush a deadline first
-// to bound the wait. It does not wait until a temporary error is over.
+// Close delivers the queue, ends the goroutine and closes the wrapped sink. It waits for that sink,
+// which must not call it; give Flush a deadline first to bound the wait. It does not wait until a
+// temporary error is over.
 func (b *BufferedSink) Close() error {
 	if !b.ok() {
 		return ErrZeroValue
@@ -786,8 +779,8 @@ func (b *BufferedSink) Close() error {
 	return b.close(context.Background())
 }
 
-// close is Close, for as long as the context allows. Then the goroutine goes on by
-// itself, and ends when it has delivered what is queued.
+// close is Close, for as long as the context allows. Then the goroutine goes on by itself, and ends
+// when it has delivered the queue.
 func (b *BufferedSink) close(ctx context.Context) error {
 	ctx, cancel := turns.Grace(ctx)
 	defer cancel()

@@ -4,8 +4,8 @@ import "iter"
 
 //go:generate go run ./internal/gen
 
-// The kinds, in the order of a run's life. KindX is the kind of the payload
-// struct X: the comment of X says what it means.
+// The kinds, in the order of a run's life. KindX is the kind of the payload struct X, whose comment
+// has its meaning.
 const (
 	KindSessionStarted   Kind = "session.started"
 	KindSessionCompleted Kind = "session.completed"
@@ -92,12 +92,12 @@ const (
 	KindMemoryChanged         Kind = "memory.changed"
 )
 
-// A Role is what a kind does to its subject.
+// A Role is the effect of a kind on its subject.
 type Role uint8
 
 // The roles.
 const (
-	RolePoint  Role = iota // says something about its subject; neither opens nor closes it
+	RolePoint  Role = iota // reports on its subject; neither opens nor closes it
 	RoleOpens              // opens its subject
 	RoleDelta              // adds a piece to its subject before the closing event
 	RoleCloses             // closes its subject
@@ -116,20 +116,19 @@ func (r Role) String() string {
 	return "point"
 }
 
-// KindInfo is the catalog's row of a kind. It tells readers what the kind means
-// without its struct.
+// KindInfo is the catalog's row of a kind. It tells readers the meaning of the kind without its
+// struct.
 type KindInfo struct {
 	Kind Kind // the kind
-	Role Role // what the kind does to its subject
-	// Subject is what the kind opens, feeds, closes or reports on: run, agent,
-	// tool_call, text, …
+	Role Role // the kind's effect on its subject
+	// Subject is the thing that the kind opens, feeds, closes or reports on: run, agent, tool_call,
+	// text, …
 	Subject string
-	// Droppable says that a log of a finished run may leave out events of the
-	// kind: the snapshot stays the same as long as the log has the closing event
-	// of their block.
+	// Droppable means that a log of a finished run may omit events of the kind: the snapshot stays
+	// the same as long as the log has the closing event of their block.
 	Droppable bool
-	// ByAgent says that the agent itself acts. Such an event is refused once the
-	// agent is at a terminal status (rule agent-ended-final).
+	// ByAgent means that the agent itself acts. Such an event is refused once the agent is at a
+	// terminal status (rule agent-ended-final).
 	ByAgent bool
 
 	traits traits
@@ -159,13 +158,12 @@ const (
 	ofPhase                        // carries phase as well
 	reasons                        // carries reasoning, which the policy limits
 	endsBlocks                     // may end blocks of deltas; see endsBlock
-	binds                          // has a rule in bound.go, besides that of acts
+	binds                          // has a rule in bound.go, besides the rule for acts
 )
 
-// catalog has one row per kind. The row says what the kind means and names its
-// functions. The code that appends, parses, checks and redacts a kind is
-// generated from its struct. To add a kind, add a constant, a row and a struct,
-// and run go generate.
+// catalog has one row per kind. The row has the kind's meaning and names its functions. The code
+// that appends, parses, checks and redacts a kind is generated from its struct. To add a kind, add
+// a constant, a row and a struct, and run go generate.
 var catalog = [...]KindInfo{
 	{Kind: KindSessionStarted, Role: RoleOpens, Subject: "session", traits: ofSession | afterEnd, does: &behaviour{apply: (*machine).sessionStarted, show: (*view).sessionStarted}},
 	{Kind: KindSessionCompleted, Role: RoleCloses, Subject: "session", traits: ofSession | afterEnd, does: &behaviour{apply: (*machine).sessionCompleted, show: (*view).sessionCompleted}},

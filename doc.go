@@ -28,24 +28,22 @@
 //	 │                 └ per run, from 0, without gaps
 //	 └ UUIDv7, minted by the emitter
 //	 "type":"agent.transition","runId":"r1","agentId":"coder","step":0,
-//	 └ the Kind; it decides what the payload is                └ rises when the
+//	 └ the Kind; it decides the payload's type                └ rises when the
 //	 "schemaVersion":"1.0",                                      agent thinks again
 //	 "payload":{"from":"thinking","to":"tool_call"}}
 //
-// Absent is not zero: optional fields are left out when they are absent, and
-// Go says so with [Opt]. Raw JSON of the user keeps its bytes ([JSON]). Kinds
-// and members that this version does not know survive a round trip
-// ([Unknown]).
+// Absent is not zero: the line omits an optional field that is absent, and the Go field is an
+// [Opt]. Raw JSON of the user keeps its bytes ([JSON]). Kinds and members that this version does
+// not know survive a round trip ([Unknown]).
 //
 // # Writing
 //
-// An [Emitter] is made once, with its sinks. [Emitter.Run] gives a handle to a
-// run, [Run.Agent] one to an agent, [Agent.Call] one to a tool call. One method
-// is one event, except [Agent.To] (a path of transitions) and [Agent.Do] (a
-// serial tool use). Under [LifecycleDerived], which fits most agents, the emitter puts
-// the transitions that follow in front, and none is written by hand.
-// [Agent.Model] gives a handle to a model call, which makes blocks of what the model
-// streams. [WrapTool] makes tools of plain functions that record themselves.
+// An [Emitter] is made once, with its sinks. [Emitter.Run] gives a handle to a run, [Run.Agent] one
+// to an agent, [Agent.Call] one to a tool call. One method is one event, except [Agent.To] (a path
+// of transitions) and [Agent.Do] (a serial tool use). Under [LifecycleDerived], which fits most
+// agents, the emitter puts the transitions that follow in front, and none is written by hand.
+// [Agent.Model] gives a handle to a model call, which turns the model's stream into blocks.
+// [WrapTool] makes tools of plain functions that record themselves.
 //
 //	log, err := agentevents.OpenFile("run.jsonl", agentevents.WriterOptions{})
 //	…
@@ -59,7 +57,8 @@
 //	err = coder.Emit(ctx, &agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged})
 //	err = run.Emit(ctx, &agentevents.RunCompleted{})
 //
-// [Run.Finish] and [Agent.Finish] end with an error, or without, what is open on the way out.
+// [Run.Finish] and [Agent.Finish] close everything that is still open when a function returns, with
+// an error or without.
 //
 // Twenty payloads are enough for most programs. The handles make those with a star:
 //
@@ -78,11 +77,10 @@
 // [*SinkError] means that the event was recorded and a sink failed. In
 // [ModeObserve] illegal events are recorded and reported.
 //
-// While a run is open, [Emitter.Lookup] finds it and [Run.State] tells its state. The
-// sink of package live shows whole runs, in Go and over HTTP. A [Writer] writes to
-// anything; the one of package logfile says when an event is on disk, and outlives
-// crashes and full disks. Package hooks has a breaker for runs that use too much, and
-// writes events to a slog.Logger.
+// While a run is open, [Emitter.Lookup] finds it and [Run.State] tells its state. The sink of
+// package live shows whole runs, in Go and over HTTP. A [Writer] writes to anything; the one in
+// package logfile reports when an event is on disk, and survives crashes and full disks. Package
+// hooks has a breaker for runs that use too much, and writes events to a slog.Logger.
 //
 // # Reading
 //
@@ -100,13 +98,13 @@
 //
 //   - Accepted logs have no gaps, and every sink sees the events of a run in
 //     sequence order, one at a time. Different runs do not wait for each other.
-//   - What the emitter accepted, the fold accepts; folding in pieces, or after
-//     encoding and decoding, gives the same snapshot.
-//   - What an emitter accepted a reader reads: text that is not JSON, and content that
+//   - The fold accepts every event that the emitter accepted; folding in pieces, or after encoding
+//     and decoding, gives the same snapshot.
+//   - A reader reads every event that an emitter accepted: text that is not JSON, and content that
 //     is too long for a line, is recorded in another form ([JSON], EmitterOptions.MaxLine).
-//   - Text is redacted before the rules keep any of it, and before tracer and sinks see
-//     it; only EmitterOptions.Guard sees it as it came. The deltas of a block are
-//     redacted as one text ([Policy]; [Policy.Redact] for other logs).
+//   - Text is redacted before the rules keep any of it, and before tracer and sinks see it; only
+//     EmitterOptions.Guard sees the original text. The deltas of a block are redacted as one text
+//     ([Policy]; [Policy.Redact] for other logs).
 //   - A cancelled context loses no event. A panicking sink is an error.
 //   - Illegal, dropped, lossy or unknown is always visible: as an error, a
 //     violation, a mark, a count.
@@ -115,22 +113,22 @@
 //
 //   - event: an envelope and a payload; one line of a log. A [Kind] is its type on
 //     the wire.
-//   - emit: to hand a payload to the library. The emitter accepts or refuses it; a
-//     sink receives what is accepted; a [Writer] appends its line.
-//   - rule: what the events of a run keep. A violation is an event that breaks one.
-//   - subject: what an event is about. A kind opens, feeds, closes its subject or is
-//     a point of it: that is its [Role].
+//   - emit: to hand a payload to the library. The emitter accepts or refuses it; a sink receives
+//     the accepted event; a [Writer] appends its line.
+//   - rule: a condition that the events of a run keep. A violation is an event that breaks one.
+//   - subject: the run, agent, call or other thing that an event is about. A kind opens, feeds,
+//     closes its subject or is a point of it: that is its [Role].
 //   - machine: the state that the rules are about, the same in emitter and fold.
 //   - snapshot: the state that a fold makes of a log, and goes on from.
 //   - step: the counter in the envelope. KAOS's step is [StepStarted].
 //   - call: one use of a tool; model call: one request to a model; attempt: one start
 //     of an agent.
 //   - block: a text that comes in deltas; a whole block replaces its deltas.
-//   - droppable: what a log may leave out without another snapshot, such as deltas.
+//   - droppable: an event that a log may omit without changing the snapshot, such as a delta.
 //   - extra: a member of a line that no field holds. Unknown: a kind that the
 //     catalog does not have.
-//   - dialect: the format of another document; loss: what a reader of its line does
-//     not get back.
+//   - dialect: the format of another document; loss: a part of an event that its line in a dialect
+//     cannot carry back.
 //
 // # Sources
 //

@@ -33,7 +33,7 @@ type runState struct {
 	resumes   resumes                      // guarded by end.mu
 	fenced    bool                         // a sink has said ErrFenced; guarded by end.mu
 	warned    [2]atomic.Bool               // about a violation and about a sink, see warn
-	finishing atomic.Bool                  // Run.Finish is at work: refuses what opens something
+	finishing atomic.Bool                  // Run.Finish is at work: events that open something are refused
 	end       *ending                      // the emitter has it too when the run is released
 
 	// The rest is guarded by end.mu.
@@ -54,20 +54,20 @@ type runState struct {
 
 	asks map[questionKey][]*waiter // who waits for answers; guarded by state
 
-	// state guards, in addition, what questions are about: m where apply changes it, and
-	// session. It is held for no longer, so that a question never waits for a sink.
+	// state also guards the fields that queries read: session, and m while apply changes it. It is
+	// held only that long, so that a query never waits for a sink.
 	state   sync.Mutex
 	session string // the first one that an event carries which is not droppable
 }
 
-// record is the write path. head is of the handle when the event's envelope is
-// what the handle says and no more; then its texts were checked with it.
+// record is the write path. head is the handle's encoded and checked envelope, or "" if the event
+// sets further envelope fields.
 func (s *runState) record(ctx context.Context, ev *Event, head string) error {
 	var done outcome
 	return s.recordAs(ctx, ev, head, &done)
 }
 
-// recordAs is record with what is said before.
+// recordAs is record with options that the caller has set in done.
 func (s *runState) recordAs(ctx context.Context, ev *Event, head string, done *outcome) error {
 	c := s.callFor(orBackground(ctx))
 	err := s.emit(c, ev, head, done)
@@ -110,7 +110,7 @@ func (s *runState) warn(about int, hook string, err error) {
 	}, err)
 }
 
-// callFor returns the context for what is called with the run's lock held.
+// callFor returns the context for functions that are called with the run's lock held.
 func (s *runState) callFor(ctx context.Context) *reentry.Call {
 	c := s.call.Load()
 	if c.MadeOf(ctx) {
@@ -137,7 +137,7 @@ func (s *runState) emit(c *reentry.Call, ev *Event, head string, done *outcome) 
 	return s.finish(c, ev, err, done)
 }
 
-// left ends what enter began.
+// left undoes enter.
 func (s *runState) left(c *reentry.Call, ev *Event, done *outcome) {
 	if done.exited {
 		s.abandon(c, ev, done)
@@ -146,8 +146,7 @@ func (s *runState) left(c *reentry.Call, ev *Event, done *outcome) {
 	s.leave()
 }
 
-// abandon does what is left to do for an event when a sink ended the goroutine, so that
-// Emit does not return.
+// abandon finishes an event when a sink has ended the goroutine, so that Emit does not return.
 func (s *runState) abandon(c *reentry.Call, ev *Event, done *outcome) {
 	defer s.tell(c.Outer(), done)
 	defer s.leave()
@@ -160,7 +159,7 @@ func (s *runState) abandon(c *reentry.Call, ev *Event, done *outcome) {
 	}
 }
 
-// finish is what is left of the write path once the run's lock is released.
+// finish is the rest of the write path, after the run's lock is released.
 func (s *runState) finish(c *reentry.Call, ev *Event, err error, done *outcome) error {
 	e := s.e
 	if done.ended {
@@ -180,7 +179,7 @@ func (s *runState) finish(c *reentry.Call, ev *Event, err error, done *outcome) 
 	return err
 }
 
-// report tells OnError what does not come back to the caller.
+// report passes to OnError the errors that the caller does not get.
 func (s *runState) report(done *outcome) {
 	if s.e.opts.OnError == nil && len(done.reports) > 0 {
 		s.e.keepErrors(done.reports)
@@ -194,17 +193,17 @@ func (s *runState) report(done *outcome) {
 	}
 }
 
-// outcome is what is left to do after a run's lock is released.
+// outcome collects the work that follows the release of a run's lock.
 type outcome struct {
 	number     bool         // said before: a delta gets the index that the rules expect
 	answers    questionKey  // said before: refuse with ErrAnswered unless this question is open
-	returns    bool         // said before: the event is of the return of a call, and late if its agent is at rest
+	returns    bool         // set by the caller: the event is the return of a call, and late if its agent is at rest
 	recorded   bool         // the event itself was
-	delivered  bool         // something was: the event, or what streams held back
+	delivered  bool         // the event was delivered, or held-back text
 	lasting    bool         // something that is not droppable was
 	ended      bool         // the run's terminal event was
 	exited     bool         // a sink ended the goroutine
-	lost       error        // of sinks: what Emit would have returned, then
+	lost       error        // errors of sinks that Emit would have returned
 	violations []*RuleError // for OnViolation
 	reports    []error      // for OnError
 	unheard    error        // the first one of a sink, without OnError
@@ -273,8 +272,8 @@ func (s *runState) countRefused(agent string) {
 	put(&s.refused.agents, agent, s.refused.agents[agent]+1)
 }
 
-// follow records what EmitterOptions.Follow wants to be recorded after ev. What is
-// refused of it is reported, as ev itself was recorded.
+// follow records the events that EmitterOptions.Follow returns after ev. Refusals are reported,
+// because ev itself was recorded.
 func (s *runState) follow(ctx *reentry.Call, ev *Event, done *outcome, err error) error {
 	events, perr := following(s.e.opts.Follow, *ev)
 	if perr != nil {
@@ -397,8 +396,8 @@ func (s *runState) try(ctx *reentry.Call, ev *Event, head string, done *outcome)
 	return nil, err
 }
 
-// admit checks an event and asks Guard. It returns why the event is refused; what it is
-// recorded in spite of is in sub.
+// admit checks an event and asks Guard. It returns the reason for a refusal; a violation that
+// ModeObserve records is in sub.
 func (s *runState) admit(ev *Event, sub *subject) error {
 	e := s.e
 	violation := s.m.check(ev, sub)
@@ -427,9 +426,9 @@ func (s *runState) admit(ev *Event, sub *subject) error {
 	return nil
 }
 
-// clean redacts an event. Text that should be JSON becomes JSON on the way. The event
-// may still be refused: a message, and one that is too long. err is of what streams held
-// back, which is recorded first.
+// clean redacts an event. Text that should be JSON becomes JSON on the way. The event may still be
+// refused: a message, or an event that is too long. err concerns held-back text, which is recorded
+// first.
 func (s *runState) clean(ctx *reentry.Call, ev *Event, sub *subject, head string, c *cleaner, done *outcome) (refused, err error) {
 	e := s.e
 	c.policy, c.kind = e.redact, sub.payload.kind()
@@ -459,7 +458,7 @@ func (s *runState) clean(ctx *reentry.Call, ev *Event, sub *subject, head string
 		bound := p.bindApproval()
 		ev.Payload, sub.payload = bound, ops(bound)
 	}
-	s.mark(ev, sub, c) // reasoning is cut last, and what is too long for a line, or half a secret could remain
+	s.mark(ev, sub, c) // reasoning and too long texts are cut last, or half a secret could remain
 	if long := s.fit(ev, sub, head, c.size); long != nil {
 		return long, err
 	}
@@ -481,8 +480,7 @@ func (s *runState) clean(ctx *reentry.Call, ev *Event, sub *subject, head string
 	return nil, err
 }
 
-// mark cuts the event's reasoning to what the policy allows, and marks what the
-// redaction step has changed.
+// mark cuts the event's reasoning to the policy's limit, and sets the marks of the redaction step.
 func (s *runState) mark(ev *Event, sub *subject, c *cleaner) {
 	if sub.kind.traits&reasons != 0 {
 		c.redacted = s.limitReasoning(ev, sub) || c.redacted
@@ -495,8 +493,8 @@ func (s *runState) mark(ev *Event, sub *subject, c *cleaner) {
 	}
 }
 
-// flush records what streams hold back, each in a delta of its own with the given time;
-// the zero time is now. Their blocks end.
+// flush records the held-back text of streams, each in a delta of its own with the given time; the
+// zero time is now. Their blocks end.
 func (s *runState) flush(ctx *reentry.Call, held []*stream, at time.Time, done *outcome) (err error) {
 	for _, st := range held {
 		c := s.e.redact.cleaner(st.last.Kind())
@@ -531,9 +529,8 @@ func (s *runState) flush(ctx *reentry.Call, held []*stream, at time.Time, done *
 	return err
 }
 
-// settle records what the streams of a closed run hold back, and tells the sinks that
-// it is released. It does not wait for the run's lock: whoever has it settles the run
-// before letting go.
+// settle records the held-back text of a closed run, and tells the sinks of the release. It does
+// not wait for the run's lock: whoever has it settles the run before letting go.
 func (s *runState) settle(c *reentry.Call, done *outcome) error {
 	if !s.end.mu.TryLock() {
 		return nil
@@ -546,7 +543,7 @@ func (s *runState) settle(c *reentry.Call, done *outcome) error {
 	return join(err, s.released(c, done))
 }
 
-// close records what the streams of a run hold back that emits no more.
+// close records the held-back text of a run that emits no more.
 func (s *runState) close(ctx context.Context) error {
 	c := s.callFor(ctx)
 	var done outcome
@@ -559,7 +556,7 @@ func (s *runState) close(ctx context.Context) error {
 // deliver stamps, applies and delivers an event that the redaction step has seen.
 func (s *runState) deliver(ctx *reentry.Call, ev *Event, sub *subject, head string, c *cleaner, done *outcome) (err error) {
 	e := s.e
-	// Stamp what only an accepted event gets, and apply.
+	// Stamp the fields that only an accepted event gets, and apply.
 	ev.Sequence = s.m.NextSequence // streams may have been flushed
 	if ev.ID == "" && e.opts.NewID != nil {
 		ev.ID = e.givenID()
@@ -606,9 +603,9 @@ func (s *runState) late() *runState {
 // theTracer is the number of the tracer, which is asked before the first sink.
 const theTracer = -1
 
-// hand asks the tracer, encodes an event once and gives it to the sinks, from the n-th on.
-// When one of them ends the goroutine, the others get the event on its way out. What a
-// fenced run still holds back goes nowhere.
+// hand asks the tracer, encodes an event once and gives it to the sinks, from the n-th on. When one
+// of them ends the goroutine, the others get the event on its way out. Held-back text of a fenced
+// run is discarded.
 func (s *runState) hand(ctx *reentry.Call, ev *Event, sub *subject, head string, done *outcome, n int) (err error) {
 	e := s.e
 	if s.fenced {
@@ -691,8 +688,7 @@ func (s *runState) now() time.Time {
 	return s.clock.Now()
 }
 
-// limitReasoning cuts the event's reasoning to what the policy allows, and
-// reports whether it did.
+// limitReasoning cuts the event's reasoning to the policy's limit, and reports whether it did.
 func (s *runState) limitReasoning(ev *Event, sub *subject) (cut bool) {
 	ev.Payload, cut = s.e.redact.reasoning(ev.Payload, s.e.redact.verbosity(s.m.RunID), s.reasoningUsed(ev, sub))
 	sub.payload = ops(ev.Payload)
@@ -738,8 +734,8 @@ func fillText(to *string, from string) {
 	}
 }
 
-// failed files an error of a sink: those of required ones are joined to err, and all wait
-// for OnError.
+// failed files an error of a sink: an error of a required sink is joined to err, and all errors
+// wait for OnError.
 func (e *Emitter) failed(err error, k *sinkEntry, ev *Event, done *outcome, cause error) error {
 	se := &SinkError{Sink: k.name, RunID: ev.RunID, Sequence: ev.Sequence, Err: cause}
 	if !k.required || e.opts.OnError != nil {
@@ -764,9 +760,9 @@ func join(a, b error) error {
 	return errors.Join(a, b)
 }
 
-// fill completes what the emitter knows better than its caller: the step, the
-// causation of a return, the status a transition starts from, the totals of an
-// end, why a command cannot be routed, the ids of a message. A payload is copied before it is changed.
+// fill sets the fields that the emitter knows better than its caller: the step, the causation of a
+// return, the status a transition starts from, the totals of an end, the reason why a command
+// cannot be routed, the ids of a message. A payload is copied before it is changed.
 func (s *runState) fill(ev *Event, sub *subject) {
 	a := sub.agent
 	switch p := ev.Payload.(type) {
@@ -873,8 +869,8 @@ func beginsStep(ev *Event, sub *subject) bool {
 	return sub.kind.ByAgent
 }
 
-// fillStep gives an event of an agent its current step: starts, ends and
-// audits have none, and what comes before the start is in no step.
+// fillStep gives an event of an agent its current step: starts, ends, audits and events before the
+// start have none.
 func (s *runState) fillStep(ev *Event, sub *subject) {
 	a := sub.agent
 	if sub.kind.traits&stepless != 0 {

@@ -24,7 +24,7 @@ import (
 	"github.com/agentevents/agentevents/internal/turns"
 )
 
-// Mode says what an emitter does with events that break a rule.
+// Mode selects how an emitter treats events that break a rule.
 type Mode uint8
 
 // The modes.
@@ -33,9 +33,9 @@ const (
 	// recorded. The default.
 	ModeEnforce Mode = iota
 	// ModeObserve records them, marked [MarkIllegal], and reports the violation to
-	// EmitterOptions.OnViolation; Emit returns nil. It is for logs that must not lack an
-	// event, and for captures of runs that nobody controls. What no line can carry is
-	// refused in this mode too.
+	// EmitterOptions.OnViolation; Emit returns nil. It is for logs that must not lack an event, and
+	// for captures of runs that nobody controls. An event that no line can carry is refused in this
+	// mode too.
 	ModeObserve
 
 	modes = iota
@@ -66,10 +66,10 @@ type EmitterOptions struct {
 	Sinks []Sink
 	// Lifecycle is the table of legal status transitions; default [LifecycleDerived].
 	Lifecycle Lifecycle
-	// Mode is what happens to illegal events; default [ModeEnforce].
+	// Mode selects the treatment of illegal events; default [ModeEnforce].
 	Mode Mode
-	// Redaction is what the redaction step does; nil means the default policy
-	// (see [Policy]), &Policy{Off: true} none.
+	// Redaction is the policy of the redaction step; nil means the default policy (see [Policy]),
+	// &Policy{Off: true} turns the step off.
 	Redaction *Policy
 	// Clock tells the time; nil means time.Now. It may be called concurrently,
 	// and with the lock of a run held: it must not emit.
@@ -77,42 +77,38 @@ type EmitterOptions struct {
 	// NewID mints ids of events, runs, calls and messages; nil means UUIDv7, and so
 	// does an id that is empty or no UTF-8. It is called as Clock is.
 	NewID func() string
-	// OnError is told every error of a sink, of the Redactor and of Follow, also those
-	// of required sinks, which come back from Emit as well. It is called after the event,
-	// by the emitting goroutine, and may emit and close. Close does not wait for it.
-	// Nil collects a few of those that do not come back, for Flush and Close, and logs the
-	// first one of each run to slog.Default. A function that does nothing silences them.
+	// OnError is told every error of a sink, of the Redactor and of Follow, also those of required
+	// sinks, which come back from Emit as well. It is called after the event, by the emitting
+	// goroutine, and may emit and close. Close does not wait for it. Nil keeps a few of the errors
+	// that Emit does not return, for Flush and Close, and logs the first one of each run to
+	// slog.Default. A function that does nothing silences them.
 	OnError func(error)
-	// OnViolation is told, likewise, every event that breaks a rule: one that was
-	// refused, be it of Follow, and one that was recorded in spite of it. Refused says
-	// which. A refusal is also what Emit returns. Nil logs the first one of each run to
-	// slog.Default; the fold reports those that were recorded. A function that does nothing
-	// silences them.
+	// OnViolation is told, likewise, every event that breaks a rule: one that was refused, be it of
+	// Follow, and one that was recorded in spite of it. The field Refused tells the two apart. Emit
+	// returns a refusal as well. Nil logs the first one of each run to slog.Default; the fold
+	// reports those that were recorded. A function that does nothing silences them.
 	OnViolation func(*RuleError)
-	// Guard is a further rule. It is asked about every event that keeps the
-	// library's rules, and about tool calls that do not, since the tool may run
-	// nevertheless (see [Agent.Do]); before anything is redacted or recorded. Nil is
-	// its consent. The event's Sequence is the next one; it is higher in the log when
-	// what was held back of a block is recorded in front of it (see [Policy]). It is called with the lock of the run held and must not emit;
-	// what it panics with comes back from Emit, and nothing was recorded. Nil
-	// means that there is no further rule.
+	// Guard is a further rule. It is asked about every event that keeps the library's rules, and
+	// about tool calls that do not, since the tool may run nevertheless (see [Agent.Do]); before
+	// anything is redacted or recorded. Nil is its consent. The event's Sequence is the next one;
+	// it is higher in the log if held-back text of a block is recorded first (see [Policy]). It is
+	// called with the lock of the run held and must not emit; Emit returns a panic of it as an
+	// error, and nothing was recorded. Nil means that there is no further rule.
 	Guard func(Event) *RuleError
-	// Follow is told every event that was recorded, and returns what must
-	// follow it at once: nothing of the run comes in between, and their
-	// CausationID is its ID unless they say another. They are checked like
-	// all events, may be of any agent, and are not followed themselves; what is
-	// refused of them goes to OnError too. It is called with the lock of the run
-	// held and must not emit. It is not asked about events marked [MarkReplayed], nor
-	// about what was held back of a block, nor about the transitions of
-	// [LifecycleDerived]. Nil means that nothing follows.
+	// Follow is told every event that was recorded, and returns what must follow it at once:
+	// nothing of the run comes in between, and their CausationID is its ID unless they name
+	// another. They are checked like all events, may be of any agent, and are not followed
+	// themselves; a refused one goes to OnError too. It is called with the lock of the run held and
+	// must not emit. It is not asked about events marked [MarkReplayed], nor about held-back text
+	// of a block, nor about the transitions of [LifecycleDerived]. Nil means that nothing follows.
 	Follow func(Event) []Event
 	// MaxRuns bounds the runs that are open at the same time; 0 means no
 	// bound. [Emitter.Run] refuses one more with [ErrTooManyRuns].
 	MaxRuns int `least:"0"`
 	// MaxLine is the length in bytes of the longest line, at least 1,024; 0 means [DefaultMaxLine].
-	// Who reads the log needs no less as ReaderOptions.MaxLine. The longest content
-	// of an event whose line would be longer is cut after redaction, and the event is
-	// marked [MarkSanitized]. A text keeps its beginning and ends with
+	// Readers of the log need at least this value as ReaderOptions.MaxLine. The longest content of
+	// an event whose line would be longer is cut after redaction, and the event is marked
+	// [MarkSanitized]. A text keeps its beginning and ends with
 	//
 	//	[TRUNCATED:17826152 bytes, sha256 6f1e…]
 	//
@@ -120,9 +116,9 @@ type EmitterOptions struct {
 	//
 	//	{"truncated":{"bytes":17826152,"sha256":"6f1e…","head":"{\"a\":[1,2"}}
 	//
-	// Length and hash are those of the redacted text. An event that is too long
-	// without its content is refused in every mode (rule line-length). Room is kept for
-	// what a line may get besides: a place in a trace, all marks, the highest sequence.
+	// Length and hash describe the redacted text. An event that is too long without its content is
+	// refused in every mode (rule line-length). Room is kept for later additions to a line: a place
+	// in a trace, all marks, the highest sequence.
 	MaxLine int `least:"1024"`
 }
 
@@ -157,7 +153,7 @@ type Emitter struct {
 	sinks        []*sinkEntry
 	lines        bool       // some sink wants the encoded line
 	lastingLines bool       // only of events that are not droppable
-	deltas       bool       // a required log that is no Resumer gets droppable events
+	deltas       bool       // a required log that does not implement Resumer gets droppable events
 	tracer       *sinkEntry // or nil
 	commit       []*sinkEntry
 	buffers      []*BufferedSink
@@ -192,17 +188,17 @@ const lanes = 16
 // order to refuse them. One takes about 150 bytes, a UUID's text included.
 const maxReleased = 65_536
 
-// A release is what is remembered of a released run.
+// A release is the memory of a released run.
 type release struct {
 	number int // of the release
 	end    *ending
 }
 
-// An ending is what a run and its release share.
+// An ending is shared by a run and its release.
 type ending struct {
 	closed  atomic.Bool // refuses the events of handles that are left
 	mu      sync.Mutex  // held while an event is recorded; guards the rest
-	settled bool        // what the run held back is recorded, and the sinks know of its release
+	settled bool        // the held-back text is recorded, and the sinks know of the release
 	gone    bool        // the run goes on with another ending, which gives the sequences
 	kept    uint64      // sequence after the last event that a log has
 
@@ -389,19 +385,17 @@ func (e *Emitter) lateRuns() (runs []*runState) {
 
 func byRunID(a, b *runState) int { return strings.Compare(a.m.RunID, b.m.RunID) }
 
-// Resume continues a run where a snapshot of it ends: sequences, steps, open
-// calls, the session and everything else the rules are about go on. The run must
-// not be open here; handles of it from before return [ErrClosed] from then on, and text
-// that is held back of their late deltas is recorded by the new handle.
-// Resume waits for no run: while such a handle is emitting an event it returns an
-// error. A run that has ended takes no more than what may follow its end (rule
+// Resume continues a run where a snapshot of it ends: sequences, steps, open calls, the session and
+// everything else the rules are about go on. The run must not be open here; handles of it from
+// before return [ErrClosed] from then on, and text that is held back of their late deltas is
+// recorded by the new handle. Resume waits for no run: while such a handle is emitting an event it
+// returns an error. A run that has ended accepts only the events that may follow its end (rule
 // terminal-last), not even run.resumed.
 //
-// The snapshot of a run that has begun needs a NextSequence. Snapshots in the form of the
-// resume specification have none. A snapshot from before what this emitter has recorded of
-// the run since is refused: its sequences would be used twice. Events that a required sink
-// failed to take do not count, nor deltas at the end that no required log gets. A [Resumer]
-// decides for itself.
+// The snapshot of a run that has begun needs a NextSequence. Snapshots in the form of the resume
+// specification have none. A snapshot that is older than this emitter's last event of the run is
+// refused: its sequences would be used twice. Events that a required sink failed to take do not
+// count, nor deltas at the end that no required log gets. A [Resumer] decides for itself.
 //
 // Each sink that is a [Resumer] gets a copy of the snapshot before any event. When
 // a required one fails, the run is closed again and Resume returns a [*SinkError].
@@ -541,7 +535,7 @@ func (e *Emitter) open(m *machine) (*runState, error) {
 	return s, nil
 }
 
-// release forgets a run. Its handles still take what may follow the end.
+// release forgets a run. Its handles still accept the events that may follow the end.
 func (e *Emitter) release(s *runState) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -563,12 +557,12 @@ func (e *Emitter) release(s *runState) {
 	e.releases++
 }
 
-// Flush makes every sink hand on what it has buffered, in order, and returns
-// their errors, each as a [*SinkError].
+// Flush makes every sink write its buffer, in order, and returns their errors, each as a
+// [*SinkError].
 //
-// A sink has time until the context ends. One whose turn comes after that has a
-// second, so that a cancelled context does not lose what is buffered. The error
-// names the sinks that did not finish; they go on by themselves.
+// A sink has time until the context ends. One whose turn comes after that has a second, so that a
+// cancelled context loses no buffered event. The error names the sinks that did not finish; they go
+// on by themselves.
 func (e *Emitter) Flush(ctx context.Context) error {
 	if !e.ok() {
 		return ErrZeroValue
@@ -595,15 +589,13 @@ func (e *Emitter) flush(ctx context.Context) (finished []*sinkEntry, errs []erro
 	return finished, errs
 }
 
-// Close refuses new events, waits for those being emitted, records what the redaction
-// step holds back of blocks that have not ended (see [Policy]), flushes all sinks and
-// closes all sinks. All of this has time until the context ends. What begins
-// after that has a second, each sink by itself, so that a cancelled context does
-// not lose what is buffered.
+// Close refuses new events, waits for those being emitted, records the text that the redaction step
+// holds back of open blocks (see [Policy]), flushes all sinks and closes all sinks. All of this has
+// time until the context ends. A step that begins later has one second for each sink, so that a
+// cancelled context loses no buffered event.
 //
-// The error names what did not finish; then Close may be called again. Sinks
-// are not closed while an event is still being written to them, nor while they
-// are flushed.
+// The error names the steps that did not finish; then Close may be called again. Sinks are not
+// closed while an event is still being written to them, nor while they are flushed.
 func (e *Emitter) Close(ctx context.Context) error {
 	if !e.ok() {
 		return ErrZeroValue

@@ -8,8 +8,8 @@ import (
 // writes. Readers accept any version.
 const SchemaVersion = "1.0"
 
-// An Event is one line of a log: an envelope that says when, where and by
-// whom, and a [Payload] that says what.
+// An Event is one line of a log: an envelope (when, where, by whom) and a [Payload] (the act
+// itself).
 //
 // An Event is a value. Its payload is frozen once the event is emitted or
 // decoded: it must not be changed and may be kept. Every line has ID, Sequence,
@@ -30,8 +30,8 @@ type Event struct {
 	// zero. Events are ordered by Sequence, never by Time. A reader gives an event whose line
 	// has no time that it can read the start of 1970: see [TimeKnown].
 	Time time.Time
-	// RunID identifies the run. The emitter fills it in, and refuses that of another
-	// run (rule run).
+	// RunID identifies the run. The emitter fills it in, and refuses the id of another run (rule
+	// run).
 	RunID string
 
 	Scope
@@ -79,8 +79,8 @@ func TimeKnown(t time.Time) bool {
 	return !t.IsZero() && (t.Unix() != 0 || t.Nanosecond() != 0)
 }
 
-// Scope places an event inside a session, task, workflow or node. An empty
-// field says nothing. Handles carry a scope: see [Run.With].
+// Scope places an event inside a session, task, workflow or node. An empty field means that the
+// place is not known. Handles carry a scope: see [Run.With].
 type Scope struct {
 	SessionID  string // the conversation (wiki, KAOS); the emitter fills in the run's: see Run.With
 	TaskID     string // the task (wiki)
@@ -130,7 +130,7 @@ func (s Marks) String() string {
 	return string(out)
 }
 
-// A Kind names what an event says. It is the value of "type" on the wire.
+// A Kind is the type of an event. It is the value of "type" on the wire.
 type Kind string
 
 // A Payload is the body of an [Event]. The concrete type is a pointer to one
@@ -164,10 +164,9 @@ type Kind string
 //
 // or to [Unknown], when this package does not know the kind.
 //
-// A field that must be set has check:"required" in its tag or "required" in its
-// comment (rule field-required). One that the emitter fills in when it is not set says
-// so in its comment. Durations are in milliseconds on the wire,
-// costs are in US dollars.
+// A field that must be set has check:"required" in its tag or "required" in its comment (rule
+// field-required). The comment of a field tells if the emitter fills it in. Durations are in
+// milliseconds on the wire, costs are in US dollars.
 //
 // The interface is sealed: a struct of another package that embeds a payload
 // satisfies it, but the emitter refuses it, as it refuses a nil pointer (rule

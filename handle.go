@@ -15,7 +15,7 @@ import (
 // ModelCall record nothing either, and return no error.
 var ErrZeroValue = errors.New("agentevents: a nil or zero value cannot be used: it comes from the function that opens it or makes it new, or from the method of another handle")
 
-// A Run is a handle to a run: what it emits belongs to no agent.
+// A Run is a handle to a run. Its events belong to no agent.
 type Run struct {
 	s     *runState
 	scope Scope
@@ -52,13 +52,12 @@ func (r *Run) ID() string {
 	return r.s.m.RunID
 }
 
-// With returns a handle whose events carry the fields of s that are set, and
-// those of r's scope where they are not.
+// With returns a handle whose events carry the fields of s that are set, and otherwise the fields
+// of r's scope.
 //
-// A run has one session: the first SessionID that an event of it carries (deltas do not
-// count), or that of the snapshot it was resumed from. Events that carry none get it, whichever handle
-// they come from. A handle with another SessionID keeps that. All else of a scope
-// belongs to the handle.
+// A run has one session: the first SessionID that an event of it carries (deltas do not count), or
+// the session of the snapshot it was resumed from. Events without one get it, from any handle. A
+// handle with another SessionID keeps that. All else of a scope belongs to the handle.
 func (r *Run) With(s Scope) *Run {
 	if !r.ok() {
 		return nil
@@ -87,10 +86,9 @@ func (s Scope) with(over Scope) Scope {
 // required sink failed. The payload belongs to the log from then on: it must
 // not be changed.
 //
-// Some rules bind Emit and the other methods of handles, but not Record: an agent acts
-// after its start, a tool is called in status tool_call, a good end agrees with the
-// status and leaves no call open, and what is resumed, resolved or ended is paused or
-// open. [Rules] says which.
+// Some rules bind Emit and the other methods of handles, but not Record: an agent acts after its
+// start, a tool is called in status tool_call, a good end agrees with the status and leaves no call
+// open, and only a paused or open thing can be resumed, resolved or ended. [Rules] lists them.
 //
 // Cancelling the context does not lose the event. A nil context is taken as
 // context.Background().
@@ -103,10 +101,9 @@ func (r *Run) Emit(ctx context.Context, p Payload) error {
 	return r.s.record(ctx, &ev, r.head)
 }
 
-// Record is [Run.Emit] for an event of which the caller has filled in some of
-// the envelope: captures and bridges, which tell what others did, so that fewer rules
-// bind it. ID, Time, Step, CausationID and the
-// scope are kept where they are set; RunID must be empty or the run's;
+// Record is [Run.Emit] for an event of which the caller has filled in some of the envelope:
+// captures and bridges, which report the acts of others, so that fewer rules bind it. ID, Time,
+// Step, CausationID and the scope are kept where they are set; RunID must be empty or the run's;
 // Sequence and SchemaVersion are the library's.
 //
 // It returns the event as it was recorded, and the zero Event when nothing was. Its
@@ -135,9 +132,9 @@ func (r *Run) Agent(id string) *Agent { return newAgent(r, id, "", "") }
 // Close releases the run without a terminal event, as when it goes on
 // elsewhere. Handles of the run return [ErrClosed] from then on.
 //
-// What the redaction step holds back of blocks that have not ended is recorded (see
-// [Policy]); the error is a [*SinkError] then. Close does not wait for an event that
-// another goroutine is emitting, so a sink may call it: that goroutine records it.
+// Held-back text of open blocks is recorded (see [Policy]); the error is a [*SinkError] then. Close
+// does not wait for an event that another goroutine is emitting, so a sink may call it: that
+// goroutine records it.
 func (r *Run) Close() (err error) {
 	if !r.ok() {
 		return ErrZeroValue
@@ -152,10 +149,9 @@ func (r *Run) Close() (err error) {
 	return err
 }
 
-// An Agent is a handle to one agent of a run: what it emits carries the
-// agent's id and its current step. One method is one event, except To and Do;
-// under [LifecycleDerived] a transition may stand in front. An illegal move is an error
-// that lists the legal ones.
+// An Agent is a handle to one agent of a run. Its events carry the agent's id and current step. One
+// method is one event, except To and Do; under [LifecycleDerived] a transition may stand in front.
+// An illegal move is an error that lists the legal ones.
 type Agent struct {
 	run    *Run
 	id     string
@@ -201,7 +197,7 @@ func (a *Agent) With(s Scope) *Agent {
 	return newAgent(a.run.With(s), a.id, a.parent, a.call)
 }
 
-// Agent returns a handle to a sub-agent; its start says who spawned it.
+// Agent returns a handle to a sub-agent; its start names the parent.
 func (a *Agent) Agent(id string) *Agent {
 	if !a.ok() {
 		return nil
@@ -266,10 +262,10 @@ type Call struct {
 	denied  error // why the tool must not run; nil when it may
 }
 
-// Call records that the agent calls a tool. p says which, and what else is known of the
-// call: the provider's call id, arguments, attempt, transport. An empty CallID is minted.
-// Return, Fail or End closes the call. Calls may overlap. Call does not change p, which
-// belongs to the log from then on.
+// Call records that the agent calls a tool. p names the tool, and has all that is known of the
+// call: the provider's call id, arguments, attempt, transport. An empty CallID is minted. Return,
+// Fail or End closes the call. Calls may overlap. Call does not change p, which belongs to the log
+// from then on.
 //
 // The handle is never nil, whatever the error is.
 func (a *Agent) Call(ctx context.Context, p *ToolCalled) (*Call, error) {
@@ -352,11 +348,11 @@ func (c *Call) Return(ctx context.Context, result JSON) error {
 	return c.End(ctx, &ToolReturned{Status: ToolStatusOK, Result: result})
 }
 
-// Fail records that the tool failed with err. What a [*ToolError] in err says of the return
-// is recorded; else the status is cancelled when err is context.Canceled or the cause of
-// the cancellation of ctx, and error otherwise. The code of a deadline is
-// "deadline_exceeded", that of a [*PanicError] "panic", that of a [*BudgetError], in err or as
-// the cause of the cancellation, "budget_exceeded".
+// Fail records that the tool failed with err. The status, result and code of a [*ToolError] in err
+// are recorded; otherwise the status is cancelled when err is context.Canceled or the cause of the
+// cancellation of ctx, and error otherwise. The code of a deadline is "deadline_exceeded", the code
+// of a [*PanicError] is "panic", and the code of a [*BudgetError], in err or as the cause of the
+// cancellation, is "budget_exceeded".
 //
 // An error that is the end of ctx is recorded with the context.Cause of ctx.
 //
@@ -367,9 +363,9 @@ func (c *Call) Fail(ctx context.Context, err error) error {
 	return c.End(ctx, failed(orBackground(ctx), err))
 }
 
-// End records how the call ended. p says its status, result and error; the call id, the
-// tool and, counted from Call, the duration are filled in where they are missing. End does
-// not change p, which belongs to the log from then on.
+// End records how the call ended. p has its status, result and error; the call id, the tool and,
+// counted from Call, the duration are filled in where they are missing. End does not change p,
+// which belongs to the log from then on.
 //
 // A call may outlive its agent: the return of a call that is open is marked [MarkLate] when
 // the agent or the run has ended, or the agent has moved to a terminal status.
@@ -390,12 +386,13 @@ func (c *Call) End(ctx context.Context, p *ToolReturned) error {
 	return c.agent.run.s.recordAs(ctx, &ev, c.agent.head, &outcome{returns: true})
 }
 
-// A ToolError is an error with what the return of a failed call says of it: see [Call.Fail].
+// A ToolError is an error with the status, result and code for the return of a failed call: see
+// [Call.Fail].
 type ToolError struct {
 	Status    ToolStatus // default: as without a ToolError
 	Code      string     // ErrorInfo.Code
 	Retryable Opt[bool]  // ErrorInfo.Retryable
-	Result    JSON       // what the tool returned beside the error
+	Result    JSON       // the tool's result beside the error
 	Err       error      // the cause; may be nil
 }
 
@@ -426,7 +423,7 @@ func because(ctx context.Context, err error) string {
 // failed returns the return of a call that failed with err.
 func failed(ctx context.Context, err error) (p *ToolReturned) {
 	told := false
-	defer func() { // methods of err may panic, as those of a nil pointer do
+	defer func() { // methods of err may panic, for example on a nil pointer
 		if !told {
 			_ = recover()
 			p = &ToolReturned{Status: ToolStatusError, Error: Some(ErrorInfo{Message: fmt.Sprintf("%T", err)})}
@@ -547,12 +544,12 @@ func (e *Emitter) forbids(err error) bool {
 	return e.opts.Guard != nil
 }
 
-// working is what a context carries.
+// working is the value that a context carries.
 type working struct {
 	agent *Agent
 	call  *Call      // of the agent; may be nil
 	model *ModelCall // of the agent; may be nil
-	taken bool       // a function of WrapTool is what the call runs
+	taken bool       // the call runs a function of WrapTool
 }
 
 type workingKey struct{}
@@ -586,10 +583,10 @@ func ContextWithCall(ctx context.Context, c *Call) context.Context {
 // A nil call is safe to use and records nothing.
 func CallFromContext(ctx context.Context) *Call { return workingOf(ctx).call }
 
-// ContextWithModelCall returns a context that carries a model call and its agent, for the
-// client that asks the model: a recorder in the client then adds what it knows to that call
-// (see [ModelCall.Note]) and does not record another. The context keeps the tool call that it
-// carries if that is of the same agent.
+// ContextWithModelCall returns a context that carries a model call and its agent, for the client
+// that asks the model: a recorder in the client then adds its knowledge to that call (see
+// [ModelCall.Note]) and does not record another. The context keeps the tool call that it carries if
+// it belongs to the same agent.
 func ContextWithModelCall(ctx context.Context, c *ModelCall) context.Context {
 	w := workingOf(ctx)
 	if c != nil && !w.agent.same(c.agent) {

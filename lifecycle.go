@@ -6,16 +6,16 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// AgentStatus says what an agent is doing (KAHN's agent_status). An agent begins
-// with [StatusThinking]; [StatusConverged] and [StatusFailed] are terminal. A
-// [Lifecycle] says which status may follow which.
+// AgentStatus is the current activity of an agent (KAHN's agent_status). An agent begins with
+// [StatusThinking]; [StatusConverged] and [StatusFailed] are terminal. A [Lifecycle] lists which
+// status may follow which.
 type AgentStatus string
 
 // The statuses, in the order of KAHN's enum.
 const (
-	StatusThinking               AgentStatus = "thinking"                 // works out what to do; begins a step
+	StatusThinking               AgentStatus = "thinking"                 // decides on the next act; begins a step
 	StatusToolCall               AgentStatus = "tool_call"                // waits for a tool
-	StatusToolResult             AgentStatus = "tool_result"              // reads what a tool returned
+	StatusToolResult             AgentStatus = "tool_result"              // reads the result of a tool
 	StatusResponse               AgentStatus = "response"                 // answers
 	StatusReflect                AgentStatus = "reflect"                  // judges its own work
 	StatusBlockedOnClarification AgentStatus = "blocked-on-clarification" // waits for a person
@@ -75,9 +75,9 @@ func (AgentStatus) words() []AgentStatus { return statuses[:] }
 // Terminal reports whether s is [StatusConverged] or [StatusFailed].
 func (s AgentStatus) Terminal() bool { return s == StatusConverged || s == StatusFailed }
 
-// AgentOutcome says how an agent ended (KAHN's agent_outcome). The empty string
-// means that the producer does not say. There is no word for failed: the end of an agent
-// that failed has an Error, and perhaps [OutcomeAborted].
+// AgentOutcome tells how an agent ended (KAHN's agent_outcome). The empty string means that the
+// producer does not tell. There is no word for failed: the end of an agent that failed has an
+// Error, and perhaps [OutcomeAborted].
 type AgentOutcome string
 
 // The outcomes.
@@ -118,8 +118,7 @@ type Lifecycle string
 
 // The lifecycles.
 const (
-	// LifecycleStrict is exactly KAHN's status diagram. The program says every
-	// transition itself:
+	// LifecycleStrict is exactly KAHN's status diagram. The program emits every transition itself:
 	//
 	//	thinking → tool_call → tool_result → response → reflect
 	//	reflect → thinking, converged
@@ -138,21 +137,20 @@ const (
 	//	converged → thinking           another turn
 	//	any but converged → failed
 	LifecycleRelaxed Lifecycle = "relaxed"
-	// LifecycleDerived is for runtimes that do not want to think of statuses: the
-	// emitter writes the transitions that follow from what an agent does. Its table
-	// allows every move between different statuses that are not terminal, any of
-	// these to a terminal one, and
+	// LifecycleDerived is for runtimes that do not want to think of statuses: the emitter writes
+	// the transitions that follow from an agent's acts. Its table allows every move between
+	// different statuses that are not terminal, any of these to a terminal one, and
 	//
 	//	converged → thinking           another turn
 	//
-	// An agent is blocked-on-clarification while it waits for the answer to a
-	// question or an approval; else in tool_call while a call of its current attempt is open; else its
-	// last act tells: thinking after a model call or reasoning, response after text,
-	// tool_result after a return. A transition, marked [MarkSynthetic], stands in front of an
-	// event exactly when the status changes with it: both are recorded, or neither.
-	// Text does not leave reflect. The move to thinking begins a step, unless an
-	// answer to the agent or a retried model call causes it. An end adds converged or failed, as its outcome
-	// or error says. [Agent.To] adds what no event tells, such as reflect.
+	// An agent is blocked-on-clarification while it waits for the answer to a question or an
+	// approval; else in tool_call while a call of its current attempt is open; else its last act
+	// tells: thinking after a model call or reasoning, response after text, tool_result after a
+	// return. A transition, marked [MarkSynthetic], stands in front of an event exactly when the
+	// status changes with it: both are recorded, or neither. Text does not leave reflect. The move
+	// to thinking begins a step, unless an answer to the agent or a retried model call causes it.
+	// An end adds converged or failed, according to its outcome or error. [Agent.To] adds statuses
+	// that no event implies, such as reflect.
 	//
 	// The table is in force once a start of the run or of an agent has named it. In front
 	// of that, which is mostly a run resumed from a log that names none, no transition is

@@ -43,7 +43,7 @@ func (c Class) String() string {
 	return "secret"
 }
 
-// An Action is what a [Policy] does to the text of one class.
+// An Action is the treatment that a [Policy] gives to the texts of one class.
 type Action uint8
 
 // The actions.
@@ -59,30 +59,28 @@ const (
 // A Policy configures the redaction step. The step runs before the tracer and the
 // sinks see an event. The zero Policy is the default:
 //
-//   - Content and names are scanned for credentials: registered secrets, as they are
-//     and in base64, hex, percent signs and the escapes of JSON; what stands behind a
-//     name that looks like a credential's (password, token, api_key, authorization,
-//     cookie, …), be it a member of JSON, a header, a variable, a flag or a
-//     parameter; tokens of well-known forms, JSON web tokens, private keys,
-//     passwords in URLs and card numbers.
+//   - Content and names are scanned for credentials: registered secrets, as they are and in base64,
+//     hex, percent signs and the escapes of JSON; the value after a name that looks like a
+//     credential's (password, token, api_key, authorization, cookie, …), be it a member of JSON, a
+//     header, a variable, a flag or a parameter; tokens of well-known forms, JSON web tokens,
+//     private keys, passwords in URLs and card numbers.
 //   - Raw JSON is scanned at any depth, and JSON in its strings three deep. The value
 //     of [StatePatched] is masked when its path names a credential.
-//   - Reasoning is kept as the verbosity of its event says.
+//   - Reasoning is kept according to the verbosity of its event.
 //
 // A masked text becomes "[REDACTED:rule]", where rule is key, secret, token, card,
 // class or error, and the event gets [MarkRedacted]. Identifiers, closed words,
 // numbers and statuses never change, but for numbers in raw JSON that are secrets.
 // Extra members and unknown payloads are content.
 //
-// The deltas of a block are scanned as one text. Each is recorded at once, without
-// an end that may be the beginning of a secret: mostly that is nothing, and at most
-// 4 KiB. What is held back comes with the next delta of the block. When the block ends
-// before that, it comes as one more delta, marked [MarkSynthetic], in front of what
-// ends the block: the whole block, an act that ends blocks without an id, the end of
-// the agent or the run, [Run.Close], [Emitter.Close]. Of an agent with more than 256
-// blocks that do not end, the oldest is no longer scanned: each delta with which it goes on
-// is masked whole. What is held back is in no snapshot: a process that dies loses it, and
-// so does a late delta of a run that was released.
+// The deltas of a block are scanned as one text. Each is recorded at once, without an end that may
+// be the beginning of a secret: mostly that is nothing, and at most 4 KiB. Held-back text comes
+// with the next delta of the block. If the block ends first, it comes as one more delta, marked
+// [MarkSynthetic], before the event that ends the block: the whole block, an act that ends blocks
+// without an id, the end of the agent or the run, [Run.Close], [Emitter.Close]. Of an agent with
+// more than 256 blocks that do not end, the oldest is no longer scanned: each delta with which it
+// goes on is masked whole. Held-back text is in no snapshot: a process that dies loses it, as does
+// a late delta of a released run.
 //
 // A Policy must not be changed once it is in use. Secrets may be added.
 type Policy struct {
@@ -101,14 +99,13 @@ type Policy struct {
 	KeepKeys []string
 	// Secrets is the set of registered secrets; nil means none.
 	Secrets *Secrets
-	// Reasoning is the highest verbosity of recorded reasoning: an event may ask
-	// for less. Empty means what the event asks for, and full if it does not ask.
+	// Reasoning is the highest verbosity of recorded reasoning: an event may ask for less. Empty
+	// means the verbosity that the event asks for, and full if it asks for none.
 	Reasoning Verbosity
-	// RunReasoning returns the verbosity that is in force in a run, instead of
-	// Reasoning; empty means Reasoning. It is asked about every event with reasoning;
-	// it is called as a Redactor is, but what it panics with reaches the caller of Emit, and
-	// the event is not recorded. A word that is none of the verbosities means off. Nil means
-	// Reasoning in all runs.
+	// RunReasoning returns the verbosity that is in force in a run, instead of Reasoning; empty
+	// means Reasoning. It is asked about every event with reasoning; it is called as a Redactor is,
+	// but a panic reaches the caller of Emit, and the event is not recorded. An unknown word means
+	// off. Nil means Reasoning in all runs.
 	RunReasoning func(runID string) Verbosity
 	// ReasoningTokens is the number of tokens to which a block of reasoning with
 	// verbosity summary is cut, be it whole or in deltas. 0 means 512.
@@ -136,10 +133,9 @@ func (p *Policy) check(in string) error {
 	return option.Check(in, p)
 }
 
-// A Redactor changes texts before they are recorded. A text is a field or a string
-// inside raw JSON. Of a delta it is what is recorded with it. The emitter calls it
-// with the lock of the run held, so Redact must not emit; it is called concurrently
-// for different runs.
+// A Redactor changes texts before they are recorded. A text is a field or a string inside raw JSON.
+// Of a delta it is the part that is recorded with the delta. The emitter calls it with the lock of
+// the run held, so Redact must not emit; it is called concurrently for different runs.
 //
 // When Redact returns an error or panics, the text becomes "[REDACTED:error]" and
 // the event is recorded. EmitterOptions.OnError gets the error. A name that it
@@ -148,7 +144,7 @@ type Redactor interface {
 	Redact(f Place, text string) (string, error)
 }
 
-// A Place says where in an event a text is.
+// A Place is the position of a text in an event.
 type Place struct {
 	Kind  Kind   // kind of the event
 	Name  string // JSON name of the field; empty for extra members
@@ -177,12 +173,11 @@ const minSecret = 4
 // bytes.
 var ErrSecretTooShort = errors.New("agentevents: a secret must have at least 4 bytes")
 
-// Add registers values. They are masked in the scanned texts of all events that
-// are emitted after it returns, whole or over the deltas of a block, as they are,
-// in base64 and hex, with the escapes of URLs and JSON, and as numbers of raw JSON;
-// see [Policy]. What a delta has said before Add is not taken back. It returns
-// [ErrSecretTooShort] if a value has under four bytes; that value is not registered,
-// the others are.
+// Add registers values. They are masked in the scanned texts of all events that are emitted after
+// it returns, whole or over the deltas of a block, as they are, in base64 and hex, with the escapes
+// of URLs and JSON, and as numbers of raw JSON; see [Policy]. Add does not change deltas that were
+// recorded before. It returns [ErrSecretTooShort] if a value has under four bytes; that value is
+// not registered, the others are.
 func (s *Secrets) Add(values ...string) error {
 	var err error
 	for {
@@ -206,7 +201,7 @@ func (s *Secrets) Add(values ...string) error {
 	}
 }
 
-// set returns the registered values, nil if there are none.
+// set returns the registered values, or nil.
 func (s *Secrets) set() *secret.Values {
 	if s == nil {
 		return nil
@@ -217,8 +212,8 @@ func (s *Secrets) set() *secret.Values {
 	return nil
 }
 
-// The markers of what is masked by its class, and of texts that a Redactor could not
-// read. The other markers are those of package secret.
+// The markers of texts that are masked by class, and of texts that a Redactor could not read.
+// Package secret has the other markers.
 var (
 	maskedClass = secret.Marker("class")
 	maskedError = secret.Marker("error")
@@ -270,7 +265,7 @@ type cleaner struct {
 	quoted    bool        // the last JSON value was a text that is not JSON, and is a JSON string now
 	size      int         // of the payload on a line, or more
 	cut       *cutter     // without a policy: content is measured and cut
-	err       *fieldError // set when raw JSON is not JSON and there is no policy
+	err       *fieldError // set if raw JSON is not JSON and the policy is off
 	failed    error       // the first error of the Redactor
 }
 
@@ -341,7 +336,7 @@ func (c *cleaner) text(name string, class Class, s string) (string, bool) {
 	return out, out != s
 }
 
-// valid returns s with U+FFFD in the place of what is not UTF-8.
+// valid returns s with U+FFFD in place of bytes that are not UTF-8.
 func (c *cleaner) valid(s string) string {
 	if jsonwire.ValidUTF8(s) {
 		return s
@@ -419,7 +414,7 @@ func (c *cleaner) compact(j string, action Action) (raw string, quiet bool, err 
 	return raw, true, err
 }
 
-// hide masks secrets in what an error says of ids and names.
+// hide masks secrets in the ids and names that an error quotes.
 func (r *redaction) hide(err *RuleError) {
 	if r.Off {
 		return
@@ -479,7 +474,7 @@ func (c *cleaner) cleanExtras(x extras) extras {
 		if hidden := c.policy.scanner.Mask(name); hidden != name {
 			quoted = jsonwire.Quote(taken.Unique(hidden)) + ":"
 		}
-		// What is spelled out at its zero value says nothing to be masked.
+		// A zero value in the text has nothing to mask.
 		if e.What == extra.Unknown {
 			value = without(value, act)
 			c.redacted = true
@@ -650,7 +645,7 @@ func (r *redaction) bound(text string, v, asked Verbosity, used int) (string, Ve
 	return out, v, out != text || v != asked
 }
 
-// summary cuts text to what the limit leaves after used.
+// summary cuts text to the rest of the limit after used.
 func (r *redaction) summary(text string, used int) string {
 	if r.CountTokens == nil {
 		return text[:jsonwire.FirstCharacters(text, max(0, r.limit*4-used))]

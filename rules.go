@@ -31,7 +31,7 @@ func Rules() iter.Seq2[Rule, string] {
 	}
 }
 
-// ours reports whether the rule is of this package.
+// ours reports whether this package defines the rule.
 func (r Rule) ours() bool {
 	for i := range ruleTable {
 		if ruleTable[i].rule == r {
@@ -77,7 +77,7 @@ type machine struct {
 	view *view // the fold's view; nil in an emitter
 }
 
-// workflows are what few runs have.
+// workflows holds the workflow state, which few runs have.
 type workflows struct {
 	phases   map[phaseKey]*passages // open ones
 	inPhase  map[string]int         // number of open phases by workflow
@@ -85,7 +85,7 @@ type workflows struct {
 	handoffs roster.Opens[handoffKey]
 }
 
-// workflows returns those of the run, for an event that is about them.
+// workflows returns the workflow state of the run, and makes it if there is none.
 func (m *machine) workflows() *workflows {
 	if m.work == nil {
 		m.work = &workflows{phases: map[phaseKey]*passages{}, inPhase: map[string]int{}, resumes: map[string]int{}}
@@ -169,7 +169,7 @@ func (m *machine) named() Lifecycle {
 	return m.Lifecycle
 }
 
-// says takes the lifecycle that a start names.
+// says puts the lifecycle that a start names in force.
 func (m *machine) says(l Lifecycle) {
 	if l.known() {
 		m.Lifecycle = l.constant()
@@ -321,7 +321,7 @@ func (m *machine) twin(ev *Event) *AgentState {
 // maxSpans is how many spans of a twin are known.
 const maxSpans = 64
 
-// within notes a span of a twin: what ends there may not name the span around it.
+// within notes a span of a twin: an event that ends there may not name the span around it.
 func (m *machine) within(a *AgentState, span string) {
 	r := &a.Resume
 	if span == "" || m.twins[span] == a {
@@ -369,8 +369,8 @@ func (m *machine) name(a *AgentState, id string) {
 	}
 }
 
-// begins notes the span that an agent starts in. It is that of the agent that started in
-// it last.
+// begins notes the span that an agent starts in. A span belongs to the agent that started in it
+// last.
 func (m *machine) begins(a *AgentState, ev *Event) {
 	if ev.AgentID == "" && ev.NodeRunID == "" {
 		a.Resume.unnamed = true
@@ -434,8 +434,8 @@ func (m *machine) newAgent(key string) *AgentState {
 // dropped from a log, so an agent that has only deltas must leave no trace.
 func (a *AgentState) firm() bool { return a.Resume.order >= 0 }
 
-// refuse returns the error of a rule. state is the state of the subject; detail
-// says what is wrong and what would be legal.
+// refuse returns the error of a rule. state is the state of the subject; detail describes the fault
+// and the legal alternatives.
 func (m *machine) refuse(ev *Event, rule Rule, subject, state, detail string) *RuleError {
 	return &RuleError{
 		Rule: rule, Kind: ev.Kind(), RunID: ev.RunID, AgentID: ev.AgentID, EventID: ev.ID, Sequence: ev.Sequence,
@@ -443,8 +443,8 @@ func (m *machine) refuse(ev *Event, rule Rule, subject, state, detail string) *R
 	}
 }
 
-// check returns the first rule that ev breaks, or nil. It checks the rules about
-// one field, then those of the run, of the agent and of the kind.
+// check returns the first rule that ev breaks, or nil. It checks the rules about one field, then
+// the rules for the run, the agent and the kind.
 func (m *machine) check(ev *Event, sub *subject) *RuleError {
 	if err := ev.check(sub.payload, sub.sound); err != nil {
 		return err.asError(ev)
@@ -552,8 +552,8 @@ func (m *machine) runStarted(ev *Event, _ *subject) {
 	m.says(ev.Payload.(*RunStarted).Lifecycle)
 }
 
-// RuleTerminalLast: only session events, audits, usage and late events follow
-// run.completed, run.failed or run.cancelled; the first of these says how the run ended.
+// RuleTerminalLast: only session events, audits, usage and late events follow run.completed,
+// run.failed or run.cancelled; the first of these decides how the run ended.
 const RuleTerminalLast Rule = "terminal-last"
 
 func (m *machine) checkTerminal(ev *Event, sub *subject) *RuleError {
@@ -659,7 +659,7 @@ func (m *machine) checkAgentStarted(ev *Event, sub *subject) *RuleError {
 
 func (m *machine) sessionStarted(*Event, *subject) { m.goesOn() }
 
-// goesOn notes that what ended the run without a terminal event was not its end.
+// goesOn cancels an end of the run that came without a terminal event.
 func (m *machine) goesOn() { m.sessionOver, m.Resume.finalized = false, false }
 
 func (m *machine) sessionCompleted(ev *Event, _ *subject) {
@@ -735,8 +735,8 @@ func (m *machine) spanOpen(ev *Event, sub *subject) (open bool) {
 	return open
 }
 
-// turnOfTexts ends the blocks without an id of an agent, of which a turn begins or ends: no block
-// is of two turns.
+// turnOfTexts ends an agent's blocks without an id when one of its turns begins or ends, because a
+// block belongs to one turn.
 func (m *machine) turnOfTexts(sub *subject) {
 	if a := sub.agent; a != nil {
 		m.view.finishUnnamed(a)
@@ -791,7 +791,7 @@ func (m *machine) agentStarted(ev *Event, sub *subject) {
 	}
 	if a.Started && a.Step.OK {
 		r.first, r.renew = plus(a.Step.V, 1), true
-		a.calls = 0 // those of earlier attempts
+		a.calls = 0 // calls of earlier attempts
 	}
 	if a.Ended {
 		m.resting--
@@ -897,7 +897,7 @@ func (m *machine) agentTransition(ev *Event, sub *subject) {
 	a.endUnnamed()
 }
 
-// RuleEndedTotals: the totals of an end are not below what the log has.
+// RuleEndedTotals: the totals of an end are at least the totals of the log.
 const RuleEndedTotals Rule = "ended-totals"
 
 func (m *machine) checkAgentEnded(ev *Event, sub *subject) *RuleError {
@@ -972,7 +972,7 @@ func (m *machine) endAgent(a *AgentState, by Kind) {
 	}
 }
 
-// nodeEnded ends the open agent that the execution of the node identifies: it is no other's.
+// nodeEnded ends the open agent that only the execution of this node identifies.
 func (m *machine) nodeEnded(ev *Event, sub *subject) {
 	m.nameAgents(ev, sub)
 	a := sub.agent
@@ -1095,7 +1095,7 @@ func (m *machine) checkToolReturned(ev *Event, sub *subject) *RuleError {
 	return m.checkCause(ev, RuleToolCausation, "call", p.CallID, call.event)
 }
 
-// checkCause checks that a return names the event that opened its call, where both say it.
+// checkCause checks that a return names the event that opened its call, if both carry ids.
 func (m *machine) checkCause(ev *Event, rule Rule, what, id, opened string) *RuleError {
 	if ev.CausationID == "" || opened == "" || ev.CausationID == opened {
 		return nil
@@ -1122,7 +1122,7 @@ func (m *machine) toolReturned(ev *Event, sub *subject) {
 		a.Resume.act = atToolResult
 	}
 	m.closeQuestionsAbout(callKey{sub.key, p.CallID}, KindToolReturned)
-	m.closeQuestionsAbout(callKey{"", p.CallID}, KindToolReturned) // those of no agent
+	m.closeQuestionsAbout(callKey{"", p.CallID}, KindToolReturned) // questions without an agent
 	if len(m.approvals.byCall) > 0 && p.Status != ToolStatusInterrupted {
 		for _, key := range [...]callKey{{sub.key, p.CallID}, {"", p.CallID}} {
 			if id, ok := m.approvals.byCall[key]; ok {
@@ -1395,8 +1395,8 @@ func (a *AgentState) endUnnamed() {
 	}
 }
 
-// endsBlock reports whether an event, which the machine has not applied yet, ends the
-// given block of its agent for the machine: it says the end, or the machine forgets the block.
+// endsBlock reports whether an event, which the machine has not applied yet, ends the given block
+// of its agent: either the event is the block's end, or the machine forgets the block.
 func (m *machine) endsBlock(ev *Event, sub *subject, subject, id string) bool {
 	return saysEnd(ev, sub, subject, id) || m.makesRoom(ev, sub, subject, id)
 }
@@ -1411,7 +1411,7 @@ func saysEnd(ev *Event, sub *subject, subject, id string) bool {
 	case *NodeCompleted, *NodeFailed:
 		return ev.AgentID == "" && ev.NodeRunID != "" // see nodeEnded
 	case *AgentTransition:
-		return p.To.Terminal() || id == "" && subject != "tool_call" // an agent at rest says nothing more
+		return p.To.Terminal() || id == "" && subject != "tool_call" // an agent at rest emits no more text
 	case *ToolCalled, *ModelCalled, *TurnStarted, *TurnEnded:
 		return id == "" && subject != "tool_call" // see endUnnamed
 	case *ToolReturned:
@@ -1479,8 +1479,8 @@ const RulePhaseOpen Rule = "phase-open"
 
 type phaseKey struct{ workflow, phase string }
 
-// workflowCreated notes a workflow that the run is: the first event but those of the
-// session creates it, or one that comes beside or after another.
+// workflowCreated notes a workflow that the run is: its first event, session events apart, creates
+// it; or the workflow runs beside or after another.
 func (m *machine) workflowCreated(ev *Event, _ *subject) {
 	r := &m.Resume
 	if r.begun && !r.finalized && len(r.workflows) == 0 || slices.Contains(r.workflows, ev.WorkflowID) {
@@ -1576,7 +1576,7 @@ func (m *machine) closePhase(key phaseKey) bool {
 	return true
 }
 
-// unknownEnd closes what an event of an unknown kind tells to be over: see [endword.OfType].
+// unknownEnd closes the subject that an event of an unknown kind ends: see [endword.OfType].
 // Decoders have kinds for the other domains. Calls by a table would move every event to the heap.
 func (m *machine) unknownEnd(ev *Event, p *Unknown) {
 	domain, word, how := endword.OfType(string(p.Type))
@@ -1769,8 +1769,8 @@ func (m *machine) nameAgent(ref *AgentRef) {
 	}
 }
 
-// named takes over from a reference what a rule asks about. An agent that a reference
-// says shares its context by group does so until its start says otherwise.
+// named copies the fields of a reference that rules use. An agent whose reference shares its
+// context by group does so until its start changes that.
 func (a *AgentState) named(ref *AgentRef) {
 	_, group := ref.AgentSharing.Group()
 	a.SharesByGroup = a.SharesByGroup || group

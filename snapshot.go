@@ -18,14 +18,13 @@ import (
 // finalized it is completed, whatever is open; failed or cancelled if one of them ended with such a
 // word, as in an unknown workflow.failed.
 //
-// The end of the session ends such a run too, whatever is open. Neither end holds when the
-// session, a turn or an agent starts. The run is cancelled if it was cancelling; else
-// completed, failed or cancelled as the word in SessionCompleted.Status means, such as
-// "success", "timeout" or "aborted"; ended with any other word, and without one as its
-// workflows, its turns and its agents say. A turn or an agent that was cancelled, as the code
-// of its error or its own word tells, makes the run cancelled where one that failed makes it
-// failed. Where a [FoldSet] has the event of another run that ends the session, that ends the
-// run as well, if nothing else does.
+// The end of the session ends such a run too, whatever is open. Neither end holds when the session,
+// a turn or an agent starts. The run is cancelled if it was cancelling; else completed, failed or
+// cancelled as the word in SessionCompleted.Status means, such as "success", "timeout" or
+// "aborted"; ended with any other word, and without one as its workflows, its turns and its agents
+// say. A turn or an agent that was cancelled, by the code of its error or by its own word, makes
+// the run cancelled in the same way as a failed one makes it failed. If a [FoldSet] has the event
+// of another run that ends the session, that event ends this run too, unless another event does.
 type RunStatus string
 
 // The run statuses. Dialects map them to their own.
@@ -38,8 +37,8 @@ const (
 	RunStatusFailed     RunStatus = "failed"     // the run has failed; terminal
 	RunStatusCancelling RunStatus = "cancelling" // an abort was received; the run has not ended yet
 	RunStatusCancelled  RunStatus = "cancelled"  // the run was stopped; terminal
-	// RunStatusEnded is the status of a run that is over, and whose word for that says neither
-	// success nor failure, such as "partial": see RunSnapshot.SessionStatus; terminal.
+	// RunStatusEnded is the status of a run that is over, with a word that means neither success
+	// nor failure, such as "partial": see RunSnapshot.SessionStatus; terminal.
 	RunStatusEnded RunStatus = "ended"
 )
 
@@ -90,7 +89,7 @@ type runResume struct {
 	opened  bool `wire:"opened,omitzero"`  // run.started was seen
 	begun   bool `wire:"begun,omitzero"`   // an event other than session.* was seen
 	resumes int  `wire:"resumes,omitzero"` // number of run.resumed seen
-	cut     bool `wire:"cut,omitzero"`     // the log begins inside the run: what came before is unknown
+	cut     bool `wire:"cut,omitzero"`     // the log begins inside the run: earlier events are unknown
 
 	workflows []string `wire:"workflows,omitzero"` // the workflows that the run is, until they are finalized
 	finalized bool     `wire:"finalized,omitzero"` // all of those were finalized, and nothing has started since
@@ -124,10 +123,9 @@ type fingerprint struct {
 // AppendJSON and MarshalJSON keep the bytes of raw JSON. json.Marshal does not:
 // it escapes characters such as <.
 //
-// A snapshot belongs to its holder; the fold keeps no part of it. Empty maps and
-// lists are nil in Go, and {} and [] in JSON. Lists are in the order of the
-// events, unless a comment says otherwise. Costs are in US dollars, durations in
-// milliseconds on the wire.
+// A snapshot belongs to its holder; the fold keeps no part of it. Empty maps and lists are nil in
+// Go, and {} and [] in JSON. Lists are in the order of the events, unless a comment tells
+// otherwise. Costs are in US dollars, durations in milliseconds on the wire.
 type RunSnapshot struct {
 	RunState
 	SchemaVersion  string    `json:"schemaVersion"`           // version of this document: the constant SchemaVersion
@@ -150,10 +148,10 @@ type RunSnapshot struct {
 	RunOrchestrator JSON           `json:"runOrchestrator,omitzero"` // the supervisor's last decision
 	Inputs          JSON           `json:"inputs,omitzero"`          // RunStarted.Inputs
 	Result          JSON           `json:"result,omitzero"`          // RunCompleted.Outputs
-	Error           Opt[ErrorInfo] `json:"error,omitzero"`           // RunFailed.Error, else that of the turn or of the session with which the run failed: see RunStatus
+	Error           Opt[ErrorInfo] `json:"error,omitzero"`           // RunFailed.Error, else the error of the turn or session with which the run failed: see RunStatus
 	Refused         int            `json:"refused,omitzero"`         // Refused of the run's end
 
-	Outputs       map[string]JSON       `json:"outputs"`       // what nodes produced, by node id
+	Outputs       map[string]JSON       `json:"outputs"`       // outputs of nodes, by node id
 	State         map[string]JSON       `json:"state"`         // user-defined state, by top-level key
 	NodeStatus    map[string]NodeStatus `json:"nodeStatus"`    // by node id
 	NodeRuns      map[string]int        `json:"nodeRuns"`      // number of open executions, by node id
@@ -183,10 +181,10 @@ type RunSnapshot struct {
 	Claims            []ClaimSnapshot           `json:"claims"`                // verdicts on findings
 	Issues            []IssueSnapshot           `json:"issues"`                // issues found
 	Citations         int                       `json:"citations"`             // number of citations found
-	Facts             Opt[FactsSnapshot]        `json:"facts,omitzero"`        // what is said of the work besides; absent when nothing is
+	Facts             Opt[FactsSnapshot]        `json:"facts,omitzero"`        // further statements about the work; absent without any
 	Budgets           []BudgetSnapshot          `json:"budgets"`               // budgets exceeded and caps breached
 	Blackboard        map[string]BlackboardItem `json:"blackboard"`            // by item id
-	Usage             RunUsage                  `json:"usage"`                 // what the whole run used, counted once
+	Usage             RunUsage                  `json:"usage"`                 // tokens and cost of the whole run, counted once
 	Violations        []*RuleError              `json:"violations"`            // the first violations; see FoldOptions.MaxViolations
 	ViolationCount    int                       `json:"violationCount"`        // number of all violations
 	Unknown           map[string]int            `json:"unknown"`               // number of events, by unknown kind
@@ -284,7 +282,7 @@ type AgentState struct {
 	Resume agentResume `json:"resume"`
 
 	calls int            // open calls of the current attempt
-	end   agentEnd       // in an emitter: how its end says that it went
+	end   agentEnd       // in an emitter: the outcome that its end states
 	shown *AgentSnapshot // the snapshot that embeds this; nil in an emitter
 }
 
@@ -362,7 +360,7 @@ type AgentSnapshot struct {
 	ConvergenceScore  Opt[float64]       `json:"convergenceScore,omitzero"`  // AgentEnded.ConvergenceScore
 	Text              string             `json:"text,omitzero"`              // the latest text block of the current attempt, whole or so far
 	Reasoning         string             `json:"reasoning,omitzero"`         // its latest reasoning block, whole or so far
-	Usage             AgentUsage         `json:"usage"`                      // what it reported; see RunUsage
+	Usage             AgentUsage         `json:"usage"`                      // tokens and cost that it reported; see RunUsage
 
 	// Earlier are the attempts before the current one, in order: the first 16 and the latest 16.
 	// Dropped stands for those between them, which are not kept.
@@ -372,9 +370,8 @@ type AgentSnapshot struct {
 	text, reasoning []byte // in a fold, the latest whole blocks; Text and Reasoning are copies of them
 }
 
-// AttemptSnapshot is an attempt of an agent that another one has followed. What is not here, such
-// as the name of the agent, is the agent's. AgentUsage.Earlier has its figures, under the same
-// sequence.
+// AttemptSnapshot is an attempt of an agent that a later one has followed. Fields that it lacks,
+// such as the name, are the agent's. AgentUsage.Earlier has its figures, under the same sequence.
 type AttemptSnapshot struct {
 	Attempt          int                `json:"attempt"`                   // its number; see AgentStarted.Attempt
 	Sequence         uint64             `json:"sequence"`                  // sequence of its start, else of its end; 0 if the log has no start of the first one
@@ -456,7 +453,7 @@ type ModelCallSnapshot struct {
 	Step        Opt[int]  `json:"step,omitzero"`      // step of its model.called
 	Provider    string    `json:"provider,omitzero"`  // ModelCalled.Provider, like all below
 	Model       string    `json:"model,omitzero"`     // the model that is asked
-	Operation   string    `json:"operation,omitzero"` // what it is asked for
+	Operation   string    `json:"operation,omitzero"` // the operation that the call requests
 	Attempt     Opt[int]  `json:"attempt,omitzero"`   // number of the attempt, from 1
 	RetryOf     string    `json:"retryOf,omitzero"`   // model call id of the previous attempt
 	StartedAt   time.Time `json:"startedAt,omitzero"` // time of its model.called
@@ -471,7 +468,7 @@ type ToolStats struct {
 	OK        int           `json:"ok"`                 // calls that returned ok
 	Failed    int           `json:"failed"`             // calls that returned error
 	Refused   int           `json:"refused,omitzero"`   // calls that returned forbidden or rate_limited, whether they had begun or not
-	Undecided int           `json:"undecided,omitzero"` // calls that returned cancelled, interrupted or a word that is no status: no success and no failure
+	Undecided int           `json:"undecided,omitzero"` // calls that returned cancelled, interrupted or with an unknown word: neither success nor failure
 	Duration  time.Duration `json:"durationMs"`         // sum of the durations of all returned calls
 }
 
@@ -499,7 +496,7 @@ type StepSnapshot struct {
 	EndSequence uint64             `json:"endSequence,omitzero"` // sequence of its closing event; 0 while open
 	StepID      string             `json:"stepId"`               // id of the step
 	Name        string             `json:"name,omitzero"`        // name of the span
-	Description string             `json:"description,omitzero"` // what the step is meant to do
+	Description string             `json:"description,omitzero"` // the purpose of the step
 	AgentID     string             `json:"agentId,omitzero"`     // its agent; empty when the envelope names none
 	Within      string             `json:"within,omitzero"`      // the agent in whose span it began, or in a step of it, if that is another one
 	SpanID      string             `json:"spanId,omitzero"`      // span of its start, else of its end
@@ -538,7 +535,7 @@ type PhaseSnapshot struct {
 	Open        bool       `json:"open,omitzero"`        // it is not closed yet
 	StartedAt   time.Time  `json:"startedAt,omitzero"`   // time of its first event
 	EndedAt     time.Time  `json:"endedAt,omitzero"`     // time of its closing event; zero while open
-	InputCount  Opt[int]   `json:"inputCount,omitzero"`  // number of items that went in, of its latest start that says it
+	InputCount  Opt[int]   `json:"inputCount,omitzero"`  // number of input items, from the latest start that has it
 	OutputCount Opt[int]   `json:"outputCount,omitzero"` // number of items that came out
 	Tokens      Opt[int64] `json:"tokens,omitzero"`      // PhaseCompleted.Tokens; not in the run's usage
 	// Ended is the word for how a phase ended that was not completed: the last part of an unknown
@@ -577,7 +574,7 @@ type ApprovalSnapshot struct {
 	Granted       bool               `json:"granted,omitzero"`       // the answer; false without one
 	UsedBy        string             `json:"usedBy,omitzero"`        // id of the call that was made under it
 	By            string             `json:"by,omitzero"`            // the person who answered, else the actor of the answer
-	Feedback      string             `json:"feedback,omitzero"`      // what that person says
+	Feedback      string             `json:"feedback,omitzero"`      // the person's comment
 	Answer        string             `json:"answer,omitzero"`        // ApprovalGranted.Answer or ApprovalRejected.Answer
 }
 
@@ -618,7 +615,7 @@ type TaskSnapshot struct {
 	Sequence       uint64 `json:"sequence"`                // sequence of its first event
 	TaskID         string `json:"taskId,omitzero"`         // the task
 	AgentID        string `json:"agentId,omitzero"`        // its agent; empty when the envelope names none
-	Goal           string `json:"goal"`                    // what the agent should reach
+	Goal           string `json:"goal"`                    // the goal that the agent should reach
 	Context        string `json:"context,omitzero"`        // TaskAssigned.Context
 	Constraints    JSON   `json:"constraints,omitzero"`    // TaskAssigned.Constraints
 	ExpectedOutput string `json:"expectedOutput,omitzero"` // TaskAssigned.ExpectedOutput
@@ -646,16 +643,16 @@ type ClaimSnapshot struct {
 type IssueSnapshot struct {
 	Sequence     uint64 `json:"sequence"`              // sequence of its first event
 	AgentID      string `json:"agentId,omitzero"`      // its agent; empty when the envelope names none
-	Issue        string `json:"issue"`                 // what is wrong
+	Issue        string `json:"issue"`                 // the fault; free text
 	Severity     string `json:"severity,omitzero"`     // a word of the verifier's own scale
 	Evidence     JSON   `json:"evidence,omitzero"`     // IssueFound.Evidence
 	SuggestedFix string `json:"suggestedFix,omitzero"` // IssueFound.SuggestedFix
 }
 
-// FactsSnapshot is what is said of the work besides its boundaries.
+// FactsSnapshot has statements about the work: intents, plans, decisions, sources.
 type FactsSnapshot struct {
 	SessionReason   string                  `json:"sessionReason,omitzero"` // SessionCompleted.Reason
-	Intents         []IntentSnapshot        `json:"intents"`                // what they took users to want
+	Intents         []IntentSnapshot        `json:"intents"`                // the users' intents, as agents understood them
 	Plans           []PlanSnapshot          `json:"plans"`                  // plans proposed
 	Citations       []CitationSnapshot      `json:"citations"`              // citations found
 	Insufficiencies []InsufficiencySnapshot `json:"insufficiencies"`        // where evidence did not suffice
@@ -665,7 +662,7 @@ type FactsSnapshot struct {
 	Spans           map[string]int          `json:"spans"`                  // number of span.recorded, by subject and phase, such as "judge complete"
 }
 
-// IntentSnapshot is what an agent took its user to want.
+// IntentSnapshot is the user's intent, as an agent understood it.
 type IntentSnapshot struct {
 	Sequence   uint64       `json:"sequence"`            // sequence of its first event
 	AgentID    string       `json:"agentId,omitzero"`    // its agent; empty when the envelope names none
@@ -685,7 +682,7 @@ type PlanSnapshot struct {
 type CitationSnapshot struct {
 	Sequence   uint64       `json:"sequence"`            // sequence of its first event
 	AgentID    string       `json:"agentId,omitzero"`    // its agent; empty when the envelope names none
-	Claim      string       `json:"claim,omitzero"`      // what the source is to show
+	Claim      string       `json:"claim,omitzero"`      // the claim that the source should support
 	SourceURI  string       `json:"sourceUri,omitzero"`  // the source
 	Confidence Opt[float64] `json:"confidence,omitzero"` // in [0, 1]
 	Verified   bool         `json:"verified,omitzero"`   // the source was checked
@@ -695,8 +692,8 @@ type CitationSnapshot struct {
 type InsufficiencySnapshot struct {
 	Sequence         uint64 `json:"sequence"`                  // sequence of its first event
 	AgentID          string `json:"agentId,omitzero"`          // its agent; empty when the envelope names none
-	Reason           string `json:"reason,omitzero"`           // what is missing; free text
-	WhatWouldResolve string `json:"whatWouldResolve,omitzero"` // what would support it; free text
+	Reason           string `json:"reason,omitzero"`           // the missing evidence; free text
+	WhatWouldResolve string `json:"whatWouldResolve,omitzero"` // evidence that would support it; free text
 }
 
 // BudgetSnapshot is a budget that ran out or a cap that was reached.
@@ -705,7 +702,7 @@ type BudgetSnapshot struct {
 	Budget   string       `json:"budget"`          // name of the budget or cap
 	Cap      bool         `json:"cap,omitzero"`    // it is a cap, from cap.breached
 	Limit    Opt[float64] `json:"limit,omitzero"`  // the budget or cap, in its own unit
-	Actual   Opt[float64] `json:"actual,omitzero"` // what was used or measured, in the same unit
+	Actual   Opt[float64] `json:"actual,omitzero"` // the amount that was used or measured, in the same unit
 	Reason   string       `json:"reason,omitzero"` // the beginning of BudgetExceeded.Reason
 }
 
@@ -717,13 +714,12 @@ type BlackboardItem struct {
 	Confidence  Opt[float64] `json:"confidence,omitzero"`  // in [0, 1]
 }
 
-// RunUsage is what a run used: the sum over the attempts of its agents. Everything
-// counts once.
+// RunUsage is the usage of a run: the sum over the attempts of its agents. Everything counts once.
 //
-//   - An attempt counts with the modelUsage of its end, else with the usage of its
-//     end, else with the sum of its model.returned and of the usage.observed about
-//     other things: see [AttemptUsage]. The tokens of caches and of reasoning that the
-//     modelUsage does not state are those of the usage.
+//   - An attempt counts with the modelUsage of its end, else with the usage of its end, else with
+//     the sum of its model.returned and of the usage.observed about other things: see
+//     [AttemptUsage]. Tokens of caches and of reasoning that the modelUsage lacks are taken from
+//     the usage.
 //   - modelUsage includes sub-agents: an attempt of an agent that began below an
 //     attempt with modelUsage does not count.
 //   - The figures of a turn.summarized count with its agent's reports if nothing was
@@ -735,19 +731,18 @@ type BlackboardItem struct {
 type RunUsage struct {
 	Usage   Usage        `json:"usage"`            // tokens
 	CostUSD Opt[float64] `json:"costUsd,omitzero"` // US dollars; absent when no cost is known
-	// Partial says that a report that counts is partial: more was used.
+	// Partial means that a report that counts is partial: more was used.
 	Partial bool `json:"partial,omitzero"`
-	// Models is the usage by model name, with the cost that is known. Usage that names
-	// no model is that of AgentStarted.Model; without one it is missing here. An end
-	// with usage that does not say which of several models it is of leaves what was
-	// reported of each.
+	// Models is the usage by model name, with the cost that is known. Usage that names no model
+	// counts for AgentStarted.Model; without one it is missing here. If an end has usage and does
+	// not name which of several models it concerns, the reports of each model stand.
 	Models map[string]Usage `json:"models"`
-	// Unassigned is what events without an agent reported.
+	// Unassigned is the usage that events without an agent reported.
 	Unassigned AgentUsage `json:"unassigned"`
 }
 
-// AgentUsage is what one agent reported: the figures of its current attempt, and those
-// of the attempts before. [AgentUsage.Total] says which figures count.
+// AgentUsage is the usage that one agent reported: the figures of its current attempt, and of the
+// attempts before. [AgentUsage.Total] tells which figures count.
 type AgentUsage struct {
 	AttemptUsage
 	// Earlier are the earlier attempts, without those that a running total includes; of those
@@ -756,10 +751,10 @@ type AgentUsage struct {
 	Earlier []AttemptUsage `json:"earlier"`
 }
 
-// AttemptUsage is what one attempt of an agent reported.
+// AttemptUsage is the usage that one attempt of an agent reported.
 //
-// The tokens that count are those of Models, else of Ended, else the sum of Reported.
-// The cost is CostUSD, else the sum of the costs in Models, else that in Reported.
+// The tokens that count are those of Models, else of Ended, else the sum of Reported. The cost is
+// CostUSD, else the sum of the costs in Models, else the cost in Reported.
 type AttemptUsage struct {
 	Sequence uint64           `json:"sequence,omitzero"` // sequence of its start
 	Model    string           `json:"model,omitzero"`    // AgentStarted.Model

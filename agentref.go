@@ -12,21 +12,20 @@ type AgentRef struct {
 	// opaque: only the host that issued it resolves it. Package dialect/openwop
 	// reads the forms that the RFC reserves.
 	AgentID string `json:"agentId" class:"id" check:"required"`
-	// AgentSharing says how the agent shares its context; empty means
-	// [SharingIsolated].
+	// AgentSharing is the way in which the agent shares its context; empty means [SharingIsolated].
 	AgentSharing AgentSharing `json:"agentSharing,omitzero" class:"meta"`
 	// MemoryRef is an opaque handle of memory that outlives the run.
 	MemoryRef string `json:"memoryRef,omitzero" class:"id"`
-	// ModelClass says what the agent's model must be good at; empty means that
-	// the agent does not say.
+	// ModelClass is the capability that the agent's model needs; empty means that the agent names
+	// none.
 	ModelClass ModelClass `json:"modelClass,omitzero" class:"meta"`
 
 	extra extras
 }
 
-// AgentSharing says how an agent shares its context (OpenWOP RFC 0002, section
-// A): [SharingIsolated], [SharingShared], or a value that [SharingGroup] returns.
-// The empty string means SharingIsolated.
+// AgentSharing is the way in which an agent shares its context (OpenWOP RFC 0002, section A):
+// [SharingIsolated], [SharingShared], or a value that [SharingGroup] returns. The empty string
+// means SharingIsolated.
 type AgentSharing string
 
 // The sharing values without a group.
@@ -62,7 +61,7 @@ func (AgentSharing) words() []AgentSharing {
 	return []AgentSharing{SharingIsolated, SharingShared, SharingGroup("<group>")}
 }
 
-// ModelClass says what a model is good at. The list is closed (rule field-enum).
+// ModelClass names a capability of a model. The list is closed (rule field-enum).
 type ModelClass string
 
 // The model classes of OpenWOP RFC 0002, section A.

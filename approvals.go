@@ -8,7 +8,7 @@ import (
 	"github.com/agentevents/agentevents/internal/canonjson"
 )
 
-// An approval is what a run knows of an ApprovalRequested until its one call is made.
+// An approval is the state of an ApprovalRequested until its one call is made.
 type approval struct {
 	callKey             // the agent that may call, and the call that the request names
 	tool, digest string // of the call to allow; empty for any

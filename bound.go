@@ -6,10 +6,10 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// The rules that bind Emit and the methods of handles, and nobody else. A log may be a
-// part of a run, and a capture or a bridge records what others did, so neither the fold
-// nor Record asks for them. They are exempt for agent core.system, which is the runtime
-// itself, for the first event after [Emitter.Resume], and for the returns of call handles.
+// The rules that bind Emit and the methods of handles, and nobody else. A log may be a part of a
+// run, and a capture or a bridge records the acts of others, so neither the fold nor Record asks
+// for them. They are exempt for agent core.system, which is the runtime itself, for the first event
+// after [Emitter.Resume], and for the returns of call handles.
 
 // RuleAgentOpen: an agent acts only after its agent.started; exempt are returns with
 // oneEvent, and agents that act in a node, whose start is the node's. Binds Emit and
@@ -44,7 +44,7 @@ const RuleStepOpen Rule = "step-open"
 // coreSystem is the agent id that OpenWOP reserves for the runtime itself.
 const coreSystem = "core.system"
 
-// resumes says what Emitter.Resume exempts from the rules.
+// resumes lists the exemptions from the rules that Emitter.Resume grants.
 type resumes struct {
 	first bool // the first event is to come
 	run   bool // the first run.resumed is to come
@@ -62,7 +62,7 @@ func (s *runState) bind(ev *Event, sub *subject) *RuleError {
 	if s.resumes.first || sub.key == coreSystem {
 		return nil
 	}
-	open := true // what the event needs to be open
+	open := true // whether the thing that the event needs is open
 	var rule Rule
 	var what, id, legal string
 	switch p := ev.Payload.(type) {
@@ -124,7 +124,7 @@ func (m *machine) notStarted(ev *Event, sub *subject) *RuleError {
 	return m.refuse(ev, RuleAgentOpen, named("agent", sub.key), "not started", "an agent acts only after its start; legal: agent.started first")
 }
 
-// bindEnd checks the end of an agent that says that it has converged.
+// bindEnd checks the end of an agent with the outcome converged.
 func (m *machine) bindEnd(ev *Event, sub *subject) *RuleError {
 	a := sub.agent
 	if a == nil || !a.Started {

@@ -6,10 +6,10 @@ import "slices"
 // until they end.
 type cuts struct {
 	runs  map[string]*runCuts
-	rules machine // of no run: it knows what ends a block
+	rules machine // without a run: it knows which events end a block
 }
 
-// The runCuts are those of a run.
+// runCuts has the cut blocks of a run.
 type runCuts struct {
 	blocks []blockName
 	all    bool // there were too many: the run gets no deltas
@@ -21,9 +21,9 @@ type blockName struct{ agent, subject, id string }
 // maxCuts bounds the blocks of a run that are cut at the same time.
 const maxCuts = 1024
 
-// cut reports whether an event is a delta that is to be dropped: its block is cut, or
-// full says that there is no room for the delta, which cuts the block. Each event of a run
-// is asked about, in order, because it may end blocks.
+// cut reports whether an event is a delta that is to be dropped: its block is cut, or full means
+// that there is no room for the delta, which cuts the block. cut is called for each event of a run,
+// in order, because it may end blocks.
 func (c *cuts) cut(ev *Event, full bool) bool {
 	droppable := ev.droppable()
 	run := c.runs[ev.RunID]

@@ -18,7 +18,7 @@ import (
 // The envelope's codec, by hand; the payloads' is generated. Members are
 // written in the order of envelopeFields.
 
-// payloadOps is what the generated code does for every payload.
+// payloadOps are the functions that are generated for every payload.
 type payloadOps interface {
 	Payload
 	appendJSON(dst []byte) []byte
@@ -39,8 +39,8 @@ func kindOf(p Payload) (Kind, bool) {
 	return o.kind(), true
 }
 
-// A payloadPool is what parsing one line after another can use again: the
-// scanner and, for a reader that keeps no payload, one payload of every kind.
+// A payloadPool has memory that parsing uses again for the next line: the scanner and, for a reader
+// that keeps no payload, one payload of every kind.
 type payloadPool struct {
 	scanner jsonwire.Scanner
 	times   jsonwire.TimeReader
@@ -142,8 +142,8 @@ const envelopeRequired = 1<<envID | 1<<envSequence | 1<<envTimestamp | 1<<envRun
 // the event cannot be written: a payload that is nil or not of this package,
 // JSON or an id that is damaged, a time outside the years 0 to 9999.
 //
-// An event that a [Reader] with Verbatim set has read is written as it was
-// spelled, as long as it still says the same.
+// An event that a [Reader] with Verbatim set has read is written as it was spelled, as long as it
+// still has the same meaning.
 func (e *Event) AppendJSON(dst []byte) ([]byte, error) {
 	p := ops(e.Payload)
 	if p == nil {
@@ -178,9 +178,8 @@ func (e *Event) AppendJSON(dst []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// saysOrigin reports whether the line the event was read from still says what
-// the event says, whose own text is text. The line is never trusted: it is
-// read again and compared.
+// saysOrigin reports whether the line that the event was read from still means the same as the
+// event, whose own text is text. The line is never trusted: it is read again and compared.
 func (e *Event) saysOrigin(text []byte) bool {
 	var was Event
 	if parseEvent(e.origin, &was, new(payloadPool)) != nil {
@@ -333,7 +332,7 @@ func appendObject[T any, P object[T]](dst []byte, v P) ([]byte, *fieldError) {
 	if c.err != nil {
 		return dst, c.err
 	}
-	// A broken rule alone is no reason to refuse v.
+	// A broken rule alone does not refuse v.
 	if err := v.check(); err != nil && !writable(reflect.ValueOf(v).Elem(), false) {
 		return dst, err
 	}
@@ -541,11 +540,10 @@ func parseEvent(text string, e *Event, pool *payloadPool) error {
 	return nil
 }
 
-// parseUsual reads the members that a line of this package begins with, as far
-// as they stand there in order and without escapes: to compare them with constants
-// takes less time than to ask what is there. It returns the number of the last
-// member, 0 if it has read none, and the set of all. If the last one is the
-// payload, its value is next.
+// parseUsual reads the members that a line of this package begins with, as far as they stand there
+// in order and without escapes: to compare them with constants takes less time than to parse the
+// names. It returns the number of the last member, 0 if it has read none, and the set of all. If
+// the last one is the payload, its value is next.
 func (e *Event) parseUsual(s *jsonwire.Scanner, pool *payloadPool) (last int, seen uint32, kind Kind) {
 	read := func(n int) {
 		last = n
@@ -718,9 +716,8 @@ func (e *Event) timeWritable() *fieldError {
 // sound reports whether s is valid UTF-8; most envelope fields are empty.
 func sound(s string) bool { return s == "" || jsonwire.ValidUTF8(s) }
 
-// writable reports what no line can carry, in envelope and payload: damaged
-// ids, numbers that are not finite, times without a year. It is refused in
-// every mode.
+// writable reports values that no line can carry, in envelope and payload: damaged ids, numbers
+// that are not finite, times without a year. It is refused in every mode.
 func (e *Event) writable() *fieldError {
 	if err := e.envelopeWritable(); err != nil {
 		return err
@@ -776,8 +773,8 @@ func writable(v reflect.Value, content bool) bool {
 	return true
 }
 
-// check applies the field rules to envelope and payload; sound says that the
-// envelope's texts were checked already.
+// check applies the field rules to envelope and payload; sound means that the envelope's texts were
+// checked already.
 func (e *Event) check(p payloadOps, sound bool) *fieldError {
 	if e.extra != "" {
 		if err := checkLacks(e.extra, func(dst []byte) []byte { return e.append(dst, p) }); err != nil {
@@ -808,7 +805,7 @@ func (f *fieldError) asError(e *Event) *RuleError {
 	}
 }
 
-// sealError says why a payload is not one of this package's.
+// sealError returns the reason why a payload is not this package's.
 func sealError(p Payload) *RuleError {
 	detail := fmt.Sprintf("%T is not a payload of this package", p)
 	if p == nil {

@@ -91,8 +91,8 @@ func checkUnit(name string, v float64) *fieldError {
 
 func formatFloat(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// checkLacks reports a required member that the line did not have, and that the struct
-// still lacks: what it writes has none.
+// checkLacks reports a required member that the line did not have, and that the struct still lacks,
+// so that the written line would lack it too.
 func checkLacks(x extras, write func([]byte) []byte) *fieldError {
 	object := ""
 	for name := range x.Lacks() {
@@ -106,7 +106,7 @@ func checkLacks(x extras, write func([]byte) []byte) *fieldError {
 	return nil
 }
 
-// checkMore is what the struct tags cannot say.
+// checkMore has the checks that struct tags cannot express.
 func (t *Totals) checkMore() *fieldError {
 	if t.AuditsPassed+t.AuditsFailed <= t.AuditCheckpoints {
 		return nil
@@ -138,7 +138,7 @@ func (p *StatePatched) checkMore() *fieldError {
 
 func (a *AuditChecked) checkMore() *fieldError { return checkObject("evidence", a.Evidence) }
 
-// checkObject refuses JSON that is no object. Text that is not JSON is recorded as one.
+// checkObject refuses JSON that is not an object. Text that is not JSON is recorded as one.
 func checkObject(name string, v JSON) *fieldError {
 	if v == "" || strings.HasPrefix(strings.TrimLeft(string(v), " \t\r\n"), "{") || jsonwire.Valid(string(v)) != nil {
 		return nil

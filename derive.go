@@ -6,8 +6,8 @@ import (
 	"github.com/agentevents/agentevents/internal/reentry"
 )
 
-// The transitions of LifecycleDerived: which status follows from what an agent does, and
-// how the emitter records the transition with the event that causes it.
+// The transitions of LifecycleDerived: which status follows from an agent's acts, and how the
+// emitter records the transition with the event that causes it.
 
 // untold is the set of statuses that no act tells: open calls and questions do.
 const untold = 1<<atToolCall | 1<<atBlocked
@@ -35,7 +35,7 @@ func (m *machine) derived(ev *Event, sub *subject) (key string, from, to AgentSt
 		a = m.find(key)
 	}
 	if sub.kind.Role == RoleDelta && ev.Marks.Has(MarkSynthetic) {
-		return "", "", "" // what was held back of a block is no act
+		return "", "", "" // held-back text of a block is not an act
 	}
 	if ev.Marks.Has(MarkLate) || a != nil && a.Ended || a == nil && ev.AgentID == "" && ev.NodeRunID == "" {
 		return "", "", ""

@@ -18,8 +18,8 @@ func constantOf[T ~string](table []T, v T) T {
 	return T(strings.Clone(string(v)))
 }
 
-// Verbosity says how much of the reasoning a text holds (OpenWOP RFC 0002,
-// section B). The empty string means full.
+// Verbosity is the share of the reasoning that a text holds (OpenWOP RFC 0002, section B). The
+// empty string means full.
 type Verbosity string
 
 // The verbosities.
@@ -35,7 +35,7 @@ func (v Verbosity) known() bool { return slices.Contains(verbosities, v) }
 
 func (Verbosity) words() []Verbosity { return verbosities }
 
-// ToolStatus says how a tool call went.
+// ToolStatus is the outcome of a tool call.
 type ToolStatus string
 
 // The tool statuses. The first four are OpenWOP's; the last two close calls
@@ -72,7 +72,7 @@ func (s Severity) known() bool { return slices.Contains(severities, s) }
 
 func (Severity) words() []Severity { return severities }
 
-// Transport says how a tool is reached (OpenWOP).
+// Transport is the way to a tool (OpenWOP).
 type Transport string
 
 // The transports.
@@ -88,13 +88,13 @@ func (t Transport) known() bool { return slices.Contains(transports, t) }
 
 func (Transport) words() []Transport { return transports }
 
-// PatchOp is what a [StatePatched] does at its path.
+// PatchOp is the operation of a [StatePatched] at its path.
 type PatchOp string
 
 // The patch operations. The resume spec has the first two.
 const (
 	PatchSet    PatchOp = "set"    // replace the value
-	PatchMerge  PatchOp = "merge"  // set the members of an object in it, not those of objects inside; if one of both is no object, replace the value
+	PatchMerge  PatchOp = "merge"  // set the members of an object in it, not those of objects inside; if one of the two is not an object, replace the value
 	PatchRemove PatchOp = "remove" // take the value away
 )
 
@@ -117,7 +117,7 @@ const (
 	CommandPause  CommandType = "pause"  // pause, as abort does when resumable; a word of Open-Harness
 )
 
-// MemoryChange is what happened to a memory.
+// MemoryChange is a kind of change of a memory.
 type MemoryChange string
 
 // The memory changes of KAOS.

@@ -19,21 +19,18 @@ var (
 	ErrClosed = errors.New("agentevents: closed")
 	// ErrTooManyRuns means that EmitterOptions.MaxRuns runs are open already.
 	ErrTooManyRuns = errors.New("agentevents: too many open runs")
-	// ErrRunReleased means that the emitter had a run with this id, which ended
-	// or was closed. Its sequences must not begin again: [Emitter.Resume]
-	// continues it from a snapshot. A run that has ended takes then only what may
-	// follow an end (rule terminal-last).
+	// ErrRunReleased means that the emitter had a run with this id, which ended or was closed. Its
+	// sequences must not begin again: [Emitter.Resume] continues it from a snapshot. A run that has
+	// ended then takes only the events that may follow an end (rule terminal-last).
 	ErrRunReleased = errors.New("agentevents: the run was released: a closed one goes on with Emitter.Resume, an ended one takes only what may follow its end")
-	// ErrFenced is for sinks: it means that the run cannot go on here, as when another
-	// writer has gone on with it in a store. When the error of a required sink wraps it,
-	// the sinks behind that one do not get the event, and the run is closed. It has no
-	// effect in [BestEffort] and behind [Buffered].
+	// ErrFenced is for sinks: it means that the run cannot go on here, as when another writer has
+	// gone on with it in a store. When the error of a required sink wraps it, the later sinks do
+	// not get the event, and the run is closed. It has no effect in [BestEffort] and [Buffered].
 	ErrFenced = errors.New("agentevents: the run is closed, it cannot go on here")
 )
 
-// A RuleError says that an event breaks a rule of the log. When a method of an
-// emitter or its handles returns one, nothing was recorded. In a snapshot it is
-// data.
+// A RuleError reports that an event breaks a rule of the log. When a method of an emitter or its
+// handles returns one, nothing was recorded. In a snapshot it is data.
 //
 // The text is for people and may change; match the fields. It shows no content, and
 // up to 64 bytes of an id; the fields have ids whole.
@@ -47,12 +44,12 @@ type RuleError struct {
 	Pointer  string `json:"pointer,omitzero"` // JSON pointer of the field, with rules about one field
 	Subject  string `json:"subject,omitzero"` // what the rule is about, such as: call "c7"
 	State    string `json:"state,omitzero"`   // the subject's state, such as: open
-	Detail   string `json:"detail"`           // what is wrong, and what would be legal
+	Detail   string `json:"detail"`           // the fault, and the legal alternatives
 	Refused  bool   `json:"refused,omitzero"` // an emitter refused the event: it is in no log
 }
 
-// Error returns one line: the kind, the field, what is wrong, the subject and
-// its state, the rule, the run and the sequence.
+// Error returns one line: the kind, the field, the fault, the subject and its state, the rule, the
+// run and the sequence.
 func (e *RuleError) Error() string {
 	var b strings.Builder
 	b.WriteString("agentevents: ")
@@ -92,9 +89,9 @@ func (e *RuleError) text() string {
 	return b.String()
 }
 
-// A SinkError says that a sink failed. The event was recorded all the same, unless Err
-// wraps [ErrFenced]: emitting it again would record it twice. An emit returns the errors of required
-// sinks; those of the others go to EmitterOptions.OnError.
+// A SinkError reports that a sink failed. The event was recorded all the same, unless Err wraps
+// [ErrFenced]: emitting it again would record it twice. An emit returns the errors of required
+// sinks; errors of other sinks go to EmitterOptions.OnError.
 type SinkError struct {
 	Sink     string // the sink's type, such as *agentevents.Writer
 	RunID    string // the event's run; empty when Flush or Close failed
@@ -126,7 +123,7 @@ type BudgetError struct {
 	Err      error          // the program's own error; may be nil
 }
 
-// codeBudget is the ErrorInfo.Code of what a budget stopped.
+// codeBudget is the ErrorInfo.Code of work that a budget stopped.
 const codeBudget = "budget_exceeded"
 
 // Error names the budget, its limit and the use.
@@ -166,8 +163,7 @@ func (e *PanicError) Unwrap() error {
 // the first call of the new value does.
 type OptionError = option.Error
 
-// A LineError says that a line of a log cannot be read. Reading goes on with the
-// next line.
+// A LineError reports a line of a log that cannot be read. Reading goes on with the next line.
 //
 // The last line is torn when it is incomplete and has no newline. Then the error
 // wraps [io.ErrUnexpectedEOF]: all lines before it were delivered, and the log

@@ -8,13 +8,11 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// extras are the extra members of one JSON object: what it said and its struct
-// has no field for.
+// extras are the extra members of one JSON object: members without a field in its struct.
 type extras = extra.Members
 
-// Extra returns the value of a member of the event's line that no field of the
-// envelope has, and "" when there is none. Decoders of other formats keep there
-// what the vocabulary has no place for.
+// Extra returns the value of a member of the event's line that no field of the envelope has, and ""
+// when there is none. Decoders of other formats keep there the members that the vocabulary lacks.
 func (e *Event) Extra(name string) JSON {
 	for n, value := range e.extra.Unknown() {
 		if n == name {
@@ -63,8 +61,8 @@ func (e *Event) PayloadExtra() bool {
 	return p != nil && p.hasExtra()
 }
 
-// Origin returns the line that the event was read from by a [Reader] with
-// Verbatim set, however the event was changed since. It is empty for other
-// events, and for one that shares its line with others. What links a line to the
-// one before it in a tamper-evident file is not part of it.
+// Origin returns the line that the event was read from by a [Reader] with Verbatim set, however the
+// event was changed since. It is empty for other events, and for one that shares its line with
+// others. The hash that links a line to the one before it in a tamper-evident file is not part of
+// it.
 func (e *Event) Origin() string { return e.origin }

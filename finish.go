@@ -13,14 +13,13 @@ import (
 // errLeftOpen is the failure of a call that its agent left open without an error.
 var errLeftOpen = errors.New("the agent ended before the return")
 
-// Finish ends the agent as its work ended, with err or without, whatever it left open on its
-// way out: its open calls and model calls fail first, with err (see [Call.Fail]). p says what
-// else is known of the end and may be nil. Where it names neither an outcome nor an error the
-// outcome is converged without err; with err the error is recorded, and the outcome is aborted
-// if [Call.Fail] says that somebody stopped the agent or that its time was up. Finish does not
-// change p, which belongs to the log from then on.
+// Finish ends the agent with the outcome of its work, err or nil: its open calls and model calls
+// fail first, with err (see [Call.Fail]). p has further facts of the end and may be nil. Where it
+// names neither an outcome nor an error the outcome is converged without err; with err the error is
+// recorded, and the outcome is aborted if err is a cancellation or a deadline for [Call.Fail].
+// Finish does not change p, which belongs to the log from then on.
 //
-// Pass the context that was cancelled: as [Call.Fail] says, it tells why. Statuses follow under
+// Pass the context that was cancelled: it has the cause (see [Call.Fail]). Statuses follow under
 // [LifecycleDerived]. Under another table Finish records no transition: the caller sends the agent
 // [Agent.To] a status that agrees with its outcome first. An agent that is not open is left as it
 // is: Finish records nothing and returns nil.
@@ -40,12 +39,12 @@ func (a *Agent) Finish(ctx context.Context, err error, p *AgentEnded) error {
 //		var end agentevents.AgentEnded // end.Result may be set later
 //		defer agent.FinishDeferred(ctx, &err, &end)
 //
-// The agent ends with *err as it is then; a nil pointer is no error. When a panic passes, the agent
-// ends with a [*PanicError] whatever outcome p names, and the panic goes on with the same value.
-// So it does, without a panic, when runtime.Goexit ends the goroutine. Only a method that is itself
-// deferred sees these two, not one in a deferred function.
+// The agent ends with the value of *err at that time; a nil pointer means no error. When a panic
+// passes, the agent ends with a [*PanicError] whatever outcome p names, and the panic goes on with
+// the same value. So it does, without a panic, when runtime.Goexit ends the goroutine. Only a
+// method that is itself deferred sees these two, not one in a deferred function.
 //
-// *err is left as it is, because it is the work's: errors of recording are told to
+// *err is not changed, because it belongs to the work: errors of recording go to
 // EmitterOptions.OnViolation and OnError.
 func (a *Agent) FinishDeferred(ctx context.Context, err *error, p *AgentEnded) {
 	v := recover()
@@ -144,13 +143,13 @@ func (p *ToolReturned) stopped() bool {
 
 // Finish ends the run as its work ended: agents that are open are finished first, those that
 // started last before the others, each with err (see [Agent.Finish]). Calls and model calls of
-// agents that are not open fail as well. Then the run has completed without err, was cancelled
-// if err says that somebody stopped it (see [Call.Fail]), and has failed with any other, a
-// [*BudgetError] included. Pass the context that was cancelled.
+// agents that are not open fail as well. Then the run has completed without err, was cancelled if
+// err is a cancellation (see [Call.Fail]), and has failed with any other, a [*BudgetError]
+// included. Pass the context that was cancelled.
 //
-// What other goroutines would open meanwhile, such as agents and calls, is refused as after the
-// end (rule terminal-last). A run that has ended is left as it is: Finish records nothing and
-// returns nil.
+// Agents, calls and other things that goroutines would open meanwhile are refused as after the end
+// (rule terminal-last). A run that has ended is left as it is: Finish records nothing and returns
+// nil.
 func (r *Run) Finish(ctx context.Context, err error) (errs error) {
 	if !r.ok() {
 		return ErrZeroValue
@@ -182,8 +181,8 @@ func (r *Run) Finish(ctx context.Context, err error) (errs error) {
 	return join(errs, r.Emit(ctx, p))
 }
 
-// beginEnd refuses from now on what opens something. When it returns, what was opened before is
-// in the state of the run.
+// beginEnd refuses, from now on, events that open something. When it returns, the state of the run
+// has everything that was opened before.
 func (s *runState) beginEnd(ctx context.Context) error {
 	s.finishing.Store(true)
 	err := s.lock(reentry.Of(orBackground(ctx)))

@@ -11,8 +11,8 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// This file makes events fit on a line of EmitterOptions.MaxLine bytes, so that a
-// Reader takes what an emitter accepts.
+// This file makes events fit on a line of EmitterOptions.MaxLine bytes, so that a Reader takes
+// every accepted event.
 
 // RuleLineLength: a line has at most EmitterOptions.MaxLine bytes; content is cut to
 // that, ids, names and numbers are not.
@@ -21,13 +21,13 @@ const RuleLineLength Rule = "line-length"
 // mostEscaped is the length of the longest escape that a byte becomes.
 const mostEscaped = len(`\u0000`)
 
-// mostEnvelope is no less than what an envelope has on a line beside its texts, with
-// an id and a place in a trace.
+// mostEnvelope is an upper bound of an envelope's length on a line without its texts, with an id
+// and a place in a trace.
 const mostEnvelope = 1024
 
-// fit cuts the content of an event whose line would be too long. It comes before the
-// event is applied, so that a fold of the log sees what the machine saw. size is no
-// less than that of the payload and the extra members on the line.
+// fit cuts the content of an event whose line would be too long. It comes before the event is
+// applied, so that a fold of the log sees the same event as the machine. size is at least the
+// length of the payload and the extra members on the line.
 func (s *runState) fit(ev *Event, sub *subject, head string, size int) *RuleError {
 	if s.fits(ev, head, size) {
 		return nil // the usual case
@@ -129,12 +129,12 @@ func levelOf(sizes []int, save int) int {
 	return leastCut
 }
 
-// leastCut is no less than the length of what a cut text says without its beginning.
+// leastCut is an upper bound of the length of a cut text without its beginning.
 const leastCut = 160
 
-// A cutter cuts content to a length. A cleaner calls it for every text, JSON value and
-// extra member. A text keeps its beginning, and JSON becomes an object with the
-// beginning of its text; both say how long it was, and its hash.
+// A cutter cuts content to a length. A cleaner calls it for every text, JSON value and extra
+// member. A text keeps its beginning, and JSON becomes an object with the beginning of its text;
+// both have its length and its hash.
 type cutter struct {
 	level int   // bytes on the line that a value may have; 0 while they are only measured
 	sizes []int // of all values

@@ -16,10 +16,9 @@ import (
 
 // FoldOptions configure a [Fold]. The zero FoldOptions are usable.
 type FoldOptions struct {
-	// Lifecycle is the table of legal transitions, which decides what is a
-	// violation. The default is the table that the log names, and
-	// [LifecycleRelaxed] for a log that names none. The state follows the log in
-	// any case. A word that is none of the tables allows no transition.
+	// Lifecycle is the table of legal transitions, which decides what is a violation. The default
+	// is the table that the log names, and [LifecycleRelaxed] for a log that names none. The state
+	// follows the log in any case. An unknown word allows no transition.
 	Lifecycle Lifecycle
 	// KeepCalls is how many closed tool calls the snapshot keeps: the latest
 	// ones. Tools counts all. 0 means 64, negative means none.
@@ -27,9 +26,9 @@ type FoldOptions struct {
 	// MaxViolations is how many violations the snapshot keeps: the first ones.
 	// ViolationCount counts all. 0 means 256, negative means none.
 	MaxViolations int
-	// OnViolation is called with every violation, while its event is applied, and with
-	// what the snapshot does not count: see Coverage.Unproven. Nil means that only the
-	// snapshot has the violations.
+	// OnViolation is called with every violation, while its event is applied, and with the events
+	// that the snapshot does not count: see Coverage.Unproven. Nil means that only the snapshot has
+	// the violations.
 	OnViolation func(*RuleError)
 	// Tolerate reports that a violation does not count, because the document of its line does
 	// not state the rule: the snapshot and OnViolation do not get it. It is called while the
@@ -43,9 +42,9 @@ type FoldOptions struct {
 	Workers int `least:"0"`
 }
 
-// HostState is state that the host of a run knows and the log does not: the
-// initial state, state written without a patch, outputs that the host makes. A
-// value given here replaces that of the fold.
+// HostState is state that the host of a run knows and the log does not: the initial state, state
+// written without a patch, outputs that the host makes. A value given here replaces the fold's
+// value.
 type HostState struct {
 	State   map[string]JSON // by top-level key
 	Outputs map[string]JSON // by node id
@@ -324,10 +323,9 @@ func (r *RunSnapshot) machine(l Lifecycle) *machine {
 // applied if only the last event's sequence is above it, and left out otherwise.
 // Any other illegal event is a violation and is applied.
 //
-// A run whose first lasting event has a sequence above 0 and is not run.started has begun
-// before the log. What the missing events opened, which statuses they led to and which
-// table they named is unknown, so nothing that they may have made legal is a violation.
-// Apply keeps no part of the event.
+// A run whose first lasting event has a sequence above 0 and is not run.started has begun before
+// the log. The fold does not know the openings, the statuses and the table of the missing events,
+// so nothing that they may have made legal is a violation. Apply keeps no part of the event.
 func (f *Fold) Apply(ev Event) {
 	p := ops(ev.Payload)
 	if p == nil {
@@ -353,9 +351,9 @@ func (f *Fold) ApplyLine(ev Event, line string) {
 	f.add(&ev, jsonwire.Hash(line), true)
 }
 
-// add applies an event whose payload is a struct of this package. hash is the hash
-// of its line as AppendJSON writes it. sound says that the event's texts were
-// checked when it was read. add keeps no part of the event.
+// add applies an event whose payload is a struct of this package. hash is the hash of its line as
+// AppendJSON writes it. sound means that the event's texts were checked when it was read. add keeps
+// no part of the event.
 func (f *Fold) add(ev *Event, hash uint64, sound bool) {
 	if !f.begun {
 		f.begin(ev.RunID)
@@ -427,14 +425,14 @@ func addRecent(list []fingerprint, fp fingerprint) []fingerprint {
 
 func latest(list []fingerprint) []fingerprint { return list[max(0, len(list)-recentEvents):] }
 
-// RuleSequence: the sequence increases within the run; of two events with the same
-// sequence the first one counts, and a sequence that is above that of the next event,
-// while all others are below, is false.
+// RuleSequence: the sequence increases within the run; of two events with the same sequence the
+// first one counts, and a sequence that is above the next event's, while all others are below, is
+// false.
 const RuleSequence Rule = "sequence"
 
-// repeated reports whether an event is left out: it came before, or its sequence goes
-// back and does not show that the one before it is false. It is for events whose sequence
-// is not above that of the last event, and for all after one with a false sequence.
+// repeated reports whether an event is left out: it came before, or its sequence goes back without
+// proof that the one before it is false. It is for events whose sequence is not above the last one,
+// and for all events after a false sequence.
 func (f *Fold) repeated(ev *Event, sub *subject, fp fingerprint) bool {
 	m := &f.m
 	recent, deltas := latest(m.Resume.recent), latest(m.Resume.recentDeltas)
@@ -452,7 +450,7 @@ func (f *Fold) repeated(ev *Event, sub *subject, fp fingerprint) bool {
 	}
 	switch {
 	case ev.Sequence >= m.NextSequence:
-		return false // a false sequence may be that of a later event
+		return false // a false sequence may belong to a later event
 	case taken:
 		f.violation(m.refuse(ev, RuleSequence, "sequence "+utoa(ev.Sequence), "taken", "another event has this sequence; the first one counts"))
 	case f.astray(ev, sub, recent, deltas):
@@ -687,13 +685,13 @@ func (r *RunSnapshot) sessionWord() string {
 	return r.SessionStatus
 }
 
-// sessionEnded reports whether the end of the session is that of the run.
+// sessionEnded reports whether the end of the session ended the run.
 func (r *RunSnapshot) sessionEnded() bool { return !r.Resume.opened && !r.SessionEndedAt.IsZero() }
 
-// An agentEnd is how the end of an agent or a turn says that it went.
+// An agentEnd is the outcome that the end of an agent or a turn states.
 type agentEnd struct{ failed, cancelled bool }
 
-// end returns how the agent's end says that it went.
+// end returns the outcome that the agent's end states.
 func (a *AgentSnapshot) end() agentEnd { return endOf(a.Error, a.EndStatus, a.Outcome) }
 
 // endOf returns how an end with these members went. An agent whose outcome is aborted failed.

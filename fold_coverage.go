@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// A Coverage says which events of a run a log has. It is not in the snapshot: a log
-// may leave out droppable events without another snapshot.
+// A Coverage tells which events of a run a log has. It is not in the snapshot: a log may leave out
+// droppable events without another snapshot.
 type Coverage struct {
-	// Missing is the number of missing sequence numbers, from 0 (after [ResumeFold]
-	// from the snapshot's NextSequence) to the highest one. An accepted log has no
-	// gaps, so its missing events are lost or were left out. Decoders that number the
-	// lines of a run, such as KAOS's, hide what is missing.
+	// Missing is the number of missing sequence numbers, from 0 (after [ResumeFold] from the
+	// snapshot's NextSequence) to the highest one. An accepted log has no gaps, so its missing
+	// events are lost or were left out. Decoders that number the lines of a run, such as KAOS's,
+	// hide missing events.
 	Missing uint64
 	// Gaps are the ranges of the missing numbers, in rising order, at most 16. The
 	// last ranges of a log with more are not in the list, and are not taken off
@@ -99,14 +99,14 @@ func (c *coverage) remove(n uint64) {
 	}
 }
 
-// clone returns what is known so far.
+// clone returns a copy of the coverage so far.
 func (c *coverage) clone() Coverage {
 	out := c.Coverage
 	out.Gaps = orNil(slices.Clone(out.Gaps))
 	return out
 }
 
-// Coverage says which events of the run the fold has been given.
+// Coverage returns which events of the run the fold has received.
 func (f *Fold) Coverage() Coverage { return f.cover.clone() }
 
 // Coverage yields the ids of the runs, in the order in which they appear, and which of

@@ -116,7 +116,7 @@ const looks = 5
 // look looks at all runs, and again later if one may hang. So there is a timer while events are
 // emitted and some seconds longer, and no goroutine.
 func (e *Emitter) look() {
-	e.watching.Store(false) // first: what enters from here on asks for another look
+	e.watching.Store(false) // first: an emitter that enters from here on asks for another look
 	type stuck struct {
 		run *runState
 		at  uint64

@@ -21,8 +21,7 @@ import (
 	"github.com/agentevents/agentevents/internal/reuse"
 )
 
-// This file says what a line is: how one is written whole, and how one that is
-// damaged is stepped over.
+// This file defines a line: how one is written whole, and how a damaged one is skipped.
 
 // WriterOptions configure a [Writer]. The zero WriterOptions are usable.
 type WriterOptions struct {
@@ -36,9 +35,8 @@ type WriterOptions struct {
 // A Writer is a sink that writes one line per event. It may serve several runs
 // and emitters at once.
 //
-// When the destination fails, what could not be written is held back and
-// written before anything else once it works again: no line is torn by a
-// passing failure. Beyond 16 MiB of that, events are refused.
+// When the destination fails, the unwritten bytes are kept, and are written first once it works
+// again: a passing failure tears no line. Beyond 16 MiB of kept bytes, events are refused.
 type Writer struct {
 	mu      sync.Mutex
 	out     *lines.Writer
@@ -78,14 +76,13 @@ func (c contained) Write(p []byte) (n int, err error) {
 	return c.w.Write(p)
 }
 
-// OpenFile returns a writer that appends to a file, which is created if need
-// be. A new file has the mode 0600, because a log is confidential; one that is
-// there keeps its own. A symbolic link is refused if somebody else has made it: not the
-// program's user, nor the system's. If the file ends in the middle of a line, that line is
-// ended first, so that a torn tail does not spoil what follows. The torn line stays, as a
-// loss is not hidden: readers report it as a bad line, unless it is cut off before (see
-// [LineError] and the example of [Emitter.Resume]). "agentevents cat" copies a log without
-// it. Close closes the file.
+// OpenFile returns a writer that appends to a file, which is created if need be. A new file has the
+// mode 0600, because a log is confidential; one that exists keeps its own. A symbolic link is
+// refused if somebody else has made it: not the program's user, nor the system's. If the file ends
+// in the middle of a line, that line is ended first, so that a torn tail does not spoil the next
+// line. The torn line stays, as a loss is not hidden: readers report it as a bad line, unless it is
+// cut off before (see [LineError] and the example of [Emitter.Resume]). "agentevents cat" copies a
+// log without it. Close closes the file.
 //
 // One process writes a file: if one of several is killed in the middle of a line, the
 // next line of another is glued to it. A file that is removed or renamed while it is open
@@ -147,7 +144,7 @@ func (w *Writer) write(line []byte) error {
 	return w.out.Write(line)
 }
 
-// Flush writes what is buffered.
+// Flush writes the buffer.
 func (w *Writer) Flush(context.Context) error {
 	if !w.ok() {
 		return w.unusable()
@@ -157,9 +154,9 @@ func (w *Writer) Flush(context.Context) error {
 	return w.out.Flush()
 }
 
-// Close flushes, and closes a file that [OpenFile] opened. What cannot be
-// written is lost, and Close says how much. Later events are refused with
-// [ErrClosed]; Flush and Close do nothing then.
+// Close flushes, and closes a file that [OpenFile] opened. Bytes that cannot be written are lost,
+// and the error has their number. Later events are refused with [ErrClosed]; Flush and Close do
+// nothing then.
 func (w *Writer) Close() error {
 	if !w.ok() {
 		return w.unusable()
@@ -192,7 +189,7 @@ func (w *Writer) Close() error {
 // events count in an input that has proved to be a log, by an event without that error, and
 // the error in any other.
 //
-// End appends what was waiting for more lines.
+// End appends the events that were waiting for more lines.
 type Decoder interface {
 	Decode(dst []Event, line []byte) ([]Event, error)
 	End(dst []Event) ([]Event, error)
@@ -216,10 +213,9 @@ type ReaderOptions struct {
 	Verbatim bool
 }
 
-// A Reader reads events from lines. It accepts byte order marks, CRLF, blank
-// lines and a missing final newline. A bad line is an error that says where;
-// nothing before or after it is lost. What links the lines of a tamper-evident
-// file belongs to the file: it is no part of the events.
+// A Reader reads events from lines. It accepts byte order marks, CRLF, blank lines and a missing
+// final newline. A bad line is an error with its position; nothing before or after it is lost. The
+// hashes that link the lines of a tamper-evident file belong to the file, not to the events.
 //
 // A Reader comes from [NewReader], and is not for concurrent use.
 type Reader struct {
@@ -440,12 +436,12 @@ type Line struct {
 	Text string
 }
 
-// Lines yields the same events and errors as All, in less time, to a loop that keeps no part of
-// an event: it uses the memory of an event again for the next one. The texts of an event stay
-// valid; its payload and what that points to do not.
+// Lines yields the same events and errors as All, in less time, to a loop that keeps no part of an
+// event: it uses the memory of an event again for the next one. The texts of an event stay valid;
+// its payload, and everything that it points to, do not.
 func (r *Reader) Lines() iter.Seq2[Line, error] { return r.lines(false) }
 
-// lines is Lines. brief says that only a fold gets the events: texts that no fold reads are not
+// lines is Lines. brief means that only a fold gets the events: texts that no fold reads are not
 // unescaped.
 func (r *Reader) lines(brief bool) iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
@@ -588,7 +584,7 @@ func wholeAt(line string, ev *Event, pool *payloadPool) (at int) {
 	}
 }
 
-// placed says which line an error of the decoder is about.
+// placed adds the position of the line to an error of the decoder.
 func placed(err error, pos lines.Pos) *LineError {
 	le, ok := err.(*LineError)
 	if !ok {
@@ -610,8 +606,8 @@ func fault(line []byte, last bool) foreign.Fault {
 	return foreign.Fault{Line: line, Torn: last && isTorn(line)}
 }
 
-// lineErrorAt says where an error of a line is. last means that it is the last one of the line.
-// rest means that no line after it is an event.
+// lineErrorAt adds the position to an error of a line. last means that it is the last one of the
+// line. rest means that no line after it is an event.
 func lineErrorAt(pos lines.Pos, err error, f foreign.Fault, last bool) (le *LineError, rest bool) {
 	if syntax, ok := err.(*jsonwire.SyntaxError); ok {
 		f.BadStart = syntax.Offset == 0

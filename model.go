@@ -22,15 +22,14 @@ import (
 //     whole block is recorded too, as [TextCompleted] or [AgentReasoned], so that a log
 //     without deltas has the text.
 //   - Arguments belong to a tool call. The [ToolCalled] that follows has the whole of them.
-//   - An empty piece says nothing, and is not recorded.
+//   - An empty piece is not recorded.
 //
-// The handle has the text of the block that is open in memory, and of no other, and what
-// the model was asked, for Retry.
+// The handle keeps in memory the text of the open block only, and the request, for Retry.
 //
-// The methods may be called concurrently: each records all it has to before the next one
-// begins. The handle of a model call that was refused, or of none, is safe to use: it
-// records nothing, and its methods return nil. After the return all but Retry record nothing
-// and return [ErrClosed]. A ModelCall must not be copied.
+// The methods may be called concurrently: each records all it has to before the next one begins.
+// The handle of a refused model call, and a nil handle, are safe to use: it records nothing, and
+// its methods return nil. After the return all but Retry record nothing and return [ErrClosed]. A
+// ModelCall must not be copied.
 type ModelCall struct {
 	ID string // the model call id
 
@@ -73,10 +72,9 @@ var (
 	}
 )
 
-// Model records that the agent calls a model. p says which, and what else is known of the
-// call: attempt, request, parameters. An empty ModelCallID is minted. Return or Fail closes
-// the call. Model calls may overlap. Model does not change p, which belongs to the log from
-// then on.
+// Model records that the agent calls a model. p names the model, and has all that is known of the
+// call: attempt, request, parameters. An empty ModelCallID is minted. Return or Fail closes the
+// call. Model calls may overlap. Model does not change p, which belongs to the log from then on.
 //
 // The handle is never nil, whatever the error is.
 func (a *Agent) Model(ctx context.Context, p *ModelCalled) (*ModelCall, error) {
@@ -104,9 +102,9 @@ func (a *Agent) Model(ctx context.Context, p *ModelCalled) (*ModelCall, error) {
 	return c, err
 }
 
-// OpenModelCall returns the handle to a model call that is open. After [Emitter.Resume] it is
-// a new one: what the handle before it streamed of a block stays as it is, deltas without the
-// whole block. When the agent has no open model call with that id, the handle records nothing.
+// OpenModelCall returns the handle to a model call that is open. After [Emitter.Resume] it is a new
+// one: a block that the handle before it had begun stays as it is, deltas without the whole block.
+// When the agent has no open model call with that id, the handle records nothing.
 func (a *Agent) OpenModelCall(id string) *ModelCall {
 	if !a.ok() {
 		return &ModelCall{dead: true}
@@ -134,8 +132,8 @@ func (c *ModelCall) Recorded() bool { return c.ok() }
 // Open reports whether the model call is on the log and has not returned. A sink may ask.
 func (c *ModelCall) Open() bool { return c.ok() && c.agent.OpenModelCall(c.ID).ok() }
 
-// Streamed reports whether Text or Reason has recorded a piece: then the handle records the
-// whole of what the model says, too. A sink may ask.
+// Streamed reports whether Text or Reason has recorded a piece: then the handle records the model's
+// whole answer, too. A sink may call it.
 func (c *ModelCall) Streamed() bool { return c != nil && c.streamed.Load() }
 
 // Retry records that the agent calls the model again with the same request: a new call
@@ -169,8 +167,8 @@ func (c *ModelCall) Arguments(ctx context.Context, callID, delta string) error {
 	return c.stream(ctx, &argumentsForm, callID, delta)
 }
 
-// Piece tells that a piece of the answer has come, for a caller that records none: the time
-// to the first one is that of the first token. It records nothing.
+// Piece tells that a piece of the answer has come, for a caller that records none: its first call
+// sets the time to the first token. It records nothing.
 func (c *ModelCall) Piece(ctx context.Context) error {
 	if !c.ok() {
 		return nil
@@ -183,12 +181,12 @@ func (c *ModelCall) Piece(ctx context.Context) error {
 	return err
 }
 
-// Note keeps what somebody else than the caller of Return knows of the answer, such as a
-// recorder in the client: Return and Fail fill in from it what their own payload lacks of
-// provider, model, finish reasons, times, usage, cost and ids of the answer. The last word on
-// each counts. A failure that has no code gets that of the error, and whether trying again may
-// help; an answer with finish reasons takes back the error of an attempt before it. Note records
-// nothing. Its payload must not be changed afterwards.
+// Note keeps facts of the answer that another part of the program knows, such as a recorder in the
+// client: Return and Fail take from them the fields that their own payload lacks: provider, model,
+// finish reasons, times, usage, cost and ids of the answer. The last value of each field counts. A
+// failure without a code gets the code of the noted error, and whether a retry may help; an answer
+// with finish reasons takes back the error of an attempt before it. Note records nothing. Its
+// payload must not be changed afterwards.
 func (c *ModelCall) Note(ctx context.Context, p *ModelReturned) error {
 	if !c.ok() || p == nil {
 		return nil
@@ -206,7 +204,7 @@ func (c *ModelCall) Note(ctx context.Context, p *ModelReturned) error {
 	return err
 }
 
-// fill fills in what p lacks of the facts that Note names.
+// fill sets the fields that p lacks, from the facts that Note names.
 func (p *ModelReturned) fill(from *ModelReturned) {
 	fillText(&p.Provider, from.Provider)
 	fillText(&p.Model, from.Model)
@@ -231,11 +229,11 @@ func fillOpt[T any](to *Opt[T], from Opt[T]) {
 	}
 }
 
-// Return records that the model returned, and the whole of the block that is open. p says
-// what is known of the answer: finish reasons, usage, ids. What Note was told, the model call
-// id and, counted from Model, the duration and the time to the first piece are filled in where
-// they are missing. Return does not change p, which belongs to the log from then on. When the return
-// is refused the call stays open. The return is marked as [Call.End] says.
+// Return records that the model returned, and the whole of the block that is open. p has the known
+// facts of the answer: finish reasons, usage, ids. Return fills in missing facts: those given to
+// Note, the model call id and, counted from Model, the duration and the time to the first piece.
+// Return does not change p, which belongs to the log from then on. When the return is refused the
+// call stays open. The return is marked as by [Call.End].
 func (c *ModelCall) Return(ctx context.Context, p *ModelReturned) (err error) {
 	if !c.ok() {
 		return nil
@@ -261,9 +259,9 @@ func (c *ModelCall) Return(ctx context.Context, p *ModelReturned) (err error) {
 	return nil
 }
 
-// Fail records that the model call failed with err, and the whole of the block that is open
-// as far as it came. The code is "cancelled", "deadline_exceeded" or "panic" where
-// [Call.Fail] says so. What a [*ToolError] in err says is recorded.
+// Fail records that the model call failed with err, and the whole of the block that is open as far
+// as it came. The code is "cancelled", "deadline_exceeded" or "panic" in the same cases as for
+// [Call.Fail]. The fields of a [*ToolError] in err are recorded.
 func (c *ModelCall) Fail(ctx context.Context, err error) error {
 	if !c.ok() {
 		return nil
@@ -290,7 +288,7 @@ func (c *ModelCall) age() Opt[time.Duration] {
 	return Some(max(0, c.agent.run.s.e.now().Sub(c.start)))
 }
 
-// stream records a delta. The block before it ends if it is of another sort.
+// stream records a delta. The open block ends first if it has another sort.
 func (c *ModelCall) stream(ctx context.Context, form *blockForm, id, delta string) (err error) {
 	if !c.ok() || delta == "" {
 		return nil
@@ -341,8 +339,8 @@ func (sub *subject) number(ev *Event) {
 	}
 }
 
-// A modelAct is what a method does while it has the handle for itself: it records at most
-// the whole block that ends, and an event of its own.
+// A modelAct is the work of one method while it holds the handle: it records at most the whole
+// block that ends, and an event of its own.
 type modelAct struct {
 	c       *ModelCall
 	outer   *reentry.Call // the call of the caller, or nil
@@ -372,7 +370,7 @@ func (c *ModelCall) begin(ctx context.Context) (modelAct, error) {
 	return modelAct{c: c, outer: outer}, nil
 }
 
-// emit is Agent.Emit without what needs no lock, and reports whether the event was recorded.
+// emit is the locked part of Agent.Emit, and reports whether the event was recorded.
 func (act *modelAct) emit(p Payload) (recorded bool) {
 	a, done := act.c.agent, &act.done[act.n]
 	act.n++
@@ -392,7 +390,7 @@ func (act *modelAct) endBlock() {
 	c.text.Reset()
 }
 
-// end lets go of the handle. What hooks are told comes after that: they may use it.
+// end releases the handle. Hooks are called after that: they may use it.
 func (act *modelAct) end(err *error) {
 	act.c.mu.Unlock()
 	for i := range act.n {

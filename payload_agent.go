@@ -5,13 +5,11 @@ import "time"
 // Agents. An agent starts, moves through its statuses and ends. Several agents
 // may work in one run at the same time; each has its own step and status.
 
-// AgentStarted opens an agent. The agent's status becomes [StatusThinking];
-// no transition announces that first status. A running agent does not start
-// again, except after [RunResumed] or with Resumed set (rule
-// agent-started-once). Each start begins an attempt, so an agent that takes
-// another turn, or gets back what it handed over, works on without one if it has
-// not ended. The envelope's ParentAgentID and ParentCallID name the agent and the
-// call that spawned it.
+// AgentStarted opens an agent. The agent's status becomes [StatusThinking]; no transition announces
+// that first status. A running agent does not start again, except after [RunResumed] or with
+// Resumed set (rule agent-started-once). Each start begins an attempt, so an agent that takes
+// another turn, or takes back work that it handed over, works on without one if it has not ended.
+// The envelope's ParentAgentID and ParentCallID name the agent and the call that spawned it.
 //
 // Mirrors: KAHN agent_run_start; wiki agent.spawned; KAOS span subagent/start;
 // resume spec agent:start.
@@ -21,7 +19,7 @@ type AgentStarted struct {
 	// "researcher": views, span names, metrics, stats and diff use it, so it has few
 	// values and no ids. Empty means that the id is also the name.
 	Name  string `json:"name,omitzero" class:"meta"`
-	Task  string `json:"task,omitzero" class:"content"` // what the agent has to do; the wiki's agentTask
+	Task  string `json:"task,omitzero" class:"content"` // the agent's task; the wiki's agentTask
 	Model string `json:"model,omitzero" class:"meta"`   // model name as the provider spells it
 	// ProviderSessionID is the id that resumes the agent at its provider: the
 	// resume spec's sessionId. [RunSnapshot].AgentSessions keeps it.
@@ -31,8 +29,7 @@ type AgentStarted struct {
 	// Attempt counts the starts of this agent from 1. When it is absent the fold
 	// counts.
 	Attempt Opt[int] `json:"attempt,omitzero" class:"meta" check:"min=1"`
-	// Resumed says that the start continues an earlier one, whose end may be
-	// missing in this log.
+	// Resumed means that the start continues an earlier one, whose end may be missing in this log.
 	Resumed bool `json:"resumed,omitzero" class:"meta"`
 	// Lifecycle is the table that the agent's transitions keep. The emitter sets it:
 	// to nothing for [LifecycleStrict]. See [RunState].
@@ -52,8 +49,7 @@ type AgentTransition struct {
 	From AgentStatus `json:"from" class:"meta"`
 	// To is the next status. It is required.
 	To AgentStatus `json:"to" class:"meta"`
-	// Reason says why, by KAHN's convention "kind" or "kind:detail", such as
-	// "tool_call:Read".
+	// Reason is the cause, by KAHN's convention "kind" or "kind:detail", such as "tool_call:Read".
 	Reason string `json:"reason,omitzero" class:"content" fold:"-"`
 
 	extra extras
@@ -80,7 +76,7 @@ type AgentEnded struct {
 	Result string `json:"result,omitzero" class:"content"`
 	// StructuredOutput is the result as data, when the agent was given a schema.
 	StructuredOutput JSON `json:"structuredOutput,omitzero" class:"content"`
-	// Usage is what the agent itself used in the attempt, without its sub-agents.
+	// Usage counts the tokens of the agent itself in the attempt, without its sub-agents.
 	Usage Opt[Usage] `json:"usage,omitzero" class:"meta"`
 	// StatedTokens is a number of tokens that the end states beside reports of usage, which may
 	// have counted them. A fold counts them only in a run that has no other tokens.
@@ -90,15 +86,15 @@ type AgentEnded struct {
 	ModelUsage map[string]Usage `json:"modelUsage,omitzero" class:"meta"`
 	// TotalCostUSD is the cost of the attempt in US dollars.
 	TotalCostUSD Opt[float64] `json:"totalCostUsd,omitzero" class:"meta" check:"min=0"`
-	// Cumulative says that ModelUsage and TotalCostUSD are running totals, which
-	// include what the attempts that ended before this one have used.
+	// Cumulative means that ModelUsage and TotalCostUSD are running totals, which include the
+	// attempts that ended before this one.
 	Cumulative bool `json:"cumulative,omitzero" class:"meta"`
 	// Duration is the wall time from start to end; milliseconds on the wire.
 	Duration Opt[time.Duration] `json:"durationMs,omitzero" class:"meta" check:"min=0"`
 	// NumTurns counts round trips to the model, not messages.
 	NumTurns Opt[int] `json:"numTurns,omitzero" class:"meta" check:"min=0"`
-	// Totals are the agent's counters. The emitter fills them in when they are
-	// absent. They must not be below what the log has (rule ended-totals).
+	// Totals are the agent's counters. The emitter fills them in when they are absent. They must
+	// not be below the counts of the log (rule ended-totals).
 	Totals Opt[Totals] `json:"totals,omitzero" class:"meta"`
 	// ConvergenceScore is in [0, 1]: 1 means fully converged, less means
 	// partly. The producer decides how to compute it.
@@ -125,8 +121,8 @@ type Totals struct {
 	extra extras
 }
 
-// AgentErrored records an error of an agent. It ends nothing: later events say
-// what the runtime does about it.
+// AgentErrored records an error of an agent. It ends nothing: later events show the reaction of the
+// runtime.
 //
 // Mirrors: resume spec agent:error; KAOS run_error.
 type AgentErrored struct {
@@ -136,7 +132,7 @@ type AgentErrored struct {
 	// Message is the error's text for people.
 	Message      string   `json:"message" class:"content"`
 	Severity     Severity `json:"severity,omitzero" class:"meta"`        // warning or error; empty means error
-	RecoveryHint string   `json:"recoveryHint,omitzero" class:"content"` // what may help; free text
+	RecoveryHint string   `json:"recoveryHint,omitzero" class:"content"` // a remedy; free text
 	Details      JSON     `json:"details,omitzero" class:"content"`      // the SDK's error as it is
 
 	extra extras
@@ -154,9 +150,9 @@ type AgentSessionChanged struct {
 	extra extras
 }
 
-// EventRetracted says that earlier events must not count. The log keeps them.
-// The fold adds their ids to [RunSnapshot].Retracted and moves their messages to
-// RetractedMessages; the rest of the snapshot stays as it is.
+// EventRetracted withdraws earlier events: they must not count. The log keeps them. The fold adds
+// their ids to [RunSnapshot].Retracted and moves their messages to RetractedMessages; the rest of
+// the snapshot stays as it is.
 //
 // Mirrors: no document; captured streams supersede messages.
 type EventRetracted struct {
@@ -166,8 +162,8 @@ type EventRetracted struct {
 	extra extras
 }
 
-// ContextCompacted says that an agent's context was summarized or cut. The summary
-// takes the place of all messages before the event, except those with an open call.
+// ContextCompacted records that an agent's context was summarized or cut. The summary takes the
+// place of all messages before the event, except those with an open call.
 //
 // Mirrors: KAOS memory_event; wiki metric context compression ratio.
 type ContextCompacted struct {
@@ -183,11 +179,11 @@ type ContextCompacted struct {
 //
 // Mirrors: wiki agent.task.assigned.
 type TaskAssigned struct {
-	Goal           string `json:"goal" class:"content"`                    // what the agent should reach
+	Goal           string `json:"goal" class:"content"`                    // the goal that the agent should reach
 	AssignedAgent  string `json:"assignedAgent,omitzero" class:"id"`       // agent id; empty means the envelope's agent
-	Context        string `json:"context,omitzero" class:"content"`        // what the agent should know
+	Context        string `json:"context,omitzero" class:"content"`        // background for the agent
 	Constraints    JSON   `json:"constraints,omitzero" class:"content"`    // limits, as a text or a list
-	ExpectedOutput string `json:"expectedOutput,omitzero" class:"content"` // what the agent should return
+	ExpectedOutput string `json:"expectedOutput,omitzero" class:"content"` // the form of the result
 
 	extra extras
 }

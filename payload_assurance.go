@@ -19,7 +19,7 @@ type AuditChecked struct {
 	extra extras
 }
 
-// ClaimVerified says that a verifier accepted or rejected a finding.
+// ClaimVerified records that a verifier accepted or rejected a finding.
 //
 // Mirrors: wiki claim.verified.
 type ClaimVerified struct {
@@ -31,11 +31,11 @@ type ClaimVerified struct {
 	extra extras
 }
 
-// IssueFound says that a verifier found something wrong.
+// IssueFound records a fault that a verifier found.
 //
 // Mirrors: wiki verifier.issue.found.
 type IssueFound struct {
-	Issue        string `json:"issue" class:"content"`                 // what is wrong
+	Issue        string `json:"issue" class:"content"`                 // the fault
 	Severity     string `json:"severity,omitzero" class:"meta"`        // a word of the verifier's own scale
 	Evidence     JSON   `json:"evidence,omitzero" class:"content"`     // any JSON value
 	SuggestedFix string `json:"suggestedFix,omitzero" class:"content"` // how to mend it
@@ -47,7 +47,7 @@ type IssueFound struct {
 //
 // Mirrors: KAOS citation_found.
 type CitationFound struct {
-	Claim      string       `json:"claim" class:"content"`                         // what the agent claims
+	Claim      string       `json:"claim" class:"content"`                         // the agent's claim
 	SourceURI  string       `json:"sourceUri" class:"content"`                     // the source of the claim
 	Confidence Opt[float64] `json:"confidence,omitzero" class:"meta" check:"unit"` // in [0, 1]
 	Verified   Opt[bool]    `json:"verified,omitzero" class:"meta"`                // whether the citation is verified
@@ -55,12 +55,12 @@ type CitationFound struct {
 	extra extras
 }
 
-// EvidenceInsufficient says that the agent cannot support an answer.
+// EvidenceInsufficient records that the agent cannot support an answer.
 //
 // Mirrors: KAOS evidence_insufficient.
 type EvidenceInsufficient struct {
-	Reason           string `json:"reason" class:"content"`                    // what is missing
-	WhatWouldResolve string `json:"whatWouldResolve,omitzero" class:"content"` // what would support it
+	Reason           string `json:"reason" class:"content"`                    // the missing evidence
+	WhatWouldResolve string `json:"whatWouldResolve,omitzero" class:"content"` // evidence that would support it
 
 	extra extras
 }

@@ -37,7 +37,7 @@ type TurnEnded struct {
 // Mirrors: KAOS turn_summary.
 type TurnSummarized struct {
 	Text      string            `json:"text" class:"content"`                        // the answer to the user
-	Intent    string            `json:"intent,omitzero" class:"meta"`                // what the user wanted
+	Intent    string            `json:"intent,omitzero" class:"meta"`                // the user's intent
 	ToolCalls []ToolCallSummary `json:"toolCalls" class:"meta"`                      // in call order; may be empty
 	Usage     Usage             `json:"usage" class:"meta"`                          // tokens of the turn
 	CostUSD   Opt[float64]      `json:"costUsd,omitzero" class:"meta" check:"min=0"` // cost of the turn in US dollars
@@ -65,7 +65,7 @@ type ToolCallSummary struct {
 type StepStarted struct {
 	StepID      string `json:"stepId" class:"id" check:"required"`                  // id of the step
 	Name        string `json:"name,omitzero" class:"meta"`                          // name of the span
-	Description string `json:"description,omitzero" class:"content"`                // what the step is meant to do
+	Description string `json:"description,omitzero" class:"content"`                // the purpose of the step
 	Attributes  JSON   `json:"attributes,omitzero" class:"content" broken:"object"` // free object
 
 	extra extras
@@ -91,7 +91,7 @@ type StepEnded struct {
 //
 // Mirrors: KAOS span run, judge, route, progress, cancelled.
 type SpanRecorded struct {
-	Subject      string             `json:"subject" class:"meta" check:"required"`               // what the span covers: run, judge, route, …
+	Subject      string             `json:"subject" class:"meta" check:"required"`               // the work that the span covers: run, judge, route, …
 	Phase        string             `json:"phase" class:"meta" check:"required"`                 // start, complete, error, progress, cancelled, …
 	Name         string             `json:"name,omitzero" class:"meta"`                          // name of the span
 	Duration     Opt[time.Duration] `json:"durationMs,omitzero" class:"meta" check:"min=0"`      // milliseconds on the wire
@@ -120,7 +120,7 @@ type NodeStarted struct {
 //
 // Mirrors: OpenWOP node.completed; resume spec node:complete.
 type NodeCompleted struct {
-	Outputs  JSON               `json:"outputs,omitzero" class:"content"`               // what the node produced
+	Outputs  JSON               `json:"outputs,omitzero" class:"content"`               // the node's outputs
 	Agent    Opt[AgentRef]      `json:"agent,omitzero" class:"meta"`                    // the agent the node delegated to
 	Duration Opt[time.Duration] `json:"durationMs,omitzero" class:"meta" check:"min=0"` // milliseconds on the wire
 
@@ -132,12 +132,12 @@ type NodeCompleted struct {
 //
 // Mirrors: resume spec node:error; OpenWOP node.failed.
 type NodeFailed struct {
-	Error ErrorInfo `json:"error" class:"content"` // what went wrong
+	Error ErrorInfo `json:"error" class:"content"` // the cause
 
 	extra extras
 }
 
-// NodeSkipped says that a node does not run.
+// NodeSkipped records that a node does not run.
 //
 // Mirrors: resume spec node:skipped; OpenWOP node.skipped.
 type NodeSkipped struct {
@@ -146,18 +146,17 @@ type NodeSkipped struct {
 	extra extras
 }
 
-// NodeSuspended says that an execution of a node stops and waits for something
-// outside the run.
+// NodeSuspended records that an execution of a node stops and waits for something outside the run.
 //
 // Mirrors: OpenWOP node.suspended.
 type NodeSuspended struct {
 	Reason  string `json:"reason,omitzero" class:"meta"`     // open word, such as low-confidence
-	Details JSON   `json:"details,omitzero" class:"content"` // what the node waits for
+	Details JSON   `json:"details,omitzero" class:"content"` // the thing that the node waits for
 
 	extra extras
 }
 
-// EdgeFired says that the flow takes an edge.
+// EdgeFired records that the flow takes an edge.
 //
 // Mirrors: resume spec edge:fire.
 type EdgeFired struct {
@@ -169,7 +168,7 @@ type EdgeFired struct {
 	extra extras
 }
 
-// EdgeSkipped says that the flow does not take an edge.
+// EdgeSkipped records that the flow does not take an edge.
 //
 // Mirrors: no document; the resume spec's edgeStatus knows skipped edges.
 type EdgeSkipped struct {
@@ -197,15 +196,15 @@ type LoopIterated struct {
 type LoopRoundCompleted struct {
 	Round    int          `json:"round" class:"meta" check:"min=0"`            // number of the round
 	Score    Opt[float64] `json:"score,omitzero" class:"meta"`                 // on the producer's own scale
-	Feedback string       `json:"feedback,omitzero" class:"content"`           // what the critic says
-	Diff     string       `json:"diff,omitzero" class:"content"`               // what changed
+	Feedback string       `json:"feedback,omitzero" class:"content"`           // the critic's comment
+	Diff     string       `json:"diff,omitzero" class:"content"`               // the change
 	CostUSD  Opt[float64] `json:"costUsd,omitzero" class:"meta" check:"min=0"` // cost of the round in US dollars
 
 	extra extras
 }
 
-// StatePatched changes the run's user-defined state. To remove what is not there, or
-// an element of a list, changes nothing.
+// StatePatched changes the run's user-defined state. Removing a missing value, or an element of a
+// list, changes nothing.
 //
 // Mirrors: resume spec state:patch.
 type StatePatched struct {

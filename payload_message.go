@@ -1,7 +1,6 @@
 package agentevents
 
-// Reasoning, text, decisions and messages: what agents think, write, decide
-// and say to each other.
+// Reasoning, text, decisions and messages of agents.
 //
 // Text and reasoning come as deltas, as whole blocks, or both. BlockID joins the
 // deltas of a block and the block. The block has the whole text, so a log that
@@ -43,7 +42,7 @@ type AgentReasoningDelta struct {
 type AgentDecided struct {
 	Decision   JSON         `json:"decision" class:"content"`                      // required: any JSON value, by the host's conventions
 	Confidence Opt[float64] `json:"confidence,omitzero" class:"meta" check:"unit"` // in [0, 1]
-	Reasoning  string       `json:"reasoning,omitzero" class:"content" fold:"-"`   // why; cut as Policy.Reasoning says
+	Reasoning  string       `json:"reasoning,omitzero" class:"content" fold:"-"`   // why; cut according to Policy.Reasoning
 
 	extra extras
 }
@@ -59,13 +58,13 @@ type OrchestratorDecided struct {
 	extra extras
 }
 
-// IntentClassified says what the agent takes the user to want.
+// IntentClassified records the user's intent, as the agent understands it.
 //
 // Mirrors: KAOS intent_classified.
 type IntentClassified struct {
 	Intent     string       `json:"intent" class:"meta" check:"required"`          // open word: the class of the intent
 	Confidence Opt[float64] `json:"confidence,omitzero" class:"meta" check:"unit"` // in [0, 1]
-	Reasoning  string       `json:"reasoning,omitzero" class:"content" fold:"-"`   // why; cut as Policy.Reasoning says
+	Reasoning  string       `json:"reasoning,omitzero" class:"content" fold:"-"`   // why; cut according to Policy.Reasoning
 
 	extra extras
 }
@@ -83,7 +82,7 @@ type PlanProposed struct {
 // PlanStep is one step of a [PlanProposed].
 type PlanStep struct {
 	StepID      string `json:"stepId" class:"id" check:"required"` // id of the step in the plan
-	Description string `json:"description" class:"content"`        // what the step is meant to do
+	Description string `json:"description" class:"content"`        // the purpose of the step
 	ToolName    string `json:"toolName,omitzero" class:"meta"`     // tool that the step is meant to use
 
 	extra extras

@@ -21,7 +21,7 @@ type ModelCalled struct {
 	Operation  string   `json:"operation,omitzero" class:"meta"`
 	Attempt    Opt[int] `json:"attempt,omitzero" class:"meta" check:"min=1"`         // number of the attempt, from 1
 	RetryOf    string   `json:"retryOf,omitzero" class:"id"`                         // model call id of the previous attempt
-	Request    JSON     `json:"request,omitzero" class:"content"`                    // what was sent; any JSON value
+	Request    JSON     `json:"request,omitzero" class:"content"`                    // the body of the request; any JSON value
 	Attributes JSON     `json:"attributes,omitzero" class:"content" broken:"object"` // free object, such as the parameters of the request
 
 	extra extras
@@ -46,12 +46,12 @@ type ModelReturned struct {
 	// milliseconds on the wire.
 	TimeToFirstToken Opt[time.Duration] `json:"timeToFirstTokenMs,omitzero" class:"meta" check:"min=0"`
 	Duration         Opt[time.Duration] `json:"durationMs,omitzero" class:"meta" check:"min=0"` // milliseconds on the wire
-	Usage            Opt[Usage]         `json:"usage,omitzero" class:"meta"`                    // tokens of this call; see RunUsage for what counts
+	Usage            Opt[Usage]         `json:"usage,omitzero" class:"meta"`                    // tokens of this call; RunUsage explains which figures count
 	CostUSD          Opt[float64]       `json:"costUsd,omitzero" class:"meta" check:"min=0"`    // cost of this call in US dollars
 	Error            Opt[ErrorInfo]     `json:"error,omitzero" class:"content"`                 // set when the call failed; code cancelled when somebody stopped it
 	RequestID        string             `json:"requestId,omitzero" class:"id"`                  // the provider's id of the request, which its support asks for
 	ResponseID       string             `json:"responseId,omitzero" class:"id"`                 // the provider's id of the answer
-	Response         JSON               `json:"response,omitzero" class:"content"`              // what was answered; any JSON value
+	Response         JSON               `json:"response,omitzero" class:"content"`              // the body of the response; any JSON value
 	OneEvent         bool               `json:"oneEvent,omitzero" class:"meta"`                 // the event is the whole call, which has no ModelCalled
 	Request          JSON               `json:"request,omitzero" class:"content"`               // with OneEvent only
 

@@ -2,8 +2,7 @@ package agentevents
 
 import "time"
 
-// People: approvals, clarifications and commands. A run asks a person, or a
-// person tells a run what to do.
+// People: approvals, clarifications and commands. A run asks a person, or a person commands a run.
 
 // ApprovalRequested asks a person to allow an action. While it is open and no
 // agent works, the run's status is [RunStatusWaiting]. It closes with its answer,
@@ -17,8 +16,8 @@ type ApprovalRequested struct {
 	ApprovalID string `json:"approvalId" class:"id" check:"required"` // joins the request and its answer
 	Action     string `json:"action,omitzero" class:"content"`        // the action to allow
 	Reason     string `json:"reason,omitzero" class:"content"`        // why the action needs approval
-	Scope      string `json:"scope,omitzero" class:"content"`         // what the action touches
-	Risk       string `json:"risk,omitzero" class:"content"`          // what may go wrong
+	Scope      string `json:"scope,omitzero" class:"content"`         // the things that the action touches
+	Risk       string `json:"risk,omitzero" class:"content"`          // the risk of the action
 	CallID     string `json:"callId,omitzero" class:"id"`             // id of the tool call to allow
 	ToolID     string `json:"toolId,omitzero" class:"id"`             // tool of that call
 	Arguments  JSON   `json:"arguments,omitzero" class:"content"`     // arguments of that call; any JSON value
@@ -41,7 +40,7 @@ type ApprovalRequested struct {
 type ApprovalGranted struct {
 	ApprovalID string `json:"approvalId" class:"id" check:"required"` // as in the request
 	ApprovedBy string `json:"approvedBy,omitzero" class:"id"`         // the person who answers
-	Feedback   string `json:"feedback,omitzero" class:"content"`      // what that person says
+	Feedback   string `json:"feedback,omitzero" class:"content"`      // the person's comment
 	Answer     string `json:"answer,omitzero" class:"meta"`           // the word for the answer, if it tells more than yes or no, such as edit-accept, refine or timeout
 
 	extra extras
@@ -54,7 +53,7 @@ type ApprovalGranted struct {
 type ApprovalRejected struct {
 	ApprovalID string `json:"approvalId" class:"id" check:"required"` // as in the request
 	RejectedBy string `json:"rejectedBy,omitzero" class:"id"`         // the person who answers
-	Feedback   string `json:"feedback,omitzero" class:"content"`      // what that person says
+	Feedback   string `json:"feedback,omitzero" class:"content"`      // the person's comment
 	Answer     string `json:"answer,omitzero" class:"meta"`           // the word for the answer, if it tells more than yes or no, such as edit-accept, refine or timeout
 
 	extra extras
@@ -105,13 +104,12 @@ type CommandReceived struct {
 	extra extras
 }
 
-// Command is the resume spec's RuntimeCommand. Type says which of the other
-// fields are in use.
+// Command is the resume spec's RuntimeCommand. Type decides which of the other fields are in use.
 type Command struct {
-	Type CommandType `json:"type" class:"meta" check:"required"` // what to do: send, reply, abort, resume, or a word of the runtime
-	// RunID says where a send or reply goes: to one execution of a node
-	// ([Scope].NodeRunID), not to a run. The fold puts a send or reply into the
-	// inbox only if it is set, and a command of another type always.
+	Type CommandType `json:"type" class:"meta" check:"required"` // the command: send, reply, abort, resume, or a word of the runtime
+	// RunID is the target of a send or reply: one execution of a node ([Scope].NodeRunID), not to a
+	// run. The fold puts a send or reply into the inbox only if it is set, and a command of another
+	// type always.
 	RunID     string    `json:"runId,omitzero" class:"id"`
 	Message   string    `json:"message,omitzero" class:"content"` // send: the message; resume: what the agents are told, "continue" when empty
 	PromptID  string    `json:"promptId,omitzero" class:"id"`     // reply: id of the prompt
@@ -122,7 +120,7 @@ type Command struct {
 	extra extras
 }
 
-// misrouted says why nobody can get the command, or "".
+// misrouted returns the reason why nobody can get the command, or "".
 func (c *Command) misrouted() string {
 	if c.RunID == "" && (c.Type == CommandSend || c.Type == CommandReply) {
 		return "runId is missing"

@@ -17,37 +17,36 @@ type UsageObserved struct {
 	Model       string       `json:"model,omitzero" class:"meta"`                 // model name as the provider spells it
 	Usage       Usage        `json:"usage" class:"meta"`                          // tokens
 	CostUSD     Opt[float64] `json:"costUsd,omitzero" class:"meta" check:"min=0"` // US dollars
-	Source      string       `json:"source,omitzero" class:"meta"`                // open word: what measured
-	// Cumulative says that the figures are running totals, not increments: of the
-	// model call, or without one of the attempt.
+	Source      string       `json:"source,omitzero" class:"meta"`                // open word: the instrument
+	// Cumulative means that the figures are running totals, not increments: totals of the model
+	// call, or of the attempt if there is none.
 	Cumulative bool `json:"cumulative,omitzero" class:"meta"`
-	// Partial says that more was used than the figures say, because they were taken
-	// before the work was done.
+	// Partial means that the figures are too low, because they were taken before the work was done.
 	Partial bool `json:"partial,omitzero" class:"meta"`
 
 	extra extras
 }
 
-// BudgetExceeded says that a budget ran out.
+// BudgetExceeded records that a budget ran out.
 //
 // Mirrors: wiki budget.exceeded; KAOS budget_exceeded.
 type BudgetExceeded struct {
 	Budget string  `json:"budget" class:"meta" check:"required"` // open word: cost, tokens, steps, replans, wall_clock, …
 	Limit  float64 `json:"limit" class:"meta"`                   // the budget, in its own unit
-	Actual float64 `json:"actual" class:"meta"`                  // what was used of it, in the same unit
+	Actual float64 `json:"actual" class:"meta"`                  // the used amount, in the same unit
 	Reason string  `json:"reason,omitzero" class:"content"`      // why; free text
 
 	extra extras
 }
 
-// CapBreached says that a cap of the host is reached. In OpenWOP it also says
-// that an escalation is suppressed.
+// CapBreached records that a cap of the host is reached. In OpenWOP it also records that an
+// escalation is suppressed.
 //
 // Mirrors: OpenWOP cap.breached.
 type CapBreached struct {
 	Cap      string       `json:"cap" class:"meta" check:"required"` // open word: name of the cap; OpenWOP's kind
 	Limit    Opt[float64] `json:"limit,omitzero" class:"meta"`       // the cap, in its own unit
-	Observed Opt[float64] `json:"observed,omitzero" class:"meta"`    // what was measured, in the same unit
+	Observed Opt[float64] `json:"observed,omitzero" class:"meta"`    // the measured amount, in the same unit
 
 	extra extras
 }
@@ -71,7 +70,7 @@ type BlackboardItemCreated struct {
 //
 // Mirrors: KAOS memory_event.
 type MemoryChanged struct {
-	Change     MemoryChange `json:"change" class:"meta"`                                 // required: what happened
+	Change     MemoryChange `json:"change" class:"meta"`                                 // required: the kind of change
 	Section    string       `json:"section,omitzero" class:"meta"`                       // part of the memory, by name
 	ItemCount  Opt[int]     `json:"itemCount,omitzero" class:"meta" check:"min=0"`       // number of items that changed
 	Attributes JSON         `json:"attributes,omitzero" class:"content" broken:"object"` // free object

@@ -7,7 +7,7 @@ package agentevents
 //
 // Mirrors: wiki session.started.
 type SessionStarted struct {
-	// Goal says what the session is for, as free text.
+	// Goal is the purpose of the session, as free text.
 	Goal string `json:"goal,omitzero" class:"content"`
 
 	extra extras
@@ -17,12 +17,11 @@ type SessionStarted struct {
 //
 // Mirrors: wiki session.completed.
 type SessionCompleted struct {
-	// Status says how the session ended. It is an open word: the wiki lists no
-	// values.
+	// Status is the outcome of the session. It is an open word: the wiki lists no values.
 	Status string `json:"status,omitzero" class:"meta"`
 	// Reason is why the session ended so; free text.
 	Reason string `json:"reason,omitzero" class:"content"`
-	// Result is what the session produced; any JSON value.
+	// Result is the session's product; any JSON value.
 	Result JSON `json:"result,omitzero" class:"content"`
 	// Error is why the session failed.
 	Error Opt[ErrorInfo] `json:"error,omitzero" class:"content"`
@@ -67,19 +66,19 @@ type RunPaused struct {
 //
 // Mirrors: resume spec flow:resumed; OpenWOP run.resumed.
 type RunResumed struct {
-	// Message is what the agents are told. Empty means the resume spec's default,
-	// "continue".
+	// Message is the prompt for the agents. Empty means the resume spec's default, "continue".
 	Message string `json:"message,omitzero" class:"content"`
 
 	extra extras
 }
 
 // RunCompleted closes a run that succeeded. No rule asks that its calls have returned: a tool may
-// outlive the run, and its return is a late event then. [Run.Finish] closes what is open first.
+// outlive the run, and its return is a late event then. [Run.Finish] first closes everything that
+// is open.
 //
 // Mirrors: resume spec flow:complete; OpenWOP run.completed.
 type RunCompleted struct {
-	Outputs JSON `json:"outputs,omitzero" class:"content"` // what the run produced; any JSON value
+	Outputs JSON `json:"outputs,omitzero" class:"content"` // the run's outputs; any JSON value
 	// Refused is the number of the run's events that the emitter refused, since the
 	// start or the last [Emitter.Resume]. The emitter fills it in when it is 0.
 	Refused int `json:"refused,omitzero" class:"meta" check:"min=0"`
@@ -92,7 +91,7 @@ type RunCompleted struct {
 //
 // Mirrors: resume spec flow:complete; OpenWOP run.failed.
 type RunFailed struct {
-	Error Opt[ErrorInfo] `json:"error,omitzero" class:"content"` // what went wrong
+	Error Opt[ErrorInfo] `json:"error,omitzero" class:"content"` // the cause
 	// FailedNodeID is the node whose failure the run failed with, if the log has no
 	// [NodeFailed] of it. The fold shows the node as failed, with the error of the run.
 	FailedNodeID string `json:"failedNodeId,omitzero" class:"id"`

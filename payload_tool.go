@@ -62,8 +62,8 @@ type ToolArgumentsDelta struct {
 // apply.
 //
 // A call may be refused before it begins: rule tool-call-open does not apply to
-// [ToolStatusForbidden] and [ToolStatusRateLimited]. With OneEvent these two
-// statuses say that the call never began, and it is not counted.
+// [ToolStatusForbidden] and [ToolStatusRateLimited]. With OneEvent these two statuses mean that the
+// call never began, and it is not counted.
 //
 // Mirrors: OpenWOP agent.toolReturned; wiki tool.call.completed; KAOS span
 // tool_call/complete, tool_call/error, tool_call/cancelled; KAHN
@@ -76,7 +76,7 @@ type ToolReturned struct {
 	Result        JSON               `json:"result,omitzero" class:"content" broken:"ResultText"` // any JSON value
 	ResultText    bool               `json:"resultText,omitzero" class:"meta"`                    // Result is a JSON string that holds a text which is not JSON; the emitter sets it, as in ToolCalled
 	ResultSummary string             `json:"resultSummary,omitzero" class:"content"`              // the result as a short text; KAHN's output_summary
-	Error         Opt[ErrorInfo]     `json:"error,omitzero" class:"content"`                      // what went wrong
+	Error         Opt[ErrorInfo]     `json:"error,omitzero" class:"content"`                      // the cause
 	Duration      Opt[time.Duration] `json:"durationMs,omitzero" class:"meta" check:"min=0"`      // milliseconds on the wire
 	OneEvent      bool               `json:"oneEvent,omitzero" class:"meta"`                      // the event is the whole call, which has no ToolCalled
 
@@ -123,7 +123,7 @@ type AgentHandoff struct {
 	From    AgentRef `json:"from" class:"meta"`                // agent that hands over; required
 	To      AgentRef `json:"to" class:"meta"`                  // agent that takes over; required
 	Reason  string   `json:"reason,omitzero" class:"content"`  // why; free text
-	Context JSON     `json:"context,omitzero" class:"content"` // what is handed over; any JSON value
+	Context JSON     `json:"context,omitzero" class:"content"` // the context that is handed over; any JSON value
 
 	extra extras
 }
@@ -138,7 +138,7 @@ type HandoffRequested struct {
 	From          AgentRef `json:"from" class:"meta"`                   // agent that hands over; required
 	To            AgentRef `json:"to" class:"meta"`                     // agent that is asked to take over; required
 	Reason        string   `json:"reason,omitzero" class:"content"`     // why; free text
-	ContextDigest string   `json:"contextDigest,omitzero" class:"meta"` // hash or handle of what is handed over
+	ContextDigest string   `json:"contextDigest,omitzero" class:"meta"` // hash or handle of the context that is handed over
 
 	extra extras
 }

@@ -5,10 +5,10 @@ package agentevents
 // Usage counts tokens. Fields that a provider does not report are absent, not
 // zero. The names are those of the resume spec.
 //
-// The three input counts do not overlap: their sum is what was sent. Most providers
-// report an input that includes the cached tokens, and some an output without the
-// reasoning: who records their figures subtracts the one and adds the other. A reader
-// of a document takes its figures as they are.
+// The three input counts do not overlap: their sum is the whole input. Most providers report an
+// input that includes the cached tokens, and some an output without the reasoning: a recorder of
+// such figures subtracts the cached tokens and adds the reasoning. A reader of a document takes its
+// figures unchanged.
 type Usage struct {
 	InputTokens              int64      `json:"inputTokens" class:"meta" check:"min=0"`                       // tokens sent that no cache was used for
 	OutputTokens             int64      `json:"outputTokens" class:"meta" check:"min=0"`                      // all tokens generated, reasoning included

@@ -7,7 +7,7 @@ import "time"
 // a checkpoint event or an agent event inside a phase also has the Phase (rule
 // workflow-context).
 
-// WorkflowCreated says that the script of a workflow is written.
+// WorkflowCreated records that the script of a workflow is written.
 //
 // Mirrors: wiki workflow.created.
 type WorkflowCreated struct {
@@ -18,7 +18,7 @@ type WorkflowCreated struct {
 	extra extras
 }
 
-// WorkflowApproved says that a person allows the workflow to run.
+// WorkflowApproved records that a person allows the workflow to run.
 //
 // Mirrors: wiki workflow.approved.
 type WorkflowApproved struct {
@@ -47,7 +47,7 @@ type PhaseCompleted struct {
 	extra extras
 }
 
-// CheckpointSaved says that the runtime saved its state as a checkpoint.
+// CheckpointSaved records that the runtime saved its state as a checkpoint.
 //
 // Mirrors: wiki workflow.checkpoint.saved.
 type CheckpointSaved struct {
@@ -56,7 +56,7 @@ type CheckpointSaved struct {
 	extra extras
 }
 
-// CheckpointResumed says that the script continues from a checkpoint.
+// CheckpointResumed records that the script continues from a checkpoint.
 //
 // Mirrors: wiki workflow.checkpoint.resumed.
 type CheckpointResumed struct {
@@ -65,8 +65,8 @@ type CheckpointResumed struct {
 	extra extras
 }
 
-// WorkflowFinalized says that the user has the workflow's result. Its figures are
-// for comparison: the fold does not add them to the run's usage.
+// WorkflowFinalized records that the user has the workflow's result. Its figures are for
+// comparison: the fold does not add them to the run's usage.
 //
 // Mirrors: wiki workflow.finalized.
 type WorkflowFinalized struct {

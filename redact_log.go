@@ -7,17 +7,17 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// Redact returns the events of a log as the policy lets them be recorded; nil is the
-// default policy. It is for logs that were recorded without it: captures, and logs of
-// other systems. Order, ids, sequences, times and statuses stay. What changes is
-// marked [MarkRedacted], and no event has an [Event.Origin] any more.
+// Redact returns the events of a log as the policy lets them be recorded; nil is the default
+// policy. It is for logs that were recorded without it: captures, and logs of other systems. Order,
+// ids, sequences, times and statuses stay. Changed events are marked [MarkRedacted], and no event
+// has an [Event.Origin] any more.
 //
-// Deltas are scanned as a [Policy] says, but no event is added: what is held back at
-// the end of a block belongs to the last delta of the block. So events wait for those
-// behind them, at most 65,536 of them; beyond that what is held back may be lost.
+// Deltas are scanned as a [Policy] says, but no event is added: text that is held back at the end
+// of a block goes into the last delta of the block. So events wait for later ones, at most 65,536
+// of them; beyond that held-back text may be lost.
 //
-// Errors of events are passed on in their place. A further error says that the policy
-// has a value that makes no sense (an [*OptionError]), or that the Redactor failed. Text that is not JSON
+// Errors of events are passed on in their place. A further error reports that the policy has a
+// value that makes no sense (an [*OptionError]), or that the Redactor failed. Text that is not JSON
 // becomes JSON, as an emitter records it.
 func (p *Policy) Redact(events iter.Seq2[Event, error]) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
@@ -59,7 +59,7 @@ type logRedaction struct {
 type waiting struct {
 	ev   Event
 	err  error
-	held bool // it is a delta, and what is held back belongs to it
+	held bool // it is a delta, and the held-back text belongs to it
 }
 
 // add redacts an event and appends it to the queue.
@@ -129,7 +129,7 @@ func (l *logRedaction) last(st *stream) *waiting {
 	return nil
 }
 
-// end gives what streams hold back to the last deltas of their blocks.
+// end appends held-back text to the last deltas of its blocks.
 func (l *logRedaction) end(s *runState, held []*stream) {
 	for _, st := range held {
 		last := l.last(st)

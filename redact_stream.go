@@ -18,14 +18,14 @@ type stream struct {
 	text        *secret.Stream
 	part        string // the beginning of a character that a delta ended in
 	last        Event  // the last delta, without its text, while some of the block is held back
-	lost        bool   // what was said before is not known: what follows is masked whole
+	lost        bool   // earlier text is not known: further text is masked whole
 }
 
 // maxStreams is how many streams an agent may have at a time. They outlive the blocks of the
 // machine: a secret may go on in a block that is forgotten.
 const maxStreams = 4 * maxBlocks
 
-// streams are those of a run by the key of their agent, oldest first.
+// streams are the streams of a run by the key of their agent, oldest first.
 type streams struct {
 	of   map[string][]*stream
 	last *stream // the one asked for last, while no stream is removed: mostly the next, too
@@ -174,7 +174,7 @@ func (all *streams) takeAll() (held []*stream) {
 // held reports whether a part of the block is held back.
 func (st *stream) held() bool { return st.part != "" || st.text.Held() }
 
-// write returns what can be said of the next piece of the block.
+// write returns the part of the block that can be recorded with the next piece.
 func (st *stream) write(c *cleaner, piece string) string {
 	if st.lost && piece != "" {
 		c.redacted = true
@@ -223,8 +223,8 @@ func (st *stream) note(ev *Event, sub *subject) {
 	}
 }
 
-// rest returns the delta that says what was held back, at the given time. It has no text
-// when what was held back belongs to what is masked.
+// rest returns a delta with the held-back text, at the given time. It is empty if that text belongs
+// to a masked one.
 func (st *stream) rest(c *cleaner, at time.Time) Event {
 	ev := st.last
 	ev.ID, ev.Time = "", at

@@ -19,28 +19,26 @@ import (
 // time; events of different runs may arrive concurrently. The event was
 // checked and redacted. It may be kept; its payload must not be changed.
 //
-// The context has the values of the emitter's. It is never cancelled, because
-// the event that explains a cancellation must not be lost to it. A sink that
-// fails returns an error, which does not un-happen the event: other sinks still
-// get it. A slow sink slows its run; put it behind [Buffered]. An error that wraps
-// [ErrFenced] closes the run.
+// The context has the values of the emitter's context. It is never cancelled, because the event
+// that explains a cancellation must not be lost to it. A sink that fails returns an error, which
+// does not un-happen the event: other sinks still get it. A slow sink slows its run; wrap it in
+// [Buffered]. An error that wraps [ErrFenced] closes the run.
 //
 // A sink that ends the goroutine (runtime.Goexit, as FailNow of a test does) fails as well:
 // other sinks still get the event. As Emit does not return, its error goes to
 // EmitterOptions.OnError, or without one into the error of Flush and Close.
 //
-// A sink may emit into other runs, and behind Buffered into its own, if it
-// passes its context on. With that context, a call that would wait for the sink
-// itself returns [ErrReentrant]: Emit into the run it is called for or into one
-// whose sink waits for this one, and Flush and Close of its emitter. With another
-// context such a call hangs. Emitter.Run, Emitter.Resume and Run.Close wait for
-// nothing. The context may be kept, but means the same after the call: what goes
-// on then and emits into the run needs another one.
+// A sink may emit into other runs, and a sink in Buffered also into its own, if it passes its
+// context on. With that context, a call that would wait for the sink itself returns [ErrReentrant]:
+// Emit into the run it is called for or into one whose sink waits for this one, and Flush and Close
+// of its emitter. With another context such a call hangs. Emitter.Run, Emitter.Resume and Run.Close
+// wait for nothing. The context may be kept, but means the same after the call: what goes on then
+// and emits into the run needs another one.
 //
 // A sink may also implement [LineSink], [Flusher], [io.Closer], [Committer],
 // [Tracer], [Resumer], [Releaser] or [Checker]. They are found once, when the emitter is made.
 //
-// SinkTest of package eventtest tests what a sink owes.
+// SinkTest of package eventtest tests the duties of a sink.
 type Sink interface {
 	WriteEvent(ctx context.Context, ev Event) error
 }
@@ -53,7 +51,7 @@ type LineSink interface {
 	WriteLine(ctx context.Context, ev Event, line []byte) error
 }
 
-// A Flusher hands on what it has buffered. Flush honours the context.
+// A Flusher writes out its buffer. Flush honours the context.
 type Flusher interface {
 	Flush(ctx context.Context) error
 }
@@ -78,34 +76,34 @@ type TraceContext struct {
 	TraceID, SpanID, ParentSpanID string // W3C trace and span ids in lower-case hex; empty means none
 }
 
-// A Resumer is told that a run goes on from a snapshot: what folds can begin with it.
-// ResumeRun is called by [Emitter.Resume], before the run's next event. The snapshot
-// belongs to the sink. An error is a [*SinkError] without a run and closes the run
-// again, unless the sink is in [BestEffort] or behind [Buffered].
+// A Resumer is told that a run goes on from a snapshot: a sink that folds can begin with it.
+// ResumeRun is called by [Emitter.Resume], before the run's next event. The snapshot belongs to the
+// sink. An error is a [*SinkError] without a run and closes the run again, unless the sink is in
+// [BestEffort] or [Buffered].
 //
 // The context is one of WriteEvent's kind, without values.
 type Resumer interface {
 	ResumeRun(ctx context.Context, snapshot *RunSnapshot) error
 }
 
-// A Releaser is told that the emitter has released a run, once: what is kept for the
-// run can go. ReleaseRun is called in the order of the run's events and never together
-// with one: behind the terminal event and what follows it at once
-// (EmitterOptions.Follow), or when the run or its emitter is closed.
+// A Releaser is told once that the emitter has released a run, so that the sink can free its state
+// for the run. ReleaseRun is called in the order of the run's events and never together with one:
+// after the terminal event and the events of EmitterOptions.Follow, or when the run or its emitter
+// is closed.
 //
-// After a terminal event, handles that are left may still record what may follow an end
-// (rule terminal-last), such as session.completed. These events come after ReleaseRun,
-// and nothing tells when there will be no more: who shows a run to people waits a
-// little longer, as package live does. After [Run.Close] nothing comes.
+// After a terminal event, remaining handles may still record the events that may follow an end
+// (rule terminal-last), such as session.completed. These events come after ReleaseRun, and nothing
+// tells when the last one has come: a sink that shows a run to people waits a little longer, as
+// package live does. After [Run.Close] nothing comes.
 //
 // An error is a [*SinkError] without a run.
 type Releaser interface {
 	ReleaseRun(ctx context.Context, runID string) error
 }
 
-// A Checker says whether it can take events. [NewEmitter] and [Buffered] refuse one whose
-// CheckSink returns an error: a sink that is nil, or that a program forgot to open, is
-// found before the first event.
+// A Checker reports whether it can take events. [NewEmitter] and [Buffered] refuse one whose
+// CheckSink returns an error: a sink that is nil, or that a program forgot to open, is found before
+// the first event.
 type Checker interface {
 	CheckSink() error
 }
@@ -116,7 +114,7 @@ type Checker interface {
 // whose sink is waiting for this one. Nothing was done.
 var ErrReentrant = errors.New("agentevents: called from a sink that the call would wait for")
 
-// orBackground returns ctx, or what stands for a nil one.
+// orBackground returns ctx, or context.Background if ctx is nil.
 func orBackground(ctx context.Context) context.Context {
 	if ctx == nil {
 		return context.Background()
@@ -137,9 +135,9 @@ func BestEffort(s Sink) Sink { return bestEffort{s} }
 
 type bestEffort struct{ Sink }
 
-// SkipReplayed returns s as a sink that gets no events marked [MarkReplayed]: what
-// reaches out of the process, such as a webhook or a trace, should not do so
-// again when a log is emitted once more.
+// SkipReplayed returns s as a sink that gets no events marked [MarkReplayed]: a sink with effects
+// outside the process, such as a webhook or a trace, should not repeat them when a log is emitted
+// once more.
 func SkipReplayed(s Sink) Sink { return skipReplayed{s} }
 
 type skipReplayed struct{ Sink }
@@ -155,11 +153,10 @@ func (l skipReplayed) WriteEvent(ctx context.Context, ev Event) error {
 // deltas, only the whole blocks that end them. So a log can be small while a page that
 // is a sink beside it shows every token.
 //
-// What is left out leaves gaps in the sequence. The snapshot of a finished run is the
-// same without it. A crash loses the blocks that were under way. A run that is resumed
-// from such a log also uses the sequences of the last deltas a second time, if no
-// lasting event came after them: readers of the deltas must begin anew with a snapshot, as
-// the streams of package live tell them.
+// The omitted events leave gaps in the sequence. The snapshot of a finished run is the same without
+// them. A crash loses the blocks that were under way. A run that is resumed from such a log also
+// uses the sequences of the last deltas a second time, if no lasting event came after them: readers
+// of the deltas must begin anew with a snapshot, as with the streams of package live.
 func WithoutDeltas(s Sink) Sink { return withoutDeltas{s} }
 
 type withoutDeltas struct{ Sink }
@@ -189,7 +186,7 @@ type sinkEntry struct {
 	flusher   Flusher
 	closer    io.Closer
 	committer Committer
-	// commitsLasting says that Emit waits for no commit of droppable events.
+	// commitsLasting means that Emit waits for commits of lasting events only.
 	commitsLasting bool
 	tracer         Tracer
 	resumer        Resumer
@@ -293,7 +290,7 @@ func (k *sinkEntry) deliver(ctx context.Context, ev *Event, line []byte) (err er
 	return k.sink.WriteEvent(ctx, *ev)
 }
 
-// commit commits what was written, by the emitter of the event with the id.
+// commit commits the written events, for the emitter of the event with the id.
 func (k *sinkEntry) commit(ctx context.Context, id string) (err error) {
 	if k.buffer != nil {
 		return k.buffer.commit(ctx, id)

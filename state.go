@@ -9,11 +9,10 @@ import (
 	"github.com/agentevents/agentevents/internal/endword"
 )
 
-// This file has what a program may ask of a run while it goes on. Questions read the
-// state of the emitter's rules: they need no fold, are cheap, and never wait for a sink.
-// They may be asked by any goroutine, also by sinks and by the hooks of EmitterOptions:
-// a sink sees the state behind its event, Guard the one before. Handles of a released
-// run still answer.
+// This file has the queries about a run that goes on. They read the state of the emitter's rules:
+// they need no fold, are cheap, and never wait for a sink. Any goroutine may call them, also sinks
+// and by the hooks of EmitterOptions: a sink sees the state after its event, Guard the state
+// before. Handles of a released run still answer.
 
 // RunView is the state of a run at one moment, as an emitter or a fold knows it: see [Run.State] and
 // [Fold.State]. A [RunSnapshot], which package live keeps, has much more.
@@ -46,8 +45,8 @@ type OpenQuestion struct {
 	AgentID string // who asks; empty when the envelope of the request names no agent
 }
 
-// State returns the state of the run. It takes time in proportion to the agents, open
-// calls and open questions. The zero RunView is that of a handle that is not one.
+// State returns the state of the run. It takes time in proportion to the agents, open calls and
+// open questions. The zero handle has the zero RunView.
 func (r *Run) State() RunView {
 	if !r.ok() {
 		return RunView{}
@@ -119,8 +118,8 @@ func (a *Agent) ask(f func(m *machine)) {
 	f(s.m)
 }
 
-// Status returns the agent's status, and false when the run has no event of the agent
-// yet. [Run.State] says more about it.
+// Status returns the agent's status, and false when the run has no event of the agent yet.
+// [Run.State] has more facts about it.
 func (a *Agent) Status() (status AgentStatus, ok bool) {
 	a.ask(func(m *machine) {
 		if known := m.agents[a.key()]; known != nil {
@@ -174,12 +173,12 @@ func (m *machine) openQuestions() (open []OpenQuestion) {
 	return open
 }
 
-// A standing is what the status of a run follows from.
+// A standing has the facts that decide the status of a run.
 type standing struct {
 	terminal           Kind
 	paused, cancelling bool
 	begun, opened      bool   // as in runResume
-	over               bool   // the end of the session, or of the workflow that the run is, is that of the run
+	over               bool   // the end of the session, or of the workflow that the run is, ended the run
 	session            string // status of the session that has ended
 	answered           bool   // it has a result
 	workflow           bool   // the run is workflows of which one goes on
@@ -206,8 +205,8 @@ func (m *machine) standing(questions []OpenQuestion) standing {
 	return st
 }
 
-// standing returns what the state of the run alone says. ended says that the session has
-// ended, with that status.
+// standing returns the facts in the state of the run alone. ended means that the session has ended,
+// with that status.
 func (r *RunState) standing(ended bool, status string) standing {
 	was := &r.Resume
 	st := standing{terminal: r.TerminalKind, begun: was.begun, opened: was.opened, workflow: len(was.workflows) > 0, finalized: was.finalized && !was.opened, flowEnd: was.flowEnd}
@@ -217,7 +216,7 @@ func (r *RunState) standing(ended bool, status string) standing {
 	return st
 }
 
-// add counts an agent. waits says that it has an open question, end how its end went.
+// add counts an agent. waits means that it has an open question, end is the outcome of its end.
 func (st *standing) add(a *AgentState, waits bool, end agentEnd) {
 	switch moved := a.Status != "" && a.Status != StatusThinking && !a.Status.Terminal(); {
 	case a.Started, a.Ended: // the start of an agent that has ended may be before the log

@@ -5,17 +5,16 @@ import (
 	"fmt"
 )
 
-// WrapTool returns a function that does what fn does, and whose calls are recorded as calls
-// of the tool by the agent of their context ([AgentFromContext]): the arguments and the result
-// as JSON, an error as [Call.Fail] records it, a panic and the end of the goroutine as
-// [Agent.Do] does, which also says what becomes of the agent's status. It is for runtimes
-// whose tools are plain functions.
+// WrapTool returns fn as a function whose calls are recorded as calls of the tool by the agent of
+// their context ([AgentFromContext]): the arguments and the result as JSON, an error as [Call.Fail]
+// records it, a panic and the end of the goroutine as [Agent.Do] does, which also describes the
+// effect on the agent's status. It is for runtimes whose tools are plain functions.
 //
-// The result and the error are those of fn, untouched: what fails in recording is told to
-// EmitterOptions.OnViolation and OnError alone. Only a call that EmitterOptions.Guard forbids
-// does not run (see [Agent.Do]), and has that error. Without an agent in the context fn just
-// runs. It also just runs for a call of this tool that the context carries already
-// ([ContextWithCall]), which somebody else records.
+// The result and the error are fn's, unchanged: errors of recording go to
+// EmitterOptions.OnViolation and OnError only. Only a call that EmitterOptions.Guard forbids does
+// not run (see [Agent.Do]), and has that error. Without an agent in the context fn just runs. It
+// also just runs for a call of this tool that the context carries already ([ContextWithCall]),
+// which somebody else records.
 //
 // Arguments and results are recorded as [JSONOf] writes them. The functions may be called
 // concurrently if fn may be.
@@ -48,11 +47,11 @@ func WrapTool[In, Out any](toolID string, fn func(context.Context, In) (Out, err
 }
 
 // JSONOf returns v as JSON text, as [ToJSON] does, and the object {"unwritable":"its Go type"} for
-// a value that encoding/json cannot write, or whose methods panic. It is for adapters, which
-// must not fail because of what a program hands to its tools.
+// a value that encoding/json cannot write, or whose methods panic. It is for adapters, which must
+// not fail because of a value that a program passes to its tools.
 func JSONOf(v any) (j JSON) {
 	if j, ok := v.(JSON); ok {
-		return j // the emitter mends what is not JSON
+		return j // the emitter mends text that is not JSON
 	}
 	failed := true
 	defer func() {

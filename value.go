@@ -15,11 +15,11 @@ import (
 // line. The empty string means that there is no value; JSON's own null is
 // "null".
 //
-// An emitter records text that is not JSON as a JSON string, and as the object
-// {"sanitized":"the text"} where an object is expected, and marks the event
-// [MarkSanitized]. Arguments and results of tools are texts mostly: give an emitter
-// JSON(text) of them. A member of [ToolCalled] and [ToolReturned] then tells that the text
-// was no JSON, and no mark is needed. Event.AppendJSON and MarshalJSON refuse such text.
+// An emitter records text that is not JSON as a JSON string, and as the object {"sanitized":"the
+// text"} where an object is expected, and marks the event [MarkSanitized]. Arguments and results of
+// tools are texts mostly: give an emitter JSON(text) of them. A member of [ToolCalled] and
+// [ToolReturned] then tells that the text was not JSON, and no mark is needed. Event.AppendJSON and
+// MarshalJSON refuse such text.
 //
 // [ToJSON] makes one from a Go value, [JSONOrString] from a text that may be JSON;
 // json.Unmarshal([]byte(j), &v) reads one.
@@ -42,13 +42,13 @@ func ToJSON(v any) (JSON, error) {
 	return JSON(strings.TrimSuffix(b.String(), "\n")), nil // which Encode ends with
 }
 
-// JSONString returns s as a JSON string. What is not UTF-8 in it becomes U+FFFD.
+// JSONString returns s as a JSON string. Bytes that are not UTF-8 become U+FFFD.
 func JSONString(s string) JSON { return JSON(jsonwire.Quote(s)) }
 
-// JSONOrString returns s as JSON if it is JSON that a line carries, and otherwise
-// what [JSONString] returns. It is for texts by models and tools, which are JSON
-// mostly. The empty text is absent, and so is the result. Which of the two it was is
-// lost if s is a JSON string or becomes one: see [JSON] for arguments and results of tools.
+// JSONOrString returns s as JSON if it is JSON that a line carries, and otherwise as [JSONString]
+// does. It is for texts by models and tools, which are JSON mostly. The empty text is absent, and
+// so is the result. Which of the two it was is lost if s is a JSON string or becomes one: see
+// [JSON] for arguments and results of tools.
 //
 // A line carries what encoding/json takes but for duplicate names, damaged UTF-8,
 // halves of surrogates and values more than 1,000 deep.

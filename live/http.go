@@ -22,7 +22,7 @@ import (
 // ([agentevents.RunSnapshot]), 404 for a run that the feed does not have, and 400 for a query
 // that cannot be read. The run is the wildcard {run} of the pattern, else the query's run.
 //
-// The handlers of a feed check no permission: put them behind a handler that does.
+// The handlers of a feed check no permission: wrap them in a handler that does.
 func (f *Feed) SnapshotHandler() http.Handler { return http.HandlerFunc(f.serveSnapshot) }
 
 func (f *Feed) serveSnapshot(w http.ResponseWriter, req *http.Request) {
@@ -43,11 +43,11 @@ func (f *Feed) serveSnapshot(w http.ResponseWriter, req *http.Request) {
 	_, _ = w.Write(s.AppendJSON(nil)) // the reader may be gone
 }
 
-// EventsHandler returns a handler that answers GET with the events of a run as
-// Server-Sent Events, as they come. The run is found as in SnapshotHandler. A stream
-// begins behind the event that the header Last-Event-ID names, which browsers send when
-// they connect again; else at the sequence that the query's from names; else at 0. The
-// query's agent and kind, each any number of times, leave out all other events.
+// EventsHandler returns a handler that answers GET with the events of a run as Server-Sent Events,
+// as they come. The run is found as in SnapshotHandler. A stream begins after the event that the
+// header Last-Event-ID names, which browsers send when they connect again; else at the sequence
+// that the query's from names; else at 0. The query's agent and kind, each any number of times,
+// leave out all other events.
 //
 // Of each event the id is its sequence and an epoch, such as 7-1f3xk2, and the data its line; it
 // has no type, so a browser takes it as a message. The epoch is another one in each process and
@@ -77,9 +77,9 @@ func (f *Feed) serveSnapshot(w http.ResponseWriter, req *http.Request) {
 // its EventSource anew when that fails.
 func (f *Feed) EventsHandler() http.Handler { return http.HandlerFunc(f.serveEvents(nil)) }
 
-// An Encoder writes the events of one run, in order, as lines of another format. Every
-// encoder of a dialect is one. One that also has a method Over() bool says with it that
-// readers expect nothing more until the run goes on: then the answer ends.
+// An Encoder writes the events of one run, in order, as lines of another format. Every encoder of a
+// dialect is one. If it also has a method Over() bool, true means that readers expect nothing more
+// until the run goes on: then the answer ends.
 type Encoder interface {
 	// Append appends the lines of an event, each with its newline; there may be none.
 	Append(dst []byte, ev agentevents.Event) ([]byte, error)
@@ -87,10 +87,10 @@ type Encoder interface {
 	End(dst []byte) ([]byte, error)
 }
 
-// EncodedHandler returns a handler that answers like EventsHandler, but each line is one
-// that an encoder writes, and the events about the stream are left out: what a client of
-// that format reads. If the encoder writes Server-Sent Events, as the encoder of KAOS can, the
-// frames keep the names of their events and get the ids of the stream. For AG-UI:
+// EncodedHandler returns a handler that answers like EventsHandler, but each line is one that an
+// encoder writes, and the events about the stream are left out, as a client of that format expects.
+// If the encoder writes Server-Sent Events, as the encoder of KAOS can, the frames keep the names
+// of their events and get the ids of the stream. For AG-UI:
 //
 //	mux.Handle("/runs/{run}/agui", page.EncodedHandler(func() live.Encoder { return agui.NewEncoder(agui.EncoderOptions{Fast: true}) }))
 //
@@ -100,10 +100,10 @@ type Encoder interface {
 // and reads no body.
 //
 // A cursor of another log or epoch is none: the stream begins with the run. For a reader that comes
-// when the first events are not kept any more it begins with the run's agent, with the other
-// agents and the calls that are open, and with the state, as the snapshot tells them. Of a block
-// whose beginning is missing come no deltas, but its whole text. A reader that falls behind
-// what is kept loses the connection.
+// when the first events are not kept any more it begins with the run's agent, with the other agents
+// and the calls that are open, and with the state, as the snapshot tells them. Of a block whose
+// beginning is missing come no deltas, but its whole text. A reader that needs older events than
+// those that are kept loses the connection.
 //
 // A front end of AG-UI has one list of messages for all runs of a thread, which is the session
 // of a run. The ids that the encoder makes up are other ones in each run. Those of the log must
@@ -252,7 +252,7 @@ type stream struct {
 	err   error        // of a write
 	sent  bool         // something was written and not flushed
 	wrote time.Time
-	told  uint64 // what the reader would ask for next: behind the last id it got
+	told  uint64 // the position that the reader would ask for next: after the last id it got
 
 	encoder Encoder         // nil writes native lines
 	skip    uint64          // the lines of events below are not sent
@@ -302,14 +302,14 @@ func (s *stream) serve(ctx context.Context) {
 	}
 }
 
-// over reports whether the encoder expects no more, and there is no more.
+// over reports whether the encoder expects no more events, and none is left.
 func (s *stream) over() bool {
 	e, ok := s.encoder.(interface{ Over() bool })
 	return ok && e.Over() && s.from == s.run.end()
 }
 
-// begin tells the encoder what it misses of the run: the agents and calls that began before
-// the oldest event, and the state.
+// begin gives the encoder the missing part of the run: the agents and calls that began before the
+// oldest event, and the state.
 func (s *stream) begin(oldest uint64) {
 	snapshot := s.run.snapshot()
 	if s.skip < oldest {
@@ -511,7 +511,7 @@ func write[T string | []byte](s *stream, text T) {
 // pending reports whether something is to be flushed.
 func (s *stream) pending() bool { return s.sent || s.buf.Len() > 0 }
 
-// flush writes what is buffered to the reader. It reports whether the reader is there.
+// flush writes the buffer to the reader. It reports whether the reader is still there.
 func (s *stream) flush() bool {
 	if !s.pending() {
 		return true

@@ -10,12 +10,12 @@
 //	mux.Handle("GET /runs/{run}", page.SnapshotHandler())
 //	mux.Handle("GET /runs/{run}/events", page.EventsHandler())
 //
-// The emitter waits for no reader. It appends its line to what the run keeps, and readers
-// follow at their own pace; one that falls behind what is kept is told so. The package
-// has no goroutine of its own.
+// The emitter waits for no reader. It appends its line to the run's lines, and readers follow at
+// their own pace; a reader whose next event is not kept any more gets a GapError. The package has
+// no goroutine of its own.
 //
-// A page loads the snapshot, then the events from its nextSequence on: together they are
-// the whole run. What a reader misses it finds in the next snapshot.
+// A page loads the snapshot, then the events from its nextSequence on: together they are the whole
+// run. A reader finds missed events in the next snapshot.
 package live
 
 import (
@@ -72,7 +72,7 @@ func (o *Options) defaults() {
 	set(&o.WriteTimeout, 30*time.Second)
 }
 
-// set replaces zero by the default, and what is negative by zero.
+// set replaces zero by the default, and a negative value by zero.
 func set[T int | time.Duration](v *T, otherwise T) { *v = max(0, cmp.Or(*v, otherwise)) }
 
 // A Feed is a sink that keeps runs for readers. Put it among the sinks of an emitter
@@ -118,7 +118,7 @@ type run struct {
 	fold    *agentevents.Fold
 }
 
-// A line is what is kept of an event.
+// A line is an event as a feed keeps it.
 type line struct {
 	sequence uint64
 	kind     agentevents.Kind
@@ -344,7 +344,7 @@ func (r *run) add(ev *agentevents.Event, text []byte, keep int) bool {
 	return len(r.pending) >= maxPending
 }
 
-// trim drops the oldest lines beyond what is kept. r.mu is held.
+// trim drops the oldest lines beyond the limit. r.mu is held.
 func (r *run) trim(keep int) {
 	n := 0
 	for ; r.bytes > keep && n < len(r.lines)-1; n++ {
@@ -413,8 +413,8 @@ func (r *run) resume(fold *agentevents.Fold, next uint64) bool {
 	return true
 }
 
-// release notes that nothing but what follows an end comes, and that readers wait for
-// it. It returns false when that was known.
+// release notes that only events after the end still come, and that readers wait for them. It
+// returns false if that was known.
 func (r *run) release(linger time.Duration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -17,8 +17,8 @@ import (
 // it was released a while ago.
 var ErrUnknownRun = errors.New("agentevents/live: the run is not known")
 
-// A GapError says that a reader cannot go on: the events it wants are not kept any more,
-// or there are none with such sequences yet. A snapshot has what the reader misses.
+// A GapError reports that a reader cannot go on: the events it wants are not kept any more, or
+// there are none with such sequences yet. A snapshot has the missed events.
 type GapError struct {
 	RunID  string // the run
 	From   uint64 // sequence of the event that the reader wants next
@@ -26,7 +26,7 @@ type GapError struct {
 	Next   uint64 // sequence of the next event of the run
 }
 
-// Error says what is missing.
+// Error names the missing events.
 func (e *GapError) Error() string {
 	if e.From > e.Next {
 		return fmt.Sprintf("agentevents/live: run %s has no event %d yet: the next one is %d", jsonwire.Brief(e.RunID), e.From, e.Next)

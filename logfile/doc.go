@@ -8,9 +8,9 @@
 // A [Log] appends the events of all runs, one line each, as [agentevents.Writer] does. A
 // Writer writes to anything. A Log has the file for itself, and so can do more:
 //
-//   - It says when an event is on disk ([Sync]), and emitters that wait share a sync.
+//   - It reports when an event is on disk ([Sync]), and emitters that wait share a sync.
 //   - It closes segments by size and age, compresses them and removes the oldest.
-//   - It mends what a crash has left, and finds out what other programs do to the file.
+//   - It repairs the file after a crash, and detects changes by other programs.
 //   - It can chain its lines, so that later changes show.
 //
 // # What may be lost
@@ -21,22 +21,21 @@
 //	SyncEnds             nothing                  events of runs that go on
 //	SyncEvery            nothing                  nothing
 //
-// Nothing means: no event that Emit returned nil for. With Options.Buffer, what is in the
-// buffer is lost in either case; SyncEvery has none. A sync that fails may have lost what
-// the system had accepted before, and says so only once. So the log keeps all lines that
+// Nothing means: no event that Emit returned nil for. With Options.Buffer, the content of the
+// buffer is lost in either case; SyncEvery has no buffer. A sync that fails may have lost bytes
+// that the system had accepted before, and reports that only once. So the log keeps all lines that
 // are not synced, at most 16 MiB, and writes them again.
 //
 // # A disk that fails
 //
-// A full disk, a read-only one, a write that is cut short, a file that is removed,
-// replaced, cut or extended by another program ([ErrChanged]): each is an error of the
-// event that meets it, which an emitter returns as a [*agentevents.SinkError] while its
-// other sinks get the event. The line is held back, and is written whole, in order and
-// before anything else, with the first event after the disk works again. Beyond 16 MiB of
-// that, and at the end, lines are lost, and a [*LostError] names them. A removed file's
-// lines are gone with it; the error says how many this process has written to it, and
-// which is the first and the last. Those that were not synced are written to the new
-// file.
+// A full disk, a read-only one, a write that is cut short, a file that is removed, replaced, cut or
+// extended by another program ([ErrChanged]): each is an error of the event that meets it, which an
+// emitter returns as a [*agentevents.SinkError] while its other sinks get the event. The line is
+// held back, and is written whole, in order and before anything else, with the first event after
+// the disk works again. Beyond 16 MiB of held lines, and at the end, lines are lost, and a
+// [*LostError] names them. A removed file's lines are gone with it; the error says how many this
+// process has written to it, and which is the first and the last. Those that were not synced are
+// written to the new file.
 //
 // # The files
 //
@@ -57,18 +56,18 @@
 //
 // # A chain
 //
-// With Options.Chain every line ends in two members that belong to the file, not to the
-// event: prev, the hash of the line before in the order of the file, and hash, the
-// SHA-256 of the line before this member. Readers take them off. "agentevents check
-// --chain" finds the first line that was changed, removed, added or moved. The hash of
-// the last synced line is also in runs.jsonl.head, so that it shows if lines are removed
-// at the end; keep copies of it where whoever can write the log cannot.
+// With Options.Chain every line ends in two members that belong to the file, not to the event:
+// prev, the hash of the line before in the order of the file, and hash, the SHA-256 of the line
+// before this member. Readers take them off. "agentevents check --chain" finds the first line that
+// was changed, removed, added or moved. The hash of the last synced line is also in
+// runs.jsonl.head, so that it shows if lines are removed at the end; keep copies of it out of reach
+// of anybody who can write the log.
 //
-// There is no key: who can write the whole rest of the log and all copies of the head can
-// make a chain that holds. It does not show what was never recorded. Retention removes
-// its beginning, which check says. It ends where events are taken out of the file's
-// order or changed: by cat of a run, convert and redact. A redacted copy begins a new one
-// with the last hash of the old (Options.ChainFrom), so that it names what it was made of.
+// There is no key: who can write the whole rest of the log and all copies of the head can make a
+// chain that holds. It does not show events that were never recorded. Retention removes its
+// beginning, which check reports. It ends where events are taken out of the file's order or
+// changed: by cat of a run, convert and redact. A redacted copy begins a new one with the last hash
+// of the old (Options.ChainFrom), so that it names its origin.
 //
 // The wiki (the log is append-only and written first) and KAOS (audit, hooks that are
 // isolated) ask for what is here; [agentevents] names these documents under Sources.

@@ -8,7 +8,7 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// A LostError says which events the log does not have.
+// A LostError lists the events that the log lost.
 type LostError struct {
 	Lines  int     // how many
 	Events []Range // which, by run; at most 16
@@ -47,8 +47,8 @@ func (e *LostError) Error() string {
 // Unwrap returns why.
 func (e *LostError) Unwrap() error { return e.Err }
 
-// A TornError says that the last line was torn, and where its beginning is. The event was
-// not acknowledged: it is no event of the log.
+// A TornError reports a torn last line, and where its beginning is kept. The event was not
+// acknowledged: it does not belong to the log.
 type TornError struct {
 	Log    string // the path of the log
 	Offset int64  // of the line in it
@@ -56,7 +56,7 @@ type TornError struct {
 	Path   string // the file that has them
 }
 
-// Error says so.
+// Error describes the torn line and its place.
 func (e *TornError) Error() string {
 	return fmt.Sprintf("logfile: the last line of %s was torn at byte %d: its %d bytes are in %s", e.Log, e.Offset, e.Size, e.Path)
 }
@@ -76,7 +76,7 @@ func shown(id string) string {
 	return fmt.Sprintf("%q", id)
 }
 
-// lostIn says which events the lines are.
+// lostIn returns the error for the events of the lines.
 func lostIn(lines []byte, err error) *LostError {
 	lost := &LostError{Err: err}
 	at := map[string]int{}
@@ -99,7 +99,7 @@ func lostIn(lines []byte, err error) *LostError {
 	return lost
 }
 
-// A span is what was written to a file, from its first event to its last.
+// A span is the part of a log that was written to a file, from its first event to its last.
 type span struct {
 	lines       int
 	first, last Range
@@ -114,7 +114,7 @@ func (s *span) add(ev *agentevents.Event) {
 	s.lines++
 }
 
-// join adds what came after it.
+// join adds the span that follows.
 func (s *span) join(next *span) {
 	switch {
 	case next.lines == 0:

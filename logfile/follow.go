@@ -28,27 +28,27 @@ const minRoom = 64 << 10
 // library writes has one.
 const maxWhole = 64 << 20
 
-// What a [Follower] tells when the active segment is treated by somebody else than its
+// The reports of a [Follower] about changes of the active segment by another program than its
 // writer. They are the Err of an [fs.PathError].
 var (
-	// ErrTruncated says that the file is shorter than it was, or has another text: it is read
-	// from its beginning. What was appended since the last look is lost.
+	// ErrTruncated means that the file is shorter than it was, or has another text: it is read from
+	// its beginning. Lines that were appended since the last look are lost.
 	ErrTruncated = errors.New("the file was truncated or written over; it is read again from its beginning")
-	// ErrReplaced says that there is another file in place of the active segment, which has no
-	// number. The old one was read to its end, the new one is read from its beginning.
+	// ErrReplaced means that another file is in place of the active segment, without a number. The
+	// old one was read to its end, the new one is read from its beginning.
 	ErrReplaced = errors.New("the file was replaced by another, which is read from its beginning")
 )
 
 // FollowOptions configure a [Follower]. The zero FollowOptions follow a log from its first
 // line.
 type FollowOptions struct {
-	// Last is with how many of the last whole lines to begin, over all segments. 0 begins
-	// with the oldest segment; below 0 none is read but those that are written from now on.
-	// When there is no log yet, all lines come.
+	// Last is the number of last whole lines to begin with, over all segments. 0 begins with the
+	// oldest segment; below 0 none is read but those that are written from now on. When there is no
+	// log yet, all lines come.
 	Last int
-	// First is the number of the segment to begin with; 0 is the oldest one. A number above
-	// that of the active segment is an error. It has no effect unless Last is 0, nor when there
-	// is no log yet.
+	// First is the number of the segment to begin with; 0 is the oldest one. A number above the
+	// active segment's is an error. It has no effect unless Last is 0, nor when there is no log
+	// yet.
 	First int `least:"0"`
 	// Poll is the shortest time between two looks at a log that does not grow; 0 means
 	// [DefaultPoll]. While nothing comes the time doubles, up to ten times Poll.
@@ -56,22 +56,22 @@ type FollowOptions struct {
 	// Idle is called when all whole lines that there are were handed on, before Read waits;
 	// once, until there are more. nil does nothing. Read calls it.
 	Idle func()
-	// Report is told what is lost or is not as a log's writer leaves it: a [*MissingError], the
-	// error of a closed segment that is damaged, [ErrTruncated], [ErrReplaced], and [fs.ErrNotExist]
-	// when the active segment is removed; it is waited for then. Following goes on. nil makes
-	// Read return such an error; the next Read goes on. Read calls Report.
+	// Report is told of losses and unusual states: a [*MissingError], the error of a closed segment
+	// that is damaged, [ErrTruncated], [ErrReplaced], and [fs.ErrNotExist] when the active segment
+	// is removed; it is waited for then. Following goes on. nil makes Read return such an error;
+	// the next Read goes on. Read calls Report.
 	Report func(error)
 }
 
-// A Follower reads a log that is still being written: its segments one after another, and
-// at the end of the active one it waits for more. It hands on whole lines only, each once and
-// in order, also when the log is rotated several times between two looks, when what is closed
-// is compressed, and when it is removed after the Follower has opened it. What was removed
+// A Follower reads a log that is still being written: its segments one after another, and at the
+// end of the active one it waits for more. It hands on whole lines only, each once and in order,
+// also when the log is rotated several times between two looks, when closed segments are
+// compressed, and when one is removed after the Follower has opened it. A segment that was removed
 // before is a [*MissingError].
 //
-// Read blocks until there are lines. Once the context ends it hands on those that are there
-// and then returns [io.EOF], so a program that closes its log and ends the context
-// afterwards misses none. No goroutine is started: who does not call Read does not look.
+// Read blocks until there are lines. Once the context ends it hands on those that are there and
+// then returns [io.EOF], so a program that closes its log and ends the context afterwards misses
+// none. No goroutine is started: the Follower looks at the files only during Read.
 //
 // Logs of other writers are followed too: [agentevents.OpenFile], a shell's >>. A line that
 // is longer than 64 MiB comes in parts.
@@ -85,13 +85,13 @@ type Follower struct {
 	n        int   // the number of the segment that is read or comes next; 0 is the oldest
 	begin    int64 // where to begin in it
 	f        *File // nil when the next one is to be opened
-	off      int64 // in f, behind what buf has of it that is whole
+	off      int64 // in f, after the whole lines in buf
 	end      byte  // the one before off
 	final    bool  // nothing is appended to f any more
-	replaced bool  // what follows f is another file with its number
-	gone     bool  // it was told that there is no active segment
+	replaced bool  // the file after f has the same number
+	gone     bool  // the missing active segment was reported
 
-	buf    []byte // read; what was handed on is cut off
+	buf    []byte // bytes that were read and not handed on
 	whole  int    // so many bytes of it are whole lines
 	at     Segment
 	mem    []byte // where buf is
@@ -128,7 +128,7 @@ func Follow(ctx context.Context, path string, o FollowOptions) (*Follower, error
 	for i := len(segments) - 1; i >= 0; i-- {
 		s, err := segments[i].Open()
 		if err != nil {
-			break // it was removed, or Read says why it cannot be opened
+			break // it was removed, or Read returns why it cannot be opened
 		}
 		var lines int
 		f.begin, lines, err = lastLines(s, need)
@@ -144,9 +144,8 @@ func Follow(ctx context.Context, path string, o FollowOptions) (*Follower, error
 // Segment returns the segment that the last Read came from. One Read is never from two.
 func (f *Follower) Segment() Segment { return f.at }
 
-// Read waits for whole lines and reads as much of them as p takes. See [FollowOptions] for
-// what it does about losses. Other errors, as of a file that may not be opened, come each
-// time.
+// Read waits for whole lines and reads as much of them as p takes. See [FollowOptions] for its
+// treatment of losses. Other errors, as of a file that may not be opened, come each time.
 func (f *Follower) Read(p []byte) (int, error) {
 	for f.whole == 0 && len(p) > 0 {
 		if f.closed {
@@ -204,8 +203,8 @@ func (f *Follower) Close() error {
 	return err
 }
 
-// look takes one step: it opens a file, or reads some of it, or sees what has become of it. It
-// reports whether there may be more. There is nothing whole in buf.
+// look takes one step: it opens a file, or reads some of it, or checks its state. It reports
+// whether there may be more. There is nothing whole in buf.
 func (f *Follower) look() (bool, error) {
 	if f.f == nil {
 		return f.open()
@@ -309,7 +308,7 @@ func (f *Follower) fill() (int, error) {
 	return n, err
 }
 
-// ask sees what has become of the active segment, which was read to its end.
+// ask checks the state of the active segment, which was read to its end.
 func (f *Follower) ask() (bool, error) {
 	if err := f.rewind(); err != nil {
 		return false, err
@@ -339,11 +338,11 @@ func (f *Follower) ask() (bool, error) {
 		f.gone = true
 		return true, &notice{&fs.PathError{Op: "follow", Path: f.path, Err: fmt.Errorf("the file was removed; it is waited for: %w", fs.ErrNotExist)}}
 	}
-	return true, nil // what was appended before that comes first
+	return true, nil // lines that were appended before come first
 }
 
-// unchanged reports whether the byte before the place where reading goes on is what it was. A
-// file that was truncated has none.
+// unchanged reports whether the byte before the read position is still the same. A truncated file
+// lacks it.
 func (f *Follower) unchanged() bool {
 	var b [1]byte
 	if f.off == 0 {
@@ -353,7 +352,7 @@ func (f *Follower) unchanged() bool {
 	return err == nil && b[0] == f.end
 }
 
-// rewind goes back behind the last whole line of the active segment.
+// rewind goes back to the end of the last whole line of the active segment.
 func (f *Follower) rewind() error {
 	f.buf = f.buf[:0]
 	_, err := f.f.file.Seek(f.off, io.SeekStart)

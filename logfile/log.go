@@ -18,8 +18,8 @@ import (
 	"github.com/agentevents/agentevents/internal/option"
 )
 
-// A Sync says when events are on disk, so that a machine that goes down does not take
-// them along. What a process has written outlives the process under every policy.
+// A Sync decides when events are on disk, so that they survive a crash of the machine. Under every
+// policy, written events survive the process.
 type Sync uint8
 
 // The policies.
@@ -35,7 +35,7 @@ const (
 // Options configure a [Log]. The zero Options are usable: they sync once a second and
 // keep one file.
 type Options struct {
-	// Sync says when events are on disk. The zero value is SyncInterval.
+	// Sync decides when events are on disk. The zero value is SyncInterval.
 	Sync Sync
 	// Interval is how long SyncInterval waits. 0 means a second.
 	Interval time.Duration `least:"0"`
@@ -44,9 +44,9 @@ type Options struct {
 	// loses nothing. With SyncEvery it means nothing.
 	Buffer int `least:"0"`
 
-	// MaxBytes is how long a segment gets: before it would be longer, it is closed and
-	// another begun. What emitters write together stays together, so one may be longer by
-	// that. 0 means no bound.
+	// MaxBytes is the length of a segment: before it would be longer, it is closed and another
+	// begun. Lines that emitters write together stay together, so a segment may be longer by these.
+	// 0 means no bound.
 	MaxBytes int64 `least:"0"`
 	// MaxAge is how long a segment is written: with the first event after that another
 	// is begun. 0 means no bound.
@@ -68,10 +68,9 @@ type Options struct {
 	// with that. "" means 64 zeros.
 	ChainFrom string
 
-	// OnError is told what no call returns: errors of syncs in the background, of
-	// rotation, compression and retention, and a [*TornError]. It is called while
-	// the log is in use and must not call it. nil means that Flush and Close return them,
-	// but for the TornError.
+	// OnError gets the errors that no call returns: errors of syncs in the background, of rotation,
+	// compression and retention, and a [*TornError]. It is called while the log is in use and must
+	// not call it. nil means that Flush and Close return them, but for the TornError.
 	OnError func(error)
 	// Clock tells the time for MaxAge and KeepFor. nil means [time.Now].
 	Clock func() time.Time
@@ -94,8 +93,8 @@ const maxHeld = 16 << 20
 // A Log is a sink that appends the events of all runs to a log on disk. It has the file
 // for itself until it is closed.
 //
-// What the disk does not take is held back and written before anything else once it
-// works again. Beyond 16 MiB of that events are refused, each with a [*LostError].
+// Lines that the disk does not accept are kept and written first once it works again. Beyond 16 MiB
+// of kept lines, events are refused, each with a [*LostError].
 //
 // The methods may be called concurrently.
 type Log struct {
@@ -130,10 +129,10 @@ type Log struct {
 	info   os.FileInfo // of file
 	offset int64       // of written in the file
 	unsure bool        // a write or sync failed: the file may be longer than offset
-	doubt  int64       // offset before which the disk may not have what the file shows
+	doubt  int64       // offset before which the disk may lack bytes that the file shows
 	begun  time.Time
-	wrote  span  // what this process has written to the file
-	holds  span  // what is accepted since
+	wrote  span  // the span that this process has written to the file
+	holds  span  // the span that was accepted since
 	retry  int64 // offset at which rotation is tried again after it failed
 	next   int   // number of the segment when it is closed
 
@@ -228,7 +227,7 @@ func (l *Log) open() error {
 	return nil
 }
 
-// release closes what is open, but for the lines.
+// release closes everything that is open, but for the lines.
 func (l *Log) release() error {
 	var errs []error
 	for _, f := range []disk.File{l.file, l.head} {
@@ -312,7 +311,7 @@ func ends(p agentevents.Payload) bool {
 }
 
 // Commit returns when everything that was written before the call is on disk, as far as
-// Options.Sync promises it. What one sync can serve shares it.
+// Options.Sync promises it. Concurrent calls share a sync.
 func (l *Log) Commit(context.Context) error {
 	if l.CheckSink() != nil {
 		return agentevents.ErrZeroValue
@@ -339,8 +338,8 @@ func (l *Log) Commit(context.Context) error {
 	return r.err
 }
 
-// Flush writes what is held back and buffered, syncs, and returns the errors that nobody
-// was told of.
+// Flush writes the kept and buffered lines, syncs, and returns the errors that were not reported
+// yet.
 func (l *Log) Flush(context.Context) error {
 	if l.CheckSink() != nil {
 		return agentevents.ErrZeroValue
@@ -360,8 +359,8 @@ func (l *Log) flush() error {
 	return err
 }
 
-// Close flushes, and lets go of the file and its lock. What cannot be written is lost:
-// that is a [*LostError], which names it. Events that come later are refused with
+// Close flushes, and releases the file and its lock. Lines that cannot be written are lost: the
+// error is a [*LostError], which names them. Events that come later are refused with
 // [agentevents.ErrClosed].
 func (l *Log) Close() error {
 	if l.CheckSink() != nil {
@@ -384,7 +383,7 @@ func (l *Log) Close() error {
 		lost := lostIn(l.buf[l.whole()-l.durable:], err)
 		l.lost += uint64(lost.Lines)
 		err = lost
-		// Or the log would end with a torn line. What is in doubt is whole, and may yet be on disk.
+		// Or the log would end with a torn line. Doubtful lines are whole, and may yet be on disk.
 		if part := l.written - l.whole(); part > 0 && l.file != nil && l.offset >= l.doubt {
 			err = errors.Join(err, l.file.Truncate(l.offset-part))
 		}
@@ -414,7 +413,7 @@ func (l *Log) Stats() Stats {
 	return Stats{Lines: l.lines, Held: l.accepted - l.written, Dirty: l.written - l.durable, Lost: l.lost}
 }
 
-// Torn returns what was set aside when the log was opened, or nil.
+// Torn returns the torn line that was set aside when the log was opened, or nil.
 func (l *Log) Torn() *TornError {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -456,7 +455,7 @@ func (l *Log) alone(f func() error) error {
 	return err
 }
 
-// write writes what is accepted. l.mu is held, and released meanwhile; busy is set.
+// write writes the accepted lines. l.mu is held, and released meanwhile; busy is set.
 func (l *Log) write() error {
 	if err := l.ready(); err != nil {
 		return err
@@ -492,7 +491,7 @@ func (l *Log) write() error {
 }
 
 // taken returns how much of the chunk the file has after a write that failed: on a full disk
-// [os.File.WriteAt] writes a part and says 0. busy is set.
+// [os.File.WriteAt] writes a part and returns 0. busy is set.
 func (l *Log) taken(chunk []byte) (n int) {
 	info, err := l.file.Stat()
 	if err != nil || info.Size() <= l.offset {
@@ -513,8 +512,8 @@ func (l *Log) whole() int64 {
 	return l.durable + int64(bytes.LastIndexByte(l.buf[:l.written-l.durable], '\n')+1)
 }
 
-// ready makes sure that the file is there, is the one that was written, and has room for
-// what comes. l.mu is held, busy set.
+// ready makes sure that the file is there, is the one that was written, and has room for the next
+// lines. l.mu is held, busy set.
 func (l *Log) ready() error {
 	if l.released {
 		return agentevents.ErrClosed
@@ -567,7 +566,7 @@ func (l *Log) sync(pos int64) error {
 
 // A round is a sync that several may wait for. The first who joins leads it.
 type round struct {
-	end     int64 // what is accepted when it begins
+	end     int64 // length of the accepted lines when it begins
 	waiting int
 	err     error // may be read when done is closed
 	done    chan struct{}
@@ -633,8 +632,8 @@ func (l *Log) lead(pos int64) error {
 	}
 }
 
-// syncOnce syncs what is written. l.mu is held, and released meanwhile; syncing is not
-// set. mine says that the caller has set busy.
+// syncOnce syncs the written lines. l.mu is held, and released meanwhile; syncing is not set. mine
+// means that the caller has set busy.
 func (l *Log) syncOnce(mine bool) error {
 	l.syncing = true
 	file, target, hash := l.file, l.whole(), l.writtenHash
@@ -661,9 +660,8 @@ func (l *Log) syncOnce(mine bool) error {
 	return err
 }
 
-// undone takes back what is written and could not be synced: the system may have
-// forgotten it, and say nothing the next time, so it is written again. l.mu is held, and
-// nobody writes.
+// undone takes back lines that were written and could not be synced: the system may have lost them,
+// and not report it the next time, so they are written again. l.mu is held, and nobody writes.
 func (l *Log) undone() bool {
 	if !l.undo {
 		return false
@@ -699,7 +697,7 @@ func (l *Log) grow(n int) {
 	}
 }
 
-// arm has what is written synced after the interval. l.mu is held.
+// arm schedules a sync of the written lines after the interval. l.mu is held.
 func (l *Log) arm() {
 	if l.timer == nil && !l.closed {
 		l.timer = time.AfterFunc(l.o.Interval, l.tick)

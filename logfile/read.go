@@ -21,7 +21,7 @@ import (
 	"github.com/agentevents/agentevents/internal/disk"
 )
 
-// This file says which files are a log, and reads them in their order.
+// This file finds the files of a log, and reads them in their order.
 
 const (
 	compressedSuffix = ".gz"
@@ -44,8 +44,8 @@ type Segment struct {
 	// Path is where the file is, or was when it was listed: a closed segment gets another
 	// name when it is compressed.
 	Path string
-	// Number counts segments from 1. That of the active segment is the one that it gets when
-	// it is closed.
+	// Number counts segments from 1. The active segment has the number that it gets when it is
+	// closed.
 	Number int
 	// Active means that lines may be appended: it is the log's own path.
 	Active bool
@@ -57,9 +57,9 @@ func newSegment(path string, n int, active bool) Segment {
 	return Segment{Path: path, Number: n, Active: active, Compressed: strings.HasSuffix(path, compressedSuffix)}
 }
 
-// Open opens the segment for reading, wherever it is by now: what was active may be closed,
-// and what was plain may be compressed. If it was removed and later ones are there, the error
-// is a [*MissingError]; if none is, it is [fs.ErrNotExist].
+// Open opens the segment for reading, wherever it is by now: an active segment may be closed, and a
+// plain one compressed. If it was removed and later ones are there, the error is a [*MissingError];
+// if none is, it is [fs.ErrNotExist].
 func (s Segment) Open() (*File, error) {
 	base := s.Path
 	if !s.Active {
@@ -68,7 +68,7 @@ func (s Segment) Open() (*File, error) {
 	return open(base, s.Number)
 }
 
-// A MissingError says that segments are not there although later ones are: somebody removed
+// A MissingError reports segments that are missing although later ones exist: somebody removed
 // them, or retention did before they were read. Their lines are lost to the reader.
 type MissingError struct {
 	Path        string // of the first of them, when it was not compressed
@@ -83,12 +83,12 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("%s: the segment is missing, and all up to %06d", e.Path, e.Last)
 }
 
-// Segments lists the files of a log: the closed segments, oldest first, and the active one
-// last. Of a segment that is there both plain and compressed the plain file is listed. A
-// gap in the numbers is no error here: retention and people remove segments. Without any
-// file the error is [fs.ErrNotExist]. A log of one file, by whatever writer, is one active
-// segment. Path may be that of a closed segment: it is the only one of its own log then. It
-// may be a symbolic link to the file of a [Log].
+// Segments lists the files of a log: the closed segments, oldest first, and the active one last. If
+// a segment exists both plain and compressed, the plain file is listed. A gap in the numbers is not
+// an error here: retention and people remove segments. Without any file the error is
+// [fs.ErrNotExist]. A log of one file, by whatever writer, is one active segment. Path may name a
+// closed segment: it is the only one of its own log then. It may be a symbolic link to the file of
+// a [Log].
 func Segments(path string) ([]Segment, error) {
 	path = written(path)
 	for {
@@ -295,14 +295,13 @@ func (g *gunzip) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// Files opens the segments of a log one after another, oldest first, up to the one that is
-// active at the beginning. The loop need not close them: each is closed when the next one
-// is opened. That segments are compressed, rotated or removed meanwhile does no harm to what
-// is open. An error is one segment's, or a [*MissingError] for some, and the next ones
-// follow. Without any file the only error is [fs.ErrNotExist].
+// Files opens the segments of a log one after another, oldest first, up to the one that is active
+// at the beginning. The loop need not close them: each is closed when the next one is opened. Open
+// files are not harmed when segments are compressed, rotated or removed meanwhile. An error is one
+// segment's, or a [*MissingError] for some, and the next ones follow. Without any file the only
+// error is [fs.ErrNotExist].
 //
-// What reads the log as one text is a [Reader]. Files is for who has to say where a line
-// stands.
+// A [Reader] reads the log as one text. Files is for programs that need the position of a line.
 func Files(path string) iter.Seq2[*File, error] {
 	return func(yield func(*File, error) bool) {
 		w := walk{path: written(path)}
@@ -350,7 +349,7 @@ func (w *walk) next() (*File, error) {
 	f, err := open(w.path, w.n)
 	w.n++
 	if missing, ok := err.(*MissingError); ok {
-		missing.Last = min(missing.Last, w.last) // later ones are not of what is read
+		missing.Last = min(missing.Last, w.last) // later ones are outside the files that are read
 		w.n = missing.Last + 1
 	}
 	return f, err
@@ -358,9 +357,9 @@ func (w *walk) next() (*File, error) {
 
 // ReaderOptions configure a [Reader]. The zero ReaderOptions are usable.
 type ReaderOptions struct {
-	// Report is told what is lost: a [*MissingError], or the error of a closed segment that is
-	// damaged or cannot be opened, of which the rest is left out. nil makes Read return such an
-	// error; the next Read goes on behind it. Read calls Report.
+	// Report is told of losses: a [*MissingError], or the error of a closed segment that is damaged
+	// or cannot be opened, whose rest is left out. nil makes Read return such an error; the next
+	// Read goes on after it. Read calls Report.
 	Report func(error)
 }
 
@@ -376,7 +375,7 @@ type Reader struct {
 	o      ReaderOptions
 	f      *File // nil before the next one is opened
 	at     Segment
-	torn   bool // what was read of f does not end with a newline
+	torn   bool // the part of f that was read does not end with a newline
 	closed bool
 }
 
@@ -393,7 +392,7 @@ func NewReader(path string, o ReaderOptions) (*Reader, error) {
 // Segment returns the segment that the last Read came from.
 func (r *Reader) Segment() Segment { return r.at }
 
-// Read reads from one segment. See [ReaderOptions] for what it does about losses.
+// Read reads from one segment. See [ReaderOptions] for its treatment of losses.
 func (r *Reader) Read(p []byte) (int, error) {
 	if r.closed {
 		return 0, fs.ErrClosed

@@ -138,7 +138,7 @@ func Conversation(events iter.Seq2[agentevents.Event, error], runID, agentID str
 	return c.messages(), errors.Join(errs.Take("")...)
 }
 
-// A conversation is what is known of the conversation of an agent after some events.
+// A conversation is the state of an agent's conversation after some events.
 type conversation struct {
 	agent   string
 	next    uint64 // sequence
@@ -185,7 +185,7 @@ type turn struct {
 	settled int // epoch in which the last call returned
 }
 
-// An answer is what a model call that has not returned brought.
+// An answer is the part of an answer that an open model call has streamed.
 type answer struct {
 	turn
 	after []*turn // user messages that came during the call
@@ -401,7 +401,7 @@ func (c *conversation) compact(ev *agentevents.Event, summary string) {
 // replaced reports whether a compaction came after the last of the turn's calls had returned.
 func (c *conversation) replaced(t *turn) bool { return t.pending == 0 && t.settled < c.epoch }
 
-// ask takes the beginning of a model call. What was said before is in its request.
+// ask takes the beginning of a model call. Its request has the earlier messages.
 func (c *conversation) ask(p *agentevents.ModelCalled) {
 	mute := !slices.Contains(answers, p.Operation)
 	if mute && c.now != nil {

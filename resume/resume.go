@@ -1,11 +1,10 @@
-// Package resume says what a run needs to go on after a pause or a crash, and records
-// that it does.
+// Package resume lists the things that a run needs to go on after a pause or a crash, and records
+// the resumption.
 //
-// A [Plan] is made of the snapshot of the run, wherever that comes from: a fold of the
-// log, or a store. It names each agent that was running, with its session at the provider
-// and what it is told, and everything that is open. [Plan.Apply] records the resumption
-// in the run that [agentevents.Emitter.Resume] has returned. To call the provider again is
-// up to the runtime:
+// A [Plan] is made of the snapshot of the run, wherever that comes from: a fold of the log, or a
+// store. It names each agent that was running, with its session at the provider and its prompt, and
+// everything that is open. [Plan.Apply] records the resumption in the run that
+// [agentevents.Emitter.Resume] has returned. To call the provider again is up to the runtime:
 //
 //	plan, err := resume.New(snapshot, resume.Options{Message: message})
 //	run, err := emitter.Resume(plan.Snapshot)
@@ -36,10 +35,10 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// DefaultPrompt is what agents are told when nobody says anything else.
+// DefaultPrompt is the prompt of agents without another one.
 const DefaultPrompt = "continue"
 
-// An Action is what is done about something that is open.
+// An Action is the treatment of something that is open.
 type Action uint8
 
 // The actions.
@@ -68,26 +67,26 @@ const (
 
 // Options configure a [Plan]. The zero Options are usable.
 type Options struct {
-	// Message is what the agents are told: Command.Message of the resume command. ""
-	// means DefaultPrompt.
+	// Message is the prompt for the agents: Command.Message of the resume command. "" means
+	// DefaultPrompt.
 	Message string
 	// NextSequence is the position in the log of a snapshot that has none, as snapshots in
 	// the form of the resume specification have none: one above the highest sequence of
 	// the run's log. 0 means that the snapshot has one.
 	NextSequence uint64
 
-	// What is done about each open call and question. Nil means Default for all. Calls of
-	// models are always closed: a connection that broke brings no answer any more.
+	// The treatment of each open call and question. Nil means Default for all. Calls of models are
+	// always closed: a broken connection cannot bring an answer.
 	Call          func(*agentevents.ToolCallSnapshot) Action
 	Approval      func(*agentevents.ApprovalSnapshot) Action
 	Clarification func(*agentevents.ClarificationSnapshot) Action
 }
 
-// A Plan says how a run goes on. It is not for concurrent use.
+// A Plan lists the steps by which a run goes on. It is not for concurrent use.
 type Plan struct {
 	// Snapshot is for Emitter.Resume. It is the one that New was given, with a position.
 	Snapshot *agentevents.RunSnapshot
-	// Prompt is what agents are told.
+	// Prompt is the prompt for agents.
 	Prompt string
 	// Agents are those that were running and start again, in the order of their first
 	// events. A sub-agent is one of them if it is part of no call of its parent, or of one
@@ -117,7 +116,7 @@ type Plan struct {
 	applied        bool
 }
 
-// A question is one that is open, and what is done about it.
+// A question is an open question with its treatment.
 type question[T any] struct {
 	of     T
 	action Action
@@ -125,11 +124,11 @@ type question[T any] struct {
 
 // An Agent is one that was running.
 type Agent struct {
-	AgentID       string // its id; that of its node in a snapshot without agents
+	AgentID       string // its id, or its node's id in a snapshot without agents
 	ParentAgentID string // the agent that started it, or ""
 	NodeID        string // its node, or ""
 	SessionID     string // its session at the provider, or "" if none was recorded: the conversation is lost
-	Prompt        string // what it is told
+	Prompt        string // the prompt
 	Task          string // AgentStarted.Task
 	Model         string // AgentStarted.Model
 }
@@ -137,9 +136,9 @@ type Agent struct {
 // ErrEnded means that a run is over: nothing is left to go on with.
 var ErrEnded = errors.New("resume: the run has ended")
 
-// ErrNoPosition means that a snapshot does not say where the log goes on: new events would
-// have the sequences of old ones, and be lost as repeated ones. Options.NextSequence says
-// it, or a fold of the log has it.
+// ErrNoPosition means that a snapshot lacks the position at which the log goes on: new events would
+// have the sequences of old ones, and be lost as repeated ones. Set Options.NextSequence, or fold
+// the log.
 var ErrNoPosition = errors.New("resume: the snapshot has no position in the log")
 
 // New returns the plan of a run. The snapshot is not changed.
@@ -233,8 +232,8 @@ func (p *Plan) questions(s *agentevents.RunSnapshot, o Options, x *settling) err
 	return nil
 }
 
-// A settling is what follows from the decisions about calls and questions: for the calls
-// around them, and for the agents that are part of calls.
+// A settling has the consequences of the decisions about calls and questions: for the calls around
+// them, and for the agents that are part of calls.
 type settling struct {
 	agents  map[string]*agentevents.AgentSnapshot
 	kept    map[callKey]bool // something in it waits
@@ -339,7 +338,7 @@ func decide[T any](what, id string, ask func(T) Action, of T, may ...Action) (Ac
 	return 0, fmt.Errorf("resume: a %s cannot be %s (%q)", what, [...]string{Close: "closed", Wait: "left open", AskAgain: "asked again"}[action], id)
 }
 
-// A Receipt says what was recorded.
+// A Receipt lists the recorded events.
 type Receipt struct {
 	Resumed    []Agent  // start again
 	Waiting    []Agent  // wait
@@ -354,12 +353,12 @@ type Receipt struct {
 // ErrApplied means that a plan was applied before: a run is resumed once.
 var ErrApplied = errors.New("resume: the plan was applied before")
 
-// Apply records that the run goes on: the message as a resume command if there is one,
-// run.resumed once, then the ends of what is closed, sub-agents before the calls that they are
-// part of, and the questions that are asked again. The run is the one that Emitter.Resume returned for Plan.Snapshot. Any other is
-// refused, and the plan is as it was.
+// Apply records that the run goes on: the message as a resume command if there is one, run.resumed
+// once, then the ends of closed calls and agents, sub-agents before the calls that they are part
+// of, and the questions that are asked again. The run is the one that Emitter.Resume returned for
+// Plan.Snapshot. Any other is refused, and the plan is as it was.
 //
-// An error of the run ends it; the receipt says what was recorded before.
+// An error of the run ends it; the receipt lists the events that were recorded before.
 func (p *Plan) Apply(ctx context.Context, run *agentevents.Run) (*Receipt, error) {
 	if p.applied {
 		return &Receipt{}, ErrApplied
@@ -419,8 +418,8 @@ func (p *Plan) closeModelCalls(ctx context.Context, run *agentevents.Run, r *Rec
 	return nil
 }
 
-// end ends sub-agents whose calls are closed, and what they have open: those that started last
-// before the others.
+// end ends sub-agents whose calls are closed, with everything that they have open: the latest
+// starts first.
 func (p *Plan) end(ctx context.Context, run *agentevents.Run, r *Receipt) error {
 	for _, a := range slices.Backward(p.Ended) {
 		if err := closeCalls(ctx, run, r, p.inside[a.AgentID]); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// This file has what both stores do.
+// This file has the parts that both stores share.
 
 // A signal wakes all who wait for it. The zero signal is ready for use.
 type signal struct {
@@ -44,7 +44,7 @@ func (s *signal) send() {
 func watch(ctx context.Context, s Store, committed *signal, runID string, from uint64) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		for ctx.Err() == nil {
-			next := committed.next() // before the look, or what comes in between wakes nobody
+			next := committed.next() // before the look, or an event in between wakes nobody
 			for e, err := range s.Load(ctx, runID, from) {
 				if err != nil {
 					if ctx.Err() == nil && !errors.Is(err, agentevents.ErrClosed) {
@@ -65,8 +65,8 @@ func watch(ctx context.Context, s Store, committed *signal, runID string, from u
 	}
 }
 
-// sorted returns the ids of runs in order. ids are those of before, and runs never go away: who
-// asks for page after page does not wait for a sort each time.
+// sorted returns the ids of runs in order. ids are the result of the last call, and runs never go
+// away: a caller that reads page after page does not wait for a sort each time.
 func sorted[Run any](ids []string, runs map[string]Run) []string {
 	if len(ids) == len(runs) {
 		return ids
@@ -74,7 +74,7 @@ func sorted[Run any](ids []string, runs map[string]Run) []string {
 	return slices.Sorted(maps.Keys(runs))
 }
 
-// listRuns yields what is known of the runs behind one. The ids are in order.
+// listRuns yields the runs after one. The ids are in order.
 func listRuns(ctx context.Context, ids []string, after string, known func(id string) (RunInfo, error), yield func(RunInfo, error) bool) {
 	i, found := slices.BinarySearch(ids, after)
 	if found {

@@ -19,11 +19,11 @@ import (
 //	…
 //	err = runstore.Copy(ctx, store, agentevents.NewReader(follower, agentevents.ReaderOptions{}).All())
 //
-// What the log leaves out is left out, also at the beginning of a run. A run of which the store
+// Events that the log omits are omitted, also at the beginning of a run. A run of which the store
 // has other events is copied no further; nor is one whose sequences go back in the log to events
-// that it did not have, as they do behind a sequence that is false. Its [*ConflictError] does not
-// end the copy, and neither do events that cannot be read or stored ([ErrRefused]). These errors
-// are returned joined, the first 100 of each sort and the number of the others.
+// that it did not have, as they do after a false sequence. Its [*ConflictError] does not end the
+// copy, and neither do events that cannot be read or stored ([ErrRefused]). These errors are
+// returned joined, the first 100 of each sort and the number of the others.
 //
 // Any other error of the store ends the copy, as does ctx. Copy notices that with the next event:
 // of a log that nobody writes to, the context of the follower ends it.
@@ -39,25 +39,25 @@ func Copy(ctx context.Context, s Store, events iter.Seq2[agentevents.Event, erro
 	return errors.Join(append(append(errs, c.conflicts.Take(" of runs that conflict")...), err)...)
 }
 
-// What is copied at once, and kept in memory.
+// The bounds of one step of a copy, and of its memory.
 const (
 	copyAtOnce = 4096 // events
 	copyBytes  = 4 << 20
 	copyErrors = 100 // of each sort
 )
 
-// A copier appends what Copy reads.
+// A copier appends the events that Copy reads.
 type copier struct {
 	s         Store
-	next      map[string]uint64 // of the runs, what follows on what was copied
+	next      map[string]uint64 // by run, the sequence after the copied events
 	refused   map[string]bool   // the runs that conflict
 	conflicts firsterrs.List
 	left      firsterrs.List
 	unread    firsterrs.List // of feed
 }
 
-// feed sends the events, and returns what the receiver says if it ends first. Those that it has
-// not taken are one list in the queue, which the next event joins.
+// feed sends the events, and returns the receiver's error if it ends first. Events that wait for
+// the receiver are one list in the queue, which the next event joins.
 func (c *copier) feed(queue chan []Entry, stored <-chan error, events iter.Seq2[agentevents.Event, error]) (err error, ended bool) {
 	defer close(queue)
 	size := 0 // of the list
@@ -92,7 +92,7 @@ func (c *copier) feed(queue chan []Entry, stored <-chan error, events iter.Seq2[
 	return nil, false
 }
 
-// run appends what has come, and commits it.
+// run appends the events of the queue, and commits them.
 func (c *copier) run(ctx context.Context, queue <-chan []Entry) error {
 	for list := range queue {
 		for _, of := range byRun(list) {

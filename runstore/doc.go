@@ -22,11 +22,11 @@
 //
 // # One writer of a run
 //
-// Every append says which sequence it expects to be the run's next one. If the run has gone
-// on meanwhile, the append is refused with a [*ConflictError] and nothing is written. The
-// sink's error closes the run in the emitter ([agentevents.ErrFenced]), so that a process
-// that was taken for dead, and comes back, does no harm. For the same reason a run that the
-// store knows cannot begin again: it goes on with Emitter.Resume.
+// Every append names the sequence that it expects to be the run's next one. If the run has gone on
+// meanwhile, the append is refused with a [*ConflictError] and nothing is written. The sink's error
+// closes the run in the emitter ([agentevents.ErrFenced]), so that a process that was taken for
+// dead, and comes back, does no harm. For the same reason a run that the store knows cannot begin
+// again: it goes on with Emitter.Resume.
 //
 // The same append again changes nothing, so it is safe to repeat one whose outcome is not
 // known. The [Sink] does that with an append that failed, before the run's next event.
@@ -42,8 +42,8 @@
 // What happens to a [File] and what comes of it:
 //
 //	the snapshot is missing, damaged, of another     Restore folds the events; Restored.Distrust
-//	run, of another log or newer than the log        says why
-//	the snapshot is older than the log               Restore folds the events behind it
+//	run, of another log or newer than the log        has the reason
+//	the snapshot is older than the log               Restore folds the events after it
 //	the process was killed, the machine went down    Open cuts a torn last line off (File.Torn); it
 //	                                                 was not acknowledged
 //	the saved index is missing, stale or damaged     Open reads the log

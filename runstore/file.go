@@ -21,14 +21,13 @@ import (
 
 // Options configure a [File]. The zero Options are usable.
 type Options struct {
-	// Log says how the log is kept. nil means [logfile.SyncEvery], so that nothing that was
-	// acknowledged gets lost, and segments of 64 MiB. With another Sync, Commit promises no
-	// more than that. Keep and KeepFor must be 0: a store has its runs whole. Its OnError may
-	// be nil.
+	// Log has the options of the log. nil means [logfile.SyncEvery], so that nothing that was
+	// acknowledged gets lost, and segments of 64 MiB. With another Sync, Commit promises as much as
+	// that policy. Keep and KeepFor must be 0: a store has its runs whole. Its OnError may be nil.
 	Log *logfile.Options
-	// OnError is told what is wrong with the log and concerns no call: lines that cannot be
-	// read, segments that are missing. nil means that nobody is. It is called by the
-	// goroutine that opens or reads the store, and must not call it.
+	// OnError is told of faults of the log that concern no call: lines that cannot be read,
+	// segments that are missing. nil discards them. It is called by the goroutine that opens or
+	// reads the store, and must not call it.
 	OnError func(error)
 
 	unsavedMost int64 // 0 means the constant
@@ -37,16 +36,16 @@ type Options struct {
 // A File is a store in a directory:
 //
 //	events.jsonl            the events of all runs, a log of package logfile, with its
-//	                        segments, its lock and what belongs to it
-//	snapshots/HASH.json     a snapshot: a line that says whose it is, and its JSON. HASH is
-//	                        of the run id
+//	                        segments, its lock and its other files
+//	snapshots/HASH.json     a snapshot: a line that names the run, and its JSON. HASH is
+//	                        made from the run id
 //	index.json              where the events of each run are, up to a point of the log; it is
 //	                        there when the log is long
 //
-// One process has it open. Others may read the log: "agentevents tail -f" shows it. The store
-// keeps in memory where in the log the events of each run are: about 32 bytes for each time that
-// the log goes from one run to another, and 200 for a run. Open reads what the log has
-// gained since that was saved, which is done at Open and Close.
+// One process has it open. Others may read the log: "agentevents tail -f" shows it. The store keeps
+// in memory where in the log the events of each run are: about 32 bytes for each time that the log
+// goes from one run to another, and 200 for a run. Open reads the part of the log that is newer
+// than the saved index. Open and Close save it.
 type File struct {
 	dir     string
 	log     *logfile.Log
@@ -55,7 +54,7 @@ type File struct {
 	signal  signal
 
 	mu     sync.Mutex
-	next   map[string]uint64 // by run, what was appended
+	next   map[string]uint64 // by run, the sequence after the appended events
 	ids    []string          // of runs, as Runs had them last
 	broken error             // another program has changed the log
 	closed bool
@@ -107,8 +106,8 @@ func Open(dir string, o Options) (*File, error) {
 	return f, nil
 }
 
-// Torn returns what was set aside when the store was opened: the beginning of a line that
-// a crash has torn, and that nobody was told is recorded. It is nil if there was none.
+// Torn returns the torn line that was set aside when the store was opened, or nil. Its event was
+// not acknowledged.
 func (f *File) Torn() *logfile.TornError {
 	if f.log == nil {
 		return nil
@@ -116,7 +115,7 @@ func (f *File) Torn() *logfile.TornError {
 	return f.log.Torn()
 }
 
-// Close writes what is not written, and lets go of the store.
+// Close writes the remaining events, and releases the store.
 func (f *File) Close() error {
 	if f.log == nil {
 		return agentevents.ErrZeroValue
@@ -175,7 +174,7 @@ func (f *File) unusable() error {
 	return f.broken
 }
 
-// write appends the entries, which are what comes next. f.mu is held.
+// write appends the entries, which are next in order. f.mu is held.
 func (f *File) write(ctx context.Context, entries []Entry) (first error) {
 	for i := range entries {
 		e := &entries[i]
@@ -193,7 +192,7 @@ func (f *File) write(ctx context.Context, entries []Entry) (first error) {
 	return first
 }
 
-// check notes an error after which the log is not what it was. f.mu is held.
+// check notes an error after which the log may have changed. f.mu is held.
 func (f *File) check(err error) {
 	if errors.Is(err, logfile.ErrChanged) && f.broken == nil {
 		f.broken = fmt.Errorf("runstore: %s has to be opened again: %w", f.dir, err)

@@ -45,7 +45,7 @@ type part struct {
 	first      uint64 // the sequence of its first event
 }
 
-// read reads what the log has gained. Torn ends, which are being written, are left.
+// read reads the new part of the log. Torn ends, which are being written, are left.
 func (x *index) read(onError func(error)) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -215,7 +215,7 @@ func (x *index) load(ctx context.Context, runID string, from uint64, yield func(
 	}
 }
 
-// readEntry returns the next entry, which is of that run.
+// readEntry returns the next entry, which belongs to that run.
 func readEntry(in *bufio.Reader, runID string) (Entry, error) {
 	line, err := readLine(in)
 	for err == nil && len(bytes.TrimSpace(line)) == 0 {

@@ -14,21 +14,20 @@ type Restored struct {
 	// Snapshot is the state after the run's last event. Emitter.Resume goes on from it, and
 	// [Store].SaveSnapshot saves it, so that the next Restore has less to fold.
 	Snapshot *agentevents.RunSnapshot
-	// Folded is how many events were folded: those behind the stored snapshot, or all.
+	// Folded is the number of folded events: the events after the stored snapshot, or all.
 	Folded int
-	// Distrust says why the stored snapshot was not used. It is nil when it was, and when
-	// there was none.
+	// Distrust is the reason why the stored snapshot was not used. It is nil if it was used, and
+	// without a snapshot.
 	Distrust error
-	// Coverage says which of the folded events the store lacks.
+	// Coverage tells which events the store lacks between the folded ones.
 	Coverage agentevents.Coverage
 }
 
-// Restore returns the state of a run: the stored snapshot with the events behind it, or
-// all events when there is no snapshot that belongs to them. The error is [ErrNoRun] if the
-// store does not know the run.
+// Restore returns the state of a run: the stored snapshot with the events after it, or all events
+// if no snapshot belongs to them. The error is [ErrNoRun] if the store does not know the run.
 //
-// The options are for what is folded: what a stored snapshot has was made with the options
-// of those who saved it. OnViolation is told of the events that are folded, and no others.
+// The options apply to the folded events: a stored snapshot was made with the options of the
+// program that saved it. OnViolation is called for the folded events only.
 func Restore(ctx context.Context, s Store, runID string, o agentevents.FoldOptions) (*Restored, error) {
 	info, err := s.Run(ctx, runID)
 	if err != nil {
@@ -72,8 +71,8 @@ func distrust(s *agentevents.RunSnapshot, info RunInfo) error {
 	return CheckSnapshot(s, info.Next)
 }
 
-// onto folds the events behind a snapshot, and the last one before it again: if that is
-// another one than the snapshot has, the snapshot is of another log.
+// onto folds the events after a snapshot, and the last one before it again: if that event is not
+// the snapshot's, the snapshot belongs to another log.
 func (r *Restored) onto(ctx context.Context, s Store, snapshot *agentevents.RunSnapshot, o agentevents.FoldOptions) (distrust, err error) {
 	told, last := o.OnViolation, snapshot.NextSequence-1
 	var odd *agentevents.RuleError

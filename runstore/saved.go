@@ -16,8 +16,8 @@ import (
 	"github.com/agentevents/agentevents/logfile"
 )
 
-// This file saves the index, so that Open need not read the whole log. What was saved is
-// used only if the log still has what it is about; the log is read otherwise.
+// This file saves the index, so that Open need not read the whole log. A saved index is used only
+// if the log still has the events that it is about; otherwise the log is read.
 
 const indexName = "index.json"
 
@@ -80,8 +80,8 @@ func (x *index) save(path string) error {
 	return nil
 }
 
-// restore makes the index what was saved, if the log still has that. x is as it was
-// otherwise: the log is the truth, so it does not matter why.
+// restore loads the saved index, if the log still has its events. Otherwise x does not change: the
+// log is the truth, so the reason does not matter.
 func (x *index) restore(path string) {
 	all, err := os.ReadFile(path)
 	if err != nil {

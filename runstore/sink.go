@@ -15,17 +15,16 @@ const maxPending = 16 << 20
 
 // A Sink appends the events that an emitter records to a [Store]. It comes from [NewSink] or
 // [NewSinkWithDeltas]. It is the first of EmitterOptions.Sinks, so that the others get no event
-// that the store refuses, and neither in [agentevents.BestEffort] nor behind
-// [agentevents.Buffered], where it could not close a run. Emit returns when the store has
-// committed its event.
+// that the store refuses, and neither in [agentevents.BestEffort] nor in [agentevents.Buffered],
+// where it could not close a run. Emit returns when the store has committed its event.
 //
 // A [*ConflictError] closes the run ([agentevents.ErrFenced]), and so does [ErrRefused]. After any
 // other error the sink keeps the event and appends it again before the run's next one, and at
 // Flush: a store that fails for a while loses nothing, unless the process ends before it works
-// again. Of more than 16 MiB that wait the run is closed.
+// again. If more than 16 MiB wait, the run is closed.
 //
-// Emitter.Resume is refused with a [*ConflictError] unless the snapshot ends where the store
-// does, as that of [Restore].
+// Emitter.Resume is refused with a [*ConflictError] unless the snapshot ends where the store does,
+// as the snapshot of [Restore] does.
 //
 // Close of the emitter leaves the store open. The methods may be called concurrently, those
 // for the same run one at a time, as an emitter does.
@@ -119,8 +118,8 @@ func (s *Sink) write(ctx context.Context, e Entry) error {
 	return err
 }
 
-// append appends what waits, some at a time: an append that fails costs the same however much
-// waits. r.mu is held.
+// append appends the waiting events in batches: an append that fails costs the same for any number
+// of them. r.mu is held.
 func (r *sinkRun) append(ctx context.Context, s Store) error {
 	for len(r.wait) > 0 && r.fenced == nil {
 		some := r.wait[:batch(r.wait)]
@@ -155,7 +154,8 @@ func (r *sinkRun) append(ctx context.Context, s Store) error {
 	return r.fenced
 }
 
-// A batch is what is appended at once: so many events or bytes of lines, but one event at least.
+// The bounds of a batch, which is appended at once: so many events or bytes of lines, but one event
+// at least.
 const (
 	batchEvents = 256
 	batchBytes  = 1 << 20
@@ -179,7 +179,7 @@ func (s *Sink) Commit(ctx context.Context) error {
 	return s.store.Commit(ctx)
 }
 
-// Flush appends what the store did not take before, and commits.
+// Flush appends the events that the store refused before, and commits.
 func (s *Sink) Flush(ctx context.Context) error {
 	if s.CheckSink() != nil {
 		return agentevents.ErrZeroValue
@@ -219,8 +219,8 @@ func (s *Sink) ResumeRun(ctx context.Context, snapshot *agentevents.RunSnapshot)
 	return nil
 }
 
-// ReleaseRun implements [agentevents.Releaser]: it appends what waits, and forgets a run of
-// which nothing does.
+// ReleaseRun implements [agentevents.Releaser]: it appends the waiting events, and forgets a run
+// without any.
 func (s *Sink) ReleaseRun(ctx context.Context, runID string) error {
 	s.mu.Lock()
 	r := s.runs[runID]

@@ -19,10 +19,9 @@ import (
 //
 // The store's errors wrap the cause, and [agentevents.ErrClosed] once it is closed.
 type Store interface {
-	// Append adds events to the run whose next sequence is expect: 0 for a new run, else
-	// one more than that of the run's last event. The sequences of the entries rise, and
-	// the first is expect or higher: a writer may leave out events, as
-	// [agentevents.WithoutDeltas] does.
+	// Append adds events to the run whose next sequence is expect: 0 for a new run, else one more
+	// than the sequence of the run's last event. The sequences of the entries rise, and the first
+	// is expect or higher: a writer may leave out events, as [agentevents.WithoutDeltas] does.
 	//
 	// When the run has another next sequence, the error is a [*ConflictError] and nothing
 	// was written, unless these very events follow there already: then those that are
@@ -40,29 +39,29 @@ type Store interface {
 	// was appended before the call. It yields nothing of a run that the store does not know.
 	// After an error there are no more.
 	Load(ctx context.Context, runID string, from uint64) iter.Seq2[Entry, error]
-	// Watch is Load, and then waits for what is committed. It ends with the context, without
-	// an error, or when the store is closed. The run may begin later. Nothing of it is left out
-	// or repeated, however slow the loop is.
+	// Watch is Load, and then waits for committed events. It ends with the context, without an
+	// error, or when the store is closed. The run may begin later. Nothing of it is left out or
+	// repeated, however slow the loop is.
 	Watch(ctx context.Context, runID string, from uint64) iter.Seq2[Entry, error]
 	// Run tells about a run. The error is [ErrNoRun] if the store does not know it.
 	Run(ctx context.Context, runID string) (RunInfo, error)
-	// Runs yields the runs in the order of their ids, those behind the given one; "" is
+	// Runs yields the runs in the order of their ids, from the first one after the given id; "" is
 	// before all. A loop that ends early goes on with the last id that it had.
 	Runs(ctx context.Context, after string) iter.Seq2[RunInfo, error]
-	// SaveSnapshot keeps the snapshot of a run in place of the one before, unless that is
-	// newer. One of a run that the store does not know or has fewer events of is refused.
-	// It is no part of the truth, so nothing depends on it being durable.
+	// SaveSnapshot keeps the snapshot of a run in place of the one before, unless that is newer.
+	// One of a run that the store does not know or has fewer events of is refused. It is a cache,
+	// so nothing depends on it being durable.
 	SaveSnapshot(ctx context.Context, snapshot *agentevents.RunSnapshot) error
-	// LoadSnapshot returns the snapshot that was saved last. The error is [ErrNoSnapshot] if
-	// there is none; any other one may mean that it is damaged. [Restore] does what is needed
-	// then. The snapshot belongs to the caller.
+	// LoadSnapshot returns the snapshot that was saved last. The error is [ErrNoSnapshot] without
+	// one; any other error may mean that it is damaged. [Restore] handles both. The snapshot
+	// belongs to the caller.
 	LoadSnapshot(ctx context.Context, runID string) (*agentevents.RunSnapshot, error)
 }
 
 // An Entry is an event as a store keeps it.
 type Entry struct {
 	Event agentevents.Event // the event; its payload must not be changed
-	Line  string            // what Event.AppendJSON writes; this is what a store has to keep
+	Line  string            // the text that Event.AppendJSON writes; a store has to keep it
 }
 
 // NewEntry returns the entry of an event. It fails as Event.AppendJSON does.
@@ -93,7 +92,7 @@ func (e *Entry) same(f *Entry) bool {
 	return e.Event.Sequence == f.Event.Sequence && e.Event.ID == f.Event.ID && e.Line == f.Line
 }
 
-// RunInfo says how far a run is.
+// RunInfo has the position of a run.
 type RunInfo struct {
 	RunID string // the run
 	Next  uint64 // one more than the sequence of its last event
@@ -124,11 +123,11 @@ var ErrNoRun = errors.New("runstore: the store has no such run")
 // id is too long for it, for example.
 var ErrRefused = errors.New("runstore: the store cannot have it")
 
-// ErrNoSnapshot means that there is no snapshot of the run.
+// ErrNoSnapshot means that the store has no snapshot of the run.
 var ErrNoSnapshot = errors.New("runstore: the store has no snapshot of the run")
 
-// A ConflictError says that a run goes on elsewhere than the writer thinks, so somebody
-// else has written it, or events of the writer are missing. It wraps
+// A ConflictError reports that the run's next sequence is not the one that the writer expects:
+// another writer has written to it, or events of the writer are missing. It wraps
 // [agentevents.ErrFenced].
 type ConflictError struct {
 	RunID  string // the run
@@ -136,7 +135,7 @@ type ConflictError struct {
 	Next   uint64 // as the store knows it
 }
 
-// Error says what both think.
+// Error has both sequences.
 func (e *ConflictError) Error() string {
 	run := jsonwire.Brief(e.RunID)
 	switch {

@@ -32,10 +32,10 @@
 //
 // # When the server is away
 //
-// The store keeps what is not committed, 16 MiB at most, and appends it again to a server that has
+// The store keeps uncommitted events, 16 MiB at most, and appends them again to a server that has
 // crashed and comes back without it. So a crash costs errors from Emit, and no event, unless the
-// process ends before the server is back. A standby that takes over lacks what the server
-// has not sent it, unless it is in synchronous_standby_names: then a process that goes on
+// process ends before the server is back. A standby that takes over lacks the events that the
+// server has not sent it, unless it is in synchronous_standby_names: then a process that goes on
 // with a run of which committed events are missing is stopped by a [runstore.ConflictError], and
 // goes on with [runstore.Restore].
 //

@@ -42,7 +42,7 @@ func create(ctx context.Context, db *sql.DB) error {
 	}
 	defer tx.Rollback()
 	var encoding string
-	var done bool // what the schema makes last is there
+	var done bool // the last object of the schema exists
 	err = tx.QueryRowContext(ctx, `SELECT current_setting('server_encoding'), EXISTS (SELECT FROM pg_proc
 		WHERE proname = 'agentevents_json' AND pronamespace = current_schema()::regnamespace)`).Scan(&encoding, &done)
 	switch {
@@ -62,16 +62,16 @@ func create(ctx context.Context, db *sql.DB) error {
 
 // Options configure a [Store]. The zero Options are usable.
 type Options struct {
-	// Poll is how often [Store.Watch] looks for events of other processes. Those of this Store
-	// come at once. 0 and below mean half a second.
+	// Poll is the interval at which [Store.Watch] looks for events of other processes. Events of
+	// this Store come at once. 0 and below mean half a second.
 	Poll time.Duration
 }
 
 // A Store is a [runstore.Store] in PostgreSQL. Its methods may be called concurrently.
 //
 // Sequences go up to 2^63-2, run ids up to 2,000 bytes. Ids may have any characters; in the columns
-// NUL is \x01\x01 and \x01 is \x01\x02, as PostgreSQL has no NUL in texts, and what is longer than
-// 2,000 bytes is cut. Times are kept to the microsecond, from the year 1 on. Lines are as they are.
+// NUL is \x01\x01 and \x01 is \x01\x02, as PostgreSQL has no NUL in texts, and longer values are
+// cut to 2,000 bytes. Times are kept to the microsecond, from the year 1 on. Lines are not changed.
 type Store struct {
 	db      *sql.DB
 	poll    time.Duration
@@ -117,7 +117,7 @@ func (s *Store) isClosed() bool {
 	}
 }
 
-// failed says what was done when an error came, or that the store is closed.
+// failed adds the failed operation to an error, or returns that the store is closed.
 func (s *Store) failed(err error, what, runID string) error {
 	switch {
 	case s.isClosed():
@@ -175,7 +175,7 @@ func newRecord(e *runstore.Entry) record {
 // maxColumn is the length in bytes of the longest text that is searched by: an index takes 2,700.
 const maxColumn = 2000
 
-// column is an optional text: NULL says that the event has none.
+// column is an optional text: NULL means that the event has none.
 func column(text string) *string {
 	if text == "" {
 		return nil
@@ -243,7 +243,7 @@ func (s *Store) append(ctx context.Context, runID string, expect uint64, entries
 	})
 }
 
-// add adds the entries if expect is the next sequence of the run, and returns what that was.
+// add adds the entries if expect is the next sequence of the run, and returns that sequence.
 func (s *Store) add(ctx context.Context, runID string, expect uint64, entries []runstore.Entry) (uint64, error) {
 	if s.isClosed() {
 		return 0, agentevents.ErrClosed
@@ -287,8 +287,8 @@ func (s *Store) add(ctx context.Context, runID string, expect uint64, entries []
 	}
 }
 
-// refused says of an error that it comes again with the same events: their data are at fault, or
-// a limit of PostgreSQL.
+// refused marks an error that the same events would cause again: their data are at fault, or a
+// limit of PostgreSQL.
 func refused(err error) error {
 	var state interface{ SQLState() string }
 	if errors.As(err, &state) && (strings.HasPrefix(state.SQLState(), "22") || strings.HasPrefix(state.SQLState(), "54")) {
@@ -306,8 +306,8 @@ func (s *Store) next(ctx context.Context, runID string) (next uint64, err error)
 	return next, err
 }
 
-// What one query reads: so many lines, or as many as begin in so many bytes. A query is over when
-// its events are handed on, so a loop may use the database, and take its time.
+// The bounds of one query: so many lines, or as many as begin in so many bytes. A query is over
+// when its events are handed on, so a loop may use the database, and take its time.
 const (
 	loadAtOnce = 256
 	loadBytes  = 4 << 20
@@ -377,7 +377,7 @@ func (s *Store) Watch(ctx context.Context, runID string, from uint64) iter.Seq2[
 		next, stop := s.watch(runID)
 		defer stop()
 		for ctx.Err() == nil && !s.isClosed() {
-			woken := next() // before the look, or what comes in between wakes nobody
+			woken := next() // before the look, or an event in between wakes nobody
 			for e, err := range s.Load(ctx, runID, from) {
 				if err != nil {
 					if ctx.Err() == nil && !errors.Is(err, agentevents.ErrClosed) {

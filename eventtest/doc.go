@@ -1,4 +1,4 @@
-// Package eventtest helps programs test what their agents record.
+// Package eventtest helps programs test the events that their agents record.
 //
 //	func TestAgent(t *testing.T) {
 //		em, rec := eventtest.Record(t)
@@ -13,16 +13,15 @@
 //		rec.Golden(t, "testdata/agent.jsonl")
 //	}
 //
-// The same events give the same log: ids are id1, id2, …, and the time goes on by one
-// second with each recorded event. Every test, also a parallel one, has a recorder of its
-// own. Events that goroutines record at the same time come in any order: there, want the
-// lines of each agent or call by themselves, or compare what each agent did with a golden
-// log (GoldenOptions.Acts).
+// The same events give the same log: ids are id1, id2, …, and the time goes on by one second with
+// each recorded event. Every test, also a parallel one, has a recorder of its own. Events that
+// goroutines record at the same time come in any order: there, want the lines of each agent or call
+// by themselves, or compare the acts of each agent with a golden log (GoldenOptions.Acts).
 //
 // # Lines
 //
-// [Describe] writes an event as a line of words: the agent, if it is of one, the kind,
-// what the payload says first, and the marks in brackets.
+// [Describe] writes an event as a line of words: the agent, if any, the kind, the payload's main
+// facts, and the marks in brackets.
 //
 //	main agent.started "Add /v2/health"
 //	main agent.toolReturned read c1 error timeout
@@ -51,14 +50,14 @@
 //
 //	rec.Filter(eventtest.NotSynthetic).WantExactly(t, …)
 //
-// Failures show the lines of what was recorded: what they show can be wanted.
+// Failures show the lines of the recorded events, in a form that can be wanted.
 //
-// # What a line cannot say
+// # Conditions beyond a line
 //
 // [Match] makes a wanted event of a function of the payload, and stands where a line does.
-// [Payloads] returns the payloads of a type, for checks of any kind. [Recorder.WantLaws]
-// checks what holds for every run: no rule is broken, nothing is left open, folds of the
-// log agree. [ReadLog] makes a recorder of a log that another program has written.
+// [Payloads] returns the payloads of a type, for checks of any kind. [Recorder.WantLaws] checks the
+// laws of every run: it breaks no rule, leaves nothing open, and folds of the log agree. [ReadLog]
+// makes a recorder of a log that another program has written.
 //
 // # Other test packages
 //
@@ -68,5 +67,5 @@
 //
 // # Sinks
 //
-// [SinkTest] tests a sink that you write: what it owes to an emitter and to other sinks.
+// [SinkTest] tests a sink that you write: its duties towards an emitter and other sinks.
 package eventtest

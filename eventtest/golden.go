@@ -21,8 +21,7 @@ import (
 	"github.com/agentevents/agentevents/internal/rundiff"
 )
 
-// GoldenOptions say what a golden log has. The zero GoldenOptions are those of
-// [Recorder.Golden].
+// GoldenOptions select the content of a golden log. [Recorder.Golden] uses the zero GoldenOptions.
 type GoldenOptions struct {
 	// Update writes the file in place of comparing it: the value of a flag of the caller.
 	Update bool
@@ -31,23 +30,23 @@ type GoldenOptions struct {
 	Deltas bool
 	// Exact keeps ids, times, durations and sequences as they were recorded.
 	Exact bool
-	// Acts compares what each agent did, as the command "agentevents diff" does, and not line by
-	// line. So agents may work at the same time, calls return in any order, status changes
-	// without a reason, usage and totals be others, and an act more is one difference.
+	// Acts compares the acts of each agent, as the command "agentevents diff" does, and not line by
+	// line. So agents may work at the same time, calls return in any order, status changes without
+	// a reason, usage and totals be others, and an act more is one difference.
 	Acts bool
 }
 
-// Golden fails the test unless the log of the recorded events is that of the file. The
-// failure names the first line that differs, and its members. The log has no deltas:
-// how a model cuts its text is no matter of the program.
+// Golden fails the test unless the log of the recorded events equals the file. The failure names
+// the first line that differs, and its members. The log has no deltas: the program does not decide
+// how a model cuts its text.
 //
 // The log is the same for every run of the program, also with its own clock and ids:
 //
 //   - ids that were minted (UUIDs, those of [Recorder.Options], and all of events, traces
 //     and spans) are words in the order in which they come: id1, run1, call1, message1,
 //     trace1. Ids that the program chose stay.
-//   - The first event is of 2026-05-05T09:00:00Z, each later one a second after the one
-//     before. Other times of a payload are that of its event.
+//   - The first event has the time 2026-05-05T09:00:00Z, each later one a second after the one
+//     before. Other times of a payload are the time of its event.
 //   - Measured durations (durationMs, timeToFirstTokenMs) are 0 where there is one.
 //
 // Content stays as it is, also ids in it. The log is still one that all tools read.

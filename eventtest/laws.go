@@ -13,8 +13,7 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// LawOptions say what a log may be. The zero LawOptions are those of a whole log of runs
-// that have ended.
+// LawOptions relax the laws. The zero LawOptions are for a whole log of runs that have ended.
 type LawOptions struct {
 	// Lifecycle is the table of legal transitions of a log that names none, as in
 	// [agentevents.FoldOptions].
@@ -28,7 +27,7 @@ type LawOptions struct {
 	From []*agentevents.RunSnapshot
 }
 
-// CheckLaws returns what is wrong with a log, as one error that joins them all, or nil:
+// CheckLaws returns the faults of a log, joined in one error, or nil:
 //
 //   - rules: an event broke a rule; the error is an [*agentevents.RuleError].
 //   - sequences: the events of each run count from 0 without gaps.
@@ -39,7 +38,7 @@ type LawOptions struct {
 //   - folds: a fold of the events, a fold of their lines, and folds that go on from a
 //     snapshot in between as JSON, give the same snapshot.
 //
-// The log has the events of each run in their order, which is that of any sink.
+// The log has the events of each run in their order, as any sink gets them.
 func CheckLaws(events []agentevents.Event, o LawOptions) error {
 	from := map[string]*agentevents.RunSnapshot{}
 	for _, s := range o.From {
@@ -48,12 +47,12 @@ func CheckLaws(events []agentevents.Event, o LawOptions) error {
 	return checkLaws(events, o, from, nil)
 }
 
-// WantLaws fails the test for each of the laws of [CheckLaws] that what was recorded
-// breaks. A run that was resumed goes on from the snapshot that the recorder was given.
-// One law is more: the fold of the events is that which went on while they were
-// recorded. A payload that is changed after Emit breaks it.
+// WantLaws fails the test for each of the laws of [CheckLaws] that the recorded events break. A run
+// that was resumed goes on from the snapshot that the recorder was given. One more law: the fold of
+// the events equals the fold that went on while they were recorded. A payload that is changed after
+// Emit breaks it.
 //
-// What [Recorder.Filter] leaves out of a run is a gap.
+// Events that [Recorder.Filter] leaves out of a run are a gap.
 func (r *Recorder) WantLaws(t testing.TB, o LawOptions) {
 	t.Helper()
 	r.mu.Lock()

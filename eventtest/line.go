@@ -137,7 +137,7 @@ func spell(word string) string {
 	return strconv.Quote(word)
 }
 
-// A want is a wanted event: a line, and what a [Matcher] says more.
+// A want is a wanted event: a line, and the condition of a [Matcher].
 type want struct {
 	text  string
 	words []word
@@ -235,8 +235,8 @@ func (l *line) member(path string) string {
 	return member(l.text, path)
 }
 
-// holds reports whether the member that the word names has its value. Otherwise it says
-// what the member is.
+// holds reports whether the member that the word names has its value. Otherwise it returns the
+// member's value.
 func (w *word) holds(l *line) (bool, string) {
 	raw := l.member(w.name)
 	text, isString := unquote(raw)

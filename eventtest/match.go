@@ -62,7 +62,7 @@ func (m Matcher) String() string {
 	return strings.TrimSpace(m.line + " func(*" + m.of + ") at " + m.at)
 }
 
-// wantOf returns what a wanted value says.
+// wantOf returns the want of a wanted value.
 func wantOf(wanted any) (*want, error) {
 	switch w := wanted.(type) {
 	case string:

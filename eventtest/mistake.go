@@ -10,9 +10,9 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// Kinds and members are closed lists, and a misspelt one is a mistake of the test: no
-// event has it, so that "none" and "absent" hold of it. What an event has is no
-// mistake: hosts have kinds and members of their own.
+// Kinds and members are closed lists, and a misspelt one is a mistake of the test: no event has it,
+// so that "none" and "absent" hold of it. A member that an event has is never a mistake: hosts have
+// kinds and members of their own.
 
 // envelope are the members of a line.
 var envelope = strings.Fields(`id sequence timestamp type runId sessionId taskId workflowId phase nodeId nodeRunId agentId
@@ -67,8 +67,8 @@ func nearKind(text string) string {
 	return ""
 }
 
-// lookMember reports whether events of one of the kinds may have the member that a path
-// names. If not, it says what it is likely meant as.
+// lookMember reports whether events of one of the kinds may have the member that a path names. If
+// not, it returns the most similar member.
 func lookMember(kinds iter.Seq[agentevents.KindInfo], path string) (near string, known bool) {
 	name, rest, nested := strings.Cut(path, ".")
 	if slices.Contains(envelope, name) {

@@ -15,7 +15,7 @@ import (
 // A plain makes the events of a log the same for every run of a program.
 type plain struct {
 	words  map[string]string // by id
-	counts map[string]int    // of words, by what they begin with
+	counts map[string]int    // number of words, by their prefix
 	next   map[string]uint64 // sequence, by run
 	time   time.Time         // of the next event
 }
@@ -34,13 +34,13 @@ func (p *plain) first(ev *agentevents.Event) {
 	}
 }
 
-// event returns the event with words in place of what differs between runs.
+// event returns the event with words in place of values that differ between runs.
 func (p *plain) event(ev agentevents.Event) (agentevents.Event, error) {
 	line, err := ev.AppendJSON(nil)
 	if err != nil {
 		return ev, err
 	}
-	var own agentevents.Event // shares no memory with what was recorded
+	var own agentevents.Event // shares no memory with the recorded event
 	if err := json.Unmarshal(line, &own); err != nil {
 		return ev, err
 	}
@@ -55,7 +55,7 @@ func (p *plain) event(ev agentevents.Event) (agentevents.Event, error) {
 	return own, nil
 }
 
-// walk replaces the ids, times and durations of a value, which is that of a field.
+// walk replaces the ids, times and durations of a field's value.
 func (p *plain) walk(field string, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:

@@ -38,9 +38,9 @@ func Record(t testing.TB) (*agentevents.Emitter, *Recorder) {
 	return RecordWith(t, agentevents.EmitterOptions{})
 }
 
-// RecordWith returns an emitter with the options, and what records its events. The
-// recorder is its first sink. A nil Clock and NewID are those of [Recorder.Options]. A
-// nil OnViolation fails the test for each event that breaks a rule, refused or recorded.
+// RecordWith returns an emitter with the options, and a recorder of its events, which is its first
+// sink. A nil Clock and NewID are taken from [Recorder.Options]. A nil OnViolation fails the test
+// for each event that breaks a rule, refused or recorded.
 //
 // When the test ends the emitter is closed. The test fails if the options cannot be used
 // or Close returns an error; it waits for Close for at most 30 seconds.
@@ -170,8 +170,8 @@ func (r *Recorder) Events() []agentevents.Event {
 	return slices.Clone(r.events)
 }
 
-// Filter returns a recorder with the events so far that keep accepts: those of one run or
-// one agent, or, with [NotSynthetic], what the program emitted itself.
+// Filter returns a recorder with the events so far that keep accepts: the events of one run or one
+// agent, or, with [NotSynthetic], the events that the program emitted itself.
 func (r *Recorder) Filter(keep func(agentevents.Event) bool) *Recorder {
 	events := slices.DeleteFunc(r.Events(), func(ev agentevents.Event) bool { return !keep(ev) })
 	r.mu.Lock()

@@ -30,16 +30,16 @@ import (
 //		}.Run(t)
 //	}
 //
-// The cases are what [agentevents.Sink] and its optional interfaces say; those of an
-// interface that the sink does not have are skipped. A failure names the case and what a
-// sink owes. Run the test with -race as well.
+// The cases are the duties of [agentevents.Sink] and its optional interfaces; cases of an interface
+// that the sink lacks are skipped. A failure names the case and the duty. Run the test with -race
+// as well.
 type SinkTest struct {
-	// New returns a new sink. It is called for each case. What the sink leaves behind is
-	// removed by t.Cleanup. It is required.
+	// New returns a new sink. It is called for each case. Remove files of the sink with t.Cleanup.
+	// It is required.
 	New func(t testing.TB) agentevents.Sink
-	// Events returns what has arrived at a sink of New: the events of each run in their
-	// order. It is called after Flush, Commit or Close. Nil is for sinks that cannot be
-	// read: then errors, panics and changed events are found, and lost ones are not.
+	// Events returns the events that have arrived at a sink of New: the events of each run in their
+	// order. It is called after Flush, Commit or Close. Nil is for sinks that cannot be read: then
+	// errors, panics and changed events are found, and lost ones are not.
 	Events func(t testing.TB, s agentevents.Sink) []agentevents.Event
 	// Omits reports whether the sink leaves out an event because it is meant to. Nil
 	// means that it leaves out none.
@@ -117,12 +117,12 @@ var labels atomic.Int64
 type sinkCase struct {
 	name        string
 	explanation string
-	needs       func(agentevents.Sink) bool // what else the sink must be; nil: nothing
+	needs       func(agentevents.Sink) bool // further conditions on the sink; nil: none
 	act         func(*sinkRig)
 	checks      []sinkCheck
 }
 
-// A sinkCheck returns what is wrong after a case, or "".
+// A sinkCheck returns the fault after a case, or "".
 type sinkCheck func(*sinkRig) string
 
 var sinkCases = []sinkCase{
@@ -303,7 +303,7 @@ func (r *sinkRig) note(err error) {
 // maxWait is how long the calls of a case may take.
 const maxWait = 30 * time.Second
 
-// guard calls f. What it panics with is a problem, and so is a call that does not return.
+// guard calls f. A panic is a problem, and so is a call that does not return.
 func (r *sinkRig) guard(f func()) {
 	done := make(chan struct{})
 	go func() {
@@ -380,7 +380,7 @@ func (r *sinkRig) end(ctx context.Context, run *agentevents.Run) {
 	r.emit(ctx, run, &agentevents.RunCompleted{})
 }
 
-// odd emits a run with what a sink may not expect.
+// odd emits a run with events that a sink may not expect.
 func (r *sinkRig) odd(ctx context.Context, id string) {
 	run := r.run(id)
 	ev := agentevents.Event{Payload: &agentevents.Unknown{Type: "acme.note", Raw: `{"n":1.50}`}}
@@ -409,7 +409,7 @@ func (r *sinkRig) example(id string) []agentevents.Event {
 	return r.apart(func(other *sinkRig) { other.story(r.ctx, id) }).Events()
 }
 
-// apart returns what f emits with a rig that does not have the sink.
+// apart returns the events that f emits with a rig without the sink.
 func (r *sinkRig) apart(f func(*sinkRig)) *Recorder {
 	events := new(Recorder)
 	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleDerived, Sinks: []agentevents.Sink{events}})
@@ -473,7 +473,7 @@ func (r *sinkRig) late() {
 	}
 }
 
-// look checks what has arrived before the emitter is closed.
+// look checks the arrived events before the emitter is closed.
 func (r *sinkRig) look() { r.problem = arrived(r) }
 
 // A lineKeeper keeps the events as they are before the sink gets them.
@@ -524,7 +524,7 @@ func anError(r *sinkRig) string {
 	return fmt.Sprintf("%s are lost, and no call returns an error", events(len(r.sent.lines)))
 }
 
-// unchanged checks that the events are what they were before the sink got them.
+// unchanged checks that the sink did not change the events.
 func unchanged(r *sinkRig) string {
 	for i, ev := range r.sent.events {
 		line, err := ev.AppendJSON(nil)
@@ -543,7 +543,7 @@ func unchangedLines(r *sinkRig) string {
 	return unchanged(r)
 }
 
-// arrived checks that the sink has what was sent: each event of a run once, in order.
+// arrived checks that the sink has the sent events: each event of a run once, in order.
 func arrived(r *sinkRig) string {
 	if r.kit.Events == nil {
 		return ""
@@ -571,7 +571,7 @@ func arrived(r *sinkRig) string {
 	return ""
 }
 
-// arrivedOf returns the first difference of what arrived of a run and what was sent, or "".
+// arrivedOf returns the first difference between the arrived and the sent events of a run, or "".
 func arrivedOf(got, want []string) string {
 	at := 0
 	for at < len(got) && at < len(want) && got[at] == want[at] {
@@ -599,7 +599,7 @@ func numbered(line string) string {
 	return "sequence " + member(line, "sequence") + " (" + describe([]byte(line)) + ")"
 }
 
-// arrivedThen is what arrived said before the emitter was closed.
+// arrivedThen is the result of arrived before the emitter was closed.
 func arrivedThen(r *sinkRig) string {
 	if r.problem == "" {
 		return ""

@@ -12,10 +12,10 @@ import (
 	"github.com/agentevents/agentevents/findings"
 )
 
-// Want fails the test unless what is wanted matches events in this order. Other events
-// may come before, between and after them. Each wanted value is a line, a [Matcher], or
-// a []string of lines. The failure shows what was recorded, with an
-// arrow where the first line is missing, and the events that are nearest to it.
+// Want fails the test unless the wanted values match events in this order. Other events may come
+// before, between and after them. Each wanted value is a line, a [Matcher], or a []string of lines.
+// The failure shows the recorded events, with an arrow where the first line is missing, and the
+// events that are nearest to it.
 //
 // Deltas are shown only if a line has a kind of delta.
 func (r *Recorder) Want(t testing.TB, wanted ...any) {
@@ -41,10 +41,9 @@ func (r *Recorder) Want(t testing.TB, wanted ...any) {
 	}
 }
 
-// WantExactly fails the test unless what is wanted, as of [Recorder.Want], matches all
-// events, one by one. The failure shows both, with an arrow at the first difference.
-// Deltas are left out unless a line has a kind of delta. Without lines, the failure has
-// the lines of all events as Go source.
+// WantExactly fails the test unless the wanted values, as in [Recorder.Want], match all events, one
+// by one. The failure shows both, with an arrow at the first difference. Deltas are left out unless
+// a line has a kind of delta. Without lines, the failure has the lines of all events as Go source.
 func (r *Recorder) WantExactly(t testing.TB, wanted ...any) {
 	t.Helper()
 	wants, ok := r.parse(t, wanted)
@@ -129,7 +128,7 @@ func (r *Recorder) Find(t testing.TB, wanted any) []agentevents.Event {
 	return found
 }
 
-// wantOf returns what a wanted value says, or the mistake in it.
+// wantOf returns the want of a wanted value, or the mistake in it.
 func (r *Recorder) wantOf(wanted any) (*want, error) {
 	w, err := wantOf(wanted)
 	if err == nil {
@@ -138,7 +137,7 @@ func (r *Recorder) wantOf(wanted any) (*want, error) {
 	return w, err
 }
 
-// parse parses what is wanted, and fails the test if it cannot be.
+// parse parses the wanted values, and fails the test if one is wrong.
 func (r *Recorder) parse(t testing.TB, wanted []any) ([]*want, bool) {
 	t.Helper()
 	var flat []any
@@ -174,7 +173,7 @@ func shownAs(wanted any) string {
 	return fmt.Sprintf("a %T", wanted)
 }
 
-// note returns what is wrong with the line itself, for a failure.
+// note returns the fault of the line itself, for a failure.
 func (w *want) note() string {
 	if w.hint != "" {
 		return " (" + w.hint + ")"
@@ -309,8 +308,8 @@ func align(rows []row, wants []*want) ([]row, int) {
 	return append(out, rest...), n
 }
 
-// explain notes at an event that is not wanted what it misses of the missing line before
-// it that is nearest.
+// explain notes at an unwanted event which words of the nearest missing line before it the event
+// lacks.
 func explain(rows []row) {
 	for i := range rows {
 		if rows[i].sign != "+" {

@@ -1,13 +1,13 @@
 // Package inbox takes commands of people and programs to the executions of nodes that they
 // are for, while a run goes on.
 //
-// Every command is recorded as it comes ([agentevents.CommandReceived]), also one that is
-// rejected, and again when the execution has it ([agentevents.CommandConsumed]). So a
-// fold of the log knows what is waiting, and an inbox goes on from its snapshot. A process
-// that dies between [Box.Peek] and [Box.Ack] loses no command: the next one gets it again.
+// Every command is recorded as it comes ([agentevents.CommandReceived]), also one that is rejected,
+// and again when the execution has it ([agentevents.CommandConsumed]). So a fold of the log knows
+// the waiting commands, and an inbox goes on from its snapshot. A process that dies between
+// [Box.Peek] and [Box.Ack] loses no command: the next one gets it again.
 //
-// The execution gets a command as it was delivered. The log has it redacted, and cut where it
-// is too long for a line; after a resume the execution gets what the log has.
+// The execution gets a command as it was delivered. The log has it redacted, and cut where it is
+// too long for a line; after a resume the execution gets the log's text.
 //
 // Mirrors: the resume specification, "Command Routing & Prompt Injection".
 package inbox
@@ -36,7 +36,7 @@ var (
 type Options struct {
 	// Size is how many commands may wait for one execution. 0 and below mean 256.
 	Size int
-	// Snapshot is that of a run that was resumed: its commands that nobody has consumed
+	// Snapshot is the snapshot of a run that was resumed: its commands that nobody has consumed
 	// wait for their executions, with the texts of the log. Nil means none.
 	Snapshot *agentevents.RunSnapshot
 }
@@ -88,14 +88,13 @@ func (b *Inbox) Open(nodeRunID string) *Box {
 // whole run: they are recorded, and the caller does as they ask. Commands of the
 // runtime's own types wait in the box of "", if that is open.
 //
-// A command for an execution is rejected when it names none ([ErrNoExecution]), one that
-// is not open ([ErrUnknown]) or one for which too many wait ([ErrFull]): it is recorded as
-// it came, with the reason, waits for nobody, and the error comes back. Other errors are
-// those of the run; a [*agentevents.SinkError] means that the command is recorded and
-// waits.
+// A command for an execution is rejected when it names none ([ErrNoExecution]), one that is not
+// open ([ErrUnknown]) or one for which too many wait ([ErrFull]): it is recorded as it came, with
+// the reason, waits for nobody, and the error comes back. Other errors are the run's; a
+// [*agentevents.SinkError] means that the command is recorded and waits.
 func (b *Inbox) Deliver(ctx context.Context, c agentevents.Command) error {
 	b.mu.Lock()
-	defer b.mu.Unlock() // the order of the log is that of the box
+	defer b.mu.Unlock() // the log has the same order as the box
 	waits := c.RunID != "" || b.boxes[""] != nil
 	switch c.Type {
 	case agentevents.CommandSend, agentevents.CommandReply:
@@ -184,7 +183,7 @@ func (x *Box) Peek(ctx context.Context) (agentevents.InboxItem, error) {
 	}
 }
 
-// next returns the next command, or what tells of it.
+// next returns the next command, or a channel that announces it.
 func (x *Box) next() (item agentevents.InboxItem, changed <-chan struct{}, err error) {
 	x.in.mu.Lock()
 	defer x.in.mu.Unlock()
@@ -252,9 +251,9 @@ func (x *Box) Waiting() int {
 	return len(x.waiting)
 }
 
-// Close ends the box: its execution has ended. What still waits is for nobody else: it is
-// recorded as consumed, so that it leaves the run's inbox, and the error names how many
-// there were ([ErrUnread]). Later commands for the execution are rejected.
+// Close ends the box: its execution has ended. Waiting commands have no other receiver: they are
+// recorded as consumed, so that they leave the run's inbox, and the error has their number
+// ([ErrUnread]). Later commands for the execution are rejected.
 func (x *Box) Close(ctx context.Context) error {
 	if x.in == nil {
 		return agentevents.ErrZeroValue

@@ -119,7 +119,7 @@ func (p *Player) Step() (agentevents.Event, bool) {
 	return ev, ok
 }
 
-// mark keeps this place to begin from, if it is far enough behind the last one.
+// mark keeps this place to begin from, if it is far enough after the last one.
 func (p *Player) mark() {
 	if n := len(p.marks); p.next == 0 || p.next%p.every != 0 || n > 0 && p.marks[n-1].next >= p.next {
 		return
@@ -134,8 +134,8 @@ func (p *Player) mark() {
 	p.marks = append(p.marks, mark{p.next, p.fold.Snapshot()})
 }
 
-// Seek goes to the place before the first event with this sequence or a higher one, which
-// may be behind or ahead.
+// Seek goes to the place before the first event with this sequence or a higher one, forwards or
+// backwards.
 func (p *Player) Seek(sequence uint64) error {
 	to, _ := slices.BinarySearchFunc(p.events, sequence, func(ev agentevents.Event, s uint64) int { return cmp.Compare(ev.Sequence, s) })
 	if to < p.next {
@@ -149,7 +149,7 @@ func (p *Player) Seek(sequence uint64) error {
 	return nil
 }
 
-// back goes to the last mark that is not behind the place.
+// back goes to the last mark at or before the place.
 func (p *Player) back(to int) error {
 	i, found := slices.BinarySearchFunc(p.marks, to, func(m mark, to int) int { return cmp.Compare(m.next, to) })
 	if !found {
@@ -166,7 +166,7 @@ func (p *Player) back(to int) error {
 	return nil
 }
 
-// Timing says how long Play waits between events.
+// Timing decides how long Play waits between events.
 type Timing struct {
 	// Speed is by how much time passes faster than it did: 1 is the original, 2 twice as
 	// fast. 0 means no waiting.
@@ -176,15 +176,14 @@ type Timing struct {
 	MaxWait time.Duration `least:"0"`
 }
 
-// Play plays the events from here on. show is called with each after it was played, and
-// after the time that lies between it and the one before; Snapshot has the run then. Play
-// ends with the run, with the error of show, or with that of the context. It can be called
-// again, and goes on.
+// Play plays the events from here on. show is called with each after it was played, and after the
+// time that lies between it and the one before; Snapshot has the run then. Play ends with the run,
+// or with the error of show or of the context. It can be called again, and goes on.
 func (p *Player) Play(ctx context.Context, t Timing, show func(agentevents.Event) error) error {
 	if err := option.Check("playback.Timing", t); err != nil {
 		return err
 	}
-	// Waits end at points in time, so that what show takes is no delay.
+	// Waits end at fixed points in time, so that the duration of show adds no delay.
 	due := time.Now()
 	for {
 		ev, ok := p.Peek()

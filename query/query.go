@@ -1,5 +1,5 @@
-// Package query is the seam between a runtime and the agents that it asks: a [Func] asks
-// an agent of some provider, and [Do] records what it answers.
+// Package query is the seam between a runtime and the agents that it asks: a [Func] asks an agent
+// of some provider, and [Do] records its answer.
 //
 //	func report(ctx context.Context, run *agentevents.Run, ask query.Func) error {
 //		end, err := query.Do(ctx, run.Agent("writer"), ask, query.Request{
@@ -26,20 +26,18 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// A Func asks an agent, and yields what it does as events, as it does it. It must be safe
-// for concurrent use.
+// A Func asks an agent, and yields its acts as events, while they happen. It must be safe for
+// concurrent use.
 //
-// An event needs a payload. AgentID is empty for what the agent itself does; another id is
-// that of a sub-agent, whose AgentStarted has ParentAgentID, or none for a child of the
-// agent. Actor, ParentCallID and Marks count too. Identity, order, time and step of an event
-// are given by whoever records it.
+// An event needs a payload. AgentID is empty for acts of the agent itself; another id names a
+// sub-agent, whose AgentStarted has a ParentAgentID unless it is a child of the agent. Actor,
+// ParentCallID and Marks count too. The recorder gives an event its identity, order, time and step.
 //
-// The agent's AgentStarted comes first if there is one: it says which session it is and
-// which model answers. Its AgentEnded says how it ended, and is the result. An error is the
-// last that is yielded: without an end, the agent has failed with it.
+// The agent's AgentStarted, if any, comes first: it names the session and the model. Its AgentEnded
+// is the result. An error is yielded last: without an end, the agent has failed with it.
 type Func func(ctx context.Context, r Request) iter.Seq2[agentevents.Event, error]
 
-// A Request is what an agent is asked.
+// A Request is a question to an agent.
 type Request struct {
 	// NodeID names who is asked, for mocks and recordings. Empty means AgentID.
 	NodeID string
@@ -51,9 +49,9 @@ type Request struct {
 	// With an id of the caller (many providers want a UUID), a run can be resumed whose
 	// process dies before the agent has said anything.
 	SessionID string
-	// Resume says that the session exists: the agent goes on with it.
+	// Resume means that the session exists: the agent goes on with it.
 	Resume bool
-	// Options are those of the provider, a JSON object; empty means none.
+	// Options are the provider's options, a JSON object; empty means none.
 	Options agentevents.JSON
 	// Task and Model are recorded with the agent's start. Empty means unknown.
 	Task  string
@@ -64,19 +62,19 @@ type Request struct {
 // error.
 var ErrNoEnd = errors.New("query: the answer has no end")
 
-// Do asks an agent and records its answer in the agent's run. It returns the agent's end.
-// On every way out, a panic of ask included, the agent has ended exactly once, and with it the
-// sub-agents of the answer. Where the answer does not say so itself, Do finishes them with its
-// error, as [agentevents.Agent.Finish] does, with the calls that are open.
+// Do asks an agent and records its answer in the agent's run. It returns the agent's end. On every
+// way out, a panic of ask included, the agent has ended exactly once, and with it the sub-agents of
+// the answer. If the answer has no ends for them, Do finishes them with its error, as
+// [agentevents.Agent.Finish] does, with the calls that are open.
 //
 // If the request has a SessionID, the agent's start is recorded before the agent is asked:
 // the session is in the log, and in a store, before there is anything to lose. An agent
 // whose start cannot be recorded is not asked. Otherwise the start is recorded with the
 // first event, which knows the session. A session that changes is recorded as such.
 //
-// The error is that of ask, joined with those of recording. Later ones do not stop the
-// agent: what it does happens, whether a log likes it or not. The context of ask carries
-// the agent: see [agentevents.AgentFromContext].
+// The error is ask's, joined with the errors of recording. Errors of recording do not stop the
+// agent: its acts happen in any case. The context of ask carries the agent: see
+// [agentevents.AgentFromContext].
 func Do(ctx context.Context, a *agentevents.Agent, ask Func, r Request) (*agentevents.AgentEnded, error) {
 	if ask == nil {
 		return nil, errors.New("query: the function is nil")
@@ -121,7 +119,7 @@ type answer struct {
 	errs    []error  // of recording; some are nil
 }
 
-// ask records what the agent does, and returns the error that its answer ends with.
+// ask records the agent's acts, and returns the error that its answer ends with.
 func (d *answer) ask(ask Func) error {
 	for ev, err := range ask(agentevents.ContextWithAgent(d.ctx, d.agent), d.request) {
 		if err != nil {
@@ -180,7 +178,7 @@ func (d *answer) event(ev agentevents.Event) error {
 	return err
 }
 
-// start records the start of the agent, with what the request and the answer say of it.
+// start records the start of the agent, with the facts of the request and the answer.
 func (d *answer) start(said *agentevents.AgentStarted) error {
 	p, r := *said, d.request
 	p.Prompt = cmp.Or(p.Prompt, r.Prompt)

@@ -19,8 +19,8 @@ import (
 // A form is how the events of a call are written.
 type form struct {
 	decoder func(c *Call, agentID string) agentevents.Decoder
-	// fill adds to the members of an event what its decoder needs and a fixture leaves out.
-	// The execution is that of the node.
+	// fill adds to an event the members that its decoder needs and a fixture leaves out. The
+	// execution is the node's.
 	fill func(i int, execution string, members map[string]json.RawMessage)
 }
 
@@ -55,7 +55,7 @@ var (
 	}
 )
 
-// add adds a member that is absent. value is of a type that can be encoded.
+// add adds a member that is absent. value has a type that can be encoded.
 func add(members map[string]json.RawMessage, name string, value any) {
 	if members[name] == nil {
 		members[name], _ = json.Marshal(value)
@@ -78,9 +78,9 @@ func formOf(members map[string]json.RawMessage) form {
 	return provider
 }
 
-// answer returns what the agent of a call did, for a query about an agent with an id. The
-// events have what a [query.Func] yields, and belong to the caller. The index is that of
-// the call: what is derived from it differs from call to call.
+// answer returns the acts of the agent of a call, for a query about an agent with an id. The events
+// have the form that a [query.Func] yields, and belong to the caller. The index is the call's: ids
+// that are derived from it differ from call to call.
 func (c *Call) answer(agentID string, index int) ([]agentevents.Event, error) {
 	agentID = cmp.Or(agentID, "agent")
 	execution := fmt.Sprintf("%s-%d", agentID, index+1)
@@ -125,7 +125,7 @@ func (c *Call) answer(agentID string, index int) ([]agentevents.Event, error) {
 	return c.complete(events, agentID), nil
 }
 
-// frames are those of a streamed message of the Claude SDK. Fixtures that were cut down by
+// frames are the frames of a streamed message of the Claude SDK. Fixtures that were cut down by
 // hand have its deltas only.
 type frames struct {
 	message bool
@@ -171,8 +171,8 @@ func (f *frames) before(line []byte, message string) (missing string) {
 	return missing
 }
 
-// inEvent returns an error of a reader with the event that it is about, and without a
-// position in a line that is not that of the file.
+// inEvent returns an error of a reader with the event that it is about, and without a position in a
+// line that is not a line of the file.
 func inEvent(err error, at []int) error {
 	var line *agentevents.LineError
 	if !errors.As(err, &line) {
@@ -204,10 +204,10 @@ func (c *Call) result() []byte {
 	return line
 }
 
-// Answer returns what an agent of a log did, as a [query.Func] yields it: without what
-// belongs to the log and its run, and without what whoever records it adds. Payloads are
-// shared with the log, but for those of ends. The agent with the id is the one that was
-// asked; the others are its sub-agents.
+// Answer returns the acts of an agent of a log, as a [query.Func] yields them: without the fields
+// of the log and its run, and without the fields that a recorder adds. Payloads are shared with the
+// log, except for ends. The agent with the id is the one that was asked; the others are its
+// sub-agents.
 func Answer(log []agentevents.Event, agentID string) []agentevents.Event {
 	var events []agentevents.Event
 	for _, ev := range log {
@@ -233,8 +233,8 @@ func Answer(log []agentevents.Event, agentID string) []agentevents.Event {
 	return events
 }
 
-// complete returns the events of an answer with a start and an end, and with what the call
-// says of them.
+// complete returns the events of an answer with a start and an end, and with the call's input and
+// output in them.
 func (c *Call) complete(decoded []agentevents.Event, agentID string) []agentevents.Event {
 	var events []agentevents.Event
 	var start *agentevents.AgentStarted
@@ -277,7 +277,7 @@ func (c *Call) complete(decoded []agentevents.Event, agentID string) []agenteven
 	return events
 }
 
-// fill adds to an end what it does not say.
+// fill adds the output's fields that an end lacks.
 func (o *Output) fill(end *agentevents.AgentEnded) {
 	if !end.Error.OK {
 		end.Outcome = cmp.Or(end.Outcome, agentevents.OutcomeConverged)

@@ -28,11 +28,11 @@
 //	  ]
 //	}]}
 //
-// The events are in one of three forms: those of the resume specification, as above;
-// native events without the members that every run has of its own, as [Record] writes
-// them; messages of the Claude SDK, as the recordings of that specification's own runtime
-// have them. What events leave out comes from input and output: session, prompt, model,
-// usage, the end itself. [Schema] is the JSON Schema of a file.
+// The events are in one of three forms: events of the resume specification, as above; native events
+// without the members that every run has of its own, as [Record] writes them; messages of the
+// Claude SDK, as the recordings of that specification's own runtime have them. Members that events
+// leave out come from input and output: session, prompt, model, usage, the end itself. [Schema] is
+// the JSON Schema of a file.
 //
 // Mirrors: the resume specification, "Testing Infrastructure".
 package querytest

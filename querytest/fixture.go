@@ -16,7 +16,7 @@ import (
 	"github.com/agentevents/agentevents/internal/disk"
 )
 
-// Fixtures are what the nodes of a program were asked and have answered, by node.
+// Fixtures are the questions to the nodes of a program and their answers, by node.
 type Fixtures map[string]*Fixture
 
 // A Fixture has the calls of one node.
@@ -26,22 +26,21 @@ type Fixture struct {
 
 // A Call is one question and its answer.
 type Call struct {
-	Input  Input              `json:"input"`  // what was asked
-	Output Output             `json:"output"` // what the answer came to
+	Input  Input              `json:"input"`  // the question
+	Output Output             `json:"output"` // the result of the answer
 	Events []agentevents.JSON `json:"events"` // the answer: objects; see the package
 }
 
-// An Input is what was asked. It has a prompt or messages.
+// An Input is a question. It has a prompt or messages.
 type Input struct {
 	Prompt   agentevents.JSON `json:"prompt,omitzero"`   // a string
 	Messages agentevents.JSON `json:"messages,omitzero"` // a list
-	// Options are those of the provider, an object, and the session: sessionId is that of
-	// a new one, resume that of one which goes on.
+	// Options are the provider's options, an object, and the session: sessionId names a new one,
+	// resume one that goes on.
 	Options agentevents.JSON `json:"options,omitzero"`
 }
 
-// An Output is what an answer came to. Its members stand in for those that the agent's
-// events do not have.
+// An Output is the result of an answer. Its members replace those that the agent's events lack.
 type Output struct {
 	Text             string                       `json:"text"`                      // the final text
 	StructuredOutput agentevents.JSON             `json:"structuredOutput,omitzero"` // the result as data
@@ -51,10 +50,10 @@ type Output struct {
 	DurationMS       agentevents.Opt[float64]     `json:"durationMs,omitzero"`       // in milliseconds
 	SessionID        string                       `json:"sessionId,omitempty"`       // the session at the provider, at the end
 	NumTurns         agentevents.Opt[int]         `json:"numTurns,omitzero"`         // round trips to the model
-	Error            agentevents.Opt[OutputError] `json:"error,omitzero"`            // present if there is no answer
+	Error            agentevents.Opt[OutputError] `json:"error,omitzero"`            // present without an answer
 }
 
-// An OutputError is why there is no answer. The mock fails with it behind the events.
+// An OutputError is the reason for a missing answer. The mock fails with it after the events.
 type OutputError struct {
 	Message string `json:"message"` // its text
 }
@@ -92,10 +91,10 @@ func (u *Usage) UnmarshalJSON(text []byte) error {
 // MarshalJSON returns an object with the names of the resume specification.
 func (u Usage) MarshalJSON() ([]byte, error) { return agentevents.Usage(u).MarshalJSON() }
 
-// Load returns the fixtures of a folder: a file NODE.json for each node. The characters of
-// a node's name that no file name has are percent-encoded. Other files, and folders, are
-// not looked at. All errors are returned: which file, and what is wrong with it. A folder
-// without a fixture is an error, too ([fs.ErrNotExist]).
+// Load returns the fixtures of a folder: a file NODE.json for each node. The characters of a node's
+// name that no file name has are percent-encoded. Other files, and folders, are not looked at. All
+// errors are returned, each with its file. A folder without a fixture is an error, too
+// ([fs.ErrNotExist]).
 func Load(dir string) (Fixtures, error) {
 	files, err := filepath.Glob(filepath.Join(escapeGlob(dir), "*.json"))
 	if err != nil {
@@ -135,8 +134,8 @@ func escapeGlob(dir string) string {
 	return strings.NewReplacer("[", "[[]", "*", "[*]", "?", "[?]").Replace(dir)
 }
 
-// Parse reads a fixture. Unknown members are left out. The events of a call must be
-// readable: an error says which one is not.
+// Parse reads a fixture. Unknown members are left out. The events of a call must be readable: an
+// error names the one that is not.
 func Parse(text []byte) (*Fixture, error) {
 	var f struct {
 		Calls *[]Call `json:"calls"`

@@ -15,10 +15,9 @@ import (
 	"github.com/agentevents/agentevents/query"
 )
 
-// MockQuery returns a query that answers from the fixtures of a folder. A prompt that
-// differs from the recorded one is logged, and is no failure. When the test ends it fails
-// if calls of the fixtures were not made. The test fails at once if the fixtures cannot be
-// loaded.
+// MockQuery returns a query that answers from the fixtures of a folder. A prompt that differs from
+// the recorded one is logged, and does not fail the test. When the test ends it fails if calls of
+// the fixtures were not made. The test fails at once if the fixtures cannot be loaded.
 func MockQuery(t testing.TB, dir string) query.Func {
 	t.Helper()
 	fixtures, err := Load(dir)
@@ -81,17 +80,16 @@ func (m *Mock) Unused() []CallID {
 	return unused
 }
 
-// A Difference is a prompt that is not the recorded one. What it quotes is of the fixture
-// and the test.
+// A Difference is a prompt that is not the recorded one. It quotes the fixture and the test.
 type Difference struct {
 	Call      CallID           // the call of the fixture
 	Got, Want agentevents.JSON // prompts, or lists of messages
 }
 
-// Error returns what differs.
+// Error describes the difference.
 func (d *Difference) Error() string { return "querytest: " + d.String() }
 
-// String returns what differs.
+// String describes the difference.
 func (d *Difference) String() string {
 	return fmt.Sprintf("%s: its prompt %s", d.Call, differs(d.Got, d.Want))
 }
@@ -100,10 +98,10 @@ func (d *Difference) String() string {
 type MissingError struct {
 	Call    CallID // the one that was made
 	Nearest CallID // the call that is most like it; zero if there are no calls at all
-	Why     string // what differs from the nearest
+	Why     string // the difference from the nearest
 }
 
-// Error returns what is missing, and what is like it.
+// Error names the missing call and the nearest one.
 func (e *MissingError) Error() string {
 	if e.Nearest == (CallID{}) {
 		return fmt.Sprintf("querytest: no fixture for %s: there are no calls at all", e.Call)
@@ -212,7 +210,7 @@ func (m *Mock) missing(id CallID, prompt agentevents.JSON) error {
 				score = 1
 			}
 			if node == id.Node {
-				score += 0.5 // the node is half of what identifies a call
+				score += 0.5 // the node is half of a call's identity
 			}
 			if score <= best {
 				continue
@@ -241,7 +239,7 @@ func compact(j agentevents.JSON) string {
 	return string(text)
 }
 
-// differs says where two prompts differ.
+// differs returns the place where two prompts differ.
 func differs(got, want agentevents.JSON) string {
 	g, w := plain(got), plain(want)
 	switch {

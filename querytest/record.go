@@ -17,7 +17,8 @@ import (
 
 // RecordOptions configure [Record]. The zero RecordOptions are usable.
 type RecordOptions struct {
-	// Redaction is what is masked before anything is written; nil means the default policy.
+	// Redaction is the policy by which texts are masked before they are written; nil means the
+	// default policy.
 	Redaction *agentevents.Policy
 }
 
@@ -26,8 +27,8 @@ type RecordOptions struct {
 // node is asked for the first time; further queries are further calls. An answer that
 // breaks off or that nobody reads to its end is recorded with an error.
 //
-// The caller sees the answer as it comes, unchanged. An answer that cannot be written is
-// an error behind it.
+// The caller sees the answer as it comes, unchanged. If an answer cannot be written, an error
+// follows it.
 func Record(ask query.Func, dir string, o RecordOptions) query.Func {
 	r := &recorder{ask: ask, dir: dir, o: o, fixtures: Fixtures{}}
 	return r.query
@@ -97,7 +98,7 @@ func (r *recorder) begin(node string) int {
 	return len(f.Calls) - 1
 }
 
-// save writes a call, and those of the node before it.
+// save writes a call, after the earlier calls of the node.
 func (r *recorder) save(node string, index int, call *Call) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -180,7 +181,7 @@ func redact(events []agentevents.Event, q query.Request, p *agentevents.Policy) 
 	return masked, nil
 }
 
-// set sets what was asked.
+// set sets the question.
 func (in *Input) set(prompt, options agentevents.JSON, q query.Request) {
 	if strings.HasPrefix(string(prompt), "[") {
 		in.Messages = prompt
@@ -203,7 +204,7 @@ func (in *Input) set(prompt, options agentevents.JSON, q query.Request) {
 	}
 }
 
-// set sets what an answer came to.
+// set sets the result of an answer.
 func (o *Output) set(end *agentevents.AgentEnded) {
 	o.Text, o.StructuredOutput, o.TotalCostUSD, o.NumTurns = end.Result, end.StructuredOutput, end.TotalCostUSD, end.NumTurns
 	if end.Usage.OK {

@@ -1,4 +1,5 @@
-// Package adk records what the agents of Google's Agent Development Kit do (google.golang.org/adk/v2).
+// Package adk records the runs of agents of Google's Agent Development Kit
+// (google.golang.org/adk/v2).
 //
 //	rec := &adk.Recorder{Emitter: em}
 //	r, err := runner.New(runner.Config{…, PluginConfig: runner.PluginConfig{Plugins: []*plugin.Plugin{rec.Plugin()}}})
@@ -28,9 +29,9 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// A Recorder records the runs of runners. It changes nothing of what they do and yield; what
-// fails in recording is told to the emitter's OnViolation and OnError alone, and its Guard stops
-// nothing. Its methods may be called concurrently.
+// A Recorder records the runs of runners. It does not change their acts and results; errors of
+// recording go only to the emitter's OnViolation and OnError, and its Guard stops nothing. Its
+// methods may be called concurrently.
 type Recorder struct {
 	Emitter *agentevents.Emitter // under LifecycleDerived; nil records nothing
 }
@@ -43,7 +44,7 @@ func (r *Recorder) Plugin() *plugin.Plugin {
 	if r != nil && r.Emitter != nil {
 		c = recording{em: r.Emitter}.callbacks()
 	}
-	p, _ := plugin.New(c) // there is no error
+	p, _ := plugin.New(c) // it returns no error
 	return p
 }
 
@@ -73,10 +74,11 @@ func (r *Recorder) Config(cfg llmagent.Config) llmagent.Config {
 
 func first[T any](f T, rest []T) []T { return append([]T{f}, rest...) }
 
-// Run is run.Run, and tells the plugin what callbacks do not: how the run ends, and who is whose
-// sub-agent. A caller who leaves at the final response of the agent that answers has the whole run;
-// one who leaves before has cancelled it. Tools have their call in the context ([agentevents.CallFromContext]). Models have no
-// agent there, also not one that ctx carries: their calls are recorded already.
+// Run is run.Run, and gives the plugin the facts that callbacks lack: how the run ends, and the
+// parents of sub-agents. A caller who leaves at the final response of the agent that answers has
+// the whole run; one who leaves before has cancelled it. Tools have their call in the context
+// ([agentevents.CallFromContext]). Models have no agent there, also not one that ctx carries: their
+// calls are recorded already.
 func (r *Recorder) Run(ctx context.Context, run *runner.Runner, userID, sessionID string, msg *genai.Content, cfg agent.RunConfig, opts ...runner.RunOption) iter.Seq2[*session.Event, error] {
 	if r == nil || r.Emitter == nil {
 		return run.Run(ctx, userID, sessionID, msg, cfg, opts...)
@@ -105,7 +107,7 @@ var (
 	errRefused  = errors.New("the agent failed; its end tells why")
 )
 
-// An invocation is what Run and the plugin tell each other. Without Run the root is nil.
+// An invocation is the state that Run and the plugin share. Without Run the root is nil.
 type invocation struct {
 	root    agent.Agent // that the runner runs
 	id      string      // of its run

@@ -22,7 +22,7 @@ import (
 // recording has the callbacks. None has an opinion.
 type recording struct {
 	em    *agentevents.Emitter
-	inner bool // they are those of Recorder.Config
+	inner bool // they come from Recorder.Config
 }
 
 // quietly is deferred: the framework must not notice a panic in recording.
@@ -71,7 +71,7 @@ func (r recording) beforeRun(ctx agent.InvocationContext) (*genai.Content, error
 	if ctx.RunConfig() == nil {
 		return nil, nil // a live run
 	}
-	if inv := invocationOf(ctx); inv.root == nil { // else it is that of a runner in a tool
+	if inv := invocationOf(ctx); inv.root == nil { // else it belongs to a runner in a tool
 		inv.root, inv.id, inv.speaker = ctx.Agent(), ctx.InvocationID(), ctx.Agent().Name()
 	}
 	run, _ := r.em.Run(ctx.InvocationID())
@@ -86,7 +86,7 @@ func (r recording) beforeRun(ctx agent.InvocationContext) (*genai.Content, error
 	return nil, nil
 }
 
-// answer records what a person answers to calls and questions that wait for it.
+// answer records a person's answers to calls and questions that wait for them.
 func answer(ctx context.Context, run *agentevents.Run, content *genai.Content) {
 	if content == nil {
 		return
@@ -149,7 +149,7 @@ func (r recording) afterRun(ctx agent.InvocationContext) {
 func (r recording) beforeAgent(ctx agent.Context) (*genai.Content, error) {
 	defer quietly()
 	a := r.at(ctx)
-	if a == nil || a.Open() { // an agent that gets back what it has handed over works on
+	if a == nil || a.Open() { // an agent that takes back work it has handed over works on
 		return nil, nil
 	}
 	start := &agentevents.AgentStarted{Task: textOf(ctx.UserContent(), false)}
@@ -226,7 +226,7 @@ func (r recording) onModelError(ctx agent.Context, _ *model.LLMRequest, err erro
 	return nil, nil
 }
 
-// answerOf returns what a response says of its model call.
+// answerOf returns the facts of a response for its model call.
 func answerOf(resp *model.LLMResponse) *agentevents.ModelReturned {
 	p := &agentevents.ModelReturned{Model: resp.ModelVersion, Usage: usageOf(resp.UsageMetadata)}
 	if resp.FinishReason != "" {
@@ -246,8 +246,8 @@ func refusalOf(resp *model.LLMResponse) error {
 	return nil
 }
 
-// returned closes the open model call, if there is one. It reports whether the call has
-// recorded what the model said.
+// returned closes the open model call, if there is one. It reports whether the call has recorded
+// the model's text.
 func returned(ctx context.Context, a *agentevents.Agent, err error) (streamed bool) {
 	if said := (genai.APIError{}); errors.As(err, &said) {
 		again := said.Code == http.StatusTooManyRequests || said.Code >= http.StatusInternalServerError
@@ -264,8 +264,8 @@ func returned(ctx context.Context, a *agentevents.Agent, err error) (streamed bo
 	return streamed
 }
 
-// onEvent records changes of the state, and whole texts: events have also those of callbacks, and
-// of agents without a model.
+// onEvent records changes of the state, and whole texts: events also have the texts of callbacks,
+// and of agents without a model.
 func (r recording) onEvent(ctx agent.InvocationContext, ev *session.Event) (*session.Event, error) {
 	defer quietly()
 	if run, ok := r.em.Lookup(ctx.InvocationID()); ok && !ev.Partial && len(ev.Actions.StateDelta) > 0 {
@@ -292,7 +292,7 @@ func (r recording) onEvent(ctx agent.InvocationContext, ev *session.Event) (*ses
 	return nil, nil
 }
 
-// said closes the model call, and records what the agent says unless the call has.
+// said closes the model call, and records the agent's text unless the call has.
 func said(ctx context.Context, a *agentevents.Agent, content *genai.Content) {
 	if returned(ctx, a, nil) {
 		return
@@ -305,7 +305,7 @@ func said(ctx context.Context, a *agentevents.Agent, content *genai.Content) {
 	}
 }
 
-// call returns the agent and the call of the tool that ctx is of. The call may not be open.
+// call returns the agent and the call of the tool to which ctx belongs. The call may not be open.
 func (r recording) call(ctx agent.Context) (*agentevents.Agent, *agentevents.Call) {
 	outer := context.Context(ctx)
 	if t := taskOf(ctx); t != nil {
@@ -335,7 +335,7 @@ func (r recording) beforeTool(ctx agent.Context, t tool.Tool, args map[string]an
 
 func (r recording) onToolError(ctx agent.Context, t tool.Tool, args map[string]any, err error) (map[string]any, error) {
 	defer quietly()
-	if _, c := r.call(ctx); !c.Recorded() { // there is no such tool
+	if _, c := r.call(ctx); !c.Recorded() { // the tool does not exist
 		_, _ = r.beforeTool(ctx, t, args)
 	}
 	if !errors.Is(err, tool.ErrConfirmationRequired) {

@@ -9,8 +9,8 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// A task is the context of a tool. A callback cannot give the tool another one, but it can say
-// what this one carries.
+// A task is the context of a tool. A callback cannot give the tool another one, but it can add
+// values to this one.
 type task struct {
 	context.Context
 	inside atomic.Pointer[inside]

@@ -16,7 +16,7 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// A place is what an address tells of agents of the ADK.
+// A place has the agents of the ADK that an address names.
 type place struct {
 	names  []string               // of those that lead there, within the last tool call if there is one
 	suffix string                 // of their ids: each call of an agent as a tool is an agent
@@ -91,7 +91,7 @@ func (r *Recorder) agent(ctx context.Context, info *callbacks.RunInfo, in any, s
 	}
 	s.end = func(err error) {
 		if slices.Contains(leading, name) {
-			return // the agent got back what it handed over, and ends where it began
+			return // the agent took back work it had handed over, and ends where it began
 		}
 		r.await(s.addr + within)
 		waits = waits || gave && len(run.State().Questions) > 0
@@ -100,8 +100,8 @@ func (r *Recorder) agent(ctx context.Context, info *callbacks.RunInfo, in any, s
 	return ctx
 }
 
-// each reads the events of an agent to the end, and closes their streams. The text is what the
-// agent says in an event.
+// each reads the events of an agent to the end, and closes their streams. text is the agent's text
+// in an event.
 func each(out any, do func(event *adk.AgentEvent, text string)) {
 	events := out.(*adk.AgentCallbackOutput).Events
 	for event, ok := events.Next(); ok; event, ok = events.Next() {
@@ -207,7 +207,7 @@ func (r *Recorder) stop(ctx context.Context, s *scope, agent *agentevents.Agent,
 	_ = agent.Finish(ctx, err, &agentevents.AgentEnded{Result: result})
 }
 
-// withoutStack returns the error without what eino adds to a panic: kilobytes of paths.
+// withoutStack returns the error without the stack that eino adds to a panic: kilobytes of paths.
 func withoutStack(err error) error {
 	if err != nil {
 		if text, _, panicked := strings.Cut(err.Error(), ", \nstack: "); panicked {
@@ -217,7 +217,7 @@ func withoutStack(err error) error {
 	return err
 }
 
-// ask records what the agent asks by an interrupt. The id is that of the tool call, or the agent's.
+// ask records the questions of an interrupt. The id is the tool call's, or the agent's.
 func (r *Recorder) ask(ctx context.Context, agent *agentevents.Agent, interrupts []*compose.InterruptCtx) {
 	defer func() { _ = recover() }() // of Questions
 	for _, c := range interrupts {

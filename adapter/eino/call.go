@@ -18,7 +18,7 @@ import (
 func (r *Recorder) model(ctx context.Context, _ *callbacks.RunInfo, in any, s *scope) context.Context {
 	agent := agentevents.AgentFromContext(ctx)
 	s.key = s.by.addr + within + "model:" + s.addr
-	r.await(s.by.addr + within + "tool:") // what tools stream comes before
+	r.await(s.by.addr + within + "tool:") // the stream of the tools comes before
 	r.await(s.key)                        // and so does an attempt that failed
 	var said agentevents.ModelReturned
 	asked := &agentevents.ModelCalled{}
@@ -77,8 +77,9 @@ func (r *Recorder) model(ctx context.Context, _ *callbacks.RunInfo, in any, s *s
 	return agentevents.ContextWithModelCall(ctx, call)
 }
 
-// tell takes what an answer, or a piece of it, says of the call, and returns its message. A model
-// that repeats the name it was asked by does not say which one has answered; its client may know.
+// tell takes the facts of the call from an answer, or a piece of it, and returns its message. A
+// model that repeats the requested name does not tell which model has answered; its client may
+// know.
 func tell(said *agentevents.ModelReturned, out any, asked string) *schema.Message {
 	o := model.ConvCallbackOutput(out)
 	if o == nil {
@@ -101,8 +102,8 @@ func tell(said *agentevents.ModelReturned, out any, asked string) *schema.Messag
 	return o.Message
 }
 
-// count takes figures of eino, where the input includes what was cached. Of each the highest of
-// all pieces counts, as in schema.ConcatMessages.
+// count takes figures of eino, where the input includes cached tokens. The highest figure of all
+// pieces counts, as in schema.ConcatMessages.
 func count(said *agentevents.ModelReturned, in, cached, out, reasoning, total int) {
 	u := said.Usage.V
 	highest := func(was agentevents.Opt[int64], n int) agentevents.Opt[int64] {
@@ -123,7 +124,7 @@ func count(said *agentevents.ModelReturned, in, cached, out, reasoning, total in
 func (r *Recorder) tool(ctx context.Context, info *callbacks.RunInfo, in any, s *scope) context.Context {
 	agent, id := agentevents.AgentFromContext(ctx), compose.GetToolCallID(ctx)
 	s.key = s.by.addr + within + "tool:" + s.addr
-	r.await(s.by.addr + within + "model:") // what the model streams comes before
+	r.await(s.by.addr + within + "model:") // the stream of the model comes before
 	if outer := agentevents.CallFromContext(ctx); outer != nil && outer.ID == id {
 		if outer.ToolID == info.Name {
 			return ctx // somebody else records the call

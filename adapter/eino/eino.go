@@ -1,4 +1,4 @@
-// Package eino records what github.com/cloudwego/eino does: agents of its ADK, graphs, chat models
+// Package eino records runs of github.com/cloudwego/eino: agents of its ADK, graphs, chat models
 // and tools. The example of [Recorder] shows its use.
 //
 // An agent that is a tool has its name, "/" and the id of the call as its id. Not recorded are
@@ -6,8 +6,8 @@
 // A call of a model that follows a failed one of the same agent counts as its retry.
 //
 // A copy of a stream, or of the events of an agent, is read by a goroutine that ends when eino has
-// made the last of it. What follows in eino waits until that is recorded, so the order of events
-// is that of the work. [Recorder.End] waits for all.
+// made the last of it. Later work in eino waits until that is recorded, so the events are in the
+// order of the work. [Recorder.End] waits for all.
 package eino
 
 import (
@@ -27,15 +27,15 @@ import (
 )
 
 // A Recorder is a handler for adk.WithCallbacks and compose.WithCallbacks. Each call of a runner or
-// of a graph gets its own, which its goroutines share. What fails in recording is told to the hooks
-// of the emitter, and not to eino. Nothing is recorded by a nil Recorder, nor by one with neither a
-// Run nor an agent in the context of the call; eino still asks it at every step, so pass none there.
+// of a graph gets its own, which its goroutines share. Errors of recording go to the hooks of the
+// emitter, and not to eino. Nothing is recorded by a nil Recorder, nor by one with neither a Run
+// nor an agent in the context of the call; eino still asks it at every step, so pass none there.
 type Recorder struct {
 	// Run is the run of agents that have no agent in their context.
 	Run *agentevents.Run
-	// Questions returns what an interrupt with this information asks a person. A tool that asks
-	// nothing wants approval; others just wait. Nil: tools ask nothing, and of others information
-	// that is a string is the question.
+	// Questions returns the questions that an interrupt with this information asks a person. A tool
+	// that asks nothing wants approval; others just wait. Nil: tools ask nothing, and of others
+	// information that is a string is the question.
 	Questions func(info any) []agentevents.Question
 
 	readers sync.Map // the scopes that a goroutine reads for, as keys
@@ -43,11 +43,11 @@ type Recorder struct {
 	err     error // of the last agent that failed outside of tools
 }
 
-// A scope is what a callback has begun, for the callback that ends it. What is not recorded, or by
-// somebody else, has functions that do nothing.
+// A scope is the work that a callback has begun, for the callback that ends it. Work that is not
+// recorded, or recorded elsewhere, has functions that do nothing.
 type scope struct {
-	addr  string // of the component; what is within has a longer one
-	key   string // what others wait for: addr, or a path below the address of the agent
+	addr  string // of the component; parts of it have longer ones
+	key   string // the key that others wait for: addr, or a path below the address of the agent
 	by    *scope // of the agent that makes the call, or itself
 	take  func(out any, whole bool)
 	end   func(err error)
@@ -66,7 +66,7 @@ type scopeKey struct{ of *Recorder }
 
 const within = ";" // between the parts of an address
 
-// begins are the components that are recorded, and what begins their scopes.
+// begins has the recorded components, and the functions that begin their scopes.
 var begins = map[components.Component]func(*Recorder, context.Context, *callbacks.RunInfo, any, *scope) context.Context{
 	adk.ComponentOfAgent:            (*Recorder).agent,
 	compose.ComponentOfGraph:        (*Recorder).graph,
@@ -122,8 +122,8 @@ func newScope(ctx context.Context) *scope {
 	return s
 }
 
-// ending returns the scope that a callback ends, or one that does nothing: eino also ends what it
-// has not begun, in the context of what is around it.
+// ending returns the scope that a callback ends, or one that does nothing: eino also ends scopes
+// that it has not begun, in the context of the surrounding scope.
 func (r *Recorder) ending(ctx context.Context) *scope {
 	none := newScope(ctx)
 	if s, ok := ctx.Value(scopeKey{r}).(*scope); ok && s.addr == none.addr && !s.ended.Swap(true) {

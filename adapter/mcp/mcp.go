@@ -1,4 +1,4 @@
-// Package mcp records what clients and servers of the Go SDK of the Model Context Protocol do,
+// Package mcp records the calls of clients and servers of the Go SDK of the Model Context Protocol,
 // as acts of the agent that the context carries ([agentevents.ContextWithAgent]). A client:
 //
 //	rec := new(aemcp.Recorder)
@@ -7,8 +7,8 @@
 //	…
 //	result, err := session.CallTool(agentevents.ContextWithAgent(ctx, agent), params)
 //
-// A server has a run of its own, with an agent for the process, as here, or one for each user
-// or session: what HTTP brings is handled in the context of the HTTP request.
+// A server has a run of its own, with an agent for the process, as here, or one for each user or
+// session: the SDK handles a request over HTTP in the context of the HTTP request.
 //
 //	rec := new(aemcp.Recorder)
 //	server.AddReceivingMiddleware(rec.Record)
@@ -59,13 +59,13 @@ type request struct {
 	call    *agentevents.Call  // may be nil
 }
 
-// Record is a middleware, for sending and receiving, of clients and servers. It changes nothing
-// of what is asked and answered. What fails in recording is told to EmitterOptions.OnViolation
-// and OnError alone; only a call that EmitterOptions.Guard forbids is not made, and has that
-// error. Without an agent in the context nothing is recorded. It may be called concurrently.
+// Record is a middleware, for sending and receiving, of clients and servers. It does not change
+// requests and answers. Errors of recording go only to EmitterOptions.OnViolation and OnError; only
+// a call that EmitterOptions.Guard forbids is not made, and has that error. Without an agent in the
+// context nothing is recorded. It may be called concurrently.
 //
-//   - tools/call is a tool call: it fails with its error, or with what a result says that is
-//     one. If the context carries an open call of the tool, whoever made that records it.
+//   - tools/call is a tool call: it fails with its error, or with a result that is marked as an
+//     error. If the context carries an open call of the tool, the recorder of that call records it.
 //   - elicitation/create is a clarification. Its answer is the content, or else the action.
 //   - sampling/createMessage is a model call, unless the context carries one. Handlers have it
 //     in their context, so that package modelhttp adds the usage.
@@ -73,9 +73,9 @@ type request struct {
 //     which it does in the server's handler. To a client it comes apart from the call, also
 //     after its return, and is not recorded.
 //
-// Under protocol 2026-07-28 a server asks with the result of a call, and is called again with
-// the answers. The client does so behind its middleware: [Handlers] records what it is asked.
-// For the server these are two calls.
+// Under protocol 2026-07-28 a server asks with the result of a call, and is called again with the
+// answers. The client does so below its middleware: [Handlers] records the questions. For the
+// server these are two calls.
 func (r *Recorder) Record(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		h := func(ctx context.Context, req mcp.Request) (mcp.Result, error) { return next(ctx, method, req) }
@@ -108,7 +108,7 @@ func clientOf(req mcp.Request) *mcp.ClientSession {
 	return cs
 }
 
-// begin notes an open request. The context carries it, and what the client asks itself within it.
+// begin notes an open request. The context carries it, and the client's own requests within it.
 func (r *Recorder) begin(ctx context.Context, cs *mcp.ClientSession) (context.Context, func()) {
 	q := &request{cs, agentevents.AgentFromContext(ctx), agentevents.CallFromContext(ctx)}
 	r.mu.Lock()
@@ -161,7 +161,7 @@ func (r *Recorder) asker(ctx context.Context, cs *mcp.ClientSession) (context.Co
 	return ctx, nil
 }
 
-// A recording does what next does, and records it.
+// A recording calls next, and records the call.
 type recording func(ctx context.Context, a *agentevents.Agent, req mcp.Request, next handle) (mcp.Result, error)
 
 type handle func(context.Context) (mcp.Result, error)
@@ -173,7 +173,8 @@ var recordings = map[string]recording{
 	"notifications/progress": progressed,
 }
 
-// handler returns h with a recording around it. Nil stays nil: it says what a client cannot do.
+// handler returns h with a recording around it. Nil stays nil: it means that a client lacks the
+// capability.
 func handler[Q mcp.Request, R mcp.Result](r *Recorder, record recording, h func(context.Context, Q) (R, error)) func(context.Context, Q) (R, error) {
 	if record == nil || h == nil {
 		return h
@@ -225,7 +226,7 @@ func called(ctx context.Context, a *agentevents.Agent, req mcp.Request, next han
 	return res, err
 }
 
-// failure returns what a tool says of its failure: on the server it is the handler's error.
+// failure returns the error in a tool's result: on the server it is the handler's error.
 func failure(r *mcp.CallToolResult) error {
 	err := r.GetError()
 	for _, c := range r.Content {

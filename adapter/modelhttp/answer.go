@@ -22,7 +22,7 @@ const (
 	maxChoices  = 128
 )
 
-// An answer reads along what a server answers.
+// An answer reads along the body of a server's response.
 type answer struct {
 	status    int
 	retryable bool
@@ -32,7 +32,7 @@ type answer struct {
 	packed    string // the encoding of the content
 	opaque    bool   // too long, or of an unknown encoding: the end cannot be told
 	full      bool   // all bytes are here
-	json      bool   // as the header says
+	json      bool   // by the header
 
 	kept    []byte  // of a body that is packed
 	framing framing // of a body that is not packed
@@ -87,7 +87,7 @@ func answerOf(resp *http.Response) answer {
 	return a
 }
 
-// write takes the next bytes of the body. Done and full say afterwards that no more come.
+// write takes the next bytes of the body. done and full report afterwards that no more come.
 func (a *answer) write(p []byte) {
 	a.seen += int64(len(p))
 	switch {
@@ -102,7 +102,7 @@ func (a *answer) write(p []byte) {
 	a.full = a.seen == a.length
 }
 
-// finish reads what has been kept.
+// finish reads the kept bytes.
 func (a *answer) finish() {
 	if a.packed == "gzip" && !a.opaque {
 		kept := a.kept
@@ -154,7 +154,7 @@ func (a *answer) failure(reason error) error {
 	return nil
 }
 
-// returned returns what is known of the answer.
+// returned returns the known facts of the answer.
 func (a *answer) returned() *agentevents.ModelReturned {
 	return &agentevents.ModelReturned{
 		Model: clean(a.model), FinishReasons: a.reasons(), Usage: a.usage.count(),
@@ -167,9 +167,9 @@ func clean(s string) string {
 	return strings.ToValidUTF8(s[:min(len(s), 256)], "")
 }
 
-// facts are what the documents of an answer say: one that is no stream is one document, and
-// of a stream each event is one. All formats are read alike, since they do not use a name for
-// two things.
+// facts are taken from the documents of an answer: a response without a stream is one document, and
+// each event of a stream is one. All formats are read alike, since they do not use a name for two
+// things.
 type facts struct {
 	stream bool  // the body has a document for each piece
 	whole  bool  // the body is one value of JSON, up to its end
@@ -180,7 +180,7 @@ type facts struct {
 	finish    []string // by choice
 	usage     usage
 	fault     fault
-	sort      string // of the error, as a header says
+	sort      string // of the error, from a header
 	message   string // a text that is an error if the status is one
 	known     bool   // the format of the stream, which has an end
 	piece     bool   // the model has begun to answer
@@ -343,7 +343,7 @@ func (f *facts) document(text []byte, sort string, outer bool) {
 	f.known = f.known || d.Choices != nil || d.Candidates != nil || firsts[d.Type] || strings.HasPrefix(d.Type, "response.")
 	if len(d.Error) > 0 && string(d.Error) != "null" {
 		f.fault.read(d.Error)
-	} else if d.Type == "error" { // of responses; the type says nothing of the fault
+	} else if d.Type == "error" { // of responses; the type does not describe the fault
 		f.fault.read(text)
 		f.fault.Type = ""
 	}
@@ -417,7 +417,7 @@ func (f *fault) word() string {
 	return word
 }
 
-// text returns the text for people, and nothing when there is no fault.
+// text returns the text for people, or "" without a fault.
 func (f *fault) text() string {
 	if f.Message != "" && f.code() != "" {
 		return f.code() + ": " + f.Message
@@ -464,8 +464,8 @@ type detail struct {
 	Thinking  figure `json:"thinking_tokens"` // messages
 }
 
-// count returns the figures as [agentevents.Usage] has them: the input without what caches
-// were used for, the output with the reasoning. There is none without an input and an output.
+// count returns the figures as [agentevents.Usage] has them: the input without cached tokens, the
+// output with the reasoning. It is absent without an input and an output.
 func (u *usage) count() (out agentevents.Opt[agentevents.Usage]) {
 	n := agentevents.Usage{
 		TotalTokens:              first(u.Total, u.ConverseTotal, u.GeminiTotal),
@@ -502,7 +502,7 @@ func (u *usage) count() (out agentevents.Opt[agentevents.Usage]) {
 	return agentevents.Some(n)
 }
 
-// A figure is a number, if there is one. What is no number, and null, leaves it as it is.
+// A figure is an optional number. A value that is not a number, and null, leave it unchanged.
 type figure agentevents.Opt[int64]
 
 func (n *figure) UnmarshalJSON(text []byte) error {

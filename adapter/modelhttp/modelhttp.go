@@ -20,10 +20,9 @@
 //	Bedrock    converse                        JSON, frames of AWS's event stream
 //	Bedrock    invoke, with a body of Claude   JSON, frames of AWS's event stream
 //
-// A call in another format has no usage. The answer itself shows its format, so
-// a gateway may serve any of them. The text that is asked and answered is not recorded: the
-// program, which has it in hand, says it with [agentevents.TextCompleted] and its like, and tools say
-// it themselves.
+// A call in another format has no usage. The answer itself shows its format, so a gateway may serve
+// any of them. The texts of request and answer are not recorded: the program has them, and records
+// them with [agentevents.TextCompleted] and its like, and tools are recorded by themselves.
 package modelhttp
 
 import (
@@ -54,27 +53,26 @@ const (
 // A Recorder records model calls. The zero Recorder is usable. One serves all clients of a
 // program, and all methods may be called concurrently. A Recorder must not be copied.
 //
-// A recorder sends on what it gets: the bytes of request and answer, errors and panics. It
-// reads along as the client reads, and not more. The client waits for the emitter alone, when
-// the call and its return are recorded; a sink that is slow belongs into
-// [agentevents.Buffered]. What fails in recording is told to EmitterOptions.OnViolation and
-// OnError, and EmitterOptions.Guard does not stop a request.
+// A recorder passes everything on unchanged: the bytes of request and answer, errors and panics. It
+// reads along as the client reads, and not more. The client waits for the emitter alone, when the
+// call and its return are recorded; a sink that is slow belongs into [agentevents.Buffered]. Errors
+// of recording go to EmitterOptions.OnViolation and OnError, and EmitterOptions.Guard does not stop
+// a request.
 //
-// A request is a model call when it is a POST whose JSON names a model, or when its path says
-// so. If the context carries a model call that is open ([agentevents.ContextWithModelCall]),
-// what is known of the answer is noted on that, and nothing else is recorded. The context of
-// the request that is sent carries the call, so that a recorder behind a recorder records it
-// once.
+// A request is a model call when it is a POST whose JSON names a model, or when its path names such
+// an operation. If the context carries a model call that is open
+// ([agentevents.ContextWithModelCall]), the facts of the answer are noted on that call, and nothing
+// else is recorded. The context of the request that is sent carries the call, so that two recorders
+// in a row record it once.
 //
-// The call ends with the last event of a stream, or with the body. A body that the client
-// closes before that has failed with code "cancelled", and its usage is what had been
-// reported. An answer that comes after the end of its context is given up by the client, and
-// has failed so, too. A body that the client neither reads to its end nor closes leaves the
-// call open. Of an error of the provider are recorded the status as code ("429") and its
-// message, which [agentevents.Policy] redacts. Of the headers the provider's id of the
-// request and the sort of its error are recorded, and of the URL the provider, and the model if
-// the body names none. A frame that is broken changes nothing for the client; the call has
-// failed with code "incomplete".
+// The call ends with the last event of a stream, or with the body. A body that the client closes
+// before that has failed with code "cancelled", and its usage is the usage reported so far. An
+// answer that comes after the end of its context is given up by the client, and has failed so, too.
+// A body that the client neither reads to its end nor closes leaves the call open. Of an error of
+// the provider are recorded the status as code ("429") and its message, which [agentevents.Policy]
+// redacts. Of the headers the provider's id of the request and the sort of its error are recorded,
+// and of the URL the provider, and the model if the body names none. A frame that is broken changes
+// nothing for the client; the call has failed with code "incomplete".
 //
 // The SDKs of OpenAI, Anthropic and AWS send every attempt through the recorder, with its number in
 // the header X-Stainless-Retry-Count or Amz-Sdk-Request: an attempt names the one before it, which
@@ -90,14 +88,14 @@ type attempt struct {
 	call    *agentevents.ModelCall
 }
 
-// A request is what two attempts have in common, and the number of the attempt from 0.
+// A request identifies the attempts of one call, with the number of the attempt from 0.
 type request struct {
 	run, agent, url string
 	body            uint64 // hash
 	number          int
 }
 
-// Middleware sends a request on to next and records the model call. Its type is that of
+// Middleware sends a request on to next and records the model call. It has the type
 // option.Middleware of both SDKs.
 func (m *Recorder) Middleware(r *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	x, sent := m.start(r)
@@ -119,7 +117,7 @@ func (m *Recorder) Middleware(r *http.Request, next func(*http.Request) (*http.R
 	return resp, err
 }
 
-// Transport returns a RoundTripper that records what goes through next. A nil next is
+// Transport returns a RoundTripper that records the calls through next. A nil next is
 // [http.DefaultTransport].
 func (m *Recorder) Transport(next http.RoundTripper) http.RoundTripper {
 	if next == nil {
@@ -137,20 +135,20 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.m.Middleware(r, t.next.RoundTrip)
 }
 
-// CloseIdleConnections is what http.Client looks for.
+// CloseIdleConnections is called by http.Client.
 func (t transport) CloseIdleConnections() {
 	if c, ok := t.next.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
 }
 
-// quietly runs what records: the client must not notice a panic there.
+// quietly runs a function that records: the client must not notice a panic there.
 func quietly(f func()) {
 	defer func() { _ = recover() }()
 	f()
 }
 
-// start records that a model is called. It returns nil for what is not recorded, and the
+// start records that a model is called. It returns nil for a request that is not recorded, and the
 // request to send.
 func (m *Recorder) start(r *http.Request) (x *exchange, sent *http.Request) {
 	sent = r
@@ -290,7 +288,7 @@ type exchange struct {
 	answer answer
 }
 
-// answered takes what the client got.
+// answered takes the response or error that the client got.
 func (x *exchange) answered(resp *http.Response, err error) {
 	if err != nil || resp == nil {
 		err = cmp.Or(withoutURL(err), errors.New("the client has no answer"))
@@ -311,7 +309,7 @@ func (x *exchange) answered(resp *http.Response, err error) {
 	}
 }
 
-// A body hands on the bytes of the answer, and what they say to the exchange.
+// A body hands the bytes of the answer to the client, and to the exchange.
 type body struct {
 	from io.ReadCloser
 	x    *exchange
@@ -402,14 +400,14 @@ func withoutURL(err error) error {
 	}
 }
 
-// An operation is what a path asks for.
+// An operation is the request that a path names.
 type operation struct {
 	suffix  string
 	name    string
-	known   bool // a model call, unless the body says otherwise
-	sure    bool // a model call, whatever the body says: the path names the model
+	known   bool // a model call, unless the body contradicts
+	sure    bool // a model call, whatever the body has: the path names the model
 	none    bool // no model call, although the body names a model
-	streams bool // the answer is a stream, unless the body says otherwise
+	streams bool // the answer is a stream, unless the body contradicts
 }
 
 // operations are the paths, the more special ones first.
@@ -459,7 +457,8 @@ func (op operation) model(urlPath string) string {
 	return path.Base(rest)
 }
 
-// operationOf returns what a path asks for. An unknown one has the name of its last segment.
+// operationOf returns the operation that a path names. An unknown one has the name of its last
+// segment.
 func operationOf(path string) operation {
 	path = strings.TrimRight(path, "/")
 	for _, op := range operations {
@@ -474,7 +473,7 @@ func operationOf(path string) operation {
 	return operation{name: last}
 }
 
-// providers are known by their hosts. The words are those of OpenTelemetry.
+// providers are known by their hosts. The words are OpenTelemetry's.
 var providers = []struct{ host, name string }{
 	{"anthropic.com", "anthropic"},
 	{"openai.com", "openai"},

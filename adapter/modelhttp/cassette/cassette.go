@@ -9,26 +9,26 @@
 //		…
 //	}
 //
-// A [Cassette] stands behind a recorder of package modelhttp, which records what is played as
-// it records what a provider answers. It also serves any other client of HTTP.
+// A [Cassette] follows a recorder of package modelhttp, which records played answers in the same
+// way as a provider's. It also serves any other client of HTTP.
 //
 // # Requests
 //
-// A request gets the answer of the first recorded call with the same method, path, query and
-// body that is not played yet. So the second of two equal requests gets the second answer, as
-// a retry must, and requests that differ may come in any order. Bodies of JSON are the same if
-// their values are. Host and headers do not matter. A request without an answer is a
-// [*MissError], which names the nearest recorded call and what differs.
+// A request gets the answer of the first recorded call with the same method, path, query and body
+// that is not played yet. So the second of two equal requests gets the second answer, as a retry
+// must, and requests that differ may come in any order. Bodies of JSON are the same if their values
+// are. Host and headers do not matter. A request without an answer is a [*MissError], which names
+// the nearest recorded call and the differences.
 //
 // # Files
 //
 // A file is JSON, to be read and changed by people. Credentials are masked in URLs, bodies and
-// errors as [agentevents.Policy] says, and in the part of a path that follows the name of one, as
-// in /token/x; one that a stream cuts in pieces is not found. Of
-// the headers only the answer's type, the provider's id of the request and X-Should-Retry are
-// kept. A stream is kept, and played, event by event, a stream of Bedrock frame by frame with new
-// checksums, and other text line by line. An answer whose frames are broken cannot be recorded.
-// Nothing waits: what is played comes at once, and an error says Retry-After-Ms: 0.
+// errors by an [agentevents.Policy], and in the part of a path that follows the name of one, as in
+// /token/x; one that a stream cuts in pieces is not found. Of the headers only the answer's type,
+// the provider's id of the request and X-Should-Retry are kept. A stream is kept, and played, event
+// by event, a stream of Bedrock frame by frame with new checksums, and other text line by line. An
+// answer whose frames are broken cannot be recorded. Nothing waits: played answers come at once,
+// and an error has Retry-After-Ms: 0.
 package cassette
 
 import (
@@ -56,39 +56,39 @@ import (
 	"github.com/agentevents/agentevents/internal/disk"
 )
 
-// Options configure a [Cassette]. The zero Options play what is recorded.
+// Options configure a [Cassette]. The zero Options play the recorded calls.
 type Options struct {
 	// Record makes Open record. Usually it is the value of a flag of the test.
 	Record bool
-	// Policy says what is masked in what is recorded and asked; nil means the default policy.
+	// Policy masks recorded calls and requests; nil means the default policy.
 	Policy *agentevents.Policy
-	// Edit changes a request before it is masked, compared and written: it is for what differs
-	// each time, such as the date in a prompt. What is sent stays as it is. It is called
+	// Edit changes a request before it is masked, compared and written: it is for parts that differ
+	// each time, such as the date in a prompt. The sent request is not changed. It is called
 	// concurrently if requests are made so. Nil changes nothing.
 	Edit func(*Request)
 }
 
 // A Call is a request and how it was answered.
 type Call struct {
-	Request Request `json:"request"` // what was asked
-	Answer  Answer  `json:"answer"`  // what came back
+	Request Request `json:"request"` // the request
+	Answer  Answer  `json:"answer"`  // the response
 }
 
-// A Request is what was asked, without headers.
+// A Request is an HTTP request without its headers.
 type Request struct {
 	Method string `json:"method"` // of HTTP
 	URL    string `json:"url"`    // path and query
 	Body
 }
 
-// An Answer is what came back.
+// An Answer is an HTTP response.
 type Answer struct {
 	Status int               `json:"status,omitzero"` // of HTTP; 0 if there was no answer at all
 	Header map[string]string `json:"header,omitzero"` // those that are kept
 	Body
-	// Cut says who ended the answer before its end: "closed" means that the client closed it,
-	// and "cancelled" that the context of the request ended. Reading beyond it is an error in
-	// the first case, and waits for the end of the context in the second.
+	// Cut tells who ended the answer before its end: "closed" means that the client closed it, and
+	// "cancelled" that the context of the request ended. Reading beyond it is an error in the first
+	// case, and waits for the end of the context in the second.
 	Cut string `json:"cut,omitzero"`
 	// Error is the text of the error with which the request, or reading its answer, failed.
 	Error string `json:"error,omitzero"`
@@ -99,7 +99,7 @@ type Body struct {
 	JSON   json.RawMessage `json:"json,omitzero"`   // without white space
 	Text   []string        `json:"text,omitzero"`   // in pieces
 	Frames []Frame         `json:"frames,omitzero"` // of AWS's event stream
-	Binary []byte          `json:"binary,omitzero"` // what is no text, as it is
+	Binary []byte          `json:"binary,omitzero"` // a body that is not text, unchanged
 }
 
 const (
@@ -245,8 +245,8 @@ func (c *Cassette) Misses() []*MissError {
 	return append([]*MissError(nil), c.misses...)
 }
 
-// Transport returns a RoundTripper for an http.Client, which records what goes through next,
-// or plays. A nil next is [http.DefaultTransport].
+// Transport returns a RoundTripper for an http.Client, which records the calls through next, or
+// plays. A nil next is [http.DefaultTransport].
 func (c *Cassette) Transport(next http.RoundTripper) http.RoundTripper {
 	if next == nil {
 		next = http.DefaultTransport
@@ -263,15 +263,15 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.c.Middleware(r, t.next.RoundTrip)
 }
 
-// CloseIdleConnections is what http.Client looks for.
+// CloseIdleConnections is called by http.Client.
 func (t transport) CloseIdleConnections() {
 	if c, ok := t.next.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
 }
 
-// Middleware answers a request as recorded, or sends it on to next and records the answer. Its
-// type is that of option.Middleware of the Go SDKs of OpenAI and Anthropic.
+// Middleware answers a request as recorded, or sends it on to next and records the answer. It has
+// the type option.Middleware of the Go SDKs of OpenAI and Anthropic.
 func (c *Cassette) Middleware(r *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	asked := Request{Method: cmp.Or(r.Method, http.MethodGet), URL: r.URL.RequestURI()}
 	sent := r

@@ -17,16 +17,16 @@ import (
 	"github.com/agentevents/agentevents/internal/textdiff"
 )
 
-// A MissError is a request that no recorded call answers. What it quotes is masked.
+// A MissError is a request that no recorded call answers. Its quotations are masked.
 type MissError struct {
 	File        string   // of the cassette
-	Request     Request  // what was asked
+	Request     Request  // the request
 	Nearest     int      // the number of the recorded call that is most like it, from 1; 0 if there is none
 	Played      bool     // the nearest was played before
-	Differences []string // between the nearest and what was asked; none if they are the same
+	Differences []string // between the nearest call and the request; none if they are the same
 }
 
-// Error returns what was asked, and what is like it.
+// Error names the request and the nearest call.
 func (e *MissError) Error() string {
 	const most = 5
 	text := fmt.Sprintf("cassette: %s has no answer for %s", e.File, e.Request.brief())
@@ -83,7 +83,7 @@ func (c *Cassette) play(r *http.Request, asked Request) (*http.Response, error) 
 	return resp, nil
 }
 
-// end returns the error behind what is of the answer.
+// end returns the error that follows the recorded part of the response.
 func (a Answer) end() error {
 	switch {
 	case a.Error == io.ErrUnexpectedEOF.Error():
@@ -96,7 +96,7 @@ func (a Answer) end() error {
 	return io.EOF
 }
 
-// pieces returns what is read of the body, one after the other.
+// pieces returns the parts of the body in the order in which they are read.
 func (b Body) pieces() [][]byte {
 	switch {
 	case b.JSON != nil:

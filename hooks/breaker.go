@@ -17,7 +17,7 @@ import (
 	"github.com/agentevents/agentevents/internal/option"
 )
 
-// The limits of a [Breaker], as BudgetExceeded.Budget says them.
+// The limits of a [Breaker], as BudgetExceeded.Budget names them.
 const (
 	BudgetTokens    = "tokens"     // Limits.Tokens
 	BudgetCost      = "cost"       // Limits.CostUSD; in US dollars
@@ -26,9 +26,9 @@ const (
 	BudgetFailures  = "failures"   // Limits.Failures
 )
 
-// Limits are what a run may use. A limit of 0 means no limit, and one below 0 is refused with
-// an [*agentevents.OptionError]: the rest of a budget may be below 0. A limit is exceeded when
-// more was used; the wall clock, when that time has passed.
+// Limits bound the usage of a run. A limit of 0 means no limit, and one below 0 is refused with an
+// [*agentevents.OptionError]: the rest of a budget may be below 0. A limit is exceeded by usage
+// above it, WallClock when that time has passed.
 type Limits struct {
 	// Tokens is the number of tokens of all agents: sent, written to and read from
 	// caches, and generated. They count once, as in the totals of a fold
@@ -43,12 +43,12 @@ type Limits struct {
 	// [agentevents.MarkReplayed]; of a resumed run since RunSnapshot.StartedAt. Pauses and
 	// waits count, and so does the time between two processes.
 	WallClock time.Duration `least:"0"`
-	// Failures is the number of failures in a row: of one tool, as in KAOS, or of all
-	// model calls, as the model that is asked between two failures of a tool does not make
-	// the tool work. A failure is an agent.toolReturned with status error, forbidden or
-	// rate_limited, or a model.returned with an error. What somebody stopped (status
-	// cancelled or interrupted, error code cancelled) is neither a failure nor a success;
-	// any other return ends the row. Failures: 4 allows four.
+	// Failures is the number of failures in a row: of one tool, as in KAOS, or of all model calls,
+	// as the model that is asked between two failures of a tool does not make the tool work. A
+	// failure is an agent.toolReturned with status error, forbidden or rate_limited, or a
+	// model.returned with an error. A stopped call (status cancelled or interrupted, error code
+	// cancelled) is neither a failure nor a success; any other return ends the row. Failures: 4
+	// allows four.
 	Failures int `least:"0"`
 }
 
@@ -58,25 +58,24 @@ type Limits struct {
 // breaker, which keeps one tool from being called until it has rested, can be an
 // EmitterOptions.Guard.
 //
-// Which limit it is, its value and what was used are in the budget.exceeded; its reason
-// says whose failures it is about, as "tool Bash" or "model". A run that exceeds two limits
-// with one event exceeds the first in the order of [Limits].
+// The budget.exceeded has the limit, its value and the usage; its reason names the tool or model
+// whose failures count, as "tool Bash" or "model". A run that exceeds two limits with one event
+// exceeds the first in the order of [Limits].
 //
-// What was used before counts in a resumed run: usage and steps are those of the
-// snapshot, and failures in a row those of its latest closed tool calls. When it is too
-// much already, Stop is called once more, with the first event; a budget.exceeded that the
-// snapshot has, of the same budget and limit, is not recorded again. Replayed events
-// ([agentevents.MarkReplayed]) count, too, but only an event that is not replayed stops the
-// run.
+// Earlier usage counts in a resumed run: usage and steps come from the snapshot, and failures in a
+// row from its latest closed tool calls. If a limit is already exceeded, Stop is called once more,
+// with the first event; a budget.exceeded that the snapshot has, of the same budget and limit, is
+// not recorded again. Replayed events ([agentevents.MarkReplayed]) count, too, but only an event
+// that is not replayed stops the run.
 //
 // # When it is recorded
 //
-// The budget.exceeded stands behind the event that exceeds the limit, with nothing of the
-// run in between. Where EmitterOptions.Follow is not asked about that event, as about a
-// transition of [agentevents.LifecycleDerived], it stands behind the next. The wall clock
-// needs no event to stop the run, but to be recorded: its budget.exceeded follows the next
-// one too, and is marked [agentevents.MarkLate] when that ends the run. A run that is closed
-// without another event has none in its log; Stop was called all the same.
+// The budget.exceeded directly follows the event that exceeds the limit. If EmitterOptions.Follow
+// is not called for that event, as for a transition of [agentevents.LifecycleDerived], it follows
+// the next one. The wall clock needs no event to stop the run, but to be recorded: its
+// budget.exceeded follows the next one too, and is marked [agentevents.MarkLate] when that ends the
+// run. A run that is closed without another event has none in its log; Stop was called all the
+// same.
 //
 // # What it costs
 //
@@ -86,11 +85,10 @@ type Limits struct {
 //
 // Mirrors: KAOS hooks circuit breakers, cost tracking; wiki budget.exceeded.
 type Breaker struct {
-	// Limits are those of every run.
+	// Limits are the limits of every run.
 	Limits Limits
-	// LimitsOf returns the limits of one run, before its first event. Nil means Limits
-	// for all. What it panics with is the sink's error, and so is a limit below 0; the run
-	// has Limits then.
+	// LimitsOf returns the limits of one run, before its first event. Nil means Limits for all. A
+	// panic is the sink's error, and so is a limit below 0; the run has Limits then.
 	LimitsOf func(runID string) Limits
 	// Stop stops the run, mostly by cancelling a context with an [*agentevents.BudgetError] as
 	// the cause: the run then ends as failed by its budget. Nil means that the
@@ -98,8 +96,8 @@ type Breaker struct {
 	// it must not wait for the run, and does not emit into it ([agentevents.ErrReentrant]
 	// with its context). The context has the values of the event's and is never cancelled.
 	//
-	// Its error, or what it panics with, is the sink's. When the timer called it, it comes
-	// back with the run's next event, with the run's release, or from Emitter.Close.
+	// Its error or panic is the sink's error. If the timer called it, the error comes back with the
+	// run's next event, with the run's release, or from Emitter.Close.
 	Stop func(ctx context.Context, runID string, exceeded agentevents.BudgetExceeded) error
 	// Watch looks for loops, stalls and waste in the runs, and acts on them: see [WatchOptions].
 	// Nil looks for none. Its Stop is the one of the breaker, which is then called for the first
@@ -107,10 +105,10 @@ type Breaker struct {
 	Watch *Watch
 }
 
-// Install returns the options with the breaker in them: as the last sinks, and in Follow,
-// in front of what the Follow of o wants to be recorded. Call it where the emitter is made,
-// so that nothing replaces Follow, and Guard with a Watch. Several breakers are installed one after the other; one
-// may be installed for several emitters, whose runs it keeps apart.
+// Install returns the options with the breaker in them: as the last sinks, and in Follow, before
+// the events of the Follow of o. Call it where the emitter is made, so that nothing replaces
+// Follow, and Guard with a Watch. Several breakers are installed one after the other; one may be
+// installed for several emitters, whose runs it keeps apart.
 func (b Breaker) Install(o agentevents.EmitterOptions) agentevents.EmitterOptions {
 	if b.Watch != nil {
 		o = b.Watch.install(o, b.Stop)
@@ -135,8 +133,7 @@ type breaker struct {
 	timers sync.WaitGroup // that are calling Stop
 }
 
-// A run is what a breaker knows of a run. The emitter's lock of the run guards what
-// mu does not guard.
+// A run is a breaker's state of a run. The emitter's lock of the run guards what mu does not guard.
 type run struct {
 	id       string
 	limits   Limits
@@ -176,8 +173,8 @@ func (s *breaker) WriteEvent(ctx context.Context, ev agentevents.Event) error {
 	return err
 }
 
-// find returns the event's run, or nil when it has no limits. Sequence 0 begins a run: what
-// comes without is late, of a run that was released.
+// find returns the event's run, or nil when it has no limits. Sequence 0 begins a run: an event of
+// an unknown run with another sequence is late, from a run that was released.
 func (s *breaker) find(ev *agentevents.Event) (*run, error) {
 	s.mu.RLock()
 	r := s.runs[ev.RunID]
@@ -226,7 +223,7 @@ func (s *breaker) limits(id string) (limits Limits, err error) {
 // CheckSink returns an error if a limit makes no sense: it must not pass for none.
 func (s *breaker) CheckSink() error { return option.Check("hooks.Limits", s.Limits) }
 
-// ResumeRun counts what was used before.
+// ResumeRun counts the usage of the snapshot.
 func (s *breaker) ResumeRun(_ context.Context, snapshot *agentevents.RunSnapshot) error {
 	r, err := s.begin(snapshot.RunID)
 	if r == nil {
@@ -282,8 +279,8 @@ func (s *breaker) Close() error {
 	return errors.Join(errs...)
 }
 
-// follow returns what records the budget.exceeded of a run. A session event may precede
-// run.started, which nothing else does.
+// follow returns the function that records the budget.exceeded of a run. A session event may
+// precede run.started, which nothing else does.
 func (s *breaker) follow(host func(agentevents.Event) []agentevents.Event) func(agentevents.Event) []agentevents.Event {
 	return func(ev agentevents.Event) []agentevents.Event {
 		var events []agentevents.Event
@@ -419,7 +416,7 @@ func (r *run) take() *agentevents.BudgetExceeded {
 	return over
 }
 
-// contained calls a function of the host, and makes an error of what it panics with.
+// contained calls a function of the host, and returns a panic of it as an error.
 func contained(what string, f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -429,7 +426,7 @@ func contained(what string, f func() error) (err error) {
 	return f()
 }
 
-// count adds what the event says.
+// count adds the usage and the failures of the event.
 func (r *run) count(ev *agentevents.Event) {
 	r.step(agentOf(ev), ev.Step)
 	switch p := ev.Payload.(type) {
@@ -448,7 +445,7 @@ func (r *run) count(ev *agentevents.Event) {
 	}
 }
 
-// agentOf returns what names the agent of an event.
+// agentOf returns the id of the agent of an event.
 func agentOf(ev *agentevents.Event) string { return cmp.Or(ev.AgentID, ev.NodeRunID) }
 
 // step notes the step of an agent.
@@ -465,7 +462,7 @@ func (r *run) step(agent string, step agentevents.Opt[int]) {
 	}
 }
 
-// An outcome is what a return says of a tool, or of the models.
+// An outcome is the result of a return for a tool, or for the models.
 type outcome int
 
 const (

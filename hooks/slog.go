@@ -16,20 +16,20 @@ import (
 //
 //   - event: a group with the event's identity, as [agentevents.Event.LogValue] has it;
 //   - trace_id and span_id, where the event has them;
-//   - the facts of its kind that a person looks for, such as tool, status, duration,
-//     tokens and the code of an error: the words are those of the payload's fields.
-//     Durations are of [slog.KindDuration], which slog's JSON handler writes in nanoseconds.
+//   - the facts of its kind that a person looks for, such as tool, status, duration, tokens and the
+//     code of an error: the words are the names of the payload's fields. Durations have
+//     [slog.KindDuration], which slog's JSON handler writes in nanoseconds.
 //
 // Prompts, texts, arguments, results, messages of errors and names of people are not
 // among them. Deltas are logged like all events, at [slog.LevelDebug]; an event whose level
 // the handler does not take costs some nanoseconds and no memory.
 //
-// Events marked [agentevents.MarkReplayed] are no news: they are logged at
-// [slog.LevelDebug] whatever they say, or an alert would go off again. In
-// [agentevents.SkipReplayed] a logger does not get them at all.
+// Events marked [agentevents.MarkReplayed] are old: they are logged at [slog.LevelDebug] whatever
+// their kind, or an alert would go off again. In [agentevents.SkipReplayed] a logger does not get
+// them at all.
 //
-// The error of the handler is the sink's. A program that goes on without its log puts the
-// logger in [agentevents.BestEffort], and a slow handler behind [agentevents.Buffered].
+// The error of the handler is the sink's. A program that goes on without its log puts the logger in
+// [agentevents.BestEffort], and a slow handler in [agentevents.Buffered].
 //
 // Mirrors: KAOS hook logging.
 type Slog struct {
@@ -38,8 +38,8 @@ type Slog struct {
 	// Level is the level of an event; nil means [LevelOf]. It is called for every event,
 	// concurrently for different runs.
 	Level func(agentevents.Event) slog.Level
-	// Content adds the attribute payload: all of the payload, as JSON, with prompts and
-	// results. It was redacted as the emitter's policy says, and may be long.
+	// Content adds the attribute payload: all of the payload, as JSON, with prompts and results. It
+	// was redacted by the emitter's policy, and may be long.
 	Content bool
 }
 
@@ -134,7 +134,7 @@ func LevelOf(ev agentevents.Event) slog.Level {
 // [agentevents.ModelReturned].
 const codeCancelled = "cancelled"
 
-// facts are the attributes of a record. What an event does not say is left out.
+// facts are the attributes of a record. Absent facts are left out.
 type facts []slog.Attr
 
 func (f *facts) text(key, value string) {

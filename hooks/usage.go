@@ -6,9 +6,9 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// A usage counts tokens and cost of a run as the fold does, because it asks one: what
-// counts once is decided in one place. The fold gets only the events that state usage,
-// without their texts, and those that tell whose it is.
+// A usage counts tokens and cost of a run as the fold does, because it asks one: what counts once
+// is decided in one place. The fold gets only the events that state usage, without their texts, and
+// events that tell whose usage it is.
 //
 // A fold takes its time for a snapshot, in proportion to the agents. So the figures of
 // each event are added to the last snapshot's: no more than that was used, as a figure
@@ -20,14 +20,14 @@ type usage struct {
 	tokens, moreTokens int64 // of the last snapshot; of the events since
 	cost, moreCost     float64
 	agents             map[string]bool // that are known
-	stale              bool            // more may have been used than the sum says
+	stale              bool            // the true usage may be above the sum
 }
 
 var lean = agentevents.FoldOptions{KeepCalls: -1, MaxViolations: -1}
 
 func newUsage() *usage { return &usage{fold: agentevents.NewFold(lean), agents: map[string]bool{}} }
 
-// resume counts what a snapshot has, of which it keeps the agents.
+// resume counts the usage of a snapshot, and keeps its agents.
 func (u *usage) resume(s *agentevents.RunSnapshot) (err error) {
 	own := &agentevents.RunSnapshot{
 		RunState: s.RunState, SchemaVersion: s.SchemaVersion, Status: s.Status, Agents: make(map[string]*agentevents.AgentSnapshot, len(s.Agents)),
@@ -44,7 +44,7 @@ func (u *usage) resume(s *agentevents.RunSnapshot) (err error) {
 	return err
 }
 
-// count gives the event to the fold, if it has something to say about usage.
+// count gives the event to the fold, if it concerns usage.
 func (u *usage) count(ev *agentevents.Event) {
 	var bare agentevents.Payload
 	switch p := ev.Payload.(type) {
@@ -87,7 +87,7 @@ func (u *usage) add(v agentevents.Usage, cost agentevents.Opt[float64]) {
 	u.moreCost += cost.V + v.CostUSD.V
 }
 
-// total returns what was used: exactly, if that is above a limit.
+// total returns the usage: exactly, if it is above a limit.
 func (u *usage) total(l *Limits) (tokens int64, cost float64) {
 	const ulps = 1 + 1e-9 // the sum of floats depends on their order
 	if u.stale || l.Tokens > 0 && plus(u.tokens, u.moreTokens) > l.Tokens || l.CostUSD > 0 && (u.cost+u.moreCost)*ulps > l.CostUSD {
@@ -98,8 +98,8 @@ func (u *usage) total(l *Limits) (tokens int64, cost float64) {
 	return u.tokens, u.cost
 }
 
-// tokensOf returns all tokens: what was sent, which three figures share, and what was
-// generated. The total that a provider reports repeats them.
+// tokensOf returns all tokens: the three figures of the input, and the output. The total that a
+// provider reports repeats them.
 func tokensOf(v agentevents.Usage) int64 {
 	return plus(plus(v.InputTokens, v.OutputTokens), plus(v.CacheCreationInputTokens.V, v.CacheReadInputTokens.V))
 }

@@ -249,7 +249,7 @@ func (r *watched) release(which func(*hold) bool) {
 	r.held = slices.DeleteFunc(r.held, func(h hold) bool { return which(&h) })
 }
 
-// act tells the host of a change, and does what it has chosen.
+// act tells the host of a change, and carries out its choice.
 func (s *watchSink) act(ctx context.Context, r *watched, c *findings.Change) (err error) {
 	if s.o.Found != nil {
 		err = contained("Watch.Found", func() error { return s.o.Found(ctx, *c) })

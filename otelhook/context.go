@@ -11,7 +11,7 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// Context returns ctx with the span of what is at work in the run, so that the spans of
+// Context returns ctx with the span of the current work in the run, so that the spans of
 // instrumented clients are put below it: the model call, the tool call or the agent that ctx
 // carries ([agentevents.ModelCallFromContext], [agentevents.CallFromContext]), or the run. It
 // returns ctx if the hook does not know the run.

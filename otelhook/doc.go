@@ -8,9 +8,8 @@
 //		Sinks: []agentevents.Sink{log, hook},
 //	})
 //
-// It has no exporter and touches no global state: where spans go, how they are sampled
-// and when they are flushed is the provider's. It needs the API of OpenTelemetry only, v1.44.0
-// or later.
+// It has no exporter and touches no global state: the provider decides where spans go, how they are
+// sampled and when they are flushed. It needs the API of OpenTelemetry only, v1.44.0 or later.
 //
 // # What a trace has
 //
@@ -46,10 +45,9 @@
 // agentevents.end.unknown. Attributes that an event carries beside its fields
 // are agentevents.attribute.NAME; texts among them are content.
 //
-// Prompts, arguments, results, reasoning and texts of errors are content, and left out
-// unless Options.Content, or the variable of OpenTelemetry that it names, says where they
-// go. Reasoning needs an option of its own. Names of people, and values of state and memory,
-// are always left out.
+// Prompts, arguments, results, reasoning and texts of errors are content, and left out unless
+// Options.Content, or the variable of OpenTelemetry that it names, is set. Reasoning needs an
+// option of its own. Names of people, and values of state and memory, are always left out.
 //
 // With Options.Logs the events are log records with an event name in place of
 // events of spans: each has the ids of its span, its run, session and agent. Content has
@@ -60,11 +58,11 @@
 //
 //	Logs: otellogs.New(loggerProvider),
 //
-// Frameworks and clients of models make spans of their own. Where the context of Emit has
-// one for the same work (the same operation on the same agent, tool or model), the hook
-// makes none: it puts its attributes on that one, and its ids into the log. The names of the
-// conventions and their metrics are left to who has made it. The SDK's spans can be told
-// so; those of another implementation of the API cannot.
+// Frameworks and clients of models make spans of their own. Where the context of Emit has one for
+// the same work (the same operation on the same agent, tool or model), the hook makes none: it puts
+// its attributes on that one, and its ids into the log. The names of the conventions and their
+// metrics are left to who has made it. That works for the SDK's spans, and not for another
+// implementation of the API.
 //
 // With Options.MeterProvider there are metrics too: durations of runs, agents, tools and
 // model calls, calls of an agent, tokens, cost, handoffs, evaluations, waits for approvals.
@@ -73,31 +71,30 @@
 //
 // # What never ends
 //
-// A span that does not end is never exported. So a span also ends with what it is a part
+// A span that does not end is never exported. So a span also ends with the span that it is a part
 // of, with its run, when the run is idle for too long, when too many are open, and with
-// [Hook.Close]. It ends at the time of its last event and says why in
-// agentevents.closed.reason; it has an error then, unless the run ended well, or waits for
-// people or to go on. A return that comes after that is an event, not a second span.
+// [Hook.Close]. It ends at the time of its last event and has the reason in
+// agentevents.closed.reason; it has an error then, unless the run ended well, or waits for people
+// or to go on. A return that comes after that is an event, not a second span.
 //
-// A span may begin when its parent has ended, as that of an agent which works on in the
-// background, or before, as a wait, an agent or a call that is older than the resumed run's root:
-// what is open when the run is resumed has a span in both traces. Jaeger's pages
-// take that for clock skew, and say so, unless the resource has the attribute ip: spans of one
-// address are of one clock.
+// A span may begin after its parent has ended, as the span of an agent that works on in the
+// background, or before its parent, as a wait, an agent or a call that is older than the resumed
+// run's root: everything that is open when the run is resumed has a span in both traces. Jaeger's
+// pages report that as clock skew, unless the resource has the attribute ip: spans of one address
+// share a clock.
 //
 // # One trace for log and spans
 //
-// Every event gets the ids of its trace and its span before the log has it. A context that
-// a tool is given ([Hook.Context]) puts the spans that the tool makes below its own, and
-// [Environ] does so for a subprocess. With [IDGenerator] in the provider, the ids are those
-// that an export of the log derives.
+// Every event gets the ids of its trace and its span before the log has it. The context of a tool
+// ([Hook.Context]) puts the spans that the tool makes below its own, and [Environ] does so for a
+// subprocess. With [IDGenerator] in the provider, the ids are those that an export of the log
+// derives.
 //
 // # Bursts
 //
-// The batch processor of OpenTelemetry's SDK drops spans silently when its queue is full:
-// a burst of 20,000 may leave 2,560. Stats.Spans counts what the hook has made; if fewer
-// arrive, some were dropped. With OTEL_GO_X_OBSERVABILITY=true the SDK counts them itself, at
-// the global MeterProvider: otel.sdk.processor.span.processed with error.type queue_full. Who
-// needs them all gives the processor a longer queue (WithMaxQueueSize) or lets it block
-// (WithBlocking).
+// The batch processor of OpenTelemetry's SDK drops spans silently when its queue is full: a burst
+// of 20,000 may leave 2,560. Stats.Spans counts the hook's spans; if fewer arrive, some were
+// dropped. With OTEL_GO_X_OBSERVABILITY=true the SDK counts them itself, at the global
+// MeterProvider: otel.sdk.processor.span.processed with error.type queue_full. To keep them all,
+// give the processor a longer queue (WithMaxQueueSize) or let it block (WithBlocking).
 package otelhook

@@ -52,7 +52,7 @@ func foreign(ctx context.Context, s *spans.Span) *data {
 	return d
 }
 
-// operation is the name of an operation, where those of model calls are one.
+// operation is the name of an operation; all operations of model calls share one.
 func operation(name string) string {
 	switch name {
 	case "generate_content", "text_completion":

@@ -39,8 +39,8 @@ const (
 	SemconvLatest Semconv = Semconv(spans.SemconvLatest) // also the names that only the latest has; no schema URL
 )
 
-// Content says where content goes: prompts, arguments, results, texts of agents, questions
-// and errors. It is as redacted as the log is.
+// Content selects the place of content: prompts, arguments, results, texts of agents, questions and
+// errors. Content is redacted in the same way as the log.
 type Content string
 
 // The places.
@@ -51,7 +51,7 @@ const (
 	ContentBoth   Content = "both"
 )
 
-// Events says where events go that are no spans: transitions, audits, handoffs, errors, …
+// Events selects the place of events that have no span: transitions, audits, handoffs, errors, …
 type Events string
 
 // The places.
@@ -70,8 +70,8 @@ const (
 
 // Options configure a [Hook].
 type Options struct {
-	// TracerProvider is the host's. It is required. It copies what it keeps of the attributes and
-	// options that it is given, as the SDK's does: the hook uses their memory again.
+	// TracerProvider is the host's. It is required. It must copy the attributes and options that it
+	// keeps, as the SDK's does: the hook uses their memory again.
 	TracerProvider trace.TracerProvider
 	// MeterProvider is the host's, for metrics. They are recorded of runs that are not
 	// sampled, too, but not of events that are marked replayed. nil means no metrics.
@@ -81,22 +81,22 @@ type Options struct {
 	// that are marked replayed. [New] calls it once, unless Events is EventsOnSpan, with the schema
 	// URL of the scope [ScopeName], which may be empty. nil, or a nil Logger, means no logs.
 	Logs func(schemaURL string) Logger
-	// Events says where events go. The zero value is EventsAuto.
+	// Events selects the place of events. The zero value is EventsAuto.
 	Events Events
 	// Semconv selects the names of GenAI. The zero value is SemconvLatest if the variable
 	// OTEL_SEMCONV_STABILITY_OPT_IN has gen_ai_latest_experimental in its list, else
 	// SemconvShared.
 	Semconv Semconv
-	// Content says where content goes. The zero value is what the variable
-	// OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT says (SPAN_ONLY, EVENT_ONLY,
-	// SPAN_AND_EVENT; true means the last), else ContentNone.
+	// Content selects the place of content. The zero value takes it from the variable
+	// OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT (SPAN_ONLY, EVENT_ONLY, SPAN_AND_EVENT;
+	// true means the last), else ContentNone.
 	Content Content
-	// Reasoning adds what models reason to content on events. Without it, events of
-	// reasoning have its size only.
+	// Reasoning adds the reasoning of models to content on events. Without it, events of reasoning
+	// have its size only.
 	Reasoning bool
-	// Redact returns what is left of content before it is bounded, by the key of its
-	// attribute; the key of a status description is "status". nil means all. It may be
-	// called concurrently for different runs, and must not call the hook.
+	// Redact returns the redacted content before it is bounded, by the key of its attribute; the
+	// key of a status description is "status". nil means all. It may be called concurrently for
+	// different runs, and must not call the hook.
 	Redact func(key, value string) string
 	// ContentBytes bounds one such value. JSON that is longer becomes an object with its
 	// length and its beginning. 0 means 8,192.
@@ -106,15 +106,15 @@ type Options struct {
 	// DeltaCounts counts the parts that a model streams, on the spans of model calls that
 	// the log has the start of, with the time until the first one.
 	DeltaCounts bool
-	// StartMarkers makes a span without duration, agentevents.started, when a run or an
-	// agent begins: back ends see a span only when it has ended, and so what goes on.
+	// StartMarkers makes a span without duration, agentevents.started, when a run or an agent
+	// begins: back ends see a span only after its end, and otherwise nothing of a run that goes on.
 	StartMarkers bool
 	// NewRoot gives every run a trace of its own, with a link to the host's span: for
 	// hosts whose requests are shorter than runs, or are not sampled.
 	NewRoot bool
-	// Attributes returns more attributes of a span that begins, such as those of a back
-	// end. attrs are those that it has; they must not be changed or kept. nil means none. It may
-	// be called concurrently for different runs, and must not call the hook.
+	// Attributes returns more attributes of a span that begins, such as attributes for a back end.
+	// attrs are the span's attributes; they must not be changed or kept. nil means none. It may be
+	// called concurrently for different runs, and must not call the hook.
 	Attributes func(name string, attrs []attribute.KeyValue) []attribute.KeyValue
 	// Findings makes an event agentevents.finding of each finding that begins, and once more when it
 	// has grown tenfold, and counts them by kind: see package findings of the root module. Their
@@ -131,19 +131,19 @@ type Options struct {
 	// MaxOpen bounds the open spans of all runs: beyond it, the runs that were active the
 	// longest ago are closed. One run may have as many. 0 means 10,000.
 	MaxOpen int `least:"0"`
-	// KeepRuns is how many runs without an open span are known, for what comes after the
-	// end and for links. 0 means 1,024.
+	// KeepRuns is the number of runs without an open span that are kept, for late events and for
+	// links. 0 means 1,024.
 	KeepRuns int `least:"0"`
 	// Clock tells the time for IdleTTL. nil means [time.Now].
 	Clock func() time.Time
 }
 
-// A Hook makes spans of events. It is a sink and the tracer of an emitter, and may serve
-// several emitters whose runs have different ids. Do not put it behind Buffered: the
-// parents of runs are found in the context of Emit.
+// A Hook makes spans of events. It is a sink and the tracer of an emitter, and may serve several
+// emitters whose runs have different ids. Do not wrap it in Buffered: the parents of runs are found
+// in the context of Emit.
 //
-// The methods may be called concurrently. They return no errors and wait for nothing but
-// what the provider does when spans start and end.
+// The methods may be called concurrently. They return no errors and wait only for the provider,
+// when spans start and end.
 type Hook struct {
 	o        Options
 	spans    spans.Options
@@ -169,7 +169,7 @@ type Hook struct {
 	}
 }
 
-// A run is what the hook has of one.
+// A run is the hook's state of a run.
 type run struct {
 	h      *Hook
 	id     string
@@ -188,7 +188,7 @@ type run struct {
 	opened atomic.Int64 // spans that are open; 1 while the run is off and not released
 }
 
-// A room has lists that calls of the provider share: what it keeps of them it copies.
+// A room has lists that calls of the provider share: the provider copies the parts that it keeps.
 type room struct {
 	attrs []attribute.KeyValue
 	start []trace.SpanStartOption
@@ -417,7 +417,7 @@ func (r *run) trace(ctx context.Context, ev *agentevents.Event) agentevents.Trac
 	}
 	d := s.Data.(*data)
 	if root := r.m.Root().Data.(*data); !root.recording && r.h.meters == nil && r.h.logger == nil {
-		// A sampler decides for the trace: what is below would not be recorded either.
+		// A sampler decides for the trace: the spans below would not be recorded either.
 		r.m.Close(spans.ReasonShutdown)
 		r.at = root.at
 		r.off.Store(true)
@@ -432,7 +432,7 @@ var kinds = [...]trace.SpanStartOption{
 	spans.KindClient:   trace.WithSpanKind(trace.SpanKindClient),
 }
 
-// data is what the hook knows of a span.
+// data is the hook's state of a span.
 type data struct {
 	run       *run // with of, for a Generator
 	of        *spans.Span
@@ -535,7 +535,7 @@ func (r *run) noted(s *spans.Span, p *spans.Point) {
 	}
 }
 
-// opens counts what is open in the run, and the runs with something open.
+// opens counts the open things of the run, and the runs that have any.
 func (r *run) opens(n int64) {
 	switch now := r.opened.Add(n); {
 	case now == n:
@@ -709,7 +709,7 @@ func (h *Hook) oldest(but *run) (oldest *run) {
 	return oldest
 }
 
-// close closes what the run has open. No lock is held.
+// close closes everything that the run has open. No lock is held.
 func (r *run) close(reason string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -806,7 +806,7 @@ func (h *Hook) ResumeRun(_ context.Context, snapshot *agentevents.RunSnapshot) e
 	return nil
 }
 
-// ReleaseRun closes what is open: nobody records its end. It is called by the emitter.
+// ReleaseRun closes everything that is open: nobody records its end. It is called by the emitter.
 func (h *Hook) ReleaseRun(_ context.Context, runID string) error {
 	if r := h.find(runID); r != nil {
 		r.mu.Lock()

@@ -35,8 +35,8 @@ type LogRecord struct {
 	JSON []int
 }
 
-// log records a point as a log record, which stands alone: it says of what run it is.
-// The context has the span. r.mu is held.
+// log records a point as a log record, which stands alone: it names its run. The context has the
+// span. r.mu is held.
 func (r *run) log(ctx context.Context, p *spans.Point) {
 	if !r.h.logger.Enabled(ctx, int(p.Severity), p.Name) {
 		return

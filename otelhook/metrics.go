@@ -131,7 +131,7 @@ var (
 	tokenKeys = []string{spans.AttrOperation, spans.AttrProvider, spans.AttrRequestModel}
 )
 
-// noted counts a point. The context is of the span, for exemplars.
+// noted counts a point. The context has the span, for exemplars.
 func (x *meters) noted(ctx context.Context, p *spans.Point) {
 	if c, ok := x.points[p.Name]; ok {
 		c.Add(ctx, 1, labels(p.Attributes, c.keys))

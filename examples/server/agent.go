@@ -118,8 +118,8 @@ func stream(ctx context.Context, call *ae.ModelCall, chunks iter.Seq2[chunk, err
 	return "", nil, errors.New("the stream broke off")
 }
 
-// checkBudget stops the run when it has used more than it may. The log knows what all
-// agents of the run have used, also before a pause or a crash.
+// checkBudget stops the run when it has exceeded its budget. The log has the usage of all agents of
+// the run, also from before a pause or a crash.
 func (w *worker) checkBudget(ctx context.Context) error {
 	cost := w.rt.page.Snapshot(w.run.ID()).Usage.CostUSD.V
 	if w.BudgetUSD == 0 || cost <= w.BudgetUSD {

@@ -17,8 +17,8 @@ import (
 	"github.com/agentevents/agentevents/tree"
 )
 
-// demo is a client of the server: it starts runs, follows each, answers what it asks, and
-// prints what came of it.
+// demo is a client of the server: it starts runs, follows each, answers its questions, and prints
+// the outcome.
 func demo(ctx context.Context, out io.Writer, url string, n int) error {
 	defer http.DefaultClient.CloseIdleConnections() // or the server waits for them
 	say := log.New(out, "", 0)
@@ -43,8 +43,8 @@ func demo(ctx context.Context, out io.Writer, url string, n int) error {
 	return nil
 }
 
-// visit starts a run and stays until it is over. Of four runs the first is granted what it
-// asks, the second is not, the third has too small a budget, the fourth is cancelled.
+// visit starts a run and stays until it is over. Of four runs the first gets its approval, the
+// second is refused it, the third has too small a budget, the fourth is cancelled.
 func visit(ctx context.Context, say *log.Logger, url string, i int) (*ae.RunSnapshot, error) {
 	budget := []float64{1, 1, 0.003, 1}[i%4]
 	var started row

@@ -59,8 +59,8 @@ func reply(w http.ResponseWriter, status int, v any) {
 	_ = json.NewEncoder(w).Encode(v) // the reader may be gone
 }
 
-// post returns a handler that does something to an open run. What the run does not allow
-// now is a conflict.
+// post returns a handler that does something to an open run. An act that the run does not allow now
+// is a conflict.
 func (rt *runtime) post(do func(*ae.Run, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		run, ok := rt.em.Lookup(req.PathValue("run"))

@@ -5,9 +5,9 @@
 //	go run ./examples/server -runs 4    a demo: four runs, answered and printed
 //	go run ./examples/server            serves until it is interrupted
 //
-// The log is the runtime's only memory: what it knows of a run it asks the log. A process
-// that is interrupted or killed loses nothing that was recorded, and the next one with the
-// same log goes on. The model and the tools are a script; the rest is what a runtime does.
+// The log is the runtime's only memory: it reads the state of a run from the log. A process that is
+// interrupted or killed loses no recorded event, and the next one with the same log goes on. The
+// model and the tools are a script; the rest is a real runtime.
 //
 //	POST /runs                            {"task":"…","budgetUsd":0.05} starts a run
 //	GET  /runs                            all runs

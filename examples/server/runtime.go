@@ -25,14 +25,14 @@ var (
 type runtime struct {
 	path  string // the log
 	em    *ae.Emitter
-	page  *live.Feed // asked what is known of a run
+	page  *live.Feed // asked for the state of a run
 	model model
 
 	ctx  context.Context // of all runs
 	stop context.CancelCauseFunc
 	work sync.WaitGroup
 
-	mu      sync.Mutex     // orders what starts and stops runs
+	mu      sync.Mutex     // orders the starts and stops of runs
 	running map[string]job // by run id
 }
 
@@ -124,7 +124,7 @@ func (rt *runtime) close(ctx context.Context) error {
 	return rt.em.Close(ctx)
 }
 
-// inputs are what a run is started with.
+// inputs are the inputs of a run.
 type inputs struct {
 	Task      string  `json:"task"`
 	BudgetUSD float64 `json:"budgetUsd"` // 0 means no budget
@@ -191,8 +191,8 @@ func (rt *runtime) halt(run *ae.Run, why error) error {
 	return errors.New("the run is not under way, or is about to stop")
 }
 
-// resume goes on with a run that is paused, or whose process died. What was under way when
-// it died is over: the agents start again and do it once more.
+// resume goes on with a run that is paused, or whose process died. Work that was under way when it
+// died is lost: the agents start again and repeat it.
 func (rt *runtime) resume(run *ae.Run) error {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()

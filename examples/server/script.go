@@ -16,8 +16,8 @@ import (
 // A use is the use of a tool that the model wants.
 type use struct{ id, tool, args string }
 
-// A chunk is a piece of what the model streams: of its reasoning, its text, the arguments
-// of a use, or the end.
+// A chunk is a piece of the model's stream: of its reasoning, its text, the arguments of a use, or
+// the end.
 type chunk struct {
 	reasoning, text, arguments string
 	use                        use // whose arguments
@@ -107,7 +107,7 @@ func pieces(chunks []chunk, text string, piece func(word string) chunk) []chunk 
 	return chunks
 }
 
-// tool is what the tools do: one fails, one panics, one takes too long.
+// tool runs a tool: one fails, one panics, one takes too long.
 func (w *worker) tool(ctx context.Context, u use) (ae.JSON, error) {
 	switch u.tool {
 	case "search":

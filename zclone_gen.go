@@ -1372,7 +1372,7 @@ func cloneRefToRuleError(v *RuleError) *RuleError {
 	return v.clone()
 }
 
-// cloneText copies text, so that it does not keep alive what it was cut from.
+// cloneText copies text, so that it does not keep the longer text alive.
 func cloneText[T ~string](s T) T { return T(strings.Clone(string(s))) }
 
 // clearField sets a field to zero.

@@ -703,8 +703,8 @@ func (v ReportedUsage) MarshalJSON() ([]byte, error) { return v.appendJSON(nil),
 // UnmarshalJSON reads that and skips extra members; the error is a [*LineError].
 func (v *ReportedUsage) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
-// members keeps the books of one object while it is parsed: the fields that
-// were there, and what the struct cannot hold.
+// members keeps the books of one object while it is parsed: the fields that were there, and the
+// members that the struct cannot hold.
 type members struct {
 	seen uint64 // bit n-1 for field n
 	last int    // number of the last field, counted from 1

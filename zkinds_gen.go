@@ -934,8 +934,8 @@ func (*BlackboardItemCreated) index() int { return 71 }
 
 func (*MemoryChanged) index() int { return 72 }
 
-// limited says, by the position in the catalog, whether a payload can hold
-// values that JSON has no text for: floats and times.
+// limited tells, by the position in the catalog, whether a payload can hold values that JSON has no
+// text for: floats and times.
 var limited = [...]bool{
 	false, // SessionStarted
 	false, // SessionCompleted

@@ -41,14 +41,14 @@ func (l *lineSender) Send(_ context.Context, request []byte) error {
 	return err
 }
 
-// A PartialError says that an endpoint took a request and refused some of its spans
+// A PartialError reports that an endpoint took a request and refused some of its spans
 // (partialSuccess in the answer).
 type PartialError struct {
 	Rejected int64  // how many spans it refused; 0 is a warning
-	Message  string // what the endpoint says; may be empty
+	Message  string // message of the endpoint; may be empty
 }
 
-// Error says how many spans were refused, and what the endpoint says.
+// Error has the number of refused spans, and the endpoint's message.
 func (e *PartialError) Error() string {
 	text := fmt.Sprintf("the endpoint refused %d spans", e.Rejected)
 	if e.Message != "" {
@@ -60,10 +60,10 @@ func (e *PartialError) Error() string {
 // A StatusError is an answer that is not a success.
 type StatusError struct {
 	Code    int    // the HTTP status
-	Message string // what the endpoint says; may be empty
+	Message string // message of the endpoint; may be empty
 }
 
-// Error names the status, and what the endpoint says.
+// Error has the status, and the endpoint's message.
 func (e *StatusError) Error() string {
 	text := fmt.Sprintf("the endpoint answered %d %s", e.Code, http.StatusText(e.Code))
 	if e.Message != "" {
@@ -72,16 +72,16 @@ func (e *StatusError) Error() string {
 	return text
 }
 
-// ErrNotOTLP says that an endpoint answers 200 with something that is no answer to OTLP/JSON,
-// as a web page is.
+// ErrNotOTLP means that an endpoint answers 200 with something else than an answer to OTLP/JSON,
+// such as a web page.
 var ErrNotOTLP = errors.New("the answer is not that of an OTLP/HTTP endpoint that speaks JSON")
 
 // A Client posts requests to an OTLP/HTTP endpoint. The fields must not change once it is
 // used. It may be used concurrently.
 //
-// What the endpoint is too busy for (429, 502, 503, 504) and what did not reach it is sent
-// again, after the time that Retry-After says, else after 0.25 s, 0.5 s, 1 s and so on. Sending
-// twice is harmless to back ends that tell spans by their ids, which a replay never changes.
+// Requests for which the endpoint is too busy (429, 502, 503, 504) or that did not reach it are
+// sent again, after the time in Retry-After, else after 0.25 s, 0.5 s, 1 s and so on. Sending twice
+// is harmless to back ends that tell spans by their ids, which a replay never changes.
 type Client struct {
 	// Endpoint is the URL, such as http://localhost:4318; required. The path /v1/traces is
 	// appended unless it ends so.
@@ -92,8 +92,8 @@ type Client struct {
 	Gzip bool
 	// Retries is how often one request is sent again at most; 0 means 4, negative never.
 	Retries int
-	// MaxWait is the longest time before a request is sent again, whatever Retry-After
-	// says; 0 means 30 s.
+	// MaxWait is the longest time before a request is sent again, also if Retry-After is longer; 0
+	// means 30 s.
 	MaxWait time.Duration `least:"0"`
 	// HTTP does the requests; nil means a client that waits 30 s for an answer and
 	// follows no redirect, so that keys go to no other host.
@@ -111,8 +111,8 @@ const (
 	maxMessage     = 512      // bytes of an endpoint's message that an error keeps
 )
 
-// URL returns where requests go. The error is that of an Endpoint that is no URL of HTTP; it
-// does not show it, as it may hold a key.
+// URL returns the address of requests. The error means that Endpoint is not an HTTP URL; it does
+// not show the Endpoint, which may hold a key.
 func (c *Client) URL() (*url.URL, error) {
 	u, err := url.Parse(c.Endpoint)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -124,8 +124,8 @@ func (c *Client) URL() (*url.URL, error) {
 	return u, nil
 }
 
-// Send posts one request. It returns a [*StatusError], a [*PartialError], [ErrNotOTLP], or what
-// kept the request from being answered; ctx ends it.
+// Send posts one request. It returns a [*StatusError], a [*PartialError], [ErrNotOTLP], or the
+// error that kept the request from being answered; ctx ends it.
 func (c *Client) Send(ctx context.Context, request []byte) error {
 	if err := option.Check("otlpjson.Client", c); err != nil {
 		return err
@@ -167,8 +167,7 @@ func (c *Client) Send(ctx context.Context, request []byte) error {
 	}
 }
 
-// post sends once. again says that it may help to send again, after a time unless that is
-// negative.
+// post sends once. again means that a retry may help, after the time unless that is negative.
 func (c *Client) post(ctx context.Context, u *url.URL, body []byte) (after time.Duration, again bool, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), bytes.NewReader(body))
 	if err != nil {
@@ -230,7 +229,7 @@ func partial(answer []byte) error {
 	return &PartialError{n, clip(p.ErrorMessage)}
 }
 
-// message returns what the answer of a failure says: the message of a Status, else nothing.
+// message returns the message of a Status in the answer of a failure, or "".
 func message(answer []byte) string {
 	var status struct {
 		Message string `json:"message"`

@@ -8,19 +8,17 @@
 //	}
 //	err = x.Close(ctx)
 //
-// A run is a trace. Spans have the ids that the log recorded or, without these, ids that are
-// made of those of the run: exported again, a log gives the same spans, which back ends that
-// know spans by their ids show once. A back end that has the live spans of the run may show
-// them twice, since the makers of the two differ: Jaeger does. Spans that the log leaves open,
-// as after a crash, end with their last event. Nothing is dated 1970 for want of a time: see
-// [Counts]. Only traces are exported: metrics of a replay would count twice what was counted
-// live.
+// A run is a trace. Spans have the ids that the log recorded or, without these, ids derived from
+// the run's ids: exported again, a log gives the same spans, which back ends that know spans by
+// their ids show once. A back end that has the live spans of the run may show them twice, since the
+// makers of the two differ: Jaeger does. Spans that the log leaves open, as after a crash, end with
+// their last event. Nothing is dated 1970 for want of a time: see [Counts]. Only traces are
+// exported: metrics of a replay would repeat the live counts.
 //
-// A run that another process went on with was two traces, if an OpenTelemetry hook sent it
-// while it ran. It is so again if the log recorded the ids: the second trace begins with the
-// run.resumed of another trace id, and links to the first; agents and calls that are open then
-// are in both. Without ids a log does not say that a process let a run go, and the run is one
-// trace.
+// A run that another process went on with was two traces, if an OpenTelemetry hook sent it while it
+// ran. It is so again if the log recorded the ids: the second trace begins with the run.resumed of
+// another trace id, and links to the first; agents and calls that are open then are in both.
+// Without ids a log does not show that a process released a run, and the run is one trace.
 //
-// Prompts, texts, arguments and results stay out of the spans unless [Options] say otherwise.
+// Prompts, texts, arguments and results stay out of the spans unless [Options] include them.
 package otlpjson

@@ -15,13 +15,13 @@ import (
 // scope is the instrumentation scope of the spans.
 const scope = "github.com/agentevents/agentevents/otlpjson"
 
-// The flags of a span: it is sampled, and whether its parent is of another process.
+// The flags of a span: it is sampled, and whether its parent belongs to another process.
 const (
 	flagsLocal  = 0x101
 	flagsRemote = 0x301
 )
 
-// frame returns what stands before and after the spans of a request.
+// frame returns the text before and after the spans of a request.
 func frame(o *Options) (head, tail []byte) {
 	head = append(head, `{"resourceSpans":[{"resource":{"attributes":[`...)
 	resource := map[string]string{"service.name": o.Service}
@@ -42,7 +42,7 @@ func frame(o *Options) (head, tail []byte) {
 }
 
 // appendSpan appends the JSON of a span: ids are hex, times are strings, enums are numbers, and
-// what has no value is left out.
+// members without a value are left out.
 func appendSpan(dst []byte, s *spans.Span) []byte {
 	dst = append(dst, `{"traceId":"`...)
 	dst = hex.AppendEncode(dst, s.TraceID[:])
@@ -107,7 +107,7 @@ func appendSpan(dst []byte, s *spans.Span) []byte {
 	return append(dst, '}')
 }
 
-// separator returns what stands before the element i of a list.
+// separator returns the text before the element i of a list.
 func separator(i int, open string) string {
 	if i == 0 {
 		return open

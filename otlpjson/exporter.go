@@ -37,7 +37,7 @@ type Options struct {
 	MaxSpans, MaxBytes int `least:"0"`
 }
 
-// Counts say what became of a log.
+// Counts has the numbers of exported spans and of events without one.
 type Counts struct {
 	Events   int            // exported or not
 	Runs     int            // as many as traces, but for runs that were resumed
@@ -45,13 +45,13 @@ type Counts struct {
 	Requests int            // sent
 	Rejected int64          // spans that an endpoint refused
 	Closed   map[string]int // spans that the log leaves open, by the attribute agentevents.closed.reason
-	Repeated int            // events left out: their sequence does not come after those of their run
+	Repeated int            // events left out: their sequence is not above the earlier ones of their run
 	Late     int            // events left out: they come long after the end of their run
 	Unplaced int            // events that no span shows: theirs has ended, or there is none
-	Unopened int            // ends of what has not begun; those of runs that go on are counted by Close
-	Untimed  int            // events without a time: they get that of the event before in their run, else of the first that has one
+	Unopened int            // ends without a beginning; Close counts those of runs that go on
+	Untimed  int            // events without a time: they get the time of the event before in their run, else of the first that has one
 	Timeless int            // events left out: no event of their run has a time, or none of the first 64; Close counts the last ones
-	NoDate   int            // events of 1970: their clock says no date, and back ends show no spans so old unless asked
+	NoDate   int            // events of 1970: their clock has no date, and back ends show no spans so old unless asked
 }
 
 // An Exporter turns the events of a log into spans and sends them in requests. The same
@@ -100,8 +100,8 @@ func NewExporter(to Sender, o Options) *Exporter {
 }
 
 // Export adds an event. It sends a request when that is full. After an error, which ends the
-// export, it returns that again, and after Close [agentevents.ErrClosed]. What endpoints refuse
-// is no error before [Exporter.Close].
+// export, it returns that again, and after Close [agentevents.ErrClosed]. Refusals by endpoints are
+// reported by [Exporter.Close].
 func (x *Exporter) Export(ctx context.Context, ev *agentevents.Event) error {
 	if err := x.usable(); err != nil {
 		return err
@@ -133,9 +133,9 @@ func (x *Exporter) usable() error {
 	return x.err
 }
 
-// Close ends the spans that the log leaves open, at the times of their last events, and sends
-// what is left. The error is that of the request that was lost, else the [*PartialError] of all
-// spans that were refused, with the first message.
+// Close ends the spans that the log leaves open, at the times of their last events, and sends the
+// rest. The error is the lost request's, else the [*PartialError] of all spans that were refused,
+// with the first message.
 func (x *Exporter) Close(ctx context.Context) error {
 	x.ctx = ctx
 	if x.usable() == nil {
@@ -152,7 +152,7 @@ func (x *Exporter) Close(ctx context.Context) error {
 	return nil
 }
 
-// Counts returns what became of the events so far.
+// Counts returns the counts so far.
 func (x *Exporter) Counts() Counts {
 	c := x.counts
 	if x.log == nil {

@@ -1,22 +1,21 @@
-// Package chain links the lines of a log: each line says the hash of the line
-// before it and its own, so that a line that is changed, removed, inserted or moved
-// shows.
+// Package chain links the lines of a log: each line has the hash of the line before it and its own,
+// so that a line that is changed, removed, inserted or moved shows.
 //
 // A chained line is a JSON object that ends, byte for byte, in
 //
 //	,"prev":"<64 hex digits>","hash":"<64 hex digits>"}
 //
-// in lower case. Prev is the hash of the line before in the order of the file, of
-// whatever run, and across the segments of a log; zeros when there is none. Hash is the
-// SHA-256 of the line's bytes before `,"hash":`, so it covers prev, and with it
-// everything before. The two members belong to the file, not to the event: who reads
-// events takes them off. Members of these names in any other form are the event's own.
+// in lower case. Prev is the hash of the line before in the order of the file, of whatever run, and
+// across the segments of a log; zeros when there is none. Hash is the SHA-256 of the line's bytes
+// before `,"hash":`, so it covers prev, and with it everything before. The two members belong to
+// the file, not to the event: readers remove them. Members of these names in any other form are the
+// event's own.
 //
 // The head of a log is the hash of its last line that was synced, kept in a file of its
 // own: without it, lines removed at the end do not show.
 //
-// There is no key. Who can write the whole rest of the log and its head can make a
-// chain that holds.
+// There is no key. Anybody who can write the whole rest of the log and its head can make a chain
+// that holds.
 package chain
 
 import (
@@ -31,7 +30,7 @@ type Hash [sha256.Size]byte
 // String returns the hash as 64 hexadecimal digits in lower case.
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 
-// ParseHash reads what String returns, and nothing else.
+// ParseHash reads only the form that String returns.
 func ParseHash(text string) (Hash, bool) { return parseHash(text) }
 
 func parseHash[T string | []byte](text T) (h Hash, ok bool) {
@@ -74,7 +73,7 @@ const (
 	HeadSize = len(head) + digits + len(end)
 )
 
-// A Link is what a chained line says of its place.
+// A Link is the place of a chained line.
 type Link struct {
 	Prev Hash // of the line before
 	Hash Hash // of the line itself
@@ -94,9 +93,8 @@ func Append(dst, line []byte, before Hash) ([]byte, Hash) {
 	return append(dst, `"}`...), sum
 }
 
-// find returns the link of a line that is given without its last brace, and the length
-// of what stands before the link, 0 when there is none. Most lines are told by their
-// last byte.
+// find returns the link of a line that is given without its last brace, and the length of the text
+// before the link, 0 without a link. Most lines are told by their last byte.
 func find[T string | []byte](body T) (int, Link) {
 	n := len(body) - Size
 	if n < len(`{"":0`) || body[len(body)-1] != '"' {
@@ -209,7 +207,7 @@ func AppendHead(dst []byte, last Hash) []byte {
 	return append(dst, end...)
 }
 
-// ParseHead reads what [AppendHead] writes, and nothing else.
+// ParseHead reads only the form that [AppendHead] writes.
 func ParseHead(text []byte) (Hash, bool) {
 	if len(text) != HeadSize || string(text[:len(head)]) != head || string(text[len(head)+digits:]) != end {
 		return Hash{}, false

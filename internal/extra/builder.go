@@ -59,7 +59,7 @@ func (b *Builder) Spelled(field int, name, raw string) { b.add(field, Spelled, n
 // Missing notes that a required field was not in the object.
 func (b *Builder) Missing(field int, name string) { b.add(field, Missing, name, "") }
 
-// Members returns what was collected.
+// Members returns the collected entries.
 func (b *Builder) Members() Members {
 	if len(b.buf) == 0 {
 		return "" // the usual case, without a call
@@ -76,9 +76,9 @@ func (b *Builder) add(after int, what What, name, raw string) {
 	put(b, after, what, text)
 }
 
-// put adds an entry. The fields they follow never go down: members are written in
-// the order of the fields. A spelled member that comes late goes to its place, and
-// an unknown one stays behind those that came before it.
+// put adds an entry. The fields they follow never go down: members are written in the order of the
+// fields. A spelled member that comes late goes to its place, and an unknown one stays after its
+// predecessors.
 func put[T ~string | ~[]byte](b *Builder, after int, what What, text T) {
 	var later []byte // entries that come after this one
 	switch {

@@ -1,5 +1,5 @@
-// Package extra keeps what a JSON object said and its struct cannot hold, so that
-// writing the struct loses nothing:
+// Package extra keeps the parts of a JSON object that its struct cannot hold, so that writing the
+// struct loses nothing:
 //
 //   - members that no field is named after;
 //   - optional members spelled out at their zero value ("" or null or false),
@@ -190,8 +190,8 @@ func one(after int, name, value string) Members {
 	return Members(b.String())
 }
 
-// Map returns m with the text of every member that has a value replaced by what f
-// returns for it. It returns m itself when nothing changes.
+// Map returns m with the text of every member that has a value replaced by f's result. It returns m
+// itself if nothing changes.
 func (m Members) Map(f func(e Entry) string) Members {
 	var b Builder
 	changed := false

@@ -78,8 +78,8 @@ func (v *checker) any(t *typ) bool {
 	return false
 }
 
-// value checks the value of expr. The Go expression name is its place in what
-// is around it; suffix places that.
+// value checks the value of expr. The Go expression name is its place in the surrounding value;
+// suffix is that value's place.
 func (v *checker) value(t *typ, expr, name, suffix string, depth int) {
 	if !v.any(t) {
 		return

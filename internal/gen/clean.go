@@ -31,8 +31,8 @@ func (w *writer) cleanMethod(st *structType) {
 	w.p("return w\n}")
 }
 
-// countSize adds to the size of the line what clean does not look at: names, numbers,
-// words and ids. It is no less than what appendJSON writes of them.
+// countSize adds the parts of the line that clean does not visit: names, numbers, words and ids. It
+// counts at least as much as appendJSON writes.
 func (w *writer) countSize(st *structType) {
 	size := len("{},")
 	var texts []string
@@ -74,8 +74,8 @@ func (w *writer) countSize(st *structType) {
 	}
 }
 
-// mostScalar is no less than the length of a number or a time, and of what is written
-// around a text.
+// mostScalar is an upper bound of the length of a number or a time, and of the text around a
+// string.
 const mostScalar = 40
 
 // isText reports whether a value of the type is a Go string.

@@ -2,9 +2,8 @@ package main
 
 import "fmt"
 
-// writeClone writes zclone_gen.go: deep copies, text included, of records and
-// of the values inside them. What a snapshot keeps of a line must not keep the
-// line alive.
+// writeClone writes zclone_gen.go: deep copies, text included, of records and of the values inside
+// them. The values that a snapshot keeps must not keep their line alive.
 func writeClone(w *writer, m *model) {
 	wanted := map[*structType]bool{}
 	for _, st := range m.structs {

@@ -9,7 +9,7 @@ type helper struct {
 
 var helpers = []helper{
 	{"cloneText", `
-// cloneText copies text, so that it does not keep alive what it was cut from.
+// cloneText copies text, so that it does not keep the longer text alive.
 func cloneText[T ~string](s T) T { return T(strings.Clone(string(s))) }`},
 	{"clearField", `
 // clearField sets a field to zero.
@@ -133,8 +133,8 @@ func errorInside(err *fieldError, name, key string) *fieldError {
 	return err.in(key)
 }`},
 	{"members", `
-// members keeps the books of one object while it is parsed: the fields that
-// were there, and what the struct cannot hold.
+// members keeps the books of one object while it is parsed: the fields that were there, and the
+// members that the struct cannot hold.
 type members struct {
 	seen uint64 // bit n-1 for field n
 	last int    // number of the last field, counted from 1

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// writeKinds writes zkinds_gen.go: what ties kinds, payloads and the catalog
-// together, and the table of rules.
+// writeKinds writes zkinds_gen.go: the links between kinds, payloads and the catalog, and the table
+// of rules.
 func writeKinds(w *writer, m *model) {
 	if len(m.rules) > 0 {
 		w.p("\n// ruleTable has every rule and what its comment states, in source order.")
@@ -52,8 +52,8 @@ switch p := p.(type) {`)
 	}
 
 	w.p(`
-// limited says, by the position in the catalog, whether a payload can hold
-// values that JSON has no text for: floats and times.
+// limited tells, by the position in the catalog, whether a payload can hold values that JSON has no
+// text for: floats and times.
 var limited = [...]bool{`)
 	for _, st := range m.rows {
 		w.p("%t, // %s", hasLimits(st, map[*structType]bool{}), st.name)
@@ -111,9 +111,8 @@ func hasLimits(st *structType, seen map[*structType]bool) bool {
 	return false
 }
 
-// dispatch writes a method that calls, for the kind of an event, what the catalog
-// names. The calls are static: an event that is passed to a function value is moved
-// to the heap.
+// dispatch writes a method that calls, for the kind of an event, the function that the catalog
+// names. The calls are static: an event that is passed to a function value is moved to the heap.
 func (w *writer) dispatch(m *model, doc, signature, result, what, receiver, rest string) {
 	w.p("\n%s\nfunc %s {\nswitch sub.index {", doc, signature)
 	cases := map[string][]string{}

@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// A model is what the source says.
+// A model is the parsed source.
 type model struct {
 	pkg     string
 	structs []*structType // all of them, in source order
@@ -38,14 +38,14 @@ type model struct {
 // A row is a row of the catalog.
 type row struct {
 	constant string
-	does     map[string]string // methods by what they are for: check, apply, show
+	does     map[string]string // methods by their purpose: check, apply, show
 	pos      token.Pos
 }
 
-// A rule is a constant of type Rule and what its comment states.
+// A rule is a constant of type Rule and the statement in its comment.
 type rule struct{ constant, statement string }
 
-// A role is what a struct is for.
+// A role is the purpose of a struct.
 type role int
 
 const (
@@ -226,8 +226,7 @@ func (m *model) collectValue(decl *ast.GenDecl, spec *ast.ValueSpec) {
 	}
 }
 
-// collectRule reads the statement of a rule from its comment: what stands behind
-// the colon.
+// collectRule reads the statement of a rule from its comment: the text after the colon.
 func (m *model) collectRule(decl *ast.GenDecl, spec *ast.ValueSpec) {
 	doc := spec.Doc
 	if doc == nil {
@@ -287,8 +286,7 @@ func keyed(e ast.Expr) iter.Seq2[string, ast.Expr] {
 	}
 }
 
-// classify finds out what st is for. Structs that are not on the wire leave
-// the model.
+// classify finds the role of st. Structs that are not on the wire leave the model.
 func (m *model) classify(st *structType) {
 	tagged, open := false, false
 	for _, f := range st.syntax.Fields.List {
@@ -340,8 +338,7 @@ const maxFields = 64
 
 var jsonName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// readFields reads the fields of st, and first those of the structs that it
-// embeds.
+// readFields reads the fields of st, after the fields of the structs that it embeds.
 func (m *model) readFields(st *structType) {
 	if m.built[st.name] != st || st.read {
 		return

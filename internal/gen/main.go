@@ -7,8 +7,7 @@
 //
 // # What it reads
 //
-// It generates for every struct that has a field with a json tag, and sorts
-// them by what else they are:
+// It generates for every struct that has a field with a json tag, and sorts them into three groups:
 //
 //   - a payload has a constant of type Kind, named Kind and the struct's name,
 //     and a row in the catalog;
@@ -69,8 +68,7 @@ func main() {
 	}
 }
 
-// run writes the generated files of the package in dir, or compares them with
-// what is there.
+// run writes the generated files of the package in dir, or compares them with the existing ones.
 func run(dir string, check bool) error {
 	files, err := generate(dir)
 	if err != nil {

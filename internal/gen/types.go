@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A shape says which code a type needs.
+// A shape decides which code a type needs.
 type shape int
 
 const (
@@ -27,7 +27,7 @@ const (
 	optShape                  // Opt
 )
 
-// A typ is the type of a field or of what is inside it.
+// A typ is the type of a field, or of a part of it.
 type typ struct {
 	shape  shape
 	name   string      // as Go spells it
@@ -35,8 +35,8 @@ type typ struct {
 	object *structType // of a structShape
 }
 
-// A scalar says how a shape without insides goes to and from JSON. In the
-// formats, %[1]s is a Go expression of the type and %[2]s the type's name.
+// A scalar tells how a shape without parts goes to and from JSON. In the formats, %[1]s is a Go
+// expression of the type and %[2]s the type's name.
 type scalar struct {
 	append  string // an expression: dst with the JSON text appended
 	read    string // an expression: the next value of s, and an error

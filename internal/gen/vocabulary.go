@@ -98,7 +98,7 @@ func parseMirrors(doc string) (map[string][]string, error) {
 	mirrors := map[string][]string{}
 	for _, part := range strings.Split(text, "; ") {
 		if part == "no document" {
-			break // what follows says why the kind exists
+			break // the rest is the reason why the kind exists
 		}
 		i := slices.IndexFunc(documents, func(doc string) bool { return strings.HasPrefix(part, doc+" ") })
 		if i < 0 {

@@ -13,15 +13,13 @@ const hexDigits = "0123456789abcdef"
 // AppendString appends s to dst as a quoted JSON string and returns the
 // extended slice.
 //
-// It escapes what JSON requires and nothing else: the quote, the backslash and
-// the control characters below U+0020, with the short forms \b, \f, \n, \r and
-// \t where they exist and \u00xx in lower case otherwise. Each byte of s that is
-// not part of valid UTF-8 is written as U+FFFD.
+// It escapes only the characters that JSON requires: the quote, the backslash and the control
+// characters below U+0020, with the short forms \b, \f, \n, \r and \t where they exist and \u00xx
+// in lower case otherwise. Each byte of s that is not part of valid UTF-8 is written as U+FFFD.
 func AppendString(dst []byte, s string) []byte {
-	// The bytes of s are moved a word at a time, and a word is stored before it
-	// is known how much of it may stay: what follows overwrites the rest. So
-	// there is always room for what is left of s and a few bytes more, and b is
-	// dst with its spare capacity, of which n bytes are written.
+	// The bytes of s are moved a word at a time, and a word is stored before it is known how much
+	// of it may stay: later bytes overwrite the rest. So there is always room for the rest of s and
+	// a few bytes more, and b is dst with its spare capacity, of which n bytes are written.
 	n := len(dst)
 	b := dst[:cap(dst)]
 	if len(b)-n < len(s)+appendSlack {
@@ -131,9 +129,8 @@ func appendRest(b []byte, n int, s string, i int) []byte {
 	return b[:n+1]
 }
 
-// appendSlack is the room that AppendString wants beyond the text that is left:
-// for the closing quote, for what an escape is longer than its byte, and for the
-// rest of a word.
+// appendSlack is the room that AppendString wants beyond the text that is left: for the closing
+// quote, for the extra length of an escape, and for the rest of a word.
 const appendSlack = 16
 
 // growTo returns b with room for at least room bytes more and with all of its

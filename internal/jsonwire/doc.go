@@ -1,7 +1,6 @@
-// Package jsonwire holds the JSON primitives under a reader and a writer of one
-// JSON object per line: functions that append values to a byte slice, a
-// [Scanner] that reads values from a string, and a few functions over whole
-// values. It knows nothing of what the values mean.
+// Package jsonwire holds the JSON primitives under a reader and a writer of one JSON object per
+// line: functions that append values to a byte slice, a [Scanner] that reads values from a string,
+// and a few functions over whole values. It does not know the meaning of the values.
 //
 // The package is strict where [encoding/json] is lenient. It reads exactly the
 // texts that RFC 8259 describes, minus those that its section 4 and RFC 7493

@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// A SyntaxError describes a text that is not what its reader expects: malformed
-// JSON, or a value of another type or outside the range that was asked for.
+// A SyntaxError describes a text that its reader does not expect: malformed JSON, or a value of
+// another type or outside the range that was asked for.
 type SyntaxError struct {
 	Offset int    // byte offset of the offending place in the text
-	Msg    string // what was found and what was expected, without the offset
+	Msg    string // the found and the expected text, without the offset
 }
 
 // Error returns the message followed by the offset.
@@ -22,15 +22,14 @@ func errorAt(offset int, msg string) error {
 	return &SyntaxError{Offset: offset, Msg: msg}
 }
 
-// unexpected returns the error for finding what is at text[i:] instead of want.
+// unexpected returns the error for text[i:] in place of want.
 func unexpected(text string, i int, want string) error {
 	return errorAt(i, "found "+describe(text, i)+", expected "+want)
 }
 
-// Errors go to program logs, which redaction does not reach. All errors of the
-// library, also those of other packages, take what they show of an event from the
-// functions below: an id, a name or a word at a bounded length, and of all else the
-// type and the length.
+// Errors go to program logs, which redaction does not reach. All errors of the library, also those
+// of other packages, take the quoted parts of an event from the functions below: an id, a name or a
+// word at a bounded length, and of all else the type and the length.
 
 // maxBrief is how many bytes an error shows of one id, name or word.
 const maxBrief = 64
@@ -62,8 +61,8 @@ func BriefName(s string) string {
 	return Brief(s)
 }
 
-// Word returns what stands in the place of a word of a closed list: quoted if it is a
-// word, and described otherwise.
+// Word returns a word of a closed list as errors show it: quoted if it is a word, and described
+// otherwise.
 func Word(s string) string {
 	if isWord(s) {
 		return `"` + s + `"`
@@ -103,7 +102,7 @@ func BriefPointer(p string) string {
 	return b.String()
 }
 
-// Describe says what a JSON value is: its type and its length.
+// Describe describes a JSON value by its type and its length.
 func Describe(raw string) string {
 	what := describe(raw, 0)
 	if raw != "" && (raw[0] == '{' || raw[0] == '[') {
@@ -119,8 +118,8 @@ func ofBytes(n int) string {
 	return " of " + strconv.Itoa(n) + " bytes"
 }
 
-// describe names what starts at text[i:], which may be malformed. It shows a single
-// character that is no letter or digit; of a longer token it says the length.
+// describe names the token at text[i:], which may be malformed. It shows a single character that is
+// neither letter nor digit; it gives the length of a longer token.
 func describe(text string, i int) string {
 	if i >= len(text) {
 		return "end of text"

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// escapes says which escapes a string has, a set of bits.
+// escapes is a set of bits for the escapes that a string has.
 type escapes uint8
 
 const (
@@ -17,9 +17,8 @@ const (
 	otherEscape
 )
 
-// scanString validates the string whose opening quote is text[i] and returns the
-// offset after its closing quote and the escapes in it. The error is that of the
-// first byte that is wrong.
+// scanString validates the string whose opening quote is text[i] and returns the offset after its
+// closing quote and the escapes in it. The error concerns the first wrong byte.
 func scanString(text string, i int) (end int, found escapes, err error) {
 	for i++; ; {
 		if i+8 <= len(text) {
@@ -156,9 +155,9 @@ func hexEscape(text string, i int) (r rune, ok bool) {
 	return r, true
 }
 
-// unescape returns the string that raw, the part between the quotes, stands for.
-// Since [Pointer] uses it on texts that nobody has validated, it takes everything:
-// lone surrogates become U+FFFD and what is no escape stands for itself.
+// unescape returns the string that raw, the part between the quotes, stands for. Since [Pointer]
+// uses it on texts that nobody has validated, it takes everything: lone surrogates become U+FFFD,
+// and an invalid escape stands for itself.
 func unescape(raw string) string {
 	var b strings.Builder
 	b.Grow(len(raw))
@@ -470,8 +469,8 @@ func usualTime(str string) bool {
 	return false
 }
 
-// parseTime converts an RFC 3339 time. If s is not one, msg says what is wrong
-// with it and at is the offset in s where.
+// parseTime converts an RFC 3339 time. If s is not one, msg describes the fault and at is its
+// offset in s.
 func parseTime(s string) (t time.Time, at int, msg string) {
 	const layout = "0000-00-00T00:00:00"
 	if len(s) <= len(layout) || s[4] != '-' || s[7] != '-' || s[10] != 'T' || s[13] != ':' || s[16] != ':' {

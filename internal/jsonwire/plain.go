@@ -2,10 +2,10 @@ package jsonwire
 
 import "strings"
 
-// The methods of this file are for a caller that knows how its text mostly
-// goes on. Each consumes lead and a value after it if exactly that is next, in
-// the form in which the functions Append write it, and without whitespace. If
-// not, it consumes nothing and the caller asks for what is there.
+// The methods of this file are for a caller that knows how its text mostly goes on. Each consumes
+// lead and a value after it if exactly that is next, in the form in which the functions Append
+// write it, and without whitespace. If not, it consumes nothing and the caller reads the value in
+// the general way.
 
 // Literal consumes lead.
 func (s *Scanner) Literal(lead string) bool {

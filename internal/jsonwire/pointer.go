@@ -37,9 +37,8 @@ func Pointer(text string, offset int) string {
 			return "" // after the root
 		}
 
-		// Each case decides where the token at i ends, whether it may stand
-		// here, and what the path and the state are past it. Until then the
-		// path is that of the token itself.
+		// Each case decides where the token at i ends, whether it may stand here, and what the path
+		// and the state are past it. Until then the path is the token's own.
 		c := text[i]
 		switch {
 		case c == '}' && top != nil && !top.array && (state == name || state == comma),
@@ -171,9 +170,8 @@ func Untoken(token string) string {
 	return pointerUnescaper.Replace(token)
 }
 
-// lenientScalar returns the end of the string, number or literal at text[i:],
-// and whether it is complete, so that the offset after it is no part of it. It
-// returns i if there is nothing of the kind.
+// lenientScalar returns the end of the string, number or literal at text[i:], and whether it is
+// complete, so that the offset after it does not belong to it. It returns i without such a token.
 func lenientScalar(text string, i int) (end int, complete bool) {
 	switch c := text[i]; {
 	case c == '"':

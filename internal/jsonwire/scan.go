@@ -48,10 +48,9 @@ const MaxDepth = 1000
 type Scanner struct {
 	// Brief makes Aside leave escapes as they are. Reset clears it.
 	Brief bool
-	// Odd says that the text may be spelled in another way than the functions
-	// Append write what s read: with whitespace, other escapes, members that were
-	// skipped. While it is not set, there is no need to write the text again to
-	// know how it would look. Callers set it too; Reset clears it.
+	// Odd means that the text may be spelled in another way than the functions Append write it:
+	// with whitespace, other escapes, skipped members. While it is not set, the text equals its
+	// rewritten form. Callers set it too; Reset clears it.
 	Odd bool
 	// Texts, if not nil, is where String writes strings that have escapes, many
 	// in one piece of memory. Reset clears it.
@@ -63,7 +62,7 @@ type Scanner struct {
 	fresh  bool // a container was opened and has had no Member or Elem call yet
 	blanks int  // whitespace bytes that skipValue has passed over
 
-	watch Watch // asked about what skipValue passes, nil once it said yes
+	watch Watch // called for strings that skipValue passes, nil after it returned true
 	ends  *Ends // of the watch
 }
 
@@ -71,15 +70,14 @@ type Scanner struct {
 // is an error of the method that comes across it. Reset("") lets go of a text.
 func (s *Scanner) Reset(text string) { *s = Scanner{text: text} }
 
-// Offset returns the byte offset of what s reads next. After a successful Member
-// or Elem, after Kind, and after a method that failed to read a value, it is
-// that of the next value's first byte.
+// Offset returns the byte offset of the next token. After a successful Member or Elem, after Kind,
+// and after a method that failed to read a value, it is the offset of the next value's first byte.
 func (s *Scanner) Offset() int { return s.pos }
 
 // Text returns the text given to Reset.
 func (s *Scanner) Text() string { return s.text }
 
-// Rest returns the text from what s reads next on.
+// Rest returns the text from the next token on.
 func (s *Scanner) Rest() string { return s.text[s.pos:] }
 
 // CheckUTF8 returns a [*SyntaxError] at the first byte of text that is not part
@@ -192,8 +190,8 @@ func Names(names ...string) []Name {
 	return list
 }
 
-// fieldGuesses is how many names Field tries before it reads what is there:
-// optional members are often left out.
+// fieldGuesses is the number of names that Field tries before it parses the name: optional members
+// are often left out.
 const fieldGuesses = 8
 
 // Field is Member for an object whose members are known and mostly come in the
@@ -304,9 +302,8 @@ func (s *Scanner) Elem() (ok bool, err error) {
 	return true, nil
 }
 
-// Duplicate returns the error, a [*SyntaxError] at the current offset, that says
-// that name occurs twice in an object. The caller of Member keeps track of the
-// names and decides.
+// Duplicate returns the error, a [*SyntaxError] at the current offset, for a name that occurs twice
+// in an object. The caller of Member keeps track of the names and decides.
 func (s *Scanner) Duplicate(name string) error { return duplicate(s.pos, name) }
 
 func duplicate(i int, name string) error {
@@ -479,10 +476,9 @@ func (s *Scanner) Float() (float64, error) {
 	return f, nil
 }
 
-// Millis consumes a number of milliseconds and returns it as a Duration, exact
-// to the nanosecond: the conversion is decimal, and what is finer than a
-// nanosecond is rounded, halves away from zero. It is an error if the next value
-// is not a number or if it is out of range.
+// Millis consumes a number of milliseconds and returns it as a Duration, exact to the nanosecond:
+// the conversion is decimal, and fractions of a nanosecond are rounded, halves away from zero. It
+// is an error if the next value is not a number or if it is out of range.
 func (s *Scanner) Millis() (time.Duration, error) {
 	i := s.next()
 	end, err := scanNumber(s.text, i)
@@ -534,7 +530,7 @@ func (s *Scanner) Time() (time.Time, error) {
 	t, at, msg := parseTime(str)
 	if msg != "" {
 		if found != 0 {
-			at = -1 // offsets in str say nothing about the text
+			at = -1 // offsets in str are not offsets in the text
 		}
 		return time.Time{}, errorAt(i+1+at, "found a time"+ofBytes(len(str))+" with "+msg)
 	}
@@ -576,9 +572,9 @@ func (s *Scanner) Raw() (string, error) {
 	return squeeze(raw, len(raw)-s.blanks), nil
 }
 
-// Kind returns the first byte of the next value, or '0' if that is a digit. The
-// possible results are '{', '[', '"', 't', 'f', 'n', '-' and '0'; and 0 if there
-// is no value here. The value is not consumed, and may turn out malformed.
+// Kind returns the first byte of the next value, or '0' for a digit. The possible results are '{',
+// '[', '"', 't', 'f', 'n', '-' and '0'; and 0 if there is no value here. The value is not consumed,
+// and may turn out malformed.
 func (s *Scanner) Kind() byte {
 	i := s.next()
 	if i >= len(s.text) {
@@ -687,7 +683,7 @@ func (s *Scanner) skipString(i int) (end int, found escapes, err error) {
 	for ; j+8 <= len(text); j += 8 {
 		w := Load64(text, j)
 		m := endings(w)
-		if busy |= Busy(w & (m&-m - 1)); m != 0 { // of what is in front of a quote, and seven of its bits
+		if busy |= Busy(w & (m&-m - 1)); m != 0 { // of the bytes before a quote, and seven bits of it
 			j += firstByte(m)
 			break
 		}

@@ -2,8 +2,8 @@ package jsonwire
 
 import "strconv"
 
-// Taken holds names that are taken. Each has the last number that was put
-// behind it to make another name, or 1.
+// Taken holds names that are taken. Each has the last number that was appended to make another
+// name, or 1.
 type Taken map[string]int
 
 // Add adds a name.

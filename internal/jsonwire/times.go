@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A TimeReader reads the times of a log, in which one second is mostly the same as
-// that of the time before. The zero TimeReader is ready.
+// A TimeReader reads the times of a log, in which most times have the second of the time before.
+// The zero TimeReader is ready.
 type TimeReader struct {
 	second [20]byte // "2006-01-02T15:04:05." of the time read last
 	start  int64    // of that second, in Unix time
@@ -16,7 +16,7 @@ type TimeReader struct {
 type TimeWriter struct {
 	unix  int64                // the second written last
 	text  [len(fixedTime)]byte // of it
-	valid bool                 // text is of unix
+	valid bool                 // text belongs to unix
 }
 
 const fixedTime = `"2006-01-02T15:04:05.000Z"`

@@ -24,16 +24,15 @@ func Compact(raw string) (string, error) {
 // escape, with a byte of [Busy] or with one of its ends, and about numbers of at least
 // LongNumber bytes.
 type Watch interface {
-	// Ends returns what a string of interest may end in.
+	// Ends returns the possible ends of a string of interest.
 	Ends() *Ends
-	// Text reports whether a string is of interest, without its quotes and as it is written,
-	// and says whether that is with escapes.
+	// Text reports whether a string is of interest. raw is its text without quotes; escaped tells
+	// whether it has escapes.
 	Text(raw string, escaped bool) bool
 }
 
-// Ends are ends of texts by their last three letters a, b and c, of which the lowest five
-// bits count: bit a of the word at c<<5|b says that there is one. Of texts of two letters a
-// is any.
+// Ends are ends of texts by their last three letters a, b and c, of which the lowest five bits
+// count: bit a of the word at c<<5|b is set if one exists. Any a is set for texts of two letters.
 type Ends [1 << 10]uint32
 
 // has reports whether a text of n bytes, with the last four in w, may be of interest for its
@@ -50,8 +49,8 @@ func (e *Ends) has(w uint32, n int) bool {
 const LongNumber = 13
 
 // CompactWatched is Compact for a caller that is interested in some strings, at any depth: it
-// reports whether watch said yes to one. After that watch is not asked
-// again. A nil watch says no.
+// reports whether watch returned true for one. After that watch is not called again. A nil watch
+// finds none.
 func CompactWatched(raw string, watch Watch) (compact string, found bool, err error) {
 	s := Scanner{text: raw, watch: watch}
 	if watch != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/agentevents/agentevents/internal/chain"
 )
 
-// ByteOrderMark begins text files of some programs. It says nothing in UTF-8.
+// ByteOrderMark begins text files of some programs. It has no meaning in UTF-8.
 const ByteOrderMark = "\xef\xbb\xbf"
 
 // A Pos is the place of a line.
@@ -32,8 +32,7 @@ type Reader struct {
 	ended bool
 }
 
-// NewReader returns a reader of lines up to max bytes. What a chain has added to a line
-// does not count.
+// NewReader returns a reader of lines up to max bytes. The two members of a chain do not count.
 func NewReader(r io.Reader, max int) *Reader {
 	size := int64(64 << 10)
 	if f, ok := r.(interface{ Stat() (fs.FileInfo, error) }); ok { // many sessions have small files
@@ -90,7 +89,7 @@ func blank(line []byte) bool {
 func (r *Reader) read() ([]byte, error) {
 	line, err := r.in.ReadSlice('\n')
 	if err == io.EOF && len(line) == 0 {
-		r.ended = true // after the newline of the last line there is no other
+		r.ended = true // no line follows the newline of the last one
 		return nil, nil
 	}
 	r.pos.Line++

@@ -10,14 +10,13 @@ import (
 )
 
 const (
-	// MaxPending bounds what a Writer holds back for a destination that fails.
+	// MaxPending bounds the bytes that a Writer keeps for a destination that fails.
 	MaxPending = 16 << 20
 	maxSpare   = 1 << 20 // bytes of memory that a Writer keeps, unless its buffer is larger
 )
 
-// A Writer writes lines. When the destination fails, what could not be written is held
-// back and written before anything else once it works again: no line is torn by a
-// passing failure. It is not for concurrent use.
+// A Writer writes lines. When the destination fails, the unwritten bytes are kept, and written
+// first once it works again: a passing failure tears no line. It is not for concurrent use.
 type Writer struct {
 	w       io.Writer
 	limit   int    // of the buffer
@@ -51,7 +50,7 @@ func (w *Writer) Write(line []byte) error {
 	return w.Flush()
 }
 
-// Flush writes what is pending and keeps what could not be written.
+// Flush writes the pending bytes and keeps those that could not be written.
 func (w *Writer) Flush() error {
 	if len(w.pending) == 0 {
 		return nil
@@ -78,7 +77,7 @@ func (w *Writer) Flush() error {
 // Pending returns how many bytes are not written yet.
 func (w *Writer) Pending() int { return len(w.pending) }
 
-// Discard forgets what is pending and returns how many bytes that is.
+// Discard forgets the pending bytes and returns their number.
 func (w *Writer) Discard() int {
 	n := len(w.pending)
 	w.pending = nil

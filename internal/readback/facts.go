@@ -1,5 +1,5 @@
-// Package readback compares events with what a reader of their lines gets back, and
-// the differences with the losses that were listed.
+// Package readback compares events with the events that a reader gets from their lines, and the
+// differences with the listed losses.
 package readback
 
 import (
@@ -211,7 +211,7 @@ func (d Difference) Brief() string {
 	return fmt.Sprintf("%s: %s became %s", jsonwire.BriefPointer(d.Pointer), show(d.Before), show(d.After))
 }
 
-// order begins what a difference in the order of members has for a value.
+// order begins the value of a difference in the order of members.
 const order = "members "
 
 // Diff compares two events as native lines, value by value. Raw JSON differs if
@@ -232,7 +232,7 @@ func (f Facts) Diff(after Facts) []Difference {
 	var list []Difference
 	for pointer, text := range f.Leaves {
 		if len(text) == 2 && Nothing(text) && len(after.Orders[pointer]) > 0 {
-			continue // it is no longer empty: its new members are differences
+			continue // it has members now: these are differences
 		}
 		if now := after.Leaves[pointer]; now != text {
 			list = append(list, Difference{pointer, text, now})
@@ -283,7 +283,7 @@ func Nothing(text string) bool {
 	return false
 }
 
-// Says reports whether there is a value other than zero at the place or below it.
+// Says reports whether the place, or one below it, has a value other than zero.
 func (f Facts) Says(pattern string) bool {
 	for pointer, text := range f.Leaves {
 		if Covers(pattern, pointer) && !Nothing(text) {

@@ -19,12 +19,12 @@ type Trip struct {
 	Refused []error             // by event: why it was not written; may be short
 	Text    []byte              // the lines
 	Losses  []dialect.Loss      // that the encoder listed
-	Back    []agentevents.Event // what a decoder makes of the lines
+	Back    []agentevents.Event // the events that a decoder makes of the lines
 	// Ignore are places of native lines where an event may come back different
 	// without a loss.
 	Ignore []string
-	// Derived are places that the document has no member for and the decoder makes
-	// up. The new value is no loss; losing the event's own value is one, Dropped.
+	// Derived are places without a member in the document, which the decoder makes up. The new
+	// value is not a loss; losing the event's own value is one, Dropped.
 	Derived []string
 	Brief   bool // Unlisted does not show values
 
@@ -79,8 +79,8 @@ func (t *Trip) of(kind agentevents.Kind) []dialect.Loss {
 	return list
 }
 
-// Wrote adds an event, the lines that were written when it came, and why it was
-// refused. At the end of the log there is no event.
+// Wrote adds an event, the lines that were written when it came, and the reason if it was refused.
+// At the end of the log the event is missing.
 func (t *Trip) Wrote(ev agentevents.Event, lines []byte, err error) {
 	i := -1
 	if ev.Payload != nil {
@@ -153,9 +153,9 @@ func (t *Trip) Derives(pointer string) bool {
 	return slices.ContainsFunc(t.Derived, func(p string) bool { return Covers(p, pointer) })
 }
 
-// pair finds the event that came back for each event: by id, kind and run if that can be, by id
-// and kind, else on its own line, else by kind in order, of its run if there is one, else by id, else one that the
-// losses say it became.
+// pair finds the event that came back for each event: by id, kind and run if that can be, by id and
+// kind, else on its own line, else by kind in order, of its run if there is one, else by id, else
+// the event that the losses name as its successor.
 func (t *Trip) pair() {
 	free := make([]*agentevents.Event, len(t.Back))
 	for i := range t.Back {
@@ -193,7 +193,7 @@ func (t *Trip) pair() {
 			}
 		}
 	}
-	for j, line := range t.lines { // a line that was made up stands in front of that of an event
+	for j, line := range t.lines { // a made-up line stands before the line of an event
 		if free[j] == nil || line > len(t.wrote) {
 			continue
 		}
@@ -287,7 +287,7 @@ func (t *Trip) compare(i int, facts func(*agentevents.Event) Facts) {
 	}
 	if t.Partner[i] != nil {
 		was := facts(ev)
-		if call, ok := t.called[i]; ok { // the return also says the arguments of the call
+		if call, ok := t.called[i]; ok { // the return also has the arguments of the call
 			was.Leaves = maps.Clone(was.Leaves)
 			was.Leaves["/payload/oneEvent"] = "true"
 			for pointer, text := range facts(&t.Events[call]).Leaves {
@@ -311,14 +311,14 @@ func isArguments(pointer string) bool {
 	return Covers("/payload/arguments", pointer) || Covers("/payload/argumentsSummary", pointer)
 }
 
-// says reports whether an event has a value at the place or below it.
+// says reports whether an event has a value at the place, or below it.
 func (t *Trip) says(ev *agentevents.Event, pointer string) bool {
 	f, err := t.factsOf(ev)
 	return err == nil && f.Under(pointer)
 }
 
-// saidByReturn reports whether the event that came back for call i and return j
-// says a fact of the call in another way.
+// saidByReturn reports whether the event that came back for call i and return j has a fact of the
+// call in another form.
 func (t *Trip) saidByReturn(i, j int, d Difference) bool {
 	back := t.Partner[j]
 	switch d.Pointer {
@@ -449,7 +449,7 @@ func (t *Trip) visible(i int, l dialect.Loss) bool {
 	if call, ok := t.called[i]; ok { // the return has the facts of the call
 		mine = mine || IsOf(l, t.Events[call].Kind())
 		joined = joined || l.Pointer == "/payload/oneEvent"
-		// The call's arguments stand for those of the return.
+		// The call's arguments replace the return's.
 		if l.What == dialect.Dropped && isArguments(l.Pointer) && t.says(ev, l.Pointer) {
 			return true
 		}

@@ -1,6 +1,6 @@
-// Package reentry finds calls that would wait for themselves: a callback calls what
-// waits until the callback returns. It is told by the context that a callback gets
-// and passes on.
+// Package reentry finds calls that would wait for themselves: a callback calls a function that
+// waits until the callback returns. It recognises them by the context that a callback gets and
+// passes on.
 package reentry
 
 import (
@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 )
 
-// A Call is the context that a callback gets. It has the values of the caller's
-// context and is never cancelled. It says what the goroutine of the call holds.
+// A Call is the context that a callback gets. It has the values of the caller's context and is
+// never cancelled. It knows the holders of the call's goroutine.
 //
 // A Call does not change, so a callback may keep it.
 type Call struct {
@@ -24,14 +24,14 @@ type Call struct {
 	outer *Call           // the call during which this one is made; or nil
 }
 
-// A Holder is what a goroutine has for itself while it calls back, such as a lock.
+// A Holder is a resource that a goroutine holds while it calls back, such as a lock.
 type Holder struct {
-	waits atomic.Pointer[Holder] // what the goroutine waits for
+	waits atomic.Pointer[Holder] // the holder that the goroutine waits for
 }
 
 type callKey struct{}
 
-// Of returns the call that ctx is of or derives from, or nil.
+// Of returns the call that ctx is or derives from, or nil.
 func Of(ctx context.Context) *Call {
 	c, _ := ctx.Value(callKey{}).(*Call)
 	return c
@@ -95,7 +95,7 @@ func (c *Call) holding(h *Holder) bool {
 	return false
 }
 
-// waitsFor notes what the goroutine of the call waits for.
+// waitsFor notes the holder that the goroutine of the call waits for.
 func (c *Call) waitsFor(h *Holder) {
 	for ; c != nil; c = c.outer {
 		if c.holds != nil {

@@ -1,5 +1,5 @@
-// Package replay maps a recorded log of any number of runs to spans. It keeps a mapper for
-// every run, closes what the log leaves open, and counts what becomes of no span.
+// Package replay maps a recorded log of any number of runs to spans. It keeps a mapper for every
+// run, closes everything that the log leaves open, and counts events without a span.
 package replay
 
 import (
@@ -26,32 +26,32 @@ type Log struct {
 	ended int    // of them
 }
 
-// Counts say what a log became.
+// Counts has the numbers of spans and of events without one.
 type Counts struct {
 	Runs     int            // those without any time only until they are left out
 	Spans    int            // that have ended
 	Closed   map[string]int // of them, without an event of their end: see spans.ReasonShutdown and its like
-	Repeated int            // events left out: their sequence does not come after those of their run
+	Repeated int            // events left out: their sequence is not above the earlier ones of their run
 	Late     int            // events left out: they come long after the end of their run
 	Unplaced int            // events that no span shows: theirs has ended, or there is none
-	Unopened int            // ends of what has not begun
-	Untimed  int            // events without a time: they get that of the one before, else of the first that has one
+	Unopened int            // ends without a beginning
+	Untimed  int            // events without a time: they get the time of the one before, else of the first that has one
 	Timeless int            // events left out: they have no time, and no event of their run has (or none of the first 64)
-	NoDate   int            // events of 1970: their clock says no date
+	NoDate   int            // events of 1970: their clock has no date
 }
 
 // A run is one run of the log.
 type run struct {
 	m    *spans.Mapper // nil once it is forgotten
 	next uint64        // lowest sequence of the next event
-	low  uint64        // what next was before the last event
+	low  uint64        // the value of next before the last event
 	over bool
 	time time.Time           // of the last event that has one
 	held []agentevents.Event // came before any that has one
 }
 
-// repeats reports whether the run has had the sequence. One between those of the last event
-// and of the event before it is new: then the last one was false.
+// repeats reports whether the run has had the sequence. One between the last event's and the one
+// before is new: then the last one was false.
 func (r *run) repeats(sequence uint64) bool {
 	return sequence < r.next && (sequence < r.low || sequence+1 == r.next)
 }
@@ -119,9 +119,9 @@ func (l *Log) Feed(ev *agentevents.Event) {
 	}
 }
 
-// feed maps an event. One without a time has that of the event before it. Before the first
-// time of the run it waits for that. OTLP has no place for 1970 itself and what was before, and
-// readers make 1970 up where a format has no time, so both count as none.
+// feed maps an event. An event without a time has the time of the event before it. Before the first
+// time of the run it waits for that. OTLP cannot express 1970 and earlier times, and readers make
+// 1970 up where a format has no time, so both count as unknown.
 func (l *Log) feed(r *run, ev *agentevents.Event) {
 	switch {
 	case ev.Time.After(time.Unix(0, 0)):
@@ -160,7 +160,7 @@ func (l *Log) forget() {
 	}
 }
 
-// Close ends what the log leaves open, at the times of the last events.
+// Close ends everything that the log leaves open, at the times of the last events.
 func (l *Log) Close() {
 	for _, r := range l.order {
 		l.release(r)

@@ -5,9 +5,9 @@ import "slices"
 // mostEdits is how many elements a piece of an alignment leaves out at most.
 const mostEdits = 500
 
-// alignSums is align for lists of hashes. Those that only one list has are left out before: they
-// cost nothing. swap says that the second list comes first, so that B and A are aligned as A and
-// B are.
+// alignSums is align for lists of hashes. Hashes that only one list has are left out before: they
+// cost nothing. swap means that the second list comes first, so that B and A are aligned as A and B
+// are.
 func alignSums(swap bool, a, b []uint64, match func(i, j int)) {
 	if swap {
 		alignSums(false, b, a, func(j, i int) { match(i, j) })
@@ -17,7 +17,7 @@ func alignSums(swap bool, a, b []uint64, match func(i, j int)) {
 	align(len(inA), len(inB), func(i, j int) bool { return a[inA[i]] == b[inB[j]] }, func(i, j int) { match(inA[i], inB[j]) })
 }
 
-// shared returns the indexes of what the other list has, too.
+// shared returns the indexes of the elements that the other list has, too.
 func shared(list, other []uint64) (at []int) {
 	has := make(map[uint64]bool, len(other))
 	for _, h := range other {
@@ -84,9 +84,9 @@ func align(n, m int, same func(i, j int) bool, match func(i, j int)) {
 	}
 }
 
-// furthest returns how far in the first list a way comes that leaves out t elements there,
-// before it matches any, and whether the last element that it leaves out is of the first list.
-// The row is that of the ways that leave out an element less in all, by t; -1 is no way.
+// furthest returns how far in the first list a path comes that leaves out t elements there, before
+// it matches any, and whether the last element left out belongs to the first list. row[t] is the
+// furthest position of a path with one deletion fewer, or -1.
 func furthest(row []int32, t, n, m int) (x int, removes bool) {
 	x = -1
 	if t < len(row) && row[t] >= 0 && int(row[t])-t+len(row)-t <= m {

@@ -12,7 +12,7 @@ import (
 	"github.com/agentevents/agentevents/internal/view"
 )
 
-// A Report says what the runs of two logs, A and B, did differently.
+// A Report has the differences between the runs of two logs, A and B.
 type Report struct {
 	Same bool  `json:"same"` // all agents of all runs did the same
 	Runs []Run `json:"runs"` // in the order of A, and then those that only B has
@@ -61,8 +61,8 @@ type Total struct {
 }
 
 // Compare compares the runs of two logs. They are paired by their ids, then by their names and
-// what is asked of them, and by their order if the logs have no id in common. Members of
-// payloads with one of the names are left out, wherever they are.
+// tasks, and by their order if the logs have no id in common. Members of payloads with one of the
+// names are left out, wherever they are.
 func Compare(a, b *Log, ignore ...string) *Report {
 	r := &Report{Same: true, Runs: []Run{}}
 	keys := []func(*run) string{
@@ -122,7 +122,7 @@ type side struct {
 	snapshot *agentevents.RunSnapshot
 	views    *view.Agents
 	pairs    map[*agent]*agent // the agents of the other side
-	names    map[string]string // what stands for the ids of agents that have another one there
+	names    map[string]string // replacements for the ids of agents that have another one there
 }
 
 func newSide(r *run) *side {
@@ -221,8 +221,8 @@ func totals(s *agentevents.RunSnapshot) [len(figures)]agentevents.Opt[float64] {
 		s.Usage.CostUSD, count(calls), count(failed), count(models), count(s.ViolationCount), count(s.Refused)}
 }
 
-// pairings are what agents are paired by: the id and the task; what the agent is and what it and
-// those above it have to do; the id; and then less and less of the second.
+// pairings are the keys by which agents are paired: the id and the task; the role, with the tasks
+// of the agent and of those above it; the id; and then less and less of the second.
 var pairings = []func(*agent) string{
 	func(a *agent) string { return "\x00" + a.id + "\x00" + a.task },
 	func(a *agent) string { return a.what(a.tasks) + "\x00" + a.task },
@@ -237,12 +237,12 @@ var pairings = []func(*agent) string{
 	},
 }
 
-// what says what an agent is: its role and the agents above it.
+// what is the kind of an agent: its role and the agents above it.
 func (a *agent) what(above uint64) string { return a.role + "\x00" + strconv.FormatUint(above, 36) }
 
-// acts compares what two agents did, of which one may be nil. Acts that are the same stand for
-// each other first; between those, acts that have less in common; and so on. So an act more does
-// not make all that follow differ.
+// acts compares the acts of two agents, of which one may be nil. Equal acts are paired first;
+// between those, acts that have less in common; and so on. So an additional act does not make all
+// later ones differ.
 func (c *comparison) acts(a, b *agent) (steps []Step) {
 	a, b = cmp.Or(a, new(agent)), cmp.Or(b, new(agent))
 	swap := slices.CompareFunc(a.done, b.done, func(a, b *act) int { return strings.Compare(a.payload, b.payload) }) > 0

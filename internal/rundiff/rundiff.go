@@ -1,6 +1,6 @@
-// Package rundiff says what two runs did differently. It compares what agents did, agent by
-// agent and in their order, and leaves out what differs between any two runs: ids that
-// were minted, times, durations, tokens, and how text was cut into deltas.
+// Package rundiff finds the differences between two runs. It compares the acts of agents, agent by
+// agent and in their order, and ignores fields that differ between any two runs: minted ids, times,
+// durations, tokens, and how text was cut into deltas.
 //
 // An act is an event, or all events of a tool call, a model call or a block of text. Left
 // out are status changes without a reason, which follow from the acts, and reports of usage,
@@ -19,8 +19,8 @@ import (
 	"github.com/agentevents/agentevents/internal/view"
 )
 
-// A Log is what the runs of a log did. The zero Log has no runs. It is not for concurrent
-// use, but may be compared any number of times.
+// A Log has the acts of the runs of a log. The zero Log has no runs. It is not for concurrent use,
+// but may be compared any number of times.
 type Log struct {
 	runs  map[string]*run
 	order []*run
@@ -28,7 +28,7 @@ type Log struct {
 
 type run struct {
 	id     string
-	asked  uint64 // hash of its name and of what is asked of it; 0 is nothing
+	asked  uint64 // hash of its name and its task; 0 is nothing
 	begun  bool   // an agent has started
 	fold   *agentevents.Fold
 	seen   view.Sequences
@@ -53,7 +53,7 @@ type act struct {
 	sequence uint64
 	phase    string
 	payload  string // as JSON
-	text     []byte // of a block whose deltas are all there is of it
+	text     []byte // of a block that consists of deltas only
 	gone     bool   // a whole block, elsewhere, replaces it
 }
 
@@ -63,8 +63,8 @@ func (l *Log) Run(id string) (*Log, bool) {
 	return &Log{order: []*run{r}, runs: map[string]*run{id: r}}, r != nil
 }
 
-// Add adds the next event of a log. An event that comes again is left out. The error is that of
-// an event that is none.
+// Add adds the next event of a log. An event that comes again is left out. The error means that the
+// event is invalid.
 func (l *Log) Add(ev *agentevents.Event) error { return l.AddLine(agentevents.Line{Event: ev}) }
 
 // AddLine is Add for an event and its line, as [agentevents.Reader.Lines] yields both. It keeps no
@@ -195,7 +195,7 @@ func (a *agent) returned(id string, e *act, call agentevents.Kind) *act {
 	return nil
 }
 
-// merged returns an object with the members of two, those of the second one first.
+// merged returns an object with the members of two, the second one's first.
 func merged(a, b string) string {
 	var o jsonwire.Object
 	for _, object := range [...]string{a, b} {
@@ -213,8 +213,8 @@ func merged(a, b string) string {
 	return string(append(out, '}'))
 }
 
-// delta adds a piece to a block, which is an act where it begins until it is whole. A block
-// without an id ends with the next event that is no delta of it.
+// delta adds a piece to a block, which is an act where it begins until it is whole. A block without
+// an id ends with the next event, unless that is a delta of it.
 func (a *agent) delta(ev *agentevents.Event, kind agentevents.Kind, id, text string) {
 	key := string(kind) + " " + id
 	if id == "" && a.block != kind {
@@ -243,8 +243,8 @@ func (a *agent) whole(e *act, id string) {
 	}
 }
 
-// finish makes the list of what the agent did. A block whose deltas are all there is of it
-// counts as a whole one.
+// finish makes the list of the agent's acts. A block that consists of deltas only counts as a whole
+// one.
 func (a *agent) finish() []*act {
 	a.done = a.done[:0]
 	for _, e := range a.acts {

@@ -20,9 +20,9 @@ import (
 type Act struct {
 	Sequence uint64           `json:"sequence"`        // of its first event
 	Kind     agentevents.Kind `json:"type"`            // of its first event
-	What     string           `json:"what"`            // what was done, and to what: tool.Read
+	What     string           `json:"what"`            // the act and its object: tool.Read
 	Status   string           `json:"status,omitzero"` // how it went
-	Detail   string           `json:"detail,omitzero"` // the member that says most of it
+	Detail   string           `json:"detail,omitzero"` // its most telling member
 	Error    string           `json:"error,omitzero"`
 }
 
@@ -32,7 +32,7 @@ var heads = map[agentevents.Kind]string{
 	agentevents.KindTextCompleted: "text", agentevents.KindTaskAssigned: "task", agentevents.KindAgentTransition: "status",
 }
 
-// details are the members that say most of an act, the most telling first.
+// details are the most telling members of acts, the best first.
 var details = strings.Fields(`argumentsSummary text task prompt goal question issue claim message content decision intent action questions
 	answers command reasoning feedback reason result value outputs evidence inputs definition name description limit model`)
 
@@ -93,9 +93,9 @@ func word(raw string) string {
 	return raw
 }
 
-// Options say how a report is written. The zero Options are usable.
+// Options select the form of a report. The zero Options are usable.
 type Options struct {
-	A, B  string // what the logs are called; default A and B
+	A, B  string // names of the logs; default A and B
 	Color bool
 	Width int  // how many characters a line may have; 0 means 100, negative cuts nothing
 	All   bool // every act, change and agent, however many there are
@@ -107,11 +107,11 @@ const (
 	mostLines = 60 // lines of an agent
 )
 
-// minRepeat is how long two values are together, in bytes, that are not shown again: an answer is
-// that of a text, of a message, of an agent and of a run.
+// minRepeat is the length in bytes, of two values together, from which they are not shown again:
+// one answer is the text's, the message's, the agent's and the run's.
 const minRepeat = 20
 
-// Write writes the report as text: what differs, and how much does not.
+// Write writes the report as text: the differences, and the number of equal acts.
 func (r *Report) Write(w io.Writer, o Options) error {
 	o.A, o.B, o.Width = cmp.Or(o.A, "A"), cmp.Or(o.B, "B"), cmp.Or(o.Width, 100)
 	if o.Width < 0 {
@@ -150,7 +150,7 @@ func (p *printer) line(prefix, mark, text string) {
 	p.out.WriteString(prefix + text + "\n")
 }
 
-// A node is a line and what is below it.
+// A node is a line and the lines below it.
 type node struct {
 	mark  string // -, +, ~ or nothing
 	text  string
@@ -196,7 +196,7 @@ func (p *printer) run(r *Run) {
 	}
 	var root node
 	var same []string
-	for _, itself := range [...]bool{false, true} { // what agents did says more than what the run says of it
+	for _, itself := range [...]bool{false, true} { // the acts of agents tell more than the run's own members
 		for i := range r.Agents {
 			a := &r.Agents[i]
 			mark := ""
@@ -231,7 +231,7 @@ func (p *printer) run(r *Run) {
 	}
 }
 
-// mark returns what stands before a step.
+// mark returns the sign before a step.
 func (s *Step) mark() string {
 	switch {
 	case s.Same > 0:
@@ -244,7 +244,7 @@ func (s *Step) mark() string {
 	return "~"
 }
 
-// steps adds what two agents did. Rows of acts that differ in the same way are cut, and so is
+// steps adds the acts of two agents. Rows of acts that differ in the same way are cut, and so is
 // the whole.
 func (p *printer) steps(n *node, steps []Step) {
 	for i := 0; i < len(steps); {
@@ -319,7 +319,7 @@ func (a *Act) String() string {
 	return text
 }
 
-// text returns the change on a line. Of long texts it has what differs.
+// text returns the change on a line. Of long texts it has only the difference.
 func (c *Change) text(room int) string {
 	a, b := cmp.Or(string(c.A), "absent"), cmp.Or(string(c.B), "absent")
 	if a[0] == '"' && b[0] == '"' && max(len(a), len(b)) > room {
@@ -361,7 +361,7 @@ func title(a, b *Party) string {
 	return text
 }
 
-// both returns what two sides have.
+// both returns the shared part of two sides.
 func both(a, b string) string {
 	if a == b {
 		return a

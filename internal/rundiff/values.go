@@ -14,7 +14,7 @@ import (
 
 // A Change is a member in which two acts differ.
 type Change struct {
-	At string           `json:"at"`         // JSON pointer into the payload: of A, but of B for what only B has
+	At string           `json:"at"`         // JSON pointer into the payload: of A, but of B for members that only B has
 	A  agentevents.JSON `json:"a,omitzero"` // absent if only B has the member
 	B  agentevents.JSON `json:"b,omitzero"`
 }
@@ -26,17 +26,17 @@ var varies = setOf(strings.Fields(`callId modelCallId retryOf messageId blockId 
 	usage modelUsage cumulative costUsd totalCostUsd totals statedTokens tokens tokenCount totalTokens totalAgents estimatedTokens tokensBefore tokensAfter
 	inputTokens outputTokens stateBytes numTurns refused actual observed turn turnIndex iteration round index oneEvent lifecycle`)...)
 
-// typed are the members of the vocabulary with members of the vocabulary. What is in others is
-// content, and compared as it stands.
+// typed are the members of the vocabulary with members of the vocabulary. Other members are
+// content, and compared unchanged.
 var typed = setOf("agent", "from", "to", "message", "error", "command", "toolCalls", "questions", "steps")
 
 // refs are the members that name an agent.
 var refs = setOf("agentId", "parentAgentId", "from", "to", "assignedAgent", "sourceAgent", "verifierAgentId")
 
-// subjects are the members that say what an act is about.
+// subjects are the members that name the subject of an act.
 var subjects = setOf("toolId", "checkpointId", "stepId", "edgeId", "path", "op", "subject", "phase", "from", "to", "role", "type", "section", "change", "budget", "cap", "itemType", "findingId")
 
-// asks are the members of a call that say what is asked for.
+// asks are the members of a call that hold the request.
 var asks = setOf("arguments", "argumentsSummary", "request")
 
 func setOf(words ...string) map[string]bool {
@@ -52,9 +52,9 @@ type level int
 
 const (
 	all    level = iota // everything
-	asked               // what a call asks for
-	mostly              // the argument of a call that says most of it
-	topic               // the kind, and what the act is about
+	asked               // the request of a call
+	mostly              // the most telling argument of a call
+	topic               // the kind and the subject of the act
 	levels
 )
 
@@ -91,14 +91,15 @@ func (c *comparison) member(s *side, name, raw string) uint64 {
 	return jsonwire.Mix(c.hash(name), c.value(s, name, raw, true))
 }
 
-// value returns the hash of a member's value; known says that the member is of the vocabulary.
+// value returns the hash of a member's value; known means that the member belongs to the
+// vocabulary.
 func (c *comparison) value(s *side, name, raw string, known bool) uint64 {
 	var scan jsonwire.Scanner
 	scan.Reset(raw)
 	return c.next(s, &scan, name, known)
 }
 
-// next is value for what a scanner reads next. The order of members does not matter.
+// next is value for the next value of a scanner. The order of members does not matter.
 func (c *comparison) next(s *side, scan *jsonwire.Scanner, name string, known bool) (h uint64) {
 	switch scan.Kind() {
 	case '{':
@@ -137,8 +138,8 @@ func (c *comparison) next(s *side, scan *jsonwire.Scanner, name string, known bo
 // minted finds ids that nobody chose: UUIDs.
 var minted = regexp.MustCompile(`^(?i:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$`)
 
-// plain returns what a text of the vocabulary counts for: agents have one name on both sides,
-// minted ids none, and steps no number.
+// plain returns the comparable form of a text of the vocabulary: agents have one name on both
+// sides, minted ids none, and steps no number.
 func (s *side) plain(name, text string) string {
 	const digits = "0123456789"
 	switch {
@@ -158,10 +159,10 @@ func (s *side) plain(name, text string) string {
 	return text
 }
 
-// maxDepth is how deep values are taken apart. What differs below is shown as a whole.
+// maxDepth is the depth to which values are taken apart. A difference below is shown as a whole.
 const maxDepth = 50
 
-// changes adds what differs between two values of a member, as value takes them.
+// changes adds the differences between two values of a member, as value takes them.
 func (c *comparison) changes(out *[]Change, at, name, a, b string, known bool, depth int) {
 	switch {
 	case a != "" && b != "" && c.value(c.a, name, a, known) == c.value(c.b, name, b, known):
@@ -190,8 +191,8 @@ func (c *comparison) changes(out *[]Change, at, name, a, b string, known bool, d
 	}
 }
 
-// elements adds what differs between two lists. An element more or less does not make all
-// that follow differ.
+// elements adds the differences between two lists. An element more or less does not make all later
+// ones differ.
 func (c *comparison) elements(out *[]Change, at, name string, a, b []string, known bool, depth int) {
 	hashes := func(s *side, list []string) (h []uint64) {
 		for _, raw := range list {

@@ -2,11 +2,10 @@
 // of well-known tokens, and by their registered values. It masks a text as a whole
 // or as it streams, with the same result, and JSON values.
 //
-// Rules look at a text around a few bytes that are rare in prose. Each rule says of
-// its byte and the text around it whether a region of the text is a secret. What is
-// masked is the union of all regions: a marker stands in the place of regions that
-// overlap. Names, prefixes of tokens, the separators and the first six digits of a
-// card stay: they are no secrets, and so a stream is held back only where a secret
+// Rules look at a text around a few bytes that are rare in prose. Each rule decides by its byte and
+// the text around it whether a region of the text is a secret. The union of all regions is masked:
+// one marker replaces overlapping regions. Names, prefixes of tokens, the separators and the first
+// six digits of a card stay: they are not secrets, and so a stream is held back only where a secret
 // itself may have begun.
 //
 // Most texts have no secrets, and are passed over at little cost:
@@ -18,16 +17,16 @@
 //     A few forms are told by their middle or end: for these a word of the right length is asked.
 //   - Cards are found as tokens are, by two digits or separators side by side.
 //   - Registered values are looked for in steps as long as the shortest form of them.
-//   - A stream is one text that grows in a buffer. Of a piece only what is new is looked
-//     at, with what was in front of it.
+//   - A stream is one text that grows in a buffer. Only the new part of a piece is looked at, with
+//     the text before it.
 //   - JSON is looked at where it is compacted, and mostly not read again: see
 //     [Scanner.Compact].
 //
-// Not found are words that only their meaning makes a secret ("my password is
-// hunter") and values in elements of XML or that a blank parts from their name, as in .netrc, SQL
-// and the ENV of a Dockerfile: no mark is there. A name tells nothing in front of a number
-// of tokens, prose, a placeholder ($NAME, <name>), a version or a name of a variable. A stream
-// holds back at most 4 KiB; most rules decide after 64 bytes.
+// Not found are words that only their meaning makes a secret ("my password is hunter") and values
+// in elements of XML or that a blank parts from their name, as in .netrc, SQL and the ENV of a
+// Dockerfile: these have no mark. A name decides nothing before a number of tokens, prose, a
+// placeholder ($NAME, <name>), a version or a name of a variable. A stream holds back at most 4
+// KiB; most rules decide after 64 bytes.
 package secret
 
 // The rules of regions.
@@ -38,5 +37,5 @@ const (
 	Card  = "card"   // the number of a payment card
 )
 
-// Marker returns what stands in the place of a region.
+// Marker returns the text that replaces a region.
 func Marker(rule string) string { return "[REDACTED:" + rule + "]" }

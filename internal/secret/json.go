@@ -6,8 +6,8 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// MaxStrings is the number of JSON texts in strings, in each other, that are read as
-// JSON. What is deeper is masked as a text is.
+// MaxStrings is the number of JSON texts in strings, in each other, that are read as JSON. Deeper
+// JSON is masked as text.
 const MaxStrings = 3
 
 // JSON returns raw, one valid JSON value, with markers in the place of secrets: raw
@@ -15,18 +15,18 @@ const MaxStrings = 3
 //
 //   - The value of a member is masked when its name is a credential's: see
 //     [Names.Masks].
-//   - So is the member "value" of an object whose member "name", "key" or "header" is
-//     the name of a credential, and in a list what follows such a name or flag, as in
+//   - So is the member "value" of an object whose member "name", "key" or "header" is the name of a
+//     credential, and in a list the element after such a name or flag, as in
 //     ["Authorization","Bearer x"].
-//   - A string is masked as [Scanner.Mask] says. One that is an object or a list of JSON
-//     is masked as JSON, [MaxStrings] deep.
-//   - A number that is a registered value is masked, and that of a card.
-//   - Names with secrets in them are masked and stay different from the other names of
-//     their object: from those in taken for the outermost object, unless that is nil.
+//   - A string is masked by [Scanner.Mask]. One that is an object or a list of JSON is masked as
+//     JSON, [MaxStrings] deep.
+//   - A number that is a registered value or the number of a card is masked.
+//   - Names with secrets in them are masked and stay different from the other names of their
+//     object: from the names in taken for the outermost object, unless taken is nil.
 //
-// text, unless nil, is called with each masked string that is no value of a
-// credential, and returns what it says from then on. member is the name, as it was, of
-// the nearest member around it. JSON in a string is one string for it.
+// text, unless nil, is called with each masked string that is not the value of a credential, and
+// returns its final text. member is the name, as it was, of the nearest member around it. JSON in a
+// string is one string for it.
 //
 // The error is that of a [jsonwire.Scanner]. Nothing is copied before the first change.
 func (s *Scanner) JSON(raw string, taken jsonwire.Taken, text func(member, text string) string) (string, error) {
@@ -60,8 +60,7 @@ func (w *rewriter) replace(start, end int, with string) {
 	w.done = end
 }
 
-// mask puts a marker in the place of the value from start, which is read, if it says
-// something.
+// mask replaces the value from start, which is read, by a marker, unless it is empty.
 func (w *rewriter) mask(start int) {
 	marker := Marker(Key)
 	if old := w.raw[start:w.in.Offset()]; !jsonwire.Spells(old, "") && !jsonwire.Spells(old, marker) {
@@ -210,7 +209,7 @@ func (w *rewriter) object(taken jsonwire.Taken, each func(member, text string) s
 	}
 }
 
-// label returns what the name that an object has for a value tells of it.
+// label returns the strength of the name that an object gives to a value.
 func (s *Scanner) label(object string) strength {
 	of := none
 	for name, value := range jsonwire.Members(object) {
@@ -225,7 +224,7 @@ func (w *rewriter) array(member string, each func(member, text string) string) e
 	if err := w.in.Array(); err != nil {
 		return err
 	}
-	last, flagged := none, false // what the element before tells of the next one
+	last, flagged := none, false // strength that the previous element gives to the next one
 	for {
 		ok, err := w.in.Elem()
 		if err != nil || !ok {

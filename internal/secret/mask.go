@@ -6,14 +6,13 @@ import (
 	"strings"
 )
 
-// A Scanner masks what it knows for a secret. It is for concurrent use.
+// A Scanner masks the secrets that it recognises. It is for concurrent use.
 type Scanner struct {
 	names  *Names
 	values func() *Values // registered so far
 }
 
-// New returns a scanner. values returns the registered values and may be nil, and so
-// may what it returns.
+// New returns a scanner. values returns the registered values; it may be nil, and may return nil.
 func New(names *Names, values func() *Values) *Scanner {
 	if values == nil {
 		values = func() *Values { return nil }
@@ -39,13 +38,13 @@ func (s *Scanner) mask(text string, v *Values) string {
 	return out
 }
 
-// mask returns the text from out up to what is held, with markers.
+// mask returns the text from out up to the held part, with markers.
 func (f *found) mask(text string, out int) (masked string, changed bool) {
 	slices.SortFunc(f.regions, func(a, b region) int {
 		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.rule, b.rule))
 	})
 	var b []byte
-	pos, end := out, out // end is that of the regions so far
+	pos, end := out, out // the end of the regions so far
 	for i := range f.regions {
 		r := &f.regions[i]
 		switch {
@@ -75,13 +74,13 @@ func (f *found) mask(text string, out int) (masked string, changed bool) {
 	return string(b), true
 }
 
-// A Stream masks a text that comes in pieces. What it returns, put together, is the
-// masked text. The zero Stream is not ready: see [Scanner.Stream].
+// A Stream masks a text that comes in pieces. Its results, put together, are the masked text. The
+// zero Stream is not ready: see [Scanner.Stream].
 type Stream struct {
 	s      *Scanner
 	buf    strings.Builder // where text is, from start on
 	start  int
-	text   string   // the end of what was passed on, and what is held back
+	text   string   // the end of the passed text, and the held-back text
 	out    int      // how much of text was passed on
 	rules  int      // how much of it rules need not look at again
 	values int      // how much of it values need not be looked for again
@@ -103,7 +102,7 @@ func (st *Stream) Masked() bool {
 	return masked
 }
 
-// Write adds a piece and returns what can be passed on: the piece itself if that is all.
+// Write adds a piece and returns the text that can be passed on: the piece itself if it is all.
 func (st *Stream) Write(piece string) string {
 	if piece == "" {
 		return ""
@@ -111,7 +110,7 @@ func (st *Stream) Write(piece string) string {
 	return st.add(piece, false)
 }
 
-// Close returns what is left. The stream is as new.
+// Close returns the rest. The stream is as new.
 func (st *Stream) Close() string {
 	out := ""
 	if st.out < len(st.text) {
@@ -121,8 +120,8 @@ func (st *Stream) Close() string {
 	return out
 }
 
-// join puts a piece behind the text. The text grows in a buffer, from which no byte
-// moves: a full buffer is left to what was passed on, and the next one is longer.
+// join appends a piece to the text. The text grows in a buffer, in which no byte moves: a full
+// buffer is left to the passed text, and the next one is longer.
 func (st *Stream) join(piece string) {
 	if size := st.buf.Cap(); size-st.buf.Len() < len(piece) {
 		st.buf = strings.Builder{}
@@ -200,7 +199,7 @@ func (st *Stream) add(piece string, final bool) string {
 		st.masked = st.masked || changed
 	}
 	if st.open = nil; f.regions != nil {
-		// What was found behind the place where the rules go on is found again.
+		// Regions after the place where the rules go on are found again.
 		st.open = slices.DeleteFunc(f.regions, func(r region) bool {
 			return r.closed && r.at <= f.hold || r.trigger >= f.resume && r.rule != Value || r.trigger >= values && r.rule == Value
 		})

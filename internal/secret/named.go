@@ -15,9 +15,8 @@ const (
 // nameChars are the characters of names of variables, headers and parameters.
 var nameChars = chars("_-.")
 
-// named finds the value behind a name and '=' or ':', whatever language the text is
-// written in: members of JSON, also of JSON in strings, headers, assignments,
-// parameters.
+// named finds the value after a name and '=' or ':', whatever language the text is written in:
+// members of JSON, also of JSON in strings, headers, assignments, parameters.
 func named(s *Scanner, text string, i int, final bool) (region, verdict) {
 	end, k := i, i+1
 	compared := false
@@ -108,7 +107,7 @@ func named(s *Scanner, text string, i int, final bool) (region, verdict) {
 	open := k
 	k = skipSlashes(text, k)
 	slashes := k - open
-	if k == len(text) { // nothing of it is there, but perhaps what is in front of a quote
+	if k == len(text) { // it is empty so far, but the part before a quote may be there
 		return region{from: start, rule: Key}, verdictOf(!final)
 	}
 	member := quoted && text[i] == ':'
@@ -183,11 +182,11 @@ func (s *Scanner) tight(of strength, name, text string, from, k int, final bool)
 	return r, yesIf(n >= 8 && random(value) && kindsOf(value)&lower != 0 && s.names.strength(strings.TrimRight(value, ":")) == none && strings.IndexByte(" \n\r\"'`\\", next) >= 0)
 }
 
-// digest is the name of what a password becomes in a header of authorization.
+// digest is the name of the hashed password in a header of authorization.
 const digest = "response"
 
-// made finds a value that somebody made up, in quotes or brackets or without, where others are
-// more likely: behind a comparison or an arrow, in a cell of a table.
+// made finds a value that somebody made up, in quotes or brackets or without, where others are more
+// likely: after a comparison or an arrow, in a cell of a table.
 func made(of strength, text string, k int, final bool) (region, verdict) {
 	if of < counts {
 		return region{}, no
@@ -216,8 +215,8 @@ func made(of strength, text string, k int, final bool) (region, verdict) {
 	return r, yesIf(invented(value) && !(of == dir && directory(value, false)))
 }
 
-// invented reports whether a text has no words: of its characters every fourth, at least, is of
-// another kind than the one before, where a capital begins a word, and one is a digit.
+// invented reports whether a text has no words: at least every fourth of its characters has another
+// kind than the one before, where a capital begins a word, and one is a digit.
 func invented(text string) bool {
 	changes, was := 0, kinds(0)
 	for i := range len(text) {
@@ -236,7 +235,7 @@ var entities = []string{"&quot;", "&#34;", "&#39;", "&#x27;", "&apos;"}
 // percents stand for quotes in URLs.
 var percents = []string{"%22", "%27"}
 
-// entityChars are what a value between them has.
+// entityChars are the characters of a value between entities.
 var entityChars = func() *[256]bool {
 	set := new([256]bool)
 	for c := 0x20; c < 256; c++ {
@@ -403,7 +402,7 @@ func (s *Scanner) ahead(text string, k int, final bool) (region, verdict) {
 	if end.end(text[:min(len(text), k+maxValue)]); !end.closed {
 		return r, verdictOf(!final && len(text) < k+maxValue)
 	}
-	// What follows is a quote, a comma and the name of a member that holds a name.
+	// Next is a quote, a comma and the name of a member that holds a name.
 	i := end.at
 	step := func(set string, most int) {
 		for n := 0; i < len(text) && n < most && strings.IndexByte(set, text[i]) >= 0; n++ {
@@ -447,7 +446,7 @@ var numberChars = func() *[256]bool {
 	return set
 }()
 
-// valueChars are those of a value without quotes.
+// valueChars are the characters of a value without quotes.
 var valueChars = func() *[256]bool {
 	set := new([256]bool)
 	for c := 0x21; c < 256; c++ {
@@ -463,14 +462,14 @@ var pipedChars = func() *[256]bool {
 	return &set
 }()
 
-// quotedValue finds a value in quotes. It follows the quote, at from. member says that
-// the name is in quotes, too.
+// quotedValue finds a value in quotes. It follows the quote, at from. member means that the name is
+// in quotes, too.
 func quotedValue(of strength, member bool, text string, from int, quote byte, slashes int, final bool) (region, verdict) {
 	r := region{from: from, at: from, rule: Key, until: untilQuote, quote: quote, slashes: slashes}
 	seen := r
 	seen.end(text[:min(len(text), from+enough)])
 	more := !seen.closed && !final && len(text)-from < enough
-	if strings.Trim(text[from:seen.at], " \t\r\n,:;()[]{}\\") == "" { // what is between two strings
+	if strings.Trim(text[from:seen.at], " \t\r\n,:;()[]{}\\") == "" { // the text between two strings
 		return r, verdictOf(more)
 	}
 	if seen := text[from:seen.at]; of >= strong && strings.IndexByte("$<{%*", text[from]) < 0 && !of.saysNothing(seen, more) && !version(seen, more) {
@@ -519,8 +518,8 @@ func (of strength) saysNothing(text string, more bool) bool {
 	return false
 }
 
-// modes are what fetch may do with credentials, a protocol, and what stands for the version
-// of a package that is named like one.
+// modes are the credentials modes of fetch, a protocol, and words in place of the version of a
+// package with such a name.
 var modes = []string{"include", "omit", "same-origin", "oauth2", "latest", "workspace:*", "workspace:^", "catalog:"}
 
 // answers are words of answers and of forms, which may stand for a credential.
@@ -553,9 +552,9 @@ func placeholder(value string) bool {
 	return false
 }
 
-// version reports whether a text is the version of a package, or a range of versions: 1.2.3,
-// ^1.2, >=1.2.x <2, 1.2.3-rc.1. more says that the text may go on. A number in it has four
-// digits at most.
+// version reports whether a text is the version of a package, or a range of versions: 1.2.3, ^1.2,
+// >=1.2.x <2, 1.2.3-rc.1. more means that the text may go on. A number in it has four digits at
+// most.
 func version(text string, more bool) bool {
 	numbers, tag, tagged := strings.Cut(strings.TrimPrefix(text, "v"), "-")
 	var dots, digits, n int
@@ -579,10 +578,10 @@ func version(text string, more bool) bool {
 	return more || digits > 0 && (dots > 0 || numbers[0] == '^' || numbers[0] == '~' || numbers[0] == '>')
 }
 
-// tags are the words behind the numbers of a version.
+// tags are the words after the numbers of a version.
 var tags = []string{"alpha", "beta", "rc", "pre", "dev", "next", "canary"}
 
-// list finds a list of values behind its bracket.
+// list finds a list of values after its bracket.
 func list(text string, from int, final bool) (region, verdict) {
 	r := region{from: from, at: from, rule: Key, until: untilClose}
 	return r, r.firstString(text, final)
@@ -607,7 +606,7 @@ func (r *region) firstString(text string, final bool) verdict {
 	return verdictOf(k == len(text) && !final)
 }
 
-// object finds the members of an object behind its brace, unless it describes a value.
+// object finds the members of an object after its brace, unless it describes a value.
 func object(text string, from int, final bool) (region, verdict) {
 	r := region{from: from, at: from, rule: Key, until: untilClose}
 	if v := r.firstString(text, final); v != yes {
@@ -690,16 +689,15 @@ func bare(s *Scanner, of strength, name, text string, i, from, start int, final 
 	case of < strong:
 		return r, no
 	case text[i] == ':' || spaced:
-		// A line of its own says a name and a word.
+		// The line consists of a name and a word.
 		return r, yesIf(text[i] == ':' && n >= 6 && strings.IndexByte("\n\r\\\"", next) >= 0 && lineStart(text, from))
 	}
 	return r, yes
 }
 
-// isName reports whether a value behind a name and a separator is itself the name of a
-// variable, as programs have it: password=db_password. In an assignment of a shell
-// (DB_PASSWORD=mysecret) it is not, and in others a plain word (password=mysecret) is only
-// if code follows.
+// isName reports whether a value after a name and a separator is itself the name of a variable, as
+// programs have it: password=db_password. In an assignment of a shell (DB_PASSWORD=mysecret) it is
+// not, and in others a plain word (password=mysecret) is only if code follows.
 func (s *Scanner) isName(value, name string, separator, next byte, spaced bool) bool {
 	letters := strings.TrimRight(value, "0123456789")
 	if s.names.strength(value) == none || len(value)-len(letters) > 1 || !identifier(value) {
@@ -791,7 +789,7 @@ func headerLine(text string, start int, final bool) (region, verdict) {
 	seen := r
 	seen.end(text[:min(len(text), start+enough)])
 	if !seen.closed && !final && len(text)-start < enough {
-		// The name of a scheme is no secret, but nothing else is known.
+		// The name of a scheme is not a secret, but nothing else is known.
 		return r, maybe
 	}
 	if seen.at == start {
@@ -800,8 +798,8 @@ func headerLine(text string, start int, final bool) (region, verdict) {
 	return r, yesIf(credential(text[start:seen.at]))
 }
 
-// credential reports whether a text is the value of a header of authorization: a
-// scheme and something, or something that is no prose.
+// credential reports whether a text is the value of a header of authorization: a scheme and
+// something, or something that is not prose.
 func credential(value string) bool {
 	value = strings.Trim(value, " \\")
 	first, rest, two := strings.Cut(value, " ")

@@ -9,13 +9,13 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// A strength says how much a name tells of its value.
+// A strength is the certainty that a value with the name is a secret.
 type strength uint8
 
 const (
 	none   strength = iota
 	weak            // the value is a credential unless it is prose
-	counts          // it is one if it looks random and is no number
+	counts          // it is one if it looks random and is not a number
 	count           // it is one unless it is a number or prose
 	strong          // the value is a credential
 	dir             // it is one unless it is a directory
@@ -45,13 +45,13 @@ var names = []name{
 	{"credential", strong, false}, {"credentials", strong, false}, {"creds", strong, true},
 	{"connectionstring", strong, false}, {"dsn", weak, true}, {"databaseurl", weak, false}, {"webhookurl", weak, false},
 	{"signature", weak, false}, {"sig", weak, true}, {"sessionid", weak, false}, {"sid", weak, true}, {"session", weak, true},
-	// other languages; where a capital is no ASCII the first letter is left out
+	// other languages; without the first letter if its capital is not ASCII
 	{"passwort", weak, false}, {"kennwort", weak, false}, {"depasse", weak, false}, {"contraseña", weak, false}, {"contrasena", weak, false}, {"senha", weak, true},
 	{"wachtwoord", weak, false}, {"heslo", weak, true}, {"lösenord", weak, false}, {"hasło", weak, false}, {"haslo", weak, true}, {"ароль", weak, false},
 	{"密码", weak, false}, {"密碼", weak, false}, {"パスワード", weak, false}, {"비밀번호", weak, false},
 }
 
-// harmless are ends of names that look like those of credentials and are not.
+// harmless are ends of names that only look like names of credentials.
 var harmless = []string{
 	"pagetoken", "paginationtoken", "pagingtoken", "nexttoken", "continuationtoken", "synctoken", "deltatoken", "skiptoken", "resumetoken", "cursortoken", "canceltoken", "cancellationtoken",
 	"bostoken", "eostoken", "padtoken", "unktoken", "septoken", "clstoken", "masktoken", "stoptoken", "imagepullsecrets",
@@ -171,7 +171,7 @@ func (n *Names) tells(name string) bool {
 	return n.strength(name) != none
 }
 
-// behind are bytes that may be behind a name, or in it without a meaning.
+// behind are bytes that may follow a name, or stand in it without a meaning.
 var behind = func() (is [256]bool) {
 	for _, c := range []byte("0123456789[]:-_. =") {
 		is[c] = true
@@ -228,7 +228,7 @@ func (n *Names) near(text string, i int) bool {
 // maxNear is how far near looks.
 const maxNear = 40
 
-// letters are those of names; breaks are never between a name and its value.
+// letters are the letters of names; breaks are never between a name and its value.
 var letters, breaks = func() (letters, breaks [256]bool) {
 	for c := range 256 {
 		letters[c] = c|0x20 >= 'a' && c|0x20 <= 'z' || c >= 0x80
@@ -250,7 +250,7 @@ func folded(name string) string {
 	return string(out)
 }
 
-// fold returns c in lower case, and 0 for what names are written with or without.
+// fold returns c in lower case, and 0 for optional characters of names.
 func fold(c byte) byte {
 	switch {
 	case c == '-' || c == '_' || c == '.' || c == ' ':
@@ -261,7 +261,7 @@ func fold(c byte) byte {
 	return c
 }
 
-// strength returns what a name tells of its value.
+// strength returns the strength of a name.
 func (n *Names) strength(name string) strength {
 	if i := strings.IndexByte(name, ']'); i >= 0 && (strings.IndexByte(name[:i], '[') < 0 || strings.Contains(name, "[REDACTED:")) {
 		return none // of a marker
@@ -326,14 +326,14 @@ func ends(name, end string, whole bool) bool {
 	return fold(before) == 0 || first >= 'A' && first <= 'Z' && before >= 'a' && before <= 'z'
 }
 
-// number reports whether the name may also be that of a number.
+// number reports whether the name may also name a number.
 func (of strength) number() bool { return of == count || of == counts }
 
 // Masks reports whether the value of a member is masked for its name. value is its
 // JSON text.
 func (n *Names) Masks(name, value string) bool { return n.strength(name).masks(value) }
 
-// masks reports whether the value behind a name is masked. value is its JSON text.
+// masks reports whether the value after a name is masked. value is its JSON text.
 func (of strength) masks(value string) bool {
 	if of == none || value == "" {
 		return false
@@ -362,7 +362,7 @@ func (of strength) inside(value string) bool {
 	return false
 }
 
-// says reports whether a quoted text behind a name is a credential.
+// says reports whether a quoted text after a name is a credential.
 func (of strength) says(text string) bool {
 	if placeholder(text) || of.saysNothing(text, false) {
 		return false
@@ -403,8 +403,8 @@ func ident(text string) bool {
 		len(text) <= 7 && len(number) <= 3 && number != "" && number != text && strings.Trim(number, "0123456789") == ""
 }
 
-// like reports whether a text has a digit for each d of a form, a hexadecimal one for
-// each x, and otherwise what the form has.
+// like reports whether a text has a digit for each d of a form, a hexadecimal one for each x, and
+// otherwise the characters of the form.
 func like(text, form string) bool {
 	for i := range len(form) {
 		switch c := text[i]; {
@@ -434,7 +434,7 @@ func schema(object string) bool {
 	return is
 }
 
-// types are those of a JSON schema.
+// types are the types of a JSON schema.
 var types = []string{"string", "number", "integer", "boolean", "object", "array", "null"}
 
 // prose reports whether a text is words, and not a value that somebody made up.

@@ -21,7 +21,7 @@ type region struct {
 	inside  bool       // of untilClose: in a string
 }
 
-// An until says where a region ends.
+// An until decides where a region ends.
 type until uint8
 
 const (
@@ -29,7 +29,7 @@ const (
 	untilChar               // at a character that is not of the set
 	untilQuote              // at the quote that opened it
 	untilLine               // at the end of the line, or of the string that holds it
-	untilEnd                // at the last line of a key in PEM form, or at what is not of a key
+	untilEnd                // at the last line of a key in PEM form, or at the first byte that cannot belong to a key
 	untilClose              // at the bracket that closes a list or an object
 )
 
@@ -37,8 +37,8 @@ const pemEnd = "-----END"
 
 var pemChars = chars("+/=-:, \t\r\n\\")
 
-// end looks for the end of a region. The text up to at belongs to it; if it is not
-// closed, what is behind is needed to find its end.
+// end looks for the end of a region. The text up to at belongs to it; if it is not closed, the text
+// after it is needed to find its end.
 func (r *region) end(text string) {
 	i := r.at
 	switch {
@@ -86,7 +86,7 @@ func (r *region) end(text string) {
 	r.at = i
 }
 
-// quoted is end for what ends at a quote.
+// quoted is end for a region that ends at a quote.
 func (r *region) quoted(text string, i int) (to int, closed bool) {
 	for ; i < len(text); i++ {
 		n := 0
@@ -117,20 +117,20 @@ func (r *region) same(o *region) bool {
 	return r.until == o.until && r.chars == o.chars && r.quote == o.quote && r.slashes == o.slashes
 }
 
-// A verdict is what is known of a region at the end of a text.
+// A verdict is the certainty about a region at the end of a text.
 type verdict uint8
 
 const (
 	no    verdict = iota
-	maybe         // it depends on what follows
+	maybe         // it depends on the next bytes
 	yes
 )
 
 // known is how far in front of its byte a rule looks, at most.
 const known = 256
 
-// A rule looks at a text around the byte at i. The region that it returns begins
-// behind i. If that is maybe, from says what must not be passed on yet.
+// A rule looks at a text around the byte at i. The region that it returns begins after i. If it is
+// maybe, the text from its start on must not be passed on yet.
 type rule func(s *Scanner, text string, i int, final bool) (region, verdict)
 
 // rules are the rules by the bytes at which they look: the marks of a text. To look for
@@ -148,13 +148,13 @@ var rules = [256][]rule{
 type found struct {
 	regions []region
 	ends    []int // the last region of each kind of end
-	hold    int   // what is behind may not be passed on yet
+	hold    int   // the text after it may not be passed on yet
 	resume  int   // from here on rules must look again
 	tail    int   // where the last word of a stream begins
 }
 
-// add adds a region and finds its end. What a region of the same kind covers is left
-// out: the time to look for ends stays linear.
+// add adds a region and finds its end. A region inside one of the same kind is left out: the time
+// to look for ends stays linear.
 func (f *found) add(text string, trigger int, r region, v verdict) {
 	if v == maybe {
 		f.hold, f.resume = min(f.hold, r.from), min(f.resume, trigger)
@@ -206,7 +206,7 @@ func (s *Scanner) find(f *found, text string, from int, final bool) {
 		if n := len(text); final && (!odd || n < leastEnd) {
 			return
 		} else if !odd || final && n < leastToken && (n < leastDigits || !cardLike(jsonwire.Load64(text, leastToken-1-leastDigits))) {
-			f.last(text, from, from, final) // too short for what runs finds
+			f.last(text, from, from, final) // too short for runs
 			return
 		}
 		f.runs(text, from, final)
@@ -232,7 +232,7 @@ func (s *Scanner) look(f *found, text string, i int, final bool) {
 	if i+1 < len(text) {
 		after = text[i+1]
 	} else if final {
-		return // all rules look at what follows
+		return // all rules look at the next bytes
 	}
 	if i > 0 {
 		before = text[i-1]
@@ -267,7 +267,7 @@ func (s *Scanner) look(f *found, text string, i int, final bool) {
 			if !isFlag[after] && after != '>' && (after < 'A' || after > 'Z') {
 				return
 			}
-		case before == '-': // a flag, or behind KEY----- or BLOCK-----
+		case before == '-': // a flag, or after KEY----- or BLOCK-----
 			if (!nameChars[after] || i > 1 && text[i-2] == '-') && (i < 5 || text[i-5] != 'Y' && text[i-5] != 'K') {
 				return
 			}

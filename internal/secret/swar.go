@@ -73,9 +73,9 @@ func rest(text string, i int) (w uint64) {
 	return 0
 }
 
-// marksOf returns a word with the top bit of each byte of w that is a mark or '5'. That, '%',
-// '-' and '=' differ in two bits, ':' and 'z' in one. What is subtracted has no byte of more
-// than 0x80: nothing is borrowed.
+// marksOf returns a word with the top bit of each byte of w that is a mark or '5'. That, '%', '-'
+// and '=' differ in two bits, ':' and 'z' in one. No byte of the subtrahend is above 0x80: nothing
+// is borrowed.
 func marksOf(w uint64) uint64 {
 	return ((hi - (w&(lo*0x67) ^ lo*'%')) | (hi - (w&(lo*0x3F) ^ lo*':')) | (hi - (w&(lo*0x7F) ^ lo*'|'))) & hi
 }
@@ -87,8 +87,8 @@ func place(m uint64) int {
 	return b/8 + 8*(7-b%8)
 }
 
-// broken returns a word whose lowest top bit is that of the first byte of w that cannot be
-// of a token: is not ASCII from '+' on.
+// broken returns a word whose lowest top bit marks the first byte of w that cannot belong to a
+// token: one that is not ASCII from '+' on.
 func broken(w uint64) uint64 { return ((w - lo*'+') | w) & hi }
 
 // stride returns the next place, in steps from i on, where eight characters may be of a

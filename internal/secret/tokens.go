@@ -6,8 +6,7 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// tokenChars are those of all tokens and prefixes, wordChars those in front of which no
-// token begins.
+// tokenChars are the characters of all tokens and prefixes; no token begins after one of wordChars.
 var (
 	tokenChars = *chars("+/=-_.~")
 	wordChars  = *chars("_")
@@ -95,7 +94,7 @@ var byStart, byStop, starts, stops, wordStarts, wordSizes = func() (list [256][]
 // stop returns the index in byStop of two bytes, which others may have, too.
 func stop(a, b byte) int { return int(a)<<3&0x1FF ^ int(b) }
 
-// stopChars say of a byte whether it is of no token, or may be the last of a prefix.
+// stopChars has the bytes that belong to no token, or may end a prefix.
 var stopChars = func() (of [256]byte) {
 	for c := range of {
 		if !tokenChars[c] {
@@ -155,7 +154,7 @@ func (f *found) last(text string, from, done int, final bool) {
 		}
 		return
 	}
-	// Nothing is said of what follows: a token may have begun if its prefix is there.
+	// The next bytes are unknown: a token may have begun if its prefix is there.
 	if begins(text, done) {
 		f.tokens(text, n-1, from, false)
 	}
@@ -401,14 +400,13 @@ func (t *form) after(text string, first int, final bool) (region, verdict) {
 // text ends in it.
 const unfinished = 8
 
-// webPrefix is that of an object of JSON in base64.
+// webPrefix is the beginning of a JSON object in base64.
 const webPrefix = "eyJ"
 
 // maxHeader is the length of the header of a JSON web token, at most.
 const maxHeader = 1 << 10
 
-// webToken finds a JSON web token behind its first three letters: a header, a dot and
-// claims.
+// webToken finds a JSON web token after its first three letters: a header, a dot and claims.
 func webToken(text string, i int, final bool) (region, verdict) {
 	r := region{from: i, rule: Token, until: untilChar, chars: dotted}
 	k := i
@@ -445,7 +443,7 @@ func verdictOf(mayBe bool) verdict {
 	return no
 }
 
-// pem finds a private key behind its first line.
+// pem finds a private key after its first line.
 func pem(_ *Scanner, text string, i int, _ bool) (region, verdict) {
 	const dashes, begin = "-----", "BEGIN "
 	line, ok := strings.CutSuffix(text[max(0, i-80):i+1], dashes)
@@ -456,7 +454,7 @@ func pem(_ *Scanner, text string, i int, _ bool) (region, verdict) {
 	return region{from: i + 1, rule: Token, until: untilEnd}, yesIf(strings.HasPrefix(line, dashes[1:]+begin))
 }
 
-// botToken finds the token of a bot behind the bot's number.
+// botToken finds the token of a bot after the bot's number.
 func botToken(_ *Scanner, text string, i int, final bool) (region, verdict) {
 	k := i
 	for k > 0 && i-k <= 10 && text[k-1]-'0' <= 9 {
@@ -474,7 +472,7 @@ func botToken(_ *Scanner, text string, i int, final bool) (region, verdict) {
 
 var botForm = &form{token: token{chars: urlSafe, min: 30}, limit: most}
 
-// cards finds the numbers of cards that have the characters at i and behind it.
+// cards finds the numbers of cards that have the characters from i on.
 func (f *found) cards(text string, i, from int, final bool) {
 	if !cardChars[text[i]] || !cardChars[text[i+1]] || text[i]-'0' > 9 && text[i+1]-'0' > 9 {
 		return
@@ -494,7 +492,7 @@ func (f *found) cards(text string, i, from int, final bool) {
 	}
 }
 
-// cardChars are those of numbers of cards.
+// cardChars are the characters of numbers of cards.
 var cardChars = func() (is [256]bool) {
 	for _, c := range []byte("0123456789 -") {
 		is[c] = true
@@ -514,7 +512,7 @@ func (f *found) card(text string, i int, final bool) {
 // leastDigits is the number of digits of a card, at least.
 const leastDigits = 13
 
-// card finds the number of a payment card behind its first six digits.
+// card finds the number of a payment card after its first six digits.
 func card(text string, i int, final bool) (region, verdict) {
 	const shown, most = 6, 19
 	if !word(text, i) || i > 0 && strings.IndexByte(".-+/,", text[i-1]) >= 0 {

@@ -47,7 +47,7 @@ func (h *hashes) add(text string, i int) {
 	h.bits[k/64] |= 1 << (k % 64)
 }
 
-// may reports whether the four bytes at i are in the set, as far as their hash says it.
+// may reports whether the four bytes at i may be in the set, by their hash.
 func (h *hashes) may(text string, i int) bool {
 	k := load32(text, i) * 0x9E3779B1 >> h.shift
 	return h.bits[k/64]>>(k%64)&1 != 0
@@ -95,7 +95,7 @@ func NewValues(raw []string) *Values {
 	return v
 }
 
-// encodings returns a value and what is fixed of it in other encodings.
+// encodings returns a value and the fixed parts of its other encodings.
 func encodings(value string) []string {
 	lower := hex.EncodeToString([]byte(value))
 	list := []string{value, lower, strings.ToUpper(lower)}
@@ -118,8 +118,8 @@ func encodings(value string) []string {
 	return list
 }
 
-// A view is a way to read a text: as it is, or without the escapes of URLs, or without
-// those of JSON in so many strings in each other.
+// A view is a way to read a text: unchanged, or without the escapes of URLs, or without the escapes
+// of JSON in so many nested strings.
 type view struct {
 	percent bool
 	plus    bool // is a blank
@@ -128,8 +128,8 @@ type view struct {
 
 var views = [...]view{{}, {percent: true}, {percent: true, plus: true}, {strings: 1}, {strings: 2}, {strings: 3}, {percent: true, plus: true, strings: 1}}
 
-// next returns what a text begins with, and its length there. part reports that the
-// text ends in it.
+// next returns the first character of a text, and its length there. part reports that the text ends
+// in it.
 func (w view) next(text string) (c [utf8.UTFMax]byte, n, size int, part bool) {
 	if text == "" {
 		return c, 0, 0, true
@@ -230,7 +230,7 @@ func (v *Values) match(text string, w view) (n int, part, escape bool) {
 	}
 }
 
-// narrow returns those of the forms from lo to hi that have c at k.
+// narrow returns the forms from lo to hi that have c at k.
 func (v *Values) narrow(lo, hi, k int, c byte) (int, int) {
 	if hi-lo == 1 {
 		if v.forms[lo][k] == c {
@@ -248,7 +248,8 @@ func (v *Values) narrow(lo, hi, k int, c byte) (int, int) {
 func (v *Values) next(text string, i int, escapes *escapes) int {
 	for i < len(text) {
 		escape := v.escape(text, i, escapes)
-		// What begins up to there is written as it is, and the text does not end in its beginning.
+		// A form that begins up to there is written without escapes, and the text does not end
+		// inside it.
 		plain := min(escape-v.longest, len(text)-v.reach)
 		for k := i; k <= plain; k += v.reach - minForm + 1 {
 			if !v.near.may(text, k+v.reach-minForm) {
@@ -281,8 +282,8 @@ type escapes [3]int
 
 const escapeChars = "\\%+"
 
-// escape returns the place of the next escape from i on that may be a part of a form: far
-// behind the text if there is none.
+// escape returns the place of the next escape from i on that may be a part of a form: far after the
+// text if there is none.
 func (v *Values) escape(text string, i int, escapes *escapes) int {
 	next := math.MaxInt
 	for k := range escapes {
@@ -303,8 +304,7 @@ func (v *Values) escape(text string, i int, escapes *escapes) int {
 	return next
 }
 
-// counts reports whether the escape at i may stand for a byte of a form in one of the
-// views. As it is written it is no escape.
+// counts reports whether the escape at i may stand for a byte of a form in one of the views.
 func (v *Values) counts(text string, i int) bool {
 	switch text[i] {
 	case '+':
@@ -346,7 +346,7 @@ func (v *Values) find(f *found, text string, at int, final bool) (resume int) {
 	if v == nil || len(v.forms) == 0 {
 		return len(text)
 	}
-	known := len(f.regions) // those of rules
+	known := len(f.regions) // regions of rules
 	escapes := escapes{-1, -1, -1}
 	for i := at; ; i++ {
 		if i = v.next(text, i, &escapes); i >= len(text) {
@@ -360,7 +360,7 @@ func (v *Values) find(f *found, text string, at int, final bool) (resume int) {
 				n, part = max(n, m), part || p
 			}
 		}
-		if part && !final { // what follows is looked at again
+		if part && !final { // the rest is looked at again
 			f.hold = min(f.hold, i)
 			return i
 		}

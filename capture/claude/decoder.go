@@ -16,9 +16,9 @@ import (
 
 // Options configure a [Decoder]. The zero Options are usable.
 type Options struct {
-	// RunID names the run. If it is empty, the run's id is the uuid of the first
-	// system/init line, or else one that is made of the first line. It is that of the
-	// process: a process that resumes a session prints the session id of the one before.
+	// RunID names the run. If it is empty, the run's id is the uuid of the first system/init line,
+	// or else one that is made of the first line. It names the process: a process that resumes a
+	// session prints the session id of the one before.
 	RunID string
 	// AgentID is the id of the main agent, with which the ids of its sub-agents
 	// begin. Empty means "claude".
@@ -38,15 +38,15 @@ type Options struct {
 	// decoder reads it once for each such line. For a saved stream, return the time
 	// at which it was saved: with a fixed clock the same lines give the same events.
 	Time func() time.Time
-	// Started is the time of the start of the run, if the line that shows it has no
-	// timestamp. The zero time means that of the line. For a saved stream, it is the
-	// time at which it was saved less how long it took; see [Times].
+	// Started is the time of the start of the run, if the line that shows it has no timestamp. The
+	// zero time means the line's time. For a saved stream, it is the time at which it was saved
+	// less how long it took; see [Times].
 	Started time.Time
-	// Saved says that the stream was saved a while ago, so that the clock is not that of its
-	// timestamps. After a line with a timestamp, lines without one have its time, and a
-	// result that states the duration of its turn has the end of that, if that is later.
-	// Time is for the lines before: the first timestamp of the stream fits; see [Times].
-	// A stream that begins with a timestamp of more than an hour ago is taken as saved.
+	// Saved means that the stream was saved a while ago, so that its timestamps have another clock
+	// than Time. After a line with a timestamp, lines without one have its time, and a result that
+	// states the duration of its turn has the end of that, if that is later. Time is for the lines
+	// before: the first timestamp of the stream fits; see [Times]. A stream that begins with a
+	// timestamp of more than an hour ago is taken as saved.
 	Saved bool
 	// NoTransitions leaves out the status changes of agents, which the stream does not
 	// have, and the name of the lifecycle. A step is then one API message.
@@ -70,10 +70,10 @@ type Decoder struct {
 	reading *line     // the line of this call of Decode
 	cur     *line     // the line that is processed: reading, or a held one
 	last    time.Time // time of the latest line
-	stamp   time.Time // of the latest line with a timestamp, or what is later; see Options.Saved
+	stamp   time.Time // of the latest line with a timestamp, or later; see Options.Saved
 	began   time.Time // of the turn
 	started bool      // run.started has been emitted
-	refuse  bool      // the stream is of another format
+	refuse  bool      // the stream has another format
 	shown   bool      // a line of the CLI has come
 
 	held      []*line // lines that wait for the start of a turn
@@ -180,8 +180,8 @@ func (d *Decoder) Decode(dst []agentevents.Event, text []byte) ([]agentevents.Ev
 	return d.done()
 }
 
-// unlike refuses a stream that no line shows to be one of the CLI. Its unknown lines would
-// make a run that failed and says nothing.
+// unlike refuses a stream that no line shows to be one of the CLI. Its unknown lines would make a
+// failed run without content.
 func (d *Decoder) unlike() *agentevents.LineError {
 	d.refuse = true
 	return refusal(foreign.File{
@@ -446,7 +446,7 @@ func (d *Decoder) beginTurn(from *line, held []*line, synthetic agentevents.Mark
 		}
 		d.open()
 		if started := d.o.Started.UTC(); !from.stamped && !started.IsZero() && started.Year() >= 0 {
-			defer func(at time.Time) { from.at = at }(from.at) // of what the line says beyond the start
+			defer func(at time.Time) { from.at = at }(from.at) // of the line's part beyond the start
 			from.at = started.Truncate(time.Millisecond)
 		}
 		d.emit(nil, &agentevents.RunStarted{Inputs: inputs(from), Agent: start.Agent}, synthetic)
@@ -488,7 +488,7 @@ func (d *Decoder) sessionChanged(before string) {
 	}
 }
 
-// inputs returns what an init line says about the environment of the run.
+// inputs returns the environment of the run in an init line.
 func inputs(l *line) agentevents.JSON {
 	if !l.isInit() {
 		return ""
@@ -566,8 +566,8 @@ func (d *Decoder) eventID(no, pos int) string {
 	return uuid.NewSHA1(namespace, name).String()
 }
 
-// open opens the run. Its emitter writes the status changes: they follow from what the
-// agents do as those of any runtime do.
+// open opens the run. Its emitter writes the status changes: they follow from the agents' acts, as
+// for any runtime.
 func (d *Decoder) open() {
 	o := agentevents.EmitterOptions{
 		Lifecycle: agentevents.LifecycleDerived,

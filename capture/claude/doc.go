@@ -1,4 +1,4 @@
-// Package claude reads what Claude Code prints in print mode,
+// Package claude reads the output of Claude Code in print mode,
 //
 //	claude -p --output-format stream-json --verbose
 //
@@ -19,7 +19,7 @@
 // ([Options].Time), and the decoder measures no duration between them. In a saved stream
 // the timestamps that there are count for the lines after them: see [Options].Saved.
 //
-// A capture has what the agent saw, and the decoder redacts nothing: give the events to
+// A capture has the agent's inputs, and the decoder redacts nothing: give the events to
 // [agentevents.Policy.Redact] before they are kept.
 //
 // # What becomes of what

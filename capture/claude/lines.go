@@ -76,8 +76,8 @@ func (d *Decoder) apiError(a *agent, kind, text string) {
 	d.emit(a, &agentevents.AgentErrored{ErrorType: kind, Message: text}, 0)
 }
 
-// blockID returns the id of the next whole block of an API message. Its number is that
-// of the block being streamed, or the next one.
+// blockID returns the id of the next whole block of an API message. It has the number of the block
+// being streamed, or the next one.
 func (d *Decoder) blockID(a *agent, message string) string {
 	if message == "" {
 		message = "line-" + strconv.Itoa(d.cur.no)
@@ -166,8 +166,8 @@ func (d *Decoder) toolUse(a *agent, kind string, block *object) {
 	d.streamed.set("call "+c.id, 1)
 }
 
-// toolResult processes a result block. alone says that it is the only one on its line,
-// so the line's tool_use_result belongs to it.
+// toolResult processes a result block. alone means that it is the only one on its line, so the
+// line's tool_use_result belongs to it.
 func (d *Decoder) toolResult(a *agent, block *object, alone bool) {
 	id := block.str("tool_use_id")
 	if id == "" {
@@ -250,8 +250,8 @@ func (d *Decoder) finishCall(c *call, p *agentevents.ToolReturned, output *objec
 	d.closeCall(c, p, 0)
 }
 
-// subAgentEnd returns the end that the result of the spawning call says. The usage
-// beside the result is not that of the sub-agent but of its last API message.
+// subAgentEnd returns the end that the result of the spawning call states. The usage beside the
+// result covers only the sub-agent's last API message.
 func subAgentEnd(p *agentevents.ToolReturned, output *object, content string) agentevents.AgentEnded {
 	end := agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged, Duration: output.millis("totalDurationMs")}
 	if end.Result = contentText(output.raw("content")); end.Result == "" {

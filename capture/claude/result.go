@@ -111,9 +111,9 @@ func outcome(l *line, failed bool) agentevents.AgentOutcome {
 	return agentevents.OutcomeConverged
 }
 
-// Times returns the first timestamp of a saved stream, or the zero time, and how long its
-// turns took: the sum of the durations that its results state, at most the highest
-// [time.Duration]. It skips what it cannot read. The error is that of the reader.
+// Times returns the first timestamp of a saved stream, or the zero time, and how long its turns
+// took: the sum of the durations that its results state, at most the highest [time.Duration]. It
+// skips lines that it cannot read. The error is the reader's.
 func Times(stream io.Reader) (first time.Time, took time.Duration, err error) {
 	r := bufio.NewReader(stream)
 	for {

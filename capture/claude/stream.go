@@ -22,8 +22,8 @@ type pieces struct {
 
 const maxPieces = 32
 
-// streamEvent processes a part of a streamed API message. Only the deltas of blocks
-// become events, because the whole blocks say everything else.
+// streamEvent processes a part of a streamed API message. Only the deltas of blocks become events,
+// because the whole blocks have everything else.
 func (d *Decoder) streamEvent(l *line) {
 	a := d.agentOf(l)
 	event := l.object.object("event")

@@ -217,7 +217,7 @@ func (d *Decoder) tell() {
 	}
 }
 
-// goesOn notes a line of the main agent inside a turn. acts says that a model wrote it.
+// goesOn notes a line of the main agent inside a turn. acts means that a model wrote it.
 func (d *Decoder) goesOn(acts bool) {
 	d.fresh = true
 	if acts {

@@ -141,8 +141,8 @@ type spending struct {
 // the price of its own model.
 const basisUnknown = "unknown"
 
-// readSpending reads an object that states the usage by model. guessed says that it holds a
-// price that is made up, which does not count.
+// readSpending reads an object that states the usage by model. guessed means that it holds a
+// made-up price, which does not count.
 func readSpending(perModel *object) (s spending, guessed bool) {
 	for _, m := range perModel.members {
 		if m.raw[0] != '{' {
@@ -311,7 +311,7 @@ func (s spending) plus(t spending) spending {
 	return sum
 }
 
-// minus returns what s has more than t.
+// minus returns the difference of s and t.
 func (s spending) minus(t spending) spending {
 	diff := spending{cost: s.cost}
 	if s.cost.OK {

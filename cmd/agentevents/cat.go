@@ -50,7 +50,7 @@ ones; 'agentevents convert' writes the other formats.`,
 	}
 }
 
-// A filter says which events are wanted.
+// A filter selects events.
 type filter struct {
 	run, agent, workflow, phase string
 	kinds                       kinds
@@ -73,9 +73,8 @@ func (f *filter) flags(fs *flag.FlagSet) {
 	fs.StringVar(&f.phase, "phase", "", "only events of the phase `NAME`")
 }
 
-// pick returns what an event shows: itself if it is wanted, and in front of it the start of its
-// agent if it is the first to name that.
-// The list is good until the next call.
+// pick returns the events to print for an event: itself if it is wanted, and in front of it the
+// start of its agent if it is the first to name that. The list is good until the next call.
 func (f *filter) pick(ev agentevents.Event) []agentevents.Event {
 	f.list = f.list[:0]
 	own, in := f.agent == "" || f.by(&ev), f.within(&ev)
@@ -88,13 +87,13 @@ func (f *filter) pick(ev agentevents.Event) []agentevents.Event {
 	return f.list
 }
 
-// rest reports whether an event has what may be asked of it alone.
+// rest reports whether an event meets the conditions that need no other event.
 func (f *filter) rest(ev *agentevents.Event) bool {
 	return (f.run == "" || ev.RunID == f.run) && ev.Sequence >= uint64(f.from) && (len(f.kinds) == 0 || slices.Contains(f.kinds, string(ev.Kind())))
 }
 
-// within reports whether an event is of the workflow and the phase. One that does not say it is
-// where the agent started whose span it is in, or the span around it.
+// within reports whether an event belongs to the workflow and the phase. An event that names
+// neither belongs to those of the start of the agent whose span, or the span around it, it is in.
 func (f *filter) within(ev *agentevents.Event) bool {
 	if f.workflow == "" && f.phase == "" {
 		return true
@@ -114,8 +113,9 @@ func (f *filter) within(ev *agentevents.Event) bool {
 	return in
 }
 
-// started returns the start of the agent that an event is the first to name, if that is the agent
-// that is wanted: own says that the event is. in says that it is within what is wanted.
+// started returns the start of the agent that an event is the first to name, if that is the wanted
+// agent: own means that the event is wanted itself. in means that it is in the wanted workflow and
+// phase.
 func (f *filter) started(ev *agentevents.Event, own, in bool) (start agentevents.Event, ok bool) {
 	if f.agent == "" {
 		return start, false
@@ -168,8 +168,8 @@ func (k *kinds) Set(s string) error {
 	return nil
 }
 
-// by reports whether an event is of the agent. What stands for an agent without an id may be
-// the id of one.
+// by reports whether an event belongs to the agent. The name of an agent without an id may be the
+// id of another.
 func (f *filter) by(ev *agentevents.Event) bool {
 	return ev.AgentID == f.agent || ev.AgentID == "" && slices.Contains([]string{ev.NodeID, ev.NodeRunID, ev.SpanID, ev.ParentSpanID}, f.agent)
 }
@@ -181,8 +181,8 @@ type printer struct {
 	last *chain.Hash // of the line before, which each line is chained to; nil chains none
 }
 
-// print prints one event. An event that cannot be written is reported like a bad line.
-// The error is that of the output.
+// print prints one event. An event that cannot be written is reported like a bad line. The error is
+// the output's.
 func (p *printer) print(l *logReader, at position, ev *agentevents.Event) error {
 	line, err := ev.AppendJSON(p.line[:0])
 	if err != nil {

@@ -20,13 +20,13 @@ import (
 // ruleChain is the rule that a line breaks when it does not continue the chain.
 const ruleChain agentevents.Rule = "chain-broken"
 
-// A chainCheck follows the chain of a log through its files. What it finds waits until
-// the events before it were checked: it reads ahead of them.
+// A chainCheck follows the chain of a log through its files. Its findings wait until the events
+// before them were checked: it reads ahead of them.
 type chainCheck struct {
 	l     *logReader
 	heads map[chain.Hash]string // the logs whose heads no line has had yet
 	found []finding             // that were not reported
-	notes []string              // what a reader should know that is no problem
+	notes []string              // remarks that are not problems
 
 	last      chain.Hash // of the line before
 	begun     bool       // a line was chained
@@ -50,8 +50,8 @@ func (c *chainCheck) add(at position, what string) {
 	slices.SortStableFunc(c.found, func(a, b finding) int { return a.at.compare(b.at) })
 }
 
-// openHeads reads the heads of the files, before their lines: what is written meanwhile
-// comes after them.
+// openHeads reads the heads of the files, before their lines: lines that are written meanwhile come
+// after them.
 func (c *chainCheck) openHeads(in *invocation) {
 	c.heads = map[chain.Hash]string{}
 	for _, name := range in.args {
@@ -81,7 +81,7 @@ func (c *chainCheck) openHeads(in *invocation) {
 	}
 }
 
-// end finds what shows only when everything was read.
+// end finds problems that show only when everything was read.
 func (c *chainCheck) end() {
 	for head, name := range c.heads { // of a log without an active segment
 		c.add(position{file: len(c.l.files) - 1}, missingHead(name))
@@ -92,7 +92,7 @@ func (c *chainCheck) end() {
 	}
 }
 
-// take returns what was found up to a place.
+// take returns the findings up to a place.
 func (c *chainCheck) take(to position) []finding {
 	n := 0
 	for n < len(c.found) && c.found[n].at.compare(to) <= 0 {
@@ -108,8 +108,7 @@ func (c *chainCheck) reader(file int, r io.Reader) io.Reader {
 	return &chainReader{c: c, r: r, at: position{file: file}}
 }
 
-// A chainReader checks the lines that pass. The lines and their numbers are those of
-// [lines.Reader].
+// A chainReader checks the lines that pass. It counts lines in the same way as [lines.Reader].
 type chainReader struct {
 	c      *chainCheck
 	r      io.Reader
@@ -123,7 +122,7 @@ type chainReader struct {
 func (r *chainReader) Read(p []byte) (int, error) {
 	n, err := r.r.Read(p)
 	for line := range bytes.Lines(p[:n]) {
-		// A line that is too long is not kept, and what is kept of it is not chained.
+		// A line that is too long is not kept, and its kept part is not chained.
 		room := max(0, r.c.l.maxLine+chain.Size+len("\r\n")+1-len(r.part))
 		text, whole := bytes.CutSuffix(line, []byte("\n"))
 		if r.part = append(r.part, text[:min(len(text), room)]...); whole {
@@ -132,7 +131,7 @@ func (r *chainReader) Read(p []byte) (int, error) {
 	}
 	if err == io.EOF && !r.ended {
 		r.ended = true
-		// A line that a crash has torn is no part of the log. It is reported as one that
+		// A line that a crash has torn does not belong to the log. It is reported as one that
 		// cannot be read.
 		if _, ok := chain.Find(r.part); ok || jsonwire.Valid(string(r.part)) == nil {
 			r.line()
@@ -192,8 +191,7 @@ func (r *chainReader) line() {
 	r.later = true
 }
 
-// begin takes the first line of a chain. What it says of the line before cannot be
-// checked.
+// begin takes the first line of a chain. Its hash of the line before cannot be checked.
 func (c *chainCheck) begin(at position, link chain.Link) {
 	note := func(what string) {
 		c.notes = append(c.notes, fmt.Sprintf("%s:%d: %s", c.l.files[at.file], at.line, what))
@@ -224,7 +222,7 @@ func (in *invocation) lastLink(maxLine int) (last chain.Hash, ok bool) {
 	for _, name := range in.args {
 		for from, err := range in.inputs(name) {
 			if err != nil {
-				continue // who reads the log says so
+				continue // the reader of the log reports that
 			}
 			for r := lines.NewReader(from, maxLine); !r.Ended(); {
 				if line, err := r.Next(); err == nil {

@@ -141,7 +141,7 @@ problem. Logs in the library's own format keep all rules.`,
 	}
 }
 
-// gaps tell, by run, whether left-out deltas explain what is missing.
+// gaps tell, by run, whether left-out deltas explain the missing sequences.
 type gaps map[string]*gap
 
 type gap struct {
@@ -210,7 +210,7 @@ func (c *checker) cut(v *agentevents.RuleError) bool {
 	return v.Rule == agentevents.RuleTransitionFromCurrent && cmp.Or(c.dialect, c.l.format()) == dialect.KAHN && !c.known[agentOfRun{v.RunID, v.AgentID}]
 }
 
-// report prints a problem, and before it those of the chain up to there.
+// report prints a problem, after the problems of the chain up to there.
 func (c *checker) report(at position, rule agentevents.Rule, what string) {
 	c.showChain(at)
 	c.show(at, rule, what)
@@ -228,8 +228,8 @@ func (c *checker) show(at position, rule agentevents.Rule, what string) {
 	fmt.Fprintf(c.out, "%s: %s: %s\n", c.l.place(at), visible(string(rule)), what)
 }
 
-// violated reports what the fold says of an event, unless its line was reported: one report
-// is enough.
+// violated reports a violation that the fold found in an event, unless its line was reported: one
+// report is enough.
 func (c *checker) violated(v *agentevents.RuleError) {
 	if c.at.refused {
 		return
@@ -277,8 +277,7 @@ func missingNumbers(c agentevents.Coverage) string {
 	return b.String()
 }
 
-// violation says what is wrong, with which subject and in which state. The texts
-// come from the log.
+// violation describes the fault, its subject and its state. The texts come from the log.
 func violation(v *agentevents.RuleError) string {
 	text := clip(v.Detail)
 	if v.Pointer != "" {

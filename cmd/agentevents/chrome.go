@@ -46,11 +46,11 @@ func (c *chromeTrace) Counts() otlpjson.Counts {
 	return otlpjson.Counts{
 		Events: c.events, Runs: n.Runs, Spans: n.Spans, Closed: n.Closed,
 		Repeated: n.Repeated, Late: n.Late, Unplaced: n.Unplaced, Unopened: n.Unopened,
-		Untimed: n.Untimed, Timeless: n.Timeless, // viewers begin with 0, so there is no wrong date
+		Untimed: n.Untimed, Timeless: n.Timeless, // viewers begin with 0, so no date is wrong
 	}
 }
 
-// A track is where an agent's spans are drawn: a thread, and more threads for what overlaps.
+// A track holds an agent's spans: a thread, and more threads for spans that overlap.
 type track struct{ lanes []lane }
 
 // A lane is a thread. Its spans are nested.
@@ -101,7 +101,7 @@ func (c *chromeTrace) Close(context.Context) error {
 	return err
 }
 
-// inheritable are the attributes that what is below a span has, too.
+// inheritable are the attributes that the spans below a span share.
 var inheritable = [...]string{inheritRun: "agentevents.run.id", inheritAgent: "agentevents.agent.id", inheritName: "gen_ai.agent.name", inheritOperation: "gen_ai.operation.name"}
 
 const (
@@ -111,13 +111,13 @@ const (
 	inheritOperation
 )
 
-// A heritage is what a span has from above or itself.
+// A heritage has a span's own and inherited attributes.
 type heritage struct {
 	depth int
 	texts [len(inheritable)]string // "" without one
 }
 
-// heritages are those of the spans. Each is made once of its parent's: spans that nothing
+// heritages has the heritage of each span. Each is made once from its parent's: spans that nothing
 // ends are deep.
 type heritages map[*spans.Span]heritage
 

@@ -19,7 +19,7 @@ type claudeClock struct {
 	took  time.Duration // by its results
 }
 
-// newClaudeDecoder returns a decoder of what the Claude CLI prints.
+// newClaudeDecoder returns a decoder of the Claude CLI's output.
 func newClaudeDecoder(runID, agentID string, c claudeClock) agentevents.Decoder {
 	o := claude.Options{RunID: runID, AgentID: agentID}
 	switch {
@@ -32,8 +32,8 @@ func newClaudeDecoder(runID, agentID string, c claudeClock) agentevents.Decoder 
 	return claude.NewDecoder(o)
 }
 
-// read takes the times of a saved capture. Standard input is kept in memory for it. A file
-// that can be read only once says nothing. Who reads the capture is told the errors.
+// read takes the times of a saved capture. Standard input is kept in memory for it. A file that can
+// be read only once is not read here. The reader of the capture reports the errors.
 func (c *claudeClock) read(in *invocation) {
 	if in.args[0] == "-" {
 		text, _ := io.ReadAll(in.stdin)

@@ -30,20 +30,20 @@ const (
 // A command is one word of the command line.
 type command struct {
 	name     string
-	args     string // what follows the name, for the usage line; empty takes no arguments
+	args     string // the text after the name in the usage line; empty takes no arguments
 	purpose  string // one line
 	about    string // more, for its help; may be empty
 	examples []string
-	exit     string // what its exit statuses mean; empty is exitHelp
-	// flags defines the flags and returns what to do once they are parsed.
+	exit     string // the meaning of its exit statuses; empty is exitHelp
+	// flags defines the flags and returns the action to run once they are parsed.
 	flags func(*flag.FlagSet) action
 }
 
-// An action does what a command is for. It returns errProblems or errFiles when it
-// has reported the errors itself.
+// An action carries out a command. It returns errProblems or errFiles when it has reported the
+// errors itself.
 type action func(*invocation) error
 
-// An invocation is what an action works with.
+// An invocation is the environment of an action.
 type invocation struct {
 	name   string   // of the command
 	args   []string // arguments that are not flags
@@ -72,7 +72,7 @@ var (
 	errClosed   = errors.New("nobody reads the output") // exit 0
 )
 
-// A usageError says what is wrong with the command line.
+// A usageError is a fault of the command line.
 type usageError string
 
 func (e usageError) Error() string { return string(e) }
@@ -161,14 +161,14 @@ func (c *command) run(in *invocation, args []string) error {
 	return act(in)
 }
 
-// oneDash finds the long flags that package flag names with one dash, and notGo what it says of
-// a value that it cannot read.
+// oneDash finds the long flags that package flag names with one dash, and notGo its message for a
+// value that it cannot read.
 var (
 	oneDash = regexp.MustCompile(`((?:flag|defined:|argument:) )-([\w-]{2,})`)
 	notGo   = regexp.MustCompile(`for (?:flag )?-([\w-]+): (parse error|value out of range)$`)
 )
 
-// wrongFlag says what is wrong with the flags.
+// wrongFlag describes the fault of the flags.
 func wrongFlag(fs *flag.FlagSet, args []string, err error) string {
 	text := err.Error()
 	if m := notGo.FindStringSubmatch(text); m != nil {
@@ -256,8 +256,8 @@ func (in *invocation) finish(name string, err error) int {
 	return exitUsage
 }
 
-// An output buffers what is written until it is flushed. After a write has failed
-// all writes fail. It may be used concurrently.
+// An output buffers writes until it is flushed. After a write has failed all writes fail. It may be
+// used concurrently.
 //
 // On a terminal no character reaches it that controls it, but for the command's own.
 type output struct {
@@ -290,7 +290,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return len(p), o.err
 }
 
-// Flush writes what is buffered.
+// Flush writes the buffer.
 func (o *output) Flush() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

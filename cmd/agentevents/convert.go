@@ -175,8 +175,8 @@ func addChanges(losses *dialect.Losses, was, is *agentevents.Event) {
 // maxUnlisted is how many differences --verify prints.
 const maxUnlisted = 100
 
-// readBack reads the lines back and prints what they do not say and no loss lists. It
-// returns how many differences there are.
+// readBack reads the lines back and prints the differences that no loss lists. It returns their
+// number.
 func readBack(in *invocation, w *wire, t *readback.Trip) (n int) {
 	report := func(what string) {
 		if n++; n <= maxUnlisted {
@@ -188,7 +188,7 @@ func readBack(in *invocation, w *wire, t *readback.Trip) (n int) {
 	for _, err := range t.Read(agentevents.ReaderOptions{Decoder: dec}) {
 		report("the output cannot be read back: " + err.Error())
 	}
-	// What a reader keeps of the line, and what it gives every event.
+	// Members that a reader keeps from the line, or gives to every event.
 	t.Derived = []string{"/" + string(w.dialect()), "/schemaVersion"}
 	if d, ok := dec.(dialect.Decoder); ok {
 		for _, l := range d.Losses() {
@@ -210,7 +210,7 @@ func readBack(in *invocation, w *wire, t *readback.Trip) (n int) {
 	return n
 }
 
-// list prints a line for each loss: what was lost, how often and where first.
+// list prints a line for each loss: the member, how often and where first.
 func (in *invocation) list(prefix string, losses []dialect.Loss) {
 	for _, loss := range losses {
 		fmt.Fprintln(in.stderr, prefix+visible(loss.String()))

@@ -30,7 +30,7 @@ type wire struct {
 type reading struct {
 	strict    bool    // the rules of the document are enforced
 	run       string  // the run of lines that name none; may be empty
-	threshold float64 // below which decisions are escalated, unless their run says another
+	threshold float64 // below which decisions are escalated, unless their run states another one
 }
 
 // A writing is how lines are written.
@@ -132,8 +132,8 @@ func (w *wire) dialect() dialect.Name {
 	return dialect.Name(name)
 }
 
-// madeUp returns what a decoder that newDecoder returned made up, and the format does
-// not leave out again.
+// madeUp returns the members that a decoder of newDecoder made up, without those that the format
+// leaves out again.
 func (w *wire) madeUp(d agentevents.Decoder, from *wireFlag) []dialect.Loss {
 	switch d := d.(type) {
 	case *dialect.Auto:
@@ -156,9 +156,9 @@ func (f *wireFlag) newDecoder(o reading) agentevents.Decoder {
 	return anyDecoder(o.run)
 }
 
-// named is the decoder of a format that the command line names. Lines of other formats
-// are errors: read as this one they would be events that say nothing. Behind a line that is
-// of the format without doubt, they are lines of types that it does not know.
+// named is the decoder of a format that the command line names. Lines of other formats are errors:
+// read as this one they would be empty events. After a line that has the format without doubt, they
+// are lines of types that it does not know.
 type named struct {
 	agentevents.Decoder
 	wire    *wire
@@ -227,8 +227,8 @@ func (d *judge) End(dst []agentevents.Event) ([]agentevents.Event, error) {
 func anyDecoder(run string) *dialect.Auto {
 	auto := &dialect.Auto{Decoders: map[dialect.Name]agentevents.Decoder{}}
 	for _, w := range wires() {
-		// The decoder of openwop reads the lines of all profiles. What a profile
-		// implies only the decoder of that profile knows.
+		// The decoder of openwop reads the lines of all profiles. Only the decoder of a profile
+		// knows its implications.
 		if !strings.Contains(w.name, ":") {
 			auto.Decoders[dialect.Name(w.name)] = w.decoder(reading{run: run})
 		}

@@ -81,7 +81,7 @@ id in common, by their order. What a format cannot say is absent: compare logs o
 					}
 					trouble = trouble || reader.result() != nil
 					if reader.failed {
-						return errFiles // what is missing is no difference
+						return errFiles // missing input is not a difference
 					}
 				}
 				if *runs != "" && !choose(&logs, *runs) {
@@ -116,8 +116,8 @@ id in common, by their order. What a format cannot say is absent: compare logs o
 	}
 }
 
-// choose leaves one run in each log: ids are those of both, joined by a colon, or one that is
-// the same. An id may have colons.
+// choose leaves one run in each log: ids has both ids, joined by a colon, or one for both logs. An
+// id may have colons.
 func choose(logs *[2]*rundiff.Log, ids string) bool {
 	for i := range len(ids) + 1 {
 		idA, idB := ids, ids

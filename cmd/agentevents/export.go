@@ -96,7 +96,7 @@ reached makes it 2.`,
 
 // run exports the events of a log.
 func (x *export) run(in *invocation, begin func(*export, *output) exporter, lines lineSeq, log *logReader) error {
-	// What the output file held stays if nothing can be read.
+	// The output file stays unchanged if nothing can be read.
 	var to exporter
 	var done func() error
 	start := func() error {
@@ -129,7 +129,7 @@ func (x *export) run(in *invocation, begin func(*export, *output) exporter, line
 		err = cerr
 	}
 	if werr := cmp.Or(in.stdout.Flush(), done()); werr != nil {
-		return werr // nobody knows what was written
+		return werr // the written part is not known
 	}
 	if !x.quiet {
 		x.report(in, to.Counts())
@@ -151,7 +151,7 @@ type exporter interface {
 	Counts() otlpjson.Counts
 }
 
-// exportForms are the forms of export, each with what begins one.
+// exportForms are the forms of export, each with the function that begins one.
 var exportForms = map[string]func(*export, *output) exporter{
 	"otlp":   (*export).otlp,
 	"chrome": (*export).chrome,
@@ -186,7 +186,7 @@ func (x *export) flags(fs *flag.FlagSet) {
 	fs.BoolVar(&x.quiet, "quiet", false, "do not count what was exported and what was left out")
 }
 
-// check reports flags that say nothing or do not go together, before anything is written.
+// check reports flags without effect and flags that exclude each other, before anything is written.
 func (x *export) check(in *invocation, form string, fs *flag.FlagSet) error {
 	var err error
 	fs.Visit(func(f *flag.Flag) {
@@ -222,7 +222,7 @@ func (x *export) check(in *invocation, form string, fs *flag.FlagSet) error {
 	return x.connect(in)
 }
 
-// open returns where the output goes, and what ends it.
+// open returns the output, and the function that ends it.
 func (x *export) open(in *invocation) (*output, func() error, error) {
 	if x.out == "" || x.out == "-" {
 		return in.stdout, func() error { return nil }, nil
@@ -246,8 +246,8 @@ func (x *export) otlp(w *output) exporter {
 	return &follower{Exporter: otlpjson.NewExporter(to, x.options), out: w, every: x.flushEvery}
 }
 
-// A follower exports a log that may go on: it sends what has ended a time after an event,
-// whether another one comes or not. Close stops its timer.
+// A follower exports a log that may go on: it sends ended spans some time after an event, whether
+// another one comes or not. Close stops its timer.
 type follower struct {
 	*otlpjson.Exporter
 	out   *output
@@ -272,7 +272,7 @@ func (f *follower) Export(ctx context.Context, ev *agentevents.Event) error {
 	return f.Exporter.Export(ctx, ev)
 }
 
-// flush sends what has ended. The next event, or Close, reports an error.
+// flush sends the ended spans. The next event, or Close, reports an error.
 func (f *follower) flush() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -331,7 +331,7 @@ func pairs(of string, list list) (map[string]string, error) {
 	return m, nil
 }
 
-// report says what became of the log.
+// report prints the counts of the export.
 func (x *export) report(in *invocation, c otlpjson.Counts) {
 	in.stdout.Flush() // keep both outputs in order
 	fmt.Fprintf(in.stderr, "exported: spans %d, runs %d, events %d\n", int64(c.Spans)-c.Rejected, c.Runs, c.Events)

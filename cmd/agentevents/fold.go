@@ -35,7 +35,7 @@ func (f *folder) flags(fs *flag.FlagSet, l *logReader) {
 // one adds the flag for a run.
 func (f *folder) one(fs *flag.FlagSet) { fs.StringVar(&f.run, "run", "", "only the run `ID`") }
 
-// apply reports whether the event is of a run that is wanted.
+// apply reports whether the event belongs to a wanted run.
 func (f *folder) apply(line agentevents.Line) bool {
 	if f.run != "" && line.Event.RunID != f.run {
 		return false
@@ -46,7 +46,7 @@ func (f *folder) apply(line agentevents.Line) bool {
 	return true
 }
 
-// read folds a log, and returns what people look for in its runs.
+// read folds a log, and returns the details of its runs.
 func (f *folder) read(in *invocation, l *logReader) (*report.Details, error) {
 	lines, err := l.each(in)
 	if err != nil {

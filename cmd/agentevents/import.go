@@ -196,7 +196,8 @@ func (l *logReader) unknown(ev *agentevents.Event) {
 	l.unread = append(l.unread, capture.Unread{Program: "Claude Code", Kind: strings.Clone(string(p.Type)), Count: 1})
 }
 
-// printUnread prints what readers did not understand, with equal rows of several sessions as one.
+// printUnread prints the lines and members that readers did not understand, with equal rows of
+// several sessions as one.
 func printUnread(out *output, rows []capture.Unread) {
 	if len(rows) == 0 {
 		fmt.Fprintln(out, "all lines and members were understood")

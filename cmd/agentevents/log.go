@@ -31,8 +31,8 @@ type position struct {
 	refused bool // the line breaks a rule of its document, and its event counts
 }
 
-// maxBadLines is how many lines of one file that cannot be read are reported
-// one by one: a file that is no log at all has many.
+// maxBadLines is the number of unreadable lines of one file that are reported one by one: a file
+// that is not a log has many.
 const maxBadLines = 1000
 
 // A logReader reads the files of the command line one after another, as one
@@ -45,7 +45,7 @@ type logReader struct {
 	verb    bool                           // keep the spelling of lines
 	kept    bool                           // events are kept
 	sorted  choice                         // file or sequence; empty for a command without the flag
-	judged  bool                           // the agents of a KAHN log say that they keep the strict table
+	judged  bool                           // the agents of a KAHN log state that they keep the strict table
 	decoder agentevents.Decoder            // nil detects the format of every line
 	report  func(at position, what string) // nil prints on standard error
 	hint    func(what string)              // receives advice on the order; nil prints it on standard error
@@ -55,11 +55,11 @@ type logReader struct {
 	// raw wraps every file, to see its bytes; nil does not.
 	raw   func(file int, r io.Reader) io.Reader
 	files []string // names of those that were opened, for messages
-	notes []string // what a reader should know that is no problem
+	notes []string // remarks that are not problems
 
 	places  []position       // of the lines of a sorted text; nil for files in their own order
 	capture capture.Options  // for sessions of agent programs
-	unread  []capture.Unread // what their readers did not understand
+	unread  []capture.Unread // lines and members that their readers did not understand
 
 	reads agentevents.Decoder // of the line that was read last
 
@@ -91,8 +91,8 @@ func (l *logReader) limit(fs *flag.FlagSet) {
 	})
 }
 
-// logPart finds what the name of a file beside a log has more than the log's. A log is read
-// with its segments, and a shell expands run.jsonl* to all of them.
+// logPart matches the suffix of a file beside a log. A log is read with its segments, and a shell
+// expands run.jsonl* to all of them.
 var logPart = regexp.MustCompile(`\.(\d{6,}(\.gz)?(\.tmp)?|head|lock|torn\.\d{6,})$`)
 
 // events yields the events of the files with their positions, to a loop that keeps them. Lines
@@ -368,7 +368,7 @@ func (l *logReader) read(in *invocation, file int, from input, decoder agenteven
 			}
 			continue
 		}
-		if src.err != nil && errors.Is(err, src.err) { // the last error, except those of events that the decoder held back
+		if src.err != nil && errors.Is(err, src.err) { // the last error, except errors of events that the decoder held back
 			if isDamaged(src.err) {
 				l.bad++
 				l.report(position{file: file}, damagedGzip+visible(lost(src.err)))
@@ -444,8 +444,8 @@ func (l *logReader) result() error {
 	return nil
 }
 
-// what says what is wrong with a line, without its number. The text may hold ids
-// and names of the line.
+// what describes the fault of a line, without its number. The text may hold ids and names of the
+// line.
 func what(err error) string {
 	var le *agentevents.LineError
 	if !errors.As(err, &le) {
@@ -469,9 +469,9 @@ type input struct {
 	number int // of a segment
 }
 
-// inputs opens what a FILE of the command line stands for: the segments of a log, one after
-// another, or standard input. Everything that is compressed is decompressed. With an error,
-// which is a [*logfile.MissingError] for segments that are not there, an input has a name only.
+// inputs opens the files behind a FILE of the command line: the segments of a log, one after
+// another, or standard input. Compressed files are decompressed. With an error, which is a
+// [*logfile.MissingError] for missing segments, an input has a name only.
 func (in *invocation) inputs(name string) iter.Seq2[input, error] {
 	return func(yield func(input, error) bool) {
 		if name == "-" {
@@ -490,8 +490,8 @@ func (in *invocation) inputs(name string) iter.Seq2[input, error] {
 	}
 }
 
-// reads reports whether a file is one of those that are read: what is written to it would be
-// read again, for ever.
+// reads reports whether a file is also an input: lines that are written to it would be read again,
+// for ever.
 func (in *invocation) reads(written os.FileInfo, err error) bool {
 	if err != nil || !written.Mode().IsRegular() {
 		return false
@@ -523,7 +523,7 @@ func placeOf(err error, log string) string {
 	return log
 }
 
-// lost says what an error of a log says, without the file.
+// lost returns the text of an error of a log, without the file.
 func lost(err error) string {
 	var missing *logfile.MissingError
 	var pe *os.PathError
@@ -536,14 +536,14 @@ func lost(err error) string {
 	return err.Error()
 }
 
-// isDamaged reports whether an error is of compressed data and not of their file.
+// isDamaged reports whether an error concerns compressed data and not their file.
 func isDamaged(err error) bool {
 	var corrupt flate.CorruptInputError
 	return errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &corrupt)
 }
 
-// A decompressed reader decompresses gzip data. It finds out by the first bytes whether its
-// input is such, so that a name need not say it.
+// A decompressed reader decompresses gzip data. It recognises them by the first bytes, not by the
+// name.
 type decompressed struct {
 	in *bufio.Reader
 	r  io.Reader // nil before the first Read

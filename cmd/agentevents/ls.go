@@ -219,7 +219,7 @@ func some(n int) string {
 	return strconv.Itoa(n)
 }
 
-// someTokens returns all tokens, those of caches included.
+// someTokens returns all tokens, cached ones included.
 func someTokens(u agentevents.Usage, partial bool) string {
 	n := view.Tokens(u)
 	if n == 0 {

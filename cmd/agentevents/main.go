@@ -7,12 +7,12 @@ import (
 )
 
 const (
-	// headroom is the size in bytes of memory that nothing touches, so it is only an address
-	// range. The collector counts it as in use, and half of it is what a command allocates
-	// between two collections: without it a command that keeps little collects every 4 MiB.
+	// headroom is the size in bytes of memory that nothing touches, so it is only an address range.
+	// The collector counts it as in use, and a command may allocate half of it between two
+	// collections: without it a command that keeps little collects every 4 MiB.
 	headroom = 32 << 20
-	// gcPercent is how much a command may allocate between two collections, in percent of the
-	// memory in use. What commands keep of many runs has few pointers, so that a collection is cheap.
+	// gcPercent is the memory that a command may allocate between two collections, in percent of
+	// the memory in use. The state of many runs has few pointers, so that a collection is cheap.
 	gcPercent = 50
 )
 

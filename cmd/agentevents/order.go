@@ -37,7 +37,7 @@ type piece struct {
 	run    string
 	number uint64
 	placed bool // it has a number
-	anew   bool // numbers of the run begin again with each process, as those of KAOS do
+	anew   bool // numbers of the run begin again with each process, as KAOS's do
 }
 
 // add adds the lines of a file. It returns the error of the file.
@@ -171,8 +171,8 @@ func numberOf(ev *agentevents.Event) (n uint64, own bool) {
 	return n, true
 }
 
-// told yields the events as they come. After them it says if a run went back to a sequence that
-// it had left out: a fold leaves such events out.
+// told yields the events as they come. After them it reports runs that went back to a sequence that
+// they had left out: a fold leaves such events out.
 func (l *logReader) told(in *invocation, lines lineSeq) lineSeq {
 	return func(yield func(position, agentevents.Line) bool) {
 		runs, hint := map[string]*numbers{}, ""

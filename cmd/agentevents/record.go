@@ -83,7 +83,7 @@ or resume.`,
 	}
 }
 
-// behind returns the argument behind one of the flags, or "".
+// behind returns the argument after one of the flags, or "".
 func behind(argv []string, flags ...string) string {
 	for i, arg := range argv {
 		name, value, joined := strings.Cut(arg, "=")
@@ -110,8 +110,8 @@ func codexPrompt(argv []string) string {
 	return last
 }
 
-// printedDecoder reads what a program prints: its first line tells which program it is. The
-// Claude CLI may print others before it.
+// printedDecoder reads the output of a program, which it recognises by the first line. The Claude
+// CLI may print others before it.
 type printedDecoder struct {
 	agentevents.Decoder
 	o claude.Options
@@ -354,7 +354,7 @@ func (l *locked) Write(p []byte) (int, error) {
 	return l.w.Write(p)
 }
 
-// careless writes what it can: the program whose output it is does not end because nobody
+// careless ignores errors of writing: the program whose output it is does not end because nobody
 // reads that.
 type careless struct{ w io.Writer }
 

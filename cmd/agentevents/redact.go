@@ -82,15 +82,15 @@ only its meaning makes a secret: read the result before you give it away.`,
 	}
 }
 
-// maskRules are the rules in the markers of what is masked here.
+// maskRules are the rules in the markers of this masking.
 var maskRules = [...]string{"key", "token", "secret", "card"}
 
-// A redactor redacts the events of a log and counts what it masks.
+// A redactor redacts the events of a log and counts the masked values.
 type redactor struct {
 	secrets, keys, keep list
 	reasoning           choice
 	policy              agentevents.Policy
-	// changed, if not nil, receives every event that is not what it was.
+	// changed, if not nil, receives every event that was changed.
 	changed func(was, is *agentevents.Event)
 
 	was, is []byte              // lines of one event
@@ -156,8 +156,8 @@ func (in *invocation) readAll(name string) (string, error) {
 	return string(text), err
 }
 
-// events yields the events as the policy leaves them, with their positions. What cannot
-// be redacted is reported and left out.
+// events yields the redacted events, with their positions. An event that cannot be redacted is
+// reported and left out.
 func (r *redactor) events(l *logReader, events iter.Seq2[position, agentevents.Event]) iter.Seq2[position, agentevents.Event] {
 	type source struct {
 		at position
@@ -194,7 +194,7 @@ func (r *redactor) events(l *logReader, events iter.Seq2[position, agentevents.E
 	}
 }
 
-// count compares an event with what is left of it.
+// count compares an event with its redacted form.
 func (r *redactor) count(was, is *agentevents.Event) {
 	var err error
 	if r.was, err = was.AppendJSON(r.was[:0]); err != nil {
@@ -221,7 +221,7 @@ func (r *redactor) count(was, is *agentevents.Event) {
 	}
 }
 
-// report says what was masked.
+// report prints the numbers of masked values.
 func (r *redactor) report(in *invocation) {
 	in.stdout.Flush() // keep both outputs in order
 	sum, text := 0, ""

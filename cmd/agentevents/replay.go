@@ -186,8 +186,8 @@ func (p *player) show(ev agentevents.Event) error {
 	return p.in.stdout.Flush()
 }
 
-// fit leaves out the middle of a drawing that is higher than the terminal, which would
-// scroll. Most of what goes on is at the end.
+// fit leaves out the middle of a drawing that is higher than the terminal, which would scroll. Most
+// activity is at the end.
 func (p *player) fit(drawing string) string {
 	rows, err := strconv.Atoi(p.in.env("LINES"))
 	if err != nil || rows < 4 {

@@ -14,8 +14,8 @@ import (
 	"github.com/agentevents/agentevents/dialect"
 )
 
-// sessions returns the sessions of agent programs in a file or below a folder. A log has none,
-// and so has what can be read only once.
+// sessions returns the sessions of agent programs in a file or below a folder. A log has none, and
+// neither has an input that can be read only once.
 func (l *logReader) sessions(name string) ([]*capture.Session, error) {
 	if _, detects := l.decoder.(*dialect.Auto); l.decoder != nil && !detects || name == "-" {
 		return nil, nil // the command line names a format
@@ -97,7 +97,7 @@ func (l *logReader) session(in *invocation, s *capture.Session, yield func(posit
 	return true
 }
 
-// tell tells what is no fault of a line of a session.
+// tell prints remarks that are not faults of a line of a session.
 func (l *logReader) tell(in *invocation, file int, notes []string) {
 	for _, note := range notes {
 		if l.hint != nil {

@@ -111,7 +111,7 @@ func writeRun(w io.Writer, s *agentevents.RunSnapshot, d *report.Details) {
 	field("goal", visible(s.SessionGoal))
 	agents := agentRows(s)
 	tops := slices.DeleteFunc(slices.Clone(agents), func(a agentRow) bool { return a.ParentAgentID != "" || a.ParentCallID != "" })
-	top := map[string]bool{"": true} // agents that no other agent told what to do
+	top := map[string]bool{"": true} // agents without a task from another agent
 	for _, a := range tops {
 		top[a.AgentID] = true
 	}

@@ -112,7 +112,7 @@ calls are within 0.8 % of it, in at most 30 kB of memory for each row; the maxim
 	}
 }
 
-// groupings is a flag for what tables are by.
+// groupings is a flag that names the tables.
 type groupings []stats.By
 
 func (g *groupings) String() string { return "" }
@@ -339,7 +339,7 @@ func tokensText(t *stats.Tokens) (value, of string) {
 	return atLeast(t.Partial) + strconv.FormatInt(t.All(), 10), of
 }
 
-// also says how many things there are beside others.
+// also returns the text for a number of further things.
 func also(n int, what string) string {
 	if n == 0 {
 		return ""

@@ -95,7 +95,7 @@ type tail struct {
 	print printer
 
 	kept     []kept
-	events   int  // of what is kept
+	events   int  // number of kept events
 	dropped  bool // an event was dropped
 	isLive   bool // nothing is kept any more
 	problems int  // that were reported
@@ -107,8 +107,8 @@ type kept struct {
 	show  func() error
 }
 
-// add keeps what show prints. Beyond n events the oldest one is dropped, and so are the
-// reports up to the next one.
+// add keeps the output of show. Beyond n events the oldest one is dropped, and so are the reports
+// up to the next one.
 func (t *tail) add(event bool, show func() error) error {
 	if t.isLive {
 		return show()
@@ -128,7 +128,7 @@ func (t *tail) add(event bool, show func() error) error {
 	return nil
 }
 
-// live prints what is kept, and makes add print at once.
+// live prints the kept output, and makes add print at once.
 func (t *tail) live() error {
 	t.isLive = true
 	for _, k := range t.kept {
@@ -145,7 +145,7 @@ func (t *tail) live() error {
 func (t *tail) first(log string) int {
 	segments, err := logfile.Segments(log)
 	if err != nil {
-		return 0 // who opens the log says why
+		return 0 // the opener of the log reports the reason
 	}
 	found := 0
 	for i := len(segments) - 1; i > 0; i-- {
@@ -185,7 +185,7 @@ func (t *tail) last(name string) iter.Seq2[input, error] {
 	}
 }
 
-// follow opens the end of a log, and what comes after it. Stop ends that.
+// follow opens the end of a log, and waits for more. stop ends that.
 func (t *tail) follow(ctx context.Context, stop func(), name string) iter.Seq2[input, error] {
 	return func(yield func(input, error) bool) {
 		p := parts{}
@@ -221,14 +221,14 @@ func (t *tail) follow(ctx context.Context, stop func(), name string) iter.Seq2[i
 	}
 }
 
-// parts divide what a follower reads into its files: Read returns io.EOF at the end of each.
+// parts divide the text of a follower into its files: Read returns io.EOF at the end of each.
 type parts struct {
 	f    *logfile.Follower
 	at   logfile.Segment
 	buf  [32 << 10]byte
-	text []byte // in buf: what comes next
-	next bool   // it is of another file
-	err  error  // behind text
+	text []byte // in buf: the next text
+	next bool   // it belongs to another file
+	err  error  // after text
 }
 
 // begin waits for the next file. It returns false when there is none.

@@ -126,7 +126,7 @@ func results(readers []logReader) error {
 	return all
 }
 
-// writePage writes the page to a file that only its owner may read: it has what agents read.
+// writePage writes the page to a file that only its owner may read: it has the inputs of agents.
 func writePage(in *invocation, name string, page []byte) error {
 	if name == "-" {
 		_, err := in.stdout.Write(page)

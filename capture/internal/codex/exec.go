@@ -250,8 +250,8 @@ func (e *exec) id(i *session.Object) string {
 	return e.thread + ":" + string(jsonwire.AppendInt(nil, int64(e.turns))) + ":" + i.Str("id")
 }
 
-// answers notes that another answer of the model has begun, which a text after the return of a
-// call shows. That of calls alone is not told apart from the one before.
+// answers notes that another answer of the model has begun, which a text after the return of a call
+// shows. An answer of calls alone is not told apart from the one before.
 func (e *exec) answers() {
 	if e.returned {
 		e.agent.Answers()

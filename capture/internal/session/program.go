@@ -21,7 +21,7 @@ type Program struct {
 	// below it. Nil means the same folder.
 	Root func(dir string) (root, below string)
 	// Skip reports whether a line tells nothing of the work, whatever its members are. Such lines
-	// are left out without a check of their JSON. Nil means that there are none.
+	// are left out without a check of their JSON. Nil skips no line.
 	Skip func(line []byte) bool
 	// Beside returns the files that may belong to the session of a file, which is the session's
 	// own and not a sub-agent's. Nil means that there are no others.

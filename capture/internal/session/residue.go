@@ -52,7 +52,7 @@ func (r *Residue) Counts() []Count {
 	return out
 }
 
-// Once tells what comes again. The zero Once has seen nothing.
+// Once recognises repeated ids. The zero Once has seen none.
 type Once struct{ seen map[string]bool }
 
 // First reports whether an id is new. The empty id always is.

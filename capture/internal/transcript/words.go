@@ -55,7 +55,7 @@ func Refusal(text string) agentevents.ToolStatus {
 	return agentevents.ToolStatusError
 }
 
-// IsInterruption reports whether a text of the user's side is that of an interruption.
+// IsInterruption reports whether a text of the user's side marks an interruption.
 func IsInterruption(text string) bool { return strings.HasPrefix(text, "[Request interrupted by user") }
 
 // Synthetic is the model of messages that Claude Code writes itself.

@@ -200,7 +200,7 @@ var lives = []struct {
 	}},
 }
 
-// live does what the process of a life does, and waits to be killed.
+// live does the work of one process, and waits to be killed.
 func live(name, kind, dir string) error {
 	for _, l := range lives {
 		if l.name != name {

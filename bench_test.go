@@ -142,7 +142,7 @@ func (o *overwriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// BenchmarkEventID is an event's id, and what it would be from google/uuid.
+// BenchmarkEventID makes an event's id, and one from google/uuid for comparison.
 func BenchmarkEventID(b *testing.B) {
 	b.Run("uuid7.Source", func(b *testing.B) {
 		var ids uuid7.Source

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A boundCase is an event that Emit accepts or refuses behind a log.
+// A boundCase is an event that Emit accepts or refuses after a log.
 type boundCase struct {
 	name      string
 	rule      Rule
@@ -90,7 +90,7 @@ var boundCases = []boundCase{
 	{name: "both with its id", rule: RuleStepOpen, log: []Event{ev("a", &StepStarted{StepID: "s"}), ev("a", &StepStarted{StepID: "s"}), ev("a", &StepEnded{StepID: "s"}), ev("a", &StepEnded{StepID: "s"})}, last: ev("a", &StepEnded{StepID: "s"}), refused: true},
 }
 
-// behind returns a run with the log of a case, and what it is resumed from.
+// behind returns a run with the log of a case, and the log that it is resumed from.
 func (c *boundCase) behind(t *testing.T, mode Mode) (*Run, *sinkLog) {
 	r, log := startRun(t, EmitterOptions{Lifecycle: cmp.Or(c.lifecycle, LifecycleStrict), Mode: mode})
 	for i, e := range c.log {
@@ -107,7 +107,7 @@ func emitOf(r *Run, ev Event) error {
 	return r.Agent(ev.AgentID).Emit(context.Background(), ev.Payload)
 }
 
-// requireSentence requires that the error says "subject is state", with one verb.
+// requireSentence requires that the error reads "subject is state", with one verb.
 func requireSentence(t *testing.T, e *RuleError) {
 	t.Helper()
 	require.NotContains(t, e.State, " is ", e)
@@ -175,8 +175,7 @@ func TestRulesThatBindEmitAfterAResumption(t *testing.T) {
 	}
 }
 
-// A turn or step in a span ends in that span, whatever else is open, and what has ended is
-// forgotten.
+// A turn or step in a span ends in that span, whatever else is open, and is then forgotten.
 func TestEndsFindTheirSpan(t *testing.T) {
 	m := newMachine(&RunState{})
 	in := func(span string, e Event) Event { e.SpanID = span; return e }

@@ -81,7 +81,7 @@ func TestDropDeltasBlocksEndAsTheFoldHasIt(t *testing.T) {
 	text := func(p TextDelta) Payload { return &p }
 	for name, c := range map[string]struct {
 		cut, then, delta Payload
-		other            bool // then is of another agent
+		other            bool // then belongs to another agent
 		want             bool
 	}{
 		"its whole":               {text(TextDelta{BlockID: "1"}), &TextCompleted{BlockID: "1"}, text(TextDelta{BlockID: "1"}), false, true},
@@ -407,7 +407,7 @@ func TestBufferedGivesUp(t *testing.T) {
 	}
 }
 
-// One try is left to each event: what is queued is not waited for.
+// One try is left to each event: Close does not wait for the queue.
 func TestCloseDoesNotWaitUntilATemporaryErrorIsOver(t *testing.T) {
 	for _, ofEmitter := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -434,7 +434,7 @@ func TestCloseDoesNotWaitUntilATemporaryErrorIsOver(t *testing.T) {
 	}
 }
 
-// A slowCommitter behind a buffer notes how many events each commit makes durable.
+// A slowCommitter notes how many events each commit makes durable.
 type slowCommitter struct {
 	gate
 	commits []int // events so far
@@ -682,7 +682,7 @@ func TestACommitThatEndsTheGoroutineFails(t *testing.T) {
 	})
 }
 
-// What stands behind a buffer and cannot commit must not make Emit wait for its delivery.
+// A wrapped sink that cannot commit must not make Emit wait for its delivery.
 func TestABufferWithoutACommitterBehindItCommitsNothing(t *testing.T) {
 	b := Buffered(SinkFunc(discard), 4, OverflowBlock)
 	r, _ := startRun(t, EmitterOptions{Sinks: []Sink{b}})
@@ -740,7 +740,7 @@ func TestASinkThatHangsInFlushBehindABufferHoldsOneGoroutine(t *testing.T) {
 	})
 }
 
-// A buffer behind a buffer: the one in front waits for room, and for commits.
+// A buffer in a buffer: the outer one waits for room, and for commits.
 func TestABufferBehindABuffer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()

@@ -48,7 +48,7 @@ func requireCanonical(t *testing.T, line string) {
 		require.Equal(t, string(text), fold.canonical(line))
 	}
 
-	// What was written is not odd.
+	// The written line is not odd.
 	var back Event
 	require.NoError(t, parseEvent(string(text), &back, pool))
 	require.False(t, pool.odd, "%s", text)
@@ -140,8 +140,7 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// A byte is added to or changed in every line. If the line is still accepted, odd
-// is what it should be.
+// A byte is added to or changed in every line. If the line is still accepted, odd is right.
 func TestCanonicalOfChangedLines(t *testing.T) {
 	for i, line := range canonicalSeeds(t) {
 		requireCanonical(t, line)

@@ -71,7 +71,7 @@ func TestEnvelopeRoundTrip(t *testing.T) {
 		`"schemaVersion":"1.0","marks":["late","synthetic","replayed","redacted","sanitized"],"payload":{"reason":"why <not>"}}`, line)
 	require.Equal(t, e, decodeLine(t, line))
 
-	// The order of the members is that of envelopeFields, all of which occur.
+	// The members are in the order of envelopeFields, all of which occur.
 	members := membersOf(t, line)
 	require.Len(t, members, len(envelopeFields))
 	for i, m := range members {
@@ -204,7 +204,7 @@ func TestUnknownMarksSurvive(t *testing.T) {
 	require.False(t, MarkLate.Has(MarkLate|MarkRedacted))
 }
 
-// Members come in any order; type may stand behind the payload.
+// Members come in any order; type may follow the payload.
 func TestMembersInAnyOrder(t *testing.T) {
 	full := fullEvent(t)
 	members := membersOf(t, encodeEvent(t, full))
@@ -500,8 +500,8 @@ func readVerbatim(t *testing.T, line string) Event {
 	return Event{}
 }
 
-// With Verbatim a line is written back byte for byte, however it is spelled, until
-// its event changes. Then the line says what the event says.
+// With Verbatim a line is written back byte for byte, however it is spelled, until its event
+// changes. Then the line has the event's values.
 func TestVerbatim(t *testing.T) {
 	odd := []string{
 		aLine,
@@ -551,7 +551,7 @@ func TestVerbatim(t *testing.T) {
 				require.NotEqual(t, line, got)
 				require.NotEqual(t, canonical, got)
 
-				// It is what the same event without a line of its own says.
+				// It equals the text of the same event without a line of its own.
 				bare := e
 				bare.origin = ""
 				require.Equal(t, encodeEvent(t, bare), got)
@@ -560,7 +560,7 @@ func TestVerbatim(t *testing.T) {
 			})
 		}
 
-		// Changed and changed back: either spelling will do, but it must say this.
+		// Changed and changed back: either spelling will do, with these values.
 		e.AgentID = "x"
 		_ = encodeEvent(t, e)
 		e.AgentID = ""

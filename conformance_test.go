@@ -16,7 +16,7 @@ import (
 	"github.com/agentevents/agentevents/eventtest"
 )
 
-// A page is what a sink has written.
+// A page is the output of a sink.
 type page struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -44,7 +44,7 @@ type committing struct{ *ae.Writer }
 
 func (c committing) Commit(ctx context.Context) error { return c.Flush(ctx) }
 
-// The sinks of the package do what sinks owe.
+// The sinks of the package pass the test for sinks.
 func TestSinksConform(t *testing.T) {
 	writing := ae.WriterOptions{BufferSize: 512}
 	delta := func(ev ae.Event) bool { info, _ := ev.Kind().Info(); return info.Droppable }

@@ -54,8 +54,7 @@ func crashChild(path string) error {
 	}
 }
 
-// readSnapshot folds what can be read of a log; torn and bad lines are passed
-// over.
+// readSnapshot folds the readable lines of a log; torn and bad lines are skipped.
 func readSnapshot(path string) (*RunSnapshot, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -111,10 +110,10 @@ func TestKilledProcessLosesNothingThatEmitReturnedFor(t *testing.T) {
 		}
 		torn, events := checkLog(t, path, promised)
 		require.LessOrEqual(t, torn, 1+round)
-		promised = max(promised, events-1) // Emit may have written what it had no time to return for
+		promised = max(promised, events-1) // Emit may have written an event without time to return
 	}
 
-	// The log goes on in this process, and what is read is clean.
+	// The log goes on in this process, and reads without errors.
 	snapshot, _ := readSnapshot(path)
 	require.NotNil(t, snapshot)
 	w, err := OpenFile(path, WriterOptions{})

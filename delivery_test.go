@@ -91,7 +91,7 @@ func TestCloseReturnsAtTheDeadlineAndMayBeCalledAgain(t *testing.T) {
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorContains(t, err, "stuckSink")
 
-		// The hanging Close has not finished, and a second one says so.
+		// The hanging Close has not finished, and a second one reports that.
 		ctx, cancel = context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		require.ErrorIs(t, e.Close(ctx), context.DeadlineExceeded)
@@ -328,7 +328,7 @@ func TestCloseRefusesLaterCallsWithErrClosed(t *testing.T) {
 	require.Empty(t, log.events)
 }
 
-// What comes too late says what it was.
+// The error of an event that comes too late names it.
 func TestClosedErrorsNameTheEvent(t *testing.T) {
 	e, _ := startEmitter(t, EmitterOptions{})
 	r, err := e.Run("r")
@@ -445,7 +445,7 @@ func TestPanicsOfSinksTracersCommittersAndRedactorsAreContained(t *testing.T) {
 	require.ErrorAs(t, e.Close(t.Context()), &p)
 }
 
-// errOnly drops errors that say the event was recorded.
+// errOnly drops errors of recorded events.
 func errOnly(err error) error {
 	if errors.As(err, new(*SinkError)) {
 		return nil
@@ -664,7 +664,7 @@ func (s lineSink) WriteLine(_ context.Context, ev Event, line []byte) error {
 	return nil
 }
 
-// Emit does not return: what it would have returned comes another way.
+// Emit does not return: its error comes another way.
 func TestASinkThatEndsTheGoroutineFailsAndOthersGetTheEvent(t *testing.T) {
 	exits := func(context.Context, Event) error { runtime.Goexit(); return nil }
 	broken := errors.New("broken")

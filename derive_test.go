@@ -172,10 +172,9 @@ func TestDerivedByAnAnswerFromOutside(t *testing.T) {
 	require.Empty(t, log.snapshot(t).Violations)
 }
 
-// TestDerivedTransitionAndEventAreOne: when the event is refused, by a rule or by the
-// host, nothing is recorded, and nothing of the agent changes.
-// Model calls, questions and answers need not say a phase; what follows from them is legal
-// nevertheless.
+// TestDerivedTransitionAndEventAreOne: when the event is refused, by a rule or by the host, nothing
+// is recorded, and nothing of the agent changes. Model calls, questions and answers need not name a
+// phase; the transitions that they cause are legal nevertheless.
 func TestDerivedInsideAPhase(t *testing.T) {
 	r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleDerived})
 	ctx := t.Context()

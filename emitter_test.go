@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A sinkLog is a sink that keeps what it got: events, lines and contexts.
+// A sinkLog is a sink that keeps everything it gets: events, lines and contexts.
 type sinkLog struct {
 	mu     sync.Mutex
 	events []Event
@@ -42,7 +42,7 @@ func (s *sinkLog) WriteLine(ctx context.Context, ev Event, line []byte) error {
 	return nil
 }
 
-// forget makes the log that of what comes.
+// forget empties the log.
 func (s *sinkLog) forget() { s.events, s.lines = nil, nil }
 
 func (s *sinkLog) last(t testing.TB) Event {
@@ -82,8 +82,8 @@ func (s *sinkLog) snapshotAs(t testing.TB, l Lifecycle) *RunSnapshot {
 	return runs[0]
 }
 
-// startRun returns a run "r" that a sinkLog follows.
-// recordOf records what an agent does, though it may not have started.
+// startRun returns a run "r" that a sinkLog follows. recordOf records an act of an agent, though it
+// may not have started.
 func recordOf(t testing.TB, a *Agent, p Payload) {
 	t.Helper()
 	require.NoError(t, errOf(a.Record(t.Context(), Event{Payload: p})))
@@ -431,7 +431,7 @@ func TestEmitFillsInFromTotalsCausationAndMessage(t *testing.T) {
 	require.Equal(t, Some(Totals{Steps: 9}), log.last(t).Payload.(*AgentEnded).Totals)
 }
 
-// What a payload's JSON lacked is there when a field says it, or the emitter does.
+// A member that a payload's JSON lacked is written if a field, or the emitter, has it.
 func TestEmitOfDecodedPayloads(t *testing.T) {
 	r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleRelaxed, Clock: noon})
 	a := beginAgent(t, r, "a")
@@ -751,8 +751,7 @@ func TestSequencesEndInPlaceOfBeginningAgain(t *testing.T) {
 	require.Len(t, log.events, 1)
 }
 
-// The bounds are what Emit of a ready payload into a discarding LineSink
-// allocates today.
+// The bounds are today's allocations of Emit of a ready payload into a discarding LineSink.
 func TestEmitDoesNotAllocate(t *testing.T) {
 	o := EmitterOptions{Lifecycle: LifecycleStrict, Sinks: []Sink{lineSink(func(Event, []byte) {})}}
 	e, err := NewEmitter(o)
@@ -933,8 +932,8 @@ func TestResumeFromAStaleSnapshot(t *testing.T) {
 	require.ErrorContains(t, err, "goes on with sequence 3, and the log has the events before 4")
 }
 
-// A log behind other sinks has the events, too, and their deltas if it gets them.
-// A toldLog is a log of lines that is told where a run goes on.
+// A log after other sinks has the events, too, and their deltas if it gets them. A toldLog is a log
+// of lines that is told where a run goes on.
 type toldLog struct{}
 
 func (toldLog) WriteEvent(context.Context, Event) error        { return nil }

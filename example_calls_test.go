@@ -66,8 +66,7 @@ func ExampleAgent_Call() {
 	// open: []
 }
 
-// A failed tool says how it failed: with a status, a code, and what it returned all the
-// same, as the servers of MCP do.
+// A failed tool returns an error with a status, a code, and a result, as servers of MCP do.
 func ExampleToolError() {
 	ctx := context.Background()
 	agent := derivedRun(agentevents.EmitterOptions{}).Agent("ops")
@@ -212,8 +211,8 @@ func ExampleWrapTool() {
 	//  no city
 }
 
-// An agent that fails has left a call open. FinishDeferred ends the run on every way out, with
-// what is open in it.
+// An agent that fails has left a call open. FinishDeferred ends the run, and everything that is
+// open in it, on every way out.
 func ExampleRun_FinishDeferred() {
 	ctx := context.Background()
 	work := func(run *agentevents.Run) (err error) {

@@ -37,7 +37,7 @@ func ExampleEmitterOptions_guard() {
 	// agentevents: agent.toolCalled: agents have no shell; legal: another tool; tool shell is forbidden (rule acme-no-shell, run "r1", sequence 2)
 }
 
-// What must follow an event at once is recorded with nothing of the run in between: here
+// Follow records an event directly after another one, with nothing of the run in between: here,
 // that the budget is used up.
 func ExampleEmitterOptions_follow() {
 	ctx := context.Background()
@@ -85,15 +85,15 @@ func ExampleEmitterOptions_onViolation() {
 	}).Agent("coder")
 	agent.Emit(ctx, &agentevents.AgentStarted{})
 	agent.Emit(ctx, &agentevents.ToolReturned{CallID: "toolu_1", ToolID: "Read", Status: agentevents.ToolStatusOK})
-	agent.Emit(ctx, &agentevents.AgentEnded{Outcome: agentevents.OutcomePartial}) // says that an event is missing
+	agent.Emit(ctx, &agentevents.AgentEnded{Outcome: agentevents.OutcomePartial}) // reports that an event is missing
 	// Output:
 	// coder: agent.started
 	// level=WARN msg="agent log" violation.rule=tool-call-open violation.kind=agent.toolReturned violation.run=r1 violation.sequence=2 violation.agent=coder violation.subject="call \"toolu_1\"" violation.state="not open" violation.detail="agent \"coder\" has no open call with this id; legal: agent.toolCalled first, or oneEvent" violation.refused=true
 	// coder: agent.ended
 }
 
-// A page asks for the state of runs that are open. It opens none: the id may come from
-// anywhere. When the program stops, it pauses what is open.
+// A page asks for the state of open runs. Lookup opens none: the id may come from anywhere. When
+// the program stops, it pauses the open runs.
 func ExampleEmitter_Lookup() {
 	ctx := context.Background()
 	emitter, err := agentevents.NewEmitter(agentevents.EmitterOptions{})

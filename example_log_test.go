@@ -111,7 +111,7 @@ func ExampleFoldLog() {
 	// run b: completed, 0 open calls, next sequence 2
 }
 
-// A bad line is an error that says where it stands; the others are read.
+// A bad line is an error with its position; the others are read.
 func ExampleReader_All() {
 	log := `{"id":"1","sequence":0,"timestamp":"2026-05-05T09:00:00.000Z","type":"agent.text","runId":"r","payload":{"text":"one"}}
 {"id":"2","sequence":1,"timestamp":"2026-05-05T09:00:01.000Z","type":"agent.text","runId":"r","payload":{"text":2}}
@@ -186,8 +186,8 @@ func ExampleSink() {
 	// 3 deltas
 }
 
-// An illegal event is refused with an error that says which rule it breaks and
-// what would be legal. Here it is a move that KAHN's diagram does not have.
+// An illegal event is refused with an error that names the broken rule and the legal alternatives.
+// Here it is a move that KAHN's diagram does not have.
 func ExampleRuleError() {
 	ctx := context.Background()
 	emitter, _ := agentevents.NewEmitter(agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleStrict})

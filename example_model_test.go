@@ -9,8 +9,8 @@ import (
 	"github.com/agentevents/agentevents/eventtest"
 )
 
-// A runtime hands on what its provider streams. Statuses, whole blocks and the times of the
-// answer are on the log without more code.
+// A runtime hands on its provider's stream. Statuses, whole blocks and the times of the answer are
+// on the log without more code.
 func ExampleAgent_Model() {
 	ctx := context.Background()
 	rec := new(eventtest.Recorder)
@@ -31,7 +31,7 @@ func ExampleAgent_Model() {
 		fmt.Println(err)
 	}
 
-	// What a provider streams.
+	// The stream of a provider.
 	stream := []struct{ sort, text string }{
 		{"thinking", "The routes"}, {"thinking", " are in main.go."},
 		{"text", "I look"}, {"text", " at main.go."},
@@ -73,7 +73,7 @@ func ExampleAgent_Model() {
 	// first token after 1s and all after 10s
 }
 
-// A call that fails keeps what was streamed, and is tried again.
+// A call that fails keeps the streamed text, and is tried again.
 func ExampleModelCall_Retry() {
 	ctx := context.Background()
 	rec := new(eventtest.Recorder)

@@ -90,7 +90,7 @@ func TestReadmesRecipes(t *testing.T) {
 	require.Equal(t, branches(shown), branches(drawn.String()), drawn.String())
 }
 
-// branches returns the lines of a tree without what draws it, sorted.
+// branches returns the lines of a tree without the lines that connect them, sorted.
 func branches(drawn string) []string {
 	var lines []string
 	for line := range strings.Lines(drawn) {

@@ -8,15 +8,15 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// A cardRedactor masks what a Policy does not find by itself: numbers like those of
-// cards, of which the check digit is wrong.
+// A cardRedactor masks texts that a Policy does not find by itself: numbers like card numbers with
+// a wrong check digit.
 type cardRedactor struct{ number *regexp.Regexp }
 
 func (r cardRedactor) Redact(_ agentevents.Place, text string) (string, error) {
 	return r.number.ReplaceAllString(text, "[REDACTED:card]"), nil
 }
 
-// printer shows what a sink gets to see.
+// printer shows the events that a sink gets.
 type printer struct{}
 
 func (printer) WriteEvent(_ context.Context, ev agentevents.Event) error {

@@ -28,8 +28,8 @@ func (w webhook) WriteEvent(_ context.Context, ev agentevents.Event) error {
 	return nil
 }
 
-// Buffered keeps a slow sink from slowing the run. When its buffer is full this
-// one drops the newest event, and says so.
+// Buffered keeps a slow sink from slowing the run. When its buffer is full this one drops the
+// newest event, and reports it.
 func ExampleBuffered() {
 	ctx := context.Background()
 	slow := webhook{make(chan struct{}, 3), make(chan struct{})}
@@ -57,7 +57,7 @@ func ExampleBuffered() {
 	<-slow.called // the sink is busy with it
 	say("two")
 	say("three")
-	say("four") // two are waiting: there is no room
+	say("four") // two are waiting: the buffer is full
 	fmt.Println("recorded four, dropped", buffered.Dropped())
 
 	close(slow.answers)
@@ -168,8 +168,8 @@ func openDurable(path string) (*durableLog, error) {
 	return &durableLog{writer, file}, nil
 }
 
-// Commit is called behind each event, by the goroutine that emits it, and holds up no
-// other event of the run.
+// Commit is called after each event, by the goroutine that emits it, and delays no other event of
+// the run.
 func (d *durableLog) Commit(context.Context) error { return d.file.Sync() }
 
 func (d *durableLog) Close() error { return errors.Join(d.Writer.Close(), d.file.Close()) }
@@ -208,8 +208,8 @@ func ExampleCommitter() {
 	// closed: true
 }
 
-// A spans tracer gives a run a trace, and the run, its agents and their calls a span
-// each. It keeps nothing: an id is a hash of what it is of.
+// A spans tracer gives a run a trace, and the run, its agents and their calls a span each. It keeps
+// nothing: an id is a hash of its subject's id.
 type spans struct{}
 
 // WriteEvent does nothing: the tracer is a sink only to be found.

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// releasing counts what a sink is told of.
+// releasing counts the notices to a sink.
 type releasing struct {
 	events   []Event
 	released []string
@@ -28,14 +28,13 @@ func (r *releasing) ReleaseRun(_ context.Context, runID string) error {
 	return nil
 }
 
-// A sink that fences a run closes it, and no sink behind it gets the event, nor what
-// follows it.
+// A sink that fences a run closes it, and no later sink gets the event, nor later events.
 func TestFenced(t *testing.T) {
 	fence := fmt.Errorf("sequence 1 is taken: %w", ErrFenced)
 	for _, c := range []struct {
 		name  string
 		fence func(*releasing) Sink
-		after int // events that the sink behind gets
+		after int // events that the later sink gets
 		err   error
 	}{
 		{"required", func(r *releasing) Sink { return r }, 1, ErrFenced},
@@ -83,7 +82,7 @@ func TestFenced(t *testing.T) {
 	}
 }
 
-// What a stream holds back is not delivered once its run is fenced.
+// Held-back text is not delivered once its run is fenced.
 func TestFencedStream(t *testing.T) {
 	fencer, after := &releasing{}, &releasing{}
 	e, err := NewEmitter(EmitterOptions{Sinks: []Sink{fencer, after}, Lifecycle: LifecycleDerived})

@@ -127,7 +127,7 @@ func TestFinishEndsAgentsWithoutAnID(t *testing.T) {
 	require.True(t, s.Agents["s1"].Ended)
 }
 
-// What is open of agents that are not is closed, too.
+// Open calls of agents that are not open are closed, too.
 func TestFinishClosesCallsOfAgentsThatAreNotOpen(t *testing.T) {
 	r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleDerived})
 	ended := beginAgent(t, r, "ended")
@@ -274,7 +274,7 @@ func TestFinishAfterABudget(t *testing.T) {
 	require.ErrorIs(t, over, over.Err)
 }
 
-// However a function ends, its deferred methods record it, and what passes goes on.
+// However a function ends, its deferred methods record it, and a panic goes on.
 func TestFinishDeferredOnEachWayOut(t *testing.T) {
 	down := errors.New("down")
 	for _, tc := range []struct {

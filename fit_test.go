@@ -46,7 +46,7 @@ func setLong(v reflect.Value, class, text string) {
 	}
 }
 
-// requireCut checks that a text says what it was cut from.
+// requireCut checks that a cut text describes its original.
 func requireCut(t testing.TB, was, got string) {
 	t.Helper()
 	head, tail, ok := strings.Cut(got, "[TRUNCATED:")
@@ -70,8 +70,8 @@ func requireCutJSON(t testing.TB, was string, got JSON) (head string) {
 	return says.Truncated.Head
 }
 
-// What an emitter accepts a Reader with the same limit reads, whatever the kind and
-// wherever the content stands; and nothing that fits is cut.
+// A Reader with the same limit reads every accepted event, whatever the kind and wherever the
+// content stands; and nothing that fits is cut.
 func TestContentThatIsTooLongIsCut(t *testing.T) {
 	const limit = 8192
 	text := strings.Repeat("é\"\x01", 5000)
@@ -96,7 +96,7 @@ func TestContentThatIsTooLongIsCut(t *testing.T) {
 			require.Contains(t, strings.ToLower(a.log.lines[0]), "truncated")
 			require.Greater(t, len(a.log.lines[0]), limit/2, "not much more than is needed")
 
-			// What was cut is cut once: also in a log that is emitted again, or redacted.
+			// Content is cut once: also in a log that is emitted again, or redacted.
 			again := attempted(t, EmitterOptions{Mode: mode, Lifecycle: LifecycleRelaxed, MaxLine: limit}, withMark(a.log.last(t), MarkReplayed))
 			require.Equal(t, a.log.last(t).Payload, again.log.last(t).Payload)
 			for _, ev := range redactedLog(t, nil, a.log) {
@@ -172,7 +172,7 @@ func TestLevelOf(t *testing.T) {
 	}
 }
 
-// All content has a bound that is no less than it takes on a line.
+// All content has an upper bound of its length on a line.
 func TestSizeIsNoLessThanTheLine(t *testing.T) {
 	eachKind(t, func(t *testing.T, k Kind, p payloadOps) {
 		for _, text := range []string{"", "x", strings.Repeat("\x01\"\xff", 3000)} {
@@ -211,8 +211,8 @@ func fillTexts(v reflect.Value, text string) {
 	}
 }
 
-// What is a byte shorter than the limit is recorded as it is, with all that a line may
-// have in its envelope.
+// An event a byte below the limit is recorded unchanged, with all that a line may have in its
+// envelope.
 func TestLinesOfEveryLengthAroundTheLimit(t *testing.T) {
 	const limit = 8192
 	last := 0
@@ -355,8 +355,8 @@ func TestContentIsCutOnEveryWay(t *testing.T) {
 	}
 }
 
-// What is cut was redacted: no half of a secret is left where it is cut, and the hash is
-// not that of the secret.
+// Content is redacted before it is cut: no half of a secret is left at the cut, and the hash is not
+// the secret's.
 func TestWhatIsCutWasRedacted(t *testing.T) {
 	registered := new(Secrets)
 	require.NoError(t, registered.Add(canaryValue))
@@ -373,7 +373,7 @@ func TestWhatIsCutWasRedacted(t *testing.T) {
 	}
 }
 
-// The same message again is no other message, though it is cut.
+// The same message again is not another message, though it is cut.
 func TestACutMessageMayBeRepeated(t *testing.T) {
 	r, log := startRun(t, EmitterOptions{MaxLine: 4096})
 	for _, session := range []string{"", "another"} {

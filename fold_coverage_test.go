@@ -26,7 +26,7 @@ func firstNumbers(n uint64) (out []uint64) {
 	return out
 }
 
-// What is missing is counted and named, whatever order the events come in.
+// Missing events are counted and named, whatever order the events come in.
 func TestCoverage(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -105,7 +105,7 @@ func TestDeltaWithAFalseSequence(t *testing.T) {
 	requireSplitFolds(t, events, s)
 }
 
-// Deltas that are delivered again change nothing, also those of an agent without a start.
+// Deltas that are delivered again change nothing, also for an agent without a start.
 func TestRepeatedDeltas(t *testing.T) {
 	for _, first := range []Payload{started(), &TextCompleted{Text: "x"}, &TextDelta{Delta: "x"}} {
 		events := foldLog(t, ev("a", first), ev("a", &TextDelta{BlockID: "b", Delta: "a"}), ev("a", &TextDelta{BlockID: "b", Delta: "b"}))
@@ -117,8 +117,8 @@ func TestRepeatedDeltas(t *testing.T) {
 	}
 }
 
-// An event that is older than what a fold remembers may be a repeated one, or of another
-// run with the same id: the fold says so, and the snapshot is the same.
+// An event that is older than the fold's memory may be a repeated one, or belong to another run
+// with the same id: the fold reports it, and the snapshot is the same.
 func TestUnprovenRepetition(t *testing.T) {
 	var told []*RuleError
 	l := NewFoldSet(FoldOptions{OnViolation: func(err *RuleError) { told = append(told, err) }})

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Retention removes the beginning of a run, so what the missing events opened and which
-// table they named is unknown. A rule that needs them accuses nobody.
+// Retention removes the beginning of a run, so the openings and the table of the missing events are
+// unknown. A rule that needs them accuses nobody.
 func TestRunThatBeganBeforeItsLog(t *testing.T) {
 	log := foldLog(t, ev("", &RunStarted{Lifecycle: LifecycleDerived}), ev("a", &AgentStarted{}),
 		ev("a", &AgentTransition{From: StatusThinking, To: StatusResponse}), ev("a", &TextDelta{BlockID: "b", Index: Some(0), Delta: "O"}),
@@ -30,7 +30,7 @@ func TestRunThatBeganBeforeItsLog(t *testing.T) {
 	require.Equal(t, 1, s.Tools["Read"].Calls)
 }
 
-// What the rest of the log tells still counts, and so does what no beginning makes legal.
+// The rest of the log still counts, and so do violations that no beginning makes legal.
 func TestRunThatBeganBeforeItsLogKeepsItsRules(t *testing.T) {
 	at := func(n uint64, e Event) Event {
 		e.Sequence, e.ID, e.RunID = n, "e"+utoa(n), "run-1"

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A run ends once: what a later event says of its end is a violation, or late, and changes nothing.
+// A run ends once: a later end is a violation, or late, and changes nothing.
 func TestFirstEndOfARunStands(t *testing.T) {
 	ends := []Payload{
 		&RunCompleted{Outputs: `"done"`, Refused: 1}, &RunFailed{Error: Some(ErrorInfo{Message: "tool raised"}), Refused: 2},

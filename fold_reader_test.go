@@ -76,8 +76,8 @@ func TestFoldReaderWorkers(t *testing.T) {
 	}
 }
 
-// A fold must not keep the log alive: of a line that was read long ago, only what
-// the snapshot shows is reachable.
+// A fold must not keep the log alive: of a line that was read long ago, only the snapshot's values
+// are reachable.
 func TestFoldKeepsNoLineAlive(t *testing.T) {
 	const events = 2000
 	ballast := strings.Repeat("x", 10<<10)
@@ -107,9 +107,9 @@ func TestFoldKeepsNoLineAlive(t *testing.T) {
 	}
 }
 
-// mixedLog is a log of runs that are under way three at a time: as many cycles
-// of deltas, calls and audits each, an end, and after it what may still come.
-// Its texts have no escapes, so that reading them allocates nothing.
+// mixedLog is a log of runs that are under way three at a time: as many cycles of deltas, calls and
+// audits each, an end, and the events that may follow it. Its texts have no escapes, so that
+// reading them allocates nothing.
 func mixedLog(t *testing.T, runs, cycles int) []byte {
 	var log bytes.Buffer
 	now, ids := time.Date(2026, 5, 5, 9, 0, 0, 0, time.UTC), 0
@@ -305,8 +305,7 @@ func TestLateEventsKeepTheFold(t *testing.T) {
 	require.Less(t, count(), away, "late events wake")
 }
 
-// Many runs that are open at the same time and end together leave no more memory
-// behind than few.
+// Many runs that are open at the same time and end together leave no more memory than few.
 func TestIdleFoldsAreBounded(t *testing.T) {
 	l := NewFoldSet(FoldOptions{})
 	for sequence, p := range []Payload{&RunStarted{}, &RunCompleted{}} {

@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// foldLog gives events made by hand what a line has, and passes each through
-// its line, so that the fold sees what a reader would give it.
+// foldLog gives events made by hand the fields of a line, and passes each through its line, so that
+// the fold gets the same event as from a reader.
 func foldLog(t testing.TB, events ...Event) []Event {
 	t.Helper()
 	out := make([]Event, len(events))
@@ -906,7 +906,7 @@ func TestUsageIsCountedOnce(t *testing.T) {
 		t.Run("models/"+c.name, func(t *testing.T) { require.Equal(t, c.want, fold(t, c.log...).Usage.Models) })
 	}
 
-	// A figure that is too low says so, until a better one takes its place.
+	// A figure that is too low is marked, until a better one takes its place.
 	part := &UsageObserved{ModelCallID: "m1", Usage: in(1), Partial: true}
 	require.True(t, fold(t, ev("a", asks("m1")), ev("a", part)).Usage.Partial)
 	require.True(t, fold(t, ev("a", started()), ev("a", part), ev("a", &AgentStarted{Resumed: true}), ev("a", &AgentEnded{Usage: Some(in(5))})).Agents["a"].Usage.Partial(), "of an earlier attempt")
@@ -938,7 +938,7 @@ func TestUsageIsCountedOnce(t *testing.T) {
 	s = fold(t, ev("a", &UsageObserved{Usage: Usage{OutputTokens: 5, ReasoningOutputTokens: Some[int64](3)}}), ev("a", &UsageObserved{Usage: Usage{OutputTokens: 1}}))
 	require.Equal(t, Usage{OutputTokens: 6, ReasoningOutputTokens: Some[int64](3)}, s.Usage.Usage)
 
-	// Sums that no JSON number can say must not spoil the snapshot.
+	// Sums that no JSON number can express must not spoil the snapshot.
 	s = fold(t, ev("a", observed(math.MaxInt64, math.MaxFloat64, false)), ev("a", observed(1, math.MaxFloat64, false)), ev("b", observed(1, math.MaxFloat64, false)))
 	require.True(t, json.Valid(s.AppendJSON(nil)))
 }
@@ -1001,8 +1001,8 @@ func TestStatePatches(t *testing.T) {
 	}
 }
 
-// A path with a million names would cost a million objects inside each other:
-// the fold says so and leaves the state as it was.
+// A path with a million names would cost a million objects inside each other: the fold reports it
+// and leaves the state unchanged.
 func TestDeepPatchIsLeftOut(t *testing.T) {
 	events := foldLog(t, ev("", &StatePatched{Op: PatchSet, Path: "a", Value: "1"}), ev("", &StatePatched{Op: PatchSet, Path: deepPath(1_000_000), Value: "1"}))
 	s := foldEvents(FoldOptions{}, events)
@@ -1012,7 +1012,7 @@ func TestDeepPatchIsLeftOut(t *testing.T) {
 	require.Equal(t, "/payload/path", s.Violations[0].Pointer)
 }
 
-// A line of others whose whole state is no object is reported, and the state stays.
+// A foreign line whose whole state is not an object is reported, and the state stays.
 func TestStateThatIsNoObjectIsLeftOut(t *testing.T) {
 	events := foldLog(t, ev("", &StatePatched{Op: PatchSet, Path: "a", Value: "1"}), ev("", &StatePatched{Op: PatchSet, Value: "[1,2]"}), ev("", &StatePatched{Op: PatchMerge, Value: "7"}))
 	s := foldEvents(FoldOptions{}, events)
@@ -1466,8 +1466,7 @@ func TestResumeOfASnapshotWithHoles(t *testing.T) {
 	}
 }
 
-// What another system says of a run is enough to go on: its status is taken for
-// the run's.
+// Another system's snapshot of a run is enough to go on: its status is taken for the run's.
 func TestResumeOfAStatus(t *testing.T) {
 	for status, want := range map[RunStatus]RunStatus{
 		"": RunStatusPending, RunStatusPending: RunStatusPending, RunStatusRunning: RunStatusRunning, RunStatusPaused: RunStatusRunning,
@@ -1509,7 +1508,7 @@ func TestEndToldTwice(t *testing.T) {
 	require.Equal(t, once.Snapshot().Agents, twice.Snapshot().Agents)
 }
 
-// An agent whose id is the span that another one was known by keeps what it did.
+// An agent whose id is the span by which another one was known keeps its acts.
 func TestAgentWithTheSpanOfAnother(t *testing.T) {
 	f := NewFold(FoldOptions{})
 	for i, ev := range []Event{

@@ -52,7 +52,7 @@ func eachJSON(v reflect.Value, name string, visit func(name string, v reflect.Va
 	}
 }
 
-// An emitted is what came of an event.
+// An attempt is the outcome of an emitted event.
 type attempt struct {
 	log        *sinkLog
 	live       *Fold // fed by a sink
@@ -74,8 +74,8 @@ func attempted(t testing.TB, o EmitterOptions, ev Event) *attempt {
 	return a
 }
 
-// requireReadBack checks that a Reader reads each line, and that a fold of the lines is a
-// fold of what the sinks got and has the violations that the emitter told, no others.
+// requireReadBack checks that a Reader reads each line, and that a fold of the lines is a fold of
+// the sinks' events and has exactly the violations that the emitter reported.
 func requireReadBack(t testing.TB, a *attempt, o ReaderOptions) {
 	t.Helper()
 	f := NewFold(FoldOptions{Lifecycle: LifecycleRelaxed})
@@ -285,7 +285,7 @@ func TestDamagedContentIsRecorded(t *testing.T) {
 	}
 }
 
-// What is missing is not made up: the log says no more than the sinks were told.
+// Missing values are not made up: the log has the same values as the sinks.
 func TestMissingJSONIsNotWritten(t *testing.T) {
 	n := 0
 	eachKind(t, func(t *testing.T, k Kind, p payloadOps) {

@@ -203,7 +203,7 @@ func TestOpenCallKnowsItsStart(t *testing.T) {
 	require.Positive(t, log.last(t).Payload.(*ModelReturned).Duration.V)
 }
 
-// TestOpenCallAfterAResume: whoever resumes a run gets the handles of what was open.
+// TestOpenCallAfterAResume: the resumed run gives the handles of everything that was open.
 func TestOpenCallAfterAResume(t *testing.T) {
 	r, log := startRun(t, EmitterOptions{})
 	_, err := beginAgent(t, r, "a", StatusToolCall).Call(t.Context(), &ToolCalled{CallID: "c1", ToolID: "Read"})
@@ -272,7 +272,7 @@ func TestContextCarriesAgentAndCall(t *testing.T) {
 	require.Equal(t, "c1", log.events[3].ParentCallID)
 }
 
-// TestRecordReturnsTheEvent: what follows an event can name it.
+// TestRecordReturnsTheEvent: later events can name it.
 func TestRecordReturnsTheEvent(t *testing.T) {
 	r, log := startRun(t, EmitterOptions{Sinks: []Sink{SinkFunc(func(context.Context, Event) error { return errors.New("full") })}})
 	ev, err := r.Record(t.Context(), Event{Actor: "user", Payload: &TaskAssigned{Goal: "password=tiger-7421-lily"}})
@@ -504,7 +504,7 @@ func TestATerminalEventReleasesTheRun(t *testing.T) {
 		_, err = e.Run("r")
 		require.ErrorIs(t, err, ErrRunReleased)
 
-		// The old handle still takes what may follow the end.
+		// The old handle still accepts the events that may follow the end.
 		require.NoError(t, r.Emit(t.Context(), &UsageObserved{}))
 		require.NoError(t, r.Emit(t.Context(), &AuditChecked{CheckpointID: "c", Result: AuditPass}))
 		require.NoError(t, errOf(r.Record(t.Context(), Event{Marks: MarkLate, Payload: &TextDelta{Delta: "late"}})))

@@ -318,7 +318,7 @@ func TestOpenFileRespectsPermissions(t *testing.T) {
 	}
 }
 
-// readAll reads a log and describes what came out, an entry an event or error.
+// readAll reads a log and describes each event or error in an entry.
 func readAll(r *Reader) []string {
 	var out []string
 	for ev, err := range r.All() {
@@ -498,9 +498,8 @@ func TestReaderCountsTheByteOrderMarkInOffsets(t *testing.T) {
 }
 
 // TestReaderErrorsNameLineByteAndPointer reads the bad logs in testdata/jsonl. Each file is a log
-// whose good lines have the sequences 0, 1, 2 …; the .golden file beside it
-// says what a reader makes of it, an entry a line. To change the expectation
-// run the test with -update and read the diff.
+// whose good lines have the sequences 0, 1, 2 …; the .golden file beside it has the reader's
+// results, an entry a line. To change the expectation run the test with -update and read the diff.
 func TestReaderErrorsNameLineByteAndPointer(t *testing.T) {
 	files, err := filepath.Glob("testdata/jsonl/*.jsonl")
 	require.NoError(t, err)
@@ -676,7 +675,7 @@ func TestJoinedErrorsAreYieldedOneByOne(t *testing.T) {
 	}
 	require.Equal(t, want, got, "however often the loop is left")
 
-	// What concerns the whole line is said once.
+	// A fault of the whole line is reported once.
 	got = describe(NewReader(strings.NewReader("\x1f\x8b"), ReaderOptions{Decoder: joinDecoder{}}), -1)
 	require.Equal(t, 1, strings.Count(strings.Join(got, "\n"), "gzip"))
 	got = describe(NewReader(strings.NewReader("{"), ReaderOptions{Decoder: joinDecoder{}}), -1)
@@ -710,7 +709,7 @@ func TestReaderReportsAnErrorOfItsInputAndEnds(t *testing.T) {
 	require.EqualValues(t, len(nativeLine(0))+1, le.Offset)
 	require.Empty(t, readAll(r))
 
-	// In the middle of a long line too, and what a decoder kept is delivered.
+	// In the middle of a long line too, and events that a decoder kept are delivered.
 	in = io.MultiReader(strings.NewReader("+\n"+strings.Repeat("x", 100_000)), iotest.ErrReader(broken))
 	require.Contains(t, strings.Join(describe(NewReader(in, ReaderOptions{Decoder: &wordDecoder{}}), -1), "\n"), ": +")
 }

@@ -23,9 +23,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files in testdata")
 
-// kindSamples is one realistic event of every kind. It is what kindsFile is made
-// from, and the quickest way to see what a kind looks like in Go; the file shows
-// the same on the wire.
+// kindSamples is one realistic event of every kind. kindsFile is made from it. It is the quickest
+// way to see a kind in Go; the file shows the same events on the wire.
 var kindSamples = []Event{
 	// Sessions and runs.
 	{Payload: &SessionStarted{Goal: "Ship the health endpoint"}, Scope: Scope{SessionID: "sess-41"}},
@@ -316,7 +315,7 @@ func typeDocs(t *testing.T) map[string]string {
 
 func structName(k Kind) string { return reflect.TypeOf(NewPayload(k)).Elem().Name() }
 
-// What a struct mirrors is checked by the generator and by the dialects' tests.
+// The generator and the dialects' tests check the Mirrors paragraphs.
 func TestPayloadDocs(t *testing.T) {
 	docs := typeDocs(t)
 	for info := range Kinds() {
@@ -383,7 +382,7 @@ func TestEveryFieldIsTagged(t *testing.T) {
 	}
 	require.Greater(t, len(seen), len(catalog))
 
-	// Every exported field of a payload says what it means.
+	// Every exported field of a payload has a comment.
 	for _, file := range packageSource(t) {
 		ast.Inspect(file, func(n ast.Node) bool {
 			ts, ok := n.(*ast.TypeSpec)

@@ -118,7 +118,7 @@ func (s *RunSnapshot) openSpans() (n int) {
 	return n
 }
 
-// open returns what the machine of a run has open.
+// openThings returns the open things of a run's machine.
 func (m *machine) openThings() string {
 	calls, _ := m.calls.All()
 	models, _ := m.modelCalls.All()
@@ -138,9 +138,9 @@ func (m *machine) openThings() string {
 	return fmt.Sprintln(len(calls), len(models), agents, len(m.questions.open), handoffs, spans, m.inPhase("w"))
 }
 
-// A start of an earlier time than its end, whose line comes after the end, is no second
-// thing. The emitter, the fold, and a fold and an emitter that go on from a snapshot agree. A start
-// of a later time is another thing.
+// A start with an earlier time than its end, whose line comes after the end, is not a second thing.
+// The emitter, the fold, and a fold and an emitter that go on from a snapshot agree. A start of a
+// later time is another thing.
 func TestLateStarts(t *testing.T) {
 	for _, c := range lateCases {
 		for _, late := range []bool{true, false} {

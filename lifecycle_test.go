@@ -85,8 +85,8 @@ func TestAgentOfAnEvent(t *testing.T) {
 	}
 }
 
-// The first event with an id in the span of a nameless agent, or in a span below, names the
-// agent. What the agent has open stays its own, and so does the agent below it.
+// The first event with an id in the span of a nameless agent, or in a span below, names the agent.
+// Its open calls stay its own, and so does the agent below it.
 func TestSpanIsNamed(t *testing.T) {
 	events := []Event{
 		ev("", started(), spanned("s1", "root")),
@@ -144,7 +144,7 @@ func TestAgentKnownByItsSpan(t *testing.T) {
 	require.Equal(t, RunStatusCompleted, s.Status)
 }
 
-// The machine does not grow with the log: it forgets what is closed.
+// The machine does not grow with the log: it forgets closed things.
 func TestMachineForgets(t *testing.T) {
 	run, _ := ruleRun(t, LifecycleStrict, ModeEnforce)
 	ctx := context.Background()

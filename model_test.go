@@ -16,7 +16,7 @@ import (
 	"github.com/agentevents/agentevents/eventtest"
 )
 
-// modelAgent returns an agent that has started, and what records its events.
+// modelAgent returns an agent that has started, and the recorder of its events.
 func modelAgent(t *testing.T, o ae.EmitterOptions) (*ae.Agent, *eventtest.Recorder) {
 	t.Helper()
 	em, rec := eventtest.RecordWith(t, o)
@@ -282,7 +282,7 @@ func TestOpenModelCallAfterAResume(t *testing.T) {
 	require.Zero(t, fold.Snapshot().ViolationCount)
 }
 
-// What the deltas say, with what was held back of them, is what the whole block says.
+// The deltas, with their held-back text, are together the whole block.
 func TestModelCallLeaksNothing(t *testing.T) {
 	ctx := t.Context()
 	secrets := new(ae.Secrets)
@@ -424,7 +424,7 @@ func forbid(ev ae.Event, k ae.Kind) *ae.RuleError {
 	return nil
 }
 
-// What is refused is no part of a block.
+// A refused piece does not belong to a block.
 func TestModelCallLeavesOutWhatIsRefused(t *testing.T) {
 	ctx := t.Context()
 	a, rec := modelAgent(t, ae.EmitterOptions{
@@ -523,7 +523,7 @@ func TestConcurrentModelCalls(t *testing.T) {
 	require.Zero(t, rec.Snapshot("").ViolationCount)
 }
 
-// requireWhole asserts that the whole of each block is what its deltas say.
+// requireWhole asserts that each whole block is the text of its deltas.
 func requireWhole(t *testing.T, events []ae.Event) {
 	t.Helper()
 	said := map[string]string{}

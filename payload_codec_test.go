@@ -536,8 +536,8 @@ func requireNoPayload(t *testing.T, p Payload) {
 
 func TestPayloadFieldTables(t *testing.T) {
 	eachKind(t, func(t *testing.T, k Kind, p payloadOps) {
-		// The zero text in the tables is what a zero payload writes: a member
-		// noted as missing is left out only then.
+		// The zero text in the tables is the text of a zero payload: a member noted as missing is
+		// left out only then.
 		zero := membersOf(t, payloadText(ops(NewPayload(k))))
 		for _, f := range zero {
 			q := parsedPayload(t, k, objectOf(withoutMember(zero, f.name)...))

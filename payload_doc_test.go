@@ -65,7 +65,7 @@ func eachField(v reflect.Value, f func(owner reflect.Type, field reflect.StructF
 	}
 }
 
-// The comment of Payload says how to know what must be set.
+// The comment of Payload explains which fields must be set.
 func TestRequiredFieldsSaySo(t *testing.T) {
 	docs := fieldDocs(t)
 	found := 0
@@ -88,7 +88,7 @@ func TestRequiredFieldsSaySo(t *testing.T) {
 	require.Greater(t, found, 50)
 }
 
-// What the emitter fills in is told where the field is.
+// The comment of a field tells if the emitter fills it in.
 func TestFilledFieldsSaySo(t *testing.T) {
 	docs := fieldDocs(t)
 	says := regexp.MustCompile(`emitter (fills|sets|mints|stamps|writes)|Run.With|Tracer`)
@@ -120,7 +120,7 @@ func TestFilledFieldsSaySo(t *testing.T) {
 					filled = !v.IsZero()
 				}
 			})
-			part := field.Type.Kind() == reflect.Struct && !strings.HasPrefix(field.Type.Name(), "Opt[") // its fields say so
+			part := field.Type.Kind() == reflect.Struct && !strings.HasPrefix(field.Type.Name(), "Opt[") // its fields tell it
 			if filled && !part {
 				check(owner.Name(), field.Name)
 			}

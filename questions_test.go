@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What closes a question without an answer: the return of its call, the end or the next
+// Events that close a question without an answer: the return of its call, the end or the next
 // attempt of its agent, the end of the run. Nothing else does.
 func TestQuestionsCloseWithWhatTheyAreAbout(t *testing.T) {
 	started := func(agent string) Event { return ev(agent, started()) }

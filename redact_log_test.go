@@ -38,7 +38,7 @@ func linesOf(t testing.TB, events []Event) string {
 	return string(lines)
 }
 
-// A log keeps its events: what is held back at the end of a block goes to its last delta.
+// A log keeps its events: text that is held back at the end of a block goes to its last delta.
 func TestLogsAreRedactedEventByEvent(t *testing.T) {
 	text := func(block, delta string, index int) Payload {
 		return &TextDelta{BlockID: block, Delta: delta, Index: Some(index)}

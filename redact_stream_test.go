@@ -39,8 +39,7 @@ func said(events []Event) (list []string) {
 	return list
 }
 
-// What is held back comes with the next delta, or in a delta of its own in front of
-// what ends the block.
+// Held-back text comes with the next delta, or in a delta of its own before the end of the block.
 func TestDeltasOfABlockAreScannedAsOneText(t *testing.T) {
 	text := func(block, delta string, index int) Payload {
 		return &TextDelta{BlockID: block, Delta: delta, Index: Some(index)}
@@ -204,7 +203,7 @@ func TestLostStreams(t *testing.T) {
 	require.Equal(t, []string{"text0 [REDACTED:secret] [redacted]", "text0 ", "text1 y", "agent.text", "agent.started", "text0 y"}, said(log.events[from:]))
 }
 
-// Close of a run and of the emitter record what is held back, once.
+// Close of a run and of the emitter record held-back text, once.
 func TestCloseRecordsWhatIsHeldBack(t *testing.T) {
 	for what, end := range map[string]func(r *Run) error{
 		"the run":     func(r *Run) error { return r.Close() },
@@ -225,7 +224,7 @@ func TestCloseRecordsWhatIsHeldBack(t *testing.T) {
 	}
 }
 
-// A sink may close its own run: what is held back comes behind the event.
+// A sink may close its own run: held-back text comes after the event.
 func TestCloseByASinkRecordsWhatIsHeldBack(t *testing.T) {
 	var r *Run
 	e, log := startEmitter(t, EmitterOptions{Lifecycle: LifecycleStrict, Redaction: canaryPolicy(t), Sinks: []Sink{SinkFunc(func(_ context.Context, ev Event) error {
@@ -257,7 +256,7 @@ func TestRefusedEventsEndNoBlock(t *testing.T) {
 	require.Equal(t, []string{"agent.started", "text ", "text [REDACTED:secret] [redacted]"}, said(log.events))
 }
 
-// Whatever the pieces, the deltas of a block say what the whole block says.
+// Whatever the pieces, the deltas of a block are together the whole block.
 func TestDeltasSayWhatTheWholeSays(t *testing.T) {
 	const whole = `curl -u bob:hunter2 https://bob:hunter2@example.com -H "Authorization: Bearer C4N4RYs3cr3t" {"password":"hunter2","n":1} C4N4RYs3cr`
 	want, _ := redactedText(t, canaryPolicy(t), whole)

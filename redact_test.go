@@ -567,7 +567,7 @@ func TestReasoningFollowsTheStricterOfPolicyAndEvent(t *testing.T) {
 	require.Zero(t, ev.Marks, "nothing was taken out")
 }
 
-// deltas emits pieces of one block and returns what was recorded of them.
+// deltas emits pieces of one block and returns the recorded pieces.
 func deltas(t *testing.T, policy *Policy, block string, pieces ...string) []string {
 	t.Helper()
 	r, log := startRun(t, EmitterOptions{Redaction: policy})

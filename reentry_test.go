@@ -15,7 +15,7 @@ import (
 	"github.com/agentevents/agentevents/internal/reentry"
 )
 
-// callsBack returns what a sink may call that waits for the sink itself.
+// callsBack returns the calls of a sink that wait for the sink itself.
 func callsBack(r *Run) map[string]func(context.Context) error {
 	e := r.s.e
 	return map[string]func(context.Context) error{
@@ -197,7 +197,7 @@ func TestConcurrentSafeASinkBehindAFullBufferMayEmit(t *testing.T) {
 				}
 				wg.Wait()
 				require.NoError(t, b.Flush(context.Background()))
-				require.NoError(t, b.Flush(context.Background())) // of what the first one brought about
+				require.NoError(t, b.Flush(context.Background())) // of events that the first one caused
 			})
 			require.Len(t, log.events, 2*each*producers)
 			for i, ev := range log.events {
@@ -236,7 +236,7 @@ func TestEmitWaitsForRoomWithoutTheRunsLock(t *testing.T) {
 	})
 }
 
-// The sink tee hands events to the buffer b. The emitter cannot see b behind it.
+// The sink tee hands events to the buffer b, which the emitter cannot see.
 func TestConcurrentSafeASinkBehindABufferBehindASinkDoesNotHang(t *testing.T) {
 	var r *Run
 	var echoed, refused atomic.Int32
@@ -269,7 +269,7 @@ func TestConcurrentSafeASinkBehindABufferBehindASinkDoesNotHang(t *testing.T) {
 		wg.Wait()
 	})
 	require.NoError(t, b.Flush(t.Context()))
-	require.NoError(t, b.Flush(t.Context())) // of what the first one brought about
+	require.NoError(t, b.Flush(t.Context())) // of events that the first one caused
 	require.NoError(t, b.Close())
 	require.EqualValues(t, 1600, echoed.Load()+refused.Load())
 }

@@ -6,8 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestEndsCountWhatWasRefused: what an emitter refuses is on no line, so the ends say how
-// much it was.
+// TestEndsCountWhatWasRefused: refused events have no line, so the ends have their number.
 func TestEndsCountWhatWasRefused(t *testing.T) {
 	r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleStrict, Follow: func(ev Event) []Event {
 		if ev.Kind() == KindTaskAssigned {
@@ -37,8 +36,8 @@ func TestEndsCountWhatWasRefused(t *testing.T) {
 	require.Zero(t, s.ViolationCount)
 }
 
-// TestFollowInObserve: what must follow an event follows it in both modes, and is marked
-// when it breaks a rule.
+// TestFollowInObserve: the events of Follow are recorded in both modes, and is marked when it
+// breaks a rule.
 func TestFollowInObserve(t *testing.T) {
 	var told []*RuleError
 	r, log := startRun(t, EmitterOptions{

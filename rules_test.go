@@ -14,9 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every rule is shown three times: by an emitter that enforces, by one that
-// observes, and by a fold. They share one machine, so what one accepts the
-// others must accept.
+// Every rule is shown three times: by an emitter that enforces, by one that observes, and by a
+// fold. They share one machine, so an event that one accepts the others must accept.
 
 // rulesRun is the run of all cases.
 const rulesRun = "run-1"
@@ -107,7 +106,7 @@ var ruleCases = []ruleCase{
 	{name: "a foreign struct that embeds a payload", rule: RulePayload, last: ev("", foreignPayload{call("c")}), refused: true},
 	{name: "a known kind as Unknown", rule: RulePayload, last: ev("", &Unknown{Type: KindRunPaused, Raw: `{}`}), refused: true},
 
-	// Ids of events are opaque: no rule says that they differ.
+	// Ids of events are opaque: no rule demands that they differ.
 	{name: "two events with one id", rule: RuleSequence, log: []Event{ev("", &RunPaused{}, withID("e"))}, last: ev("", &RunResumed{}, withID("e"))},
 
 	// Field rules.
@@ -222,8 +221,8 @@ var ruleCases = []ruleCase{
 	{name: "ended twice", rule: RuleAgentEndedFinal, log: logOf(moves(), []Event{ev("a", &AgentEnded{})}), last: ev("a", &AgentEnded{}), refused: true},
 	{name: "a late second end", rule: RuleAgentEndedFinal, log: logOf(moves(), []Event{ev("a", &AgentEnded{})}), last: ev("a", &AgentEnded{}, marked(MarkLate))},
 
-	// ended-totals: a log may be a part of the run, so totals may be above what
-	// it holds, never below.
+	// ended-totals: a log may be a part of the run, so totals may be above the log's counts, never
+	// below.
 	{name: "totals as counted", rule: RuleEndedTotals, log: countedLog, last: ev("a", &AgentEnded{Totals: Some(Totals{1, 2, 3, 1, 1, ""})})},
 	{name: "totals above what was counted", rule: RuleEndedTotals, log: countedLog, last: ev("a", &AgentEnded{Totals: Some(Totals{12, 7, 5, 2, 2, ""})})},
 	{name: "totals left out", rule: RuleEndedTotals, log: countedLog, last: ev("a", &AgentEnded{})},
@@ -552,7 +551,7 @@ func TestRules(t *testing.T) {
 				require.Equal(t, c.rule, log.violations[0].Rule)
 				require.Equal(t, log.events[len(c.log)].ID, log.violations[0].EventID)
 
-				// What was observed can be written, and a fold says the same.
+				// Observed events can be written, and a fold finds the same violations.
 				for _, e := range log.events {
 					_, err := e.AppendJSON(nil)
 					require.NoError(t, err)

@@ -17,9 +17,9 @@ import (
 	"github.com/agentevents/agentevents/eventtest"
 )
 
-// What a runtime meets that records its agents: each test is a small one.
+// Situations of runtimes that record their agents: each test is a small runtime.
 
-// isTransition accepts what moves an agent.
+// isTransition accepts transitions of agents.
 func isTransition(ev ae.Event) bool { return ev.Kind() == ae.KindAgentTransition }
 
 // foldedLog returns the snapshot of the only run of a log that is read as bytes, and nothing
@@ -183,7 +183,7 @@ func TestHandedOverAndBack(t *testing.T) {
 	require.Zero(t, s.ViolationCount)
 }
 
-// A chat's next turn is no new attempt of an agent that has not ended: it thinks again. One
+// A chat's next turn is not a new attempt of an agent that has not ended: it thinks again. An agent
 // that ends with each turn starts with each.
 func TestTurnsOfAChat(t *testing.T) {
 	for _, ends := range []bool{false, true} {
@@ -215,7 +215,7 @@ func TestTurnsOfAChat(t *testing.T) {
 	}
 }
 
-// The error of an agent comes before its end, which says that it failed; no status is set.
+// The error of an agent comes before its end, which carries the failure; no status is set.
 func TestAnAgentThatFails(t *testing.T) {
 	em, rec := eventtest.RecordWith(t, ae.EmitterOptions{Lifecycle: ae.LifecycleDerived})
 	run, err := em.Run("r")
@@ -230,7 +230,7 @@ func TestAnAgentThatFails(t *testing.T) {
 	require.Equal(t, ae.RunStatusFailed, rec.Snapshot("r").Status)
 }
 
-// A log says which table it keeps, so nobody who reads it is told: a fold, a resume.
+// A log names its table, so readers need no option for it: a fold, a resume.
 func TestALogNamesItsTable(t *testing.T) {
 	ctx := t.Context()
 	for table, path := range map[ae.Lifecycle][]ae.AgentStatus{
@@ -276,8 +276,8 @@ func TestALogNamesItsTable(t *testing.T) {
 	}
 }
 
-// Under LifecycleDerived no reader finds a violation in what comes before a start has named
-// the table, as in a run that was begun under another one.
+// Under LifecycleDerived no reader finds a violation in the events before a start has named the
+// table, as in a run that was begun under another one.
 func TestDerivedHoldsOnceAStartHasNamedIt(t *testing.T) {
 	ctx := t.Context()
 	var log bytes.Buffer
@@ -317,7 +317,7 @@ func TestDerivedHoldsOnceAStartHasNamedIt(t *testing.T) {
 	require.Equal(t, ae.LifecycleDerived, s.Lifecycle)
 }
 
-// Errors say which run, which event, and what would be legal.
+// Errors name the run, the event, and the legal alternatives.
 func TestErrorsOfRuntimesSayWhatIsLegal(t *testing.T) {
 	ctx := t.Context()
 	em, err := ae.NewEmitter(ae.EmitterOptions{})
@@ -339,7 +339,7 @@ func TestErrorsOfRuntimesSayWhatIsLegal(t *testing.T) {
 	require.ErrorContains(t, again.Emit(ctx, &ae.RunResumed{}), `only session events, audits, usage and late events may follow; run "r" is ended by run.completed`)
 	require.NoError(t, again.Emit(ctx, &ae.SessionCompleted{}))
 
-	// What comes too late says what it was.
+	// The error of an event that comes too late names it.
 	err = a.Emit(ctx, &ae.UsageObserved{})
 	require.ErrorIs(t, err, ae.ErrClosed)
 	require.EqualError(t, err, `agentevents: closed: usage.observed of run "r" was not recorded, the run is closed`)

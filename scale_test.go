@@ -42,7 +42,7 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// things is how many there are of what a test compares with eight times as many.
+// things is the number of things that a test compares with eight times as many.
 const things = 1000
 
 // linear runs a test that compares times, for every shape that an emitter may make

@@ -43,8 +43,8 @@ func TestSeed003(t *testing.T) {
 		}
 	}
 
-	// The first process. It is gone while the agent's tool works: what its store has then is
-	// what the second one finds.
+	// The first process. It is gone while the agent's tool works: the second one finds the content
+	// of its store.
 	first, store := new(runstore.Memory), new(runstore.Memory)
 	run, err := emitter(first).Run("run-1")
 	require.NoError(t, err)

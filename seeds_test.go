@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The examples of the source documents, as native events. What a document
-// prints as an example must be legal here.
+// The examples of the source documents, as native events. The examples of a document must be legal
+// here.
 
 // Seed 000: "A coder agent that converges". It shows four lines of a longer
 // run: the end counts 12 steps and 7 calls, of which the log has one.

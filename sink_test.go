@@ -318,7 +318,7 @@ func (s exiting) WriteEvent(context.Context, Event) error {
 	return nil
 }
 
-// An unopened sink says that it cannot be used.
+// An unopened sink reports that it cannot be used.
 type unopened struct{ Sink }
 
 func (unopened) CheckSink() error { return errors.New("not open") }

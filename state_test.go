@@ -160,8 +160,8 @@ func TestStateOfARunWithoutRunEvents(t *testing.T) {
 	}
 }
 
-// A question is answered at once while a sink of the run hangs, inside sinks and hooks,
-// and there it tells the state behind or before the event.
+// A question is answered at once while a sink of the run hangs, inside sinks and hooks, and there
+// it has the state after or before the event.
 func TestQuestionsWaitForNoSink(t *testing.T) {
 	var r *Run
 	var told, guarded []AgentStatus

@@ -235,7 +235,7 @@ func TestASinkThatFailsWhenItIsTold(t *testing.T) {
 	}
 }
 
-// A sink that is told may not wait for itself, and may do what waits for nothing.
+// A sink that is told may not wait for itself, and may make calls that do not wait.
 func TestASinkThatIsToldMayCallBack(t *testing.T) {
 	var e *Emitter
 	var errs []error
@@ -346,7 +346,7 @@ func TestWithoutDeltas(t *testing.T) {
 	require.Equal(t, lasting, direct.kinds)
 }
 
-// A commit is for what the sink got, also when a delta brings something lasting.
+// A commit covers the events that the sink got, also if a delta causes a lasting one.
 func TestWithoutDeltasCommitsWhatFollowsADelta(t *testing.T) {
 	all := &everything{}
 	r, _ := startRun(t, EmitterOptions{

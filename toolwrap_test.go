@@ -26,7 +26,7 @@ type badJSON struct{}
 
 func (badJSON) MarshalJSON() ([]byte, error) { panic("bad") }
 
-// atWork returns a context with an agent that has started, and what records it.
+// atWork returns a context with an agent that has started, and its recorder.
 func atWork(t *testing.T) (context.Context, *agentevents.Agent, *eventtest.Recorder) {
 	em, rec := eventtest.RecordWith(t, agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleDerived})
 	run, err := em.Run("r1")
@@ -201,7 +201,7 @@ func TestModelCallInContext(t *testing.T) {
 	require.False(t, none.Open())
 }
 
-// A failure that is told without a code has that of the client, unless a later attempt was answered.
+// A failure without a code has the client's code, unless a later attempt was answered.
 func TestNoteOfAnError(t *testing.T) {
 	ctx, a, rec := atWork(t)
 	busy := &agentevents.ModelReturned{Error: agentevents.Some(agentevents.ErrorInfo{Code: "503", Message: "busy", Retryable: agentevents.Some(true)})}

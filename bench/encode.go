@@ -7,8 +7,8 @@ import (
 	"github.com/agentevents/agentevents/bench/internal/measure"
 )
 
-// encodeSection compares the encoder with those of the peers. All of them write the same
-// line. E1 counts allocations, E2 compares with encoding/json, E4 with zerolog.
+// encodeSection compares the encoder with the peers' encoders. All of them write the same line. E1
+// counts allocations, E2 compares with encoding/json, E4 with zerolog.
 func encodeSection() []comparison {
 	std := marshalers[0]
 	var out []comparison

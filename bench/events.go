@@ -48,8 +48,8 @@ func newSample(name string, p ae.Payload, mirror any) *sample {
 
 func ptr[T any](v T) *T { return &v }
 
-// The structs below are the native line for reflecting encoders and decoders. Times are
-// whole milliseconds, so the text of time.Time is that of the library.
+// The structs below are the native line for reflecting encoders and decoders. Times are whole
+// milliseconds, so time.Time writes the same text as the library.
 
 // An envelope is a line with any payload, for encoders.
 type envelope struct {

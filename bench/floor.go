@@ -19,7 +19,7 @@ import (
 // payloads of the loads, with the primitives of the library's encoder. It does check raw
 // JSON, because the encoder must: a damaged value breaks the line.
 
-// A stamp is what an emitter adds to an event.
+// A stamp has the fields that an emitter adds to an event.
 type stamp struct {
 	id, cause  [36]byte
 	caused     bool

@@ -26,7 +26,7 @@ func snapshots(folded *ae.FoldSet, err error) ([]*ae.RunSnapshot, error) {
 	return slices.Collect(folded.Drain()), err
 }
 
-// foldEvents is the library's fold behind another decoder.
+// foldEvents is the library's fold with another decoder.
 func foldEvents(events iter.Seq2[ae.Event, error]) ([]*ae.RunSnapshot, error) {
 	folded := ae.NewFoldSet(ae.FoldOptions{})
 	for ev, err := range events {
@@ -60,11 +60,11 @@ type figures struct {
 	text        int     // number of bytes
 }
 
-// A view is what the hand fold needs of an event. Its strings may be parts of a buffer
+// A view has the fields of an event that the hand fold needs. Its strings may be parts of a buffer
 // that is reused.
 type view struct {
 	kind, run, agent string
-	step             int // -1 if there is none
+	step             int // -1 without one
 	from, to         string
 	status           string
 	durationMs       float64

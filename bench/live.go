@@ -8,9 +8,9 @@ import (
 	"github.com/agentevents/agentevents/live"
 )
 
-// liveSection is L1: what a reader of package live costs the goroutine that emits,
-// against what a second file costs it. The reader works on the other core. It decodes
-// every event that it gets; where it falls behind, it goes on with the newest ones.
+// liveSection is L1: the cost of a reader of package live for the goroutine that emits, against the
+// cost of a second file. The reader works on the other core. It decodes every event that it gets;
+// where it falls behind, it goes on with the newest ones.
 func liveSection() []comparison {
 	var out []comparison
 	for _, l := range loads {

@@ -14,8 +14,8 @@ import (
 	"github.com/agentevents/agentevents/otelhook"
 )
 
-// otelSection compares the hook with the same calls of OpenTelemetry written by hand (O2),
-// and has what it costs when nothing is recorded (O3).
+// otelSection compares the hook with the same calls of OpenTelemetry written by hand (O2), and
+// measures the cost when nothing is recorded (O3).
 func otelSection() []comparison {
 	var (
 		hook    = otelCell("hook", func() runRecorder { return hookRecorder(recording()) })

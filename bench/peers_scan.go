@@ -26,7 +26,7 @@ func simdjsonSupported() error {
 	return nil
 }
 
-// foldSimdjson is the hand fold of what ParseND makes.
+// foldSimdjson is the hand fold of ParseND's result.
 func foldSimdjson(log []byte) (handFold, error) {
 	pj, err := simdjson.ParseND(log, nil)
 	if err != nil {
@@ -315,7 +315,7 @@ func simdRaw(dst *ae.JSON, it *simdjson.Iter) error {
 	return err
 }
 
-// foldFastjson is the hand fold of what fastjson makes.
+// foldFastjson is the hand fold of fastjson's result.
 func foldFastjson(log []byte) (handFold, error) {
 	f := handFold{}
 	var parser fastjson.Parser

@@ -158,7 +158,7 @@ func foldMemory() (row, error) {
 	return memoryRow(float64(int64(after.HeapAlloc)-int64(before.HeapAlloc)) / endedRuns), err
 }
 
-// commandMemory measures the peak of a process, less that of one with one run.
+// commandMemory measures the peak of a process, less the peak of one with a single run.
 func commandMemory(name string) func() (row, error) {
 	return func() (row, error) {
 		bin, err := command()

@@ -47,7 +47,7 @@ type pair struct{ ours, theirs *cell }
 // A comparison is one row of the table.
 type comparison struct {
 	goal string
-	what string // what it compares
+	what string // the compared things
 	bar  bar
 
 	pairs []pair // one pair, or several, of which the row is the geometric mean

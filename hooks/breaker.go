@@ -77,7 +77,7 @@ type Limits struct {
 // run. A run that is closed without another event has none in its log; Stop was called all the
 // same.
 //
-// # What it costs
+// # Costs
 //
 // The state of a run is kept until the emitter releases it, and grows with the run's
 // agents, not with its events. With WallClock a run has a timer, which stops with the run.

@@ -13,7 +13,7 @@
 //   - It repairs the file after a crash, and detects changes by other programs.
 //   - It can chain its lines, so that later changes show.
 //
-// # What may be lost
+// # Possible losses
 //
 //	                     the process is killed    the machine goes down
 //	SyncNone             nothing                  what the system has not written yet

@@ -11,7 +11,7 @@
 // It has no exporter and touches no global state: the provider decides where spans go, how they are
 // sampled and when they are flushed. It needs the API of OpenTelemetry only, v1.44.0 or later.
 //
-// # What a trace has
+// # The shape of a trace
 //
 //	host span, if the context of the run's first event has one
 //	└─ invoke_workflow {run}          or invoke_agent {agent} of a run of one agent
@@ -49,27 +49,26 @@
 // Options.Content, or the variable of OpenTelemetry that it names, is set. Reasoning needs an
 // option of its own. Names of people, and values of state and memory, are always left out.
 //
-// With Options.Logs the events are log records with an event name in place of
-// events of spans: each has the ids of its span, its run, session and agent. Content has
-// structure there. The content of a model call is the record
-// gen_ai.client.inference.operation.details, that of other spans agentevents.span.details.
-// OpenTelemetry's logs are stable from v1.47.0 on. So they are a module of their own,
-// otelhook/otellogs, and a program with an earlier version has the rest:
+// With Options.Logs the events are log records with an event name in place of events of spans: each
+// has the ids of its span, its run, session and agent. Content has structure there. The content of
+// a model call is the record gen_ai.client.inference.operation.details, the content of other spans
+// agentevents.span.details. OpenTelemetry's logs are stable from v1.47.0 on. So they are a module
+// of their own, otelhook/otellogs, and a program with an earlier version has the rest:
 //
 //	Logs: otellogs.New(loggerProvider),
 //
 // Frameworks and clients of models make spans of their own. Where the context of Emit has one for
 // the same work (the same operation on the same agent, tool or model), the hook makes none: it puts
-// its attributes on that one, and its ids into the log. The names of the conventions and their
-// metrics are left to who has made it. That works for the SDK's spans, and not for another
-// implementation of the API.
+// its attributes on that one, and its ids into the log. The maker of that span decides on the names
+// of the conventions and their metrics. The hook recognises spans of the SDK, and not those of
+// another implementation of the API.
 //
-// With Options.MeterProvider there are metrics too: durations of runs, agents, tools and
-// model calls, calls of an agent, tokens, cost, handoffs, evaluations, waits for approvals.
-// Their attributes have no ids. The conventions' versions name those of model calls
-// differently, so there are none with SemconvShared.
+// With Options.MeterProvider there are metrics too: durations of runs, agents, tools and model
+// calls, calls of an agent, tokens, cost, handoffs, evaluations, waits for approvals. Their
+// attributes have no ids. The conventions' versions differ in their names for model calls, so
+// SemconvShared has no metrics.
 //
-// # What never ends
+// # Spans that never end
 //
 // A span that does not end is never exported. So a span also ends with the span that it is a part
 // of, with its run, when the run is idle for too long, when too many are open, and with

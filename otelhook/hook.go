@@ -198,9 +198,9 @@ type room struct {
 	json  []int
 }
 
-// New returns a hook. It fails without a TracerProvider, with numbers below 0 but for IdleTTL
-// and with words that are no constants ([*agentevents.OptionError]), and if events are to be
-// logs without Options.Logs.
+// New returns a hook. It fails without a TracerProvider, with numbers below 0 but for IdleTTL and
+// with words other than the constants ([*agentevents.OptionError]), and if events are to be logs
+// without Options.Logs.
 func New(o Options) (*Hook, error) {
 	if err := option.Check("otelhook.Options", o); err != nil {
 		return nil, err
@@ -355,7 +355,7 @@ func (h *Hook) find(id string) *run {
 	return r
 }
 
-// run returns the run of that id, a new one if there is none, or nil after Close.
+// run returns the run with the id, which may be a new one, or nil after Close.
 func (h *Hook) run(id string, now int64) *run {
 	if r := h.find(id); r != nil {
 		return r

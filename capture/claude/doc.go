@@ -22,7 +22,7 @@
 // A capture has the agent's inputs, and the decoder redacts nothing: give the events to
 // [agentevents.Policy.Redact] before they are kept.
 //
-// # What becomes of what
+// # Lines and their events
 //
 //	line                                 events
 //	system/init, the first               RunStarted (Inputs: cwd, tools, version, …), AgentStarted

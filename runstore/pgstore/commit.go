@@ -11,11 +11,11 @@ import (
 	"github.com/agentevents/agentevents/runstore"
 )
 
-// An append does not wait for the disk, so a server that crashes may lose it. What was appended
-// is therefore kept until a commit has seen on the server that it is there, and is durable. What
-// is not there is appended again.
+// An append does not wait for the disk, so a server that crashes may lose it. Appended events are
+// therefore kept until a commit has found them durable on the server. Missing events are appended
+// again.
 
-// A round is what one commit makes durable. Those who wait for it share it.
+// A round has the events that one commit makes durable. Waiting callers share it.
 type round struct {
 	runs map[string][]recent // by run id
 	size int                 // bytes of the lines
@@ -48,7 +48,7 @@ func (s *Store) gather(runID string, a recent) int {
 	return s.gathering.size
 }
 
-// uncommitted returns what was appended to a run and is not known to be durable.
+// uncommitted returns the appends to a run that are not known to be durable.
 func (s *Store) uncommitted(runID string) (all []recent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,7 +58,7 @@ func (s *Store) uncommitted(runID string) (all []recent) {
 	return append(all, s.gathering.runs[runID]...)
 }
 
-// again appends to a run what the server may have lost.
+// again appends to a run the events that the server may have lost.
 func (s *Store) again(ctx context.Context, runID string, lost []recent) error {
 	for _, a := range slices.SortedStableFunc(slices.Values(lost), func(a, b recent) int { return cmp.Compare(a.expect, b.expect) }) {
 		if err := s.append(ctx, runID, a.expect, a.entries); err != nil {
@@ -134,8 +134,8 @@ func (s *Store) run(ctx context.Context, r *round) {
 	taken, err = s.settle(ctx, r)
 }
 
-// settle makes what was appended durable, and appends again what a crash has lost. taken is of
-// the runs with which another writer has gone on meanwhile.
+// settle makes the appended events durable, and appends those again that a crash has lost. taken is
+// the error for runs with which another writer has gone on meanwhile.
 func (s *Store) settle(ctx context.Context, r *round) (taken, err error) {
 	for {
 		lost, err := s.sync(ctx, r)
@@ -165,7 +165,7 @@ const barrier = `SELECT set_config('synchronous_commit', CASE current_setting('s
 	(SELECT json_agg(p.run_id) FROM json_to_recordset($1::json) AS p(run_id text, sequence bigint, event_id text)
 		WHERE p.event_id IS DISTINCT FROM (SELECT e.event_id FROM agentevents_events e WHERE e.run_id = p.run_id AND e.sequence = p.sequence))`
 
-// sync makes durable what the server has, and returns the runs whose events it has lost.
+// sync makes the server's events durable, and returns the runs of which it has lost events.
 func (s *Store) sync(ctx context.Context, r *round) ([]string, error) {
 	type last struct {
 		RunID    string `json:"run_id"`
@@ -211,7 +211,7 @@ func (w *watched) wake() {
 	w.woken = make(chan struct{})
 }
 
-// watch registers a watcher of a run. woken returns what the next commit closes.
+// watch registers a watcher of a run. woken returns a channel that the next commit closes.
 func (s *Store) watch(runID string) (woken func() <-chan struct{}, stop func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -20,7 +20,7 @@
 //
 // A log that is a file, and mirrored here, is copied by [runstore.Copy].
 //
-// # What it costs
+// # Costs
 //
 // An append is one statement, whose transaction does not wait for the disk. A commit is another
 // one, which does, also where synchronous_commit is off. Those who wait share it: with a disk that

@@ -1,4 +1,4 @@
-// Package runstoretest tests whether a store does what package runstore promises.
+// Package runstoretest tests whether a store keeps the promises of package runstore.
 //
 //	func TestStore(t *testing.T) {
 //		runstoretest.Run(t, runstoretest.Features{
@@ -22,19 +22,19 @@ import (
 	"github.com/agentevents/agentevents/runstore"
 )
 
-// Features say how to get the store, and where it differs from others without being wrong.
+// Features tell how to open the store, and in which permitted ways it differs from others.
 type Features struct {
 	// Open returns an empty store. It has the test close it if need be.
 	Open func(t testing.TB) runstore.Store
-	// Reopen returns the store of what s had, as another process finds it once this one
-	// has ended. nil means that the store ends with its process.
+	// Reopen returns a store with the content of s, as another process finds it after this one has
+	// ended. nil means that the store ends with its process.
 	Reopen func(t testing.TB, s runstore.Store) runstore.Store
-	// Second returns another handle to what s has, as another process has it at the same
+	// Second returns another handle to the content of s, as another process has it at the same
 	// time. nil means that one process has the store for itself.
 	Second func(t testing.TB, s runstore.Store) runstore.Store
 	// NoGaps means that the store refuses sequences that leave some out.
 	NoGaps bool
-	// MaxRunID is the length in bytes of the longest run id. 0 means that there is no bound.
+	// MaxRunID is the length in bytes of the longest run id. 0 means no bound.
 	MaxRunID int
 	// MaxLine is the length in bytes of the longest line. 0 means no bound below a megabyte.
 	MaxLine int
@@ -534,7 +534,7 @@ func watch(k *kit) {
 					return
 				}
 				if next == 4 {
-					waiting <- true // it goes on with what does not exist yet
+					waiting <- true // it goes on with events that do not exist yet
 				}
 				if next++; next == n {
 					return

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// A Collector is an OpenTelemetry Collector that writes what it takes to a file.
+// A Collector is an OpenTelemetry Collector that writes everything it receives to a file.
 type Collector struct {
-	// Endpoint takes OTLP by HTTP, such as http://127.0.0.1:4318. What it has answered
-	// 200 to is in the file.
+	// Endpoint takes OTLP by HTTP, such as http://127.0.0.1:4318. The file has every request that
+	// it has answered with 200.
 	Endpoint string
 
 	file string
@@ -50,7 +50,7 @@ func (c *Collector) Text(t testing.TB) []byte {
 	return text
 }
 
-// Data returns what the Collector has taken, in its order.
+// Data returns everything that the Collector has received, in its order.
 func (c *Collector) Data(t testing.TB) (d Data) {
 	t.Helper()
 	for line := range bytes.Lines(c.Text(t)) {

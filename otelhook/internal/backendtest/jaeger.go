@@ -52,7 +52,7 @@ service:
 	}
 }
 
-// A Trace is what Jaeger shows of a trace.
+// A Trace is a trace as Jaeger shows it.
 type Trace struct {
 	ID    string
 	Spans []JaegerSpan // in the order of their starts
@@ -65,8 +65,8 @@ type JaegerSpan struct {
 	Start           time.Time // in microseconds, as is Duration
 	Duration        time.Duration
 	References      []Reference
-	Tags            map[string]any // attributes, and what Jaeger makes of the rest
-	Warnings        []string       // what is wrong with the span
+	Tags            map[string]any // attributes, and Jaeger's own tags
+	Warnings        []string       // Jaeger's warnings about the span
 }
 
 // A Reference is to a parent (CHILD_OF) or by a link (FOLLOWS_FROM).

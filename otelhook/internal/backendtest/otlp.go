@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Data is what OTLP/JSON says, without the lists in lists.
+// Data is the content of OTLP/JSON, without the lists in lists.
 type Data struct {
 	Spans   []Span
 	Metrics []Metric
 	Logs    []Log
 }
 
-// Origin is what a request says of the maker of its data.
+// Origin is the maker of the data, as a request names it.
 type Origin struct {
 	Service      string // service.name of the resource
 	ScopeName    string
@@ -72,7 +72,7 @@ type Point struct {
 	Exemplars  []Exemplar
 }
 
-// An Exemplar is an example of a point, with the span that it is of.
+// An Exemplar is an example of a point, with its span.
 type Exemplar struct {
 	TraceID, SpanID string
 }
@@ -229,7 +229,7 @@ type wireLog struct {
 	Attributes wireAttrs `json:"attributes"`
 }
 
-// add adds what one request says.
+// add adds the data of one request.
 func (d *Data) add(request []byte) error {
 	var w struct {
 		Spans []struct {

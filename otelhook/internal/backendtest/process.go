@@ -90,8 +90,8 @@ func start(t testing.TB, name string, ports int, config func(ports []any) string
 	}
 }
 
-// run starts a program and has it stopped at the end of the test. What the program prints
-// goes to the file log. The channel tells its end.
+// run starts a program and has it stopped at the end of the test. Its output goes to the file log.
+// The channel reports its end.
 func run(t testing.TB, log, path string, args ...string) <-chan error {
 	t.Helper()
 	out, err := os.Create(log)

@@ -34,10 +34,10 @@ func inUse() int64 {
 // A reader that has read a long line, and waits for more, costs little: the line is there
 // once, and no reader keeps it, or a buffer of its length.
 func TestWaitingReadersCostLittle(t *testing.T) {
-	const most = 64 << 10
+	const most = 96 << 10
 	const mark = "the end of the line"
 	encoded := func(page *live.Feed) http.Handler {
-		return page.EncodedHandler(func() live.Encoder { return agui.NewEncoder(agui.EncoderOptions{}) })
+		return page.EncodedHandler(func() live.Encoder { return agui.NewEncoder(agui.EncoderOptions{Fast: true}) })
 	}
 	for name, test := range map[string]struct {
 		readers int64

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agentevents/agentevents"
+	internal "github.com/agentevents/agentevents/internal/view"
 	"github.com/agentevents/agentevents/view"
 )
 
@@ -95,4 +96,13 @@ func ExampleWrite() {
 		panic(err)
 	}
 	// Output:
+}
+
+// The page has a sign for each mark of the views.
+func TestMarksHaveSigns(t *testing.T) {
+	script, err := os.ReadFile("assets/base.js")
+	require.NoError(t, err)
+	list := regexp.MustCompile(`(?m)^const marks = (.*);$`).FindSubmatch(script)
+	require.NotNil(t, list)
+	require.Equal(t, int(internal.Open)+1, strings.Count(string(list[1]), `["`))
 }

@@ -18,9 +18,12 @@ function make(tag, attrs, ...children) {
 function fill(e, ...children) { e.replaceChildren(...children.filter(c => c)); }
 
 // Marks of package report: a word of the class and a sign, so that colour is never alone.
-const marks = [["", ""], ["good", "✓"], ["bad", "✗"], ["warn", "!"]];
-const sign = mark => marks[mark] && marks[mark][1];
-const cls = mark => marks[mark] && marks[mark][0];
+const marks = [["", ""], ["good", "✓"], ["bad", "✗"], ["warn", "!"], ["open", "…"]];
+const sign = mark => (marks[mark] || marks[0])[1];
+const cls = mark => (marks[mark] || marks[0])[0];
+
+// count returns a number of things, "1 call" or "2 calls", and "" for 0.
+const count = (n, thing) => n ? n + " " + thing + (n === 1 ? "" : "s") : "";
 
 // visible replaces characters that would change the direction of the text around them.
 const visible = s => String(s).replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, c => "\\u" + c.codePointAt(0).toString(16).padStart(4, "0"));

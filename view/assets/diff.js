@@ -1,5 +1,9 @@
 // Two runs beside each other: the comparison of 'agentevents diff'.
 
+// The totals of the comparison, as people read them. A negative difference keeps its sign.
+const signed = f => v => (v < 0 ? "−" : "") + f(Math.abs(v));
+const totalNames = { durationMs: ["duration", signed(span)], costUsd: ["cost", signed(v => "$" + v.toFixed(4))], toolCalls: ["tool calls"], failedToolCalls: ["failed tool calls"], modelCalls: ["model calls"] };
+
 function drawDiff(app, box) {
   const diff = app.head.diff, parts = [];
   const names = app.head.logs.map(l => l.name);
@@ -9,7 +13,7 @@ function drawDiff(app, box) {
   for (const r of diff.runs || []) {
     parts.push(make("h2", {}, "Run " + visible((r.a || r.b).name || (r.a || r.b).id) + (r.a ? r.b ? r.same ? ": the same" : "" : ": only A has it" : ": only B has it")));
     parts.push(make("table", {}, make("tr", {}, ...["", "A", "B", "B − A"].map(t => make("th", { scope: "col" }, t))),
-      ...(r.totals || []).map(t => make("tr", {}, make("th", { scope: "row" }, t.name), ...[t.a, t.b, t.a !== null && t.b !== null && t.a !== undefined && t.b !== undefined ? t.b - t.a : ""].map(v => make("td", { class: "num" }, typeof v === "number" ? String(Math.round(v * 1e6) / 1e6) : ""))))));
+      ...(r.totals || []).map(t => make("tr", {}, make("th", { scope: "row" }, (totalNames[t.name] || [t.name])[0]), ...[t.a, t.b, t.a !== null && t.b !== null && t.a !== undefined && t.b !== undefined ? t.b - t.a : ""].map(v => make("td", { class: "num" }, typeof v === "number" ? (totalNames[t.name] || [])[1] ? totalNames[t.name][1](v) : String(v) : ""))))));
     for (const a of r.agents || []) {
       const sides = [], title = (a.a || a.b).name || (a.a || a.b).id || "run";
       for (const s of a.acts || []) {

@@ -11,9 +11,9 @@ const link = (app, seq) => "tab=" + app.tab + "&run=" + app.runs.indexOf(app.run
 
 function drawFacts(app) {
   const r = app.run, bits = [];
-  const add = (name, text, mark) => { if (text !== "" && text !== undefined) bits.push(make("span", {}, name ? name + " " : "", make("b", { class: cls(mark) }, visible(text)))); };
+  const add = (name, text, mark) => { if (text !== "" && text !== undefined && text !== false) bits.push(make("span", {}, name ? name + " " : "", make("b", { class: cls(mark) }, visible(text)))); };
   add("", (sign(r.mark) + " " + r.status).trim(), r.mark);
-  add("began", r.start); add("took", span(r.took)); add("", r.tokens); add("", r.cost);
+  add("began", r.start); add("took", r.took > 0 && span(r.took)); add("", r.tokens); add("", r.cost);
   add("events", r.events); add("violations", r.violations || "", 3);
   bits.push(make("span", { class: "badge" }, app.head.redacted ? "redacted" + (app.head.masked ? ": " + app.head.masked + " events" : "") : "not redacted"));
   for (const l of app.head.logs) if (l.unread) bits.push(make("span", { class: "warn" }, visible(l.name) + ": " + l.unread + " lines cannot be read"));
@@ -26,7 +26,7 @@ function drawAgents(app) {
   const tree = make("div", { role: "tree", "aria-label": "Agents" }, ...run.agents.map((a, i) => {
     const b = make("button", { class: "agent", role: "treeitem", "aria-level": a.depth + 1, "aria-pressed": app.agent === a.id, onclick: () => { app.agent = app.agent === a.id ? "" : a.id; app.goSeq(a.at); app.draw(); } },
       make("span", { class: cls(a.mark) }, sign(a.mark) || "·", " "), make("b", {}, visible(a.name)), a.attempt ? " #" + a.attempt : "", " ", visible(a.status),
-      make("div", { class: "weak" }, [span(a.took) !== "0ms" && span(a.took), a.calls && a.calls + " calls" + (a.failed ? " (" + a.failed + " failed)" : ""), a.tokens, a.cost, "now: " + (state.agents[a.id] || "-")].filter(t => t).join(" · ")));
+      make("div", { class: "weak" }, [span(a.took) !== "0ms" && span(a.took), a.calls && count(a.calls, "call") + (a.failed ? " (" + a.failed + " failed)" : ""), a.tokens, a.cost, "now: " + (state.agents[a.id] || "-")].filter(t => t).join(" · ")));
     b.style.paddingLeft = 4 + a.depth * 14 + "px";
     return b;
   }));

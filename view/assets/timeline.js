@@ -1,13 +1,21 @@
 // The timeline: a lane for each agent, and more lanes below it for work at the same time. Long
 // gaps are folded: each takes a fixed width and has its name.
 
-const laneHeight = 16, gapWidth = 46, nameWidth = 130;
+const laneHeight = 16;
+
+// widths returns the widths of the names and of a gap: on a narrow screen both give way, so that all
+// of the time fits.
+function widths(width, gaps) {
+  const nameWidth = Math.min(130, width / 3);
+  return { nameWidth, gapWidth: Math.min(46, (width - nameWidth) / 2 / Math.max(1, gaps)) };
+}
 
 // scale maps times to places: the gaps take no share of the width.
 function scale(run, width, zoom) {
   const last = run.last || (run.last = Math.max(run.bars.reduce((n, b) => Math.max(n, b.to), 1), run.rows.reduce((n, r) => Math.max(n, r[MS]), 1)));
   const [from, to] = zoom || [0, last];
   const gaps = run.gaps.filter(g => g.to > from && g.from < to);
+  const { nameWidth, gapWidth } = widths(width, gaps.length);
   const work = Math.max(1, to - from - gaps.reduce((n, g) => n + Math.min(g.to, to) - Math.max(g.from, from), 0));
   const unit = Math.max(40, width - nameWidth - gaps.length * gapWidth) / work;
   const x = ms => {
@@ -22,7 +30,7 @@ function scale(run, width, zoom) {
   };
   // ms is the inverse of x: x does not fall.
   const ms = px => { let a = from, b = to; for (let i = 0; i < 60; i++) { const m = (a + b) / 2; if (x(m) < px) a = m; else b = m; } return a; };
-  return { x, ms, gaps, from, to };
+  return { x, ms, gaps, from, to, nameWidth, gapWidth };
 }
 
 // lanes places the bars: those of an agent that overlap are on lanes of their own.
@@ -76,6 +84,7 @@ function drawTimeline(app, box) {
     g.scale(ratio, ratio);
     g.font = "11px system-ui, sans-serif"; g.textBaseline = "middle";
     s = scale(run, width, app.zoom);
+    const { nameWidth, gapWidth } = s;
     for (const gap of s.gaps) {
       g.fillStyle = colour("soft"); g.fillRect(s.x(gap.from), 0, Math.max(1, s.x(gap.to) - s.x(gap.from)), height);
       g.fillStyle = colour("weak"); g.fillText(span(gap.to - gap.from), s.x(gap.from) + 2, 6, gapWidth - 4); g.fillText(gap.why, s.x(gap.from) + 2, 16, gapWidth - 4);

@@ -9,7 +9,6 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/internal/canonjson"
 	"github.com/agentevents/agentevents/internal/endword"
-	"github.com/agentevents/agentevents/internal/view"
 )
 
 // An act is a tool call that has returned.
@@ -97,6 +96,8 @@ type agent struct {
 	why             string // the last call failed
 	tools           []toolStreak
 	model, attempt  streak
+	errs            bool   // the failures of the model are errors of the agent
+	failed          string // the last of them
 
 	loop   *found  // of its acts: one at a time
 	streak *streak // that the loop is about, or nil
@@ -114,6 +115,7 @@ type streak struct {
 	n         int
 	refused   int      // those that were refused
 	sequences []uint64 // the first ones
+	latest    uint64   // the last one
 	since     time.Time
 	base      spent
 	key       uint64 // of the error
@@ -138,7 +140,7 @@ func (s *streak) add(sequence uint64, began, at time.Time, now spent) {
 		s.gap = gap
 	}
 	s.n++
-	s.last = at
+	s.last, s.latest = at, sequence
 	if len(s.sequences) < keptEnds {
 		s.sequences = append(s.sequences, sequence)
 	}
@@ -226,13 +228,17 @@ func (a *agent) ended(r *Run, ev *agentevents.Event, p *agentevents.AgentEnded) 
 	r.asking -= len(a.models)
 	a.calls, a.models, a.lost = a.calls[:0], a.models[:0], 0
 	r.close(a.id)
+	fails, end := p.Error.OK && p.Error.V.Code != cancelled, why(text(p.Error.V, ""))
+	if fails {
+		a.gaveUp(r, ev, end)
+	}
 	a.anew()
-	if !p.Error.OK || p.Error.V.Code == cancelled {
+	if !fails {
 		a.attempt.reset()
 		return
 	}
 	a.attempt.add(ev.Sequence, ev.Time, ev.Time, a.spent)
-	r.streak(ev, a, &a.attempt, r.o.Attempts, found{Finding: Finding{Kind: FailureStreak}, about: text(p.Error.V, ""), write: attemptsText})
+	r.streak(ev, a, &a.attempt, r.o.Attempts, found{Finding: Finding{Kind: FailureStreak}, about: reason(end), write: attemptsText})
 }
 
 const cancelled = "cancelled" // code of an error of something that somebody stopped
@@ -248,6 +254,13 @@ func (a *agent) called(r *Run, ev *agentevents.Event, p *agentevents.ToolCalled)
 	c.id, c.sequence, c.at = hashOf(p.CallID), ev.Sequence, ev.Time
 	c.args.set(p.Arguments, p.ArgumentsSummary, p.ArgsHash)
 	r.open++
+}
+
+// goesOn notes that the model has answered.
+func (a *agent) goesOn() {
+	if a.errs {
+		a.model.reset()
+	}
 }
 
 // take removes an open call and moves its sequence, time and arguments to the act.
@@ -290,6 +303,7 @@ func (a *agent) returned(r *Run, ev *agentevents.Event, p *agentevents.ToolRetur
 	x.failed = meaning == endword.Failed || x.refused // another word decides nothing
 	x.returned, x.at, x.round, x.spent = ev.Sequence, ev.Time, a.rounds, a.spent
 	a.since++
+	a.goesOn()
 	a.act(r, ev, p, x)
 }
 
@@ -358,7 +372,7 @@ func (a *agent) failures(x *act, p *agentevents.ToolReturned) {
 		a.err.reset()
 		a.err.key = key
 	}
-	a.why = view.Visible(brief(text(p.Error.V, cmp.Or(p.ResultSummary, plain(p.Result)))), maxWhy)
+	a.why = why(text(p.Error.V, cmp.Or(p.ResultSummary, plain(p.Result))))
 	streaks := [4]*streak{&a.retry, &a.err, &a.any}
 	if i >= 0 {
 		streaks[3] = &a.tools[i].streak
@@ -603,6 +617,7 @@ func (r *Run) streak(ev *agentevents.Event, a *agent, s *streak, limit int, f fo
 		a.extend(r, ev, s.f)
 		return
 	}
+	s.f.about = f.about
 	s.f.grow(ev, ev.Sequence)
 	s.f.size = float64(s.f.Count)
 	r.tell(s.f)

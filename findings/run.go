@@ -145,6 +145,9 @@ func (r *Run) event(ev *agentevents.Event) {
 	case *agentevents.ModelReturned:
 		r.models = true
 		r.agent(ev).modelReturned(r, ev, p)
+	case *agentevents.AgentErrored:
+		r.agent(ev).errored(r, ev, p)
+		answered = r.answered
 	case *agentevents.UsageObserved:
 		r.agent(ev).observed(p)
 	case *agentevents.ContextCompacted:
@@ -175,6 +178,9 @@ func (r *Run) event(ev *agentevents.Event) {
 		}
 		answered = true
 	case *agentevents.TextCompleted, *agentevents.TurnSummarized:
+		if a := r.agents[cmp.Or(ev.AgentID, ev.NodeRunID)]; a != nil {
+			a.goesOn()
+		}
 		answered = true
 	case *agentevents.RunPaused:
 		r.paused = true

@@ -46,6 +46,9 @@ func brief(text string) string {
 	return strings.Join(strings.Fields(strings.ToValidUTF8(text[:min(len(text), most)], "")), " ")
 }
 
+// why returns a copy of the beginning of an error, for people.
+func why(text string) string { return view.Visible(brief(text), maxWhy) }
+
 func reason(why string) string {
 	if why == "" {
 		return ""
@@ -106,8 +109,12 @@ func modelText(f *found) string {
 	return fmt.Sprintf("%d model calls of %s failed in a row%s", f.Count, name(f.AgentID), f.about)
 }
 
+func errorsText(f *found) string {
+	return fmt.Sprintf("%s had %d errors in a row without an answer of the model between%s", name(f.AgentID), f.Count, f.about)
+}
+
 func attemptsText(f *found) string {
-	return fmt.Sprintf("%s ended with an error %d times in a row%s", name(f.AgentID), f.Count, reason(view.Visible(brief(f.about), maxWhy)))
+	return fmt.Sprintf("%s ended with an error %d times in a row%s", name(f.AgentID), f.Count, f.about)
 }
 
 func stallText(f *found) string {

@@ -1,7 +1,9 @@
 package findings
 
 import (
+	"bytes"
 	"cmp"
+	"math/bits"
 	"slices"
 	"strings"
 	"time"
@@ -26,24 +28,33 @@ type act struct {
 
 // args are the arguments of a call.
 type args struct {
-	hash, canon uint64 // canon is the hash of the canonical form; 0 until somebody asks
+	hash, canon uint64 // of a text that is cut, and of the canonical form; 0 until somebody asks
 	text        []byte // the beginning
-	whole, ok   bool   // text is all; there are arguments
+	cut         bool   // text is not all
+	whole, ok   bool   // text is JSON and all; there are arguments
 }
 
-// set takes the arguments of a call, or their summary.
+// set takes the arguments of a call, or their summary. Most are never compared: those that are
+// short are not hashed.
 func (a *args) set(raw agentevents.JSON, summary, digest string) {
 	text := cmp.Or(string(raw), summary, digest)
 	a.text = append(a.text[:0], text[:min(len(text), keptArgs)]...)
-	a.hash, a.canon, a.whole, a.ok = hashOf(text), 0, len(text) <= keptArgs && raw != "", text != ""
+	a.hash, a.canon, a.cut = 0, 0, len(text) > keptArgs
+	a.whole, a.ok = !a.cut && raw != "", text != ""
+	if a.cut {
+		a.hash = hashOf(text)
+	}
 }
 
 // same reports whether the arguments are the same in canonical JSON.
 func (a *args) same(b *args) bool {
-	if a.hash == b.hash || !a.whole || !b.whole {
-		return a.hash == b.hash && a.ok == b.ok
+	switch {
+	case a.cut || b.cut:
+		return a.cut == b.cut && a.hash == b.hash
+	case bytes.Equal(a.text, b.text):
+		return true
 	}
-	return a.canonical() == b.canonical()
+	return a.whole && b.whole && a.canonical() == b.canonical()
 }
 
 func (a *args) canonical() uint64 {
@@ -81,7 +92,8 @@ type agent struct {
 	used    uint64 // clock of the run at its last event
 	working bool
 	ring    [kept]act
-	acts    int // since the agent began anew; act n is at n % kept
+	keys    [kept]uint64 // of the acts in their places: those of equal acts are equal
+	acts    int          // since the agent began anew; act n is at n % kept
 	classes int
 	same    [maxPeriod + 1]int // by period: acts in a row that equal the one so many before
 	calls   []openCall
@@ -164,7 +176,10 @@ func (s *streak) reset() {
 // agent returns the agent of an event.
 func (r *Run) agent(ev *agentevents.Event) *agent {
 	id := cmp.Or(ev.AgentID, ev.NodeRunID)
-	a := r.agents[id]
+	a := r.recent
+	if a == nil || a.id != id {
+		a = r.agents[id]
+	}
 	if a == nil {
 		if len(r.agents) == keptAgents {
 			r.forget()
@@ -176,7 +191,7 @@ func (r *Run) agent(ev *agentevents.Event) *agent {
 		r.agents[a.id] = a
 	}
 	r.acts++
-	a.used = r.acts
+	a.used, r.recent = r.acts, a
 	return a
 }
 
@@ -190,6 +205,7 @@ func (r *Run) forget() {
 	}
 	oldest.anew()
 	delete(r.agents, oldest.id)
+	r.recent = nil
 }
 
 // anew forgets the acts: somebody has told the agent to do something.
@@ -293,7 +309,10 @@ func (a *agent) returned(r *Run, ev *agentevents.Event, p *agentevents.ToolRetur
 	} else {
 		a.take(r, hashOf(p.CallID), x)
 	}
-	meaning := endword.Of(string(p.Status))
+	meaning := endword.Succeeded
+	if p.Status != agentevents.ToolStatusOK {
+		meaning = endword.Of(string(p.Status))
+	}
 	if meaning == endword.Cancelled {
 		return
 	}
@@ -313,10 +332,11 @@ func (a *agent) act(r *Run, ev *agentevents.Event, p *agentevents.ToolReturned, 
 	if waits {
 		a.acts, a.same = 0, [maxPeriod + 1]int{} // a call after it asks for something new
 	}
-	news := true
+	news, key := true, x.tool^bits.RotateLeft64(x.result, 1)
+	a.keys[a.acts%kept] = key
 	for i := a.acts - 1; i >= max(0, a.acts-kept+1); i-- {
 		y := &a.ring[i%kept]
-		if !x.same(y) {
+		if a.keys[i%kept] != key || !x.same(y) {
 			continue
 		}
 		if x.called < y.returned || r.models && x.round == y.round {

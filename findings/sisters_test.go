@@ -31,7 +31,7 @@ var sisters = []struct {
 	want string // the text of the only finding
 	run  func(*script)
 }{
-	{"a program that tries again and gives up", "a had 3 errors in a row without an answer of the model between: high demand", func(s *script) {
+	{"a program that tries again and gives up", "a had 3 errors in a row without an answer of the model between, the last one: high demand", func(s *script) {
 		s.start("a")
 		s.errored("a", agentevents.SeverityWarning, "again, 1/2 (high demand)")
 		s.errored("a", agentevents.SeverityWarning, "again, 2/2 (high demand)")
@@ -56,7 +56,7 @@ var sisters = []struct {
 		s.model("a", 10)
 		s.done("a")
 	}},
-	{"a program that tries again and again", "a had 9 errors in a row without an answer of the model between: overloaded, attempt 8", func(s *script) {
+	{"a program that tries again and again", "a had 9 errors in a row without an answer of the model between, the last one: overloaded, attempt 8", func(s *script) {
 		s.start("a")
 		for i := range 9 {
 			s.errored("a", agentevents.SeverityWarning, fmt.Sprintf("overloaded, attempt %d", i))
@@ -65,7 +65,7 @@ var sisters = []struct {
 		s.errored("a", agentevents.SeverityWarning, "overloaded")
 		s.done("a")
 	}},
-	{"errors that are no warnings", "a had 4 errors in a row without an answer of the model between: error e", func(s *script) {
+	{"errors that are no warnings", "a had 4 errors in a row without an answer of the model between, the last one: error e", func(s *script) {
 		s.start("a")
 		s.errored("a", "", "error a")
 		s.call("a", "Read", `{"path":"f"}`, "text")
@@ -82,7 +82,7 @@ var sisters = []struct {
 		}
 		s.gone("a", "the limit is reached")
 	}},
-	{"the agent repeats the errors of its model calls", "3 model calls of a failed in a row: overloaded", func(s *script) {
+	{"the agent repeats the errors of its model calls", "3 model calls of a failed in a row, the last one: overloaded", func(s *script) {
 		s.start("a")
 		for range 3 {
 			s.modelFails("a", "overloaded")

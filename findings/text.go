@@ -56,6 +56,14 @@ func reason(why string) string {
 	return ": " + why
 }
 
+// last returns the reason of the last failure, if it has one.
+func (f *found) last() string {
+	if f.about == "" {
+		return ""
+	}
+	return ", the last one" + f.about
+}
+
 func repeatText(f *found) string {
 	return fmt.Sprintf("%s made the same call of %s %d times in a row and got the same result", name(f.AgentID), f.about, f.Count)
 }
@@ -98,23 +106,23 @@ func sameErrorText(f *found) string {
 }
 
 func toolText(f *found) string {
-	return fmt.Sprintf("%d calls of %s by %s %s in a row%s", f.Count, view.Visible(f.ToolID, maxCall), name(f.AgentID), f.calls(), f.about)
+	return fmt.Sprintf("%d calls of %s by %s %s in a row%s", f.Count, view.Visible(f.ToolID, maxCall), name(f.AgentID), f.calls(), f.last())
 }
 
 func anyText(f *found) string {
-	return fmt.Sprintf("%d calls of %s %s in a row, the last one%s", f.Count, name(f.AgentID), f.calls(), f.about)
+	return fmt.Sprintf("%d calls of %s %s in a row%s", f.Count, name(f.AgentID), f.calls(), f.last())
 }
 
 func modelText(f *found) string {
-	return fmt.Sprintf("%d model calls of %s failed in a row%s", f.Count, name(f.AgentID), f.about)
+	return fmt.Sprintf("%d model calls of %s failed in a row%s", f.Count, name(f.AgentID), f.last())
 }
 
 func errorsText(f *found) string {
-	return fmt.Sprintf("%s had %d errors in a row without an answer of the model between%s", name(f.AgentID), f.Count, f.about)
+	return fmt.Sprintf("%s had %d errors in a row without an answer of the model between%s", name(f.AgentID), f.Count, f.last())
 }
 
 func attemptsText(f *found) string {
-	return fmt.Sprintf("%s ended with an error %d times in a row%s", name(f.AgentID), f.Count, f.about)
+	return fmt.Sprintf("%s ended with an error %d times in a row%s", name(f.AgentID), f.Count, f.last())
 }
 
 func stallText(f *found) string {

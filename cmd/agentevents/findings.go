@@ -120,7 +120,11 @@ func findingLine(f *findings.Finding) string {
 	for _, n := range f.Sequences {
 		events = append(events, strconv.FormatUint(n, 10))
 	}
-	facts = append(facts, plural(f.Count, "time")+" at events "+strings.Join(events, ", "))
+	at := " at events "
+	if len(events) == 1 {
+		at = " at event "
+	}
+	facts = append(facts, plural(f.Count, "time")+at+strings.Join(events, ", "))
 	if agentevents.TimeKnown(f.Since) {
 		facts = append(facts, "since "+f.Since.Format(time.RFC3339))
 	}

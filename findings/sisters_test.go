@@ -231,7 +231,7 @@ func TestPatternsInDisguise(t *testing.T) {
 	}
 }
 
-// put returns an event with those of the disguise after it.
+// put returns an event and after it the events of the disguise.
 func (d *disguise) put(r *rand.Rand, ev *agentevents.Event, n int) []agentevents.Event {
 	const room = 10 // sequences for each event
 	own := *ev

@@ -35,7 +35,7 @@ func billFigures(text string) map[string]float64 {
 }
 
 // The lines of a bill that count sum up to the total above them, for every log of the module and for
-// the sessions of programs with those of their sub-agents. No line is without a figure or a reason.
+// the sessions of programs with their sub-agents. No line is without a figure or a reason.
 func TestBillsAddUp(t *testing.T) {
 	logs := logsOfTheTree(t)
 	paths := []string{}

@@ -13,7 +13,7 @@ type UsageSource struct {
 	Parent  string // the agent that spawned it
 	Attempt int    // number of the kept attempt of the agent, from 1; 0 for figures of the run
 	// Source is the event and the member with the figures: "agent.ended modelUsage", "agent.ended
-	// usage", "agent.ended totalCostUsd", "reports" (of model.returned, usage.observed and
+	// usage", "agent.ended totalCostUsd", "agent.ended statedTokens", "reports" (of model.returned, usage.observed and
 	// turn.summarized), "workflow.finalized totalTokens" or "workflow.phase.completed tokens".
 	Source      string
 	Model       string       // the model, of modelUsage and reports
@@ -36,6 +36,7 @@ const (
 	setCost   = "the cost of the end counts"
 	setParent = "an attempt of an agent above it includes it"
 	setStated = "it is a stated total of agents that count themselves"
+	setOthers = "other figures of the run count"
 )
 
 // UsageSources returns the bill of the run: every source of usage in the order of the agents and their
@@ -58,9 +59,13 @@ func (r *RunSnapshot) UsageSources() (all []UsageSource) {
 				}
 			}
 			all = append(all, leaves...)
+			if u.Stated.V > 0 {
+				all = append(all, UsageSource{AgentID: a.snapshot.AgentID, Parent: a.snapshot.ParentAgentID, Attempt: n, Source: sourceStated, Usage: Usage{TotalTokens: u.Stated}, Why: setOthers})
+			}
 		}
 	}
 	all = append(all, r.Usage.Unassigned.AttemptUsage.sources()...)
+	countStated(all)
 	for i := range r.Phases {
 		if p := &r.Phases[i]; p.Tokens.OK {
 			all = append(all, UsageSource{Source: "workflow.phase.completed tokens", Usage: Usage{TotalTokens: p.Tokens}, Why: setStated})
@@ -72,6 +77,24 @@ func (r *RunSnapshot) UsageSources() (all []UsageSource) {
 		}
 	}
 	return all
+}
+
+const sourceStated = "agent.ended statedTokens"
+
+// countStated has the tokens count that ends state, if nothing else of the run counts.
+func countStated(all []UsageSource) {
+	var u Usage
+	for i := range all {
+		u.add(all[i].Counted)
+	}
+	if !u.tokenless() {
+		return
+	}
+	for i := range all {
+		if l := &all[i]; l.Source == sourceStated {
+			l.Counted, l.Why = l.Usage, ""
+		}
+	}
 }
 
 // sources returns the sources of an attempt: see Total.
@@ -99,6 +122,9 @@ func (u *AttemptUsage) sources() (all []UsageSource) {
 	}
 	for i := range u.Reported {
 		v := &u.Reported[i]
+		if v.Usage.plain() == (Usage{}) {
+			continue // calls that state none
+		}
 		l := add("reports", v.Model, v.ModelCallID, v.Usage)
 		switch {
 		case len(u.Models) > 0:

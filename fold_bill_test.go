@@ -49,7 +49,11 @@ func TestUsageSourcesSumUpToTheRun(t *testing.T) {
 			if i > 0 && agent != "" {
 				parent = agents[i-1]
 			}
-			switch r.IntN(7) {
+			act := r.IntN(7)
+			if n%8 == 0 {
+				act %= 3
+			}
+			switch act {
 			case 0, 1:
 				if agent != "" {
 					emit(agent, parent, &AgentStarted{Model: model()})
@@ -66,6 +70,12 @@ func TestUsageSourcesSumUpToTheRun(t *testing.T) {
 						end.ModelUsage = map[string]Usage{}
 					}
 					end.ModelUsage["m"+model()] = u
+				}
+				if maybe() {
+					end.StatedTokens = opt()
+				}
+				if n%8 == 0 { // nothing else states any
+					end = &AgentEnded{StatedTokens: opt(), TotalCostUSD: end.TotalCostUSD}
 				}
 				if agent != "" {
 					emit(agent, parent, end)
@@ -97,8 +107,8 @@ func TestUsageSourcesSumUpToTheRun(t *testing.T) {
 		require.Equal(t, s.Usage.CostUSD, dollars, "run %d", n)
 	}
 	t.Log(whys, sources)
-	require.Len(t, whys, 6, "a reason is never drawn")
-	require.Len(t, sources, 5)
+	require.Len(t, whys, 7, "a reason is never drawn")
+	require.Len(t, sources, 6)
 }
 
 func TestUsageSourcesTellTheDifference(t *testing.T) {

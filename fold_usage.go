@@ -433,13 +433,18 @@ func (r *RunSnapshot) countUsage() {
 		}
 	}
 	add(&run.Unassigned.AttemptUsage)
-	if u := &run.Usage; u.InputTokens == 0 && u.OutputTokens == 0 && u.TotalTokens.V == 0 {
+	if u := &run.Usage; u.tokenless() {
 		for _, a := range agents {
 			if n := a.snapshot.Usage.StatedTokens(); n.V > 0 {
 				addTokens(&u.TotalTokens, n)
 			}
 		}
 	}
+}
+
+// tokenless reports whether no tokens are stated that were sent or generated.
+func (u *Usage) tokenless() bool {
+	return u.InputTokens == 0 && u.OutputTokens == 0 && u.TotalTokens.V == 0
 }
 
 // countedByParents returns the attempts whose usage an attempt above them includes: a

@@ -1,7 +1,9 @@
 package findings
 
 import (
+	"bytes"
 	"cmp"
+	"math/bits"
 	"slices"
 	"strings"
 	"time"
@@ -9,7 +11,6 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/internal/canonjson"
 	"github.com/agentevents/agentevents/internal/endword"
-	"github.com/agentevents/agentevents/internal/view"
 )
 
 // An act is a tool call that has returned.
@@ -27,24 +28,33 @@ type act struct {
 
 // args are the arguments of a call.
 type args struct {
-	hash, canon uint64 // canon is the hash of the canonical form; 0 until somebody asks
+	hash, canon uint64 // of a text that is cut, and of the canonical form; 0 until somebody asks
 	text        []byte // the beginning
-	whole, ok   bool   // text is all; there are arguments
+	cut         bool   // text is not all
+	whole, ok   bool   // text is JSON and all; there are arguments
 }
 
-// set takes the arguments of a call, or their summary.
+// set takes the arguments of a call, or their summary. Most are never compared: those that are
+// short are not hashed.
 func (a *args) set(raw agentevents.JSON, summary, digest string) {
 	text := cmp.Or(string(raw), summary, digest)
 	a.text = append(a.text[:0], text[:min(len(text), keptArgs)]...)
-	a.hash, a.canon, a.whole, a.ok = hashOf(text), 0, len(text) <= keptArgs && raw != "", text != ""
+	a.hash, a.canon, a.cut = 0, 0, len(text) > keptArgs
+	a.whole, a.ok = !a.cut && raw != "", text != ""
+	if a.cut {
+		a.hash = hashOf(text)
+	}
 }
 
 // same reports whether the arguments are the same in canonical JSON.
 func (a *args) same(b *args) bool {
-	if a.hash == b.hash || !a.whole || !b.whole {
-		return a.hash == b.hash && a.ok == b.ok
+	switch {
+	case a.cut || b.cut:
+		return a.cut == b.cut && a.hash == b.hash
+	case bytes.Equal(a.text, b.text):
+		return true
 	}
-	return a.canonical() == b.canonical()
+	return a.whole && b.whole && a.canonical() == b.canonical()
 }
 
 func (a *args) canonical() uint64 {
@@ -82,7 +92,8 @@ type agent struct {
 	used    uint64 // clock of the run at its last event
 	working bool
 	ring    [kept]act
-	acts    int // since the agent began anew; act n is at n % kept
+	keys    [kept]uint64 // of the acts in their places: those of equal acts are equal
+	acts    int          // since the agent began anew; act n is at n % kept
 	classes int
 	same    [maxPeriod + 1]int // by period: acts in a row that equal the one so many before
 	calls   []openCall
@@ -97,6 +108,8 @@ type agent struct {
 	why             string // the last call failed
 	tools           []toolStreak
 	model, attempt  streak
+	errs            bool   // the failures of the model are errors of the agent
+	failed          string // the last of them
 
 	loop   *found  // of its acts: one at a time
 	streak *streak // that the loop is about, or nil
@@ -114,6 +127,7 @@ type streak struct {
 	n         int
 	refused   int      // those that were refused
 	sequences []uint64 // the first ones
+	latest    uint64   // the last one
 	since     time.Time
 	base      spent
 	key       uint64 // of the error
@@ -138,7 +152,7 @@ func (s *streak) add(sequence uint64, began, at time.Time, now spent) {
 		s.gap = gap
 	}
 	s.n++
-	s.last = at
+	s.last, s.latest = at, sequence
 	if len(s.sequences) < keptEnds {
 		s.sequences = append(s.sequences, sequence)
 	}
@@ -162,7 +176,10 @@ func (s *streak) reset() {
 // agent returns the agent of an event.
 func (r *Run) agent(ev *agentevents.Event) *agent {
 	id := cmp.Or(ev.AgentID, ev.NodeRunID)
-	a := r.agents[id]
+	a := r.recent
+	if a == nil || a.id != id {
+		a = r.agents[id]
+	}
 	if a == nil {
 		if len(r.agents) == keptAgents {
 			r.forget()
@@ -174,7 +191,7 @@ func (r *Run) agent(ev *agentevents.Event) *agent {
 		r.agents[a.id] = a
 	}
 	r.acts++
-	a.used = r.acts
+	a.used, r.recent = r.acts, a
 	return a
 }
 
@@ -188,6 +205,7 @@ func (r *Run) forget() {
 	}
 	oldest.anew()
 	delete(r.agents, oldest.id)
+	r.recent = nil
 }
 
 // anew forgets the acts: somebody has told the agent to do something.
@@ -226,13 +244,17 @@ func (a *agent) ended(r *Run, ev *agentevents.Event, p *agentevents.AgentEnded) 
 	r.asking -= len(a.models)
 	a.calls, a.models, a.lost = a.calls[:0], a.models[:0], 0
 	r.close(a.id)
+	fails, end := p.Error.OK && p.Error.V.Code != cancelled, why(text(p.Error.V, ""))
+	if fails {
+		a.gaveUp(r, ev, end)
+	}
 	a.anew()
-	if !p.Error.OK || p.Error.V.Code == cancelled {
+	if !fails {
 		a.attempt.reset()
 		return
 	}
 	a.attempt.add(ev.Sequence, ev.Time, ev.Time, a.spent)
-	r.streak(ev, a, &a.attempt, r.o.Attempts, found{Finding: Finding{Kind: FailureStreak}, about: text(p.Error.V, ""), write: attemptsText})
+	r.streak(ev, a, &a.attempt, r.o.Attempts, found{Finding: Finding{Kind: FailureStreak}, about: reason(end), write: attemptsText})
 }
 
 const cancelled = "cancelled" // code of an error of something that somebody stopped
@@ -248,6 +270,13 @@ func (a *agent) called(r *Run, ev *agentevents.Event, p *agentevents.ToolCalled)
 	c.id, c.sequence, c.at = hashOf(p.CallID), ev.Sequence, ev.Time
 	c.args.set(p.Arguments, p.ArgumentsSummary, p.ArgsHash)
 	r.open++
+}
+
+// goesOn notes that the model has answered.
+func (a *agent) goesOn() {
+	if a.errs {
+		a.model.reset()
+	}
 }
 
 // take removes an open call and moves its sequence, time and arguments to the act.
@@ -280,7 +309,10 @@ func (a *agent) returned(r *Run, ev *agentevents.Event, p *agentevents.ToolRetur
 	} else {
 		a.take(r, hashOf(p.CallID), x)
 	}
-	meaning := endword.Of(string(p.Status))
+	meaning := endword.Succeeded
+	if p.Status != agentevents.ToolStatusOK {
+		meaning = endword.Of(string(p.Status))
+	}
 	if meaning == endword.Cancelled {
 		return
 	}
@@ -290,6 +322,7 @@ func (a *agent) returned(r *Run, ev *agentevents.Event, p *agentevents.ToolRetur
 	x.failed = meaning == endword.Failed || x.refused // another word decides nothing
 	x.returned, x.at, x.round, x.spent = ev.Sequence, ev.Time, a.rounds, a.spent
 	a.since++
+	a.goesOn()
 	a.act(r, ev, p, x)
 }
 
@@ -299,10 +332,11 @@ func (a *agent) act(r *Run, ev *agentevents.Event, p *agentevents.ToolReturned, 
 	if waits {
 		a.acts, a.same = 0, [maxPeriod + 1]int{} // a call after it asks for something new
 	}
-	news := true
+	news, key := true, x.tool^bits.RotateLeft64(x.result, 1)
+	a.keys[a.acts%kept] = key
 	for i := a.acts - 1; i >= max(0, a.acts-kept+1); i-- {
 		y := &a.ring[i%kept]
-		if !x.same(y) {
+		if a.keys[i%kept] != key || !x.same(y) {
 			continue
 		}
 		if x.called < y.returned || r.models && x.round == y.round {
@@ -358,7 +392,7 @@ func (a *agent) failures(x *act, p *agentevents.ToolReturned) {
 		a.err.reset()
 		a.err.key = key
 	}
-	a.why = view.Visible(brief(text(p.Error.V, cmp.Or(p.ResultSummary, plain(p.Result)))), maxWhy)
+	a.why = why(text(p.Error.V, cmp.Or(p.ResultSummary, plain(p.Result))))
 	streaks := [4]*streak{&a.retry, &a.err, &a.any}
 	if i >= 0 {
 		streaks[3] = &a.tools[i].streak
@@ -603,6 +637,7 @@ func (r *Run) streak(ev *agentevents.Event, a *agent, s *streak, limit int, f fo
 		a.extend(r, ev, s.f)
 		return
 	}
+	s.f.about = f.about
 	s.f.grow(ev, ev.Sequence)
 	s.f.size = float64(s.f.Count)
 	r.tell(s.f)

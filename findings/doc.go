@@ -19,7 +19,8 @@
 //
 //   - [Repeat]: an agent makes the same call and gets the same result, again and again
 //   - [PingPong]: calls in turn without a new result, or agents that hand over in turn
-//   - [FailureStreak]: a tool, an agent, its calls or its model calls fail in a row
+//   - [FailureStreak]: a tool, an agent, its calls or its model calls fail in a row, or it has
+//     errors in a row without an answer of the model
 //   - [Retry]: a call that failed is made again as it was, and fails again
 //   - [Stall]: nothing happens, and nothing in the run explains the wait
 //   - [Context]: the input of a model nears the limit, or compactions follow one another

@@ -49,7 +49,7 @@ type Options struct {
 	Failures    int `least:"2"` // failures of one tool in a row, or of all calls of an agent
 	SameError   int `least:"2"` // failures in a row with one error text, of any calls
 	Retries     int `least:"2"` // failures of one call with the same arguments in a row
-	ModelErrors int `least:"2"` // failures of model calls in a row
+	ModelErrors int `least:"2"` // failures of model calls in a row; errors of an agent without an answer between; twice as many warnings
 	Attempts    int `least:"2"` // ends of one agent with an error in a row
 
 	Stall      time.Duration `least:"0"` // a gap in which the log has nothing open

@@ -29,14 +29,54 @@ func (a *agent) modelReturned(r *Run, ev *agentevents.Event, p *agentevents.Mode
 	case !p.Error.OK:
 		a.model.reset()
 	case p.Error.V.Code != cancelled:
-		began := ev.Time.Add(-p.Duration.V)
-		a.model.add(ev.Sequence, began, ev.Time, a.spent)
-		why := view.Visible(brief(text(p.Error.V, "")), maxWhy)
-		r.streak(ev, a, &a.model, r.o.ModelErrors, found{Finding: Finding{Kind: FailureStreak}, about: reason(why), write: modelText})
+		if a.errs {
+			a.model.reset() // the call tells its own failure
+		}
+		a.errs, a.failed = false, why(text(p.Error.V, ""))
+		a.model.add(ev.Sequence, ev.Time.Add(-p.Duration.V), ev.Time, a.spent)
+		a.unanswered(r, ev, r.o.ModelErrors)
 	}
 	if u := p.Usage; u.OK {
 		a.fill(r, ev, p, plus(plus(u.V.InputTokens, u.V.CacheReadInputTokens.V), u.V.CacheCreationInputTokens.V))
 	}
+}
+
+// errored notes an error of the agent. Where a log has no model calls that fail, it is the request
+// that did, and a warning is a program's word for a request that it makes again.
+func (a *agent) errored(r *Run, ev *agentevents.Event, p *agentevents.AgentErrored) {
+	if a.model.n > 0 && !a.errs {
+		return // of the model call that has failed
+	}
+	a.errs, a.failed = true, why(cmp.Or(p.Message, p.ErrorType))
+	a.model.add(ev.Sequence, ev.Time, ev.Time, a.spent)
+	a.model.backOff = p.Severity == agentevents.SeverityWarning
+	a.unanswered(r, ev, r.o.ModelErrors)
+}
+
+// gaveUp looks at the failures before an end with an error: those that nothing has made good
+// are a finding as early as a call that is made again in vain.
+func (a *agent) gaveUp(r *Run, ev *agentevents.Event, end string) {
+	last := agentevents.Event{Sequence: a.model.latest, Time: a.model.last}
+	switch {
+	case a.model.n == 0:
+		return
+	case a.errs && letters(end) != letters(a.failed):
+		a.failed, last = end, *ev
+		a.model.add(ev.Sequence, ev.Time, ev.Time, a.spent)
+	case a.model.f != nil:
+		return
+	}
+	a.model.backOff = false
+	a.unanswered(r, &last, r.o.Retries)
+}
+
+// unanswered begins or continues the finding about failures of the model, if they are so many.
+func (a *agent) unanswered(r *Run, ev *agentevents.Event, limit int) {
+	f := found{Finding: Finding{Kind: FailureStreak}, about: reason(a.failed), write: modelText}
+	if a.errs {
+		f.write = errorsText
+	}
+	r.streak(ev, a, &a.model, limit, f)
 }
 
 // spend counts the usage of a model call, in place of the one that was reported of it.

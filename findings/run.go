@@ -29,6 +29,7 @@ type Run struct {
 
 	seen     view.Sequences
 	agents   map[string]*agent
+	recent   *agent    // acted last
 	acts     uint64    // clock of the agents
 	last     time.Time // the latest time of an event
 	answered bool      // the last lasting event was a text: a person may have the turn
@@ -145,6 +146,9 @@ func (r *Run) event(ev *agentevents.Event) {
 	case *agentevents.ModelReturned:
 		r.models = true
 		r.agent(ev).modelReturned(r, ev, p)
+	case *agentevents.AgentErrored:
+		r.agent(ev).errored(r, ev, p)
+		answered = r.answered
 	case *agentevents.UsageObserved:
 		r.agent(ev).observed(p)
 	case *agentevents.ContextCompacted:
@@ -175,6 +179,9 @@ func (r *Run) event(ev *agentevents.Event) {
 		}
 		answered = true
 	case *agentevents.TextCompleted, *agentevents.TurnSummarized:
+		if a := r.agents[cmp.Or(ev.AgentID, ev.NodeRunID)]; a != nil {
+			a.goesOn()
+		}
 		answered = true
 	case *agentevents.RunPaused:
 		r.paused = true
@@ -202,7 +209,7 @@ func (r *Run) forgetAll() {
 	for _, f := range r.found {
 		f.Open = false
 	}
-	r.agents, r.open, r.asking, r.working, r.idle, r.hands = nil, 0, 0, 0, nil, hands{} // of many runs an empty map is memory
+	r.agents, r.recent, r.open, r.asking, r.working, r.idle, r.hands = nil, nil, 0, 0, 0, nil, hands{} // of many runs an empty map is memory
 }
 
 // begin adds a finding that began earlier, with the events that it has so far.

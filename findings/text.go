@@ -46,11 +46,22 @@ func brief(text string) string {
 	return strings.Join(strings.Fields(strings.ToValidUTF8(text[:min(len(text), most)], "")), " ")
 }
 
+// why returns a copy of the beginning of an error, for people.
+func why(text string) string { return view.Visible(brief(text), maxWhy) }
+
 func reason(why string) string {
 	if why == "" {
 		return ""
 	}
 	return ": " + why
+}
+
+// last returns the reason of the last failure, if it has one.
+func (f *found) last() string {
+	if f.about == "" {
+		return ""
+	}
+	return ", the last one" + f.about
 }
 
 func repeatText(f *found) string {
@@ -95,19 +106,23 @@ func sameErrorText(f *found) string {
 }
 
 func toolText(f *found) string {
-	return fmt.Sprintf("%d calls of %s by %s %s in a row%s", f.Count, view.Visible(f.ToolID, maxCall), name(f.AgentID), f.calls(), f.about)
+	return fmt.Sprintf("%d calls of %s by %s %s in a row%s", f.Count, view.Visible(f.ToolID, maxCall), name(f.AgentID), f.calls(), f.last())
 }
 
 func anyText(f *found) string {
-	return fmt.Sprintf("%d calls of %s %s in a row, the last one%s", f.Count, name(f.AgentID), f.calls(), f.about)
+	return fmt.Sprintf("%d calls of %s %s in a row%s", f.Count, name(f.AgentID), f.calls(), f.last())
 }
 
 func modelText(f *found) string {
-	return fmt.Sprintf("%d model calls of %s failed in a row%s", f.Count, name(f.AgentID), f.about)
+	return fmt.Sprintf("%d model calls of %s failed in a row%s", f.Count, name(f.AgentID), f.last())
+}
+
+func errorsText(f *found) string {
+	return fmt.Sprintf("%s had %d errors in a row without an answer of the model between%s", name(f.AgentID), f.Count, f.last())
 }
 
 func attemptsText(f *found) string {
-	return fmt.Sprintf("%s ended with an error %d times in a row%s", name(f.AgentID), f.Count, reason(view.Visible(brief(f.about), maxWhy)))
+	return fmt.Sprintf("%s ended with an error %d times in a row%s", name(f.AgentID), f.Count, f.last())
 }
 
 func stallText(f *found) string {

@@ -18,16 +18,17 @@ func (r *Run) gap(ev *agentevents.Event) {
 	if !at.After(last) {
 		return
 	}
-	r.last = at
-	if last.IsZero() {
-		return
-	}
-	if at.Sub(last) < r.o.Stall { // the usual case
+	if last.IsZero() || at.Sub(last) < r.o.Stall { // the usual case
+		r.last = at
 		if r.idle != nil {
 			r.idle.Open = false
 		}
 		return
 	}
+	if ev.Kind() == agentevents.KindAgentTransition && ev.Marks.Has(agentevents.MarkSynthetic) {
+		return // the event that it was made for comes next, and may explain the gap
+	}
+	r.last = at
 	if gap := began(ev, at).Sub(last); r.stalls(ev, gap) {
 		r.stalled(ev, last, gap)
 	}

@@ -145,6 +145,21 @@ func (d *actor) act() {
 		for range 1 + d.r.IntN(4) {
 			one(fmt.Errorf("error %d", d.r.IntN(2)))
 		}
+	case n < 71:
+		failed := ae.Some(ae.ErrorInfo{Message: fmt.Sprintf("error %d", d.r.IntN(2))})
+		for range 1 + d.r.IntN(5) {
+			switch d.r.IntN(8) {
+			case 0:
+				_ = a.Emit(ctx, &ae.ModelReturned{ModelCallID: fmt.Sprintf("m%d", d.r.Int()), OneEvent: true, Error: failed})
+			case 1:
+				_ = a.Emit(ctx, &ae.TextCompleted{BlockID: fmt.Sprint(d.r.Int()), Text: "text"})
+			case 2:
+				_ = a.Emit(ctx, &ae.AgentEnded{Outcome: ae.OutcomeAborted, Error: failed})
+				_ = a.Emit(ctx, &ae.AgentStarted{})
+			default:
+				_ = a.Emit(ctx, &ae.AgentErrored{ErrorType: "overloaded", Message: failed.V.Message, Severity: []ae.Severity{"", ae.SeverityWarning}[d.r.IntN(2)]})
+			}
+		}
 	case n < 76:
 		id := fmt.Sprintf("m%d", d.r.Int())
 		_ = a.Emit(ctx, &ae.ModelReturned{ModelCallID: id, OneEvent: true, Usage: tokens(d.r.Int64N(30_000), 10), CostUSD: ae.Some(0.01)})

@@ -33,11 +33,11 @@ func TestMetricsDocument(t *testing.T) {
 	require.Greater(t, len(series), 10)
 
 	labels := map[string]bool{"le": true}
-	for _, key := range []string{spans.AttrOutcome, spans.AttrEvaluation, spans.AttrScoreLabel, spans.AttrErrorType, "agentevents.handoff.from", "agentevents.handoff.to"} {
+	for _, key := range []string{spans.AttrOutcome, spans.AttrEvaluation, spans.AttrScoreLabel, spans.AttrErrorType, "agentevents.handoff.from", "agentevents.handoff.to", "agentevents.finding.kind", "agentevents.finding.severity"} {
 		labels[under(key)] = true
 	}
 	queries := regexp.MustCompile("(?s)```promql\n(.*?)```").FindAllStringSubmatch(string(doc), -1)
-	require.Len(t, queries, 6, "of eight metrics, two have none")
+	require.Len(t, queries, 7, "of eight metrics, two have none; findings have one")
 	for _, query := range queries {
 		text := regexp.MustCompile(`"[^"]*"`).ReplaceAllString(query[1], `""`)
 		for _, m := range regexp.MustCompile(`\b([a-z_]+)(=|!|\{|\[)`).FindAllStringSubmatch(text, -1) {
@@ -57,7 +57,8 @@ func TestMetricsDocument(t *testing.T) {
 	points, err := os.ReadFile("../internal/spans/points.go")
 	require.NoError(t, err)
 	for _, m := range regexp.MustCompile("`agentevents\\.([a-z_.]+)`").FindAllStringSubmatch(string(doc), -1) {
-		known := strings.Contains(string(source), `"agentevents.`+m[1]+`"`) || strings.Contains(string(points), `"`+m[1]+`"`)
+		whole := `"agentevents.` + m[1] + `"`
+		known := strings.Contains(string(source)+string(points), whole) || strings.Contains(string(points), `"`+m[1]+`"`)
 		require.True(t, known, m[1])
 	}
 }

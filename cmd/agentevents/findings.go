@@ -28,8 +28,10 @@ and the tokens and dollars that it cost so far. A log without any prints nothing
                         a row; or 12 calls in a row are of 3 sorts or fewer
   ping-pong             2 to 4 calls in turn, 3 times, without a new result; or two agents
                         hand over to each other so
-  failure-streak        5 calls of a tool or of an agent fail in a row, 4 with one error,
-                        4 model calls, or an agent ends with an error 3 times
+  failure-streak        5 calls of a tool or of an agent fail in a row, 4 with one error;
+                        4 model calls fail, or an agent has 4 errors or 8 warnings,
+                        without an answer between, or 3 before it ends with an error;
+                        or it ends with an error 3 times
   retry-without-change  a call that failed is made again as it was, 3 times
   stall                 nothing happens for 5 minutes, and no open call, question, pause
                         or person explains it; 15 minutes during a model call, and in a
@@ -118,7 +120,11 @@ func findingLine(f *findings.Finding) string {
 	for _, n := range f.Sequences {
 		events = append(events, strconv.FormatUint(n, 10))
 	}
-	facts = append(facts, plural(f.Count, "time")+" at events "+strings.Join(events, ", "))
+	at := " at events "
+	if len(events) == 1 {
+		at = " at event "
+	}
+	facts = append(facts, plural(f.Count, "time")+at+strings.Join(events, ", "))
 	if agentevents.TimeKnown(f.Since) {
 		facts = append(facts, "since "+f.Since.Format(time.RFC3339))
 	}

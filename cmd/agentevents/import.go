@@ -137,7 +137,10 @@ unless --no-redact is given.`,
 }
 
 // sources are the names of the programs, and how package capture calls them.
-var sources = map[string]string{"claude": "Claude Code", "codex": "Codex"}
+var sources = map[string]string{
+	"claude": "Claude Code", "codex": "Codex",
+	"copilot": "Copilot CLI",
+}
 
 // importSource takes the name of a program from the arguments, if the first one is such.
 func importSource(in *invocation) string {

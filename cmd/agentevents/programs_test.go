@@ -21,6 +21,8 @@ import (
 var programFiles = []struct{ dir, file string }{
 	{"../../capture/testdata/codex/agents-v1", "rollout-2026-11-28T11-12-12-01a0b7db-08b3-7e60-aea3-eebdc3559bc3.jsonl"},
 	{"../../capture/testdata/codex-exec/agents-v1", "stdout-1.jsonl"},
+	{"../../capture/testdata/copilot/agents/f1e4608e-3f58-5514-b3c2-c5e0dd7a518d", "events.jsonl"},
+	{"../../capture/testdata/copilot-json/sigint", "stdout.jsonl"},
 }
 
 // Commands that read a log read a session of an agent program, too: its file under any name, its

@@ -86,11 +86,11 @@ var programs = []struct {
 		"type=tool_execution_start|tool_execution_update|tool_execution_end toolCallId toolName",
 		"type=response command success",
 	}},
-	{"Copilot CLI", "a stream of copilot", "", []string{
+	{"Copilot CLI", "a stream of copilot", direct, []string{
 		"type data ephemeral timestamp",
 		"type=result sessionId exitCode",
 	}},
-	{"Copilot CLI", "a session of Copilot CLI", "", []string{
+	{"Copilot CLI", "a session of Copilot CLI", direct, []string{
 		"type=session.start data/producer=copilot-agent",
 		"type data id parentId timestamp !payload !sequence",
 	}},

@@ -2,6 +2,7 @@ package session
 
 import (
 	"bufio"
+	"bytes"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -136,6 +137,26 @@ func (o opened) Close() error { return o.file.Close() }
 
 // maxHead bounds the beginning of a file that decides whose it is.
 const maxHead, maxHeadLines = 256 << 10, 8
+
+// Tail returns the last line of a file that is not compressed, of at most 64 kB, or "".
+func (f *Folder) Tail(name string) string {
+	const most = 64 << 10
+	file, err := f.root.Open(name)
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	text := make([]byte, min(info.Size(), most))
+	if _, err := file.ReadAt(text, info.Size()-int64(len(text))); err != nil {
+		return ""
+	}
+	text = bytes.TrimSpace(text)
+	return string(text[bytes.LastIndexByte(text, '\n')+1:])
+}
 
 // Head returns the first lines of a file. The last one may be cut.
 func (f *Folder) Head(name string) ([]string, error) {

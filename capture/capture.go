@@ -35,6 +35,7 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/capture/internal/codex"
 	"github.com/agentevents/agentevents/capture/internal/copilot"
+	"github.com/agentevents/agentevents/capture/internal/opencode"
 	"github.com/agentevents/agentevents/capture/internal/session"
 	"github.com/agentevents/agentevents/capture/internal/transcript"
 	"github.com/agentevents/agentevents/internal/option"
@@ -45,6 +46,7 @@ func programs() []*session.Program {
 	return []*session.Program{
 		codex.Rollout(), codex.Exec(), transcript.Program(),
 		copilot.Program(),
+		opencode.Run(), opencode.Rows(),
 	}
 }
 

@@ -139,7 +139,8 @@ unless --no-redact is given.`,
 // sources are the names of the programs, and how package capture calls them.
 var sources = map[string]string{
 	"claude": "Claude Code", "codex": "Codex",
-	"copilot": "Copilot CLI",
+	"copilot":  "Copilot CLI",
+	"opencode": "opencode",
 }
 
 // importSource takes the name of a program from the arguments, if the first one is such.

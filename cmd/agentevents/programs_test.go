@@ -23,6 +23,8 @@ var programFiles = []struct{ dir, file string }{
 	{"../../capture/testdata/codex-exec/agents-v1", "stdout-1.jsonl"},
 	{"../../capture/testdata/copilot/agents/f1e4608e-3f58-5514-b3c2-c5e0dd7a518d", "events.jsonl"},
 	{"../../capture/testdata/copilot-json/sigint", "stdout.jsonl"},
+	{"../../capture/testdata/opencode/ends", "events.jsonl"},
+	{"../../capture/testdata/opencode-run/tools", "stdout.jsonl"},
 }
 
 // Commands that read a log read a session of an agent program, too: its file under any name, its

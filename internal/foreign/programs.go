@@ -74,7 +74,17 @@ var programs = []struct {
 		"type=result status stats",
 	}},
 	{"Gemini CLI", "the answer of gemini --output-format json", "", []string{"session_id response stats"}},
-	{"opencode", "a stream of opencode run --format json", "", []string{"type sessionID part", "type sessionID timestamp:number"}},
+	{"opencode", "a stream of opencode run --format json", direct, []string{"type sessionID part", "type sessionID timestamp:number"}},
+	{"opencode", "rows of the database of opencode", direct, []string{
+		"aggregate_id seq type data",
+		"id=msg_*|prt_* session_id data",
+		"id=ses_* project_id slug",
+		"session/project_id session/slug",
+		"event/aggregate_id event/seq",
+		"message/session_id message/data",
+		"part/session_id part/message_id",
+		"info/id=ses_* info/projectID",
+	}},
 	{"pi", "a session of pi", "", []string{
 		"type=session version cwd",
 		"type=model_change|thinking_level_change|compaction|branch_summary|label|custom|custom_message|session_info id parentId",

@@ -33,6 +33,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/capture/internal/cline"
 	"github.com/agentevents/agentevents/capture/internal/codex"
 	"github.com/agentevents/agentevents/capture/internal/copilot"
 	"github.com/agentevents/agentevents/capture/internal/opencode"
@@ -47,6 +48,7 @@ func programs() []*session.Program {
 		codex.Rollout(), codex.Exec(), transcript.Program(),
 		copilot.Program(),
 		opencode.Run(), opencode.Rows(),
+		cline.Session(), cline.Stream(),
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -141,4 +142,72 @@ func TestStreamOfRows(t *testing.T) {
 	faults = read(rowsAs(t, tables(t, "testdata/opencode/subagent/rows.json"), "session")["lines"])
 	require.Len(t, faults, 2)
 	require.Contains(t, faults[0], "read from files alone")
+}
+
+// However a document is damaged, what is read of it keeps the rules, and the run has an end. Each
+// element of each list is left out, doubled, and moved behind the next.
+func TestDamagedDocuments(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"opencode/run-sigint/rows.json", "cline/tools/1795865561604_k7m3q/1795865561604_k7m3q.messages.json"} {
+		text, err := os.ReadFile(filepath.Join("testdata", name))
+		require.NoError(t, err)
+		var whole map[string]any
+		require.NoError(t, json.Unmarshal(text, &whole))
+		for member, value := range whole {
+			list, _ := value.([]any)
+			for i := range list {
+				moved := slices.Clone(list)
+				if i+1 < len(moved) {
+					moved[i], moved[i+1] = moved[i+1], moved[i]
+				}
+				for what, damaged := range map[string][]any{
+					"left out": slices.Delete(slices.Clone(list), i, i+1),
+					"doubled":  slices.Insert(slices.Clone(list), i, list[i]),
+					"moved":    moved,
+				} {
+					whole[member] = damaged
+					text, err := json.Marshal(whole)
+					require.NoError(t, err)
+					path := filepath.Join(dir, "damaged.json")
+					require.NoError(t, os.WriteFile(path, text, 0o600))
+					sessions, err := Open(path, Options{})
+					require.NoError(t, err)
+					for _, s := range sessions {
+						fold := agentevents.NewFold(agentevents.FoldOptions{})
+						for line, err := range s.Lines() {
+							require.NoError(t, err, "%s: %s %d %s", name, member, i, what)
+							fold.Apply(*line.Event)
+						}
+						snapshot := fold.Snapshot()
+						require.Empty(t, snapshot.Violations, "%s: %s %d %s", name, member, i, what)
+						require.True(t, snapshot.Status.Terminal() || snapshot.RunID == "", "%s: %s %d %s", name, member, i, what)
+						require.Empty(t, snapshot.OpenCalls)
+					}
+				}
+			}
+			whole[member] = value
+		}
+	}
+}
+
+// A version that is newer than the newest one that was tested is told once.
+func TestNewerVersions(t *testing.T) {
+	for name, tested := range map[string]string{
+		"copilot/resume": "1.0.102", "opencode/tools": "1.18.33", "opencode/text": "1.18.33", "cline/tools": "3.0.65",
+	} {
+		dir := t.TempDir()
+		require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join("testdata", name))))
+		require.NoError(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			require.NoError(t, err)
+			return os.WriteFile(path, []byte(strings.ReplaceAll(string(text), tested, "99.0.0")), 0o600)
+		}))
+		_, sessions := count(t, dir)
+		require.Len(t, sessions, 1)
+		require.Len(t, sessions[0].Notes(), 1, name)
+		require.Contains(t, sessions[0].Notes()[0], "version 99.0.0 is newer than "+tested)
+	}
 }

@@ -141,6 +141,7 @@ var sources = map[string]string{
 	"claude": "Claude Code", "codex": "Codex",
 	"copilot":  "Copilot CLI",
 	"opencode": "opencode",
+	"cline":    "cline",
 }
 
 // importSource takes the name of a program from the arguments, if the first one is such.

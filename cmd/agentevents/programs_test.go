@@ -25,6 +25,7 @@ var programFiles = []struct{ dir, file string }{
 	{"../../capture/testdata/copilot-json/sigint", "stdout.jsonl"},
 	{"../../capture/testdata/opencode/ends", "events.jsonl"},
 	{"../../capture/testdata/opencode-run/tools", "stdout.jsonl"},
+	{"../../capture/testdata/cline-json/tools", "stdout.jsonl"},
 }
 
 // Commands that read a log read a session of an agent program, too: its file under any name, its

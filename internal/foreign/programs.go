@@ -104,9 +104,9 @@ var programs = []struct {
 		"type=session.start data/producer=copilot-agent",
 		"type data id parentId timestamp !payload !sequence",
 	}},
-	{"cline", "a stream of cline --json", "", []string{"ts type=agent_event event", "ts type=run_result finishReason"}},
-	{"cline", "a session of cline", "", []string{
-		"session_id source pid started_at",
+	{"cline", "a stream of cline --json", direct, []string{"ts type=agent_event event", "ts type=run_result finishReason"}},
+	{"cline", "the description of a session of cline", "name the file with its messages, which is beside it: ID.messages.json", []string{"session_id source pid started_at"}},
+	{"cline", "a session of cline", direct, []string{
 		"agent sessionId origin messages",
 		"agent sessionId origin/source",
 	}},

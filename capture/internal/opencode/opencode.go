@@ -65,6 +65,9 @@ func lineTime(line string) (at time.Time, ok bool) {
 		return at, ok
 	}
 	times := data.Object("info").Object("time")
+	if o.Str("type") == "session.created.1" {
+		return session.MillisTime(times.Int("created"))
+	}
 	return session.MillisTime(cmp.Or(times.Int("completed"), times.Int("updated")))
 }
 

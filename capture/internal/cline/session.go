@@ -145,7 +145,7 @@ func (a *agent) start(id, providerID, model, prompt string, inputs agentevents.J
 	a.r.Start(a.Agent, "", &agentevents.AgentStarted{Model: model, ProviderSessionID: providerID, Prompt: cmp.Or(agentevents.JSON(prompt), a.r.Options.Prompt)})
 }
 
-// usageOf returns tokens with the library's meaning: the input of cline holds those of the cache.
+// usageOf returns tokens with the library's meaning: the input of cline holds the cached tokens.
 func usageOf(o *session.Object) agentevents.Usage {
 	read, written := o.Count("cacheReadTokens"), o.Count("cacheWriteTokens")
 	u := agentevents.Usage{InputTokens: max(0, o.Count("inputTokens").V-read.V-written.V), OutputTokens: o.Count("outputTokens").V, CacheReadInputTokens: read}

@@ -346,8 +346,7 @@ func (c *reader) usage(a *agent) {
 	a.Answered(p)
 }
 
-// usageOf returns tokens with the library's meaning: those of Copilot hold the cached tokens in the
-// input.
+// usageOf returns tokens with the library's meaning: the input of Copilot holds the cached tokens.
 func usageOf(o *session.Object) agentevents.Usage {
 	read, written, reasoning := o.Count("cacheReadTokens"), o.Count("cacheWriteTokens"), o.Count("reasoningTokens")
 	u := agentevents.Usage{

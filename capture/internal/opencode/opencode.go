@@ -89,7 +89,7 @@ type spawn struct {
 	call string
 }
 
-// A thread is a session: the main agent's, or that of a sub-agent.
+// A thread is the session of one agent.
 type thread struct {
 	*session.Talk    // nil before the agent starts
 	id, parent, name string
@@ -520,7 +520,7 @@ var partKinds = map[string]func(*reader, *thread, *message, *part, *session.Obje
 
 func skipped(_ *reader, _ *thread, _ *message, _ *part, p *session.Object) { p.SkipAll() }
 
-// answered records the call of the model that a part is of, once.
+// answered records the call of the model that a part comes from, once.
 func (c *reader) answered(t *thread, m *message) {
 	if m.call == "" {
 		m.call = c.r.LineID()

@@ -12,8 +12,7 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// tables are the tables of the database: what their rows are, and those that tell nothing of the
-// work.
+// tables are the readers of rows by their tables. Those without one tell nothing of the work.
 var tables = map[string]func(*store, string, *session.Object){
 	"session": (*store).session, "message": (*store).message, "part": (*store).part, "event": (*store).event,
 	"event_sequence": nil, "todo": nil, "project": nil, "permission": nil, "migration": nil,

@@ -193,7 +193,7 @@ func (r *Recorder) LineID() string {
 	return ID(r.RunID(), l.Thread, string(jsonwire.AppendInt(nil, int64(l.Number))))
 }
 
-// MillisTime is a time in milliseconds since 1970. Years that a time cannot be written with are none.
+// MillisTime is a time in milliseconds since 1970. It reports false for years that a time is not written with.
 func MillisTime(ms agentevents.Opt[int64]) (at time.Time, ok bool) {
 	const least, most = -62167219200000, 253402300799999 // the years 0 to 9999
 	if !ms.OK || ms.V < least || ms.V > most {

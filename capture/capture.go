@@ -33,7 +33,10 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/capture/internal/cline"
 	"github.com/agentevents/agentevents/capture/internal/codex"
+	"github.com/agentevents/agentevents/capture/internal/copilot"
+	"github.com/agentevents/agentevents/capture/internal/opencode"
 	"github.com/agentevents/agentevents/capture/internal/session"
 	"github.com/agentevents/agentevents/capture/internal/transcript"
 	"github.com/agentevents/agentevents/internal/option"
@@ -41,7 +44,12 @@ import (
 
 // programs returns the readers.
 func programs() []*session.Program {
-	return []*session.Program{codex.Rollout(), codex.Exec(), transcript.Program()}
+	return []*session.Program{
+		codex.Rollout(), codex.Exec(), transcript.Program(),
+		copilot.Program(),
+		opencode.Run(), opencode.Rows(),
+		cline.Session(), cline.Stream(),
+	}
 }
 
 // Options configure the reading of a session. The zero Options are usable.

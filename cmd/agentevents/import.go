@@ -18,15 +18,20 @@ import (
 func importCommand() command {
 	return command{
 		name:    "import",
-		args:    "[claude|codex] [flags] FILE",
+		args:    "[PROGRAM] [flags] FILE",
 		purpose: "turn what an agent program printed, or keeps on disk, into a log",
 		about: `
 FILE is a session that the program keeps on disk, a folder with such files, or what the
-program printed. Its first lines tell the program, unless it is named:
+program printed. Its first lines tell the PROGRAM, unless it is named:
 
   claude   sessions of Claude Code, as in ~/.claude/projects, and what it prints with
            --output-format stream-json --verbose
-  codex    sessions of Codex, as in ~/.codex/sessions
+  codex    sessions of Codex, as in ~/.codex/sessions, and what codex exec --json prints
+  copilot  sessions of Copilot CLI, as in ~/.copilot/session-state, and what it prints
+           with --output-format json
+  opencode rows of the database of opencode as JSON, such as those of sqlite3 -json, the
+           output of opencode export, and what opencode run --format json prints
+  cline    sessions of cline, as in ~/.cline/data/sessions, and what cline --json prints
 
 With the file of a session come those of its sub-agents beside it: they are one run.
 Other commands read such files without an import, with secrets masked. Lines and members
@@ -137,7 +142,12 @@ unless --no-redact is given.`,
 }
 
 // sources are the names of the programs, and how package capture calls them.
-var sources = map[string]string{"claude": "Claude Code", "codex": "Codex"}
+var sources = map[string]string{
+	"claude": "Claude Code", "codex": "Codex",
+	"copilot":  "Copilot CLI",
+	"opencode": "opencode",
+	"cline":    "cline",
+}
 
 // importSource takes the name of a program from the arguments, if the first one is such.
 func importSource(in *invocation) string {

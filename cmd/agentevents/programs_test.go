@@ -21,6 +21,11 @@ import (
 var programFiles = []struct{ dir, file string }{
 	{"../../capture/testdata/codex/agents-v1", "rollout-2026-11-28T11-12-12-01a0b7db-08b3-7e60-aea3-eebdc3559bc3.jsonl"},
 	{"../../capture/testdata/codex-exec/agents-v1", "stdout-1.jsonl"},
+	{"../../capture/testdata/copilot/agents/f1e4608e-3f58-5514-b3c2-c5e0dd7a518d", "events.jsonl"},
+	{"../../capture/testdata/copilot-json/sigint", "stdout.jsonl"},
+	{"../../capture/testdata/opencode/ends", "events.jsonl"},
+	{"../../capture/testdata/opencode-run/tools", "stdout.jsonl"},
+	{"../../capture/testdata/cline-json/tools", "stdout.jsonl"},
 }
 
 // Commands that read a log read a session of an agent program, too: its file under any name, its
@@ -201,4 +206,60 @@ func TestRecordCodex(t *testing.T) {
 		}
 	}
 	require.Equal(t, 4, calls)
+}
+
+// record takes what other programs print, with the prompt on their command lines.
+func TestRecordPrograms(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the programs that are recorded are shell scripts")
+	}
+	for _, p := range []struct{ name, file, args, calls string }{
+		{"copilot", "copilot-json/resume/stdout-1.jsonl", "--output-format json -p Ask", "5 tool calls (3 failed)"},
+		{"opencode", "opencode-run/tools/stdout.jsonl", "run --format json Ask", "2 tool calls"},
+		{"cline", "cline-json/tools/stdout.jsonl", "--json --yolo Ask", "5 tool calls (2 failed)"},
+	} {
+		printed, err := filepath.Abs("../../capture/testdata/" + p.file)
+		require.NoError(t, err)
+		program := filepath.Join(t.TempDir(), p.name)
+		require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\ncat "+printed+"\n"), 0o700))
+		dir := t.TempDir()
+		got := exec("", append([]string{"record", "--output", dir, "--", program}, strings.Fields(p.args)...)...)
+		require.Zero(t, got.code, got.err)
+		log := filepath.Join(dir, p.name+".jsonl")
+		require.Equal(t, result{}, exec("", "check", log))
+		require.Contains(t, exec("", "tree", log).out, p.calls)
+		fixtures, err := querytest.Load(dir)
+		require.NoError(t, err)
+		require.Equal(t, agentevents.JSON(`"Ask"`), fixtures[p.name].Calls[0].Input.Prompt)
+		require.NotEmpty(t, fixtures[p.name].Calls[0].Output.Text)
+	}
+}
+
+// The documents of programs are read by each command, under any name. A stream of them is not, and
+// a cut one tells so.
+func TestDocumentsOfPrograms(t *testing.T) {
+	for _, file := range []string{
+		"../../capture/testdata/opencode/subagent/rows.json",
+		"../../capture/testdata/opencode/text/export.json",
+		"../../capture/testdata/cline/tools/1795865561604_k7m3q/1795865561604_k7m3q.messages.json",
+	} {
+		text := read(t, file)
+		renamed := write(t, text)
+		for _, command := range readers {
+			if strings.Contains(command, "--from") || strings.Contains(command, "--dialect") || command == "tail" || command == "check --chain" {
+				continue
+			}
+			args := append(strings.Fields(command), renamed)
+			if args[0] == "diff" {
+				args = append(args, renamed)
+			}
+			got := exec("", args...)
+			require.Equal(t, exitOK, got.code, "%s %s: %s%s", command, file, got.out, got.err)
+		}
+		require.Equal(t, "all lines and members were understood\n", exec("", "import", "--report", file).out)
+		require.Contains(t, exec(text, "ls", "-").err, "agentevents reads it as it is, as a file of its own")
+		got := exec("", "tree", write(t, text[:len(text)/2]))
+		require.NotZero(t, got.code)
+		require.Contains(t, got.err, "the document is cut")
+	}
 }

@@ -35,15 +35,16 @@ func recordCommand() command {
 		about: `
 COMMAND is run as it is: its input, output and errors are those of record. What it
 prints must be the output of the Claude CLI with --output-format stream-json --verbose,
-or that of codex exec --json.
+or that of codex exec --json, copilot --output-format json, opencode run --format json or
+cline --json.
 When it has ended, DIR has two files, without secrets, which only their owner may read:
 
   NODE.json   the fixture, from which package querytest answers in tests
   NODE.jsonl  the log, for all other commands
 
 The prompt of the fixture is the argument behind -p or --print, or the last one of codex
-exec, unless --prompt is given, and its session is that behind --session-id, --resume, -r
-or resume.`,
+exec, opencode run and cline --json --yolo, unless --prompt is given, and its session is
+that behind --session-id, --resume, -r or resume.`,
 		examples: []string{
 			"agentevents record --output fixtures -- claude -p 'Do it' --output-format stream-json --verbose",
 			"agentevents record --output testdata/report --node writer --append -- codex exec --json 'Do it'",
@@ -72,7 +73,7 @@ or resume.`,
 				argv := in.args
 				rec := recording{
 					node: cmp.Or(*node, filepath.Base(argv[0])), dir: *dir, more: *more,
-					prompt: cmp.Or(*prompt, behind(argv, "-p", "--print"), codexPrompt(argv)),
+					prompt: cmp.Or(*prompt, behind(argv, "-p", "--print"), lastPrompt(argv)),
 				}
 				if err := r.open(in); err != nil {
 					return err
@@ -100,14 +101,23 @@ func behind(argv []string, flags ...string) string {
 	return ""
 }
 
-// codexPrompt returns the prompt of codex exec --json, its last argument, or "".
-func codexPrompt(argv []string) string {
-	last := argv[len(argv)-1]
-	i := slices.Index(argv, "exec")
-	if i < 0 || i == len(argv)-1 || !slices.Contains(argv, "--json") || strings.HasPrefix(last, "-") {
-		return ""
+// promptLast are the arguments of programs that are asked by their last one.
+var promptLast = [][]string{
+	{"exec", "--json"},          // codex
+	{"run", "--format", "json"}, // opencode
+	{"--json", "--yolo"},        // cline
+}
+
+// lastPrompt returns the prompt of a program that is asked by its last argument, or "".
+func lastPrompt(argv []string) string {
+	last, before := argv[len(argv)-1], argv[:len(argv)-1]
+	for _, words := range promptLast {
+		missing := func(word string) bool { return !slices.Contains(before, word) }
+		if !slices.ContainsFunc(words, missing) && !strings.HasPrefix(last, "-") {
+			return last
+		}
 	}
-	return last
+	return ""
 }
 
 // printedDecoder reads the output of a program, which it recognises by the first line. The Claude
@@ -236,7 +246,7 @@ func (rec *recording) run(in *invocation, l *logReader, r *redactor, argv []stri
 		failed = os.Rename(path, rec.path(".jsonl"))
 	}
 	if failed == nil && len(events) == 0 {
-		failed = fmt.Errorf("%s printed nothing that can be recorded; the Claude CLI needs --output-format stream-json --verbose, and codex exec needs --json", argv[0])
+		failed = fmt.Errorf("%s printed nothing that can be recorded; the Claude CLI needs --output-format stream-json --verbose, codex exec and cline need --json, copilot --output-format json, and opencode run --format json", argv[0])
 	}
 	r.report(in)
 	if failed == nil {

@@ -25,7 +25,7 @@ func (l *logReader) sessions(name string) ([]*capture.Session, error) {
 		return nil, nil // opening it as a log tells the fault
 	}
 	sessions, err := capture.Open(name, l.captured())
-	if err != nil && !info.IsDir() {
+	if errors.Is(err, fs.ErrNotExist) && !info.IsDir() {
 		return nil, nil // it may be a log
 	}
 	if l.run != "" && len(sessions) > 1 {

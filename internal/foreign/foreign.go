@@ -44,6 +44,10 @@ func data(line string) string {
 	return line
 }
 
+// Document names the program that wrote a JSON document, of which the end may be missing. A line
+// that is whole is a document.
+func Document(text string) (File, bool) { return document(text) }
+
 // document names the program that wrote a JSON document, by the beginning of it: an object,
 // or an array, which its first object stands for.
 func document(text string) (f File, ok bool) {
@@ -131,7 +135,7 @@ func (o object) at(path string) (raw string, ok bool) {
 	case i < 0:
 		return "", false
 	case deep:
-		return membersOf(o[i].raw).at(rest)
+		return membersOf(strings.TrimPrefix(o[i].raw, "[")).at(rest) // of a list its first object
 	}
 	return o[i].raw, true
 }

@@ -74,7 +74,17 @@ var programs = []struct {
 		"type=result status stats",
 	}},
 	{"Gemini CLI", "the answer of gemini --output-format json", "", []string{"session_id response stats"}},
-	{"opencode", "a stream of opencode run --format json", "", []string{"type sessionID part", "type sessionID timestamp:number"}},
+	{"opencode", "a stream of opencode run --format json", direct, []string{"type sessionID part", "type sessionID timestamp:number"}},
+	{"opencode", "rows of the database of opencode", direct, []string{
+		"aggregate_id seq type data",
+		"id=msg_*|prt_* session_id data",
+		"id=ses_* project_id slug",
+		"session/project_id session/slug",
+		"event/aggregate_id event/seq",
+		"message/session_id message/data",
+		"part/session_id part/message_id",
+		"info/id=ses_* info/projectID",
+	}},
 	{"pi", "a session of pi", "", []string{
 		"type=session version cwd",
 		"type=model_change|thinking_level_change|compaction|branch_summary|label|custom|custom_message|session_info id parentId",
@@ -86,17 +96,17 @@ var programs = []struct {
 		"type=tool_execution_start|tool_execution_update|tool_execution_end toolCallId toolName",
 		"type=response command success",
 	}},
-	{"Copilot CLI", "a stream of copilot", "", []string{
+	{"Copilot CLI", "a stream of copilot", direct, []string{
 		"type data ephemeral timestamp",
 		"type=result sessionId exitCode",
 	}},
-	{"Copilot CLI", "a session of Copilot CLI", "", []string{
+	{"Copilot CLI", "a session of Copilot CLI", direct, []string{
 		"type=session.start data/producer=copilot-agent",
 		"type data id parentId timestamp !payload !sequence",
 	}},
-	{"cline", "a stream of cline --json", "", []string{"ts type=agent_event event", "ts type=run_result finishReason"}},
-	{"cline", "a session of cline", "", []string{
-		"session_id source pid started_at",
+	{"cline", "a stream of cline --json", direct, []string{"ts type=agent_event event", "ts type=run_result finishReason"}},
+	{"cline", "the description of a session of cline", "name the file with its messages, which is beside it: ID.messages.json", []string{"session_id source pid started_at"}},
+	{"cline", "a session of cline", direct, []string{
 		"agent sessionId origin messages",
 		"agent sessionId origin/source",
 	}},

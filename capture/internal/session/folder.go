@@ -2,6 +2,7 @@ package session
 
 import (
 	"bufio"
+	"bytes"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // A Folder is a folder of a user. Its files are opened to read, and no symbolic link leads out of
@@ -74,6 +77,11 @@ func IsLog(name string) bool {
 	return strings.HasSuffix(name, ".jsonl") || strings.HasSuffix(name, ".jsonl.zst") || strings.HasSuffix(name, ".ndjson")
 }
 
+// isDocument reports whether a file has the name of a JSON document.
+func isDocument(name string) bool {
+	return strings.HasSuffix(strings.TrimSuffix(name, ".gz"), ".json")
+}
+
 // Read returns the text of a small file, of at most a megabyte.
 func (f *Folder) Read(name string) (string, error) {
 	file, err := f.Open(name)
@@ -134,8 +142,28 @@ type opened struct {
 
 func (o opened) Close() error { return o.file.Close() }
 
-// maxHead bounds the beginning of a file that decides whose it is.
-const maxHead, maxHeadLines = 256 << 10, 8
+// maxHead bounds the beginning of a file that decides whose it is. Documents have more lines.
+const maxHead, maxHeadLines, maxDocumentLines = 256 << 10, 8, 1024
+
+// Tail returns the last line of a file that is not compressed, of at most 64 kB, or "".
+func (f *Folder) Tail(name string) string {
+	const most = 64 << 10
+	file, err := f.root.Open(name)
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	text := make([]byte, min(info.Size(), most))
+	if _, err := file.ReadAt(text, info.Size()-int64(len(text))); err != nil {
+		return ""
+	}
+	text = bytes.TrimSpace(text)
+	return string(text[bytes.LastIndexByte(text, '\n')+1:])
+}
 
 // Head returns the first lines of a file. The last one may be cut.
 func (f *Folder) Head(name string) ([]string, error) {
@@ -151,7 +179,7 @@ func (f *Folder) Head(name string) ([]string, error) {
 func Head(r io.Reader) ([]string, error) {
 	in := bufio.NewReaderSize(io.LimitReader(r, maxHead), 4<<10)
 	var lines []string
-	for len(lines) < maxHeadLines {
+	for len(lines) < maxHeadLines || len(lines) < maxDocumentLines && jsonwire.Valid(lines[0]) != nil {
 		line, err := in.ReadString('\n')
 		if line = strings.TrimSpace(strings.TrimPrefix(line, "\ufeff")); line != "" {
 			lines = append(lines, line)

@@ -29,8 +29,18 @@ type Program struct {
 	// Describe completes the facts of a file by its name and the files beside it. Nil means that
 	// there is nothing to add.
 	Describe func(f *Folder, name string, facts *Facts)
+	// Split returns the threads that a text holds whose program keeps no file of lines for each: a
+	// JSON document, or lines of several sessions. Facts is not called then. Nil means that a
+	// file is a thread, and its lines are those of the thread.
+	Split func(text string) ([]Part, error)
 	// New returns the reader of one run.
 	New func(r *Recorder) Reader
+}
+
+// A Part is a thread in a file with several.
+type Part struct {
+	Facts Facts
+	Lines []string // of JSON, or as they were if they are not JSON; without newlines
 }
 
 // Facts come from the first lines of a file.
@@ -64,7 +74,7 @@ type Line struct {
 	File    int    // index in Source.Files; 0 for a stream
 	Thread  string // id of the file's thread; empty for a stream
 	Facts   *Facts // of the file; nil for a stream
-	Number  int    // from 1
+	Number  int    // from 1; of a Part it counts the lines of the part
 	Text    string // valid JSON, an object, or the empty text at an end
 	At      time.Time
 	Stamped bool // the line states its time; else it has the time of the line before

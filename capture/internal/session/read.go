@@ -40,6 +40,13 @@ type Source struct {
 
 // Detect returns the program whose sessions begin with these lines.
 func Detect(programs []*Program, head []string) (*Program, bool) {
+	if file, ok := foreign.Document(strings.Join(head, "\n")); ok {
+		for _, p := range programs {
+			if p.Split != nil && slices.Contains(p.Files, file.Name) {
+				return p, true
+			}
+		}
+	}
 	for _, line := range head {
 		file, ok := foreign.Line(line)
 		if !ok {
@@ -73,14 +80,24 @@ func Open(programs []*Program, name string) ([]*Source, error) {
 	defer folder.Close()
 	found := map[*Program][]File{}
 	folder.Files(".", func(file string) bool {
-		if !IsLog(file) {
+		if !IsLog(file) && !isDocument(file) {
 			return true
 		}
 		head, err := folder.Head(file)
 		if err != nil {
 			return true
 		}
-		if p, ok := Detect(programs, head); ok {
+		p, ok := Detect(programs, head)
+		switch {
+		case !ok || p.Split == nil && isDocument(file):
+		case p.Split != nil:
+			parts, err := p.split(folder, file, name)
+			if err != nil { // reading it tells the fault
+				parts = []File{newFile(name, file, Facts{Session: file, Thread: file, At: folder.changed(file)})}
+				parts[0].open = func() (io.ReadCloser, error) { return nil, err }
+			}
+			found[p] = append(found[p], parts...)
+		default:
 			if facts, ok := p.facts(folder, file, head); ok {
 				if facts.At.IsZero() {
 					facts.At = folder.changed(file)
@@ -117,7 +134,7 @@ func Merge(sources []*Source) []*Source {
 			if err != nil {
 				path = f.Path
 			}
-			if !seen[path] {
+			if path += "\x00" + f.Facts.Thread; !seen[path] {
 				seen[path] = true
 				all = append(all, owned{s.Program, f})
 			}
@@ -172,10 +189,15 @@ func (p *Program) facts(f *Folder, name string, head []string) (Facts, bool) {
 	if ok && p.Describe != nil {
 		p.Describe(f, name, &facts)
 	}
-	for _, text := range []*string{&facts.Session, &facts.Thread, &facts.Version, &facts.Of, &facts.About} {
-		*text = strings.Clone(*text) // it keeps the lines alive
-	}
+	facts.clone()
 	return facts, ok
+}
+
+// clone copies the texts, which keep the lines alive.
+func (f *Facts) clone() {
+	for _, text := range []*string{&f.Session, &f.Thread, &f.Version, &f.Of, &f.About} {
+		*text = strings.Clone(*text)
+	}
 }
 
 // noSession is the error of a path without a session.
@@ -232,6 +254,13 @@ func openFile(programs []*Program, name string, info fs.FileInfo) ([]*Source, er
 		return nil, err
 	}
 	defer folder.Close()
+	if p.Split != nil {
+		parts, err := p.split(folder, base, dir)
+		if err != nil {
+			return nil, err
+		}
+		return group(p, parts), nil
+	}
 	facts, ok := p.facts(folder, base, head)
 	if !ok {
 		return nil, none

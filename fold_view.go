@@ -555,15 +555,39 @@ func (v *view) agentEnded(ev *Event, sub *subject) {
 		return
 	}
 	rec, p := sub.agent.shown, ev.Payload.(*AgentEnded)
-	rec.EndedAt, rec.Duration = ev.Time, elapsed(p.Duration, rec.StartedAt, ev.Time)
-	rec.Outcome, rec.EndStatus, rec.EndReason = AgentOutcome(v.intern(string(p.Outcome))), v.intern(p.Status), v.keep(beginning(p.Reason))
-	v.set(&rec.Result, p.Result)
-	v.replaceJSON(sub, &rec.StructuredOutput, p.StructuredOutput)
-	v.replaceJSON(sub, &rec.ResultSchema, p.ResultSchema)
-	rec.Error = v.errorInfo(sub, p.Error)
-	rec.Totals = p.Totals
-	rec.Totals.V.deepen()
-	rec.NumTurns, rec.ConvergenceScore = p.NumTurns, p.ConvergenceScore
+	told := sub.agent.Started && !rec.EndedAt.IsZero() // by another end of the attempt: this one adds its members
+	if !told {
+		rec.EndedAt = ev.Time
+	}
+	if !told || p.Duration.OK {
+		rec.Duration = elapsed(p.Duration, rec.StartedAt, rec.EndedAt)
+	}
+	if !told || p.tells() {
+		rec.Outcome, rec.EndStatus = AgentOutcome(v.intern(string(p.Outcome))), v.intern(p.Status)
+		rec.Error = v.errorInfo(sub, p.Error)
+	}
+	if !told || p.tells() || p.Reason != "" {
+		rec.EndReason = v.keep(beginning(p.Reason))
+	}
+	if !told || p.Result != "" {
+		v.set(&rec.Result, p.Result)
+	}
+	if !told || p.StructuredOutput != "" {
+		v.replaceJSON(sub, &rec.StructuredOutput, p.StructuredOutput)
+	}
+	if !told || p.ResultSchema != "" {
+		v.replaceJSON(sub, &rec.ResultSchema, p.ResultSchema)
+	}
+	if !told || p.Totals.OK {
+		rec.Totals = p.Totals
+		rec.Totals.V.deepen()
+	}
+	if !told || p.NumTurns.OK {
+		rec.NumTurns = p.NumTurns
+	}
+	if !told || p.ConvergenceScore.OK {
+		rec.ConvergenceScore = p.ConvergenceScore
+	}
 	rec.Refused = plus(rec.Refused, p.Refused)
 	rec.Usage.end(p)
 }

@@ -37,6 +37,7 @@ const (
 	Answered   Topic = "answered"   // the answer of an agent, or of the session
 	Said       Topic = "said"       // the last text of an agent that is at work or failed
 	Agent      Topic = "agent"      // an agent that failed or waits
+	Ended      Topic = "ended"      // the reason for the end of an agent, where the item of the agent does not have it
 	Call       Topic = "call"       // a tool call that failed or is open
 	Approval   Topic = "approval"   // a request for approval
 	Question   Topic = "question"   // questions to a person
@@ -150,6 +151,8 @@ func (i *Item) Sentence() string {
 		text = "audit " + strings.TrimPrefix(i.Subject, "audit:") + owner + " " + cmp.Or(auditWords[i.Status], status)
 	case Finding: // the text names the agent
 		text = i.Subject
+	case Ended:
+		text = "reason for the end" + owner
 	case Issue:
 		text = i.Subject + owner + " (" + status + ")"
 	default:
@@ -359,6 +362,11 @@ func (c *collector) attempt(all *view.Agents, a *agentevents.AgentSnapshot, t vi
 		i.Status, i.Concern = view.Count(t.Errors, "error")+", the last one", Look
 	}
 	if i.Concern != Nothing {
+		add(i)
+	}
+	if reason := short(t.EndReason, maxNote); reason != "" && (i.Concern == Nothing || i.Text != reason) {
+		i = of
+		i.Topic, i.Subject, i.Text, i.Concern = Ended, "reason", reason, Look
 		add(i)
 	}
 	return answered

@@ -222,10 +222,6 @@ func (m *machine) identify(sub *subject, ev *Event) {
 		return
 	}
 	_, end := ev.Payload.(*AgentEnded)
-	if a := m.openTwin(ev.AgentID); end && a != nil && sub.agent != nil && sub.agent.Ended && sub.agent.SpanID != ev.SpanID {
-		sub.agent, sub.key = a, a.AgentID
-		return
-	}
 	unknown := sub.agent == nil || !sub.agent.firm() || sub.agent.Ended // several agents may have one id, each in a span of its own
 	if a := m.nameless(ev); a != nil && a != sub.agent && (unknown || end && a.SpanID == ev.SpanID || a.SpanID == ev.SpanID && apart(sub.agent, ev)) {
 		sub.agent, sub.key = a, a.AgentID
@@ -320,20 +316,6 @@ func (m *machine) twin(ev *Event) *AgentState {
 		}
 	}
 	return nil
-}
-
-// openTwin returns the open twin of an id that started first, or nil. The end of an agent that has
-// ended, in a span that nobody knows, is the twin's.
-func (m *machine) openTwin(id string) (first *AgentState) {
-	if len(m.twins) > 16*maxSpans {
-		return nil
-	}
-	for _, a := range m.twins {
-		if a.Resume.twin == id && a.Open && (first == nil || a.Resume.order < first.Resume.order) {
-			first = a
-		}
-	}
-	return first
 }
 
 // maxSpans is how many spans of a twin are known.
@@ -528,7 +510,7 @@ func (m *machine) apply(ev *Event, sub *subject) {
 			a.reach(ev.Step.V, kind.Droppable)
 		}
 	}
-	if a != nil && !kind.Droppable && a.Resume.twin != "" && ev.AgentID == a.Resume.twin && kind.Kind != KindAgentEnded {
+	if a != nil && !kind.Droppable && a.Resume.twin != "" && ev.AgentID == a.Resume.twin {
 		m.within(a, ev.SpanID)
 	}
 	sub.agent = a
@@ -957,10 +939,10 @@ func (m *machine) agentEnded(ev *Event, sub *subject) {
 	if a == nil {
 		return
 	}
-	if p := ev.Payload.(*AgentEnded); m.view == nil && (!a.endsAgain() || p.tells()) {
+	if p := ev.Payload.(*AgentEnded); m.view == nil && (!a.endsAgain(ev) || p.tells()) {
 		a.end = endOf(p.Error, p.Status, p.Outcome)
 	}
-	if a.Ended && !a.Started && !ev.Marks.Has(MarkLate) { // an end without a start is an attempt, too
+	if a.Ended && !a.endsAgain(ev) && !ev.Marks.Has(MarkLate) { // an end without a start is an attempt, too
 		m.view.again(a, ev)
 		a.Attempts = plus(max(1, a.Attempts), 1)
 	}
@@ -971,8 +953,9 @@ func (m *machine) agentEnded(ev *Event, sub *subject) {
 }
 
 // endsAgain reports whether an end of the agent tells the end of its latest attempt again: the
-// attempt has a start, and has ended.
-func (a *AgentState) endsAgain() bool { return a.Started && a.Ended }
+// attempt has a start, and has ended. In a document without spans the start of another attempt may
+// be missing.
+func (a *AgentState) endsAgain(ev *Event) bool { return a.Started && a.Ended && ev.SpanID != "" }
 
 // tells reports whether the end has a word or an error for how the agent ended.
 func (p *AgentEnded) tells() bool { return p.Error.OK || p.Status != "" || p.Outcome != "" }

@@ -140,7 +140,7 @@ func (d *Details) Add(ev *agentevents.Event) {
 	case *agentevents.AgentEnded:
 		a := d.agent(ev)
 		a.unblock(ev.Time)
-		if a.attempts > 0 && a.start > 0 && a.began.IsZero() {
+		if ev.SpanID != "" && a.attempts > 0 && a.start > 0 && a.began.IsZero() {
 			return // it has ended already
 		}
 		a.stop(ev.Time, p.Duration)
@@ -334,11 +334,6 @@ func (d *Details) agent(ev *agentevents.Event) *agentDetails {
 		}
 		return r.agent(cmp.Or(id, ev.SpanID))
 	case *agentevents.AgentEnded:
-		if first := r.agents[id]; first != nil && first.began.IsZero() && r.spans[ev.SpanID] == nil {
-			if a := r.openTwin(id); a != nil {
-				return a
-			}
-		}
 	default:
 		if id == "" {
 			spans = spans[1:]
@@ -350,7 +345,7 @@ func (d *Details) agent(ev *agentevents.Event) *agentDetails {
 		case id == "":
 			return a
 		case a.twin == id:
-			if ev.SpanID != "" && r.spans[ev.SpanID] == nil && ev.Kind() != agentevents.KindAgentEnded {
+			if ev.SpanID != "" && r.spans[ev.SpanID] == nil {
 				r.spans[strings.Clone(ev.SpanID)] = a // what ends there may not name the span around it
 			}
 			return a
@@ -361,22 +356,6 @@ func (d *Details) agent(ev *agentevents.Event) *agentDetails {
 	}
 	return r.agent(id)
 }
-
-// openTwin returns the open twin of an id that started first, or nil: see the fold's machine.
-func (r *runDetails) openTwin(id string) (first *agentDetails) {
-	if len(r.spans) > maxTwins {
-		return nil
-	}
-	for _, a := range r.spans {
-		if a.twin == id && !a.began.IsZero() && (first == nil || a.start < first.start) {
-			first = a
-		}
-	}
-	return first
-}
-
-// maxTwins is how many spans are looked through for a twin.
-const maxTwins = 1024
 
 func (r *runDetails) agent(id string) *agentDetails {
 	a := r.agents[id]

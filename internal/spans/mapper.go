@@ -113,7 +113,6 @@ type agent struct {
 // An identity is how the events of an agent are known. All attempts have it.
 type identity struct {
 	begun   string   // the span of the latest start
-	since   uint64   // sequence of that start
 	unnamed bool     // a start has no id: the span stands for it
 	spanned bool     // so is it now: an event may name it
 	twin    string   // the id that its events have, and another agent has at the same time

@@ -58,11 +58,6 @@ func (m *Mapper) spanOf(ev *agentevents.Event) *agent {
 			return a
 		}
 	}
-	_, end := ev.Payload.(*agentevents.AgentEnded)
-	other := m.agents[cmp.Or(m.named[ev.AgentID], ev.AgentID)]
-	if a := m.openTwin(ev.AgentID); end && a != nil && other != nil && other.ended && other.begun != ev.SpanID {
-		return a
-	}
 	switch ev.Payload.(type) {
 	case *agentevents.ApprovalGranted, *agentevents.ApprovalRejected, *agentevents.ClarificationResolved: // of a person
 		return nil
@@ -74,23 +69,12 @@ func (m *Mapper) spanOf(ev *agentevents.Event) *agent {
 	if a == nil || !a.spanned {
 		return nil
 	}
+	_, end := ev.Payload.(*agentevents.AgentEnded)
+	other := m.agents[cmp.Or(m.named[ev.AgentID], ev.AgentID)]
 	if other == nil || other.ended || a.begun == ev.SpanID && (end || other.atWork() && other.begun != "" && other.begun != ev.SpanID && other.begun != ev.ParentSpanID) {
 		return a
 	}
 	return nil
-}
-
-// openTwin is the open twin of an id that started first, or nil: see the machine.
-func (m *Mapper) openTwin(id string) (first *agent) {
-	if len(m.twins) > 16*maxSpans {
-		return nil
-	}
-	for _, key := range m.twins {
-		if a := m.agents[key]; a != nil && a.twin == id && a.atWork() && (first == nil || a.since < first.since) {
-			first = a
-		}
-	}
-	return first
 }
 
 func (a *agent) atWork() bool { return a.started && !a.ended && !a.span.ended }
@@ -116,7 +100,7 @@ func (m *Mapper) identify(ev *agentevents.Event) {
 			m.titled(a, ev.AgentID)
 		}
 	}
-	if a.twin == ev.AgentID && ev.Kind() != agentevents.KindAgentEnded {
+	if a.twin == ev.AgentID {
 		m.within(a, ev.SpanID)
 	}
 }
@@ -132,7 +116,7 @@ func (m *Mapper) titled(a *agent, id string) {
 
 // starting notes the span that an agent starts in. It stands for the agent that started last in it.
 func (m *Mapper) starting(a *agent, ev *agentevents.Event) {
-	a.since, a.spanned = ev.Sequence, ev.AgentID == "" && ev.NodeRunID == "" && a.id != ""
+	a.spanned = ev.AgentID == "" && ev.NodeRunID == "" && a.id != ""
 	if a.spanned {
 		a.unnamed, m.bare = true, true
 		if ref := ev.Payload.(*agentevents.AgentStarted).Agent.V.AgentID; ref != "" {

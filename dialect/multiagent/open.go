@@ -86,24 +86,24 @@ func (o *openThings) note(ev *agentevents.Event, long bool) {
 		delete(o.spawned, agentSpan{ev.RunID, ev.SpanID})
 		if len(o.twins) > 0 {
 			o.twins = slices.DeleteFunc(o.twins, func(t openTwin) bool {
-				return t.run == ev.RunID && (t.span == ev.AgentID || (t.span == ev.SpanID || t.span == ev.ParentSpanID) && (ev.AgentID == "" || ev.AgentID == t.id))
+				return t.run == ev.RunID && (t.span == ev.AgentID || t.span == ev.SpanID && (ev.AgentID == "" || ev.AgentID == t.id))
 			})
 		}
 	}
 }
 
-// ofTwin returns the span by which the agent of an end is known, or "": the end names no span of an
-// agent, and of the agents with its id the first one has ended. Of the others the oldest has the end.
+// ofTwin returns the span by which the agent of an end is known, or "": the twin of the id in whose
+// span the end stands. An end that names no span of an agent is that of the oldest one, if the agent
+// that had the id first has ended.
 func (o *openThings) ofTwin(ev *agentevents.Event, id string) string {
 	if len(o.twins) == 0 || ev.Kind() != agentevents.KindAgentEnded || o.hasSpan(ev) {
 		return ""
 	}
 	_, around := o.spawned[agentSpan{ev.RunID, ev.ParentSpanID}]
-	if _, first := o.working[agentSpan{ev.RunID, id}]; first || around && ev.ParentSpanID != "" {
-		return ""
-	}
+	around = around && ev.ParentSpanID != ""
+	_, first := o.working[agentSpan{ev.RunID, id}]
 	for _, t := range o.twins {
-		if t.run == ev.RunID && t.id == id {
+		if t.run == ev.RunID && t.id == id && (around && t.span == ev.ParentSpanID || !around && !first) {
 			return t.span
 		}
 	}

@@ -623,6 +623,9 @@ func (m *Mapper) toolReturned(ev *agentevents.Event, p *agentevents.ToolReturned
 		}
 	case s == nil && m.unbegun(key{"tool", m.who(ev), p.CallID}):
 		s = m.orphan(m.toolCalled(ev, ev.Time.Add(-took), &agentevents.ToolCalled{CallID: p.CallID, ToolID: p.ToolID, Arguments: p.Arguments, ArgumentsSummary: p.ArgumentsSummary}), took)
+		if k := returned(ev, s.key); ev.SpanID != "" && m.orphans[s.key] == s {
+			m.orphans[k] = s
+		}
 	case s == nil:
 		return m.late(ev)
 	}

@@ -62,6 +62,7 @@ const (
 	Span       Topic = "span"       // a span that no other topic is about
 	Turn       Topic = "turn"       // a turn that failed
 	Step       Topic = "step"       // a step that failed
+	Workflow   Topic = "workflow"   // a workflow or a phase of one that was not completed
 	Node       Topic = "node"       // a node of the flow
 	Visit      Topic = "visit"      // an agent enters a node
 	Edge       Topic = "edge"       // an edge of the flow that is taken or skipped, and how often a loop went round
@@ -208,6 +209,7 @@ func Of(s *agentevents.RunSnapshot, d *Details) []Item {
 	c.agents()
 	c.people()
 	c.work()
+	c.flows()
 	c.findings()
 	c.details()
 	slices.SortStableFunc(c.items, func(a, b Item) int {
@@ -679,6 +681,52 @@ func (i *Item) confidence(c agentevents.Opt[float64]) {
 }
 
 // details adds the notes.
+// flows adds the workflows and the phases that ended with another word than their documents have.
+func (c *collector) flows() {
+	add := func(sequence uint64, at time.Time, subject, word string, err agentevents.Opt[agentevents.ErrorInfo]) {
+		if word != "" {
+			i := Item{Topic: Workflow, Sequence: sequence, Time: at, Subject: subject, Mark: view.MarkOf(endword.Of(word)), Status: word, Text: errorText(err.V)}
+			if i.Mark == Bad {
+				i.Concern = Failed
+			}
+			c.add(i)
+		}
+	}
+	for i := range c.s.Workflows {
+		w := &c.s.Workflows[i]
+		add(w.Sequence, time.Time{}, words("workflow", w.WorkflowID), w.Ended, w.Error)
+	}
+	for i := range c.s.Phases {
+		p := &c.s.Phases[i]
+		add(p.Sequence, p.StartedAt, words("phase", p.Phase), p.Ended, p.Error)
+	}
+}
+
+// isShown reports whether an event of an unknown kind is the end of a workflow, a phase or a handoff
+// that the snapshot has: the line of that one tells it.
+func (c *collector) isShown(i *Item) bool {
+	domain, word, how := endword.OfType(i.Subject)
+	if i.Topic != Other || how == endword.Unknown {
+		return false
+	}
+	ends := 0
+	switch domain {
+	case "workflow.":
+		for j := range c.s.Workflows {
+			ends += btoi(c.s.Workflows[j].Ended == word)
+		}
+	case "workflow.phase.":
+		for j := range c.s.Phases {
+			ends += btoi(c.s.Phases[j].Ended == word)
+		}
+	case "handoff.":
+		for j := range c.s.Handoffs {
+			ends += btoi(c.s.Handoffs[j].Ended == word)
+		}
+	}
+	return ends >= i.Times()
+}
+
 func (c *collector) details() {
 	if c.d == nil {
 		c.messages()
@@ -698,6 +746,9 @@ func (c *collector) details() {
 	for _, id := range slices.Sorted(maps.Keys(c.d.agents)) {
 		for _, n := range c.d.agents[id].notes {
 			l := n.Item
+			if c.isShown(&l) {
+				continue
+			}
 			l.AgentID = id
 			l.Facts = slices.Clone(l.Facts)
 			if n.open {

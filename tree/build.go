@@ -574,7 +574,7 @@ func start(text string) string {
 // structural are the topics that the tree draws from the snapshot, or in a place of their own.
 var structural = map[report.Topic]bool{
 	report.Agent: true, report.Call: true, report.Turn: true, report.Step: true, report.Node: true, report.Budget: true, report.Violation: true, report.Stated: true, report.Asked: true, report.Answered: true,
-	report.Said: true, report.Ended: true,
+	report.Said: true, report.Ended: true, report.Workflow: true,
 }
 
 // item hangs an item below its agent. A message of somebody who is no agent hangs below its receiver.

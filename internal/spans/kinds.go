@@ -970,6 +970,36 @@ func attributed(ev *agentevents.Event) *agentevents.Event {
 	return &as
 }
 
+// notCompleted ends the phase or the workflow that an event of an unknown kind tells to be over, such as
+// workflow.phase.failed, as a fold does.
+func (m *Mapper) notCompleted(ev *agentevents.Event, p *agentevents.Unknown) {
+	domain, by, how := endword.OfType(string(p.Type))
+	if how == endword.Unknown || !strings.HasPrefix(domain, "workflow.") {
+		return
+	}
+	said := map[string]string{}
+	for name, raw := range members(p.Raw) {
+		said[name] = unquoted(agentevents.JSON(raw))
+	}
+	as := *ev
+	as.WorkflowID, as.Phase = cmp.Or(ev.WorkflowID, said["workflowId"]), cmp.Or(ev.Phase, said["phase"])
+	k := workflowKey(&as)
+	if domain == "workflow.phase." {
+		k = phaseKey(&as)
+	}
+	s := m.open[k]
+	if s == nil {
+		return
+	}
+	if badWords[how] {
+		m.fail(s, word(by), cmp.Or(said["reason"], said["message"]))
+	}
+	if k.kind == "workflow" {
+		m.flows++
+	}
+	m.end(s, ev)
+}
+
 // notAccepted ends the handoff that an event of an unknown kind tells to be over, such as
 // handoff.rejected, as a fold does: the handoff with its handoffId, else the latest one in its span,
 // else the latest one to or from its agent.

@@ -419,6 +419,7 @@ func (m *Mapper) feed(ev *agentevents.Event) *Span {
 	case *agentevents.Unknown:
 		s := m.point(ev)
 		m.notAccepted(ev, p)
+		m.notCompleted(ev, p)
 		return s
 	case *agentevents.AgentHandoff:
 		m.handoff(ev, p.To)

@@ -555,15 +555,39 @@ func (v *view) agentEnded(ev *Event, sub *subject) {
 		return
 	}
 	rec, p := sub.agent.shown, ev.Payload.(*AgentEnded)
-	rec.EndedAt, rec.Duration = ev.Time, elapsed(p.Duration, rec.StartedAt, ev.Time)
-	rec.Outcome, rec.EndStatus, rec.EndReason = AgentOutcome(v.intern(string(p.Outcome))), v.intern(p.Status), v.keep(beginning(p.Reason))
-	v.set(&rec.Result, p.Result)
-	v.replaceJSON(sub, &rec.StructuredOutput, p.StructuredOutput)
-	v.replaceJSON(sub, &rec.ResultSchema, p.ResultSchema)
-	rec.Error = v.errorInfo(sub, p.Error)
-	rec.Totals = p.Totals
-	rec.Totals.V.deepen()
-	rec.NumTurns, rec.ConvergenceScore = p.NumTurns, p.ConvergenceScore
+	told := sub.agent.endsAgain(ev) && !rec.EndedAt.IsZero() // by another end of the attempt: this one adds its members
+	if !told {
+		rec.EndedAt = ev.Time
+	}
+	if !told || p.Duration.OK {
+		rec.Duration = elapsed(p.Duration, rec.StartedAt, rec.EndedAt)
+	}
+	if !told || p.tells() {
+		rec.Outcome, rec.EndStatus = AgentOutcome(v.intern(string(p.Outcome))), v.intern(p.Status)
+		rec.Error = v.errorInfo(sub, p.Error)
+	}
+	if !told || p.tells() || p.Reason != "" {
+		rec.EndReason = v.keep(beginning(p.Reason))
+	}
+	if !told || p.Result != "" {
+		v.set(&rec.Result, p.Result)
+	}
+	if !told || p.StructuredOutput != "" {
+		v.replaceJSON(sub, &rec.StructuredOutput, p.StructuredOutput)
+	}
+	if !told || p.ResultSchema != "" {
+		v.replaceJSON(sub, &rec.ResultSchema, p.ResultSchema)
+	}
+	if !told || p.Totals.OK {
+		rec.Totals = p.Totals
+		rec.Totals.V.deepen()
+	}
+	if !told || p.NumTurns.OK {
+		rec.NumTurns = p.NumTurns
+	}
+	if !told || p.ConvergenceScore.OK {
+		rec.ConvergenceScore = p.ConvergenceScore
+	}
 	rec.Refused = plus(rec.Refused, p.Refused)
 	rec.Usage.end(p)
 }
@@ -778,7 +802,10 @@ func (v *view) calledLate(ev *Event, sub *subject, p *ToolCalled, end *earlyEnd,
 		delete(v.s.Tools, old.id)
 	}
 	for _, c := range v.closed {
-		if c.ReturnedAt.Equal(end.at) && TimeKnown(c.ReturnedAt) && c.CallID == p.CallID && c.AgentID == sub.key {
+		if c.ReturnedAt.Equal(end.at) && TimeKnown(c.ReturnedAt) && c.CallID == p.CallID && c.AgentID == end.agent {
+			if sub.agent != nil {
+				c.AgentID = sub.agent.AgentID
+			}
 			c.Sequence, c.EventID, c.ToolID, c.Step, c.Within = ev.Sequence, v.keepBriefly(ev.ID), t.id, ev.Step, within
 			c.Attempt, c.RetryOf, c.StartedAt, c.Duration, c.ReturnedAt = p.Attempt, v.keepBriefly(p.RetryOf), ev.Time, took, time.Time{}
 			break
@@ -809,6 +836,25 @@ func (s *ToolStats) counted(status ToolStatus) *int {
 		return &s.Refused
 	}
 	return &s.Undecided
+}
+
+// counted returns the number of the agent's calls with statuses of that kind.
+func (a *AgentSnapshot) counted(status ToolStatus) *int {
+	switch endword.Of(string(status)) {
+	case endword.Succeeded:
+		return &a.ToolSuccesses
+	case endword.Failed:
+		return &a.ToolFailures
+	case endword.Refused:
+		return &a.ToolRefusals
+	}
+	return &a.ToolsUndecided
+}
+
+// countCall counts n more calls with statuses of that kind.
+func (a *AgentSnapshot) countCall(status ToolStatus, n int) {
+	a.ToolCalls = plus(a.ToolCalls, n)
+	*a.counted(status) = plus(*a.counted(status), n)
 }
 
 // newCall returns the record of a call. id, event and tool are copies that the fold
@@ -869,23 +915,9 @@ func (v *view) toolReturned(ev *Event, sub *subject, p *ToolReturned, c *ToolCal
 	} else if p.Error.OK {
 		c.Error = v.keepBriefly(p.Error.V.Message)
 	}
-	successes, failures, refusals, undecided := 0, 0, 0, 0
-	switch endword.Of(string(p.Status)) {
-	case endword.Succeeded:
-		successes = 1
-	case endword.Failed:
-		failures = 1
-	case endword.Refused:
-		refusals = 1
-	default:
-		undecided = 1
-	}
-	stats.OK, stats.Failed = plus(stats.OK, successes), plus(stats.Failed, failures)
-	stats.Refused, stats.Undecided = plus(stats.Refused, refusals), plus(stats.Undecided, undecided)
+	*stats.counted(p.Status) = plus(*stats.counted(p.Status), 1)
 	if sub.agent != nil {
-		rec := sub.agent.shown
-		rec.ToolSuccesses, rec.ToolFailures = plus(rec.ToolSuccesses, successes), plus(rec.ToolFailures, failures)
-		rec.ToolRefusals, rec.ToolsUndecided = plus(rec.ToolRefusals, refusals), plus(rec.ToolsUndecided, undecided)
+		*sub.agent.shown.counted(p.Status) = plus(*sub.agent.shown.counted(p.Status), 1)
 	}
 	stats.Duration = plus(stats.Duration, c.Duration.V)
 	v.keepCall(c)
@@ -1701,13 +1733,12 @@ func (v *view) handoffEnded(ev *Event, p *SpanRecorded) {
 // handoffNotAccepted closes the request that an event of an unknown kind tells to be over, such as
 // handoff.rejected: that of its handoffId, else the latest one of its span, else the latest one to
 // or from its agent.
-func (v *view) handoffNotAccepted(ev *Event, p *Unknown, word string) {
+func (v *view) handoffNotAccepted(ev *Event, p *Unknown, word string) (closed bool) {
 	reason := ErrorInfo{Message: reasonOf(p)}
 	if id := p.member("handoffId"); id != "" {
-		v.endHandoff(word, reason, func(h *HandoffSnapshot) bool { return h.HandoffID == id })
-		return
+		return v.endHandoff(word, reason, func(h *HandoffSnapshot) bool { return h.HandoffID == id })
 	}
-	_ = v.endHandoff(word, reason, func(h *HandoffSnapshot) bool { return h.SpanID == ev.SpanID && h.SpanID != "" }) ||
+	return v.endHandoff(word, reason, func(h *HandoffSnapshot) bool { return h.SpanID == ev.SpanID && h.SpanID != "" }) ||
 		v.endHandoff(word, reason, func(h *HandoffSnapshot) bool { return h.To == ev.AgentID }) ||
 		v.endHandoff(word, reason, func(h *HandoffSnapshot) bool { return h.From == ev.AgentID })
 }

@@ -15,7 +15,8 @@ type earlyEnd struct {
 	id    string             `wire:"id,omitzero"`     // of the call, the question, the step …
 	span  string             `wire:"span,omitzero"`   // of the end
 	at    time.Time          `wire:"at"`              // of the end
-	word  string             `wire:"word,omitzero"`   // of a call the tool; of an approval granted or not
+	word  string             `wire:"word,omitzero"`   // of a call the tool; of an approval granted or not; of a handoff that is not accepted the word
+	why   string             `wire:"why,omitzero"`    // of such a handoff
 	how   ToolStatus         `wire:"how,omitzero"`    // of a call
 	took  Opt[time.Duration] `wire:"tookMs,omitzero"` // as the end states it
 	whole bool               `wire:"whole,omitzero"`  // the end counts as a call of its own
@@ -33,7 +34,7 @@ func (m *machine) endedFirst(e earlyEnd) {
 	if len(m.Resume.early) == maxEarly {
 		m.Resume.early = slices.Delete(m.Resume.early, 0, 1)
 	}
-	for _, text := range [...]*string{&e.agent, &e.id, &e.span, &e.word} {
+	for _, text := range [...]*string{&e.agent, &e.id, &e.span, &e.word, &e.why} {
 		*text = strings.Clone(*text) // keeps no line alive
 	}
 	m.Resume.early = append(m.Resume.early, e)
@@ -60,7 +61,16 @@ func (e *earlyEnd) same(start *earlyEnd) bool {
 	if (e.kind == KindTurnStarted || e.kind == KindStepStarted) && e.span != "" && start.span != "" {
 		return e.span == start.span && sameOrUnsaid(e.agent, start.agent)
 	}
-	return e.agent == start.agent && e.id == start.id
+	sameSpan := e.span != "" && e.span == start.span
+	switch {
+	case e.kind == KindHandoffRequested && e.id == (handoffKey{}).String():
+		return sameSpan // the end names nobody
+	case e.id != start.id:
+		return false
+	case e.kind == KindToolCalled && sameSpan:
+		return true // another one may have returned it
+	}
+	return e.agent == start.agent
 }
 
 // renameEarly gives the ends of an agent that was known by a span to its id.

@@ -939,10 +939,10 @@ func (m *machine) agentEnded(ev *Event, sub *subject) {
 	if a == nil {
 		return
 	}
-	if p := ev.Payload.(*AgentEnded); m.view == nil {
+	if p := ev.Payload.(*AgentEnded); m.view == nil && (!a.endsAgain(ev) || p.tells()) {
 		a.end = endOf(p.Error, p.Status, p.Outcome)
 	}
-	if a.Ended && !ev.Marks.Has(MarkLate) { // an end without a start is an attempt, too
+	if a.Ended && !a.endsAgain(ev) && !ev.Marks.Has(MarkLate) { // an end without a start is an attempt, too
 		m.view.again(a, ev)
 		a.Attempts = plus(max(1, a.Attempts), 1)
 	}
@@ -951,6 +951,14 @@ func (m *machine) agentEnded(ev *Event, sub *subject) {
 	}
 	m.endAgent(a, KindAgentEnded)
 }
+
+// endsAgain reports whether an end of the agent tells the end of its latest attempt again: the
+// attempt has a start, and has ended. In a document without spans the start of another attempt may
+// be missing.
+func (a *AgentState) endsAgain(ev *Event) bool { return a.Started && a.Ended && ev.SpanID != "" }
+
+// tells reports whether the end has a word or an error for how the agent ended.
+func (p *AgentEnded) tells() bool { return p.Error.OK || p.Status != "" || p.Outcome != "" }
 
 // startedLate reports whether the start of an agent comes after its end in the log and before it in
 // time.
@@ -1037,7 +1045,7 @@ func (m *machine) checkToolCalled(ev *Event, sub *subject) *RuleError {
 func (m *machine) toolCalled(ev *Event, sub *subject) {
 	p := ev.Payload.(*ToolCalled)
 	call := openCall{callKey: callKey{sub.key, p.CallID}, tool: p.ToolID, event: ev.ID, step: ev.Step.V, start: ev.Time}
-	if end, late := m.beginsLate(earlyEnd{kind: KindToolCalled, agent: sub.key, id: p.CallID, at: ev.Time}); late {
+	if end, late := m.beginsLate(earlyEnd{kind: KindToolCalled, agent: sub.key, id: p.CallID, span: ev.SpanID, at: ev.Time}); late {
 		m.calledLate(ev, sub, p, &end)
 		return
 	}
@@ -1066,13 +1074,19 @@ func (m *machine) toolCalled(ev *Event, sub *subject) {
 
 // calledLate joins a call that has returned and its beginning.
 func (m *machine) calledLate(ev *Event, sub *subject, p *ToolCalled, end *earlyEnd) {
+	other := m.agents[end.agent]
+	if other != nil && end.whole {
+		other.Counted.ToolCalls = max(0, other.Counted.ToolCalls-1)
+	}
 	if a := sub.agent; a != nil {
-		if !end.whole {
-			a.Counted.ToolCalls = plus(a.Counted.ToolCalls, 1)
-		}
+		a.Counted.ToolCalls = plus(a.Counted.ToolCalls, 1)
 		a.endUnnamed()
 	}
 	if m.view != nil {
+		if other != nil && sub.agent != nil && other != sub.agent { // who returned the call has not made it
+			other.shown.countCall(end.how, -1)
+			sub.agent.shown.countCall(end.how, 1)
+		}
 		m.view.calledLate(ev, sub, p, end, m.inside(ev, sub))
 	}
 	if p.ApprovalID != "" {
@@ -1589,10 +1603,18 @@ func (m *machine) unknownEnd(ev *Event, p *Unknown) {
 	case "workflow.":
 		m.workflowNotFinalized(ev, p, word, how)
 	case "handoff.":
-		if m.view != nil {
-			m.view.handoffNotAccepted(ev, p, word)
-		}
+		m.handoffNotAccepted(ev, p, word)
 	}
+}
+
+// handoffNotAccepted closes a handoff, for an event such as handoff.rejected. Only the fold, which shows
+// the requests, knows which one.
+func (m *machine) handoffNotAccepted(ev *Event, p *Unknown, word string) {
+	if m.view == nil || m.view.handoffNotAccepted(ev, p, word) {
+		return
+	}
+	key := newHandoffKey(p.member("handoffId"), cmp.Or(p.member("from"), p.member("fromAgent")), cmp.Or(p.member("to"), p.member("toAgent")))
+	m.endedFirst(earlyEnd{kind: KindHandoffRequested, id: key.String(), span: ev.SpanID, at: ev.Time, word: word, why: beginning(reasonOf(p))})
 }
 
 // member returns a text of an event of an unknown kind, or "".
@@ -1710,10 +1732,17 @@ func (m *machine) handoffRequested(ev *Event, _ *subject) {
 	key := newHandoffKey(p.HandoffID, p.From.AgentID, p.To.AgentID)
 	end := earlyEnd{kind: KindHandoffRequested, id: key.String(), at: ev.Time}
 	key, at := m.view.handoffRequested(ev, p, key)
-	if _, late := m.beginsLate(end); !late {
+	end.span = ev.SpanID
+	if end, late := m.beginsLate(end); !late {
 		m.workflows().handoffs.Add(key, at)
 	} else if m.view != nil {
-		m.view.s.Handoffs[at].Open = false
+		h := &m.view.s.Handoffs[at]
+		if h.Open = false; end.word != "" {
+			h.Ended = m.view.intern(end.word)
+			if end.why != "" {
+				h.Error = Some(ErrorInfo{Message: m.view.keep(end.why)})
+			}
+		}
 	}
 	m.nameAgents(ev, nil)
 }
@@ -1725,7 +1754,7 @@ func (m *machine) handoffAccepted(ev *Event, _ *subject) {
 	at, open := m.workflows().handoffs.Take(key)
 	switch {
 	case !open:
-		m.endedFirst(earlyEnd{kind: KindHandoffRequested, id: key.String(), at: ev.Time})
+		m.endedFirst(earlyEnd{kind: KindHandoffRequested, id: key.String(), span: ev.SpanID, at: ev.Time})
 	case m.view != nil:
 		m.view.s.Handoffs[at].Open = false
 	}

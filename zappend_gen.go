@@ -103,6 +103,10 @@ func (v *earlyEnd) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"word":`...)
 		dst = jsonwire.AppendString(dst, v.word)
 	}
+	if v.why != "" {
+		dst = append(dst, `,"why":`...)
+		dst = jsonwire.AppendString(dst, v.why)
+	}
 	if v.how != "" {
 		dst = append(dst, `,"how":`...)
 		dst = jsonwire.AppendString(dst, string(v.how))

@@ -53,6 +53,7 @@ func (w *earlyEnd) deepen() {
 	w.id = cloneText(w.id)
 	w.span = cloneText(w.span)
 	w.word = cloneText(w.word)
+	w.why = cloneText(w.why)
 	w.how = cloneText(w.how)
 }
 

@@ -219,19 +219,26 @@ func (v *earlyEnd) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `""`)
 				}
 			}
-		case 7: // how
+		case 7: // why
+			if !m.null(s, name) {
+				v.why, err = s.String()
+				if v.why == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 8: // how
 			if !m.null(s, name) {
 				v.how, err = parseText[ToolStatus](s)
 				if v.how == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 8: // tookMs
+		case 9: // tookMs
 			if !m.null(s, name) {
 				v.took.V, err = s.Millis()
 				v.took.OK = err == nil
 			}
-		case 9: // whole
+		case 10: // whole
 			if !m.null(s, name) {
 				v.whole, err = s.Bool()
 				if !v.whole {
@@ -255,6 +262,7 @@ var namesOfearlyEnd = jsonwire.Names(
 	"span",
 	"at",
 	"word",
+	"why",
 	"how",
 	"tookMs",
 	"whole",

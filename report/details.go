@@ -140,6 +140,9 @@ func (d *Details) Add(ev *agentevents.Event) {
 	case *agentevents.AgentEnded:
 		a := d.agent(ev)
 		a.unblock(ev.Time)
+		if ev.SpanID != "" && a.attempts > 0 && a.start > 0 && a.began.IsZero() {
+			return // it has ended already
+		}
 		a.stop(ev.Time, p.Duration)
 		a.attempts++
 	}

@@ -37,6 +37,7 @@ const (
 	Answered   Topic = "answered"   // the answer of an agent, or of the session
 	Said       Topic = "said"       // the last text of an agent that is at work or failed
 	Agent      Topic = "agent"      // an agent that failed or waits
+	Ended      Topic = "ended"      // the reason for the end of an agent, where the item of the agent does not have it
 	Call       Topic = "call"       // a tool call that failed or is open
 	Approval   Topic = "approval"   // a request for approval
 	Question   Topic = "question"   // questions to a person
@@ -61,6 +62,7 @@ const (
 	Span       Topic = "span"       // a span that no other topic is about
 	Turn       Topic = "turn"       // a turn that failed
 	Step       Topic = "step"       // a step that failed
+	Workflow   Topic = "workflow"   // a workflow or a phase of one that was not completed
 	Node       Topic = "node"       // a node of the flow
 	Visit      Topic = "visit"      // an agent enters a node
 	Edge       Topic = "edge"       // an edge of the flow that is taken or skipped, and how often a loop went round
@@ -150,6 +152,8 @@ func (i *Item) Sentence() string {
 		text = "audit " + strings.TrimPrefix(i.Subject, "audit:") + owner + " " + cmp.Or(auditWords[i.Status], status)
 	case Finding: // the text names the agent
 		text = i.Subject
+	case Ended:
+		text = "reason for the end" + owner
 	case Issue:
 		text = i.Subject + owner + " (" + status + ")"
 	default:
@@ -205,6 +209,7 @@ func Of(s *agentevents.RunSnapshot, d *Details) []Item {
 	c.agents()
 	c.people()
 	c.work()
+	c.flows()
 	c.findings()
 	c.details()
 	slices.SortStableFunc(c.items, func(a, b Item) int {
@@ -359,6 +364,11 @@ func (c *collector) attempt(all *view.Agents, a *agentevents.AgentSnapshot, t vi
 		i.Status, i.Concern = view.Count(t.Errors, "error")+", the last one", Look
 	}
 	if i.Concern != Nothing {
+		add(i)
+	}
+	if reason := short(t.EndReason, maxNote); reason != "" && (i.Concern == Nothing || i.Text != reason) {
+		i = of
+		i.Topic, i.Subject, i.Text, i.Concern = Ended, "reason", reason, Look
 		add(i)
 	}
 	return answered
@@ -671,6 +681,52 @@ func (i *Item) confidence(c agentevents.Opt[float64]) {
 }
 
 // details adds the notes.
+// flows adds the workflows and the phases that ended with another word than their documents have.
+func (c *collector) flows() {
+	add := func(sequence uint64, at time.Time, subject, word string, err agentevents.Opt[agentevents.ErrorInfo]) {
+		if word != "" {
+			i := Item{Topic: Workflow, Sequence: sequence, Time: at, Subject: subject, Mark: view.MarkOf(endword.Of(word)), Status: word, Text: errorText(err.V)}
+			if i.Mark == Bad {
+				i.Concern = Failed
+			}
+			c.add(i)
+		}
+	}
+	for i := range c.s.Workflows {
+		w := &c.s.Workflows[i]
+		add(w.Sequence, time.Time{}, words("workflow", w.WorkflowID), w.Ended, w.Error)
+	}
+	for i := range c.s.Phases {
+		p := &c.s.Phases[i]
+		add(p.Sequence, p.StartedAt, words("phase", p.Phase), p.Ended, p.Error)
+	}
+}
+
+// isShown reports whether an event of an unknown kind is the end of a workflow, a phase or a handoff
+// that the snapshot has: the line of that one tells it.
+func (c *collector) isShown(i *Item) bool {
+	domain, word, how := endword.OfType(i.Subject)
+	if i.Topic != Other || how == endword.Unknown {
+		return false
+	}
+	ends := 0
+	switch domain {
+	case "workflow.":
+		for j := range c.s.Workflows {
+			ends += btoi(c.s.Workflows[j].Ended == word)
+		}
+	case "workflow.phase.":
+		for j := range c.s.Phases {
+			ends += btoi(c.s.Phases[j].Ended == word)
+		}
+	case "handoff.":
+		for j := range c.s.Handoffs {
+			ends += btoi(c.s.Handoffs[j].Ended == word)
+		}
+	}
+	return ends >= i.Times()
+}
+
 func (c *collector) details() {
 	if c.d == nil {
 		c.messages()
@@ -690,6 +746,9 @@ func (c *collector) details() {
 	for _, id := range slices.Sorted(maps.Keys(c.d.agents)) {
 		for _, n := range c.d.agents[id].notes {
 			l := n.Item
+			if c.isShown(&l) {
+				continue
+			}
 			l.AgentID = id
 			l.Facts = slices.Clone(l.Facts)
 			if n.open {

@@ -574,7 +574,7 @@ func start(text string) string {
 // structural are the topics that the tree draws from the snapshot, or in a place of their own.
 var structural = map[report.Topic]bool{
 	report.Agent: true, report.Call: true, report.Turn: true, report.Step: true, report.Node: true, report.Budget: true, report.Violation: true, report.Stated: true, report.Asked: true, report.Answered: true,
-	report.Said: true,
+	report.Said: true, report.Ended: true, report.Workflow: true,
 }
 
 // item hangs an item below its agent. A message of somebody who is no agent hangs below its receiver.
@@ -909,7 +909,8 @@ func (b *builder) said(root *node) {
 			root.add(&node{line: l})
 		case it.Topic == report.Answered && !n.a.Several && len(n.a.Earlier) > 0, it.Topic == report.Asked && n != nil && it.Sequence > n.seq && !n.a.Several:
 			n.turn(&node{line: l, seq: it.Sequence}, it.Topic == report.Answered)
-		case it.Topic == report.Answered, it.Topic == report.Said && n != nil:
+		case it.Topic == report.Ended && n != nil && n.line.detail == n.a.EndReason: // the line of the agent tells it
+		case it.Topic == report.Answered, it.Topic == report.Said && n != nil, it.Topic == report.Ended && n != nil:
 			n.add(&node{line: l})
 		case it.Topic == report.Asked && n != nil && it.Text != n.a.Task && it.Text != b.told(n):
 			n.children = slices.Insert(n.children, 0, &node{line: l})

@@ -169,8 +169,11 @@ func (e *Encoder) append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		e.measure.Wrote(&ev, nil, nil)
 		return dst, nil
 	}
-	if _, starts := ev.Payload.(*agentevents.AgentStarted); starts && ev.AgentID == "" && ev.NodeRunID == "" {
-		e.s.spans = true
+	switch ev.Payload.(type) {
+	case *agentevents.AgentStarted, *agentevents.AgentEnded:
+		if ev.AgentID == "" && ev.NodeRunID == "" && ev.SpanID != "" {
+			e.s.spans = true
+		}
 	}
 	e.enter(&ev)
 	line, _, err := e.w.Append(e.own[:0], &ev, (*document)(e))

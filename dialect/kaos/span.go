@@ -93,6 +93,14 @@ func (d *Decoder) span(ev *agentevents.Event) (ok bool) {
 		d.delegated(ev, begins)
 	case "handoff":
 		*id, *other = cmp.Or(*id, start.id), cmp.Or(*other, start.other)
+		if rest, is := strings.CutPrefix(d.said.name, "handoff."); is && *other == "" {
+			*other = rest
+			d.r.Made("/payload/to/agentId", "the span's name")
+		}
+		if *id == "" && *other != "" {
+			*id = ev.AgentID
+			d.r.Made("/payload/from/agentId", "the agent of the line")
+		}
 		d.keepName("handoff.", *other)
 		ok = *id != "" && *other != ""
 	}

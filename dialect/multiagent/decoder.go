@@ -37,6 +37,7 @@ type Decoder struct {
 	noID    bool                   // it has no id
 	parent  string                 // parentSpanId of the payload
 	tokens  agentevents.Opt[int64] // of agent.completed
+	answer  string                 // to a request for approval, besides the rejection
 }
 
 var _ dialect.Decoder = (*Decoder)(nil)
@@ -95,7 +96,7 @@ func (d *Decoder) Locate(kind agentevents.Kind, native string) string {
 // read reads a line into an empty event. open is what is open before it.
 func (d *Decoder) read(line string, ev *agentevents.Event, open *openThings) error {
 	r := &d.r
-	r.Doc, d.lacking, d.parent, d.tokens = d, d.lacking[:0], "", agentevents.Opt[int64]{}
+	r.Doc, d.lacking, d.parent, d.tokens, d.answer = d, d.lacking[:0], "", agentevents.Opt[int64]{}, ""
 	if err := r.Read(line, ev); err != nil {
 		return err
 	}
@@ -169,6 +170,10 @@ func (d *Decoder) scope(ev *agentevents.Event, open *openThings) {
 		if p, ok := ev.Payload.(*agentevents.AgentStarted); ok && !p.Agent.OK && !p.Resumed && !p.Attempt.OK && open.twin(ev, ev.AgentID) { // it is known by its span
 			p.Agent, ev.AgentID = agentevents.Some(agentevents.AgentRef{AgentID: ev.AgentID}), ""
 		}
+		if span := open.ofTwin(ev, ev.AgentID); span != "" {
+			d.r.Kept.Add("/payload/agentId", jsonwire.Quote(ev.AgentID))
+			ev.AgentID = span
+		}
 	case open.hasSpan(ev), byOthers(ev.Kind()), d.r.Row == nil && unlisted(d.r.Type): // the actor is who spawns, or reports
 	case !nonAgent(ev.Actor):
 		ev.AgentID, ev.Actor = ev.Actor, ""
@@ -227,8 +232,8 @@ func (d *Decoder) complete(ev *agentevents.Event, open *openThings) {
 	}
 	switch p := ev.Payload.(type) {
 	case *agentevents.ApprovalRejected:
-		if p.Answer = answerOf(r.Type); p.Answer != "" {
-			r.Made("/payload/answer", "the type tells it")
+		if p.Answer = d.answer; p.Answer != "" {
+			r.Made("/payload/answer", "the type or another member tells it")
 		}
 	case *agentevents.MessageCreated:
 		if !r.Has("ts") {

@@ -162,7 +162,11 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	e.ev, e.madeActor, e.madeSpan, e.madeParent = ev, false, false, false
 	e.remarks()
 	row, typ := format.Row(ev.Kind()), e.spelled("type")
-	if other := rowOf(format, typ); other != nil && other.Kind == ev.Kind() && !ok {
+	other := rowOf(format, typ)
+	if answers(other) {
+		other, _ = answerRow(format, typ, jsonwire.Members(string(ev.Extra(string(Name)))), "/payload/")
+	}
+	if other != nil && other.Kind == ev.Kind() && !ok {
 		row = other
 	} else if typ = ""; row != nil {
 		typ = row.Type

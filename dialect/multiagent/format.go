@@ -1,6 +1,7 @@
 package multiagent
 
 import (
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
 	"github.com/agentevents/agentevents/internal/endword"
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // The rules of the document. A strict [Decoder] and the [Encoder] enforce them.
@@ -140,7 +142,14 @@ var format = func() *wire.Format {
 	for i := range f.Rows {
 		f.Rows[i].More.(*facts).made = madeIn(&f.Rows[i])
 	}
-	f.Pick = func(r *wire.Reader) *wire.Row { return rowOf(f, r.Type) }
+	f.Pick = func(r *wire.Reader) *wire.Row {
+		row := rowOf(f, r.Type)
+		if !answers(row) {
+			return row
+		}
+		row, decoderOf(r).answer = answerRow(f, r.Type, jsonwire.Members(jsonwire.Member(r.S.Text(), "payload")), "")
+		return row
+	}
 	return f
 }()
 
@@ -199,12 +208,56 @@ func wordOf(typ string) string {
 	return word
 }
 
-// answerOf returns the answer that the type of a rejection tells besides the rejection, or "".
-func answerOf(typ string) string {
-	if _, word := endOfType(typ); endword.Of(word) != endword.Refused {
-		return word
+// answers reports whether a row is that of an answer to a request for approval.
+func answers(row *wire.Row) bool {
+	return row != nil && (row.Kind == agentevents.KindApprovalGranted || row.Kind == agentevents.KindApprovalRejected)
+}
+
+// answerRow returns the row of an answer to a request for approval, and the answer besides the
+// rejection, or "". A member of the payload that tells the answer wins over the type. The names of
+// members begin with prefix.
+func answerRow(f *wire.Format, typ string, members iter.Seq2[string, string], prefix string) (row *wire.Row, answer string) {
+	row = rowOf(f, typ)
+	if _, word := endOfType(typ); row.Kind == agentevents.KindApprovalRejected {
+		answer = word
 	}
-	return ""
+	for name, raw := range members {
+		name, is := strings.CutPrefix(name, prefix)
+		how := answerMembers[name]
+		if !is || how == nil {
+			continue
+		}
+		word := jsonwire.Text(raw)
+		if raw == "true" || raw == "false" {
+			word = how[btoi(raw == "true")]
+		}
+		switch {
+		case endword.Grants(word):
+			return f.CaseRow(ends["approval."].yes, ""), ""
+		case badEnds[endword.Of(word)]:
+			row, answer = f.CaseRow(ends["approval."].over, ""), word
+		}
+	}
+	if endword.Of(answer) == endword.Refused {
+		answer = ""
+	}
+	return row, answer
+}
+
+// answerMembers are the members of a payload that tell an answer, by a word or by false and true.
+var answerMembers = map[string]*[2]string{
+	"granted": yes, "approved": yes, "accepted": yes, "allowed": yes, "confirmed": yes,
+	"denied": no, "rejected": no, "declined": no, "refused": no,
+	"decision": yes, "answer": yes, "outcome": yes, "verdict": yes, "response": yes, "status": yes,
+}
+
+var yes, no = &[2]string{"denied", "granted"}, &[2]string{"granted", "denied"}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // facts are what the dialect knows of a row besides its members.

@@ -244,8 +244,11 @@ func (f keyForm) Missed(r *wire.Reader, at any) {
 // An agentIDForm is the agent of an event whose actor does not say it.
 type agentIDForm struct{ valueForm }
 
-func (agentIDForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, at any) ([]byte, bool) {
+func (agentIDForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	agent := *at.(*string)
+	if id := jsonwire.Text(w.Kept(m.Name)); id != "" && encoderOf(w).open.ofTwin(w.Ev, id) == agent {
+		return asRead(w, dst, m)
+	}
 	return jsonwire.AppendString(dst, agent), agent != "" && encoderOf(w).agentInPayload
 }
 

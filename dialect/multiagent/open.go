@@ -14,7 +14,11 @@ type openThings struct {
 	list    []openThing
 	spawned map[agentSpan]string // the spans of agents that have not ended, with the ids that their starts have
 	working map[agentSpan]string // the same the other way round: the span is the agent's id
+	twins   []openTwin           // of these agents, the oldest first
 }
+
+// An openTwin is an agent that is known by its span, because another one had its id when it started.
+type openTwin struct{ run, id, span string }
 
 type openThing struct {
 	what          question
@@ -72,12 +76,38 @@ func (o *openThings) note(ev *agentevents.Event, long bool) {
 		if agent != "" && span != "" {
 			o.working[agentSpan{run, agent}] = span
 		}
+		if id := p.Agent.V.AgentID; agent == "" && span != "" && id != "" && len(o.twins) < maxSpawned {
+			o.twins = append(o.twins, openTwin{run, strings.Clone(id), span})
+		}
 	case *agentevents.AgentEnded:
 		if o.working[agentSpan{ev.RunID, ev.AgentID}] == ev.SpanID || o.spawned[agentSpan{ev.RunID, ev.SpanID}] == "" && !o.hasSpan(ev) {
 			delete(o.working, agentSpan{ev.RunID, ev.AgentID}) // the end may not have the span of the start
 		}
 		delete(o.spawned, agentSpan{ev.RunID, ev.SpanID})
+		if len(o.twins) > 0 {
+			o.twins = slices.DeleteFunc(o.twins, func(t openTwin) bool {
+				return t.run == ev.RunID && (t.span == ev.AgentID || t.span == ev.SpanID && (ev.AgentID == "" || ev.AgentID == t.id))
+			})
+		}
 	}
+}
+
+// ofTwin returns the span by which the agent of an end is known, or "": the twin of the id in whose
+// span the end stands. An end that names no span of an agent is that of the oldest one, if the agent
+// that had the id first has ended.
+func (o *openThings) ofTwin(ev *agentevents.Event, id string) string {
+	if len(o.twins) == 0 || ev.Kind() != agentevents.KindAgentEnded || o.hasSpan(ev) {
+		return ""
+	}
+	_, around := o.spawned[agentSpan{ev.RunID, ev.ParentSpanID}]
+	around = around && ev.ParentSpanID != ""
+	_, first := o.working[agentSpan{ev.RunID, id}]
+	for _, t := range o.twins {
+		if t.run == ev.RunID && t.id == id && (around && t.span == ev.ParentSpanID || !around && !first) {
+			return t.span
+		}
+	}
+	return ""
 }
 
 // twin reports whether an agent that starts has the id of one that is at work in another span.

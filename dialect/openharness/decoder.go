@@ -1,6 +1,7 @@
 package openharness
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -44,6 +45,7 @@ type Decoder struct {
 	blocks blocks
 	order  order
 	nodes  wire.Shared
+	agents wire.Shared // the agents of executions: see nameAgent
 
 	aborted bool // the flow was
 }
@@ -61,15 +63,17 @@ func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Ev
 		if err := d.read(line, ev); err != nil {
 			return err
 		}
-		if id, block := d.blocks.line(ev.Payload, ev.NodeRunID); block != "" {
+		if id, block := d.blocks.line(ev.Payload, cmp.Or(ev.AgentID, ev.NodeRunID)); block != "" {
 			*id = block
 			d.r.Made("/payload/blockId", "the number of the block")
 		}
 		switch d.r.Type {
 		case "flow:start":
-			d.nodes = nil // another run
+			d.nodes, d.agents = nil, nil // another run
 		case "node:start":
 			d.nodes.Start(ev.NodeID, ev.NodeRunID)
+		case "agent:start":
+			startsIn(&d.agents, ev, jsonwire.Text(jsonwire.Member(string(d.r.Kept.Object()), agentMember)))
 		}
 		return d.r.Finish()
 	})
@@ -136,6 +140,9 @@ func (d *Decoder) read(line string, ev *agentevents.Event) error {
 	if shared {
 		r.Made("/nodeRunId", sharedRun)
 	}
+	if isAgent(r.Type) {
+		d.nameAgent(ev, string(r.Kept.Object()))
+	}
 	late := false
 	if d.aborted, late = afterAbort(d.aborted, r.Type); late {
 		ev.Marks |= agentevents.MarkLate
@@ -163,7 +170,45 @@ func (d *Decoder) read(line string, ev *agentevents.Event) error {
 	return nil
 }
 
+// The members of lines that tell several agents of an execution apart. The document has none.
 const (
+	agentMember  = "agentId"
+	parentMember = "parentAgentId"
+)
+
+// nameAgent gives the agent of a line an id if another one has started in its execution. kept are
+// the extra members of the line, of which two may name the agent and the one that it works for.
+func (d *Decoder) nameAgent(ev *agentevents.Event, kept string) {
+	name := jsonwire.Text(jsonwire.Member(kept, agentMember))
+	if name == "" {
+		return
+	}
+	run := ev.NodeRunID
+	p, starts := ev.Payload.(*agentevents.AgentStarted)
+	if id := d.agents.ID(name, run, starts); id != run {
+		ev.AgentID = id
+		d.r.Made("/agentId", beside)
+	}
+	if !starts {
+		return
+	}
+	p.Name = name
+	d.r.Made("/payload/name", beside)
+	if parent := jsonwire.Text(jsonwire.Member(kept, parentMember)); parent != "" && ev.ParentAgentID == "" {
+		if id := d.agents.ID(parent, run, false); id != run || d.agents[run] == parent {
+			ev.ParentAgentID = id
+			d.r.Made("/parentAgentId", beside)
+		}
+	}
+}
+
+// startsIn notes the start of an agent of that name, which may be empty, in an execution.
+func startsIn(agents *wire.Shared, ev *agentevents.Event, name string) {
+	agents.Start(cmp.Or(name, nobody), cmp.Or(ev.AgentID, ev.NodeRunID))
+}
+
+const (
+	beside  = "from an extra member"
 	success = "agent:complete means success"
 	refused = "a runtime refuses a command that it cannot route"
 	aborted = "flow:aborted"

@@ -7,7 +7,9 @@
 // The runId of a line is one execution of one node. It becomes the NodeRunID of the
 // event's scope, and identifies the agent of events without agentId. In the place of one
 // that is missing stands the node, as in the document's own listings, and the run for an
-// agent without a node. A runId with which several nodes start is the execution of the first of
+// agent without a node. Of several agents with agentIds of their own that start in one execution, the
+// first is the execution, and the id of another one is the runId, a slash and its agentId. The document has
+// neither agentId nor parentAgentId, so they stay extra members. A runId with which several nodes start is the execution of the first of
 // these alone: that of another one is the runId, a slash and the node, and its lines are
 // written with the runId again. No line names its run; see [Options]. Timestamps are milliseconds
 // since the epoch, and may have fractions. The time of a line without one that can be read

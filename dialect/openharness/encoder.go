@@ -39,6 +39,7 @@ type Encoder struct {
 	open                     // runs and agents
 	order   order            // the executions that readers see
 	nodes   wire.Shared      // the nodes of these, as readers see them
+	agents  wire.Shared      // their agents, too
 	made    wire.Writer      // of lines that are made up
 
 	running map[string]string // by execution: the agent that has started and not ended
@@ -116,10 +117,13 @@ func (e *Encoder) write(dst []byte, ev agentevents.Event) ([]byte, error) {
 	}
 	e.open.line(&ev, e.agentOf(&ev), e.execution(&ev))
 	e.place(&ev, typ, e.agentOf(&ev))
-	if starts {
-		e.nodes = nil
-	} else if typ == "node:start" {
+	switch {
+	case starts:
+		e.nodes, e.agents = nil, nil
+	case typ == "node:start":
 		e.nodes.Start(e.nodeOf(&ev), e.execution(&ev))
+	case typ == "agent:start":
+		startsIn(&e.agents, &ev, named(&ev))
 	}
 	return dst, nil
 }
@@ -142,7 +146,7 @@ func (e *Encoder) runs(run string) bool {
 // place notes where the line of an event leaves its execution, and the agent that has started
 // there if it does.
 func (e *Encoder) place(ev *agentevents.Event, typ, agent string) {
-	run := e.execution(ev)
+	run := e.work(ev)
 	e.order.line(typ, run)
 	switch ev.Payload.(type) {
 	case *agentevents.RunStarted:
@@ -182,7 +186,7 @@ func (e *Encoder) ready(ev *agentevents.Event, typ string) (before []string) {
 	if format.Row(ev.Kind()) == nil || e.aborted && before == nil {
 		return before
 	}
-	run, late := e.execution(ev), ev.Marks.Has(agentevents.MarkLate)
+	run, late := e.work(ev), ev.Marks.Has(agentevents.MarkLate)
 	ended, over := e.over[run]
 	switch seen.fault(typ, run, late) {
 	case behindNode:
@@ -277,7 +281,7 @@ func (e *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 		(*Encoder)(e).join(w, p)
 	case *agentevents.AgentStarted:
 		enc := (*Encoder)(e)
-		if run := enc.execution(w.Ev); !p.Resumed && !w.Whole && enc.runs(run) && e.running[run] != enc.agentOf(w.Ev) {
+		if run := enc.work(w.Ev); !p.Resumed && !w.Whole && enc.runs(run) && e.running[run] != enc.agentOf(w.Ev) {
 			ev, again := *w.Ev, *p
 			again.Resumed, ev.Payload = true, &again
 			w.Say(&ev)
@@ -307,7 +311,7 @@ func other(w *wire.Writer, dst []byte, p *agentevents.Unknown) ([]byte, error) {
 	raw, _ := jsonwire.Compact(string(cmp.Or(p.Raw, "{}")))
 	var back agentevents.Event
 	d, e := NewDecoder(Options{RunID: w.Ev.RunID}), encoderOf(w)
-	d.nodes = e.nodes
+	d.nodes, d.agents = e.nodes, e.agents
 	if d.read(string(dst[mark:]), &back) != nil || back.NodeID != w.Ev.NodeID || back.NodeID != "" && back.NodeRunID != w.Ev.NodeRunID && back.NodeRunID != e.execution(w.Ev) {
 		return dst, dialect.ErrNoCounterpart
 	}
@@ -319,7 +323,7 @@ func other(w *wire.Writer, dst []byte, p *agentevents.Unknown) ([]byte, error) {
 
 func (e *document) Reread(w *wire.Writer, line string) error {
 	e.check.o.RunID, e.check.run, e.check.aborted = w.Ev.RunID, w.Ev.RunID, false // Append knows what an abort marks
-	e.check.nodes = e.nodes
+	e.check.nodes, e.check.agents = e.nodes, e.agents
 	e.check.r.Continue(w)
 	if err := e.check.read(line, &w.Read); err != nil {
 		return err
@@ -367,6 +371,21 @@ func (e *Encoder) runID(ev *agentevents.Event) string {
 func (e *Encoder) execution(ev *agentevents.Event) string {
 	_, starts := ev.Payload.(*agentevents.NodeStarted)
 	return e.nodes.ID(e.nodeOf(ev), e.runID(ev), starts)
+}
+
+// work returns the execution in which readers see the agent of an event at work: its own, if an extra
+// member tells it from the one that has started there.
+func (e *Encoder) work(ev *agentevents.Event) string {
+	run := e.execution(ev)
+	if ev.AgentID == "" || !isAgent(typeOf(ev)) {
+		return run
+	}
+	return e.agents.ID(named(ev), run, ev.Kind() == agentevents.KindAgentStarted)
+}
+
+// named returns the name of the agent that an extra member of the line tells, or "".
+func named(ev *agentevents.Event) string {
+	return jsonwire.Text(string(dialect.Unknown(ev, Name, agentMember)))
 }
 
 // nodeOf returns the node that the line of an event names.

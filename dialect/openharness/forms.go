@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
 	"github.com/agentevents/agentevents/internal/endword"
 	"github.com/agentevents/agentevents/internal/jsonwire"
@@ -163,7 +164,7 @@ type parentForm struct{ wire.Value }
 
 func (f parentForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	e, id := encoderOf(w), *at.(*string)
-	if id == "" {
+	if id == "" || dialect.Unknown(w.Ev, Name, parentMember) != "" {
 		return dst, false
 	}
 	if start := e.started[agent{w.Ev.RunID, e.names.Named(w.Ev.RunID, id)}]; start != nil && start.run != id {

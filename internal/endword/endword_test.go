@@ -9,11 +9,11 @@ import (
 
 func TestOf(t *testing.T) {
 	for list, want := range map[string]Meaning{
-		"success ok succeeded done completed complete SUCCESS Ok converged pass accepted granted": Succeeded,
-		"partial Partially escaped incomplete":                                                    Partial,
-		"skipped":                                                                                 Skipped,
+		"success ok succeeded done completed complete SUCCESS Ok converged pass accepted granted yes allowed": Succeeded,
+		"partial Partially escaped incomplete": Partial,
+		"skipped":                              Skipped,
 		"failed Failed failure error timeout timed_out timed-out timedOut TIMEDOUT crashed deadline_exceeded max_turns maxTurns MAX_STEPS error_max_turns exhausted": Failed,
-		"denied rejected refused forbidden rate_limited refuted blocked BLOCKED":                                                                                     Refused,
+		"denied rejected refused forbidden rate_limited refuted blocked BLOCKED no":                                                                                  Refused,
 		"cancelled canceled Cancelled aborted interrupted killed":                                                                                                    Cancelled,
 		"weird running pending paused progress start completed! 7 née":                                                                                               Unknown,
 	} {

@@ -623,6 +623,9 @@ func (m *Mapper) toolReturned(ev *agentevents.Event, p *agentevents.ToolReturned
 		}
 	case s == nil && m.unbegun(key{"tool", m.who(ev), p.CallID}):
 		s = m.orphan(m.toolCalled(ev, ev.Time.Add(-took), &agentevents.ToolCalled{CallID: p.CallID, ToolID: p.ToolID, Arguments: p.Arguments, ArgumentsSummary: p.ArgumentsSummary}), took)
+		if k := returned(ev, s.key); ev.SpanID != "" && m.orphans[s.key] == s {
+			m.orphans[k] = s
+		}
 	case s == nil:
 		return m.late(ev)
 	}
@@ -965,6 +968,36 @@ func attributed(ev *agentevents.Event) *agentevents.Event {
 	}
 	as := *ev
 	return &as
+}
+
+// notCompleted ends the phase or the workflow that an event of an unknown kind tells to be over, such as
+// workflow.phase.failed, as a fold does.
+func (m *Mapper) notCompleted(ev *agentevents.Event, p *agentevents.Unknown) {
+	domain, by, how := endword.OfType(string(p.Type))
+	if how == endword.Unknown || !strings.HasPrefix(domain, "workflow.") {
+		return
+	}
+	said := map[string]string{}
+	for name, raw := range members(p.Raw) {
+		said[name] = unquoted(agentevents.JSON(raw))
+	}
+	as := *ev
+	as.WorkflowID, as.Phase = cmp.Or(ev.WorkflowID, said["workflowId"]), cmp.Or(ev.Phase, said["phase"])
+	k := workflowKey(&as)
+	if domain == "workflow.phase." {
+		k = phaseKey(&as)
+	}
+	s := m.open[k]
+	if s == nil {
+		return
+	}
+	if badWords[how] {
+		m.fail(s, word(by), cmp.Or(said["reason"], said["message"]))
+	}
+	if k.kind == "workflow" {
+		m.flows++
+	}
+	m.end(s, ev)
 }
 
 // notAccepted ends the handoff that an event of an unknown kind tells to be over, such as

@@ -419,6 +419,7 @@ func (m *Mapper) feed(ev *agentevents.Event) *Span {
 	case *agentevents.Unknown:
 		s := m.point(ev)
 		m.notAccepted(ev, p)
+		m.notCompleted(ev, p)
 		return s
 	case *agentevents.AgentHandoff:
 		m.handoff(ev, p.To)
@@ -886,15 +887,22 @@ func (m *Mapper) orphan(s *Span, took time.Duration) *Span {
 // flushed is the span of a start that comes after its end, or nil.
 func (m *Mapper) flushed(ev *agentevents.Event, k key) *Span {
 	s := m.orphans[k]
+	if s == nil && k.kind == "tool" && ev.SpanID != "" { // another agent may have returned the call
+		s = m.orphans[returned(ev, k)]
+	}
 	if s == nil {
 		return nil
 	}
-	delete(m.orphans, k)
+	delete(m.orphans, s.key)
+	delete(m.orphans, returned(ev, k))
 	if !s.ended || ev.Time.After(s.End) {
 		return nil
 	}
 	return s
 }
+
+// returned is the key of a call by the span of its return.
+func returned(ev *agentevents.Event, k key) key { return key{"return", ev.SpanID, k.id} }
 
 // under reports whether a span is below another one, or is the same.
 func (s *Span) under(of *Span) bool {

@@ -215,8 +215,7 @@ func newDocument(p Profile) *document {
 			need("timestamp", "/timestamp", wire.AnyTime(timeForm{}, time.Millisecond)), need("sequence", "/sequence", sequenceForm{}), schemaVersion,
 			may("engineVersion", "", versionForm{engine: true}), may("causationId", "/causationId", id(EventID).says(cause)),
 		},
-		Measured: true,
-		Lack:     lack, Pick: pick, Keep: keep, Place: place, Elsewhere: elsewhere,
+		Lack: lack, Pick: pick, Keep: keep, Place: place, Elsewhere: elsewhere,
 	}
 	table := rows(p)
 	for i := range table {

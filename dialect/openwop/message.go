@@ -194,7 +194,7 @@ var reducerForm = apart{func(d *Decoder) *string { return &d.reducer }, func(w *
 
 // writtenAt is the time of the message, mostly that of the event.
 var writtenAt = apart{func(d *Decoder) *string { return &d.writtenAt }, func(w *wire.Writer, dst []byte) []byte {
-	return jsonwire.AppendTime(dst, w.EventTime())
+	return jsonwire.AppendTime(dst, w.Time())
 }}
 
 // MessageID returns the id of a message (section G). It is the same in every

@@ -203,55 +203,6 @@ func TestLossesOfManyPlaces(t *testing.T) {
 	}
 }
 
-func TestLossesThatWait(t *testing.T) {
-	var l Losses
-	var p Pending
-	ev := agentevents.Event{RunID: "r", Payload: &agentevents.RunPaused{}}
-	for i := range 4 {
-		verbatim := i == 3
-		p.Reset()
-		p.Drop("/payload/reason", true)
-		p.Drop("/payload/other", false)
-		p.Add(Altered, "/timestamp", "cut")
-		p.Add(Made, "/x", "")
-		require.Equal(t, 3, p.Len())
-		p.Cut(2)
-		p.Every(Dropped, "/id", "")
-		p.Every(Made, "/step", "0")
-		p.Count(&l, &ev, verbatim)
-	}
-	counts := map[string]int{}
-	for _, loss := range l.List() {
-		counts[string(loss.Kind)+" "+loss.What.String()+" "+loss.Pointer] = loss.Count
-	}
-	kind := string(agentevents.KindRunPaused)
-	require.Equal(t, map[string]int{
-		" dropped /id": 4, " made up /step": 3,
-		kind + " dropped /payload/reason": 4, kind + " altered /timestamp": 3,
-	}, counts)
-}
-
-func TestPendingWithout(t *testing.T) {
-	for _, size := range []int{3, 10 * fewLosses} {
-		var p, q Pending
-		for i := range size {
-			if i%3 != 1 {
-				p.Add(Dropped, strconv.Itoa(i), "")
-			}
-			if i%3 != 2 {
-				q.Add(Dropped, strconv.Itoa(size-1-i), "")
-			}
-		}
-		mine, others := slices.Clone(p.list), slices.Clone(q.list)
-		p.Without(&q)
-		require.Equal(t, slices.DeleteFunc(mine, func(l pendingLoss) bool { return slices.Contains(others, l) }), p.list)
-		require.NotEmpty(t, p.list)
-		require.Equal(t, others, q.list)
-		q.Without(&q)
-		require.Empty(t, q.list)
-	}
-}
-
 func TestUnknowns(t *testing.T) {
 	var u Unknowns
 	ev := agentevents.Event{Payload: &agentevents.RunPaused{}}

@@ -139,9 +139,8 @@ func (c Change) String() string {
 // Losses collects losses and counts equal ones together. The zero Losses is
 // empty.
 type Losses struct {
-	every  kindLosses // losses counted over all kinds
-	kinds  map[agentevents.Kind]*kindLosses
-	recent [64]*kindLosses // of kinds, by their hash
+	every kindLosses // losses counted over all kinds
+	kinds map[agentevents.Kind]*kindLosses
 }
 
 // kindLosses are the losses of one kind of event.
@@ -149,8 +148,6 @@ type kindLosses struct {
 	kind  agentevents.Kind
 	list  []Loss
 	index map[lossKey]int // into list
-	last  int             // behind the latest one of the event
-	after []int           // what came after each the last time; the first one is that of an event
 }
 
 type lossKey struct {
@@ -159,10 +156,6 @@ type lossKey struct {
 }
 
 func (l *Losses) of(kind agentevents.Kind) *kindLosses {
-	recent := &l.recent[jsonwire.Hash(string(kind))%uint64(len(l.recent))]
-	if k := *recent; k != nil && k.kind == kind { // as mostly
-		return k
-	}
 	k := l.kinds[kind]
 	if k == nil {
 		if l.kinds == nil {
@@ -171,171 +164,32 @@ func (l *Losses) of(kind agentevents.Kind) *kindLosses {
 		k = &kindLosses{kind: agentevents.Kind(strings.Clone(string(kind)))} // the clone does not keep the line alive
 		l.kinds[k.kind] = k
 	}
-	*recent = k
 	return k
 }
 
 // add counts a loss, of which ev is the first event if it is new.
 func (k *kindLosses) add(ev *agentevents.Event, what Change, pointer, detail string) {
-	i := len(k.list)
-	if i > 0 {
-		i = k.after[k.last] // events mostly have the same losses in the same order
-	}
-	if i == len(k.list) || !k.list[i].is(what, pointer, detail) {
-		i = k.find(ev, what, pointer, detail)
-		k.after[k.last] = i
-	}
-	k.list[i].Count++
-	k.last = i + 1
-}
-
-// find returns the index of a loss.
-func (k *kindLosses) find(ev *agentevents.Event, what Change, pointer, detail string) int {
-	if len(k.list) <= 8 { // quicker than a map
-		for i := range k.list {
-			if k.list[i].is(what, pointer, detail) {
-				return i
-			}
+	for i := range min(len(k.list), 8) { // quicker than a map
+		if l := &k.list[i]; l.What == what && l.Pointer == pointer && l.Detail == detail {
+			l.Count++
+			return
 		}
 	}
 	key := lossKey{what, pointer, detail}
 	i, ok := k.index[key]
 	if !ok {
 		if i = len(k.list); i == 0 {
-			k.index, k.after = map[lossKey]int{}, []int{0}
+			k.index = map[lossKey]int{}
 		}
 		k.index[key] = i
 		k.list = append(k.list, Loss{Kind: k.kind, Pointer: pointer, What: what, Detail: detail, RunID: strings.Clone(ev.RunID), Sequence: ev.Sequence})
-		k.after = append(k.after, 0)
 	}
-	return i
-}
-
-func (l *Loss) is(what Change, pointer, detail string) bool {
-	return l.What == what && l.Pointer == pointer && l.Detail == detail
+	k.list[i].Count++
 }
 
 // Add counts one loss of ev.
 func (l *Losses) Add(ev *agentevents.Event, what Change, pointer, detail string) {
 	l.of(ev.Kind()).add(ev, what, pointer, detail)
-}
-
-// Pending holds the losses of one event until its line is written: the event may
-// still be refused, or its original line may be written. The zero Pending is
-// empty.
-type Pending struct{ list []pendingLoss }
-
-type pendingLoss struct {
-	what            Change
-	every           bool // count it over all kinds
-	pointer, detail string
-}
-
-// Reset empties p.
-func (p *Pending) Reset() { p.list = p.list[:0] }
-
-// Len returns the number of losses.
-func (p *Pending) Len() int { return len(p.list) }
-
-// Cut keeps only the first n losses.
-func (p *Pending) Cut(n int) { p.list = p.list[:n] }
-
-// From returns the losses from n on. They are valid until p gets others.
-func (p *Pending) From(n int) Pending { return Pending{p.list[n:]} }
-
-// SameMade reports whether the losses from n to m and the losses from m on have
-// the same altered and made-up facts. Two events may have equal lines although
-// only one of them says a fact: for the other event the encoder made it up.
-func (p *Pending) SameMade(n, m int) bool {
-	a, b := p.list[n:m], p.list[m:]
-	for {
-		a, b = undropped(a), undropped(b)
-		if len(a) == 0 || len(b) == 0 {
-			return len(a) == len(b)
-		}
-		if a[0] != b[0] {
-			return false
-		}
-		a, b = a[1:], b[1:]
-	}
-}
-
-// undropped returns list without the dropped facts at its start.
-func undropped(list []pendingLoss) []pendingLoss {
-	for len(list) > 0 && list[0].what == Dropped {
-		list = list[1:]
-	}
-	return list
-}
-
-// Add adds a loss.
-func (p *Pending) Add(what Change, pointer, detail string) { p.add(what, false, pointer, detail) }
-
-func (p *Pending) add(what Change, every bool, pointer, detail string) {
-	// The fields are set in place: a composite literal is built on the stack and
-	// copied, and the copy waits for the stores.
-	n := len(p.list)
-	p.list = slices.Grow(p.list, 1)[:n+1]
-	l := &p.list[n]
-	l.what, l.every, l.pointer, l.detail = what, every, pointer, detail
-}
-
-// Every adds a loss that is counted over all kinds: see [Losses.Every].
-func (p *Pending) Every(what Change, pointer, detail string) {
-	p.add(what, true, pointer, detail)
-}
-
-// Drop adds a dropped member if present is set.
-func (p *Pending) Drop(pointer string, present bool) {
-	if present {
-		p.Add(Dropped, pointer, "")
-	}
-}
-
-const fewLosses = 32
-
-// Without removes the losses that q has too. Give it the losses that the event
-// read from the line would have: what is left is lost to a reader of the line.
-func (p *Pending) Without(q *Pending) {
-	next := 0 // index into q.list: both lists mostly have the same order
-	var all map[pendingLoss]bool
-	p.list = slices.DeleteFunc(p.list, func(l pendingLoss) bool {
-		if next < len(q.list) && q.list[next] == l {
-			next++
-			return true
-		}
-		if len(q.list) <= fewLosses {
-			return slices.Contains(q.list, l)
-		}
-		if all == nil {
-			all = make(map[pendingLoss]bool, len(q.list))
-			for _, l := range q.list {
-				all[l] = true
-			}
-		}
-		return all[l]
-	})
-}
-
-// Count adds the losses of ev to l. With verbatim it counts only dropped facts:
-// the original line is written, so nothing is altered or made up.
-func (p *Pending) Count(l *Losses, ev *agentevents.Event, verbatim bool) {
-	if len(p.list) == 0 {
-		return
-	}
-	of := l.of(ev.Kind())
-	of.last = 0
-	for i := range p.list {
-		loss := &p.list[i]
-		if verbatim && loss.what != Dropped {
-			continue
-		}
-		if loss.every {
-			l.Every(ev, loss.what, loss.pointer, loss.detail)
-			continue
-		}
-		of.add(ev, loss.what, loss.pointer, loss.detail)
-	}
 }
 
 // Every counts a loss over all kinds, such as an id where the document has none:

@@ -299,6 +299,9 @@ func (m *Measure) compare(back *agentevents.Event, lines []byte) {
 	was, err := m.ev.AppendJSON(m.lines[0][:0])
 	is, backErr := back.AppendJSON(m.lines[1][:0])
 	m.lines = [2][]byte{small(was), small(is)}
+	for _, at := range Damaged(m.ev, lines) {
+		m.losses.Add(m.ev, Altered, at, DamagedText)
+	}
 	if err != nil || backErr != nil {
 		m.whole(Altered, "it has no native line")
 		return
@@ -319,9 +322,6 @@ func (m *Measure) compare(back *agentevents.Event, lines []byte) {
 		}
 		return nil
 	})
-	for _, at := range Damaged(m.ev, lines) {
-		m.losses.Add(m.ev, Altered, at, DamagedText)
-	}
 }
 
 // small returns a buffer for the next line, or none if it is large.

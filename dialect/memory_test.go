@@ -63,6 +63,7 @@ func TestEncodersKeepNoLongEvent(t *testing.T) {
 					_, err := enc.Append(nil, ev)
 					require.True(t, err == nil || errors.Is(err, dialect.ErrNoCounterpart), err)
 				}
+				_, _ = f.suite.Encoder().Append(nil, long()) // the tables of a document are made once
 				was := heap()
 				_, _ = enc.Append(nil, long())
 				if f.name+" "+name == "openharness text" {

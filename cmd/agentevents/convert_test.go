@@ -175,8 +175,8 @@ func TestStrictAndVerifyAgree(t *testing.T) {
 	add("../../capture/claude/testdata/sessions/*.jsonl", "import", "claude")
 	read := 0
 	for name, log := range logs {
-		// The predicted lists of OpenWOP miss some differences.
-		for _, format := range []string{"native", "kahn", "multiagent", "kaos", "kaos:sse", "openharness", "agui", "agui:sse"} {
+		for _, w := range wires() {
+			format := w.name
 			verify := exec(log, "convert", "--to", format, "--verify", "-")
 			require.NotContains(t, verify.err, "verify: ", name)
 			if verify.code == exitUsage || strings.Contains(verify.err, "stdin:") {

@@ -89,7 +89,9 @@ func openwopDecoder(p openwop.Profile) func(reading) agentevents.Decoder {
 }
 
 func openwopEncoder(p openwop.Profile) func(writing) dialect.Encoder {
-	return func(writing) dialect.Encoder { return openwop.NewEncoder(openwop.EncoderOptions{Profile: p}) }
+	return func(o writing) dialect.Encoder {
+		return openwop.NewEncoder(openwop.EncoderOptions{Profile: p, Fast: o.fast})
+	}
 }
 
 func wireNames() []string {

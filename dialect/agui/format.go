@@ -180,7 +180,6 @@ var format = func() *wire.Format {
 	return wire.New(wire.Format{
 		Name:       Name,
 		Required:   RuleRequired,
-		Measured:   true,
 		Remarks:    []string{remarkStart, remarkTime, remarkRun},
 		OtherExtra: true,
 		Case:       caseOf,

@@ -49,7 +49,6 @@ var format = func() *wire.Format {
 		Name:     Name,
 		Required: RuleRequired,
 		Type:     RuleType,
-		Measured: true,
 		Own:      func(typ string) bool { return strings.Trim(typ, "abcdefghijklmnopqrstuvwxyz_") == "" },
 		Head:     []wire.Member{need("ts", "/timestamp", wire.AnyTime(timeForm{}, time.Second)), need("run_id", "/runId", text), need("event", "", wire.Type)},
 		Rows: []wire.Row{

@@ -221,11 +221,11 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	switch p := w.Ev.Payload.(type) {
 	case *agentevents.TextCompleted:
 		if p.Text != "" {
-			w.SayAs(&agentevents.TextDelta{BlockID: p.BlockID, Delta: p.Text}, "")
+			w.SayAs(&agentevents.TextDelta{BlockID: p.BlockID, Delta: p.Text})
 		}
 	case *agentevents.AgentReasoned:
 		if p.Reasoning != "" {
-			w.SayAs(&agentevents.AgentReasoningDelta{BlockID: p.BlockID, Delta: p.Reasoning, Verbosity: p.Verbosity, TokenCount: p.TokenCount}, "")
+			w.SayAs(&agentevents.AgentReasoningDelta{BlockID: p.BlockID, Delta: p.Reasoning, Verbosity: p.Verbosity, TokenCount: p.TokenCount})
 		}
 	case *agentevents.HandoffAccepted:
 		if of := e.handoff(w.Ev.RunID, p); !w.Whole && of != (pair{p.From.AgentID, p.To.AgentID}) {
@@ -235,7 +235,7 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 		}
 	case *agentevents.NodeFailed:
 		if e.ofNode && w.Ev.NodeRunID != "" && e.account(w.Ev.RunID, w.Ev.AgentID).open {
-			w.SayAs(&agentevents.AgentEnded{Error: agentevents.Some(p.Error)}, "")
+			w.SayAs(&agentevents.AgentEnded{Error: agentevents.Some(p.Error)})
 		}
 	}
 	row := format.Row(w.Ev.Kind())

@@ -101,7 +101,7 @@ var format = func() *wire.Format {
 		Own: func(typ string) bool {
 			return strings.Trim(typ, "abcdefghijklmnopqrstuvwxyz_") == "" && !slices.Contains(others, typ)
 		},
-		Lax: true, OtherExtra: true, Nulls: true, Measured: true,
+		Lax: true, OtherExtra: true, Nulls: true,
 		// Of a line of another type, members are the payload's.
 		Place:   func(w *wire.Writer, m *wire.Member, _, _, _ string) bool { return m == nil && w.Row() != nil },
 		Remarks: []string{monotonic, afterType},

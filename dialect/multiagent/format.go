@@ -83,7 +83,6 @@ var format = func() *wire.Format {
 		Body:     "payload",
 		Required: RuleEnvelope,
 		Loose:    true,
-		Measured: true,
 		Head: []wire.Member{
 			need("id").Or(madeID), need("traceId").Or(madeTrace), need("spanId").Or(madeSpan), scope("parentSpanId").Or(madeAbove),
 			need("sessionId").Or(madeSession), wire.Need("runId", "/runId", runForm{wire.Check(RuleEnvelope, wire.Full{}, notEmpty)}), scope("taskId"),

@@ -19,9 +19,6 @@ import (
 // A valueForm is a value. One that the field cannot tell from an absent one is kept.
 type valueForm struct{ exactForm }
 
-// Sparse makes the form a [wire.Sparse].
-func (valueForm) Sparse() {}
-
 // An exactForm is a value. One that the field has not, but a similar one, is kept.
 type exactForm struct{ wire.EmptyKept }
 

@@ -125,9 +125,8 @@ var format = func() *wire.Format {
 			domain, _, ok := strings.Cut(typ, ":")
 			return ok && slices.Contains(domains, domain) && typ != "agent:paused" && typ != "agent:aborted"
 		},
-		Measured: true,
-		Case:     caseOf,
-		Head:     []wire.Member{need("type", "", wire.Type)},
+		Case: caseOf,
+		Head: []wire.Member{need("type", "", wire.Type)},
 		Rows: []wire.Row{
 			node("agent:start", agentevents.KindAgentStarted,
 				need("sessionId", "providerSessionId", session).Or(executionAsSession), may("model", "model"), need("prompt", "prompt", promptForm{}).Or(taskAsPrompt), may("lifecycle", "lifecycle"), wire.Resumed(), parent),

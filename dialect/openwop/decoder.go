@@ -93,9 +93,7 @@ func (d *Decoder) Locate(kind agentevents.Kind, native string) string {
 
 func (d *Decoder) read(line string, ev *agentevents.Event) error {
 	r := &d.r
-	d.row, d.foreign, d.moves, d.node, d.question, d.version, d.reducer, d.writtenAt, d.odd = nil, false, false, "", "", "", "", "", nil
-	d.details.Reset()
-	d.spelled, d.absent = d.spelled[:0], d.absent[:0]
+	d.reset()
 	if err := r.Read(line, ev); err != nil {
 		return err
 	}
@@ -122,6 +120,13 @@ func (d *Decoder) read(line string, ev *agentevents.Event) error {
 	d.remark(keptSpelled, d.spelled)
 	d.remark(keptAbsent, d.absent)
 	return r.Finish()
+}
+
+// reset forgets the line that was read.
+func (d *Decoder) reset() {
+	d.row, d.foreign, d.moves, d.node, d.question, d.version, d.reducer, d.writtenAt, d.odd = nil, false, false, "", "", "", "", "", nil
+	d.details.Reset()
+	d.spelled, d.absent = d.spelled[:0], d.absent[:0]
 }
 
 func (d *Decoder) remark(name string, pointers []string) {

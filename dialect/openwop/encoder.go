@@ -16,6 +16,8 @@ import (
 type EncoderOptions struct {
 	// Profile is the form to write.
 	Profile Profile
+	// Fast leaves the losses out: Losses returns nil. The lines are the same.
+	Fast bool
 }
 
 // An Encoder writes events as run event documents. It implements
@@ -31,15 +33,17 @@ type EncoderOptions struct {
 // list and an orchestrator's decision of another form. Under RFC0002 it still
 // copies the line that such an event was read from.
 type Encoder struct {
-	p      Profile
-	doc    *document
-	w      wire.Writer
-	calls  map[subject]opened // open calls
-	runs   map[string]*lined
-	deltas map[subject]index // by block
-	open   interrupts
-	shift  map[string]uint64 // by run: the number of lines added by events that became two
-	names  dialect.Names     // of agents without an id
+	p       Profile
+	doc     *document
+	w       wire.Writer
+	calls   map[subject]opened // open calls
+	runs    map[string]*lined
+	deltas  map[subject]index // by block
+	open    interrupts
+	measure *dialect.Measure  // nil: the losses are not asked for
+	reads   *Decoder          // reads the lines for it
+	shift   map[string]uint64 // by run: the number of lines added by events that became two
+	names   dialect.Names     // of agents without an id
 
 	// The line that is written.
 	k        remarks
@@ -51,7 +55,6 @@ type Encoder struct {
 	payload  agentevents.Payload              // as it is written
 	msg      agentevents.ConversationMessage  // with normalised ids, if they differ
 	returned bool                             // it is the second one of a call that is one event
-	first    dialect.Pending                  // the losses of the first one
 }
 
 var _ dialect.Encoder = (*Encoder)(nil)
@@ -123,10 +126,15 @@ func limited[T any](list []T, v T) []T {
 // NewEncoder returns an encoder.
 func NewEncoder(o EncoderOptions) *Encoder {
 	doc := documentOf(o.Profile)
-	return &Encoder{
+	e := &Encoder{
 		p: doc.p, doc: doc, w: wire.Writer{F: doc.Format},
 		calls: map[subject]opened{}, runs: map[string]*lined{}, deltas: map[subject]index{}, shift: map[string]uint64{},
 	}
+	if !o.Fast {
+		e.reads = NewDecoder(Options{Profile: o.Profile})
+		e.measure = dialect.NewMeasure(Name, e.reads, words)
+	}
+	return e
 }
 
 func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*lines)) }
@@ -144,17 +152,21 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if ev.Kind() == agentevents.KindAgentStarted {
 		e.restart(&ev)
 	}
-	dst, verbatim, err := e.w.Append(dst, &ev, (*lines)(e))
+	mark := len(dst)
+	dst, err := e.append(dst, ev)
+	e.measure.Wrote(&ev, dst[mark:], err)
+	return dst, err
+}
+
+// append appends the line of an event, or two, and remembers it.
+func (e *Encoder) append(dst []byte, ev agentevents.Event) ([]byte, error) {
+	dst, _, err := e.w.Append(dst, &ev, (*lines)(e))
 	if err != nil {
 		return dst, err
 	}
 	e.eventID, e.nodeID = e.own.eventID, e.own.nodeID
-	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok {
-		if isSplit(p) {
-			e.countSplit(&ev, p)
-		} else if p.Error.OK && p.Result != "" && !(verbatim && e.w.Read.Payload.(*agentevents.ToolReturned).Result == p.Result) {
-			e.w.Losses.Add(&ev, dialect.Dropped, "/payload/result", "")
-		}
+	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok && isSplit(p) {
+		e.shift[ev.RunID]++
 	}
 	e.note(&ev)
 	return dst, nil
@@ -163,6 +175,10 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 // release lets go of the event that was written.
 func (e *Encoder) release() {
 	e.w.Release()
+	if e.reads != nil {
+		e.reads.r.Release()
+		e.reads.reset()
+	}
 	e.payload = nil
 	if e.body = ""; e.msg.Content != "" {
 		e.msg = agentevents.ConversationMessage{}
@@ -172,9 +188,8 @@ func (e *Encoder) release() {
 // End appends nothing: no event waits for others.
 func (e *Encoder) End(dst []byte) ([]byte, error) { return dst, nil }
 
-// Losses returns what the lines so far do not say of the events, and what they
-// say beyond them.
-func (e *Encoder) Losses() []dialect.Loss { return e.w.Losses.List() }
+// Losses returns the losses so far: the encoder reads each line back, see [dialect.Measure].
+func (e *Encoder) Losses() []dialect.Loss { return e.measure.Losses() }
 
 // note remembers what later lines need to know of ev.
 func (e *Encoder) note(ev *agentevents.Event) {
@@ -238,7 +253,6 @@ func (l *lines) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	e.returned = false
 	if p, ok := w.Ev.Payload.(*agentevents.ToolReturned); ok && p.OneEvent {
 		if _, open := e.calls[e.callOf(w.Ev, p.CallID)]; open && !w.Whole {
-			w.Lose(dialect.Altered, "/payload/callId", "another call of that id is open")
 			ev, whole := *w.Ev, *p
 			p = &whole
 			p.CallID, ev.Payload = dialect.DerivedID(ev.RunID+"\x00"+ev.ID, int(ev.Sequence), 1), p
@@ -298,7 +312,7 @@ func (e *Encoder) line(w *wire.Writer, dst []byte) ([]byte, error) {
 		}
 	} else {
 		e.row = at.More.(*row)
-		typ = e.typeOf(w, at)
+		typ = e.typeOf(at)
 	}
 	if e.eventID = ev.ID; e.eventID == "" {
 		e.eventID = dialect.DerivedID(ev.RunID+"\x00"+typ, int(ev.Sequence), 2)
@@ -317,84 +331,14 @@ func (e *Encoder) line(w *wire.Writer, dst []byte) ([]byte, error) {
 	if !w.Whole {
 		e.payload, e.own.eventID, e.own.nodeID = w.Ev.Payload, e.eventID, e.nodeID
 	}
-	mark := len(dst)
-	dst = w.LineAs(dst, at, typ, e.body)
-	e.unlack(w, string(dst[mark:]), typ)
-	e.unpair(w, string(dst[mark:]), typ)
-	return dst, nil
-}
-
-// unpair lists the changes of an event whose line readers take for one about another question.
-func (e *Encoder) unpair(w *wire.Writer, line, typ string) {
-	id, pointer := interruptOf(w.Ev.Payload)
-	if id == nil {
-		return
-	}
-	s, is := saidBy(typ, w.Ev.RunID, e.nodeID, jsonwire.Member(line, "payload"))
-	if !is {
-		return
-	}
-	q, twin := (*question)(nil), false
-	if s.answers {
-		q, twin = e.open.answered(&s)
-	} else {
-		twin = e.open.twin(&s) != nil
-	}
-	switch name := "interruptId"; {
-	case twin:
-		w.Lose(dialect.Altered, "", "readers take it for the line of another event")
-	case q != nil && q.id != *id:
-		if jsonwire.Member(jsonwire.Member(line, "payload"), name) == "" {
-			name = "gateId"
-		}
-		w.Lose(dialect.Altered, pointer, "readers take it for the answer to another question")
-		w.Lose(dialect.Made, "/openwop/"+jsonwire.Token("/payload/"+name), "as the line has it")
-	}
-}
-
-// unlack lists the members that a line of a schema has and the line that was read lacked, and
-// the type that a reader of the line does not keep.
-func (e *Encoder) unlack(w *wire.Writer, line, typ string) {
-	if e.p == RFC0002 || e.same() {
-		return
-	}
-	var made []string
-	for _, pointer := range e.k.absent {
-		if value := valueAt(line, pointer, e.doc.toolName); value != "" && (e.p == SchemaV2 || pointer != "/payload/interruptId") { // a program has set it
-			made = append(made, pointer[strings.LastIndexByte(pointer, '/')+1:])
-		}
-	}
-	if len(made) > 0 {
-		w.Lose(dialect.Made, "/openwop/"+jsonwire.Token(keptAbsent), strings.Join(made, ", "))
-	}
-	if e.p == SchemaV2 && e.row != nil && e.k.typ != "" && e.row.of != ofTurn && e.row.of != ofOpening && typ == e.row.typ {
-		w.Lose(dialect.Dropped, "/openwop/"+jsonwire.Token(keptType), "the profile has one type for the event")
-	}
-}
-
-// schemaNames are the schemas' names of members that have another one in the RFC.
-var schemaNames = map[string]string{"from": "fromAgentId", "to": "toAgentId", "arguments": "inputs", "result": "outcome"}
-
-// valueAt returns the value at the pointer of a member of a line, or "".
-func valueAt(line, pointer, toolName string) string {
-	for name := range strings.SplitSeq(pointer[1:], "/") {
-		if name == "toolId" {
-			name = toolName
-		}
-		line = cmp.Or(jsonwire.Member(line, name), jsonwire.Member(line, schemaNames[name]))
-	}
-	return line
+	return w.LineAs(dst, at, typ, e.body), nil
 }
 
 // typeOf returns the type of a line: the one that was read, where the profile
 // allows it.
-func (e *Encoder) typeOf(w *wire.Writer, at *wire.Row) string {
+func (e *Encoder) typeOf(at *wire.Row) string {
 	typ := e.k.typ
-	switch {
-	case e.row.of == "" || typ != documentOf(RFC0002).Row(e.row.kind).Type:
-		return at.Type
-	case e.p == SchemaV1: // it has another payload for this type
-		w.Lose(dialect.Altered, "/openwop/"+jsonwire.Token(keptType), e.row.typ)
+	if e.row.of == "" || typ != documentOf(RFC0002).Row(e.row.kind).Type || e.p == SchemaV1 { // which has another payload for this type
 		return at.Type
 	}
 	return typ
@@ -408,13 +352,8 @@ func (e *Encoder) other(w *wire.Writer) (typ, body string, err error) {
 	if !ok {
 		return "", "", dialect.ErrNoCounterpart
 	}
-	typ = strings.TrimPrefix(string(u.Type), unknownPrefix)
-	if name := renamed(e.p, typ); name != typ {
-		w.Lose(dialect.Altered, "/type", jsonwire.BriefName(name))
-		typ = name
-	}
+	typ = renamed(e.p, strings.TrimPrefix(string(u.Type), unknownPrefix))
 	if !jsonwire.ValidUTF8(typ) {
-		w.Lose(dialect.Altered, "/type", dialect.DamagedText)
 		typ = strings.ToValidUTF8(typ, "\ufffd")
 		w.Ev.Payload = &agentevents.Unknown{Type: agentevents.Kind(typ), Raw: u.Raw}
 	}
@@ -429,9 +368,7 @@ func (e *Encoder) other(w *wire.Writer) (typ, body string, err error) {
 	if u.Raw == "" && e.p == RFC0002 && slices.Contains(e.k.absent, "/payload") {
 		return typ, "", nil
 	}
-	if body = "{}"; u.Raw == "" {
-		w.Lose(dialect.Made, "/payload", body)
-	} else if body, err = jsonwire.Compact(string(u.Raw)); err != nil {
+	if body, err = jsonwire.Compact(cmp.Or(string(u.Raw), "{}")); err != nil {
 		return "", "", w.Refused(agentevents.RuleFieldJSON, "/payload", err.Error())
 	}
 	if e.p != RFC0002 {
@@ -467,33 +404,9 @@ func (e *Encoder) split(w *wire.Writer, dst []byte, p *agentevents.ToolReturned)
 	returned.Payload, returned.CausationID = &whole, called.ID
 	w.Say(&called)
 	dst, _ = e.line(w, dst) // never fails: all profiles have the type
-	if !w.Whole {
-		e.first, w.Pend = w.Pend, dialect.Pending{}
-	}
 	w.Say(&returned)
 	e.returned = true
 	return e.line(w, append(dst, '\n'))
-}
-
-// countSplit counts the losses of a call that became two lines. What both lines do
-// not say counts once.
-func (e *Encoder) countSplit(ev *agentevents.Event, p *agentevents.ToolReturned) {
-	l := &e.w.Losses
-	e.shift[ev.RunID]++
-	e.first.Without(&e.w.Pend)
-	e.first.Count(l, ev, false)
-	l.Add(ev, dialect.Made, "", "the line of a call before its return")
-	l.Add(ev, dialect.Dropped, "/payload/oneEvent", "written as a call and its return")
-	if p.Arguments != "" {
-		l.Add(ev, dialect.Dropped, "/payload/arguments", "written with the call")
-	}
-	l.Drop(ev, "/payload/argumentsSummary", p.ArgumentsSummary != "")
-	l.Drop(ev, "/payload/result", p.Error.OK && p.Result != "")
-	if ev.CausationID == "" {
-		l.Add(ev, dialect.Made, "/causationId", "the event of the call")
-	} else {
-		l.Add(ev, dialect.Altered, "/causationId", "the call has it; the return names the call")
-	}
 }
 
 // payloadNode reports whether the payload of the line names the node.
@@ -513,37 +426,9 @@ func ofV2(w *wire.Writer) bool {
 // so that it is the same as elsewhere. It leaves lines alone that break no rule.
 // Nothing distinguishes the lines of SchemaV1, so there it changes only the
 // acting agent's id.
-func (e *Encoder) agentID(w *wire.Writer, pointer, id string) string {
+func (e *Encoder) agentID(w *wire.Writer, id string) string {
 	if e.p == SchemaV1 && id != w.Ev.AgentID || e.p == SchemaV2 && ofV2(w) {
 		return id
 	}
-	n := NormalizeID(e.p, HandoffID, id)
-	if n != id {
-		w.Lose(dialect.Altered, pointer, "normalised like the agent's id elsewhere")
-	}
-	return n
-}
-
-// extraLost reports whether the payload has extra members outside the values
-// that are written whole.
-func extraLost(p Profile) func(ev *agentevents.Event) bool {
-	return func(ev *agentevents.Event) bool {
-		rest := agentevents.Event{Payload: ev.Payload}
-		switch pl := ev.Payload.(type) {
-		case *agentevents.AgentHandoff:
-			if c := *pl; p == RFC0002 {
-				c.From, c.To, rest.Payload = agentevents.AgentRef{}, agentevents.AgentRef{}, &c
-			}
-		case *agentevents.NodeStarted:
-			c := *pl
-			c.Agent.OK, rest.Payload = false, &c
-		case *agentevents.NodeCompleted:
-			c := *pl
-			c.Agent.OK, rest.Payload = false, &c
-		case *agentevents.MessageCreated:
-			c := *pl
-			c.Message, rest.Payload = agentevents.ConversationMessage{}, &c
-		}
-		return rest.PayloadExtra()
-	}
+	return NormalizeID(e.p, HandoffID, id)
 }

@@ -211,12 +211,11 @@ func newDocument(p Profile) *document {
 			need("eventId", "/id", id(EventID).says(ownID)), need("runId", "/runId", id(RunID)).Or(made(unknownRun)), may("nodeId", "/nodeId", id(NodeID).says(ownNode)),
 			need("type", "", wire.Type), need("payload", "", wire.Body),
 		},
-		Any: []wire.Member{may("", "/agentId", agentOfOther{})},
 		Tail: []wire.Member{
 			need("timestamp", "/timestamp", wire.AnyTime(timeForm{}, time.Millisecond)), need("sequence", "/sequence", sequenceForm{}), schemaVersion,
 			may("engineVersion", "", versionForm{engine: true}), may("causationId", "/causationId", id(EventID).says(cause)),
 		},
-		Lack: lack, Pick: pick, Keep: keep, Place: place, Elsewhere: elsewhere, Extra: extraLost(p),
+		Lack: lack, Pick: pick, Keep: keep, Place: place, Elsewhere: elsewhere,
 	}
 	table := rows(p)
 	for i := range table {
@@ -295,11 +294,11 @@ func rows(p Profile) []row {
 		action   = m("action", "answer", actionForm{})
 		asked    = m("interruptId", "interruptId", textForm{}).written().orAlways(madeOf(ofEvent))
 	)
-	breach, amount, decision, ask := wire.Form(textForm{}), wire.Form(json), wire.Form(json), plainly("[]")
+	breach, amount, decision, ask := wire.Form(textForm{}), wire.Form(json), wire.Form(json), madeJSON("[]")
 	if p != RFC0002 {
-		ask = madeAs(unknownQuestion, `[{"id":"q1","question":"?"}]`)
+		ask = madeJSON(`[{"id":"q1","question":"?"}]`)
 		decision = decisionForm{}
-		breach, amount = wire.OneOf(RuleEnum, wire.Full{}, words(p, "cap.breached", "kind")...), wire.AtLeast(RuleRange, json, 0)
+		breach, amount = wire.OneOf(RuleEnum, wire.Full{}, wordsOf(p, "cap.breached", "kind")...), wire.AtLeast(RuleRange, json, 0)
 	}
 	conversation := m("conversationId", "", keptForm{}).or(made("unknown"))
 	failedNode := m("failedNodeId", "failedNodeId", id(NodeID))
@@ -360,7 +359,7 @@ func rows(p Profile) []row {
 		{typ: "run.resumed", kind: agentevents.KindRunResumed, members: []column{m("message", "message", text), anyAgent}},
 		{typ: "run.completed", kind: agentevents.KindRunCompleted, members: []column{outputs.or(madeJSON("{}")), anyAgent}},
 		{typ: "run.failed", kind: agentevents.KindRunFailed, members: []column{
-			failure.or(madeAs(unknownError, `{"code":"error","message":"error"}`)), failedNode, anyAgent,
+			failure.or(madeJSON(`{"code":"error","message":"error"}`)), failedNode, anyAgent,
 		}},
 		{typ: "run.cancelled", kind: agentevents.KindRunCancelled, members: []column{
 			reason, anyAgent,
@@ -381,7 +380,7 @@ func rows(p Profile) []row {
 		// A node that waits for a person. The RFC and SchemaV1 have a type for each
 		// question and answer, SchemaV2 has interrupts.
 		{typ: "clarification.requested", kind: agentevents.KindClarificationRequested, legacy: true, members: []column{
-			node, asked, m("questions", "questions", questions(p, false)).or(plainly("[]")), anyAgent,
+			node, asked, m("questions", "questions", questions(p, false)).or(madeJSON("[]")), anyAgent,
 		}},
 		{typ: "interrupt.requested", of: "clarification", data: clarificationData, kind: agentevents.KindClarificationRequested, reads: old, members: []column{
 			m("kind", "", constant(kindClarification)), m("key", "interruptId", key).or(madeOf(ofEvent)),

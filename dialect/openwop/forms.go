@@ -3,12 +3,10 @@ package openwop
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
 	"github.com/agentevents/agentevents/internal/facts"
 	"github.com/agentevents/agentevents/internal/jsonwire"
@@ -22,9 +20,7 @@ func made(text string) absent { return madeOf(func(*Encoder) string { return tex
 // madeOf returns a function that makes up a text, in the form of the member.
 func madeOf(text func(e *Encoder) string) absent {
 	return func(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-		s := text(encoderOf(w))
-		w.Lose(dialect.Made, w.Pointer(m), s)
-		return appendMended(w, dst, m, s)
+		return appendMended(w, dst, m, text(encoderOf(w)))
 	}
 }
 
@@ -41,27 +37,15 @@ func madeAgent(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 	if w.Ev.NodeRunID == "" {
 		return made(CoreSystem)(w, dst, m)
 	}
-	w.Lose(dialect.Made, w.Pointer(m), "the name of the node")
 	return appendMended(w, dst, m, encoderOf(w).names.Of(w.Ev))
 }
 
 // madeJSON returns a function that makes up a value.
-func madeJSON(raw string) absent { return madeAs(raw, raw) }
-
-// madeAs returns a function that makes up a value, and lists it with a detail.
-func madeAs(detail, raw string) absent {
-	return func(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-		w.Lose(dialect.Made, w.Pointer(m), detail)
-		return append(dst, raw...)
-	}
-}
-
-// plainly returns a function that writes a value of which the reader knows no more and no less.
-func plainly(raw string) absent {
+func madeJSON(raw string) absent {
 	return func(_ *wire.Writer, dst []byte, _ *wire.Member) []byte { return append(dst, raw...) }
 }
 
-var empty = plainly(`""`)
+var empty = madeJSON(`""`)
 
 // ofEvent returns the id of the event, for a call or an interrupt without an id.
 func ofEvent(e *Encoder) string { return e.eventID }
@@ -88,22 +72,18 @@ func idForm(p Profile, form IDForm) textForm {
 }
 
 func normalizing(form IDForm) func(w *wire.Writer, m *wire.Member, id string) string {
-	return func(w *wire.Writer, m *wire.Member, id string) string { return normalized(w, form, w.Pointer(m), id) }
+	return func(w *wire.Writer, _ *wire.Member, id string) string { return normalized(w, form, id) }
 }
 
 // normalized returns an id in the form of the profile. The schemas' forms of an agent's id
 // differ by place, but an agent has one id everywhere: that of a handoff, which is legal in
 // every place. Lines of SchemaV2 keep a shorter id where it is legal.
-func normalized(w *wire.Writer, form IDForm, pointer, id string) string {
+func normalized(w *wire.Writer, form IDForm, id string) string {
 	e := encoderOf(w)
 	if form == AgentID && (len(id) > 2 || !ofV2(w)) {
 		form = HandoffID
 	}
-	n := NormalizeID(e.p, form, id)
-	if n != id {
-		w.Lose(dialect.Altered, pointer, "the profile has another form for ids")
-	}
-	return n
+	return NormalizeID(e.p, form, id)
 }
 
 // says returns the form of an id that a line may say otherwise than the event.
@@ -113,19 +93,11 @@ func (f textForm) says(say func(w *wire.Writer, m *wire.Member, id string) strin
 }
 
 // ownID is the id of the event, or one that is made up.
-func ownID(w *wire.Writer, m *wire.Member, id string) string {
-	if id == "" {
-		w.Lose(dialect.Made, w.Pointer(m), "")
-	}
-	return encoderOf(w).eventID
-}
+func ownID(w *wire.Writer, _ *wire.Member, _ string) string { return encoderOf(w).eventID }
 
 // ownNode is the node of the event, unless the line had it only in its payload.
-func ownNode(w *wire.Writer, m *wire.Member, id string) string {
+func ownNode(w *wire.Writer, _ *wire.Member, _ string) string {
 	e := encoderOf(w)
-	if id == "" && e.nodeID != "" {
-		w.Lose(dialect.Made, w.Pointer(m), unknownNode)
-	}
 	if slices.Contains(e.k.absent, "/nodeId") && e.payloadNode() {
 		return ""
 	}
@@ -134,26 +106,20 @@ func ownNode(w *wire.Writer, m *wire.Member, id string) string {
 
 // cause is the cause of the event. For a return it is the event of its call, if the
 // log has it.
-func cause(w *wire.Writer, m *wire.Member, id string) string {
+func cause(w *wire.Writer, _ *wire.Member, id string) string {
 	e := encoderOf(w)
 	p, ok := w.Ev.Payload.(*agentevents.ToolReturned)
 	if !ok || w.Whole {
 		return id
 	}
-	call, open := e.calls[e.callOf(w.Ev, p.CallID)]
-	if !open || call.eventID == id {
-		return id
+	if call, open := e.calls[e.callOf(w.Ev, p.CallID)]; open {
+		return call.eventID
 	}
-	what := dialect.Altered
-	if id == "" {
-		what = dialect.Made
-	}
-	w.Lose(what, w.Pointer(m), "the event of the call")
-	return call.eventID
+	return id
 }
 
 // calledTool is the tool of a return: its call has it, if the log has the call.
-func calledTool(w *wire.Writer, m *wire.Member, id string) string {
+func calledTool(w *wire.Writer, _ *wire.Member, id string) string {
 	e := encoderOf(w)
 	p, ok := w.Ev.Payload.(*agentevents.ToolReturned)
 	if !ok || w.Whole {
@@ -163,7 +129,6 @@ func calledTool(w *wire.Writer, m *wire.Member, id string) string {
 	if !open || call.toolID == id || call.toolID == "" || own(w.Ev, w.Type()) {
 		return id
 	}
-	w.Lose(dialect.Altered, w.Pointer(m), "the tool of the call")
 	return call.toolID
 }
 
@@ -172,8 +137,7 @@ type textForm struct {
 	wire.Value
 	spell bool // the decoder notes an empty one: the field cannot tell it from an absent one
 	// say returns what the line says where the event says a text, or "". mend returns
-	// a text in the form of the profile, or "". Both note what they change, and may be
-	// nil.
+	// a text in the form of the profile, or "". Both may be nil.
 	say, mend func(w *wire.Writer, m *wire.Member, text string) string
 }
 
@@ -211,7 +175,6 @@ func wordForm(p Profile) wire.Form {
 	if p != RFC0002 {
 		f.mend = func(w *wire.Writer, m *wire.Member, text string) string {
 			if !slices.Contains(demand(w, m).Words, text) {
-				w.Lose(dialect.Dropped, w.Pointer(m), "not one of the schema's words")
 				return ""
 			}
 			return text
@@ -226,12 +189,7 @@ func shortForm(p Profile) wire.Form {
 		return text
 	}
 	return textForm{spell: true, mend: func(w *wire.Writer, m *wire.Member, text string) string {
-		high := demand(w, m).High
-		n := jsonwire.FirstCharacters(text, high)
-		if n < len(text) {
-			w.Lose(dialect.Altered, w.Pointer(m), "cut after "+strconv.Itoa(high)+" characters")
-		}
-		return text[:n]
+		return text[:jsonwire.FirstCharacters(text, demand(w, m).High)]
 	}}
 }
 
@@ -249,7 +207,6 @@ func (f objectForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) (
 	mark := len(dst)
 	dst, said := f.Value.Append(w, dst, m, at)
 	if said && dst[mark] != '{' {
-		w.Lose(dialect.Altered, w.Pointer(m), `is not an object: written as the member "value" of one`)
 		dst = append(slices.Insert(dst, mark, []byte(`{"value":`)...), '}')
 	}
 	return dst, said
@@ -279,21 +236,13 @@ func (f millisForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) (
 		return f.Value.Append(w, dst, m, at)
 	}
 	v := at.(*agentevents.Opt[time.Duration])
-	if v.V%time.Millisecond != 0 {
-		w.Lose(dialect.Altered, w.Pointer(m), "cut to whole milliseconds")
-	}
 	return jsonwire.AppendInt(dst, v.V.Milliseconds()), v.OK
 }
 
 // neverBegan reports whether a return has no duration: under the schemas, if the call
 // never began.
 func neverBegan(w *wire.Writer) bool {
-	p := w.Ev.Payload.(*agentevents.ToolReturned)
-	if encoderOf(w).p == RFC0002 || !refused(p.Status) {
-		return false
-	}
-	w.Pend.Drop("/payload/durationMs", p.Duration.OK)
-	return true
+	return encoderOf(w).p != RFC0002 && refused(w.Ev.Payload.(*agentevents.ToolReturned).Status)
 }
 
 // A statusForm is the status of a return, where it says more than the error does.
@@ -305,12 +254,9 @@ func (statusForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]
 	switch {
 	case status == "":
 		status = derived
-		w.Lose(dialect.Made, w.Pointer(m), string(derived))
 	case status == agentevents.ToolStatusOK && derived != status:
-		w.Lose(dialect.Altered, w.Pointer(m), "error")
 		status = derived
 	case status == agentevents.ToolStatusCancelled, status == agentevents.ToolStatusInterrupted, encoderOf(w).p != RFC0002 && !slices.Contains(demand(w, m).Words, string(status)):
-		w.Lose(dialect.Altered, w.Pointer(m), "error")
 		status = agentevents.ToolStatusError
 	}
 	return jsonwire.AppendString(dst, string(status)), status != derived || encoderOf(w).spelled(w, m)
@@ -330,7 +276,6 @@ func refused(status agentevents.ToolStatus) bool {
 }
 
 // failed reports whether a return has an error, which takes the place of the result.
-// (Encoder lists that.)
 func failed(w *wire.Writer) bool { return w.Ev.Payload.(*agentevents.ToolReturned).Error.OK }
 
 // madeArguments stands for arguments. The RFC wants them unless there is a hash.
@@ -343,8 +288,7 @@ func madeArguments(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 }
 
 // counted stands for the index of a delta.
-func counted(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	w.Lose(dialect.Made, w.Pointer(m), "counted by the encoder")
+func counted(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 	return jsonwire.AppendInt(dst, int64(encoderOf(w).indexOf(w.Ev, w.Ev.Payload.(*agentevents.AgentReasoningDelta)).next))
 }
 
@@ -357,14 +301,12 @@ func (f indexForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([
 	if w.Whole || shift == 0 || !p.Index.OK || own(w.Ev, w.Type()) {
 		return f.Form.Append(w, dst, m, at)
 	}
-	w.Lose(dialect.Altered, w.Pointer(m), "counted on, as readers do")
 	return jsonwire.AppendInt(dst, int64(p.Index.V+shift)), true
 }
 
 // madeWorkflow stands for the workflow of a run.
-func madeWorkflow(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	w.Lose(dialect.Made, w.Pointer(m), "")
-	return jsonwire.AppendString(dst, normalized(w, WorkflowID, w.Pointer(m), cmp.Or(w.Ev.Payload.(*agentevents.RunStarted).Name, "unknown")))
+func madeWorkflow(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+	return jsonwire.AppendString(dst, normalized(w, WorkflowID, cmp.Or(w.Ev.Payload.(*agentevents.RunStarted).Name, "unknown")))
 }
 
 // errorObject is an error. Its code has two names: code, and in the ErrorEnvelope, which
@@ -428,11 +370,8 @@ func (f refForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]b
 		if m.Name == "from" {
 			v.AgentID = handing(e)
 		}
-		w.Lose(dialect.Made, w.Pointer(m)+"/agentId", jsonwire.BriefName(v.AgentID))
 	}
-	if f.p != RFC0002 { // saves joining the pointer under RFC0002
-		v.AgentID = e.agentID(w, w.Pointer(m)+"/agentId", v.AgentID)
-	}
+	v.AgentID = e.agentID(w, v.AgentID)
 	if w.Ev.PayloadExtra() {
 		raw, _ := v.MarshalJSON() // never fails
 		return append(dst, raw...), true
@@ -508,14 +447,9 @@ func (handsOver) AppendMembers(w *wire.Writer, dst []byte) []byte {
 	nobody := from == "" && e.p == RFC0002 && slices.Contains(e.k.absent, "/payload/from")
 	open := e.p != SchemaV2
 	switch who := cmp.Or(from, id, CoreSystem); {
-	case id == "":
-		if !nobody {
-			w.Lose(dialect.Made, "/agentId", jsonwire.BriefName(who))
-		}
-	case id != who && !open:
-		w.Lose(dialect.Altered, "/agentId", "written as the agent that hands over")
+	case id == "", id != who && !open:
 	case nobody, id != who:
-		return jsonwire.AppendString(append(dst, `,"agentId":`...), normalized(w, AgentID, "/agentId", id))
+		return jsonwire.AppendString(append(dst, `,"agentId":`...), normalized(w, AgentID, id))
 	}
 	return dst
 }
@@ -524,7 +458,7 @@ func (handsOver) AppendMembers(w *wire.Writer, dst []byte) []byte {
 // another one, which is kept.
 type apart struct {
 	read func(d *Decoder) *string // where the decoder remembers it
-	own  func(w *wire.Writer, dst []byte, kept string) []byte
+	own  func(w *wire.Writer, dst []byte) []byte
 }
 
 func (f apart) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
@@ -533,7 +467,7 @@ func (f apart) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte
 		w.Use(m.Name)
 		return append(dst, kept...), true
 	}
-	own := f.own(w, dst, kept)
+	own := f.own(w, dst)
 	return own, len(own) > len(dst)
 }
 
@@ -542,12 +476,12 @@ func (f apart) Parse(r *wire.Reader, _ any) error {
 }
 
 // nodeForm is the node in a payload. It also stands in the envelope.
-var nodeForm = apart{func(d *Decoder) *string { return &d.node }, func(w *wire.Writer, dst []byte, _ string) []byte {
+var nodeForm = apart{func(d *Decoder) *string { return &d.node }, func(w *wire.Writer, dst []byte) []byte {
 	id := encoderOf(w).nodeID
 	if id == "" {
 		return dst
 	}
-	return jsonwire.AppendString(dst, normalized(w, NodeID, "/nodeId", id))
+	return jsonwire.AppendString(dst, normalized(w, NodeID, id))
 }}
 
 // A timeForm is the time of the event.
@@ -598,9 +532,6 @@ func (sequenceForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, at any) (
 	if w.Whole {
 		shift = 0
 	}
-	if shift > 0 {
-		w.Lose(dialect.Altered, "/sequence", "raised: a call that is one event is two lines")
-	}
 	return jsonwire.AppendUint(dst, *at.(*uint64)+shift), true
 }
 
@@ -625,21 +556,4 @@ func (f versionForm) Parse(r *wire.Reader, at any) error {
 		decoderOf(r).version, _ = s.Raw() // Parse finds the error
 	}
 	return f.keptForm.Parse(r, at)
-}
-
-// An agentOfOther is the agent of a type that the vocabulary does not have: the
-// decoder takes it from the payload.
-type agentOfOther struct{ wire.Value }
-
-func (agentOfOther) AppendMembers(w *wire.Writer, dst []byte) []byte {
-	switch read, id := agentOf(encoderOf(w).body), w.Ev.AgentID; {
-	case read == id:
-	case read == "":
-		w.Lose(dialect.Dropped, "/agentId", "")
-	case id == "":
-		w.Lose(dialect.Made, "/agentId", "read from the payload")
-	default:
-		w.Lose(dialect.Altered, "/agentId", "read from the payload")
-	}
-	return dst
 }

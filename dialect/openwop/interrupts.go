@@ -134,34 +134,25 @@ func (f detailsForm) AppendMembers(w *wire.Writer, dst []byte) []byte {
 	}
 	if f.first && !has && f.p != RFC0002 {
 		made := cmp.Or(encoderOf(w).open.openAt(w.Ev), dialect.DerivedID(w.Ev.RunID+"\x00"+w.Ev.ID, int(w.Ev.Sequence), 3))
-		w.Lose(dialect.Made, "/payload/details/interruptId", "")
 		dst = jsonwire.AppendString(append(dst, `,"interruptId":`...), NormalizeID(f.p, InterruptID, made))
 	}
 	return dst
 }
 
-// object returns the details as an object, and lists what that changes once.
+// object returns the details as an object, or "".
 func (f detailsForm) object(w *wire.Writer, raw agentevents.JSON) string {
 	if raw == "" {
 		return ""
-	}
-	lose := w.Lose
-	if !f.first {
-		lose = func(dialect.Change, string, string) {}
 	}
 	details, err := jsonwire.Compact(string(raw))
 	switch {
 	case err != nil:
 		w.Fail(agentevents.RuleFieldJSON, "/payload/details", err.Error())
 		return ""
-	case details == "{}" && f.p == RFC0002: // the schemas add an interruptId
-		lose(dialect.Dropped, "/payload/details", "only the members of the details are written, and there are none")
 	case jsonwire.IsObject(details):
-	case f.p == SchemaV2:
-		lose(dialect.Altered, "/payload/details", "is not an object: the line has only an interruptId")
+	case f.p == SchemaV2: // the line has only an interruptId
 		return ""
 	default:
-		lose(dialect.Altered, "/payload/details", `is not an object: written as the member "details"`)
 		return `{"details":` + details + `}`
 	}
 	return details
@@ -170,24 +161,21 @@ func (f detailsForm) object(w *wire.Writer, raw agentevents.JSON) string {
 // detail returns a detail in the profile's form. It reports false for one that the
 // line has no place for.
 func (f detailsForm) detail(w *wire.Writer, name, raw string) (string, bool) {
-	why := ""
 	payload := encoderOf(w).row.payload
 	switch id := jsonwire.Text(raw); {
 	case f.p != RFC0002 && name == "interruptId" && id != "":
-		raw = jsonwire.Quote(normalized(w, InterruptID, "/payload/details", id))
+		raw = jsonwire.Quote(normalized(w, InterruptID, id))
 	case name == "nodeId", name == "reason" && (isText(raw) || w.Ev.Payload.(*agentevents.NodeSuspended).Reason != ""),
-		name == "agentId" && (isText(raw) || w.Ev.AgentID != ""):
-		why = "the payload has a member of that name"
+		name == "agentId" && (isText(raw) || w.Ev.AgentID != ""): // the payload has a member of that name
+		return "", false
 	case f.p == RFC0002 || encoderOf(w).same():
 	case payload.Refuses(name):
-		why = "the profile has no place for it"
+		return "", false
 	default:
-		_, why = wrong(f.p, payload, name, raw)
+		_, why := wrong(f.p, payload, name, raw)
+		return raw, why == ""
 	}
-	if why != "" {
-		w.Lose(dialect.Dropped, "/payload/details/"+jsonwire.Token(name), why)
-	}
-	return raw, why == ""
+	return raw, true
 }
 
 // Parse is never called: the decoder collects the details.
@@ -205,8 +193,7 @@ func questions(p Profile, interrupt bool) wire.Form {
 }
 
 // madeQuestionID numbers a question without an id.
-func madeQuestionID(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	w.Lose(dialect.Made, w.Pointer(m), "")
+func madeQuestionID(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 	i, _ := strconv.Atoi(w.At()[strings.LastIndexByte(w.At(), '/')+1:])
 	return jsonwire.AppendString(dst, "q"+strconv.Itoa(i+1))
 }
@@ -234,18 +221,16 @@ type answerForm struct{ textForm }
 func (f answerForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	e, id, kept := encoderOf(w), *at.(*string), jsonwire.Text(w.Use(m.Name))
 	q := e.open.of(w.Ev, id)
-	apart := "/openwop/" + jsonwire.Token(w.At()+"/"+m.Name)
 	switch {
 	case kept != "":
 		if f.mend != nil {
-			kept = normalized(w, InterruptID, apart, kept)
+			kept = normalized(w, InterruptID, kept)
 		}
 		return jsonwire.AppendString(dst, kept), true
 	case q == nil || id == "" || m.Name != "interruptId" || utf8.RuneCountInString(id) > maxKey:
 		return f.textForm.Append(w, dst, m, at)
 	case q.interruptID != "" && q.interruptID != id:
 		id = q.interruptID
-		w.Lose(dialect.Made, apart, "as the lines of the question have it")
 	}
 	return jsonwire.AppendString(dst, NormalizeID(e.p, InterruptID, id)), true // readers know the question
 }
@@ -271,13 +256,10 @@ func (f artifactForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) 
 	switch of := demand(w, m); {
 	case kept == "" && !m.Need:
 		return dst, false
-	case kept == "":
-		w.Lose(dialect.Made, w.Pointer(m), "")
-	case f.p != RFC0002 && !of.Fits(kept):
+	case kept != "" && f.p != RFC0002 && !of.Fits(kept):
 		if value = ""; f.name == "actions" {
 			value = mendedActions(kept, of.Element().Whole().Words)
 		}
-		w.Lose(dialect.Altered, w.Pointer(m), "the profile has another form for it")
 	}
 	return append(dst, cmp.Or(value, f.made(e, w.Ev.Payload.(*agentevents.ApprovalRequested)))...), true
 }
@@ -336,7 +318,6 @@ func (f actionForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) (
 	}
 	said := jsonwire.Quote(word)
 	if encoderOf(w).p != RFC0002 && !demand(w, m).Fits(said) || telling(word, verdictOf(w.Ev.Payload)) == "" {
-		w.Lose(dialect.Dropped, w.Pointer(m), "not a word for such an answer")
 		return dst, false
 	}
 	return append(dst, said...), true

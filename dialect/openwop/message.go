@@ -63,7 +63,6 @@ type keptForm struct{}
 func (keptForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
 	raw, e := w.Use(m.Name), encoderOf(w)
 	if raw != "" && e.p != RFC0002 && !e.same() && !demand(w, m).Fits(raw) {
-		w.Lose(dialect.Dropped, w.Pointer(m), "the profile has another form for it")
 		raw = ""
 	}
 	return append(dst, raw...), raw != ""
@@ -97,9 +96,9 @@ func (messageForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, at any) ([
 	e, was := encoderOf(w), at.(*agentevents.ConversationMessage)
 	e.msg = *was
 	m := &e.msg
-	m.From, m.To = e.agentID(w, "/payload/message/from", m.From), e.agentID(w, "/payload/message/to", m.To)
+	m.From, m.To = e.agentID(w, m.From), e.agentID(w, m.To)
 	if m.Agent.OK {
-		m.Agent.V.AgentID = e.agentID(w, "/payload/message/agent/agentId", m.Agent.V.AgentID)
+		m.Agent.V.AgentID = e.agentID(w, m.Agent.V.AgentID)
 	}
 	dst, err := m.AppendJSON(dst)
 	var inner *agentevents.RuleError
@@ -148,10 +147,9 @@ func shapedTurn(w *wire.Writer, turn *facts.Schema, raw string) string {
 	if !jsonwire.IsObject(raw) {
 		return raw
 	}
-	raw = schemas.Fitted(turn, "/payload/message", raw, func(pointer, why string) { w.Lose(dialect.Dropped, pointer, why) })
+	raw = schemas.Fitted(turn, raw)
 	have := func(name string) bool { return jsonwire.HasMember(raw, name) }
 	add := func(name, value string) {
-		w.Lose(dialect.Made, "/payload/message/"+name, strings.Trim(value, `"`))
 		raw = raw[:len(raw)-1] + `,"` + name + `":` + value + "}"
 	}
 	if !have("role") {
@@ -187,19 +185,16 @@ const (
 )
 
 // reducerForm is how the message is applied.
-var reducerForm = apart{func(d *Decoder) *string { return &d.reducer }, func(w *wire.Writer, dst []byte, kept string) []byte {
+var reducerForm = apart{func(d *Decoder) *string { return &d.reducer }, func(w *wire.Writer, dst []byte) []byte {
 	if encoderOf(w).p == RFC0002 {
 		return jsonwire.AppendString(dst, reducerRFC)
-	}
-	if kept == "" {
-		w.Lose(dialect.Made, "/openwop/~1payload~1reducer", "append: the schemas have no reducer that applies messages by id")
 	}
 	return jsonwire.AppendString(dst, reducerSchema)
 }}
 
 // writtenAt is the time of the message, mostly that of the event.
-var writtenAt = apart{func(d *Decoder) *string { return &d.writtenAt }, func(w *wire.Writer, dst []byte, _ string) []byte {
-	return jsonwire.AppendTime(dst, w.EventTime())
+var writtenAt = apart{func(d *Decoder) *string { return &d.writtenAt }, func(w *wire.Writer, dst []byte) []byte {
+	return jsonwire.AppendTime(dst, w.Time())
 }}
 
 // MessageID returns the id of a message (section G). It is the same in every

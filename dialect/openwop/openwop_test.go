@@ -589,7 +589,7 @@ func TestHandoffWithoutFrom(t *testing.T) {
 		require.Empty(t, losses)
 		out, losses = converted(t, RFC0002, SchemaV1, line)
 		require.Equal(t, `agent.handoff {"fromAgentId":"host:planner","toAgentId":"host:writer"}`, out)
-		require.Equal(t, []string{"made up /openwop/~0absent", "made up /payload/from/agentId"}, losses)
+		require.Equal(t, []string{"dropped /openwop/~0absent", "made up /payload/from/agentId"}, losses)
 	}
 }
 
@@ -760,7 +760,7 @@ func TestInterleavedReasoning(t *testing.T) {
 	text, losses := encodeAll(t, SchemaV2, events)
 	require.NotContains(t, text, "blockId")
 	require.Contains(t, losses, dialect.Loss{
-		Kind: agentevents.KindAgentReasoned, Pointer: "/payload/blockId", What: dialect.Dropped, Count: 2, RunID: "acme/run-000000000001", Sequence: 4,
+		Kind: agentevents.KindAgentReasoned, Pointer: "/payload/blockId", What: dialect.Dropped, Detail: words.Why["dropped /payload/blockId"], Count: 2, RunID: "acme/run-000000000001", Sequence: 4,
 	})
 	rule, pointer := strictly(t, SchemaV2, `{"type":"agent.reasoned","payload":{"agentId":"abc","reasoning":"","blockId":"b"}}`)
 	require.Equal(t, RuleClosed, rule)

@@ -65,7 +65,6 @@ func (e *Encoder) order(w *wire.Writer, typ string) error {
 		if b := (openBlock{e.agentOf(w.Ev), p.BlockID}); r.ofAnother(b) {
 			ev, whole := *w.Ev, *p
 			whole.BlockID, ev.Payload = "", &whole
-			w.Lose(dialect.Dropped, "/payload/blockId", "another agent has a block of that id")
 			w.Say(&ev)
 		}
 	}
@@ -80,15 +79,9 @@ func (e *Encoder) order(w *wire.Writer, typ string) error {
 			return nil
 		}
 		ev, again := *w.Ev, *w.Ev.Payload.(*agentevents.NodeStarted)
-		what := dialect.Made
-		if again.Attempt.OK {
-			what = dialect.Altered
-		}
-		w.Lose(what, "/payload/attempt", "the node runs already")
 		again.Attempt, ev.Payload = agentevents.Some(was.attempt+1), &again
 		w.Say(&ev)
 	case actsDone:
-		w.Lose(dialect.Dropped, "/nodeId", "the node has completed")
 		e.nodeID = ""
 	case startsActed, completesUnrun:
 		return outOfOrder(fault)
@@ -99,7 +92,6 @@ func (e *Encoder) order(w *wire.Writer, typ string) error {
 // otherNode writes the event as one of another node.
 func (e *Encoder) otherNode(w *wire.Writer, name string) {
 	if e.nodeID != "" {
-		w.Lose(dialect.Altered, "/nodeId", "another execution of the node runs beside it")
 		e.nodeID = name
 	}
 }

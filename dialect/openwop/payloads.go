@@ -41,20 +41,14 @@ func (e *Encoder) shaped(w *wire.Writer, typ, raw string) (string, bool) {
 		value = e.shapedID(w, name, value)
 		if !free {
 			if _, why := wrong(e.p, of, name, value); why != "" {
-				w.Lose(dialect.Dropped, "/payload/"+jsonwire.Token(name), why)
 				continue
 			}
 		}
 		out.Add(name, value)
 	}
 	if typ == "output.chunk" && e.p == SchemaV2 && !free { // one of version 1 may lack them
-		for _, m := range [...]struct{ name, value, detail string }{
-			{"runId", jsonwire.Quote(NormalizeID(e.p, RunID, cmp.Or(w.Ev.RunID, unknownRun))), "the run of the event"}, {"isLast", "false", "false"},
-		} {
-			if out.Add(m.name, m.value) {
-				w.Lose(dialect.Made, "/payload/"+m.name, m.detail)
-			}
-		}
+		out.Add("runId", jsonwire.Quote(NormalizeID(e.p, RunID, cmp.Or(w.Ev.RunID, unknownRun))))
+		out.Add("isLast", "false")
 	}
 	raw = string(cmp.Or(out.Object(), "{}"))
 	return raw, free || of.Fits(raw)
@@ -67,7 +61,7 @@ func (e *Encoder) shapedID(w *wire.Writer, name, value string) string {
 	if e.p != SchemaV2 || !isID || id == "" {
 		return value
 	}
-	if n := normalized(w, form, "/payload/"+name, id); n != id {
+	if n := normalized(w, form, id); n != id {
 		return jsonwire.Quote(n)
 	}
 	return value

@@ -81,8 +81,8 @@ var payloadIDs = sync.OnceValue(func() map[string]IDForm {
 	return ids
 })
 
-// words returns the closed list of a member of the payload of a type, or nil.
-func words(p Profile, typ, member string) []string {
+// wordsOf returns the closed list of a member of the payload of a type, or nil.
+func wordsOf(p Profile, typ, member string) []string {
 	of, _, _ := payloadOf(p, typ).Member(member)
 	if of = of.Whole(); of == nil {
 		return nil

@@ -3,10 +3,8 @@ package openwop
 import (
 	"cmp"
 	"slices"
-	"strconv"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
 	"github.com/agentevents/agentevents/dialect/openwop/internal/schemas"
 	"github.com/agentevents/agentevents/internal/facts"
@@ -172,14 +170,13 @@ func (f decisionForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any)
 // closed returns a decision without the members that its form does not have. Its
 // agents have the same ids as elsewhere.
 func (f decisionForm) closed(w *wire.Writer, of *facts.Schema, decision string) string {
-	const at = "/payload/decision"
-	decision = schemas.Declared(of, at, decision, func(pointer, _ string) { w.Lose(dialect.Dropped, pointer, "") })
+	decision = schemas.Declared(of, "", decision, nil)
 	return schemas.Edited(decision, func(name, raw string) (string, bool) {
 		if name != "nextWorkerIds" {
 			return raw, true
 		}
-		return schemas.EditedList(raw, func(i int, raw string) string {
-			return jsonwire.Quote(encoderOf(w).agentID(w, at+"/"+name+"/"+strconv.Itoa(i), jsonwire.Text(raw)))
+		return schemas.EditedList(raw, func(_ int, raw string) string {
+			return jsonwire.Quote(encoderOf(w).agentID(w, jsonwire.Text(raw)))
 		}), true
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
@@ -107,7 +106,6 @@ type currencyForm struct{ keptForm }
 func (f currencyForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	if w.Ev.Payload.(*agentevents.UsageObserved).CostUSD.OK && !inDollars(w.Kept(m.Name)) {
 		w.Use(m.Name)
-		w.Lose(dialect.Dropped, w.Pointer(m), "the cost is one in US dollars")
 		return dst, false
 	}
 	return f.keptForm.Append(w, dst, m, at)

@@ -66,7 +66,7 @@ var zeros = map[string][]any{
 	"capture/claude":             {&claude.Decoder{}},
 	"dialect": {
 		&dialect.Auto{}, &dialect.Calls{}, &dialect.IDs{}, &dialect.Loss{}, &dialect.Losses{}, &dialect.Measure{}, &dialect.Names{}, &dialect.NativeEncoder{}, &dialect.Numbers{},
-		&dialect.Pending{}, &dialect.Unknowns{},
+		&dialect.Unknowns{},
 	},
 	"dialect/agui":         {&agui.Decoder{}, &agui.Encoder{}},
 	"dialect/kahn":         {&kahn.Decoder{}, &kahn.Encoder{}},

@@ -10,7 +10,7 @@ import (
 const fieldsFile = "dialect/internal/wire/zfields_gen.go"
 
 // fields returns fieldsFile, or nil when the package has no dialects: the fields
-// of every payload and value, how to get at them, and which of a payload are set.
+// of every payload and value, and how to get at them.
 func fields(dir string, m *model) (*file, error) {
 	if _, err := os.Stat(filepath.Join(dir, filepath.Dir(fieldsFile))); err != nil {
 		return nil, nil
@@ -25,37 +25,6 @@ func fields(dir string, m *model) (*file, error) {
 		}
 	}
 	w.p("}")
-	w.p("\n// leaves are the places of the fields of each struct, by its name: bit n of present")
-	w.p("// is for the nth. Those of a payload are pointers of the native line.")
-	w.p("var leaves = map[string][]string{")
-	for _, st := range m.structs {
-		if st.open() {
-			w.p("%q: {", st.name)
-			n := 0
-			w.eachLeaf(st, func(pointer, _ string) {
-				w.p("%q,", pointer)
-				n++
-			})
-			w.p("},")
-			if n > 64-16 {
-				return nil, fmt.Errorf("%s: %d fields and those of the envelope are more than 64", st.name, n)
-			}
-		}
-	}
-	w.p("}")
-	w.p("\n// present returns the set of leaves that a struct says.")
-	w.p("func present(v any) (set uint64) {\nswitch p := v.(type) {")
-	for _, st := range m.structs {
-		if st.open() {
-			w.p("case *%s.%s:", m.pkg, st.name)
-			n := 0
-			w.eachLeaf(st, func(_, cond string) {
-				w.p("if %s {\nset |= 1 << %d\n}", cond, n)
-				n++
-			})
-		}
-	}
-	w.p("}\nreturn set\n}")
 	text, err := w.file(m)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", fieldsFile, err)
@@ -85,38 +54,4 @@ func (w *writer) structFields(m *model, st *structType) {
 		w.p("{%q, %q, func(v any) any { return %s }, %s},", f.json, in, get, ok)
 	}
 	w.p("},")
-}
-
-func (w *writer) eachLeaf(st *structType, f func(pointer, cond string)) {
-	at := ""
-	if st.role == payload {
-		at = "/payload"
-	}
-	leaves(st, "p", at, "", f)
-}
-
-// leaves calls f for each field of st, the value of expr, and of the values inside.
-// A list or a map is one field; a value that may be absent is one, beside its own
-// fields. cond is the condition that the field is not zero.
-func leaves(st *structType, expr, pointer, guard string, f func(pointer, cond string)) {
-	for _, fl := range st.fields {
-		t, at, x := fl.typ, pointer+"/"+fl.json, expr+"."+fl.name
-		cond := guard
-		if t.shape == optShape && t.elem.shape == structShape {
-			cond, t, x = and(guard, x+".OK"), t.elem, x+".V"
-			f(at, cond)
-		}
-		if t.shape == structShape {
-			leaves(t.object, x, at, cond, f)
-		} else {
-			f(at, and(cond, t.present(x)))
-		}
-	}
-}
-
-func and(a, b string) string {
-	if a == "" {
-		return b
-	}
-	return a + " && " + b
 }

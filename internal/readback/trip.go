@@ -396,7 +396,7 @@ func (t *Trip) covered(i int, d Difference) bool {
 		}
 	}
 	switch {
-	case listed[dialect.Altered]:
+	case listed[dialect.Altered], strings.HasPrefix(d.Before, order) && t.Derives(d.Pointer): // a reader has its own order
 		return true
 	case d.After == "":
 		return listed[dialect.Dropped] || listed[dialect.Made] && lacks(d.Pointer)

@@ -3,7 +3,6 @@ package wire
 import (
 	"cmp"
 	"fmt"
-	"math/bits"
 	"slices"
 	"strings"
 
@@ -43,20 +42,15 @@ type Format struct {
 	// Remarks are names in the extra member that stand for no member of the line. A
 	// member whose name begins as the first one does is kept under its pointer.
 	Remarks []string
-	// Measured says that the dialect measures its losses: writers note none.
-	Measured bool
 	// Nulls reads a member that may not be null as one that is missing, and keeps the
 	// null. A strict reader refuses it.
 	Nulls bool
-	// Absent appends the value of a needed member that the event does not say, and
-	// notes the loss. Nil writes an empty text.
+	// Absent appends the value of a needed member that the event does not say. Nil writes an
+	// empty text.
 	Absent func(w *Writer, dst []byte, m *Member) []byte
 	// Lack is asked first about a member that the event does not say. It reports true
 	// if it has decided, and appends nothing to leave the member out.
 	Lack func(w *Writer, dst []byte, m *Member) ([]byte, bool)
-	// Extra reports whether members inside the payload that no field has are lost. Nil
-	// loses all.
-	Extra func(ev *agentevents.Event) bool
 	// Pick returns the row of a line, or nil. Nil looks the type up.
 	Pick func(r *Reader) *Row
 	// Keep is asked about each extra member of the object that is read. It reports
@@ -103,13 +97,11 @@ type Row struct {
 	// More is what else the dialect knows of the row.
 	More any
 
-	f       *Format
-	line    *table // head, members, tail; without the members if there is a body
-	body    *table // the members of the body
-	rest    *field
-	bodyAt  string // pointer of the body
-	carried uint64 // leaves that the line says
-	lost    []string
+	f      *Format
+	line   *table // head, members, tail; without the members if there is a body
+	body   *table // the members of the body
+	rest   *field
+	bodyAt string // pointer of the body
 }
 
 // A Member is one member of an object.
@@ -138,8 +130,6 @@ type Member struct {
 
 	// What every line needs stands together: the rows of a log are more than the
 	// nearest cache has room for.
-	sparse  uint64          // leaves of which the event says one if the form says something, or noLeaf
-	silent  bool            // nothing stands for the member if the form says nothing
 	special bool            // unless or spread is there
 	plain   bool            // the form writes a field as Value does
 	full    bool            // and an empty text, too
@@ -174,7 +164,7 @@ func May(name, says string, form ...Form) Member {
 }
 
 // Or returns m with a function that appends the value where the event says none,
-// and notes the loss. If it returns nil the member is left out.
+// If it returns nil the member is left out.
 func (m Member) Or(f func(w *Writer, dst []byte, m *Member) []byte) Member {
 	m.or = f
 	return m
@@ -182,10 +172,7 @@ func (m Member) Or(f func(w *Writer, dst []byte, m *Member) []byte) Member {
 
 // Made returns a function for [Member.Or] that appends the given value.
 func Made(value string) func(w *Writer, dst []byte, m *Member) []byte {
-	return func(w *Writer, dst []byte, m *Member) []byte {
-		w.Lose(dialect.Made, w.Pointer(m), "")
-		return append(dst, value...)
-	}
+	return func(_ *Writer, dst []byte, _ *Member) []byte { return append(dst, value...) }
 }
 
 // Unless returns m with a function that reports that the member is left out, although
@@ -215,11 +202,9 @@ type table struct {
 	of       []*Member // by number; a name of Also has a number of its own
 	named    map[string]*Member
 	required Set
-	rest     bool     // of a row's Body
-	missers  Set      // members whose form is a Misser
-	foreign  Set      // members with For
-	carried  uint64   // leaves of the struct that the members say
-	lost     []string // those of the others
+	rest     bool // of a row's Body
+	missers  Set  // members whose form is a Misser
+	foreign  Set  // members with For
 }
 
 // New compiles a table. It panics if the table names a field that does not exist:
@@ -234,7 +219,7 @@ func New(f Format) *Format {
 	}
 	f.line = f.table("", f.Head, f.Any, f.Tail)
 	f.typ = f.line.of[1+slices.IndexFunc(f.line.of[1:], func(m *Member) bool { return m.Form == Type })]
-	f.other = &Row{f: &f, line: f.line, carried: f.line.carried, lost: f.line.lost}
+	f.other = &Row{f: &f, line: f.line}
 	for i := range f.Rows {
 		r := &f.Rows[i]
 		r.f, f.at = &f, strings.TrimSpace(r.Type+" "+r.Case)
@@ -250,27 +235,19 @@ func New(f Format) *Format {
 			r.line = f.table(name, f.Head, f.Tail)
 			r.body = f.table(name, r.Members)
 		}
-		empty := agentevents.Event{Payload: agentevents.NewPayload(r.Kind)}
-		r.line.sparse(&empty)
-		r.body.sparse(&empty)
 		for place := range strings.FieldsSeq(r.Says) {
 			f.field("Says", name, place)
 		}
-		r.carried = r.line.carried | covered(leaves[name], r.Says+" "+r.Rest)
 		if r.Rest != "" {
 			r.rest = f.field("Rest", name, r.Rest)
 		}
-		if r.body != nil {
-			r.carried |= r.body.carried
-		}
-		r.lost = lost(name, r.carried)
 		f.rows[rowKey{r.Type, r.Case}], f.types[r.Type] = r, true
 		if !r.Reads {
 			*f.kind(r.Kind) = r
 		}
 	}
 	if start := f.Row(agentevents.KindAgentStarted); start != nil && f.Row(agentevents.KindRunResumed) == nil {
-		f.restarts = start.carried&covered(leaves["AgentStarted"], "resumed") != 0
+		f.restarts = start.line.says("resumed") || start.body.says("resumed")
 	}
 	return &f
 }
@@ -289,9 +266,6 @@ func (f *Format) table(in string, lists ...[]Member) *table {
 		m := &member
 		t.members = append(t.members, m)
 		m.special = m.unless != nil
-		if m.sparse = noLeaf; m.Reads {
-			m.sparse, m.silent = 0, true
-		}
 		if m.spread, _ = m.Form.(Spread); m.spread != nil {
 			m.special = true
 			m.compile(f, in)
@@ -320,12 +294,10 @@ func (f *Format) table(in string, lists ...[]Member) *table {
 			t.foreign |= 1 << m.number
 		}
 	}
-	if len(names) > 63 || envelopeLeaves+len(leaves[in]) > 63 {
+	if len(names) > 63 {
 		panic("wire: too many members")
 	}
 	t.names = jsonwire.Names(names...)
-	t.carried = t.carries(leaves[in])
-	t.lost = lost(in, t.carried)
 	return t
 }
 
@@ -385,90 +357,9 @@ func plain(form Form) bool {
 	return false
 }
 
-// carries returns the leaves, of the envelope and of the table's struct, that the
-// members say.
-func (t *table) carries(leaves []string) (set uint64) {
-	for _, m := range t.members {
-		inner, ok := m.Form.(interface{ table() *table })
-		switch {
-		case m.Reads:
-			continue
-		case !ok:
-			set |= covered(leaves, m.Says)
-			continue
-		case m.Says == "": // the members of the object are those of the struct
-			set |= inner.table().carried
-			continue
-		}
-		// The table of the form says which fields inside the first one.
-		first, rest, _ := strings.Cut(m.Says, " ")
-		set |= covered(leaves, rest)
-		for j, leaf := range leaves {
-			at := strings.TrimPrefix(leaf, "/payload")[1:]
-			if within(at, first) && (at == first || inner.table().says(at[len(first)+1:])) {
-				set |= 1 << (envelopeLeaves + j)
-			}
-		}
-	}
-	return set
-}
-
-// sparse notes which members of a row's table need not be looked at: those that say
-// nothing of the empty event.
-func (t *table) sparse(empty *agentevents.Event) {
-	if t == nil {
-		return
-	}
-	for _, m := range t.members {
-		if o, ok := m.Form.(*object); ok && o.always && m.Need {
-			continue // an empty object is a value
-		}
-		form := m.write
-		if c, ok := form.(*checked); ok {
-			form = c.Form
-		}
-		_, sparse := form.(Sparse)
-		if m.field == nil || m.Reads || !sparse && (m.full || !m.plain && !plain(form)) {
-			continue
-		}
-		if !sparse {
-			if _, said := (Value{}).Append(nil, nil, m, m.Field(empty)); said {
-				continue // zero is a value
-			}
-		}
-		if says := covered(leaves[t.in], m.Says); says != 0 {
-			m.sparse, m.silent = says, !m.Need && m.or == nil
-		}
-	}
-}
-
-// says reports whether a member says the field at the place in the table's struct.
-func (t *table) says(at string) bool {
-	return slices.ContainsFunc(t.members, func(m *Member) bool {
-		return slices.ContainsFunc(strings.Fields(m.Says), func(p string) bool { return within(at, p) })
-	})
-}
-
-// covered returns the leaves at or below the places.
-func covered(leaves []string, says string) (set uint64) {
-	for p := range strings.FieldsSeq(says) {
-		if i := slices.Index(envelope[:], p); i >= 0 {
-			set |= 1 << i
-			continue
-		}
-		for i, leaf := range leaves {
-			// What says a field says that the value around it is there.
-			if at := strings.TrimPrefix(leaf, "/payload")[1:]; within(at, p) || within(p, at) {
-				set |= 1 << (envelopeLeaves + i)
-			}
-		}
-	}
-	return set
-}
-
-// within reports whether a place is the outer one or inside it.
-func within(at, outer string) bool {
-	return strings.HasPrefix(at, outer) && (len(at) == len(outer) || at[len(outer)] == '/')
+// says reports whether lines have a member for the field of that name.
+func (t *table) says(name string) bool {
+	return t != nil && slices.ContainsFunc(t.members, func(m *Member) bool { return !m.Reads && slices.Contains(strings.Fields(m.Says), name) })
 }
 
 // Row returns the row of a kind, or nil.
@@ -517,80 +408,6 @@ func (m *Member) Pointer() string { return m.pointer }
 
 // Field returns a pointer to the first field of a member of a row, or nil.
 func (m *Member) Field(ev *agentevents.Event) any { return m.in(ev, ev.Payload) }
-
-// envelope are the fields of the envelope that an event may leave out: bit n of a
-// set of leaves. The leaves of the payload follow.
-var envelope = [...]string{
-	"/sessionId", "/taskId", "/workflowId", "/phase", "/nodeId", "/nodeRunId", "/agentId", "/actor", "/parentAgentId", "/parentCallId",
-	"/step", "/traceId", "/spanId", "/parentSpanId", "/causationId", "/marks",
-}
-
-const envelopeLeaves = len(envelope)
-
-// noLeaf is a bit of no leaf.
-const noLeaf = 1 << 63
-
-// presentIn returns the set of leaves that the event says.
-func presentIn(e *agentevents.Event) uint64 {
-	set := present(e.Payload) << envelopeLeaves
-	if len(e.SessionID)|len(e.TaskID)|len(e.WorkflowID)|len(e.Phase)|len(e.NodeID)|len(e.NodeRunID) != 0 {
-		set |= bit(e.SessionID, 0) | bit(e.TaskID, 1) | bit(e.WorkflowID, 2) | bit(e.Phase, 3) | bit(e.NodeID, 4) | bit(e.NodeRunID, 5)
-	}
-	set |= bit(e.AgentID, 6)
-	if len(e.Actor)|len(e.ParentAgentID)|len(e.ParentCallID)|len(e.TraceID)|len(e.SpanID)|len(e.ParentSpanID)|len(e.CausationID) != 0 {
-		set |= bit(e.Actor, 7) | bit(e.ParentAgentID, 8) | bit(e.ParentCallID, 9) |
-			bit(e.TraceID, 11) | bit(e.SpanID, 12) | bit(e.ParentSpanID, 13) | bit(e.CausationID, 14)
-	}
-	if e.Step.OK {
-		set |= 1 << 10
-	}
-	if e.Marks != 0 {
-		set |= 1 << 15
-	}
-	return set
-}
-
-func bit(s string, n int) uint64 {
-	if s == "" {
-		return 0
-	}
-	return 1 << n
-}
-
-// drop lists the leaves of an event that the row does not carry.
-func (w *Writer) drop(present uint64, row *Row) {
-	last := ""
-	for rest := present &^ row.carried; rest != 0; rest &= rest - 1 {
-		if at := row.lost[bits.TrailingZeros64(rest)]; at != last { // else it is of the same value
-			w.Lose(dialect.Dropped, at, "")
-			last = at
-		}
-	}
-}
-
-// lost returns for each leaf of the envelope and of a struct what to list when it is lost:
-// the leaf, or the value around it of which nothing is carried.
-func lost(name string, carried uint64) []string {
-	list := slices.Clone(envelope[:])
-	for _, leaf := range leaves[name] {
-		at, in := leaf, strings.TrimPrefix(strings.TrimPrefix(leaf, "/payload"), "/")
-		for n := range in {
-			if in[n] == '/' && covered(leaves[name], in[:n])&carried == 0 {
-				at = leaf[:len(leaf)-len(in)+n]
-				break
-			}
-		}
-		list = append(list, at)
-	}
-	return list
-}
-
-// dropIn notes the leaves of a struct in a list or map that the table does not say.
-func (w *Writer) dropIn(t *table, v any) {
-	for rest := present(v) &^ (t.carried >> envelopeLeaves); rest != 0; rest &= rest - 1 {
-		w.Lose(dialect.Dropped, string(w.place)+t.lost[envelopeLeaves+bits.TrailingZeros64(rest)], "")
-	}
-}
 
 // A field is how to get at a field of an event, or of a struct inside.
 type field struct {

@@ -22,11 +22,6 @@ type Form interface {
 	Parse(r *Reader, at any) error
 }
 
-// A Sparse form says nothing of a member whose fields the event does not say: the
-// writer need not ask it. Its method does nothing. A form that embeds a Sparse one is
-// Sparse, too.
-type Sparse interface{ Sparse() }
-
 // A Misser is a Form that is told when an object that is read does not have its
 // member.
 type Misser interface{ Missed(r *Reader, at any) }
@@ -99,7 +94,7 @@ func (Inside) Append(w *Writer, dst []byte, m *Member, _ any) ([]byte, bool) {
 	mark := len(dst)
 	for _, m := range t.members {
 		if m.inside() {
-			dst = w.special(dst, m, w.Ev.Payload, w.present|noLeaf)
+			dst = w.special(dst, m, w.Ev.Payload)
 		}
 	}
 	if w.here != nil {
@@ -469,10 +464,8 @@ func (o *object) compile(f *Format, m *Member) Form {
 
 func (o *object) table() *table { return o.t }
 
-func (*object) Sparse() {}
-
 func (o *object) Append(w *Writer, dst []byte, m *Member, at any) ([]byte, bool) {
-	if o.short != "" && o.always && reflect.ValueOf(at).Elem().IsZero() {
+	if (o.short != "" || !m.Need) && o.always && reflect.ValueOf(at).Elem().IsZero() {
 		return dst, false
 	}
 	line, native := w.enter(w.name(m), m.Says)
@@ -552,7 +545,6 @@ func (l *list[T]) Append(w *Writer, dst []byte, m *Member, at any) ([]byte, bool
 func (w *Writer) element(dst []byte, t *table, name string, v any) []byte {
 	line, native := w.enter(name, jsonwire.Token(name))
 	dst = w.object(dst, t, v)
-	w.dropIn(t, v)
 	w.leave(line, native)
 	return dst
 }
@@ -595,8 +587,6 @@ type dict[T any] struct {
 func (d *dict[T]) compile(f *Format, _ *Member) Form {
 	return &dict[T]{t: f.table(reflect.TypeFor[T]().Name(), d.members)}
 }
-
-func (*dict[T]) Sparse() {}
 
 func (d *dict[T]) Append(w *Writer, dst []byte, m *Member, at any) ([]byte, bool) {
 	v := *at.(*map[string]T)

@@ -1,9 +1,6 @@
 package wire
 
-import (
-	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/dialect"
-)
+import "github.com/agentevents/agentevents"
 
 // AddLate adds a member to each row that says that the fact arrived after the end of its
 // agent or run, for a document that has no marks: without it such a line breaks a rule.
@@ -18,12 +15,8 @@ func AddLate(rows []Row) {
 // late is whether an event has the mark.
 type late struct{ Value }
 
-func (late) Append(w *Writer, dst []byte, _ *Member, at any) ([]byte, bool) {
-	marks := *at.(*agentevents.Marks)
-	if marks&^agentevents.MarkLate != 0 {
-		w.Lose(dialect.Dropped, "/marks", "the line has only the mark late")
-	}
-	return append(dst, "true"...), marks.Has(agentevents.MarkLate)
+func (late) Append(_ *Writer, dst []byte, _ *Member, at any) ([]byte, bool) {
+	return append(dst, "true"...), at.(*agentevents.Marks).Has(agentevents.MarkLate)
 }
 
 func (late) Parse(r *Reader, at any) error {

@@ -48,8 +48,8 @@ type Reader struct {
 	broken *agentevents.RuleError
 	twice  bool // the line has a member by two of its names
 	line   *table
-	body   *table // nil if the row has none
-	made   dialect.Pending
+	body   *table           // nil if the row has none
+	made   []dialect.Loss   // of the event: pointers and details
 	rest   dialect.Unknowns // members of the row's body that no field has
 }
 
@@ -80,7 +80,7 @@ func (r *Reader) Read(text string, ev *agentevents.Event) error {
 	r.Kept.Reset()
 	r.Ev, r.Row, r.Type, r.Seen, r.In, r.at, r.lacks, r.broken = ev, nil, "", 0, 0, r.at[:0], "", nil
 	r.Spelled, r.twice, r.Body = r.Spelled[:0], false, ""
-	r.made.Reset()
+	r.made = r.made[:0]
 	r.rest.Reset()
 	var err error
 	if r.Type, err = r.typeOf(); err != nil {
@@ -368,11 +368,7 @@ func (r *Reader) Pointer() string { return r.PointerTo(r.name) }
 // Made notes that the decoder makes up a field of the event, because the line does
 // not say it. Finish counts it.
 func (r *Reader) Made(pointer, detail string) {
-	if strings.HasPrefix(pointer, "/payload") {
-		r.made.Add(dialect.Made, pointer, detail)
-	} else {
-		r.made.Every(dialect.Made, pointer, detail)
-	}
+	r.made = append(r.made, dialect.Loss{Pointer: pointer, Detail: detail})
 }
 
 // NoTime notes that the line has no time that can be read.
@@ -388,7 +384,13 @@ func (r *Reader) Continue(w *Writer) { r.F, r.Lines = w.F, w.Lines }
 // Finish gives the event the members that are kept, and counts what was made up.
 func (r *Reader) Finish() error {
 	r.KeepBody()
-	r.made.Count(&r.Losses, r.Ev, false)
+	for _, l := range r.made {
+		if strings.HasPrefix(l.Pointer, "/payload") {
+			r.Losses.Add(r.Ev, dialect.Made, l.Pointer, l.Detail)
+		} else {
+			r.Losses.Every(r.Ev, dialect.Made, l.Pointer, l.Detail)
+		}
+	}
 	return r.Kept.Keep(r.Ev, r.F.Name)
 }
 

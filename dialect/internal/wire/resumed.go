@@ -62,7 +62,6 @@ func (w *Writer) resume(ev *agentevents.Event) {
 			again := *p
 			again.Resumed = true
 			ev.Payload = &again
-			w.Lose(dialect.Made, "/payload/resumed", "the run was resumed")
 		}
 		r.open[agent] = resumes
 	}

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 	"maps"
-	"math"
 	"reflect"
 	"slices"
 	"sort"
@@ -20,11 +20,9 @@ import (
 // A Writer writes the lines of one log. It is the part of an encoder that the table
 // knows.
 type Writer struct {
-	F      *Format
-	Ev     *agentevents.Event // the event that is written
-	Losses dialect.Losses
-	Pend   dialect.Pending // losses of the event that is written
-	Times  jsonwire.TimeWriter
+	F     *Format
+	Ev    *agentevents.Event // the event that is written
+	Times jsonwire.TimeWriter
 	// Whole is set while two lines are compared: forms cut and round nothing.
 	Whole bool
 	// Read is what readers make of the line of an event that is written as it was
@@ -50,8 +48,6 @@ type Writer struct {
 	err     error  // the event cannot be written
 	broken  error  // the document does not allow a value of the event
 	kept    kept
-	left    int          // number of losses before those of kept members
-	present uint64       // leaves that the event says
 	made    uint64       // a hash of the members whose values are made up
 	said    Set          // members of the object that is written
 	here    []keptMember // of it
@@ -83,7 +79,7 @@ type Speller interface {
 
 // Append appends the line of ev, if it has one of its own. Verbatim reports that
 // it is the line that ev was read from, which still says what ev says: then nothing
-// is made up or altered. Append counts the losses.
+// is made up or altered.
 func (w *Writer) Append(dst []byte, ev *agentevents.Event, d Document) (out []byte, verbatim bool, err error) {
 	if w.F == nil {
 		return dst, false, agentevents.ErrZeroValue
@@ -93,28 +89,26 @@ func (w *Writer) Append(dst []byte, ev *agentevents.Event, d Document) (out []by
 		_, err := w.own.AppendJSON(nil) // its error says what is wrong with the payload
 		return dst, false, err
 	}
-	w.Pend.Reset()
 	if w.F.restarts {
 		w.resume(&w.own)
 	}
 	mark := len(dst)
 	dst, err = w.line(dst, &w.own, d)
+	if err == dialect.ErrNoCounterpart {
+		err = fmt.Errorf("%w: %s", err, jsonwire.BriefName(string(w.own.Kind())))
+	}
 	if err != nil && errors.Is(err, dialect.ErrNoCounterpart) {
-		refused := w.Losses.Refuse(&w.own)
-		if err == dialect.ErrNoCounterpart {
-			err = refused // it names the kind
-		}
 		return dst[:mark], false, err
 	}
 	if err == nil && bytes.IndexByte(dst[mark:], 0xef) >= 0 { // the first byte of U+FFFD
-		err = w.damaged(dst[mark:])
+		err = w.damaged()
 	}
-	broken, left := w.broken, w.left
+	broken := w.broken
 	if err != nil {
 		return dst[:mark], false, cmp.Or(broken, err) // the document's rule says more
 	}
 	if w.Origin = w.own.Origin(); w.Origin != "" && len(dst) > mark {
-		if verbatim = w.says(d, left); verbatim {
+		if verbatim = w.says(d); verbatim {
 			dst, broken = append(dst[:mark], w.Origin...), nil // it was like that when it was read
 		}
 	}
@@ -122,7 +116,6 @@ func (w *Writer) Append(dst []byte, ev *agentevents.Event, d Document) (out []by
 		return dst[:mark], false, broken
 	}
 	w.Ev = &w.own
-	w.Pend.Count(&w.Losses, w.Ev, verbatim)
 	if len(dst) > mark {
 		dst = append(dst, '\n')
 		w.Lines++
@@ -161,18 +154,17 @@ func Buffer(buf []byte) []byte {
 
 // line appends the line of ev.
 func (w *Writer) line(dst []byte, ev *agentevents.Event, d Document) ([]byte, error) {
-	w.Ev, w.err, w.broken, w.left, w.made = ev, nil, nil, 0, 0
+	w.Ev, w.err, w.broken, w.made = ev, nil, nil, 0
 	if !writable(ev.Time) {
 		return dst, w.Refused(agentevents.RuleFieldRange, "/timestamp", badYear)
 	}
 	w.Say(ev)
 	if w.ends && w.F.Row(ev.Kind()) == nil {
-		const detail = "written as the end of the node's agent"
 		switch p := ev.Payload.(type) {
 		case *agentevents.NodeFailed:
-			w.SayAs(&agentevents.AgentEnded{Error: agentevents.Some(p.Error)}, detail)
+			w.SayAs(&agentevents.AgentEnded{Error: agentevents.Some(p.Error)})
 		case *agentevents.NodeCompleted:
-			w.SayAs(&agentevents.AgentEnded{}, detail)
+			w.SayAs(&agentevents.AgentEnded{})
 		}
 	}
 	dst, err := d.Line(w, dst)
@@ -185,17 +177,12 @@ func (w *Writer) line(dst []byte, ev *agentevents.Event, d Document) ([]byte, er
 // Say makes ev the event that is written, for a Document that writes another one in
 // the place of its own.
 func (w *Writer) Say(ev *agentevents.Event) {
-	w.Ev, w.present = ev, presentIn(ev)
+	w.Ev = ev
 	w.kept.load(w.F, string(ev.Extra(string(w.F.Name))))
 }
 
-// SayAs makes the event one with another payload, in whose place it is written. The
-// detail says so.
-func (w *Writer) SayAs(p agentevents.Payload, detail string) {
-	w.Lose(dialect.Altered, "", detail)
-	if w.Ev.PayloadExtra() {
-		w.Lose(dialect.Dropped, "/payload", "members that no field has")
-	}
+// SayAs makes the event one with another payload, in whose place it is written.
+func (w *Writer) SayAs(p agentevents.Payload) {
 	ev := *w.Ev
 	ev.Payload = p
 	w.Say(&ev)
@@ -209,49 +196,31 @@ func writable(t time.Time) bool {
 
 const badYear = "is outside the years 0 to 9999"
 
-// damaged lists the texts that are not UTF-8. An id that is not is an error.
-func (w *Writer) damaged(line []byte) error {
+// damaged returns the error of an id that is not UTF-8.
+func (w *Writer) damaged() error {
 	var err error
 	w.scratch[0], err = w.own.AppendJSON(w.scratch[0][:0])
 	if broken := (*agentevents.RuleError)(nil); errors.As(err, &broken) && broken.Rule == agentevents.RuleFieldUTF8 {
 		return err
-	}
-	if w.F.Measured {
-		return nil
-	}
-	for _, at := range dialect.Damaged(&w.own, line) {
-		w.Lose(dialect.Altered, at, dialect.DamagedText)
 	}
 	return nil
 }
 
 // says reports whether w.Origin, as the next line, says what the event says, as far
 // as the document can: both are written and compared. Equal lines are not enough:
-// one event may have a fact that is made up for the other. What both events lose
-// is not lost to a reader of the line. left is the number of losses before those of
-// kept members.
-func (w *Writer) says(d Document, left int) bool {
+// one event may have a fact that is made up for the other.
+func (w *Writer) says(d Document) bool {
 	w.Read = agentevents.Event{}
 	if d.Reread(w, w.Origin) != nil || w.Read.Kind() != w.own.Kind() { // forms know only w.own's kind
 		return false
 	}
 	w.Whole = true
-	n := w.Pend.Len()
 	now, err := w.line(w.scratch[0][:0], &w.own, d)
-	m, made := w.Pend.Len(), w.made
+	made := w.made
 	was, wasErr := w.line(w.scratch[1][:0], &w.Read, d)
 	w.scratch = [...][]byte{now, was}
-	same := err == nil && wasErr == nil && w.made == made && w.Pend.SameMade(n, m) && bytes.Equal(now, was)
-	lost := w.Pend.From(m)
-	w.Pend.Cut(n)
-	if same {
-		if name := string(w.F.Name); w.own.Extra(name) == w.Read.Extra(name) {
-			w.Pend.Cut(left) // the line has the kept members
-		}
-		w.Pend.Without(&lost)
-	}
 	w.Whole, w.Ev = false, &w.own
-	return same
+	return err == nil && wasErr == nil && w.made == made && bytes.Equal(now, was)
 }
 
 // Line appends the line of the event as a row or, if that is nil, with the members of
@@ -283,14 +252,7 @@ func (w *Writer) LineAs(dst []byte, row *Row, typ, body string) []byte {
 		w.loadRest(row)
 	}
 	w.at, w.place = w.at[:0], append(w.place[:0], "/payload"...)
-	dst = w.object(dst, row.line, w.Ev.Payload)
-	if !w.F.Measured {
-		w.drop(w.present, row)
-		w.others(w.Ev)
-		w.left = w.Pend.Len()
-		w.kept.left(w)
-	}
-	return dst
+	return w.object(dst, row.line, w.Ev.Payload)
 }
 
 // At returns the pointer of the object that is written, on the line.
@@ -302,10 +264,7 @@ func (w *Writer) Type() string { return w.typ }
 
 // unknown returns the type and the members of the line of an unknown payload.
 func (w *Writer) unknown(p *agentevents.Unknown) (typ, raw string, err error) {
-	raw = "{}"
-	if p.Raw == "" {
-		w.Lose(dialect.Made, "/payload", "an empty object")
-	} else if raw, err = jsonwire.Compact(string(p.Raw)); err != nil {
+	if raw, err = jsonwire.Compact(cmp.Or(string(p.Raw), "{}")); err != nil {
 		return "", "", w.Refused(agentevents.RuleFieldJSON, "/payload", err.Error())
 	}
 	typ = strings.TrimPrefix(string(p.Type), string(w.F.Name)+":")
@@ -314,9 +273,6 @@ func (w *Writer) unknown(p *agentevents.Unknown) (typ, raw string, err error) {
 	}
 	if row := w.F.row(typ, raw); row != nil {
 		return "", "", typeTaken{typ, row.Kind}
-	}
-	if dialect.UnknownKind(w.F.Name, typ) != p.Type {
-		w.Lose(dialect.Altered, "/type", "gets another prefix")
 	}
 	return typ, raw, nil
 }
@@ -335,11 +291,10 @@ func (e typeTaken) Error() string {
 func (typeTaken) Unwrap() error { return dialect.ErrNoCounterpart }
 
 // other appends the line of an event whose type has no row: the members of raw, an
-// object, stand on it. A member that readers take for one of the line is listed.
+// object, stand on it, without those that readers take for others of the line.
 func (w *Writer) other(dst []byte, typ, raw string) []byte {
 	w.row, w.typ = nil, typ
 	if !w.F.OtherExtra {
-		w.Pend.Drop("/"+string(w.F.Name), w.kept.text != "")
 		w.kept.load(w.F, "")
 	}
 	w.at, w.place = w.at[:0], append(w.place[:0], "/payload"...)
@@ -349,7 +304,7 @@ func (w *Writer) other(dst []byte, typ, raw string) []byte {
 	write := func(members []*Member) {
 		for _, m := range members {
 			n := len(dst)
-			if dst = w.special(dst, m, nil, noLeaf); len(dst) > n {
+			if dst = w.special(dst, m, nil); len(dst) > n {
 				has |= 1 << m.number
 			}
 		}
@@ -368,17 +323,12 @@ func (w *Writer) other(dst []byte, typ, raw string) []byte {
 			last = nil
 		}
 		before--
-		pointer := "/payload/" + jsonwire.Token(name)
-		m := t.member(name)
-		switch {
+		switch m := t.member(name); {
 		case m == nil || !has.Has(m.number) && m.number <= tail && !w.taken(m, value):
 			dst = append(append(jsonwire.AppendString(append(dst, ','), name), ':'), value...)
-		case has.Has(m.number) || m.number > tail:
-			w.Lose(dialect.Dropped, pointer, "the line has a member of that name")
+		case has.Has(m.number) || m.number > tail: // the line has a member of that name
 		default:
-			w.Lose(dialect.Dropped, pointer, "read as "+m.Pointer())
-			w.Lose(dialect.Made, m.Pointer(), "a member of the payload is read as it")
-			dst = w.special(dst, m, nil, noLeaf)
+			dst = w.special(dst, m, nil)
 		}
 		w.Ev = own
 	}
@@ -389,19 +339,10 @@ func (w *Writer) other(dst []byte, typ, raw string) []byte {
 			names[name] = t.member(name) == nil
 		}
 		for i := range list {
-			if m := &list[i]; names[m.name] {
-				m.used = true
-				w.Lose(dialect.Dropped, "/"+string(w.F.Name)+"/"+jsonwire.Token(m.key), "the payload has a member of that name")
-			}
+			list[i].used = list[i].used || names[list[i].name]
 		}
 	}
-	dst = braces(w.rest(dst, mark, t, nil, false), mark)
-	if !w.F.Measured {
-		w.kept.left(w)
-		w.drop(w.present, w.F.other)
-		w.others(w.Ev)
-	}
-	return dst
+	return braces(w.rest(dst, mark, t, nil, false), mark)
 }
 
 // taken reports whether readers take a member of an unknown payload for m. If so,
@@ -414,26 +355,6 @@ func (w *Writer) taken(m *Member, value string) bool {
 		w.Ev = r.Ev
 	}
 	return fits
-}
-
-// others lists what no line says of an event: the version of the native format,
-// extra members of others, and those inside the payload.
-func (w *Writer) others(ev *agentevents.Event) {
-	if ev.SchemaVersion != agentevents.SchemaVersion {
-		what := dialect.Dropped
-		if ev.SchemaVersion == "" {
-			what = dialect.Made
-		}
-		w.Lose(what, "/schemaVersion", "readers give the native version")
-	}
-	for name := range ev.Extras() {
-		if name != string(w.F.Name) {
-			w.Lose(dialect.Dropped, "/"+jsonwire.Token(name), "")
-		}
-	}
-	if ev.PayloadExtra() && (w.F.Extra == nil || w.F.Extra(ev)) {
-		w.Lose(dialect.Dropped, "/payload", "members that no field has")
-	}
 }
 
 // Append appends the value of a member of the row that a payload says.
@@ -449,19 +370,13 @@ func (row *Row) Append(dst []byte, name string, p agentevents.Payload) []byte {
 func (w *Writer) object(dst []byte, t *table, v any) []byte {
 	said, inside, here, mark := w.said, w.inside, w.here, len(dst)
 	w.said, w.inside, w.here = 0, false, w.kept.of(w.at)
-	odd, present := w.here != nil || w.Spell != nil, w.present|noLeaf
-	if w.here != nil || w.F.Lack != nil && w.kept.text != "" {
-		present = math.MaxUint64
-	}
+	odd := w.here != nil || w.Spell != nil
 	for _, m := range t.members {
-		switch says := present&m.sparse != 0; {
-		case !says && m.silent:
+		switch {
 		case odd || m.special || w.inside:
-			dst = w.special(dst, m, v, present)
-		case says:
+			dst = w.special(dst, m, v)
+		case !m.Reads:
 			dst = w.member(dst, m, v)
-		default:
-			dst = w.absent(append(dst, m.lit...), len(dst), m)
 		}
 	}
 	if w.here != nil || w.F.Elsewhere != nil && len(w.kept.members) > 0 {
@@ -482,16 +397,14 @@ func braces(dst []byte, mark int) []byte {
 
 // special appends a member that may have another place or another spelling, or stand for
 // several.
-func (w *Writer) special(dst []byte, m *Member, v any, present uint64) []byte {
+func (w *Writer) special(dst []byte, m *Member, v any) []byte {
 	switch {
-	case w.inside && m.inside() || m.unless != nil && m.unless(w):
+	case m.Reads, w.inside && m.inside(), m.unless != nil && m.unless(w):
 		return dst
 	case m.spread != nil:
 		return m.spread.AppendMembers(w, dst)
 	case w.here != nil || w.Spell != nil:
 		return w.oddMember(dst, m, v)
-	case present&m.sparse == 0:
-		return w.absent(append(dst, m.lit...), len(dst), m)
 	}
 	return w.member(dst, m, v)
 }
@@ -578,8 +491,7 @@ func (w *Writer) absent(dst []byte, mark int, m *Member) []byte {
 }
 
 // emptyText is the [Format.Absent] of a format without one.
-func emptyText(w *Writer, dst []byte, m *Member) []byte {
-	w.Lose(dialect.Made, "/"+string(w.F.Name)+"/"+m.Name, "written as an empty text")
+func emptyText(_ *Writer, dst []byte, _ *Member) []byte {
 	return append(dst, `""`...)
 }
 
@@ -627,25 +539,10 @@ func (w *Writer) reads(m *Member, v any, raw string) (at any, fits, something bo
 // Time returns the time of the event, and NoTime if it is not known: readers take another one for
 // known.
 func (w *Writer) Time() time.Time {
-	if w.Ev.Time.IsZero() {
-		w.Lose(dialect.Made, "/timestamp", noTime)
-	}
-	return w.EventTime()
-}
-
-// EventTime returns what Time returns, and lists nothing.
-func (w *Writer) EventTime() time.Time {
 	if !agentevents.TimeKnown(w.Ev.Time) {
 		return NoTime
 	}
 	return w.Ev.Time
-}
-
-// Lose notes a loss of the event that is written.
-func (w *Writer) Lose(what dialect.Change, pointer, detail string) {
-	if !w.F.Measured {
-		w.Pend.Add(what, pointer, detail)
-	}
 }
 
 // Pointer returns the native pointer of a member of the object that is written: where it is
@@ -697,7 +594,6 @@ type keptMember struct {
 	key, raw string
 	at, name string // the pointer of its object, or noObject, and its name there
 	used     bool   // it is on the line, or need not be
-	rest     bool   // it is of the row's Rest
 }
 
 // noObject is in the place of a pointer for a key that no reader makes.
@@ -735,11 +631,9 @@ func (w *Writer) loadRest(row *Row) {
 	text, err := jsonwire.Compact(cmp.Or(raw, "{}"))
 	if err != nil {
 		w.Fail(agentevents.RuleFieldJSON, "/payload/"+row.Rest, err.Error())
-	} else if raw != "" && (len(text) < 3 || text[0] != '{') {
-		w.Lose(dialect.Dropped, "/payload/"+row.Rest, "it is not an object with members")
 	}
 	for name, raw := range jsonwire.Members(text) {
-		w.kept.members = append(w.kept.members, keptMember{key: name, raw: raw, at: row.bodyAt, name: name, rest: true})
+		w.kept.members = append(w.kept.members, keptMember{key: name, raw: raw, at: row.bodyAt, name: name})
 	}
 	w.kept.sort()
 }
@@ -882,23 +776,4 @@ func objectOf(members []byte) string {
 		return "{}"
 	}
 	return "{" + string(members[1:]) + "}"
-}
-
-// left lists the members that have no place on the line.
-func (k *kept) left(w *Writer) {
-	if k.text == "" && len(k.members) == 0 {
-		return
-	}
-	if k.text != "" && k.text[0] != '{' {
-		w.Lose(dialect.Dropped, "/"+string(w.F.Name), "it is not an object")
-	}
-	for i := range k.members {
-		switch m := &k.members[i]; {
-		case m.used:
-		case m.rest:
-			w.Lose(dialect.Dropped, "/payload/"+w.row.Rest+"/"+jsonwire.Token(m.key), "a field has the name")
-		default:
-			w.Lose(dialect.Dropped, "/"+string(w.F.Name)+"/"+jsonwire.Token(m.key), "the line has no place for it")
-		}
-	}
 }

@@ -143,18 +143,18 @@ var legalTexts = map[string]string{
 const opaqueText = "1 to 128 letters, digits and . _ ~ -"
 
 // Fitted returns an object without the members that its schema refuses, and without optional
-// ones that have another form than it declares. It hands the pointers of those to drop.
-func Fitted(s *facts.Schema, at, object string, drop func(pointer, why string)) string {
-	return trimmed(s, at, object, func(of *facts.Schema, need bool, raw string) string {
+// ones that have another form than it declares.
+func Fitted(s *facts.Schema, object string) string {
+	return trimmed(s, "", object, func(of *facts.Schema, need bool, raw string) string {
 		if fault := of.Check(raw); fault != nil && !need {
 			return fault.Detail
 		}
 		return ""
-	}, drop)
+	}, nil)
 }
 
 // Declared returns a value without the members that closed objects in it must not have. It
-// hands their pointers to drop.
+// hands their pointers to drop, which may be nil.
 func Declared(s *facts.Schema, at, raw string, drop func(pointer, why string)) string {
 	return trimmed(s, at, raw, func(*facts.Schema, bool, string) string { return "" }, drop)
 }
@@ -173,7 +173,7 @@ func trimmed(s *facts.Schema, at, raw string, odd func(of *facts.Schema, need bo
 		} else if raw = trimmed(of, at, raw, odd, drop); why == "" {
 			why = odd(of, need, raw)
 		}
-		if why != "" {
+		if why != "" && drop != nil {
 			drop(at, why)
 		}
 		return raw, why == ""

@@ -82,18 +82,22 @@ calls are within 0.8 % of it, in at most 30 kB of memory for each row; the maxim
 			var l logReader
 			l.flags(fs)
 			var by groupings
+			var m memory
 			fs.Var(&by, "by", "add a table by `THING`: agent, tool, model, agent+tool, or several: agent,tool")
+			m.flags(fs)
 			asJSON := fs.Bool("json", false, "print JSON; durations are in milliseconds, costs in US dollars")
 			return func(in *invocation) error {
 				lines, err := l.each(in)
 				if err != nil {
 					return err
 				}
-				c := stats.New(by...)
-				for _, line := range lines {
-					c.Line(line)
-				}
-				r := c.Report()
+				r := remembered(in, &m, &l, func() *stats.Report {
+					c := stats.New(by...)
+					for _, line := range lines {
+						c.Line(line)
+					}
+					return c.Report()
+				}, by)
 				if r.Events == 0 && (l.failed || l.bad > 0) {
 					return l.result() // no figures of a log that nobody has read
 				}

@@ -65,7 +65,7 @@ func TestPairsAddUp(t *testing.T) {
 				continue
 			}
 			call, tool, word := fmt.Sprint(i), pick("read", "write"), ae.ToolStatus(pick("ok", "error", "forbidden", "rate_limited", "cancelled", "interrupted"))
-			end := &ae.ToolReturned{CallID: call, ToolID: tool, Status: word, Duration: ae.Some(time.Duration(rng.IntN(9e9)))}
+			end := &ae.ToolReturned{CallID: call, ToolID: tool, Status: word, Duration: ae.Some(time.Duration(rng.Int64N(9e9)))}
 			whole := rng.IntN(5) == 0
 			if end.OneEvent = whole; !whole && rng.IntN(5) > 0 {
 				entries = append(entries, entry{run: run, agent: agent, p: &ae.ToolCalled{CallID: call, ToolID: tool}})

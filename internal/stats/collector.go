@@ -43,6 +43,7 @@ const (
 	maxWords     = 32   // in Report.EndWords
 	maxGroups    = 1000 // further ones share the group Others
 	maxOpenCalls = 1024 // open calls of a run whose starts are known
+	maxSpare     = 16   // tables for open calls that no run has
 )
 
 // Others is the name of the group that has everything for which there is no group left.
@@ -54,6 +55,8 @@ type Collector struct {
 	tables   []table
 	log      *agentevents.FoldSet
 	runs     map[string]*run
+	last     *run              // of the event before
+	spare    []map[call]opened // empty ones of runs without an open call
 	sessions map[string]*session
 	total    tally
 
@@ -92,6 +95,7 @@ type key struct{ name, second string }
 
 // A run has the state of a run that its fold does not show.
 type run struct {
+	id    string
 	seen  view.Sequences
 	names map[string]string              // of agents that have one, by their ids
 	tasks map[string]map[string]struct{} // agents of the tasks
@@ -195,11 +199,7 @@ func (c *Collector) Event(ev agentevents.Event) { c.Line(agentevents.Line{Event:
 // part of the event.
 func (c *Collector) Line(line agentevents.Line) {
 	ev := line.Event
-	r := c.runs[ev.RunID]
-	if r == nil {
-		r = &run{}
-		c.runs[strings.Clone(ev.RunID)] = r
-	}
+	r := c.run(ev.RunID)
 	c.events++
 	c.found.Add(ev)
 	c.log.ApplyLine(ev, line.Text)
@@ -222,9 +222,9 @@ func (c *Collector) Line(line agentevents.Line) {
 	case *agentevents.ContextCompacted:
 		c.count(ByAgent, "", r.agentOf(ev), func(t *tally) { t.compacted(p) })
 	case *agentevents.ToolCalled:
-		r.opened(call{false, ev.AgentID, p.CallID}, opened{p.ToolID, ev.Time})
+		c.opened(r, call{false, ev.AgentID, p.CallID}, opened{p.ToolID, ev.Time})
 	case *agentevents.ToolReturned:
-		began, open := r.returned(call{false, ev.AgentID, p.CallID})
+		began, open := c.returned(r, call{false, ev.AgentID, p.CallID})
 		if !open {
 			began.of = p.ToolID
 		}
@@ -238,10 +238,10 @@ func (c *Collector) Line(line agentevents.Line) {
 			t.tools.one(one)
 		}
 	case *agentevents.ModelCalled:
-		r.opened(call{true, ev.AgentID, p.ModelCallID}, opened{p.Model, ev.Time})
+		c.opened(r, call{true, ev.AgentID, p.ModelCallID}, opened{p.Model, ev.Time})
 		c.model(r, ev.AgentID, p.Model)
 	case *agentevents.ModelReturned:
-		began, _ := r.returned(call{true, ev.AgentID, p.ModelCallID})
+		began, _ := c.returned(r, call{true, ev.AgentID, p.ModelCallID})
 		one := calls{returned: 1, all: 1}
 		if p.Error.OK {
 			one.failed = 1
@@ -250,6 +250,20 @@ func (c *Collector) Line(line agentevents.Line) {
 		c.model(r, ev.AgentID, p.Model)
 		c.count(ByModel, cmp.Or(p.Model, began.of), r.agentOf(ev), func(t *tally) { t.models.one(one) })
 	}
+}
+
+// run returns the run with that id.
+func (c *Collector) run(id string) *run {
+	if c.last != nil && c.last.id == id {
+		return c.last
+	}
+	r := c.runs[id]
+	if r == nil {
+		r = &run{id: strings.Clone(id)}
+		c.runs[r.id] = r
+	}
+	c.last = r
+	return r
 }
 
 // name returns the name of an agent for people.
@@ -346,9 +360,12 @@ func (t *tally) compacted(p *agentevents.ContextCompacted) {
 }
 
 // opened notes the start of a call.
-func (r *run) opened(k call, o opened) {
+func (c *Collector) opened(r *run, k call, o opened) {
 	if len(r.calls) >= maxOpenCalls {
 		return
+	}
+	if n := len(c.spare); r.calls == nil && n > 0 {
+		r.calls, c.spare = c.spare[n-1], c.spare[:n-1]
 	}
 	if r.calls == nil {
 		r.calls = map[call]opened{}
@@ -357,12 +374,17 @@ func (r *run) opened(k call, o opened) {
 }
 
 // returned takes the start of a call, and reports whether it is known.
-func (r *run) returned(k call) (o opened, open bool) {
-	o, open = r.calls[k]
+func (c *Collector) returned(r *run, k call) (o opened, open bool) {
+	if o, open = r.calls[k]; !open {
+		return o, false
+	}
 	if delete(r.calls, k); len(r.calls) == 0 {
+		if len(c.spare) < maxSpare {
+			c.spare = append(c.spare, r.calls)
+		}
 		r.calls = nil // of an ended run it is memory
 	}
-	return o, open
+	return o, true
 }
 
 // took adds the duration of a call: what its return states, else the time between its

@@ -150,6 +150,7 @@ type Change struct {
 type Fold struct {
 	o    Options
 	runs map[string]*Run
+	last *Run // of the event before
 }
 
 // New returns an empty fold.
@@ -157,6 +158,9 @@ func New(o Options) *Fold { return &Fold{o: o.filled(), runs: map[string]*Run{}}
 
 // Add adds the next event of its run and returns the changes that it makes. The event is not kept.
 func (f *Fold) Add(ev *agentevents.Event) []Change {
+	if f.last != nil && f.last.id == ev.RunID {
+		return f.last.Add(ev)
+	}
 	r := f.runs[ev.RunID]
 	if r == nil {
 		if f.runs == nil {
@@ -165,6 +169,7 @@ func (f *Fold) Add(ev *agentevents.Event) []Change {
 		r = newRun(ev.RunID, &f.o)
 		f.runs[r.id] = r
 	}
+	f.last = r
 	return r.Add(ev)
 }
 

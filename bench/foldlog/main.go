@@ -5,6 +5,7 @@ package main
 
 import (
 	"bufio"
+	"flag"
 	"fmt"
 	"os"
 	"runtime"
@@ -15,24 +16,26 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: foldlog FILE")
+	workers := flag.Int("workers", 0, "goroutines that fold; see agentevents.FoldOptions")
+	flag.Parse()
+	if flag.NArg() != 1 {
+		fmt.Fprintln(os.Stderr, "usage: foldlog [-workers N] FILE")
 		os.Exit(2)
 	}
-	if err := fold(os.Args[1]); err != nil {
+	if err := fold(flag.Arg(0), *workers); err != nil {
 		fmt.Fprintln(os.Stderr, "foldlog:", err)
 		os.Exit(1)
 	}
 }
 
-func fold(path string) error {
+func fold(path string, workers int) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	start := time.Now()
-	folded, err := agentevents.FoldLog(agentevents.NewReader(f, agentevents.ReaderOptions{}), agentevents.FoldOptions{})
+	folded, err := agentevents.FoldLog(agentevents.NewReader(f, agentevents.ReaderOptions{}), agentevents.FoldOptions{Workers: workers})
 	if err != nil {
 		return err
 	}

@@ -50,6 +50,7 @@ type invocation struct {
 	stdin  io.Reader
 	stdout *output
 	stderr io.Writer
+	index  string // folder of what is known about files; empty has none
 	env    func(string) string
 	ctx    context.Context // its end is an interrupt; nil waits for the signal of one
 }
@@ -113,9 +114,13 @@ func find(name string) (command, bool) {
 	return all[i], true
 }
 
-// run is the whole program. It returns the exit status.
+// run is the whole program without an index. It returns the exit status.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer, env func(string) string) int {
-	in := &invocation{stdin: stdin, stdout: newOutput(stdout), stderr: stderr, env: env}
+	return (&invocation{stdin: stdin, stdout: newOutput(stdout), stderr: stderr, env: env}).run(args)
+}
+
+// run runs the command that the arguments name.
+func (in *invocation) run(args []string) int {
 	name := ""
 	if len(args) > 0 {
 		name, args = args[0], args[1:]

@@ -61,6 +61,8 @@ type logReader struct {
 	capture capture.Options  // for sessions of agent programs
 	unread  []capture.Unread // lines and members that their readers did not understand
 
+	found map[string][]*capture.Session // of the names of the command line; nil before they are looked for
+
 	reads agentevents.Decoder // of the line that was read last
 
 	bad    int // lines that cannot be read
@@ -170,7 +172,10 @@ func (l *logReader) each(in *invocation) (lineSeq, error) {
 		}
 	}
 	all := func(yield func(position, agentevents.Line) bool) {
-		sessions := l.allSessions(in)
+		sessions := l.found
+		if sessions == nil {
+			sessions = l.allSessions(in)
+		}
 		for _, name := range in.args {
 			if of, ok := sessions[name]; ok {
 				sessions[name] = nil // a name that comes again

@@ -39,6 +39,8 @@ running.`,
 			l.flags(fs)
 			f.flags(fs, &l)
 			var status choice
+			var m memory
+			m.flags(fs)
 			for _, s := range runStatuses {
 				status.values = append(status.values, string(s))
 			}
@@ -48,16 +50,19 @@ running.`,
 				if err != nil {
 					return err
 				}
-				for _, line := range lines {
-					f.apply(line)
-				}
-				var runs []runRow // of many runs the snapshots would take much memory
-				for s := range f.runs().Drain() {
-					if status.value == "" || string(s.Status) == status.value {
+				runs := remembered(in, &m, &l, func() (runs []runRow) { // of many runs the snapshots would take much memory
+					for _, line := range lines {
+						f.apply(line)
+					}
+					for s := range f.runs().Drain() {
 						runs = append(runs, rowOf(s))
 					}
+					return runs
+				}, f.lifecycle.value)
+				if status.value != "" {
+					runs = slices.DeleteFunc(runs, func(r runRow) bool { return string(r.Status) != status.value })
 				}
-				slices.SortStableFunc(runs, func(a, b runRow) int { return a.began.Compare(b.began) })
+				slices.SortStableFunc(runs, func(a, b runRow) int { return a.Began.Compare(b.Began) })
 				writeTable(in.stdout, runs, rowColumns())
 				return l.result()
 			}
@@ -67,19 +72,20 @@ running.`,
 
 // A runRow is the row of a run: the texts of all its cells, one after another.
 type runRow struct {
-	began time.Time
-	text  string
-	ends  [len(runColumns)]uint32 // of the cells, in text
+	Began  time.Time
+	Status agentevents.RunStatus
+	Text   string
+	Ends   [len(runColumns)]uint32 // of the cells, in Text
 }
 
 func rowOf(s *agentevents.RunSnapshot) runRow {
-	r := runRow{began: s.StartedAt}
+	r := runRow{Began: s.StartedAt, Status: s.Status}
 	var text []byte
 	for i := range runColumns {
 		text = append(text, runColumns[i].cell(s)...)
-		r.ends[i] = uint32(len(text))
+		r.Ends[i] = uint32(len(text))
 	}
-	r.text = string(text)
+	r.Text = string(text)
 	return r
 }
 
@@ -87,9 +93,9 @@ func rowOf(s *agentevents.RunSnapshot) runRow {
 func (r *runRow) cell(i int) string {
 	from := uint32(0)
 	if i > 0 {
-		from = r.ends[i-1]
+		from = r.Ends[i-1]
 	}
-	return r.text[from:r.ends[i]]
+	return r.Text[from:r.Ends[i]]
 }
 
 // rowColumns are runColumns for rows.

@@ -21,7 +21,8 @@ func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	status := run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv)
+	in := &invocation{stdin: os.Stdin, stdout: newOutput(os.Stdout), stderr: os.Stderr, env: os.Getenv, index: indexIn(os.UserCacheDir())}
+	status := in.run(os.Args[1:])
 	runtime.KeepAlive(room)
 	os.Exit(status)
 }

@@ -176,14 +176,19 @@ func numberOf(ev *agentevents.Event) (n uint64, own bool) {
 func (l *logReader) told(in *invocation, lines lineSeq) lineSeq {
 	return func(yield func(position, agentevents.Line) bool) {
 		runs, hint := map[string]*numbers{}, ""
+		last := new(numbers) // of the run of the line before
 		for at, line := range lines {
 			if hint == "" {
 				ev := line.Event
 				number, own := numberOf(ev)
-				n := runs[ev.RunID]
+				n := last
+				if n.run != ev.RunID || ev.RunID == "" {
+					n = runs[ev.RunID]
+				}
 				if n != nil {
 					own = own || n.own // a number may be the same as the sequence by chance
 					n.own = own
+					last = n
 				}
 				switch {
 				case own && n.left(number):
@@ -195,9 +200,9 @@ func (l *logReader) told(in *invocation, lines lineSeq) lineSeq {
 				case n != nil:
 					n.seen(number)
 				case len(runs) < maxOrderRuns:
-					n = &numbers{own: own}
+					n = &numbers{run: strings.Clone(ev.RunID), own: own}
 					n.seen(number)
-					runs[strings.Clone(ev.RunID)] = n
+					runs[n.run] = n
 				}
 			}
 			if !yield(at, line) {
@@ -217,6 +222,7 @@ func (l *logReader) told(in *invocation, lines lineSeq) lineSeq {
 
 // numbers are the sequences that a run has left out so far. Nil has none.
 type numbers struct {
+	run    string
 	next   uint64
 	gaps   []agentevents.SequenceGap
 	jumped bool // the latest event left the latest gap

@@ -61,7 +61,9 @@ tried in several runs succeeds if it does so in one, else the last one decides. 
 that may go on is undecided. A run without a session is one.
 
 With --by a table follows, and with several names one for each: the log is read once. By
-agent+model there is a row for each model of each agent, with the calls, tokens and cost.
+agent+model there is a row for each model of each agent, with the calls, tokens and cost; by
+agent+tool one for each tool of each agent, and by model+tool one for each tool and the
+model of the agent that calls it: the one it called last, else the one of its start.
 By agent an agent has one task in each run in which it started,
 and its end there decides it. An agent that states
 the usage of its sub-agents has that, too.
@@ -80,18 +82,22 @@ calls are within 0.8 % of it, in at most 30 kB of memory for each row; the maxim
 			var l logReader
 			l.flags(fs)
 			var by groupings
-			fs.Var(&by, "by", "add a table by `THING`: agent, tool, model, agent+model, or several: agent,tool")
+			var m memory
+			fs.Var(&by, "by", "add a table by `THING`: agent, tool, model, agent+tool, or several: agent,tool")
+			m.flags(fs)
 			asJSON := fs.Bool("json", false, "print JSON; durations are in milliseconds, costs in US dollars")
 			return func(in *invocation) error {
 				lines, err := l.each(in)
 				if err != nil {
 					return err
 				}
-				c := stats.New(by...)
-				for _, line := range lines {
-					c.Line(line)
-				}
-				r := c.Report()
+				r := remembered(in, &m, &l, func() *stats.Report {
+					c := stats.New(by...)
+					for _, line := range lines {
+						c.Line(line)
+					}
+					return c.Report()
+				}, by)
 				if r.Events == 0 && (l.failed || l.bad > 0) {
 					return l.result() // no figures of a log that nobody has read
 				}
@@ -118,11 +124,10 @@ type groupings []stats.By
 func (g *groupings) String() string { return "" }
 
 func (g *groupings) Set(s string) error {
-	known := []stats.By{stats.ByAgent, stats.ByTool, stats.ByModel, stats.ByAgentModel}
 	for name := range strings.SplitSeq(s, ",") {
-		by := stats.By(name)
-		if !slices.Contains(known, by) {
-			return errors.New("want agent, tool, model, agent+model, or several of them with commas between them")
+		by := stats.By(strings.Join(slices.Sorted(strings.SplitSeq(name, "+")), "+")) // a pair has no order
+		if !slices.Contains(stats.Groupings(), by) {
+			return errors.New("want agent, tool, model, a pair as agent+tool, or several of them with commas between them")
 		}
 		if !slices.Contains(*g, by) {
 			*g = append(*g, by)
@@ -267,6 +272,7 @@ func groupColumns(by stats.By) []column[stats.Group] {
 	return []column[stats.Group]{
 		{first, false, func(g stats.Group) string { return clip(visible(g.Name)) }},
 		{"model", false, func(g stats.Group) string { return clip(visible(g.Model)) }},
+		{"tool", false, func(g stats.Group) string { return clip(visible(g.Tool)) }},
 		{"runs", false, func(g stats.Group) string { return strconv.Itoa(g.Runs) }},
 		{"success", false, func(g stats.Group) string { return share(g.Metrics.TaskSuccessRate) }},
 		{"depth", false, func(g stats.Group) string { return value(g.Metrics.AverageAgentDepth, twoPlaces) }},

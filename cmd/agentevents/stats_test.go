@@ -17,7 +17,7 @@ const twoRuns = "testdata/stats.jsonl"
 
 func TestStatsGolden(t *testing.T) {
 	var all strings.Builder
-	for _, args := range []string{"", "--by agent", "--by tool", "--by model", "--by agent+model,tool", "--json --by tool"} {
+	for _, args := range []string{"", "--by agent", "--by tool", "--by model", "--by agent+model,tool", "--by tool+agent,tool+model", "--json --by tool"} {
 		r := exec("", append(strings.Fields("stats "+args), twoRuns)...)
 		require.Equal(t, exitOK, r.code)
 		require.Empty(t, r.err)
@@ -50,7 +50,7 @@ func TestStatsFigures(t *testing.T) {
 
 func TestStatsInput(t *testing.T) {
 	require.Equal(t, exitUsage, exec("", "stats").code)
-	require.Contains(t, exec("", "stats", "--by", "run", "-").err, "want agent, tool, model, agent+model")
+	require.Contains(t, exec("", "stats", "--by", "run", "-").err, "want agent, tool, model, a pair")
 
 	empty := exec("", "stats", "-")
 	require.Equal(t, exitOK, empty.code)

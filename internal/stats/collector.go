@@ -27,13 +27,23 @@ const (
 	// ByAgentModel is by the name of the agent and the model: its calls of models, and its
 	// tokens and cost as its agents state them of each model.
 	ByAgentModel By = "agent+model"
+
+	// ByAgentTool is by the name of the agent and the tool id, and ByModelTool by the tool id and
+	// the model of the agent that calls: the one that it called last, else the one of its start.
+	// They have calls of tools.
+	ByAgentTool By = "agent+tool"
+	ByModelTool By = "model+tool"
 )
+
+// Groupings returns every By but the zero one.
+func Groupings() []By { return []By{ByAgent, ByTool, ByModel, ByAgentModel, ByAgentTool, ByModelTool} }
 
 // Limits of what a Collector keeps, as ids come from logs.
 const (
 	maxWords     = 32   // in Report.EndWords
 	maxGroups    = 1000 // further ones share the group Others
 	maxOpenCalls = 1024 // open calls of a run whose starts are known
+	maxSpare     = 16   // tables for open calls that no run has
 )
 
 // Others is the name of the group that has everything for which there is no group left.
@@ -45,6 +55,8 @@ type Collector struct {
 	tables   []table
 	log      *agentevents.FoldSet
 	runs     map[string]*run
+	last     *run              // of the event before
+	spare    []map[call]opened // empty ones of runs without an open call
 	sessions map[string]*session
 	total    tally
 
@@ -78,15 +90,20 @@ type table struct {
 	groups map[key]*tally
 }
 
-// A key names a group: an agent, a tool, a model, or an agent and a model.
-type key struct{ name, model string }
+// A key names a group: an agent, a tool or a model, or two of them.
+type key struct{ name, second string }
 
 // A run has the state of a run that its fold does not show.
 type run struct {
+	id    string
 	seen  view.Sequences
 	names map[string]string              // of agents that have one, by their ids
 	tasks map[string]map[string]struct{} // agents of the tasks
 	calls map[call]opened                // open calls
+
+	// For tables by pairs with a tool.
+	models map[string]string // of agents, by their ids
+	met    []*tally          // groups that have a call of the run
 }
 
 // A call is a call of an agent to a model, or else to a tool.
@@ -157,7 +174,7 @@ func (b *table) group(k key) *tally {
 		}
 		if t = b.groups[k]; t == nil {
 			t = &tally{}
-			b.groups[key{strings.Clone(k.name), strings.Clone(k.model)}] = t
+			b.groups[key{strings.Clone(k.name), strings.Clone(k.second)}] = t
 		}
 	}
 	return t
@@ -182,11 +199,7 @@ func (c *Collector) Event(ev agentevents.Event) { c.Line(agentevents.Line{Event:
 // part of the event.
 func (c *Collector) Line(line agentevents.Line) {
 	ev := line.Event
-	r := c.runs[ev.RunID]
-	if r == nil {
-		r = &run{}
-		c.runs[strings.Clone(ev.RunID)] = r
-	}
+	r := c.run(ev.RunID)
 	c.events++
 	c.found.Add(ev)
 	c.log.ApplyLine(ev, line.Text)
@@ -205,31 +218,52 @@ func (c *Collector) Line(line agentevents.Line) {
 			}
 			r.names[strings.Clone(ev.AgentID)] = strings.Clone(p.Name)
 		}
+		c.model(r, ev.AgentID, p.Model)
 	case *agentevents.ContextCompacted:
 		c.count(ByAgent, "", r.agentOf(ev), func(t *tally) { t.compacted(p) })
 	case *agentevents.ToolCalled:
-		r.opened(call{false, ev.AgentID, p.CallID}, opened{p.ToolID, ev.Time})
+		c.opened(r, call{false, ev.AgentID, p.CallID}, opened{p.ToolID, ev.Time})
 	case *agentevents.ToolReturned:
-		began, open := r.returned(call{false, ev.AgentID, p.CallID})
+		began, open := c.returned(r, call{false, ev.AgentID, p.CallID})
 		if !open {
 			began.of = p.ToolID
 		}
+		var one calls
 		if open || p.OneEvent {
-			var one calls
 			one.took(p.Duration, began.at, ev.Time)
 			c.count(ByTool, began.of, r.agentOf(ev), func(t *tally) { t.tools.one(one) })
 		}
+		one.ended(p.Status, open)
+		for t := range c.pairs(r, ev.AgentID, r.agentOf(ev), began.of) {
+			t.tools.one(one)
+		}
 	case *agentevents.ModelCalled:
-		r.opened(call{true, ev.AgentID, p.ModelCallID}, opened{p.Model, ev.Time})
+		c.opened(r, call{true, ev.AgentID, p.ModelCallID}, opened{p.Model, ev.Time})
+		c.model(r, ev.AgentID, p.Model)
 	case *agentevents.ModelReturned:
-		began, _ := r.returned(call{true, ev.AgentID, p.ModelCallID})
+		began, _ := c.returned(r, call{true, ev.AgentID, p.ModelCallID})
 		one := calls{returned: 1, all: 1}
 		if p.Error.OK {
 			one.failed = 1
 		}
 		one.took(p.Duration, began.at, ev.Time)
+		c.model(r, ev.AgentID, p.Model)
 		c.count(ByModel, cmp.Or(p.Model, began.of), r.agentOf(ev), func(t *tally) { t.models.one(one) })
 	}
+}
+
+// run returns the run with that id.
+func (c *Collector) run(id string) *run {
+	if c.last != nil && c.last.id == id {
+		return c.last
+	}
+	r := c.runs[id]
+	if r == nil {
+		r = &run{id: strings.Clone(id)}
+		c.runs[r.id] = r
+	}
+	c.last = r
+	return r
 }
 
 // name returns the name of an agent for people.
@@ -259,6 +293,47 @@ func (c *Collector) count(by By, of, agent string, add func(*tally)) {
 	}
 }
 
+// pairs yields the tallies of a tool and an agent, and of a tool and the model of that agent. The
+// snapshot of a run does not have these counts, so they are those of the events.
+func (c *Collector) pairs(r *run, id, agent, tool string) iter.Seq[*tally] {
+	return func(yield func(*tally) bool) {
+		for i := range c.tables {
+			k := key{agent, tool}
+			switch c.tables[i].by {
+			case ByAgentTool:
+			case ByModelTool:
+				k.name = r.models[id]
+			default:
+				continue
+			}
+			t := c.tables[i].group(k)
+			if !slices.Contains(r.met, t) {
+				r.met = append(r.met, t)
+				t.runs++
+			}
+			if !yield(t) {
+				return
+			}
+		}
+	}
+}
+
+// model notes the model of an agent, if a table needs it.
+func (c *Collector) model(r *run, agent, model string) {
+	if model == "" || r.models[agent] == model || !c.has(ByModelTool) {
+		return
+	}
+	if r.models == nil {
+		r.models = map[string]string{}
+	}
+	r.models[strings.Clone(agent)] = strings.Clone(model)
+}
+
+// has reports whether there is a table by one thing.
+func (c *Collector) has(by By) bool {
+	return slices.ContainsFunc(c.tables, func(t table) bool { return t.by == by })
+}
+
 // task notes a task, and the agent of an event that names it.
 func (r *run) task(id, agent string) {
 	agents, known := r.tasks[id]
@@ -285,9 +360,12 @@ func (t *tally) compacted(p *agentevents.ContextCompacted) {
 }
 
 // opened notes the start of a call.
-func (r *run) opened(k call, o opened) {
+func (c *Collector) opened(r *run, k call, o opened) {
 	if len(r.calls) >= maxOpenCalls {
 		return
+	}
+	if n := len(c.spare); r.calls == nil && n > 0 {
+		r.calls, c.spare = c.spare[n-1], c.spare[:n-1]
 	}
 	if r.calls == nil {
 		r.calls = map[call]opened{}
@@ -296,12 +374,17 @@ func (r *run) opened(k call, o opened) {
 }
 
 // returned takes the start of a call, and reports whether it is known.
-func (r *run) returned(k call) (o opened, open bool) {
-	o, open = r.calls[k]
+func (c *Collector) returned(r *run, k call) (o opened, open bool) {
+	if o, open = r.calls[k]; !open {
+		return o, false
+	}
 	if delete(r.calls, k); len(r.calls) == 0 {
+		if len(c.spare) < maxSpare {
+			c.spare = append(c.spare, r.calls)
+		}
 		r.calls = nil // of an ended run it is memory
 	}
-	return o, open
+	return o, true
 }
 
 // took adds the duration of a call: what its return states, else the time between its
@@ -312,6 +395,24 @@ func (c *calls) took(stated agentevents.Opt[time.Duration], from, to time.Time) 
 		c.timed, c.last = 1, stated.V
 	case agentevents.TimeKnown(from) && agentevents.TimeKnown(to) && to.After(from):
 		c.timed, c.last = 1, to.Sub(from)
+	}
+}
+
+// ended makes c a call that has returned, which began in the log or before it. A call that was
+// refused may never have begun.
+func (c *calls) ended(status agentevents.ToolStatus, open bool) {
+	if open || status != agentevents.ToolStatusForbidden && status != agentevents.ToolStatusRateLimited {
+		c.all = 1
+	}
+	switch endword.Of(string(status)) {
+	case endword.Succeeded:
+		c.returned = 1
+	case endword.Failed:
+		c.returned, c.failed = 1, 1
+	case endword.Refused:
+		c.refused = 1
+	default:
+		c.undecided = 1
 	}
 }
 
@@ -371,6 +472,12 @@ func (c *Collector) snapshot(r *run, s *agentevents.RunSnapshot) {
 			u := s.Usage.Models[name]
 			g.runs++
 			g.use(u, u.CostUSD, s.Usage.Partial) // of which of the models, the snapshot leaves open
+		}
+	}
+	for i := range s.OpenCalls {
+		o := s.OpenCalls[i]
+		for t := range c.pairs(r, o.AgentID, name(s, o.AgentID), o.ToolID) {
+			t.tools.add(calls{open: 1, all: 1})
 		}
 	}
 	for i := range s.OpenModelCalls {
@@ -470,13 +577,13 @@ func (c *Collector) agents(s *agentevents.RunSnapshot) {
 			tokens, cost := a.Usage.Total()
 			g.use(tokens, cost, a.Usage.Partial())
 		}
-		c.pairs(name(s, a.AgentID), &a.Usage)
+		c.used(name(s, a.AgentID), &a.Usage)
 	}
 }
 
-// pairs adds what an agent used of each model.
-func (c *Collector) pairs(agent string, usage *agentevents.AgentUsage) {
-	if !slices.ContainsFunc(c.tables, func(t table) bool { return t.by == ByAgentModel }) {
+// used adds what an agent used of each model.
+func (c *Collector) used(agent string, usage *agentevents.AgentUsage) {
+	if !c.has(ByAgentModel) {
 		return
 	}
 	models := usage.ByModel()

@@ -45,13 +45,14 @@ type Table struct {
 	Groups []Group `json:"groups,omitzero"` // the most expensive first, else those with the most tokens or calls
 }
 
-// A Group has the figures about one agent, tool or model. Metrics that say nothing about
+// A Group has the figures about one agent, tool or model, or about a pair of them. Metrics that say nothing about
 // it have no value. An agent succeeds in a run if it ended there, without an error, and
 // converged or states no outcome. An
 // agent that states the usage of its sub-agents has that, too.
 type Group struct {
 	Name  string `json:"name"`
 	Model string `json:"model,omitzero"` // of a group by agent and model; may be empty
+	Tool  string `json:"tool,omitzero"`  // of a group by a pair with a tool; may be empty
 	Figures
 }
 
@@ -190,10 +191,16 @@ func (r *Report) findings(f *findings.Fold) {
 func (b *table) figures() Table {
 	groups := make([]Group, 0, len(b.groups))
 	for k, t := range b.groups {
-		groups = append(groups, Group{k.name, k.model, t.figures()})
+		g := Group{Name: k.name, Figures: t.figures()}
+		if b.by == ByAgentModel {
+			g.Model = k.second
+		} else {
+			g.Tool = k.second
+		}
+		groups = append(groups, g)
 	}
 	slices.SortFunc(groups, func(a, b Group) int {
-		return cmp.Or(a.weigh(&b.Figures), strings.Compare(a.Name, b.Name), strings.Compare(a.Model, b.Model))
+		return cmp.Or(a.weigh(&b.Figures), strings.Compare(a.Name, b.Name), strings.Compare(a.Model, b.Model), strings.Compare(a.Tool, b.Tool))
 	})
 	return Table{b.by, groups}
 }

@@ -263,7 +263,7 @@ func TestGroups(t *testing.T) {
 	require.Equal(t, &Calls{Calls: 1, Returned: 1, Failed: 1, MeanMS: some(500), Spread: &Spread{500, 500, 500}}, help.ModelCalls)
 
 	tools := groups(ByTool)
-	require.Equal(t, Group{"read", "", Figures{
+	require.Equal(t, Group{"read", "", "", Figures{
 		Runs: 1, ToolCalls: &Calls{Calls: 2, Returned: 2, Failed: 1, MeanMS: some(1000), Spread: &Spread{1000, 1000, 1000}},
 		Metrics: onlyTools(Metric{some(0.5), some(1), 2}),
 	}}, tools["read"])

@@ -71,7 +71,8 @@ Tokens with ≥ are the least that were used: a process that was killed told no 
 
 With --tokens the calls of models and their tokens are all that is printed. Of sessions of
 agent programs, such as those of ~/.claude/projects, only the lines that tell them are read,
-in a tenth of the time where a program's lines allow it: sums of many sessions need no events. Missing files of sub-agents are not told.
+in an eighth of the time where a program's lines allow it. Missing files of sub-agents are
+not told.
 
 Means are of the calls whose duration is known: it is stated, or the clock of the log
 goes on between the call and the return.
@@ -167,6 +168,9 @@ func (l *logReader) tokens(in *invocation, asJSON bool) error {
 		}
 		b.add(c.Report())
 	}
+	if b.Sessions == 0 && (l.failed || l.bad > 0) {
+		return l.result()
+	}
 	if asJSON {
 		if err := writeJSON(in.stdout, b); err != nil {
 			return err
@@ -181,7 +185,9 @@ func (l *logReader) tokens(in *invocation, asJSON bool) error {
 // add adds the runs of logs.
 func (b *bill) add(r *stats.Report) {
 	b.Sessions += r.Sessions
-	b.ModelCalls += r.ModelCalls.Calls
+	if r.ModelCalls != nil {
+		b.ModelCalls += r.ModelCalls.Calls
+	}
 	if t := r.Tokens; t != nil {
 		b.Tokens.Input += t.Input
 		b.Tokens.Output += t.Output

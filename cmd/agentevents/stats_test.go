@@ -146,3 +146,21 @@ func TestStatsOfManyRuns(t *testing.T) {
 	require.Equal(t, one.Metrics.HumanApprovalLatency.Spread, all.Metrics.HumanApprovalLatency.Spread)
 	require.Equal(t, one.RunDuration, all.RunDuration)
 }
+
+// The tokens alone are those of the whole report, of sessions, logs and streams.
+func TestStatsTokens(t *testing.T) {
+	const sessions = "../../capture/testdata/claude"
+	for _, names := range [][]string{{sessions}, {twoRuns}, {sessions, twoRuns, "../../capture/testdata/codex"}, {"-"}} {
+		whole, alone := exec(read(t, twoRuns), append([]string{"stats", "--json"}, names...)...), exec(read(t, twoRuns), append([]string{"stats", "--json", "--tokens"}, names...)...)
+		require.Equal(t, exitOK, alone.code, alone.err)
+		var want stats.Report
+		var got bill
+		require.NoError(t, json.Unmarshal([]byte(whole.out), &want))
+		require.NoError(t, json.Unmarshal([]byte(alone.out), &got))
+		require.Equal(t, bill{want.Sessions, want.ModelCalls.Calls, *want.Tokens}, got, names)
+	}
+	require.Contains(t, exec("", "stats", "--tokens", sessions).out, "model calls  87\ntokens       ")
+	require.Equal(t, exitUsage, exec("", "stats", "--tokens", "--by", "model", sessions).code)
+	require.Equal(t, exitUsage, exec("", "stats", "--tokens").code)
+	require.Equal(t, exitUsage, exec("", "stats", "--tokens", "nowhere.jsonl").code)
+}

@@ -43,6 +43,12 @@ func NewReader(r io.Reader, max int) *Reader {
 	return &Reader{in: bufio.NewReaderSize(r, int(size)), max: max}
 }
 
+// Reset makes the reader one of another input, with the same memory.
+func (r *Reader) Reset(in io.Reader) {
+	r.in.Reset(in)
+	r.pos, r.next, r.ended = Pos{}, 0, false
+}
+
 // Pos returns the place of the line that was read last.
 func (r *Reader) Pos() Pos { return r.pos }
 

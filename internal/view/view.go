@@ -339,7 +339,7 @@ var telling = []string{
 }
 
 // Argument returns the argument that says what a call did: by its name, else the first text,
-// which may be one of an object among the arguments.
+// which may be one of an object among the arguments, or of the objects of a list.
 func Argument(arguments agentevents.JSON) string { return argumentOf(string(arguments), true) }
 
 func argumentOf(text string, deep bool) string {
@@ -356,6 +356,8 @@ func argumentOf(text string, deep bool) string {
 		}
 		if strings.HasPrefix(raw, "[") && rank < len(telling) {
 			value, rank = words(raw), len(telling)+1
+		} else if deep && strings.HasPrefix(raw, "[{") {
+			value, rank = each(raw), len(telling)+1
 		}
 		if rank < best && value != "" && !strings.HasPrefix(value, "[REDACTED:") {
 			best, said = rank, value
@@ -365,6 +367,17 @@ func argumentOf(text string, deep bool) string {
 		}
 	}
 	return said
+}
+
+// each joins the telling arguments of the objects of a list, such as the files of a patch.
+func each(list string) string {
+	var all []string
+	for raw := range jsonwire.Elements(list) {
+		if text := argumentOf(raw, false); text != "" && jsonwire.IsObject(raw) {
+			all = append(all, text)
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
 // words joins a list of texts, such as a command and its arguments. Of a shell and its command

@@ -71,6 +71,9 @@ func TestArgument(t *testing.T) {
 		`{"command":["/bin/bash","-lc","ls"]}`: "ls",
 		`{"numbers":["a"]}`:                    "",
 		`{"command":"cut off`:                  "",
+		`{"changes":[{"kind":"add","path":"a"},{"path":"b"}]}`: "a, b",
+		`{"changes":[{"path":"a"}],"note":"n"}`:                "n",
+		`{"a":{"changes":[{"path":"a"}]}}`:                     "",
 	} {
 		require.Equal(t, want, view.Argument(arguments), string(arguments))
 	}

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"bufio"
 	"bytes"
 	"compress/gzip"
 	"errors"
@@ -11,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +22,9 @@ import (
 type Folder struct {
 	root *os.Root
 	path string
+	dir  string   // the folder below it that was used last
+	in   *os.Root // the same
+	head []byte   // memory for the beginning of a file
 }
 
 // OpenFolder opens a folder. Close closes it.
@@ -30,11 +33,36 @@ func OpenFolder(name string) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Folder{root, name}, nil
+	return &Folder{root: root, path: name, dir: ".", in: root}, nil
 }
 
 // Close closes the folder.
-func (f *Folder) Close() error { return f.root.Close() }
+func (f *Folder) Close() error {
+	if f.in == f.root {
+		return f.root.Close()
+	}
+	return errors.Join(f.in.Close(), f.root.Close())
+}
+
+// at returns the folder of a file, and the file's name in it. A folder stays open until another
+// one is used: each part of a long name has a cost.
+func (f *Folder) at(name string) (in *os.Root, base string, err error) {
+	dir, base := path.Split(name)
+	if dir = path.Clean(dir); dir == f.dir {
+		return f.in, base, nil
+	}
+	in = f.root
+	if dir != "." {
+		if in, err = f.root.OpenRoot(dir); err != nil {
+			return nil, "", err
+		}
+	}
+	if f.in != f.root {
+		_ = f.in.Close() // it was only read
+	}
+	f.dir, f.in = dir, in
+	return in, base, nil
+}
 
 // Path returns a file's name for people.
 func (f *Folder) Path(name string) string { return filepath.Join(f.path, filepath.FromSlash(name)) }
@@ -104,18 +132,31 @@ func (f *Folder) changed(name string) time.Time {
 
 // Open opens a file, which may be compressed by gzip.
 func (f *Folder) Open(name string) (io.ReadCloser, error) {
-	info, err := f.root.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "open", Path: f.Path(name), Err: errors.New("not a regular file")}
-	}
-	file, err := f.root.Open(name)
+	file, err := f.open(name)
 	if err != nil {
 		return nil, err
 	}
 	return plain(file, f.Path(name))
+}
+
+// open opens a file as it is.
+func (f *Folder) open(name string) (*os.File, error) {
+	in, base, err := f.at(name)
+	if err != nil {
+		return nil, err
+	}
+	file, err := in.OpenFile(base, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: f.Path(name), Err: errors.New("not a regular file")}
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
 }
 
 // plain returns the text of a file, which may be compressed.
@@ -124,7 +165,11 @@ func plain(file *os.File, name string) (io.ReadCloser, error) {
 	_, _ = file.ReadAt(magic[:], 0) // a short file is not compressed, and a pipe has no place
 	switch {
 	case string(magic[:2]) == "\x1f\x8b":
-		zr, err := gzip.NewReader(file)
+		_, err := file.Seek(0, io.SeekStart)
+		var zr *gzip.Reader
+		if err == nil {
+			zr, err = gzip.NewReader(file)
+		}
 		if err != nil {
 			return nil, errors.Join(err, file.Close())
 		}
@@ -142,8 +187,9 @@ type opened struct {
 
 func (o opened) Close() error { return o.file.Close() }
 
-// maxHead bounds the beginning of a file that decides whose it is. Documents have more lines.
-const maxHead, maxHeadLines, maxDocumentLines = 256 << 10, 8, 1024
+// The beginning of a file decides whose it is: as many lines, or at least half of them where they
+// are long. A document, whose first line is not JSON by itself, has more lines. maxHead bounds both.
+const maxHead, maxHeadLines, maxDocumentLines, headSize = 256 << 10, 8, 1024, 4 << 10
 
 // Tail returns the last line of a file that is not compressed, of at most 64 kB, or "".
 func (f *Folder) Tail(name string) string {
@@ -165,31 +211,72 @@ func (f *Folder) Tail(name string) string {
 	return string(text[bytes.LastIndexByte(text, '\n')+1:])
 }
 
+
 // Head returns the first lines of a file. The last one may be cut.
 func (f *Folder) Head(name string) ([]string, error) {
-	file, err := f.Open(name)
+	file, err := f.open(name)
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
-	return Head(file)
+	lines, text, err := readHead(file, f.head[:0])
+	if f.head = text; !isPacked(text) {
+		return lines, errors.Join(err, file.Close())
+	}
+	unpacked, err := plain(file, f.Path(name))
+	if err != nil {
+		return nil, err
+	}
+	defer unpacked.Close()
+	return Head(unpacked)
+}
+
+// isPacked reports whether a text is compressed data.
+func isPacked(text []byte) bool {
+	return bytes.HasPrefix(text, []byte("\x1f\x8b")) || bytes.HasPrefix(text, []byte("\x28\xb5\x2f\xfd"))
 }
 
 // Head returns the first lines of an input. The last one may be cut.
 func Head(r io.Reader) ([]string, error) {
-	in := bufio.NewReaderSize(io.LimitReader(r, maxHead), 4<<10)
-	var lines []string
-	for len(lines) < maxHeadLines || len(lines) < maxDocumentLines && jsonwire.Valid(lines[0]) != nil {
-		line, err := in.ReadString('\n')
-		if line = strings.TrimSpace(strings.TrimPrefix(line, "\ufeff")); line != "" {
-			lines = append(lines, line)
-		}
-		if err != nil {
-			if err == io.EOF {
+	lines, _, err := readHead(r, nil)
+	return lines, err
+}
+
+// readHead uses the memory of text, and returns it.
+func readHead(r io.Reader, text []byte) ([]string, []byte, error) {
+	for size := headSize; ; size *= 2 {
+		text = slices.Grow(text, size-len(text))
+		n, err := io.ReadFull(r, text[len(text):size])
+		text = text[:len(text)+n]
+		if n := bytes.Count(text, newline); err != nil || len(text) >= maxHead || n >= maxHeadLines/2 && (n >= maxDocumentLines || isLine(text)) {
+			if err == io.EOF || err == io.ErrUnexpectedEOF {
 				err = nil
 			}
-			return lines, err
+			return firstLines(string(text)), text, err
 		}
 	}
-	return lines, nil
+}
+
+var newline = []byte("\n")
+
+// isLine reports whether the first line of a text is JSON by itself.
+func isLine(text []byte) bool {
+	line, _, _ := bytes.Cut(bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\ufeff"))), newline)
+	return jsonwire.Valid(string(line)) == nil
+}
+
+// firstLines returns the lines of a text that are not blank.
+func firstLines(text string) (lines []string) {
+	most := maxHeadLines
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(strings.TrimPrefix(line, "\ufeff")); line == "" {
+			continue
+		}
+		if lines = append(lines, line); len(lines) == 1 && jsonwire.Valid(line) != nil {
+			most = maxDocumentLines
+		}
+		if len(lines) == most {
+			break
+		}
+	}
+	return lines
 }

@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/agentevents/agentevents"
 )
 
 // A Program is the reader of the sessions of one program.
@@ -33,6 +35,9 @@ type Program struct {
 	// JSON document, or lines of several sessions. Facts is not called then. Nil means that a
 	// file is a thread, and its lines are those of the thread.
 	Split func(text string) ([]Part, error)
+	// Counter returns a counter of the tokens of sessions. Nil means that they follow from the
+	// events alone.
+	Counter func() Counter
 	// New returns the reader of one run.
 	New func(r *Recorder) Reader
 }
@@ -67,6 +72,22 @@ type Reader interface {
 	EndFile(l *Line)
 	// End ends the run. It is called once, after the end of all files.
 	End(l *Line)
+}
+
+// A Total is the spending of a session: the answered calls of the model, and their tokens.
+type Total struct {
+	Calls int
+	Usage agentevents.Usage
+}
+
+// A Counter counts the tokens of sessions from the lines of their files, one file after another,
+// without their events. It reports false for a session of which it does not know that the
+// events have the same sum.
+type Counter interface {
+	Begin() // another session
+	File(facts *Facts)
+	Line(line []byte) bool
+	Total() (Total, bool)
 }
 
 // A Line is one line of a file. The recorder's events have its time and place.

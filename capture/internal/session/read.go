@@ -23,9 +23,23 @@ import (
 
 // A File is a file of a session.
 type File struct {
-	Path  string // for people
-	Facts Facts
-	open  func() (io.ReadCloser, error)
+	Path      string // for people
+	Facts     Facts
+	dir, name string                        // below a folder; or empty
+	whole     func() (io.ReadCloser, error) // opens another file
+}
+
+// open opens the file, below its folder.
+func (f *File) open() (io.ReadCloser, error) {
+	if f.whole != nil {
+		return f.whole()
+	}
+	folder, err := OpenFolder(f.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	return folder.Open(f.name)
 }
 
 // A Source is a session on disk: one run.
@@ -94,7 +108,7 @@ func Open(programs []*Program, name string) ([]*Source, error) {
 			parts, err := p.split(folder, file, name)
 			if err != nil { // reading it tells the fault
 				parts = []File{newFile(name, file, Facts{Session: file, Thread: file, At: folder.changed(file)})}
-				parts[0].open = func() (io.ReadCloser, error) { return nil, err }
+				parts[0].whole = func() (io.ReadCloser, error) { return nil, err }
 			}
 			found[p] = append(found[p], parts...)
 		default:
@@ -210,14 +224,7 @@ func (e noSession) Is(target error) bool { return target == fs.ErrNotExist }
 
 // newFile returns a file below a folder. It is opened below the folder again.
 func newFile(dir, name string, facts Facts) File {
-	return File{Path: filepath.Join(dir, filepath.FromSlash(name)), Facts: facts, open: func() (io.ReadCloser, error) {
-		folder, err := OpenFolder(dir)
-		if err != nil {
-			return nil, err
-		}
-		defer folder.Close()
-		return folder.Open(name)
-	}}
+	return File{Path: filepath.Join(dir, filepath.FromSlash(name)), Facts: facts, dir: dir, name: name}
 }
 
 // openFile returns the session of a file, with the other files that belong to it.
@@ -268,7 +275,7 @@ func openFile(programs []*Program, name string, info fs.FileInfo) ([]*Source, er
 	if facts.At.IsZero() {
 		facts.At = info.ModTime().UTC().Truncate(time.Millisecond)
 	}
-	own := File{Path: name, Facts: facts, open: open}
+	own := File{Path: name, Facts: facts, whole: open}
 	if facts.Thread != facts.Session || p.Beside == nil {
 		return group(p, []File{own}), nil
 	}

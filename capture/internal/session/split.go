@@ -29,7 +29,7 @@ func (p *Program) split(f *Folder, name, dir string) ([]File, error) {
 		}
 		facts.clone()
 		files[i] = newFile(dir, name, facts)
-		files[i].open = func() (io.ReadCloser, error) { return d.open(facts.Thread) }
+		files[i].whole = func() (io.ReadCloser, error) { return d.open(facts.Thread) }
 	}
 	return files, nil
 }

@@ -17,8 +17,12 @@ type answer struct {
 	text      string // the last one
 	stated    agentevents.Usage
 	counted   agentevents.Usage
+	mine      bool // it counts here, and not in another file
 	open      bool // more lines may come
 }
+
+// has reports whether a line with the id is of the answer. A request of the user may stand between.
+func (a *answer) has(id string) bool { return a.mine && a.id == id }
 
 // assistant reads a block of an answer.
 func (c *reader) assistant(t *thread) {
@@ -32,10 +36,10 @@ func (c *reader) assistant(t *thread) {
 	id := cmp.Or(c.message.Str("id"), c.lineID())
 	stop := c.message.Str("stop_reason")
 	used := c.message.Object("usage")
-	if !t.answer.open || t.answer.id != id {
+	if !t.answer.has(id) {
 		c.endAnswer(t)
 		c.beginAnswer(t, id, stop, used)
-	} else if used.Text != "" {
+	} else if t.answer.open = true; used.Text != "" {
 		t.answer.stated = usageOf(used)
 	}
 	calls := stop == "tool_use"
@@ -75,7 +79,7 @@ func (c *reader) isPart(t *thread, kind string) bool {
 		c.flushParts(t)
 		c.line, c.message = line, message
 	}
-	if !part || t.answer.open && t.answer.id == c.message.Str("id") {
+	if !part || t.answer.has(c.message.Str("id")) {
 		return false
 	}
 	t.partsID = strings.Clone(c.message.Str("id"))
@@ -111,8 +115,8 @@ func (c *reader) flushParts(t *thread) {
 
 // beginAnswer records the call of the model that a message is the answer of.
 func (c *reader) beginAnswer(t *thread, id, stop string, used *session.Object) {
-	t.answer = answer{id: strings.Clone(id), model: strings.Clone(c.message.Str("model")), open: c.ledger.once.First(id)}
-	if !t.answer.open {
+	t.answer = answer{id: strings.Clone(id), model: strings.Clone(c.message.Str("model")), mine: c.ledger.once.First(id)}
+	if t.answer.open = t.answer.mine; !t.answer.open {
 		return // another file has it, too
 	}
 	if t.said || t.state == working {
@@ -144,6 +148,7 @@ func (c *reader) endAnswer(t *thread) {
 	if tokens(more) == 0 {
 		return
 	}
+	a.counted = plus(a.counted, more)
 	c.ledger.count(more)
 	c.at(t, func() {
 		c.r.Emit(t.agent, &agentevents.UsageObserved{Model: a.model, Usage: more, Source: "message.usage"}, 0)

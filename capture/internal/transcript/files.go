@@ -23,6 +23,7 @@ func Program() *session.Program {
 		Skip:     func(line []byte) bool { return bytes.HasPrefix(line, request) },
 		Beside:   beside,
 		Describe: describe,
+		Counter:  newCounter,
 		New:      newReader,
 	}
 }

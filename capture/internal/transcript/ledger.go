@@ -67,10 +67,10 @@ func number(raw string) float64 {
 }
 
 // readTotals reads a line of type cost-state.
-func (c *reader) readTotals() (now totals, guessed bool) {
-	now.cost, guessed = number(c.line.Raw("totalCostUSD")), c.line.Flag("hasUnknownModelCost")
+func readTotals(line *session.Object) (now totals, guessed bool) {
+	now.cost, guessed = number(line.Raw("totalCostUSD")), line.Flag("hasUnknownModelCost")
 	now.models = map[string]agentevents.Usage{}
-	for model, raw := range jsonwire.Members(c.line.Raw("modelUsage")) {
+	for model, raw := range jsonwire.Members(line.Raw("modelUsage")) {
 		o := session.ParseObject(raw)
 		u := agentevents.Usage{
 			InputTokens: o.Count("inputTokens").V, OutputTokens: o.Count("outputTokens").V,
@@ -80,18 +80,25 @@ func (c *reader) readTotals() (now totals, guessed bool) {
 		now.models[strings.Clone(model)] = u
 		now.sum = plus(now.sum, u)
 	}
-	c.line.SkipAll()
+	line.SkipAll()
 	return now, guessed
 }
 
-// costState reads the program's own totals. If there was a
-// compaction, it has used the tokens that the totals have more than the messages.
+// costState reads the program's own totals.
 func (c *reader) costState(t *thread) {
-	g := &c.ledger
 	for _, other := range c.order {
 		c.endAnswer(other)
 	}
-	now, guessed := c.readTotals()
+	before := c.ledger.stated
+	now, guessed := readTotals(&c.line)
+	if used := c.ledger.compaction(now, guessed); tokens(used) > 0 {
+		c.r.Emit(t.agent, &agentevents.UsageObserved{Model: spender(now, before), Usage: used, Source: "cost-state"}, 0)
+	}
+}
+
+// compaction compares totals with the tokens that were counted since the latest ones. If there was
+// a compaction, it has used the tokens that the totals have more than the messages.
+func (g *ledger) compaction(now totals, guessed bool) (used agentevents.Usage) {
 	before, foreign := g.stated, g.foreign
 	spent := minus(now.sum, before.sum)
 	rest, lacks := minus(spent, g.counted), tokens(minus(g.counted, spent)) > 0
@@ -101,20 +108,20 @@ func (c *reader) costState(t *thread) {
 	switch {
 	case foreign && g.cost == 0 && before.cost == 0:
 		g.open = true
-		return
+		return used
 	case lacks || now.cost < before.cost:
 		g.open = true // a process was killed before it wrote its totals
 	}
 	g.cost += max(0, now.cost-before.cost)
-	if tokens(rest) == 0 {
-		return
-	}
-	if !compacted {
+	switch {
+	case tokens(rest) == 0:
+	case compacted:
+		used = rest
+		used.ReasoningOutputTokens = agentevents.Opt[int64]{}
+	default:
 		g.differs = plus(g.differs, rest)
-		return
 	}
-	rest.ReasoningOutputTokens = agentevents.Opt[int64]{}
-	c.r.Emit(t.agent, &agentevents.UsageObserved{Model: spender(now, before), Usage: rest, Source: "cost-state"}, 0)
+	return used
 }
 
 // spender returns the model of which the totals have grown the most.

@@ -203,9 +203,14 @@ func (c *reader) Line(l *session.Line) {
 }
 
 // progress reads a line of a sub-agent that stands in the file of its session, in versions that
-// repeat them there, if the sub-agent has no file.
+// repeat them there, if the sub-agent has no file. Hooks of the kind Stop run when the model has
+// nothing to add, also if the file ends before its last words.
 func (c *reader) progress(t *thread, l *session.Line) {
 	data := c.line.Object("data")
+	if data.Str("hookEvent") == "Stop" && t.started && t.state == working && len(t.agent.Calls()) == 0 {
+		c.flushParts(t)
+		t.set(answered, "", "")
+	}
 	id, inner := data.Str("agentId"), data.Raw("message")
 	if data.Str("type") != "agent_progress" || id == "" || !jsonwire.IsObject(inner) || c.r.Has(id) {
 		return

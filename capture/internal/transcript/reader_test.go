@@ -201,7 +201,7 @@ func TestEnds(t *testing.T) {
 }
 
 // Lines of an answer that was not whole when they were written have tokens that grow. The
-// last line counts, also when results of its calls stand between.
+// last line counts, also when results of its calls or a request of the user stand between.
 func TestGrowingTokens(t *testing.T) {
 	s := new(script).ask("go")
 	s.answer("m1", text("a"), "null", 10, 1).answer("m1", call("c1", "Bash", `{}`), "null", 10, 2).result("c1", "1", good).answer("m1", call("c2", "Bash", `{}`), "null", 10, 30)
@@ -211,6 +211,11 @@ func TestGrowingTokens(t *testing.T) {
 	require.EqualValues(t, 37, r.Usage.Usage.OutputTokens)
 	require.Equal(t, 2, count[*agentevents.ModelReturned](&r))
 	require.Equal(t, agentevents.RunStatusCompleted, r.Status)
+
+	s = new(script).ask("go").answer("m1", text("a"), "null", 10, 1).ask("and more").answer("m1", text("b"), "null", 10, 30)
+	r = read(t, one(s))
+	require.EqualValues(t, 30, r.Usage.Usage.OutputTokens)
+	require.Equal(t, 1, count[*agentevents.ModelReturned](&r))
 }
 
 // A prompt that hangs on an earlier line takes back the messages after that line. Their tokens

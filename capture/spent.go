@@ -1,0 +1,68 @@
+package capture
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/capture/internal/session"
+)
+
+// A Spending is the tokens of a session.
+type Spending struct {
+	Session *Session
+	Calls   int // answered calls of the model; programs that do not print them have none
+	Usage   agentevents.Usage
+	Err     error // of the first line that could not be read, if there is one; the others count
+}
+
+// Spent counts the tokens of sessions, those of neighbouring files after one another. The sums
+// are those of the events, and take a fraction of the time where the lines with tokens tell them.
+func Spent(sessions []*Session) iter.Seq[Spending] {
+	return func(yield func(Spending) bool) {
+		if len(sessions) == 0 {
+			return
+		}
+		byPath := slices.SortedFunc(slices.Values(sessions), func(a, b *Session) int { return cmp.Compare(a.path(), b.path()) })
+		adder := session.NewAdder(session.Options(sessions[0].o))
+		defer adder.Close() // it was only read
+		for _, s := range byPath {
+			if s.source == nil {
+				continue
+			}
+			out := Spending{Session: s}
+			if total, ok := adder.Total(s.source); ok {
+				out.Calls, out.Usage = total.Calls, total.Usage
+			} else {
+				out.fold()
+			}
+			if !yield(out) {
+				return
+			}
+		}
+	}
+}
+
+func (s *Session) path() string {
+	if s.source == nil {
+		return ""
+	}
+	return s.source.Files[0].Path
+}
+
+// fold counts the tokens of the events.
+func (p *Spending) fold() {
+	fold := agentevents.NewFold(agentevents.FoldOptions{})
+	for line, err := range p.Session.Lines() {
+		if err != nil {
+			p.Err = cmp.Or(p.Err, err)
+			continue
+		}
+		if _, ok := line.Event.Payload.(*agentevents.ModelReturned); ok {
+			p.Calls++
+		}
+		fold.Apply(*line.Event)
+	}
+	p.Usage = fold.Snapshot().Usage.Usage
+}

@@ -34,6 +34,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/capture/internal/codex"
+	"github.com/agentevents/agentevents/capture/internal/pi"
 	"github.com/agentevents/agentevents/capture/internal/session"
 	"github.com/agentevents/agentevents/capture/internal/transcript"
 	"github.com/agentevents/agentevents/internal/option"
@@ -41,7 +42,12 @@ import (
 
 // programs returns the readers.
 func programs() []*session.Program {
-	return []*session.Program{codex.Rollout(), codex.Exec(), transcript.Program()}
+	return []*session.Program{
+		codex.Rollout(),
+		codex.Exec(),
+		transcript.Program(),
+		pi.Program(),
+	}
 }
 
 // Options configure the reading of a session. The zero Options are usable.

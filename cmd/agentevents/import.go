@@ -18,15 +18,16 @@ import (
 func importCommand() command {
 	return command{
 		name:    "import",
-		args:    "[claude|codex] [flags] FILE",
+		args:    "[PROGRAM] [flags] FILE",
 		purpose: "turn what an agent program printed, or keeps on disk, into a log",
 		about: `
 FILE is a session that the program keeps on disk, a folder with such files, or what the
-program printed. Its first lines tell the program, unless it is named:
+program printed. Its first lines tell the PROGRAM, unless it is named:
 
   claude   sessions of Claude Code, as in ~/.claude/projects, and what it prints with
            --output-format stream-json --verbose
   codex    sessions of Codex, as in ~/.codex/sessions
+  pi       sessions of pi, as in ~/.pi/agent/sessions, and what it prints with --mode json
 
 With the file of a session come those of its sub-agents beside it: they are one run.
 Other commands read such files without an import, with secrets masked. Lines and members
@@ -137,7 +138,11 @@ unless --no-redact is given.`,
 }
 
 // sources are the names of the programs, and how package capture calls them.
-var sources = map[string]string{"claude": "Claude Code", "codex": "Codex"}
+var sources = map[string]string{
+	"claude": "Claude Code",
+	"codex":  "Codex",
+	"pi":     "pi",
+}
 
 // importSource takes the name of a program from the arguments, if the first one is such.
 func importSource(in *invocation) string {

@@ -21,6 +21,8 @@ import (
 var programFiles = []struct{ dir, file string }{
 	{"../../capture/testdata/codex/agents-v1", "rollout-2026-11-28T11-12-12-01a0b7db-08b3-7e60-aea3-eebdc3559bc3.jsonl"},
 	{"../../capture/testdata/codex-exec/agents-v1", "stdout-1.jsonl"},
+	{"../../capture/testdata/pi/tree", "2026-11-28T12-00-00-000Z_3a1c7a0e-0000-5000-8000-000000000001.jsonl"},
+	{"../../capture/testdata/pi-json/tools", "stdout.jsonl"},
 }
 
 // Commands that read a log read a session of an agent program, too: its file under any name, its

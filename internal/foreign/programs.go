@@ -75,7 +75,7 @@ var programs = []struct {
 	}},
 	{"Gemini CLI", "the answer of gemini --output-format json", "", []string{"session_id response stats"}},
 	{"opencode", "a stream of opencode run --format json", "", []string{"type sessionID part", "type sessionID timestamp:number"}},
-	{"pi", "a session of pi", "", []string{
+	{"pi", "a session of pi", direct, []string{
 		"type=session version cwd",
 		"type=model_change|thinking_level_change|compaction|branch_summary|label|custom|custom_message|session_info id parentId",
 		"type=message id parentId message/role",

@@ -34,6 +34,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/capture/internal/codex"
+	"github.com/agentevents/agentevents/capture/internal/gemini"
 	"github.com/agentevents/agentevents/capture/internal/pi"
 	"github.com/agentevents/agentevents/capture/internal/session"
 	"github.com/agentevents/agentevents/capture/internal/transcript"
@@ -47,6 +48,8 @@ func programs() []*session.Program {
 		codex.Exec(),
 		transcript.Program(),
 		pi.Program(),
+		gemini.Session(),
+		gemini.Stream(),
 	}
 }
 

@@ -27,6 +27,8 @@ program printed. Its first lines tell the PROGRAM, unless it is named:
   claude   sessions of Claude Code, as in ~/.claude/projects, and what it prints with
            --output-format stream-json --verbose
   codex    sessions of Codex, as in ~/.codex/sessions
+  gemini   sessions of Gemini CLI, as in ~/.gemini/tmp/*/chats, and what it prints with
+           --output-format stream-json
   pi       sessions of pi, as in ~/.pi/agent/sessions, and what it prints with --mode json
 
 With the file of a session come those of its sub-agents beside it: they are one run.
@@ -141,6 +143,7 @@ unless --no-redact is given.`,
 var sources = map[string]string{
 	"claude": "Claude Code",
 	"codex":  "Codex",
+	"gemini": "Gemini CLI",
 	"pi":     "pi",
 }
 

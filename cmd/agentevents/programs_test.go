@@ -23,6 +23,8 @@ var programFiles = []struct{ dir, file string }{
 	{"../../capture/testdata/codex-exec/agents-v1", "stdout-1.jsonl"},
 	{"../../capture/testdata/pi/tree", "2026-11-28T12-00-00-000Z_3a1c7a0e-0000-5000-8000-000000000001.jsonl"},
 	{"../../capture/testdata/pi-json/tools", "stdout.jsonl"},
+	{"../../capture/testdata/gemini/subagent/chats", "session-2026-11-28T11-06-8575a0d5.jsonl"},
+	{"../../capture/testdata/gemini-stream/tools", "stdout.jsonl"},
 }
 
 // Commands that read a log read a session of an agent program, too: its file under any name, its

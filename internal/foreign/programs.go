@@ -60,13 +60,13 @@ var programs = []struct {
 		"type=turn.failed error !id !sequence",
 		"type=item.started|item.updated|item.completed item",
 	}},
-	{"Gemini CLI", "a session of Gemini CLI", "", []string{
+	{"Gemini CLI", "a session of Gemini CLI", direct, []string{
 		"sessionId projectHash",
 		"$set !type",
 		"$rewindTo !type",
 		"type=gemini id content",
 	}},
-	{"Gemini CLI", "a stream of gemini --output-format stream-json", "", []string{
+	{"Gemini CLI", "a stream of gemini --output-format stream-json", direct, []string{
 		"type=init session_id model",
 		"type=message role content !id",
 		"type=tool_use tool_name tool_id",

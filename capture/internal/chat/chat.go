@@ -36,7 +36,9 @@ type turn struct {
 	number int
 	err    agentevents.Opt[agentevents.ErrorInfo]
 	end    ending
-	words  string // the last text of the agent
+	words  string // the last text of the agent, unless calls have returned after it
+	// cancelled means that somebody stopped the call that returned last.
+	cancelled bool
 }
 
 type ending uint8
@@ -195,7 +197,7 @@ func (t *Talk) Step() {
 	if t.answers++; t.answers > 1 {
 		t.Agent.Answers()
 	}
-	t.turn.words = ""
+	t.turn.words, t.turn.cancelled = "", false
 }
 
 // Fail records an error of the agent, with which the turn fails unless another answer follows.
@@ -223,6 +225,9 @@ func (t *Talk) Back(p *agentevents.ToolReturned) {
 			p.Error.V.Message = "the call ended with status " + string(p.Status)
 		}
 		p.Error.OK = true
+	}
+	if t.turn != nil {
+		t.turn.words, t.turn.cancelled = "", p.Status == agentevents.ToolStatusCancelled
 	}
 	t.R.Return(t.Agent, p, 0)
 }
@@ -265,11 +270,15 @@ func (t *Talk) Stop(message string) {
 }
 
 // lapse ends a turn whose end is not on disk. It is complete if the agent has spoken last, or
-// failed; else the program was stopped in it.
+// failed, and was stopped with the last call; else the program was stopped in it.
 func (t *Talk) lapse(message string) {
-	if t.turn.words != "" && len(t.Agent.Calls()) == 0 || t.turn.err.OK {
+	switch {
+	case t.turn.words != "" && len(t.Agent.Calls()) == 0 || t.turn.err.OK:
 		t.turn.end = completed
-	} else {
+	case t.turn.cancelled:
+		t.turn.end = stopped
+		t.turn.err = agentevents.Some(agentevents.ErrorInfo{Code: "cancelled", Message: "the turn was stopped: its last call was cancelled"})
+	default:
 		t.turn.end = cut
 		t.turn.err = agentevents.Some(agentevents.ErrorInfo{Code: "interrupted", Message: "the turn has no end: the program was stopped, or is still at work"})
 	}
@@ -280,13 +289,25 @@ func (t *Talk) lapse(message string) {
 // Cut ends a turn within which the program was stopped, whatever the agent has said.
 func (t *Talk) Cut() {
 	if t.turn != nil && !t.turn.err.OK {
-		t.turn.words = ""
+		t.turn.words, t.turn.cancelled = "", false
 	}
 }
 
 func (t *Talk) endTurn(took agentevents.Opt[time.Duration], marks agentevents.Marks) {
 	t.R.Emit(t.Agent, &agentevents.TurnEnded{Turn: agentevents.Some(t.turn.number), Duration: took, Error: t.turn.err}, marks)
 	t.last, t.turn = *t.turn, nil
+}
+
+// Resolve ends the turn as somebody else tells: with an error, or with the last words of the agent.
+func (t *Talk) Resolve(err agentevents.Opt[agentevents.ErrorInfo], words string) {
+	if t.turn == nil {
+		t.begin()
+	}
+	t.turn.err = err
+	if words != "" {
+		t.turn.words = strings.Clone(words)
+	}
+	t.Complete(agentevents.Opt[time.Duration]{}, agentevents.MarkSynthetic)
 }
 
 // Finish ends the agent as its last turn ended.

@@ -36,6 +36,7 @@ import (
 	"github.com/agentevents/agentevents/capture/internal/codex"
 	"github.com/agentevents/agentevents/capture/internal/gemini"
 	"github.com/agentevents/agentevents/capture/internal/pi"
+	"github.com/agentevents/agentevents/capture/internal/qwen"
 	"github.com/agentevents/agentevents/capture/internal/session"
 	"github.com/agentevents/agentevents/capture/internal/transcript"
 	"github.com/agentevents/agentevents/internal/option"
@@ -50,6 +51,8 @@ func programs() []*session.Program {
 		pi.Program(),
 		gemini.Session(),
 		gemini.Stream(),
+		qwen.Session(),
+		qwen.Stream(),
 	}
 }
 

@@ -30,6 +30,8 @@ program printed. Its first lines tell the PROGRAM, unless it is named:
   gemini   sessions of Gemini CLI, as in ~/.gemini/tmp/*/chats, and what it prints with
            --output-format stream-json
   pi       sessions of pi, as in ~/.pi/agent/sessions, and what it prints with --mode json
+  qwen     sessions of Qwen Code, as in ~/.qwen/projects, and what it prints with
+           --output-format stream-json
 
 With the file of a session come those of its sub-agents beside it: they are one run.
 Other commands read such files without an import, with secrets masked. Lines and members
@@ -145,6 +147,7 @@ var sources = map[string]string{
 	"codex":  "Codex",
 	"gemini": "Gemini CLI",
 	"pi":     "pi",
+	"qwen":   "Qwen Code",
 }
 
 // importSource takes the name of a program from the arguments, if the first one is such.

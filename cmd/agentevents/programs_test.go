@@ -25,6 +25,8 @@ var programFiles = []struct{ dir, file string }{
 	{"../../capture/testdata/pi-json/tools", "stdout.jsonl"},
 	{"../../capture/testdata/gemini/subagent/chats", "session-2026-11-28T11-06-8575a0d5.jsonl"},
 	{"../../capture/testdata/gemini-stream/tools", "stdout.jsonl"},
+	{"../../capture/testdata/qwen/subagent", "chats/5cf99031-0189-5e01-a8f4-70da7efc13ff.jsonl"},
+	{"../../capture/testdata/qwen-stream/tools", "stdout.jsonl"},
 }
 
 // Commands that read a log read a session of an agent program, too: its file under any name, its

@@ -35,15 +35,15 @@ func recordCommand() command {
 		about: `
 COMMAND is run as it is: its input, output and errors are those of record. What it
 prints must be the output of the Claude CLI with --output-format stream-json --verbose,
-or that of codex exec --json.
+of codex exec --json, of gemini or qwen with --output-format stream-json, or of pi --mode json.
 When it has ended, DIR has two files, without secrets, which only their owner may read:
 
   NODE.json   the fixture, from which package querytest answers in tests
   NODE.jsonl  the log, for all other commands
 
-The prompt of the fixture is the argument behind -p or --print, or the last one of codex
-exec, unless --prompt is given, and its session is that behind --session-id, --resume, -r
-or resume.`,
+The prompt of the fixture is the argument behind -p, --print or --prompt, or the last one of
+codex exec and pi --mode, unless --prompt is given before COMMAND, and its session is that
+behind --session-id, --resume, -r or resume.`,
 		examples: []string{
 			"agentevents record --output fixtures -- claude -p 'Do it' --output-format stream-json --verbose",
 			"agentevents record --output testdata/report --node writer --append -- codex exec --json 'Do it'",
@@ -60,7 +60,7 @@ or resume.`,
 			r.flags(fs)
 			dir := fs.String("output", "", "the `DIR` of the files, which is made if it is not there")
 			node := fs.String("node", "", "the `NAME` of the node that is asked; default: COMMAND without its folder")
-			prompt := fs.String("prompt", "", "the `TEXT` that is asked; default: the argument behind -p or --print")
+			prompt := fs.String("prompt", "", "the `TEXT` that is asked; default: the argument behind -p and so on")
 			more := fs.Bool("append", false, "add a call to the fixture, and a run to the log, in place of new files")
 			return func(in *invocation) error {
 				switch {
@@ -72,7 +72,7 @@ or resume.`,
 				argv := in.args
 				rec := recording{
 					node: cmp.Or(*node, filepath.Base(argv[0])), dir: *dir, more: *more,
-					prompt: cmp.Or(*prompt, behind(argv, "-p", "--print"), codexPrompt(argv)),
+					prompt: cmp.Or(*prompt, behind(argv, "-p", "--print", "--prompt"), lastPrompt(argv)),
 				}
 				if err := r.open(in); err != nil {
 					return err
@@ -100,24 +100,27 @@ func behind(argv []string, flags ...string) string {
 	return ""
 }
 
-// codexPrompt returns the prompt of codex exec --json, its last argument, or "".
-func codexPrompt(argv []string) string {
-	last := argv[len(argv)-1]
-	i := slices.Index(argv, "exec")
-	if i < 0 || i == len(argv)-1 || !slices.Contains(argv, "--json") || strings.HasPrefix(last, "-") {
+// lastPrompt returns the prompt of codex exec --json and of pi --mode json, the last argument, or "".
+func lastPrompt(argv []string) string {
+	n := len(argv) - 1
+	exec, mode := slices.Index(argv, "exec"), slices.Index(argv, "--mode")
+	codex := exec >= 0 && exec < n && slices.Contains(argv, "--json")
+	if pi := mode >= 0 && mode < n-1; !codex && !pi || strings.HasPrefix(argv[n], "-") {
 		return ""
 	}
-	return last
+	return argv[n]
 }
 
-// printedDecoder reads what a program prints: its first line tells which program it is. The
-// Claude CLI may print others before it.
+// printedDecoder reads what a program prints: its first line of JSON tells which program it is.
 type printedDecoder struct {
 	agentevents.Decoder
 	o claude.Options
 }
 
 func (d *printedDecoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
+	if text := bytes.TrimSpace(line); d.Decoder == nil && !bytes.HasPrefix(text, []byte("{")) {
+		return claude.NewDecoder(d.o).Decode(dst, line) // it tells the fault
+	}
 	d.choose(string(line))
 	return d.Decoder.Decode(dst, line)
 }
@@ -236,7 +239,7 @@ func (rec *recording) run(in *invocation, l *logReader, r *redactor, argv []stri
 		failed = os.Rename(path, rec.path(".jsonl"))
 	}
 	if failed == nil && len(events) == 0 {
-		failed = fmt.Errorf("%s printed nothing that can be recorded; the Claude CLI needs --output-format stream-json --verbose, and codex exec needs --json", argv[0])
+		failed = fmt.Errorf("%s printed nothing that can be recorded; the Claude CLI needs --output-format stream-json --verbose, gemini and qwen --output-format stream-json, codex exec --json, and pi --mode json", argv[0])
 	}
 	r.report(in)
 	if failed == nil {

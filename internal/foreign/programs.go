@@ -20,12 +20,12 @@ var programs = []struct {
 	program, name, hint string
 	signs               []string // see parse
 }{
-	{"Qwen Code", "a session file of Qwen Code", "", []string{
+	{"Qwen Code", "a session file of Qwen Code", direct, []string{
 		"parentUuid sessionId provenance",
 		"parentUuid sessionId message/parts",
 		"parentUuid sessionId systemPayload",
 	}},
-	{"Qwen Code", "a stream of qwen --output-format stream-json", "", []string{
+	{"Qwen Code", "a stream of qwen --output-format stream-json", direct, []string{
 		"type=system subtype=init session_id permission_mode",
 		"type=stream_event session_id event/type=goal_state",
 	}},

@@ -19,7 +19,8 @@ type Talk struct {
 	Model   string
 	Prompt  string // of the agent, JSON
 	First   *session.Line
-	Said    []string // ids of the events of messages
+	Said    []string               // ids of the events of messages
+	Stated  agentevents.Opt[int64] // tokens that the end of the agent states, beside those that count
 	held    []*session.Line
 	size    int
 	seen    *session.Line // the latest one
@@ -289,7 +290,7 @@ func (t *Talk) lapse(message string) {
 // Cut ends a turn within which the program was stopped, whatever the agent has said.
 func (t *Talk) Cut() {
 	if t.turn != nil && !t.turn.err.OK {
-		t.turn.words, t.turn.cancelled = "", false
+		t.turn.words = ""
 	}
 }
 
@@ -317,7 +318,7 @@ func (t *Talk) Finish() {
 		t.lapse("the program ended before the call returned")
 		marks = agentevents.MarkSynthetic
 	}
-	end := &agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged, Result: t.last.words, Error: t.last.err}
+	end := &agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged, Result: t.last.words, Error: t.last.err, StatedTokens: t.Stated}
 	if t.last.err.OK {
 		end.Outcome, end.Result = agentevents.OutcomeAborted, ""
 	}

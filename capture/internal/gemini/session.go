@@ -570,6 +570,9 @@ func (c *journal) EndFile(l *session.Line) {
 	}
 	c.flush(t)
 	if t.Agent.Parent != nil {
+		if c.spawned[t.id] == nil {
+			c.main.Cut() // in the call that has started it
+		}
 		c.spawned[t.id].end(t)
 	}
 }

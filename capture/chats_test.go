@@ -3,6 +3,7 @@ package capture
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -209,5 +210,50 @@ func TestPrintedBesideChats(t *testing.T) {
 		require.EqualValues(t, 2700, all[0].Usage.Usage.InputTokens)
 		require.Len(t, notes, 1)
 		require.Contains(t, notes[0], "was printed of this session and is left out")
+	}
+}
+
+// However a file of a session with sub-agents is damaged, what is read keeps the rules, and agents
+// and calls have ends.
+func TestDamagedFilesOfChats(t *testing.T) {
+	for _, name := range []string{"gemini/subagent", "qwen/subagent"} {
+		dir := t.TempDir()
+		require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join("testdata", name))))
+		sessions, err := Open(dir, Options{})
+		require.NoError(t, err)
+		for _, file := range sessions[0].Files() {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			lines := strings.SplitAfter(string(text), "\n")
+			for i := range lines {
+				for _, damaged := range [][]string{
+					lines[:i], slices.Delete(slices.Clone(lines), i, i+1), slices.Insert(slices.Clone(lines), i, lines[i]),
+					slices.Insert(slices.Delete(slices.Clone(lines), i, i+1), max(0, i-1), lines[i]),
+				} {
+					require.NoError(t, os.WriteFile(file, []byte(strings.Join(damaged, "")), 0o600))
+					all, err := Open(dir, Options{})
+					require.NoError(t, err)
+					for _, s := range all {
+						checkEnds(t, s, i+1)
+					}
+				}
+			}
+			require.NoError(t, os.WriteFile(file, text, 0o600))
+		}
+	}
+}
+
+func checkEnds(t *testing.T, s *Session, line int) {
+	fold := agentevents.NewFold(agentevents.FoldOptions{})
+	for l, err := range s.Lines() {
+		require.NoError(t, err, "%s line %d", s.Files()[0], line)
+		fold.Apply(*l.Event)
+	}
+	snapshot := fold.Snapshot()
+	require.Empty(t, snapshot.Violations, "%s line %d", s.Files()[0], line)
+	require.True(t, snapshot.RunID == "" || snapshot.Status.Terminal(), "%s line %d", s.Files()[0], line)
+	require.Empty(t, snapshot.OpenCalls, "%s line %d", s.Files()[0], line)
+	for id, a := range snapshot.Agents {
+		require.NotEmpty(t, a.Outcome, "%s line %d: %s", s.Files()[0], line, id)
 	}
 }

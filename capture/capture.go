@@ -20,6 +20,17 @@
 // output with the reasoning. Each call of the model counts once over all files of a session. A
 // history that was copied from another session is not work of this one, and makes no events.
 //
+// # Facts that files lack
+//
+// A fact that no line tells is left out, or has the mark [agentevents.MarkSynthetic], as ends have:
+//
+//   - Gemini CLI, journal: the end. The last turn is complete if the agent has spoken last, also if the
+//     program was stopped in the calls of that answer, which then are on no line.
+//   - Gemini CLI, output: the calls of the model, thoughts and the work of sub-agents.
+//   - pi: the tokens of reasoning, and the call of the model for a compaction.
+//   - Qwen Code, output: the prompt, times, and the tokens of sub-agents in the background. The
+//     result's total is that of the session with all processes before, and only stated.
+//
 // # Unknown lines and members
 //
 // Programs change their formats. Lines and members that a reader does not know are left out and
@@ -36,7 +47,10 @@ import (
 	"github.com/agentevents/agentevents/capture/internal/cline"
 	"github.com/agentevents/agentevents/capture/internal/codex"
 	"github.com/agentevents/agentevents/capture/internal/copilot"
+	"github.com/agentevents/agentevents/capture/internal/gemini"
 	"github.com/agentevents/agentevents/capture/internal/opencode"
+	"github.com/agentevents/agentevents/capture/internal/pi"
+	"github.com/agentevents/agentevents/capture/internal/qwen"
 	"github.com/agentevents/agentevents/capture/internal/session"
 	"github.com/agentevents/agentevents/capture/internal/transcript"
 	"github.com/agentevents/agentevents/internal/option"
@@ -49,6 +63,9 @@ func programs() []*session.Program {
 		copilot.Program(),
 		opencode.Run(), opencode.Rows(),
 		cline.Session(), cline.Stream(),
+		pi.Program(),
+		gemini.Session(), gemini.Stream(),
+		qwen.Session(), qwen.Stream(),
 	}
 }
 

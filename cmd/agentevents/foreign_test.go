@@ -75,7 +75,7 @@ func TestFilesOfOtherPrograms(t *testing.T) {
 				require.Empty(t, got.out, "%s: %s", command, f.Name)
 			}
 			require.True(t, strings.HasPrefix(said, path+":1: "), "%s: %s", command, said)
-			require.Contains(t, said, "this is "+f.Name+": ", command)
+			require.Contains(t, said, "this is "+f.Name, command)
 			lines := strings.Count(said, "\n")
 			if args[0] == "diff" {
 				lines /= 2
@@ -112,7 +112,7 @@ func TestImportOfOtherPrograms(t *testing.T) {
 		require.Equal(t, exitProblems, got.code, f.Name)
 		require.Empty(t, got.out, f.Name)
 		if f.Name != foreign.Unknown.Name {
-			require.Contains(t, got.err, "this is "+f.Name+": ")
+			require.Contains(t, got.err, "this is "+f.Name)
 			require.Equal(t, 1, strings.Count(got.err, "\n"), got.err)
 		}
 	}
@@ -141,7 +141,7 @@ func TestALogBesideFilesOfOtherPrograms(t *testing.T) {
 			got := exec("", append([]string{"ls"}, args...)...)
 			require.Equal(t, exitProblems, got.code)
 			require.Equal(t, want, got.out, f.Name)
-			require.Contains(t, got.err, "this is "+f.Name+": ")
+			require.Contains(t, got.err, "this is "+f.Name)
 		}
 	}
 }

@@ -32,6 +32,11 @@ program printed. Its first lines tell the PROGRAM, unless it is named:
   opencode rows of the database of opencode as JSON, such as those of sqlite3 -json, the
            output of opencode export, and what opencode run --format json prints
   cline    sessions of cline, as in ~/.cline/data/sessions, and what cline --json prints
+  gemini   sessions of Gemini CLI, as in ~/.gemini/tmp/*/chats, and what it prints with
+           --output-format stream-json
+  pi       sessions of pi, as in ~/.pi/agent/sessions, and what it prints with --mode json
+  qwen     sessions of Qwen Code, as in ~/.qwen/projects, and what it prints with
+           --output-format stream-json
 
 With the file of a session come those of its sub-agents beside it: they are one run.
 Other commands read such files without an import, with secrets masked. Lines and members
@@ -143,10 +148,8 @@ unless --no-redact is given.`,
 
 // sources are the names of the programs, and how package capture calls them.
 var sources = map[string]string{
-	"claude": "Claude Code", "codex": "Codex",
-	"copilot":  "Copilot CLI",
-	"opencode": "opencode",
-	"cline":    "cline",
+	"claude": "Claude Code", "codex": "Codex", "copilot": "Copilot CLI", "opencode": "opencode", "cline": "cline",
+	"gemini": "Gemini CLI", "pi": "pi", "qwen": "Qwen Code",
 }
 
 // importSource takes the name of a program from the arguments, if the first one is such.

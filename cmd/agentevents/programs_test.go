@@ -26,6 +26,12 @@ var programFiles = []struct{ dir, file string }{
 	{"../../capture/testdata/opencode/ends", "events.jsonl"},
 	{"../../capture/testdata/opencode-run/tools", "stdout.jsonl"},
 	{"../../capture/testdata/cline-json/tools", "stdout.jsonl"},
+	{"../../capture/testdata/pi/tree", "2026-11-28T12-00-00-000Z_3a1c7a0e-0000-5000-8000-000000000001.jsonl"},
+	{"../../capture/testdata/pi-json/tools", "stdout.jsonl"},
+	{"../../capture/testdata/gemini/subagent/chats", "session-2026-11-28T11-06-8575a0d5.jsonl"},
+	{"../../capture/testdata/gemini-stream/tools", "stdout.jsonl"},
+	{"../../capture/testdata/qwen/subagent", "chats/5cf99031-0189-5e01-a8f4-70da7efc13ff.jsonl"},
+	{"../../capture/testdata/qwen-stream/tools", "stdout.jsonl"},
 }
 
 // Commands that read a log read a session of an agent program, too: its file under any name, its
@@ -261,5 +267,35 @@ func TestDocumentsOfPrograms(t *testing.T) {
 		got := exec("", "tree", write(t, text[:len(text)/2]))
 		require.NotZero(t, got.code)
 		require.Contains(t, got.err, "the document is cut")
+	}
+}
+
+// record takes what pi, Gemini CLI and Qwen Code print, also after lines that are not JSON.
+func TestRecordChats(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the programs that are recorded are shell scripts")
+	}
+	for _, c := range []struct{ printed, prompt, tree string }{
+		{"pi-json/tools", "--mode json Ask", "2 tool calls · 2 model calls · 2700 tokens in, 33 out"},
+		{"gemini-stream/tools", "--output-format stream-json -p Ask", "2 tool calls · 2700 tokens in, 33 out"},
+		{"qwen-stream/tools", "--output-format stream-json --prompt=Ask", "2 tool calls · 2 model calls · 2700 tokens in, 33 out"},
+	} {
+		printed, err := filepath.Abs("../../capture/testdata/" + c.printed + "/stdout.jsonl")
+		require.NoError(t, err)
+		program := filepath.Join(t.TempDir(), "program")
+		require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\necho loaded; cat "+printed+"\n"), 0o700))
+		dir := t.TempDir()
+		got := exec("", append([]string{"record", "--output", dir, "--node", "n", "--", program}, strings.Fields(c.prompt)...)...)
+		require.Equal(t, exitProblems, got.code, "a line is not JSON")
+		require.Equal(t, "loaded\n"+read(t, printed), got.out)
+		require.Equal(t, 1, strings.Count(got.err, ":1: "), got.err)
+		log := filepath.Join(dir, "n.jsonl")
+		require.Equal(t, result{}, exec("", "check", log))
+		require.Contains(t, exec("", "tree", log).out, c.tree)
+		fixtures, err := querytest.Load(dir)
+		require.NoError(t, err)
+		call := fixtures["n"].Calls[0]
+		require.Equal(t, agentevents.JSON(`"Ask"`), call.Input.Prompt)
+		require.Equal(t, "Both files were read: the answer is 42.", call.Output.Text)
 	}
 }

@@ -35,16 +35,16 @@ func recordCommand() command {
 		about: `
 COMMAND is run as it is: its input, output and errors are those of record. What it
 prints must be the output of the Claude CLI with --output-format stream-json --verbose,
-or that of codex exec --json, copilot --output-format json, opencode run --format json or
-cline --json.
+or that of codex exec --json, copilot --output-format json, opencode run --format json,
+cline --json, gemini or qwen with --output-format stream-json, or pi --mode json.
 When it has ended, DIR has two files, without secrets, which only their owner may read:
 
   NODE.json   the fixture, from which package querytest answers in tests
   NODE.jsonl  the log, for all other commands
 
-The prompt of the fixture is the argument behind -p or --print, or the last one of codex
-exec, opencode run and cline --json --yolo, unless --prompt is given, and its session is
-that behind --session-id, --resume, -r or resume.`,
+The prompt of the fixture is the argument after -p, --print or --prompt, or the last one of
+codex exec, opencode run, cline --json --yolo and pi --mode, unless --prompt is given before
+COMMAND, and its session is the one after --session-id, --resume, -r or resume.`,
 		examples: []string{
 			"agentevents record --output fixtures -- claude -p 'Do it' --output-format stream-json --verbose",
 			"agentevents record --output testdata/report --node writer --append -- codex exec --json 'Do it'",
@@ -61,7 +61,7 @@ that behind --session-id, --resume, -r or resume.`,
 			r.flags(fs)
 			dir := fs.String("output", "", "the `DIR` of the files, which is made if it is not there")
 			node := fs.String("node", "", "the `NAME` of the node that is asked; default: COMMAND without its folder")
-			prompt := fs.String("prompt", "", "the `TEXT` that is asked; default: the argument behind -p or --print")
+			prompt := fs.String("prompt", "", "the `TEXT` that is asked; default: the argument behind -p and so on")
 			more := fs.Bool("append", false, "add a call to the fixture, and a run to the log, in place of new files")
 			return func(in *invocation) error {
 				switch {
@@ -73,7 +73,7 @@ that behind --session-id, --resume, -r or resume.`,
 				argv := in.args
 				rec := recording{
 					node: cmp.Or(*node, filepath.Base(argv[0])), dir: *dir, more: *more,
-					prompt: cmp.Or(*prompt, behind(argv, "-p", "--print"), lastPrompt(argv)),
+					prompt: cmp.Or(*prompt, behind(argv, "-p", "--print", "--prompt"), lastPrompt(argv)),
 				}
 				if err := r.open(in); err != nil {
 					return err
@@ -106,6 +106,7 @@ var promptLast = [][]string{
 	{"exec", "--json"},          // codex
 	{"run", "--format", "json"}, // opencode
 	{"--json", "--yolo"},        // cline
+	{"--mode", "json"},          // pi
 }
 
 // lastPrompt returns the prompt of a program that is asked by its last argument, or "".
@@ -120,14 +121,16 @@ func lastPrompt(argv []string) string {
 	return ""
 }
 
-// printedDecoder reads the output of a program, which it recognises by the first line. The Claude
-// CLI may print others before it.
+// printedDecoder reads the output of a program, which it recognises by the first line of JSON.
 type printedDecoder struct {
 	agentevents.Decoder
 	o claude.Options
 }
 
 func (d *printedDecoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
+	if text := bytes.TrimSpace(line); d.Decoder == nil && !bytes.HasPrefix(text, []byte("{")) {
+		return claude.NewDecoder(d.o).Decode(dst, line) // it tells the fault
+	}
 	d.choose(string(line))
 	return d.Decoder.Decode(dst, line)
 }
@@ -246,7 +249,7 @@ func (rec *recording) run(in *invocation, l *logReader, r *redactor, argv []stri
 		failed = os.Rename(path, rec.path(".jsonl"))
 	}
 	if failed == nil && len(events) == 0 {
-		failed = fmt.Errorf("%s printed nothing that can be recorded; the Claude CLI needs --output-format stream-json --verbose, codex exec and cline need --json, copilot --output-format json, and opencode run --format json", argv[0])
+		failed = fmt.Errorf("%s printed nothing that can be recorded; the Claude CLI needs --output-format stream-json --verbose, gemini and qwen --output-format stream-json, codex exec and cline --json, copilot --output-format json, opencode run --format json, and pi --mode json", argv[0])
 	}
 	r.report(in)
 	if failed == nil {

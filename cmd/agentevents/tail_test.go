@@ -168,13 +168,13 @@ func TestTailFollows(t *testing.T) {
 
 // The file of another program is called by its name before it has ended, and once.
 func TestTailFollowsTheFileOfAnotherProgram(t *testing.T) {
-	path := write(t, `{"type":"session","version":3,"id":"s1","cwd":"/"}`+"\n")
+	path := write(t, `{"sessionId":"s1","models":{},"tools":{},"totalLatencyMs":1}`+"\n")
 	f := startTail(t, "-f", path)
-	f.want(f.err, path+":1: this is a session of pi: agentevents cannot read it yet\n")
+	f.want(f.err, path+":1: this is the usage record of Qwen Code: agentevents cannot read it yet\n")
 	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	require.NoError(t, err)
 	defer file.Close()
-	_, err = file.WriteString(`{"type":"model_change","id":"5d911cd7","parentId":null}` + "\n" + line("r", 0))
+	_, err = file.WriteString(`{"sessionId":"s1","models":{},"tools":{},"totalLatencyMs":2}` + "\n" + line("r", 0))
 	require.NoError(t, err)
 	f.want(f.out, line("r", 0))
 	f.end()

@@ -27,7 +27,7 @@ func Line(text string) (f File, ok bool) {
 
 // IsRead reports whether package capture reads the files of a name.
 func IsRead(name string) bool {
-	return slices.ContainsFunc(table(), func(r row) bool { return r.Name == name && r.Hint == direct })
+	return slices.ContainsFunc(table(), func(r row) bool { return r.Name == name && strings.HasPrefix(r.Hint, direct) })
 }
 
 // Doubtful reports whether a line is an object that has no more of an event than a type.

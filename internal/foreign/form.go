@@ -82,7 +82,9 @@ func (f Fault) named(form File) File {
 	switch {
 	case !ok || file.Program == "":
 		return form
-	case strings.HasPrefix(file.Hint, imported):
+	case file.Hint == direct && form.Name == "": // a damaged line of a file that is read
+		return form
+	case strings.HasPrefix(file.Hint, imported), file.Hint == direct:
 		return File{file.Program, file.Name + " as " + form.Name, form.Hint}
 	}
 	return file

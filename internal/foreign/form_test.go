@@ -52,3 +52,14 @@ func TestForm(t *testing.T) {
 		require.False(t, ok, "a line within a log: %q", line)
 	}
 }
+
+// A document of a program whose lines are read needs lines, and a line of it that goes on has no
+// name.
+func TestFormOfReadPrograms(t *testing.T) {
+	f, _, ok := Form(Fault{Line: []byte("{"), First: true, After: []byte(`  "sessionId": "a", "projectHash": "b"`)})
+	require.True(t, ok)
+	require.Equal(t, "a session of Gemini CLI as JSON over several lines", f.Name)
+	require.Contains(t, f.Hint, "jq -c .")
+	_, _, ok = Form(Fault{Line: []byte(`{"sessionId":"a","projectHash":"b",`), First: true})
+	require.False(t, ok)
+}

@@ -9,6 +9,7 @@ const ClaudeTranscript = "a transcript of Claude Code, as it keeps them on disk"
 const (
 	imported  = "import it first with 'agentevents import "
 	direct    = "agentevents reads it as it is, as a file of its own and without the name of a format"
+	documents = direct + ", also as a JSON document" // of a program whose files need not be lines
 	exported  = "agentevents writes it and cannot read it; name the log that it was exported from"
 	camelCase = "the protocol has runId, threadId and messageId: rename the members, as jq -c 'with_entries(.key |= gsub(\"_(?<c>[a-z])\"; .c | ascii_upcase))' does with lines of JSON"
 )
@@ -20,12 +21,12 @@ var programs = []struct {
 	program, name, hint string
 	signs               []string // see parse
 }{
-	{"Qwen Code", "a session file of Qwen Code", "", []string{
+	{"Qwen Code", "a session file of Qwen Code", direct, []string{
 		"parentUuid sessionId provenance",
 		"parentUuid sessionId message/parts",
 		"parentUuid sessionId systemPayload",
 	}},
-	{"Qwen Code", "a stream of qwen --output-format stream-json", "", []string{
+	{"Qwen Code", "a stream of qwen --output-format stream-json", direct, []string{
 		"type=system subtype=init session_id permission_mode",
 		"type=stream_event session_id event/type=goal_state",
 	}},
@@ -60,13 +61,13 @@ var programs = []struct {
 		"type=turn.failed error !id !sequence",
 		"type=item.started|item.updated|item.completed item",
 	}},
-	{"Gemini CLI", "a session of Gemini CLI", "", []string{
+	{"Gemini CLI", "a session of Gemini CLI", direct, []string{
 		"sessionId projectHash",
 		"$set !type",
 		"$rewindTo !type",
 		"type=gemini id content",
 	}},
-	{"Gemini CLI", "a stream of gemini --output-format stream-json", "", []string{
+	{"Gemini CLI", "a stream of gemini --output-format stream-json", direct, []string{
 		"type=init session_id model",
 		"type=message role content !id",
 		"type=tool_use tool_name tool_id",
@@ -75,7 +76,7 @@ var programs = []struct {
 	}},
 	{"Gemini CLI", "the answer of gemini --output-format json", "", []string{"session_id response stats"}},
 	{"opencode", "a stream of opencode run --format json", direct, []string{"type sessionID part", "type sessionID timestamp:number"}},
-	{"opencode", "rows of the database of opencode", direct, []string{
+	{"opencode", "rows of the database of opencode", documents, []string{
 		"aggregate_id seq type data",
 		"id=msg_*|prt_* session_id data",
 		"id=ses_* project_id slug",
@@ -85,7 +86,7 @@ var programs = []struct {
 		"part/session_id part/message_id",
 		"info/id=ses_* info/projectID",
 	}},
-	{"pi", "a session of pi", "", []string{
+	{"pi", "a session of pi", direct, []string{
 		"type=session version cwd",
 		"type=model_change|thinking_level_change|compaction|branch_summary|label|custom|custom_message|session_info id parentId",
 		"type=message id parentId message/role",
@@ -106,7 +107,7 @@ var programs = []struct {
 	}},
 	{"cline", "a stream of cline --json", direct, []string{"ts type=agent_event event", "ts type=run_result finishReason"}},
 	{"cline", "the description of a session of cline", "name the file with its messages, which is beside it: ID.messages.json", []string{"session_id source pid started_at"}},
-	{"cline", "a session of cline", direct, []string{
+	{"cline", "a session of cline", documents, []string{
 		"agent sessionId origin messages",
 		"agent sessionId origin/source",
 	}},

@@ -211,7 +211,6 @@ func (f *Folder) Tail(name string) string {
 	return string(text[bytes.LastIndexByte(text, '\n')+1:])
 }
 
-
 // Head returns the first lines of a file. The last one may be cut.
 func (f *Folder) Head(name string) ([]string, error) {
 	file, err := f.open(name)

@@ -772,14 +772,14 @@ func (v *view) messageCreated(ev *Event, sub *subject, m *ConversationMessage) {
 
 // Tools.
 
-func (v *view) toolCalled(ev *Event, sub *subject, p *ToolCalled, call *openCall, within string) {
+func (v *view) toolCalled(ev *Event, sub *subject, p *ToolCalled, call *openCall, within string, by *AgentState) {
 	t := v.tool(p.ToolID)
 	c := v.newCall(ev, sub, v.keepBriefly(p.CallID), v.keepBriefly(ev.ID), t.id)
 	c.Attempt, c.RetryOf, c.StartedAt, c.Within = p.Attempt, v.keepBriefly(p.RetryOf), ev.Time, within
 	*call = openCall{callKey: callKey{c.AgentID, c.CallID}, event: c.EventID, step: call.step, shown: c}
 	t.stats.Calls = plus(t.stats.Calls, 1)
-	if sub.agent != nil {
-		sub.agent.shown.ToolCalls++
+	if by != nil {
+		by.shown.ToolCalls++
 	}
 }
 
@@ -883,7 +883,7 @@ func (v *view) returned(sub *subject, id string) bool {
 
 // toolReturned closes a call, and reports whether it counts. c is nil when no call was open. A
 // second return of a call that has returned does not count.
-func (v *view) toolReturned(ev *Event, sub *subject, p *ToolReturned, c *ToolCallSnapshot) (counts bool) {
+func (v *view) toolReturned(ev *Event, sub *subject, p *ToolReturned, c *ToolCallSnapshot, by *AgentState) (counts bool) {
 	refused := p.Status == ToolStatusForbidden || p.Status == ToolStatusRateLimited
 	if c == nil && !p.OneEvent && !refused && v.returned(sub, p.CallID) {
 		return false
@@ -904,8 +904,8 @@ func (v *view) toolReturned(ev *Event, sub *subject, p *ToolReturned, c *ToolCal
 				c.ReturnedAt = ev.Time
 			}
 			stats.Calls = plus(stats.Calls, 1)
-			if sub.agent != nil {
-				sub.agent.shown.ToolCalls++
+			if by != nil {
+				by.shown.ToolCalls++
 			}
 		}
 	}
@@ -916,8 +916,8 @@ func (v *view) toolReturned(ev *Event, sub *subject, p *ToolReturned, c *ToolCal
 		c.Error = v.keepBriefly(p.Error.V.Message)
 	}
 	*stats.counted(p.Status) = plus(*stats.counted(p.Status), 1)
-	if sub.agent != nil {
-		*sub.agent.shown.counted(p.Status) = plus(*sub.agent.shown.counted(p.Status), 1)
+	if by != nil {
+		*by.shown.counted(p.Status) = plus(*by.shown.counted(p.Status), 1)
 	}
 	stats.Duration = plus(stats.Duration, c.Duration.V)
 	v.keepCall(c)

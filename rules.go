@@ -1064,7 +1064,8 @@ func (m *machine) toolCalled(ev *Event, sub *subject) {
 		if again {
 			m.view.dropCall(earlier.shown)
 		}
-		m.view.toolCalled(ev, sub, p, &call, m.inside(ev, sub))
+		within := m.inside(ev, sub)
+		m.view.toolCalled(ev, sub, p, &call, within, m.maker(sub, within))
 	}
 	m.calls.Add(call.callKey, call)
 	if p.ApprovalID != "" {
@@ -1083,11 +1084,12 @@ func (m *machine) calledLate(ev *Event, sub *subject, p *ToolCalled, end *earlyE
 		a.endUnnamed()
 	}
 	if m.view != nil {
-		if other != nil && sub.agent != nil && other != sub.agent { // who returned the call has not made it
+		within := m.inside(ev, sub)
+		if by := m.maker(sub, within); other != nil && by != nil && other != by { // who returned the call has not made it
 			other.shown.countCall(end.how, -1)
-			sub.agent.shown.countCall(end.how, 1)
+			by.shown.countCall(end.how, 1)
 		}
-		m.view.calledLate(ev, sub, p, end, m.inside(ev, sub))
+		m.view.calledLate(ev, sub, p, end, within)
 	}
 	if p.ApprovalID != "" {
 		m.useApproval(p.ApprovalID, m.view.keep(p.CallID))
@@ -1146,7 +1148,11 @@ func (m *machine) toolReturned(ev *Event, sub *subject) {
 	}
 	counts := true
 	if m.view != nil {
-		counts = m.view.toolReturned(ev, sub, p, call.shown)
+		within := ""
+		if call.shown != nil {
+			within = call.shown.Within
+		}
+		counts = m.view.toolReturned(ev, sub, p, call.shown, m.maker(sub, within))
 	}
 	refused := p.Status == ToolStatusForbidden || p.Status == ToolStatusRateLimited
 	if !open && counts && !refused && (!p.OneEvent || ev.SpanID != "") { // the end of a span has begun somewhere
@@ -1171,6 +1177,14 @@ func (m *machine) inside(ev *Event, sub *subject) string {
 		return v.s.Steps[i].Within
 	}
 	return ""
+}
+
+// maker returns the agent that people count a call for: the one in whose span it is, else its own.
+func (m *machine) maker(sub *subject, within string) *AgentState {
+	if a := m.agents[within]; a != nil {
+		return a
+	}
+	return sub.agent
 }
 
 // takeCall closes a call of an agent.

@@ -336,7 +336,7 @@ type AgentSnapshot struct {
 	EndedAt           time.Time          `json:"endedAt,omitzero"`           // time of the end; zero while open
 	Duration          Opt[time.Duration] `json:"durationMs,omitzero"`        // AgentEnded.Duration, else EndedAt - StartedAt
 	Transitions       int                `json:"transitions"`                // number of transitions, in all attempts
-	ToolCalls         int                `json:"toolCalls"`                  // number of calls, in all attempts
+	ToolCalls         int                `json:"toolCalls"`                  // number of calls that are its own or begin in its span, in all attempts
 	ToolSuccesses     int                `json:"toolSuccesses,omitzero"`     // number of calls that returned ok, in all attempts; like the next three, as ToolStats counts
 	ToolFailures      int                `json:"toolFailures"`               // number of calls that failed, in all attempts
 	ToolRefusals      int                `json:"toolRefusals,omitzero"`      // number of calls that were refused, in all attempts

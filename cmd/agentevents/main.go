@@ -14,12 +14,18 @@ const (
 	// gcPercent is how much a command may allocate between two collections, in percent of the
 	// memory in use. What commands keep of many runs has few pointers, so that a collection is cheap.
 	gcPercent = 50
+	// importPercent is the same for import, which allocates most and keeps least.
+	importPercent = 100
 )
 
 func main() {
 	room := make([]byte, headroom)
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
+		percent := gcPercent
+		if len(os.Args) > 1 && os.Args[1] == "import" {
+			percent = importPercent
+		}
+		debug.SetGCPercent(percent)
 	}
 	status := run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv)
 	runtime.KeepAlive(room)

@@ -221,3 +221,23 @@ func TestLongLine(t *testing.T) {
 	}
 	require.Positive(t, long)
 }
+
+// The totals that processes print of one thread hold the tokens of earlier processes, whatever the
+// names of their files. Each token counts once; of one file alone the whole total counts.
+func TestResumedPrints(t *testing.T) {
+	dir := t.TempDir()
+	for name, total := range map[string]string{"c": "100", "a": "250", "b": "450"} {
+		text := `{"type":"thread.started","thread_id":"t1"}` + "\n" + `{"type":"turn.started"}` + "\n" +
+			`{"type":"item.completed","item":{"id":"item_0","type":"agent_message","text":"` + name + `"}}` + "\n" +
+			`{"type":"turn.completed","usage":{"input_tokens":` + total + `,"cached_input_tokens":50,"output_tokens":` + total + `}}` + "\n"
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name+".jsonl"), []byte(text), 0o600))
+	}
+	c, _ := count(t, dir)
+	require.Equal(t, 3, c.runs)
+	require.EqualValues(t, 400, c.used.InputTokens)
+	require.EqualValues(t, 50, c.used.CacheReadInputTokens.V)
+	require.EqualValues(t, 450, c.used.OutputTokens)
+
+	c, _ = count(t, filepath.Join(dir, "b.jsonl"))
+	require.EqualValues(t, 450, c.used.OutputTokens)
+}

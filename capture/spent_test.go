@@ -49,7 +49,7 @@ func TestSpent(t *testing.T) {
 	}
 }
 
-// So are those of damaged sessions. Each line of the main file is left out, cut with those after
+// Damaged sessions, too. Each line of the main file is left out, cut with those after
 // it, doubled, and moved behind the next.
 func TestSpentDamaged(t *testing.T) {
 	folders, err := filepath.Glob("testdata/claude*/*")

@@ -14,12 +14,18 @@ const (
 	// gcPercent is the memory that a command may allocate between two collections, in percent of
 	// the memory in use. The state of many runs has few pointers, so that a collection is cheap.
 	gcPercent = 50
+	// importPercent is the same for import, which allocates most and keeps least.
+	importPercent = 100
 )
 
 func main() {
 	room := make([]byte, headroom)
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
+		percent := gcPercent
+		if len(os.Args) > 1 && os.Args[1] == "import" {
+			percent = importPercent
+		}
+		debug.SetGCPercent(percent)
 	}
 	in := &invocation{stdin: os.Stdin, stdout: newOutput(os.Stdout), stderr: os.Stderr, env: os.Getenv, index: indexIn(os.UserCacheDir())}
 	status := in.run(os.Args[1:])

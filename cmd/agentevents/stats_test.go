@@ -147,7 +147,7 @@ func TestStatsOfManyRuns(t *testing.T) {
 	require.Equal(t, one.RunDuration, all.RunDuration)
 }
 
-// The tokens alone are those of the whole report, of sessions, logs and streams.
+// The tokens alone are the same as in the whole report: for sessions, logs and streams.
 func TestStatsTokens(t *testing.T) {
 	const sessions = "../../capture/testdata/claude"
 	for _, names := range [][]string{{sessions}, {twoRuns}, {sessions, twoRuns, "../../capture/testdata/codex"}, {"-"}} {

@@ -75,6 +75,7 @@ type exec struct {
 	subs     map[string]*session.Agent // by thread
 	pending  *session.Line             // an error that the end of the turn may repeat
 	returned bool                      // a call has returned since the latest text
+	carried  *tokens                   // the total of the thread before this process, once it is known
 }
 
 func newExec(r *session.Recorder) session.Reader {
@@ -183,8 +184,14 @@ func (e *exec) endTurn(marks agentevents.Marks) {
 
 func (e *exec) turnCompleted() {
 	if used := e.line.Object("usage"); used.Text != "" {
-		t := tokensOf(used)
-		e.r.Emit(e.agent, &agentevents.UsageObserved{Usage: t.usage(), Cumulative: true, Source: "total of the thread"}, 0)
+		t, source := tokensOf(used), "total of the thread"
+		if e.carried == nil {
+			e.carried = e.before(t)
+		}
+		if *e.carried != (tokens{}) {
+			source += " without its earlier processes"
+		}
+		e.r.Emit(e.agent, &agentevents.UsageObserved{Usage: t.minus(*e.carried).usage(), Cumulative: true, Source: source}, 0)
 		e.r.Rest("turn.completed", "/usage", used)
 	}
 	if e.turn == nil {
@@ -193,6 +200,26 @@ func (e *exec) turnCompleted() {
 	e.turn.end = completed
 	e.r.Interrupt(e.agent, agentevents.ToolStatusInterrupted, "the turn ended before the call returned", true)
 	e.endTurn(0)
+}
+
+// before returns the total of the thread at the end of the process before this one: the greatest
+// of other processes that is below the first one of this process.
+func (e *exec) before(first tokens) *tokens {
+	var ends []tokens
+	e.r.Others(func(process int, line string) {
+		if jsonwire.Valid(line) != nil || jsonwire.Text(jsonwire.Member(line, "type")) != "turn.completed" {
+			return
+		}
+		ends = append(ends, make([]tokens, max(0, process+1-len(ends)))...)
+		ends[process] = tokensOf(session.ParseObject(jsonwire.Member(line, "usage")))
+	})
+	before := &tokens{}
+	for _, end := range ends {
+		if end != first && !first.below(end) && !end.below(*before) {
+			*before = end
+		}
+	}
+	return before
 }
 
 func (e *exec) turnFailed() {

@@ -48,6 +48,7 @@ type Source struct {
 	Files   []File   // the session's own file is the first one
 	Notes   []string // facts that are not faults
 	Residue Residue  // lines and members that were not understood, after Read
+	others  []File   // what other processes of the same thread have printed
 	opened  int      // number of notes before Read
 	read    bool
 }
@@ -193,8 +194,28 @@ func assemble(files []owned) (out []*Source) {
 			}
 		}
 	}
+	relate(out)
 	slices.SortStableFunc(out, func(a, b *Source) int { return a.Files[0].Facts.At.Compare(b.Files[0].Facts.At) })
 	return out
+}
+
+// relate gives sessions that were printed of one thread the files of each other.
+func relate(sources []*Source) {
+	printed := map[string][]*Source{}
+	for _, s := range sources {
+		if of := s.Files[0].Facts.Of; of != "" {
+			printed[of] = append(printed[of], s)
+		}
+	}
+	for _, all := range printed {
+		for _, s := range all {
+			for _, other := range all {
+				if other != s {
+					s.others = append(s.others, other.Files[0])
+				}
+			}
+		}
+	}
 }
 
 // facts returns the facts of a file.
@@ -354,6 +375,7 @@ func (s *Source) Read(o Options) iter.Seq[Item] {
 		for _, file := range s.Files {
 			f.rec.threads[file.Facts.Thread] = true
 		}
+		f.rec.others = s.others
 		m := merge{s: s, o: o, f: &f}
 		defer m.close()
 		m.run(yield)

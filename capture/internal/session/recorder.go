@@ -12,6 +12,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/internal/jsonwire"
+	"github.com/agentevents/agentevents/internal/lines"
 )
 
 // System is the id of the sender of messages that a program, and no person, wrote.
@@ -46,6 +47,7 @@ type Recorder struct {
 	order   int // number of calls and agents so far
 	ids     map[string]bool
 	threads map[string]bool // that have files
+	others  []File
 }
 
 func newRecorder(p *Program, o Options, residue *Residue) *Recorder {
@@ -74,6 +76,22 @@ func (r *Recorder) At(l *Line, f func()) {
 
 // Has reports whether the session has the file of a thread.
 func (r *Recorder) Has(thread string) bool { return r.threads[thread] }
+
+// Others yields the lines that each other process of the same thread has printed, with the number of the
+// process. A file that cannot be read has none.
+func (r *Recorder) Others(yield func(process int, line string)) {
+	for i := range r.others {
+		in, err := r.others[i].open()
+		if err != nil {
+			continue
+		}
+		from := lines.NewReader(in, cmp.Or(r.Options.MaxLine, agentevents.DefaultMaxLine))
+		for line, err := from.Next(); line != nil || err != nil && !from.Ended(); line, err = from.Next() {
+			yield(i, string(line))
+		}
+		_ = in.Close() // it was only read
+	}
+}
 
 // Fault notes an error of the line that is read. Pointer is the place in it, or empty.
 func (r *Recorder) Fault(pointer, format string, args ...any) {

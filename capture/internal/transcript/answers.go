@@ -21,7 +21,7 @@ type answer struct {
 	open      bool // more lines may come
 }
 
-// has reports whether a line with the id is of the answer. A request of the user may stand between.
+// has reports whether a line with the id belongs to the answer. A request of the user may stand between.
 func (a *answer) has(id string) bool { return a.mine && a.id == id }
 
 // assistant reads a block of an answer.

@@ -80,7 +80,7 @@ func (c *counter) Line(line []byte) bool {
 }
 
 // lead returns the name of the first member that decides how a line is read: its type, with the
-// value, or the first that is no text or word.
+// value, or the first list or object.
 func lead(line []byte) (name, value []byte) {
 	rest, ok := bytes.CutPrefix(line, []byte(`{"`))
 	for ok {
@@ -129,7 +129,7 @@ var plain = func() map[string]bool {
 	return table
 }()
 
-// read reads the members of a line up to one that tells that it is no answer.
+// read reads the members of a line up to one that tells another kind.
 func (c *counter) read(b *billed, line string) (answer, ok bool) {
 	s := &c.scan
 	s.Reset(line)

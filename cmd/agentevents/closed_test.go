@@ -68,7 +68,9 @@ func TestRemembered(t *testing.T) {
 		unseen bool
 		change func(t *testing.T, path string)
 	}{
-		{"truncated", false, func(t *testing.T, path string) { put(t, path, second[:strings.LastIndex(second[:len(second)-1], "\n")+1]) }},
+		{"truncated", false, func(t *testing.T, path string) {
+			put(t, path, second[:strings.LastIndex(second[:len(second)-1], "\n")+1])
+		}},
 		{"extended", false, func(t *testing.T, path string) { put(t, path, second+runLines("four", "ok")) }},
 		{"another size", false, func(t *testing.T, path string) { put(t, path, other) }},
 		{"another time", false, func(t *testing.T, path string) {

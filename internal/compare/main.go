@@ -181,7 +181,7 @@ func execute(args []string) (run, error) {
 		return run{}, fmt.Errorf("%s: %w", filepath.Base(args[0]), err)
 	}
 	var stated struct{ CPUSeconds float64 }
-	_ = json.Unmarshal(out, &stated) // the output of others is no such JSON
+	_ = json.Unmarshal(out, &stated) // other commands print other text
 	used := (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()) / time.Microsecond * time.Microsecond
 	return run{cmp.Or(stated.CPUSeconds, used.Seconds()), out}, nil
 }

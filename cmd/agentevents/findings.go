@@ -70,14 +70,14 @@ growing pauses are allowed twice as often.`,
 					return usageError("--context-tokens and --stall must not be below 0")
 				}
 				o.ModelStall = 3 * o.Stall
-				events, err := l.events(in)
+				lines, err := l.each(in)
 				if err != nil {
 					return err
 				}
 				f := findings.New(o)
-				for _, ev := range events {
-					if *only == "" || *only == ev.RunID {
-						f.Add(&ev)
+				for _, line := range lines {
+					if *only == "" || *only == line.Event.RunID {
+						f.Add(line.Event)
 					}
 				}
 				if *only != "" && f.Runs() == 0 && !l.failed {

@@ -48,6 +48,9 @@ func main() {
 }
 
 func compare(base, log string, rounds int) (good bool, err error) {
+	if _, err := os.Stat(modules("@duckdb", "node-api")); err != nil {
+		return false, fmt.Errorf("AGENTEVENTS_DUCKDB names no folder with the packages of bench/testdata/duckdb: %w", err)
+	}
 	dir, err := os.MkdirTemp("", "compare")
 	if err != nil {
 		return false, err
@@ -172,15 +175,20 @@ func (r *ratio) measure(rounds int) (a, b run, err error) {
 func execute(args []string) (run, error) {
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Stderr = os.Stderr
-	cmd.Env = append(os.Environ(), "NODE_PATH="+filepath.Join(os.Getenv("AGENTEVENTS_DUCKDB"), "node_modules"))
+	cmd.Env = append(os.Environ(), "NODE_PATH="+modules())
 	out, err := cmd.Output()
 	if err != nil {
 		return run{}, fmt.Errorf("%s: %w", filepath.Base(args[0]), err)
 	}
 	var stated struct{ CPUSeconds float64 }
-	_ = json.Unmarshal(out, &stated) // the output of others is no such JSON
+	_ = json.Unmarshal(out, &stated) // other commands print other text
 	used := (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()) / time.Microsecond * time.Microsecond
 	return run{cmp.Or(stated.CPUSeconds, used.Seconds()), out}, nil
+}
+
+// modules returns a path below the folder of the packages for node.
+func modules(path ...string) string {
+	return filepath.Join(append([]string{os.Getenv("AGENTEVENTS_DUCKDB"), "node_modules"}, path...)...)
 }
 
 // Figures of a group, as DuckDB answers them.

@@ -5,8 +5,8 @@
 // time of the last change, number on its disk and a hash of the first and the last 64 KiB. So the
 // folder has nothing of the files that can be read without them, and no name of them.
 //
-// A file whose size, time, number, beginning and end are those of before is taken for the same
-// one. What must not err, such as a check, asks no index.
+// A file with the same size, time, number, beginning and end is taken for the same one. A check, which
+// must not err, does not use this package.
 package index
 
 import (
@@ -43,7 +43,7 @@ const (
 type Index struct{ folder, program string }
 
 // New returns the index in a folder, which is made when there is something to keep. Program names
-// the version of the program: another one does not see its answers. An empty folder is no index.
+// the version of the program: another one does not see its answers. Without a folder there is nil.
 func New(folder, program string) *Index {
 	if folder == "" {
 		return nil
@@ -139,8 +139,8 @@ func (q *Question) Answer() []byte {
 	return answer
 }
 
-// Keep keeps the answer, unless a file has changed since the question. An error is no reason to
-// stop: the next answer takes time.
+// Keep keeps the answer, unless a file has changed since the question. After an error the
+// program can go on: the next answer takes time.
 func (q *Question) Keep(answer []byte) error {
 	if q == nil || len(answer) > MaxSize/4 {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// number returns the number of a file on its disk, and that of the disk.
+// number returns the numbers of a disk and of a file on it.
 func number(info fs.FileInfo) string {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		return fmt.Sprint(stat.Dev, " ", stat.Ino)

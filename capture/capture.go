@@ -165,7 +165,7 @@ func (s *Session) Files() []string {
 // A Line is an event, and the place that it comes from.
 type Line struct {
 	File   int                // index in [Session.Files]
-	Number int                // of the line, from 1; 0 is the whole file
+	Number int                // of the line, from 1, or of the entry in a document; 0 is the whole file
 	Event  *agentevents.Event // it may be kept; nil beside an error
 }
 

@@ -139,9 +139,54 @@ func TestStreamOfRows(t *testing.T) {
 	faults := read(string(text))
 	require.Len(t, faults, 1)
 	require.Contains(t, faults[0], "a stream is one session")
-	faults = read(rowsAs(t, tables(t, "testdata/opencode/subagent/rows.json"), "session")["lines"])
-	require.Len(t, faults, 2)
+	rows := tables(t, "testdata/opencode/run-sigint/rows.json")
+	faults = read(rowsAs(t, rows, "session", "message")["lines"])
+	require.Len(t, faults, len(rows["message"]))
 	require.Contains(t, faults[0], "read from files alone")
+}
+
+// A session that a command prints row by row, with its journal, is read as a stream, too. The rows of
+// sub-agents come after those of their session.
+func TestStreamOfASession(t *testing.T) {
+	for _, name := range []string{"subagent", "run-sigint"} {
+		all := tables(t, filepath.Join("testdata/opencode", name, "rows.json"))
+		text := rowsAs(t, all, "session", "event")["lines with texts"]
+		d, ok := NewDecoder([]string{text[:strings.IndexByte(text, '\n')]}, Options{})
+		require.True(t, ok)
+		var events []agentevents.Event
+		for line := range strings.Lines(text) {
+			var err error
+			events, err = d.Decode(events, []byte(strings.TrimSpace(line)))
+			require.NoError(t, err)
+		}
+		events, err := d.End(events)
+		require.NoError(t, err)
+		fold := agentevents.NewFold(agentevents.FoldOptions{})
+		for i := range events {
+			fold.Apply(events[i])
+		}
+		got := fold.Snapshot()
+		require.Empty(t, got.Violations)
+		require.True(t, events[0].Time.AddDate(0, 0, 1).After(events[len(events)-1].Time), "the session row has a time of its own")
+		require.Len(t, got.Agents, len(all["session"]))
+	}
+}
+
+// What a process printed of a session that is in the folder, too, does not count again.
+func TestPrintedBesideRows(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, "testdata/opencode/run-sigint/rows.json", "testdata/opencode-run/sigint/stdout.jsonl")
+	c, sessions := count(t, dir)
+	require.Equal(t, 1, c.runs)
+	require.Len(t, sessions[0].Notes(), 1)
+	require.Contains(t, sessions[0].Notes()[0], "stdout.jsonl was printed of this session and is left out")
+
+	dir = t.TempDir()
+	require.NoError(t, os.CopyFS(dir, os.DirFS("testdata/copilot/resume")))
+	put(t, dir, "testdata/copilot-json/resume/stdout-1.jsonl", "testdata/copilot-json/resume/stdout-2.jsonl")
+	c, sessions = count(t, dir)
+	require.Equal(t, 1, c.runs)
+	require.Len(t, sessions[0].Notes(), 2)
 }
 
 // However a document is damaged, what is read of it keeps the rules, and the run has an end. Each

@@ -29,8 +29,8 @@ program printed. Its first lines tell the PROGRAM, unless it is named:
   codex    sessions of Codex, as in ~/.codex/sessions, and what codex exec --json prints
   copilot  sessions of Copilot CLI, as in ~/.copilot/session-state, and what it prints
            with --output-format json
-  opencode rows of the database of opencode as JSON, such as those of sqlite3 -json, the
-           output of opencode export, and what opencode run --format json prints
+  opencode rows of the database of opencode as JSON, which opencode-rows prints (and sqlite3
+           -json), the output of opencode export, and that of opencode run --format json
   cline    sessions of cline, as in ~/.cline/data/sessions, and what cline --json prints
   gemini   sessions of Gemini CLI, as in ~/.gemini/tmp/*/chats, and what it prints with
            --output-format stream-json

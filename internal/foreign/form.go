@@ -27,7 +27,7 @@ var magics = []struct {
 	{"\x28\xb5\x2f\xfd", compressed("zstd")},
 	{"\xfd7zXZ\x00", compressed("xz")},
 	{"BZh", compressed("bzip2")},
-	{"SQLite format 3\x00", File{Name: "a SQLite database", Hint: "opencode and crush keep their sessions in such a file; agentevents cannot read it yet"}},
+	{"SQLite format 3\x00", File{Name: "a SQLite database", Hint: "opencode and crush keep their sessions in such a file; opencode-rows prints those of opencode as rows that agentevents reads: go run github.com/agentevents/agentevents/tools/opencode-rows@latest > rows.jsonl"}},
 	{"\x37\x7f\x06\x82", walFile},
 	{"\x37\x7f\x06\x83", walFile},
 	{"\xff\xfe", utf16},
@@ -35,7 +35,7 @@ var magics = []struct {
 }
 
 var (
-	walFile = File{Name: "the write-ahead log of a SQLite database", Hint: "it belongs to a database beside it; agentevents cannot read either yet"}
+	walFile = File{Name: "the write-ahead log of a SQLite database", Hint: "it belongs to a database beside it; opencode-rows reads both if they are of opencode"}
 	utf16   = File{Name: "UTF-16, not UTF-8", Hint: "convert it first"}
 	frames  = File{Name: "a stream of Server-Sent Events", Hint: "KAOS and AG-UI alone are read in them; take the lines of data, as sed -n 's/^data: *//p' does"}
 	binary  = File{Name: "binary data", Hint: "a log is lines of JSON"}

@@ -208,7 +208,6 @@ type messages struct {
 	line  session.Object
 	last  *session.Line  // the latest message
 	about session.Object // the document beside the messages
-	n     int
 }
 
 // Line reads a message, or the document without its messages.

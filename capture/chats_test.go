@@ -82,7 +82,7 @@ func chatFile(t *testing.T, dir string) string {
 	return sessions[0].Files()[0]
 }
 
-// With the file of a session come those of its sub-agents, which are in another folder, also if its
+// With the file of a session come the files of its sub-agents, which are in another folder, also if its
 // name has no folder.
 func TestFilesOfSubAgentsOfChats(t *testing.T) {
 	for _, dir := range []string{"gemini/subagent", "qwen/subagent"} {

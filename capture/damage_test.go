@@ -3,6 +3,7 @@ package capture
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/effort"
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // corpora are the files of sessions below testdata.
@@ -100,4 +103,49 @@ func FuzzDecode(f *testing.F) {
 			require.Empty(t, snapshot.Violations)
 		}
 	})
+}
+
+// Whatever a member has in place of its value, at any depth, what is read keeps the rules.
+func TestChangedMembers(t *testing.T) {
+	r := rand.New(rand.NewPCG(effort.Seed(t), 0))
+	for _, name := range corpora(t) {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+		for range effort.Of(2, 5, 200) {
+			i := r.IntN(len(lines))
+			changed := slices.Clone(lines)
+			changed[i] = changeMember(r, lines[i])
+			snapshot, refused := decode(t, changed)
+			if snapshot == nil || snapshot.RunID == "" {
+				continue
+			}
+			require.NoError(t, refused, "%s: %s", name, changed[i])
+			require.Empty(t, snapshot.Violations, "%s: %s", name, changed[i])
+			require.True(t, snapshot.Status.Terminal(), "%s: %s", name, changed[i])
+			require.Empty(t, snapshot.OpenCalls, "%s: %s", name, changed[i])
+		}
+	}
+}
+
+// changeMember changes a value in a line: one after a colon.
+func changeMember(r *rand.Rand, line string) string {
+	var at []int
+	for i := range line {
+		if line[i] == ':' && i > 0 && line[i-1] == '"' {
+			at = append(at, i+1)
+		}
+	}
+	if len(at) == 0 {
+		return line
+	}
+	begin := at[r.IntN(len(at))]
+	var s jsonwire.Scanner
+	s.Reset(line[begin:])
+	raw, err := s.Raw()
+	if err != nil {
+		return line // within a text
+	}
+	values := []string{"null", `""`, `"x"`, "-1", "1e3", "true", "[]", "{}", `[{"type":"text"}]`, `{"a":1}`}
+	return line[:begin] + values[r.IntN(len(values))] + strings.TrimPrefix(line[begin:], raw)
 }

@@ -113,7 +113,7 @@ type journal struct {
 // A thread is the conversation of one agent: a file.
 type thread struct {
 	chat.Talk
-	id, of   string         // its id, and that of the session
+	id, of   string         // its id, and the id of the session
 	inputs   string         // JSON
 	answers  map[string]int // number of the calls of an answer that were read, by its id; 0 for other messages
 	messages []message
@@ -415,7 +415,7 @@ func (c *journal) answer(t *thread) {
 	t.answers[id] = max(t.answers[id], len(list))
 }
 
-// usage reads tokens: the input has those of the cache, and the output is without the reasoning.
+// usage reads tokens: the input includes cached tokens, and the output is without the reasoning.
 func usage(o *session.Object) agentevents.Usage {
 	cached, thoughts := o.Count("cached"), o.Count("thoughts")
 	o.Skip("total")
@@ -430,7 +430,7 @@ func usage(o *session.Object) agentevents.Usage {
 	return u
 }
 
-// statuses are the words for how a call went. Others are those of calls at work.
+// statuses are the words for how a call went. Calls at work have others.
 var statuses = map[string]agentevents.ToolStatus{
 	"success": agentevents.ToolStatusOK, "error": agentevents.ToolStatusError, "cancelled": agentevents.ToolStatusCancelled,
 }

@@ -11,8 +11,8 @@ import (
 )
 
 // Stream returns the reader of the output of gemini --output-format stream-json: one process.
-// Thoughts, the work of sub-agents and the calls of the model are not in it. Its tokens are those of the
-// whole process.
+// Thoughts, the work of sub-agents and the calls of the model are not in it. Its tokens are the sum over
+// the process.
 func Stream() *session.Program {
 	return &session.Program{
 		Name:   "Gemini CLI",
@@ -197,7 +197,7 @@ func (s *stream) result() {
 	s.ended = true
 }
 
-// stats reads the tokens of the process: the input has those of the cache, and the reasoning is in the
+// stats reads the tokens of the process: the input includes cached tokens, and the reasoning is in the
 // total only.
 func (s *stream) stats(o *session.Object) {
 	input, output, total, cached := o.Count("input_tokens"), o.Count("output_tokens"), o.Count("total_tokens"), o.Count("cached")

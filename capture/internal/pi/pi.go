@@ -328,7 +328,7 @@ var finishes = map[string]string{"toolUse": "tool_calls", "": "unknown"}
 
 var modelErrors = map[string]string{"error": "error", "aborted": "cancelled"}
 
-// usage reads tokens: the input is without those of the cache, and the output with the reasoning.
+// usage reads tokens: the input is without cached tokens, and the output with the reasoning.
 func (p *reader) usage(o *session.Object, call *agentevents.ModelReturned) (u agentevents.Opt[agentevents.Usage], total int64) {
 	if o.Text == "" {
 		return u, 0

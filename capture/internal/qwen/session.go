@@ -51,7 +51,7 @@ type reader struct {
 // A thread is the conversation of one agent: a file.
 type thread struct {
 	chat.Talk
-	id, of   string // its id, and that of the session
+	id, of   string // its id, and the id of the session
 	inputs   string // JSON
 	tree     chat.Tree
 	about    *session.Object // its description
@@ -71,7 +71,7 @@ func newReader(r *session.Recorder) session.Reader {
 	return &reader{r: r, files: map[int]*thread{}, threads: map[string]*thread{}}
 }
 
-// kinds are the types of lines, with the subtypes of those of type system.
+// kinds are the types of lines, with the subtype after the type system.
 var kinds = map[string]func(*reader, *thread){
 	"user":                    (*reader).user,
 	"assistant":               (*reader).answer,
@@ -302,7 +302,7 @@ func (c *reader) answer(t *thread) {
 	c.rest("assistant", m)
 }
 
-// usage reads tokens: the prompt has those of the cache and of the tools, and the candidates have
+// usage reads tokens: the prompt includes cached tokens and the texts of tools, and the candidates have
 // the reasoning. Not all providers count it there, but the total always has it.
 func usage(o *session.Object) agentevents.Usage {
 	prompt, cached, thoughts := o.Count("promptTokenCount"), o.Count("cachedContentTokenCount"), o.Count("thoughtsTokenCount")

@@ -14,8 +14,8 @@ import (
 
 // Stream returns the reader of the output of qwen --output-format stream-json: one process. The
 // prompt, times, and the work of sub-agents in the background are not in it. The tokens of its
-// result are those of the session with all processes before, so they only stand beside those of the
-// answers.
+// result are the sum over the session with all processes before, so they only stand beside the
+// tokens of the answers.
 func Stream() *session.Program {
 	return &session.Program{
 		Name:   "Qwen Code",
@@ -158,7 +158,7 @@ func (s *stream) part(t *talk) {
 	}
 }
 
-// streamUsage reads tokens: the input has those of the cache, and the output the reasoning.
+// streamUsage reads tokens: the input includes cached tokens, and the output the reasoning.
 func streamUsage(o *session.Object) agentevents.Usage {
 	return tokens(o.Count("input_tokens").V, o.Count("output_tokens").V, o.Count("cache_read_input_tokens"), agentevents.Opt[int64]{})
 }

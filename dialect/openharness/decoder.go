@@ -67,7 +67,7 @@ func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Ev
 		}
 		switch d.r.Type {
 		case "flow:start":
-			d.nodes = nil // another run
+			d.nodes = wire.Shared{} // another run
 		case "node:start":
 			d.nodes.Start(ev.NodeID, ev.NodeRunID)
 		}

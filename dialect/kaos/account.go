@@ -31,13 +31,10 @@ func (e *Encoder) account(run, agent string) *account {
 	if e.latest != nil && e.latest.of == of { // as mostly
 		return e.latest
 	}
-	e.latest = e.accounts[of]
+	e.latest = e.accounts.Of(of)
 	if e.latest == nil {
-		if e.accounts == nil || len(e.accounts) == maxOpen {
-			e.accounts = map[scope]*account{} // many never end
-		}
 		e.latest = &account{of: scope{strings.Clone(run), strings.Clone(agent)}} // clones do not keep the line alive
-		e.accounts[e.latest.of] = e.latest
+		e.accounts.Set(e.latest.of, e.latest)
 	}
 	return e.latest
 }

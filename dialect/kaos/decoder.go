@@ -45,7 +45,10 @@ type Decoder struct {
 	r     wire.Reader
 	open  opens
 	roots roots
-	seen  seen
+	// seen has the sequences of the latest lines by their hashes. A sequence may repeat, so that
+	// only the identical line is the same event: a stream that begins again where it broke off
+	// has some lines twice. A line without a time or a sequence may be two events.
+	seen  wire.Recent[uint64, int64]
 	frame frame
 	// Of the line that is read:
 	said    said
@@ -99,7 +102,7 @@ var errForeign = errors.New("not a KAOS event: it has none of the members timest
 // that is repeated says nothing new.
 func (d *Decoder) document(dst []agentevents.Event, text []byte) ([]agentevents.Event, error) {
 	n, hash := len(dst), jsonwire.Hash(text)
-	if sequence, again := d.seen.find(hash); again {
+	if sequence, again := d.seen.Get(hash); again {
 		d.frame.sequence = sequence
 		return dst, nil
 	}
@@ -112,7 +115,7 @@ func (d *Decoder) document(dst []agentevents.Event, text []byte) ([]agentevents.
 	d.r.Numbers.Next(dst[n].RunID)
 	d.roots.note(&dst[n])
 	if d.identifies() {
-		d.seen.add(hash, d.said.sequence)
+		d.seen.Set(hash, d.said.sequence)
 	}
 	if d.refused != nil {
 		return dst[:n], d.refused

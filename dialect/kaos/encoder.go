@@ -50,20 +50,20 @@ type EncoderOptions struct {
 type Encoder struct {
 	sse     bool
 	w       wire.Writer
-	measure *dialect.Measure   // nil: the losses are not asked for
-	open    opens              // as events name them
-	scopes  map[scope][]spanID // the open spans of agents, turns and steps that others begin in, the innermost last
-	check   *Decoder           // reads the lines, and knows which spans readers of the log know to be open
+	measure *dialect.Measure             // nil: the losses are not asked for
+	open    opens                        // as events name them
+	scopes  wire.Recent[scope, []spanID] // the open spans of agents, turns and steps that others begin in, the innermost last
+	check   *Decoder                     // reads the lines, and knows which spans readers of the log know to be open
 
-	accounts map[scope]*account
+	accounts wire.Recent[scope, *account]
 	latest   *account // of the latest event
 	untold   bool     // the event has a usage_observed before its line
 
 	ofNode        bool // the agent of the event is its node
 	names         dialect.Names
-	handoffs      map[scope][]pair // the open ones of a handoff id
-	called        map[scope]string // the ids by which span lines call agents that are known by their spans
-	line          []byte           // in a frame
+	handoffs      wire.Recent[scope, []pair] // the open ones of a handoff id
+	called        map[scope]string           // the ids by which span lines call agents that are known by their spans
+	line          []byte                     // in a frame
 	read          []agentevents.Event
 	*boundary     // of the line that is written: own, or compared
 	own, compared boundary

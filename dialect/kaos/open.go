@@ -6,13 +6,12 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect/internal/wire"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-const (
-	maxRecent = 16      // entries in the list, which are searched one by one
-	maxOpen   = 1 << 13 // spans in each of the two maps
-)
+// maxRecent is how many entries a list has, which is searched one by one.
+const maxRecent = 16
 
 // An opened is a span that has begun and has not ended.
 type opened struct {
@@ -84,7 +83,7 @@ type pair struct{ from, to string }
 // handoff returns the pair of the open handoff that an event accepts: its own, if a
 // handoff with the id has this pair, or else the pair of the first handoff with the id.
 func (e *Encoder) handoff(run string, p *agentevents.HandoffAccepted) pair {
-	own, open := pair{p.From.AgentID, p.To.AgentID}, e.handoffs[scope{run, p.HandoffID}]
+	own, open := pair{p.From.AgentID, p.To.AgentID}, e.handoffs.Of(scope{run, p.HandoffID})
 	if p.HandoffID == "" || len(open) == 0 || slices.Contains(open, own) {
 		return own
 	}
@@ -98,24 +97,21 @@ func (e *Encoder) noteHandoff(ev *agentevents.Event) {
 		if p.HandoffID == "" {
 			return
 		}
-		if e.handoffs == nil || len(e.handoffs) >= maxOpen {
-			e.handoffs = map[scope][]pair{}
-		}
 		of := scope{strings.Clone(ev.RunID), strings.Clone(p.HandoffID)}
-		if len(e.handoffs[of]) < maxRecent {
-			e.handoffs[of] = append(e.handoffs[of], pair{strings.Clone(p.From.AgentID), strings.Clone(p.To.AgentID)})
+		if open := e.handoffs.Of(of); len(open) < maxRecent {
+			e.handoffs.Set(of, append(open, pair{strings.Clone(p.From.AgentID), strings.Clone(p.To.AgentID)}))
 		}
 	case *agentevents.HandoffAccepted:
 		of := scope{ev.RunID, p.HandoffID}
-		open := e.handoffs[of]
+		open := e.handoffs.Of(of)
 		i := slices.Index(open, e.handoff(ev.RunID, p))
 		if i < 0 {
 			return
 		}
 		if open = slices.Delete(open, i, i+1); len(open) > 0 {
-			e.handoffs[of] = open
+			e.handoffs.Set(of, open)
 		} else {
-			delete(e.handoffs, of)
+			e.handoffs.Delete(of)
 		}
 	}
 }
@@ -136,9 +132,6 @@ type early struct {
 	at   time.Time
 }
 
-// maxEarly is how many of them are known: the latest.
-const maxEarly = 256
-
 // late returns the end of the span that a line begins which was written late: it has an earlier time.
 func (o *opens) late(ev *agentevents.Event, subject string) *early {
 	if !agentevents.TimeKnown(ev.Time) {
@@ -157,10 +150,7 @@ func (o *opens) endedFirst(e *early) {
 	if e.subject == "" {
 		return
 	}
-	if len(o.early) == maxEarly {
-		o.early = slices.Delete(o.early, 0, 1)
-	}
-	o.early = append(o.early, early{about{strings.Clone(e.id), e.subject, "", strings.Clone(e.run)}, strings.Clone(e.span), e.at})
+	o.early = wire.Limited(o.early, early{about{strings.Clone(e.id), e.subject, "", strings.Clone(e.run)}, strings.Clone(e.span), e.at})
 }
 
 // A key finds an open span by what it is about. Without a subject, it finds it by its
@@ -171,12 +161,12 @@ type key struct {
 }
 
 // opens remembers the open spans, of which a log mostly has few: the latest are in a
-// list, the others in maps. Many spans never end (most logs have no end of a
-// handoff), so full maps make the older ones forgotten.
+// list, the others in a map. Many spans never end (most logs have no end of a
+// handoff).
 type opens struct {
-	recent     []opened // the latest last; their texts may be parts of lines
-	young, old map[key]*opened
-	early      []early // the latest last; their texts are no parts of lines
+	recent []opened // the latest last; their texts may be parts of lines
+	others wire.Recent[key, *opened]
+	early  []early // the latest last; their texts are no parts of lines
 }
 
 func (p *opened) keys() [2]key { return [...]key{{about: p.about}, {about{run: p.run}, p.spanID}} }
@@ -190,13 +180,10 @@ func (o *opens) find(k *key) *opened {
 			return p
 		}
 	}
-	if o.young == nil { // as mostly
+	if o.others.Len() == 0 { // as mostly
 		return nil
 	}
-	if p := o.young[*k]; p != nil {
-		return p
-	}
-	return o.old[*k]
+	return o.others.Of(*k)
 }
 
 // ended returns the open span that ends with a line, or nil: the one with the same
@@ -281,15 +268,13 @@ func (o *opens) remove(p *opened) {
 		}
 	}
 	for _, k := range p.keys() {
-		for _, m := range [...]map[key]*opened{o.young, o.old} {
-			if m[k] == p {
-				delete(m, k)
-			}
+		if o.others.Of(k) == p {
+			o.others.Delete(k)
 		}
 	}
 }
 
-// add adds an open span. The oldest of the list moves to the maps, with texts of its
+// add adds an open span. The oldest of the list moves to the map, with texts of its
 // own, which keep no line alive.
 func (o *opens) add(p *opened) {
 	if len(o.recent) == maxRecent {
@@ -298,12 +283,8 @@ func (o *opens) add(p *opened) {
 		for _, text := range [...]*string{&old.id, &old.agent, &old.run, &old.span, &old.other} {
 			*text = strings.Clone(*text)
 		}
-		keys := old.keys()
-		if o.young == nil || len(o.young) >= len(keys)*maxOpen {
-			o.young, o.old = map[key]*opened{}, o.young
-		}
-		for _, k := range keys {
-			o.young[k] = &old
+		for _, k := range old.keys() {
+			o.others.Set(k, &old)
 		}
 	}
 	o.recent = append(o.recent, *p)

@@ -50,21 +50,6 @@ func TestRepeatedLines(t *testing.T) {
 	require.Empty(t, events)
 }
 
-// TestRepeatedLinesAreForgotten reads a line again behind many others.
-func TestRepeatedLinesAreForgotten(t *testing.T) {
-	d := NewDecoder(Options{})
-	read := func(i int) int {
-		events, err := d.Decode(nil, []byte(numbered(head, i)+`"content":"","type":"text_delta"}`))
-		require.NoError(t, err)
-		return len(events)
-	}
-	for i := range 3 * maxSeen {
-		require.Equal(t, 1, read(i))
-		require.Equal(t, 0, read(max(0, i-maxSeen+1)), i)
-	}
-	require.Equal(t, 1, read(0))
-}
-
 // TestSameLineTwice writes two events that have one line.
 func TestSameLineTwice(t *testing.T) {
 	ev := dialecttest.Minimal(agentevents.KindTextDelta)

@@ -349,7 +349,7 @@ func (e *Encoder) enclosing(ev *agentevents.Event) *spanID {
 			return &call.spanID
 		}
 	}
-	if open := e.scopes[scope{ev.RunID, agent}]; len(open) > 0 {
+	if open := e.scopes.Of(scope{ev.RunID, agent}); len(open) > 0 {
 		return &open[len(open)-1]
 	}
 	return nil
@@ -462,11 +462,8 @@ func (e *Encoder) enter(p *opened) {
 	if !ok {
 		return
 	}
-	if e.scopes == nil || len(e.scopes) == maxOpen {
-		e.scopes = map[scope][]spanID{} // many never end
-	}
-	if open := e.scopes[in]; len(open) < maxRecent {
-		e.scopes[in] = append(open, p.spanID)
+	if open := e.scopes.Of(in); len(open) < maxRecent {
+		e.scopes.Set(in, append(open, p.spanID))
 	}
 }
 
@@ -476,11 +473,11 @@ func (e *Encoder) leave(p *opened) {
 	if !ok {
 		return
 	}
-	open := e.scopes[in]
+	open := e.scopes.Of(in)
 	open = slices.DeleteFunc(open, func(id spanID) bool { return id == p.spanID })
 	if len(open) == 0 {
-		delete(e.scopes, in)
+		e.scopes.Delete(in)
 	} else {
-		e.scopes[in] = open
+		e.scopes.Set(in, open)
 	}
 }

@@ -30,7 +30,7 @@ type Encoder struct {
 	check   Decoder     // reads origin lines
 	past    repeats     // lines with ids, as readers know them
 	runs    wire.Shared // the sessions of runs, as readers know them
-	steps   map[stepper]*attempt
+	steps   wire.Recent[stepper, *attempt]
 	traced  struct{ run, trace string } // the latest event with a trace
 
 	// The state of the current line.
@@ -53,13 +53,10 @@ type attempt struct{ own, read wire.Steps }
 // attempt returns the attempt of the agent of an event. It is nil for an event without an agent.
 func (e *Encoder) attempt(ev *agentevents.Event) *attempt {
 	of := stepper{ev.RunID, cmp.Or(ev.AgentID, ev.NodeRunID)}
-	a := e.steps[of]
+	a := e.steps.Of(of)
 	if a == nil && of.agent != "" {
-		if e.steps == nil || len(e.steps) >= dialect.MaxCalls {
-			e.steps = map[stepper]*attempt{}
-		}
 		a = new(attempt)
-		e.steps[stepper{strings.Clone(of.runID), strings.Clone(of.agent)}] = a
+		e.steps.Set(stepper{strings.Clone(of.runID), strings.Clone(of.agent)}, a)
 	}
 	return a
 }

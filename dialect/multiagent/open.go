@@ -6,15 +6,16 @@ import (
 	"strings"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect/internal/wire"
 )
 
 // openThings are the calls, the approval requests and the handoffs that wait for an
 // answer, the latest last. An answer may not name what it answers.
 type openThings struct {
 	list    []openThing
-	spawned map[agentSpan]string // the spans of agents that have not ended, with the ids that their starts have
-	working map[agentSpan]string // the same the other way round: the span is the agent's id
-	twins   []openTwin           // of these agents, the oldest first
+	spawned wire.Recent[agentSpan, string] // the spans of agents that have not ended, with the ids that their starts have
+	working wire.Recent[agentSpan, string] // the same the other way round: the span is the agent's id
+	twins   []openTwin                     // of these agents, the oldest first
 }
 
 // An openTwin is an agent that is known by its span, because another one had its id when it started.
@@ -38,13 +39,6 @@ const (
 
 type agentSpan struct{ run, span string }
 
-// The bounds of what is remembered. The oldest entries of the list are forgotten first,
-// and all spans at once.
-const (
-	maxOpen    = 256
-	maxSpawned = 4096
-)
-
 // note records what an event opens and closes. With long it copies texts, which
 // otherwise keep a long line alive.
 func (o *openThings) note(ev *agentevents.Event, long bool) {
@@ -64,26 +58,19 @@ func (o *openThings) note(ev *agentevents.Event, long bool) {
 	case *agentevents.HandoffAccepted:
 		o.remove(o.handoff(ev))
 	case *agentevents.AgentStarted:
-		if len(o.spawned) == maxSpawned {
-			clear(o.spawned)
-			clear(o.working)
-		}
-		if o.spawned == nil {
-			o.spawned, o.working = map[agentSpan]string{}, map[agentSpan]string{}
-		}
 		run, span, agent := strings.Clone(ev.RunID), strings.Clone(ev.SpanID), strings.Clone(ev.AgentID)
-		o.spawned[agentSpan{run, span}] = agent
+		o.spawned.Set(agentSpan{run, span}, agent)
 		if agent != "" && span != "" {
-			o.working[agentSpan{run, agent}] = span
+			o.working.Set(agentSpan{run, agent}, span)
 		}
-		if id := p.Agent.V.AgentID; agent == "" && span != "" && id != "" && len(o.twins) < maxSpawned {
-			o.twins = append(o.twins, openTwin{run, strings.Clone(id), span})
+		if id := p.Agent.V.AgentID; agent == "" && span != "" && id != "" {
+			o.twins = wire.Limited(o.twins, openTwin{run, strings.Clone(id), span})
 		}
 	case *agentevents.AgentEnded:
-		if o.working[agentSpan{ev.RunID, ev.AgentID}] == ev.SpanID || o.spawned[agentSpan{ev.RunID, ev.SpanID}] == "" && !o.hasSpan(ev) {
-			delete(o.working, agentSpan{ev.RunID, ev.AgentID}) // the end may not have the span of the start
+		if o.working.Of(agentSpan{ev.RunID, ev.AgentID}) == ev.SpanID || o.spawned.Of(agentSpan{ev.RunID, ev.SpanID}) == "" && !o.hasSpan(ev) {
+			o.working.Delete(agentSpan{ev.RunID, ev.AgentID}) // the end may not have the span of the start
 		}
-		delete(o.spawned, agentSpan{ev.RunID, ev.SpanID})
+		o.spawned.Delete(agentSpan{ev.RunID, ev.SpanID})
 		if len(o.twins) > 0 {
 			o.twins = slices.DeleteFunc(o.twins, func(t openTwin) bool {
 				return t.run == ev.RunID && (t.span == ev.AgentID || t.span == ev.SpanID && (ev.AgentID == "" || ev.AgentID == t.id))
@@ -99,9 +86,9 @@ func (o *openThings) ofTwin(ev *agentevents.Event, id string) string {
 	if len(o.twins) == 0 || ev.Kind() != agentevents.KindAgentEnded || o.hasSpan(ev) {
 		return ""
 	}
-	_, around := o.spawned[agentSpan{ev.RunID, ev.ParentSpanID}]
+	_, around := o.spawned.Get(agentSpan{ev.RunID, ev.ParentSpanID})
 	around = around && ev.ParentSpanID != ""
-	_, first := o.working[agentSpan{ev.RunID, id}]
+	_, first := o.working.Get(agentSpan{ev.RunID, id})
 	for _, t := range o.twins {
 		if t.run == ev.RunID && t.id == id && (around && t.span == ev.ParentSpanID || !around && !first) {
 			return t.span
@@ -112,8 +99,8 @@ func (o *openThings) ofTwin(ev *agentevents.Event, id string) string {
 
 // twin reports whether an agent that starts has the id of one that is at work in another span.
 func (o *openThings) twin(ev *agentevents.Event, agent string) bool {
-	span, ok := o.working[agentSpan{ev.RunID, agent}]
-	_, again := o.spawned[agentSpan{ev.RunID, ev.SpanID}]
+	span, ok := o.working.Get(agentSpan{ev.RunID, agent})
+	_, again := o.spawned.Get(agentSpan{ev.RunID, ev.SpanID})
 	return ok && !again && ev.SpanID != "" && span != ev.SpanID
 }
 
@@ -123,10 +110,7 @@ func (o *openThings) add(t openThing, long bool) {
 			*text = strings.Clone(*text)
 		}
 	}
-	if len(o.list) == maxOpen {
-		o.list = append(o.list[:0], o.list[maxOpen/2:]...)
-	}
-	o.list = append(o.list, t)
+	o.list = wire.Limited(o.list, t)
 }
 
 func (o *openThings) remove(t *openThing) {
@@ -221,7 +205,7 @@ func (o *openThings) hasSpan(ev *agentevents.Event) bool {
 	case *agentevents.AgentStarted:
 		return ev.SpanID != ""
 	case *agentevents.AgentEnded:
-		_, spawned := o.spawned[agentSpan{ev.RunID, ev.SpanID}]
+		_, spawned := o.spawned.Get(agentSpan{ev.RunID, ev.SpanID})
 		return spawned && ev.SpanID != ""
 	}
 	return false

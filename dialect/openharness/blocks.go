@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect/internal/wire"
 )
 
 // blocks finds the block that a line belongs to. Text and thinking come as deltas,
@@ -16,8 +17,8 @@ import (
 //     came between. Without such a block it is the one that is still growing.
 //   - A whole block without deltas has no id, because nothing refers to it.
 type blocks struct {
-	runs map[string]*runBlocks // by node run
-	n    int                   // number of blocks so far
+	runs wire.Recent[string, *runBlocks] // by node run
+	n    int                             // number of blocks so far
 }
 
 // runBlocks are the blocks of one node run that are not closed yet.
@@ -38,9 +39,6 @@ const (
 	thinkingBlock
 )
 
-// maxRuns bounds the node runs, because a log may never end one.
-const maxRuns = 1 << 14
-
 // maxOpen bounds the open blocks of a node run, because a log of deltas alone closes
 // none.
 const maxOpen = 16
@@ -60,22 +58,19 @@ func (b *blocks) line(p agentevents.Payload, run string) (id *string, block stri
 	case *agentevents.AgentStarted, *agentevents.ToolReturned, *agentevents.AgentErrored:
 		b.act(run)
 	case *agentevents.AgentEnded, *agentevents.NodeCompleted, *agentevents.NodeFailed:
-		delete(b.runs, run)
+		b.runs.Delete(run)
 	case *agentevents.RunStarted, *agentevents.RunCompleted, *agentevents.RunFailed, *agentevents.RunCancelled:
-		b.runs = nil // the flow's open nodes never end
+		b.runs = wire.Recent[string, *runBlocks]{} // the flow's open nodes never end
 	}
 	return nil, ""
 }
 
 // delta returns the id of a delta's block, and adds the delta to the block.
 func (b *blocks) delta(run string, kind int, text string) string {
-	r := b.runs[run]
+	r := b.runs.Of(run)
 	if r == nil {
-		if b.runs == nil || len(b.runs) >= maxRuns {
-			b.runs = map[string]*runBlocks{}
-		}
 		r = new(runBlocks)
-		b.runs[strings.Clone(run)] = r // the clone does not keep the line alive
+		b.runs.Set(strings.Clone(run), r) // the clone does not keep the line alive
 	}
 	if !r.open[kind] {
 		list := r.list[kind]
@@ -95,7 +90,7 @@ func (b *blocks) delta(run string, kind int, text string) string {
 
 // whole returns the id of a whole block, and closes the block.
 func (b *blocks) whole(run string, kind int, text string) string {
-	r := b.runs[run]
+	r := b.runs.Of(run)
 	if r == nil {
 		return ""
 	}
@@ -118,7 +113,7 @@ func (b *blocks) whole(run string, kind int, text string) string {
 
 // act notes another act of the agent, which ends its growing blocks.
 func (b *blocks) act(run string) {
-	if r := b.runs[run]; r != nil {
+	if r := b.runs.Of(run); r != nil {
 		r.open = [2]bool{}
 	}
 }

@@ -69,7 +69,7 @@ func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Ev
 		}
 		switch d.r.Type {
 		case "flow:start":
-			d.nodes, d.agents = nil, nil // another run
+			d.nodes, d.agents = wire.Shared{}, wire.Shared{} // another run
 		case "node:start":
 			d.nodes.Start(ev.NodeID, ev.NodeRunID)
 		case "agent:start":
@@ -195,7 +195,7 @@ func (d *Decoder) nameAgent(ev *agentevents.Event, kept string) {
 	p.Name = name
 	d.r.Made("/payload/name", beside)
 	if parent := jsonwire.Text(jsonwire.Member(kept, parentMember)); parent != "" && ev.ParentAgentID == "" {
-		if id := d.agents.ID(parent, run, false); id != run || d.agents[run] == parent {
+		if id := d.agents.ID(parent, run, false); id != run || d.agents.Owner(run) == parent {
 			ev.ParentAgentID = id
 			d.r.Made("/parentAgentId", beside)
 		}

@@ -42,9 +42,9 @@ type Encoder struct {
 	agents  wire.Shared      // their agents, too
 	made    wire.Writer      // of lines that are made up
 
-	running map[string]string // by execution: the agent that has started and not ended
-	over    map[string]string // by execution whose agent readers take for ended: the agent that has ended
-	check   Decoder           // reads origins
+	running wire.Recent[string, string] // by execution: the agent that has started and not ended
+	over    wire.Recent[string, string] // by execution whose agent readers take for ended: the agent that has ended
+	check   Decoder                     // reads origins
 
 	// A return with what its call says.
 	joined   agentevents.Event
@@ -99,7 +99,7 @@ func (e *Encoder) write(dst []byte, ev agentevents.Event) ([]byte, error) {
 	}
 	mark, nodes := len(dst), e.nodes
 	if flow {
-		e.nodes = nil
+		e.nodes = wire.Shared{}
 	}
 	dst, _, err := e.w.Append(dst, &ev, (*document)(e))
 	if err != nil {
@@ -119,7 +119,7 @@ func (e *Encoder) write(dst []byte, ev agentevents.Event) ([]byte, error) {
 	e.place(&ev, typ, e.agentOf(&ev))
 	switch {
 	case starts:
-		e.nodes, e.agents = nil, nil
+		e.nodes, e.agents = wire.Shared{}, wire.Shared{}
 	case typ == "node:start":
 		e.nodes.Start(e.nodeOf(&ev), e.execution(&ev))
 	case typ == "agent:start":
@@ -139,7 +139,7 @@ func (e *Encoder) release() {
 
 // runs reports whether readers take the agent of an execution for a running one.
 func (e *Encoder) runs(run string) bool {
-	_, ok := e.running[run]
+	_, ok := e.running.Get(run)
 	return ok
 }
 
@@ -150,25 +150,19 @@ func (e *Encoder) place(ev *agentevents.Event, typ, agent string) {
 	e.order.line(typ, run)
 	switch ev.Payload.(type) {
 	case *agentevents.RunStarted:
-		e.running, e.over = nil, nil
+		e.running, e.over = wire.Recent[string, string]{}, wire.Recent[string, string]{}
 	case *agentevents.AgentStarted:
-		if e.running == nil || len(e.running) >= maxRuns {
-			e.running = map[string]string{}
-		}
-		e.running[strings.Clone(run)] = strings.Clone(agent)
-		delete(e.over, run)
+		e.running.Set(strings.Clone(run), strings.Clone(agent))
+		e.over.Delete(run)
 	case *agentevents.AgentEnded, *agentevents.NodeCompleted, *agentevents.NodeFailed:
-		if e.over == nil || len(e.over) >= maxRuns {
-			e.over = map[string]string{}
-		}
 		_, ends := ev.Payload.(*agentevents.AgentEnded)
 		if !ends && ev.AgentID != "" {
 			agent = nobody // the end of a node ends no agent that has an id
 		}
 		if ends || e.runs(run) {
-			e.over[strings.Clone(run)] = strings.Clone(agent)
+			e.over.Set(strings.Clone(run), strings.Clone(agent))
 		}
-		delete(e.running, run)
+		e.running.Delete(run)
 	}
 }
 
@@ -187,7 +181,7 @@ func (e *Encoder) ready(ev *agentevents.Event, typ string) (before []string) {
 		return before
 	}
 	run, late := e.work(ev), ev.Marks.Has(agentevents.MarkLate)
-	ended, over := e.over[run]
+	ended, over := e.over.Get(run)
 	switch seen.fault(typ, run, late) {
 	case behindNode:
 		if typ == "agent:start" {
@@ -228,7 +222,7 @@ func (e *Encoder) insert(dst []byte, mark int, ev *agentevents.Event, types []st
 			made.Payload = &agentevents.RunStarted{}
 			e.run = strings.Clone(ev.RunID)
 		case "node:start":
-			made.NodeID = cmp.Or(e.nodes[made.NodeRunID], made.NodeID) // another node's start would begin another execution
+			made.NodeID = cmp.Or(e.nodes.Owner(made.NodeRunID), made.NodeID) // another node's start would begin another execution
 			made.Payload = &agentevents.NodeStarted{}
 		default:
 			made.Payload = &agentevents.AgentStarted{ProviderSessionID: made.NodeRunID, Prompt: `""`, Resumed: e.runs(made.NodeRunID)}
@@ -281,7 +275,7 @@ func (e *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 		(*Encoder)(e).join(w, p)
 	case *agentevents.AgentStarted:
 		enc := (*Encoder)(e)
-		if run := enc.work(w.Ev); !p.Resumed && !w.Whole && enc.runs(run) && e.running[run] != enc.agentOf(w.Ev) {
+		if run := enc.work(w.Ev); !p.Resumed && !w.Whole && enc.runs(run) && e.running.Of(run) != enc.agentOf(w.Ev) {
 			ev, again := *w.Ev, *p
 			again.Resumed, ev.Payload = true, &again
 			w.Say(&ev)
@@ -358,7 +352,7 @@ func (e *Encoder) agentOf(ev *agentevents.Event) string {
 
 // start returns the start of the agent of an event, or nil.
 func (e *Encoder) start(ev *agentevents.Event) *start {
-	return e.started[agent{ev.RunID, e.agentOf(ev)}]
+	return e.started.Of(agent{ev.RunID, e.agentOf(ev)})
 }
 
 // runID returns the runId of the line of an event.

@@ -167,7 +167,7 @@ func (f parentForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) (
 	if id == "" || dialect.Unknown(w.Ev, Name, parentMember) != "" {
 		return dst, false
 	}
-	if start := e.started[agent{w.Ev.RunID, e.names.Named(w.Ev.RunID, id)}]; start != nil && start.run != id {
+	if start := e.started.Of(agent{w.Ev.RunID, e.names.Named(w.Ev.RunID, id)}); start != nil && start.run != id {
 		id = start.run
 	}
 	return jsonwire.AppendString(dst, id), true
@@ -313,7 +313,7 @@ func (nameForm) Parse(r *wire.Reader, _ any) error {
 
 // madeName is the name of the flow's start.
 func madeName(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	return jsonwire.AppendString(dst, encoderOf(w).flows[w.Ev.RunID])
+	return jsonwire.AppendString(dst, encoderOf(w).flows.Of(w.Ev.RunID))
 }
 
 // commandNeeds are the members that the document requires of a command. A line without

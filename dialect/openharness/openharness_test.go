@@ -349,7 +349,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// A log of deltas alone, or of nodes that never end, needs bounded memory.
+// A log of deltas alone needs bounded memory.
 func TestBlocksAreBounded(t *testing.T) {
 	d := NewDecoder(Options{})
 	for range 100 {
@@ -358,10 +358,10 @@ func TestBlocksAreBounded(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
-	require.Len(t, d.blocks.runs["exec-1"].list[textBlock], maxOpen)
+	require.Len(t, d.blocks.runs.Of("exec-1").list[textBlock], maxOpen)
 	_, err := d.Decode(nil, []byte(of("agent:complete", "")))
 	require.NoError(t, err)
-	require.Empty(t, d.blocks.runs)
+	require.Zero(t, d.blocks.runs.Len())
 }
 
 // Section 3.2, completed with the members that its shorthand leaves out.

@@ -1,7 +1,9 @@
 package openharness
 
+import "github.com/agentevents/agentevents/dialect/internal/wire"
+
 // order finds lines of an execution that are out of order (section 1.1): see [RuleOrder].
-type order struct{ nodes map[string]place }
+type order struct{ nodes wire.Recent[string, place] }
 
 // A place is how far an execution has come.
 type place uint8
@@ -20,7 +22,7 @@ const (
 // fault says what is wrong with the place of a line of an execution, or "". A line that says
 // that it is late may stand behind the end of its node.
 func (o *order) fault(typ, run string, late bool) string {
-	switch at := o.nodes[run]; {
+	switch at := o.nodes.Of(run); {
 	case !isAgent(typ):
 	case at == nodeEnded && !late:
 		return behindNode
@@ -34,21 +36,12 @@ func (o *order) fault(typ, run string, late bool) string {
 func (o *order) line(typ, run string) {
 	switch {
 	case typ == "flow:start":
-		o.nodes = nil // another run
+		o.nodes = wire.Recent[string, place]{} // another run
 	case typ == "node:start":
-		o.set(run, nodeStarted)
+		o.nodes.Set(run, nodeStarted)
 	case typ == "node:complete", typ == "node:error":
-		o.set(run, nodeEnded)
-	case typ == "agent:start" && o.nodes[run] != 0 && o.nodes[run] != nodeEnded:
-		o.set(run, agentStarted)
+		o.nodes.Set(run, nodeEnded)
+	case typ == "agent:start" && o.nodes.Of(run) != 0 && o.nodes.Of(run) != nodeEnded:
+		o.nodes.Set(run, agentStarted)
 	}
-}
-
-// set notes how far an execution has come. Everything is forgotten when too many never
-// end.
-func (o *order) set(run string, at place) {
-	if o.nodes == nil || len(o.nodes) >= maxRuns {
-		o.nodes = map[string]place{}
-	}
-	o.nodes[run] = at
 }

@@ -36,9 +36,9 @@ type Encoder struct {
 	p       Profile
 	doc     *document
 	w       wire.Writer
-	calls   map[subject]opened // open calls
+	calls   wire.Recent[subject, opened] // open calls
 	runs    map[string]*lined
-	deltas  map[subject]index // by block
+	deltas  wire.Recent[subject, index] // by block
 	open    interrupts
 	measure *dialect.Measure  // nil: the losses are not asked for
 	reads   *Decoder          // reads the lines for it
@@ -62,6 +62,11 @@ var _ dialect.Encoder = (*Encoder)(nil)
 // A subject is a call or a block of an agent.
 type subject struct{ runID, agentID, id string }
 
+// clone returns a copy that does not keep a line alive.
+func (s subject) clone() subject {
+	return subject{strings.Clone(s.runID), strings.Clone(s.agentID), strings.Clone(s.id)}
+}
+
 // An opened is the call of an agent: its event, whose id may be made up, and its tool.
 type opened struct{ eventID, toolID string }
 
@@ -77,7 +82,7 @@ type index struct {
 // indexOf returns the index of a delta in the block that readers see.
 func (e *Encoder) indexOf(ev *agentevents.Event, p *agentevents.AgentReasoningDelta) index {
 	of := e.blockOf(ev, p.BlockID)
-	b, known := e.deltas[of]
+	b, known := e.deltas.Get(of)
 	b.mixed = b.mixed || known && b.block != blockKey(ev, p.BlockID)
 	switch {
 	case of.id == "" && p.Index.OK && p.Index.V == 0: // without an id, it begins a block for readers, too
@@ -96,31 +101,12 @@ func blockKey(ev *agentevents.Event, id string) string {
 // restart notes that the deltas of an agent count from 0 again.
 func (e *Encoder) restart(ev *agentevents.Event) {
 	name := e.agentOf(ev)
-	for of, b := range e.deltas {
+	for of, b := range e.deltas.All() {
 		if of.runID == ev.RunID && of.agentID == name {
 			b.shift = b.next
-			e.deltas[of] = b
+			e.deltas.Set(of, b)
 		}
 	}
-}
-
-// remember notes something about a subject. It forgets all others when a new one is above maxOpen.
-func remember[T any](m map[subject]T, of subject, v T) {
-	if _, known := m[of]; !known && len(m) >= maxOpen {
-		clear(m)
-	}
-	m[of] = v
-}
-
-// maxOpen limits what is remembered of a log without answers.
-const maxOpen = 1024
-
-// limited appends v to a list, which forgets its older half when it has maxOpen.
-func limited[T any](list []T, v T) []T {
-	if len(list) == maxOpen {
-		list = append(list[:0], list[maxOpen/2:]...)
-	}
-	return append(list, v)
 }
 
 // NewEncoder returns an encoder.
@@ -128,7 +114,7 @@ func NewEncoder(o EncoderOptions) *Encoder {
 	doc := documentOf(o.Profile)
 	e := &Encoder{
 		p: doc.p, doc: doc, w: wire.Writer{F: doc.Format},
-		calls: map[subject]opened{}, runs: map[string]*lined{}, deltas: map[subject]index{}, shift: map[string]uint64{},
+		runs: map[string]*lined{}, shift: map[string]uint64{},
 	}
 	if !o.Fast {
 		e.reads = NewDecoder(Options{Profile: o.Profile})
@@ -197,10 +183,10 @@ func (e *Encoder) note(ev *agentevents.Event) {
 	e.place(ev)
 	switch p := ev.Payload.(type) {
 	case *agentevents.ToolCalled:
-		remember(e.calls, e.callOf(ev, p.CallID), opened{e.eventID, strings.Clone(p.ToolID)})
+		e.calls.Set(e.callOf(ev, p.CallID).clone(), opened{strings.Clone(e.eventID), strings.Clone(p.ToolID)})
 	case *agentevents.ToolReturned:
 		if !p.OneEvent {
-			delete(e.calls, e.callOf(ev, p.CallID))
+			e.calls.Delete(e.callOf(ev, p.CallID))
 		}
 	case *agentevents.AgentReasoningDelta:
 		of := e.blockOf(ev, p.BlockID)
@@ -212,13 +198,13 @@ func (e *Encoder) note(ev *agentevents.Event) {
 			}
 		}
 		b.block = blockKey(ev, p.BlockID)
-		remember(e.deltas, of, b)
+		e.deltas.Set(of.clone(), b)
 	case *agentevents.AgentReasoned:
 		of := e.blockOf(ev, p.BlockID)
-		if b, known := e.deltas[of]; known && (b.mixed || b.block != blockKey(ev, p.BlockID)) {
-			e.deltas[of] = index{mixed: true, block: b.block}
+		if b, known := e.deltas.Get(of); known && (b.mixed || b.block != blockKey(ev, p.BlockID)) {
+			e.deltas.Set(of.clone(), index{mixed: true, block: b.block})
 		} else {
-			delete(e.deltas, of)
+			e.deltas.Delete(of)
 		}
 	}
 }
@@ -252,7 +238,7 @@ func (l *lines) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	e := (*Encoder)(l)
 	e.returned = false
 	if p, ok := w.Ev.Payload.(*agentevents.ToolReturned); ok && p.OneEvent {
-		if _, open := e.calls[e.callOf(w.Ev, p.CallID)]; open && !w.Whole {
+		if _, open := e.calls.Get(e.callOf(w.Ev, p.CallID)); open && !w.Whole {
 			ev, whole := *w.Ev, *p
 			p = &whole
 			p.CallID, ev.Payload = dialect.DerivedID(ev.RunID+"\x00"+ev.ID, int(ev.Sequence), 1), p

@@ -112,7 +112,7 @@ func cause(w *wire.Writer, _ *wire.Member, id string) string {
 	if !ok || w.Whole {
 		return id
 	}
-	if call, open := e.calls[e.callOf(w.Ev, p.CallID)]; open {
+	if call, open := e.calls.Get(e.callOf(w.Ev, p.CallID)); open {
 		return call.eventID
 	}
 	return id
@@ -125,7 +125,7 @@ func calledTool(w *wire.Writer, _ *wire.Member, id string) string {
 	if !ok || w.Whole {
 		return id
 	}
-	call, open := e.calls[e.callOf(w.Ev, p.CallID)]
+	call, open := e.calls.Get(e.callOf(w.Ev, p.CallID))
 	if !open || call.toolID == id || call.toolID == "" || own(w.Ev, w.Type()) {
 		return id
 	}

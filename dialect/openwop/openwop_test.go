@@ -345,13 +345,6 @@ func TestWhatAnEncoderRemembers(t *testing.T) {
 		}
 	}
 	require.Equal(t, []int{0, 1, 6, 0, 0, 4, 5, 7, 0, 1, 1}, indexes)
-
-	var list []int
-	for i := range 3 * maxOpen {
-		list = limited(list, i)
-		require.LessOrEqual(t, len(list), maxOpen)
-		require.Equal(t, i, list[len(list)-1])
-	}
 }
 
 func TestRefused(t *testing.T) {

@@ -138,7 +138,7 @@ func (e *Encoder) place(ev *agentevents.Event) {
 		}
 	case *agentevents.AgentReasoningDelta:
 		if b := (openBlock{e.agentOf(ev), p.BlockID}); p.BlockID != "" && !slices.Contains(r.blocks, b) {
-			r.blocks = limited(r.blocks, openBlock{strings.Clone(b.agentID), strings.Clone(b.blockID)})
+			r.blocks = wire.Limited(r.blocks, openBlock{strings.Clone(b.agentID), strings.Clone(b.blockID)})
 		}
 	case *agentevents.AgentReasoned:
 		if i := slices.Index(r.blocks, openBlock{e.agentOf(ev), p.BlockID}); i >= 0 {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect/internal/wire"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -114,7 +115,7 @@ func (d *Decoder) checkRun(line string) *agentevents.RuleError {
 		*r = runState{last: r.last, recent: r.recent, ended: true}
 	}
 	if broken == nil {
-		r.recent = limited(r.recent, this)
+		r.recent = wire.Limited(r.recent, this)
 	}
 	return broken
 }
@@ -192,12 +193,12 @@ func (d *Decoder) checkAgents(r *runState) *agentevents.RuleError {
 	ev := d.r.Ev
 	switch p := ev.Payload.(type) {
 	case *agentevents.ToolCalled:
-		r.calls = limited(r.calls, call{strings.Clone(ev.AgentID), strings.Clone(p.CallID), strings.Clone(p.ToolID), strings.Clone(ev.ID)})
+		r.calls = wire.Limited(r.calls, call{strings.Clone(ev.AgentID), strings.Clone(p.CallID), strings.Clone(p.ToolID), strings.Clone(ev.ID)})
 	case *agentevents.ToolReturned:
 		return d.checkReturn(r, p)
 	case *agentevents.AgentReasoningDelta:
 		if b := (openBlock{ev.AgentID, p.BlockID}); p.BlockID != "" && !slices.Contains(r.blocks, b) {
-			r.blocks = limited(r.blocks, openBlock{strings.Clone(b.agentID), strings.Clone(b.blockID)})
+			r.blocks = wire.Limited(r.blocks, openBlock{strings.Clone(b.agentID), strings.Clone(b.blockID)})
 		}
 	case *agentevents.AgentReasoned:
 		if i := slices.Index(r.blocks, openBlock{ev.AgentID, p.BlockID}); i >= 0 {
@@ -234,7 +235,7 @@ func (d *Decoder) checkInvocation(r *runState, payload string) *agentevents.Rule
 		}
 		return nil
 	case "agent.invocation.started":
-		r.invocations = limited(r.invocations, strings.Clone(id))
+		r.invocations = wire.Limited(r.invocations, strings.Clone(id))
 	case "agent.invocation.completed":
 		if i := slices.Index(r.invocations, id); i >= 0 {
 			r.invocations = slices.Delete(r.invocations, i, i+1)
@@ -280,7 +281,7 @@ func (d *Decoder) checkConversation(r *runState, payload string) *agentevents.Ru
 	}
 	id := jsonwire.Text(jsonwire.Member(payload, "conversationId"))
 	if d.r.Type == "conversation.closed" {
-		r.closed = limited(r.closed, strings.Clone(id))
+		r.closed = wire.Limited(r.closed, strings.Clone(id))
 	} else if slices.Contains(r.closed, id) {
 		return breaks(RuleTerminal, "/payload/conversationId", "comes after the end of the conversation")
 	}
@@ -296,7 +297,7 @@ func (d *Decoder) checkEscalation(r *runState) *agentevents.RuleError {
 	switch p := ev.Payload.(type) {
 	case *agentevents.AgentDecided:
 		if threshold := r.threshold.Or(d.o.ThresholdOf(ev.RunID, ev.AgentID)); p.Confidence.OK && p.Confidence.V < threshold {
-			r.low = limited(r.low, decision{strings.Clone(node), strings.Clone(ev.ID), p.Confidence.V, threshold})
+			r.low = wire.Limited(r.low, decision{strings.Clone(node), strings.Clone(ev.ID), p.Confidence.V, threshold})
 		}
 	case *agentevents.NodeSuspended, *agentevents.CapBreached, *agentevents.OrchestratorDecided, *agentevents.ClarificationRequested:
 		if !d.escalates(r, p) {
@@ -316,7 +317,7 @@ func (d *Decoder) checkEscalation(r *runState) *agentevents.RuleError {
 			}
 		}
 		if i >= 0 {
-			r.escalated = limited(r.escalated, r.low[i])
+			r.escalated = wire.Limited(r.escalated, r.low[i])
 			r.low = slices.Delete(r.low, i, i+1)
 			r.just = true
 		} else if _, waits := p.(*agentevents.NodeSuspended); !waits && again(r, ev, just) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -31,9 +30,9 @@ func (resumed) Schema() map[string]any { return map[string]any{} } // another va
 // restarts tell which starts are legal only because their run was resumed, for a document
 // that has no resume of a run: their lines say so. Runs and agents are known by hashes.
 type restarts struct {
-	resumes map[uint64]int // of runs
-	open    map[uint64]int // agents that have not ended: the resumes of their run before the start
-	ends    bool           // the event ends the execution that alone identifies an open agent
+	resumes Recent[uint64, int] // of runs
+	open    Recent[uint64, int] // agents that have not ended: the resumes of their run before the start
+	ends    bool                // the event ends the execution that alone identifies an open agent
 }
 
 // resume notes an event. It sets Resumed in a start that is legal only because its run was
@@ -44,32 +43,23 @@ func (w *Writer) resume(ev *agentevents.Event) {
 	key := func(agent string) uint64 { return jsonwire.Mix(run(), jsonwire.Hash(agent)) }
 	switch p := ev.Payload.(type) {
 	case *agentevents.RunResumed:
-		r.room()
-		r.resumes[run()]++
+		r.resumes.Set(run(), r.resumes.Of(run())+1)
 	case *agentevents.AgentEnded, *agentevents.NodeCompleted, *agentevents.NodeFailed:
-		_, r.ends = r.open[key(ev.NodeRunID)]
+		_, r.ends = r.open.Get(key(ev.NodeRunID))
 		r.ends = r.ends && ev.AgentID == "" && ev.NodeRunID != ""
 		if _, agent := p.(*agentevents.AgentEnded); agent {
-			delete(r.open, key(ev.SpanID))
-			delete(r.open, key(cmp.Or(ev.AgentID, ev.NodeRunID)))
+			r.open.Delete(key(ev.SpanID))
+			r.open.Delete(key(cmp.Or(ev.AgentID, ev.NodeRunID)))
 		} else if r.ends { // an agent with an id goes on
-			delete(r.open, key(ev.NodeRunID))
+			r.open.Delete(key(ev.NodeRunID))
 		}
 	case *agentevents.AgentStarted:
-		r.room()
-		agent, resumes := key(cmp.Or(ev.AgentID, ev.NodeRunID, ev.SpanID)), r.resumes[run()]
-		if before, open := r.open[agent]; open && before < resumes && !p.Resumed {
+		agent, resumes := key(cmp.Or(ev.AgentID, ev.NodeRunID, ev.SpanID)), r.resumes.Of(run())
+		if before, open := r.open.Get(agent); open && before < resumes && !p.Resumed {
 			again := *p
 			again.Resumed = true
 			ev.Payload = &again
 		}
-		r.open[agent] = resumes
-	}
-}
-
-// room makes room for another run or agent: many never end.
-func (r *restarts) room() {
-	if r.open == nil || max(len(r.open), len(r.resumes)) == dialect.MaxCalls {
-		*r = restarts{resumes: map[uint64]int{}, open: map[uint64]int{}}
+		r.open.Set(agent, resumes)
 	}
 }

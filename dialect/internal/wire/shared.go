@@ -5,40 +5,35 @@ import "strings"
 // Shared are the owners of ids that a document gives to several things: the nodes of an
 // execution, the sessions of a run. The first owner that starts with an id has it, the others
 // get ids of their own. The zero Shared has none.
-type Shared map[string]string
-
-// maxShared bounds the ids, because a log may have any number of them.
-const maxShared = 1 << 14
+type Shared struct{ first Recent[string, string] }
 
 // ID returns the id of an owner whose line has a shared id. It is that id, but for an owner that
 // starts with the id of another one. starts says that the line is the start of the owner. An owner
 // that is empty, or named like the id, is nobody.
-func (s Shared) ID(owner, id string, starts bool) string {
-	if first := s[id]; first == "" || first == owner || owner == "" || owner == id {
+func (s *Shared) ID(owner, id string, starts bool) string {
+	if first := s.first.Of(id); first == "" || first == owner || owner == "" || owner == id {
 		return id
 	}
-	if own := id + "/" + owner; starts || s[own] == owner {
+	if own := id + "/" + owner; starts || s.first.Of(own) == owner {
 		return own
 	}
 	return id
 }
 
+// Owner returns the first owner of an id, or "".
+func (s *Shared) Owner(id string) string { return s.first.Of(id) }
+
 // Line returns the id of the line for which ID returns an id.
-func (s Shared) Line(owner, id string, starts bool) string {
+func (s *Shared) Line(owner, id string, starts bool) string {
 	if shared, cut := strings.CutSuffix(id, "/"+owner); cut && owner != "" && s.ID(owner, shared, starts) == id {
 		return shared
 	}
 	return id
 }
 
-// Start notes the start of an owner. id is what ID returns. Everything is forgotten when there
-// are too many.
+// Start notes the start of an owner. id is what ID returns.
 func (s *Shared) Start(owner, id string) {
-	if owner == "" || owner == id || (*s)[id] != "" {
-		return
+	if owner != "" && owner != id && s.first.Of(id) == "" {
+		s.first.Set(strings.Clone(id), strings.Clone(owner)) // the clones do not keep the line alive
 	}
-	if *s == nil || len(*s) >= maxShared {
-		*s = Shared{}
-	}
-	(*s)[strings.Clone(id)] = strings.Clone(owner) // the clones do not keep the line alive
 }

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"io"
 	"iter"
@@ -76,6 +77,30 @@ func TestShell(t *testing.T) {
 		require.Contains(t, shell, tag+"-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'")
 	}
 	require.Equal(t, 1+2*4, strings.Count(data, "\n"), "a head, and a row and a line for each event")
+}
+
+// The page has a class and a sign for each mark of package report, in their order.
+func TestMarksOfThePage(t *testing.T) {
+	script, err := os.ReadFile("assets/base.js")
+	require.NoError(t, err)
+	list := regexp.MustCompile(`(?m)^const marks = (.*);$`).FindSubmatch(script)
+	require.NotNil(t, list)
+	var marks [][2]string
+	require.NoError(t, json.Unmarshal(list[1], &marks))
+	source, err := os.ReadFile("../internal/view/view.go")
+	require.NoError(t, err)
+	block := regexp.MustCompile(`(?s)\tNone Mark = iota\n(.*?)\n\)`).FindSubmatch(source)
+	require.NotNil(t, block)
+	want := []string{""}
+	for line := range strings.Lines(string(block[1])) {
+		want = append(want, strings.ToLower(strings.Fields(line)[0]))
+	}
+	got := make([]string, len(marks))
+	for i, m := range marks {
+		got[i] = m[0]
+		require.Equal(t, m[0] == "", m[1] == "", "a class has a sign")
+	}
+	require.Equal(t, want, got)
 }
 
 func TestWriteRefuses(t *testing.T) {

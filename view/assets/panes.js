@@ -24,7 +24,7 @@ function drawFacts(app) {
 function drawAgents(app) {
   const run = app.run, state = app.state;
   const tree = make("div", { role: "tree", "aria-label": "Agents" }, ...run.agents.map((a, i) => {
-    const b = make("button", { class: "agent", role: "treeitem", "aria-level": a.depth + 1, "aria-pressed": app.agent === a.id, onclick: () => { app.agent = app.agent === a.id ? "" : a.id; app.goSeq(a.at); app.draw(); } },
+    const b = make("button", { class: "agent", role: "treeitem", "aria-level": a.depth + 1, "aria-selected": String(app.agent === a.id), onclick: () => { app.agent = app.agent === a.id ? "" : a.id; app.goSeq(a.at); app.draw(); } },
       make("span", { class: cls(a.mark) }, sign(a.mark) || "·", " "), make("b", {}, visible(a.name)), a.attempt ? " #" + a.attempt : "", " ", visible(a.status),
       make("div", { class: "weak" }, [lasted(a.took), a.calls && count(a.calls, "call") + (a.failed ? " (" + a.failed + " failed)" : ""), a.tokens, a.cost, "now: " + (state.agents[a.id] || "not started")].filter(t => t).join(" · ")));
     b.style.paddingLeft = 4 + a.depth * 14 + "px";
@@ -86,7 +86,7 @@ function drawEvents(app, box) {
   fill(box, bar, rows);
   const l = list(rows, all.length, n => {
     const i = all[n], r = run.rows[i];
-    return make("div", { role: "listitem", class: "row" + (i === app.at ? " at" : "") + (i > app.at ? " future" : ""), onclick: () => app.go(i) },
+    return make("div", { role: "listitem", "aria-current": i === app.at && "true", class: "row" + (i === app.at ? " at" : "") + (i > app.at ? " future" : ""), onclick: () => app.go(i) },
       make("span", { class: "seq" }, String(r[SEQ])), make("span", { class: "time" }, r[MS] >= 0 ? span(r[MS]) : "?"), make("span", { class: "who" }, visible(agentName(run, r))),
       make("span", { class: "text" }, make("span", { class: cls(r[MARK]) }, sign(r[MARK]) ? sign(r[MARK]) + " " : "", visible([r[SUBJECT], r[STATUS]].filter(t => t).join(" "))), r[TEXT] ? " " + visible(r[TEXT]) : ""));
   });

@@ -98,7 +98,7 @@ function drawTimeline(app, box) {
         if (b.to < s.from || b.from > s.to) continue;
         const a = s.x(b.from), w = Math.max(2, s.x(b.to) - a), thin = b.type === "agent" || b.type === "other";
         g.fillStyle = colour(b.type); g.fillRect(a, y + (thin ? 6 : 2), w, laneHeight - (thin ? 12 : 4));
-        if (b.bad) { g.fillStyle = colour("bad"); g.fillText("✗", a + Math.max(0, Math.min(w - 8, 2)), y + laneHeight / 2); }
+        if (b.bad) { g.fillStyle = colour("bad"); g.fillRect(a, y + 2, Math.min(w, 11), laneHeight - 4); if (w > 10) { g.fillStyle = colour("back"); g.fillText("✗", a + 2, y + laneHeight / 2); } }
         if (!thin && w > 40) { g.fillStyle = colour("back"); g.fillText(clip(g, visible(b.name), w - (b.bad ? 15 : 6)), a + (b.bad ? 12 : 3), y + laneHeight / 2); }
       }
     });

@@ -61,7 +61,7 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// shrink returns a picture with the 64 colours that most of its pixels have.
+// shrink returns a picture with the 256 colours that most of its pixels have.
 func shrink(t *testing.T, shot []byte) []byte {
 	t.Helper()
 	full, err := png.Decode(bytes.NewReader(shot))
@@ -76,7 +76,7 @@ func shrink(t *testing.T, shot []byte) []byte {
 	slices.SortFunc(colours, func(x, y color.Color) int {
 		return cmp.Or(pixels[y]-pixels[x], strings.Compare(fmt.Sprint(x), fmt.Sprint(y)))
 	})
-	few := image.NewPaletted(b, colours[:min(64, len(colours))])
+	few := image.NewPaletted(b, colours[:min(256, len(colours))])
 	nearest := map[color.Color]uint8{}
 	for c := range pixels {
 		nearest[c] = uint8(few.Palette.Index(c))

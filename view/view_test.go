@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"io"
 	"iter"
@@ -17,7 +18,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agentevents/agentevents"
-	internal "github.com/agentevents/agentevents/internal/view"
 	"github.com/agentevents/agentevents/view"
 )
 
@@ -79,6 +79,30 @@ func TestShell(t *testing.T) {
 	require.Equal(t, 1+2*4, strings.Count(data, "\n"), "a head, and a row and a line for each event")
 }
 
+// The page has a class and a sign for each mark of package report, in their order.
+func TestMarksOfThePage(t *testing.T) {
+	script, err := os.ReadFile("assets/base.js")
+	require.NoError(t, err)
+	list := regexp.MustCompile(`(?m)^const marks = (.*);$`).FindSubmatch(script)
+	require.NotNil(t, list)
+	var marks [][2]string
+	require.NoError(t, json.Unmarshal(list[1], &marks))
+	source, err := os.ReadFile("../internal/view/view.go")
+	require.NoError(t, err)
+	block := regexp.MustCompile(`(?s)\tNone Mark = iota\n(.*?)\n\)`).FindSubmatch(source)
+	require.NotNil(t, block)
+	want := []string{""}
+	for line := range strings.Lines(string(block[1])) {
+		want = append(want, strings.ToLower(strings.Fields(line)[0]))
+	}
+	got := make([]string, len(marks))
+	for i, m := range marks {
+		got[i] = m[0]
+		require.Equal(t, m[0] == "", m[1] == "", "a class has a sign")
+	}
+	require.Equal(t, want, got)
+}
+
 func TestWriteRefuses(t *testing.T) {
 	require.ErrorIs(t, view.Write(io.Discard, view.Options{Run: "other"}, view.Log{Events: events()}), view.ErrNoRun)
 	require.Error(t, view.Write(io.Discard, view.Options{}))
@@ -96,13 +120,4 @@ func ExampleWrite() {
 		panic(err)
 	}
 	// Output:
-}
-
-// The page has a sign for each mark of the views.
-func TestMarksHaveSigns(t *testing.T) {
-	script, err := os.ReadFile("assets/base.js")
-	require.NoError(t, err)
-	list := regexp.MustCompile(`(?m)^const marks = (.*);$`).FindSubmatch(script)
-	require.NotNil(t, list)
-	require.Equal(t, int(internal.Open)+1, strings.Count(string(list[1]), `["`))
 }

@@ -25,8 +25,9 @@ const app = {
   slide() { const s = $("slider"); s.value = this.at; s.setAttribute("aria-valuetext", "event " + this.run.rows[this.at][SEQ] + " of " + this.run.rows.length); },
   draw() {
     const names = Object.keys(panes).filter(t => t !== "Diff" || this.head.diff);
-    fill($("tabs"), ...names.map((t, i) => make("button", { role: "tab", "aria-selected": String(t === this.tab), title: "key " + (i + 1), onclick: () => this.open(t) }, t)));
+    fill($("tabs"), ...names.map((t, i) => make("button", { role: "tab", "aria-controls": "pane", "aria-selected": String(t === this.tab), title: "key " + (i + 1), onclick: () => this.open(t) }, t)));
     const pane = $("pane");
+    pane.setAttribute("aria-label", this.tab);
     pane.onscroll = null; pane.replaceChildren();
     this.pane = this.run.rows.length || this.tab === "Diff" ? panes[this.tab](this, pane) || { redraw() {} } : { redraw() {} };
     drawAgents(this);

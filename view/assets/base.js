@@ -22,21 +22,27 @@ const marks = [["", ""], ["good", "✓"], ["bad", "✗"], ["warn", "!"], ["open"
 const sign = mark => (marks[mark] || marks[0])[1];
 const cls = mark => (marks[mark] || marks[0])[0];
 
-// count returns a number of things, "1 call" or "2 calls", and "" for 0.
-const count = (n, thing) => n ? n + " " + thing + (n === 1 ? "" : "s") : "";
-
 // visible replaces characters that would change the direction of the text around them.
 const visible = s => String(s).replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, c => "\\u" + c.codePointAt(0).toString(16).padStart(4, "0"));
 
-// span returns milliseconds as text.
+// span returns milliseconds as text, as the terminal prints durations; from a day on in days.
 function span(ms) {
   if (!(ms >= 0)) return "";
-  if (ms < 1000) return Math.round(ms) + "ms";
-  if (ms < 60e3) return (ms / 1000).toFixed(ms < 10e3 ? 1 : 0) + "s";
-  if (ms < 3600e3) return Math.floor(ms / 60e3) + "m" + String(Math.round(ms % 60e3 / 1000)).padStart(2, "0") + "s";
-  if (ms < 86400e3) return Math.floor(ms / 3600e3) + "h" + String(Math.floor(ms % 3600e3 / 60e3)).padStart(2, "0") + "m";
-  return Math.floor(ms / 86400e3) + "d" + Math.floor(ms % 86400e3 / 3600e3) + "h";
+  if (ms > 0 && ms < 1) return "<1ms";
+  if (ms < 1000) return Math.floor(ms) + "ms";
+  const tenths = Math.round(ms / 100), s = Math.round(ms / 1000), m = Math.round(ms / 60e3), two = n => String(n).padStart(2, "0");
+  if (tenths < 600) return tenths / 10 + "s";
+  if (s < 3600) return Math.floor(s / 60) + "m" + two(s % 60) + "s";
+  if (m < 1440) return Math.floor(m / 60) + "h" + two(m % 60) + "m";
+  const h = Math.round(ms / 3600e3);
+  return Math.floor(h / 24) + "d" + h % 24 + "h";
 }
+
+// lasted returns a duration as text: 0 is unknown, as in a log without a clock.
+const lasted = ms => ms > 0 ? span(ms) : "";
+
+// count returns a number with its noun.
+const count = (n, noun) => n + " " + noun + (n === 1 ? "" : "s");
 
 const maxShown = 65536;
 

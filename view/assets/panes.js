@@ -11,9 +11,9 @@ const link = (app, seq) => "tab=" + app.tab + "&run=" + app.runs.indexOf(app.run
 
 function drawFacts(app) {
   const r = app.run, bits = [];
-  const add = (name, text, mark) => { if (text !== "" && text !== undefined && text !== false) bits.push(make("span", {}, name ? name + " " : "", make("b", { class: cls(mark) }, visible(text)))); };
+  const add = (name, text, mark) => { if (text !== "" && text !== undefined) bits.push(make("span", {}, name ? name + " " : "", make("b", { class: cls(mark) }, visible(text)))); };
   add("", (sign(r.mark) + " " + r.status).trim(), r.mark);
-  add("began", r.start); add("took", r.took > 0 && span(r.took)); add("", r.tokens); add("", r.cost);
+  add("began", r.start); add("took", lasted(r.took)); add("", r.tokens); add("", r.cost);
   add("events", r.events); add("violations", r.violations || "", 3);
   bits.push(make("span", { class: "badge" }, app.head.redacted ? "redacted" + (app.head.masked ? ": " + app.head.masked + " events" : "") : "not redacted"));
   for (const l of app.head.logs) if (l.unread) bits.push(make("span", { class: "warn" }, visible(l.name) + ": " + l.unread + " lines cannot be read"));
@@ -24,9 +24,9 @@ function drawFacts(app) {
 function drawAgents(app) {
   const run = app.run, state = app.state;
   const tree = make("div", { role: "tree", "aria-label": "Agents" }, ...run.agents.map((a, i) => {
-    const b = make("button", { class: "agent", role: "treeitem", "aria-level": a.depth + 1, "aria-pressed": app.agent === a.id, onclick: () => { app.agent = app.agent === a.id ? "" : a.id; app.goSeq(a.at); app.draw(); } },
+    const b = make("button", { class: "agent", role: "treeitem", "aria-level": a.depth + 1, "aria-selected": String(app.agent === a.id), onclick: () => { app.agent = app.agent === a.id ? "" : a.id; app.goSeq(a.at); app.draw(); } },
       make("span", { class: cls(a.mark) }, sign(a.mark) || "·", " "), make("b", {}, visible(a.name)), a.attempt ? " #" + a.attempt : "", " ", visible(a.status),
-      make("div", { class: "weak" }, [span(a.took) !== "0ms" && span(a.took), a.calls && count(a.calls, "call") + (a.failed ? " (" + a.failed + " failed)" : ""), a.tokens, a.cost, "now: " + (state.agents[a.id] || "-")].filter(t => t).join(" · ")));
+      make("div", { class: "weak" }, [lasted(a.took), a.calls && count(a.calls, "call") + (a.failed ? " (" + a.failed + " failed)" : ""), a.tokens, a.cost, "now: " + (state.agents[a.id] || "not started")].filter(t => t).join(" · ")));
     b.style.paddingLeft = 4 + a.depth * 14 + "px";
     return b;
   }));
@@ -45,7 +45,7 @@ function drawRight(app) {
   fill($("right"),
     make("h2", {}, "Event " + r[SEQ] + " · " + kindOf(r)),
     dl([["agent", agentName(run, r)], ["after", r[MS] >= 0 ? span(r[MS]) : "unknown"], ["text", [r[SUBJECT], r[STATUS], r[TEXT]].filter(t => t).join(" · ")],
-      ["returned", call && [sign(call.mark), call.status, span(call.took), call.error].filter(t => t).join(" · ")]]),
+      ["returned", call && [sign(call.mark), call.status, lasted(call.took), call.error].filter(t => t).join(" · ")]]),
     make("p", {}, copy, " ", make("a", { href: "#" + link(app, r[SEQ]) }, "link"), call && call.end >= 0 && make("span", {}, " ", jump(app, call.end, "its return"))),
     long(pretty),
     make("h2", {}, "State after this event"),
@@ -53,7 +53,7 @@ function drawRight(app) {
       ["calls", c.calls && c.calls + (c.failed ? " (" + c.failed + " failed)" : "")], ["model calls", c.models || ""], ["messages", c.messages || ""], ["tokens", c.tokens || ""],
       ["cost", c.cost !== undefined ? "$" + Number(c.cost.toFixed(4)) : ""], ["violations", c.violations || ""]]),
     run.rows.length > 4096 && s.counted >= 0 && make("p", { class: "weak" }, "The figures are those after event " + run.rows[s.counted][SEQ] + "."),
-    make("table", {}, make("caption", {}, "Agents now"), ...Object.entries(s.agents).map(([id, w]) => make("tr", {}, make("th", { scope: "row", class: "wrap" }, visible(nameOf(run, id) || "run")), make("td", {}, visible(w))))),
+    make("table", {}, make("caption", {}, "Agents now"), ...Object.entries(s.agents).map(([id, w]) => make("tr", {}, make("th", { scope: "row", class: "wrap" }, visible(nameOf(run, id) || "run")), make("td", { class: "word" }, visible(w))))),
     Object.keys(s.tree).length > 0 && make("details", {}, make("summary", {}, "state tree"), long(JSON.stringify(s.tree, null, 2))));
 }
 
@@ -86,7 +86,7 @@ function drawEvents(app, box) {
   fill(box, bar, rows);
   const l = list(rows, all.length, n => {
     const i = all[n], r = run.rows[i];
-    return make("div", { role: "listitem", class: "row" + (i === app.at ? " at" : "") + (i > app.at ? " future" : ""), onclick: () => app.go(i) },
+    return make("div", { role: "listitem", "aria-current": i === app.at && "true", class: "row" + (i === app.at ? " at" : "") + (i > app.at ? " future" : ""), onclick: () => app.go(i) },
       make("span", { class: "seq" }, String(r[SEQ])), make("span", { class: "time" }, r[MS] >= 0 ? span(r[MS]) : "?"), make("span", { class: "who" }, visible(agentName(run, r))),
       make("span", { class: "text" }, make("span", { class: cls(r[MARK]) }, sign(r[MARK]) ? sign(r[MARK]) + " " : "", visible([r[SUBJECT], r[STATUS]].filter(t => t).join(" "))), r[TEXT] ? " " + visible(r[TEXT]) : ""));
   });
@@ -118,7 +118,7 @@ function drawTranscript(app, box) {
   const one = i => {
     const r = run.rows[i], kind = kindOf(r), call = run.callAt.get(r[SEQ]), at = i === app.at ? " at" : "", who = agentName(run, r);
     if (call) return make("div", { class: "call" + at, "data-i": i, onclick: () => app.go(i) }, make("span", { class: cls(call.mark) }, sign(call.mark) || "·", " "), make("b", {}, visible(call.tool)), " ", visible(call.text), " ",
-      make("span", { class: "weak" }, [who, call.status === "ok" ? "" : call.status, span(call.took)].filter(t => t).join(" · ")), call.error && make("span", { class: cls(call.mark) }, " " + visible(call.error)));
+      make("span", { class: "weak" }, [who, call.status === "ok" ? "" : call.status, lasted(call.took)].filter(t => t).join(" · ")), call.error && make("span", { class: cls(call.mark) }, " " + visible(call.error)));
     const full = fullText(run, i, kind);
     const head = make("b", {}, visible([who, kind === "agent.reasoned" ? "(reasoning)" : kind === "agent.text" ? "" : r[SUBJECT], sign(r[MARK]), r[STATUS]].filter(t => t).join(" ")));
     const body = full.length > maxShown ? long(full) : visible(full);

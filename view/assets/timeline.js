@@ -3,21 +3,23 @@
 
 const laneHeight = 16;
 
-// widths returns the widths of the names and of a gap: on a narrow screen both give way, so that all
-// of the time fits.
-function widths(width, gaps) {
-  const nameWidth = Math.min(130, width / 3);
-  return { nameWidth, gapWidth: Math.min(46, (width - nameWidth) / 2 / Math.max(1, gaps)) };
+// clip returns a text that is no wider than a width: its beginning, or nothing.
+function clip(g, text, width) {
+  if (g.measureText(text).width <= width) return text;
+  let n = Math.min(text.length, 60);
+  while (n > 0 && g.measureText(text.slice(0, n) + "…").width > width) n--;
+  return n > 2 ? text.slice(0, n) + "…" : "";
 }
 
-// scale maps times to places: the gaps take no share of the width.
+// scale maps times to places: the gaps take no share of the width. On a narrow screen the names take
+// a third of it at most, and all gaps together half of the rest.
 function scale(run, width, zoom) {
   const last = run.last || (run.last = Math.max(run.bars.reduce((n, b) => Math.max(n, b.to), 1), run.rows.reduce((n, r) => Math.max(n, r[MS]), 1)));
   const [from, to] = zoom || [0, last];
   const gaps = run.gaps.filter(g => g.to > from && g.from < to);
-  const { nameWidth, gapWidth } = widths(width, gaps.length);
   const work = Math.max(1, to - from - gaps.reduce((n, g) => n + Math.min(g.to, to) - Math.max(g.from, from), 0));
-  const unit = Math.max(40, width - nameWidth - gaps.length * gapWidth) / work;
+  const nameWidth = Math.min(130, width / 3), room = width - nameWidth, gapWidth = Math.min(46, room / 2 / Math.max(1, gaps.length));
+  const unit = (room - gaps.length * gapWidth) / work;
   const x = ms => {
     let at = nameWidth + (Math.min(Math.max(ms, from), to) - from) * unit;
     for (const g of gaps) {
@@ -84,21 +86,20 @@ function drawTimeline(app, box) {
     g.scale(ratio, ratio);
     g.font = "11px system-ui, sans-serif"; g.textBaseline = "middle";
     s = scale(run, width, app.zoom);
-    const { nameWidth, gapWidth } = s;
     for (const gap of s.gaps) {
       g.fillStyle = colour("soft"); g.fillRect(s.x(gap.from), 0, Math.max(1, s.x(gap.to) - s.x(gap.from)), height);
-      g.fillStyle = colour("weak"); g.fillText(span(gap.to - gap.from), s.x(gap.from) + 2, 6, gapWidth - 4); g.fillText(gap.why, s.x(gap.from) + 2, 16, gapWidth - 4);
+      g.fillStyle = colour("weak"); g.fillText(clip(g, span(gap.to - gap.from), s.gapWidth - 4), s.x(gap.from) + 2, 6); g.fillText(clip(g, gap.why, s.gapWidth - 4), s.x(gap.from) + 2, 16);
     }
     rows.forEach((lane, i) => {
       const y = 22 + i * laneHeight;
       if (y > height) return;
-      g.fillStyle = colour("text"); g.fillText(visible(lane.name), 2 + Math.min(lane.depth, 6) * 8, y + laneHeight / 2, nameWidth - 8 - Math.min(lane.depth, 6) * 8);
+      g.fillStyle = colour("text"); const indent = Math.min(lane.depth, 6) * 8; g.fillText(clip(g, visible(lane.name), s.nameWidth - 8 - indent), 2 + indent, y + laneHeight / 2);
       for (const b of lane.bars) {
         if (b.to < s.from || b.from > s.to) continue;
         const a = s.x(b.from), w = Math.max(2, s.x(b.to) - a), thin = b.type === "agent" || b.type === "other";
         g.fillStyle = colour(b.type); g.fillRect(a, y + (thin ? 6 : 2), w, laneHeight - (thin ? 12 : 4));
-        if (b.bad) { g.fillStyle = colour("bad"); g.fillText("✗", a + Math.max(0, Math.min(w - 8, 2)), y + laneHeight / 2); }
-        if (!thin && w > 40) { g.fillStyle = colour("back"); g.fillText(visible(b.name), a + (b.bad ? 12 : 3), y + laneHeight / 2, w - 6); }
+        if (b.bad) { g.fillStyle = colour("bad"); g.fillRect(a, y + 2, Math.min(w, 11), laneHeight - 4); if (w > 10) { g.fillStyle = colour("back"); g.fillText("✗", a + 2, y + laneHeight / 2); } }
+        if (!thin && w > 40) { g.fillStyle = colour("back"); g.fillText(clip(g, visible(b.name), w - (b.bad ? 15 : 6)), a + (b.bad ? 12 : 3), y + laneHeight / 2); }
       }
     });
     cursor();
@@ -107,7 +108,7 @@ function drawTimeline(app, box) {
     const r = canvas.getBoundingClientRect(), lane = rows[Math.floor((e.clientY - r.top - 22) / laneHeight)], px = e.clientX - r.left;
     return lane && lane.bars.filter(b => s.x(b.from) - 1 <= px && px <= Math.max(s.x(b.to), s.x(b.from) + 2) + 1).pop();
   };
-  canvas.onmousemove = e => { const b = barAt(e); tip.textContent = b ? visible(b.type + " " + b.name) + " · " + span(b.to - b.from) + (b.bad ? " · failed" : "") : "\u00a0"; };
+  canvas.onmousemove = e => { const b = barAt(e); tip.textContent = b ? [visible(b.type + " " + b.name), lasted(b.to - b.from)].filter(t => t).join(" · ") + (b.bad ? " · failed" : "") : "\u00a0"; };
   canvas.onclick = e => { const b = barAt(e); if (b) app.goSeq(b.first); };
   canvas.onwheel = e => { if (!e.ctrlKey) return; e.preventDefault(); zoomBy(e.deltaY > 0 ? 1.25 : 0.8, s.ms(e.clientX - canvas.getBoundingClientRect().left)); };
   draw();

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"os/exec"
@@ -24,6 +25,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/capture"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/agui"
 	"github.com/agentevents/agentevents/dialect/kahn"
@@ -32,6 +34,7 @@ import (
 	"github.com/agentevents/agentevents/dialect/openharness"
 	"github.com/agentevents/agentevents/dialect/openwop"
 	"github.com/agentevents/agentevents/internal/txtar"
+	shown "github.com/agentevents/agentevents/internal/view"
 	"github.com/agentevents/agentevents/view"
 )
 
@@ -165,6 +168,26 @@ func logsOf(t *testing.T, most int) map[string]string {
 	return all
 }
 
+// sessionsOf returns the events of the sessions of agent CLIs, by folder.
+func sessionsOf(t *testing.T) map[string][]agentevents.Event {
+	t.Helper()
+	folders, err := filepath.Glob("../../../capture/testdata/*/*")
+	require.NoError(t, err)
+	all := map[string][]agentevents.Event{}
+	for _, folder := range folders {
+		sessions, err := capture.Open(folder, capture.Options{})
+		require.NoError(t, err, folder)
+		for _, s := range sessions {
+			for line, err := range s.Lines() {
+				if err == nil && line.Event != nil {
+					all[folder] = append(all[folder], *line.Event)
+				}
+			}
+		}
+	}
+	return all
+}
+
 // read returns the events of a log of any format.
 func read(text string) (events []agentevents.Event) {
 	auto := &dialect.Auto{Decoders: map[dialect.Name]agentevents.Decoder{
@@ -189,6 +212,17 @@ func seq(events []agentevents.Event) func(func(agentevents.Event, error) bool) {
 	}
 }
 
+// The page prints durations below a day as the terminal does, and nothing for one that is unknown.
+func TestDurationsOfThePage(t *testing.T) {
+	p := open(t, browser(t), view.Options{}, view.Log{Name: "plain", Events: seq(read("{\"id\":\"a\",\"sequence\":0,\"type\":\"run.started\",\"runId\":\"r\",\"schemaVersion\":\"1.0\",\"payload\":{}}\n"))})
+	for _, ms := range []float64{0, 0.25, 1, 999.6, 1000, 9960, 12_340, 59_949, 59_950, 119_499, 119_500, 3_599_499, 3_599_500, 7_199_000, 86_369_999} {
+		require.Equal(t, shown.Duration(time.Duration(ms*float64(time.Millisecond))), eval[string](p, fmt.Sprintf(`lasted(%v)`, ms)), ms)
+	}
+	require.Equal(t, "1d0h", eval[string](p, `span(86400e3)`))
+	require.Empty(t, eval[string](p, `lasted(-1)`))
+	p.clean()
+}
+
 // A state is the state that the page shows after an event.
 type state struct {
 	Status    string              `json:"status"`
@@ -207,13 +241,17 @@ func TestPageHasTheFiguresOfTheFold(t *testing.T) {
 	ctx := browser(t)
 	logs := logsOf(t, 60)
 	require.Greater(t, len(logs), 40)
-	shown := 0
+	pages := 0
+	all := map[string][]agentevents.Event{}
 	for name, text := range logs {
-		events := read(text)
+		all[name] = read(text)
+	}
+	maps.Copy(all, sessionsOf(t))
+	for name, events := range all {
 		if len(events) == 0 {
 			continue
 		}
-		shown++
+		pages++
 		t.Run(name, func(t *testing.T) {
 			p := open(t, ctx, view.Options{Unredacted: true}, view.Log{Name: name, Events: seq(events)})
 			var ids []string
@@ -250,7 +288,7 @@ func TestPageHasTheFiguresOfTheFold(t *testing.T) {
 			p.clean()
 		})
 	}
-	require.GreaterOrEqual(t, shown, 40)
+	require.GreaterOrEqual(t, pages, 80)
 }
 
 // sameState compares the state of the page after an event with the fold's.

@@ -64,7 +64,7 @@ func write(ctx context.Context, args []string) error {
 	}
 	all.Wait()
 	for { // events that the servers did not take while no leader was there
-		again, cancel := context.WithTimeout(ctx, 5*time.Second)
+		again, cancel := context.WithTimeout(ctx, time.Minute)
 		err := em.Flush(again)
 		cancel()
 		if err == nil {
@@ -149,7 +149,7 @@ func newCluster(t testing.TB) ([]*node, jetstream.JetStream, *natsstore.Store, s
 func leader(t testing.TB, nodes []*node, js jetstream.JetStream, stream string) *node {
 	var found *node
 	require.Eventually(t, func() bool {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		s, err := js.Stream(ctx, stream)
 		if err != nil || s.CachedInfo().Cluster == nil {
@@ -187,7 +187,7 @@ func requireWhole(t testing.TB, s *natsstore.Store, got *acks) {
 // The leader of the stream is killed while 66 runs of three processes go on.
 func TestLeadersAreKilled(t *testing.T) {
 	if testing.Short() {
-		t.Skip("starts a cluster")
+		t.Skip("it makes a server of its own")
 	}
 	kills := 3
 	if os.Getenv("AGENTEVENTS_LONG") != "" {
@@ -220,7 +220,7 @@ func TestLeadersAreKilled(t *testing.T) {
 
 // healthy reports whether all replicas of the stream are current: then another server may be killed.
 func healthy(t testing.TB, js jetstream.JetStream, stream string) bool {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	s, err := js.Stream(ctx, stream)
 	if err != nil || s.CachedInfo().Cluster == nil || len(s.CachedInfo().Cluster.Replicas) != 2 {
@@ -237,7 +237,7 @@ func healthy(t testing.TB, js jetstream.JetStream, stream string) bool {
 // A writer is killed, and another process goes on with its runs.
 func TestWritersAreKilled(t *testing.T) {
 	if testing.Short() {
-		t.Skip("starts a cluster")
+		t.Skip("it makes a server of its own")
 	}
 	nodes, _, s, name := newCluster(t)
 	got := &acks{runs: map[string]int{}}

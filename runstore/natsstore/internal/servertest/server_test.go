@@ -126,7 +126,7 @@ func cluster(t testing.TB, n int, extra string) []*node {
 func connect(t testing.TB, nodes ...*node) jetstream.JetStream {
 	js := dial(t, urls(nodes))
 	require.Eventually(t, func() bool {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		_, err := js.AccountInfo(ctx)
 		return err == nil

@@ -84,7 +84,8 @@ func TestFilesOfOtherPrograms(t *testing.T) {
 				require.Zero(t, events)
 				var foreign *ForeignError
 				require.ErrorAs(t, err, &foreign, "%s, %s: %s", f.Name, spelling, r.name)
-				require.Equal(t, f.Name, foreign.Name, "%s, %s", spelling, r.name)
+				name, _, _ := strings.Cut(foreign.Name, " as JSON over") // a document of a program whose lines are read
+				require.Equal(t, f.Name, name, "%s, %s", spelling, r.name)
 				require.NotEmpty(t, foreign.Hint)
 				if !foreign.unknown() {
 					require.Equal(t, 1, strings.Count(err.Error(), "\n")+1, "%s: once", err)

@@ -28,6 +28,9 @@ type Words struct {
 	Notes []string
 	// Every lists keys, without a kind, of losses that are counted over all kinds.
 	Every []string
+	// Absent is the pointer of a list in which readers keep the pointers of usual members that a line
+	// lacks. Those that the written line has are listed there as made up, by their names.
+	Absent string
 }
 
 // A Measure finds losses: it reads the lines of each event back and compares the event that
@@ -393,6 +396,8 @@ func (m *Measure) value(was, is string, s *shape, around int) {
 	case at == "/type": // the kind is compared apart
 	case at == "/marks":
 		m.marks(was, is)
+	case at == m.words.Absent:
+		m.absent(was, is)
 	case s == &otherKind:
 		m.moved(was, is)
 	case s == &otherMember:
@@ -460,6 +465,20 @@ func (m *Measure) marks(was, is string) {
 	}
 	if slices.ContainsFunc(after, func(mark string) bool { return !slices.Contains(before, mark) }) {
 		m.count(Made)
+	}
+}
+
+// absent lists the members that the line that was read lacks, and the written one has.
+func (m *Measure) absent(was, is string) {
+	after := slices.Collect(jsonwire.Elements(is))
+	var names []string
+	for at := range jsonwire.Elements(was) {
+		if !slices.Contains(after, at) {
+			names = append(names, strings.TrimPrefix(strings.TrimPrefix(jsonwire.Text(at), "/payload"), "/"))
+		}
+	}
+	if len(names) > 0 {
+		m.losses.Add(m.ev, Made, string(m.at), strings.Join(names, ", "))
 	}
 }
 

@@ -582,7 +582,7 @@ func TestHandoffWithoutFrom(t *testing.T) {
 		require.Empty(t, losses)
 		out, losses = converted(t, RFC0002, SchemaV1, line)
 		require.Equal(t, `agent.handoff {"fromAgentId":"host:planner","toAgentId":"host:writer"}`, out)
-		require.Equal(t, []string{"dropped /openwop/~0absent", "made up /payload/from/agentId"}, losses)
+		require.Equal(t, []string{"made up /openwop/~0absent", "made up /payload/from/agentId"}, losses)
 	}
 }
 

@@ -374,7 +374,7 @@ func TestReducersOfMessages(t *testing.T) {
 		{SchemaV1, RFC0002, `"reducer":"append",`, `"reducer":"append"`, nil},
 		{SchemaV2, SchemaV1, `"reducer":"applyMessage",`, `"reducer":"append"`, []string{made}},
 		{RFC0002, SchemaV1, `"reducer":"message",`, `"reducer":"append"`, []string{"altered /openwop/~1payload~1reducer"}},
-		{RFC0002, SchemaV1, ``, `"reducer":"append"`, []string{made, "dropped /openwop/~0absent"}},
+		{RFC0002, SchemaV1, ``, `"reducer":"append"`, []string{made, "made up /openwop/~0absent"}},
 	} {
 		out, losses := converted(t, c.from, c.to, line(c.was))
 		require.Contains(t, out, c.reducer, c)

@@ -4,6 +4,7 @@ import "github.com/agentevents/agentevents/dialect"
 
 // words are the reasons of the document's losses.
 var words = dialect.Words{
+	Absent: "/openwop/~0absent",
 	Why: map[string]string{
 		"made up agent.toolCalled": "the line of a call before its return",
 
@@ -24,8 +25,6 @@ var words = dialect.Words{
 		"altered /agentId":     "the agent of the payload, or the profile has another form for ids",
 		"dropped /agentId":     "the payload has no place for it",
 
-		"dropped /openwop/~0absent":           "the line has these members now",
-		"/openwop/~0absent":                   "the line has other members",
 		"/openwop/~0spelled":                  "the profile writes such a member only where it must",
 		"/openwop/~0type":                     "the profile has another type, or one type for the event",
 		"/openwop/~0profile":                  "the line keeps the rules of its profile, or breaks those of another one",
@@ -69,6 +68,7 @@ var words = dialect.Words{
 		"altered /payload/agent/agentId":             "the profile has another form for ids",
 		"made up /payload/from/agentId":              "the agent that acts, or " + CoreSystem,
 		"made up /payload/to/agentId":                CoreSystem,
+		"made up /payload/message/role":              "user or system if the message is from one, else agent",
 		"made up /payload/*":                         "the profile requires it",
 		"made up agent.handoff /agentId":             "the agent that hands over, or " + CoreSystem,
 		"made up /openwop/~1payload~1provider":       "unknown",

@@ -22,6 +22,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/option"
 	"github.com/agentevents/agentevents/runstore"
 )
 
@@ -32,7 +33,7 @@ type Options struct {
 	Name string
 	// Replicas is the number of servers that keep each event: 1, 3 or 5. 0 means 1. Only [Create]
 	// uses it.
-	Replicas int
+	Replicas int `least:"0"`
 	// MaxBytes bounds the stream: an append beyond it fails. 0 means no bound. Only [Create] uses it.
 	MaxBytes int64 `least:"0"`
 }
@@ -44,6 +45,9 @@ func (o Options) name() string { return cmp.Or(o.Name, "agentevents") }
 func Create(ctx context.Context, js jetstream.JetStream, o Options) error {
 	if js == nil {
 		return errors.New("natsstore: no JetStream")
+	}
+	if err := option.Check("natsstore.Options", o); err != nil {
+		return err
 	}
 	limit := cmp.Or(o.MaxBytes, -1)
 	_, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
@@ -101,6 +105,9 @@ const listingAge = 2 * time.Second
 func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Store, error) {
 	if js == nil {
 		return nil, errors.New("natsstore: no JetStream")
+	}
+	if err := option.Check("natsstore.Options", o); err != nil {
+		return nil, err
 	}
 	stream, err := js.Stream(ctx, o.name())
 	if err != nil {

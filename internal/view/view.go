@@ -338,9 +338,9 @@ var telling = []string{
 	"description", "prompt", "question", "message", "text", "name", "id",
 }
 
-// Argument returns the argument that says what a call did: by its name, or the plural of
-// a name for a list, else the first text, which may be one of an object among the arguments, or of
-// the objects of a list.
+// Argument returns the argument that says what a call did: by its name, which may have a plural s
+// for a list, else the first text, which may be one in an object among the arguments, or in the
+// objects of a list.
 func Argument(arguments agentevents.JSON) string { return argumentOf(string(arguments), true) }
 
 func argumentOf(text string, deep bool) string {

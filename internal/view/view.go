@@ -345,7 +345,7 @@ func Argument(arguments agentevents.JSON) string { return argumentOf(string(argu
 
 func argumentOf(text string, deep bool) string {
 	said := jsonwire.Text(text)
-	lists := len(telling) // ranks after those of texts with telling names
+	lists := len(telling) // their ranks come after all telling names
 	texts, nested := lists+1, lists+2
 	best := nested + 1
 	for name, raw := range jsonwire.Members(text) {

@@ -99,7 +99,57 @@ var (
 	drawnTotals  = regexp.MustCompile(`(?m)^\d+ agents? · (\d+) tool calls?(?: \((?:(\d+) failed)?[^)]*\))?`)
 	drawnOpen    = regexp.MustCompile(`(?m)^[│ ]*[├└]─ tool\.[^\n]*? (?:! )?open\b`)
 	drawnAttempt = regexp.MustCompile(`(?:\(attempt | · )(\d+)(?:\)| turns)`)
+	drawnTokens  = regexp.MustCompile(`(?m)^\d+ agents? · [^\n]*?((?:at least )?\d+ tokens?(?: in, \d+ out(?:, \d+ cached)?)?)(?: ·|$)`)
+	shownTokens  = regexp.MustCompile(`(?m)^tokens +(.*)$`)
+	shownTurns   = regexp.MustCompile(`(?m)^turns +(\d+)$`)
+	shownAgents  = regexp.MustCompile(`\nagents\n((?:.+\n)+)`)
+	shownTools   = regexp.MustCompile(`\ntools\n((?:.+\n)+)`)
+	shownAttempt = regexp.MustCompile(`\(attempt (\d+)\)`)
+	digits       = regexp.MustCompile(`\d+`)
 )
+
+// summed returns the sum of the numbers in words about tokens, as a list of runs has it.
+func summed(text string) string {
+	sum := 0
+	for _, m := range digits.FindAllString(text, -1) {
+		n, _ := strconv.Atoi(m)
+		sum += n
+	}
+	return atLeast(strings.HasPrefix(text, "at least ") || strings.HasPrefix(text, "≥")) + some(sum)
+}
+
+// largest returns the largest number that a pattern finds in a text, or nothing below 2.
+func largest(pattern *regexp.Regexp, text string) string {
+	most := 1
+	for _, m := range pattern.FindAllStringSubmatch(text, -1) {
+		n, _ := strconv.Atoi(m[1])
+		most = max(most, n)
+	}
+	if most == 1 {
+		return ""
+	}
+	return strconv.Itoa(most)
+}
+
+// showView is the run as show tells it, without its status.
+func showView(text string) (v seen) {
+	if m := shownTokens.FindStringSubmatch(text); m != nil {
+		v.tokens = summed(m[1])
+	}
+	if m := shownTools.FindStringSubmatch(text); m != nil {
+		calls, failed := 0, 0
+		for _, row := range listed(m[1]) {
+			n, _ := strconv.Atoi(row["CALLS"])
+			k, _ := strconv.Atoi(row["FAILED"])
+			calls, failed = calls+n, failed+k
+		}
+		v.calls, v.failed = some(calls), some(failed)
+	}
+	if m := shownAgents.FindStringSubmatch(text); m != nil {
+		v.attempts = largest(shownAttempt, m[1])
+	}
+	return v
+}
 
 // treeView is the run as its tree shows it, with the status if it shows that one.
 func treeView(text, status string) (v seen) {
@@ -112,14 +162,10 @@ func treeView(text, status string) (v seen) {
 		v.calls, v.failed = zero(m[1]), m[2]
 	}
 	v.open = some(len(drawnOpen.FindAllString(text, -1)))
-	most := 1
-	for _, m := range drawnAttempt.FindAllStringSubmatch(text, -1) {
-		n, _ := strconv.Atoi(m[1])
-		most = max(most, n)
+	if m := drawnTokens.FindStringSubmatch(text); m != nil {
+		v.tokens = summed(m[1])
 	}
-	if most > 1 {
-		v.attempts = strconv.Itoa(most)
-	}
+	v.attempts = largest(drawnAttempt, text)
 	return v
 }
 
@@ -165,6 +211,7 @@ func TestViewsAgree(t *testing.T) {
 			byID[row["RUN"]] = row
 		}
 		statuses, sums, calls := map[string]int{}, [7]int{}, 0
+		tokens, partial := 0, false
 		for i, line := range lines {
 			id, want, counts, ended := foldView(t, line)
 			compared++
@@ -176,11 +223,15 @@ func TestViewsAgree(t *testing.T) {
 			for k, n := range counts {
 				sums[k] += n
 			}
+			if want.tokens != "" {
+				n, _ := strconv.Atoi(strings.TrimPrefix(want.tokens, "≥"))
+				tokens += n
+				partial = partial || strings.HasPrefix(want.tokens, "≥")
+			}
 
 			began, _ := strconv.Atoi(want.calls) // "" is none
 			calls += began
 			drawn := treeView(trees[i], want.status)
-			drawn.tokens = want.tokens // a tree has them by kind
 			require.Equal(t, want, drawn, "%s: the tree of %s\n%s", name, id, trees[i])
 
 			row := byID[id]
@@ -193,17 +244,34 @@ func TestViewsAgree(t *testing.T) {
 			waits := regexp.MustCompile(`(?m)^(approval|clarification)\b.* waits(:|$)`).FindAllString(shown[i], -1)
 			require.Len(t, waits, counts[2], "%s: show of %s\n%s", name, id, shown[i])
 			open := regexp.MustCompile(`(?m)^call\b.* has not returned(:|$)`).FindAllString(shown[i], -1)
-			require.Equal(t, want.open, some(len(open)), "%s: show of %s\n%s", name, id, shown[i])
+			told := showView(shown[i])
+			told.status, told.open = status[1], some(len(open))
+			turns := largest(shownTurns, shown[i])
+			if listed, _ := strconv.Atoi(row["TURNS"]); listed > 1 {
+				require.Equal(t, row["TURNS"], turns, "%s: show and ls of %s", name, id)
+			} else {
+				require.Empty(t, turns, "%s: show and ls of %s", name, id)
+			}
+			if told.attempts == "" && want.attempts != "" { // a conversation shows its attempts as turns
+				told.attempts = turns
+			}
+			require.Equal(t, want, told, "%s: show of %s\n%s", name, id, shown[i])
 		}
 		var r struct {
 			Runs      int
 			Statuses  map[string]int
 			ToolCalls struct{ Calls, Returned, Failed, Open, Refused, Undecided int }
+			Tokens    struct {
+				Input, Output, CacheWrite, CacheRead, Rest int
+				Partial                                    bool
+			}
 		}
 		require.NoError(t, json.Unmarshal([]byte(exec("", "stats", "--json", path).out), &r), name)
 		require.Equal(t, statuses, r.Statuses, "%s: stats", name)
 		require.Equal(t, calls, r.ToolCalls.Calls, "%s: stats", name)
 		require.Equal(t, [5]int{sums[1], sums[3], sums[4], sums[5], sums[6]}, [5]int{r.ToolCalls.Failed, r.ToolCalls.Returned, r.ToolCalls.Refused, r.ToolCalls.Undecided, r.ToolCalls.Open}, "%s: stats", name)
+		counted := atLeast(r.Tokens.Partial) + some(r.Tokens.Input+r.Tokens.Output+r.Tokens.CacheWrite+r.Tokens.CacheRead+r.Tokens.Rest)
+		require.Equal(t, atLeast(partial)+some(tokens), counted, "%s: stats", name)
 	}
 	t.Logf("%d runs of %d logs", compared, len(logs))
 	require.Greater(t, compared, 500)

@@ -2,8 +2,10 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -172,7 +174,9 @@ func (l *logReader) imports(in *invocation, source string) (bool, error) {
 	name := in.args[0]
 	if name != "-" {
 		sessions, err := l.sessions(name)
-		if err != nil {
+		if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
+			return false, fmt.Errorf("%s: %w", visible(pe.Path), pe.Err)
+		} else if err != nil {
 			return false, err
 		}
 		if len(sessions) > 0 {

@@ -169,10 +169,10 @@ func TestNamesOfSessions(t *testing.T) {
 // A directory without a log or a session is called so.
 func TestDirectoryWithoutSessions(t *testing.T) {
 	dir := t.TempDir()
-	got := exec("", "tree", dir)
-	require.Equal(t, exitUsage, got.code)
-	require.Contains(t, got.err, dir+": it is a directory without a log, or a session of an agent program\n")
-	require.Empty(t, got.out)
+	for _, command := range []string{"tree", "ls", "import"} {
+		want := "agentevents " + command + ": " + dir + ": the directory has neither a log nor a session of an agent program\n"
+		require.Equal(t, result{code: exitUsage, err: want}, exec("", command, dir))
+	}
 }
 
 // record takes what codex exec --json prints, and the fixture plays in package querytest.

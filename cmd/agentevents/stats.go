@@ -147,7 +147,8 @@ func (l *logReader) tokens(in *invocation, asJSON bool) error {
 	}
 	sessions := l.allSessions(in)
 	var b bill
-	for name, of := range sessions {
+	l.report = func(at position, what string) { l.print(in, at, what) }
+	for _, of := range sessions {
 		for s := range capture.Spent(of) {
 			b.Sessions++
 			b.ModelCalls += s.Calls
@@ -156,9 +157,8 @@ func (l *logReader) tokens(in *invocation, asJSON bool) error {
 			b.Tokens.CacheRead += s.Usage.CacheReadInputTokens.V
 			b.Tokens.CacheWrite += s.Usage.CacheCreationInputTokens.V
 			b.Tokens.Reasoning += s.Usage.ReasoningOutputTokens.V
-			if s.Err != nil {
-				l.bad++
-				fmt.Fprintf(in.stderr, "%s: %s\n", visible(name), what(s.Err))
+			if s.Err != nil { // reading it again names the file and line of each fault
+				l.session(in, s.Session, func(position, agentevents.Line) bool { return true })
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -145,6 +146,24 @@ func TestStatsOfManyRuns(t *testing.T) {
 	require.InDeltaSlice(t, values(one.Metrics), values(all.Metrics), 1e-9)
 	require.Equal(t, one.Metrics.HumanApprovalLatency.Spread, all.Metrics.HumanApprovalLatency.Spread)
 	require.Equal(t, one.RunDuration, all.RunDuration)
+}
+
+// A fault of a session's line has its file and line, as in the whole report.
+func TestStatsTokensNamesLines(t *testing.T) {
+	const text = "../../capture/testdata/codex/text"
+	files, err := filepath.Glob(text + "/*.jsonl")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	cut := filepath.Join(t.TempDir(), "cut.jsonl")
+	whole := read(t, files[0])
+	require.NoError(t, os.WriteFile(cut, []byte(whole[:len(whole)-20]), 0o600))
+	for _, names := range [][]string{{cut}, {files[1], cut}} {
+		got := exec("", append([]string{"stats", "--tokens"}, names...)...)
+		require.Equal(t, exitProblems, got.code)
+		require.Regexp(t, "^"+regexp.QuoteMeta(cut)+`:[0-9]+: column [0-9]+: [^\n]*Codex: the file ends in the middle of this line[^\n]*\n$`, got.err)
+		require.Equal(t, exec("", append([]string{"ls", "--rehash"}, names...)...).err, got.err)
+		require.Contains(t, got.out, fmt.Sprintf("sessions     %d\n", len(names)))
+	}
 }
 
 // The tokens alone are the same as in the whole report: for sessions, logs and streams.

@@ -55,6 +55,9 @@ you give it away.`,
 			fs.StringVar(&o.Run, "run", "", "only the run `ID`")
 			fs.BoolVar(&o.Unredacted, "unredacted", false, "keep secrets; the page tells so")
 			return func(in *invocation) error {
+				if err := onThisMachine(*listen); err != nil {
+					return err
+				}
 				groups := [][]string{in.args}
 				if *both {
 					if len(in.args) != 2 {
@@ -139,12 +142,17 @@ func writePage(in *invocation, name string, page []byte) error {
 	return nil
 }
 
-// servePage serves the page until an interrupt.
-func servePage(in *invocation, address string, page []byte, open bool) error {
+// onThisMachine returns an error for an address that other machines reach.
+func onThisMachine(address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return usageError("--listen wants an address of this machine, such as 127.0.0.1:8080; give a page away with --out")
 	}
+	return nil
+}
+
+// servePage serves the page until an interrupt.
+func servePage(in *invocation, address string, page []byte, open bool) error {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return err

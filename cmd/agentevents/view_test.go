@@ -29,7 +29,9 @@ func TestViewWritesAPage(t *testing.T) {
 }
 
 func TestViewServesThisMachineOnly(t *testing.T) {
-	require.Equal(t, exitUsage, exec("", "view", "--listen", "0.0.0.0:0", clean).code)
+	got := exec("not a log\n", "view", "--listen", "0.0.0.0:0", "-")
+	require.Equal(t, exitUsage, got.code)
+	require.True(t, strings.HasPrefix(got.err, "agentevents view: --listen wants an address of this machine"), got.err)
 	h := pageHandler("127.0.0.1:4321", "/secret/", []byte("<!doctype html>"))
 	for _, c := range []struct {
 		method, host, origin, path string

@@ -62,6 +62,9 @@ func Replace(path string, text []byte) (err error) {
 		return os.WriteFile(path, text, private)
 	}
 	out, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*"+temporary) // for its owner only
+	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
+		return &fs.PathError{Op: pe.Op, Path: path, Err: pe.Err} // the temporary name tells nobody anything
+	}
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ package disk
 
 import (
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -164,4 +165,13 @@ func TestLinksOfOthers(t *testing.T) {
 	_, err = OpenOurs(link, os.O_WRONLY|os.O_APPEND)
 	require.ErrorIs(t, err, ErrLink)
 	require.Equal(t, file, Resolve(link), "it may be read")
+}
+
+// An error names the file that was asked for, and not the temporary one beside it.
+func TestReplaceNamesFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "nowhere", "page.html")
+	err := Replace(path, []byte("text"))
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.ErrorContains(t, err, path)
+	require.NotContains(t, err.Error(), temporary)
 }

@@ -338,26 +338,32 @@ var telling = []string{
 	"description", "prompt", "question", "message", "text", "name", "id",
 }
 
-// Argument returns the argument that says what a call did: by its name, else the first text,
-// which may be one of an object among the arguments, or of the objects of a list.
+// Argument returns the argument that says what a call did: by its name, which may have a plural s
+// for a list, else the first text, which may be one in an object among the arguments, or in the
+// objects of a list.
 func Argument(arguments agentevents.JSON) string { return argumentOf(string(arguments), true) }
 
 func argumentOf(text string, deep bool) string {
 	said := jsonwire.Text(text)
-	best := len(telling) + 2
+	lists := len(telling) // their ranks come after all telling names
+	texts, nested := lists+1, lists+2
+	best := nested + 1
 	for name, raw := range jsonwire.Members(text) {
-		rank := slices.Index(telling, strings.ToLower(name))
-		if rank < 0 {
-			rank = len(telling)
-		}
-		value := jsonwire.Text(raw)
-		if deep && jsonwire.IsObject(raw) {
-			value, rank = argumentOf(raw, false), len(telling)+1
-		}
-		if strings.HasPrefix(raw, "[") && rank < len(telling) {
-			value, rank = words(raw), len(telling)+1
-		} else if deep && strings.HasPrefix(raw, "[{") {
-			value, rank = each(raw), len(telling)+1
+		key := strings.ToLower(name)
+		singular, _ := strings.CutSuffix(key, "s")
+		rank := slices.Index(telling, key)
+		value, list := jsonwire.Text(raw), strings.HasPrefix(raw, "[")
+		switch {
+		case list && rank >= 0:
+			value, rank = words(raw), lists
+		case list && slices.Contains(telling, singular):
+			value, rank = each(raw), lists
+		case deep && strings.HasPrefix(raw, "[{"):
+			value, rank = each(raw), nested
+		case deep && jsonwire.IsObject(raw):
+			value, rank = argumentOf(raw, false), nested
+		case rank < 0:
+			rank = texts
 		}
 		if rank < best && value != "" && !strings.HasPrefix(value, "[REDACTED:") {
 			best, said = rank, value
@@ -369,11 +375,12 @@ func argumentOf(text string, deep bool) string {
 	return said
 }
 
-// each joins the telling arguments of the objects of a list, such as the files of a patch.
+// each joins the texts of a list, and the telling arguments of its objects, such as the files of
+// a patch.
 func each(list string) string {
 	var all []string
 	for raw := range jsonwire.Elements(list) {
-		if text := argumentOf(raw, false); text != "" && jsonwire.IsObject(raw) {
+		if text := argumentOf(raw, false); text != "" && !strings.HasPrefix(text, "[REDACTED:") {
 			all = append(all, text)
 		}
 	}

@@ -130,7 +130,7 @@ func Open(programs []*Program, name string) ([]*Source, error) {
 	}
 	out := assemble(all)
 	if len(out) == 0 {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: noSession("it is a directory without a log, or a session of an agent program")}
+		return nil, &fs.PathError{Op: "open", Path: name, Err: noSession("the directory has neither a log nor a session of an agent program")}
 	}
 	return out, nil
 }

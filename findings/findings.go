@@ -122,6 +122,10 @@ type Cost struct {
 	From string `json:"from,omitzero"`
 }
 
+// LoopDetected is the ErrorType of an agent.error with which a program tells that it has found a loop
+// itself and stops. It is a [Repeat] at once.
+const LoopDetected = "loop_detected"
+
 // A Finding is one pattern of a run. It shares no memory with the run.
 type Finding struct {
 	Kind      Kind      `json:"kind"`             // the pattern

@@ -44,6 +44,10 @@ func (a *agent) modelReturned(r *Run, ev *agentevents.Event, p *agentevents.Mode
 // errored notes an error of the agent. Where a log has no model calls that fail, it is the request
 // that did, and a warning is a program's word for a request that it makes again.
 func (a *agent) errored(r *Run, ev *agentevents.Event, p *agentevents.AgentErrored) {
+	if p.ErrorType == LoopDetected {
+		a.stopped(r, ev, cmp.Or(p.Message, p.ErrorType))
+		return
+	}
 	if a.model.n > 0 && !a.errs {
 		return // of the model call that has failed
 	}
@@ -51,6 +55,17 @@ func (a *agent) errored(r *Run, ev *agentevents.Event, p *agentevents.AgentError
 	a.model.add(ev.Sequence, ev.Time, ev.Time, a.spent)
 	a.model.backOff = p.Severity == agentevents.SeverityWarning
 	a.unanswered(r, ev, r.o.ModelErrors)
+}
+
+// stopped notes that the program has found a loop of its own, whose turns the log may lack.
+func (a *agent) stopped(r *Run, ev *agentevents.Event, message string) {
+	f := r.begin(ev, found{Finding: Finding{Kind: Repeat, AgentID: a.id, Severity: Serious, Since: known(ev.Time)}, about: why(message), write: stoppedText})
+	if f == nil {
+		return
+	}
+	f.Count, f.size = 1, 1
+	f.grow(ev, ev.Sequence)
+	r.tell(f)
 }
 
 // gaveUp looks at the failures before an end with an error: those that nothing has made good

@@ -37,6 +37,11 @@ var sisters = []struct {
 		s.errored("a", agentevents.SeverityWarning, "again, 2/2 (high demand)")
 		s.gone("a", "high demand")
 	}},
+	{"a program that finds a loop itself", "the program stopped a because it went round in circles: the same answer again", func(s *script) {
+		s.start("a")
+		s.emit("a", &agentevents.AgentErrored{ErrorType: findings.LoopDetected, Message: "the same answer again"})
+		s.gone("a", "the same answer again")
+	}},
 	{"the end repeats the last error", "", func(s *script) {
 		s.start("a")
 		s.errored("a", "", "the request took 20 s")

@@ -121,6 +121,10 @@ func errorsText(f *found) string {
 	return fmt.Sprintf("%s had %d errors in a row without an answer of the model between%s", name(f.AgentID), f.Count, f.last())
 }
 
+func stoppedText(f *found) string {
+	return fmt.Sprintf("the program stopped %s because it went round in circles: %s", name(f.AgentID), f.about)
+}
+
 func attemptsText(f *found) string {
 	return fmt.Sprintf("%s ended with an error %d times in a row%s", name(f.AgentID), f.Count, f.last())
 }

@@ -203,12 +203,17 @@ func (t *Talk) Step() {
 
 // Fail records an error of the agent, with which the turn fails unless another answer follows.
 func (t *Talk) Fail(code, message string) {
+	code = cmp.Or(code, "error")
+	t.Fails(code, message)
+	t.Warn(code, message)
+}
+
+// Fails is Fail for an error that is recorded already.
+func (t *Talk) Fails(code, message string) {
 	if t.turn == nil {
 		t.begin()
 	}
-	code = cmp.Or(code, "error")
 	t.turn.err = agentevents.Some(agentevents.ErrorInfo{Code: strings.Clone(code), Message: strings.Clone(message)})
-	t.Warn(code, message)
 }
 
 // Warn records an error that the program goes on after.

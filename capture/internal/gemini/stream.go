@@ -54,6 +54,7 @@ type stream struct {
 	returned bool          // a call has returned since the latest words
 	ended    bool
 	stopped  string // the error with which the program stopped
+	code     string // of that error
 }
 
 var streamKinds = map[string]func(*stream){
@@ -173,10 +174,16 @@ func (s *stream) back() {
 func (s *stream) failed() {
 	message := s.line.Str("message")
 	s.line.Skip("severity")
-	s.t.Warn("error", message)
-	if strings.Contains(message, "stopping execution") {
-		s.stopped = strings.Clone(message)
+	if !strings.Contains(message, "stopping execution") {
+		s.t.Warn("error", message)
+		return
 	}
+	s.code = "stopped"
+	if strings.HasPrefix(message, "Loop detected") {
+		s.code = "loop_detected" // as package findings calls it
+	}
+	s.stopped = strings.Clone(message)
+	s.t.Fail(s.code, message)
 }
 
 // result reads the end of the process.
@@ -191,7 +198,7 @@ func (s *stream) result() {
 	case status == "error" || failure.Text != "":
 		s.t.Fail(code, cmp.Or(message, "the program ended with an error"))
 	case s.stopped != "":
-		s.t.Fail("stopped", s.stopped)
+		s.t.Fails(s.code, s.stopped)
 	}
 	s.t.Complete(took, 0)
 	s.ended = true

@@ -535,8 +535,9 @@ func (b *builder) acts(place func(agent string, n *node)) {
 	for i := range b.items {
 		switch it := &b.items[i]; {
 		case structural[it.Topic]:
-		case it.Topic == report.Message && (b.details == nil || told[said{report.Answered, it.AgentID, start(it.Text)}] || told[said{report.Said, it.AgentID, start(it.Text)}] || told[said{report.Asked, it.To, start(it.Text)}]):
-			// Without details it has no place, and else a line says the same.
+		case it.Topic == report.Message && (b.details == nil || told[said{report.Answered, it.AgentID, start(it.Text)}] || told[said{report.Said, it.AgentID, start(it.Text)}] || it.To != "" && told[said{report.Asked, it.To, start(it.Text)}]):
+			// Without details it has no place, and else a line says the same. No line has a
+			// question to nobody.
 		default:
 			b.item(place, it)
 		}

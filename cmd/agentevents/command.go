@@ -78,6 +78,11 @@ type usageError string
 
 func (e usageError) Error() string { return string(e) }
 
+// noRun is the error for a --run that the log lacks.
+func noRun(id string) error {
+	return usageError(fmt.Sprintf("the log has no event of run %s; 'agentevents ls' lists its runs", visible(id)))
+}
+
 // commands returns the table of commands.
 func commands() []command {
 	return []command{

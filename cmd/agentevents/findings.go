@@ -81,7 +81,7 @@ growing pauses are allowed twice as often.`,
 					}
 				}
 				if *only != "" && f.Runs() == 0 && !l.failed {
-					return usageError("the log has no event of this run")
+					return noRun(*only)
 				}
 				return writeFindings(in, &l, f, *asJSON, fatal)
 			}

@@ -64,7 +64,7 @@ func (f *folder) read(in *invocation, l *logReader) (*report.Details, error) {
 // missing returns an error if the log that was read has no event of the run that is wanted.
 func (f *folder) missing(l *logReader) error {
 	if f.run != "" && !f.found && !l.failed {
-		return usageError("the log has no event of this run")
+		return noRun(f.run)
 	}
 	return nil
 }

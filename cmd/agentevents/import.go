@@ -134,6 +134,9 @@ unless --no-redact is given.`,
 					printUnread(in.stdout, l.unread)
 				}
 				switch err := l.result(); {
+				case none && l.bad > 0 && !known && source == "":
+					l.print(in, position{}, "no program is recognised, so the lines were read as those of claude: it may be another file")
+					return err
 				case none && err == nil:
 					if in.args[0] == "-" {
 						l.print(in, position{}, emptyFile)

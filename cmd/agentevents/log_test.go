@@ -191,3 +191,13 @@ func TestCommandsReadTheDirectoryOfAStore(t *testing.T) {
 	require.Contains(t, exec("", "tree", dir).out, "coder")
 	require.Contains(t, exec("", "tree", filepath.Join(dir, "snapshots")).err, "directory")
 }
+
+// A run that is not in the log is named, and the error tells how to find those that are.
+func TestNoRun(t *testing.T) {
+	for _, command := range []string{"tree", "show", "fold", "findings", "replay", "view --out -"} {
+		got := exec("", append(strings.Fields(command), "--run", "nope\x1b", clean)...)
+		require.Equal(t, exitUsage, got.code, command)
+		require.Empty(t, got.out, command)
+		require.Contains(t, got.err, `: the log has no event of run nope\x1b; 'agentevents ls' lists its runs`+"\n", command)
+	}
+}

@@ -175,6 +175,15 @@ func TestDirectoryWithoutSessions(t *testing.T) {
 	}
 }
 
+// A file of no program is called so, unless the command names claude.
+func TestImportOfAnotherFile(t *testing.T) {
+	other := write(t, "# A page\n\nwith text\n")
+	got := exec("", "import", other)
+	require.Equal(t, exitProblems, got.code)
+	require.Contains(t, got.err, other+": no program is recognised, so the lines were read as those of claude: it may be another file\n")
+	require.NotContains(t, exec("", "import", "claude", other).err, "recognised")
+}
+
 // record takes what codex exec --json prints, and the fixture plays in package querytest.
 func TestRecordCodex(t *testing.T) {
 	if runtime.GOOS == "windows" {

@@ -67,7 +67,7 @@ A log of several runs needs --run.`,
 				case len(ids) > 1:
 					return usageError(fmt.Sprintf("the log has %d runs: choose one with --run; 'agentevents tree' shows them", len(ids)))
 				case len(all) == 0 && *run != "":
-					return usageError("the log has no event of this run")
+					return noRun(*run)
 				case len(all) == 0:
 					return l.result()
 				}

@@ -73,8 +73,8 @@ Tokens with ≥ are the least that were used: a process that was killed told no 
 
 With --tokens the calls of models and their tokens are all that is printed. Of sessions of
 agent programs, such as those of ~/.claude/projects, only the lines that tell them are read,
-in an eighth of the time where a program's lines allow it. Missing files of sub-agents are
-not told.
+in an eighth of the time where a program's lines allow it. Faults of other lines, and missing
+files of sub-agents, are not reported then.
 
 Means are of the calls whose duration is known: it is stated, or the clock of the log
 goes on between the call and the return.

@@ -99,7 +99,7 @@ you give it away.`,
 				var page bytes.Buffer
 				switch err := view.Write(&page, o, logs...); {
 				case errors.Is(err, view.ErrNoRun):
-					return cmp.Or(results(readers), error(usageError("the log has no event of this run")))
+					return cmp.Or(results(readers), noRun(o.Run))
 				case err != nil:
 					return err
 				case events == 0 && results(readers) != nil: // no log

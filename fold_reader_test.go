@@ -435,7 +435,7 @@ func TestFoldReaderAllocations(t *testing.T) {
 			require.NoError(t, err)
 		})
 		t.Logf("%d workers: %.0f allocations for %d events, %.4f each", workers, allocs, events, allocs/float64(events))
-		require.Less(t, allocs/float64(events), 0.1) // 0.04 alone, 0.06 beside other processes
+		require.Less(t, allocs/float64(events), 0.2) // 0.04 alone, 0.06 to 0.1 beside other processes
 	}
 }
 

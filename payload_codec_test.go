@@ -546,16 +546,29 @@ func TestPayloadFieldTables(t *testing.T) {
 	})
 }
 
+// leastAllocs is testing.AllocsPerRun, the least of five: that also counts the allocations of other
+// goroutines, such as those that earlier tests have left to end.
+func leastAllocs(runs int, f func()) float64 {
+	least := testing.AllocsPerRun(runs, f)
+	for range 4 {
+		if least == 0 {
+			break
+		}
+		least = min(least, testing.AllocsPerRun(runs, f))
+	}
+	return least
+}
+
 func TestPayloadAppendAllocs(t *testing.T) {
 	buf := make([]byte, 0, 64<<10)
 	eachKind(t, func(t *testing.T, _ Kind, p payloadOps) {
-		require.Zero(t, testing.AllocsPerRun(20, func() { buf = p.appendJSON(buf[:0]) }))
+		require.Zero(t, leastAllocs(20, func() { buf = p.appendJSON(buf[:0]) }))
 	})
 }
 
 func TestPayloadCheckAllocs(t *testing.T) {
 	eachKind(t, func(t *testing.T, _ Kind, p payloadOps) {
-		require.Zero(t, testing.AllocsPerRun(20, func() {
+		require.Zero(t, leastAllocs(20, func() {
 			if p.check() != nil {
 				panic("broken rule")
 			}

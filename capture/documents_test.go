@@ -190,7 +190,7 @@ func TestPrintedBesideRows(t *testing.T) {
 }
 
 // However a document is damaged, what is read of it keeps the rules, and the run has an end. Each
-// element of each list is left out, doubled, and moved behind the next.
+// element of each list is left out, doubled, and moved after the next.
 func TestDamagedDocuments(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"opencode/run-sigint/rows.json", "cline/tools/1795865561604_k7m3q/1795865561604_k7m3q.messages.json"} {

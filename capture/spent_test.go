@@ -50,7 +50,7 @@ func TestSpent(t *testing.T) {
 }
 
 // Damaged sessions, too. Each line of the main file is left out, cut with those after
-// it, doubled, and moved behind the next.
+// it, doubled, and moved after the next.
 func TestSpentDamaged(t *testing.T) {
 	folders, err := filepath.Glob("testdata/claude*/*")
 	require.NoError(t, err)

@@ -474,7 +474,7 @@ type input struct {
 	number int // of a segment
 }
 
-// inputs opens the files behind a FILE of the command line: the segments of a log, one after
+// inputs opens the files that a FILE of the command line names: the segments of a log, one after
 // another, or standard input. Compressed files are decompressed. With an error, which is a
 // [*logfile.MissingError] for missing segments, an input has a name only.
 func (in *invocation) inputs(name string) iter.Seq2[input, error] {

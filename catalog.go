@@ -158,7 +158,7 @@ const (
 	ofPhase                        // carries phase as well
 	reasons                        // carries reasoning, which the policy limits
 	endsBlocks                     // may end blocks of deltas; see endsBlock
-	binds                          // has a rule in bound.go, besides the rule for acts
+	binds                          // has a rule in rules_emit.go, besides the rule for acts
 )
 
 // catalog has one row per kind. The row has the kind's meaning and names its functions. The code

@@ -47,7 +47,7 @@ type payloadPool struct {
 	after   [envPayload + 1]uint8 // the envelope's member that came last time after another one
 	reuse   bool                  // payloads too
 	brief   bool                  // texts that no fold reads are not unescaped
-	known   [len(catalog)]payloadOps
+	known   [kindCount]payloadOps
 	unknown Unknown
 	texts   strings.Builder // of unescaped strings, when payloads are used again
 	odd     bool            // the line read last may be spelled in another way than append writes the event

@@ -28,7 +28,7 @@ type runState struct {
 	holder    reentry.Holder               // of mu
 	call      atomic.Pointer[reentry.Call] // the last one, made when the context of events changes
 	lane      uint8                        // of the emitter
-	derives   bool                         // the transitions: see derive.go
+	derives   bool                         // the transitions: see lifecycle_derived.go
 	told      bool                         // the sinks were told that the run is released; guarded by end.mu
 	resumes   resumes                      // guarded by end.mu
 	fenced    bool                         // a sink has said ErrFenced; guarded by end.mu

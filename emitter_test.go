@@ -9,7 +9,6 @@ import (
 	"math"
 	"reflect"
 	"regexp"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -672,17 +671,11 @@ func TestTheLastReleasedRunsAreRemembered(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, r.Close())
 	}
-	memory := func() uint64 {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
-	}
-	before := memory()
+	before := heapInUse()
 	for i := range runs {
 		release(i)
 	}
-	require.Less(t, (memory()-before)/maxReleased, uint64(300), "bytes of an id")
+	require.Less(t, (heapInUse()-before)/maxReleased, int64(300), "bytes of an id")
 	require.Len(t, e.released, maxReleased)
 	require.Len(t, e.order, maxReleased)
 	for i, want := range map[int]error{0: nil, runs - maxReleased - 1: nil, runs - maxReleased + 2: ErrRunReleased, runs - 1: ErrRunReleased} {

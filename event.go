@@ -1,7 +1,13 @@
 package agentevents
 
 import (
+	"fmt"
+	"iter"
+	"log/slog"
 	"time"
+
+	"github.com/agentevents/agentevents/internal/extra"
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // SchemaVersion is the version of the native log format that this package
@@ -183,3 +189,98 @@ type Unknown struct {
 }
 
 func (u *Unknown) kind() Kind { return u.Type }
+
+// LogValue makes the event a group of its identity, without its content: kind, run,
+// sequence, id, time, and agent, step and marks where it has them. It is for logs of the
+// program.
+func (e Event) LogValue() slog.Value {
+	attrs := []slog.Attr{
+		slog.String("kind", string(e.Kind())), slog.String("run", e.RunID), slog.Uint64("sequence", e.Sequence),
+		slog.String("id", e.ID), slog.String("time", e.Time.UTC().Format(time.RFC3339Nano)),
+	}
+	if e.AgentID != "" {
+		attrs = append(attrs, slog.String("agent", e.AgentID))
+	}
+	if e.Step.OK {
+		attrs = append(attrs, slog.Int("step", e.Step.V))
+	}
+	if e.Marks != 0 {
+		attrs = append(attrs, slog.String("marks", e.Marks.String()))
+	}
+	return slog.GroupValue(attrs...)
+}
+
+// LogValue makes the error a group of its fields, for logs of the program.
+func (e *RuleError) LogValue() slog.Value {
+	if e == nil {
+		return slog.Value{}
+	}
+	attrs := []slog.Attr{slog.String("rule", string(e.Rule)), slog.String("kind", string(e.Kind)), slog.String("run", e.RunID), slog.Uint64("sequence", e.Sequence)}
+	for _, a := range [...]struct{ name, value string }{
+		{"agent", e.AgentID}, {"event", e.EventID}, {"pointer", e.Pointer}, {"subject", e.Subject}, {"state", e.State}, {"detail", e.Detail},
+	} {
+		if a.value != "" {
+			attrs = append(attrs, slog.String(a.name, a.value))
+		}
+	}
+	return slog.GroupValue(append(attrs, slog.Bool("refused", e.Refused))...)
+}
+
+// extras are the extra members of one JSON object: members without a field in its struct.
+type extras = extra.Members
+
+// Extra returns the value of a member of the event's line that no field of the envelope has, and ""
+// when there is none. Decoders of other formats keep there the members that the vocabulary lacks.
+func (e *Event) Extra(name string) JSON {
+	for n, value := range e.extra.Unknown() {
+		if n == name {
+			return JSON(value)
+		}
+	}
+	return ""
+}
+
+// Extras yields the members of the event's line that no field of the envelope
+// has, in their order.
+func (e *Event) Extras() iter.Seq2[string, JSON] {
+	return func(yield func(string, JSON) bool) {
+		for name, value := range e.extra.Unknown() {
+			if !yield(name, JSON(value)) {
+				return
+			}
+		}
+	}
+}
+
+// SetExtra sets a member of the event's line that no field of the envelope has;
+// the empty value removes it. It returns an error when the value is not JSON, which
+// [JSONOrString] makes of any text, or the name is a field's. The member is written
+// after all others, and passes the redaction step as content.
+func (e *Event) SetExtra(name string, value JSON) error {
+	if name == "" || !jsonwire.ValidUTF8(name) || extra.Number(envelopeFields[:], name) != 0 {
+		return fmt.Errorf("agentevents: %s cannot be the name of an extra member", jsonwire.Brief(name))
+	}
+	var raw string
+	if value != "" {
+		var err error
+		if raw, err = jsonwire.Compact(string(value)); err != nil {
+			return fmt.Errorf("agentevents: extra member %s: %w", jsonwire.Brief(name), err)
+		}
+	}
+	e.extra = e.extra.Set(len(envelopeFields), name, raw)
+	return nil
+}
+
+// PayloadExtra reports whether the payload, or a value inside it, has members
+// of its line that no field has. [Event.AppendJSON] writes them; no
+// field shows them.
+func (e *Event) PayloadExtra() bool {
+	p := ops(e.Payload)
+	return p != nil && p.hasExtra()
+}
+
+// Origin returns the line that the event was read from by a [Reader] with Verbatim set, however the
+// event was changed since. It is empty for other events, and for one that shares its line with
+// others. The hash that links a line to the one before it in a tamper-evident file is not part of
+// it.
+func (e *Event) Origin() string { return e.origin }

@@ -1,11 +1,17 @@
 package agentevents_test
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/agentevents/agentevents"
+	ae "github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/eventtest"
+	"github.com/agentevents/agentevents/resume"
 )
 
 // derivedRun returns a run whose events are printed.
@@ -233,4 +239,199 @@ func ExampleRun_FinishDeferred() {
 	// guide: agent.ended
 	// r1: run.failed
 	// the model is down
+}
+
+// A runtime hands on its provider's stream. Statuses, whole blocks and the times of the answer are
+// on the log without more code.
+func ExampleAgent_Model() {
+	ctx := context.Background()
+	rec := new(eventtest.Recorder)
+	options := rec.Options()
+	options.Lifecycle = ae.LifecycleDerived
+	em, err := ae.NewEmitter(options)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	run, err := em.Run("r1")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	coder := run.Agent("coder")
+	if err := coder.Emit(ctx, &ae.AgentStarted{Task: "Add /v2/health"}); err != nil {
+		fmt.Println(err)
+	}
+
+	// The stream of a provider.
+	stream := []struct{ sort, text string }{
+		{"thinking", "The routes"}, {"thinking", " are in main.go."},
+		{"text", "I look"}, {"text", " at main.go."},
+		{"input", `{"path":`}, {"input", `"main.go"}`},
+	}
+	call, err := coder.Model(ctx, &ae.ModelCalled{Provider: "anthropic", Model: "claude-sonnet-4-5"})
+	for _, piece := range stream {
+		switch piece.sort {
+		case "thinking":
+			err = errors.Join(err, call.Reason(ctx, piece.text))
+		case "text":
+			err = errors.Join(err, call.Text(ctx, piece.text))
+		case "input":
+			err = errors.Join(err, call.Arguments(ctx, "toolu_1", piece.text))
+		}
+	}
+	err = errors.Join(err, call.Return(ctx, &ae.ModelReturned{FinishReasons: []string{"tool_use"}}))
+	if err != nil {
+		fmt.Println(err)
+	}
+	for _, ev := range rec.Events() {
+		fmt.Println(eventtest.Describe(ev))
+	}
+	returned := rec.Events()[len(rec.Events())-1].Payload.(*ae.ModelReturned)
+	fmt.Println("first token after", returned.TimeToFirstToken.V, "and all after", returned.Duration.V)
+	// Output:
+	// coder agent.started "Add /v2/health"
+	// coder model.called id2 anthropic claude-sonnet-4-5
+	// coder agent.reasoning.delta id4 "The routes"
+	// coder agent.reasoning.delta id4 " are in main.go."
+	// coder agent.reasoned id4 "The routes are in main.go."
+	// coder agent.transition thinking response [synthetic]
+	// coder agent.text.delta id8 "I look"
+	// coder agent.text.delta id8 " at main.go."
+	// coder agent.text id8 "I look at main.go."
+	// coder tool.arguments.delta toolu_1 "{\"path\":"
+	// coder tool.arguments.delta toolu_1 "\"main.go\"}"
+	// coder model.returned id2
+	// first token after 1s and all after 10s
+}
+
+// A call that fails keeps the streamed text, and is tried again.
+func ExampleModelCall_Retry() {
+	ctx := context.Background()
+	rec := new(eventtest.Recorder)
+	options := rec.Options()
+	options.Lifecycle = ae.LifecycleDerived
+	em, err := ae.NewEmitter(options)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	run, err := em.Run("r1")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	coder := run.Agent("coder")
+	if err := coder.Emit(ctx, &ae.AgentStarted{}); err != nil {
+		fmt.Println(err)
+	}
+
+	call, err := coder.Model(ctx, &ae.ModelCalled{Model: "claude-sonnet-4-5"})
+	err = errors.Join(err, call.Text(ctx, "The answ"))
+	err = errors.Join(err, call.Fail(ctx, errors.New("529 overloaded")))
+	again, retryErr := call.Retry(ctx)
+	err = errors.Join(err, retryErr, again.Text(ctx, "The answer is 4."), again.Return(ctx, nil))
+	if err != nil {
+		fmt.Println(err)
+	}
+	for _, ev := range rec.Events() {
+		fmt.Println(eventtest.Describe(ev))
+	}
+	// Output:
+	// coder agent.started
+	// coder model.called id2 claude-sonnet-4-5
+	// coder agent.transition thinking response [synthetic]
+	// coder agent.text.delta id4 "The answ"
+	// coder agent.text id4 "The answ"
+	// coder model.returned id2
+	// coder agent.transition response thinking [synthetic]
+	// coder model.called id9 claude-sonnet-4-5 id2
+	// coder agent.transition thinking response [synthetic]
+	// coder agent.text.delta id12 "The answer is 4."
+	// coder agent.text id12 "The answer is 4."
+	// coder model.returned id9
+}
+
+// README:
+// chat returns the conversation of an agent, as a chat API takes it.
+func chat(log iter.Seq2[ae.Event, error], runID, agentID string) (chat []map[string]any, err error) {
+	messages, err := resume.Conversation(log, runID, agentID)
+	for _, m := range messages {
+		content := cmp.Or(m.Text, string(m.JSON))
+		switch {
+		case m.Role == resume.RoleTool:
+			for _, r := range m.Results {
+				content := cmp.Or(r.Value.String(), r.Error.V.Message, string(r.Status))
+				chat = append(chat, map[string]any{"role": "tool", "tool_call_id": r.CallID, "content": content})
+			}
+		case len(m.Calls) > 0:
+			var calls []map[string]any
+			for _, c := range m.Calls {
+				function := map[string]any{"name": c.Tool, "arguments": c.Arguments.String()}
+				calls = append(calls, map[string]any{"id": c.ID, "type": "function", "function": function})
+			}
+			chat = append(chat, map[string]any{"role": "assistant", "content": content, "tool_calls": calls})
+		default:
+			chat = append(chat, map[string]any{"role": m.Role, "content": content})
+		}
+	}
+	return chat, err
+}
+
+// end
+
+// The conversation of an agent is in its log: without the attempt that broke, and with the last
+// attempt of a call under the id that the model gave.
+func Example_conversation() {
+	ctx := context.Background()
+	var log []ae.Event
+	emitter, err := ae.NewEmitter(ae.EmitterOptions{Sinks: []ae.Sink{ae.SinkFunc(func(_ context.Context, ev ae.Event) error {
+		log = append(log, ev)
+		return nil
+	})}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	run, err := emitter.Run("r1")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	coder := run.Agent("coder")
+	coder.Emit(ctx, &ae.AgentStarted{Task: "Read main.go"})
+	ask, _ := coder.Model(ctx, nil)
+	ask.Text(ctx, "I re")
+	ask.Fail(ctx, errors.New("the stream broke"))
+	ask, _ = ask.Retry(ctx)
+	ask.Text(ctx, "I read it.")
+	ask.Return(ctx, nil)
+	call, _ := coder.Call(ctx, &ae.ToolCalled{CallID: "call_0", ToolID: "read", Arguments: `{"path":"main.go"}`})
+	call.Fail(ctx, errors.New("busy"))
+	call, _ = call.Retry(ctx)
+	call.Return(ctx, ae.JSON("package main")) // a text, and the log tells that it is one
+	ask, _ = coder.Model(ctx, nil)
+	ask.Text(ctx, "It is a pro") // and the process dies
+
+	messages, err := chat(func(yield func(ae.Event, error) bool) {
+		for _, ev := range log {
+			if !yield(ev, nil) {
+				return
+			}
+		}
+	}, "r1", "coder")
+	if err != nil {
+		fmt.Println(err)
+	}
+	for _, m := range messages {
+		line, err := json.Marshal(m)
+		if err != nil {
+			fmt.Println(err)
+		}
+		fmt.Println(string(line))
+	}
+	// Output:
+	// {"content":"Read main.go","role":"user"}
+	// {"content":"I read it.","role":"assistant","tool_calls":[{"function":{"arguments":"{\"path\":\"main.go\"}","name":"read"},"id":"call_0","type":"function"}]}
+	// {"content":"package main","role":"tool","tool_call_id":"call_0"}
 }

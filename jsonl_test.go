@@ -5,9 +5,11 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -17,11 +19,11 @@ import (
 	"testing/iotest"
 	"unicode/utf16"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/agentevents/agentevents/internal/chain"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 	"github.com/agentevents/agentevents/internal/lines"
+	"github.com/agentevents/agentevents/internal/txtar"
+	"github.com/stretchr/testify/require"
 )
 
 // A flakyWriter fails as it is told.
@@ -797,4 +799,348 @@ func FuzzReader(f *testing.F) {
 			i++
 		}
 	})
+}
+
+// link chains the lines of a log.
+func link(log string) string {
+	var out []byte
+	var last chain.Hash
+	for line := range strings.Lines(log) {
+		out, last = chain.Append(out, []byte(strings.TrimSuffix(line, "\n")), last)
+		out = append(out, '\n')
+	}
+	return string(out)
+}
+
+// chainLog is a log of every kind, among them kinds with an empty payload, none and with
+// members that no field has.
+func chainLog(t *testing.T) string {
+	var b strings.Builder
+	b.WriteString(aLine + "\n")
+	for _, e := range sampleEvents() {
+		b.WriteString(encodeEvent(t, e) + "\n")
+	}
+	b.WriteString(`{"id":"e8","sequence":8,"timestamp":"2026-05-05T09:00:00.000Z","type":"vendor.x","runId":"r1"}` + "\n")
+	b.WriteString(`{"id":"e9","sequence":9,"timestamp":"2026-05-05T09:00:00.000Z","type":"run.paused","runId":"r1","payload":{},"hash":"x","prev":1}` + "\n")
+	return b.String()
+}
+
+func readAllOf(t *testing.T, log string, o ReaderOptions) []Event {
+	var all []Event
+	for ev, err := range NewReader(strings.NewReader(log), o).All() {
+		require.NoError(t, err)
+		all = append(all, ev)
+	}
+	return all
+}
+
+// The link of a line belongs to the file: no way to read the line shows it.
+func TestReadersTakeLinksOff(t *testing.T) {
+	log := chainLog(t)
+	linked := link(log)
+	for _, o := range []ReaderOptions{{}, {Verbatim: true}, {Verbatim: true, Decoder: NewDecoder()}} {
+		require.Equal(t, readAllOf(t, log, o), readAllOf(t, linked, o))
+	}
+	lines := strings.Split(strings.TrimSuffix(log, "\n"), "\n")
+	for i, line := range strings.Split(strings.TrimSuffix(linked, "\n"), "\n") {
+		kept := []byte(line)
+		var ev Event
+		require.NoError(t, ev.UnmarshalJSON(kept))
+		require.Equal(t, line, string(kept), "the caller's line stays")
+		require.Equal(t, decodeLine(t, lines[i]), ev)
+		require.Equal(t, lines[i], encodeEvent(t, ev))
+	}
+}
+
+// An event is the same one in a chain and outside of it: read twice it is counted once.
+func TestDuplicatesIgnoreLinks(t *testing.T) {
+	log := chainLog(t)
+	_, rest, _ := strings.Cut(log, "\n")
+	both := link(log) + log + link(rest) // the second chain has other links
+	for _, workers := range []int{1, 3} {
+		want, err := FoldLog(NewReader(strings.NewReader(log+log+rest), ReaderOptions{}), FoldOptions{Workers: workers})
+		require.NoError(t, err)
+		l, err := FoldLog(NewReader(strings.NewReader(both), ReaderOptions{}), FoldOptions{Workers: workers})
+		require.NoError(t, err)
+		for s := range want.Drain() {
+			got := l.Snapshot(s.RunID)
+			require.NotNil(t, got)
+			require.Equal(t, string(s.AppendJSON(nil)), string(got.AppendJSON(nil)))
+		}
+	}
+}
+
+// Members of these names in another form are the event's own, and stay so when it is
+// written.
+func TestMembersThatLookLikeALinkStay(t *testing.T) {
+	linked := strings.TrimSuffix(link(aLine+"\n"), "\n")
+	for _, line := range []string{
+		strings.Replace(linked, `,"prev"`, `, "prev"`, 1),
+		strings.Replace(linked, `:"`+strings.Repeat("0", 64), `: "`+strings.Repeat("0", 64), 1),
+		linked + " ",
+	} {
+		ev := decodeLine(t, line)
+		require.NotEmpty(t, ev.Extra("prev"), line)
+		require.NotEmpty(t, ev.Extra("hash"), line)
+		text := encodeEvent(t, ev)
+		require.True(t, json.Valid([]byte(text)))
+		require.Equal(t, ev, decodeLine(t, text))
+		require.Equal(t, text, encodeEvent(t, decodeLine(t, text)))
+
+		again := strings.TrimSuffix(link(text+"\n"), "\n")
+		require.Equal(t, ev, decodeLine(t, again), "in a chain too")
+	}
+	upper := strings.ToUpper(linked[len(linked)-66 : len(linked)-2])
+	ev := decodeLine(t, linked[:len(linked)-66]+upper+`"}`)
+	require.NotEmpty(t, ev.Extra("prev"))
+	require.True(t, bytes.Contains([]byte(encodeEvent(t, ev)), []byte(upper)))
+}
+
+// A link does not count for the length of a line.
+func TestALinkDoesNotMakeALineTooLong(t *testing.T) {
+	linked := link(aLine + "\n")
+	require.Len(t, readAllOf(t, linked, ReaderOptions{MaxLine: len(aLine)}), 1)
+	for _, err := range NewReader(strings.NewReader(linked), ReaderOptions{MaxLine: len(aLine) - 1}).All() {
+		require.ErrorContains(t, err, "MaxLine")
+	}
+}
+
+// An error names the place in the line as it is in the file.
+func TestErrorsInLinkedLines(t *testing.T) {
+	bad := strings.Replace(aLine, `"sequence":7`, `"sequence":"x"`, 1)
+	for _, linked := range []bool{false, true} {
+		text := bad
+		if linked {
+			text = strings.TrimSuffix(link(bad+"\n"), "\n")
+		}
+		for _, err := range NewReader(strings.NewReader(text), ReaderOptions{}).All() {
+			le, ok := err.(*LineError)
+			require.True(t, ok)
+			require.Equal(t, "/sequence", le.Pointer)
+			require.Equal(t, strings.Index(bad, `"x"`), le.Column)
+		}
+		_, err := FoldLog(NewReader(strings.NewReader(text), ReaderOptions{}), FoldOptions{})
+		require.ErrorContains(t, err, "/sequence")
+		require.NotContains(t, err.Error(), "torn")
+	}
+}
+
+// A torn event in front of a whole one, wherever it is torn, takes the whole one with it in no
+// way of reading: it is delivered, and the error of the line stands beside it.
+func TestWholeEventBehindATornOne(t *testing.T) {
+	const torn = `{"id":"e4","sequence":3,"timestamp":"2026-11-01T09:00:01.200Z","type":"agent.text","runId":"other","agentId":"é","step":0,"payload":{"text":"a \"b\" {\"id\":\"x\"} \u00e9 c","blockId":"b"}}`
+	const whole = `{"id":"e5","sequence":0,"timestamp":"2026-11-01T09:00:01.300Z","type":"agent.text","runId":"r1","agentId":"a","schemaVersion":"1.0","payload":{"text":"kept"}}`
+	lines := []string{strings.Repeat("\x00", 20) + whole, torn[:50] + torn[:90] + whole}
+	for cut := 1; cut < len(torn); cut++ {
+		if strings.HasSuffix(torn[:cut], ":") {
+			continue // the whole event could be its value
+		}
+		lines = append(lines, torn[:cut]+whole)
+	}
+	for _, line := range lines {
+		for _, text := range []string{line + "\n", line} {
+			var got []Event
+			var errs []error
+			for ev, err := range NewReader(strings.NewReader(text), ReaderOptions{}).All() {
+				if err != nil {
+					errs = append(errs, err)
+				} else {
+					got = append(got, ev)
+				}
+			}
+			require.Len(t, got, 1, text)
+			require.Equal(t, "e5", got[0].ID)
+			require.Len(t, errs, 1)
+			for _, workers := range []int{1, 3} {
+				log, err := FoldLog(NewReader(strings.NewReader(text), ReaderOptions{}), FoldOptions{Workers: workers})
+				require.NotNil(t, log.Snapshot("r1"), text)
+				require.Nil(t, log.Snapshot("other"))
+				require.Equal(t, errs[0].Error(), err.Error())
+				var le *LineError
+				require.True(t, errors.As(err, &le))
+			}
+		}
+	}
+}
+
+// An event that a torn line holds as a value is not delivered.
+func TestEventInsideATornOneIsNone(t *testing.T) {
+	const inner = `{"id":"e5","sequence":0,"timestamp":"2026-11-01T09:00:01.300Z","type":"agent.text","runId":"r1","payload":{"text":"kept"}}`
+	for _, line := range []string{
+		`{"id":"e4","sequence":3,"payload":{"result":` + inner, `{"id":"e4","payload":[1,` + inner, `{"id":"e4","payload":` + inner + `}}`,
+		`{"id":"e4" "payload":` + inner + `}`, `[` + inner + `]`,
+	} {
+		for ev, err := range NewReader(strings.NewReader(line+"\n"), ReaderOptions{}).All() {
+			require.Error(t, err, ev.ID)
+		}
+	}
+}
+
+// foreignFiles returns texts of other programs by the names that they are called by.
+func foreignFiles(t *testing.T) []txtar.File {
+	t.Helper()
+	text, err := os.ReadFile("internal/foreign/testdata/files.txtar")
+	require.NoError(t, err)
+	files := txtar.Parse(string(text)).Files
+	require.Greater(t, len(files), 40)
+	for i := range files {
+		files[i].Name, _, _ = strings.Cut(files[i].Name, " #")
+	}
+	return files
+}
+
+// A reading is one way of reading a log.
+type reading struct {
+	name string
+	read func(log string) (runs string, events uint64, err error)
+}
+
+func readings() []reading {
+	fold := func(o FoldOptions) func(string) (string, uint64, error) {
+		return func(log string) (runs string, events uint64, err error) {
+			l, err := FoldLog(NewReader(strings.NewReader(log), ReaderOptions{}), o)
+			for s := range l.Drain() {
+				runs += s.RunID + ";"
+				events += s.NextSequence
+			}
+			return runs, events, err
+		}
+	}
+	return []reading{
+		{"All", func(log string) (runs string, events uint64, err error) {
+			var errs []error
+			l := NewFoldSet(FoldOptions{})
+			for ev, err := range NewReader(strings.NewReader(log), ReaderOptions{}).All() {
+				if err != nil {
+					errs = append(errs, err)
+					continue
+				}
+				l.Apply(ev)
+			}
+			for s := range l.Drain() {
+				runs += s.RunID + ";"
+				events += s.NextSequence
+			}
+			return runs, events, errors.Join(errs...)
+		}},
+		{"FoldLog", fold(FoldOptions{})},
+		{"FoldLog with workers", fold(FoldOptions{Workers: 2})},
+	}
+}
+
+// The file of another program has no run, and the error names the program. Blank lines, the ends
+// of lines and a byte order mark do not change that.
+func TestFilesOfOtherPrograms(t *testing.T) {
+	for _, f := range foreignFiles(t) {
+		for spelling, text := range map[string]string{
+			"as it is":         f.Text,
+			"blank lines":      "\n \n\t\n" + f.Text + "\n\n  \n",
+			"CRLF":             strings.ReplaceAll(f.Text, "\n", "\r\n"),
+			"a mark":           "\ufeff" + f.Text,
+			"a mark and blank": "\ufeff\r\n\r\n" + f.Text,
+			"no newline":       strings.TrimRight(f.Text, "\n"),
+		} {
+			for _, r := range readings() {
+				runs, events, err := r.read(text)
+				require.Empty(t, runs, "%s, %s: %s", f.Name, spelling, r.name)
+				require.Zero(t, events)
+				var foreign *ForeignError
+				require.ErrorAs(t, err, &foreign, "%s, %s: %s", f.Name, spelling, r.name)
+				name, _, _ := strings.Cut(foreign.Name, " as JSON over") // a document of a program whose lines are read
+				require.Equal(t, f.Name, name, "%s, %s", spelling, r.name)
+				require.NotEmpty(t, foreign.Hint)
+				if !foreign.unknown() {
+					require.Equal(t, 1, strings.Count(err.Error(), "\n")+1, "%s: once", err)
+				}
+			}
+		}
+	}
+}
+
+func TestOtherFormsOfFiles(t *testing.T) {
+	for text, want := range map[string]string{
+		"SQLite format 3\x00\x10\x00\x01\x01\x00\n\x00":   "a SQLite database",
+		"7\x7f\x06\x82\x00-\xe2\x18\n":                    "the write-ahead log of a SQLite database",
+		"\x1f\x8b\x08\x00\n\x00":                          "gzip data, not lines of JSON",
+		"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR":             "binary data",
+		"\x7fELF\x02\x01\x01\x00\n{\"a\":1}\n\x00\x00\n":  "binary data",
+		"\xff\xfe{\x00\"\x00i\x00d\x00\"\x00:\x00\n\x00x": "UTF-16, not UTF-8",
+	} {
+		for _, r := range readings() {
+			runs, _, err := r.read(text)
+			require.Empty(t, runs)
+			var foreign *ForeignError
+			require.ErrorAs(t, err, &foreign, "%q", text)
+			require.Equal(t, want, foreign.Name)
+			require.Empty(t, foreign.Program)
+			require.NotContains(t, err.Error(), "\n", "once")
+		}
+	}
+}
+
+// Lines of other programs in a log take nothing from it, wherever they stand.
+func TestLinesOfOtherProgramsInALog(t *testing.T) {
+	var lines []string
+	for _, f := range foreignFiles(t) {
+		lines = append(lines, strings.Split(strings.TrimSpace(f.Text), "\n")...)
+	}
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	for range 200 {
+		var log bytes.Buffer
+		const events = 20
+		for i := range events {
+			for range random.IntN(4) {
+				line := lines[random.IntN(len(lines))]
+				if i == 0 && strings.HasPrefix(line, "[") {
+					continue // a whole file of that form, of which the rest is not read
+				}
+				log.WriteString(line + "\n")
+			}
+			fmt.Fprintf(&log, `{"id":"e%d","sequence":%d,"timestamp":"2026-05-05T09:00:00.000Z","type":"x.custom","runId":"r","payload":{}}`+"\n", i, i)
+		}
+		var first error
+		for i, r := range readings() {
+			runs, got, err := r.read(log.String())
+			for run := range strings.SplitSeq(strings.TrimSuffix(runs, ";"), ";") {
+				require.NotEmpty(t, run, "%s:\n%s", r.name, &log)
+			}
+			require.True(t, strings.HasPrefix(runs, "r;"), runs)
+			require.GreaterOrEqual(t, got, uint64(events), "%s:\n%s", r.name, &log)
+			if i == 0 {
+				first = err
+			} else {
+				require.Equal(t, fmt.Sprint(first), fmt.Sprint(err), r.name)
+			}
+		}
+	}
+}
+
+// A log may have events of kinds that nobody knows, from its first line. Those that name their run
+// and lack other members that an emitter writes count after an event that has them.
+func TestUnknownKindsProveALog(t *testing.T) {
+	const (
+		whole = `{"id":"1","sequence":0,"timestamp":"2026-05-05T09:00:00.000Z","type":"x.custom","runId":"r"}` + "\n"
+		part  = `{"id":"2","type":"x.custom","runId":"r"}` + "\n"
+		alien = `{"id":"2","type":"x.custom"}` + "\n"
+		known = `{"sequence":1,"type":"run.paused","runId":"r"}` + "\n"
+		bare  = `{"type":"turn.started"}` + "\n"
+	)
+	for log, want := range map[string]int{
+		whole: 1, known: 1, whole + part: 2, known + part: 2, part + whole: 1, part + known + part: 2,
+		part: 0, bare: 0, alien: 0, part + part: 0, whole + bare: 1, whole + alien + whole: 2, known + alien: 1,
+	} {
+		events := 0
+		var err error
+		for _, bad := range NewReader(strings.NewReader(log), ReaderOptions{}).All() {
+			if bad == nil {
+				events++
+			} else {
+				err = bad
+			}
+		}
+		require.Equal(t, want, events, log)
+		require.Equal(t, strings.HasPrefix(log, part) || strings.Contains(log, bare) || strings.Contains(log, alien), err != nil, log)
+	}
 }

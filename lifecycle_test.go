@@ -2,6 +2,8 @@ package agentevents
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -188,4 +190,209 @@ func TestRefusalsSayWhatIsLegal(t *testing.T) {
 	require.Equal(t, "thinking", broken.State)
 	require.Contains(t, err.Error(), "thinking → response is not in the strict table; legal: tool_call, blocked-on-clarification, failed")
 	require.Contains(t, err.Error(), `(rule transition-legal, run "run-1", sequence 1)`)
+}
+
+// inWords returns the events of agents, one word each: a transition is its target, with its
+// step.
+func inWords(events []Event) string {
+	var words []string
+	for _, ev := range events {
+		word := strings.TrimPrefix(string(ev.Kind()), "agent.")
+		if p, ok := ev.Payload.(*AgentTransition); ok {
+			word = "→" + string(p.To)
+			if !ev.Marks.Has(MarkSynthetic) {
+				word = "To" + word
+			}
+		}
+		if ev.Step.OK {
+			word += fmt.Sprint("/", ev.Step.V)
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, " ")
+}
+
+func TestDerived(t *testing.T) {
+	call := func(id string) Payload { return &ToolCalled{CallID: id, ToolID: "t"} }
+	back := func(id string) Payload { return &ToolReturned{CallID: id, ToolID: "t", Status: ToolStatusOK} }
+	start, think, say := &AgentStarted{}, &AgentReasoned{Reasoning: "r"}, &TextCompleted{Text: "x"}
+	model := func(id string) Payload { return &ModelCalled{ModelCallID: id} }
+	answer := func(id string) Payload { return &ModelReturned{ModelCallID: id} }
+	ask := func(id string) Payload { return &ClarificationRequested{InterruptID: id} }
+	approve := func(id, call string) Payload { return &ApprovalRequested{ApprovalID: id, CallID: call} }
+	to := func(s AgentStatus) Payload { return &AgentTransition{To: s} }
+	for name, tc := range map[string]struct {
+		emit []Payload
+		want string
+	}{
+		"an answer without a tool": {
+			[]Payload{start, think, say, &AgentEnded{Outcome: OutcomeConverged}},
+			"started reasoned/0 →response/0 text/0 →converged/0 ended",
+		},
+		"parallel calls": {
+			[]Payload{start, think, call("a"), call("b"), back("b"), back("a"), think, call("c"), back("c"), think, say, &AgentEnded{}},
+			"started reasoned/0 →tool_call/0 toolCalled/0 toolCalled/0 toolReturned/0 →tool_result/0 toolReturned/0 " +
+				"→thinking/1 reasoned/1 →tool_call/1 toolCalled/1 →tool_result/1 toolReturned/1 →thinking/2 reasoned/2 →response/2 text/2 ended",
+		},
+		"text while a tool runs": {
+			[]Payload{start, call("a"), say, think, back("a"), say},
+			"started →tool_call/0 toolCalled/0 text/0 reasoned/0 →tool_result/0 toolReturned/0 →response/0 text/0",
+		},
+		"a call in one event": {
+			[]Payload{start, &ToolReturned{CallID: "a", ToolID: "t", Status: ToolStatusOK, OneEvent: true}, think},
+			"started →tool_result/0 toolReturned/0 →thinking/1 reasoned/1",
+		},
+		"a refused call": {
+			[]Payload{start, &ToolReturned{CallID: "a", ToolID: "t", Status: ToolStatusForbidden}},
+			"started →tool_result/0 toolReturned/0",
+		},
+		"text does not leave reflect": {
+			[]Payload{start, say, to(StatusReflect), say, &TextDelta{Delta: "d"}, think, say},
+			"started →response/0 text/0 To→reflect/0 text/0 text.delta/0 →thinking/1 reasoned/1 →response/1 text/1",
+		},
+		"reflect is kept while a tool runs": {
+			[]Payload{start, to(StatusReflect), call("a"), say, &AgentReasoningDelta{Delta: "r"}},
+			"started To→reflect/0 →tool_call/0 toolCalled/0 text/0 reasoning.delta/0",
+		},
+		"deltas": {
+			[]Payload{start, &AgentReasoningDelta{Delta: "r"}, &TextDelta{Delta: "a"}, &TextDelta{Delta: "b"}, say, &ToolArgumentsDelta{CallID: "c", Delta: "{}"}, call("c")},
+			"started reasoning.delta/0 →response/0 text.delta/0 text.delta/0 text/0 tool.arguments.delta/0 →tool_call/0 toolCalled/0",
+		},
+		"an aborted end": {[]Payload{start, call("a"), &AgentEnded{Outcome: OutcomeAborted}}, "started →tool_call/0 toolCalled/0 →failed/0 ended"},
+		"an end with an error": {
+			[]Payload{start, say, &AgentEnded{Outcome: OutcomePartial, Error: Some(ErrorInfo{Message: "m"})}},
+			"started →response/0 text/0 →failed/0 ended",
+		},
+		"a partial end":            {[]Payload{start, say, &AgentEnded{Outcome: OutcomePartial}}, "started →response/0 text/0 ended"},
+		"an end that was foretold": {[]Payload{start, to(StatusFailed), &AgentEnded{Outcome: OutcomePartial}}, "started To→failed ended"},
+		"a further turn":           {[]Payload{start, say, to(StatusConverged), think, say}, "started →response/0 text/0 To→converged/0 →thinking/1 reasoned/1 →response/1 text/1"},
+		"another attempt forgets the calls of the one before": {
+			[]Payload{start, call("a"), &AgentEnded{Outcome: OutcomePartial}, start, think, say, back("a"), say},
+			"started →tool_call/0 toolCalled/0 ended started reasoned/1 →response/1 text/1 →tool_result/1 toolReturned/1 →response/1 text/1",
+		},
+		"an attempt that ends at once": {
+			[]Payload{start, say, &AgentEnded{}, start, &AgentEnded{Outcome: OutcomeConverged}},
+			"started →response/0 text/0 ended started →converged ended",
+		},
+		"three steps, with parallel tools and streaming": {
+			[]Payload{
+				start,
+				model("1"), &AgentReasoningDelta{Delta: "r"}, &TextDelta{BlockID: "b", Delta: "let me"}, say, answer("1"), call("a"), call("b"), back("a"), back("b"),
+				model("2"), answer("2"), call("c"), back("c"),
+				model("3"), &TextDelta{BlockID: "d", Delta: "done"}, say, answer("3"), &AgentEnded{Outcome: OutcomeConverged},
+			},
+			"started model.called/0 reasoning.delta/0 →response/0 text.delta/0 text/0 model.returned/0 →tool_call/0 toolCalled/0 toolCalled/0 toolReturned/0 →tool_result/0 toolReturned/0 " +
+				"→thinking/1 model.called/1 model.returned/1 →tool_call/1 toolCalled/1 →tool_result/1 toolReturned/1 " +
+				"→thinking/2 model.called/2 →response/2 text.delta/2 text/2 model.returned/2 →converged/2 ended",
+		},
+		"a retried model call": {
+			[]Payload{start, model("1"), &TextDelta{BlockID: "b", Delta: "let"}, answer("1"), &ModelCalled{ModelCallID: "2", RetryOf: "1"}, &TextDelta{BlockID: "c", Delta: "let me"}},
+			"started model.called/0 →response/0 text.delta/0 model.returned/0 →thinking/0 model.called/0 →response/0 text.delta/0",
+		},
+		"a model call in one event": {
+			[]Payload{start, say, &ModelReturned{ModelCallID: "1", OneEvent: true}, say},
+			"started →response/0 text/0 →thinking/1 model.returned/1 →response/1 text/1",
+		},
+		"a question": {
+			[]Payload{start, model("1"), ask("q"), model("2"), &ClarificationResolved{InterruptID: "q"}, say},
+			"started model.called/0 →blocked-on-clarification/0 clarification.requested/0 model.called/0 →thinking/0 clarification.resolved/0 →response/0 text/0",
+		},
+		"two tools of one step that ask": {
+			[]Payload{
+				start, model("1"), call("a"), call("b"), approve("p", "a"), ask("q"), &ApprovalGranted{ApprovalID: "p"}, back("a"),
+				&ClarificationResolved{InterruptID: "q"}, back("b"), model("2"),
+			},
+			"started model.called/0 →tool_call/0 toolCalled/0 toolCalled/0 →blocked-on-clarification/0 approval.requested/0 clarification.requested/0 approval.granted/0 toolReturned/0 " +
+				"→tool_call/0 clarification.resolved/0 →tool_result/0 toolReturned/0 →thinking/1 model.called/1",
+		},
+		"a call that returns unanswered": {
+			[]Payload{start, call("a"), approve("p", "a"), back("a")},
+			"started →tool_call/0 toolCalled/0 →blocked-on-clarification/0 approval.requested/0 →tool_result/0 toolReturned/0",
+		},
+		"another attempt is not asked": {
+			[]Payload{start, say, ask("q"), &AgentEnded{}, start, model("1"), say},
+			"started →response/0 text/0 →blocked-on-clarification/0 clarification.requested/0 ended started model.called/1 →response/1 text/1",
+		},
+		"what changes nothing": {
+			[]Payload{start, call("a"), &UsageObserved{}, &AgentErrored{ErrorType: "e"}, &MessageCreated{Message: ConversationMessage{Content: `"x"`}}, &PlanProposed{}},
+			"started →tool_call/0 toolCalled/0 usage.observed/0 error/0 message.created/0 plan.proposed/0",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleDerived})
+			a := r.Agent("a")
+			for _, p := range tc.emit {
+				require.NoError(t, a.Emit(t.Context(), p))
+			}
+			require.Equal(t, tc.want, inWords(log.events))
+			require.Empty(t, log.snapshot(t).Violations)
+			for i, ev := range log.events {
+				require.EqualValues(t, i, ev.Sequence)
+			}
+
+			// A derived log that is emitted again gains nothing.
+			again, log2 := startRun(t, EmitterOptions{Lifecycle: LifecycleDerived})
+			for _, ev := range log.events {
+				ev.RunID = ""
+				require.NoError(t, errOf(again.Record(t.Context(), ev)))
+			}
+			require.Equal(t, tc.want, inWords(log2.events))
+		})
+	}
+}
+
+// TestDerivedByAnAnswerFromOutside: who answers is not who asked, as over HTTP.
+func TestDerivedByAnAnswerFromOutside(t *testing.T) {
+	r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleDerived})
+	ctx, a := t.Context(), r.Agent("a")
+	require.NoError(t, a.Emit(ctx, &AgentStarted{}))
+	require.NoError(t, a.Emit(ctx, &ToolCalled{CallID: "c", ToolID: "t"}))
+	require.NoError(t, a.Emit(ctx, &ApprovalRequested{ApprovalID: "p", CallID: "c"}))
+	require.Error(t, r.Emit(ctx, &ApprovalGranted{ApprovalID: "other"}))
+	require.NoError(t, r.Emit(ctx, &ApprovalGranted{ApprovalID: "p"}))
+	require.Equal(t, "started →tool_call/0 toolCalled/0 →blocked-on-clarification/0 approval.requested/0 →tool_call/0 approval.granted", inWords(log.events))
+	require.Equal(t, "a", log.events[5].AgentID)
+	require.Empty(t, log.events[6].AgentID)
+	require.Empty(t, log.snapshot(t).Violations)
+}
+
+// TestDerivedTransitionAndEventAreOne: when the event is refused, by a rule or by the host, nothing
+// is recorded, and nothing of the agent changes. Model calls, questions and answers need not name a
+// phase; the transitions that they cause are legal nevertheless.
+func TestDerivedInsideAPhase(t *testing.T) {
+	r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleDerived})
+	ctx := t.Context()
+	require.NoError(t, r.With(Scope{WorkflowID: "w", Phase: "p"}).Emit(ctx, &PhaseStarted{}))
+	a := beginAgent(t, r, "a").With(Scope{WorkflowID: "w"})
+	require.Error(t, a.Emit(ctx, &TextCompleted{}), "an agent's own event does")
+	for _, p := range []Payload{&ApprovalRequested{ApprovalID: "p"}, &ApprovalGranted{ApprovalID: "p"}} {
+		n := len(log.events)
+		require.NoError(t, a.Emit(ctx, p))
+		require.Len(t, log.events, n+2)
+		require.Empty(t, log.events[n].WorkflowID)
+		require.Equal(t, "w", log.events[n+1].WorkflowID)
+	}
+	require.NoError(t, a.With(Scope{Phase: "p"}).Emit(ctx, &TextCompleted{}))
+	require.Equal(t, "w", log.events[len(log.events)-2].WorkflowID)
+	require.Empty(t, log.snapshot(t).Violations)
+}
+
+func TestDerivedTransitionAndEventAreOne(t *testing.T) {
+	r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleDerived, Guard: func(ev Event) *RuleError {
+		if p, ok := ev.Payload.(*AgentTransition); ok && p.To == StatusResponse || ev.Kind() == KindToolCalled {
+			return &RuleError{Rule: "host", Detail: "no"}
+		}
+		return nil
+	}})
+	ctx, a := t.Context(), r.Agent("a")
+	require.NoError(t, a.Emit(ctx, &AgentStarted{}))
+	for _, p := range []Payload{&ToolCalled{CallID: "c", ToolID: "t"}, &TextCompleted{Text: "x"}, &ToolReturned{CallID: "c", ToolID: "t", Status: ToolStatusOK}} {
+		require.Error(t, a.Emit(ctx, p))
+	}
+	status, _ := a.Status()
+	require.Equal(t, StatusThinking, status)
+	require.Len(t, log.events, 1)
+	require.NoError(t, a.Emit(ctx, &AgentEnded{Outcome: OutcomeAborted}))
+	require.Equal(t, "started →failed ended", inWords(log.events))
+	require.Equal(t, uint64(1), log.events[1].Sequence)
 }

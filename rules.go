@@ -187,7 +187,7 @@ type subject struct {
 	sound   bool        // the event's JSON and texts were checked when it was read
 
 	// Of an emitter.
-	bound     bool       // the rules of bound.go hold for the event
+	bound     bool       // the rules of rules_emit.go hold for the event
 	violation *RuleError // the event is recorded in spite of it
 	moved     bool       // a transition is recorded in front of the event
 }

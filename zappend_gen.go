@@ -82,46 +82,6 @@ func (v *RuleError) appendJSON(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-func (v *earlyEnd) appendJSON(dst []byte) []byte {
-	dst = append(dst, `{"kind":`...)
-	dst = jsonwire.AppendString(dst, string(v.kind))
-	if v.agent != "" {
-		dst = append(dst, `,"agent":`...)
-		dst = jsonwire.AppendString(dst, v.agent)
-	}
-	if v.id != "" {
-		dst = append(dst, `,"id":`...)
-		dst = jsonwire.AppendString(dst, v.id)
-	}
-	if v.span != "" {
-		dst = append(dst, `,"span":`...)
-		dst = jsonwire.AppendString(dst, v.span)
-	}
-	dst = append(dst, `,"at":`...)
-	dst = jsonwire.AppendTime(dst, v.at)
-	if v.word != "" {
-		dst = append(dst, `,"word":`...)
-		dst = jsonwire.AppendString(dst, v.word)
-	}
-	if v.why != "" {
-		dst = append(dst, `,"why":`...)
-		dst = jsonwire.AppendString(dst, v.why)
-	}
-	if v.how != "" {
-		dst = append(dst, `,"how":`...)
-		dst = jsonwire.AppendString(dst, string(v.how))
-	}
-	if v.took.OK {
-		dst = append(dst, `,"tookMs":`...)
-		dst = jsonwire.AppendMillis(dst, v.took.V)
-	}
-	if v.whole {
-		dst = append(dst, `,"whole":`...)
-		dst = strconv.AppendBool(dst, v.whole)
-	}
-	return append(dst, '}')
-}
-
 func (v *AgentStarted) appendJSON(dst []byte) []byte {
 	mark := len(dst)
 	if v.Agent.OK {
@@ -2475,80 +2435,6 @@ var fieldsOfHandoffAccepted = [...]extra.Field{
 	{Name: "contextDigest"},
 }
 
-func (v *Usage) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	dst = append(dst, `{"inputTokens":`...)
-	dst = jsonwire.AppendInt(dst, v.InputTokens)
-	dst = append(dst, `,"outputTokens":`...)
-	dst = jsonwire.AppendInt(dst, v.OutputTokens)
-	if v.TotalTokens.OK {
-		dst = append(dst, `,"totalTokens":`...)
-		dst = jsonwire.AppendInt(dst, v.TotalTokens.V)
-	}
-	if v.CacheCreationInputTokens.OK {
-		dst = append(dst, `,"cacheCreationInputTokens":`...)
-		dst = jsonwire.AppendInt(dst, v.CacheCreationInputTokens.V)
-	}
-	if v.CacheReadInputTokens.OK {
-		dst = append(dst, `,"cacheReadInputTokens":`...)
-		dst = jsonwire.AppendInt(dst, v.CacheReadInputTokens.V)
-	}
-	if v.ReasoningOutputTokens.OK {
-		dst = append(dst, `,"reasoningOutputTokens":`...)
-		dst = jsonwire.AppendInt(dst, v.ReasoningOutputTokens.V)
-	}
-	if v.CostUSD.OK {
-		dst = append(dst, `,"costUsd":`...)
-		dst = jsonwire.AppendFloat(dst, v.CostUSD.V)
-	}
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfUsage[:])
-	}
-	return dst
-}
-
-var fieldsOfUsage = [...]extra.Field{
-	{Name: "inputTokens", Zero: `0`},
-	{Name: "outputTokens", Zero: `0`},
-	{Name: "totalTokens"},
-	{Name: "cacheCreationInputTokens"},
-	{Name: "cacheReadInputTokens"},
-	{Name: "reasoningOutputTokens"},
-	{Name: "costUsd"},
-}
-
-func (v *ErrorInfo) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	if v.Code != "" {
-		dst = append(dst, `,"code":`...)
-		dst = jsonwire.AppendString(dst, v.Code)
-	}
-	dst = append(dst, `,"message":`...)
-	dst = jsonwire.AppendString(dst, v.Message)
-	if v.Details != "" {
-		dst = append(dst, `,"details":`...)
-		dst = append(dst, v.Details...)
-	}
-	if v.Retryable.OK {
-		dst = append(dst, `,"retryable":`...)
-		dst = strconv.AppendBool(dst, v.Retryable.V)
-	}
-	dst[mark] = '{'
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfErrorInfo[:])
-	}
-	return dst
-}
-
-var fieldsOfErrorInfo = [...]extra.Field{
-	{Name: "code"},
-	{Name: "message", Zero: `""`},
-	{Name: "details"},
-	{Name: "retryable"},
-}
-
 func (v *WorkflowCreated) appendJSON(dst []byte) []byte {
 	mark := len(dst)
 	if v.Script != "" {
@@ -2689,6 +2575,46 @@ var fieldsOfWorkflowFinalized = [...]extra.Field{
 	{Name: "totalTokens", Zero: `0`},
 	{Name: "totalAgents", Zero: `0`},
 	{Name: "durationMs", Zero: `0`},
+}
+
+func (v *earlyEnd) appendJSON(dst []byte) []byte {
+	dst = append(dst, `{"kind":`...)
+	dst = jsonwire.AppendString(dst, string(v.kind))
+	if v.agent != "" {
+		dst = append(dst, `,"agent":`...)
+		dst = jsonwire.AppendString(dst, v.agent)
+	}
+	if v.id != "" {
+		dst = append(dst, `,"id":`...)
+		dst = jsonwire.AppendString(dst, v.id)
+	}
+	if v.span != "" {
+		dst = append(dst, `,"span":`...)
+		dst = jsonwire.AppendString(dst, v.span)
+	}
+	dst = append(dst, `,"at":`...)
+	dst = jsonwire.AppendTime(dst, v.at)
+	if v.word != "" {
+		dst = append(dst, `,"word":`...)
+		dst = jsonwire.AppendString(dst, v.word)
+	}
+	if v.why != "" {
+		dst = append(dst, `,"why":`...)
+		dst = jsonwire.AppendString(dst, v.why)
+	}
+	if v.how != "" {
+		dst = append(dst, `,"how":`...)
+		dst = jsonwire.AppendString(dst, string(v.how))
+	}
+	if v.took.OK {
+		dst = append(dst, `,"tookMs":`...)
+		dst = jsonwire.AppendMillis(dst, v.took.V)
+	}
+	if v.whole {
+		dst = append(dst, `,"whole":`...)
+		dst = strconv.AppendBool(dst, v.whole)
+	}
+	return append(dst, '}')
 }
 
 func (v *RunState) appendJSON(dst []byte) []byte {
@@ -4320,6 +4246,80 @@ func (v *countedCall) appendJSON(dst []byte) []byte {
 		dst = strconv.AppendBool(dst, v.cost)
 	}
 	return append(dst, '}')
+}
+
+func (v *Usage) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	dst = append(dst, `{"inputTokens":`...)
+	dst = jsonwire.AppendInt(dst, v.InputTokens)
+	dst = append(dst, `,"outputTokens":`...)
+	dst = jsonwire.AppendInt(dst, v.OutputTokens)
+	if v.TotalTokens.OK {
+		dst = append(dst, `,"totalTokens":`...)
+		dst = jsonwire.AppendInt(dst, v.TotalTokens.V)
+	}
+	if v.CacheCreationInputTokens.OK {
+		dst = append(dst, `,"cacheCreationInputTokens":`...)
+		dst = jsonwire.AppendInt(dst, v.CacheCreationInputTokens.V)
+	}
+	if v.CacheReadInputTokens.OK {
+		dst = append(dst, `,"cacheReadInputTokens":`...)
+		dst = jsonwire.AppendInt(dst, v.CacheReadInputTokens.V)
+	}
+	if v.ReasoningOutputTokens.OK {
+		dst = append(dst, `,"reasoningOutputTokens":`...)
+		dst = jsonwire.AppendInt(dst, v.ReasoningOutputTokens.V)
+	}
+	if v.CostUSD.OK {
+		dst = append(dst, `,"costUsd":`...)
+		dst = jsonwire.AppendFloat(dst, v.CostUSD.V)
+	}
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfUsage[:])
+	}
+	return dst
+}
+
+var fieldsOfUsage = [...]extra.Field{
+	{Name: "inputTokens", Zero: `0`},
+	{Name: "outputTokens", Zero: `0`},
+	{Name: "totalTokens"},
+	{Name: "cacheCreationInputTokens"},
+	{Name: "cacheReadInputTokens"},
+	{Name: "reasoningOutputTokens"},
+	{Name: "costUsd"},
+}
+
+func (v *ErrorInfo) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	if v.Code != "" {
+		dst = append(dst, `,"code":`...)
+		dst = jsonwire.AppendString(dst, v.Code)
+	}
+	dst = append(dst, `,"message":`...)
+	dst = jsonwire.AppendString(dst, v.Message)
+	if v.Details != "" {
+		dst = append(dst, `,"details":`...)
+		dst = append(dst, v.Details...)
+	}
+	if v.Retryable.OK {
+		dst = append(dst, `,"retryable":`...)
+		dst = strconv.AppendBool(dst, v.Retryable.V)
+	}
+	dst[mark] = '{'
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfErrorInfo[:])
+	}
+	return dst
+}
+
+var fieldsOfErrorInfo = [...]extra.Field{
+	{Name: "code"},
+	{Name: "message", Zero: `""`},
+	{Name: "details"},
+	{Name: "retryable"},
 }
 
 func appendMapOfUsage(dst []byte, v map[string]Usage) []byte {

@@ -7,15 +7,6 @@ var ruleTable = [...]struct {
 	rule      Rule
 	statement string
 }{
-	{RuleApprovalBinds, "a call that names an approval is the one that was approved: the approval is granted and not used yet, the call has its agent, tool and arguments, and comes within the Timeout of the request after the grant"},
-	{RuleAgentOpen, "an agent acts only after its agent.started; exempt are returns with oneEvent, and agents that act in a node, whose start is the node's. Binds Emit and handles"},
-	{RuleToolCallStatus, "an agent that has started calls a tool in status tool_call, or under the derived table while a question blocks it. Binds Emit and handles"},
-	{RuleReturnTool, "the return of an open call names the tool of the call. Binds Emit and handles"},
-	{RuleEndedConverged, "an agent that ends with outcome converged and no error has the status converged, and no open call. Binds Emit and handles"},
-	{RuleRunPaused, "run.resumed follows a pause, or the resumption of the emitter. Binds Emit and handles"},
-	{RuleClarificationOpen, "only an open clarification is resolved. Binds Emit and handles"},
-	{RuleTurnOpen, "only an open turn ends. Binds Emit and handles"},
-	{RuleStepOpen, "only an open step of a plan ends. Binds Emit and handles"},
 	{RulePayload, "the payload is a non-nil pointer to a struct of this package, and Unknown holds no known kind"},
 	{RuleFieldRequired, "required fields are there, ids are not empty"},
 	{RuleFieldUTF8, "ids and names are valid UTF-8"},
@@ -24,7 +15,6 @@ var ruleTable = [...]struct {
 	{RuleFieldRange, "confidence and convergence score are in [0, 1]; durations, totals and counters are not negative; numbers are finite; passed + failed <= audits; evidence and a patch of the whole state are objects"},
 	{RuleLineLength, "a line has at most EmitterOptions.MaxLine bytes; content is cut to that, ids, names and numbers are not"},
 	{RuleSequence, "the sequence increases within the run; of two events with the same sequence the first one counts, and a sequence that is above the next event's, while all others are below, is false"},
-	{RuleApprovalOpen, "only an open approval is granted or rejected"},
 	{RuleRun, "an event carries the id of its run"},
 	{RuleRunOpen, "only session events precede run.started, and a run starts once"},
 	{RuleTerminalLast, "only session events, audits, usage and late events follow run.completed, run.failed or run.cancelled; the first of these decides how the run ended"},
@@ -44,7 +34,21 @@ var ruleTable = [...]struct {
 	{RuleHandoffOpen, "only an open handoff is accepted"},
 	{RuleMessageID, "messages with the same id have the same content, whatever their times and the escapes in strings; the first one stays. Members in another order and numbers in another form are other content"},
 	{RuleMessageGroup, "a message of an agent that shares its context by group carries a group id"},
+	{RuleAgentOpen, "an agent acts only after its agent.started; exempt are returns with oneEvent, and agents that act in a node, whose start is the node's. Binds Emit and handles"},
+	{RuleToolCallStatus, "an agent that has started calls a tool in status tool_call, or under the derived table while a question blocks it. Binds Emit and handles"},
+	{RuleReturnTool, "the return of an open call names the tool of the call. Binds Emit and handles"},
+	{RuleEndedConverged, "an agent that ends with outcome converged and no error has the status converged, and no open call. Binds Emit and handles"},
+	{RuleRunPaused, "run.resumed follows a pause, or the resumption of the emitter. Binds Emit and handles"},
+	{RuleClarificationOpen, "only an open clarification is resolved. Binds Emit and handles"},
+	{RuleTurnOpen, "only an open turn ends. Binds Emit and handles"},
+	{RuleStepOpen, "only an open step of a plan ends. Binds Emit and handles"},
+	{RuleApprovalOpen, "only an open approval is granted or rejected"},
+	{RuleApprovalBinds, "a call that names an approval is the one that was approved: the approval is granted and not used yet, the call has its agent, tool and arguments, and comes within the Timeout of the request after the grant"},
 }
+
+// kindCount is the number of rows of the catalog. The length of an array type that names the catalog
+// itself would make a cycle of types.
+const kindCount = 73
 
 func (*SessionStarted) kind() Kind { return KindSessionStarted }
 

@@ -3,6 +3,7 @@
 package agentevents
 
 import (
+	"github.com/agentevents/agentevents/internal/extra"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -168,104 +169,6 @@ var namesOfRuleError = jsonwire.Names(
 	"state",
 	"detail",
 	"refused",
-)
-
-func (v *earlyEnd) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfearlyEnd, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // kind
-			v.kind, err = parseText[Kind](s)
-		case 2: // agent
-			if !m.null(s, name) {
-				v.agent, err = s.String()
-				if v.agent == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 3: // id
-			if !m.null(s, name) {
-				v.id, err = s.String()
-				if v.id == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 4: // span
-			if !m.null(s, name) {
-				v.span, err = s.String()
-				if v.span == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 5: // at
-			v.at, err = s.Time()
-		case 6: // word
-			if !m.null(s, name) {
-				v.word, err = s.String()
-				if v.word == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 7: // why
-			if !m.null(s, name) {
-				v.why, err = s.String()
-				if v.why == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 8: // how
-			if !m.null(s, name) {
-				v.how, err = parseText[ToolStatus](s)
-				if v.how == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 9: // tookMs
-			if !m.null(s, name) {
-				v.took.V, err = s.Millis()
-				v.took.OK = err == nil
-			}
-		case 10: // whole
-			if !m.null(s, name) {
-				v.whole, err = s.Bool()
-				if !v.whole {
-					m.spelled(name, `false`)
-				}
-			}
-		default:
-			err = s.Skip()
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-var namesOfearlyEnd = jsonwire.Names(
-	"kind",
-	"agent",
-	"id",
-	"span",
-	"at",
-	"word",
-	"why",
-	"how",
-	"tookMs",
-	"whole",
 )
 
 func (v *AgentStarted) parseJSON(s *jsonwire.Scanner) error {
@@ -4434,130 +4337,6 @@ var namesOfHandoffAccepted = jsonwire.Names(
 	"contextDigest",
 )
 
-func (v *Usage) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfUsage, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // inputTokens
-			v.InputTokens, err = s.Int()
-		case 2: // outputTokens
-			v.OutputTokens, err = s.Int()
-		case 3: // totalTokens
-			if !m.null(s, name) {
-				v.TotalTokens.V, err = s.Int()
-				v.TotalTokens.OK = err == nil
-			}
-		case 4: // cacheCreationInputTokens
-			if !m.null(s, name) {
-				v.CacheCreationInputTokens.V, err = s.Int()
-				v.CacheCreationInputTokens.OK = err == nil
-			}
-		case 5: // cacheReadInputTokens
-			if !m.null(s, name) {
-				v.CacheReadInputTokens.V, err = s.Int()
-				v.CacheReadInputTokens.OK = err == nil
-			}
-		case 6: // reasoningOutputTokens
-			if !m.null(s, name) {
-				v.ReasoningOutputTokens.V, err = s.Int()
-				v.ReasoningOutputTokens.OK = err == nil
-			}
-		case 7: // costUsd
-			if !m.null(s, name) {
-				v.CostUSD.V, err = s.Float()
-				v.CostUSD.OK = err == nil
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x3 != 0x3 {
-		m.require(fieldsOfUsage[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfUsage = jsonwire.Names(
-	"inputTokens",
-	"outputTokens",
-	"totalTokens",
-	"cacheCreationInputTokens",
-	"cacheReadInputTokens",
-	"reasoningOutputTokens",
-	"costUsd",
-)
-
-func (v *ErrorInfo) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfErrorInfo, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // code
-			if !m.null(s, name) {
-				v.Code, err = s.String()
-				if v.Code == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 2: // message
-			v.Message, err = s.String()
-		case 3: // details
-			v.Details, err = parseAny(s)
-		case 4: // retryable
-			if !m.null(s, name) {
-				v.Retryable.V, err = s.Bool()
-				v.Retryable.OK = err == nil
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x2 != 0x2 {
-		m.require(fieldsOfErrorInfo[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfErrorInfo = jsonwire.Names(
-	"code",
-	"message",
-	"details",
-	"retryable",
-)
-
 func (v *WorkflowCreated) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
@@ -4844,6 +4623,104 @@ var namesOfWorkflowFinalized = jsonwire.Names(
 	"totalTokens",
 	"totalAgents",
 	"durationMs",
+)
+
+func (v *earlyEnd) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfearlyEnd, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // kind
+			v.kind, err = parseText[Kind](s)
+		case 2: // agent
+			if !m.null(s, name) {
+				v.agent, err = s.String()
+				if v.agent == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 3: // id
+			if !m.null(s, name) {
+				v.id, err = s.String()
+				if v.id == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 4: // span
+			if !m.null(s, name) {
+				v.span, err = s.String()
+				if v.span == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 5: // at
+			v.at, err = s.Time()
+		case 6: // word
+			if !m.null(s, name) {
+				v.word, err = s.String()
+				if v.word == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 7: // why
+			if !m.null(s, name) {
+				v.why, err = s.String()
+				if v.why == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 8: // how
+			if !m.null(s, name) {
+				v.how, err = parseText[ToolStatus](s)
+				if v.how == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 9: // tookMs
+			if !m.null(s, name) {
+				v.took.V, err = s.Millis()
+				v.took.OK = err == nil
+			}
+		case 10: // whole
+			if !m.null(s, name) {
+				v.whole, err = s.Bool()
+				if !v.whole {
+					m.spelled(name, `false`)
+				}
+			}
+		default:
+			err = s.Skip()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var namesOfearlyEnd = jsonwire.Names(
+	"kind",
+	"agent",
+	"id",
+	"span",
+	"at",
+	"word",
+	"why",
+	"how",
+	"tookMs",
+	"whole",
 )
 
 func (v *RunState) parseJSON(s *jsonwire.Scanner) error {
@@ -8757,6 +8634,130 @@ var namesOfcountedCall = jsonwire.Names(
 	"cost",
 )
 
+func (v *Usage) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfUsage, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // inputTokens
+			v.InputTokens, err = s.Int()
+		case 2: // outputTokens
+			v.OutputTokens, err = s.Int()
+		case 3: // totalTokens
+			if !m.null(s, name) {
+				v.TotalTokens.V, err = s.Int()
+				v.TotalTokens.OK = err == nil
+			}
+		case 4: // cacheCreationInputTokens
+			if !m.null(s, name) {
+				v.CacheCreationInputTokens.V, err = s.Int()
+				v.CacheCreationInputTokens.OK = err == nil
+			}
+		case 5: // cacheReadInputTokens
+			if !m.null(s, name) {
+				v.CacheReadInputTokens.V, err = s.Int()
+				v.CacheReadInputTokens.OK = err == nil
+			}
+		case 6: // reasoningOutputTokens
+			if !m.null(s, name) {
+				v.ReasoningOutputTokens.V, err = s.Int()
+				v.ReasoningOutputTokens.OK = err == nil
+			}
+		case 7: // costUsd
+			if !m.null(s, name) {
+				v.CostUSD.V, err = s.Float()
+				v.CostUSD.OK = err == nil
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x3 != 0x3 {
+		m.require(fieldsOfUsage[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfUsage = jsonwire.Names(
+	"inputTokens",
+	"outputTokens",
+	"totalTokens",
+	"cacheCreationInputTokens",
+	"cacheReadInputTokens",
+	"reasoningOutputTokens",
+	"costUsd",
+)
+
+func (v *ErrorInfo) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfErrorInfo, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // code
+			if !m.null(s, name) {
+				v.Code, err = s.String()
+				if v.Code == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 2: // message
+			v.Message, err = s.String()
+		case 3: // details
+			v.Details, err = parseAny(s)
+		case 4: // retryable
+			if !m.null(s, name) {
+				v.Retryable.V, err = s.Bool()
+				v.Retryable.OK = err == nil
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x2 != 0x2 {
+		m.require(fieldsOfErrorInfo[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfErrorInfo = jsonwire.Names(
+	"code",
+	"message",
+	"details",
+	"retryable",
+)
+
 func parseMapOfUsage(s *jsonwire.Scanner) (map[string]Usage, error) {
 	if err := s.Object(); err != nil {
 		return nil, err
@@ -9716,6 +9717,53 @@ func parseListOfAttemptUsage(s *jsonwire.Scanner) ([]AttemptUsage, error) {
 		list = append(list, AttemptUsage{})
 		if err := list[len(list)-1].parseJSON(s); err != nil {
 			return nil, err
+		}
+	}
+}
+
+// members keeps the books of one object while it is parsed: the fields that were there, and the
+// members that the struct cannot hold.
+type members struct {
+	seen uint64 // bit n-1 for field n
+	last int    // number of the last field, counted from 1
+	x    extra.Builder
+}
+
+// repeats notes that field n is next, and reports whether it was there before.
+func (m *members) repeats(s *jsonwire.Scanner, n int) bool {
+	bit := uint64(1) << (n - 1)
+	again := m.seen&bit != 0
+	m.seen |= bit
+	if n < m.last {
+		s.Odd = true
+	}
+	m.last = n
+	return again
+}
+
+// null consumes the null of an optional field, and reports whether it was one.
+// The field stays absent.
+func (m *members) null(s *jsonwire.Scanner, name string) bool {
+	if !s.Null() {
+		return false
+	}
+	m.spelled(name, "null")
+	return true
+}
+
+// spelled keeps the text of the last field, which looks absent.
+func (m *members) spelled(name, text string) { m.x.Spelled(m.last, name, text) }
+
+// unknown keeps a member that no field has.
+func (m *members) unknown(s *jsonwire.Scanner, name string) error {
+	return m.x.Unknown(s, m.last, name)
+}
+
+// require notes the required fields that were not there.
+func (m *members) require(fields []extra.Field) {
+	for i := range fields {
+		if fields[i].Required() && m.seen&(1<<i) == 0 {
+			m.x.Missing(i+1, fields[i].Name)
 		}
 	}
 }

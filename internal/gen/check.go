@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// writeCheck writes zcheck_gen.go: the methods check of payloads and values.
+// writeCheck writes, to zvalues_gen.go, the methods check of payloads and values.
 func writeCheck(w *writer, m *model) {
 	for _, st := range m.structs {
 		if !st.open() {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// writeClean writes zclean_gen.go: the methods clean of payloads and values.
+// writeClean writes, to zvalues_gen.go, the methods clean of payloads and values.
 func writeClean(w *writer, m *model) {
 	for _, st := range m.structs {
 		if st.open() {

@@ -2,7 +2,7 @@ package main
 
 import "fmt"
 
-// writeClone writes zclone_gen.go: deep copies, text included, of records and of the values inside
+// writeClone writes, to zvalues_gen.go, deep copies, text included, of records and of the values inside
 // them. The values that a snapshot keeps must not keep their line alive.
 func writeClone(w *writer, m *model) {
 	wanted := map[*structType]bool{}

@@ -1,6 +1,6 @@
 package main
 
-// writeExtra writes zextra_gen.go: the methods hasExtra, which tell whether a
+// writeExtra writes, to zvalues_gen.go, the methods hasExtra, which tell whether a
 // payload holds members of its line that no field has.
 func writeExtra(w *writer, m *model) {
 	for _, st := range m.structs {

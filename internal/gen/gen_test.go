@@ -175,7 +175,7 @@ func TestCheckMode(t *testing.T) {
 	if err := run(dir, true); err != nil {
 		t.Error(err)
 	}
-	path := filepath.Join(dir, "zcheck_gen.go")
+	path := filepath.Join(dir, "zvalues_gen.go")
 	if err := os.WriteFile(path, []byte("package agentevents\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

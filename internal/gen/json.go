@@ -2,7 +2,7 @@ package main
 
 import "go/ast"
 
-// writeJSON writes zjson_gen.go: the methods that make encoding/json write and
+// writeJSON writes, to zvalues_gen.go, the methods that make encoding/json write and
 // read every exported struct as this package does.
 func writeJSON(w *writer, m *model) {
 	for _, st := range m.structs {

@@ -107,19 +107,17 @@ func generate(dir string) ([]file, error) {
 	var files []file
 	for _, out := range []struct {
 		name  string
-		write func(w *writer, m *model)
+		parts []func(w *writer, m *model)
 	}{
-		{"zappend_gen.go", writeAppend},
-		{"zcheck_gen.go", writeCheck},
-		{"zclean_gen.go", writeClean},
-		{"zclone_gen.go", writeClone},
-		{"zextra_gen.go", writeExtra},
-		{"zjson_gen.go", writeJSON},
-		{"zkinds_gen.go", writeKinds},
-		{"zparse_gen.go", writeParse},
+		{"zappend_gen.go", []func(*writer, *model){writeAppend}},
+		{"zkinds_gen.go", []func(*writer, *model){writeKinds}},
+		{"zparse_gen.go", []func(*writer, *model){writeParse}},
+		{"zvalues_gen.go", []func(*writer, *model){writeCheck, writeClean, writeClone, writeExtra, writeJSON}},
 	} {
 		w := newWriter()
-		out.write(w, m)
+		for _, write := range out.parts {
+			write(w, m)
+		}
 		text, err := w.file(m)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", out.name, err)

@@ -473,21 +473,6 @@ var structFields = map[string][]fieldInfo{
 		{"reason", "", func(v any) any { return (*string)(&v.(*agentevents.HandoffAccepted).Reason) }, nil},
 		{"contextDigest", "", func(v any) any { return (*string)(&v.(*agentevents.HandoffAccepted).ContextDigest) }, nil},
 	},
-	"Usage": {
-		{"inputTokens", "", func(v any) any { return &v.(*agentevents.Usage).InputTokens }, nil},
-		{"outputTokens", "", func(v any) any { return &v.(*agentevents.Usage).OutputTokens }, nil},
-		{"totalTokens", "", func(v any) any { return &v.(*agentevents.Usage).TotalTokens }, nil},
-		{"cacheCreationInputTokens", "", func(v any) any { return &v.(*agentevents.Usage).CacheCreationInputTokens }, nil},
-		{"cacheReadInputTokens", "", func(v any) any { return &v.(*agentevents.Usage).CacheReadInputTokens }, nil},
-		{"reasoningOutputTokens", "", func(v any) any { return &v.(*agentevents.Usage).ReasoningOutputTokens }, nil},
-		{"costUsd", "", func(v any) any { return &v.(*agentevents.Usage).CostUSD }, nil},
-	},
-	"ErrorInfo": {
-		{"code", "", func(v any) any { return (*string)(&v.(*agentevents.ErrorInfo).Code) }, nil},
-		{"message", "", func(v any) any { return (*string)(&v.(*agentevents.ErrorInfo).Message) }, nil},
-		{"details", "", func(v any) any { return &v.(*agentevents.ErrorInfo).Details }, nil},
-		{"retryable", "", func(v any) any { return &v.(*agentevents.ErrorInfo).Retryable }, nil},
-	},
 	"WorkflowCreated": {
 		{"script", "", func(v any) any { return (*string)(&v.(*agentevents.WorkflowCreated).Script) }, nil},
 		{"phases", "", func(v any) any { return &v.(*agentevents.WorkflowCreated).Phases }, nil},
@@ -514,5 +499,20 @@ var structFields = map[string][]fieldInfo{
 		{"totalTokens", "", func(v any) any { return &v.(*agentevents.WorkflowFinalized).TotalTokens }, nil},
 		{"totalAgents", "", func(v any) any { return &v.(*agentevents.WorkflowFinalized).TotalAgents }, nil},
 		{"durationMs", "", func(v any) any { return &v.(*agentevents.WorkflowFinalized).Duration }, nil},
+	},
+	"Usage": {
+		{"inputTokens", "", func(v any) any { return &v.(*agentevents.Usage).InputTokens }, nil},
+		{"outputTokens", "", func(v any) any { return &v.(*agentevents.Usage).OutputTokens }, nil},
+		{"totalTokens", "", func(v any) any { return &v.(*agentevents.Usage).TotalTokens }, nil},
+		{"cacheCreationInputTokens", "", func(v any) any { return &v.(*agentevents.Usage).CacheCreationInputTokens }, nil},
+		{"cacheReadInputTokens", "", func(v any) any { return &v.(*agentevents.Usage).CacheReadInputTokens }, nil},
+		{"reasoningOutputTokens", "", func(v any) any { return &v.(*agentevents.Usage).ReasoningOutputTokens }, nil},
+		{"costUsd", "", func(v any) any { return &v.(*agentevents.Usage).CostUSD }, nil},
+	},
+	"ErrorInfo": {
+		{"code", "", func(v any) any { return (*string)(&v.(*agentevents.ErrorInfo).Code) }, nil},
+		{"message", "", func(v any) any { return (*string)(&v.(*agentevents.ErrorInfo).Message) }, nil},
+		{"details", "", func(v any) any { return &v.(*agentevents.ErrorInfo).Details }, nil},
+		{"retryable", "", func(v any) any { return &v.(*agentevents.ErrorInfo).Retryable }, nil},
 	},
 }

@@ -144,7 +144,7 @@ func openLog(path string, dashboard ae.Sink, secrets *ae.Secrets) (*ae.Emitter, 
 
 // closeLog flushes and closes the sinks when the service stops.
 func closeLog(em *ae.Emitter) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	return em.Close(ctx)
 }

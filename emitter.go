@@ -606,7 +606,7 @@ func (e *Emitter) Close(ctx context.Context) error {
 	}
 	e.closed.Store(true)
 	for _, b := range e.buffers {
-		b.hurry()
+		b.retry.Hurry()
 	}
 	n := e.drain(ctx)
 	errs := e.settle(ctx)

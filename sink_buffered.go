@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/agentevents/agentevents/internal/firsterrs"
 	"github.com/agentevents/agentevents/internal/option"
+	"github.com/agentevents/agentevents/internal/queue"
 	"github.com/agentevents/agentevents/internal/reentry"
 	"github.com/agentevents/agentevents/internal/turns"
 )
@@ -43,17 +43,14 @@ type BufferedSink struct {
 	bad    error         // why no event can be taken, from the start
 	done   chan struct{} // closed by the goroutine when it ends
 	line   []byte        // the goroutine's
-	down   time.Time     // the goroutine's: since when all errors are temporary; zero if none is
-	stop   chan struct{} // closed by Close: nobody waits before another try
+	retry  *queue.Retry  // the goroutine's; Close hurries it
 
 	mu       sync.Mutex
 	changed  *sync.Cond // anything below changed
-	queue    []buffered // ring; grows up to size
-	head, n  int
+	queue    queue.Ring[buffered]
 	next     uint64 // number of the next item
 	busy     bool   // an item is being delivered
 	current  uint64 // its number
-	stopped  bool   // stop is closed
 	closing  bool
 	ended    error // why the goroutine ended before Close
 	stats    BufferedStats
@@ -138,7 +135,7 @@ var ErrDropped = errors.New("agentevents: events were dropped")
 // [BufferedSink.Commit]. A sink that cannot be used and an unknown policy are refused by
 // [NewEmitter], and WriteEvent returns an error.
 func Buffered(s Sink, size int, policy Overflow) *BufferedSink {
-	b := &BufferedSink{entry: newSinkEntry(s), policy: policy, size: max(size, 1), done: make(chan struct{}), stop: make(chan struct{})}
+	b := &BufferedSink{entry: newSinkEntry(s), policy: policy, size: max(size, 1), done: make(chan struct{}), retry: queue.NewRetry()}
 	b.changed = sync.NewCond(&b.mu)
 	err := b.entry.check()
 	switch {
@@ -228,26 +225,17 @@ func (b *BufferedSink) add(item buffered) error {
 		}
 		b.stats.Waiting++
 	}
-	if b.n == len(b.queue) {
-		longer := make([]buffered, max(8, 2*b.n))
-		copy(longer[copy(longer, b.queue[b.head:]):], b.queue[:b.head])
-		b.queue, b.head = longer, 0
-	}
 	item.number = b.next
 	b.next++
-	b.n++
-	*b.at(b.n - 1) = item
+	b.queue.Push(item)
 	b.changed.Broadcast()
 	return nil
 }
 
-// at returns the i-th item of the queue. b.mu is held.
-func (b *BufferedSink) at(i int) *buffered { return &b.queue[(b.head+i)%len(b.queue)] }
-
 // admit reports whether an event is queued, and drops other ones according to the policy. b.mu is
 // held.
 func (b *BufferedSink) admit(ev *Event) bool {
-	full := b.n >= b.size
+	full := b.queue.Len() >= b.size
 	switch b.policy {
 	case OverflowDropNewest:
 		return !full
@@ -298,10 +286,10 @@ func (b *BufferedSink) room(c *reentry.Call, lasting bool) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.n <= b.size || !c.Await(&b.holder) {
+	if b.queue.Len() <= b.size || !c.Await(&b.holder) {
 		return
 	}
-	for b.n > b.size && !b.closing && b.ended == nil {
+	for b.queue.Len() > b.size && !b.closing && b.ended == nil {
 		b.changed.Wait()
 	}
 	c.Waited()
@@ -310,16 +298,12 @@ func (b *BufferedSink) room(c *reentry.Call, lasting bool) {
 // dropOldest removes the event that waited longest. Notices before it keep their place. b.mu is
 // held.
 func (b *BufferedSink) dropOldest() bool {
-	for i := range b.n {
-		if b.at(i).tell != nil {
-			continue
+	for i := range b.queue.Len() {
+		if item := b.queue.At(i); item.tell == nil {
+			b.lose(&item.ev)
+			b.queue.Delete(i)
+			return true
 		}
-		b.lose(&b.at(i).ev)
-		for ; i > 0; i-- {
-			*b.at(i) = *b.at(i - 1)
-		}
-		b.take()
-		return true
 	}
 	return false
 }
@@ -328,33 +312,16 @@ func (b *BufferedSink) dropOldest() bool {
 // is held.
 func (b *BufferedSink) dropDeltas() {
 	var fresh cuts
-	kept := 0
-	for i := range b.n {
-		item := b.at(i)
-		if item.tell == nil && fresh.cut(&item.ev, true) {
+	b.queue.DeleteFunc(func(item *buffered) bool {
+		drop := item.tell == nil && fresh.cut(&item.ev, true)
+		if drop {
 			b.lose(&item.ev)
-			continue
 		}
-		if kept < i {
-			*b.at(kept) = *item
-		}
-		kept++
-	}
-	for i := kept; i < b.n; i++ {
-		*b.at(i) = buffered{}
-	}
-	b.n, b.deltas = kept, 0
+		return drop
+	})
+	b.deltas = 0
 	b.cuts.addAll(&fresh)
 	b.changed.Broadcast()
-}
-
-// take removes the first item of the queue. b.mu is held.
-func (b *BufferedSink) take() buffered {
-	item := b.queue[b.head]
-	b.queue[b.head] = buffered{}
-	b.head = (b.head + 1) % len(b.queue)
-	b.n--
-	return item
 }
 
 // deliver is the sink's goroutine. No lock is held while the sink is called.
@@ -395,16 +362,16 @@ const (
 func (b *BufferedSink) await(item *buffered) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for b.n == 0 && b.uncommitted == 0 && !b.closing {
+	for b.queue.Len() == 0 && b.uncommitted == 0 && !b.closing {
 		b.changed.Wait()
 	}
-	if b.uncommitted >= commitEvery || b.uncommitted > 0 && b.n == 0 {
+	if b.uncommitted >= commitEvery || b.uncommitted > 0 && b.queue.Len() == 0 {
 		return toCommit
 	}
-	if b.n == 0 {
+	if b.queue.Len() == 0 {
 		return toEnd
 	}
-	*item = b.take()
+	*item = b.queue.Pop()
 	b.current, b.busy = item.number, true
 	if b.policy == OverflowDropDeltas && item.tell == nil && item.ev.droppable() {
 		b.deltas--
@@ -423,89 +390,14 @@ func (b *BufferedSink) hand(c *reentry.Call, item *buffered) (err error) {
 			return err
 		}
 	}
-	if err = b.entry.deliver(c, &item.ev, b.line); temporary(err) {
-		err = b.retry(c, item, err)
-	}
-	if !temporary(err) {
-		b.down = time.Time{}
-	}
-	return err
-}
-
-// How long a temporary error is borne.
-const (
-	firstPause   = 10 * time.Millisecond
-	longestPause = time.Second
-	retryFor     = 30 * time.Second
-)
-
-// retry delivers an event again and again, until it succeeds, the error is not temporary,
-// the time is over or the buffer is closed.
-func (b *BufferedSink) retry(c *reentry.Call, item *buffered, err error) error {
-	if b.down.IsZero() {
-		b.down = time.Now()
-	}
-	last := false
-	for pause := firstPause; !last && temporary(err); pause = min(2*pause, longestPause) {
-		left := retryFor - time.Since(b.down)
-		if left <= 0 {
-			break
+	return b.retry.Do(func(before int) error {
+		if before > 0 {
+			b.mu.Lock()
+			b.stats.Retried++
+			b.mu.Unlock()
 		}
-		last = !b.sleep(min(pause, left)) || left <= pause
-		b.mu.Lock()
-		b.stats.Retried++
-		b.mu.Unlock()
-		err = b.entry.deliver(c, &item.ev, b.line)
-	}
-	return err
-}
-
-// sleep waits. It returns false, at once, when nobody is to wait.
-func (b *BufferedSink) sleep(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-b.stop:
-		return false
-	}
-}
-
-// hurry ends the pause before another try, and all later ones.
-func (b *BufferedSink) hurry() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !b.stopped {
-		close(b.stop)
-	}
-	b.stopped = true
-}
-
-// temporary reports whether an error calls itself temporary.
-func temporary(err error) (is bool) {
-	if err == nil {
-		return false
-	}
-	defer func() {
-		if recover() != nil {
-			is = false // one of its methods panics
-		}
-	}()
-	return anyTemporary(err)
-}
-
-func anyTemporary(err error) bool {
-	if t, ok := err.(interface{ Temporary() bool }); ok && t.Temporary() {
-		return true
-	}
-	switch err := err.(type) {
-	case interface{ Unwrap() error }:
-		return anyTemporary(err.Unwrap())
-	case interface{ Unwrap() []error }:
-		return slices.ContainsFunc(err.Unwrap(), anyTemporary)
-	}
-	return false
+		return b.entry.deliver(c, &item.ev, b.line)
+	})
 }
 
 // delivered notes how the delivery of the current item went.
@@ -663,8 +555,8 @@ func (b *BufferedSink) exited(item *buffered) {
 	}
 	b.uncommitted = 0
 	b.tellCommits(b.next, b.ended)
-	for b.n > 0 {
-		if left := b.take(); left.tell == nil {
+	for b.queue.Len() > 0 {
+		if left := b.queue.Pop(); left.tell == nil {
 			b.lose(&left.ev)
 		}
 	}
@@ -742,12 +634,12 @@ func (b *BufferedSink) unfinished(end uint64, cause error) error {
 // open reports whether an item with a number below end is neither dropped nor delivered
 // and, if the sink commits, committed. b.mu is held.
 func (b *BufferedSink) open(end uint64) bool {
-	return b.busy && b.current < end || b.n > 0 && b.at(0).number < end || b.uncommitted > 0 && b.first < end
+	return b.busy && b.current < end || b.queue.Len() > 0 && b.queue.At(0).number < end || b.uncommitted > 0 && b.first < end
 }
 
 // waiting returns how many they are. b.mu is held.
 func (b *BufferedSink) waiting(end uint64) (n int) {
-	for i := 0; i < b.n && b.at(i).number < end; i++ {
+	for i := 0; i < b.queue.Len() && b.queue.At(i).number < end; i++ {
 		n++
 	}
 	if b.busy && b.current < end {
@@ -800,9 +692,117 @@ func (b *BufferedSink) close(ctx context.Context) error {
 
 // end makes the goroutine end when the queue is empty. Nothing more is queued.
 func (b *BufferedSink) end() {
-	b.hurry()
+	b.retry.Hurry()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.closing = true
 	b.changed.Broadcast()
 }
+
+// Cuts are the blocks of which a delta was dropped, by run. They take no more deltas,
+// until they end.
+type cuts struct {
+	runs  map[string]*runCuts
+	rules machine // without a run: it knows which events end a block
+}
+
+// runCuts has the cut blocks of a run.
+type runCuts struct {
+	blocks []blockName
+	all    bool // there were too many: the run gets no deltas
+}
+
+// A blockName is a block in its run.
+type blockName struct{ agent, subject, id string }
+
+// maxCuts bounds the blocks of a run that are cut at the same time.
+const maxCuts = 1024
+
+// cut reports whether an event is a delta that is to be dropped: its block is cut, or full means
+// that there is no room for the delta, which cuts the block. cut is called for each event of a run,
+// in order, because it may end blocks.
+func (c *cuts) cut(ev *Event, full bool) bool {
+	droppable := ev.droppable()
+	run := c.runs[ev.RunID]
+	if run == nil && !(full && droppable) {
+		return false
+	}
+	var sub subject
+	p := ops(ev.Payload)
+	if p == nil {
+		return false
+	}
+	c.rules.resolve(&sub, ev, p)
+	agent := sub.key
+	if agent == "" {
+		agent = ev.ParentSpanID // perhaps an agent's: no agents are known here
+	}
+	c.end(run, ev, &sub, agent)
+	if !droppable {
+		return false
+	}
+	piece := pieceOf(ev, &sub)
+	name := blockName{agent, piece.subject, piece.id}
+	if run.has(name) {
+		return true
+	}
+	if full {
+		c.add(ev.RunID, name)
+	}
+	return full
+}
+
+// end removes the blocks that an event ends.
+func (c *cuts) end(run *runCuts, ev *Event, sub *subject, agent string) {
+	if run == nil || sub.kind.traits&endsBlocks == 0 {
+		return
+	}
+	if sub.kind.Subject == "run" {
+		c.release(ev.RunID)
+		return
+	}
+	run.blocks = slices.DeleteFunc(run.blocks, func(b blockName) bool {
+		return b.agent == agent && c.rules.endsBlock(ev, sub, b.subject, b.id)
+	})
+	if len(run.blocks) == 0 && !run.all {
+		c.release(ev.RunID)
+	}
+}
+
+// add cuts a block that is not cut.
+func (c *cuts) add(id string, name blockName) {
+	run := c.runs[id]
+	if run == nil {
+		run = &runCuts{}
+		put(&c.runs, id, run)
+	}
+	if len(run.blocks) == maxCuts {
+		*run = runCuts{all: true}
+	}
+	if !run.all {
+		run.blocks = append(run.blocks, name)
+	}
+}
+
+// addAll cuts the blocks of another one as well.
+func (c *cuts) addAll(other *cuts) {
+	for id, run := range other.runs {
+		if run.all {
+			put(&c.runs, id, run)
+			continue
+		}
+		for _, name := range run.blocks {
+			if !c.runs[id].has(name) {
+				c.add(id, name)
+			}
+		}
+	}
+}
+
+// has reports whether a block is cut.
+func (r *runCuts) has(name blockName) bool {
+	return r != nil && (r.all || slices.Contains(r.blocks, name))
+}
+
+// release forgets a run.
+func (c *cuts) release(run string) { delete(c.runs, run) }

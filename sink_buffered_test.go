@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/agentevents/agentevents/internal/queue"
 	"github.com/agentevents/agentevents/internal/turns"
 )
 
@@ -326,9 +327,9 @@ func TestTemporary(t *testing.T) {
 		fmt.Errorf("post: %w", (*nilError)(nil)):    false,
 		&PanicError{Value: "not temporary, a text"}: false,
 	} {
-		require.Equal(t, want, temporary(err), "%v", err)
+		require.Equal(t, want, queue.Temporary(err), "%v", err)
 	}
-	require.False(t, temporary(nil))
+	require.False(t, queue.Temporary(nil))
 }
 
 // A flaky sink fails for a time, and notes when it was tried.
@@ -378,7 +379,7 @@ func TestBufferedGivesUp(t *testing.T) {
 		last      time.Duration
 		wantAfter []int
 	}{
-		"after half a minute": {busyError{true}, 40, func(tries int) bool { return tries <= 39 }, retryFor, []int{3}},
+		"after half a minute": {busyError{true}, 40, func(tries int) bool { return tries <= 39 }, 30 * time.Second, []int{3}},
 		"at once":             {busyError{false}, 4, func(tries int) bool { return tries == 1 }, 0, []int{1, 2, 3}},
 	} {
 		t.Run(name, func(t *testing.T) {

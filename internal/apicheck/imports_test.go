@@ -64,7 +64,7 @@ var layers = []layer{
 	{"internal/...", nil,
 		"internal packages are leaves: they handle bytes, files or Go source, and know nothing of events"},
 	{".", []string{"internal/canonjson", "internal/chain", "internal/secret", "internal/deal", "internal/endword", "internal/extra", "internal/firsterrs", "internal/foreign", "internal/jsonwire", "internal/lines", "internal/option", "internal/pack", "internal/reentry",
-		"internal/reuse", "internal/roster", "internal/sessions", "internal/turns", "internal/uuid7", "internal/wallclock", "github.com/google/uuid"},
+		"internal/queue", "internal/reuse", "internal/roster", "internal/sessions", "internal/turns", "internal/uuid7", "internal/wallclock", "github.com/google/uuid"},
 		"every program imports the root, so it needs only google/uuid at run time"},
 	{"adapter/modelhttp/internal/frames", nil,
 		"the frames of AWS are bytes"},

@@ -67,7 +67,7 @@ var format = func() *wire.Format {
 	}
 	// read is a row of a type that the document does not list. It is written only where a line had it.
 	read := func(r wire.Row) wire.Row {
-		r.Reads, r.Says = true, "answer"
+		r.Reads, r.Fields = true, "answer"
 		return r
 	}
 	// flow is a row of a workflow. Its first n members are the key fields of the

@@ -160,8 +160,8 @@ func (d *Decoder) missing() {
 			continue
 		}
 		d.absent = append(d.absent, strings.TrimSuffix(at, m.Name)+cmp.Or(rfcNames[m.Name], m.Name))
-		if r.Row != nil && native(r.Row.Kind, m.Says) {
-			r.Made("/payload/"+m.Says, "the line lacks it")
+		if r.Row != nil && native(r.Row.Kind, m.Fields) {
+			r.Made("/payload/"+m.Fields, "the line lacks it")
 		}
 	}
 	if d.row == nil {

@@ -221,7 +221,7 @@ func newDocument(p Profile) *document {
 	for i := range table {
 		r := &table[i]
 		r.p, r.payload = p, schemaOf(p, r)
-		line := wire.Row{Type: r.typ, Kind: r.kind, Says: r.says, More: r, Reads: p == SchemaV2 && r.legacy || r.reads}
+		line := wire.Row{Type: r.typ, Kind: r.kind, Fields: r.says, More: r, Reads: p == SchemaV2 && r.legacy || r.reads}
 		if p == SchemaV2 && r.v2 != "" {
 			line.Type = r.v2
 		}

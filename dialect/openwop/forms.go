@@ -325,7 +325,7 @@ func errorObject(p Profile, envelope bool) wire.Form {
 	word := wire.Need(name, "code", code).As(other).Or(made(unknownError))
 	word.Loose = true
 	return wire.Object(word, wire.Need("message", "message", message).Or(silence), wire.May("details", "details", jsonObject(p)),
-		wire.Member{Name: "retryable", Says: "retryable", Loose: p == RFC0002})
+		wire.Member{Name: "retryable", Fields: "retryable", Loose: p == RFC0002})
 }
 
 // An errorText is the code or the message of an error.

@@ -436,8 +436,8 @@ func location(_ *Scanner, text string, i int, final bool) (region, verdict) {
 	}
 }
 
-// maxUser is the length of a name in front of a host, at most: what is longer, and invented, is
-// a token.
+// maxUser is the greatest length of a name before a host: a longer one that looks invented is a
+// token.
 const maxUser = 15
 
 var hookForm = &form{token: token{chars: chars("/-_:@"), min: 16}, limit: most}
@@ -501,7 +501,7 @@ func field(s *Scanner, text string, k int, final bool) (region, verdict) {
 	return r, yesIf(n > 0 && of.says(value) && (of >= strong || random(value)))
 }
 
-// lineChars are the characters of a line, and escapedChars those of a line in a string.
+// lineChars are the characters of a line, and escapedChars the characters of a line in a string.
 var lineChars, escapedChars = func() (line, escaped *[256]bool) {
 	line = new([256]bool)
 	for c := range line {

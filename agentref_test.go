@@ -21,7 +21,7 @@ func TestSharing(t *testing.T) {
 		{"shared:", "", false, false}, // a group has a name
 		{"Shared", "", false, false},
 		{"sharedreview", "", false, false},
-		{"", "", false, false}, // absent means isolated; on the wire it is no word
+		{"", "", false, false}, // absent means isolated; the line has no word for it
 	} {
 		group, byGroup := c.sharing.Group()
 		require.Equal(t, c.byGroup, byGroup, c.sharing)

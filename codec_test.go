@@ -621,7 +621,7 @@ func FuzzEvent(f *testing.F) {
 	})
 }
 
-// requireCanonical reads line and holds the pools to what odd promises.
+// requireCanonical reads line and checks the promises of odd for the pools.
 func requireCanonical(t *testing.T, line string) {
 	t.Helper()
 	var ev, slow Event

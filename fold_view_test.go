@@ -242,7 +242,7 @@ func TestAFoldThatIsUsedAgainIsEmpty(t *testing.T) {
 		}
 		add(&RunStarted{})
 		switch run % 4 {
-		case 0: // it leaves open what the next ones end
+		case 0: // it leaves open subjects that the next runs end
 			add(&WorkflowCreated{Phases: []string{"p"}})
 			add(&PhaseStarted{})
 			add(&CommandReceived{Command: Command{Type: CommandSend, RunID: "a"}})

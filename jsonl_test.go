@@ -275,7 +275,7 @@ func TestOpenFileEndsATornTailFirst(t *testing.T) {
 	require.Equal(t, []int{0, 1, 2}, read)
 	require.Equal(t, 1, bad)
 
-	// A whole last line without its newline is no loss.
+	// A whole last line without its newline is not lost.
 	require.NoError(t, os.WriteFile(path, []byte(nativeLine(0)), 0o600))
 	w, err = OpenFile(path, WriterOptions{BufferSize: 100})
 	require.NoError(t, err)

@@ -34,7 +34,7 @@ func eventsOf(t testing.TB, log []byte) []Event {
 	return events
 }
 
-// TestShapes holds the shapes to what their names promise.
+// TestShapes checks that the shapes have the properties in their names.
 func TestShapes(t *testing.T) {
 	for _, shape := range scale.Shapes() {
 		l, err := FoldLog(NewReader(bytes.NewReader(shape.Log(10)), ReaderOptions{}), FoldOptions{})
@@ -195,9 +195,8 @@ func TestEndedRunsTakeLittleMemory(t *testing.T) {
 	runtime.KeepAlive(log) // so that its own memory is on both sides
 }
 
-// The four events that the benchmarks measure, by what they stress: a short
-// line (T), a text with many bytes (U), raw JSON that is checked (W), a delta
-// (D).
+// The four events that the benchmarks measure, by the stressed part: a short line (T), a text with
+// many bytes (U), raw JSON that is checked (W), a delta (D).
 func benchPayloads() []struct {
 	name    string
 	payload Payload

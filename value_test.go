@@ -103,8 +103,8 @@ func requireReadBack(t testing.TB, a *attempt, o ReaderOptions) {
 	require.Equal(t, rules, folded)
 }
 
-// A text that is not JSON is no reason to refuse an event: it is recorded as a JSON
-// string, or as an object where one is expected, in every JSON field of every kind.
+// A text that is not JSON does not refuse an event: it is recorded as a JSON string, or as an
+// object where one is expected, in every JSON field of every kind.
 func TestTextThatIsNotJSONIsRecorded(t *testing.T) {
 	seen := map[string]bool{}
 	kinds := func(yield func(payloadOps) bool) {

@@ -211,7 +211,7 @@ func TestFoldsOfTheLibraryAgree(t *testing.T) {
 	}
 }
 
-// The damaged lines are what F7 says: json/v2 refuses all of them, and accepts the line
+// The damaged lines are as F7 describes them: json/v2 refuses all of them, and accepts the line
 // from which they were made.
 func TestDamagedLines(t *testing.T) {
 	require.Len(t, damaged, 11)

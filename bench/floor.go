@@ -36,7 +36,7 @@ type stamp struct {
 func newStamp() *stamp {
 	var seed [32]byte
 	_, _ = crand.Read(seed[:])
-	return &stamp{rng: rand.NewChaCha8(seed), run: "run-00042", agent: "coder", sequence: 1} // behind startAgent
+	return &stamp{rng: rand.NewChaCha8(seed), run: "run-00042", agent: "coder", sequence: 1} // the state after startAgent
 }
 
 // next stamps the next event: id, time, sequence, step, cause.

@@ -10,7 +10,7 @@ import (
 
 // liveSection is L1: the cost of a reader of package live for the goroutine that emits, against the
 // cost of a second file. The reader works on the other core. It decodes every event that it gets;
-// where it falls behind, it goes on with the newest ones.
+// if it is too slow it skips to the newest ones.
 func liveSection() []comparison {
 	var out []comparison
 	for _, l := range loads {
@@ -51,7 +51,7 @@ type readPage struct {
 	readers int
 }
 
-// WriteLine is of the sink.
+// WriteLine implements the line writer of a sink.
 func (p *readPage) WriteLine(ctx context.Context, ev ae.Event, line []byte) error {
 	err := p.Feed.WriteLine(ctx, ev, line)
 	for ; p.readers > 0; p.readers-- {

@@ -1,5 +1,5 @@
-// Command bench measures the library beside its peers, and prints a table of goals:
-// the bar, the measured figure with its interval, and the verdict.
+// Command bench measures the library beside its peers, and prints a table of goals: the bar, the
+// measured figure with its interval, and the verdict.
 //
 //	go run ./bench                               from the root of the repository
 //	go run ./bench -rows '^E2|^F1'               only the rows that match
@@ -10,39 +10,36 @@
 //
 // # Figures
 //
-// A figure is CPU time, user and system, including the garbage collector, of the least of
-// twelve rounds, on one core (GOMAXPROCS 1) unless the row names two. L1 counts the
-// emitting thread only, Q1 the processes that it starts. Every row that is judged is a ratio
-// of such figures, or a count. Rows of wall time are for information: a busy machine cannot
-// tell it. Elsewhere than on Linux no row of time has a verdict, because CPU time is not
-// known there.
+// A figure is CPU time, user and system, including the garbage collector, of the least of twelve
+// rounds, on one core (GOMAXPROCS 1) unless the row names two. L1 counts the emitting thread only,
+// Q1 the processes that it starts. Every row that is judged is a ratio of such figures, or a count.
+// Rows of wall time are for information: a busy machine cannot tell it. Rows of time have verdicts
+// on Linux only, because the CPU time of other systems is not known.
 //
 // The rounds of a section are interleaved, and spread over four processes (S1 has one for each
-// row), which come in turn with those of the other sections: where a process has its memory, and a minute in
-// which the machine is busy, then change some rounds only. The interval of a row is explained
-// at measure.Ratio, and at least as wide as the floor: the ratio that three quarters of the A/A
-// rows do not exceed, which have the same code on both sides. A row whose interval contains its bar
-// "crosses its bar", and has neither of the other verdicts. Fewer than eleven rounds
+// row), which come in turn with those of the other sections: where a process has its memory, and a
+// minute in which the machine is busy, then change some rounds only. The interval of a row is
+// explained at measure.Ratio, and at least as wide as the floor: the ratio that three quarters of
+// the A/A rows do not exceed, which have the same code on both sides. A row whose interval contains
+// its bar "crosses its bar", and has neither of the other verdicts. Fewer than eleven rounds
 // (-rounds) make no verdict.
 //
-// Compare figures only within a section, because other programs share the machine and its
-// cache.
+// Compare figures only within a section, because other programs share the machine and its cache.
 //
-// The table uses about 20 minutes of one core, of which S1 takes three quarters:
-// -rows '^[^S]' leaves it out. On two cores that other programs keep busy it takes up to four
-// times as long. The first run builds bench/durable too, in some minutes.
+// The table uses about 20 minutes of one core, of which S1 takes three quarters: -rows '^[^S]'
+// leaves it out. On two cores that other programs keep busy it takes up to four times as long. The
+// first run builds bench/durable too, in some minutes.
 //
 // # Two commits
 //
-// Compare lays two git worktrees into a temporary folder, builds this bench against the
-// library of both, and runs their rows in child processes in turn. It prints the ratio of
-// the CPU times of each row, with its interval. The peers, whose code is the same on both
-// sides, are the controls. It leaves S1 out, unless -rows names it, and uses about 8
-// minutes of one core.
+// Compare lays two git worktrees into a temporary folder, builds this bench against the library of
+// both, and runs their rows in child processes in turn. It prints the ratio of the CPU times of
+// each row, with its interval. The peers, whose code is the same on both sides, are the controls.
+// It leaves S1 out, unless -rows names it, and uses about 8 minutes of one core.
 //
 // # Programs
 //
-// Some peers are programs. The table gives the reason where one cannot be had:
+// Some peers are programs. The table gives the reason if one is missing:
 //
 //	jq           in PATH
 //	DuckDB       node in PATH, and AGENTEVENTS_DUCKDB names a copy of

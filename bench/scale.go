@@ -179,9 +179,9 @@ func commandMemory(name string) func() (row, error) {
 	}
 }
 
-// peakOf runs a process and returns the most memory that it had, in bytes. It asks
-// while the process runs: what is known afterwards counts this process too, which
-// the new one is a copy of at first.
+// peakOf runs a process and returns its largest memory, in bytes. It samples while the process
+// runs, because the system's figure after the end includes this process, of which the new one is a
+// copy at first.
 func peakOf(cmd *exec.Cmd) (float64, error) {
 	if err := cmd.Start(); err != nil {
 		return 0, err

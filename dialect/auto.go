@@ -130,7 +130,8 @@ func (a *Auto) detect(line []byte) (Name, error) {
 		name = AGUI
 	}
 	if name == KAOS && frame {
-		// Only KAOS and AG-UI are read in Server-Sent Events: the decoder of another line says so.
+		// Auto reads Server-Sent Events of KAOS and AG-UI only. The decoder of any other line
+		// reports the error.
 		if field, data, _ := strings.Cut(text, ":"); field == "data" {
 			if inner := Detect(strings.TrimSpace(data)); inner != "" {
 				name = inner
@@ -148,7 +149,7 @@ func (a *Auto) detect(line []byte) (Name, error) {
 	if name == "" {
 		l, ok := look(text)
 		var syntax *jsonwire.SyntaxError
-		if !ok && strings.HasPrefix(text, "{") && errors.As(jsonwire.Valid(text), &syntax) { // no decoder knows better what is wrong
+		if !ok && strings.HasPrefix(text, "{") && errors.As(jsonwire.Valid(text), &syntax) { // no decoder has a better error for broken JSON
 			return a.last, &agentevents.LineError{Column: syntax.Offset, Pointer: jsonwire.Pointer(text, syntax.Offset), Err: errors.New(syntax.Msg)}
 		}
 		f, named := foreign.Line(text)
@@ -192,8 +193,8 @@ func (a *Auto) End(dst []agentevents.Event) ([]agentevents.Event, error) {
 
 func (a *Auto) names() []Name { return slices.Sorted(maps.Keys(a.Decoders)) }
 
-// Losses returns what the decoders made up, in the order of their names, except that
-// of the decoder of one dialect: an encoder of the same dialect leaves it out again.
+// Losses returns the values that the decoders made up, in the order of the decoders' names. It
+// leaves out the decoder named except: an encoder of the same dialect does not write these values.
 func (a *Auto) Losses(except Name) (list []Loss) {
 	for _, name := range a.names() {
 		if d, ok := a.Decoders[name].(Decoder); ok && name != except {

@@ -51,8 +51,8 @@ func (c *Calls) Get(run, agent, call string) *agentevents.Event {
 	return c.open[callKey{run, agent, call}]
 }
 
-// Joined returns the open call that the line of a return says, or nil: the call of
-// the same agent, or execution of a node. Other events have none.
+// Joined returns the open call that the line of the return ev also records: the call of the same
+// agent, or the execution of a node. It returns nil for any other event.
 func (c *Calls) Joined(ev *agentevents.Event) *agentevents.Event {
 	p, ok := ev.Payload.(*agentevents.ToolReturned)
 	if !ok || p.OneEvent {

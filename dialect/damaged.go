@@ -14,11 +14,10 @@ import (
 // U+FFFD for each damaged character.
 const DamagedText = "damaged characters were replaced"
 
-// Damaged returns the places of text that is not UTF-8 in the payload of ev, as
-// pointers into its native line. line is the line written for ev: without U+FFFD
-// in it there are none. Ids are not among them, because an id that is not UTF-8
-// is an error of every encoder. The emitter replaces damaged text itself and
-// marks the event.
+// Damaged returns JSON pointers to the text in the payload of ev that is not valid UTF-8. The
+// pointers are places in its native line. line is the line written for ev: if it has no U+FFFD,
+// Damaged returns nil. Ids are not listed, because every encoder returns an error for an id that is
+// not UTF-8. The emitter replaces damaged text itself and marks the event.
 func Damaged(ev *agentevents.Event, line []byte) (pointers []string) {
 	if bytes.Contains(line, replacement) {
 		damaged(reflect.ValueOf(ev.Payload), "/payload", &pointers)

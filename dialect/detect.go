@@ -21,14 +21,13 @@ const (
 	AGUI        Name = "agui"
 )
 
-// Detect returns the dialect of a line, judged by its members. It returns "" when
-// they fit no dialect or do not decide. A line of a Server-Sent Event is KAOS, if its
-// data are not of AG-UI.
+// Detect returns the dialect of a line, judged by its members. It returns "" when the members fit
+// no dialect, or fit several. A Server-Sent Event is KAOS unless its data have members of AG-UI.
 //
-// A line that lacks a member of its dialect, or has an extra one, is still
-// detected when its other members fit that dialect alone. The decoder then says
-// what is wrong. A line of another program that has such members by chance, or that has
-// an event of a dialect in one of its members, is not detected.
+// A line that lacks a member of its dialect, or has an extra one, is still detected when its other
+// members fit that dialect alone. The decoder then reports the error. A line of another program
+// that has such members by chance, or that has an event of a dialect in one of its members, is not
+// detected.
 func Detect(line string) Name {
 	if isFrame(line) {
 		if data, ok := strings.CutPrefix(line, "data:"); ok && strings.HasPrefix(strings.TrimLeft(data, " "), "{") && Detect(strings.TrimLeft(data, " ")) == AGUI {
@@ -56,7 +55,7 @@ func (l *looks) detect(line string) Name {
 	return name
 }
 
-// looks holds what tells the dialects apart.
+// looks holds the traits of a line that tell the dialects apart.
 type looks struct {
 	has     looksSet // members
 	kind    string   // the type
@@ -160,10 +159,10 @@ func (l *looks) dialect() Name {
 	return ""
 }
 
-// Fits reports whether a line may be of a dialect. It may not if it is detected as one of
-// another dialect and lacks what is typical of this one, or if it has no member of the
-// dialect besides a type. looks is the dialect that is detected, or "". Text that is not an
-// object fits every dialect: the decoder says what is wrong with it.
+// Fits reports whether a line may be of a dialect. It returns false if the line is detected as
+// another dialect and lacks the typical members of this one, or if its only member of the dialect
+// is a type. looks is the dialect that is detected, or "". Text that is not an object fits every
+// dialect: the decoder reports its error.
 func Fits(line string, name Name) (looks Name, ok bool) {
 	l, object := look(line)
 	if !object {
@@ -206,9 +205,8 @@ func isAGUI(kind string) bool {
 	return kind == "RAW" || kind == "CUSTOM"
 }
 
-// mayBe reports whether a line that does not tell may be of the dialect name,
-// which is that of the line before. It needs a member of that dialect besides a
-// type.
+// mayBe reports whether an undetected line may belong to the dialect name, the dialect of the line
+// before. The line needs a member of that dialect besides a type.
 func (l *looks) mayBe(name Name) bool {
 	switch name {
 	case KAHN:

@@ -228,7 +228,7 @@ func TestUnknowns(t *testing.T) {
 	require.True(t, u.Add("y", `[2]`))
 	require.NoError(t, u.Keep(&ev, KAHN))
 
-	// An extra member of another program is no reason to fail.
+	// An extra member of another program does not cause an error.
 	require.NoError(t, ev.SetExtra("kahn", `[1]`))
 	require.Empty(t, Unknown(&ev, KAHN, "x"))
 

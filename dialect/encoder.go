@@ -12,17 +12,16 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// An Encoder writes events as lines of one dialect. It is stateful: one line may
-// hold several events, and one event may need several lines. It takes the events
-// of one log, in order, of any number of runs. It is not for concurrent use.
+// An Encoder writes events as lines of one dialect. It is stateful: one line may hold several
+// events, and one event may need several lines. It takes the events of one log, in order, of any
+// number of runs. It is not for concurrent use.
 //
-// An event that was read with Verbatim has its line as its
-// [agentevents.Event.Origin]. The encoder writes that line as long as the event
-// still says what the line says. After a field was changed it never does.
+// An event that was read with Verbatim has its line as its [agentevents.Event.Origin]. The encoder
+// writes that line as long as the event still equals the line's. After a change of a field it
+// encodes the event anew.
 //
-// An id that is not UTF-8 is an error, as in the native format. In other text the
-// encoder writes U+FFFD for damaged characters and lists the loss
-// ([DamagedText]).
+// An id that is not UTF-8 is an error, as in the native format. In other text the encoder writes
+// U+FFFD for damaged characters and lists the loss ([DamagedText]).
 type Encoder interface {
 	// Append appends the lines for ev, each with its newline. There may be none yet.
 	// If it fails it appends nothing, and later events may still be written. The
@@ -32,17 +31,16 @@ type Encoder interface {
 	Append(dst []byte, ev agentevents.Event) ([]byte, error)
 	// End appends the lines of the events that still wait for later ones.
 	End(dst []byte) ([]byte, error)
-	// Losses returns what the lines so far do not say of the events, and what they
-	// say beyond them.
+	// Losses returns the facts of the events that the lines so far lack, and the facts that only
+	// the lines have.
 	Losses() []Loss
 }
 
-// A Decoder is a decoder of a dialect that lists what it makes up.
+// A Decoder is a decoder of a dialect that lists the values it makes up.
 type Decoder interface {
 	agentevents.Decoder
-	// Losses returns what the events so far say that their lines do not, such as an
-	// id that the document does not have. What is Made, and the Pointer is the place in
-	// the event's native line.
+	// Losses returns the values of the events so far that their lines lack, such as an id that the
+	// document does not have. Each is a [Made] loss with a Pointer into the event's native line.
 	Losses() []Loss
 }
 
@@ -68,7 +66,7 @@ type Loss struct {
 	// made-up member into.
 	Pointer string
 	What    Change
-	// Detail says why, or what the line has instead. Losses that are counted
+	// Detail is the reason, or the value that the line has instead. Losses that are counted
 	// together have the same Detail.
 	Detail string
 	Count  int
@@ -115,14 +113,14 @@ func (l Loss) String() string {
 	return fmt.Sprintf("%s (%d times, first %s)", text, l.Count, where)
 }
 
-// A Change is what an encoder did to a fact that the document cannot say.
+// A Change is the way in which an encoder changed a fact that the document cannot represent.
 type Change uint8
 
 // The changes.
 const (
 	Dropped Change = iota // the document has no place for it
-	Altered               // the line says it, but not exactly
-	Made                  // the document requires it and the event does not say it
+	Altered               // the line has the fact, but not exactly
+	Made                  // the document requires the fact and the event lacks it
 )
 
 // String returns the change's name in lower case.

@@ -12,8 +12,8 @@ import (
 	"github.com/agentevents/agentevents/dialect/openwop"
 )
 
-// A log of any format becomes a KAHN log. The losses are data: what the lines do
-// not say of the events, and what the encoder made up.
+// A log of any format becomes a KAHN log. The losses are data: the facts of the events that the
+// lines lack, and the values that the encoder made up.
 func Example() {
 	const log = `{"timestamp":1001.25,"sequence":0,"session_id":"s-1","run_id":"run-1","agent_id":"coder","text":"Reading.","type":"text_delta"}
 {"eventId":"e1","runId":"run-2","type":"agent.toolCalled","payload":{"agentId":"coder","toolId":"Read","callId":"c1","arguments":{"path":"main.go"}},"timestamp":"2026-05-19T10:00:04.000Z","sequence":4}

@@ -30,11 +30,11 @@ func readGolden(t testing.TB, name string) txtar.Archive {
 	return txtar.Parse(string(text))
 }
 
-// The golden files say, byte for byte, what every format makes of a log. Their
-// first text is the log, in the native format or in that of a document. Of every
-// format follow the lines that it writes, its losses, its errors, what comes back if
-// that is not the log, and what its decoder makes up of a kind. (What it makes up of
-// every line, such as an id, is in the suite's tests.)
+// The golden files have, byte for byte, the conversion of a log to every format. Their first text
+// is the log, in the native format or in a document's. Then follow, for every format, the lines
+// that it writes, its losses, its errors, the events that come back if they differ from the log,
+// and the values that its decoder makes up for a kind. (The values made up for every line, such as
+// an id, are in the suite's tests.)
 func TestGolden(t *testing.T) {
 	logs := map[string]string{} // the logs that code makes, by the name of the file
 	for info := range agentevents.Kinds() {
@@ -94,8 +94,8 @@ func kindLog(t *testing.T, filled, minimal agentevents.Event) string {
 	return nativeLines(t, []agentevents.Event{filled, minimal})
 }
 
-// converted returns an archive with the comment and the first text of another, and
-// what every format makes of it.
+// converted returns an archive with the comment and the first text of another, and the conversions
+// of this text to every format.
 func converted(t *testing.T, from txtar.Archive) txtar.Archive {
 	log := from.Files[0]
 	to := txtar.Archive{Comment: from.Comment, Files: []txtar.File{log}}

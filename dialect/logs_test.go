@@ -139,8 +139,8 @@ func harness(typ, members string) string {
 	return `{"type":"` + typ + `","nodeId":"n","runId":"x","timestamp":1,` + members + "}\n"
 }
 
-// A strict decoder refuses a type that looks like one of its document and is none. It takes
-// those of others, and a lenient decoder takes all.
+// A strict decoder refuses a type that looks like one of its document but is not in it. It takes
+// types of other producers, and a lenient decoder takes all.
 func TestUnlistedTypes(t *testing.T) {
 	for name, c := range map[string]struct{ line, refused, taken string }{
 		"kahn":        {`{"ts":"2026-05-05T09:00:00.000Z","run_id":"r","event":"%s"}`, "agent_trasition foo", "agent.trasition x-vendor.thing REASONING_START"},

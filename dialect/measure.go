@@ -52,7 +52,7 @@ type Measure struct {
 	// Of the event that was written last:
 	own     agentevents.Event // a copy, so that the caller's stays off the heap
 	ev      *agentevents.Event
-	joined  bool // it is a call that the line of its return says
+	joined  bool // the line of its return also records this call
 	back    []agentevents.Event
 	lines   [2][]byte // native: of the event, and of the one that came back
 	members []member  // of the objects that are compared
@@ -108,7 +108,8 @@ func (m *Measure) Wrote(ev *agentevents.Event, lines []byte, err error) {
 	m.Joined(ev, nil, lines, err)
 }
 
-// Joined does what Wrote does for a return whose lines also say its call. A nil call is none.
+// Joined does the work of Wrote for a return whose lines also record its call. call is nil if they
+// do not.
 func (m *Measure) Joined(ev, call *agentevents.Event, lines []byte, err error) {
 	if m == nil || m.dec == nil || ev == nil || ev.Kind() == "" {
 		return
@@ -272,7 +273,7 @@ func (m *Measure) join(back *agentevents.Event, p *agentevents.ToolReturned, cal
 	if m.at = append(m.at, "Summary"...); whole.ArgumentsSummary != "" && whole.ArgumentsSummary != p.ArgumentsSummary {
 		m.count(Dropped)
 	}
-	whole.Arguments, whole.ArgumentsSummary = p.Arguments, p.ArgumentsSummary // the call may say them
+	whole.Arguments, whole.ArgumentsSummary = p.Arguments, p.ArgumentsSummary // the line of the call may have them
 	called := *back
 	called.Payload = &agentevents.ToolCalled{CallID: p.CallID, ToolID: p.ToolID, Arguments: p.Arguments, ArgumentsSummary: p.ArgumentsSummary}
 	if p.Duration.OK {
@@ -573,7 +574,7 @@ func zero(raw string) bool {
 func (m *Measure) count(what Change) {
 	if m.joined {
 		if what == Made {
-			return // the line says it of the return
+			return // the line has it as a fact of the return
 		}
 		what = Dropped
 	}

@@ -31,7 +31,7 @@ func (c careless) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 func (careless) End(dst []byte) ([]byte, error) { return dst, nil }
 func (careless) Losses() []dialect.Loss         { return nil }
 
-// What a careless encoder does to a line is found, whatever it is.
+// Every difference that a careless encoder makes is found.
 func TestMeasuredLossesNeedNoList(t *testing.T) {
 	words := dialect.Words{
 		Why: map[string]string{"/payload/error/*": "below", "dropped agent.toolReturned /payload/error/code": "exact", "altered run.paused": "the kind",
@@ -82,8 +82,8 @@ func TestMeasuredLossesNeedNoList(t *testing.T) {
 		fmt.Sprint(m.Losses()))
 }
 
-// A call that waits for its return is compared with the return's line, and the return with what
-// that line says of it.
+// A call that waits for its return is compared with the return's line, and the return with the
+// line's other members.
 func TestMeasuredCallsOfTheirReturns(t *testing.T) {
 	words := dialect.Words{Why: map[string]string{"altered agent.toolCalled": "with its return", "dropped agent.toolCalled": "no return"}, Derived: []string{"/id"}}
 	at := time.Date(2026, 5, 5, 9, 0, 0, 0, time.UTC)

@@ -16,7 +16,7 @@ import (
 	"github.com/agentevents/agentevents/dialect/openwop"
 )
 
-// Null in an optional member says nothing: the event is that of the line without the
+// Null in an optional member has no effect: the event equals the event of the line without the
 // member. Null comes back, or is listed as lost. A strict decoder refuses it.
 func TestNullInAnOptionalMember(t *testing.T) {
 	for _, c := range []struct {

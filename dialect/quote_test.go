@@ -43,8 +43,8 @@ var strict = map[string]func() agentevents.Decoder{
 	},
 }
 
-// ids matches the places of ids and types in the documents: errors may show the
-// beginning of what stands there.
+// ids matches the places of ids and types in the documents: errors may show the beginning of their
+// texts.
 var ids = regexp.MustCompile(`/(id|type|from|to|[a-zA-Z]*(_id|Id|ID|Ids|_ids))(/\d+)?$`)
 
 // sampled returns how many planted lines stand for one that a test looks at: all would

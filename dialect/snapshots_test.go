@@ -19,10 +19,9 @@ import (
 	"github.com/agentevents/agentevents/dialect/openwop"
 )
 
-// flow returns the events of a flow with all that Open-Harness and OpenWOP can say of one:
-// two nodes whose agents work, one of which fails, tools, text, state, sessions, usage, a
-// loop and commands. An agent has the id of its execution, because Open-Harness has no
-// other.
+// flow returns the events of a flow with everything that Open-Harness and OpenWOP can represent:
+// two nodes whose agents work, one of which fails, tools, text, state, sessions, usage, a loop and
+// commands. An agent has the id of its execution, because Open-Harness has no other.
 func flow(t *testing.T) []ae.Event {
 	t.Helper()
 	var log []ae.Event
@@ -116,8 +115,8 @@ func differences(at string, a, b any, f func(at string, a, b any)) {
 	}
 }
 
-// The snapshot of a flow is the same whether it is folded from the library's own log, or
-// from what a document says of it, in every field that the document has. What it has not is
+// The snapshot of a flow is the same whether it is folded from the library's own log or from a
+// document's lines, in every field that the document has. The fields that it does not have are
 // listed here, with the reason.
 func TestSnapshotsAgree(t *testing.T) {
 	log := flow(t)

@@ -71,8 +71,7 @@ func (u *Unknowns) Add(name, raw string) bool {
 	return true
 }
 
-// Object returns the collected members as one JSON object, and "" when there are
-// none.
+// Object returns the collected members as one JSON object, or "" without members.
 func (u *Unknowns) Object() agentevents.JSON {
 	if len(u.buf) == 0 {
 		return ""
@@ -99,8 +98,8 @@ func Unknown(ev *agentevents.Event, name Name, member string) agentevents.JSON {
 	return ""
 }
 
-// DropExtras counts the extra members that are lost: those of the event except
-// the dialect's own, and those inside the payload.
+// DropExtras counts the extra members that are lost: all of the event except the dialect's own, and
+// all inside the payload.
 func (l *Losses) DropExtras(ev *agentevents.Event, name Name) {
 	for n := range ev.Extras() {
 		if n != string(name) {

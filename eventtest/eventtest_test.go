@@ -24,7 +24,7 @@ import (
 
 // A fakeT is a test that keeps its failures.
 type fakeT struct {
-	testing.TB // nil: what the package does not call
+	testing.TB // nil: methods that the package does not call
 	failures   []string
 	cleanups   []func()
 }
@@ -36,7 +36,7 @@ func (f *fakeT) Errorf(format string, args ...any) {
 }
 func (f *fakeT) Fatalf(format string, args ...any) { f.Errorf(format, args...); runtime.Goexit() }
 
-// What a failure shows of a long log.
+// The part of a long log that a failure shows.
 const around, maxShown = 20, 100
 
 // failures returns the failures of a test.
@@ -158,7 +158,7 @@ func TestLines(t *testing.T) {
 	rec.WantExactly(t, slices.Insert(slices.Clone(lines), 3, "agent.text.delta It"))
 }
 
-// What a failure shows of an event can be wanted.
+// A line that a failure shows of an event matches the event.
 func TestEveryLineMatchesItsEvent(t *testing.T) {
 	file, err := os.Open("../testdata/kinds.jsonl")
 	require.NoError(t, err)

@@ -50,8 +50,7 @@ func (printT) Helper()                           {}
 func (printT) Cleanup(func())                    {}
 func (printT) Errorf(format string, args ...any) { fmt.Printf(format+"\n", args...) }
 
-// A test says in lines what its agent has to record. The failure shows what it recorded
-// instead.
+// A test lists the lines that its agent has to record. The failure shows the recorded ones.
 func Example() {
 	testAgent(printT{})
 	// Output:

@@ -21,8 +21,8 @@ func TestSinkTestOfRecorder(t *testing.T) {
 	}.Run(t)
 }
 
-// A faulty is a sink with all optional interfaces that does what it must, but for what a
-// test gives it. Its lines are parsed when it is flushed, committed or closed.
+// A faulty is a sink with all optional interfaces that keeps their contracts, except for the faults
+// that a test gives it. Its lines are parsed when it is flushed, committed or closed.
 type faulty struct {
 	mu      sync.Mutex
 	lines   []string

@@ -197,8 +197,8 @@ func (g *generator) event() ae.Event {
 	return ev
 }
 
-// used returns what the fold of a log says was used, in the order of the limits. Failures
-// are counted from the log.
+// used returns the usage in the fold of a log, in the order of the limits. Failures are counted
+// from the log.
 func used(t *testing.T, log []ae.Event) (*ae.RunSnapshot, [4]float64) {
 	fold := ae.NewFold(ae.FoldOptions{})
 	var row float64
@@ -297,8 +297,8 @@ func TestBreakerFollowsTheFold(t *testing.T) {
 	}
 }
 
-// Figures that did not count may begin to: these runs exceed a limit with an event that
-// says less than what is left.
+// Figures that did not count may begin to: these runs exceed a limit with an event whose figures
+// are less than the remaining budget.
 func TestOlderFiguresBeginToCount(t *testing.T) {
 	ev := func(agent, parent string, p ae.Payload) ae.Event {
 		return ae.Event{AgentID: agent, ParentAgentID: parent, Payload: p}

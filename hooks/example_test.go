@@ -12,7 +12,7 @@ import (
 	"github.com/agentevents/agentevents/hooks"
 )
 
-// The program's own log tells what its agents do, at the levels that operators know. The
+// The program's own log has the actions of its agents, at the levels that operators know. The
 // prompt and the result of the tool stay out of it.
 func ExampleLogger() {
 	ctx := context.Background()

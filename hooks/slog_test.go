@@ -30,8 +30,7 @@ func samples(t testing.TB) iter.Seq2[ae.Event, error] {
 	return ae.NewReader(f, ae.ReaderOptions{}).All()
 }
 
-// textTo returns a logger for people. With facts it says nothing of the identity but the
-// sequence.
+// textTo returns a logger for people. With facts its only part of the identity is the sequence.
 func textTo(w io.Writer, level slog.Level, facts bool) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
 		if facts && (len(groups) > 0 && a.Key != "sequence" || a.Key == slog.TimeKey) {

@@ -11,7 +11,7 @@ import (
 )
 
 // BenchmarkWatch emits to a log, without a Watch and with one: a change of status, and a tool call
-// with its return, whose arguments differ or are those of the call before.
+// with its return, whose arguments differ or equal the arguments of the call before.
 func BenchmarkWatch(b *testing.B) {
 	const arguments = `{"path":"internal/service/handler.go","options":{"recursive":true,"limit":250,"patterns":["*.go","*.mod"],"nested":{"a":1,"b":[1,2,3],"c":{"d":"text of some length that stands for a description"}}},"content":"func handler(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusOK) } // and some more text so that the event is as long as those of real agents","number":`
 	for _, watch := range []bool{false, true} {

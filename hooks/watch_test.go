@@ -186,8 +186,8 @@ func (d *actor) act() {
 	}
 }
 
-// The findings of a run that goes on are those of its log, at each event, also after it was
-// resumed by another emitter.
+// The findings of a run that goes on equal the findings of its log, at each event, also after it
+// was resumed by another emitter.
 func TestWatchFindsWhatAFoldOfTheLogFinds(t *testing.T) {
 	seed := effort.Seed(t)
 	kinds := map[findings.Kind]int{}

@@ -14,7 +14,7 @@ import (
 	"github.com/agentevents/agentevents/inbox"
 )
 
-// begin returns a run, and a function that folds what was recorded of it.
+// begin returns a run, and a function that folds its recorded events.
 func begin(t *testing.T) (*ae.Run, func() *ae.RunSnapshot) {
 	var mu sync.Mutex
 	fold := ae.NewFold(ae.FoldOptions{})
@@ -68,7 +68,7 @@ func TestCommandsReachTheirExecution(t *testing.T) {
 	require.Empty(t, snapshot().Inbox, "commands of executions that have ended leave")
 }
 
-// What cannot be routed is recorded as it came, waits for nobody, and is an error.
+// A command without a route is recorded unchanged, waits for nobody, and is an error.
 func TestCommandsAreRejected(t *testing.T) {
 	var received []*ae.CommandReceived
 	fold := ae.NewFold(ae.FoldOptions{})
@@ -157,7 +157,7 @@ func TestReceiveWaits(t *testing.T) {
 	})
 }
 
-// Many send at once: each command comes once, and those of one sender in its order.
+// Many send at once: each command comes once, and the commands of one sender in its order.
 func TestManySenders(t *testing.T) {
 	const senders, each = 16, 50
 	run, snapshot := begin(t)
@@ -187,7 +187,7 @@ func TestManySenders(t *testing.T) {
 	require.Empty(t, snapshot().Inbox)
 }
 
-// What the log may not have the execution gets all the same, until the process ends.
+// The execution gets the original command even if the log may not have it, until the process ends.
 func TestCommandsAreDeliveredAsTheyCame(t *testing.T) {
 	run, snapshot := begin(t)
 	in := inbox.New(run, inbox.Options{})

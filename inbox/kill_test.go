@@ -35,7 +35,7 @@ const (
 	never  = "never"
 )
 
-// readAll opens the log of a folder, and folds what it has.
+// readAll opens the log of a folder, and folds its events.
 func readAll(dir string) (*logfile.Log, *ae.RunSnapshot, error) {
 	path := filepath.Join(dir, "log.jsonl")
 	log, err := logfile.Open(path, logfile.Options{})

@@ -156,8 +156,9 @@ func (r *partedRun) ask(ev *agentevents.Event) {
 	}
 }
 
-// returnsOf returns the call of each return, by their places in the log: that of its agent, or
-// the latest one of the thread by that id, of another run that is over and whose lines come before.
+// returnsOf returns the call of each return, by their places in the log. It is the call of its
+// agent, or the latest one of the thread by that id, in another run that is over and whose lines
+// come before.
 func returnsOf(log []agentevents.Event, parts []*part) map[int]int {
 	partOf := map[int]int{}
 	for n, p := range parts {

@@ -644,10 +644,9 @@ func requireVerdict(t tester, broken []ae.Rule, found *ae.RuleError, ev ae.Event
 	t.Fatalf("%s\nthe checker says %v, the library %v", line, broken, found)
 }
 
-// The fold reports a sequence that goes back or is taken, and otherwise what the checker
-// finds. An event that goes back counts if only the sequence of the event before it is
-// higher, which is false. The test cuts runs to the window in which a fold remembers
-// sequences.
+// The fold reports a sequence that goes back or is taken, and otherwise the checker's findings. An
+// event that goes back counts if only the sequence of the event before it is higher, which is
+// false. The test cuts runs to the window in which a fold remembers sequences.
 func TestFoldAgreesWithSlowChecker(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := anyRun(t)
@@ -702,15 +701,15 @@ func beginsInside(log []entry) bool {
 	})
 }
 
-// pardoned reports whether an event of a log that begins inside its run may keep the rule
-// by what came before.
+// pardoned reports whether an event of a log that begins inside its run may keep the rule because
+// of events before the log.
 func pardoned(rule ae.Rule, log []entry, ev entry, found *ae.RuleError) bool {
 	own := of(log, ev.agent)
 	switch rule {
 	case ae.RulePhaseOpen, ae.RuleApprovalOpen, ae.RuleHandoffOpen:
 		return true
 	case ae.RuleFieldRequired:
-		return ev.ParentSpanID != "" // perhaps that of a start
+		return ev.ParentSpanID != "" // perhaps the span of a start
 	case ae.RuleToolCallOpen:
 		return isA[*ae.ToolReturned](ev)
 	case ae.RuleModelCallOpen:

@@ -15,8 +15,7 @@ import (
 	"github.com/agentevents/agentevents/capture/claude"
 )
 
-// TestClaudeCaptures makes captures of the Claude CLI, of which it knows what happened, and
-// reads them.
+// TestClaudeCaptures generates captures of the Claude CLI with known events, and reads them.
 func TestClaudeCaptures(t *testing.T) {
 	n := uint64(300)
 	if os.Getenv("AGENTEVENTS_LONG") != "" {
@@ -30,7 +29,7 @@ func TestClaudeCaptures(t *testing.T) {
 	}
 }
 
-// A captureTruth is what a capture tells of its run.
+// A captureTruth has the facts of a run in its capture.
 type captureTruth struct {
 	status   agentevents.RunStatus
 	attempts int
@@ -50,8 +49,8 @@ func (c *captureTruth) text() string {
 		c.status, c.attempts, c.steps, c.models, c.in, c.out, c.cost, c.priced, c.errors, c.said, c.agents, c.calls)
 }
 
-// readCapture reads what the decoder makes of a capture. Events are counted here, and not in
-// the snapshot, where that is possible.
+// readCapture reads the events that the decoder makes from a capture. It counts events itself, not
+// from the snapshot, where that is possible.
 func readCapture(t *testing.T, stream string) *captureTruth {
 	t.Helper()
 	at := time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
@@ -245,7 +244,7 @@ func (g *captureMaker) message(parent string, blocks ...string) {
 	event(`{"type":"message_stop"}`)
 }
 
-// say writes a message that is a text.
+// say writes a message with one text.
 func (g *captureMaker) say(parent string) {
 	if parent == "" {
 		g.want.said++
@@ -317,7 +316,7 @@ func (g *captureMaker) outcome(parent, id string) {
 	}
 }
 
-// subAgent writes a call that spawns an agent, what that does, and its end.
+// subAgent writes a call that spawns an agent, the agent's acts, and its end.
 func (g *captureMaker) subAgent() {
 	id := g.id("call")
 	g.message("", callText(id, "Agent", `{"subagent_type":"scout","description":"look"}`))
@@ -438,7 +437,8 @@ func (g *captureMaker) command() {
 	g.want.status = agentevents.RunStatusCompleted
 }
 
-// kill writes a call that does not return, and no result. Only what the lines state was used.
+// kill writes a call that does not return, and no result. The usage is the sum of the lines'
+// figures.
 func (g *captureMaker) kill() {
 	g.since, g.stated = map[string]spent{}, spent{}
 	from := 0

@@ -183,8 +183,8 @@ func TestRunsComeAndGoConcurrentSafe(t *testing.T) {
 	require.NoError(t, e.Close(ctx))
 }
 
-// Buffered keeps the order under every policy. It loses nothing if it blocks, and counts
-// what it loses if it does not.
+// Buffered keeps the order under every policy. It loses nothing if it blocks, and otherwise counts
+// the lost events.
 func TestBufferedConcurrentSafe(t *testing.T) {
 	for name, policy := range map[string]agentevents.Overflow{
 		"Block": agentevents.OverflowBlock, "DropNewest": agentevents.OverflowDropNewest, "DropOldest": agentevents.OverflowDropOldest,

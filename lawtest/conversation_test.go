@@ -75,7 +75,7 @@ func take[T any](k *talk, list *[]T) T {
 	return x
 }
 
-// acts are what may happen, with the condition that it can.
+// acts are the possible events, with the condition under which each can happen.
 var acts = []struct {
 	can func(*talk, *talker) bool
 	do  func(*talk, *talker, context.Context)

@@ -23,7 +23,7 @@ func diffLog(t tester, events []agentevents.Event) *rundiff.Log {
 	return log
 }
 
-// A run does what it does, also with other ids and at another time.
+// A run equals itself, also with other ids and at another time.
 func TestDiffOfTheSameRun(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events := anyRun(t).Events

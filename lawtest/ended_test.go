@@ -32,7 +32,7 @@ var grantWords = []string{"approved", "accept", "confirmed"}
 // onTheWay are words of trouble that an agent, a session or a workflow may get over.
 var onTheWay = []string{"error", "blocked", "stuck"}
 
-// A subject is what an event of a drawn log ends, or does not.
+// A subject is a thing that an event of a drawn log may end.
 type subject struct {
 	domain, id, span string
 	typ, word, why   string
@@ -54,10 +54,10 @@ func (x *subject) ends() bool {
 	return x.how != inPart && x.how != nobodyKnows
 }
 
-// TestTypesOfEnds draws wiki logs in which calls, agents, phases, workflows, handoffs, approvals and
-// the session end by a type that the document does not list, in all words, in any order, with and
-// without ids and reasons. The generator's own lists tell what is over, how, and why; the fold, the
-// tree and the log that is written from the events agree.
+// TestTypesOfEnds draws wiki logs in which calls, agents, phases, workflows, handoffs, approvals
+// and the session end by a type that the document does not list, in all words, in any order, with
+// and without ids and reasons. The generator's own lists have the ended subjects, with result and
+// reason; the fold, the tree and the log that is written from the events agree.
 func TestTypesOfEnds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(effort.Seed(t), 382))
 	opens := map[string]string{
@@ -197,7 +197,7 @@ func foldWiki(events []agentevents.Event) (*agentevents.RunSnapshot, *report.Det
 	return fold.Snapshot(), details
 }
 
-// check compares the snapshot with what the generator knows of the subject.
+// check compares the snapshot with the generator's record of the subject.
 func (x *subject) check(t *testing.T, s *agentevents.RunSnapshot, log string) {
 	ended, found := x.typ != "" && x.ends(), false
 	same := func(open bool, word, why string) {

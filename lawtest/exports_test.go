@@ -32,8 +32,8 @@ func (s drawnSpan) String() string {
 	return fmt.Sprintf("%s below %s, %d-%d%s bad=%t", s.name, s.parent, s.from, s.to, s.marks, s.bad)
 }
 
-// An exportLog writes a log of agents that work at once, many under one name, and what an export of it is.
-// Some lines have no time.
+// An exportLog writes a log of agents that work at once, many under one name, and the expected
+// export. Some lines have no time.
 type exportLog struct {
 	strings.Builder
 	rng    *rand.Rand
@@ -374,9 +374,9 @@ func exported(t *testing.T, events []agentevents.Event) (got []string, outcome s
 }
 
 // TestExportsShowWhoWorkedAndWhen draws logs of agents that work at once, many under one name, with
-// calls, handoffs and questions to people, some of whose lines have no time. The generator knows by
-// the spans of the log alone what is below what, and which times are known. An export has just these
-// spans, and the outcome of the run.
+// calls, handoffs and questions to people, some of whose lines have no time. The generator knows
+// the parents of spans and the known times from the spans of the log alone. An export has just
+// these spans, and the outcome of the run.
 func TestExportsShowWhoWorkedAndWhen(t *testing.T) {
 	rng := rand.New(rand.NewPCG(effort.Seed(t), 382))
 	for i := range effort.Of(100, 400, 5000) {

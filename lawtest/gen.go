@@ -2,14 +2,14 @@
 // differential tests against another JSON package. It is never published, so it may have
 // dependencies that the library must not have.
 //
-// The package itself generates runs. [Generate] drives a real [agentevents.Emitter] with
-// choices drawn from [rapid.T], and returns the accepted events as a [Run]. The generator
-// has a model of what is legal, which is far simpler than the library's rules. The test
-// fails if the emitter refuses what the model allows.
+// The package itself generates runs. [Generate] drives a real [agentevents.Emitter] with choices
+// drawn from [rapid.T], and returns the accepted events as a [Run]. The generator has a model of
+// the legal events, which is far simpler than the library's rules. The test fails if the emitter
+// refuses what the model allows.
 //
-// New kinds need no code: the generator fills the payload of a kind without an action by
-// reflection and emits it as a plain event. The event has an agent if the catalog says
-// that the kind is an act of one.
+// New kinds need no code: the generator fills the payload of a kind without an action by reflection
+// and emits it as a plain event. The event has an agent if the catalog lists the kind as an act of
+// an agent.
 package lawtest
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// A Config sets what kind of run to generate.
+// A Config selects the kind of run to generate.
 type Config struct {
 	Lifecycle agentevents.Lifecycle
 	// Finish brings every run to its end, and closes every block that has deltas.
@@ -36,7 +36,7 @@ type Config struct {
 	// Named gives all agents an id. Otherwise an execution of a node or a span identifies
 	// some of them.
 	Named bool
-	// Redaction is the emitter's policy, and Texts are those of deltas and whole blocks; nil
+	// Redaction is the emitter's policy, and Texts are the texts of deltas and whole blocks; nil
 	// means a few harmless ones.
 	Redaction *agentevents.Policy
 	Texts     []string
@@ -131,7 +131,7 @@ type generator struct {
 	opened, ended bool
 	agents        []*agent
 	phases        []agentevents.Scope        // open phases, with workflow and phase
-	resumed       map[agentevents.Scope]bool // those of them whose workflow has resumed from a checkpoint since
+	resumed       map[agentevents.Scope]bool // the scopes whose workflow has resumed from a checkpoint since
 	approvals     []approval                 // open approvals
 	granted       []approval                 // granted ones that a call may name
 	handoffs      []*agentevents.HandoffRequested
@@ -200,7 +200,7 @@ func (g *generator) offer(ev agentevents.Event) bool {
 	}
 	made := g.out.Events[n:]
 	for i := range made {
-		// In front of what ends a block comes what was held back of it.
+		// The held-back text of a block comes before the event that ends the block.
 		if i < len(made)-1 && !made[i].Marks.Has(agentevents.MarkSynthetic) {
 			g.t.Fatalf("one offer made %d events", len(made))
 		}
@@ -212,8 +212,8 @@ func (g *generator) offer(ev agentevents.Event) bool {
 	return true
 }
 
-// send emits an event by the method of a handle if that says the same, and if none of the
-// rules that bind these methods alone is about it.
+// send emits an event by the method of a handle if the method records the same event, and if no
+// rule of these methods alone concerns it.
 func (g *generator) send(ev agentevents.Event) error {
 	ctx := context.Background()
 	simple := agentevents.Event{Scope: ev.Scope, AgentID: ev.AgentID, Payload: ev.Payload}

@@ -11,7 +11,7 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// The generator reaches every kind, because the laws test only what it reaches.
+// The generator reaches every kind, because the laws test only generated kinds.
 func TestGeneratorEmitsEveryKind(t *testing.T) {
 	draws(t, 1500)
 	emitted, unknown := map[agentevents.Kind]int{}, 0
@@ -59,8 +59,8 @@ func TestGeneratorTakesEveryTransition(t *testing.T) {
 	}
 }
 
-// draws sets how many runs the property tests of t draw. A test that counts what the
-// generator reaches needs as many in every run of the tests.
+// draws sets how many runs the property tests of t draw. A test that counts the generated cases
+// needs the same number in every run of the tests.
 func draws(t *testing.T, n int) {
 	checks := flag.Lookup("rapid.checks")
 	before := checks.Value.String()

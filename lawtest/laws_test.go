@@ -26,9 +26,8 @@ func anyConfig(t *rapid.T) Config {
 	return Config{Lifecycle: Lifecycles().Draw(t, "lifecycle"), Wild: rapid.Bool().Draw(t, "wild")}
 }
 
-// withSecrets plants secrets in the deltas of half of the runs. Wild runs are left out: they
-// number deltas that have no agent, and then what was held back has a number that no
-// delta may have.
+// withSecrets plants secrets in the deltas of half of the runs. Wild runs are left out: they number
+// deltas that have no agent, and the held-back rest then has a number that no delta may have.
 func withSecrets(t *rapid.T, c Config) Config {
 	if rapid.Bool().Draw(t, "secrets") {
 		c.Redaction, c.Texts = policy(), secretPieces()
@@ -161,7 +160,7 @@ func TestLaw1ResumedAfterEveryEvent(t *testing.T) {
 	})
 }
 
-// Law 2: the fold accepts what the emitter accepts.
+// Law 2: the fold accepts every event that the emitter accepts.
 func TestLaw2AcceptedByEmitterIsAcceptedByFold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := anyRun(t)
@@ -206,7 +205,7 @@ func TestLaw3TakenSequenceIsReported(t *testing.T) {
 		f := agentevents.NewFold(agentevents.FoldOptions{Lifecycle: r.Lifecycle})
 		apply(f, r.Events)
 		before := f.Snapshot()
-		var lasting []agentevents.Event // what a fold remembers: the last 64 of them
+		var lasting []agentevents.Event // the memory of a fold: the last 64 of them
 		for _, ev := range r.Events {
 			if info, _ := ev.Kind().Info(); !info.Droppable {
 				lasting = append(lasting, ev)

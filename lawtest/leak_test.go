@@ -61,7 +61,7 @@ var policy = sync.OnceValue(func() *agentevents.Policy {
 	return &agentevents.Policy{Secrets: secrets}
 })
 
-// scanner says what must become of a text.
+// scanner computes the expected form of a text.
 var scanner = sync.OnceValue(func() *secret.Scanner {
 	v := secret.NewValues(values())
 	return secret.New(secret.NewNames(nil, nil), func() *secret.Values { return v })
@@ -99,7 +99,7 @@ func emitter(t testing.TB, o agentevents.EmitterOptions) *outputs {
 
 func (o *outputs) fail(err error) { o.tell("error", blockKey{}, err.Error()+"\n") }
 
-// see notes an event, and a delta behind the earlier ones of its block.
+// see records an event. It appends a delta to the earlier ones of its block.
 func (o *outputs) see(who string, ev agentevents.Event, all string) {
 	if key, text, ok := deltaOf(&ev); ok {
 		o.tell(who, key, text)
@@ -120,7 +120,7 @@ func (o *outputs) tell(who string, block blockKey, text string) {
 	o.told[key].WriteString(text)
 }
 
-// told is who is told something, and of what block.
+// told is a reader of texts, and the block that they belong to.
 type told struct {
 	who   string
 	block blockKey
@@ -130,7 +130,7 @@ func (o *outputs) WriteEvent(_ context.Context, ev agentevents.Event) error {
 	o.events = append(o.events, ev)
 	all := ""
 	if info, _ := ev.Kind().Info(); info.Role != agentevents.RoleDelta {
-		all = fmt.Sprintf("%#v %#v", ev, ev.Payload) // not only what is on its line
+		all = fmt.Sprintf("%#v %#v", ev, ev.Payload) // also the fields that are not on its line
 	}
 	o.see("sink", ev, all)
 	return nil
@@ -195,7 +195,7 @@ func (o *outputs) each(look func(name string, text []byte)) {
 
 // A finder finds pieces of all secrets in long texts.
 type finder struct {
-	list   []string // what got out
+	list   []string // the leaked secrets
 	n      int
 	pieces [len(pieceSizes)]map[string]string // piece → line of its sample
 	starts [1 << 16]uint64                    // has a bit for how a piece begins
@@ -231,7 +231,7 @@ func newFinder(t testing.TB, list []corpus.Sample) *finder {
 		}
 		harmless += rest + "\n"
 	}
-	for i := range harmless { // it says nothing that another text has it, too
+	for i := range harmless { // a piece that another text has too proves nothing
 		for k, n := range pieceSizes {
 			delete(f.pieces[k], harmless[i:min(i+n, len(harmless))])
 		}
@@ -252,7 +252,7 @@ func newFinder(t testing.TB, list []corpus.Sample) *finder {
 
 func startOf(text []byte) uint64 { return binary.LittleEndian.Uint64(text) * 0x9E3779B97F4A7C15 >> 42 }
 
-// add notes what got out. The first of the same place and sample are listed.
+// add records a leak. It lists the first ones of each place and sample.
 func (f *finder) add(where, line, text string) {
 	f.n++
 	if len(f.list) < 200 {
@@ -285,7 +285,7 @@ type place struct {
 	set  func(string)
 }
 
-// places returns those of a payload.
+// places returns the places of texts in a payload.
 func places(p agentevents.Payload) (list []place) {
 	var walk func(v reflect.Value, name, class string)
 	walk = func(v reflect.Value, name, class string) {
@@ -357,7 +357,7 @@ var shapes = []struct {
 
 func quote(text string) string { return string(agentevents.JSONString(text)) }
 
-// A crop is what is planted in one text.
+// A crop has the samples that are planted in one text.
 type crop struct {
 	name   string
 	sample corpus.Sample
@@ -514,7 +514,7 @@ func TestNoSecretGetsOutOfTextThatIsNotJSON(t *testing.T) {
 	out.each(f.look)
 }
 
-// What only looks like a secret comes out as it went in.
+// Text that only looks like a secret comes out unchanged.
 func TestWhatIsNoSecretStays(t *testing.T) {
 	list := samples(t, harmlessFile)
 	require.GreaterOrEqual(t, 2*len(list), 400)
@@ -540,8 +540,8 @@ func TestWhatIsNoSecretStays(t *testing.T) {
 	require.NoError(t, out.em.Close(t.Context()))
 }
 
-// The error of a refused event says nothing of the texts in it, and masks what it shows of
-// ids, names of members and words.
+// The error of a refused event reveals none of its texts, and masks the quoted parts of ids, names
+// of members and words.
 func TestNoSecretGetsOutInErrors(t *testing.T) {
 	list := planted(t)
 	f := newFinder(t, list)

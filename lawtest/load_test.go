@@ -46,8 +46,8 @@ func sum(counts map[agentevents.Kind]uint64) (n uint64) {
 	return n
 }
 
-// requireAdds compares the counters of a buffer with what the sink behind it counted, and
-// with what all events are.
+// requireAdds compares the counters of a buffer with the count of its sink, and with the count of
+// all events.
 func (c *tally) requireAdds(t *testing.T, all *tally, b *agentevents.BufferedSink) {
 	t.Helper()
 	s := b.Stats()
@@ -65,7 +65,7 @@ func (c *tally) requireAdds(t *testing.T, all *tally, b *agentevents.BufferedSin
 // neverReturns is where the sink hangs.
 func neverReturns(open chan struct{}) { <-open }
 
-// Three bad sinks behind buffers, and a good one beside them that notices nothing.
+// Three bad sinks with buffers, and a good one beside them that notices nothing.
 func TestLoadConcurrentSafe(t *testing.T) {
 	const deadline, size = 300 * time.Millisecond, 64
 	for name, policies := range map[string][3]agentevents.Overflow{

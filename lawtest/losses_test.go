@@ -21,8 +21,8 @@ import (
 	"github.com/agentevents/agentevents/internal/readback"
 )
 
-// A format is a dialect to test. ignore are places that come back different and say
-// nothing of the event.
+// A format is a dialect to test. ignore are places that come back different and belong to the
+// document, not to the event.
 type format struct {
 	name    dialect.Name
 	decoder func(strict bool) agentevents.Decoder
@@ -45,7 +45,8 @@ func formats() map[string]format {
 	kaosAs := func(sse bool) format {
 		return format{
 			dialect.KAOS, func(strict bool) agentevents.Decoder { return kaos.NewDecoder(kaos.Options{Strict: strict}) },
-			// The first event says that the clock is monotonic, and an event keeps the number of its line.
+			// The first event records that the clock is monotonic, and an event keeps the number of
+			// its line.
 			func() dialect.Encoder { return kaos.NewEncoder(kaos.EncoderOptions{SSE: sse}) }, []string{"/kaos/~1timestamp", "/kaos/sequence"}, nil,
 		}
 	}
@@ -63,7 +64,7 @@ func formats() map[string]format {
 			dialect.MultiAgent, func(strict bool) agentevents.Decoder {
 				return multiagent.NewDecoder(multiagent.Options{Strict: strict})
 			},
-			// What readers make up is listed. Their note of it is not.
+			// Values that readers make up are listed. Their record of them is not.
 			func() dialect.Encoder { return multiagent.NewEncoder(multiagent.EncoderOptions{}) }, []string{"/multiagent/schemaVersion", "/multiagent/~1made"}, nil,
 		},
 		"openharness": {
@@ -76,8 +77,8 @@ func formats() map[string]format {
 	}
 }
 
-// Law: the losses that an encoder lists are the differences between the events and
-// what a reader of the lines gets back, and no others.
+// Law: the losses that an encoder lists are exactly the differences between the events and the
+// events that a reader of the lines gets.
 func TestLossesAreWhatDoesNotComeBack(t *testing.T) {
 	for name, f := range formats() {
 		t.Run(name, func(t *testing.T) {
@@ -100,8 +101,8 @@ func TestLossesAreWhatDoesNotComeBack(t *testing.T) {
 	}
 }
 
-// foreign returns events as a log may have them that no emitter wrote: some are missing, times
-// are finer than milliseconds, and what an emitter fills in is absent.
+// foreign returns events as a log may have them that no emitter wrote: some are missing, times are
+// finer than milliseconds, and the fields that an emitter fills in are absent.
 func foreign(seed uint64, events []agentevents.Event) []agentevents.Event {
 	r := rand.New(rand.NewPCG(seed, 1))
 	rarely := func() bool { return r.IntN(12) == 0 }

@@ -43,7 +43,7 @@ var manyForms = []struct {
 	draw func(*many)
 }{{"multiagent", drawWiki}, {"kaos", drawKAOS}, {"kahn", drawKAHN}, {"native", drawNative}}
 
-// many is a log that is drawn, and what is known of it.
+// many is a drawn log, with the known facts about it.
 type many struct {
 	*rand.Rand
 	lines []string
@@ -509,7 +509,7 @@ type row struct {
 	tokens                  int64
 }
 
-// check compares what is known of the log with what the views have.
+// check compares the known facts about the log with the views.
 func (m *many) check(t *testing.T) bool {
 	set := agentevents.NewFoldSet(agentevents.FoldOptions{KeepCalls: 1 << 20})
 	var details report.Details
@@ -629,7 +629,7 @@ func (m *many) rows(s *agentevents.RunSnapshot, want []row, equal func(want, got
 			got = append(got, r)
 		}
 	}
-	// What is not kept is in the middle.
+	// The rows that are not kept are in the middle.
 	missing := map[string][]row{}
 	for _, w := range want {
 		if _, some := dropped[w.name]; some && !slices.Contains(got, w) {

@@ -7,7 +7,7 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// The generator's model of a run has just enough to know what is legal next. It follows
+// The generator's model of a run has just enough to know the events that are legal next. It follows
 // the accepted events, so it is also right in wild runs.
 
 // An identity is the way in which events name their agent.

@@ -84,7 +84,7 @@ func (s *streamer) tool(i int) {
 	require.NoError(s.t, err)
 }
 
-// finish ends what is open, then the agent and the run.
+// finish ends the open calls and blocks, then the agent and the run.
 func (s *streamer) finish(run *agentevents.Run) {
 	ctx := context.Background()
 	for _, c := range s.open {
@@ -97,7 +97,7 @@ func (s *streamer) finish(run *agentevents.Run) {
 	require.NoError(s.t, run.Emit(ctx, &agentevents.RunCompleted{}))
 }
 
-// modelPolicies are redactions under which deltas say what their whole block says.
+// modelPolicies are redactions under which deltas join to their whole block.
 func modelPolicies(t *rapid.T) *agentevents.Policy {
 	if rapid.Bool().Draw(t, "off") {
 		return &agentevents.Policy{Off: true}
@@ -110,8 +110,8 @@ func modelPolicies(t *rapid.T) *agentevents.Policy {
 	}
 }
 
-// Whatever a model streams through its handle is legal. The deltas of each block say what
-// the whole block says, and a log without them has the same snapshot.
+// Every stream of a model through its handle is legal. The deltas of each block join to the whole
+// block, and a log without them has the same snapshot.
 func TestModelCallHandlesWriteWholeBlocks(t *testing.T) {
 	blocks := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -163,7 +163,7 @@ func TestModelCallHandlesWriteWholeBlocks(t *testing.T) {
 	require.Positive(t, blocks)
 }
 
-// After a crash the handles are had again, and what they write is legal.
+// After a crash the handles are requested again, and their events are legal.
 func TestModelCallHandlesGoOnAfterAResume(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lifecycle, policy, ids := Lifecycles().Draw(t, "lifecycle"), modelPolicies(t), &IDs{}

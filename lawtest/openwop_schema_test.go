@@ -73,8 +73,8 @@ var schemaTypes = map[string]string{
 		run.cancelled run.completed run.failed run.paused run.resumed run.started`,
 }
 
-// The lines of the schema profiles keep the published schemas: those of every kind, with
-// few and with all members, and those of a whole run.
+// The lines of the schema profiles keep the published schemas: the lines of every kind, with few
+// and with all members, and the lines of a whole run.
 func TestOpenWOPProfilesKeepThePublishedSchemas(t *testing.T) {
 	for version, profile := range map[string]openwop.Profile{"v1": openwop.SchemaV1, "v2": openwop.SchemaV2} {
 		t.Run(version, func(t *testing.T) {

@@ -60,12 +60,12 @@ func TestSameOffersSameLog(t *testing.T) {
 	})
 }
 
-// A run that is cut anywhere and resumed by another emitter, from a snapshot that went
-// through JSON, continues as without the cut: the verdicts and the log are the same.
+// A run that is cut anywhere and resumed by another emitter, from a snapshot that went through
+// JSON, continues as without the cut: the verdicts and the log are the same.
 //
-// The law excepts what the redaction step knows of blocks whose deltas it has seen, so that
-// it may hold back another end of a delta, and how many events were refused before: no line
-// says so.
+// The law excepts two facts that no line has. One is the redaction step's memory of earlier deltas,
+// so that it may hold back another end of a delta. The other is the number of events that were
+// refused before.
 func TestResumedEmitterGoesOn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := &replay{t: t, r: anyRun(t)}
@@ -85,7 +85,7 @@ func TestResumedEmitterGoesOn(t *testing.T) {
 			n = len(p.events)
 			require.NoError(t, run.Close())
 			if len(p.events) > n {
-				return // Close has recorded what was held back of a block
+				return // Close has recorded the held-back rest of a block
 			}
 			s := throughJSON(t, fold(p.events, agentevents.FoldOptions{Lifecycle: p.r.Lifecycle}))
 			run, err = p.emitter().Resume(s)
@@ -148,7 +148,7 @@ func maskedDelta(ev agentevents.Event) bool {
 	return info.Role == agentevents.RoleDelta && ev.Marks&(agentevents.MarkRedacted|agentevents.MarkSynthetic) != 0
 }
 
-// What is open before a resumption is open after it: both emitters accept the same closing
+// Everything open before a resumption is open after it: both emitters accept the same closing
 // events, and also agree when the events come a second time.
 func TestResumedEmitterHasTheSameOpen(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -178,8 +178,8 @@ func TestResumedEmitterHasTheSameOpen(t *testing.T) {
 	})
 }
 
-// closerOf returns an event that closes what ev opens. It is marked late, so that it does
-// not matter whether the run or the agent has ended.
+// closerOf returns an event that closes the subject that ev opens. It is marked late, so that it
+// does not matter whether the run or the agent has ended.
 func closerOf(ev agentevents.Event) agentevents.Event {
 	out := agentevents.Event{Scope: ev.Scope, AgentID: ev.AgentID, ParentSpanID: ev.ParentSpanID, Marks: agentevents.MarkLate}
 	switch p := ev.Payload.(type) {

@@ -9,8 +9,8 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// What a run says of itself while it goes on is what a fold of its events says, behind
-// every event, and also after it was resumed.
+// The state of a run that goes on equals a fold of its events, after every event, and also after it
+// was resumed.
 func TestStateIsThatOfTheFold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := withSecrets(t, anyConfig(t))

@@ -82,8 +82,8 @@ func (v *voice) whole(t testing.TB, run *agentevents.Run) error {
 	return v.act(t, run, &agentevents.ToolReturned{CallID: v.block, ToolID: "x", Status: agentevents.ToolStatusForbidden})
 }
 
-// A blockKey says whose deltas belong together in tests, in which nobody uses a name of a
-// block a second time.
+// A blockKey identifies the deltas of one block in tests, in which no name of a block is used
+// twice.
 type blockKey struct {
 	run, agent string
 	kind       agentevents.Kind
@@ -135,8 +135,8 @@ func pieces(text string, sizes ...int) (list []string) {
 	return list
 }
 
-// streamed says what must be recorded of pieces: each at once, but for what may be the
-// beginning of a secret.
+// streamed returns the deltas to be recorded for pieces: each at once, except an end that may be
+// the beginning of a secret.
 func streamed(s *secret.Scanner, pieces []string) (list []string) {
 	st := s.Stream()
 	for _, piece := range pieces {
@@ -148,7 +148,7 @@ func streamed(s *secret.Scanner, pieces []string) (list []string) {
 	return list
 }
 
-// wrong says what is wrong with the deltas of a text, or "".
+// wrong describes the fault of the deltas of a text, or returns "".
 func wrong(s *secret.Scanner, pieces, got []string) string {
 	for n := len(got); n > len(pieces) && got[n-1] == ""; n-- {
 		got = got[:n-1] // of a new block
@@ -164,7 +164,7 @@ func wrong(s *secret.Scanner, pieces, got []string) string {
 	return ""
 }
 
-// endings are what ends blocks.
+// endings are the events that end blocks.
 var endings = []struct {
 	name string
 	ends func(*voice) bool
@@ -218,7 +218,7 @@ func deltaOfKind(k agentevents.Kind, block string, index agentevents.Opt[int]) a
 
 var deltaKinds = []agentevents.Kind{agentevents.KindTextDelta, agentevents.KindAgentReasoningDelta, agentevents.KindToolArgumentsDelta}
 
-// A stream is what was said in a block.
+// A stream is the text of a block.
 type stream struct {
 	sample corpus.Sample
 	pieces []string
@@ -259,7 +259,7 @@ func converse(t *testing.T, begin func() *agentevents.Run, list []corpus.Sample,
 				}
 			}
 			for _, v := range vs {
-				_ = end.do(t, run, v) // what ends one may end others
+				_ = end.do(t, run, v) // one ending may end other blocks
 			}
 		}
 	}
@@ -292,7 +292,7 @@ func TestNoSecretGetsOutInPieces(t *testing.T) {
 func TestNoSecretGetsOutOfARedactedLog(t *testing.T) {
 	list := planted(t)
 	f, s := newFinder(t, list), scanner()
-	for part := range slices.Chunk(list, 100) { // of 65,536 events, beyond which a log may lose what is held back
+	for part := range slices.Chunk(list, 100) { // of 65,536 events, beyond which a log may lose held-back text
 		var log, redacted []agentevents.Event
 		em := NewEmitter(t, agentevents.LifecycleStrict, agentevents.ModeEnforce, &Clock{}, &IDs{}, &agentevents.Policy{Off: true}, func(ev agentevents.Event) { log = append(log, ev) })
 		all := converse(t, func() *agentevents.Run {
@@ -318,7 +318,7 @@ func TestNoSecretGetsOutOfARedactedLog(t *testing.T) {
 	}
 }
 
-// settings are what comes before a stream.
+// settings are the events before a stream.
 var settings = []struct {
 	name string
 	fits func(*voice) bool
@@ -340,8 +340,8 @@ var settings = []struct {
 	}},
 }
 
-// cutLaw: the deltas of a text say the masked whole, however it is cut and whatever ends
-// the block. The rest of it is recorded in front of that. how chooses between all cases.
+// cutLaw: the deltas of a text join to the masked whole, in all cuts and with all endings of the
+// block. The rest of the text is recorded before the ending. how chooses between all cases.
 func cutLaw(t testing.TB, text string, sizes []int, how int) {
 	t.Helper()
 	choose := func(n int) int { i := how % n; how /= n; return i }
@@ -410,7 +410,7 @@ func TestAnyCutSaysTheMaskedWhole(t *testing.T) {
 	})
 }
 
-// tb is a testing.TB whose failures are those of a rapid test.
+// tb is a testing.TB that fails a rapid test.
 type tb struct {
 	testing.TB
 	r *rapid.T
@@ -458,8 +458,8 @@ func TestNoSecretGetsOutInPartsOfCharacters(t *testing.T) {
 	}
 }
 
-// A run or its emitter is closed while agents stream: what was accepted says the masked
-// text up to there, and what was held back is not lost.
+// A run or its emitter is closed while agents stream: the accepted pieces give the masked text up
+// to there, and the held-back end is not lost.
 func TestConcurrentSafeStreamsAreClosed(t *testing.T) {
 	s, list := scanner(), planted(t)
 	for n := range 60 {
@@ -500,7 +500,7 @@ func TestConcurrentSafeStreamsAreClosed(t *testing.T) {
 	}
 }
 
-// streamAll emits texts in deltas, each in a block of its own, and returns what was recorded.
+// streamAll emits texts in deltas, each in a block of its own, and returns the recorded deltas.
 func streamAll(t testing.TB, texts [][]string) [][]string {
 	var events []agentevents.Event
 	em := NewEmitter(t, agentevents.LifecycleStrict, agentevents.ModeEnforce, &Clock{}, &IDs{}, nil, func(ev agentevents.Event) { events = append(events, ev) })
@@ -521,7 +521,7 @@ func streamAll(t testing.TB, texts [][]string) [][]string {
 	return got
 }
 
-// What only looks like a secret streams unchanged, and without delay if it has none of the
+// Text that only looks like a secret streams unchanged, and without delay if it has none of the
 // bytes that rules look at.
 func TestWhatIsNoSecretStreams(t *testing.T) {
 	var texts [][]string

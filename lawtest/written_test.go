@@ -43,7 +43,7 @@ func (d *judge) End(dst []agentevents.Event) ([]agentevents.Event, error) {
 	return dst, cmp.Or(err, broken)
 }
 
-// faults calls report with what is wrong with a written log.
+// faults calls report with each fault of a written log.
 func (f *format) faults(text []byte, table agentevents.Lifecycle, report func(error)) {
 	d := &judge{strict: f.decoder(true), lenient: f.decoder(false)}
 	log := agentevents.NewFoldSet(agentevents.FoldOptions{Lifecycle: table, KeepCalls: -1, OnViolation: func(v *agentevents.RuleError) {
@@ -91,9 +91,9 @@ func logOf(t *rapid.T) (events []agentevents.Event, table agentevents.Lifecycle)
 	return events, c.Lifecycle
 }
 
-// keepDocuments makes events keep two rules of documents that the library does not have. A
-// decision below OpenWOP's threshold is escalated: the suspension of its node says so, or else
-// the decision gets a higher confidence. A recorded span has words of KAOS, the document that it
+// keepDocuments makes events keep two rules of documents that the library does not have. A decision
+// below OpenWOP's threshold is escalated: the suspension of its node refers to it, or else the
+// decision gets a higher confidence. A recorded span has words of KAOS, the document that it
 // mirrors: the writer writes other words too, because a later version may list them.
 func keepDocuments(events []agentevents.Event) {
 	for i, ev := range events {
@@ -163,8 +163,8 @@ func (f *format) write(t require.TestingT, events []agentevents.Event) (text []b
 	return text, taken, full
 }
 
-// Law: what a writer writes, the check of its format accepts, if the events keep the rules of
-// the library. A log that a writer refuses is judged up to there.
+// Law: the check of a format accepts the lines of its writer, if the events keep the rules of the
+// library. A log that a writer refuses is judged up to the refused event.
 func TestWrittenLogsKeepTheRules(t *testing.T) {
 	amount := effort.Of(2_000, 20_000, 200_000)
 	draws(t, amount)
@@ -196,7 +196,7 @@ func TestWrittenLogsKeepTheRules(t *testing.T) {
 					refused++
 				}
 				if name != "kahn" {
-					table = "" // the table that the log names; that of KAHN is strict
+					table = "" // the table that the log names; KAHN's is strict
 				}
 				f.faults(text, table, func(err error) {
 					broken = true
@@ -258,8 +258,8 @@ func eventsOf(name, text string, verbatim bool) (events []agentevents.Event, str
 	return events, len(read(true)) == len(events)
 }
 
-// fromStart numbers the events of each run from 0: a log that begins in the middle of a run is
-// forgiven what a whole one is not, and not every format keeps the numbers.
+// fromStart numbers the events of each run from 0. The check forgives a log that begins in the
+// middle of a run more than a whole one, and not every format keeps the numbers.
 func fromStart(events []agentevents.Event) {
 	numbers := dialect.Numbers{}
 	for i := range events {

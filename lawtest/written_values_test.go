@@ -21,8 +21,8 @@ func at(agent string, step ae.Opt[int], p ae.Payload) ae.Event {
 	return ev
 }
 
-// What writers change so that the check of their format accepts the lines: the values on the
-// lines, in order, and the loss that tells of it.
+// The changes with which writers make lines that the check of their format accepts: the values on
+// the lines, in order, and the loss that lists the change.
 func TestWrittenValues(t *testing.T) {
 	none, step, start, fails := ae.Opt[int]{}, ae.Some[int], &ae.AgentStarted{}, &ae.NodeFailed{Error: ae.ErrorInfo{Message: "m"}}
 	thought := func(index int, text string) ae.Payload {
@@ -40,7 +40,7 @@ func TestWrittenValues(t *testing.T) {
 		formats string
 		events  []ae.Event
 		find    string // in the lines
-		want    string // what it finds
+		want    string // the values on the lines
 		loss    string
 	}{
 		"an empty delta has no index": {"agui agui:sse", []ae.Event{at("a", none, start), at("a", none, thought(0, "x")), at("a", none, thought(1, ""))},

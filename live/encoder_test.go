@@ -148,8 +148,8 @@ func TestEncodedStreamLate(t *testing.T) {
 	})
 }
 
-// A client that comes again gets the lines behind the event that it names, and one that
-// comes late for what is kept a stream that is whole.
+// A client that reconnects gets the lines after the event that it names. A client that comes too
+// late for the kept events gets a whole stream.
 func TestEncodedStreamAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, keep := range []int{0, 800} {

@@ -12,7 +12,7 @@ import (
 	"github.com/agentevents/agentevents/live"
 )
 
-// stream returns what a reader gets that has read up to an id.
+// stream returns the stream of a reader that has read up to an id.
 func stream(page *live.Feed, last string) string {
 	req := httptest.NewRequest("GET", "/runs/r/events", nil)
 	if last != "" {
@@ -97,8 +97,8 @@ func TestAnEncodedReaderOfLostEventsBeginsAgain(t *testing.T) {
 	require.NotEqual(t, whole, lines("6"))
 }
 
-// A run that goes on in the same process has another epoch. Ids of the one before are good for what
-// came before.
+// A run that goes on in the same process has another epoch. Ids of the earlier epoch are valid for
+// earlier events.
 func TestEachResumeHasAnEpoch(t *testing.T) {
 	page, run, file, em := start(t, live.Options{Linger: -1})
 	emit(t, run, &ae.RunStarted{})

@@ -51,30 +51,29 @@ func (f *Feed) serveSnapshot(w http.ResponseWriter, req *http.Request) {
 //
 // Of each event the id is its sequence and an epoch, such as 7-1f3xk2, and the data its line; it
 // has no type, so a browser takes it as a message. The epoch is another one in each process and
-// after each resume: a log whose last events were lost goes on with other events under
-// their numbers. An id of another epoch is good for events before the sequence at which the run
-// was resumed here. One without an epoch, and from, are taken as they are. Two events with a
-// type are about the stream:
+// after each resume: a log whose last events were lost goes on with other events under their
+// numbers. An id of another epoch is valid for events before the sequence at which the run was
+// resumed here. An id without an epoch, and from, are always valid. Two events with a type are
+// about the stream:
 //
-//   - resync: events that the reader wants are not kept any more, or its cursor is of
-//     another log or epoch. The data is {"from":…,"oldest":…,"next":…}, the fields of a
-//     [GapError]. The stream goes on at next. Load the snapshot now; events below its
-//     nextSequence are in it.
+//   - resync: events that the reader wants are not kept any more, or its cursor belongs to another
+//     log or epoch. The data is {"from":…,"oldest":…,"next":…}, the fields of a [GapError]. The
+//     stream goes on at next. Load the snapshot now; events below its nextSequence are in it.
 //   - end: the run has ended, and these are all its events; the data is {"next":…}. It comes
-//     Options.Linger after the last event, 2 seconds by default, since events may follow the
-//     end of a run. A program that only waits for the run takes the event run.completed,
-//     run.failed or run.cancelled, or sets Linger to -1. Close the EventSource: if it asks
-//     again, 204 tells it to stop.
+//     Options.Linger after the last event, 2 seconds by default, since events may follow the end of
+//     a run. A program that only waits for the run takes the event run.completed, run.failed or
+//     run.cancelled, or sets Linger to -1. Close the EventSource: if it asks again, 204 tells it to
+//     stop.
 //
-// The stream of a run that was released before it has ended, as when the program stops,
-// just ends: a browser connects again, and the next process may go on with the run.
+// The stream of a run that was released before it has ended, as when the program stops, just ends:
+// a browser connects again, and the next process may go on with the run.
 //
-// An id alone, or a comment, is a heartbeat. Answers are 400 for a query that cannot be read,
-// for a run or from that is there twice, for a cursor that is not a number, for a kind that is
-// misspelt (it has no dot, or is one of the catalog in another case), and for a name that only
-// begins like agent or kind, such as agents. Other names of the query are left alone. For a run that the feed does not have the answer is 404, after which a
-// browser does not ask again: a page that may be there before the run's first event makes
-// its EventSource anew when that fails.
+// An id alone, or a comment, is a heartbeat. Answers are 400 for a query that cannot be read, for a
+// run or from that is there twice, for a cursor that is not a number, for a kind that is misspelt
+// (it has no dot, or is one of the catalog in another case), and for a name that only begins like
+// agent or kind, such as agents. Other names of the query are left alone. For a run that the feed
+// does not have the answer is 404, after which a browser does not ask again: a page that may be
+// there before the run's first event makes its EventSource anew when that fails.
 func (f *Feed) EventsHandler() http.Handler { return http.HandlerFunc(f.serveEvents(nil)) }
 
 // An Encoder writes the events of one run, in order, as lines of another format. Every encoder of a
@@ -94,24 +93,23 @@ type Encoder interface {
 //
 //	mux.Handle("/runs/{run}/agui", page.EncodedHandler(func() live.Encoder { return agui.NewEncoder(agui.EncoderOptions{Fast: true}) }))
 //
-// Every stream has an encoder of its own, from newEncoder. It gets all events that the run
-// keeps, also those before the cursor, whose lines are not sent; the query's agent and kind
-// leave out none. Events that it refuses are left out. The handler answers POST like GET,
-// and reads no body.
+// Every stream has an encoder of its own, from newEncoder. It gets all events that the run keeps,
+// also those before the cursor, whose lines are not sent; the query's agent and kind leave out
+// none. Events that it refuses are left out. The handler answers POST like GET, and reads no body.
 //
-// A cursor of another log or epoch is none: the stream begins with the run. For a reader that comes
-// when the first events are not kept any more it begins with the run's agent, with the other agents
-// and the calls that are open, and with the state, as the snapshot tells them. Of a block whose
-// beginning is missing come no deltas, but its whole text. A reader that needs older events than
-// those that are kept loses the connection.
+// With a cursor of another log or epoch the stream begins with the run. If the first events are not
+// kept any more, it begins with the run's agent, with the other agents and calls that are open, and
+// with the state, all from the snapshot. A block whose beginning is missing comes as its whole
+// text, without deltas. A reader that needs older events than those that are kept loses the
+// connection.
 //
-// A front end of AG-UI has one list of messages for all runs of a thread, which is the session
-// of a run. The ids that the encoder makes up are other ones in each run. Those of the log must
-// be, too: give blocks and calls of two runs different ids, or blocks none.
+// A front end of AG-UI has one list of messages for all runs of a thread, which is the session of a
+// run. The ids that the encoder makes up differ between runs. The ids of the log must differ too:
+// give blocks and calls of two runs different ids, or give blocks no id.
 //
-// A front end of AG-UI that answers a question sends a POST. A handler in front of this one
-// reads its body, records [agentevents.RunResumed] and the answers, and passes the request
-// on with the query's from set to the sequence of the first of these.
+// A front end of AG-UI that answers a question sends a POST. A handler in front of this one reads
+// its body, records [agentevents.RunResumed] and the answers, and passes the request on with the
+// query's from set to the sequence of the first of these.
 func (f *Feed) EncodedHandler(newEncoder func() Encoder) http.Handler {
 	return http.HandlerFunc(f.serveEvents(newEncoder))
 }

@@ -172,7 +172,7 @@ func TestAnUnreadableQueryIsABadRequest(t *testing.T) {
 	}
 }
 
-// A slowWriter is a connection. It notes what is flushed.
+// A slowWriter is a connection. It keeps the flushed bytes.
 type slowWriter struct {
 	httptest.ResponseRecorder
 	mu        sync.Mutex
@@ -213,7 +213,7 @@ func TestHeartbeats(t *testing.T) {
 		}()
 		time.Sleep(25 * time.Second)
 		emit(t, run, &ae.RunPaused{})
-		for range 40 { // what the query leaves out is no sign of life
+		for range 40 { // events that the query leaves out do not keep the stream alive
 			time.Sleep(time.Second)
 			deltas(t, run, 1)
 		}
@@ -267,8 +267,7 @@ func TestAStreamEndsWithItsConnection(t *testing.T) {
 	})
 }
 
-// A stream that falls behind is told, goes on with what is new, and its next cursor is
-// good.
+// A stream that is too slow gets a resync, goes on with new events, and its next cursor is valid.
 func TestASlowStreamIsToldToResync(t *testing.T) {
 	page, run, _, em := start(t, live.Options{KeepBytes: 2000, Linger: -1})
 	deltas(t, run, 3)

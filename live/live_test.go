@@ -73,7 +73,7 @@ func linesOf(log *bytes.Buffer) []string {
 	return strings.Split(strings.TrimSuffix(log.String(), "\n"), "\n")
 }
 
-// A snapshot is that of the log, byte for byte, at any time and after a resume.
+// A snapshot equals the log's, byte for byte, at any time and after a resume.
 func TestSnapshotIsThatOfTheLog(t *testing.T) {
 	ctx := t.Context()
 	page, run, file, em := start(t, live.Options{})

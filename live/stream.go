@@ -17,8 +17,8 @@ import (
 // it was released a while ago.
 var ErrUnknownRun = errors.New("agentevents/live: the run is not known")
 
-// A GapError reports that a reader cannot go on: the events it wants are not kept any more, or
-// there are none with such sequences yet. A snapshot has the missed events.
+// A GapError reports that a reader cannot go on: the events it wants are not kept any more, or do
+// not exist yet. A snapshot has the missed events.
 type GapError struct {
 	RunID  string // the run
 	From   uint64 // sequence of the event that the reader wants next
@@ -141,8 +141,8 @@ func wait(ctx context.Context, changed <-chan struct{}, left time.Duration, quie
 	return nil
 }
 
-// take takes lines. When there are none yet, it returns a channel to wait on, and how
-// long if the run is released.
+// take takes lines. Without lines, it returns a channel to wait on, and the time left if the run is
+// released.
 func (c *cursor) take() (changed <-chan struct{}, left time.Duration, err error) {
 	r := c.run
 	r.mu.Lock()

@@ -120,7 +120,7 @@ func (c *child) read(out io.Reader) {
 	}
 }
 
-// kill kills the child, and returns what it has acknowledged.
+// kill kills the child, and returns the acknowledged events.
 func (c *child) kill(t *testing.T) map[string]int {
 	require.NoError(t, c.Process.Kill())
 	c.done.Wait()

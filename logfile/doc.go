@@ -1,12 +1,12 @@
-// Package logfile keeps a log on disk: nothing that was acknowledged gets lost, and
-// nothing that is slow stops the agent.
+// Package logfile keeps a log on disk: acknowledged events do not get lost, and slow work does not
+// stop the agent.
 //
 //	l, err := logfile.Open("runs.jsonl", logfile.Options{Sync: logfile.SyncEvery})
 //	…
 //	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{Sinks: []agentevents.Sink{l}})
 //
-// A [Log] appends the events of all runs, one line each, as [agentevents.Writer] does. A
-// Writer writes to anything. A Log has the file for itself, and so can do more:
+// A [Log] appends the events of all runs, one line each, as [agentevents.Writer] does. A Writer
+// writes to anything. A Log has the file for itself, and so can do more:
 //
 //   - It reports when an event is on disk ([Sync]), and emitters that wait share a sync.
 //   - It closes segments by size and age, compresses them and removes the oldest.
@@ -16,12 +16,12 @@
 // # Possible losses
 //
 //	                     the process is killed    the machine goes down
-//	SyncNone             nothing                  what the system has not written yet
+//	SyncNone nothing events that the system has not written yet
 //	SyncInterval         nothing                  the last second (Options.Interval)
 //	SyncEnds             nothing                  events of runs that go on
 //	SyncEvery            nothing                  nothing
 //
-// Nothing means: no event that Emit returned nil for. With Options.Buffer, the content of the
+// Nothing means: no event for which Emit returned nil. With Options.Buffer, the content of the
 // buffer is lost in either case; SyncEvery has no buffer. A sync that fails may have lost bytes
 // that the system had accepted before, and reports that only once. So the log keeps all lines that
 // are not synced, at most 16 MiB, and writes them again.
@@ -45,14 +45,14 @@
 //	runs.jsonl.torn.000001   the beginning of a line that a crash has torn
 //	runs.jsonl.head          the last hash of the chain
 //
-// All have the mode 0600, because a log is confidential. The active segment keeps its
-// name, and gets a number when it is closed. Numbers never begin again. A lock ends with
-// its process; on systems that have none (Solaris, AIX, Plan 9, WebAssembly) nothing
-// keeps a second process out. A log is the file that a symbolic link leads to, and Unix
-// locks that file too, which may have hard links or be mounted twice.
+// All have the mode 0600, because a log is confidential. The active segment keeps its name, and
+// gets a number when it is closed. Numbers never begin again. A lock ends with its process; on
+// systems that have none (Solaris, AIX, Plan 9, WebAssembly) nothing keeps a second process out. A
+// log is the file that a symbolic link leads to, and Unix locks that file too, which may have hard
+// links or be mounted twice.
 //
-// A log is read and followed across its segments with [NewReader], [Files] and [Follow],
-// and "agentevents" reads them as one when it is given the active one.
+// A log is read and followed across its segments with [NewReader], [Files] and [Follow], and
+// "agentevents" reads them as one when it is given the active one.
 //
 // # A chain
 //
@@ -63,12 +63,12 @@
 // runs.jsonl.head, so that it shows if lines are removed at the end; keep copies of it out of reach
 // of anybody who can write the log.
 //
-// There is no key: who can write the whole rest of the log and all copies of the head can make a
-// chain that holds. It does not show events that were never recorded. Retention removes its
-// beginning, which check reports. It ends where events are taken out of the file's order or
+// A chain has no key: anybody who can write the whole rest of the log and all copies of the head
+// can make a chain that holds. It does not show events that were never recorded. Retention removes
+// its beginning, which check reports. It ends where events are taken out of the file's order or
 // changed: by cat of a run, convert and redact. A redacted copy begins a new one with the last hash
 // of the old (Options.ChainFrom), so that it names its origin.
 //
-// The wiki (the log is append-only and written first) and KAOS (audit, hooks that are
-// isolated) ask for what is here; [agentevents] names these documents under Sources.
+// The wiki (the log is append-only and written first) and KAOS (audit, hooks that are isolated)
+// require these properties; [agentevents] names the documents under Sources.
 package logfile

@@ -32,7 +32,7 @@ func ExampleFollow() {
 	defer log.Close()
 
 	go func() { // mostly another process
-		defer cancel() // what is written comes before the end
+		defer cancel() // lines written before it come before the end
 		record(path)
 	}()
 

@@ -100,11 +100,10 @@ func (d *faults) Remove(path string) error {
 }
 
 func (d *faults) SyncDir(path string) error {
-	return d.call("syncdir", path) // what is not synced is lost only with the machine
+	return d.call("syncdir", path) // unsynced bytes are lost only with the machine
 }
 
-// faulty is a file of faults. A write that fails may have written a part, which it says
-// or not.
+// faulty is a file of faults. A failing write may have written a part, and may report it or not.
 type faulty struct {
 	disk.File
 	d    *faults
@@ -121,7 +120,7 @@ func (f *faulty) WriteAt(p []byte, at int64) (int, error) {
 	case 0:
 		n, _ = f.File.WriteAt(p[:len(p)/2], at)
 	case 1:
-		_, _ = f.File.WriteAt(p[:len(p)/3], at) // and does not say so
+		_, _ = f.File.WriteAt(p[:len(p)/3], at) // and does not report it
 	}
 	if call%2 == 0 && n > 0 && !strings.HasSuffix(f.path, ".tmp") {
 		return n, nil // a short write without an error
@@ -165,8 +164,8 @@ func (f *faulty) Close() error {
 	return err
 }
 
-// A smallDisk has room for so many bytes of a file. Of a write that does not fit it takes a
-// part, and says 0 as [os.File.WriteAt] does.
+// A smallDisk has room for so many bytes of a file. It takes a part of a write that does not fit,
+// and returns 0 as [os.File.WriteAt] does.
 type smallDisk struct {
 	disk.OS
 	room int64
@@ -229,8 +228,8 @@ func work(t *testing.T, path string, o Options, events int) (acked map[uint64]bo
 	return acked
 }
 
-// Whatever call to the disk fails, and however often: no line is damaged, what was
-// acknowledged is there once and in order, and the log goes on.
+// Whatever call to the disk fails, and however often: no line is damaged, acknowledged events are
+// there once and in order, and the log goes on.
 func TestFaults(t *testing.T) {
 	const events = 24
 	for name, o := range map[string]Options{

@@ -43,12 +43,11 @@ var (
 // line.
 type FollowOptions struct {
 	// Last is the number of last whole lines to begin with, over all segments. 0 begins with the
-	// oldest segment; below 0 none is read but those that are written from now on. When there is no
-	// log yet, all lines come.
+	// oldest segment. A negative number reads only lines that are written from now on. If the log
+	// does not exist yet, all lines come.
 	Last int
 	// First is the number of the segment to begin with; 0 is the oldest one. A number above the
-	// active segment's is an error. It has no effect unless Last is 0, nor when there is no log
-	// yet.
+	// active segment's is an error. It has no effect unless Last is 0 and the log exists.
 	First int `least:"0"`
 	// Poll is the shortest time between two looks at a log that does not grow; 0 means
 	// [DefaultPoll]. While nothing comes the time doubles, up to ten times Poll.

@@ -44,7 +44,7 @@ func newTrail(d *shelf, o FollowOptions) *trail {
 	return tr
 }
 
-// want compares what comes until there is nothing more, and what is told.
+// want compares the lines that come until the end, and the reported errors.
 func (tr *trail) want(text string, told ...error) {
 	tr.t.Helper()
 	tr.told = nil
@@ -108,7 +108,7 @@ func TestFollow(t *testing.T) {
 	tr.want("h\ni\nj\nk\n")
 	require.Equal(t, 5, tr.f.Segment().Number)
 
-	// What is open is read although it is removed.
+	// An open file is read although it is removed.
 	tr.add("l\n")
 	tr.rotate(5)
 	tr.compress(5)
@@ -119,7 +119,7 @@ func TestFollow(t *testing.T) {
 	tr.add("n\n")
 	tr.want("l\nm\nn\n")
 
-	// What was removed before it was opened is told.
+	// A file that was removed before it was opened is reported.
 	for n := 7; n <= 9; n++ {
 		tr.rotate(n)
 		tr.add(fmt.Sprintln(n))
@@ -140,7 +140,7 @@ func TestFollow(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrClosed)
 }
 
-// What others do to a file is told, and following goes on.
+// Changes of a file by other programs are reported, and following goes on.
 func TestFollowFilesOfOthers(t *testing.T) {
 	tr := newTrail(newShelf(t), FollowOptions{})
 	tr.add("one\ntwo\n")
@@ -197,7 +197,7 @@ func TestFollowFilesOfOthers(t *testing.T) {
 	require.ErrorContains(t, err, "it is compressed")
 }
 
-// Without Report Read returns what is told, once, and goes on.
+// Without Report, Read returns each report as an error, once, and goes on.
 func TestFollowReturnsWhatNobodyIsTold(t *testing.T) {
 	d := newShelf(t)
 	d.add("one\n")
@@ -412,7 +412,7 @@ func followAWriter(t *testing.T, seed uint64, retention int) {
 		}
 	}
 	var want []int
-	begin := 0 // what retention removed before the first look is not missing
+	begin := 0 // files that retention removed before the first look are not missing
 	if len(got) > 0 && retention == 1 {
 		begin = got[0]
 	}

@@ -113,7 +113,7 @@ func readAll(t testing.TB, path string, what ...string) (events []ae.Event) {
 	return events
 }
 
-// What is written is synced after the interval, and what is buffered is written.
+// Written lines are synced after the interval, and buffered lines are written.
 func TestTheIntervalSyncs(t *testing.T) {
 	for _, buffer := range []int{0, 10_000} {
 		path := filepath.Join(t.TempDir(), "log")

@@ -265,7 +265,7 @@ func TestReaderTellsWhatIsLost(t *testing.T) {
 	}
 }
 
-// What happens to a log while it is read does no harm.
+// The rotation of a log while it is read does no harm.
 func TestReaderSurvivesRotation(t *testing.T) {
 	d := three(t)
 	d.add("\n")

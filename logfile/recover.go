@@ -18,7 +18,8 @@ import (
 	"github.com/agentevents/agentevents/internal/disk"
 )
 
-// This file opens the active segment, and finds out what has become of it.
+// This file opens the active segment, and finds the changes that a crash or another program made to
+// it.
 
 // openFile opens the active segment, sets a torn tail aside, and is ready to append.
 func (l *Log) openFile() error {
@@ -96,8 +97,8 @@ func looksLikeLog(f io.ReaderAt, size int64) error {
 	return nil
 }
 
-// wholeLines returns where the last whole line ends. A machine that went down may leave
-// zeros in place of what it did not write: a line with one is not whole.
+// wholeLines returns where the last whole line ends. A machine that went down may leave zeros in
+// place of unwritten bytes: a line with a zero byte is not whole.
 func wholeLines(f io.ReaderAt, size int64) (end int64, err error) {
 	buf := make([]byte, 64<<10)
 	line := size // where the line ends that is looked at; it is not known to be whole
@@ -184,8 +185,8 @@ func (l *Log) birth(f io.ReaderAt, info os.FileInfo) time.Time {
 	return l.o.Clock()
 }
 
-// reopen opens the segment again. What the file does not have, and is not known to be on
-// disk elsewhere, is written to it next. l.mu is held, busy set.
+// reopen opens the segment again. The next write begins with the lines that the file does not have
+// and that are not known to be on disk elsewhere. l.mu is held, busy set.
 func (l *Log) reopen() error {
 	durableAt, info := l.offset-(l.written-l.durable), l.info
 	if err := l.openFile(); err != nil {
@@ -199,14 +200,14 @@ func (l *Log) reopen() error {
 	return nil
 }
 
-// replaced says that the file is not there any more, and begins another. l.mu is held,
-// busy set.
+// replaced begins another file, because the log's file was removed or replaced. l.mu is held, busy
+// set.
 func (l *Log) replaced() error {
 	return l.again(fmt.Errorf("%w: %s was removed or replaced; %s", ErrChanged, l.path, &l.wrote))
 }
 
-// altered says that the file has another length than the one that was written, and goes
-// on at its end. l.mu is held, busy set.
+// altered goes on at the end of the file, whose length is not the written one. l.mu is held, busy
+// set.
 func (l *Log) altered(size int64) error {
 	return l.again(fmt.Errorf("%w: %s has %d bytes, not %d as it was written; %s", ErrChanged, l.path, size, l.offset, &l.wrote))
 }

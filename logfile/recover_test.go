@@ -41,8 +41,8 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// Wherever a log is cut, it is clean once it is opened again: what was whole is there,
-// and the rest beside it.
+// Wherever a log is cut, it is clean once it is opened again: its whole lines are there, and the
+// rest is set aside.
 func TestATornTailIsSetAside(t *testing.T) {
 	for _, o := range []Options{{Sync: SyncNone, fs: newFaults()}, {Sync: SyncNone, Chain: true, fs: newFaults()}} {
 		path, text := closed(t, 3, o)
@@ -111,7 +111,7 @@ func TestWhatIsNoLogIsNotTouched(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// What another program does to the file is told with the next event, and nothing that is
+// A change of the file by another program is reported with the next event, and nothing that is
 // written later is damaged. Events that the policy has not synced yet are written again.
 func TestAnotherProgramChangesTheFile(t *testing.T) {
 	if runtime.GOOS == "windows" {
@@ -186,8 +186,8 @@ func TestAnotherProgramChangesTheFile(t *testing.T) {
 	}
 }
 
-// A disk that is full is told of with every event, and costs no more with every one. What
-// is too much to hold back is lost, and named.
+// A full disk is reported with every event, and the cost of an event stays the same. Lines beyond
+// the limit of held lines are lost, and named.
 func TestAFullDisk(t *testing.T) {
 	for _, policy := range []Sync{SyncNone, SyncEvery} {
 		d := newFaults()
@@ -239,8 +239,8 @@ func TestAFullDisk(t *testing.T) {
 	}
 }
 
-// Wherever a full disk cuts a write, the log ends with a whole line, and what is called lost
-// is what it does not have.
+// Wherever a full disk cuts a write, the log ends with a whole line, and the lines reported as lost
+// are exactly the missing ones.
 func TestAFullDiskTakesAPart(t *testing.T) {
 	const events = 6
 	_, text := closed(t, events, Options{Chain: true})
@@ -262,7 +262,7 @@ func TestAFullDiskTakesAPart(t *testing.T) {
 	}
 }
 
-// What a sync that failed may have lost is written again, although the file still shows it.
+// Lines that a failed sync may have lost are written again, although the file still shows them.
 func TestWhatIsInDoubtIsWrittenAgain(t *testing.T) {
 	d := &smallDisk{room: 1 << 20}
 	path := filepath.Join(t.TempDir(), "log")
@@ -280,7 +280,7 @@ func TestWhatIsInDoubtIsWrittenAgain(t *testing.T) {
 	require.NoError(t, l.Close())
 }
 
-// Close does not cut off what a sync that failed may have lost: it may be on disk.
+// Close does not cut off lines that a failed sync may have lost: they may be on disk.
 func TestWhatIsInDoubtIsNotCutOff(t *testing.T) {
 	d := &smallDisk{room: 1 << 20, says: true}
 	path := filepath.Join(t.TempDir(), "log")

@@ -15,7 +15,7 @@ import (
 
 // This file closes segments, and keeps house among the closed ones.
 
-// temporarySuffix is behind the name of a segment that is being compressed.
+// temporarySuffix ends the name of a segment that is being compressed.
 const temporarySuffix = ".tmp"
 
 // A closedSegment is one of the log's.
@@ -98,7 +98,7 @@ func (l *Log) rotate() {
 	l.tell(fmt.Errorf("logfile: closing a segment of %s: %w", l.path, err))
 	if l.file == nil {
 		if err := l.openFile(); err != nil {
-			return // ready says so
+			return // ready reports the error
 		}
 	}
 	l.retry = l.offset + max(l.o.MaxBytes/8, 1)
@@ -130,7 +130,7 @@ type keeper struct {
 	done sync.WaitGroup
 }
 
-// start begins with what is there.
+// start begins with the files on disk.
 func (k *keeper) start(l *Log) {
 	k.l = l
 	k.ctx, k.cancel = context.WithCancel(context.Background())
@@ -156,7 +156,7 @@ func (k *keeper) wake() {
 	go k.run()
 }
 
-// stop ends the goroutine. What it was about to do is done when the log is opened again.
+// stop ends the goroutine. The next Open of the log does its remaining work.
 func (k *keeper) stop() {
 	k.mu.Lock()
 	k.cancel()

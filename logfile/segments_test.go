@@ -71,7 +71,7 @@ func TestClosedSegmentsAreCompressedAndKept(t *testing.T) {
 	require.NoError(t, l.Close())
 	require.Len(t, readAll(t, path), 20)
 
-	// What a crash has left is finished or removed.
+	// The leftovers of a crash are finished or removed.
 	require.NoError(t, os.WriteFile(path+".000003.gz.tmp", []byte("half"), 0o600))
 	require.NoError(t, os.WriteFile(path+".000002", nil, 0o600)) // whose other form is on disk
 	l = opened(t, path, Options{Compress: true})

@@ -46,7 +46,7 @@ var payloads = map[string]ae.Payload{
 	"tool call": &ae.ToolReturned{CallID: "c", ToolID: "Read", Status: ae.ToolStatusOK, OneEvent: true},
 }
 
-// What is not recorded is not allocated for, and a delta never is.
+// An event that is not recorded allocates nothing, and a delta never does.
 func TestEventsThatMakeNothingAllocateNothing(t *testing.T) {
 	for off, with := range offs() {
 		for name, p := range payloads {
@@ -56,8 +56,8 @@ func TestEventsThatMakeNothingAllocateNothing(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(100, feed(t, context.Background(), sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(tracetest.NewSpanRecorder())), payloads["delta"])), "recording, delta")
 }
 
-// BenchmarkOff has what an event costs that is not recorded. Module bench has what one costs
-// that is, beside the same calls by hand: BenchmarkTracing, and goal O2 of its table.
+// BenchmarkOff measures an event that is not recorded. Module bench measures a recorded event,
+// beside the same calls by hand: BenchmarkTracing, and goal O2 of its table.
 func BenchmarkOff(b *testing.B) {
 	for off, with := range offs() {
 		for name, p := range payloads {

@@ -56,7 +56,7 @@ as well, every log record agentevents.run.id and .seq. Details have what their s
 
 `
 
-// own are the keys of a row of a span: those of details without what they repeat.
+// own are the keys of a span's row: the keys of details without the ones that they repeat.
 func own(name string, keys, ofSpan []string) []string {
 	if !strings.HasSuffix(name, ".details") {
 		return keys
@@ -92,7 +92,7 @@ func with(key, value string) string {
 	return key
 }
 
-// digest returns the rows of a trace, what is below a span behind it.
+// digest returns the rows of a trace, the children of a span after it.
 func digest(t testing.TB, list []tracetest.SpanStub, logs []record) (rows []row) {
 	seen := map[string]int{}
 	add := func(under string, depth int, head string, keys []string) string {
@@ -200,9 +200,8 @@ func only(holds func(otelhook.Content) bool) string {
 	return "[" + strings.Join(names, " ") + "] "
 }
 
-// TestDialects: a log of each dialect becomes the tree of its golden file. Without content
-// nothing of what people, models and tools have written gets out; with it, only where that
-// is asked for.
+// TestDialects: a log of each dialect becomes the tree of its golden file. Without content no text
+// of people, models and tools gets out; with it, only in the selected places.
 func TestDialects(t *testing.T) {
 	t.Setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "")
 	for name, decoder := range map[string]func() ae.Decoder{
@@ -244,8 +243,8 @@ func TestDialects(t *testing.T) {
 	}
 }
 
-// play gives a log to a hook and returns what comes out. Events are both logs and events of
-// spans, and reasoning is asked for, which without content is nothing.
+// play gives a log to a hook and returns the rows of its spans. Events are both logs and events of
+// spans, and reasoning is requested, which has no effect without content.
 func play(t testing.TB, log string, d ae.Decoder, content otelhook.Content) []row {
 	t.Helper()
 	reader := sdkmetric.NewManualReader()

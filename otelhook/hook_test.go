@@ -46,7 +46,7 @@ type rig struct {
 
 	mu    sync.Mutex
 	log   eventtest.Recorder
-	quiet bool // there is no log; set before the first event
+	quiet bool // without a log; set before the first event
 	now   time.Time
 }
 
@@ -344,7 +344,7 @@ func TestAnIdleRunIsClosedAtItsLastEvent(t *testing.T) {
 
 // TestRunsThatNeverEndAreBounded: a run that is not heard of again costs nothing in the end.
 func TestRunsThatNeverEndAreBounded(t *testing.T) {
-	const maxOpen, each, leak = 999, 3, 100 // whole runs of three spans; bytes a run; what the hook knows of one is over 1,000
+	const maxOpen, each, leak = 999, 3, 100 // whole runs of three spans; bytes a run; the hook's memory of one is over 1,000
 	runs := effort.Of(4000, 10_000, 100_000)
 	ended := &counter{}
 	o := otelhook.Options{TracerProvider: sdktrace.NewTracerProvider(sdktrace.WithSyncer(ended)), MaxOpen: maxOpen, KeepRuns: 100}
@@ -374,7 +374,7 @@ func TestRunsThatNeverEndAreBounded(t *testing.T) {
 	require.EqualValues(t, each*runs, ended.spans.Load())
 }
 
-// heap is what is in use after a collection.
+// heap is the memory in use after a collection.
 func heap() uint64 {
 	var m runtime.MemStats
 	runtime.GC()
@@ -553,8 +553,8 @@ func TestARunThatIsResumedIsLinked(t *testing.T) {
 	}
 }
 
-// TestWhatIsOpenGoesOnAfterAResume: the process is killed, and another one goes on with what is open.
-// An export of the log has the same spans.
+// TestWhatIsOpenGoesOnAfterAResume: the process is killed, and another one goes on with the open
+// spans. An export of the log has the same spans.
 func TestWhatIsOpenGoesOnAfterAResume(t *testing.T) {
 	first := newRig(t, otelhook.Options{})
 	run := first.run(t, "r")
@@ -604,7 +604,7 @@ func TestWhatIsOpenGoesOnAfterAResume(t *testing.T) {
 			require.Equal(t, at.SpanID(), list[1].SpanContext.SpanID(), "what clients do for the call is below it")
 
 			if name != "the run" {
-				return // the log does not say that another trace begins
+				return // the log does not record that another trace begins
 			}
 			var replayed, live []string
 			m := spans.New("r", spans.Options{Recorded: true, Ended: func(s *spans.Span) {

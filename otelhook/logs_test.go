@@ -107,7 +107,7 @@ func TestEventsGoWhereTheOptionSays(t *testing.T) {
 	require.NotEmpty(t, plain.spans()[1].Events, "there are no logs to go to")
 }
 
-// TestALogRecordStandsAlone: it has the place in the trace, and says of what run it is.
+// TestALogRecordStandsAlone: it has the place in the trace, and names its run.
 func TestALogRecordStandsAlone(t *testing.T) {
 	for name, sampler := range map[string]sdktrace.Sampler{"sampled": sdktrace.AlwaysSample(), "not sampled": sdktrace.NeverSample()} {
 		r, out := logged(t, otelhook.Options{}, sdktrace.WithSampler(sampler))

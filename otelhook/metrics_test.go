@@ -219,8 +219,8 @@ func TestReplayedEventsHaveNoMetrics(t *testing.T) {
 	require.Len(t, again.spans(), 6)
 }
 
-// TestMetricsHaveFewSeries: ids are no attributes of metrics. The SDK adds up what is beyond
-// its limit of 2,000 series under an attribute that says so.
+// TestMetricsHaveFewSeries: ids are not attributes of metrics. The SDK adds up the series beyond
+// its limit of 2,000, under an attribute for the overflow.
 func TestMetricsHaveFewSeries(t *testing.T) {
 	runs := effort.Of(500, 5000, 5000)
 	r, reader := metered(t, otelhook.Options{Semconv: otelhook.SemconvLatest}, sdktrace.WithSampler(sdktrace.NeverSample()))

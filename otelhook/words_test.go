@@ -128,8 +128,7 @@ func TestReplayHasTheIDsOfTheLiveSpans(t *testing.T) {
 	require.Equal(t, live(derived), replay(bare, spans.Options{}), "the log has no ids")
 }
 
-// TestTypesInBackEnds runs the spans through the tables by which back ends tell what a
-// span is.
+// TestTypesInBackEnds runs the spans through the tables by which back ends find the type of a span.
 func TestTypesInBackEnds(t *testing.T) {
 	langfuse := func(s tracetest.SpanStub) string {
 		switch op := value(s, "gen_ai.operation.name").AsString(); {
@@ -192,8 +191,8 @@ func TestTypesInBackEnds(t *testing.T) {
 	}, got)
 }
 
-// TestARatioIsSampled: the SDK's sampler takes bytes of the trace id for random, which those
-// of a run's id are not: with them as they are, it would keep no run or all of them.
+// TestARatioIsSampled: the SDK's sampler expects random bytes in the trace id. The bytes of a run's
+// id are not random: used unchanged, they would keep no run or all of them.
 func TestARatioIsSampled(t *testing.T) {
 	const runs = 20_000
 	sampler := sdktrace.TraceIDRatioBased(0.1)
@@ -231,7 +230,7 @@ func burst(t *testing.T, r *rig) int {
 	}
 	emit(t, a, &ae.AgentEnded{})
 	require.NoError(t, r.hook.Close())
-	return calls + 2 // and those of the agent and the run
+	return calls + 2 // and the spans of the agent and the run
 }
 
 // TestABurstArrivesWhenTheProcessorBlocks: with the default one, some would be lost.
@@ -256,9 +255,8 @@ func (g *gate) ExportSpans(ctx context.Context, list []sdktrace.ReadOnlySpan) er
 	return g.counter.ExportSpans(ctx, list)
 }
 
-// TestABurstDoesNotWaitForTheExporter: the default processor drops what its queue has no
-// room for. The run goes on, and the hook's count of spans and the SDK's own metric say how
-// many are lost.
+// TestABurstDoesNotWaitForTheExporter: the default processor drops spans if its queue is full. The
+// run goes on, and the hook's count of spans and the SDK's own metric give the number of lost ones.
 func TestABurstDoesNotWaitForTheExporter(t *testing.T) {
 	t.Setenv("OTEL_GO_X_OBSERVABILITY", "true")
 	reader := sdkmetric.NewManualReader()

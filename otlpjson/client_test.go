@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// An answer is what a test server says to one request.
+// An answer is a test server's reply to one request.
 type answer struct {
 	code  int
 	after string // Retry-After

@@ -78,7 +78,7 @@ func TestFrame(t *testing.T) {
 	require.Equal(t, `],"schemaUrl":"https://opentelemetry.io/schemas/1.41.0"}]}]}`, string(tail))
 }
 
-// A sent is a Sender that keeps what it is sent.
+// A sent is a Sender that keeps the sent data.
 type sent struct {
 	requests []string
 	errs     []error // of the requests in order; nil after that
@@ -168,7 +168,7 @@ func TestExporterErrors(t *testing.T) {
 	require.Len(t, to.requests, 2, "nothing is sent after a loss")
 	require.Equal(t, 1, x.Counts().Spans)
 
-	// What is wrong from the start is no export of nothing.
+	// An error at the start is not an export without data.
 	for want, x := range map[string]*Exporter{
 		"the sender is nil":                    NewExporter(nil, Options{}),
 		`otlpjson.Options.Semconv is "1.40.0"`: NewExporter(&to, Options{Semconv: "1.40.0"}),

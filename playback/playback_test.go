@@ -53,7 +53,7 @@ func snapshotOf(t testing.TB, s *ae.RunSnapshot) string {
 	return string(text)
 }
 
-// Wherever a player goes, in whatever order, its snapshot is the fold of what is before.
+// Wherever a player goes, in whatever order, its snapshot is the fold of the events before.
 func TestSeek(t *testing.T) {
 	events := record(t, 1500) // so that there are marks
 	p, err := playback.New(slices.Values(events), playback.Options{})

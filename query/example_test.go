@@ -9,7 +9,7 @@ import (
 	"github.com/agentevents/agentevents/query"
 )
 
-// echo stands for a provider: it says what it is told.
+// echo stands for a provider: it repeats its prompt.
 func echo(_ context.Context, r query.Request) iter.Seq2[agentevents.Event, error] {
 	return func(yield func(agentevents.Event, error) bool) {
 		_ = yield(agentevents.Event{Payload: &agentevents.AgentStarted{Model: "echo-1"}}, nil) &&

@@ -14,7 +14,7 @@ import (
 	"github.com/agentevents/agentevents/query"
 )
 
-// says returns a query that yields payloads, and then an error if there is one.
+// says returns a query that yields payloads, and then an error if one is given.
 func says(err error, payloads ...agentevents.Payload) query.Func {
 	return func(context.Context, query.Request) iter.Seq2[agentevents.Event, error] {
 		return func(yield func(agentevents.Event, error) bool) {
@@ -133,7 +133,7 @@ func TestSubAgents(t *testing.T) {
 	require.Equal(t, []string{"a", "c1"}, []string{helper.ParentAgentID, helper.ParentCallID})
 }
 
-// What an answer leaves open ends with it: the agent can be asked again.
+// Open calls and blocks of an answer end with it: the agent can be asked again.
 func TestLeftOpen(t *testing.T) {
 	boom := errors.New("boom")
 	for _, test := range []struct {

@@ -42,7 +42,7 @@ func provider(answers ...[]agentevents.Event) query.Func {
 	}
 }
 
-// rich is an answer with most of what agents do.
+// rich is an answer with most acts of agents.
 func rich() []agentevents.Event {
 	return []agentevents.Event{
 		{Payload: &agentevents.AgentStarted{ProviderSessionID: "s1", Model: "m"}},
@@ -84,7 +84,7 @@ func ask(t *testing.T, ask query.Func, prompts ...string) (lines []string, errs 
 	return lines, errs
 }
 
-// What a mock answers is recorded as the answer was: the logs are the same, byte for byte.
+// The answer of a mock is recorded like the original: the logs are the same, byte for byte.
 func TestRecord(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "fixtures")
 	failing := rich()[:3]
@@ -96,7 +96,7 @@ func TestRecord(t *testing.T) {
 	again, errs := ask(t, querytest.MockQuery(t, dir), "Do it", "Again")
 	require.NoError(t, errs[0])
 	require.EqualError(t, errs[1], "query: node: the line is busy: API_KEY=[REDACTED:key]")
-	last := len(lines) - 1 // says that the log redacted the error; what the mock answers is redacted
+	last := len(lines) - 1 // records that the log redacted the error; the mock's answer is redacted
 	require.Equal(t, strings.Replace(lines[last], `"marks":["redacted"],`, "", 1), again[last])
 	require.Equal(t, lines[:last], again[:last])
 
@@ -150,7 +150,7 @@ func TestRecordStopped(t *testing.T) {
 	require.Equal(t, "the answer was not read to its end", call.Output.Error.V.Message)
 }
 
-// A recording that cannot be written is told behind the answer.
+// A recording that cannot be written is reported after the answer.
 func TestRecordFails(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
@@ -322,7 +322,7 @@ func TestLoadErrors(t *testing.T) {
 	}, lines)
 }
 
-// What Save writes Load reads, also a fixture without calls.
+// Load reads every fixture that Save writes, also one without calls.
 func TestSaveNothing(t *testing.T) {
 	dir := t.TempDir()
 	require.ErrorContains(t, querytest.Save(dir, "n", nil), "the fixture is nil")

@@ -32,7 +32,7 @@ func TestSchema(t *testing.T) {
 	require.Equal(t, string(text), string(querytest.Schema()), "go test ./querytest -update writes it, and a second run reads it")
 }
 
-// members of raw JSON have types that Go does not say.
+// members of raw JSON have types that Go does not know.
 var raw = map[string]object{
 	"prompt":           {"type": []string{"string", "array"}},
 	"messages":         {"type": "array"},

@@ -10,7 +10,7 @@ import (
 	"github.com/agentevents/agentevents/report"
 )
 
-// Example lists what needs a look in a run that waits for a person.
+// Example lists the problems of a run that waits for a person.
 func Example() {
 	ctx := context.Background()
 	var details report.Details

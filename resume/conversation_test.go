@@ -94,7 +94,7 @@ func suffix(m ae.Marks, open bool) (s string) {
 	return s
 }
 
-// A script records what happens in run r.
+// A script records the events of run r.
 type script struct {
 	t   *testing.T
 	ctx context.Context
@@ -504,8 +504,8 @@ func TestConversationAfterAPlan(t *testing.T) {
 	}, conversation(t, log, "a"))
 }
 
-// Each agent has its own conversation. What is said to a run is for the agents that no other
-// agent has started.
+// Each agent has its own conversation. A message to a run is for the agents that no other agent has
+// started.
 func TestConversationsOfSubAgents(t *testing.T) {
 	var log []ae.Event
 	run, err := newHost(t, &log).em.Run("r")

@@ -33,8 +33,8 @@ func ids(agents []resume.Agent) (ids []string) {
 	return ids
 }
 
-// A crash cuts off an agent that asks a person about its call. The plan does about both what
-// the options say, and no agent waits for a question that the plan closes.
+// A crash cuts off an agent that asks a person about its call. The plan follows the options for
+// both, and no agent waits for a question that the plan closes.
 func TestACrashInAQuestionAboutACall(t *testing.T) {
 	for name, test := range map[string]struct {
 		o                       resume.Options
@@ -157,7 +157,8 @@ func TestASubAgentEndsWithItsCall(t *testing.T) {
 	}
 }
 
-// A sub-agent goes on if its call stays open: the options say so, or something in it waits.
+// A sub-agent goes on if its call stays open, because of the options or because something in it
+// waits.
 func TestASubAgentGoesOnWithItsCall(t *testing.T) {
 	log := delegated(t, ae.LifecycleDerived)
 	_, p, receipt := goOn(t, &log, resume.Options{Call: func(c *ae.ToolCallSnapshot) resume.Action {

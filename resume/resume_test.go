@@ -293,7 +293,7 @@ func TestApplyClosesCallsOfAgentsThatDoNotWork(t *testing.T) {
 	node := ae.Scope{NodeID: "draft", NodeRunID: "draft#1"}
 	for name, test := range map[string]struct {
 		in   ae.Scope
-		acts []ae.Payload // behind the start, if there is one, and the calls
+		acts []ae.Payload // after the start, if any, and the calls
 	}{
 		"ended":    {ae.Scope{}, []ae.Payload{&ae.AgentEnded{Outcome: ae.OutcomePartial}}},
 		"failed":   {ae.Scope{}, []ae.Payload{&ae.AgentTransition{To: ae.StatusFailed}}},

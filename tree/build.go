@@ -52,7 +52,7 @@ type agentNode struct {
 	nth   int  // from 0
 	last  bool // the current one
 	below []*agentNode
-	at    *node // what it hangs from; nil until it is placed
+	at    *node // its parent node; nil until it is placed
 	depth int
 }
 
@@ -428,8 +428,8 @@ func (n *agentNode) hang(at *node, depth int) {
 	n.at, n.depth = at, depth
 }
 
-// top returns what an agent without a parent hangs from: a call that no agent
-// made, the passage through the phase in which it started, or the run.
+// top returns the node above an agent without a parent: a call that no agent made, the passage
+// through the phase in which it started, or the run.
 func (b *builder) top(n *agentNode, root *node) *node {
 	if n.a.ParentAgentID == "" {
 		if call := b.call(callKey{"", n.a.ParentCallID}, n.seq); call != nil {
@@ -536,8 +536,8 @@ func (b *builder) acts(place func(agent string, n *node)) {
 		switch it := &b.items[i]; {
 		case structural[it.Topic]:
 		case it.Topic == report.Message && (b.details == nil || told[said{report.Answered, it.AgentID, start(it.Text)}] || told[said{report.Said, it.AgentID, start(it.Text)}] || it.To != "" && told[said{report.Asked, it.To, start(it.Text)}]):
-			// Without details it has no place, and else a line says the same. No line has a
-			// question to nobody.
+			// Without details a message has no place, and otherwise another line has the same text.
+			// No line has a question to nobody.
 		default:
 			b.item(place, it)
 		}
@@ -578,7 +578,8 @@ var structural = map[report.Topic]bool{
 	report.Said: true, report.Ended: true, report.Workflow: true,
 }
 
-// item hangs an item below its agent. A message of somebody who is no agent hangs below its receiver.
+// item hangs an item below its agent. A message whose sender is not an agent hangs below its
+// receiver.
 func (b *builder) item(place func(agent string, n *node), it *report.Item) {
 	l := b.itemLine(it)
 	agent := it.AgentID
@@ -615,9 +616,7 @@ func words(head, id string) string {
 	return head + " " + id
 }
 
-// closed gives a line the mark and word of something that is done, or says
-// that it is open.
-
+// closed gives a line the mark and word of a finished subject, or the word "open".
 func (b *builder) closed(l *line, open bool, m view.Mark, word string) {
 	if !open {
 		l.mark, l.word = m, word
@@ -627,7 +626,7 @@ func (b *builder) closed(l *line, open bool, m view.Mark, word string) {
 	b.goesOn(l)
 }
 
-// ended is closed for what a completed run may lack the end of.
+// ended is closed for subjects whose end a completed run may lack.
 func (b *builder) ended(l *line, open bool, m view.Mark, word string) {
 	if open && view.Over(b.s) {
 		m, word, open = none, view.NoEnd, false
@@ -696,7 +695,7 @@ func (b *builder) spans(add func(agent string, n *node)) {
 	}
 }
 
-// span says on the line of a turn or a step how it went.
+// span adds the result of a turn or a step to its line.
 func (b *builder) span(l *line, open bool, failure agentevents.Opt[agentevents.ErrorInfo], took agentevents.Opt[time.Duration]) {
 	word, how := view.Error(failure)
 	b.ended(l, open, view.MarkOf(how), word)
@@ -783,7 +782,7 @@ func (b *builder) workflow(root *node, w *agentevents.WorkflowSnapshot) {
 	if w.ApprovedBy != "" {
 		top.line.fact("approved by " + w.ApprovedBy)
 	}
-	if w.TotalAgents.V > 0 { // else the log may not say it
+	if w.TotalAgents.V > 0 { // 0 may mean that the log lacks it
 		top.line.fact(view.Count(w.TotalAgents.V, "agent"))
 	}
 	if w.TotalTokens.V > 0 {
@@ -894,8 +893,8 @@ func (b *builder) totals() line {
 	return l
 }
 
-// said hangs what an attempt of an agent was asked first below it, and its answer last. The line of
-// the call that it works for, or its own line, may tell the same.
+// said hangs the question to an attempt of an agent first below it, and its answer last. The line
+// of the call that it works for, or its own line, may have the same text.
 func (b *builder) said(root *node) {
 	if b.details == nil {
 		return
@@ -919,8 +918,7 @@ func (b *builder) said(root *node) {
 	}
 }
 
-// turn adds the question or the answer of a turn of a conversation in front of what belongs to
-// later turns.
+// turn adds the question or the answer of a turn of a conversation before the nodes of later turns.
 func (n *agentNode) turn(child *node, answer bool) {
 	until := child.seq
 	if answer {

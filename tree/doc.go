@@ -14,7 +14,7 @@
 //	└─ audit:budget ! warn · 3ms
 //	3 agents · 3 tool calls (1 failed) · 2 audits (1 passed, 1 warned) · 4 messages
 //
-// It draws a [github.com/agentevents/agentevents.RunSnapshot], so it shows what the
-// fold kept. Equal snapshots give the same text. The text may change between
-// versions: programs read the snapshot.
+// It draws a [github.com/agentevents/agentevents.RunSnapshot], and shows the facts that the fold
+// kept. Equal snapshots give the same text. The text may change between versions: programs read the
+// snapshot.
 package tree

@@ -9,8 +9,8 @@ import (
 	"github.com/agentevents/agentevents/internal/view"
 )
 
-// join makes one line of calls of one tool in a row, which went well and have nothing below
-// them: two or more that say the same, or four or more that do not.
+// join makes one line of successive calls of one tool that succeeded and have nothing below them:
+// two or more with the same text, or four or more with different texts.
 func join(nodes []*node) []*node {
 	var out []*node
 	for i := 0; i < len(nodes); {

@@ -21,19 +21,19 @@ type Options struct {
 	// as error messages, are cut, but not below 24 characters, and on the line of a failure
 	// not below half a line. 0 means 100, negative cuts nothing.
 	Width int
-	// Ended says that nothing will be added to the log. A run that is not over, and
-	// the agents at work in it, are then shown as interrupted.
+	// Ended means that nothing will be added to the log. A run that is not over, and the agents at
+	// work in it, are then shown as interrupted.
 	Ended bool
-	// Details are those of the run's events: what calls did, prompts, answers, decisions,
-	// reasons, errors, commands of people, items of the blackboard, events of unknown kinds, times of the day, and how long agents were at work beside
-	// how long they took. Nil means none.
+	// Details are the details of the run's events: effects of calls, prompts, answers, decisions,
+	// reasons, errors, commands of people, items of the blackboard, events of unknown kinds, times
+	// of the day, and the working time of agents beside their duration. Nil shows none.
 	Details *report.Details
 }
 
 const (
 	defaultWidth = 100
 	minDetail    = 24 // characters that a detail gets on any line
-	maxDepth     = 24 // levels that are drawn; what is deeper is drawn on the last one
+	maxDepth     = 24 // levels that are drawn; deeper nodes are drawn on the last one
 )
 
 // Write draws the run of s to w, every line ended by a newline. It returns the
@@ -55,7 +55,7 @@ func Write(w io.Writer, s *agentevents.RunSnapshot, o Options) error {
 	return p.flush()
 }
 
-// A node is a line and what is drawn below it.
+// A node is a line with the nodes below it.
 type node struct {
 	line     line
 	seq      uint64 // its place among its siblings
@@ -64,13 +64,13 @@ type node struct {
 	tool string        // of a call that went well and that no other line refers to
 	took time.Duration // of such a call
 
-	// Of a turn or a step, below which hangs what its agent does until it ends:
+	// For a turn or a step, which has the actions of its agent below it until it ends:
 	level level
 	until uint64 // sequence of its end
 }
 
-// A level says what may hang below a node: a turn has steps and everything else, a step
-// everything else.
+// A level decides which nodes a node may have below it: a turn has steps and everything else, a
+// step everything else.
 type level uint8
 
 const (
@@ -99,8 +99,8 @@ const (
 	colorOff = "\x1b[0m"
 )
 
-// A line is: head mark word · fact · fact: detail. The texts are those of the log;
-// the printer escapes them.
+// A line is: head mark word · fact · fact: detail. Its texts come from the log; the printer escapes
+// them.
 type line struct {
 	head   string
 	bold   bool
@@ -136,7 +136,7 @@ func (p *printer) flush() error {
 	return p.err
 }
 
-// children draws what is below n.
+// children draws the nodes below n.
 func (p *printer) children(prefix string, n *node) {
 	for i, child := range n.children {
 		branch, below := "├─ ", "│  "

@@ -119,7 +119,7 @@ func TestDerivedIDs(t *testing.T) {
 	require.Contains(t, draw(t, s, tree.Options{}), "├─ approval ✓ granted\n├─ approval a1 ✓ granted\n└─ issue ! found: x\n")
 }
 
-// A node says which agent it delegated to, and an agent which node named it.
+// A node names the agent that it delegated to, and an agent the node that named it.
 func TestAgentsOfNodes(t *testing.T) {
 	ref := agentevents.AgentRef{AgentID: "a"}
 	s := &agentevents.RunSnapshot{
@@ -133,7 +133,7 @@ func TestAgentsOfNodes(t *testing.T) {
 	require.Contains(t, text, "─ node n2 ✓ done · agent a\n")
 }
 
-// Some figures are 0 because their lines do not say them.
+// Some figures are 0 because their lines lack them.
 func TestFiguresThatNobodyStates(t *testing.T) {
 	zero := agentevents.Some(0.0)
 	s := &agentevents.RunSnapshot{
@@ -144,7 +144,8 @@ func TestFiguresThatNobodyStates(t *testing.T) {
 	require.Contains(t, draw(t, s, tree.Options{}), "workflow w ✓ finalized\n│  └─ checkpoint audit saved\n├─ budget usd ! exceeded\n└─ budget tokens ! exceeded · 1 · limit 0\n")
 }
 
-// What a provider has cached is most of the input of many runs, and no part of InputTokens.
+// The cached tokens of a provider are most of the input of many runs, and not a part of
+// InputTokens.
 func TestCachedTokens(t *testing.T) {
 	for _, test := range []struct {
 		usage agentevents.Usage
@@ -327,7 +328,7 @@ func TestWidth(t *testing.T) {
 	require.Equal(t, 24, strings.Count(first, "é")+1)
 }
 
-// TestOddSnapshots draws what no fold makes but a file may hold.
+// TestOddSnapshots draws snapshots that no fold makes but a file may hold.
 func TestOddSnapshots(t *testing.T) {
 	require.Error(t, tree.Write(&bytes.Buffer{}, nil, tree.Options{}))
 	draw(t, &agentevents.RunSnapshot{}, tree.Options{})
@@ -460,7 +461,7 @@ func TestSpawnedByCall(t *testing.T) {
 `, draw(t, s, tree.Options{}))
 }
 
-// TestTurns hangs what an agent did below its turns and steps.
+// TestTurns hangs the acts of an agent below its turns and steps.
 func TestTurns(t *testing.T) {
 	f := agentevents.NewFold(agentevents.FoldOptions{})
 	n := 0

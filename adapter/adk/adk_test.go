@@ -48,7 +48,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// A script is a model that says what it is told to, an answer for each request.
+// A script is a scripted model, with an answer for each request.
 type script struct {
 	mu      sync.Mutex
 	answers [][]any // of *model.LLMResponse, error and func(context.Context)
@@ -172,7 +172,7 @@ type rig struct {
 	runner  *runner.Runner
 	service session.Service
 	before  []*plugin.Plugin // in front of the recorder's
-	plugins []*plugin.Plugin // behind it
+	plugins []*plugin.Plugin // they run after the recorder
 	mode    agent.StreamingMode
 	stop    func(*session.Event) bool
 	ctx     context.Context
@@ -704,7 +704,7 @@ func TestTrees(t *testing.T) {
 	}
 }
 
-// What trees do not show.
+// Facts that trees do not show.
 func TestFirstTokenAndState(t *testing.T) {
 	g := newRig(t)
 	scenarios["streaming"](g)
@@ -734,7 +734,7 @@ func TestFirstTokenAndState(t *testing.T) {
 	require.Equal(t, map[string]ae.JSON{"seen": `{"last":"Oslo"}`, "answer": `"Noted."`}, g.rec.Snapshot(g.runID()).State)
 }
 
-// What the framework sees is the same, byte for byte, whatever the recorder does.
+// The framework gets the same bytes with and without the recorder.
 func TestNothingChanges(t *testing.T) {
 	emitter := func(t testing.TB, sinks ...ae.Sink) *ae.Emitter {
 		em, err := ae.NewEmitter(ae.EmitterOptions{Sinks: sinks, OnError: func(error) {}})
@@ -835,7 +835,7 @@ func TestConfirmationAfterACrash(t *testing.T) {
 	require.Empty(t, next.rec.Find(t, "agent.toolReturned")[1:])
 }
 
-// One recorder serves runs at the same time. What is whose is not mixed up.
+// One recorder serves runs at the same time, and does not mix up their events.
 func TestConcurrentRuns(t *testing.T) {
 	em, rec := eventtest.RecordWith(t, ae.EmitterOptions{Lifecycle: ae.LifecycleDerived})
 	adapter := &adk.Recorder{Emitter: em}
@@ -893,8 +893,8 @@ func (o once) GenerateContent(ctx context.Context, req *model.LLMRequest, stream
 	return says(o[n]).GenerateContent(ctx, req, stream)
 }
 
-// The context of a tool carries the call, and that of a model no agent: what a recorder in its
-// client would add is recorded already.
+// The context of a tool carries the call, and the context of a model no agent: the call that a
+// recorder in its client would add is recorded already.
 func TestContexts(t *testing.T) {
 	g := newRig(t)
 	type key struct{}
@@ -971,7 +971,7 @@ func TestConfigBesideThePlugin(t *testing.T) {
 	)
 }
 
-// In a live run the framework does not say when agents start and end.
+// In a live run the framework does not report the starts and ends of agents.
 func TestLiveRun(t *testing.T) {
 	g := newRig(t)
 	root := llm(t, llmagent.Config{Name: "guide", Model: says(answer(text("Hello.")))})

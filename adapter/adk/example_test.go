@@ -65,7 +65,7 @@ func Example() {
 	// 2 agents · 2 tool calls · 40 tokens in, 24 out, 8 cached
 }
 
-// program returns an emitter and what draws the run that it records. Ids and times repeat.
+// program returns an emitter, and a function that draws the recorded run. Ids and times repeat.
 func program() (ctx context.Context, em *ae.Emitter, show func()) {
 	log := new(eventtest.Recorder)
 	options := log.Options()

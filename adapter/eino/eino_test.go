@@ -36,7 +36,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden trees")
 
-// A line is what a scripted model answers one request with.
+// A line is the answer of a scripted model to one request.
 type line struct {
 	pieces []*schema.Message // one is a whole answer
 	err    error             // after the pieces
@@ -100,8 +100,8 @@ func (m *script) WithTools([]*schema.ToolInfo) (model.ToolCallingChatModel, erro
 // models returns a model with a script.
 func models(lines ...line) *script { return &script{lines: lines} }
 
-// says is an answer in words, which come in two pieces. The first piece counts what was read, the
-// last what was written.
+// says is an answer in words, which come in two pieces. The first piece counts the input, the last
+// the output.
 func says(text string) line {
 	half, read, written := len(text)/2, meta(""), meta("stop")
 	read.Usage.CompletionTokens, read.Usage.TotalTokens = 1, 0
@@ -871,7 +871,7 @@ type panicking struct{}
 
 func (panicking) WriteEvent(context.Context, ae.Event) error { panic("the sink broke") }
 
-// TestRecordingChangesNothing compares what eino gives with and without a recorder that works.
+// TestRecordingChangesNothing compares eino's results with and without a working recorder.
 func TestRecordingChangesNothing(t *testing.T) {
 	both(t, func(t *testing.T, stream bool, mode string) {
 		team := func() (texts []string, errs []string, play func(adk.AgentRunOption) ([]string, []error)) {
@@ -896,7 +896,7 @@ func TestRecordingChangesNothing(t *testing.T) {
 		require.NoError(t, err)
 		failing, err := broken.Run("r")
 		require.NoError(t, err)
-		strict, err := ae.NewEmitter(ae.EmitterOptions{Lifecycle: ae.LifecycleStrict}) // refuses most of what is recorded
+		strict, err := ae.NewEmitter(ae.EmitterOptions{Lifecycle: ae.LifecycleStrict}) // refuses most of the recorded events
 		require.NoError(t, err)
 		refusing, err := strict.Run("r")
 		require.NoError(t, err)
@@ -936,7 +936,7 @@ func TestConcurrentRuns(t *testing.T) {
 	require.Len(t, eventtest.Payloads[*ae.ToolReturned](rec.Events()), 16)
 }
 
-// A steady model looks once, and then says what it saw.
+// A steady model looks once, and then reports the result.
 type steady struct{}
 
 func (steady) answer(in []*schema.Message) line {

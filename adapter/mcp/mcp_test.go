@@ -35,7 +35,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// The protocols: that of sessions without ids, which is the default, and the one before it.
+// The protocols: the one with sessions without ids, which is the default, and the one before it.
 var protocols = []string{"2026-07-28", "2025-11-25"}
 
 // A log is one emitter with a run of one agent.
@@ -172,7 +172,7 @@ func answers() mcp.ClientOptions {
 			return nil, errors.New("nobody is there")
 		},
 		CreateMessageHandler: func(ctx context.Context, req *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
-			// What a recorder in the model's client would note.
+			// The facts that a recorder in the model's client would add.
 			call := agentevents.ModelCallFromContext(ctx)
 			_ = call.Note(ctx, &agentevents.ModelReturned{Usage: agentevents.Some(agentevents.Usage{InputTokens: 9, OutputTokens: 4})})
 			return &mcp.CreateMessageResult{Model: "small-1", Role: "assistant", StopReason: "endTurn", Content: &mcp.TextContent{Text: "O city"}}, nil
@@ -297,7 +297,7 @@ func TestErrorsWithoutCode(t *testing.T) {
 	}
 }
 
-// What is in the log of a client and of its server.
+// The logs of a client and of its server.
 func TestEvents(t *testing.T) {
 	for _, protocol := range protocols {
 		t.Run(protocol, func(t *testing.T) {
@@ -473,7 +473,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// What recording does not change: the bytes that the client sends and gets, and what it is told.
+// Recording does not change the bytes that the client sends and gets, nor the results of its calls.
 func TestRecordingChangesNothing(t *testing.T) {
 	talk := func(t *testing.T, protocol string, server, client *log) string {
 		var wire safeBuilder
@@ -578,7 +578,7 @@ func TestGuard(t *testing.T) {
 	require.ErrorContains(t, err, "tool-allowed")
 }
 
-// What panics goes on, and what was open is closed.
+// A panic goes on, and open calls are closed.
 func TestPanics(t *testing.T) {
 	l := record(t, "planner", agentevents.EmitterOptions{})
 	for method, req := range map[string]mcp.Request{
@@ -609,7 +609,7 @@ func TestConfirmation(t *testing.T) {
 	require.Equal(t, agentevents.JSON(`{"form":"accept"}`), eventtest.Payloads[*agentevents.ClarificationResolved](l.rec.Events())[0].Answers)
 }
 
-// A handler that a client does not have stays away: the server is told what it has.
+// A client gets no handler that it did not have: the server sees the client's own handlers.
 func TestHandlers(t *testing.T) {
 	o := new(aemcp.Recorder).Handlers(mcp.ClientOptions{})
 	require.Nil(t, o.ElicitationHandler)
@@ -626,8 +626,7 @@ func TestHandlers(t *testing.T) {
 	require.Equal(t, "overloaded", eventtest.Payloads[*agentevents.ModelReturned](l.rec.Events())[0].Error.V.Message)
 }
 
-// Over HTTP each request has a context of its own, in which a handler in front says whose
-// call it is.
+// Over HTTP each request has a context of its own, in which an earlier handler names the caller.
 func TestAgentsOfUsers(t *testing.T) {
 	for _, stateless := range []bool{false, true} {
 		t.Run(fmt.Sprint("stateless ", stateless), func(t *testing.T) {

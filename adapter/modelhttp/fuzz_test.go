@@ -13,8 +13,8 @@ import (
 	"github.com/agentevents/agentevents/adapter/modelhttp/internal/frames"
 )
 
-// What an answer says does not depend on where the network cuts it, and no bytes make its
-// reader panic or an event that an emitter refuses.
+// The events of an answer do not depend on the places at which the network cuts it. No bytes make
+// its reader panic, or return an event that an emitter refuses.
 func FuzzAnswer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte, n uint8, form uint8) {
 		read := func(piece int) *answer {

@@ -241,7 +241,7 @@ var formats = []struct {
 		agentevents.ModelReturned{FinishReasons: []string{"stop"}, Usage: ollamaUsage}},
 }
 
-// atWork returns a context with an agent that has started, and what records it.
+// atWork returns a context with an agent that has started, and the recorder of its events.
 func atWork(t testing.TB) (context.Context, *agentevents.Agent, *eventtest.Recorder) {
 	em, rec := eventtest.RecordWith(t, agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleDerived})
 	run, err := em.Run("r1")
@@ -264,8 +264,8 @@ func modelCalls(rec *eventtest.Recorder) (called []*agentevents.ModelCalled, ret
 	return called, returned
 }
 
-// serve returns the address of a server that sends an answer in pieces of n bytes, and what
-// it was asked.
+// serve returns the address of a server that sends an answer in pieces of n bytes, and a function
+// that returns its last request.
 func serve(t testing.TB, status int, media, answer string, n int) (string, func() []byte) {
 	var mu sync.Mutex
 	var asked []byte
@@ -336,8 +336,8 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// What the client gets is the same with and without a recorder: answers of every status, and
-// the errors of connections that break.
+// The client gets the same results with and without a recorder: answers of every status, and the
+// errors of connections that break.
 func TestTransparent(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(w, r.Body)
@@ -637,7 +637,7 @@ func TestLongAnswers(t *testing.T) {
 	}
 }
 
-// A recorder behind a recorder, and an adapter that has opened the call, record it once.
+// Two recorders in a row, and an adapter that has opened the call, record it once.
 func TestOpenModelCall(t *testing.T) {
 	ctx, a, rec := atWork(t)
 	m := new(modelhttp.Recorder)
@@ -683,7 +683,7 @@ func TestOpenModelCallFails(t *testing.T) {
 	require.Equal(t, opt(agentevents.ErrorInfo{Code: "503", Message: "no answer", Retryable: opt(true)}), returned[0].Error)
 }
 
-// What is not a model call is not recorded, and without an agent nothing is.
+// A request that is not a model call is not recorded, and without an agent no request is.
 func TestNotRecorded(t *testing.T) {
 	ctx, _, rec := atWork(t)
 	url, asked := serve(t, 200, "application/json", `{}`, 10)
@@ -709,7 +709,7 @@ func TestNotRecorded(t *testing.T) {
 	require.Empty(t, called)
 }
 
-// What goes wrong on the way goes wrong as before, and is recorded.
+// Errors on the way stay the same, and are recorded.
 func TestClientBreaks(t *testing.T) {
 	ctx, _, rec := atWork(t)
 	m := new(modelhttp.Recorder)

@@ -1,6 +1,6 @@
-// Command foldlog folds a log from a file, and prints the number of events, runs and
-// allocations, and the peak memory of the process. It imports only the library, so the
-// memory is that of the fold.
+// Command foldlog folds a log from a file, and prints the number of events, runs and allocations,
+// and the peak memory of the process. It imports only the library, so the memory belongs to the
+// fold.
 package main
 
 import (

@@ -34,7 +34,7 @@ func imported(t *testing.T, turns int) string {
 	return got.out
 }
 
-// converted returns a log in another format, and what the command lists.
+// converted returns a log in another format, and the losses that the command lists.
 func converted(t *testing.T, to, log string) (out, losses string) {
 	t.Helper()
 	got := exec(log, "convert", "--to", to, "-")
@@ -52,7 +52,7 @@ func folded(t *testing.T, log string) *agentevents.RunSnapshot {
 	return s
 }
 
-// What is clean stays clean in each format, and after the way back.
+// A clean log stays clean in each format, and after the way back.
 func TestCapturesStayClean(t *testing.T) {
 	log := imported(t, 2)
 	require.Equal(t, result{}, exec(log, "check", "-"))
@@ -67,8 +67,8 @@ func TestCapturesStayClean(t *testing.T) {
 	}
 }
 
-// An agent that ended with an error has ended in an Open-Harness log too, with one error
-// and what it used. A sub-agent's part is not added to that of its parent.
+// An agent that ended with an error has ended in an Open-Harness log too, with one error and its
+// usage. A sub-agent's usage is not added to its parent's.
 func TestCapturesOfFailedAgents(t *testing.T) {
 	for turns := range 2 {
 		log := imported(t, turns+1)
@@ -93,7 +93,7 @@ func TestCapturesOfFailedAgents(t *testing.T) {
 	}
 }
 
-// What the agents of a capture wrote, thought and used is in a KAOS log.
+// The texts, the reasoning and the usage of a capture's agents are in a KAOS log.
 func TestCapturesInKAOS(t *testing.T) {
 	for turns := range 2 {
 		log := imported(t, turns+1)
@@ -110,7 +110,7 @@ func TestCapturesInKAOS(t *testing.T) {
 	}
 }
 
-// What a document requires and no event says is 0, and listed.
+// A figure that a document requires and no event has is 0, and listed.
 func TestCapturesListMadeUpZeros(t *testing.T) {
 	out, losses := converted(t, "openharness", imported(t, 2))
 	require.Contains(t, out, `"numTurns":0`)
@@ -120,7 +120,7 @@ func TestCapturesListMadeUpZeros(t *testing.T) {
 	require.Contains(t, losses, "made up: agent.toolReturned /payload/durationMs: the time since the call, or 0")
 }
 
-// A tree says of no agent that it did not start if its document has no starts.
+// A tree never reports that an agent did not start if its document has no starts.
 func TestCapturesInOpenWOP(t *testing.T) {
 	out, _ := converted(t, "openwop", imported(t, 2))
 	tree := exec(out, "tree", "-").out

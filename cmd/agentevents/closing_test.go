@@ -112,7 +112,7 @@ var closings = func() (all []closing) {
 // goesOn matches the line of a thing that has not ended. In a run that waits it is not interrupted.
 var goesOn = regexp.MustCompile(`\(interrupted\)|without an end|\b(?:open|running|thinking)\b`)
 
-// What begins is drawn as going unless it ends, in whatever way and order.
+// A subject that begins is drawn as going unless it ends, in whatever way and order.
 func TestWhatEndsIsNotOpen(t *testing.T) {
 	byFormat := map[string][]closing{}
 	for _, c := range closings {

@@ -143,7 +143,7 @@ func TestImportedLogInEveryFormat(t *testing.T) {
 	}
 }
 
-// The list that --strict goes by and what --verify finds never disagree, on any log in the tree.
+// The list of --strict and the findings of --verify never disagree, on any log in the tree.
 func TestStrictAndVerifyAgree(t *testing.T) {
 	logs := map[string]string{}
 	add := func(pattern string, command ...string) {
@@ -198,8 +198,8 @@ func TestStrictAndVerifyAgree(t *testing.T) {
 	require.Equal(t, exitUsage, exec(kahnLog, "convert", "--to", "kaos", "--fast", "--strict", "-").code)
 }
 
-// --verify reads the output back: what the list of losses names is no problem, and
-// what it does not name is one.
+// --verify reads the output back: a listed loss is not a problem, and a difference that is not
+// listed is one.
 func TestConvertVerify(t *testing.T) {
 	runs := "" // three at a time
 	for line := range strings.Lines(exec("", "convert", "--to", "native", "--quiet", clean).out) {

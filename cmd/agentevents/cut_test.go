@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The rules of a run that retention has cut, or a file that begins inside it, are not broken
-// by what is missing: check warns and accuses nobody.
+// The rules of a run that retention has cut, or a file that begins inside it, are not broken by the
+// missing events: check warns and accuses nobody.
 func TestCheckRunWithoutItsBeginning(t *testing.T) {
 	head := `{"id":"eN","sequence":N,"timestamp":"2026-11-01T09:00:00.000Z","schemaVersion":"1.0","runId":"r1","agentId":"a",`
 	var lines []string

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A log that is read as one of another format is an error in every line that says what it
-// looks like, and has no events.
+// A log that is read in the wrong format is an error in every line, which names the detected
+// format, and has no events.
 func TestWrongFormat(t *testing.T) {
 	logs := map[string]string{"native": line("r", 0)}
 	for _, name := range []string{"kahn", "multiagent", "kaos", "openharness", "openwop"} {

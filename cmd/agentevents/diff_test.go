@@ -21,7 +21,7 @@ func write(t *testing.T, text string) string {
 	return path
 }
 
-// What diff says of logs is read by people: read the diff.
+// People read the output of diff: read the difference of the golden file.
 func TestDiff(t *testing.T) {
 	const capture = "../../capture/claude/testdata/subagent.stream.jsonl"
 	log := exec("", "import", "claude", capture).out

@@ -140,8 +140,8 @@ func TestExportOTLP(t *testing.T) {
 	require.Equal(t, r.out, missing.out, "the other files are exported")
 }
 
-// A log that a crash cut off anywhere is exported, and what it has in common with the whole log
-// has the same ids.
+// A log that a crash cut off anywhere is exported, and its spans have the ids of the whole log's
+// spans.
 func TestExportCutLogs(t *testing.T) {
 	lines := strings.SplitAfter(read(t, clean), "\n")
 	whole := map[string]string{} // names by id
@@ -219,7 +219,7 @@ func TestExportEndpoint(t *testing.T) {
 	require.Contains(t, r.err, "agentevents export: otlpjson: no answer from 127.0.0.1:")
 }
 
-// What has ended in a log that goes on is sent before the log ends.
+// Spans that have ended in a log that goes on are sent before the log ends.
 func TestExportFollows(t *testing.T) {
 	const log = `{"id":"1","sequence":0,"timestamp":"2026-01-02T10:00:00Z","type":"run.started","runId":"r","payload":{}}
 {"id":"2","sequence":1,"timestamp":"2026-01-02T10:00:01Z","type":"agent.toolReturned","runId":"r","agentId":"a","payload":{"callId":"c","toolId":"t","status":"ok","oneEvent":true,"durationMs":5}}
@@ -475,7 +475,7 @@ func TestExportFormats(t *testing.T) {
 		n := 0
 		for _, file := range txtar.Parse(read(t, name)).Files {
 			if findWire(file.Name) == nil {
-				continue // a list of losses, or what came back
+				continue // a list of losses, or the events that came back
 			}
 			n++
 			at := name + " " + file.Name
@@ -561,7 +561,7 @@ func TestExportResumed(t *testing.T) {
 	require.Len(t, all, 4)
 }
 
-// Ids that the log recorded are those of the spans, unless new ones are asked for.
+// The spans have the ids that the log recorded, unless new ones are requested.
 func TestExportRecordedIDs(t *testing.T) {
 	const trace, span, host = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7", "00f067aa0ba902b8"
 	log := `{"id":"1","sequence":0,"timestamp":"2026-01-02T10:00:00Z","type":"run.started","runId":"r","traceId":"` + trace + `","spanId":"` + span + `","parentSpanId":"` + host + `","payload":{}}

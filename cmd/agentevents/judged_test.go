@@ -19,7 +19,7 @@ type judged struct {
 	faults int // number of things that the document forbids
 }
 
-// kahnRun returns the lines of an agent's run. odd and wrong choose what happens in it.
+// kahnRun returns the lines of an agent's run. odd and wrong choose its events.
 func kahnRun(r *rand.Rand, n int) judged {
 	id := fmt.Sprint("agent", n)
 	line := func(event, rest string) string {
@@ -111,7 +111,7 @@ func TestALogIsJudgedByItsDocument(t *testing.T) {
 			require.Equal(t, all.faults > 0, plain.code == exitProblems, told)
 			require.Equal(t, all.faults+all.odd > 0, strict.code == exitProblems, told)
 			require.Equal(t, all.odd, strings.Count(plain.out+plain.err, "warning: "), told)
-			if all.faults == 0 { // without the flag the document is that of the lines
+			if all.faults == 0 { // without the flag the document is found by the lines
 				found, strict := exec(log, "check", "-"), exec(log, "check", "--strict", "-")
 				require.Equal(t, exitOK, found.code, told)
 				require.Equal(t, all.odd, strings.Count(found.out+found.err, "warning: "), told)
@@ -121,7 +121,7 @@ func TestALogIsJudgedByItsDocument(t *testing.T) {
 	}
 }
 
-// A start whose line was flushed after that of its end is one call with it.
+// A start whose line was flushed after its end's is one call with it.
 func TestAStartThatIsFlushedLateIsOneCall(t *testing.T) {
 	r := rand.New(rand.NewPCG(effort.Seed(t), 0))
 	for range effort.Of(30, 150, 5000) {

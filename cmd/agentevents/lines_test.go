@@ -17,8 +17,8 @@ import (
 	"github.com/agentevents/agentevents/internal/chain"
 )
 
-// The reader of most commands yields what the slow one yields, and reports the same, also of
-// damaged logs and of logs with lines of several formats.
+// The reader of most commands yields and reports the same as the slow one, also for damaged logs
+// and for logs with lines of several formats.
 func TestLinesAgreeWithEvents(t *testing.T) {
 	logs := logsOfTheTree(t)
 	names := slices.Sorted(maps.Keys(logs))
@@ -114,7 +114,8 @@ func withDamage(log string, strange []string, rng *rand.Rand) iter.Seq2[string, 
 	}
 }
 
-// readLog returns what a reader yields and reports, as text, and how many events have a line.
+// readLog returns the events and reports of a reader, as text, and the number of events that have a
+// line.
 func readLog(t *testing.T, text string, l logReader) (_ string, quick int) {
 	var b strings.Builder
 	var stderr bytes.Buffer
@@ -175,7 +176,7 @@ func TestLinesGoOn(t *testing.T) {
 	}
 }
 
-// What watches the order and the gaps of many runs keeps no line of them.
+// The observers of the order and the gaps of many runs keep no line of them.
 func TestLinesAreNotKept(t *testing.T) {
 	var log strings.Builder
 	text := strings.Repeat("x", 7000)

@@ -51,8 +51,8 @@ func emptied(r *rand.Rand, line string) (out, pointer string) {
 	return string(text), p.pointer
 }
 
-// The place of a missing text is that of the document's own line, also where a rule of the
-// library finds it.
+// The place of a missing text is a place on the document's own line, also if a rule of the library
+// finds it.
 func TestAFindingNamesThePlaceOnItsLine(t *testing.T) {
 	r := rand.New(rand.NewPCG(effort.Seed(t), 0))
 	asked := `{"id":"q1","sequence":900,"timestamp":"2026-05-05T09:00:01Z","type":"clarification.requested","runId":"q","agentId":"a","schemaVersion":"1.0","payload":{"interruptId":"i","questions":[{"id":"one","question":"?"},{"id":"two","question":"?"}]}}

@@ -85,7 +85,7 @@ func TestCommandsReadSegments(t *testing.T) {
 	require.NoError(t, os.Rename(path+".000001.gz", path+".gzip-data"))
 	require.Equal(t, one, exec("", "cat", path+".gzip-data").out, "whatever its name")
 
-	// Behind a closed segment that is damaged the next ones are read.
+	// After a damaged closed segment the next ones are read.
 	require.NoError(t, os.WriteFile(path+".000001.gz", []byte("no gzip data"), 0o600))
 	r := exec("", "cat", path)
 	require.Equal(t, exitProblems, r.code)
@@ -105,7 +105,7 @@ func TestImportReadsCompressedCaptures(t *testing.T) {
 	require.Equal(t, want, exec("", "import", "claude", "--time", "2026-01-02T00:00:00Z", path))
 }
 
-// Input that is no lines of JSON gets one report, which says what to do.
+// Input that is not lines of JSON gets one report, which names the remedy.
 func TestOtherFormsThanLines(t *testing.T) {
 	const event = `{"type":"flow:start","timestamp":1767517322000,"flowName":"f","more":{"a":[{"b":{}}]}}`
 	const openwop = `{"eventId":"e1","runId":"r","type":"run.paused","payload":{},"timestamp":"2026-05-19T10:00:07.000Z","sequence":0}`
@@ -127,7 +127,7 @@ func TestOtherFormsThanLines(t *testing.T) {
 				args = []string{"check", "-"}
 			}
 			if format != "" && c.name == "a cut line" {
-				continue // the decoder says what is wrong with the members before
+				continue // the decoder reports the fault of the members before
 			}
 			got := exec(c.input, args...)
 			require.Equal(t, exitProblems, got.code, c.name)

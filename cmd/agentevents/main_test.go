@@ -24,7 +24,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files; read the diff before you commit it")
 
-// A result is what a run of the command left behind.
+// A result is the output and the status of a run of the command.
 type result struct {
 	code     int
 	out, err string
@@ -253,7 +253,7 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	require.Empty(t, r.out)
 	require.Regexp(t, `^agentevents import: testdata/missing\.jsonl: \w.+\n$`, r.err)
 
-	// An input that fails in the middle: what was read is used.
+	// An input that fails in the middle: the part that was read is used.
 	var out, errs bytes.Buffer
 	failing := io.MultiReader(strings.NewReader(good), errReader{errors.New("the disk is gone")})
 	code := run([]string{"cat", "-"}, failing, &out, &errs, func(string) string { return "" })
@@ -331,7 +331,7 @@ func TestCatCopiesALogWithoutItsTornLine(t *testing.T) {
 	require.Equal(t, result{exitOK, "", ""}, exec(copied, "check", "--complete", "-"))
 }
 
-// What is missing is named, and is a problem with --complete.
+// Missing events are named, and are a problem with --complete.
 func TestCheckComplete(t *testing.T) {
 	var log strings.Builder
 	for i := range 100 {
@@ -541,7 +541,7 @@ func TestColorAuto(t *testing.T) {
 	}
 }
 
-// What is appended to a log while it is read would be read, too, for ever.
+// Lines appended to a log while it is read would be read too, for ever.
 func TestOutputIsInput(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	require.NoError(t, os.WriteFile(path, []byte(read(t, clean)), 0o600))
@@ -572,7 +572,7 @@ func TestDashedFile(t *testing.T) {
 	require.Equal(t, result{}, exec("", "check", "./-run.jsonl"))
 }
 
-// TestBadInput puts what is no line of a log between two good lines.
+// TestBadInput puts text that is not a line of a log between two good lines.
 func TestBadInput(t *testing.T) {
 	var gz bytes.Buffer
 	zw := gzip.NewWriter(&gz)
@@ -669,7 +669,7 @@ func TestBadInput(t *testing.T) {
 	})
 }
 
-// What is wrong with two lines is two problems, each with its place.
+// Faults of two lines are two problems, each with its place.
 func TestTornFrames(t *testing.T) {
 	const boom = "stdin:1: line-unreadable: the log ends in a frame: event \"boom\" has no data: unexpected EOF\n"
 	require.Equal(t, result{exitProblems, boom, ""}, exec("event: boom\n", "check", "-"))

@@ -13,8 +13,8 @@ import (
 // ids matches the places of native lines whose text a message may show.
 var ids = regexp.MustCompile(`/(type|actor|phase|from|to|[a-zA-Z]*[iI]d)$`)
 
-// What a command says of a bad log goes to places where the log does not go: no message
-// shows content.
+// The messages of a command on a bad log go to places where the log does not go: no message shows
+// content.
 func TestMessagesQuoteNoContent(t *testing.T) {
 	const some = 300 // lines in a log; only 1,000 bad ones are reported
 	var logs [2][]string

@@ -73,7 +73,7 @@ COMMAND, and its session is the one after --session-id, --resume, -r or resume.`
 				argv := in.args
 				rec := recording{
 					node: cmp.Or(*node, filepath.Base(argv[0])), dir: *dir, more: *more,
-					prompt: cmp.Or(*prompt, behind(argv, "-p", "--print", "--prompt"), lastPrompt(argv)),
+					prompt: cmp.Or(*prompt, flagValue(argv, "-p", "--print", "--prompt"), lastPrompt(argv)),
 				}
 				if err := r.open(in); err != nil {
 					return err
@@ -84,8 +84,8 @@ COMMAND, and its session is the one after --session-id, --resume, -r or resume.`
 	}
 }
 
-// behind returns the argument after one of the flags, or "".
-func behind(argv []string, flags ...string) string {
+// flagValue returns the argument after one of the flags, or "".
+func flagValue(argv []string, flags ...string) string {
 	for i, arg := range argv {
 		name, value, joined := strings.Cut(arg, "=")
 		if !slices.Contains(flags, name) {
@@ -313,13 +313,13 @@ func (rec *recording) save(f *querytest.Fixture, events []agentevents.Event, r *
 	if err != nil {
 		return err
 	}
-	resumed := behind(argv, "--resume", "-r")
+	resumed := flagValue(argv, "--resume", "-r")
 	if slices.Contains(argv, "exec") {
-		resumed = cmp.Or(resumed, behind(argv, "resume"))
+		resumed = cmp.Or(resumed, flagValue(argv, "resume"))
 	}
 	call, err := querytest.NewCall(query.Request{
 		Prompt: rec.asked(), Options: options,
-		SessionID: cmp.Or(resumed, behind(argv, "--session-id")), Resume: resumed != "",
+		SessionID: cmp.Or(resumed, flagValue(argv, "--session-id")), Resume: resumed != "",
 	}, answer, failed, querytest.RecordOptions{Redaction: &r.policy})
 	if err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 	"github.com/agentevents/agentevents/querytest"
 )
 
-// printed is what an agent program prints.
+// printed is the output of an agent program.
 const printed = `{"type":"system","subtype":"init","session_id":"s-1","model":"m","uuid":"u-0"}
 {"type":"assistant","message":{"id":"msg_1","role":"assistant","content":[{"type":"text","text":"the key is sk-ant-api03-AAAABBBBCCCCDDDDEEEEFFFFGGGGHHHHIIIIJJJJ"}]},"session_id":"s-1","uuid":"u-1"}
 {"type":"result","subtype":"success","is_error":false,"duration_ms":12,"num_turns":1,"result":"done","session_id":"s-1","total_cost_usd":0.1,"usage":{"input_tokens":3,"output_tokens":4},"uuid":"u-2"}
@@ -59,7 +59,7 @@ func TestRecordCommand(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(call.Input.Options), &options))
 	require.Equal(t, "s-0", options.Resume)
 
-	// A program that fails is recorded as one: its status is that of record.
+	// A failing program is recorded as a failure, and record returns its status.
 	got = record([]string{"--append"}, "head -n 2 "+capture+"; exit 7")
 	require.Equal(t, 7, got.code, got.err)
 	fixtures, err = querytest.Load(dir)
@@ -79,7 +79,7 @@ func TestRecordCommand(t *testing.T) {
 	require.Equal(t, result{}, exec("", "check", log))
 	require.Equal(t, 4, strings.Count(exec("", "ls", log).out, "\n"), "the heading and three runs")
 
-	// What cannot be recorded replaces nothing.
+	// A run that cannot be recorded replaces nothing.
 	before := read(t, log)
 	got = record(nil, "exit 7")
 	require.Equal(t, 7, got.code)
@@ -97,7 +97,7 @@ func TestRecordCommand(t *testing.T) {
 	for args, want := range map[string]string{
 		"record -- x":            "--output DIR is needed",
 		"record --output " + dir: "a COMMAND is needed, behind --",
-		// Nothing is run with flags that say nothing.
+		// With meaningless flags no program is run.
 		"record --max-line 0 --output " + dir + " -- touch " + filepath.Join(dir, "ran"): "want a number of bytes above 0",
 	} {
 		got := exec("", strings.Fields(args)...)

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// secrets is a log that was recorded without redaction. What is planted in it begins
-// with this word, and one line is damaged.
+// secrets is a log that was recorded without redaction. Planted texts begin with this word, and one
+// line is damaged.
 const (
 	secrets = "testdata/secrets.jsonl"
 	planted = "Pl4nted"
@@ -89,7 +89,7 @@ func TestRedactStreams(t *testing.T) {
 	requireClean(t, r)
 }
 
-// Every format is read; what comes out is native.
+// Every format is read; the output is native.
 func TestRedactOtherFormats(t *testing.T) {
 	for _, w := range wires() {
 		log := exec("", "convert", "--quiet", "--to", w.name, secrets)
@@ -148,7 +148,7 @@ func TestImportRedacts(t *testing.T) {
 		require.Regexp(t, `^stdin:1: .*\n(stdin:.*\n)*masked \d+: key \d+, secret \d+, in \d+ of \d+ events\n`, r.err)
 		requireClean(t, r)
 
-		// The events are those of the log that is not redacted, and of its redaction.
+		// The events are the events of the log that is not redacted, and of its redaction.
 		raw := exec(capture, append(args, "--no-redact")...)
 		require.Equal(t, exitOK, raw.code)
 		require.NotContains(t, raw.err, "masked")
@@ -194,7 +194,7 @@ func TestConvertRedacts(t *testing.T) {
 	requireClean(t, r)
 	require.Equal(t, "masked 1: token 1, in 1 of 1 events\nredacting: altered: x.y /payload/ghp_[REDACTED:token] (once, in run r at sequence 0)\n", r.err)
 
-	// Another spelling is no change.
+	// Another spelling does not change the event.
 	odd := strings.ReplaceAll(line("r", 0), `,"`, ` , "`)
 	require.Equal(t, result{exitOK, line("r", 0), ""}, exec(odd, "convert", "--to", "native", "--redact", "--strict", "-"))
 	require.Equal(t, result{exitOK, line("r", 0), ""}, exec(odd, "redact", "-"))

@@ -36,7 +36,7 @@ func object(members ...any) string {
 	return "{" + strings.TrimPrefix(b.String(), ",") + "}"
 }
 
-// A drawnTurn is what a log of turns means.
+// A drawnTurn is the expected turn of a log.
 type drawnTurn struct {
 	asked, text string
 	died        bool // the flow was resumed before its end

@@ -22,9 +22,9 @@ func wikiLog(lines ...string) string {
 	return b.String()
 }
 
-// TestWikiTree draws a session as the wiki suggests it: agents, their tools, what they
-// raise and what is approved. Agents at work are not called idle, and nothing is called
-// interrupted in a session that is over.
+// TestWikiTree draws a session as the wiki suggests it: agents, their tools, their findings and the
+// approvals. Agents at work are not called idle, and nothing is called interrupted in a session
+// that is over.
 func TestWikiTree(t *testing.T) {
 	log := wikiLog(
 		`user root - session.started {"goal":"fix"}`,
@@ -97,8 +97,8 @@ func TestWikiMetrics(t *testing.T) {
 	require.False(t, m.ContextCompression.Value.OK, "the wiki has no event for it")
 }
 
-// A log is sliced by what spans say, where events do not: which agent a start is of, and in which
-// phase an agent works.
+// A log is sliced by the facts of spans that events lack: the agent of a start, and the phase in
+// which an agent works.
 func TestSlicesBySpan(t *testing.T) {
 	log := wikiLog(
 		`s p1 w workflow.phase.started {"workflowId":"w","phase":"a"}`,

@@ -15,7 +15,7 @@ const head = `{"type":"RUN_STARTED","timestamp":1777971600000,"threadId":"t-1","
 // tail ends it.
 const tail = "\n" + `{"type":"RUN_FINISHED","timestamp":1777971601000,"threadId":"t-1","runId":"run-1"}`
 
-// suite is what the shared suite tests.
+// suite is the dialect as the shared suite tests it.
 var suite = dialecttest.Dialect{
 	Name:    agui.Name,
 	Decoder: func() agentevents.Decoder { return agui.NewDecoder(agui.Options{}) },

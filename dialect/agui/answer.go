@@ -98,7 +98,7 @@ func (a *answer) event(thread string, started *agentevents.Event) (agentevents.E
 	return ev, ev.SetExtra(string(Name), agentevents.JSON(`{"`+answerOf+`":`+a.raw+"}"))
 }
 
-// keptOf returns what is kept of the run of an event.
+// keptOf returns the record of the run of an event, or nil.
 func (d *Decoder) keptOf(ev *agentevents.Event) *kept {
 	return cmp.Or(d.runs[ev.RunID], d.s.kept)
 }
@@ -124,7 +124,7 @@ func (d *Decoder) answered(ev *agentevents.Event, line string) (list []agenteven
 	return list, nil
 }
 
-// waits reports whether an event is of a run that waits, for an encoder.
+// waits reports whether the run of an event waits for answers, for an encoder.
 func (e *Encoder) waits(ev *agentevents.Event) bool {
 	s := e.streams[ev.RunID]
 	return s != nil && s.over && s.paused && s.waits

@@ -17,8 +17,8 @@ const (
 	call      blockType = 'c'
 )
 
-// words are what the lines of a type of block say: the first word of their types, the
-// member with the id, and the type of the pieces.
+// words returns the first word of the types of a block's lines, the member with the block's id, and
+// the type of the lines that add a piece.
 func (t blockType) words() (prefix, id, piece string) {
 	switch t {
 	case reasoning:
@@ -75,8 +75,8 @@ type block struct {
 	acts  acts // those before the latest delta
 }
 
-// blockOf returns what an event says of a block: its type, its id, and the piece if it is
-// a delta. The id is nil for other events.
+// blockOf returns the type and id of the block that an event belongs to, and the piece if the event
+// is a delta. The id is nil for an event of no block.
 func blockOf(p agentevents.Payload) (typ blockType, id, delta *string) {
 	switch p := p.(type) {
 	case *agentevents.TextDelta:
@@ -123,8 +123,8 @@ func wholeOf(p agentevents.Payload) string {
 	return compact
 }
 
-// end gives the payload of the line that ends the block what the block says. at is the
-// time of the line.
+// end sets the fields of the payload of the line that ends the block from the block. at is the time
+// of the line.
 func (b *block) end(p agentevents.Payload, at time.Time) {
 	switch p := p.(type) {
 	case *agentevents.TextCompleted:

@@ -74,8 +74,8 @@ func TestOneCallIsOneCall(t *testing.T) {
 	}
 }
 
-// The protocol takes a result before END as that of the call, and refuses the end of a run
-// with a call that has no END.
+// The protocol takes a result before END as the call's, and refuses the end of a run with a call
+// that has no END.
 func TestStrictCallsWithoutEnd(t *testing.T) {
 	head := `{"type":"RUN_STARTED","threadId":"th","runId":"rn"}` + "\n" + `{"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"pay"}` + "\n"
 	result := `{"type":"TOOL_CALL_RESULT","messageId":"m","toolCallId":"c","content":"paid"}` + "\n"

@@ -13,8 +13,8 @@ import (
 var texts = strings.Fields(`name source code description protocolVersion threadId runId parentRunId parentMessageId subagentRunId parentSubagentRunId
 	parentToolCallId messageId toolCallId toolCallName activityType subtype entityId encryptedValue role message delta stepName`)
 
-// shape says how the value of a member begins: with " { or [, as all but null (!), or in
-// any way (0).
+// shape returns the first character of the value of a member: " { or [, ! for any value but null,
+// and 0 for any value.
 func shape(typ, name string) byte {
 	switch {
 	case name == "messages", name == "patch", name == "usage", name == "delta" && typ == "STATE_DELTA":
@@ -93,7 +93,8 @@ var (
 	operations = []string{"add", "remove", "replace", "move", "copy", "test"}
 )
 
-// badPatch returns the place of what RFC 6902 does not have in a JSON Patch, and the fault, or "".
+// badPatch returns the place and the description of the first part of a JSON Patch that RFC 6902
+// does not allow, or "".
 func badPatch(list string) (at, detail string) {
 	i := 0
 	for raw := range jsonwire.Elements(list) {
@@ -111,7 +112,7 @@ func badPatch(list string) (at, detail string) {
 	return "", ""
 }
 
-// order returns what is wrong with the place of a line, or "".
+// order returns the error of a line that stands in the wrong place, or "".
 func (d *Decoder) order(ev *agentevents.Event, line string) string {
 	r, s := &d.r, &d.s
 	switch {

@@ -20,18 +20,17 @@ type Options struct {
 	Strict bool
 }
 
-// A Decoder turns AG-UI lines into events. It implements [dialect.Decoder]. It reads JSON
-// Lines and Server-Sent Events, and is for one log. It must not be used concurrently. Its
-// memory grows with the number of runs and of the calls that have not returned, with the state
-// of each thread, and with the calls, open messages, steps and sub-agents of one run.
+// A Decoder turns AG-UI lines into events. It implements [dialect.Decoder]. It reads JSON Lines and
+// Server-Sent Events, and is for one log. It must not be used concurrently. Its memory grows with
+// the number of runs and of the calls that have not returned, with the state of each thread, and
+// with the calls, open messages, steps and sub-agents of one run.
 //
-// A call begins with TOOL_CALL_START. A result ends a call that has had no TOOL_CALL_END, and
-// so do the next line that begins or ends a run, unless the decoder is strict, and the end of
-// the log: the arguments are those so far. A second result of a call names no open call, so a
-// fold reports it; a second end says nothing.
+// A call begins with TOOL_CALL_START. A call without a TOOL_CALL_END is ended by its result and by
+// the end of the log. Unless the decoder is strict, the next line that begins or ends a run ends it
+// too. The call then has the arguments received so far. A second result names a call that is not
+// open, so a fold reports it. A second end is ignored.
 //
-// A log that begins inside a run gets a run.started with an id derived from its first
-// line.
+// A log that begins inside a run gets a run.started with an id derived from its first line.
 type Decoder struct {
 	r       wire.Reader
 	s       stream
@@ -51,7 +50,7 @@ type Decoder struct {
 	buf                      []byte   // of a payload; its memory is used again
 }
 
-// A stream is what a reader knows of the run under way.
+// A stream is the state of a reader in the run under way.
 type stream struct {
 	run, thread string
 	*kept
@@ -77,8 +76,8 @@ type thread struct {
 	waiting map[string]waiter
 }
 
-// of returns the thread of that name.
-// full says that its state has values.
+// of returns the thread of that name, and makes it if it is new. full is true if its state has
+// values.
 func of(threads map[string]*thread, name string, full bool) *thread {
 	t := threads[name]
 	if t == nil {
@@ -88,7 +87,7 @@ func of(threads map[string]*thread, name string, full bool) *thread {
 	return t
 }
 
-// What is kept of a run for when it goes on.
+// A kept is the record of a run that may go on.
 type kept struct {
 	main      string // the run's agent
 	named     bool   // a line has named it
@@ -103,7 +102,7 @@ type toolCall struct {
 	agent                string // of the event
 }
 
-// newStream returns a stream of a run. Of a run that goes on, k is what is kept of it.
+// newStream returns a stream of a run. k is the record of a run that goes on, else nil.
 func newStream(run, name string, k *kept, calls map[string]toolCall, t *thread) stream {
 	if k == nil {
 		k = &kept{main: Agent}
@@ -135,8 +134,7 @@ func NewDecoder(o Options) *Decoder {
 
 func decoderOf(r *wire.Reader) *Decoder { return r.Doc.(*Decoder) }
 
-// Losses returns what the events so far say that their lines do not. See
-// [dialect.Decoder].
+// Losses returns the values of the events so far that their lines lack. See [dialect.Decoder].
 func (d *Decoder) Losses() []dialect.Loss { return d.r.Losses.List() }
 
 // Locate returns the pointer of a field on the line that was decoded last. See [dialect.Locator].
@@ -202,8 +200,8 @@ func (d *Decoder) Decode(dst []agentevents.Event, text []byte) ([]agentevents.Ev
 // ends are the types of lines after which a call of the run before does not go on.
 var ends = map[string]bool{"RUN_STARTED": true, "RUN_FINISHED": true, "RUN_ERROR": true}
 
-// endCalls ends the calls that lines have begun and not ended, in the order in which they
-// began: what is known of them is that far.
+// endCalls ends the calls that lines have begun and not ended, in the order in which they began.
+// Each has the arguments received so far.
 func (d *Decoder) endCalls(dst []agentevents.Event) ([]agentevents.Event, error) {
 	var begun []*block
 	for _, b := range d.s.open {
@@ -335,8 +333,8 @@ func (d *Decoder) line(dst []agentevents.Event, line string) ([]agentevents.Even
 	return slices.Insert(dst, mark, answers...), err
 }
 
-// apply completes the event of a line with what the lines before say. It reports false
-// for a line that is no event.
+// apply completes the event of a line with the facts of the lines before. It reports false for a
+// line without an event.
 func (d *Decoder) apply(ev *agentevents.Event, line string) (said bool, err error) {
 	r, s := &d.r, &d.s
 	if r.Type == "RUN_STARTED" {
@@ -497,8 +495,8 @@ func (s *stream) drop(b *block) {
 	}
 }
 
-// ignores reports whether a piece or the end of a call says nothing new, because the call has
-// returned or ended. b is the open block with the id, or nil.
+// ignores reports whether a piece or the end of a call is redundant, because the call has returned
+// or ended. b is the open block with the id, or nil.
 func (s *stream) ignores(b *block, id string, end bool) bool {
 	if b != nil {
 		if b.returned && end {
@@ -514,7 +512,7 @@ func (s *stream) ignores(b *block, id string, end bool) bool {
 // steps are the names of steps by agent.
 type steps map[string]map[string]bool
 
-// settle notes what begins and ends with a line of an event.
+// settle records the blocks, calls, steps and agents that the line of an event begins and ends.
 func (s *stream) settle(typ string, ev *agentevents.Event) {
 	if _, starts := ev.Payload.(*agentevents.AgentStarted); typ == "CUSTOM" {
 		if starts && ev.AgentID != "" && !s.named {
@@ -541,8 +539,8 @@ func (s *stream) settle(typ string, ev *agentevents.Event) {
 	}
 }
 
-// merged returns the payload of an event with the members in it that its own are not to
-// say. The value of a CUSTOM line is all of it.
+// merged returns the payload of an event, with the metadata's members in place of those that the
+// line gave it. The value of a CUSTOM line is the whole payload.
 func (d *Decoder) merged(ev *agentevents.Event) (agentevents.Payload, error) {
 	all, rest := d.rest, d.rest
 	if d.r.Type != "CUSTOM" {

@@ -19,16 +19,16 @@ type EncoderOptions struct {
 	Fast bool
 }
 
-// An Encoder writes events as AG-UI lines. It implements [dialect.Encoder]. It must not be
-// used concurrently. Its memory grows with the number of runs, with the ids of messages and
-// calls (some 20 bytes each), with the blocks and calls of runs that have not ended, and with
-// the names in the state. Of the blocks that the end of a run has cut it remembers 64, and of
-// other blocks and calls that are not open on its lines 16,384. Unless it is Fast, it also has
-// what a [Decoder] of its lines has, and the events whose lines wait.
+// An Encoder writes events as AG-UI lines. It implements [dialect.Encoder]. It must not be used
+// concurrently. Its memory grows with the number of runs, with the ids of messages and calls (some
+// 20 bytes each), with the blocks and calls of runs that have not ended, and with the names in the
+// state. It remembers 64 blocks that the end of a run has cut, and 16,384 other blocks and calls
+// that are not open on its lines. Unless it is Fast, it also holds a [Decoder] of its lines, and
+// the events whose lines wait.
 //
-// It writes the lines that the protocol needs around those of the events: see the
-// documentation of the package. The lines of a run wait for the end of the runs that
-// began before it: up to 64 MiB, then the one under way ends with an error.
+// It writes the lines that the protocol needs around those of the events: see the documentation of
+// the package. The lines of a run wait for the end of the runs that began before it: up to 64 MiB,
+// then the one under way ends with an error.
 type Encoder struct {
 	o       EncoderOptions
 	w       wire.Writer
@@ -51,12 +51,12 @@ type Encoder struct {
 	held    []agentevents.Event // answers that the next event may have in its line
 	begins  bool                // that event begins a run of the stream
 	check   Decoder             // reads lines as readers of those before do
-	rest    string              // what the line lacks of the payload
-	own     []byte              // the line of the event; its memory is used again, as that of buf
+	rest    string              // the members of the payload that the line lacks
+	own     []byte              // the line of the event; the memory is reused, like buf's
 	buf     []byte
 }
 
-// A streamOut is what an encoder knows of the run under way.
+// A streamOut is the state of an encoder in the run under way.
 type streamOut struct {
 	stream
 	blocks      map[string]blocks  // open ones, by agent
@@ -67,7 +67,7 @@ type streamOut struct {
 	spans       bool               // the span of its start is all that names an agent
 	lines       []byte             // that wait for the end of the runs before
 	usage, told []byte             // reports for the line of its end, and lines of their own in case that does not come next
-	asked       []byte             // lines of requests that the outcome of its end says, in case that does not come next
+	asked       []byte             // lines of the requests that the outcome of the run's end will list; written if another line comes next
 	asking      []asking           // the facts of these that the outcome must have
 }
 
@@ -75,7 +75,7 @@ type streamOut struct {
 // when there are more.
 const maxWaiting = 64 << 20
 
-// blocks are those of an agent, by their type and the id in its events.
+// blocks holds the blocks of an agent by their type and the id in its events.
 type blocks map[blockKey]*block
 
 type blockKey struct {
@@ -259,9 +259,8 @@ func (e *Encoder) turn(ev *agentevents.Event) (before string, begins bool) {
 	return before, begins
 }
 
-// emit appends lines of the run that is written, or lets them wait until the runs before
-// have ended: those before the line of an event, and that line. begins says that they are
-// the first ones.
+// emit appends the lines in before and the line of an event. If the run has to wait, it keeps them
+// until the runs before have ended. begins is true for the first lines of a run.
 func (e *Encoder) emit(dst []byte, before string, line []byte, begins bool) []byte {
 	if begins {
 		e.streams[e.s.run] = e.s
@@ -302,7 +301,7 @@ func (e *Encoder) giveUp(dst []byte) []byte {
 // Over reports whether the last event has ended or paused its run for the readers.
 func (e *Encoder) Over() bool { return e.s != nil && e.s.over }
 
-// End ends what is open. It does not end the last run.
+// End ends all runs but the last, and closes the open blocks and calls of the last.
 func (e *Encoder) End(dst []byte) ([]byte, error) {
 	mark := len(dst)
 	dst, err := e.flush(dst)
@@ -440,7 +439,7 @@ func (d *document) Reread(w *wire.Writer, line string) error {
 	line = dataOf(line)
 	typ := jsonwire.Text(jsonwire.Member(line, "type"))
 	if w.Origin = line; (*Encoder)(d).mayAnswer(w.Ev) || strings.ContainsAny(line, "\r\n") || typ != w.Type() || d.block != nil && !d.block.isOn(line) {
-		return wire.ErrMisfit // it says something only beside others, or the lines after it miss the event's own
+		return wire.ErrMisfit // the line has a meaning only beside others, or the lines after it miss the event's own
 	}
 	d.check.r.Continue(w)
 	list, err := (*Encoder)(d).reread(line)
@@ -451,7 +450,7 @@ func (d *document) Reread(w *wire.Writer, line string) error {
 	return nil
 }
 
-// reread returns what readers of the lines so far make of a line.
+// reread returns the events that readers of the lines so far make of a line.
 func (e *Encoder) reread(line string) ([]agentevents.Event, error) {
 	d, open, calls, done := &e.check, e.check.s.open, e.check.s.calls, e.check.s.done
 	clear(open)
@@ -520,5 +519,5 @@ func (e *Encoder) unsaid(w *wire.Writer, line string) string {
 	return strings.TrimPrefix(string(lacks), ",")
 }
 
-// absent is the name, beside those of fields, of a list of fields that the payload lacks.
+// absent is the key under which the payload's missing fields are listed.
 const absent = "absent"

@@ -8,7 +8,7 @@ import (
 	"github.com/agentevents/agentevents/dialect/agui"
 )
 
-// A user interface shows what an agent writes while it writes it.
+// A user interface shows an agent's text while the agent writes it.
 func ExampleEncoder() {
 	enc := agui.NewEncoder(agui.EncoderOptions{SSE: true})
 	for _, p := range []agentevents.Payload{
@@ -41,7 +41,7 @@ func ExampleEncoder() {
 	// data: {"type":"RUN_FINISHED","threadId":"r1","runId":"r1"}
 }
 
-// A decoder reads what a server of AG-UI has sent, as a browser got it.
+// A decoder reads the frames of a server of AG-UI as a browser gets them.
 func ExampleDecoder() {
 	log := `data: {"type":"RUN_STARTED","threadId":"t1","runId":"r1"}
 

@@ -17,8 +17,7 @@ const (
 	RuleRequired agentevents.Rule = "agui-required"
 	// RuleType: the protocol has the type of the line.
 	RuleType agentevents.Rule = "agui-type"
-	// RuleValue: a member has the JSON type, or is one of the words, that the protocol
-	// says.
+	// RuleValue: a member has the JSON type, or is one of the words, that the protocol requires.
 	RuleValue agentevents.Rule = "agui-value"
 	// RuleOrder: a run begins with RUN_STARTED, has each thing started before it goes on,
 	// ends it once, and nothing follows its end.
@@ -40,13 +39,13 @@ const (
 const (
 	outcomeInterrupt = "interrupt"
 	outcomeCancelled = "cancelled"
-	caseFailed       = "failed" // no word of the document; a RUN_ERROR says it
+	caseFailed       = "failed" // not a word of the document: RUN_ERROR stands for it
 )
 
 // The cases of rows that only a decoder's state tells apart.
 const (
 	caseResumed = "resumed" // RUN_STARTED of a run that the log had before
-	casePatch   = "patch"   // STATE_DELTA that patches say
+	casePatch   = "patch"   // a STATE_DELTA written as patches
 	caseMessage = "message" // TEXT_MESSAGE_END of another role than assistant
 )
 
@@ -117,7 +116,7 @@ var format = func() *wire.Format {
 		})
 		result = need("messageId", "", replyForm{})
 		fails  = need("message", "error/message", wire.Full{}).Or(func(_ *wire.Writer, dst []byte, _ *wire.Member) []byte {
-			return append(dst, `"no reason given"`...) // the metadata say that the event has no error
+			return append(dst, `"no reason given"`...) // the metadata record that the event has no error
 		})
 		code = may("code", "error/code")
 	)
@@ -210,7 +209,7 @@ func caseOf(typ, line string) string {
 	return ""
 }
 
-// isDelta reports whether lines of the kind say pieces of a block.
+// isDelta reports whether the lines of the kind hold pieces of a block.
 func isDelta(kind agentevents.Kind) bool {
 	info, _ := kind.Info()
 	return info.Role == agentevents.RoleDelta

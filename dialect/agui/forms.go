@@ -19,7 +19,7 @@ const (
 	remarkTime  = "/timestamp"
 )
 
-// made is what the member agentevents of a line says that stands for no event.
+// made is the member agentevents of a line that stands for no event.
 const made = `"made"`
 
 // keep keeps a value that the encoder would not write like that.
@@ -61,8 +61,8 @@ func (f tagForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]b
 	return f.Value.Append(w, dst, m, at)
 }
 
-// ofMain reports whether an event is one of the run's agent if the line names no agent.
-// spans says that the line has the span around it.
+// ofMain reports whether an event belongs to the run's agent if the line names no agent. spans is
+// true if the line has the span around it.
 func ofMain(ev *agentevents.Event, spans bool) bool {
 	info, _ := ev.Kind().Info()
 	return info.ByAgent && ev.NodeRunID == "" && !(spans && ev.ParentSpanID != "")
@@ -107,7 +107,7 @@ func (f sideForm) Parse(r *wire.Reader, _ any) error {
 	return err
 }
 
-// A resultForm is a result, which is not null: the metadata can say it.
+// A resultForm is a result. It has no member for null, which the metadata record.
 type resultForm struct{ wire.Value }
 
 func (f resultForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
@@ -157,8 +157,8 @@ func (replyForm) Parse(r *wire.Reader, _ any) error {
 	return err
 }
 
-// A usageForm is a list of what a run used. Each is a usage.observed before the end of the
-// run, with the JSON as its extra member.
+// A usageForm is a list of usage reports of a run. Each report becomes a usage.observed before the
+// end of the run, with the JSON as its extra member.
 type usageForm struct{}
 
 func (usageForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
@@ -178,8 +178,8 @@ func (usageForm) Parse(r *wire.Reader, _ any) error {
 	return err
 }
 
-// reportOf returns what a report says, or nil. The protocol counts what a cache was used
-// for among the input.
+// reportOf returns the event of a usage report, or nil. The protocol counts the tokens of a cache
+// as input.
 func reportOf(raw string) *agentevents.UsageObserved {
 	tokens := map[string]agentevents.Opt[int64]{}
 	for name, value := range jsonwire.Members(raw) {
@@ -216,7 +216,7 @@ func contentOf(p *agentevents.ToolReturned) string {
 	return compact
 }
 
-// resultOf returns the result that a content says.
+// resultOf returns the result in a content.
 func resultOf(content string) agentevents.JSON {
 	if compact, err := jsonwire.Compact(content); err == nil && compact == content && content[0] != '"' {
 		return agentevents.JSON(content)
@@ -279,8 +279,8 @@ func payloadOf(buf *[]byte, p agentevents.Payload) (string, error) {
 	return string(raw), err
 }
 
-// A restForm is the metadata of others. Its member agentevents has what the other members
-// do not say of the payload.
+// A restForm is the metadata of other programs. Its member agentevents has the part of the payload
+// that the other members lack.
 type restForm struct{}
 
 func (restForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {

@@ -35,7 +35,7 @@ func run(list ...any) (events []agentevents.Event) {
 	return events
 }
 
-// nodes makes the events those of two executions of nodes, in turn.
+// nodes assigns the events to two executions of nodes, in turn.
 func nodes(events []agentevents.Event) []agentevents.Event {
 	for i := range events {
 		events[i].NodeRunID = []string{"x-1", "x-2"}[i%2]
@@ -98,8 +98,8 @@ var hard = map[string][]agentevents.Event{
 
 var update = flag.Bool("update", false, "write testdata/order.txt; read the diff")
 
-// What the encoder writes is read by a strict decoder, as the runs that it was but for the
-// listed losses, and written again.
+// A strict decoder reads the encoder's lines as the original runs, except for the listed losses.
+// They are then written again.
 func TestOrder(t *testing.T) {
 	var all strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(hard)) {
@@ -159,7 +159,7 @@ func with(events []agentevents.Event, i int, extra agentevents.JSON) []agenteven
 	return events
 }
 
-// then returns events of one run, then those of another one of its thread.
+// then returns events of one run, followed by events of another run of its thread.
 func then(events, next []agentevents.Event) []agentevents.Event {
 	for i := range next {
 		next[i].RunID = "run-2"

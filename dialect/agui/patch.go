@@ -159,8 +159,8 @@ func namesOf(raw string) (names []string, ok bool) {
 	return names, true
 }
 
-// find returns a place. It reports false, and notes a fault, if the value around the place is not
-// there; open says that a front end may have it.
+// find returns a place. It reports false, and records a fault, if the value around the place does
+// not exist; open is true if the front end may have that value.
 func (p *patcher) find(names []string) (at place, open, ok bool) {
 	at = place{names: names, object: &p.s.Object}
 	for i, name := range names {
@@ -350,8 +350,8 @@ func sayable(names []string) int {
 }
 
 // say adds the patch of an operation that has changed a place. It sets the whole list if elements
-// have other numbers now (shifts), the whole member of the state if events of the run have not told
-// it, and the whole value of a name that a native path cannot have.
+// have new numbers now (shifts). It sets the whole member of the state if events of the run have
+// not set it, and the whole value of a name that a native path cannot have.
 func (p *patcher) say(at place, shifts bool, op agentevents.PatchOp, value string) bool {
 	names := at.names
 	if at.list != nil {

@@ -168,7 +168,7 @@ func randomStateDeltas(t *testing.T, rng *rand.Rand) {
 				break
 			}
 			if _, object := next.(map[string]any); !object {
-				return // no native state says it
+				return // no native state is like this
 			}
 		}
 		log += deltaLine(jsonOf(ops))

@@ -23,8 +23,8 @@ type question struct {
 	approval                   bool
 }
 
-// questions are the open ones of a run. To open or to close one costs the same however many
-// there are. The zero questions are none.
+// questions holds the open questions of a run. Opening and closing one costs the same however many
+// there are. The zero value is empty.
 type questions struct {
 	open  map[string]*question             // by id
 	of    map[about]map[*question]struct{} // by the agent and the call that they are about
@@ -81,7 +81,7 @@ func (q *question) about() (list []about) {
 	return list
 }
 
-// ask notes what an event says of open questions.
+// ask records the questions that an event opens and closes.
 func (k *kept) ask(ev *agentevents.Event) {
 	q, reason, message, form := question{agent: ev.AgentID}, "", "", "" // the reasons are the protocol's
 	switch p := ev.Payload.(type) {

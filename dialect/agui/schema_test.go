@@ -34,7 +34,7 @@ func programs(t *testing.T) (node, folder string) {
 	return node, folder
 }
 
-// What the encoder writes keeps the schemas of the protocol, and its order.
+// The encoder's lines keep the schemas of the protocol, and its order.
 func TestPublishedSchemas(t *testing.T) {
 	node, folder := programs(t)
 	var logs strings.Builder

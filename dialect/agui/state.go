@@ -20,7 +20,7 @@ type state struct {
 	copied int             // bytes of values that copies have added
 }
 
-// kept returns what the state has of a value.
+// kept returns the part of a value that the state keeps.
 func (s *state) kept(raw string) string {
 	if s.full {
 		return strings.Clone(raw)
@@ -40,7 +40,7 @@ func (s *state) text() string {
 	return string(append(text, '}'))
 }
 
-// tell notes that a run changes the state: its events have told nothing of what is there.
+// tell records that a run changes the state. Its events have set none of the present members yet.
 func (s *state) tell(run string) {
 	s.run, s.untold = strings.Clone(run), nil
 	for name := range s.All() {
@@ -252,7 +252,7 @@ func stateOf(p *agentevents.RunStarted) string {
 	return ""
 }
 
-// shapeOf returns a JSON text with 0 for each value that is no object and no list.
+// shapeOf returns a JSON text with 0 for each value that is not an object or a list.
 func shapeOf(raw string) string {
 	var shape, open []byte
 	for i := 0; i < len(raw); i++ {

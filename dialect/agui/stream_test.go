@@ -36,8 +36,8 @@ func decode(t testing.TB, o agui.Options, log string) []agentevents.Event {
 	return eventtest.ReadLog(t, strings.NewReader(log), agentevents.ReaderOptions{Decoder: agui.NewDecoder(o)}).Events()
 }
 
-// Frames have the lines, and are read as the same events, also with what servers put
-// around them.
+// Frames have the lines, and are read as the same events, also with the fields and comments that
+// servers add.
 func TestServerSentEvents(t *testing.T) {
 	events := dialecttest.StandardRun("run-1")
 	lines, _ := encode(t, agui.EncoderOptions{}, events)
@@ -54,7 +54,7 @@ func TestServerSentEvents(t *testing.T) {
 	}
 }
 
-// A strict decoder refuses what the protocol forbids. Another one reads it.
+// A strict decoder refuses lines that the protocol forbids. A lenient one reads them.
 func TestStrict(t *testing.T) {
 	run := strings.TrimSuffix(head, "\n") + "\n"
 	start := `{"type":"TEXT_MESSAGE_START","messageId":"m","role":"assistant"}` + "\n"
@@ -137,7 +137,7 @@ func TestValid(t *testing.T) {
 	require.Empty(t, tools)
 }
 
-// What the protocol cannot say is listed.
+// Facts that the protocol cannot represent are listed.
 func TestLosses(t *testing.T) {
 	texts := func(losses []dialect.Loss) (list []string) {
 		for _, l := range losses {
@@ -175,8 +175,8 @@ func TestLosses(t *testing.T) {
 	require.Contains(t, texts(losses), "dropped run.completed /agui/~1timestamp")
 }
 
-// What the end of a run says of its usage is reported before it, and written there again: in
-// a line of its own if another one comes next, or none.
+// The usage in the end of a run is reported before it, and written there again. It has a line of
+// its own if another event comes next, or none.
 func TestUsage(t *testing.T) {
 	end := `{"type":"RUN_FINISHED","timestamp":1777971601000,"threadId":"t-1","runId":"run-1","usage":[{"provider":"p","model":"m-1","inputTokens":9,"outputTokens":4,"cachedInputTokens":2}]}` + "\n"
 	events := decode(t, agui.Options{Strict: true}, head+end)
@@ -200,8 +200,8 @@ func TestUsage(t *testing.T) {
 	require.NotContains(t, lines, `"usage":[`)
 }
 
-// A run that pauses with open questions ends with an interrupt for each; what an answer
-// closes, or the return of its call, is asked no more.
+// A run that pauses with open questions ends with an interrupt for each. A question that an answer
+// closes, or the return of its call, is not asked again.
 func TestQuestions(t *testing.T) {
 	lines, _ := encode(t, agui.EncoderOptions{}, hard["questions"])
 	var got []string
@@ -222,7 +222,7 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// An end that says that its event has no blockId ends the block of its deltas all the same.
+// An end that records that its event has no blockId still ends the block of its deltas.
 func TestAbsentBlock(t *testing.T) {
 	log := head + `{"type":"REASONING_MESSAGE_START","timestamp":1777971600250,"messageId":"block~1","role":"reasoning"}` + "\n" +
 		`{"type":"REASONING_MESSAGE_CONTENT","timestamp":1777971600250,"messageId":"block~1","delta":"Read "}` + "\n" +
@@ -234,8 +234,8 @@ func TestAbsentBlock(t *testing.T) {
 	require.Equal(t, log, lines)
 }
 
-// Lines say of the envelope what rules ask for: agents that only a node or a span names,
-// workflows, what is late.
+// Lines have the members of the envelope that rules need: agents that only a node or a span names,
+// workflows, and late marks.
 func TestEnvelope(t *testing.T) {
 	node := func(ev *agentevents.Event) { ev.AgentID, ev.NodeID, ev.NodeRunID = "", "build", "x-1" }
 	span := func(ev *agentevents.Event) { ev.AgentID, ev.SpanID = "", "s-1" }
@@ -288,8 +288,8 @@ func TestInterleavedRuns(t *testing.T) {
 	}
 }
 
-// Lines that wait for the end of a run are bounded: the run is given up. What is written
-// waits no more.
+// The lines that wait for the end of a run are bounded: then the run is given up. Written lines do
+// not wait any more.
 func TestWaitingRuns(t *testing.T) {
 	enc := agui.NewEncoder(agui.EncoderOptions{})
 	write := func(run string, p agentevents.Payload, n int) (lines string) {
@@ -363,8 +363,8 @@ func TestOtherImplementation(t *testing.T) {
 	}
 }
 
-// No input makes a decoder or an encoder panic, and what a decoder reads is written in the
-// order of the protocol.
+// No input makes a decoder or an encoder panic, and the decoded events are written in the order of
+// the protocol.
 func FuzzDecode(f *testing.F) {
 	for _, g := range golden {
 		f.Add(g.Lines)

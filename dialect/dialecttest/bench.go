@@ -67,10 +67,9 @@ func benchReader(b *testing.B, log string, decoder func() agentevents.Decoder, e
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(events), "ns/event")
 }
 
-// BenchmarkEncode measures writing events, beside writing native lines through
-// the same interface. "read" are events as they were read. "other" are the same
-// events without what only a line of the document says, as if they had another
-// origin.
+// BenchmarkEncode measures writing events, beside writing native lines through the same interface.
+// The case "read" writes events as they were read. The case "other" writes the same events without
+// the facts that only a line of the document has, as if they had another origin.
 func BenchmarkEncode(b *testing.B, d Dialect, lines []BenchLine) {
 	for _, l := range lines {
 		read, err := d.decode(l.Lines+"\n", false)
@@ -113,10 +112,9 @@ func BenchmarkEncode(b *testing.B, d Dialect, lines []BenchLine) {
 // benchLog is the smallest number of events in a log of BenchmarkLog.
 const benchLog = 2000
 
-// BenchmarkLog measures writing and reading a whole log, beside writing and
-// reading the same events in the native format. It measures only the events that
-// the document can say. A short log is repeated, each time as another run. The
-// events are numbered without gaps.
+// BenchmarkLog measures writing and reading a whole log, beside writing and reading the same events
+// in the native format. It measures only the events that the document can represent. A short log is
+// repeated, each time as another run. The events are numbered without gaps.
 func BenchmarkLog(b *testing.B, d Dialect, events []agentevents.Event) {
 	var said []agentevents.Event
 	for enc, n := d.Encoder(), 0; len(said) < benchLog; n++ {

@@ -17,8 +17,8 @@ type Dialect struct {
 	// Name is the dialect of the golden lines. dialect.Detect must return it for
 	// them, or "" if it does not recognise the dialect.
 	Name dialect.Name
-	// Detect recognises the golden lines, as the Detect of a dialect.Auto does. Set
-	// it only where dialect.Detect takes the lines for those of another dialect.
+	// Detect recognises the golden lines, as the Detect of a dialect.Auto does. Set it only if
+	// dialect.Detect takes the lines for another dialect's.
 	Detect func(line string) dialect.Name
 	// Decoder and Encoder return new ones. They are called from several goroutines.
 	Decoder func() agentevents.Decoder
@@ -29,18 +29,18 @@ type Dialect struct {
 	// the last golden line that is one event, with another word in its member
 	// "event" or "type".
 	Unknown string
-	// Adapt changes an event of the suite into one that the document can say, where
-	// leaving something out is not enough: a word of a list that the vocabulary
-	// leaves open, the form of an id. It may change the payload, which is a copy.
+	// Adapt changes an event of the suite into one that the document can represent, if leaving a
+	// field out is not enough: it may choose another word of an open list, or another form of an
+	// id. It may change the payload, which is a copy.
 	Adapt func(ev *agentevents.Event)
-	// Ignore lists places of native lines where an event may come back different
-	// without a loss, because they say nothing of it: a version that stands on every
-	// line and is kept as an extra member, such as /openwop/schemaVersion.
+	// Ignore lists places of native lines at which an event may come back different without a loss,
+	// because they describe the document and not the event: for example a version that stands on
+	// every line and is kept as an extra member, such as /openwop/schemaVersion.
 	Ignore []string
-	// Derived lists places of native lines that the document has no member for and
-	// the decoder makes up, such as /payload/blockId. The new value is no loss;
-	// losing the event's own value is one, Dropped. Members that every native line
-	// has need not be listed here.
+	// Derived lists places of native lines that the document has no member for and the decoder
+	// makes up, such as /payload/blockId. The new value needs no loss. If the event has a value of
+	// its own, its loss is listed as Dropped. Members that every native line has need not be listed
+	// here.
 	Derived []string
 	// Maps lists places of the document's lines that hold objects whose members are
 	// all of one type: they have no room for an extra member. A * matches any name.
@@ -104,9 +104,9 @@ func Run(t *testing.T, d Dialect) {
 	}
 }
 
-// RunLog checks the log of one run like Run checks its own: what comes back
-// differs by the listed losses, and folds to the same state. events are the
-// run's, in order. RunLog does not change them.
+// RunLog checks the log of one run like Run checks its own: the events that come back differ by the
+// listed losses, and fold to the same state. events are the run's, in order. RunLog does not change
+// them.
 func RunLog(t *testing.T, d Dialect, events []agentevents.Event) {
 	t.Helper()
 	for _, c := range d.logCases(slices.Clone(events)) {

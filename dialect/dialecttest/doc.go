@@ -1,6 +1,6 @@
-// Package dialecttest is the test suite for dialects. It checks what package
-// dialect promises: on the lines of the dialect's own document, and on every kind
-// of the vocabulary. It is for tests only.
+// Package dialecttest is the test suite for dialects. It checks the promises of package dialect on
+// the lines of the dialect's own document, and on every kind of the vocabulary. It is for tests
+// only.
 //
 //	func TestDialect(t *testing.T) {
 //		dialecttest.Run(t, dialecttest.Dialect{
@@ -33,18 +33,17 @@
 //	                 a line that is read with Verbatim and written as it was has no
 //	                 losses
 //
-// With -short the suite leaves out most cases of two checks. Of a kind it sends the
-// events "filled" and "minimal", with and without extra members, but no other
-// variant. Of bad lines it damages about 20 places of a line instead of 400, and
-// puts null, true and false in the place of values instead of 15 wrong ones. All
-// other checks are complete.
+// With -short the suite leaves out most cases of two checks. It sends only the events "filled" and
+// "minimal" of a kind, with and without extra members. It damages about 20 places of a line instead
+// of 400, and replaces values by null, true and false instead of by 15 wrong values. All other
+// checks are complete.
 //
 // # Losses
 //
-// The suite compares events as native lines, by JSON pointer. A loss covers a
-// difference if it is counted for the event's kind, or over all kinds, and its
-// Pointer is the place or a place above it. A token * of the Pointer matches any
-// member or element. Marks are a set: the place of one is /marks/late.
+// The suite compares events as native lines, by JSON pointer. A loss covers a difference if it is
+// counted for the event's kind, or over all kinds, and its Pointer is the place or a place above
+// it. A token * of the Pointer matches any member or element. Marks are a set: the mark late has
+// the place /marks/late.
 //
 //	Dropped  covers a missing value, and another value of a member that the decoder
 //	         derives because every native line has it (/id, /payload/callId)
@@ -52,15 +51,14 @@
 //	Altered  covers another value; there must still be one at the place, or one that
 //	         comes back elsewhere and is listed as made
 //
-// A loss with Pointer "" stands for the whole event: the event has no line, or it
-// came back without being written, or it came back as something else. When the
-// line of a return (oneEvent) also has the call, the suite looks for the call in
-// the return: facts that are missing there are losses of the call. The new
-// oneEvent itself need not be listed. A call that never returns is listed as
+// A loss with Pointer "" stands for the whole event: the event has no line, or it came back without
+// being written, or it came back as something else. When the line of a return (oneEvent) also has
+// the call, the suite looks for the call in the return: facts that are missing there are losses of
+// the call. The new oneEvent itself need not be listed. A call that never returns is listed as
 // dropped. A call that is written with its return is listed when it is written.
 //
-// The suite cannot see three losses and accepts them: a dropped schemaVersion,
-// because decoders write the constant; a member that is made up with a value that
-// reads as absent, such as the empty string; and a dropped member of a call that is
-// written with its return, because the return may say the same.
+// The suite cannot see three losses and accepts them. One is a dropped schemaVersion, because
+// decoders write the constant. The second is a made-up member with a value that reads as absent,
+// such as the empty string. The third is a dropped member of a call that is written with its
+// return, because the return may have the same member.
 package dialecttest

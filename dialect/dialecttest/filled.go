@@ -304,7 +304,7 @@ func variants(kind agentevents.Kind) []variant {
 	return list
 }
 
-// eachLeaf calls f for every field that is no struct or list, at any depth.
+// eachLeaf calls f for every field that is not a struct or list, at any depth.
 func eachLeaf(v reflect.Value, f func(v reflect.Value, m member)) {
 	var visit func(v reflect.Value, m member)
 	visit = func(v reflect.Value, m member) {
@@ -388,8 +388,8 @@ func setZeros(v reflect.Value) {
 // links are the fields that connect events.
 var links = []string{"CallID", "ToolID", "BlockID", "ApprovalID", "InterruptID", "HandoffID", "StepID", "Turn", "From", "To", "ProviderSessionID"}
 
-// before and after list the kinds that make an event legal: what it feeds or
-// closes is opened before it, and closed after it.
+// before and after list the kinds that make an event legal: its subject is opened before it, and
+// closed after it.
 var before = map[agentevents.Kind][]agentevents.Kind{
 	agentevents.KindSessionCompleted:      {agentevents.KindSessionStarted},
 	agentevents.KindRunPaused:             {agentevents.KindRunStarted},

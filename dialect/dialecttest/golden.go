@@ -102,7 +102,7 @@ func (d *Dialect) checkExpected(r *report, want, got agentevents.Event) {
 	}
 }
 
-// checkSound checks what every decoded event must have.
+// checkSound checks the properties of every decoded event.
 func (r *report) checkSound(events []agentevents.Event) {
 	for i := range events {
 		ev := &events[i]

@@ -153,7 +153,7 @@ func (d *Dialect) checkRefused(r *report, events []agentevents.Event) {
 					continue
 				}
 			}
-			out, _ = enc.Append(out, ev) // what else is refused is not asked here
+			out, _ = enc.Append(out, ev) // other refusals are not tested here
 		}
 		out, _ = enc.End(out)
 		return fmt.Sprint(string(out), enc.Losses())
@@ -198,7 +198,7 @@ func (d *Dialect) checkFold(r *report, events []agentevents.Event) {
 	if was == nil || now == nil {
 		return
 	}
-	// says reports whether the document can say the readback.Facts.
+	// says reports whether the document can represent the facts at the pointers.
 	says := func(kind agentevents.Kind, pointers ...string) bool {
 		return carried[kind] && !slices.ContainsFunc(pointers, func(p string) bool { return t.Touched(kind, p) })
 	}
@@ -343,9 +343,8 @@ func (d *Dialect) checkInterleaved(r *report) {
 	}
 }
 
-// plain flattens events and removes what depends on the place of their lines:
-// ids, numbers, and members that are made up for facts that the document cannot
-// say.
+// plain flattens events and removes the parts that depend on the position of their lines: ids,
+// numbers, and members that are made up for facts that the document cannot represent.
 func (t *trip) plain(events []agentevents.Event) []readback.Facts {
 	ids := map[string]string{}
 	for i := range events {

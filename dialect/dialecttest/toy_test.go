@@ -245,7 +245,7 @@ func (e *joiningEncoder) Append(dst []byte, ev agentevents.Event) ([]byte, error
 	return e.line(dst, ev)
 }
 
-// lose lists what no line has as dropped.
+// lose lists as dropped the facts that no line has.
 func (e *joiningEncoder) lose(ev *agentevents.Event) {
 	e.losses.Drop(ev, "/id", true)
 	e.losses.Drop(ev, "/sequence", true)
@@ -276,8 +276,7 @@ func (e *joiningEncoder) canonical(dst []byte, ev agentevents.Event) ([]byte, er
 	return append(append(dst, line...), '\n'), nil
 }
 
-// saysSame reports whether the line from which the event was read still says the
-// same.
+// saysSame reports whether the event still equals the line from which it was read.
 func saysSame(ev agentevents.Event, line string) bool {
 	was, err := new(joiningDecoder).Decode(nil, []byte(line))
 	if err != nil || len(was) != 1 {
@@ -310,7 +309,7 @@ func (e *joiningEncoder) Losses() []dialect.Loss { return e.losses.List() }
 
 func joining() Dialect {
 	return Dialect{
-		Name:    dialect.Native, // as dialect.Detect says
+		Name:    dialect.Native, // the result of dialect.Detect
 		Decoder: func() agentevents.Decoder { return &joiningDecoder{} },
 		Encoder: func() dialect.Encoder { return &joiningEncoder{} },
 		Golden: []Golden{

@@ -21,16 +21,16 @@ type Options struct {
 	Strict bool
 }
 
-// A Decoder turns KAHN lines into events. It implements [agentevents.Decoder]. It
-// reads one log and is not for concurrent use.
+// A Decoder turns KAHN lines into events. It implements [agentevents.Decoder]. It reads one log and
+// is not for concurrent use.
 //
-// A tool_invocation becomes one ToolReturned with OneEvent set. A line with an
-// event that the document does not list becomes [agentevents.Unknown], with the
-// members of the line that are not in the envelope.
+// A tool_invocation becomes one ToolReturned with OneEvent set. A line with an event that the
+// document does not list becomes [agentevents.Unknown], with the members of the line that are not
+// in the envelope.
 //
-// The document has no ids of events and calls and no numbers: the decoder derives
-// them from the line and its place in the log. [Decoder.Losses] lists them, and
-// what else a line does not say.
+// The document has no ids of events and calls, and no sequence numbers: the decoder derives them
+// from the line and its place in the log. [Decoder.Losses] lists them with the other made-up
+// values.
 type Decoder struct{ r wire.Reader }
 
 var _ dialect.Decoder = (*Decoder)(nil)
@@ -46,8 +46,7 @@ func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Ev
 // End appends nothing: every line is complete.
 func (d *Decoder) End(dst []agentevents.Event) ([]agentevents.Event, error) { return dst, nil }
 
-// Losses returns what the events so far say that their lines do not. See
-// [dialect.Decoder].
+// Losses returns the values of the events so far that their lines lack. See [dialect.Decoder].
 func (d *Decoder) Losses() []dialect.Loss { return d.r.Losses.List() }
 
 // Locate returns the pointer of a field on the line that was decoded last. See [dialect.Locator].

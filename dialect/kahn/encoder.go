@@ -38,7 +38,7 @@ type Encoder struct {
 
 type agentKey struct{ run, agent string }
 
-// agentState is what the encoder knows of an agent: its end needs most of it.
+// agentState is the encoder's record of an agent. The line of the agent's end needs most of it.
 type agentState struct {
 	key     agentKey
 	step    int
@@ -151,7 +151,7 @@ func (e *Encoder) agent(ev *agentevents.Event) *agentState {
 	return a
 }
 
-// remember notes what later lines need to know of ev. call is the one that it returns, or nil.
+// remember records the facts of ev that later lines need. call is the call that ev returns, or nil.
 func (e *Encoder) remember(ev *agentevents.Event, a *agentState, call *agentevents.Event) {
 	switch p := ev.Payload.(type) {
 	case *agentevents.ToolCalled:
@@ -183,7 +183,7 @@ func (e *Encoder) remember(ev *agentevents.Event, a *agentState, call *agenteven
 		a.totals.ToolCalls++
 	case *agentevents.AuditChecked:
 		if ev.AgentID == "" {
-			break // it is of the run
+			break // an audit of the run
 		}
 		a.totals.AuditCheckpoints++
 		switch p.Result {

@@ -100,7 +100,7 @@ func (f auditedForm) Parse(r *wire.Reader, at any) error {
 	return err
 }
 
-// An idOfOther is the agent of a line of another type, if that is what it is there.
+// An idOfOther is the agent of a line of another type, if the member is the id of an agent there.
 type idOfOther struct{ id }
 
 func (f idOfOther) Parse(r *wire.Reader, at any) error {
@@ -122,7 +122,7 @@ func (stepOfOther) Parse(r *wire.Reader, at any) error {
 	return nil
 }
 
-// madeStep stands for a step that the event does not say.
+// madeStep makes up the step of an event without one.
 func madeStep(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 	return jsonwire.AppendInt(dst, int64(encoderOf(w).a.at(w.Ev)))
 }
@@ -160,7 +160,7 @@ func appendSeconds(dst []byte, d time.Duration) []byte {
 	return append(dst, '0')
 }
 
-// sinceCall and sinceStart stand for durations that events do not say.
+// sinceCall and sinceStart make up the durations of events without one.
 func sinceCall(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 	if call := encoderOf(w).calls.Joined(w.Ev); call != nil && agentevents.TimeKnown(call.Time) && agentevents.TimeKnown(w.Ev.Time) {
 		return appendSeconds(dst, max(0, w.Ev.Time.Sub(call.Time)))
@@ -254,7 +254,7 @@ func (f summaryForm) Schema() map[string]any {
 	return schema
 }
 
-// inputOf returns the arguments of a return: those of its call, if there is one.
+// inputOf returns the arguments of a return: the arguments of its call, if the call is known.
 func inputOf(w *wire.Writer) (string, agentevents.JSON) {
 	p := w.Ev.Payload.(*agentevents.ToolReturned)
 	call := encoderOf(w).calls.Joined(w.Ev)
@@ -291,7 +291,7 @@ func (f objectForm) Parse(r *wire.Reader, at any) error {
 
 func (objectForm) Schema() map[string]any { return map[string]any{"type": "object"} }
 
-// madeOutcome stands for an outcome that the event does not say.
+// madeOutcome makes up the outcome of an event without one.
 func madeOutcome(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 	outcome := agentevents.OutcomeConverged
 	switch wire.Ending(w.Ev.Payload.(*agentevents.AgentEnded)) {
@@ -323,8 +323,8 @@ func (f totalForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([
 	return jsonwire.AppendInt(dst, int64(n)), true
 }
 
-// madeTotal stands for a total of an event without totals: that of its line, if the
-// line had only some, or what the encoder counted.
+// madeTotal makes up a total of an event without totals: the total of its line, if the line had
+// only some totals, or the encoder's count.
 func madeTotal(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 	raw := w.Kept(m.Name)
 	if n, _ := strconv.Atoi(raw); strconv.Itoa(n) == raw {

@@ -56,8 +56,7 @@ func (p *pattern) matches(id string) bool {
 // other.
 func NormalizeAgentID(id string) string { return string(agentPattern.append(nil, id)) }
 
-// NormalizeCheckpointID does what [NormalizeAgentID] does, for
-// [PatternCheckpointID].
+// NormalizeCheckpointID is [NormalizeAgentID] for [PatternCheckpointID].
 func NormalizeCheckpointID(id string) string { return string(checkpointPattern.append(nil, id)) }
 
 // append appends the id, normalised.

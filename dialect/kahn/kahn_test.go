@@ -301,7 +301,7 @@ func FuzzDecode(f *testing.F) {
 				e := NewEncoder(EncoderOptions{})
 				text := encode(t, e, ev)
 				if _, audit := ev.Payload.(*agentevents.AuditChecked); audit && strings.Contains(string(ev.Extra(string(Name))), `"agent_id"`) {
-					break // null stands for an agent that is no text
+					break // null stands for an agent that is not a text
 				}
 				require.Equal(t, ev.Origin()+"\n", text)
 				require.Empty(t, e.Losses())
@@ -319,7 +319,7 @@ func FuzzDecode(f *testing.F) {
 				err = nil // unknown events are written as they are
 			}
 			if !strict && !agentevents.TimeKnown(events[0].Time) {
-				err = nil // and so is a text that is no time
+				err = nil // and so is a text that is not a time
 			}
 			require.NoError(t, err, "what is written, a strict decoder reads: %s", text)
 			again, err := NewDecoder(Options{}).Decode(nil, text[:len(text)-1])

@@ -70,8 +70,8 @@ func TestVerbatimHidesNothing(t *testing.T) {
 	require.Equal(t, strings.Replace(start, "00Z", "00.000Z", 1)+"\n", encode(t, NewEncoder(EncoderOptions{}), ev))
 }
 
-// A fact is written even if it equals what the encoder makes up without it. The
-// original line, which lacks it, is not written.
+// A fact is written even if it equals the value that the encoder would make up. The original line,
+// which lacks it, is not written.
 func TestVerbatimIsNotStale(t *testing.T) {
 	const base = `{"ts":"2026-05-05T09:00:00.000Z","run_id":"r","event":`
 	const totals = `"total_steps":0,"total_tool_calls":0,"total_audit_checkpoints":0,"audits_passed":0,"audits_failed":0`
@@ -134,8 +134,8 @@ func TestVerbatimElsewhere(t *testing.T) {
 	require.Equal(t, []string{"dropped /id", "dropped /payload/callId"}, pointers(e))
 }
 
-// A missing member is not read as 0, "" or false. The encoder lists what it makes
-// up for it, and what the line does say comes back.
+// A missing member is not read as 0, "" or false. The encoder lists the value that it makes up for
+// it, and the other members of the line come back.
 func TestLinesThatLackMembers(t *testing.T) {
 	const base = `{"ts":"2026-05-05T09:00:00.000Z","run_id":"r","event":`
 	for _, c := range []struct {
@@ -191,8 +191,7 @@ func TestLinesThatLackMembers(t *testing.T) {
 	require.Equal(t, []string{"dropped /kahn/total_tool_calls"}, pointers(e))
 }
 
-// Steps, made up or not, continue through the attempts of an agent. Totals are
-// those of the attempt.
+// Steps, made up or not, continue through the attempts of an agent. Totals belong to the attempt.
 func TestStepsAreMadeUp(t *testing.T) {
 	step := func(n int, p agentevents.Payload) agentevents.Event {
 		ev := native(p)
@@ -223,8 +222,8 @@ func TestStepsAreMadeUp(t *testing.T) {
 	}
 	require.Equal(t, []string{"5", "5", "1", "6", "6", "1"}, steps)
 
-	// Steps in front of the first start are those of the attempt. An attempt without any leaves the
-	// next one its numbers.
+	// Steps before the first start belong to the attempt. An attempt without steps leaves its
+	// numbers to the next one.
 	started, ended := native(&agentevents.AgentStarted{Task: "t"}), native(&agentevents.AgentEnded{Outcome: agentevents.OutcomePartial})
 	move := native(&agentevents.AgentTransition{From: agentevents.StatusThinking, To: agentevents.StatusFailed})
 	require.Contains(t, encode(t, NewEncoder(EncoderOptions{}), step(5, tool()), started, ended), `"total_steps":1,`)
@@ -232,7 +231,7 @@ func TestStepsAreMadeUp(t *testing.T) {
 	require.Contains(t, encode(t, NewEncoder(EncoderOptions{}), started, move, ended), `"total_steps":1,`)
 	require.Contains(t, encode(t, NewEncoder(EncoderOptions{}), started, step(2, &agentevents.Unknown{Type: "x", Raw: `{}`}), move, ended), `"step":2,"from"`)
 
-	// Without any step in the log, the totals count the one step that the lines say.
+	// Without any step in the log, the totals count the one step of the lines.
 	log = encode(t, NewEncoder(EncoderOptions{}), native(&agentevents.AgentStarted{Task: "t"}), native(tool()), native(&agentevents.AgentEnded{Outcome: agentevents.OutcomePartial}))
 	require.Contains(t, log, `"total_steps":1,"total_tool_calls":1`)
 	fold := agentevents.NewFold(agentevents.FoldOptions{})
@@ -242,7 +241,7 @@ func TestStepsAreMadeUp(t *testing.T) {
 	require.Empty(t, fold.Snapshot().Violations)
 }
 
-// The totals count the audits of the agent, not those of the run.
+// The totals count the audits of the agent, not the audits of the run.
 func TestAuditsAreCounted(t *testing.T) {
 	audit := func(node string, result agentevents.AuditResult) agentevents.Event {
 		ev := native(&agentevents.AuditChecked{CheckpointID: "c", Result: result})
@@ -278,7 +277,7 @@ func TestCallsThatNeverReturn(t *testing.T) {
 	require.Equal(t, 2, never(e))
 }
 
-// The decoder lists what it makes up.
+// The decoder lists the values that it makes up.
 func TestLossesOfReading(t *testing.T) {
 	d := NewDecoder(Options{})
 	for _, line := range []string{`{"ts":"2026-05-05T09:00:00.000Z","run_id":"r","event":"x"}`, `{"run_id":"r","event":"tool_invocation"}`} {
@@ -353,7 +352,7 @@ func TestAgentsOfNodes(t *testing.T) {
 	require.Equal(t, "made up /agentId", pointers(e)[0], "nothing names it")
 }
 
-// The end of a node that failed is that of the agent that only the execution identifies.
+// The end of a failed node ends the agent that is identified only by the execution.
 func TestAgentsOfFailedNodes(t *testing.T) {
 	at := func(agent, execution string, p agentevents.Payload) agentevents.Event {
 		ev := native(p)
@@ -440,7 +439,7 @@ func TestWhatNoLineSays(t *testing.T) {
 		decode(t, Options{}, encode(t, e, ev))
 		require.Equal(t, c.want, pointers(e))
 	}
-	// The line of the return says the call, except for the call's envelope.
+	// The line of the return has the call, except for the call's envelope.
 	call, back := native(&agentevents.ToolCalled{CallID: "c", ToolID: "x"}), native(&agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: agentevents.ToolStatusOK, Duration: agentevents.Some(time.Second)})
 	call.ID, call.TraceID, call.Step, back.Step = "e1", "t", agentevents.Some(7), agentevents.Some(8)
 	require.NoError(t, call.SetExtra("vendor", `1`))

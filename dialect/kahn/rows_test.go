@@ -11,7 +11,7 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// A row is something that the document says or leaves open, and what a log shows of it.
+// A row is a requirement or an open point of the document, and its effect on a log.
 type row struct {
 	says  string
 	log   []string
@@ -129,7 +129,7 @@ func TestAgentsOfSpans(t *testing.T) {
 	require.Contains(t, pointers(e), "altered /agentId")
 }
 
-// What an event leaves out does not turn into the opposite of what it says.
+// The value made up for an absent field never contradicts the rest of the event.
 func TestMadeUpOutcomesAndSummaries(t *testing.T) {
 	later := native(&agentevents.AgentEnded{})
 	later.Time = noon.Add(2 * time.Second)
@@ -156,7 +156,7 @@ func TestMadeUpOutcomesAndSummaries(t *testing.T) {
 	}
 }
 
-// A move that the document's diagram does not have has a line that says it.
+// A move that the document's diagram does not have has a line that records it.
 func TestMovesOutsideTheDiagram(t *testing.T) {
 	answer := native(&agentevents.AgentTransition{From: agentevents.StatusResponse, To: agentevents.StatusConverged})
 	e := NewEncoder(EncoderOptions{})

@@ -28,7 +28,8 @@ func TestSuite(t *testing.T) {
 	dialecttest.Run(t, d)
 }
 
-// The losses are exact for events of other producers, which lack what an emitter fills in.
+// The losses are exact for events of other producers, which lack the fields that an emitter fills
+// in.
 func TestForeignEvents(t *testing.T) {
 	one := func(name string, log ...agentevents.Event) {
 		t.Helper()

@@ -9,7 +9,7 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// An account is what the lines so far say of an agent's texts and of what it used.
+// An account holds the texts and the usage of an agent on the lines so far.
 type account struct {
 	of     scope
 	parent string
@@ -50,8 +50,8 @@ func (e *Encoder) told(ev *agentevents.Event, agent string) bool {
 	return false
 }
 
-// note notes what a written event says of its agent. For an end, after is what ended has
-// returned.
+// note updates the account of an agent from a written event. For an end, after is the result of
+// ended.
 func (e *Encoder) note(ev *agentevents.Event, agent string, after account) {
 	e.noteHandoff(ev)
 	switch p := ev.Payload.(type) {
@@ -76,8 +76,8 @@ func (e *Encoder) note(ev *agentevents.Event, agent string, after account) {
 	}
 }
 
-// ended returns the account after the agent's end, and what the agent used, or nil if a line
-// says it: readers count only usage_observed.
+// ended returns the account after the agent's end. used is the agent's usage, or nil if a line has
+// it: readers count only usage_observed.
 func (a account) ended(p *agentevents.AgentEnded) (after account, used *agentevents.UsageObserved) {
 	all, models := p.Usage.V, len(p.ModelUsage) > 0
 	if models {
@@ -107,7 +107,7 @@ func (a account) ended(p *agentevents.AgentEnded) (after account, used *agenteve
 	return a, used
 }
 
-// above adds to what the sub-agents of an agent's parent used.
+// above adds used to the usage of the sub-agents of an agent's parent.
 func (e *Encoder) above(run string, a *account, used agentevents.Usage) {
 	if a.parent != "" {
 		parent := e.account(run, e.names.Named(run, a.parent))

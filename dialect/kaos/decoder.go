@@ -19,13 +19,12 @@ type Options struct {
 	// [*agentevents.RuleError]; see the Rule constants. Without Strict the decoder
 	// reads as much of such a line as it can.
 	Strict bool
-	// Anchor is a moment of the wall clock, and AnchorSeconds is what the
-	// monotonic clock of the producing process read at that moment. They turn
-	// timestamps into times. With the zero Anchor, the decoder assumes that the
-	// monotonic clock started at the Unix epoch: times are in 1970, their
-	// differences are right, and the first event of every run has
-	// "/timestamp":"monotonic" in its extra member. AnchorSeconds may be negative; a value
-	// that is not finite counts as 0.
+	// Anchor is a moment of the wall clock, and AnchorSeconds the reading of the producing
+	// process's monotonic clock at that moment. They turn timestamps into times. With the zero
+	// Anchor, the decoder assumes that the monotonic clock started at the Unix epoch: times are in
+	// 1970, their differences are right, and the first event of every run has
+	// "/timestamp":"monotonic" in its extra member. AnchorSeconds may be negative; a value that is
+	// not finite counts as 0.
 	Anchor        time.Time
 	AnchorSeconds float64
 }
@@ -56,7 +55,7 @@ type Decoder struct {
 	refused *agentevents.RuleError // of a strict decoder
 }
 
-// said is what forms read of a line besides the event.
+// said holds the facts that forms read from a line beside the event.
 type said struct {
 	sequence  int64
 	name      string // of a span
@@ -79,8 +78,7 @@ func NewDecoder(o Options) *Decoder {
 
 func decoderOf(r *wire.Reader) *Decoder { return r.Doc.(*Decoder) }
 
-// Losses returns what the events so far say that their lines do not. See
-// [dialect.Decoder].
+// Losses returns the values of the events so far that their lines lack. See [dialect.Decoder].
 func (d *Decoder) Losses() []dialect.Loss { return d.r.Losses.List() }
 
 // Locate returns the pointer of a field on the line that was decoded last. See [dialect.Locator].
@@ -98,8 +96,8 @@ func (d *Decoder) release() {
 // objects with a type, too.
 var errForeign = errors.New("not a KAOS event: it has none of the members timestamp, sequence, session_id and run_id")
 
-// document appends the event of one JSON object: a line, or the data of a frame. One
-// that is repeated says nothing new.
+// document appends the event of one JSON object: a line, or the data of a frame. A repeated object
+// appends none.
 func (d *Decoder) document(dst []agentevents.Event, text []byte) ([]agentevents.Event, error) {
 	n, hash := len(dst), jsonwire.Hash(text)
 	if sequence, again := d.seen.Get(hash); again {

@@ -30,23 +30,22 @@ type EncoderOptions struct {
 	Fast bool
 }
 
-// An Encoder writes events as KAOS lines. It implements [dialect.Encoder]. It
-// must not be used concurrently.
+// An Encoder writes events as KAOS lines. It implements [dialect.Encoder]. It must not be used
+// concurrently.
 //
-// An event is one line, but the end of an agent has a usage_observed before it if it says
-// what the agent used and no line does. A whole block of text or reasoning is one delta,
-// unless its deltas are there. The encoder makes up what a line requires and lists
-// it as a loss: a span without SpanID gets an id derived from what the span is
-// about, the same for its start and its end, and as its parent the span in which it
-// begins: that of the call that spawns the agent, or of the agent's latest open step or
-// turn, or of the agent. The end of a span gets the time since its start; an event without
-// SessionID its run's id; an agent without an id that of its node, with which it ends if that
-// fails, or the span of its start ([dialect.Names]).
+// An event is one line. The end of an agent has a usage_observed before it if the end has the
+// agent's usage and no line does. A whole block of text or reasoning is one delta, unless its
+// deltas have been written. The encoder makes up the values that a line requires, and lists them as
+// losses. A span without SpanID gets an id derived from its subject, the same for its start and its
+// end. Its parent is the span in which it begins: the span of the call that spawns the agent, of
+// the agent's latest open step or turn, or of the agent. The end of a span gets the time since its
+// start. An event without SessionID gets its run's id. An agent without an id gets the id of its
+// node, and ends if the node fails; without a node it gets the span of its start ([dialect.Names]).
 //
-// The memory of an Encoder grows with the number of runs, of open spans and of
-// different losses. It forgets the oldest open spans, but never one of the
-// latest 8,192. It forgets in which spans others begin when 8,192 agents have open
-// ones, and takes the 16th of an agent for the innermost.
+// The memory of an Encoder grows with the number of runs, of open spans and of different losses. It
+// forgets the oldest open spans, but never one of the latest 8,192. When 8,192 agents have open
+// spans, it forgets in which spans others begin. It takes the 16th open span of an agent for the
+// innermost.
 type Encoder struct {
 	sse     bool
 	w       wire.Writer
@@ -138,9 +137,9 @@ func (e *Encoder) write(dst []byte, ev agentevents.Event) ([]byte, error) {
 	return out, nil
 }
 
-// idOf returns the id of the event's agent on the lines, and gives it to the event. That of
-// an agent that starts without an id is the span of its start, until the line of a span there
-// has another one; its own start and end say their span.
+// idOf returns the id of the event's agent on the lines, and sets it in the event. The id of an
+// agent that starts without one is the span of its start, until the line of a span there has
+// another id. Its own start and end have their span.
 func (e *Encoder) idOf(ev *agentevents.Event, agent string) string {
 	e.ofNode = ev.AgentID == "" && len(ev.NodeRunID)|len(ev.NodeID) != 0
 	if agent == ev.AgentID || e.ofNode {
@@ -287,7 +286,7 @@ func mayBe(kind agentevents.Kind, line string) bool {
 	return !known
 }
 
-// errUntold is the error of an event whose line alone does not say what the event says.
+// errUntold is the error of an event whose line alone lacks facts of the event.
 var errUntold = errors.New("its usage has a line of its own")
 
 // errFields is the error of a line that may be several fields of a frame.

@@ -45,7 +45,7 @@ func ExampleDecoder() {
 	// the turn took 1.5s
 }
 
-// The encoder writes an event as a frame, and lists what the frame does not say.
+// The encoder writes an event as a frame, and lists the facts that the frame lacks.
 func ExampleEncoder() {
 	e := kaos.NewEncoder(kaos.EncoderOptions{SSE: true})
 	frame, err := e.Append(nil, agentevents.Event{

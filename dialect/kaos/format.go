@@ -33,10 +33,10 @@ var (
 // clarification is the kind of escalation_required that asks a person.
 const clarification = "clarification_needed"
 
-// afterType is the entry of the extra member "kaos" that counts the members after
-// the type, for an unknown type. Writers put the type last, so those members were
-// added to a finished line. monotonic is the entry of the first event of a run
-// whose times say nothing of the wall clock.
+// afterType is the entry of the extra member "kaos" that counts the members after the type, for an
+// unknown type. Writers put the type last: members after it were added to a finished line.
+// monotonic is the entry of the first event of a run whose times have no relation to the wall
+// clock.
 const (
 	afterType = "/type"
 	monotonic = "/timestamp"
@@ -73,8 +73,8 @@ var format = func() *wire.Format {
 		parentSpan = may("parent_span_id", "/parentSpanId", orNull).Or(null)
 		enclosed   = may("parent_span_id", "/parentSpanId", orNull).Or(enclosing)
 
-		// Attributes of spans. A value that the field cannot have is kept, and written
-		// again as long as the field says nothing.
+		// Attributes of spans. A value that the field cannot hold is kept, and written again as
+		// long as the field is empty.
 		attr = func(name, says, empty string, form ...wire.Form) wire.Member {
 			m := may(name, says, form...).Or(instead(empty))
 			m.Loose = true
@@ -198,7 +198,7 @@ var format = func() *wire.Format {
 	span("subagent", "start", agentevents.KindAgentStarted, "", named("subagent."), agent, known("task", "task"), may("lifecycle", "lifecycle"), wire.Resumed())
 	span("handoff", "start", agentevents.KindHandoffRequested, "", named("handoff."), from, to, known("reason", "reason"))
 	span("handoff", "complete", agentevents.KindHandoffAccepted, "", named("handoff."), from, to, known("reason", "reason"))
-	for _, phase := range []string{"error", "cancelled", "complete"} { // the last one is what writers take
+	for _, phase := range []string{"error", "cancelled", "complete"} { // writers take the last one
 		summary, isError := "", []wire.Member(nil)
 		if phase == "complete" {
 			summary, isError = `""`, []wire.Member{attr("is_error", "", "false", failed{})}

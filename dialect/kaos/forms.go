@@ -69,14 +69,13 @@ func ownRun(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 	return jsonwire.AppendString(dst, w.Ev.RunID)
 }
 
-// instead returns a function that writes the value of a member that the event does
-// not say.
+// instead returns a function that writes value for a member that the event lacks.
 func instead(value string) func(*wire.Writer, []byte, *wire.Member) []byte {
 	return func(_ *wire.Writer, dst []byte, _ *wire.Member) []byte { return append(dst, value...) }
 }
 
-// A lineAgent is the agent that the line is of: for a sub-agent the one that
-// delegates to it.
+// A lineAgent is the agent in agent_id. The line of a sub-agent names the agent that delegates to
+// it there.
 type lineAgent struct{ wire.Form }
 
 func (lineAgent) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
@@ -128,7 +127,7 @@ func named(said string) string {
 	return said
 }
 
-// unnamed returns what a line calls the agent, which is not the root agent.
+// unnamed returns the name on a line of an agent other than the root agent.
 func unnamed(agent string) string {
 	if said := strings.TrimSuffix(agent, rootMark); named(said) == agent {
 		return said
@@ -155,7 +154,7 @@ func (number) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte
 	return pointed(dst, mark), said
 }
 
-// A free is a free object, or a list in its place. What is empty is absent.
+// A free is a free object, or a list in its place. An empty one is absent.
 type free struct {
 	wire.Value
 	empty string // as writers write it
@@ -176,7 +175,7 @@ func (f free) Parse(r *wire.Reader, at any) error {
 	switch k := r.S.Kind(); {
 	case k == '{' || k == f.empty[0]:
 	case f.empty == "[]":
-		return r.S.Array() // the error says what is there instead
+		return r.S.Array() // the error describes the value that is not an object
 	default:
 		return r.S.Object()
 	}
@@ -242,7 +241,7 @@ func arePairs(value string) bool {
 // An aside is a member that no field has.
 type aside[T any] struct {
 	wire.Form
-	empty string // what it is without a value
+	empty string // the text of an absent value
 }
 
 func beside[T any](name string, form wire.Form, empty string) wire.Member {
@@ -276,7 +275,7 @@ func (f *aside[T]) Parse(r *wire.Reader, _ any) error {
 	return nil
 }
 
-// keptMember appends what was read of a member that the event does not say.
+// keptMember appends the value that was read for a member that the event lacks.
 func keptMember(w *wire.Writer, dst []byte, m *wire.Member) ([]byte, bool) {
 	raw := w.Use(m.Name)
 	return append(dst, raw...), raw != ""
@@ -356,8 +355,8 @@ func (spanName) Parse(r *wire.Reader, _ any) (err error) {
 	return err
 }
 
-// errorCode stands for an error type that the event does not say: a status that the
-// document does not have.
+// errorCode stands for an error type that the event lacks: a status that the document does not
+// have.
 func errorCode(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 	p, ok := w.Ev.Payload.(*agentevents.ToolReturned)
 	if !ok || p.Status == agentevents.ToolStatusError {

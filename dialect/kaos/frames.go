@@ -23,7 +23,7 @@ type frame struct {
 	data     []byte // the beginning of an object
 	depth    int    // the open brackets in data
 	sequence int64  // of the latest object
-	owner    owner  // what the next id line belongs to
+	owner    owner  // the data that the next id line belongs to
 	id       string // the value of an id line before its data
 }
 
@@ -65,9 +65,9 @@ func (d *Decoder) End(dst []agentevents.Event) ([]agentevents.Event, error) {
 	return dst, err
 }
 
-// isField reports whether a line is a field of a Server-Sent Event. The standard
-// says to ignore fields that it does not define, but in a log they are text of
-// another program, such as "ERROR: the disk is full".
+// isField reports whether a line is a field of a Server-Sent Event. The standard ignores fields
+// that it does not define, but in a log they are text of another program, such as "ERROR: the disk
+// is full".
 func isField(text []byte) bool {
 	name, _, colon := bytes.Cut(text, []byte(":"))
 	switch string(name) {

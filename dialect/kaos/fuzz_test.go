@@ -100,7 +100,7 @@ func lossy(losses []dialect.Loss) bool {
 	return false
 }
 
-// says returns the event's native line without what a reader makes up.
+// says returns the event's native line without the values that a reader makes up.
 func says(t *testing.T, ev agentevents.Event) string {
 	plain := agentevents.Event{Time: ev.Time, RunID: ev.RunID, AgentID: ev.AgentID, ParentAgentID: ev.ParentAgentID, Payload: ev.Payload}
 	line, err := plain.AppendJSON(nil)

@@ -184,7 +184,7 @@ func kept(members string, more ...func(ev *agentevents.Event)) func(ev *agenteve
 	}
 }
 
-// event returns what the golden line says, without an id.
+// event returns the event of the golden line, without an id.
 func (g *golden) event() agentevents.Event {
 	ev := agentevents.Event{
 		Time: anchor.Add(1250 * time.Millisecond), RunID: "run_0123456789ab", Scope: agentevents.Scope{SessionID: "s-1"},

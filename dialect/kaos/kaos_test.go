@@ -250,7 +250,7 @@ func TestStrict(t *testing.T) {
 		require.ErrorAs(t, err, &rule, bad)
 		require.Equal(t, c.rule, rule.Rule, bad)
 		require.Equal(t, c.pointer, rule.Pointer, bad)
-		decodeOne(t, Options{}, bad) // a lenient decoder reads what it can
+		decodeOne(t, Options{}, bad) // a lenient decoder reads the valid members
 		decodeOne(t, Options{Strict: true}, text)
 	}
 }
@@ -358,7 +358,7 @@ func TestEventsOfALine(t *testing.T) {
 	require.Equal(t, "x", string(out))
 }
 
-// The order of the members does not change what a line of an unknown type says.
+// The order of the members does not change the event of a line of an unknown type.
 func TestUnknownTypesInAnyOrder(t *testing.T) {
 	own := []string{`"cost_usd":0.1`, `"reason":"satisfied"`, `"wall_clock_ms":12.5`}
 	base := strings.TrimSuffix(strings.TrimPrefix(head, "{"), ",")

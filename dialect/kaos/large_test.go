@@ -65,8 +65,8 @@ func TestManyExtraMembers(t *testing.T) {
 	})
 }
 
-// costs does the work on many things. Without -short it also requires that one of
-// many costs about what one of few costs.
+// costs does the work on many things. Without -short it also requires that the cost of one of many
+// is about the cost of one of few.
 func costs(t *testing.T, prepare func(n int) (work func())) {
 	prepare(10_000)()
 	if !testing.Short() {

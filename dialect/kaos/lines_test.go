@@ -21,7 +21,7 @@ func spans(log string) (lines []string) {
 	return lines
 }
 
-// TestLinesOfSpans reads what the lines of spans say.
+// TestLinesOfSpans compares the events of lines of spans.
 func TestLinesOfSpans(t *testing.T) {
 	for _, c := range []struct{ log, want string }{
 		// The end of a handoff that is not accepted is its end.
@@ -31,7 +31,7 @@ func TestLinesOfSpans(t *testing.T) {
 			`"span.recorded","agentId":"root","spanId":"p","payload":{"subject":"handoff","phase":"complete"}}`},
 		{`handoff start p {"from_agent":"a","to_agent":"b"}|handoff progress p {}|handoff complete p {} "name":"x",`,
 			`"handoff.accepted","agentId":"root","spanId":"p","payload":{"from":{"agentId":"a"},"to":{"agentId":"b"}},"kaos":{"name":"x"}}`},
-		// An error need not say what it is.
+		// An error may lack its type and message.
 		{`tool_call error p {"tool_name":"x","call_id":"c"}`,
 			`"agent.toolReturned","agentId":"root","spanId":"p","payload":{"callId":"c","toolId":"x","status":"error","error":{"message":""},"oneEvent":true}}`},
 		// A model call is known by its id, or by its span if another one of the agent has the id.
@@ -41,7 +41,7 @@ func TestLinesOfSpans(t *testing.T) {
 			`"model.called","agentId":"b","spanId":"q","payload":{"modelCallId":"c"}}`},
 		{`llm_call start p {"call_id":"c"}|llm_call complete p {"inputs":[1]} "name":"x",`,
 			`"model.returned","agentId":"root","spanId":"p","payload":{"modelCallId":"c"},"kaos":{"name":"x","/attributes/inputs":[1]}}`},
-		// Only a span that says what it is about, and has an id, is open.
+		// Only a span that names its subject, and has an id, is open.
 		{`tool_call start p {}|tool_call complete p {"tool_name":"x","call_id":"c"}`,
 			`"agent.toolReturned","agentId":"root","spanId":"p","payload":{"callId":"c","toolId":"x","status":"ok","oneEvent":true}}/payload/status`},
 		{`tool_call start  {"tool_name":"x","call_id":"c"}|tool_call complete  {"tool_name":"x","call_id":"c"}`,
@@ -81,8 +81,8 @@ func TestLinesOfSpans(t *testing.T) {
 	}
 }
 
-// TestVerbatimEndsOfChangedStarts writes ends that leave out what their starts say, which
-// have other lines now.
+// TestVerbatimEndsOfChangedStarts writes ends that leave out members of their starts, which have
+// other lines now.
 func TestVerbatimEndsOfChangedStarts(t *testing.T) {
 	for _, start := range []string{
 		`step start p {"step_id":"s"}`, `tool_call start p {"tool_name":"x","call_id":"c"}`, `llm_call start p {"call_id":"c"}`,
@@ -101,7 +101,7 @@ func TestVerbatimEndsOfChangedStarts(t *testing.T) {
 	}
 }
 
-// TestMadeUpSpans pairs starts and ends without spans by what they are about.
+// TestMadeUpSpans pairs starts and ends without spans by their subject.
 func TestMadeUpSpans(t *testing.T) {
 	to := func(to string) *agentevents.HandoffRequested {
 		return &agentevents.HandoffRequested{From: ref("a"), To: ref(to)}

@@ -15,7 +15,7 @@ import (
 	"github.com/agentevents/agentevents/eventtest"
 )
 
-// losses returns the pointers of an encoder's losses, each after what happened.
+// losses returns the pointers of an encoder's losses, each after its change.
 func losses(e *Encoder) (list []string) {
 	for _, l := range e.Losses() {
 		list = append(list, l.What.String()+" "+l.Pointer)
@@ -139,8 +139,7 @@ func TestWhatReadersTakeOtherwiseIsListed(t *testing.T) {
 	require.Equal(t, agentevents.RulePayload, rule.Rule)
 }
 
-// Readers know a call or an agent by what the lines before say, which need not be what
-// the events say.
+// Readers know a call or an agent by the lines before, which may differ from the events.
 func TestWhatReadersKnow(t *testing.T) {
 	agent := func(id, span string, p agentevents.Payload) agentevents.Event {
 		ev := native(p)
@@ -356,7 +355,7 @@ func rewritten(t *testing.T, log string) {
 	require.Empty(t, e.Losses())
 }
 
-// What the document has no place for is no loss if the line is written verbatim.
+// Facts that the document has no place for are not lost if the line is written verbatim.
 func TestVerbatimLinesLoseNothing(t *testing.T) {
 	for _, line := range []string{
 		head + `"call_id":"c","tool_name":"x","arguments":{},"reason":"","run_state_ref":"","type":"tool_call_approval_required"}`,
@@ -419,7 +418,7 @@ func TestVerbatimEndsOfOtherAgents(t *testing.T) {
 			log += span(1+between, `"start"`, "complete", "sp1", attributes)
 			rewritten(t, log)
 
-			// Without the lines the events say the same, and the span is closed.
+			// Without the lines the events have the same facts, and the span is closed.
 			e := NewEncoder(encoderOptions)
 			var out []byte
 			for _, ev := range decodeAll(t, log) {
@@ -437,7 +436,7 @@ func TestVerbatimEndsOfOtherAgents(t *testing.T) {
 	}
 }
 
-// A decoder lists what it makes up, and makes up no time before 1970.
+// A decoder lists the values that it makes up, and makes up no time before 1970.
 func TestDecoderLosses(t *testing.T) {
 	for _, c := range []struct {
 		line string
@@ -521,7 +520,7 @@ func TestWholeBlocks(t *testing.T) {
 	require.ErrorIs(t, err, dialect.ErrNoCounterpart)
 }
 
-// What the ends of agents say that they used has lines of its own, each figure once.
+// The usage in the ends of agents has lines of its own, each figure once.
 func TestUsageOfEnds(t *testing.T) {
 	used := func(in, out int64) agentevents.Usage { return agentevents.Usage{InputTokens: in, OutputTokens: out} }
 	end := func(in, out int64, cost float64) *agentevents.AgentEnded {

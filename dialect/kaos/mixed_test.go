@@ -14,9 +14,9 @@ import (
 	"github.com/agentevents/agentevents/internal/readback"
 )
 
-// TestMixedSpans writes events of few spans, calls and agents in any order, with any of
-// their facts missing and with extra members that no reader puts there. The losses are the
-// differences between them and what comes back.
+// TestMixedSpans writes events of few spans, calls and agents in any order, with any of their facts
+// missing and with extra members that no reader puts there. The losses are the differences between
+// them and the events that come back.
 func TestMixedSpans(t *testing.T) {
 	seeds := effort.Of[uint64](100, 1000, 20_000)
 	for seed := range seeds {

@@ -22,8 +22,8 @@ type opened struct {
 	at    time.Time // for the encoder: of the start
 }
 
-// An about is what a span is about: for a handoff the id is of the agent that hands
-// over, or of both.
+// An about is the subject of a span. The id of a handoff is the agent that hands over, or both
+// agents.
 type about struct{ id, subject, agent, run string }
 
 // A spanID is the span id of an event, or an id that is made up.
@@ -59,7 +59,7 @@ type roots map[string]struct{}
 
 func (r roots) have(run string) bool { _, ok := r[run]; return ok }
 
-// note notes whose line that of an event is.
+// note records whether the line of an event belongs to the root agent.
 func (r *roots) note(ev *agentevents.Event) {
 	switch p := ev.Payload.(type) {
 	case *agentevents.AgentStarted, *agentevents.AgentEnded:
@@ -116,8 +116,8 @@ func (e *Encoder) noteHandoff(ev *agentevents.Event) {
 	}
 }
 
-// A change is what a line does to the open spans. It takes effect when the line is
-// written or read, so that a line that is refused changes nothing.
+// A change is the effect of a line on the open spans. It takes effect when the line is written or
+// read: a refused line changes nothing.
 type change struct {
 	ends   *opened // nil if none
 	begins opened  // without a subject if none
@@ -153,8 +153,7 @@ func (o *opens) endedFirst(e *early) {
 	o.early = wire.Limited(o.early, early{about{strings.Clone(e.id), e.subject, "", strings.Clone(e.run)}, strings.Clone(e.span), e.at})
 }
 
-// A key finds an open span by what it is about. Without a subject, it finds it by its
-// id and run.
+// A key finds an open span by its subject. Without a subject, it finds the span by its id and run.
 type key struct {
 	about
 	spanID
@@ -186,8 +185,8 @@ func (o *opens) find(k *key) *opened {
 	return o.others.Of(*k)
 }
 
-// ended returns the open span that ends with a line, or nil: the one with the same
-// id, if it is of the same subject or the line begins another one.
+// ended returns the open span that ends with a line, or nil. It has the id of the line, and the
+// same subject unless the line begins another span.
 func (o *opens) ended(run string, id spanID, subject string, begins bool) *opened {
 	p := o.find(&key{about{run: run}, id})
 	if p != nil && !begins && p.subject != subject {
@@ -202,9 +201,9 @@ func (o *opens) within(run, span string) bool {
 	return span != "" && p != nil && p.subject == "subagent"
 }
 
-// known returns the id by which readers know the call or agent of a line: that of its
-// start, or what the line says, or the span's id if the line says none or one that
-// another open span has.
+// known returns the id by which readers know the call or agent of a line. It is the id of the
+// start, or the id on the line. It is the span's id if the line has none, or one that another open
+// span has.
 func (o *opens) known(c *change, said about, begins bool, span spanID) string {
 	switch {
 	case !begins && c.ends != nil:

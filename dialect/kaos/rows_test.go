@@ -30,8 +30,8 @@ import (
 	"github.com/agentevents/agentevents/tree"
 )
 
-// What document 002 asks for, one subtest for each requirement that more than a row of the
-// dialect's table meets.
+// The requirements of document 002, one subtest for each that more than a row of the dialect's
+// table meets.
 func TestDocument(t *testing.T) {
 	for name, test := range map[string]func(t *testing.T){
 		"a run is watched while it goes on":                                watched,
@@ -429,7 +429,7 @@ func unbegun(t *testing.T) {
 	require.Equal(t, agentevents.RunStatusCompleted, s.Status)
 	require.Equal(t, 1, s.Tools["search"].OK)
 
-	var rule *agentevents.RuleError // a program that emits has begun what it ends
+	var rule *agentevents.RuleError // an emitting program has begun the run that it ends
 	emit(t, agentevents.EmitterOptions{}, func(ctx context.Context, run *agentevents.Run) {
 		require.ErrorAs(t, run.Emit(ctx, &agentevents.TurnEnded{}), &rule)
 	})

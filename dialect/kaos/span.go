@@ -14,9 +14,9 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// parts returns the fields of an event that say what its span is about: an id, and the
-// name of a step, the tool or the model of a call, or the other agent. failure is the error of an end.
-// Those that the kind does not have are nil.
+// parts returns the fields of an event that name the subject of its span: an id, and the name of a
+// step, the tool or the model of a call, or the other agent. failure is the error of an end. A
+// field that the kind does not have is nil.
 func parts(ev *agentevents.Event) (id, other *string, failure *agentevents.Opt[agentevents.ErrorInfo]) {
 	switch p := ev.Payload.(type) {
 	case *agentevents.TurnEnded:
@@ -47,8 +47,8 @@ func parts(ev *agentevents.Event) (id, other *string, failure *agentevents.Opt[a
 	return nil, nil, nil
 }
 
-// span completes the event of a span with what its start says, and notes what becomes
-// of the open spans. It reports false if the span does not say what it is about.
+// span completes the event of a span from its start, and records the change of the open spans. It
+// reports false if the span does not name its subject.
 func (d *Decoder) span(ev *agentevents.Event) (ok bool) {
 	subject, phase, _ := strings.Cut(d.r.Row.Case, " ")
 	if p, ok := ev.Payload.(*agentevents.SpanRecorded); ok {
@@ -73,7 +73,7 @@ func (d *Decoder) span(ev *agentevents.Event) (ok bool) {
 	}
 	switch subject {
 	case "turn":
-		return true // its end says all
+		return true // its end has all facts
 	case "step":
 		if *id = cmp.Or(*id, start.id); *id == "" {
 			*id = stepOf(*other, span)
@@ -215,7 +215,7 @@ func (d *Decoder) delegated(ev *agentevents.Event, begins bool) {
 	}
 }
 
-// keepAttribute keeps what the line calls a call or an agent that has another name.
+// keepAttribute keeps the line's name of a call or an agent that readers know by another name.
 func (d *Decoder) keepAttribute(name, said, known string) {
 	if said != "" && said != known {
 		d.r.Kept.Add("/attributes/"+name, jsonwire.Quote(said))
@@ -230,8 +230,8 @@ func (d *Decoder) keepName(prefix, id string) {
 	}
 }
 
-// A boundary is how the line of an event says where a span begins or ends, and what
-// it does to the open spans.
+// A boundary is the beginning or end of a span in the line of an event, with its effect on the open
+// spans.
 type boundary struct {
 	about          // of the span
 	span   spanID  // on the line
@@ -247,8 +247,8 @@ type boundary struct {
 	known  *opened // the open span with the id, as readers know it
 }
 
-// plan sets e.boundary for the event that is written, and returns its row: that of
-// its kind, for a start or complete, or another.
+// plan sets e.boundary for the event that is written, and returns its row: the row of its kind for
+// a start or complete, or another one.
 func (e *Encoder) plan(ev *agentevents.Event, row *wire.Row) *wire.Row {
 	*e.boundary = boundary{}
 	b, phase, whole := e.boundary, "", false
@@ -327,7 +327,7 @@ func (e *Encoder) bound(ev *agentevents.Event, whole bool) {
 		}
 	case start != nil:
 		b.span = start.spanID
-	default: // what the span is about and the event's number make the id
+	default: // the id is made of the subject and the event's number
 		agent := max(1, jsonwire.Mix(jsonwire.Hash(b.run), jsonwire.Hash(b.agent)))
 		h := jsonwire.Mix(uint64(max(0, slices.Index(subjects, b.subject))), ev.Sequence)
 		b.span.made = jsonwire.Mix(h, jsonwire.Mix(agent, jsonwire.Hash(b.id)))
@@ -338,9 +338,8 @@ func (e *Encoder) bound(ev *agentevents.Event, whole bool) {
 	b.known = e.check.open.ended(b.run, spanID{span: b.span.text()}, b.subject, b.begins)
 }
 
-// enclosing returns the span in which one of the event begins: that of the call which
-// spawns the agent, or the latest turn or step of the agent or of the one that spawns it,
-// or of the span of that agent.
+// enclosing returns the span in which the span of the event begins: the span of the call that
+// spawns the agent, or the innermost open span of the agent, or of its parent if the agent starts.
 func (e *Encoder) enclosing(ev *agentevents.Event) *spanID {
 	agent := cmp.Or(ev.AgentID, Root)
 	if e.subject == "subagent" {

@@ -40,7 +40,7 @@ func TestOddAttributes(t *testing.T) {
 	}
 }
 
-// A closing phase takes from its start, found by span_id, what it leaves out.
+// A closing phase takes the members that it leaves out from its start, found by span_id.
 func TestSpansClose(t *testing.T) {
 	at := func(line, span string) string { return strings.Replace(line, "a1b2c3d4e5f6", span, 1) }
 	log := strings.Join([]string{
@@ -87,7 +87,7 @@ func TestSpansClose(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Equal(t, log+"\n", string(out))
-	// Without the lines the events say the same.
+	// Without the lines the events have the same facts.
 	var plain []byte
 	e = NewEncoder(encoderOptions)
 	for _, ev := range decodeAll(t, log) {

@@ -32,7 +32,7 @@ type Decoder struct {
 	sessions wire.Shared // of runs
 
 	// The state of the current line.
-	lacking []byte                 // fields that it lacks: those of /made, each after a comma
+	lacking []byte                 // fields that the line lacks: the entries of /made, each after a comma
 	named   bool                   // the payload names the agent
 	noID    bool                   // it has no id
 	parent  string                 // parentSpanId of the payload
@@ -53,8 +53,8 @@ func decoderOf(r *wire.Reader) *Decoder {
 	return new(Decoder)
 }
 
-// Decode appends the event of a line. A line with an id whose bytes are those of one of
-// the latest [Window] lines was delivered again, and has no event.
+// Decode appends the event of a line. A line with the same id and bytes as one of the latest
+// [Window] lines was delivered again, and has no event.
 func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
 	hash, again := d.past.has(line)
 	if again {
@@ -84,8 +84,7 @@ const longLine = 4 << 10
 // End appends nothing: every line is an event by itself.
 func (d *Decoder) End(dst []agentevents.Event) ([]agentevents.Event, error) { return dst, nil }
 
-// Losses returns what the events so far say that their lines do not. See
-// [dialect.Decoder].
+// Losses returns the values of the events so far that their lines lack. See [dialect.Decoder].
 func (d *Decoder) Losses() []dialect.Loss { return d.r.Losses.List() }
 
 // Locate returns the pointer of a field on the line that was decoded last. See [dialect.Locator].
@@ -93,7 +92,7 @@ func (d *Decoder) Locate(kind agentevents.Kind, native string) string {
 	return d.r.Locate(kind, native)
 }
 
-// read reads a line into an empty event. open is what is open before it.
+// read reads a line into an empty event. open holds the calls and requests that are open before it.
 func (d *Decoder) read(line string, ev *agentevents.Event, open *openThings) error {
 	r := &d.r
 	r.Doc, d.lacking, d.parent, d.tokens, d.answer = d, d.lacking[:0], "", agentevents.Opt[int64]{}, ""
@@ -194,7 +193,7 @@ func (d *Decoder) lacks(field string) {
 	d.lacking = jsonwire.AppendString(append(d.lacking, ','), field)
 }
 
-// complete makes up what the vocabulary requires and the line lacks.
+// complete makes up the values that the vocabulary requires and the line lacks.
 func (d *Decoder) complete(ev *agentevents.Event, open *openThings) {
 	r := &d.r
 	switch p := ev.Payload.(type) {

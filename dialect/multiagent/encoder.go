@@ -39,7 +39,7 @@ type Encoder struct {
 	as, made       string   // the members /as and /made of that
 	hidden         []string // fields that are not written, as in /made
 	agentInPayload bool
-	madeActor      bool // the line gets an actor that the event does not say
+	madeActor      bool // the line gets an actor that the event lacks
 	madeSpan       bool // the same for its span
 	madeParent     bool // the same for its parent span
 }
@@ -306,7 +306,7 @@ func (e *Encoder) unmake(f *madeUp, text string) {
 	}
 }
 
-// The members that the document requires and the event does not say.
+// The members that the document requires and the event lacks.
 
 // noHandoff stands for the id of the handoff that is accepted, if readers would take the
 // id of another handoff.
@@ -367,7 +367,7 @@ func madeActor(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 	return append(dst, `"system"`...)
 }
 
-// madeNode writes what readers make up, too.
+// madeNode writes the value that readers would make up.
 func madeNode(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 	return jsonwire.AppendString(dst, dialect.DerivedID(w.Ev.ID, 0, 0))
 }

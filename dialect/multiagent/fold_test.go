@@ -104,8 +104,8 @@ func TestFoldEmptyPayloads(t *testing.T) {
 	require.Len(t, s.Violations, 1)
 }
 
-// The document's types in its order, those of workflows with their key fields, and the
-// members of its envelope. A question mark stands after an optional one.
+// The document's types in its order, the types of workflows with their key fields, and the members
+// of its envelope. A question mark stands after an optional one.
 const (
 	documentTypes = `session.started
 		workflow.node.enter

@@ -21,7 +21,7 @@ const (
 	RuleField     agentevents.Rule = "multiagent-field"     // a key field of a workflow type fits its native field; the document gives no types
 )
 
-// format is the document. The members of a type are those of its payload.
+// format is the table of the document. The members of a type are the members of its payload.
 var format = func() *wire.Format {
 	var (
 		may   = wire.May
@@ -67,7 +67,7 @@ var format = func() *wire.Format {
 	}
 	// read is a row of a type that the document does not list. It is written only where a line had it.
 	read := func(r wire.Row) wire.Row {
-		r.Reads, r.Says = true, "answer"
+		r.Reads, r.Fields = true, "answer"
 		return r
 	}
 	// flow is a row of a workflow. Its first n members are the key fields of the
@@ -207,7 +207,7 @@ func wordOf(typ string) string {
 	return word
 }
 
-// answers reports whether a row is that of an answer to a request for approval.
+// answers reports whether a row answers a request for approval.
 func answers(row *wire.Row) bool {
 	return row != nil && (row.Kind == agentevents.KindApprovalGranted || row.Kind == agentevents.KindApprovalRejected)
 }
@@ -259,10 +259,10 @@ func btoi(b bool) int {
 	return 0
 }
 
-// facts are what the dialect knows of a row besides its members.
+// facts are the dialect's data on a row.
 type facts struct {
 	workflow, phase bool // the document names the workflow and the phase in the payload
-	byOthers        bool // the actor is no agent
+	byOthers        bool // the actor is not an agent
 	made            []madeUp
 }
 
@@ -274,7 +274,7 @@ func factsOf(row *wire.Row) *facts {
 	return row.More.(*facts)
 }
 
-// byPeople are the kinds of what people and services do: the actor is one of them.
+// byPeople are the kinds whose actor is a person or a service.
 var byPeople = []agentevents.Kind{agentevents.KindSessionStarted, agentevents.KindSessionCompleted, agentevents.KindApprovalGranted, agentevents.KindApprovalRejected, agentevents.KindBudgetExceeded}
 
 // byOthers reports whether the actor of events of this kind is a person, a service or the
@@ -292,8 +292,8 @@ func unlisted(typ string) bool {
 	return !strings.HasPrefix(typ, "workflow.node.") && slices.ContainsFunc(othersDomains, func(domain string) bool { return strings.HasPrefix(typ, domain) })
 }
 
-// ofAgents reports whether events of this kind are those of agents: they may occur
-// outside of workflows, and are outside of steps.
+// ofAgents reports whether events of this kind belong to agents: they may occur outside of
+// workflows, and are outside of steps.
 func ofAgents(kind agentevents.Kind) bool {
 	return kind == agentevents.KindAgentStarted || kind == agentevents.KindAgentEnded
 }

@@ -24,7 +24,7 @@ type exactForm struct{ wire.EmptyKept }
 
 func (f exactForm) Parse(r *wire.Reader, at any) error {
 	from := r.S.Offset()
-	if t, ok := at.(*time.Time); ok && r.S.Kind() != '"' { // the document does not say how times are written
+	if t, ok := at.(*time.Time); ok && r.S.Kind() != '"' { // the document does not define the notation of times
 		raw, err := r.S.Raw()
 		known := false
 		if *t, known = wire.TimeOf(raw, time.Millisecond); err == nil && !known {
@@ -57,13 +57,13 @@ func digits(number string) string {
 	return strings.Trim(strings.NewReplacer("-", "", ".", "").Replace(number), "0")
 }
 
-// asRead appends what was kept of a member, if anything was.
+// asRead appends the kept value of a member, if it has one.
 func asRead(w *wire.Writer, dst []byte, m *wire.Member) ([]byte, bool) {
 	raw := w.Use(m.Name)
 	return append(dst, raw...), raw != ""
 }
 
-// notEmpty says what is wrong with a text that must not be empty.
+// notEmpty returns the fault of a text that must not be empty, or "".
 func notEmpty(at any) string {
 	if *at.(*string) == "" {
 		return needed
@@ -82,7 +82,7 @@ func (f runForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]b
 	return f.Form.Append(w, dst, m, &run)
 }
 
-// An actorForm is the actor, or else the agent. The decoder says which one it is.
+// An actorForm is the actor, or else the agent. The decoder decides which one it is.
 type actorForm struct{ wire.Form }
 
 func (actorForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, at any) ([]byte, bool) {
@@ -155,8 +155,8 @@ func (payloadForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]
 	return dst, true
 }
 
-// noPayload stands for the payload that an unknown event does not say. The line that
-// it was read from had none.
+// noPayload stands for the payload of an unknown event without one. The line that it was read from
+// had none.
 func noPayload(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 	if encoderOf(w).own {
 		return nil
@@ -238,7 +238,7 @@ func (f keyForm) Missed(r *wire.Reader, at any) {
 	}
 }
 
-// An agentIDForm is the agent of an event whose actor does not say it.
+// An agentIDForm is the agent of an event whose actor does not name it.
 type agentIDForm struct{ valueForm }
 
 func (agentIDForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
@@ -260,8 +260,8 @@ func (f phaseForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([
 	return f.valueForm.Append(w, dst, m, at)
 }
 
-// A stepForm is a step from 0. Another one is the payload's own, and so is that of an
-// agent's start or end.
+// A stepForm is a zero-based step. Negative steps, and the steps of an agent's start or end, stay
+// in the payload.
 type stepForm struct{ valueForm }
 
 func (f stepForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
@@ -278,8 +278,7 @@ func (f stepForm) Parse(r *wire.Reader, at any) error {
 	return f.valueForm.Parse(r, at)
 }
 
-// A marksForm is a list of the names of marks. Another spelling than that of the
-// encoder is kept.
+// A marksForm is a list of the names of marks. A spelling that differs from the encoder's is kept.
 type marksForm struct{ valueForm }
 
 // markNames are the names of the marks, lowest bit first.
@@ -379,7 +378,7 @@ func (insideForm) Missed(r *wire.Reader, _ any) { decoderOf(r).lacks("message") 
 // outside reports that the line had the fields of the message beside the object.
 func outside(w *wire.Writer) bool { return encoderOf(w).lacked("message") }
 
-// A parentForm is the parent span of a spawned agent, which the envelope says too.
+// A parentForm is the parent span of a spawned agent, which the envelope may have too.
 type parentForm struct{}
 
 func (parentForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
@@ -397,7 +396,7 @@ func (parentForm) Parse(r *wire.Reader, _ any) error {
 	return valueForm{}.Parse(r, &decoderOf(r).parent)
 }
 
-// A tokensForm is the total of an agent's usage, which the usage may say too.
+// A tokensForm is the total of an agent's usage, which the usage may have too.
 type tokensForm struct{}
 
 func (tokensForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {

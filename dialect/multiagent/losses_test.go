@@ -116,7 +116,7 @@ func TestKeptMembersThatAreLost(t *testing.T) {
 	require.Empty(t, losses)
 }
 
-// Readers make up what events lack, and the encoder lists it.
+// Readers make up values that events lack, and the encoder lists them.
 func TestLossesOfOddEvents(t *testing.T) {
 	out, losses := encode(t, event(&agentevents.AgentEnded{ModelUsage: map[string]agentevents.Usage{}}, forAgent("planner", "")))
 	require.NotContains(t, told(losses), "dropped /payload/modelUsage")
@@ -179,7 +179,7 @@ func TestNoTimeAfterALine(t *testing.T) {
 	require.Equal(t, []string{"dropped /sequence"}, told(losses))
 }
 
-// The decoder lists what it makes up.
+// The decoder lists the values that it makes up.
 func TestLossesOfReading(t *testing.T) {
 	for _, c := range []struct {
 		line string
@@ -206,7 +206,7 @@ func TestLossesOfReading(t *testing.T) {
 	}
 }
 
-// told returns the pointers of the losses, each after what happened.
+// told returns the pointers of the losses, each after its change.
 func told(losses []dialect.Loss) (list []string) {
 	for _, l := range losses {
 		list = append(list, l.What.String()+" "+l.Pointer)

@@ -21,7 +21,7 @@ type madeUp struct {
 	pointer string // native, of the text
 }
 
-// A source is what the value of a madeUp is made from.
+// A source is the origin of the value of a madeUp.
 type source uint8
 
 const (
@@ -32,7 +32,7 @@ const (
 	ofHandoff                // the id of the open handoff; else nothing
 	ofSender                 // who hands over in the open handoff; else the word unknown
 	ofAgent                  // the agent, or the actor; else the word unknown
-	ofError                  // the word of the type; else as the payload says by success, ok or isError; else error if it has an error; else ok
+	ofError                  // the word of the type; else the payload's success, ok or isError; else error if it has an error; else ok
 	ofFlag                   // the word of the type; else success or failed, by the same members; else nothing
 	nobody                   // the word unknown
 )

@@ -31,7 +31,7 @@ func docLineBy(actor, typ, payload string) string {
 		`","type":"` + typ + `","payload":` + payload + `,"timestamp":"2026-05-18T09:00:01.200Z","schemaVersion":"1.0"}`
 }
 
-// event returns what a line of docLine says around its payload.
+// event returns the event of a line of docLine with this payload.
 func event(p agentevents.Payload, change ...func(*agentevents.Event)) agentevents.Event {
 	ev := agentevents.Event{
 		ID: "e1", Time: at, RunID: "r1", Scope: agentevents.Scope{SessionID: "s1", TaskID: "t1"}, AgentID: "planner",

@@ -12,7 +12,7 @@ import (
 	"github.com/agentevents/agentevents/dialect"
 )
 
-// Extra members of a line with many objects come back as those of a line with few.
+// Extra members of a line with many objects come back like the members of a line with few.
 func TestManyKeptMembers(t *testing.T) {
 	const each = `:{"inputTokens":1,"x":[1.50],"a/b":{},"costUsd":"many"}`
 	for _, n := range []int{1, 100} {
@@ -287,7 +287,7 @@ func TestOpenCalls(t *testing.T) {
 	require.Empty(t, losses)
 	require.Equal(t, strings.Join(lines, "\n"), out)
 
-	// A return without its call says everything.
+	// A return without its call has all facts.
 	out, _ = encode(t, events[4])
 	require.Contains(t, out, `"payload":{"callId":"`+id(2)+`","toolId":"b"}`)
 
@@ -306,7 +306,7 @@ func TestOpenCalls(t *testing.T) {
 	require.Equal(t, first.Payload.(*agentevents.ToolCalled).CallID, read("s1", "tool.call.completed", `{}`).Payload.(*agentevents.ToolReturned).CallID)
 }
 
-// A line that does not say what it answers may leave it open.
+// An answer that does not name its subject may leave it open.
 func TestAnswersToNothing(t *testing.T) {
 	log := func(lines ...string) (list []agentevents.Event) {
 		for i, line := range lines {
@@ -355,7 +355,7 @@ func TestChangedEvents(t *testing.T) {
 	require.Contains(t, out, `"payload":{"goal":"stay"}`)
 	require.Equal(t, "/multiagent/~1payload", losses[0].Pointer)
 
-	// What readers would no longer make up is written.
+	// Values that readers would not make up any more are written.
 	ev = decode(t, Options{}, docLine("handoff.requested", `{"to":"b"}`))[0]
 	ev.Payload.(*agentevents.HandoffRequested).From.MemoryRef = "m"
 	out, _ = encode(t, ev)
@@ -396,8 +396,8 @@ func TestVerbatim(t *testing.T) {
 	require.Contains(t, out, `"payload":{"messageId":"m","from":"user","text":"e","ts":1}`)
 }
 
-// An event says a fact that its line lacked. The encoder writes the fact, even if it
-// makes up the same without it.
+// An event has a fact that its line lacked. The encoder writes the fact, even if it would make up
+// the same value.
 func TestVerbatimIsNotStale(t *testing.T) {
 	whole := docLine("session.started", `{}`)
 	for name, c := range map[string]struct {
@@ -446,8 +446,7 @@ func readVerbatim(t *testing.T, log string) (events []agentevents.Event) {
 	return events
 }
 
-// The encoder writes what readers would otherwise make up from a made-up actor or
-// span.
+// The encoder writes the values that readers would otherwise make up from a made-up actor or span.
 func TestMadeUpFacts(t *testing.T) {
 	line := func(n int, typ string) string {
 		return fmt.Sprintf(`{"id":"e%d","runId":"r1","type":"%s","payload":{},"timestamp":"2026-05-18T09:00:01.200Z"}`, n, typ)

@@ -9,8 +9,8 @@ import (
 	"github.com/agentevents/agentevents/dialect/internal/wire"
 )
 
-// openThings are the calls, the approval requests and the handoffs that wait for an
-// answer, the latest last. An answer may not name what it answers.
+// openThings are the calls, the approval requests and the handoffs that wait for an answer, the
+// latest last. They let the decoder find the subject of an answer that does not name it.
 type openThings struct {
 	list    []openThing
 	spawned wire.Recent[agentSpan, string] // the spans of agents that have not ended, with the ids that their starts have
@@ -28,7 +28,7 @@ type openThing struct {
 	other         string // the tool, or who shall take over
 }
 
-// A question is what is open.
+// A question is a sort of open thing.
 type question uint8
 
 const (
@@ -39,7 +39,7 @@ const (
 
 type agentSpan struct{ run, span string }
 
-// note records what an event opens and closes. With long it copies texts, which
+// note records the things that an event opens and closes. With long it copies texts, which
 // otherwise keep a long line alive.
 func (o *openThings) note(ev *agentevents.Event, long bool) {
 	switch p := ev.Payload.(type) {
@@ -79,9 +79,9 @@ func (o *openThings) note(ev *agentevents.Event, long bool) {
 	}
 }
 
-// ofTwin returns the span by which the agent of an end is known, or "": the twin of the id in whose
-// span the end stands. An end that names no span of an agent is that of the oldest one, if the agent
-// that had the id first has ended.
+// ofTwin returns the span that identifies the ending agent, or "". It is the twin of the id in
+// whose span the end stands. An end that names no span of an agent ends the oldest twin, if the
+// first agent with the id has ended.
 func (o *openThings) ofTwin(ev *agentevents.Event, id string) string {
 	if len(o.twins) == 0 || ev.Kind() != agentevents.KindAgentEnded || o.hasSpan(ev) {
 		return ""
@@ -173,8 +173,8 @@ func (o *openThings) approval(ev *agentevents.Event) *openThing {
 	return only
 }
 
-// handoff returns the latest handoff that an event accepts, of its span if there is one, as far as
-// it says which one, or nil.
+// handoff returns the open handoff that an event accepts, or nil. It is the latest one that the
+// fields of the event allow, preferably of its span.
 func (o *openThings) handoff(ev *agentevents.Event) *openThing {
 	p := ev.Payload.(*agentevents.HandoffAccepted)
 	to := cmp.Or(p.To.AgentID, ev.AgentID)
@@ -198,8 +198,8 @@ func (o *openThings) caller(ev *agentevents.Event, p *agentevents.ToolReturned, 
 	return t.agent, true
 }
 
-// hasSpan reports whether the span of an agent's start or end stands for the agent: it is
-// that of the start.
+// hasSpan reports whether the span of an agent's start or end stands for the agent, because it is
+// the span of the start.
 func (o *openThings) hasSpan(ev *agentevents.Event) bool {
 	switch ev.Payload.(type) {
 	case *agentevents.AgentStarted:

@@ -32,9 +32,9 @@ func TestSuite(t *testing.T) {
 	dialecttest.Run(t, d)
 }
 
-// The losses are exact for events of other producers: they lack what an emitter fills in, and
-// agent and actor are who they are. Each
-// stands alone, and behind what it may answer.
+// The losses are exact for events of other producers. They lack the fields that an emitter fills
+// in, and have any agent and actor. Each event stands alone, and after the request that it may
+// answer.
 func TestForeignEvents(t *testing.T) {
 	person, agent := "user", "coder"
 	by := func(agent, actor string) func(ev *agentevents.Event) { return forAgent(agent, actor) }
@@ -61,7 +61,7 @@ func TestForeignEvents(t *testing.T) {
 	}
 	exact := func(t *testing.T, name string, log ...agentevents.Event) {
 		t.Helper()
-		trip := readback.Trip{Ignore: suite.Ignore, Derived: []string{"/multiagent"}} // what a reader keeps of the line is no loss
+		trip := readback.Trip{Ignore: suite.Ignore, Derived: []string{"/multiagent"}} // members that a reader keeps of the line are not lost
 		require.Empty(t, trip.Problems(log, NewEncoder(EncoderOptions{}), NewDecoder(Options{})), name)
 	}
 	run := func(t *testing.T, name string, ev agentevents.Event) {

@@ -27,17 +27,17 @@ type Options struct {
 	Strict bool
 }
 
-// Rejected is the text of [agentevents.CommandReceived].Rejected for a send or reply
-// without runId. The document says that a runtime records such a command as it came and
-// refuses it (section 5.4). The decoder makes the text up, and another one if a member of
-// such a command is of another type.
+// Rejected is the text of [agentevents.CommandReceived].Rejected for a send or reply without runId.
+// The document requires a runtime to record such a command unchanged and to refuse it (section
+// 5.4). The decoder makes up the text, and a different one if a member of such a command has a
+// wrong type.
 const Rejected = "runId is missing"
 
-// A Decoder turns lines into events. It implements [agentevents.Decoder]. A Decoder is
-// for one log, and must not be used concurrently.
+// A Decoder turns lines into events. It implements [agentevents.Decoder]. A Decoder is for one log,
+// and must not be used concurrently.
 //
 // No line has an id, a number, a run, a call or a block: the decoder makes them up.
-// [Decoder.Losses] lists them, and what else a line does not say.
+// [Decoder.Losses] lists them with the other made-up values.
 type Decoder struct {
 	r      wire.Reader
 	o      Options
@@ -82,8 +82,7 @@ func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Ev
 // End appends nothing: every line is an event by itself.
 func (d *Decoder) End(dst []agentevents.Event) ([]agentevents.Event, error) { return dst, nil }
 
-// Losses returns what the events so far say that their lines do not. See
-// [dialect.Decoder].
+// Losses returns the values of the events so far that their lines lack. See [dialect.Decoder].
 func (d *Decoder) Losses() []dialect.Loss { return d.r.Losses.List() }
 
 // Locate returns the pointer of a field on the line that was decoded last. See [dialect.Locator].
@@ -232,8 +231,8 @@ func afterAbort(before bool, typ string) (after, late bool) {
 	return before, before
 }
 
-// rejection says why a runtime rejects a command (section 5.4), or "". kept are the
-// extra members of the line.
+// rejection returns the reason for which a runtime rejects a command (section 5.4), or "". kept are
+// the extra members of the line.
 func rejection(c *agentevents.Command, kept string) string {
 	needs := commandNeeds[c.Type]
 	if needs == nil {

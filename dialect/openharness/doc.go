@@ -1,20 +1,19 @@
-// Package openharness reads and writes the Agent Observability & Resume
-// Specification: flat JSON Lines of a flow, its nodes and the agents
-// in them, and the document's RunSnapshot.
+// Package openharness reads and writes the Agent Observability & Resume Specification: flat JSON
+// Lines of a flow, its nodes and the agents in them, and the document's RunSnapshot.
 //
 //	{"type":"agent:tool","nodeId":"task-agent","runId":"9f2c…","timestamp":1767517322500,"toolName":"read_file","toolInput":{"path":"a.go"},"toolOutput":"package a","durationMs":12}
 //
-// The runId of a line is one execution of one node. It becomes the NodeRunID of the
-// event's scope, and identifies the agent of events without agentId. In the place of one
-// that is missing stands the node, as in the document's own listings, and the run for an
-// agent without a node. Of several agents with agentIds of their own that start in one execution, the
-// first is the execution, and the id of another one is the runId, a slash and its agentId. The document has
-// neither agentId nor parentAgentId, so they stay extra members. A runId with which several nodes start is the execution of the first of
-// these alone: that of another one is the runId, a slash and the node, and its lines are
-// written with the runId again. No line names its run; see [Options]. Timestamps are milliseconds
-// since the epoch, and may have fractions. The time of a line without one that can be read
-// is not known: see [agentevents.TimeKnown]. A flow may end with another word than complete
-// and failed: a lenient decoder goes by its meaning.
+// The runId of a line is one execution of one node. It becomes the NodeRunID of the event's scope,
+// and identifies the agent of events without agentId. If it is missing, the node replaces it, as in
+// the document's own listings, or the run for an agent without a node. If several agents with
+// agentIds of their own start in one execution, the first has the id of the execution, and each
+// other one the runId, a slash and its agentId. The document has neither agentId nor parentAgentId,
+// so they stay extra members. If several nodes start with one runId, it identifies the execution of
+// the first. The execution of another node is the runId, a slash and the node; its lines are
+// written with the runId alone. No line names its run; see [Options]. Timestamps are milliseconds
+// since the epoch, and may have fractions. A line without a readable time becomes an event without
+// a known time: see [agentevents.TimeKnown]. A flow may end with a word other than complete and
+// failed: a lenient decoder uses the word's meaning.
 //
 // The variants and their kinds:
 //
@@ -38,59 +37,56 @@
 //	command:received             command.received
 //
 // A line of another type, such as the agent:paused of later versions, becomes an
-// [agentevents.Unknown] with the members outside of the envelope. The envelope is
-// nodeId, timestamp, and runId if there is a nodeId. A flow:complete becomes an
-// Unknown, too, if its status is neither complete nor failed, because it does not
-// say how the flow ended. A patch cannot remove: a removal is written as a set with
-// null.
+// [agentevents.Unknown] with the members outside of the envelope. The envelope is nodeId,
+// timestamp, and runId if there is a nodeId. A flow:complete whose status is neither complete nor
+// failed becomes an Unknown too, because the result of the flow is not known. A patch cannot
+// remove: a removal is written as a set with null.
 //
-// What a runtime sends behind flow:aborted, as its agents stop, is marked as late
-// ([agentevents.MarkLate]). A send or reply without runId, or with a member of another
-// type, is a rejected command; its members are kept as they came. A command of another
-// type than the four of the document is an event like these. What a line lacks although
-// every event has it is empty, and listed as made up.
+// Lines that a runtime sends after flow:aborted, while its agents stop, are marked as late
+// ([agentevents.MarkLate]). A send or reply without runId, or with a member of another type, is a
+// rejected command; its members are kept as they came. A command of a type other than the
+// document's four becomes an event too. A value that every event has and the line lacks is empty,
+// and listed as made up.
 //
 // # Deltas and whole blocks
 //
-// Text and thinking come as deltas, as whole blocks, or as both. The seed has whole
-// blocks as a fallback, and its implementation repeats the deltas in them. The
-// decoder gives a block and its deltas the same block id, so a fold has each text
-// once.
+// Text and thinking come as deltas, as whole blocks, or as both. The seed has whole blocks as a
+// fallback, and its implementation repeats the deltas in them. The decoder gives a block and its
+// deltas the same block id, so a fold has each text once.
 //
 // # Members that the document does not have
 //
-// The encoder writes some facts that the document has no member for, because without
-// them a reader counts wrongly or finds broken rules: outcome of an agent:error that is
-// an end, with the members of agent:complete; outcome of an agent:complete that is partial or
-// escaped; cumulative of ends whose figures include
-// earlier attempts; parentRunId of an agent:start, the execution of the agent that
-// delegates, whose modelUsage includes this one's; late of a line behind the end of its
-// agent; lifecycle of starts; resumed of an agent:start that goes on with an earlier one. Other readers pass over them.
+// The encoder writes some facts that the document has no member for, because without them a reader
+// counts wrongly or finds broken rules. Other readers ignore these members. An agent:error that is
+// an end has outcome and the members of agent:complete. A partial or escaped agent:complete has
+// outcome. Ends whose figures include earlier attempts have cumulative. An agent:start has
+// parentRunId, the execution of the delegating agent, whose modelUsage includes this agent's. A
+// line after the end of its agent has late, a start has lifecycle, and an agent:start that
+// continues an earlier one has resumed.
 //
 // # Order
 //
-// Each event gets a place that the document allows. A flow:start stands in front of an
-// event of another run, as no line names its run, an agent:start in front of what an agent
-// does in an execution where it has not started or where readers see its end, and a node:start in front of an agent:start
-// after the end of its node; what else comes after that end is written as late. These lines
-// say nothing else, and are listed as made up.
+// Each event gets a place that the document allows. A flow:start stands before an event of another
+// run, because no line names its run. An agent:start stands before the lines of an agent in an
+// execution in which it has not started, or in which readers have seen its end. A node:start stands
+// before an agent:start after the end of its node; other events after that end are written as late.
+// These inserted lines have no other content, and are listed as made up.
 //
 // # Extra members
 //
-// The event's extra member "openharness" is an object with everything of the line
-// that no field has, which the encoder writes back. A member of the line stands
-// there under its name. A member of an inner object stands there under its JSON
-// pointer: "/usage/tier", "/modelUsage/opus/costUSD", "/patch/by",
-// "/command/priority". A name that begins with a slash is written as a pointer, too
+// The event's extra member "openharness" is an object with the members of the line that no field
+// has, which the encoder writes back. A member of the line stands there under its name. A member of
+// an inner object stands there under its JSON pointer: "/usage/tier", "/modelUsage/opus/costUSD",
+// "/patch/by", "/command/priority". A name that begins with a slash is written as a pointer, too
 // ("/~1name"). The flowName of flow:complete is an extra member as well.
 //
-// Two things of a line change unless the reader has
-// [agentevents.ReaderOptions].Verbatim: optional members that are empty, such as a
-// model of "", disappear, and the keys of modelUsage are sorted.
+// Two properties of a line change unless the reader has [agentevents.ReaderOptions].Verbatim:
+// optional members that are empty, such as a model of "", disappear, and the keys of modelUsage are
+// sorted.
 package openharness
 
 import "github.com/agentevents/agentevents/dialect"
 
-// Name is the name of the dialect. The event's extra member of that name holds
-// what the line says and no field has.
+// Name is the name of the dialect. The event's extra member of that name holds the members of the
+// line that no field has.
 const Name = dialect.OpenHarness

@@ -46,7 +46,7 @@ type Encoder struct {
 	over    wire.Recent[string, string] // by execution whose agent readers take for ended: the agent that has ended
 	check   Decoder                     // reads origins
 
-	// A return with what its call says.
+	// a return together with the facts of its call
 	joined   agentevents.Event
 	returned agentevents.ToolReturned
 
@@ -166,9 +166,9 @@ func (e *Encoder) place(ev *agentevents.Event, typ, agent string) {
 	}
 }
 
-// ready returns the types of the lines that the order of the document needs in front of that
-// of an event. An event that stands behind the end of its node is made late. A line of the
-// document's own keeps its place.
+// ready returns the types of the lines that the order of the document needs before the line of an
+// event. It makes an event after the end of its node late. A line of the document's own keeps its
+// place.
 func (e *Encoder) ready(ev *agentevents.Event, typ string) (before []string) {
 	if typ == "" || own(ev.Origin(), typ) {
 		return nil
@@ -207,8 +207,8 @@ func own(line, typ string) bool {
 	return of == "" || of == Name
 }
 
-// insert inserts lines of types that say nothing but their place in front of the line of an
-// event, which begins at mark.
+// insert inserts lines of types before the line of an event, which begins at mark. They exist only
+// for the order of the lines.
 func (e *Encoder) insert(dst []byte, mark int, ev *agentevents.Event, types []string) []byte {
 	var lines []byte
 	for _, typ := range types {
@@ -316,7 +316,7 @@ func other(w *wire.Writer, dst []byte, p *agentevents.Unknown) ([]byte, error) {
 }
 
 func (e *document) Reread(w *wire.Writer, line string) error {
-	e.check.o.RunID, e.check.run, e.check.aborted = w.Ev.RunID, w.Ev.RunID, false // Append knows what an abort marks
+	e.check.o.RunID, e.check.run, e.check.aborted = w.Ev.RunID, w.Ev.RunID, false // Append records the marks of an abort
 	e.check.nodes, e.check.agents = e.nodes, e.agents
 	e.check.r.Continue(w)
 	if err := e.check.read(line, &w.Read); err != nil {
@@ -403,7 +403,7 @@ func (e *Encoder) called(ev *agentevents.Event, p *agentevents.ToolCalled) {
 	}
 }
 
-// join makes w.Ev a return with what its call says, which goes first.
+// join makes w.Ev a return with the facts of its call, which stand first.
 func (e *Encoder) join(w *wire.Writer, p *agentevents.ToolReturned) {
 	call := e.calls.Joined(w.Ev)
 	if call == nil {

@@ -54,7 +54,7 @@ func ExampleAppendSnapshot() {
 	// "agentSessions":{"task-agent":"sess-123"}}
 }
 
-// The encoder writes events of another document, and lists what the lines lose.
+// The encoder writes events of another document, and lists the losses.
 func ExampleEncoder() {
 	e := openharness.NewEncoder(openharness.EncoderOptions{})
 	var out []byte

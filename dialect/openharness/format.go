@@ -26,10 +26,9 @@ const (
 	// RuleForm: a prompt is a string or a list of messages, and the members of a
 	// command have their types.
 	RuleForm agentevents.Rule = "openharness-form"
-	// RuleOrder: the events of an execution are in order (section 1.1). What its agent
-	// does stands between agent:start and the end of the node. An error may come before
-	// agent:start, which waits for the session, and a log that does not have the node's
-	// start may begin anywhere.
+	// RuleOrder: the events of an execution are in order (section 1.1). The lines of its agent
+	// stand between agent:start and the end of the node. An error may come before agent:start,
+	// which waits for the session, and a log without the node's start may begin anywhere.
 	RuleOrder agentevents.Rule = "openharness-order"
 )
 
@@ -138,7 +137,8 @@ var format = func() *wire.Format {
 				need("toolName", "toolId", text("toolId")), may("toolInput", "arguments").Or(summary), may("toolOutput", "result").Or(summary),
 				may("durationMs", "durationMs", atLeast(0, wire.Value{})), may("error", "error/message", wire.Full{}).Or(statusAsError)),
 			node("agent:error", agentevents.KindAgentErrored, need("errorType", "errorType", text("errorType")), need("message", "message", text("message")), may("details", "details")),
-			// agent:complete means success: a failure is written as this row. It has what agent:complete has, and its outcome, which tells it from an error.
+			// agent:complete means success: a failure is written as this row. It has the members of
+			// agent:complete, and its outcome distinguishes it from an error.
 			when(caseEnded, node("agent:error", agentevents.KindAgentEnded, need("errorType", "error/code").Or(outcomeAsType),
 				need("message", "error/message").Or(resultAsMessage), may("details", "error/details"), need("outcome", "outcome").Or(wire.Made(`"aborted"`)), may("result", "result"),
 				structured, usage, models, cost, duration, turns, cumulative)),

@@ -60,7 +60,7 @@ func (executionForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) (
 // sharedRun is the detail of an execution with the runId of another node.
 const sharedRun = "another node has started with this runId"
 
-// Members of lines of other types, if that is what they are there.
+// Members that lines of other types may have with the same meaning.
 
 // A nodeOfOther is a node. An empty one stays in the payload.
 type nodeOfOther struct{ wire.Value }
@@ -133,7 +133,8 @@ func (f promptForm) Parse(r *wire.Reader, at any) error {
 	return err
 }
 
-// notAPrompt says why a value is not a prompt. A message is an object, or its text.
+// notAPrompt returns the reason why a value is not a prompt, or "". A message is an object, or its
+// text.
 func notAPrompt(prompt string) string {
 	switch prompt[0] {
 	case '"':
@@ -173,7 +174,7 @@ func (f parentForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) (
 	return jsonwire.AppendString(dst, id), true
 }
 
-// sinceStart stands for a duration that the event does not say.
+// sinceStart makes up the duration of an event without one.
 func sinceStart(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 	var d time.Duration
 	if start := encoderOf(w).start(w.Ev); start != nil && agentevents.TimeKnown(start.at) && agentevents.TimeKnown(w.Ev.Time) && !w.Ev.Time.Before(start.at) {
@@ -221,8 +222,8 @@ func summary(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 	return jsonwire.AppendString(dst, text)
 }
 
-// statusAsError stands for the error of a call that failed: a line without an error is
-// that of a success.
+// statusAsError stands for the error of a call that failed, because a line without an error records
+// a success.
 func statusAsError(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 	status := w.Ev.Payload.(*agentevents.ToolReturned).Status
 	if status == agentevents.ToolStatusOK {
@@ -282,8 +283,8 @@ func (f statusForm) Parse(r *wire.Reader, _ any) error {
 	return err
 }
 
-// unsuccessful is the outcome of an end whose type says success. The line says it where it is
-// another one.
+// unsuccessful is the outcome of an end whose type means success. The line has it if it differs
+// from success.
 type unsuccessful struct{ wire.Value }
 
 func (unsuccessful) Append(_ *wire.Writer, dst []byte, _ *wire.Member, at any) ([]byte, bool) {

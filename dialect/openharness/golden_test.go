@@ -33,7 +33,7 @@ type goldenLine struct {
 	extra      string // the event's extra member
 }
 
-// event returns what the line says as the first line of a log.
+// event returns the event of the line as the first line of a log.
 func (g *goldenLine) event(t testing.TB) agentevents.Event {
 	ev := agentevents.Event{
 		ID: dialect.DerivedID(g.line, 1, partEvent), Time: epoch, RunID: run, SchemaVersion: agentevents.SchemaVersion, Payload: g.payload,
@@ -133,8 +133,8 @@ func decodeLines(t testing.TB, o Options, lines ...string) []agentevents.Event {
 	return events
 }
 
-// encode returns the lines of events, and the losses: what a reader gets back differs by them
-// and by nothing else. Few events of the tests have ids: the suite asks about them.
+// encode returns the lines of events, and the losses: the events that a reader gets back differ by
+// them and by nothing else. Few events of the tests have ids, which the suite tests.
 func encode(t testing.TB, events ...agentevents.Event) (string, []dialect.Loss) {
 	t.Helper()
 	o, trip := Options{RunID: events[0].RunID}, readback.Trip{Ignore: []string{"/id", "/runId", "/payload/callId"}}

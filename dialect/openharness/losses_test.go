@@ -43,7 +43,7 @@ func TestStartsAreOfARun(t *testing.T) {
 	require.Contains(t, line, `"durationMs":2000,`)
 }
 
-// What the document has no form for is written in another one.
+// A value that the document has no form for is written in another form.
 func TestOtherForms(t *testing.T) {
 	for _, c := range []struct {
 		payload agentevents.Payload
@@ -77,7 +77,7 @@ func TestOtherForms(t *testing.T) {
 	}
 }
 
-// The result of an end that says none is the agent's own last text.
+// The result of an end without one is the agent's own last text.
 func TestResultIsTheLastText(t *testing.T) {
 	for _, c := range []struct{ said, want string }{{"", "b"}, {"said", "said"}} {
 		line, losses := encode(t,
@@ -142,7 +142,7 @@ func TestBlockLosses(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		events []agentevents.Payload
-		read   string // what readers give
+		read   string // the result of readers
 		losses []dialect.Loss
 	}{
 		{"no deltas left", []agentevents.Payload{delta("block-1", "a"), tool, delta("block-2", "b"), text("block-2", "b"), text("", "c")}, "block-1 block-2 block-2 -", nil},
@@ -200,7 +200,7 @@ func TestKeptMembers(t *testing.T) {
 	for _, c := range []struct {
 		payload agentevents.Payload
 		extra   string
-		has     string   // what the line has
+		has     string   // the members of the line
 		lost    []string // the names of extra members that are dropped or altered, as tokens
 	}{
 		{patch(), `{"/patch/op":3}`, `"patch":{"op":"set","path":"p"}}`, []string{"~1patch~1op"}},
@@ -236,8 +236,8 @@ func TestKeptMembers(t *testing.T) {
 	}
 }
 
-// The decoder makes up the time of a line without one, and the encoder that of an event
-// without one. Both list it. A verbatim line stays as it is.
+// The decoder makes up the time of a line without one, and the encoder the time of an event without
+// one. Both list it. A verbatim line stays as it is.
 func TestMissingTimestamp(t *testing.T) {
 	const line = `{"type":"agent:text","nodeId":"n","runId":"x","content":"c"}`
 	made := []dialect.Loss{{Kind: agentevents.KindTextCompleted, Pointer: "/timestamp", What: dialect.Made, Detail: "1970 stands for a time that is not known", Count: 1}}
@@ -278,7 +278,7 @@ func TestFirstFault(t *testing.T) {
 	}
 }
 
-// A flow:complete that does not say how the flow ended comes back unchanged.
+// A flow:complete without the status of the flow comes back unchanged.
 func TestFlowWithoutStatus(t *testing.T) {
 	line := at("flow:complete", `,"flowName":"f"`)
 	events := decodeLines(t, Options{}, line)
@@ -314,7 +314,7 @@ func TestForeignTimestamps(t *testing.T) {
 	}
 }
 
-// If a call and its return differ, the line has what the call says.
+// If a call and its return differ, the line has the call's values.
 func TestJoinedCallsThatDiffer(t *testing.T) {
 	node := func(id string, ev agentevents.Event) agentevents.Event {
 		ev.NodeID, ev.NodeRunID = id, id+"-1"
@@ -333,7 +333,7 @@ func TestJoinedCallsThatDiffer(t *testing.T) {
 			find(losses, agentevents.KindToolReturned, pointer))
 	}
 
-	// They agree in node and tool, and the return fills in what the call lacks.
+	// They agree in node and tool, and the return fills in the fields that the call lacks.
 	call, ret = &agentevents.ToolCalled{CallID: "c", ToolID: "Read"}, &agentevents.ToolReturned{CallID: "c", ToolID: "Read", Arguments: `{"a":2}`, Status: agentevents.ToolStatusOK}
 	line, losses = encode(t, node("n", in("r", "a", 0, call)), node("n", in("r", "a", 0, ret)))
 	require.Contains(t, line, `"toolName":"Read","toolInput":{"a":2}`)
@@ -463,7 +463,7 @@ func TestSnapshotWords(t *testing.T) {
 		f, err := agentevents.ResumeFold(s.Run, agentevents.FoldOptions{})
 		require.NoError(t, err)
 		switch want {
-		case "": // it says nothing
+		case "": // the line has no value
 			require.Equal(t, agentevents.RunStatusPending, f.Snapshot().Status)
 		case "stopped", agentevents.RunStatusWaiting: // the run has no question to wait for
 			require.Equal(t, agentevents.RunStatusRunning, f.Snapshot().Status)
@@ -515,8 +515,8 @@ func FuzzKept(f *testing.F) {
 	})
 }
 
-// A line of an unknown type breaks a rule if it lacks what all lines have, as lines of
-// other formats do.
+// A line of an unknown type breaks a rule if it lacks the members of every line, like lines of
+// other formats.
 func TestStrictUnknownTypes(t *testing.T) {
 	for _, c := range []struct {
 		line string

@@ -8,8 +8,8 @@ import (
 	"github.com/agentevents/agentevents/dialect/internal/wire"
 )
 
-// open is what later lines need to know of runs and agents that have not ended. The
-// zero open is empty.
+// open holds the facts that later lines need about runs and agents that have not ended. The zero
+// open is empty.
 type open struct {
 	flows   wire.Recent[string, string] // the names of runs
 	started wire.Recent[agent, *start]
@@ -18,7 +18,7 @@ type open struct {
 // An agent is one by its name in a run.
 type agent struct{ run, name string }
 
-// A start is that of an agent.
+// A start is the start of an agent.
 type start struct {
 	at   time.Time
 	run  string // the execution that its lines name

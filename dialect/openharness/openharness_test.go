@@ -403,8 +403,8 @@ func TestTheDocumentsFlow(t *testing.T) {
 	require.EqualValues(t, 200, s.Usage.Usage.OutputTokens)
 }
 
-// Section 6.2: the events of a fixture have no envelope. The decoder reads what they
-// have, and they come back unchanged.
+// Section 6.2: the events of a fixture have no envelope. The decoder reads their members, and they
+// come back unchanged.
 func TestTheDocumentsFixture(t *testing.T) {
 	const fixture = `{ "type": "agent:start", "sessionId": "sess-fixture-1" }
 { "type": "agent:text", "content": "I've analyzed..." }
@@ -555,7 +555,8 @@ func TestParents(t *testing.T) {
 	require.Equal(t, 1, altered[0].Count)
 }
 
-// What stands behind the end of its agent says so. Behind flow:aborted readers know it.
+// An event after the end of its agent is marked late on the line. After flow:aborted readers know
+// it without the mark.
 func TestLate(t *testing.T) {
 	late := in("r", "a", 0, &agentevents.TextCompleted{Text: "x"})
 	late.Marks = agentevents.MarkLate | agentevents.MarkSynthetic

@@ -19,8 +19,8 @@ const (
 	beforeAgent = "stands before the agent:start of its execution; legal: agent:start or agent:error"
 )
 
-// fault says what is wrong with the place of a line of an execution, or "". A line that says
-// that it is late may stand behind the end of its node.
+// fault returns the error of a line of an execution that stands in the wrong place, or "". A line
+// that is marked late may stand after the end of its node.
 func (o *order) fault(typ, run string, late bool) string {
 	switch at := o.nodes.Of(run); {
 	case !isAgent(typ):

@@ -18,7 +18,8 @@ import (
 	"github.com/agentevents/agentevents/resume"
 )
 
-// What the specification asks of those who read, fold and write its logs, one test each.
+// The requirements of the specification for programs that read, fold and write its logs, one test
+// each.
 
 // lines is a log of the document, with the run "run-1".
 func lines(t *testing.T, log ...string) []ae.Event {

@@ -46,10 +46,10 @@ type Snapshot struct {
 	inbox  map[agentevents.InboxItem]string // the text of each command of a parsed inbox
 }
 
-// ParseSnapshot reads a snapshot. AppendJSON writes its extra members back; those of a
-// command in the inbox only while the command is unchanged. Missing members are read as
-// empty, because agentSessions is newer than the others; only status is required. The
-// error is an [*agentevents.LineError].
+// ParseSnapshot reads a snapshot. AppendJSON writes its extra members back. It writes those in a
+// command of the inbox only while the command is unchanged. Missing members are read as empty,
+// because agentSessions is newer than the others; only status is required. The error is an
+// [*agentevents.LineError].
 func ParseSnapshot(text []byte) (*Snapshot, error) {
 	line := string(text)
 	o := &Snapshot{

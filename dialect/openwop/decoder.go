@@ -25,9 +25,9 @@ type Options struct {
 	// may state the run's own (configurable.escalationThreshold), which goes first; no line
 	// states an agent's. Nil means [DefaultThreshold]. See package host.
 	ThresholdOf func(runID, agentID string) float64
-	// Folded says that the caller folds the events, too. Strict then leaves to the fold
-	// the rules of the document that a fold has: tool-call-open, delta-index and
-	// message-group. Otherwise Strict folds the runs, and takes the memory of that.
+	// Folded means that the caller folds the events too. Strict then leaves the document's rules
+	// that a fold has to the fold: tool-call-open, delta-index and message-group. Otherwise Strict
+	// folds the runs itself, which needs the memory of a fold.
 	Folded bool
 }
 
@@ -53,7 +53,7 @@ type Decoder struct {
 	reducer   string                 // of a message
 	writtenAt string                 // of a message
 	details   dialect.Unknowns       // of a suspension
-	odd       *agentevents.RuleError // what is wrong with the first extra member that the profile does not allow
+	odd       *agentevents.RuleError // the fault of the first extra member that the profile does not allow
 	spelled   []string               // pointers of members that could be left out
 	absent    []string               // pointers of required and usual members that the line lacks, in the RFC's names
 }
@@ -82,8 +82,7 @@ func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Ev
 // End appends nothing: every line is complete.
 func (d *Decoder) End(dst []agentevents.Event) ([]agentevents.Event, error) { return dst, nil }
 
-// Losses returns what the events so far say that their lines do not. See
-// [dialect.Decoder].
+// Losses returns the values of the events so far that their lines lack. See [dialect.Decoder].
 func (d *Decoder) Losses() []dialect.Loss { return d.r.Losses.List() }
 
 // Locate returns the pointer of a field on the line that was decoded last. See [dialect.Locator].
@@ -160,8 +159,8 @@ func (d *Decoder) missing() {
 			continue
 		}
 		d.absent = append(d.absent, strings.TrimSuffix(at, m.Name)+cmp.Or(rfcNames[m.Name], m.Name))
-		if r.Row != nil && native(r.Row.Kind, m.Says) {
-			r.Made("/payload/"+m.Says, "the line lacks it")
+		if r.Row != nil && native(r.Row.Kind, m.Fields) {
+			r.Made("/payload/"+m.Fields, "the line lacks it")
 		}
 	}
 	if d.row == nil {
@@ -325,8 +324,8 @@ func (d *Decoder) asked(line string) (kind string, twin bool) {
 	return q.kind, false
 }
 
-// keep notes an extra member that breaks a schema. Those of a suspension are its
-// details.
+// keep records the first extra member that breaks a schema. It takes the extra members of a
+// suspension as its details.
 func keep(r *wire.Reader, name, raw string) (taken bool, err error) {
 	d, p := decoderOf(r), decoderOf(r).o.Profile
 	at := r.PointerTo(name)

@@ -20,18 +20,16 @@ type EncoderOptions struct {
 	Fast bool
 }
 
-// An Encoder writes events as run event documents. It implements
-// [dialect.Encoder]. It takes the events of one log in order and is not for
-// concurrent use.
+// An Encoder writes events as run event documents. It implements [dialect.Encoder]. It takes the
+// events of one log in order and is not for concurrent use.
 //
-// An agent that only the execution of a node identifies gets the name of the node
+// An agent that is identified only by the execution of a node gets the name of the node
 // ([dialect.Names]).
 //
-// It refuses kinds that the document does not have. It refuses with an
-// [*agentevents.RuleError] what no line can say: damaged ids or JSON, a
-// confidence outside [0, 1], and under the schemas a cap that is not on their
-// list and an orchestrator's decision of another form. Under RFC0002 it still
-// copies the line that such an event was read from.
+// It refuses kinds that the document does not have. It refuses, with an [*agentevents.RuleError],
+// values that no line can hold: damaged ids or JSON, a confidence outside [0, 1], and under the
+// schemas a cap that is not on their list and an orchestrator's decision of another form. Under
+// RFC0002 it still copies the line that such an event was read from.
 type Encoder struct {
 	p       Profile
 	doc     *document
@@ -70,9 +68,9 @@ func (s subject) clone() subject {
 // An opened is the call of an agent: its event, whose id may be made up, and its tool.
 type opened struct{ eventID, toolID string }
 
-// An index is the number of the next delta of a block. Readers of lines without starts of agents
-// count on when an agent starts again: shift is what they have counted before. Blocks are
-// mixed where lines do not tell them apart, and the latest delta is of one of them.
+// An index is the number of the next delta of a block. On lines without starts of agents, readers
+// continue to count when an agent starts again: shift is their count before that. mixed is true if
+// lines do not tell blocks apart; block is then the block of the latest delta.
 type index struct {
 	next, shift int
 	block       string
@@ -177,7 +175,7 @@ func (e *Encoder) End(dst []byte) ([]byte, error) { return dst, nil }
 // Losses returns the losses so far: the encoder reads each line back, see [dialect.Measure].
 func (e *Encoder) Losses() []dialect.Loss { return e.measure.Losses() }
 
-// note remembers what later lines need to know of ev.
+// note records the facts of ev that later lines need.
 func (e *Encoder) note(ev *agentevents.Event) {
 	e.open.note(ev, e.w.Type())
 	e.place(ev)

@@ -20,7 +20,7 @@ type row struct {
 	of   string
 	kind agentevents.Kind
 
-	says    string // what the line says besides the fields of its members
+	fields  string // fields that the line holds beside the fields of its members
 	members []column
 	data    string // the schema of the member data
 
@@ -42,11 +42,11 @@ type column struct {
 	other  string // its name under the other profiles, if that differs
 	usual  bool
 	always bool   // all lines of the row have it
-	needed absent // what stands for it if it is required
+	needed absent // appends a value if the member is required
 	twin   string // the member that stands for it under the profiles that do not declare it
 }
 
-// absent appends what stands for a member that the event does not say.
+// absent appends the value of a member that the event lacks.
 type absent = func(w *wire.Writer, dst []byte, m *wire.Member) []byte
 
 // in returns the column as a member of a schema.
@@ -62,7 +62,7 @@ func (c column) in(s *facts.Schema) column {
 	return c
 }
 
-// inAll says that all lines of the row have the member.
+// inAll makes the member one that all lines of the row have.
 func (c column) inAll() column {
 	c.always = true
 	return c
@@ -76,20 +76,19 @@ func (c column) schemas(name string) column {
 	return c
 }
 
-// elsewhere says which member stands for this one under the profiles that do not
-// declare it.
+// elsewhere names the member that stands for this one under the profiles that do not declare it.
 func (c column) elsewhere(twin string) column {
 	c.twin = twin
 	return c
 }
 
-// written says that the member is written unless the line lacked it.
+// written makes the member one that is written unless the line lacked it.
 func (c column) written() column {
 	c.usual = true
 	return c
 }
 
-// or says what stands for the member under the profiles that require it.
+// or sets the value of an absent member under the profiles that require it.
 func (c column) or(f absent) column {
 	c.needed = f
 	return c
@@ -157,7 +156,8 @@ func (r *row) add(list []wire.Member, c column) []wire.Member {
 	return list
 }
 
-// schemaOf returns the schema of the payload of a row. Legacy rows of SchemaV2 have those of SchemaV1.
+// schemaOf returns the schema of the payload of a row. Legacy rows of SchemaV2 have the schemas of
+// SchemaV1.
 func schemaOf(p Profile, r *row) *facts.Schema {
 	if s := tableOf(p)["row:"+strings.ReplaceAll(r.of, " ", "-")]; s != nil {
 		return s
@@ -221,7 +221,7 @@ func newDocument(p Profile) *document {
 	for i := range table {
 		r := &table[i]
 		r.p, r.payload = p, schemaOf(p, r)
-		line := wire.Row{Type: r.typ, Kind: r.kind, Says: r.says, More: r, Reads: p == SchemaV2 && r.legacy || r.reads}
+		line := wire.Row{Type: r.typ, Kind: r.kind, Fields: r.fields, More: r, Reads: p == SchemaV2 && r.legacy || r.reads}
 		if p == SchemaV2 && r.v2 != "" {
 			line.Type = r.v2
 		}
@@ -321,7 +321,7 @@ func rows(p Profile) []row {
 			agent, tool, callID, m("result", "result", json).schemas("outcome").unless(failed), toolErr,
 			m("status", "status", statusForm{}), duration.unless(neverBegan),
 		}},
-		{typ: "agent.handoff", kind: agentevents.KindAgentHandoff, says: "/agentId", members: []column{
+		{typ: "agent.handoff", kind: agentevents.KindAgentHandoff, fields: "/agentId", members: []column{
 			readAgent, m("", "", handsOver{}),
 			m("from", "from", refForm{p}).elsewhere("fromAgentId"), m("fromAgentId", "from/agentId", handed).elsewhere("from").or(madeOf(handing)),
 			m("to", "to", refForm{p}).elsewhere("toAgentId"), m("toAgentId", "to/agentId", handed).elsewhere("to").or(made(CoreSystem)),

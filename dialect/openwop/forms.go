@@ -75,9 +75,9 @@ func normalizing(form IDForm) func(w *wire.Writer, m *wire.Member, id string) st
 	return func(w *wire.Writer, _ *wire.Member, id string) string { return normalized(w, form, id) }
 }
 
-// normalized returns an id in the form of the profile. The schemas' forms of an agent's id
-// differ by place, but an agent has one id everywhere: that of a handoff, which is legal in
-// every place. Lines of SchemaV2 keep a shorter id where it is legal.
+// normalized returns an id in the form of the profile. The schemas' forms of an agent's id differ
+// by place, but an agent has one id everywhere. It has the form of a handoff, which is legal in
+// every place. Lines of SchemaV2 keep a shorter id in places that allow it.
 func normalized(w *wire.Writer, form IDForm, id string) string {
 	e := encoderOf(w)
 	if form == AgentID && (len(id) > 2 || !ofV2(w)) {
@@ -86,7 +86,7 @@ func normalized(w *wire.Writer, form IDForm, id string) string {
 	return NormalizeID(e.p, form, id)
 }
 
-// says returns the form of an id that a line may say otherwise than the event.
+// says returns the form of an id whose value on the line may differ from the event's.
 func (f textForm) says(say func(w *wire.Writer, m *wire.Member, id string) string) textForm {
 	f.say = say
 	return f
@@ -136,8 +136,8 @@ func calledTool(w *wire.Writer, _ *wire.Member, id string) string {
 type textForm struct {
 	wire.Value
 	spell bool // the decoder notes an empty one: the field cannot tell it from an absent one
-	// say returns what the line says where the event says a text, or "". mend returns
-	// a text in the form of the profile, or "". Both may be nil.
+	// say returns the line's text for a text of the event, or "". mend returns a text in the form
+	// of the profile, or "". Both may be nil.
 	say, mend func(w *wire.Writer, m *wire.Member, text string) string
 }
 
@@ -169,7 +169,7 @@ func (f textForm) Parse(r *wire.Reader, at any) error {
 	return err
 }
 
-// wordForm is an optional word. The schemas allow only those of a list.
+// wordForm is an optional word. The schemas allow only the words of a list.
 func wordForm(p Profile) wire.Form {
 	f := text
 	if p != RFC0002 {
@@ -245,7 +245,7 @@ func neverBegan(w *wire.Writer) bool {
 	return encoderOf(w).p != RFC0002 && refused(w.Ev.Payload.(*agentevents.ToolReturned).Status)
 }
 
-// A statusForm is the status of a return, where it says more than the error does.
+// A statusForm is the status of a return, if it is more precise than the error.
 type statusForm struct{ textForm }
 
 func (statusForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
@@ -270,7 +270,7 @@ func derivedStatus(p *agentevents.ToolReturned) agentevents.ToolStatus {
 	return agentevents.ToolStatusOK
 }
 
-// refused reports whether a status says that the call never began.
+// refused reports whether the call of a return with the status never began.
 func refused(status agentevents.ToolStatus) bool {
 	return status == agentevents.ToolStatusForbidden || status == agentevents.ToolStatusRateLimited
 }
@@ -325,7 +325,7 @@ func errorObject(p Profile, envelope bool) wire.Form {
 	word := wire.Need(name, "code", code).As(other).Or(made(unknownError))
 	word.Loose = true
 	return wire.Object(word, wire.Need("message", "message", message).Or(silence), wire.May("details", "details", jsonObject(p)),
-		wire.Member{Name: "retryable", Says: "retryable", Loose: p == RFC0002})
+		wire.Member{Name: "retryable", Fields: "retryable", Loose: p == RFC0002})
 }
 
 // An errorText is the code or the message of an error.
@@ -435,7 +435,7 @@ func plainRef(s *jsonwire.Scanner, ref *agentevents.AgentRef) bool {
 
 var refNames = []string{"agentId", "agentSharing", "memoryRef", "modelClass"}
 
-// handing returns the agent that hands over, for a handoff that does not say it.
+// handing returns the agent that hands over, for a handoff that does not name it.
 func handing(e *Encoder) string { return cmp.Or(e.w.Ev.AgentID, CoreSystem) }
 
 // A handsOver is the acting agent of a handoff. The line names it apart only if
@@ -454,8 +454,8 @@ func (handsOver) AppendMembers(w *wire.Writer, dst []byte) []byte {
 	return dst
 }
 
-// An apart is a text that the event says elsewhere, or not at all. The line may have
-// another one, which is kept.
+// An apart is a text that the event has elsewhere, or not at all. A different text of the line is
+// kept.
 type apart struct {
 	read func(d *Decoder) *string // where the decoder remembers it
 	own  func(w *wire.Writer, dst []byte) []byte

@@ -71,14 +71,14 @@ func TestKeptMembersHaveTheFormOfTheProfile(t *testing.T) {
 		require.NotContains(t, strings.Join(losses, " "), "/payload")
 	}
 
-	// The nodeId of an interrupt may be any value; that of a request is a text.
+	// The nodeId of an interrupt may be any value; the nodeId of a request is a text.
 	out, losses := converted(t, SchemaV2, SchemaV1, documents("interrupt.requested",
 		`{"kind":"approval","key":"k","nodeId":true,"data":{"artifactId":"a","artifactType":"t","title":"T","actions":["ask"]}}`))
 	require.Contains(t, out, `"nodeId":"n1"`)
 	require.Contains(t, losses, kept+"nodeId")
 }
 
-// The forms of subjects and of feedback are those of version 2.
+// Subjects and feedback have the forms of version 2.
 func TestSubjectsAndFeedback(t *testing.T) {
 	subject := func(members string) string {
 		return strings.Replace(goodSubject, `"lane":"oidc","kind":"user"`, members, 1)

@@ -181,8 +181,8 @@ func (f detailsForm) detail(w *wire.Writer, name, raw string) (string, bool) {
 // Parse is never called: the decoder collects the details.
 func (detailsForm) Parse(*wire.Reader, any) error { return nil }
 
-// questions is a list of questions. Those of an interrupt have no empty texts under
-// the schemas.
+// questions is a list of questions. Under the schemas, questions of an interrupt have no empty
+// texts.
 func questions(p Profile, interrupt bool) wire.Form {
 	id, text := wire.Need("id", "id", wire.Full{}), wire.Need("question", "question", wire.Full{})
 	if interrupt && p != RFC0002 {
@@ -245,7 +245,7 @@ type artifactForm struct {
 	name string
 }
 
-// Append appends what is kept for either form of an interrupt, or what is made up.
+// Append appends the value that is kept for either form of an interrupt, or a made-up one.
 func (f artifactForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
 	e := encoderOf(w)
 	kept := w.KeptAt(w.At(), f.name, true)
@@ -264,7 +264,7 @@ func (f artifactForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) 
 	return append(dst, cmp.Or(value, f.made(e, w.Ev.Payload.(*agentevents.ApprovalRequested)))...), true
 }
 
-// made returns what stands for the member.
+// made returns the made-up value of the member.
 func (f artifactForm) made(e *Encoder, p *agentevents.ApprovalRequested) string {
 	switch {
 	case f.name == "actions":
@@ -277,8 +277,8 @@ func (f artifactForm) made(e *Encoder, p *agentevents.ApprovalRequested) string 
 	return `"action"`
 }
 
-// mendedActions returns those of the actions that the profile has, or "". Its lists differ in the
-// name of an edit.
+// mendedActions returns the actions that the profile has, or "". Its lists differ in the name of an
+// edit.
 func mendedActions(raw string, legal []string) string {
 	var words []string
 	for _, word := range texts(raw) {

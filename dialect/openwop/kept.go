@@ -70,8 +70,8 @@ func (e *Encoder) lacked(w *wire.Writer, m *wire.Member) bool {
 	return e.p == RFC0002 && slices.Contains(e.k.absent, w.At()+"/"+m.Name)
 }
 
-// leaves reports whether the line lacked a usual member, and does so again: readers make up
-// what it says.
+// leaves reports whether the line lacked a usual member and the encoder leaves it out again,
+// because readers make up its value.
 func (e *Encoder) leaves(name string) bool {
 	if !slices.Contains(e.k.absent, "/payload/"+name) {
 		return false
@@ -90,8 +90,7 @@ func (e *Encoder) leaves(name string) bool {
 	return *id == madeInterruptID(ev)
 }
 
-// lack decides what stands for a member that the event does not say, where the line
-// decides that.
+// lack appends the value of a member that the event lacks, if the line decides it.
 func lack(w *wire.Writer, dst []byte, m *wire.Member) ([]byte, bool) {
 	e := encoderOf(w)
 	if e.k.raw == "" {

@@ -196,7 +196,7 @@ func TestLossesOfDamagedCharacters(t *testing.T) {
 	require.Equal(t, "/payload/message/from", broken.Pointer)
 }
 
-// Facts that the line says are not listed.
+// Facts that the line has are not listed.
 func TestNoLossesOfWhatIsWritten(t *testing.T) {
 	for name, c := range map[string]struct {
 		p     Profile
@@ -351,7 +351,7 @@ func TestWhatTheSchemasDoNotAllow(t *testing.T) {
 	require.Len(t, losses, 5, "and the id of the run, the type, and the profile that the line broke")
 }
 
-// What a line needs and an event lacks is made up and listed.
+// A value that a line needs and an event lacks is made up and listed.
 func TestWhatIsMadeUp(t *testing.T) {
 	message := &agentevents.MessageCreated{Message: agentevents.ConversationMessage{MessageID: "m", From: "abc", TS: 1}}
 	for _, c := range []struct {
@@ -413,7 +413,7 @@ func TestKeysOfInterrupts(t *testing.T) {
 	}
 }
 
-// Details that no member can say are listed.
+// Details that no member can hold are listed.
 func TestLossesOfDetails(t *testing.T) {
 	for _, c := range []struct {
 		details, out string // out is under the RFC

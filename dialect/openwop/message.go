@@ -46,9 +46,9 @@ const (
 	reducerSchema = "append"
 )
 
-// exchanged is the type of a line with a turn of a conversation, which is a message with
-// more members, and begins that of one which may have the first turn. The others are the
-// names of their rows.
+// exchanged is the type of a line with a turn of a conversation: a message with more members.
+// begins is the type of a line that begins a conversation, and may have the first turn. The other
+// constants are the names of their rows.
 const (
 	exchanged = "conversation.exchanged"
 	begins    = "conversation.opened"
@@ -178,7 +178,7 @@ func (f turnForm) Parse(r *wire.Reader, at any) error {
 	return err
 }
 
-// The turn of an agent says who speaks, under SchemaV2.
+// Under SchemaV2 the turn of an agent names the speaker.
 const (
 	roleAgent = "agent"
 	speaker   = "speakerId"
@@ -192,7 +192,7 @@ var reducerForm = apart{func(d *Decoder) *string { return &d.reducer }, func(w *
 	return jsonwire.AppendString(dst, reducerSchema)
 }}
 
-// writtenAt is the time of the message, mostly that of the event.
+// writtenAt is the time of the message, usually equal to the event's.
 var writtenAt = apart{func(d *Decoder) *string { return &d.writtenAt }, func(w *wire.Writer, dst []byte) []byte {
 	return jsonwire.AppendTime(dst, w.Time())
 }}

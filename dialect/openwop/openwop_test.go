@@ -572,8 +572,7 @@ func TestVectors(t *testing.T) {
 	require.Equal(t, map[bool]int{true: 19, false: 21}, verdicts)
 }
 
-// A handoff that does not say which agent hands over may still say which agent
-// acts.
+// A handoff that does not name the delegating agent may still name the acting agent.
 func TestHandoffWithoutFrom(t *testing.T) {
 	for _, to := range []string{`"toAgentId":"host:writer"`, `"to":{"agentId":"host:writer"}`} {
 		line := documents("agent.handoff", `{"agentId":"host:planner",`+to+`}`)
@@ -769,7 +768,7 @@ func foldOf(t *testing.T, events []agentevents.Event) *agentevents.RunSnapshot {
 	return fold.Snapshot()
 }
 
-// A decoder lists what it makes up. No time is made up to be the year 1.
+// A decoder lists the values that it makes up. No made-up time is in the year 1.
 func TestDecoderListsWhatItMakesUp(t *testing.T) {
 	events := decodeAll(t, Options{}, `{"runId":"r","type":"run.paused","payload":{"reason":""}}`+"\n"+strings.TrimSuffix(documents("run.paused", `{}`), "\n")+"\n"+`{"runId":"r","type":"run.paused","payload":{}}`)
 	require.EqualValues(t, 2, events[2].Sequence, "the number of the line")

@@ -11,7 +11,7 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// A lined is what a strict reader of the lines knows of a run, where the order of lines
+// A lined is the state of a run in a strict reader of the lines, as far as the order of lines
 // depends on it.
 type lined struct {
 	begun, ended bool
@@ -27,7 +27,7 @@ type outOfOrder string
 
 func (e outOfOrder) Error() string { return "openwop: the event " + string(e) }
 
-// Unwrap says that the event has no counterpart.
+// Unwrap returns the error for an event without a counterpart.
 func (outOfOrder) Unwrap() error { return dialect.ErrNoCounterpart }
 
 // alreadyTold is the error for a second line of a question. SchemaV2 has one line for it.
@@ -39,8 +39,8 @@ func own(ev *agentevents.Event, typ string) bool {
 	return ev.Extra(string(Name)) != "" || line != "" && jsonwire.HasMember(line, "eventId") && jsonwire.Text(jsonwire.Member(line, "type")) == typ
 }
 
-// order fits the event that is written into the order of the lines: it changes what a
-// strict reader refuses.
+// order fits the event that is written into the order of the lines: it changes events that a strict
+// reader would refuse.
 func (e *Encoder) order(w *wire.Writer, typ string) error {
 	used, _ := w.Ev.Payload.(*agentevents.UsageObserved)
 	if used != nil && (used.Cumulative || used.Partial) { // readers add the lines up

@@ -11,11 +11,11 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// A host asks a person with several lines: interrupt.requested has a re-entry key, its older
-// twin approval.requested or clarification.requested may have an interruptId, and
-// node.suspended joins the two. It tells the answer with several lines too, which name the
-// interruptId, the node or nothing. The events of a question have one id, that of the
-// first line, and of twins only the first is an event of the vocabulary.
+// A host asks a person with several lines: interrupt.requested has a re-entry key, its older twin
+// approval.requested or clarification.requested may have an interruptId, and node.suspended joins
+// the two. The answer has several lines too, which name the interruptId, the node or neither. The
+// events of a question have one id, the id of the first line. Of twins only the first is an event
+// of the vocabulary.
 
 // interrupts are the questions of a log, and the suspensions whose question is still to come.
 // A question stays after its answer until its node asks again.
@@ -47,7 +47,7 @@ const (
 // A said has the members of a line about a question.
 type said struct {
 	runID, nodeID, kind string
-	id, key             string // key is that of interrupt.requested
+	id, key             string // key belongs to interrupt.requested
 	gate                bool   // id may be a node
 	answers             bool
 	form                lineForm
@@ -166,8 +166,8 @@ func (o *interrupts) told(s *said) bool {
 	return twin
 }
 
-// note remembers the questions and answers that an event and its line are. It copies what it
-// remembers, because a text of a line keeps the whole line in memory.
+// note remembers the question or answer of an event and its line. It copies the remembered texts,
+// because a text of a line keeps the whole line in memory.
 func (o *interrupts) note(ev *agentevents.Event, typ string) {
 	switch p := ev.Payload.(type) {
 	case *agentevents.NodeSuspended:
@@ -364,7 +364,7 @@ func feedbackOf(member func(name string) string) string {
 	return ""
 }
 
-// answeredBy sets what an answer to an approval tells in members that are no fields.
+// answeredBy sets facts of an answer to an approval that stand in members without a field.
 func answeredBy(payload, verdict string, word, feedback *string) {
 	*word = cmp.Or(*word, strings.Clone(telling(answerOf(payload), verdict)))
 	*feedback = cmp.Or(*feedback, strings.Clone(feedbackOf(func(name string) string { return jsonwire.Member(payload, name) })))

@@ -10,8 +10,8 @@ import (
 	"github.com/agentevents/agentevents/dialect"
 )
 
-// Payloads of registered types outside the vocabulary get the form of the
-// profile, as far as it is known. What that changes is listed.
+// Payloads of registered types outside the vocabulary get the form of the profile, as far as it is
+// known. The changes are listed.
 func TestPayloadsOfOtherTypes(t *testing.T) {
 	const run = `"acme/run-000000000001"`
 	for name, c := range map[string]struct {

@@ -293,8 +293,8 @@ func TestTimesInSmallLetters(t *testing.T) {
 	require.ErrorContains(t, err, "time")
 }
 
-// A fold says which agent a node delegated to, with its reference, also of an agent that has
-// emitted nothing, and where the agents of the log work.
+// A fold has the agent that a node delegated to, with its reference, even if that agent has emitted
+// nothing, and the nodes in which the agents of the log work.
 func TestAgentsOfNodes(t *testing.T) {
 	log := documents("node.started", `{"nodeId":"n1","agent":{"agentId":"host:a","agentSharing":"shared:team","modelClass":"reasoning"}}`,
 		"agent.handoff", `{"from":{"agentId":"host:a"},"to":{"agentId":"host:b","modelClass":"writing"}}`, "agent.decided", `{"agentId":"host:b","decision":1}`,

@@ -25,7 +25,7 @@ func envelopeOf(p Profile) *facts.Schema { return tableOf(p)["envelope"] }
 // payloadOf returns the schema of the payload of a type, or nil.
 func payloadOf(p Profile, typ string) *facts.Schema { return tableOf(p)["payload:"+typ] }
 
-// wrong returns the rule that a member of an object breaks and what is wrong, or "".
+// wrong returns the rule that a member of an object breaks, and the fault or "".
 func wrong(p Profile, of *facts.Schema, name, value string) (agentevents.Rule, string) {
 	if of.Refuses(name) {
 		return RuleClosed, facts.ExtraMember

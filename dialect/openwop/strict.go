@@ -11,12 +11,12 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// The rules that a strict decoder checks. SchemaV1 and SchemaV2 have the rules of
-// the published schemas, RFC0002 those of its text. The payloads of types that
-// the vocabulary does not have are checked as far as their schemas are known here. Those
-// from RuleCausation on concern several lines of a run. Strict also has three rules of
-// package agentevents that the document has: see Options.Folded. A line that was read
-// before, with its sequence and what it says, breaks no rule: it is read again.
+// The rules that a strict decoder checks. SchemaV1 and SchemaV2 have the rules of the published
+// schemas, RFC0002 the rules of its text. The payloads of types that the vocabulary does not have
+// are checked as far as this package knows their schemas. The rules from RuleCausation on concern
+// several lines of a run. Strict also has three rules of package agentevents that the document has:
+// see Options.Folded. A line that was read before, with the same sequence and content, breaks no
+// rule: it is read again.
 const (
 	RuleRequired     agentevents.Rule = schemas.RuleRequired   // a required member is missing
 	RuleID           agentevents.Rule = schemas.RuleID         // an id that does not have the length or the grammar of the profile
@@ -108,7 +108,7 @@ func (d *Decoder) checkOther() *agentevents.RuleError {
 	return nil
 }
 
-// checkValues checks what one member says of another.
+// checkValues checks members against one another.
 func (d *Decoder) checkValues() *agentevents.RuleError {
 	r, p := &d.r, d.o.Profile
 	switch v := r.Ev.Payload.(type) {

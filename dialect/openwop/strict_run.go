@@ -13,8 +13,7 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// runState is what a strict decoder remembers of a run. It keeps one for every
-// run of the log.
+// runState is a strict decoder's record of a run. The decoder keeps one for every run of the log.
 type runState struct {
 	last   uint64
 	recent []delivered // the latest events: one that comes again changes nothing
@@ -75,8 +74,8 @@ const (
 // The rules of package agentevents that the document has, too, and only a fold knows.
 var folded = []agentevents.Rule{agentevents.RuleToolCallOpen, agentevents.RuleDeltaIndex, agentevents.RuleMessageGroup}
 
-// checkRun checks a line against the earlier lines of its run. It copies what it
-// remembers, because a text of a line keeps the whole line in memory.
+// checkRun checks a line against the earlier lines of its run. It copies the remembered texts,
+// because a text of a line keeps the whole line in memory.
 func (d *Decoder) checkRun(line string) *agentevents.RuleError {
 	ev := d.r.Ev
 	r, known := d.runs[ev.RunID]
@@ -120,7 +119,7 @@ func (d *Decoder) checkRun(line string) *agentevents.RuleError {
 	return broken
 }
 
-// hash returns a hash of what the event says, in whatever order the line says it.
+// hash returns a hash of the event that does not depend on the order of the line's members.
 func (d *Decoder) hash(line string) uint64 {
 	text, err := d.r.Ev.AppendJSON(d.scratch[:0])
 	if err != nil {
@@ -130,8 +129,8 @@ func (d *Decoder) hash(line string) uint64 {
 	return jsonwire.Hash(text)
 }
 
-// checkNodes checks the order of a node's events. What a log does not have from its
-// start on, and what is paused, restored or resumed, may lack some of them.
+// checkNodes checks the order of a node's events. Events may be missing if the log does not begin
+// with its run, and if the node is paused, restored or resumed.
 func (d *Decoder) checkNodes(r *runState) (broken *agentevents.RuleError) {
 	id, typ := d.r.Ev.NodeID, d.r.Type
 	now, fault := r.nodes[id].after(typ, d.r.Ev.Payload)
@@ -158,8 +157,7 @@ const (
 	actsDone       = "is of an agent in a node that has completed"
 )
 
-// after returns how far a node is after an event of it, and what is wrong with the event's
-// place or "".
+// after returns the state of a node after an event, and the fault of the event's place or "".
 func (n nodeState) after(typ string, p agentevents.Payload) (now nodeState, fault string) {
 	now = n
 	switch domain, _, _ := strings.Cut(typ, "."); domain {
@@ -188,7 +186,7 @@ func (n nodeState) after(typ string, p agentevents.Payload) (now nodeState, faul
 	return now, fault
 }
 
-// checkAgents checks what agents do against what they did before.
+// checkAgents checks the actions of agents against their earlier actions.
 func (d *Decoder) checkAgents(r *runState) *agentevents.RuleError {
 	ev := d.r.Ev
 	switch p := ev.Payload.(type) {
@@ -218,7 +216,7 @@ func (d *Decoder) checkAgents(r *runState) *agentevents.RuleError {
 	return nil
 }
 
-// contents are the members of a payload that would tell what an invocation is about: its lines
+// contents are the members of a payload that would reveal the content of an invocation, whose lines
 // have only identifiers and counts.
 var contents = []string{"prompt", "result", "body", "input", "output", "apiKey", "secret", "credentials", "token"}
 
@@ -303,9 +301,9 @@ func (d *Decoder) checkEscalation(r *runState) *agentevents.RuleError {
 		if !d.escalates(r, p) {
 			break
 		}
-		// One action belongs to one decision: that of the same node. An orchestrator
-		// has a node of its own, and an action may have none: then the latest
-		// decision counts. Otherwise it is a decision without a node.
+		// One action belongs to one decision, preferably of the same node. An orchestrator has a
+		// node of its own, and an action may have none: then the latest decision counts. Otherwise
+		// it is a decision without a node.
 		at := func(node string) int {
 			return slices.IndexFunc(r.low, func(d decision) bool { return d.node == node })
 		}

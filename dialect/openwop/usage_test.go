@@ -16,7 +16,7 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// A provider.usage is what a model used, and its line is written back as it was.
+// A provider.usage is the usage of a model, and its line is written back unchanged.
 func TestProviderUsage(t *testing.T) {
 	rfc, both, all := []Profile{RFC0002}, []Profile{RFC0002, SchemaV2}, []Profile{RFC0002, SchemaV1, SchemaV2}
 	count, cost := agentevents.Some[int64], agentevents.Some[float64]
@@ -103,8 +103,8 @@ func TestUsageOfOtherLogs(t *testing.T) {
 	require.ElementsMatch(t, []string{"dropped /openwop/~1payload~1costEstimateUsd", "dropped /openwop/~1payload~1currency"}, losses)
 }
 
-// A line is what one call used, so a running total or a part of it has none. Nothing comes after
-// the end of a run, so a report there has none either.
+// A line has the usage of one call, so a running total or a part of it has no line. Nothing comes
+// after the end of a run, so a report there has none either.
 func TestUsageWithoutALine(t *testing.T) {
 	e := NewEncoder(EncoderOptions{Profile: SchemaV1})
 	for _, p := range []agentevents.UsageObserved{{Cumulative: true}, {Partial: true}} {

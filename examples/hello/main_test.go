@@ -21,7 +21,8 @@ var (
 	durations = regexp.MustCompile(`"durationMs":[0-9.]+`)
 )
 
-// The page about lifecycles shows what the program prints, but for ids, times and durations, and its tree.
+// The page about lifecycles shows the program's output, except for ids, times and durations, and
+// its tree.
 func TestOutputIsThePages(t *testing.T) {
 	page, err := os.ReadFile("../../docs/lifecycles.md")
 	require.NoError(t, err)

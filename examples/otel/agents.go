@@ -16,9 +16,9 @@ import (
 	"github.com/agentevents/agentevents/otelhook"
 )
 
-// A team are two agents that do what those of examples/quickstart do: the surveyor counts
-// the Go code and hands over to the reviewer, who looks for loose ends. They record events,
-// of which the hook makes the spans. Only the client of a tool begins one itself.
+// A team is two agents with the tasks of examples/quickstart: the surveyor counts the Go
+// code and hands over to the reviewer, who looks for loose ends. They record events, and the hook
+// makes spans from them. Only the client of a tool begins a span itself.
 type team struct {
 	run    *ae.Run
 	files  fs.FS

@@ -81,13 +81,14 @@ func record(ctx context.Context, w io.Writer, dir, out string) (err error) {
 	t := &team{run: run.With(ae.Scope{SessionID: "example"}), files: os.DirFS(dir), hook: hook, tracer: p.traces.Tracer("examples/otel")}
 	err = t.work(ctx)
 
-	// Context has the span of what is at work, or of the run. A host asks it for the ids.
+	// Context has the span of the agent or call at work, or of the run. A host reads the ids from
+	// it.
 	span := trace.SpanContextFromContext(hook.Context(ctx, run.ID()))
 	fmt.Fprintf(w, "trace %s of run %s, log %s\n", span.TraceID(), run.ID(), out)
 	return err
 }
 
-// providers are those of OpenTelemetry's SDK.
+// providers are the providers of OpenTelemetry's SDK.
 type providers struct {
 	traces  *sdktrace.TracerProvider
 	metrics *sdkmetric.MeterProvider
@@ -95,7 +96,7 @@ type providers struct {
 }
 
 // newProviders returns providers with exporters that send, or that print. Log records are not
-// printed: without a processor there are none.
+// printed, because this case has no processor for them.
 func newProviders(ctx context.Context, w io.Writer) (*providers, error) {
 	service, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "agentevents-example")), resource.WithFromEnv())
 	if err != nil {
@@ -124,8 +125,8 @@ func newProviders(ctx context.Context, w io.Writer) (*providers, error) {
 	}, nil
 }
 
-// shutdown sends what the providers still have. Jaeger takes no metrics and no logs: then this
-// is said, and is no error.
+// shutdown sends the data that the providers still have. Jaeger takes no metrics and no logs:
+// shutdown then prints this, and returns no error.
 func (p *providers) shutdown() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

@@ -88,7 +88,7 @@ func (p *treePrinter) name(id trace.SpanID) string {
 	return id.String()
 }
 
-// hidden are attributes that almost all spans have, and those that names of spans say.
+// hidden are attributes that almost all spans have, or that repeat the names of spans.
 var hidden = []attribute.Key{
 	"agentevents.run.id", "agentevents.schema", "agentevents.agent.id", "agentevents.seq.first", "agentevents.seq.last", "gen_ai.conversation.id",
 	"gen_ai.operation.name", "gen_ai.agent.name", "gen_ai.tool.name", "gen_ai.tool.call.id", "gen_ai.workflow.name", "gen_ai.request.model", "agentevents.step.index",

@@ -130,7 +130,7 @@ func survey(ctx context.Context, w, to *worker, findings chan<- total, operator 
 	if err := w.agent.Emit(ctx, handoff); err != nil {
 		return err
 	}
-	if err := w.say(ctx, to.agent.ID(), found); err != nil {
+	if err := w.tell(ctx, to.agent.ID(), found); err != nil {
 		return err
 	}
 	findings <- found
@@ -156,7 +156,7 @@ func review(ctx context.Context, w *worker, findings <-chan total) error {
 		return errors.Join(err, w.finish(ctx, "", err))
 	}
 	answer := fmt.Sprintf("%s in %s of code", plural(len(ends), "loose end"), plural(found.Lines, "line"))
-	if err := w.say(ctx, "user", answer); err != nil {
+	if err := w.tell(ctx, "user", answer); err != nil {
 		return err
 	}
 	return w.finish(ctx, answer, nil)

@@ -50,7 +50,7 @@ func TestQuickstart(t *testing.T) {
 	require.Contains(t, b.String(), "0 violations")
 }
 
-// In an empty folder the run fails, and the log says so.
+// In an empty folder the run fails, and the log records the failure.
 func TestQuickstartFails(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "run.jsonl")
 	err := record(context.Background(), t.TempDir(), out)

@@ -123,8 +123,8 @@ func (w *worker) ask(ctx context.Context, question string, operator chan<- chan 
 	return answer, w.agent.Emit(ctx, &ae.AgentTransition{To: ae.StatusThinking, Reason: "operator response"})
 }
 
-// say sends a message to another agent.
-func (w *worker) say(ctx context.Context, to string, content any) error {
+// tell sends a message to another agent.
+func (w *worker) tell(ctx context.Context, to string, content any) error {
 	text, err := ae.ToJSON(content)
 	if err != nil {
 		return err

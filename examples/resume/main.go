@@ -1,11 +1,11 @@
-// Resume runs a workflow of three nodes in a process that is killed in the middle of the
-// second, and goes on with it in another process:
+// Resume runs a workflow of three nodes in a process that is killed in the middle of the second,
+// and goes on with it in another process:
 //
 //	go run ./examples/resume
 //
-// The processes share nothing but a directory with a store of runs. The second one reads
-// from it which agent was at work, in which session at its provider, and what was open. At
-// the end the run is compared with one that nobody has killed.
+// The processes share nothing but a directory with a store of runs. The second one reads from it
+// the agent that was at work, its session at the provider, and the open calls. At the end the run
+// is compared with a run that was not killed.
 package main
 
 import (
@@ -83,7 +83,7 @@ func demonstrate(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// startAndKill starts this program as a child, and kills it once it says that it works.
+// startAndKill starts this program as a child, and kills it once the child reports that it works.
 func startAndKill(dir string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -150,7 +150,7 @@ func work(ctx context.Context, dir string, middle func()) error {
 	return errors.Join(run.Emit(ctx, &ae.RunCompleted{}), em.Close(ctx))
 }
 
-// goOn goes on with the run of a process that is no more.
+// goOn continues the run of a process that was killed.
 func goOn(ctx context.Context, dir, message string, out io.Writer) error {
 	store, em, err := open(dir)
 	if err != nil {
@@ -205,8 +205,8 @@ func node(ctx context.Context, run *ae.Run, i int, ask query.Request, middle fun
 	}
 	ask.Task = n.task
 	if ask.SessionID == "" {
-		// A session that the caller names is in the store before the provider works: it is
-		// what the next process needs.
+		// A session id from the caller is in the store before the provider works, and the next
+		// process needs it.
 		ask.SessionID = "s-" + n.id
 	}
 	end, err := query.Do(ctx, at.Agent(n.id), provider(i, middle), ask)
@@ -254,7 +254,7 @@ func restore(ctx context.Context, dir string) (*ae.RunSnapshot, error) {
 	return restored.Snapshot, nil
 }
 
-// result is what a run comes to, without its ids, times and interruptions.
+// result is the final state of a run, without its ids, times and interruptions.
 func result(s *ae.RunSnapshot) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, s.RunID, s.Status, s.ViolationCount, len(s.OpenCalls))

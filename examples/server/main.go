@@ -1,6 +1,6 @@
-// Command server is a small agent runtime behind HTTP. Its agents ask a model that
-// streams, use tools in parallel, spawn a sub-agent, and wait for a person's approval.
-// A run has a budget, can be paused, resumed and cancelled, and is shown while it goes on.
+// Command server is a small agent runtime with an HTTP API. Its agents ask a model that streams,
+// use tools in parallel, spawn a sub-agent, and wait for a person's approval. A run has a budget,
+// can be paused, resumed and cancelled, and is shown while it goes on.
 //
 //	go run ./examples/server -runs 4    a demo: four runs, answered and printed
 //	go run ./examples/server            serves until it is interrupted

@@ -183,8 +183,8 @@ func folded(t testing.TB, path string) map[string]*ae.RunSnapshot {
 	return runs
 }
 
-// Every client sees every event of its run once and in order, though its connection drops
-// again and again, and answers what its run asks.
+// Every client sees every event of its run once and in order, though its connection drops again and
+// again, and answers the questions of its run.
 func TestManyRuns(t *testing.T) {
 	n := 200
 	if testing.Short() {
@@ -230,7 +230,7 @@ func TestManyRuns(t *testing.T) {
 	}
 }
 
-// What one run of the script records.
+// The events of one run of the script.
 func TestRun(t *testing.T) {
 	rt, c, path := begin(t, 0)
 	id := c.start(t, 1)
@@ -280,11 +280,12 @@ func TestRun(t *testing.T) {
 	require.Equal(t, []row{{id, ae.RunStatusCompleted, s.NextSequence, s.Usage.CostUSD.V}}, rows)
 }
 
-// What stops a run, and what is legal then. Each run stands at its question first.
+// The ways to stop a run, and the commands that are legal then. Each run stands at its question
+// first.
 func TestStops(t *testing.T) {
 	for name, tt := range map[string]struct {
 		budget float64
-		do     []string // commands, each after what the one before leads to
+		do     []string // commands, each after the effect of the one before
 		status ae.RunStatus
 		main   ae.AgentStatus
 	}{
@@ -348,7 +349,8 @@ func TestStops(t *testing.T) {
 	}
 }
 
-// A run that is about to stop is not stopped once more: what is answered with yes is done.
+// A run that is about to stop is not stopped once more: a command that is answered with yes is
+// done.
 func TestStopsOnce(t *testing.T) {
 	rt, c, path := begin(t, 0)
 	kinds := map[error]ae.Kind{errPaused: ae.KindRunPaused, errCancelled: ae.KindRunCancelled}
@@ -366,7 +368,7 @@ func TestStopsOnce(t *testing.T) {
 	require.Len(t, folded(t, path), 3)
 }
 
-// The demo says what the README says.
+// The demo prints the output that the README shows.
 func TestDemo(t *testing.T) {
 	var out strings.Builder
 	path := filepath.Join(t.TempDir(), "log.jsonl")

@@ -1,6 +1,5 @@
-// Package apicheck tests rules of the module that the compiler does not check: which
-// package may import which, what the root's go.mod may require, and that exported names
-// have comments.
+// Package apicheck tests rules of the module that the compiler does not check: the imports of each
+// package, the requirements of the root's go.mod, and that exported names have comments.
 package apicheck
 
 import (

@@ -15,7 +15,7 @@ const (
 	number = "31415926535897932384" // no integer of 64 bits
 )
 
-// Text is content: it begins with a marker, and has another one behind 64 bytes.
+// Text is content: it begins with a marker, and has another marker after 64 bytes.
 const Text = head + " is what an agent read, wrote or thought, and no business of a log of errors, " + tail
 
 // most is how long the text of an error may be.
@@ -87,7 +87,7 @@ func Lines(line string, quotable func(pointer string) bool) iter.Seq[Line] {
 	}
 }
 
-// Leak says what is wrong with the text of an error, or "".
+// Leak describes the content that the text of an error reveals, or returns "".
 func Leak(text string, quotable bool) string {
 	for _, planted := range []string{head, tail, number} {
 		if strings.Contains(text, planted) && (planted != head || !quotable) {

@@ -5,16 +5,16 @@
 //
 //	,"prev":"<64 hex digits>","hash":"<64 hex digits>"}
 //
-// in lower case. Prev is the hash of the line before in the order of the file, of whatever run, and
-// across the segments of a log; zeros when there is none. Hash is the SHA-256 of the line's bytes
-// before `,"hash":`, so it covers prev, and with it everything before. The two members belong to
-// the file, not to the event: readers remove them. Members of these names in any other form are the
-// event's own.
+// in lower case. Prev is the hash of the line before in the order of the file, also of another run
+// and in an earlier segment of the log. The first line has zeros. Hash is the SHA-256 of the line's
+// bytes before `,"hash":`, so it covers prev, and with it everything before. The two members belong
+// to the file, not to the event: readers remove them. Members of these names in any other form are
+// the event's own.
 //
-// The head of a log is the hash of its last line that was synced, kept in a file of its
-// own: without it, lines removed at the end do not show.
+// The head of a log is the hash of its last line that was synced, kept in a file of its own:
+// without it, lines removed at the end do not show.
 //
-// There is no key. Anybody who can write the whole rest of the log and its head can make a chain
+// A chain has no key. Anybody who can write the whole rest of the log and its head can make a chain
 // that holds.
 package chain
 

@@ -17,8 +17,7 @@ func process() time.Duration {
 	return hundreds(kernel) + hundreds(user)
 }
 
-// hundreds converts a count of 100 ns, which is no date here as Filetime.Nanoseconds
-// assumes.
+// hundreds converts a count of 100 ns. Filetime.Nanoseconds would treat the count as a date.
 func hundreds(f syscall.Filetime) time.Duration {
 	return time.Duration(uint64(f.HighDateTime)<<32|uint64(f.LowDateTime)) * 100
 }

@@ -85,8 +85,7 @@ func (d *Dealer[N]) Wait() {
 	}
 }
 
-// run works until there is no more. After a panic it only takes what the dealer
-// hands over.
+// run works until its channel is closed. After a panic it takes batches without working on them.
 func (w *worker[N]) run() {
 	for b := range w.in {
 		if w.panic == nil {

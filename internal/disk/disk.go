@@ -12,8 +12,9 @@ import (
 
 // A File is one that is open.
 type File interface {
-	// Lock keeps others who call it off the file, whatever name they opened it by: the error
-	// is [ErrLocked]. It ends when the file is closed. Systems without such a lock say nothing.
+	// Lock locks the file for this caller, whatever name other callers open it by: they get
+	// [ErrLocked]. The lock ends when the file is closed. On a system without file locks, Lock does
+	// nothing and returns nil.
 	Lock() error
 	io.ReaderAt
 	io.WriterAt
@@ -23,7 +24,7 @@ type File interface {
 	Truncate(size int64) error
 }
 
-// An FS is a file system. Its methods are those of package os.
+// An FS is a file system. Its methods do the work of the functions of package os.
 type FS interface {
 	OpenFile(path string, flag int, perm os.FileMode) (File, error)
 	Stat(path string) (os.FileInfo, error)

@@ -26,5 +26,5 @@ func NewLock(path string) (*Lock, error) {
 	return &Lock{os.NewFile(uintptr(h), path)}, nil
 }
 
-// lock does nothing: what os opens is shared.
+// lock does nothing, because package os opens files for sharing.
 func lock(*os.File) error { return nil }

@@ -18,16 +18,16 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// Members are the extras of one object. They do not change; a struct that was built
-// in Go has none. The text is entries, one after the other:
+// Members are the extras of one object. They do not change; a struct that was built in Go has none.
+// The text is entries, one after the other:
 //
 //	after  byte   number of the last known field before it, 0 for none
-//	what   byte   Unknown, Spelled or Missing
+//	sort byte Unknown, Spelled or Missing
 //	length uvarint
 //	text          "name":value, or "name" for a missing member
 type Members string
 
-// What tells the three sorts of entries apart.
+// A What is the sort of an entry.
 type What byte
 
 // The sorts.

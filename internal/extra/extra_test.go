@@ -65,7 +65,7 @@ func read(text string) (Members, error) {
 	return b.Members(), nil
 }
 
-// What a struct without optional values writes becomes what was read.
+// The output of a struct without optional values becomes the text that was read.
 func TestMerge(t *testing.T) {
 	const own = `{"id":"","n":0}`
 	for _, text := range []string{

@@ -75,8 +75,8 @@ func Form(f Fault) (file File, rest, ok bool) {
 	return File{}, false, false
 }
 
-// named returns the program that the document is of, or its form. A program that has
-// a reader needs lines all the same.
+// named returns the program that wrote the document, or its form. The reader of a program still
+// needs lines.
 func (f Fault) named(form File) File {
 	file, ok := document(string(f.Line) + "\n" + string(f.After))
 	switch {

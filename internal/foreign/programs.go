@@ -16,7 +16,7 @@ const (
 
 // programs are the files of other programs. Of the rows that fit a line the first one counts, so
 // those with fewer lines stand first. A format that gets a reader keeps its row: the hint is then
-// how to read it. Without a hint there is no reader yet.
+// how to read it. A row without a hint has no reader yet.
 var programs = []struct {
 	program, name, hint string
 	signs               []string // see parse

@@ -60,28 +60,19 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// A count may rise with the number of lines, and a rate when lines are removed.
-func TestRatchet(t *testing.T) {
-	for name, c := range map[string]struct {
-		base         map[string]row
-		lines, whats int
-		fails, rises bool
-	}{
-		"the same":                      {map[string]row{"a": {lines: 100, counts: [len(habits)]int{7}}}, 100, 7, false, false},
-		"more words in more lines":      {map[string]row{"a": {lines: 100, counts: [len(habits)]int{7}}}, 200, 14, false, false},
-		"other lines are removed":       {map[string]row{"a": {lines: 100, counts: [len(habits)]int{7}}}, 50, 7, false, true},
-		"a word is added":               {map[string]row{"a": {lines: 100, counts: [len(habits)]int{7}}}, 100, 8, true, true},
-		"words are added with lines":    {map[string]row{"a": {lines: 100, counts: [len(habits)]int{7}}}, 110, 8, true, true},
-		"fewer":                         {map[string]row{"a": {lines: 100, counts: [len(habits)]int{7}}}, 100, 6, false, false},
-		"a new package at the limit":    {nil, 200, 3, false, false},
-		"a new package above the limit": {nil, 200, 4, true, true},
-		"a page without lines":          {map[string]row{"a": {lines: 100, counts: [len(habits)]int{7}}}, 0, 0, false, false},
+// A group at its limit passes, and one more use fails.
+func TestLimits(t *testing.T) {
+	for name, c := range map[string]struct{ lines, whats, fails int }{
+		"below the limit":      {200, 2, 0},
+		"at the limit":         {200, 3, 0},
+		"above the limit":      {200, 4, 1},
+		"too small for a rate": {60, 1, 1},
+		"without lines":        {0, 0, 0},
 	} {
-		x := &text{lines: c.lines}
-		x.places[0] = make([]place, c.whats)
-		problems, rose := compare("a", []string{"a"}, map[string]*text{"a": x}, c.base, func() map[place]bool { return nil })
-		require.Equal(t, c.fails, len(problems) > 0, "%s: %q", name, problems)
-		require.Equal(t, c.rises, rose, name)
+		prose := strings.Repeat("What is a line?\n", c.whats) + strings.Repeat("A line.\n", c.lines-c.whats)
+		problems, err := english(&tree{pages: []page{{"README.md", prose}}, fresh: func() map[place]bool { return nil }})
+		require.NoError(t, err)
+		require.Len(t, problems, c.fails, name)
 	}
 }
 
@@ -98,43 +89,20 @@ func inRepository(t *testing.T, a txtar.Archive) {
 	}
 }
 
-func TestBaseline(t *testing.T) {
+// The lines of uncommitted changes are recent.
+func TestNewLines(t *testing.T) {
 	a := txtar.Archive{}
 	a.Add("a/a.go", "// Package a has no habit.\n// What it has is this.\npackage a\n")
-	a.Add("b/b.go", "// Package b is clean.\npackage b\n")
 	a.Add("README.md", "What says it\nis this.\n")
-	a.Add(baselinePath, "# no rows\n")
 	inRepository(t, a)
-	english := func(args ...string) error { return run(append([]string{"english"}, args...), io.Discard) }
-	baseline := func() string {
-		text, err := os.ReadFile(baselinePath)
-		require.NoError(t, err)
-		_, rows, _ := strings.Cut(string(text), "no\n")
-		return strings.Join(strings.Fields(rows), " ")
-	}
+	require.EqualError(t, run([]string{"english"}, io.Discard), "3 problems")
+	require.Empty(t, newLines())
+
 	write := func(name, text string) { require.NoError(t, os.WriteFile(name, []byte(text), 0o666)) }
-	require.EqualError(t, english(), "3 problems", "new packages and pages keep the limits")
-	require.Error(t, english("-update"))
-	require.NoError(t, english("-rewrite"))
-	require.Equal(t, "README.md 2 1 1 0 0 0 a 2 1 0 0 0 0 b 1 0 0 0 0 0", baseline())
-	require.NoError(t, english())
-
-	write("README.md", "What is this?\n")
-	require.NoError(t, english("-update"))
-	require.Equal(t, "README.md 2 1 1 0 0 0 a 2 1 0 0 0 0 b 1 0 0 0 0 0", baseline(), "the rate of one has risen")
 	write("README.md", "It is this.\n")
-	write("b/b.go", "// Package b says something.\npackage b\n")
-	require.EqualError(t, english("-update"), "1 problems")
-	write("b/b.go", "// Package b is clean.\npackage b\n")
-	require.NoError(t, english("-update"))
-	require.Equal(t, "README.md 1 0 0 0 0 0 a 2 1 0 0 0 0 b 1 0 0 0 0 0", baseline())
-
-	require.NoError(t, os.Remove("b/b.go"))
-	write("c.go", "// Package c is new, and git does not know it.\npackage c\n")
-	require.NoError(t, english("-update"))
-	require.Equal(t, ". 1 0 0 0 0 0 README.md 1 0 0 0 0 0 a 2 1 0 0 0 0", baseline())
-
 	write("a/a.go", "// Package a has no habit.\n// What it has is this.\n// What else?\npackage a\n\n// What at last.\n")
+	write("c.go", "// Package c is new, and git does not know it.\npackage c\n")
+	require.EqualError(t, run([]string{"english"}, io.Discard), "1 problems")
 	require.Equal(t, map[place]bool{{"README.md", 1}: true, {"a/a.go", 3}: true, {"a/a.go", 5}: true, {"a/a.go", 6}: true}, newLines())
 }
 

@@ -18,11 +18,10 @@ import (
 // A tree is the source of the repository: Go files that people write, outside of
 // testdata, and Markdown pages.
 type tree struct {
-	fsys  fs.FS
 	fset  *token.FileSet
 	files []*file
 	pages []page
-	fresh func() map[place]bool // the lines that are newer than the baseline of english
+	fresh func() map[place]bool // the lines of recent commits
 }
 
 type file struct {
@@ -57,7 +56,7 @@ func load(fsys fs.FS) (*tree, error) {
 }
 
 func parse(fsys fs.FS, names []string) (*tree, error) {
-	t := &tree{fsys: fsys, fset: token.NewFileSet()}
+	t := &tree{fset: token.NewFileSet()}
 	for _, name := range names {
 		if slices.Contains(strings.Split(name, "/"), "testdata") {
 			continue

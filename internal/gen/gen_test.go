@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// The root package's tests cover the shapes that its payloads use; here are
-// all the others, and what the generator refuses.
+// The root package's tests cover the shapes that its payloads use. Here are all other shapes, and
+// the shapes that the generator refuses.
 
 const fixture = `package agentevents
 
@@ -226,7 +226,7 @@ func TestShapes(t *testing.T) {
 	if err := run(dir, false); err != nil {
 		t.Fatal(err)
 	}
-	// With -trimpath the build cache has what an earlier run compiled in another folder.
+	// With -trimpath the build cache has the results of an earlier run in another folder.
 	for _, args := range [][]string{{"vet", "-trimpath", "."}, {"test", "-trimpath", "-vet=off", "."}} {
 		cmd := exec.CommandContext(t.Context(), "go", args...)
 		cmd.Dir = dir

@@ -157,7 +157,7 @@ func (q *Question) Keep(answer []byte) error {
 	return q.index.trim()
 }
 
-// cipher returns what encrypts the answer.
+// cipher returns the cipher for the answer.
 func (q *Question) cipher() cipher.AEAD {
 	block, err := aes.NewCipher(q.key[:])
 	if err != nil {

@@ -23,7 +23,7 @@ func write(t *testing.T, path string, text []byte, at time.Time) {
 	require.NoError(t, os.Chtimes(path, at, at))
 }
 
-// large returns a text that is longer than what is hashed of a file.
+// large returns a text that is longer than the hashed part of a file.
 func large() []byte { return bytes.Repeat([]byte("0123456789abcde\n"), 3*edge/16) }
 
 func TestAnswers(t *testing.T) {

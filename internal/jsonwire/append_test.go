@@ -240,7 +240,7 @@ func TestAppendTimeLikeStd(t *testing.T) {
 	}
 }
 
-// Whatever room there is behind dst, and whatever stands there.
+// With any free capacity after dst, and any bytes there.
 func TestAppendStringRoom(t *testing.T) {
 	for _, s := range []string{"", "abc", "plain!!!", "fourteen bytes", "a plain text of some length, forty bytes", strings.Repeat("\x00", 40), strings.Repeat("\xff", 40), "ten bytes \n\n\n\n\n\n\n\n\xff\xff é", strings.Repeat("世", 9)} {
 		want := "xy" + string(AppendString(nil, s))

@@ -13,8 +13,7 @@ import (
 // benchText returns n bytes of s over and over.
 func benchText(s string, n int) string { return strings.Repeat(s, n/len(s)+1)[:n] }
 
-// benchTexts are strings as events have them: ids, names, messages, and what
-// tools print.
+// benchTexts are strings as events have them: ids, names, messages, and output of tools.
 func benchTexts() []struct{ name, s string } {
 	const fox = "The quick brown fox jumps over a dog. "
 	type bm = struct{ name, s string }

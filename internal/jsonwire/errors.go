@@ -29,7 +29,7 @@ func unexpected(text string, i int, want string) error {
 
 // Errors go to program logs, which redaction does not reach. All errors of the library, also those
 // of other packages, take the quoted parts of an event from the functions below: an id, a name or a
-// word at a bounded length, and of all else the type and the length.
+// word at a bounded length, and the type and length of any other value.
 
 // maxBrief is how many bytes an error shows of one id, name or word.
 const maxBrief = 64

@@ -14,7 +14,7 @@ var fieldTexts = func() (texts []string) {
 
 var fieldNames = Names("id", "a", "ab", "name", "b", "c", "last", "fives", "sixsix", "longname", "causationId", "argumentsSummary", "")
 
-// Whatever is guessed, Field and FieldOf read what Member reads.
+// With any guess, Field and FieldOf read the same as Member.
 func TestFieldReadsWhatMemberReads(t *testing.T) {
 	for _, text := range []string{
 		`{}`, ` { } `, `{"id":1}`, `{"id":1,"a":2,"ab":3,"name":4,"b":5,"c":6,"last":7}`, `{"last":7,"c":6,"b":5,"name":4,"ab":3,"a":2,"id":1}`,
@@ -58,7 +58,7 @@ func TestFieldReadsWhatMemberReads(t *testing.T) {
 	}
 }
 
-// readMembers describes what a way of reading members finds.
+// readMembers describes the members that a way of reading finds.
 func readMembers(text string, next func(*Scanner) (string, bool, error)) string {
 	var s Scanner
 	var out strings.Builder

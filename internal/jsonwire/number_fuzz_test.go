@@ -33,8 +33,8 @@ func FuzzTime(f *testing.F) {
 			require.True(t, std.Equal(got))
 		}
 
-		// What is a time to us is the same time to encoding/json. What is one
-		// to encoding/json only is not RFC 3339 or beyond what we promise.
+		// A time of this package is the same time to encoding/json. A time of encoding/json only is
+		// not RFC 3339 or is beyond the promised range.
 		wire := Quote(str)
 		s := scanner(wire)
 		got, err := s.Time()

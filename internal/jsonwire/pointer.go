@@ -5,14 +5,13 @@ import (
 	"strings"
 )
 
-// Pointer returns the JSON pointer (RFC 6901) of the innermost value of text
-// that the byte at offset belongs to. A member's name, its colon and the
-// whitespace before its value count as part of the member; other punctuation
-// belongs to the object or array that it delimits.
+// Pointer returns the JSON pointer (RFC 6901) of the innermost value of text that the byte at
+// offset belongs to. A member's name, its colon and the whitespace before its value count as part
+// of the member; other punctuation belongs to the object or array that it delimits.
 //
-// Pointer is for the [SyntaxError] of a text that may be malformed, or cut off,
-// at or after offset. It returns "" for the root, and also if the text is
-// malformed before offset so that there is no telling.
+// Pointer is for the [SyntaxError] of a text that may be malformed, or cut off, at or after offset.
+// It returns "" for the root, and also if the text is malformed before offset and the place cannot
+// be told.
 func Pointer(text string, offset int) string {
 	const (
 		value = iota // a value is next, or the ']' of an empty array
@@ -38,7 +37,7 @@ func Pointer(text string, offset int) string {
 		}
 
 		// Each case decides where the token at i ends, whether it may stand here, and what the path
-		// and the state are past it. Until then the path is the token's own.
+		// and the state are past it. Before the end it is the path of the token.
 		c := text[i]
 		switch {
 		case c == '}' && top != nil && !top.array && (state == name || state == comma),

@@ -126,10 +126,9 @@ func tooDeep(i int) error {
 // an element unless the container was just opened, and by the time an inner
 // container is closed, the outer one holds it and so is past its start.
 
-// Member consumes the name of the open object's next member, unescaped, and the
-// colon after it; the member's value is next. It reports false when there is no
-// other member and it has consumed the '}'. It does not look for duplicates; see
-// [Scanner.Duplicate].
+// Member consumes the name of the open object's next member, unescaped, and the colon after it; the
+// member's value is next. It reports false after the last member, when it has consumed the '}'. It
+// does not look for duplicates; see [Scanner.Duplicate].
 func (s *Scanner) Member() (name string, ok bool, err error) {
 	text := s.text
 	i := s.next()
@@ -194,11 +193,10 @@ func Names(names ...string) []Name {
 // are often left out.
 const fieldGuesses = 8
 
-// Field is Member for an object whose members are known and mostly come in the
-// same order. names are their names as a writer without whitespace spells them,
-// quotes and colon included; guess is the index of the one that is expected.
-// It returns the member's index counted from 1, and 0 with the name of a member
-// that is not among names. There is no other member when it returns -1.
+// Field is Member for an object whose members are known and mostly come in the same order. names
+// are their names as a writer without whitespace spells them, quotes and colon included; guess is
+// the index of the one that is expected. It returns the member's index counted from 1, and 0 with
+// the name of a member that is not among names. It returns -1 after the last member.
 func (s *Scanner) Field(names []string, guess int) (n int, name string, err error) {
 	i := s.pos
 	if i < len(s.text) && s.text[i] == ',' && !s.fresh {
@@ -552,10 +550,9 @@ func (s *Scanner) Skip() error {
 	return nil
 }
 
-// Raw consumes a value of any type like Skip, with the same errors, and returns
-// its text without the whitespace between tokens: a substring of the text if
-// there is no such whitespace, a new string otherwise. The order of members and
-// the spelling of numbers and strings are kept.
+// Raw consumes a value of any type like Skip, with the same errors, and returns its text without
+// the whitespace between tokens: a substring of the text if it has no such whitespace, a new string
+// otherwise. The order of members and the spelling of numbers and strings are kept.
 func (s *Scanner) Raw() (string, error) {
 	i := s.next()
 	s.blanks = 0
@@ -573,8 +570,8 @@ func (s *Scanner) Raw() (string, error) {
 }
 
 // Kind returns the first byte of the next value, or '0' for a digit. The possible results are '{',
-// '[', '"', 't', 'f', 'n', '-' and '0'; and 0 if there is no value here. The value is not consumed,
-// and may turn out malformed.
+// '[', '"', 't', 'f', 'n', '-' and '0'; and 0 without a value. The value is not consumed, and may
+// turn out malformed.
 func (s *Scanner) Kind() byte {
 	i := s.next()
 	if i >= len(s.text) {

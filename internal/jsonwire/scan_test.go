@@ -589,8 +589,8 @@ func TestCheckUTF8(t *testing.T) {
 	requireSyntax(t, CheckUTF8("\xed\xa0\x80"), 0, `found invalid UTF-8 "\xed"`, "")
 }
 
-// A Scanner finds invalid UTF-8 by itself, wherever it stands: what CheckUTF8
-// refuses is an error, and in a string the same one.
+// A Scanner finds invalid UTF-8 by itself, wherever it stands: text that CheckUTF8 refuses is an
+// error, and in a string the same error.
 func TestScannerUTF8(t *testing.T) {
 	for _, in := range []string{"\xff", "\"\\\xff\"", "{\"\xc3\":\xc3", "[\xf0\x9f", "aaaaaaaaaaaaaaaaaaaaaa\xff", "aaaaaaaaaaaaaaaaaaa\x80\x80\x80\x80\x80\x80"} {
 		_, err := walkAll(in)

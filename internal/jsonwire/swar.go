@@ -42,7 +42,8 @@ func nonPlainBits(w uint64) uint64 {
 func endings(w uint64) uint64 { return ((w ^ lo*2) - lo*0x21) & hi }
 
 // Busy returns a word with a top bit if w has a byte that is '%', '-', from '0' to '\\', from 'z'
-// on or not ASCII. '%' and '-' differ in one bit. What is added has no carry, unless a byte is not ASCII.
+// on or not ASCII. '%' and '-' differ in one bit. The additions have no carry, unless a byte is not
+// ASCII.
 func Busy(w uint64) uint64 {
 	return (w+lo*(0x80-'0'))&^(w+lo*(0x80-'\\'-1)) | (hi - (w&(lo*0xF7) ^ lo*'%')) | (w + lo*(0x80-'z')) | w
 }
@@ -71,9 +72,8 @@ func plainLen(s string) int {
 	return i
 }
 
-// allNonPlain is nonPlain with the top bit of every such byte set and no other:
-// it adds what is missing to 0x80 to seven bits of each byte, which carries
-// nothing into the next one.
+// allNonPlain is nonPlain with the top bit of every such byte set and no other: it adds the
+// complement to 0x80 to seven bits of each byte, so nothing is carried into the next byte.
 func allNonPlain(w uint64) uint64 {
 	v := w &^ hi
 	return (^(((v ^ lo*2) + lo*(0x80-0x21)) & ((v ^ lo*'\\') + lo*0x7F)) | w) & hi
@@ -107,8 +107,8 @@ func ValidUTF8(s string) bool {
 	return seen&hi == 0 || utf8.ValidString(s)
 }
 
-// FirstCharacters returns the length of the first n characters of s: of all of s if
-// there are no more. A byte that is no UTF-8 counts as one.
+// FirstCharacters returns the length of the first n characters of s, or of all of s if it is
+// shorter. A byte that is not UTF-8 counts as one character.
 func FirstCharacters(s string, n int) int {
 	i := 0
 	for i+8 <= min(len(s), n) && Load64(s, i)&hi == 0 {
@@ -168,8 +168,8 @@ func runeSize(w uint64) int {
 			return 2
 		}
 	case w&0xC0C0F0 == 0x8080E0: // three bytes
-		// The first ten of sixteen bits say whether they are long enough and
-		// no surrogate.
+		// The first ten of sixteen bits decide whether the character needs three bytes and is not a
+		// surrogate.
 		if r := w&0xF<<6 | w>>8&0x3F; r >= 0x800>>6 && r>>5 != 0xD800>>11 {
 			return 3
 		}

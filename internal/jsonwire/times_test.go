@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The cache says what the functions without it say, whatever came before.
+// The cache gives the results of the functions without it, whatever came before.
 func TestTimesAreKept(t *testing.T) {
 	texts := []string{
 		`"2026-05-05T09:00:00.000Z"`, `"2026-05-05T09:00:00.999Z"`, `"2026-05-05T09:00:00.5Z"`, `"2026-05-05T09:00:00Z"`,

@@ -35,8 +35,8 @@ type Watch interface {
 // count: bit a of the word at c<<5|b is set if one exists. Any a is set for texts of two letters.
 type Ends [1 << 10]uint32
 
-// has reports whether a text of n bytes, with the last four in w, may be of interest for its
-// end: it is if that is no letters.
+// has reports whether a text of n bytes, with the last four in w, may be of interest for its end:
+// it may be if the end has a byte that is not a letter.
 func (e *Ends) has(w uint32, n int) bool {
 	letters := uint32(0x40404000) // bytes from 0x40 on: letters and few others
 	if n == 2 {
@@ -233,8 +233,8 @@ func Quote(s string) string {
 // anything; if not, it returns text itself and does not allocate.
 func Repair(text string) (string, bool) {
 	repaired := repairSurrogates(repairUTF8(text))
-	// Comparing a string with itself is cheap, and a replacement never yields
-	// what it replaced.
+	// Comparing a string with itself is cheap, and a replacement always differs from the replaced
+	// text.
 	return repaired, repaired != text
 }
 

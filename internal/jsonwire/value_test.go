@@ -175,7 +175,7 @@ func lookup(v any, pointer string) (any, bool) {
 func TestPointerLeadsSomewhere(t *testing.T) {
 	for _, in := range validTexts {
 		if strings.Contains(in, "1e1000") || in == "[ ]" {
-			continue // not a float64; what follows a '[' counts as element 0
+			continue // not a float64; the value after a '[' counts as element 0
 		}
 		var v any
 		require.NoError(t, json.Unmarshal([]byte(in), &v))
@@ -256,8 +256,8 @@ func FuzzString(f *testing.F) {
 		require.NoError(t, json.Unmarshal([]byte(wire), &std))
 		require.Equal(t, want, std)
 
-		// As a text, not a value: what encoding/json makes of an arbitrary
-		// body is what we make of it, unless we refuse it.
+		// As a text, not a value: both packages make the same of an arbitrary body, unless this one
+		// refuses it.
 		body := `"` + in + `"`
 		s := scanner(body)
 		if got, err := s.String(); err == nil && s.End() == nil && utf8.ValidString(body) {

@@ -17,7 +17,7 @@ import (
 type got struct {
 	Text string
 	Pos  Pos
-	Last bool // there is no more
+	Last bool // it is the last one
 	Err  string
 }
 

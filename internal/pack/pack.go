@@ -58,7 +58,7 @@ func (t Text) IsZero() bool { return t.by == nil }
 // Size returns the size of the packed form in bytes.
 func (t Text) Size() int { return len(t.form) }
 
-// learn adds a text to the dictionary. What is packed refers to places in it, so it only grows.
+// learn adds a text to the dictionary. Packed texts refer to places in it, so it only grows.
 func (p *Packer) learn(text []byte) {
 	if p.known == nil {
 		p.known = make([]uint32, 1<<knownBits)

@@ -47,7 +47,7 @@ func TestDictionaryHasALimit(t *testing.T) {
 	require.LessOrEqual(t, len(p.dict), MaxDictionary)
 }
 
-// A text with the shape of one before takes little more than what is new in it.
+// A text with the shape of an earlier one takes little more than its new parts.
 func TestAlike(t *testing.T) {
 	var p Packer
 	random := rand.New(rand.NewPCG(1, 2))

@@ -283,8 +283,8 @@ func Nothing(text string) bool {
 	return false
 }
 
-// Says reports whether the place, or one below it, has a value other than zero.
-func (f Facts) Says(pattern string) bool {
+// Has reports whether the event has a value other than zero at the place, or below it.
+func (f Facts) Has(pattern string) bool {
 	for pointer, text := range f.Leaves {
 		if Covers(pattern, pointer) && !Nothing(text) {
 			return true

@@ -311,8 +311,8 @@ func isArguments(pointer string) bool {
 	return Covers("/payload/arguments", pointer) || Covers("/payload/argumentsSummary", pointer)
 }
 
-// says reports whether an event has a value at the place, or below it.
-func (t *Trip) says(ev *agentevents.Event, pointer string) bool {
+// has reports whether an event has a value at the place, or below it.
+func (t *Trip) has(ev *agentevents.Event, pointer string) bool {
 	f, err := t.factsOf(ev)
 	return err == nil && f.Under(pointer)
 }
@@ -425,7 +425,7 @@ func (t *Trip) stays(i int, pointer string) bool {
 }
 
 func (t *Trip) staysAt(i int, pointer string) bool {
-	return t.Partner[i] != nil && t.says(&t.Events[i], pointer) && t.says(t.Partner[i], pointer)
+	return t.Partner[i] != nil && t.has(&t.Events[i], pointer) && t.has(t.Partner[i], pointer)
 }
 
 // moved reports whether event i came back with a new value that is listed as made
@@ -450,7 +450,7 @@ func (t *Trip) visible(i int, l dialect.Loss) bool {
 		mine = mine || IsOf(l, t.Events[call].Kind())
 		joined = joined || l.Pointer == "/payload/oneEvent"
 		// The call's arguments replace the return's.
-		if l.What == dialect.Dropped && isArguments(l.Pointer) && t.says(ev, l.Pointer) {
+		if l.What == dialect.Dropped && isArguments(l.Pointer) && t.has(ev, l.Pointer) {
 			return true
 		}
 	}
@@ -462,7 +462,7 @@ func (t *Trip) visible(i int, l dialect.Loss) bool {
 	}
 	// A call and its return may have equal facts: it does not show which of them
 	// came back. All facts are gone with the event.
-	if l.Pointer != "" && l.What == dialect.Dropped && t.Partner[i] == nil && !t.refused(i) && t.says(ev, l.Pointer) {
+	if l.Pointer != "" && l.What == dialect.Dropped && t.Partner[i] == nil && !t.refused(i) && t.has(ev, l.Pointer) {
 		return true
 	}
 	for _, d := range t.Diffs[i] {
@@ -475,7 +475,7 @@ func (t *Trip) visible(i int, l dialect.Loss) bool {
 	other := t.Partner[i] != nil && t.Partner[i].Kind() != ev.Kind()
 	if l.What == dialect.Made || l.What == dialect.Dropped && other {
 		was, err := t.factsOf(ev)
-		return err == nil && !was.Says(l.Pointer) && (l.What == dialect.Made || was.Under(l.Pointer))
+		return err == nil && !was.Has(l.Pointer) && (l.What == dialect.Made || was.Under(l.Pointer))
 	}
 	return false
 }

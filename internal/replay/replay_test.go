@@ -76,8 +76,8 @@ func TestRepeated(t *testing.T) {
 	}
 }
 
-// An event without a time has that of the event before it in its run, else of the first that has
-// one. Without any there are no spans.
+// An event without a time has the time of the event before it in its run, or else of the first
+// event with a time. If no event has a time, the run has no spans.
 func TestUntimed(t *testing.T) {
 	var ended []*spans.Span
 	l := New(spans.Options{Ended: func(s *spans.Span) { ended = append(ended, s) }})
@@ -111,7 +111,7 @@ func TestUntimed(t *testing.T) {
 	require.Equal(t, 3, c.Runs, "without the one that is left out")
 }
 
-// next returns the sequence after that of the run's last event.
+// next returns the sequence after the run's last event.
 func (l *Log) next(run string) uint64 {
 	if r := l.runs[run]; r != nil {
 		return r.next

@@ -87,8 +87,8 @@ func (o *Opens[K]) Take(key K) (at int, ok bool) {
 	return at, true
 }
 
-// LastOpen returns the place of the last item of the key for which open is true.
-// It removes the items behind it.
+// LastOpen returns the place of the last item of the key for which open is true. It removes the
+// items after it.
 func (o *Opens[K]) LastOpen(key K, open func(at int) bool) (at int, ok bool) {
 	for {
 		first := o.first[key]

@@ -19,7 +19,7 @@ type Roster[K comparable, V any] struct {
 	index *index[K] // nil until a long list is searched
 }
 
-// An index says where the members of a long list are.
+// An index has the positions of the members of a long list.
 type index[K comparable] struct {
 	at   Opens[K] // places by key
 	gone []bool   // which places are empty
@@ -115,7 +115,7 @@ func (r *Roster[K, V]) All() ([]K, []V) {
 	return r.keys, r.list
 }
 
-// Rekey gives every member the key that of returns.
+// Rekey gives every member the key that the function of returns.
 func (r *Roster[K, V]) Rekey(of func(K, *V) K) {
 	if r == nil {
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A Roster does what a plain list does, whatever the order of the calls.
+// A Roster behaves like a plain list, whatever the order of the calls.
 func TestRosterIsAList(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, size := range []int{1, 3, Few, Few + 1, 200} {

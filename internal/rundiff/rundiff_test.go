@@ -23,9 +23,9 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files; read the diff before you commit it")
 
-// parse reads a log in short form. A line is an agent, a kind and a payload. Behind the agent
-// there may be its parent and the run: sub<main@r2. The agent - is the run itself, and #n is
-// node n. {} may be left out, and so may the kind's "agent.".
+// parse reads a log in short form. A line is an agent, a kind and a payload. After the agent there
+// may be its parent and the run: sub<main@r2. The agent - is the run itself, and #n is node n. {}
+// may be left out, and so may the kind's "agent.".
 func parse(t testing.TB, text string) *Log {
 	t.Helper()
 	var log Log
@@ -80,7 +80,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// laws requires what holds for any two logs.
+// laws requires the properties of any two logs.
 func laws(t require.TestingT, a, b *Log) {
 	for _, log := range []*Log{a, b} {
 		self := Compare(log, log)
@@ -124,7 +124,7 @@ func laws(t require.TestingT, a, b *Log) {
 	}
 }
 
-// facts returns what a report says, in any order: what A has of what, what B has, or both.
+// facts returns the lines of a report, in any order: the things that A has, that B has, or both.
 func facts(r *Report, mirrored bool) []string {
 	facts := []string{fmt.Sprint(r.Same)}
 	say := func(what string, a, b any) {
@@ -171,7 +171,7 @@ func facts(r *Report, mirrored bool) []string {
 	return facts
 }
 
-// What is left out has no match that the lists would allow, and pieces do not lose any.
+// A left-out element has no match that the lists would allow, and pieces do not lose any.
 func TestAlign(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -247,7 +247,7 @@ func TestAlignManyDifferences(t *testing.T) {
 	require.Equal(t, 5000, aligned(t, slices.Repeat([]uint64{1}, 5000), slices.Repeat([]uint64{1}, 7000)))
 }
 
-// A run of 100,000 acts is compared as one of 1,000: what differs in a few places is found there.
+// A run of 100,000 acts is compared like one of 1,000: differences in a few places are found there.
 func TestLongRuns(t *testing.T) {
 	for _, n := range []int{1000, 100_000} {
 		if n > 1000 && testing.Short() {
@@ -379,8 +379,8 @@ func BenchmarkCompare(b *testing.B) {
 	})
 }
 
-// kept are the members of the vocabulary that are ids or times and say something, though no
-// act is about them.
+// kept are the members of the vocabulary that are ids or times and have a meaning of their own,
+// though no act is about them.
 var kept = setOf("failedNodeId", "approvedBy", "rejectedBy", "answeredBy", "groupId", "memoryRef", "id", "itemId", "timeoutMs", "ttlMs", "typeId")
 
 // Somebody has decided for every id and every measure whether it differs between any two runs.
@@ -425,7 +425,7 @@ func TestVocabulary(t *testing.T) {
 	}
 }
 
-// Any two logs are compared, and what holds for two logs holds for them.
+// Any two logs are compared, and the laws of two logs hold for them.
 func FuzzCompare(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	require.NoError(f, err)

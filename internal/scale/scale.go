@@ -15,7 +15,7 @@ import (
 // A Shape is a log that has many of one thing.
 type Shape struct {
 	Name string
-	// Refused says that an emitter would refuse some of the events.
+	// Refused means that an emitter would refuse some of the events.
 	Refused bool
 	parts   []part
 }
@@ -81,8 +81,8 @@ func (l *log) lines(i int, lines []string) {
 	}
 }
 
-// line writes an event: its kind and, after a blank, members that are not the same
-// on all lines. The run is r, or what follows an @ behind the kind.
+// line writes an event: its kind and, after a blank, members that are not the same on all lines.
+// The run is r, or the text after an @ that follows the kind.
 func (l *log) line(i int, line string) {
 	kind, members, _ := strings.Cut(line, " ")
 	kind, run, _ := strings.Cut(kind, "@")
@@ -137,9 +137,8 @@ func (l *log) expand(dst []byte, text string, i int) []byte {
 	}
 }
 
-// limit is how many times the cost of one thing may grow when there are eight times
-// as many. The cost of quadratic code grows eight times, that of a map that leaves
-// the cache less than twice.
+// limit is the factor by which the cost of one thing may grow when there are eight times as many.
+// The cost grows eight times in quadratic code, and less than twice in a map that leaves the cache.
 const limit = 6
 
 // attempts is how often Linear measures before it fails the test.

@@ -91,7 +91,7 @@ func proseFollows(text string, i int, final bool) (prose bool, v verdict) {
 	return n > 0 && n < 16 && !random(text[i+1:i+1+n]) && text[i+1+n] == ' ', no
 }
 
-// cell finds a value in a table of Markdown, behind the cell with its name: | password | x |.
+// cell finds a value in a table of Markdown, after the cell with its name: | password | x |.
 func cell(s *Scanner, text string, i int, final bool) (region, verdict) {
 	from := max(0, i-maxName)
 	open := strings.LastIndexByte(text[from:i], '|')
@@ -176,7 +176,7 @@ func percent(s *Scanner, text string, i int, final bool) (region, verdict) {
 // parameter.
 var percentChars = chars("-_.%+~*!")
 
-// nextQuoted returns the number of backslashes of the quote at k and the place behind
+// nextQuoted returns the number of backslashes of the quote at k and the place after
 // the quote that opens the next string, which only a comma separates. slashes is
 // negative if there is none, and next is the length of the text if that ends before.
 func nextQuoted(text string, k int) (slashes, next int, quote byte) {
@@ -213,7 +213,7 @@ func nextQuoted(text string, k int) (slashes, next int, quote byte) {
 	return slashes, k + 1, quote
 }
 
-// paired finds the value behind a name in a list: ["Authorization","Bearer x"]. The
+// paired finds the value after a name in a list: ["Authorization","Bearer x"]. The
 // byte at i is one of the name of a header: its 'z', or a dash.
 func paired(s *Scanner, text string, i int, final bool) (region, verdict) {
 	n := span(text, i+1, alnum)
@@ -333,7 +333,7 @@ func called(before, name string) bool {
 	}
 }
 
-// userValue finds the password behind a name and ':' in an argument that begins at start.
+// userValue finds the password after a name and ':' in an argument that begins at start.
 func userValue(text string, start int, final bool) (region, verdict) {
 	slashes := start
 	start = skipSlashes(text, start)
@@ -357,7 +357,7 @@ func userValue(text string, start int, final bool) (region, verdict) {
 	}
 }
 
-// arrow finds a value behind a name and an arrow: password -> x.
+// arrow finds a value after a name and an arrow: password -> x.
 func arrow(s *Scanner, text string, i int, final bool) (region, verdict) {
 	if i == 0 || text[i-1] != ' ' {
 		return region{}, no
@@ -371,7 +371,7 @@ func arrow(s *Scanner, text string, i int, final bool) (region, verdict) {
 
 var userChars = chars("_-.@+%\\")
 
-// hooks are places of URLs behind which a secret follows.
+// hooks are places of URLs that a secret follows.
 var hooks = []string{"hooks.slack.com/services/", "hooks.slack.com/workflows/", "hooks.slack.com/triggers/", "discord.com/api/webhooks/", "discordapp.com/api/webhooks/", "hooks.zapier.com/hooks/catch/", "outlook.office.com/webhook/", "api.telegram.org/bot"}
 
 // teams is the end of hosts whose paths are secrets.
@@ -436,8 +436,8 @@ func location(_ *Scanner, text string, i int, final bool) (region, verdict) {
 	}
 }
 
-// maxUser is the length of a name in front of a host, at most: what is longer, and invented, is
-// a token.
+// maxUser is the greatest length of a name before a host: a longer one that looks invented is a
+// token.
 const maxUser = 15
 
 var hookForm = &form{token: token{chars: chars("/-_:@"), min: 16}, limit: most}
@@ -501,7 +501,7 @@ func field(s *Scanner, text string, k int, final bool) (region, verdict) {
 	return r, yesIf(n > 0 && of.says(value) && (of >= strong || random(value)))
 }
 
-// lineChars are the characters of a line, and escapedChars those of a line in a string.
+// lineChars are the characters of a line, and escapedChars the characters of a line in a string.
 var lineChars, escapedChars = func() (line, escaped *[256]bool) {
 	line = new([256]bool)
 	for c := range line {

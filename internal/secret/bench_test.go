@@ -82,8 +82,8 @@ func BenchmarkValues(b *testing.B) {
 	}
 }
 
-// JSON costs what Compact does, of which Plain is without looking for secrets. Read is what
-// is saved where that tells.
+// The cost of JSON beside the cost of Compact, and of Plain, which does not look for secrets. Read
+// is the case in which a quiet text saves work.
 func BenchmarkJSON(b *testing.B) {
 	s := scanner()
 	raw := "[" + strings.TrimSuffix(strings.Repeat(`{"path":"internal/x.go","lines":[12,17],"note":"nothing here","deep":{"id":"a1","of":"b","size":3}},`, 7), ",") + "]"

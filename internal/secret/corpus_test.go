@@ -9,7 +9,7 @@ import (
 	"github.com/agentevents/agentevents/internal/secret/corpus"
 )
 
-// samples returns those of a file.
+// samples returns the samples of a file.
 func samples(t testing.TB, file string) []corpus.Sample {
 	list, err := corpus.Read("testdata/" + file)
 	require.NoError(t, err)

@@ -10,11 +10,10 @@ import (
 // JSON is masked as text.
 const MaxStrings = 3
 
-// JSON returns raw, one valid JSON value, with markers in the place of secrets: raw
-// itself if it has none.
+// JSON returns raw, one valid JSON value, with markers in the place of secrets: raw itself if it
+// has none.
 //
-//   - The value of a member is masked when its name is a credential's: see
-//     [Names.Masks].
+//   - The value of a member is masked when its name is a credential's: see [Names.Masks].
 //   - So is the member "value" of an object whose member "name", "key" or "header" is the name of a
 //     credential, and in a list the element after such a name or flag, as in
 //     ["Authorization","Bearer x"].
@@ -28,7 +27,7 @@ const MaxStrings = 3
 // returns its final text. member is the name, as it was, of the nearest member around it. JSON in a
 // string is one string for it.
 //
-// The error is that of a [jsonwire.Scanner]. Nothing is copied before the first change.
+// The error comes from a [jsonwire.Scanner]. Nothing is copied before the first change.
 func (s *Scanner) JSON(raw string, taken jsonwire.Taken, text func(member, text string) string) (string, error) {
 	w := rewriter{s: s, v: s.values(), raw: raw}
 	w.in.Reset(raw)
@@ -157,7 +156,7 @@ var opens = [256]bool{'{': true, '[': true, '"': true, ' ': true, '\t': true, '\
 
 func (w *rewriter) object(taken jsonwire.Taken, each func(member, text string) string) error {
 	whole := w.in.Rest()
-	looked, pair := false, none // what the member "name" tells of the member "value"
+	looked, pair := false, none // the meaning of the member "name" for the member "value"
 	if err := w.in.Object(); err != nil {
 		return err
 	}

@@ -81,8 +81,8 @@ func TestJSONWithoutSecrets(t *testing.T) {
 	}))
 }
 
-// What is quiet has nothing to be masked, wherever it is in a value. Most of what has
-// nothing is quiet.
+// Quiet text has nothing to be masked, wherever it is in a value. Most text without secrets is
+// quiet.
 func TestQuiet(t *testing.T) {
 	s := scanner()
 	for _, file := range []string{"planted.txt", "harmless.txt"} {

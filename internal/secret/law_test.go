@@ -10,7 +10,7 @@ import (
 	"github.com/agentevents/agentevents/internal/effort"
 )
 
-// same fails if a stream of a text does not say what the whole says.
+// same fails if the stream of a text differs from the masked whole.
 func same(t testing.TB, s *Scanner, text string, sizes ...int) {
 	t.Helper()
 	want, got := s.Mask(text), streamed(s, text, sizes...)
@@ -22,7 +22,7 @@ func same(t testing.TB, s *Scanner, text string, sizes ...int) {
 // Parts of the corpus, one after the other, are cut anywhere.
 func TestStreamsOfPartsOfTheCorpus(t *testing.T) {
 	s := scanner("C4N4RYs3cr3t", "abcdef", "defghi", "ababab", "p%a\"ss\nw", "1234567890", "password")
-	plain := scanner() // a stream of which passes what is calm
+	plain := scanner() // a stream that passes calm text
 	var texts []string
 	for _, file := range []string{"planted.txt", "harmless.txt"} {
 		for _, c := range samples(t, file) {
@@ -52,7 +52,7 @@ func TestStreamsOfPartsOfTheCorpus(t *testing.T) {
 	}
 }
 
-// A backslash behind a quote may be of the value, or of the quote that follows.
+// A backslash after a quote may belong to the value, or to the quote that follows.
 func TestBackslashesBeginValues(t *testing.T) {
 	for _, text := range []string{`token\":\"\8Jsp4XgJhSxBexample.co""n":1}`, `token\":\"\" x`, `{"password":"\u0041bc"}`, `password: """\abc"""`} {
 		same(t, scanner(), text, 1)
@@ -60,7 +60,7 @@ func TestBackslashesBeginValues(t *testing.T) {
 	}
 }
 
-// Texts end at, before and behind each limit that a form has.
+// Texts end at, before and after each limit that a form has.
 func TestTextsThatEndAtALimit(t *testing.T) {
 	s := scanner()
 	beginnings := []string{
@@ -85,7 +85,7 @@ func TestTextsThatEndAtALimit(t *testing.T) {
 	}
 }
 
-// FuzzStream looks for a cut with which a stream does not say what the whole says.
+// FuzzStream looks for a cut with which a stream differs from the masked whole.
 func FuzzStream(f *testing.F) {
 	for _, file := range []string{"planted.txt", "harmless.txt"} {
 		for _, c := range samples(f, file) {

@@ -162,7 +162,7 @@ func (n *Names) mayEnd(name string) {
 // tells reports whether a name tells something of its value.
 func (n *Names) tells(name string) bool {
 	end := len(name)
-	for end > 0 && behind[name[end-1]] {
+	for end > 0 && trailing[name[end-1]] {
 		end--
 	}
 	if !n.any && (end == 0 || !letters[name[end-1]] || end >= 4 && n.dull(load32(name, end-4))) {
@@ -171,8 +171,8 @@ func (n *Names) tells(name string) bool {
 	return n.strength(name) != none
 }
 
-// behind are bytes that may follow a name, or stand in it without a meaning.
-var behind = func() (is [256]bool) {
+// trailing are bytes that may follow a name, or stand in it without a meaning.
+var trailing = func() (is [256]bool) {
 	for _, c := range []byte("0123456789[]:-_. =") {
 		is[c] = true
 	}

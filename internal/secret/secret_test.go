@@ -72,7 +72,7 @@ func TestMask(t *testing.T) {
 	}
 }
 
-// A stream says what the whole text says, however it is cut.
+// A stream equals the whole masked text, in all cuts.
 func TestStreamsSayWhatTheWholeSays(t *testing.T) {
 	t.Parallel()
 	s := scanner("C4N4RYs3cr3t", "abcdef", "defghi", "ababab", "p%a\"ss\nw")
@@ -122,7 +122,7 @@ func TestEachPlace(t *testing.T) {
 	}
 }
 
-// A look at words of eight bytes sees what one at each byte does.
+// A scan by words of eight bytes finds the same as a scan by bytes.
 func TestWords(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	names := NewNames(nil, nil)

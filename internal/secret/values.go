@@ -333,8 +333,8 @@ func (v *Values) counts(text string, i int) bool {
 	return k >= 0 && v.has[jsonEscaped[k]]
 }
 
-// jsonEscapes are the letters of escapes in strings of JSON, and jsonEscaped what they
-// stand for.
+// jsonEscapes are the letters of escapes in strings of JSON, and jsonEscaped the characters that
+// they stand for.
 const (
 	jsonEscapes = `"\/bfnrt'`
 	jsonEscaped = "\"\\/\b\f\n\r\t'"

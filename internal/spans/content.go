@@ -11,12 +11,12 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// This file has what users have written: where it goes, its bounds and its form.
+// This file has the content that users have written: its place in spans, its bounds and its form.
 
 // captures reports whether the text goes anywhere.
 func (m *Mapper) captures(text string) bool { return text != "" && m.o.Content&(OnSpans|Details) != 0 }
 
-// say gives a span a text as the message of a role.
+// say adds a text to a span, as the message of a role.
 func (m *Mapper) say(s *Span, k, role, text string) {
 	if m.captures(text) {
 		text = cut(m.o.redact(k, text), m.o.ContentBytes/2)
@@ -46,7 +46,7 @@ func (m *Mapper) tells(s *Span, k, text string) {
 	}
 }
 
-// prompt gives a span what its agent was told: the prompt, else the task.
+// prompt adds the agent's instructions to its span: the prompt, else the task.
 func (m *Mapper) prompt(s *Span, p *agentevents.AgentStarted) {
 	switch {
 	case p.Prompt == "" || !m.captures(string(p.Prompt)):
@@ -66,8 +66,8 @@ func unquoted(value agentevents.JSON) (text string) {
 	return text
 }
 
-// exchange gives a span what was sent to a model or came from it. Messages in the form of
-// the conventions stay as they are; anything else becomes a part of one message.
+// exchange adds the input or output of a model to a span. Messages in the form of the conventions
+// stay unchanged; any other value becomes a part of one message.
 func (m *Mapper) exchange(s *Span, k, role, kind, value, finish string) {
 	if !m.captures(value) {
 		return
@@ -120,7 +120,7 @@ func list[T any](m *Mapper, k string, values []T) Attr {
 		return Attr{}
 	}
 	text, err := json.Marshal(values)
-	if err != nil { // a value that is no JSON
+	if err != nil { // a value that is not JSON
 		return Attr{}
 	}
 	return m.value(k, string(text), true)
@@ -140,8 +140,8 @@ func (o *Options) redact(k, value string) string {
 	return o.Redact(k, value)
 }
 
-// fit keeps a value within the budget. JSON that is too long becomes an object that says
-// so, and is still JSON.
+// fit keeps a value within the budget. JSON that is too long becomes a JSON object that records the
+// cut.
 func (o *Options) fit(value string, isJSON bool) Content {
 	if len(value) <= o.ContentBytes {
 		return Content{value, isJSON}
@@ -221,7 +221,7 @@ func free(p agentevents.Payload) agentevents.JSON {
 	return ""
 }
 
-// members are those of an object, by name. Anything else has none.
+// members yields the members of an object, by name. Any other value has none.
 func members(object agentevents.JSON) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		var all map[string]json.RawMessage

@@ -48,7 +48,7 @@ func (m *Mapper) workflow(ev *agentevents.Event) *Span {
 		return s
 	}
 	as := *ev
-	as.AgentID = "" // it is no agent's
+	as.AgentID = "" // it belongs to no agent
 	m.ensureRoot(&as)
 	parent := m.root
 	if a := m.agent(ev); a != nil && !a.span.ended {
@@ -94,8 +94,8 @@ func before(ev *agentevents.Event, took time.Duration) *agentevents.Event {
 	return &as
 }
 
-// runResumed begins another trace if the run's root has ended, or if the log says that
-// the events go on in another one.
+// runResumed begins another trace if the run's root has ended, or if the event has the id of
+// another trace.
 func (m *Mapper) runResumed(ev *agentevents.Event) *Span {
 	if m.root != nil && m.o.Recorded && !m.root.ended {
 		if id, ok := ParseTraceID(ev.TraceID); ok && id != m.root.TraceID {
@@ -116,7 +116,7 @@ func (m *Mapper) again(ev *agentevents.Event) {
 	if m.root == nil || !m.root.ended {
 		return
 	}
-	m.Close(ReasonRestarted) // what has begun below it since
+	m.Close(ReasonRestarted) // the spans that have begun below it since
 	old := m.root
 	m.root, m.owner, m.segment, m.over, m.summed, m.of, m.flows = nil, nil, ev.Sequence, false, false, key{}, 0
 	m.resumed = &Link{TraceID: old.TraceID, SpanID: old.ID}
@@ -133,7 +133,7 @@ var sessionOutcomes = map[endword.Meaning]string{
 	endword.Succeeded: "completed", endword.Failed: "failed", endword.Refused: "failed", endword.Cancelled: "cancelled",
 }
 
-// sessionEnded ends a run that does not say itself when it ends.
+// sessionEnded ends a run whose log has no end of the run.
 func (m *Mapper) sessionEnded(ev *agentevents.Event, p *agentevents.SessionCompleted) *Span {
 	if m.root == nil && !m.stated {
 		m.ensureRoot(m.ofRunAt(ev))
@@ -203,7 +203,8 @@ func (m *Mapper) agentsWent() endword.Meaning {
 	return endword.Succeeded
 }
 
-// went is how the end of an agent says that it went. An agent whose outcome is aborted failed.
+// went returns the result that the end of an agent describes. An agent whose outcome is aborted
+// failed.
 func went(p *agentevents.AgentEnded, gave bool) endword.Meaning {
 	end := endword.End{Error: p.Error.OK, Code: p.Error.V.Code, Gave: gave, Word: p.Status, Outcome: string(p.Outcome)}.Meaning()
 	if end == endword.Refused || end == endword.Cancelled && p.Outcome == agentevents.OutcomeAborted {
@@ -481,8 +482,7 @@ func (m *Mapper) agentEnded(ev *agentevents.Event, p *agentevents.AgentEnded) *S
 	return m.end(s, ev)
 }
 
-// abandon closes the span of an agent that has not said that it ends. What was its error is
-// the span's.
+// abandon closes the span of an agent whose end is not in the log. The span gets the agent's error.
 func (m *Mapper) abandon(a *agent, reason string) {
 	if a.span.ended {
 		return
@@ -537,7 +537,7 @@ func (m *Mapper) modelCalled(ev *agentevents.Event, start time.Time, p *agenteve
 	return a.model
 }
 
-// delta counts a part of what the agent's model streams.
+// delta counts a part of the streamed output of the agent's model.
 func (m *Mapper) delta(ev *agentevents.Event) {
 	if !m.o.Deltas {
 		return
@@ -882,7 +882,7 @@ func (m *Mapper) stepEnds(ev *agentevents.Event, k key, s *Span, info agentevent
 	return m.end(s, ev)
 }
 
-// asked remembers what a person is asked. No span is open while people think.
+// asked records a question to a person. No span is open while people think.
 func (m *Mapper) asked(ev *agentevents.Event, kind, id, callID string, stands agentevents.Opt[time.Duration]) *Span {
 	w := wait{parent: m.scope(ev)}
 	if s := m.open[key{"tool", m.who(ev), callID}]; s != nil {

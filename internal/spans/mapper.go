@@ -12,24 +12,24 @@ import (
 
 // A Mapper maps the events of one run to spans. It is not for concurrent use.
 //
-// A run has one root, which is never the span of an agent: agents, their attempts and
-// workflows that nobody else has begun are siblings below it. run.started begins the root.
-// A run without one, that begins with a turn, has the turn as its root, and another turn has a
-// trace of its own; a turn's span goes on until its summary, which may come after its end.
-// Any other run gets a root that is made up. It has [AttrMadeUp], begins with the first event
-// of the run, and ends with the session or with the last event. One root of each agent in the
-// trace was rejected: Jaeger and samplers take the first root for the whole trace.
-// A span below the root has its parent by the ids of the events. Spans are open only for work;
-// a question to people and a handoff become spans when they are over.
+// A run has one root, which is never the span of an agent. Agents, their attempts, and workflows
+// without a parent are siblings below it. run.started begins the root. A run without one, that
+// begins with a turn, has the turn as its root, and another turn has a trace of its own; a turn's
+// span goes on until its summary, which may come after its end. Any other run gets a root that is
+// made up. It has [AttrMadeUp], begins with the first event of the run, and ends with the session
+// or with the last event. One root of each agent in the trace was rejected: Jaeger and samplers
+// take the first root for the whole trace. A span below the root has its parent by the ids of the
+// events. Spans are open only for work; a question to people and a handoff become spans when they
+// are over.
 //
-// An end whose start is not in the log makes a span that lasts as long as the end states. If
-// the end states no duration, the span has none, and [AttrNoStart]. A span of which an event has
-// no time has [AttrNoStart] or [AttrNoEnd], unless the end states the duration: [AttrStated].
+// An end whose start is not in the log makes a span that lasts as long as the end states. If the
+// end states no duration, the span has none, and [AttrNoStart]. A span of which an event has no
+// time has [AttrNoStart] or [AttrNoEnd], unless the end states the duration: [AttrStated].
 //
-// Agents are told apart as a fold does it: by agentId, else by nodeRunId, else by the spanId
-// of their start. Of several agents that have one id at a time, each has the events in its span.
+// Agents are told apart as a fold does it: by agentId, else by nodeRunId, else by the spanId of
+// their start. Of several agents that have one id at a time, each has the events in its span.
 //
-// What a mapper keeps is bounded by MaxOpen, and by the number of agents that are open.
+// MaxOpen and the number of open agents bound the memory of a mapper.
 type Mapper struct {
 	o       Options
 	runID   string
@@ -41,9 +41,9 @@ type Mapper struct {
 	began   time.Time // the time of the first event
 	latest  time.Time // the time of the last event
 	undated bool      // began is lent
-	stated  bool      // the run says itself when it ends
+	stated  bool      // the log has the end of the run
 	over    bool      // the root has ended with something else
-	of      key       // what the root is the span of, besides the run: a turn
+	of      key       // the subject of the root beside the run: a turn
 	turn    bool      // the run is a turn of the root agent; see isTurn
 	summed  bool      // so is the summary of that turn seen
 	turned  *ended    // the turn has ended, and its summary may come
@@ -67,9 +67,9 @@ type Mapper struct {
 
 	lent     bool                // the event has no time of its own
 	early    []Point             // came before the root
-	left     []agentevents.Event // began what goes on with the next root: see Left
-	carrying bool                // what begins is of left, and the log may have its id
-	waits    map[key]wait        // what people are asked
+	left     []agentevents.Event // began the spans that go on under the next root: see Left
+	carrying bool                // the spans that begin now are from left, and the log may have their ids
+	waits    map[key]wait        // open questions to people
 	unasked  map[key]answer      // answers whose questions are not in the log so far
 	handoffs map[string][]Link   // to an agent that did not start yet
 	used     map[SpanID]struct{}
@@ -95,7 +95,7 @@ type agent struct {
 	id    string
 	name  string // in few words, or ""
 	given string // the name of its start, in few words, or ""
-	under string // the agent that it says it works for
+	under string // the agent that its start names as parent
 	identity
 	span    *Span
 	scopes  []*Span // open turns and steps, the innermost last
@@ -103,7 +103,7 @@ type agent struct {
 	attempt int     // 1 for the first
 	ended   bool
 	failed  bool            // a transition said so
-	went    endword.Meaning // how its end says that it went
+	went    endword.Meaning // the result in its end
 	errType string          // of its last error event
 	tools   int64
 	models  int64
@@ -140,7 +140,7 @@ type wait struct {
 	free           *agentevents.Event // its event, if that has attributes
 }
 
-// Bounds of what is kept for later.
+// Bounds of the memory for later events.
 const (
 	maxPoints = 128
 	maxEarly  = 16
@@ -207,8 +207,8 @@ func (m *Mapper) leave() {
 	}
 }
 
-// goOn begins the spans of what was left, and is still at work now. An agent that is resumed by a
-// start has that span.
+// goOn begins the spans of left that are still at work now. An agent that is resumed by a start has
+// its span.
 func (m *Mapper) goOn(now time.Time) {
 	left := m.left
 	m.left, m.carrying = nil, m.o.Recorded
@@ -239,8 +239,8 @@ func (m *Mapper) Session() string { return m.session }
 // Root returns the root span, which may have ended, or nil.
 func (m *Mapper) Root() *Span { return m.root }
 
-// At returns the span of an agent's model call or tool call, which may be "", or what is around
-// it: the agent's, or the root. It is nil if there is no root.
+// At returns the span of an agent's model call or tool call. If the ids of calls are empty, it
+// returns the surrounding span: the agent's, or the root. It returns nil without a root.
 func (m *Mapper) At(agentID, callID, modelCallID string) *Span {
 	agentID = cmp.Or(m.named[agentID], agentID)
 	if s := m.open[key{"model", agentID, modelCallID}]; s != nil {
@@ -305,11 +305,12 @@ func (m *Mapper) Feed(ev *agentevents.Event) *Span {
 	return at
 }
 
-// rootAgent is the agent of KAOS lines that name none. What it does is the run.
+// rootAgent is the agent of KAOS lines that name none. Its actions belong to the run.
 const rootAgent = "root"
 
-// isTurn reports whether the event is of the root agent, or of one that works for it, in a
-// run that is a turn of the root agent: it begins with the turn, and the agent never starts.
+// isTurn reports whether the event belongs to the root agent, or an agent that works for it, in a
+// run that is a turn of the root agent. Such a run begins with the turn, and the agent never
+// starts.
 func (m *Mapper) isTurn(ev *agentevents.Event) bool {
 	if ev.AgentID != rootAgent && ev.ParentAgentID != rootAgent {
 		return false
@@ -444,7 +445,7 @@ func (m *Mapper) feed(ev *agentevents.Event) *Span {
 	return m.point(ev)
 }
 
-// A shape is what a span is when it begins.
+// A shape holds the properties with which a span begins.
 type shape struct {
 	name  string
 	kind  Kind
@@ -515,7 +516,7 @@ func (m *Mapper) endsAlone(ev *agentevents.Event) {
 // workflowRoot makes the root of the run.
 func (m *Mapper) workflowRoot(ev *agentevents.Event, more ...Attr) {
 	as := *ev
-	as.AgentID = "" // it is no agent's
+	as.AgentID = "" // it belongs to no agent
 	m.makeRoot(ev, shape{name: title(OpWorkflow, m.name), attrs: m.common(&as, OpWorkflow, append(more, str(AttrWorkflow, m.name))...)})
 }
 
@@ -675,7 +676,7 @@ func (m *Mapper) tell(s *Span) {
 	s.told = len(s.Attributes)
 }
 
-// makeRoom closes what is open for the longest, a call before anything else.
+// makeRoom closes the span that is open longest, and prefers calls.
 func (m *Mapper) makeRoom() {
 	if len(m.order) > 2*len(m.open)+16 {
 		m.order = slices.DeleteFunc(m.order, func(s *Span) bool { return s.ended })
@@ -739,7 +740,7 @@ func (m *Mapper) timed(s *Span, ev *agentevents.Event) time.Time {
 	return at
 }
 
-// durationOf is how long what an event ends took, by the event, or 0.
+// durationOf is the duration that an ending event states, or 0.
 func durationOf(p agentevents.Payload) time.Duration {
 	switch p := p.(type) {
 	case *agentevents.AgentEnded:
@@ -781,7 +782,7 @@ func (m *Mapper) finish(s *Span, at time.Time) {
 			up.below = until
 		}
 	}
-	m.Derive(s) // unless the log has told them, also of what goes on
+	m.Derive(s) // sets the ids that the log did not have, also for spans that go on
 	if s.Parent != nil {
 		m.Derive(s.Parent)
 	}
@@ -834,7 +835,7 @@ func (m *Mapper) close(s *Span, reason string, failed bool) {
 	m.finish(s, s.last)
 }
 
-// closeBelow closes what is open below a span, children before parents.
+// closeBelow closes the open spans below a span, children before parents.
 func (m *Mapper) closeBelow(of *Span, reason string, failed bool) {
 	if len(m.open) == 0 {
 		return
@@ -914,9 +915,9 @@ func (s *Span) under(of *Span) bool {
 	return false
 }
 
-// Close ends all open spans at the time of their last event, for the reason. It is no
-// error that a paused run ends, and that one is idle which waits for people. A root that is
-// made up, and below which nothing is open, ends without a reason.
+// Close ends all open spans at the time of their last event, for the reason. The end of a paused
+// run is not an error, nor is the idle time of a run that waits for people. A made-up root without
+// open spans below it ends without a reason.
 //
 // Events may still be fed: they belong to spans that have ended, and open new ones below.
 func (m *Mapper) Close(reason string) {
@@ -930,7 +931,7 @@ func (m *Mapper) Close(reason string) {
 		m.close(s, reason, failed)
 	}
 	m.order = nil
-	for i := range m.early { // there is no root, or none is left
+	for i := range m.early { // the run has had no root, or only ended ones
 		m.add(nil, &m.early[i])
 	}
 	m.early = nil

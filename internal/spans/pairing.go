@@ -140,7 +140,7 @@ func (m *Mapper) starting(a *agent, ev *agentevents.Event) {
 // maxSpans is how many spans of a twin are known.
 const maxSpans = 64
 
-// within notes a span of a twin: what ends there may not name the span around it.
+// within records a span of a twin, because ends inside it may not name the surrounding span.
 func (m *Mapper) within(a *agent, span string) {
 	if span == "" || m.twins[span] == a.id {
 		return

@@ -6,7 +6,7 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// point is the point of an event that is no boundary of a span.
+// point is the point of an event that neither begins nor ends a span.
 func (m *Mapper) point(ev *agentevents.Event) *Span { return m.pointAt(m.scope(ev), ev) }
 
 func (m *Mapper) pointAt(s *Span, ev *agentevents.Event) *Span {
@@ -28,7 +28,7 @@ func (s *Span) working() *Span {
 	return s
 }
 
-// note adds a point to a span. What comes before the root waits for it. attrs are changed.
+// note adds a point to a span. A point before the root waits for it. attrs are changed.
 func (m *Mapper) note(s *Span, ev *agentevents.Event, name string, severity Severity, attrs ...Attr) {
 	p := &m.noting
 	*p = Point{Name: name, Time: ev.Time, Severity: severity, Sequence: ev.Sequence, AgentID: m.known(ev), Attributes: attrs[:0]}
@@ -55,8 +55,8 @@ func (m *Mapper) Found(ev *agentevents.Event, kind, severity, tool string, count
 		val("agentevents.finding.count", count), val("agentevents.finding.began", began), str("agentevents.finding.tool", word(tool)))
 }
 
-// said is a copy of what a point says, which is good until the next one. So a point that nobody
-// keeps costs no allocation.
+// said is a copy of a point's attributes, which is valid until the next point. Points that nobody
+// keeps thus cost no allocation.
 func (m *Mapper) said(attrs []Attr) []Attr {
 	m.saying = append(m.saying[:0], attrs...)
 	return m.saying

@@ -62,18 +62,17 @@ func parseHex(dst []byte, s string) bool {
 	return err == nil
 }
 
-// DeriveTraceID returns the id of a run's trace: part of a SHA-256, since samplers take
-// bytes of the id for random, which those of a UUID are not. A run that goes on in
-// another process has one trace for each segment; segment is the sequence with which it
-// begins.
+// DeriveTraceID returns the id of a run's trace. It is a part of a SHA-256, because samplers expect
+// random bytes in the id, and the bytes of a UUID are not random. A run that goes on in another
+// process has one trace for each segment; segment is the sequence with which it begins.
 func DeriveTraceID(runID string, segment uint64) (id TraceID) {
 	sum := derive("trace", runID, segment)
 	copy(id[:], sum[:])
 	return id
 }
 
-// DeriveSpanID returns the id of a span: of the run, what the span is about, and the
-// sequence of the event that opens it, as ids of calls may be used again.
+// DeriveSpanID returns the id of a span. It is derived from the run, the kind and id of the span's
+// subject, and the sequence of the event that opens it, because ids of calls may be used again.
 func DeriveSpanID(runID, kind, id string, sequence uint64) (s SpanID) {
 	sum := derive("span", runID, sequence, kind, id)
 	copy(s[:], sum[:])
@@ -93,7 +92,7 @@ func derive(what, runID string, sequence uint64, more ...string) [32]byte {
 	return sha256.Sum256(binary.BigEndian.AppendUint64(text, sequence))
 }
 
-// A Kind is the kind of a span. Its numbers are those of OTLP.
+// A Kind is the kind of a span. Its numbers are OTLP's.
 type Kind int
 
 // The kinds.
@@ -102,8 +101,7 @@ const (
 	KindClient   Kind = 3
 )
 
-// A Code is the code of a span's status. Its numbers are those of OTLP. A span that
-// went well has no status.
+// A Code is the code of a span's status. Its numbers are OTLP's. A successful span has no status.
 type Code int
 
 // The codes.
@@ -131,7 +129,7 @@ func (a Attr) Any() any {
 	return a.Value
 }
 
-// none reports whether the attribute says nothing.
+// none reports whether the attribute is empty.
 func (a Attr) none() bool { return a.Key == "" || a.Text == "" && a.Value == nil }
 
 // A Content is a value of users, within the budget: text, or JSON.
@@ -143,8 +141,8 @@ type Content struct {
 // MarshalText returns the text, so that in JSON it is a string.
 func (c Content) MarshalText() ([]byte, error) { return []byte(c.Text), nil }
 
-// A Point is what happens at one time in a span: OpenTelemetry's span event, or a log
-// record with an event name.
+// A Point is an event at one time in a span: OpenTelemetry's span event, or a log record with an
+// event name.
 type Point struct {
 	Name       string
 	Time       time.Time
@@ -154,7 +152,7 @@ type Point struct {
 	AgentID    string // of the event
 }
 
-// A Severity is the severity of a log record. Its numbers are those of OTLP.
+// A Severity is the severity of a log record. Its numbers are OTLP's.
 type Severity int
 
 // The severities.
@@ -180,13 +178,13 @@ type Span struct {
 	// The parent may have ended before.
 	Parent   *Span
 	ParentID SpanID
-	// Remote says that ParentID is of another process.
+	// Remote means that ParentID belongs to another process.
 	Remote bool
 
-	Name       string // what [Options].Started was told may change until the end
+	Name       string // may change between the call of [Options].Started and the end
 	Kind       Kind
 	Start, End time.Time // End is zero while the span is open, and not before Start
-	// Took is how long a call took, if its end says so: the times of events have milliseconds.
+	// Took is the duration of a call, if its end states one: the times of events have milliseconds.
 	Took time.Duration
 	// Attributes have those for a sampler in front: at Started all are there that are known.
 	Attributes    []Attr
@@ -199,7 +197,7 @@ type Span struct {
 	First, Last  uint64 // sequences of the first and the last event
 	ClosedReason string // why it ended without its event: see the Reason constants
 
-	Data any // what Options.Started keeps with the span
+	Data any // the value that Options.Started keeps with the span
 
 	ended   bool
 	madeUp  bool      // no event begins it, and so none has to end it
@@ -229,9 +227,9 @@ func (s *Span) Attr(key string) Attr {
 	return Attr{}
 }
 
-// Until is what End is to be exported as. A span that ends in the millisecond in which it starts
-// lasts as long as it took, or a nanosecond: Jaeger warns of spans without a duration that they
-// end before they start. It is not before that of a span below that had need of it.
+// Until is the end to export instead of End. A span that ends in the millisecond in which it starts
+// lasts as long as it took, or a nanosecond: Jaeger warns of spans without a duration that they end
+// before they start. The end is not before the end of a child that was extended like this.
 func (s *Span) Until() time.Time {
 	until := s.End
 	if !until.After(s.Start) {
@@ -256,7 +254,7 @@ func (s *Span) ParentSpanID() SpanID {
 
 // Why spans end without their event.
 const (
-	ReasonParentEnded = "parent_ended" // what they are a part of has ended
+	ReasonParentEnded = "parent_ended" // the span that contains them has ended
 	ReasonRunEnded    = "run_ended"    // the run has
 	ReasonRestarted   = "restarted"    // it began once more
 	ReasonIdle        = "idle_timeout" // nothing happened in the run for a time
@@ -271,7 +269,7 @@ type key struct{ kind, agent, id string }
 // A Capture is a set of places for content.
 type Capture uint8
 
-// The places, and what is captured only if it is asked for as well.
+// The places, and the content that is captured only on request.
 const (
 	OnSpans   Capture = 1 << iota // content of spans: attributes of them
 	Details                       // content of spans: a point of its own
@@ -305,15 +303,15 @@ type Options struct {
 
 	// Semconv selects the words of GenAI; "" means those that all versions share.
 	Semconv Semconv
-	// Content says where prompts, arguments, results, other texts of users and texts of
-	// errors go. The zero value means nowhere.
+	// Content is the set of places for prompts, arguments, results, other texts of users and texts
+	// of errors. The zero value drops them.
 	Content Capture
 	// ContentBytes bounds one such value. 0 means 8,192.
 	ContentBytes int
-	// Redact returns what is left of such a value, of the attribute with the key, or of
-	// "status" for the description of an error. nil means all of it.
+	// Redact returns the text to export for a value of content. key is the attribute's key, or
+	// "status" for the description of an error. A nil Redact exports all values unchanged.
 	Redact func(key, value string) string
-	// Deltas counts the parts of what models stream.
+	// Deltas counts the parts of streamed output of models.
 	Deltas bool
 	// Markers makes a span without duration when a run or an agent begins, since the one
 	// of its own is seen only when it has ended.

@@ -489,7 +489,7 @@ func TestDerivedTraceIDsAreSampledAsOthers(t *testing.T) {
 	require.InDelta(t, 2000, kept, 400)
 }
 
-// TestAnEmittersLogIsOneTree: what the emitter accepts becomes one connected tree.
+// TestAnEmittersLogIsOneTree: every log that the emitter accepts becomes one connected tree.
 func TestAnEmittersLogIsOneTree(t *testing.T) {
 	r := record(spans.Options{})
 	em, err := ae.NewEmitter(ae.EmitterOptions{Lifecycle: ae.LifecycleDerived, Sinks: []ae.Sink{ae.SinkFunc(func(_ context.Context, ev ae.Event) error {
@@ -578,7 +578,7 @@ func TestAnythingMakesATree(t *testing.T) {
 	}
 }
 
-// TestRootAgent maps the lines of KAOS that name no agent: what they say is of the run.
+// TestRootAgent maps the lines of KAOS that name no agent: their events belong to the run.
 func TestRootAgent(t *testing.T) {
 	read := func(agent string) string {
 		r := record(spans.Options{})
@@ -591,7 +591,7 @@ func TestRootAgent(t *testing.T) {
 	}
 	require.Equal(t, read(""), read("root"))
 
-	r := record(spans.Options{}) // an agent of that name that says when it starts
+	r := record(spans.Options{}) // an agent of that name with a start of its own
 	r.feed("root", &ae.AgentStarted{}, &ae.TurnStarted{}, &ae.TurnEnded{}, &ae.AgentEnded{})
 	require.Contains(t, r.tree(), "invoke_agent root")
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/agentevents/agentevents/internal/spans"
 )
 
-// This file has what logs of other systems look like: agents without an id, runs without a
+// This file has logs like those that other systems write: agents without an id, runs without a
 // start or an end, usage that no model call has.
 
 // in feeds the events of a node.
@@ -333,7 +333,7 @@ func TestATurnIsTheRunWithoutSteps(t *testing.T) {
 	r.want(t, lines("invoke_workflow turn 0-5 +event +event +turn.summarized", "  execute_tool Read 1-2"))
 }
 
-// A node of the wiki is entered and never left: it is no span.
+// A node of the wiki is entered and never left: it makes no span.
 func TestANodeThatIsOnlyEntered(t *testing.T) {
 	r := record(spans.Options{})
 	r.feed("", &ae.RunStarted{Name: "n"})
@@ -405,7 +405,7 @@ func TestUsageIsCountedOnce(t *testing.T) {
 	}
 }
 
-// A total without parts is no number of tokens that were sent.
+// A total without parts is not a number of tokens that were sent.
 func TestATotalOfTokens(t *testing.T) {
 	r := record(spans.Options{})
 	r.feed("a", &ae.AgentStarted{}, &ae.AgentEnded{Usage: ae.Some(ae.Usage{TotalTokens: ae.Some(int64(64))})})
@@ -448,7 +448,7 @@ func TestContentThatIsAskedFor(t *testing.T) {
 	}
 }
 
-// The attributes that an event of KAOS carries are those of its span; texts are content.
+// The attributes of an event of KAOS become the attributes of its span; texts are content.
 func TestFreeAttributes(t *testing.T) {
 	for content, want := range map[bool]any{false: nil, true: spans.Content{Text: "a note"}} {
 		r := record(spans.Options{Content: spans.InTrace(content)})
@@ -481,7 +481,8 @@ func TestEdgesAreLinks(t *testing.T) {
 	require.Empty(t, stop.Links)
 }
 
-// Several agents have one id at a time. What is in the span of one, or below it, is that one's.
+// Several agents have one id at a time. An event in the span of one, or below it, belongs to that
+// agent.
 func TestAgentsThatShareAnID(t *testing.T) {
 	r := record(spans.Options{})
 	r.feed("", &ae.SessionStarted{})

@@ -7,7 +7,7 @@ import (
 // This file adds up usage. gen_ai.usage is on model calls. An agent or a run has its own
 // there only if no model call below it has, or else back ends count the tokens twice.
 
-// A tally is what is known of the usage of a model call, an agent or a run.
+// A tally is the known usage of a model call, an agent or a run.
 type tally struct {
 	reported bool // by usage.observed
 	stated   bool // by an end: reports do not count
@@ -72,7 +72,7 @@ func (m *Mapper) observed(ev *agentevents.Event, p *agentevents.UsageObserved) {
 	t.add(&p.Usage, p.CostUSD)
 }
 
-// modelSpent gives a model call its usage: what its return states, else what was reported.
+// modelSpent sets the usage of a model call: the one that its return states, else the reported one.
 func (m *Mapper) modelSpent(ev *agentevents.Event, s *Span, stated agentevents.Opt[agentevents.Usage], costUSD agentevents.Opt[float64]) {
 	if t := s.usage; t != nil {
 		if !stated.OK {
@@ -103,7 +103,7 @@ func (m *Mapper) spend(s *Span) {
 	t := s.usage
 	s.usage = nil
 	if t == nil || !t.reported && !t.stated {
-		return // model calls say all
+		return // model calls have all of it
 	}
 	u := &t.usage
 	if input := inputTokens(u); input > 0 || u.OutputTokens > 0 {

@@ -13,12 +13,12 @@ type Semconv string
 
 // The versions.
 const (
-	SemconvShared Semconv = ""       // what v1.41.0 and the latest have in common
+	SemconvShared Semconv = ""       // the names that v1.41.0 and the latest share
 	SemconvV1_41  Semconv = "1.41.0" // the last version in the main conventions
 	SemconvLatest Semconv = "latest" // the repository of the GenAI conventions, which has no release
 )
 
-// SchemaURL is that of the version, or "" for none: only v1.41.0 is published.
+// SchemaURL returns the URL of the version's schema, or "": only v1.41.0 has a published one.
 func (v Semconv) SchemaURL() string {
 	if v == SemconvV1_41 {
 		return "https://opentelemetry.io/schemas/1.41.0"
@@ -115,10 +115,10 @@ const (
 	OpStarted        = "agentevents.started"      // a marker
 
 	ErrorIncomplete = "agentevents.incomplete" // error.type of a span that ended without its event
-	ErrorOther      = "_OTHER"                 // error.type when there is no word
+	ErrorOther      = "_OTHER"                 // error.type of an error without a word
 )
 
-const maxText = 1024 // bytes of an attribute that is no content
+const maxText = 1024 // bytes of an attribute other than content
 
 // word returns s if it can be one of few: a word for programs, not an id and not a text.
 func word(s string) string {
@@ -166,7 +166,7 @@ func cut(s string, n int) string {
 	return s[:n]
 }
 
-// title is the name of a span: the operation, and what it is about if that is a word.
+// title is the name of a span: the operation, and the span's subject if that is a word.
 func title(operation, about string) string {
 	if about == "" {
 		return operation

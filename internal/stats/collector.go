@@ -15,10 +15,10 @@ import (
 	"github.com/agentevents/agentevents/internal/view"
 )
 
-// By says what the groups of a report are about.
+// By is the subject of the groups of a report.
 type By string
 
-// What figures are grouped by. The zero By makes no groups.
+// The subjects of groups. The zero By makes no groups.
 const (
 	ByAgent By = "agent" // by the name of the agent, else its id
 	ByTool  By = "tool"  // by tool id
@@ -38,7 +38,7 @@ const (
 // Groupings returns every By but the zero one.
 func Groupings() []By { return []By{ByAgent, ByTool, ByModel, ByAgentModel, ByAgentTool, ByModelTool} }
 
-// Limits of what a Collector keeps, as ids come from logs.
+// Limits of a Collector's memory, because ids come from logs.
 const (
 	maxWords     = 32   // in Report.EndWords
 	maxGroups    = 1000 // further ones share the group Others
@@ -46,7 +46,7 @@ const (
 	maxSpare     = 16   // tables for open calls that no run has
 )
 
-// Others is the name of the group that has everything for which there is no group left.
+// Others is the name of the group with the figures of all subjects beyond the limit of groups.
 const Others = "(others)"
 
 // A Collector adds up the figures of the runs of a log. It keeps little of a run that has
@@ -117,14 +117,14 @@ type opened struct {
 	at time.Time
 }
 
-// A session is what several runs have in common.
+// A session has the facts that several runs share.
 type session struct {
 	pairs map[[2]string]struct{} // agents that handed over and took over
 	loop  bool                   // a pair did so again
 	tasks map[string]verdict
 }
 
-// A verdict says how a task went.
+// A verdict is the result of a task.
 type verdict int
 
 const (
@@ -293,8 +293,8 @@ func (c *Collector) count(by By, of, agent string, add func(*tally)) {
 	}
 }
 
-// pairs yields the tallies of a tool and an agent, and of a tool and the model of that agent. The
-// snapshot of a run does not have these counts, so they are those of the events.
+// pairs yields the tallies of a tool and an agent, and of a tool and the model of that agent. They
+// are counted from the events, because the snapshot of a run does not have these counts.
 func (c *Collector) pairs(r *run, id, agent, tool string) iter.Seq[*tally] {
 	return func(yield func(*tally) bool) {
 		for i := range c.tables {
@@ -387,8 +387,9 @@ func (c *Collector) returned(r *run, k call) (o opened, open bool) {
 	return o, true
 }
 
-// took adds the duration of a call: what its return states, else the time between its
-// events. Without a clock, as in most captures, events have one time and say nothing.
+// took adds the duration of a call: the one that its return states, else the time between its
+// events. Without a clock, as in most captures, all events have the same time, which gives no
+// duration.
 func (c *calls) took(stated agentevents.Opt[time.Duration], from, to time.Time) {
 	switch {
 	case stated.OK:
@@ -581,7 +582,7 @@ func (c *Collector) agents(s *agentevents.RunSnapshot) {
 	}
 }
 
-// used adds what an agent used of each model.
+// used adds the usage of an agent by model.
 func (c *Collector) used(agent string, usage *agentevents.AgentUsage) {
 	if !c.has(ByAgentModel) {
 		return

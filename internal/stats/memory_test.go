@@ -19,8 +19,8 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestEndedRunsTakeLittleMemory collects runs of 32 events and four agents, for all tables. The
-// memory is what the runs after the first thousand add to it.
+// TestEndedRunsTakeLittleMemory collects runs of 32 events and four agents, for all tables. It
+// measures the memory that the runs after the first thousand add.
 func TestEndedRunsTakeLittleMemory(t *testing.T) {
 	const first, more, perRun = 1000, 4000, 3000
 	c := New(Groupings()...)

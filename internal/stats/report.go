@@ -12,7 +12,7 @@ import (
 	"github.com/agentevents/agentevents/internal/view"
 )
 
-// A Report has the figures of all runs, and those of groups.
+// A Report has the figures of all runs, and the figures of groups.
 type Report struct {
 	Figures
 	Statuses    map[agentevents.RunStatus]int `json:"statuses"`            // runs by status
@@ -30,7 +30,7 @@ type Report struct {
 	StatedAudits int64                 `json:"statedAudits,omitzero"`
 	Compactions  int                   `json:"compactions"`       // of contexts; some may not state tokens
 	Events       int                   `json:"events"`            // events of the log
-	Repeated     int                   `json:"eventsRepeated"`    // of them left out: their sequence does not come after those of their run
+	Repeated     int                   `json:"eventsRepeated"`    // events left out, because their sequence does not follow the sequences of their run
 	FindingRate  Metric                `json:"findingRate"`       // runs with a finding of package findings / runs
 	Findings     map[findings.Kind]int `json:"findings,omitzero"` // number of findings by kind
 
@@ -45,10 +45,9 @@ type Table struct {
 	Groups []Group `json:"groups,omitzero"` // the most expensive first, else those with the most tokens or calls
 }
 
-// A Group has the figures about one agent, tool or model, or about a pair of them. Metrics that say nothing about
-// it have no value. An agent succeeds in a run if it ended there, without an error, and
-// converged or states no outcome. An
-// agent that states the usage of its sub-agents has that, too.
+// A Group has the figures about one agent, tool or model, or about a pair of them. Metrics that do
+// not apply to it have no value. An agent succeeds in a run if it ended there, without an error,
+// and converged or states no outcome. An agent that states the usage of its sub-agents includes it.
 type Group struct {
 	Name  string `json:"name"`
 	Model string `json:"model,omitzero"` // of a group by agent and model; may be empty
@@ -56,8 +55,8 @@ type Group struct {
 	Figures
 }
 
-// Figures are what a log says of many runs, or of one thing in them. Costs are in US
-// dollars. What no event tells is null, but a log without tool calls has 0.
+// Figures are the figures of many runs, or of one subject in them. Costs are in US dollars. A
+// figure is null if no event of the log has it, but a log without tool calls has 0 calls.
 type Figures struct {
 	Runs       int     `json:"runs"`       // in a group: runs in which it appears
 	ToolCalls  *Calls  `json:"toolCalls"`  // tool calls
@@ -95,8 +94,8 @@ type Latency struct {
 	Spread *Spread `json:"spread"` // null without data
 }
 
-// A Spread says how durations spread, in milliseconds. A percentile is the least of the
-// durations that so many percent are not above.
+// A Spread has percentiles of durations, in milliseconds. A percentile is the least duration that
+// so many percent of the durations do not exceed.
 type Spread struct {
 	P50 float64 `json:"p50"`
 	P95 float64 `json:"p95"`
@@ -107,13 +106,13 @@ type Spread struct {
 type Calls struct {
 	Calls     int    `json:"calls"`              // calls that began
 	Returned  int    `json:"returned"`           // calls that returned with a success or a failure
-	Failed    int    `json:"failed"`             // those of them that failed
+	Failed    int    `json:"failed"`             // returned calls that failed
 	Open      int    `json:"open"`               // calls that have not returned
 	Refused   int    `json:"refused"`            // calls that were refused, whether they had begun or not
 	Undecided int    `json:"undecided,omitzero"` // calls that were cut short, or returned with an unknown status
 	MeanMS    number `json:"meanMs"`             // mean duration; null when none is known
-	// Spread says how the durations spread; null when none is known. Its percentiles are within
-	// 0.8 % of one that occurs, and its maximum is exact.
+	// Spread is the distribution of the durations; null if none is known. Its percentiles are
+	// within 0.8 % of a duration that occurs, and its maximum is exact.
 	Spread *Spread `json:"spreadMs"`
 	// Unlogged is the number of tool calls that agents state in their totals beyond those in the
 	// log. No other figure has them.
@@ -127,7 +126,7 @@ type Tokens struct {
 	CacheWrite int64 `json:"cacheWrite"`
 	CacheRead  int64 `json:"cacheRead"`
 	Reasoning  int64 `json:"reasoning"`
-	Rest       int64 `json:"rest"` // of stated totals, what is none of these
+	Rest       int64 `json:"rest"` // the part of stated totals that the other members do not have
 	// Partial means that more was used: a report that counts is partial.
 	Partial bool `json:"partial"`
 }
@@ -205,7 +204,7 @@ func (b *table) figures() Table {
 	return Table{b.by, groups}
 }
 
-// weigh compares groups: what costs more comes first.
+// weigh compares groups: the more expensive one comes first.
 func (f *Figures) weigh(g *Figures) int {
 	return cmp.Or(
 		cmp.Compare(g.CostUSD.V, f.CostUSD.V),
@@ -214,7 +213,7 @@ func (f *Figures) weigh(g *Figures) int {
 	)
 }
 
-// or returns what v points to, or the zero value.
+// or returns the value that v points to, or the zero value.
 func or[T any](v *T) (zero T) {
 	if v == nil {
 		return zero

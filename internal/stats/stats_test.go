@@ -15,8 +15,8 @@ import (
 	"github.com/agentevents/agentevents/internal/scale"
 )
 
-// An entry is an event of a log: its run is r and its second that of its place, unless
-// they are given.
+// An entry is an event of a log. Its run is r, and its second equals its place, unless they are
+// given.
 type entry struct {
 	run, session, task, agent, parent string
 	second                            int // 0 means the place of the entry
@@ -279,7 +279,7 @@ func TestGroups(t *testing.T) {
 	require.Equal(t, &Calls{Calls: 2, Returned: 2, Failed: 1, MeanMS: some(750), Spread: &Spread{both.Spread.P50, 1000, 1000}}, both)
 }
 
-// TestSeveralTables makes all tables in one pass, the same as those of a pass for each.
+// TestSeveralTables makes all tables in one pass. They equal the tables of a pass for each.
 func TestSeveralTables(t *testing.T) {
 	all := []By{ByAgentModel, ByTool, ByAgent, ByModel}
 	c := New(all...)
@@ -315,7 +315,7 @@ func TestSeveralTables(t *testing.T) {
 	require.NotNil(t, tables[0].Groups[slices.IndexFunc(tables[0].Groups, func(g Group) bool { return g.Name == "lead" && g.Model == "big" })].ModelCalls)
 }
 
-// TestUnknownDurations: the mean is of the calls whose duration is known.
+// TestUnknownDurations: the mean covers the calls whose duration is known.
 func TestUnknownDurations(t *testing.T) {
 	r := report(ByAgent, log(
 		entry{second: 1, agent: "a", p: &ae.AgentStarted{}},
@@ -342,7 +342,7 @@ func TestUnanswered(t *testing.T) {
 	require.Equal(t, 1, r.Unanswered)
 }
 
-// TestRepeatedEvents: what does not count is counted.
+// TestRepeatedEvents: left-out events are counted.
 func TestRepeatedEvents(t *testing.T) {
 	events := sample()
 	r := report("", append(events, events[3:]...))

@@ -1,4 +1,4 @@
-// Package textdiff says how two texts differ, for the errors of tests.
+// Package textdiff describes the difference of two texts, for the errors of tests.
 package textdiff
 
 import (
@@ -16,7 +16,7 @@ func Alike(a, b string) float64 {
 	return float64(head+tail) / float64(n)
 }
 
-// common returns the lengths of what two texts have in common at their beginnings and ends.
+// common returns the lengths of the common beginning and the common end of two texts.
 func common(a, b string) (head, tail int) {
 	n := min(len(a), len(b))
 	for head < n && a[head] == b[head] {
@@ -28,8 +28,8 @@ func common(a, b string) (head, tail int) {
 	return head, tail
 }
 
-// Excerpts returns the number of the first character, from 1, in which two texts differ, and
-// quotes what differs: cut to some characters, with a few around it.
+// Excerpts returns the number of the first character, from 1, in which two texts differ, and quotes
+// the differing parts: cut to some characters, with a few around them.
 func Excerpts(a, b string) (character int, inA, inB string) {
 	head, tail := common(a, b)
 	for head > 0 && (head < len(a) && !utf8.RuneStart(a[head]) || head < len(b) && !utf8.RuneStart(b[head])) {
@@ -38,7 +38,7 @@ func Excerpts(a, b string) (character int, inA, inB string) {
 	return utf8.RuneCountInString(a[:head]) + 1, excerpt(a, head, tail), excerpt(b, head, tail)
 }
 
-// excerpt quotes what of a text differs.
+// excerpt quotes the differing part of a text.
 func excerpt(text string, head, tail int) string {
 	const before, most = 12, 40
 	runes := []rune(text[:head])

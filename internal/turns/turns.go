@@ -25,11 +25,10 @@ type Turns struct {
 // New returns turns that nobody takes.
 func New() *Turns { return &Turns{busy: make(chan struct{}, 1)} }
 
-// Next calls f, unless Last did so before, and returns its error. When the context
-// ends first, f goes on by itself: the next call waits for it before its own f, so
-// that a callee that hangs holds one goroutine. It returns the error of both, unless
-// that is the one of the context. what names the call in the error that it did not
-// finish.
+// Next calls f, unless Last did so before, and returns its error. When the context ends first, f
+// goes on by itself: the next call waits for it before its own f, so that a callee that hangs holds
+// one goroutine. It returns the error of both, unless that is the one of the context. The argument
+// what names the call in the error for an unfinished one.
 func (t *Turns) Next(ctx context.Context, what string, f func(context.Context) error) (finished bool, err error) {
 	waiting, cancel := Grace(ctx)
 	defer cancel()

@@ -1,5 +1,5 @@
-// Package txtar reads and writes text files that hold several texts. It is for
-// golden files of tests. A text begins behind a line such as
+// Package txtar reads and writes text files that hold several texts. It is for golden files of
+// tests. A text begins after a line such as
 //
 //	-- name --
 //
@@ -8,7 +8,7 @@ package txtar
 
 import "strings"
 
-// An Archive is what a file holds.
+// An Archive is the content of a file.
 type Archive struct {
 	Comment string
 	Files   []File

@@ -22,7 +22,7 @@ type Source struct {
 const (
 	uuidLen  = 36
 	slabSize = 64 * uuidLen
-	maxSeq   = 0xfff // of the 12 bits behind the time
+	maxSeq   = 0xfff // of the 12 bits after the time
 )
 
 // Next returns an id for the time t.

@@ -7,8 +7,8 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// An Attempt is what a view shows in one place of an agent: one of its attempts, or all turns of
-// a conversation.
+// An Attempt is the part of an agent that a view shows in one place: one of its attempts, or all
+// turns of a conversation.
 type Attempt struct {
 	// AgentSnapshot is the agent as if there were no other attempt: Sequence, the task, the counts,
 	// the figures and the end belong to this one.

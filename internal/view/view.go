@@ -1,5 +1,5 @@
-// Package view says what the views of a run say alike: the tree, the list of runs, the
-// report on one, and the figures of many.
+// Package view has the rules that all views of a run share: the tree, the list of runs, the report
+// on one run, and the figures of many.
 package view
 
 import (
@@ -37,9 +37,9 @@ func Name(id string, a *agentevents.AgentSnapshot) string {
 	return id
 }
 
-// Length is how long a run took: at least as long as any of its agents, as the times of a log
-// that was captured without a clock say nothing. 0 means that nobody knows, or that the run is
-// not over.
+// Length returns the duration of a run. It is at least the duration of each agent, because a log
+// that was captured without a clock has no useful times. 0 means that the duration is not known, or
+// that the run is not over.
 func Length(s *agentevents.RunSnapshot) time.Duration {
 	d := time.Duration(0)
 	switch {
@@ -56,7 +56,7 @@ func Length(s *agentevents.RunSnapshot) time.Duration {
 	return d
 }
 
-// Models returns the models of a run, those of the agents that came first in front.
+// Models returns the models of a run, in the order of the agents' starts.
 func Models(s *agentevents.RunSnapshot) (names []string) {
 	add := func(name string) {
 		if name != "" && !slices.Contains(names, name) {
@@ -75,9 +75,9 @@ func Models(s *agentevents.RunSnapshot) (names []string) {
 	return names
 }
 
-// Model returns the model of an agent: that of its start, else the one that answered it first
-// in its attempt. When its end states the usage of other models alone, those are the models:
-// the one that was asked for gave no answer.
+// Model returns the model of an agent: the model in its start, else the first that answered it in
+// its attempt. If its end states only the usage of other models, Model returns those, because the
+// requested model gave no answer.
 func Model(a *agentevents.AgentSnapshot) string {
 	model := a.Model
 	if _, used := a.Usage.Models[model]; len(a.Usage.Models) > 0 && !used {
@@ -199,10 +199,10 @@ func Phase(s *agentevents.RunSnapshot, p *agentevents.PhaseSnapshot) string {
 	return "open"
 }
 
-// A Mark says how something went.
+// A Mark is the result of a run, an agent or a call.
 type Mark uint8
 
-// How something went. The zero Mark says nothing.
+// The results. The zero Mark means that the result is not known.
 const (
 	None Mark = iota
 	Good
@@ -260,7 +260,7 @@ type Agents struct {
 	completed bool                                 // the run is over: see Over
 	starts    bool                                 // an agent has started: its document has starts
 	turns     map[string]*agentevents.TurnSnapshot // the latest one, by agent id
-	acted     map[string]bool                      // agents that a record of the run is of: they need no start
+	acted     map[string]bool                      // agents with a record of the run's own: they need no start
 }
 
 // Of returns the agents of a run.
@@ -332,15 +332,15 @@ func (v *Agents) Status(id string, a *agentevents.AgentSnapshot) (word string, h
 	return string(a.Status), Open
 }
 
-// telling are the names of arguments that say what a call did, the most telling first.
+// telling are the names of arguments that describe a call best, the best first.
 var telling = []string{
 	"command", "cmd", "file_path", "path", "filename", "notebook_path", "query", "pattern", "url", "sql", "skill",
 	"description", "prompt", "question", "message", "text", "name", "id",
 }
 
-// Argument returns the argument that says what a call did: by its name, which may have a plural s
-// for a list, else the first text, which may be one in an object among the arguments, or in the
-// objects of a list.
+// Argument returns the argument that describes a call best. It goes by the name, which may have a
+// plural s for a list, else it takes the first text. This may be a text in an object among the
+// arguments, or in the objects of a list.
 func Argument(arguments agentevents.JSON) string { return argumentOf(string(arguments), true) }
 
 func argumentOf(text string, deep bool) string {
@@ -416,7 +416,7 @@ func end(path string) string {
 
 // Sequences tells which events of a run come again. The zero Sequences has seen none.
 type Sequences struct {
-	Next  uint64 // sequence after that of the last event; lower ones came before
+	Next  uint64 // the sequence after the last event's; lower ones came before
 	below uint64 // Next, before that event
 }
 

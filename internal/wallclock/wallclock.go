@@ -3,14 +3,14 @@ package wallclock
 
 import "time"
 
-// A Clock tells the time in whole milliseconds. It reads the system's clock once a
-// second. Between, time goes on as the monotonic clock says, which takes half as long
-// to read. So when the system's clock is set, the Clock follows within a second.
+// A Clock tells the time in whole milliseconds. It reads the system's clock once a second. Between,
+// it adds the time of the monotonic clock, which takes half as long to read. When the system's
+// clock is set, the Clock follows within a second.
 //
 // The zero Clock is ready to use; it is not for concurrent use.
 type Clock struct {
 	read time.Time // when the system's clock was read, for the monotonic clock
-	wall int64     // what it said, in Unix microseconds
+	wall int64     // its reading, in Unix microseconds
 }
 
 // Now returns the time.

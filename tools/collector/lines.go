@@ -18,7 +18,7 @@ type linesConfig struct {
 	Path string `mapstructure:"path"` // of the file, to which lines are appended
 }
 
-// Validate says what is missing.
+// Validate returns an error that names a missing setting.
 func (c *linesConfig) Validate() error {
 	if c.Path == "" {
 		return errors.New("path is required")
@@ -26,8 +26,8 @@ func (c *linesConfig) Validate() error {
 	return nil
 }
 
-// newLines returns the factory of the exporter. Traces, metrics and logs have an exporter
-// each; those of one path share the file, as each line is written at once.
+// newLines returns the factory of the exporter. Traces, metrics and logs have an exporter each.
+// Exporters with one path share the file, as each line is written at once.
 func newLines() exporter.Factory {
 	return exporter.NewFactory(
 		component.MustNewType("lines"),

@@ -1,5 +1,5 @@
-// Command collector is an OpenTelemetry Collector for tests: it takes OTLP by HTTP and
-// gRPC and writes what it is sent to a file, one request a line. It has no other parts.
+// Command collector is an OpenTelemetry Collector for tests: it takes OTLP by HTTP and gRPC and
+// writes the requests to a file, one a line. It has no other parts.
 package main
 
 import (

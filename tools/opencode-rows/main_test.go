@@ -243,7 +243,7 @@ func TestWhileWritten(t *testing.T) {
 	t.Logf("%d of 12 copies while %d rows were written", whole, written.Load())
 }
 
-// The errors tell what to do.
+// The errors name the remedy.
 func TestErrors(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "opencode.db")

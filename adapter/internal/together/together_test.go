@@ -1,5 +1,5 @@
-// Package together runs several recorders in one program. What one records the others must
-// not record again.
+// Package together runs several recorders in one program. An event of one must not be recorded
+// again by the others.
 package together
 
 import (
@@ -97,7 +97,7 @@ func (m *httpModel) Generate(ctx context.Context, in []*schema.Message, _ ...ein
 	return out, nil
 }
 
-// A model that eino asks by HTTP makes one model call, with what both recorders know. A tool
+// A model that eino calls by HTTP makes one model call, with the facts of both recorders. A tool
 // that WrapTool wraps makes one tool call.
 func TestEinoWithModelHTTP(t *testing.T) {
 	for _, stream := range []bool{false, true} {

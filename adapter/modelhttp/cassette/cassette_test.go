@@ -35,7 +35,7 @@ const stream = "event: message_start\ndata: {\"type\":\"message_start\",\"messag
 	"event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":4}}\n\n" +
 	"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
 
-// provider answers as its table says, by what the request contains.
+// provider gives the answers of its table, by the text that the request contains.
 func provider(t *testing.T, answers map[string]http.HandlerFunc) *httptest.Server {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, err := io.ReadAll(r.Body)
@@ -64,7 +64,7 @@ func says(contentType, text string) http.HandlerFunc {
 	}
 }
 
-// An outcome is what a client sees of an answer.
+// An outcome is the answer that a client sees.
 type outcome struct {
 	status          int
 	contentType, id string
@@ -153,7 +153,7 @@ func TestPlaysWhatWasRecorded(t *testing.T) {
 	require.Contains(t, string(text), `"text": "5 < 6"`, "the file can be read")
 }
 
-// Credentials in what is asked and answered are masked in the file, and match nevertheless.
+// Credentials in requests and answers are masked in the file, and match nevertheless.
 func TestMasks(t *testing.T) {
 	server := provider(t, map[string]http.HandlerFunc{
 		"deploy": says("application/json", `{"answer":"your key is `+key+`","max_tokens":5}`),
@@ -404,7 +404,7 @@ func TestMiss(t *testing.T) {
 	require.EqualError(t, err, "cassette: "+file+" has no answer for GET /v1/models: there are no calls at all")
 }
 
-// What the client cuts off is cut off when it is played.
+// An answer that the client cuts off is cut off when it is played.
 func TestCut(t *testing.T) {
 	release := make(chan struct{})
 	server := provider(t, map[string]http.HandlerFunc{
@@ -466,7 +466,7 @@ func TestCut(t *testing.T) {
 	require.Equal(t, "cassette: the recorded answer ends here, where its client closed it", got.err)
 }
 
-// The model calls of a played cassette are recorded as those of the provider were.
+// The model calls of a played cassette are recorded like the provider's.
 func TestModelCalls(t *testing.T) {
 	server := provider(t, map[string]http.HandlerFunc{"stream": says("text/event-stream", stream)})
 	record := func(t *testing.T, tape *cassette.Cassette) []string {
@@ -556,7 +556,7 @@ func TestLoad(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// A test is a testing.TB that keeps what it is told.
+// A test is a testing.TB that keeps its messages.
 type test struct {
 	testing.TB
 	failed  bool

@@ -9,7 +9,7 @@ import (
 	"github.com/agentevents/agentevents/adapter/modelhttp/cassette"
 )
 
-// A program plays what a test has recorded. A test itself calls Open.
+// A program plays the recording of a test. A test itself calls Open.
 func ExampleLoad() {
 	tape, err := cassette.Load("testdata/weather.json", cassette.Options{})
 	if err != nil {

@@ -1,9 +1,8 @@
-// Package wire reads and writes the lines of a document by a table. A dialect
-// writes the table down: a row for each type of line, a member for each name on
-// it, and the field of the event that the member says. From the table follow
-// reading, writing, what a line does not say of its event (losses by subtraction),
-// the members that are kept because no field has them, and whether an event still
-// says what its line said.
+// Package wire reads and writes the lines of a document by a table. The table of a dialect has a
+// row for each type of line, and a member for each name on the line, with the field of the event
+// that the member holds. Five things follow from the table: reading, writing, the facts of an event
+// that its line lacks (losses by subtraction), the members that are kept because no field has them,
+// and whether an event still equals its line.
 //
 //	var format = wire.New(wire.Format{
 //		Name: dialect.KAHN,
@@ -14,9 +13,8 @@
 //			}},
 //			…
 //
-// A field is named as on the native line: task is a field of the payload,
-// usage/inputTokens one inside a field, /agentId one of the envelope. How a value
-// stands on the line is its [Form]; without one the field's type decides
-// ([Value]). A member may say several fields, and a field no member says is lost:
-// nobody lists it.
+// A field is named as on the native line: task is a field of the payload, usage/inputTokens one
+// inside a field, /agentId one of the envelope. A [Form] is the notation of a value on the line;
+// without one the field's type decides ([Value]). A member may hold several fields. A field that no
+// member holds is a loss: dialects do not list it.
 package wire

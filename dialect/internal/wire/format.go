@@ -14,13 +14,13 @@ import (
 // A Format is the table of a document.
 type Format struct {
 	Name dialect.Name // of the dialect
-	Head []Member     // members of every line, before those of its row
+	Head []Member     // of every line; they stand before the members of the row
 	Rows []Row        // the types of the document
 	// Body is the member of the line that holds the members of the row; empty if
 	// they stand on the line itself.
 	Body string
-	Tail []Member // members of every line, after those of its row
-	// Case tells the rows of one type apart, by what else a line says. Nil if each
+	Tail []Member // of every line; they stand after the members of the row
+	// Case tells the rows of one type apart by the other members of the line. It is nil if each
 	// type has one row.
 	Case func(typ, line string) string
 	// Any are members of lines whose type has no row.
@@ -31,13 +31,13 @@ type Format struct {
 	// one of other producers: a strict reader refuses it with the rule Type. Nil takes all.
 	Own  func(typ string) bool
 	Type agentevents.Rule
-	// Loose says that all lines are read. A value of another type than its field has is
-	// kept as an extra member: in the body, if there is one. A line without a type is
-	// one whose type has no row. Without Loose such lines are refused.
+	// Loose makes readers accept all lines. A value that does not fit its field's type is kept as
+	// an extra member, in the body if there is one. A line without a type is read like a type
+	// without a row. If Loose is false such lines are refused.
 	Loose bool
-	// Lax says that writers do not check the rules of forms: only readers do.
+	// Lax means that only readers check the rules of forms, not writers.
 	Lax bool
-	// OtherExtra says that events whose type has no row have an extra member, too.
+	// OtherExtra means that events whose type has no row have an extra member too.
 	OtherExtra bool
 	// Remarks are names in the extra member that stand for no member of the line. A
 	// member whose name begins as the first one does is kept under its pointer.
@@ -45,26 +45,25 @@ type Format struct {
 	// Nulls reads a member that may not be null as one that is missing, and keeps the
 	// null. A strict reader refuses it.
 	Nulls bool
-	// Absent appends the value of a needed member that the event does not say. Nil writes an
-	// empty text.
+	// Absent appends the value of a needed member that the event lacks. Nil writes an empty text.
 	Absent func(w *Writer, dst []byte, m *Member) []byte
-	// Lack is asked first about a member that the event does not say. It reports true
-	// if it has decided, and appends nothing to leave the member out.
+	// Lack is called first for a member that the event lacks. It reports true if it has decided; it
+	// leaves the member out by appending nothing.
 	Lack func(w *Writer, dst []byte, m *Member) ([]byte, bool)
 	// Pick returns the row of a line, or nil. Nil looks the type up.
 	Pick func(r *Reader) *Row
 	// Keep is asked about each extra member of the object that is read. It reports
 	// true if it has taken the member.
 	Keep func(r *Reader, name, raw string) (taken bool, err error)
-	// Place reports whether a kept member of the object at a pointer may stand in the
-	// object that is written. m is the member of the table with that name, or nil. Nil
-	// places those of the object whose names the table does not have.
+	// Place reports whether a kept member of the object at a pointer may stand in the object that
+	// is written. m is the member of the table with that name, or nil. A nil Place accepts the
+	// members of the same object whose names the table lacks.
 	Place func(w *Writer, m *Member, from, name, raw string) bool
 	// Elsewhere returns the pointer of another object whose kept members may stand in
 	// the one that is written too, or "".
 	Elsewhere func(w *Writer) string
 
-	restarts bool // starts say that their run was resumed, because no line does
+	restarts bool // starts have a member for a resumed run, because the document has no line for it
 
 	at    string  // the row that New compiles
 	typ   *Member // that names the type
@@ -72,7 +71,7 @@ type Format struct {
 	other *Row    // the same, for writing
 	rows  map[rowKey]*Row
 	types map[string]bool
-	kinds [2 * maxRows]*Row // by the hash of their kind, or behind it
+	kinds [2 * maxRows]*Row // by the hash of their kind, or in the next free place
 }
 
 // maxRows is more than a document has kinds.
@@ -83,18 +82,18 @@ type Row struct {
 	Type    string
 	Kind    agentevents.Kind
 	Members []Member
-	// Case is what [Format.Case] returns for the lines of the row. The row without a
-	// case has the other lines of the type.
+	// Case is the result of [Format.Case] for the lines of the row. The row without a case has the
+	// other lines of the type.
 	Case string
 	// Body are the members of the object whose form is [Body], if the format has no
 	// Body for every row. Rest is the field, raw JSON, with the others of that object.
 	Body []Member
 	Rest string
-	// Says are fields that the line says besides those of its members.
-	Says string
+	// Fields are fields that the line holds beside the fields of its members.
+	Fields string
 	// Reads means that the row is only read: Kind is written as another row.
 	Reads bool
-	// More is what else the dialect knows of the row.
+	// More is the dialect's own data on the row.
 	More any
 
 	f      *Format
@@ -107,36 +106,36 @@ type Row struct {
 // A Member is one member of an object.
 type Member struct {
 	Name string
-	// Says are the places of the native line that the member says, separated by
-	// blanks. The first one is the field of Form.
-	Says string
-	Form Form // nil: [Value]
-	// Need says that every line has the member. Of others null is kept as an extra member,
-	// unless the form reads it or the reader is strict.
+	// Fields are the places of the native line that the member holds, separated by blanks. The
+	// first one is the field of Form.
+	Fields string
+	Form   Form // nil: [Value]
+	// Need means that every line has the member. Null in a member without Need is kept as an extra
+	// member, unless the form reads it or the reader is strict.
 	Need bool
 	// Rule is the rule that a line without it breaks; empty: Required of the format.
 	Rule agentevents.Rule
-	// Loose says that a value that does not fit is kept as an extra member, and written
-	// again as long as the event says nothing. Members of Any are loose.
+	// Loose means that a value that does not fit is kept as an extra member, and written again as
+	// long as the event has no value. Members of Any are loose.
 	Loose bool
-	// Reads means that the member is only read. Another one says its fields.
+	// Reads means that the member is only read, and that another member holds its fields.
 	Reads bool
-	// Plain says that the form writes a field as [Value] does.
+	// Plain means that the form writes a field as [Value] does.
 	Plain bool
 	// For is the member that this one is another spelling of. If a line has both, this
 	// one is kept as an extra member.
 	For  string
 	Also []string // other names that readers accept
 
-	// What every line needs stands together: the rows of a log are more than the
-	// nearest cache has room for.
-	special bool            // unless or spread is there
+	// The data that every line needs stand together, because the rows of a log do not fit the
+	// nearest cache.
+	special bool            // unless or spread is set
 	plain   bool            // the form writes a field as Value does
 	full    bool            // and an empty text, too
 	lit     string          // `,"name":`
-	get     func(v any) any // that of field
-	field   *field          // nil if the member says none
-	write   Form            // the form, or what it writes by
+	get     func(v any) any // returns a pointer to field
+	field   *field          // nil if the member holds none
+	write   Form            // the form, or the part of it that writes
 	or      func(w *Writer, dst []byte, m *Member) []byte
 
 	unless  func(w *Writer) bool
@@ -146,25 +145,25 @@ type Member struct {
 	pointer string // native, of the first field in a payload or the envelope
 }
 
-// Need returns a member that every line has. says is the first of its places and
-// more, if any; form may be left out.
-func Need(name, says string, form ...Form) Member {
-	m := May(name, says, form...)
+// Need returns a member that every line has. places is a list of its Fields, separated by blanks;
+// form may be left out.
+func Need(name, places string, form ...Form) Member {
+	m := May(name, places, form...)
 	m.Need = true
 	return m
 }
 
 // May returns a member that may be absent.
-func May(name, says string, form ...Form) Member {
-	m := Member{Name: name, Says: says}
+func May(name, places string, form ...Form) Member {
+	m := Member{Name: name, Fields: places}
 	if len(form) > 0 {
 		m.Form = form[0]
 	}
 	return m
 }
 
-// Or returns m with a function that appends the value where the event says none,
-// If it returns nil the member is left out.
+// Or returns m with a function that appends the value if the event has none. If the function
+// returns nil the member is left out.
 func (m Member) Or(f func(w *Writer, dst []byte, m *Member) []byte) Member {
 	m.or = f
 	return m
@@ -175,8 +174,8 @@ func Made(value string) func(w *Writer, dst []byte, m *Member) []byte {
 	return func(_ *Writer, dst []byte, _ *Member) []byte { return append(dst, value...) }
 }
 
-// Unless returns m with a function that reports that the member is left out, although
-// the event says it.
+// Unless returns m with a function that reports whether the member is left out although the event
+// has a value for it.
 func (m Member) Unless(f func(w *Writer) bool) Member {
 	m.unless = f
 	return m
@@ -194,7 +193,7 @@ type Set uint64
 // Has reports whether the member of that number is in the set.
 func (s Set) Has(n int) bool { return s>>(n&63)&1 != 0 }
 
-// A table is a compiled list of members: those of one object.
+// A table is the compiled list of the members of one object.
 type table struct {
 	in       string // the struct that the members are fields of
 	members  []*Member
@@ -235,8 +234,8 @@ func New(f Format) *Format {
 			r.line = f.table(name, f.Head, f.Tail)
 			r.body = f.table(name, r.Members)
 		}
-		for place := range strings.FieldsSeq(r.Says) {
-			f.field("Says", name, place)
+		for place := range strings.FieldsSeq(r.Fields) {
+			f.field("Fields", name, place)
 		}
 		if r.Rest != "" {
 			r.rest = f.field("Rest", name, r.Rest)
@@ -247,7 +246,7 @@ func New(f Format) *Format {
 		}
 	}
 	if start := f.Row(agentevents.KindAgentStarted); start != nil && f.Row(agentevents.KindRunResumed) == nil {
-		f.restarts = start.line.says("resumed") || start.body.says("resumed")
+		f.restarts = start.line.holds("resumed") || start.body.holds("resumed")
 	}
 	return &f
 }
@@ -311,7 +310,7 @@ func (f *Format) field(member, in, says string) *field {
 }
 
 func (m *Member) compile(f *Format, in string) {
-	for i, place := range strings.Fields(m.Says) {
+	for i, place := range strings.Fields(m.Fields) {
 		field := f.field(m.Name, in, place)
 		if i > 0 {
 			continue
@@ -335,7 +334,7 @@ func (m *Member) compile(f *Format, in string) {
 	m.plain = m.Plain || m.full || plain(m.write)
 }
 
-// writes returns the form that writes what a form says.
+// writes returns the part of a form that writes values.
 func (f *Format) writes(form Form) Form {
 	switch in := form.(type) {
 	case nullable:
@@ -357,9 +356,9 @@ func plain(form Form) bool {
 	return false
 }
 
-// says reports whether lines have a member for the field of that name.
-func (t *table) says(name string) bool {
-	return t != nil && slices.ContainsFunc(t.members, func(m *Member) bool { return !m.Reads && slices.Contains(strings.Fields(m.Says), name) })
+// holds reports whether lines have a member for the field of that name.
+func (t *table) holds(name string) bool {
+	return t != nil && slices.ContainsFunc(t.members, func(m *Member) bool { return !m.Reads && slices.Contains(strings.Fields(m.Fields), name) })
 }
 
 // Row returns the row of a kind, or nil.
@@ -400,7 +399,7 @@ func (t *table) member(name string) *Member {
 	return t.named[name]
 }
 
-// inside reports whether the member says a field of the payload.
+// inside reports whether the member holds a field of the payload.
 func (m *Member) inside() bool { return m.field != nil && m.field.envelope == nil }
 
 // Pointer returns the native pointer of the first field of a member of a line.

@@ -13,10 +13,10 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// A Form is how a member says its first field.
+// A Form is the notation of a member's first field.
 type Form interface {
-	// Append appends the value of the field at the pointer. It reports false, and
-	// what it appended does not count, if the event says none.
+	// Append appends the value of the field at the pointer. It reports false if the event has no
+	// value; the caller then discards the appended bytes.
 	Append(w *Writer, dst []byte, m *Member, at any) ([]byte, bool)
 	// Parse reads the value into the field at the pointer.
 	Parse(r *Reader, at any) error
@@ -81,8 +81,8 @@ func (bodyForm) Parse(r *Reader, _ any) (err error) {
 	return err
 }
 
-// Inside is the form of a member of the body that holds the other members of the
-// body that say fields of the payload. A line may have them inside or beside it.
+// Inside is the form of a member of the body that contains the body's other members with fields of
+// the payload. A line may have these members inside or beside it.
 type Inside struct{}
 
 // Append appends the members.
@@ -121,9 +121,9 @@ func (c Const) Append(_ *Writer, dst []byte, _ *Member, _ any) ([]byte, bool) {
 // Parse reads any value.
 func (Const) Parse(r *Reader, _ any) error { return r.S.Skip() }
 
-// Value is the form that the type of the field gives: texts, raw JSON, numbers, true
-// and false, milliseconds, times, lists of texts. A text or raw JSON that is empty,
-// false, and what is absent are not written, other zeros are.
+// Value is the form that follows from the type of the field: texts, raw JSON, numbers, true and
+// false, milliseconds, times, lists of texts. It does not write an empty text, empty raw JSON,
+// false or an absent value. It writes other zeros.
 type Value struct{}
 
 // Append appends the value.
@@ -210,8 +210,8 @@ func (Value) Parse(r *Reader, at any) error {
 	panic(fmt.Sprintf("wire: %s: no form for %T", r.m.Name, at))
 }
 
-// set returns a function that sets *to to a value that was read without error, and some
-// one that says that it is there.
+// set returns a function that sets *to to a value that was read without error. some does the same
+// for an optional value.
 func set[T any](to *T) func(T, error) error {
 	return func(v T, err error) error {
 		if err == nil {
@@ -346,9 +346,9 @@ func (r *Reader) Millis() (t time.Time, err error) {
 	return t, err
 }
 
-// Check returns a form whose values keep a rule of the document. check says what is
-// wrong with the value at the pointer, or "". A strict reader reports it, and a
-// writer refuses it, unless it writes the line as it was read.
+// Check returns a form whose values keep a rule of the document. check returns the fault of the
+// value at the pointer, or "". A strict reader reports it, and a writer refuses it, unless it
+// writes the line as it was read.
 func Check(rule agentevents.Rule, form Form, check func(at any) (detail string)) Form {
 	return &checked{form, rule, nil, check}
 }
@@ -356,7 +356,7 @@ func Check(rule agentevents.Rule, form Form, check func(at any) (detail string))
 type checked struct {
 	Form
 	rule   agentevents.Rule
-	schema map[string]any // what the rule adds to the schema of the type
+	schema map[string]any // additions to the schema of the type
 	check  func(at any) string
 }
 
@@ -431,7 +431,7 @@ func Unit(rule agentevents.Rule, form Form) Form {
 	}}
 }
 
-// Nullable is a form whose value may be null, which says nothing.
+// Nullable is a form that reads null as no value.
 func Nullable(form Form) Form { return nullable{form} }
 
 type nullable struct{ Form }
@@ -443,8 +443,8 @@ func (n nullable) Parse(r *Reader, at any) error {
 	return n.Form.Parse(r, at)
 }
 
-// Object is an object whose members say the fields of a struct. Of a member that says
-// nothing they say fields of the struct around.
+// Object is an object whose members hold the fields of a struct. If the member with the object has
+// no field, the members hold fields of the surrounding struct.
 func Object(members ...Member) Form { return &object{members: members} }
 
 // Short is [Object] that may also be a text, which is the value of the named member.
@@ -468,8 +468,8 @@ func (o *object) Append(w *Writer, dst []byte, m *Member, at any) ([]byte, bool)
 	if (o.short != "" || !m.Need) && o.always && reflect.ValueOf(at).Elem().IsZero() {
 		return dst, false
 	}
-	line, native := w.enter(w.name(m), m.Says)
-	if m.Says == "" {
+	line, native := w.enter(w.name(m), m.Fields)
+	if m.Fields == "" {
 		w.place = w.place[:native]
 	}
 	dst = w.object(dst, o.t, at)
@@ -492,8 +492,8 @@ func (o *object) Parse(r *Reader, at any) error {
 	return err
 }
 
-// enter goes into a member of the object that is written. It returns what leave
-// needs to go out again.
+// enter goes into a member of the object that is written. It returns the lengths that leave needs
+// to go out again.
 func (w *Writer) enter(name, says string) (line, native int) {
 	line, native = len(w.at), len(w.place)
 	says, _, _ = strings.Cut(says, " ")
@@ -513,7 +513,7 @@ func (r *Reader) enter(name string) (line int) {
 
 func (r *Reader) leave(line int) { r.at = r.at[:line] }
 
-// List is a list of objects whose members say the fields of structs.
+// List is a list of objects whose members hold the fields of structs.
 func List[T any](members ...Member) Form { return &list[T]{members: members} }
 
 type list[T any] struct {
@@ -529,7 +529,7 @@ func (l *list[T]) elements() *table { return l.t }
 
 func (l *list[T]) Append(w *Writer, dst []byte, m *Member, at any) ([]byte, bool) {
 	v := *at.(*[]T)
-	line, native := w.enter(w.name(m), m.Says)
+	line, native := w.enter(w.name(m), m.Fields)
 	dst = append(dst, '[')
 	for i := range v {
 		if i > 0 {
@@ -575,8 +575,7 @@ func (r *Reader) element(t *table, name string, v any) error {
 	return err
 }
 
-// Dict is an object of objects, by any names, whose members say the fields of
-// structs.
+// Dict is an object of objects, by any names, whose members hold the fields of structs.
 func Dict[T any](members ...Member) Form { return &dict[T]{members: members} }
 
 type dict[T any] struct {
@@ -593,7 +592,7 @@ func (d *dict[T]) Append(w *Writer, dst []byte, m *Member, at any) ([]byte, bool
 	if v == nil {
 		return dst, false
 	}
-	line, native := w.enter(w.name(m), m.Says)
+	line, native := w.enter(w.name(m), m.Fields)
 	var buf [8]string
 	names := buf[:0]
 	for name := range v {

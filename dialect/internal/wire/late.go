@@ -2,8 +2,8 @@ package wire
 
 import "github.com/agentevents/agentevents"
 
-// AddLate adds a member to each row that says that the fact arrived after the end of its
-// agent or run, for a document that has no marks: without it such a line breaks a rule.
+// AddLate adds a member to each row for a fact that arrives after the end of its agent or run. The
+// document has no marks, and without the member such a line breaks a rule.
 func AddLate(rows []Row) {
 	m := May("late", "/marks", late{})
 	m.Loose = true

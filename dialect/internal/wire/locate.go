@@ -62,11 +62,11 @@ func (m *Member) locate(place string) (at string, ok bool) {
 	}
 	at = "/" + jsonwire.Token(m.Name)
 	inner, object := m.Form.(interface{ table() *table })
-	if m.Says == "" && object { // the members of the object are those of the struct
+	if m.Fields == "" && object { // the object's members belong to the surrounding struct
 		below, ok := inner.table().locate(place, 0)
 		return at + below, ok
 	}
-	for says := range strings.FieldsSeq(m.Says) {
+	for says := range strings.FieldsSeq(m.Fields) {
 		rest, within := strings.CutPrefix(place, says+"/")
 		switch {
 		case place == says:

@@ -33,7 +33,7 @@ type Reader struct {
 	Times   jsonwire.TimeReader
 	Kept    dialect.Unknowns // members that no field has
 	Body    string           // the body of a line whose type has no row
-	Losses  dialect.Losses   // what events say that their lines do not: see Made
+	Losses  dialect.Losses   // the values of events that their lines lack: see Made
 	Spelled []Spelling       // members of the line that have another name there
 	Doc     any              // the decoder, for forms
 
@@ -68,8 +68,8 @@ func Decode(dst []agentevents.Event, line []byte, read func(line string, ev *age
 	return dst, nil
 }
 
-// Read reads a line into ev, which is empty. The payload is of the row's kind, and
-// nil if the type has no row; then Kept has all members but the head's.
+// Read reads a line into ev, which is empty. It sets a payload of the row's kind. If the type has
+// no row, the payload is nil and Kept has all members but the head's.
 func (r *Reader) Read(text string, ev *agentevents.Event) error {
 	f := r.F
 	if f == nil {
@@ -129,7 +129,7 @@ func (row *Row) Parse(s *jsonwire.Scanner, name string, p agentevents.Payload) e
 	return err
 }
 
-// typeOf looks for the type of the line: it decides what the other members are.
+// typeOf returns the type of the line, which decides the meaning of the other members.
 func (r *Reader) typeOf() (string, error) {
 	s := r.S
 	if typ := r.F.lastType(s.Text()); typ != "" {
@@ -246,8 +246,8 @@ func (r *Reader) take(m *Member, name string) (fits bool, err error) {
 	return fits, err
 }
 
-// Instead reads the value as that of another member of the object. It is an error if
-// the object has that already.
+// Instead reads the value as the value of another member of the object. If the object already has
+// that member, Instead returns an error.
 func (r *Reader) Instead(name string) error {
 	fits, err := r.take(r.t.member(name), r.name)
 	if err == nil && !fits {
@@ -256,8 +256,8 @@ func (r *Reader) Instead(name string) error {
 	return err
 }
 
-// follows reports whether the object that is read has a member of the table behind the
-// value that is read next, with a value that fits.
+// follows reports whether the member m stands after the value that is read next, in the same object
+// and with a value that fits.
 func (r *Reader) follows(m *Member) bool {
 	s := r.S
 	for s.Skip() == nil {
@@ -358,15 +358,15 @@ func (f *Format) keyOf(at, name string) string {
 	return at + "/" + jsonwire.Token(name)
 }
 
-// KeepAs keeps the member that is read with the given value, for a form whose field
-// cannot say it. The value takes the place of one kept before.
+// KeepAs keeps the member that is read with the given value, for a form whose field cannot hold it.
+// The value replaces one kept before.
 func (r *Reader) KeepAs(raw string) { r.Kept.Add(r.key(r.name), raw) }
 
 // Pointer returns the pointer of the member that is read, on the line.
 func (r *Reader) Pointer() string { return r.PointerTo(r.name) }
 
-// Made notes that the decoder makes up a field of the event, because the line does
-// not say it. Finish counts it.
+// Made records that the decoder makes up a field of the event, because the line lacks it. Finish
+// counts it.
 func (r *Reader) Made(pointer, detail string) {
 	r.made = append(r.made, dialect.Loss{Pointer: pointer, Detail: detail})
 }
@@ -381,7 +381,7 @@ func (r *Reader) NoTime() {
 // that w has written.
 func (r *Reader) Continue(w *Writer) { r.F, r.Lines = w.F, w.Lines }
 
-// Finish gives the event the members that are kept, and counts what was made up.
+// Finish stores the kept members in the event, and counts the made-up values.
 func (r *Reader) Finish() error {
 	r.KeepBody()
 	for _, l := range r.made {
@@ -394,7 +394,7 @@ func (r *Reader) Finish() error {
 	return r.Kept.Keep(r.Ev, r.F.Name)
 }
 
-// Ending returns how the end of an agent says that it went.
+// Ending returns the result that the end of an agent describes.
 func Ending(p *agentevents.AgentEnded) endword.Meaning {
 	return endword.End{Error: p.Error.OK, Code: p.Error.V.Code, Word: p.Status, Outcome: string(p.Outcome)}.Meaning()
 }
@@ -442,7 +442,7 @@ func (r *Reader) PointerTo(name string) string { return string(r.at) + "/" + jso
 // Break notes that the value that is read breaks a rule. The first one counts.
 func (r *Reader) Break(rule agentevents.Rule, detail string) { r.BreakAt(r.Pointer(), rule, detail) }
 
-// BreakAt does what Break does, for the value at a pointer.
+// BreakAt is Break for the value at a pointer.
 func (r *Reader) BreakAt(pointer string, rule agentevents.Rule, detail string) {
 	if r.broken == nil {
 		r.broken = &agentevents.RuleError{Rule: rule, Pointer: pointer, Detail: detail}
@@ -490,7 +490,7 @@ func (t *table) missing(has Set, at string, yield func(string, *Member) bool) bo
 	return true
 }
 
-// number returns the number of the member of that name, or that of none.
+// number returns the number of the member of that name, or 0.
 func (t *table) number(name string) int {
 	if m := t.member(name); m != nil {
 		return m.number

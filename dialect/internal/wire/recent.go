@@ -7,9 +7,8 @@ import (
 	"github.com/agentevents/agentevents/dialect"
 )
 
-// MaxRecent bounds what a reader or a writer remembers of a log, which may begin any number of
-// things that never end: the latest MaxRecent entries of a [Recent] are surely known, and it
-// holds at most twice as many.
+// MaxRecent bounds the memory of a reader or writer, because a log may begin any number of things
+// that never end. A [Recent] has at least the latest MaxRecent entries, and at most twice as many.
 const MaxRecent = dialect.MaxCalls
 
 // A Recent is a map that forgets its oldest entries. Keys must not be parts of lines. The zero

@@ -7,8 +7,8 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// Resumed is the member of the row of a start that says that it continues an earlier one,
-// for a document that does not have it: without it a second start breaks a rule.
+// Resumed is a member of the row of a start: the start continues an earlier one. It is for
+// documents without such a member, because without it a second start breaks a rule.
 func Resumed() Member {
 	m := May("resumed", "resumed", resumed{})
 	m.Loose, m.Plain = true, true
@@ -27,8 +27,9 @@ func (resumed) Parse(r *Reader, at any) error {
 
 func (resumed) Schema() map[string]any { return map[string]any{} } // another value is an extra member
 
-// restarts tell which starts are legal only because their run was resumed, for a document
-// that has no resume of a run: their lines say so. Runs and agents are known by hashes.
+// restarts finds the starts that are legal only because their run was resumed. It is for documents
+// that have no line for the resume of a run, so that the line of the start records it. Runs and
+// agents are known by hashes.
 type restarts struct {
 	resumes Recent[uint64, int] // of runs
 	open    Recent[uint64, int] // agents that have not ended: the resumes of their run before the start

@@ -7,9 +7,9 @@ import "strings"
 // get ids of their own. The zero Shared has none.
 type Shared struct{ first Recent[string, string] }
 
-// ID returns the id of an owner whose line has a shared id. It is that id, but for an owner that
-// starts with the id of another one. starts says that the line is the start of the owner. An owner
-// that is empty, or named like the id, is nobody.
+// ID returns the id of an owner whose line has a shared id. The result is that id, unless the owner
+// starts with the id of another owner. starts is true for the line of the owner's start. An owner
+// that is empty, or named like the id, never differs from the id.
 func (s *Shared) ID(owner, id string, starts bool) string {
 	if first := s.first.Of(id); first == "" || first == owner || owner == "" || owner == id {
 		return id
@@ -31,7 +31,7 @@ func (s *Shared) Line(owner, id string, starts bool) string {
 	return id
 }
 
-// Start notes the start of an owner. id is what ID returns.
+// Start records the start of an owner. id is the result of ID.
 func (s *Shared) Start(owner, id string) {
 	if owner != "" && owner != id && s.first.Of(id) == "" {
 		s.first.Set(strings.Clone(id), strings.Clone(owner)) // the clones do not keep the line alive

@@ -25,8 +25,7 @@ type Writer struct {
 	Times jsonwire.TimeWriter
 	// Whole is set while two lines are compared: forms cut and round nothing.
 	Whole bool
-	// Read is what readers make of the line of an event that is written as it was
-	// read.
+	// Read is the event that readers make of the line, if the line is written as it was read.
 	Read agentevents.Event
 
 	Doc   Document // the encoder, for forms
@@ -37,7 +36,7 @@ type Writer struct {
 	// After is how many members of an unknown payload follow the tail of its line.
 	After int
 
-	// Spell says how members of the line differ from the table. It is nil, or set by
+	// Spell has the differences between members of the line and the table. It is nil, or set by
 	// Document.Line.
 	Spell Speller
 
@@ -58,11 +57,11 @@ type Writer struct {
 	restarts
 }
 
-// A Document is what a Writer asks its dialect.
+// A Document is the part of a writer that a dialect supplies.
 type Document interface {
-	// Line appends the line of w.Ev without a newline, and nothing for an event that
-	// waits for another. It changes nothing else. Its error is
-	// dialect.ErrNoCounterpart, or says what cannot be written.
+	// Line appends the line of w.Ev without a newline. It appends nothing for an event that waits
+	// for another one. It changes no other state. Its error is dialect.ErrNoCounterpart, or
+	// describes the value that cannot be written.
 	Line(w *Writer, dst []byte) ([]byte, error)
 	// Reread reads a line as the next one of the log into w.Read.
 	Reread(w *Writer, line string) error
@@ -70,23 +69,22 @@ type Document interface {
 
 // A Speller knows the spelling of the line that an event was read from.
 type Speller interface {
-	// Hides reports that a member is left out although the event says it. What was kept
-	// in its place is written.
+	// Hides reports whether a member is left out although the event has a value for it. The value
+	// that was kept in its place is written.
 	Hides(m *Member, at any) bool
 	// NameOf returns the name that a member with other names gets.
 	NameOf(m *Member) string
 }
 
-// Append appends the line of ev, if it has one of its own. Verbatim reports that
-// it is the line that ev was read from, which still says what ev says: then nothing
-// is made up or altered.
+// Append appends the line of ev, if ev has a line of its own. verbatim reports that this is the
+// line that ev was read from, and that it still equals ev. Then no value is made up or altered.
 func (w *Writer) Append(dst []byte, ev *agentevents.Event, d Document) (out []byte, verbatim bool, err error) {
 	if w.F == nil {
 		return dst, false, agentevents.ErrZeroValue
 	}
 	w.own, w.Doc = *ev, d
 	if w.own.Kind() == "" {
-		_, err := w.own.AppendJSON(nil) // its error says what is wrong with the payload
+		_, err := w.own.AppendJSON(nil) // its error describes the fault of the payload
 		return dst, false, err
 	}
 	if w.F.restarts {
@@ -105,7 +103,7 @@ func (w *Writer) Append(dst []byte, ev *agentevents.Event, d Document) (out []by
 	}
 	broken := w.broken
 	if err != nil {
-		return dst[:mark], false, cmp.Or(broken, err) // the document's rule says more
+		return dst[:mark], false, cmp.Or(broken, err) // the document's rule is more precise
 	}
 	if w.Origin = w.own.Origin(); w.Origin != "" && len(dst) > mark {
 		if verbatim = w.says(d); verbatim {
@@ -174,8 +172,7 @@ func (w *Writer) line(dst []byte, ev *agentevents.Event, d Document) ([]byte, er
 	return dst, err
 }
 
-// Say makes ev the event that is written, for a Document that writes another one in
-// the place of its own.
+// Say makes ev the event that is written, for a Document that writes another event than its own.
 func (w *Writer) Say(ev *agentevents.Event) {
 	w.Ev = ev
 	w.kept.load(w.F, string(ev.Extra(string(w.F.Name))))
@@ -206,8 +203,8 @@ func (w *Writer) damaged() error {
 	return nil
 }
 
-// says reports whether w.Origin, as the next line, says what the event says, as far
-// as the document can: both are written and compared. Equal lines are not enough:
+// says reports whether w.Origin, as the next line, holds the facts of the event, as far as the
+// document has places for them. It writes both and compares the lines. Equal lines are not enough:
 // one event may have a fact that is made up for the other.
 func (w *Writer) says(d Document) bool {
 	w.Read = agentevents.Event{}
@@ -241,8 +238,8 @@ func (w *Writer) Line(dst []byte, row *Row) ([]byte, error) {
 	return w.other(dst, typ, raw), nil
 }
 
-// LineAs appends the line of the event as a row with another name for the type. A
-// nil row is that of a type without one: body is its body.
+// LineAs appends the line of the event as a row with another name for the type. row is nil for a
+// type without a row; then body is the body of the line.
 func (w *Writer) LineAs(dst []byte, row *Row, typ, body string) []byte {
 	if row == nil {
 		row = w.F.other
@@ -287,7 +284,7 @@ func (e typeTaken) Error() string {
 	return "dialect: " + e.typ + " is a type of the document: its kind is " + string(e.kind)
 }
 
-// Unwrap says that the payload has no counterpart.
+// Unwrap returns the error for a payload without a counterpart.
 func (typeTaken) Unwrap() error { return dialect.ErrNoCounterpart }
 
 // other appends the line of an event whose type has no row: the members of raw, an
@@ -357,7 +354,7 @@ func (w *Writer) taken(m *Member, value string) bool {
 	return fits
 }
 
-// Append appends the value of a member of the row that a payload says.
+// Append appends the value of a member of the row from a payload.
 func (row *Row) Append(dst []byte, name string, p agentevents.Payload) []byte {
 	w := Writer{F: row.f, Ev: &agentevents.Event{Payload: p}, row: row}
 	m := row.line.member(name)
@@ -366,7 +363,7 @@ func (row *Row) Append(dst []byte, name string, p agentevents.Payload) []byte {
 	return dst
 }
 
-// object appends the members of an object that v and the event say.
+// object appends the members of an object from v and the event.
 func (w *Writer) object(dst []byte, t *table, v any) []byte {
 	said, inside, here, mark := w.said, w.inside, w.here, len(dst)
 	w.said, w.inside, w.here = 0, false, w.kept.of(w.at)
@@ -473,8 +470,8 @@ func (w *Writer) oddMember(dst []byte, m *Member, v any) []byte {
 	return w.absent(dst, mark, m)
 }
 
-// absent appends the value of a member that the event does not say, or takes back
-// the name of the member, which begins at mark.
+// absent appends the value of a member that the event lacks, or takes back the name of the member,
+// which begins at mark.
 func (w *Writer) absent(dst []byte, mark int, m *Member) []byte {
 	out, decided := dst, false
 	if w.F.Lack != nil {
@@ -512,8 +509,8 @@ func (w *Writer) spells(m *Member, v, at any, raw string) bool {
 	return fits && reflect.DeepEqual(read, at)
 }
 
-// odd reports whether a kept value comes back in the place of a member that the
-// event does not say: readers do not take it for one.
+// odd reports whether a kept value comes back in the place of a member that the event lacks,
+// because readers do not take it for a value of the field.
 func (w *Writer) odd(m *Member, v any, raw string) bool {
 	if !w.F.misfits(w.at) && (!m.Loose || w.row == nil) {
 		return raw == `""` || raw == "null" && (!m.Need || w.F.Nulls)
@@ -522,9 +519,9 @@ func (w *Writer) odd(m *Member, v any, raw string) bool {
 	return !something
 }
 
-// reads returns a pointer to what readers make of a value of a member. It reports
-// whether the value fits, and whether it says something. v is a value of the type that
-// has the field.
+// reads returns a pointer to the value that readers make of raw for a member. fits reports whether
+// the value fits, and something whether it sets the field. v is a value of the type that has the
+// field.
 func (w *Writer) reads(m *Member, v any, raw string) (at any, fits, something bool) {
 	v = reflect.New(reflect.TypeOf(v).Elem()).Interface()
 	r := Reader{F: w.F, Row: w.row, Ev: new(agentevents.Event), t: w.row.body, v: v, seen: w.said, at: w.at}
@@ -545,13 +542,13 @@ func (w *Writer) Time() time.Time {
 	return w.Ev.Time
 }
 
-// Pointer returns the native pointer of a member of the object that is written: where it is
-// kept, if it says no field.
+// Pointer returns the native pointer of a member of the object that is written. A member without a
+// field has the place at which it is kept.
 func (w *Writer) Pointer(m *Member) string {
-	if m.Says == "" {
+	if m.Fields == "" {
 		return "/" + string(w.F.Name) + "/" + jsonwire.Token(w.F.keyOf(w.At(), m.Name))
 	}
-	if string(w.place) == "/payload" || strings.HasPrefix(m.Says, "/") { // as mostly
+	if string(w.place) == "/payload" || strings.HasPrefix(m.Fields, "/") { // as mostly
 		return m.pointer
 	}
 	return string(w.place) + strings.TrimPrefix(m.pointer, "/payload")
@@ -642,7 +639,7 @@ func (k *kept) sort() {
 	slices.SortStableFunc(k.members, func(a, b keptMember) int { return strings.Compare(a.at, b.at) })
 }
 
-// of returns the members of the object at a pointer, nil if there are none.
+// of returns the members of the object at a pointer, or nil.
 func (k *kept) of(at []byte) []keptMember {
 	if len(k.members) == 0 {
 		return nil
@@ -664,7 +661,7 @@ func find(list []keptMember, name string) *keptMember {
 	return nil
 }
 
-// Kept returns what was kept of a member of the object that is written, or "".
+// Kept returns the kept value of a member of the object that is written, or "".
 func (w *Writer) Kept(name string) (raw string) {
 	if len(w.kept.members) == 0 { // as mostly
 		return ""
@@ -672,16 +669,16 @@ func (w *Writer) Kept(name string) (raw string) {
 	return find(w.kept.of(w.at), name).value(false)
 }
 
-// Use returns what Kept returns, and marks it as used.
+// Use is Kept, and marks the value as used.
 func (w *Writer) Use(name string) (raw string) { return find(w.kept.of(w.at), name).value(true) }
 
-// KeptAt returns what was kept of a member of the object at a pointer, or "". With use
-// it marks it as used.
+// KeptAt returns the kept value of a member of the object at a pointer, or "". With use it marks
+// the value as used.
 func (w *Writer) KeptAt(at, name string, use bool) (raw string) {
 	return find(w.kept.of([]byte(at)), name).value(use)
 }
 
-// Key does what KeptAt does, for a key that is not that of a member.
+// Key is KeptAt for a key that no member has.
 func (w *Writer) Key(key string, use bool) (raw string) { return w.KeptAt(noObject, key, use) }
 
 // value returns the value of a kept member, or "". With use it marks it as used.
@@ -693,8 +690,8 @@ func (m *keptMember) value(use bool) string {
 	return m.raw
 }
 
-// rest appends the kept members of the object that is written, whose members begin at
-// mark. With inside they are those of a member of it.
+// rest appends the kept members of the object that is written, whose members begin at mark. With
+// inside it appends the kept members of a member of that object.
 func (w *Writer) rest(dst []byte, mark int, t *table, v any, inside bool) []byte {
 	dst = w.restOf(dst, mark, t, v, w.at, inside)
 	if w.F.Elsewhere != nil {
@@ -767,7 +764,8 @@ func written(members, lit []byte, name string) string {
 	return ""
 }
 
-// fewKept is how many kept members are looked for one by one among those of the line.
+// fewKept is the largest number of kept members that are looked up one by one among the members of
+// the line.
 const fewKept = 8
 
 // objectOf returns the object with members, each after a comma.

@@ -16,15 +16,13 @@ import (
 	"github.com/agentevents/agentevents/dialect/openwop/host"
 )
 
-// Handler returns a handler for [host.DiscoveryPath]. It answers GET and HEAD
-// with document, a JSON object, after setting the members of c in its
-// capabilities.agents. All other members stay as they are. A nil document is an
-// empty one, and a nil c sets nothing.
+// Handler returns a handler for [host.DiscoveryPath]. It answers GET and HEAD with document, a JSON
+// object, after setting the members of c in its capabilities.agents. All other members stay as they
+// are. A nil document is an empty one, and a nil c sets nothing.
 //
-// It fails if document is not an object, or if a client would read something else
-// than c from it. The agents of document may say "supported", which stands for
-// all events. They may stand at its root, where clients of the published schemas
-// look first.
+// It fails if document is not an object, or if a client would read capabilities other than c from
+// it. The agents of document may be "supported", which stands for all events. They may stand at its
+// root, the first place that clients of the published schemas read.
 func Handler(c *host.Capabilities, document []byte) (http.Handler, error) {
 	if document == nil {
 		document = []byte("{}")

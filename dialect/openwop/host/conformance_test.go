@@ -56,7 +56,7 @@ func (s *wireSink) read() []agentevents.Event {
 	return eventtest.ReadLog(s.t, bytes.NewReader(s.buf.Bytes()), agentevents.ReaderOptions{Decoder: d}).Events()
 }
 
-// inNode is the scope of what agents do in a node. OpenWOP has no starts of agents.
+// inNode is the scope of an agent's acts in a node. OpenWOP has no starts of agents.
 var inNode = agentevents.Scope{NodeID: "n"}
 
 var everything = Capabilities{ReasoningEvents: true, ToolEvents: true, HandoffEvents: true, DecisionEvents: true}
@@ -153,7 +153,7 @@ func TestConformanceAgentReasoningEvents(t *testing.T) {
 	called, returned := seen[agentevents.KindToolCalled], seen[agentevents.KindToolReturned]
 	require.Equal(t, called.ID, returned.CausationID)
 
-	// The discovery document tells a client what to expect.
+	// The discovery document tells a client which events to expect.
 	client := Discovery{Agents: &everything}
 	require.True(t, client.Agents.Allows(called.Payload))
 

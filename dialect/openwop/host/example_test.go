@@ -49,7 +49,7 @@ func ExampleHost() {
 	// tool-allowed tool "orders:delete"
 }
 
-// A client looks up what a host declares before it waits for events.
+// A client looks up the declarations of a host before it waits for events.
 func ExampleCapabilities_Allows() {
 	for _, document := range []string{
 		`{"capabilities":{"agents":{"toolEvents":true}}}`,

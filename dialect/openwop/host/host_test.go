@@ -17,8 +17,8 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// emitting returns a run of an emitter with the host's rules, and the events that
-// it records. Refusals are what the tests are about.
+// emitting returns a run of an emitter with the host's rules, and the events that it records. The
+// tests are about refusals.
 func emitting(t *testing.T, h *Host, mode agentevents.Mode) (*agentevents.Run, *eventtest.Recorder) {
 	t.Helper()
 	em, log := eventtest.RecordWith(t, agentevents.EmitterOptions{
@@ -72,8 +72,8 @@ func TestCapabilitiesGateTheirEvents(t *testing.T) {
 	}
 }
 
-// An Unknown with a type of the vocabulary does not evade the rules: its line is
-// that of the event.
+// An Unknown with a type of the vocabulary does not evade the rules: its line is the line of the
+// event.
 func TestUnknownTypesAreGated(t *testing.T) {
 	run, log := emitting(t, &Host{Capabilities: &Capabilities{}}, agentevents.ModeEnforce)
 	for typ, capability := range map[agentevents.Kind]string{

@@ -9,7 +9,7 @@ import (
 	"github.com/agentevents/agentevents/dialect/openwop/snapshot"
 )
 
-// The document's snapshot comes from a fold. The host adds what no event says.
+// The document's snapshot comes from a fold. The host adds the facts that no event has.
 func ExampleOf() {
 	log := `{"eventId":"e1","runId":"r1","type":"run.started","payload":{"workflowId":"refunds"},"timestamp":"2026-05-19T10:00:00.000Z","sequence":0}
 {"eventId":"e2","runId":"r1","nodeId":"n1","type":"node.started","payload":{"nodeId":"n1","typeId":"core.agent"},"timestamp":"2026-05-19T10:00:01.000Z","sequence":1}

@@ -13,13 +13,13 @@ import (
 
 // A Sample is a text of a corpus. Secrets are the parts that must not come out.
 type Sample struct {
-	Line    string // in the file, or what the sample is
+	Line    string // in the file; or the name of the sample
 	Text    string
 	Secrets []string
 	Strings int // of JSON that the secrets are in
 }
 
-// alphabets are those of the signs of the files.
+// alphabets are the alphabets of the signs in the files.
 var alphabets = map[byte]string{
 	'a': "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789",
 	'A': "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789",
@@ -70,8 +70,7 @@ func expand(line string, rng *rand.Rand) string {
 	}
 }
 
-// Read returns the samples of a file. The first lines of planted.txt say how it is
-// written.
+// Read returns the samples of a file. The first lines of planted.txt explain its format.
 func Read(file string) (list []Sample, err error) {
 	data, err := os.ReadFile(file)
 	if err != nil {

@@ -62,8 +62,8 @@ func Spellings() []Spelling {
 	}
 }
 
-// Spelled returns the samples of registered values: each in each spelling. Of a value
-// under six bytes base64 says too little to be found.
+// Spelled returns the samples of registered values: each in each spelling. The base64 of a value
+// under six bytes is too short to be found.
 func Spelled(values []string) (list []Sample) {
 	for _, value := range values {
 		for _, spelling := range Spellings() {

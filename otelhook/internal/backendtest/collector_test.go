@@ -22,7 +22,8 @@ func collect(t *testing.T, o otelhook.Options, more ...string) (*rig, *backendte
 	return r, c, c.Data(t)
 }
 
-// TestCollector: what arrives has the forms of the conventions, and the logs are of the spans.
+// TestCollector: the received data have the forms of the conventions, and the logs belong to the
+// spans.
 func TestCollector(t *testing.T) {
 	r, _, d := collect(t, otelhook.Options{Semconv: otelhook.SemconvV1_41})
 	ids := map[string]bool{}
@@ -56,8 +57,8 @@ func TestCollector(t *testing.T) {
 	}
 }
 
-// TestMetrics: names, units and bounds are those of the conventions, a duration is that of
-// its span, and Jaeger has the spans that are the examples of a histogram.
+// TestMetrics: names, units and bounds follow the conventions, a duration equals its span's, and
+// Jaeger has the spans that are the examples of a histogram.
 func TestMetrics(t *testing.T) {
 	jaeger := backendtest.StartJaeger(t)
 	r, _, d := collect(t, otelhook.Options{Semconv: otelhook.SemconvV1_41}, jaeger.Endpoint)

@@ -10,15 +10,15 @@ import (
 	"github.com/agentevents/agentevents/otlpjson"
 )
 
-// The flags that OTLP has for a span: it is sampled, it is known whether its parent is of
-// another process, and the parent is.
+// The flags that OTLP has for a span: it is sampled, the process of its parent is known, and the
+// parent belongs to another process.
 const (
 	flagsLocal  = 0x101
 	flagsRemote = 0x301
 )
 
-// TestRemoteParent: a run that a host has asked for by a traceparent is below the host's span,
-// and says that this is of another process, while it goes on and when the log is exported.
+// TestRemoteParent: a run that a host has requested with a traceparent is below the host's span,
+// and marks it as remote, while the run goes on and when the log is exported.
 func TestRemoteParent(t *testing.T) {
 	const hostTrace, hostSpan = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 	const host = "TRACEPARENT=00-" + hostTrace + "-" + hostSpan

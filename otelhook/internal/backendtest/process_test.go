@@ -83,7 +83,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// follows tells what the links of the trace lead to: spans that Jaeger has.
+// follows lists the targets of the trace's links: spans that Jaeger has.
 func follows(t *testing.T, jaeger *backendtest.Jaeger, tr *backendtest.Trace) (list []string) {
 	t.Helper()
 	for _, s := range tr.Spans {

@@ -37,7 +37,7 @@ type rig struct {
 	now   time.Time
 }
 
-// A setup says where a rig exports to: endpoints of OTLP/HTTP.
+// A setup has the targets of a rig's exports: endpoints of OTLP/HTTP.
 type setup struct {
 	traces    []string
 	metrics   string
@@ -145,7 +145,7 @@ func (r *rig) emit(t testing.TB, e interface {
 	}
 }
 
-// events are those of the log.
+// events are the events of the log.
 func (r *rig) events(t testing.TB) []ae.Event { return events(t, bytes.NewReader(r.out.Bytes())) }
 
 func events(t testing.TB, log io.Reader) []ae.Event {

@@ -144,7 +144,7 @@ func (p *page) keys(keys string) {
 	require.NoError(p.t, chromedp.Do(p.ctx, chromedp.KeyEvent(keys)))
 }
 
-// logsOf returns the native logs of the project's goldens, and those of its formats, by name.
+// logsOf returns the native logs of the project's goldens, and the logs of its formats, by name.
 func logsOf(t *testing.T, most int) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -235,7 +235,7 @@ type state struct {
 	Tree map[string]json.RawMessage `json:"tree"`
 }
 
-// The figures of a page are the fold's, and the state after each event is that of the fold of the
+// The figures of a page equal the fold's, and the state after each event equals the fold of the
 // events until then.
 func TestPageHasTheFiguresOfTheFold(t *testing.T) {
 	ctx := browser(t)

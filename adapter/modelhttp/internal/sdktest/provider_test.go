@@ -11,13 +11,13 @@ import (
 	"testing"
 )
 
-// A reply is what the scripted model answers to one request.
+// A reply is the scripted model's answer to one request.
 type reply struct {
 	status int // of an error; 0 means none
 	text   string
 	calls  []toolCall
 	cut    bool // the connection breaks in the middle of the stream
-	hangs  bool // nothing comes behind the first event of the stream
+	hangs  bool // nothing follows the first event of the stream
 }
 
 type toolCall struct{ id, name, args string }

@@ -33,7 +33,7 @@ var update = flag.Bool("update", false, "write the golden files")
 
 const question = "How warm is it in Rome and in Oslo?"
 
-// A middleware is what both SDKs take.
+// A middleware is a function that both SDKs accept.
 type middleware = func(*http.Request, func(*http.Request) (*http.Response, error)) (*http.Response, error)
 
 // A client asks the model with its conversation so far, and adds to it.
@@ -194,8 +194,8 @@ func thermometer(_ context.Context, args string) (string, error) {
 	return "31 °C", nil
 }
 
-// runtime is an agent's loop as a program has it that asks models by an SDK. It returns what
-// the agent said.
+// runtime is an agent's loop as in a program that calls models by an SDK. It returns the agent's
+// answers.
 func runtime(ctx context.Context, run *ae.Run, c client, stream bool) (said []string, err error) {
 	agent := run.Agent("guide")
 	if err := errors.Join(run.Emit(ctx, &ae.RunStarted{}), agent.Emit(ctx, &ae.AgentStarted{Task: question})); err != nil {

@@ -62,7 +62,7 @@ func ValidID(v Version, form IDForm, id string) bool {
 	return opaque(id, g.low2, g.high2, g.also)
 }
 
-// legal says what ids of the form are legal.
+// legal describes the legal ids of the form.
 func (form IDForm) legal(v Version) string {
 	g := &grammars[form]
 	low, high := g.low1, g.high1

@@ -45,8 +45,8 @@ func known(v Version) Version {
 	return v
 }
 
-// The demands of the versions. Those of the published schemas are written by
-// lawtest/internal/openwopschemas. A file of more has facts that the known files lack.
+// The demands of the versions. lawtest/internal/openwopschemas writes the demands of the published
+// schemas. A file of more has facts that the known files lack.
 var (
 	//go:embed rfc0002.txt
 	rfcDemands string

@@ -11,7 +11,7 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// The grammars that ids are normalised by are those of the published schemas.
+// The grammars that ids are normalised by are the grammars of the published schemas.
 func TestGrammarsAreThePublishedPatterns(t *testing.T) {
 	table, err := facts.Parse(v2Demands) // without the grammars
 	require.NoError(t, err)
@@ -47,7 +47,7 @@ func TestGrammarsAreThePublishedPatterns(t *testing.T) {
 	}
 }
 
-// The error for an id says which form is legal.
+// The error for an id names the legal form.
 func TestLegalIDs(t *testing.T) {
 	for want, of := range map[string]struct {
 		v    Version

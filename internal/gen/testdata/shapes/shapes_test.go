@@ -182,7 +182,7 @@ func TestClean(t *testing.T) {
 		if strings.ContainsAny(s, `[{"`) || s == "null" {
 			text = strings.ReplaceAll(text, `"CHANGED"`, s)
 		}
-		if s == "null" { // other nulls are none of the cleaner's business
+		if s == "null" { // the cleaner leaves other nulls alone
 			want(t, string(w.Values[0]), `"CHANGED"`)
 			want(t, string(w.PJSON.V), `"CHANGED"`)
 			continue
@@ -211,7 +211,7 @@ func TestOnlyOneMemberIsAnObjectWhenBroken(t *testing.T) {
 	want(t, objects, []string{"object rJson"})
 }
 
-// The size that clean counts is no less than the line, whatever is empty.
+// The size that clean counts is at least the line's, whichever fields are empty.
 func TestSize(t *testing.T) {
 	empty := full()
 	empty.Opens, empty.Values, empty.OTexts, empty.DTexts = make([]Open, 1000), make([]JSON, 1000), make([]string, 1000), map[string][]string{"": make([]string, 1000)}

@@ -1563,7 +1563,7 @@ func (v *view) approvalAnswered(ev *Event, sub *subject, at int, open bool) {
 	s := v.s
 	if !open {
 		at = len(s.Approvals)
-		s.Approvals = append(s.Approvals, ApprovalSnapshot{ApprovalID: v.keep(approvalOf(ev).id), ClosedBy: sub.kind.Kind})
+		s.Approvals = append(s.Approvals, ApprovalSnapshot{Sequence: ev.Sequence, ApprovalID: v.keep(approvalOf(ev).id), ClosedBy: sub.kind.Kind})
 	}
 	a := &s.Approvals[at]
 	a.AnsweredAt = ev.Time
@@ -1624,7 +1624,7 @@ func (v *view) clarificationResolved(ev *Event, sub *subject, at int, open bool)
 	p, s := ev.Payload.(*ClarificationResolved), v.s
 	if !open {
 		at = len(s.Clarifications)
-		s.Clarifications = append(s.Clarifications, ClarificationSnapshot{InterruptID: v.keep(p.InterruptID), ClosedBy: KindClarificationResolved})
+		s.Clarifications = append(s.Clarifications, ClarificationSnapshot{Sequence: ev.Sequence, InterruptID: v.keep(p.InterruptID), ClosedBy: KindClarificationResolved})
 	}
 	c := &s.Clarifications[at]
 	c.AnsweredAt, c.Answers, c.AnsweredBy = ev.Time, v.json(sub, p.Answers), v.intern(p.AnsweredBy)

@@ -453,7 +453,7 @@ var unanswered = map[agentevents.Kind]string{
 func (c *collector) people() {
 	for i := range c.s.Approvals {
 		ap := &c.s.Approvals[i]
-		l := Item{Topic: Approval, Sequence: ap.Sequence, Time: ap.RequestedAt, AgentID: ap.AgentID, Subject: asked("approval", ap.ApprovalID, ap.Open), Concern: c.waits(ap.Open)}
+		l := Item{Topic: Approval, Sequence: ap.Sequence, Time: ap.RequestedAt, AgentID: ap.AgentID, Subject: cmp.Or(Unasked("approval", ap.ApprovalID, ap.RequestedAt, ap.AnsweredAt), asked("approval", ap.ApprovalID, ap.Open)), Concern: c.waits(ap.Open)}
 		if ap.CallID != "" {
 			l.Subject += " of call " + ap.CallID
 		}
@@ -471,7 +471,7 @@ func (c *collector) people() {
 	}
 	for i := range c.s.Clarifications {
 		q := &c.s.Clarifications[i]
-		l := Item{Topic: Question, Sequence: q.Sequence, Time: q.RequestedAt, AgentID: q.AgentID, Subject: asked("clarification", q.InterruptID, q.Open), Concern: c.waits(q.Open)}
+		l := Item{Topic: Question, Sequence: q.Sequence, Time: q.RequestedAt, AgentID: q.AgentID, Subject: cmp.Or(Unasked("clarification", q.InterruptID, q.RequestedAt, q.AnsweredAt), asked("clarification", q.InterruptID, q.Open)), Concern: c.waits(q.Open)}
 		word := "answered"
 		mark := Good
 		if q.AnsweredBy != "" {
@@ -839,6 +839,15 @@ func asked(head, id string, open bool) string {
 		return head
 	}
 	return words(head, id)
+}
+
+// Unasked returns the name of a question that is answered and that the log does not have, or "" if the
+// log has it. The id may be made up from the answer.
+func Unasked(head, id string, requested, answered time.Time) string {
+	if !requested.IsZero() || answered.IsZero() {
+		return ""
+	}
+	return asked(head, id, false) + " that the log lacks"
 }
 
 // words returns a head and an id. One that a reader has derived from the log tells nothing.

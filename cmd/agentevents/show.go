@@ -286,7 +286,7 @@ func answerRows(s *agentevents.RunSnapshot) (rows []answerRow) {
 			word, _ = report.Answer(false, a.Answer)
 		}
 		if !a.Open {
-			rows = append(rows, answerRow{a.Sequence, cmp.Or(a.Action, a.ToolID, a.ApprovalID), because(word, a.Feedback), a.By, waited(a.RequestedAt, a.AnsweredAt)})
+			rows = append(rows, answerRow{a.Sequence, cmp.Or(a.Action, a.ToolID, report.Unasked("approval", a.ApprovalID, a.RequestedAt, a.AnsweredAt), a.ApprovalID), because(word, a.Feedback), a.By, waited(a.RequestedAt, a.AnsweredAt)})
 		}
 	}
 	for i := range s.Clarifications {
@@ -303,7 +303,7 @@ func answerRows(s *agentevents.RunSnapshot) (rows []answerRow) {
 			word = cmp.Or(strings.Join(answers, "; "), "answered")
 		}
 		if !c.Open {
-			rows = append(rows, answerRow{c.Sequence, cmp.Or(strings.Join(questions, "; "), c.InterruptID), word, c.AnsweredBy, waited(c.RequestedAt, c.AnsweredAt)})
+			rows = append(rows, answerRow{c.Sequence, cmp.Or(strings.Join(questions, "; "), report.Unasked("clarification", c.InterruptID, c.RequestedAt, c.AnsweredAt), c.InterruptID), word, c.AnsweredBy, waited(c.RequestedAt, c.AnsweredAt)})
 		}
 	}
 	slices.SortStableFunc(rows, func(a, b answerRow) int { return cmp.Compare(a.at, b.at) })

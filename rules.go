@@ -1745,12 +1745,12 @@ func (m *machine) handoffRequested(ev *Event, _ *subject) {
 	p := ev.Payload.(*HandoffRequested)
 	key := newHandoffKey(p.HandoffID, p.From.AgentID, p.To.AgentID)
 	end := earlyEnd{kind: KindHandoffRequested, id: key.String(), at: ev.Time}
-	key, at := m.view.handoffRequested(ev, p, key)
+	key, at := m.view.handoffRequested(ev, p, key, m.aroundHandoff(ev, p.From.AgentID))
 	end.span = ev.SpanID
 	if end, late := m.beginsLate(end); !late {
 		m.workflows().handoffs.Add(key, at)
 	} else if m.view != nil {
-		h := &m.view.s.Handoffs[at]
+		h := &m.view.s.Handoffs[m.view.handoffRequestedLate(at, &end)]
 		if h.Open = false; end.word != "" {
 			h.Ended = m.view.intern(end.word)
 			if end.why != "" {
@@ -1761,6 +1761,21 @@ func (m *machine) handoffRequested(ev *Event, _ *subject) {
 	m.nameAgents(ev, nil)
 }
 
+// aroundHandoff returns HandoffSnapshot.Within of a handoff from an agent.
+func (m *machine) aroundHandoff(ev *Event, from string) string {
+	if m.view == nil {
+		return ""
+	}
+	agent := m.view.around(ev.ParentSpanID)
+	if agent == "" && m.agents[from] == nil {
+		agent = ev.AgentID
+	}
+	if agent == from {
+		return ""
+	}
+	return agent
+}
+
 func (m *machine) handoffAccepted(ev *Event, _ *subject) {
 	p := ev.Payload.(*HandoffAccepted)
 	key := newHandoffKey(p.HandoffID, p.From.AgentID, p.To.AgentID)
@@ -1769,6 +1784,7 @@ func (m *machine) handoffAccepted(ev *Event, _ *subject) {
 	switch {
 	case !open:
 		m.endedFirst(earlyEnd{kind: KindHandoffRequested, id: key.String(), span: ev.SpanID, at: ev.Time})
+		m.view.handoffAccepted(ev, p, m.aroundHandoff(ev, p.From.AgentID))
 	case m.view != nil:
 		m.view.s.Handoffs[at].Open = false
 	}

@@ -563,7 +563,7 @@ func (c *collector) work() {
 	}
 	for i := range c.s.Handoffs {
 		h := &c.s.Handoffs[i]
-		l := Item{Topic: Handoff, Sequence: h.Sequence, AgentID: h.From, Subject: "handoff " + h.From + " → " + h.To, Text: h.Reason}
+		l := Item{Topic: Handoff, Sequence: h.Sequence, AgentID: cmp.Or(h.Within, h.From), Subject: "handoff " + h.From + " → " + h.To, Text: h.Reason}
 		l.close(h.Open, Good, "")
 		if h.Ended != "" { // nobody accepts it any more
 			l.Mark, l.Status = view.MarkOf(endword.Of(h.Ended)), cmp.Or(handoffWords[h.Ended], h.Ended)
@@ -746,7 +746,7 @@ func (c *collector) details() {
 	for _, id := range slices.Sorted(maps.Keys(c.d.agents)) {
 		for _, n := range c.d.agents[id].notes {
 			l := n.Item
-			if c.isShown(&l) {
+			if n.moot || c.isShown(&l) {
 				continue
 			}
 			l.AgentID = id

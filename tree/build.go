@@ -617,7 +617,6 @@ func words(head, id string) string {
 
 // closed gives a line the mark and word of something that is done, or says
 // that it is open.
-
 func (b *builder) closed(l *line, open bool, m view.Mark, word string) {
 	if !open {
 		l.mark, l.word = m, word
@@ -720,11 +719,11 @@ func (b *builder) workflows(root *node) {
 	for i := range s.Phases {
 		ph := &s.Phases[i]
 		n := &node{line: line{head: "phase " + ph.Phase}, seq: ph.Sequence}
-		how := good
-		if ph.Ended != "" {
-			how = view.MarkOf(endword.Of(ph.Ended))
+		word, how := view.Phase(s, ph), none
+		if !ph.Open {
+			how = view.MarkOf(endword.Of(word))
 		}
-		b.ended(&n.line, ph.Open, how, cmp.Or(ph.Ended, "completed"))
+		b.closed(&n.line, ph.Open && word != view.NoEnd, how, word)
 		n.line.detail = ph.Error.V.Message
 		n.line.fact(view.Between(ph.StartedAt, ph.EndedAt))
 		if ph.InputCount.OK {

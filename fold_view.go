@@ -1150,7 +1150,7 @@ func (v *view) turnEnded(ev *Event, sub *subject) {
 	if i, ok := v.openTurn(ev, whose(ev, sub), p.Turn); ok {
 		t = &v.s.Turns[i]
 	} else {
-		t = v.newTurn(TurnSnapshot{Sequence: ev.Sequence, Turn: p.Turn, AgentID: v.intern(whose(ev, sub)), SpanID: v.keep(ev.SpanID)})
+		t = v.newTurn(TurnSnapshot{Sequence: ev.Sequence, Turn: p.Turn, Name: v.intern(p.Name), AgentID: v.intern(whose(ev, sub)), SpanID: v.keep(ev.SpanID)})
 	}
 	t.EndSequence = ev.Sequence
 	t.EndedAt, t.Duration = ev.Time, elapsed(p.Duration, t.StartedAt, ev.Time)

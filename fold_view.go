@@ -555,7 +555,7 @@ func (v *view) agentEnded(ev *Event, sub *subject) {
 		return
 	}
 	rec, p := sub.agent.shown, ev.Payload.(*AgentEnded)
-	told := sub.agent.endsAgain(ev) && !rec.EndedAt.IsZero() // by another end of the attempt: this one adds its members
+	told := sub.told && !rec.EndedAt.IsZero()
 	if !told {
 		rec.EndedAt = ev.Time
 	}

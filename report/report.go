@@ -202,7 +202,7 @@ func Reason(s *agentevents.RunSnapshot, items []Item) string {
 // Of returns the items of a run, in the order of their first events; those without an event
 // come last. Nil details add nothing. The items share no memory with the snapshot.
 func Of(s *agentevents.RunSnapshot, d *Details) []Item {
-	c := collector{s: s, d: d.run(s.RunID), over: s.Status.Terminal(), names: map[string]string{}, said: map[said]bool{}}
+	c := collector{s: s, d: d.run(s.RunID), over: s.Status.Terminal(), names: map[string]string{}, said: map[said]bool{}, taken: view.Retracted(s)}
 	if s.SessionID != "" && s.SessionStatus != "" { // the session has ended, and with it its runs
 		c.over = c.over || !s.SessionEndedAt.IsZero()
 	}
@@ -232,6 +232,7 @@ type collector struct {
 	over  bool              // nobody is waited for any more
 	names map[string]string // of agents, by id
 	said  map[said]bool     // answers of turns
+	taken *view.Taken
 	items []Item
 }
 
@@ -340,6 +341,9 @@ func (c *collector) attempt(all *view.Agents, a *agentevents.AgentSnapshot, t vi
 		if t.Result == "" && (t.Started && !t.Ended || mark == Bad) { // a model often writes a text before its calls, too
 			i.Topic, i.Subject = Said, "last text"
 		}
+		if c.taken.Text(a.AgentID, cmp.Or(t.Result, t.Text)) {
+			i.Mark, i.Status = Warn, view.TakenBack
+		}
 		add(i)
 		answered = i.Topic == Answered && t.ParentAgentID == "" && t.ParentCallID == ""
 	}
@@ -379,6 +383,9 @@ func (c *collector) turns() {
 	for i := range c.s.Turns {
 		t := &c.s.Turns[i]
 		of := Item{Sequence: t.Sequence, Time: t.StartedAt, AgentID: t.AgentID, Turn: TurnName(t)}
+		if c.taken.Text(t.AgentID, cmp.Or(t.Text, t.Said)) {
+			of.Mark, of.Status = Warn, view.TakenBack
+		}
 		if of.Text = short(t.Asked, maxPrompt); of.Text != "" {
 			of.Topic, of.Subject = Asked, "prompt"
 			c.add(of)
@@ -743,6 +750,12 @@ func (c *collector) details() {
 		l.times = one.Count
 		c.add(l)
 	}
+	taken := map[uint64]bool{} // sequences
+	for i := range c.s.RetractedMessages {
+		if at, ok := c.d.messages[c.s.RetractedMessages[i].MessageID]; ok {
+			taken[at] = true
+		}
+	}
 	for _, id := range slices.Sorted(maps.Keys(c.d.agents)) {
 		for _, n := range c.d.agents[id].notes {
 			l := n.Item
@@ -751,6 +764,9 @@ func (c *collector) details() {
 			}
 			l.AgentID = id
 			l.Facts = slices.Clone(l.Facts)
+			if l.Topic == Message && taken[l.Sequence] {
+				l.Mark, l.Status = Warn, view.TakenBack
+			}
 			if n.open {
 				l.close(true, None, "")
 			}

@@ -23,6 +23,7 @@ type builder struct {
 	o       Options
 	details *report.Details
 	items   []report.Item
+	taken   *view.Taken
 
 	agents     map[string][]*agentNode // the attempts of an agent in order, by its id
 	asking     map[string]int          // number of open model calls, by agent id
@@ -681,6 +682,9 @@ func (b *builder) spans(add func(agent string, n *node)) {
 		t := &b.s.Turns[i]
 		l := line{head: report.TurnName(t), detail: cmp.Or(t.Text, t.Said)}
 		b.span(&l, t.EndedAt.IsZero(), t.Error, t.Duration)
+		if b.taken.Text(t.AgentID, cmp.Or(t.Text, t.Said)) {
+			l.mark, l.word = warn, view.TakenBack
+		}
 		l.detail = report.Dashed(t.Asked, l.detail)
 		span(t.AgentID, l, turn, t.Sequence, t.EndSequence, t.EndedAt.IsZero())
 	}

@@ -125,7 +125,7 @@ func writeRun(w io.Writer, s *agentevents.RunSnapshot, d *report.Details) {
 				if len(tops) > 1 && i.Agent != "" {
 					i.Text = i.Agent + ": " + i.Text
 				}
-				field(string(i.Topic), visible(i.Text))
+				field(string(i.Topic), visible(withTaken(&i)))
 			}
 		}
 	}
@@ -350,12 +350,20 @@ var toolColumns = []column[toolRow]{
 // A messageRow is a message of the conversation.
 type messageRow struct{ from, to, text string }
 
+// withTaken returns the text of an item, and that it was taken back if it was.
+func withTaken(i *report.Item) string {
+	if i.Status == view.TakenBack {
+		return i.Text + " (" + i.Status + ")"
+	}
+	return i.Text
+}
+
 // messageRows returns the last messages of a conversation.
 func messageRows(items []report.Item) (rows []messageRow) {
 	const most = 20
 	for _, i := range items {
 		if i.Topic == report.Message {
-			rows = append(rows, messageRow{i.Agent, i.ToName, i.Text})
+			rows = append(rows, messageRow{i.Agent, i.ToName, withTaken(&i)})
 		}
 	}
 	if n := len(rows) - most; n > 0 {

@@ -555,7 +555,7 @@ func (v *view) agentEnded(ev *Event, sub *subject) {
 		return
 	}
 	rec, p := sub.agent.shown, ev.Payload.(*AgentEnded)
-	told := sub.agent.endsAgain(ev) && !rec.EndedAt.IsZero() // by another end of the attempt: this one adds its members
+	told := sub.told && !rec.EndedAt.IsZero()
 	if !told {
 		rec.EndedAt = ev.Time
 	}
@@ -978,16 +978,63 @@ func (v *view) agentHandoff(ev *Event, _ *subject) {
 
 // handoffRequested adds a request. It returns the key with copied texts, and the
 // index of the record.
-func (v *view) handoffRequested(ev *Event, p *HandoffRequested, key handoffKey) (handoffKey, int) {
+func (v *view) handoffRequested(ev *Event, p *HandoffRequested, key handoffKey, within string) (handoffKey, int) {
 	if v == nil {
 		return key, roster.NoPlace
 	}
 	h := HandoffSnapshot{
 		Sequence: ev.Sequence, HandoffID: v.keep(p.HandoffID), From: v.intern(p.From.AgentID), To: v.intern(p.To.AgentID),
-		Reason: v.keep(p.Reason), ContextDigest: v.keep(p.ContextDigest), SpanID: v.keep(ev.SpanID), Open: true,
+		Reason: v.keep(p.Reason), ContextDigest: v.keep(p.ContextDigest), SpanID: v.keep(ev.SpanID), Within: v.intern(within), Open: true,
 	}
 	v.s.Handoffs = append(v.s.Handoffs, h)
 	return newHandoffKey(h.HandoffID, h.From, h.To), len(v.s.Handoffs) - 1
+}
+
+// around returns the agent of the open turn or step that began in a span, or "".
+func (v *view) around(span string) string {
+	if span == "" {
+		return ""
+	}
+	if i, ok := v.turns.LastOpen(turnKey{span: span}, func(i int) bool { return v.s.Turns[i].EndedAt.IsZero() }); ok {
+		return v.s.Turns[i].AgentID
+	}
+	if i, ok := v.steps.LastOpen(stepKey{span: span}, func(i int) bool { return v.s.Steps[i].EndedAt.IsZero() }); ok {
+		return v.s.Steps[i].AgentID
+	}
+	return ""
+}
+
+// handoffAccepted adds a handoff whose request the log lacks. One that is accepted again is no other
+// handoff.
+func (v *view) handoffAccepted(ev *Event, p *HandoffAccepted, within string) {
+	if v == nil || p.From.AgentID == "" || p.To.AgentID == "" {
+		return
+	}
+	key := newHandoffKey(p.HandoffID, p.From.AgentID, p.To.AgentID)
+	if slices.ContainsFunc(v.s.Handoffs, func(h HandoffSnapshot) bool {
+		return key == newHandoffKey(h.HandoffID, h.From, h.To) && (h.SpanID == ev.SpanID || h.SpanID == "" || ev.SpanID == "")
+	}) {
+		return
+	}
+	v.s.Handoffs = append(v.s.Handoffs, HandoffSnapshot{
+		Sequence: ev.Sequence, HandoffID: v.keep(p.HandoffID), From: v.intern(p.From.AgentID), To: v.intern(p.To.AgentID), Reason: v.keep(p.Reason),
+		ContextDigest: v.keep(p.ContextDigest), SpanID: v.keep(ev.SpanID), Within: v.intern(within),
+	})
+}
+
+// handoffRequestedLate gives the record that the acceptance made before its request, if there is one,
+// what the record at the index tells, and returns the index of the one that stays.
+func (v *view) handoffRequestedLate(at int, end *earlyEnd) int {
+	all := v.s.Handoffs
+	late := &all[at]
+	for i := range slices.Backward(all[:at]) {
+		h := &all[i]
+		if !h.Open && h.Ended == "" && h.SpanID == end.span && newHandoffKey(h.HandoffID, h.From, h.To) == newHandoffKey(late.HandoffID, late.From, late.To) {
+			*h, v.s.Handoffs = *late, all[:at]
+			return i
+		}
+	}
+	return at
 }
 
 // Turns and steps.
@@ -1103,7 +1150,7 @@ func (v *view) turnEnded(ev *Event, sub *subject) {
 	if i, ok := v.openTurn(ev, whose(ev, sub), p.Turn); ok {
 		t = &v.s.Turns[i]
 	} else {
-		t = v.newTurn(TurnSnapshot{Sequence: ev.Sequence, Turn: p.Turn, AgentID: v.intern(whose(ev, sub)), SpanID: v.keep(ev.SpanID)})
+		t = v.newTurn(TurnSnapshot{Sequence: ev.Sequence, Turn: p.Turn, Name: v.intern(p.Name), AgentID: v.intern(whose(ev, sub)), SpanID: v.keep(ev.SpanID)})
 	}
 	t.EndSequence = ev.Sequence
 	t.EndedAt, t.Duration = ev.Time, elapsed(p.Duration, t.StartedAt, ev.Time)
@@ -1563,7 +1610,7 @@ func (v *view) approvalAnswered(ev *Event, sub *subject, at int, open bool) {
 	s := v.s
 	if !open {
 		at = len(s.Approvals)
-		s.Approvals = append(s.Approvals, ApprovalSnapshot{ApprovalID: v.keep(approvalOf(ev).id), ClosedBy: sub.kind.Kind})
+		s.Approvals = append(s.Approvals, ApprovalSnapshot{Sequence: ev.Sequence, ApprovalID: v.keep(approvalOf(ev).id), ClosedBy: sub.kind.Kind})
 	}
 	a := &s.Approvals[at]
 	a.AnsweredAt = ev.Time
@@ -1624,7 +1671,7 @@ func (v *view) clarificationResolved(ev *Event, sub *subject, at int, open bool)
 	p, s := ev.Payload.(*ClarificationResolved), v.s
 	if !open {
 		at = len(s.Clarifications)
-		s.Clarifications = append(s.Clarifications, ClarificationSnapshot{InterruptID: v.keep(p.InterruptID), ClosedBy: KindClarificationResolved})
+		s.Clarifications = append(s.Clarifications, ClarificationSnapshot{Sequence: ev.Sequence, InterruptID: v.keep(p.InterruptID), ClosedBy: KindClarificationResolved})
 	}
 	c := &s.Clarifications[at]
 	c.AnsweredAt, c.Answers, c.AnsweredBy = ev.Time, v.json(sub, p.Answers), v.intern(p.AnsweredBy)

@@ -184,6 +184,7 @@ type subject struct {
 	key     string      // key of the event's agent in machine.agents; empty without an agent
 	agent   *AgentState // nil when the machine has no state of the agent
 	again   bool        // the event ends a run that has ended: it changes nothing
+	told    bool        // the event ends an attempt of an agent that has ended: it adds its members
 	sound   bool        // the event's JSON and texts were checked when it was read
 
 	// Of an emitter.
@@ -939,23 +940,34 @@ func (m *machine) agentEnded(ev *Event, sub *subject) {
 	if a == nil {
 		return
 	}
-	if p := ev.Payload.(*AgentEnded); m.view == nil && (!a.endsAgain(ev) || p.tells()) {
+	sub.told = m.endsAgain(a, ev)
+	if p := ev.Payload.(*AgentEnded); m.view == nil && (!sub.told || p.tells()) {
 		a.end = endOf(p.Error, p.Status, p.Outcome)
 	}
-	if a.Ended && !a.endsAgain(ev) && !ev.Marks.Has(MarkLate) { // an end without a start is an attempt, too
+	if a.Ended && !sub.told && !ev.Marks.Has(MarkLate) { // an end without a start is an attempt, too
 		m.view.again(a, ev)
 		a.Attempts = plus(max(1, a.Attempts), 1)
 	}
-	if !a.Started {
-		m.endedFirst(earlyEnd{kind: KindAgentStarted, agent: a.AgentID, at: ev.Time})
+	if !a.Started && !sub.told {
+		m.endedFirst(earlyEnd{kind: KindAgentStarted, agent: a.AgentID, span: ev.SpanID, at: ev.Time})
 	}
 	m.endAgent(a, KindAgentEnded)
 }
 
 // endsAgain reports whether an end of the agent tells the end of its latest attempt again: the
-// attempt has a start, and has ended. In a document without spans the start of another attempt may
-// be missing.
-func (a *AgentState) endsAgain(ev *Event) bool { return a.Started && a.Ended && ev.SpanID != "" }
+// attempt has ended, and has a start, or the end is in the same span. In a document without spans the
+// start of another attempt may be missing.
+func (m *machine) endsAgain(a *AgentState, ev *Event) bool {
+	if !a.Ended || ev.SpanID == "" || a.Started {
+		return a.Ended && ev.SpanID != ""
+	}
+	for _, e := range slices.Backward(m.Resume.early) {
+		if e.kind == KindAgentStarted && e.agent == a.AgentID {
+			return e.span == ev.SpanID
+		}
+	}
+	return false
+}
 
 // tells reports whether the end has a word or an error for how the agent ended.
 func (p *AgentEnded) tells() bool { return p.Error.OK || p.Status != "" || p.Outcome != "" }
@@ -1745,12 +1757,12 @@ func (m *machine) handoffRequested(ev *Event, _ *subject) {
 	p := ev.Payload.(*HandoffRequested)
 	key := newHandoffKey(p.HandoffID, p.From.AgentID, p.To.AgentID)
 	end := earlyEnd{kind: KindHandoffRequested, id: key.String(), at: ev.Time}
-	key, at := m.view.handoffRequested(ev, p, key)
+	key, at := m.view.handoffRequested(ev, p, key, m.aroundHandoff(ev, p.From.AgentID))
 	end.span = ev.SpanID
 	if end, late := m.beginsLate(end); !late {
 		m.workflows().handoffs.Add(key, at)
 	} else if m.view != nil {
-		h := &m.view.s.Handoffs[at]
+		h := &m.view.s.Handoffs[m.view.handoffRequestedLate(at, &end)]
 		if h.Open = false; end.word != "" {
 			h.Ended = m.view.intern(end.word)
 			if end.why != "" {
@@ -1761,6 +1773,21 @@ func (m *machine) handoffRequested(ev *Event, _ *subject) {
 	m.nameAgents(ev, nil)
 }
 
+// aroundHandoff returns HandoffSnapshot.Within of a handoff from an agent.
+func (m *machine) aroundHandoff(ev *Event, from string) string {
+	if m.view == nil {
+		return ""
+	}
+	agent := m.view.around(ev.ParentSpanID)
+	if agent == "" && m.agents[from] == nil {
+		agent = ev.AgentID
+	}
+	if agent == from {
+		return ""
+	}
+	return agent
+}
+
 func (m *machine) handoffAccepted(ev *Event, _ *subject) {
 	p := ev.Payload.(*HandoffAccepted)
 	key := newHandoffKey(p.HandoffID, p.From.AgentID, p.To.AgentID)
@@ -1769,6 +1796,7 @@ func (m *machine) handoffAccepted(ev *Event, _ *subject) {
 	switch {
 	case !open:
 		m.endedFirst(earlyEnd{kind: KindHandoffRequested, id: key.String(), span: ev.SpanID, at: ev.Time})
+		m.view.handoffAccepted(ev, p, m.aroundHandoff(ev, p.From.AgentID))
 	case m.view != nil:
 		m.view.s.Handoffs[at].Open = false
 	}

@@ -3871,6 +3871,10 @@ func (v *HandoffSnapshot) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"spanId":`...)
 		dst = jsonwire.AppendString(dst, v.SpanID)
 	}
+	if v.Within != "" {
+		dst = append(dst, `,"within":`...)
+		dst = jsonwire.AppendString(dst, v.Within)
+	}
 	if v.Open {
 		dst = append(dst, `,"open":`...)
 		dst = strconv.AppendBool(dst, v.Open)

@@ -7574,21 +7574,28 @@ func (v *HandoffSnapshot) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `""`)
 				}
 			}
-		case 8: // open
+		case 8: // within
+			if !m.null(s, name) {
+				v.Within, err = s.String()
+				if v.Within == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 9: // open
 			if !m.null(s, name) {
 				v.Open, err = s.Bool()
 				if !v.Open {
 					m.spelled(name, `false`)
 				}
 			}
-		case 9: // ended
+		case 10: // ended
 			if !m.null(s, name) {
 				v.Ended, err = s.String()
 				if v.Ended == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 10: // error
+		case 11: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
@@ -7611,6 +7618,7 @@ var namesOfHandoffSnapshot = jsonwire.Names(
 	"reason",
 	"contextDigest",
 	"spanId",
+	"within",
 	"open",
 	"ended",
 	"error",

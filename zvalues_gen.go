@@ -5071,6 +5071,7 @@ func (w *HandoffSnapshot) deepen() {
 	w.Reason = cloneText(w.Reason)
 	w.ContextDigest = cloneText(w.ContextDigest)
 	w.SpanID = cloneText(w.SpanID)
+	w.Within = cloneText(w.Within)
 	w.Ended = cloneText(w.Ended)
 	if w.Error.OK {
 		w.Error.V.deepen()

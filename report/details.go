@@ -36,8 +36,10 @@ type runDetails struct {
 type noted struct {
 	Item
 	open bool // it goes on
+	moot bool // another line tells it
 
-	last uint64 // of events of an unknown kind or of an edge: sequence of the last one
+	last     uint64 // of events of an unknown kind or of an edge: sequence of the last one
+	from, to string // of the span of a handoff
 }
 
 type agentDetails struct {
@@ -112,6 +114,9 @@ func (d *Details) Add(ev *agentevents.Event) {
 			d.add(ev.RunID).open[strings.Clone(ev.SpanID)] = &noted{}
 		}
 	case *agentevents.HandoffAccepted:
+		if n := d.add(ev.RunID).open[ev.SpanID]; n != nil {
+			n.moot = true // the snapshot has it
+		}
 		delete(d.add(ev.RunID).open, ev.SpanID)
 	case *agentevents.SpanRecorded:
 		d.span(ev, p)
@@ -250,6 +255,18 @@ func (d *Details) span(ev *agentevents.Event, p *agentevents.SpanRecorded) {
 		r.open[strings.Clone(ev.SpanID)] = n
 	}
 	n.Mark = mark
+	if p.Subject == "handoff" {
+		named := func(name string) string {
+			return short(jsonwire.Text(jsonwire.Member(string(p.Attributes), name)), maxWhy)
+		}
+		n.from, n.to = cmp.Or(named("from_agent"), n.from, ev.AgentID), cmp.Or(named("to_agent"), n.to)
+		if n.to != "" {
+			n.Subject = "handoff " + n.from + " → " + n.to
+		}
+		if mark == Bad {
+			n.Concern = Look
+		}
+	}
 	n.fact(view.Duration(p.Duration.V))
 	n.Text = cmp.Or(short(cmp.Or(p.ErrorMessage, p.ErrorType), maxNote), valueText(p.Attributes), n.Text)
 }

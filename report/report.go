@@ -202,7 +202,7 @@ func Reason(s *agentevents.RunSnapshot, items []Item) string {
 // Of returns the items of a run, in the order of their first events; those without an event
 // come last. Nil details add nothing. The items share no memory with the snapshot.
 func Of(s *agentevents.RunSnapshot, d *Details) []Item {
-	c := collector{s: s, d: d.run(s.RunID), over: s.Status.Terminal(), names: map[string]string{}, said: map[said]bool{}}
+	c := collector{s: s, d: d.run(s.RunID), over: s.Status.Terminal(), names: map[string]string{}, said: map[said]bool{}, taken: view.Retracted(s)}
 	if s.SessionID != "" && s.SessionStatus != "" { // the session has ended, and with it its runs
 		c.over = c.over || !s.SessionEndedAt.IsZero()
 	}
@@ -232,6 +232,7 @@ type collector struct {
 	over  bool              // nobody is waited for any more
 	names map[string]string // of agents, by id
 	said  map[said]bool     // answers of turns
+	taken *view.Taken
 	items []Item
 }
 
@@ -340,6 +341,9 @@ func (c *collector) attempt(all *view.Agents, a *agentevents.AgentSnapshot, t vi
 		if t.Result == "" && (t.Started && !t.Ended || mark == Bad) { // a model often writes a text before its calls, too
 			i.Topic, i.Subject = Said, "last text"
 		}
+		if c.taken.Text(a.AgentID, cmp.Or(t.Result, t.Text)) {
+			i.Mark, i.Status = Warn, view.TakenBack
+		}
 		add(i)
 		answered = i.Topic == Answered && t.ParentAgentID == "" && t.ParentCallID == ""
 	}
@@ -379,6 +383,9 @@ func (c *collector) turns() {
 	for i := range c.s.Turns {
 		t := &c.s.Turns[i]
 		of := Item{Sequence: t.Sequence, Time: t.StartedAt, AgentID: t.AgentID, Turn: TurnName(t)}
+		if c.taken.Text(t.AgentID, cmp.Or(t.Text, t.Said)) {
+			of.Mark, of.Status = Warn, view.TakenBack
+		}
 		if of.Text = short(t.Asked, maxPrompt); of.Text != "" {
 			of.Topic, of.Subject = Asked, "prompt"
 			c.add(of)
@@ -453,7 +460,7 @@ var unanswered = map[agentevents.Kind]string{
 func (c *collector) people() {
 	for i := range c.s.Approvals {
 		ap := &c.s.Approvals[i]
-		l := Item{Topic: Approval, Sequence: ap.Sequence, Time: ap.RequestedAt, AgentID: ap.AgentID, Subject: asked("approval", ap.ApprovalID, ap.Open), Concern: c.waits(ap.Open)}
+		l := Item{Topic: Approval, Sequence: ap.Sequence, Time: ap.RequestedAt, AgentID: ap.AgentID, Subject: cmp.Or(Unasked("approval", ap.ApprovalID, ap.RequestedAt, ap.AnsweredAt), asked("approval", ap.ApprovalID, ap.Open)), Concern: c.waits(ap.Open)}
 		if ap.CallID != "" {
 			l.Subject += " of call " + ap.CallID
 		}
@@ -471,7 +478,7 @@ func (c *collector) people() {
 	}
 	for i := range c.s.Clarifications {
 		q := &c.s.Clarifications[i]
-		l := Item{Topic: Question, Sequence: q.Sequence, Time: q.RequestedAt, AgentID: q.AgentID, Subject: asked("clarification", q.InterruptID, q.Open), Concern: c.waits(q.Open)}
+		l := Item{Topic: Question, Sequence: q.Sequence, Time: q.RequestedAt, AgentID: q.AgentID, Subject: cmp.Or(Unasked("clarification", q.InterruptID, q.RequestedAt, q.AnsweredAt), asked("clarification", q.InterruptID, q.Open)), Concern: c.waits(q.Open)}
 		word := "answered"
 		mark := Good
 		if q.AnsweredBy != "" {
@@ -563,7 +570,7 @@ func (c *collector) work() {
 	}
 	for i := range c.s.Handoffs {
 		h := &c.s.Handoffs[i]
-		l := Item{Topic: Handoff, Sequence: h.Sequence, AgentID: h.From, Subject: "handoff " + h.From + " → " + h.To, Text: h.Reason}
+		l := Item{Topic: Handoff, Sequence: h.Sequence, AgentID: cmp.Or(h.Within, h.From), Subject: "handoff " + h.From + " → " + h.To, Text: h.Reason}
 		l.close(h.Open, Good, "")
 		if h.Ended != "" { // nobody accepts it any more
 			l.Mark, l.Status = view.MarkOf(endword.Of(h.Ended)), cmp.Or(handoffWords[h.Ended], h.Ended)
@@ -743,14 +750,23 @@ func (c *collector) details() {
 		l.times = one.Count
 		c.add(l)
 	}
+	taken := map[uint64]bool{} // sequences
+	for i := range c.s.RetractedMessages {
+		if at, ok := c.d.messages[c.s.RetractedMessages[i].MessageID]; ok {
+			taken[at] = true
+		}
+	}
 	for _, id := range slices.Sorted(maps.Keys(c.d.agents)) {
 		for _, n := range c.d.agents[id].notes {
 			l := n.Item
-			if c.isShown(&l) {
+			if n.moot || c.isShown(&l) {
 				continue
 			}
 			l.AgentID = id
 			l.Facts = slices.Clone(l.Facts)
+			if l.Topic == Message && taken[l.Sequence] {
+				l.Mark, l.Status = Warn, view.TakenBack
+			}
 			if n.open {
 				l.close(true, None, "")
 			}
@@ -839,6 +855,15 @@ func asked(head, id string, open bool) string {
 		return head
 	}
 	return words(head, id)
+}
+
+// Unasked returns the name of a question that is answered and that the log does not have, or "" if the
+// log has it. The id may be made up from the answer.
+func Unasked(head, id string, requested, answered time.Time) string {
+	if !requested.IsZero() || answered.IsZero() {
+		return ""
+	}
+	return asked(head, id, false) + " that the log lacks"
 }
 
 // words returns a head and an id. One that a reader has derived from the log tells nothing.

@@ -23,6 +23,7 @@ type builder struct {
 	o       Options
 	details *report.Details
 	items   []report.Item
+	taken   *view.Taken
 
 	agents     map[string][]*agentNode // the attempts of an agent in order, by its id
 	asking     map[string]int          // number of open model calls, by agent id
@@ -523,25 +524,54 @@ func (b *builder) acts(place func(agent string, n *node)) {
 	for _, calls := range b.calls {
 		sortBySeq(calls)
 	}
-	type said struct {
-		topic       report.Topic
-		agent, text string
-	}
-	told := map[said]bool{}
-	for i := range b.items {
-		it := &b.items[i]
-		told[said{it.Topic, it.AgentID, start(it.Text)}] = true
-	}
+	heard := b.heard()
 	for i := range b.items {
 		switch it := &b.items[i]; {
 		case structural[it.Topic]:
-		case it.Topic == report.Message && (b.details == nil || told[said{report.Answered, it.AgentID, start(it.Text)}] || told[said{report.Said, it.AgentID, start(it.Text)}] || it.To != "" && told[said{report.Asked, it.To, start(it.Text)}]):
+		case it.Topic == report.Message && (b.details == nil || heard[i]):
 			// Without details a message has no place, and otherwise another line has the same text.
 			// No line has a question to nobody.
 		default:
 			b.item(place, it)
 		}
 	}
+}
+
+// heard returns the messages that other lines tell, by their place among the items: a request, an
+// answer or the last text. Of several messages of one text a request is the first one, an answer the
+// last.
+func (b *builder) heard() map[int]bool {
+	type said struct {
+		topic       report.Topic
+		agent, text string
+	}
+	failed := map[uint64]bool{} // turns whose line has the error in the place of the last text
+	for i := range b.s.Turns {
+		failed[b.s.Turns[i].Sequence] = errorText(b.s.Turns[i].Error.V) != ""
+	}
+	told := map[said]int{} // times
+	for i := range b.items {
+		if it := &b.items[i]; it.Turn == "" || it.Topic == report.Asked || !failed[it.Sequence] {
+			told[said{it.Topic, it.AgentID, start(it.Text)}]++
+		}
+	}
+	heard := map[int]bool{}
+	tells := func(i int, topic report.Topic, agent string) {
+		key := said{topic, agent, start(b.items[i].Text)}
+		if b.items[i].Topic == report.Message && !heard[i] && told[key] > 0 {
+			heard[i], told[key] = true, told[key]-1
+		}
+	}
+	for i := range b.items {
+		if to := b.items[i].To; to != "" {
+			tells(i, report.Asked, to)
+		}
+	}
+	for i := range slices.Backward(b.items) {
+		tells(i, report.Answered, b.items[i].AgentID)
+		tells(i, report.Said, b.items[i].AgentID)
+	}
+	return heard
 }
 
 // inside returns the agent below which a call or a step of an agent hangs: the one in whose span it
@@ -681,6 +711,9 @@ func (b *builder) spans(add func(agent string, n *node)) {
 		t := &b.s.Turns[i]
 		l := line{head: report.TurnName(t), detail: cmp.Or(t.Text, t.Said)}
 		b.span(&l, t.EndedAt.IsZero(), t.Error, t.Duration)
+		if b.taken.Text(t.AgentID, cmp.Or(t.Text, t.Said)) {
+			l.mark, l.word = warn, view.TakenBack
+		}
 		l.detail = report.Dashed(t.Asked, l.detail)
 		span(t.AgentID, l, turn, t.Sequence, t.EndSequence, t.EndedAt.IsZero())
 	}
@@ -719,11 +752,11 @@ func (b *builder) workflows(root *node) {
 	for i := range s.Phases {
 		ph := &s.Phases[i]
 		n := &node{line: line{head: "phase " + ph.Phase}, seq: ph.Sequence}
-		how := good
-		if ph.Ended != "" {
-			how = view.MarkOf(endword.Of(ph.Ended))
+		word, how := view.Phase(s, ph), none
+		if !ph.Open {
+			how = view.MarkOf(endword.Of(word))
 		}
-		b.ended(&n.line, ph.Open, how, cmp.Or(ph.Ended, "completed"))
+		b.closed(&n.line, ph.Open && word != view.NoEnd, how, word)
 		n.line.detail = ph.Error.V.Message
 		n.line.fact(view.Between(ph.StartedAt, ph.EndedAt))
 		if ph.InputCount.OK {

@@ -45,7 +45,7 @@ func Write(w io.Writer, s *agentevents.RunSnapshot, o Options) error {
 	if o.Width == 0 {
 		o.Width = defaultWidth
 	}
-	b := builder{s: s, o: o, details: o.Details, items: report.Of(s, o.Details)}
+	b := builder{s: s, o: o, details: o.Details, items: report.Of(s, o.Details), taken: view.Retracted(s)}
 	p := printer{w: w, o: o}
 	root := b.run()
 	p.line("", &root.line)

@@ -54,7 +54,8 @@ The format of every line is detected. With --dialect all lines are read as that
 format, and the rules of its document are checked too: kahn has the strict table. A rule
 of the library that the line's document does not state is only a warning, in a line with
 "warning:" after its place, and does not change the exit status; with --strict it is a
-problem. Logs in the library's own format keep all rules.`,
+problem, and openwop is held to the letter of its text: a tool has a scope, a handoff a
+node and another agent. Logs in the library's own format keep all rules.`,
 		examples: []string{
 			"agentevents check run.jsonl",
 			"agentevents check --lifecycle strict *.jsonl",
@@ -82,7 +83,7 @@ problem. Logs in the library's own format keep all rules.`,
 				c.out, c.chain.l = in.stdout, &c.l
 				c.l.report = func(at position, what string) { c.report(at, ruleUnreadable, what) }
 				if format.wire != nil {
-					c.l.decoder = &judge{strict: format.newDecoder(reading{strict: true, run: c.l.run, threshold: threshold}), lenient: format.newDecoder(reading{run: c.l.run})}
+					c.l.decoder = &judge{strict: format.newDecoder(reading{strict: true, letter: *strict, run: c.l.run, threshold: threshold}), lenient: format.newDecoder(reading{run: c.l.run})}
 					if format.dialect() == dialect.KAHN {
 						f.options.Lifecycle = agentevents.LifecycleStrict
 					}

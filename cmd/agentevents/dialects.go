@@ -29,6 +29,7 @@ type wire struct {
 // A reading is how lines are read.
 type reading struct {
 	strict    bool    // the rules of the document are enforced
+	letter    bool    // so are those of its text that its schemas do not have
 	run       string  // the run of lines that name none; may be empty
 	threshold float64 // below which decisions are escalated, unless their run states another one
 }
@@ -83,7 +84,7 @@ func wires() []wire {
 
 func openwopDecoder(p openwop.Profile) func(reading) agentevents.Decoder {
 	return func(o reading) agentevents.Decoder {
-		return openwop.NewDecoder(openwop.Options{Strict: o.strict, Profile: p, Folded: true,
+		return openwop.NewDecoder(openwop.Options{Strict: o.strict, Letter: o.letter, Profile: p, Folded: true,
 			ThresholdOf: func(string, string) float64 { return o.threshold }})
 	}
 }

@@ -125,7 +125,7 @@ func writeRun(w io.Writer, s *agentevents.RunSnapshot, d *report.Details) {
 				if len(tops) > 1 && i.Agent != "" {
 					i.Text = i.Agent + ": " + i.Text
 				}
-				field(string(i.Topic), visible(i.Text))
+				field(string(i.Topic), visible(withTaken(&i)))
 			}
 		}
 	}
@@ -286,7 +286,7 @@ func answerRows(s *agentevents.RunSnapshot) (rows []answerRow) {
 			word, _ = report.Answer(false, a.Answer)
 		}
 		if !a.Open {
-			rows = append(rows, answerRow{a.Sequence, cmp.Or(a.Action, a.ToolID, a.ApprovalID), because(word, a.Feedback), a.By, waited(a.RequestedAt, a.AnsweredAt)})
+			rows = append(rows, answerRow{a.Sequence, cmp.Or(a.Action, a.ToolID, report.Unasked("approval", a.ApprovalID, a.RequestedAt, a.AnsweredAt), a.ApprovalID), because(word, a.Feedback), a.By, waited(a.RequestedAt, a.AnsweredAt)})
 		}
 	}
 	for i := range s.Clarifications {
@@ -303,7 +303,7 @@ func answerRows(s *agentevents.RunSnapshot) (rows []answerRow) {
 			word = cmp.Or(strings.Join(answers, "; "), "answered")
 		}
 		if !c.Open {
-			rows = append(rows, answerRow{c.Sequence, cmp.Or(strings.Join(questions, "; "), c.InterruptID), word, c.AnsweredBy, waited(c.RequestedAt, c.AnsweredAt)})
+			rows = append(rows, answerRow{c.Sequence, cmp.Or(strings.Join(questions, "; "), report.Unasked("clarification", c.InterruptID, c.RequestedAt, c.AnsweredAt), c.InterruptID), word, c.AnsweredBy, waited(c.RequestedAt, c.AnsweredAt)})
 		}
 	}
 	slices.SortStableFunc(rows, func(a, b answerRow) int { return cmp.Compare(a.at, b.at) })
@@ -350,12 +350,20 @@ var toolColumns = []column[toolRow]{
 // A messageRow is a message of the conversation.
 type messageRow struct{ from, to, text string }
 
+// withTaken returns the text of an item, and that it was taken back if it was.
+func withTaken(i *report.Item) string {
+	if i.Status == view.TakenBack {
+		return i.Text + " (" + i.Status + ")"
+	}
+	return i.Text
+}
+
 // messageRows returns the last messages of a conversation.
 func messageRows(items []report.Item) (rows []messageRow) {
 	const most = 20
 	for _, i := range items {
 		if i.Topic == report.Message {
-			rows = append(rows, messageRow{i.Agent, i.ToName, i.Text})
+			rows = append(rows, messageRow{i.Agent, i.ToName, withTaken(&i)})
 		}
 	}
 	if n := len(rows) - most; n > 0 {

@@ -17,6 +17,11 @@ type Options struct {
 	// The error is a [*agentevents.RuleError]. Without Strict the decoder reads such
 	// lines as far as it can.
 	Strict bool
+	// Letter has Strict refuse three things more, which the RFC's text excludes and the schemas and
+	// the encoder allow: under RFC0002 a tool without a scope before a colon, and a handoff without
+	// a node or to the same agent; under all profiles a block of reasoning without an id that is
+	// open at the end of its node or run, if another agent has reasoned since.
+	Letter bool
 	// Profile selects the rules of Strict. The decoder reads the names of all
 	// profiles. If a payload has two spellings of a member, it reads the profile's.
 	Profile Profile

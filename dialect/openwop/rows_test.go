@@ -136,6 +136,54 @@ func TestRequirementsOfLogs(t *testing.T) {
 	}
 }
 
+// TestLetter has logs that the RFC's text excludes, and that only Options.Letter refuses.
+func TestLetter(t *testing.T) {
+	const (
+		run       = `{"type":"run.started","payload":{"workflowId":"wf"}}`
+		done      = `{"type":"run.completed","payload":{"outputs":{}}}`
+		started   = `{"nodeId":"n1","type":"node.started","payload":{"nodeId":"n1","typeId":"core.llm"}}`
+		completed = `{"nodeId":"n1","type":"node.completed","payload":{"nodeId":"n1"}}`
+	)
+	inNode := func(line string) string { return `{"nodeId":"n1",` + line[1:] }
+	delta := func(agent string) string {
+		return `{"type":"agent.reasoning.delta","payload":{"agentId":"` + agent + `","delta":"x","sequence":0}}`
+	}
+	closes := func(agent string) string {
+		return `{"type":"agent.reasoned","payload":{"agentId":"` + agent + `","reasoning":"x"}}`
+	}
+	called := func(tool string) string {
+		return `{"type":"agent.toolCalled","payload":{"agentId":"host:a","toolId":"` + tool + `","callId":"c","arguments":1}}`
+	}
+	handoff := func(to string) string {
+		return `{"type":"agent.handoff","payload":{"from":{"agentId":"host:a"},"to":{"agentId":"` + to + `"}}}`
+	}
+	for _, c := range []struct {
+		requirement string
+		rule        agentevents.Rule
+		lines       []string
+	}{
+		{"a node does not complete with a block that another agent seems to have closed", RuleBlock, []string{run, started, inNode(delta("host:a")), inNode(closes("host:b")), completed}},
+		{"nor does a run", RuleBlock, []string{run, delta("host:a"), closes("host:b"), done}},
+		{"it may, if the agent closes it", "", []string{run, started, inNode(delta("host:a")), inNode(closes("host:b")), inNode(closes("host:a")), completed, done}},
+		{"it may with a block that nobody closes", "", []string{run, started, inNode(delta("host:a")), completed, done}},
+		{"it may with an agent of another node", "", []string{run, started, inNode(delta("host:a")), closes("host:b"), completed, done}},
+		{"a tool has a scope", RuleID, []string{called("Read")}},
+		{"a scope is not empty", RuleID, []string{called(":Read")}},
+		{"a tool has an id in its scope", RuleID, []string{called("fs:")}},
+		{"an id may have a colon", "", []string{called("fs:read:fast")}},
+		{"a handoff is within a node", RuleNode, []string{handoff("host:b")}},
+		{"a handoff is to another agent", RuleForm, []string{inNode(handoff("host:a"))}},
+		{"a handoff in a node", "", []string{inNode(handoff("host:b"))}},
+	} {
+		t.Run(c.requirement, func(t *testing.T) {
+			rule, _ := strictly(t, RFC0002, c.lines...)
+			require.Empty(t, rule, "the schemas allow it")
+			rule, _ = judged(t, Options{Strict: true, Letter: true}, c.lines...)
+			require.Equal(t, c.rule, rule)
+		})
+	}
+}
+
 // A line that is delivered again changes nothing, in whatever order its members are. A line
 // that was refused is not accepted when it comes again.
 func TestDeliveredAgain(t *testing.T) {

@@ -16,7 +16,13 @@ import (
 // breaks, or "". It puts an envelope around {"type":...,"payload":...}.
 func strictly(t *testing.T, p Profile, lines ...string) (rule agentevents.Rule, pointer string) {
 	t.Helper()
-	d := NewDecoder(Options{Strict: true, Profile: p})
+	return judged(t, Options{Strict: true, Profile: p}, lines...)
+}
+
+// judged is strictly with these options.
+func judged(t *testing.T, o Options, lines ...string) (rule agentevents.Rule, pointer string) {
+	t.Helper()
+	d, p := NewDecoder(o), o.Profile
 	for i, line := range lines {
 		rest := ""
 		run := "r1"

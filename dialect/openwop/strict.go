@@ -58,7 +58,7 @@ func (d *Decoder) check(line string) error {
 	case d.row == nil:
 		broken = cmp.Or(d.checkOther(), d.checkDemands(line))
 	default:
-		broken = cmp.Or(d.checkDemands(line), d.checkValues())
+		broken = cmp.Or(d.checkDemands(line), d.checkValues(), d.checkLetter())
 		if broken == nil && d.node != "" && d.node != r.Ev.NodeID {
 			broken = breaks(RuleNode, "/payload/nodeId", "is not the nodeId of the envelope")
 		}

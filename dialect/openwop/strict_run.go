@@ -23,6 +23,7 @@ type runState struct {
 	invocations  []string // that have not completed
 	calls        []call
 	blocks       []openBlock
+	loose        []looseBlock
 	low          []decision // those below the threshold that are not escalated yet
 	escalated    []decision // the others
 	just         bool       // nothing has come after the action of the last of them
@@ -101,7 +102,7 @@ func (d *Decoder) checkRun(line string) *agentevents.RuleError {
 	}
 	r.last = ev.Sequence
 	payload := jsonwire.Member(line, "payload")
-	broken := cmp.Or(d.checkNodes(r), d.checkAgents(r), d.checkConversation(r, payload), d.checkEscalation(r))
+	broken := cmp.Or(d.checkNodes(r), d.checkAgents(r), d.checkLoose(r), d.checkConversation(r, payload), d.checkEscalation(r))
 	if r.fold != nil {
 		r.found = nil
 		r.fold.Apply(*ev)

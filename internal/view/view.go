@@ -232,9 +232,13 @@ func Run(s *agentevents.RunSnapshot) (word string, how Mark) {
 	return string(s.Status), Open
 }
 
-// Ending returns how an agent ended.
+// Ending returns how an agent ended. One that ends with its node, without a word of its own, did not
+// succeed after an error: its document has an end for success.
 func Ending(a *agentevents.AgentSnapshot) endword.Meaning {
 	end := endword.End{Error: a.Error.OK, Code: a.Error.V.Code, Gave: a.Status == agentevents.StatusFailed, Word: a.EndStatus, Outcome: string(a.Outcome)}
+	if !a.Error.OK && a.EndStatus == "" && a.Outcome == "" && Executes(a.AgentID, a) {
+		end.Error, end.Code = a.LastError.OK, a.LastError.V.Code
+	}
 	return end.Meaning()
 }
 
@@ -257,7 +261,9 @@ func Over(s *agentevents.RunSnapshot) bool {
 
 // Agents are the agents of a run.
 type Agents struct {
-	completed bool                                 // the run is over: see Over
+	completed bool // the run is over: see Over
+	over      bool // the run has ended in any way
+	nodes     map[string]agentevents.NodeStatus
 	starts    bool                                 // an agent has started: its document has starts
 	turns     map[string]*agentevents.TurnSnapshot // the latest one, by agent id
 	acted     map[string]bool                      // agents with a record of the run's own: they need no start
@@ -265,7 +271,7 @@ type Agents struct {
 
 // Of returns the agents of a run.
 func Of(s *agentevents.RunSnapshot) *Agents {
-	v := &Agents{completed: Over(s), turns: map[string]*agentevents.TurnSnapshot{}, acted: map[string]bool{}}
+	v := &Agents{completed: Over(s), over: s.Status.Terminal(), nodes: s.NodeStatus, turns: map[string]*agentevents.TurnSnapshot{}, acted: map[string]bool{}}
 	for _, a := range s.Agents {
 		v.starts = v.starts || a != nil && a.Started
 	}
@@ -326,10 +332,24 @@ func (v *Agents) Status(id string, a *agentevents.AgentSnapshot) (word string, h
 			return "", None
 		}
 		return "not started", None
+	case v.gaveUp(a) == endword.Cancelled:
+		return "cancelled", Bad
+	case v.gaveUp(a) == endword.Failed:
+		return "failed", Bad
 	case v.completed:
 		return NoEnd, None
 	}
 	return string(a.Status), Open
+}
+
+// gaveUp returns how an open agent ended whose run or node is over, if its last error tells, such as a
+// timeout. Its end is not in the log.
+func (v *Agents) gaveUp(a *agentevents.AgentSnapshot) endword.Meaning {
+	node := v.nodes[a.NodeID]
+	if !a.LastError.OK || !v.over && node != agentevents.NodeStatusFailed && node != agentevents.NodeStatusDone {
+		return endword.Unknown
+	}
+	return endword.Of(a.LastError.V.Code)
 }
 
 // telling are the names of arguments that describe a call best, the best first.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -259,4 +260,21 @@ func TestCopiedHistory(t *testing.T) {
 	require.EqualValues(t, 100, snapshot.Usage.Usage.InputTokens)
 	require.Equal(t, agentevents.RunStatusCompleted, snapshot.Status)
 	require.Len(t, of[*agentevents.TurnStarted](events), 1)
+}
+
+// The first line of a thread has the time at which the thread began, and is written later: a turn is
+// no longer than its agent.
+func TestThreadBeginsBeforeItsFirstLine(t *testing.T) {
+	lines := rolloutOf(`event_msg {"type":"task_complete","turn_id":"01a0b7d4-09f4-7f10-8b9b-c7ca8030706a","last_agent_message":"Done.","duration_ms":4200}`)
+	lines[0] = strings.Replace(lines[0], `"cwd"`, `"timestamp":"2026-11-28T10:59:59.500Z","cwd"`, 1)
+	_, s := decode(t, lines)
+	agent := s.Agents["codex"]
+	require.Equal(t, time.Date(2026, 11, 28, 10, 59, 59, 5e8, time.UTC), s.StartedAt)
+	require.Equal(t, s.StartedAt, agent.StartedAt)
+	require.Equal(t, 4500*time.Millisecond, agent.Duration.V)
+	require.LessOrEqual(t, s.Turns[0].Duration.V, agent.Duration.V)
+
+	lines[0] = strings.Replace(lines[0], "10:59:59.5", "11:59:59.5", 1)
+	_, s = decode(t, lines)
+	require.Equal(t, time.Date(2026, 11, 28, 11, 0, 0, 0, time.UTC), s.StartedAt, "a later time is not that of the beginning")
 }

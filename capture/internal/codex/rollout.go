@@ -328,6 +328,9 @@ func (c *rollout) thread(l *session.Line, kind string) *thread {
 		t.parent, t.name = parentOf(&c.p)
 		t.path = strings.Clone(cmp.Or(c.p.Str("agent_path"), "/root"))
 		t.bare = c.line.Raw("payload") == ""
+		if at, ok := c.p.Time("timestamp"); ok && at.Before(first.At) { // the line is written later
+			first.At = at
+		}
 	}
 	t.id = cmp.Or(t.id, l.Thread, "codex")
 	t.root = cmp.Or(t.root, t.id)

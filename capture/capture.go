@@ -28,6 +28,8 @@
 //     program was stopped in the calls of that answer, which then are on no line.
 //   - Gemini CLI, output: the calls of the model, thoughts and the work of sub-agents.
 //   - pi: the tokens of reasoning, and the call of the model for a compaction.
+//   - Claude Code, output: times of most lines, and the work of a process before; see package
+//     [github.com/agentevents/agentevents/capture/claude].
 //   - Qwen Code, output: the prompt, times, and the tokens of sub-agents in the background. The
 //     result's total is that of the session with all processes before, and only stated.
 //
@@ -40,6 +42,7 @@ package capture
 
 import (
 	"errors"
+	"io"
 	"iter"
 	"time"
 
@@ -66,6 +69,7 @@ func programs() []*session.Program {
 		pi.Program(),
 		gemini.Session(), gemini.Stream(),
 		qwen.Session(), qwen.Stream(),
+		claudeStream(),
 	}
 }
 
@@ -107,6 +111,18 @@ func Open(name string, o Options) ([]*Session, error) {
 		return nil, err
 	}
 	return sessionsOf(sources, o), nil
+}
+
+// Stream returns the session that a stream has, such as standard input, which people call name. It
+// begins with these lines, of which the last one may be cut, and can be read once. With
+// Options.Time it is taken as saved at that time, and otherwise as printed right now. It reports false if no known
+// program begins a session so, or an option makes no sense.
+func Stream(name string, first []string, in io.Reader, o Options) (*Session, bool) {
+	p, ok := session.Detect(programs(), first)
+	if !ok || option.Check("Options", o) != nil {
+		return nil, false
+	}
+	return &Session{session.Stream(p, name, in), o}, true
 }
 
 // Merge returns the sessions that the files of several ones make, such as the sessions of the names on
@@ -224,10 +240,11 @@ type Decoder struct{ d *session.Decoder }
 
 // NewDecoder returns a decoder of a stream that begins with these lines, of which the last one
 // may be cut. It reports false if no known program begins a session so, or an option makes no
-// sense.
+// sense. The output of Claude Code has the decoder of package claude, which redacts nothing, and
+// [Stream].
 func NewDecoder(first []string, o Options) (*Decoder, bool) {
 	p, ok := session.Detect(programs(), first)
-	if !ok || option.Check("Options", o) != nil {
+	if !ok || p.Decoder != nil || option.Check("Options", o) != nil {
 		return nil, false
 	}
 	return &Decoder{session.NewDecoder(p, session.Options(o))}, true

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -40,6 +41,10 @@ type Program struct {
 	Counter func() Counter
 	// New returns the reader of one run.
 	New func(r *Recorder) Reader
+	// Decoder returns, in place of New and Time, the decoder of a file whose lines have the ids of their
+	// events. saved is when the text was saved, and open opens it; the zero time means that it is
+	// printed right now. Such a session has one file, and its texts are not redacted by the decoder.
+	Decoder func(o Options, saved time.Time, open func() (io.ReadCloser, error)) agentevents.Decoder
 }
 
 // A Part is a thread in a file with several.
@@ -54,7 +59,7 @@ type Facts struct {
 	Thread  string    // id of the thread that the file has; the session's id for the main one
 	Version string    // of the program
 	At      time.Time // the first time; the time of the file's last change where lines have none
-	Changed time.Time // of the last change of the file, for Beside
+	Changed time.Time // of the last change of the file, for Beside and Decoder
 	// Copies means that the id is made of the lines: another file with the same one is another run.
 	Copies bool
 	About  string // an object that describes the thread, from another file; or empty

@@ -51,6 +51,7 @@ type Source struct {
 	others  []File   // what other processes of the same thread have printed
 	opened  int      // number of notes before Read
 	read    bool
+	stream  bool // the file can be read once
 }
 
 // Detect returns the program whose sessions begin with these lines.
@@ -114,8 +115,9 @@ func Open(programs []*Program, name string) ([]*Source, error) {
 			found[p] = append(found[p], parts...)
 		default:
 			if facts, ok := p.facts(folder, file, head); ok {
-				if facts.At.IsZero() {
-					facts.At = folder.changed(file)
+				if facts.At.IsZero() || p.Decoder != nil {
+					facts.Changed = folder.changed(file)
+					facts.At = cmp.Or(facts.At, facts.Changed)
 				}
 				found[p] = append(found[p], newFile(name, file, facts))
 			}
@@ -293,14 +295,12 @@ func openFile(programs []*Program, name string, info fs.FileInfo) ([]*Source, er
 	if !ok {
 		return nil, none
 	}
-	if facts.At.IsZero() {
-		facts.At = info.ModTime().UTC().Truncate(time.Millisecond)
-	}
+	facts.Changed = info.ModTime().UTC().Truncate(time.Millisecond)
+	facts.At = cmp.Or(facts.At, facts.Changed)
 	own := File{Path: name, Facts: facts, whole: open}
 	if facts.Thread != facts.Session || p.Beside == nil {
 		return group(p, []File{own}), nil
 	}
-	facts.Changed = info.ModTime()
 	files := []File{own}
 	for _, beside := range p.Beside(folder, base, facts) {
 		if beside == base {
@@ -369,6 +369,10 @@ func (s *Source) Read(o Options) iter.Seq[Item] {
 			s.read, s.opened = true, len(s.Notes)
 		}
 		s.Notes, s.Residue = s.Notes[:s.opened:s.opened], Residue{}
+		if s.Program.Decoder != nil {
+			s.decode(o, yield)
+			return
+		}
 		var f feed
 		f.init(s.Program, o, &s.Residue)
 		f.rec.threads = map[string]bool{}
@@ -451,19 +455,34 @@ func (m *merge) run(yield func(Item) bool) {
 			m.advance(st)
 			continue
 		case st.ended:
-			m.f.endFile(&Line{File: st.file, Thread: files[st.file].Facts.Thread, Facts: &files[st.file].Facts, Number: number + 1})
+			m.f.endFile(m.s.line(st, number+1))
 			m.open = slices.DeleteFunc(m.open, func(other *stream) bool { return other == st })
 			_ = st.in.Close() // it was only read
 		default:
-			m.f.line(&Line{File: st.file, Thread: files[st.file].Facts.Thread, Facts: &files[st.file].Facts, Number: number, At: st.stated, Stamped: st.stamped, timed: true}, st.text, st.cut)
-			m.advance(st)
+			l := m.s.line(st, number)
+			l.At, l.Stamped, l.timed = st.stated, st.stamped, true
+			m.f.line(l, st.text, st.cut)
 		}
+		ended := st.ended
 		if !flush(st.file, number) {
 			return
+		}
+		if !ended { // a stream may have no further line yet
+			m.advance(st)
 		}
 	}
 	m.f.end(&Line{Thread: files[0].Facts.Thread, Number: math.MaxInt32})
 	flush(last.File, last.Line)
+}
+
+// line returns a line of an open file.
+func (s *Source) line(st *stream, number int) *Line {
+	l := &Line{File: st.file, Number: number}
+	if !s.stream {
+		l.Facts = &s.Files[st.file].Facts
+		l.Thread = l.Facts.Thread
+	}
+	return l
 }
 
 // first returns the open file whose next line is the earliest.

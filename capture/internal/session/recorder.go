@@ -114,8 +114,13 @@ func (r *Recorder) SetVersion(version string) {
 	r.Version = strings.Clone(version)
 	if !r.newer && Newer(version, r.Program.Tested) {
 		r.newer = true
-		r.Note("version %s is newer than %s, the newest that was tested; import --report lists lines that were not understood", version, r.Program.Tested)
+		r.Note("%s", newer(r.Program, version))
 	}
+}
+
+// newer tells that a version of a program was not tested.
+func newer(p *Program, version string) string {
+	return fmt.Sprintf("version %s is newer than %s, the newest that was tested; import --report lists lines that were not understood", version, p.Tested)
 }
 
 // Unread counts a line, or the member at pointer, that was not understood.

@@ -13,7 +13,7 @@ import (
 	"github.com/agentevents/agentevents/capture/claude"
 )
 
-// outputs are what Claude Code printed.
+// outputs are captures of Claude Code.
 func outputs(t *testing.T) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("claude/testdata/sessions/*.stream.jsonl")
@@ -81,8 +81,8 @@ func TestClaudeStreams(t *testing.T) {
 	require.Len(t, sessions, 4)
 }
 
-// The process that printed the output of a session that is here, too, is no other run. A copy of
-// an output is none, but where nothing names the process.
+// The process that printed the output of a session that is here, too, is the same run. A copy of
+// an output is, too, but where nothing names the process.
 func TestClaudeStreamsBesideOthers(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {

@@ -218,7 +218,6 @@ func TestCat(t *testing.T) {
 	require.Equal(t, 6, count("--kind", "agent.transition", "--kind=x.custom", clean))
 	require.Equal(t, 6, count(clean, "--kind", "agent.transition", "--kind=x.custom"), "flags after files")
 	require.Equal(t, 12, count("--run", "r1", clean))
-	require.Equal(t, 0, count("--run", "r2", clean))
 	require.Equal(t, 9, count("--agent", "writer", clean))
 	require.Equal(t, 1, count("--run", "r1", "--agent", "writer", "--kind", "agent.ended", clean))
 	require.Equal(t, 12, count("--", clean))

@@ -275,11 +275,11 @@ func (t *Talk) Stop(message string) {
 	t.endTurn(agentevents.Opt[time.Duration]{}, 0)
 }
 
-// lapse ends a turn whose end is not on disk. It is complete if the agent has spoken last, or
-// failed, and was stopped with the last call; else the program was stopped in it.
+// lapse ends a turn whose end is not on disk. It is complete if the agent has spoken last, before no
+// part of a line, or failed, and was stopped with the last call; else the program was stopped in it.
 func (t *Talk) lapse(message string) {
 	switch {
-	case t.turn.words != "" && len(t.Agent.Calls()) == 0 || t.turn.err.OK:
+	case t.turn.words != "" && len(t.Agent.Calls()) == 0 && !t.R.Torn() || t.turn.err.OK:
 		t.turn.end = completed
 	case t.turn.cancelled:
 		t.turn.end = stopped

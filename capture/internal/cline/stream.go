@@ -8,6 +8,7 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/capture/internal/session"
 	"github.com/agentevents/agentevents/internal/jsonwire"
+	"github.com/agentevents/agentevents/internal/lines"
 )
 
 // Stream returns the reader of the output of cline --json: one process. Prompt and session are not
@@ -25,8 +26,29 @@ func Stream() *session.Program {
 			}
 			return session.Facts{}, false
 		},
-		Time: streamTime,
-		New:  newStream,
+		Describe: markStream,
+		Time:     streamTime,
+		New:      newStream,
+	}
+}
+
+// markStream takes the time of the first answer: the message of it has the same one on disk.
+func markStream(f *session.Folder, name string, facts *session.Facts) {
+	in, err := f.Open(name)
+	if err != nil {
+		return // reading it tells the fault
+	}
+	defer in.Close() // it was only read
+	for from := lines.NewReader(in, agentevents.DefaultMaxLine); !from.Ended(); {
+		line, _ := from.Next()
+		text := string(line)
+		if jsonwire.Text(jsonwire.Member(jsonwire.Member(text, "event"), "type")) != "usage" {
+			continue
+		}
+		if at, ok := streamTime(text); ok {
+			facts.Mark = string(jsonwire.AppendInt(nil, at.UnixMilli()))
+		}
+		return
 	}
 }
 

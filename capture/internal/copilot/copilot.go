@@ -33,11 +33,11 @@ func facts(first []string) (f session.Facts, ok bool) {
 		o := session.ParseObject(line)
 		if !ok {
 			f.At, _ = o.Time("timestamp")
-			f.Session, f.Copies = processID(line), true
+			f.Session, f.Copies, f.Mark = processID(line), true, o.Str("parentId")
 			ok = true
 		}
 		if data := o.Object("data"); o.Str("type") == "session.start" && data.Str("sessionId") != "" {
-			f.Session, f.Version, f.Copies = data.Str("sessionId"), data.Str("copilotVersion"), false
+			f.Session, f.Version, f.Copies, f.Mark = data.Str("sessionId"), data.Str("copilotVersion"), false, ""
 			break
 		}
 	}

@@ -73,6 +73,7 @@ func (f *feed) line(l *Line, text string, cut bool) {
 			text, l.Repaired = repaired, true
 		} else {
 			f.rec.faults = append(f.rec.faults, unreadable(f.p, text, err, cut))
+			f.rec.torn[l.File] = cut
 			return
 		}
 	}

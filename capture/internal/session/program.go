@@ -67,6 +67,8 @@ type Facts struct {
 	// Of is the id of the thread that the file is printed of. If the thread itself is in the same
 	// folder, the thread counts, and not this file.
 	Of string
+	// Mark is a text that only a line of the thread's own file has, where a printed file does not tell Of.
+	Mark string
 }
 
 // A Reader turns the lines of one run into events on its recorder.

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -168,6 +169,7 @@ type owned struct {
 
 // assemble makes sources of files, by the time of their beginning.
 func assemble(files []owned) (out []*Source) {
+	findMarks(files)
 	onDisk := map[string]bool{} // threads
 	for _, f := range files {
 		onDisk[f.Facts.Thread] = onDisk[f.Facts.Thread] || f.Facts.Of == ""
@@ -201,6 +203,38 @@ func assemble(files []owned) (out []*Source) {
 	return out
 }
 
+// findMarks finds the threads that files were printed of which tell no more than a mark.
+func findMarks(files []owned) {
+	for i := range files {
+		printed := &files[i].Facts
+		for j := range files {
+			f := &files[j]
+			if printed.Mark == "" || printed.Of != "" {
+				break
+			}
+			if f.p.Name == files[i].p.Name && f.Facts.Mark == "" && !f.Facts.At.After(printed.At) && f.has(printed.Mark) {
+				printed.Of = f.Facts.Thread
+			}
+		}
+	}
+}
+
+// has reports whether a line of the file has a text.
+func (f *File) has(text string) bool {
+	in, err := f.open()
+	if err != nil {
+		return false // reading it tells the fault
+	}
+	defer in.Close() // it was only read
+	from := lines.NewReader(in, agentevents.DefaultMaxLine)
+	for !from.Ended() {
+		if line, _ := from.Next(); bytes.Contains(line, []byte(text)) {
+			return true
+		}
+	}
+	return false
+}
+
 // relate gives sessions that were printed of one thread the files of each other.
 func relate(sources []*Source) {
 	printed := map[string][]*Source{}
@@ -232,7 +266,7 @@ func (p *Program) facts(f *Folder, name string, head []string) (Facts, bool) {
 
 // clone copies the texts, which keep the lines alive.
 func (f *Facts) clone() {
-	for _, text := range []*string{&f.Session, &f.Thread, &f.Version, &f.Of, &f.About} {
+	for _, text := range []*string{&f.Session, &f.Thread, &f.Version, &f.Of, &f.About, &f.Mark} {
 		*text = strings.Clone(*text)
 	}
 }

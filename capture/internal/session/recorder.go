@@ -47,6 +47,7 @@ type Recorder struct {
 	order   int // number of calls and agents so far
 	ids     map[string]bool
 	threads map[string]bool // that have files
+	torn    map[int]bool    // files that end within a line
 	others  []File
 }
 
@@ -54,7 +55,7 @@ func newRecorder(p *Program, o Options, residue *Residue) *Recorder {
 	if o.Time == nil {
 		o.Time = time.Now
 	}
-	return &Recorder{Options: o, Program: p, residue: residue, ids: map[string]bool{}}
+	return &Recorder{Options: o, Program: p, residue: residue, ids: map[string]bool{}, torn: map[int]bool{}}
 }
 
 // Started reports whether Begin was called.
@@ -73,6 +74,9 @@ func (r *Recorder) At(l *Line, f func()) {
 	f()
 	r.line = saved
 }
+
+// Torn reports whether the file of the line ends within a line: the program was killed, or is at work.
+func (r *Recorder) Torn() bool { return r.torn[r.line.File] }
 
 // Has reports whether the session has the file of a thread.
 func (r *Recorder) Has(thread string) bool { return r.threads[thread] }

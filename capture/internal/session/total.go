@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/jsonwire"
 	"github.com/agentevents/agentevents/internal/lines"
 )
 
@@ -70,6 +71,8 @@ func (a *Adder) file(f *File, skip func([]byte) bool, c Counter) bool {
 			return false
 		case line == nil:
 			return true
+		case a.lines.Ended() && jsonwire.Valid(string(line)) != nil:
+			return false // the events tell the fault, and how the session ended
 		case (skip == nil || !skip(line)) && !c.Line(line):
 			return false
 		}

@@ -110,6 +110,8 @@ type thread struct {
 	current          *message        // the latest answer
 	asked            []*session.Line // texts of the user that wait for the answer that takes them
 	revert           string          // id of the first message that a revert hides
+	texts            int             // that the answer has begun, and that are not complete
+	calls            []*session.Line // beginnings of calls that wait for those texts
 }
 
 // A message is one of the user, or the answers of the model to it.
@@ -126,6 +128,7 @@ type message struct {
 // A part is a part of a message: a text, a call of a tool, …
 type part struct {
 	id, call, tool string
+	begun          bool // a text
 	opened, done   bool
 	events         []string
 }
@@ -171,7 +174,11 @@ func (c *reader) Line(l *session.Line) {
 		copied := *l
 		t.held = append(t.held, &copied)
 		t.heldBytes += len(l.Text)
-		if c.foresee(t, kind) || len(t.held) >= maxHeld || t.heldBytes >= maxHeldBytes {
+		ready := c.foresee(t, kind)
+		if parent := c.threads[t.parent]; parent != nil && len(parent.calls) > 0 {
+			ready = false // its call may wait
+		}
+		if ready || len(t.held) >= maxHeld || t.heldBytes >= maxHeldBytes {
 			c.start(t)
 		}
 	}
@@ -271,6 +278,9 @@ func (c *reader) start(t *thread) {
 			c.start(parent)
 		}
 	}
+	if parent != nil && parent.Talk != nil {
+		c.release(parent) // the call of this agent
+	}
 	p := &agentevents.AgentStarted{Model: t.model, ProviderSessionID: t.id, Prompt: agentevents.JSON(c.prompt(t))}
 	held := t.held
 	t.held = nil
@@ -323,9 +333,32 @@ func (c *reader) read(t *thread, kind string) {
 		c.r.Unread(kind, "")
 		return
 	}
+	switch p := c.data.Object("part"); {
+	case t.texts > 0 && p.Str("type") == "tool" && p.Object("state").Str("status") == "running":
+		l := *c.r.Here()
+		t.calls = append(t.calls, &l)
+		return
+	case p.Str("type") != "text":
+		c.release(t)
+	}
 	f(c, t)
 	c.r.Rest(kind, "", &c.line)
 	c.r.Rest(kind, "/data", &c.data)
+	if t.texts == 0 {
+		c.release(t)
+	}
+}
+
+// release reads the beginnings of calls that have waited. A text that began before a call is
+// complete after it, and introduces it.
+func (c *reader) release(t *thread) {
+	calls := t.calls
+	if t.calls = nil; len(calls) > 0 {
+		t.texts = 0
+	}
+	for _, l := range calls {
+		c.again(l, func() { c.read(t, c.open(l)) })
+	}
 }
 
 func (c *reader) created(*thread) { c.data.SkipAll() }
@@ -395,26 +428,29 @@ func (c *reader) answer(t *thread, m *message) {
 		}
 		t.CutTurn() // the program was killed
 	}
-	t.current = m
+	t.current, t.texts = m, 0
 	if !t.InTurn() && !m.summary {
 		t.Begin()
 	}
 	asked := t.asked
 	t.asked = nil
 	for _, l := range asked {
-		c.again(t, l)
+		c.again(l, func() { c.askedBy(t, l) })
 	}
 }
 
+// askedBy reads a text of the user that was held.
+func (c *reader) askedBy(t *thread, l *session.Line) {
+	c.open(l)
+	p := c.data.Object("part")
+	c.userPart(t, t.messages[p.Str("messageID")], p)
+}
+
 // again reads a line that was held.
-func (c *reader) again(t *thread, l *session.Line) {
+func (c *reader) again(l *session.Line, read func()) {
 	line, data := c.line, c.data
 	c.line, c.data = session.Object{}, session.Object{}
-	c.r.At(l, func() {
-		c.open(l)
-		p := c.data.Object("part")
-		c.userPart(t, t.messages[p.Str("messageID")], p)
-	})
+	c.r.At(l, read)
 	c.line, c.data = line, data
 }
 
@@ -568,8 +604,15 @@ func usageOf(o *session.Object) agentevents.Usage {
 func (c *reader) text(t *thread, m *message, part *part, p *session.Object) {
 	text, synthetic := p.Str("text"), p.Flag("synthetic")
 	p.Skip("time", "metadata", "ignored")
+	if text == "" && !part.begun && !part.done {
+		part.begun = true
+		t.texts++
+	}
 	if text == "" || !part.take() {
 		return
+	}
+	if part.begun && t.texts > 0 {
+		t.texts--
 	}
 	if synthetic {
 		part.events = append(part.events, t.Told(part.id, text))
@@ -727,11 +770,12 @@ func (c *reader) EndFile(l *session.Line) {
 
 // finish ends the agent of a thread.
 func (c *reader) finish(t *thread) {
+	c.release(t)
 	for _, l := range t.asked { // no answer came
 		if !t.InTurn() {
 			t.Begin()
 		}
-		c.again(t, l)
+		c.again(l, func() { c.askedBy(t, l) })
 	}
 	t.asked = nil
 	c.rest(t)

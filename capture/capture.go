@@ -41,6 +41,7 @@
 package capture
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"iter"
@@ -95,7 +96,7 @@ type Options struct {
 // A Session is a session on disk. It must not be used concurrently.
 type Session struct {
 	source *session.Source
-	o      Options
+	o      *Options
 }
 
 // Open returns the sessions in a file, or in the files below a folder, by the time of their
@@ -122,7 +123,7 @@ func Stream(name string, first []string, in io.Reader, o Options) (*Session, boo
 	if !ok || option.Check("Options", o) != nil {
 		return nil, false
 	}
-	return &Session{session.Stream(p, name, in), o}, true
+	return &Session{session.Stream(p, name, in), &o}, true
 }
 
 // Merge returns the sessions that the files of several ones make, such as the sessions of the names on
@@ -130,22 +131,22 @@ func Stream(name string, first []string, in io.Reader, o Options) (*Session, boo
 // options of the first one hold for all.
 func Merge(sessions []*Session) []*Session {
 	var sources []*session.Source
-	var o Options
+	o := &Options{}
 	for i, s := range sessions {
 		if i == 0 {
-			o = s.o
+			o = cmp.Or(s.o, o)
 		}
 		if s.source != nil {
 			sources = append(sources, s.source)
 		}
 	}
-	return sessionsOf(session.Merge(sources), o)
+	return sessionsOf(session.Merge(sources), *o)
 }
 
 func sessionsOf(sources []*session.Source, o Options) []*Session {
 	out := make([]*Session, len(sources))
 	for i, s := range sources {
-		out[i] = &Session{s, o}
+		out[i] = &Session{s, &o}
 	}
 	return out
 }
@@ -192,7 +193,7 @@ func (s *Session) Lines() iter.Seq2[Line, error] {
 		if s.source == nil {
 			return
 		}
-		for item := range s.source.Read(session.Options(s.o)) {
+		for item := range s.source.Read(session.Options(*s.o)) {
 			if !yield(Line{item.File, item.Line, item.Event}, item.Err) {
 				return
 			}

@@ -27,7 +27,7 @@ func Spent(sessions []*Session) iter.Seq[Spending] {
 			return
 		}
 		byPath := slices.SortedFunc(slices.Values(sessions), func(a, b *Session) int { return cmp.Compare(a.path(), b.path()) })
-		adder := session.NewAdder(session.Options(sessions[0].o))
+		adder := session.NewAdder(session.Options(*cmp.Or(sessions[0].o, &Options{})))
 		defer adder.Close() // it was only read
 		for _, s := range byPath {
 			if s.source == nil {

@@ -50,6 +50,7 @@ func (l *logReader) allSessions(in *invocation) map[string][]*capture.Session {
 	byName := map[string][]*capture.Session{}
 	var first string
 	var all []*capture.Session
+	names := 0 // that have sessions
 	for _, name := range in.args {
 		sessions, err := l.sessions(in, name)
 		if err != nil {
@@ -65,10 +66,16 @@ func (l *logReader) allSessions(in *invocation) map[string][]*capture.Session {
 		case len(sessions) > 0 && len(all) == 0:
 			first = name
 		}
-		all, byName[name] = append(all, sessions...), nil
+		if byName[name] = nil; len(sessions) > 0 {
+			all = append(all, sessions...)
+			names++
+		}
 	}
-	if len(all) > 0 {
-		byName[first] = capture.Merge(all)
+	if names > 1 {
+		all = capture.Merge(all)
+	}
+	if names > 0 {
+		byName[first] = all
 	}
 	return byName
 }

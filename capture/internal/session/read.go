@@ -46,10 +46,10 @@ func (f *File) open() (io.ReadCloser, error) {
 // A Source is a session on disk: one run.
 type Source struct {
 	Program *Program
-	Files   []File   // the session's own file is the first one
+	Files   []*File  // the session's own file is the first one
 	Notes   []string // facts that are not faults
 	Residue Residue  // lines and members that were not understood, after Read
-	others  []File   // what other processes of the same thread have printed
+	others  []*File  // what other processes of the same thread have printed
 	opened  int      // number of notes before Read
 	read    bool
 	stream  bool // the file can be read once
@@ -95,7 +95,7 @@ func Open(programs []*Program, name string) ([]*Source, error) {
 		return nil, err
 	}
 	defer folder.Close()
-	found := map[*Program][]File{}
+	found := map[*Program][]*File{}
 	folder.Files(".", func(file string) bool {
 		if !IsLog(file) && !isDocument(file) {
 			return true
@@ -110,7 +110,7 @@ func Open(programs []*Program, name string) ([]*Source, error) {
 		case p.Split != nil:
 			parts, err := p.split(folder, file, name)
 			if err != nil { // reading it tells the fault
-				parts = []File{newFile(name, file, Facts{Session: file, Thread: file, At: folder.changed(file)})}
+				parts = []*File{newFile(name, file, Facts{Session: file, Thread: file, At: folder.changed(file)})}
 				parts[0].whole = func() (io.ReadCloser, error) { return nil, err }
 			}
 			found[p] = append(found[p], parts...)
@@ -164,7 +164,7 @@ func Merge(sources []*Source) []*Source {
 // An owned file is one of a program.
 type owned struct {
 	p *Program
-	File
+	*File
 }
 
 // assemble makes sources of files, by the time of their beginning.
@@ -175,7 +175,7 @@ func assemble(files []owned) (out []*Source) {
 		onDisk[f.Facts.Thread] = onDisk[f.Facts.Thread] || f.Facts.Of == ""
 	}
 	printed := map[string][]string{} // files that were printed of threads that are here, too
-	byProgram := map[string][]File{}
+	byProgram := map[string][]*File{}
 	var programs []*Program
 	for _, f := range files {
 		if f.Facts.Of != "" && onDisk[f.Facts.Of] {
@@ -213,7 +213,9 @@ func findMarks(files []owned) {
 				break
 			}
 			if f.p.Name == files[i].p.Name && f.Facts.Mark == "" && !f.Facts.At.After(printed.At) && f.has(printed.Mark) {
-				printed.Of = f.Facts.Thread
+				copied := *files[i].File
+				copied.Facts.Of = f.Facts.Thread
+				files[i].File, printed = &copied, &copied.Facts
 			}
 		}
 	}
@@ -266,8 +268,12 @@ func (p *Program) facts(f *Folder, name string, head []string) (Facts, bool) {
 
 // clone copies the texts, which keep the lines alive.
 func (f *Facts) clone() {
+	same := f.Thread == f.Session
 	for _, text := range []*string{&f.Session, &f.Thread, &f.Version, &f.Of, &f.About, &f.Mark} {
 		*text = strings.Clone(*text)
+	}
+	if same { // memory for one of them
+		f.Thread = f.Session
 	}
 }
 
@@ -280,8 +286,12 @@ func (e noSession) Error() string { return string(e) }
 func (e noSession) Is(target error) bool { return target == fs.ErrNotExist }
 
 // newFile returns a file below a folder. It is opened below the folder again.
-func newFile(dir, name string, facts Facts) File {
-	return File{Path: filepath.Join(dir, filepath.FromSlash(name)), Facts: facts, dir: dir, name: name}
+func newFile(dir, name string, facts Facts) *File {
+	f := &File{Path: filepath.Join(dir, filepath.FromSlash(name)), Facts: facts, dir: dir, name: name}
+	if below, ok := strings.CutSuffix(f.Path, name); ok {
+		f.name = f.Path[len(below):] // memory for one of them
+	}
+	return f
 }
 
 // openFile returns the session of a file, with the other files that belong to it.
@@ -331,11 +341,11 @@ func openFile(programs []*Program, name string, info fs.FileInfo) ([]*Source, er
 	}
 	facts.Changed = info.ModTime().UTC().Truncate(time.Millisecond)
 	facts.At = cmp.Or(facts.At, facts.Changed)
-	own := File{Path: name, Facts: facts, whole: open}
+	own := &File{Path: name, Facts: facts, whole: open}
 	if facts.Thread != facts.Session || p.Beside == nil {
-		return group(p, []File{own}), nil
+		return group(p, []*File{own}), nil
 	}
-	files := []File{own}
+	files := []*File{own}
 	for _, beside := range p.Beside(folder, base, facts) {
 		if beside == base {
 			continue
@@ -355,12 +365,14 @@ func openFile(programs []*Program, name string, info fs.FileInfo) ([]*Source, er
 }
 
 // group makes sources of the files of a program: one for each session.
-func group(p *Program, files []File) []*Source {
-	slices.SortStableFunc(files, func(a, b File) int { return a.Facts.At.Compare(b.Facts.At) })
+func group(p *Program, files []*File) []*Source {
+	slices.SortStableFunc(files, func(a, b *File) int { return a.Facts.At.Compare(b.Facts.At) })
 	bySession := map[string]*Source{}
 	var out []*Source
 	for _, f := range files {
 		for n, id := 2, f.Facts.Session; f.Facts.Copies && bySession[f.Facts.Session] != nil; n++ {
+			copied := *f
+			f = &copied
 			f.Facts.Session = ID(id, strconv.Itoa(n))
 			f.Facts.Thread = f.Facts.Session
 		}
@@ -370,7 +382,7 @@ func group(p *Program, files []File) []*Source {
 			bySession[f.Facts.Session] = s
 			out = append(out, s)
 		}
-		i := slices.IndexFunc(s.Files, func(g File) bool { return g.Facts.Thread == f.Facts.Thread })
+		i := slices.IndexFunc(s.Files, func(g *File) bool { return g.Facts.Thread == f.Facts.Thread })
 		switch {
 		case i >= 0:
 			s.Notes = append(s.Notes, fmt.Sprintf("%s: %s has the same session as %s and is left out", p.Name, f.Path, s.Files[i].Path))

@@ -48,7 +48,7 @@ type Recorder struct {
 	ids     map[string]bool
 	threads map[string]bool // that have files
 	torn    map[int]bool    // files that end within a line
-	others  []File
+	others  []*File
 }
 
 func newRecorder(p *Program, o Options, residue *Residue) *Recorder {

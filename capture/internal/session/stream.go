@@ -16,7 +16,7 @@ import (
 
 // Stream returns the source of a stream, such as standard input, of a program. It can be read once.
 func Stream(p *Program, name string, in io.Reader) *Source {
-	return &Source{Program: p, stream: true, Files: []File{{Path: name, whole: func() (io.ReadCloser, error) { return io.NopCloser(in), nil }}}}
+	return &Source{Program: p, stream: true, Files: []*File{{Path: name, whole: func() (io.ReadCloser, error) { return io.NopCloser(in), nil }}}}
 }
 
 // decode yields the events of a source whose program has a decoder.
@@ -39,7 +39,7 @@ func (s *Source) decode(o Options, yield func(Item) bool) {
 
 // decoded yields the events of the lines, and keeps the number of the line that it reads.
 func (s *Source) decoded(o Options, at *int, yield func(agentevents.Event, error) bool) {
-	f := &s.Files[0]
+	f := s.Files[0]
 	if v := f.Facts.Version; Newer(v, s.Program.Tested) {
 		s.Notes = append(s.Notes, s.Program.Name+": "+newer(s.Program, v))
 	}

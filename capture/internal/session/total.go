@@ -44,8 +44,8 @@ func (a *Adder) Total(s *Source) (Total, bool) {
 	}
 	c := a.counter
 	c.Begin()
-	for i := range s.Files {
-		if !a.file(&s.Files[i], s.Program.Skip, c) {
+	for _, f := range s.Files {
+		if !a.file(f, s.Program.Skip, c) {
 			return Total{}, false
 		}
 	}

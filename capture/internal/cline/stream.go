@@ -90,7 +90,7 @@ func nothing(c *stream) { c.event.SkipAll() }
 
 // Line reads a line.
 func (c *stream) Line(l *session.Line) {
-	if c.Talk == nil {
+	if c.Agent == nil {
 		c.start(cmp.Or(l.Thread, processID(l.Text)), "", "", "", "")
 		c.Begin()
 	}
@@ -128,7 +128,7 @@ func (c *stream) Line(l *session.Line) {
 // usage reads the tokens of one call of the model, and the totals so far.
 func (c *stream) usage() {
 	c.again()
-	c.Answered(&agentevents.ModelReturned{ModelCallID: c.r.LineID(), Usage: agentevents.Some(usageOf(&c.event))})
+	c.Answer(&agentevents.ModelReturned{ModelCallID: c.r.LineID(), Usage: agentevents.Some(usageOf(&c.event))})
 	c.event.Skip("cost", "totalInputTokens", "totalOutputTokens", "totalCacheReadTokens", "totalCacheWriteTokens", "totalCost")
 }
 
@@ -155,7 +155,7 @@ func (c *stream) tell() {
 		return
 	}
 	c.r.At(l, func() {
-		c.Say(c.r.LineID(), jsonwire.Text(jsonwire.Member(jsonwire.Member(l.Text, "event"), "text")))
+		c.Spoke(c.r.LineID(), jsonwire.Text(jsonwire.Member(jsonwire.Member(l.Text, "event"), "text")))
 	})
 }
 
@@ -163,7 +163,7 @@ func (c *stream) reasoned() {
 	c.event.Skip("redacted")
 	if text := c.event.Str("reasoning"); text != "" {
 		c.again()
-		c.Reason(c.r.LineID(), text)
+		c.Thought(c.r.LineID(), text)
 	}
 	c.tell()
 }
@@ -188,7 +188,7 @@ func (c *stream) iterationEnded() {
 func (c *stream) failed() {
 	message := cmp.Or(c.event.Str("message"), c.event.Str("error"), c.event.Object("error").Str("message"))
 	c.event.Skip("recoverable", "iteration")
-	c.Fail("error", message)
+	c.Fails("error", message)
 }
 
 func (c *stream) done() {
@@ -208,7 +208,7 @@ func (c *stream) end(reason, text string) {
 		c.Stop(reason)
 		return
 	default:
-		c.Fail(reason, cmp.Or(text, "the run ended: "+reason))
+		c.Fails(reason, cmp.Or(text, "the run ended: "+reason))
 	}
 	c.Complete(0)
 }
@@ -218,13 +218,12 @@ func (c *stream) EndFile(*session.Line) {}
 
 // End ends the run.
 func (c *stream) End(*session.Line) {
-	if c.Talk == nil {
+	if c.Agent == nil {
 		return
 	}
 	c.tell()
 	if c.final && c.InTurn() {
 		c.Complete(agentevents.MarkSynthetic)
 	}
-	c.Talk.End()
-	c.EndRun()
+	c.FinishRun()
 }

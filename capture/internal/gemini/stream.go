@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/capture/internal/chat"
 	"github.com/agentevents/agentevents/capture/internal/session"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
@@ -20,7 +19,7 @@ func Stream() *session.Program {
 		Files:  []string{"a stream of gemini --output-format stream-json"},
 		Facts:  streamFacts,
 		Time:   lineTime,
-		New:    func(r *session.Recorder) session.Reader { return &stream{t: chat.Talk{R: r}, r: r} },
+		New:    func(r *session.Recorder) session.Reader { return &stream{t: session.Talk{R: r}, r: r} },
 	}
 }
 
@@ -45,7 +44,7 @@ const opening = 2
 
 // A stream is the state of the reader of one process.
 type stream struct {
-	t        chat.Talk
+	t        session.Talk
 	r        *session.Recorder
 	line     session.Object
 	id       string // of the session
@@ -139,7 +138,7 @@ func (s *stream) tell() {
 // step notes that another answer of the model has begun, which a text or a call after the return of a call
 // shows.
 func (s *stream) step() {
-	if s.returned || !s.t.Within() {
+	if s.returned || !s.t.InTurn() {
 		s.t.Step()
 	}
 	s.returned = false
@@ -200,7 +199,7 @@ func (s *stream) result() {
 	case s.stopped != "":
 		s.t.Fails(s.code, s.stopped)
 	}
-	s.t.Complete(took, 0)
+	s.t.CompleteAfter(took, 0)
 	s.ended = true
 }
 

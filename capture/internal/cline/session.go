@@ -145,11 +145,7 @@ func (a *agent) start(id, providerID, model, prompt string, inputs agentevents.J
 // usageOf returns tokens with the library's meaning: the input of cline holds the cached tokens.
 func usageOf(o *session.Object) agentevents.Usage {
 	read, written := o.Count("cacheReadTokens"), o.Count("cacheWriteTokens")
-	u := agentevents.Usage{InputTokens: max(0, o.Count("inputTokens").V-read.V-written.V), OutputTokens: o.Count("outputTokens").V, CacheReadInputTokens: read}
-	if written.V > 0 {
-		u.CacheCreationInputTokens = written
-	}
-	return u
+	return session.UsageOf(o.Count("inputTokens").V-read.V-written.V, o.Count("outputTokens").V, read, written, agentevents.Opt[int64]{})
 }
 
 // back records the return of a call. Its result has an item for each command or file, which tells
@@ -342,9 +338,6 @@ func (c *messages) assistant() {
 		n++
 	}
 }
-
-// EndFile does nothing: a session has one file.
-func (c *messages) EndFile(*session.Line) {}
 
 // End ends the run by the status of the session, if it is known.
 func (c *messages) End(*session.Line) {

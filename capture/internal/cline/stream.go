@@ -213,9 +213,6 @@ func (c *stream) end(reason, text string) {
 	c.Complete(0)
 }
 
-// EndFile does nothing: the stream is the whole run.
-func (c *stream) EndFile(*session.Line) {}
-
 // End ends the run.
 func (c *stream) End(*session.Line) {
 	if c.Agent == nil {

@@ -338,17 +338,7 @@ func (c *reader) usage(a *agent) {
 // usageOf returns tokens with the library's meaning: the input of Copilot holds the cached tokens.
 func usageOf(o *session.Object) agentevents.Usage {
 	read, written, reasoning := o.Count("cacheReadTokens"), o.Count("cacheWriteTokens"), o.Count("reasoningTokens")
-	u := agentevents.Usage{
-		InputTokens:  max(0, o.Count("inputTokens").V-read.V-written.V),
-		OutputTokens: o.Count("outputTokens").V, CacheReadInputTokens: read,
-	}
-	if written.V > 0 {
-		u.CacheCreationInputTokens = written
-	}
-	if reasoning.V > 0 {
-		u.ReasoningOutputTokens = reasoning
-	}
-	return u
+	return session.UsageOf(o.Count("inputTokens").V-read.V-written.V, o.Count("outputTokens").V, read, written, reasoning)
 }
 
 // answered reads an answer of the model. Its tokens stand before it, or nowhere.
@@ -500,9 +490,6 @@ func (c *reader) result(a *agent) {
 		a.Complete(0)
 	}
 }
-
-// EndFile does nothing: a session has one file.
-func (c *reader) EndFile(*session.Line) {}
 
 // End ends the run.
 func (c *reader) End(*session.Line) {

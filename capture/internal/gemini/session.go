@@ -78,16 +78,11 @@ func root(dir string) (root, below string) {
 }
 
 // beside returns the files of the sub-agents of a session: they are in a folder with its id.
-func beside(f *session.Folder, name string, facts session.Facts) (out []string) {
+func beside(f *session.Folder, name string, facts session.Facts) []string {
 	if strings.ContainsAny(facts.Session, `/\`) {
 		return nil
 	}
-	for _, other := range f.List(path.Join(path.Dir(name), facts.Session)) {
-		if session.IsLog(other) {
-			out = append(out, other)
-		}
-	}
-	return out
+	return f.Logs(path.Join(path.Dir(name), facts.Session))
 }
 
 // describe tells the file of a sub-agent by its name, which is its id, and its folder, which has
@@ -418,15 +413,7 @@ func (c *journal) answer(t *thread) {
 func usage(o *session.Object) agentevents.Usage {
 	cached, thoughts := o.Count("cached"), o.Count("thoughts")
 	o.Skip("total")
-	u := agentevents.Usage{
-		InputTokens:          max(0, o.Count("input").V+o.Count("tool").V-cached.V),
-		OutputTokens:         o.Count("output").V + thoughts.V,
-		CacheReadInputTokens: cached,
-	}
-	if thoughts.V > 0 {
-		u.ReasoningOutputTokens = thoughts
-	}
-	return u
+	return session.UsageOf(o.Count("input").V+o.Count("tool").V-cached.V, o.Count("output").V+thoughts.V, cached, agentevents.Opt[int64]{}, thoughts)
 }
 
 // statuses are the words for how a call went. Calls at work have others.

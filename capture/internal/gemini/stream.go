@@ -212,15 +212,10 @@ func (s *stream) stats(o *session.Object) {
 	if total.V == 0 {
 		return // the program forgets them when it stops itself
 	}
-	u := agentevents.Usage{InputTokens: max(0, input.V-cached.V), OutputTokens: max(output.V, total.V-input.V), CacheReadInputTokens: cached}
-	if thoughts := u.OutputTokens - output.V; thoughts > 0 {
-		u.ReasoningOutputTokens = agentevents.Some(thoughts)
-	}
+	all := max(output.V, total.V-input.V)
+	u := session.UsageOf(input.V-cached.V, all, cached, agentevents.Opt[int64]{}, agentevents.Some(all-output.V))
 	s.r.Emit(s.t.Agent, &agentevents.UsageObserved{Usage: u, Cumulative: true, Source: "total of the process"}, 0)
 }
-
-// EndFile does nothing: the stream is the whole run.
-func (s *stream) EndFile(*session.Line) {}
 
 // End ends the run. Without a result the program was stopped.
 func (s *stream) End(*session.Line) {

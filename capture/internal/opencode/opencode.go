@@ -568,14 +568,7 @@ func (c *reader) stepFinished(t *thread, m *message, part *part, p *session.Obje
 // usageOf returns tokens with the library's meaning: the output of opencode lacks the reasoning.
 func usageOf(o *session.Object) agentevents.Usage {
 	cache, reasoning := o.Object("cache"), o.Count("reasoning")
-	u := agentevents.Usage{InputTokens: o.Count("input").V, OutputTokens: o.Count("output").V + reasoning.V, CacheReadInputTokens: cache.Count("read")}
-	if written := cache.Count("write"); written.V > 0 {
-		u.CacheCreationInputTokens = written
-	}
-	if reasoning.V > 0 {
-		u.ReasoningOutputTokens = reasoning
-	}
-	return u
+	return session.UsageOf(o.Count("input").V, o.Count("output").V+reasoning.V, cache.Count("read"), cache.Count("write"), reasoning)
 }
 
 // text reads a text of the answer, once it is complete. The beginning of a text is empty.

@@ -333,10 +333,7 @@ func (p *reader) usage(o *session.Object, call *agentevents.ModelReturned) (u ag
 		return u, 0
 	}
 	u.OK = true
-	u.V = agentevents.Usage{InputTokens: o.Count("input").V, OutputTokens: o.Count("output").V, CacheReadInputTokens: o.Count("cacheRead")}
-	if written := o.Count("cacheWrite"); written.V > 0 {
-		u.V.CacheCreationInputTokens = written
-	}
+	u.V = session.UsageOf(o.Count("input").V, o.Count("output").V, o.Count("cacheRead"), o.Count("cacheWrite"), agentevents.Opt[int64]{})
 	var s jsonwire.Scanner
 	if s.Reset(jsonwire.Member(cmp.Or(o.Raw("cost"), "{}"), "total")); s.Text() != "" {
 		if cost, err := s.Float(); err == nil && cost > 0 { // a model without a price costs 0
@@ -444,9 +441,6 @@ func (p *reader) custom() {
 	p.t.Told("", session.Text(p.line.Raw("content")))
 	p.line.Skip("customType", "display", "details")
 }
-
-// EndFile does nothing: a session is one file.
-func (p *reader) EndFile(*session.Line) {}
 
 // End ends the run.
 func (p *reader) End(*session.Line) {

@@ -314,11 +314,7 @@ func usage(o *session.Object) agentevents.Usage {
 }
 
 func tokens(input, output int64, cached, reasoning agentevents.Opt[int64]) agentevents.Usage {
-	u := agentevents.Usage{InputTokens: max(0, input-cached.V), OutputTokens: output, CacheReadInputTokens: cached}
-	if reasoning.V > 0 {
-		u.ReasoningOutputTokens = reasoning
-	}
-	return u
+	return session.UsageOf(input-cached.V, output, cached, agentevents.Opt[int64]{}, reasoning)
 }
 
 // statuses are the words for how a call went.

@@ -305,9 +305,6 @@ func (s *stream) result(*talk) {
 	s.ended = true
 }
 
-// EndFile does nothing: the stream is the whole run.
-func (s *stream) EndFile(*session.Line) {}
-
 // End ends the run. Without a result the program was stopped.
 func (s *stream) End(*session.Line) {
 	t := s.main

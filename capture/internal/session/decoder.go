@@ -211,7 +211,9 @@ func (f *feed) endFile(l *Line) {
 		l.At = f.rec.Options.Time().UTC().Truncate(time.Millisecond)
 	}
 	f.rec.line = l
-	f.reader.EndFile(l)
+	if r, ok := f.reader.(FileReader); ok {
+		r.EndFile(l)
+	}
 }
 
 // end ends the run.

@@ -75,10 +75,14 @@ type Facts struct {
 type Reader interface {
 	// Line reads a line. Faults go to the recorder, and reading goes on.
 	Line(l *Line)
-	// EndFile is called after the last line of a file. l has the number after it.
-	EndFile(l *Line)
 	// End ends the run. It is called once, after the end of all files.
 	End(l *Line)
+}
+
+// A FileReader is a Reader of sessions with several files.
+type FileReader interface {
+	// EndFile is called after the last line of a file. l has the number after it.
+	EndFile(l *Line)
 }
 
 // A Total is the spending of a session: the answered calls of the model, and their tokens.

@@ -28,6 +28,8 @@
 //     program was stopped in the calls of that answer, which then are on no line.
 //   - Gemini CLI, output: the calls of the model, thoughts and the work of sub-agents.
 //   - pi: the tokens of reasoning, and the call of the model for a compaction.
+//   - Claude Code, output: times of most lines, and the work of a process before; see package
+//     [github.com/agentevents/agentevents/capture/claude].
 //   - Qwen Code, output: the prompt, times, and the tokens of sub-agents in the background. The
 //     result's total is that of the session with all processes before, and only stated.
 //
@@ -39,7 +41,9 @@
 package capture
 
 import (
+	"cmp"
 	"errors"
+	"io"
 	"iter"
 	"time"
 
@@ -66,6 +70,7 @@ func programs() []*session.Program {
 		pi.Program(),
 		gemini.Session(), gemini.Stream(),
 		qwen.Session(), qwen.Stream(),
+		claudeStream(),
 	}
 }
 
@@ -91,7 +96,7 @@ type Options struct {
 // A Session is a session on disk. It must not be used concurrently.
 type Session struct {
 	source *session.Source
-	o      Options
+	o      *Options
 }
 
 // Open returns the sessions in a file, or in the files below a folder, by the time of their
@@ -109,27 +114,39 @@ func Open(name string, o Options) ([]*Session, error) {
 	return sessionsOf(sources, o), nil
 }
 
+// Stream returns the session that a stream has, such as standard input, which people call name. It
+// begins with these lines, of which the last one may be cut, and can be read once. With
+// Options.Time it is taken as saved at that time, and otherwise as printed right now. It reports false if no known
+// program begins a session so, or an option makes no sense.
+func Stream(name string, first []string, in io.Reader, o Options) (*Session, bool) {
+	p, ok := session.Detect(programs(), first)
+	if !ok || option.Check("Options", o) != nil {
+		return nil, false
+	}
+	return &Session{session.Stream(p, name, in), &o}, true
+}
+
 // Merge returns the sessions that the files of several ones make, such as the sessions of the names on
 // a command line. A file counts once, and the file of a sub-agent belongs to its session. The
 // options of the first one hold for all.
 func Merge(sessions []*Session) []*Session {
 	var sources []*session.Source
-	var o Options
+	o := &Options{}
 	for i, s := range sessions {
 		if i == 0 {
-			o = s.o
+			o = cmp.Or(s.o, o)
 		}
 		if s.source != nil {
 			sources = append(sources, s.source)
 		}
 	}
-	return sessionsOf(session.Merge(sources), o)
+	return sessionsOf(session.Merge(sources), *o)
 }
 
 func sessionsOf(sources []*session.Source, o Options) []*Session {
 	out := make([]*Session, len(sources))
 	for i, s := range sources {
-		out[i] = &Session{s, o}
+		out[i] = &Session{s, &o}
 	}
 	return out
 }
@@ -176,7 +193,7 @@ func (s *Session) Lines() iter.Seq2[Line, error] {
 		if s.source == nil {
 			return
 		}
-		for item := range s.source.Read(session.Options(s.o)) {
+		for item := range s.source.Read(session.Options(*s.o)) {
 			if !yield(Line{item.File, item.Line, item.Event}, item.Err) {
 				return
 			}
@@ -224,10 +241,11 @@ type Decoder struct{ d *session.Decoder }
 
 // NewDecoder returns a decoder of a stream that begins with these lines, of which the last one
 // may be cut. It reports false if no known program begins a session so, or an option makes no
-// sense.
+// sense. The output of Claude Code has the decoder of package claude, which redacts nothing, and
+// [Stream].
 func NewDecoder(first []string, o Options) (*Decoder, bool) {
 	p, ok := session.Detect(programs(), first)
-	if !ok || option.Check("Options", o) != nil {
+	if !ok || p.Decoder != nil || option.Check("Options", o) != nil {
 		return nil, false
 	}
 	return &Decoder{session.NewDecoder(p, session.Options(o))}, true

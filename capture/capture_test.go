@@ -28,8 +28,11 @@ func count(t *testing.T, name string) (c counts, sessions []*Session) {
 	slices.SortFunc(sessions, func(a, b *Session) int { return strings.Compare(a.Files()[0], b.Files()[0]) }) // files without times
 	for _, s := range sessions {
 		fold := agentevents.NewFold(agentevents.FoldOptions{})
+		ids := map[string]bool{}
 		for line, err := range s.Lines() {
 			require.NoError(t, err, "%s:%d", s.Files()[line.File], line.Number)
+			require.False(t, ids[line.Event.ID], "%s:%d: two events have one id", s.Files()[line.File], line.Number)
+			ids[line.Event.ID] = true
 			fold.Apply(*line.Event)
 			c.event(line.Event)
 		}

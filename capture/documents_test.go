@@ -256,3 +256,32 @@ func TestNewerVersions(t *testing.T) {
 		require.Contains(t, sessions[0].Notes()[0], "version 99.0.0 is newer than "+tested)
 	}
 }
+
+// A text that began before a call introduces it, also if it is complete when the tool runs.
+func TestTextsBeforeTheirCalls(t *testing.T) {
+	for folder, texts := range map[string][]string{
+		"subagent": {"I hand this to a sub-agent.", "Sub-agent reads."},
+		"reverted": {"I remember 7."},
+	} {
+		sessions, err := Open("testdata/opencode/"+folder, Options{})
+		require.NoError(t, err)
+		for _, s := range sessions {
+			calls := map[string]int{}
+			for line, err := range s.Lines() {
+				require.NoError(t, err)
+				switch p := line.Event.Payload.(type) {
+				case *agentevents.ToolCalled:
+					calls[line.Event.AgentID]++
+				case *agentevents.TextCompleted:
+					if i := slices.Index(texts, p.Text); i >= 0 {
+						require.Zero(t, calls[line.Event.AgentID], p.Text)
+						texts = slices.Delete(texts, i, i+1)
+					}
+				case *agentevents.AgentStarted:
+					require.Equal(t, line.Event.ParentAgentID != "", line.Event.ParentCallID != "")
+				}
+			}
+		}
+		require.Empty(t, texts, folder)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -240,4 +241,70 @@ func TestResumedPrints(t *testing.T) {
 
 	c, _ = count(t, filepath.Join(dir, "b.jsonl"))
 	require.EqualValues(t, 450, c.used.OutputTokens)
+}
+
+// The output of a process is known beside its session also if it does not name the session: by
+// what only that one has.
+func TestOutputWithoutTheNameOfItsSession(t *testing.T) {
+	for _, c := range []struct{ session, printed string }{
+		{"testdata/copilot/sigint", "testdata/copilot-json/sigint/stdout.jsonl"},
+		{"testdata/cline/tools", "testdata/cline-json/tools/stdout.jsonl"},
+	} {
+		alone, err := Open(c.printed, Options{})
+		require.NoError(t, err)
+		require.Len(t, alone, 1)
+		sessions, err := Open(c.session, Options{})
+		require.NoError(t, err)
+		require.Len(t, sessions, 1)
+		merged := Merge(slices.Concat(alone, sessions))
+		require.Len(t, merged, 1, c.session)
+		require.Equal(t, sessions[0].ID(), merged[0].ID())
+		require.Contains(t, merged[0].Notes()[0], c.printed+" was printed of this session and is left out")
+	}
+	other, err := Open("testdata/cline/ends", Options{})
+	require.NoError(t, err)
+	printed, err := Open("testdata/cline-json/tools/stdout.jsonl", Options{})
+	require.NoError(t, err)
+	require.Len(t, Merge(slices.Concat(other, printed)), len(other)+1)
+}
+
+// A conversation whose file ends within a line has no end, whatever its agent has said.
+func TestTornConversations(t *testing.T) {
+	for _, folder := range []string{"gemini", "qwen", "pi"} {
+		torn := 0
+		files, err := filepath.Glob("testdata/" + folder + "/*/*.jsonl")
+		require.NoError(t, err)
+		more, err := filepath.Glob("testdata/" + folder + "/*/chats/*.jsonl")
+		require.NoError(t, err)
+		for _, file := range append(files, more...) {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			lines := strings.SplitAfter(strings.TrimSuffix(string(text), "\n"), "\n")
+			for i := range lines {
+				cut := strings.Join(lines[:i], "") + lines[i][:len(lines[i])/2]
+				path := filepath.Join(t.TempDir(), "session.jsonl")
+				require.NoError(t, os.WriteFile(path, []byte(cut), 0o600))
+				sessions, err := Open(path, Options{})
+				if err != nil {
+					continue
+				}
+				fold := agentevents.NewFold(agentevents.FoldOptions{})
+				open := false
+				for line, err := range sessions[0].Lines() {
+					if err != nil {
+						continue
+					}
+					fold.Apply(*line.Event)
+					if p, ok := line.Event.Payload.(*agentevents.TurnEnded); ok && line.Number > i {
+						open = line.Event.Marks&agentevents.MarkSynthetic != 0 && !p.Error.OK
+					}
+				}
+				require.False(t, open, "%s cut in line %d: a turn without an end is complete", file, i+1)
+				if fold.Snapshot().Status == agentevents.RunStatusFailed {
+					torn++
+				}
+			}
+		}
+		require.NotZero(t, torn, folder)
+	}
 }

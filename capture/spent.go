@@ -14,6 +14,7 @@ type Spending struct {
 	Session *Session          // which was counted
 	Calls   int               // answered calls of the model; programs that do not print them have none
 	Usage   agentevents.Usage // of all its calls, and of compactions
+	Partial bool              // the tokens are the least that it used: its program was killed
 	Err     error             // of the first line that could not be read, if there is one; the others count
 }
 
@@ -26,7 +27,7 @@ func Spent(sessions []*Session) iter.Seq[Spending] {
 			return
 		}
 		byPath := slices.SortedFunc(slices.Values(sessions), func(a, b *Session) int { return cmp.Compare(a.path(), b.path()) })
-		adder := session.NewAdder(session.Options(sessions[0].o))
+		adder := session.NewAdder(session.Options(*cmp.Or(sessions[0].o, &Options{})))
 		defer adder.Close() // it was only read
 		for _, s := range byPath {
 			if s.source == nil {
@@ -65,5 +66,6 @@ func (p *Spending) fold() {
 		}
 		fold.Apply(*line.Event)
 	}
-	p.Usage = fold.Snapshot().Usage.Usage
+	run := fold.Snapshot().Usage
+	p.Usage, p.Partial = run.Usage, run.Partial
 }

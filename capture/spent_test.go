@@ -1,8 +1,10 @@
 package capture
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -25,6 +27,7 @@ func spent(t *testing.T, name, where string) (counted int) {
 		want := Spending{Session: s.Session}
 		want.fold()
 		require.Equal(t, want.Calls, s.Calls, where)
+		require.Equal(t, want.Partial, s.Partial, where)
 		a, b := &want.Usage, &s.Usage
 		require.Equal(t, []int64{a.InputTokens, a.OutputTokens, a.CacheReadInputTokens.V, a.CacheCreationInputTokens.V, a.ReasoningOutputTokens.V},
 			[]int64{b.InputTokens, b.OutputTokens, b.CacheReadInputTokens.V, b.CacheCreationInputTokens.V, b.ReasoningOutputTokens.V}, where)
@@ -77,4 +80,28 @@ func TestSpentDamaged(t *testing.T) {
 		}
 	}
 	require.Greater(t, counted, 1000)
+}
+
+// A session that is found keeps its names and facts alone, however long its lines are.
+func TestMemoryOfFoundSessions(t *testing.T) {
+	const sessions, most = 1000, 1500 // bytes for each; the half is usual
+	dir := t.TempDir()
+	long := strings.Repeat("words ", 2000)
+	for i := range sessions {
+		id := fmt.Sprintf("11111111-1111-4111-8111-%012d", i)
+		text := `{"parentUuid":null,"sessionId":"` + id + `","type":"user","uuid":"u","version":"2.1.328","timestamp":"2026-01-02T00:00:00Z","message":{"role":"user","content":"` + long + `"}}` + "\n"
+		require.NoError(t, os.WriteFile(filepath.Join(dir, id+".jsonl"), []byte(text), 0o600))
+	}
+	live := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := live()
+	found, err := Open(dir, Options{})
+	require.NoError(t, err)
+	require.Len(t, found, sessions)
+	require.Less(t, (live()-before)/sessions, int64(most))
+	runtime.KeepAlive(found)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -44,7 +45,7 @@ ones; 'agentevents convert' writes the other formats.`,
 						}
 					}
 				}
-				return l.result()
+				return cmp.Or(missing(only.run, only.found, &l), l.result())
 			}
 		},
 	}
@@ -55,6 +56,7 @@ type filter struct {
 	run, agent, workflow, phase string
 	kinds                       kinds
 	from                        sequence // the lowest
+	found                       bool     // an event of the run has come
 
 	inside map[place]bool              // spans of open agents that started in the phase or the workflow
 	starts map[place]agentevents.Event // starts without an id, by span, until an event names the agent
@@ -77,6 +79,7 @@ func (f *filter) flags(fs *flag.FlagSet) {
 // start of its agent if it is the first to name that. The list is good until the next call.
 func (f *filter) pick(ev agentevents.Event) []agentevents.Event {
 	f.list = f.list[:0]
+	f.found = f.found || ev.RunID == f.run
 	own, in := f.agent == "" || f.by(&ev), f.within(&ev)
 	if start, ok := f.started(&ev, own, in); ok {
 		f.list = append(f.list, start)

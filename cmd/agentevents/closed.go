@@ -51,13 +51,16 @@ func (l *logReader) filesOf(in *invocation) (files []string) {
 	}
 	for _, name := range in.args {
 		sessions, of := l.found[name]
+		if name == "-" {
+			return nil
+		}
 		for _, s := range sessions {
 			files = append(files, s.Files()...)
 		}
 		if of {
 			continue
 		}
-		segments, err := logfile.Segments(name) // standard input has none
+		segments, err := logfile.Segments(name)
 		if err != nil {
 			return nil
 		}

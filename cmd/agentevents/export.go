@@ -131,11 +131,12 @@ func (x *export) run(in *invocation, begin func(*export, *output) exporter, line
 	if werr := cmp.Or(in.stdout.Flush(), done()); werr != nil {
 		return werr // the written part is not known
 	}
-	if !x.quiet {
-		x.report(in, to.Counts())
-	}
 	var refused *otlpjson.PartialError
-	if errors.As(err, &refused) {
+	partly := errors.As(err, &refused)
+	if c := to.Counts(); !x.quiet && (err == nil || partly || c.Spans > 0) {
+		x.report(in, c)
+	}
+	if partly {
 		fmt.Fprintf(in.stderr, "agentevents export: %s\n", clip(visible(err.Error())))
 		if err = nil; refused.Rejected > 0 {
 			err = errProblems

@@ -45,7 +45,7 @@ Results that change are polling and no finding; --poll names a tool that may get
 result again and again. Calls that are open at the same time count as one. Retries with
 growing pauses are allowed twice as often.`,
 		examples: []string{
-			"agentevents import claude capture.jsonl | agentevents findings -",
+			"agentevents findings capture.jsonl",
 			"agentevents findings --json --fail-on repeat --fail-on stall logs/*.jsonl",
 		},
 		exit: `Exit status:

@@ -110,8 +110,13 @@ func plainName(text string) string {
 func TestImportOfOtherPrograms(t *testing.T) {
 	for _, f := range foreignFiles(t) {
 		got := exec(f.Text, "import", "claude", "--time", "2026-01-02T00:00:00Z", "-")
-		if f.Name == foreign.ClaudeStream {
+		switch {
+		case f.Name == foreign.ClaudeStream, f.Name == foreign.ClaudeTranscript:
 			require.Equal(t, exitOK, got.code, got.err)
+			continue
+		case got.code == exitUsage:
+			require.True(t, foreign.IsRead(f.Name), f.Name)
+			require.Regexp(t, `^agentevents import: -: this is a session of .+, or its output, and none of Claude Code\n$`, got.err)
 			continue
 		}
 		require.Equal(t, exitProblems, got.code, f.Name)
@@ -122,8 +127,8 @@ func TestImportOfOtherPrograms(t *testing.T) {
 		}
 	}
 	for name, log := range map[string]string{
-		"this is a log of agentevents: ": linesOf(0, 2),
-		"this is not what claude":        `{"type":"user","text":"hi"}` + "\n" + `{"type":"assistant","message":"hi"}` + "\n" + `{"type":"result","usage":{}}` + "\n",
+		"this is a log: it needs no import": linesOf(0, 2),
+		"no program is recognised":          `{"type":"user","text":"hi"}` + "\n" + `{"type":"assistant","message":"hi"}` + "\n" + `{"type":"result","usage":{}}` + "\n",
 	} {
 		got := exec(log, "import", "claude", "-")
 		require.Equal(t, exitProblems, got.code)

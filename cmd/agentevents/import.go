@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/capture"
+	"github.com/agentevents/agentevents/internal/foreign"
 )
 
 func importCommand() command {
@@ -78,51 +78,33 @@ unless --no-redact is given.`,
 				if len(in.args) > 1 {
 					return usageError("one FILE at a time: a capture is one run")
 				}
-				var clock claudeClock
-				if *at != "" {
-					var err error
-					if clock.saved, err = time.Parse(time.RFC3339, strings.ToUpper(*at)); err != nil {
-						return usageError(fmt.Sprintf("--time %q is not a time like 2026-01-02T15:04:05Z", *at))
-					}
-				}
-				if clock.saved.IsZero() && len(in.args) == 1 && in.args[0] != "-" {
-					if info, err := os.Stat(in.args[0]); err == nil {
-						clock.saved = info.ModTime()
-					}
-				}
 				l.run = *runID
 				l.capture = capture.Options{AgentID: *agentID, Redaction: &agentevents.Policy{Off: true}}
-				if !clock.saved.IsZero() {
-					l.capture.Time = func() time.Time { return clock.saved }
-				}
-				known, err := l.imports(in, source)
-				if err != nil {
-					return err
-				}
-				if !known {
-					if !clock.saved.IsZero() && len(in.args) == 1 {
-						clock.read(in)
+				if *at != "" {
+					saved, err := time.Parse(time.RFC3339, strings.ToUpper(*at))
+					if err != nil {
+						return usageError(fmt.Sprintf("--time %q is not a time like 2026-01-02T15:04:05Z", *at))
 					}
-					l.decoder = newClaudeDecoder(*runID, *agentID, clock)
+					l.capture.Time = func() time.Time { return saved }
 				}
 				events, err := l.events(in)
+				if err == nil && *raw && r.given() {
+					err = usageError("--no-redact masks nothing: " + redactFlags + " do not go with it")
+				} else if err == nil && !*raw {
+					err = r.open(in)
+					events = r.events(&l, events)
+				}
+				if err == nil {
+					err = l.imports(in, source)
+				}
 				if err != nil {
 					return err
-				}
-				if !*raw {
-					if err := r.open(in); err != nil {
-						return err
-					}
-					events = r.events(&l, events)
-				} else if r.given() {
-					return usageError("--no-redact masks nothing: " + redactFlags + " do not go with it")
 				}
 				p := printer{out: in.stdout}
 				none := true
 				for at, ev := range events {
 					none = false
 					if *report {
-						l.unknown(&ev)
 						continue
 					}
 					if err := p.print(&l, at, &ev); err != nil {
@@ -134,13 +116,7 @@ unless --no-redact is given.`,
 					printUnread(in.stdout, l.unread)
 				}
 				switch err := l.result(); {
-				case none && l.bad > 0 && !known && source == "":
-					l.print(in, position{}, "no program is recognised, so the lines were read as those of claude: it may be another file")
-					return err
 				case none && err == nil:
-					if in.args[0] == "-" {
-						l.print(in, position{}, emptyFile)
-					}
 					return errProblems // a capture has lines
 				case none || *strict || l.failed:
 					return err
@@ -167,53 +143,57 @@ func importSource(in *invocation) string {
 	return source
 }
 
-// imports reports whether FILE is a session of the source, or of any program, that package
-// capture reads. Else it is a stream of the Claude CLI.
-func (l *logReader) imports(in *invocation, source string) (bool, error) {
-	if len(in.args) == 0 {
-		return false, nil
-	}
-	var program string
+// imports finds the sessions in FILE, which must be of the source if one is named.
+func (l *logReader) imports(in *invocation, source string) error {
 	name := in.args[0]
-	if name != "-" {
-		sessions, err := l.sessions(name)
-		if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
-			return false, fmt.Errorf("%s: %w", visible(pe.Path), pe.Err)
-		} else if err != nil {
-			return false, err
-		}
-		if len(sessions) > 0 {
-			program = sessions[0].Program()
-		}
-	} else if source != "claude" {
-		head, rest := peek(in.stdin)
-		in.stdin = rest
-		if d, ok := capture.NewDecoder([]string{head}, capture.Options{}); ok {
-			program = d.Program()
-		}
+	sessions, err := l.sessions(in, name)
+	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
+		return fmt.Errorf("%s: %w", visible(pe.Path), pe.Err)
+	} else if err != nil {
+		return err
 	}
-	if want := sources[source]; want != "" && program != want {
-		if source != "claude" {
-			return false, fmt.Errorf("%s: this is no session of %s, nor what it prints", visible(name), want)
-		}
-		return false, nil
+	if len(sessions) == 0 {
+		return l.noSession(in, name)
 	}
-	return program != "", nil
+	l.found = map[string][]*capture.Session{name: sessions}
+	if is, want := sessions[0].Program(), sources[source]; source != "" && is != want {
+		return fmt.Errorf("%s: this is a session of %s, or its output, and none of %s", visible(name), is, want)
+	}
+	return nil
 }
 
-// unknown counts an event that keeps a line of a kind that is not known.
-func (l *logReader) unknown(ev *agentevents.Event) {
-	p, ok := ev.Payload.(*agentevents.Unknown)
-	if !ok {
-		return
-	}
-	for i := range l.unread {
-		if u := &l.unread[i]; u.Kind == string(p.Type) {
-			u.Count++
-			return
+// noSession tells which file this is, by the first of its lines that tells it.
+func (l *logReader) noSession(in *invocation, name string) error {
+	known := "no program is recognised: no line is one of " + strings.Join(slices.Sorted(maps.Values(sources)), ", ")
+	for from, err := range l.open(name) {
+		l.files = append(l.files, visible(from.name))
+		at := position{file: len(l.files) - 1}
+		if err != nil {
+			l.fail(in, at.file, err)
+			return errFiles
 		}
+		r := agentevents.NewReader(from, agentevents.ReaderOptions{Decoder: anyDecoder(""), MaxLine: l.maxLine})
+		told := emptyFile
+		for _, err := range r.All() {
+			var other *agentevents.ForeignError
+			at.line = r.Line()
+			if err == nil {
+				told = "this is a log: it needs no import"
+				break
+			} else if errors.As(err, &other) && other.Name != foreign.Unknown.Name {
+				told = what(err)
+				break
+			}
+			if told = known; at.line >= maxBadLines {
+				break
+			}
+		}
+		if told == known || told == emptyFile {
+			at.line = 0
+		}
+		l.print(in, at, told)
 	}
-	l.unread = append(l.unread, capture.Unread{Program: "Claude Code", Kind: strings.Clone(string(p.Type)), Count: 1})
+	return errProblems
 }
 
 // printUnread prints the lines and members that readers did not understand, with equal rows of

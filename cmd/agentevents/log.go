@@ -196,9 +196,6 @@ func (l *logReader) each(in *invocation) (lineSeq, error) {
 				if !begun && from.number > 1 {
 					l.notes = append(l.notes, fmt.Sprintf("%s: the log begins here, with segment %d: those before it were removed", l.files[file], from.number))
 				}
-				if !begun && name == "-" && err == nil {
-					decoder = l.streamed(&from, decoder)
-				}
 				begun = true
 				var missing *logfile.MissingError
 				switch {
@@ -210,7 +207,6 @@ func (l *logReader) each(in *invocation) (lineSeq, error) {
 				case !read(file, from, decoder, yield):
 					return
 				}
-				l.streamEnd(in, file, decoder)
 			}
 			if begun && !l.failed && l.lines == lines && (unread == nil || len(unread.pieces) == 0) && name != "-" { // a pipe may be empty
 				l.print(in, position{file: len(l.files) - 1}, emptyFile)

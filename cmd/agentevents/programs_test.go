@@ -32,6 +32,7 @@ var programFiles = []struct{ dir, file string }{
 	{"../../capture/testdata/gemini-stream/tools", "stdout.jsonl"},
 	{"../../capture/testdata/qwen/subagent", "chats/5cf99031-0189-5e01-a8f4-70da7efc13ff.jsonl"},
 	{"../../capture/testdata/qwen-stream/tools", "stdout.jsonl"},
+	{sessions + "failures.stream.jsonl", ""},
 }
 
 // Commands that read a log read a session of an agent program, too: its file under any name, its
@@ -175,13 +176,15 @@ func TestDirectoryWithoutSessions(t *testing.T) {
 	}
 }
 
-// A file of no program is called so, unless the command names claude.
+// A file of no program is called so, once, and one of another program than the command names.
 func TestImportOfAnotherFile(t *testing.T) {
 	other := write(t, "# A page\n\nwith text\n")
-	got := exec("", "import", other)
-	require.Equal(t, exitProblems, got.code)
-	require.Contains(t, got.err, other+": no program is recognised, so the lines were read as those of claude: it may be another file\n")
-	require.NotContains(t, exec("", "import", "claude", other).err, "recognised")
+	for _, args := range [][]string{{"import", other}, {"import", "claude", other}} {
+		require.Equal(t, result{exitProblems, "", other + ": no program is recognised: no line is one of Claude Code, Codex, Copilot CLI, Gemini CLI, Qwen Code, cline, opencode, pi\n"}, exec("", args...))
+	}
+	require.Equal(t, result{exitProblems, "", "stdin: the file is empty\n"}, exec("", "import", "codex", "-"))
+	got := exec("", "import", "codex", oneCapture)
+	require.Equal(t, result{exitUsage, "", "agentevents import: " + oneCapture + ": this is a session of Claude Code, or its output, and none of Codex\n"}, got)
 }
 
 // record takes what codex exec --json prints, and the fixture plays in package querytest.

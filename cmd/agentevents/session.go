@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -14,11 +15,19 @@ import (
 	"github.com/agentevents/agentevents/dialect"
 )
 
-// sessions returns the sessions of agent programs in a file or below a folder. A log has none, and
-// neither has an input that can be read only once.
-func (l *logReader) sessions(name string) ([]*capture.Session, error) {
-	if _, detects := l.decoder.(*dialect.Auto); l.decoder != nil && !detects || name == "-" {
+// sessions returns the sessions of agent programs in a file, below a folder or in standard input.
+// A log has none, and neither has a file that can be read only once.
+func (l *logReader) sessions(in *invocation, name string) ([]*capture.Session, error) {
+	if _, detects := l.decoder.(*dialect.Auto); l.decoder != nil && !detects {
 		return nil, nil // the command line names a format
+	}
+	if name == "-" {
+		first, rest := peek(&decompressed{in: bufio.NewReader(in.stdin)})
+		in.stdin = rest
+		if s, ok := capture.Stream("stdin", []string{first}, rest, l.captured()); ok {
+			return []*capture.Session{s}, nil
+		}
+		return nil, nil
 	}
 	info, err := os.Stat(name)
 	if err != nil || !info.Mode().IsRegular() && !info.IsDir() {
@@ -41,21 +50,32 @@ func (l *logReader) allSessions(in *invocation) map[string][]*capture.Session {
 	byName := map[string][]*capture.Session{}
 	var first string
 	var all []*capture.Session
+	names := 0 // that have sessions
 	for _, name := range in.args {
-		sessions, err := l.sessions(name)
+		sessions, err := l.sessions(in, name)
 		if err != nil {
 			l.files = append(l.files, visible(name))
 			l.fail(in, len(l.files)-1, err)
 		}
-		if len(sessions) > 0 && len(all) == 0 {
+		switch {
+		case len(sessions) == 0 && err == nil:
+			continue
+		case name == "-":
+			byName[name] = sessions
+			continue
+		case len(sessions) > 0 && len(all) == 0:
 			first = name
 		}
-		if all = append(all, sessions...); err != nil || len(sessions) > 0 {
-			byName[name] = nil
+		if byName[name] = nil; len(sessions) > 0 {
+			all = append(all, sessions...)
+			names++
 		}
 	}
-	if len(all) > 0 {
-		byName[first] = capture.Merge(all)
+	if names > 1 {
+		all = capture.Merge(all)
+	}
+	if names > 0 {
+		byName[first] = all
 	}
 	return byName
 }
@@ -108,35 +128,24 @@ func (l *logReader) tell(in *invocation, file int, notes []string) {
 	}
 }
 
-// streamed returns the decoder of a session that comes as a stream, if the input begins as one.
-func (l *logReader) streamed(from *input, decoder agentevents.Decoder) agentevents.Decoder {
-	if _, detects := decoder.(*dialect.Auto); !detects {
-		return decoder
-	}
-	first, rest := peek(from.Reader)
-	from.Reader = rest
-	if d, ok := capture.NewDecoder([]string{first}, l.captured()); ok {
-		return d
-	}
-	return decoder
-}
-
-// peek returns the first line of an input that is not blank, of which the end may be missing, and
-// the whole input.
+// peek returns the first line of an input that has a part of an object, of which the end may be
+// missing, and the whole input. Text may come before the first line of JSON.
 func peek(in io.Reader) (first string, all io.Reader) {
 	const most = 256 << 10
 	var head []byte
 	var failed error
-	for chunk := make([]byte, 16<<10); failed == nil && len(head) < most && bytes.IndexByte(bytes.TrimLeft(head, blanks), '\n') < 0; {
+	open := -1
+	for chunk := make([]byte, 16<<10); failed == nil && len(head) < most && (open < 0 || bytes.IndexByte(head[open:], '\n') < 0); {
 		var n int
 		n, failed = in.Read(chunk)
 		head = append(head, chunk[:n]...)
+		open = bytes.IndexByte(head, '{')
 	}
 	if failed != nil {
 		in = over{failed}
 	}
-	first, _, _ = strings.Cut(strings.TrimLeft(string(head), blanks), "\n")
-	return strings.TrimSpace(first), io.MultiReader(bytes.NewReader(head), in)
+	first, _, _ = strings.Cut(string(head[bytes.LastIndexByte(head[:max(open, 0)], '\n')+1:]), "\n")
+	return strings.Trim(first, blanks), io.MultiReader(bytes.NewReader(head), in)
 }
 
 // blanks may stand before the first line.
@@ -146,11 +155,3 @@ const blanks = "\ufeff \t\r\n"
 type over struct{ err error }
 
 func (o over) Read([]byte) (int, error) { return 0, o.err }
-
-// streamEnd tells the notes of a stream.
-func (l *logReader) streamEnd(in *invocation, file int, decoder agentevents.Decoder) {
-	if d, ok := decoder.(*capture.Decoder); ok {
-		l.tell(in, file, d.Notes())
-		l.unread = append(l.unread, d.Unread()...)
-	}
-}

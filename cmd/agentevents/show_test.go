@@ -52,6 +52,7 @@ func TestTokensOfAKilledCapture(t *testing.T) {
 	require.Regexp(t, `m .* ≥7 +≥2`, exec(killed, "stats", "--by", "model", "-").out)
 	require.Regexp(t, `claude .* ≥7 +≥2`, exec(killed, "stats", "--by", "agent", "-").out)
 	require.Contains(t, exec(killed, "stats", "--json", "-").out, `"partial": true`)
+	require.Regexp(t, `tokens +≥14 `, exec("", "stats", "--tokens", write(t, said)).out)
 	ended := exec(said+`{"type":"result","subtype":"success","usage":{"input_tokens":7,"output_tokens":9}}`+"\n", "import", "claude", "-").out
 	for _, view := range []string{"tree", "show", "ls", "stats"} {
 		require.NotRegexp(t, "at least|≥", exec(ended, view, "-").out)

@@ -157,6 +157,7 @@ func (l *logReader) tokens(in *invocation, asJSON bool) error {
 			b.Tokens.CacheRead += s.Usage.CacheReadInputTokens.V
 			b.Tokens.CacheWrite += s.Usage.CacheCreationInputTokens.V
 			b.Tokens.Reasoning += s.Usage.ReasoningOutputTokens.V
+			b.Tokens.Partial = b.Tokens.Partial || s.Partial
 			if s.Err != nil { // reading it again names the file and line of each fault
 				l.session(in, s.Session, func(position, agentevents.Line) bool { return true })
 			}

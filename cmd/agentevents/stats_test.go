@@ -183,3 +183,17 @@ func TestStatsTokens(t *testing.T) {
 	require.Equal(t, exitUsage, exec("", "stats", "--tokens").code)
 	require.Equal(t, exitUsage, exec("", "stats", "--tokens", "nowhere.jsonl").code)
 }
+
+// A session that is cut in a line is told by stats --tokens, too.
+func TestTokensOfACutSession(t *testing.T) {
+	files, err := filepath.Glob("../../capture/testdata/claude/tools/*.jsonl")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	text := read(t, files[0])
+	path := write(t, text[:len(text)-30])
+	got := exec("", "stats", "--tokens", path)
+	require.Equal(t, exec("", "ls", path).code, got.code)
+	require.Equal(t, exitProblems, got.code)
+	require.Contains(t, got.err, "the file ends in the middle of this line")
+	require.Contains(t, got.out, "tokens ")
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -79,8 +80,9 @@ that are printed. They do not change the exit status of -f.`,
 				}
 				if t.l.bad = t.problems; *follow {
 					t.l.bad = 0
+					return t.l.result()
 				}
-				return t.l.result()
+				return cmp.Or(missing(t.only.run, t.only.found || t.n == 0, &t.l), t.l.result())
 			}
 		},
 	}

@@ -28,7 +28,7 @@ func TestTail(t *testing.T) {
 		"-n 0":                             "",
 		"-n 3 --agent b":                   strings.ReplaceAll(linesOf(27, 30), `"agentId":"a"`, `"agentId":"b"`),
 		"-n 5 --agent a":                   linesOf(19, 20) + linesOf(30, 34),
-		"-n 5 --agent a --run other":       "",
+		"-n 5 --agent other --run r":       "",
 		"-n 1 --kind agent.text --run r":   linesOf(33, 34),
 		"-n 99 --kind run.completed":       "",
 		"-n 99 --agent a --kind agent.x":   "",
@@ -48,6 +48,20 @@ func TestTail(t *testing.T) {
 }
 
 // Of the lines that cannot be read those before the events that are printed are not reported.
+// A run that is not in the log is told, as by the commands that show runs.
+func TestRunThatIsNotThere(t *testing.T) {
+	want := exec("", "tree", "--run", "nope", clean)
+	require.Equal(t, exitUsage, want.code)
+	for _, args := range [][]string{{"cat"}, {"tail"}, {"cat", "--kind", "run.started"}} {
+		got := exec("", append(args, "--run", "nope", clean)...)
+		require.Equal(t, result{exitUsage, "", strings.ReplaceAll(want.err, "tree", args[0])}, got)
+	}
+	id := strings.SplitN(strings.SplitN(read(t, clean), `"runId":"`, 2)[1], `"`, 2)[0]
+	for _, args := range [][]string{{"cat", "--kind", "no.kind"}, {"tail", "-n", "0"}} {
+		require.Equal(t, result{}, exec("", append(args, "--run", id, clean)...))
+	}
+}
+
 func TestTailReports(t *testing.T) {
 	path := rotated(t)
 	const bad = "found a bare word of 3 bytes, expected an object\n"

@@ -49,13 +49,17 @@ you give it away.`,
 			l.judged = true
 			out := fs.String("out", "", "write the page to `FILE`, - for standard output, and open nothing")
 			both := fs.Bool("diff", false, "compare two FILEs: both are on the page")
-			listen := fs.String("listen", "127.0.0.1:0", "serve on the `ADDRESS`, which must be of this machine")
+			listen := fs.String("listen", "", "serve on the `ADDRESS`, which must be of this machine; default: 127.0.0.1:0")
 			quiet := fs.Bool("no-open", false, "only print the address")
 			fs.StringVar(&o.Title, "title", "", "`TEXT` above the page; default: the names of the FILEs")
 			fs.StringVar(&o.Run, "run", "", "only the run `ID`")
 			fs.BoolVar(&o.Unredacted, "unredacted", false, "keep secrets; the page tells so")
 			return func(in *invocation) error {
-				if err := onThisMachine(*listen); err != nil {
+				if *out != "" && (*quiet || *listen != "") {
+					return usageError("--out serves nothing: --listen and --no-open do not go with it")
+				}
+				address := cmp.Or(*listen, "127.0.0.1:0")
+				if err := onThisMachine(address); err != nil {
 					return err
 				}
 				groups := [][]string{in.args}
@@ -111,7 +115,7 @@ you give it away.`,
 					}
 					return results(readers)
 				}
-				if err := servePage(in, *listen, page.Bytes(), !*quiet); err != nil {
+				if err := servePage(in, address, page.Bytes(), !*quiet); err != nil {
 					return err
 				}
 				return results(readers)

@@ -25,6 +25,11 @@ func TestViewWritesAPage(t *testing.T) {
 
 	require.Equal(t, exitUsage, exec("", "view", "--diff", "--out", path, clean).code)
 	require.Equal(t, exitUsage, exec("", "view", "--run", "no such run", "--out", path, clean).code)
+	for _, flag := range []string{"--no-open", "--listen=localhost:0"} {
+		got := exec("", "view", flag, "--out", path, clean)
+		require.Equal(t, exitUsage, got.code)
+		require.Contains(t, got.err, "--out serves nothing: --listen and --no-open do not go with it")
+	}
 	require.Equal(t, page, read(t, path), "a page that cannot be made replaces none")
 }
 

@@ -71,6 +71,8 @@ var layers = []layer{
 		"model calls are recorded in every program that makes them, with the standard library alone"},
 	{"adapter/modelhttp/cassette", []string{".", "adapter/modelhttp/internal/frames", "internal/disk", "internal/jsonwire", "internal/textdiff"},
 		"what is recorded and played is HTTP; only tests need it"},
+	{"capture", []string{".", "capture/claude", "capture/internal/...", "internal/foreign", "internal/jsonwire", "internal/lines", "internal/option"},
+		"it has the readers of all programs"},
 	{"capture/...", []string{".", "capture/internal/...", "internal/endword", "internal/foreign", "internal/jsonwire", "internal/lines", "internal/option", "github.com/google/uuid"},
 		"readers of foreign streams need the vocabulary and the wire primitives, never each other or a command"},
 	{"dialect", []string{".", "internal/foreign", "internal/jsonwire"},

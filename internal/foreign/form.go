@@ -84,7 +84,7 @@ func (f Fault) named(form File) File {
 		return form
 	case file.Hint == direct && form.Name == "": // a damaged line of a file that is read
 		return form
-	case strings.HasPrefix(file.Hint, imported), file.Hint == direct:
+	case file.Hint == direct:
 		return File{file.Program, file.Name + " as " + form.Name, form.Hint}
 	}
 	return file

@@ -7,7 +7,6 @@ const ClaudeStream = "a stream of Claude Code"
 const ClaudeTranscript = "a transcript of Claude Code, as it keeps them on disk"
 
 const (
-	imported  = "import it first with 'agentevents import "
 	direct    = "agentevents reads it as it is, as a file of its own and without the name of a format"
 	documents = direct + ", also as a JSON document" // of a program whose files need not be lines
 	exported  = "agentevents writes it and cannot read it; name the log that it was exported from"
@@ -41,11 +40,12 @@ var programs = []struct {
 	{"Claude Code", "the journal of a workflow of Claude Code", "", []string{"type=launched|started|result key agentId"}},
 	{"Claude Code", "the history of prompts of Claude Code", "", []string{"display pastedContents project"}},
 	{"Claude Code", "the description of a sub-agent of Claude Code", "", []string{"agentType toolUseId", "agentType spawnDepth"}},
-	{"Claude Code", ClaudeStream, imported + "claude FILE'", []string{
+	{"Claude Code", ClaudeStream, direct, []string{
 		"type=system|assistant|user|result|stream_event|rate_limit_event|tool_progress|auth_status session_id uuid",
 		"type=system subtype session_id",
 		"type=assistant|user message parent_tool_use_id",
 		"type=assistant|user message/role session_id",
+		"type=assistant message/content",
 		"type=result subtype num_turns",
 		"type=result session_id duration_ms",
 		"type=command_lifecycle|conversation_reset session_id",

@@ -129,7 +129,7 @@ func messageTime(line string) (time.Time, bool) {
 // An agent is the one agent of a session or a process.
 type agent struct {
 	r *session.Recorder
-	*session.Talk
+	session.Talk
 	final bool // the latest answer calls no tool, or the one that ends the run
 }
 
@@ -138,21 +138,14 @@ const terminal = "submit_and_exit"
 
 // start starts the run and its agent.
 func (a *agent) start(id, providerID, model, prompt string, inputs agentevents.JSON) {
-	main := cmp.Or(a.r.Options.AgentID, name)
-	a.r.Begin(id)
-	a.r.Emit(nil, &agentevents.RunStarted{Inputs: inputs, Agent: agentevents.Some(agentevents.AgentRef{AgentID: main})}, 0)
-	a.Talk = session.NewTalk(a.r, a.r.NewAgent(main, nil, "", providerID), model)
-	a.r.Start(a.Agent, "", &agentevents.AgentStarted{Model: model, ProviderSessionID: providerID, Prompt: cmp.Or(agentevents.JSON(prompt), a.r.Options.Prompt)})
+	a.Talk = session.Talk{R: a.r, Ends: true, Model: strings.Clone(model), Prompt: prompt}
+	a.StartRun(name, id, providerID, inputs)
 }
 
 // usageOf returns tokens with the library's meaning: the input of cline holds the cached tokens.
 func usageOf(o *session.Object) agentevents.Usage {
 	read, written := o.Count("cacheReadTokens"), o.Count("cacheWriteTokens")
-	u := agentevents.Usage{InputTokens: max(0, o.Count("inputTokens").V-read.V-written.V), OutputTokens: o.Count("outputTokens").V, CacheReadInputTokens: read}
-	if written.V > 0 {
-		u.CacheCreationInputTokens = written
-	}
-	return u
+	return session.UsageOf(o.Count("inputTokens").V-read.V-written.V, o.Count("outputTokens").V, read, written, agentevents.Opt[int64]{})
 }
 
 // back records the return of a call. Its result has an item for each command or file, which tells
@@ -213,7 +206,7 @@ type messages struct {
 // Line reads a message, or the document without its messages.
 func (c *messages) Line(l *session.Line) {
 	c.line.Parse(l.Text)
-	if c.Talk == nil {
+	if c.Agent == nil {
 		c.head(l)
 		if c.line.Str("role") == "" {
 			return
@@ -297,7 +290,7 @@ func (c *messages) words(id, text string) {
 		c.final = false
 		c.Begin()
 	}
-	c.Ask(id, text)
+	c.Add(id, text)
 }
 
 // endTurn ends the turn as the latest messages show.
@@ -321,15 +314,15 @@ func (c *messages) assistant() {
 		metrics.Skip("cost")
 		c.r.Rest("message/assistant", "/metrics", metrics)
 	}
-	c.Answered(p)
+	c.Answer(p)
 	c.final = true
 	n := 0
 	for b := range blocks(c.line.Raw("content")) {
 		switch kind := b.Str("type"); kind {
 		case "text":
-			c.Say(part(id, n), b.Str("text"))
+			c.Spoke(part(id, n), b.Str("text"))
 		case "thinking":
-			c.Reason(part(id, n), b.Str("thinking"))
+			c.Thought(part(id, n), b.Str("thinking"))
 			b.Skip("signature")
 		case "redacted_thinking":
 			b.SkipAll()
@@ -346,12 +339,9 @@ func (c *messages) assistant() {
 	}
 }
 
-// EndFile does nothing: a session has one file.
-func (c *messages) EndFile(*session.Line) {}
-
 // End ends the run by the status of the session, if it is known.
 func (c *messages) End(*session.Line) {
-	if c.Talk == nil {
+	if c.Agent == nil {
 		return
 	}
 	status, exit := c.about.Str("status"), c.about.Int("exit_code")
@@ -366,11 +356,10 @@ func (c *messages) End(*session.Line) {
 		if exit.V == 0 {
 			e.V.Code = "error"
 		}
-		c.Fail(e.V.Code, e.V.Message)
+		c.Fails(e.V.Code, e.V.Message)
 		c.Complete(0)
 	case status == "completed":
 		c.Complete(0)
 	}
-	c.Talk.End()
-	c.EndRun()
+	c.FinishRun()
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/capture/internal/session"
 	"github.com/agentevents/agentevents/internal/jsonwire"
+	"github.com/agentevents/agentevents/internal/lines"
 )
 
 // Stream returns the reader of the output of cline --json: one process. Prompt and session are not
@@ -25,8 +26,29 @@ func Stream() *session.Program {
 			}
 			return session.Facts{}, false
 		},
-		Time: streamTime,
-		New:  newStream,
+		Describe: markStream,
+		Time:     streamTime,
+		New:      newStream,
+	}
+}
+
+// markStream takes the time of the first answer: the message of it has the same one on disk.
+func markStream(f *session.Folder, name string, facts *session.Facts) {
+	in, err := f.Open(name)
+	if err != nil {
+		return // reading it tells the fault
+	}
+	defer in.Close() // it was only read
+	for from := lines.NewReader(in, agentevents.DefaultMaxLine); !from.Ended(); {
+		line, _ := from.Next()
+		text := string(line)
+		if jsonwire.Text(jsonwire.Member(jsonwire.Member(text, "event"), "type")) != "usage" {
+			continue
+		}
+		if at, ok := streamTime(text); ok {
+			facts.Mark = string(jsonwire.AppendInt(nil, at.UnixMilli()))
+		}
+		return
 	}
 }
 
@@ -68,7 +90,7 @@ func nothing(c *stream) { c.event.SkipAll() }
 
 // Line reads a line.
 func (c *stream) Line(l *session.Line) {
-	if c.Talk == nil {
+	if c.Agent == nil {
 		c.start(cmp.Or(l.Thread, processID(l.Text)), "", "", "", "")
 		c.Begin()
 	}
@@ -106,7 +128,7 @@ func (c *stream) Line(l *session.Line) {
 // usage reads the tokens of one call of the model, and the totals so far.
 func (c *stream) usage() {
 	c.again()
-	c.Answered(&agentevents.ModelReturned{ModelCallID: c.r.LineID(), Usage: agentevents.Some(usageOf(&c.event))})
+	c.Answer(&agentevents.ModelReturned{ModelCallID: c.r.LineID(), Usage: agentevents.Some(usageOf(&c.event))})
 	c.event.Skip("cost", "totalInputTokens", "totalOutputTokens", "totalCacheReadTokens", "totalCacheWriteTokens", "totalCost")
 }
 
@@ -133,7 +155,7 @@ func (c *stream) tell() {
 		return
 	}
 	c.r.At(l, func() {
-		c.Say(c.r.LineID(), jsonwire.Text(jsonwire.Member(jsonwire.Member(l.Text, "event"), "text")))
+		c.Spoke(c.r.LineID(), jsonwire.Text(jsonwire.Member(jsonwire.Member(l.Text, "event"), "text")))
 	})
 }
 
@@ -141,7 +163,7 @@ func (c *stream) reasoned() {
 	c.event.Skip("redacted")
 	if text := c.event.Str("reasoning"); text != "" {
 		c.again()
-		c.Reason(c.r.LineID(), text)
+		c.Thought(c.r.LineID(), text)
 	}
 	c.tell()
 }
@@ -166,7 +188,7 @@ func (c *stream) iterationEnded() {
 func (c *stream) failed() {
 	message := cmp.Or(c.event.Str("message"), c.event.Str("error"), c.event.Object("error").Str("message"))
 	c.event.Skip("recoverable", "iteration")
-	c.Fail("error", message)
+	c.Fails("error", message)
 }
 
 func (c *stream) done() {
@@ -186,23 +208,19 @@ func (c *stream) end(reason, text string) {
 		c.Stop(reason)
 		return
 	default:
-		c.Fail(reason, cmp.Or(text, "the run ended: "+reason))
+		c.Fails(reason, cmp.Or(text, "the run ended: "+reason))
 	}
 	c.Complete(0)
 }
 
-// EndFile does nothing: the stream is the whole run.
-func (c *stream) EndFile(*session.Line) {}
-
 // End ends the run.
 func (c *stream) End(*session.Line) {
-	if c.Talk == nil {
+	if c.Agent == nil {
 		return
 	}
 	c.tell()
 	if c.final && c.InTurn() {
 		c.Complete(agentevents.MarkSynthetic)
 	}
-	c.Talk.End()
-	c.EndRun()
+	c.FinishRun()
 }

@@ -434,9 +434,6 @@ func (e *exec) warned(i *session.Object, _ string) {
 	e.r.Emit(e.agent, &agentevents.AgentErrored{ErrorType: "error", Message: i.Str("message"), Severity: agentevents.SeverityWarning}, 0)
 }
 
-// EndFile does nothing: the stream is the whole run.
-func (e *exec) EndFile(*session.Line) {}
-
 // End ends the run.
 func (e *exec) End(*session.Line) {
 	if e.agent == nil {

@@ -78,11 +78,7 @@ func beside(f *session.Folder, name string, facts session.Facts) (out []string) 
 		}
 	}
 	for _, folder := range folders {
-		for _, other := range f.List(folder) {
-			if session.IsLog(other) {
-				out = append(out, other)
-			}
-		}
+		out = append(out, f.Logs(folder)...)
 	}
 	return out
 }

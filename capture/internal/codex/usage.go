@@ -22,14 +22,7 @@ func tokensOf(o *session.Object) tokens {
 
 // usage returns the figures with the library's meaning.
 func (t tokens) usage() agentevents.Usage {
-	u := agentevents.Usage{InputTokens: max(0, t.input-t.cached-t.written), OutputTokens: t.output, CacheReadInputTokens: agentevents.Some(t.cached)}
-	if t.written > 0 {
-		u.CacheCreationInputTokens = agentevents.Some(t.written)
-	}
-	if t.reasoning > 0 {
-		u.ReasoningOutputTokens = agentevents.Some(t.reasoning)
-	}
-	return u
+	return session.UsageOf(t.input-t.cached-t.written, t.output, agentevents.Some(t.cached), agentevents.Some(t.written), agentevents.Some(t.reasoning))
 }
 
 func (t tokens) minus(u tokens) tokens {

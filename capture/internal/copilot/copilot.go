@@ -33,11 +33,11 @@ func facts(first []string) (f session.Facts, ok bool) {
 		o := session.ParseObject(line)
 		if !ok {
 			f.At, _ = o.Time("timestamp")
-			f.Session, f.Copies = processID(line), true
+			f.Session, f.Copies, f.Mark = processID(line), true, o.Str("parentId")
 			ok = true
 		}
 		if data := o.Object("data"); o.Str("type") == "session.start" && data.Str("sessionId") != "" {
-			f.Session, f.Version, f.Copies = data.Str("sessionId"), data.Str("copilotVersion"), false
+			f.Session, f.Version, f.Copies, f.Mark = data.Str("sessionId"), data.Str("copilotVersion"), false, ""
 			break
 		}
 	}
@@ -73,22 +73,19 @@ func lineTime(line string) (time.Time, bool) {
 // A reader is the state of the reader of one run.
 type reader struct {
 	r          *session.Recorder
-	held       []*session.Line // before the model and the prompt are known
 	main       *agent
 	kinds      map[string]func(*reader, *agent)
 	agents     map[string]*agent // sub-agents by their ids
 	order      []*agent          // sub-agents
 	seen       session.Once      // ids of lines
 	session    string
-	model      string
-	prompt     string // JSON
 	inputs     agentevents.JSON
 	line, data session.Object
 }
 
 // An agent is the main agent, or a sub-agent.
 type agent struct {
-	*session.Talk
+	session.Talk
 	answer    string // id of the model call of the latest answer, for its parts
 	apiCall   string // its id for the provider
 	told      bool   // its tokens are known
@@ -100,7 +97,11 @@ type agent struct {
 type request struct{ id, tool, args string }
 
 func newReader(r *session.Recorder) session.Reader {
-	return &reader{r: r, kinds: kinds(), agents: map[string]*agent{}}
+	return &reader{r: r, main: newAgent(r, "", ""), kinds: kinds(), agents: map[string]*agent{}}
+}
+
+func newAgent(r *session.Recorder, model, prompt string) *agent {
+	return &agent{Talk: session.Talk{R: r, Ends: true, Model: strings.Clone(model), Prompt: prompt}}
 }
 
 // kinds are the kinds of lines.
@@ -158,19 +159,15 @@ var openers = []string{
 
 func nothing(c *reader, _ *agent) { c.data.SkipAll() }
 
-const maxHeld = 64
-
 // Line reads a line.
 func (c *reader) Line(l *session.Line) {
 	kind := c.open(l)
 	if !c.seen.First(c.line.Str("id")) {
 		return // it stands there twice
 	}
-	if c.main == nil {
-		copied := *l
-		c.held = append(c.held, &copied)
-		c.foresee(kind)
-		if !slices.Contains(openers, kind) || len(c.held) >= maxHeld {
+	if c.main.Agent == nil {
+		full := c.main.Hold(l)
+		if c.foresee(kind); full || !slices.Contains(openers, kind) {
 			c.start()
 		}
 		return
@@ -191,38 +188,29 @@ func (c *reader) foresee(kind string) {
 	switch kind {
 	case "session.start":
 		c.session = cmp.Or(c.session, strings.Clone(c.data.Str("sessionId")))
-		c.model = cmp.Or(strings.Clone(c.data.Str("selectedModel")), c.model)
+		c.main.Model = cmp.Or(strings.Clone(c.data.Str("selectedModel")), c.main.Model)
 		c.r.SetVersion(c.data.Str("copilotVersion"))
 		if c.inputs == "" {
 			c.inputs = agentevents.JSON(strings.Clone(string(c.data.Pick("context", "copilotVersion"))))
 		}
 	case "session.resume":
-		c.model = cmp.Or(strings.Clone(c.data.Str("selectedModel")), c.model)
+		c.main.Model = cmp.Or(strings.Clone(c.data.Str("selectedModel")), c.main.Model)
 	case "session.model_change":
-		c.model = cmp.Or(strings.Clone(c.data.Str("newModel")), c.model)
+		c.main.Model = cmp.Or(strings.Clone(c.data.Str("newModel")), c.main.Model)
 	case "session.tools_updated":
-		c.model = cmp.Or(c.model, strings.Clone(c.data.Str("model")))
+		c.main.Model = cmp.Or(c.main.Model, strings.Clone(c.data.Str("model")))
 	case "user.message":
-		c.prompt = strings.Clone(c.data.Raw("content"))
+		c.main.Prompt = strings.Clone(c.data.Raw("content"))
 	}
 }
 
 // start starts the run, and reads the lines that were held.
 func (c *reader) start() {
-	held := c.held
-	c.held = nil
-	c.r.At(held[0], func() {
-		main := cmp.Or(c.r.Options.AgentID, "copilot")
-		c.r.Begin(cmp.Or(c.session, held[0].Thread, processID(held[0].Text)))
-		c.r.Emit(nil, &agentevents.RunStarted{Inputs: c.inputs, Agent: agentevents.Some(agentevents.AgentRef{AgentID: main})}, 0)
-		c.main = &agent{Talk: session.NewTalk(c.r, c.r.NewAgent(main, nil, "", c.session), c.model)}
-		c.r.Start(c.main.Agent, "", &agentevents.AgentStarted{
-			Model: c.model, ProviderSessionID: c.session, Prompt: cmp.Or(agentevents.JSON(c.prompt), c.r.Options.Prompt),
-		})
+	first := c.main.First
+	c.r.At(first, func() {
+		c.main.StartRun("copilot", cmp.Or(c.session, first.Thread, processID(first.Text)), c.session, c.inputs)
 	})
-	for _, l := range held {
-		c.r.At(l, func() { c.read(c.open(l)) })
-	}
+	c.main.Release(func(l *session.Line) { c.read(c.open(l)) })
 }
 
 // read makes the events of a line, which was parsed.
@@ -268,7 +256,8 @@ func (c *reader) agentOf(kind string) *agent {
 		p.Prompt = agentevents.JSON(c.data.Raw("content"))
 	}
 	p.Task = jsonwire.Text(string(p.Prompt))
-	a := &agent{Talk: session.NewTalk(c.r, c.r.NewAgent(c.main.ID, by.Agent, p.Name, id), p.Model)}
+	a := newAgent(c.r, p.Model, "")
+	a.Agent = c.r.NewAgent(c.main.ID, by.Agent, p.Name, id)
 	c.agents[strings.Clone(id)] = a
 	c.order = append(c.order, a)
 	c.r.Start(a.Agent, call, p)
@@ -298,7 +287,7 @@ func (c *reader) asked(a *agent) {
 		c.rest(a)
 		a.Begin()
 	}
-	a.Ask(id, text)
+	a.Add(id, text)
 }
 
 func (c *reader) notified(a *agent) {
@@ -343,23 +332,13 @@ func (c *reader) usage(a *agent) {
 		return
 	}
 	a.answer, a.apiCall, a.told = id, strings.Clone(p.ResponseID), true
-	a.Answered(p)
+	a.Answer(p)
 }
 
 // usageOf returns tokens with the library's meaning: the input of Copilot holds the cached tokens.
 func usageOf(o *session.Object) agentevents.Usage {
 	read, written, reasoning := o.Count("cacheReadTokens"), o.Count("cacheWriteTokens"), o.Count("reasoningTokens")
-	u := agentevents.Usage{
-		InputTokens:  max(0, o.Count("inputTokens").V-read.V-written.V),
-		OutputTokens: o.Count("outputTokens").V, CacheReadInputTokens: read,
-	}
-	if written.V > 0 {
-		u.CacheCreationInputTokens = written
-	}
-	if reasoning.V > 0 {
-		u.ReasoningOutputTokens = reasoning
-	}
-	return u
+	return session.UsageOf(o.Count("inputTokens").V-read.V-written.V, o.Count("outputTokens").V, read, written, reasoning)
 }
 
 // answered reads an answer of the model. Its tokens stand before it, or nowhere.
@@ -367,13 +346,13 @@ func (c *reader) answered(a *agent) {
 	id, api := cmp.Or(c.data.Str("messageId"), c.r.LineID()), c.data.Str("apiCallId")
 	if a.answer == "" || a.apiCall != api || api == "" {
 		a.answer, a.apiCall, a.told = cmp.Or(strings.Clone(c.line.Str("id")), c.r.LineID()), strings.Clone(api), false
-		a.Answered(&agentevents.ModelReturned{ModelCallID: a.answer, Model: c.data.Str("model"), ResponseID: api})
+		a.Answer(&agentevents.ModelReturned{ModelCallID: a.answer, Model: c.data.Str("model"), ResponseID: api})
 	}
 	if text := c.data.Str("reasoningText"); text != "" {
-		a.Reason(id+":reasoning", text)
+		a.Thought(id+":reasoning", text)
 	}
 	if text := c.data.Str("content"); text != "" {
-		a.Say(id, text)
+		a.Spoke(id, text)
 	}
 	c.rest(a)
 	for text := range jsonwire.Elements(c.data.Raw("toolRequests")) {
@@ -442,7 +421,7 @@ func (c *reader) subagentEnded(a *agent) {
 	c.rest(a)
 	switch message := c.data.Str("error"); {
 	case c.line.Str("type") == "subagent.failed":
-		a.Fail("error", cmp.Or(message, "the sub-agent failed"))
+		a.Fails("error", cmp.Or(message, "the sub-agent failed"))
 		a.Complete(0)
 	case c.data.Flag("cancelled"):
 		a.Stop("cancelled")
@@ -451,13 +430,13 @@ func (c *reader) subagentEnded(a *agent) {
 	}
 	c.data.SkipAll() // totals of its work
 	if a != c.main {
-		a.End()
+		a.Finish()
 	}
 }
 
 // failed reads an error, which the turn ends with unless the agent goes on.
 func (c *reader) failed(a *agent) {
-	a.Fail(cmp.Or(c.data.Str("errorType"), "error"), c.data.Str("message"))
+	a.Fails(cmp.Or(c.data.Str("errorType"), "error"), c.data.Str("message"))
 	c.data.Skip("stack", "statusCode", "providerCallId", "url")
 }
 
@@ -480,7 +459,7 @@ func (c *reader) aborted(a *agent) {
 		if b != a && a == c.main && b.Open {
 			c.rest(b)
 			b.Stop(reason)
-			b.End()
+			b.Finish()
 		}
 	}
 	c.rest(a)
@@ -490,7 +469,7 @@ func (c *reader) aborted(a *agent) {
 // shutdown reads the end of the process. Its totals are sums over all processes.
 func (c *reader) shutdown(a *agent) {
 	if message := c.data.Str("errorReason"); a.InTurn() && message != "" {
-		a.Fail("error", message)
+		a.Fails("error", message)
 	}
 	c.data.SkipAll()
 	c.rest(a)
@@ -506,30 +485,26 @@ func (c *reader) result(a *agent) {
 	c.line.Skip("usage")
 	if exit := c.line.Int("exitCode"); exit.V != 0 && a.InTurn() {
 		e := session.Failed(agentevents.ToolStatusError, exit, "the program ended with exit code "+string(jsonwire.AppendInt(nil, exit.V)))
-		a.Fail(e.V.Code, e.V.Message)
+		a.Fails(e.V.Code, e.V.Message)
 		c.rest(a)
 		a.Complete(0)
 	}
 }
 
-// EndFile does nothing: a session has one file.
-func (c *reader) EndFile(*session.Line) {}
-
 // End ends the run.
 func (c *reader) End(*session.Line) {
-	if c.main == nil {
-		if len(c.held) == 0 {
-			return
-		}
+	if c.main.First == nil {
+		return
+	}
+	if c.main.Agent == nil {
 		c.start()
 	}
 	for _, a := range c.order {
 		if a.Open {
 			c.rest(a)
-			a.End()
+			a.Finish()
 		}
 	}
 	c.rest(c.main)
-	c.main.End()
-	c.main.EndRun()
+	c.main.FinishRun()
 }

@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/capture/internal/chat"
 	"github.com/agentevents/agentevents/capture/internal/session"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
@@ -79,16 +78,11 @@ func root(dir string) (root, below string) {
 }
 
 // beside returns the files of the sub-agents of a session: they are in a folder with its id.
-func beside(f *session.Folder, name string, facts session.Facts) (out []string) {
+func beside(f *session.Folder, name string, facts session.Facts) []string {
 	if strings.ContainsAny(facts.Session, `/\`) {
 		return nil
 	}
-	for _, other := range f.List(path.Join(path.Dir(name), facts.Session)) {
-		if session.IsLog(other) {
-			out = append(out, other)
-		}
-	}
-	return out
+	return f.Logs(path.Join(path.Dir(name), facts.Session))
 }
 
 // describe tells the file of a sub-agent by its name, which is its id, and its folder, which has
@@ -112,7 +106,7 @@ type journal struct {
 
 // A thread is the conversation of one agent: a file.
 type thread struct {
-	chat.Talk
+	session.Talk
 	id, of   string         // its id, and the id of the session
 	inputs   string         // JSON
 	answers  map[string]int // number of the calls of an answer that were read, by its id; 0 for other messages
@@ -192,7 +186,7 @@ func (c *journal) thread(l *session.Line) *thread {
 	if t := c.files[l.File]; t != nil {
 		return t
 	}
-	t := &thread{Talk: chat.Talk{R: c.r}, id: l.Thread, of: l.Thread, answers: map[string]int{}}
+	t := &thread{Talk: session.Talk{R: c.r}, id: l.Thread, of: l.Thread, answers: map[string]int{}}
 	if l.Facts != nil {
 		t.of = l.Facts.Session
 	}
@@ -375,7 +369,7 @@ func (c *journal) user(t *thread) {
 	case text == "" || c.known(t, id):
 	case results:
 		t.Add(id, text)
-	case t.Agent.Parent != nil && t.Within(): // the program goads a sub-agent
+	case t.Parent != nil && t.InTurn(): // the program goads a sub-agent
 		t.Told(id, text)
 	default:
 		t.Ask(id, text)
@@ -419,15 +413,7 @@ func (c *journal) answer(t *thread) {
 func usage(o *session.Object) agentevents.Usage {
 	cached, thoughts := o.Count("cached"), o.Count("thoughts")
 	o.Skip("total")
-	u := agentevents.Usage{
-		InputTokens:          max(0, o.Count("input").V+o.Count("tool").V-cached.V),
-		OutputTokens:         o.Count("output").V + thoughts.V,
-		CacheReadInputTokens: cached,
-	}
-	if thoughts.V > 0 {
-		u.ReasoningOutputTokens = thoughts
-	}
-	return u
+	return session.UsageOf(o.Count("input").V+o.Count("tool").V-cached.V, o.Count("output").V+thoughts.V, cached, agentevents.Opt[int64]{}, thoughts)
 }
 
 // statuses are the words for how a call went. Calls at work have others.
@@ -508,7 +494,7 @@ func (c *journal) spawn(t *thread, id string, o *session.Object) {
 	c.spawned[id] = s
 	if !c.r.Has(id) {
 		c.r.Note("the file of the sub-agent %s is not here (%s.jsonl): its calls and tokens are missing", s.name, id)
-		s.ghost = &thread{Talk: chat.Talk{R: c.r, Prompt: s.prompt}, id: id}
+		s.ghost = &thread{Talk: session.Talk{R: c.r, Prompt: s.prompt}, id: id}
 		s.ghost.StartSub(t.Agent, s.name, id, s.call)
 	}
 }
@@ -524,8 +510,8 @@ func (s *spawn) end(t *thread) {
 			err = agentevents.Some(agentevents.ErrorInfo{Code: strings.ToLower(s.reason), Message: cmp.Or(s.result, s.reason)})
 		}
 		t.Resolve(err, s.result)
-	} else if t.summary != "" && t.Within() {
-		t.Complete(agentevents.Opt[time.Duration]{}, agentevents.MarkSynthetic)
+	} else if t.summary != "" && t.InTurn() {
+		t.Complete(agentevents.MarkSynthetic)
 	}
 	t.Finish()
 }
@@ -569,7 +555,7 @@ func (c *journal) EndFile(l *session.Line) {
 		c.start(t)
 	}
 	c.flush(t)
-	if t.Agent.Parent != nil {
+	if t.Parent != nil {
 		if c.spawned[t.id] == nil {
 			c.main.Cut() // in the call that has started it
 		}

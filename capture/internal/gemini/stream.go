@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/capture/internal/chat"
 	"github.com/agentevents/agentevents/capture/internal/session"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
@@ -20,7 +19,7 @@ func Stream() *session.Program {
 		Files:  []string{"a stream of gemini --output-format stream-json"},
 		Facts:  streamFacts,
 		Time:   lineTime,
-		New:    func(r *session.Recorder) session.Reader { return &stream{t: chat.Talk{R: r}, r: r} },
+		New:    func(r *session.Recorder) session.Reader { return &stream{t: session.Talk{R: r}, r: r} },
 	}
 }
 
@@ -45,7 +44,7 @@ const opening = 2
 
 // A stream is the state of the reader of one process.
 type stream struct {
-	t        chat.Talk
+	t        session.Talk
 	r        *session.Recorder
 	line     session.Object
 	id       string // of the session
@@ -139,7 +138,7 @@ func (s *stream) tell() {
 // step notes that another answer of the model has begun, which a text or a call after the return of a call
 // shows.
 func (s *stream) step() {
-	if s.returned || !s.t.Within() {
+	if s.returned || !s.t.InTurn() {
 		s.t.Step()
 	}
 	s.returned = false
@@ -200,7 +199,7 @@ func (s *stream) result() {
 	case s.stopped != "":
 		s.t.Fails(s.code, s.stopped)
 	}
-	s.t.Complete(took, 0)
+	s.t.CompleteAfter(took, 0)
 	s.ended = true
 }
 
@@ -213,15 +212,10 @@ func (s *stream) stats(o *session.Object) {
 	if total.V == 0 {
 		return // the program forgets them when it stops itself
 	}
-	u := agentevents.Usage{InputTokens: max(0, input.V-cached.V), OutputTokens: max(output.V, total.V-input.V), CacheReadInputTokens: cached}
-	if thoughts := u.OutputTokens - output.V; thoughts > 0 {
-		u.ReasoningOutputTokens = agentevents.Some(thoughts)
-	}
+	all := max(output.V, total.V-input.V)
+	u := session.UsageOf(input.V-cached.V, all, cached, agentevents.Opt[int64]{}, agentevents.Some(all-output.V))
 	s.r.Emit(s.t.Agent, &agentevents.UsageObserved{Usage: u, Cumulative: true, Source: "total of the process"}, 0)
 }
-
-// EndFile does nothing: the stream is the whole run.
-func (s *stream) EndFile(*session.Line) {}
 
 // End ends the run. Without a result the program was stopped.
 func (s *stream) End(*session.Line) {

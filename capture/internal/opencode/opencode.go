@@ -94,14 +94,10 @@ type spawn struct {
 
 // A thread is the session of one agent.
 type thread struct {
-	*session.Talk    // nil before the agent starts
+	session.Talk
 	id, parent, name string
-	model            string
 	inputs           agentevents.JSON
 	created          int64
-	first            *session.Line
-	held             []*session.Line
-	heldBytes        int
 	starting         bool
 	foreign          bool // it belongs to another run
 	messages         map[string]*message
@@ -110,6 +106,8 @@ type thread struct {
 	current          *message        // the latest answer
 	asked            []*session.Line // texts of the user that wait for the answer that takes them
 	revert           string          // id of the first message that a revert hides
+	texts            int             // that the answer has begun, and that are not complete
+	calls            []*session.Line // beginnings of calls that wait for those texts
 }
 
 // A message is one of the user, or the answers of the model to it.
@@ -126,6 +124,7 @@ type message struct {
 // A part is a part of a message: a text, a call of a tool, …
 type part struct {
 	id, call, tool string
+	begun          bool // a text
 	opened, done   bool
 	events         []string
 }
@@ -150,8 +149,6 @@ func newReader(r *session.Recorder) session.Reader {
 
 func nothing(c *reader, _ *thread) { c.data.SkipAll() }
 
-const maxHeld, maxHeldBytes = 64, 4 << 20
-
 // Line reads a line.
 func (c *reader) Line(l *session.Line) {
 	kind := c.open(l)
@@ -165,13 +162,15 @@ func (c *reader) Line(l *session.Line) {
 	t := c.thread(l)
 	switch {
 	case t.foreign:
-	case t.Talk != nil:
+	case t.Agent != nil:
 		c.read(t, kind)
 	default:
-		copied := *l
-		t.held = append(t.held, &copied)
-		t.heldBytes += len(l.Text)
-		if c.foresee(t, kind) || len(t.held) >= maxHeld || t.heldBytes >= maxHeldBytes {
+		full := t.Hold(l)
+		ready := c.foresee(t, kind)
+		if parent := c.threads[t.parent]; parent != nil && len(parent.calls) > 0 {
+			ready = false // its call may wait
+		}
+		if ready || full {
 			c.start(t)
 		}
 	}
@@ -198,8 +197,7 @@ func (c *reader) thread(l *session.Line) *thread {
 	t := c.threads[id]
 	if t == nil {
 		id = strings.Clone(id)
-		first := *l
-		t = &thread{id: id, first: &first, messages: map[string]*message{}, parts: map[string]*part{}}
+		t = &thread{Talk: session.Talk{R: c.r, Ends: true, First: l}, id: id, messages: map[string]*message{}, parts: map[string]*part{}}
 		c.threads[id] = t
 		c.order = append(c.order, t)
 		if kind := c.line.Str("type"); kind == "session.created.1" {
@@ -226,17 +224,17 @@ func (c *reader) foresee(t *thread, kind string) bool {
 		t.created = info.Object("time").Count("created").V
 		t.name = strings.Clone(info.Str("agent"))
 		t.inputs = agentevents.JSON(strings.Clone(string(info.Pick("directory", "title", "version"))))
-		t.model = cmp.Or(strings.Clone(info.Object("model").Str("id")), t.model)
+		t.Model = cmp.Or(strings.Clone(info.Object("model").Str("id")), t.Model)
 		c.r.SetVersion(info.Str("version"))
 		return false
 	case "session.updated.1":
 		t.name = cmp.Or(strings.Clone(info.Str("agent")), t.name)
-		t.model = cmp.Or(strings.Clone(info.Object("model").Str("id")), t.model)
+		t.Model = cmp.Or(strings.Clone(info.Object("model").Str("id")), t.Model)
 		return false
 	case "message.updated.1":
 		m := c.messageOf(t, info.Str("id"), info)
 		if !m.copied {
-			t.model = cmp.Or(t.model, strings.Clone(info.Str("modelID")), strings.Clone(info.Object("model").Str("modelID")))
+			t.Model = cmp.Or(t.Model, strings.Clone(info.Str("modelID")), strings.Clone(info.Object("model").Str("modelID")))
 		}
 		return m.role == "assistant" && !m.copied
 	case "message.part.updated.1":
@@ -249,8 +247,8 @@ func (c *reader) foresee(t *thread, kind string) bool {
 
 // prompt returns the first text of the user in the lines that are held, as JSON.
 func (c *reader) prompt(t *thread) (text string) {
-	for _, l := range t.held {
-		c.open(l)
+	for _, text := range t.Held() {
+		c.open(&session.Line{Text: text})
 		p := c.data.Object("part")
 		if m := t.messages[p.Str("messageID")]; m != nil && m.role == "user" && !m.copied && p.Str("type") == "text" && !p.Flag("synthetic") {
 			return strings.Clone(p.Raw("text"))
@@ -264,41 +262,31 @@ func (c *reader) prompt(t *thread) (text string) {
 func (c *reader) start(t *thread) {
 	parent := c.threads[t.parent]
 	t.starting = true
-	if parent != nil && parent.Talk == nil {
+	if parent != nil && parent.Agent == nil {
 		if parent.starting || parent.foreign { // they name each other
 			parent = nil
 		} else {
 			c.start(parent)
 		}
 	}
-	p := &agentevents.AgentStarted{Model: t.model, ProviderSessionID: t.id, Prompt: agentevents.JSON(c.prompt(t))}
-	held := t.held
-	t.held = nil
-	main := cmp.Or(c.r.Options.AgentID, name)
-	c.r.At(t.first, func() {
-		if !c.r.Started() {
-			c.r.Begin(cmp.Or(t.first.Thread, c.runID(t)))
-			c.r.Emit(nil, &agentevents.RunStarted{Inputs: t.inputs, Agent: agentevents.Some(agentevents.AgentRef{AgentID: main})}, 0)
-		}
-		if parent == nil {
-			p.Prompt = cmp.Or(p.Prompt, c.r.Options.Prompt)
-			t.Talk = session.NewTalk(c.r, c.r.NewAgent(main, nil, "", t.id), t.model)
-			c.r.Start(t.Agent, "", p)
+	if parent != nil && parent.Agent != nil {
+		c.release(parent) // the call of this agent
+	}
+	t.Prompt = c.prompt(t)
+	c.r.At(t.First, func() {
+		if parent != nil {
+			t.StartSub(parent.Agent, t.name, t.id, c.spawnOf(t, parent, jsonwire.Text(t.Prompt)))
 			return
 		}
-		p.Name, p.Task = t.name, jsonwire.Text(string(p.Prompt))
-		t.Talk = session.NewTalk(c.r, c.r.NewAgent(main, parent.Agent, t.name, t.id), t.model)
-		c.r.Start(t.Agent, c.spawnOf(t, parent, p.Task), p)
+		t.StartRun(name, cmp.Or(t.First.Thread, c.runID(t)), t.id, t.inputs)
 	})
-	for _, l := range held {
-		c.r.At(l, func() { c.read(t, c.open(l)) })
-	}
+	t.Release(func(l *session.Line) { c.read(t, c.open(l)) })
 }
 
 // runID is the session, or for the output of a process an id of the process.
 func (c *reader) runID(t *thread) string {
-	if jsonwire.Member(t.first.Text, "sessionID") != "" {
-		return processID(t.first.Text)
+	if jsonwire.Member(t.First.Text, "sessionID") != "" {
+		return processID(t.First.Text)
 	}
 	return t.id
 }
@@ -323,9 +311,32 @@ func (c *reader) read(t *thread, kind string) {
 		c.r.Unread(kind, "")
 		return
 	}
+	switch p := c.data.Object("part"); {
+	case t.texts > 0 && p.Str("type") == "tool" && p.Object("state").Str("status") == "running":
+		l := *c.r.Here()
+		t.calls = append(t.calls, &l)
+		return
+	case p.Str("type") != "text":
+		c.release(t)
+	}
 	f(c, t)
 	c.r.Rest(kind, "", &c.line)
 	c.r.Rest(kind, "/data", &c.data)
+	if t.texts == 0 {
+		c.release(t)
+	}
+}
+
+// release reads the beginnings of calls that have waited. A text that began before a call is
+// complete after it, and introduces it.
+func (c *reader) release(t *thread) {
+	calls := t.calls
+	if t.calls = nil; len(calls) > 0 {
+		t.texts = 0
+	}
+	for _, l := range calls {
+		c.again(l, func() { c.read(t, c.open(l)) })
+	}
 }
 
 func (c *reader) created(*thread) { c.data.SkipAll() }
@@ -395,26 +406,29 @@ func (c *reader) answer(t *thread, m *message) {
 		}
 		t.CutTurn() // the program was killed
 	}
-	t.current = m
+	t.current, t.texts = m, 0
 	if !t.InTurn() && !m.summary {
 		t.Begin()
 	}
 	asked := t.asked
 	t.asked = nil
 	for _, l := range asked {
-		c.again(t, l)
+		c.again(l, func() { c.askedBy(t, l) })
 	}
 }
 
+// askedBy reads a text of the user that was held.
+func (c *reader) askedBy(t *thread, l *session.Line) {
+	c.open(l)
+	p := c.data.Object("part")
+	c.userPart(t, t.messages[p.Str("messageID")], p)
+}
+
 // again reads a line that was held.
-func (c *reader) again(t *thread, l *session.Line) {
+func (c *reader) again(l *session.Line, read func()) {
 	line, data := c.line, c.data
 	c.line, c.data = session.Object{}, session.Object{}
-	c.r.At(l, func() {
-		c.open(l)
-		p := c.data.Object("part")
-		c.userPart(t, t.messages[p.Str("messageID")], p)
-	})
+	c.r.At(l, read)
 	c.line, c.data = line, data
 }
 
@@ -425,7 +439,7 @@ func (c *reader) fail(t *thread, failure *session.Object) {
 		t.Stop(cmp.Or(message, kind))
 		return
 	}
-	t.Fail(cmp.Or(kind, "error"), cmp.Or(message, kind))
+	t.Fails(cmp.Or(kind, "error"), cmp.Or(message, kind))
 	t.Complete(0)
 }
 
@@ -505,7 +519,7 @@ func (c *reader) userPart(t *thread, m *message, p *session.Object) {
 		if !t.InTurn() {
 			t.Begin()
 		}
-		part.events = append(part.events, t.Ask(part.id, text))
+		part.events = append(part.events, t.Add(part.id, text))
 	}
 	m.events = append(m.events, part.events...)
 	p.Skip("time", "metadata", "messageID", "id")
@@ -530,7 +544,7 @@ func skipped(_ *reader, _ *thread, _ *message, _ *part, p *session.Object) { p.S
 func (c *reader) answered(t *thread, m *message) {
 	if m.call == "" {
 		m.call = c.r.LineID()
-		t.Answered(&agentevents.ModelReturned{ModelCallID: m.call})
+		t.Answer(&agentevents.ModelReturned{ModelCallID: m.call})
 	}
 }
 
@@ -554,22 +568,22 @@ func (c *reader) stepFinished(t *thread, m *message, part *part, p *session.Obje
 // usageOf returns tokens with the library's meaning: the output of opencode lacks the reasoning.
 func usageOf(o *session.Object) agentevents.Usage {
 	cache, reasoning := o.Object("cache"), o.Count("reasoning")
-	u := agentevents.Usage{InputTokens: o.Count("input").V, OutputTokens: o.Count("output").V + reasoning.V, CacheReadInputTokens: cache.Count("read")}
-	if written := cache.Count("write"); written.V > 0 {
-		u.CacheCreationInputTokens = written
-	}
-	if reasoning.V > 0 {
-		u.ReasoningOutputTokens = reasoning
-	}
-	return u
+	return session.UsageOf(o.Count("input").V, o.Count("output").V+reasoning.V, cache.Count("read"), cache.Count("write"), reasoning)
 }
 
 // text reads a text of the answer, once it is complete. The beginning of a text is empty.
 func (c *reader) text(t *thread, m *message, part *part, p *session.Object) {
 	text, synthetic := p.Str("text"), p.Flag("synthetic")
 	p.Skip("time", "metadata", "ignored")
+	if text == "" && !part.begun && !part.done {
+		part.begun = true
+		t.texts++
+	}
 	if text == "" || !part.take() {
 		return
+	}
+	if part.begun && t.texts > 0 {
+		t.texts--
 	}
 	if synthetic {
 		part.events = append(part.events, t.Told(part.id, text))
@@ -580,7 +594,7 @@ func (c *reader) text(t *thread, m *message, part *part, p *session.Object) {
 		c.r.Emit(t.Agent, &agentevents.ContextCompacted{Summary: text}, 0)
 		return
 	}
-	part.events = append(part.events, t.Say(part.id, text))
+	part.events = append(part.events, t.Spoke(part.id, text))
 	m.events = append(m.events, part.events...)
 }
 
@@ -589,7 +603,7 @@ func (c *reader) reasoning(t *thread, m *message, part *part, p *session.Object)
 	p.Skip("time", "metadata")
 	if text != "" && part.take() {
 		c.answered(t, m)
-		t.Reason(part.id, text)
+		t.Thought(part.id, text)
 	}
 }
 
@@ -720,18 +734,20 @@ func (c *reader) retract(t *thread, events []string, reason string) {
 
 // EndFile ends a sub-agent.
 func (c *reader) EndFile(l *session.Line) {
-	if t := c.files[l.File]; t != nil && t.Talk != nil && t.Parent != nil {
-		c.finish(t)
+	if t := c.files[l.File]; t != nil && t.Agent != nil && t.Parent != nil {
+		c.settle(t)
+		t.Finish()
 	}
 }
 
-// finish ends the agent of a thread.
-func (c *reader) finish(t *thread) {
+// settle ends the work of a thread.
+func (c *reader) settle(t *thread) {
+	c.release(t)
 	for _, l := range t.asked { // no answer came
 		if !t.InTurn() {
 			t.Begin()
 		}
-		c.again(t, l)
+		c.again(l, func() { c.askedBy(t, l) })
 	}
 	t.asked = nil
 	c.rest(t)
@@ -747,7 +763,6 @@ func (c *reader) finish(t *thread) {
 		}
 		c.retract(t, events, "the user took back the last messages")
 	}
-	t.End()
 }
 
 // End ends the run.
@@ -756,15 +771,16 @@ func (c *reader) End(*session.Line) {
 		return
 	}
 	for _, t := range c.order {
-		if t.Talk == nil && !t.foreign {
+		if t.Agent == nil && !t.foreign {
 			c.start(t)
 		}
 	}
 	for _, t := range slices.Backward(c.order) {
 		if t != c.main && !t.foreign && t.Open {
-			c.finish(t)
+			c.settle(t)
+			t.Finish()
 		}
 	}
-	c.finish(c.main)
-	c.main.EndRun()
+	c.settle(c.main)
+	c.main.FinishRun()
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/capture/internal/chat"
 	"github.com/agentevents/agentevents/capture/internal/session"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
@@ -92,9 +91,9 @@ func lineTime(line string) (time.Time, bool) {
 
 // A reader reads one session, or one process.
 type reader struct {
-	t       chat.Talk
+	t       session.Talk
 	r       *session.Recorder
-	tree    chat.Tree
+	tree    session.Tree
 	line    session.Object
 	id      string    // of the session
 	inputs  string    // JSON
@@ -103,7 +102,7 @@ type reader struct {
 	printed bool
 }
 
-func newReader(r *session.Recorder) session.Reader { return &reader{r: r, t: chat.Talk{R: r}} }
+func newReader(r *session.Recorder) session.Reader { return &reader{r: r, t: session.Talk{R: r}} }
 
 // A kind is one of lines. An opener may stand before the model and the prompt are known.
 type kind struct {
@@ -195,7 +194,7 @@ func (p *reader) foresee(name string) (starts bool) {
 		p.t.Model = cmp.Or(p.t.Model, strings.Clone(m.Str("model")))
 		return name != "message_update"
 	case role == "user" && p.t.Prompt == "":
-		p.t.Prompt = jsonwire.Quote(chat.Text(m.Raw("content")))
+		p.t.Prompt = jsonwire.Quote(session.Text(m.Raw("content")))
 		fallthrough
 	case role == "user":
 		return false
@@ -273,7 +272,7 @@ func (p *reader) message() {
 		p.t.Told("", string(m.Pick("command", "output", "exitCode")))
 		m.Skip("cancelled", "truncated", "fullOutputPath", "excludeFromContext")
 	case "custom":
-		p.t.Told("", chat.Text(m.Raw("content")))
+		p.t.Told("", session.Text(m.Raw("content")))
 		m.Skip("customType", "display", "details")
 	default:
 		p.r.Unread(name, "")
@@ -283,8 +282,8 @@ func (p *reader) message() {
 }
 
 func (p *reader) user(m *session.Object) {
-	text := chat.Text(m.Raw("content"))
-	if p.goes && p.t.Within() {
+	text := session.Text(m.Raw("content"))
+	if p.goes && p.t.InTurn() {
 		p.t.Add("", text)
 		return
 	}
@@ -318,7 +317,7 @@ func (p *reader) assistant(m *session.Object) {
 	case "toolUse":
 	default:
 		if !p.goes {
-			p.t.Complete(agentevents.Opt[time.Duration]{}, 0)
+			p.t.Complete(0)
 		}
 	}
 }
@@ -334,10 +333,7 @@ func (p *reader) usage(o *session.Object, call *agentevents.ModelReturned) (u ag
 		return u, 0
 	}
 	u.OK = true
-	u.V = agentevents.Usage{InputTokens: o.Count("input").V, OutputTokens: o.Count("output").V, CacheReadInputTokens: o.Count("cacheRead")}
-	if written := o.Count("cacheWrite"); written.V > 0 {
-		u.V.CacheCreationInputTokens = written
-	}
+	u.V = session.UsageOf(o.Count("input").V, o.Count("output").V, o.Count("cacheRead"), o.Count("cacheWrite"), agentevents.Opt[int64]{})
 	var s jsonwire.Scanner
 	if s.Reset(jsonwire.Member(cmp.Or(o.Raw("cost"), "{}"), "total")); s.Text() != "" {
 		if cost, err := s.Float(); err == nil && cost > 0 { // a model without a price costs 0
@@ -380,9 +376,9 @@ func (p *reader) parts(m *session.Object, failed bool) (calls bool) {
 
 // result reads the return of a call. What is printed tells it before.
 func (p *reader) result(m *session.Object) {
-	id, tool, text, failed := m.Str("toolCallId"), m.Str("toolName"), chat.Text(m.Raw("content")), m.Flag("isError")
+	id, tool, text, failed := m.Str("toolCallId"), m.Str("toolName"), session.Text(m.Raw("content")), m.Flag("isError")
 	m.Skip("details")
-	if p.line.Str("type") == "message" || p.t.Agent.OpenCall(id) != nil {
+	if p.line.Str("type") == "message" || p.t.OpenCall(id) != nil {
 		p.back(id, tool, text, failed)
 	}
 }
@@ -392,7 +388,7 @@ func (p *reader) toolStarts() { p.line.Skip("toolCallId", "toolName", "args") }
 func (p *reader) toolEnds() {
 	result := p.line.Object("result")
 	result.Skip("details")
-	p.back(p.line.Str("toolCallId"), p.line.Str("toolName"), chat.Text(result.Raw("content")), p.line.Flag("isError"))
+	p.back(p.line.Str("toolCallId"), p.line.Str("toolName"), session.Text(result.Raw("content")), p.line.Flag("isError"))
 	p.r.Rest("tool_execution_end", "/result", result)
 }
 
@@ -442,12 +438,9 @@ func (p *reader) branch() {
 
 // custom reads a text that an extension wrote for the model.
 func (p *reader) custom() {
-	p.t.Told("", chat.Text(p.line.Raw("content")))
+	p.t.Told("", session.Text(p.line.Raw("content")))
 	p.line.Skip("customType", "display", "details")
 }
-
-// EndFile does nothing: a session is one file.
-func (p *reader) EndFile(*session.Line) {}
 
 // End ends the run.
 func (p *reader) End(*session.Line) {

@@ -50,16 +50,11 @@ func root(dir string) (root, below string) {
 }
 
 // beside returns the files of the sub-agents of a session.
-func beside(f *session.Folder, _ string, facts session.Facts) (out []string) {
+func beside(f *session.Folder, _ string, facts session.Facts) []string {
 	if strings.ContainsAny(facts.Session, `/\`) {
 		return nil
 	}
-	for _, other := range f.List(path.Join(subagents, facts.Session)) {
-		if session.IsLog(other) {
-			out = append(out, other)
-		}
-	}
-	return out
+	return f.Logs(path.Join(subagents, facts.Session))
 }
 
 // describe reads the description beside the file of a sub-agent.

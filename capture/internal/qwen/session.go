@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/capture/internal/chat"
 	"github.com/agentevents/agentevents/capture/internal/session"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
@@ -50,10 +49,10 @@ type reader struct {
 
 // A thread is the conversation of one agent: a file.
 type thread struct {
-	chat.Talk
+	session.Talk
 	id, of   string // its id, and the id of the session
 	inputs   string // JSON
-	tree     chat.Tree
+	tree     session.Tree
 	about    *session.Object // its description
 	answered bool            // the answer of the model may go on in another line
 	infos    map[string]info // by call
@@ -127,7 +126,7 @@ func (c *reader) thread(l *session.Line) *thread {
 	if t := c.files[l.File]; t != nil {
 		return t
 	}
-	t := &thread{Talk: chat.Talk{R: c.r}, of: strings.Clone(c.line.Str("sessionId")), about: &session.Object{}, infos: map[string]info{}}
+	t := &thread{Talk: session.Talk{R: c.r}, of: strings.Clone(c.line.Str("sessionId")), about: &session.Object{}, infos: map[string]info{}}
 	t.id = cmp.Or(l.Thread, t.of, mainAgent)
 	if l.Facts != nil {
 		t.about = session.ParseObject(l.Facts.About)
@@ -253,7 +252,7 @@ func (c *reader) user(t *thread) {
 	c.line.Skip("systemPayload")
 	t.answered = false
 	switch subtype := c.line.Str("subtype"); {
-	case subtype == "mid_turn_user_message" && t.Within(), t.Agent.Parent != nil && t.Within():
+	case subtype == "mid_turn_user_message" && t.InTurn(), t.Parent != nil && t.InTurn():
 		t.Add(id, text)
 	case subtype != "" || c.line.Str("provenance") == "system":
 		if end := task.FindStringSubmatch(text); end != nil && c.threads[end[1]] != nil {
@@ -315,11 +314,7 @@ func usage(o *session.Object) agentevents.Usage {
 }
 
 func tokens(input, output int64, cached, reasoning agentevents.Opt[int64]) agentevents.Usage {
-	u := agentevents.Usage{InputTokens: max(0, input-cached.V), OutputTokens: output, CacheReadInputTokens: cached}
-	if reasoning.V > 0 {
-		u.ReasoningOutputTokens = reasoning
-	}
-	return u
+	return session.UsageOf(input-cached.V, output, cached, agentevents.Opt[int64]{}, reasoning)
 }
 
 // statuses are the words for how a call went.
@@ -379,7 +374,7 @@ func (c *reader) raise(t *thread, call string, display *session.Object) {
 	}
 	c.r.Note("the file of the sub-agent %s is not here (agent-%s.jsonl): its calls are missing", name, id)
 	ghost := &thread{
-		Talk: chat.Talk{R: c.r, Model: t.Model, Prompt: strings.Clone(display.Raw("taskPrompt"))},
+		Talk: session.Talk{R: c.r, Model: t.Model, Prompt: strings.Clone(display.Raw("taskPrompt"))},
 		id:   id, about: &session.Object{}, status: strings.Clone(display.Str("status")), ghost: true,
 	}
 	c.threads[id] = ghost
@@ -397,7 +392,7 @@ func (c *reader) lay(t *thread) {
 
 // settle records the calls of which telemetry alone tells that somebody stopped them.
 func (c *reader) settle(t *thread) {
-	for _, call := range t.Agent.Calls() {
+	for _, call := range t.Calls() {
 		if i, ok := t.infos[call.ID]; ok && i.status == "cancelled" {
 			t.Back(&agentevents.ToolReturned{CallID: call.ID, Status: agentevents.ToolStatusCancelled, Duration: i.took})
 		}
@@ -423,7 +418,7 @@ func (c *reader) telemetry(t *thread) {
 			Usage: tokens(o.Count("input_token_count").V, output, o.Count("cached_content_token_count"), o.Count("thoughts_token_count")),
 		}, 0)
 	case "qwen-code.tool_call":
-		if id := o.Str("call_id"); sub == "" && t.Agent.OpenCall(id) != nil {
+		if id := o.Str("call_id"); sub == "" && t.OpenCall(id) != nil {
 			t.infos[strings.Clone(id)] = info{strings.Clone(o.Str("status")), o.Millis("duration_ms")}
 		}
 	case "qwen-code.api_error":
@@ -461,7 +456,7 @@ func (c *reader) EndFile(l *session.Line) {
 		c.start(t)
 	}
 	c.settle(t)
-	if t.Agent.Parent != nil {
+	if t.Parent != nil {
 		c.end(t)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/capture/internal/chat"
 	"github.com/agentevents/agentevents/capture/internal/session"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
@@ -24,7 +23,7 @@ func Stream() *session.Program {
 		Facts:  streamFacts,
 		Time:   func(string) (time.Time, bool) { return time.Time{}, false },
 		New: func(r *session.Recorder) session.Reader {
-			return &stream{r: r, main: &talk{Talk: chat.Talk{R: r}}, subs: map[string]*talk{}}
+			return &stream{r: r, main: &talk{Talk: session.Talk{R: r}}, subs: map[string]*talk{}}
 		},
 	}
 }
@@ -58,7 +57,7 @@ type stream struct {
 // A talk is the conversation of an agent. Its answers come in several lines, of which the last one
 // has the tokens.
 type talk struct {
-	chat.Talk
+	session.Talk
 	parts []*session.Line
 }
 
@@ -131,7 +130,7 @@ func (s *stream) sub(call string) *talk {
 	if t := s.subs[call]; t != nil {
 		return t
 	}
-	t := &talk{Talk: chat.Talk{R: s.r, Model: s.main.Model}}
+	t := &talk{Talk: session.Talk{R: s.r, Model: s.main.Model}}
 	kind := ""
 	if open := s.main.Agent.OpenCall(call); open != nil && jsonwire.IsObject(open.Arguments) {
 		args := session.ParseObject(open.Arguments)
@@ -218,7 +217,7 @@ func (s *stream) user(t *talk) {
 		o := session.ParseObject(raw)
 		switch kind := o.Str("type"); kind {
 		case "text":
-			if text := o.Str("text"); t != s.main && !t.Within() {
+			if text := o.Str("text"); t != s.main && !t.InTurn() {
 				t.Ask("", text)
 			} else {
 				t.Told("", text)
@@ -242,7 +241,7 @@ var (
 )
 
 func (s *stream) back(t *talk, o *session.Object) {
-	text := chat.Text(o.Raw("content"))
+	text := session.Text(o.Raw("content"))
 	p := &agentevents.ToolReturned{CallID: o.Str("tool_use_id"), Status: agentevents.ToolStatusOK, Result: agentevents.JSON(jsonwire.Quote(text))}
 	if o.Flag("is_error") {
 		p.Status, p.Error.V.Message = agentevents.ToolStatusError, text
@@ -275,7 +274,7 @@ func (s *stream) taskEnded(*talk) {
 	data.Skip("tool_use_id", "summary", "output_file")
 	used := data.Object("usage")
 	s.r.Rest("system/task_notification", "/data", data)
-	if t == nil || !t.Agent.Open {
+	if t == nil || !t.Open {
 		return
 	}
 	if t.Stated = used.Count("total_tokens"); status == "cancelled" {
@@ -302,12 +301,9 @@ func (s *stream) result(*talk) {
 	if failed || strings.HasPrefix(subtype, "error") {
 		t.Fail(subtype, cmp.Or(failure.Str("message"), text, subtype))
 	}
-	t.Complete(took, 0)
+	t.CompleteAfter(took, 0)
 	s.ended = true
 }
-
-// EndFile does nothing: the stream is the whole run.
-func (s *stream) EndFile(*session.Line) {}
 
 // End ends the run. Without a result the program was stopped.
 func (s *stream) End(*session.Line) {

@@ -72,7 +72,8 @@ func (f *feed) line(l *Line, text string, cut bool) {
 		if repaired, ok := repair(text); ok {
 			text, l.Repaired = repaired, true
 		} else {
-			f.rec.faults = append(f.rec.faults, f.unreadable(text, err, cut))
+			f.rec.faults = append(f.rec.faults, unreadable(f.p, text, err, cut))
+			f.rec.torn[l.File] = cut
 			return
 		}
 	}
@@ -185,16 +186,17 @@ func (f *feed) place(l *Line, text string) {
 	}
 }
 
-func (f *feed) unreadable(text string, err error, cut bool) error {
+// unreadable is the fault of a line that is not JSON.
+func unreadable(p *Program, text string, err error, cut bool) error {
 	out := &agentevents.LineError{}
 	var syntax *jsonwire.SyntaxError
 	if errors.As(err, &syntax) {
 		out.Column, out.Pointer = syntax.Offset, jsonwire.Pointer(text, syntax.Offset)
 	}
 	if cut {
-		out.Err = fmt.Errorf("%s: the file ends in the middle of this line, which is left out; all before it counts: %w", f.p.Name, io.ErrUnexpectedEOF)
+		out.Err = fmt.Errorf("%s: the file ends in the middle of this line, which is left out; all before it counts: %w", p.Name, io.ErrUnexpectedEOF)
 	} else {
-		out.Err = fmt.Errorf("%s: not JSON: %w", f.p.Name, err)
+		out.Err = fmt.Errorf("%s: not JSON: %w", p.Name, err)
 	}
 	return out
 }
@@ -209,7 +211,9 @@ func (f *feed) endFile(l *Line) {
 		l.At = f.rec.Options.Time().UTC().Truncate(time.Millisecond)
 	}
 	f.rec.line = l
-	f.reader.EndFile(l)
+	if r, ok := f.reader.(FileReader); ok {
+		r.EndFile(l)
+	}
 }
 
 // end ends the run.

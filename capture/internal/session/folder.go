@@ -99,6 +99,11 @@ func (f *Folder) List(dir string) (names []string) {
 	return names
 }
 
+// Logs returns the files in dir that have the name of a file with lines of JSON.
+func (f *Folder) Logs(dir string) []string {
+	return slices.DeleteFunc(f.List(dir), func(name string) bool { return !IsLog(name) })
+}
+
 // IsLog reports whether a file has the name of a file with lines of JSON, which may be compressed.
 func IsLog(name string) bool {
 	name = strings.TrimSuffix(name, ".gz")

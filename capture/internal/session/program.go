@@ -1,6 +1,7 @@
 package session
 
 import (
+	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -40,6 +41,10 @@ type Program struct {
 	Counter func() Counter
 	// New returns the reader of one run.
 	New func(r *Recorder) Reader
+	// Decoder returns, in place of New and Time, the decoder of a file whose lines have the ids of their
+	// events. saved is when the text was saved, and open opens it; the zero time means that it is
+	// printed right now. Such a session has one file, and its texts are not redacted by the decoder.
+	Decoder func(o Options, saved time.Time, open func() (io.ReadCloser, error)) agentevents.Decoder
 }
 
 // A Part is a thread in a file with several.
@@ -54,7 +59,7 @@ type Facts struct {
 	Thread  string    // id of the thread that the file has; the session's id for the main one
 	Version string    // of the program
 	At      time.Time // the first time; the time of the file's last change where lines have none
-	Changed time.Time // of the last change of the file, for Beside
+	Changed time.Time // of the last change of the file, for Beside and Decoder
 	// Copies means that the id is made of the lines: another file with the same one is another run.
 	Copies bool
 	About  string // an object that describes the thread, from another file; or empty
@@ -62,16 +67,22 @@ type Facts struct {
 	// Of is the id of the thread that the file is printed of. If the thread itself is in the same
 	// folder, the thread counts, and not this file.
 	Of string
+	// Mark is a text that only a line of the thread's own file has, where a printed file does not tell Of.
+	Mark string
 }
 
 // A Reader turns the lines of one run into events on its recorder.
 type Reader interface {
 	// Line reads a line. Faults go to the recorder, and reading goes on.
 	Line(l *Line)
-	// EndFile is called after the last line of a file. l has the number after it.
-	EndFile(l *Line)
 	// End ends the run. It is called once, after the end of all files.
 	End(l *Line)
+}
+
+// A FileReader is a Reader of sessions with several files.
+type FileReader interface {
+	// EndFile is called after the last line of a file. l has the number after it.
+	EndFile(l *Line)
 }
 
 // A Total is the spending of a session: the answered calls of the model, and their tokens.

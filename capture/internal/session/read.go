@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -45,12 +46,13 @@ func (f *File) open() (io.ReadCloser, error) {
 // A Source is a session on disk: one run.
 type Source struct {
 	Program *Program
-	Files   []File   // the session's own file is the first one
+	Files   []*File  // the session's own file is the first one
 	Notes   []string // facts that are not faults
 	Residue Residue  // lines and members that were not understood, after Read
-	others  []File   // what other processes of the same thread have printed
+	others  []*File  // what other processes of the same thread have printed
 	opened  int      // number of notes before Read
 	read    bool
+	stream  bool // the file can be read once
 }
 
 // Detect returns the program whose sessions begin with these lines.
@@ -93,7 +95,7 @@ func Open(programs []*Program, name string) ([]*Source, error) {
 		return nil, err
 	}
 	defer folder.Close()
-	found := map[*Program][]File{}
+	found := map[*Program][]*File{}
 	folder.Files(".", func(file string) bool {
 		if !IsLog(file) && !isDocument(file) {
 			return true
@@ -108,14 +110,15 @@ func Open(programs []*Program, name string) ([]*Source, error) {
 		case p.Split != nil:
 			parts, err := p.split(folder, file, name)
 			if err != nil { // reading it tells the fault
-				parts = []File{newFile(name, file, Facts{Session: file, Thread: file, At: folder.changed(file)})}
+				parts = []*File{newFile(name, file, Facts{Session: file, Thread: file, At: folder.changed(file)})}
 				parts[0].whole = func() (io.ReadCloser, error) { return nil, err }
 			}
 			found[p] = append(found[p], parts...)
 		default:
 			if facts, ok := p.facts(folder, file, head); ok {
-				if facts.At.IsZero() {
-					facts.At = folder.changed(file)
+				if facts.At.IsZero() || p.Decoder != nil {
+					facts.Changed = folder.changed(file)
+					facts.At = cmp.Or(facts.At, facts.Changed)
 				}
 				found[p] = append(found[p], newFile(name, file, facts))
 			}
@@ -161,17 +164,18 @@ func Merge(sources []*Source) []*Source {
 // An owned file is one of a program.
 type owned struct {
 	p *Program
-	File
+	*File
 }
 
 // assemble makes sources of files, by the time of their beginning.
 func assemble(files []owned) (out []*Source) {
+	findMarks(files)
 	onDisk := map[string]bool{} // threads
 	for _, f := range files {
 		onDisk[f.Facts.Thread] = onDisk[f.Facts.Thread] || f.Facts.Of == ""
 	}
 	printed := map[string][]string{} // files that were printed of threads that are here, too
-	byProgram := map[string][]File{}
+	byProgram := map[string][]*File{}
 	var programs []*Program
 	for _, f := range files {
 		if f.Facts.Of != "" && onDisk[f.Facts.Of] {
@@ -197,6 +201,40 @@ func assemble(files []owned) (out []*Source) {
 	relate(out)
 	slices.SortStableFunc(out, func(a, b *Source) int { return a.Files[0].Facts.At.Compare(b.Files[0].Facts.At) })
 	return out
+}
+
+// findMarks finds the threads that files were printed of which tell no more than a mark.
+func findMarks(files []owned) {
+	for i := range files {
+		printed := &files[i].Facts
+		for j := range files {
+			f := &files[j]
+			if printed.Mark == "" || printed.Of != "" {
+				break
+			}
+			if f.p.Name == files[i].p.Name && f.Facts.Mark == "" && !f.Facts.At.After(printed.At) && f.has(printed.Mark) {
+				copied := *files[i].File
+				copied.Facts.Of = f.Facts.Thread
+				files[i].File, printed = &copied, &copied.Facts
+			}
+		}
+	}
+}
+
+// has reports whether a line of the file has a text.
+func (f *File) has(text string) bool {
+	in, err := f.open()
+	if err != nil {
+		return false // reading it tells the fault
+	}
+	defer in.Close() // it was only read
+	from := lines.NewReader(in, agentevents.DefaultMaxLine)
+	for !from.Ended() {
+		if line, _ := from.Next(); bytes.Contains(line, []byte(text)) {
+			return true
+		}
+	}
+	return false
 }
 
 // relate gives sessions that were printed of one thread the files of each other.
@@ -230,8 +268,12 @@ func (p *Program) facts(f *Folder, name string, head []string) (Facts, bool) {
 
 // clone copies the texts, which keep the lines alive.
 func (f *Facts) clone() {
-	for _, text := range []*string{&f.Session, &f.Thread, &f.Version, &f.Of, &f.About} {
+	same := f.Thread == f.Session
+	for _, text := range []*string{&f.Session, &f.Thread, &f.Version, &f.Of, &f.About, &f.Mark} {
 		*text = strings.Clone(*text)
+	}
+	if same { // memory for one of them
+		f.Thread = f.Session
 	}
 }
 
@@ -244,8 +286,12 @@ func (e noSession) Error() string { return string(e) }
 func (e noSession) Is(target error) bool { return target == fs.ErrNotExist }
 
 // newFile returns a file below a folder. It is opened below the folder again.
-func newFile(dir, name string, facts Facts) File {
-	return File{Path: filepath.Join(dir, filepath.FromSlash(name)), Facts: facts, dir: dir, name: name}
+func newFile(dir, name string, facts Facts) *File {
+	f := &File{Path: filepath.Join(dir, filepath.FromSlash(name)), Facts: facts, dir: dir, name: name}
+	if below, ok := strings.CutSuffix(f.Path, name); ok {
+		f.name = f.Path[len(below):] // memory for one of them
+	}
+	return f
 }
 
 // openFile returns the session of a file, with the other files that belong to it.
@@ -293,15 +339,13 @@ func openFile(programs []*Program, name string, info fs.FileInfo) ([]*Source, er
 	if !ok {
 		return nil, none
 	}
-	if facts.At.IsZero() {
-		facts.At = info.ModTime().UTC().Truncate(time.Millisecond)
-	}
-	own := File{Path: name, Facts: facts, whole: open}
+	facts.Changed = info.ModTime().UTC().Truncate(time.Millisecond)
+	facts.At = cmp.Or(facts.At, facts.Changed)
+	own := &File{Path: name, Facts: facts, whole: open}
 	if facts.Thread != facts.Session || p.Beside == nil {
-		return group(p, []File{own}), nil
+		return group(p, []*File{own}), nil
 	}
-	facts.Changed = info.ModTime()
-	files := []File{own}
+	files := []*File{own}
 	for _, beside := range p.Beside(folder, base, facts) {
 		if beside == base {
 			continue
@@ -321,12 +365,14 @@ func openFile(programs []*Program, name string, info fs.FileInfo) ([]*Source, er
 }
 
 // group makes sources of the files of a program: one for each session.
-func group(p *Program, files []File) []*Source {
-	slices.SortStableFunc(files, func(a, b File) int { return a.Facts.At.Compare(b.Facts.At) })
+func group(p *Program, files []*File) []*Source {
+	slices.SortStableFunc(files, func(a, b *File) int { return a.Facts.At.Compare(b.Facts.At) })
 	bySession := map[string]*Source{}
 	var out []*Source
 	for _, f := range files {
 		for n, id := 2, f.Facts.Session; f.Facts.Copies && bySession[f.Facts.Session] != nil; n++ {
+			copied := *f
+			f = &copied
 			f.Facts.Session = ID(id, strconv.Itoa(n))
 			f.Facts.Thread = f.Facts.Session
 		}
@@ -336,7 +382,7 @@ func group(p *Program, files []File) []*Source {
 			bySession[f.Facts.Session] = s
 			out = append(out, s)
 		}
-		i := slices.IndexFunc(s.Files, func(g File) bool { return g.Facts.Thread == f.Facts.Thread })
+		i := slices.IndexFunc(s.Files, func(g *File) bool { return g.Facts.Thread == f.Facts.Thread })
 		switch {
 		case i >= 0:
 			s.Notes = append(s.Notes, fmt.Sprintf("%s: %s has the same session as %s and is left out", p.Name, f.Path, s.Files[i].Path))
@@ -369,6 +415,10 @@ func (s *Source) Read(o Options) iter.Seq[Item] {
 			s.read, s.opened = true, len(s.Notes)
 		}
 		s.Notes, s.Residue = s.Notes[:s.opened:s.opened], Residue{}
+		if s.Program.Decoder != nil {
+			s.decode(o, yield)
+			return
+		}
 		var f feed
 		f.init(s.Program, o, &s.Residue)
 		f.rec.threads = map[string]bool{}
@@ -451,19 +501,34 @@ func (m *merge) run(yield func(Item) bool) {
 			m.advance(st)
 			continue
 		case st.ended:
-			m.f.endFile(&Line{File: st.file, Thread: files[st.file].Facts.Thread, Facts: &files[st.file].Facts, Number: number + 1})
+			m.f.endFile(m.s.line(st, number+1))
 			m.open = slices.DeleteFunc(m.open, func(other *stream) bool { return other == st })
 			_ = st.in.Close() // it was only read
 		default:
-			m.f.line(&Line{File: st.file, Thread: files[st.file].Facts.Thread, Facts: &files[st.file].Facts, Number: number, At: st.stated, Stamped: st.stamped, timed: true}, st.text, st.cut)
-			m.advance(st)
+			l := m.s.line(st, number)
+			l.At, l.Stamped, l.timed = st.stated, st.stamped, true
+			m.f.line(l, st.text, st.cut)
 		}
+		ended := st.ended
 		if !flush(st.file, number) {
 			return
+		}
+		if !ended { // a stream may have no further line yet
+			m.advance(st)
 		}
 	}
 	m.f.end(&Line{Thread: files[0].Facts.Thread, Number: math.MaxInt32})
 	flush(last.File, last.Line)
+}
+
+// line returns a line of an open file.
+func (s *Source) line(st *stream, number int) *Line {
+	l := &Line{File: st.file, Number: number}
+	if !s.stream {
+		l.Facts = &s.Files[st.file].Facts
+		l.Thread = l.Facts.Thread
+	}
+	return l
 }
 
 // first returns the open file whose next line is the earliest.

@@ -47,14 +47,15 @@ type Recorder struct {
 	order   int // number of calls and agents so far
 	ids     map[string]bool
 	threads map[string]bool // that have files
-	others  []File
+	torn    map[int]bool    // files that end within a line
+	others  []*File
 }
 
 func newRecorder(p *Program, o Options, residue *Residue) *Recorder {
 	if o.Time == nil {
 		o.Time = time.Now
 	}
-	return &Recorder{Options: o, Program: p, residue: residue, ids: map[string]bool{}}
+	return &Recorder{Options: o, Program: p, residue: residue, ids: map[string]bool{}, torn: map[int]bool{}}
 }
 
 // Started reports whether Begin was called.
@@ -73,6 +74,9 @@ func (r *Recorder) At(l *Line, f func()) {
 	f()
 	r.line = saved
 }
+
+// Torn reports whether the file of the line ends within a line: the program was killed, or is at work.
+func (r *Recorder) Torn() bool { return r.torn[r.line.File] }
 
 // Has reports whether the session has the file of a thread.
 func (r *Recorder) Has(thread string) bool { return r.threads[thread] }
@@ -114,8 +118,13 @@ func (r *Recorder) SetVersion(version string) {
 	r.Version = strings.Clone(version)
 	if !r.newer && Newer(version, r.Program.Tested) {
 		r.newer = true
-		r.Note("version %s is newer than %s, the newest that was tested; import --report lists lines that were not understood", version, r.Program.Tested)
+		r.Note("%s", newer(r.Program, version))
 	}
+}
+
+// newer tells that a version of a program was not tested.
+func newer(p *Program, version string) string {
+	return fmt.Sprintf("version %s is newer than %s, the newest that was tested; import --report lists lines that were not understood", version, p.Tested)
 }
 
 // Unread counts a line, or the member at pointer, that was not understood.

@@ -12,13 +12,13 @@ import (
 const maxDocument = 512 << 20
 
 // split returns the threads in a file below a folder, each as a file.
-func (p *Program) split(f *Folder, name, dir string) ([]File, error) {
+func (p *Program) split(f *Folder, name, dir string) ([]*File, error) {
 	d := &document{p: p, dir: dir, name: name}
 	parts, err := d.read(f)
 	if err != nil {
 		return nil, err
 	}
-	files := make([]File, len(parts))
+	files := make([]*File, len(parts))
 	for i, part := range parts {
 		facts := part.Facts
 		if p.Describe != nil {

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/jsonwire"
 	"github.com/agentevents/agentevents/internal/lines"
 )
 
@@ -43,8 +44,8 @@ func (a *Adder) Total(s *Source) (Total, bool) {
 	}
 	c := a.counter
 	c.Begin()
-	for i := range s.Files {
-		if !a.file(&s.Files[i], s.Program.Skip, c) {
+	for _, f := range s.Files {
+		if !a.file(f, s.Program.Skip, c) {
 			return Total{}, false
 		}
 	}
@@ -70,6 +71,8 @@ func (a *Adder) file(f *File, skip func([]byte) bool, c Counter) bool {
 			return false
 		case line == nil:
 			return true
+		case a.lines.Ended() && jsonwire.Valid(string(line)) != nil:
+			return false // the events tell the fault, and how the session ended
 		case (skip == nil || !skip(line)) && !c.Line(line):
 			return false
 		}
@@ -92,4 +95,17 @@ func (a *Adder) open(f *File) (io.ReadCloser, error) {
 		a.folder = folder
 	}
 	return a.folder.open(f.name)
+}
+
+// UsageOf returns tokens with the library's meaning: the input without those of caches, the output with
+// the reasoning. A program that tells of none written, or of no reasoning, may have had some.
+func UsageOf(input, output int64, read, written, reasoning agentevents.Opt[int64]) agentevents.Usage {
+	u := agentevents.Usage{InputTokens: max(0, input), OutputTokens: output, CacheReadInputTokens: read}
+	if written.V > 0 {
+		u.CacheCreationInputTokens = written
+	}
+	if reasoning.V > 0 {
+		u.ReasoningOutputTokens = reasoning
+	}
+	return u
 }

@@ -83,9 +83,9 @@ func beside(f *session.Folder, name string, facts session.Facts) (out []string) 
 			f.Files(folder+"/subagents", logs)
 		}
 	}
-	for _, other := range f.List(".") {
+	for _, other := range f.Logs(".") {
 		if strings.HasPrefix(other, "agent-") {
-			logs(other)
+			out = append(out, other)
 		}
 	}
 	return out

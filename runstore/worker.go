@@ -144,10 +144,11 @@ func (w *Worker) Release(ctx context.Context, runID string) error {
 	if h == nil {
 		return nil
 	}
-	w.drop(h, &ClaimError{RunID: runID})
+	h.end()
 	c := h.claim
 	c.Lease = 0
 	_, err := w.store.Claim(ctx, c)
+	w.drop(h, &ClaimError{RunID: runID}) // now, as ctx may be the context of the claim
 	return err
 }
 

@@ -76,7 +76,7 @@ func (s *shift) all(ctx context.Context) error {
 		select {
 		case err := <-s.failed:
 			return err
-		case <-time.After(s.lease / 8):
+		case <-time.After(s.lease / 20):
 		}
 	}
 	return nil

@@ -73,13 +73,22 @@ func (s *Store) Claim(ctx context.Context, c runstore.Claim) (runstore.Claim, er
 
 // holder returns who has a run, as an error.
 func (s *Store) holder(ctx context.Context, runID string) error {
-	held := &runstore.ClaimError{RunID: runID}
-	err := s.db.QueryRowContext(ctx, `SELECT worker, until FROM agentevents_claims WHERE run_id = $1`, key(runID)).Scan(&held.Worker, &held.Until)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+	held, _, err := s.lease(ctx, runID)
+	if err != nil {
 		return err
 	}
-	held.Worker = unkey(held.Worker)
 	return held
+}
+
+// lease returns who has a run, and whether its lease lasts.
+func (s *Store) lease(ctx context.Context, runID string) (held *runstore.ClaimError, lasts bool, err error) {
+	held = &runstore.ClaimError{RunID: runID}
+	err = s.db.QueryRowContext(ctx, `SELECT worker, until, until > clock_timestamp() FROM agentevents_claims WHERE run_id = $1`, key(runID)).Scan(&held.Worker, &held.Until, &lasts)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return nil, false, err
+	}
+	held.Worker, held.Until = unkey(held.Worker), held.Until.UTC()
+	return held, lasts, nil
 }
 
 func (s *Store) release(ctx context.Context, c runstore.Claim) error {
@@ -101,6 +110,12 @@ func (s *Store) renew(ctx context.Context, c *runstore.Claim) error {
 func microseconds(d time.Duration) int64 { return int64((d + time.Microsecond - 1) / time.Microsecond) }
 
 func (s *Store) claim(ctx context.Context, c *runstore.Claim) error {
+	if held, lasts, err := s.lease(ctx, c.RunID); err != nil || lasts { // most questions need no transaction
+		if err == nil {
+			err = held
+		}
+		return err
+	}
 	for {
 		done, err := s.tryClaim(ctx, c)
 		if done || err != nil {

@@ -52,13 +52,16 @@ func Create(ctx context.Context, js jetstream.JetStream, o Options) error {
 		return err
 	}
 	limit := cmp.Or(o.MaxBytes, -1)
-	_, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+	stream, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 		Name: o.name(), Subjects: []string{o.name() + ".*"}, Description: "Events of agent runs, a subject for each run",
 		Storage: jetstream.FileStorage, Replicas: max(1, o.Replicas), MaxBytes: limit, Discard: jetstream.DiscardNew,
 		AllowAtomicPublish: true,
 	})
 	if err != nil {
 		return fmt.Errorf("natsstore: creating stream %q: %w", o.name(), err)
+	}
+	if !stream.CachedInfo().Config.AllowAtomicPublish { // an older server leaves out settings that it does not know
+		return fmt.Errorf("natsstore: creating stream %q: the server has no atomic batches, it is %s, legal: 2.12 or later", o.name(), js.Conn().ConnectedServerVersion())
 	}
 	_, err = js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
 		Bucket: o.name(), Description: "The latest snapshots of agent runs", History: 1, Storage: jetstream.FileStorage, Replicas: max(1, o.Replicas),
@@ -167,6 +170,11 @@ func (s *Store) failed(err error, doing, runID string) error {
 		return nil
 	case s.base == nil || s.base.Err() != nil:
 		err = agentevents.ErrClosed
+	case errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded):
+		// The server does not answer a request that it refuses: it tells the connection.
+		if last := s.js.Conn().LastError(); errors.Is(last, nats.ErrPermissionViolation) {
+			err = fmt.Errorf("%w: %w", err, last)
+		}
 	}
 	if runID != "" {
 		doing += fmt.Sprintf(" run %.64q", runID)

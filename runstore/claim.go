@@ -10,13 +10,13 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// A Claimer is a [Store] that gives a run to one worker at a time, so that of several workers that
-// find an interrupted run one goes on with it. [Worker] is made of one, and is the part that
+// A Claimer is a [Store] that gives a run to one worker at a time: if several workers find an
+// interrupted run, one goes on with it. [Worker] is made of one, and is the part that
 // programs use. [File], [Memory] and the stores of modules pgstore and natsstore are Claimers.
 // Function Claims of package runstoretest tests the promises that are made here.
 //
 // The store measures leases by its own clock. Whether an append is accepted does not depend on a
-// clock: the store compares the token of the append with that of the latest claim.
+// clock: the store compares the token of the append with the token of the latest claim.
 type Claimer interface {
 	Store
 	// Claim claims a run, renews a claim or releases it, and returns the claim as it is then.

@@ -175,7 +175,7 @@ func (f *File) AppendClaimed(ctx context.Context, c Claim, expect uint64, entrie
 	})
 }
 
-// Claim implements [Claimer]. The claims are those of the workers of this process: while it has the
+// Claim implements [Claimer]. The claims keep the workers of this process apart: while it has the
 // store open no other process has, and the claims end with it.
 func (f *File) Claim(_ context.Context, c Claim) (Claim, error) {
 	if err := CheckClaim(c); err != nil {

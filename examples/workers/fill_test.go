@@ -91,8 +91,8 @@ func fill(b *testing.B, store runstore.Store, runs, events, batch int) {
 	all.Wait()
 }
 
-// event returns an event of a run: calls of tools, whose arguments and results have the size of those
-// of coding agents.
+// event returns an event of a run: calls of tools, with arguments and results as coding agents have
+// them.
 func event(b *testing.B, id string, seq int, last bool) runstore.Entry {
 	call := fmt.Sprintf("call-%d", seq/2)
 	var p ae.Payload = &ae.ToolCalled{CallID: call, ToolID: "read_file", Arguments: ae.JSON(`{"path":"internal/server/handler.go","offset":120,"limit":80}`)}

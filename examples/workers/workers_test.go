@@ -228,7 +228,7 @@ func result(t *testing.T, store runstore.Store, id string) map[string]any {
 	return all
 }
 
-// strip removes the members that differ between any two runs, and those of the resume.
+// strip removes the members that differ between any two runs, and the members of the resume.
 func strip(all map[string]any) {
 	maps.DeleteFunc(all, func(name string, value any) bool {
 		if inner, ok := value.(map[string]any); ok {

@@ -21,7 +21,7 @@ const (
 )
 
 // accepts is these conditions for a run's next sequence and claim. The claim of a run that has not
-// begun is that of the table of claims.
+// begun is the token in the table of claims.
 func accepts(next uint64, claim, token int64) bool {
 	switch {
 	case token == 0:

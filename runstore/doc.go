@@ -31,12 +31,24 @@
 // The same append again changes nothing, so it is safe to repeat one whose outcome is not
 // known. The [Sink] does that with an append that failed, before the run's next event.
 //
+// # Many workers
+//
+// Workers that share a store claim the runs that they write. A [Worker] is such a store for one of
+// them: it claims a run for a lease, renews it, and has its appends refused once another worker has
+// claimed the run. Stores that can do this are Claimers.
+//
+//	worker, err := runstore.NewWorker(store, "host-7", 30*time.Second)
+//	…
+//	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{Sinks: []agentevents.Sink{runstore.NewSink(worker)}})
+//	…
+//	ctx, err := worker.Claim(ctx, "release-7") // ErrClaimed: another worker has it
+//
 // # The stores
 //
 // [File] is a directory with one log for all runs, so that runs that go on at the same time
 // share the syncs of the disk. [Memory] is for tests. Package runstoretest tells whether a
-// further store does what this package promises. Module pgstore, below this package, is one: it
-// has runs in PostgreSQL, for the processes of many machines. [Copy] moves runs between stores and
+// further store does what this package promises. Modules pgstore and natsstore, below this package,
+// have runs in PostgreSQL and in NATS JetStream, for the processes of many machines. [Copy] moves runs between stores and
 // logs.
 //
 // What happens to a [File] and what comes of it:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	ae "github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/runstore"
@@ -107,4 +108,39 @@ func Example() {
 	// the first one is stopped: true true
 	// release-7 11 run.completed <nil>
 	// run release-7 is completed
+}
+
+// Two workers share a store. One of them has a run until it gives it back.
+func ExampleWorker() {
+	ctx := context.Background()
+	store := new(runstore.Memory)
+	a, err := runstore.NewWorker(store, "a", time.Minute)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer a.Close()
+	b, err := runstore.NewWorker(store, "b", time.Minute)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer b.Close()
+
+	_, err = a.Claim(ctx, "release-7")
+	fmt.Println("a:", err)
+	_, err = b.Claim(ctx, "release-7")
+	var claimed *runstore.ClaimError
+	if errors.As(err, &claimed) {
+		fmt.Println("b: worker", claimed.Worker, "has it")
+	}
+	if err := a.Release(ctx, "release-7"); err != nil {
+		fmt.Println(err)
+	}
+	_, err = b.Claim(ctx, "release-7")
+	fmt.Println("b:", err)
+	// Output:
+	// a: <nil>
+	// b: worker a has it
+	// b: <nil>
 }

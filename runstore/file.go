@@ -54,14 +54,21 @@ type File struct {
 	signal  signal
 
 	mu     sync.Mutex
-	next   map[string]uint64 // by run, the sequence after the appended events
-	ids    []string          // of runs, as Runs had them last
-	broken error             // another program has changed the log
+	runs   map[string]position // after the appended events
+	claims claims
+	ids    []string // of runs, as Runs had them last
+	broken error    // another program has changed the log
 	closed bool
 
 	index index
 
 	saving sync.Mutex // of snapshots
+}
+
+// A position is the end of a run.
+type position struct {
+	next  uint64
+	ended bool // by an event
 }
 
 // Open opens the store in a directory, which is created if need be. The error is
@@ -88,7 +95,7 @@ func Open(dir string, o Options) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("runstore: opening %s: %w", dir, err)
 	}
-	f := &File{dir: dir, log: log, lazy: lo.Sync != logfile.SyncEvery, onError: o.OnError, next: map[string]uint64{}, index: index{path: path, runs: map[string]*indexed{}}}
+	f := &File{dir: dir, log: log, lazy: lo.Sync != logfile.SyncEvery, onError: o.OnError, runs: map[string]position{}, index: index{path: path, runs: map[string]*indexed{}}}
 	for _, d := range dirs {
 		if err := disk.RemoveTemporary(d); err != nil {
 			o.OnError(fmt.Errorf("runstore: opening %s: %w", dir, err))
@@ -100,7 +107,7 @@ func Open(dir string, o Options) (*File, error) {
 		return nil, errors.Join(fmt.Errorf("runstore: reading %s: %w", path, err), log.Close())
 	}
 	for id, r := range f.index.runs {
-		f.next[id] = r.info.Next
+		f.runs[id] = position{r.info.Next, r.info.Terminal != ""}
 	}
 	f.saveIndex()
 	return f, nil
@@ -149,18 +156,37 @@ func (f *File) saveIndex() {
 
 // Append implements [Store]. A process that is killed may leave the first of several entries.
 func (f *File) Append(ctx context.Context, runID string, expect uint64, entries ...Entry) error {
-	return AppendTo(ctx, f, runID, expect, entries, func(expect uint64, entries []Entry) (uint64, error) {
+	return f.AppendClaimed(ctx, Claim{RunID: runID}, expect, entries...)
+}
+
+// AppendClaimed implements [Claimer].
+func (f *File) AppendClaimed(ctx context.Context, c Claim, expect uint64, entries ...Entry) error {
+	return AppendTo(ctx, f, c.RunID, expect, entries, func(expect uint64, entries []Entry) (uint64, error) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		if err := f.unusable(); err != nil {
+		if err := cmp.Or(f.unusable(), f.claims.refuse(c.RunID, c.Token)); err != nil {
 			return 0, err
 		}
-		next := f.next[runID]
+		next := f.runs[c.RunID].next
 		if next != expect {
 			return next, nil
 		}
 		return next, f.write(ctx, entries)
 	})
+}
+
+// Claim implements [Claimer]. The claims keep the workers of this process apart: while it has the
+// store open no other process has, and the claims end with it.
+func (f *File) Claim(_ context.Context, c Claim) (Claim, error) {
+	if err := CheckClaim(c); err != nil {
+		return c, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.unusable(); err != nil {
+		return c, err
+	}
+	return f.claims.change(c, f.runs[c.RunID].ended)
 }
 
 // unusable returns why the store cannot be used. f.mu is held.
@@ -183,7 +209,9 @@ func (f *File) write(ctx context.Context, entries []Entry) (first error) {
 		if errors.As(err, &lost) || errors.Is(err, agentevents.ErrClosed) {
 			return err
 		}
-		f.next[e.Event.RunID] = e.Event.Sequence + 1 // the log has it, and writes it when it can
+		var info RunInfo
+		info.Add(&e.Event)
+		f.runs[e.Event.RunID] = position{info.Next, info.Terminal != "" || f.runs[e.Event.RunID].ended} // the log has it, and writes it when it can
 		f.check(err)
 		if first == nil {
 			first = err
@@ -269,7 +297,7 @@ func (f *File) Runs(ctx context.Context, after string) iter.Seq2[RunInfo, error]
 	return func(yield func(RunInfo, error) bool) {
 		f.mu.Lock()
 		err := f.unusable()
-		f.ids = sorted(f.ids, f.next)
+		f.ids = sorted(f.ids, f.runs)
 		ids := f.ids
 		f.mu.Unlock()
 		if err == nil {
@@ -297,7 +325,7 @@ func (f *File) SaveSnapshot(_ context.Context, snapshot *agentevents.RunSnapshot
 	err := f.unusable()
 	var next uint64
 	if err == nil && snapshot != nil {
-		next = f.next[snapshot.RunID]
+		next = f.runs[snapshot.RunID].next
 	}
 	f.mu.Unlock()
 	if err == nil {

@@ -35,6 +35,9 @@ var broken = []struct {
 	{"watches no more", func() runstore.Store { return &impatient{} }, "watch"},
 	{"keeps any snapshot", func() runstore.Store { return &anySnapshot{saved: map[string]*ae.RunSnapshot{}} }, "snapshots"},
 	{"ignores contexts", func() runstore.Store { return &deaf{} }, "cancelled"},
+	{"gives every claim", func() runstore.Store { return &generous{} }, "claim race"},
+	{"ends claims early", func() runstore.Store { return &hasty{} }, "renewed claim"},
+	{"appends for anybody", func() runstore.Store { return &unfenced{} }, "lost claim"},
 }
 
 type greedy struct{ runstore.Memory }
@@ -121,12 +124,37 @@ func (s *deaf) Load(_ context.Context, id string, from uint64) iter.Seq2[runstor
 	return s.Memory.Load(context.Background(), id, from)
 }
 
+type generous struct{ runstore.Memory }
+
+func (s *generous) Claim(ctx context.Context, c runstore.Claim) (runstore.Claim, error) {
+	has, err := s.Memory.Claim(ctx, c)
+	if errors.Is(err, runstore.ErrClaimed) {
+		return c, nil
+	}
+	return has, err
+}
+
+type hasty struct{ runstore.Memory }
+
+func (s *hasty) Claim(ctx context.Context, c runstore.Claim) (runstore.Claim, error) {
+	c.Lease /= 8
+	return s.Memory.Claim(ctx, c)
+}
+
+type unfenced struct{ runstore.Memory }
+
+func (s *unfenced) AppendClaimed(ctx context.Context, c runstore.Claim, expect uint64, entries ...runstore.Entry) error {
+	return s.Append(ctx, c.RunID, expect, entries...)
+}
+
 // The kit finds stores that break a promise.
 func TestBroken(t *testing.T) {
 	if name := os.Getenv(brokenEnv); name != "" {
 		for _, b := range broken {
 			if b.name == name {
-				runstoretest.Run(t, runstoretest.Features{Open: func(testing.TB) runstore.Store { return b.store() }})
+				f := runstoretest.Features{Open: func(testing.TB) runstore.Store { return b.store() }}
+				runstoretest.Run(t, f)
+				runstoretest.Claims(t, f)
 			}
 		}
 		return
@@ -140,7 +168,7 @@ func TestBroken(t *testing.T) {
 			if b.fails != "" {
 				run += "/^" + strings.ReplaceAll(b.fails, " ", "_") + "$"
 			}
-			c := exec.Command(os.Args[0], "-test.run="+run, "-test.timeout=1m")
+			c := exec.Command(os.Args[0], "-test.run="+run, "-test.timeout=2m")
 			c.Env = append(os.Environ(), brokenEnv+"="+b.name)
 			out, err := c.CombinedOutput()
 			if b.fails == "" {

@@ -18,6 +18,7 @@ type Memory struct {
 	mu     sync.Mutex
 	runs   map[string]*memoryRun
 	ids    []string // of runs, as Runs had them last
+	claims claims
 	signal signal
 }
 
@@ -30,9 +31,18 @@ type memoryRun struct {
 
 // Append implements [Store].
 func (m *Memory) Append(ctx context.Context, runID string, expect uint64, entries ...Entry) error {
+	return m.AppendClaimed(ctx, Claim{RunID: runID}, expect, entries...)
+}
+
+// AppendClaimed implements [Claimer].
+func (m *Memory) AppendClaimed(ctx context.Context, c Claim, expect uint64, entries ...Entry) error {
+	runID := c.RunID
 	return AppendTo(ctx, m, runID, expect, entries, func(expect uint64, entries []Entry) (uint64, error) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
+		if err := m.claims.refuse(runID, c.Token); err != nil {
+			return 0, err
+		}
 		r := m.runs[runID]
 		if next := r.next(); next != expect || len(entries) == 0 {
 			return next, nil
@@ -50,6 +60,17 @@ func (m *Memory) Append(ctx context.Context, runID string, expect uint64, entrie
 		r.entries = append(r.entries, entries...)
 		return expect, nil
 	})
+}
+
+// Claim implements [Claimer].
+func (m *Memory) Claim(_ context.Context, c Claim) (Claim, error) {
+	if err := CheckClaim(c); err != nil {
+		return c, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.runs[c.RunID]
+	return m.claims.change(c, r != nil && r.info.Terminal != "")
 }
 
 func (r *memoryRun) next() uint64 {

@@ -13,9 +13,11 @@ import (
 )
 
 func TestMemory(t *testing.T) {
-	runstoretest.Run(t, runstoretest.Features{
+	f := runstoretest.Features{
 		Open: func(testing.TB) runstore.Store { return new(runstore.Memory) },
-	})
+	}
+	runstoretest.Run(t, f)
+	runstoretest.Claims(t, f)
 }
 
 // The file store keeps its promises under every policy of the log.
@@ -40,7 +42,7 @@ func TestFile(t *testing.T) {
 				return s
 			}
 			var dir string
-			runstoretest.Run(t, runstoretest.Features{
+			f := runstoretest.Features{
 				Open: func(t testing.TB) runstore.Store {
 					dir = filepath.Join(t.TempDir(), "store")
 					return open(t, dir)
@@ -49,7 +51,11 @@ func TestFile(t *testing.T) {
 					require.NoError(t, s.(io.Closer).Close())
 					return open(t, dir)
 				},
-			})
+			}
+			runstoretest.Run(t, f)
+			if name == "default" { // claims do not depend on the policy
+				runstoretest.Claims(t, f)
+			}
 		})
 	}
 }

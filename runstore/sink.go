@@ -18,7 +18,7 @@ const maxPending = 16 << 20
 // that the store refuses, and neither in [agentevents.BestEffort] nor in [agentevents.Buffered],
 // where it could not close a run. Emit returns when the store has committed its event.
 //
-// A [*ConflictError] closes the run ([agentevents.ErrFenced]), and so does [ErrRefused]. After any
+// A [*ConflictError] closes the run ([agentevents.ErrFenced]), and so do a [*ClaimError] and [ErrRefused]. After any
 // other error the sink keeps the event and appends it again before the run's next one, and at
 // Flush: a store that fails for a while loses nothing, unless the process ends before it works
 // again. If more than 16 MiB wait, the run is closed.
@@ -140,7 +140,7 @@ func (r *sinkRun) append(ctx context.Context, s Store) error {
 		case errors.As(err, &conflict) && r.joins && conflict.Next < r.expect: // deltas before it are left out
 			r.expect, r.joins = conflict.Next, conflict.Next > 0
 			continue
-		case errors.As(err, &conflict):
+		case errors.As(err, &conflict), errors.Is(err, ErrClaimed):
 			r.fenced = err
 		case errors.Is(err, ErrRefused):
 			r.fenced = fmt.Errorf("%w: %w", agentevents.ErrFenced, err)

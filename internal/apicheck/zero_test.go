@@ -88,7 +88,7 @@ var zeros = map[string][]any{
 	"playback":  {&playback.Player{}},
 	"querytest": {new(querytest.CallID), &querytest.Difference{}, &querytest.MissingError{}, &querytest.Mock{}},
 	"resume":    {&resume.Plan{}, new(resume.Value)},
-	"runstore":  {&runstore.ConflictError{}, &runstore.File{}, &runstore.Memory{}, &runstore.RunInfo{}, &runstore.Sink{}},
+	"runstore":  {&runstore.ClaimError{}, &runstore.ConflictError{}, &runstore.File{}, &runstore.Memory{}, &runstore.RunInfo{}, &runstore.Sink{}, &runstore.Worker{}},
 	"report":    {&report.Details{}, &report.Item{}},
 }
 

@@ -23,6 +23,13 @@
 //	Agentevents-Next               one more than the sequence of its last event
 //	Agentevents-Begun, -Updated    times of the run's first event, and of the message's last event
 //	Agentevents-Terminal           kind of the event that ended the run
+//	Agentevents-Claim              token of the latest claim, negative once it was released
+//
+// # Claims
+//
+// A claim ([runstore.Claimer]) is a message without events on the run's subject. So the next append
+// of the worker before is refused by the server: it expects another last message. How long a claim
+// lasts is a key of the bucket agentevents-claims, whose time to live the server measures, in seconds.
 //
 // # Durability
 //

@@ -26,10 +26,10 @@ import (
 	"github.com/agentevents/agentevents/runstore"
 )
 
-// Options name the stream and the bucket of a store. The zero Options are usable.
+// Options name the stream and the buckets of a store. The zero Options are usable.
 type Options struct {
-	// Name names the stream and the bucket of snapshots, and begins the subjects. It has letters,
-	// digits, - and _. Empty means agentevents.
+	// Name names the stream and the bucket of snapshots, and begins the subjects and the name of the
+	// bucket of claims. It has letters, digits, - and _. Empty means agentevents.
 	Name string
 	// Replicas is the number of servers that keep each event: 1, 3 or 5. 0 means 1. Only [Create]
 	// uses it.
@@ -40,7 +40,9 @@ type Options struct {
 
 func (o Options) name() string { return cmp.Or(o.Name, "agentevents") }
 
-// Create makes the stream and the bucket of a store, or changes those that exist to the options. It
+func (o Options) claims() string { return o.name() + "-claims" }
+
+// Create makes the stream and the buckets of a store, or changes those that exist to the options. It
 // may be called again. The server needs JetStream and version 2.12 or later.
 func Create(ctx context.Context, js jetstream.JetStream, o Options) error {
 	if js == nil {
@@ -50,7 +52,7 @@ func Create(ctx context.Context, js jetstream.JetStream, o Options) error {
 		return err
 	}
 	limit := cmp.Or(o.MaxBytes, -1)
-	_, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+	stream, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 		Name: o.name(), Subjects: []string{o.name() + ".*"}, Description: "Events of agent runs, a subject for each run",
 		Storage: jetstream.FileStorage, Replicas: max(1, o.Replicas), MaxBytes: limit, Discard: jetstream.DiscardNew,
 		AllowAtomicPublish: true,
@@ -58,11 +60,21 @@ func Create(ctx context.Context, js jetstream.JetStream, o Options) error {
 	if err != nil {
 		return fmt.Errorf("natsstore: creating stream %q: %w", o.name(), err)
 	}
+	if !stream.CachedInfo().Config.AllowAtomicPublish { // an older server leaves out settings that it does not know
+		return fmt.Errorf("natsstore: creating stream %q: the server has no atomic batches, it is %s, legal: 2.12 or later", o.name(), js.Conn().ConnectedServerVersion())
+	}
 	_, err = js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
 		Bucket: o.name(), Description: "The latest snapshots of agent runs", History: 1, Storage: jetstream.FileStorage, Replicas: max(1, o.Replicas),
 	})
 	if err != nil {
 		return fmt.Errorf("natsstore: creating bucket %q: %w", o.name(), err)
+	}
+	_, err = js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
+		Bucket: o.claims(), Description: "The claims of workers", History: 1, Storage: jetstream.FileStorage, Replicas: max(1, o.Replicas),
+		LimitMarkerTTL: time.Minute,
+	})
+	if err != nil {
+		return fmt.Errorf("natsstore: creating bucket %q: %w", o.claims(), err)
 	}
 	return nil
 }
@@ -73,6 +85,7 @@ type Store struct {
 	js        jetstream.JetStream
 	stream    jetstream.Stream
 	snapshots jetstream.KeyValue
+	claims    jetstream.KeyValue
 	prefix    string          // of subjects
 	base      context.Context // ends with Close
 	end       context.CancelFunc
@@ -85,7 +98,8 @@ type Store struct {
 // A tail is the position of a run.
 type tail struct {
 	runstore.RunInfo
-	seq uint64 // of the last message of the run in the stream; 0 without one
+	seq   uint64 // of the last message of the run in the stream; 0 without one
+	claim int64  // token of the latest claim, negative once it was released; 0 without one
 }
 
 // maxTails bounds the runs whose tails are kept. An append to another run asks the server first.
@@ -100,7 +114,7 @@ type listing struct {
 // listingAge is how long the pages of a list come from one listing.
 const listingAge = 2 * time.Second
 
-// Open returns the store in the stream and the bucket that [Create] has made. The connection
+// Open returns the store in the stream and the buckets that [Create] has made. The connection
 // stays the caller's.
 func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Store, error) {
 	if js == nil {
@@ -120,7 +134,11 @@ func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Store, error
 	if err != nil {
 		return nil, fmt.Errorf("natsstore: opening bucket %q (Create makes it): %w", o.name(), err)
 	}
-	s := &Store{js: js, stream: stream, snapshots: bucket, prefix: o.name() + ".", tails: map[string]tail{}}
+	claims, err := js.KeyValue(ctx, o.claims())
+	if err != nil {
+		return nil, fmt.Errorf("natsstore: opening bucket %q (Create makes it): %w", o.claims(), err)
+	}
+	s := &Store{js: js, stream: stream, snapshots: bucket, claims: claims, prefix: o.name() + ".", tails: map[string]tail{}}
 	s.base, s.end = context.WithCancel(context.Background())
 	return s, nil
 }
@@ -152,6 +170,11 @@ func (s *Store) failed(err error, doing, runID string) error {
 		return nil
 	case s.base == nil || s.base.Err() != nil:
 		err = agentevents.ErrClosed
+	case errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded):
+		// The server does not answer a request that it refuses: it tells the connection.
+		if last := s.js.Conn().LastError(); errors.Is(last, nats.ErrPermissionViolation) {
+			err = fmt.Errorf("%w: %w", err, last)
+		}
 	}
 	if runID != "" {
 		doing += fmt.Sprintf(" run %.64q", runID)
@@ -174,9 +197,12 @@ const (
 	headerBegun    = "Agentevents-Begun"
 	headerUpdated  = "Agentevents-Updated"
 	headerTerminal = "Agentevents-Terminal"
+	headerClaim    = "Agentevents-Claim"
 )
 
-func header(first uint64, info *runstore.RunInfo) nats.Header {
+// header returns the headers of a message whose first event has that sequence. A message without
+// events has the run's next sequence there.
+func header(first uint64, info *runstore.RunInfo, claim int64) nats.Header {
 	h := nats.Header{headerFirst: {strconv.FormatUint(first, 10)}, headerNext: {strconv.FormatUint(info.Next, 10)}}
 	for name, at := range map[string]time.Time{headerBegun: info.Begun, headerUpdated: info.Updated} {
 		if !at.IsZero() {
@@ -185,6 +211,9 @@ func header(first uint64, info *runstore.RunInfo) nats.Header {
 	}
 	if info.Terminal != "" {
 		h[headerTerminal] = []string{string(info.Terminal)}
+	}
+	if claim != 0 {
+		h[headerClaim] = []string{strconv.FormatInt(claim, 10)}
 	}
 	return h
 }
@@ -213,8 +242,14 @@ func (s *Store) tail(ctx context.Context, runID string) (tail, error) {
 	if err != nil {
 		return tail{}, err
 	}
-	info, err := infoOf(runID, msg.Header)
-	return tail{info, msg.Sequence}, err
+	t := tail{seq: msg.Sequence}
+	if text := msg.Header.Get(headerClaim); text != "" {
+		if t.claim, err = strconv.ParseInt(text, 10, 64); err != nil {
+			return tail{}, fmt.Errorf("header %s: %w", headerClaim, err)
+		}
+	}
+	t.RunInfo, err = infoOf(runID, msg.Header)
+	return t, err
 }
 
 // keep notes the position of a run, or forgets it.
@@ -242,14 +277,20 @@ func (s *Store) kept(runID string) tail {
 
 // Append implements [runstore.Store].
 func (s *Store) Append(ctx context.Context, runID string, expect uint64, entries ...runstore.Entry) error {
-	return runstore.AppendTo(ctx, s, runID, expect, entries, func(expect uint64, entries []runstore.Entry) (uint64, error) {
-		next, err := s.add(ctx, runID, expect, entries)
-		return next, s.failed(err, "appending to", runID)
+	return s.AppendClaimed(ctx, runstore.Claim{RunID: runID}, expect, entries...)
+}
+
+// AppendClaimed implements [runstore.Claimer].
+func (s *Store) AppendClaimed(ctx context.Context, c runstore.Claim, expect uint64, entries ...runstore.Entry) error {
+	return runstore.AppendTo(ctx, s, c.RunID, expect, entries, func(expect uint64, entries []runstore.Entry) (uint64, error) {
+		next, err := s.add(ctx, c.RunID, c.Token, expect, entries)
+		return next, s.failed(err, "appending to", c.RunID)
 	})
 }
 
-// add adds the entries if expect is the next sequence of the run, and returns that sequence.
-func (s *Store) add(ctx context.Context, runID string, expect uint64, entries []runstore.Entry) (uint64, error) {
+// add adds the entries if expect is the next sequence of the run and no other claim was given. It
+// returns that sequence.
+func (s *Store) add(ctx context.Context, runID string, token uint64, expect uint64, entries []runstore.Entry) (uint64, error) {
 	ctx, done, err := s.begin(ctx)
 	defer done()
 	if err != nil {
@@ -260,28 +301,31 @@ func (s *Store) add(ctx context.Context, runID string, expect uint64, entries []
 	}
 	t := s.kept(runID)
 	for {
-		if t.seq == 0 || t.Next != expect {
-			if t, err = s.tail(ctx, runID); err != nil || t.Next != expect {
+		if t.seq == 0 || t.Next != expect || !t.accepts(token) {
+			if t, err = s.tail(ctx, runID); err == nil && !t.accepts(token) {
+				err = s.holder(ctx, runID)
+			}
+			if err != nil || t.Next != expect {
 				return t.Next, err
 			}
 		}
 		if len(entries) == 0 {
 			return expect, nil
 		}
-		messages, info, err := s.messages(runID, t.RunInfo, entries)
+		messages, info, err := s.messages(runID, t, entries)
 		if err != nil {
 			return 0, err
 		}
 		s.keep(runID, tail{}) // until the outcome is known
 		seq, err := s.publish(ctx, messages, t.seq)
 		if err == nil {
-			s.keep(runID, tail{info, seq})
+			s.keep(runID, tail{info, seq, t.claim})
 			return expect, nil
 		}
 		if !wrongLast(err) {
 			return 0, err
 		}
-		t = tail{} // another writer has been there, or this append before
+		t = tail{} // another writer or a claim has been there, or this append before
 	}
 }
 
@@ -296,7 +340,8 @@ func wrongLast(err error) bool {
 const headroom = 1024
 
 // messages returns the messages with the entries, and the position of the run after them.
-func (s *Store) messages(runID string, info runstore.RunInfo, entries []runstore.Entry) ([]*nats.Msg, runstore.RunInfo, error) {
+func (s *Store) messages(runID string, t tail, entries []runstore.Entry) ([]*nats.Msg, runstore.RunInfo, error) {
+	info := t.RunInfo
 	limit := int(s.js.Conn().MaxPayload()) - headroom
 	var all []*nats.Msg
 	for len(entries) > 0 {
@@ -317,7 +362,7 @@ func (s *Store) messages(runID string, info runstore.RunInfo, entries []runstore
 			info.Add(&e.Event)
 			data = append(append(data, e.Line...), '\n')
 		}
-		all = append(all, &nats.Msg{Subject: s.subject(runID), Data: data[:len(data)-1], Header: header(entries[0].Event.Sequence, &info)})
+		all = append(all, &nats.Msg{Subject: s.subject(runID), Data: data[:len(data)-1], Header: header(entries[0].Event.Sequence, &info, t.claim)})
 		entries = entries[n:]
 	}
 	return all, info, nil
@@ -475,6 +520,9 @@ func (s *Store) read(ctx context.Context, runID string, from uint64, t tail, las
 
 // entries yields the events of a message from a sequence on. It reports whether the loop goes on.
 func entries(data []byte, from uint64, yield func(runstore.Entry) bool) (bool, error) {
+	if len(data) == 0 { // a claim
+		return true, nil
+	}
 	for line := range strings.SplitSeq(string(data), "\n") {
 		e, err := runstore.ParseEntry(line)
 		if err != nil {
@@ -532,7 +580,7 @@ func (s *Store) run(ctx context.Context, runID string) (runstore.RunInfo, error)
 		return runstore.RunInfo{}, err
 	}
 	t, err := s.tail(ctx, runID)
-	if err == nil && t.seq == 0 {
+	if err == nil && t.Next == 0 {
 		err = runstore.ErrNoRun
 	}
 	return t.RunInfo, err
@@ -551,7 +599,7 @@ func (s *Store) Runs(ctx context.Context, after string) iter.Seq2[runstore.RunIn
 				break
 			}
 			for _, info := range infos {
-				if info.Next > 0 && !yield(info, nil) { // else it was deleted
+				if info.Next > 0 && !yield(info, nil) { // else it was deleted, or has only a claim
 					return
 				}
 			}
@@ -743,8 +791,10 @@ func (s *Store) delete(ctx context.Context, runID string) error {
 	}
 	s.keep(runID, tail{})
 	subject := s.subject(runID)
-	if err := s.snapshots.Purge(ctx, subject[len(s.prefix):]); err != nil {
-		return err
+	for _, bucket := range []jetstream.KeyValue{s.snapshots, s.claims} {
+		if err := bucket.Purge(ctx, subject[len(s.prefix):]); err != nil {
+			return err
+		}
 	}
 	return s.stream.Purge(ctx, jetstream.WithPurgeSubject(subject))
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/runstore"
 )
 
@@ -28,6 +29,7 @@ func newRound() *round { return &round{runs: map[string][]recent{}, done: make(c
 
 // recent is an append.
 type recent struct {
+	token   int64 // of the claim
 	expect  uint64
 	entries []runstore.Entry
 }
@@ -61,7 +63,7 @@ func (s *Store) uncommitted(runID string) (all []recent) {
 // again appends to a run the events that the server may have lost.
 func (s *Store) again(ctx context.Context, runID string, lost []recent) error {
 	for _, a := range slices.SortedStableFunc(slices.Values(lost), func(a, b recent) int { return cmp.Compare(a.expect, b.expect) }) {
-		if err := s.append(ctx, runID, a.expect, a.entries); err != nil {
+		if err := s.append(ctx, runID, a.token, a.expect, a.entries); err != nil {
 			return err
 		}
 	}
@@ -144,8 +146,8 @@ func (s *Store) settle(ctx context.Context, r *round) (taken, err error) {
 		}
 		for _, id := range lost {
 			err := s.again(ctx, id, r.runs[id])
-			switch conflict := (*runstore.ConflictError)(nil); {
-			case errors.As(err, &conflict):
+			switch {
+			case errors.Is(err, agentevents.ErrFenced):
 				taken = errors.Join(taken, fmt.Errorf("the server has lost events: %w", err))
 				s.mu.Lock()
 				delete(r.runs, id)

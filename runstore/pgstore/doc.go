@@ -30,6 +30,12 @@
 // default has no bound, and a server refuses clients beyond its own. Emit waits for a server that
 // hangs, and for a lock; statement_timeout and lock_timeout end that with an error.
 //
+// # Claims
+//
+// A claim ([runstore.Claimer]) is a row of agentevents_claims, and its token is a column of the
+// run's row. A claim and a renewal each wait for the disk. A worker needs the rights to select,
+// insert, update and delete there.
+//
 // # When the server is away
 //
 // The store keeps uncommitted events, 16 MiB at most, and appends them again to a server that has

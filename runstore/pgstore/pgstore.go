@@ -22,9 +22,13 @@ import (
 
 // Schema makes the tables, whose names begin with agentevents_, in the schema that the
 // connection is set to. It changes nothing where they are.
-//
+var Schema = tables + claimTables
+
 //go:embed schema.sql
-var Schema string
+var tables string
+
+//go:embed claim.sql
+var claimTables string
 
 // Create runs [Schema] unless that was done: then it needs no right but to read, and locks
 // nothing. Several processes may do so at a time. The database has to be in UTF-8.
@@ -42,9 +46,9 @@ func create(ctx context.Context, db *sql.DB) error {
 	}
 	defer tx.Rollback()
 	var encoding string
-	var done bool // the last object of the schema exists
-	err = tx.QueryRowContext(ctx, `SELECT current_setting('server_encoding'), EXISTS (SELECT FROM pg_proc
-		WHERE proname = 'agentevents_json' AND pronamespace = current_schema()::regnamespace)`).Scan(&encoding, &done)
+	var done bool // the last column of the schema exists
+	err = tx.QueryRowContext(ctx, `SELECT current_setting('server_encoding'), EXISTS (SELECT FROM pg_attribute
+		WHERE attname = 'claim' AND attrelid = to_regclass(format('%I.agentevents_runs', current_schema())))`).Scan(&encoding, &done)
 	switch {
 	case err != nil || done:
 		return err
@@ -201,17 +205,18 @@ func moment(t time.Time) *time.Time {
 }
 
 // The statements that add events to a run, whose parameters are run, expected sequence, next
-// one, terminal, begun, updated and the records. They add all of them or, if another sequence
-// is expected, none. The transaction does not wait for the disk.
+// one, terminal, begun, updated, the records and the token of a claim. They add all of them or, if
+// another sequence is expected or another claim was given, none. The transaction does not wait for the disk.
 const (
 	begins = `WITH lazy AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)),
-	head AS (INSERT INTO agentevents_runs (run_id, next, terminal, begun, updated)
-		SELECT $1, $3::bigint, $4, $5::timestamptz, $6::timestamptz FROM lazy WHERE $2::bigint = 0
+	` + mine + `,
+	head AS (INSERT INTO agentevents_runs (run_id, next, terminal, begun, updated, claim)
+		SELECT $1, $3::bigint, $4, $5::timestamptz, $6::timestamptz, $8::bigint FROM lazy WHERE $2::bigint = 0 AND ` + mayBegin + `
 		ON CONFLICT (run_id) DO NOTHING RETURNING run_id)` + adds
 	goesOn = `WITH lazy AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)),
 	head AS (UPDATE agentevents_runs r SET next = $3::bigint, terminal = COALESCE(NULLIF(r.terminal, ''), $4),
-			begun = COALESCE(r.begun, $5::timestamptz), updated = $6::timestamptz
-		FROM lazy WHERE r.run_id = $1 AND r.next = $2::bigint RETURNING r.run_id)` + adds
+			begun = COALESCE(r.begun, $5::timestamptz), updated = $6::timestamptz, claim = COALESCE(NULLIF($8::bigint, 0), r.claim)
+		FROM lazy WHERE r.run_id = $1 AND r.next = $2::bigint AND ` + mayGoOn + ` RETURNING r.run_id)` + adds
 	adds = `
 	INSERT INTO agentevents_events (run_id, sequence, event_id, type, time, session_id, task_id, workflow_id, phase, node_id, agent_id, parent_agent_id, trace_id, span_id, line)
 	SELECT head.run_id, e.sequence, e.event_id, e.type, e.time, e.session_id, e.task_id, e.workflow_id, e.phase, e.node_id, e.agent_id, e.parent_agent_id, e.trace_id, e.span_id, e.line
@@ -220,31 +225,37 @@ const (
 
 // Append implements [runstore.Store].
 func (s *Store) Append(ctx context.Context, runID string, expect uint64, entries ...runstore.Entry) error {
-	err := s.append(ctx, runID, expect, entries)
+	return s.appendAs(ctx, runID, 0, expect, entries)
+}
+
+// appendAs appends with the token of a claim, or 0.
+func (s *Store) appendAs(ctx context.Context, runID string, token int64, expect uint64, entries []runstore.Entry) error {
+	err := s.append(ctx, runID, token, expect, entries)
 	if conflict := (*runstore.ConflictError)(nil); errors.As(err, &conflict) && conflict.Next < expect {
 		if lost := s.uncommitted(runID); len(lost) > 0 { // by a crash
 			if again := s.again(ctx, runID, lost); again == nil {
-				err = s.append(ctx, runID, expect, entries)
+				err = s.append(ctx, runID, token, expect, entries)
 			} else if !errors.As(again, &conflict) {
 				err = again
 			}
 		}
 	}
-	if err == nil && s.gather(runID, recent{expect, slices.Clone(entries)}) > mostUncommitted {
+	if err == nil && s.gather(runID, recent{token, expect, slices.Clone(entries)}) > mostUncommitted {
 		err = s.Commit(ctx)
 	}
 	return err
 }
 
-func (s *Store) append(ctx context.Context, runID string, expect uint64, entries []runstore.Entry) error {
+func (s *Store) append(ctx context.Context, runID string, token int64, expect uint64, entries []runstore.Entry) error {
 	return runstore.AppendTo(ctx, s, runID, expect, entries, func(expect uint64, entries []runstore.Entry) (uint64, error) {
-		next, err := s.add(ctx, runID, expect, entries)
+		next, err := s.add(ctx, runID, token, expect, entries)
 		return next, s.failed(err, "appending to", runID)
 	})
 }
 
-// add adds the entries if expect is the next sequence of the run, and returns that sequence.
-func (s *Store) add(ctx context.Context, runID string, expect uint64, entries []runstore.Entry) (uint64, error) {
+// add adds the entries if expect is the next sequence of the run and no other claim was given. It
+// returns that sequence.
+func (s *Store) add(ctx context.Context, runID string, token int64, expect uint64, entries []runstore.Entry) (uint64, error) {
 	if s.isClosed() {
 		return 0, agentevents.ErrClosed
 	}
@@ -272,7 +283,7 @@ func (s *Store) add(ctx context.Context, runID string, expect uint64, entries []
 	}
 	for {
 		if len(entries) > 0 {
-			done, err := s.db.ExecContext(ctx, statement, key(runID), int64(expect), int64(info.Next), string(info.Terminal), moment(info.Begun), moment(info.Updated), string(text))
+			done, err := s.db.ExecContext(ctx, statement, key(runID), int64(expect), int64(info.Next), string(info.Terminal), moment(info.Begun), moment(info.Updated), string(text), token)
 			if err != nil {
 				return 0, refused(err)
 			}
@@ -280,7 +291,10 @@ func (s *Store) add(ctx context.Context, runID string, expect uint64, entries []
 				return expect, err
 			}
 		}
-		next, err := s.next(ctx, runID)
+		next, claim, err := s.position(ctx, runID)
+		if err == nil && !accepts(next, claim, token) {
+			err = s.holder(ctx, runID)
+		}
 		if err != nil || next != expect || len(entries) == 0 { // else another writer has got there in between
 			return next, err
 		}

@@ -176,7 +176,7 @@ func TestStore(t *testing.T) {
 		in[other] = schema
 		return other
 	}
-	runstoretest.Run(t, runstoretest.Features{
+	f := runstoretest.Features{
 		Open: func(t testing.TB) runstore.Store {
 			db, schema := s.fresh(t)
 			st := pgstore.New(db, pgstore.Options{})
@@ -188,7 +188,9 @@ func TestStore(t *testing.T) {
 			require.NoError(t, st.(io.Closer).Close())
 			return again(t, st)
 		},
-	})
+	}
+	runstoretest.Run(t, f)
+	runstoretest.Claims(t, f)
 }
 
 // Processes make the tables at the same time, and one that finds them changes nothing.

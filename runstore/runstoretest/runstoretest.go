@@ -73,7 +73,9 @@ var checks = []check{
 }
 
 // Run tests a store, each promise in a subtest.
-func Run(t *testing.T, f Features) {
+func Run(t *testing.T, f Features) { runChecks(t, f, checks) }
+
+func runChecks(t *testing.T, f Features, checks []check) {
 	for _, c := range checks {
 		t.Run(c.name, func(t *testing.T) {
 			if c.skip != nil && c.skip(f) {

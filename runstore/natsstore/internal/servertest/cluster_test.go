@@ -20,6 +20,7 @@ import (
 	ae "github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/runstore"
 	"github.com/agentevents/agentevents/runstore/natsstore"
+	"github.com/agentevents/agentevents/runstore/runstoretest"
 )
 
 // The writers of the cluster tests.
@@ -261,4 +262,23 @@ func TestWritersAreKilled(t *testing.T) {
 	}
 	require.NoError(t, em.Close(t.Context()))
 	requireWhole(t, s, got)
+}
+
+// The claims of a store with three replicas keep the same promises.
+func TestClaimsInACluster(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it makes a server of its own")
+	}
+	js := connect(t, cluster(t, 3, "")...)
+	options := map[runstore.Store]natsstore.Options{}
+	runstoretest.Claims(t, runstoretest.Features{
+		Open: func(t testing.TB) runstore.Store {
+			o := natsstore.Options{Name: fmt.Sprintf("claims-%d", names.Add(1)), Replicas: 3}
+			require.Eventually(t, func() bool { return natsstore.Create(t.Context(), js, o) == nil }, time.Minute, 100*time.Millisecond)
+			s := open(t, js, o)
+			options[s] = o
+			return s
+		},
+		Second: func(t testing.TB, s runstore.Store) runstore.Store { return open(t, js, options[s]) },
+	})
 }

@@ -45,14 +45,16 @@ func TestStore(t *testing.T) {
 		options[other] = o
 		return other
 	}
-	runstoretest.Run(t, runstoretest.Features{
+	f := runstoretest.Features{
 		Open: func(t testing.TB) runstore.Store {
 			s, o := newStore(t, js, natsstore.Options{})
 			options[s] = o
 			return s
 		},
 		Reopen: again, Second: again, MaxRunID: 1500, MaxLine: 1<<20 - 1024,
-	})
+	}
+	runstoretest.Run(t, f)
+	runstoretest.Claims(t, f)
 }
 
 func event(t testing.TB, runID string, seq uint64, size int) runstore.Entry {

@@ -122,7 +122,7 @@ var layers = []layer{
 		"a tree draws the items of a report"},
 	{"view", []string{".", "live", "report", "internal/endword", "internal/replay", "internal/rundiff", "internal/spans", "internal/view"},
 		"a page shows the figures of the other views, so it takes them from the same packages"},
-	{"cmd/...", []string{".", "findings", "logfile", "otlpjson", "playback", "query", "querytest", "report", "tree", "view", "capture/...", "dialect/...", "internal/chain", "internal/disk", "internal/endword", "internal/foreign", "internal/index", "internal/jsonwire", "internal/lines",
+	{"cmd/...", []string{".", "findings", "logfile", "otlpjson", "playback", "query", "querytest", "report", "tree", "view", "capture/...", "dialect/...", "internal/chain", "internal/disk", "internal/endword", "internal/foreign", "internal/homes", "internal/index", "internal/jsonwire", "internal/lines",
 		"internal/readback", "internal/replay", "internal/rundiff", "internal/spans", "internal/stats", "internal/view"},
 		"the command may use every package of the module, but no dependency of its own"},
 	{"examples/...", []string{".", "live", "query", "resume", "runstore", "tree"},

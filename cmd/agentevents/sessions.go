@@ -158,7 +158,7 @@ func brief(text string, limit int) string {
 	return string(r[:limit-1]) + "…"
 }
 
-// report tells on standard error what the list lacks.
+// report tells on standard error which lines and files the list lacks.
 func (l *listing) report(in *invocation) {
 	in.stdout.Flush() // keep both outputs in order
 	tell := func(format string, args ...any) {
@@ -182,7 +182,7 @@ func (l *listing) report(in *invocation) {
 	}
 }
 
-// The homeSessions are the sessions on this machine, and the files of which there are none.
+// The homeSessions are the sessions on this machine, and the files that are not read.
 type homeSessions struct {
 	places   []homes.Place
 	sessions []*capture.Session
@@ -223,7 +223,7 @@ func (in *invocation) listed(words []string) (*homeSessions, error) {
 	for _, file := range slices.Sorted(maps.Keys(files)) {
 		of, err := capture.Open(file, capture.Options{})
 		if err == nil && len(of) > 0 && known[of[0].Program()+"\x00"+of[0].ID()] {
-			continue // another file of a session, which the session's notes tell
+			continue // a second file of a session, which the notes of the session tell
 		}
 		h.miss(files[file], file, cmp.Or(err, errUnlisted))
 	}
@@ -235,7 +235,7 @@ func (in *invocation) listed(words []string) (*homeSessions, error) {
 
 var errUnlisted = errors.New("its session is not found in the folder")
 
-// miss notes a file or folder that is not read. Those of a program with the same reason are one.
+// miss notes a file or folder that is not read. Files with the same program and reason are one row.
 func (h *homeSessions) miss(program, path string, err error) {
 	reason := lost(err)
 	if info, serr := os.Stat(path); serr == nil && info.Mode().IsRegular() && info.Size() == 0 {
@@ -288,7 +288,7 @@ func changedSince(s *capture.Session, since time.Time) bool {
 	})
 }
 
-// row reads a session. The error is that of a file.
+// row reads a session. The error is the one of a file.
 func (h *homeSessions) row(s *capture.Session) (sessionRow, error) {
 	row := sessionRow{Program: wordOf(s.Program()), ID: s.ID(), File: s.Files()[0]}
 	fold := agentevents.NewFold(agentevents.FoldOptions{KeepCalls: -1, MaxViolations: -1})

@@ -37,7 +37,7 @@ var recorded = map[string]string{
 	"qwen/subagent":   ".qwen/projects/-repo",
 }
 
-// madeHome makes a home folder with sessions of all programs, and files that are none.
+// madeHome makes a home folder with sessions of all programs and with other files.
 func madeHome(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

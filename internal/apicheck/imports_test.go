@@ -61,6 +61,8 @@ var layers = []layer{
 		"packed texts lie in the memory that folds reuse"},
 	{"internal/index", []string{"internal/disk"},
 		"what is known about files is written as content is"},
+	{"internal/genhome", []string{"internal/disk"},
+		"made sessions are written as content is"},
 	{"internal/...", nil,
 		"internal packages are leaves: they handle bytes, files or Go source, and know nothing of events"},
 	{".", []string{"internal/canonjson", "internal/chain", "internal/secret", "internal/deal", "internal/endword", "internal/extra", "internal/firsterrs", "internal/foreign", "internal/jsonwire", "internal/lines", "internal/option", "internal/pack", "internal/reentry",

@@ -233,8 +233,11 @@ func (p *program) play(s scenario, install, out string) error {
 		r.Exits = append(r.Exits, exit)
 	}
 	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.answered < len(m.replies) {
+		return fmt.Errorf("the program asked for %d of %d answers: see %s", m.answered, len(m.replies), filepath.Join(out, "stdout-*"))
+	}
 	r.Requests, r.Asides, r.Others = m.answered, m.asides, slices.Sorted(maps.Keys(m.others))
-	m.mu.Unlock()
 	text, err := json.Marshal(r)
 	if err != nil {
 		return err

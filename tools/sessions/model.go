@@ -37,7 +37,7 @@ type model struct {
 	ids      int
 }
 
-// tokens are those of an answer.
+// tokens count an answer.
 type tokens struct{ input, cached, output, reasoning int }
 
 // next returns the reply to a request, its number and its tokens.

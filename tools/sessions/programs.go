@@ -76,9 +76,9 @@ enabled = false
 		},
 		args: func(prompt string, again bool) []string {
 			if again {
-				return []string{"exec", "resume", "--last", "--json", prompt}
+				return []string{"exec", "resume", "--last", "--json", "--skip-git-repo-check", prompt}
 			}
-			return []string{"exec", "--json", prompt}
+			return []string{"exec", "--json", "--skip-git-repo-check", prompt}
 		},
 		shell: func(command string) call { return called("exec_command", "cmd", command) },
 		read:  func(path string) call { return called("exec_command", "cmd", "cat "+path) },

@@ -59,7 +59,7 @@ func (s shape) value(name string, v any) {
 	}
 }
 
-// tags are members whose texts tell the kind of a line, and those of its objects that do.
+// tags are members whose texts tell the kind of a line. Some lines have them in an inner object.
 var tags = []string{"type", "subtype", "role"}
 
 // kindOf names a line by its tags, and one without any by its members.
@@ -185,6 +185,9 @@ func compare(w io.Writer, a, b shape) int {
 				gone = at
 				tell("- %s %s: was %s, in %d of %d lines", name, at, x, x.lines, was.lines)
 			case x.String() != y.String():
+				if x.types["object"] != y.types["object"] {
+					gone = at
+				}
 				tell("~ %s %s: %s, was %s", name, at, y, x)
 			}
 		}

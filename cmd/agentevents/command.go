@@ -96,6 +96,7 @@ func commands() []command {
 		checkCommand(),
 		foldCommand(),
 		lsCommand(),
+		sessionsCommand(),
 		showCommand(),
 		findingsCommand(),
 		treeCommand(),
@@ -168,7 +169,17 @@ func (c *command) run(in *invocation, args []string) error {
 	if c.args == "" && len(in.args) > 0 {
 		return usageError(fmt.Sprintf("unexpected argument %q", in.args[0]))
 	}
+	if c.takesFiles() {
+		if err := in.ids(); err != nil {
+			return err
+		}
+	}
 	return act(in)
+}
+
+// takesFiles reports whether an argument may be a FILE.
+func (c *command) takesFiles() bool {
+	return strings.HasSuffix(c.args, "FILE") || strings.HasSuffix(c.args, "FILE...") || c.args == "[flags] A B"
 }
 
 // oneDash finds the long flags that package flag names with one dash, and notGo its message for a

@@ -53,7 +53,7 @@ func writeOverview(w io.Writer) {
 	}
 	tw.Flush()
 	fmt.Fprint(w, "\nThe FILE - is standard input. Several FILEs are read one after another as one\nlog, in the order given. The closed segments of a log, FILE.000001 or FILE.000001.gz\nand so on, are read with FILE, oldest first; name one to read it alone. FILE* is the\nsame as FILE. A directory in which package runstore keeps runs stands for its log,\nevents.jsonl. Gzip data is decompressed. Flags may stand before or after FILEs.\n\n"+
-		"A session that an agent program keeps on disk, and a folder with sessions, are read like\na log: 'agentevents help import' lists the programs.\n\n"+
+		"A session that an agent program keeps on disk, and a folder with sessions, are read like\na log: 'agentevents help import' lists the programs. Its id, or the beginning of it, names\none on this machine in place of a FILE: 'agentevents sessions' lists them.\n\n"+
 		"A log in another order, as a sort by time leaves one, is read with --order sequence.\nThat holds the FILEs in memory.\n\n"+
 		exitHelp+"\nRun 'agentevents help COMMAND' for more.\n")
 }

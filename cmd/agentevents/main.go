@@ -14,16 +14,21 @@ const (
 	// gcPercent is the memory that a command may allocate between two collections, in percent of
 	// the memory in use. The state of many runs has few pointers, so that a collection is cheap.
 	gcPercent = 50
-	// importPercent is the same for import, which allocates most and keeps least.
-	importPercent = 100
+	// importPercent is the same for import, which allocates most and keeps least, and sessionsPercent
+	// for sessions, which reads all that is there and should take 64 MB at most.
+	importPercent, sessionsPercent = 100, 20
 )
 
 func main() {
 	room := make([]byte, headroom)
 	if os.Getenv("GOGC") == "" {
 		percent := gcPercent
-		if len(os.Args) > 1 && os.Args[1] == "import" {
+		switch {
+		case len(os.Args) < 2:
+		case os.Args[1] == "import":
 			percent = importPercent
+		case os.Args[1] == "sessions":
+			percent = sessionsPercent
 		}
 		debug.SetGCPercent(percent)
 	}

@@ -23,6 +23,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/agentevents/agentevents/internal/disk"
@@ -36,11 +37,17 @@ const (
 	rest = 2 * time.Second
 	// MaxSize is how much a folder keeps, in bytes: the oldest answers go first.
 	MaxSize = 64 << 20
+	// slack is how much of it may be kept before the folder is looked through again.
+	slack = MaxSize / 16
 )
 
 // An Index is a folder with answers. Several processes may use one at once. All methods work
 // without one: a nil Index knows no answer and keeps none.
-type Index struct{ folder, program string }
+type Index struct {
+	folder, program string
+	room            atomic.Int64 // bytes that may be kept before the folder is looked through
+	looked          atomic.Int64 // how often it was
+}
 
 // New returns the index in a folder, which is made when there is something to keep. Program names
 // the version of the program: another one does not see its answers. Without a folder there is nil.
@@ -48,7 +55,7 @@ func New(folder, program string) *Index {
 	if folder == "" {
 		return nil
 	}
-	return &Index{folder, program}
+	return &Index{folder: folder, program: program}
 }
 
 // A Question is a question about files as they were when it was asked.
@@ -151,8 +158,12 @@ func (q *Question) Keep(answer []byte) error {
 	if err := os.MkdirAll(q.index.folder, 0o700); err != nil {
 		return err
 	}
-	if err := disk.Replace(q.path, q.cipher().Seal(nil, nil, answer, nil)); err != nil {
+	sealed := q.cipher().Seal(nil, nil, answer, nil)
+	if err := disk.Replace(q.path, sealed); err != nil {
 		return err
+	}
+	if q.index.room.Add(-int64(len(sealed))) >= 0 {
+		return nil
 	}
 	return q.index.trim()
 }
@@ -170,8 +181,9 @@ func (q *Question) cipher() cipher.AEAD {
 	return c
 }
 
-// trim removes the oldest files until the folder has at most MaxSize.
+// trim removes the oldest files until the folder has room for slack.
 func (x *Index) trim() error {
+	x.looked.Add(1)
 	entries, err := os.ReadDir(x.folder)
 	if err != nil {
 		return err
@@ -186,11 +198,12 @@ func (x *Index) trim() error {
 	}
 	slices.SortFunc(files, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
 	for _, info := range files {
-		if size <= MaxSize {
+		if size <= MaxSize-slack {
 			break
 		}
 		size -= info.Size()
 		_ = os.Remove(filepath.Join(x.folder, info.Name())) // another process may have
 	}
+	x.room.Store(slack)
 	return nil
 }

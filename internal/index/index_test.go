@@ -182,3 +182,24 @@ func TestLimit(t *testing.T) {
 	require.Nil(t, ask(5).Answer())
 	require.NotNil(t, ask(4).Answer())
 }
+
+// TestManyAnswers keeps many answers, and looks through the folder once: the cost of an answer does not
+// grow with their number. Another index looks again, and so does this one after many bytes.
+func TestManyAnswers(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "a")
+	write(t, file, []byte("a"), old)
+	x := New(filepath.Join(dir, "index"), "1")
+	keep := func(x *Index, i int, answer []byte) {
+		t.Helper()
+		require.NoError(t, x.Ask([]string{file}, fmt.Sprint(i)).Keep(answer))
+	}
+	for i := range 100 {
+		keep(x, i, []byte("yes"))
+	}
+	require.EqualValues(t, 1, x.looked.Load())
+	for i := range 5 {
+		keep(x, i, make([]byte, slack/4))
+	}
+	require.EqualValues(t, 2, x.looked.Load())
+}

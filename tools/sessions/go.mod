@@ -1,0 +1,3 @@
+module github.com/agentevents/agentevents/tools/sessions
+
+go 1.26.0

@@ -87,7 +87,7 @@ func save(t *testing.T, o view.Options, logs ...view.Log) string {
 	return name
 }
 
-// visit opens a file in a tab of its own. The script commands run before those of the file.
+// visit opens a file in a tab of its own. The commands run before its scripts.
 func visit(t *testing.T, ctx context.Context, name string, commands ...string) *page {
 	t.Helper()
 	tab, stop := chromedp.NewContext(ctx)

@@ -55,8 +55,8 @@ func claudeSession(t *testing.T, prompts, calls int) (name string, lines int) {
 	return name, lines
 }
 
-// shownAt notes the time of the frame after the one in which a page says that it is ready. Both pages
-// say so with an attribute of that name.
+// shownAt notes the time of the frame after the one in which a page is ready. Both pages mark that with
+// the same attribute.
 const shownAt = `new MutationObserver((_, o) => {
 	if (!document.querySelector("[data-ready]")) return;
 	o.disconnect();

@@ -81,8 +81,7 @@ function drawEvents(app, box) {
   const place = () => { let a = 0, b = all.length; while (a < b) { const m = (a + b) >> 1; if (all[m] < app.at) a = m + 1; else b = m; } return Math.min(a, all.length - 1); };
   const bar = make("div", {}, make("label", {}, make("input", { type: "checkbox", checked: app.deltas, onchange: e => { app.deltas = e.target.checked; app.draw(); } }), " deltas"),
     app.agent && make("button", { onclick: () => { app.agent = ""; app.draw(); } }, "only " + visible(nameOf(run, app.agent)) + " ✕"));
-  const rows = make("div", {});
-  rows.style.overflow = "auto"; rows.style.height = "calc(100% - 28px)"; rows.style.position = "relative";
+  const rows = make("div", { class: "rows" });
   fill(box, bar, rows);
   const l = list(rows, all.length, n => {
     const i = all[n], r = run.rows[i];

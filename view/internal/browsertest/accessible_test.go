@@ -1,6 +1,7 @@
 package browsertest
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/emulation"
+	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
@@ -107,5 +109,22 @@ func TestColours(t *testing.T) {
 		require.Equal(t, c.back, colour("body", "backgroundColor"), c.media)
 		require.Equal(t, c.text, colour("body", "color"), c.media)
 		require.Equal(t, c.tool, colour(".legend-tool", "borderTopColor"), c.media)
+	}
+}
+
+// A pane of many events prints the rows in sight, not the room that all would take.
+func TestPrintOfManyEvents(t *testing.T) {
+	var events []ae.Event
+	for n := range uint64(5000) {
+		events = append(events, ae.Event{ID: fmt.Sprint("e", n), RunID: "r", Sequence: n, AgentID: "a", SchemaVersion: ae.SchemaVersion, Payload: &ae.TextCompleted{Text: fmt.Sprint("text ", n)}})
+	}
+	p := open(t, browser(t), view.Options{}, view.Log{Name: "many", Events: seq(events)})
+	for _, key := range "1234" {
+		p.keys(string(key))
+		r, err := chromedp.Call(p.ctx, cdppage.PrintToPDF, cdppage.PrintToPDFParams{})
+		require.NoError(t, err)
+		pages := bytes.Count(r.Data, []byte("/Type /Page\n"))
+		require.Positive(t, pages)
+		require.Less(t, pages, 12, string(key))
 	}
 }

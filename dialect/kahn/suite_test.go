@@ -19,6 +19,7 @@ func TestSuite(t *testing.T) {
 		Name:    Name,
 		Decoder: func() agentevents.Decoder { return NewDecoder(Options{}) },
 		Encoder: func() dialect.Encoder { return NewEncoder(EncoderOptions{}) },
+		Strict:  func() agentevents.Decoder { return NewDecoder(Options{Strict: true}) },
 	}
 	for line := range strings.Lines(example + full) {
 		_, name, _ := strings.Cut(line, `"event":"`)

@@ -19,6 +19,7 @@ func TestDialect(t *testing.T) {
 			Name:    Name,
 			Decoder: func() agentevents.Decoder { return NewDecoder(Options{RunID: run, Strict: strict}) },
 			Encoder: func() dialect.Encoder { return NewEncoder(EncoderOptions{RunID: run}) },
+			Strict:  func() agentevents.Decoder { return NewDecoder(Options{RunID: run, Strict: true}) },
 			Maps:    []string{"/modelUsage"},
 		}
 		for _, g := range golden {

@@ -74,6 +74,7 @@ func TestSuite(t *testing.T) {
 				Name:    Name,
 				Decoder: func() agentevents.Decoder { return NewDecoder(Options{Profile: p}) },
 				Encoder: func() dialect.Encoder { return NewEncoder(EncoderOptions{Profile: p}) },
+				Strict:  func() agentevents.Decoder { return NewDecoder(Options{Profile: p, Strict: true, Folded: true}) },
 				Golden:  goldens(p),
 				Ignore:  []string{"/openwop/schemaVersion"},
 				Maps:    closed,

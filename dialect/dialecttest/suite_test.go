@@ -320,7 +320,7 @@ func TestBroken(t *testing.T) {
 			d := withEncoder(plain(), brokenEncoder{change: func(ev *agentevents.Event) { ev.Step = agentevents.Some(-1) }})
 			d.Strict = func() agentevents.Decoder { return strictDecoder{} }
 			return d
-		}(), "properties", "start", "a strict decoder finds a fault in what was written"},
+		}(), "properties", "start", "a strict decoder finds a fault in a written line"},
 		{"a line changes each time", withEncoder(plain(), brokenEncoder{change: func(ev *agentevents.Event) { ev.Step = agentevents.Some(ev.Step.V + 1) }}),
 			"properties", "usage", "what was written and read is written differently"},
 		{"a torn line takes an event with it", func() Dialect {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"iter"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -101,6 +102,23 @@ func TestMarksOfThePage(t *testing.T) {
 		require.Equal(t, m[0] == "", m[1] == "", "a class has a sign")
 	}
 	require.Equal(t, want, got)
+}
+
+// The kinds that the scripts name are kinds of events.
+func TestKindsOfThePage(t *testing.T) {
+	names, err := filepath.Glob("assets/*.js")
+	require.NoError(t, err)
+	found := 0
+	for _, name := range names {
+		script, err := os.ReadFile(name)
+		require.NoError(t, err)
+		for _, m := range regexp.MustCompile(`"([a-z]+(?:\.[a-zA-Z]+)+)"`).FindAllSubmatch(script, -1) {
+			_, known := agentevents.Kind(m[1]).Info()
+			require.True(t, known, "%s: %s", name, m[1])
+			found++
+		}
+	}
+	require.Positive(t, found)
 }
 
 func TestWriteRefuses(t *testing.T) {

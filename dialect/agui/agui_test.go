@@ -20,6 +20,7 @@ var suite = dialecttest.Dialect{
 	Name:    agui.Name,
 	Decoder: func() agentevents.Decoder { return agui.NewDecoder(agui.Options{}) },
 	Encoder: func() dialect.Encoder { return agui.NewEncoder(agui.EncoderOptions{}) },
+	Strict:  func() agentevents.Decoder { return agui.NewDecoder(agui.Options{Strict: true}) },
 	Unknown: `{"type":"NEW_THING","timestamp":1777971600250,"a":1.50}`,
 	Golden:  golden,
 }

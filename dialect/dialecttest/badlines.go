@@ -101,6 +101,11 @@ var wrong = []string{
 }
 
 func (d *Dialect) checkWrongValues(r *report, line string) {
+	d.eachWrong(line, func(input, line string) { d.accept(r, input, line) })
+}
+
+// eachWrong calls f with a line in which a value is another one, or a member is missing.
+func (d *Dialect) eachWrong(line string, f func(input, line string)) {
 	start, end, ok := object(line)
 	if !ok {
 		return
@@ -109,7 +114,7 @@ func (d *Dialect) checkWrongValues(r *report, line string) {
 	v, _ := readback.Parse(text)
 	v.Walk("", func(pointer string, v *readback.Value) {
 		for _, w := range few(d, wrong, 3) {
-			d.accept(r, pointer+" is "+w, line[:start]+text[:v.Start]+w+text[v.End:]+line[end:])
+			f(pointer+" is "+w, line[:start]+text[:v.Start]+w+text[v.End:]+line[end:])
 		}
 	})
 	// Leave out each member alone.
@@ -119,7 +124,7 @@ func (d *Dialect) checkWrongValues(r *report, line string) {
 		if i == len(v.Inner)-1 {
 			rest = strings.TrimRight(text[:from], ", ") + text[to:]
 		}
-		d.accept(r, "without "+v.Names[i], line[:start]+rest+line[end:])
+		f("without "+v.Names[i], line[:start]+rest+line[end:])
 	}
 }
 

@@ -23,6 +23,8 @@ type Dialect struct {
 	// Decoder and Encoder return new ones. They are called from several goroutines.
 	Decoder func() agentevents.Decoder
 	Encoder func() dialect.Encoder
+	// Strict returns a new decoder that enforces the document's rules, if there is one.
+	Strict func() agentevents.Decoder
 	// Golden holds lines of the document, at least one for each variant.
 	Golden []Golden
 	// Unknown is a line of a type that the document does not have. The default is
@@ -126,6 +128,7 @@ var checks = []check{
 	{"bad lines", badLineCases},
 	{"fold", foldCases},
 	{"runs", runCases},
+	{"properties", propertyCases},
 	{"instances", instanceCases},
 	{"verbatim lists nothing", verbatimCases},
 }
@@ -140,7 +143,11 @@ type testCase struct {
 	run  func(r *report)
 }
 
-func (c testCase) test(t *testing.T) {
+func (c testCase) test(t *testing.T) { c.tell(t) }
+
+// tell runs the case and tells its problems.
+func (c testCase) tell(t testing.TB) {
+	t.Helper()
 	var r report
 	r.run(c.run)
 	for i, p := range r.problems {

@@ -28,6 +28,8 @@
 //	                 that are refused change nothing
 //	runs             two runs in one log stay apart; skipped for a document that does not
 //	                 name the run, because its logs have one run
+//	properties       of golden lines in odd spellings and with odd values: see [CheckLog], which
+//	                 checks any text, such as the input of a fuzz test
 //	instances        decoders and encoders share nothing; run the tests with -race
 //	verbatim lists nothing
 //	                 a line that is read with Verbatim and written as it was has no

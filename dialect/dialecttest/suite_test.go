@@ -316,12 +316,54 @@ func TestBroken(t *testing.T) {
 		{"a kept line has losses", withEncoder(plain(), brokenEncoder{losses: func([]dialect.Loss) []dialect.Loss {
 			return []dialect.Loss{{Pointer: "/id", What: dialect.Dropped, Count: 1, RunID: "r1", Sequence: 3}}
 		}}), "verbatim lists nothing", "other spelling", "every kind: dropped /id"},
+		{"a strict decoder refuses what is written", func() Dialect {
+			d := withEncoder(plain(), brokenEncoder{change: func(ev *agentevents.Event) { ev.Step = agentevents.Some(-1) }})
+			d.Strict = func() agentevents.Decoder { return strictDecoder{} }
+			return d
+		}(), "properties", "start", "a strict decoder finds a fault in a written line"},
+		{"a line changes each time", withEncoder(plain(), brokenEncoder{change: func(ev *agentevents.Event) { ev.Step = agentevents.Some(ev.Step.V + 1) }}),
+			"properties", "usage", "what was written and read is written differently"},
+		{"a torn line takes an event with it", func() Dialect {
+			d := plain()
+			d.Decoder = func() agentevents.Decoder { return &holdingDecoder{} }
+			return d
+		}(), "properties", "all lines", "without the torn line"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			texts := problemsOf(test.d, test.check, test.input)
 			require.True(t, slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(s, test.text) }), "found: %q", texts)
 		})
 	}
+}
+
+// A strictDecoder refuses steps.
+type strictDecoder struct{ plainDecoder }
+
+func (d strictDecoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
+	out, err := d.plainDecoder.Decode(dst, line)
+	if err == nil && out[len(out)-1].Step.OK {
+		return dst, &agentevents.RuleError{Rule: "step", Pointer: "/step"}
+	}
+	return out, err
+}
+
+// A holdingDecoder returns an event with the next line, and forgets it if that is bad.
+type holdingDecoder struct {
+	plainDecoder
+	held []agentevents.Event
+}
+
+func (d *holdingDecoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
+	dst = append(dst, d.held...)
+	var err error
+	if d.held, err = d.plainDecoder.Decode(nil, line); err != nil {
+		return dst[:len(dst)-min(1, len(dst))], err
+	}
+	return dst, nil
+}
+
+func (d *holdingDecoder) End(dst []agentevents.Event) ([]agentevents.Event, error) {
+	return append(dst, d.held...), nil
 }
 
 // problemsOf runs one case of one check.

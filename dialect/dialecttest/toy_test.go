@@ -173,6 +173,7 @@ func (d *joiningDecoder) Decode(dst []agentevents.Event, line []byte) ([]agentev
 	if ev.ID != lineID {
 		return dst, fmt.Errorf("not a line of this dialect")
 	}
+	ev = kept(&ev)
 	ev.ID = dialect.DerivedID(string(line), d.count, 0)
 	ev.Sequence = d.numbers.Next(ev.RunID)
 	ev.SchemaVersion = agentevents.SchemaVersion
@@ -187,6 +188,7 @@ func (d *joiningDecoder) End(dst []agentevents.Event) ([]agentevents.Event, erro
 type joiningEncoder struct {
 	losses dialect.Losses
 	open   map[[3]string]*agentevents.Event
+	reader joiningDecoder // of the lines so far
 }
 
 func callKey(ev *agentevents.Event, call string) [3]string {
@@ -195,11 +197,13 @@ func callKey(ev *agentevents.Event, call string) [3]string {
 
 func (e *joiningEncoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if text := ev.Origin(); text != "" && saysSame(ev, text) {
+		_, _ = e.reader.Decode(nil, []byte(text))
 		return append(append(dst, text...), '\n'), nil // nothing is lost
 	}
 	if _, err := ev.AppendJSON(nil); err != nil {
 		return dst, err
 	}
+	callID := ""
 	switch p := ev.Payload.(type) {
 	case *agentevents.AgentStarted, *agentevents.AgentEnded, *agentevents.AuditChecked, *agentevents.AgentTransition, *agentevents.Unknown:
 	case *agentevents.ToolCalled:
@@ -210,12 +214,13 @@ func (e *joiningEncoder) Append(dst []byte, ev agentevents.Event) ([]byte, error
 		return dst, nil
 	case *agentevents.ToolReturned:
 		out := *p
-		key := callKey(&ev, p.CallID)
+		callID = p.CallID
+		key := callKey(&ev, callID)
 		if call := e.open[key]; call != nil && !p.OneEvent {
 			delete(e.open, key)
 			called := call.Payload.(*agentevents.ToolCalled)
 			out.OneEvent, out.Arguments, out.ArgumentsSummary = true, called.Arguments, called.ArgumentsSummary
-			e.lose(call)
+			e.lose(call, &agentevents.Event{Payload: called})
 			e.losses.Drop(call, "/causationId", call.CausationID != "")
 			e.losses.Drop(call, "/timestamp", !p.Duration.OK || !ev.Time.Add(-p.Duration.V).Equal(call.Time))
 			e.losses.Drop(call, "/payload/callId", true)
@@ -232,7 +237,6 @@ func (e *joiningEncoder) Append(dst []byte, ev agentevents.Event) ([]byte, error
 			out.OneEvent = true
 			e.losses.Add(&ev, dialect.Made, "/payload/oneEvent", "there is no call")
 		}
-		e.losses.Drop(&ev, "/payload/callId", true)
 		out.CallID = "none"
 		ev.Payload = &out
 	default:
@@ -242,13 +246,13 @@ func (e *joiningEncoder) Append(dst []byte, ev agentevents.Event) ([]byte, error
 		e.losses.Drop(&ev, "/causationId", ev.CausationID != "")
 		ev.CausationID = ""
 	}
-	return e.line(dst, ev)
+	return e.line(dst, ev, callID)
 }
 
-// lose lists as dropped the facts that no line has.
-func (e *joiningEncoder) lose(ev *agentevents.Event) {
-	e.losses.Drop(ev, "/id", true)
-	e.losses.Drop(ev, "/sequence", true)
+// lose lists as dropped the facts that no line has. A reader may make up the same id or number.
+func (e *joiningEncoder) lose(ev, back *agentevents.Event) {
+	e.losses.Drop(ev, "/id", back.ID != ev.ID)
+	e.losses.Drop(ev, "/sequence", back.Sequence != ev.Sequence)
 	e.losses.Drop(ev, "/schemaVersion", ev.SchemaVersion != "")
 	e.losses.Drop(ev, "/marks", ev.Marks != 0)
 	e.losses.Drop(ev, "/traceId", ev.TraceID != "")
@@ -256,19 +260,35 @@ func (e *joiningEncoder) lose(ev *agentevents.Event) {
 	e.losses.Drop(ev, "/parentSpanId", ev.ParentSpanID != "")
 }
 
-func (e *joiningEncoder) line(dst []byte, ev agentevents.Event) ([]byte, error) {
-	e.lose(&ev)
-	return e.canonical(dst, ev)
+func (e *joiningEncoder) line(dst []byte, ev agentevents.Event, callID string) ([]byte, error) {
+	out, err := e.canonical(dst, ev)
+	if err != nil {
+		return dst, err
+	}
+	back, err := e.reader.Decode(nil, out[len(dst):len(out)-1])
+	if err != nil {
+		return dst, err
+	}
+	e.lose(&ev, &back[0])
+	if p, ok := back[0].Payload.(*agentevents.ToolReturned); ok {
+		e.losses.Drop(&ev, "/payload/callId", p.CallID != callID)
+	}
+	return out, nil
+}
+
+// kept returns what lines have of an event.
+func kept(ev *agentevents.Event) agentevents.Event {
+	out := agentevents.Event{Time: ev.Time, RunID: ev.RunID, Scope: ev.Scope, AgentID: ev.AgentID, Actor: ev.Actor, ParentAgentID: ev.ParentAgentID,
+		ParentCallID: ev.ParentCallID, Step: ev.Step, CausationID: ev.CausationID, Payload: ev.Payload}
+	for name, value := range ev.Extras() { // they stand at the end, and an event from another origin has none
+		_ = out.SetExtra(name, value)
+	}
+	return out
 }
 
 func (e *joiningEncoder) canonical(dst []byte, ev agentevents.Event) ([]byte, error) {
-	out := agentevents.Event{ID: lineID, Time: ev.Time, RunID: ev.RunID, Scope: ev.Scope, AgentID: ev.AgentID, Actor: ev.Actor, ParentAgentID: ev.ParentAgentID,
-		ParentCallID: ev.ParentCallID, Step: ev.Step, CausationID: ev.CausationID, Payload: ev.Payload}
-	for name, value := range ev.Extras() { // they stand at the end, and an event from another origin has none
-		if err := out.SetExtra(name, value); err != nil {
-			return dst, err
-		}
-	}
+	out := kept(&ev)
+	out.ID = lineID
 	line, err := out.AppendJSON(nil)
 	if err != nil {
 		return dst, err

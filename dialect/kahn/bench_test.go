@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/dialecttest"
 )
 
@@ -16,12 +14,6 @@ var benchLines = []dialecttest.BenchLine{
 		strings.Repeat(`ok  \texample.com/pkg\t0.012s\n`, 16) + `"}`},
 }
 
-var benched = dialecttest.Dialect{
-	Name:    Name,
-	Decoder: func() agentevents.Decoder { return NewDecoder(Options{}) },
-	Encoder: func() dialect.Encoder { return NewEncoder(EncoderOptions{}) },
-}
+func BenchmarkDecode(b *testing.B) { dialecttest.BenchmarkDecode(b, suite, benchLines) }
 
-func BenchmarkDecode(b *testing.B) { dialecttest.BenchmarkDecode(b, benched, benchLines) }
-
-func BenchmarkEncode(b *testing.B) { dialecttest.BenchmarkEncode(b, benched, benchLines) }
+func BenchmarkEncode(b *testing.B) { dialecttest.BenchmarkEncode(b, suite, benchLines) }

@@ -2,7 +2,6 @@ package kahn
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/dialecttest"
 	"github.com/agentevents/agentevents/eventtest"
 )
 
@@ -286,47 +286,5 @@ func FuzzDecode(f *testing.F) {
 	for _, agent := range []string{`{}`, `null`, `7`, `["a"]`} { // none is the agent of a vendor's line
 		f.Add([]byte(`{"event":"0","agent_id":` + agent + `}`))
 	}
-	f.Fuzz(func(t *testing.T, line []byte) {
-		for _, strict := range []bool{false, true} {
-			events, err := NewDecoder(Options{Strict: strict}).Decode(nil, line)
-			if err != nil {
-				require.Empty(t, events)
-				continue
-			}
-			require.Len(t, events, 1)
-			for ev, err := range agentevents.NewReader(bytes.NewReader(line), agentevents.ReaderOptions{Decoder: NewDecoder(Options{}), Verbatim: true}).All() {
-				if err != nil {
-					break // a line may become several
-				}
-				e := NewEncoder(EncoderOptions{})
-				text := encode(t, e, ev)
-				if _, audit := ev.Payload.(*agentevents.AuditChecked); audit && strings.Contains(string(ev.Extra(string(Name))), `"agent_id"`) {
-					break // null stands for an agent that is not a text
-				}
-				require.Equal(t, ev.Origin()+"\n", text)
-				require.Empty(t, e.Losses())
-				break
-			}
-			text, err := NewEncoder(EncoderOptions{}).Append(nil, events[0])
-			if err != nil {
-				var rule *agentevents.RuleError
-				require.ErrorAs(t, err, &rule)
-				require.False(t, strict, "what a strict decoder reads can be written")
-				continue
-			}
-			_, err = NewDecoder(Options{Strict: true}).Decode(nil, text[:len(text)-1])
-			if rule := (*agentevents.RuleError)(nil); errors.As(err, &rule) && rule.Rule == RuleType {
-				err = nil // unknown events are written as they are
-			}
-			if !strict && !agentevents.TimeKnown(events[0].Time) {
-				err = nil // and so is a text that is not a time
-			}
-			require.NoError(t, err, "what is written, a strict decoder reads: %s", text)
-			again, err := NewDecoder(Options{}).Decode(nil, text[:len(text)-1])
-			require.NoError(t, err, "%s", text)
-			text2, err := NewEncoder(EncoderOptions{}).Append(nil, again[0])
-			require.NoError(t, err)
-			require.Equal(t, string(text), string(text2))
-		}
-	})
+	f.Fuzz(func(t *testing.T, log []byte) { dialecttest.CheckLog(t, suite, string(log)) })
 }

@@ -14,12 +14,15 @@ import (
 	"github.com/agentevents/agentevents/internal/readback"
 )
 
+var suite = dialecttest.Dialect{
+	Name:    Name,
+	Decoder: func() agentevents.Decoder { return NewDecoder(Options{}) },
+	Encoder: func() dialect.Encoder { return NewEncoder(EncoderOptions{}) },
+	Strict:  func() agentevents.Decoder { return NewDecoder(Options{Strict: true}) },
+}
+
 func TestSuite(t *testing.T) {
-	d := dialecttest.Dialect{
-		Name:    Name,
-		Decoder: func() agentevents.Decoder { return NewDecoder(Options{}) },
-		Encoder: func() dialect.Encoder { return NewEncoder(EncoderOptions{}) },
-	}
+	d := suite
 	for line := range strings.Lines(example + full) {
 		_, name, _ := strings.Cut(line, `"event":"`)
 		name, _, _ = strings.Cut(name, `"`)

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/dialecttest"
 )
 
@@ -29,12 +27,10 @@ func numbered(line string, i int) string {
 	return strings.Replace(line, `"sequence":0`, `"sequence":`+strconv.Itoa(i), 1)
 }
 
-var benched = dialecttest.Dialect{
-	Name:    Name,
-	Decoder: func() agentevents.Decoder { return NewDecoder(testOptions) },
-	Encoder: func() dialect.Encoder { return NewEncoder(encoderOptions) },
+func BenchmarkDecode(b *testing.B) {
+	dialecttest.BenchmarkDecode(b, suite(testOptions, encoderOptions), benchLines)
 }
 
-func BenchmarkDecode(b *testing.B) { dialecttest.BenchmarkDecode(b, benched, benchLines) }
-
-func BenchmarkEncode(b *testing.B) { dialecttest.BenchmarkEncode(b, benched, benchLines) }
+func BenchmarkEncode(b *testing.B) {
+	dialecttest.BenchmarkEncode(b, suite(testOptions, encoderOptions), benchLines)
+}

@@ -33,6 +33,11 @@ func TestNulls(t *testing.T) {
 		out, err := e.Append(nil, ev)
 		require.NoError(t, err)
 		require.NotEmpty(t, decodeAll(t, string(out)))
+
+		native, err := ev.AppendJSON(nil)
+		require.NoError(t, err)
+		require.NoError(t, ev.UnmarshalJSON(native))
+		require.Equal(t, string(out), encodeOne(t, encoderOptions, ev), "through the native format")
 	}
 	var rule *agentevents.RuleError
 	_, err := NewDecoder(Options{Strict: true}).Decode(nil, []byte(head+`"kind":null,"type":"memory_event"}`))

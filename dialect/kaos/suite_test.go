@@ -17,6 +17,11 @@ func suite(o Options, eo EncoderOptions) dialecttest.Dialect {
 		Name:    Name,
 		Decoder: func() agentevents.Decoder { return NewDecoder(o) },
 		Encoder: func() dialect.Encoder { return NewEncoder(eo) },
+		Strict: func() agentevents.Decoder {
+			strict := o
+			strict.Strict = true
+			return NewDecoder(strict)
+		},
 		// The number of a line stays with its event.
 		Ignore: []string{"/kaos/sequence"},
 	}

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/dialecttest"
 )
 
@@ -22,18 +20,12 @@ var benchLines = []dialecttest.BenchLine{
 	{Name: "ended", Lines: docLine("agent.completed", `{"agentId":"planner","tokens":512,"durationMs":3000,"workflowId":"w1","phase":"audit","outcome":"converged","numTurns":3}`)},
 }
 
-var benched = dialecttest.Dialect{
-	Name:    Name,
-	Decoder: func() agentevents.Decoder { return NewDecoder(Options{}) },
-	Encoder: func() dialect.Encoder { return NewEncoder(EncoderOptions{}) },
-}
-
 func BenchmarkDecode(b *testing.B) {
 	lines := slices.Clone(benchLines)
 	for i := range lines { // a line again would have no event
 		lines[i].Number = func(line string, i int) string { return strings.Replace(line, `"e1"`, fmt.Sprintf(`"e%d"`, i), 1) }
 	}
-	dialecttest.BenchmarkDecode(b, benched, lines)
+	dialecttest.BenchmarkDecode(b, suite, lines)
 }
 
-func BenchmarkEncode(b *testing.B) { dialecttest.BenchmarkEncode(b, benched, benchLines) }
+func BenchmarkEncode(b *testing.B) { dialecttest.BenchmarkEncode(b, suite, benchLines) }

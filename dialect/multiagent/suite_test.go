@@ -18,6 +18,7 @@ var suite = dialecttest.Dialect{
 	Name:    Name,
 	Decoder: func() agentevents.Decoder { return NewDecoder(Options{}) },
 	Encoder: func() dialect.Encoder { return NewEncoder(EncoderOptions{}) },
+	Strict:  func() agentevents.Decoder { return NewDecoder(Options{Strict: true}) },
 	Ignore:  []string{"/multiagent/schemaVersion", "/multiagent/~1made"},
 	Maps:    []string{"/payload/modelUsage"},
 }

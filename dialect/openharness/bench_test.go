@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/dialecttest"
 )
 
@@ -20,12 +18,6 @@ var benchLines = []dialecttest.BenchLine{
 	{Name: "D", Lines: of("agent:text:delta", `,"content":"and then the next few words"`)},
 }
 
-var benched = dialecttest.Dialect{
-	Name:    Name,
-	Decoder: func() agentevents.Decoder { return NewDecoder(Options{RunID: run}) },
-	Encoder: func() dialect.Encoder { return NewEncoder(EncoderOptions{RunID: run}) },
-}
+func BenchmarkDecode(b *testing.B) { dialecttest.BenchmarkDecode(b, suite(false), benchLines) }
 
-func BenchmarkDecode(b *testing.B) { dialecttest.BenchmarkDecode(b, benched, benchLines) }
-
-func BenchmarkEncode(b *testing.B) { dialecttest.BenchmarkEncode(b, benched, benchLines) }
+func BenchmarkEncode(b *testing.B) { dialecttest.BenchmarkEncode(b, suite(false), benchLines) }

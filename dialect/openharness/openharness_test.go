@@ -1,7 +1,6 @@
 package openharness
 
 import (
-	"errors"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,8 +10,8 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/dialecttest"
 	"github.com/agentevents/agentevents/eventtest"
-	"github.com/agentevents/agentevents/internal/readback"
 )
 
 func read(t testing.TB, o agentevents.ReaderOptions, log string) []agentevents.Event {
@@ -507,32 +506,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"/a":1,"timestamp":1e3,"type":"x","nodeId":"","runId":"r"}`))
 	f.Add([]byte(`{"type":"agent:"}`))
 	f.Add([]byte(`{"type":"x","nodeId":0}`))
-	f.Fuzz(func(t *testing.T, line []byte) {
-		for _, strict := range []bool{false, true} {
-			events, err := NewDecoder(Options{Strict: strict}).Decode(nil, line)
-			if err != nil {
-				require.Empty(t, events)
-				continue
-			}
-			require.Len(t, events, 1)
-			_, err = events[0].AppendJSON(nil)
-			require.NoError(t, err)
-			text, err := NewEncoder(EncoderOptions{}).Append(nil, events[0])
-			var rule *agentevents.RuleError
-			if !strict && errors.As(err, &rule) && rule.Rule == RuleRange {
-				continue // a strict decoder refuses it, too
-			}
-			require.NoError(t, err)
-			again, err := NewDecoder(Options{}).Decode(nil, text[:len(text)-1])
-			require.NoError(t, err, "%s", text)
-			require.Equal(t, events[0].Kind(), again[0].Kind())
-			_, err = NewDecoder(Options{Strict: true}).Decode(nil, text[:len(text)-1])
-			require.True(t, err == nil || !strict && readback.OwnFault(string(line), string(text), err), "a fault that the line has not: %v\n%s", err, text)
-			text2, err := NewEncoder(EncoderOptions{}).Append(nil, again[0])
-			require.NoError(t, err)
-			require.Equal(t, string(text), string(text2))
-		}
-	})
+	f.Fuzz(func(t *testing.T, log []byte) { dialecttest.CheckLog(t, suite(false), string(log)) })
 }
 
 // A line names the execution of the agent that delegates, as its own lines do.

@@ -8,6 +8,16 @@ import (
 	"github.com/agentevents/agentevents/dialect/dialecttest"
 )
 
+func suite(strict bool) dialecttest.Dialect {
+	return dialecttest.Dialect{
+		Name:    Name,
+		Decoder: func() agentevents.Decoder { return NewDecoder(Options{RunID: run, Strict: strict}) },
+		Encoder: func() dialect.Encoder { return NewEncoder(EncoderOptions{RunID: run}) },
+		Strict:  func() agentevents.Decoder { return NewDecoder(Options{RunID: run, Strict: true}) },
+		Maps:    []string{"/modelUsage"},
+	}
+}
+
 // With a strict decoder the suite adds that the encoder's lines of every kind keep the
 // document's rules.
 func TestDialect(t *testing.T) {
@@ -15,12 +25,7 @@ func TestDialect(t *testing.T) {
 		if strict && testing.Short() {
 			continue
 		}
-		d := dialecttest.Dialect{
-			Name:    Name,
-			Decoder: func() agentevents.Decoder { return NewDecoder(Options{RunID: run, Strict: strict}) },
-			Encoder: func() dialect.Encoder { return NewEncoder(EncoderOptions{RunID: run}) },
-			Maps:    []string{"/modelUsage"},
-		}
+		d := suite(strict)
 		for _, g := range golden {
 			d.Golden = append(d.Golden, dialecttest.Golden{Name: g.name, Lines: g.line, Events: []agentevents.Event{g.event(t)}, Build: true})
 		}

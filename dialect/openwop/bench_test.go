@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/dialecttest"
 )
 
@@ -23,12 +21,6 @@ var benchLines = []dialecttest.BenchLine{
 	{Name: "kept", Lines: `{"eventId":"01a1ffa6-3d64-76a9-bd6f-2c3e675e0fd2","runId":"run-1","nodeId":"n1","type":"agent.reasoning.delta","payload":{"agentId":"host:coder","delta":"and then the next few words","sequence":3},"timestamp":"2026-05-05T09:00:01.200Z","sequence":42,"schemaVersion":2}`},
 }
 
-var benched = dialecttest.Dialect{
-	Name:    Name,
-	Decoder: func() agentevents.Decoder { return NewDecoder(Options{}) },
-	Encoder: func() dialect.Encoder { return NewEncoder(EncoderOptions{}) },
-}
+func BenchmarkDecode(b *testing.B) { dialecttest.BenchmarkDecode(b, suite(RFC0002), benchLines) }
 
-func BenchmarkDecode(b *testing.B) { dialecttest.BenchmarkDecode(b, benched, benchLines) }
-
-func BenchmarkEncode(b *testing.B) { dialecttest.BenchmarkEncode(b, benched, benchLines) }
+func BenchmarkEncode(b *testing.B) { dialecttest.BenchmarkEncode(b, suite(RFC0002), benchLines) }

@@ -60,36 +60,35 @@ func goldens(p Profile) (list []dialecttest.Golden) {
 	return list
 }
 
+func suite(p Profile) dialecttest.Dialect {
+	d := dialecttest.Dialect{
+		Name:    Name,
+		Decoder: func() agentevents.Decoder { return NewDecoder(Options{Profile: p}) },
+		Encoder: func() dialect.Encoder { return NewEncoder(EncoderOptions{Profile: p}) },
+		Strict:  func() agentevents.Decoder { return NewDecoder(Options{Profile: p, Strict: true, Folded: true}) },
+		Golden:  goldens(p),
+		Ignore:  []string{"/openwop/schemaVersion"},
+	}
+	if p != RFC0002 {
+		d.Maps = []string{"/payload/decision", "/payload/decision/successCriteria/*"}
+		d.Adapt = func(ev *agentevents.Event) {
+			switch pl := ev.Payload.(type) {
+			case *agentevents.CapBreached:
+				pl.Cap = "loop-iterations"
+			case *agentevents.OrchestratorDecided:
+				pl.Decision = `{"kind":"ask-user","prompt":"?"}`
+			}
+		}
+	}
+	return d
+}
+
 func TestSuite(t *testing.T) {
 	for _, p := range []Profile{RFC0002, SchemaV1, SchemaV2} {
 		if testing.Short() && p != RFC0002 {
 			continue
 		}
-		var closed []string
-		if p != RFC0002 {
-			closed = []string{"/payload/decision", "/payload/decision/successCriteria/*"}
-		}
-		t.Run(p.String(), func(t *testing.T) {
-			dialecttest.Run(t, dialecttest.Dialect{
-				Name:    Name,
-				Decoder: func() agentevents.Decoder { return NewDecoder(Options{Profile: p}) },
-				Encoder: func() dialect.Encoder { return NewEncoder(EncoderOptions{Profile: p}) },
-				Golden:  goldens(p),
-				Ignore:  []string{"/openwop/schemaVersion"},
-				Maps:    closed,
-				Adapt: func(ev *agentevents.Event) {
-					if p == RFC0002 {
-						return
-					}
-					switch pl := ev.Payload.(type) {
-					case *agentevents.CapBreached:
-						pl.Cap = "loop-iterations"
-					case *agentevents.OrchestratorDecided:
-						pl.Decision = `{"kind":"ask-user","prompt":"?"}`
-					}
-				},
-			})
-		})
+		t.Run(p.String(), func(t *testing.T) { dialecttest.Run(t, suite(p)) })
 	}
 }
 

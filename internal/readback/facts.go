@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
 	"reflect"
 	"slices"
 	"strconv"
@@ -136,25 +137,29 @@ func Flatten(line string) (Facts, error) {
 		return f, err
 	}
 	v.Walk("", func(pointer string, v *Value) {
-		if len(v.Inner) == 0 {
+		around, _ := path.Split(pointer)
+		switch {
+		case isSet(strings.TrimSuffix(around, "/")):
+			f.Leaves[around+Token(strings.Trim(line[v.Start:v.End], `"`))] = "true"
+		case len(v.Inner) == 0:
 			text := line[v.Start:v.End]
 			if v.Kind == '{' || v.Kind == '[' {
 				text = string(v.Kind) + string(v.Kind+2) // without blanks
 			}
 			f.Leaves[pointer] = text
-		} else if f.Orders[pointer] = v.Names; v.Kind == '[' {
+		case v.Kind == '[':
 			f.Orders[pointer] = make([]string, len(v.Inner))
+		default:
+			f.Orders[pointer] = v.Names
 		}
 	})
-	if marks := v.Member("marks"); marks != nil && marks.Kind == '[' { // a set
-		for i := range marks.Inner {
-			pointer := "/marks/" + strconv.Itoa(i)
-			text := f.Leaves[pointer]
-			delete(f.Leaves, pointer)
-			defer func() { f.Leaves["/marks/"+Token(strings.Trim(text, `"`))] = "true" }()
-		}
-	}
 	return f, nil
+}
+
+// isSet reports whether the list at a place is a set: the marks, and a decoder's note of the members
+// that a line lacked.
+func isSet(pointer string) bool {
+	return pointer == "/marks" || strings.HasSuffix(pointer, "/~0absent")
 }
 
 // FactsOf flattens an event.

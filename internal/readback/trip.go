@@ -299,12 +299,16 @@ func (t *Trip) compare(i int, facts func(*agentevents.Event) Facts) {
 		t.Diffs[i] = append(t.Diffs[i], was.Diff(facts(t.Partner[i]))...)
 	}
 	t.Diffs[i] = slices.DeleteFunc(t.Diffs[i], func(d Difference) bool {
-		return slices.ContainsFunc(t.Ignore, func(p string) bool { return Covers(p, d.Pointer) })
+		return t.ignores(d.Pointer)
 	})
 	clear(t.still) // a value has many differences that one loss lists
 	for _, d := range t.Diffs[i] {
 		t.listed[i] = append(t.listed[i], t.covered(i, d))
 	}
+}
+
+func (t *Trip) ignores(pointer string) bool {
+	return slices.ContainsFunc(t.Ignore, func(p string) bool { return Covers(p, pointer) })
 }
 
 func isArguments(pointer string) bool {
@@ -358,7 +362,7 @@ func (t *Trip) Unlisted(report func(i int, what string)) {
 
 // Unreal calls report with every listed loss that did not happen.
 func (t *Trip) Unreal(report func(what string)) {
-	open := slices.Clone(t.Losses)
+	open := slices.DeleteFunc(slices.Clone(t.Losses), func(l dialect.Loss) bool { return t.ignores(l.Pointer) })
 	for i := range t.Events { // one pass: facts are kept of the latest event
 		open = slices.DeleteFunc(open, func(l dialect.Loss) bool { return t.visible(i, l) })
 	}

@@ -33,3 +33,15 @@ func TestWorkIsLinear(t *testing.T) {
 	few, many := work(100), work(400)
 	require.Less(t, many, 5*few)
 }
+
+// The members that a line lacked are a set: one that is made up leaves the others as they are.
+func TestAbsentMembersAreASet(t *testing.T) {
+	with := func(absent agentevents.JSON) agentevents.Event {
+		ev := agentevents.Event{ID: "e", RunID: "r", SchemaVersion: agentevents.SchemaVersion, Payload: &agentevents.RunPaused{}}
+		require.NoError(t, ev.SetExtra("openwop", `{"~absent":`+absent+`}`))
+		return ev
+	}
+	diffs, err := readback.Diff(with(`["/payload","/payload/toolId","/payload/callId"]`), with(`["/payload/toolId","/payload/callId"]`))
+	require.NoError(t, err)
+	require.Equal(t, []readback.Difference{{Pointer: "/openwop/~0absent/~1payload", Before: "true"}}, diffs)
+}

@@ -18,6 +18,7 @@ const app = {
     this.state = stateAt(this.run, this.at);
     history.replaceState(null, "", "#" + link(this, this.run.rows[this.at][SEQ]));
     this.pane.redraw(); drawAgents(this); drawRight(this); this.slide();
+    $("told").textContent = told(this.run, this.run.rows[this.at]);
   },
   goSeq(seq) { const i = this.run.bySeq.get(seq); if (i !== undefined) this.go(i); },
   goRun(log, id, seq) { const run = this.runs.find(r => r.log === log && r.id === id); if (!run) return; this.choose(run, run.bySeq.get(seq)); this.open("Events"); },
@@ -59,9 +60,12 @@ function controls() {
 }
 
 function help() {
-  fill($("help"), make("h2", {}, "Keys"), make("table", {}, ...keys.map(([k, t]) => make("tr", {}, make("th", { scope: "row" }, k), make("td", {}, t)))), make("button", { onclick: () => $("help").close() }, "close"));
+  fill($("help"), make("h2", {}, "Keys"), make("table", { "aria-label": "Keys" }, ...keys.map(([k, t]) => make("tr", {}, make("th", { scope: "row" }, k), make("td", {}, t)))), make("button", { onclick: () => $("help").close() }, "close"));
   $("help").showModal();
 }
+
+// told returns the event that a screen reader tells when the cursor has moved.
+const told = (run, r) => "event " + r[SEQ] + ", " + [agentName(run, r), sign(r[MARK]), r[SUBJECT], r[STATUS], r[TEXT].slice(0, 200)].filter(t => t).map(visible).join(", ");
 
 const failed = r => r[MARK] === 2;
 document.addEventListener("keydown", e => {
@@ -108,6 +112,7 @@ async function begin() {
   $("slider").max = Math.max(0, run.rows.length - 1);
   app.choose(run, run.bySeq.get(Number(wanted.get("seq") || -1)));
   window.addEventListener("resize", () => app.draw());
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => app.draw()); // the timeline is a picture
   document.documentElement.dataset.ready = Math.round(performance.now());
 }
 

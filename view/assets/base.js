@@ -46,9 +46,9 @@ const count = (n, noun) => n + " " + noun + (n === 1 ? "" : "s");
 
 const maxShown = 65536;
 
-// long returns a pre element with a text that may be very long.
-function long(text) {
-  const pre = make("pre", { tabindex: 0 });
+// long returns a pre element with a text that may be very long. The name is for screen readers.
+function long(name, text) {
+  const pre = make("pre", { tabindex: 0, role: "group", "aria-label": name });
   if (text.length <= maxShown) { pre.textContent = visible(text); return pre; }
   pre.textContent = visible(text.slice(0, maxShown)) + "\n";
   pre.append(make("button", { onclick: () => { pre.textContent = visible(text); } }, "show all " + text.length + " characters"));

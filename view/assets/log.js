@@ -5,7 +5,7 @@ const [SEQ, MS, AGENT, KIND, SUBJECT, MARK, STATUS, TEXT, CHANGE] = [0, 1, 2, 3,
 
 async function unpack(id) {
   const packed = $(id).textContent;
-  const bytes = Uint8Array.from(atob(packed), c => c.charCodeAt(0));
+  const bytes = Uint8Array.fromBase64 ? Uint8Array.fromBase64(packed) : Uint8Array.from(atob(packed), c => c.charCodeAt(0));
   $(id).textContent = "";
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
 }

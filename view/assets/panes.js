@@ -35,7 +35,7 @@ function drawAgents(app) {
 
 function drawRight(app) {
   const run = app.run, r = run.rows[app.at], s = app.state;
-  const dl = rows => make("table", {}, ...rows.filter(x => x[1] !== "" && x[1] !== undefined).map(([k, v]) => make("tr", {}, make("th", { scope: "row" }, k), make("td", {}, visible(v)))));
+  const dl = (name, rows) => make("table", { "aria-label": name }, ...rows.filter(x => x[1] !== "" && x[1] !== undefined).map(([k, v]) => make("tr", {}, make("th", { scope: "row" }, k), make("td", {}, visible(v)))));
   const open = Object.values(s.open).flat(), c = s.counters;
   const raw = run.lines[app.at];
   let pretty = raw;
@@ -44,17 +44,17 @@ function drawRight(app) {
   const call = run.callAt.get(r[SEQ]);
   fill($("right"),
     make("h2", {}, "Event " + r[SEQ] + " · " + kindOf(r)),
-    dl([["agent", agentName(run, r)], ["after", r[MS] >= 0 ? span(r[MS]) : "unknown"], ["text", [r[SUBJECT], r[STATUS], r[TEXT]].filter(t => t).join(" · ")],
+    dl("Event", [["agent", agentName(run, r)], ["after", r[MS] >= 0 ? span(r[MS]) : "unknown"], ["text", [r[SUBJECT], r[STATUS], r[TEXT]].filter(t => t).join(" · ")],
       ["returned", call && [sign(call.mark), call.status, lasted(call.took), call.error].filter(t => t).join(" · ")]]),
     make("p", {}, copy, " ", make("a", { href: "#" + link(app, r[SEQ]) }, "link"), call && call.end >= 0 && make("span", {}, " ", jump(app, call.end, "its return"))),
-    long(pretty),
+    long("Line of the event", pretty),
     make("h2", {}, "State after this event"),
-    dl([["run", s.status], ["open calls", open.length ? open.join(", ") : "none"], ["waits for", s.questions.length ? s.questions.join(", ") : "nobody"],
+    dl("State", [["run", s.status], ["open calls", open.length ? open.join(", ") : "none"], ["waits for", s.questions.length ? s.questions.join(", ") : "nobody"],
       ["calls", c.calls && c.calls + (c.failed ? " (" + c.failed + " failed)" : "")], ["model calls", c.models || ""], ["messages", c.messages || ""], ["tokens", c.tokens || ""],
       ["cost", c.cost !== undefined ? "$" + Number(c.cost.toFixed(4)) : ""], ["violations", c.violations || ""]]),
     run.rows.length > 4096 && s.counted >= 0 && make("p", { class: "weak" }, "The figures are those after event " + run.rows[s.counted][SEQ] + "."),
     make("table", {}, make("caption", {}, "Agents now"), ...Object.entries(s.agents).map(([id, w]) => make("tr", {}, make("th", { scope: "row", class: "wrap" }, visible(nameOf(run, id) || "run")), make("td", { class: "word" }, visible(w))))),
-    Object.keys(s.tree).length > 0 && make("details", {}, make("summary", {}, "state tree"), long(JSON.stringify(s.tree, null, 2))));
+    Object.keys(s.tree).length > 0 && make("details", {}, make("summary", {}, "state tree"), long("State tree", JSON.stringify(s.tree, null, 2))));
 }
 
 // The first page: what needs attention, the question and the answer, where time and tokens went.
@@ -67,7 +67,7 @@ function drawSummary(app, box) {
   const told = every.slice(0, most);
   fill(box, part("Needs attention", run.attention, numbered), part("Asked, answered, said", told),
     every.length > most && make("p", { class: "weak" }, every.length - most + " more in the transcript"), part("Rules that are violated", run.rules),
-    ...run.tables.map(t => make("section", {}, make("h2", {}, t.name), make("table", {}, make("tr", {}, ...t.columns.map(c => make("th", { scope: "col" }, c))),
+    ...run.tables.map(t => make("section", {}, make("h2", {}, t.name), make("table", { "aria-label": t.name }, make("tr", {}, ...t.columns.map(c => make("th", { scope: "col" }, c))),
       ...t.rows.map(r => make("tr", {}, ...r.map(c => make("td", {}, visible(c)))))))));
   return { redraw() {} };
 }
@@ -81,12 +81,11 @@ function drawEvents(app, box) {
   const place = () => { let a = 0, b = all.length; while (a < b) { const m = (a + b) >> 1; if (all[m] < app.at) a = m + 1; else b = m; } return Math.min(a, all.length - 1); };
   const bar = make("div", {}, make("label", {}, make("input", { type: "checkbox", checked: app.deltas, onchange: e => { app.deltas = e.target.checked; app.draw(); } }), " deltas"),
     app.agent && make("button", { onclick: () => { app.agent = ""; app.draw(); } }, "only " + visible(nameOf(run, app.agent)) + " ✕"));
-  const rows = make("div", {});
-  rows.style.overflow = "auto"; rows.style.height = "calc(100% - 28px)"; rows.style.position = "relative";
+  const rows = make("div", { class: "rows" });
   fill(box, bar, rows);
   const l = list(rows, all.length, n => {
     const i = all[n], r = run.rows[i];
-    return make("div", { role: "listitem", "aria-current": i === app.at && "true", class: "row" + (i === app.at ? " at" : "") + (i > app.at ? " future" : ""), onclick: () => app.go(i) },
+    return make("div", { role: "listitem", "aria-posinset": n + 1, "aria-setsize": all.length, "aria-current": i === app.at && "true", class: "row" + (i === app.at ? " at" : "") + (i > app.at ? " future" : ""), onclick: () => app.go(i) },
       make("span", { class: "seq" }, String(r[SEQ])), make("span", { class: "time" }, r[MS] >= 0 ? span(r[MS]) : "?"), make("span", { class: "who" }, visible(agentName(run, r))),
       make("span", { class: "text" }, make("span", { class: cls(r[MARK]) }, sign(r[MARK]) ? sign(r[MARK]) + " " : "", visible([r[SUBJECT], r[STATUS]].filter(t => t).join(" "))), r[TEXT] ? " " + visible(r[TEXT]) : ""));
   });
@@ -95,15 +94,13 @@ function drawEvents(app, box) {
   return { redraw };
 }
 
-const texts = { "agent.text": "text", "agent.reasoned": "text", "message.created": "message" };
-
 // Acts of the transcript: what was said in full, each call on one line with its return.
 function actsOf(run) {
   const acts = [], last = {};
   run.rows.forEach((r, i) => {
     const kind = kindOf(r);
-    if (kind === "message.created" && r[TEXT] && last[agentOf(run, r)] === r[TEXT]) return; // the text that came just before
-    if (kind === "agent.text" || kind === "message.created") last[agentOf(run, r)] = r[TEXT];
+    if (kind === "agent.message.created" && r[TEXT] && last[agentOf(run, r)] === r[TEXT]) return; // the text that came just before
+    if (kind === "agent.text" || kind === "agent.message.created") last[agentOf(run, r)] = r[TEXT];
     if (isDelta(kind) || run.returns.has(r[SEQ]) && !run.callAt.has(r[SEQ])) return;
     if (run.callAt.has(r[SEQ]) || kind === "agent.text" || kind === "agent.reasoned" || r[TEXT] || r[MARK] > 1 || isQuestion(r)) acts.push(i);
   });
@@ -111,26 +108,26 @@ function actsOf(run) {
 }
 
 function drawTranscript(app, box) {
-  const run = app.run, acts = run.acts || (run.acts = actsOf(run)), page = 200;
+  const run = app.run, acts = run.acts || (run.acts = actsOf(run)), page = 100;
   const own = app.agent ? acts.filter(i => agentOf(run, run.rows[i]) === app.agent) : acts;
   let first = -1;
   const place = () => { let n = own.findIndex(i => i >= app.at); return n < 0 ? own.length - 1 : n; };
   const one = i => {
     const r = run.rows[i], kind = kindOf(r), call = run.callAt.get(r[SEQ]), at = i === app.at ? " at" : "", who = agentName(run, r);
-    if (call) return make("div", { class: "call" + at, "data-i": i, onclick: () => app.go(i) }, make("span", { class: cls(call.mark) }, sign(call.mark) || "·", " "), make("b", {}, visible(call.tool)), " ", visible(call.text), " ",
+    if (call) return make("div", { role: "listitem", class: "call" + at, "data-i": i, onclick: () => app.go(i) }, make("span", { class: cls(call.mark) }, sign(call.mark) || "·", " "), make("b", {}, visible(call.tool)), " ", visible(call.text), " ",
       make("span", { class: "weak" }, [who, call.status === "ok" ? "" : call.status, lasted(call.took)].filter(t => t).join(" · ")), call.error && make("span", { class: cls(call.mark) }, " " + visible(call.error)));
     const full = fullText(run, i, kind);
     const head = make("b", {}, visible([who, kind === "agent.reasoned" ? "(reasoning)" : kind === "agent.text" ? "" : r[SUBJECT], sign(r[MARK]), r[STATUS]].filter(t => t).join(" ")));
-    const body = full.length > maxShown ? long(full) : visible(full);
-    if (kind === "agent.reasoned") return make("details", { class: "said" + at, "data-i": i }, make("summary", { onclick: () => app.go(i) }, head), body);
-    return make("div", { class: "said " + cls(r[MARK]) + (/^user$/i.test(who) || /asked/.test(r[SUBJECT]) ? " user" : "") + at, "data-i": i, onclick: () => app.go(i) }, head, full ? "\n" : "", body);
+    const body = full.length > maxShown ? long("Text", full) : visible(full);
+    if (kind === "agent.reasoned") return make("div", { role: "listitem", class: "said" + at, "data-i": i }, make("details", {}, make("summary", { onclick: () => app.go(i) }, head), body));
+    return make("div", { role: "listitem", class: "said " + cls(r[MARK]) + (/^user$/i.test(who) || /asked/.test(r[SUBJECT]) ? " user" : "") + at, "data-i": i, onclick: () => app.go(i) }, head, full ? "\n" : "", body);
   };
   const draw = () => {
     const n = place(), from = Math.max(0, Math.floor(n / page) * page);
     if (from !== first) {
       first = from;
       const some = own.slice(from, from + page), more = (text, to) => make("button", { onclick: () => app.go(own[to]) }, text);
-      fill(box, from > 0 && more("earlier", from - 1), ...some.map(one), from + page < own.length && more("later", from + page));
+      fill(box, from > 0 && more("earlier", from - 1), make("div", { role: "list" }, ...some.map(one)), from + page < own.length && more("later", from + page));
     } else {
       for (const e of box.querySelectorAll(".at")) e.classList.remove("at");
       const e = box.querySelector('[data-i="' + own[n] + '"]');

@@ -6,8 +6,8 @@ const laneHeight = 16;
 // clip returns a text that is no wider than a width: its beginning, or nothing.
 function clip(g, text, width) {
   if (g.measureText(text).width <= width) return text;
-  let n = Math.min(text.length, 60);
-  while (n > 0 && g.measureText(text.slice(0, n) + "…").width > width) n--;
+  let n = 0, over = Math.min(text.length, 60) + 1;
+  while (over - n > 1) { const m = (n + over) >> 1; if (g.measureText(text.slice(0, m) + "…").width > width) over = m; else n = m; }
   return n > 2 ? text.slice(0, n) + "…" : "";
 }
 
@@ -60,7 +60,8 @@ function drawTimeline(app, box) {
   const tools = make("div", {}, make("button", { onclick: () => zoomBy(0.5) }, "zoom in"), " ", make("button", { onclick: () => zoomBy(2) }, "zoom out"), " ",
     make("button", { onclick: () => zoomTo(null) }, "all"), " ",
     ...["agent", "tool", "model", "wait", "other"].map(t => make("span", { class: "badge legend-" + t }, t)));
-  fill(box, tools, canvas, tip);
+  const pointer = make("div", { class: "cursor", "aria-hidden": "true" });
+  fill(box, tools, make("div", { class: "lanes" }, canvas, pointer), tip);
   let s;
   function zoomBy(f, at) {
     const c = at === undefined ? Math.max(s.from, Math.min(s.to, run.rows[app.at][MS])) : at;
@@ -68,24 +69,20 @@ function drawTimeline(app, box) {
     const end = scale(run, 100, null).to;
     zoomTo(from <= 0 && to >= end ? null : [Math.max(0, from), Math.max(Math.min(end, to), Math.max(0, from) + 1)]);
   }
-  // The picture is drawn once for a zoom and a width; the cursor is a line above a copy of it.
-  let picture = null;
   function cursor() {
-    const g = canvas.getContext("2d"), now = run.rows[app.at] && run.rows[app.at][MS];
-    g.setTransform(1, 0, 0, 1, 0, 0);
-    g.clearRect(0, 0, canvas.width, canvas.height);
-    g.drawImage(picture, 0, 0);
-    if (now >= 0) { const ratio = window.devicePixelRatio || 1; g.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--good"); g.fillRect((s.x(now) - 1) * ratio, 0, 2 * ratio, canvas.height); }
+    const now = run.rows[app.at] && run.rows[app.at][MS];
+    pointer.hidden = !(now >= 0);
+    pointer.style.left = s.x(now) - 1 + "px";
   }
   function draw() {
     const style = getComputedStyle(document.documentElement), colour = n => style.getPropertyValue("--" + n);
     const width = box.clientWidth - 4, height = Math.min(12000, rows.length * laneHeight + 22), ratio = window.devicePixelRatio || 1;
     canvas.width = width * ratio; canvas.height = height * ratio; canvas.style.width = width + "px"; canvas.style.height = height + "px";
-    picture = document.createElement("canvas"); picture.width = canvas.width; picture.height = canvas.height;
-    const g = picture.getContext("2d");
+    const g = canvas.getContext("2d");
     g.scale(ratio, ratio);
     g.font = "11px system-ui, sans-serif"; g.textBaseline = "middle";
     s = scale(run, width, app.zoom);
+    g.fillStyle = colour("back"); g.fillRect(0, 0, width, height); // for the print of a dark page
     for (const gap of s.gaps) {
       g.fillStyle = colour("soft"); g.fillRect(s.x(gap.from), 0, Math.max(1, s.x(gap.to) - s.x(gap.from)), height);
       g.fillStyle = colour("weak"); g.fillText(clip(g, span(gap.to - gap.from), s.gapWidth - 4), s.x(gap.from) + 2, 6); g.fillText(clip(g, gap.why, s.gapWidth - 4), s.x(gap.from) + 2, 16);

@@ -538,7 +538,7 @@ func (l *list[T]) Append(w *Writer, dst []byte, m *Member, at any) ([]byte, bool
 		dst = w.element(dst, l.t, strconv.Itoa(i), &v[i])
 	}
 	w.leave(line, native)
-	return append(dst, ']'), v != nil
+	return append(dst, ']'), len(v) > 0
 }
 
 // element appends an element of a list or map of structs.

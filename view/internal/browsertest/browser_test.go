@@ -20,6 +20,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
+	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
@@ -71,10 +72,24 @@ type page struct {
 // open writes the page of logs and opens it in a tab of its own.
 func open(t *testing.T, ctx context.Context, o view.Options, logs ...view.Log) *page {
 	t.Helper()
+	p := visit(t, ctx, save(t, o, logs...))
+	p.wait()
+	return p
+}
+
+// save writes the page of logs to a file.
+func save(t *testing.T, o view.Options, logs ...view.Log) string {
+	t.Helper()
 	var b bytes.Buffer
 	require.NoError(t, view.Write(&b, o, logs...))
 	name := filepath.Join(t.TempDir(), "page.html")
 	require.NoError(t, os.WriteFile(name, b.Bytes(), 0o600))
+	return name
+}
+
+// visit opens a file in a tab of its own. The commands run before its scripts.
+func visit(t *testing.T, ctx context.Context, name string, commands ...string) *page {
+	t.Helper()
 	tab, stop := chromedp.NewContext(ctx)
 	t.Cleanup(stop)
 	p := &page{t: t, ctx: tab}
@@ -83,8 +98,11 @@ func open(t *testing.T, ctx context.Context, o view.Options, logs ...view.Log) *
 	require.NoError(t, err)
 	_, err = chromedp.Call(tab, log.Enable, cdp.Empty{})
 	require.NoError(t, err)
+	for _, c := range commands {
+		_, err = chromedp.Call(tab, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: c})
+		require.NoError(t, err)
+	}
 	require.NoError(t, chromedp.Do(tab, chromedp.Navigate("file://"+name)))
-	p.wait()
 	return p
 }
 
@@ -220,6 +238,32 @@ func TestDurationsOfThePage(t *testing.T) {
 	}
 	require.Equal(t, "1d0h", eval[string](p, `span(86400e3)`))
 	require.Empty(t, eval[string](p, `lasted(-1)`))
+	p.clean()
+}
+
+// The transcript has each text once, although a log has it as a block and as a message.
+func TestTranscriptHasTextsOnce(t *testing.T) {
+	events := session(t, "../../../capture/testdata/claude/agents")
+	p := open(t, browser(t), view.Options{}, view.Log{Name: "agents", Events: seq(events)})
+	p.keys("3")
+	texts := 0
+	for i := range events {
+		if m, ok := events[i].Payload.(*agentevents.MessageCreated); ok && i > 0 {
+			if text, ok := events[i-1].Payload.(*agentevents.TextCompleted); ok && string(m.Message.Content) == string(agentevents.JSONString(text.Text)) {
+				texts++
+				require.False(t, eval[bool](p, fmt.Sprintf(`document.querySelector('#pane [data-i="%d"]') !== null`, i)), text.Text)
+				require.True(t, eval[bool](p, fmt.Sprintf(`document.querySelector('#pane [data-i="%d"]') !== null`, i-1)), text.Text)
+			}
+		}
+	}
+	require.Greater(t, texts, 3)
+}
+
+// Older browsers have no decoder of base64 for bytes.
+func TestOlderBrowser(t *testing.T) {
+	p := visit(t, browser(t), save(t, view.Options{}, view.Log{Name: "agents", Events: seq(session(t, "../../../capture/testdata/claude/agents"))}), `delete Uint8Array.fromBase64`)
+	p.wait()
+	require.Positive(t, eval[int](p, `app.run.rows.length`))
 	p.clean()
 }
 

@@ -141,9 +141,9 @@ type KindInfo struct {
 // Switches that are generated from the catalog call them: a call through a
 // function value would move each event to the heap.
 type behaviour struct {
-	check func(*machine, *Event, *subject) *RuleError // returns the rule that the event breaks; see rules.go
-	apply func(*machine, *Event, *subject)            // updates the machine; see rules.go
-	show  func(*view, *Event, *subject)               // updates the snapshot; see fold_view.go
+	check func(*machine, *Event, *subject) *RuleError // returns the rule that the event breaks; see rules*.go
+	apply func(*machine, *Event, *subject)            // updates the machine; see rules*.go
+	show  func(*view, *Event, *subject)               // updates the snapshot; see fold_*.go
 }
 
 // traits are the properties of a kind that the rules look at.

@@ -568,6 +568,1505 @@ var fieldsOfEvidenceInsufficient = [...]extra.Field{
 	{Name: "whatWouldResolve"},
 }
 
+func (v *AgentReasoned) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	if v.BlockID != "" {
+		dst = append(dst, `,"blockId":`...)
+		dst = jsonwire.AppendString(dst, v.BlockID)
+	}
+	dst = append(dst, `,"reasoning":`...)
+	dst = jsonwire.AppendString(dst, v.Reasoning)
+	if v.Verbosity != "" {
+		dst = append(dst, `,"verbosity":`...)
+		dst = jsonwire.AppendString(dst, string(v.Verbosity))
+	}
+	if v.TokenCount.OK {
+		dst = append(dst, `,"tokenCount":`...)
+		dst = jsonwire.AppendInt(dst, v.TokenCount.V)
+	}
+	dst[mark] = '{'
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfAgentReasoned[:])
+	}
+	return dst
+}
+
+var fieldsOfAgentReasoned = [...]extra.Field{
+	{Name: "blockId"},
+	{Name: "reasoning", Zero: `""`},
+	{Name: "verbosity"},
+	{Name: "tokenCount"},
+}
+
+func (v *AgentReasoningDelta) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	if v.BlockID != "" {
+		dst = append(dst, `,"blockId":`...)
+		dst = jsonwire.AppendString(dst, v.BlockID)
+	}
+	dst = append(dst, `,"delta":`...)
+	dst = jsonwire.AppendString(dst, v.Delta)
+	if v.Index.OK {
+		dst = append(dst, `,"index":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.Index.V))
+	}
+	if v.Verbosity != "" {
+		dst = append(dst, `,"verbosity":`...)
+		dst = jsonwire.AppendString(dst, string(v.Verbosity))
+	}
+	if v.TokenCount.OK {
+		dst = append(dst, `,"tokenCount":`...)
+		dst = jsonwire.AppendInt(dst, v.TokenCount.V)
+	}
+	dst[mark] = '{'
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfAgentReasoningDelta[:])
+	}
+	return dst
+}
+
+var fieldsOfAgentReasoningDelta = [...]extra.Field{
+	{Name: "blockId"},
+	{Name: "delta", Zero: `""`},
+	{Name: "index"},
+	{Name: "verbosity"},
+	{Name: "tokenCount"},
+}
+
+func (v *AgentDecided) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	if v.Decision != "" {
+		dst = append(dst, `,"decision":`...)
+		dst = append(dst, v.Decision...)
+	}
+	if v.Confidence.OK {
+		dst = append(dst, `,"confidence":`...)
+		dst = jsonwire.AppendFloat(dst, v.Confidence.V)
+	}
+	if v.Reasoning != "" {
+		dst = append(dst, `,"reasoning":`...)
+		dst = jsonwire.AppendString(dst, v.Reasoning)
+	}
+	if len(dst) == mark {
+		dst = append(dst, ',')
+	}
+	dst[mark] = '{'
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfAgentDecided[:])
+	}
+	return dst
+}
+
+var fieldsOfAgentDecided = [...]extra.Field{
+	{Name: "decision"},
+	{Name: "confidence"},
+	{Name: "reasoning"},
+}
+
+func (v *OrchestratorDecided) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	if v.Decision != "" {
+		dst = append(dst, `,"decision":`...)
+		dst = append(dst, v.Decision...)
+	}
+	if v.Iteration.OK {
+		dst = append(dst, `,"iteration":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.Iteration.V))
+	}
+	if len(dst) == mark {
+		dst = append(dst, ',')
+	}
+	dst[mark] = '{'
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfOrchestratorDecided[:])
+	}
+	return dst
+}
+
+var fieldsOfOrchestratorDecided = [...]extra.Field{
+	{Name: "decision"},
+	{Name: "iteration"},
+}
+
+func (v *IntentClassified) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	dst = append(dst, `{"intent":`...)
+	dst = jsonwire.AppendString(dst, v.Intent)
+	if v.Confidence.OK {
+		dst = append(dst, `,"confidence":`...)
+		dst = jsonwire.AppendFloat(dst, v.Confidence.V)
+	}
+	if v.Reasoning != "" {
+		dst = append(dst, `,"reasoning":`...)
+		dst = jsonwire.AppendString(dst, v.Reasoning)
+	}
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfIntentClassified[:])
+	}
+	return dst
+}
+
+var fieldsOfIntentClassified = [...]extra.Field{
+	{Name: "intent", Zero: `""`},
+	{Name: "confidence"},
+	{Name: "reasoning"},
+}
+
+func (v *PlanProposed) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	dst = append(dst, `{"steps":`...)
+	dst = appendListOfPlanStep(dst, v.Steps)
+	if v.Strategy != "" {
+		dst = append(dst, `,"strategy":`...)
+		dst = jsonwire.AppendString(dst, v.Strategy)
+	}
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfPlanProposed[:])
+	}
+	return dst
+}
+
+var fieldsOfPlanProposed = [...]extra.Field{
+	{Name: "steps", Zero: `[]`},
+	{Name: "strategy"},
+}
+
+func (v *PlanStep) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	dst = append(dst, `{"stepId":`...)
+	dst = jsonwire.AppendString(dst, v.StepID)
+	dst = append(dst, `,"description":`...)
+	dst = jsonwire.AppendString(dst, v.Description)
+	if v.ToolName != "" {
+		dst = append(dst, `,"toolName":`...)
+		dst = jsonwire.AppendString(dst, v.ToolName)
+	}
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfPlanStep[:])
+	}
+	return dst
+}
+
+var fieldsOfPlanStep = [...]extra.Field{
+	{Name: "stepId", Zero: `""`},
+	{Name: "description", Zero: `""`},
+	{Name: "toolName"},
+}
+
+func (v *TextDelta) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	if v.BlockID != "" {
+		dst = append(dst, `,"blockId":`...)
+		dst = jsonwire.AppendString(dst, v.BlockID)
+	}
+	dst = append(dst, `,"delta":`...)
+	dst = jsonwire.AppendString(dst, v.Delta)
+	if v.Index.OK {
+		dst = append(dst, `,"index":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.Index.V))
+	}
+	dst[mark] = '{'
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfTextDelta[:])
+	}
+	return dst
+}
+
+var fieldsOfTextDelta = [...]extra.Field{
+	{Name: "blockId"},
+	{Name: "delta", Zero: `""`},
+	{Name: "index"},
+}
+
+func (v *TextCompleted) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	if v.BlockID != "" {
+		dst = append(dst, `,"blockId":`...)
+		dst = jsonwire.AppendString(dst, v.BlockID)
+	}
+	dst = append(dst, `,"text":`...)
+	dst = jsonwire.AppendString(dst, v.Text)
+	dst[mark] = '{'
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfTextCompleted[:])
+	}
+	return dst
+}
+
+var fieldsOfTextCompleted = [...]extra.Field{
+	{Name: "blockId"},
+	{Name: "text", Zero: `""`},
+}
+
+func (v *MessageCreated) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	dst = append(dst, `{"message":`...)
+	dst = v.Message.appendJSON(dst)
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfMessageCreated[:])
+	}
+	return dst
+}
+
+var fieldsOfMessageCreated = [...]extra.Field{
+	{Name: "message", Zero: `{"messageId":"","from":"","ts":0}`},
+}
+
+func (v *ConversationMessage) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	dst = append(dst, `{"messageId":`...)
+	dst = jsonwire.AppendString(dst, v.MessageID)
+	dst = append(dst, `,"from":`...)
+	dst = jsonwire.AppendString(dst, v.From)
+	if v.To != "" {
+		dst = append(dst, `,"to":`...)
+		dst = jsonwire.AppendString(dst, v.To)
+	}
+	if v.GroupID != "" {
+		dst = append(dst, `,"groupId":`...)
+		dst = jsonwire.AppendString(dst, v.GroupID)
+	}
+	if v.Content != "" {
+		dst = append(dst, `,"content":`...)
+		dst = append(dst, v.Content...)
+	}
+	dst = append(dst, `,"ts":`...)
+	dst = jsonwire.AppendInt(dst, v.TS)
+	if v.Role != "" {
+		dst = append(dst, `,"role":`...)
+		dst = jsonwire.AppendString(dst, v.Role)
+	}
+	if v.TurnIndex.OK {
+		dst = append(dst, `,"turnIndex":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.TurnIndex.V))
+	}
+	if v.Agent.OK {
+		dst = append(dst, `,"agent":`...)
+		dst = v.Agent.V.appendJSON(dst)
+	}
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfConversationMessage[:])
+	}
+	return dst
+}
+
+var fieldsOfConversationMessage = [...]extra.Field{
+	{Name: "messageId", Zero: `""`},
+	{Name: "from", Zero: `""`},
+	{Name: "to"},
+	{Name: "groupId"},
+	{Name: "content"},
+	{Name: "ts", Zero: `0`},
+	{Name: "role"},
+	{Name: "turnIndex"},
+	{Name: "agent"},
+}
+
+func (v *ApprovalRequested) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	dst = append(dst, `{"approvalId":`...)
+	dst = jsonwire.AppendString(dst, v.ApprovalID)
+	if v.Action != "" {
+		dst = append(dst, `,"action":`...)
+		dst = jsonwire.AppendString(dst, v.Action)
+	}
+	if v.Reason != "" {
+		dst = append(dst, `,"reason":`...)
+		dst = jsonwire.AppendString(dst, v.Reason)
+	}
+	if v.Scope != "" {
+		dst = append(dst, `,"scope":`...)
+		dst = jsonwire.AppendString(dst, v.Scope)
+	}
+	if v.Risk != "" {
+		dst = append(dst, `,"risk":`...)
+		dst = jsonwire.AppendString(dst, v.Risk)
+	}
+	if v.CallID != "" {
+		dst = append(dst, `,"callId":`...)
+		dst = jsonwire.AppendString(dst, v.CallID)
+	}
+	if v.ToolID != "" {
+		dst = append(dst, `,"toolId":`...)
+		dst = jsonwire.AppendString(dst, v.ToolID)
+	}
+	if v.Arguments != "" {
+		dst = append(dst, `,"arguments":`...)
+		dst = append(dst, v.Arguments...)
+	}
+	if v.ArgumentsHash != "" {
+		dst = append(dst, `,"argumentsHash":`...)
+		dst = jsonwire.AppendString(dst, v.ArgumentsHash)
+	}
+	if v.Timeout.OK {
+		dst = append(dst, `,"timeoutMs":`...)
+		dst = jsonwire.AppendMillis(dst, v.Timeout.V)
+	}
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfApprovalRequested[:])
+	}
+	return dst
+}
+
+var fieldsOfApprovalRequested = [...]extra.Field{
+	{Name: "approvalId", Zero: `""`},
+	{Name: "action"},
+	{Name: "reason"},
+	{Name: "scope"},
+	{Name: "risk"},
+	{Name: "callId"},
+	{Name: "toolId"},
+	{Name: "arguments"},
+	{Name: "argumentsHash"},
+	{Name: "timeoutMs"},
+}
+
+func (v *ApprovalGranted) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	dst = append(dst, `{"approvalId":`...)
+	dst = jsonwire.AppendString(dst, v.ApprovalID)
+	if v.ApprovedBy != "" {
+		dst = append(dst, `,"approvedBy":`...)
+		dst = jsonwire.AppendString(dst, v.ApprovedBy)
+	}
+	if v.Feedback != "" {
+		dst = append(dst, `,"feedback":`...)
+		dst = jsonwire.AppendString(dst, v.Feedback)
+	}
+	if v.Answer != "" {
+		dst = append(dst, `,"answer":`...)
+		dst = jsonwire.AppendString(dst, v.Answer)
+	}
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfApprovalGranted[:])
+	}
+	return dst
+}
+
+var fieldsOfApprovalGranted = [...]extra.Field{
+	{Name: "approvalId", Zero: `""`},
+	{Name: "approvedBy"},
+	{Name: "feedback"},
+	{Name: "answer"},
+}
+
+func (v *ApprovalRejected) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	dst = append(dst, `{"approvalId":`...)
+	dst = jsonwire.AppendString(dst, v.ApprovalID)
+	if v.RejectedBy != "" {
+		dst = append(dst, `,"rejectedBy":`...)
+		dst = jsonwire.AppendString(dst, v.RejectedBy)
+	}
+	if v.Feedback != "" {
+		dst = append(dst, `,"feedback":`...)
+		dst = jsonwire.AppendString(dst, v.Feedback)
+	}
+	if v.Answer != "" {
+		dst = append(dst, `,"answer":`...)
+		dst = jsonwire.AppendString(dst, v.Answer)
+	}
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfApprovalRejected[:])
+	}
+	return dst
+}
+
+var fieldsOfApprovalRejected = [...]extra.Field{
+	{Name: "approvalId", Zero: `""`},
+	{Name: "rejectedBy"},
+	{Name: "feedback"},
+	{Name: "answer"},
+}
+
+func (v *ClarificationRequested) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	dst = append(dst, `{"interruptId":`...)
+	dst = jsonwire.AppendString(dst, v.InterruptID)
+	dst = append(dst, `,"questions":`...)
+	dst = appendListOfQuestion(dst, v.Questions)
+	if v.CallID != "" {
+		dst = append(dst, `,"callId":`...)
+		dst = jsonwire.AppendString(dst, v.CallID)
+	}
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfClarificationRequested[:])
+	}
+	return dst
+}
+
+var fieldsOfClarificationRequested = [...]extra.Field{
+	{Name: "interruptId", Zero: `""`},
+	{Name: "questions", Zero: `[]`},
+	{Name: "callId"},
+}
+
+func (v *Question) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	dst = append(dst, `{"id":`...)
+	dst = jsonwire.AppendString(dst, v.ID)
+	dst = append(dst, `,"question":`...)
+	dst = jsonwire.AppendString(dst, v.Question)
+	if v.Schema != "" {
+		dst = append(dst, `,"schema":`...)
+		dst = append(dst, v.Schema...)
+	}
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfQuestion[:])
+	}
+	return dst
+}
+
+var fieldsOfQuestion = [...]extra.Field{
+	{Name: "id", Zero: `""`},
+	{Name: "question", Zero: `""`},
+	{Name: "schema"},
+}
+
+func (v *ClarificationResolved) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	dst = append(dst, `{"interruptId":`...)
+	dst = jsonwire.AppendString(dst, v.InterruptID)
+	if v.Answers != "" {
+		dst = append(dst, `,"answers":`...)
+		dst = append(dst, v.Answers...)
+	}
+	if v.AnsweredBy != "" {
+		dst = append(dst, `,"answeredBy":`...)
+		dst = jsonwire.AppendString(dst, v.AnsweredBy)
+	}
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfClarificationResolved[:])
+	}
+	return dst
+}
+
+var fieldsOfClarificationResolved = [...]extra.Field{
+	{Name: "interruptId", Zero: `""`},
+	{Name: "answers"},
+	{Name: "answeredBy"},
+}
+
+func (v *CommandReceived) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	dst = append(dst, `{"command":`...)
+	dst = v.Command.appendJSON(dst)
+	if v.Rejected != "" {
+		dst = append(dst, `,"rejected":`...)
+		dst = jsonwire.AppendString(dst, v.Rejected)
+	}
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfCommandReceived[:])
+	}
+	return dst
+}
+
+var fieldsOfCommandReceived = [...]extra.Field{
+	{Name: "command", Zero: `{"type":""}`},
+	{Name: "rejected"},
+}
+
+func (v *Command) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	dst = append(dst, `{"type":`...)
+	dst = jsonwire.AppendString(dst, string(v.Type))
+	if v.RunID != "" {
+		dst = append(dst, `,"runId":`...)
+		dst = jsonwire.AppendString(dst, v.RunID)
+	}
+	if v.Message != "" {
+		dst = append(dst, `,"message":`...)
+		dst = jsonwire.AppendString(dst, v.Message)
+	}
+	if v.PromptID != "" {
+		dst = append(dst, `,"promptId":`...)
+		dst = jsonwire.AppendString(dst, v.PromptID)
+	}
+	if v.Content != "" {
+		dst = append(dst, `,"content":`...)
+		dst = jsonwire.AppendString(dst, v.Content)
+	}
+	if v.Resumable.OK {
+		dst = append(dst, `,"resumable":`...)
+		dst = strconv.AppendBool(dst, v.Resumable.V)
+	}
+	if v.Reason != "" {
+		dst = append(dst, `,"reason":`...)
+		dst = jsonwire.AppendString(dst, v.Reason)
+	}
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfCommand[:])
+	}
+	return dst
+}
+
+var fieldsOfCommand = [...]extra.Field{
+	{Name: "type", Zero: `""`},
+	{Name: "runId"},
+	{Name: "message"},
+	{Name: "promptId"},
+	{Name: "content"},
+	{Name: "resumable"},
+	{Name: "reason"},
+}
+
+func (v *CommandConsumed) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	dst = append(dst, `{"eventId":`...)
+	dst = jsonwire.AppendString(dst, v.EventID)
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfCommandConsumed[:])
+	}
+	return dst
+}
+
+var fieldsOfCommandConsumed = [...]extra.Field{
+	{Name: "eventId", Zero: `""`},
+}
+
+func (v *SessionStarted) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	if v.Goal != "" {
+		dst = append(dst, `,"goal":`...)
+		dst = jsonwire.AppendString(dst, v.Goal)
+	}
+	if len(dst) == mark {
+		dst = append(dst, ',')
+	}
+	dst[mark] = '{'
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfSessionStarted[:])
+	}
+	return dst
+}
+
+var fieldsOfSessionStarted = [...]extra.Field{
+	{Name: "goal"},
+}
+
+func (v *SessionCompleted) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	if v.Status != "" {
+		dst = append(dst, `,"status":`...)
+		dst = jsonwire.AppendString(dst, v.Status)
+	}
+	if v.Reason != "" {
+		dst = append(dst, `,"reason":`...)
+		dst = jsonwire.AppendString(dst, v.Reason)
+	}
+	if v.Result != "" {
+		dst = append(dst, `,"result":`...)
+		dst = append(dst, v.Result...)
+	}
+	if v.Error.OK {
+		dst = append(dst, `,"error":`...)
+		dst = v.Error.V.appendJSON(dst)
+	}
+	if len(dst) == mark {
+		dst = append(dst, ',')
+	}
+	dst[mark] = '{'
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfSessionCompleted[:])
+	}
+	return dst
+}
+
+var fieldsOfSessionCompleted = [...]extra.Field{
+	{Name: "status"},
+	{Name: "reason"},
+	{Name: "result"},
+	{Name: "error"},
+}
+
+func (v *RunStarted) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	if v.Name != "" {
+		dst = append(dst, `,"name":`...)
+		dst = jsonwire.AppendString(dst, v.Name)
+	}
+	if v.Inputs != "" {
+		dst = append(dst, `,"inputs":`...)
+		dst = append(dst, v.Inputs...)
+	}
+	if v.Agent.OK {
+		dst = append(dst, `,"agent":`...)
+		dst = v.Agent.V.appendJSON(dst)
+	}
+	if v.Definition != "" {
+		dst = append(dst, `,"definition":`...)
+		dst = append(dst, v.Definition...)
+	}
+	if v.Lifecycle != "" {
+		dst = append(dst, `,"lifecycle":`...)
+		dst = jsonwire.AppendString(dst, string(v.Lifecycle))
+	}
+	if len(dst) == mark {
+		dst = append(dst, ',')
+	}
+	dst[mark] = '{'
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfRunStarted[:])
+	}
+	return dst
+}
+
+var fieldsOfRunStarted = [...]extra.Field{
+	{Name: "name"},
+	{Name: "inputs"},
+	{Name: "agent"},
+	{Name: "definition"},
+	{Name: "lifecycle"},
+}
+
+func (v *RunPaused) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	if v.Reason != "" {
+		dst = append(dst, `,"reason":`...)
+		dst = jsonwire.AppendString(dst, v.Reason)
+	}
+	if len(dst) == mark {
+		dst = append(dst, ',')
+	}
+	dst[mark] = '{'
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfRunPaused[:])
+	}
+	return dst
+}
+
+var fieldsOfRunPaused = [...]extra.Field{
+	{Name: "reason"},
+}
+
+func (v *RunResumed) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	if v.Message != "" {
+		dst = append(dst, `,"message":`...)
+		dst = jsonwire.AppendString(dst, v.Message)
+	}
+	if len(dst) == mark {
+		dst = append(dst, ',')
+	}
+	dst[mark] = '{'
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfRunResumed[:])
+	}
+	return dst
+}
+
+var fieldsOfRunResumed = [...]extra.Field{
+	{Name: "message"},
+}
+
+func (v *RunCompleted) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	if v.Outputs != "" {
+		dst = append(dst, `,"outputs":`...)
+		dst = append(dst, v.Outputs...)
+	}
+	if v.Refused != 0 {
+		dst = append(dst, `,"refused":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.Refused))
+	}
+	if len(dst) == mark {
+		dst = append(dst, ',')
+	}
+	dst[mark] = '{'
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfRunCompleted[:])
+	}
+	return dst
+}
+
+var fieldsOfRunCompleted = [...]extra.Field{
+	{Name: "outputs"},
+	{Name: "refused"},
+}
+
+func (v *RunFailed) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	if v.Error.OK {
+		dst = append(dst, `,"error":`...)
+		dst = v.Error.V.appendJSON(dst)
+	}
+	if v.FailedNodeID != "" {
+		dst = append(dst, `,"failedNodeId":`...)
+		dst = jsonwire.AppendString(dst, v.FailedNodeID)
+	}
+	if v.Refused != 0 {
+		dst = append(dst, `,"refused":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.Refused))
+	}
+	if len(dst) == mark {
+		dst = append(dst, ',')
+	}
+	dst[mark] = '{'
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfRunFailed[:])
+	}
+	return dst
+}
+
+var fieldsOfRunFailed = [...]extra.Field{
+	{Name: "error"},
+	{Name: "failedNodeId"},
+	{Name: "refused"},
+}
+
+func (v *RunCancelled) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	if v.Reason != "" {
+		dst = append(dst, `,"reason":`...)
+		dst = jsonwire.AppendString(dst, v.Reason)
+	}
+	if v.Refused != 0 {
+		dst = append(dst, `,"refused":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.Refused))
+	}
+	if len(dst) == mark {
+		dst = append(dst, ',')
+	}
+	dst[mark] = '{'
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfRunCancelled[:])
+	}
+	return dst
+}
+
+var fieldsOfRunCancelled = [...]extra.Field{
+	{Name: "reason"},
+	{Name: "refused"},
+}
+
+func (v *UsageObserved) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	if v.ModelCallID != "" {
+		dst = append(dst, `,"modelCallId":`...)
+		dst = jsonwire.AppendString(dst, v.ModelCallID)
+	}
+	if v.Model != "" {
+		dst = append(dst, `,"model":`...)
+		dst = jsonwire.AppendString(dst, v.Model)
+	}
+	dst = append(dst, `,"usage":`...)
+	dst = v.Usage.appendJSON(dst)
+	if v.CostUSD.OK {
+		dst = append(dst, `,"costUsd":`...)
+		dst = jsonwire.AppendFloat(dst, v.CostUSD.V)
+	}
+	if v.Source != "" {
+		dst = append(dst, `,"source":`...)
+		dst = jsonwire.AppendString(dst, v.Source)
+	}
+	if v.Cumulative {
+		dst = append(dst, `,"cumulative":`...)
+		dst = strconv.AppendBool(dst, v.Cumulative)
+	}
+	if v.Partial {
+		dst = append(dst, `,"partial":`...)
+		dst = strconv.AppendBool(dst, v.Partial)
+	}
+	dst[mark] = '{'
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfUsageObserved[:])
+	}
+	return dst
+}
+
+var fieldsOfUsageObserved = [...]extra.Field{
+	{Name: "modelCallId"},
+	{Name: "model"},
+	{Name: "usage", Zero: `{"inputTokens":0,"outputTokens":0}`},
+	{Name: "costUsd"},
+	{Name: "source"},
+	{Name: "cumulative"},
+	{Name: "partial"},
+}
+
+func (v *BudgetExceeded) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	dst = append(dst, `{"budget":`...)
+	dst = jsonwire.AppendString(dst, v.Budget)
+	dst = append(dst, `,"limit":`...)
+	dst = jsonwire.AppendFloat(dst, v.Limit)
+	dst = append(dst, `,"actual":`...)
+	dst = jsonwire.AppendFloat(dst, v.Actual)
+	if v.Reason != "" {
+		dst = append(dst, `,"reason":`...)
+		dst = jsonwire.AppendString(dst, v.Reason)
+	}
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfBudgetExceeded[:])
+	}
+	return dst
+}
+
+var fieldsOfBudgetExceeded = [...]extra.Field{
+	{Name: "budget", Zero: `""`},
+	{Name: "limit", Zero: `0`},
+	{Name: "actual", Zero: `0`},
+	{Name: "reason"},
+}
+
+func (v *CapBreached) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	dst = append(dst, `{"cap":`...)
+	dst = jsonwire.AppendString(dst, v.Cap)
+	if v.Limit.OK {
+		dst = append(dst, `,"limit":`...)
+		dst = jsonwire.AppendFloat(dst, v.Limit.V)
+	}
+	if v.Observed.OK {
+		dst = append(dst, `,"observed":`...)
+		dst = jsonwire.AppendFloat(dst, v.Observed.V)
+	}
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfCapBreached[:])
+	}
+	return dst
+}
+
+var fieldsOfCapBreached = [...]extra.Field{
+	{Name: "cap", Zero: `""`},
+	{Name: "limit"},
+	{Name: "observed"},
+}
+
+func (v *BlackboardItemCreated) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	dst = append(dst, `{"itemId":`...)
+	dst = jsonwire.AppendString(dst, v.ItemID)
+	dst = append(dst, `,"itemType":`...)
+	dst = jsonwire.AppendString(dst, v.ItemType)
+	if v.Content != "" {
+		dst = append(dst, `,"content":`...)
+		dst = append(dst, v.Content...)
+	}
+	if v.SourceAgent != "" {
+		dst = append(dst, `,"sourceAgent":`...)
+		dst = jsonwire.AppendString(dst, v.SourceAgent)
+	}
+	if v.Confidence.OK {
+		dst = append(dst, `,"confidence":`...)
+		dst = jsonwire.AppendFloat(dst, v.Confidence.V)
+	}
+	if v.TTL.OK {
+		dst = append(dst, `,"ttlMs":`...)
+		dst = jsonwire.AppendMillis(dst, v.TTL.V)
+	}
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfBlackboardItemCreated[:])
+	}
+	return dst
+}
+
+var fieldsOfBlackboardItemCreated = [...]extra.Field{
+	{Name: "itemId", Zero: `""`},
+	{Name: "itemType", Zero: `""`},
+	{Name: "content"},
+	{Name: "sourceAgent"},
+	{Name: "confidence"},
+	{Name: "ttlMs"},
+}
+
+func (v *MemoryChanged) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	dst = append(dst, `{"change":`...)
+	dst = jsonwire.AppendString(dst, string(v.Change))
+	if v.Section != "" {
+		dst = append(dst, `,"section":`...)
+		dst = jsonwire.AppendString(dst, v.Section)
+	}
+	if v.ItemCount.OK {
+		dst = append(dst, `,"itemCount":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.ItemCount.V))
+	}
+	if v.Attributes != "" {
+		dst = append(dst, `,"attributes":`...)
+		dst = append(dst, v.Attributes...)
+	}
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfMemoryChanged[:])
+	}
+	return dst
+}
+
+var fieldsOfMemoryChanged = [...]extra.Field{
+	{Name: "change", Zero: `""`},
+	{Name: "section"},
+	{Name: "itemCount"},
+	{Name: "attributes"},
+}
+
+func (v *ToolCalled) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	dst = append(dst, `{"callId":`...)
+	dst = jsonwire.AppendString(dst, v.CallID)
+	dst = append(dst, `,"toolId":`...)
+	dst = jsonwire.AppendString(dst, v.ToolID)
+	if v.Arguments != "" {
+		dst = append(dst, `,"arguments":`...)
+		dst = append(dst, v.Arguments...)
+	}
+	if v.ArgumentsText {
+		dst = append(dst, `,"argumentsText":`...)
+		dst = strconv.AppendBool(dst, v.ArgumentsText)
+	}
+	if v.ArgumentsSummary != "" {
+		dst = append(dst, `,"argumentsSummary":`...)
+		dst = jsonwire.AppendString(dst, v.ArgumentsSummary)
+	}
+	if v.Attempt.OK {
+		dst = append(dst, `,"attempt":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.Attempt.V))
+	}
+	if v.RetryOf != "" {
+		dst = append(dst, `,"retryOf":`...)
+		dst = jsonwire.AppendString(dst, v.RetryOf)
+	}
+	if v.ArgsHash != "" {
+		dst = append(dst, `,"argsHash":`...)
+		dst = jsonwire.AppendString(dst, v.ArgsHash)
+	}
+	if v.ApprovalID != "" {
+		dst = append(dst, `,"approvalId":`...)
+		dst = jsonwire.AppendString(dst, v.ApprovalID)
+	}
+	if v.Principal != "" {
+		dst = append(dst, `,"principal":`...)
+		dst = jsonwire.AppendString(dst, v.Principal)
+	}
+	if v.Transport != "" {
+		dst = append(dst, `,"transport":`...)
+		dst = jsonwire.AppendString(dst, string(v.Transport))
+	}
+	if v.Attributes != "" {
+		dst = append(dst, `,"attributes":`...)
+		dst = append(dst, v.Attributes...)
+	}
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfToolCalled[:])
+	}
+	return dst
+}
+
+var fieldsOfToolCalled = [...]extra.Field{
+	{Name: "callId", Zero: `""`},
+	{Name: "toolId", Zero: `""`},
+	{Name: "arguments"},
+	{Name: "argumentsText"},
+	{Name: "argumentsSummary"},
+	{Name: "attempt"},
+	{Name: "retryOf"},
+	{Name: "argsHash"},
+	{Name: "approvalId"},
+	{Name: "principal"},
+	{Name: "transport"},
+	{Name: "attributes"},
+}
+
+func (v *ToolArgumentsDelta) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	dst = append(dst, `{"callId":`...)
+	dst = jsonwire.AppendString(dst, v.CallID)
+	dst = append(dst, `,"delta":`...)
+	dst = jsonwire.AppendString(dst, v.Delta)
+	if v.Index.OK {
+		dst = append(dst, `,"index":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.Index.V))
+	}
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfToolArgumentsDelta[:])
+	}
+	return dst
+}
+
+var fieldsOfToolArgumentsDelta = [...]extra.Field{
+	{Name: "callId", Zero: `""`},
+	{Name: "delta", Zero: `""`},
+	{Name: "index"},
+}
+
+func (v *ToolReturned) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	dst = append(dst, `{"callId":`...)
+	dst = jsonwire.AppendString(dst, v.CallID)
+	dst = append(dst, `,"toolId":`...)
+	dst = jsonwire.AppendString(dst, v.ToolID)
+	dst = append(dst, `,"status":`...)
+	dst = jsonwire.AppendString(dst, string(v.Status))
+	if v.StatusWord != "" {
+		dst = append(dst, `,"statusWord":`...)
+		dst = jsonwire.AppendString(dst, v.StatusWord)
+	}
+	if v.Result != "" {
+		dst = append(dst, `,"result":`...)
+		dst = append(dst, v.Result...)
+	}
+	if v.ResultText {
+		dst = append(dst, `,"resultText":`...)
+		dst = strconv.AppendBool(dst, v.ResultText)
+	}
+	if v.ResultSummary != "" {
+		dst = append(dst, `,"resultSummary":`...)
+		dst = jsonwire.AppendString(dst, v.ResultSummary)
+	}
+	if v.Error.OK {
+		dst = append(dst, `,"error":`...)
+		dst = v.Error.V.appendJSON(dst)
+	}
+	if v.Duration.OK {
+		dst = append(dst, `,"durationMs":`...)
+		dst = jsonwire.AppendMillis(dst, v.Duration.V)
+	}
+	if v.OneEvent {
+		dst = append(dst, `,"oneEvent":`...)
+		dst = strconv.AppendBool(dst, v.OneEvent)
+	}
+	if v.Arguments != "" {
+		dst = append(dst, `,"arguments":`...)
+		dst = append(dst, v.Arguments...)
+	}
+	if v.ArgumentsText {
+		dst = append(dst, `,"argumentsText":`...)
+		dst = strconv.AppendBool(dst, v.ArgumentsText)
+	}
+	if v.ArgumentsSummary != "" {
+		dst = append(dst, `,"argumentsSummary":`...)
+		dst = jsonwire.AppendString(dst, v.ArgumentsSummary)
+	}
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfToolReturned[:])
+	}
+	return dst
+}
+
+var fieldsOfToolReturned = [...]extra.Field{
+	{Name: "callId", Zero: `""`},
+	{Name: "toolId", Zero: `""`},
+	{Name: "status", Zero: `""`},
+	{Name: "statusWord"},
+	{Name: "result"},
+	{Name: "resultText"},
+	{Name: "resultSummary"},
+	{Name: "error"},
+	{Name: "durationMs"},
+	{Name: "oneEvent"},
+	{Name: "arguments"},
+	{Name: "argumentsText"},
+	{Name: "argumentsSummary"},
+}
+
+func (v *AgentHandoff) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	dst = append(dst, `{"from":`...)
+	dst = v.From.appendJSON(dst)
+	dst = append(dst, `,"to":`...)
+	dst = v.To.appendJSON(dst)
+	if v.Reason != "" {
+		dst = append(dst, `,"reason":`...)
+		dst = jsonwire.AppendString(dst, v.Reason)
+	}
+	if v.Context != "" {
+		dst = append(dst, `,"context":`...)
+		dst = append(dst, v.Context...)
+	}
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfAgentHandoff[:])
+	}
+	return dst
+}
+
+var fieldsOfAgentHandoff = [...]extra.Field{
+	{Name: "from", Zero: `{"agentId":""}`},
+	{Name: "to", Zero: `{"agentId":""}`},
+	{Name: "reason"},
+	{Name: "context"},
+}
+
+func (v *HandoffRequested) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	if v.HandoffID != "" {
+		dst = append(dst, `,"handoffId":`...)
+		dst = jsonwire.AppendString(dst, v.HandoffID)
+	}
+	dst = append(dst, `,"from":`...)
+	dst = v.From.appendJSON(dst)
+	dst = append(dst, `,"to":`...)
+	dst = v.To.appendJSON(dst)
+	if v.Reason != "" {
+		dst = append(dst, `,"reason":`...)
+		dst = jsonwire.AppendString(dst, v.Reason)
+	}
+	if v.ContextDigest != "" {
+		dst = append(dst, `,"contextDigest":`...)
+		dst = jsonwire.AppendString(dst, v.ContextDigest)
+	}
+	dst[mark] = '{'
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfHandoffRequested[:])
+	}
+	return dst
+}
+
+var fieldsOfHandoffRequested = [...]extra.Field{
+	{Name: "handoffId"},
+	{Name: "from", Zero: `{"agentId":""}`},
+	{Name: "to", Zero: `{"agentId":""}`},
+	{Name: "reason"},
+	{Name: "contextDigest"},
+}
+
+func (v *HandoffAccepted) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	if v.HandoffID != "" {
+		dst = append(dst, `,"handoffId":`...)
+		dst = jsonwire.AppendString(dst, v.HandoffID)
+	}
+	dst = append(dst, `,"from":`...)
+	dst = v.From.appendJSON(dst)
+	dst = append(dst, `,"to":`...)
+	dst = v.To.appendJSON(dst)
+	if v.Reason != "" {
+		dst = append(dst, `,"reason":`...)
+		dst = jsonwire.AppendString(dst, v.Reason)
+	}
+	if v.ContextDigest != "" {
+		dst = append(dst, `,"contextDigest":`...)
+		dst = jsonwire.AppendString(dst, v.ContextDigest)
+	}
+	dst[mark] = '{'
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfHandoffAccepted[:])
+	}
+	return dst
+}
+
+var fieldsOfHandoffAccepted = [...]extra.Field{
+	{Name: "handoffId"},
+	{Name: "from", Zero: `{"agentId":""}`},
+	{Name: "to", Zero: `{"agentId":""}`},
+	{Name: "reason"},
+	{Name: "contextDigest"},
+}
+
+func (v *ModelCalled) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	dst = append(dst, `{"modelCallId":`...)
+	dst = jsonwire.AppendString(dst, v.ModelCallID)
+	if v.Provider != "" {
+		dst = append(dst, `,"provider":`...)
+		dst = jsonwire.AppendString(dst, v.Provider)
+	}
+	if v.Model != "" {
+		dst = append(dst, `,"model":`...)
+		dst = jsonwire.AppendString(dst, v.Model)
+	}
+	if v.Operation != "" {
+		dst = append(dst, `,"operation":`...)
+		dst = jsonwire.AppendString(dst, v.Operation)
+	}
+	if v.Attempt.OK {
+		dst = append(dst, `,"attempt":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.Attempt.V))
+	}
+	if v.RetryOf != "" {
+		dst = append(dst, `,"retryOf":`...)
+		dst = jsonwire.AppendString(dst, v.RetryOf)
+	}
+	if v.Request != "" {
+		dst = append(dst, `,"request":`...)
+		dst = append(dst, v.Request...)
+	}
+	if v.Attributes != "" {
+		dst = append(dst, `,"attributes":`...)
+		dst = append(dst, v.Attributes...)
+	}
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfModelCalled[:])
+	}
+	return dst
+}
+
+var fieldsOfModelCalled = [...]extra.Field{
+	{Name: "modelCallId", Zero: `""`},
+	{Name: "provider"},
+	{Name: "model"},
+	{Name: "operation"},
+	{Name: "attempt"},
+	{Name: "retryOf"},
+	{Name: "request"},
+	{Name: "attributes"},
+}
+
+func (v *ModelReturned) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	dst = append(dst, `{"modelCallId":`...)
+	dst = jsonwire.AppendString(dst, v.ModelCallID)
+	if v.Provider != "" {
+		dst = append(dst, `,"provider":`...)
+		dst = jsonwire.AppendString(dst, v.Provider)
+	}
+	if v.Model != "" {
+		dst = append(dst, `,"model":`...)
+		dst = jsonwire.AppendString(dst, v.Model)
+	}
+	if v.Operation != "" {
+		dst = append(dst, `,"operation":`...)
+		dst = jsonwire.AppendString(dst, v.Operation)
+	}
+	if v.FinishReasons != nil {
+		dst = append(dst, `,"finishReasons":`...)
+		dst = appendListOfString(dst, v.FinishReasons)
+	}
+	if v.TimeToFirstToken.OK {
+		dst = append(dst, `,"timeToFirstTokenMs":`...)
+		dst = jsonwire.AppendMillis(dst, v.TimeToFirstToken.V)
+	}
+	if v.Duration.OK {
+		dst = append(dst, `,"durationMs":`...)
+		dst = jsonwire.AppendMillis(dst, v.Duration.V)
+	}
+	if v.Usage.OK {
+		dst = append(dst, `,"usage":`...)
+		dst = v.Usage.V.appendJSON(dst)
+	}
+	if v.CostUSD.OK {
+		dst = append(dst, `,"costUsd":`...)
+		dst = jsonwire.AppendFloat(dst, v.CostUSD.V)
+	}
+	if v.Error.OK {
+		dst = append(dst, `,"error":`...)
+		dst = v.Error.V.appendJSON(dst)
+	}
+	if v.RequestID != "" {
+		dst = append(dst, `,"requestId":`...)
+		dst = jsonwire.AppendString(dst, v.RequestID)
+	}
+	if v.ResponseID != "" {
+		dst = append(dst, `,"responseId":`...)
+		dst = jsonwire.AppendString(dst, v.ResponseID)
+	}
+	if v.Response != "" {
+		dst = append(dst, `,"response":`...)
+		dst = append(dst, v.Response...)
+	}
+	if v.OneEvent {
+		dst = append(dst, `,"oneEvent":`...)
+		dst = strconv.AppendBool(dst, v.OneEvent)
+	}
+	if v.Request != "" {
+		dst = append(dst, `,"request":`...)
+		dst = append(dst, v.Request...)
+	}
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfModelReturned[:])
+	}
+	return dst
+}
+
+var fieldsOfModelReturned = [...]extra.Field{
+	{Name: "modelCallId", Zero: `""`},
+	{Name: "provider"},
+	{Name: "model"},
+	{Name: "operation"},
+	{Name: "finishReasons"},
+	{Name: "timeToFirstTokenMs"},
+	{Name: "durationMs"},
+	{Name: "usage"},
+	{Name: "costUsd"},
+	{Name: "error"},
+	{Name: "requestId"},
+	{Name: "responseId"},
+	{Name: "response"},
+	{Name: "oneEvent"},
+	{Name: "request"},
+}
+
+func (v *WorkflowCreated) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	if v.Script != "" {
+		dst = append(dst, `,"script":`...)
+		dst = jsonwire.AppendString(dst, v.Script)
+	}
+	dst = append(dst, `,"phases":`...)
+	dst = appendListOfString(dst, v.Phases)
+	if v.EstimatedTokens.OK {
+		dst = append(dst, `,"estimatedTokens":`...)
+		dst = jsonwire.AppendInt(dst, v.EstimatedTokens.V)
+	}
+	dst[mark] = '{'
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfWorkflowCreated[:])
+	}
+	return dst
+}
+
+var fieldsOfWorkflowCreated = [...]extra.Field{
+	{Name: "script"},
+	{Name: "phases", Zero: `[]`},
+	{Name: "estimatedTokens"},
+}
+
+func (v *WorkflowApproved) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	dst = append(dst, `{"approvedAt":`...)
+	dst = jsonwire.AppendTime(dst, v.ApprovedAt)
+	dst = append(dst, `,"approvedBy":`...)
+	dst = jsonwire.AppendString(dst, v.ApprovedBy)
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfWorkflowApproved[:])
+	}
+	return dst
+}
+
+var fieldsOfWorkflowApproved = [...]extra.Field{
+	{Name: "approvedAt", Zero: `"0001-01-01T00:00:00.000Z"`},
+	{Name: "approvedBy", Zero: `""`},
+}
+
+func (v *PhaseStarted) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	if v.InputCount.OK {
+		dst = append(dst, `,"inputCount":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.InputCount.V))
+	}
+	if len(dst) == mark {
+		dst = append(dst, ',')
+	}
+	dst[mark] = '{'
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfPhaseStarted[:])
+	}
+	return dst
+}
+
+var fieldsOfPhaseStarted = [...]extra.Field{
+	{Name: "inputCount"},
+}
+
+func (v *PhaseCompleted) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	if v.OutputCount.OK {
+		dst = append(dst, `,"outputCount":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.OutputCount.V))
+	}
+	if v.Tokens.OK {
+		dst = append(dst, `,"tokens":`...)
+		dst = jsonwire.AppendInt(dst, v.Tokens.V)
+	}
+	if len(dst) == mark {
+		dst = append(dst, ',')
+	}
+	dst[mark] = '{'
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfPhaseCompleted[:])
+	}
+	return dst
+}
+
+var fieldsOfPhaseCompleted = [...]extra.Field{
+	{Name: "outputCount"},
+	{Name: "tokens"},
+}
+
+func (v *CheckpointSaved) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	dst = append(dst, `{"stateBytes":`...)
+	dst = jsonwire.AppendInt(dst, v.StateBytes)
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfCheckpointSaved[:])
+	}
+	return dst
+}
+
+var fieldsOfCheckpointSaved = [...]extra.Field{
+	{Name: "stateBytes", Zero: `0`},
+}
+
+func (v *CheckpointResumed) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	dst = append(dst, `{"resumedAt":`...)
+	dst = jsonwire.AppendTime(dst, v.ResumedAt)
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfCheckpointResumed[:])
+	}
+	return dst
+}
+
+var fieldsOfCheckpointResumed = [...]extra.Field{
+	{Name: "resumedAt", Zero: `"0001-01-01T00:00:00.000Z"`},
+}
+
+func (v *WorkflowFinalized) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	dst = append(dst, `{"totalTokens":`...)
+	dst = jsonwire.AppendInt(dst, v.TotalTokens)
+	dst = append(dst, `,"totalAgents":`...)
+	dst = jsonwire.AppendInt(dst, int64(v.TotalAgents))
+	dst = append(dst, `,"durationMs":`...)
+	dst = jsonwire.AppendMillis(dst, v.Duration)
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfWorkflowFinalized[:])
+	}
+	return dst
+}
+
+var fieldsOfWorkflowFinalized = [...]extra.Field{
+	{Name: "totalTokens", Zero: `0`},
+	{Name: "totalAgents", Zero: `0`},
+	{Name: "durationMs", Zero: `0`},
+}
+
 func (v *TurnStarted) appendJSON(dst []byte) []byte {
 	mark := len(dst)
 	if v.Turn.OK {
@@ -1076,1505 +2575,6 @@ var fieldsOfStatePatched = [...]extra.Field{
 	{Name: "op", Zero: `""`},
 	{Name: "path", Zero: `""`},
 	{Name: "value"},
-}
-
-func (v *AgentReasoned) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	if v.BlockID != "" {
-		dst = append(dst, `,"blockId":`...)
-		dst = jsonwire.AppendString(dst, v.BlockID)
-	}
-	dst = append(dst, `,"reasoning":`...)
-	dst = jsonwire.AppendString(dst, v.Reasoning)
-	if v.Verbosity != "" {
-		dst = append(dst, `,"verbosity":`...)
-		dst = jsonwire.AppendString(dst, string(v.Verbosity))
-	}
-	if v.TokenCount.OK {
-		dst = append(dst, `,"tokenCount":`...)
-		dst = jsonwire.AppendInt(dst, v.TokenCount.V)
-	}
-	dst[mark] = '{'
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfAgentReasoned[:])
-	}
-	return dst
-}
-
-var fieldsOfAgentReasoned = [...]extra.Field{
-	{Name: "blockId"},
-	{Name: "reasoning", Zero: `""`},
-	{Name: "verbosity"},
-	{Name: "tokenCount"},
-}
-
-func (v *AgentReasoningDelta) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	if v.BlockID != "" {
-		dst = append(dst, `,"blockId":`...)
-		dst = jsonwire.AppendString(dst, v.BlockID)
-	}
-	dst = append(dst, `,"delta":`...)
-	dst = jsonwire.AppendString(dst, v.Delta)
-	if v.Index.OK {
-		dst = append(dst, `,"index":`...)
-		dst = jsonwire.AppendInt(dst, int64(v.Index.V))
-	}
-	if v.Verbosity != "" {
-		dst = append(dst, `,"verbosity":`...)
-		dst = jsonwire.AppendString(dst, string(v.Verbosity))
-	}
-	if v.TokenCount.OK {
-		dst = append(dst, `,"tokenCount":`...)
-		dst = jsonwire.AppendInt(dst, v.TokenCount.V)
-	}
-	dst[mark] = '{'
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfAgentReasoningDelta[:])
-	}
-	return dst
-}
-
-var fieldsOfAgentReasoningDelta = [...]extra.Field{
-	{Name: "blockId"},
-	{Name: "delta", Zero: `""`},
-	{Name: "index"},
-	{Name: "verbosity"},
-	{Name: "tokenCount"},
-}
-
-func (v *AgentDecided) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	if v.Decision != "" {
-		dst = append(dst, `,"decision":`...)
-		dst = append(dst, v.Decision...)
-	}
-	if v.Confidence.OK {
-		dst = append(dst, `,"confidence":`...)
-		dst = jsonwire.AppendFloat(dst, v.Confidence.V)
-	}
-	if v.Reasoning != "" {
-		dst = append(dst, `,"reasoning":`...)
-		dst = jsonwire.AppendString(dst, v.Reasoning)
-	}
-	if len(dst) == mark {
-		dst = append(dst, ',')
-	}
-	dst[mark] = '{'
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfAgentDecided[:])
-	}
-	return dst
-}
-
-var fieldsOfAgentDecided = [...]extra.Field{
-	{Name: "decision"},
-	{Name: "confidence"},
-	{Name: "reasoning"},
-}
-
-func (v *OrchestratorDecided) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	if v.Decision != "" {
-		dst = append(dst, `,"decision":`...)
-		dst = append(dst, v.Decision...)
-	}
-	if v.Iteration.OK {
-		dst = append(dst, `,"iteration":`...)
-		dst = jsonwire.AppendInt(dst, int64(v.Iteration.V))
-	}
-	if len(dst) == mark {
-		dst = append(dst, ',')
-	}
-	dst[mark] = '{'
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfOrchestratorDecided[:])
-	}
-	return dst
-}
-
-var fieldsOfOrchestratorDecided = [...]extra.Field{
-	{Name: "decision"},
-	{Name: "iteration"},
-}
-
-func (v *IntentClassified) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	dst = append(dst, `{"intent":`...)
-	dst = jsonwire.AppendString(dst, v.Intent)
-	if v.Confidence.OK {
-		dst = append(dst, `,"confidence":`...)
-		dst = jsonwire.AppendFloat(dst, v.Confidence.V)
-	}
-	if v.Reasoning != "" {
-		dst = append(dst, `,"reasoning":`...)
-		dst = jsonwire.AppendString(dst, v.Reasoning)
-	}
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfIntentClassified[:])
-	}
-	return dst
-}
-
-var fieldsOfIntentClassified = [...]extra.Field{
-	{Name: "intent", Zero: `""`},
-	{Name: "confidence"},
-	{Name: "reasoning"},
-}
-
-func (v *PlanProposed) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	dst = append(dst, `{"steps":`...)
-	dst = appendListOfPlanStep(dst, v.Steps)
-	if v.Strategy != "" {
-		dst = append(dst, `,"strategy":`...)
-		dst = jsonwire.AppendString(dst, v.Strategy)
-	}
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfPlanProposed[:])
-	}
-	return dst
-}
-
-var fieldsOfPlanProposed = [...]extra.Field{
-	{Name: "steps", Zero: `[]`},
-	{Name: "strategy"},
-}
-
-func (v *PlanStep) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	dst = append(dst, `{"stepId":`...)
-	dst = jsonwire.AppendString(dst, v.StepID)
-	dst = append(dst, `,"description":`...)
-	dst = jsonwire.AppendString(dst, v.Description)
-	if v.ToolName != "" {
-		dst = append(dst, `,"toolName":`...)
-		dst = jsonwire.AppendString(dst, v.ToolName)
-	}
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfPlanStep[:])
-	}
-	return dst
-}
-
-var fieldsOfPlanStep = [...]extra.Field{
-	{Name: "stepId", Zero: `""`},
-	{Name: "description", Zero: `""`},
-	{Name: "toolName"},
-}
-
-func (v *TextDelta) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	if v.BlockID != "" {
-		dst = append(dst, `,"blockId":`...)
-		dst = jsonwire.AppendString(dst, v.BlockID)
-	}
-	dst = append(dst, `,"delta":`...)
-	dst = jsonwire.AppendString(dst, v.Delta)
-	if v.Index.OK {
-		dst = append(dst, `,"index":`...)
-		dst = jsonwire.AppendInt(dst, int64(v.Index.V))
-	}
-	dst[mark] = '{'
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfTextDelta[:])
-	}
-	return dst
-}
-
-var fieldsOfTextDelta = [...]extra.Field{
-	{Name: "blockId"},
-	{Name: "delta", Zero: `""`},
-	{Name: "index"},
-}
-
-func (v *TextCompleted) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	if v.BlockID != "" {
-		dst = append(dst, `,"blockId":`...)
-		dst = jsonwire.AppendString(dst, v.BlockID)
-	}
-	dst = append(dst, `,"text":`...)
-	dst = jsonwire.AppendString(dst, v.Text)
-	dst[mark] = '{'
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfTextCompleted[:])
-	}
-	return dst
-}
-
-var fieldsOfTextCompleted = [...]extra.Field{
-	{Name: "blockId"},
-	{Name: "text", Zero: `""`},
-}
-
-func (v *MessageCreated) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	dst = append(dst, `{"message":`...)
-	dst = v.Message.appendJSON(dst)
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfMessageCreated[:])
-	}
-	return dst
-}
-
-var fieldsOfMessageCreated = [...]extra.Field{
-	{Name: "message", Zero: `{"messageId":"","from":"","ts":0}`},
-}
-
-func (v *ConversationMessage) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	dst = append(dst, `{"messageId":`...)
-	dst = jsonwire.AppendString(dst, v.MessageID)
-	dst = append(dst, `,"from":`...)
-	dst = jsonwire.AppendString(dst, v.From)
-	if v.To != "" {
-		dst = append(dst, `,"to":`...)
-		dst = jsonwire.AppendString(dst, v.To)
-	}
-	if v.GroupID != "" {
-		dst = append(dst, `,"groupId":`...)
-		dst = jsonwire.AppendString(dst, v.GroupID)
-	}
-	if v.Content != "" {
-		dst = append(dst, `,"content":`...)
-		dst = append(dst, v.Content...)
-	}
-	dst = append(dst, `,"ts":`...)
-	dst = jsonwire.AppendInt(dst, v.TS)
-	if v.Role != "" {
-		dst = append(dst, `,"role":`...)
-		dst = jsonwire.AppendString(dst, v.Role)
-	}
-	if v.TurnIndex.OK {
-		dst = append(dst, `,"turnIndex":`...)
-		dst = jsonwire.AppendInt(dst, int64(v.TurnIndex.V))
-	}
-	if v.Agent.OK {
-		dst = append(dst, `,"agent":`...)
-		dst = v.Agent.V.appendJSON(dst)
-	}
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfConversationMessage[:])
-	}
-	return dst
-}
-
-var fieldsOfConversationMessage = [...]extra.Field{
-	{Name: "messageId", Zero: `""`},
-	{Name: "from", Zero: `""`},
-	{Name: "to"},
-	{Name: "groupId"},
-	{Name: "content"},
-	{Name: "ts", Zero: `0`},
-	{Name: "role"},
-	{Name: "turnIndex"},
-	{Name: "agent"},
-}
-
-func (v *ModelCalled) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	dst = append(dst, `{"modelCallId":`...)
-	dst = jsonwire.AppendString(dst, v.ModelCallID)
-	if v.Provider != "" {
-		dst = append(dst, `,"provider":`...)
-		dst = jsonwire.AppendString(dst, v.Provider)
-	}
-	if v.Model != "" {
-		dst = append(dst, `,"model":`...)
-		dst = jsonwire.AppendString(dst, v.Model)
-	}
-	if v.Operation != "" {
-		dst = append(dst, `,"operation":`...)
-		dst = jsonwire.AppendString(dst, v.Operation)
-	}
-	if v.Attempt.OK {
-		dst = append(dst, `,"attempt":`...)
-		dst = jsonwire.AppendInt(dst, int64(v.Attempt.V))
-	}
-	if v.RetryOf != "" {
-		dst = append(dst, `,"retryOf":`...)
-		dst = jsonwire.AppendString(dst, v.RetryOf)
-	}
-	if v.Request != "" {
-		dst = append(dst, `,"request":`...)
-		dst = append(dst, v.Request...)
-	}
-	if v.Attributes != "" {
-		dst = append(dst, `,"attributes":`...)
-		dst = append(dst, v.Attributes...)
-	}
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfModelCalled[:])
-	}
-	return dst
-}
-
-var fieldsOfModelCalled = [...]extra.Field{
-	{Name: "modelCallId", Zero: `""`},
-	{Name: "provider"},
-	{Name: "model"},
-	{Name: "operation"},
-	{Name: "attempt"},
-	{Name: "retryOf"},
-	{Name: "request"},
-	{Name: "attributes"},
-}
-
-func (v *ModelReturned) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	dst = append(dst, `{"modelCallId":`...)
-	dst = jsonwire.AppendString(dst, v.ModelCallID)
-	if v.Provider != "" {
-		dst = append(dst, `,"provider":`...)
-		dst = jsonwire.AppendString(dst, v.Provider)
-	}
-	if v.Model != "" {
-		dst = append(dst, `,"model":`...)
-		dst = jsonwire.AppendString(dst, v.Model)
-	}
-	if v.Operation != "" {
-		dst = append(dst, `,"operation":`...)
-		dst = jsonwire.AppendString(dst, v.Operation)
-	}
-	if v.FinishReasons != nil {
-		dst = append(dst, `,"finishReasons":`...)
-		dst = appendListOfString(dst, v.FinishReasons)
-	}
-	if v.TimeToFirstToken.OK {
-		dst = append(dst, `,"timeToFirstTokenMs":`...)
-		dst = jsonwire.AppendMillis(dst, v.TimeToFirstToken.V)
-	}
-	if v.Duration.OK {
-		dst = append(dst, `,"durationMs":`...)
-		dst = jsonwire.AppendMillis(dst, v.Duration.V)
-	}
-	if v.Usage.OK {
-		dst = append(dst, `,"usage":`...)
-		dst = v.Usage.V.appendJSON(dst)
-	}
-	if v.CostUSD.OK {
-		dst = append(dst, `,"costUsd":`...)
-		dst = jsonwire.AppendFloat(dst, v.CostUSD.V)
-	}
-	if v.Error.OK {
-		dst = append(dst, `,"error":`...)
-		dst = v.Error.V.appendJSON(dst)
-	}
-	if v.RequestID != "" {
-		dst = append(dst, `,"requestId":`...)
-		dst = jsonwire.AppendString(dst, v.RequestID)
-	}
-	if v.ResponseID != "" {
-		dst = append(dst, `,"responseId":`...)
-		dst = jsonwire.AppendString(dst, v.ResponseID)
-	}
-	if v.Response != "" {
-		dst = append(dst, `,"response":`...)
-		dst = append(dst, v.Response...)
-	}
-	if v.OneEvent {
-		dst = append(dst, `,"oneEvent":`...)
-		dst = strconv.AppendBool(dst, v.OneEvent)
-	}
-	if v.Request != "" {
-		dst = append(dst, `,"request":`...)
-		dst = append(dst, v.Request...)
-	}
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfModelReturned[:])
-	}
-	return dst
-}
-
-var fieldsOfModelReturned = [...]extra.Field{
-	{Name: "modelCallId", Zero: `""`},
-	{Name: "provider"},
-	{Name: "model"},
-	{Name: "operation"},
-	{Name: "finishReasons"},
-	{Name: "timeToFirstTokenMs"},
-	{Name: "durationMs"},
-	{Name: "usage"},
-	{Name: "costUsd"},
-	{Name: "error"},
-	{Name: "requestId"},
-	{Name: "responseId"},
-	{Name: "response"},
-	{Name: "oneEvent"},
-	{Name: "request"},
-}
-
-func (v *ApprovalRequested) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	dst = append(dst, `{"approvalId":`...)
-	dst = jsonwire.AppendString(dst, v.ApprovalID)
-	if v.Action != "" {
-		dst = append(dst, `,"action":`...)
-		dst = jsonwire.AppendString(dst, v.Action)
-	}
-	if v.Reason != "" {
-		dst = append(dst, `,"reason":`...)
-		dst = jsonwire.AppendString(dst, v.Reason)
-	}
-	if v.Scope != "" {
-		dst = append(dst, `,"scope":`...)
-		dst = jsonwire.AppendString(dst, v.Scope)
-	}
-	if v.Risk != "" {
-		dst = append(dst, `,"risk":`...)
-		dst = jsonwire.AppendString(dst, v.Risk)
-	}
-	if v.CallID != "" {
-		dst = append(dst, `,"callId":`...)
-		dst = jsonwire.AppendString(dst, v.CallID)
-	}
-	if v.ToolID != "" {
-		dst = append(dst, `,"toolId":`...)
-		dst = jsonwire.AppendString(dst, v.ToolID)
-	}
-	if v.Arguments != "" {
-		dst = append(dst, `,"arguments":`...)
-		dst = append(dst, v.Arguments...)
-	}
-	if v.ArgumentsHash != "" {
-		dst = append(dst, `,"argumentsHash":`...)
-		dst = jsonwire.AppendString(dst, v.ArgumentsHash)
-	}
-	if v.Timeout.OK {
-		dst = append(dst, `,"timeoutMs":`...)
-		dst = jsonwire.AppendMillis(dst, v.Timeout.V)
-	}
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfApprovalRequested[:])
-	}
-	return dst
-}
-
-var fieldsOfApprovalRequested = [...]extra.Field{
-	{Name: "approvalId", Zero: `""`},
-	{Name: "action"},
-	{Name: "reason"},
-	{Name: "scope"},
-	{Name: "risk"},
-	{Name: "callId"},
-	{Name: "toolId"},
-	{Name: "arguments"},
-	{Name: "argumentsHash"},
-	{Name: "timeoutMs"},
-}
-
-func (v *ApprovalGranted) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	dst = append(dst, `{"approvalId":`...)
-	dst = jsonwire.AppendString(dst, v.ApprovalID)
-	if v.ApprovedBy != "" {
-		dst = append(dst, `,"approvedBy":`...)
-		dst = jsonwire.AppendString(dst, v.ApprovedBy)
-	}
-	if v.Feedback != "" {
-		dst = append(dst, `,"feedback":`...)
-		dst = jsonwire.AppendString(dst, v.Feedback)
-	}
-	if v.Answer != "" {
-		dst = append(dst, `,"answer":`...)
-		dst = jsonwire.AppendString(dst, v.Answer)
-	}
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfApprovalGranted[:])
-	}
-	return dst
-}
-
-var fieldsOfApprovalGranted = [...]extra.Field{
-	{Name: "approvalId", Zero: `""`},
-	{Name: "approvedBy"},
-	{Name: "feedback"},
-	{Name: "answer"},
-}
-
-func (v *ApprovalRejected) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	dst = append(dst, `{"approvalId":`...)
-	dst = jsonwire.AppendString(dst, v.ApprovalID)
-	if v.RejectedBy != "" {
-		dst = append(dst, `,"rejectedBy":`...)
-		dst = jsonwire.AppendString(dst, v.RejectedBy)
-	}
-	if v.Feedback != "" {
-		dst = append(dst, `,"feedback":`...)
-		dst = jsonwire.AppendString(dst, v.Feedback)
-	}
-	if v.Answer != "" {
-		dst = append(dst, `,"answer":`...)
-		dst = jsonwire.AppendString(dst, v.Answer)
-	}
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfApprovalRejected[:])
-	}
-	return dst
-}
-
-var fieldsOfApprovalRejected = [...]extra.Field{
-	{Name: "approvalId", Zero: `""`},
-	{Name: "rejectedBy"},
-	{Name: "feedback"},
-	{Name: "answer"},
-}
-
-func (v *ClarificationRequested) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	dst = append(dst, `{"interruptId":`...)
-	dst = jsonwire.AppendString(dst, v.InterruptID)
-	dst = append(dst, `,"questions":`...)
-	dst = appendListOfQuestion(dst, v.Questions)
-	if v.CallID != "" {
-		dst = append(dst, `,"callId":`...)
-		dst = jsonwire.AppendString(dst, v.CallID)
-	}
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfClarificationRequested[:])
-	}
-	return dst
-}
-
-var fieldsOfClarificationRequested = [...]extra.Field{
-	{Name: "interruptId", Zero: `""`},
-	{Name: "questions", Zero: `[]`},
-	{Name: "callId"},
-}
-
-func (v *Question) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	dst = append(dst, `{"id":`...)
-	dst = jsonwire.AppendString(dst, v.ID)
-	dst = append(dst, `,"question":`...)
-	dst = jsonwire.AppendString(dst, v.Question)
-	if v.Schema != "" {
-		dst = append(dst, `,"schema":`...)
-		dst = append(dst, v.Schema...)
-	}
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfQuestion[:])
-	}
-	return dst
-}
-
-var fieldsOfQuestion = [...]extra.Field{
-	{Name: "id", Zero: `""`},
-	{Name: "question", Zero: `""`},
-	{Name: "schema"},
-}
-
-func (v *ClarificationResolved) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	dst = append(dst, `{"interruptId":`...)
-	dst = jsonwire.AppendString(dst, v.InterruptID)
-	if v.Answers != "" {
-		dst = append(dst, `,"answers":`...)
-		dst = append(dst, v.Answers...)
-	}
-	if v.AnsweredBy != "" {
-		dst = append(dst, `,"answeredBy":`...)
-		dst = jsonwire.AppendString(dst, v.AnsweredBy)
-	}
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfClarificationResolved[:])
-	}
-	return dst
-}
-
-var fieldsOfClarificationResolved = [...]extra.Field{
-	{Name: "interruptId", Zero: `""`},
-	{Name: "answers"},
-	{Name: "answeredBy"},
-}
-
-func (v *CommandReceived) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	dst = append(dst, `{"command":`...)
-	dst = v.Command.appendJSON(dst)
-	if v.Rejected != "" {
-		dst = append(dst, `,"rejected":`...)
-		dst = jsonwire.AppendString(dst, v.Rejected)
-	}
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfCommandReceived[:])
-	}
-	return dst
-}
-
-var fieldsOfCommandReceived = [...]extra.Field{
-	{Name: "command", Zero: `{"type":""}`},
-	{Name: "rejected"},
-}
-
-func (v *Command) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	dst = append(dst, `{"type":`...)
-	dst = jsonwire.AppendString(dst, string(v.Type))
-	if v.RunID != "" {
-		dst = append(dst, `,"runId":`...)
-		dst = jsonwire.AppendString(dst, v.RunID)
-	}
-	if v.Message != "" {
-		dst = append(dst, `,"message":`...)
-		dst = jsonwire.AppendString(dst, v.Message)
-	}
-	if v.PromptID != "" {
-		dst = append(dst, `,"promptId":`...)
-		dst = jsonwire.AppendString(dst, v.PromptID)
-	}
-	if v.Content != "" {
-		dst = append(dst, `,"content":`...)
-		dst = jsonwire.AppendString(dst, v.Content)
-	}
-	if v.Resumable.OK {
-		dst = append(dst, `,"resumable":`...)
-		dst = strconv.AppendBool(dst, v.Resumable.V)
-	}
-	if v.Reason != "" {
-		dst = append(dst, `,"reason":`...)
-		dst = jsonwire.AppendString(dst, v.Reason)
-	}
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfCommand[:])
-	}
-	return dst
-}
-
-var fieldsOfCommand = [...]extra.Field{
-	{Name: "type", Zero: `""`},
-	{Name: "runId"},
-	{Name: "message"},
-	{Name: "promptId"},
-	{Name: "content"},
-	{Name: "resumable"},
-	{Name: "reason"},
-}
-
-func (v *CommandConsumed) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	dst = append(dst, `{"eventId":`...)
-	dst = jsonwire.AppendString(dst, v.EventID)
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfCommandConsumed[:])
-	}
-	return dst
-}
-
-var fieldsOfCommandConsumed = [...]extra.Field{
-	{Name: "eventId", Zero: `""`},
-}
-
-func (v *UsageObserved) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	if v.ModelCallID != "" {
-		dst = append(dst, `,"modelCallId":`...)
-		dst = jsonwire.AppendString(dst, v.ModelCallID)
-	}
-	if v.Model != "" {
-		dst = append(dst, `,"model":`...)
-		dst = jsonwire.AppendString(dst, v.Model)
-	}
-	dst = append(dst, `,"usage":`...)
-	dst = v.Usage.appendJSON(dst)
-	if v.CostUSD.OK {
-		dst = append(dst, `,"costUsd":`...)
-		dst = jsonwire.AppendFloat(dst, v.CostUSD.V)
-	}
-	if v.Source != "" {
-		dst = append(dst, `,"source":`...)
-		dst = jsonwire.AppendString(dst, v.Source)
-	}
-	if v.Cumulative {
-		dst = append(dst, `,"cumulative":`...)
-		dst = strconv.AppendBool(dst, v.Cumulative)
-	}
-	if v.Partial {
-		dst = append(dst, `,"partial":`...)
-		dst = strconv.AppendBool(dst, v.Partial)
-	}
-	dst[mark] = '{'
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfUsageObserved[:])
-	}
-	return dst
-}
-
-var fieldsOfUsageObserved = [...]extra.Field{
-	{Name: "modelCallId"},
-	{Name: "model"},
-	{Name: "usage", Zero: `{"inputTokens":0,"outputTokens":0}`},
-	{Name: "costUsd"},
-	{Name: "source"},
-	{Name: "cumulative"},
-	{Name: "partial"},
-}
-
-func (v *BudgetExceeded) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	dst = append(dst, `{"budget":`...)
-	dst = jsonwire.AppendString(dst, v.Budget)
-	dst = append(dst, `,"limit":`...)
-	dst = jsonwire.AppendFloat(dst, v.Limit)
-	dst = append(dst, `,"actual":`...)
-	dst = jsonwire.AppendFloat(dst, v.Actual)
-	if v.Reason != "" {
-		dst = append(dst, `,"reason":`...)
-		dst = jsonwire.AppendString(dst, v.Reason)
-	}
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfBudgetExceeded[:])
-	}
-	return dst
-}
-
-var fieldsOfBudgetExceeded = [...]extra.Field{
-	{Name: "budget", Zero: `""`},
-	{Name: "limit", Zero: `0`},
-	{Name: "actual", Zero: `0`},
-	{Name: "reason"},
-}
-
-func (v *CapBreached) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	dst = append(dst, `{"cap":`...)
-	dst = jsonwire.AppendString(dst, v.Cap)
-	if v.Limit.OK {
-		dst = append(dst, `,"limit":`...)
-		dst = jsonwire.AppendFloat(dst, v.Limit.V)
-	}
-	if v.Observed.OK {
-		dst = append(dst, `,"observed":`...)
-		dst = jsonwire.AppendFloat(dst, v.Observed.V)
-	}
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfCapBreached[:])
-	}
-	return dst
-}
-
-var fieldsOfCapBreached = [...]extra.Field{
-	{Name: "cap", Zero: `""`},
-	{Name: "limit"},
-	{Name: "observed"},
-}
-
-func (v *BlackboardItemCreated) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	dst = append(dst, `{"itemId":`...)
-	dst = jsonwire.AppendString(dst, v.ItemID)
-	dst = append(dst, `,"itemType":`...)
-	dst = jsonwire.AppendString(dst, v.ItemType)
-	if v.Content != "" {
-		dst = append(dst, `,"content":`...)
-		dst = append(dst, v.Content...)
-	}
-	if v.SourceAgent != "" {
-		dst = append(dst, `,"sourceAgent":`...)
-		dst = jsonwire.AppendString(dst, v.SourceAgent)
-	}
-	if v.Confidence.OK {
-		dst = append(dst, `,"confidence":`...)
-		dst = jsonwire.AppendFloat(dst, v.Confidence.V)
-	}
-	if v.TTL.OK {
-		dst = append(dst, `,"ttlMs":`...)
-		dst = jsonwire.AppendMillis(dst, v.TTL.V)
-	}
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfBlackboardItemCreated[:])
-	}
-	return dst
-}
-
-var fieldsOfBlackboardItemCreated = [...]extra.Field{
-	{Name: "itemId", Zero: `""`},
-	{Name: "itemType", Zero: `""`},
-	{Name: "content"},
-	{Name: "sourceAgent"},
-	{Name: "confidence"},
-	{Name: "ttlMs"},
-}
-
-func (v *MemoryChanged) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	dst = append(dst, `{"change":`...)
-	dst = jsonwire.AppendString(dst, string(v.Change))
-	if v.Section != "" {
-		dst = append(dst, `,"section":`...)
-		dst = jsonwire.AppendString(dst, v.Section)
-	}
-	if v.ItemCount.OK {
-		dst = append(dst, `,"itemCount":`...)
-		dst = jsonwire.AppendInt(dst, int64(v.ItemCount.V))
-	}
-	if v.Attributes != "" {
-		dst = append(dst, `,"attributes":`...)
-		dst = append(dst, v.Attributes...)
-	}
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfMemoryChanged[:])
-	}
-	return dst
-}
-
-var fieldsOfMemoryChanged = [...]extra.Field{
-	{Name: "change", Zero: `""`},
-	{Name: "section"},
-	{Name: "itemCount"},
-	{Name: "attributes"},
-}
-
-func (v *SessionStarted) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	if v.Goal != "" {
-		dst = append(dst, `,"goal":`...)
-		dst = jsonwire.AppendString(dst, v.Goal)
-	}
-	if len(dst) == mark {
-		dst = append(dst, ',')
-	}
-	dst[mark] = '{'
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfSessionStarted[:])
-	}
-	return dst
-}
-
-var fieldsOfSessionStarted = [...]extra.Field{
-	{Name: "goal"},
-}
-
-func (v *SessionCompleted) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	if v.Status != "" {
-		dst = append(dst, `,"status":`...)
-		dst = jsonwire.AppendString(dst, v.Status)
-	}
-	if v.Reason != "" {
-		dst = append(dst, `,"reason":`...)
-		dst = jsonwire.AppendString(dst, v.Reason)
-	}
-	if v.Result != "" {
-		dst = append(dst, `,"result":`...)
-		dst = append(dst, v.Result...)
-	}
-	if v.Error.OK {
-		dst = append(dst, `,"error":`...)
-		dst = v.Error.V.appendJSON(dst)
-	}
-	if len(dst) == mark {
-		dst = append(dst, ',')
-	}
-	dst[mark] = '{'
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfSessionCompleted[:])
-	}
-	return dst
-}
-
-var fieldsOfSessionCompleted = [...]extra.Field{
-	{Name: "status"},
-	{Name: "reason"},
-	{Name: "result"},
-	{Name: "error"},
-}
-
-func (v *RunStarted) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	if v.Name != "" {
-		dst = append(dst, `,"name":`...)
-		dst = jsonwire.AppendString(dst, v.Name)
-	}
-	if v.Inputs != "" {
-		dst = append(dst, `,"inputs":`...)
-		dst = append(dst, v.Inputs...)
-	}
-	if v.Agent.OK {
-		dst = append(dst, `,"agent":`...)
-		dst = v.Agent.V.appendJSON(dst)
-	}
-	if v.Definition != "" {
-		dst = append(dst, `,"definition":`...)
-		dst = append(dst, v.Definition...)
-	}
-	if v.Lifecycle != "" {
-		dst = append(dst, `,"lifecycle":`...)
-		dst = jsonwire.AppendString(dst, string(v.Lifecycle))
-	}
-	if len(dst) == mark {
-		dst = append(dst, ',')
-	}
-	dst[mark] = '{'
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfRunStarted[:])
-	}
-	return dst
-}
-
-var fieldsOfRunStarted = [...]extra.Field{
-	{Name: "name"},
-	{Name: "inputs"},
-	{Name: "agent"},
-	{Name: "definition"},
-	{Name: "lifecycle"},
-}
-
-func (v *RunPaused) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	if v.Reason != "" {
-		dst = append(dst, `,"reason":`...)
-		dst = jsonwire.AppendString(dst, v.Reason)
-	}
-	if len(dst) == mark {
-		dst = append(dst, ',')
-	}
-	dst[mark] = '{'
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfRunPaused[:])
-	}
-	return dst
-}
-
-var fieldsOfRunPaused = [...]extra.Field{
-	{Name: "reason"},
-}
-
-func (v *RunResumed) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	if v.Message != "" {
-		dst = append(dst, `,"message":`...)
-		dst = jsonwire.AppendString(dst, v.Message)
-	}
-	if len(dst) == mark {
-		dst = append(dst, ',')
-	}
-	dst[mark] = '{'
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfRunResumed[:])
-	}
-	return dst
-}
-
-var fieldsOfRunResumed = [...]extra.Field{
-	{Name: "message"},
-}
-
-func (v *RunCompleted) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	if v.Outputs != "" {
-		dst = append(dst, `,"outputs":`...)
-		dst = append(dst, v.Outputs...)
-	}
-	if v.Refused != 0 {
-		dst = append(dst, `,"refused":`...)
-		dst = jsonwire.AppendInt(dst, int64(v.Refused))
-	}
-	if len(dst) == mark {
-		dst = append(dst, ',')
-	}
-	dst[mark] = '{'
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfRunCompleted[:])
-	}
-	return dst
-}
-
-var fieldsOfRunCompleted = [...]extra.Field{
-	{Name: "outputs"},
-	{Name: "refused"},
-}
-
-func (v *RunFailed) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	if v.Error.OK {
-		dst = append(dst, `,"error":`...)
-		dst = v.Error.V.appendJSON(dst)
-	}
-	if v.FailedNodeID != "" {
-		dst = append(dst, `,"failedNodeId":`...)
-		dst = jsonwire.AppendString(dst, v.FailedNodeID)
-	}
-	if v.Refused != 0 {
-		dst = append(dst, `,"refused":`...)
-		dst = jsonwire.AppendInt(dst, int64(v.Refused))
-	}
-	if len(dst) == mark {
-		dst = append(dst, ',')
-	}
-	dst[mark] = '{'
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfRunFailed[:])
-	}
-	return dst
-}
-
-var fieldsOfRunFailed = [...]extra.Field{
-	{Name: "error"},
-	{Name: "failedNodeId"},
-	{Name: "refused"},
-}
-
-func (v *RunCancelled) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	if v.Reason != "" {
-		dst = append(dst, `,"reason":`...)
-		dst = jsonwire.AppendString(dst, v.Reason)
-	}
-	if v.Refused != 0 {
-		dst = append(dst, `,"refused":`...)
-		dst = jsonwire.AppendInt(dst, int64(v.Refused))
-	}
-	if len(dst) == mark {
-		dst = append(dst, ',')
-	}
-	dst[mark] = '{'
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfRunCancelled[:])
-	}
-	return dst
-}
-
-var fieldsOfRunCancelled = [...]extra.Field{
-	{Name: "reason"},
-	{Name: "refused"},
-}
-
-func (v *ToolCalled) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	dst = append(dst, `{"callId":`...)
-	dst = jsonwire.AppendString(dst, v.CallID)
-	dst = append(dst, `,"toolId":`...)
-	dst = jsonwire.AppendString(dst, v.ToolID)
-	if v.Arguments != "" {
-		dst = append(dst, `,"arguments":`...)
-		dst = append(dst, v.Arguments...)
-	}
-	if v.ArgumentsText {
-		dst = append(dst, `,"argumentsText":`...)
-		dst = strconv.AppendBool(dst, v.ArgumentsText)
-	}
-	if v.ArgumentsSummary != "" {
-		dst = append(dst, `,"argumentsSummary":`...)
-		dst = jsonwire.AppendString(dst, v.ArgumentsSummary)
-	}
-	if v.Attempt.OK {
-		dst = append(dst, `,"attempt":`...)
-		dst = jsonwire.AppendInt(dst, int64(v.Attempt.V))
-	}
-	if v.RetryOf != "" {
-		dst = append(dst, `,"retryOf":`...)
-		dst = jsonwire.AppendString(dst, v.RetryOf)
-	}
-	if v.ArgsHash != "" {
-		dst = append(dst, `,"argsHash":`...)
-		dst = jsonwire.AppendString(dst, v.ArgsHash)
-	}
-	if v.ApprovalID != "" {
-		dst = append(dst, `,"approvalId":`...)
-		dst = jsonwire.AppendString(dst, v.ApprovalID)
-	}
-	if v.Principal != "" {
-		dst = append(dst, `,"principal":`...)
-		dst = jsonwire.AppendString(dst, v.Principal)
-	}
-	if v.Transport != "" {
-		dst = append(dst, `,"transport":`...)
-		dst = jsonwire.AppendString(dst, string(v.Transport))
-	}
-	if v.Attributes != "" {
-		dst = append(dst, `,"attributes":`...)
-		dst = append(dst, v.Attributes...)
-	}
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfToolCalled[:])
-	}
-	return dst
-}
-
-var fieldsOfToolCalled = [...]extra.Field{
-	{Name: "callId", Zero: `""`},
-	{Name: "toolId", Zero: `""`},
-	{Name: "arguments"},
-	{Name: "argumentsText"},
-	{Name: "argumentsSummary"},
-	{Name: "attempt"},
-	{Name: "retryOf"},
-	{Name: "argsHash"},
-	{Name: "approvalId"},
-	{Name: "principal"},
-	{Name: "transport"},
-	{Name: "attributes"},
-}
-
-func (v *ToolArgumentsDelta) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	dst = append(dst, `{"callId":`...)
-	dst = jsonwire.AppendString(dst, v.CallID)
-	dst = append(dst, `,"delta":`...)
-	dst = jsonwire.AppendString(dst, v.Delta)
-	if v.Index.OK {
-		dst = append(dst, `,"index":`...)
-		dst = jsonwire.AppendInt(dst, int64(v.Index.V))
-	}
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfToolArgumentsDelta[:])
-	}
-	return dst
-}
-
-var fieldsOfToolArgumentsDelta = [...]extra.Field{
-	{Name: "callId", Zero: `""`},
-	{Name: "delta", Zero: `""`},
-	{Name: "index"},
-}
-
-func (v *ToolReturned) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	dst = append(dst, `{"callId":`...)
-	dst = jsonwire.AppendString(dst, v.CallID)
-	dst = append(dst, `,"toolId":`...)
-	dst = jsonwire.AppendString(dst, v.ToolID)
-	dst = append(dst, `,"status":`...)
-	dst = jsonwire.AppendString(dst, string(v.Status))
-	if v.StatusWord != "" {
-		dst = append(dst, `,"statusWord":`...)
-		dst = jsonwire.AppendString(dst, v.StatusWord)
-	}
-	if v.Result != "" {
-		dst = append(dst, `,"result":`...)
-		dst = append(dst, v.Result...)
-	}
-	if v.ResultText {
-		dst = append(dst, `,"resultText":`...)
-		dst = strconv.AppendBool(dst, v.ResultText)
-	}
-	if v.ResultSummary != "" {
-		dst = append(dst, `,"resultSummary":`...)
-		dst = jsonwire.AppendString(dst, v.ResultSummary)
-	}
-	if v.Error.OK {
-		dst = append(dst, `,"error":`...)
-		dst = v.Error.V.appendJSON(dst)
-	}
-	if v.Duration.OK {
-		dst = append(dst, `,"durationMs":`...)
-		dst = jsonwire.AppendMillis(dst, v.Duration.V)
-	}
-	if v.OneEvent {
-		dst = append(dst, `,"oneEvent":`...)
-		dst = strconv.AppendBool(dst, v.OneEvent)
-	}
-	if v.Arguments != "" {
-		dst = append(dst, `,"arguments":`...)
-		dst = append(dst, v.Arguments...)
-	}
-	if v.ArgumentsText {
-		dst = append(dst, `,"argumentsText":`...)
-		dst = strconv.AppendBool(dst, v.ArgumentsText)
-	}
-	if v.ArgumentsSummary != "" {
-		dst = append(dst, `,"argumentsSummary":`...)
-		dst = jsonwire.AppendString(dst, v.ArgumentsSummary)
-	}
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfToolReturned[:])
-	}
-	return dst
-}
-
-var fieldsOfToolReturned = [...]extra.Field{
-	{Name: "callId", Zero: `""`},
-	{Name: "toolId", Zero: `""`},
-	{Name: "status", Zero: `""`},
-	{Name: "statusWord"},
-	{Name: "result"},
-	{Name: "resultText"},
-	{Name: "resultSummary"},
-	{Name: "error"},
-	{Name: "durationMs"},
-	{Name: "oneEvent"},
-	{Name: "arguments"},
-	{Name: "argumentsText"},
-	{Name: "argumentsSummary"},
-}
-
-func (v *AgentHandoff) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	dst = append(dst, `{"from":`...)
-	dst = v.From.appendJSON(dst)
-	dst = append(dst, `,"to":`...)
-	dst = v.To.appendJSON(dst)
-	if v.Reason != "" {
-		dst = append(dst, `,"reason":`...)
-		dst = jsonwire.AppendString(dst, v.Reason)
-	}
-	if v.Context != "" {
-		dst = append(dst, `,"context":`...)
-		dst = append(dst, v.Context...)
-	}
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfAgentHandoff[:])
-	}
-	return dst
-}
-
-var fieldsOfAgentHandoff = [...]extra.Field{
-	{Name: "from", Zero: `{"agentId":""}`},
-	{Name: "to", Zero: `{"agentId":""}`},
-	{Name: "reason"},
-	{Name: "context"},
-}
-
-func (v *HandoffRequested) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	if v.HandoffID != "" {
-		dst = append(dst, `,"handoffId":`...)
-		dst = jsonwire.AppendString(dst, v.HandoffID)
-	}
-	dst = append(dst, `,"from":`...)
-	dst = v.From.appendJSON(dst)
-	dst = append(dst, `,"to":`...)
-	dst = v.To.appendJSON(dst)
-	if v.Reason != "" {
-		dst = append(dst, `,"reason":`...)
-		dst = jsonwire.AppendString(dst, v.Reason)
-	}
-	if v.ContextDigest != "" {
-		dst = append(dst, `,"contextDigest":`...)
-		dst = jsonwire.AppendString(dst, v.ContextDigest)
-	}
-	dst[mark] = '{'
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfHandoffRequested[:])
-	}
-	return dst
-}
-
-var fieldsOfHandoffRequested = [...]extra.Field{
-	{Name: "handoffId"},
-	{Name: "from", Zero: `{"agentId":""}`},
-	{Name: "to", Zero: `{"agentId":""}`},
-	{Name: "reason"},
-	{Name: "contextDigest"},
-}
-
-func (v *HandoffAccepted) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	if v.HandoffID != "" {
-		dst = append(dst, `,"handoffId":`...)
-		dst = jsonwire.AppendString(dst, v.HandoffID)
-	}
-	dst = append(dst, `,"from":`...)
-	dst = v.From.appendJSON(dst)
-	dst = append(dst, `,"to":`...)
-	dst = v.To.appendJSON(dst)
-	if v.Reason != "" {
-		dst = append(dst, `,"reason":`...)
-		dst = jsonwire.AppendString(dst, v.Reason)
-	}
-	if v.ContextDigest != "" {
-		dst = append(dst, `,"contextDigest":`...)
-		dst = jsonwire.AppendString(dst, v.ContextDigest)
-	}
-	dst[mark] = '{'
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfHandoffAccepted[:])
-	}
-	return dst
-}
-
-var fieldsOfHandoffAccepted = [...]extra.Field{
-	{Name: "handoffId"},
-	{Name: "from", Zero: `{"agentId":""}`},
-	{Name: "to", Zero: `{"agentId":""}`},
-	{Name: "reason"},
-	{Name: "contextDigest"},
-}
-
-func (v *WorkflowCreated) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	if v.Script != "" {
-		dst = append(dst, `,"script":`...)
-		dst = jsonwire.AppendString(dst, v.Script)
-	}
-	dst = append(dst, `,"phases":`...)
-	dst = appendListOfString(dst, v.Phases)
-	if v.EstimatedTokens.OK {
-		dst = append(dst, `,"estimatedTokens":`...)
-		dst = jsonwire.AppendInt(dst, v.EstimatedTokens.V)
-	}
-	dst[mark] = '{'
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfWorkflowCreated[:])
-	}
-	return dst
-}
-
-var fieldsOfWorkflowCreated = [...]extra.Field{
-	{Name: "script"},
-	{Name: "phases", Zero: `[]`},
-	{Name: "estimatedTokens"},
-}
-
-func (v *WorkflowApproved) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	dst = append(dst, `{"approvedAt":`...)
-	dst = jsonwire.AppendTime(dst, v.ApprovedAt)
-	dst = append(dst, `,"approvedBy":`...)
-	dst = jsonwire.AppendString(dst, v.ApprovedBy)
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfWorkflowApproved[:])
-	}
-	return dst
-}
-
-var fieldsOfWorkflowApproved = [...]extra.Field{
-	{Name: "approvedAt", Zero: `"0001-01-01T00:00:00.000Z"`},
-	{Name: "approvedBy", Zero: `""`},
-}
-
-func (v *PhaseStarted) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	if v.InputCount.OK {
-		dst = append(dst, `,"inputCount":`...)
-		dst = jsonwire.AppendInt(dst, int64(v.InputCount.V))
-	}
-	if len(dst) == mark {
-		dst = append(dst, ',')
-	}
-	dst[mark] = '{'
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfPhaseStarted[:])
-	}
-	return dst
-}
-
-var fieldsOfPhaseStarted = [...]extra.Field{
-	{Name: "inputCount"},
-}
-
-func (v *PhaseCompleted) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	if v.OutputCount.OK {
-		dst = append(dst, `,"outputCount":`...)
-		dst = jsonwire.AppendInt(dst, int64(v.OutputCount.V))
-	}
-	if v.Tokens.OK {
-		dst = append(dst, `,"tokens":`...)
-		dst = jsonwire.AppendInt(dst, v.Tokens.V)
-	}
-	if len(dst) == mark {
-		dst = append(dst, ',')
-	}
-	dst[mark] = '{'
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfPhaseCompleted[:])
-	}
-	return dst
-}
-
-var fieldsOfPhaseCompleted = [...]extra.Field{
-	{Name: "outputCount"},
-	{Name: "tokens"},
-}
-
-func (v *CheckpointSaved) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	dst = append(dst, `{"stateBytes":`...)
-	dst = jsonwire.AppendInt(dst, v.StateBytes)
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfCheckpointSaved[:])
-	}
-	return dst
-}
-
-var fieldsOfCheckpointSaved = [...]extra.Field{
-	{Name: "stateBytes", Zero: `0`},
-}
-
-func (v *CheckpointResumed) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	dst = append(dst, `{"resumedAt":`...)
-	dst = jsonwire.AppendTime(dst, v.ResumedAt)
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfCheckpointResumed[:])
-	}
-	return dst
-}
-
-var fieldsOfCheckpointResumed = [...]extra.Field{
-	{Name: "resumedAt", Zero: `"0001-01-01T00:00:00.000Z"`},
-}
-
-func (v *WorkflowFinalized) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	dst = append(dst, `{"totalTokens":`...)
-	dst = jsonwire.AppendInt(dst, v.TotalTokens)
-	dst = append(dst, `,"totalAgents":`...)
-	dst = jsonwire.AppendInt(dst, int64(v.TotalAgents))
-	dst = append(dst, `,"durationMs":`...)
-	dst = jsonwire.AppendMillis(dst, v.Duration)
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.Merge(dst, mark, fieldsOfWorkflowFinalized[:])
-	}
-	return dst
-}
-
-var fieldsOfWorkflowFinalized = [...]extra.Field{
-	{Name: "totalTokens", Zero: `0`},
-	{Name: "totalAgents", Zero: `0`},
-	{Name: "durationMs", Zero: `0`},
 }
 
 func (v *earlyEnd) appendJSON(dst []byte) []byte {
@@ -4350,17 +4350,6 @@ func appendListOfString(dst []byte, v []string) []byte {
 	return append(dst, ']')
 }
 
-func appendListOfToolCallSummary(dst []byte, v []ToolCallSummary) []byte {
-	dst = append(dst, '[')
-	for i := range v {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = v[i].appendJSON(dst)
-	}
-	return append(dst, ']')
-}
-
 func appendListOfPlanStep(dst []byte, v []PlanStep) []byte {
 	dst = append(dst, '[')
 	for i := range v {
@@ -4373,6 +4362,17 @@ func appendListOfPlanStep(dst []byte, v []PlanStep) []byte {
 }
 
 func appendListOfQuestion(dst []byte, v []Question) []byte {
+	dst = append(dst, '[')
+	for i := range v {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = v[i].appendJSON(dst)
+	}
+	return append(dst, ']')
+}
+
+func appendListOfToolCallSummary(dst []byte, v []ToolCallSummary) []byte {
 	dst = append(dst, '[')
 	for i := range v {
 		if i > 0 {

@@ -1017,6 +1017,2716 @@ var namesOfEvidenceInsufficient = jsonwire.Names(
 	"whatWouldResolve",
 )
 
+func (v *AgentReasoned) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfAgentReasoned, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // blockId
+			if !m.null(s, name) {
+				v.BlockID, err = s.String()
+				if v.BlockID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 2: // reasoning
+			v.Reasoning, err = s.String()
+		case 3: // verbosity
+			if !m.null(s, name) {
+				v.Verbosity, err = parseText[Verbosity](s)
+				if v.Verbosity == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 4: // tokenCount
+			if !m.null(s, name) {
+				v.TokenCount.V, err = s.Int()
+				v.TokenCount.OK = err == nil
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x2 != 0x2 {
+		m.require(fieldsOfAgentReasoned[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfAgentReasoned = jsonwire.Names(
+	"blockId",
+	"reasoning",
+	"verbosity",
+	"tokenCount",
+)
+
+func (v *AgentReasoningDelta) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfAgentReasoningDelta, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // blockId
+			if !m.null(s, name) {
+				v.BlockID, err = s.String()
+				if v.BlockID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 2: // delta
+			v.Delta, err = s.String()
+		case 3: // index
+			if !m.null(s, name) {
+				v.Index.V, err = s.SmallInt()
+				v.Index.OK = err == nil
+			}
+		case 4: // verbosity
+			if !m.null(s, name) {
+				v.Verbosity, err = parseText[Verbosity](s)
+				if v.Verbosity == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 5: // tokenCount
+			if !m.null(s, name) {
+				v.TokenCount.V, err = s.Int()
+				v.TokenCount.OK = err == nil
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x2 != 0x2 {
+		m.require(fieldsOfAgentReasoningDelta[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfAgentReasoningDelta = jsonwire.Names(
+	"blockId",
+	"delta",
+	"index",
+	"verbosity",
+	"tokenCount",
+)
+
+func (v *AgentDecided) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfAgentDecided, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // decision
+			v.Decision, err = parseAny(s)
+		case 2: // confidence
+			if !m.null(s, name) {
+				v.Confidence.V, err = s.Float()
+				v.Confidence.OK = err == nil
+			}
+		case 3: // reasoning
+			if !m.null(s, name) {
+				v.Reasoning, err = s.Aside()
+				if v.Reasoning == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfAgentDecided = jsonwire.Names(
+	"decision",
+	"confidence",
+	"reasoning",
+)
+
+func (v *OrchestratorDecided) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfOrchestratorDecided, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // decision
+			v.Decision, err = parseAny(s)
+		case 2: // iteration
+			if !m.null(s, name) {
+				v.Iteration.V, err = s.SmallInt()
+				v.Iteration.OK = err == nil
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfOrchestratorDecided = jsonwire.Names(
+	"decision",
+	"iteration",
+)
+
+func (v *IntentClassified) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfIntentClassified, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // intent
+			v.Intent, err = s.String()
+		case 2: // confidence
+			if !m.null(s, name) {
+				v.Confidence.V, err = s.Float()
+				v.Confidence.OK = err == nil
+			}
+		case 3: // reasoning
+			if !m.null(s, name) {
+				v.Reasoning, err = s.Aside()
+				if v.Reasoning == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x1 != 0x1 {
+		m.require(fieldsOfIntentClassified[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfIntentClassified = jsonwire.Names(
+	"intent",
+	"confidence",
+	"reasoning",
+)
+
+func (v *PlanProposed) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfPlanProposed, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // steps
+			v.Steps, err = parseListOfPlanStep(s)
+		case 2: // strategy
+			if !m.null(s, name) {
+				v.Strategy, err = s.String()
+				if v.Strategy == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x1 != 0x1 {
+		m.require(fieldsOfPlanProposed[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfPlanProposed = jsonwire.Names(
+	"steps",
+	"strategy",
+)
+
+func (v *PlanStep) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfPlanStep, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // stepId
+			v.StepID, err = s.String()
+		case 2: // description
+			v.Description, err = s.String()
+		case 3: // toolName
+			if !m.null(s, name) {
+				v.ToolName, err = s.String()
+				if v.ToolName == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x3 != 0x3 {
+		m.require(fieldsOfPlanStep[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfPlanStep = jsonwire.Names(
+	"stepId",
+	"description",
+	"toolName",
+)
+
+func (v *TextDelta) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfTextDelta, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // blockId
+			if !m.null(s, name) {
+				v.BlockID, err = s.String()
+				if v.BlockID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 2: // delta
+			v.Delta, err = s.String()
+		case 3: // index
+			if !m.null(s, name) {
+				v.Index.V, err = s.SmallInt()
+				v.Index.OK = err == nil
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x2 != 0x2 {
+		m.require(fieldsOfTextDelta[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfTextDelta = jsonwire.Names(
+	"blockId",
+	"delta",
+	"index",
+)
+
+func (v *TextCompleted) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfTextCompleted, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // blockId
+			if !m.null(s, name) {
+				v.BlockID, err = s.String()
+				if v.BlockID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 2: // text
+			v.Text, err = s.String()
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x2 != 0x2 {
+		m.require(fieldsOfTextCompleted[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfTextCompleted = jsonwire.Names(
+	"blockId",
+	"text",
+)
+
+func (v *MessageCreated) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfMessageCreated, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // message
+			err = v.Message.parseJSON(s)
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x1 != 0x1 {
+		m.require(fieldsOfMessageCreated[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfMessageCreated = jsonwire.Names(
+	"message",
+)
+
+func (v *ConversationMessage) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfConversationMessage, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // messageId
+			v.MessageID, err = s.String()
+		case 2: // from
+			v.From, err = s.String()
+		case 3: // to
+			if !m.null(s, name) {
+				v.To, err = s.String()
+				if v.To == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 4: // groupId
+			if !m.null(s, name) {
+				v.GroupID, err = s.String()
+				if v.GroupID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 5: // content
+			v.Content, err = parseAny(s)
+		case 6: // ts
+			v.TS, err = s.Int()
+		case 7: // role
+			if !m.null(s, name) {
+				v.Role, err = s.String()
+				if v.Role == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 8: // turnIndex
+			if !m.null(s, name) {
+				v.TurnIndex.V, err = s.SmallInt()
+				v.TurnIndex.OK = err == nil
+			}
+		case 9: // agent
+			if !m.null(s, name) {
+				err = v.Agent.V.parseJSON(s)
+				v.Agent.OK = err == nil
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x23 != 0x23 {
+		m.require(fieldsOfConversationMessage[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfConversationMessage = jsonwire.Names(
+	"messageId",
+	"from",
+	"to",
+	"groupId",
+	"content",
+	"ts",
+	"role",
+	"turnIndex",
+	"agent",
+)
+
+func (v *ApprovalRequested) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfApprovalRequested, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // approvalId
+			v.ApprovalID, err = s.String()
+		case 2: // action
+			if !m.null(s, name) {
+				v.Action, err = s.String()
+				if v.Action == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 3: // reason
+			if !m.null(s, name) {
+				v.Reason, err = s.String()
+				if v.Reason == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 4: // scope
+			if !m.null(s, name) {
+				v.Scope, err = s.String()
+				if v.Scope == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 5: // risk
+			if !m.null(s, name) {
+				v.Risk, err = s.String()
+				if v.Risk == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 6: // callId
+			if !m.null(s, name) {
+				v.CallID, err = s.String()
+				if v.CallID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 7: // toolId
+			if !m.null(s, name) {
+				v.ToolID, err = s.String()
+				if v.ToolID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 8: // arguments
+			v.Arguments, err = parseAny(s)
+		case 9: // argumentsHash
+			if !m.null(s, name) {
+				v.ArgumentsHash, err = s.String()
+				if v.ArgumentsHash == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 10: // timeoutMs
+			if !m.null(s, name) {
+				v.Timeout.V, err = s.Millis()
+				v.Timeout.OK = err == nil
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x1 != 0x1 {
+		m.require(fieldsOfApprovalRequested[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfApprovalRequested = jsonwire.Names(
+	"approvalId",
+	"action",
+	"reason",
+	"scope",
+	"risk",
+	"callId",
+	"toolId",
+	"arguments",
+	"argumentsHash",
+	"timeoutMs",
+)
+
+func (v *ApprovalGranted) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfApprovalGranted, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // approvalId
+			v.ApprovalID, err = s.String()
+		case 2: // approvedBy
+			if !m.null(s, name) {
+				v.ApprovedBy, err = s.String()
+				if v.ApprovedBy == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 3: // feedback
+			if !m.null(s, name) {
+				v.Feedback, err = s.String()
+				if v.Feedback == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 4: // answer
+			if !m.null(s, name) {
+				v.Answer, err = s.String()
+				if v.Answer == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x1 != 0x1 {
+		m.require(fieldsOfApprovalGranted[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfApprovalGranted = jsonwire.Names(
+	"approvalId",
+	"approvedBy",
+	"feedback",
+	"answer",
+)
+
+func (v *ApprovalRejected) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfApprovalRejected, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // approvalId
+			v.ApprovalID, err = s.String()
+		case 2: // rejectedBy
+			if !m.null(s, name) {
+				v.RejectedBy, err = s.String()
+				if v.RejectedBy == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 3: // feedback
+			if !m.null(s, name) {
+				v.Feedback, err = s.String()
+				if v.Feedback == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 4: // answer
+			if !m.null(s, name) {
+				v.Answer, err = s.String()
+				if v.Answer == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x1 != 0x1 {
+		m.require(fieldsOfApprovalRejected[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfApprovalRejected = jsonwire.Names(
+	"approvalId",
+	"rejectedBy",
+	"feedback",
+	"answer",
+)
+
+func (v *ClarificationRequested) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfClarificationRequested, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // interruptId
+			v.InterruptID, err = s.String()
+		case 2: // questions
+			v.Questions, err = parseListOfQuestion(s)
+		case 3: // callId
+			if !m.null(s, name) {
+				v.CallID, err = s.String()
+				if v.CallID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x3 != 0x3 {
+		m.require(fieldsOfClarificationRequested[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfClarificationRequested = jsonwire.Names(
+	"interruptId",
+	"questions",
+	"callId",
+)
+
+func (v *Question) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfQuestion, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // id
+			v.ID, err = s.String()
+		case 2: // question
+			v.Question, err = s.String()
+		case 3: // schema
+			v.Schema, err = parseAny(s)
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x3 != 0x3 {
+		m.require(fieldsOfQuestion[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfQuestion = jsonwire.Names(
+	"id",
+	"question",
+	"schema",
+)
+
+func (v *ClarificationResolved) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfClarificationResolved, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // interruptId
+			v.InterruptID, err = s.String()
+		case 2: // answers
+			v.Answers, err = parseAny(s)
+		case 3: // answeredBy
+			if !m.null(s, name) {
+				v.AnsweredBy, err = s.String()
+				if v.AnsweredBy == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x1 != 0x1 {
+		m.require(fieldsOfClarificationResolved[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfClarificationResolved = jsonwire.Names(
+	"interruptId",
+	"answers",
+	"answeredBy",
+)
+
+func (v *CommandReceived) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfCommandReceived, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // command
+			err = v.Command.parseJSON(s)
+		case 2: // rejected
+			if !m.null(s, name) {
+				v.Rejected, err = s.String()
+				if v.Rejected == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x1 != 0x1 {
+		m.require(fieldsOfCommandReceived[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfCommandReceived = jsonwire.Names(
+	"command",
+	"rejected",
+)
+
+func (v *Command) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfCommand, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // type
+			v.Type, err = parseText[CommandType](s)
+		case 2: // runId
+			if !m.null(s, name) {
+				v.RunID, err = s.String()
+				if v.RunID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 3: // message
+			if !m.null(s, name) {
+				v.Message, err = s.String()
+				if v.Message == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 4: // promptId
+			if !m.null(s, name) {
+				v.PromptID, err = s.String()
+				if v.PromptID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 5: // content
+			if !m.null(s, name) {
+				v.Content, err = s.String()
+				if v.Content == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 6: // resumable
+			if !m.null(s, name) {
+				v.Resumable.V, err = s.Bool()
+				v.Resumable.OK = err == nil
+			}
+		case 7: // reason
+			if !m.null(s, name) {
+				v.Reason, err = s.String()
+				if v.Reason == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x1 != 0x1 {
+		m.require(fieldsOfCommand[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfCommand = jsonwire.Names(
+	"type",
+	"runId",
+	"message",
+	"promptId",
+	"content",
+	"resumable",
+	"reason",
+)
+
+func (v *CommandConsumed) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfCommandConsumed, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // eventId
+			v.EventID, err = s.String()
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x1 != 0x1 {
+		m.require(fieldsOfCommandConsumed[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfCommandConsumed = jsonwire.Names(
+	"eventId",
+)
+
+func (v *SessionStarted) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfSessionStarted, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // goal
+			if !m.null(s, name) {
+				v.Goal, err = s.String()
+				if v.Goal == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfSessionStarted = jsonwire.Names(
+	"goal",
+)
+
+func (v *SessionCompleted) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfSessionCompleted, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // status
+			if !m.null(s, name) {
+				v.Status, err = s.String()
+				if v.Status == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 2: // reason
+			if !m.null(s, name) {
+				v.Reason, err = s.String()
+				if v.Reason == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 3: // result
+			v.Result, err = parseAny(s)
+		case 4: // error
+			if !m.null(s, name) {
+				err = v.Error.V.parseJSON(s)
+				v.Error.OK = err == nil
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfSessionCompleted = jsonwire.Names(
+	"status",
+	"reason",
+	"result",
+	"error",
+)
+
+func (v *RunStarted) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfRunStarted, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // name
+			if !m.null(s, name) {
+				v.Name, err = s.String()
+				if v.Name == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 2: // inputs
+			v.Inputs, err = parseAny(s)
+		case 3: // agent
+			if !m.null(s, name) {
+				err = v.Agent.V.parseJSON(s)
+				v.Agent.OK = err == nil
+			}
+		case 4: // definition
+			v.Definition, err = parseAny(s)
+		case 5: // lifecycle
+			if !m.null(s, name) {
+				v.Lifecycle, err = parseText[Lifecycle](s)
+				if v.Lifecycle == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfRunStarted = jsonwire.Names(
+	"name",
+	"inputs",
+	"agent",
+	"definition",
+	"lifecycle",
+)
+
+func (v *RunPaused) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfRunPaused, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // reason
+			if !m.null(s, name) {
+				v.Reason, err = s.String()
+				if v.Reason == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfRunPaused = jsonwire.Names(
+	"reason",
+)
+
+func (v *RunResumed) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfRunResumed, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // message
+			if !m.null(s, name) {
+				v.Message, err = s.String()
+				if v.Message == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfRunResumed = jsonwire.Names(
+	"message",
+)
+
+func (v *RunCompleted) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfRunCompleted, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // outputs
+			v.Outputs, err = parseAny(s)
+		case 2: // refused
+			if !m.null(s, name) {
+				v.Refused, err = s.SmallInt()
+				if v.Refused == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfRunCompleted = jsonwire.Names(
+	"outputs",
+	"refused",
+)
+
+func (v *RunFailed) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfRunFailed, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // error
+			if !m.null(s, name) {
+				err = v.Error.V.parseJSON(s)
+				v.Error.OK = err == nil
+			}
+		case 2: // failedNodeId
+			if !m.null(s, name) {
+				v.FailedNodeID, err = s.String()
+				if v.FailedNodeID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 3: // refused
+			if !m.null(s, name) {
+				v.Refused, err = s.SmallInt()
+				if v.Refused == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfRunFailed = jsonwire.Names(
+	"error",
+	"failedNodeId",
+	"refused",
+)
+
+func (v *RunCancelled) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfRunCancelled, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // reason
+			if !m.null(s, name) {
+				v.Reason, err = s.String()
+				if v.Reason == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 2: // refused
+			if !m.null(s, name) {
+				v.Refused, err = s.SmallInt()
+				if v.Refused == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfRunCancelled = jsonwire.Names(
+	"reason",
+	"refused",
+)
+
+func (v *UsageObserved) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfUsageObserved, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // modelCallId
+			if !m.null(s, name) {
+				v.ModelCallID, err = s.String()
+				if v.ModelCallID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 2: // model
+			if !m.null(s, name) {
+				v.Model, err = s.String()
+				if v.Model == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 3: // usage
+			err = v.Usage.parseJSON(s)
+		case 4: // costUsd
+			if !m.null(s, name) {
+				v.CostUSD.V, err = s.Float()
+				v.CostUSD.OK = err == nil
+			}
+		case 5: // source
+			if !m.null(s, name) {
+				v.Source, err = s.String()
+				if v.Source == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 6: // cumulative
+			if !m.null(s, name) {
+				v.Cumulative, err = s.Bool()
+				if !v.Cumulative {
+					m.spelled(name, `false`)
+				}
+			}
+		case 7: // partial
+			if !m.null(s, name) {
+				v.Partial, err = s.Bool()
+				if !v.Partial {
+					m.spelled(name, `false`)
+				}
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x4 != 0x4 {
+		m.require(fieldsOfUsageObserved[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfUsageObserved = jsonwire.Names(
+	"modelCallId",
+	"model",
+	"usage",
+	"costUsd",
+	"source",
+	"cumulative",
+	"partial",
+)
+
+func (v *BudgetExceeded) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfBudgetExceeded, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // budget
+			v.Budget, err = s.String()
+		case 2: // limit
+			v.Limit, err = s.Float()
+		case 3: // actual
+			v.Actual, err = s.Float()
+		case 4: // reason
+			if !m.null(s, name) {
+				v.Reason, err = s.String()
+				if v.Reason == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x7 != 0x7 {
+		m.require(fieldsOfBudgetExceeded[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfBudgetExceeded = jsonwire.Names(
+	"budget",
+	"limit",
+	"actual",
+	"reason",
+)
+
+func (v *CapBreached) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfCapBreached, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // cap
+			v.Cap, err = s.String()
+		case 2: // limit
+			if !m.null(s, name) {
+				v.Limit.V, err = s.Float()
+				v.Limit.OK = err == nil
+			}
+		case 3: // observed
+			if !m.null(s, name) {
+				v.Observed.V, err = s.Float()
+				v.Observed.OK = err == nil
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x1 != 0x1 {
+		m.require(fieldsOfCapBreached[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfCapBreached = jsonwire.Names(
+	"cap",
+	"limit",
+	"observed",
+)
+
+func (v *BlackboardItemCreated) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfBlackboardItemCreated, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // itemId
+			v.ItemID, err = s.String()
+		case 2: // itemType
+			v.ItemType, err = s.String()
+		case 3: // content
+			v.Content, err = parseAny(s)
+		case 4: // sourceAgent
+			if !m.null(s, name) {
+				v.SourceAgent, err = s.String()
+				if v.SourceAgent == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 5: // confidence
+			if !m.null(s, name) {
+				v.Confidence.V, err = s.Float()
+				v.Confidence.OK = err == nil
+			}
+		case 6: // ttlMs
+			if !m.null(s, name) {
+				v.TTL.V, err = s.Millis()
+				v.TTL.OK = err == nil
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x3 != 0x3 {
+		m.require(fieldsOfBlackboardItemCreated[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfBlackboardItemCreated = jsonwire.Names(
+	"itemId",
+	"itemType",
+	"content",
+	"sourceAgent",
+	"confidence",
+	"ttlMs",
+)
+
+func (v *MemoryChanged) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfMemoryChanged, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // change
+			v.Change, err = parseText[MemoryChange](s)
+		case 2: // section
+			if !m.null(s, name) {
+				v.Section, err = s.String()
+				if v.Section == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 3: // itemCount
+			if !m.null(s, name) {
+				v.ItemCount.V, err = s.SmallInt()
+				v.ItemCount.OK = err == nil
+			}
+		case 4: // attributes
+			v.Attributes, err = parseAny(s)
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x1 != 0x1 {
+		m.require(fieldsOfMemoryChanged[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfMemoryChanged = jsonwire.Names(
+	"change",
+	"section",
+	"itemCount",
+	"attributes",
+)
+
+func (v *ToolCalled) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfToolCalled, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // callId
+			v.CallID, err = s.String()
+		case 2: // toolId
+			v.ToolID, err = s.String()
+		case 3: // arguments
+			v.Arguments, err = parseAny(s)
+		case 4: // argumentsText
+			if !m.null(s, name) {
+				v.ArgumentsText, err = s.Bool()
+				if !v.ArgumentsText {
+					m.spelled(name, `false`)
+				}
+			}
+		case 5: // argumentsSummary
+			if !m.null(s, name) {
+				v.ArgumentsSummary, err = s.Aside()
+				if v.ArgumentsSummary == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 6: // attempt
+			if !m.null(s, name) {
+				v.Attempt.V, err = s.SmallInt()
+				v.Attempt.OK = err == nil
+			}
+		case 7: // retryOf
+			if !m.null(s, name) {
+				v.RetryOf, err = s.String()
+				if v.RetryOf == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 8: // argsHash
+			if !m.null(s, name) {
+				v.ArgsHash, err = s.String()
+				if v.ArgsHash == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 9: // approvalId
+			if !m.null(s, name) {
+				v.ApprovalID, err = s.String()
+				if v.ApprovalID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 10: // principal
+			if !m.null(s, name) {
+				v.Principal, err = s.String()
+				if v.Principal == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 11: // transport
+			if !m.null(s, name) {
+				v.Transport, err = parseText[Transport](s)
+				if v.Transport == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 12: // attributes
+			v.Attributes, err = parseAny(s)
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x3 != 0x3 {
+		m.require(fieldsOfToolCalled[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfToolCalled = jsonwire.Names(
+	"callId",
+	"toolId",
+	"arguments",
+	"argumentsText",
+	"argumentsSummary",
+	"attempt",
+	"retryOf",
+	"argsHash",
+	"approvalId",
+	"principal",
+	"transport",
+	"attributes",
+)
+
+func (v *ToolArgumentsDelta) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfToolArgumentsDelta, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // callId
+			v.CallID, err = s.String()
+		case 2: // delta
+			v.Delta, err = s.String()
+		case 3: // index
+			if !m.null(s, name) {
+				v.Index.V, err = s.SmallInt()
+				v.Index.OK = err == nil
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x3 != 0x3 {
+		m.require(fieldsOfToolArgumentsDelta[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfToolArgumentsDelta = jsonwire.Names(
+	"callId",
+	"delta",
+	"index",
+)
+
+func (v *ToolReturned) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfToolReturned, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // callId
+			v.CallID, err = s.String()
+		case 2: // toolId
+			v.ToolID, err = s.String()
+		case 3: // status
+			v.Status, err = parseText[ToolStatus](s)
+		case 4: // statusWord
+			if !m.null(s, name) {
+				v.StatusWord, err = s.String()
+				if v.StatusWord == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 5: // result
+			v.Result, err = parseAny(s)
+		case 6: // resultText
+			if !m.null(s, name) {
+				v.ResultText, err = s.Bool()
+				if !v.ResultText {
+					m.spelled(name, `false`)
+				}
+			}
+		case 7: // resultSummary
+			if !m.null(s, name) {
+				v.ResultSummary, err = s.String()
+				if v.ResultSummary == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 8: // error
+			if !m.null(s, name) {
+				err = v.Error.V.parseJSON(s)
+				v.Error.OK = err == nil
+			}
+		case 9: // durationMs
+			if !m.null(s, name) {
+				v.Duration.V, err = s.Millis()
+				v.Duration.OK = err == nil
+			}
+		case 10: // oneEvent
+			if !m.null(s, name) {
+				v.OneEvent, err = s.Bool()
+				if !v.OneEvent {
+					m.spelled(name, `false`)
+				}
+			}
+		case 11: // arguments
+			v.Arguments, err = parseAny(s)
+		case 12: // argumentsText
+			if !m.null(s, name) {
+				v.ArgumentsText, err = s.Bool()
+				if !v.ArgumentsText {
+					m.spelled(name, `false`)
+				}
+			}
+		case 13: // argumentsSummary
+			if !m.null(s, name) {
+				v.ArgumentsSummary, err = s.Aside()
+				if v.ArgumentsSummary == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x7 != 0x7 {
+		m.require(fieldsOfToolReturned[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfToolReturned = jsonwire.Names(
+	"callId",
+	"toolId",
+	"status",
+	"statusWord",
+	"result",
+	"resultText",
+	"resultSummary",
+	"error",
+	"durationMs",
+	"oneEvent",
+	"arguments",
+	"argumentsText",
+	"argumentsSummary",
+)
+
+func (v *AgentHandoff) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfAgentHandoff, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // from
+			err = v.From.parseJSON(s)
+		case 2: // to
+			err = v.To.parseJSON(s)
+		case 3: // reason
+			if !m.null(s, name) {
+				v.Reason, err = s.String()
+				if v.Reason == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 4: // context
+			v.Context, err = parseAny(s)
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x3 != 0x3 {
+		m.require(fieldsOfAgentHandoff[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfAgentHandoff = jsonwire.Names(
+	"from",
+	"to",
+	"reason",
+	"context",
+)
+
+func (v *HandoffRequested) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfHandoffRequested, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // handoffId
+			if !m.null(s, name) {
+				v.HandoffID, err = s.String()
+				if v.HandoffID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 2: // from
+			err = v.From.parseJSON(s)
+		case 3: // to
+			err = v.To.parseJSON(s)
+		case 4: // reason
+			if !m.null(s, name) {
+				v.Reason, err = s.String()
+				if v.Reason == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 5: // contextDigest
+			if !m.null(s, name) {
+				v.ContextDigest, err = s.String()
+				if v.ContextDigest == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x6 != 0x6 {
+		m.require(fieldsOfHandoffRequested[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfHandoffRequested = jsonwire.Names(
+	"handoffId",
+	"from",
+	"to",
+	"reason",
+	"contextDigest",
+)
+
+func (v *HandoffAccepted) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfHandoffAccepted, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // handoffId
+			if !m.null(s, name) {
+				v.HandoffID, err = s.String()
+				if v.HandoffID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 2: // from
+			err = v.From.parseJSON(s)
+		case 3: // to
+			err = v.To.parseJSON(s)
+		case 4: // reason
+			if !m.null(s, name) {
+				v.Reason, err = s.String()
+				if v.Reason == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 5: // contextDigest
+			if !m.null(s, name) {
+				v.ContextDigest, err = s.String()
+				if v.ContextDigest == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x6 != 0x6 {
+		m.require(fieldsOfHandoffAccepted[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfHandoffAccepted = jsonwire.Names(
+	"handoffId",
+	"from",
+	"to",
+	"reason",
+	"contextDigest",
+)
+
+func (v *ModelCalled) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfModelCalled, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // modelCallId
+			v.ModelCallID, err = s.String()
+		case 2: // provider
+			if !m.null(s, name) {
+				v.Provider, err = s.String()
+				if v.Provider == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 3: // model
+			if !m.null(s, name) {
+				v.Model, err = s.String()
+				if v.Model == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 4: // operation
+			if !m.null(s, name) {
+				v.Operation, err = s.String()
+				if v.Operation == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 5: // attempt
+			if !m.null(s, name) {
+				v.Attempt.V, err = s.SmallInt()
+				v.Attempt.OK = err == nil
+			}
+		case 6: // retryOf
+			if !m.null(s, name) {
+				v.RetryOf, err = s.String()
+				if v.RetryOf == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 7: // request
+			v.Request, err = parseAny(s)
+		case 8: // attributes
+			v.Attributes, err = parseAny(s)
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x1 != 0x1 {
+		m.require(fieldsOfModelCalled[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfModelCalled = jsonwire.Names(
+	"modelCallId",
+	"provider",
+	"model",
+	"operation",
+	"attempt",
+	"retryOf",
+	"request",
+	"attributes",
+)
+
+func (v *ModelReturned) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfModelReturned, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // modelCallId
+			v.ModelCallID, err = s.String()
+		case 2: // provider
+			if !m.null(s, name) {
+				v.Provider, err = s.String()
+				if v.Provider == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 3: // model
+			if !m.null(s, name) {
+				v.Model, err = s.String()
+				if v.Model == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 4: // operation
+			if !m.null(s, name) {
+				v.Operation, err = s.String()
+				if v.Operation == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 5: // finishReasons
+			if !m.null(s, name) {
+				v.FinishReasons, err = parseListOfString(s)
+			}
+		case 6: // timeToFirstTokenMs
+			if !m.null(s, name) {
+				v.TimeToFirstToken.V, err = s.Millis()
+				v.TimeToFirstToken.OK = err == nil
+			}
+		case 7: // durationMs
+			if !m.null(s, name) {
+				v.Duration.V, err = s.Millis()
+				v.Duration.OK = err == nil
+			}
+		case 8: // usage
+			if !m.null(s, name) {
+				err = v.Usage.V.parseJSON(s)
+				v.Usage.OK = err == nil
+			}
+		case 9: // costUsd
+			if !m.null(s, name) {
+				v.CostUSD.V, err = s.Float()
+				v.CostUSD.OK = err == nil
+			}
+		case 10: // error
+			if !m.null(s, name) {
+				err = v.Error.V.parseJSON(s)
+				v.Error.OK = err == nil
+			}
+		case 11: // requestId
+			if !m.null(s, name) {
+				v.RequestID, err = s.String()
+				if v.RequestID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 12: // responseId
+			if !m.null(s, name) {
+				v.ResponseID, err = s.String()
+				if v.ResponseID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 13: // response
+			v.Response, err = parseAny(s)
+		case 14: // oneEvent
+			if !m.null(s, name) {
+				v.OneEvent, err = s.Bool()
+				if !v.OneEvent {
+					m.spelled(name, `false`)
+				}
+			}
+		case 15: // request
+			v.Request, err = parseAny(s)
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x1 != 0x1 {
+		m.require(fieldsOfModelReturned[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfModelReturned = jsonwire.Names(
+	"modelCallId",
+	"provider",
+	"model",
+	"operation",
+	"finishReasons",
+	"timeToFirstTokenMs",
+	"durationMs",
+	"usage",
+	"costUsd",
+	"error",
+	"requestId",
+	"responseId",
+	"response",
+	"oneEvent",
+	"request",
+)
+
+func (v *WorkflowCreated) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfWorkflowCreated, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // script
+			if !m.null(s, name) {
+				v.Script, err = s.String()
+				if v.Script == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 2: // phases
+			v.Phases, err = parseListOfString(s)
+		case 3: // estimatedTokens
+			if !m.null(s, name) {
+				v.EstimatedTokens.V, err = s.Int()
+				v.EstimatedTokens.OK = err == nil
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x2 != 0x2 {
+		m.require(fieldsOfWorkflowCreated[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfWorkflowCreated = jsonwire.Names(
+	"script",
+	"phases",
+	"estimatedTokens",
+)
+
+func (v *WorkflowApproved) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfWorkflowApproved, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // approvedAt
+			v.ApprovedAt, err = s.Time()
+		case 2: // approvedBy
+			v.ApprovedBy, err = s.String()
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x3 != 0x3 {
+		m.require(fieldsOfWorkflowApproved[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfWorkflowApproved = jsonwire.Names(
+	"approvedAt",
+	"approvedBy",
+)
+
+func (v *PhaseStarted) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfPhaseStarted, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // inputCount
+			if !m.null(s, name) {
+				v.InputCount.V, err = s.SmallInt()
+				v.InputCount.OK = err == nil
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfPhaseStarted = jsonwire.Names(
+	"inputCount",
+)
+
+func (v *PhaseCompleted) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfPhaseCompleted, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // outputCount
+			if !m.null(s, name) {
+				v.OutputCount.V, err = s.SmallInt()
+				v.OutputCount.OK = err == nil
+			}
+		case 2: // tokens
+			if !m.null(s, name) {
+				v.Tokens.V, err = s.Int()
+				v.Tokens.OK = err == nil
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfPhaseCompleted = jsonwire.Names(
+	"outputCount",
+	"tokens",
+)
+
+func (v *CheckpointSaved) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfCheckpointSaved, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // stateBytes
+			v.StateBytes, err = s.Int()
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x1 != 0x1 {
+		m.require(fieldsOfCheckpointSaved[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfCheckpointSaved = jsonwire.Names(
+	"stateBytes",
+)
+
+func (v *CheckpointResumed) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfCheckpointResumed, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // resumedAt
+			v.ResumedAt, err = s.Time()
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x1 != 0x1 {
+		m.require(fieldsOfCheckpointResumed[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfCheckpointResumed = jsonwire.Names(
+	"resumedAt",
+)
+
+func (v *WorkflowFinalized) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfWorkflowFinalized, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // totalTokens
+			v.TotalTokens, err = s.Int()
+		case 2: // totalAgents
+			v.TotalAgents, err = s.SmallInt()
+		case 3: // durationMs
+			v.Duration, err = s.Millis()
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x7 != 0x7 {
+		m.require(fieldsOfWorkflowFinalized[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfWorkflowFinalized = jsonwire.Names(
+	"totalTokens",
+	"totalAgents",
+	"durationMs",
+)
+
 func (v *TurnStarted) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
@@ -1913,2716 +4623,6 @@ var namesOfStatePatched = jsonwire.Names(
 	"op",
 	"path",
 	"value",
-)
-
-func (v *AgentReasoned) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfAgentReasoned, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // blockId
-			if !m.null(s, name) {
-				v.BlockID, err = s.String()
-				if v.BlockID == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 2: // reasoning
-			v.Reasoning, err = s.String()
-		case 3: // verbosity
-			if !m.null(s, name) {
-				v.Verbosity, err = parseText[Verbosity](s)
-				if v.Verbosity == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 4: // tokenCount
-			if !m.null(s, name) {
-				v.TokenCount.V, err = s.Int()
-				v.TokenCount.OK = err == nil
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x2 != 0x2 {
-		m.require(fieldsOfAgentReasoned[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfAgentReasoned = jsonwire.Names(
-	"blockId",
-	"reasoning",
-	"verbosity",
-	"tokenCount",
-)
-
-func (v *AgentReasoningDelta) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfAgentReasoningDelta, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // blockId
-			if !m.null(s, name) {
-				v.BlockID, err = s.String()
-				if v.BlockID == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 2: // delta
-			v.Delta, err = s.String()
-		case 3: // index
-			if !m.null(s, name) {
-				v.Index.V, err = s.SmallInt()
-				v.Index.OK = err == nil
-			}
-		case 4: // verbosity
-			if !m.null(s, name) {
-				v.Verbosity, err = parseText[Verbosity](s)
-				if v.Verbosity == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 5: // tokenCount
-			if !m.null(s, name) {
-				v.TokenCount.V, err = s.Int()
-				v.TokenCount.OK = err == nil
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x2 != 0x2 {
-		m.require(fieldsOfAgentReasoningDelta[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfAgentReasoningDelta = jsonwire.Names(
-	"blockId",
-	"delta",
-	"index",
-	"verbosity",
-	"tokenCount",
-)
-
-func (v *AgentDecided) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfAgentDecided, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // decision
-			v.Decision, err = parseAny(s)
-		case 2: // confidence
-			if !m.null(s, name) {
-				v.Confidence.V, err = s.Float()
-				v.Confidence.OK = err == nil
-			}
-		case 3: // reasoning
-			if !m.null(s, name) {
-				v.Reasoning, err = s.Aside()
-				if v.Reasoning == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfAgentDecided = jsonwire.Names(
-	"decision",
-	"confidence",
-	"reasoning",
-)
-
-func (v *OrchestratorDecided) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfOrchestratorDecided, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // decision
-			v.Decision, err = parseAny(s)
-		case 2: // iteration
-			if !m.null(s, name) {
-				v.Iteration.V, err = s.SmallInt()
-				v.Iteration.OK = err == nil
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfOrchestratorDecided = jsonwire.Names(
-	"decision",
-	"iteration",
-)
-
-func (v *IntentClassified) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfIntentClassified, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // intent
-			v.Intent, err = s.String()
-		case 2: // confidence
-			if !m.null(s, name) {
-				v.Confidence.V, err = s.Float()
-				v.Confidence.OK = err == nil
-			}
-		case 3: // reasoning
-			if !m.null(s, name) {
-				v.Reasoning, err = s.Aside()
-				if v.Reasoning == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x1 != 0x1 {
-		m.require(fieldsOfIntentClassified[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfIntentClassified = jsonwire.Names(
-	"intent",
-	"confidence",
-	"reasoning",
-)
-
-func (v *PlanProposed) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfPlanProposed, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // steps
-			v.Steps, err = parseListOfPlanStep(s)
-		case 2: // strategy
-			if !m.null(s, name) {
-				v.Strategy, err = s.String()
-				if v.Strategy == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x1 != 0x1 {
-		m.require(fieldsOfPlanProposed[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfPlanProposed = jsonwire.Names(
-	"steps",
-	"strategy",
-)
-
-func (v *PlanStep) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfPlanStep, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // stepId
-			v.StepID, err = s.String()
-		case 2: // description
-			v.Description, err = s.String()
-		case 3: // toolName
-			if !m.null(s, name) {
-				v.ToolName, err = s.String()
-				if v.ToolName == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x3 != 0x3 {
-		m.require(fieldsOfPlanStep[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfPlanStep = jsonwire.Names(
-	"stepId",
-	"description",
-	"toolName",
-)
-
-func (v *TextDelta) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfTextDelta, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // blockId
-			if !m.null(s, name) {
-				v.BlockID, err = s.String()
-				if v.BlockID == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 2: // delta
-			v.Delta, err = s.String()
-		case 3: // index
-			if !m.null(s, name) {
-				v.Index.V, err = s.SmallInt()
-				v.Index.OK = err == nil
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x2 != 0x2 {
-		m.require(fieldsOfTextDelta[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfTextDelta = jsonwire.Names(
-	"blockId",
-	"delta",
-	"index",
-)
-
-func (v *TextCompleted) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfTextCompleted, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // blockId
-			if !m.null(s, name) {
-				v.BlockID, err = s.String()
-				if v.BlockID == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 2: // text
-			v.Text, err = s.String()
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x2 != 0x2 {
-		m.require(fieldsOfTextCompleted[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfTextCompleted = jsonwire.Names(
-	"blockId",
-	"text",
-)
-
-func (v *MessageCreated) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfMessageCreated, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // message
-			err = v.Message.parseJSON(s)
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x1 != 0x1 {
-		m.require(fieldsOfMessageCreated[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfMessageCreated = jsonwire.Names(
-	"message",
-)
-
-func (v *ConversationMessage) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfConversationMessage, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // messageId
-			v.MessageID, err = s.String()
-		case 2: // from
-			v.From, err = s.String()
-		case 3: // to
-			if !m.null(s, name) {
-				v.To, err = s.String()
-				if v.To == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 4: // groupId
-			if !m.null(s, name) {
-				v.GroupID, err = s.String()
-				if v.GroupID == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 5: // content
-			v.Content, err = parseAny(s)
-		case 6: // ts
-			v.TS, err = s.Int()
-		case 7: // role
-			if !m.null(s, name) {
-				v.Role, err = s.String()
-				if v.Role == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 8: // turnIndex
-			if !m.null(s, name) {
-				v.TurnIndex.V, err = s.SmallInt()
-				v.TurnIndex.OK = err == nil
-			}
-		case 9: // agent
-			if !m.null(s, name) {
-				err = v.Agent.V.parseJSON(s)
-				v.Agent.OK = err == nil
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x23 != 0x23 {
-		m.require(fieldsOfConversationMessage[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfConversationMessage = jsonwire.Names(
-	"messageId",
-	"from",
-	"to",
-	"groupId",
-	"content",
-	"ts",
-	"role",
-	"turnIndex",
-	"agent",
-)
-
-func (v *ModelCalled) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfModelCalled, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // modelCallId
-			v.ModelCallID, err = s.String()
-		case 2: // provider
-			if !m.null(s, name) {
-				v.Provider, err = s.String()
-				if v.Provider == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 3: // model
-			if !m.null(s, name) {
-				v.Model, err = s.String()
-				if v.Model == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 4: // operation
-			if !m.null(s, name) {
-				v.Operation, err = s.String()
-				if v.Operation == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 5: // attempt
-			if !m.null(s, name) {
-				v.Attempt.V, err = s.SmallInt()
-				v.Attempt.OK = err == nil
-			}
-		case 6: // retryOf
-			if !m.null(s, name) {
-				v.RetryOf, err = s.String()
-				if v.RetryOf == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 7: // request
-			v.Request, err = parseAny(s)
-		case 8: // attributes
-			v.Attributes, err = parseAny(s)
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x1 != 0x1 {
-		m.require(fieldsOfModelCalled[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfModelCalled = jsonwire.Names(
-	"modelCallId",
-	"provider",
-	"model",
-	"operation",
-	"attempt",
-	"retryOf",
-	"request",
-	"attributes",
-)
-
-func (v *ModelReturned) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfModelReturned, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // modelCallId
-			v.ModelCallID, err = s.String()
-		case 2: // provider
-			if !m.null(s, name) {
-				v.Provider, err = s.String()
-				if v.Provider == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 3: // model
-			if !m.null(s, name) {
-				v.Model, err = s.String()
-				if v.Model == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 4: // operation
-			if !m.null(s, name) {
-				v.Operation, err = s.String()
-				if v.Operation == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 5: // finishReasons
-			if !m.null(s, name) {
-				v.FinishReasons, err = parseListOfString(s)
-			}
-		case 6: // timeToFirstTokenMs
-			if !m.null(s, name) {
-				v.TimeToFirstToken.V, err = s.Millis()
-				v.TimeToFirstToken.OK = err == nil
-			}
-		case 7: // durationMs
-			if !m.null(s, name) {
-				v.Duration.V, err = s.Millis()
-				v.Duration.OK = err == nil
-			}
-		case 8: // usage
-			if !m.null(s, name) {
-				err = v.Usage.V.parseJSON(s)
-				v.Usage.OK = err == nil
-			}
-		case 9: // costUsd
-			if !m.null(s, name) {
-				v.CostUSD.V, err = s.Float()
-				v.CostUSD.OK = err == nil
-			}
-		case 10: // error
-			if !m.null(s, name) {
-				err = v.Error.V.parseJSON(s)
-				v.Error.OK = err == nil
-			}
-		case 11: // requestId
-			if !m.null(s, name) {
-				v.RequestID, err = s.String()
-				if v.RequestID == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 12: // responseId
-			if !m.null(s, name) {
-				v.ResponseID, err = s.String()
-				if v.ResponseID == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 13: // response
-			v.Response, err = parseAny(s)
-		case 14: // oneEvent
-			if !m.null(s, name) {
-				v.OneEvent, err = s.Bool()
-				if !v.OneEvent {
-					m.spelled(name, `false`)
-				}
-			}
-		case 15: // request
-			v.Request, err = parseAny(s)
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x1 != 0x1 {
-		m.require(fieldsOfModelReturned[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfModelReturned = jsonwire.Names(
-	"modelCallId",
-	"provider",
-	"model",
-	"operation",
-	"finishReasons",
-	"timeToFirstTokenMs",
-	"durationMs",
-	"usage",
-	"costUsd",
-	"error",
-	"requestId",
-	"responseId",
-	"response",
-	"oneEvent",
-	"request",
-)
-
-func (v *ApprovalRequested) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfApprovalRequested, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // approvalId
-			v.ApprovalID, err = s.String()
-		case 2: // action
-			if !m.null(s, name) {
-				v.Action, err = s.String()
-				if v.Action == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 3: // reason
-			if !m.null(s, name) {
-				v.Reason, err = s.String()
-				if v.Reason == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 4: // scope
-			if !m.null(s, name) {
-				v.Scope, err = s.String()
-				if v.Scope == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 5: // risk
-			if !m.null(s, name) {
-				v.Risk, err = s.String()
-				if v.Risk == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 6: // callId
-			if !m.null(s, name) {
-				v.CallID, err = s.String()
-				if v.CallID == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 7: // toolId
-			if !m.null(s, name) {
-				v.ToolID, err = s.String()
-				if v.ToolID == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 8: // arguments
-			v.Arguments, err = parseAny(s)
-		case 9: // argumentsHash
-			if !m.null(s, name) {
-				v.ArgumentsHash, err = s.String()
-				if v.ArgumentsHash == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 10: // timeoutMs
-			if !m.null(s, name) {
-				v.Timeout.V, err = s.Millis()
-				v.Timeout.OK = err == nil
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x1 != 0x1 {
-		m.require(fieldsOfApprovalRequested[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfApprovalRequested = jsonwire.Names(
-	"approvalId",
-	"action",
-	"reason",
-	"scope",
-	"risk",
-	"callId",
-	"toolId",
-	"arguments",
-	"argumentsHash",
-	"timeoutMs",
-)
-
-func (v *ApprovalGranted) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfApprovalGranted, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // approvalId
-			v.ApprovalID, err = s.String()
-		case 2: // approvedBy
-			if !m.null(s, name) {
-				v.ApprovedBy, err = s.String()
-				if v.ApprovedBy == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 3: // feedback
-			if !m.null(s, name) {
-				v.Feedback, err = s.String()
-				if v.Feedback == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 4: // answer
-			if !m.null(s, name) {
-				v.Answer, err = s.String()
-				if v.Answer == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x1 != 0x1 {
-		m.require(fieldsOfApprovalGranted[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfApprovalGranted = jsonwire.Names(
-	"approvalId",
-	"approvedBy",
-	"feedback",
-	"answer",
-)
-
-func (v *ApprovalRejected) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfApprovalRejected, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // approvalId
-			v.ApprovalID, err = s.String()
-		case 2: // rejectedBy
-			if !m.null(s, name) {
-				v.RejectedBy, err = s.String()
-				if v.RejectedBy == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 3: // feedback
-			if !m.null(s, name) {
-				v.Feedback, err = s.String()
-				if v.Feedback == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 4: // answer
-			if !m.null(s, name) {
-				v.Answer, err = s.String()
-				if v.Answer == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x1 != 0x1 {
-		m.require(fieldsOfApprovalRejected[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfApprovalRejected = jsonwire.Names(
-	"approvalId",
-	"rejectedBy",
-	"feedback",
-	"answer",
-)
-
-func (v *ClarificationRequested) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfClarificationRequested, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // interruptId
-			v.InterruptID, err = s.String()
-		case 2: // questions
-			v.Questions, err = parseListOfQuestion(s)
-		case 3: // callId
-			if !m.null(s, name) {
-				v.CallID, err = s.String()
-				if v.CallID == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x3 != 0x3 {
-		m.require(fieldsOfClarificationRequested[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfClarificationRequested = jsonwire.Names(
-	"interruptId",
-	"questions",
-	"callId",
-)
-
-func (v *Question) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfQuestion, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // id
-			v.ID, err = s.String()
-		case 2: // question
-			v.Question, err = s.String()
-		case 3: // schema
-			v.Schema, err = parseAny(s)
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x3 != 0x3 {
-		m.require(fieldsOfQuestion[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfQuestion = jsonwire.Names(
-	"id",
-	"question",
-	"schema",
-)
-
-func (v *ClarificationResolved) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfClarificationResolved, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // interruptId
-			v.InterruptID, err = s.String()
-		case 2: // answers
-			v.Answers, err = parseAny(s)
-		case 3: // answeredBy
-			if !m.null(s, name) {
-				v.AnsweredBy, err = s.String()
-				if v.AnsweredBy == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x1 != 0x1 {
-		m.require(fieldsOfClarificationResolved[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfClarificationResolved = jsonwire.Names(
-	"interruptId",
-	"answers",
-	"answeredBy",
-)
-
-func (v *CommandReceived) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfCommandReceived, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // command
-			err = v.Command.parseJSON(s)
-		case 2: // rejected
-			if !m.null(s, name) {
-				v.Rejected, err = s.String()
-				if v.Rejected == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x1 != 0x1 {
-		m.require(fieldsOfCommandReceived[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfCommandReceived = jsonwire.Names(
-	"command",
-	"rejected",
-)
-
-func (v *Command) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfCommand, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // type
-			v.Type, err = parseText[CommandType](s)
-		case 2: // runId
-			if !m.null(s, name) {
-				v.RunID, err = s.String()
-				if v.RunID == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 3: // message
-			if !m.null(s, name) {
-				v.Message, err = s.String()
-				if v.Message == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 4: // promptId
-			if !m.null(s, name) {
-				v.PromptID, err = s.String()
-				if v.PromptID == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 5: // content
-			if !m.null(s, name) {
-				v.Content, err = s.String()
-				if v.Content == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 6: // resumable
-			if !m.null(s, name) {
-				v.Resumable.V, err = s.Bool()
-				v.Resumable.OK = err == nil
-			}
-		case 7: // reason
-			if !m.null(s, name) {
-				v.Reason, err = s.String()
-				if v.Reason == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x1 != 0x1 {
-		m.require(fieldsOfCommand[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfCommand = jsonwire.Names(
-	"type",
-	"runId",
-	"message",
-	"promptId",
-	"content",
-	"resumable",
-	"reason",
-)
-
-func (v *CommandConsumed) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfCommandConsumed, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // eventId
-			v.EventID, err = s.String()
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x1 != 0x1 {
-		m.require(fieldsOfCommandConsumed[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfCommandConsumed = jsonwire.Names(
-	"eventId",
-)
-
-func (v *UsageObserved) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfUsageObserved, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // modelCallId
-			if !m.null(s, name) {
-				v.ModelCallID, err = s.String()
-				if v.ModelCallID == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 2: // model
-			if !m.null(s, name) {
-				v.Model, err = s.String()
-				if v.Model == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 3: // usage
-			err = v.Usage.parseJSON(s)
-		case 4: // costUsd
-			if !m.null(s, name) {
-				v.CostUSD.V, err = s.Float()
-				v.CostUSD.OK = err == nil
-			}
-		case 5: // source
-			if !m.null(s, name) {
-				v.Source, err = s.String()
-				if v.Source == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 6: // cumulative
-			if !m.null(s, name) {
-				v.Cumulative, err = s.Bool()
-				if !v.Cumulative {
-					m.spelled(name, `false`)
-				}
-			}
-		case 7: // partial
-			if !m.null(s, name) {
-				v.Partial, err = s.Bool()
-				if !v.Partial {
-					m.spelled(name, `false`)
-				}
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x4 != 0x4 {
-		m.require(fieldsOfUsageObserved[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfUsageObserved = jsonwire.Names(
-	"modelCallId",
-	"model",
-	"usage",
-	"costUsd",
-	"source",
-	"cumulative",
-	"partial",
-)
-
-func (v *BudgetExceeded) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfBudgetExceeded, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // budget
-			v.Budget, err = s.String()
-		case 2: // limit
-			v.Limit, err = s.Float()
-		case 3: // actual
-			v.Actual, err = s.Float()
-		case 4: // reason
-			if !m.null(s, name) {
-				v.Reason, err = s.String()
-				if v.Reason == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x7 != 0x7 {
-		m.require(fieldsOfBudgetExceeded[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfBudgetExceeded = jsonwire.Names(
-	"budget",
-	"limit",
-	"actual",
-	"reason",
-)
-
-func (v *CapBreached) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfCapBreached, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // cap
-			v.Cap, err = s.String()
-		case 2: // limit
-			if !m.null(s, name) {
-				v.Limit.V, err = s.Float()
-				v.Limit.OK = err == nil
-			}
-		case 3: // observed
-			if !m.null(s, name) {
-				v.Observed.V, err = s.Float()
-				v.Observed.OK = err == nil
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x1 != 0x1 {
-		m.require(fieldsOfCapBreached[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfCapBreached = jsonwire.Names(
-	"cap",
-	"limit",
-	"observed",
-)
-
-func (v *BlackboardItemCreated) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfBlackboardItemCreated, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // itemId
-			v.ItemID, err = s.String()
-		case 2: // itemType
-			v.ItemType, err = s.String()
-		case 3: // content
-			v.Content, err = parseAny(s)
-		case 4: // sourceAgent
-			if !m.null(s, name) {
-				v.SourceAgent, err = s.String()
-				if v.SourceAgent == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 5: // confidence
-			if !m.null(s, name) {
-				v.Confidence.V, err = s.Float()
-				v.Confidence.OK = err == nil
-			}
-		case 6: // ttlMs
-			if !m.null(s, name) {
-				v.TTL.V, err = s.Millis()
-				v.TTL.OK = err == nil
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x3 != 0x3 {
-		m.require(fieldsOfBlackboardItemCreated[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfBlackboardItemCreated = jsonwire.Names(
-	"itemId",
-	"itemType",
-	"content",
-	"sourceAgent",
-	"confidence",
-	"ttlMs",
-)
-
-func (v *MemoryChanged) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfMemoryChanged, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // change
-			v.Change, err = parseText[MemoryChange](s)
-		case 2: // section
-			if !m.null(s, name) {
-				v.Section, err = s.String()
-				if v.Section == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 3: // itemCount
-			if !m.null(s, name) {
-				v.ItemCount.V, err = s.SmallInt()
-				v.ItemCount.OK = err == nil
-			}
-		case 4: // attributes
-			v.Attributes, err = parseAny(s)
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x1 != 0x1 {
-		m.require(fieldsOfMemoryChanged[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfMemoryChanged = jsonwire.Names(
-	"change",
-	"section",
-	"itemCount",
-	"attributes",
-)
-
-func (v *SessionStarted) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfSessionStarted, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // goal
-			if !m.null(s, name) {
-				v.Goal, err = s.String()
-				if v.Goal == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfSessionStarted = jsonwire.Names(
-	"goal",
-)
-
-func (v *SessionCompleted) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfSessionCompleted, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // status
-			if !m.null(s, name) {
-				v.Status, err = s.String()
-				if v.Status == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 2: // reason
-			if !m.null(s, name) {
-				v.Reason, err = s.String()
-				if v.Reason == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 3: // result
-			v.Result, err = parseAny(s)
-		case 4: // error
-			if !m.null(s, name) {
-				err = v.Error.V.parseJSON(s)
-				v.Error.OK = err == nil
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfSessionCompleted = jsonwire.Names(
-	"status",
-	"reason",
-	"result",
-	"error",
-)
-
-func (v *RunStarted) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfRunStarted, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // name
-			if !m.null(s, name) {
-				v.Name, err = s.String()
-				if v.Name == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 2: // inputs
-			v.Inputs, err = parseAny(s)
-		case 3: // agent
-			if !m.null(s, name) {
-				err = v.Agent.V.parseJSON(s)
-				v.Agent.OK = err == nil
-			}
-		case 4: // definition
-			v.Definition, err = parseAny(s)
-		case 5: // lifecycle
-			if !m.null(s, name) {
-				v.Lifecycle, err = parseText[Lifecycle](s)
-				if v.Lifecycle == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfRunStarted = jsonwire.Names(
-	"name",
-	"inputs",
-	"agent",
-	"definition",
-	"lifecycle",
-)
-
-func (v *RunPaused) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfRunPaused, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // reason
-			if !m.null(s, name) {
-				v.Reason, err = s.String()
-				if v.Reason == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfRunPaused = jsonwire.Names(
-	"reason",
-)
-
-func (v *RunResumed) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfRunResumed, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // message
-			if !m.null(s, name) {
-				v.Message, err = s.String()
-				if v.Message == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfRunResumed = jsonwire.Names(
-	"message",
-)
-
-func (v *RunCompleted) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfRunCompleted, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // outputs
-			v.Outputs, err = parseAny(s)
-		case 2: // refused
-			if !m.null(s, name) {
-				v.Refused, err = s.SmallInt()
-				if v.Refused == 0 {
-					m.spelled(name, `0`)
-				}
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfRunCompleted = jsonwire.Names(
-	"outputs",
-	"refused",
-)
-
-func (v *RunFailed) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfRunFailed, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // error
-			if !m.null(s, name) {
-				err = v.Error.V.parseJSON(s)
-				v.Error.OK = err == nil
-			}
-		case 2: // failedNodeId
-			if !m.null(s, name) {
-				v.FailedNodeID, err = s.String()
-				if v.FailedNodeID == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 3: // refused
-			if !m.null(s, name) {
-				v.Refused, err = s.SmallInt()
-				if v.Refused == 0 {
-					m.spelled(name, `0`)
-				}
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfRunFailed = jsonwire.Names(
-	"error",
-	"failedNodeId",
-	"refused",
-)
-
-func (v *RunCancelled) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfRunCancelled, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // reason
-			if !m.null(s, name) {
-				v.Reason, err = s.String()
-				if v.Reason == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 2: // refused
-			if !m.null(s, name) {
-				v.Refused, err = s.SmallInt()
-				if v.Refused == 0 {
-					m.spelled(name, `0`)
-				}
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfRunCancelled = jsonwire.Names(
-	"reason",
-	"refused",
-)
-
-func (v *ToolCalled) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfToolCalled, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // callId
-			v.CallID, err = s.String()
-		case 2: // toolId
-			v.ToolID, err = s.String()
-		case 3: // arguments
-			v.Arguments, err = parseAny(s)
-		case 4: // argumentsText
-			if !m.null(s, name) {
-				v.ArgumentsText, err = s.Bool()
-				if !v.ArgumentsText {
-					m.spelled(name, `false`)
-				}
-			}
-		case 5: // argumentsSummary
-			if !m.null(s, name) {
-				v.ArgumentsSummary, err = s.Aside()
-				if v.ArgumentsSummary == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 6: // attempt
-			if !m.null(s, name) {
-				v.Attempt.V, err = s.SmallInt()
-				v.Attempt.OK = err == nil
-			}
-		case 7: // retryOf
-			if !m.null(s, name) {
-				v.RetryOf, err = s.String()
-				if v.RetryOf == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 8: // argsHash
-			if !m.null(s, name) {
-				v.ArgsHash, err = s.String()
-				if v.ArgsHash == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 9: // approvalId
-			if !m.null(s, name) {
-				v.ApprovalID, err = s.String()
-				if v.ApprovalID == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 10: // principal
-			if !m.null(s, name) {
-				v.Principal, err = s.String()
-				if v.Principal == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 11: // transport
-			if !m.null(s, name) {
-				v.Transport, err = parseText[Transport](s)
-				if v.Transport == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 12: // attributes
-			v.Attributes, err = parseAny(s)
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x3 != 0x3 {
-		m.require(fieldsOfToolCalled[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfToolCalled = jsonwire.Names(
-	"callId",
-	"toolId",
-	"arguments",
-	"argumentsText",
-	"argumentsSummary",
-	"attempt",
-	"retryOf",
-	"argsHash",
-	"approvalId",
-	"principal",
-	"transport",
-	"attributes",
-)
-
-func (v *ToolArgumentsDelta) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfToolArgumentsDelta, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // callId
-			v.CallID, err = s.String()
-		case 2: // delta
-			v.Delta, err = s.String()
-		case 3: // index
-			if !m.null(s, name) {
-				v.Index.V, err = s.SmallInt()
-				v.Index.OK = err == nil
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x3 != 0x3 {
-		m.require(fieldsOfToolArgumentsDelta[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfToolArgumentsDelta = jsonwire.Names(
-	"callId",
-	"delta",
-	"index",
-)
-
-func (v *ToolReturned) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfToolReturned, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // callId
-			v.CallID, err = s.String()
-		case 2: // toolId
-			v.ToolID, err = s.String()
-		case 3: // status
-			v.Status, err = parseText[ToolStatus](s)
-		case 4: // statusWord
-			if !m.null(s, name) {
-				v.StatusWord, err = s.String()
-				if v.StatusWord == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 5: // result
-			v.Result, err = parseAny(s)
-		case 6: // resultText
-			if !m.null(s, name) {
-				v.ResultText, err = s.Bool()
-				if !v.ResultText {
-					m.spelled(name, `false`)
-				}
-			}
-		case 7: // resultSummary
-			if !m.null(s, name) {
-				v.ResultSummary, err = s.String()
-				if v.ResultSummary == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 8: // error
-			if !m.null(s, name) {
-				err = v.Error.V.parseJSON(s)
-				v.Error.OK = err == nil
-			}
-		case 9: // durationMs
-			if !m.null(s, name) {
-				v.Duration.V, err = s.Millis()
-				v.Duration.OK = err == nil
-			}
-		case 10: // oneEvent
-			if !m.null(s, name) {
-				v.OneEvent, err = s.Bool()
-				if !v.OneEvent {
-					m.spelled(name, `false`)
-				}
-			}
-		case 11: // arguments
-			v.Arguments, err = parseAny(s)
-		case 12: // argumentsText
-			if !m.null(s, name) {
-				v.ArgumentsText, err = s.Bool()
-				if !v.ArgumentsText {
-					m.spelled(name, `false`)
-				}
-			}
-		case 13: // argumentsSummary
-			if !m.null(s, name) {
-				v.ArgumentsSummary, err = s.Aside()
-				if v.ArgumentsSummary == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x7 != 0x7 {
-		m.require(fieldsOfToolReturned[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfToolReturned = jsonwire.Names(
-	"callId",
-	"toolId",
-	"status",
-	"statusWord",
-	"result",
-	"resultText",
-	"resultSummary",
-	"error",
-	"durationMs",
-	"oneEvent",
-	"arguments",
-	"argumentsText",
-	"argumentsSummary",
-)
-
-func (v *AgentHandoff) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfAgentHandoff, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // from
-			err = v.From.parseJSON(s)
-		case 2: // to
-			err = v.To.parseJSON(s)
-		case 3: // reason
-			if !m.null(s, name) {
-				v.Reason, err = s.String()
-				if v.Reason == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 4: // context
-			v.Context, err = parseAny(s)
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x3 != 0x3 {
-		m.require(fieldsOfAgentHandoff[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfAgentHandoff = jsonwire.Names(
-	"from",
-	"to",
-	"reason",
-	"context",
-)
-
-func (v *HandoffRequested) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfHandoffRequested, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // handoffId
-			if !m.null(s, name) {
-				v.HandoffID, err = s.String()
-				if v.HandoffID == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 2: // from
-			err = v.From.parseJSON(s)
-		case 3: // to
-			err = v.To.parseJSON(s)
-		case 4: // reason
-			if !m.null(s, name) {
-				v.Reason, err = s.String()
-				if v.Reason == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 5: // contextDigest
-			if !m.null(s, name) {
-				v.ContextDigest, err = s.String()
-				if v.ContextDigest == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x6 != 0x6 {
-		m.require(fieldsOfHandoffRequested[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfHandoffRequested = jsonwire.Names(
-	"handoffId",
-	"from",
-	"to",
-	"reason",
-	"contextDigest",
-)
-
-func (v *HandoffAccepted) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfHandoffAccepted, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // handoffId
-			if !m.null(s, name) {
-				v.HandoffID, err = s.String()
-				if v.HandoffID == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 2: // from
-			err = v.From.parseJSON(s)
-		case 3: // to
-			err = v.To.parseJSON(s)
-		case 4: // reason
-			if !m.null(s, name) {
-				v.Reason, err = s.String()
-				if v.Reason == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 5: // contextDigest
-			if !m.null(s, name) {
-				v.ContextDigest, err = s.String()
-				if v.ContextDigest == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x6 != 0x6 {
-		m.require(fieldsOfHandoffAccepted[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfHandoffAccepted = jsonwire.Names(
-	"handoffId",
-	"from",
-	"to",
-	"reason",
-	"contextDigest",
-)
-
-func (v *WorkflowCreated) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfWorkflowCreated, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // script
-			if !m.null(s, name) {
-				v.Script, err = s.String()
-				if v.Script == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 2: // phases
-			v.Phases, err = parseListOfString(s)
-		case 3: // estimatedTokens
-			if !m.null(s, name) {
-				v.EstimatedTokens.V, err = s.Int()
-				v.EstimatedTokens.OK = err == nil
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x2 != 0x2 {
-		m.require(fieldsOfWorkflowCreated[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfWorkflowCreated = jsonwire.Names(
-	"script",
-	"phases",
-	"estimatedTokens",
-)
-
-func (v *WorkflowApproved) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfWorkflowApproved, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // approvedAt
-			v.ApprovedAt, err = s.Time()
-		case 2: // approvedBy
-			v.ApprovedBy, err = s.String()
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x3 != 0x3 {
-		m.require(fieldsOfWorkflowApproved[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfWorkflowApproved = jsonwire.Names(
-	"approvedAt",
-	"approvedBy",
-)
-
-func (v *PhaseStarted) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfPhaseStarted, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // inputCount
-			if !m.null(s, name) {
-				v.InputCount.V, err = s.SmallInt()
-				v.InputCount.OK = err == nil
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfPhaseStarted = jsonwire.Names(
-	"inputCount",
-)
-
-func (v *PhaseCompleted) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfPhaseCompleted, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // outputCount
-			if !m.null(s, name) {
-				v.OutputCount.V, err = s.SmallInt()
-				v.OutputCount.OK = err == nil
-			}
-		case 2: // tokens
-			if !m.null(s, name) {
-				v.Tokens.V, err = s.Int()
-				v.Tokens.OK = err == nil
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfPhaseCompleted = jsonwire.Names(
-	"outputCount",
-	"tokens",
-)
-
-func (v *CheckpointSaved) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfCheckpointSaved, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // stateBytes
-			v.StateBytes, err = s.Int()
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x1 != 0x1 {
-		m.require(fieldsOfCheckpointSaved[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfCheckpointSaved = jsonwire.Names(
-	"stateBytes",
-)
-
-func (v *CheckpointResumed) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfCheckpointResumed, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // resumedAt
-			v.ResumedAt, err = s.Time()
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x1 != 0x1 {
-		m.require(fieldsOfCheckpointResumed[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfCheckpointResumed = jsonwire.Names(
-	"resumedAt",
-)
-
-func (v *WorkflowFinalized) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfWorkflowFinalized, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // totalTokens
-			v.TotalTokens, err = s.Int()
-		case 2: // totalAgents
-			v.TotalAgents, err = s.SmallInt()
-		case 3: // durationMs
-			v.Duration, err = s.Millis()
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x7 != 0x7 {
-		m.require(fieldsOfWorkflowFinalized[:])
-	}
-	v.extra = m.x.Members()
-	return nil
-}
-
-var namesOfWorkflowFinalized = jsonwire.Names(
-	"totalTokens",
-	"totalAgents",
-	"durationMs",
 )
 
 func (v *earlyEnd) parseJSON(s *jsonwire.Scanner) error {
@@ -8815,26 +8815,6 @@ func parseListOfString(s *jsonwire.Scanner) ([]string, error) {
 	}
 }
 
-func parseListOfToolCallSummary(s *jsonwire.Scanner) ([]ToolCallSummary, error) {
-	if err := s.Array(); err != nil {
-		return nil, err
-	}
-	list := []ToolCallSummary{}
-	for {
-		ok, err := s.Elem()
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			return list, nil
-		}
-		list = append(list, ToolCallSummary{})
-		if err := list[len(list)-1].parseJSON(s); err != nil {
-			return nil, err
-		}
-	}
-}
-
 func parseListOfPlanStep(s *jsonwire.Scanner) ([]PlanStep, error) {
 	if err := s.Array(); err != nil {
 		return nil, err
@@ -8869,6 +8849,26 @@ func parseListOfQuestion(s *jsonwire.Scanner) ([]Question, error) {
 			return list, nil
 		}
 		list = append(list, Question{})
+		if err := list[len(list)-1].parseJSON(s); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func parseListOfToolCallSummary(s *jsonwire.Scanner) ([]ToolCallSummary, error) {
+	if err := s.Array(); err != nil {
+		return nil, err
+	}
+	list := []ToolCallSummary{}
+	for {
+		ok, err := s.Elem()
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return list, nil
+		}
+		list = append(list, ToolCallSummary{})
 		if err := list[len(list)-1].parseJSON(s); err != nil {
 			return nil, err
 		}

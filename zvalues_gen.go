@@ -362,6 +362,1014 @@ func (v *EvidenceInsufficient) check() *fieldError {
 	return nil
 }
 
+func (v *AgentReasoned) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := checkText("blockId", v.BlockID); err != nil {
+		return err
+	}
+	if v.Verbosity != "" {
+		if !v.Verbosity.known() {
+			return otherWord("verbosity", v.Verbosity)
+		}
+	}
+	if v.TokenCount.OK {
+		if err := checkMin("tokenCount", v.TokenCount.V, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *AgentReasoningDelta) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := checkText("blockId", v.BlockID); err != nil {
+		return err
+	}
+	if v.Index.OK {
+		if err := checkMin("index", v.Index.V, 0); err != nil {
+			return err
+		}
+	}
+	if v.Verbosity != "" {
+		if !v.Verbosity.known() {
+			return otherWord("verbosity", v.Verbosity)
+		}
+	}
+	if v.TokenCount.OK {
+		if err := checkMin("tokenCount", v.TokenCount.V, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *AgentDecided) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := checkRequired("decision", v.Decision != ""); err != nil {
+		return err
+	}
+	if v.Confidence.OK {
+		if err := checkUnit("confidence", v.Confidence.V); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *OrchestratorDecided) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := checkRequired("decision", v.Decision != ""); err != nil {
+		return err
+	}
+	if v.Iteration.OK {
+		if err := checkMin("iteration", v.Iteration.V, 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *IntentClassified) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := checkRequired("intent", v.Intent != ""); err != nil {
+		return err
+	}
+	if err := checkText("intent", v.Intent); err != nil {
+		return err
+	}
+	if v.Confidence.OK {
+		if err := checkUnit("confidence", v.Confidence.V); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *PlanProposed) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	for i := range v.Steps {
+		if err := v.Steps[i].check(); err != nil {
+			return err.in(strconv.Itoa(i)).in("steps")
+		}
+	}
+	return nil
+}
+
+func (v *PlanStep) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := checkRequired("stepId", v.StepID != ""); err != nil {
+		return err
+	}
+	if err := checkText("stepId", v.StepID); err != nil {
+		return err
+	}
+	if err := checkText("toolName", v.ToolName); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (v *TextDelta) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := checkText("blockId", v.BlockID); err != nil {
+		return err
+	}
+	if v.Index.OK {
+		if err := checkMin("index", v.Index.V, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *TextCompleted) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := checkText("blockId", v.BlockID); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (v *MessageCreated) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := v.Message.check(); err != nil {
+		return err.in("message")
+	}
+	return nil
+}
+
+func (v *ConversationMessage) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := checkRequired("messageId", v.MessageID != ""); err != nil {
+		return err
+	}
+	if err := checkText("messageId", v.MessageID); err != nil {
+		return err
+	}
+	if err := checkRequired("from", v.From != ""); err != nil {
+		return err
+	}
+	if err := checkText("from", v.From); err != nil {
+		return err
+	}
+	if err := checkText("to", v.To); err != nil {
+		return err
+	}
+	if err := checkText("groupId", v.GroupID); err != nil {
+		return err
+	}
+	if err := checkRequired("content", v.Content != ""); err != nil {
+		return err
+	}
+	if err := checkText("role", v.Role); err != nil {
+		return err
+	}
+	if v.TurnIndex.OK {
+		if err := checkMin("turnIndex", v.TurnIndex.V, 0); err != nil {
+			return err
+		}
+	}
+	if v.Agent.OK {
+		if err := v.Agent.V.check(); err != nil {
+			return err.in("agent")
+		}
+	}
+	return nil
+}
+
+func (v *ApprovalRequested) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := checkRequired("approvalId", v.ApprovalID != ""); err != nil {
+		return err
+	}
+	if err := checkText("approvalId", v.ApprovalID); err != nil {
+		return err
+	}
+	if err := checkText("callId", v.CallID); err != nil {
+		return err
+	}
+	if err := checkText("toolId", v.ToolID); err != nil {
+		return err
+	}
+	if err := checkText("argumentsHash", v.ArgumentsHash); err != nil {
+		return err
+	}
+	if v.Timeout.OK {
+		if err := checkMinMillis("timeoutMs", v.Timeout.V, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *ApprovalGranted) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := checkRequired("approvalId", v.ApprovalID != ""); err != nil {
+		return err
+	}
+	if err := checkText("approvalId", v.ApprovalID); err != nil {
+		return err
+	}
+	if err := checkText("approvedBy", v.ApprovedBy); err != nil {
+		return err
+	}
+	if err := checkText("answer", v.Answer); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (v *ApprovalRejected) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := checkRequired("approvalId", v.ApprovalID != ""); err != nil {
+		return err
+	}
+	if err := checkText("approvalId", v.ApprovalID); err != nil {
+		return err
+	}
+	if err := checkText("rejectedBy", v.RejectedBy); err != nil {
+		return err
+	}
+	if err := checkText("answer", v.Answer); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (v *ClarificationRequested) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := checkRequired("interruptId", v.InterruptID != ""); err != nil {
+		return err
+	}
+	if err := checkText("interruptId", v.InterruptID); err != nil {
+		return err
+	}
+	for i := range v.Questions {
+		if err := v.Questions[i].check(); err != nil {
+			return err.in(strconv.Itoa(i)).in("questions")
+		}
+	}
+	if err := checkText("callId", v.CallID); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (v *Question) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := checkRequired("id", v.ID != ""); err != nil {
+		return err
+	}
+	if err := checkText("id", v.ID); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (v *ClarificationResolved) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := checkRequired("interruptId", v.InterruptID != ""); err != nil {
+		return err
+	}
+	if err := checkText("interruptId", v.InterruptID); err != nil {
+		return err
+	}
+	if err := checkText("answeredBy", v.AnsweredBy); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (v *CommandReceived) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := v.Command.check(); err != nil {
+		return err.in("command")
+	}
+	return nil
+}
+
+func (v *Command) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := checkRequired("type", v.Type != ""); err != nil {
+		return err
+	}
+	if err := checkText("type", string(v.Type)); err != nil {
+		return err
+	}
+	if err := checkText("runId", v.RunID); err != nil {
+		return err
+	}
+	if err := checkText("promptId", v.PromptID); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (v *CommandConsumed) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := checkRequired("eventId", v.EventID != ""); err != nil {
+		return err
+	}
+	if err := checkText("eventId", v.EventID); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (v *SessionStarted) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *SessionCompleted) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := checkText("status", v.Status); err != nil {
+		return err
+	}
+	if v.Error.OK {
+		if err := v.Error.V.check(); err != nil {
+			return err.in("error")
+		}
+	}
+	return nil
+}
+
+func (v *RunStarted) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := checkText("name", v.Name); err != nil {
+		return err
+	}
+	if v.Agent.OK {
+		if err := v.Agent.V.check(); err != nil {
+			return err.in("agent")
+		}
+	}
+	if v.Lifecycle != "" {
+		if !v.Lifecycle.known() {
+			return otherWord("lifecycle", v.Lifecycle)
+		}
+	}
+	return nil
+}
+
+func (v *RunPaused) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *RunResumed) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *RunCompleted) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if v.Refused != 0 {
+		if err := checkMin("refused", v.Refused, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *RunFailed) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if v.Error.OK {
+		if err := v.Error.V.check(); err != nil {
+			return err.in("error")
+		}
+	}
+	if err := checkText("failedNodeId", v.FailedNodeID); err != nil {
+		return err
+	}
+	if v.Refused != 0 {
+		if err := checkMin("refused", v.Refused, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *RunCancelled) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if v.Refused != 0 {
+		if err := checkMin("refused", v.Refused, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *UsageObserved) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := checkText("modelCallId", v.ModelCallID); err != nil {
+		return err
+	}
+	if err := checkText("model", v.Model); err != nil {
+		return err
+	}
+	if err := v.Usage.check(); err != nil {
+		return err.in("usage")
+	}
+	if v.CostUSD.OK {
+		if err := checkMinFloat("costUsd", v.CostUSD.V, 0); err != nil {
+			return err
+		}
+	}
+	if err := checkText("source", v.Source); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (v *BudgetExceeded) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := checkRequired("budget", v.Budget != ""); err != nil {
+		return err
+	}
+	if err := checkText("budget", v.Budget); err != nil {
+		return err
+	}
+	if err := checkFinite("limit", v.Limit); err != nil {
+		return err
+	}
+	if err := checkFinite("actual", v.Actual); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (v *CapBreached) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := checkRequired("cap", v.Cap != ""); err != nil {
+		return err
+	}
+	if err := checkText("cap", v.Cap); err != nil {
+		return err
+	}
+	if v.Limit.OK {
+		if err := checkFinite("limit", v.Limit.V); err != nil {
+			return err
+		}
+	}
+	if v.Observed.OK {
+		if err := checkFinite("observed", v.Observed.V); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *BlackboardItemCreated) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := checkRequired("itemId", v.ItemID != ""); err != nil {
+		return err
+	}
+	if err := checkText("itemId", v.ItemID); err != nil {
+		return err
+	}
+	if err := checkRequired("itemType", v.ItemType != ""); err != nil {
+		return err
+	}
+	if err := checkText("itemType", v.ItemType); err != nil {
+		return err
+	}
+	if err := checkRequired("content", v.Content != ""); err != nil {
+		return err
+	}
+	if err := checkText("sourceAgent", v.SourceAgent); err != nil {
+		return err
+	}
+	if v.Confidence.OK {
+		if err := checkUnit("confidence", v.Confidence.V); err != nil {
+			return err
+		}
+	}
+	if v.TTL.OK {
+		if err := checkMinMillis("ttlMs", v.TTL.V, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *MemoryChanged) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := checkRequired("change", v.Change != ""); err != nil {
+		return err
+	}
+	if !v.Change.known() {
+		return otherWord("change", v.Change)
+	}
+	if err := checkText("section", v.Section); err != nil {
+		return err
+	}
+	if v.ItemCount.OK {
+		if err := checkMin("itemCount", v.ItemCount.V, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *ToolCalled) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := checkRequired("callId", v.CallID != ""); err != nil {
+		return err
+	}
+	if err := checkText("callId", v.CallID); err != nil {
+		return err
+	}
+	if err := checkRequired("toolId", v.ToolID != ""); err != nil {
+		return err
+	}
+	if err := checkText("toolId", v.ToolID); err != nil {
+		return err
+	}
+	if v.Attempt.OK {
+		if err := checkMin("attempt", v.Attempt.V, 1); err != nil {
+			return err
+		}
+	}
+	if err := checkText("retryOf", v.RetryOf); err != nil {
+		return err
+	}
+	if err := checkText("argsHash", v.ArgsHash); err != nil {
+		return err
+	}
+	if err := checkText("approvalId", v.ApprovalID); err != nil {
+		return err
+	}
+	if err := checkText("principal", v.Principal); err != nil {
+		return err
+	}
+	if v.Transport != "" {
+		if !v.Transport.known() {
+			return otherWord("transport", v.Transport)
+		}
+	}
+	return nil
+}
+
+func (v *ToolArgumentsDelta) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := checkRequired("callId", v.CallID != ""); err != nil {
+		return err
+	}
+	if err := checkText("callId", v.CallID); err != nil {
+		return err
+	}
+	if v.Index.OK {
+		if err := checkMin("index", v.Index.V, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *ToolReturned) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := checkRequired("callId", v.CallID != ""); err != nil {
+		return err
+	}
+	if err := checkText("callId", v.CallID); err != nil {
+		return err
+	}
+	if err := checkRequired("toolId", v.ToolID != ""); err != nil {
+		return err
+	}
+	if err := checkText("toolId", v.ToolID); err != nil {
+		return err
+	}
+	if err := checkRequired("status", v.Status != ""); err != nil {
+		return err
+	}
+	if !v.Status.known() {
+		return otherWord("status", v.Status)
+	}
+	if err := checkText("statusWord", v.StatusWord); err != nil {
+		return err
+	}
+	if v.Error.OK {
+		if err := v.Error.V.check(); err != nil {
+			return err.in("error")
+		}
+	}
+	if v.Duration.OK {
+		if err := checkMinMillis("durationMs", v.Duration.V, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *AgentHandoff) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := v.From.check(); err != nil {
+		return err.in("from")
+	}
+	if err := v.To.check(); err != nil {
+		return err.in("to")
+	}
+	return nil
+}
+
+func (v *HandoffRequested) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := checkText("handoffId", v.HandoffID); err != nil {
+		return err
+	}
+	if err := v.From.check(); err != nil {
+		return err.in("from")
+	}
+	if err := v.To.check(); err != nil {
+		return err.in("to")
+	}
+	if err := checkText("contextDigest", v.ContextDigest); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (v *HandoffAccepted) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := checkText("handoffId", v.HandoffID); err != nil {
+		return err
+	}
+	if err := v.From.check(); err != nil {
+		return err.in("from")
+	}
+	if err := v.To.check(); err != nil {
+		return err.in("to")
+	}
+	if err := checkText("contextDigest", v.ContextDigest); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (v *ModelCalled) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := checkRequired("modelCallId", v.ModelCallID != ""); err != nil {
+		return err
+	}
+	if err := checkText("modelCallId", v.ModelCallID); err != nil {
+		return err
+	}
+	if err := checkText("provider", v.Provider); err != nil {
+		return err
+	}
+	if err := checkText("model", v.Model); err != nil {
+		return err
+	}
+	if err := checkText("operation", v.Operation); err != nil {
+		return err
+	}
+	if v.Attempt.OK {
+		if err := checkMin("attempt", v.Attempt.V, 1); err != nil {
+			return err
+		}
+	}
+	if err := checkText("retryOf", v.RetryOf); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (v *ModelReturned) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := checkRequired("modelCallId", v.ModelCallID != ""); err != nil {
+		return err
+	}
+	if err := checkText("modelCallId", v.ModelCallID); err != nil {
+		return err
+	}
+	if err := checkText("provider", v.Provider); err != nil {
+		return err
+	}
+	if err := checkText("model", v.Model); err != nil {
+		return err
+	}
+	if err := checkText("operation", v.Operation); err != nil {
+		return err
+	}
+	if err := checkTexts("finishReasons", v.FinishReasons); err != nil {
+		return err
+	}
+	if v.TimeToFirstToken.OK {
+		if err := checkMinMillis("timeToFirstTokenMs", v.TimeToFirstToken.V, 0); err != nil {
+			return err
+		}
+	}
+	if v.Duration.OK {
+		if err := checkMinMillis("durationMs", v.Duration.V, 0); err != nil {
+			return err
+		}
+	}
+	if v.Usage.OK {
+		if err := v.Usage.V.check(); err != nil {
+			return err.in("usage")
+		}
+	}
+	if v.CostUSD.OK {
+		if err := checkMinFloat("costUsd", v.CostUSD.V, 0); err != nil {
+			return err
+		}
+	}
+	if v.Error.OK {
+		if err := v.Error.V.check(); err != nil {
+			return err.in("error")
+		}
+	}
+	if err := checkText("requestId", v.RequestID); err != nil {
+		return err
+	}
+	if err := checkText("responseId", v.ResponseID); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (v *WorkflowCreated) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := checkTexts("phases", v.Phases); err != nil {
+		return err
+	}
+	if v.EstimatedTokens.OK {
+		if err := checkMin("estimatedTokens", v.EstimatedTokens.V, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *WorkflowApproved) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := checkRequired("approvedAt", !v.ApprovedAt.IsZero()); err != nil {
+		return err
+	}
+	if err := checkYear("approvedAt", v.ApprovedAt); err != nil {
+		return err
+	}
+	if err := checkRequired("approvedBy", v.ApprovedBy != ""); err != nil {
+		return err
+	}
+	if err := checkText("approvedBy", v.ApprovedBy); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (v *PhaseStarted) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if v.InputCount.OK {
+		if err := checkMin("inputCount", v.InputCount.V, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *PhaseCompleted) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if v.OutputCount.OK {
+		if err := checkMin("outputCount", v.OutputCount.V, 0); err != nil {
+			return err
+		}
+	}
+	if v.Tokens.OK {
+		if err := checkMin("tokens", v.Tokens.V, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *CheckpointSaved) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := checkMin("stateBytes", v.StateBytes, 0); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (v *CheckpointResumed) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := checkRequired("resumedAt", !v.ResumedAt.IsZero()); err != nil {
+		return err
+	}
+	if err := checkYear("resumedAt", v.ResumedAt); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (v *WorkflowFinalized) check() *fieldError {
+	if v.extra != "" {
+		if err := checkLacks(v.extra, v.appendJSON); err != nil {
+			return err
+		}
+	}
+	if err := checkMin("totalTokens", v.TotalTokens, 0); err != nil {
+		return err
+	}
+	if err := checkMin("totalAgents", v.TotalAgents, 0); err != nil {
+		return err
+	}
+	if err := checkMinMillis("durationMs", v.Duration, 0); err != nil {
+		return err
+	}
+	return nil
+}
+
 func (v *TurnStarted) check() *fieldError {
 	if v.extra != "" {
 		if err := checkLacks(v.extra, v.appendJSON); err != nil {
@@ -728,1014 +1736,6 @@ func (v *StatePatched) check() *fieldError {
 		return err
 	}
 	return v.checkMore()
-}
-
-func (v *AgentReasoned) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := checkText("blockId", v.BlockID); err != nil {
-		return err
-	}
-	if v.Verbosity != "" {
-		if !v.Verbosity.known() {
-			return otherWord("verbosity", v.Verbosity)
-		}
-	}
-	if v.TokenCount.OK {
-		if err := checkMin("tokenCount", v.TokenCount.V, 0); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (v *AgentReasoningDelta) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := checkText("blockId", v.BlockID); err != nil {
-		return err
-	}
-	if v.Index.OK {
-		if err := checkMin("index", v.Index.V, 0); err != nil {
-			return err
-		}
-	}
-	if v.Verbosity != "" {
-		if !v.Verbosity.known() {
-			return otherWord("verbosity", v.Verbosity)
-		}
-	}
-	if v.TokenCount.OK {
-		if err := checkMin("tokenCount", v.TokenCount.V, 0); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (v *AgentDecided) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := checkRequired("decision", v.Decision != ""); err != nil {
-		return err
-	}
-	if v.Confidence.OK {
-		if err := checkUnit("confidence", v.Confidence.V); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (v *OrchestratorDecided) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := checkRequired("decision", v.Decision != ""); err != nil {
-		return err
-	}
-	if v.Iteration.OK {
-		if err := checkMin("iteration", v.Iteration.V, 1); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (v *IntentClassified) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := checkRequired("intent", v.Intent != ""); err != nil {
-		return err
-	}
-	if err := checkText("intent", v.Intent); err != nil {
-		return err
-	}
-	if v.Confidence.OK {
-		if err := checkUnit("confidence", v.Confidence.V); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (v *PlanProposed) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	for i := range v.Steps {
-		if err := v.Steps[i].check(); err != nil {
-			return err.in(strconv.Itoa(i)).in("steps")
-		}
-	}
-	return nil
-}
-
-func (v *PlanStep) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := checkRequired("stepId", v.StepID != ""); err != nil {
-		return err
-	}
-	if err := checkText("stepId", v.StepID); err != nil {
-		return err
-	}
-	if err := checkText("toolName", v.ToolName); err != nil {
-		return err
-	}
-	return nil
-}
-
-func (v *TextDelta) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := checkText("blockId", v.BlockID); err != nil {
-		return err
-	}
-	if v.Index.OK {
-		if err := checkMin("index", v.Index.V, 0); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (v *TextCompleted) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := checkText("blockId", v.BlockID); err != nil {
-		return err
-	}
-	return nil
-}
-
-func (v *MessageCreated) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := v.Message.check(); err != nil {
-		return err.in("message")
-	}
-	return nil
-}
-
-func (v *ConversationMessage) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := checkRequired("messageId", v.MessageID != ""); err != nil {
-		return err
-	}
-	if err := checkText("messageId", v.MessageID); err != nil {
-		return err
-	}
-	if err := checkRequired("from", v.From != ""); err != nil {
-		return err
-	}
-	if err := checkText("from", v.From); err != nil {
-		return err
-	}
-	if err := checkText("to", v.To); err != nil {
-		return err
-	}
-	if err := checkText("groupId", v.GroupID); err != nil {
-		return err
-	}
-	if err := checkRequired("content", v.Content != ""); err != nil {
-		return err
-	}
-	if err := checkText("role", v.Role); err != nil {
-		return err
-	}
-	if v.TurnIndex.OK {
-		if err := checkMin("turnIndex", v.TurnIndex.V, 0); err != nil {
-			return err
-		}
-	}
-	if v.Agent.OK {
-		if err := v.Agent.V.check(); err != nil {
-			return err.in("agent")
-		}
-	}
-	return nil
-}
-
-func (v *ModelCalled) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := checkRequired("modelCallId", v.ModelCallID != ""); err != nil {
-		return err
-	}
-	if err := checkText("modelCallId", v.ModelCallID); err != nil {
-		return err
-	}
-	if err := checkText("provider", v.Provider); err != nil {
-		return err
-	}
-	if err := checkText("model", v.Model); err != nil {
-		return err
-	}
-	if err := checkText("operation", v.Operation); err != nil {
-		return err
-	}
-	if v.Attempt.OK {
-		if err := checkMin("attempt", v.Attempt.V, 1); err != nil {
-			return err
-		}
-	}
-	if err := checkText("retryOf", v.RetryOf); err != nil {
-		return err
-	}
-	return nil
-}
-
-func (v *ModelReturned) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := checkRequired("modelCallId", v.ModelCallID != ""); err != nil {
-		return err
-	}
-	if err := checkText("modelCallId", v.ModelCallID); err != nil {
-		return err
-	}
-	if err := checkText("provider", v.Provider); err != nil {
-		return err
-	}
-	if err := checkText("model", v.Model); err != nil {
-		return err
-	}
-	if err := checkText("operation", v.Operation); err != nil {
-		return err
-	}
-	if err := checkTexts("finishReasons", v.FinishReasons); err != nil {
-		return err
-	}
-	if v.TimeToFirstToken.OK {
-		if err := checkMinMillis("timeToFirstTokenMs", v.TimeToFirstToken.V, 0); err != nil {
-			return err
-		}
-	}
-	if v.Duration.OK {
-		if err := checkMinMillis("durationMs", v.Duration.V, 0); err != nil {
-			return err
-		}
-	}
-	if v.Usage.OK {
-		if err := v.Usage.V.check(); err != nil {
-			return err.in("usage")
-		}
-	}
-	if v.CostUSD.OK {
-		if err := checkMinFloat("costUsd", v.CostUSD.V, 0); err != nil {
-			return err
-		}
-	}
-	if v.Error.OK {
-		if err := v.Error.V.check(); err != nil {
-			return err.in("error")
-		}
-	}
-	if err := checkText("requestId", v.RequestID); err != nil {
-		return err
-	}
-	if err := checkText("responseId", v.ResponseID); err != nil {
-		return err
-	}
-	return nil
-}
-
-func (v *ApprovalRequested) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := checkRequired("approvalId", v.ApprovalID != ""); err != nil {
-		return err
-	}
-	if err := checkText("approvalId", v.ApprovalID); err != nil {
-		return err
-	}
-	if err := checkText("callId", v.CallID); err != nil {
-		return err
-	}
-	if err := checkText("toolId", v.ToolID); err != nil {
-		return err
-	}
-	if err := checkText("argumentsHash", v.ArgumentsHash); err != nil {
-		return err
-	}
-	if v.Timeout.OK {
-		if err := checkMinMillis("timeoutMs", v.Timeout.V, 0); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (v *ApprovalGranted) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := checkRequired("approvalId", v.ApprovalID != ""); err != nil {
-		return err
-	}
-	if err := checkText("approvalId", v.ApprovalID); err != nil {
-		return err
-	}
-	if err := checkText("approvedBy", v.ApprovedBy); err != nil {
-		return err
-	}
-	if err := checkText("answer", v.Answer); err != nil {
-		return err
-	}
-	return nil
-}
-
-func (v *ApprovalRejected) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := checkRequired("approvalId", v.ApprovalID != ""); err != nil {
-		return err
-	}
-	if err := checkText("approvalId", v.ApprovalID); err != nil {
-		return err
-	}
-	if err := checkText("rejectedBy", v.RejectedBy); err != nil {
-		return err
-	}
-	if err := checkText("answer", v.Answer); err != nil {
-		return err
-	}
-	return nil
-}
-
-func (v *ClarificationRequested) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := checkRequired("interruptId", v.InterruptID != ""); err != nil {
-		return err
-	}
-	if err := checkText("interruptId", v.InterruptID); err != nil {
-		return err
-	}
-	for i := range v.Questions {
-		if err := v.Questions[i].check(); err != nil {
-			return err.in(strconv.Itoa(i)).in("questions")
-		}
-	}
-	if err := checkText("callId", v.CallID); err != nil {
-		return err
-	}
-	return nil
-}
-
-func (v *Question) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := checkRequired("id", v.ID != ""); err != nil {
-		return err
-	}
-	if err := checkText("id", v.ID); err != nil {
-		return err
-	}
-	return nil
-}
-
-func (v *ClarificationResolved) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := checkRequired("interruptId", v.InterruptID != ""); err != nil {
-		return err
-	}
-	if err := checkText("interruptId", v.InterruptID); err != nil {
-		return err
-	}
-	if err := checkText("answeredBy", v.AnsweredBy); err != nil {
-		return err
-	}
-	return nil
-}
-
-func (v *CommandReceived) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := v.Command.check(); err != nil {
-		return err.in("command")
-	}
-	return nil
-}
-
-func (v *Command) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := checkRequired("type", v.Type != ""); err != nil {
-		return err
-	}
-	if err := checkText("type", string(v.Type)); err != nil {
-		return err
-	}
-	if err := checkText("runId", v.RunID); err != nil {
-		return err
-	}
-	if err := checkText("promptId", v.PromptID); err != nil {
-		return err
-	}
-	return nil
-}
-
-func (v *CommandConsumed) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := checkRequired("eventId", v.EventID != ""); err != nil {
-		return err
-	}
-	if err := checkText("eventId", v.EventID); err != nil {
-		return err
-	}
-	return nil
-}
-
-func (v *UsageObserved) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := checkText("modelCallId", v.ModelCallID); err != nil {
-		return err
-	}
-	if err := checkText("model", v.Model); err != nil {
-		return err
-	}
-	if err := v.Usage.check(); err != nil {
-		return err.in("usage")
-	}
-	if v.CostUSD.OK {
-		if err := checkMinFloat("costUsd", v.CostUSD.V, 0); err != nil {
-			return err
-		}
-	}
-	if err := checkText("source", v.Source); err != nil {
-		return err
-	}
-	return nil
-}
-
-func (v *BudgetExceeded) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := checkRequired("budget", v.Budget != ""); err != nil {
-		return err
-	}
-	if err := checkText("budget", v.Budget); err != nil {
-		return err
-	}
-	if err := checkFinite("limit", v.Limit); err != nil {
-		return err
-	}
-	if err := checkFinite("actual", v.Actual); err != nil {
-		return err
-	}
-	return nil
-}
-
-func (v *CapBreached) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := checkRequired("cap", v.Cap != ""); err != nil {
-		return err
-	}
-	if err := checkText("cap", v.Cap); err != nil {
-		return err
-	}
-	if v.Limit.OK {
-		if err := checkFinite("limit", v.Limit.V); err != nil {
-			return err
-		}
-	}
-	if v.Observed.OK {
-		if err := checkFinite("observed", v.Observed.V); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (v *BlackboardItemCreated) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := checkRequired("itemId", v.ItemID != ""); err != nil {
-		return err
-	}
-	if err := checkText("itemId", v.ItemID); err != nil {
-		return err
-	}
-	if err := checkRequired("itemType", v.ItemType != ""); err != nil {
-		return err
-	}
-	if err := checkText("itemType", v.ItemType); err != nil {
-		return err
-	}
-	if err := checkRequired("content", v.Content != ""); err != nil {
-		return err
-	}
-	if err := checkText("sourceAgent", v.SourceAgent); err != nil {
-		return err
-	}
-	if v.Confidence.OK {
-		if err := checkUnit("confidence", v.Confidence.V); err != nil {
-			return err
-		}
-	}
-	if v.TTL.OK {
-		if err := checkMinMillis("ttlMs", v.TTL.V, 0); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (v *MemoryChanged) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := checkRequired("change", v.Change != ""); err != nil {
-		return err
-	}
-	if !v.Change.known() {
-		return otherWord("change", v.Change)
-	}
-	if err := checkText("section", v.Section); err != nil {
-		return err
-	}
-	if v.ItemCount.OK {
-		if err := checkMin("itemCount", v.ItemCount.V, 0); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (v *SessionStarted) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (v *SessionCompleted) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := checkText("status", v.Status); err != nil {
-		return err
-	}
-	if v.Error.OK {
-		if err := v.Error.V.check(); err != nil {
-			return err.in("error")
-		}
-	}
-	return nil
-}
-
-func (v *RunStarted) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := checkText("name", v.Name); err != nil {
-		return err
-	}
-	if v.Agent.OK {
-		if err := v.Agent.V.check(); err != nil {
-			return err.in("agent")
-		}
-	}
-	if v.Lifecycle != "" {
-		if !v.Lifecycle.known() {
-			return otherWord("lifecycle", v.Lifecycle)
-		}
-	}
-	return nil
-}
-
-func (v *RunPaused) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (v *RunResumed) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (v *RunCompleted) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if v.Refused != 0 {
-		if err := checkMin("refused", v.Refused, 0); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (v *RunFailed) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if v.Error.OK {
-		if err := v.Error.V.check(); err != nil {
-			return err.in("error")
-		}
-	}
-	if err := checkText("failedNodeId", v.FailedNodeID); err != nil {
-		return err
-	}
-	if v.Refused != 0 {
-		if err := checkMin("refused", v.Refused, 0); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (v *RunCancelled) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if v.Refused != 0 {
-		if err := checkMin("refused", v.Refused, 0); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (v *ToolCalled) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := checkRequired("callId", v.CallID != ""); err != nil {
-		return err
-	}
-	if err := checkText("callId", v.CallID); err != nil {
-		return err
-	}
-	if err := checkRequired("toolId", v.ToolID != ""); err != nil {
-		return err
-	}
-	if err := checkText("toolId", v.ToolID); err != nil {
-		return err
-	}
-	if v.Attempt.OK {
-		if err := checkMin("attempt", v.Attempt.V, 1); err != nil {
-			return err
-		}
-	}
-	if err := checkText("retryOf", v.RetryOf); err != nil {
-		return err
-	}
-	if err := checkText("argsHash", v.ArgsHash); err != nil {
-		return err
-	}
-	if err := checkText("approvalId", v.ApprovalID); err != nil {
-		return err
-	}
-	if err := checkText("principal", v.Principal); err != nil {
-		return err
-	}
-	if v.Transport != "" {
-		if !v.Transport.known() {
-			return otherWord("transport", v.Transport)
-		}
-	}
-	return nil
-}
-
-func (v *ToolArgumentsDelta) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := checkRequired("callId", v.CallID != ""); err != nil {
-		return err
-	}
-	if err := checkText("callId", v.CallID); err != nil {
-		return err
-	}
-	if v.Index.OK {
-		if err := checkMin("index", v.Index.V, 0); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (v *ToolReturned) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := checkRequired("callId", v.CallID != ""); err != nil {
-		return err
-	}
-	if err := checkText("callId", v.CallID); err != nil {
-		return err
-	}
-	if err := checkRequired("toolId", v.ToolID != ""); err != nil {
-		return err
-	}
-	if err := checkText("toolId", v.ToolID); err != nil {
-		return err
-	}
-	if err := checkRequired("status", v.Status != ""); err != nil {
-		return err
-	}
-	if !v.Status.known() {
-		return otherWord("status", v.Status)
-	}
-	if err := checkText("statusWord", v.StatusWord); err != nil {
-		return err
-	}
-	if v.Error.OK {
-		if err := v.Error.V.check(); err != nil {
-			return err.in("error")
-		}
-	}
-	if v.Duration.OK {
-		if err := checkMinMillis("durationMs", v.Duration.V, 0); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (v *AgentHandoff) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := v.From.check(); err != nil {
-		return err.in("from")
-	}
-	if err := v.To.check(); err != nil {
-		return err.in("to")
-	}
-	return nil
-}
-
-func (v *HandoffRequested) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := checkText("handoffId", v.HandoffID); err != nil {
-		return err
-	}
-	if err := v.From.check(); err != nil {
-		return err.in("from")
-	}
-	if err := v.To.check(); err != nil {
-		return err.in("to")
-	}
-	if err := checkText("contextDigest", v.ContextDigest); err != nil {
-		return err
-	}
-	return nil
-}
-
-func (v *HandoffAccepted) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := checkText("handoffId", v.HandoffID); err != nil {
-		return err
-	}
-	if err := v.From.check(); err != nil {
-		return err.in("from")
-	}
-	if err := v.To.check(); err != nil {
-		return err.in("to")
-	}
-	if err := checkText("contextDigest", v.ContextDigest); err != nil {
-		return err
-	}
-	return nil
-}
-
-func (v *WorkflowCreated) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := checkTexts("phases", v.Phases); err != nil {
-		return err
-	}
-	if v.EstimatedTokens.OK {
-		if err := checkMin("estimatedTokens", v.EstimatedTokens.V, 0); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (v *WorkflowApproved) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := checkRequired("approvedAt", !v.ApprovedAt.IsZero()); err != nil {
-		return err
-	}
-	if err := checkYear("approvedAt", v.ApprovedAt); err != nil {
-		return err
-	}
-	if err := checkRequired("approvedBy", v.ApprovedBy != ""); err != nil {
-		return err
-	}
-	if err := checkText("approvedBy", v.ApprovedBy); err != nil {
-		return err
-	}
-	return nil
-}
-
-func (v *PhaseStarted) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if v.InputCount.OK {
-		if err := checkMin("inputCount", v.InputCount.V, 0); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (v *PhaseCompleted) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if v.OutputCount.OK {
-		if err := checkMin("outputCount", v.OutputCount.V, 0); err != nil {
-			return err
-		}
-	}
-	if v.Tokens.OK {
-		if err := checkMin("tokens", v.Tokens.V, 0); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (v *CheckpointSaved) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := checkMin("stateBytes", v.StateBytes, 0); err != nil {
-		return err
-	}
-	return nil
-}
-
-func (v *CheckpointResumed) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := checkRequired("resumedAt", !v.ResumedAt.IsZero()); err != nil {
-		return err
-	}
-	if err := checkYear("resumedAt", v.ResumedAt); err != nil {
-		return err
-	}
-	return nil
-}
-
-func (v *WorkflowFinalized) check() *fieldError {
-	if v.extra != "" {
-		if err := checkLacks(v.extra, v.appendJSON); err != nil {
-			return err
-		}
-	}
-	if err := checkMin("totalTokens", v.TotalTokens, 0); err != nil {
-		return err
-	}
-	if err := checkMin("totalAgents", v.TotalAgents, 0); err != nil {
-		return err
-	}
-	if err := checkMinMillis("durationMs", v.Duration, 0); err != nil {
-		return err
-	}
-	return nil
 }
 
 func (v *Usage) check() *fieldError {
@@ -2370,6 +2370,1543 @@ func (v *EvidenceInsufficient) clean(c *cleaner) *EvidenceInsufficient {
 	return w
 }
 
+func (v *AgentReasoned) clean(c *cleaner) *AgentReasoned {
+	w := v // or the copy, once there is one
+	c.size += 138 + mostEscaped*(len(v.BlockID)+len(v.Verbosity))
+	if v.Reasoning != "" {
+		if s, changed := c.text("reasoning", ClassContent, v.Reasoning); changed {
+			w = copyOnce(v, w)
+			w.Reasoning = s
+		}
+	}
+	if v.Verbosity != "" {
+		if c.words && !v.Verbosity.known() {
+			if s, changed := c.text("verbosity", ClassMeta, string(v.Verbosity)); changed {
+				w = copyOnce(v, w)
+				w.Verbosity = Verbosity(s)
+			}
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *AgentReasoningDelta) clean(c *cleaner) *AgentReasoningDelta {
+	w := v // or the copy, once there is one
+	c.size += 183 + mostEscaped*(len(v.BlockID)+len(v.Verbosity))
+	if v.Delta != "" {
+		if s, changed := c.text("delta", ClassContent, v.Delta); changed {
+			w = copyOnce(v, w)
+			w.Delta = s
+		}
+	}
+	if v.Verbosity != "" {
+		if c.words && !v.Verbosity.known() {
+			if s, changed := c.text("verbosity", ClassMeta, string(v.Verbosity)); changed {
+				w = copyOnce(v, w)
+				w.Verbosity = Verbosity(s)
+			}
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *AgentDecided) clean(c *cleaner) *AgentDecided {
+	w := v // or the copy, once there is one
+	c.size += 162
+	if v.Decision != "" {
+		j, changed := c.json("decision", ClassContent, v.Decision)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.Decision = j
+		}
+	}
+	if v.Reasoning != "" {
+		if s, changed := c.text("reasoning", ClassContent, v.Reasoning); changed {
+			w = copyOnce(v, w)
+			w.Reasoning = s
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *OrchestratorDecided) clean(c *cleaner) *OrchestratorDecided {
+	w := v // or the copy, once there is one
+	c.size += 108
+	if v.Decision != "" {
+		j, changed := c.object("decision", ClassContent, v.Decision)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.Decision = j
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *IntentClassified) clean(c *cleaner) *IntentClassified {
+	w := v // or the copy, once there is one
+	c.size += 160
+	if v.Intent != "" {
+		if s, changed := c.text("intent", ClassMeta, v.Intent); changed {
+			w = copyOnce(v, w)
+			w.Intent = s
+		}
+	}
+	if v.Reasoning != "" {
+		if s, changed := c.text("reasoning", ClassContent, v.Reasoning); changed {
+			w = copyOnce(v, w)
+			w.Reasoning = s
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *PlanProposed) clean(c *cleaner) *PlanProposed {
+	w := v // or the copy, once there is one
+	c.size += 68
+	if e, changed := cleanListOfPlanStep(c, "steps", ClassContent, v.Steps); c.err != nil {
+		c.err = c.err.in("steps")
+		return v
+	} else if changed {
+		w = copyOnce(v, w)
+		w.Steps = e
+	}
+	if v.Strategy != "" {
+		if s, changed := c.text("strategy", ClassContent, v.Strategy); changed {
+			w = copyOnce(v, w)
+			w.Strategy = s
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *PlanStep) clean(c *cleaner) *PlanStep {
+	w := v // or the copy, once there is one
+	c.size += 122 + mostEscaped*(len(v.StepID))
+	if v.Description != "" {
+		if s, changed := c.text("description", ClassContent, v.Description); changed {
+			w = copyOnce(v, w)
+			w.Description = s
+		}
+	}
+	if v.ToolName != "" {
+		if s, changed := c.text("toolName", ClassMeta, v.ToolName); changed {
+			w = copyOnce(v, w)
+			w.ToolName = s
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *TextDelta) clean(c *cleaner) *TextDelta {
+	w := v // or the copy, once there is one
+	c.size += 114 + mostEscaped*(len(v.BlockID))
+	if v.Delta != "" {
+		if s, changed := c.text("delta", ClassContent, v.Delta); changed {
+			w = copyOnce(v, w)
+			w.Delta = s
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *TextCompleted) clean(c *cleaner) *TextCompleted {
+	w := v // or the copy, once there is one
+	c.size += 64 + mostEscaped*(len(v.BlockID))
+	if v.Text != "" {
+		if s, changed := c.text("text", ClassContent, v.Text); changed {
+			w = copyOnce(v, w)
+			w.Text = s
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *MessageCreated) clean(c *cleaner) *MessageCreated {
+	w := v // or the copy, once there is one
+	c.size += 18
+	if e := v.Message.clean(c); c.err != nil {
+		c.err = c.err.in("message")
+		return v
+	} else if e != &v.Message {
+		w = copyOnce(v, w)
+		w.Message = *e
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *ConversationMessage) clean(c *cleaner) *ConversationMessage {
+	w := v // or the copy, once there is one
+	c.size += 260 + mostEscaped*(len(v.MessageID)+len(v.From)+len(v.To)+len(v.GroupID))
+	if v.Content != "" {
+		j, changed := c.json("content", ClassContent, v.Content)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.Content = j
+		}
+	}
+	if v.Role != "" {
+		if s, changed := c.text("role", ClassMeta, v.Role); changed {
+			w = copyOnce(v, w)
+			w.Role = s
+		}
+	}
+	if v.Agent.OK {
+		if e := v.Agent.V.clean(c); c.err != nil {
+			c.err = c.err.in("agent")
+			return v
+		} else if e != &v.Agent.V {
+			w = copyOnce(v, w)
+			w.Agent.V = *e
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *ApprovalRequested) clean(c *cleaner) *ApprovalRequested {
+	w := v // or the copy, once there is one
+	c.size += 403 + mostEscaped*(len(v.ApprovalID)+len(v.CallID)+len(v.ToolID))
+	if v.Action != "" {
+		if s, changed := c.text("action", ClassContent, v.Action); changed {
+			w = copyOnce(v, w)
+			w.Action = s
+		}
+	}
+	if v.Reason != "" {
+		if s, changed := c.text("reason", ClassContent, v.Reason); changed {
+			w = copyOnce(v, w)
+			w.Reason = s
+		}
+	}
+	if v.Scope != "" {
+		if s, changed := c.text("scope", ClassContent, v.Scope); changed {
+			w = copyOnce(v, w)
+			w.Scope = s
+		}
+	}
+	if v.Risk != "" {
+		if s, changed := c.text("risk", ClassContent, v.Risk); changed {
+			w = copyOnce(v, w)
+			w.Risk = s
+		}
+	}
+	if v.Arguments != "" {
+		j, changed := c.json("arguments", ClassContent, v.Arguments)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.Arguments = j
+		}
+	}
+	if v.ArgumentsHash != "" {
+		if s, changed := c.text("argumentsHash", ClassMeta, v.ArgumentsHash); changed {
+			w = copyOnce(v, w)
+			w.ArgumentsHash = s
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *ApprovalGranted) clean(c *cleaner) *ApprovalGranted {
+	w := v // or the copy, once there is one
+	c.size += 137 + mostEscaped*(len(v.ApprovalID)+len(v.ApprovedBy))
+	if v.Feedback != "" {
+		if s, changed := c.text("feedback", ClassContent, v.Feedback); changed {
+			w = copyOnce(v, w)
+			w.Feedback = s
+		}
+	}
+	if v.Answer != "" {
+		if s, changed := c.text("answer", ClassMeta, v.Answer); changed {
+			w = copyOnce(v, w)
+			w.Answer = s
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *ApprovalRejected) clean(c *cleaner) *ApprovalRejected {
+	w := v // or the copy, once there is one
+	c.size += 137 + mostEscaped*(len(v.ApprovalID)+len(v.RejectedBy))
+	if v.Feedback != "" {
+		if s, changed := c.text("feedback", ClassContent, v.Feedback); changed {
+			w = copyOnce(v, w)
+			w.Feedback = s
+		}
+	}
+	if v.Answer != "" {
+		if s, changed := c.text("answer", ClassMeta, v.Answer); changed {
+			w = copyOnce(v, w)
+			w.Answer = s
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *ClarificationRequested) clean(c *cleaner) *ClarificationRequested {
+	w := v // or the copy, once there is one
+	c.size += 49 + mostEscaped*(len(v.InterruptID)+len(v.CallID))
+	if e, changed := cleanListOfQuestion(c, "questions", ClassContent, v.Questions); c.err != nil {
+		c.err = c.err.in("questions")
+		return v
+	} else if changed {
+		w = copyOnce(v, w)
+		w.Questions = e
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *Question) clean(c *cleaner) *Question {
+	w := v // or the copy, once there is one
+	c.size += 113 + mostEscaped*(len(v.ID))
+	if v.Question != "" {
+		if s, changed := c.text("question", ClassContent, v.Question); changed {
+			w = copyOnce(v, w)
+			w.Question = s
+		}
+	}
+	if v.Schema != "" {
+		j, changed := c.json("schema", ClassContent, v.Schema)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.Schema = j
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *ClarificationResolved) clean(c *cleaner) *ClarificationResolved {
+	w := v // or the copy, once there is one
+	c.size += 87 + mostEscaped*(len(v.InterruptID)+len(v.AnsweredBy))
+	if v.Answers != "" {
+		j, changed := c.object("answers", ClassContent, v.Answers)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.Answers = j
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *CommandReceived) clean(c *cleaner) *CommandReceived {
+	w := v // or the copy, once there is one
+	c.size += 70
+	if e := v.Command.clean(c); c.err != nil {
+		c.err = c.err.in("command")
+		return v
+	} else if e != &v.Command {
+		w = copyOnce(v, w)
+		w.Command = *e
+	}
+	if v.Rejected != "" {
+		if s, changed := c.text("rejected", ClassContent, v.Rejected); changed {
+			w = copyOnce(v, w)
+			w.Rejected = s
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *Command) clean(c *cleaner) *Command {
+	w := v // or the copy, once there is one
+	c.size += 281 + mostEscaped*(len(v.RunID)+len(v.PromptID))
+	if v.Type != "" {
+		if s, changed := c.text("type", ClassMeta, string(v.Type)); changed {
+			w = copyOnce(v, w)
+			w.Type = CommandType(s)
+		}
+	}
+	if v.Message != "" {
+		if s, changed := c.text("message", ClassContent, v.Message); changed {
+			w = copyOnce(v, w)
+			w.Message = s
+		}
+	}
+	if v.Content != "" {
+		if s, changed := c.text("content", ClassContent, v.Content); changed {
+			w = copyOnce(v, w)
+			w.Content = s
+		}
+	}
+	if v.Reason != "" {
+		if s, changed := c.text("reason", ClassContent, v.Reason); changed {
+			w = copyOnce(v, w)
+			w.Reason = s
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *CommandConsumed) clean(c *cleaner) *CommandConsumed {
+	w := v // or the copy, once there is one
+	c.size += 16 + mostEscaped*(len(v.EventID))
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *SessionStarted) clean(c *cleaner) *SessionStarted {
+	w := v // or the copy, once there is one
+	c.size += 51
+	if v.Goal != "" {
+		if s, changed := c.text("goal", ClassContent, v.Goal); changed {
+			w = copyOnce(v, w)
+			w.Goal = s
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *SessionCompleted) clean(c *cleaner) *SessionCompleted {
+	w := v // or the copy, once there is one
+	c.size += 166
+	if v.Status != "" {
+		if s, changed := c.text("status", ClassMeta, v.Status); changed {
+			w = copyOnce(v, w)
+			w.Status = s
+		}
+	}
+	if v.Reason != "" {
+		if s, changed := c.text("reason", ClassContent, v.Reason); changed {
+			w = copyOnce(v, w)
+			w.Reason = s
+		}
+	}
+	if v.Result != "" {
+		j, changed := c.json("result", ClassContent, v.Result)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.Result = j
+		}
+	}
+	if v.Error.OK {
+		if e := v.Error.V.clean(c); c.err != nil {
+			c.err = c.err.in("error")
+			return v
+		} else if e != &v.Error.V {
+			w = copyOnce(v, w)
+			w.Error.V = *e
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *RunStarted) clean(c *cleaner) *RunStarted {
+	w := v // or the copy, once there is one
+	c.size += 183 + mostEscaped*(len(v.Lifecycle))
+	if v.Name != "" {
+		if s, changed := c.text("name", ClassMeta, v.Name); changed {
+			w = copyOnce(v, w)
+			w.Name = s
+		}
+	}
+	if v.Inputs != "" {
+		j, changed := c.json("inputs", ClassContent, v.Inputs)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.Inputs = j
+		}
+	}
+	if v.Agent.OK {
+		if e := v.Agent.V.clean(c); c.err != nil {
+			c.err = c.err.in("agent")
+			return v
+		} else if e != &v.Agent.V {
+			w = copyOnce(v, w)
+			w.Agent.V = *e
+		}
+	}
+	if v.Definition != "" {
+		j, changed := c.json("definition", ClassContent, v.Definition)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.Definition = j
+		}
+	}
+	if v.Lifecycle != "" {
+		if c.words && !v.Lifecycle.known() {
+			if s, changed := c.text("lifecycle", ClassMeta, string(v.Lifecycle)); changed {
+				w = copyOnce(v, w)
+				w.Lifecycle = Lifecycle(s)
+			}
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *RunPaused) clean(c *cleaner) *RunPaused {
+	w := v // or the copy, once there is one
+	c.size += 53
+	if v.Reason != "" {
+		if s, changed := c.text("reason", ClassContent, v.Reason); changed {
+			w = copyOnce(v, w)
+			w.Reason = s
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *RunResumed) clean(c *cleaner) *RunResumed {
+	w := v // or the copy, once there is one
+	c.size += 54
+	if v.Message != "" {
+		if s, changed := c.text("message", ClassContent, v.Message); changed {
+			w = copyOnce(v, w)
+			w.Message = s
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *RunCompleted) clean(c *cleaner) *RunCompleted {
+	w := v // or the copy, once there is one
+	c.size += 105
+	if v.Outputs != "" {
+		j, changed := c.json("outputs", ClassContent, v.Outputs)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.Outputs = j
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *RunFailed) clean(c *cleaner) *RunFailed {
+	w := v // or the copy, once there is one
+	c.size += 85 + mostEscaped*(len(v.FailedNodeID))
+	if v.Error.OK {
+		if e := v.Error.V.clean(c); c.err != nil {
+			c.err = c.err.in("error")
+			return v
+		} else if e != &v.Error.V {
+			w = copyOnce(v, w)
+			w.Error.V = *e
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *RunCancelled) clean(c *cleaner) *RunCancelled {
+	w := v // or the copy, once there is one
+	c.size += 104
+	if v.Reason != "" {
+		if s, changed := c.text("reason", ClassContent, v.Reason); changed {
+			w = copyOnce(v, w)
+			w.Reason = s
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *UsageObserved) clean(c *cleaner) *UsageObserved {
+	w := v // or the copy, once there is one
+	c.size += 288 + mostEscaped*(len(v.ModelCallID))
+	if v.Model != "" {
+		if s, changed := c.text("model", ClassMeta, v.Model); changed {
+			w = copyOnce(v, w)
+			w.Model = s
+		}
+	}
+	if e := v.Usage.clean(c); c.err != nil {
+		c.err = c.err.in("usage")
+		return v
+	} else if e != &v.Usage {
+		w = copyOnce(v, w)
+		w.Usage = *e
+	}
+	if v.Source != "" {
+		if s, changed := c.text("source", ClassMeta, v.Source); changed {
+			w = copyOnce(v, w)
+			w.Source = s
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *BudgetExceeded) clean(c *cleaner) *BudgetExceeded {
+	w := v // or the copy, once there is one
+	c.size += 202
+	if v.Budget != "" {
+		if s, changed := c.text("budget", ClassMeta, v.Budget); changed {
+			w = copyOnce(v, w)
+			w.Budget = s
+		}
+	}
+	if v.Reason != "" {
+		if s, changed := c.text("reason", ClassContent, v.Reason); changed {
+			w = copyOnce(v, w)
+			w.Reason = s
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *CapBreached) clean(c *cleaner) *CapBreached {
+	w := v // or the copy, once there is one
+	c.size += 151
+	if v.Cap != "" {
+		if s, changed := c.text("cap", ClassMeta, v.Cap); changed {
+			w = copyOnce(v, w)
+			w.Cap = s
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *BlackboardItemCreated) clean(c *cleaner) *BlackboardItemCreated {
+	w := v // or the copy, once there is one
+	c.size += 238 + mostEscaped*(len(v.ItemID)+len(v.SourceAgent))
+	if v.ItemType != "" {
+		if s, changed := c.text("itemType", ClassMeta, v.ItemType); changed {
+			w = copyOnce(v, w)
+			w.ItemType = s
+		}
+	}
+	if v.Content != "" {
+		j, changed := c.json("content", ClassContent, v.Content)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.Content = j
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *MemoryChanged) clean(c *cleaner) *MemoryChanged {
+	w := v // or the copy, once there is one
+	c.size += 173 + mostEscaped*(len(v.Change))
+	if v.Change != "" {
+		if c.words && !v.Change.known() {
+			if s, changed := c.text("change", ClassMeta, string(v.Change)); changed {
+				w = copyOnce(v, w)
+				w.Change = MemoryChange(s)
+			}
+		}
+	}
+	if v.Section != "" {
+		if s, changed := c.text("section", ClassMeta, v.Section); changed {
+			w = copyOnce(v, w)
+			w.Section = s
+		}
+	}
+	if v.Attributes != "" {
+		j, changed := c.object("attributes", ClassContent, v.Attributes)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.Attributes = j
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *ToolCalled) clean(c *cleaner) *ToolCalled {
+	w := v // or the copy, once there is one
+	c.size += 451 + mostEscaped*(len(v.CallID)+len(v.ToolID)+len(v.RetryOf)+len(v.ApprovalID)+len(v.Transport))
+	if v.Arguments != "" {
+		j, text, changed := c.jsonOrText("arguments", ClassContent, v.Arguments)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.Arguments = j
+			w.ArgumentsText = w.ArgumentsText || text
+		}
+	}
+	if v.ArgumentsSummary != "" {
+		if s, changed := c.text("argumentsSummary", ClassContent, v.ArgumentsSummary); changed {
+			w = copyOnce(v, w)
+			w.ArgumentsSummary = s
+		}
+	}
+	if v.ArgsHash != "" {
+		if s, changed := c.text("argsHash", ClassMeta, v.ArgsHash); changed {
+			w = copyOnce(v, w)
+			w.ArgsHash = s
+		}
+	}
+	if v.Principal != "" {
+		if s, changed := c.text("principal", ClassMeta, v.Principal); changed {
+			w = copyOnce(v, w)
+			w.Principal = s
+		}
+	}
+	if v.Transport != "" {
+		if c.words && !v.Transport.known() {
+			if s, changed := c.text("transport", ClassMeta, string(v.Transport)); changed {
+				w = copyOnce(v, w)
+				w.Transport = Transport(s)
+			}
+		}
+	}
+	if v.Attributes != "" {
+		j, changed := c.object("attributes", ClassContent, v.Attributes)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.Attributes = j
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *ToolArgumentsDelta) clean(c *cleaner) *ToolArgumentsDelta {
+	w := v // or the copy, once there is one
+	c.size += 113 + mostEscaped*(len(v.CallID))
+	if v.Delta != "" {
+		if s, changed := c.text("delta", ClassContent, v.Delta); changed {
+			w = copyOnce(v, w)
+			w.Delta = s
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *ToolReturned) clean(c *cleaner) *ToolReturned {
+	w := v // or the copy, once there is one
+	c.size += 543 + mostEscaped*(len(v.CallID)+len(v.ToolID)+len(v.Status))
+	if v.Status != "" {
+		if c.words && !v.Status.known() {
+			if s, changed := c.text("status", ClassMeta, string(v.Status)); changed {
+				w = copyOnce(v, w)
+				w.Status = ToolStatus(s)
+			}
+		}
+	}
+	if v.StatusWord != "" {
+		if s, changed := c.text("statusWord", ClassMeta, v.StatusWord); changed {
+			w = copyOnce(v, w)
+			w.StatusWord = s
+		}
+	}
+	if v.Result != "" {
+		j, text, changed := c.jsonOrText("result", ClassContent, v.Result)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.Result = j
+			w.ResultText = w.ResultText || text
+		}
+	}
+	if v.ResultSummary != "" {
+		if s, changed := c.text("resultSummary", ClassContent, v.ResultSummary); changed {
+			w = copyOnce(v, w)
+			w.ResultSummary = s
+		}
+	}
+	if v.Error.OK {
+		if e := v.Error.V.clean(c); c.err != nil {
+			c.err = c.err.in("error")
+			return v
+		} else if e != &v.Error.V {
+			w = copyOnce(v, w)
+			w.Error.V = *e
+		}
+	}
+	if v.Arguments != "" {
+		j, text, changed := c.jsonOrText("arguments", ClassContent, v.Arguments)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.Arguments = j
+			w.ArgumentsText = w.ArgumentsText || text
+		}
+	}
+	if v.ArgumentsSummary != "" {
+		if s, changed := c.text("argumentsSummary", ClassContent, v.ArgumentsSummary); changed {
+			w = copyOnce(v, w)
+			w.ArgumentsSummary = s
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *AgentHandoff) clean(c *cleaner) *AgentHandoff {
+	w := v // or the copy, once there is one
+	c.size += 126
+	if e := v.From.clean(c); c.err != nil {
+		c.err = c.err.in("from")
+		return v
+	} else if e != &v.From {
+		w = copyOnce(v, w)
+		w.From = *e
+	}
+	if e := v.To.clean(c); c.err != nil {
+		c.err = c.err.in("to")
+		return v
+	} else if e != &v.To {
+		w = copyOnce(v, w)
+		w.To = *e
+	}
+	if v.Reason != "" {
+		if s, changed := c.text("reason", ClassContent, v.Reason); changed {
+			w = copyOnce(v, w)
+			w.Reason = s
+		}
+	}
+	if v.Context != "" {
+		j, changed := c.json("context", ClassContent, v.Context)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.Context = j
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *HandoffRequested) clean(c *cleaner) *HandoffRequested {
+	w := v // or the copy, once there is one
+	c.size += 147 + mostEscaped*(len(v.HandoffID))
+	if e := v.From.clean(c); c.err != nil {
+		c.err = c.err.in("from")
+		return v
+	} else if e != &v.From {
+		w = copyOnce(v, w)
+		w.From = *e
+	}
+	if e := v.To.clean(c); c.err != nil {
+		c.err = c.err.in("to")
+		return v
+	} else if e != &v.To {
+		w = copyOnce(v, w)
+		w.To = *e
+	}
+	if v.Reason != "" {
+		if s, changed := c.text("reason", ClassContent, v.Reason); changed {
+			w = copyOnce(v, w)
+			w.Reason = s
+		}
+	}
+	if v.ContextDigest != "" {
+		if s, changed := c.text("contextDigest", ClassMeta, v.ContextDigest); changed {
+			w = copyOnce(v, w)
+			w.ContextDigest = s
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *HandoffAccepted) clean(c *cleaner) *HandoffAccepted {
+	w := v // or the copy, once there is one
+	c.size += 147 + mostEscaped*(len(v.HandoffID))
+	if e := v.From.clean(c); c.err != nil {
+		c.err = c.err.in("from")
+		return v
+	} else if e != &v.From {
+		w = copyOnce(v, w)
+		w.From = *e
+	}
+	if e := v.To.clean(c); c.err != nil {
+		c.err = c.err.in("to")
+		return v
+	} else if e != &v.To {
+		w = copyOnce(v, w)
+		w.To = *e
+	}
+	if v.Reason != "" {
+		if s, changed := c.text("reason", ClassContent, v.Reason); changed {
+			w = copyOnce(v, w)
+			w.Reason = s
+		}
+	}
+	if v.ContextDigest != "" {
+		if s, changed := c.text("contextDigest", ClassMeta, v.ContextDigest); changed {
+			w = copyOnce(v, w)
+			w.ContextDigest = s
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *ModelCalled) clean(c *cleaner) *ModelCalled {
+	w := v // or the copy, once there is one
+	c.size += 343 + mostEscaped*(len(v.ModelCallID)+len(v.RetryOf))
+	if v.Provider != "" {
+		if s, changed := c.text("provider", ClassMeta, v.Provider); changed {
+			w = copyOnce(v, w)
+			w.Provider = s
+		}
+	}
+	if v.Model != "" {
+		if s, changed := c.text("model", ClassMeta, v.Model); changed {
+			w = copyOnce(v, w)
+			w.Model = s
+		}
+	}
+	if v.Operation != "" {
+		if s, changed := c.text("operation", ClassMeta, v.Operation); changed {
+			w = copyOnce(v, w)
+			w.Operation = s
+		}
+	}
+	if v.Request != "" {
+		j, changed := c.json("request", ClassContent, v.Request)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.Request = j
+		}
+	}
+	if v.Attributes != "" {
+		j, changed := c.object("attributes", ClassContent, v.Attributes)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.Attributes = j
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *ModelReturned) clean(c *cleaner) *ModelReturned {
+	w := v // or the copy, once there is one
+	c.size += 574 + mostEscaped*(len(v.ModelCallID)+len(v.RequestID)+len(v.ResponseID))
+	if v.Provider != "" {
+		if s, changed := c.text("provider", ClassMeta, v.Provider); changed {
+			w = copyOnce(v, w)
+			w.Provider = s
+		}
+	}
+	if v.Model != "" {
+		if s, changed := c.text("model", ClassMeta, v.Model); changed {
+			w = copyOnce(v, w)
+			w.Model = s
+		}
+	}
+	if v.Operation != "" {
+		if s, changed := c.text("operation", ClassMeta, v.Operation); changed {
+			w = copyOnce(v, w)
+			w.Operation = s
+		}
+	}
+	if e, changed := cleanTexts(c, "finishReasons", ClassMeta, v.FinishReasons); c.err != nil {
+		c.err = c.err.in("finishReasons")
+		return v
+	} else if changed {
+		w = copyOnce(v, w)
+		w.FinishReasons = e
+	}
+	if v.Usage.OK {
+		if e := v.Usage.V.clean(c); c.err != nil {
+			c.err = c.err.in("usage")
+			return v
+		} else if e != &v.Usage.V {
+			w = copyOnce(v, w)
+			w.Usage.V = *e
+		}
+	}
+	if v.Error.OK {
+		if e := v.Error.V.clean(c); c.err != nil {
+			c.err = c.err.in("error")
+			return v
+		} else if e != &v.Error.V {
+			w = copyOnce(v, w)
+			w.Error.V = *e
+		}
+	}
+	if v.Response != "" {
+		j, changed := c.json("response", ClassContent, v.Response)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.Response = j
+		}
+	}
+	if v.Request != "" {
+		j, changed := c.json("request", ClassContent, v.Request)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.Request = j
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *WorkflowCreated) clean(c *cleaner) *WorkflowCreated {
+	w := v // or the copy, once there is one
+	c.size += 126
+	if v.Script != "" {
+		if s, changed := c.text("script", ClassContent, v.Script); changed {
+			w = copyOnce(v, w)
+			w.Script = s
+		}
+	}
+	if e, changed := cleanTexts(c, "phases", ClassMeta, v.Phases); c.err != nil {
+		c.err = c.err.in("phases")
+		return v
+	} else if changed {
+		w = copyOnce(v, w)
+		w.Phases = e
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *WorkflowApproved) clean(c *cleaner) *WorkflowApproved {
+	w := v // or the copy, once there is one
+	c.size += 73 + mostEscaped*(len(v.ApprovedBy))
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *PhaseStarted) clean(c *cleaner) *PhaseStarted {
+	w := v // or the copy, once there is one
+	c.size += 57
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *PhaseCompleted) clean(c *cleaner) *PhaseCompleted {
+	w := v // or the copy, once there is one
+	c.size += 108
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *CheckpointSaved) clean(c *cleaner) *CheckpointSaved {
+	w := v // or the copy, once there is one
+	c.size += 57
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *CheckpointResumed) clean(c *cleaner) *CheckpointResumed {
+	w := v // or the copy, once there is one
+	c.size += 56
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *WorkflowFinalized) clean(c *cleaner) *WorkflowFinalized {
+	w := v // or the copy, once there is one
+	c.size += 167
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
 func (v *TurnStarted) clean(c *cleaner) *TurnStarted {
 	w := v // or the copy, once there is one
 	c.size += 153
@@ -2894,1543 +4431,6 @@ func (v *StatePatched) clean(c *cleaner) *StatePatched {
 			w.Value = j
 		}
 	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *AgentReasoned) clean(c *cleaner) *AgentReasoned {
-	w := v // or the copy, once there is one
-	c.size += 138 + mostEscaped*(len(v.BlockID)+len(v.Verbosity))
-	if v.Reasoning != "" {
-		if s, changed := c.text("reasoning", ClassContent, v.Reasoning); changed {
-			w = copyOnce(v, w)
-			w.Reasoning = s
-		}
-	}
-	if v.Verbosity != "" {
-		if c.words && !v.Verbosity.known() {
-			if s, changed := c.text("verbosity", ClassMeta, string(v.Verbosity)); changed {
-				w = copyOnce(v, w)
-				w.Verbosity = Verbosity(s)
-			}
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *AgentReasoningDelta) clean(c *cleaner) *AgentReasoningDelta {
-	w := v // or the copy, once there is one
-	c.size += 183 + mostEscaped*(len(v.BlockID)+len(v.Verbosity))
-	if v.Delta != "" {
-		if s, changed := c.text("delta", ClassContent, v.Delta); changed {
-			w = copyOnce(v, w)
-			w.Delta = s
-		}
-	}
-	if v.Verbosity != "" {
-		if c.words && !v.Verbosity.known() {
-			if s, changed := c.text("verbosity", ClassMeta, string(v.Verbosity)); changed {
-				w = copyOnce(v, w)
-				w.Verbosity = Verbosity(s)
-			}
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *AgentDecided) clean(c *cleaner) *AgentDecided {
-	w := v // or the copy, once there is one
-	c.size += 162
-	if v.Decision != "" {
-		j, changed := c.json("decision", ClassContent, v.Decision)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.Decision = j
-		}
-	}
-	if v.Reasoning != "" {
-		if s, changed := c.text("reasoning", ClassContent, v.Reasoning); changed {
-			w = copyOnce(v, w)
-			w.Reasoning = s
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *OrchestratorDecided) clean(c *cleaner) *OrchestratorDecided {
-	w := v // or the copy, once there is one
-	c.size += 108
-	if v.Decision != "" {
-		j, changed := c.object("decision", ClassContent, v.Decision)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.Decision = j
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *IntentClassified) clean(c *cleaner) *IntentClassified {
-	w := v // or the copy, once there is one
-	c.size += 160
-	if v.Intent != "" {
-		if s, changed := c.text("intent", ClassMeta, v.Intent); changed {
-			w = copyOnce(v, w)
-			w.Intent = s
-		}
-	}
-	if v.Reasoning != "" {
-		if s, changed := c.text("reasoning", ClassContent, v.Reasoning); changed {
-			w = copyOnce(v, w)
-			w.Reasoning = s
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *PlanProposed) clean(c *cleaner) *PlanProposed {
-	w := v // or the copy, once there is one
-	c.size += 68
-	if e, changed := cleanListOfPlanStep(c, "steps", ClassContent, v.Steps); c.err != nil {
-		c.err = c.err.in("steps")
-		return v
-	} else if changed {
-		w = copyOnce(v, w)
-		w.Steps = e
-	}
-	if v.Strategy != "" {
-		if s, changed := c.text("strategy", ClassContent, v.Strategy); changed {
-			w = copyOnce(v, w)
-			w.Strategy = s
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *PlanStep) clean(c *cleaner) *PlanStep {
-	w := v // or the copy, once there is one
-	c.size += 122 + mostEscaped*(len(v.StepID))
-	if v.Description != "" {
-		if s, changed := c.text("description", ClassContent, v.Description); changed {
-			w = copyOnce(v, w)
-			w.Description = s
-		}
-	}
-	if v.ToolName != "" {
-		if s, changed := c.text("toolName", ClassMeta, v.ToolName); changed {
-			w = copyOnce(v, w)
-			w.ToolName = s
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *TextDelta) clean(c *cleaner) *TextDelta {
-	w := v // or the copy, once there is one
-	c.size += 114 + mostEscaped*(len(v.BlockID))
-	if v.Delta != "" {
-		if s, changed := c.text("delta", ClassContent, v.Delta); changed {
-			w = copyOnce(v, w)
-			w.Delta = s
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *TextCompleted) clean(c *cleaner) *TextCompleted {
-	w := v // or the copy, once there is one
-	c.size += 64 + mostEscaped*(len(v.BlockID))
-	if v.Text != "" {
-		if s, changed := c.text("text", ClassContent, v.Text); changed {
-			w = copyOnce(v, w)
-			w.Text = s
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *MessageCreated) clean(c *cleaner) *MessageCreated {
-	w := v // or the copy, once there is one
-	c.size += 18
-	if e := v.Message.clean(c); c.err != nil {
-		c.err = c.err.in("message")
-		return v
-	} else if e != &v.Message {
-		w = copyOnce(v, w)
-		w.Message = *e
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *ConversationMessage) clean(c *cleaner) *ConversationMessage {
-	w := v // or the copy, once there is one
-	c.size += 260 + mostEscaped*(len(v.MessageID)+len(v.From)+len(v.To)+len(v.GroupID))
-	if v.Content != "" {
-		j, changed := c.json("content", ClassContent, v.Content)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.Content = j
-		}
-	}
-	if v.Role != "" {
-		if s, changed := c.text("role", ClassMeta, v.Role); changed {
-			w = copyOnce(v, w)
-			w.Role = s
-		}
-	}
-	if v.Agent.OK {
-		if e := v.Agent.V.clean(c); c.err != nil {
-			c.err = c.err.in("agent")
-			return v
-		} else if e != &v.Agent.V {
-			w = copyOnce(v, w)
-			w.Agent.V = *e
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *ModelCalled) clean(c *cleaner) *ModelCalled {
-	w := v // or the copy, once there is one
-	c.size += 343 + mostEscaped*(len(v.ModelCallID)+len(v.RetryOf))
-	if v.Provider != "" {
-		if s, changed := c.text("provider", ClassMeta, v.Provider); changed {
-			w = copyOnce(v, w)
-			w.Provider = s
-		}
-	}
-	if v.Model != "" {
-		if s, changed := c.text("model", ClassMeta, v.Model); changed {
-			w = copyOnce(v, w)
-			w.Model = s
-		}
-	}
-	if v.Operation != "" {
-		if s, changed := c.text("operation", ClassMeta, v.Operation); changed {
-			w = copyOnce(v, w)
-			w.Operation = s
-		}
-	}
-	if v.Request != "" {
-		j, changed := c.json("request", ClassContent, v.Request)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.Request = j
-		}
-	}
-	if v.Attributes != "" {
-		j, changed := c.object("attributes", ClassContent, v.Attributes)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.Attributes = j
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *ModelReturned) clean(c *cleaner) *ModelReturned {
-	w := v // or the copy, once there is one
-	c.size += 574 + mostEscaped*(len(v.ModelCallID)+len(v.RequestID)+len(v.ResponseID))
-	if v.Provider != "" {
-		if s, changed := c.text("provider", ClassMeta, v.Provider); changed {
-			w = copyOnce(v, w)
-			w.Provider = s
-		}
-	}
-	if v.Model != "" {
-		if s, changed := c.text("model", ClassMeta, v.Model); changed {
-			w = copyOnce(v, w)
-			w.Model = s
-		}
-	}
-	if v.Operation != "" {
-		if s, changed := c.text("operation", ClassMeta, v.Operation); changed {
-			w = copyOnce(v, w)
-			w.Operation = s
-		}
-	}
-	if e, changed := cleanTexts(c, "finishReasons", ClassMeta, v.FinishReasons); c.err != nil {
-		c.err = c.err.in("finishReasons")
-		return v
-	} else if changed {
-		w = copyOnce(v, w)
-		w.FinishReasons = e
-	}
-	if v.Usage.OK {
-		if e := v.Usage.V.clean(c); c.err != nil {
-			c.err = c.err.in("usage")
-			return v
-		} else if e != &v.Usage.V {
-			w = copyOnce(v, w)
-			w.Usage.V = *e
-		}
-	}
-	if v.Error.OK {
-		if e := v.Error.V.clean(c); c.err != nil {
-			c.err = c.err.in("error")
-			return v
-		} else if e != &v.Error.V {
-			w = copyOnce(v, w)
-			w.Error.V = *e
-		}
-	}
-	if v.Response != "" {
-		j, changed := c.json("response", ClassContent, v.Response)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.Response = j
-		}
-	}
-	if v.Request != "" {
-		j, changed := c.json("request", ClassContent, v.Request)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.Request = j
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *ApprovalRequested) clean(c *cleaner) *ApprovalRequested {
-	w := v // or the copy, once there is one
-	c.size += 403 + mostEscaped*(len(v.ApprovalID)+len(v.CallID)+len(v.ToolID))
-	if v.Action != "" {
-		if s, changed := c.text("action", ClassContent, v.Action); changed {
-			w = copyOnce(v, w)
-			w.Action = s
-		}
-	}
-	if v.Reason != "" {
-		if s, changed := c.text("reason", ClassContent, v.Reason); changed {
-			w = copyOnce(v, w)
-			w.Reason = s
-		}
-	}
-	if v.Scope != "" {
-		if s, changed := c.text("scope", ClassContent, v.Scope); changed {
-			w = copyOnce(v, w)
-			w.Scope = s
-		}
-	}
-	if v.Risk != "" {
-		if s, changed := c.text("risk", ClassContent, v.Risk); changed {
-			w = copyOnce(v, w)
-			w.Risk = s
-		}
-	}
-	if v.Arguments != "" {
-		j, changed := c.json("arguments", ClassContent, v.Arguments)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.Arguments = j
-		}
-	}
-	if v.ArgumentsHash != "" {
-		if s, changed := c.text("argumentsHash", ClassMeta, v.ArgumentsHash); changed {
-			w = copyOnce(v, w)
-			w.ArgumentsHash = s
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *ApprovalGranted) clean(c *cleaner) *ApprovalGranted {
-	w := v // or the copy, once there is one
-	c.size += 137 + mostEscaped*(len(v.ApprovalID)+len(v.ApprovedBy))
-	if v.Feedback != "" {
-		if s, changed := c.text("feedback", ClassContent, v.Feedback); changed {
-			w = copyOnce(v, w)
-			w.Feedback = s
-		}
-	}
-	if v.Answer != "" {
-		if s, changed := c.text("answer", ClassMeta, v.Answer); changed {
-			w = copyOnce(v, w)
-			w.Answer = s
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *ApprovalRejected) clean(c *cleaner) *ApprovalRejected {
-	w := v // or the copy, once there is one
-	c.size += 137 + mostEscaped*(len(v.ApprovalID)+len(v.RejectedBy))
-	if v.Feedback != "" {
-		if s, changed := c.text("feedback", ClassContent, v.Feedback); changed {
-			w = copyOnce(v, w)
-			w.Feedback = s
-		}
-	}
-	if v.Answer != "" {
-		if s, changed := c.text("answer", ClassMeta, v.Answer); changed {
-			w = copyOnce(v, w)
-			w.Answer = s
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *ClarificationRequested) clean(c *cleaner) *ClarificationRequested {
-	w := v // or the copy, once there is one
-	c.size += 49 + mostEscaped*(len(v.InterruptID)+len(v.CallID))
-	if e, changed := cleanListOfQuestion(c, "questions", ClassContent, v.Questions); c.err != nil {
-		c.err = c.err.in("questions")
-		return v
-	} else if changed {
-		w = copyOnce(v, w)
-		w.Questions = e
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *Question) clean(c *cleaner) *Question {
-	w := v // or the copy, once there is one
-	c.size += 113 + mostEscaped*(len(v.ID))
-	if v.Question != "" {
-		if s, changed := c.text("question", ClassContent, v.Question); changed {
-			w = copyOnce(v, w)
-			w.Question = s
-		}
-	}
-	if v.Schema != "" {
-		j, changed := c.json("schema", ClassContent, v.Schema)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.Schema = j
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *ClarificationResolved) clean(c *cleaner) *ClarificationResolved {
-	w := v // or the copy, once there is one
-	c.size += 87 + mostEscaped*(len(v.InterruptID)+len(v.AnsweredBy))
-	if v.Answers != "" {
-		j, changed := c.object("answers", ClassContent, v.Answers)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.Answers = j
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *CommandReceived) clean(c *cleaner) *CommandReceived {
-	w := v // or the copy, once there is one
-	c.size += 70
-	if e := v.Command.clean(c); c.err != nil {
-		c.err = c.err.in("command")
-		return v
-	} else if e != &v.Command {
-		w = copyOnce(v, w)
-		w.Command = *e
-	}
-	if v.Rejected != "" {
-		if s, changed := c.text("rejected", ClassContent, v.Rejected); changed {
-			w = copyOnce(v, w)
-			w.Rejected = s
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *Command) clean(c *cleaner) *Command {
-	w := v // or the copy, once there is one
-	c.size += 281 + mostEscaped*(len(v.RunID)+len(v.PromptID))
-	if v.Type != "" {
-		if s, changed := c.text("type", ClassMeta, string(v.Type)); changed {
-			w = copyOnce(v, w)
-			w.Type = CommandType(s)
-		}
-	}
-	if v.Message != "" {
-		if s, changed := c.text("message", ClassContent, v.Message); changed {
-			w = copyOnce(v, w)
-			w.Message = s
-		}
-	}
-	if v.Content != "" {
-		if s, changed := c.text("content", ClassContent, v.Content); changed {
-			w = copyOnce(v, w)
-			w.Content = s
-		}
-	}
-	if v.Reason != "" {
-		if s, changed := c.text("reason", ClassContent, v.Reason); changed {
-			w = copyOnce(v, w)
-			w.Reason = s
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *CommandConsumed) clean(c *cleaner) *CommandConsumed {
-	w := v // or the copy, once there is one
-	c.size += 16 + mostEscaped*(len(v.EventID))
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *UsageObserved) clean(c *cleaner) *UsageObserved {
-	w := v // or the copy, once there is one
-	c.size += 288 + mostEscaped*(len(v.ModelCallID))
-	if v.Model != "" {
-		if s, changed := c.text("model", ClassMeta, v.Model); changed {
-			w = copyOnce(v, w)
-			w.Model = s
-		}
-	}
-	if e := v.Usage.clean(c); c.err != nil {
-		c.err = c.err.in("usage")
-		return v
-	} else if e != &v.Usage {
-		w = copyOnce(v, w)
-		w.Usage = *e
-	}
-	if v.Source != "" {
-		if s, changed := c.text("source", ClassMeta, v.Source); changed {
-			w = copyOnce(v, w)
-			w.Source = s
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *BudgetExceeded) clean(c *cleaner) *BudgetExceeded {
-	w := v // or the copy, once there is one
-	c.size += 202
-	if v.Budget != "" {
-		if s, changed := c.text("budget", ClassMeta, v.Budget); changed {
-			w = copyOnce(v, w)
-			w.Budget = s
-		}
-	}
-	if v.Reason != "" {
-		if s, changed := c.text("reason", ClassContent, v.Reason); changed {
-			w = copyOnce(v, w)
-			w.Reason = s
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *CapBreached) clean(c *cleaner) *CapBreached {
-	w := v // or the copy, once there is one
-	c.size += 151
-	if v.Cap != "" {
-		if s, changed := c.text("cap", ClassMeta, v.Cap); changed {
-			w = copyOnce(v, w)
-			w.Cap = s
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *BlackboardItemCreated) clean(c *cleaner) *BlackboardItemCreated {
-	w := v // or the copy, once there is one
-	c.size += 238 + mostEscaped*(len(v.ItemID)+len(v.SourceAgent))
-	if v.ItemType != "" {
-		if s, changed := c.text("itemType", ClassMeta, v.ItemType); changed {
-			w = copyOnce(v, w)
-			w.ItemType = s
-		}
-	}
-	if v.Content != "" {
-		j, changed := c.json("content", ClassContent, v.Content)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.Content = j
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *MemoryChanged) clean(c *cleaner) *MemoryChanged {
-	w := v // or the copy, once there is one
-	c.size += 173 + mostEscaped*(len(v.Change))
-	if v.Change != "" {
-		if c.words && !v.Change.known() {
-			if s, changed := c.text("change", ClassMeta, string(v.Change)); changed {
-				w = copyOnce(v, w)
-				w.Change = MemoryChange(s)
-			}
-		}
-	}
-	if v.Section != "" {
-		if s, changed := c.text("section", ClassMeta, v.Section); changed {
-			w = copyOnce(v, w)
-			w.Section = s
-		}
-	}
-	if v.Attributes != "" {
-		j, changed := c.object("attributes", ClassContent, v.Attributes)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.Attributes = j
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *SessionStarted) clean(c *cleaner) *SessionStarted {
-	w := v // or the copy, once there is one
-	c.size += 51
-	if v.Goal != "" {
-		if s, changed := c.text("goal", ClassContent, v.Goal); changed {
-			w = copyOnce(v, w)
-			w.Goal = s
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *SessionCompleted) clean(c *cleaner) *SessionCompleted {
-	w := v // or the copy, once there is one
-	c.size += 166
-	if v.Status != "" {
-		if s, changed := c.text("status", ClassMeta, v.Status); changed {
-			w = copyOnce(v, w)
-			w.Status = s
-		}
-	}
-	if v.Reason != "" {
-		if s, changed := c.text("reason", ClassContent, v.Reason); changed {
-			w = copyOnce(v, w)
-			w.Reason = s
-		}
-	}
-	if v.Result != "" {
-		j, changed := c.json("result", ClassContent, v.Result)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.Result = j
-		}
-	}
-	if v.Error.OK {
-		if e := v.Error.V.clean(c); c.err != nil {
-			c.err = c.err.in("error")
-			return v
-		} else if e != &v.Error.V {
-			w = copyOnce(v, w)
-			w.Error.V = *e
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *RunStarted) clean(c *cleaner) *RunStarted {
-	w := v // or the copy, once there is one
-	c.size += 183 + mostEscaped*(len(v.Lifecycle))
-	if v.Name != "" {
-		if s, changed := c.text("name", ClassMeta, v.Name); changed {
-			w = copyOnce(v, w)
-			w.Name = s
-		}
-	}
-	if v.Inputs != "" {
-		j, changed := c.json("inputs", ClassContent, v.Inputs)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.Inputs = j
-		}
-	}
-	if v.Agent.OK {
-		if e := v.Agent.V.clean(c); c.err != nil {
-			c.err = c.err.in("agent")
-			return v
-		} else if e != &v.Agent.V {
-			w = copyOnce(v, w)
-			w.Agent.V = *e
-		}
-	}
-	if v.Definition != "" {
-		j, changed := c.json("definition", ClassContent, v.Definition)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.Definition = j
-		}
-	}
-	if v.Lifecycle != "" {
-		if c.words && !v.Lifecycle.known() {
-			if s, changed := c.text("lifecycle", ClassMeta, string(v.Lifecycle)); changed {
-				w = copyOnce(v, w)
-				w.Lifecycle = Lifecycle(s)
-			}
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *RunPaused) clean(c *cleaner) *RunPaused {
-	w := v // or the copy, once there is one
-	c.size += 53
-	if v.Reason != "" {
-		if s, changed := c.text("reason", ClassContent, v.Reason); changed {
-			w = copyOnce(v, w)
-			w.Reason = s
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *RunResumed) clean(c *cleaner) *RunResumed {
-	w := v // or the copy, once there is one
-	c.size += 54
-	if v.Message != "" {
-		if s, changed := c.text("message", ClassContent, v.Message); changed {
-			w = copyOnce(v, w)
-			w.Message = s
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *RunCompleted) clean(c *cleaner) *RunCompleted {
-	w := v // or the copy, once there is one
-	c.size += 105
-	if v.Outputs != "" {
-		j, changed := c.json("outputs", ClassContent, v.Outputs)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.Outputs = j
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *RunFailed) clean(c *cleaner) *RunFailed {
-	w := v // or the copy, once there is one
-	c.size += 85 + mostEscaped*(len(v.FailedNodeID))
-	if v.Error.OK {
-		if e := v.Error.V.clean(c); c.err != nil {
-			c.err = c.err.in("error")
-			return v
-		} else if e != &v.Error.V {
-			w = copyOnce(v, w)
-			w.Error.V = *e
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *RunCancelled) clean(c *cleaner) *RunCancelled {
-	w := v // or the copy, once there is one
-	c.size += 104
-	if v.Reason != "" {
-		if s, changed := c.text("reason", ClassContent, v.Reason); changed {
-			w = copyOnce(v, w)
-			w.Reason = s
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *ToolCalled) clean(c *cleaner) *ToolCalled {
-	w := v // or the copy, once there is one
-	c.size += 451 + mostEscaped*(len(v.CallID)+len(v.ToolID)+len(v.RetryOf)+len(v.ApprovalID)+len(v.Transport))
-	if v.Arguments != "" {
-		j, text, changed := c.jsonOrText("arguments", ClassContent, v.Arguments)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.Arguments = j
-			w.ArgumentsText = w.ArgumentsText || text
-		}
-	}
-	if v.ArgumentsSummary != "" {
-		if s, changed := c.text("argumentsSummary", ClassContent, v.ArgumentsSummary); changed {
-			w = copyOnce(v, w)
-			w.ArgumentsSummary = s
-		}
-	}
-	if v.ArgsHash != "" {
-		if s, changed := c.text("argsHash", ClassMeta, v.ArgsHash); changed {
-			w = copyOnce(v, w)
-			w.ArgsHash = s
-		}
-	}
-	if v.Principal != "" {
-		if s, changed := c.text("principal", ClassMeta, v.Principal); changed {
-			w = copyOnce(v, w)
-			w.Principal = s
-		}
-	}
-	if v.Transport != "" {
-		if c.words && !v.Transport.known() {
-			if s, changed := c.text("transport", ClassMeta, string(v.Transport)); changed {
-				w = copyOnce(v, w)
-				w.Transport = Transport(s)
-			}
-		}
-	}
-	if v.Attributes != "" {
-		j, changed := c.object("attributes", ClassContent, v.Attributes)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.Attributes = j
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *ToolArgumentsDelta) clean(c *cleaner) *ToolArgumentsDelta {
-	w := v // or the copy, once there is one
-	c.size += 113 + mostEscaped*(len(v.CallID))
-	if v.Delta != "" {
-		if s, changed := c.text("delta", ClassContent, v.Delta); changed {
-			w = copyOnce(v, w)
-			w.Delta = s
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *ToolReturned) clean(c *cleaner) *ToolReturned {
-	w := v // or the copy, once there is one
-	c.size += 543 + mostEscaped*(len(v.CallID)+len(v.ToolID)+len(v.Status))
-	if v.Status != "" {
-		if c.words && !v.Status.known() {
-			if s, changed := c.text("status", ClassMeta, string(v.Status)); changed {
-				w = copyOnce(v, w)
-				w.Status = ToolStatus(s)
-			}
-		}
-	}
-	if v.StatusWord != "" {
-		if s, changed := c.text("statusWord", ClassMeta, v.StatusWord); changed {
-			w = copyOnce(v, w)
-			w.StatusWord = s
-		}
-	}
-	if v.Result != "" {
-		j, text, changed := c.jsonOrText("result", ClassContent, v.Result)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.Result = j
-			w.ResultText = w.ResultText || text
-		}
-	}
-	if v.ResultSummary != "" {
-		if s, changed := c.text("resultSummary", ClassContent, v.ResultSummary); changed {
-			w = copyOnce(v, w)
-			w.ResultSummary = s
-		}
-	}
-	if v.Error.OK {
-		if e := v.Error.V.clean(c); c.err != nil {
-			c.err = c.err.in("error")
-			return v
-		} else if e != &v.Error.V {
-			w = copyOnce(v, w)
-			w.Error.V = *e
-		}
-	}
-	if v.Arguments != "" {
-		j, text, changed := c.jsonOrText("arguments", ClassContent, v.Arguments)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.Arguments = j
-			w.ArgumentsText = w.ArgumentsText || text
-		}
-	}
-	if v.ArgumentsSummary != "" {
-		if s, changed := c.text("argumentsSummary", ClassContent, v.ArgumentsSummary); changed {
-			w = copyOnce(v, w)
-			w.ArgumentsSummary = s
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *AgentHandoff) clean(c *cleaner) *AgentHandoff {
-	w := v // or the copy, once there is one
-	c.size += 126
-	if e := v.From.clean(c); c.err != nil {
-		c.err = c.err.in("from")
-		return v
-	} else if e != &v.From {
-		w = copyOnce(v, w)
-		w.From = *e
-	}
-	if e := v.To.clean(c); c.err != nil {
-		c.err = c.err.in("to")
-		return v
-	} else if e != &v.To {
-		w = copyOnce(v, w)
-		w.To = *e
-	}
-	if v.Reason != "" {
-		if s, changed := c.text("reason", ClassContent, v.Reason); changed {
-			w = copyOnce(v, w)
-			w.Reason = s
-		}
-	}
-	if v.Context != "" {
-		j, changed := c.json("context", ClassContent, v.Context)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.Context = j
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *HandoffRequested) clean(c *cleaner) *HandoffRequested {
-	w := v // or the copy, once there is one
-	c.size += 147 + mostEscaped*(len(v.HandoffID))
-	if e := v.From.clean(c); c.err != nil {
-		c.err = c.err.in("from")
-		return v
-	} else if e != &v.From {
-		w = copyOnce(v, w)
-		w.From = *e
-	}
-	if e := v.To.clean(c); c.err != nil {
-		c.err = c.err.in("to")
-		return v
-	} else if e != &v.To {
-		w = copyOnce(v, w)
-		w.To = *e
-	}
-	if v.Reason != "" {
-		if s, changed := c.text("reason", ClassContent, v.Reason); changed {
-			w = copyOnce(v, w)
-			w.Reason = s
-		}
-	}
-	if v.ContextDigest != "" {
-		if s, changed := c.text("contextDigest", ClassMeta, v.ContextDigest); changed {
-			w = copyOnce(v, w)
-			w.ContextDigest = s
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *HandoffAccepted) clean(c *cleaner) *HandoffAccepted {
-	w := v // or the copy, once there is one
-	c.size += 147 + mostEscaped*(len(v.HandoffID))
-	if e := v.From.clean(c); c.err != nil {
-		c.err = c.err.in("from")
-		return v
-	} else if e != &v.From {
-		w = copyOnce(v, w)
-		w.From = *e
-	}
-	if e := v.To.clean(c); c.err != nil {
-		c.err = c.err.in("to")
-		return v
-	} else if e != &v.To {
-		w = copyOnce(v, w)
-		w.To = *e
-	}
-	if v.Reason != "" {
-		if s, changed := c.text("reason", ClassContent, v.Reason); changed {
-			w = copyOnce(v, w)
-			w.Reason = s
-		}
-	}
-	if v.ContextDigest != "" {
-		if s, changed := c.text("contextDigest", ClassMeta, v.ContextDigest); changed {
-			w = copyOnce(v, w)
-			w.ContextDigest = s
-		}
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *WorkflowCreated) clean(c *cleaner) *WorkflowCreated {
-	w := v // or the copy, once there is one
-	c.size += 126
-	if v.Script != "" {
-		if s, changed := c.text("script", ClassContent, v.Script); changed {
-			w = copyOnce(v, w)
-			w.Script = s
-		}
-	}
-	if e, changed := cleanTexts(c, "phases", ClassMeta, v.Phases); c.err != nil {
-		c.err = c.err.in("phases")
-		return v
-	} else if changed {
-		w = copyOnce(v, w)
-		w.Phases = e
-	}
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *WorkflowApproved) clean(c *cleaner) *WorkflowApproved {
-	w := v // or the copy, once there is one
-	c.size += 73 + mostEscaped*(len(v.ApprovedBy))
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *PhaseStarted) clean(c *cleaner) *PhaseStarted {
-	w := v // or the copy, once there is one
-	c.size += 57
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *PhaseCompleted) clean(c *cleaner) *PhaseCompleted {
-	w := v // or the copy, once there is one
-	c.size += 108
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *CheckpointSaved) clean(c *cleaner) *CheckpointSaved {
-	w := v // or the copy, once there is one
-	c.size += 57
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *CheckpointResumed) clean(c *cleaner) *CheckpointResumed {
-	w := v // or the copy, once there is one
-	c.size += 56
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *WorkflowFinalized) clean(c *cleaner) *WorkflowFinalized {
-	w := v // or the copy, once there is one
-	c.size += 167
 	if v.extra != "" {
 		x, changed := c.extras(v.extra)
 		if c.err != nil {
@@ -5413,6 +5413,312 @@ func (v *EvidenceInsufficient) hasExtra() bool {
 	return v.extra.HasUnknown()
 }
 
+func (v *AgentReasoned) hasExtra() bool {
+	return v.extra.HasUnknown()
+}
+
+func (v *AgentReasoningDelta) hasExtra() bool {
+	return v.extra.HasUnknown()
+}
+
+func (v *AgentDecided) hasExtra() bool {
+	return v.extra.HasUnknown()
+}
+
+func (v *OrchestratorDecided) hasExtra() bool {
+	return v.extra.HasUnknown()
+}
+
+func (v *IntentClassified) hasExtra() bool {
+	return v.extra.HasUnknown()
+}
+
+func (v *PlanProposed) hasExtra() bool {
+	if v.extra.HasUnknown() {
+		return true
+	}
+	for i := range v.Steps {
+		if v.Steps[i].hasExtra() {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *PlanStep) hasExtra() bool {
+	return v.extra.HasUnknown()
+}
+
+func (v *TextDelta) hasExtra() bool {
+	return v.extra.HasUnknown()
+}
+
+func (v *TextCompleted) hasExtra() bool {
+	return v.extra.HasUnknown()
+}
+
+func (v *MessageCreated) hasExtra() bool {
+	if v.extra.HasUnknown() {
+		return true
+	}
+	if v.Message.hasExtra() {
+		return true
+	}
+	return false
+}
+
+func (v *ConversationMessage) hasExtra() bool {
+	if v.extra.HasUnknown() {
+		return true
+	}
+	if v.Agent.OK {
+		if v.Agent.V.hasExtra() {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *ApprovalRequested) hasExtra() bool {
+	return v.extra.HasUnknown()
+}
+
+func (v *ApprovalGranted) hasExtra() bool {
+	return v.extra.HasUnknown()
+}
+
+func (v *ApprovalRejected) hasExtra() bool {
+	return v.extra.HasUnknown()
+}
+
+func (v *ClarificationRequested) hasExtra() bool {
+	if v.extra.HasUnknown() {
+		return true
+	}
+	for i := range v.Questions {
+		if v.Questions[i].hasExtra() {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *Question) hasExtra() bool {
+	return v.extra.HasUnknown()
+}
+
+func (v *ClarificationResolved) hasExtra() bool {
+	return v.extra.HasUnknown()
+}
+
+func (v *CommandReceived) hasExtra() bool {
+	if v.extra.HasUnknown() {
+		return true
+	}
+	if v.Command.hasExtra() {
+		return true
+	}
+	return false
+}
+
+func (v *Command) hasExtra() bool {
+	return v.extra.HasUnknown()
+}
+
+func (v *CommandConsumed) hasExtra() bool {
+	return v.extra.HasUnknown()
+}
+
+func (v *SessionStarted) hasExtra() bool {
+	return v.extra.HasUnknown()
+}
+
+func (v *SessionCompleted) hasExtra() bool {
+	if v.extra.HasUnknown() {
+		return true
+	}
+	if v.Error.OK {
+		if v.Error.V.hasExtra() {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *RunStarted) hasExtra() bool {
+	if v.extra.HasUnknown() {
+		return true
+	}
+	if v.Agent.OK {
+		if v.Agent.V.hasExtra() {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *RunPaused) hasExtra() bool {
+	return v.extra.HasUnknown()
+}
+
+func (v *RunResumed) hasExtra() bool {
+	return v.extra.HasUnknown()
+}
+
+func (v *RunCompleted) hasExtra() bool {
+	return v.extra.HasUnknown()
+}
+
+func (v *RunFailed) hasExtra() bool {
+	if v.extra.HasUnknown() {
+		return true
+	}
+	if v.Error.OK {
+		if v.Error.V.hasExtra() {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *RunCancelled) hasExtra() bool {
+	return v.extra.HasUnknown()
+}
+
+func (v *UsageObserved) hasExtra() bool {
+	if v.extra.HasUnknown() {
+		return true
+	}
+	if v.Usage.hasExtra() {
+		return true
+	}
+	return false
+}
+
+func (v *BudgetExceeded) hasExtra() bool {
+	return v.extra.HasUnknown()
+}
+
+func (v *CapBreached) hasExtra() bool {
+	return v.extra.HasUnknown()
+}
+
+func (v *BlackboardItemCreated) hasExtra() bool {
+	return v.extra.HasUnknown()
+}
+
+func (v *MemoryChanged) hasExtra() bool {
+	return v.extra.HasUnknown()
+}
+
+func (v *ToolCalled) hasExtra() bool {
+	return v.extra.HasUnknown()
+}
+
+func (v *ToolArgumentsDelta) hasExtra() bool {
+	return v.extra.HasUnknown()
+}
+
+func (v *ToolReturned) hasExtra() bool {
+	if v.extra.HasUnknown() {
+		return true
+	}
+	if v.Error.OK {
+		if v.Error.V.hasExtra() {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *AgentHandoff) hasExtra() bool {
+	if v.extra.HasUnknown() {
+		return true
+	}
+	if v.From.hasExtra() {
+		return true
+	}
+	if v.To.hasExtra() {
+		return true
+	}
+	return false
+}
+
+func (v *HandoffRequested) hasExtra() bool {
+	if v.extra.HasUnknown() {
+		return true
+	}
+	if v.From.hasExtra() {
+		return true
+	}
+	if v.To.hasExtra() {
+		return true
+	}
+	return false
+}
+
+func (v *HandoffAccepted) hasExtra() bool {
+	if v.extra.HasUnknown() {
+		return true
+	}
+	if v.From.hasExtra() {
+		return true
+	}
+	if v.To.hasExtra() {
+		return true
+	}
+	return false
+}
+
+func (v *ModelCalled) hasExtra() bool {
+	return v.extra.HasUnknown()
+}
+
+func (v *ModelReturned) hasExtra() bool {
+	if v.extra.HasUnknown() {
+		return true
+	}
+	if v.Usage.OK {
+		if v.Usage.V.hasExtra() {
+			return true
+		}
+	}
+	if v.Error.OK {
+		if v.Error.V.hasExtra() {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *WorkflowCreated) hasExtra() bool {
+	return v.extra.HasUnknown()
+}
+
+func (v *WorkflowApproved) hasExtra() bool {
+	return v.extra.HasUnknown()
+}
+
+func (v *PhaseStarted) hasExtra() bool {
+	return v.extra.HasUnknown()
+}
+
+func (v *PhaseCompleted) hasExtra() bool {
+	return v.extra.HasUnknown()
+}
+
+func (v *CheckpointSaved) hasExtra() bool {
+	return v.extra.HasUnknown()
+}
+
+func (v *CheckpointResumed) hasExtra() bool {
+	return v.extra.HasUnknown()
+}
+
+func (v *WorkflowFinalized) hasExtra() bool {
+	return v.extra.HasUnknown()
+}
+
 func (v *TurnStarted) hasExtra() bool {
 	return v.extra.HasUnknown()
 }
@@ -5530,312 +5836,6 @@ func (v *StatePatched) hasExtra() bool {
 	return v.extra.HasUnknown()
 }
 
-func (v *AgentReasoned) hasExtra() bool {
-	return v.extra.HasUnknown()
-}
-
-func (v *AgentReasoningDelta) hasExtra() bool {
-	return v.extra.HasUnknown()
-}
-
-func (v *AgentDecided) hasExtra() bool {
-	return v.extra.HasUnknown()
-}
-
-func (v *OrchestratorDecided) hasExtra() bool {
-	return v.extra.HasUnknown()
-}
-
-func (v *IntentClassified) hasExtra() bool {
-	return v.extra.HasUnknown()
-}
-
-func (v *PlanProposed) hasExtra() bool {
-	if v.extra.HasUnknown() {
-		return true
-	}
-	for i := range v.Steps {
-		if v.Steps[i].hasExtra() {
-			return true
-		}
-	}
-	return false
-}
-
-func (v *PlanStep) hasExtra() bool {
-	return v.extra.HasUnknown()
-}
-
-func (v *TextDelta) hasExtra() bool {
-	return v.extra.HasUnknown()
-}
-
-func (v *TextCompleted) hasExtra() bool {
-	return v.extra.HasUnknown()
-}
-
-func (v *MessageCreated) hasExtra() bool {
-	if v.extra.HasUnknown() {
-		return true
-	}
-	if v.Message.hasExtra() {
-		return true
-	}
-	return false
-}
-
-func (v *ConversationMessage) hasExtra() bool {
-	if v.extra.HasUnknown() {
-		return true
-	}
-	if v.Agent.OK {
-		if v.Agent.V.hasExtra() {
-			return true
-		}
-	}
-	return false
-}
-
-func (v *ModelCalled) hasExtra() bool {
-	return v.extra.HasUnknown()
-}
-
-func (v *ModelReturned) hasExtra() bool {
-	if v.extra.HasUnknown() {
-		return true
-	}
-	if v.Usage.OK {
-		if v.Usage.V.hasExtra() {
-			return true
-		}
-	}
-	if v.Error.OK {
-		if v.Error.V.hasExtra() {
-			return true
-		}
-	}
-	return false
-}
-
-func (v *ApprovalRequested) hasExtra() bool {
-	return v.extra.HasUnknown()
-}
-
-func (v *ApprovalGranted) hasExtra() bool {
-	return v.extra.HasUnknown()
-}
-
-func (v *ApprovalRejected) hasExtra() bool {
-	return v.extra.HasUnknown()
-}
-
-func (v *ClarificationRequested) hasExtra() bool {
-	if v.extra.HasUnknown() {
-		return true
-	}
-	for i := range v.Questions {
-		if v.Questions[i].hasExtra() {
-			return true
-		}
-	}
-	return false
-}
-
-func (v *Question) hasExtra() bool {
-	return v.extra.HasUnknown()
-}
-
-func (v *ClarificationResolved) hasExtra() bool {
-	return v.extra.HasUnknown()
-}
-
-func (v *CommandReceived) hasExtra() bool {
-	if v.extra.HasUnknown() {
-		return true
-	}
-	if v.Command.hasExtra() {
-		return true
-	}
-	return false
-}
-
-func (v *Command) hasExtra() bool {
-	return v.extra.HasUnknown()
-}
-
-func (v *CommandConsumed) hasExtra() bool {
-	return v.extra.HasUnknown()
-}
-
-func (v *UsageObserved) hasExtra() bool {
-	if v.extra.HasUnknown() {
-		return true
-	}
-	if v.Usage.hasExtra() {
-		return true
-	}
-	return false
-}
-
-func (v *BudgetExceeded) hasExtra() bool {
-	return v.extra.HasUnknown()
-}
-
-func (v *CapBreached) hasExtra() bool {
-	return v.extra.HasUnknown()
-}
-
-func (v *BlackboardItemCreated) hasExtra() bool {
-	return v.extra.HasUnknown()
-}
-
-func (v *MemoryChanged) hasExtra() bool {
-	return v.extra.HasUnknown()
-}
-
-func (v *SessionStarted) hasExtra() bool {
-	return v.extra.HasUnknown()
-}
-
-func (v *SessionCompleted) hasExtra() bool {
-	if v.extra.HasUnknown() {
-		return true
-	}
-	if v.Error.OK {
-		if v.Error.V.hasExtra() {
-			return true
-		}
-	}
-	return false
-}
-
-func (v *RunStarted) hasExtra() bool {
-	if v.extra.HasUnknown() {
-		return true
-	}
-	if v.Agent.OK {
-		if v.Agent.V.hasExtra() {
-			return true
-		}
-	}
-	return false
-}
-
-func (v *RunPaused) hasExtra() bool {
-	return v.extra.HasUnknown()
-}
-
-func (v *RunResumed) hasExtra() bool {
-	return v.extra.HasUnknown()
-}
-
-func (v *RunCompleted) hasExtra() bool {
-	return v.extra.HasUnknown()
-}
-
-func (v *RunFailed) hasExtra() bool {
-	if v.extra.HasUnknown() {
-		return true
-	}
-	if v.Error.OK {
-		if v.Error.V.hasExtra() {
-			return true
-		}
-	}
-	return false
-}
-
-func (v *RunCancelled) hasExtra() bool {
-	return v.extra.HasUnknown()
-}
-
-func (v *ToolCalled) hasExtra() bool {
-	return v.extra.HasUnknown()
-}
-
-func (v *ToolArgumentsDelta) hasExtra() bool {
-	return v.extra.HasUnknown()
-}
-
-func (v *ToolReturned) hasExtra() bool {
-	if v.extra.HasUnknown() {
-		return true
-	}
-	if v.Error.OK {
-		if v.Error.V.hasExtra() {
-			return true
-		}
-	}
-	return false
-}
-
-func (v *AgentHandoff) hasExtra() bool {
-	if v.extra.HasUnknown() {
-		return true
-	}
-	if v.From.hasExtra() {
-		return true
-	}
-	if v.To.hasExtra() {
-		return true
-	}
-	return false
-}
-
-func (v *HandoffRequested) hasExtra() bool {
-	if v.extra.HasUnknown() {
-		return true
-	}
-	if v.From.hasExtra() {
-		return true
-	}
-	if v.To.hasExtra() {
-		return true
-	}
-	return false
-}
-
-func (v *HandoffAccepted) hasExtra() bool {
-	if v.extra.HasUnknown() {
-		return true
-	}
-	if v.From.hasExtra() {
-		return true
-	}
-	if v.To.hasExtra() {
-		return true
-	}
-	return false
-}
-
-func (v *WorkflowCreated) hasExtra() bool {
-	return v.extra.HasUnknown()
-}
-
-func (v *WorkflowApproved) hasExtra() bool {
-	return v.extra.HasUnknown()
-}
-
-func (v *PhaseStarted) hasExtra() bool {
-	return v.extra.HasUnknown()
-}
-
-func (v *PhaseCompleted) hasExtra() bool {
-	return v.extra.HasUnknown()
-}
-
-func (v *CheckpointSaved) hasExtra() bool {
-	return v.extra.HasUnknown()
-}
-
-func (v *CheckpointResumed) hasExtra() bool {
-	return v.extra.HasUnknown()
-}
-
-func (v *WorkflowFinalized) hasExtra() bool {
-	return v.extra.HasUnknown()
-}
-
 func (v *Usage) hasExtra() bool {
 	return v.extra.HasUnknown()
 }
@@ -5941,6 +5941,294 @@ func (v EvidenceInsufficient) MarshalJSON() ([]byte, error) { return marshal(&v)
 func (v *EvidenceInsufficient) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v AgentReasoned) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *AgentReasoned) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v AgentReasoningDelta) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *AgentReasoningDelta) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v AgentDecided) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *AgentDecided) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v OrchestratorDecided) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *OrchestratorDecided) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v IntentClassified) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *IntentClassified) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v PlanProposed) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *PlanProposed) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v PlanStep) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *PlanStep) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v TextDelta) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *TextDelta) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v TextCompleted) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *TextCompleted) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v MessageCreated) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *MessageCreated) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v ConversationMessage) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *ConversationMessage) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v ApprovalRequested) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *ApprovalRequested) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v ApprovalGranted) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *ApprovalGranted) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v ApprovalRejected) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *ApprovalRejected) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v ClarificationRequested) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *ClarificationRequested) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v Question) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *Question) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v ClarificationResolved) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *ClarificationResolved) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v CommandReceived) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *CommandReceived) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v Command) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *Command) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v CommandConsumed) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *CommandConsumed) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v SessionStarted) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *SessionStarted) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v SessionCompleted) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *SessionCompleted) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v RunStarted) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *RunStarted) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v RunPaused) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *RunPaused) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v RunResumed) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *RunResumed) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v RunCompleted) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *RunCompleted) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v RunFailed) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *RunFailed) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v RunCancelled) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *RunCancelled) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v UsageObserved) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *UsageObserved) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v BudgetExceeded) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *BudgetExceeded) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v CapBreached) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *CapBreached) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v BlackboardItemCreated) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *BlackboardItemCreated) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v MemoryChanged) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *MemoryChanged) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v ToolCalled) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *ToolCalled) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v ToolArgumentsDelta) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *ToolArgumentsDelta) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v ToolReturned) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *ToolReturned) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v AgentHandoff) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *AgentHandoff) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v HandoffRequested) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *HandoffRequested) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v HandoffAccepted) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *HandoffAccepted) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v ModelCalled) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *ModelCalled) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v ModelReturned) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *ModelReturned) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v WorkflowCreated) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *WorkflowCreated) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v WorkflowApproved) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *WorkflowApproved) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v PhaseStarted) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *PhaseStarted) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v PhaseCompleted) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *PhaseCompleted) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v CheckpointSaved) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *CheckpointSaved) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v CheckpointResumed) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *CheckpointResumed) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
+func (v WorkflowFinalized) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
+func (v *WorkflowFinalized) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
 func (v TurnStarted) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
@@ -6041,294 +6329,6 @@ func (v StatePatched) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
 func (v *StatePatched) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v AgentReasoned) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *AgentReasoned) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v AgentReasoningDelta) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *AgentReasoningDelta) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v AgentDecided) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *AgentDecided) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v OrchestratorDecided) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *OrchestratorDecided) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v IntentClassified) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *IntentClassified) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v PlanProposed) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *PlanProposed) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v PlanStep) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *PlanStep) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v TextDelta) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *TextDelta) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v TextCompleted) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *TextCompleted) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v MessageCreated) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *MessageCreated) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v ConversationMessage) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *ConversationMessage) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v ModelCalled) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *ModelCalled) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v ModelReturned) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *ModelReturned) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v ApprovalRequested) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *ApprovalRequested) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v ApprovalGranted) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *ApprovalGranted) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v ApprovalRejected) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *ApprovalRejected) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v ClarificationRequested) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *ClarificationRequested) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v Question) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *Question) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v ClarificationResolved) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *ClarificationResolved) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v CommandReceived) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *CommandReceived) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v Command) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *Command) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v CommandConsumed) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *CommandConsumed) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v UsageObserved) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *UsageObserved) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v BudgetExceeded) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *BudgetExceeded) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v CapBreached) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *CapBreached) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v BlackboardItemCreated) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *BlackboardItemCreated) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v MemoryChanged) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *MemoryChanged) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v SessionStarted) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *SessionStarted) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v SessionCompleted) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *SessionCompleted) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v RunStarted) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *RunStarted) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v RunPaused) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *RunPaused) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v RunResumed) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *RunResumed) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v RunCompleted) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *RunCompleted) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v RunFailed) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *RunFailed) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v RunCancelled) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *RunCancelled) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v ToolCalled) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *ToolCalled) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v ToolArgumentsDelta) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *ToolArgumentsDelta) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v ToolReturned) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *ToolReturned) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v AgentHandoff) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *AgentHandoff) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v HandoffRequested) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *HandoffRequested) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v HandoffAccepted) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *HandoffAccepted) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v WorkflowCreated) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *WorkflowCreated) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v WorkflowApproved) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *WorkflowApproved) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v PhaseStarted) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *PhaseStarted) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v PhaseCompleted) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *PhaseCompleted) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v CheckpointSaved) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *CheckpointSaved) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v CheckpointResumed) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *CheckpointResumed) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line; the error is a [*RuleError].
-func (v WorkflowFinalized) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads that and keeps extra members; the error is a [*LineError].
-func (v *WorkflowFinalized) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand in a snapshot.
 func (v RunState) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
@@ -6563,25 +6563,6 @@ func cleanMapOfUsage(c *cleaner, name string, class Class, v map[string]Usage) (
 	return w, changed
 }
 
-func cleanListOfToolCallSummary(c *cleaner, _ string, _ Class, v []ToolCallSummary) ([]ToolCallSummary, bool) {
-	c.size += 40 * len(v)
-	w := v // or the copy, once there is one
-	changed := false
-	for i := range v {
-		elem := &v[i]
-		if e := elem.clean(c); c.err != nil {
-			c.err = c.err.in(strconv.Itoa(i))
-			return v, false
-		} else if e != elem {
-			if !changed {
-				w, changed = slices.Clone(v), true
-			}
-			w[i] = *e
-		}
-	}
-	return w, changed
-}
-
 func cleanListOfPlanStep(c *cleaner, _ string, _ Class, v []PlanStep) ([]PlanStep, bool) {
 	c.size += 40 * len(v)
 	w := v // or the copy, once there is one
@@ -6602,6 +6583,25 @@ func cleanListOfPlanStep(c *cleaner, _ string, _ Class, v []PlanStep) ([]PlanSte
 }
 
 func cleanListOfQuestion(c *cleaner, _ string, _ Class, v []Question) ([]Question, bool) {
+	c.size += 40 * len(v)
+	w := v // or the copy, once there is one
+	changed := false
+	for i := range v {
+		elem := &v[i]
+		if e := elem.clean(c); c.err != nil {
+			c.err = c.err.in(strconv.Itoa(i))
+			return v, false
+		} else if e != elem {
+			if !changed {
+				w, changed = slices.Clone(v), true
+			}
+			w[i] = *e
+		}
+	}
+	return w, changed
+}
+
+func cleanListOfToolCallSummary(c *cleaner, _ string, _ Class, v []ToolCallSummary) ([]ToolCallSummary, bool) {
 	c.size += 40 * len(v)
 	w := v // or the copy, once there is one
 	changed := false

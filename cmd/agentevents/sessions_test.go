@@ -257,7 +257,9 @@ func TestSessionIDs(t *testing.T) {
 	for _, r := range l.Sessions {
 		var run struct {
 			RunID string
-			Usage struct{ Usage struct{ InputTokens, OutputTokens int64 } }
+			Usage struct {
+				Usage struct{ InputTokens, OutputTokens int64 }
+			}
 		}
 		got := atHome(home, "", "fold", r.ID)
 		require.NoError(t, json.Unmarshal([]byte(got.out), &run), got.err)

@@ -97,8 +97,8 @@ func (a *Adder) open(f *File) (io.ReadCloser, error) {
 	return a.folder.open(f.name)
 }
 
-// UsageOf returns tokens with the library's meaning: the input without those of caches, the output with
-// the reasoning. A program that tells of none written, or of no reasoning, may have had some.
+// UsageOf returns tokens with the library's meaning: the input without cached tokens, the output with
+// the reasoning. Of tokens that were written, and of reasoning, 0 means that they are not known.
 func UsageOf(input, output int64, read, written, reasoning agentevents.Opt[int64]) agentevents.Usage {
 	u := agentevents.Usage{InputTokens: max(0, input), OutputTokens: output, CacheReadInputTokens: read}
 	if written.V > 0 {

@@ -259,7 +259,11 @@ func (h *homeSessions) list(in *invocation, m *memory, since time.Time) *listing
 		if h.sessions[i] = nil; !changedSince(s, since) {
 			continue
 		}
-		q := x.Ask(s.Files(), "sessions", s.Program(), s.ID())
+		files := s.Files()
+		if p, ok := h.placeOf(files[0]); ok {
+			files = append(files, p.Beside(files[0])...)
+		}
+		q := x.Ask(files, "sessions", s.Program(), s.ID())
 		var row sessionRow
 		if answer := q.Answer(); answer == nil || m.rehash || json.Unmarshal(answer, &row) != nil {
 			var err error
@@ -315,9 +319,11 @@ func (h *homeSessions) row(s *capture.Session) (sessionRow, error) {
 		Context               struct{ Cwd string }
 	}
 	_ = json.Unmarshal([]byte(run.Inputs), &inputs) // a run without inputs has none of them
-	row.Folder = cmp.Or(inputs.Cwd, inputs.Directory, inputs.Context.Cwd, h.folder(row.File))
+	row.Folder, row.Title = cmp.Or(inputs.Cwd, inputs.Directory, inputs.Context.Cwd), inputs.Title
+	if p, ok := h.placeOf(row.File); ok {
+		row.Folder, row.Title = cmp.Or(row.Folder, masked(p.Folder(row.File))), cmp.Or(row.Title, masked(p.Title(row.File)))
+	}
 	items := report.Of(run, &details)
-	row.Title = inputs.Title
 	for _, i := range items {
 		if i.Topic == report.Asked && row.Title == "" {
 			row.Title = i.Text
@@ -332,14 +338,14 @@ func (h *homeSessions) row(s *capture.Session) (sessionRow, error) {
 	return row, nil
 }
 
-// folder returns the folder of the work where files beside a session tell it, with secrets masked.
-func (h *homeSessions) folder(session string) string {
+// placeOf returns the place of a session's file.
+func (h *homeSessions) placeOf(file string) (homes.Place, bool) {
 	for _, p := range h.places {
-		if rest, ok := strings.CutPrefix(session, p.Path); ok && rest != "" && os.IsPathSeparator(rest[0]) {
-			return masked(p.Folder(session))
+		if rest, ok := strings.CutPrefix(file, p.Path); ok && rest != "" && os.IsPathSeparator(rest[0]) {
+			return p, true
 		}
 	}
-	return ""
+	return homes.Place{}, false
 }
 
 // masked returns a text as an emitter records it.

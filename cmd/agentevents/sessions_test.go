@@ -170,6 +170,24 @@ func TestSessionsAreReadOnce(t *testing.T) {
 	require.Equal(t, 2, again.Sessions[0].Bad+again.Sessions[1].Bad)
 }
 
+// TestSessionTitles has a title in a file beside the session: a change of it alone is seen.
+func TestSessionTitles(t *testing.T) {
+	home, index := t.TempDir(), filepath.Join(t.TempDir(), "index")
+	folder := filepath.Join(home, ".copilot", "session-state")
+	require.NoError(t, os.CopyFS(folder, os.DirFS("../../capture/testdata/copilot/sigint")))
+	files, err := filepath.Glob(filepath.Join(folder, "*", "events.jsonl"))
+	require.NoError(t, err)
+	put(t, files[0], read(t, files[0]))
+	for i, title := range []string{"One", "Two"} {
+		yaml := filepath.Join(filepath.Dir(files[0]), "workspace.yaml")
+		put(t, yaml, "id: x\nname: "+title+"\n")
+		require.NoError(t, os.Chtimes(yaml, rests, rests.Add(time.Duration(i)*time.Minute)))
+		for range 2 {
+			require.Equal(t, title, listedAt(t, home, index).Sessions[0].Title)
+		}
+	}
+}
+
 // TestSessionFlags chooses programs and times.
 func TestSessionFlags(t *testing.T) {
 	home := madeHome(t)
@@ -225,11 +243,13 @@ func TestSessionsAreMasked(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(home, ".pi", "agent", "sessions", "*", "*.jsonl"))
 	require.NoError(t, err)
 	put(t, paths[0], strings.ReplaceAll(read(t, paths[0]), "MAINPROMPT", "Use "+secret))
+	put(t, paths[1], read(t, paths[1])+`{"type":"session_info","id":"0a0a0a0a","parentId":null,"timestamp":"2026-11-28T12:00:00.000Z","name":"My `+secret+`"}`+"\n")
 	for range 2 {
 		for _, args := range [][]string{{"sessions"}, {"sessions", "--json"}} {
 			got := atHome(home, index, args...)
 			require.NotContains(t, got.out+got.err, secret)
 			require.Contains(t, got.out, "[REDACTED:")
+			require.Contains(t, got.out, "My ghp_[REDACTED:")
 		}
 	}
 }

@@ -4,7 +4,10 @@
 package homes
 
 import (
+	"bufio"
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -41,7 +44,12 @@ type program struct {
 	// project is the name of a file two folders above a session's that has the path of the user's
 	// folder as its text. Empty means that sessions tell it.
 	project string
+	titles  []title // of which the first that a session has counts
 }
+
+// A title is the name that a program or a user gives a session: a member of a line with a type, of which
+// the last line counts, or a key in a file beside the session.
+type title struct{ kind, member, beside string }
 
 // A way leads to the base of a program: a path below the folder that a variable names, or below the
 // home folder if the row names none. The first variable that is set decides.
@@ -51,10 +59,11 @@ type way struct{ variable, path string }
 // Linux, and none of them the folders for the data of applications there.
 var programs = [...]program{
 	{
-		word:  "claude",
-		ways:  []way{{"CLAUDE_CONFIG_DIR", ""}, {"", ".claude"}},
-		below: []string{"projects"},
-		files: []string{"*/*.jsonl"},
+		word:   "claude",
+		ways:   []way{{"CLAUDE_CONFIG_DIR", ""}, {"", ".claude"}},
+		below:  []string{"projects"},
+		files:  []string{"*/*.jsonl"},
+		titles: []title{{kind: "custom-title", member: "customTitle"}, {kind: "ai-title", member: "aiTitle"}},
 	},
 	{
 		word:  "codex",
@@ -63,10 +72,11 @@ var programs = [...]program{
 		files: []string{"**/rollout-*.jsonl", "**/rollout-*.jsonl.zst", "**/rollout-*.json"},
 	},
 	{
-		word:  "copilot",
-		ways:  []way{{"COPILOT_HOME", ""}, {"", ".copilot"}},
-		below: []string{"session-state"},
-		files: []string{"**/events.jsonl"},
+		word:   "copilot",
+		ways:   []way{{"COPILOT_HOME", ""}, {"", ".copilot"}},
+		below:  []string{"session-state"},
+		files:  []string{"**/events.jsonl"},
+		titles: []title{{beside: "workspace.yaml", member: "name"}},
 	},
 	{
 		word:  "cline",
@@ -82,10 +92,11 @@ var programs = [...]program{
 		project: ".project_root",
 	},
 	{
-		word:  "pi",
-		ways:  []way{{"PI_CODING_AGENT_SESSION_DIR", ""}, {"PI_CODING_AGENT_DIR", "sessions"}, {"", ".pi/agent/sessions"}},
-		below: []string{""},
-		files: []string{"**/*.jsonl"},
+		word:   "pi",
+		ways:   []way{{"PI_CODING_AGENT_SESSION_DIR", ""}, {"PI_CODING_AGENT_DIR", "sessions"}, {"", ".pi/agent/sessions"}},
+		below:  []string{""},
+		files:  []string{"**/*.jsonl"},
+		titles: []title{{kind: "session_info", member: "name"}},
 	},
 	{
 		word:  "qwen",
@@ -187,15 +198,92 @@ func (p Place) Folder(session string) string {
 	if p.program.project == "" {
 		return ""
 	}
-	text, err := os.ReadFile(filepath.Join(filepath.Dir(filepath.Dir(session)), p.program.project))
+	text, err := os.ReadFile(p.projectOf(session))
 	if err != nil || len(text) > maxPath {
 		return ""
 	}
 	return strings.TrimSpace(string(text))
 }
 
+func (p Place) projectOf(session string) string {
+	return filepath.Join(filepath.Dir(filepath.Dir(session)), p.program.project)
+}
+
+// Beside returns the files beside a session that Folder and Title read and that are there.
+func (p Place) Beside(session string) (names []string) {
+	add := func(name string) {
+		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
+			names = append(names, name)
+		}
+	}
+	if p.program.project != "" {
+		add(p.projectOf(session))
+	}
+	for _, t := range p.program.titles {
+		if t.beside != "" {
+			add(filepath.Join(filepath.Dir(session), t.beside))
+		}
+	}
+	return names
+}
+
 // maxPath is longer than any path.
 const maxPath = 64 << 10
+
+// Title returns the title of a session, or "" if only its prompts tell it.
+func (p Place) Title(session string) string {
+	titles := p.program.titles
+	if len(titles) == 0 {
+		return ""
+	}
+	found := make([]string, len(titles))
+	lines(session, func(line []byte) {
+		for i, t := range titles {
+			if t.kind == "" || !bytes.Contains(line[:min(len(line), head)], []byte(`"type":"`+t.kind+`"`)) {
+				continue
+			}
+			var members map[string]any
+			if json.Unmarshal(line, &members) == nil {
+				found[i], _ = members[t.member].(string)
+			}
+		}
+	})
+	for i, t := range titles {
+		if t.beside == "" {
+			continue
+		}
+		lines(filepath.Join(filepath.Dir(session), t.beside), func(line []byte) {
+			if value, ok := strings.CutPrefix(string(line), t.member+": "); ok {
+				found[i] = strings.Trim(strings.TrimSpace(value), `"'`)
+			}
+		})
+	}
+	return cmp.Or(found...)
+}
+
+// head is in how many bytes of a line its type stands, and maxLine how long a line with a title is.
+const head, maxLine = 64, 64 << 10
+
+// lines calls f with the lines of a file, without those that are too long. A file that cannot be
+// read has none: reading the session tells the fault.
+func lines(path string, f func(line []byte)) {
+	file, err := os.Open(path)
+	if err != nil {
+		return
+	}
+	defer file.Close()
+	in := bufio.NewReaderSize(file, maxLine)
+	for begins := true; ; {
+		line, err := in.ReadSlice('\n')
+		whole := begins && !errors.Is(err, bufio.ErrBufferFull)
+		if whole && len(line) > 0 {
+			f(line)
+		}
+		if begins = !errors.Is(err, bufio.ErrBufferFull); begins && err != nil {
+			return
+		}
+	}
+}
 
 // A Store is where a program keeps sessions in a form that only other programs read.
 type Store struct {

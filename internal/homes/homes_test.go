@@ -3,6 +3,7 @@ package homes
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -138,6 +139,8 @@ func TestFolder(t *testing.T) {
 		want := map[string]string{"gemini": "/home/me/repo"}[p.Program]
 		require.Equal(t, want, p.Folder(filepath.Join(dir, ".gemini", "tmp", "repo", "chats", "session-1.jsonl")))
 		require.Empty(t, p.Folder(filepath.Join(dir, "a", "b")))
+		require.Equal(t, want != "", len(p.Beside(filepath.Join(dir, ".gemini", "tmp", "repo", "chats", "session-1.jsonl"))) == 1)
+		require.Empty(t, p.Beside(filepath.Join(dir, "a", "b")))
 	}
 }
 
@@ -168,5 +171,34 @@ func TestStores(t *testing.T) {
 		require.Equal(t, filepath.Join(c.base, "opencode.db"), stores()[0].Path)
 		require.Contains(t, stores()[0].Advice, "opencode-rows")
 		require.Empty(t, stores("pi"))
+	}
+}
+
+// TestTitle has titles of each program, and lines that only look like one.
+func TestTitle(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct{ program, text, beside, want string }{
+		{"claude", `{"type":"user","message":"x"}` + "\n", "", ""},
+		{"claude", `{"type":"ai-title","aiTitle":"One","sessionId":"s"}` + "\n" + `{"type":"ai-title","aiTitle":"Two"}` + "\n", "", "Two"},
+		{"claude", `{"type":"custom-title","customTitle":"Mine"}` + "\n" + `{"type":"ai-title","aiTitle":"Two"}`, "", "Mine"},
+		{"claude", `{"type":"user","message":{"content":"` + strings.Repeat("x", 3*maxLine) + `{\"type\":\"ai-title\",\"aiTitle\":\"No\"}"}}` + "\n" + `{"type":"ai-title","aiTitle":"Yes"}`, "", "Yes"},
+		{"claude", `{"type":"user","message":{"content":"a text that is longer than the head","x":{"type":"ai-title","aiTitle":"No"}}}` + "\n", "", ""},
+		{"claude", `{"type":"ai-title","aiTitle":"One"}` + "\n" + `{"type":"ai-title","aiTitle":`, "", "One"},
+		{"pi", `{"type":"session_info","id":"a","name":"Refactor"}` + "\n", "", "Refactor"},
+		{"copilot", `{"type":"session.start"}` + "\n", "id: a\nname: \"Fix it\"\nuser_named: false\n", "Fix it"},
+		{"copilot", `{"type":"session.start"}` + "\n", "", ""},
+		{"codex", `{"type":"ai-title","aiTitle":"One"}` + "\n", "", ""},
+	} {
+		folder := filepath.Join(dir, c.program)
+		require.NoError(t, os.RemoveAll(folder))
+		file := filepath.Join(folder, "events.jsonl")
+		put(t, file, c.text)
+		if c.beside != "" {
+			put(t, filepath.Join(folder, "workspace.yaml"), c.beside)
+		}
+		places, err := Machine{"linux", env(map[string]string{"HOME": dir})}.Places(c.program)
+		require.NoError(t, err)
+		require.Equal(t, c.want, places[0].Title(file), c.text[:min(len(c.text), 80)])
+		require.Empty(t, places[0].Title(filepath.Join(folder, "absent")+c.program+"/x"))
 	}
 }

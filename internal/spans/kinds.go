@@ -292,6 +292,10 @@ func (m *Mapper) agentStarted(ev *agentevents.Event, p *agentevents.AgentStarted
 	}
 	m.ensureRoot(ev)
 	a := m.agent(ev)
+	if a != nil && !a.started && a.ended && a.span.madeUp && !m.lent && ev.Time.Before(a.span.End) { // the line is written late
+		a.started = true
+		return a.span
+	}
 	given := label(p.Name)
 	if given == "" && a != nil { // another attempt keeps the name
 		given = a.given

@@ -56,6 +56,7 @@ type agentDetails struct {
 	began    time.Time         // of the attempt that is at work; zero between attempts
 	worked   time.Duration     // in all attempts that ended
 	attempts int               // that ended
+	over     bool              // the latest attempt has ended
 	twin     string            // the id that its events may have: another agent has it too
 }
 
@@ -141,9 +142,10 @@ func (d *Details) Add(ev *agentevents.Event) {
 			a.prompts[ev.Sequence] = text
 		}
 		a.stop(ev.Time, agentevents.Opt[time.Duration]{}) // a start may come without an end before it
-		a.began = ev.Time
+		a.began, a.over = ev.Time, false
 	case *agentevents.AgentEnded:
 		a := d.agent(ev)
+		a.over = true
 		a.unblock(ev.Time)
 		if ev.SpanID != "" && a.attempts > 0 && a.start > 0 && a.began.IsZero() {
 			return // it has ended already
@@ -341,6 +343,7 @@ func (d *Details) agent(ev *agentevents.Event) *agentDetails {
 	r := d.add(ev.RunID)
 	id := cmp.Or(ev.AgentID, ev.NodeRunID)
 	spans := []string{ev.SpanID, ev.ParentSpanID}
+	end := false
 	switch p := ev.Payload.(type) {
 	case *agentevents.AgentStarted:
 		delete(r.spans, ev.SpanID)
@@ -351,6 +354,7 @@ func (d *Details) agent(ev *agentevents.Event) *agentDetails {
 		}
 		return r.agent(cmp.Or(id, ev.SpanID))
 	case *agentevents.AgentEnded:
+		end = true
 	default:
 		if id == "" {
 			spans = spans[1:]
@@ -362,6 +366,10 @@ func (d *Details) agent(ev *agentevents.Event) *agentDetails {
 		case id == "":
 			return a
 		case a.twin == id:
+			if r.agents[id] == nil && r.agents[span] == a { // the first one with the id has it
+				delete(r.agents, span)
+				r.agents[strings.Clone(id)] = a
+			}
 			if ev.SpanID != "" && r.spans[ev.SpanID] == nil {
 				r.spans[strings.Clone(ev.SpanID)] = a // what ends there may not name the span around it
 			}
@@ -369,6 +377,11 @@ func (d *Details) agent(ev *agentevents.Event) *agentDetails {
 		case r.agents[id] == nil && r.agents[span] == a:
 			delete(r.agents, span)
 			r.agents[strings.Clone(id)] = a
+		case r.agents[span] == a && (r.agents[id].over || end && span == ev.SpanID):
+			if !r.agents[id].over {
+				a.twin = strings.Clone(id)
+			}
+			return a
 		}
 	}
 	return r.agent(id)

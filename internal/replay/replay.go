@@ -56,8 +56,8 @@ func (r *run) repeats(sequence uint64) bool {
 	return sequence < r.next && (sequence < r.low || sequence+1 == r.next)
 }
 
-// New returns a log without events. Ended is called for every span in the order of the ends,
-// and may keep it.
+// New returns a log without events. Ended is called for every span in the order of the ends, and may
+// keep it. One whose start is not in the log so far waits for that: see [spans.Options].
 func New(o spans.Options) *Log {
 	l := &Log{runs: map[string]*run{}}
 	ended, noted := o.Ended, o.Noted
@@ -81,6 +81,7 @@ func New(o spans.Options) *Log {
 			noted(s, p)
 		}
 	}
+	o.Late = true
 	l.o = o
 	return l
 }

@@ -293,6 +293,11 @@ func (m *Mapper) agentStarted(ev *agentevents.Event, p *agentevents.AgentStarted
 	}
 	m.ensureRoot(ev)
 	a := m.agent(ev)
+	if a != nil && !a.started && a.ended && a.span.madeUp && !m.lent && ev.Time.Before(a.span.End) { // the line is written late
+		a.started = true
+		m.started(a.span, ev)
+		return a.span
+	}
 	given := label(p.Name)
 	if given == "" && a != nil { // another attempt keeps the name
 		given = a.given
@@ -448,6 +453,7 @@ func (m *Mapper) agentEnded(ev *agentevents.Event, p *agentevents.AgentEnded) *S
 		a.span.Start = ev.Time.Add(-p.Duration.V)
 		m.covers(a.span)
 	}
+	a.span.waits = a.span.waits || a.span.madeUp && m.o.Late
 	a.ended, a.model, a.went = true, nil, went(p, a.failed)
 	s := a.span
 	m.closeOf(a)

@@ -81,6 +81,7 @@ type Mapper struct {
 	seed     maphash.Seed      // of the digests
 	doneAt   int               // where the next one goes, once there are so many
 	orphans  map[key]*Span     // made of their ends
+	waiting  []*Span           // of them those that have ended and wait for their starts
 	spare    []Attr            // for the span that begins next
 	noting   Point             // the one that is told of
 	saying   []Attr            // its attributes
@@ -815,7 +816,11 @@ func (m *Mapper) finish(s *Span, at time.Time) {
 	if k.kind != "" {
 		m.remember(k)
 	}
-	if m.o.Ended != nil {
+	switch {
+	case m.o.Ended == nil:
+	case s.waits && len(m.waiting) < maxWaits:
+		m.waiting = append(m.waiting, s)
+	default:
 		m.o.Ended(s)
 	}
 }
@@ -881,8 +886,26 @@ func (m *Mapper) orphan(s *Span, took time.Duration) *Span {
 	}
 	if len(m.orphans) < maxWaits {
 		m.orphans[s.key] = s
+		s.waits = m.o.Late
 	}
 	return s
+}
+
+// started tells of a span that waited for its start, which is this event.
+func (m *Mapper) started(s *Span, ev *agentevents.Event) {
+	i := slices.Index(m.waiting, s)
+	if i < 0 {
+		return
+	}
+	m.waiting = slices.Delete(m.waiting, i, i+1)
+	if !m.lent {
+		s.Start = ev.Time
+		m.covers(s)
+		for _, made := range [...]string{AttrNoStart, AttrStated, AttrMadeUp} {
+			s.Attributes = slices.DeleteFunc(s.Attributes, func(a Attr) bool { return a.Key == made })
+		}
+	}
+	m.o.Ended(s)
 }
 
 // flushed is the span of a start that comes after its end, or nil.
@@ -899,6 +922,7 @@ func (m *Mapper) flushed(ev *agentevents.Event, k key) *Span {
 	if !s.ended || ev.Time.After(s.End) {
 		return nil
 	}
+	m.started(s, ev)
 	return s
 }
 
@@ -922,6 +946,10 @@ func (s *Span) under(of *Span) bool {
 // Events may still be fed: they belong to spans that have ended, and open new ones below.
 func (m *Mapper) Close(reason string) {
 	m.settle()
+	for _, s := range m.waiting {
+		m.o.Ended(s)
+	}
+	m.waiting = nil
 	failed := reason != ReasonPaused && !(reason == ReasonIdle && (m.paused || len(m.waits) > 0))
 	done := true
 	for _, s := range m.open {

@@ -66,15 +66,36 @@ func (m *Mapper) spanOf(ev *agentevents.Event) *agent {
 	if a == nil {
 		a = m.agents[m.starts[ev.ParentSpanID]]
 	}
+	_, end := ev.Payload.(*agentevents.AgentEnded)
+	if a == nil && end && ev.SpanID != "" && m.agents[cmp.Or(m.named[ev.AgentID], ev.AgentID)] == nil {
+		return m.onlyNameless()
+	}
 	if a == nil || !a.spanned {
 		return nil
 	}
-	_, end := ev.Payload.(*agentevents.AgentEnded)
 	other := m.agents[cmp.Or(m.named[ev.AgentID], ev.AgentID)]
 	if other == nil || other.ended || a.begun == ev.SpanID && (end || other.atWork() && other.begun != "" && other.begun != ev.SpanID && other.begun != ev.ParentSpanID) {
 		return a
 	}
 	return nil
+}
+
+// onlyNameless is the one agent at work that has no id, or nil: the end of an agent that nobody knows, in
+// a span that nobody knows, is its end.
+func (m *Mapper) onlyNameless() (only *agent) {
+	if len(m.starts) > maxSpans {
+		return nil
+	}
+	for _, id := range m.starts {
+		switch a := m.agents[id]; {
+		case a == nil || !a.spanned || !a.atWork():
+		case only != nil:
+			return nil
+		default:
+			only = a
+		}
+	}
+	return only
 }
 
 func (a *agent) atWork() bool { return a.started && !a.ended && !a.span.ended }
@@ -88,7 +109,7 @@ func (m *Mapper) identify(ev *agentevents.Event) {
 	if info, _ := ev.Kind().Info(); a == nil || info.Droppable {
 		return
 	}
-	if a.spanned && a.twin != ev.AgentID {
+	if a.spanned {
 		switch other := m.agents[cmp.Or(m.named[ev.AgentID], ev.AgentID)]; {
 		case other == nil:
 			a.spanned = false

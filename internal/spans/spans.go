@@ -202,6 +202,7 @@ type Span struct {
 	ended   bool
 	madeUp  bool      // no event begins it, and so none has to end it
 	carried bool      // from the trace before, and the id is known only by a later event
+	waits   bool      // Ended is told of it later: see Options.Late
 	spent   bool      // a model call, this or one below, has usage
 	last    time.Time // of the last event of the span and of those below
 	key     key
@@ -294,6 +295,9 @@ type Options struct {
 	// Ended is told of a span that has ended. A span that is known only with its end
 	// is told to Started just before. nil means nothing.
 	Ended func(*Span)
+	// Late has a span that is made of its end wait for its start, which may be written late: Ended is
+	// told of it with that, at the latest when the run is closed. At most 256 wait.
+	Late bool
 	// Noted is told of a point, which is in Points too unless the span has ended; the
 	// span is nil if there is none. The point is the mapper's again when it returns. nil means
 	// nothing.

@@ -102,7 +102,7 @@ func TestWhatIsNoLogIsNotTouched(t *testing.T) {
 		path := filepath.Join(dir, fmt.Sprint(i))
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		_, err := Open(path, Options{})
-		require.ErrorContains(t, err, "no log of lines")
+		require.ErrorContains(t, err, "not a log of lines")
 		require.Equal(t, text, read(t, path))
 	}
 	_, err := Open(dir, Options{})

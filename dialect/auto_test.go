@@ -160,7 +160,7 @@ func TestAutoStaysWithNothingForeign(t *testing.T) {
 		_, err = auto.Decode(nil, []byte(user))
 		require.ErrorContains(t, err, "no known format", name)
 		_, err = auto.Decode(nil, []byte(user+"x"))
-		require.NoError(t, err, "what is no JSON is of the decoder of the line before")
+		require.NoError(t, err, "text that is not JSON belongs to the decoder of the line before")
 		require.Equal(t, 2, fake.lines, name)
 	}
 }

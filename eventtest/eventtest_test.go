@@ -485,7 +485,7 @@ func TestGoldenIsPlain(t *testing.T) {
 	before := slices.Clone(one.Events())
 	one.Golden(t, "testdata/plain.jsonl")
 	other.Golden(t, "testdata/plain.jsonl")
-	require.Equal(t, before, one.Events(), "what was recorded stays")
+	require.Equal(t, before, one.Events(), "the recorded events stay")
 
 	path := filepath.Join(t.TempDir(), "log.jsonl")
 	for _, o := range []eventtest.GoldenOptions{{Deltas: true}, {Exact: true}} {

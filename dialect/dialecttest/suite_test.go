@@ -282,7 +282,7 @@ func TestBroken(t *testing.T) {
 				ev.Payload = nil
 			}
 		}), "bad lines", "not objects", "without a payload"},
-		{"golden lines say something else", withDecoder(plain(), func(ev *agentevents.Event, _ []byte) {
+		{"golden lines have another event", withDecoder(plain(), func(ev *agentevents.Event, _ []byte) {
 			if ev != nil {
 				ev.AgentID += "!"
 			}

@@ -311,7 +311,7 @@ func FuzzDecode(f *testing.F) {
 			if err != nil {
 				var rule *agentevents.RuleError
 				require.ErrorAs(t, err, &rule)
-				require.False(t, strict, "what a strict decoder reads can be written")
+				require.False(t, strict, "events of a strict decoder can be written")
 				continue
 			}
 			_, err = NewDecoder(Options{Strict: true}).Decode(nil, text[:len(text)-1])
@@ -321,7 +321,7 @@ func FuzzDecode(f *testing.F) {
 			if !strict && !agentevents.TimeKnown(events[0].Time) {
 				err = nil // and so is a text that is not a time
 			}
-			require.NoError(t, err, "what is written, a strict decoder reads: %s", text)
+			require.NoError(t, err, "a strict decoder reads the written lines: %s", text)
 			again, err := NewDecoder(Options{}).Decode(nil, text[:len(text)-1])
 			require.NoError(t, err, "%s", text)
 			text2, err := NewEncoder(EncoderOptions{}).Append(nil, again[0])

@@ -105,17 +105,17 @@ func buildSides(ctx context.Context, sides [2]*side, dir string) (string, error)
 		}
 	}
 	if first == nil {
-		return "that of the working tree on both sides", nil
+		return "the working tree's bench on both sides", nil
 	}
 	for i, s := range sides {
 		if err := s.build(ctx, filepath.Join(s.root, "bench"), i); err != nil {
 			return "", errors.Join(first, err)
 		}
 		if _, err := s.list(ctx); err != nil {
-			return "", fmt.Errorf("this bench does not build against both commits, and that of %s cannot be compared: %w", s.name, first)
+			return "", fmt.Errorf("this bench does not build against both commits, and the bench of %s cannot be compared: %w", s.name, first)
 		}
 	}
-	return "each side's own, as that of the working tree does not build against both", nil
+	return "each side's own bench, as the working tree's does not build against both", nil
 }
 
 // build builds the bench of the folder from against the library of the side.

@@ -352,7 +352,7 @@ func foldBigLog() (map[string]float64, error) {
 		}
 	}
 	if said["peakKB"] == 0 || said["events"] == 0 {
-		return nil, fmt.Errorf("foldlog says %q", out)
+		return nil, fmt.Errorf("foldlog prints %q", out)
 	}
 	return said, nil
 }

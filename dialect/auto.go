@@ -70,7 +70,7 @@ func (a *Auto) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event
 	switch {
 	case err != nil:
 	case d == nil:
-		return dst, &agentevents.LineError{Err: fmt.Errorf("this is a line of %s, but there is no decoder for that dialect", name)}
+		return dst, &agentevents.LineError{Err: fmt.Errorf("this is a line of %s, but the reader has no decoder for that dialect", name)}
 	default:
 		switch dst, err = d.Decode(dst, line); {
 		case a.doubt && err == nil:

@@ -59,7 +59,7 @@ func TestAuto(t *testing.T) {
 	require.ErrorContains(t, errs[0], "line 4")
 	require.ErrorContains(t, errs[0], "no known format")
 	require.ErrorContains(t, errs[1], "line 7")
-	require.ErrorContains(t, errs[1], "a line of multiagent, but there is no decoder")
+	require.ErrorContains(t, errs[1], "a line of multiagent, but the reader has no decoder")
 	require.Equal(t, 2, fake.lines)
 }
 
@@ -71,7 +71,7 @@ func TestAutoRefusesOtherObjects(t *testing.T) {
 		{`{"type":"user","message":{},"session_id":"s"}`, "no known format"},
 		{` {"type":"x","payload":{"id":"1","runId":"r"}}`, "no known format"},
 		{`{}`, "no known format"},
-		{`{"ts":"2026-05-05T09:00:00.000Z","run_id":"r","event":"agent_run_start"}`, "a line of kahn, but there is no decoder"},
+		{`{"ts":"2026-05-05T09:00:00.000Z","run_id":"r","event":"agent_run_start"}`, "a line of kahn, but the reader has no decoder"},
 		{`[]`, "expected an object"},
 		{`{"type":"user"`, "found end of text"},
 		{`{"id":"1"}`, `"type" is missing`},
@@ -160,7 +160,7 @@ func TestAutoStaysWithNothingForeign(t *testing.T) {
 		_, err = auto.Decode(nil, []byte(user))
 		require.ErrorContains(t, err, "no known format", name)
 		_, err = auto.Decode(nil, []byte(user+"x"))
-		require.NoError(t, err, "what is no JSON is of the decoder of the line before")
+		require.NoError(t, err, "text that is not JSON belongs to the decoder of the line before")
 		require.Equal(t, 2, fake.lines, name)
 	}
 }

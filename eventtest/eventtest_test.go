@@ -234,7 +234,7 @@ recorded (= wanted, ~ near):
 		"a kind is misspelt": {func(t testing.TB) {
 			rec.Filter(func(ev agentevents.Event) bool { return ev.Kind() == agentevents.KindToolCalled }).Want(t, "main agent.toolcalled c1")
 		}, `
-eventtest: wanted line 1 of 1 is missing: main agent.toolcalled c1 (agent.toolcalled is no kind; agent.toolCalled is)
+eventtest: wanted line 1 of 1 is missing: main agent.toolcalled c1 (agent.toolcalled is not a kind; agent.toolCalled is)
 recorded (= wanted, ~ near):
   →    main agent.toolcalled c1
   ~ 2  main agent.toolCalled read c1   <- no agent.toolcalled
@@ -259,7 +259,7 @@ eventtest: 8 events recorded, 7 wanted (+ not wanted, - not recorded):
 → + 1  main agent.transition thinking tool_call
     2  main agent.toolCalled read c1
   -    agent.toolReturned c1 error
-  -    agent.toolcalled grep                           <- agent.toolcalled is no kind; agent.toolCalled is
+  -    agent.toolcalled grep                           <- agent.toolcalled is not a kind; agent.toolCalled is
   + 4  main agent.toolReturned read c1 ok              <- no error
   + 5  main agent.toolCalled read c2
   + 6  main agent.toolReturned read c2 error timeout   <- no c1
@@ -286,7 +286,7 @@ eventtest: wanted line 2 of 2 is missing: main func(*ToolCalled) at eventtest_te
 recorded (= wanted, ~ near):
   = 4  main agent.toolReturned read c1 ok
   →    main func(*ToolCalled) at eventtest_test.go:LINE
-  ~ 5  main agent.toolCalled read c2                     <- the function says no
+  ~ 5  main agent.toolCalled read c2                     <- the function returns false
     6  main agent.toolReturned read c2 error timeout`},
 		"a function is not asked": {func(t testing.TB) {
 			rec.Filter(func(ev agentevents.Event) bool { return ev.Sequence > 6 }).WantExactly(t,
@@ -298,7 +298,7 @@ eventtest: 2 events recorded, 2 wanted (+ not wanted, - not recorded):
 → -    func(*RunFailed) at eventtest_test.go:LINE
   + 8  run.completed`},
 		"forbidden and misspelt": {func(t testing.TB) { rec.WantNone(t, "agent.toolcalled bash") },
-			"\neventtest: a line that must not be recorded never is: agent.toolcalled bash (agent.toolcalled is no kind; agent.toolCalled is); put the word in quotes if it is right"},
+			"\neventtest: a line that must not be recorded never is: agent.toolcalled bash (agent.toolcalled is not a kind; agent.toolCalled is); put the word in quotes if it is right"},
 		"no function": {func(t testing.TB) { rec.WantNone(t, eventtest.Match[*agentevents.ToolCalled]("c1", nil)) },
 			"\neventtest: wanted line 1, c1 func(*ToolCalled) at nil: it has no function"},
 		"neither":      {func(t testing.TB) { rec.Want(t, lines, 7) }, "\neventtest: wanted line 9, a int: it is neither a line nor a Matcher"},
@@ -326,10 +326,10 @@ func TestMistakes(t *testing.T) {
 		"agent.toolReturned error.code.x=":       "no event of this kind has a member error.code.x; there is error.code",
 		"agent.toolReturned model=m":             "no event of this kind has a member model",
 		"toolID=read":                            "no event of this kind has a member toolID; there is toolId",
-		"agent.toolCaled read":                   "agent.toolCaled is no kind; agent.toolCalled is",
-		"agnt.started":                           "agnt.started is no kind; agent.started is",
-		"main agent.toolCall":                    "agent.toolCall is no kind; agent.toolCalled is",
-		"run.tests":                              "run.tests is no kind; run.paused is",
+		"agent.toolCaled read":                   "agent.toolCaled is not a kind; agent.toolCalled is",
+		"agnt.started":                           "agnt.started is not a kind; agent.started is",
+		"main agent.toolCall":                    "agent.toolCall is not a kind; agent.toolCalled is",
+		"run.tests":                              "run.tests is not a kind; run.paused is",
 		`"run.tests"`:                            "",
 		"agent.toolCalled run.tests":             "",
 		"main.go":                                "",
@@ -426,7 +426,7 @@ func TestGolden(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new", "log.jsonl")
 	const how = "\nTo write the file, run the test with AGENTEVENTS_UPDATE=1, and read the difference."
 	t.Setenv("AGENTEVENTS_UPDATE", "")
-	require.Equal(t, "eventtest: there is no golden log "+path+" yet"+how, failure(t, func(t testing.TB) { rec.Golden(t, path) }))
+	require.Equal(t, "eventtest: the golden log "+path+" does not exist yet"+how, failure(t, func(t testing.TB) { rec.Golden(t, path) }))
 	t.Setenv("AGENTEVENTS_UPDATE", "1")
 	rec.Golden(t, path)
 	t.Setenv("AGENTEVENTS_UPDATE", "")
@@ -449,7 +449,7 @@ func TestGolden(t *testing.T) {
 	} {
 		write(text)
 		got := failure(t, func(t testing.TB) { rec.Golden(t, path) })
-		require.True(t, strings.HasPrefix(got, "eventtest: the log is not that of "+path+": "+want), got)
+		require.True(t, strings.HasPrefix(got, "eventtest: the log differs from "+path+": "+want), got)
 		require.True(t, strings.HasSuffix(got, how), got)
 	}
 	require.Len(t, failures(func(t testing.TB) { rec.Golden(t, filepath.Dir(path)) }), 1)
@@ -485,7 +485,7 @@ func TestGoldenIsPlain(t *testing.T) {
 	before := slices.Clone(one.Events())
 	one.Golden(t, "testdata/plain.jsonl")
 	other.Golden(t, "testdata/plain.jsonl")
-	require.Equal(t, before, one.Events(), "what was recorded stays")
+	require.Equal(t, before, one.Events(), "the recorded events stay")
 
 	path := filepath.Join(t.TempDir(), "log.jsonl")
 	for _, o := range []eventtest.GoldenOptions{{Deltas: true}, {Exact: true}} {
@@ -548,7 +548,7 @@ func TestGoldenOfActs(t *testing.T) {
 	other := run("read", "b", "a")
 	require.Len(t, failures(func(t testing.TB) { other.Golden(t, path) }), 1)
 	other.GoldenWith(t, path, acts)
-	require.Equal(t, "eventtest: the agents do not do what they did in "+path+`:
+	require.Equal(t, "eventtest: the agents act differently from "+path+`:
 - `+path+`: run run1 running · 4 acts
 + this test: run run1 running · 4 acts
 ├─ - a tool_result: Read a

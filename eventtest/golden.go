@@ -77,7 +77,7 @@ func (r *Recorder) GoldenWith(t testing.TB, path string, o GoldenOptions) {
 	want, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		t.Errorf("eventtest: there is no golden log %s yet%s", path, howToUpdate)
+		t.Errorf("eventtest: the golden log %s does not exist yet%s", path, howToUpdate)
 	case err != nil:
 		t.Errorf("eventtest: %v", err)
 	case o.Acts:
@@ -85,11 +85,11 @@ func (r *Recorder) GoldenWith(t testing.TB, path string, o GoldenOptions) {
 		case err != nil:
 			t.Errorf("eventtest: %s: %v", path, err)
 		case diff != "":
-			t.Errorf("eventtest: the agents do not do what they did in %s:\n%s%s", path, diff, howToUpdate)
+			t.Errorf("eventtest: the agents act differently from %s:\n%s%s", path, diff, howToUpdate)
 		}
 	default:
 		if diff := compare(got, bytes.ReplaceAll(want, []byte("\r\n"), []byte("\n"))); diff != "" {
-			t.Errorf("eventtest: the log is not that of %s: %s%s", path, diff, howToUpdate)
+			t.Errorf("eventtest: the log differs from %s: %s%s", path, diff, howToUpdate)
 		}
 	}
 }

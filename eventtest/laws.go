@@ -83,7 +83,7 @@ func checkLaws(events []agentevents.Event, o LawOptions, from map[string]*agente
 		}
 		runs[ev.RunID] = append(runs[ev.RunID], ev)
 		if first, ok := ids[ev.ID]; ok {
-			errs = append(errs, broken(ev, "ids", "its id %s is also that of sequence %d of run %s", spell(cut(ev.ID)), first.Sequence, spell(cut(first.RunID))))
+			errs = append(errs, broken(ev, "ids", "its id %s is also the id of sequence %d of run %s", spell(cut(ev.ID)), first.Sequence, spell(cut(first.RunID))))
 			continue
 		}
 		ids[ev.ID] = ev

@@ -39,7 +39,7 @@ func TestLaws(t *testing.T) {
 		"no beginning": {good[:1:1], eventtest.LawOptions{From: []*agentevents.RunSnapshot{{RunState: agentevents.RunState{RunID: "r1", NextSequence: 5}}}, Open: true},
 			`sequences: run r1, sequence 0 (main agent.started "Add /v2/health"): the next one is 5`},
 		"an id twice": {with(func(e []agentevents.Event) []agentevents.Event { e[1].ID = "id1"; return e }), eventtest.LawOptions{},
-			"ids: run r1, sequence 1 (main agent.transition thinking tool_call): its id id1 is also that of sequence 0 of run r1"},
+			"ids: run r1, sequence 1 (main agent.transition thinking tool_call): its id id1 is also the id of sequence 0 of run r1"},
 		"open":                 {good[:6], eventtest.LawOptions{}, "ends: run r1: agent main has not ended\nends: run r1: call c2 has not ended"},
 		"open, which is legal": {good[:6], eventtest.LawOptions{Open: true}, ""},
 		"no line": {with(func(e []agentevents.Event) []agentevents.Event {

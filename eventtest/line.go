@@ -288,7 +288,7 @@ func (w *want) match(l *line) (score int, why string) {
 			misses = append(misses, "no "+w.more.of)
 		case !holds:
 			score++
-			misses = append(misses, "the function says no")
+			misses = append(misses, "the function returns false")
 		default:
 			score += 2
 		}

@@ -27,7 +27,7 @@ func (r *Recorder) mistake(w *want) error {
 		switch word := &w.words[i]; {
 		case word.dotted() && len(kinds) == 0 && w.hint == "":
 			if near := nearKind(word.value); near != "" && !r.has(func(l *line) bool { return slices.Contains(l.words, word.value) }) {
-				w.hint = fmt.Sprintf("%s is no kind; %s is", word.value, near)
+				w.hint = fmt.Sprintf("%s is not a kind; %s is", word.value, near)
 			}
 		case word.name != "" && (len(kinds) > 0 || !dotted):
 			of := slices.Values(kinds)

@@ -57,7 +57,7 @@ func (k SinkTest) Run(t *testing.T) {
 	t.Helper()
 	for _, name := range k.Except {
 		if !slices.ContainsFunc(sinkCases, func(c sinkCase) bool { return c.name == name }) {
-			t.Errorf("eventtest: SinkTest.Except: there is no case %q", name)
+			t.Errorf("eventtest: SinkTest.Except: unknown case %q", name)
 		}
 	}
 	for _, c := range sinkCases {
@@ -178,7 +178,7 @@ var sinkCases = []sinkCase{
 	},
 	{
 		name:        "Flush",
-		explanation: "after Flush what came before it has arrived",
+		explanation: "after Flush the events before it have arrived",
 		needs:       is[agentevents.Flusher],
 		act:         func(r *sinkRig) { r.story(r.ctx, "r1"); r.note(r.em.Flush(r.ctx)); r.look() },
 		checks:      []sinkCheck{noError, arrivedThen, arrived},
@@ -192,7 +192,7 @@ var sinkCases = []sinkCase{
 	},
 	{
 		name:        "Commit",
-		explanation: "after Commit, which many call at the same time, what came before it has arrived",
+		explanation: "after Commit, which many call at the same time, the events before it have arrived",
 		needs:       is[agentevents.Committer],
 		act: func(r *sinkRig) {
 			r.together(func(id string) { r.story(r.ctx, id); r.note(r.sink.(agentevents.Committer).Commit(r.ctx)) })
@@ -242,7 +242,7 @@ var sinkCases = []sinkCase{
 	},
 	{
 		name:        "broken",
-		explanation: "what a sink cannot deliver it reports with an error: of WriteEvent, Commit, Flush or Close",
+		explanation: "a sink reports an undelivered event with an error: of WriteEvent, Commit, Flush or Close",
 		act:         func(r *sinkRig) { r.story(r.ctx, "r1"); r.note(r.em.Flush(r.ctx)) },
 		checks:      []sinkCheck{anError, noPanic, unchanged},
 	},

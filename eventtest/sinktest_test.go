@@ -232,7 +232,7 @@ a sink takes each event of a run, in the order in which they come.`},
 				return string(line), nil
 			}}, "\neventtest: a goroutine that the sink began is left:\n"},
 			{"errors are swallowed", "broken", &faulty{write: func(*faulty, *agentevents.Event, []byte) (string, error) { return "", nil }},
-				"\neventtest: 15 events are lost, and no call returns an error\nwhat a sink cannot deliver it reports with an error: of WriteEvent, Commit, Flush or Close."},
+				"\neventtest: 15 events are lost, and no call returns an error\na sink reports an undelivered event with an error: of WriteEvent, Commit, Flush or Close."},
 		} {
 			mu.Lock()
 			found[tt.of] = true

@@ -350,7 +350,7 @@ func TestBreakerKnowsAnAgentByItsNode(t *testing.T) {
 		_, err := node.Record(t.Context(), ae.Event{Payload: p})
 		require.NoError(t, err)
 	}
-	require.Empty(t, s.take(), "the end repeats what the agent has reported")
+	require.Empty(t, s.take(), "the end repeats the agent's report")
 }
 
 func TestBreakerOfResumedRuns(t *testing.T) {
@@ -366,7 +366,7 @@ func TestBreakerOfResumedRuns(t *testing.T) {
 	require.NoError(t, run.Emit(t.Context(), &ae.RunResumed{}))
 	require.Empty(t, s.take())
 	require.NoError(t, run.Agent("a").Emit(t.Context(), &ae.UsageObserved{Usage: tokens(1, 0).V}))
-	require.Equal(t, []string{"r: tokens 11 > 10"}, s.take(), "what was used before counts")
+	require.Equal(t, []string{"r: tokens 11 > 10"}, s.take(), "earlier usage counts")
 	require.NoError(t, run.Close())
 
 	run, err = em.Resume(rec.Snapshot("r"))
@@ -374,10 +374,10 @@ func TestBreakerOfResumedRuns(t *testing.T) {
 	require.Empty(t, s.take(), "nobody can stop the run yet")
 	require.NoError(t, run.Emit(t.Context(), &ae.RunResumed{}))
 	require.Equal(t, []string{"r: tokens 11 > 10"}, s.take(), "it goes on with nothing left")
-	require.Len(t, rec.Find(t, "budget.exceeded"), 1, "the log says so already")
+	require.Len(t, rec.Find(t, "budget.exceeded"), 1, "the log has the end already")
 	require.NoError(t, run.Emit(t.Context(), &ae.RunCancelled{}))
 	require.NoError(t, run.Emit(t.Context(), &ae.UsageObserved{Usage: tokens(50, 0).V}))
-	require.Empty(t, s.take(), "what follows the end begins no run")
+	require.Empty(t, s.take(), "events after the end do not begin a run")
 }
 
 func TestWallClock(t *testing.T) {
@@ -404,7 +404,7 @@ func TestWallClock(t *testing.T) {
 		require.Equal(t, []string{"late: wall_clock 60000 > 60000"}, s.take())
 		all := rec.Events()
 		require.Equal(t, ae.KindBudgetExceeded, all[len(all)-1].Kind())
-		require.Equal(t, ae.MarkLate, all[len(all)-1].Marks, "behind the end")
+		require.Equal(t, ae.MarkLate, all[len(all)-1].Marks, "after the end")
 		require.Empty(t, rec.Snapshot("late").Violations)
 
 		for _, id := range []string{"ended", "closed", "open"} {

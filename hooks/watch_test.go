@@ -188,7 +188,7 @@ func (d *actor) act() {
 
 // The findings of a run that goes on equal the findings of its log, at each event, also after it
 // was resumed by another emitter.
-func TestWatchFindsWhatAFoldOfTheLogFinds(t *testing.T) {
+func TestWatchHasTheFindingsOfTheLog(t *testing.T) {
 	seed := effort.Seed(t)
 	kinds := map[findings.Kind]int{}
 	for n := range effort.Of(10, 60, 1000) {

@@ -641,7 +641,7 @@ func requireVerdict(t tester, broken []ae.Rule, found *ae.RuleError, ev ae.Event
 		return // the checker does not have this rule, which a swap can break
 	}
 	line, _ := ev.AppendJSON(nil)
-	t.Fatalf("%s\nthe checker says %v, the library %v", line, broken, found)
+	t.Fatalf("%s\nthe checker returns %v, the library %v", line, broken, found)
 }
 
 // The fold reports a sequence that goes back or is taken, and otherwise the checker's findings. An

@@ -144,7 +144,7 @@ func TestCloseDuringEmitsConcurrentSafe(t *testing.T) {
 			}
 		}
 		seen.WantLaws(t, relaxed)
-		require.Equal(t, len(seen.Events()), bytes.Count(log.Bytes(), []byte("\n")), "both sinks have what was accepted")
+		require.Equal(t, len(seen.Events()), bytes.Count(log.Bytes(), []byte("\n")), "both sinks have the accepted events")
 	}
 }
 

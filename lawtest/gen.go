@@ -194,7 +194,7 @@ func (g *generator) offer(ev agentevents.Event) bool {
 	g.out.Offers = append(g.out.Offers, Offer{ev, err})
 	if err != nil {
 		if !g.c.Wild {
-			g.t.Fatalf("the emitter refused what the generator takes to be legal, after %d events: %v\n%#v", n, err, ev.Payload)
+			g.t.Fatalf("the emitter refused an event that the generator takes to be legal, after %d events: %v\n%#v", n, err, ev.Payload)
 		}
 		return false
 	}

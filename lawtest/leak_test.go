@@ -515,7 +515,7 @@ func TestNoSecretGetsOutOfTextThatIsNotJSON(t *testing.T) {
 }
 
 // Text that only looks like a secret comes out unchanged.
-func TestWhatIsNoSecretStays(t *testing.T) {
+func TestHarmlessTextStays(t *testing.T) {
 	list := samples(t, harmlessFile)
 	require.GreaterOrEqual(t, 2*len(list), 400)
 	out := emitter(t, agentevents.EmitterOptions{Mode: agentevents.ModeObserve})

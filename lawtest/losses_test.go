@@ -79,7 +79,7 @@ func formats() map[string]format {
 
 // Law: the losses that an encoder lists are exactly the differences between the events and the
 // events that a reader of the lines gets.
-func TestLossesAreWhatDoesNotComeBack(t *testing.T) {
+func TestLossesAreTheDifferences(t *testing.T) {
 	for name, f := range formats() {
 		t.Run(name, func(t *testing.T) {
 			events := 0
@@ -172,7 +172,7 @@ func (f *format) trip(t *rapid.T, events []agentevents.Event) *readback.Trip {
 	trip.Losses = enc.Losses()
 	dec := f.decoder(false)
 	for _, err := range trip.Read(agentevents.ReaderOptions{Decoder: dec}) {
-		t.Errorf("what was written cannot be read: %v\n%s", err, trip.Text)
+		t.Errorf("the written lines cannot be read: %v\n%s", err, trip.Text)
 	}
 	if d, ok := dec.(dialect.Decoder); ok {
 		for _, l := range d.Losses() {

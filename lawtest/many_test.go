@@ -642,7 +642,7 @@ func (m *many) rows(s *agentevents.RunSnapshot, want []row, equal func(want, got
 			sum.calls, sum.failed, sum.tokens = sum.calls+w.calls, sum.failed+w.failed, sum.tokens+w.tokens
 			want = slices.DeleteFunc(want, func(r row) bool { return r == w })
 		}
-		equal(sum, d, "what is not kept of "+name)
+		equal(sum, d, "not kept of "+name)
 	}
 	order := func(a, b row) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) }
 	slices.SortFunc(want, order)

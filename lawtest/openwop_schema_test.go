@@ -101,7 +101,7 @@ func TestOpenWOPProfilesKeepThePublishedSchemas(t *testing.T) {
 				for line := range strings.Lines(string(text)) {
 					typ, ok, err := p.check(strings.TrimSuffix(line, "\n"))
 					require.NoError(t, err, line)
-					require.True(t, ok, "there is no schema for %s", typ)
+					require.True(t, ok, "%s has no schema", typ)
 					checked[typ] = true
 				}
 			}

@@ -45,7 +45,7 @@ func FuzzScanner(f *testing.F) {
 		}
 		theirs := jsontext.Value(text).IsValid()
 		ours := jsonwire.Valid(text)
-		require.Equal(t, theirs, ours == nil, "%q: jsonwire says %v, jsontext %v", text, ours, theirs)
+		require.Equal(t, theirs, ours == nil, "%q: jsonwire returns %v, jsontext %v", text, ours, theirs)
 
 		compact, err := jsonwire.Compact(text)
 		require.Equal(t, ours == nil, err == nil, "Compact and Valid disagree on %q: %v", text, err)
@@ -149,7 +149,7 @@ func FuzzEvent(f *testing.F) {
 		require.True(t, jsontext.Value(line).IsValid(), "jsontext refuses %q", line)
 		once, err := ev.AppendJSON(nil)
 		require.NoError(t, err)
-		require.True(t, jsontext.Value(once).IsValid(), "jsontext refuses what was written: %q", once)
+		require.True(t, jsontext.Value(once).IsValid(), "jsontext refuses the written text: %q", once)
 		require.False(t, bytes.ContainsAny(once, "\n\r"), "a line has to stay a line: %q", once)
 
 		var again agentevents.Event

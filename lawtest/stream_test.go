@@ -157,7 +157,7 @@ func wrong(s *secret.Scanner, pieces, got []string) string {
 	want := streamed(s, pieces)
 	switch {
 	case said != s.Mask(text):
-		return fmt.Sprintf("the deltas say\n%q, the masked whole is\n%q", said, s.Mask(text))
+		return fmt.Sprintf("the deltas join to\n%q, the masked whole is\n%q", said, s.Mask(text))
 	case fmt.Sprintf("%q", got) != fmt.Sprintf("%q", want):
 		return fmt.Sprintf("recorded in the deltas\n%q, can be recorded in\n%q", got, want)
 	}
@@ -376,7 +376,7 @@ func cutLaw(t testing.TB, text string, sizes []int, how int) {
 		require.Empty(t, wrong(scanner(), list, deltas(events)[key]), what)
 		if end.name != "closing the run" && len(events) > recorded {
 			_, text, ok := deltaOf(&events[len(events)-1])
-			require.True(t, !ok || text == "", "%s: the rest comes behind what ends the block", what)
+			require.True(t, !ok || text == "", "%s: the rest comes after the event that ends the block", what)
 		}
 	}
 	if usual && err == nil && v.unnamed() && slices.Contains([]string{"a call", "a transition", "a turn"}, end.name) {
@@ -393,7 +393,7 @@ func cutLaw(t testing.TB, text string, sizes []int, how int) {
 var cases = 2 * 2 * len(deltaKinds) * 2 * len(endings) * 2 * len(settings)
 
 // Any text, cut anywhere.
-func TestAnyCutSaysTheMaskedWhole(t *testing.T) {
+func TestAnyCutGivesTheMaskedWhole(t *testing.T) {
 	list := append(planted(t), samples(t, harmlessFile)...)
 	rapid.Check(t, func(r *rapid.T) {
 		text := ""
@@ -523,7 +523,7 @@ func streamAll(t testing.TB, texts [][]string) [][]string {
 
 // Text that only looks like a secret streams unchanged, and without delay if it has none of the
 // bytes that rules look at.
-func TestWhatIsNoSecretStreams(t *testing.T) {
+func TestHarmlessTextStreams(t *testing.T) {
 	var texts [][]string
 	list := samples(t, harmlessFile)
 	for _, s := range list {

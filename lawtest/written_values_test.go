@@ -68,7 +68,7 @@ func TestWrittenValues(t *testing.T) {
 			`"(s:.)"`, "s:t s:t", "altered /payload/toolId"},
 		"two executions of a node are two nodes": {"openwop openwop:v1 openwop:v2", []ae.Event{at("", none, &ae.RunStarted{}), at("/x", none, &ae.NodeStarted{}), at("/y", none, &ae.NodeStarted{}), at("/x", none, &ae.NodeCompleted{}), at("/y", none, &ae.NodeCompleted{})},
 			`"payload":{"nodeId":"([^"]*)"`, "n n-2 n n-2", "altered /nodeId"},
-		"the end of a run ends what its agents say": {"agui agui:sse", []ae.Event{at("/x", none, start), at("/x", none, &ae.TextDelta{BlockID: "b", Delta: "hello"}), at("/x", none, &ae.AgentEnded{Outcome: ae.OutcomeConverged}), at("", none, &ae.RunCompleted{})},
+		"the end of a run ends the texts of its agents": {"agui agui:sse", []ae.Event{at("/x", none, start), at("/x", none, &ae.TextDelta{BlockID: "b", Delta: "hello"}), at("/x", none, &ae.AgentEnded{Outcome: ae.OutcomeConverged}), at("", none, &ae.RunCompleted{})},
 			`"type":"((?:TEXT|RUN)[A-Z_]*)"`, "RUN_STARTED TEXT_MESSAGE_START TEXT_MESSAGE_CONTENT TEXT_MESSAGE_END RUN_FINISHED", ""},
 	} {
 		for as := range strings.FieldsSeq(c.formats) {

@@ -75,7 +75,7 @@ func TestEncodedStream(t *testing.T) {
 	require.Contains(t, next(), `"type":"TEXT_MESSAGE_CONTENT"`)
 	emit(t, run, &ae.RunCompleted{})
 	require.NoError(t, em.Close(t.Context()))
-	require.Contains(t, next(), `"type":"TEXT_MESSAGE_END"`, "what is open ends before the run")
+	require.Contains(t, next(), `"type":"TEXT_MESSAGE_END"`, "open blocks and calls end before the run")
 	require.Contains(t, next(), `"type":"RUN_FINISHED"`)
 	require.Empty(t, next(), "nothing about the stream follows")
 }

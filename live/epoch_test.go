@@ -116,7 +116,7 @@ func TestEachResumeHasAnEpoch(t *testing.T) {
 		require.Equal(t, after[i+1:], idsOf(stream(page, last)), last)
 	}
 	_, epoch, _ := strings.Cut(before[0], "-")
-	require.Contains(t, stream(page, "4-"+epoch), "resync", "what another process recorded")
+	require.Contains(t, stream(page, "4-"+epoch), "resync", "the events of another process")
 	for _, bad := range []string{"4-", "-" + epoch, "x-1"} {
 		require.Contains(t, stream(page, bad), "is not the id of an event", bad)
 	}

@@ -213,7 +213,7 @@ func filters(query url.Values) error {
 		}
 	}
 	if slices.ContainsFunc(query["kind"], misspelt) {
-		return errors.New("kind is no kind: events have none without a dot, and case matters")
+		return errors.New("kind is not a kind: kinds have a dot, and case matters")
 	}
 	return nil
 }

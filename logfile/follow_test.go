@@ -72,7 +72,7 @@ func TestFollow(t *testing.T) {
 	require.NoError(t, os.Truncate(tr.path, 7))
 	tr.add("d\n")
 	tr.want("d\n")
-	tr.add("longer than what comes")
+	tr.add("longer than the next part")
 	tr.want("")
 	require.NoError(t, os.Truncate(tr.path, 9))
 	tr.add("e\n")
@@ -198,7 +198,7 @@ func TestFollowFilesOfOthers(t *testing.T) {
 }
 
 // Without Report, Read returns each report as an error, once, and goes on.
-func TestFollowReturnsWhatNobodyIsTold(t *testing.T) {
+func TestFollowReturnsReportsWithoutAReporter(t *testing.T) {
 	d := newShelf(t)
 	d.add("one\n")
 	f, err := Follow(ended(), d.path, FollowOptions{})

@@ -214,7 +214,7 @@ func readOn(r io.Reader, dir string) string {
 	}
 }
 
-func TestReaderTellsWhatIsLost(t *testing.T) {
+func TestReaderReportsLostLines(t *testing.T) {
 	for name, test := range map[string]struct {
 		do   func(d *shelf)
 		want string
@@ -283,7 +283,7 @@ func TestReaderSurvivesRotation(t *testing.T) {
 	d.add("later\n")
 	text, err := io.ReadAll(r)
 	require.NoError(t, err)
-	require.Equal(t, "b\nc\nd\ntorn\n", string(text), "up to what was active")
+	require.Equal(t, "b\nc\nd\ntorn\n", string(text), "up to the active segment")
 	require.NoError(t, r.Close())
 
 	r, err = NewReader(d.path, ReaderOptions{})
@@ -342,7 +342,7 @@ func TestSegmentOpen(t *testing.T) {
 	}
 	d.remove(d.closed(3))
 	_, err = all[2].Open()
-	require.NoError(t, err, "nothing says that it was rotated")
+	require.NoError(t, err, "the rotation is not reported")
 	d.rotate(4)
 	_, err = all[2].Open()
 	var missing *MissingError

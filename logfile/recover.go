@@ -92,7 +92,7 @@ func looksLikeLog(f io.ReaderAt, size int64) error {
 	}
 	text := bytes.TrimLeft(bytes.TrimPrefix(first, []byte("\xef\xbb\xbf")), " \t\r\n\x00")
 	if len(text) > 0 && text[0] != '{' {
-		return errors.New("it is no log of lines: it does not begin with {")
+		return errors.New("it is not a log of lines: it does not begin with {")
 	}
 	return nil
 }

@@ -96,13 +96,13 @@ func TestZerosAreATornTail(t *testing.T) {
 	require.Empty(t, read(t, path))
 }
 
-func TestWhatIsNoLogIsNotTouched(t *testing.T) {
+func TestOtherFilesAreNotTouched(t *testing.T) {
 	dir := t.TempDir()
 	for i, text := range []string{"hello", "hello\n{", "\x7fELF", "[\n"} {
 		path := filepath.Join(dir, fmt.Sprint(i))
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		_, err := Open(path, Options{})
-		require.ErrorContains(t, err, "no log of lines")
+		require.ErrorContains(t, err, "not a log of lines")
 		require.Equal(t, text, read(t, path))
 	}
 	_, err := Open(dir, Options{})
@@ -263,7 +263,7 @@ func TestAFullDiskTakesAPart(t *testing.T) {
 }
 
 // Lines that a failed sync may have lost are written again, although the file still shows them.
-func TestWhatIsInDoubtIsWrittenAgain(t *testing.T) {
+func TestLinesInDoubtAreWrittenAgain(t *testing.T) {
 	d := &smallDisk{room: 1 << 20}
 	path := filepath.Join(t.TempDir(), "log")
 	l := opened(t, path, Options{Interval: time.Hour, fs: d})
@@ -281,7 +281,7 @@ func TestWhatIsInDoubtIsWrittenAgain(t *testing.T) {
 }
 
 // Close does not cut off lines that a failed sync may have lost: they may be on disk.
-func TestWhatIsInDoubtIsNotCutOff(t *testing.T) {
+func TestLinesInDoubtAreNotCutOff(t *testing.T) {
 	d := &smallDisk{room: 1 << 20, says: true}
 	path := filepath.Join(t.TempDir(), "log")
 	l := opened(t, path, Options{Interval: time.Hour, fs: d})

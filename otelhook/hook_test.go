@@ -192,7 +192,7 @@ func TestARunIsOneTree(t *testing.T) {
 		require.Equal(t, list[i].Name == "chat claude", value(list[i], "gen_ai.request.model").AsString() != "", "only model calls have a model")
 	}
 	require.Equal(t, trace.SpanKindClient, list[2].SpanKind)
-	require.Equal(t, codes.Unset, list[0].Status.Code, "what went well has no status")
+	require.Equal(t, codes.Unset, list[0].Status.Code, "a successful span has no status")
 	require.Equal(t, sdktrace.Status{Code: codes.Error}, list[5].Status, "the text of an error is content")
 	require.Equal(t, "timeout", value(list[5], "error.type").AsString())
 	require.Equal(t, otelhook.Stats{Spans: 6, Closed: map[string]uint64{}}, r.hook.Stats())
@@ -333,7 +333,7 @@ func TestAnIdleRunIsClosedAtItsLastEvent(t *testing.T) {
 	emit(t, run.Agent("a"), &ae.ToolReturned{CallID: "c", ToolID: "Read", Status: ae.ToolStatusOK})
 	require.Len(t, r.spans(), 3, "a late end makes no second span")
 	require.EqualValues(t, 1, r.hook.Stats().Unmatched)
-	require.Equal(t, list[0].SpanContext.SpanID().String(), r.last().SpanID, "the log still says where it belongs")
+	require.Equal(t, list[0].SpanContext.SpanID().String(), r.last().SpanID, "the log still has its place")
 
 	r.pass(2 * time.Minute)
 	emit(t, r.run(t, "other"), &ae.RunStarted{})
@@ -553,9 +553,9 @@ func TestARunThatIsResumedIsLinked(t *testing.T) {
 	}
 }
 
-// TestWhatIsOpenGoesOnAfterAResume: the process is killed, and another one goes on with the open
+// TestOpenSpansGoOnAfterAResume: the process is killed, and another one goes on with the open
 // spans. An export of the log has the same spans.
-func TestWhatIsOpenGoesOnAfterAResume(t *testing.T) {
+func TestOpenSpansGoOnAfterAResume(t *testing.T) {
 	first := newRig(t, otelhook.Options{})
 	run := first.run(t, "r")
 	emit(t, run, &ae.RunStarted{Name: "n"})
@@ -601,7 +601,7 @@ func TestWhatIsOpenGoesOnAfterAResume(t *testing.T) {
         execute_tool Read 3600-3600
 `, tree(t, list, time.Date(2026, 5, 5, 9, 0, 0, 0, time.UTC)))
 			require.Zero(t, second.hook.Stats().Unmatched)
-			require.Equal(t, at.SpanID(), list[1].SpanContext.SpanID(), "what clients do for the call is below it")
+			require.Equal(t, at.SpanID(), list[1].SpanContext.SpanID(), "the spans of clients for the call are below it")
 
 			if name != "the run" {
 				return // the log does not record that another trace begins
@@ -693,7 +693,7 @@ func TestEventsWithoutAnEmitter(t *testing.T) {
 	for _, ev := range r.log.Events() {
 		require.NoError(t, r.hook.WriteEvent(context.Background(), ev))
 	}
-	require.Len(t, r.spans(), n, "what was traced is not traced again")
+	require.Len(t, r.spans(), n, "a traced span is not traced again")
 	other := newRig(t, otelhook.Options{})
 	for _, ev := range r.log.Events() {
 		require.NoError(t, other.hook.WriteEvent(context.Background(), ev))

@@ -88,7 +88,7 @@ func talk(t testing.TB, r *rig, secret string) {
 	emit(t, run, &ae.RunCompleted{Outputs: json})
 }
 
-func TestEventsGoWhereTheOptionSays(t *testing.T) {
+func TestPlacesOfEvents(t *testing.T) {
 	for _, c := range []struct {
 		events      otelhook.Events
 		logs, spans bool
@@ -156,7 +156,7 @@ func TestReplayedEventsAreNotLoggedAgain(t *testing.T) {
 	require.NotEmpty(t, again.spans())
 }
 
-func TestContentGoesWhereTheOptionSays(t *testing.T) {
+func TestPlacesOfContent(t *testing.T) {
 	const secret = "zebra-4711"
 	for _, c := range []struct {
 		content       otelhook.Content
@@ -305,7 +305,7 @@ func TestASpanOfAFrameworkIsNotDoubled(t *testing.T) {
 	require.Contains(t, got, "gen_ai.agent.name=a,gen_ai.tool.name=Read")
 }
 
-func TestMarkersShowWhatGoesOn(t *testing.T) {
+func TestMarkersShowTheRunningSpans(t *testing.T) {
 	r := newRig(t, otelhook.Options{StartMarkers: true})
 	run := r.run(t, "r")
 	emit(t, run, &ae.RunStarted{Name: "n"})

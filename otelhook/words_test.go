@@ -182,8 +182,8 @@ func TestTypesInBackEnds(t *testing.T) {
 		_, isTool := strings.CutPrefix(s.Name, "execute_tool")
 		_, isModel := strings.CutPrefix(s.Name, "chat")
 		_, isAgent := strings.CutPrefix(s.Name, "invoke_agent")
-		require.Equal(t, isTool, value(s, "gen_ai.tool.name").AsString() != "", "%s: back ends take what has a tool's name for a tool", s.Name)
-		require.Equal(t, isModel || isAgent, value(s, "gen_ai.request.model").AsString() != "", "%s: and what has a model for a call of it", s.Name)
+		require.Equal(t, isTool, value(s, "gen_ai.tool.name").AsString() != "", "%s: back ends take a span with a tool's name for a tool", s.Name)
+		require.Equal(t, isModel || isAgent, value(s, "gen_ai.request.model").AsString() != "", "%s: and a span with a model for a call of it", s.Name)
 	}
 	require.Equal(t, []string{
 		"invoke_workflow release, span, workflow, CHAIN, chain", "invoke_agent lead, agent, agent, AGENT, chain", "run_step find, span, workflow, , chain",

@@ -74,7 +74,7 @@ func (e *StatusError) Error() string {
 
 // ErrNotOTLP means that an endpoint answers 200 with something else than an answer to OTLP/JSON,
 // such as a web page.
-var ErrNotOTLP = errors.New("the answer is not that of an OTLP/HTTP endpoint that speaks JSON")
+var ErrNotOTLP = errors.New("the answer does not come from an OTLP/HTTP endpoint that speaks JSON")
 
 // A Client posts requests to an OTLP/HTTP endpoint. The fields must not change once it is
 // used. It may be used concurrently.
@@ -116,7 +116,7 @@ const (
 func (c *Client) URL() (*url.URL, error) {
 	u, err := url.Parse(c.Endpoint)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, errors.New("otlpjson: the endpoint is no URL like http://localhost:4318")
+		return nil, errors.New("otlpjson: the endpoint is not a URL like http://localhost:4318")
 	}
 	if !strings.HasSuffix(u.Path, "/v1/traces") {
 		u = u.JoinPath("v1", "traces")

@@ -149,7 +149,7 @@ func TestClientBroken(t *testing.T) {
 
 	for _, bad := range []string{"", "localhost:4318", "ftp://x", "http://", "http://[::1", "http://h/%zz?key=abcdef"} {
 		err := (&Client{Endpoint: bad}).Send(t.Context(), []byte("{}"))
-		require.EqualError(t, err, "otlpjson: the endpoint is no URL like http://localhost:4318", bad)
+		require.EqualError(t, err, "otlpjson: the endpoint is not a URL like http://localhost:4318", bad)
 	}
 }
 

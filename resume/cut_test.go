@@ -268,7 +268,7 @@ func planKeepsTheLaws(t *testing.T, r *rand.Rand, seed uint64) {
 		require.True(t, waits[a.AgentID], "%s waits for nothing", a.AgentID)
 	}
 	for _, a := range append(p.Agents, p.Ended...) {
-		require.False(t, waits[a.AgentID], "%s does not wait for what is open", a.AgentID)
+		require.False(t, waits[a.AgentID], "%s does not wait for the open questions", a.AgentID)
 	}
 	for _, a := range p.Ended {
 		require.False(t, s.Agents[a.AgentID].Open)

@@ -145,7 +145,7 @@ var ErrNoPosition = errors.New("resume: the snapshot has no position in the log"
 func New(s *agentevents.RunSnapshot, o Options) (*Plan, error) {
 	switch {
 	case s == nil:
-		return nil, errors.New("resume: there is no snapshot")
+		return nil, errors.New("resume: the snapshot is nil")
 	case s.TerminalKind != "" || s.Status.Terminal():
 		return nil, fmt.Errorf("%w: it is %s", ErrEnded, cmp.Or(string(s.Status), string(s.TerminalKind)))
 	case s.NextSequence == 0 && o.NextSequence == 0:
@@ -367,7 +367,7 @@ func (p *Plan) Apply(ctx context.Context, run *agentevents.Run) (*Receipt, error
 		return &Receipt{}, errors.New("resume: the plan has no snapshot: it comes from New")
 	}
 	if id := run.ID(); id != p.Snapshot.RunID {
-		return &Receipt{}, fmt.Errorf("resume: the plan is of run %q, and not of run %q", p.Snapshot.RunID, id)
+		return &Receipt{}, fmt.Errorf("resume: the plan is for run %q, and not for run %q", p.Snapshot.RunID, id)
 	}
 	p.applied = true
 	r := &Receipt{}

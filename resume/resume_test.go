@@ -178,7 +178,7 @@ func TestApply(t *testing.T) {
 			require.NoError(t, err)
 			for _, wrong := range []*ae.Run{nil, other} {
 				receipt, err := p.Apply(t.Context(), wrong)
-				require.ErrorContains(t, err, `the plan is of run "`+p.Snapshot.RunID+`", and not of run "`+wrong.ID()+`"`)
+				require.ErrorContains(t, err, `the plan is for run "`+p.Snapshot.RunID+`", and not for run "`+wrong.ID()+`"`)
 				require.Empty(t, receipt)
 			}
 			require.Len(t, log, n, "nothing is recorded in another run")

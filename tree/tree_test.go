@@ -322,7 +322,7 @@ func TestWidth(t *testing.T) {
 	}
 	s.Name = strings.Repeat("n", 300)
 	first, _, _ := strings.Cut(draw(t, s, tree.Options{}), "\n")
-	require.Equal(t, 50, strings.Count(first, "é")+1, "what failed gets half a line on any line")
+	require.Equal(t, 50, strings.Count(first, "é")+1, "a failure gets half a line on any line")
 	s.Status = agentevents.RunStatusRunning
 	first, _, _ = strings.Cut(draw(t, s, tree.Options{}), "\n")
 	require.Equal(t, 24, strings.Count(first, "é")+1)

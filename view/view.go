@@ -38,7 +38,7 @@ type Options struct {
 }
 
 // ErrNoRun is the error of [Write] for logs without an event of [Options.Run].
-var ErrNoRun = errors.New("agentevents/view: there is no event of the run")
+var ErrNoRun = errors.New("agentevents/view: the run has no event")
 
 // Write writes the page of one log, or of two that are compared. It keeps the lines of all events
 // in memory, and some 200 bytes more for each. Logs without an event give a page that tells so.

@@ -201,7 +201,7 @@ func gates(n int) []chan struct{} {
 
 func chatAgent(t testing.TB, config adk.ChatModelAgentConfig, tools ...tool.BaseTool) adk.Agent {
 	t.Helper()
-	config.Description = "does what " + config.Name + " does"
+	config.Description = "does the work of " + config.Name + " does"
 	config.ToolsConfig.Tools = append(config.ToolsConfig.Tools, tools...)
 	agent, err := adk.NewChatModelAgent(t.Context(), &config)
 	require.NoError(t, err)

@@ -149,7 +149,7 @@ func (a *answer) failure(reason error) error {
 	case a.stream && a.known, a.more:
 		return &agentevents.ToolError{Code: "incomplete", Err: errors.New("the stream ended before the answer did")}
 	case a.json && a.broken:
-		return &agentevents.ToolError{Code: "incomplete", Err: errors.New("the answer is no JSON, or ends within it")}
+		return &agentevents.ToolError{Code: "incomplete", Err: errors.New("the answer is invalid or truncated JSON")}
 	}
 	return nil
 }

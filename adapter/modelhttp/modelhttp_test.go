@@ -141,7 +141,7 @@ func failed(code, message string) agentevents.Opt[agentevents.ErrorInfo] {
 	return opt(agentevents.ErrorInfo{Code: code, Message: message})
 }
 
-var incomplete = agentevents.ModelReturned{Error: opt(agentevents.ErrorInfo{Code: "incomplete", Message: "the answer is no JSON, or ends within it"})}
+var incomplete = agentevents.ModelReturned{Error: opt(agentevents.ErrorInfo{Code: "incomplete", Message: "the answer is invalid or truncated JSON"})}
 
 var formats = []struct {
 	name, path, media, answer string

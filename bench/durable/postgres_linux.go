@@ -92,7 +92,7 @@ func unprivileged(dir string) (*syscall.SysProcAttr, error) {
 	}
 	u, err := user.Lookup("postgres")
 	if err != nil {
-		return nil, measure.Missing("PostgreSQL refuses root, and there is no user postgres")
+		return nil, measure.Missing("PostgreSQL refuses root, and the system has no user postgres")
 	}
 	uid, err := strconv.Atoi(u.Uid)
 	if err != nil {

@@ -201,7 +201,7 @@ func (c *chainCheck) begin(at position, link chain.Link) {
 	}
 	switch {
 	case c.begun:
-		note("a new chain begins here; it does not show what came between the files")
+		note("a new chain begins here; it does not cover lines between the files")
 	case c.unchained == 1:
 		note("the chain begins here; the line before it is in no chain")
 	case c.unchained > 1:

@@ -124,7 +124,7 @@ func TestCheckChain(t *testing.T) {
 			want: []string{"log:2: " + saysChanged, "more:2: " + saysChanged}, code: 1,
 		},
 		"a file is missing between": {log: join(ls[0], ls[1]), more: second, want: []string{"more:1: " + saysBefore}, code: 1},
-		"two logs":                  {log: whole, more: alone, want: []string{"warning: more:1: a new chain begins here; it does not show what came between the files"}},
+		"two logs":                  {log: whole, more: alone, want: []string{"warning: more:1: a new chain begins here; it does not cover lines between the files"}},
 		"a new chain in a file":     {log: whole + alone, want: []string{"log:7: " + saysBefore}, code: 1},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -27,7 +27,7 @@ Exits with 0 when the log keeps the rules, and prints nothing but warnings; an e
 log keeps them. Otherwise it prints a line for every problem, in the order of the log,
 and exits with 1:
 
-  FILE:LINE: RULE: what is wrong; the subject is in this state
+  FILE:LINE: RULE: the fault; the subject is in this state
 
 Run 'agentevents rules' for the rules. A line that is not an event breaks the
 rule line-unreadable. Status changes are checked by the table that the log names.
@@ -72,7 +72,7 @@ node and another agent. Logs in the library's own format keep all rules.`,
 			complete := fs.Bool("complete", false, "exit with 1 if a sequence number is missing, too")
 			fs.Var(&format, "dialect", "check the rules of this `FORMAT` too; 'agentevents help convert' lists them")
 			threshold := openwop.DefaultThreshold
-			fs.Func("threshold", "openwop: escalate decisions below `N`, if the log says no other; default 0.7", func(s string) error {
+			fs.Func("threshold", "openwop: escalate decisions below `N`, unless the log has another; default 0.7", func(s string) error {
 				var err error
 				if threshold, err = strconv.ParseFloat(s, 64); err != nil || !(threshold >= 0 && threshold <= 1) {
 					return errors.New("want a number from 0 to 1")

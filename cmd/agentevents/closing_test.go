@@ -113,7 +113,7 @@ var closings = func() (all []closing) {
 var goesOn = regexp.MustCompile(`\(interrupted\)|without an end|\b(?:open|running|thinking)\b`)
 
 // A subject that begins is drawn as going unless it ends, in whatever way and order.
-func TestWhatEndsIsNotOpen(t *testing.T) {
+func TestEndedSubjectsAreNotOpen(t *testing.T) {
 	byFormat := map[string][]closing{}
 	for _, c := range closings {
 		byFormat[c.format] = append(byFormat[c.format], c)

@@ -207,7 +207,7 @@ func wrongFlag(fs *flag.FlagSet, args []string, err error) string {
 		text = strings.TrimSuffix(text, m[0]) + "for flag -" + m[1] + ": " + want
 	}
 	if strings.HasPrefix(text, "flag provided but not defined") && slices.ContainsFunc(args, isDashedFile) {
-		text += "; a FILE that begins with - stands behind --"
+		text += "; a FILE that begins with - follows --"
 	}
 	return oneDash.ReplaceAllString(text, "$1--$2")
 }

@@ -31,10 +31,10 @@ of the published profiles openwop:v1 and openwop:v2 are then read as openwop: th
 events are the same, but members that the profile implies are kept as extra
 members. Name these two formats with --from.
 
-At the end, what was lost and what was made up is listed on standard error. A
-part of an event is lost when the new format has no place for it. It is made up
-when the new format requires it and the event lacks it. What reading the files
-made up, such as ids that their format does not have, is listed first, as
+At the end, lost and made-up values are listed on standard error. A part of an
+event is lost when the new format has no place for it. It is made up when the
+new format requires it and the event lacks it. The values that reading the files
+made up, such as ids that their format does not have, are listed first, as
 "reading:". Events without a counterpart are left out and listed too. With
 --strict the exit status is then 1.
 
@@ -63,9 +63,9 @@ Lines do not keep their bytes then.`,
 			fs.Var(&from, "from", "the `FORMAT` of the files; default: detected line by line")
 			fs.Var(&to, "to", "the `FORMAT` to write")
 			strict := fs.Bool("strict", false, "exit with 1 when anything is lost or made up")
-			quiet := fs.Bool("quiet", false, "do not list what is lost or made up")
-			verify := fs.Bool("verify", false, "read the output back and report what the list misses; takes memory")
-			fast := fs.Bool("fast", false, "do not measure what is lost")
+			quiet := fs.Bool("quiet", false, "do not list lost and made-up values")
+			verify := fs.Bool("verify", false, "read the output back and report losses that the list lacks; takes memory")
+			fast := fs.Bool("fast", false, "do not measure losses")
 			return func(in *invocation) error {
 				if to.wire == nil {
 					return usageError("--to is needed: one of " + strings.Join(wireNames(), ", "))

@@ -51,7 +51,7 @@ reading: made up: agent.toolReturned /payload/callId: derived from the line (onc
 	require.Equal(t, odd, exec(odd, "convert", "--to", "kahn", "--quiet", "-").out)
 }
 
-func TestConvertListsWhatHasNoCounterpart(t *testing.T) {
+func TestConvertListsEventsWithoutCounterpart(t *testing.T) {
 	got := exec(line("r", 0)+kahnLog, "convert", "--to", "kahn", "-")
 	require.Equal(t, exitOK, got.code)
 	require.Equal(t, kahnLog, got.out)

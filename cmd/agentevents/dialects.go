@@ -183,7 +183,7 @@ func (d *named) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Even
 		if other != "" {
 			what = "like one of " + string(other)
 		}
-		return dst, &agentevents.LineError{Err: fmt.Errorf("this is no line of %s; it looks %s", d.wire.name, what)}
+		return dst, &agentevents.LineError{Err: fmt.Errorf("this is not a line of %s; it looks %s", d.wire.name, what)}
 	}
 	return d.Decoder.Decode(dst, line)
 }

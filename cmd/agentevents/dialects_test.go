@@ -36,7 +36,7 @@ func TestWrongFormat(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, result{exitProblems, "", "stdin:1: this is no line of multiagent; it looks like none of the known formats\n"},
+	require.Equal(t, result{exitProblems, "", "stdin:1: this is not a line of multiagent; it looks like none of the known formats\n"},
 		exec(`{"a":1}`+"\n", "convert", "--from", "multiagent", "--to", "native", "-"))
 }
 

@@ -12,23 +12,23 @@ func diffCommand() command {
 	return command{
 		name:    "diff",
 		args:    "[flags] A B",
-		purpose: "say what two runs did differently, agent by agent",
+		purpose: "list the differences of two runs, agent by agent",
 		about: `
-A and B are FILEs of any format. What an agent did is compared in its order; one act more is
+A and B are FILEs of any format. The acts of an agent are compared in their order; one act more is
 one difference, and does not make all that follow differ:
 
   -  only A has it
   +  only B has it
   ~  both have it: below stand the members of the payload that differ, each by its JSON
-     pointer, with what A has and what B has
+     pointer, with the values of A and B
 
 A call and its return are one act, and so is a block of text, however it came in deltas.
-Left out is what differs between any two runs: ids of events, calls and messages, times,
-durations, tokens, and status changes without a reason. Arguments, results and other content
-are compared as they stand; --ignore leaves members out. The last line has what differs in
-time, tokens, cost and numbers of calls; that alone does not make runs differ.
+The comparison leaves out facts that differ between any two runs: ids of events, calls and
+messages, times, durations, tokens, and status changes without a reason. Arguments, results
+and other content are compared unchanged; --ignore leaves members out. The last line has the
+differences in time, tokens, cost and numbers of calls; these alone do not make runs differ.
 
-Agents are paired by their ids or by what they are: task, role, the agents above them, and
+Agents are paired by their ids or by their properties: task, role, the agents above them, and
 their order. Runs are paired by their ids, by what is asked of them, or, if A and B have no
 id in common, by their order. What a format cannot say is absent: compare logs of one format.`,
 		examples: []string{

@@ -35,19 +35,19 @@ Each run becomes a tree of spans: the run, its workflows, phases and steps, its 
 their model calls and their tool calls. A run that no event begins has a root that is
 marked as made up; an end without a start lasts as long as it states.
 Spans that the log leaves open, as after a crash, end with their last event.
-An event without a time gets that of the event before it in
+An event without a time gets the time of the event before it in
 its run, or of the first that has one; a run without times is left out.
 
 otlp writes OTLP/JSON, one request per line, or posts it to the --endpoint of an
 OpenTelemetry collector or a back end. A request that such a server is too busy for is
-sent again. With - the log may go on, as 'tail -f' does: what has ended is sent after 5
+sent again. With - the log may go on, as 'tail -f' does: ended spans are sent after 5
 seconds, or after --flush-every. Metrics are not exported: METRICS.md of otelhook lists
 them. Headers, such as keys, are also taken from ` + headersEnv + `.
 
-Spans have the ids that the log recorded, else ids that are made of those of the run, so
+Spans have the ids that the log recorded, else ids that are made of the run's ids, so
 exporting a log again gives the same spans. A run that another process went on with is
-two linked traces if the log recorded the ids of two. Without ids nothing in a log says
-so, and the run is one trace, in which a pause is time between spans.
+two linked traces if the log recorded the ids of two. Without ids the log does not
+tell them apart, and the run is one trace, in which a pause is time between spans.
 
 chrome writes the Trace Event Format, which ui.perfetto.dev and chrome://tracing open:
 a process for each run and a track for each agent, or more if its work overlaps. It keeps
@@ -56,7 +56,7 @@ all spans in memory.
 Prompts, texts, arguments and results are left out unless --content is given. Secrets in
 them are not masked: 'agentevents redact' does that.
 
-What was exported, what was closed and what was left out is counted on standard error.
+Exported, closed and left-out spans are counted on standard error.
 Spans that the endpoint refuses make the exit status 1, an endpoint that cannot be
 reached makes it 2.`,
 		examples: []string{
@@ -177,14 +177,14 @@ func (x *export) flags(fs *flag.FlagSet) {
 	fs.Var(&x.headers, "header", "otlp: add the header `NAME=VALUE` to posts; may be given several times")
 	fs.BoolVar(&x.gzip, "gzip", false, "otlp: compress posts")
 	fs.IntVar(&x.retries, "retries", 4, "otlp: send a post again `N` times at most; default 4")
-	fs.DurationVar(&x.flushEvery, "flush-every", 0, "otlp: send what has ended after `DURATION`; default: 5s for -, else never")
+	fs.DurationVar(&x.flushEvery, "flush-every", 0, "otlp: send ended spans after `DURATION`; default: 5s for -, else never")
 	fs.StringVar(&x.options.Service, "service", "", "otlp: the `NAME` of the service; default: agentevents")
 	fs.Var(&x.resource, "resource", "otlp: add `NAME=VALUE` to the resource; may be given several times")
-	fs.Var(&x.semconv, "semconv", "otlp: `VERSION` of the words: 1.41.0, latest; default: what both have")
+	fs.Var(&x.semconv, "semconv", "otlp: `VERSION` of the words: 1.41.0, latest; default: the words of both")
 	fs.BoolVar(&x.options.NewIDs, "new-ids", false, "otlp: derive all ids, also where the log recorded some")
 	fs.BoolVar(&x.options.Content, "content", false, "add prompts, texts, arguments and results")
 	fs.BoolVar(&x.options.NoSteps, "no-steps", false, "leave out the spans of phases, nodes, turns and steps")
-	fs.BoolVar(&x.quiet, "quiet", false, "do not count what was exported and what was left out")
+	fs.BoolVar(&x.quiet, "quiet", false, "do not count exported and left-out events")
 }
 
 // check reports flags without effect and flags that exclude each other, before anything is written.
@@ -296,7 +296,7 @@ func (f *follower) Close(ctx context.Context) error {
 func (x *export) connect(in *invocation) error {
 	x.client = &otlpjson.Client{Endpoint: x.endpoint, Header: http.Header{}, Gzip: x.gzip, Retries: cmp.Or(x.retries, -1)}
 	if _, err := x.client.URL(); err != nil {
-		return usageError("--endpoint is no URL like http://localhost:4318")
+		return usageError("--endpoint is not a URL like http://localhost:4318")
 	}
 	var env list
 	if text := in.env(headersEnv); text != "" {
@@ -351,7 +351,7 @@ func (x *export) report(in *invocation, c otlpjson.Counts) {
 		{c.Repeated, "they repeat a sequence of their run, or go back"},
 		{c.Late, "they come long after the end of their run"},
 		{c.Unplaced, "they belong to no span, or to one that has ended"},
-		{c.Unopened, "they end what has not begun"},
+		{c.Unopened, "they end subjects that have not begun"},
 		{c.Timeless, "they have no time, and no event before them in their run has one"},
 	} {
 		if left.n > 0 {
@@ -359,9 +359,9 @@ func (x *export) report(in *invocation, c otlpjson.Counts) {
 		}
 	}
 	if c.Untimed > 0 {
-		fmt.Fprintf(in.stderr, "events without a time: %d: they get that of the event before them, or of the first that has one\n", c.Untimed)
+		fmt.Fprintf(in.stderr, "events without a time: %d: they get the time of the event before them, or of the first event with a time\n", c.Untimed)
 	}
 	if c.NoDate > 0 {
-		fmt.Fprintf(in.stderr, "events of 1970: %d: their clock says no date, and back ends look for newer spans\n", c.NoDate)
+		fmt.Fprintf(in.stderr, "events of 1970: %d: their clock has no date, and back ends look for newer spans\n", c.NoDate)
 	}
 }

@@ -268,7 +268,7 @@ func TestExportUsage(t *testing.T) {
 		{"otel -", `unknown form "otel"; known: otlp, chrome`},
 		{"otlp", "a FILE is needed; - is standard input"},
 		{"otlp --endpoint x --out y -", "--endpoint and --out do not go together"},
-		{"otlp --endpoint localhost:4318?key=secret -", "--endpoint is no URL like http://localhost:4318"},
+		{"otlp --endpoint localhost:4318?key=secret -", "--endpoint is not a URL like http://localhost:4318"},
 		{"otlp --endpoint http://x --header secret -", "--header: want NAME=VALUE"},
 		{"otlp --resource =secret -", "--resource: want NAME=VALUE"},
 		{"otlp --endpoint http://x --retries -1 -", "--retries must not be negative"},
@@ -585,7 +585,7 @@ func TestExportWithoutTimes(t *testing.T) {
 	at := `"timestamp":"2026-01-02T10:00:00Z",`
 	log := line("0", "", "agent.started", "{}") + line("1", at, "agent.toolCalled", `{"callId":"c","toolId":"t"}`) +
 		line("2", "", "agent.toolReturned", `{"callId":"c","toolId":"t","status":"ok"}`)
-	const counted = "events without a time: 2: they get that of the event before them, or of the first that has one\n"
+	const counted = "events without a time: 2: they get the time of the event before them, or of the first event with a time\n"
 	r := exec(log, "export", "otlp", "-")
 	require.Equal(t, exitOK, r.code)
 	require.Contains(t, r.err, counted)
@@ -610,6 +610,6 @@ func TestExportWithoutTimes(t *testing.T) {
 	const kaos = `{"timestamp":1001.25,"sequence":0,"session_id":"s","run_id":"run_1","agent_id":null,"content":"x","type":"text_delta"}
 {"timestamp":1002,"sequence":1,"session_id":"s","run_id":"run_1","agent_id":"a","subject":"turn","phase":"start","span_id":"s1","parent_span_id":null,"name":"turn","attributes":{},"type":"span"}
 `
-	require.Contains(t, exec(kaos, "export", "otlp", "-").err, "events of 1970: 2: their clock says no date, and back ends look for newer spans\n")
+	require.Contains(t, exec(kaos, "export", "otlp", "-").err, "events of 1970: 2: their clock has no date, and back ends look for newer spans\n")
 	require.NotContains(t, exec(kaos, "export", "chrome", "-").err, "1970")
 }

@@ -13,7 +13,7 @@ func kindsCommand() command {
 		name:    "kinds",
 		purpose: "list the kinds of events",
 		about: `
-The columns are the kind, what it does to its subject (opens, delta, closes or
+The columns are the kind, its effect on its subject (opens, delta, closes or
 point), the subject, and droppable if the log of a finished run may leave it out.`,
 		examples: []string{
 			"agentevents kinds",

@@ -566,7 +566,7 @@ func TestDashedFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	require.NoError(t, os.WriteFile("-run.jsonl", []byte(log), 0o600))
 	got := exec("", "check", "-run.jsonl")
-	require.Equal(t, result{exitUsage, "", "agentevents check: flag provided but not defined: --run.jsonl; a FILE that begins with - stands behind --\nRun 'agentevents help check' for usage.\n"}, got)
+	require.Equal(t, result{exitUsage, "", "agentevents check: flag provided but not defined: --run.jsonl; a FILE that begins with - follows --\nRun 'agentevents help check' for usage.\n"}, got)
 	require.Equal(t, result{}, exec("", "check", "--", "-run.jsonl"))
 	require.Equal(t, result{}, exec("", "check", "./-run.jsonl"))
 }
@@ -676,7 +676,7 @@ func TestTornFrames(t *testing.T) {
 
 	torn := exec("data: {\"type\":\n"+line("r", 0), "check", "--dialect", "kaos", "-")
 	require.Equal(t, exitProblems, torn.code)
-	require.Regexp(t, `^stdin:2: line-unreadable: this is no line of kaos; it looks like one of native\nstdin:2: line-unreadable: the frame before is torn: .*\n$`, torn.out)
+	require.Regexp(t, `^stdin:2: line-unreadable: this is not a line of kaos; it looks like one of native\nstdin:2: line-unreadable: the frame before is torn: .*\n$`, torn.out)
 	require.NotContains(t, torn.out, "line 0")
 	require.NotContains(t, torn.out, "\\n")
 }

@@ -33,11 +33,11 @@ func recordCommand() command {
 		args:    "--output DIR [flags] -- COMMAND [ARGUMENT...]",
 		purpose: "run an agent program, and record it as a test fixture and a log",
 		about: `
-COMMAND is run as it is: its input, output and errors are those of record. What it
-prints must be the output of the Claude CLI with --output-format stream-json --verbose,
-or that of codex exec --json, copilot --output-format json, opencode run --format json,
-cline --json, gemini or qwen with --output-format stream-json, or pi --mode json.
-When it has ended, DIR has two files, without secrets, which only their owner may read:
+COMMAND is run unchanged: it has the input, output and errors of record. Its output must be
+the output of the Claude CLI with --output-format stream-json --verbose, of codex exec
+--json, copilot --output-format json, opencode run --format json, cline --json, gemini or
+qwen with --output-format stream-json, or pi --mode json. When it has ended, DIR has two
+files, without secrets, which only their owner may read:
 
   NODE.json   the fixture, from which package querytest answers in tests
   NODE.jsonl  the log, for all other commands
@@ -49,7 +49,7 @@ COMMAND, and its session is the one after --session-id, --resume, -r or resume.`
 			"agentevents record --output fixtures -- claude -p 'Do it' --output-format stream-json --verbose",
 			"agentevents record --output testdata/report --node writer --append -- codex exec --json 'Do it'",
 		},
-		exit: `Exit status: that of COMMAND; if that is 0,
+		exit: `Exit status: the status of COMMAND; if it is 0,
   0  all went well
   1  COMMAND printed lines that cannot be read
   2  used wrongly, or nothing could be recorded
@@ -61,14 +61,14 @@ COMMAND, and its session is the one after --session-id, --resume, -r or resume.`
 			r.flags(fs)
 			dir := fs.String("output", "", "the `DIR` of the files, which is made if it is not there")
 			node := fs.String("node", "", "the `NAME` of the node that is asked; default: COMMAND without its folder")
-			prompt := fs.String("prompt", "", "the `TEXT` that is asked; default: the argument behind -p and so on")
+			prompt := fs.String("prompt", "", "the `TEXT` of the prompt; default: the argument after -p and so on")
 			more := fs.Bool("append", false, "add a call to the fixture, and a run to the log, in place of new files")
 			return func(in *invocation) error {
 				switch {
 				case *dir == "":
 					return usageError("--output DIR is needed")
 				case len(in.args) == 0:
-					return usageError("a COMMAND is needed, behind --")
+					return usageError("a COMMAND is needed, after --")
 				}
 				argv := in.args
 				rec := recording{

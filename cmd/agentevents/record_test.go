@@ -96,7 +96,7 @@ func TestRecordCommand(t *testing.T) {
 
 	for args, want := range map[string]string{
 		"record -- x":            "--output DIR is needed",
-		"record --output " + dir: "a COMMAND is needed, behind --",
+		"record --output " + dir: "a COMMAND is needed, after --",
 		// With meaningless flags no program is run.
 		"record --max-line 0 --output " + dir + " -- touch " + filepath.Join(dir, "ran"): "want a number of bytes above 0",
 	} {

@@ -20,16 +20,15 @@ func redactCommand() command {
 		args:    "[flags] FILE...",
 		purpose: "mask the secrets in a log that was recorded with them",
 		about: `
-Masks what recording with the default policy masks: credentials in texts and JSON,
+Masks the texts that recording with the default policy masks: credentials in texts and JSON,
 also over the deltas of a block. Ids, order, sequences, times and statuses stay, and
 no event is added or left out. Lines of other formats are printed as native ones.
 
-What was masked is counted on standard error, by rule; nothing is said when nothing
-was masked:
+Masked values are counted on standard error, by rule, unless nothing was masked:
 
   masked 12: key 7, token 3, secret 2, in 9 of 240 events
 
-The rules are key (behind the name of a credential), token (the form of one), secret
+The rules are key (after the name of a credential), token (the form of one), secret
 (a value of --secrets, without the blanks around it) and card. A log that is redacted
 again stays as it is.
 
@@ -103,7 +102,7 @@ type redactor struct {
 func (r *redactor) flags(fs *flag.FlagSet) {
 	r.reasoning.values = []string{string(agentevents.VerbosityFull), string(agentevents.VerbositySummary), string(agentevents.VerbosityOff)}
 	fs.Var(&r.secrets, "secrets", "mask the values in `FILE`, one per line; may be given several times")
-	fs.Var(&r.keys, "key", "mask values behind names that end with `NAME`; may be given several times")
+	fs.Var(&r.keys, "key", "mask values after names that end with `NAME`; may be given several times")
 	fs.Var(&r.keep, "keep", "do not mask values for the `NAME` before them; may be given several times")
 	fs.Var(&r.reasoning, "reasoning", "the most `VERBOSITY` of reasoning: full, summary or off; default: as recorded")
 }

@@ -30,7 +30,7 @@ LINES, else 24) is left out.
 Elsewhere, and where TERM is dumb, every event is a line: when it came after the run's
 first one, its sequence, kind, agent and subject; at the end the run is drawn once.
 
-Nothing is run again: it is a log that is read. An interrupt ends it, which is no error.
+Nothing is run again: it is a log that is read. An interrupt ends it, and is not an error.
 A log of several runs needs --run.`,
 		examples: []string{
 			"agentevents replay --speed 10 run.jsonl",
@@ -42,7 +42,7 @@ A log of several runs needs --run.`,
 			var d drawing
 			l.flags(fs)
 			fs.Float64Var(&p.timing.Speed, "speed", 1, "play `N` times as fast; default 1, 0 does not wait")
-			fs.DurationVar(&p.timing.MaxWait, "max-wait", 3*time.Second, "wait `DURATION` at most between two events; default 3s, 0 is no bound")
+			fs.DurationVar(&p.timing.MaxWait, "max-wait", 3*time.Second, "wait `DURATION` at most between two events; default 3s, 0 has no bound")
 			var from sequence
 			fs.Var(&from, "from", "begin with the event of sequence `SEQ`")
 			run := fs.String("run", "", "play the run `ID`")

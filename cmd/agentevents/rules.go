@@ -38,7 +38,7 @@ var documentRules = []documentRule{
 	{multiagent.Name, multiagent.RuleTimestamp, "timestamp is an RFC 3339 time"},
 	{multiagent.Name, multiagent.RuleWorkflow, "a workflow event has a workflowId"},
 	{multiagent.Name, multiagent.RulePhase, "agent events of a workflow, phases and checkpoints name their phase"},
-	{multiagent.Name, multiagent.RuleField, "a key field of a workflow type has the type that its name says"},
+	{multiagent.Name, multiagent.RuleField, "a key field of a workflow type has the type of its native field"},
 	{kaos.Name, kaos.RuleType, "a type is one of KAOS, or has other characters than small letters and underscores"},
 	{kaos.Name, kaos.RuleRequired, "required members are there, ids are not empty"},
 	{kaos.Name, kaos.RuleEnum, "subjects, phases and kinds of memory_event are words that the document lists"},
@@ -75,7 +75,7 @@ var documentRules = []documentRule{
 	{openwop.Name, host.RuleToolAllowed, "an agent calls the tools of its allowlist (refused by host.Host, not by check)"},
 	{agui.Name, agui.RuleRequired, "required members are there"},
 	{agui.Name, agui.RuleType, "a type is one of the protocol"},
-	{agui.Name, agui.RuleValue, "members have the JSON type that the protocol says, roles are in their list, times are whole milliseconds"},
+	{agui.Name, agui.RuleValue, "members have the JSON type that the protocol requires, roles are in their list, times are whole milliseconds"},
 	{agui.Name, agui.RuleOrder, "RUN_STARTED comes first; messages, calls, steps and sub-agents begin before they go on, and end before their run; nothing follows its end"},
 	{agui.Name, agui.RuleState, "a JSON Patch can be applied to the state that the lines before have told"},
 }

@@ -20,12 +20,12 @@ func tailCommand() command {
 		args:    "[flags] FILE",
 		purpose: "print the last events of a log, and follow it while it is written",
 		about: `
-Prints lines as 'agentevents cat' does. With -f it then prints what is appended, across
-rotation, until it is interrupted, which is no error. It waits for a FILE that is not there
-yet. What is missing, truncated or replaced meanwhile is said on standard error.
+Prints lines as 'agentevents cat' does. With -f it then prints appended lines, across
+rotation, until it is interrupted, which is not an error. It waits for a FILE that does not
+exist yet. It reports missing, truncated and replaced files on standard error.
 
-Of the lines that cannot be read those are reported that stand between or after the events
-that are printed. They do not change the exit status of -f.`,
+Unreadable lines are reported if they stand between or after the printed events. They do not
+change the exit status of -f.`,
 		examples: []string{
 			"agentevents tail -n 20 --kind agent.toolReturned run.jsonl",
 			"agentevents tail -f --agent planner run.jsonl",
@@ -35,7 +35,7 @@ that are printed. They do not change the exit status of -f.`,
 			t.l.stream(fs)
 			t.only.flags(fs)
 			fs.IntVar(&t.n, "n", 10, "print the last `N` events first; default 10")
-			follow := fs.Bool("f", false, "follow the log: print what is appended, until interrupted")
+			follow := fs.Bool("f", false, "follow the log: print appended lines, until interrupted")
 			return func(in *invocation) error {
 				t.in, t.print.out = in, in.stdout
 				switch {

@@ -48,7 +48,7 @@ func shown(t *testing.T, stdin string, args ...string) string {
 	return <-text
 }
 
-func TestWhatIsATerminal(t *testing.T) {
+func TestIsTerminal(t *testing.T) {
 	for _, path := range []string{os.DevNull, "/dev/zero", "/dev/full"} {
 		f, err := os.OpenFile(path, os.O_WRONLY, 0)
 		require.NoError(t, err)

@@ -29,7 +29,7 @@ func viewCommand() command {
 		about: `
 Makes a page: the runs, their agents, a timeline, the transcript, the events with their
 lines, and the state after each event. It shows where the time and the tokens went, and
-what somebody must look at. The key ? on the page lists its keys.
+the problems of the run. The key ? on the page lists its keys.
 
 The page is served on this machine until an interrupt, under an address that nobody
 guesses, and opened in a browser. Where none opens, go to the printed address.

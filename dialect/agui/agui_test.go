@@ -102,7 +102,7 @@ var golden = []dialecttest.Golden{
 		`{"type":"STATE_SNAPSHOT","timestamp":1777971600250,"snapshot":{"tasks":{}}}` + "\n" +
 		`{"type":"STATE_DELTA","timestamp":1777971600500,"delta":[{"op":"add","path":"/tasks/open","value":[1.50]}]}` + "\n" +
 		`{"type":"STATE_DELTA","timestamp":1777971600500,"delta":[{"op":"remove","path":"/tasks/open"}]}` + tail},
-	{Name: "state that no patch says", Lines: head +
+	{Name: "state without a patch", Lines: head +
 		`{"type":"STATE_DELTA","timestamp":1777971600500,"delta":[{"op":"move","from":"/a","path":"/b"}]}` + tail},
 	{Name: "sub-agent", Lines: head +
 		`{"type":"SUBAGENT_STARTED","timestamp":1777971600250,"subagentRunId":"coder","name":"coder","description":"Write it","parentToolCallId":"c-1"}` + "\n" +

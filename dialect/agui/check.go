@@ -106,7 +106,7 @@ func badPatch(list string) (at, detail string) {
 			return place + "/op", jsonwire.Word(jsonwire.Text(op)) + " is not one of " + strings.Join(operations, ", ")
 		}
 		if path := jsonwire.Member(raw, "path"); !strings.HasPrefix(path, `"`) {
-			return place + "/path", "is no text"
+			return place + "/path", "is not a text"
 		}
 	}
 	return "", ""
@@ -164,7 +164,7 @@ func (d *Decoder) order(ev *agentevents.Event, line string) string {
 		}
 	case strings.HasSuffix(r.Type, "_CHUNK"):
 		if typ, id, _ := blockOf(ev.Payload); d.chunk == nil && (*id == "" || typ == call && d.tool == "") {
-			return "the first chunk does not name what it begins"
+			return "the first chunk does not name the message or call that it begins"
 		}
 	case r.Row != nil && r.Type != "CUSTOM":
 		typ, id, _ := blockOf(ev.Payload)

@@ -168,7 +168,7 @@ func TestLosses(t *testing.T) {
 	untimed := decode(t, agui.Options{}, `{"type":"RUN_STARTED","threadId":"t-1","runId":"run-1"}`+"\n"+`{"type":"RUN_FINISHED","threadId":"t-1","runId":"run-1"}`)
 	out, losses := encode(t, agui.EncoderOptions{}, append(run("", &agentevents.RunStarted{}), untimed[1]))
 	require.Equal(t, []string{"dropped  /sessionId"}, texts(losses))
-	require.Equal(t, 1, strings.Count(out, `"timestamp"`), "no other line's time is made that of a line without one")
+	require.Equal(t, 1, strings.Count(out, `"timestamp"`), "a line without a time does not get another line's")
 	untimed[1].Time = untimed[1].Time.AddDate(56, 0, 0)
 	_, losses = encode(t, agui.EncoderOptions{}, append(run("", &agentevents.RunStarted{}), untimed[1]))
 	require.Contains(t, texts(losses), "dropped run.completed /agui/~1timestamp")

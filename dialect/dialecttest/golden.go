@@ -49,15 +49,15 @@ func (d *Dialect) checkGolden(r *report, g Golden) {
 	if a, b := lines(events), lines(again); a != b {
 		r.errorf("decoding twice gives different events:\n%s\n%s", a, b)
 	}
-	r.checkText("what was decoded", d.encodeText(r, events), g.written())
+	r.checkText("the decoded event", d.encodeText(r, events), g.written())
 	if g.Build {
-		r.checkText("what was built", d.encodeText(r, g.Events), g.written())
+		r.checkText("the built event", d.encodeText(r, g.Events), g.written())
 	}
 	back, err := throughNative(events)
 	if err != nil {
 		r.errorf("through the native format: %v", err)
 	}
-	r.checkText("what went through the native format", d.encodeText(r, back), g.written())
+	r.checkText("the event after the native format", d.encodeText(r, back), g.written())
 	d.checkDetect(r, strings.SplitN(g.Lines, "\n", 2)[0])
 }
 
@@ -71,11 +71,11 @@ func (d *Dialect) checkDetect(r *report, line string) {
 	switch name := dialect.Detect(line); {
 	case d.Detect != nil:
 		if name = d.Detect(line); name != d.Name {
-			r.errorf("Detect says %q", name)
+			r.errorf("Detect returns %q", name)
 		}
 	case name == d.Name, d.Name == dialect.Native:
 	case name != "", slices.Contains(detected, d.Name):
-		r.errorf("dialect.Detect says %q", name)
+		r.errorf("dialect.Detect returns %q", name)
 	}
 }
 

@@ -159,7 +159,7 @@ func (d *Dialect) checkRefused(r *report, events []agentevents.Event) {
 		return fmt.Sprint(string(out), enc.Losses())
 	}
 	if bad, good := write(true), write(false); bad != good {
-		r.errorf("refused events change what is written of others:\n%s\n%s", good, bad)
+		r.errorf("refused events change the lines of others:\n%s\n%s", good, bad)
 	}
 }
 
@@ -288,7 +288,7 @@ func (d *Dialect) checkFold(r *report, events []agentevents.Event) {
 	}
 	for _, v := range now.Violations {
 		if !broken[v.Rule] {
-			r.errorf("what came back breaks a rule: %v", v)
+			r.errorf("the events that came back break a rule: %v", v)
 		}
 	}
 }

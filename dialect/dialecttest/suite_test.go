@@ -28,15 +28,15 @@ func TestForeign(t *testing.T) {
 
 	claimed := plain()
 	claimed.Name = "toy"
-	require.Equal(t, []string{`dialect.Detect says "native"`}, problemsOf(claimed, "golden", "start"))
+	require.Equal(t, []string{`dialect.Detect returns "native"`}, problemsOf(claimed, "golden", "start"))
 	claimed.Detect = func(string) dialect.Name { return "toy" }
 	require.Empty(t, problemsOf(claimed, "golden", "start"))
 	claimed.Detect = func(string) dialect.Name { return "" }
-	require.Equal(t, []string{`Detect says ""`}, problemsOf(claimed, "golden", "start"))
+	require.Equal(t, []string{`Detect returns ""`}, problemsOf(claimed, "golden", "start"))
 
 	known := foreign()
 	known.Name = dialect.KAHN
-	require.Equal(t, []string{`dialect.Detect says ""`}, problemsOf(known, "golden", "start"))
+	require.Equal(t, []string{`dialect.Detect returns ""`}, problemsOf(known, "golden", "start"))
 }
 
 // A dialect with no kind of the standard run brings its own story.
@@ -282,7 +282,7 @@ func TestBroken(t *testing.T) {
 				ev.Payload = nil
 			}
 		}), "bad lines", "not objects", "without a payload"},
-		{"golden lines say something else", withDecoder(plain(), func(ev *agentevents.Event, _ []byte) {
+		{"golden lines have another event", withDecoder(plain(), func(ev *agentevents.Event, _ []byte) {
 			if ev != nil {
 				ev.AgentID += "!"
 			}

@@ -80,7 +80,7 @@ func (d *Dialect) trip(r *report, events []agentevents.Event) *trip {
 		next, err := enc.Append(out, ev)
 		switch {
 		case len(next) < was || !bytes.Equal(next[:was], out[:was]):
-			r.errorf("encoding %s changed what was in dst before", ev.Kind())
+			r.errorf("encoding %s changed the bytes in dst before it", ev.Kind())
 			return t
 		case err != nil && len(next) > was:
 			r.errorf("encoding %s appended something and returned the error %v", ev.Kind(), err)
@@ -118,7 +118,7 @@ func (d *Dialect) trip(r *report, events []agentevents.Event) *trip {
 		}
 	}
 	if err := errors.Join(t.Read(agentevents.ReaderOptions{Decoder: d.Decoder()})...); err != nil {
-		r.errorf("what was encoded cannot be decoded: %v\n%s", err, t.text)
+		r.errorf("the encoded line cannot be decoded: %v\n%s", err, t.text)
 		return t
 	}
 	t.sound = true

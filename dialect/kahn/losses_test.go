@@ -401,7 +401,7 @@ func TestCallsOfNodes(t *testing.T) {
 	}
 }
 
-func TestWhatNoLineSays(t *testing.T) {
+func TestFactsThatNoLineHas(t *testing.T) {
 	e := NewEncoder(EncoderOptions{})
 	var rule *agentevents.RuleError
 	for _, ev := range []agentevents.Event{
@@ -415,7 +415,7 @@ func TestWhatNoLineSays(t *testing.T) {
 		require.ErrorAs(t, err, &rule)
 		require.Equal(t, "x", string(out))
 	}
-	require.Empty(t, e.Losses(), "what is refused loses nothing")
+	require.Empty(t, e.Losses(), "a refused event loses nothing")
 	for _, kind := range []agentevents.Kind{"agent_run_start", "kahn:", "kahn:agent_run_end"} {
 		_, err := e.Append(nil, native(&agentevents.Unknown{Type: kind, Raw: `{"a":1}`}))
 		require.ErrorIs(t, err, dialect.ErrNoCounterpart)

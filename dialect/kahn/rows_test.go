@@ -43,7 +43,7 @@ func TestRows(t *testing.T) {
 	}
 	for _, c := range []row{
 		{"an agent begins thinking, also without a start", []string{move(1, 0, "tool_call", "tool_result")}, breaks(agentevents.RuleTransitionFromCurrent)},
-		{"a start behind transitions does not take the agent back to thinking", []string{move(1, 0, "thinking", "failed"), start(2)}, breaks(agentevents.RuleAgentStartedOnce)},
+		{"a start after transitions does not take the agent back to thinking", []string{move(1, 0, "thinking", "failed"), start(2)}, breaks(agentevents.RuleAgentStartedOnce)},
 		{"after its end an agent may begin again", []string{move(1, 0, "thinking", "failed"), end(2, 1, "aborted", ""), start(3), move(4, 1, "thinking", "tool_call")}, legal},
 
 		{"steps may begin anywhere", []string{start(0), move(1, 7, "thinking", "tool_call"), end(2, 1, "partial", "")}, legal},

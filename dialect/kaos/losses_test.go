@@ -68,7 +68,7 @@ func TestManyAttributes(t *testing.T) {
 	require.Equal(t, line+"\n", encodeOne(t, encoderOptions, decodeOne(t, testOptions, line)))
 }
 
-func TestWhatReadersTakeOtherwiseIsListed(t *testing.T) {
+func TestMisreadFactsAreListed(t *testing.T) {
 	start := &agentevents.AgentStarted{Task: "t"}
 	span := func(id string, p agentevents.Payload) agentevents.Event {
 		ev := native(p)
@@ -140,7 +140,7 @@ func TestWhatReadersTakeOtherwiseIsListed(t *testing.T) {
 }
 
 // Readers know a call or an agent by the lines before, which may differ from the events.
-func TestWhatReadersKnow(t *testing.T) {
+func TestNamesThatReadersKnow(t *testing.T) {
 	agent := func(id, span string, p agentevents.Payload) agentevents.Event {
 		ev := native(p)
 		ev.AgentID, ev.SpanID = id, span
@@ -186,7 +186,7 @@ func TestWhatReadersKnow(t *testing.T) {
 		{"an end without an agent", []agentevents.Event{agent("a", "p1", &agentevents.AgentStarted{}), agent("", "p1", end)}, []string{"made up /agentId"}},
 		{"an end with only a node", []agentevents.Event{agent("", "p1", &agentevents.AgentStarted{}), node},
 			[]string{"made up /kaos/~1attributes~1subagent_name", "dropped /nodeId"}},
-		{"the span of a sub-agent is no line of the root agent", []agentevents.Event{
+		{"the span of a sub-agent does not belong to the root agent", []agentevents.Event{
 			agent(Root, "p1", &agentevents.SpanRecorded{Subject: "subagent", Phase: "error"}), of(Root, agent("a", "p2", &agentevents.AgentStarted{})),
 		}, []string{"dropped /parentAgentId", "altered ", "dropped /agentId", "made up /kaos/name", "dropped /payload/subject"}},
 		{"a name that was kept for the other agent", []agentevents.Event{kept}, []string{"made up /agentId", "dropped /kaos/~1attributes~1subagent_name"}},
@@ -378,7 +378,7 @@ func TestVerbatimLinesLoseNothing(t *testing.T) {
 	e := NewEncoder(encoderOptions)
 	_, err := e.Append(nil, ev)
 	require.NoError(t, err)
-	require.Equal(t, []string{"dropped /taskId"}, losses(e), "but what was added since is")
+	require.Equal(t, []string{"dropped /taskId"}, losses(e), "but members added since are")
 }
 
 // A span without an id is written verbatim at any place in the log, even without

@@ -79,5 +79,5 @@ func TestSubAgentCalledRoot(t *testing.T) {
 	ev.AgentID, ev.ParentAgentID = Root, "boss"
 	_, err = e.Append(nil, ev)
 	require.NoError(t, err)
-	require.Equal(t, []string{"altered /agentId"}, losses(e), "no line says that the root agent is a sub-agent")
+	require.Equal(t, []string{"altered /agentId"}, losses(e), "no line makes the root agent a sub-agent")
 }

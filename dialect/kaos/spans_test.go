@@ -163,7 +163,7 @@ func TestSpanIDsAreMadeUp(t *testing.T) {
 	require.Equal(t, back[0].SpanID, back[6].SpanID)
 	require.Equal(t, agentevents.Usage{InputTokens: 3, OutputTokens: 4}, back[5].Payload.(*agentevents.UsageObserved).Usage)
 	require.Equal(t, agentevents.JSON(`"text"`), back[2].Payload.(*agentevents.ToolReturned).Result)
-	require.Empty(t, back[2].Payload.(*agentevents.ToolReturned).ResultSummary, "what stands for it is not taken for one")
+	require.Empty(t, back[2].Payload.(*agentevents.ToolReturned).ResultSummary, "its stand-in is not taken for one")
 	require.False(t, back[2].Payload.(*agentevents.ToolReturned).OneEvent)
 	require.Equal(t, "forbidden", back[4].Payload.(*agentevents.ToolReturned).Error.V.Code)
 	require.Equal(t, agentevents.Some[int64](7), back[6].Payload.(*agentevents.AgentEnded).StatedTokens)

@@ -80,7 +80,7 @@ func TestWithoutAnchor(t *testing.T) {
 // A frame is its line with an event and an id, and has the same losses, for every
 // kind. A frame that is torn before the end of its data is an error; after it, it is
 // the event.
-func TestFramesSayWhatLinesSay(t *testing.T) {
+func TestFramesHaveTheEventsOfLines(t *testing.T) {
 	frames := encoderOptions
 	frames.SSE = true
 	dialecttest.RunLog(t, suite(testOptions, frames), dialecttest.StandardRun("run-1"))

@@ -172,11 +172,11 @@ func TestGolden(t *testing.T) {
 			require.Equal(t, want, ev)
 
 			line, losses := encode(t, ev)
-			require.Equal(t, g.line, line, "what was read is written")
+			require.Equal(t, g.line, line, "the read event is written")
 			require.Empty(t, losses)
 
 			line, losses = encode(t, g.event)
-			require.Equal(t, g.line, line, "what was built is written")
+			require.Equal(t, g.line, line, "the built event is written")
 			require.Equal(t, []dialect.Loss{{Pointer: "/multiagent/schemaVersion", What: dialect.Made, Detail: "1.0", Count: 1, RunID: "r1"}}, losses)
 
 			require.Equal(t, native(t, ev), native(t, decode(t, Options{}, reorder(t, g.line))[0]), "payload before type")

@@ -335,7 +335,7 @@ func TestAnswersToNothing(t *testing.T) {
 	require.Equal(t, "x", spawned[3].AgentID, "no agent of the span is open")
 	ran := log(docLineBy("system", "tool.call.started", `{"callId":"c","toolId":"x"}`), docLineBy("runner", "tool.call.completed", `{"callId":"c","toolId":"x","status":"ok"}`))[1]
 	require.Equal(t, agentevents.JSON(`{"schemaVersion":"1.0"}`), ran.Extra(string(Name)), "no agent is made up")
-	require.Equal(t, "b", log(docLine("tool.call.started", `{"callId":"c"}`), docLineBy("runner", "tool.call.completed", `{"callId":"c","agentId":"b"}`))[1].AgentID, "the payload says who")
+	require.Equal(t, "b", log(docLine("tool.call.started", `{"callId":"c"}`), docLineBy("runner", "tool.call.completed", `{"callId":"c","agentId":"b"}`))[1].AgentID, "the payload names the agent")
 	accepted := log(docLine("handoff.requested", `{"handoffId":"h","to":"b"}`), docLineBy("c", "handoff.accepted", `{"to":"b"}`))
 	require.Equal(t, "h", accepted[1].Payload.(*agentevents.HandoffAccepted).HandoffID)
 }
@@ -541,7 +541,7 @@ func TestStrict(t *testing.T) {
 		{"key field", docLine("workflow.finalized", `{"workflowId":"w1","totalTokens":1}`), docLine("workflow.finalized", `{"workflowId":"w1","totalTokens":"1"}`), RuleField, "/payload/totalTokens"},
 		{"node", docLine("workflow.node.enter", `{}`), "", "", ""},
 		{"not of the document", docLine("anything", `7`), "", "", ""},
-		{"goal is no key field", docLine("session.started", `{"goal":7}`), "", "", ""},
+		{"goal is not a key field", docLine("session.started", `{"goal":7}`), "", "", ""},
 	}
 	for _, m := range format.Head {
 		if m.Need {

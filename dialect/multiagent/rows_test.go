@@ -81,7 +81,7 @@ func TestRows(t *testing.T) {
 	}{
 		{"agents that an orchestrator spawns", fanout("orchestrator"), fannedOut},
 		{"agents that a script of another name spawns", fanout("workflow-script"), fannedOut},
-		{"several agents may have one id, as that of a role", []said{
+		{"several agents may have one id, such as a role's", []said{
 			{"script", "s1", "", "agent.spawned", `{"agentTask":"one"}`},
 			{"script", "s2", "", "agent.spawned", `{"agentTask":"two"}`},
 			{"auditor", "c1", "s1", "tool.call.started", `{"callId":"1"}`},
@@ -99,7 +99,7 @@ func TestRows(t *testing.T) {
 			}
 			require.Equal(t, 1, s.Agents["s3"].ToolCalls)
 		}},
-		{"an end without an id is of the agent of its span", []said{
+		{"an end without an id belongs to the agent of its span", []said{
 			{"script", "s1", "", "agent.spawned", `{"agentTask":"x"}`},
 			{"worker", "c", "s1", "tool.call.started", `{"callId":"c1"}`},
 			{"script", "s1", "", "agent.completed", `{"tokens":1}`},
@@ -147,7 +147,7 @@ func TestRows(t *testing.T) {
 				require.Equal(t, "code", s.CurrentNodeID)
 			}},
 
-		{"a message again is no other message", []said{{"a", "s", "", "agent.message.created", `{"messageId":"m","content":"hi"}`}, {"a", "s", "", "agent.message.created", `{"messageId":"m","content":"hi"}`}},
+		{"a repeated message is not another message", []said{{"a", "s", "", "agent.message.created", `{"messageId":"m","content":"hi"}`}, {"a", "s", "", "agent.message.created", `{"messageId":"m","content":"hi"}`}},
 			func(t *testing.T, s *agentevents.RunSnapshot) { require.Len(t, s.Messages, 1) }},
 
 		{"a call without success has failed", returns(`{"callId":"c1","success":false}`), status(agentevents.ToolStatusError)},
@@ -157,7 +157,7 @@ func TestRows(t *testing.T) {
 		{"a call with success", returns(`{"callId":"c1","success":true,"isError":false}`), status(agentevents.ToolStatusOK)},
 		{"a call with success and a warning", returns(`{"callId":"c1","error":"old","success":true}`), status(agentevents.ToolStatusOK)},
 		{"a call with an error and a flag that is none", returns(`{"callId":"c1","error":"boom","ok":"no"}`), status(agentevents.ToolStatusError)},
-		{"flags that are no flags say nothing", returns(`{"callId":"c1","ok":"no","success":null}`), status(agentevents.ToolStatusOK)},
+		{"values that are not flags have no effect", returns(`{"callId":"c1","ok":"no","success":null}`), status(agentevents.ToolStatusOK)},
 		{"a tool runner completes an agent's call", []said{{"a", "c", "", "tool.call.started", `{"callId":"c1"}`}, {"tool-runner", "x", "c", "tool.call.completed", `{"callId":"c1","output":1}`}},
 			func(t *testing.T, s *agentevents.RunSnapshot) {
 				status(agentevents.ToolStatusOK)(t, s)
@@ -218,7 +218,7 @@ func TestRows(t *testing.T) {
 		}},
 		{"calls in a phase need no phase", []said{{"script", "ph", "", "workflow.phase.started", begin}, {"a", "c", "", "tool.call.started", `{"workflowId":"w"}`}, {"a", "s", "", "handoff.requested", `{"to":"b","workflowId":"w"}`}},
 			func(t *testing.T, s *agentevents.RunSnapshot) { require.Len(t, s.OpenCalls, 1) }},
-		{"what a node of the tree says can be rebuilt", append(fanout("orchestrator"),
+		{"the messages of a node can be rebuilt", append(fanout("orchestrator"),
 			said{"v", "s", "", "claim.verified", `{"findingId":"f","verifierAgentId":"v","verdict":"rejected","evidence":{"line":3}}`},
 			said{"v", "s", "", "verifier.issue.found", `{"issue":"bug","severity":"low","evidence":[1],"suggestedFix":"x"}`},
 			said{"orchestrator", "s", "", "agent.task.assigned", `{"goal":"g","assignedAgent":"v","context":"c","constraints":["k"],"expected_output":"e"}`},

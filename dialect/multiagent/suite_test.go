@@ -68,7 +68,7 @@ func TestForeignEvents(t *testing.T) {
 	run := func(t *testing.T, name string, ev agentevents.Event) {
 		exact(t, name, ev)
 		others := slices.DeleteFunc(slices.Clone(opened), func(o agentevents.Event) bool { return o.Kind() == ev.Kind() })
-		exact(t, name+", behind others", append(others, ev)...)
+		exact(t, name+", after others", append(others, ev)...)
 	}
 	ref := func(id string) agentevents.AgentRef { return agentevents.AgentRef{AgentID: id} }
 	for _, id := range []string{"", "h"} {

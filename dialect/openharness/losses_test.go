@@ -587,8 +587,8 @@ func TestOrderOfWrittenLines(t *testing.T) {
 		{"an agent without a start", []agentevents.Event{node, text, text}, "node:start agent:start agent:text agent:text"},
 		{"an agent before its node", []agentevents.Event{agent, node, text}, "agent:start node:start agent:start resumed agent:text"},
 		{"a start that comes later", []agentevents.Event{node, text, agent, ended}, "node:start agent:start agent:text agent:start resumed agent:complete"},
-		{"what comes behind its node", []agentevents.Event{node, agent, done, text}, "node:start agent:start node:complete agent:text late"},
-		{"an agent that starts behind its node", []agentevents.Event{node, done, agent, text}, "node:start node:complete node:start agent:start agent:text"},
+		{"an event after the end of its node", []agentevents.Event{node, agent, done, text}, "node:start agent:start node:complete agent:text late"},
+		{"an agent that starts after the end of its node", []agentevents.Event{node, done, agent, text}, "node:start node:complete node:start agent:start agent:text"},
 		{"two runs", []agentevents.Event{flow, end, other, text}, "flow:start flow:complete flow:start agent:text flow:start agent:text"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -15,7 +15,7 @@ const (
 )
 
 const (
-	behindNode  = "stands behind the end of its node; legal: node:start first"
+	behindNode  = "stands after the end of its node; legal: node:start first"
 	beforeAgent = "stands before the agent:start of its execution; legal: agent:start or agent:error"
 )
 

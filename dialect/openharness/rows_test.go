@@ -74,7 +74,7 @@ func resumed(t *testing.T) (plan *resume.Plan, log []ae.Event) {
 	sn, err := openharness.ParseSnapshot(text)
 	require.NoError(t, err)
 	_, err = resume.New(sn.Run, resume.Options{})
-	require.ErrorIs(t, err, resume.ErrNoPosition, "the document's snapshot does not say where the log goes on")
+	require.ErrorIs(t, err, resume.ErrNoPosition, "the document's snapshot does not have the place at which the log goes on")
 	plan, err = resume.New(sn.Run, resume.Options{NextSequence: uint64(len(log)), Message: "go on"})
 	require.NoError(t, err)
 	e, err := ae.NewEmitter(ae.EmitterOptions{Sinks: []ae.Sink{ae.SinkFunc(func(_ context.Context, ev ae.Event) error { log = append(log, ev); return nil })}})
@@ -98,7 +98,7 @@ func TestRows(t *testing.T) {
 		require.Len(t, own.Agents, 1, "a fold of the log has the agent")
 		require.Equal(t, "sess-1", own.Agents[0].SessionID)
 	})
-	t.Run("the state comes from the snapshot and the log goes on behind it", func(t *testing.T) {
+	t.Run("the state comes from the snapshot and the log goes on after it", func(t *testing.T) {
 		_, log := resumed(t)
 		s := foldOf(log)
 		require.Empty(t, s.Violations)
@@ -129,16 +129,16 @@ func TestRows(t *testing.T) {
 			earlier      = `{"type":"agent:text","nodeId":"n","runId":"x","timestamp":4,"content":"hi"}`
 		)
 		require.Equal(t, openharness.RuleOrder, broken(t, start, text), "before agent:start")
-		require.Equal(t, openharness.RuleOrder, broken(t, start, agent, done, text), "behind the end of the node")
+		require.Equal(t, openharness.RuleOrder, broken(t, start, agent, done, text), "after the end of the node")
 		require.Equal(t, openharness.RuleOrder, broken(t, text, done, text))
 		require.Empty(t, broken(t, start, agent, text, done, start, agent, text), "the node starts again")
 		require.Empty(t, broken(t, start, fails, agent, text, done), "an agent may fail before it has a session")
 		require.Empty(t, broken(t, text, done), "a log may begin in the middle")
 		require.Empty(t, broken(t, start, agent, other, done, other), "events of other nodes interleave")
-		require.Empty(t, broken(t, start, agent, earlier, done), "a clock may be set back: the order is that of the lines")
+		require.Empty(t, broken(t, start, agent, earlier, done), "a clock may be set back: the lines have the order")
 		require.Empty(t, broken(t, start, agent, `{"type":"flow:aborted","timestamp":5}`, done, text), "agents may report how they stop")
 	})
-	t.Run("a replay re-emits what was recorded, and nothing is run", func(t *testing.T) {
+	t.Run("a replay emits the recorded events again, and nothing is run", func(t *testing.T) {
 		log := lines(t, paused...)
 		p, err := playback.New(slices.Values(log), playback.Options{})
 		require.NoError(t, err)
@@ -217,7 +217,7 @@ func TestRows(t *testing.T) {
 		require.Equal(t, map[string]string{"task-agent": "sess-123"}, s.AgentSessions)
 		require.Equal(t, "I'll start", s.Agents["task-agent"].Text)
 		require.Equal(t, "task-agent", s.Agents["task-agent"].NodeID)
-		require.Equal(t, "of no node", s.Agents["run-1"].Text, "the agent of a line without a node is that of the run")
+		require.Equal(t, "of no node", s.Agents["run-1"].Text, "a line without a node belongs to the run's agent")
 	})
 	t.Run("commands of other types are data", func(t *testing.T) {
 		const line = `{"type":"command:received","timestamp":1,"command":{"type":"pause","reason":"lunch"}}`
@@ -276,7 +276,7 @@ func TestRows(t *testing.T) {
 			}
 		}
 	})
-	t.Run("what a line lacks although its event has it is listed", func(t *testing.T) {
+	t.Run("a field that the line lacks and the event has is listed", func(t *testing.T) {
 		for _, c := range []struct{ line, pointer string }{
 			{`"agent:text:delta"`, "/payload/delta"}, {`"agent:text"`, "/payload/text"}, {`"agent:thinking"`, "/payload/reasoning"},
 			{`"agent:error","message":"m"`, "/payload/errorType"}, {`"agent:error","errorType":"e"`, "/payload/message"},
@@ -292,7 +292,7 @@ func TestRows(t *testing.T) {
 			require.True(t, slices.ContainsFunc(d.Losses(), func(l dialect.Loss) bool { return l.Pointer == c.pointer && l.What == dialect.Made }), "%s: %v", c.line, d.Losses())
 		}
 	})
-	t.Run("what follows an abort is late, and comes back", func(t *testing.T) {
+	t.Run("events after an abort are late, and come back", func(t *testing.T) {
 		log := append(slices.Clone(paused[:3]),
 			`{"type":"command:received","timestamp":1767517322003,"command":{"type":"abort","resumable":false}}`,
 			`{"type":"flow:aborted","timestamp":1767517322004}`,
@@ -314,7 +314,7 @@ func TestRows(t *testing.T) {
 			require.NotEqual(t, "/marks", loss.Pointer)
 		}
 		scheduled := foldOf(lines(t, append(log, `{"type":"node:start","nodeId":"other","runId":"x2","timestamp":1767517322007}`)...))
-		require.Len(t, scheduled.Violations, 1, "nothing starts behind an abort")
+		require.Len(t, scheduled.Violations, 1, "nothing starts after an abort")
 	})
 	t.Run("events are loaded from a sequence on", func(t *testing.T) {
 		log := lines(t, paused...)

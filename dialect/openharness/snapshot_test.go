@@ -145,7 +145,7 @@ func TestSnapshotStatuses(t *testing.T) {
 	require.Contains(t, string(text), `"nodeStatus":{"a":"running"}`)
 }
 
-func TestSnapshotKeepsWhatItDoesNotKnow(t *testing.T) {
+func TestSnapshotKeepsUnknownMembers(t *testing.T) {
 	const text = `{"status":"running","outputs":{"a":1.50},"state":{},"nodeStatus":{},"edgeStatus":{},"loopCounters":{"e":2},` +
 		`"inbox":[{"priority":1,"type":"send","message":"hi","runId":"e"},{"type":"send","message":"hi","runId":"e","x":[1.0]}],"agentSessions":{},"version":3,"x":{"a":[null]}}`
 	s, err := ParseSnapshot([]byte(text))

@@ -108,7 +108,7 @@ func TestInterruptsInTheOtherForm(t *testing.T) {
 			`interrupt.requested {"kind":"clarification","key":"acme/int-000000000001","data":{"questions":[{"id":"q","question":"?"}]}}`,
 			[]string{kept + "data~1foo", kept + "data~1questions~10~1unk"},
 		},
-		"what has no place at all": {
+		"facts without any place": {
 			RFC0002, RFC0002, documents("run.paused", `{}`), `run.paused {}`, []string{kept + "error~1host"},
 		},
 		"both places": {
@@ -118,7 +118,7 @@ func TestInterruptsInTheOtherForm(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			events := decodeAll(t, Options{Profile: c.from}, c.line)
-			if name == "what has no place at all" {
+			if name == "facts without any place" {
 				require.NoError(t, events[0].SetExtra(string(Name), `{"/payload/error/host":"a","schemaVersion":2}`))
 			}
 			out, losses := rewritten(t, c.to, events)
@@ -197,7 +197,7 @@ func TestLossesOfDamagedCharacters(t *testing.T) {
 }
 
 // Facts that the line has are not listed.
-func TestNoLossesOfWhatIsWritten(t *testing.T) {
+func TestWrittenFactsAreNotLosses(t *testing.T) {
 	for name, c := range map[string]struct {
 		p     Profile
 		lines string
@@ -282,7 +282,7 @@ func TestLossesOfVerbatim(t *testing.T) {
 }
 
 // Content that the schemas do not allow is dropped and listed.
-func TestWhatTheSchemasDoNotAllow(t *testing.T) {
+func TestValuesThatTheSchemasForbid(t *testing.T) {
 	const id = `"interruptId":"acme/int-000000000001"`
 	long := strings.Repeat("é", 65)
 	both := []Profile{SchemaV1, SchemaV2}
@@ -352,7 +352,7 @@ func TestWhatTheSchemasDoNotAllow(t *testing.T) {
 }
 
 // A value that a line needs and an event lacks is made up and listed.
-func TestWhatIsMadeUp(t *testing.T) {
+func TestMadeUpValues(t *testing.T) {
 	message := &agentevents.MessageCreated{Message: agentevents.ConversationMessage{MessageID: "m", From: "abc", TS: 1}}
 	for _, c := range []struct {
 		p       Profile

@@ -208,7 +208,7 @@ func TestBothSpellings(t *testing.T) {
 	require.Equal(t, line+"\n", out)
 	require.Empty(t, losses)
 	_, losses = encodeAll(t, SchemaV1, []agentevents.Event{rfc})
-	require.Len(t, losses, 2, "the other spelling has no place beside what is written")
+	require.Len(t, losses, 2, "the other spelling has no place beside the written one")
 }
 
 func TestVerbatim(t *testing.T) {
@@ -299,7 +299,7 @@ func TestCausationIsFilledIn(t *testing.T) {
 
 // A return names its own call: the latest one of its run and agent without a return. A delta
 // without an index is the next one of its block.
-func TestWhatAnEncoderRemembers(t *testing.T) {
+func TestMemoryOfAnEncoder(t *testing.T) {
 	var events []agentevents.Event
 	add := func(run, agent string, p agentevents.Payload) {
 		events = append(events, agentevents.Event{ID: fmt.Sprint("e", len(events)), RunID: run, AgentID: agent, Time: t0, Sequence: uint64(len(events)), Payload: p})
@@ -769,7 +769,7 @@ func foldOf(t *testing.T, events []agentevents.Event) *agentevents.RunSnapshot {
 }
 
 // A decoder lists the values that it makes up. No made-up time is in the year 1.
-func TestDecoderListsWhatItMakesUp(t *testing.T) {
+func TestDecoderListsMadeUpValues(t *testing.T) {
 	events := decodeAll(t, Options{}, `{"runId":"r","type":"run.paused","payload":{"reason":""}}`+"\n"+strings.TrimSuffix(documents("run.paused", `{}`), "\n")+"\n"+`{"runId":"r","type":"run.paused","payload":{}}`)
 	require.EqualValues(t, 2, events[2].Sequence, "the number of the line")
 	require.EqualValues(t, `{"schemaVersion":2}`, events[1].Extra(string(Name)), "and nothing of the line before")

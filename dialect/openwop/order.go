@@ -31,7 +31,7 @@ func (e outOfOrder) Error() string { return "openwop: the event " + string(e) }
 func (outOfOrder) Unwrap() error { return dialect.ErrNoCounterpart }
 
 // alreadyTold is the error for a second line of a question. SchemaV2 has one line for it.
-const alreadyTold outOfOrder = "says of a question what another line says"
+const alreadyTold outOfOrder = "repeats the line of a question or answer"
 
 // own reports whether the event was read from a line of the document, which keeps its place.
 func own(ev *agentevents.Event, typ string) bool {

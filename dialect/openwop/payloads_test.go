@@ -54,7 +54,7 @@ func TestPayloadsOfOtherTypes(t *testing.T) {
 			from: SchemaV1, to: SchemaV2, typ: "interrupt.resolved", payload: `{"nodeId":"n1","interruptId":"acme/int-000000000001","kind":"external-event","action":"edit"}`,
 			out: `{"nodeId":"n1","interruptId":"acme/int-000000000001","kind":"external-event"}`, losses: []string{"dropped /payload/action"},
 		},
-		"what version 2 wants": {
+		"the requirements of version 2": {
 			from: SchemaV1, to: SchemaV2, typ: "output.chunk", payload: `{"nodeId":"n1","chunk":"a"}`,
 			out: `{"nodeId":"n1","chunk":"a","runId":` + run + `,"isLast":false}`, losses: []string{"made up /payload/runId", "made up /payload/isLast"},
 		},

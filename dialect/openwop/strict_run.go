@@ -155,7 +155,7 @@ const (
 	startsActed    = "comes after an event of an agent in the node"
 	startsRunning  = "starts a node that runs, and it is not a further attempt"
 	completesUnrun = "completes a node that has not started"
-	actsDone       = "is of an agent in a node that has completed"
+	actsDone       = "belongs to an agent in a node that has completed"
 )
 
 // after returns the state of a node after an event, and the fault of the event's place or "".

@@ -49,7 +49,7 @@ func tripOf(t *testing.T, p Profile, ev agentevents.Event) *readback.Trip {
 	trip := &readback.Trip{Losses: enc.Losses()}
 	trip.Wrote(ev, text, err)
 	for _, err := range trip.Read(agentevents.ReaderOptions{Decoder: dec}) {
-		t.Errorf("what was written cannot be read: %v\n%s", err, text)
+		t.Errorf("the written lines cannot be read: %v\n%s", err, text)
 	}
 	for _, l := range dec.Losses() {
 		trip.Derived = append(trip.Derived, l.Pointer)

@@ -47,13 +47,13 @@ func TestProviderUsage(t *testing.T) {
 			all, `{"provider":"acme","model":"m-1","inputTokens":1,"outputTokens":3,"batch":true}`,
 			&agentevents.UsageObserved{Model: "m-1", Usage: agentevents.Usage{InputTokens: 1, OutputTokens: 3}}, map[string]string{"batch": "true"},
 		},
-		"no model and provider":  {rfc, `{"inputTokens":1,"outputTokens":3}`, &agentevents.UsageObserved{Usage: agentevents.Usage{InputTokens: 1, OutputTokens: 3}}, nil},
-		"an answer of the cache": {all, `{"provider":"acme","model":"m-1","inputTokens":70,"outputTokens":11,"costEstimateUsd":0.5,"cacheHit":true}`, nil, nil},
-		"a count is no number":   {all, `{"provider":"acme","model":"m-1","inputTokens":"many","outputTokens":11}`, nil, nil},
-		"a count is too high":    {all, `{"provider":"acme","model":"m-1","inputTokens":9300000000000000000,"outputTokens":11}`, nil, nil},
-		"a count is missing":     {all, `{"provider":"acme","model":"m-1","inputTokens":70}`, nil, nil},
-		"a cost is negative":     {all, `{"provider":"acme","model":"m-1","inputTokens":70,"outputTokens":11,"costEstimateUsd":-1}`, nil, nil},
-		"no object":              {all, `[]`, nil, nil},
+		"no model and provider":   {rfc, `{"inputTokens":1,"outputTokens":3}`, &agentevents.UsageObserved{Usage: agentevents.Usage{InputTokens: 1, OutputTokens: 3}}, nil},
+		"an answer of the cache":  {all, `{"provider":"acme","model":"m-1","inputTokens":70,"outputTokens":11,"costEstimateUsd":0.5,"cacheHit":true}`, nil, nil},
+		"a count is not a number": {all, `{"provider":"acme","model":"m-1","inputTokens":"many","outputTokens":11}`, nil, nil},
+		"a count is too high":     {all, `{"provider":"acme","model":"m-1","inputTokens":9300000000000000000,"outputTokens":11}`, nil, nil},
+		"a count is missing":      {all, `{"provider":"acme","model":"m-1","inputTokens":70}`, nil, nil},
+		"a cost is negative":      {all, `{"provider":"acme","model":"m-1","inputTokens":70,"outputTokens":11,"costEstimateUsd":-1}`, nil, nil},
+		"no object":               {all, `[]`, nil, nil},
 	} {
 		for _, p := range c.from {
 			t.Run(name+" "+p.String(), func(t *testing.T) {

@@ -101,7 +101,7 @@ func startAndKill(dir string) error {
 	}
 	line, err := bufio.NewReader(said).ReadString('\n')
 	if err == nil && line != "working\n" {
-		err = fmt.Errorf("the child says %q", line)
+		err = fmt.Errorf("the child prints %q", line)
 	}
 	err = errors.Join(err, cmd.Process.Kill())
 	_ = cmd.Wait() // it was killed

@@ -34,7 +34,7 @@ import (
 func main() {
 	addr := flag.String("addr", "localhost:8080", "address to serve")
 	log := flag.String("log", "server.jsonl", "log of all runs; those in it that are not finished go on")
-	runs := flag.Int("runs", 0, "start so many runs, answer what they ask, print them, and end")
+	runs := flag.Int("runs", 0, "start so many runs, answer their questions, print them, and end")
 	pace := flag.Duration("pace", 30*time.Millisecond, "time between two words of the model")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -87,7 +87,7 @@ func TestMerge(t *testing.T) {
 		string(parse(t, `{"id":"","n":0,"x":1,"note":""}`).Merge([]byte(own), 0, fields)), "a late field goes to its place")
 	m := parse(t, `{"note":"","x":1}`)
 	require.Equal(t, `{"id":"now","note":"set","x":1,"n":2}`, string(m.Merge([]byte(`{"id":"now","note":"set","n":2}`), 0, fields)),
-		"what has a value now is written")
+		"a member with a value is written")
 }
 
 func TestEntries(t *testing.T) {

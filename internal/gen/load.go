@@ -235,7 +235,7 @@ func (m *model) collectRule(decl *ast.GenDecl, spec *ast.ValueSpec) {
 	for _, name := range spec.Names {
 		statement, ok := strings.CutPrefix(strings.Join(strings.Fields(doc.Text()), " "), name.Name+": ")
 		if !ok {
-			m.errorf(name.Pos(), "%s: write the comment as // %s: what the rule states.", name.Name, name.Name)
+			m.errorf(name.Pos(), "%s: write the comment as // %s: the statement of the rule.", name.Name, name.Name)
 		}
 		m.rules = append(m.rules, rule{name.Name, strings.TrimSuffix(statement, ".")})
 	}
@@ -258,7 +258,7 @@ func (m *model) collectRow(elt ast.Expr) {
 				}
 			}
 			if len(r.does) == 0 {
-				m.errorf(value.Pos(), "catalog: write what a kind does as &behaviour{check: (*machine).checkName, …}")
+				m.errorf(value.Pos(), "catalog: write the behaviour of a kind as &behaviour{check: (*machine).checkName, …}")
 			}
 		}
 	}
@@ -347,7 +347,7 @@ func (m *model) readFields(st *structType) {
 	names := map[string]string{} // Go names by JSON names
 	add := func(fd field) {
 		if other, ok := names[fd.json]; ok {
-			m.errorf(fd.pos, "%s.%s: json name %q is that of %s; choose another", st.name, fd.name, fd.json, other)
+			m.errorf(fd.pos, "%s.%s: json name %q is taken by %s; choose another", st.name, fd.name, fd.json, other)
 			return
 		}
 		names[fd.json] = fd.name

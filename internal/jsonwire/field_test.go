@@ -15,7 +15,7 @@ var fieldTexts = func() (texts []string) {
 var fieldNames = Names("id", "a", "ab", "name", "b", "c", "last", "fives", "sixsix", "longname", "causationId", "argumentsSummary", "")
 
 // With any guess, Field and FieldOf read the same as Member.
-func TestFieldReadsWhatMemberReads(t *testing.T) {
+func TestFieldReadsTheSameAsMember(t *testing.T) {
 	for _, text := range []string{
 		`{}`, ` { } `, `{"id":1}`, `{"id":1,"a":2,"ab":3,"name":4,"b":5,"c":6,"last":7}`, `{"last":7,"c":6,"b":5,"name":4,"ab":3,"a":2,"id":1}`,
 		`{ "id" : 1 , "a" : 2 }`, `{"id": 1,"a": 2}`, `{"id":1 ,"a":2}`, `{"i\u0064":1,"\u0061":2}`, `{"":1,"other":{"id":1},"ab":[{"a":1}],"abc":3}`,

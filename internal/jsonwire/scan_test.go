@@ -727,7 +727,7 @@ func TestAside(t *testing.T) {
 	s.Reset(`"a\ud83d"`)
 	s.Brief = true
 	_, err = s.Aside()
-	require.Error(t, err, "what is not read is validated all the same")
+	require.Error(t, err, "unread values are validated all the same")
 }
 
 func TestBusy(t *testing.T) {

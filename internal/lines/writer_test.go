@@ -30,7 +30,7 @@ func (d *faultyDisk) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-func TestWriterHoldsBackWhatIsNotTaken(t *testing.T) {
+func TestWriterHoldsBackTheRest(t *testing.T) {
 	d := &faultyDisk{room: 5}
 	w := NewWriter(d, 0)
 	require.NoError(t, w.Write([]byte("one")))

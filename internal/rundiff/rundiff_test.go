@@ -84,7 +84,7 @@ func TestGolden(t *testing.T) {
 func laws(t require.TestingT, a, b *Log) {
 	for _, log := range []*Log{a, b} {
 		self := Compare(log, log)
-		require.True(t, self.Same, "a log does what it does")
+		require.True(t, self.Same, "a log equals itself")
 		for _, run := range self.Runs {
 			require.True(t, run.Same)
 			for _, agent := range run.Agents {
@@ -417,11 +417,11 @@ func TestVocabulary(t *testing.T) {
 	}
 	for _, set := range []map[string]bool{varies, typed, refs, subjects, asks, kept} {
 		for name := range set {
-			require.True(t, seen[name] || name == "parentAgentId", "%s is no member", name)
+			require.True(t, seen[name] || name == "parentAgentId", "%s is not a member", name)
 		}
 	}
 	for _, name := range append(details, "status", "outcome") {
-		require.True(t, seen[name], "%s is no member", name)
+		require.True(t, seen[name], "%s is not a member", name)
 	}
 }
 

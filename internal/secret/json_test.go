@@ -43,7 +43,7 @@ func TestJSON(t *testing.T) {
 		require.Equal(t, c.want, got)
 		again, err := s.JSON(got, nil, nil)
 		require.NoError(t, err)
-		require.Equal(t, got, again, "what is masked stays")
+		require.Equal(t, got, again, "masked text stays")
 	}
 	for _, bad := range []string{``, `{"a"`, `["a"`, `{"x":{"secret":`, `tru`} {
 		_, err := s.JSON(bad, nil, nil)

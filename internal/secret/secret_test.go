@@ -73,7 +73,7 @@ func TestMask(t *testing.T) {
 }
 
 // A stream equals the whole masked text, in all cuts.
-func TestStreamsSayWhatTheWholeSays(t *testing.T) {
+func TestStreamsEqualTheWhole(t *testing.T) {
 	t.Parallel()
 	s := scanner("C4N4RYs3cr3t", "abcdef", "defghi", "ababab", "p%a\"ss\nw")
 	pieces := []string{

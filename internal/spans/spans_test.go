@@ -149,7 +149,7 @@ func TestARunOfOneAgent(t *testing.T) {
 	}
 }
 
-func TestWhatIsOpenEndsAtItsLastEvent(t *testing.T) {
+func TestOpenSpansEndAtTheirLastEvent(t *testing.T) {
 	start := func(o spans.Options) *recording {
 		r := record(o)
 		r.feed("", &ae.RunStarted{Name: "n"})
@@ -336,8 +336,8 @@ func TestARunThatGoesOnAfterItsEndHasAnotherTrace(t *testing.T) {
 	require.Equal(t, second.TraceID, r.begun[2].TraceID)
 }
 
-// TestWhatIsOpenIsInBothTraces: a root that is an agent's span ends with its trace, the agent goes on.
-func TestWhatIsOpenIsInBothTraces(t *testing.T) {
+// TestOpenSpansAreInBothTraces: a root that is an agent's span ends with its trace, the agent goes on.
+func TestOpenSpansAreInBothTraces(t *testing.T) {
 	r := record(spans.Options{Recorded: true})
 	r.feed("a", &ae.AgentStarted{}, &ae.ToolCalled{CallID: "c", ToolID: "Task"})
 	r.event(ae.Event{AgentID: "b", ParentAgentID: "a", Payload: &ae.AgentStarted{}})

@@ -174,7 +174,7 @@ func TestRunsThatDoNotSayWhenTheyEnd(t *testing.T) {
 			r.flow("w", "", "planner", &ae.WorkflowFinalized{})
 			r.feed("", &ae.SessionCompleted{Status: "done"})
 		}, []string{"invoke_workflow 0-6 +session.completed", "  invoke_workflow w 0-5 +plan.proposed +workflow.finalized", tree}, "completed"},
-		{"a workflow that says it twice", func(r *recording) {
+		{"a workflow with two ends", func(r *recording) {
 			workflow(r)
 			r.flow("w", "", "planner", &ae.WorkflowFinalized{})
 			r.feed("", &ae.RunCompleted{})

@@ -273,7 +273,7 @@ func TestGroups(t *testing.T) {
 	require.Equal(t, &Tokens{Input: 10, Output: 2}, models["big"].Tokens)
 	require.Equal(t, some(0.25), models["big"].CostUSD)
 	require.Equal(t, none, models["small"].CostUSD)
-	require.Equal(t, "big", report(ByModel, sample()).Groups[0].Name, "what costs more comes first")
+	require.Equal(t, "big", report(ByModel, sample()).Groups[0].Name, "the more expensive group comes first")
 	both := report("", sample()).ModelCalls
 	require.InEpsilon(t, 500, both.Spread.P50, 1.0/128)
 	require.Equal(t, &Calls{Calls: 2, Returned: 2, Failed: 1, MeanMS: some(750), Spread: &Spread{both.Spread.P50, 1000, 1000}}, both)

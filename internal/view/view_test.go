@@ -42,7 +42,7 @@ func TestAgentsAndTheirRun(t *testing.T) {
 	a.AgentID, a.NodeID, a.NodeRunID, a.Ended, a.Duration = "exec-1", "writer", "exec-1", true, agentevents.Some(9*time.Second)
 	s := &agentevents.RunSnapshot{Agents: map[string]*agentevents.AgentSnapshot{"exec-1": a}}
 	s.StartedAt, s.CompletedAt = began, began.Add(time.Second)
-	require.Equal(t, "writer", view.Name("exec-1", a), "its execution is no name")
+	require.Equal(t, "writer", view.Name("exec-1", a), "its execution is not a name")
 	require.Equal(t, 9*time.Second, view.Length(s), "no run is shorter than its agents")
 	for outcome, how := range map[agentevents.AgentOutcome]view.Mark{"": view.Good, agentevents.OutcomePartial: view.Warn, agentevents.OutcomeAborted: view.Bad} {
 		a.Outcome = outcome

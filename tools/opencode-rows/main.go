@@ -40,7 +40,7 @@ func main() {
 const about = `Usage:
   opencode-rows [flags] [SESSION...] > rows.jsonl
 
-Prints sessions of opencode, with those of their sub-agents, as rows of JSON. SESSION is an
+Prints sessions of opencode, with the sessions of their sub-agents, as rows of JSON. SESSION is an
 id, or the beginning of one; without one all sessions are printed.
 
 Flags:

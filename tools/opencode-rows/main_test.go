@@ -230,7 +230,7 @@ func TestWhileWritten(t *testing.T) {
 			continue
 		}
 		whole++
-		require.GreaterOrEqual(t, int64(len(rows)), before+2, "what was committed before is there")
+		require.GreaterOrEqual(t, int64(len(rows)), before+2, "earlier commits are there")
 		for i, r := range rows[1:] {
 			require.Equal(t, fmt.Sprint(i), fmt.Sprint(r["seq"]))
 		}

@@ -93,7 +93,7 @@ func ask(ctx context.Context, c http.RoundTripper, url, body string) outcome {
 }
 
 // A client sees the same when a cassette is recorded and when it is played.
-func TestPlaysWhatWasRecorded(t *testing.T) {
+func TestPlaysTheRecording(t *testing.T) {
 	tries := 0
 	server := provider(t, map[string]http.HandlerFunc{
 		"stream": says("text/event-stream; charset=utf-8", stream),

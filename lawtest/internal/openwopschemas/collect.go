@@ -47,7 +47,7 @@ func (c *collector) add(address string) (name string, err error) {
 func (c *collector) facts(f *file, schema any) (object, error) {
 	from, ok := schema.(object)
 	if !ok {
-		return nil, fmt.Errorf("%s: %v is no object", f.path, schema)
+		return nil, fmt.Errorf("%s: %v is not an object", f.path, schema)
 	}
 	to := object{}
 	var failed error

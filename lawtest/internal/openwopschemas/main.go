@@ -39,7 +39,7 @@ func main() {
 	folder := flag.String("schemas", "", "the `FOLDER` of the published schemas")
 	to := flag.String("to", "../dialect/openwop/internal/schemas", "the folder of the tables")
 	check := flag.Bool("check", false, "compare the tables with the schemas")
-	judge := flag.Bool("verify", false, "compare them and what they judge")
+	judge := flag.Bool("verify", false, "compare them and their verdicts")
 	flag.Parse()
 	for _, version := range []string{"v1", "v2"} {
 		path := filepath.Join(*to, version+".txt")

@@ -45,7 +45,7 @@ func TestCollector(t *testing.T) {
 	names := map[string]int{}
 	for _, l := range d.Logs {
 		names[l.EventName]++
-		require.True(t, ids[l.SpanID], "%s is of a span", l.EventName)
+		require.True(t, ids[l.SpanID], "%s belongs to a span", l.EventName)
 		require.Equal(t, d.Spans[0].TraceID, l.TraceID)
 		require.Equal(t, "run-1", l.Attributes["agentevents.run.id"])
 		require.Equal(t, "session-1", l.Attributes["gen_ai.conversation.id"])

@@ -331,7 +331,7 @@ func TestSDKs(t *testing.T) {
 						if record {
 							log = lines(t, rec)
 						} else {
-							require.Equal(t, log, lines(t, rec), "what is played is recorded as it was")
+							require.Equal(t, log, lines(t, rec), "a played answer is recorded like the original")
 						}
 					}
 				})

@@ -46,7 +46,6 @@ var words = dialect.Words{
 		"altered /payload/inputs":                    `is not an object: written as the member "value" of one`,
 		"altered /payload/answers":                   `is not an object: written as the member "value" of one`,
 		"altered /payload/durationMs":                "cut to whole milliseconds",
-		"dropped /payload/durationMs":                "the call never began",
 		"altered /payload/index":                     "counted on, as readers do",
 		"made up /payload/index":                     "counted by the encoder",
 		"altered /payload/toolId":                    "the tool of the call",
@@ -93,5 +92,7 @@ var words = dialect.Words{
 		"made up /payload/questions":                 "one question",
 		"made up /payload/details":                   "an interruptId",
 		"altered /payload/*":                         "the profile has another form for it",
+
+		"dropped agent.toolReturned /payload/durationMs": "the call never began",
 	},
 }

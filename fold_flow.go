@@ -45,8 +45,8 @@ func (v *view) around(span string) string {
 	return ""
 }
 
-// handoffAccepted adds a handoff whose request the log lacks. One that is accepted again is no other
-// handoff.
+// handoffAccepted adds a handoff whose request the log lacks. One that is accepted again adds
+// nothing.
 func (v *view) handoffAccepted(ev *Event, p *HandoffAccepted, within string) {
 	if v == nil || p.From.AgentID == "" || p.To.AgentID == "" {
 		return
@@ -63,8 +63,8 @@ func (v *view) handoffAccepted(ev *Event, p *HandoffAccepted, within string) {
 	})
 }
 
-// handoffRequestedLate gives the record that the acceptance made before its request, if there is one,
-// what the record at the index tells, and returns the index of the one that stays.
+// handoffRequestedLate replaces the record that the acceptance made before its request, if there is one,
+// by the record at the index, and returns the index of the one that stays.
 func (v *view) handoffRequestedLate(at int, end *earlyEnd) int {
 	all := v.s.Handoffs
 	late := &all[at]

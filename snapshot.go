@@ -602,7 +602,7 @@ type HandoffSnapshot struct {
 	Reason        string `json:"reason,omitzero"`        // why; free text
 	ContextDigest string `json:"contextDigest,omitzero"` // HandoffRequested.ContextDigest
 	SpanID        string `json:"spanId,omitzero"`        // span of the request
-	Within        string `json:"within,omitzero"`        // the agent in a turn or a step of which it was requested; else that of the event, if the log has no agent From
+	Within        string `json:"within,omitzero"`        // the agent whose turn or step it was requested in; else the agent of the event, if the log lacks the agent From
 	Open          bool   `json:"open,omitzero"`          // it is requested and neither accepted nor over yet
 	// Ended is the word for how the request ended that nobody accepts: the phase of a SpanRecorded
 	// with subject handoff, error or cancelled, or the last part of an unknown kind handoff.*

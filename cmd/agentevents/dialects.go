@@ -29,7 +29,7 @@ type wire struct {
 // A reading is how lines are read.
 type reading struct {
 	strict    bool    // the rules of the document are enforced
-	letter    bool    // so are those of its text that its schemas do not have
+	letter    bool    // so are the rules that its text has and its schemas lack
 	run       string  // the run of lines that name none; may be empty
 	threshold float64 // below which decisions are escalated, unless their run states another one
 }

@@ -20,8 +20,7 @@ import (
 )
 
 // A pairing has the attempts of agents and the calls of one run as one reader pairs them: the starts
-// of attempts by their ends, and those of the attempts that made a call by the call. All are
-// sequences.
+// of attempts with their ends, and calls with the attempts that made them.
 type pairing struct {
 	snapshot *agentevents.RunSnapshot
 	details  *report.Details
@@ -68,7 +67,7 @@ func invoked(s *spans.Span) *spans.Span {
 }
 
 // differences returns where the readers of a run disagree on the attempt that made a call, and on the
-// end of an attempt. It compares those of which the log has the start, and returns how many.
+// end of an attempt. It compares attempts whose start the log has, and returns the number of calls and ends.
 func (p *pairing) differences(events map[uint64]*agentevents.Event) (compared int, out []string) {
 	starts := func(sequence uint64) bool {
 		ev := events[sequence]

@@ -262,8 +262,8 @@ func TestCopiedHistory(t *testing.T) {
 	require.Len(t, of[*agentevents.TurnStarted](events), 1)
 }
 
-// The first line of a thread has the time at which the thread began, and is written later: a turn is
-// no longer than its agent.
+// The first line of a thread has the time at which the thread began, and is written later: an agent
+// takes at least as long as its turn.
 func TestThreadBeginsBeforeItsFirstLine(t *testing.T) {
 	lines := rolloutOf(`event_msg {"type":"task_complete","turn_id":"01a0b7d4-09f4-7f10-8b9b-c7ca8030706a","last_agent_message":"Done.","duration_ms":4200}`)
 	lines[0] = strings.Replace(lines[0], `"cwd"`, `"timestamp":"2026-11-28T10:59:59.500Z","cwd"`, 1)

@@ -458,7 +458,7 @@ func output(result string) *session.Object {
 // has succeeded whatever its exit code is.
 var (
 	noTool  = regexp.MustCompile(`^Tool "([^"]+)" not found\.`)
-	exited  = regexp.MustCompile(`\nExit Code: (-?\d+)\n(?:[A-Z][A-Za-z ]*: [^\n]*\n)*</untrusted_context>$`)
+	exited  = regexp.MustCompile(`\nExit Code: (-?\d+)(?:\n[A-Z][A-Za-z ]*: [^\n]*)*(?:\n</untrusted_context>)?$`)
 	refused = regexp.MustCompile(`(?i)user (?:did not allow|denied|rejected)|denied by policy`)
 )
 

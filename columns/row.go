@@ -1,6 +1,7 @@
 package columns
 
 import (
+	"strings"
 	"time"
 
 	"github.com/agentevents/agentevents"
@@ -8,7 +9,7 @@ import (
 
 // A Row is one event in columns. [Table] tells the name, unit and source of each. Texts are empty and
 // other values absent where the event has none. Texts may share memory with the event and the state of
-// the [Tracker]: a row that is kept longer than its event has to be copied.
+// the [Tracker]: [Row.Clone] makes a row that may be kept longer than its event.
 type Row struct {
 	RunID     string    // the run
 	Sequence  int64     // number of the event in its run
@@ -62,4 +63,20 @@ type Row struct {
 	ParentSpanID string // the span around it
 
 	Line string // the whole event
+
+	// These are no columns.
+	Unnamed bool // the agent is known by a span alone: a later row may tell its id in AgentWas
+	Ends    bool // the event ends the run
+}
+
+// Clone returns the row with texts of its own.
+func (r Row) Clone() Row {
+	for _, text := range [...]*string{
+		&r.RunID, &r.EventID, &r.Kind, &r.SessionID, &r.TaskID, &r.WorkflowID, &r.Phase, &r.NodeID, &r.NodeRunID,
+		&r.AgentID, &r.AgentName, &r.AgentWas, &r.ParentAgentID, &r.Actor, &r.Name, &r.Tool, &r.CallID, &r.Model, &r.ModelCallID, &r.Provider, &r.MessageID,
+		&r.Status, &r.Result, &r.Error, &r.Currency, &r.UsageSplit, &r.TraceID, &r.SpanID, &r.ParentSpanID, &r.Line,
+	} {
+		*text = strings.Clone(*text)
+	}
+	return r
 }

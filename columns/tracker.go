@@ -124,7 +124,8 @@ func (t *Tracker) Add(ev *agentevents.Event, text string) (Row, error) {
 	if !e.Counted {
 		return Row{}, ErrLeftOut
 	}
-	if ends(ev) && r.in == t.open {
+	over := ends(ev)
+	if over && r.in == t.open {
 		t.open.Remove(r.at)
 		r.in, r.at = t.ended, t.ended.PushBack(r)
 	}
@@ -134,7 +135,7 @@ func (t *Tracker) Add(ev *agentevents.Event, text string) (Row, error) {
 		AgentID: ev.AgentID, AgentName: ev.AgentID, AgentWas: e.Formerly, ParentAgentID: ev.ParentAgentID, Actor: ev.Actor,
 		Begins: int64(e.Begins), TraceID: ev.TraceID, SpanID: ev.SpanID, ParentSpanID: ev.ParentSpanID, Line: text,
 	}
-	if agentevents.TimeKnown(ev.Time) {
+	if row.Ends = over; agentevents.TimeKnown(ev.Time) {
 		row.Time = ev.Time
 	}
 	if ev.Step.OK {
@@ -142,6 +143,7 @@ func (t *Tracker) Add(ev *agentevents.Event, text string) (Row, error) {
 	}
 	if a := e.Agent; a != nil {
 		row.AgentID, row.AgentName, row.ParentAgentID = a.AgentID, view.Name(a.AgentID, a), a.ParentAgentID
+		row.Unnamed = a.AgentID == a.SpanID
 	}
 	row.payload(ev, &e)
 	row.usage(&e)

@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	batchRows  = 256       // rows that wait for the encoder
-	groupRows  = 122_880   // rows of a row group at most
-	groupBytes = 64 << 20  // bytes of texts of a row group, about
-	pageBytes  = 1 << 20 // of the pages of a column, before compression
-	temporary  = ".tmp"    // ends the names of files that are not complete
+	batchRows  = 256      // rows that wait for the encoder
+	groupRows  = 122_880  // rows of a row group at most
+	groupBytes = 64 << 20 // bytes of texts of a row group, about
+	pageBytes  = 1 << 20  // of the pages of a column, before compression
+	temporary  = ".tmp"   // ends the names of files that are not complete
 )
 
 // A part is a file of a partition while it is written.

@@ -11,7 +11,7 @@ import (
 // snapshot, so rows that are made of effects add up to it. [Fold.Effect] returns it.
 type Effect struct {
 	// Counted is false for an event that the fold leaves out: it comes again, its sequence goes
-	// back, or it is of another run. Then the other fields are zero.
+	// back, or it names another run. Then the other fields are zero.
 	Counted bool
 
 	// Agent is the agent that counts the event: its own, which the event may name by a span alone;
@@ -32,7 +32,7 @@ type Effect struct {
 	// Began is the time at which began that which the event ends: the call, model call, approval,
 	// agent or run. Zero where the log has no start of it, and for other events.
 	Began time.Time
-	// Tool, Model and Provider are those of the call that the event ends, as its start names them.
+	// Tool, Model and Provider belong to the call that the event ends, as its start names them.
 	Tool, Model, Provider string
 
 	// Spends tells that the event is about usage. Then the next three have the changes, which may be
@@ -72,14 +72,14 @@ func (f *Fold) Effect(ev *Event, line string) (e Effect) {
 type effects struct {
 	*Effect
 	known    bool // the next field was found out from the snapshot
-	includes bool // figures of agents include others: those of the run are not the sum
+	includes bool // figures of agents include others: the sum is not the run's
 	before   bill
 	handoffs int
 	counts   string // id of the agent that counts the event, if the event tells of a call or an answer
 }
 
-// A bill has the figures that an event may change. Where no figures include others, those of the
-// run change as those of the agent, and run and models are the agent's.
+// A bill has the figures that an event may change. Where no figures include others, the run's
+// change as the agent's do, and run and models are the agent's.
 type bill struct {
 	run, own Usage
 	models   map[string]Usage
@@ -202,7 +202,7 @@ func (e *effects) learn(m *machine, ev *Event) {
 	}
 }
 
-// bill returns the figures of an agent, or of the events without one, and those of the run.
+// bill returns the figures of an agent, or of the events without one, and the run's.
 func (m *machine) bill(a *AgentState) (b bill) {
 	u := &m.view.s.Usage.Unassigned
 	if a != nil {

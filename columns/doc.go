@@ -18,7 +18,7 @@
 //
 // # Figures that add up
 //
-// Tokens and cost are changes: the sums over the rows of a run are those of its snapshot
+// Tokens and cost are changes: the sums over the rows of a run are the figures of its snapshot
 // ([agentevents.RunUsage]), although logs state figures more than once. So the row of an event that
 // repeats known figures has 0, and one that corrects them may be negative. Most often all of a change
 // counts for the agent and the model of the row. Where it does not, because a total includes

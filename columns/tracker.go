@@ -49,8 +49,8 @@ func NewTracker() *Tracker {
 }
 
 // Resume takes the state of a run from a snapshot in place of the events before: the rows of the next
-// events are those that they have in the whole log. It keeps no part of the snapshot. The error is that
-// of [agentevents.ResumeFold].
+// events are those that they have in the whole log. It keeps no part of the snapshot. The error comes from
+// [agentevents.ResumeFold].
 func (t *Tracker) Resume(s *agentevents.RunSnapshot) error {
 	fold, err := agentevents.ResumeFold(s, options())
 	if err != nil {

@@ -28,7 +28,7 @@ func (r *Row) usage(e *agentevents.Effect) {
 	}
 }
 
-// simple reports whether the changes are those of the row for its agent and its model.
+// simple reports whether the row is the whole change for its agent and its model.
 func (r *Row) simple(e *agentevents.Effect) bool {
 	if e.Agent != nil && e.Own != e.Run {
 		return false

@@ -110,7 +110,7 @@ func TestDuckDB(t *testing.T) {
 	}
 }
 
-// equal compares tables with those of stats.
+// equal compares tables with the report of stats.
 func equal(t *testing.T, name string, lines []string, got map[string]map[string]map[string]float64) {
 	c := stats.New(stats.ByAgent, stats.ByModel, stats.ByTool)
 	for ev, err := range reader(lines).All() {
@@ -139,7 +139,7 @@ func equal(t *testing.T, name string, lines []string, got map[string]map[string]
 	}
 }
 
-// figures are those of a group, by the names that they have in tables.js.
+// figures returns the figures of a group, by the names that they have in tables.js.
 func figures(g *stats.Group) map[string]float64 {
 	all := map[string]float64{"runs": float64(g.Runs), "cost": g.CostUSD.V}
 	if c := g.ToolCalls; c != nil {

@@ -225,7 +225,7 @@ func (w *Writer) Log(r *agentevents.Reader) error {
 }
 
 // Store adds the events of all runs of a store. It does not load a run that the folder has up to its
-// end. A run that cannot be loaded is left out from there on; its error is returned as those of Log.
+// end. A run that cannot be loaded is left out from there on; its error is returned as by Log.
 // An error of the list of runs ends the work.
 func (w *Writer) Store(ctx context.Context, s runstore.Store) error {
 	var errs firsterrs.List

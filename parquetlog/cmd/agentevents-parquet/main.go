@@ -5,8 +5,8 @@
 // A FILE is a log in any format that the agentevents command reads, with its segments and compressed
 // ones; a folder in which package runstore keeps runs; a session of an agent program, or a folder of
 // sessions; or - for standard input. All files are one log, in their order. The folder gets new files
-// with the events that it lacks: see package parquetlog. What cannot be read is told on standard error,
-// and the rest is written; the exit code is 1 then. It is 2 if nothing is written.
+// with the events that it lacks: see package parquetlog. Lines that cannot be read are told on standard
+// error, and the rest is written; the exit code is 1 then. It is 2 if nothing is written.
 package main
 
 import (
@@ -172,7 +172,7 @@ func (c *converter) log(from io.Reader) error {
 	return c.w.Log(agentevents.NewReader(from, agentevents.ReaderOptions{Decoder: &dialect.Auto{Decoders: c.decoders}}))
 }
 
-// decoders are those of all formats. The files are one log, so they share them.
+// decoders has a decoder for each format. The files are one log, so they share them.
 func decoders() map[dialect.Name]agentevents.Decoder {
 	return map[dialect.Name]agentevents.Decoder{
 		dialect.KAHN:        kahn.NewDecoder(kahn.Options{}),

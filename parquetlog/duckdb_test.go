@@ -83,6 +83,16 @@ func generated(t *testing.T, lines int) []string {
 	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 }
 
+// spans is a log of an agent that is known by a span alone in its first half.
+var spans = []string{
+	`{"id":"1","sequence":0,"timestamp":"2026-03-01T10:00:00.000Z","type":"run.started","runId":"r","payload":{}}`,
+	`{"id":"2","sequence":1,"timestamp":"2026-03-01T10:00:01.000Z","type":"agent.started","runId":"r","spanId":"s1","payload":{"model":"m"}}`,
+	`{"id":"3","sequence":2,"timestamp":"2026-03-01T10:00:02.000Z","type":"usage.observed","runId":"r","parentSpanId":"s1","payload":{"usage":{"inputTokens":7,"outputTokens":2}}}`,
+	`{"id":"4","sequence":3,"timestamp":"2026-03-01T10:00:03.500Z","type":"agent.text","runId":"r","parentSpanId":"s1","payload":{"text":"begun"}}`,
+	`{"id":"5","sequence":4,"timestamp":"2026-03-01T10:00:04.000Z","type":"agent.text","runId":"r","agentId":"a","parentSpanId":"s1","payload":{"text":"done"}}`,
+	`{"id":"6","sequence":5,"timestamp":"2026-03-01T10:00:05.000Z","type":"run.completed","runId":"r","payload":{}}`,
+}
+
 // TestDuckDB has DuckDB answer the tables of stats by agent, model and tool from the files of all captures,
 // of the logs of the repository and of a generated log: delivered once, and delivered twice in two
 // writings, of which the first one had half of the log.
@@ -90,6 +100,7 @@ func TestDuckDB(t *testing.T) {
 	all := logs(t)
 	maps.Copy(all, captures(t))
 	all["generated"] = generated(t, effort.Of(3000, 20_000, 300_000))
+	all["spans"] = spans
 	names := slices.Sorted(maps.Keys(all))
 	var folders []string
 	for _, name := range names {

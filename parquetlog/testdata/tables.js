@@ -14,7 +14,10 @@ const changes = (list, name, is) => `
   FROM (SELECT run_id, sequence, agent_id, unnest(from_json(usage_split -> '${list}', '${members}')) AS s FROM events WHERE usage_split IS NOT NULL)`;
 
 const views = (folder) => `
-  CREATE OR REPLACE VIEW events AS FROM read_parquet('${folder.replaceAll("'", "''")}/*/*.parquet', hive_partitioning = true, hive_types = {day: DATE});
+  CREATE OR REPLACE VIEW files AS FROM read_parquet('${folder.replaceAll("'", "''")}/*/*.parquet', hive_partitioning = true, hive_types = {day: DATE});
+  CREATE OR REPLACE VIEW spans AS SELECT run_id, agent_was, any_value(agent_id) AS id, max(sequence) AS named FROM files WHERE agent_was IS NOT NULL GROUP BY ALL;
+  CREATE OR REPLACE VIEW events AS SELECT f.* REPLACE (coalesce(s.id, f.agent_id) AS agent_id)
+    FROM files AS f LEFT JOIN spans AS s ON s.run_id = f.run_id AND s.agent_was = f.agent_id AND f.sequence < s.named;
   CREATE OR REPLACE VIEW agents AS SELECT run_id, agent_id, arg_max(agent_name, sequence) AS agent FROM events WHERE agent_id IS NOT NULL GROUP BY ALL;
   CREATE OR REPLACE VIEW calls AS FROM events WHERE kind = 'agent.toolCalled' OR kind = 'agent.toolReturned' AND status IS NOT NULL;
   CREATE OR REPLACE VIEW answers AS

@@ -138,6 +138,8 @@ func (v *view) toolCalled(ev *Event, sub *subject, p *ToolCalled, call *openCall
 	if by != nil {
 		by.shown.ToolCalls++
 	}
+	v.counts(by)
+	v.begins()
 }
 
 // calledLate gives the record of a call that has returned, and the counts of its tool, what its
@@ -242,7 +244,9 @@ func (v *view) returned(sub *subject, id string) bool {
 // second return of a call that has returned does not count.
 func (v *view) toolReturned(ev *Event, sub *subject, p *ToolReturned, c *ToolCallSnapshot, by *AgentState) (counts bool) {
 	refused := p.Status == ToolStatusForbidden || p.Status == ToolStatusRateLimited
+	v.counts(by)
 	if c == nil && !p.OneEvent && !refused && v.returned(sub, p.CallID) {
+		v.returnsAgain()
 		return false
 	}
 	t := v.tool(p.ToolID)
@@ -264,7 +268,10 @@ func (v *view) toolReturned(ev *Event, sub *subject, p *ToolReturned, c *ToolCal
 			if by != nil {
 				by.shown.ToolCalls++
 			}
+			v.begins()
 		}
+	} else {
+		v.ends(c.StartedAt, c.ToolID, "", "")
 	}
 	c.Status, c.Word, c.Duration = p.Status.constant(), v.intern(p.StatusWord), elapsed(p.Duration, c.StartedAt, ev.Time)
 	if endword.Of(string(p.Status)) != endword.Succeeded {

@@ -195,6 +195,7 @@ func (v *view) turnEnded(ev *Event, sub *subject) {
 	}
 	t.EndSequence = ev.Sequence
 	t.EndedAt, t.Duration = ev.Time, elapsed(p.Duration, t.StartedAt, ev.Time)
+	v.began(t.StartedAt)
 	t.Error = v.errorInfo(sub, p.Error)
 }
 
@@ -292,6 +293,7 @@ func (v *view) stepEnded(ev *Event, sub *subject) {
 	}
 	st.EndSequence = ev.Sequence
 	st.EndedAt, st.Duration = ev.Time, elapsed(p.Duration, st.StartedAt, ev.Time)
+	v.began(st.StartedAt)
 	st.Error = v.errorInfo(sub, p.Error)
 }
 
@@ -541,6 +543,7 @@ func (v *view) phaseCompleted(ev *Event, key phaseKey) {
 	}
 	ph, p := &v.s.Phases[at], ev.Payload.(*PhaseCompleted)
 	ph.Open, ph.EndedAt, ph.OutputCount, ph.Tokens = false, ev.Time, p.OutputCount, p.Tokens
+	v.began(ph.StartedAt)
 }
 
 // phaseNotCompleted closes the latest open passage of its span, else the latest one of all.

@@ -59,6 +59,8 @@ func (v *view) approvalAnswered(ev *Event, sub *subject, at int, open bool) {
 		s.Approvals = append(s.Approvals, ApprovalSnapshot{Sequence: ev.Sequence, ApprovalID: v.keep(approvalOf(ev).id), ClosedBy: sub.kind.Kind})
 	}
 	a := &s.Approvals[at]
+	v.began(a.RequestedAt)
+	v.countsFor(a.AgentID)
 	a.AnsweredAt = ev.Time
 	switch p := ev.Payload.(type) {
 	case *ApprovalGranted:

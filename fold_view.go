@@ -46,6 +46,8 @@ type view struct {
 	workflows map[string]int // index of the latest one, by id
 
 	active map[string]struct{} // nodes that run or are suspended
+
+	effects *effects // nil unless Fold.Effect is called
 }
 
 // A turnKey is the key of the turns of an agent, of those with a number or without a

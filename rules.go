@@ -282,6 +282,7 @@ func (m *machine) apply(ev *Event, sub *subject) {
 		m.within(a, ev.SpanID)
 	}
 	sub.agent = a
+	m.before(ev, a)
 	m.applyKind(ev, sub)
 	if p, ok := ev.Payload.(*Unknown); ok {
 		m.unknownEnd(ev, p)

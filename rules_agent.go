@@ -141,6 +141,9 @@ func (m *machine) within(a *AgentState, span string) {
 // name gives an agent that is known by the span of its start its id.
 func (m *machine) name(a *AgentState, id string) {
 	was := a.AgentID
+	if e := m.view.noting(); e != nil {
+		e.Formerly = was
+	}
 	delete(m.agents, was)
 	a.AgentID = m.view.intern(id)
 	m.agents[a.AgentID] = a

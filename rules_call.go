@@ -233,6 +233,7 @@ func (m *machine) modelCalled(ev *Event, sub *subject) {
 	} else {
 		c.AgentID = v.intern(sub.key)
 	}
+	v.begins()
 	m.addModelCall(c)
 }
 
@@ -270,6 +271,11 @@ func (m *machine) modelReturned(ev *Event, sub *subject) {
 	}
 	if !open && (!p.OneEvent || ev.SpanID != "") {
 		m.endedFirst(earlyEnd{kind: KindModelCalled, agent: sub.key, id: p.ModelCallID, span: ev.SpanID, at: ev.Time, took: p.Duration, whole: p.OneEvent})
+	}
+	if open {
+		m.view.ends(call.StartedAt, "", call.Model, call.Provider)
+	} else {
+		m.view.begins()
 	}
 	if m.view != nil {
 		m.view.modelReturned(ev, sub, p, &call)

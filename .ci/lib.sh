@@ -65,7 +65,7 @@ fuzz() {
 # slow down everybody. Those that only test others are built once, without the race detector.
 adapters() {
 	local mod
-	for mod in $(modules 'adapter/**go.mod' 'runstore/**go.mod' 'view/**go.mod' tools/opencode-rows/go.mod tools/sessions/go.mod examples/workers/go.mod); do
+	for mod in $(modules 'adapter/**go.mod' 'runstore/**go.mod' 'view/**go.mod' parquetlog/go.mod tools/opencode-rows/go.mod tools/sessions/go.mod examples/workers/go.mod); do
 		(
 			cd "$mod"
 			export GOWORK=off

@@ -29,6 +29,17 @@ import (
 //go:embed duckdb.js
 var questions string
 
+// fromColumns answers the same questions from Parquet files.
+//
+//go:embed columns.js
+var fromColumns string
+
+// The bars of the files: bytes of them for a byte of the log, and bytes of the log a CPU second.
+const (
+	mostOfLog  = 0.1
+	leastSpeed = 40e6
+)
+
 // p95Error is the error of a percentile that stats states, of itself.
 const p95Error = 0.008
 
@@ -60,6 +71,7 @@ func compare(base, log string, rounds int) (good bool, err error) {
 	steps := []string{
 		`go build -o "$0/now" ./cmd/agentevents`,
 		`go build -o "$0/foldlog" ./bench/foldlog`,
+		`cd parquetlog && GOWORK=off go build -o "$0/parquet" ./cmd/agentevents-parquet`,
 		`mkdir "$0/src" && git archive "$1" | tar -x -C "$0/src" && cd "$0/src" && go build -o "$0/before" ./cmd/agentevents`,
 	}
 	if log == "" {
@@ -80,7 +92,11 @@ func compare(base, log string, rounds int) (good bool, err error) {
 		{"ls / before", 0.6, []string{now, "ls", "--rehash", log}, []string{before, "ls", log}},
 		{"fold / before", 0.65, []string{now, "fold", log}, []string{before, "fold", log}},
 	}
-	good = true
+	columns := filepath.Join(dir, "columns")
+	if good, err = write(log, filepath.Join(dir, "parquet"), columns); err != nil {
+		return false, err
+	}
+	all = slices.Insert(all, 1, ratio{"DuckDB from columns / DuckDB from lines", 0.1, []string{"node", "-e", fromColumns, columns}, []string{"node", "-e", questions, log}})
 	halves, err := split(log, filepath.Join(dir, "half"))
 	if err != nil {
 		return false, err
@@ -88,6 +104,7 @@ func compare(base, log string, rounds int) (good bool, err error) {
 	foldlog := filepath.Join(dir, "foldlog")
 	all = append(all, ratio{"two workers / two processes with half of the runs each", 1.08,
 		[]string{foldlog, "-workers", "2", log}, []string{"sh", "-c", `"$0" "$1" & "$0" "$2"; wait`, foldlog, halves[0], halves[1]}})
+	var report []byte // of stats
 	for i, r := range all {
 		a, b, err := r.measure(rounds)
 		if err != nil {
@@ -98,10 +115,15 @@ func compare(base, log string, rounds int) (good bool, err error) {
 			word, good = "above the bar", false
 		}
 		fmt.Printf("%-55s %6.2f s / %6.2f s = %.2f, bar %.2f: %s\n", r.name, a.cpu, b.cpu, a.cpu/b.cpu, r.bar, word)
-		if i > 0 {
+		switch i {
+		case 0:
+			report = a.out
+		case 1:
+			b.out = a.out
+		default:
 			continue
 		}
-		differences, err := differences(a.out, b.out)
+		differences, err := differences(report, b.out)
 		if err != nil {
 			return false, err
 		}
@@ -110,6 +132,37 @@ func compare(base, log string, rounds int) (good bool, err error) {
 		}
 		good = good && len(differences) == 0
 	}
+	return good, nil
+}
+
+// write writes a log as Parquet files, and reports whether their size and its CPU time keep the bars.
+func write(log, program, folder string) (good bool, err error) {
+	one, err := execute([]string{program, "-o", folder, log})
+	if err != nil {
+		return false, err
+	}
+	info, err := os.Stat(log)
+	if err != nil {
+		return false, err
+	}
+	size := int64(0)
+	files, err := filepath.Glob(filepath.Join(folder, "*", "*.parquet"))
+	if err != nil {
+		return false, err
+	}
+	for _, name := range files {
+		file, err := os.Stat(name)
+		if err != nil {
+			return false, err
+		}
+		size += file.Size()
+	}
+	share, speed := float64(size)/float64(info.Size()), float64(info.Size())/one.cpu
+	word := "ok"
+	if good = share > 0 && share <= mostOfLog && speed >= leastSpeed; !good {
+		word = "not within the bars"
+	}
+	fmt.Printf("%-55s %.3f of the log, bar %.2f; %.0f MB a CPU second, bar %.0f: %s\n", "Parquet files", share, mostOfLog, speed/1e6, leastSpeed/1e6, word)
 	return good, nil
 }
 

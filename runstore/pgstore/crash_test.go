@@ -66,7 +66,7 @@ func TestKilledWriters(t *testing.T) {
 	acked := uint64(0)
 	for round := range effort.Of(1, 4, 40) {
 		c := exec.Command(os.Args[0])
-		c.Env = append(os.Environ(), writerEnv+"="+fmt.Sprintf("host=%s user=test dbname=postgres search_path=%s", s.dir, schema))
+		c.Env = append(os.Environ(), writerEnv+"="+s.Connection(schema))
 		out, err := c.StdoutPipe()
 		require.NoError(t, err)
 		require.NoError(t, c.Start())

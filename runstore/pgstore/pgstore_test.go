@@ -42,6 +42,10 @@ func TestMain(m *testing.M) {
 		fmt.Println("error", writer(context.Background(), connection))
 		os.Exit(3)
 	}
+	if connection := os.Getenv(fillerEnv); connection != "" {
+		fmt.Println("error", filler(context.Background(), connection))
+		os.Exit(3)
+	}
 	os.Exit(pgtest.Main(m, func(s *pgtest.Server, err error) { shared, missing = &server{s}, err }))
 }
 

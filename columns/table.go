@@ -120,7 +120,7 @@ func Table() []Column {
 		count("step", "Number of the step of the agent, by the envelope.", func(r *Row) agentevents.Opt[int64] { return r.Step }),
 
 		few("agent_id", "The agent for which the event counts. It is the event's agent, also where a span alone tells it; for a call of a tool the agent in whose span the call is, and for the answer of a person the agent that asked.", func(r *Row) string { return r.AgentID }),
-		few("agent_name", "Name of that agent for people, as far as it is known: that of its start, else its node or its id.", func(r *Row) string { return r.AgentName }),
+		few("agent_name", "Name of that agent for people, as far as it is known: the name in its start, else its node or its id.", func(r *Row) string { return r.AgentName }),
 		few("agent_was", "Id that earlier rows of the run have for the agent: a span, by which alone it was known until this row.", func(r *Row) string { return r.AgentWas }),
 		few("parent_agent_id", "The agent above that agent, as far as it is known: the one that spawned it, else the one in whose span it started.", func(r *Row) string { return r.ParentAgentID }),
 		few("actor", "Who acts instead of the agent: user, orchestrator, parent.", func(r *Row) string { return r.Actor }),
@@ -150,7 +150,7 @@ func Table() []Column {
 		count("total_tokens", "Change of the total that the run's events state; it may be all that they state.", func(r *Row) agentevents.Opt[int64] { return r.TotalTokens }),
 		float("cost", "Change of the run's cost; NULL where nothing changes.", func(r *Row) agentevents.Opt[float64] { return r.Cost }),
 		few("currency", "The currency of the cost: USD.", func(r *Row) string { return r.Currency }),
-		text("usage_split", `The changes by agent and by model, where they are not simply those of the row for its agent and its model: JSON as {"agents":[{"agent_id":…,"agent_name":…,"input":…,"output":…,"cache_read":…,"cache_write":…,"reasoning":…,"total":…,"cost":…}],"models":[{"model":…,…,"gone":true}]}. An entry with gone takes the model out of the run.`, func(r *Row) string { return r.UsageSplit }),
+		text("usage_split", `The changes by agent and by model, if the row is not the whole change for its agent and its model: JSON as {"agents":[{"agent_id":…,"agent_name":…,"input":…,"output":…,"cache_read":…,"cache_write":…,"reasoning":…,"total":…,"cost":…}],"models":[{"model":…,…,"gone":true}]}. An entry with gone takes the model out of the run.`, func(r *Row) string { return r.UsageSplit }),
 		count("tokens_before", "Tokens of a context before it was compacted.", func(r *Row) agentevents.Opt[int64] { return r.TokensBefore }),
 		count("tokens_after", "Tokens of that context afterwards.", func(r *Row) agentevents.Opt[int64] { return r.TokensAfter }),
 

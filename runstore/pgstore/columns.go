@@ -56,7 +56,7 @@ type row struct {
 	made bool // by a tracker; else it has the columns of the envelope alone
 }
 
-// plainRow is the row of an event that has no columns but those of its envelope.
+// plainRow is the row of an event with the columns of the envelope alone.
 func plainRow(e *runstore.Entry) columns.Row {
 	ev := &e.Event
 	return columns.Row{
@@ -67,7 +67,7 @@ func plainRow(e *runstore.Entry) columns.Row {
 }
 
 // newRow makes the row of the next event of the tracker's run. An event that the tracker leaves out
-// is kept, and is no row of the view agentevents_columns.
+// is kept, and the view agentevents_columns lacks it.
 func newRow(t *columns.Tracker, e *runstore.Entry) (row, error) {
 	made, err := t.Add(&e.Event, e.Line)
 	if errors.Is(err, columns.ErrLeftOut) {
@@ -159,8 +159,8 @@ func parameters(rows []row) (text, renamed string, err error) {
 	return string(append(list, ']')), string(names), err
 }
 
-// The parts of statements that write rows. $1 is the run, $2 the sequence of the first row; what
-// parameters returns has other numbers.
+// The parts of statements that write rows. $1 is the run, $2 the sequence of the first row. The texts
+// from parameters have other numbers.
 var (
 	recordset = func(parameter string) string {
 		return "json_to_recordset(" + parameter + "::json) AS e(" + perField(func(f *field) string { return f.name + " " + f.sqlType() }) + ")"
@@ -184,7 +184,7 @@ var (
 // sqlType is the type of the column. None is NOT NULL: events that have no row lack it.
 func (f *field) sqlType() string { return strings.TrimSuffix(f.PostgreSQL(), " NOT NULL") }
 
-// Fill sets the columns of the events that lack them: those of an earlier version of this package. A
+// Fill sets the columns of the events that lack them, as an earlier version of this package wrote them. A
 // call that ends in the middle of a run is continued by the next one, and by an append to the run.
 // Several processes may fill the same database, while others write. It takes the memory of one run.
 func (s *Store) Fill(ctx context.Context) error {

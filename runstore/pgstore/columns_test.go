@@ -97,8 +97,8 @@ func entriesOf(t testing.TB, log string) (all []runstore.Entry) {
 	return all
 }
 
-// spanned is a run whose agents have spans: the start of one is before its id, and that of one below
-// it too; one never gets an id.
+// spanned is a run whose agents have spans: one starts before its id is known, and so does one below
+// it; another never gets an id.
 func spanned(run string) (all []ae.Event) {
 	for i, e := range []ae.Event{
 		{SpanID: "u1", Payload: &ae.AgentStarted{Task: "bake"}},
